@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CONTRACT between the BPF side and user space: sample keys, stacks, statistics, settings.
+ *
+ * Fixed-width types only, no pointers, no bool, no implicit padding; numbers of enumerators are
+ * appended, never reused. What only one side needs belongs elsewhere.
+ */
+#ifndef SB_ABI_H
+#define SB_ABI_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define SB_COMM_LEN	    16
+
+/* Frames of one stack. The kernel's own limit for kernel stacks is sysctl perf_event_max_stack,
+ * 127 by default; user stacks are walked by us. Both are powers of two for the verifier. */
+#define SB_KSTACK_DEPTH_MAX 256
+#define SB_USTACK_DEPTH_MAX 512
+
+/* What a user or kernel stack is worth. Everything but COMPLETE was cut, for the reason named. */
+enum sb_stack_status {
+	SB_STACK_COMPLETE, /* the root of the thread was reached */
+	SB_STACK_NONE,	   /* nothing there: kernel thread, or that side was not asked for */
+	SB_STACK_DEPTH,	   /* more frames than the limit */
+	SB_STACK_FAULT,	   /* a page of the stack could not be read at interrupt time */
+	SB_STACK_BAD_FP,   /* the frame pointer does not point up the stack: code without one */
+	SB_STACK_BAD_PC,   /* a return address outside of any possible code */
+	SB_STACK_COMPAT,   /* a 32-bit process */
+	SB_STACK_NO_REGS,  /* no user registers to start from */
+	SB_STACK_STATUS_MAX,
+};
+
+/* Identity of a stack: 128 bits of hash over its frames and status; {0, 0} is "no stack". */
+struct sb_stack_id {
+	__u64 lo, hi;
+};
+
+/*
+ * Identity of one aggregated sample. Zeroed before use: it is a hash key. Fields that the run does
+ * not split by (see SB_BY_*) stay zero.
+ *
+ * (tgid, start_ns, exec_id) names one address space: start_ns catches reuse of the tgid, exec_id
+ * catches exec.
+ */
+struct sb_sample_key {
+	struct sb_stack_id kstack, ustack;
+	__u64 start_ns;	 /* start of the process, CLOCK_BOOTTIME */
+	__u64 cgroup_id; /* SB_BY_CGROUP */
+	__u32 tgid, tid; /* tid: SB_BY_THREAD */
+	__u32 exec_id;
+	__u32 cpu;		/* SB_BY_CPU */
+	char comm[SB_COMM_LEN]; /* of the thread */
+};
+
+/* What the aggregation keeps for one key. Times are CLOCK_MONOTONIC. */
+struct sb_count {
+	__u64 weight; /* in the unit of the view */
+	__u64 nr_samples;
+	__u64 first_ns, last_ns; /* of the samples: says which mappings were in force */
+};
+
+/* Records of the ring buffer `events`: a header and what its kind says. */
+enum sb_event_kind {
+	SB_EVENT_STACK = 1,    /* struct sb_event_stack: a stack seen for the first time */
+	SB_EVENT_COUNTS_NUDGE, /* struct sb_event: the counts are filling up, drain now */
+};
+
+struct sb_event {
+	__u32 kind;
+	__u32 nr_bytes; /* of the whole record */
+};
+
+struct sb_event_stack {
+	struct sb_event hdr;
+	struct sb_stack_id id;
+	__u32 status; /* enum sb_stack_status */
+	__u32 nr_frames;
+	__u32 is_kernel;
+	__u32 reserved;
+	__u64 ip[]; /* leaf first; raw addresses */
+};
+
+/* Counters of the BPF side; index into `stats`. Every way to lose something has its own. */
+enum sb_stat {
+	SB_STAT_SAMPLES,     /* samples taken and accounted */
+	SB_STAT_FILTERED,    /* ticks that hit a task which was not asked for (idle included) */
+	SB_STAT_COUNTS_FULL, /* samples lost: no room for a new key */
+	SB_STAT_COUNTS_BUSY, /* samples lost: the map was locked by what we interrupted */
+	SB_STAT_RING_FULL,   /* stacks not shipped: ring full; retried at their next sample */
+	SB_STAT_SEEN_FULL,   /* stacks shipped again, because the table of seen ones is full */
+	SB_STAT_KSTACK_ERR,  /* kernel stacks the kernel refused to give */
+	SB_STAT_RUN_NS,	     /* time spent in our programs */
+	SB_STAT_FORK_FULL,   /* children not followed: target table full */
+	SB_STAT_MAX,
+};
+
+/* Bits of cfg_by: what the key is split by, beyond process, comm and stacks. */
+enum {
+	SB_BY_THREAD = 1u << 0,
+	SB_BY_CPU = 1u << 1,
+	SB_BY_CGROUP = 1u << 2,
+};
+
+/* Bits of cfg_sides. */
+enum {
+	SB_SIDE_USER = 1u << 0,
+	SB_SIDE_KERNEL = 1u << 1,
+};
+
+/*
+ * Targets. A task is sampled if any allow rule matches (or there is none), and no deny rule does.
+ * The value of `target_tgids` and `target_tids` is SB_RULE_ALLOW or SB_RULE_DENY.
+ */
+enum {
+	SB_RULE_ALLOW = 1,
+	SB_RULE_DENY = 2,
+	SB_RULE_FOLLOW = 4, /* with the above: children inherit the rule */
+};
+
+#define SB_RULES_MAX 16 /* comm, uid and cgroup rules, each */
+
+struct sb_comm_rule {
+	char glob[SB_COMM_LEN]; /* * and ? only; NUL-terminated */
+	__u32 rule;		/* SB_RULE_ALLOW or SB_RULE_DENY; 0: end of the list */
+};
+
+struct sb_uid_rule {
+	__u32 uid;
+	__u32 rule;
+};
+
+_Static_assert(sizeof(struct sb_sample_key) == 80, "a hash key must have no padding");
+_Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
+_Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");
+
+#endif /* SB_ABI_H */

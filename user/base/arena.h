@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Bump allocation: many small objects, freed all at once. Not thread-safe. */
+#ifndef SB_BASE_ARENA_H
+#define SB_BASE_ARENA_H
+
+#include <stddef.h>
+
+struct sb_arena_block;
+
+struct sb_arena {
+	struct sb_arena_block *blocks; /* newest first */
+	size_t nr_bytes;	       /* asked from the system so far */
+};
+
+/* Return: @size bytes aligned to 8, not zeroed, valid until the release; NULL without memory. */
+void *sb_arena_alloc(struct sb_arena *arena, size_t size);
+/* Return: a NUL-terminated copy of @len bytes, or NULL. */
+char *sb_arena_strndup(struct sb_arena *arena, const char *s, size_t len);
+void sb_arena_release(struct sb_arena *arena);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Ownership made visible: an owner carries sb_cleanup(), sb_take() gives it away. */
+#ifndef SB_BASE_CLEANUP_H
+#define SB_BASE_CLEANUP_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define sb_cleanup(fn)	 __attribute__((cleanup(fn)))
+#define SB_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Hand the pointer over: the variable forgets it, the caller owns it. */
+#define sb_take(p)                          \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
+	})
+
+/* Hand the file descriptor over: the variable becomes -1. */
+#define sb_take_fd(fd)             \
+	({                         \
+		int taken_ = (fd); \
+		(fd) = -1;         \
+		taken_;            \
+	})
+
+/* Make a cleanup function for owners of type *@type out of @free_fn, which accepts NULL. */
+#define SB_DEFINE_CLEANUP(type, free_fn)        \
+	static inline void free_fn##p(type **p) \
+	{                                       \
+		free_fn(*p);                    \
+	}
+
+static inline void sb_freep(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void sb_closep(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void sb_fclosep(FILE **file)
+{
+	if (*file)
+		fclose(*file);
+}
+
+#endif

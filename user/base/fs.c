@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/num.h"
+
+int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len)
+{
+	sb_cleanup(sb_freep) char *data = NULL;
+	size_t len = 0, cap = 0, want;
+	ssize_t n;
+	char *bigger;
+
+	for (;;) {
+		if (len + 1 >= cap) {
+			want = cap ? cap * 2 : 16384;
+			bigger = realloc(data, want);
+			if (!bigger)
+				return -ENOMEM;
+			data = bigger;
+			cap = want;
+		}
+		n = read(fd, data + len, cap - len - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+		if (len > max_bytes)
+			return -EFBIG;
+	}
+	data[len] = '\0';
+	*ret_data = sb_take(data);
+	if (ret_len)
+		*ret_len = len;
+	return 0;
+}
+
+int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len)
+{
+	/* O_NONBLOCK: a path we do not control may be a FIFO. */
+	sb_cleanup(sb_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	return sb_read_fd(fd, max_bytes, ret_data, ret_len);
+}
+
+int sb_write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+	ssize_t n;
+
+	while (len) {
+		n = write(fd, p, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static bool env_id(const char *name, uint32_t *ret)
+{
+	const char *s = getenv(name);
+	uint64_t val;
+
+	/* (uid_t)-1 means "leave as it is" to chown(). */
+	if (!s || sb_parse_u64(s, UINT32_MAX - 1, &val))
+		return false;
+	*ret = (uint32_t)val;
+	return true;
+}
+
+struct sb_owner sb_sudo_owner(void)
+{
+	struct sb_owner owner = { .uid = getuid(), .gid = getgid() };
+	uint32_t uid, gid;
+
+	if (geteuid() == 0 && env_id("SUDO_UID", &uid) && env_id("SUDO_GID", &gid)) {
+		owner.uid = uid;
+		owner.gid = gid;
+	}
+	return owner;
+}
+
+struct sb_output_file {
+	FILE *stream;
+	char *path, *tmp_path; /* tmp_path: NULL when written directly */
+};
+
+static int open_tmp(struct sb_output_file *file)
+{
+	static const char suffix[] = ".XXXXXX";
+	size_t len = strlen(file->path);
+	mode_t mask;
+	int fd, err;
+
+	file->tmp_path = malloc(len + sizeof(suffix));
+	if (!file->tmp_path)
+		return -ENOMEM;
+	memcpy(file->tmp_path, file->path, len);
+	memcpy(file->tmp_path + len, suffix, sizeof(suffix));
+	fd = mkostemp(file->tmp_path, O_CLOEXEC);
+	if (fd < 0) {
+		err = -errno;
+		free(sb_take(file->tmp_path));
+		return err;
+	}
+	mask = umask(0);
+	umask(mask);
+	if (fchmod(fd, 0666 & ~mask)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int sb_output_file_new(const char *path, struct sb_output_file **ret_file)
+{
+	struct sb_output_file *file;
+	struct stat st;
+	int fd, err;
+
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return -ENOMEM;
+	file->path = strdup(path);
+	if (!file->path) {
+		sb_output_file_free(file);
+		return -ENOMEM;
+	}
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		if (fd < 0)
+			fd = -errno;
+	} else {
+		fd = open_tmp(file);
+	}
+	if (fd < 0) {
+		sb_output_file_free(file);
+		return fd;
+	}
+	file->stream = fdopen(fd, "w");
+	if (!file->stream) {
+		err = -errno;
+		close(fd);
+		sb_output_file_free(file);
+		return err;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+FILE *sb_output_file_stream(struct sb_output_file *file)
+{
+	return file->stream;
+}
+
+int sb_output_file_commit(struct sb_output_file *file)
+{
+	struct sb_owner owner = sb_sudo_owner();
+	int err = 0;
+
+	errno = 0;
+	if (fflush(file->stream) || ferror(file->stream))
+		return errno ? -errno : -EIO;
+	if (file->tmp_path && geteuid() == 0 && fchown(fileno(file->stream), owner.uid, owner.gid))
+		return -errno;
+	if (fclose(sb_take(file->stream)))
+		return -errno;
+	if (file->tmp_path) {
+		if (rename(file->tmp_path, file->path))
+			err = -errno;
+		else
+			free(sb_take(file->tmp_path));
+	}
+	return err;
+}
+
+void sb_output_file_free(struct sb_output_file *file)
+{
+	if (!file)
+		return;
+	if (file->stream)
+		fclose(file->stream);
+	if (file->tmp_path) {
+		unlink(file->tmp_path);
+		free(file->tmp_path);
+	}
+	free(file->path);
+	free(file);
+}

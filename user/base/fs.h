@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Files: bounded reads, complete writes, and outputs that appear whole and belong to the user. */
+#ifndef SB_BASE_FS_H
+#define SB_BASE_FS_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/*
+ * Read a whole file (of /proc too, whose size is not known beforehand) into a NUL-terminated
+ * buffer that the caller frees. Return: 0, -EFBIG beyond @max_bytes, or another negative errno.
+ */
+int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
+int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
+
+/* Return: 0 when all was written, or a negative errno. */
+int sb_write_all(int fd, const void *data, size_t len);
+
+/* Who called sudo (or doas), else who we are. */
+struct sb_owner {
+	uid_t uid;
+	gid_t gid;
+};
+struct sb_owner sb_sudo_owner(void);
+
+/*
+ * An output file. It is written under a temporary name in the same directory and appears under its
+ * own name, owned by the sudo user, only when sb_output_file_commit() is called. A path that is
+ * not a regular file (/dev/stdout, a pipe) is written directly.
+ */
+struct sb_output_file;
+
+/* Return: 0 or a negative errno: -EISDIR, -EACCES, -ENOENT, ... */
+int sb_output_file_new(const char *path, struct sb_output_file **ret_file);
+/* Return: the stream to write to; owned by the file. */
+FILE *sb_output_file_stream(struct sb_output_file *file);
+/* Flush, chown, rename. Return: 0, or the first error of any write, e.g. -ENOSPC. */
+int sb_output_file_commit(struct sb_output_file *file);
+/* Free; what was not committed is removed. Accepts NULL. */
+void sb_output_file_free(struct sb_output_file *file);
+
+#endif

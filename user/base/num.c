@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "base/num.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LIST_MAX 65536u
+
+static int digit(char c, unsigned int base)
+{
+	int val = -1;
+
+	if (c >= '0' && c <= '9')
+		val = c - '0';
+	else if (c >= 'a' && c <= 'f')
+		val = c - 'a' + 10;
+	else if (c >= 'A' && c <= 'F')
+		val = c - 'A' + 10;
+	return val < (int)base ? val : -1;
+}
+
+static bool scan(const char **p, const char *end, unsigned int base, uint64_t *ret)
+{
+	const char *at = *p;
+	uint64_t val = 0;
+	int d;
+
+	for (; at < end && (d = digit(*at, base)) >= 0; at++) {
+		if (__builtin_mul_overflow(val, base, &val) ||
+		    __builtin_add_overflow(val, (uint64_t)d, &val))
+			return false;
+	}
+	if (at == *p)
+		return false;
+	*p = at;
+	*ret = val;
+	return true;
+}
+
+bool sb_scan_hex(const char **p, const char *end, uint64_t *ret)
+{
+	return scan(p, end, 16, ret);
+}
+
+bool sb_scan_u64(const char **p, const char *end, uint64_t *ret)
+{
+	return scan(p, end, 10, ret);
+}
+
+/* All of @s are digits, but scan() refused them: the number is too big. */
+static int why_not(const char *s, const char *end, unsigned int base)
+{
+	const char *at = s;
+
+	while (at < end && digit(*at, base) >= 0)
+		at++;
+	return at == end && at != s ? -ERANGE : -EINVAL;
+}
+
+int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret)
+{
+	const char *p = s, *end = s + strlen(s);
+	uint64_t val;
+
+	if (!sb_scan_u64(&p, end, &val) || p != end)
+		return why_not(s, end, 10);
+	if (val > max)
+		return -ERANGE;
+	*ret = val;
+	return 0;
+}
+
+int sb_parse_hex(const char *s, uint64_t *ret)
+{
+	const char *p = s, *end = s + strlen(s);
+	uint64_t val;
+
+	if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X'))
+		p = s = s + 2;
+	if (!sb_scan_hex(&p, end, &val) || p != end)
+		return why_not(s, end, 16);
+	*ret = val;
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	uint64_t ns;
+} duration_units[] = {
+	{ "ns", 1 },
+	{ "us", 1000 },
+	{ "ms", 1000000 },
+	{ "s", 1000000000 },
+	{ "m", 60 * 1000000000ull },
+	{ "h", 3600 * 1000000000ull },
+};
+
+int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns)
+{
+	const uint64_t max_ns = 100ull * 365 * 24 * 3600 * 1000000000ull;
+	const char *p = s, *end = s + strlen(s);
+	uint64_t whole, unit_ns = bare_ns, scale = 1, part = 0, ns;
+	size_t i;
+
+	if (!sb_scan_u64(&p, end, &whole))
+		return why_not(s, end, 10);
+	if (*p == '.') {
+		for (p++; p < end && digit(*p, 10) >= 0; p++) {
+			if (scale == 1000000000)
+				continue; /* below a nanosecond in every unit but the largest */
+			part = part * 10 + (uint64_t)digit(*p, 10);
+			scale *= 10;
+		}
+		if (scale == 1)
+			return -EINVAL;
+	}
+	if (p != end) {
+		for (i = 0; i < sizeof(duration_units) / sizeof(duration_units[0]); i++)
+			if (!strcmp(p, duration_units[i].name))
+				break;
+		if (i == sizeof(duration_units) / sizeof(duration_units[0]))
+			return -EINVAL;
+		unit_ns = duration_units[i].ns;
+	}
+	if (__builtin_mul_overflow(whole, unit_ns, &ns) || ns > max_ns)
+		return -ERANGE;
+	*ret_ns = ns + (uint64_t)((unsigned __int128)part * unit_ns / scale);
+	return 0;
+}
+
+int sb_parse_bytes(const char *s, uint64_t *ret_bytes)
+{
+	static const char units[] = "KMG";
+	const char *p = s, *end = s + strlen(s), *unit;
+	uint64_t val, shift = 0;
+
+	if (!sb_scan_u64(&p, end, &val))
+		return why_not(s, end, 10);
+	if (p != end) {
+		unit = strchr(units, *p & ~0x20);
+		if (!*p || !unit || !*unit || p + 1 != end)
+			return -EINVAL;
+		shift = 10 * (uint64_t)(unit - units + 1);
+	}
+	if (val > UINT64_MAX >> shift)
+		return -ERANGE;
+	*ret_bytes = val << shift;
+	return 0;
+}
+
+int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list)
+{
+	const char *p = s, *end = s + strlen(s);
+	uint64_t lo, hi;
+	int err;
+
+	for (;; p++) {
+		if (!sb_scan_u64(&p, end, &lo))
+			return why_not(p, end, 10);
+		hi = lo;
+		if (*p == '-') {
+			p++;
+			if (!sb_scan_u64(&p, end, &hi) || hi < lo)
+				return -EINVAL;
+		}
+		if (hi > max)
+			return -ERANGE;
+		if (hi - lo >= LIST_MAX || list->nr + (hi - lo) >= LIST_MAX)
+			return -E2BIG;
+		for (; lo <= hi; lo++) {
+			err = sb_vec_push(list, (uint32_t)lo);
+			if (err)
+				return err;
+		}
+		if (p == end)
+			return 0;
+		if (*p != ',')
+			return -EINVAL;
+	}
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Text to numbers, strictly: no sign, no trailing text, no silent overflow. */
+#ifndef SB_BASE_NUM_H
+#define SB_BASE_NUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/* All of @s is one decimal number. Return: 0, -EINVAL, or -ERANGE when it exceeds @max. */
+int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret);
+
+/* The same for hexadecimal, with or without 0x. */
+int sb_parse_hex(const char *s, uint64_t *ret);
+
+/*
+ * Read hexadecimal or decimal digits at *@p, not past @end, and move *@p behind them.
+ * Return: false when there is no digit or the number does not fit. For parsers of /proc files.
+ */
+bool sb_scan_hex(const char **p, const char *end, uint64_t *ret);
+bool sb_scan_u64(const char **p, const char *end, uint64_t *ret);
+
+/*
+ * "5" in units of @bare_ns, or a number (with decimals) and one of ns us ms s m h, as nanoseconds:
+ * "500ms", "1.5s", "2m". Return: 0, -EINVAL, or -ERANGE beyond 100 years.
+ */
+int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns);
+
+/* A number and optionally K, M, G (1024-based): "64M". Return: 0, -EINVAL, -ERANGE. */
+int sb_parse_bytes(const char *s, uint64_t *ret_bytes);
+
+typedef SB_VEC(uint32_t) sb_vec_u32;
+
+/*
+ * "1,2,5-7" appended to @list, at most 65,536 numbers in all; the format of CPU lists, too.
+ * Return: 0, -EINVAL, -ERANGE, -E2BIG, -ENOMEM.
+ */
+int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A growing byte string, always NUL-terminated when it holds anything. Zero-initialize, then use. */
+#ifndef SB_BASE_STR_H
+#define SB_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sb_str {
+	char *s; /* NULL as long as nothing was added */
+	size_t len, cap;
+};
+
+/* Append. Return 0 or -ENOMEM, in which case nothing was appended. */
+int sb_str_addn(struct sb_str *str, const char *s, size_t len);
+int sb_str_add(struct sb_str *str, const char *s);
+int sb_str_addc(struct sb_str *str, char c);
+int sb_str_addf(struct sb_str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Append @val in decimal; much faster than sb_str_addf(). */
+int sb_str_addu(struct sb_str *str, uint64_t val);
+
+/* Make it empty, keep the memory. */
+void sb_str_clear(struct sb_str *str);
+/* Free the memory; the string can be used again. */
+void sb_str_release(struct sb_str *str);
+
+static inline bool sb_streq(const char *a, const char *b)
+{
+	return __builtin_strcmp(a, b) == 0;
+}
+
+#endif

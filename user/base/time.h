@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef SB_BASE_TIME_H
+#define SB_BASE_TIME_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define SB_NS_PER_SEC 1000000000ull
+#define SB_NS_PER_MS  1000000ull
+
+/* CLOCK_MONOTONIC: the clock of bpf_ktime_get_ns() and of our perf events. */
+static inline uint64_t sb_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Growing arrays: `struct { T *at; size_t nr, cap; } v = {};`, written SB_VEC(T).
+ * The owner frees v.at. Elements move when the array grows: keep indices, not pointers.
+ */
+#ifndef SB_BASE_VEC_H
+#define SB_BASE_VEC_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define SB_VEC(type)            \
+	struct {                \
+		type *at;       \
+		size_t nr, cap; \
+	}
+
+static inline int sb_vec_grow(void **at, size_t *cap, size_t need, size_t size)
+{
+	size_t to = *cap ? *cap : 8;
+	void *mem;
+
+	while (to < need) {
+		if (to > SIZE_MAX / 2 / size)
+			return -ENOMEM;
+		to *= 2;
+	}
+	mem = realloc(*at, to * size);
+	if (!mem)
+		return -ENOMEM;
+	*at = mem;
+	*cap = to;
+	return 0;
+}
+
+/* Room for @n elements in all. Return: 0 or -ENOMEM. */
+#define sb_vec_reserve(v, n) \
+	((n) <= (v)->cap ? 0 : sb_vec_grow((void **)&(v)->at, &(v)->cap, (n), sizeof(*(v)->at)))
+
+/* Append one element. Return: 0 or -ENOMEM. */
+#define sb_vec_push(v, ...)                                  \
+	({                                                   \
+		int err_ = sb_vec_reserve((v), (v)->nr + 1); \
+                                                             \
+		if (!err_)                                   \
+			(v)->at[(v)->nr++] = (__VA_ARGS__);  \
+		err_;                                        \
+	})
+
+#define sb_vec_release(v)               \
+	do {                            \
+		free((v)->at);          \
+		(v)->at = NULL;         \
+		(v)->nr = (v)->cap = 0; \
+	} while (0)
+
+#endif

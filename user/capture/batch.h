@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the capture side hands to the resolving side: counts, and the stacks they name. The one
+ * thing of capture/ that resolve/ may know.
+ */
+#ifndef SB_CAPTURE_BATCH_H
+#define SB_CAPTURE_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sb_abi.h"
+
+struct sb_batch_count {
+	struct sb_sample_key key;
+	struct sb_count count;
+};
+
+struct sb_batch_stack {
+	struct sb_stack_id id;
+	uint32_t status; /* enum sb_stack_status */
+	uint32_t nr_frames;
+	const uint64_t *ip; /* leaf first */
+};
+
+/* Read-only; valid until the next drain. @stacks are those that came since the last batch. */
+struct sb_batch {
+	const struct sb_batch_count *counts;
+	size_t nr_counts;
+	const struct sb_batch_stack *stacks;
+	size_t nr_stacks;
+};
+
+#endif

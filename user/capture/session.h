@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One run of one view, from open to the last drain:
+ *
+ *	new (open, prepare, load) -> start (attach, enable) -> drain... -> stop -> drain -> free
+ *
+ * One thread calls all of this; the side-band reader (procwatch) is a thread of the session's own.
+ */
+#ifndef SB_CAPTURE_SESSION_H
+#define SB_CAPTURE_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/num.h"
+#include "capture/batch.h"
+#include "sb_abi.h"
+
+struct sb_session;
+struct sb_view;
+struct sb_symbolizer;
+
+/* Which tasks. Rules of all kinds add up; a deny rule wins over every allow rule. */
+struct sb_targets {
+	SB_VEC(struct sb_pid_rule {
+		uint32_t pid;  /* a tgid in `tgids`, a tid in `tids` */
+		uint32_t rule; /* SB_RULE_* */
+	})
+	tgids,
+		tids;
+	struct sb_comm_rule comms[SB_RULES_MAX];
+	struct sb_uid_rule uids[SB_RULES_MAX];
+	struct sb_cgroup_rule {
+		char *path; /* below the cgroup2 mount, or a full path; owned */
+		uint32_t rule;
+	} cgroups[SB_RULES_MAX];
+	size_t nr_comms, nr_uids, nr_cgroups;
+	bool follow_children; /* of the allowed tgids, now and later */
+};
+void sb_targets_release(struct sb_targets *targets);
+
+struct sb_session_opts {
+	const struct sb_view *view;
+	const struct sb_targets *targets;
+	struct sb_symbolizer *symbolizer; /* borrowed; is fed what happens to processes */
+	uint32_t freq_hz;
+	const char *event;    /* "cpu-clock" (default), "cycles" */
+	const uint32_t *cpus; /* NULL: all, those that come online later too */
+	size_t nr_cpus;
+	uint32_t sides;			 /* SB_SIDE_* */
+	uint32_t by;			 /* SB_BY_* */
+	uint32_t counts_max, stacks_max; /* entries; 0: defaults, 64 Ki and 128 Ki */
+};
+
+/*
+ * Open, prepare, load. On failure the reason has been logged as one sentence.
+ * Return: 0, -EPERM/-EACCES (privilege), -EOPNOTSUPP (kernel), -ESRCH (no such target), others.
+ */
+int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session);
+int sb_session_start(struct sb_session *session);
+/* Follow a process made after sb_session_new(), e.g. the command of -- CMD. */
+int sb_session_follow(struct sb_session *session, uint32_t tgid, bool children);
+
+/* Return: a descriptor that becomes readable when a drain is due early; owned by the session. */
+int sb_session_poll_fd(const struct sb_session *session);
+/* Collect what came since the last drain, and tell the symbolizer about processes first. */
+int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch);
+/* CPUs that came online since the last call are sampled from now on. */
+int sb_session_hotplug(struct sb_session *session);
+int sb_session_stop(struct sb_session *session);
+void sb_session_free(struct sb_session *session);
+
+/* Figures so far. */
+struct sb_session_stats {
+	uint64_t stat[SB_STAT_MAX];
+	uint64_t nr_skipped_recursion; /* samples the kernel skipped inside another BPF program */
+	uint64_t nr_sideband_records, nr_sideband_lost;
+	uint64_t nr_counts_lost;  /* counts whose stack never came */
+	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */
+	uint32_t nr_cpus;
+	uint32_t freq_hz;
+};
+void sb_session_stats(const struct sb_session *session, struct sb_session_stats *ret_stats);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The product of a run: stacks of named frames and their weights. Append, seal, then read.
+ * Names are interned, frames are interned, equal stacks are one stack. Not thread-safe.
+ */
+#ifndef SB_MODEL_PROFILE_H
+#define SB_MODEL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct sb_profile;
+
+/* What a frame is; outputs colour and annotate by it. */
+enum sb_frame_kind {
+	SB_FRAME_ROOT, /* process, thread, CPU, ...: not code */
+	SB_FRAME_USER,
+	SB_FRAME_INLINED,
+	SB_FRAME_JIT,
+	SB_FRAME_KERNEL,
+	SB_FRAME_KERNEL_INLINED,
+	SB_FRAME_DELIMITER, /* between user and kernel part */
+	SB_FRAME_MARK,	    /* "[truncated: ...]": stands for frames that are not there */
+	SB_FRAME_KIND_MAX,
+};
+
+struct sb_frame {
+	const char *name;   /* never NULL: a name, "[module+0x1234]" or "[unknown]" */
+	const char *module; /* or NULL */
+	const char *file;   /* or NULL */
+	uint32_t line;
+	uint64_t func_offset;
+	enum sb_frame_kind kind;
+	bool is_unnamed; /* the name is a stand-in */
+};
+
+int sb_profile_new(struct sb_profile **ret_profile);
+void sb_profile_free(struct sb_profile *profile);
+
+/* Intern a frame; strings are copied. Return: 0 and its number, -ENOMEM, -E2BIG. */
+int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
+
+/* Add @weight to the stack of these frames, root first. Return: 0, -ENOMEM, -E2BIG. */
+int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+		   uint64_t weight);
+
+/* Fact about the run: "kind", "unit", "lost", ...; shown in headers in the order they came. */
+int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Sort stacks heaviest first, ties by their frames' names: the same run gives the same bytes. */
+int sb_profile_seal(struct sb_profile *profile);
+
+/* After seal. Pointers are valid until the profile is freed. */
+size_t sb_profile_nr_stacks(const struct sb_profile *profile);
+size_t sb_profile_nr_frames(const struct sb_profile *profile);
+uint64_t sb_profile_weight(const struct sb_profile *profile);
+const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id);
+/* Return: the frame numbers of stack @i, root first. */
+const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, size_t *ret_nr,
+				    uint64_t *ret_weight);
+/* Return: the i-th fact, or NULL past the end. */
+const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value);
+/* Return: the value of @key, or NULL. */
+const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key);
+
+#endif
