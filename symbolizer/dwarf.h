@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Lines and inlined functions of one file with DWARF, by walking DIEs through libdw's primitive
+ * calls; each compilation unit is read when an address first falls into it. Internal to the
+ * symbolizer. One thread at a time.
+ */
+#ifndef SB_DWARF_H
+#define SB_DWARF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sb_dwarf;
+
+/* Strings live until the sb_dwarf is freed. */
+struct sb_dwarf_frame {
+	const char *name;	  /* DW_AT_name with its namespaces and classes, or NULL */
+	const char *linkage_name; /* mangled, or NULL */
+	const char *file;	  /* of @line; full path, or NULL */
+	uint32_t line; /* innermost frame: of the address; others: of the call; 0: unknown */
+	uint32_t decl_line;
+	bool is_inlined;
+};
+
+/*
+ * @fd: file with .debug_info (the binary or its separate debug file); duplicated. @alt_fd: the dwz
+ * file its .gnu_debugaltlink names, or -1; duplicated.
+ * Return: 0, -ENODATA (no DWARF there), -EBADMSG (broken), -EFBIG (beyond a bound), -ENOMEM.
+ */
+int sb_dwarf_new(int fd, int alt_fd, struct sb_dwarf **ret_dwarf);
+void sb_dwarf_free(struct sb_dwarf *dwarf);
+
+/*
+ * The frames at @addr, a virtual address as @fd's file has it; innermost first, the last one is
+ * the function itself (is_inlined false). More than @max: the outermost ones are kept.
+ * @lines false: lines of the address itself are left 0 and line tables are not read.
+ * Return: 0 (with *ret_nr 0 when DWARF does not know the address), or -ENOMEM.
+ */
+int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
+		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr);
+
+/* Return: an estimate of the memory in use, libdw's own included. */
+size_t sb_dwarf_bytes(const struct sb_dwarf *dwarf);
+
+#endif

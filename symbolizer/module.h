@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One ELF file: symbols always ("light": sorted tables, kept), lines and inlined frames on first
+ * use ("heavy": DWARF, can be dropped and comes back by itself). Internal to the symbolizer.
+ * One thread at a time.
+ */
+#ifndef SB_MODULE_H
+#define SB_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "sb_sym.h"
+
+struct sb_module;
+
+struct sb_module_opts {
+	const struct sb_symbolizer_opts *sym; /* borrowed for the life of the module */
+	struct sb_strtab *strings;	      /* borrowed; every string handed out lives there */
+	const char *
+		root; /* "/proc/PID/root": where debug files are looked for, too; or NULL; copied */
+};
+
+/*
+ * Open the file behind @fd (duplicated, the caller keeps its own) or an image in memory (copied:
+ * vDSO). @path is what it is called; nothing is opened by it but debug files next to it. Headers
+ * are read and checked here, symbol tables at the first lookup.
+ * Return: 0, -ENOEXEC (not an ELF file we can read), -EFBIG (beyond a bound), -ENOMEM, or of I/O.
+ */
+int sb_module_new_fd(int fd, const char *path, const struct sb_module_opts *opts,
+		     struct sb_module **ret_mod);
+int sb_module_new_image(const void *image, size_t len, const char *name,
+			const struct sb_module_opts *opts, struct sb_module **ret_mod);
+void sb_module_free(struct sb_module *mod);
+
+/* Base name, as frames show it; lives as long as the module's strings. */
+const char *sb_module_name(const struct sb_module *mod);
+/* Return: the build ID, valid as long as the module, and its length; length 0 when there is none. */
+const uint8_t *sb_module_build_id(const struct sb_module *mod, size_t *ret_len);
+
+/* Offset in the file to virtual address, through PT_LOAD. Return: false outside of every segment. */
+bool sb_module_offset_to_addr(const struct sb_module *mod, uint64_t offset, uint64_t *ret_addr);
+
+/* Most frames one address can have; a longer inline chain keeps its outermost ones. */
+#define SB_MODULE_FRAMES_MAX 128
+
+/*
+ * The frames at virtual address @addr, innermost first: inlined ones if the options ask for them
+ * and DWARF has them, then the function itself, whose name comes from the symbol table. Always at
+ * least one; without a name its reason is set. Return: 0 or -ENOMEM.
+ */
+int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frames, size_t max,
+		     size_t *ret_nr);
+
+/* Memory: tables that stay, and DWARF that sb_module_drop_heavy() gives back. */
+size_t sb_module_light_bytes(const struct sb_module *mod);
+size_t sb_module_heavy_bytes(const struct sb_module *mod);
+void sb_module_drop_heavy(struct sb_module *mod);
+
+/* Fill in symbols, debug_path, unwind, has_dwarf, build_id of @source. */
+void sb_module_source(struct sb_module *mod, struct sb_sym_source *source);
+
+#endif
