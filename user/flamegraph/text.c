@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "flamegraph/text.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+
+/* Eight bytes at once: the high bit of a byte is set if it is above 0x7e or below 0x20. */
+static uint64_t not_plain(uint64_t bytes)
+{
+	const uint64_t ones = 0x0101010101010101ull, high = 0x8080808080808080ull;
+
+	return ((bytes + ones) | bytes | ((bytes - ones * 0x20) & ~bytes)) & high;
+}
+
+bool sb_fg_text_is_plain(const char *s, size_t len)
+{
+	uint64_t bytes, bad = 0;
+
+	for (; len >= 8; s += 8, len -= 8) {
+		memcpy(&bytes, s, 8);
+		bad |= not_plain(bytes);
+	}
+	if (len) {
+		bytes = 0x2020202020202020ull;
+		memcpy(&bytes, s, len);
+		bad |= not_plain(bytes);
+	}
+	return !bad;
+}
+
+/*
+ * Unicode 15, table 3-7. Return: the length of the well-formed sequence at @s, 0: there is none, or
+ * it is a character that XML does not allow.
+ */
+static size_t utf8_len(const unsigned char *s, size_t len)
+{
+	uint32_t code;
+	size_t need, i;
+
+	if (s[0] < 0x80)
+		return s[0] >= 0x20 && s[0] != 0x7f;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	need = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	if (need > len)
+		return 0;
+	code = s[0] & (0x7fu >> need);
+	for (i = 1; i < need; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3fu);
+	}
+	if ((need == 3 && code < 0x800) || (need == 4 && code < 0x10000) || code > 0x10ffff)
+		return 0;
+	/* C1 controls, surrogates, non-characters. */
+	if (code < 0xa0 || (code >= 0xd800 && code < 0xe000) || (code & 0xfffe) == 0xfffe)
+		return 0;
+	return need;
+}
+
+long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)s, *end = p + len, *good = p;
+	long nr_bad = 0;
+	size_t n;
+	int err;
+
+	while (p < end) {
+		n = utf8_len(p, (size_t)(end - p));
+		if (n) {
+			p += n;
+			continue;
+		}
+		err = sb_str_addn(out, (const char *)good, (size_t)(p - good));
+		if (!err)
+			err = *p == '\t' ? sb_str_addc(out, ' ') : sb_str_add(out, replacement);
+		if (err)
+			return err;
+		nr_bad += *p != '\t';
+		good = ++p;
+	}
+	err = sb_str_addn(out, (const char *)good, (size_t)(p - good));
+	return err ? err : nr_bad;
+}
+
+static bool starts_with(const char *s, size_t len, const char *head)
+{
+	size_t n = strlen(head);
+
+	return len >= n && !memcmp(s, head, n);
+}
+
+/* "[module+0x12]", "[unknown]", "[unknown <7f12>]" */
+static bool is_unknown(const char *name, size_t len)
+{
+	const char *plus;
+	size_t i;
+
+	if (starts_with(name, len, "[unknown"))
+		return true;
+	plus = memmem(name, len, "+0x", 3);
+	if (!plus)
+		return false;
+	for (i = (size_t)(plus - name) + 3; i < len - 1; i++)
+		if (!strchr("0123456789abcdefABCDEF", name[i]) || !name[i])
+			return false;
+	return true;
+}
+
+static enum sb_fg_kind kind_of_annotation(char letter)
+{
+	static const char letters[] = "kijw";
+	static const enum sb_fg_kind kinds[] = { SB_FG_KERNEL, SB_FG_INLINED, SB_FG_JIT,
+						 SB_FG_WAKER };
+	const char *at = letter ? strchr(letters, letter) : NULL;
+
+	return at ? kinds[at - letters] : SB_FG_PLAIN;
+}
+
+static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_kind otherwise)
+{
+	if (!len || name[len - 1] != ']' || name[0] != '[')
+		return otherwise;
+	if (starts_with(name, len, "[truncated") || starts_with(name, len, "[Missed "))
+		return SB_FG_MARK;
+	return is_unknown(name, len) ? SB_FG_UNKNOWN : otherwise;
+}
+
+struct sb_fg_tree_frame sb_fg_frame_parse(const char *name, size_t len)
+{
+	struct sb_fg_tree_frame frame = { .name = name, .len = len, .kind = SB_FG_PLAIN };
+	char last = len ? name[len - 1] : 0;
+
+	if (last == ']') {
+		if (len > 4 && name[len - 4] == '_' && name[len - 3] == '[') {
+			frame.kind = kind_of_annotation(name[len - 2]);
+			if (frame.kind != SB_FG_PLAIN)
+				frame.len -= 4;
+		}
+		frame.kind = kind_of_shape(name, frame.len, frame.kind);
+	} else if (last == '-' && (len == 1 || (len == 2 && name[0] == '-'))) {
+		frame.kind = SB_FG_DELIMITER;
+	}
+	return frame;
+}
+
+enum sb_fg_kind sb_fg_frame_after(const struct sb_fg_tree_frame *frame, enum sb_fg_kind before)
+{
+	if (frame->kind != SB_FG_DELIMITER)
+		return before;
+	/* A waker's stack is delimited once more; it remains a waker's. */
+	return frame->len == 2 || before == SB_FG_WAKER ? SB_FG_WAKER : SB_FG_KERNEL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Foreign text made fit for a tree, and what the shape of a frame's name says. */
+#ifndef SB_FLAMEGRAPH_TEXT_H
+#define SB_FLAMEGRAPH_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+#include "flamegraph/tree.h"
+
+/* Return: true if @s is printable ASCII only, so that it need not be cleaned. Fast. */
+bool sb_fg_text_is_plain(const char *s, size_t len);
+
+/*
+ * Append @s to @out as XML 1.0 can hold it: a tab becomes a space; a byte that is not UTF-8, a
+ * control character and a non-character become U+FFFD each.
+ * Return: the number of replaced bytes (tabs not counted), or -ENOMEM.
+ */
+long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
+
+/*
+ * The kind of a frame by its name: an annotation _[k] _[i] _[j] _[w] is taken off, "-" and "--"
+ * delimit, "[unknown]" and "[module+0x12]" are unknown, "[truncated: ...]" and "[Missed ...]" are
+ * marks. The result points into @name.
+ */
+struct sb_fg_tree_frame sb_fg_frame_parse(const char *name, size_t len);
+
+/*
+ * What a delimiter says about the frames behind it: SB_FG_KERNEL behind "-", SB_FG_WAKER behind
+ * "--"; plain frames take it over.
+ */
+enum sb_fg_kind sb_fg_frame_after(const struct sb_fg_tree_frame *frame, enum sb_fg_kind before);
+
+#endif

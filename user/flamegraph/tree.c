@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "flamegraph/tree.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+int sb_fg_tree_init(struct sb_fg_tree *tree)
+{
+	int err;
+
+	*tree = (struct sb_fg_tree){};
+	err = sb_strtab_init(&tree->names);
+	if (!err)
+		err = sb_vec_push(&tree->nodes, (struct sb_fg_node){});
+	if (!err)
+		err = sb_vec_push(&tree->kinds, SB_FG_PLAIN);
+	if (err)
+		sb_fg_tree_release(tree);
+	return err;
+}
+
+void sb_fg_tree_release(struct sb_fg_tree *tree)
+{
+	sb_vec_release(&tree->nodes);
+	sb_vec_release(&tree->kinds);
+	sb_strtab_release(&tree->names);
+	sb_index_release(&tree->children);
+}
+
+struct sb_fg_tree_frame sb_fg_tree_deep_mark(void)
+{
+	static const char name[] = "[truncated: deeper than 16384 frames]";
+
+	_Static_assert(SB_FG_DEPTH_MAX == 16384, "the name says the number");
+	return (struct sb_fg_tree_frame){ .name = name, .len = sizeof(name) - 1, SB_FG_MARK };
+}
+
+static bool is_frame(const struct sb_fg_tree *tree, uint32_t node,
+		     const struct sb_fg_tree_frame *frame)
+{
+	const struct sb_strtab_entry *name = &tree->names.strs.at[tree->nodes.at[node].name];
+
+	return tree->kinds.at[node] == frame->kind && name->len == frame->len &&
+	       !memcmp(name->s, frame->name, frame->len);
+}
+
+/* Until the seal, children are listed newest first. */
+static int node_new(struct sb_fg_tree *tree, uint32_t parent, const struct sb_fg_tree_frame *frame,
+		    uint32_t *ret_node)
+{
+	struct sb_fg_node node = { .parent = parent };
+	int err;
+
+	if (tree->nodes.nr >= SB_FG_NODES_MAX)
+		return -E2BIG;
+	err = sb_strtab_add(&tree->names, frame->name, frame->len, &node.name);
+	if (err)
+		return err;
+	node.next_sibling = tree->nodes.at[parent].first_child;
+	err = sb_vec_push(&tree->kinds, (uint8_t)frame->kind);
+	if (err)
+		return err;
+	err = sb_vec_push(&tree->nodes, node);
+	if (err) {
+		tree->kinds.nr--;
+		return err;
+	}
+	*ret_node = (uint32_t)tree->nodes.nr - 1;
+	tree->nodes.at[parent].first_child = *ret_node;
+	return 0;
+}
+
+/* Time of a node's own becomes a child, so that it keeps its place among the others. */
+static int gap_add(struct sb_fg_tree *tree, uint32_t parent, double weight)
+{
+	static const struct sb_fg_tree_frame gap = { .name = "", .kind = SB_FG_GAP };
+	uint32_t node = tree->nodes.at[parent].first_child;
+	int err;
+
+	if (node == SB_FG_NODE_NONE || tree->kinds.at[node] != SB_FG_GAP) {
+		err = node_new(tree, parent, &gap, &node);
+		if (err)
+			return err;
+	}
+	tree->nodes.at[node].total += weight;
+	return 0;
+}
+
+static int child_in_order(struct sb_fg_tree *tree, uint32_t parent,
+			  const struct sb_fg_tree_frame *frame, uint32_t *ret_node)
+{
+	uint32_t newest = tree->nodes.at[parent].first_child;
+	int err;
+
+	if (newest != SB_FG_NODE_NONE && is_frame(tree, newest, frame)) {
+		*ret_node = newest;
+		return 0;
+	}
+	if (newest == SB_FG_NODE_NONE && tree->nodes.at[parent].total > 0) {
+		err = gap_add(tree, parent, tree->nodes.at[parent].total);
+		if (err)
+			return err;
+		tree->nodes.at[parent].total = 0;
+	}
+	return node_new(tree, parent, frame, ret_node);
+}
+
+static int child_merged(struct sb_fg_tree *tree, uint32_t parent,
+			const struct sb_fg_tree_frame *frame, uint32_t *ret_node)
+{
+	uint64_t hash = sb_hash(frame->name, frame->len, (uint64_t)parent << 8 | frame->kind);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&tree->children, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&tree->children, it)) {
+		if (tree->nodes.at[it.id].parent == parent && is_frame(tree, it.id, frame)) {
+			*ret_node = it.id;
+			return 0;
+		}
+	}
+	err = node_new(tree, parent, frame, ret_node);
+	if (err)
+		return err;
+	err = sb_index_add(&tree->children, hash, *ret_node);
+	if (err) {
+		/* Not in the index it would be made twice. */
+		tree->nodes.at[parent].first_child = tree->nodes.at[*ret_node].next_sibling;
+		tree->nodes.nr--;
+		tree->kinds.nr--;
+	}
+	return err;
+}
+
+/* Two long names that differ only behind the cut remain two functions. */
+static size_t shorten(const struct sb_fg_tree_frame *frame, char *buf, size_t size)
+{
+	char end[64];
+	size_t end_len, keep;
+
+	end_len = (size_t)snprintf(end, sizeof(end), "...[%zu bytes, #%08" PRIx32 "]", frame->len,
+				   (uint32_t)sb_hash(frame->name, frame->len, 0));
+	keep = size - end_len;
+	while (keep && ((unsigned char)frame->name[keep] & 0xc0) == 0x80)
+		keep--;
+	memcpy(buf, frame->name, keep);
+	memcpy(buf + keep, end, end_len);
+	return keep + end_len;
+}
+
+int sb_fg_tree_child(struct sb_fg_tree *tree, uint32_t parent, const struct sb_fg_tree_frame *frame,
+		     uint32_t *ret_node)
+{
+	struct sb_fg_tree_frame cut = *frame;
+	char buf[SB_FG_NAME_MAX];
+
+	if (frame->len > SB_FG_NAME_MAX) {
+		cut.name = buf;
+		cut.len = shorten(frame, buf, sizeof(buf));
+		tree->nr_long_names++;
+	}
+	if (tree->in_order)
+		return child_in_order(tree, parent, &cut, ret_node);
+	return child_merged(tree, parent, &cut, ret_node);
+}
+
+int sb_fg_tree_weigh(struct sb_fg_tree *tree, uint32_t node, uint32_t depth, double weight)
+{
+	int err;
+
+	if (tree->in_order && tree->nodes.at[node].first_child != SB_FG_NODE_NONE) {
+		err = gap_add(tree, node, weight);
+		if (err)
+			return err;
+	} else {
+		tree->nodes.at[node].total += weight;
+	}
+	if (weight != floor(weight))
+		tree->has_fractions = true;
+	if (depth > tree->depth_max)
+		tree->depth_max = depth;
+	tree->nr_stacks++;
+	return 0;
+}
+
+int sb_fg_tree_add(struct sb_fg_tree *tree, const struct sb_fg_tree_frame *frames, size_t nr,
+		   double weight)
+{
+	const struct sb_fg_tree_frame mark = sb_fg_tree_deep_mark();
+	uint32_t node = 0;
+	size_t i, nr_kept = nr > SB_FG_DEPTH_MAX ? SB_FG_DEPTH_MAX - 1 : nr;
+	int err;
+
+	/* A gap may be made on each level, too. */
+	if (tree->nodes.nr + 2 * (nr_kept + 1) > SB_FG_NODES_MAX)
+		return -E2BIG;
+	for (i = 0; i < nr_kept; i++) {
+		err = sb_fg_tree_child(tree, node, &frames[i], &node);
+		if (err)
+			return err;
+	}
+	if (nr_kept < nr) {
+		err = sb_fg_tree_child(tree, node, &mark, &node);
+		if (err)
+			return err;
+		nr_kept++;
+		tree->nr_deep++;
+	}
+	return sb_fg_tree_weigh(tree, node, (uint32_t)nr_kept, weight);
+}
+
+/* Sort keys: of names the first bytes, so that few comparisons read the name itself. */
+struct name_key {
+	uint64_t head;
+	uint32_t id;
+};
+
+static uint64_t name_head(const struct sb_strtab_entry *name)
+{
+	uint64_t head = 0;
+
+	memcpy(&head, name->s, name->len < 8 ? name->len : 8);
+	return __builtin_bswap64(head);
+}
+
+static int name_cmp(const void *va, const void *vb, void *arg)
+{
+	const struct name_key *a = va, *b = vb;
+	const struct sb_strtab *names = arg;
+	const struct sb_strtab_entry *sa = &names->strs.at[a->id], *sb = &names->strs.at[b->id];
+	int cmp;
+
+	if (a->head != b->head)
+		return a->head < b->head ? -1 : 1;
+	cmp = memcmp(sa->s, sb->s, sa->len < sb->len ? sa->len : sb->len);
+	if (cmp)
+		return cmp;
+	return (sa->len > sb->len) - (sa->len < sb->len);
+}
+
+/* Return: the place of each name in the alphabet of bytes, freed by the caller; NULL: no memory. */
+static uint32_t *rank_names(const struct sb_fg_tree *tree)
+{
+	size_t nr = tree->names.strs.nr, i;
+	sb_cleanup(sb_freep) struct name_key *keys = calloc(nr, sizeof(*keys));
+	uint32_t *ranks = calloc(nr, sizeof(*ranks));
+
+	if (!keys || !ranks) {
+		free(ranks);
+		return NULL;
+	}
+	for (i = 0; i < nr; i++)
+		keys[i] = (struct name_key){ name_head(&tree->names.strs.at[i]), (uint32_t)i };
+	qsort_r(keys, nr, sizeof(*keys), name_cmp, (void *)&tree->names);
+	for (i = 0; i < nr; i++)
+		ranks[keys[i].id] = (uint32_t)i;
+	return ranks;
+}
+
+static size_t name_kind(const struct sb_fg_tree *tree, const uint32_t *ranks, size_t node)
+{
+	return (size_t)ranks[tree->nodes.at[node].name] * SB_FG_KIND_MAX + tree->kinds.at[node];
+}
+
+/* Counting sort: all nodes by (name, kind). Return: 0 or -ENOMEM. */
+static int order_by_name(const struct sb_fg_tree *tree, uint32_t *order)
+{
+	sb_cleanup(sb_freep) uint32_t *ranks = rank_names(tree);
+	size_t nr_keys = tree->names.strs.nr * SB_FG_KIND_MAX, i;
+	sb_cleanup(sb_freep) uint32_t *starts = calloc(nr_keys + 1, sizeof(*starts));
+
+	if (!ranks || !starts)
+		return -ENOMEM;
+	for (i = 0; i < tree->nodes.nr; i++)
+		starts[name_kind(tree, ranks, i) + 1]++;
+	for (i = 0; i < nr_keys; i++)
+		starts[i + 1] += starts[i];
+	for (i = 0; i < tree->nodes.nr; i++)
+		order[starts[name_kind(tree, ranks, i)]++] = (uint32_t)i;
+	return 0;
+}
+
+struct weight_key {
+	double total;
+	uint32_t place, node;
+};
+
+static int weight_cmp(const void *va, const void *vb)
+{
+	const struct weight_key *a = va, *b = vb;
+
+	if (a->total != b->total)
+		return a->total > b->total ? -1 : 1;
+	return (a->place > b->place) - (a->place < b->place);
+}
+
+/* @order is by name already, which decides between equals. Return: 0 or -ENOMEM. */
+static int order_by_weight(const struct sb_fg_tree *tree, uint32_t *order)
+{
+	size_t nr = tree->nodes.nr, i;
+	sb_cleanup(sb_freep) struct weight_key *keys = calloc(nr, sizeof(*keys));
+
+	if (!keys)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		keys[i] = (struct weight_key){ tree->nodes.at[order[i]].total, (uint32_t)i,
+					       order[i] };
+	qsort(keys, nr, sizeof(*keys), weight_cmp);
+	for (i = 0; i < nr; i++)
+		order[i] = keys[i].node;
+	return 0;
+}
+
+static void sum_up(struct sb_fg_tree *tree)
+{
+	size_t i;
+
+	/* Numbers grow away from the root. */
+	for (i = tree->nodes.nr - 1; i > 0; i--)
+		tree->nodes.at[tree->nodes.at[i].parent].total += tree->nodes.at[i].total;
+	sb_index_release(&tree->children);
+	tree->sealed = true;
+}
+
+int sb_fg_tree_seal(struct sb_fg_tree *tree, enum sb_fg_sort sort)
+{
+	size_t nr = tree->nodes.nr, i;
+	sb_cleanup(sb_freep) uint32_t *order = calloc(nr, sizeof(*order));
+	int err = 0;
+
+	if (!order)
+		return -ENOMEM;
+	if (!tree->sealed)
+		sum_up(tree);
+	if (tree->in_order || sort == SB_FG_SORT_NONE) {
+		for (i = 0; i < nr; i++)
+			order[i] = (uint32_t)i;
+	} else {
+		err = order_by_name(tree, order);
+	}
+	if (!err && sort == SB_FG_SORT_WEIGHT && !tree->in_order)
+		err = order_by_weight(tree, order);
+	if (err)
+		return err;
+	/* All nodes in order, put one after the other before their siblings: all siblings in order. */
+	for (i = 0; i < nr; i++)
+		tree->nodes.at[i].first_child = SB_FG_NODE_NONE;
+	for (i = nr; i-- > 0;) {
+		struct sb_fg_node *node = &tree->nodes.at[order[i]];
+
+		if (order[i] == 0)
+			continue;
+		node->next_sibling = tree->nodes.at[node->parent].first_child;
+		tree->nodes.at[node->parent].first_child = order[i];
+	}
+	return 0;
+}
+
+double sb_fg_tree_self(const struct sb_fg_tree *tree, uint32_t node)
+{
+	/* Sums of fractions are off by some 1e-16 of the total for each addition. */
+	const double rounding = 1e-9;
+	double total = tree->nodes.at[node].total, self = total;
+	uint32_t child;
+
+	for (child = tree->nodes.at[node].first_child; child;
+	     child = tree->nodes.at[child].next_sibling)
+		self -= tree->nodes.at[child].total;
+	if (tree->has_fractions && self < total * rounding)
+		return 0;
+	return self;
+}
+
+const char *sb_fg_kind_suffix(enum sb_fg_kind kind)
+{
+	static const char *const suffixes[SB_FG_KIND_MAX] = {
+		[SB_FG_KERNEL] = "_[k]",
+		[SB_FG_INLINED] = "_[i]",
+		[SB_FG_JIT] = "_[j]",
+		[SB_FG_WAKER] = "_[w]",
+	};
+
+	return suffixes[kind] ? suffixes[kind] : "";
+}
+
+/* The line of the node whose stack is in @line, without its last ';'. */
+static int fold_line(const struct sb_fg_tree *tree, uint32_t node, struct sb_str *line,
+		     int (*put)(void *arg, const char *s, size_t len), void *arg)
+{
+	double self = sb_fg_tree_self(tree, node);
+	char number[64];
+	size_t stack_len = line->len - 1;
+	int n, err;
+
+	if (self <= 0 || !stack_len)
+		return 0;
+	n = snprintf(number, sizeof(number), tree->has_fractions ? " %.12g\n" : " %.0f\n", self);
+	err = put(arg, line->s, stack_len);
+	if (!err)
+		err = put(arg, number, (size_t)n);
+	return err;
+}
+
+/* Append "name_[k];" to @line; a gap is its parent's time and has no name. */
+static int fold_name(const struct sb_fg_tree *tree, uint32_t node, struct sb_str *line)
+{
+	size_t len;
+	const char *name = sb_strtab_get(&tree->names, tree->nodes.at[node].name, &len);
+	int err;
+
+	if (tree->kinds.at[node] == SB_FG_GAP)
+		return 0;
+	err = sb_str_addn(line, name, len);
+	if (!err)
+		err = sb_str_add(line, sb_fg_kind_suffix(tree->kinds.at[node]));
+	if (!err)
+		err = sb_str_addc(line, ';');
+	return err;
+}
+
+int sb_fg_tree_fold(const struct sb_fg_tree *tree, int (*put)(void *arg, const char *s, size_t len),
+		    void *arg)
+{
+	SB_VEC(size_t) lens = {}; /* of the line, above each node of the path */
+	struct sb_str line = {};
+	uint32_t node = tree->nodes.at[0].first_child;
+	int err = 0;
+
+	while (node && !err) {
+		err = sb_vec_push(&lens, line.len);
+		if (!err)
+			err = fold_name(tree, node, &line);
+		if (!err && line.len)
+			err = fold_line(tree, node, &line, put, arg);
+		if (err)
+			break;
+		if (tree->nodes.at[node].first_child) {
+			node = tree->nodes.at[node].first_child;
+			continue;
+		}
+		while (node && !tree->nodes.at[node].next_sibling) {
+			node = tree->nodes.at[node].parent;
+			line.len = lens.at[--lens.nr];
+		}
+		if (!node)
+			break;
+		line.len = lens.at[--lens.nr];
+		node = tree->nodes.at[node].next_sibling;
+	}
+	sb_vec_release(&lens);
+	sb_str_release(&line);
+	return err;
+}
