@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/str.h"
 
 int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len)
 {
@@ -131,12 +133,46 @@ static int open_tmp(struct sb_output_file *file)
 	return fd;
 }
 
+/* Return: which descriptor of ours @path stands for, or -1. */
+static int own_fd(const char *path)
+{
+	static const char *const dirs[] = { "/dev/fd/", "/proc/self/fd/" };
+	uint64_t fd;
+	size_t i;
+
+	if (sb_streq(path, "/dev/stdout"))
+		return STDOUT_FILENO;
+	if (sb_streq(path, "/dev/stderr"))
+		return STDERR_FILENO;
+	for (i = 0; i < SB_ARRAY_SIZE(dirs); i++)
+		if (!strncmp(path, dirs[i], strlen(dirs[i])) &&
+		    !sb_parse_u64(path + strlen(dirs[i]), INT_MAX, &fd))
+			return (int)fd;
+	return -1;
+}
+
+static int open_output(struct sb_output_file *file)
+{
+	int fd = own_fd(file->path);
+	struct stat st;
+
+	if (fd >= 0)
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	else if (!lstat(file->path, &st) && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		fd = open(file->path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
+	else
+		return open_tmp(file);
+	return fd < 0 ? -errno : fd;
+}
+
 int sb_output_file_new(const char *path, struct sb_output_file **ret_file)
 {
 	struct sb_output_file *file;
 	struct stat st;
 	int fd, err;
 
+	if (!*path)
+		return -ENOENT;
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return -EISDIR;
 	file = calloc(1, sizeof(*file));
@@ -147,13 +183,7 @@ int sb_output_file_new(const char *path, struct sb_output_file **ret_file)
 		sb_output_file_free(file);
 		return -ENOMEM;
 	}
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
-		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-		if (fd < 0)
-			fd = -errno;
-	} else {
-		fd = open_tmp(file);
-	}
+	fd = open_output(file);
 	if (fd < 0) {
 		sb_output_file_free(file);
 		return fd;
@@ -174,16 +204,28 @@ FILE *sb_output_file_stream(struct sb_output_file *file)
 	return file->stream;
 }
 
-int sb_output_file_commit(struct sb_output_file *file)
+/* As root, give the file to the one who called sudo. */
+static int hand_over(int fd)
 {
 	struct sb_owner owner = sb_sudo_owner();
+
+	if (geteuid() != 0 || !fchown(fd, owner.uid, owner.gid))
+		return 0;
+	/* A file system without owners (vfat) refuses; the file is as much the user's as any there. */
+	return errno == EPERM ? 0 : -errno;
+}
+
+int sb_output_file_commit(struct sb_output_file *file)
+{
 	int err = 0;
 
 	errno = 0;
 	if (fflush(file->stream) || ferror(file->stream))
 		return errno ? -errno : -EIO;
-	if (file->tmp_path && geteuid() == 0 && fchown(fileno(file->stream), owner.uid, owner.gid))
-		return -errno;
+	if (file->tmp_path)
+		err = hand_over(fileno(file->stream));
+	if (err)
+		return err;
 	if (fclose(sb_take(file->stream)))
 		return -errno;
 	if (file->tmp_path) {

@@ -17,7 +17,7 @@ int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
 /* Return: 0 when all was written, or a negative errno. */
 int sb_write_all(int fd, const void *data, size_t len);
 
-/* Who called sudo (or doas), else who we are. */
+/* Who called sudo (SUDO_UID and SUDO_GID, believed only as root), else who we are. */
 struct sb_owner {
 	uid_t uid;
 	gid_t gid;
@@ -26,8 +26,10 @@ struct sb_owner sb_sudo_owner(void);
 
 /*
  * An output file. It is written under a temporary name in the same directory and appears under its
- * own name, owned by the sudo user, only when sb_output_file_commit() is called. A path that is
- * not a regular file (/dev/stdout, a pipe) is written directly.
+ * own name, owned by the sudo user, only when sb_output_file_commit() is called. A device or a FIFO
+ * is written directly, and so is /dev/stdout, /dev/stderr, /dev/fd/N: the descriptor itself, from
+ * where it stands. A symbolic link is replaced, not followed: root must not write wherever another
+ * user's link in a shared directory points to.
  */
 struct sb_output_file;
 

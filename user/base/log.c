@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/log.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
 
 static const char *program_name = "stackbpf";
 static enum sb_log_level level_max = SB_LOG_INFO;
@@ -32,31 +34,66 @@ static const char *level_prefix(enum sb_log_level level)
 	}
 }
 
-static void vlog(enum sb_log_level level, int err, const char *fmt, va_list ap)
+/* Names of processes and files are other people's bytes: they must not drive the terminal. */
+static void neutralize(char *s)
 {
-	char line[2048];
-	size_t len = 0;
+	for (; *s; s++)
+		if (((unsigned char)*s < ' ' && *s != '\n' && *s != '\t') || *s == 0x7f)
+			*s = '?';
+}
+
+static struct iovec part(const char *s)
+{
+	return (struct iovec){ .iov_base = (char *)s, .iov_len = strlen(s) };
+}
+
+static void put(enum sb_log_level level, int err, char *msg)
+{
+	size_t len = strlen(msg);
+	struct iovec line[7];
+	int nr = 0;
+
+	if (len && msg[len - 1] == '\n')
+		msg[len - 1] = '\0'; /* libbpf's messages carry their own */
+	neutralize(msg);
+	line[nr++] = part(program_name);
+	line[nr++] = part(": ");
+	line[nr++] = part(level_prefix(level));
+	line[nr++] = part(msg);
+	if (err) {
+		line[nr++] = part(": ");
+		line[nr++] = part(strerror(-err));
+	}
+	line[nr++] = part("\n");
+	/* One call, so that messages of two threads do not mix; there is nobody to tell if it fails. */
+	if (writev(STDERR_FILENO, line, nr) < 0)
+		return;
+}
+
+static void __attribute__((format(printf, 3, 0)))
+vlog(enum sb_log_level level, int err, const char *fmt, va_list ap)
+{
+	sb_cleanup(sb_freep) char *big = NULL;
+	char small[1024];
+	va_list again;
 	int n;
 
 	if (level > level_max)
 		return;
-	n = snprintf(line, sizeof(line), "%s: %s", program_name, level_prefix(level));
-	if (n > 0)
-		len = (size_t)n;
-	n = vsnprintf(line + len, sizeof(line) - len, fmt, ap);
-	if (n > 0)
-		len += (size_t)n;
-	if (err && len < sizeof(line)) {
-		n = snprintf(line + len, sizeof(line) - len, ": %s", strerror(-err));
-		if (n > 0)
-			len += (size_t)n;
-	}
-	if (len > sizeof(line) - 1)
-		len = sizeof(line) - 1;
-	line[len++] = '\n';
-	/* One write, so that messages of two threads do not mix; there is nobody to tell if it fails. */
-	if (write(STDERR_FILENO, line, len) < 0)
-		return;
+	va_copy(again, ap);
+	n = vsnprintf(small, sizeof(small), fmt, ap);
+	if (n < 0)
+		small[0] = '\0';
+	/* The verifier's log is long. Without memory a message is cut rather than lost. */
+	if (n >= (int)sizeof(small) && vasprintf(&big, fmt, again) < 0)
+		big = NULL;
+	va_end(again);
+	put(level, err, big ? big : small);
+}
+
+void sb_vlog(enum sb_log_level level, const char *fmt, va_list ap)
+{
+	vlog(level, 0, fmt, ap);
 }
 
 void sb_log(enum sb_log_level level, const char *fmt, ...)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Messages to stderr. Library code logs at debug only; the command logs an error once.
- * Thread-safe: a message is one write.
+ * Thread-safe: a message is one write. Control characters in it are shown as '?'.
  */
 #ifndef SB_BASE_LOG_H
 #define SB_BASE_LOG_H
+
+#include <stdarg.h>
 
 enum sb_log_level { SB_LOG_ERR, SB_LOG_WARN, SB_LOG_INFO, SB_LOG_DEBUG };
 
@@ -16,6 +18,9 @@ void sb_log_init(const char *program, enum sb_log_level max);
 enum sb_log_level sb_log_max(void);
 
 void sb_log(enum sb_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* For the print callbacks of libraries. A newline at the end is taken off. */
+void sb_vlog(enum sb_log_level level, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 
 /*
  * Log "PROGRAM: MESSAGE: REASON" for the negative errno @err and give @err back, so that a caller

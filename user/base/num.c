@@ -47,14 +47,10 @@ bool sb_scan_u64(const char **p, const char *end, uint64_t *ret)
 	return scan(p, end, 10, ret);
 }
 
-/* All of @s are digits, but scan() refused them: the number is too big. */
-static int why_not(const char *s, const char *end, unsigned int base)
+/* scan() refused what stands at @s: no digit at all, or too many of them. */
+static int why_not(const char *s, unsigned int base)
 {
-	const char *at = s;
-
-	while (at < end && digit(*at, base) >= 0)
-		at++;
-	return at == end && at != s ? -ERANGE : -EINVAL;
+	return digit(*s, base) >= 0 ? -ERANGE : -EINVAL;
 }
 
 int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret)
@@ -62,8 +58,10 @@ int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret)
 	const char *p = s, *end = s + strlen(s);
 	uint64_t val;
 
-	if (!sb_scan_u64(&p, end, &val) || p != end)
-		return why_not(s, end, 10);
+	if (!sb_scan_u64(&p, end, &val))
+		return why_not(p, 10);
+	if (p != end)
+		return -EINVAL;
 	if (val > max)
 		return -ERANGE;
 	*ret = val;
@@ -76,9 +74,11 @@ int sb_parse_hex(const char *s, uint64_t *ret)
 	uint64_t val;
 
 	if (s[0] == '0' && (s[1] == 'x' || s[1] == 'X'))
-		p = s = s + 2;
-	if (!sb_scan_hex(&p, end, &val) || p != end)
-		return why_not(s, end, 16);
+		p += 2;
+	if (!sb_scan_hex(&p, end, &val))
+		return why_not(p, 16);
+	if (p != end)
+		return -EINVAL;
 	*ret = val;
 	return 0;
 }
@@ -103,7 +103,7 @@ int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns)
 	size_t i;
 
 	if (!sb_scan_u64(&p, end, &whole))
-		return why_not(s, end, 10);
+		return why_not(p, 10);
 	if (*p == '.') {
 		for (p++; p < end && digit(*p, 10) >= 0; p++) {
 			if (scale == 1000000000)
@@ -135,7 +135,7 @@ int sb_parse_bytes(const char *s, uint64_t *ret_bytes)
 	uint64_t val, shift = 0;
 
 	if (!sb_scan_u64(&p, end, &val))
-		return why_not(s, end, 10);
+		return why_not(p, 10);
 	if (p != end) {
 		unit = strchr(units, *p & ~0x20);
 		if (!*p || !unit || !*unit || p + 1 != end)
@@ -148,21 +148,30 @@ int sb_parse_bytes(const char *s, uint64_t *ret_bytes)
 	return 0;
 }
 
-int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list)
+/* "5" or "5-7" at *@p, which moves behind it. */
+static int scan_range(const char **p, const char *end, uint64_t *ret_lo, uint64_t *ret_hi)
+{
+	if (!sb_scan_u64(p, end, ret_lo))
+		return why_not(*p, 10);
+	*ret_hi = *ret_lo;
+	if (**p != '-')
+		return 0;
+	++*p;
+	if (!sb_scan_u64(p, end, ret_hi))
+		return why_not(*p, 10);
+	return *ret_hi < *ret_lo ? -EINVAL : 0;
+}
+
+static int parse_ranges(const char *s, uint32_t max, sb_vec_u32 *list)
 {
 	const char *p = s, *end = s + strlen(s);
 	uint64_t lo, hi;
 	int err;
 
 	for (;; p++) {
-		if (!sb_scan_u64(&p, end, &lo))
-			return why_not(p, end, 10);
-		hi = lo;
-		if (*p == '-') {
-			p++;
-			if (!sb_scan_u64(&p, end, &hi) || hi < lo)
-				return -EINVAL;
-		}
+		err = scan_range(&p, end, &lo, &hi);
+		if (err)
+			return err;
 		if (hi > max)
 			return -ERANGE;
 		if (hi - lo >= LIST_MAX || list->nr + (hi - lo) >= LIST_MAX)
@@ -177,4 +186,14 @@ int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list)
 		if (*p != ',')
 			return -EINVAL;
 	}
+}
+
+int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list)
+{
+	size_t nr_before = list->nr;
+	int err = parse_ranges(s, max, list);
+
+	if (err)
+		list->nr = nr_before;
+	return err;
 }

@@ -35,7 +35,7 @@ typedef SB_VEC(uint32_t) sb_vec_u32;
 
 /*
  * "1,2,5-7" appended to @list, at most 65,536 numbers in all; the format of CPU lists, too.
- * Return: 0, -EINVAL, -ERANGE, -E2BIG, -ENOMEM.
+ * Return: 0, -EINVAL, -ERANGE, -E2BIG, -ENOMEM; the list is as before on failure.
  */
 int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list);
 

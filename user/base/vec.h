@@ -17,27 +17,36 @@
 		size_t nr, cap; \
 	}
 
-static inline int sb_vec_grow(void **at, size_t *cap, size_t need, size_t size)
+/* Return: the moved array with room for @need > *@cap elements, or NULL with nothing changed. */
+static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 {
 	size_t to = *cap ? *cap : 8;
 	void *mem;
 
 	while (to < need) {
 		if (to > SIZE_MAX / 2 / size)
-			return -ENOMEM;
+			return NULL;
 		to *= 2;
 	}
-	mem = realloc(*at, to * size);
-	if (!mem)
-		return -ENOMEM;
-	*at = mem;
-	*cap = to;
-	return 0;
+	mem = realloc(at, to * size);
+	if (mem)
+		*cap = to;
+	return mem;
 }
 
 /* Room for @n elements in all. Return: 0 or -ENOMEM. */
-#define sb_vec_reserve(v, n) \
-	((n) <= (v)->cap ? 0 : sb_vec_grow((void **)&(v)->at, &(v)->cap, (n), sizeof(*(v)->at)))
+#define sb_vec_reserve(v, n)                                                          \
+	({                                                                            \
+		size_t need_ = (n);                                                   \
+		void *mem_ = (v)->at;                                                 \
+                                                                                      \
+		if (need_ > (v)->cap) {                                               \
+			mem_ = sb_vec_grow(mem_, &(v)->cap, need_, sizeof(*(v)->at)); \
+			if (mem_)                                                     \
+				(v)->at = mem_;                                       \
+		}                                                                     \
+		need_ > (v)->cap ? -ENOMEM : 0;                                       \
+	})
 
 /* Append one element. Return: 0 or -ENOMEM. */
 #define sb_vec_push(v, ...)                                  \

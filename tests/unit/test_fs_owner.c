@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Whose the written files are. Needs root, and says so. */
+#include <errno.h>
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+
+#define SOMEBODY 54321u
+
+static void sudo_says(const char *uid, const char *gid)
+{
+	if (!uid || setenv("SUDO_UID", uid, 1))
+		unsetenv("SUDO_UID");
+	if (!gid || setenv("SUDO_GID", gid, 1))
+		unsetenv("SUDO_GID");
+}
+
+static void test_sudo_owner(void **state)
+{
+	static const char *const wrong[][2] = {
+		{ NULL, NULL }, { "1", NULL },	 { NULL, "1" },		{ "x", "1" },
+		{ "1", "" },	{ "-1", "1" },	 { "1", "4294967295" }, { "4294967296", "1" },
+		{ "1 ", "1" },	{ "0x10", "1" },
+	};
+	struct sb_owner owner;
+	size_t i;
+
+	sudo_says("54321", "4294967294");
+	owner = sb_sudo_owner();
+	assert_int_equal(owner.uid, SOMEBODY);
+	assert_int_equal(owner.gid, 4294967294u);
+	for (i = 0; i < SB_ARRAY_SIZE(wrong); i++) {
+		sudo_says(wrong[i][0], wrong[i][1]);
+		owner = sb_sudo_owner();
+		assert_int_equal(owner.uid, 0);
+		assert_int_equal(owner.gid, 0);
+	}
+}
+
+/* Without root the environment is anybody's word. */
+static void test_unprivileged(void **state)
+{
+	int status;
+	pid_t pid;
+
+	sudo_says("1", "1");
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct sb_owner owner;
+
+		if (setgroups(0, NULL) || setgid(SOMEBODY) || setuid(SOMEBODY))
+			_exit(1);
+		owner = sb_sudo_owner();
+		_exit(owner.uid != SOMEBODY || owner.gid != SOMEBODY);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void write_out(const char *path)
+{
+	struct sb_output_file *file;
+
+	assert_int_equal(sb_output_file_new(path, &file), 0);
+	fputs("x", sb_output_file_stream(file));
+	assert_int_equal(sb_output_file_commit(file), 0);
+	sb_output_file_free(file);
+}
+
+static void test_output(void **state)
+{
+	char dir[] = "/tmp/sb-own.XXXXXX";
+	struct stat st;
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	sudo_says("54321", "54321");
+	write_out("out");
+	assert_int_equal(stat("out", &st), 0);
+	assert_int_equal(st.st_uid, SOMEBODY);
+	assert_int_equal(st.st_gid, SOMEBODY);
+	sudo_says(NULL, NULL);
+	write_out("out");
+	assert_int_equal(stat("out", &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	/* A device is not ours to give away. */
+	sudo_says("54321", "54321");
+	write_out("/dev/null");
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(unlink("out"), 0);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sudo_owner),
+		cmocka_unit_test(test_unprivileged),
+		cmocka_unit_test(test_output),
+	};
+
+	if (geteuid() != 0) {
+		puts("files can be given away by root only");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
