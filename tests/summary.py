@@ -57,7 +57,7 @@ def main():
         count = dict.fromkeys(total, 0)
         tests = load(directory, suite)
         for test in tests:
-            name = f"{suite}/{test['name']}"
+            name = f"{suite}/{test['name'].rpartition(' / ')[2]}"
             if test['result'] in PASSED:
                 count['passed'] += 1
                 skipped += [(name, f'without {case}') for case in skipped_inside(test)]
