@@ -65,6 +65,7 @@ struct sb_count {
 enum sb_event_kind {
 	SB_EVENT_STACK = 1,    /* struct sb_event_stack: a stack seen for the first time */
 	SB_EVENT_COUNTS_NUDGE, /* struct sb_event: the counts are filling up, drain now */
+	SB_EVENT_PROCESS, /* struct sb_event_process: a process older than the run was sampled */
 };
 
 struct sb_event {
@@ -72,14 +73,27 @@ struct sb_event {
 	__u32 nr_bytes; /* of the whole record */
 };
 
+/* Bits of sb_event_stack.flags. */
+enum {
+	SB_STACK_KERNEL = 1u << 0,
+	SB_STACK_LEAF_RETURNS = 1u << 1, /* ip[0] stands behind a syscall instruction, not on one */
+};
+
+/* nr_frames raw addresses (__u64), leaf first, follow the struct. */
 struct sb_event_stack {
 	struct sb_event hdr;
 	struct sb_stack_id id;
 	__u32 status; /* enum sb_stack_status */
 	__u32 nr_frames;
-	__u32 is_kernel;
+	__u32 flags; /* SB_STACK_KERNEL, ... */
 	__u32 reserved;
-	__u64 ip[]; /* leaf first; raw addresses */
+};
+
+/* A process that began before the run, so that no side-band record told of it, was sampled. */
+struct sb_event_process {
+	struct sb_event hdr;
+	__u32 tgid;
+	__u32 reserved;
 };
 
 /* Counters of the BPF side; index into `stats`. Every way to lose something has its own. */
@@ -119,10 +133,18 @@ enum {
 	SB_RULE_FOLLOW = 4, /* with the above: children inherit the rule */
 };
 
-#define SB_RULES_MAX 16 /* comm, uid and cgroup rules, each */
+#define SB_RULES_MAX	      16 /* comm, uid and cgroup rules, each */
 
-struct sb_comm_rule {
-	char glob[SB_COMM_LEN]; /* * and ? only; NUL-terminated */
+/*
+ * A glob over thread names, compiled by user space into a bit-parallel automaton: bit i is pattern
+ * position i, so that matching is 16 steps without branches (shift-and, Baeza-Yates and Gonnet 1992,
+ * with a closure over '*').
+ */
+#define SB_GLOB_POSITIONS_MAX 31 /* one more bit is the end of the pattern */
+struct sb_comm_matcher {
+	__u32 may_consume[256]; /* positions that this byte may pass */
+	__u32 stars;		/* positions that are '*' */
+	__u32 accept;		/* the end of the pattern */
 	__u32 rule;		/* SB_RULE_ALLOW or SB_RULE_DENY; 0: end of the list */
 };
 

@@ -19,6 +19,7 @@ struct sb_batch_count {
 struct sb_batch_stack {
 	struct sb_stack_id id;
 	uint32_t status; /* enum sb_stack_status */
+	uint32_t flags;	 /* SB_STACK_KERNEL, ... */
 	uint32_t nr_frames;
 	const uint64_t *ip; /* leaf first */
 };

@@ -21,14 +21,18 @@ struct sb_session;
 struct sb_view;
 struct sb_symbolizer;
 
+struct sb_comm_rule {
+	char glob[SB_GLOB_POSITIONS_MAX + 1]; /* * and ? */
+	uint32_t rule;			      /* SB_RULE_ALLOW or SB_RULE_DENY */
+};
+
 /* Which tasks. Rules of all kinds add up; a deny rule wins over every allow rule. */
 struct sb_targets {
 	SB_VEC(struct sb_pid_rule {
 		uint32_t pid;  /* a tgid in `tgids`, a tid in `tids` */
 		uint32_t rule; /* SB_RULE_* */
 	})
-	tgids,
-		tids;
+	tgids, tids;
 	struct sb_comm_rule comms[SB_RULES_MAX];
 	struct sb_uid_rule uids[SB_RULES_MAX];
 	struct sb_cgroup_rule {

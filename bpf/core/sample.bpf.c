@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Capture and account: the way of every sample, whatever the view. Owns `counts` and `stats`. */
+#include "sb_filter.bpf.h"
+#include "sb_sample.bpf.h"
+#include "sb_stack.bpf.h"
+#include "sb_unwind.bpf.h"
+#include "sb_util.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define PF_IO_WORKER 0x00000010
+#define PF_KTHREAD   0x00200000
+
+const volatile __u32 cfg_sides = SB_SIDE_USER | SB_SIDE_KERNEL;
+const volatile __u32 cfg_by = 0;
+const volatile __u32 cfg_counts_nudge = 16384; /* keys: drain before the map is full */
+const volatile __u64 cfg_started_boot_ns = 0;  /* processes born later are known from side-band */
+
+/* Set by user space to 0 at each drain. */
+__u32 nr_keys = 0;
+__u64 first_sample_ns = 0;
+
+/* struct sb_sample_key -> struct sb_count. Sizes, not types: clang 14 leaves types out of the BTF
+ * that only the definition of an inner map names. */
+struct counts_generation {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(struct sb_sample_key));
+	__uint(value_size, sizeof(struct sb_count));
+};
+
+/*
+ * The generation being written. User space puts the other one in its place and then reads this
+ * one undisturbed: updating a map in a map returns only when no program uses the old one any more
+ * (kernel commit 1ae80cf31938).
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct counts_generation);
+} counts SEC(".maps");
+
+struct sb_stats {
+	__u64 val[SB_STAT_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sb_stats);
+} stats SEC(".maps");
+
+/* Processes that were announced: tgid -> start. Full: the rest is found when it is drained. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, __u64);
+} procs_announced SEC(".maps");
+
+int sb_event_process(__u32 tgid);
+int sb_event_nudge(void);
+
+__hidden void sb_stat_add(__u32 stat, __u64 val)
+{
+	__u32 zero = 0;
+	struct sb_stats *mine = bpf_map_lookup_elem(&stats, &zero);
+
+	if (mine && stat < SB_STAT_MAX)
+		mine->val[stat] += val;
+}
+
+static void announce(const struct sb_sample_key *key)
+{
+	__u64 *start_ns;
+
+	if (key->start_ns >= cfg_started_boot_ns)
+		return;
+	start_ns = bpf_map_lookup_elem(&procs_announced, &key->tgid);
+	if (start_ns && *start_ns == key->start_ns)
+		return;
+	if (!bpf_map_update_elem(&procs_announced, &key->tgid, &key->start_ns, BPF_ANY))
+		sb_event_process(key->tgid);
+}
+
+static void identify(struct sb_sample_key *key, const struct task_struct *task, __u64 pid_tgid)
+{
+	key->tgid = pid_tgid >> 32;
+	key->start_ns = task->group_leader->start_boottime;
+	key->exec_id = task->self_exec_id;
+	if (cfg_by & SB_BY_THREAD)
+		key->tid = (__u32)pid_tgid;
+	if (cfg_by & SB_BY_CPU)
+		key->cpu = bpf_get_smp_processor_id();
+	if (cfg_by & SB_BY_CGROUP)
+		key->cgroup_id = bpf_get_current_cgroup_id();
+}
+
+static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
+{
+	long nr_bytes;
+
+	nr_bytes = bpf_get_stack(ctx, s->ip, SB_KSTACK_DEPTH_MAX * sizeof(s->ip[0]), 0);
+	if (nr_bytes <= 0) {
+		sb_stat_add(SB_STAT_KSTACK_ERR, 1);
+		return;
+	}
+	s->stack.flags = SB_STACK_KERNEL;
+	s->stack.nr_frames = (__u32)nr_bytes / sizeof(s->ip[0]);
+	s->stack.status = SB_STACK_COMPLETE;
+	sb_stack_intern(s, slot, &s->capture.key.kstack);
+}
+
+/* The registers with which @task entered the kernel. */
+static int start_of_task(struct task_struct *task, struct sb_start *start, __u32 *flags)
+{
+	struct sb_regs regs;
+
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs(task)))
+		return -ENOENT;
+#if defined(__TARGET_ARCH_x86)
+	start->pc = regs.ip;
+	start->sp = regs.sp;
+	start->fp = regs.bp;
+	start->is_user = (regs.cs & 3) == 3;
+	start->is_compat = (regs.cs & 0xffff) == 0x23;
+	if ((__s64)regs.orig_ax >= 0)
+		*flags |= SB_STACK_LEAF_RETURNS;
+#elif defined(__TARGET_ARCH_arm64)
+	start->pc = regs.pc;
+	start->sp = regs.sp;
+	start->fp = regs.regs[29];
+	start->is_user = (regs.pstate & 0xf) == 0;
+	start->is_compat = (regs.pstate >> 4) & 1;
+#endif
+	return start->is_user ? 0 : -ENOENT;
+}
+
+static void capture_user(struct task_struct *task, const struct sb_start *interrupted,
+			 struct sb_scratch *s, __u32 slot)
+{
+	struct sb_start start = *interrupted;
+
+	s->stack.flags = 0;
+	s->stack.nr_frames = 0;
+	if (!start.is_user && start_of_task(task, &start, &s->stack.flags)) {
+		s->stack.status = SB_STACK_NO_REGS;
+	} else if (start.is_compat) {
+		s->ip[0] = start.pc;
+		s->stack.nr_frames = 1;
+		s->stack.status = SB_STACK_COMPAT;
+	} else {
+		s->walk.pc = start.pc;
+		s->walk.sp = start.sp;
+		s->walk.fp = start.fp;
+		sb_unwind_user(slot);
+	}
+	sb_stack_intern(s, slot, &s->capture.key.ustack);
+}
+
+__hidden int sb_capture(void *ctx, const struct sb_start *start, __u32 slot,
+			struct sb_capture **ret_capture)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct task_struct *task;
+
+	if (!s || !pid_tgid)
+		return -ENOENT; /* the idle task, where the event could not leave it out */
+	s->capture.now_ns = bpf_ktime_get_ns();
+	__builtin_memset(&s->capture.key, 0, sizeof(s->capture.key));
+	bpf_get_current_comm(s->capture.key.comm, sizeof(s->capture.key.comm));
+	if (!sb_filter_accepts(pid_tgid >> 32, (__u32)pid_tgid, s->capture.key.comm)) {
+		sb_stat_add(SB_STAT_FILTERED, 1);
+		return -ENOENT;
+	}
+	task = bpf_get_current_task_btf();
+	identify(&s->capture.key, task, pid_tgid);
+	if ((cfg_sides & SB_SIDE_KERNEL) && !start->is_user)
+		capture_kernel(ctx, s, slot);
+	if ((cfg_sides & SB_SIDE_USER) && task->mm && !(task->flags & (PF_KTHREAD | PF_IO_WORKER)))
+		capture_user(task, start, s, slot);
+	announce(&s->capture.key);
+	*ret_capture = &s->capture;
+	return 0;
+}
+
+static int add_key(void *generation, const struct sb_capture *capture)
+{
+	struct sb_count count = { .first_ns = capture->now_ns };
+	int err = bpf_map_update_elem(generation, &capture->key, &count, BPF_NOEXIST);
+
+	if (err && err != -EEXIST) {
+		sb_stat_add(err == -EBUSY ? SB_STAT_COUNTS_BUSY : SB_STAT_COUNTS_FULL, 1);
+		return err;
+	}
+	if (!err && __sync_fetch_and_add(&nr_keys, 1) + 1 == cfg_counts_nudge)
+		sb_event_nudge();
+	return 0;
+}
+
+__hidden int sb_account(const struct sb_capture *capture, __u64 weight)
+{
+	__u32 zero = 0;
+	void *generation = bpf_map_lookup_elem(&counts, &zero);
+	struct sb_count *count;
+	int err;
+
+	if (!generation)
+		return -E2BIG; /* user space puts one there before it attaches anything */
+	count = bpf_map_lookup_elem(generation, &capture->key);
+	if (!count) {
+		err = add_key(generation, capture);
+		if (err)
+			return err;
+		count = bpf_map_lookup_elem(generation, &capture->key);
+		if (!count)
+			return -E2BIG;
+	}
+	__sync_fetch_and_add(&count->weight, weight);
+	__sync_fetch_and_add(&count->nr_samples, 1);
+	count->last_ns = capture->now_ns;
+	if (!first_sample_ns)
+		first_sample_ns = capture->now_ns;
+	sb_stat_add(SB_STAT_SAMPLES, 1);
+	sb_stat_add(SB_STAT_RUN_NS, bpf_ktime_get_ns() - capture->now_ns);
+	return 0;
+}

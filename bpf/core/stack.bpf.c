@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Interned stacks. A stack is named by a hash over its frames; its frames go to user space once,
+ * when the name is new, and from then on samples carry the name only.
+ *
+ * Why not BPF_MAP_TYPE_STACK_TRACE: there, two stacks that fall into one bucket are one stack
+ * lost; here a collision takes two equal 128-bit hashes.
+ */
+#include "sb_stack.bpf.h"
+
+/* Differs from run to run, so that no program can forge two stacks of one name. */
+const volatile __u64 cfg_hash_seed[2] = { 0x243f6a8885a308d3ull, 0x13198a2e03707344ull };
+/* Wake user space once this much is waiting: a wake-up for each stack would cost more than the
+ * sample. */
+const volatile __u32 cfg_events_wake_bytes = 1u << 20;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SB_SCRATCH_MAX);
+	__type(key, __u32);
+	__type(value, struct sb_scratch);
+} scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536); /* set before load */
+	__type(key, struct sb_stack_id);
+	__type(value, __u8);
+} stacks_seen SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4u << 20); /* set before load */
+} events SEC(".maps");
+
+__hidden struct sb_scratch *sb_scratch_get(__u32 slot)
+{
+	return bpf_map_lookup_elem(&scratch, &slot);
+}
+
+__hidden __u64 sb_events_wake_flags(void)
+{
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= cfg_events_wake_bytes)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+__hidden int sb_event_process(__u32 tgid)
+{
+	struct sb_event_process event = {
+		.hdr = { .kind = SB_EVENT_PROCESS, .nr_bytes = sizeof(event) },
+		.tgid = tgid,
+	};
+
+	return bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_FORCE_WAKEUP);
+}
+
+__hidden int sb_event_nudge(void)
+{
+	struct sb_event event = { .kind = SB_EVENT_COUNTS_NUDGE, .nr_bytes = sizeof(event) };
+
+	return bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_FORCE_WAKEUP);
+}
+
+/*
+ * Two independent lanes of multiply and xor-shift, one word a step. A global function (not
+ * __hidden): the verifier looks at it once, by itself, not once for each caller.
+ */
+__noinline int sb_stack_hash(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u64 lo, hi;
+	__u32 i, at;
+
+	if (!s)
+		return 0;
+	lo = cfg_hash_seed[0] ^
+	     ((__u64)s->stack.nr_frames << 32 | s->stack.status << 8 | s->stack.flags);
+	hi = cfg_hash_seed[1] + lo;
+	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++) {
+		if (i >= s->stack.nr_frames)
+			break;
+		at = i;
+		sb_opaque(at);
+		at &= SB_USTACK_DEPTH_MAX - 1;
+		lo = (lo ^ s->ip[at]) * 0x9e3779b97f4a7c15ull;
+		lo ^= lo >> 29;
+		hi = (hi + s->ip[at]) * 0xc2b2ae3d27d4eb4full;
+		hi ^= hi >> 32;
+	}
+	s->stack.id.lo = lo ^ (hi >> 31);
+	s->stack.id.hi = hi | 1; /* {0, 0} means no stack */
+	return 0;
+}
+
+static int ship(struct sb_scratch *s)
+{
+	__u32 nr = s->stack.nr_frames, nr_bytes;
+
+	sb_opaque(nr);
+	if (nr > SB_USTACK_DEPTH_MAX)
+		return -E2BIG;
+	nr_bytes = sizeof(s->stack) + nr * sizeof(s->ip[0]);
+	s->stack.hdr.kind = SB_EVENT_STACK;
+	s->stack.hdr.nr_bytes = nr_bytes;
+	return bpf_ringbuf_output(&events, &s->stack, nr_bytes, sb_events_wake_flags());
+}
+
+__hidden int sb_stack_intern(struct sb_scratch *s, __u32 slot, struct sb_stack_id *ret_id)
+{
+	__u8 one = 1;
+	int err;
+
+	sb_stack_hash(slot);
+	*ret_id = s->stack.id;
+	if (bpf_map_lookup_elem(&stacks_seen, &s->stack.id))
+		return 0;
+	err = bpf_map_update_elem(&stacks_seen, &s->stack.id, &one, BPF_NOEXIST);
+	if (err == -EEXIST)
+		return 0; /* another CPU is shipping the same one right now */
+	if (err)
+		sb_stat_add(SB_STAT_SEEN_FULL, 1);
+	if (ship(s)) {
+		bpf_map_delete_elem(&stacks_seen, &s->stack.id);
+		sb_stat_add(SB_STAT_RING_FULL, 1);
+	}
+	return 0;
+}

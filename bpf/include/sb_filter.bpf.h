@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* For core: who is sampled. */
+#ifndef SB_FILTER_BPF_H
+#define SB_FILTER_BPF_H
+
+#include "vmlinux.h"
+
+/* @comm: SB_COMM_LEN bytes. Return: 1 when the task is asked for, 0 when not. */
+int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm);
+
+/* A process was born: hand its parent's rule on. */
+int sb_filter_fork(__u32 parent_tgid, __u32 child_tgid);
+
+#endif

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* View "oncpu": a sample each time the clock of a CPU fires. Weight: samples. */
+#include "sb_sample.bpf.h"
+
+SEC("?perf_event")
+int oncpu_tick(struct bpf_perf_event_data *ctx)
+{
+	struct sb_start start = sb_start_of(ctx);
+	struct sb_capture *capture;
+
+	if (!sb_capture(ctx, &start, SB_SCRATCH_TIMER, &capture))
+		sb_account(capture, 1);
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel types that the BPF side reads, kept by hand: each struct lists only the fields we
+ * touch, CO-RE finds where they are on the running kernel. No build needs the build machine's BTF.
+ * docs/kernel-surface.txt is the list that a lint test holds against the object.
+ */
+#ifndef __VMLINUX_H__
+#define __VMLINUX_H__
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+
+/*
+ * The user registers, whose layout is UAPI (asm/ptrace.h): not relocated. The verifier wants whole
+ * words of the context, while newer kernels give cs a type of 16 bits (FRED), so CO-RE would be
+ * in the way.
+ */
+#if defined(__TARGET_ARCH_x86)
+struct sb_regs {
+	u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	u64 orig_ax, ip, cs, flags, sp, ss;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct sb_regs {
+	u64 regs[31], sp, pc, pstate;
+};
+#else
+#error "no register layout for this architecture"
+#endif
+
+/* UAPI (linux/bpf_perf_event.h): the context of perf_event programs. */
+struct bpf_perf_event_data {
+	struct sb_regs regs;
+	u64 sample_period;
+	u64 addr;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct;
+
+struct task_struct {
+	unsigned int flags;
+	int tgid;
+	u64 start_boottime;
+	u64 self_exec_id;
+	struct mm_struct *mm;
+	struct task_struct *group_leader;
+};
+
+#pragma clang attribute pop
+
+#endif
