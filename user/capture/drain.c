@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/drain.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "views/skel.h"
+
+#define NR_GENERATIONS 2
+/* Keys read by one call. The kernel wants room for a whole bucket at least. */
+#define READ_KEYS      4096u
+
+struct sb_drain {
+	struct sampler_bpf *skel; /* borrowed */
+	struct ring_buffer *ring;
+	int generations[NR_GENERATIONS];
+	unsigned int current;
+	struct sb_sample_key *read_keys;
+	struct sb_count *read_counts;
+	/* What the batch of the last drain points to. */
+	SB_VEC(struct sb_batch_count) counts;
+	SB_VEC(struct sb_batch_stack) stacks;
+	SB_VEC(uint64_t) frames;
+	sb_vec_u32 *tgids; /* during a drain: where announced processes go */
+};
+
+static int on_stack(struct sb_drain *drain, const struct sb_event_stack *event, size_t len)
+{
+	const uint64_t *ip = (const uint64_t *)(event + 1);
+	struct sb_batch_stack stack = {
+		.id = event->id,
+		.status = event->status,
+		.flags = event->flags,
+		.nr_frames = event->nr_frames,
+	};
+	uint32_t i;
+	int err;
+
+	if (len < sizeof(*event) || (len - sizeof(*event)) / sizeof(*ip) < event->nr_frames)
+		return -EBADMSG;
+	for (i = 0; i < event->nr_frames; i++) {
+		err = sb_vec_push(&drain->frames, ip[i]);
+		if (err)
+			return err;
+	}
+	return sb_vec_push(&drain->stacks, stack);
+}
+
+static int on_event(void *arg, void *data, size_t len)
+{
+	const struct sb_event *event = data;
+	struct sb_drain *drain = arg;
+
+	if (len < sizeof(*event))
+		return -EBADMSG;
+	switch (event->kind) {
+	case SB_EVENT_STACK:
+		return on_stack(drain, data, len);
+	case SB_EVENT_PROCESS:
+		if (len < sizeof(struct sb_event_process))
+			return -EBADMSG;
+		return sb_vec_push(drain->tgids, ((const struct sb_event_process *)data)->tgid);
+	case SB_EVENT_COUNTS_NUDGE:
+		return 0; /* it did its work by waking us */
+	default:
+		return -EBADMSG;
+	}
+}
+
+static int put_generation(struct sb_drain *drain, unsigned int which)
+{
+	const uint32_t zero = 0;
+	int outer = bpf_map__fd(drain->skel->maps.counts);
+
+	if (bpf_map_update_elem(outer, &zero, &drain->generations[which], BPF_ANY))
+		return -errno;
+	drain->current = which;
+	return 0;
+}
+
+static int make_generations(struct sb_drain *drain, uint32_t counts_max)
+{
+	int i;
+
+	for (i = 0; i < NR_GENERATIONS; i++) {
+		int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "counts_gen",
+					sizeof(struct sb_sample_key), sizeof(struct sb_count),
+					counts_max, NULL);
+
+		if (fd < 0)
+			return fd;
+		drain->generations[i] = fd;
+	}
+	return put_generation(drain, 0);
+}
+
+int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain)
+{
+	struct sb_drain *drain = calloc(1, sizeof(*drain));
+	int err;
+
+	if (!drain)
+		return -ENOMEM;
+	drain->skel = skel;
+	drain->generations[0] = drain->generations[1] = -1;
+	drain->read_keys = malloc(READ_KEYS * sizeof(*drain->read_keys));
+	drain->read_counts = malloc(READ_KEYS * sizeof(*drain->read_counts));
+	if (!drain->read_keys || !drain->read_counts) {
+		sb_drain_free(drain);
+		return -ENOMEM;
+	}
+	err = make_generations(drain, counts_max);
+	if (err) {
+		sb_drain_free(drain);
+		return err;
+	}
+	drain->ring = ring_buffer__new(bpf_map__fd(skel->maps.events), on_event, drain, NULL);
+	if (!drain->ring) {
+		err = -errno;
+		sb_drain_free(drain);
+		return err;
+	}
+	*ret_drain = drain;
+	return 0;
+}
+
+void sb_drain_free(struct sb_drain *drain)
+{
+	int i;
+
+	if (!drain)
+		return;
+	ring_buffer__free(drain->ring);
+	for (i = 0; i < NR_GENERATIONS; i++)
+		if (drain->generations[i] >= 0)
+			close(drain->generations[i]);
+	free(drain->read_keys);
+	free(drain->read_counts);
+	sb_vec_release(&drain->counts);
+	sb_vec_release(&drain->stacks);
+	sb_vec_release(&drain->frames);
+	free(drain);
+}
+
+int sb_drain_poll_fd(const struct sb_drain *drain)
+{
+	return ring_buffer__epoll_fd(drain->ring);
+}
+
+static int keep_counts(struct sb_drain *drain, uint32_t nr)
+{
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < nr; i++) {
+		err = sb_vec_push(&drain->counts, (struct sb_batch_count){
+							  .key = drain->read_keys[i],
+							  .count = drain->read_counts[i],
+						  });
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Read and empty a generation that no program writes any more. */
+static int read_generation(struct sb_drain *drain, int fd)
+{
+	uint32_t batch, nr;
+	void *from = NULL;
+	int err, ret;
+
+	do {
+		nr = READ_KEYS;
+		ret = bpf_map_lookup_and_delete_batch(fd, from, &batch, drain->read_keys,
+						      drain->read_counts, &nr, NULL);
+		if (ret && ret != -ENOENT)
+			return ret;
+		err = keep_counts(drain, nr);
+		if (err)
+			return err;
+		from = &batch;
+	} while (!ret);
+	return 0;
+}
+
+/* The frames moved while they grew; only now do they stay where they are. */
+static void point_stacks_at_frames(struct sb_drain *drain)
+{
+	size_t i, at = 0;
+
+	for (i = 0; i < drain->stacks.nr; i++) {
+		drain->stacks.at[i].ip = drain->frames.at + at;
+		at += drain->stacks.at[i].nr_frames;
+	}
+}
+
+int sb_drain_run(struct sb_drain *drain, struct sb_batch *ret_batch, sb_vec_u32 *tgids)
+{
+	int old = drain->generations[drain->current], err;
+
+	drain->counts.nr = drain->stacks.nr = drain->frames.nr = 0;
+	/* Returns when no program uses the old generation any more. */
+	err = put_generation(drain, 1 - drain->current);
+	if (err)
+		return err;
+	drain->skel->bss->nr_keys = 0;
+	err = read_generation(drain, old);
+	if (err)
+		return err;
+	/* Stacks after counts: a stack is shipped before the first count that names it. */
+	drain->tgids = tgids;
+	err = ring_buffer__consume(drain->ring);
+	if (err < 0)
+		return err;
+	point_stacks_at_frames(drain);
+	*ret_batch = (struct sb_batch){
+		.counts = drain->counts.at,
+		.nr_counts = drain->counts.nr,
+		.stacks = drain->stacks.at,
+		.nr_stacks = drain->stacks.nr,
+	};
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Maps and ring buffer -> struct sb_batch. Internal to capture. */
+#ifndef SB_CAPTURE_DRAIN_H
+#define SB_CAPTURE_DRAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/num.h"
+#include "capture/batch.h"
+
+struct sampler_bpf;
+struct sb_drain;
+
+/*
+ * Make both generations of counts, of @counts_max keys each, and put one in its place. After load.
+ * Return: 0 or a negative errno.
+ */
+int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain);
+void sb_drain_free(struct sb_drain *drain);
+
+/* Return: a descriptor that is readable when the BPF side asks to be drained. */
+int sb_drain_poll_fd(const struct sb_drain *drain);
+
+/*
+ * Swap the generations and read the one that was written, then the stacks. @ret_batch is valid until
+ * the next call. @tgids is appended with processes older than the run that were sampled first.
+ * Return: 0 or a negative errno.
+ */
+int sb_drain_run(struct sb_drain *drain, struct sb_batch *ret_batch, sb_vec_u32 *tgids);
+
+#endif

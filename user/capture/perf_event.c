@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/perf_event.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+
+#define RECORD_BYTES_MAX 65536u /* perf_event_header.size has 16 bits */
+
+int sb_perf_open(struct perf_event_attr *attr, int cpu)
+{
+	int fd;
+
+	attr->size = sizeof(*attr);
+	fd = (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static const struct {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+} timer_events[] = {
+	{ "cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+	{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+};
+
+int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu)
+{
+	struct perf_event_attr attr = {
+		.freq = 1,
+		.sample_freq = freq_hz,
+		.disabled = 1,
+		.exclude_idle = 1,
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(timer_events); i++) {
+		if (strcmp(timer_events[i].name, event))
+			continue;
+		attr.type = timer_events[i].type;
+		attr.config = timer_events[i].config;
+		return sb_perf_open(&attr, cpu);
+	}
+	return -EINVAL;
+}
+
+int sb_cpus_online(sb_vec_u32 *cpus)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	size_t len;
+	int err = sb_read_file("/sys/devices/system/cpu/online", 65536, &text, &len);
+
+	if (err)
+		return err;
+	if (len && text[len - 1] == '\n')
+		text[len - 1] = '\0';
+	return sb_parse_list(text, INT32_MAX, cpus);
+}
+
+int sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	int err;
+
+	*ring = (struct sb_perf_ring){ .fd = fd, .nr_bytes = nr_bytes };
+	ring->wrapped = malloc(RECORD_BYTES_MAX);
+	if (!ring->wrapped) {
+		sb_perf_ring_release(ring);
+		return -ENOMEM;
+	}
+	ring->page = mmap(NULL, page_bytes + nr_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring->page == MAP_FAILED) {
+		err = -errno;
+		ring->page = NULL;
+		sb_perf_ring_release(ring);
+		return err;
+	}
+	return 0;
+}
+
+void sb_perf_ring_release(struct sb_perf_ring *ring)
+{
+	if (ring->page)
+		munmap(ring->page, (size_t)sysconf(_SC_PAGESIZE) + ring->nr_bytes);
+	free(ring->wrapped);
+	if (ring->fd >= 0)
+		close(ring->fd);
+	*ring = (struct sb_perf_ring){ .fd = -1 };
+}
+
+/* The record at @at in one piece. */
+static const struct perf_event_header *record_at(const struct sb_perf_ring *ring, uint64_t at)
+{
+	const char *data = (const char *)ring->page + sysconf(_SC_PAGESIZE);
+	size_t offset = at & (ring->nr_bytes - 1), till_end = ring->nr_bytes - offset;
+	const struct perf_event_header *record = (const void *)(data + offset);
+
+	/* Records are multiples of 8, so the header itself is never split. */
+	if (record->size <= till_end)
+		return record;
+	memcpy(ring->wrapped, data + offset, till_end);
+	memcpy(ring->wrapped + till_end, data, record->size - till_end);
+	return (const void *)ring->wrapped;
+}
+
+int sb_perf_ring_read(struct sb_perf_ring *ring,
+		      int (*fn)(void *arg, const struct perf_event_header *record), void *arg)
+{
+	/* perf_event_open(2): read the data after the head, release the tail after the data. */
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->page->data_tail;
+	int err = 0;
+
+	while (tail < head && !err) {
+		const struct perf_event_header *record = record_at(ring, tail);
+		uint16_t size = record->size;
+
+		if (size < sizeof(*record))
+			return -EBADMSG;
+		err = fn(arg, record);
+		tail += size;
+		__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	}
+	return err;
+}

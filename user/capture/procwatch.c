@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/procwatch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+#include "base/log.h"
+#include "capture/perf_event.h"
+#include "capture/sideband.h"
+
+/* All rings together; each CPU gets its share, a power of two in these bounds. A record of a
+ * mapping is about 150 bytes, an exec about seven records. */
+#define RINGS_BYTES_MAX (64u << 20)
+#define RING_BYTES_MAX	(512u << 10)
+#define RING_BYTES_MIN	(64u << 10)
+/* Records that wait for the next drain: about 100 MB. More are lost, and counted. */
+#define QUEUE_MAX	500000u
+/* Files we remember to have opened. More are opened again for each process. */
+#define FILES_MAX	65536u
+/* After a wake-up the reader rests: records come in bursts, and this bounds it to 200 rounds a
+ * second. Short, because what a process maps must be opened while the process lives. */
+#define REST_NS		5000000
+
+/* What identifies a file: its build ID, or where it lies. */
+struct file_key {
+	uint8_t build_id[SB_BUILD_ID_MAX];
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+};
+
+struct sb_procwatch {
+	pthread_t thread;
+	bool has_thread;
+	int epoll_fd, quit_fd;
+
+	pthread_mutex_t lock; /* of everything below */
+	SB_VEC(struct sb_perf_ring) rings;
+	size_t ring_bytes;
+	SB_VEC(struct sb_sideband) queue; /* map.path and map.fd are owned */
+	SB_VEC(struct file_key) files;
+	struct sb_index files_index;
+	struct sb_procwatch_stats stats;
+};
+
+static struct file_key file_key_of(const struct sb_sym_mmap *map)
+{
+	struct file_key key;
+
+	memset(&key, 0, sizeof(key));
+	memcpy(key.build_id, map->build_id, map->build_id_bytes);
+	if (!map->build_id_bytes) {
+		key.maj = map->maj;
+		key.min = map->min;
+		key.ino = map->ino;
+		key.ino_generation = map->ino_generation;
+	}
+	return key;
+}
+
+static bool is_known_file(const struct sb_procwatch *watch, const struct file_key *key,
+			  uint64_t hash)
+{
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&watch->files_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&watch->files_index, it))
+		if (!memcmp(&watch->files.at[it.id], key, sizeof(*key)))
+			return true;
+	return false;
+}
+
+/* Open a file that is seen for the first time, before its process can go. */
+static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
+{
+	struct file_key key = file_key_of(map);
+	uint64_t hash = sb_hash(&key, sizeof(key), 0);
+	char path[64];
+
+	if (map->path[0] != '/' || !strncmp(map->path, "//", 2))
+		return; /* [vdso], //anon */
+	if (is_known_file(watch, &key, hash))
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", map->tgid,
+		 (unsigned long long)map->addr, (unsigned long long)(map->addr + map->len));
+	map->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (map->fd < 0) {
+		watch->stats.nr_unopened++;
+		return;
+	}
+	watch->stats.nr_files++;
+	if (watch->files.nr >= FILES_MAX || sb_vec_push(&watch->files, key))
+		return; /* it will be opened again, which is only slower */
+	if (sb_index_add(&watch->files_index, hash, (uint32_t)watch->files.nr - 1))
+		watch->files.nr--;
+}
+
+static int on_record(void *arg, const struct perf_event_header *record)
+{
+	struct sb_procwatch *watch = arg;
+	struct sb_sideband event;
+	int ret = sb_sideband_decode(record, &event);
+
+	watch->stats.nr_records++;
+	if (ret <= 0) {
+		if (ret)
+			watch->stats.nr_lost++;
+		return 0;
+	}
+	if (event.kind == SB_SIDEBAND_LOST)
+		watch->stats.nr_lost += event.nr_lost;
+	if (watch->queue.nr >= QUEUE_MAX) {
+		watch->stats.nr_lost++;
+		return 0;
+	}
+	if (event.kind == SB_SIDEBAND_MMAP) {
+		pin_file(watch, &event.map);
+		event.map.path = strdup(event.map.path);
+		if (!event.map.path)
+			goto lost;
+	}
+	if (!sb_vec_push(&watch->queue, event))
+		return 0;
+lost:
+	free((char *)event.map.path);
+	if (event.map.fd >= 0)
+		close(event.map.fd);
+	watch->stats.nr_lost++;
+	return 0;
+}
+
+static void collect(struct sb_procwatch *watch)
+{
+	size_t i;
+
+	for (i = 0; i < watch->rings.nr; i++) {
+		/* Only a broken ring makes this fail, and then its records are lost. */
+		if (sb_perf_ring_read(&watch->rings.at[i], on_record, watch))
+			watch->stats.nr_lost++;
+	}
+}
+
+static void *reader(void *arg)
+{
+	const struct timespec rest = { .tv_nsec = REST_NS };
+	struct sb_procwatch *watch = arg;
+	struct epoll_event event;
+
+	for (;;) {
+		int nr = epoll_wait(watch->epoll_fd, &event, 1, -1);
+
+		if (nr < 0 && errno != EINTR)
+			return NULL;
+		if (nr > 0 && event.data.fd == watch->quit_fd)
+			return NULL;
+		pthread_mutex_lock(&watch->lock);
+		collect(watch);
+		pthread_mutex_unlock(&watch->lock);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+	}
+}
+
+static size_t ring_bytes_for(size_t nr_cpus)
+{
+	size_t nr_bytes = RING_BYTES_MAX;
+
+	while (nr_bytes > RING_BYTES_MIN && nr_bytes * nr_cpus > RINGS_BYTES_MAX)
+		nr_bytes /= 2;
+	return nr_bytes;
+}
+
+static int add_cpu(struct sb_procwatch *watch, uint32_t cpu)
+{
+	struct perf_event_attr attr;
+	struct sb_perf_ring ring;
+	struct epoll_event event = { .events = EPOLLIN };
+	int fd, err;
+
+	sb_sideband_attr(&attr);
+	fd = sb_perf_open(&attr, (int)cpu);
+	if (fd < 0)
+		return fd;
+	err = sb_perf_ring_init(&ring, fd, watch->ring_bytes);
+	if (err)
+		return err;
+	event.data.fd = fd;
+	if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, fd, &event))
+		err = -errno;
+	if (!err)
+		err = sb_vec_push(&watch->rings, ring);
+	if (err)
+		sb_perf_ring_release(&ring);
+	return err;
+}
+
+int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu)
+{
+	int err;
+
+	pthread_mutex_lock(&watch->lock);
+	err = add_cpu(watch, cpu);
+	pthread_mutex_unlock(&watch->lock);
+	return err;
+}
+
+static int start_thread(struct sb_procwatch *watch)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int err;
+
+	event.data.fd = watch->quit_fd;
+	if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->quit_fd, &event))
+		return -errno;
+	err = pthread_create(&watch->thread, NULL, reader, watch);
+	if (err)
+		return -err;
+	watch->has_thread = true;
+	return 0;
+}
+
+int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch)
+{
+	struct sb_procwatch *watch = calloc(1, sizeof(*watch));
+	int err = 0;
+	size_t i;
+
+	if (!watch)
+		return -ENOMEM;
+	pthread_mutex_init(&watch->lock, NULL);
+	watch->ring_bytes = ring_bytes_for(nr_cpus);
+	watch->quit_fd = eventfd(0, EFD_CLOEXEC);
+	watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (watch->quit_fd < 0 || watch->epoll_fd < 0)
+		err = -errno;
+	for (i = 0; i < nr_cpus && !err; i++) {
+		err = add_cpu(watch, cpus[i]);
+		if (err == -ENODEV)
+			err = 0; /* went offline meanwhile */
+	}
+	if (!err)
+		err = start_thread(watch);
+	if (err) {
+		sb_procwatch_free(watch);
+		return err;
+	}
+	*ret_watch = watch;
+	return 0;
+}
+
+static void clear_queue(struct sb_procwatch *watch)
+{
+	size_t i;
+
+	for (i = 0; i < watch->queue.nr; i++) {
+		struct sb_sideband *event = &watch->queue.at[i];
+
+		if (event->kind != SB_SIDEBAND_MMAP)
+			continue;
+		free((char *)event->map.path);
+		if (event->map.fd >= 0)
+			close(event->map.fd);
+	}
+	sb_vec_release(&watch->queue);
+}
+
+void sb_procwatch_free(struct sb_procwatch *watch)
+{
+	const uint64_t one = 1;
+	size_t i;
+
+	if (!watch)
+		return;
+	if (watch->has_thread && write(watch->quit_fd, &one, sizeof(one)) == sizeof(one))
+		pthread_join(watch->thread, NULL);
+	for (i = 0; i < watch->rings.nr; i++)
+		sb_perf_ring_release(&watch->rings.at[i]);
+	sb_vec_release(&watch->rings);
+	clear_queue(watch);
+	sb_vec_release(&watch->files);
+	sb_index_release(&watch->files_index);
+	if (watch->epoll_fd >= 0)
+		close(watch->epoll_fd);
+	if (watch->quit_fd >= 0)
+		close(watch->quit_fd);
+	pthread_mutex_destroy(&watch->lock);
+	free(watch);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct sb_sideband *left = a, *right = b;
+
+	if (left->time_ns != right->time_ns)
+		return left->time_ns < right->time_ns ? -1 : 1;
+	return 0;
+}
+
+static int apply(struct sb_sideband *event, struct sb_symbolizer *sym)
+{
+	int err;
+
+	switch (event->kind) {
+	case SB_SIDEBAND_MMAP:
+		err = sb_symbolizer_mmap(sym, &event->map);
+		event->map.fd = -1; /* taken over, whatever came of it */
+		return err;
+	case SB_SIDEBAND_FORK:
+		return sb_symbolizer_fork(sym, event->time_ns, event->tgid, event->parent_tgid);
+	case SB_SIDEBAND_EXEC:
+		return sb_symbolizer_exec(sym, event->time_ns, event->tgid);
+	case SB_SIDEBAND_EXIT:
+		return sb_symbolizer_exit(sym, event->time_ns, event->tgid);
+	case SB_SIDEBAND_LOST:
+		return sb_symbolizer_lost(sym, event->time_ns);
+	}
+	return 0;
+}
+
+int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym)
+{
+	__typeof__(watch->queue) queue;
+	size_t i;
+	int err, ret = 0;
+
+	pthread_mutex_lock(&watch->lock);
+	collect(watch);
+	queue = watch->queue;
+	memset(&watch->queue, 0, sizeof(watch->queue));
+	pthread_mutex_unlock(&watch->lock);
+
+	/* Each ring is in order, the rings among themselves are not. */
+	if (queue.nr)
+		qsort(queue.at, queue.nr, sizeof(queue.at[0]), by_time);
+	for (i = 0; i < queue.nr; i++) {
+		err = apply(&queue.at[i], sym);
+		if (err && !ret)
+			ret = err;
+		if (queue.at[i].kind == SB_SIDEBAND_MMAP)
+			free((char *)queue.at[i].map.path);
+	}
+	sb_vec_release(&queue);
+	return ret;
+}
+
+void sb_procwatch_stats(struct sb_procwatch *watch, struct sb_procwatch_stats *ret_stats)
+{
+	pthread_mutex_lock(&watch->lock);
+	*ret_stats = watch->stats;
+	pthread_mutex_unlock(&watch->lock);
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/session.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "capture/drain.h"
+#include "capture/perf_event.h"
+#include "capture/procwatch.h"
+#include "capture/targets.h"
+#include "sb_sym.h"
+#include "views/skel.h"
+#include "views/view.h"
+
+/* Keys of one generation of counts: 5 MB of kernel memory each. Three quarters full wakes us. */
+#define COUNTS_MAX_DEFAULT 32768u
+/* Names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
+#define STACKS_MAX_DEFAULT 65536u
+#define EVENT_DEFAULT	   "cpu-clock"
+
+struct sb_session {
+	struct sb_session_opts opts; /* pointers in it are borrowed from the caller */
+	struct sampler_bpf *skel;
+	struct sb_drain *drain;
+	struct sb_procwatch *procwatch;
+	struct bpf_program *timer;
+	SB_VEC(struct bpf_link *) links;
+	SB_VEC(struct bpf_link *) timers;
+	sb_vec_u32 cpus;      /* that we sample */
+	sb_vec_u32 new_tgids; /* to be seeded */
+	struct sb_batch batch;
+};
+
+/* One sentence for what most often goes wrong, with what to do about it. */
+static int explain(int err, const char *what)
+{
+	if (err == -EPERM || err == -EACCES)
+		return sb_err(0,
+			      "cannot %s: no privilege; run it as root, or with CAP_BPF, CAP_PERFMON "
+			      "and CAP_SYS_PTRACE",
+			      what)
+			       ? err
+			       : err;
+	return sb_err(err, "cannot %s", what);
+}
+
+static int check_kernel(void)
+{
+	char ns[64];
+	ssize_t len;
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		sb_err(0,
+		       "this kernel has no BTF (/sys/kernel/btf/vmlinux); Linux 5.15 or newer with "
+		       "CONFIG_DEBUG_INFO_BTF is needed");
+		return -EOPNOTSUPP;
+	}
+	/* 4026531836 is PROC_PID_INIT_INO. BPF sees the pids of that namespace, /proc ours. */
+	len = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
+	if (len > 0) {
+		ns[len] = '\0';
+		if (strcmp(ns, "pid:[4026531836]")) {
+			sb_err(0,
+			       "not in the host's pid namespace, so processes cannot be told apart; "
+			       "start the container with --pid=host");
+			return -EOPNOTSUPP;
+		}
+	}
+	return 0;
+}
+
+static uint64_t boot_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static int choose_cpus(struct sb_session *session)
+{
+	size_t i;
+	int err;
+
+	if (!session->opts.cpus)
+		return sb_cpus_online(&session->cpus);
+	for (i = 0; i < session->opts.nr_cpus; i++) {
+		err = sb_vec_push(&session->cpus, session->opts.cpus[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Side-band needs every CPU, also those that are not sampled: processes migrate. */
+static int start_procwatch(struct sb_session *session)
+{
+	sb_vec_u32 online = {};
+	int err = sb_cpus_online(&online);
+
+	if (!err)
+		err = sb_procwatch_new(online.at, online.nr, &session->procwatch);
+	sb_vec_release(&online);
+	return err ? explain(err, "watch processes with perf events") : 0;
+}
+
+static int prepare(struct sb_session *session)
+{
+	const struct sb_session_opts *opts = &session->opts;
+	struct sampler_bpf *skel = session->skel;
+	uint64_t *seed = (uint64_t *)skel->rodata->cfg_hash_seed;
+	int err;
+
+	/* The built-in seed is good enough when there is no entropy yet. */
+	if (getrandom(seed, sizeof(skel->rodata->cfg_hash_seed), GRND_NONBLOCK) < 0)
+		sb_debug("stack hashes use the built-in seed");
+	skel->rodata->cfg_sides = opts->sides;
+	skel->rodata->cfg_by = opts->by;
+	skel->rodata->cfg_counts_nudge = opts->counts_max / 4 * 3;
+	skel->rodata->cfg_started_boot_ns = boot_now_ns();
+	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
+	if (err)
+		return sb_err(err, "cannot size the table of %u stacks", opts->stacks_max);
+	err = sb_targets_prepare(opts->targets, skel);
+	if (err)
+		return err;
+	err = opts->view->prepare(skel);
+	if (err)
+		return sb_err(err, "cannot prepare the view '%s'", opts->view->name);
+	return 0;
+}
+
+static int load(struct sb_session *session)
+{
+	int err;
+
+	session->skel = sampler_bpf__open();
+	if (!session->skel)
+		return explain(-errno, "open the BPF object");
+	err = prepare(session);
+	if (err)
+		return err;
+	err = sampler_bpf__load(session->skel);
+	if (err)
+		return explain(err, "load the BPF programs");
+	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
+	if (err)
+		return explain(err, "make the maps of counts");
+	return sb_targets_apply(session->opts.targets, session->skel);
+}
+
+int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session)
+{
+	struct sb_session *session;
+	int err = check_kernel();
+
+	if (err)
+		return err;
+	session = calloc(1, sizeof(*session));
+	if (!session)
+		return -ENOMEM;
+	session->opts = *opts;
+	if (!session->opts.event)
+		session->opts.event = EVENT_DEFAULT;
+	if (!session->opts.counts_max)
+		session->opts.counts_max = COUNTS_MAX_DEFAULT;
+	if (!session->opts.stacks_max)
+		session->opts.stacks_max = STACKS_MAX_DEFAULT;
+	err = choose_cpus(session);
+	if (err)
+		sb_err(err, "cannot read which CPUs are online");
+	if (!err)
+		err = start_procwatch(session);
+	if (!err)
+		err = load(session);
+	if (err) {
+		sb_session_free(session);
+		return err;
+	}
+	*ret_session = session;
+	return 0;
+}
+
+static int attach_timer(struct sb_session *session, uint32_t cpu)
+{
+	struct bpf_link *link;
+	int fd, err;
+
+	fd = sb_perf_open_timer(session->opts.event, session->opts.freq_hz, (int)cpu);
+	if (fd == -ENODEV)
+		return fd;
+	if (fd == -ENOENT || fd == -EOPNOTSUPP) {
+		sb_err(0, "this machine has no event '%s'; use -e cpu-clock", session->opts.event);
+		return -EOPNOTSUPP;
+	}
+	if (fd == -EINVAL) {
+		sb_err(0,
+		       "cannot sample '%s' %u times a second; see -e, -F and sysctl "
+		       "kernel.perf_event_max_sample_rate",
+		       session->opts.event, session->opts.freq_hz);
+		return fd;
+	}
+	if (fd < 0)
+		return explain(fd, "open a timer");
+	link = bpf_program__attach_perf_event(session->timer, fd);
+	if (!link) {
+		err = -errno;
+		close(fd);
+		return explain(err, "attach to a timer");
+	}
+	/* The link owns fd from here on. */
+	err = sb_vec_push(&session->timers, link);
+	if (err)
+		bpf_link__destroy(link);
+	return err;
+}
+
+static int attach_timers(struct sb_session *session)
+{
+	size_t i;
+	int err;
+
+	session->timer =
+		session->opts.view->timer ? session->opts.view->timer(session->skel) : NULL;
+	if (!session->timer)
+		return 0;
+	for (i = 0; i < session->cpus.nr; i++) {
+		err = attach_timer(session, session->cpus.at[i]);
+		if (err == -ENODEV && !session->opts.cpus)
+			continue; /* went offline meanwhile */
+		if (err == -ENODEV)
+			sb_err(0, "CPU %u is not online", session->cpus.at[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int attach_others(struct sb_session *session)
+{
+	struct bpf_program *prog;
+	struct bpf_link *link;
+	int err;
+
+	bpf_object__for_each_program(prog, session->skel->obj) {
+		if (!bpf_program__autoload(prog) || prog == session->timer)
+			continue;
+		link = bpf_program__attach(prog);
+		if (!link)
+			return sb_err(-errno, "cannot attach '%s'", bpf_program__name(prog));
+		err = sb_vec_push(&session->links, link);
+		if (err) {
+			bpf_link__destroy(link);
+			return err;
+		}
+	}
+	return 0;
+}
+
+int sb_session_start(struct sb_session *session)
+{
+	int err;
+
+	session->timer =
+		session->opts.view->timer ? session->opts.view->timer(session->skel) : NULL;
+	err = attach_others(session);
+	if (err)
+		return err;
+	err = sb_targets_follow_existing(session->opts.targets, session->skel);
+	if (err)
+		return sb_err(err, "cannot list the children of the targets");
+	return attach_timers(session);
+}
+
+int sb_session_follow(struct sb_session *session, uint32_t tgid, bool children)
+{
+	return sb_targets_add(session->skel, tgid, SB_RULE_ALLOW | (children ? SB_RULE_FOLLOW : 0));
+}
+
+int sb_session_poll_fd(const struct sb_session *session)
+{
+	return sb_drain_poll_fd(session->drain);
+}
+
+int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch)
+{
+	struct sb_symbolizer *sym = session->opts.symbolizer;
+	size_t i;
+	int err;
+
+	session->new_tgids.nr = 0;
+	err = sb_drain_run(session->drain, &session->batch, &session->new_tgids);
+	if (err)
+		return err;
+	err = sb_procwatch_drain(session->procwatch, sym);
+	if (err)
+		return err;
+	for (i = 0; i < session->new_tgids.nr; i++) {
+		err = sb_symbolizer_seed(sym, sb_now_ns(), session->new_tgids.at[i]);
+		if (err == -ENOMEM)
+			return err;
+		/* Gone or closed to us: its frames will say so. */
+	}
+	*ret_batch = &session->batch;
+	return 0;
+}
+
+static bool has_cpu(const struct sb_session *session, uint32_t cpu)
+{
+	size_t i;
+
+	for (i = 0; i < session->cpus.nr; i++)
+		if (session->cpus.at[i] == cpu)
+			return true;
+	return false;
+}
+
+int sb_session_hotplug(struct sb_session *session)
+{
+	sb_vec_u32 online = {};
+	int err = sb_cpus_online(&online);
+	size_t i;
+
+	if (session->opts.cpus)
+		online.nr = 0;
+	for (i = 0; i < online.nr && !err; i++) {
+		if (has_cpu(session, online.at[i]))
+			continue;
+		err = sb_procwatch_add_cpu(session->procwatch, online.at[i]);
+		if (!err && session->timer)
+			err = attach_timer(session, online.at[i]);
+		if (!err)
+			err = sb_vec_push(&session->cpus, online.at[i]);
+	}
+	sb_vec_release(&online);
+	return err;
+}
+
+int sb_session_stop(struct sb_session *session)
+{
+	size_t i;
+
+	for (i = 0; i < session->timers.nr; i++)
+		bpf_link__destroy(session->timers.at[i]);
+	session->timers.nr = 0;
+	for (i = 0; i < session->links.nr; i++)
+		bpf_link__destroy(session->links.at[i]);
+	session->links.nr = 0;
+	return 0;
+}
+
+void sb_session_free(struct sb_session *session)
+{
+	if (!session)
+		return;
+	sb_session_stop(session);
+	sb_vec_release(&session->timers);
+	sb_vec_release(&session->links);
+	sb_drain_free(session->drain);
+	sampler_bpf__destroy(session->skel);
+	sb_procwatch_free(session->procwatch);
+	sb_vec_release(&session->cpus);
+	sb_vec_release(&session->new_tgids);
+	free(session);
+}
+
+static void sum_stats(const struct sb_session *session, uint64_t *stat)
+{
+	int nr_cpus = libbpf_num_possible_cpus(), cpu, i;
+	sb_cleanup(sb_freep) uint64_t *vals = NULL;
+	const uint32_t zero = 0;
+
+	if (nr_cpus > 0)
+		vals = calloc((size_t)nr_cpus * SB_STAT_MAX, sizeof(*vals));
+	if (!vals || bpf_map_lookup_elem(bpf_map__fd(session->skel->maps.stats), &zero, vals))
+		return;
+	for (cpu = 0; cpu < nr_cpus; cpu++)
+		for (i = 0; i < SB_STAT_MAX; i++)
+			stat[i] += vals[cpu * SB_STAT_MAX + i];
+}
+
+static uint64_t recursion_misses(const struct sb_session *session)
+{
+	struct bpf_program *prog;
+	uint64_t nr = 0;
+
+	bpf_object__for_each_program(prog, session->skel->obj) {
+		struct bpf_prog_info info = {};
+		uint32_t len = sizeof(info);
+
+		if (bpf_program__autoload(prog) &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			nr += info.recursion_misses;
+	}
+	return nr;
+}
+
+void sb_session_stats(const struct sb_session *session, struct sb_session_stats *ret_stats)
+{
+	struct sb_procwatch_stats watch;
+
+	*ret_stats = (struct sb_session_stats){
+		.nr_skipped_recursion = recursion_misses(session),
+		.first_sample_ns = session->skel->bss->first_sample_ns,
+		.nr_cpus = (uint32_t)session->cpus.nr,
+		.freq_hz = session->opts.freq_hz,
+	};
+	sum_stats(session, ret_stats->stat);
+	sb_procwatch_stats(session->procwatch, &watch);
+	ret_stats->nr_sideband_records = watch.nr_records;
+	ret_stats->nr_sideband_lost = watch.nr_lost;
+}

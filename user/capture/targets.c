@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/targets.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "views/skel.h"
+
+/* Processes that may be targets at one time when children are followed: as many as a default
+ * pid_max allows. 64 bytes each. */
+#define FOLLOWED_MAX 32768u
+
+void sb_targets_release(struct sb_targets *targets)
+{
+	size_t i;
+
+	sb_vec_release(&targets->tgids);
+	sb_vec_release(&targets->tids);
+	for (i = 0; i < targets->nr_cgroups; i++)
+		free(targets->cgroups[i].path);
+	*targets = (struct sb_targets){};
+}
+
+int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint32_t rule)
+{
+	uint32_t nr = 0;
+	int c;
+
+	memset(matcher, 0, sizeof(*matcher));
+	for (; *glob; glob++) {
+		if (*glob == '*' && nr && (matcher->stars & (1u << (nr - 1))))
+			continue; /* ** is * */
+		if (nr == SB_GLOB_POSITIONS_MAX)
+			return -E2BIG;
+		if (*glob == '*')
+			matcher->stars |= 1u << nr;
+		for (c = 0; c < 256; c++)
+			if (*glob == '*' || *glob == '?' || c == (unsigned char)*glob)
+				matcher->may_consume[c] |= 1u << nr;
+		nr++;
+	}
+	matcher->accept = 1u << nr;
+	matcher->rule = rule;
+	return 0;
+}
+
+static uint32_t count_allow(const struct sb_targets *targets)
+{
+	uint32_t nr = 0;
+	size_t i;
+
+	for (i = 0; i < targets->tgids.nr; i++)
+		nr += targets->tgids.at[i].rule & SB_RULE_ALLOW;
+	for (i = 0; i < targets->tids.nr; i++)
+		nr += targets->tids.at[i].rule & SB_RULE_ALLOW;
+	for (i = 0; i < targets->nr_comms; i++)
+		nr += targets->comms[i].rule & SB_RULE_ALLOW;
+	for (i = 0; i < targets->nr_uids; i++)
+		nr += targets->uids[i].rule & SB_RULE_ALLOW;
+	for (i = 0; i < targets->nr_cgroups; i++)
+		nr += targets->cgroups[i].rule & SB_RULE_ALLOW;
+	return nr;
+}
+
+static int prepare_comms(const struct sb_targets *targets, struct sampler_bpf *skel)
+{
+	/* The skeleton's copy is const volatile for the BPF side; here it is ours until load. */
+	struct sb_comm_matcher *rules = (struct sb_comm_matcher *)skel->rodata->cfg_comm_rules;
+	size_t i;
+
+	skel->rodata->cfg_nr_comm_rules = (uint32_t)targets->nr_comms;
+	for (i = 0; i < targets->nr_comms; i++) {
+		const struct sb_comm_rule *rule = &targets->comms[i];
+		int err = sb_comm_matcher_init(&rules[i], rule->glob, rule->rule);
+
+		if (err)
+			return sb_err(err, "pattern '%s' is too long", rule->glob);
+	}
+	return 0;
+}
+
+int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel)
+{
+	struct sb_uid_rule *uids = (struct sb_uid_rule *)skel->rodata->cfg_uid_rules;
+	size_t nr_tgids = targets->follow_children ? FOLLOWED_MAX : targets->tgids.nr + 64, i;
+	int err;
+
+	skel->rodata->cfg_nr_allow_rules = count_allow(targets);
+	skel->rodata->cfg_nr_tid_rules = (uint32_t)targets->tids.nr;
+	skel->rodata->cfg_nr_uid_rules = (uint32_t)targets->nr_uids;
+	memcpy(uids, targets->uids, targets->nr_uids * sizeof(*uids));
+	skel->rodata->cfg_nr_cgroup_rules = (uint32_t)targets->nr_cgroups;
+	for (i = 0; i < targets->nr_cgroups; i++)
+		((uint32_t *)skel->rodata->cfg_cgroup_rules)[i] = targets->cgroups[i].rule;
+	err = bpf_map__set_max_entries(skel->maps.target_tgids, (uint32_t)nr_tgids);
+	if (err)
+		return sb_err(err, "cannot size the table of %zu processes", nr_tgids);
+	err = bpf_map__set_max_entries(skel->maps.target_tids, (uint32_t)targets->tids.nr + 1);
+	if (err)
+		return sb_err(err, "cannot size the table of %zu threads", targets->tids.nr);
+	/* The rule of a pid must not outlive its process, whether children are followed or not. */
+	err = bpf_program__set_autoload(skel->progs.proc_fork, true);
+	if (err)
+		return sb_err(err, "cannot switch on the fork hook");
+	return prepare_comms(targets, skel);
+}
+
+static int apply_pids(const struct bpf_map *map, const struct sb_pid_rule *rules, size_t nr,
+		      const char *what)
+{
+	char path[32];
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), "/proc/%u", rules[i].pid);
+		if (access(path, F_OK))
+			return sb_err(-ESRCH, "no %s %u", what, rules[i].pid);
+		if (bpf_map_update_elem(bpf_map__fd(map), &rules[i].pid, &rules[i].rule, BPF_ANY))
+			return sb_err(-errno, "cannot add %s %u", what, rules[i].pid);
+	}
+	return 0;
+}
+
+/* Where cgroup2 is mounted: in the unified hierarchy, or beside the old one. */
+static int open_cgroup(const char *path)
+{
+	static const char *const mounts[] = { "", "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	sb_cleanup(sb_str_release) struct sb_str full = {};
+	size_t i;
+	int fd, err = -ENOENT;
+
+	for (i = path[0] == '/' ? 0 : 1; i < SB_ARRAY_SIZE(mounts); i++) {
+		sb_str_clear(&full);
+		if (sb_str_addf(&full, "%s/%s", mounts[i], path + (path[0] == '/')))
+			return -ENOMEM;
+		fd = open(full.s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+		if (errno != ENOENT)
+			err = -errno;
+	}
+	return err;
+}
+
+static int apply_cgroups(const struct sb_targets *targets, const struct bpf_map *map)
+{
+	uint32_t i;
+
+	for (i = 0; i < targets->nr_cgroups; i++) {
+		const char *path = targets->cgroups[i].path;
+		sb_cleanup(sb_closep) int fd = open_cgroup(path);
+
+		if (fd == -ENOENT)
+			return sb_err(-ESRCH, "no cgroup '%s' below the cgroup2 mount", path);
+		if (fd < 0)
+			return sb_err(fd, "cannot open cgroup '%s'", path);
+		if (bpf_map_update_elem(bpf_map__fd(map), &i, &fd, BPF_ANY))
+			return sb_err(-errno, "cannot use '%s' as a cgroup2 directory", path);
+	}
+	return 0;
+}
+
+int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel)
+{
+	uint32_t self = (uint32_t)getpid();
+	int err;
+
+	err = apply_pids(skel->maps.target_tgids, targets->tgids.at, targets->tgids.nr, "process");
+	if (err)
+		return err;
+	err = apply_pids(skel->maps.target_tids, targets->tids.at, targets->tids.nr, "thread");
+	if (err)
+		return err;
+	err = sb_targets_add(skel, self, SB_RULE_DENY);
+	if (err)
+		return sb_err(err, "cannot leave ourselves out");
+	return apply_cgroups(targets, skel->maps.target_cgroups);
+}
+
+int sb_targets_add(struct sampler_bpf *skel, uint32_t tgid, uint32_t rule)
+{
+	if (bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &tgid, &rule, BPF_ANY))
+		return -errno;
+	return 0;
+}
+
+/* Return: the parent of @pid from /proc/PID/stat, 0 when it is gone. */
+static uint32_t parent_of(uint32_t pid)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	char path[32];
+	const char *p, *end;
+	uint64_t ppid;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	if (sb_read_file(path, 4096, &text, &len))
+		return 0;
+	/* "PID (COMM) S PPID ...": COMM may hold anything, even parentheses. */
+	p = memrchr(text, ')', len);
+	end = text + len;
+	if (!p || end - p < 5)
+		return 0;
+	p += 4;
+	return sb_scan_u64(&p, end, &ppid) ? (uint32_t)ppid : 0;
+}
+
+/* One look at every process: children of processes that have the rule get it, too. */
+static int follow_once(struct sampler_bpf *skel, size_t *nr_found)
+{
+	int fd = bpf_map__fd(skel->maps.target_tgids);
+	struct dirent *entry;
+	uint64_t pid;
+	uint32_t tgid, parent, rule, own;
+	DIR *proc = opendir("/proc");
+
+	if (!proc)
+		return -errno;
+	*nr_found = 0;
+	while ((entry = readdir(proc))) {
+		if (sb_parse_u64(entry->d_name, INT32_MAX, &pid))
+			continue;
+		tgid = (uint32_t)pid;
+		parent = parent_of(tgid);
+		if (bpf_map_lookup_elem(fd, &parent, &rule) || !(rule & SB_RULE_FOLLOW))
+			continue;
+		if (!bpf_map_lookup_elem(fd, &tgid, &own))
+			continue;
+		if (!bpf_map_update_elem(fd, &tgid, &rule, BPF_NOEXIST))
+			(*nr_found)++;
+	}
+	closedir(proc);
+	return 0;
+}
+
+int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel)
+{
+	size_t nr_found = 1;
+	int err = 0;
+
+	/* A child may be listed before its parent: until nothing new is found. */
+	while (targets->follow_children && nr_found && !err)
+		err = follow_once(skel, &nr_found);
+	return err;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <bpf/libbpf.h>
+
+#include "views/skel.h"
+#include "views/views.h"
+
+static int prepare(struct sampler_bpf *skel)
+{
+	return bpf_program__set_autoload(skel->progs.oncpu_tick, true);
+}
+
+static struct bpf_program *timer(struct sampler_bpf *skel)
+{
+	return skel->progs.oncpu_tick;
+}
+
+const struct sb_view sb_view_oncpu = {
+	.name = "oncpu",
+	.title = "On-CPU",
+	.unit = "samples",
+	.summary = "timed samples of what runs on the CPUs",
+	.prepare = prepare,
+	.timer = timer,
+};
