@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+
+#define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
+
+struct sb_child {
+	pid_t pid;
+	int pidfd;
+	int fd; /* a byte to it: go, end of file: do not; from it: an errno, end of file: it runs */
+	int status; /* after the wait */
+	bool is_waited;
+};
+
+/* Everything the new process needs, made before fork(): after it only system calls are safe. */
+struct plan {
+	char *const *argv;
+	char **envp;
+	struct sb_owner owner;
+	bool is_other_user;
+	SB_VEC(gid_t) groups;
+	SB_VEC(char *) env;
+};
+
+static void plan_release(struct plan *plan)
+{
+	size_t i;
+
+	for (i = 0; i < plan->env.nr; i++)
+		free(plan->env.at[i]);
+	sb_vec_release(&plan->env);
+	sb_vec_release(&plan->groups);
+}
+
+static int add_env(struct plan *plan, const char *name, const char *value)
+{
+	char *entry;
+
+	if (asprintf(&entry, "%s=%s", name, value) < 0)
+		return -ENOMEM;
+	if (sb_vec_push(&plan->env, entry)) {
+		free(entry);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Variables that speak of root, or of a sudo which the command is not under any more. */
+static bool is_of_root(const char *entry)
+{
+	static const char *const names[] = {
+		"HOME=",     "USER=",	  "LOGNAME=",	"SHELL=",     "MAIL=",
+		"SUDO_UID=", "SUDO_GID=", "SUDO_USER=", "SUDO_HOME=", "SUDO_COMMAND=",
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(names); i++)
+		if (!strncmp(entry, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static int plan_env(struct plan *plan, const struct passwd *passwd)
+{
+	char **entry, *copy;
+	int err = 0;
+
+	for (entry = environ; *entry && !err; entry++) {
+		if (is_of_root(*entry))
+			continue;
+		copy = strdup(*entry);
+		if (!copy)
+			return -ENOMEM;
+		err = sb_vec_push(&plan->env, copy);
+		if (err)
+			free(copy);
+	}
+	if (passwd) {
+		err = err ? err : add_env(plan, "HOME", passwd->pw_dir);
+		err = err ? err : add_env(plan, "USER", passwd->pw_name);
+		err = err ? err : add_env(plan, "LOGNAME", passwd->pw_name);
+		err = err ? err : add_env(plan, "SHELL", passwd->pw_shell);
+	}
+	err = err ? err : sb_vec_push(&plan->env, NULL);
+	plan->envp = plan->env.at;
+	return err;
+}
+
+static int plan_groups(struct plan *plan, const struct passwd *passwd)
+{
+	int nr = 64, err;
+
+	if (!passwd)
+		return sb_vec_push(&plan->groups, plan->owner.gid);
+	for (;;) {
+		err = sb_vec_reserve(&plan->groups, (size_t)nr);
+		if (err)
+			return err;
+		nr = (int)plan->groups.cap;
+		if (getgrouplist(passwd->pw_name, plan->owner.gid, plan->groups.at, &nr) >= 0)
+			break;
+		if (nr > GROUPS_MAX)
+			return -E2BIG;
+	}
+	plan->groups.nr = (size_t)nr;
+	return 0;
+}
+
+static int plan_init(struct plan *plan, char *const *argv, struct sb_owner owner)
+{
+	const struct passwd *passwd;
+	int err;
+
+	*plan = (struct plan){ .argv = argv, .envp = environ, .owner = owner };
+	plan->is_other_user = owner.uid != geteuid() || owner.gid != getegid();
+	if (!plan->is_other_user)
+		return 0;
+	passwd = getpwuid(owner.uid);
+	err = plan_groups(plan, passwd);
+	return err ? err : plan_env(plan, passwd);
+}
+
+static int become(const struct plan *plan)
+{
+	if (!plan->is_other_user)
+		return 0;
+	if (setgroups(plan->groups.nr, plan->groups.at) ||
+	    setresgid(plan->owner.gid, plan->owner.gid, plan->owner.gid) ||
+	    setresuid(plan->owner.uid, plan->owner.uid, plan->owner.uid))
+		return -errno;
+	return 0;
+}
+
+/* The new process, until it is the command. */
+static _Noreturn void be_child(const struct plan *plan, int fd)
+{
+	ssize_t n;
+	char go;
+	int err;
+
+	err = become(plan);
+	if (!err) {
+		do
+			n = read(fd, &go, 1);
+		while (n < 0 && errno == EINTR);
+		if (n != 1)
+			_exit(0);
+		execvpe(plan->argv[0], plan->argv, plan->envp);
+		err = -errno;
+	}
+	/* Nobody is left to tell if this fails. */
+	(void)send(fd, &err, sizeof(err), MSG_NOSIGNAL);
+	_exit(127);
+}
+
+static int fork_child(struct sb_child *child, const struct plan *plan)
+{
+	int fds[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return -errno;
+	child->fd = fds[0];
+	child->pid = fork();
+	err = child->pid < 0 ? -errno : 0;
+	if (!child->pid) {
+		/* Our end, or it would never see us die. */
+		close(fds[0]);
+		be_child(plan, fds[1]);
+	}
+	close(fds[1]);
+	if (err)
+		return err;
+	child->pidfd = pidfd_open(child->pid, 0);
+	return child->pidfd < 0 ? -errno : 0;
+}
+
+int sb_child_new(char *const *argv, struct sb_owner owner, struct sb_child **ret_child)
+{
+	struct sb_child *child = calloc(1, sizeof(*child));
+	struct plan plan;
+	int err;
+
+	if (!child)
+		return -ENOMEM;
+	child->fd = child->pidfd = -1;
+	err = plan_init(&plan, argv, owner);
+	if (!err)
+		err = fork_child(child, &plan);
+	plan_release(&plan);
+	if (err) {
+		sb_child_free(child);
+		return err;
+	}
+	*ret_child = child;
+	return 0;
+}
+
+void sb_child_free(struct sb_child *child)
+{
+	if (!child)
+		return;
+	if (child->fd >= 0) {
+		close(sb_take_fd(child->fd));
+		if (child->pid > 0)
+			sb_child_wait(child);
+	}
+	if (child->pidfd >= 0)
+		close(child->pidfd);
+	free(child);
+}
+
+pid_t sb_child_pid(const struct sb_child *child)
+{
+	return child->pid;
+}
+
+int sb_child_fd(const struct sb_child *child)
+{
+	return child->pidfd;
+}
+
+int sb_child_start(struct sb_child *child)
+{
+	int err = 0;
+	ssize_t n;
+
+	/* A failure here is its end, for want of the right to become the user: what it said counts. */
+	(void)send(child->fd, "g", 1, MSG_NOSIGNAL);
+	do
+		n = read(child->fd, &err, sizeof(err));
+	while (n < 0 && errno == EINTR);
+	close(sb_take_fd(child->fd));
+	if (n == 0)
+		return 0;
+	sb_child_wait(child);
+	return n == sizeof(err) && err < 0 ? err : -EIO;
+}
+
+int sb_child_kill(const struct sb_child *child, int sig)
+{
+	return pidfd_send_signal(child->pidfd, sig, NULL, 0) ? -errno : 0;
+}
+
+bool sb_child_has_ended(const struct sb_child *child)
+{
+	struct pollfd pollfd = { .fd = child->pidfd, .events = POLLIN };
+
+	return child->is_waited || poll(&pollfd, 1, 0) == 1;
+}
+
+int sb_child_wait(struct sb_child *child)
+{
+	int status;
+
+	if (child->is_waited)
+		return child->status;
+	while (waitpid(child->pid, &status, 0) < 0) {
+		/* ECHILD: whoever started us ignores SIGCHLD, so the status is gone. */
+		if (errno != EINTR) {
+			status = 0;
+			break;
+		}
+	}
+	child->is_waited = true;
+	child->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return child->status;
+}
