@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <bpf/libbpf.h>
+#include <elfutils/version.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cli/command.h"
+
+const struct sb_opt sb_help_rows[] = { SB_COMMON_ROWS, SB_OPT_END };
+
+void sb_print_usage(FILE *out)
+{
+	fputs("usage: stackbpf COMMAND [options]\n"
+	      "\n"
+	      "  sudo stackbpf oncpu -t 5 -o cpu.svg     the whole machine, as a flame graph\n"
+	      "  sudo stackbpf oncpu -p 1302 -t 5        one process, as folded stacks\n"
+	      "  sudo stackbpf doctor                    what can be done here\n"
+	      "\n"
+	      "'stackbpf help' lists the commands.\n",
+	      out);
+}
+
+void sb_print_overview(FILE *out)
+{
+	struct sb_command command;
+	size_t i;
+
+	fputs("usage: stackbpf COMMAND [options] [-- COMMAND [ARGUMENT...]]\n"
+	      "\n"
+	      "Samples the stacks of running processes.\n"
+	      "\n",
+	      out);
+	for (i = 0; sb_command_at(i, &command); i++)
+		fprintf(out, "  %-10s %s\n", command.name, command.summary);
+	fputs("\n"
+	      "'stackbpf help COMMAND' says more, and so does the man page stackbpf-COMMAND(8).\n",
+	      out);
+}
+
+void sb_print_command_help(const struct sb_command *command, FILE *out)
+{
+	fprintf(out, "usage: stackbpf %s %s\n\n%c%s.\n", command->name, command->synopsis,
+		command->summary[0] - 'a' + 'A', command->summary + 1);
+	if (command->notes)
+		fprintf(out, "%s", command->notes);
+	sb_opts_print_help(command->opts, command->name, out);
+}
+
+void sb_print_version(FILE *out)
+{
+	struct sb_command command;
+	size_t i;
+
+	fprintf(out, "stackbpf %s\nlibbpf %u.%u, elfutils 0.%d\ncommands:", SB_VERSION,
+		libbpf_major_version(), libbpf_minor_version(), _ELFUTILS_VERSION);
+	for (i = 0; sb_command_at(i, &command); i++)
+		fprintf(out, " %s", command.name);
+	fputc('\n', out);
+}
+
+int sb_cmd_help(const struct sb_command *command, char **argv)
+{
+	struct sb_common_opts fields = {};
+	struct sb_opts opts = { .fields = &fields };
+	struct sb_command about;
+	int status = sb_command_parse(command, &opts, argv);
+
+	if (status < 0) {
+		status = SB_EXIT_DATA;
+		if (!opts.operands.nr)
+			sb_print_overview(stdout);
+		else if (sb_command_find(opts.operands.at[0], &about))
+			sb_print_command_help(&about, stdout);
+		else
+			status = sb_command_unknown(opts.operands.at[0]);
+	}
+	sb_opts_release(&opts);
+	return status;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/nearest.h"
+#include "views/view.h"
+
+static const struct sb_command commands[] = {
+	{
+		.name = "doctor",
+		.summary = "what this kernel, these privileges and a process allow",
+		.synopsis = "[-p PID]",
+		.opts = sb_doctor_rows,
+		.run = sb_cmd_doctor,
+	},
+	{
+		.name = "help",
+		.summary = "what a command does, and its options",
+		.synopsis = "[COMMAND]",
+		.opts = sb_help_rows,
+		.run = sb_cmd_help,
+	},
+};
+
+static const char record_notes[] =
+	"Folded stacks go to stdout unless -o is given. Ctrl-C ends the run and writes the\n"
+	"result, a second one gives it up; SIGUSR1 writes what there is so far and goes on.\n";
+
+bool sb_command_at(size_t i, struct sb_command *ret_command)
+{
+	const struct sb_view *view = sb_view_at(0);
+	size_t nr_views = 0;
+
+	for (; view && nr_views < i; view = sb_view_at(nr_views))
+		nr_views++;
+	if (view) {
+		*ret_command = (struct sb_command){
+			.name = view->name,
+			.summary = view->summary,
+			.synopsis = "[options] [-- COMMAND [ARGUMENT...]]",
+			.opts = sb_record_rows,
+			.notes = record_notes,
+			.run = sb_cmd_record,
+		};
+		return true;
+	}
+	if (i - nr_views >= SB_ARRAY_SIZE(commands))
+		return false;
+	*ret_command = commands[i - nr_views];
+	return true;
+}
+
+bool sb_command_find(const char *name, struct sb_command *ret_command)
+{
+	struct sb_command command;
+	size_t i;
+
+	for (i = 0; sb_command_at(i, &command); i++) {
+		if (sb_streq(command.name, name)) {
+			*ret_command = command;
+			return true;
+		}
+	}
+	return false;
+}
+
+int sb_command_unknown(const char *name)
+{
+	struct sb_nearest nearest = { .typed = name };
+	struct sb_command command;
+	size_t i;
+
+	for (i = 0; sb_command_at(i, &command); i++)
+		sb_nearest_offer(&nearest, command.name);
+	if (nearest.name)
+		sb_err(0, "there is no command '%s'; did you mean '%s'?", name, nearest.name);
+	else
+		sb_err(0, "there is no command '%s'; 'stackbpf help' lists them", name);
+	return SB_EXIT_USAGE;
+}

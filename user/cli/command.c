@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/command.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+
+int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, char **argv)
+{
+	const struct sb_common_opts *common = opts->fields;
+	int err;
+
+	opts->command = command->name;
+	opts->rows = command->opts;
+	opts->stop = &common->ask;
+	err = sb_opts_parse(opts, argv);
+	if (err == -EINVAL) {
+		sb_err(0, "%s", opts->error.s);
+		return SB_EXIT_USAGE;
+	}
+	if (err) {
+		sb_err(err, "cannot read the options");
+		return SB_EXIT_FAILED;
+	}
+	if (common->ask == SB_ASK_HELP)
+		sb_print_command_help(command, stdout);
+	else if (common->ask == SB_ASK_VERSION)
+		sb_print_version(stdout);
+	if (common->ask)
+		return SB_EXIT_DATA;
+	if (common->verbose)
+		sb_log_init("stackbpf", SB_LOG_DEBUG);
+	else if (common->quiet)
+		sb_log_init("stackbpf", SB_LOG_ERR);
+	return -1;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The commands: rows in cmd_table.c, and one for each view, which cmd_record.c serves. A new
+ * command is one file and one row; a new view needs nothing here.
+ */
+#ifndef SB_CLI_COMMAND_H
+#define SB_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cli/exit.h"
+#include "cli/opts.h"
+
+struct sb_command {
+	const char *name, *summary;
+	const char *synopsis;	   /* what follows the name in the first line of its help */
+	const struct sb_opt *opts; /* NULL: it takes none */
+	const char *notes;	   /* more lines for its help, or NULL */
+	/* @argv begins with the first word after the name. Return: the exit status. */
+	int (*run)(const struct sb_command *command, char **argv);
+};
+
+/* Return: whether there is an @i-th command. Views come first. */
+bool sb_command_at(size_t i, struct sb_command *ret_command);
+bool sb_command_find(const char *name, struct sb_command *ret_command);
+/* Say that there is no such command, and which was perhaps meant. Return: the exit status. */
+int sb_command_unknown(const char *name);
+
+int sb_cmd_record(const struct sb_command *command, char **argv);
+int sb_cmd_doctor(const struct sb_command *command, char **argv);
+int sb_cmd_help(const struct sb_command *command, char **argv);
+
+extern const struct sb_opt sb_record_rows[];
+extern const struct sb_opt sb_doctor_rows[];
+extern const struct sb_opt sb_help_rows[];
+
+void sb_print_usage(FILE *out);
+void sb_print_overview(FILE *out);
+void sb_print_command_help(const struct sb_command *command, FILE *out);
+void sb_print_version(FILE *out);
+
+/* What every command's options begin with. */
+struct sb_common_opts {
+	uint32_t ask; /* enum sb_ask */
+	bool quiet, verbose;
+};
+
+enum sb_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
+
+/* The rows for `struct sb_common_opts` at the start of a command's options. */
+#define SB_COMMON_ROWS                                                                       \
+	{ .name = "quiet",                                                                   \
+	  .letters = "q",                                                                    \
+	  .type = SB_OPT_ON,                                                                 \
+	  .group = SB_OPT_META,                                                              \
+	  .offset = offsetof(struct sb_common_opts, quiet),                                  \
+	  .help = "say nothing on stderr but errors" },                                      \
+		{ .name = "verbose",                                                         \
+		  .letters = "v",                                                            \
+		  .type = SB_OPT_ON,                                                         \
+		  .group = SB_OPT_META,                                                      \
+		  .offset = offsetof(struct sb_common_opts, verbose),                        \
+		  .help = "say everything, libbpf's messages too" },                         \
+		{ .name = "help",                                                            \
+		  .letters = "h",                                                            \
+		  .type = SB_OPT_SET,                                                        \
+		  .group = SB_OPT_META,                                                      \
+		  .offset = offsetof(struct sb_common_opts, ask),                            \
+		  .bits = SB_ASK_HELP,                                                       \
+		  .help = "show this" },                                                     \
+	{                                                                                    \
+		.name = "version", .letters = "V", .type = SB_OPT_SET, .group = SB_OPT_META, \
+		.offset = offsetof(struct sb_common_opts, ask), .bits = SB_ASK_VERSION,      \
+		.help = "show version and features"                                          \
+	}
+
+/*
+ * Parse @argv into opts->fields, which begins with a struct sb_common_opts; answer --help and
+ * --version, set the log level. Return: -1 to go on, or an exit status; errors were logged.
+ */
+int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, char **argv);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Exit statuses: part of the interface, documented in stackbpf(8). */
+#ifndef SB_CLI_EXIT_H
+#define SB_CLI_EXIT_H
+
+enum sb_exit {
+	SB_EXIT_DATA,	   /* a result was written */
+	SB_EXIT_FAILED,	   /* something went wrong at run time */
+	SB_EXIT_USAGE,	   /* wrong options */
+	SB_EXIT_EMPTY,	   /* nothing was sampled */
+	SB_EXIT_PRIVILEGE, /* a privilege or a kernel feature is missing */
+	SB_EXIT_NO_TARGET, /* no such process, thread or cgroup */
+	SB_EXIT_NO_EXEC = 126,
+	SB_EXIT_NO_COMMAND, /* both as the shell has them, for -- CMD */
+	SB_EXIT_SIGNAL,	    /* + the number of the signal */
+};
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/command.h"
+
+/* What libbpf says is for those who asked for everything; our own sentence is for all. */
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	sb_cleanup(sb_freep) char *message = NULL;
+
+	if (sb_log_max() < SB_LOG_DEBUG)
+		return 0;
+	if (vasprintf(&message, fmt, ap) < 0) {
+		message = NULL;
+		return 0;
+	}
+	message[strcspn(message, "\n")] = '\0';
+	sb_debug("%s", message);
+	return 0;
+}
+
+/* A file of ours that becomes number 1 or 2, because that was closed, would be written over. */
+static int fill_std_fds(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd < 0)
+			return -errno;
+	} while (fd <= STDERR_FILENO);
+	close(fd);
+	return 0;
+}
+
+static int run(char **argv)
+{
+	struct sb_command command;
+	const char *name = argv[0] ? argv[1] : NULL;
+
+	if (!name) {
+		sb_print_usage(stderr);
+		return SB_EXIT_USAGE;
+	}
+	if (sb_streq(name, "-V") || sb_streq(name, "--version")) {
+		sb_print_version(stdout);
+		return SB_EXIT_DATA;
+	}
+	if (sb_streq(name, "-h") || sb_streq(name, "--help")) {
+		sb_print_overview(stdout);
+		return SB_EXIT_DATA;
+	}
+	if (name[0] == '-') {
+		sb_err(0, "'%s': a command comes first, such as 'stackbpf oncpu %s'", name, name);
+		return SB_EXIT_USAGE;
+	}
+	if (!sb_command_find(name, &command))
+		return sb_command_unknown(name);
+	return command.run(&command, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	if (fill_std_fds())
+		return SB_EXIT_FAILED;
+	sb_log_init("stackbpf", SB_LOG_INFO);
+	libbpf_set_print(print_libbpf);
+	status = run(argv);
+	/* Text for people (help, doctor) is checked here; results were checked where written. */
+	if (fflush(stdout) && status == SB_EXIT_DATA && errno != EPIPE) {
+		sb_err(-errno, "cannot write to stdout");
+		status = SB_EXIT_FAILED;
+	}
+	return status;
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/record_opts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "sb_sym.h"
+
+#define PID_MAX	    4194304u /* PID_MAX_LIMIT of the kernel, include/linux/threads.h */
+#define FREQ_HZ_MAX 100000u  /* above, the timer itself is what is sampled */
+#define CACHE_MIN   (1u << 20)
+#define SEPARATORS  ", \t\n" /* blanks, so that -p "$(pgrep x)" works */
+
+/* A leading '!' makes a rule deny. */
+static uint32_t take_rule(const char **value)
+{
+	if (**value != '!')
+		return SB_RULE_ALLOW;
+	++*value;
+	return SB_RULE_DENY;
+}
+
+/*
+ * Call @fn for each element of a list. Return: its first failure, or -EINVAL for an empty list or
+ * an element longer than any that can be right.
+ */
+static int for_each_element(void *field, const char *value,
+			    int (*fn)(void *field, const char *element, uint32_t rule,
+				      const char **ret_why),
+			    const char **ret_why)
+{
+	char element[LOGIN_NAME_MAX];
+	uint32_t rule;
+	size_t len;
+	int err;
+
+	if (!value[strspn(value, SEPARATORS)])
+		return -EINVAL;
+	for (value += strspn(value, SEPARATORS); *value; value += strspn(value, SEPARATORS)) {
+		rule = take_rule(&value);
+		len = strcspn(value, SEPARATORS);
+		if (!len || len >= sizeof(element))
+			return -EINVAL;
+		memcpy(element, value, len);
+		element[len] = '\0';
+		err = fn(field, element, rule, ret_why);
+		if (err)
+			return err;
+		value += len;
+	}
+	return 0;
+}
+
+static int add_id(void *field, const char *element, uint32_t rule, const char **ret_why)
+{
+	__typeof__(((struct sb_targets *)NULL)->tgids) *ids = field;
+	uint64_t id;
+	int err = sb_parse_u64(element, PID_MAX, &id);
+
+	if (!err && !id)
+		err = -EINVAL;
+	if (err)
+		return err;
+	return sb_vec_push(ids, (struct sb_pid_rule){ .pid = (uint32_t)id, .rule = rule });
+}
+
+static int parse_pids(void *field, const char *value, const char **ret_why)
+{
+	struct sb_targets *targets = field;
+	int err = for_each_element(&targets->tgids, value, add_id, ret_why);
+
+	if (err && err != -ENOMEM)
+		*ret_why = "is not a list of process ids such as 1302,1400 (by name: -n)";
+	return err;
+}
+
+static int parse_tids(void *field, const char *value, const char **ret_why)
+{
+	struct sb_targets *targets = field;
+	__typeof__(targets->tgids) *ids = (void *)&targets->tids;
+	int err = for_each_element(ids, value, add_id, ret_why);
+
+	if (err && err != -ENOMEM)
+		*ret_why = "is not a list of thread ids such as 1302,1303";
+	return err;
+}
+
+static int parse_comm(void *field, const char *value, const char **ret_why)
+{
+	struct sb_targets *targets = field;
+	struct sb_comm_rule *rule = &targets->comms[targets->nr_comms];
+	uint32_t kind = take_rule(&value);
+	size_t len = strlen(value), nr_stars = 0, i;
+
+	for (i = 0; i < len; i++)
+		nr_stars += value[i] == '*';
+	if (!*value)
+		*ret_why = "is empty";
+	else if (len - nr_stars >= SB_COMM_LEN)
+		*ret_why = "is longer than 15 characters, and the kernel keeps no more of a name";
+	else if (len > SB_GLOB_POSITIONS_MAX)
+		*ret_why = "has more stars than any name needs";
+	else if (strpbrk(value, "[]{}"))
+		*ret_why = "has brackets; only * and ? are special here";
+	else if (targets->nr_comms == SB_RULES_MAX)
+		*ret_why = "is one name too many: 16 is the limit";
+	if (*ret_why)
+		return -EINVAL;
+	*rule = (struct sb_comm_rule){ .rule = kind };
+	memcpy(rule->glob, value, len);
+	targets->nr_comms++;
+	return 0;
+}
+
+static int parse_cgroup(void *field, const char *value, const char **ret_why)
+{
+	struct sb_targets *targets = field;
+	uint32_t kind = take_rule(&value);
+	char *path;
+
+	if (!*value)
+		*ret_why = "is empty";
+	else if (targets->nr_cgroups == SB_RULES_MAX)
+		*ret_why = "is one cgroup too many: 16 is the limit";
+	if (*ret_why)
+		return -EINVAL;
+	path = strdup(value);
+	if (!path)
+		return -ENOMEM;
+	targets->cgroups[targets->nr_cgroups].path = path;
+	targets->cgroups[targets->nr_cgroups++].rule = kind;
+	return 0;
+}
+
+static int add_uid(void *field, const char *element, uint32_t rule, const char **ret_why)
+{
+	struct sb_targets *targets = field;
+	const struct passwd *passwd;
+	uint64_t uid;
+
+	if (targets->nr_uids == SB_RULES_MAX) {
+		*ret_why = "is one user too many: 16 is the limit";
+		return -EINVAL;
+	}
+	if (sb_parse_u64(element, UINT32_MAX - 1, &uid)) {
+		passwd = getpwnam(element);
+		if (!passwd) {
+			*ret_why = "is neither a user id nor the name of a user";
+			return -EINVAL;
+		}
+		uid = passwd->pw_uid;
+	}
+	targets->uids[targets->nr_uids].uid = (uint32_t)uid;
+	targets->uids[targets->nr_uids++].rule = rule;
+	return 0;
+}
+
+static int parse_uids(void *field, const char *value, const char **ret_why)
+{
+	int err = for_each_element(field, value, add_uid, ret_why);
+
+	if (err == -EINVAL && !*ret_why)
+		*ret_why = "is not a list of user ids or names";
+	return err;
+}
+
+static const struct sb_opt_word by_words[] = {
+	{ "thread", SB_BY_THREAD },
+	{ "cpu", SB_BY_CPU },
+	{ "cgroup", SB_BY_CGROUP },
+	{},
+};
+
+static const struct sb_opt_word demangle_words[] = {
+	{ "short", SB_SYM_DEMANGLE_SHORT },
+	{ "full", SB_SYM_DEMANGLE_FULL },
+	{ "off", SB_SYM_DEMANGLE_OFF },
+	{},
+};
+
+static const struct sb_opt_word event_words[] = {
+	{ "cpu-clock", 0 },
+	{ "cycles", 0 },
+	{},
+};
+
+#define FIELD(name) .offset = offsetof(struct sb_record_opts, name)
+#define SAMPLED	    .commands = "oncpu" /* views that sample by time */
+
+/* clang-format off */
+const struct sb_opt sb_record_rows[] = {
+	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "LIST",
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_pids,
+	  .help = "processes, with all their threads: 1302,1400" },
+	{ .name = "tid", .letters = "L", .metavar = "LIST",
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_tids,
+	  .help = "single threads" },
+	{ .name = "comm", .letters = "n", .metavar = "GLOB",
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_comm,
+	  .help = "threads whose name matches, with * and ?; can be repeated" },
+	{ .name = "cgroup", .letters = "G", .metavar = "PATH",
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_cgroup,
+	  .help = "a cgroup and all below it; can be repeated" },
+	{ .name = "uid", .metavar = "LIST",
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_uids,
+	  .help = "tasks of these users (ids or names)" },
+	{ .name = "all", .letters = "a",
+	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(all),
+	  .help = "the whole machine; the default when nothing else is named" },
+	{ .name = "subprocesses", .letters = "s",
+	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(targets.follow_children),
+	  .help = "the children of -p and of the command, too, now and later" },
+	{ .name = "command", .letters = "c", .metavar = "CMD",
+	  .type = SB_OPT_STRING, .group = SB_OPT_TARGET, FIELD(shell_command),
+	  .help = "run this line with sh, sample it and its children, and end with it" },
+
+	{ .name = "time", .letters = "t", .metavar = "DUR",
+	  .type = SB_OPT_DURATION, .group = SB_OPT_WINDOW, FIELD(time_ns),
+	  .help = "how long: 5 (seconds), 500ms, 2m, 1h; default: until Ctrl-C, or until every "
+		  "process of -p has ended" },
+	{ .name = "freq", .letters = "F", .metavar = "HZ", SAMPLED,
+	  .type = SB_OPT_U32, .group = SB_OPT_WINDOW, FIELD(freq_hz), .min = 1, .max = FREQ_HZ_MAX,
+	  .help = "samples per second and CPU (default 99)" },
+	{ .name = "event", .letters = "e", .metavar = "EVENT", SAMPLED,
+	  .type = SB_OPT_STRING, .group = SB_OPT_WINDOW, FIELD(event), .words = event_words,
+	  .help = "what ticks: cpu-clock (default), or cycles where there is a PMU" },
+	{ .name = "cpu", .letters = "C", .metavar = "LIST",
+	  .type = SB_OPT_LIST, .group = SB_OPT_WINDOW, FIELD(cpus), .max = 65535,
+	  .help = "only on these CPUs: 0,2,4-7" },
+
+	{ .name = "user", .letters = "uU",
+	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(sides), .bits = SB_SIDE_USER,
+	  .help = "user stacks only" },
+	{ .name = "kernel", .letters = "kK",
+	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(sides), .bits = SB_SIDE_KERNEL,
+	  .help = "kernel stacks only; with -u: both, the default" },
+	{ .name = "depth", .metavar = "N",
+	  .type = SB_OPT_U32, .group = SB_OPT_STACKS, FIELD(depth_max),
+	  .min = 1, .max = SB_USTACK_DEPTH_MAX,
+	  .help = "user frames per stack at most (default and limit 512)" },
+	{ .letters = "g", .type = SB_OPT_NONE, .group = SB_OPT_STACKS },
+
+	{ .name = "by", .metavar = "LIST",
+	  .type = SB_OPT_WORDS, .group = SB_OPT_SHAPE, FIELD(by), .words = by_words,
+	  .help = "split by: thread, cpu, cgroup" },
+	{ .name = "threads", .letters = "T",
+	  .type = SB_OPT_BITS, .group = SB_OPT_SHAPE, FIELD(by), .bits = SB_BY_THREAD,
+	  .help = "the same as --by thread" },
+	{ .name = "delimited", .letters = "d",
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(delimited),
+	  .help = "a frame '-' between the user and the kernel part" },
+	{ .name = "annotate",
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(annotate),
+	  .help = "mark frames: _[k] kernel, _[i] inlined, _[j] compiled at run time" },
+	{ .name = "lines",
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(lines),
+	  .help = "add file:line where debug data has it" },
+	{ .name = "inline",
+	  .type = SB_OPT_OFF, .group = SB_OPT_SHAPE, FIELD(no_inlines),
+	  .help = "show inlined functions where debug data has them: the default" },
+	{ .name = "no-inline",
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(no_inlines),
+	  .help = "do not" },
+	{ .name = "modules",
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(modules),
+	  .help = "add the name of the file each function is from" },
+	{ .name = "offsets",
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(offsets),
+	  .help = "add the offset into the function" },
+	{ .name = "demangle", .metavar = "MODE",
+	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(demangle), .words = demangle_words,
+	  .help = "C++ and Rust names: short (default, without parameters), full, off" },
+	{ .name = "no-demangle",
+	  .type = SB_OPT_SET, .group = SB_OPT_SHAPE, FIELD(demangle),
+	  .bits = SB_SYM_DEMANGLE_OFF,
+	  .help = "the same as --demangle=off" },
+	{ .name = "debuginfod",
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(debuginfod),
+	  .help = "fetch missing debug data from $DEBUGINFOD_URLS; without it no network is used" },
+	{ .name = "symbol-cache", .metavar = "BYTES",
+	  .type = SB_OPT_BYTES, .group = SB_OPT_SHAPE, FIELD(symbol_cache_bytes), .min = CACHE_MIN,
+	  .help = "debug data kept in memory at most (default 256M)" },
+
+	{ .name = "output", .letters = "o", .metavar = "FILE",
+	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
+	  .help = "write to FILE, in the format of its extension (.folded .svg ...); can be "
+		  "repeated; '-' is stdout" },
+	{ .name = "format", .metavar = "NAME",
+	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(format),
+	  .help = "the format, whatever the extension says" },
+	{ .name = "folded", .letters = "f",
+	  .type = SB_OPT_NONE, .group = SB_OPT_OUTPUT,
+	  .help = "folded stacks on stdout: what happens anyway without -o" },
+	{ .name = "limit", .letters = "l", .metavar = "N",
+	  .type = SB_OPT_U32, .group = SB_OPT_OUTPUT, FIELD(limit), .min = 1, .max = UINT32_MAX,
+	  .help = "only the N heaviest stacks; the rest is counted" },
+	{ .name = "title", .metavar = "TEXT",
+	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(title),
+	  .help = "title of the picture" },
+	{ .name = "no-header",
+	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(no_header),
+	  .help = "leave out the first line, '#stackbpf;...'" },
+
+	{ .name = "stats",
+	  .type = SB_OPT_ON, .group = SB_OPT_META, FIELD(stats),
+	  .help = "at the end, every figure about the run instead of one line" },
+	SB_COMMON_ROWS,
+	SB_OPT_END
+};
+/* clang-format on */
+
+static bool has_allow_rule(const struct sb_targets *targets)
+{
+	size_t i;
+
+	for (i = 0; i < targets->tgids.nr; i++)
+		if (targets->tgids.at[i].rule == SB_RULE_ALLOW)
+			return true;
+	for (i = 0; i < targets->tids.nr; i++)
+		if (targets->tids.at[i].rule == SB_RULE_ALLOW)
+			return true;
+	for (i = 0; i < targets->nr_comms; i++)
+		if (targets->comms[i].rule == SB_RULE_ALLOW)
+			return true;
+	for (i = 0; i < targets->nr_uids; i++)
+		if (targets->uids[i].rule == SB_RULE_ALLOW)
+			return true;
+	for (i = 0; i < targets->nr_cgroups; i++)
+		if (targets->cgroups[i].rule == SB_RULE_ALLOW)
+			return true;
+	return false;
+}
+
+bool sb_record_opts_has_target(const struct sb_record_opts *fields)
+{
+	return fields->all || fields->command || has_allow_rule(&fields->targets);
+}
+
+/*
+ * A word that is no option. A bare number is a duration for some hands and a process for others,
+ * so it is taken as seconds only where a target is named already.
+ */
+static int take_operand(struct sb_record_opts *fields, struct sb_opts *opts, const char *word)
+{
+	uint64_t number, ns;
+
+	if (sb_parse_duration(word, SB_NS_PER_SEC, &ns))
+		return sb_opts_fail(opts,
+				    "what is '%s'? To run a command, put it after '--': "
+				    "stackbpf %s -- %s",
+				    word, opts->command, word);
+	if (fields->time_ns)
+		return sb_opts_fail(opts, "'%s': the time was given already", word);
+	if (!ns)
+		return sb_opts_fail(opts, "'%s' is no time to sample", word);
+	if (!sb_parse_u64(word, UINT64_MAX, &number) && !sb_record_opts_has_target(fields))
+		return sb_opts_fail(opts, "'stackbpf %s %s': did you mean -p %s or -t %s?",
+				    opts->command, word, word, word);
+	fields->time_ns = ns;
+	return 0;
+}
+
+static int take_command(struct sb_record_opts *fields, struct sb_opts *opts)
+{
+	if (opts->tail && !*opts->tail)
+		return sb_opts_fail(opts, "a command is missing after '--'");
+	if (opts->tail && fields->shell_command)
+		return sb_opts_fail(opts, "both -c and '--' name a command; one is enough");
+	if (fields->shell_command) {
+		fields->shell_argv[0] = "sh";
+		fields->shell_argv[1] = "-c";
+		fields->shell_argv[2] = (char *)fields->shell_command;
+		fields->command = fields->shell_argv;
+		/* What the line starts is a child of the shell. */
+		fields->targets.follow_children = true;
+	} else {
+		fields->command = opts->tail;
+	}
+	return 0;
+}
+
+int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
+{
+	size_t i;
+	int err;
+
+	err = take_command(fields, opts);
+	for (i = 0; !err && i < opts->operands.nr; i++)
+		err = take_operand(fields, opts, opts->operands.at[i]);
+	if (err)
+		return err;
+	if (fields->all && has_allow_rule(&fields->targets))
+		return sb_opts_fail(opts,
+				    "-a means everything; leave it out, or the other targets");
+	if (fields->targets.follow_children && !fields->command && !fields->targets.tgids.nr)
+		return sb_opts_fail(opts, "-s follows the children of -p or of a command; "
+					  "neither is given");
+	if (!fields->sides)
+		fields->sides = SB_SIDE_USER | SB_SIDE_KERNEL;
+	if (!fields->freq_hz)
+		fields->freq_hz = 99;
+	if (!fields->event)
+		fields->event = "cpu-clock";
+	if (!fields->depth_max)
+		fields->depth_max = SB_USTACK_DEPTH_MAX;
+	return 0;
+}
+
+void sb_record_opts_release(struct sb_record_opts *fields)
+{
+	sb_targets_release(&fields->targets);
+	sb_vec_release(&fields->cpus);
+	sb_vec_release(&fields->output_paths);
+}

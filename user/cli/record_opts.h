@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The options of the commands that record: oncpu, ... */
+#ifndef SB_CLI_RECORD_OPTS_H
+#define SB_CLI_RECORD_OPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/num.h"
+#include "capture/session.h"
+#include "cli/command.h"
+#include "cli/opts.h"
+
+/* Strings are borrowed from argv. */
+struct sb_record_opts {
+	struct sb_common_opts common; /* first */
+	struct sb_targets targets;
+	bool all;
+	const char *shell_command; /* -c */
+	char **command;		   /* what to run, NULL-terminated: from -- or -c; or NULL */
+	char *shell_argv[4];	   /* what `command` points at for -c */
+	uint64_t time_ns;	   /* 0: until it is stopped */
+	uint32_t freq_hz;
+	const char *event;
+	sb_vec_u32 cpus;
+	uint32_t sides; /* SB_SIDE_* */
+	uint32_t depth_max;
+	uint32_t by; /* SB_BY_*, SB_BY_PID */
+	bool delimited, annotate, lines, no_inlines, modules, offsets;
+	uint32_t demangle; /* enum sb_sym_demangle */
+	uint32_t limit;	   /* 0: none */
+	sb_vec_str output_paths;
+	const char *format, *title;
+	bool no_header, stats, debuginfod;
+	uint64_t symbol_cache_bytes; /* 0: the symbolizer's default */
+};
+
+/*
+ * What single options cannot know: operands, options that contradict each other, defaults.
+ * Return: 0; -EINVAL with opts->error; -ENOMEM.
+ */
+int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
+void sb_record_opts_release(struct sb_record_opts *fields);
+
+/* Return: whether anything says which tasks to sample, -a included. */
+bool sb_record_opts_has_target(const struct sb_record_opts *fields);
+
+#endif
