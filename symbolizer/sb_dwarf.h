@@ -40,6 +40,14 @@ void sb_dwarf_free(struct sb_dwarf *dwarf);
 int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr);
 
+/* What was left out, and why; for debug output. */
+struct sb_dwarf_stats {
+	uint64_t nr_units, nr_units_read, nr_units_bad; /* bad: what was read before the fault counts */
+	uint64_t nr_ranges_dead; /* outside of executable sections: dropped by the linker */
+	uint64_t nr_cut;	 /* cut at a bound of ours */
+};
+void sb_dwarf_stats(const struct sb_dwarf *dwarf, struct sb_dwarf_stats *ret_stats);
+
 /* Return: an estimate of the memory in use, libdw's own included. */
 size_t sb_dwarf_bytes(const struct sb_dwarf *dwarf);
 
