@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Names of cgroups. */
+#ifndef SB_BASE_CGROUP_H
+#define SB_BASE_CGROUP_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+/*
+ * Append the path of the cgroup2 with this id (that of bpf_get_current_cgroup_id()) below the
+ * cgroup2 mount, "/" for the root. The id is a kernfs file handle, see name_to_handle_at(2) and
+ * kernel commit 38cf3a687f58. Needs CAP_DAC_READ_SEARCH.
+ * Return: 0, -ESTALE when it is gone, or another negative errno; nothing is appended then.
+ */
+int sb_cgroup_path(uint64_t id, struct sb_str *path);
+
+/*
+ * Append the short id (12 hex digits) of the container that a cgroup path belongs to: the last run
+ * of 64 hex digits in it, as docker, containerd, CRI-O and podman name their cgroups.
+ * Return: 0; -ENOENT when the path names no container; -ENOMEM.
+ */
+int sb_cgroup_container(const char *path, struct sb_str *container);
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "model/fold.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* What stackcollapse-perf.pl appends and flamegraph.pl understands. */
+static const char *const annotations[SB_FRAME_KIND_MAX] = {
+	[SB_FRAME_INLINED] = "_[i]",
+	[SB_FRAME_JIT] = "_[j]",
+	[SB_FRAME_KERNEL] = "_[k]",
+	[SB_FRAME_KERNEL_INLINED] = "_[k]",
+};
+
+/* Bytes that would break the line apart: ; separates frames, controls separate lines. */
+static int add_clean(struct sb_str *str, const char *s)
+{
+	size_t at = str->len;
+	int err = sb_str_add(str, s);
+
+	if (err)
+		return err;
+	for (; at < str->len; at++) {
+		unsigned char c = (unsigned char)str->s[at];
+
+		if (c == ';')
+			str->s[at] = ':';
+		else if (c < ' ' || c == 0x7f)
+			str->s[at] = '?';
+	}
+	return 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_code(const struct sb_frame *frame)
+{
+	return frame->kind != SB_FRAME_ROOT && frame->kind != SB_FRAME_DELIMITER &&
+	       frame->kind != SB_FRAME_MARK;
+}
+
+int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame, const struct sb_fold_opts *opts)
+{
+	int err = add_clean(str, frame->name);
+
+	if (err || !is_code(frame))
+		return err;
+	if (opts->offsets && !frame->is_unnamed && frame->kind != SB_FRAME_INLINED)
+		err = sb_str_addf(str, "+0x%llx", (unsigned long long)frame->func_offset);
+	if (!err && opts->lines && frame->file && frame->line) {
+		err = sb_str_addc(str, ' ');
+		if (!err)
+			err = add_clean(str, base_name(frame->file));
+		if (!err)
+			err = sb_str_addf(str, ":%u", frame->line);
+	}
+	if (!err && opts->modules && frame->module && frame->module[0] && !frame->is_unnamed) {
+		bool bracketed = frame->module[0] == '[';
+
+		err = sb_str_add(str, bracketed ? " " : " [");
+		if (!err)
+			err = add_clean(str, frame->module);
+		if (!err && !bracketed)
+			err = sb_str_addc(str, ']');
+	}
+	if (!err && opts->annotate && annotations[frame->kind])
+		err = sb_str_add(str, annotations[frame->kind]);
+	return err;
+}
+
+/* Readers skip a line that has no space (and so no weight); hence none may be in it. */
+static int add_header_value(struct sb_str *str, const char *value)
+{
+	size_t at = str->len;
+	int err = add_clean(str, value);
+
+	for (; !err && at < str->len; at++)
+		if (str->s[at] == ' ')
+			str->s[at] = '_';
+	return err;
+}
+
+static int header(const struct sb_profile *profile, struct sb_str *str)
+{
+	const char *key, *value;
+	size_t i;
+	int err = sb_str_add(str, "#stackbpf;v=1");
+
+	for (i = 0; !err && (key = sb_profile_meta_at(profile, i, &value)); i++) {
+		err = sb_str_addf(str, ";%s=", key);
+		if (!err)
+			err = add_header_value(str, value);
+	}
+	return err;
+}
+
+static int stack_line(const struct sb_profile *profile, size_t i, const struct sb_fold_opts *opts,
+		      struct sb_str *str)
+{
+	uint64_t weight;
+	size_t nr, at;
+	const uint32_t *ids = sb_profile_stack_at(profile, i, &nr, &weight);
+	int err = 0;
+
+	for (at = 0; at < nr && !err; at++) {
+		if (at)
+			err = sb_str_addc(str, ';');
+		if (!err)
+			err = sb_fold_frame(str, sb_profile_frame_at(profile, ids[at]), opts);
+	}
+	if (!err)
+		err = sb_str_addc(str, ' ');
+	return err ? err : sb_str_addu(str, weight);
+}
+
+int sb_fold(const struct sb_profile *profile, const struct sb_fold_opts *opts,
+	    int (*fn)(void *arg, const char *line, size_t len), void *arg)
+{
+	sb_cleanup(sb_str_release) struct sb_str line = {};
+	size_t i, nr = sb_profile_nr_stacks(profile);
+	int err = 0;
+
+	if (opts->limit && nr > opts->limit)
+		nr = opts->limit;
+	if (opts->header) {
+		err = header(profile, &line);
+		if (!err)
+			err = fn(arg, line.s, line.len);
+	}
+	for (i = 0; i < nr && err >= 0; i++) {
+		sb_str_clear(&line);
+		err = stack_line(profile, i, opts, &line);
+		if (!err)
+			err = fn(arg, line.s, line.len);
+	}
+	return err < 0 ? err : 0;
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "model/profile.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+
+/* A frame with its strings interned: what makes two frames equal. */
+struct frame_key {
+	uint32_t name, module, file, line;
+	uint64_t func_offset;
+	uint32_t kind, is_unnamed;
+};
+
+struct stack {
+	uint32_t first_frame, nr_frames; /* in stack_frames */
+	uint64_t weight;
+};
+
+struct meta {
+	char *key, *value;
+};
+
+struct sb_profile {
+	struct sb_strtab strings;
+	SB_VEC(struct frame_key) keys;
+	SB_VEC(struct sb_frame) frames;
+	struct sb_index frames_index;
+	SB_VEC(uint32_t) stack_frames;
+	SB_VEC(struct stack) stacks;
+	struct sb_index stacks_index;
+	SB_VEC(struct meta) metas;
+	uint64_t weight;
+};
+
+int sb_profile_new(struct sb_profile **ret_profile)
+{
+	struct sb_profile *profile = calloc(1, sizeof(*profile));
+	int err;
+
+	if (!profile)
+		return -ENOMEM;
+	err = sb_strtab_init(&profile->strings);
+	if (err) {
+		sb_profile_free(profile);
+		return err;
+	}
+	*ret_profile = profile;
+	return 0;
+}
+
+void sb_profile_free(struct sb_profile *profile)
+{
+	size_t i;
+
+	if (!profile)
+		return;
+	for (i = 0; i < profile->metas.nr; i++) {
+		free(profile->metas.at[i].key);
+		free(profile->metas.at[i].value);
+	}
+	sb_vec_release(&profile->metas);
+	sb_vec_release(&profile->keys);
+	sb_vec_release(&profile->frames);
+	sb_vec_release(&profile->stack_frames);
+	sb_vec_release(&profile->stacks);
+	sb_index_release(&profile->frames_index);
+	sb_index_release(&profile->stacks_index);
+	sb_strtab_release(&profile->strings);
+	free(profile);
+}
+
+/* Intern @s; NULL is told apart from "" by id 0, which no frame's name can have. */
+static int intern(struct sb_profile *profile, const char *s, uint32_t *ret_id)
+{
+	if (!s) {
+		*ret_id = 0;
+		return 0;
+	}
+	return sb_strtab_add(&profile->strings, s, strlen(s), ret_id);
+}
+
+static int key_of(struct sb_profile *profile, const struct sb_frame *frame, struct frame_key *key)
+{
+	int err;
+
+	memset(key, 0, sizeof(*key));
+	err = intern(profile, frame->name, &key->name);
+	if (!err)
+		err = intern(profile, frame->module, &key->module);
+	if (!err)
+		err = intern(profile, frame->file, &key->file);
+	key->line = frame->line;
+	key->func_offset = frame->func_offset;
+	key->kind = frame->kind;
+	key->is_unnamed = frame->is_unnamed;
+	return err;
+}
+
+static const char *string_or_null(const struct sb_profile *profile, uint32_t id)
+{
+	return id ? sb_strtab_get(&profile->strings, id, NULL) : NULL;
+}
+
+static int frame_new(struct sb_profile *profile, const struct frame_key *key, uint64_t hash)
+{
+	struct sb_frame frame = {
+		.name = sb_strtab_get(&profile->strings, key->name, NULL),
+		.module = string_or_null(profile, key->module),
+		.file = string_or_null(profile, key->file),
+		.line = key->line,
+		.func_offset = key->func_offset,
+		.kind = key->kind,
+		.is_unnamed = key->is_unnamed,
+	};
+	int err;
+
+	if (profile->frames.nr >= INT32_MAX)
+		return -E2BIG;
+	err = sb_vec_reserve(&profile->keys, profile->keys.nr + 1);
+	if (!err)
+		err = sb_vec_reserve(&profile->frames, profile->frames.nr + 1);
+	if (!err)
+		err = sb_index_add(&profile->frames_index, hash, (uint32_t)profile->frames.nr);
+	if (err)
+		return err;
+	profile->keys.at[profile->keys.nr++] = *key;
+	profile->frames.at[profile->frames.nr++] = frame;
+	return 0;
+}
+
+int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id)
+{
+	struct sb_index_iter it;
+	struct frame_key key;
+	uint64_t hash;
+	int err = key_of(profile, frame, &key);
+
+	if (err)
+		return err;
+	hash = sb_hash(&key, sizeof(key), 0);
+	for (it = sb_index_first(&profile->frames_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&profile->frames_index, it)) {
+		if (!memcmp(&profile->keys.at[it.id], &key, sizeof(key))) {
+			*ret_id = it.id;
+			return 0;
+		}
+	}
+	err = frame_new(profile, &key, hash);
+	if (!err)
+		*ret_id = (uint32_t)profile->frames.nr - 1;
+	return err;
+}
+
+static struct stack *find_stack(const struct sb_profile *profile, const uint32_t *frame_ids,
+				size_t nr, uint64_t hash)
+{
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&profile->stacks_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&profile->stacks_index, it)) {
+		struct stack *stack = &profile->stacks.at[it.id];
+
+		if (stack->nr_frames == nr && !memcmp(profile->stack_frames.at + stack->first_frame,
+						      frame_ids, nr * sizeof(*frame_ids)))
+			return stack;
+	}
+	return NULL;
+}
+
+int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+		   uint64_t weight)
+{
+	uint64_t hash = sb_hash(frame_ids, nr * sizeof(*frame_ids), 0);
+	struct stack *stack = find_stack(profile, frame_ids, nr, hash);
+	struct stack added = { .nr_frames = (uint32_t)nr, .weight = weight };
+	int err;
+
+	if (stack) {
+		stack->weight += weight;
+		profile->weight += weight;
+		return 0;
+	}
+	if (nr > INT32_MAX - profile->stack_frames.nr)
+		return -E2BIG;
+	added.first_frame = (uint32_t)profile->stack_frames.nr;
+	err = sb_vec_reserve(&profile->stack_frames, profile->stack_frames.nr + nr);
+	if (!err)
+		err = sb_vec_reserve(&profile->stacks, profile->stacks.nr + 1);
+	if (!err)
+		err = sb_index_add(&profile->stacks_index, hash, (uint32_t)profile->stacks.nr);
+	if (err)
+		return err;
+	if (nr)
+		memcpy(profile->stack_frames.at + profile->stack_frames.nr, frame_ids,
+		       nr * sizeof(*frame_ids));
+	profile->stack_frames.nr += nr;
+	profile->stacks.at[profile->stacks.nr++] = added;
+	profile->weight += weight;
+	return 0;
+}
+
+int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
+{
+	struct meta meta = {};
+	va_list ap;
+	int n, err = -ENOMEM;
+
+	va_start(ap, fmt);
+	n = vasprintf(&meta.value, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return -ENOMEM;
+	meta.key = strdup(key);
+	if (meta.key)
+		err = sb_vec_push(&profile->metas, meta);
+	if (err) {
+		free(meta.key);
+		free(meta.value);
+	}
+	return err;
+}
+
+/* qsort_r() hands us the profile. */
+static int heaviest_first(const void *a, const void *b, void *arg)
+{
+	const struct stack *left = a, *right = b;
+	const struct sb_profile *profile = arg;
+	uint32_t i;
+	int order;
+
+	if (left->weight != right->weight)
+		return left->weight > right->weight ? -1 : 1;
+	for (i = 0; i < left->nr_frames && i < right->nr_frames; i++) {
+		const uint32_t *ids = profile->stack_frames.at;
+		uint32_t l = ids[left->first_frame + i], r = ids[right->first_frame + i];
+
+		order = l == r ? 0 : strcmp(profile->frames.at[l].name, profile->frames.at[r].name);
+		if (order)
+			return order;
+	}
+	if (left->nr_frames != right->nr_frames)
+		return left->nr_frames < right->nr_frames ? -1 : 1;
+	return left->first_frame < right->first_frame ? -1 : 1;
+}
+
+int sb_profile_seal(struct sb_profile *profile)
+{
+	/* The index would name the wrong stacks after sorting, and nobody adds any more. */
+	sb_index_release(&profile->stacks_index);
+	if (profile->stacks.nr)
+		qsort_r(profile->stacks.at, profile->stacks.nr, sizeof(profile->stacks.at[0]),
+			heaviest_first, profile);
+	return 0;
+}
+
+size_t sb_profile_nr_stacks(const struct sb_profile *profile)
+{
+	return profile->stacks.nr;
+}
+
+size_t sb_profile_nr_frames(const struct sb_profile *profile)
+{
+	return profile->frames.nr;
+}
+
+uint64_t sb_profile_weight(const struct sb_profile *profile)
+{
+	return profile->weight;
+}
+
+const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id)
+{
+	return &profile->frames.at[id];
+}
+
+const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, size_t *ret_nr,
+				    uint64_t *ret_weight)
+{
+	const struct stack *stack = &profile->stacks.at[i];
+
+	*ret_nr = stack->nr_frames;
+	*ret_weight = stack->weight;
+	return profile->stack_frames.at + stack->first_frame;
+}
+
+const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value)
+{
+	if (i >= profile->metas.nr)
+		return NULL;
+	*ret_value = profile->metas.at[i].value;
+	return profile->metas.at[i].key;
+}
+
+const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < profile->metas.nr; i++)
+		if (!strcmp(profile->metas.at[i].key, key))
+			return profile->metas.at[i].value;
+	return NULL;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The text of agentzh's SystemTap toolkits: frames leaf first, one a line, then a tab and the
+ * weight. Their filters and stackcollapse-stap.pl read it. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "output/outputs.h"
+
+static int put_stack(const struct sb_profile *profile, size_t i, const struct sb_fold_opts *opts,
+		     struct sb_str *text)
+{
+	uint64_t weight;
+	size_t nr;
+	const uint32_t *ids = sb_profile_stack_at(profile, i, &nr, &weight);
+	int err = 0;
+
+	while (nr-- && !err) {
+		err = sb_str_addc(text, ' ');
+		if (!err)
+			err = sb_fold_frame(text, sb_profile_frame_at(profile, ids[nr]), opts);
+		if (!err)
+			err = sb_str_addc(text, '\n');
+	}
+	return err ? err : sb_str_addf(text, "\t%" PRIu64 "\n", weight);
+}
+
+static int write_bt(const struct sb_profile *profile, const struct sb_output_opts *opts, FILE *out)
+{
+	sb_cleanup(sb_str_release) struct sb_str text = {};
+	size_t i, nr = sb_profile_nr_stacks(profile);
+	int err;
+
+	if (opts->fold.limit && nr > opts->fold.limit)
+		nr = opts->fold.limit;
+	for (i = 0; i < nr; i++) {
+		sb_str_clear(&text);
+		err = put_stack(profile, i, &opts->fold, &text);
+		if (err)
+			return err;
+		if (fwrite(text.s, 1, text.len, out) != text.len)
+			return -EIO;
+	}
+	return 0;
+}
+
+const struct sb_output sb_output_bt = {
+	.name = "bt",
+	.extension = ".bt",
+	.summary = "backtraces as agentzh's toolkits print them",
+	.write = write_bt,
+};

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "output/outputs.h"
+
+static const struct sb_output *const outputs[] = {
+	&sb_output_folded,
+	&sb_output_svg,
+	&sb_output_bt,
+};
+
+const struct sb_output *sb_output_at(size_t i)
+{
+	return i < SB_ARRAY_SIZE(outputs) ? outputs[i] : NULL;
+}
+
+const struct sb_output *sb_output_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(outputs); i++)
+		if (!strcmp(outputs[i]->name, name))
+			return outputs[i];
+	return NULL;
+}
+
+const struct sb_output *sb_output_by_path(const char *path)
+{
+	const struct sb_output *best = NULL;
+	size_t i, len = strlen(path), best_len = 0;
+
+	for (i = 0; i < SB_ARRAY_SIZE(outputs); i++) {
+		size_t ext_len = strlen(outputs[i]->extension);
+
+		if (len > ext_len && ext_len > best_len &&
+		    !strcmp(path + len - ext_len, outputs[i]->extension)) {
+			best = outputs[i];
+			best_len = ext_len;
+		}
+	}
+	return best;
+}

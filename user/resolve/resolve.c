@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "resolve/resolve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+#include "base/str.h"
+#include "model/profile.h"
+#include "resolve/roots.h"
+
+/* sysctl kernel.perf_event_max_stack: the kernel hands out no more, and does not say so. */
+#define KERNEL_FRAMES_MAX 127
+
+/* Physical frames of one stack, and how many of them have no name, by reason. */
+struct frame_counts {
+	uint32_t nr, nr_unnamed[SB_SYM_REASON_MAX];
+};
+
+struct known_stack {
+	struct sb_stack_id id;
+	uint32_t status, flags;
+	uint32_t nr_ips, nr_frames;
+	size_t first_ip;    /* in ips */
+	size_t first_frame; /* in kernel_frames; kernel stacks only, once resolved */
+	bool is_resolved;
+	struct frame_counts counts; /* with the above */
+};
+
+/* An address space, for counting processes. */
+struct space {
+	uint64_t start_ns;
+	uint32_t tgid;
+};
+
+struct sb_resolver {
+	struct sb_resolve_opts opts;
+	struct sb_symbolizer *sym;
+	struct sb_profile *profile;
+	SB_VEC(struct known_stack) stacks;
+	struct sb_index stacks_index;
+	SB_VEC(uint64_t) ips;
+	SB_VEC(uint32_t) kernel_frames;
+	SB_VEC(struct space) spaces;
+	struct sb_index spaces_index;
+	struct sb_resolve_stats stats;
+	/* The stack being put together, root first. */
+	SB_VEC(uint32_t) frames;
+	SB_VEC(struct sb_sym_req) reqs;
+	uint64_t nr_samples;	    /* that it stands for */
+	struct frame_counts counts; /* of the part being looked up */
+	struct sb_str text;
+};
+
+/* Why a stack was cut, as its reader sees it. */
+static const char *const status_marks[SB_STACK_STATUS_MAX] = {
+	[SB_STACK_DEPTH] = "[truncated: too deep]",
+	[SB_STACK_FAULT] = "[truncated: unreadable stack]",
+	[SB_STACK_BAD_FP] = "[truncated: no frame pointer]",
+	[SB_STACK_BAD_PC] = "[truncated: bad return address]",
+	[SB_STACK_COMPAT] = "[truncated: 32-bit process]",
+	[SB_STACK_NO_REGS] = "[truncated: no registers]",
+};
+
+int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
+		    struct sb_profile *profile, struct sb_resolver **ret_resolver)
+{
+	struct sb_resolver *resolver = calloc(1, sizeof(*resolver));
+
+	if (!resolver)
+		return -ENOMEM;
+	resolver->opts = *opts;
+	resolver->sym = sym;
+	resolver->profile = profile;
+	if (!resolver->opts.nr_roots)
+		resolver->opts.roots[resolver->opts.nr_roots++] = SB_ROOT_COMM;
+	*ret_resolver = resolver;
+	return 0;
+}
+
+void sb_resolver_free(struct sb_resolver *resolver)
+{
+	if (!resolver)
+		return;
+	sb_vec_release(&resolver->stacks);
+	sb_index_release(&resolver->stacks_index);
+	sb_vec_release(&resolver->ips);
+	sb_vec_release(&resolver->kernel_frames);
+	sb_vec_release(&resolver->spaces);
+	sb_index_release(&resolver->spaces_index);
+	sb_vec_release(&resolver->frames);
+	sb_vec_release(&resolver->reqs);
+	sb_str_release(&resolver->text);
+	free(resolver);
+}
+
+static struct known_stack *find_stack(struct sb_resolver *resolver, struct sb_stack_id id)
+{
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&resolver->stacks_index, id.lo); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&resolver->stacks_index, it)) {
+		struct known_stack *stack = &resolver->stacks.at[it.id];
+
+		if (stack->id.lo == id.lo && stack->id.hi == id.hi)
+			return stack;
+	}
+	return NULL;
+}
+
+static int keep_stack(struct sb_resolver *resolver, const struct sb_batch_stack *from)
+{
+	struct known_stack stack = {
+		.id = from->id,
+		.status = from->status,
+		.flags = from->flags,
+		.nr_ips = from->nr_frames,
+		.first_ip = resolver->ips.nr,
+	};
+	int err;
+
+	if (find_stack(resolver, from->id))
+		return 0; /* shipped again, because the BPF side had no room to remember it */
+	err = sb_vec_reserve(&resolver->ips, resolver->ips.nr + from->nr_frames);
+	if (!err)
+		err = sb_vec_reserve(&resolver->stacks, resolver->stacks.nr + 1);
+	if (!err)
+		err = sb_index_add(&resolver->stacks_index, from->id.lo,
+				   (uint32_t)resolver->stacks.nr);
+	if (err)
+		return err;
+	if (from->nr_frames)
+		memcpy(resolver->ips.at + resolver->ips.nr, from->ip,
+		       from->nr_frames * sizeof(*from->ip));
+	resolver->ips.nr += from->nr_frames;
+	resolver->stacks.at[resolver->stacks.nr++] = stack;
+	resolver->stats.nr_stacks++;
+	return 0;
+}
+
+static int push_frame(struct sb_resolver *resolver, const struct sb_frame *frame)
+{
+	uint32_t id;
+	int err = sb_profile_frame(resolver->profile, frame, &id);
+
+	return err ? err : sb_vec_push(&resolver->frames, id);
+}
+
+static int push_named(struct sb_resolver *resolver, const char *name, enum sb_frame_kind kind)
+{
+	return push_frame(resolver, &(struct sb_frame){ .name = name, .kind = kind });
+}
+
+static int push_roots(struct sb_resolver *resolver, const struct sb_sample_key *key)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resolver->opts.nr_roots && !err; i++) {
+		sb_str_clear(&resolver->text);
+		err = sb_root_text(resolver->opts.roots[i], key, &resolver->text);
+		if (!err)
+			err = push_named(resolver, resolver->text.s, SB_FRAME_ROOT);
+	}
+	return err;
+}
+
+static enum sb_frame_kind kind_of(const struct sb_sym_frame *frame)
+{
+	switch (frame->kind) {
+	case SB_SYM_KERNEL:
+	case SB_SYM_KMOD:
+	case SB_SYM_BPF:
+		return frame->is_inlined ? SB_FRAME_KERNEL_INLINED : SB_FRAME_KERNEL;
+	case SB_SYM_JIT:
+		return SB_FRAME_JIT;
+	default:
+		return frame->is_inlined ? SB_FRAME_INLINED : SB_FRAME_USER;
+	}
+}
+
+/* "[libc.so.6+0x1234]": never a name from a symbol that does not cover the address. */
+static int stand_in(struct sb_resolver *resolver, const struct sb_sym_frame *frame)
+{
+	const char *module = frame->module;
+	size_t len = strlen(module);
+
+	sb_str_clear(&resolver->text);
+	if (!len)
+		return sb_str_add(&resolver->text, "[unknown]");
+	if (module[0] == '[' && module[len - 1] == ']') {
+		module++;
+		len -= 2;
+	}
+	return sb_str_addf(&resolver->text, "[%.*s+0x%llx]", (int)len, module,
+			   (unsigned long long)frame->module_addr);
+}
+
+static int push_sym(struct sb_resolver *resolver, const struct sb_sym_frame *sym)
+{
+	const struct sb_resolve_opts *opts = &resolver->opts;
+	struct sb_frame frame = {
+		.name = sym->name,
+		.kind = kind_of(sym),
+		.module = opts->modules ? sym->module : NULL,
+		.file = opts->lines ? sym->file : NULL,
+		.line = opts->lines ? sym->line : 0,
+		.func_offset = opts->offsets ? sym->func_offset : 0,
+	};
+	int err;
+
+	if (!sym->name) {
+		err = stand_in(resolver, sym);
+		if (err)
+			return err;
+		frame.name = resolver->text.s;
+		frame.func_offset = 0;
+		frame.is_unnamed = true;
+	}
+	return push_frame(resolver, &frame);
+}
+
+static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, size_t nr_frames)
+{
+	struct sb_resolver *resolver = arg;
+	const struct sb_sym_frame *physical = &frames[nr_frames - 1];
+	int err = 0;
+
+	resolver->counts.nr++;
+	if (!physical->name)
+		resolver->counts.nr_unnamed[physical->reason]++;
+	while (nr_frames-- && !err)
+		err = push_sym(resolver, &frames[nr_frames]);
+	return err;
+}
+
+/* The addresses of @stack as requests, root first. */
+static int make_requests(struct sb_resolver *resolver, const struct known_stack *stack)
+{
+	uint32_t at = stack->nr_ips;
+	int err = 0;
+
+	resolver->reqs.nr = 0;
+	while (at-- && !err) {
+		bool is_caller = at > 0 || (stack->flags & SB_STACK_LEAF_RETURNS);
+
+		err = sb_vec_push(&resolver->reqs,
+				  (struct sb_sym_req){
+					  .addr = resolver->ips.at[stack->first_ip + at],
+					  .is_caller = is_caller,
+				  });
+	}
+	return err;
+}
+
+static void add_counts(struct sb_resolver *resolver, const struct frame_counts *counts)
+{
+	int i;
+
+	resolver->stats.nr_frames += counts->nr * resolver->nr_samples;
+	for (i = 0; i < SB_SYM_REASON_MAX; i++)
+		resolver->stats.nr_unnamed[i] += counts->nr_unnamed[i] * resolver->nr_samples;
+}
+
+static int push_missing(struct sb_resolver *resolver)
+{
+	resolver->stats.nr_missing_stacks += resolver->nr_samples;
+	return push_named(resolver, "[lost stack]", SB_FRAME_MARK);
+}
+
+static int push_user(struct sb_resolver *resolver, const struct sb_batch_count *count)
+{
+	struct known_stack *stack = find_stack(resolver, count->key.ustack);
+	int err = 0;
+
+	resolver->stats.nr_user_stacks += resolver->nr_samples;
+	if (!stack)
+		return push_missing(resolver);
+	if (stack->status < SB_STACK_STATUS_MAX) {
+		resolver->stats.nr_status[stack->status] += resolver->nr_samples;
+		if (status_marks[stack->status])
+			err = push_named(resolver, status_marks[stack->status], SB_FRAME_MARK);
+	}
+	if (!err)
+		err = make_requests(resolver, stack);
+	if (err)
+		return err;
+	memset(&resolver->counts, 0, sizeof(resolver->counts));
+	err = sb_symbolizer_user(resolver->sym, count->key.tgid, count->count.first_ns,
+				 resolver->reqs.at, resolver->reqs.nr, on_address, resolver);
+	add_counts(resolver, &resolver->counts);
+	return err;
+}
+
+static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stack)
+{
+	size_t before = resolver->frames.nr, nr;
+	int err = make_requests(resolver, stack);
+
+	memset(&resolver->counts, 0, sizeof(resolver->counts));
+	if (!err)
+		err = sb_symbolizer_kernel(resolver->sym, resolver->reqs.at, resolver->reqs.nr,
+					   on_address, resolver);
+	nr = resolver->frames.nr - before;
+	if (!err)
+		err = sb_vec_reserve(&resolver->kernel_frames, resolver->kernel_frames.nr + nr);
+	if (err)
+		return err;
+	memcpy(resolver->kernel_frames.at + resolver->kernel_frames.nr,
+	       resolver->frames.at + before, nr * sizeof(uint32_t));
+	stack->first_frame = resolver->kernel_frames.nr;
+	stack->nr_frames = (uint32_t)nr;
+	stack->is_resolved = true;
+	stack->counts = resolver->counts;
+	resolver->kernel_frames.nr += nr;
+	add_counts(resolver, &stack->counts);
+	return 0;
+}
+
+/* Kernel addresses mean the same in every sample: each stack is resolved once. */
+static int push_kernel(struct sb_resolver *resolver, const struct sb_batch_count *count)
+{
+	struct known_stack *stack = find_stack(resolver, count->key.kstack);
+	int err;
+
+	if (!stack)
+		return push_missing(resolver);
+	if (stack->nr_ips >= KERNEL_FRAMES_MAX) {
+		resolver->stats.nr_kernel_cut += resolver->nr_samples;
+		err = push_named(resolver, status_marks[SB_STACK_DEPTH], SB_FRAME_MARK);
+		if (err)
+			return err;
+	}
+	if (!stack->is_resolved)
+		return resolve_kernel(resolver, stack);
+	err = sb_vec_reserve(&resolver->frames, resolver->frames.nr + stack->nr_frames);
+	if (err)
+		return err;
+	memcpy(resolver->frames.at + resolver->frames.nr,
+	       resolver->kernel_frames.at + stack->first_frame,
+	       stack->nr_frames * sizeof(uint32_t));
+	resolver->frames.nr += stack->nr_frames;
+	add_counts(resolver, &stack->counts);
+	return 0;
+}
+
+static int count_space(struct sb_resolver *resolver, const struct sb_sample_key *key)
+{
+	const struct space space = { .start_ns = key->start_ns, .tgid = key->tgid };
+	uint64_t hash = key->start_ns * 31 + key->tgid;
+	struct sb_index_iter it;
+	int err;
+
+	hash = sb_hash(&hash, sizeof(hash), 0);
+	for (it = sb_index_first(&resolver->spaces_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&resolver->spaces_index, it))
+		if (resolver->spaces.at[it.id].start_ns == space.start_ns &&
+		    resolver->spaces.at[it.id].tgid == space.tgid)
+			return 0;
+	err = sb_vec_push(&resolver->spaces, space);
+	if (!err)
+		err = sb_index_add(&resolver->spaces_index, hash,
+				   (uint32_t)resolver->spaces.nr - 1);
+	if (!err)
+		resolver->stats.nr_processes++;
+	return err;
+}
+
+static bool has_stack(struct sb_stack_id id)
+{
+	return id.lo || id.hi;
+}
+
+static int add_count(struct sb_resolver *resolver, const struct sb_batch_count *count)
+{
+	bool has_user = has_stack(count->key.ustack), has_kernel = has_stack(count->key.kstack);
+	int err;
+
+	resolver->nr_samples = count->count.nr_samples;
+	resolver->stats.nr_samples += count->count.nr_samples;
+	resolver->frames.nr = 0;
+	err = count_space(resolver, &count->key);
+	if (!err)
+		err = push_roots(resolver, &count->key);
+	if (!err && has_user)
+		err = push_user(resolver, count);
+	if (!err && resolver->opts.delimited && has_user && has_kernel)
+		err = push_named(resolver, "-", SB_FRAME_DELIMITER);
+	if (!err && has_kernel)
+		err = push_kernel(resolver, count);
+	if (err)
+		return err;
+	return sb_profile_add(resolver->profile, resolver->frames.at, resolver->frames.nr,
+			      count->count.weight);
+}
+
+int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < batch->nr_stacks && !err; i++)
+		err = keep_stack(resolver, &batch->stacks[i]);
+	for (i = 0; i < batch->nr_counts && !err; i++)
+		err = add_count(resolver, &batch->counts[i]);
+	return err;
+}
+
+void sb_resolver_stats(const struct sb_resolver *resolver, struct sb_resolve_stats *ret_stats)
+{
+	*ret_stats = resolver->stats;
+}

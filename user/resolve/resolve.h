@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Batches -> profile: addresses become frames with a name or a reason, while processes live.
+ * Stacks are remembered for the whole run (the BPF side ships each once). Not thread-safe.
+ */
+#ifndef SB_RESOLVE_RESOLVE_H
+#define SB_RESOLVE_RESOLVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/batch.h"
+#include "sb_sym.h"
+
+struct sb_profile;
+struct sb_resolver;
+
+/* Root frames, outermost first. */
+enum sb_root {
+	SB_ROOT_COMM,	   /* "nginx" */
+	SB_ROOT_PID,	   /* "nginx-1302" */
+	SB_ROOT_THREAD,	   /* "nginx-1302/1305" */
+	SB_ROOT_CPU,	   /* "cpu 3" */
+	SB_ROOT_CGROUP,	   /* "/system.slice/nginx.service" */
+	SB_ROOT_CONTAINER, /* "3f4e1c..." or "[host]" */
+	SB_ROOT_MAX,
+};
+/* Names for --by, indexed by the enum. */
+extern const char *const sb_root_names[SB_ROOT_MAX];
+/* Bits of SB_BY_* that the key must be split by for @root. */
+uint32_t sb_root_by(enum sb_root root);
+
+#define SB_ROOTS_MAX 8
+
+struct sb_resolve_opts {
+	enum sb_root roots[SB_ROOTS_MAX]; /* nr_roots 0: SB_ROOT_COMM */
+	size_t nr_roots;
+	bool delimited; /* a frame "-" between user and kernel part */
+	bool offsets;	/* frames of one function differ by offset */
+	bool lines;	/* frames of one function differ by line */
+	bool modules;	/* frames know their module */
+	uint32_t sides; /* SB_SIDE_*: which parts were asked for */
+};
+
+int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
+		    struct sb_profile *profile, struct sb_resolver **ret_resolver);
+void sb_resolver_free(struct sb_resolver *resolver);
+
+/* Append a batch to the profile. @sym must have been told of processes up to the batch. */
+int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
+
+struct sb_resolve_stats {
+	uint64_t nr_samples;
+	uint64_t nr_stacks;			 /* distinct, kernel and user */
+	uint64_t nr_processes;			 /* distinct address spaces sampled */
+	uint64_t nr_user_stacks;		 /* samples that have a user stack */
+	uint64_t nr_status[SB_STACK_STATUS_MAX]; /* samples by the worth of their user stack */
+	uint64_t nr_kernel_cut;	    /* samples whose kernel stack is as deep as the kernel gives */
+	uint64_t nr_missing_stacks; /* samples whose stack never came through the ring */
+	uint64_t nr_frames;	    /* frames of samples, physical ones */
+	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these: without a name, by reason */
+};
+void sb_resolver_stats(const struct sb_resolver *resolver, struct sb_resolve_stats *ret_stats);
+
+#endif
