@@ -17,7 +17,7 @@ struct sb_fg_facts;
  * Beyond this much folded text the file carries only the frames it draws: a browser has to inflate
  * and hold the whole of it, and base64 of gzip of 32 MiB is still 1 to 4 MB, what a mail bears.
  */
-#define SB_FG_EMBED_MAX_BYTES (32u << 20)
+#define SB_FG_EMBED_MAX_BYTES	(32u << 20)
 
 /* Extracting stops here with -EFBIG: gzip can blow 1 MB up to 1 GB, and the file may be hostile. */
 #define SB_FG_EXTRACT_MAX_BYTES (4ull << 30)
