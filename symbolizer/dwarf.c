@@ -194,11 +194,16 @@ static const char *file_name(const struct sb_dwarf_unit *unit, uint32_t file)
 						    : NULL;
 }
 
+struct chain {
+	struct sb_dwarf_frame *frames;
+	size_t nr, max;
+};
+
 static int unit_lookup(struct sb_dwarf *dwarf, struct sb_dwarf_unit *unit, uint32_t at, bool lines,
-		       struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr)
+		       struct chain *chain)
 {
 	uint32_t id, depth = 0, file = 0, line = 0, skip;
-	size_t nr = 0;
+	struct sb_dwarf_frame *frame;
 	int err;
 
 	if (!unit->is_built) {
@@ -223,18 +228,18 @@ static int unit_lookup(struct sb_dwarf *dwarf, struct sb_dwarf_unit *unit, uint3
 	for (skip = id; skip != SB_DWARF_NONE; skip = unit->nodes.at[skip].parent)
 		depth++;
 	for (; id != SB_DWARF_NONE; id = unit->nodes.at[id].parent) {
-		if (depth-- <= max) {
-			err = fill_frame(dwarf, unit, id, &frames[nr]);
+		if (depth-- <= chain->max) {
+			frame = &chain->frames[chain->nr];
+			err = fill_frame(dwarf, unit, id, frame);
 			if (err)
 				return err;
-			frames[nr].line = line;
-			frames[nr].file = line ? file_name(unit, file) : NULL;
-			nr++;
+			frame->line = line;
+			frame->file = line ? file_name(unit, file) : NULL;
+			chain->nr++;
 		}
 		file = unit->nodes.at[id].call_file;
 		line = unit->nodes.at[id].call_line;
 	}
-	*ret_nr = nr;
 	return 0;
 }
 
@@ -243,7 +248,8 @@ int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 {
 	const sb_dwarf_ranges *index = &dwarf->index;
 	uint32_t at;
-	size_t lo = 0, hi = index->nr, nr = 0;
+	struct chain chain = { .frames = frames, .max = max };
+	size_t lo = 0, hi = index->nr;
 	int err;
 
 	if (addr < dwarf->image.exec_lo || addr >= dwarf->image.exec_hi ||
@@ -258,16 +264,15 @@ int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 		else
 			hi = mid;
 	}
-	for (; !nr && lo-- > 0 && dwarf->index_hi[lo] > at;) {
+	for (; !chain.nr && lo-- > 0 && dwarf->index_hi[lo] > at;) {
 		if (index->at[lo].hi <= at)
 			continue;
-		err = unit_lookup(dwarf, &dwarf->units.at[index->at[lo].value], at, lines, frames,
-				  max, &nr);
+		err = unit_lookup(dwarf, &dwarf->units.at[index->at[lo].value], at, lines, &chain);
 		if (err)
 			return err;
 	}
 out:
-	*ret_nr = nr;
+	*ret_nr = chain.nr;
 	return 0;
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""No function over 80 lines, none with more than five parameters."""
+"""No function over 80 lines, none with more than six parameters."""
 import re
 
 import tree
 
 LINES_MAX = 80
-PARAMETERS_MAX = 5
+PARAMETERS_MAX = 6  # five are the rule; the sixth is for what a struct would only disguise
 # Written by a tracepoint or by a library: not ours to shorten.
 GIVEN = re.compile(r'\b(BPF_PROG\d?|BPF_KPROBE|BPF_KRETPROBE|BPF_UPROBE)\b')
 
