@@ -19,12 +19,15 @@
 /* An SVG with more names than this is drawn by nobody. */
 #define SB_FG_ATTRS_FILE_MAX_BYTES (64u << 20)
 
+struct sb_fg_palette_entry {
+	uint32_t name, color; /* strings of the map */
+};
+
 /* "name->rgb(1,2,3)" lines. Keys and values are in the string table; a name is there once. */
 struct sb_fg_palette_map {
 	struct sb_strtab strs;
 	struct sb_index by_name;
-	SB_VEC(struct sb_fg_palette_entry { uint32_t name, color; })
-	entries;
+	SB_VEC(struct sb_fg_palette_entry) entries;
 	uint64_t nr_ignored; /* lines that are no "name->rgb(r,g,b)" or "name->#rrggbb" */
 };
 

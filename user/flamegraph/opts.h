@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/str.h"
 #include "flamegraph/tree.h"
 
 enum sb_fg_color_by { SB_FG_BY_KIND, SB_FG_BY_NAME, SB_FG_BY_MODULE };
@@ -15,12 +16,12 @@ struct sb_fg_opts {
 	char *title, *subtitle, *notes, *countname, *nametype, *fonttype, *encoding;
 	char *colors;	/* palette: hot mem io wakeup chain java js perl red green blue aqua yellow
 			 * purple orange, rust, python, ...; NULL: by the kind of the run */
-	char *bgcolors; /* yellow blue green grey flat or #rrggbb; NULL: by palette */
+	char *bgcolors; /* yellow blue green grey or #rrggbb; NULL: by palette */
 	char *nameattr_path, *palette_path;
-	double width;	     /* pixels */
+	double width;	     /* pixels; 0: 1200, and as wide as the window in a browser */
 	double frame_height; /* pixels */
 	double fontsize, fontwidth;
-	double minwidth; /* pixels, or share of the whole */
+	double minwidth; /* pixels, or a fraction of the whole: 0.0005 is 0.05 % */
 	bool minwidth_is_share;
 	double factor, total; /* 0: not set */
 	uint32_t max_rects;   /* above, the cut is raised and the subtitle says so; 0: no limit */
@@ -31,5 +32,39 @@ struct sb_fg_opts {
 	bool reverse, inverted, flamechart, negate;
 	bool no_embed; /* leave out the folded data */
 };
+
+/*
+ * One row per long option: the parser, --help and the tests of man page and completions go by them.
+ * The last row has no name.
+ */
+enum sb_fg_opt_type {
+	SB_FG_OPT_FLAG,	    /* bool */
+	SB_FG_OPT_TEXT,	    /* char *: made clean, see text.h */
+	SB_FG_OPT_PATH,	    /* char *: as it is */
+	SB_FG_OPT_WORD,	    /* char *: one of words */
+	SB_FG_OPT_ENUM,	    /* enum: place in words */
+	SB_FG_OPT_COLOR,    /* char *: one of words, or #rrggbb */
+	SB_FG_OPT_REAL,	    /* double from min to max */
+	SB_FG_OPT_COUNT,    /* uint32_t from min to max */
+	SB_FG_OPT_MINWIDTH, /* "0.1" pixels or "0.05%" */
+};
+
+struct sb_fg_opt {
+	const char *name;
+	const char *metavar; /* NULL: it has no value */
+	const char *help;    /* NULL: accepted, not shown */
+	enum sb_fg_opt_type type;
+	size_t offset; /* in struct sb_fg_opts */
+	double min, max;
+	const char *const *words; /* NULL-terminated */
+};
+
+extern const struct sb_fg_opt sb_fg_opt_rows[];
+
+/* Return: the row, or NULL. */
+const struct sb_fg_opt *sb_fg_opt_find(const char *name);
+
+/* Append what a value has to be: "a number from 1 to 1000", "one of name, weight". 0 or -ENOMEM. */
+int sb_fg_opt_expects(const struct sb_fg_opt *row, struct sb_str *text);
 
 #endif

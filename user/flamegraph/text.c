@@ -86,6 +86,31 @@ long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len)
 	return err ? err : nr_bad;
 }
 
+bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight)
+{
+	const double max = 9223372036854775808.0; /* 2^63 */
+	double whole = 0, part = 0, scale = 1;
+	size_t i = 0;
+
+	for (; i < len && s[i] >= '0' && s[i] <= '9'; i++)
+		whole = whole * 10 + (s[i] - '0');
+	if (!i || whole > max)
+		return false;
+	if (i < len && s[i] == '.') {
+		for (i++; i < len && s[i] >= '0' && s[i] <= '9'; i++) {
+			if (scale > 1e14)
+				continue; /* more digits than a double keeps */
+			part = part * 10 + (s[i] - '0');
+			scale *= 10;
+		}
+	}
+	if (i != len)
+		return false;
+	/* One division rounds once: 0.1 becomes the double next to 0.1. */
+	*ret_weight = whole < 1e3 ? (whole * scale + part) / scale : whole + part / scale;
+	return true;
+}
+
 static bool starts_with(const char *s, size_t len, const char *head)
 {
 	size_t n = strlen(head);

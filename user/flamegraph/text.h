@@ -20,6 +20,12 @@ bool sb_fg_text_is_plain(const char *s, size_t len);
 long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 
 /*
+ * A count: all of @s is a whole or decimal number without sign and exponent, at most 2^63. "5." is
+ * one, ".5" is none. Return: false if it is none.
+ */
+bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
+
+/*
  * The kind of a frame by its name: an annotation _[k] _[i] _[j] _[w] is taken off, "-" and "--"
  * delimit, "[unknown]" and "[module+0x12]" are unknown, "[truncated: ...]" and "[Missed ...]" are
  * marks. The result points into @name.

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "flamegraph/attrs.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/num.h"
+#include "flamegraph/text.h"
+
+/* Ids of strings are the keys: the same name is the same id. */
+static uint64_t id_hash(uint32_t id)
+{
+	return sb_hash(&id, sizeof(id), 0);
+}
+
+/* Clean, then intern. Return: 0, -ENOMEM, -E2BIG. */
+static int intern(struct sb_strtab *strs, const char *s, size_t len, uint32_t *ret_id)
+{
+	struct sb_str clean = {};
+	long nr_bad;
+	int err;
+
+	if (sb_fg_text_is_plain(s, len))
+		return sb_strtab_add(strs, s, len, ret_id);
+	nr_bad = sb_fg_text_clean(&clean, s, len);
+	err = nr_bad < 0 ? (int)nr_bad : sb_strtab_add(strs, clean.s, clean.len, ret_id);
+	sb_str_release(&clean);
+	return err;
+}
+
+/* Every line of a file, without its end. */
+static int each_line(const char *path, int (*take)(void *arg, const char *line, size_t len),
+		     void *arg)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	const char *p, *end, *next;
+	size_t len;
+	int err = sb_read_file(path, SB_FG_ATTRS_FILE_MAX_BYTES, &text, &len);
+
+	if (err)
+		return err;
+	for (p = text, end = text + len; p < end && !err; p = next + 1) {
+		next = memchr(p, '\n', (size_t)(end - p));
+		next = next ? next : end;
+		len = (size_t)(next - p);
+		if (len && p[len - 1] == '\r')
+			len--;
+		if (len)
+			err = take(arg, p, len);
+	}
+	return err;
+}
+
+int sb_fg_palette_map_init(struct sb_fg_palette_map *map)
+{
+	*map = (struct sb_fg_palette_map){};
+	return sb_strtab_init(&map->strs);
+}
+
+void sb_fg_palette_map_release(struct sb_fg_palette_map *map)
+{
+	sb_strtab_release(&map->strs);
+	sb_index_release(&map->by_name);
+	sb_vec_release(&map->entries);
+}
+
+/* "rgb(1,2,3)" or "#rrggbb": it will stand in an attribute, so nothing else will do. */
+static bool is_color(const char *s, size_t len)
+{
+	const char *p = s + 4, *end = s + len;
+	uint64_t part;
+	int i;
+
+	if (len == 7 && s[0] == '#') {
+		for (i = 1; i < 7; i++)
+			if (!memchr("0123456789abcdefABCDEF", s[i], 22))
+				return false;
+		return true;
+	}
+	if (len < 10 || memcmp(s, "rgb(", 4))
+		return false;
+	for (i = 0; i < 3; i++) {
+		if (!sb_scan_u64(&p, end, &part) || part > 255)
+			return false;
+		if (p == end || *p++ != (i < 2 ? ',' : ')'))
+			return false;
+	}
+	return p == end;
+}
+
+static struct sb_fg_palette_entry *find_entry(const struct sb_fg_palette_map *map, uint32_t name)
+{
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&map->by_name, id_hash(name)); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&map->by_name, it))
+		if (map->entries.at[it.id].name == name)
+			return &map->entries.at[it.id];
+	return NULL;
+}
+
+static int put(struct sb_fg_palette_map *map, const char *name, size_t len, const char *color,
+	       size_t color_len)
+{
+	struct sb_fg_palette_entry entry, *have;
+	int err = intern(&map->strs, name, len, &entry.name);
+
+	if (!err)
+		err = sb_strtab_add(&map->strs, color, color_len, &entry.color);
+	if (err)
+		return err;
+	have = find_entry(map, entry.name);
+	if (have) {
+		have->color = entry.color;
+		return 0;
+	}
+	err = sb_vec_push(&map->entries, entry);
+	if (err)
+		return err;
+	err = sb_index_add(&map->by_name, id_hash(entry.name), (uint32_t)map->entries.nr - 1);
+	if (err)
+		map->entries.nr--;
+	return err;
+}
+
+static int take_palette_line(void *arg, const char *line, size_t len)
+{
+	struct sb_fg_palette_map *map = arg;
+	const char *end = line + len, *arrow = NULL, *p = line;
+
+	/* The last "->": a name may hold one, a color cannot. */
+	while ((p = memmem(p, (size_t)(end - p), "->", 2)))
+		arrow = p, p += 2;
+	if (!arrow || arrow == line || !is_color(arrow + 2, (size_t)(end - arrow - 2))) {
+		map->nr_ignored++;
+		return 0;
+	}
+	return put(map, line, (size_t)(arrow - line), arrow + 2, (size_t)(end - arrow - 2));
+}
+
+int sb_fg_palette_map_read(struct sb_fg_palette_map *map, const char *path)
+{
+	return each_line(path, take_palette_line, map);
+}
+
+/* Return: the id of a string that is there, 0 if it is not. */
+static uint32_t find_string(const struct sb_strtab *strs, const char *s, size_t len)
+{
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&strs->index, sb_hash(s, len, 0)); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&strs->index, it))
+		if (strs->strs.at[it.id].len == len && !memcmp(strs->strs.at[it.id].s, s, len))
+			return it.id;
+	return 0;
+}
+
+const char *sb_fg_palette_map_get(const struct sb_fg_palette_map *map, const char *name, size_t len)
+{
+	const struct sb_fg_palette_entry *entry;
+	uint32_t id = find_string(&map->strs, name, len);
+
+	entry = id ? find_entry(map, id) : NULL;
+	return entry ? sb_strtab_get(&map->strs, entry->color, NULL) : NULL;
+}
+
+int sb_fg_palette_map_put(struct sb_fg_palette_map *map, const char *name, size_t len,
+			  const char *color)
+{
+	if (!is_color(color, strlen(color)))
+		return -EINVAL;
+	return put(map, name, len, color, strlen(color));
+}
+
+static int entry_cmp(const void *va, const void *vb, void *arg)
+{
+	const struct sb_fg_palette_entry *a = va, *b = vb;
+
+	return strcmp(sb_strtab_get(arg, a->name, NULL), sb_strtab_get(arg, b->name, NULL));
+}
+
+int sb_fg_palette_map_write(const struct sb_fg_palette_map *map, const char *path)
+{
+	size_t nr = map->entries.nr, i;
+	sb_cleanup(sb_freep) struct sb_fg_palette_entry *sorted = NULL;
+	struct sb_output_file *file;
+	int err;
+
+	sorted = malloc(nr * sizeof(*sorted) + 1);
+	if (!sorted)
+		return -ENOMEM;
+	if (nr)
+		memcpy(sorted, map->entries.at, nr * sizeof(*sorted));
+	qsort_r(sorted, nr, sizeof(*sorted), entry_cmp, (void *)&map->strs);
+	err = sb_output_file_new(path, &file);
+	if (err)
+		return err;
+	for (i = 0; i < nr; i++)
+		fprintf(sb_output_file_stream(file), "%s->%s\n",
+			sb_strtab_get(&map->strs, sorted[i].name, NULL),
+			sb_strtab_get(&map->strs, sorted[i].color, NULL));
+	err = sb_output_file_commit(file);
+	sb_output_file_free(file);
+	return err;
+}
+
+int sb_fg_name_attrs_init(struct sb_fg_name_attrs *attrs)
+{
+	*attrs = (struct sb_fg_name_attrs){};
+	return sb_strtab_init(&attrs->strs);
+}
+
+void sb_fg_name_attrs_release(struct sb_fg_name_attrs *attrs)
+{
+	sb_strtab_release(&attrs->strs);
+	sb_index_release(&attrs->by_name);
+	sb_vec_release(&attrs->attrs);
+}
+
+/* A link that a click may follow: no scheme at all, or one that runs nothing. */
+static bool is_safe_href(const char *s, size_t len)
+{
+	static const char *const schemes[] = { "http", "https", "mailto", "file", "ftp" };
+	size_t n = 0, i;
+
+	while (n < len && s[n] != ':' && s[n] != '/' && s[n] != '?' && s[n] != '#')
+		n++;
+	if (n == len || s[n] != ':')
+		return true;
+	for (i = 0; i < SB_ARRAY_SIZE(schemes); i++)
+		if (strlen(schemes[i]) == n && !strncasecmp(s, schemes[i], n))
+			return true;
+	return false;
+}
+
+/* Return: the field of "key=value", NULL if it is not one of ours. */
+static uint32_t *field_of(struct sb_fg_name_attr *attr, const char *key, size_t len)
+{
+	const struct {
+		const char *key;
+		uint32_t *field;
+	} fields[] = {
+		{ "href", &attr->href }, { "target", &attr->target },	{ "title", &attr->title },
+		{ "id", &attr->id },	 { "class", &attr->css_class },
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(fields); i++)
+		if (strlen(fields[i].key) == len && !memcmp(fields[i].key, key, len))
+			return fields[i].field;
+	return NULL;
+}
+
+static int take_attr(struct sb_fg_name_attrs *attrs, struct sb_fg_name_attr *attr, const char *s,
+		     size_t len)
+{
+	const char *equals = memchr(s, '=', len);
+	uint32_t *field = equals ? field_of(attr, s, (size_t)(equals - s)) : NULL;
+	const char *value = field ? equals + 1 : NULL;
+	size_t value_len = field ? (size_t)(s + len - value) : 0;
+
+	/* Browsers skip tabs and the like inside a scheme, so clean first, then judge. */
+	if (!field || !sb_fg_text_is_plain(value, value_len) ||
+	    (field == &attr->href &&
+	     (!value_len || *value == ' ' || !is_safe_href(value, value_len)))) {
+		attrs->nr_ignored++;
+		return 0;
+	}
+	return intern(&attrs->strs, value, value_len, field);
+}
+
+static struct sb_fg_name_attr *find_attr(const struct sb_fg_name_attrs *attrs, uint32_t name)
+{
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&attrs->by_name, id_hash(name)); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&attrs->by_name, it))
+		if (attrs->attrs.at[it.id].name == name)
+			return &attrs->attrs.at[it.id];
+	return NULL;
+}
+
+static int take_attrs_line(void *arg, const char *line, size_t len)
+{
+	struct sb_fg_name_attrs *attrs = arg;
+	struct sb_fg_name_attr attr = {}, *have;
+	const char *end = line + len, *tab = memchr(line, '\t', len), *p, *next;
+	int err;
+
+	if (!tab || tab == line) {
+		attrs->nr_ignored++;
+		return 0;
+	}
+	err = intern(&attrs->strs, line, (size_t)(tab - line), &attr.name);
+	for (p = tab + 1; p < end && !err; p = next + 1) {
+		next = memchr(p, '\t', (size_t)(end - p));
+		next = next ? next : end;
+		if (next > p)
+			err = take_attr(attrs, &attr, p, (size_t)(next - p));
+	}
+	if (err)
+		return err;
+	have = find_attr(attrs, attr.name);
+	if (have) {
+		*have = attr; /* the last line counts */
+		return 0;
+	}
+	err = sb_vec_push(&attrs->attrs, attr);
+	if (err)
+		return err;
+	err = sb_index_add(&attrs->by_name, id_hash(attr.name), (uint32_t)attrs->attrs.nr - 1);
+	if (err)
+		attrs->attrs.nr--;
+	return err;
+}
+
+int sb_fg_name_attrs_read(struct sb_fg_name_attrs *attrs, const char *path)
+{
+	return each_line(path, take_attrs_line, attrs);
+}
+
+const struct sb_fg_name_attr *sb_fg_name_attrs_get(const struct sb_fg_name_attrs *attrs,
+						   const char *name, size_t len)
+{
+	uint32_t id = find_string(&attrs->strs, name, len);
+
+	return id ? find_attr(attrs, id) : NULL;
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The way through the library: bytes -> lines -> a reader -> tree -> picture. */
+#include "flamegraph/fg.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "flamegraph/opts.h"
+#include "flamegraph/reader.h"
+#include "flamegraph/svg.h"
+#include "flamegraph/text.h"
+
+#define CHUNK_BYTES (1u << 20)
+#define SNIFF_BYTES (64u << 10) /* long comment blocks stand before perf script's first sample */
+
+/* The formats, in the order in which they are asked. */
+static const struct sb_fg_reader *const readers[] = {
+	&sb_fg_reader_perf,
+	&sb_fg_reader_bt,
+	&sb_fg_reader_folded,
+};
+
+/* "ignored " "3 lines" " without a count" */
+static const struct {
+	const char *before, *noun, *after;
+	bool is_ignored; /* counts for sb_fg_nr_ignored() */
+} problem_texts[SB_FG_PROBLEM_MAX] = {
+	[SB_FG_NO_COUNT] = { "ignored ", "line", " without a count", true },
+	[SB_FG_NO_STACK] = { "ignored ", "line", " without a stack", true },
+	[SB_FG_NO_FRAME] = { "ignored ", "line", " without a frame, a sample or a count", true },
+	[SB_FG_NO_END] = { "ignored ", "stack", " without a count at the end", true },
+	[SB_FG_OTHER_EVENT] = { "ignored ", "sample", " of other events than the first", true },
+	[SB_FG_LONG_LINE] = { "ignored ", "line", " longer than 64 MiB", true },
+	[SB_FG_TOO_MANY] = { "ignored ", "stack", " beyond 33554432 distinct paths", true },
+	[SB_FG_BAD_BYTES] = { "replaced bytes that are no text in ", "line", "" },
+	[SB_FG_DEEP_STACK] = { "cut ", "stack", " to 16384 frames" },
+	[SB_FG_LONG_NAME] = { "cut names to 4096 bytes in ", "line", "" },
+	[SB_FG_BAD_HEADER] = { "ignored a part of ", "header", "" },
+	[SB_FG_UNITS_DIFFER] = { "mixed the units of ", "header", "" },
+};
+
+_Static_assert(SB_FG_LINE_MAX_BYTES == 64u << 20 && SB_FG_NODES_MAX == 33554432 &&
+		       SB_FG_DEPTH_MAX == 16384 && SB_FG_NAME_MAX == 4096,
+	       "the sentences say the numbers");
+
+int sb_fg_new(struct sb_fg **ret_fg)
+{
+	struct sb_fg *fg = calloc(1, sizeof(*fg));
+	int err;
+
+	if (!fg)
+		return -ENOMEM;
+	err = sb_fg_tree_init(&fg->tree);
+	if (err) {
+		free(fg);
+		return err;
+	}
+	fg->reader = &sb_fg_reader_folded;
+	*ret_fg = fg;
+	return 0;
+}
+
+void sb_fg_free(struct sb_fg *fg)
+{
+	if (!fg)
+		return;
+	sb_fg_tree_release(&fg->tree);
+	sb_fg_facts_release(&fg->facts);
+	sb_str_release(&fg->complaint);
+	sb_str_release(&fg->clean);
+	sb_vec_release(&fg->frames);
+	sb_str_release(&fg->last.text);
+	sb_vec_release(&fg->last.levels);
+	sb_str_release(&fg->pending.names);
+	sb_vec_release(&fg->pending.frames);
+	sb_str_release(&fg->perf_event);
+	sb_str_release(&fg->perf_comm);
+	free(fg);
+}
+
+void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts)
+{
+	fg->tree.in_order = opts->flamechart;
+	fg->reverse = opts->reverse;
+}
+
+uint64_t sb_fg_nr_ignored(const struct sb_fg *fg)
+{
+	return fg->nr_ignored;
+}
+
+double sb_fg_total(const struct sb_fg *fg)
+{
+	return fg->total;
+}
+
+const char *sb_fg_said(const struct sb_fg *fg, const char *key)
+{
+	return sb_fg_fact(&fg->facts, key);
+}
+
+void sb_fg_complain(struct sb_fg *fg, enum sb_fg_problem problem)
+{
+	if (!fg->problems[problem].nr++)
+		fg->problems[problem].first_line_nr = fg->line_nr;
+	fg->nr_ignored += problem_texts[problem].is_ignored;
+}
+
+const char *sb_fg_complaint(struct sb_fg *fg)
+{
+	uint64_t nr;
+	size_t i;
+	int err;
+
+	for (i = 0; i < SB_FG_PROBLEM_MAX; i++) {
+		nr = fg->problems[i].nr;
+		if (!nr)
+			continue;
+		sb_str_clear(&fg->complaint);
+		err = sb_str_addf(&fg->complaint, "%s%" PRIu64 " %s%s%s, %s line %" PRIu64,
+				  problem_texts[i].before, nr, problem_texts[i].noun,
+				  nr == 1 ? "" : "s", problem_texts[i].after,
+				  nr == 1 ? "at" : "first at", fg->problems[i].first_line_nr);
+		fg->problems[i].nr = 0;
+		return err ? "out of memory" : fg->complaint.s;
+	}
+	return NULL;
+}
+
+int sb_fg_take_stack(struct sb_fg *fg, struct sb_fg_tree_frame *frames, size_t nr, double weight)
+{
+	struct sb_fg_tree_frame swap;
+	size_t i;
+	int err;
+
+	for (i = 0; fg->reverse && i < nr / 2; i++) {
+		swap = frames[i];
+		frames[i] = frames[nr - 1 - i];
+		frames[nr - 1 - i] = swap;
+	}
+	err = sb_fg_tree_add(&fg->tree, frames, nr, weight);
+	if (!err)
+		fg->total += weight;
+	return err;
+}
+
+int sb_fg_pending_add(struct sb_fg_pending *pending, const struct sb_fg_tree_frame *frame)
+{
+	size_t len = frame->len, at = pending->names.len, i;
+	int err;
+
+	/* Room for a root and for the mark. */
+	if (pending->frames.nr >= SB_FG_DEPTH_MAX - 2) {
+		pending->nr_cut++;
+		return 0;
+	}
+	err = sb_str_addn(&pending->names, frame->name, len);
+	/* Folded text, which the picture carries, has no other way to write it. */
+	for (i = at; !err && i < pending->names.len; i++)
+		if (pending->names.s[i] == ';')
+			pending->names.s[i] = ':';
+	if (!err)
+		err = sb_vec_push(&pending->frames,
+				  (struct sb_fg_pending_frame){ at, len, frame->kind });
+	return err;
+}
+
+static int pending_to_frames(struct sb_fg *fg, const char *root)
+{
+	const struct sb_fg_pending *pending = &fg->pending;
+	size_t i;
+	int err;
+
+	fg->frames.nr = 0;
+	err = sb_vec_reserve(&fg->frames, pending->frames.nr + 2);
+	if (err)
+		return err;
+	if (root)
+		fg->frames.at[fg->frames.nr++] =
+			(struct sb_fg_tree_frame){ root, strlen(root), SB_FG_PLAIN };
+	if (pending->nr_cut) {
+		fg->frames.at[fg->frames.nr++] = sb_fg_tree_deep_mark();
+		fg->tree.nr_deep++;
+	}
+	for (i = pending->frames.nr; i-- > 0;) {
+		const struct sb_fg_pending_frame *frame = &pending->frames.at[i];
+
+		fg->frames.at[fg->frames.nr++] =
+			(struct sb_fg_tree_frame){ pending->names.s + frame->at, frame->len,
+						   frame->kind };
+	}
+	return 0;
+}
+
+int sb_fg_pending_take(struct sb_fg *fg, const char *root, double weight)
+{
+	int err = pending_to_frames(fg, root);
+
+	if (!err)
+		err = sb_fg_take_stack(fg, fg->frames.at, fg->frames.nr, weight);
+	fg->pending.frames.nr = 0;
+	fg->pending.nr_cut = 0;
+	sb_str_clear(&fg->pending.names);
+	return err;
+}
+
+/* Return: 0, -EINVAL, -E2BIG: left out and counted, -ENOMEM. */
+static int take_line(struct sb_fg *fg, const char *line, size_t len)
+{
+	uint64_t nr_deep = fg->tree.nr_deep, nr_long_names = fg->tree.nr_long_names;
+	long nr_bad;
+	int err;
+
+	fg->line_nr++;
+	if (len && line[len - 1] == '\r')
+		len--;
+	if (len > SB_FG_LINE_MAX_BYTES) {
+		sb_fg_complain(fg, SB_FG_LONG_LINE);
+		return -E2BIG;
+	}
+	if (!sb_fg_text_is_plain(line, len)) {
+		sb_str_clear(&fg->clean);
+		nr_bad = sb_fg_text_clean(&fg->clean, line, len);
+		if (nr_bad < 0)
+			return (int)nr_bad;
+		if (nr_bad)
+			sb_fg_complain(fg, SB_FG_BAD_BYTES);
+		line = fg->clean.s;
+		len = fg->clean.len;
+	}
+	err = fg->reader->feed(fg, line, len);
+	if (err == -E2BIG)
+		sb_fg_complain(fg, SB_FG_TOO_MANY);
+	if (fg->tree.nr_deep != nr_deep)
+		sb_fg_complain(fg, SB_FG_DEEP_STACK);
+	if (fg->tree.nr_long_names != nr_long_names)
+		sb_fg_complain(fg, SB_FG_LONG_NAME);
+	return err;
+}
+
+int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len)
+{
+	fg->reader = &sb_fg_reader_folded;
+	return take_line(fg, line, len);
+}
+
+/* All whole lines of @buf. Return: the bytes consumed, or -ENOMEM. */
+static ssize_t take_lines(struct sb_fg *fg, const char *buf, size_t len)
+{
+	size_t at = 0;
+	const char *end;
+	int err;
+
+	while ((end = memchr(buf + at, '\n', len - at))) {
+		err = take_line(fg, buf + at, (size_t)(end - buf) - at);
+		if (err == -ENOMEM)
+			return err;
+		at = (size_t)(end - buf) + 1;
+	}
+	return (ssize_t)at;
+}
+
+/* Also of a descriptor that does not block. Return: bytes read, 0 at the end, a negative errno. */
+static ssize_t read_some(int fd, char *buf, size_t len)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	for (;;) {
+		n = read(fd, buf, len);
+		if (n >= 0)
+			return n;
+		if (errno == EAGAIN)
+			poll(&pollfd, 1, -1);
+		else if (errno != EINTR)
+			return -errno;
+	}
+}
+
+static const struct sb_fg_reader *sniff(const char *head, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(readers) - 1; i++)
+		if (readers[i]->sniff(head, len))
+			break;
+	return readers[i];
+}
+
+struct buffer {
+	char *at;
+	size_t len, size;
+	bool skipping; /* a line that is too long */
+};
+
+/* Take what is whole, keep the rest at the start, make room. Return: 0 or -ENOMEM. */
+static int take_buffer(struct sb_fg *fg, struct buffer *buf)
+{
+	ssize_t taken = 0;
+	char *bigger, *end;
+
+	if (buf->skipping) {
+		end = memchr(buf->at, '\n', buf->len);
+		taken = end ? end - buf->at + 1 : (ssize_t)buf->len;
+		buf->skipping = !end;
+		buf->len -= (size_t)taken;
+		memmove(buf->at, buf->at + taken, buf->len);
+	}
+	taken = take_lines(fg, buf->at, buf->len);
+	if (taken < 0)
+		return (int)taken;
+	buf->len -= (size_t)taken;
+	memmove(buf->at, buf->at + taken, buf->len);
+	if (buf->len < buf->size)
+		return 0;
+	if (buf->size > SB_FG_LINE_MAX_BYTES) {
+		fg->line_nr++;
+		sb_fg_complain(fg, SB_FG_LONG_LINE);
+		buf->skipping = true;
+		buf->len = 0;
+		return 0;
+	}
+	bigger = realloc(buf->at, buf->size * 2);
+	if (!bigger)
+		return -ENOMEM;
+	buf->at = bigger;
+	buf->size *= 2;
+	return 0;
+}
+
+static void begin_input(struct sb_fg *fg)
+{
+	fg->reader = NULL;
+	fg->line_nr = 0;
+	fg->last.levels.nr = 0;
+	sb_str_clear(&fg->last.text);
+	sb_str_clear(&fg->perf_event);
+	sb_str_clear(&fg->perf_comm);
+}
+
+static int read_lines(struct sb_fg *fg, int fd, struct buffer *buf)
+{
+	ssize_t n;
+	int err = 0;
+
+	do {
+		n = read_some(fd, buf->at + buf->len, buf->size - buf->len);
+		if (n < 0)
+			return (int)n;
+		buf->len += (size_t)n;
+		if (!fg->reader && n && buf->len < SNIFF_BYTES)
+			continue;
+		if (!fg->reader)
+			fg->reader = sniff(buf->at, buf->len);
+		err = take_buffer(fg, buf);
+		if (err)
+			return err;
+	} while (n);
+	if (buf->len && !buf->skipping)
+		err = take_line(fg, buf->at, buf->len);
+	if (err == -ENOMEM)
+		return err;
+	err = fg->reader->finish ? fg->reader->finish(fg) : 0;
+	if (err == -E2BIG)
+		sb_fg_complain(fg, SB_FG_TOO_MANY);
+	return err == -ENOMEM ? err : 0;
+}
+
+int sb_fg_read(struct sb_fg *fg, int fd)
+{
+	struct buffer buf = { .at = malloc(CHUNK_BYTES), .size = CHUNK_BYTES };
+	int err;
+
+	if (!buf.at)
+		return -ENOMEM;
+	begin_input(fg);
+	err = read_lines(fg, fd, &buf);
+	free(buf.at);
+	return err;
+}
+
+int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)
+{
+	int err = sb_fg_tree_seal(&fg->tree, opts->sort);
+
+	return err ? err : sb_fg_svg(&fg->tree, &fg->facts, opts, out);
+}

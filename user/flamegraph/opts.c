@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "flamegraph/opts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/num.h"
+#include "base/str.h"
+#include "flamegraph/fg.h"
+#include "flamegraph/text.h"
+
+#define TEXT_BYTES_MAX 4096 /* of a title; what does not fit a picture is a mistake */
+
+static const char *const color_words[] = { "hot",  "mem",  "io",     "wakeup", "chain",	 "java",
+					   "js",   "perl", "rust",   "python", "red",	 "green",
+					   "blue", "aqua", "yellow", "purple", "orange", NULL };
+static const char *const bgcolor_words[] = { "yellow", "blue", "green", "grey", NULL };
+static const char *const sort_words[] = { "name", "weight", NULL };
+static const char *const color_by_words[] = { "kind", "name", "module", NULL };
+/* The picture is written in UTF-8; a file that says otherwise would be wrong. */
+static const char *const encoding_words[] = { "UTF-8", "US-ASCII", NULL };
+
+#define AT(field) .offset = offsetof(struct sb_fg_opts, field)
+
+const struct sb_fg_opt sb_fg_opt_rows[] = {
+	{ "title", "TEXT", "heading", SB_FG_OPT_TEXT, AT(title) },
+	{ "subtitle", "TEXT", "second heading", SB_FG_OPT_TEXT, AT(subtitle) },
+	{ "notes", "TEXT", "remark kept in the file", SB_FG_OPT_TEXT, AT(notes) },
+	{ "countname", "TEXT", "what the counts are (samples, or what the data says)",
+	  SB_FG_OPT_TEXT, AT(countname) },
+	{ "nametype", "TEXT", "what the names are (Function:)", SB_FG_OPT_TEXT, AT(nametype) },
+	{ "width", "PX", "width of the picture (1200, in a browser as wide as the window)",
+	  SB_FG_OPT_REAL, AT(width), 100, 100000 },
+	{ "height", "PX", "height of a frame (16)", SB_FG_OPT_REAL, AT(frame_height), 4, 200 },
+	{ "minwidth", "PX|%", "narrower frames are drawn as one (0.05%)", SB_FG_OPT_MINWIDTH,
+	  AT(minwidth), 0, 100000 },
+	{ "max-rects", "N", "draw at most N frames; 0: all (20000)", SB_FG_OPT_COUNT, AT(max_rects),
+	  0, UINT32_MAX },
+	{ "max-depth", "N", "draw at most N levels; 0: all (1000)", SB_FG_OPT_COUNT, AT(max_depth),
+	  0, UINT32_MAX },
+	{ "sort", "BY", "order of frames side by side: name (default), weight", SB_FG_OPT_ENUM,
+	  AT(sort), .words = sort_words },
+	{ "reverse", NULL, "merge stacks from their leaves", SB_FG_OPT_FLAG, AT(reverse) },
+	{ "inverted", NULL, "roots on top: an icicle graph", SB_FG_OPT_FLAG, AT(inverted) },
+	{ "flamechart", NULL, "keep the order of the input, merge neighbours only", SB_FG_OPT_FLAG,
+	  AT(flamechart) },
+	{ "total", "N", "width of the picture in counts, if more than the sum", SB_FG_OPT_REAL,
+	  AT(total), 0, 1e18 },
+	{ "factor", "X", "multiply counts by X", SB_FG_OPT_REAL, AT(factor), 0, 1e18 },
+	{ "colors", "PALETTE",
+	  "hot mem io wakeup chain java js perl rust python red green blue aqua yellow purple orange",
+	  SB_FG_OPT_WORD, AT(colors), .words = color_words },
+	/* People type it so; --color-by makes the abbreviation ambiguous. */
+	{ "color", "PALETTE", NULL, SB_FG_OPT_WORD, AT(colors), .words = color_words },
+	{ "color-by", "WHAT", "kind (default), name, module", SB_FG_OPT_ENUM, AT(color_by),
+	  .words = color_by_words },
+	{ "bgcolors", "COLOR", "background: yellow blue green grey #rrggbb", SB_FG_OPT_COLOR,
+	  AT(bgcolors), .words = bgcolor_words },
+	{ "hash", NULL, "shades by the beginning of the name", SB_FG_OPT_FLAG, AT(hash) },
+	{ "random", NULL, "shades by place", SB_FG_OPT_FLAG, AT(random) },
+	{ "cp", NULL, "keep colours in the file palette.map", SB_FG_OPT_FLAG, AT(cp) },
+	{ "nameattr", "FILE", "links and texts of functions", SB_FG_OPT_PATH, AT(nameattr_path) },
+	{ "fonttype", "FONT", "font (Verdana)", SB_FG_OPT_TEXT, AT(fonttype) },
+	{ "fontsize", "PX", "size of the font (12)", SB_FG_OPT_REAL, AT(fontsize), 1, 200 },
+	{ "fontwidth", "X", "width of a letter as a part of its size (0.59)", SB_FG_OPT_REAL,
+	  AT(fontwidth), 0.1, 10 },
+	{ "encoding", "NAME", "named in the file: UTF-8 or US-ASCII", SB_FG_OPT_WORD, AT(encoding),
+	  .words = encoding_words },
+	{ "negate", NULL, "accepted; there are no differences to colour yet", SB_FG_OPT_FLAG,
+	  AT(negate) },
+	{ "no-embed", NULL, "leave the folded stacks out of the file", SB_FG_OPT_FLAG,
+	  AT(no_embed) },
+	{},
+};
+
+int sb_fg_opts_new(struct sb_fg_opts **ret_opts)
+{
+	struct sb_fg_opts *opts = malloc(sizeof(*opts));
+
+	if (!opts)
+		return -ENOMEM;
+	*opts = (struct sb_fg_opts){
+		.frame_height = 16,
+		.fontsize = 12,
+		.fontwidth = 0.59,
+		.minwidth = 0.0005,
+		.minwidth_is_share = true,
+		.max_rects = 20000,
+		.max_depth = 1000,
+	};
+	*ret_opts = opts;
+	return 0;
+}
+
+static char **text_at(struct sb_fg_opts *opts, const struct sb_fg_opt *row)
+{
+	return (char **)((char *)opts + row->offset);
+}
+
+void sb_fg_opts_free(struct sb_fg_opts *opts)
+{
+	const struct sb_fg_opt *row;
+
+	if (!opts)
+		return;
+	for (row = sb_fg_opt_rows; row->name; row++) {
+		if (row->type == SB_FG_OPT_TEXT || row->type == SB_FG_OPT_PATH ||
+		    row->type == SB_FG_OPT_WORD || row->type == SB_FG_OPT_COLOR) {
+			free(*text_at(opts, row));
+			*text_at(opts, row) = NULL; /* two names may mean one field */
+		}
+	}
+	free(opts->palette_path);
+	free(opts);
+}
+
+const struct sb_fg_opt *sb_fg_opt_find(const char *name)
+{
+	const struct sb_fg_opt *row;
+
+	for (row = sb_fg_opt_rows; row->name; row++)
+		if (sb_streq(row->name, name))
+			return row;
+	return NULL;
+}
+
+/* Return: the place of @value in the list, case ignored, or -EINVAL. */
+static int find_word(const char *const *words, const char *value)
+{
+	int i;
+
+	for (i = 0; words[i]; i++)
+		if (!strcasecmp(words[i], value))
+			return i;
+	return -EINVAL;
+}
+
+static bool is_rgb(const char *s)
+{
+	return s[0] == '#' && strlen(s) == 7 && strspn(s + 1, "0123456789abcdefABCDEF") == 6;
+}
+
+static int replace(char **text, const char *s)
+{
+	char *copy = strdup(s);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*text);
+	*text = copy;
+	return 0;
+}
+
+static int set_text(char **text, const char *value)
+{
+	struct sb_str clean = {};
+	long nr_bad;
+
+	if (strlen(value) > TEXT_BYTES_MAX)
+		return -EINVAL;
+	nr_bad = sb_fg_text_clean(&clean, value, strlen(value));
+	if (nr_bad < 0) {
+		sb_str_release(&clean);
+		return (int)nr_bad;
+	}
+	free(*text);
+	*text = clean.s;
+	return 0;
+}
+
+static int set_word(char **text, const struct sb_fg_opt *row, const char *value)
+{
+	int at = find_word(row->words, value);
+
+	if (at >= 0)
+		return replace(text, row->words[at]);
+	if (row->type == SB_FG_OPT_COLOR && is_rgb(value))
+		return replace(text, value);
+	return -EINVAL;
+}
+
+static int parse_real(const struct sb_fg_opt *row, const char *value, size_t len, double *ret)
+{
+	double real;
+
+	if (!sb_fg_parse_weight(value, len, &real) || real < row->min || real > row->max)
+		return -EINVAL;
+	*ret = real;
+	return 0;
+}
+
+static int set_minwidth(struct sb_fg_opts *opts, const struct sb_fg_opt *row, const char *value)
+{
+	size_t len = strlen(value);
+	bool is_share = len && value[len - 1] == '%';
+	double real;
+
+	if (parse_real(row, value, len - is_share, &real) || (is_share && real > 100))
+		return -EINVAL;
+	opts->minwidth = is_share ? real / 100 : real;
+	opts->minwidth_is_share = is_share;
+	return 0;
+}
+
+static int set_count(uint32_t *count, const struct sb_fg_opt *row, const char *value)
+{
+	uint64_t number;
+
+	if (sb_parse_u64(value, (uint64_t)row->max, &number) || (double)number < row->min)
+		return -EINVAL;
+	*count = (uint32_t)number;
+	return 0;
+}
+
+static int set_enum(int *place, const struct sb_fg_opt *row, const char *value)
+{
+	int at = find_word(row->words, value);
+
+	if (at < 0)
+		return at;
+	*place = at;
+	return 0;
+}
+
+int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value)
+{
+	const struct sb_fg_opt *row = sb_fg_opt_find(name);
+	void *field;
+
+	if (!row)
+		return -ENOENT;
+	if (!row->metavar != !value)
+		return -EINVAL;
+	field = (char *)opts + row->offset;
+	switch (row->type) {
+	case SB_FG_OPT_FLAG:
+		*(bool *)field = true;
+		return 0;
+	case SB_FG_OPT_TEXT:
+		return set_text(field, value);
+	case SB_FG_OPT_PATH:
+		return *value ? replace(field, value) : -EINVAL;
+	case SB_FG_OPT_WORD:
+	case SB_FG_OPT_COLOR:
+		return set_word(field, row, value);
+	case SB_FG_OPT_ENUM:
+		return set_enum(field, row, value);
+	case SB_FG_OPT_REAL:
+		return parse_real(row, value, strlen(value), field);
+	case SB_FG_OPT_COUNT:
+		return set_count(field, row, value);
+	case SB_FG_OPT_MINWIDTH:
+		return set_minwidth(opts, row, value);
+	}
+	return -EINVAL;
+}
+
+static int add_words(const char *const *words, const char *last, struct sb_str *text)
+{
+	int i, err = sb_str_add(text, "one of ");
+
+	for (i = 0; words[i] && !err; i++)
+		err = sb_str_addf(text, "%s%s", i ? ", " : "", words[i]);
+	return err ? err : sb_str_add(text, last);
+}
+
+int sb_fg_opt_expects(const struct sb_fg_opt *row, struct sb_str *text)
+{
+	switch (row->type) {
+	case SB_FG_OPT_FLAG:
+		return sb_str_add(text, "no value");
+	case SB_FG_OPT_TEXT:
+		return sb_str_addf(text, "at most %d bytes of text", TEXT_BYTES_MAX);
+	case SB_FG_OPT_PATH:
+		return sb_str_add(text, "the name of a file");
+	case SB_FG_OPT_WORD:
+	case SB_FG_OPT_ENUM:
+		return add_words(row->words, "", text);
+	case SB_FG_OPT_COLOR:
+		return add_words(row->words, " or #rrggbb", text);
+	case SB_FG_OPT_REAL:
+		return sb_str_addf(text, "a number from %g to %g", row->min, row->max);
+	case SB_FG_OPT_COUNT:
+		return sb_str_addf(text, "a whole number from %.0f to %.0f", row->min, row->max);
+	case SB_FG_OPT_MINWIDTH:
+		return sb_str_add(text, "pixels, or a percentage as in 0.1%");
+	}
+	return 0;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* "root;...;leaf weight": what every stackcollapse program and our own views write. */
+#include <errno.h>
+#include <string.h>
+
+#include "flamegraph/reader.h"
+#include "flamegraph/text.h"
+
+/* Return: the number of equal bytes at the start. */
+static size_t common_len(const char *a, const char *b, size_t len)
+{
+	uint64_t word_a, word_b;
+	size_t i = 0;
+
+	for (; i + 8 <= len; i += 8) {
+		memcpy(&word_a, a + i, 8);
+		memcpy(&word_b, b + i, 8);
+		if (word_a != word_b)
+			break;
+	}
+	while (i < len && a[i] == b[i])
+		i++;
+	return i;
+}
+
+/* Keep the levels of the last stack that this one shares. Return: where the first other begins. */
+static size_t share_levels(struct sb_fg_last_stack *last, const char *stack, size_t len)
+{
+	size_t max = last->text.len < len ? last->text.len : len;
+	size_t same = max ? common_len(last->text.s, stack, max) : 0;
+
+	/* The deepest may be the mark of a cut stack, which is no part of the text. */
+	if (last->levels.nr == SB_FG_DEPTH_MAX)
+		last->levels.nr--;
+	for (; last->levels.nr; last->levels.nr--) {
+		size_t end = last->levels.at[last->levels.nr - 1].end;
+
+		if (end < same || (end == same && (end == len || stack[end] == ';')))
+			break;
+	}
+	last->text.len = same;
+	return last->levels.nr ? last->levels.at[last->levels.nr - 1].end + 1 : 0;
+}
+
+static struct sb_fg_tree_frame next_frame(const char *stack, size_t at, size_t len, size_t *ret_end)
+{
+	static const char empty[] = "[empty]";
+	const char *end = memchr(stack + at, ';', len - at);
+
+	*ret_end = end ? (size_t)(end - stack) : len;
+	if (*ret_end == at)
+		return (struct sb_fg_tree_frame){ empty, sizeof(empty) - 1, SB_FG_MARK };
+	return sb_fg_frame_parse(stack + at, *ret_end - at);
+}
+
+/* Below the levels that are shared. Return: 0, -E2BIG, -ENOMEM. */
+static int add_levels(struct sb_fg *fg, const char *stack, size_t at, size_t len)
+{
+	struct sb_fg_last_stack *last = &fg->last;
+	struct sb_fg_level level = {};
+	struct sb_fg_tree_frame frame;
+	size_t end = len;
+	int err;
+
+	if (last->levels.nr)
+		level = last->levels.at[last->levels.nr - 1];
+	for (; at < len; at = end + 1) {
+		frame = next_frame(stack, at, len, &end);
+		if (last->levels.nr == SB_FG_DEPTH_MAX - 1 && end < len) {
+			frame = sb_fg_tree_deep_mark();
+			end = len;
+			fg->tree.nr_deep++;
+		}
+		level.kind = sb_fg_frame_after(&frame, level.kind);
+		if (frame.kind == SB_FG_PLAIN)
+			frame.kind = level.kind;
+		level.end = (uint32_t)end;
+		err = sb_fg_tree_child(&fg->tree, level.node, &frame, &level.node);
+		if (!err)
+			err = sb_vec_push(&last->levels, level);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int add_forward(struct sb_fg *fg, const char *stack, size_t len, double weight)
+{
+	struct sb_fg_last_stack *last = &fg->last;
+	size_t at = share_levels(last, stack, len);
+	int err = add_levels(fg, stack, at, len);
+
+	if (!err)
+		err = sb_str_addn(&last->text, stack + last->text.len, len - last->text.len);
+	if (!err)
+		err = sb_fg_tree_weigh(&fg->tree, last->levels.at[last->levels.nr - 1].node,
+				       (uint32_t)last->levels.nr, weight);
+	if (err) {
+		last->levels.nr = 0;
+		sb_str_clear(&last->text);
+		return err;
+	}
+	fg->total += weight;
+	return 0;
+}
+
+static int add_reversed(struct sb_fg *fg, const char *stack, size_t len, double weight)
+{
+	enum sb_fg_kind kind = SB_FG_PLAIN;
+	struct sb_fg_tree_frame frame;
+	size_t at, end;
+	int err;
+
+	fg->frames.nr = 0;
+	for (at = 0; at < len; at = end + 1) {
+		frame = next_frame(stack, at, len, &end);
+		kind = sb_fg_frame_after(&frame, kind);
+		if (frame.kind == SB_FG_PLAIN)
+			frame.kind = kind;
+		err = sb_vec_push(&fg->frames, frame);
+		if (err)
+			return err;
+	}
+	return sb_fg_take_stack(fg, fg->frames.at, fg->frames.nr, weight);
+}
+
+static int feed(struct sb_fg *fg, const char *line, size_t len)
+{
+	const char *space;
+	double weight;
+
+	while (len && line[len - 1] == ' ')
+		len--;
+	if (!len)
+		return 0;
+	if (line[0] == '#')
+		return sb_fg_facts_add(fg, line, len);
+	space = memrchr(line, ' ', len);
+	if (!space || !sb_fg_parse_weight(space + 1, (size_t)(line + len - space - 1), &weight)) {
+		sb_fg_complain(fg, SB_FG_NO_COUNT);
+		return -EINVAL;
+	}
+	len = (size_t)(space - line);
+	while (len && (line[len - 1] == ' ' || line[len - 1] == ';'))
+		len--;
+	if (!len) {
+		sb_fg_complain(fg, SB_FG_NO_STACK);
+		return -EINVAL;
+	}
+	if (fg->reverse)
+		return add_reversed(fg, line, len, weight);
+	return add_forward(fg, line, len, weight);
+}
+
+static bool sniff(const char *head, size_t len)
+{
+	return true;
+}
+
+const struct sb_fg_reader sb_fg_reader_folded = { .name = "folded", .sniff = sniff, .feed = feed };
