@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Runs pieces of core with arguments that user space sets, by BPF_PROG_TEST_RUN: the same objects
+ * as in stackbpf, in the kernel, without waiting for events. raw_tp, because it may use every map
+ * that the real programs use (a "syscall" program may not).
+ */
+#include "sb_filter.bpf.h"
+#include "sb_stack.bpf.h"
+#include "sb_unwind.bpf.h"
+
+struct {
+	struct sb_sample_key key;
+	__u64 weight;
+	__u64 first_ip;
+	__u32 nr_frames, status;
+	__u64 pc, sp, fp;
+	__u32 tgid, tid, child_tgid, reserved;
+	char comm[SB_COMM_LEN];
+} in = {};
+
+struct {
+	__s32 ret;
+	__u32 nr_frames, status, reserved;
+	struct sb_stack_id id;
+	__u64 ip[SB_USTACK_DEPTH_MAX];
+} out = {};
+
+SEC("raw_tp")
+int drive_account(void *ctx)
+{
+	struct sb_scratch *s = sb_scratch_get(0);
+
+	if (!s)
+		return 0;
+	s->capture.key = in.key;
+	s->capture.now_ns = bpf_ktime_get_ns();
+	out.ret = sb_account(&s->capture, in.weight);
+	return 0;
+}
+
+SEC("raw_tp")
+int drive_intern(void *ctx)
+{
+	struct sb_scratch *s = sb_scratch_get(0);
+	__u32 i;
+
+	if (!s)
+		return 0;
+	s->stack.nr_frames = in.nr_frames;
+	s->stack.status = in.status;
+	s->stack.flags = 0;
+	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++)
+		s->ip[i] = in.first_ip + i;
+	out.ret = sb_stack_intern(s, 0, (void *)&out.id);
+	return 0;
+}
+
+SEC("raw_tp")
+int drive_unwind(void *ctx)
+{
+	struct sb_scratch *s = sb_scratch_get(0);
+	__u32 i;
+
+	if (!s)
+		return 0;
+	s->walk.pc = in.pc;
+	s->walk.sp = in.sp;
+	s->walk.fp = in.fp;
+	sb_unwind_user(0);
+	out.nr_frames = s->stack.nr_frames;
+	out.status = s->stack.status;
+	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++)
+		out.ip[i] = s->ip[i];
+	return 0;
+}
+
+SEC("raw_tp")
+int drive_filter(void *ctx)
+{
+	char comm[SB_COMM_LEN];
+
+	__builtin_memcpy(comm, in.comm, sizeof(comm));
+	out.ret = sb_filter_accepts(in.tgid, in.tid, comm);
+	return 0;
+}
+
+SEC("raw_tp")
+int drive_fork(void *ctx)
+{
+	out.ret = sb_filter_fork(in.tgid, in.child_tgid);
+	return 0;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What each program costs the verifier. The kernel's limit is one million instructions; ours is far
+ * below, because older kernels need several times more for the same program.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "views/skel.h"
+
+#define VERIFIED_INSNS_MAX 50000u
+
+static int check(const struct bpf_program *prog)
+{
+	struct bpf_prog_info info = {};
+	uint32_t len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len)) {
+		printf("%s: no info: %d\n", bpf_program__name(prog), errno);
+		return 1;
+	}
+	printf("%-16s %6u instructions verified, %5u bytes of machine code\n",
+	       bpf_program__name(prog), info.verified_insns, info.jited_prog_len);
+	return info.verified_insns > VERIFIED_INSNS_MAX;
+}
+
+int main(void)
+{
+	struct bpf_program *prog;
+	struct sampler_bpf *skel;
+	int nr_bad = 0;
+
+	if (geteuid()) {
+		printf("skipped: loading BPF programs needs root\n");
+		return 77;
+	}
+	skel = sampler_bpf__open();
+	if (!skel)
+		return 1;
+	bpf_object__for_each_program(prog, skel->obj)
+		bpf_program__set_autoload(prog, true);
+	if (sampler_bpf__load(skel))
+		return 1;
+	bpf_object__for_each_program(prog, skel->obj)
+		nr_bad += check(prog);
+	sampler_bpf__destroy(skel);
+	return nr_bad ? 1 : 0;
+}
