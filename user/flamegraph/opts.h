@@ -20,8 +20,9 @@ struct sb_fg_opts {
 	char *nameattr_path, *palette_path;
 	double width;	     /* pixels; 0: 1200, and as wide as the window in a browser */
 	double frame_height; /* pixels */
-	double fontsize, fontwidth;
-	double minwidth; /* pixels, or a fraction of the whole: 0.0005 is 0.05 % */
+	double fontsize;
+	double fontwidth; /* em; 0: each letter's own */
+	double minwidth;  /* pixels, or a fraction of the whole: 0.0005 is 0.05 % */
 	bool minwidth_is_share;
 	double factor, total; /* 0: not set */
 	uint32_t max_rects;   /* above, the cut is raised and the subtitle says so; 0: no limit */

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "flamegraph/label.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define REPLACEMENT 0xfffd
+
+/*
+ * Decode one character of at most @len bytes, len > 0. Return: how many bytes it took; for bytes
+ * that are no UTF-8, as many as could have begun a character (at least one) and REPLACEMENT, as
+ * browsers count them (Unicode 3.9, "substitution of maximal subparts").
+ */
+static size_t decode(const char *s, size_t len, uint32_t *ret_rune)
+{
+	static const struct {
+		uint8_t first_lo, first_hi, second_lo, second_hi, len;
+	} forms[] = {
+		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+		{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
+		{ 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+	const uint8_t *p = (const uint8_t *)s;
+	size_t n = 1, form = 0;
+
+	*ret_rune = p[0];
+	if (p[0] < 0x80)
+		return 1;
+	*ret_rune = REPLACEMENT;
+	while (form < SB_ARRAY_SIZE(forms) && p[0] > forms[form].first_hi)
+		form++;
+	if (form == SB_ARRAY_SIZE(forms) || p[0] < forms[form].first_lo || len < 2 ||
+	    p[1] < forms[form].second_lo || p[1] > forms[form].second_hi)
+		return 1;
+	for (n = 2; n < forms[form].len; n++) {
+		if (n == len || (p[n] & 0xc0) != 0x80)
+			return n;
+	}
+	*ret_rune = p[0] & (0xff >> (n + 1));
+	for (size_t i = 1; i < n; i++)
+		*ret_rune = *ret_rune << 6 | (p[i] & 0x3f);
+	return n;
+}
+
+static bool is_shown(uint32_t rune)
+{
+	return rune >= 0x20 && !(rune >= 0x7f && rune < 0xa0) &&
+	       !(rune >= 0x202a && rune <= 0x202e) && !(rune >= 0x2066 && rune <= 0x2069) &&
+	       (rune & 0xfffe) != 0xfffe;
+}
+
+static const char *entity(char c)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	default:
+		return NULL;
+	}
+}
+
+int sb_fg_label_add_xml(struct sb_str *out, const char *s, size_t len, uint64_t *nr_repaired)
+{
+	uint64_t nr = 0;
+	int err = 0;
+
+	for (size_t i = 0, n; i < len && !err; i += n) {
+		const char *text = entity(s[i]);
+		size_t text_len = text ? strlen(text) : 0;
+		uint32_t rune;
+
+		n = decode(s + i, len - i, &rune);
+		if (!text) {
+			bool is_good = is_shown(rune) && !(rune == REPLACEMENT && n < 3);
+
+			nr += !is_good;
+			text = is_good ? s + i : "\xef\xbf\xbd";
+			text_len = is_good ? n : 3;
+		}
+		err = sb_str_addn(out, text, text_len);
+	}
+	if (nr_repaired)
+		*nr_repaired += nr;
+	return err;
+}
+
+size_t sb_fg_label_clip(const char *s, size_t len, size_t max)
+{
+	size_t at = 0;
+
+	if (len <= max)
+		return len;
+	while (at < max) {
+		uint32_t rune;
+		size_t n = decode(s + at, len - at, &rune);
+
+		if (at + n > max)
+			break;
+		at += n;
+	}
+	return at;
+}
+
+/* Upper bounds over DejaVu Sans, Verdana, Helvetica, Segoe UI, Roboto, in hundredths of an em. */
+static int rune_width(uint32_t rune)
+{
+	if (rune >= 0x1100)
+		return rune == 0x2026 ? 100 : 105;
+	if (rune >= 0x80)
+		return 80;
+	if (strchr("ijl|'`.,:;!fIt()[]/\\ \"-r", (int)rune))
+		return strchr("ijl|'.,:; `", (int)rune) ? 36 : 46;
+	if (strchr("mwMW%@", (int)rune))
+		return 100;
+	if (strchr("<>+=#&~^_", (int)rune) || (rune >= 'A' && rune <= 'Z'))
+		return strchr("GOQHNDU<>+=#~^&", (int)rune) ? 84 : 71;
+	return 64;
+}
+
+double sb_fg_label_width(const char *s, size_t len, double fixed_em)
+{
+	double width = 0;
+
+	for (size_t i = 0; i < len;) {
+		uint32_t rune;
+
+		i += decode(s + i, len - i, &rune);
+		width += fixed_em > 0 ? fixed_em : rune_width(rune ? rune : REPLACEMENT) / 100.0;
+	}
+	return width;
+}
+
+static bool ends_with(const char *s, size_t len, const char *end)
+{
+	size_t end_len = strlen(end);
+
+	return len >= end_len && !memcmp(s + len - end_len, end, end_len);
+}
+
+/* "foo(int) const" -> "foo"; "main.(*T).run" and "(anonymous namespace)::f" stay as they are. */
+static size_t without_arguments(const char *s, size_t len)
+{
+	size_t end = len, depth = 0;
+
+	if (ends_with(s, len, " const"))
+		end -= strlen(" const");
+	if (!end || s[end - 1] != ')')
+		return len;
+	for (size_t i = end; i-- > 0;) {
+		depth += s[i] == ')';
+		if (s[i] == '(' && --depth == 0)
+			return i && !ends_with(s, i, "operator") && s[i - 1] != ' ' ? i : len;
+	}
+	return len;
+}
+
+/* "a<b<c>>::d" -> "a<…>::d". Return: 0, -EINVAL when the brackets do not pair, -ENOMEM. */
+static int add_without_templates(struct sb_str *out, const char *s, size_t len)
+{
+	size_t depth = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < len && !err; i++) {
+		bool is_operator = (s[i] == '<' || s[i] == '>') && !depth &&
+				   (ends_with(s, i, "operator") || ends_with(s, i, "operator<") ||
+				    ends_with(s, i, "operator>") || ends_with(s, i, "-"));
+		bool is_arrow = depth && s[i] == '>' && s[i - 1] == '-';
+
+		if (!is_operator && s[i] == '<' && !depth++)
+			err = sb_str_add(out, "<…");
+		if (!is_operator && !is_arrow && s[i] == '>' && depth-- == 0)
+			return -EINVAL;
+		if (!err && !depth)
+			err = sb_str_addc(out, s[i]);
+	}
+	return err ? err : depth ? -EINVAL : 0;
+}
+
+/* Where the last component begins: behind the last "::", or the last "/" of a path. */
+static size_t last_component(const char *s, size_t len)
+{
+	for (size_t i = len; i-- > 1;) {
+		if (s[i - 1] == ':' && s[i] == ':' && i + 1 < len)
+			return i + 1;
+		if (s[i] == '/' && i + 1 < len)
+			return i + 1;
+	}
+	return 0;
+}
+
+static int add_beginning(struct sb_str *out, const char *s, size_t len, double max_em, double fixed)
+{
+	size_t at = 0;
+
+	max_em -= sb_fg_label_width("…", strlen("…"), fixed);
+	while (at < len) {
+		uint32_t rune;
+		size_t n = decode(s + at, len - at, &rune);
+		double width = sb_fg_label_width(s + at, n, fixed);
+
+		if (width > max_em)
+			break;
+		max_em -= width;
+		at += n;
+	}
+	if (at < 2)
+		return 0;
+	return sb_str_addn(out, s, at) ?: sb_str_add(out, "…");
+}
+
+int sb_fg_label_add_fitted(struct sb_str *out, const char *name, size_t len, double max_em,
+			   double fixed_em)
+{
+	size_t at;
+	struct sb_str brief = {};
+	double dots = sb_fg_label_width("…", strlen("…"), fixed_em);
+	int err = 0;
+
+	if (max_em < 3 * 0.6)
+		return 0;
+	/* What is cut off anyway need not be looked at: names may be megabytes long. */
+	len = sb_fg_label_clip(name, len, 4096);
+	if (sb_fg_label_width(name, len, fixed_em) <= max_em)
+		return sb_str_addn(out, name, len);
+	len = without_arguments(name, len);
+	err = add_without_templates(&brief, name, len);
+	if (err == -EINVAL) {
+		sb_str_clear(&brief);
+		err = sb_str_addn(&brief, name, len);
+	}
+	if (err || !brief.len)
+		goto out;
+	at = last_component(brief.s, brief.len);
+	if (sb_fg_label_width(brief.s, brief.len, fixed_em) <= max_em)
+		err = sb_str_addn(out, brief.s, brief.len);
+	else if (at && sb_fg_label_width(brief.s + at, brief.len - at, fixed_em) + dots <= max_em)
+		err = sb_str_add(out, "…") ?: sb_str_addn(out, brief.s + at, brief.len - at);
+	else
+		err = add_beginning(out, brief.s + at, brief.len - at, max_em, fixed_em);
+out:
+	sb_str_release(&brief);
+	return err;
+}
+
+static int add_grouped(struct sb_str *out, uint64_t val)
+{
+	char digits[32];
+	size_t at = sizeof(digits), nr = 0;
+
+	do {
+		if (nr && nr % 3 == 0)
+			digits[--at] = ',';
+		digits[--at] = (char)('0' + val % 10);
+		val /= 10;
+		nr++;
+	} while (val);
+	return sb_str_addn(out, digits + at, sizeof(digits) - at);
+}
+
+/* Exactly @decimals digits behind the point; printf() would ask the locale for the point. */
+static int add_fixed(struct sb_str *out, double val, unsigned int decimals)
+{
+	static const unsigned int powers[] = { 1, 10, 100 };
+	double scaled;
+	int err = 0;
+
+	if (!isfinite(val))
+		return sb_str_add(out, "?");
+	if (val < 0) {
+		err = sb_str_addc(out, '-');
+		val = -val;
+	}
+	if (val >= 1e15)
+		return err ?: sb_str_addf(out, "%.3e", val);
+	scaled = floor(val * powers[decimals] + 0.5);
+	err = err ?: add_grouped(out, (uint64_t)(scaled / powers[decimals]));
+	if (!err && decimals)
+		err = sb_str_addf(out, ".%0*u", (int)decimals,
+				  (unsigned int)((uint64_t)scaled % powers[decimals]));
+	return err;
+}
+
+int sb_fg_label_add_number(struct sb_str *out, double val)
+{
+	double whole = floor(val + 0.5);
+
+	if (fabs(val - whole) < 0.005)
+		return add_fixed(out, whole, 0);
+	return add_fixed(out, val, 2);
+}
+
+int sb_fg_label_add_weight(struct sb_str *out, double weight, const char *unit)
+{
+	static const struct {
+		const char *unit;
+		double scale; /* to the first of names */
+		double step;
+		const char *names[5];
+	} scales[] = {
+		{ "ns", 1e-9, 1000, { "s", "ms", "µs", "ns" } },
+		{ "us", 1e-6, 1000, { "s", "ms", "µs", "ns" } },
+		{ "ms", 1e-3, 1000, { "s", "ms", "µs", "ns" } },
+		{ "s", 1, 1000, { "s", "ms", "µs", "ns" } },
+		{ "bytes", 1.0 / (1ull << 40), 1024, { "TiB", "GiB", "MiB", "KiB", "bytes" } },
+	};
+
+	for (size_t i = 0; i < SB_ARRAY_SIZE(scales); i++) {
+		double val = weight * scales[i].scale;
+		size_t at = 0;
+
+		if (!sb_streq(unit, scales[i].unit))
+			continue;
+		while (fabs(val) < 0.9995 && at + 1 < SB_ARRAY_SIZE(scales[i].names) &&
+		       scales[i].names[at + 1]) {
+			val *= scales[i].step;
+			at++;
+		}
+		return sb_fg_label_add_number(out, val)
+			       ?: sb_str_addf(out, " %s", scales[i].names[at]);
+	}
+	return sb_fg_label_add_number(out, weight) ?: sb_str_addf(out, " %s", unit);
+}
+
+int sb_fg_label_add_share(struct sb_str *out, double share)
+{
+	double percent = share * 100;
+
+	if (percent > 0 && percent < 0.005)
+		return sb_str_add(out, "<0.01%");
+	if (percent >= 99.995 || percent == 0)
+		return add_fixed(out, percent, 0) ?: sb_str_addc(out, '%');
+	return add_fixed(out, percent, percent < 9.995 ? 2 : 1) ?: sb_str_addc(out, '%');
+}
+
+int sb_fg_label_add_px(struct sb_str *out, double px)
+{
+	double tenths = floor(px * 10 + 0.5);
+	int err = 0;
+
+	if (tenths < 0) {
+		err = sb_str_addc(out, '-');
+		tenths = -tenths;
+	}
+	err = err ?: sb_str_addu(out, (uint64_t)tenths / 10);
+	if (!err && (uint64_t)tenths % 10)
+		err = sb_str_addf(out, ".%u", (unsigned int)((uint64_t)tenths % 10));
+	return err;
+}

@@ -1,0 +1,797 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "flamegraph/svg.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/num.h"
+#include "flamegraph/attrs.h"
+#include "flamegraph/embed.h"
+#include "flamegraph/label.h"
+#include "flamegraph/layout.h"
+#include "flamegraph/opts.h"
+#include "flamegraph/palette.h"
+#include "flamegraph/tree.h"
+#include "flamegraph/viewer.h"
+
+#define WIDTH_PX	 1200.0
+#define PAD_PX		 12.0 /* left and right of the frames */
+#define TITLE_EM	 1.5  /* of the font size of frames */
+#define TEXT_PAD_PX	 3.0
+/* Narrower boxes of cut frames share one path: ten bytes each instead of a hundred. */
+#define CUT_WIDTH_MIN_PX 3.0
+/* A tooltip of more is not read; the embedded data has names whole. */
+#define TITLE_LEN_MAX	 1024
+#define FEW_SAMPLES	 100
+#define ROOT_NAME	 "all"
+
+struct picture {
+	const struct sb_fg_tree *tree;
+	const struct sb_fg_facts *facts;
+	const struct sb_fg_opts *opts;
+	FILE *file;
+	struct sb_fg_layout layout;
+	struct sb_fg_palette palette;
+	struct sb_fg_palette_map map;
+	bool is_map_changed;
+	struct sb_fg_name_attrs attrs;
+	const char *kind; /* of the run; NULL: not known */
+	const char *unit;
+	double total;  /* of the whole width */
+	double factor; /* weights are shown times this */
+	double px_per_weight;
+	double width, font_px, frame_px, top, bottom; /* pixels */
+	bool has_kind[SB_FG_KIND_MAX];
+	bool is_partly_kept;  /* the embedded data is what is drawn, not all */
+	uint64_t nr_repaired; /* bytes that no XML file can hold */
+	struct sb_str frames, out;
+};
+
+/* ---- words ---- */
+
+static bool is_inverted(const struct picture *picture)
+{
+	return picture->opts->inverted;
+}
+
+static int add_xml(struct picture *picture, struct sb_str *out, const char *s)
+{
+	return sb_fg_label_add_xml(out, s, strlen(s), &picture->nr_repaired);
+}
+
+static int add_title(struct picture *picture, struct sb_str *out)
+{
+	static const struct {
+		const char *kind, *title;
+	} titles[] = {
+		{ "oncpu", "On-CPU" },	   { "offcpu", "Off-CPU" },  { "wakeup", "Wakeup" },
+		{ "offwake", "Off-wake" }, { "wall", "Wall-clock" }, { "io", "I/O" },
+		{ "mem", "Memory" },	   { "count", "Event" },
+	};
+	const struct sb_fg_opts *opts = picture->opts;
+	const char *shape = opts->flamechart	   ? "chart"
+			    : is_inverted(picture) ? "icicle graph"
+						   : "graph";
+	const char *flame = is_inverted(picture) && !opts->flamechart ? "" : "flame ";
+	const char *title = opts->title;
+
+	if (title)
+		return add_xml(picture, out, title);
+	for (size_t i = 0; picture->kind && i < SB_ARRAY_SIZE(titles); i++) {
+		if (sb_streq(picture->kind, titles[i].kind))
+			return sb_str_addf(out, "%s %s%s%s", titles[i].title, flame, shape,
+					   opts->reverse ? ", by leaf" : "");
+	}
+	if (sb_streq(flame, ""))
+		return sb_str_addf(out, "Icicle graph%s", opts->reverse ? ", by leaf" : "");
+	return sb_str_addf(out, "Flame %s%s", shape, opts->reverse ? ", by leaf" : "");
+}
+
+static int add_weight(const struct picture *picture, struct sb_str *out, double weight)
+{
+	return sb_fg_label_add_weight(out, weight * picture->factor, picture->unit);
+}
+
+/* " · " between parts */
+static int add_dot(struct sb_str *out)
+{
+	return out->len ? sb_str_add(out, " \xc2\xb7 ") : 0;
+}
+
+static bool fact_number(const struct picture *picture, const char *key, uint64_t *ret)
+{
+	const char *value = sb_fg_fact(picture->facts, key);
+
+	return value && sb_parse_u64(value, UINT64_MAX, ret) == 0;
+}
+
+/* "2 of 1,200 stacks truncated": what the run says it could not see. */
+static int add_losses(const struct picture *picture, struct sb_str *out)
+{
+	static const struct {
+		const char *key, *what;
+	} losses[] = {
+		{ "lost", "lost" },
+		{ "trunc", "truncated" },
+		{ "nosym", "unnamed" },
+	};
+	uint64_t val;
+	int err = 0;
+
+	for (size_t i = 0; i < SB_ARRAY_SIZE(losses) && !err; i++) {
+		if (!fact_number(picture, losses[i].key, &val))
+			continue;
+		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
+		err = err ?: sb_str_addf(out, " %s", losses[i].what);
+	}
+	return err;
+}
+
+static int add_few_samples(const struct picture *picture, struct sb_str *out)
+{
+	uint64_t nr = (uint64_t)picture->tree->nodes.at[0].total;
+	bool is_known = sb_streq(picture->unit, "samples") && picture->factor == 1;
+
+	is_known = fact_number(picture, "n", &nr) || is_known;
+	if (!is_known || nr >= FEW_SAMPLES)
+		return 0;
+	return add_dot(out) ?: sb_str_add(out, "few samples: shares are rough");
+}
+
+static int add_cuts(const struct picture *picture, struct sb_str *out)
+{
+	const struct sb_fg_layout *layout = &picture->layout;
+	int err = 0;
+
+	if (layout->nr_cut) {
+		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)layout->nr_cut);
+		err = err ?: sb_str_add(out, " frames hatched");
+	}
+	if (!err && layout->nr_cut > layout->nr_cut_deep) {
+		err = sb_str_add(out, " (narrower than ");
+		err = err ?: sb_fg_label_add_share(out, layout->min_weight / picture->total);
+		if (!err && layout->is_raised)
+			err = sb_str_addf(out, ", so that %u are drawn at most",
+					  picture->opts->max_rects);
+		err = err ?: sb_str_addc(out, ')');
+	}
+	if (!err && picture->is_partly_kept)
+		err = sb_str_add(out, ", not kept in this file");
+	return err;
+}
+
+static int add_repairs(const struct picture *picture, struct sb_str *out)
+{
+	if (!picture->nr_repaired)
+		return 0;
+	return add_dot(out) ?: sb_fg_label_add_number(out, (double)picture->nr_repaired) ?:
+			       sb_str_add(out, " bytes of names replaced");
+}
+
+static int add_subtitle(struct picture *picture, struct sb_str *out)
+{
+	uint64_t val;
+	int err = add_weight(picture, out, picture->tree->nodes.at[0].total);
+
+	if (!err && fact_number(picture, "dur_us", &val)) {
+		err = sb_str_add(out, " in ");
+		err = err ?: sb_fg_label_add_weight(out, (double)val, "us");
+	}
+	if (!err && !sb_streq(picture->unit, "samples") && fact_number(picture, "n", &val)) {
+		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
+		err = err ?: sb_str_add(out, " samples");
+	}
+	err = err ?: add_losses(picture, out);
+	err = err ?: add_few_samples(picture, out);
+	err = err ?: add_cuts(picture, out);
+	return err ?: add_repairs(picture, out);
+}
+
+/* ---- boxes ---- */
+
+static const char *box_name(const struct picture *picture, const struct sb_fg_box *box,
+			    size_t *ret_len)
+{
+	if (!box->node) {
+		*ret_len = strlen(ROOT_NAME);
+		return ROOT_NAME;
+	}
+	return sb_strtab_get(&picture->tree->names, picture->tree->nodes.at[box->node].name,
+			     ret_len);
+}
+
+static double box_x(const struct picture *picture, const struct sb_fg_box *box)
+{
+	return PAD_PX + box->start * picture->px_per_weight;
+}
+
+static double box_y(const struct picture *picture, const struct sb_fg_box *box)
+{
+	if (is_inverted(picture))
+		return picture->top + box->level * picture->frame_px;
+	return picture->bottom - (box->level + 1) * picture->frame_px;
+}
+
+/* "(1,234 samples, 5.67%)" */
+static int add_figures(const struct picture *picture, struct sb_str *out, double weight)
+{
+	int err = sb_str_add(out, " (");
+
+	err = err ?: add_weight(picture, out, weight);
+	err = err ?: sb_str_add(out, ", ");
+	err = err ?: sb_fg_label_add_share(out, weight / picture->total);
+	return err ?: sb_str_addc(out, ')');
+}
+
+static int add_px_attr(struct sb_str *out, const char *name, double px)
+{
+	return sb_str_addf(out, " %s=\"", name) ?: sb_fg_label_add_px(out, px) ?:
+						   sb_str_addc(out, '"');
+}
+
+static int add_rect(const struct picture *picture, struct sb_str *out, const struct sb_fg_box *box)
+{
+	double x = box_x(picture, box), width = box->weight * picture->px_per_weight;
+	int err = add_px_attr(out, "x", x) ?: add_px_attr(out, "y", box_y(picture, box));
+
+	err = err ?: add_px_attr(out, "width", fmax(width, 0.1));
+	err = err ?: add_px_attr(out, "height", picture->frame_px - 1);
+	return err ?: sb_str_add(out, "/>");
+}
+
+static int add_label(struct picture *picture, struct sb_str *out, const struct sb_fg_box *box,
+		     const char *text, size_t len)
+{
+	double width = box->weight * picture->px_per_weight - 2 * TEXT_PAD_PX;
+	struct sb_str label = {};
+	int err = sb_fg_label_add_fitted(&label, text, len, width / picture->font_px,
+					 picture->opts->fontwidth);
+
+	if (!err && label.len) {
+		err = sb_str_add(out, "<text");
+		err = err ?: add_px_attr(out, "x", box_x(picture, box) + TEXT_PAD_PX);
+		err = err
+			      ?: add_px_attr(out, "y",
+					     box_y(picture, box) + floor(picture->frame_px / 2 +
+									 picture->font_px * 0.3));
+		err = err ?: sb_str_addc(out, '>');
+		/* Bytes are counted once, in the title of the box. */
+		err = err ?: sb_fg_label_add_xml(out, label.s, label.len, NULL);
+		err = err ?: sb_str_add(out, "</text>");
+	}
+	sb_str_release(&label);
+	return err;
+}
+
+static int add_attr(struct picture *picture, struct sb_str *out, const char *name, uint32_t id)
+{
+	const char *value = sb_strtab_get(&picture->attrs.strs, id, NULL);
+
+	if (!*value)
+		return 0;
+	return sb_str_addf(out, " %s=\"", name) ?: add_xml(picture, out, value) ?:
+						   sb_str_addc(out, '"');
+}
+
+/* Open the group of a frame, which is a link where --nameattr says so. */
+static int add_group(struct picture *picture, struct sb_str *out,
+		     const struct sb_fg_name_attr *attr)
+{
+	int err;
+
+	if (!attr)
+		return sb_str_add(out, "<g");
+	err = sb_str_add(out, attr->href ? "<a" : "<g");
+	err = err ?: add_attr(picture, out, "href", attr->href);
+	err = err ?: add_attr(picture, out, "target", attr->href ? attr->target : 0);
+	err = err ?: add_attr(picture, out, "id", attr->id);
+	return err ?: add_attr(picture, out, "class", attr->css_class);
+}
+
+/* The colour a name keeps from one picture to the next; new names get one from the palette. */
+static int add_kept_color(struct picture *picture, struct sb_str *out, const char *name, size_t len,
+			  const char *class)
+{
+	const char *color = sb_fg_palette_map_get(&picture->map, name, len);
+	struct sb_fg_rgb fill = {}, text;
+	char rgb[32];
+	int err;
+
+	if (!color) {
+		sb_fg_palette_colors(&picture->palette, class, false, &fill, &text);
+		snprintf(rgb, sizeof(rgb), "rgb(%u,%u,%u)", fill.r, fill.g, fill.b);
+		color = rgb;
+		err = sb_fg_palette_map_put(&picture->map, name, len, color);
+		if (err)
+			return err;
+		picture->is_map_changed = true;
+	}
+	return sb_str_addf(out, " style=\"fill:%s\"", color);
+}
+
+static int add_frame_class(struct picture *picture, struct sb_str *out, const struct sb_fg_box *box)
+{
+	enum sb_fg_kind kind = picture->tree->kinds.at[box->node];
+	char class[SB_FG_CLASS_LEN_MAX];
+	size_t len;
+	const char *name = box_name(picture, box, &len);
+
+	if (!box->node)
+		return sb_str_add(out, " class=\"root\"");
+	picture->has_kind[kind] = true;
+	sb_fg_palette_class(&picture->palette, name, kind, box->level, class);
+	if (picture->opts->cp)
+		return add_kept_color(picture, out, name, len, class);
+	return sb_str_addf(out, " class=\"%s\"", class);
+}
+
+static int add_frame(struct picture *picture, const struct sb_fg_box *box)
+{
+	struct sb_str *out = &picture->frames;
+	size_t len;
+	const char *name = box_name(picture, box, &len);
+	const struct sb_fg_name_attr *attr = sb_fg_name_attrs_get(&picture->attrs, name, len);
+	int err = add_group(picture, out, attr);
+
+	err = err ?: sb_str_add(out, "><title>");
+	if (!err && attr && attr->title) {
+		err = add_xml(picture, out, sb_strtab_get(&picture->attrs.strs, attr->title, NULL));
+	} else if (!err) {
+		size_t shown = sb_fg_label_clip(name, len, TITLE_LEN_MAX);
+
+		err = sb_fg_label_add_xml(out, name, shown, &picture->nr_repaired);
+		if (!err && shown < len)
+			err = sb_str_add(out, "…");
+		err = err ?: add_figures(picture, out, box->weight);
+	}
+	err = err ?: sb_str_add(out, "</title><rect");
+	err = err ?: add_frame_class(picture, out, box);
+	err = err ?: add_rect(picture, out, box);
+	err = err ?: add_label(picture, out, box, name, len);
+	return err ?: sb_str_add(out, attr && attr->href ? "</a>\n" : "</g>\n");
+}
+
+/* A box that stands for frames: "… 37 frames, 0.4%". */
+static int add_cut(struct picture *picture, const struct sb_fg_box *box)
+{
+	struct sb_str *out = &picture->frames;
+	struct sb_str text = {};
+	int err = sb_str_add(&text, "… ");
+
+	err = err ?: sb_fg_label_add_number(&text, box->nr_cut);
+	err = err ?: sb_str_add(&text, box->nr_cut == 1 ? " frame" : " frames");
+	if (!err && box->kind == SB_FG_BOX_DEEP)
+		err = sb_str_addf(&text, " on %u more levels", box->nr_levels + 1);
+	err = err ?: sb_str_add(out, "<g><title>") ?: sb_str_addn(out, text.s, text.len);
+	err = err ?: add_figures(picture, out, box->weight);
+	err = err ?: sb_str_add(out, "</title><rect class=\"cut\"") ?: add_rect(picture, out, box);
+	err = err ?: sb_str_add(&text, ", ");
+	err = err ?: sb_fg_label_add_share(&text, box->weight / picture->total);
+	err = err ?: add_label(picture, out, box, text.s, text.len);
+	err = err ?: sb_str_add(out, "</g>\n");
+	sb_str_release(&text);
+	return err;
+}
+
+static bool is_narrow_cut(const struct picture *picture, const struct sb_fg_box *box)
+{
+	return box->kind != SB_FG_BOX_FRAME &&
+	       box->weight * picture->px_per_weight < CUT_WIDTH_MIN_PX;
+}
+
+/* "M12.3 40h.4v15h-.4z" */
+static int add_narrow_cut(const struct picture *picture, struct sb_str *out,
+			  const struct sb_fg_box *box)
+{
+	double width = fmax(box->weight * picture->px_per_weight, 0.1);
+	int err = sb_str_addc(out, 'M') ?: sb_fg_label_add_px(out, box_x(picture, box));
+
+	err = err ?: sb_str_addc(out, ' ') ?: sb_fg_label_add_px(out, box_y(picture, box));
+	err = err ?: sb_str_addc(out, 'h') ?: sb_fg_label_add_px(out, width);
+	err = err ?: sb_str_addc(out, 'v') ?: sb_fg_label_add_px(out, picture->frame_px - 1);
+	err = err ?: sb_str_addc(out, 'h') ?: sb_fg_label_add_px(out, -width);
+	return err ?: sb_str_addc(out, 'z');
+}
+
+static int add_boxes(struct picture *picture)
+{
+	const struct sb_fg_layout *layout = &picture->layout;
+	struct sb_str path = {};
+	int err = 0;
+
+	for (size_t i = 0; i < layout->boxes.nr && !err; i++) {
+		const struct sb_fg_box *box = &layout->boxes.at[i];
+
+		if (is_narrow_cut(picture, box))
+			err = add_narrow_cut(picture, &path, box);
+		else if (box->kind == SB_FG_BOX_FRAME)
+			err = add_frame(picture, box);
+		else
+			err = add_cut(picture, box);
+	}
+	if (!err && path.len)
+		err = sb_str_addf(&picture->frames,
+				  "<g><title>Frames too narrow to be drawn one by "
+				  "one</title><path class=\"cut\" d=\"%s\"/></g>\n",
+				  path.s);
+	sb_str_release(&path);
+	return err;
+}
+
+/* ---- head ---- */
+
+static int add_background(const struct picture *picture, struct sb_str *out, bool is_dark)
+{
+	static const struct {
+		const char *name, *from, *to;
+	} gradients[] = {
+		{ "yellow", "#eeeeee", "#eeeeb0" }, { "blue", "#eeeeee", "#e0e0ff" },
+		{ "green", "#eef2ee", "#e0ffe0" },  { "grey", "#f8f8f8", "#e8e8e8" },
+		{ "gray", "#f8f8f8", "#e8e8e8" },
+	};
+	const char *name = picture->opts->bgcolors;
+
+	if (!name || sb_streq(name, "flat") || is_dark)
+		return 0;
+	if (name[0] == '#') {
+		if (strlen(name) != 7 || strspn(name + 1, "0123456789abcdefABCDEF") != 6)
+			return -EINVAL;
+		return sb_str_addf(out, "#bg{fill:%s}\n", name);
+	}
+	for (size_t i = 0; i < SB_ARRAY_SIZE(gradients); i++) {
+		if (sb_streq(gradients[i].name, name))
+			return sb_str_addf(out,
+					   "#bg{fill:url(#ground)}#g0{stop-color:%s}"
+					   "#g1{stop-color:%s}\n",
+					   gradients[i].from, gradients[i].to);
+	}
+	return -EINVAL;
+}
+
+static int add_font(const struct picture *picture, struct sb_str *out)
+{
+	const char *face = picture->opts->fonttype;
+	int err = sb_str_add(out, "svg{font-size:") ?: sb_fg_label_add_px(out, picture->font_px);
+
+	err = err ?: sb_str_add(out, "px");
+	if (!err && face) {
+		err = sb_str_add(out, ";font-family:");
+		/* What could end the declaration or the element is no part of a font's name. */
+		for (; *face && !err; face++) {
+			if (!strchr(";{}<>&\\/*@\n\r", *face) && (unsigned char)*face >= ' ')
+				err = sb_str_addc(out, *face);
+		}
+		err = err ?: sb_str_add(out, ",sans-serif");
+	}
+	return err ?: sb_str_add(out, "}\n");
+}
+
+/* One block for the light, one that adds the dark: the viewer switches the second one's medium. */
+static int add_style(const struct picture *picture, struct sb_str *out)
+{
+	int err = sb_str_add(out, "<style>\n") ?: sb_str_add(out, sb_fg_viewer_css);
+
+	err = err ?: add_font(picture, out) ?: add_background(picture, out, false);
+	err = err ?: sb_fg_palette_add_css(&picture->palette, false, out);
+	err = err ?: sb_str_add(out, "@media (prefers-color-scheme:dark){\n");
+	err = err ?: sb_str_add(out, sb_fg_viewer_dark_css);
+	err = err ?: sb_fg_palette_add_css(&picture->palette, true, out);
+	return err ?: sb_str_add(out, "}\n</style>\n");
+}
+
+static int add_defs(struct sb_str *out)
+{
+	return sb_str_add(out,
+			  "<defs><linearGradient id=\"ground\" x2=\"0\" y2=\"1\"><stop id=\"g0\"/>"
+			  "<stop id=\"g1\" offset=\"1\"/></linearGradient>\n"
+			  "<pattern id=\"hatch\" width=\"5\" height=\"5\" "
+			  "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+			  "<rect id=\"h0\" width=\"5\" height=\"5\"/>"
+			  "<rect id=\"h1\" width=\"1.6\" height=\"5\"/></pattern></defs>\n");
+}
+
+static int add_text(struct sb_str *out, const char *id, double y)
+{
+	return sb_str_addf(out, "<text id=\"%s\"", id) ?: add_px_attr(out, "x", PAD_PX) ?:
+	       add_px_attr(out, "y", y) ?: sb_str_addc(out, '>');
+}
+
+/* Swatches for the kinds of frames in the picture; one kind alone needs none. */
+static int add_legend(const struct picture *picture, struct sb_str *out, double y)
+{
+	static const char *const names[SB_FG_KIND_MAX] = {
+		[SB_FG_PLAIN] = "user",	    [SB_FG_KERNEL] = "kernel", [SB_FG_INLINED] = "inlined",
+		[SB_FG_JIT] = "JIT",	    [SB_FG_WAKER] = "waker",   [SB_FG_UNKNOWN] = "no name",
+		[SB_FG_MARK] = "cut stack",
+	};
+	double x = PAD_PX;
+	int err = sb_str_add(out, "<g id=\"legend\">");
+
+	for (int i = 0; i < SB_FG_KIND_MAX && !err; i++) {
+		char class[SB_FG_CLASS_LEN_MAX];
+
+		if (!picture->has_kind[i] || !names[i] ||
+		    !sb_fg_palette_legend(&picture->palette, (enum sb_fg_kind)i, class))
+			continue;
+		err = sb_str_addf(out, "<rect class=\"%s\"", class) ?: add_px_attr(out, "x", x);
+		err = err ?: add_px_attr(out, "y", y - 9);
+		err = err ?: sb_str_add(out, " width=\"14\" height=\"10\"/><text");
+		err = err ?: add_px_attr(out, "x", x + 19) ?: add_px_attr(out, "y", y);
+		err = err ?: sb_str_addf(out, ">%s</text>", names[i]);
+		x += 19 + 16 +
+		     floor(sb_fg_label_width(names[i], strlen(names[i]), 0) * picture->font_px);
+	}
+	return err ?: sb_str_add(out, "</g>\n");
+}
+
+static bool has_legend(const struct picture *picture)
+{
+	char class[SB_FG_CLASS_LEN_MAX];
+	int nr = 0;
+
+	for (int i = 0; i < SB_FG_KIND_MAX; i++)
+		nr += picture->has_kind[i] && i != SB_FG_DELIMITER;
+	return nr > 1 && sb_fg_palette_legend(&picture->palette, SB_FG_PLAIN, class);
+}
+
+/* Title, subtitles, legend. *@y: where the next line would stand. */
+static int add_head(struct picture *picture, struct sb_str *out, const struct sb_str *subtitle,
+		    double *y)
+{
+	double line = floor(picture->font_px * 1.5);
+	int err;
+
+	*y = floor(8 + picture->font_px * TITLE_EM);
+	err = add_text(out, "title", *y) ?: add_title(picture, out);
+	err = err ?: sb_str_add(out, "</text>\n");
+	if (!err && picture->opts->subtitle) {
+		err = add_text(out, "note", *y += line);
+		err = err ?: add_xml(picture, out, picture->opts->subtitle);
+		err = err ?: sb_str_add(out, "</text>\n");
+	}
+	err = err ?: add_text(out, "subtitle", *y += line);
+	err = err ?: sb_str_addn(out, subtitle->s, subtitle->len);
+	err = err ?: sb_str_add(out, "</text>\n");
+	if (!err && has_legend(picture))
+		err = add_legend(picture, out, *y += line);
+	*y += line;
+	return err;
+}
+
+/* What the viewer has to know beyond what it reads in the data. */
+static int add_view(struct picture *picture, struct sb_str *out)
+{
+	static const char *const shades[] = { "name", "prefix", "place", "module" };
+	const struct sb_fg_opts *opts = picture->opts;
+	struct sb_str rules = {};
+	int err = sb_str_add(out, "<view xmlns=\"urn:stackbpf\" unit=\"");
+
+	err = err ?: add_xml(picture, out, picture->unit);
+	err = err
+		      ?: sb_str_addf(out, "\" shade=\"%s\" rules=\"",
+				     shades[picture->palette.shade_by]);
+	err = err ?: sb_fg_palette_add_json(&picture->palette, &rules);
+	err = err ?: sb_fg_label_add_xml(out, rules.s, rules.len, NULL);
+	err = err ?: sb_str_addc(out, '"') ?: add_px_attr(out, "frame", picture->frame_px);
+	err = err ?: add_px_attr(out, "font", picture->font_px);
+	err = err ?: add_px_attr(out, "top", picture->top);
+	err = err
+		      ?: sb_str_addf(out, " rects=\"%u\" depth=\"%u\"", opts->max_rects,
+				     opts->max_depth);
+	if (!err && picture->factor != 1)
+		err = sb_str_addf(out, " factor=\"%.17g\"", picture->factor);
+	if (!err && picture->total > picture->tree->nodes.at[0].total)
+		err = sb_str_addf(out, " total=\"%.17g\"", picture->total);
+	if (!err && opts->nametype) {
+		err = sb_str_add(out, " nametype=\"") ?: add_xml(picture, out, opts->nametype);
+		err = err ?: sb_str_addc(out, '"');
+	}
+	err = err
+		      ?: sb_str_addf(out, "%s%s%s%s%s/>\n", opts->width > 0 ? "" : " fluid=\"1\"",
+				     opts->inverted ? " inverted=\"1\"" : "",
+				     opts->flamechart ? " chart=\"1\"" : "",
+				     picture->is_partly_kept ? " partial=\"1\"" : "",
+				     opts->cp ? " cp=\"1\"" : "");
+	sb_str_release(&rules);
+	return err;
+}
+
+static int add_opening(struct picture *picture, struct sb_str *out, double height)
+{
+	int err = sb_str_add(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+				  "<svg xmlns=\"http://www.w3.org/2000/svg\"");
+
+	err = err ?: add_px_attr(out, "width", picture->width);
+	err = err ?: add_px_attr(out, "height", height);
+	err = err ?: sb_str_add(out, " viewBox=\"0 0 ") ?: sb_fg_label_add_px(out, picture->width);
+	err = err ?: sb_str_addc(out, ' ') ?: sb_fg_label_add_px(out, height);
+	err = err
+		      ?: sb_str_add(out, "\" role=\"img\" aria-labelledby=\"name about\">\n"
+					 "<title id=\"name\">");
+	err = err ?: add_title(picture, out);
+	return err ?: sb_str_add(out, "</title>\n");
+}
+
+static int add_about(struct picture *picture, struct sb_str *out, const struct sb_str *subtitle)
+{
+	int err = sb_str_add(out, "<desc id=\"about\">");
+
+	err = err ?: sb_str_addn(out, subtitle->s, subtitle->len);
+	if (!err && picture->opts->notes)
+		err = sb_str_add(out, "\n") ?: add_xml(picture, out, picture->opts->notes);
+	return err ?: sb_str_add(out, "</desc>\n");
+}
+
+static int add_ground(struct sb_str *out)
+{
+	return sb_str_add(out, "<rect id=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+}
+
+/* Everything in front of the frames. The frames are done: only then is known what they hold. */
+static int add_front(struct picture *picture, const struct sb_str *subtitle)
+{
+	struct sb_str *out = &picture->out;
+	double height = picture->bottom + PAD_PX, y;
+	int err = add_opening(picture, out, height) ?: add_about(picture, out, subtitle);
+
+	err = err ?: add_style(picture, out) ?: add_defs(out) ?: add_ground(out);
+	err = err ?: sb_str_add(out, "<g id=\"head\">\n");
+	err = err ?: add_head(picture, out, subtitle, &y);
+	return err ?: sb_str_add(out, "</g>\n<g id=\"frames\">\n");
+}
+
+static int write_out(struct picture *picture, struct sb_str *str)
+{
+	errno = 0;
+	if (str->len && fwrite(str->s, 1, str->len, picture->file) != str->len)
+		return errno ? -errno : -EIO;
+	sb_str_clear(str);
+	return 0;
+}
+
+/* ---- steps ---- */
+
+static double positive(double val, double otherwise)
+{
+	return val > 0 ? val : otherwise;
+}
+
+static int prepare(struct picture *picture)
+{
+	const struct sb_fg_opts *opts = picture->opts;
+	const char *unit = sb_fg_fact(picture->facts, "unit");
+	int err;
+
+	picture->kind = sb_fg_fact(picture->facts, "kind");
+	picture->unit = opts->countname ? opts->countname : unit ? unit : "samples";
+	picture->factor = positive(opts->factor, 1);
+	picture->width = positive(opts->width, WIDTH_PX);
+	picture->font_px = positive(opts->fontsize, 12);
+	picture->frame_px = positive(opts->frame_height, 16);
+	picture->total = fmax(picture->tree->nodes.at[0].total, opts->total);
+	picture->px_per_weight = fmax(picture->width - 2 * PAD_PX, 1) / picture->total;
+	err = sb_fg_palette_init(&picture->palette, opts, picture->kind);
+	err = err ?: sb_fg_palette_map_init(&picture->map);
+	err = err ?: sb_fg_name_attrs_init(&picture->attrs);
+	if (!err && opts->nameattr_path)
+		err = sb_fg_name_attrs_read(&picture->attrs, opts->nameattr_path);
+	if (!err && opts->cp) {
+		err = sb_fg_palette_map_read(&picture->map, opts->palette_path
+								    ? opts->palette_path
+								    : SB_FG_PALETTE_FILE);
+		if (err == -ENOENT)
+			err = 0;
+	}
+	return err;
+}
+
+static void release(struct picture *picture)
+{
+	sb_fg_layout_release(&picture->layout);
+	sb_fg_palette_release(&picture->palette);
+	sb_fg_palette_map_release(&picture->map);
+	sb_fg_name_attrs_release(&picture->attrs);
+	sb_str_release(&picture->frames);
+	sb_str_release(&picture->out);
+}
+
+static int lay_out(struct picture *picture)
+{
+	const struct sb_fg_opts *opts = picture->opts;
+	const struct sb_fg_layout_params params = {
+		.min_weight = opts->minwidth_is_share ? opts->minwidth * picture->total
+						      : opts->minwidth / picture->px_per_weight,
+		.max_rects = opts->max_rects,
+		.max_level = opts->max_depth,
+	};
+	int lines = 4 + !!opts->subtitle; /* title, subtitles, legend, distance */
+	int err = sb_fg_layout_make(picture->tree, &params, &picture->layout);
+
+	picture->top = floor(8 + picture->font_px * TITLE_EM) +
+		       (lines - 1) * floor(picture->font_px * 1.5) - floor(picture->font_px * 0.75);
+	picture->bottom = picture->top + (picture->layout.level_max + 1) * picture->frame_px;
+	return err;
+}
+
+static int write_data(struct picture *picture)
+{
+	struct sb_fg_tree drawn = {};
+	int err;
+
+	err = sb_str_add(&picture->out, "</g>\n<metadata>\n") ?:
+	      add_view(picture, &picture->out) ?: write_out(picture, &picture->out);
+	if (err)
+		return err;
+	if (!picture->is_partly_kept) {
+		err = sb_fg_embed(picture->tree, picture->facts, picture->file);
+	} else {
+		err = sb_fg_embed_drawn(picture->tree, &picture->layout, &drawn);
+		if (!err) {
+			err = sb_fg_embed(&drawn, picture->facts, picture->file);
+			sb_fg_tree_release(&drawn);
+		}
+	}
+	return err ?: sb_str_add(&picture->out, "</metadata>\n<script><![CDATA[\n") ?:
+	       sb_str_add(&picture->out, sb_fg_viewer_js) ?:
+	       sb_str_add(&picture->out, "]]></script>\n</svg>\n") ?:
+	       write_out(picture, &picture->out);
+}
+
+static int draw(struct picture *picture)
+{
+	struct sb_str subtitle = {};
+	int err = lay_out(picture);
+
+	if (!err) {
+		picture->is_partly_kept = picture->opts->no_embed;
+		err = sb_fg_embed_check(picture->tree);
+		if (err == -EFBIG) {
+			picture->is_partly_kept = true;
+			err = 0;
+		}
+	}
+	err = err ?: add_boxes(picture);
+	err = err ?: add_subtitle(picture, &subtitle);
+	err = err ?: add_front(picture, &subtitle);
+	err = err ?: write_out(picture, &picture->out) ?: write_out(picture, &picture->frames);
+	err = err ?: write_data(picture);
+	if (!err && picture->is_map_changed)
+		err = sb_fg_palette_map_write(&picture->map, picture->opts->palette_path
+								     ? picture->opts->palette_path
+								     : SB_FG_PALETTE_FILE);
+	sb_str_release(&subtitle);
+	return err;
+}
+
+static int draw_nothing(struct picture *picture)
+{
+	struct sb_str subtitle = {};
+	double y;
+	int err = sb_str_add(&subtitle, "no samples") ?: add_losses(picture, &subtitle);
+
+	picture->bottom = 80;
+	err = err ?: add_opening(picture, &picture->out, picture->bottom);
+	err = err ?: add_about(picture, &picture->out, &subtitle);
+	err = err ?: add_style(picture, &picture->out) ?: add_defs(&picture->out);
+	err = err ?: add_ground(&picture->out) ?: add_head(picture, &picture->out, &subtitle, &y);
+	err = err ?: sb_str_add(&picture->out, "</svg>\n") ?: write_out(picture, &picture->out);
+	sb_str_release(&subtitle);
+	return err ?: -ENODATA;
+}
+
+int sb_fg_svg(const struct sb_fg_tree *tree, const struct sb_fg_facts *facts,
+	      const struct sb_fg_opts *opts, FILE *out)
+{
+	struct picture picture = { .tree = tree, .facts = facts, .opts = opts, .file = out };
+	int err = prepare(&picture);
+
+	if (!err)
+		err = tree->nodes.at[0].total > 0 ? draw(&picture) : draw_nothing(&picture);
+	if ((!err || err == -ENODATA) && fflush(out))
+		err = errno ? -errno : -EIO;
+	release(&picture);
+	return err;
+}
