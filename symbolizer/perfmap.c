@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "perfmap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/num.h"
+
+#define CHUNK_BYTES	(256u << 10)
+/* Offsets of names are 32 bits wide; and a process must not make us hold more than this. */
+#define NAMES_BYTES_MAX (64u << 20)
+
+void sb_perfmap_release(struct sb_perfmap *map)
+{
+	sb_vec_release(&map->entries);
+	sb_vec_release(&map->names);
+	*map = (struct sb_perfmap){};
+}
+
+/* "START SIZE NAME", hexadecimal with or without 0x. */
+static bool scan_line(const char *p, const char *end, struct sb_perfmap_entry *ret,
+		      const char **ret_name)
+{
+	uint64_t start, size;
+
+	if (end - p > 2 && p[0] == '0' && p[1] == 'x')
+		p += 2;
+	if (!sb_scan_hex(&p, end, &start) || p == end || *p++ != ' ')
+		return false;
+	if (end - p > 2 && p[0] == '0' && p[1] == 'x')
+		p += 2;
+	if (!sb_scan_hex(&p, end, &size) || p == end || *p++ != ' ')
+		return false;
+	if (p == end || memchr(p, '\0', (size_t)(end - p)) || start + size < start)
+		return false;
+	*ret = (struct sb_perfmap_entry){ .start = start,
+					  .end = start + size,
+					  .func_start = start };
+	*ret_name = p;
+	return true;
+}
+
+static int add_line(struct sb_perfmap *map, const char *line, size_t len)
+{
+	struct sb_perfmap_entry entry;
+	const char *name;
+	size_t name_len;
+	int err;
+
+	map->nr_lines++;
+	if (!scan_line(line, line + len, &entry, &name)) {
+		map->nr_bad_lines++;
+		return 0;
+	}
+	name_len = (size_t)(line + len - name);
+	if (name_len > SB_PERFMAP_NAME_MAX)
+		name_len = SB_PERFMAP_NAME_MAX;
+	if (map->entries.nr >= SB_PERFMAP_ENTRIES_MAX ||
+	    map->names.nr + name_len >= NAMES_BYTES_MAX) {
+		map->is_cut = true;
+		return 0;
+	}
+	err = sb_vec_reserve(&map->names, map->names.nr + name_len + 1);
+	if (err)
+		return err;
+	entry.name = (uint32_t)map->names.nr;
+	entry.seq = (uint32_t)map->entries.nr;
+	err = sb_vec_push(&map->entries, entry);
+	if (err)
+		return err;
+	memcpy(map->names.at + entry.name, name, name_len);
+	map->names.at[entry.name + name_len] = '\0';
+	map->names.nr += name_len + 1;
+	map->is_dirty = true;
+	return 0;
+}
+
+int sb_perfmap_add(struct sb_perfmap *map, const char *text, size_t len, size_t *ret_used)
+{
+	const char *p = text, *end = text + len, *eol;
+	int err;
+
+	for (; (eol = memchr(p, '\n', (size_t)(end - p))); p = eol + 1) {
+		err = add_line(map, p, (size_t)(eol - p));
+		if (err)
+			return err;
+	}
+	*ret_used = (size_t)(p - text);
+	return 0;
+}
+
+static int read_on(struct sb_perfmap *map, int fd, char *chunk)
+{
+	size_t len = 0, used;
+	ssize_t n;
+	int err;
+
+	for (;;) {
+		n = pread(fd, chunk + len, CHUNK_BYTES - len, (off_t)(map->offset + len));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		if (map->offset + (uint64_t)n > SB_PERFMAP_BYTES_MAX) {
+			map->is_cut = true;
+			return 0;
+		}
+		len += (size_t)n;
+		err = sb_perfmap_add(map, chunk, len, &used);
+		if (err)
+			return err;
+		if (!used && len == CHUNK_BYTES) {
+			/* No line is that long: what follows, up to a newline, is bad, too. */
+			map->nr_lines++;
+			map->nr_bad_lines++;
+			used = len;
+		}
+		map->offset += used;
+		len -= used;
+		memmove(chunk, chunk + used, len);
+	}
+}
+
+int sb_perfmap_read(struct sb_perfmap *map, int fd)
+{
+	sb_cleanup(sb_freep) char *chunk = NULL;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_dev != map->dev || st.st_ino != map->ino || (uint64_t)st.st_size < map->offset) {
+		sb_perfmap_release(map);
+		map->dev = st.st_dev;
+		map->ino = st.st_ino;
+	}
+	if ((uint64_t)st.st_size == map->offset)
+		return 0;
+	chunk = malloc(CHUNK_BYTES);
+	if (!chunk)
+		return -ENOMEM;
+	return read_on(map, fd, chunk);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct sb_perfmap_entry *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* An entry without a size reaches to the next one. */
+static void give_sizes(struct sb_perfmap *map)
+{
+	struct sb_perfmap_entry *at = map->entries.at;
+	uint64_t next = UINT64_MAX, reach;
+	size_t i;
+
+	for (i = map->entries.nr; i-- > 0;) {
+		if (i + 1 < map->entries.nr && at[i + 1].start != at[i].start)
+			next = at[i + 1].start;
+		if (at[i].end != at[i].start)
+			continue;
+		reach = next - at[i].start;
+		at[i].end += reach < SB_PERFMAP_REACH_MAX ? reach : SB_PERFMAP_REACH_MAX;
+	}
+}
+
+/* Entries that cover the current position, the one that came last on top: a binary heap. */
+struct heap {
+	const struct sb_perfmap_entry *entries;
+	uint32_t *at;
+	size_t nr;
+};
+
+static bool is_above(const struct heap *heap, size_t a, size_t b)
+{
+	return heap->entries[heap->at[a]].seq > heap->entries[heap->at[b]].seq;
+}
+
+static void swap(struct heap *heap, size_t a, size_t b)
+{
+	uint32_t was = heap->at[a];
+
+	heap->at[a] = heap->at[b];
+	heap->at[b] = was;
+}
+
+static void heap_push(struct heap *heap, uint32_t entry)
+{
+	size_t i = heap->nr++;
+
+	heap->at[i] = entry;
+	for (; i && is_above(heap, i, (i - 1) / 2); i = (i - 1) / 2)
+		swap(heap, i, (i - 1) / 2);
+}
+
+static void heap_pop(struct heap *heap)
+{
+	size_t i = 0, child;
+
+	heap->at[0] = heap->at[--heap->nr];
+	for (; (child = 2 * i + 1) < heap->nr; i = child) {
+		if (child + 1 < heap->nr && is_above(heap, child + 1, child))
+			child++;
+		if (!is_above(heap, child, i))
+			break;
+		swap(heap, i, child);
+	}
+}
+
+/* Sweep over the entries, sorted by start, and write down who is on top from where to where. */
+static size_t sweep(struct heap *heap, size_t nr, struct sb_perfmap_entry *out)
+{
+	const struct sb_perfmap_entry *in = heap->entries, *top;
+	uint64_t pos = 0, end;
+	size_t i = 0, nr_out = 0;
+
+	while (i < nr || heap->nr) {
+		if (!heap->nr)
+			pos = in[i].start;
+		while (i < nr && in[i].start <= pos)
+			heap_push(heap, (uint32_t)i++);
+		while (heap->nr && in[heap->at[0]].end <= pos)
+			heap_pop(heap);
+		if (!heap->nr)
+			continue;
+		top = &in[heap->at[0]];
+		end = i < nr && in[i].start < top->end ? in[i].start : top->end;
+		if (nr_out && out[nr_out - 1].end == pos && out[nr_out - 1].seq == top->seq) {
+			out[nr_out - 1].end = end;
+		} else {
+			out[nr_out] = *top;
+			out[nr_out].start = pos;
+			out[nr_out++].end = end;
+		}
+		pos = end;
+	}
+	return nr_out;
+}
+
+/* Make the entries flat. Return: 0 or -ENOMEM, and then nothing has changed. */
+static int flatten(struct sb_perfmap *map)
+{
+	struct heap heap = { .entries = map->entries.at };
+	struct sb_perfmap_entry *out;
+	size_t nr = map->entries.nr, i;
+
+	heap.at = calloc(nr, sizeof(*heap.at));
+	/* Each start and each end begins at most one piece. */
+	out = calloc(2 * nr, sizeof(*out));
+	if (!heap.at || !out) {
+		free(heap.at);
+		free(out);
+		return -ENOMEM;
+	}
+	qsort(map->entries.at, nr, sizeof(*map->entries.at), by_start);
+	give_sizes(map);
+	nr = sweep(&heap, nr, out);
+	free(heap.at);
+	free(map->entries.at);
+	map->entries.at = out;
+	map->entries.cap = 2 * map->entries.nr;
+	map->entries.nr = nr;
+	/* All of these came before what is still to come, and no longer overlap each other. */
+	for (i = 0; i < nr; i++)
+		out[i].seq = (uint32_t)i;
+	map->is_dirty = false;
+	return 0;
+}
+
+const char *sb_perfmap_lookup(struct sb_perfmap *map, uint64_t addr, uint64_t *ret_start)
+{
+	const struct sb_perfmap_entry *entry;
+	size_t lo = 0, hi;
+
+	if (map->is_dirty && flatten(map))
+		return NULL;
+	hi = map->entries.nr;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (map->entries.at[mid].start > addr)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	if (lo == 0)
+		return NULL;
+	entry = &map->entries.at[lo - 1];
+	if (addr >= entry->end)
+		return NULL;
+	*ret_start = entry->func_start;
+	return map->names.at + entry->name;
+}
+
+size_t sb_perfmap_bytes(const struct sb_perfmap *map)
+{
+	return map->entries.cap * sizeof(*map->entries.at) + map->names.cap;
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/num.h"
+#include "base/str.h"
+
+/* Room for a line with the longest path and its fields. */
+#define CHUNK_BYTES	 (64u << 10)
+/* /proc/PID/status has about 1.5 KiB; CPU and node masks grow it on big machines. */
+#define STATUS_BYTES_MAX (64u << 10)
+/* "/proc/4294967295/task/4294967295/map_files/" and two addresses. */
+#define PROC_PATH_MAX	 128
+
+static bool scan_char(const char **p, const char *end, char want)
+{
+	if (*p >= end || **p != want)
+		return false;
+	(*p)++;
+	return true;
+}
+
+static bool scan_u32_hex(const char **p, const char *end, uint32_t *ret)
+{
+	uint64_t val;
+
+	if (!sb_scan_hex(p, end, &val) || val > UINT32_MAX)
+		return false;
+	*ret = (uint32_t)val;
+	return true;
+}
+
+/* "r-xp" */
+static bool scan_permissions(const char **p, const char *end, bool *ret_exec)
+{
+	const char *s = *p;
+
+	if (end - s < 4 || (s[0] != 'r' && s[0] != '-') || (s[1] != 'w' && s[1] != '-') ||
+	    (s[2] != 'x' && s[2] != '-') || (s[3] != 'p' && s[3] != 's'))
+		return false;
+	*ret_exec = s[2] == 'x';
+	*p += 4;
+	return true;
+}
+
+bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret)
+{
+	const char *p = line, *end = line + len;
+	struct sb_maps_line out = {};
+
+	if (!sb_scan_hex(&p, end, &out.start) || !scan_char(&p, end, '-') ||
+	    !sb_scan_hex(&p, end, &out.end) || !scan_char(&p, end, ' ') ||
+	    !scan_permissions(&p, end, &out.is_exec) || !scan_char(&p, end, ' ') ||
+	    !sb_scan_hex(&p, end, &out.pgoff) || !scan_char(&p, end, ' ') ||
+	    !scan_u32_hex(&p, end, &out.maj) || !scan_char(&p, end, ':') ||
+	    !scan_u32_hex(&p, end, &out.min) || !scan_char(&p, end, ' ') ||
+	    !sb_scan_u64(&p, end, &out.ino) || out.start >= out.end)
+		return false;
+	if (p < end && *p != ' ')
+		return false;
+	while (p < end && *p == ' ')
+		p++;
+	out.path = p;
+	out.path_len = (size_t)(end - p);
+	if (memchr(p, '\0', out.path_len))
+		return false;
+	*ret = out;
+	return true;
+}
+
+/* ESRCH is what a caller acts on; /proc has two more ways to say it. */
+static int no_such_process(int err)
+{
+	return err == -ENOENT ? -ESRCH : err;
+}
+
+/* The threads of @tgid but its main one. Return: the next, or 0. */
+static uint32_t next_thread(DIR *dir, uint32_t tgid)
+{
+	struct dirent *entry;
+	uint64_t tid;
+
+	while ((entry = readdir(dir)))
+		if (!sb_parse_u64(entry->d_name, UINT32_MAX, &tid) && tid != tgid)
+			return (uint32_t)tid;
+	return 0;
+}
+
+/*
+ * Open /proc/TGID/@name. A process whose main thread has ended still lives in its other threads,
+ * but its own entries are dead: then take the entries of a thread. Return: a descriptor or -errno.
+ */
+static int open_entry(uint32_t tgid, const char *name, int flags)
+{
+	char path[PROC_PATH_MAX];
+	uint32_t tid;
+	int fd, err;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", tgid, name);
+	fd = open(path, flags | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	dir = opendir(path);
+	if (!dir)
+		return no_such_process(err);
+	while (fd < 0 && (tid = next_thread(dir, tgid))) {
+		snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", tgid, tid, name);
+		fd = open(path, flags | O_CLOEXEC);
+	}
+	closedir(dir);
+	return fd >= 0 ? fd : no_such_process(err);
+}
+
+struct lines {
+	char buf[CHUNK_BYTES];
+	size_t len;
+	uint64_t nr_bytes, nr_bad;
+};
+
+/* Hand over all complete lines in the buffer and keep the rest. */
+static int give_lines(struct lines *lines, int (*fn)(void *arg, const struct sb_maps_line *line),
+		      void *arg)
+{
+	char *p = lines->buf, *end = lines->buf + lines->len, *eol;
+	struct sb_maps_line line;
+	int err;
+
+	for (; (eol = memchr(p, '\n', (size_t)(end - p))); p = eol + 1) {
+		if (!sb_maps_line_parse(p, (size_t)(eol - p), &line)) {
+			lines->nr_bad++;
+			continue;
+		}
+		err = fn(arg, &line);
+		if (err < 0)
+			return err;
+	}
+	lines->len = (size_t)(end - p);
+	memmove(lines->buf, p, lines->len);
+	return 0;
+}
+
+static int read_lines(int fd, struct lines *lines,
+		      int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
+{
+	ssize_t n;
+	int err;
+
+	while (lines->nr_bytes < SB_MAPS_BYTES_MAX) {
+		if (lines->len == sizeof(lines->buf))
+			return -EBADMSG;
+		n = read(fd, lines->buf + lines->len, sizeof(lines->buf) - lines->len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return lines->nr_bad ? -EBADMSG : 0;
+		lines->len += (size_t)n;
+		lines->nr_bytes += (uint64_t)n;
+		err = give_lines(lines, fn, arg);
+		if (err)
+			return err;
+	}
+	return -EFBIG;
+}
+
+int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
+{
+	sb_cleanup(sb_freep) struct lines *lines = NULL;
+	char path[PROC_PATH_MAX];
+	uint32_t tid;
+	DIR *dir;
+	int err, fd;
+
+	lines = calloc(1, sizeof(*lines));
+	if (!lines)
+		return -ENOMEM;
+	fd = open_entry(tgid, "maps", O_RDONLY);
+	if (fd < 0)
+		return fd;
+	err = read_lines(fd, lines, fn, arg);
+	close(fd);
+	if (err || lines->nr_bytes)
+		return err;
+	/* Empty: a kernel thread, a zombie, or a main thread that ended before the others. */
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	dir = opendir(path);
+	if (!dir)
+		return no_such_process(-errno);
+	while (!err && !lines->nr_bytes && (tid = next_thread(dir, tgid))) {
+		snprintf(path, sizeof(path), "/proc/%u/task/%u/maps", tgid, tid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		err = read_lines(fd, lines, fn, arg);
+		close(fd);
+	}
+	closedir(dir);
+	return err;
+}
+
+/* Find the line "KEY:\t..." and give what follows the colon. */
+static const char *status_value(const char *status, const char *key)
+{
+	size_t len = strlen(key);
+	const char *line;
+
+	for (line = status; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, key, len) && line[len] == ':')
+			return line + len + 1;
+	}
+	return NULL;
+}
+
+/* The numbers of one line, up to @max, or when @last_only its last one. Return: how many. */
+static size_t scan_numbers(const char *p, bool last_only, uint32_t *nums, size_t max)
+{
+	const char *end = p + strcspn(p, "\n");
+	uint64_t val;
+	size_t nr = 0;
+
+	while (p < end) {
+		if (*p == ' ' || *p == '\t') {
+			p++;
+			continue;
+		}
+		if (!sb_scan_u64(&p, end, &val) || val > UINT32_MAX)
+			break;
+		if (last_only)
+			nr = 0;
+		if (nr == max)
+			break;
+		nums[nr++] = (uint32_t)val;
+	}
+	return nr;
+}
+
+int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids)
+{
+	sb_cleanup(sb_freep) char *status = NULL;
+	sb_cleanup(sb_closep) int fd = open_entry(tgid, "status", O_RDONLY);
+	const char *pids, *uids;
+	uint32_t inner, uid[2];
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = sb_read_fd(fd, STATUS_BYTES_MAX, &status, NULL);
+	if (err)
+		return err;
+	pids = status_value(status, "NStgid");
+	uids = status_value(status, "Uid");
+	if (!pids || !uids || scan_numbers(pids, true, &inner, 1) != 1 ||
+	    scan_numbers(uids, false, uid, 2) != 2)
+		return -EBADMSG;
+	*ret_ids = (struct sb_procfs_ids){ .inner_tgid = inner, .uid = uid[0], .euid = uid[1] };
+	return 0;
+}
+
+int sb_procfs_root(uint32_t tgid)
+{
+	return open_entry(tgid, "root", O_PATH | O_DIRECTORY);
+}
+
+/* An O_PATH descriptor, taken over, becomes one for reading if it is a regular file. */
+static int reopen_regular(int path_fd)
+{
+	sb_cleanup(sb_closep) int owned_fd = path_fd;
+	char path[PROC_PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (fstat(owned_fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", owned_fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+int sb_procfs_open(int root_fd, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT,
+	};
+	long fd;
+
+	if (root_fd < 0)
+		fd = open(path, O_PATH | O_CLOEXEC);
+	else
+		fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (fd < 0)
+		return -errno;
+	return reopen_regular((int)fd);
+}
+
+int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end)
+{
+	char path[PROC_PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
+		 (unsigned long long)start, (unsigned long long)end);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return reopen_regular(fd);
+}
+
+int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len)
+{
+	sb_cleanup(sb_closep) int fd = open_entry(tgid, "mem", O_RDONLY);
+	char *p = buf;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	while (len) {
+		n = pread(fd, p, len, (off_t)addr);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EFAULT;
+		p += n;
+		addr += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What /proc says about one process: its mappings, its files, its memory. Internal to the
+ * symbolizer. A process may change or vanish between two calls; every function says so by its
+ * return value. Sources: proc_pid_maps(5), proc_pid_status(5), openat2(2).
+ */
+#ifndef SB_PROCFS_H
+#define SB_PROCFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A maps file beyond this is read up to here: 65,530 mappings (vm.max_map_count) of 256 bytes. */
+#define SB_MAPS_BYTES_MAX (16u << 20)
+
+struct sb_maps_line {
+	uint64_t start, end, pgoff, ino;
+	uint32_t maj, min;
+	bool is_exec;
+	const char *path; /* not terminated, points into the line; "" for anonymous memory */
+	size_t path_len;
+};
+
+/* Read one line without its newline. Return: false when it is not one of /proc/PID/maps. */
+bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret);
+
+/*
+ * Call @fn for each line of /proc/@tgid/maps, lowest address first; also when the main thread has
+ * ended and others run. A negative return value of @fn ends it and is handed on.
+ * Return: 0, -ESRCH (no such process), -EACCES, -EFBIG (more than SB_MAPS_BYTES_MAX; the first
+ * ones were given to @fn), -EBADMSG (lines that are not such lines), -ENOMEM.
+ */
+int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
+
+/* What the perf map of a process is called and who may have written it. */
+struct sb_procfs_ids {
+	uint32_t inner_tgid; /* in its innermost PID namespace */
+	uid_t uid, euid;
+};
+/* Return: 0, -ESRCH, -EACCES, -EBADMSG. */
+int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
+
+/* Return: a descriptor (O_PATH) of the root directory the process sees, -ESRCH, -EACCES. */
+int sb_procfs_root(uint32_t tgid);
+
+/*
+ * Open a regular file for reading: @path below @root_fd, where symbolic links and ".." cannot lead
+ * out of it; or in our own root when @root_fd is -1. Nothing but a regular file is ever opened:
+ * opening a device can have effects, opening a FIFO can block.
+ * Return: the descriptor, -ENOENT, -EACCES, -EINVAL (not a regular file), others of openat2(2).
+ */
+int sb_procfs_open(int root_fd, const char *path);
+
+/*
+ * The same for the file mapped at exactly [@start, @end), whatever became of its name.
+ * Return: the descriptor, -ENOENT (no such mapping, or no such process), -EPERM/-EACCES (needs
+ * CAP_CHECKPOINT_RESTORE).
+ */
+int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end);
+
+/*
+ * Copy @len bytes of the memory of a process at @addr. Return: 0, -ESRCH, -EACCES, -EFAULT.
+ */
+int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);
+
+#endif

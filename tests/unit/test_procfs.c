@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "procfs.h"
+
+static bool parse(const char *line, struct sb_maps_line *ret)
+{
+	return sb_maps_line_parse(line, strlen(line), ret);
+}
+
+static void test_line(void **state)
+{
+	struct sb_maps_line line;
+
+	assert_true(parse("7f94b610e000-7f94b6264000 r-xp 00026000 fe:00 332835"
+			  "                     /usr/lib/my lib.so (deleted)",
+			  &line));
+	assert_true(line.start == 0x7f94b610e000 && line.end == 0x7f94b6264000);
+	assert_true(line.pgoff == 0x26000 && line.ino == 332835 && line.is_exec);
+	assert_int_equal(line.maj, 0xfe);
+	assert_int_equal(line.min, 0);
+	assert_int_equal(line.path_len, strlen("/usr/lib/my lib.so (deleted)"));
+	assert_memory_equal(line.path, "/usr/lib/my lib.so (deleted)", line.path_len);
+	assert_true(
+		parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]", &line));
+	assert_true(line.is_exec);
+	assert_true(parse("1000-2000 rw-s 0 0:0 0", &line));
+	assert_int_equal(line.path_len, 0);
+	assert_false(line.is_exec);
+	assert_true(parse("1000-2000 rw-s 0 0:0 0 ", &line));
+	assert_int_equal(line.path_len, 0);
+}
+
+static void test_bad_lines(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"1000",
+		"1000-",
+		"1000-2000",
+		"2000-1000 r-xp 0 0:0 0",
+		"1000-1000 r-xp 0 0:0 0",
+		"1000-2000 r-xp",
+		"1000-2000 r-xq 0 0:0 0",
+		"1000-2000 r-x 0 0:0 0",
+		"1000-2000 r-xp 0 0:0",
+		"1000-2000 r-xp 0 0-0 0",
+		"1000-2000 r-xp 0 100000000:0 0",
+		"1000-2000 r-xp 0 0:0 x",
+		"1000-2000 r-xp 0 0:0 1x",
+		"10000000000000000-20000000000000000 r-xp 0 0:0 0",
+		"-1000-2000 r-xp 0 0:0 0",
+	};
+	struct sb_maps_line line = { .ino = 77 };
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(parse(bad[i], &line));
+	assert_false(sb_maps_line_parse("1000-2000 r-xp 0 0:0 0 /a\0b", 27, &line));
+	assert_true(line.ino == 77); /* untouched on failure */
+}
+
+struct search {
+	uint64_t addr;
+	struct sb_maps_line found;
+	char path[PATH_MAX];
+	uint64_t last_end;
+};
+
+static int search(void *arg, const struct sb_maps_line *line)
+{
+	struct search *s = arg;
+
+	assert_true(line->start >= s->last_end);
+	s->last_end = line->end;
+	if (s->addr < line->start || s->addr >= line->end)
+		return 0;
+	s->found = *line;
+	snprintf(s->path, sizeof(s->path), "%.*s", (int)line->path_len, line->path);
+	return 0;
+}
+
+/* Our own test binary: the kernel says where it is, and the same file is behind all ways to it. */
+static void test_self(void **state)
+{
+	struct search s = { .addr = (uint64_t)(uintptr_t)test_self };
+	struct stat self, other;
+	int fd, root_fd;
+
+	assert_int_equal(sb_procfs_maps((uint32_t)getpid(), search, &s), 0);
+	assert_true(s.found.is_exec);
+	assert_int_equal(stat("/proc/self/exe", &self), 0);
+	assert_true(s.found.ino == self.st_ino);
+	fd = sb_procfs_open(-1, s.path);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &other), 0);
+	assert_true(self.st_ino == other.st_ino && self.st_dev == other.st_dev);
+	close(fd);
+	root_fd = sb_procfs_root((uint32_t)getpid());
+	assert_true(root_fd >= 0);
+	fd = sb_procfs_open(root_fd, s.path);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &other), 0);
+	assert_true(self.st_ino == other.st_ino && self.st_dev == other.st_dev);
+	close(fd);
+	close(root_fd);
+}
+
+/* Nothing but a regular file is opened, and ".." does not lead out of a root. */
+static void test_open(void **state)
+{
+	char dir[] = "/tmp/sb-procfs-XXXXXX", path[64];
+	int root_fd;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/fifo", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(sb_procfs_open(-1, path), -EINVAL);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/link", dir);
+	assert_int_equal(symlink("../../../../../etc/passwd", path), 0);
+	root_fd = open(dir, O_PATH | O_DIRECTORY);
+	assert_true(root_fd >= 0);
+	assert_int_equal(sb_procfs_open(root_fd, "link"), -ENOENT);
+	assert_int_equal(sb_procfs_open(root_fd, "/../../../../etc/passwd"), -ENOENT);
+	assert_int_equal(sb_procfs_open(-1, "/dev/null"), -EINVAL);
+	assert_int_equal(sb_procfs_open(-1, dir), -EINVAL);
+	close(root_fd);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void test_ids(void **state)
+{
+	struct sb_procfs_ids ids;
+
+	assert_int_equal(sb_procfs_ids((uint32_t)getpid(), &ids), 0);
+	assert_int_equal(ids.inner_tgid, getpid());
+	assert_int_equal(ids.uid, getuid());
+	assert_int_equal(ids.euid, geteuid());
+}
+
+static void test_memory(void **state)
+{
+	static const char text[] = "in memory";
+	char buf[sizeof(text)];
+
+	assert_int_equal(sb_procfs_read_memory((uint32_t)getpid(), (uint64_t)(uintptr_t)text, buf,
+					       sizeof(buf)),
+			 0);
+	assert_string_equal(buf, text);
+	assert_int_equal(sb_procfs_read_memory((uint32_t)getpid(), 0, buf, sizeof(buf)), -EFAULT);
+}
+
+/* A process that is no more: ESRCH from all. */
+static void test_gone(void **state)
+{
+	struct search s = {};
+	struct sb_procfs_ids ids;
+	pid_t pid = fork();
+	uint32_t tgid = (uint32_t)pid;
+
+	if (pid == 0)
+		_exit(0);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(sb_procfs_maps(tgid, search, &s), -ESRCH);
+	assert_int_equal(sb_procfs_ids(tgid, &ids), -ESRCH);
+	assert_int_equal(sb_procfs_root(tgid), -ESRCH);
+	assert_int_equal(sb_procfs_read_memory(tgid, 0, &ids, sizeof(ids)), -ESRCH);
+	assert_int_equal(sb_procfs_open_mapped(tgid, 0x1000, 0x2000), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_line), cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_self), cmocka_unit_test(test_open),
+		cmocka_unit_test(test_ids),  cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
