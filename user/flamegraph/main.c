@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* flamegraph [OPTIONS] [FILE ...] > x.svg: the library behind a command line. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "flamegraph/embed.h"
+#include "flamegraph/fg.h"
+#include "flamegraph/opts.h"
+
+#define SAMPLES_MIN 100 /* below, widths say little */
+#define NR_ROWS_MAX 64
+
+SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
+SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
+SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
+
+enum { EXIT_DRAWN, EXIT_FAILED, EXIT_USAGE };
+
+enum { OPT_EXTRACT = 256, OPT_ROWS };
+
+struct args {
+	struct sb_fg_opts *opts;
+	const char *output;
+	bool extract, help, version, quiet;
+	char **files;
+	int nr_files;
+};
+
+static const struct option own_options[] = {
+	{ "extract", no_argument, NULL, OPT_EXTRACT }, { "output", required_argument, NULL, 'o' },
+	{ "quiet", no_argument, NULL, 'q' },	       { "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+};
+
+static int usage(const char *what, const char *which)
+{
+	sb_err(0, "%s '%s' (see flamegraph --help)", what, which);
+	return EXIT_USAGE;
+}
+
+static void print_help(void)
+{
+	const struct sb_fg_opt *row;
+	char left[40];
+
+	printf("Usage: flamegraph [OPTIONS] [FILE ...] > OUT.svg\n"
+	       "       flamegraph --extract IN.svg\n\n"
+	       "Draw stacks: folded text, perf script, SystemTap .bt; several files are added up.\n"
+	       "Without FILE, or with -, standard input is read.\n\n");
+	for (row = sb_fg_opt_rows; row->name; row++) {
+		if (!row->help)
+			continue;
+		snprintf(left, sizeof(left), "--%s%s%s", row->name, row->metavar ? " " : "",
+			 row->metavar ? row->metavar : "");
+		printf("      %-20s %s\n", left, row->help);
+	}
+	printf("      --extract            write the folded stacks that an SVG of ours carries\n"
+	       "  -o, --output FILE        write here, as a whole or not at all\n"
+	       "  -q, --quiet              no warnings\n"
+	       "  -h, --help               this text\n"
+	       "  -V, --version            the version\n");
+}
+
+/* Return: the table for getopt_long(), in static memory. */
+static const struct option *long_options(void)
+{
+	static struct option options[NR_ROWS_MAX];
+	size_t nr = SB_ARRAY_SIZE(own_options), i;
+
+	memcpy(options, own_options, sizeof(own_options));
+	for (i = 0; sb_fg_opt_rows[i].name && nr < NR_ROWS_MAX - 1; i++)
+		options[nr++] = (struct option){
+			.name = sb_fg_opt_rows[i].name,
+			.has_arg = sb_fg_opt_rows[i].metavar ? required_argument : no_argument,
+			.val = OPT_ROWS + (int)i,
+		};
+	return options;
+}
+
+static int set_row(struct args *args, const struct sb_fg_opt *row, const char *value)
+{
+	struct sb_str expects = {};
+	int err = sb_fg_opts_set(args->opts, row->name, value);
+
+	if (!err)
+		return 0;
+	if (err == -EINVAL && !sb_fg_opt_expects(row, &expects))
+		sb_err(0, "--%s '%s': expected %s", row->name, value, expects.s);
+	else
+		sb_err(err, "--%s", row->name);
+	sb_str_release(&expects);
+	return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+}
+
+static int take_option(struct args *args, int opt, char **argv)
+{
+	switch (opt) {
+	case 'o':
+		args->output = optarg;
+		return 0;
+	case 'q':
+		args->quiet = true;
+		return 0;
+	case 'h':
+		args->help = true;
+		return 0;
+	case 'V':
+		args->version = true;
+		return 0;
+	case OPT_EXTRACT:
+		args->extract = true;
+		return 0;
+	case ':':
+		sb_err(0, "'%s' needs a value", argv[optind - 1]);
+		return EXIT_USAGE;
+	case '?':
+		sb_err(0, "no such option, or not this way: '%s' (see flamegraph --help)",
+		       argv[optind - 1]);
+		return EXIT_USAGE;
+	default:
+		return set_row(args, &sb_fg_opt_rows[opt - OPT_ROWS], optarg);
+	}
+}
+
+static int parse(struct args *args, int argc, char **argv)
+{
+	const struct option *options = long_options();
+	int opt, status;
+
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":o:qhV", options, NULL)) != -1) {
+		status = take_option(args, opt, argv);
+		if (status)
+			return status;
+	}
+	args->files = argv + optind;
+	args->nr_files = argc - optind;
+	return 0;
+}
+
+static bool is_stdin(const char *path)
+{
+	return sb_streq(path, "-");
+}
+
+/* Return: an exit status. */
+static int read_file(struct sb_fg *fg, const char *path)
+{
+	sb_cleanup(sb_closep) int opened = -1;
+	const char *name = is_stdin(path) ? "standard input" : path;
+	const char *complaint;
+	int fd = STDIN_FILENO, err;
+
+	if (!is_stdin(path)) {
+		fd = opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (opened < 0) {
+			sb_err(-errno, "cannot read '%s'", path);
+			return EXIT_FAILED;
+		}
+	} else if (isatty(STDIN_FILENO)) {
+		sb_info("reading stacks from the terminal until Ctrl-D (see flamegraph --help)");
+	}
+	err = sb_fg_read(fg, fd);
+	while ((complaint = sb_fg_complaint(fg)))
+		sb_warn("%s: %s", name, complaint);
+	if (err) {
+		sb_err(err, "cannot read '%s'", name);
+		return EXIT_FAILED;
+	}
+	return 0;
+}
+
+static int read_files(struct sb_fg *fg, const struct args *args)
+{
+	int i, status;
+
+	if (!args->nr_files)
+		return read_file(fg, "-");
+	for (i = 0; i < args->nr_files; i++) {
+		status = read_file(fg, args->files[i]);
+		if (status)
+			return status;
+	}
+	return 0;
+}
+
+static bool is_samples(const char *unit)
+{
+	return !unit || sb_streq(unit, "samples");
+}
+
+static void warn_about_counts(const struct sb_fg *fg, const struct sb_fg_opts *opts)
+{
+	double total = sb_fg_total(fg);
+
+	if (total > 0 && total < SAMPLES_MIN && is_samples(opts->countname) &&
+	    is_samples(sb_fg_said(fg, "unit")))
+		sb_warn("only %g samples: widths are a rough guess", total);
+	if (opts->total > 0 && opts->total < total)
+		sb_warn("--total %.12g is less than the sum %.12g, ignoring it", opts->total,
+			total);
+	if (opts->negate)
+		sb_warn("--negate: differences are not drawn, ignoring it");
+}
+
+/*
+ * While the file has its temporary name a signal would leave it behind. Drawing takes less than a
+ * second, so signals can wait.
+ */
+static void hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Return: an exit status; the sentence is written. */
+static int fail_writing(const char *output, int err)
+{
+	/* Who closed the pipe knows. */
+	if (err != -EPIPE)
+		sb_err(err, "cannot write '%s'", output ? output : "standard output");
+	return EXIT_FAILED;
+}
+
+struct job {
+	const struct args *args;
+	struct sb_fg *fg; /* NULL: extract */
+};
+
+static int extract(const char *path, FILE *out)
+{
+	sb_cleanup(sb_fclosep) FILE *opened = NULL;
+	FILE *in = stdin;
+
+	if (!is_stdin(path)) {
+		in = opened = fopen(path, "re");
+		if (!in)
+			return -errno;
+	}
+	return sb_fg_extract(in, out);
+}
+
+static int produce(const struct job *job, FILE *out)
+{
+	const struct args *args = job->args;
+
+	if (job->fg)
+		return sb_fg_render(job->fg, args->opts, out);
+	return extract(args->nr_files ? args->files[0] : "-", out);
+}
+
+/* Return: what produce() returned, or the error of writing. */
+static int produce_to_stdout(const struct job *job)
+{
+	int result = produce(job, stdout), err = 0;
+
+	if (fflush(stdout))
+		err = -errno;
+	if (fclose(stdout) && !err)
+		err = -errno;
+	return result && result != -ENODATA ? result : err ? err : result;
+}
+
+static int produce_to_file(const struct job *job)
+{
+	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
+	int result, err;
+
+	hold_signals();
+	err = sb_output_file_new(job->args->output, &file);
+	if (err)
+		return err;
+	result = produce(job, sb_output_file_stream(file));
+	/* A picture that says that there is nothing is a picture; nothing extracted is no file. */
+	if (result && (result != -ENODATA || !job->fg))
+		return result;
+	err = sb_output_file_commit(file);
+	return err ? err : result;
+}
+
+static int write_result(const struct job *job)
+{
+	return job->args->output ? produce_to_file(job) : produce_to_stdout(job);
+}
+
+static int run_extract(const struct args *args)
+{
+	const struct job job = { .args = args };
+	const char *path = args->nr_files ? args->files[0] : "standard input";
+	int err;
+
+	if (args->nr_files > 1)
+		return usage("--extract takes one file, not also", args->files[1]);
+	err = write_result(&job);
+	switch (err) {
+	case 0:
+		return EXIT_DRAWN;
+	case -ENODATA:
+		sb_err(0, "'%s' carries no stacks: not drawn by this program, or with --no-embed",
+		       path);
+		return EXIT_FAILED;
+	case -EBADMSG:
+		sb_err(0, "the stacks in '%s' are damaged", path);
+		return EXIT_FAILED;
+	default:
+		if (err != -EPIPE)
+			sb_err(err, "cannot extract from '%s'", path);
+		return EXIT_FAILED;
+	}
+}
+
+/* Before minutes of reading: can the file be written at all? */
+static int check_output(const char *path)
+{
+	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
+
+	return path ? sb_output_file_new(path, &file) : 0;
+}
+
+static int run_draw(const struct args *args)
+{
+	sb_cleanup(sb_fg_freep) struct sb_fg *fg = NULL;
+	int err = check_output(args->output), status;
+
+	if (err)
+		return fail_writing(args->output, err);
+	err = sb_fg_new(&fg);
+	if (err) {
+		sb_err(err, "cannot start");
+		return EXIT_FAILED;
+	}
+	sb_fg_shape(fg, args->opts);
+	status = read_files(fg, args);
+	if (status)
+		return status;
+	warn_about_counts(fg, args->opts);
+	err = write_result(&(struct job){ .args = args, .fg = fg });
+	if (err == -ENODATA) {
+		sb_err(0, "no stacks in the input: the picture is empty");
+		return EXIT_USAGE;
+	}
+	return err ? fail_writing(args->output, err) : EXIT_DRAWN;
+}
+
+static void ignored_once(int sig) {}
+
+/*
+ * In `stackbpf oncpu | flamegraph > x.svg` Ctrl-C means: stop sampling and draw. It reaches both
+ * programs; here the first one is let pass, the second ends the program.
+ */
+static void let_first_interrupt_pass(void)
+{
+	const struct sigaction action = { .sa_handler = ignored_once,
+					  .sa_flags = (int)SA_RESETHAND };
+
+	if (!isatty(STDIN_FILENO))
+		sigaction(SIGINT, &action, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	sb_cleanup(sb_fg_opts_freep) struct sb_fg_opts *opts = NULL;
+	struct args args = {};
+	int status;
+
+	sb_log_init("flamegraph", SB_LOG_INFO);
+	if (sb_fg_opts_new(&opts)) {
+		sb_err(-ENOMEM, "cannot start");
+		return EXIT_FAILED;
+	}
+	args.opts = opts;
+	status = parse(&args, argc, argv);
+	if (status)
+		return status;
+	if (args.quiet)
+		sb_log_init("flamegraph", SB_LOG_ERR);
+	if (args.help || args.version) {
+		if (args.help)
+			print_help();
+		else
+			printf("flamegraph %s\n", SB_VERSION);
+		return fflush(stdout) ? fail_writing(NULL, -errno) : 0;
+	}
+	let_first_interrupt_pass();
+	return args.extract ? run_extract(&args) : run_draw(&args);
+}
