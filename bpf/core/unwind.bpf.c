@@ -15,6 +15,9 @@
  * is only used by programs that ask for it. */
 const volatile __u64 cfg_user_end = 1ull << 47;
 
+/* --depth: frames of a user stack, at most SB_USTACK_DEPTH_MAX. */
+const volatile __u32 cfg_ustack_depth_max = SB_USTACK_DEPTH_MAX;
+
 static enum sb_step end(struct sb_scratch *s, __u32 status)
 {
 	s->stack.status = status;
@@ -26,7 +29,7 @@ static enum sb_step push(struct sb_scratch *s, __u64 pc)
 	__u32 at = s->stack.nr_frames;
 
 	sb_opaque(at);
-	if (at >= SB_USTACK_DEPTH_MAX)
+	if (at >= SB_USTACK_DEPTH_MAX || at >= cfg_ustack_depth_max)
 		return end(s, SB_STACK_DEPTH);
 	s->ip[at & (SB_USTACK_DEPTH_MAX - 1)] = pc;
 	s->stack.nr_frames = at + 1;

@@ -125,6 +125,8 @@ static int prepare(struct sb_session *session)
 		sb_debug("stack hashes use the built-in seed");
 	skel->rodata->cfg_sides = opts->sides;
 	skel->rodata->cfg_by = opts->by;
+	if (opts->depth_max)
+		skel->rodata->cfg_ustack_depth_max = opts->depth_max;
 	skel->rodata->cfg_counts_nudge = opts->counts_max / 4 * 3;
 	skel->rodata->cfg_started_boot_ns = boot_now_ns();
 	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
@@ -278,7 +280,7 @@ int sb_session_start(struct sb_session *session)
 	err = sb_targets_follow_existing(session->opts.targets, session->skel);
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
-	return attach_timers(session);
+	return session->timer ? attach_timers(session) : 0;
 }
 
 int sb_session_follow(struct sb_session *session, uint32_t tgid, bool children)

@@ -54,6 +54,7 @@ struct sb_session_opts {
 	size_t nr_cpus;
 	uint32_t sides;			 /* SB_SIDE_* */
 	uint32_t by;			 /* SB_BY_* */
+	uint32_t depth_max;		 /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
 	uint32_t counts_max, stacks_max; /* entries; 0: defaults, 64 Ki and 128 Ki */
 };
 
