@@ -128,17 +128,24 @@ struct sb_sym_req {
 typedef int (*sb_sym_emit_fn)(void *arg, size_t i, const struct sb_sym_frame *frames,
 			      size_t nr_frames);
 
-int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_req *reqs, size_t nr,
-			 sb_sym_emit_fn emit, void *arg);
+/* What is looked up, and where the answers go. */
+struct sb_sym_query {
+	const struct sb_sym_req *reqs;
+	size_t nr;
+	sb_sym_emit_fn emit;
+	void *arg;
+};
+
+int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *query);
 /* A process as it was at @time_ns. One never heard of is seeded from /proc first. */
 int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
-		       const struct sb_sym_req *reqs, size_t nr, sb_sym_emit_fn emit, void *arg);
+		       const struct sb_sym_query *query);
 /*
  * A file by itself; addr is what the file's own symbol table has (ELF virtual address).
  * Return: 0, or why the file cannot be used: -ENOENT, -EACCES, -ENOEXEC (no ELF), -EFBIG.
  */
-int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path, const struct sb_sym_req *reqs,
-		       size_t nr, sb_sym_emit_fn emit, void *arg);
+int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path,
+		       const struct sb_sym_query *query);
 
 /* Figures for the end line and --stats. */
 struct sb_sym_stats {

@@ -271,8 +271,19 @@ static int push_missing(struct sb_resolver *resolver)
 	return push_named(resolver, "[lost stack]", SB_FRAME_MARK);
 }
 
+static struct sb_sym_query query_of(struct sb_resolver *resolver)
+{
+	return (struct sb_sym_query){
+		.reqs = resolver->reqs.at,
+		.nr = resolver->reqs.nr,
+		.emit = on_address,
+		.arg = resolver,
+	};
+}
+
 static int push_user(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
+	struct sb_sym_query query;
 	struct known_stack *stack = find_stack(resolver, count->key.ustack);
 	int err = 0;
 
@@ -289,8 +300,8 @@ static int push_user(struct sb_resolver *resolver, const struct sb_batch_count *
 	if (err)
 		return err;
 	memset(&resolver->counts, 0, sizeof(resolver->counts));
-	err = sb_symbolizer_user(resolver->sym, count->key.tgid, count->count.first_ns,
-				 resolver->reqs.at, resolver->reqs.nr, on_address, resolver);
+	query = query_of(resolver);
+	err = sb_symbolizer_user(resolver->sym, count->key.tgid, count->count.first_ns, &query);
 	add_counts(resolver, &resolver->counts);
 	return err;
 }
@@ -299,11 +310,11 @@ static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stac
 {
 	size_t before = resolver->frames.nr, nr;
 	int err = make_requests(resolver, stack);
+	struct sb_sym_query query = query_of(resolver);
 
 	memset(&resolver->counts, 0, sizeof(resolver->counts));
 	if (!err)
-		err = sb_symbolizer_kernel(resolver->sym, resolver->reqs.at, resolver->reqs.nr,
-					   on_address, resolver);
+		err = sb_symbolizer_kernel(resolver->sym, &query);
 	nr = resolver->frames.nr - before;
 	if (!err)
 		err = sb_vec_reserve(&resolver->kernel_frames, resolver->kernel_frames.nr + nr);

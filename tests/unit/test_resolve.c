@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Batches to profiles, with a symbolizer of known answers in the place of the real one. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "model/fold.h"
+#include "model/profile.h"
+#include "resolve/resolve.h"
+
+/* What the stand-in was asked for last. */
+static struct {
+	uint32_t tgid;
+	uint64_t time_ns;
+	size_t nr_kernel_calls;
+} asked;
+
+/* Address 0x1000 + n is "un" (0x1005 has an inlined "i5"), a caller's name ends in '. */
+static int answer(const struct sb_sym_query *query, char side)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < query->nr && !err; i++) {
+		unsigned int n = (unsigned int)(query->reqs[i].addr & 0xfff);
+		char name[16], inlined[16];
+		struct sb_sym_frame frames[2] = {
+			{ .name = inlined, .module = "m", .is_inlined = true },
+			{ .name = name,
+			  .module = "m",
+			  .kind = side == 'k' ? SB_SYM_KERNEL : SB_SYM_USER },
+		};
+
+		snprintf(name, sizeof(name), "%c%u%s", side, n,
+			 query->reqs[i].is_caller ? "'" : "");
+		snprintf(inlined, sizeof(inlined), "i%u", n);
+		if (n == 9) {
+			frames[1].name = NULL;
+			frames[1].reason = SB_SYM_NO_MATCH;
+			frames[1].module_addr = 0x99;
+		}
+		err = query->emit(query->arg, i, n == 5 ? frames : frames + 1, n == 5 ? 2 : 1);
+	}
+	return err;
+}
+
+int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
+		       const struct sb_sym_query *query)
+{
+	asked.tgid = tgid;
+	asked.time_ns = time_ns;
+	return answer(query, 'u');
+}
+
+int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *query)
+{
+	asked.nr_kernel_calls++;
+	return answer(query, 'k');
+}
+
+static const uint64_t user_ips[] = { 0x1001, 0x1005, 0x1009 };
+static const uint64_t kernel_ips[] = { 0x1002, 0x1003 };
+
+static const struct sb_batch_stack stacks[] = {
+	{ .id = { 1, 1 }, .nr_frames = 3, .ip = user_ips },
+	{ .id = { 2, 1 }, .flags = SB_STACK_KERNEL, .nr_frames = 2, .ip = kernel_ips },
+	{ .id = { 3, 1 },
+	  .status = SB_STACK_FAULT,
+	  .nr_frames = 1,
+	  .ip = user_ips,
+	  .flags = SB_STACK_LEAF_RETURNS },
+};
+
+static char folded[4096];
+
+static int collect(void *arg, const char *line, size_t len)
+{
+	size_t have = strlen(folded);
+
+	snprintf(folded + have, sizeof(folded) - have, "%.*s\n", (int)len, line);
+	return 0;
+}
+
+static struct sb_resolve_stats resolve(const struct sb_resolve_opts *opts,
+				       const struct sb_batch_count *counts, size_t nr_counts)
+{
+	const struct sb_batch batch = { .counts = counts,
+					.nr_counts = nr_counts,
+					.stacks = stacks,
+					.nr_stacks = sizeof(stacks) / sizeof(stacks[0]) };
+	const struct sb_fold_opts fold = {};
+	struct sb_resolve_stats stats;
+	struct sb_resolver *resolver;
+	struct sb_profile *profile;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_resolver_new(opts, NULL, profile, &resolver), 0);
+	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
+	sb_resolver_stats(resolver, &stats);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	folded[0] = '\0';
+	assert_int_equal(sb_fold(profile, &fold, collect, NULL), 0);
+	sb_resolver_free(resolver);
+	sb_profile_free(profile);
+	return stats;
+}
+
+static void test_frames(void **state)
+{
+	const struct sb_resolve_opts opts = { .delimited = true };
+	const struct sb_batch_count counts[] = {
+		{ { .ustack = { 1, 1 }, .kstack = { 2, 1 }, .tgid = 42, .comm = "app" },
+		  { .weight = 50, .nr_samples = 5, .first_ns = 77 } },
+	};
+	struct sb_resolve_stats stats = resolve(&opts, counts, 1);
+
+	assert_string_equal(folded, "app;[m+0x99];u5';i5;u1;-;k3';k2 50\n");
+	assert_int_equal(asked.tgid, 42);
+	assert_int_equal(asked.time_ns, 77);
+	assert_int_equal(stats.nr_samples, 5);
+	assert_int_equal(stats.nr_frames, 5 * 5);
+	assert_int_equal(stats.nr_unnamed[SB_SYM_NO_MATCH], 5);
+	assert_int_equal(stats.nr_status[SB_STACK_COMPLETE], 5);
+	assert_int_equal(stats.nr_processes, 1);
+}
+
+static void test_cut_and_lost(void **state)
+{
+	const struct sb_resolve_opts opts = {};
+	const struct sb_batch_count counts[] = {
+		{ { .ustack = { 3, 1 }, .tgid = 1, .comm = "cut" },
+		  { .weight = 3, .nr_samples = 3 } },
+		{ { .ustack = { 9, 9 }, .tgid = 2, .comm = "lost" },
+		  { .weight = 2, .nr_samples = 2 } },
+		{ { .tgid = 3, .comm = "" }, { .weight = 1, .nr_samples = 1 } },
+	};
+	struct sb_resolve_stats stats = resolve(&opts, counts, 3);
+
+	assert_string_equal(folded, "cut;[truncated: unreadable stack];u1' 3\n"
+				    "lost;[lost stack] 2\n"
+				    "[no name] 1\n");
+	assert_int_equal(stats.nr_status[SB_STACK_FAULT], 3);
+	assert_int_equal(stats.nr_missing_stacks, 2);
+	assert_int_equal(stats.nr_user_stacks, 5);
+	assert_int_equal(stats.nr_processes, 3);
+}
+
+/* Kernel addresses are looked up once for each stack; every sample is counted all the same. */
+static void test_kernel_stacks_are_remembered(void **state)
+{
+	const struct sb_resolve_opts opts = { .roots = { SB_ROOT_CPU, SB_ROOT_THREAD },
+					      .nr_roots = 2 };
+	const struct sb_batch_count counts[] = {
+		{ { .kstack = { 2, 1 }, .tgid = 4, .tid = 5, .cpu = 1, .comm = "k" },
+		  { .weight = 1, .nr_samples = 1 } },
+		{ { .kstack = { 2, 1 }, .tgid = 4, .tid = 6, .cpu = 2, .comm = "k" },
+		  { .weight = 2, .nr_samples = 2 } },
+	};
+	struct sb_resolve_stats stats;
+
+	asked.nr_kernel_calls = 0;
+	stats = resolve(&opts, counts, 2);
+	assert_int_equal(asked.nr_kernel_calls, 1);
+	assert_int_equal(stats.nr_frames, 2 * 3);
+	assert_string_equal(folded, "cpu 2;k-4/6;k3';k2 2\ncpu 1;k-4/5;k3';k2 1\n");
+	assert_int_equal(sb_root_by(SB_ROOT_THREAD) | sb_root_by(SB_ROOT_CPU),
+			 SB_BY_THREAD | SB_BY_CPU);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_cut_and_lost),
+		cmocka_unit_test(test_kernel_stacks_are_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
