@@ -1,72 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The index of units, lookups and names. */
-#include <dwarf.h>
+/* The index of units, and lookups. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "dwarf_priv.h"
-#include "sb_dwarf.h"
 
 SB_DEFINE_CLEANUP(struct sb_dwarf, sb_dwarf_free)
 
-static int open_image(int fd, struct sb_dwarf_image *image, Elf **ret_elf, Dwarf **ret_dbg)
+static void allow_effort(struct sb_dwarf *dwarf, const struct sb_dwarf_image *image)
 {
-	int err = sb_dwarf_image_read(fd, image);
+	const struct sb_dwarf_bytes *sections = image->sections;
 
+	dwarf->ranges_left +=
+		EFFORT_FACTOR * (sections[SB_DWARF_INFO].len + sections[SB_DWARF_RANGES].len +
+				 sections[SB_DWARF_RNGLISTS].len);
+	dwarf->line_bytes_left += EFFORT_FACTOR * sections[SB_DWARF_LINE].len;
+	dwarf->abbrev_bytes_left += EFFORT_FACTOR * sections[SB_DWARF_ABBREV].len;
+}
+
+int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd)
+{
+	struct sb_dwarf *dwarf = file->dwarf;
+	int err;
+
+	err = sb_dwarf_image_read(fd, file->is_dwo, &file->image);
 	if (err)
 		return err;
-	*ret_elf = elf_memory(image->mem, image->len);
-	if (!*ret_elf)
-		return -ENOMEM;
-	*ret_dbg = dwarf_begin_elf(*ret_elf, DWARF_C_READ, NULL);
-	return *ret_dbg ? 0 : -EBADMSG;
-}
-
-static int index_unit(struct sb_dwarf *dwarf, Dwarf_Die *root)
-{
-	struct sb_dwarf_range to = { .value = (uint32_t)dwarf->units.nr };
-	int nr;
-
-	if (dwarf->units.nr >= UNITS_MAX)
+	if (file->image.len > SB_DWARF_IMAGE_BYTES_MAX - dwarf->nr_image_bytes)
 		return -EFBIG;
-	nr = sb_dwarf_add_die_ranges(dwarf, root, &dwarf->index, to);
-	if (nr == -EBADMSG)
-		dwarf->stats.nr_units_bad++;
-	else if (nr < 0)
-		return nr;
-	return sb_vec_push(&dwarf->units, (struct sb_dwarf_unit){ .root = *root });
+	dwarf->nr_image_bytes += file->image.len;
+	allow_effort(dwarf, &file->image);
+	return sb_dwarf_file_load_units(file);
 }
 
-static int index_units(struct sb_dwarf *dwarf)
+void sb_dwarf_file_release(struct sb_dwarf_file *file)
 {
-	Dwarf_CU *unit = NULL;
-	Dwarf_Die root;
-	uint32_t hi = 0;
 	size_t i;
-	int err, ret;
 
-	while (!(ret = dwarf_get_units(dwarf->dbg, unit, &unit, NULL, NULL, &root, NULL))) {
-		int tag = dwarf_tag(&root);
+	for (i = 0; i < file->units.nr; i++) {
+		struct sb_unit *unit = &file->units.at[i];
 
-		dwarf->stats.nr_units++;
-		if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
-			continue;
-		err = index_unit(dwarf, &root);
-		if (err)
-			return err;
+		sb_vec_release(&unit->nodes);
+		sb_vec_release(&unit->scopes);
+		sb_dwarf_map_release(&unit->segs);
+		sb_lines_release(&unit->lines);
 	}
-	if (ret < 0)
-		dwarf->stats.nr_units_bad++;
+	sb_vec_release(&file->units);
+	sb_abbrevs_release(file);
+	sb_dwarf_image_release(&file->image);
+}
+
+/* Sort the index and note how far back a search has to go. */
+static int finish_index(struct sb_dwarf *dwarf)
+{
+	const sb_dwarf_ranges *index = &dwarf->index;
+	uint32_t *mem, hi = 0;
+	size_t i;
+
 	sb_dwarf_ranges_sort(&dwarf->index);
-	dwarf->index_hi = malloc((dwarf->index.nr + 1) * sizeof(*dwarf->index_hi));
-	if (!dwarf->index_hi)
+	mem = realloc(dwarf->index_hi, (index->nr + 1) * sizeof(*mem));
+	if (!mem)
 		return -ENOMEM;
-	for (i = 0; i < dwarf->index.nr; i++) {
-		hi = dwarf->index.at[i].hi > hi ? dwarf->index.at[i].hi : hi;
-		dwarf->index_hi[i] = hi;
+	dwarf->index_hi = mem;
+	for (i = 0; i < index->nr; i++) {
+		hi = index->at[i].hi > hi ? index->at[i].hi : hi;
+		mem[i] = hi;
 	}
 	return 0;
 }
@@ -78,17 +78,21 @@ int sb_dwarf_new(int fd, int alt_fd, struct sb_dwarf **ret_dwarf)
 
 	if (!dwarf)
 		return -ENOMEM;
-	err = open_image(fd, &dwarf->image, &dwarf->elf, &dwarf->dbg);
-	if (err)
-		return err;
+	dwarf->file = (struct sb_dwarf_file){ .dwarf = dwarf, .main = &dwarf->file };
+	dwarf->alt = (struct sb_dwarf_file){ .dwarf = dwarf, .main = &dwarf->alt };
 	if (alt_fd >= 0) {
-		err = open_image(alt_fd, &dwarf->alt_image, &dwarf->alt_elf, &dwarf->alt_dbg);
+		/* Without it names are missing, nothing else. */
+		err = sb_dwarf_file_load(&dwarf->alt, alt_fd);
 		if (err == -ENOMEM)
 			return err;
-		if (!err)
-			dwarf_setalt(dwarf->dbg, dwarf->alt_dbg);
+		if (err)
+			dwarf->stats.nr_units_bad++;
+		else
+			dwarf->file.alt = &dwarf->alt;
 	}
-	err = index_units(dwarf);
+	err = sb_dwarf_file_load(&dwarf->file, fd);
+	if (!err)
+		err = finish_index(dwarf);
 	if (err)
 		return err;
 	*ret_dwarf = sb_take(dwarf);
@@ -101,178 +105,182 @@ void sb_dwarf_free(struct sb_dwarf *dwarf)
 
 	if (!dwarf)
 		return;
-	for (i = 0; i < dwarf->units.nr; i++) {
-		struct sb_dwarf_unit *unit = &dwarf->units.at[i];
-
-		sb_vec_release(&unit->nodes);
-		sb_vec_release(&unit->lines);
-		sb_dwarf_map_release(&unit->segs);
-		sb_dwarf_map_release(&unit->rows);
+	for (i = 0; i < dwarf->splits.nr; i++) {
+		sb_dwarf_file_release(dwarf->splits.at[i]);
+		free(dwarf->splits.at[i]);
 	}
-	sb_vec_release(&dwarf->units);
+	sb_vec_release(&dwarf->splits);
+	sb_dwarf_file_release(&dwarf->file);
+	sb_dwarf_file_release(&dwarf->alt);
 	sb_vec_release(&dwarf->index);
 	free(dwarf->index_hi);
 	sb_vec_release(&dwarf->scratch);
 	sb_vec_release(&dwarf->funcs);
 	sb_index_release(&dwarf->func_index);
-	dwarf_end(dwarf->dbg);
-	dwarf_end(dwarf->alt_dbg);
-	elf_end(dwarf->elf);
-	elf_end(dwarf->alt_elf);
-	sb_dwarf_image_release(&dwarf->image);
-	sb_dwarf_image_release(&dwarf->alt_image);
+	sb_arena_release(&dwarf->arena);
 	free(dwarf);
 }
 
-static void read_func(Dwarf_Die *die, struct sb_dwarf_func *func)
+/* Return: 0 and the unit whose DIEs are read now, or -ENOMEM. */
+static int load_unit(struct sb_unit *unit, struct sb_unit **ret_dies)
 {
-	Dwarf_Attribute attr;
-	Dwarf_Word line;
+	int err = sb_unit_load_split(unit);
 
-	func->name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attr));
-	func->linkage_name = dwarf_formstring(
-		dwarf_attr_integrate(die, DW_AT_linkage_name, &attr)
-			?: dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attr));
-	if (!dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_line, &attr), &line) &&
-	    line <= UINT32_MAX)
-		func->decl_line = (uint32_t)line;
+	if (err)
+		return err;
+	*ret_dies = unit->split ?: unit;
+	return (*ret_dies)->is_built ? 0 : sb_unit_build(*ret_dies);
 }
 
-/* Functions inlined in many places share one abstract DIE: names are kept by that. */
-static int find_func(struct sb_dwarf *dwarf, struct sb_dwarf_unit *unit, struct sb_dwarf_node *node)
+/*
+ * Units need not tell their ranges. Those that do not are read when an address is in none of the
+ * others: mostly they have no code (what gcc writes before LTO).
+ */
+static int complete_index(struct sb_dwarf *dwarf)
 {
-	char *start = (char *)unit->root.addr - dwarf_cuoffset(&unit->root);
-	Dwarf_Die die = { .addr = start + node->die, .cu = unit->root.cu }, origin;
-	struct sb_dwarf_func func = {};
-	Dwarf_Attribute attr;
-	struct sb_index_iter it;
-	uint64_t hash;
+	struct sb_unit *dies;
+	size_t i, j;
 	int err;
 
-	if (dwarf_formref_die(dwarf_attr(&die, DW_AT_abstract_origin, &attr), &origin))
-		die = origin;
-	hash = sb_hash(&die.addr, sizeof(die.addr), 0);
-	for (it = sb_index_first(&dwarf->func_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&dwarf->func_index, it)) {
-		if (dwarf->funcs.at[it.id].key == die.addr) {
-			node->func = it.id;
-			return 0;
+	dwarf->is_index_whole = true;
+	for (i = 0; i < dwarf->file.units.nr; i++) {
+		struct sb_unit *unit = &dwarf->file.units.at[i];
+
+		if (!unit->is_code || unit->has_ranges)
+			continue;
+		dwarf->scratch.nr = 0;
+		err = load_unit(unit, &dies);
+		for (j = 0; !err && j < dwarf->scratch.nr; j++) {
+			struct sb_dwarf_range range = dwarf->scratch.at[j];
+
+			range.value = (uint32_t)i;
+			if (!range.depth)
+				err = sb_vec_push(&dwarf->index, range);
 		}
+		if (err)
+			return err;
 	}
-	func.key = die.addr;
-	read_func(&die, &func);
-	node->func = (uint32_t)dwarf->funcs.nr;
-	err = sb_vec_push(&dwarf->funcs, func);
-	return err ?: sb_index_add(&dwarf->func_index, hash, node->func);
+	return finish_index(dwarf);
 }
 
-static int fill_frame(struct sb_dwarf *dwarf, struct sb_dwarf_unit *unit, uint32_t id,
-		      struct sb_dwarf_frame *frame)
+struct query {
+	uint32_t at;
+	bool lines;
+	struct sb_dwarf_frame *frames;
+	size_t max, nr;
+};
+
+static int add_frame(struct query *query, struct sb_unit *dies, struct sb_dwarf_node *node)
 {
-	struct sb_dwarf_node *node = &unit->nodes.at[id];
+	struct sb_dwarf_frame *frame = &query->frames[query->nr++];
 	const struct sb_dwarf_func *func;
 	int err;
 
-	if (node->func == SB_DWARF_NONE) {
-		err = find_func(dwarf, unit, node);
+	if (node->func == NONE) {
+		err = sb_dwarf_func_load(dies, node);
 		if (err)
 			return err;
 	}
-	func = &dwarf->funcs.at[node->func];
-	*frame = (struct sb_dwarf_frame){
-		.name = func->name,
-		.linkage_name = func->linkage_name,
-		.decl_line = func->decl_line,
-		.is_inlined = node->parent != SB_DWARF_NONE,
-	};
+	func = &dies->file->dwarf->funcs.at[node->func];
+	*frame = (struct sb_dwarf_frame){ .name = func->name,
+					  .linkage_name = func->linkage_name,
+					  .decl_line = func->decl_line,
+					  .is_inlined = node->parent != NONE };
 	return 0;
 }
 
-static const char *file_name(const struct sb_dwarf_unit *unit, uint32_t file)
+static void set_line(struct query *query, struct sb_unit *unit, struct sb_dwarf_row row)
 {
-	return unit->files && file < unit->nr_files ? dwarf_filesrc(unit->files, file, NULL, NULL)
-						    : NULL;
+	struct sb_dwarf_frame *frame = &query->frames[query->nr - 1];
+
+	frame->line = row.line;
+	frame->file = row.line && query->lines ? sb_lines_path(unit, row.file) : NULL;
 }
 
-struct chain {
-	struct sb_dwarf_frame *frames;
-	size_t nr, max;
-};
-
-static int unit_lookup(struct sb_dwarf *dwarf, struct sb_dwarf_unit *unit, uint32_t at, bool lines,
-		       struct chain *chain)
+static struct sb_dwarf_row line_at(const struct sb_dwarf_lines *lines, uint32_t at)
 {
-	uint32_t id, depth = 0, file = 0, line = 0, skip;
-	struct sb_dwarf_frame *frame;
+	size_t i = sb_dwarf_search(lines->starts, lines->nr, at);
+
+	return i == SIZE_MAX ? (struct sb_dwarf_row){ .file = NONE } : lines->rows[i];
+}
+
+static int unit_lookup(struct sb_unit *unit, struct query *query)
+{
+	struct sb_dwarf_row row = { .file = NONE };
+	struct sb_unit *dies = unit;
+	size_t depth = 0;
+	uint32_t id, at;
 	int err;
 
-	if (!unit->is_built) {
-		err = sb_dwarf_unit_build(dwarf, unit);
-		if (err)
-			return err;
+	err = load_unit(unit, &dies);
+	if (!err && query->lines && !unit->is_lines_built)
+		err = sb_lines_build(unit);
+	if (err)
+		return err;
+	if (query->lines)
+		row = line_at(&unit->lines, query->at);
+	id = sb_dwarf_map_at(&dies->segs, query->at);
+	if (id == NONE && row.line && query->max) {
+		/* Assembler has lines, but no functions. */
+		query->frames[query->nr++] = (struct sb_dwarf_frame){};
+		set_line(query, unit, row);
+		return 0;
 	}
-	if (lines && !unit->is_lines_built) {
-		err = sb_dwarf_lines_build(dwarf, unit);
-		if (err)
-			return err;
-	}
-	if (lines) {
-		uint32_t row = sb_dwarf_map_at(&unit->rows, at);
-
-		if (row != SB_DWARF_NONE) {
-			file = unit->lines.at[row].file;
-			line = unit->lines.at[row].line;
-		}
-	}
-	id = sb_dwarf_map_at(&unit->segs, at);
-	for (skip = id; skip != SB_DWARF_NONE; skip = unit->nodes.at[skip].parent)
+	for (at = id; at != NONE; at = dies->nodes.at[at].parent)
 		depth++;
-	for (; id != SB_DWARF_NONE; id = unit->nodes.at[id].parent) {
-		if (depth-- <= chain->max) {
-			frame = &chain->frames[chain->nr];
-			err = fill_frame(dwarf, unit, id, frame);
+	for (; id != NONE; id = dies->nodes.at[id].parent) {
+		struct sb_dwarf_node *node = &dies->nodes.at[id];
+
+		if (depth-- <= query->max) {
+			err = add_frame(query, dies, node);
 			if (err)
 				return err;
-			frame->line = line;
-			frame->file = line ? file_name(unit, file) : NULL;
-			chain->nr++;
+			set_line(query, unit, row);
 		}
-		file = unit->nodes.at[id].call_file;
-		line = unit->nodes.at[id].call_line;
+		row = (struct sb_dwarf_row){ .file = node->call_file, .line = node->call_line };
 	}
 	return 0;
+}
+
+static int index_lookup(struct sb_dwarf *dwarf, struct query *query)
+{
+	const sb_dwarf_ranges *index = &dwarf->index;
+	size_t lo = 0, hi = index->nr;
+	int err = 0;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (index->at[mid].lo <= query->at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	while (!err && !query->nr && lo-- > 0 && dwarf->index_hi[lo] > query->at)
+		if (index->at[lo].hi > query->at)
+			err = unit_lookup(&dwarf->file.units.at[index->at[lo].value], query);
+	return err;
 }
 
 int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr)
 {
-	const sb_dwarf_ranges *index = &dwarf->index;
-	uint32_t at;
-	struct chain chain = { .frames = frames, .max = max };
-	size_t lo = 0, hi = index->nr;
-	int err;
+	uint64_t exec_lo = dwarf->file.image.exec_lo, exec_hi = dwarf->file.image.exec_hi;
+	struct query query = { .lines = lines, .frames = frames, .max = max };
+	int err = 0;
 
-	if (addr < dwarf->image.exec_lo || addr >= dwarf->image.exec_hi ||
-	    addr - dwarf->image.exec_lo > UINT32_MAX)
-		goto out;
-	at = (uint32_t)(addr - dwarf->image.exec_lo);
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (index->at[mid].lo <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
+	if (addr >= exec_lo && addr < exec_hi && addr - exec_lo < NONE) {
+		query.at = (uint32_t)(addr - exec_lo);
+		err = index_lookup(dwarf, &query);
+		if (!err && !query.nr && !dwarf->is_index_whole) {
+			err = complete_index(dwarf);
+			if (!err)
+				err = index_lookup(dwarf, &query);
+		}
 	}
-	for (; !chain.nr && lo-- > 0 && dwarf->index_hi[lo] > at;) {
-		if (index->at[lo].hi <= at)
-			continue;
-		err = unit_lookup(dwarf, &dwarf->units.at[index->at[lo].value], at, lines, &chain);
-		if (err)
-			return err;
-	}
-out:
-	*ret_nr = chain.nr;
+	if (err)
+		return err;
+	*ret_nr = query.nr;
 	return 0;
 }
 
@@ -283,6 +291,9 @@ void sb_dwarf_stats(const struct sb_dwarf *dwarf, struct sb_dwarf_stats *ret_sta
 
 size_t sb_dwarf_bytes(const struct sb_dwarf *dwarf)
 {
-	return dwarf->image.len + dwarf->alt_image.len + dwarf->nr_table_bytes +
-	       dwarf->nr_libdw_bytes;
+	return dwarf->nr_image_bytes + dwarf->nr_bytes + dwarf->arena.nr_bytes +
+	       dwarf->scratch.cap * sizeof(struct sb_dwarf_range) +
+	       dwarf->index.cap * (sizeof(struct sb_dwarf_range) + sizeof(uint32_t)) +
+	       dwarf->funcs.cap * sizeof(struct sb_dwarf_func) +
+	       (dwarf->func_index.mask + 1ul) * sizeof(struct sb_index_slot);
 }

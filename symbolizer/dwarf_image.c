@@ -20,7 +20,6 @@
 #define INFLATE_RATIO_MAX   1000
 /* Zstandard's own default bound; the window is memory that a frame may ask for. */
 #define ZSTD_WINDOW_LOG_MAX 27
-#define SECTION_ALIGN	    8u
 /* Behind the sections, so that a string without its NUL ends in the image. */
 #define TAIL_BYTES	    8u
 
@@ -42,6 +41,7 @@ struct source {
 
 struct reader {
 	int fd;
+	bool is_dwo;
 	Elf *elf;
 	uint64_t file_bytes;
 	struct source sources[SB_DWARF_SECTION_MAX];
@@ -121,28 +121,31 @@ static int read_zdebug(const struct reader *reader, struct source *src)
 }
 
 /* Return: which section this is, or SB_DWARF_SECTION_MAX; .debug_x, .debug_x.dwo, .zdebug_x. */
-static enum sb_dwarf_section section_of(const char *name, bool *ret_is_zdebug)
+static int section_of(const char *name, bool is_dwo, bool *ret_is_zdebug)
 {
+	const char *suffix = is_dwo ? ".dwo" : "";
 	int i;
 
 	*ret_is_zdebug = !strncmp(name, ".zdebug_", 8);
 	if (!*ret_is_zdebug && strncmp(name, ".debug_", 7))
 		return SB_DWARF_SECTION_MAX;
 	name += *ret_is_zdebug ? 8 : 7;
-	for (i = 0; i < SB_DWARF_SECTION_MAX; i++)
-		if (!strcmp(name, section_names[i]))
+	for (i = 0; i < SB_DWARF_SECTION_MAX; i++) {
+		size_t len = strlen(section_names[i]);
+
+		if (!strncmp(name, section_names[i], len) && !strcmp(name + len, suffix))
 			break;
+	}
 	return i;
 }
 
 static int note_section(struct reader *reader, const GElf_Shdr *shdr, const char *name)
 {
 	struct source src = { .offset = shdr->sh_offset, .len = shdr->sh_size };
-	enum sb_dwarf_section which;
 	bool is_zdebug;
-	int err = 0;
+	int which, err = 0;
 
-	which = section_of(name, &is_zdebug);
+	which = section_of(name, reader->is_dwo, &is_zdebug);
 	if (which == SB_DWARF_SECTION_MAX || shdr->sh_type == SHT_NOBITS || !src.len)
 		return 0;
 	if (reader->sources[which].len)
@@ -280,65 +283,23 @@ static int read_section(const struct reader *reader, const struct source *src, u
 	}
 }
 
-/* What elf_memory(3) needs: an ELF header and a section header for each section we have. */
-struct wrapper {
-	Elf64_Ehdr ehdr;
-	Elf64_Shdr shdrs[SB_DWARF_SECTION_MAX + 2]; /* the null section and the names, too */
-	char names[SB_DWARF_SECTION_MAX + 2][24];
-};
-
-static void fill_wrapper(const struct reader *reader, struct wrapper *wrap)
-{
-	const struct sb_dwarf_image *image = &reader->image;
-	int i, nr = SB_ARRAY_SIZE(wrap->shdrs);
-
-	memset(wrap, 0, sizeof(*wrap));
-	memcpy(wrap->ehdr.e_ident, ELFMAG, SELFMAG);
-	wrap->ehdr.e_ident[EI_CLASS] = ELFCLASS64;
-	wrap->ehdr.e_ident[EI_DATA] = elf_getident(reader->elf, NULL)[EI_DATA];
-	wrap->ehdr.e_ident[EI_VERSION] = EV_CURRENT;
-	wrap->ehdr.e_type = ET_DYN;
-	wrap->ehdr.e_version = EV_CURRENT;
-	wrap->ehdr.e_ehsize = sizeof(wrap->ehdr);
-	wrap->ehdr.e_shentsize = sizeof(wrap->shdrs[0]);
-	wrap->ehdr.e_shoff = offsetof(struct wrapper, shdrs);
-	wrap->ehdr.e_shnum = (Elf64_Half)nr;
-	wrap->ehdr.e_shstrndx = (Elf64_Half)(nr - 1);
-	for (i = 0; i < SB_DWARF_SECTION_MAX; i++) {
-		Elf64_Shdr *shdr = &wrap->shdrs[i + 1];
-
-		if (!image->sections[i].len)
-			continue;
-		snprintf(wrap->names[i + 1], sizeof(wrap->names[0]), ".debug_%s", section_names[i]);
-		shdr->sh_name = (Elf64_Word)(sizeof(wrap->names[0]) * (size_t)(i + 1));
-		shdr->sh_type = SHT_PROGBITS;
-		shdr->sh_addralign = 1;
-		shdr->sh_offset = (Elf64_Off)(image->sections[i].at - (uint8_t *)image->mem);
-		shdr->sh_size = image->sections[i].len;
-	}
-	wrap->shdrs[nr - 1] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
-					    .sh_addralign = 1,
-					    .sh_offset = offsetof(struct wrapper, names),
-					    .sh_size = sizeof(wrap->names) };
-}
-
 static int read_sections(struct reader *reader)
 {
 	struct sb_dwarf_image *image = &reader->image;
-	uint64_t len = sizeof(struct wrapper) + TAIL_BYTES;
+	uint64_t len = 0;
 	int i, err;
 
 	for (i = 0; i < SB_DWARF_SECTION_MAX; i++)
-		len += reader->sources[i].len_inflated + SECTION_ALIGN;
+		len += reader->sources[i].len_inflated;
 	if (len > SB_DWARF_IMAGE_BYTES_MAX)
 		return -EFBIG;
 	image->mem = malloc(len);
 	if (!image->mem)
 		return -ENOMEM;
-	len = sizeof(struct wrapper);
+	len = 0;
 	for (i = 0; i < SB_DWARF_SECTION_MAX; i++) {
 		const struct source *src = &reader->sources[i];
-		uint8_t *at = (uint8_t *)image->mem + len;
+		uint8_t *at = image->mem + len;
 
 		if (!src->len)
 			continue;
@@ -346,11 +307,9 @@ static int read_sections(struct reader *reader)
 		if (err)
 			return err;
 		image->sections[i] = (struct sb_dwarf_bytes){ .at = at, .len = src->len_inflated };
-		len += (src->len_inflated + SECTION_ALIGN - 1) & ~(uint64_t)(SECTION_ALIGN - 1);
+		len += src->len_inflated;
 	}
-	memset(image->mem + len, 0, TAIL_BYTES);
-	image->len = len + TAIL_BYTES;
-	fill_wrapper(reader, (struct wrapper *)image->mem);
+	image->len = len;
 	return 0;
 }
 
@@ -375,11 +334,11 @@ static int check_header(int fd)
 	return (is_64 ? ehdr.e64.e_shnum : ehdr.e32.e_shnum) ? 0 : -ENODATA;
 }
 
-int sb_dwarf_image_read(int fd, struct sb_dwarf_image *ret_image)
+int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_dwarf_image *ret_image)
 {
 	const unsigned char native = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
 	sb_cleanup(elf_endp) Elf *elf = NULL;
-	struct reader reader = { .fd = fd };
+	struct reader reader = { .fd = fd, .is_dwo = is_dwo };
 	struct stat st;
 	GElf_Ehdr ehdr;
 	int err;
@@ -395,8 +354,8 @@ int sb_dwarf_image_read(int fd, struct sb_dwarf_image *ret_image)
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr))
 		return -EBADMSG;
-	/* Addresses of a relocatable file are holes until somebody fills them in. */
-	if (ehdr.e_ident[EI_DATA] != native || ehdr.e_type == ET_REL)
+	/* Addresses of a relocatable file are holes until a linker fills them; a .dwo has none. */
+	if (ehdr.e_ident[EI_DATA] != native || (ehdr.e_type == ET_REL && !is_dwo))
 		return -ENODATA;
 	reader.elf = elf;
 	reader.file_bytes = (uint64_t)st.st_size;

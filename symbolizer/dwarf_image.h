@@ -7,6 +7,7 @@
 #ifndef SB_DWARF_IMAGE_H
 #define SB_DWARF_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +28,7 @@ enum sb_dwarf_section {
 #define SB_DWARF_IMAGE_BYTES_MAX (1ull << 30)
 
 struct sb_dwarf_image {
-	char *mem; /* an ELF file of its own, for elf_memory(3); the sections point into it */
+	uint8_t *mem; /* what the sections point into */
 	size_t len;
 	struct sb_dwarf_bytes {
 		const uint8_t *at;
@@ -37,12 +38,12 @@ struct sb_dwarf_image {
 };
 
 /*
- * Read the sections of @fd, which is not kept. Knows plain sections, SHF_COMPRESSED ones (zlib,
+ * Read the sections of @fd, which is not kept; @is_dwo: those named .debug_x.dwo. Knows plain sections, SHF_COMPRESSED ones (zlib,
  * zstd; ELF gABI, "Compression Header") and .zdebug_* (the GNU form before it).
  * Return: 0, -ENODATA (no .debug_info, another byte order, or a relocatable file), -EBADMSG,
  * -EFBIG (beyond the bound above), -ENOMEM, or an errno of read(2).
  */
-int sb_dwarf_image_read(int fd, struct sb_dwarf_image *ret_image);
+int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_dwarf_image *ret_image);
 void sb_dwarf_image_release(struct sb_dwarf_image *image);
 
 #endif

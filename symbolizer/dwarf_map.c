@@ -114,19 +114,25 @@ void sb_dwarf_map_release(struct sb_dwarf_map *map)
 	memset(map, 0, sizeof(*map));
 }
 
-uint32_t sb_dwarf_map_at(const struct sb_dwarf_map *map, uint32_t at)
+size_t sb_dwarf_search(const uint32_t *starts, size_t nr, uint32_t at)
 {
-	const uint32_t *base = map->starts;
-	size_t n = map->nr;
+	const uint32_t *base = starts;
 
-	if (!n || at < base[0])
-		return SB_DWARF_NONE;
-	while (n > 1) {
-		size_t half = n / 2;
+	if (!nr || at < base[0])
+		return SIZE_MAX;
+	while (nr > 1) {
+		size_t half = nr / 2;
 
 		/* Written so that it becomes a conditional move: random addresses mispredict. */
 		base = base[half] <= at ? base + half : base;
-		n -= half;
+		nr -= half;
 	}
-	return map->values[base - map->starts];
+	return (size_t)(base - starts);
+}
+
+uint32_t sb_dwarf_map_at(const struct sb_dwarf_map *map, uint32_t at)
+{
+	size_t i = sb_dwarf_search(map->starts, map->nr, at);
+
+	return i == SIZE_MAX ? SB_DWARF_NONE : map->values[i];
 }

@@ -33,6 +33,9 @@ void sb_dwarf_ranges_sort(sb_dwarf_ranges *ranges);
 int sb_dwarf_map_build(sb_dwarf_ranges *ranges, struct sb_dwarf_map *ret_map);
 void sb_dwarf_map_release(struct sb_dwarf_map *map);
 
+/* Return: the index of the last of @starts (sorted) that is not beyond @at, or SIZE_MAX. */
+size_t sb_dwarf_search(const uint32_t *starts, size_t nr, uint32_t at);
+
 /* Return: the value at @at, or SB_DWARF_NONE. */
 uint32_t sb_dwarf_map_at(const struct sb_dwarf_map *map, uint32_t at);
 

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What dwarf.c (the index of units, lookups, names) and dwarf_unit.c (functions and lines of one
- * unit) share. Internal to the DWARF reader.
+ * The DWARF reader from the inside. Bottom up:
+ *
+ *	dwarf_image	sections of a file in memory		dwarf_cursor	reading within bounds
+ *	dwarf_abbrev	how DIEs are laid out			dwarf_map	address to number
+ *	dwarf_die	units, one DIE's attributes, strings, addresses, ranges, references
+ *	dwarf_walk	functions and inlined functions of a unit
+ *	dwarf_lines	line rows of a unit			dwarf_names	names of functions
+ *	dwarf_split	.dwo files
+ *	dwarf		the index of units, lookups
+ *
+ * Sources: DWARF Debugging Information Format, versions 2 to 5; for the GNU forms
+ * https://gcc.gnu.org/wiki/DebugFission and https://www.dwarfstd.org/issues/120604.1.html (dwz).
  *
  * Addresses are kept as 32-bit distances from the first executable byte. What lies outside of the
  * executable sections is code the linker dropped: its relocations were resolved to 0, 1 or -1.
@@ -9,22 +19,111 @@
 #ifndef SB_DWARF_PRIV_H
 #define SB_DWARF_PRIV_H
 
-#include <elfutils/libdw.h>
+#include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/index.h"
 #include "base/vec.h"
+#include "dwarf_cursor.h"
 #include "dwarf_image.h"
 #include "dwarf_map.h"
 #include "sb_dwarf.h"
 
 /* Bounds of what a file can make us do. Compilers stay far below all of them. */
-#define DIE_DEPTH_MAX	512	    /* nested DIEs; chains of 64 inlined functions were seen */
-#define NAME_HOPS_MAX	16	    /* from a DIE to its declaration */
-#define UNITS_MAX	(1u << 20)  /* a vmlinux has 2,400, a browser 50,000 */
-#define UNIT_RANGES_MAX (10u << 20) /* address ranges in one unit */
-#define UNIT_ROWS_MAX	(50u << 20) /* line rows in one unit */
+#define DIE_DEPTH_MAX	 512	      /* nested DIEs; chains of 64 inlined functions were seen */
+#define NAME_HOPS_MAX	 16	      /* from a DIE to its declaration */
+#define NAME_BYTES_MAX	 (16u << 10)  /* of a name joined from its namespaces and classes */
+#define UNITS_MAX	 (1u << 18)   /* per file; a vmlinux has 2,400, a browser 50,000 */
+#define STRING_BYTES_MAX (256u << 10) /* of one string in the file */
+#define UNIT_RANGES_MAX	 (10u << 20)  /* address ranges in one unit */
+#define ABBREVS_MAX	 (1u << 20)   /* per table */
+#define ABBREV_OPS_MAX	 4096	      /* attributes of one abbreviation */
+#define PATH_BYTES_MAX	 4096
+#define SPLIT_FILES_MAX	 (1u << 16) /* .dwo files of one program */
+
+/*
+ * Tables that many units share are read once per unit, so a file could make us read the same bytes
+ * for ever. Each file may cost this many times its own size.
+ */
+#define EFFORT_FACTOR	 4u
+
+#define NONE		 SB_DWARF_NONE
+
+/* The attributes we look at. */
+enum sb_die_attr {
+	ATTR_SIBLING,
+	ATTR_NAME,
+	ATTR_LINKAGE_NAME,
+	ATTR_LOW_PC,
+	ATTR_HIGH_PC,
+	ATTR_RANGES,
+	ATTR_ORIGIN, /* DW_AT_abstract_origin or DW_AT_specification */
+	ATTR_CALL_LINE,
+	ATTR_CALL_FILE,
+	ATTR_DECL_LINE,
+	ATTR_STMT_LIST,
+	ATTR_COMP_DIR,
+	ATTR_LANGUAGE,
+	ATTR_ADDR_BASE,
+	ATTR_STR_OFFSETS_BASE,
+	ATTR_RNGLISTS_BASE,
+	ATTR_GNU_RANGES_BASE,
+	ATTR_DWO_NAME,
+	ATTR_GNU_DWO_ID,
+	ATTR_MAX,
+};
+
+/* What a DIE is to us, by its tag. */
+enum sb_die_role {
+	ROLE_OTHER,
+	ROLE_UNIT,
+	ROLE_FUNCTION,
+	ROLE_INLINED,
+	ROLE_BLOCK,
+	ROLE_NAMESPACE,
+	ROLE_TYPE, /* which can have members: class, struct, ... */
+};
+
+/* One step of reading a DIE: an attribute we look at, or bytes to pass over. */
+struct sb_abbrev_op {
+	uint16_t what; /* enum sb_die_attr, OP_SKIP or OP_SKIP_FORM */
+	uint16_t arg;  /* its form; OP_SKIP: bytes */
+};
+#define OP_SKIP	     0x100
+#define OP_SKIP_FORM 0x101
+#define OP_VALUE     0x102 /* two of them follow DW_FORM_implicit_const: 16 bits each */
+
+struct sb_abbrev {
+	uint64_t code;
+	uint16_t tag, nr_ops;
+	uint8_t role; /* enum sb_die_role */
+	bool has_children;
+	int32_t size; /* of all attributes together, or -1 */
+	uint32_t ops; /* index of the first */
+};
+
+struct sb_abbrev_table {
+	uint64_t offset; /* in .debug_abbrev */
+	uint16_t version;
+	uint8_t addr_size, offset_size;
+	bool is_dense; /* codes are 1, 2, 3, ...; else sorted */
+	SB_VEC(struct sb_abbrev) abbrevs;
+	SB_VEC(struct sb_abbrev_op) ops;
+};
+
+/* The attributes of one DIE, raw: form and value; @mask says which are there. */
+struct sb_die {
+	uint32_t mask;
+	uint16_t tag;
+	uint8_t role; /* enum sb_die_role */
+	struct sb_die_value {
+		uint64_t raw;
+		uint16_t form;
+	} attrs[ATTR_MAX];
+};
 
 struct sb_dwarf_node {
 	uint32_t parent; /* NONE: a function, else inlined into that node */
@@ -33,50 +132,190 @@ struct sb_dwarf_node {
 	uint32_t call_line, call_file;
 };
 
-struct sb_dwarf_row {
-	uint32_t file, line;
+/* A namespace or type, for names of what is in it. */
+struct sb_dwarf_scope {
+	uint32_t start, end; /* offsets in the unit */
+	uint32_t parent;     /* NONE: the unit */
+	const char *name;
 };
 
-struct sb_dwarf_unit {
-	Dwarf_Die root;
-	bool is_built, is_lines_built;
+struct sb_dwarf_lines {
+	uint32_t *starts; /* sorted; row i holds up to row i + 1 */
+	struct sb_dwarf_row {
+		uint32_t file, line;
+	} * rows;
+	size_t nr;
+	SB_VEC(struct sb_dwarf_source {
+		const char *name;
+		uint32_t dir;
+		const char *path; /* once somebody asked */
+	})
+	files;
+	SB_VEC(const char *) dirs;
+};
+
+struct sb_unit {
+	struct sb_dwarf_file *file;
+	struct sb_unit *split; /* where its DIEs are, if in a .dwo file */
+	uint64_t offset, end;  /* in .debug_info */
+	uint32_t header_bytes; /* to the root DIE */
+	uint16_t version, language;
+	uint8_t addr_size, offset_size, type;
+	bool is_code; /* a compilation unit, not a partial or type unit */
+	bool has_ranges, has_stmt_list;
+	bool is_built, is_lines_built, is_scopes_built, is_split_tried;
+	struct sb_abbrev_table *abbrevs;
+	uint64_t abbrev_offset, dwo_id;
+	uint64_t low_pc, stmt_list;
+	uint64_t addr_base, str_offsets_base, rnglists_base, ranges_base;
+	const char *comp_dir, *dwo_name;
+
 	SB_VEC(struct sb_dwarf_node) nodes;
 	struct sb_dwarf_map segs; /* value: node */
-	struct sb_dwarf_map rows; /* value: index of lines */
-	SB_VEC(struct sb_dwarf_row) lines;
-	Dwarf_Files *files; /* of libdw */
-	size_t nr_files;
+	struct sb_dwarf_lines lines;
+	SB_VEC(struct sb_dwarf_scope) scopes;
+};
+
+/* A file with units: the one we were given, its dwz file, or a .dwo file. */
+struct sb_dwarf_file {
+	struct sb_dwarf *dwarf;
+	struct sb_dwarf_file
+		*main;		   /* has the addresses (.debug_addr) of a .dwo file, else itself */
+	struct sb_dwarf_file *alt; /* the dwz file, or NULL */
+	struct sb_dwarf_image image;
+	SB_VEC(struct sb_unit) units; /* by offset */
+	SB_VEC(struct sb_abbrev_table *) tables;
+	struct sb_index table_index;
+	bool is_dwo;
 };
 
 struct sb_dwarf_func {
-	const void *key; /* the DIE with the name */
+	const struct sb_dwarf_file *file;
+	uint64_t offset; /* of the DIE with the name */
 	const char *name, *linkage_name;
 	uint32_t decl_line;
 };
 
 struct sb_dwarf {
-	struct sb_dwarf_image image, alt_image;
-	Elf *elf, *alt_elf;
-	Dwarf *dbg, *alt_dbg;
-	SB_VEC(struct sb_dwarf_unit) units;
+	struct sb_dwarf_file file, alt;
+	SB_VEC(struct sb_dwarf_file *) splits;
 	sb_dwarf_ranges index; /* value: unit */
 	uint32_t *index_hi;    /* the highest end up to this entry, for the search */
+	bool is_index_whole;   /* units which do not tell their ranges are in it, too */
 	sb_dwarf_ranges scratch;
 	SB_VEC(struct sb_dwarf_func) funcs;
-	struct sb_index func_index; /* by address of the DIE with the name */
-	size_t nr_table_bytes, nr_libdw_bytes;
+	struct sb_index func_index;
+	struct sb_arena arena;
+	uint64_t ranges_left, line_bytes_left, abbrev_bytes_left; /* see EFFORT_FACTOR */
+	size_t nr_image_bytes;
+	size_t nr_bytes; /* of tables */
 	struct sb_dwarf_stats stats;
 };
 
-/* Add the part of [lo, hi) that is executable. Return: 0, -ENOMEM, -EFBIG. */
-int sb_dwarf_add_range(struct sb_dwarf *dwarf, sb_dwarf_ranges *ranges, uint64_t lo, uint64_t hi,
-		       struct sb_dwarf_range to);
-/* All ranges of @die. Return: their number, -ENOMEM, -EFBIG, -EBADMSG. */
-int sb_dwarf_add_die_ranges(struct sb_dwarf *dwarf, Dwarf_Die *die, sb_dwarf_ranges *ranges,
-			    struct sb_dwarf_range to);
+/* A place in a file. */
+struct sb_die_ref {
+	struct sb_dwarf_file *file;
+	uint64_t offset;
+};
 
-/* Read functions, or lines, of a unit. What is broken is left out and counted. 0 or -ENOMEM. */
-int sb_dwarf_unit_build(struct sb_dwarf *dwarf, struct sb_dwarf_unit *unit);
-int sb_dwarf_lines_build(struct sb_dwarf *dwarf, struct sb_dwarf_unit *unit);
+/* dwarf_abbrev.c: 0, -EBADMSG, -EFBIG, -ENOMEM */
+int sb_abbrevs_load(struct sb_unit *unit);
+void sb_abbrevs_release(struct sb_dwarf_file *file);
+/* The root DIE; unless others share the table, without reading all of it. */
+int sb_unit_read_root(struct sb_unit *unit, bool is_shared, struct sb_die *ret_die);
+/* Return: the abbreviation, or NULL. */
+const struct sb_abbrev *sb_abbrev_find(const struct sb_abbrev_table *table, uint64_t code);
+/* Return: bytes a value of @form takes, or -1 when that is in the value. */
+int sb_form_size(uint16_t form, const struct sb_unit *unit);
+
+/* dwarf_die.c */
+/* Find the units of a file and read their root DIEs; what is broken is left out. 0 or -ENOMEM. */
+int sb_dwarf_file_load_units(struct sb_dwarf_file *file);
+struct sb_unit *sb_dwarf_file_unit_at(struct sb_dwarf_file *file, uint64_t offset);
+struct sb_cursor sb_unit_cursor(const struct sb_unit *unit, uint64_t offset);
+struct sb_cursor sb_dwarf_file_cursor(const struct sb_dwarf_file *file, enum sb_dwarf_section which,
+				      uint64_t offset);
+/* Read a value, pass over a value, read a DIE's attributes; check the cursor afterwards. */
+uint64_t sb_form_read(struct sb_cursor *cur, const struct sb_unit *unit, uint16_t *form);
+void sb_die_read(struct sb_cursor *cur, const struct sb_unit *unit, const struct sb_abbrev *abbrev,
+		 struct sb_die *ret_die);
+static inline bool sb_die_has(const struct sb_die *die, enum sb_die_attr attr)
+{
+	return die->mask & 1u << attr;
+}
+/* The DIE at @offset of the file, with its unit. Return: 0, -EBADMSG, -EFBIG, -ENOMEM. */
+int sb_die_at(struct sb_die_ref ref, struct sb_unit **ret_unit, struct sb_die *ret_die);
+/* Return: the attribute as a string, or NULL; as a number, 0 when it is none of 32 bits. */
+const char *sb_die_string(const struct sb_unit *unit, const struct sb_die *die,
+			  enum sb_die_attr attr);
+const char *sb_form_string(const struct sb_unit *unit, struct sb_die_value val);
+uint32_t sb_die_u32(const struct sb_die *die, enum sb_die_attr attr);
+/* Return: whether ATTR_ORIGIN leads somewhere. */
+bool sb_die_origin(const struct sb_unit *unit, const struct sb_die *die,
+		   struct sb_die_ref *ret_ref);
+/*
+ * Append what is executable of the ranges of a DIE, with value and depth of @to.
+ * Return: whether it has any (1 or 0), -EBADMSG, -EFBIG, -ENOMEM.
+ */
+int sb_die_ranges(struct sb_unit *unit, const struct sb_die *die, sb_dwarf_ranges *ranges,
+		  struct sb_dwarf_range to);
+
+/* What the DIEs at one level of nesting are in. */
+struct sb_die_level {
+	uint32_t id;	     /* node or scope, or NONE */
+	uint32_t nr_inlined; /* of that node */
+	bool is_skipped;     /* nothing in here is looked at */
+};
+
+struct sb_die_walk {
+	struct sb_unit *unit;
+	/*
+	 * A DIE at @offset of the unit. @level is what it is in; on return what its children are in.
+	 * Return: 0 or a negative errno, which ends the walk.
+	 */
+	int (*enter)(struct sb_die_walk *walk, const struct sb_die *die, uint32_t offset,
+		     struct sb_die_level *level);
+	/* Behind the last DIE of a level; or NULL. */
+	void (*leave)(struct sb_die_walk *walk, const struct sb_die_level *level, uint32_t offset);
+	struct sb_cursor cur;
+	uint32_t depth;
+	struct sb_die_level levels[DIE_DEPTH_MAX];
+};
+
+/*
+ * All DIEs of a unit, in the order of the file and never back, so that it ends. Those which are
+ * nothing to us (ROLE_OTHER) are not handed to enter().
+ * Return: 0, -EBADMSG, -EFBIG, -ENOMEM, or of enter().
+ */
+int sb_die_walk_run(struct sb_die_walk *walk);
+/* Return: whether the compiler of this unit may put functions inside of types. */
+bool sb_unit_has_code_in_types(const struct sb_unit *unit);
+
+/* dwarf_walk.c, dwarf_lines.c: what is broken is left out and counted; 0 or -ENOMEM */
+int sb_unit_build(struct sb_unit *unit);
+int sb_lines_build(struct sb_unit *unit);
+void sb_lines_release(struct sb_dwarf_lines *lines);
+/* Return: path of the source file, or NULL. */
+const char *sb_lines_path(struct sb_unit *unit, uint32_t file);
+
+/* dwarf_names.c: set node->func. 0 or -ENOMEM. */
+int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node);
+
+/* dwarf_split.c: set unit->split if there is a .dwo file for it. 0 or -ENOMEM. */
+int sb_unit_load_split(struct sb_unit *unit);
+
+/* dwarf.c: sections and units; @is_dwo: of a .dwo file. 0 or what sb_dwarf_image_read() returns. */
+int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd);
+void sb_dwarf_file_release(struct sb_dwarf_file *file);
+
+/* Count an error that costs a unit something but not the lookup. Return: 0, or -ENOMEM as it is. */
+static inline int sb_dwarf_note_error(struct sb_dwarf *dwarf, int err)
+{
+	if (err == -EBADMSG)
+		dwarf->stats.nr_units_bad++;
+	else if (err == -EFBIG)
+		dwarf->stats.nr_cut++;
+	return err == -ENOMEM ? err : 0;
+}
 
 #endif

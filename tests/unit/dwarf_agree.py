@@ -155,8 +155,8 @@ class Judge:
         for i, (mine, other) in enumerate(zip(ours, theirs)):
             if mine[3] != other[2]:
                 return False
-            path = "??" if mine[3] == 0 and other[1] == "??" else mine[2]
-            if os.path.normpath(path) != os.path.normpath(other[1]):
+            # Line 0 (made by the compiler, from no line) has a file in the table; we give none.
+            if mine[3] and os.path.normpath(mine[2]) != os.path.normpath(other[1]):
                 return False
             if mine[1] == "??" and i == len(ours) - 1:
                 continue

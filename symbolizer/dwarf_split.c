@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Split DWARF (DWARF 5, 3.1.2 and appendix F): functions in a .dwo file, addresses and lines in the
+ * program. The path of that file is a claim of a file we do not trust: only a regular file is
+ * opened (no device, no pipe that waits for a writer), and only the unit of the right ID is used.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "dwarf_priv.h"
+
+static void file_freep(struct sb_dwarf_file **file)
+{
+	if (*file)
+		sb_dwarf_file_release(*file);
+	free(*file);
+}
+
+/* Return: a file descriptor, or a negative errno. */
+static int open_regular(const char *path)
+{
+	sb_cleanup(sb_closep) int place = open(path, O_PATH | O_CLOEXEC);
+	char self[64];
+	struct stat st;
+	int fd;
+
+	if (place < 0 || fstat(place, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || !st.st_size)
+		return -EINVAL;
+	/* Through /proc it is the same inode, whatever the path leads to by now. */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", place);
+	fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_split(const struct sb_unit *unit)
+{
+	char path[PATH_BYTES_MAX];
+	int len;
+
+	if (unit->dwo_name[0] == '/')
+		return open_regular(unit->dwo_name);
+	if (!unit->comp_dir || unit->comp_dir[0] != '/')
+		return -ENOENT;
+	len = snprintf(path, sizeof(path), "%s/%s", unit->comp_dir, unit->dwo_name);
+	return len < (int)sizeof(path) ? open_regular(path) : -ENAMETOOLONG;
+}
+
+/* Return: the unit that belongs to @skeleton, or NULL. */
+static struct sb_unit *find_unit(struct sb_dwarf_file *file, const struct sb_unit *skeleton)
+{
+	size_t i;
+
+	for (i = 0; i < file->units.nr; i++)
+		if (file->units.at[i].is_code && file->units.at[i].dwo_id == skeleton->dwo_id)
+			return &file->units.at[i];
+	return NULL;
+}
+
+static void inherit(struct sb_unit *unit, const struct sb_unit *skeleton)
+{
+	unit->low_pc = skeleton->low_pc;
+	unit->addr_base = skeleton->addr_base;
+	unit->ranges_base = skeleton->ranges_base;
+	unit->comp_dir = skeleton->comp_dir;
+}
+
+static int load(struct sb_unit *unit, struct sb_unit **ret_split)
+{
+	struct sb_dwarf *dwarf = unit->file->dwarf;
+	sb_cleanup(file_freep) struct sb_dwarf_file *file = NULL;
+	sb_cleanup(sb_closep) int fd = open_split(unit);
+	struct sb_unit *split;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	if (dwarf->splits.nr >= SPLIT_FILES_MAX)
+		return -EFBIG;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return -ENOMEM;
+	*file = (struct sb_dwarf_file){ .dwarf = dwarf, .main = unit->file, .is_dwo = true };
+	err = sb_dwarf_file_load(file, fd);
+	if (err)
+		return err;
+	split = find_unit(file, unit);
+	if (!split)
+		return -ENOENT;
+	inherit(split, unit);
+	err = sb_vec_push(&dwarf->splits, file);
+	if (err)
+		return err;
+	(void)sb_take(file);
+	*ret_split = split;
+	return 0;
+}
+
+int sb_unit_load_split(struct sb_unit *unit)
+{
+	struct sb_dwarf *dwarf = unit->file->dwarf;
+	int err;
+
+	if (unit->is_split_tried || !unit->dwo_name)
+		return 0;
+	unit->is_split_tried = true;
+	err = load(unit, &unit->split);
+	if (err == -EFBIG || err == -ENOMEM)
+		return sb_dwarf_note_error(dwarf, err);
+	dwarf->stats.nr_split_missing += err != 0;
+	return 0;
+}
