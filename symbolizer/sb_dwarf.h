@@ -46,8 +46,8 @@ int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 
 /* What was left out, and why; for debug output. */
 struct sb_dwarf_stats {
-	uint64_t nr_units, nr_units_read,
-		nr_units_bad;	   /* bad: what was read before the fault counts */
+	uint64_t nr_units, nr_units_read;
+	uint64_t nr_units_bad;	   /* broken; what came before the fault is used */
 	uint64_t nr_ranges_dead;   /* outside of executable sections: dropped by the linker */
 	uint64_t nr_cut;	   /* cut at a bound of ours */
 	uint64_t nr_split_missing; /* .dwo files which are not there, or of another build */
