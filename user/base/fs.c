@@ -103,7 +103,37 @@ struct sb_owner sb_sudo_owner(void)
 struct sb_output_file {
 	FILE *stream;
 	char *path, *tmp_path; /* tmp_path: NULL when written directly */
+	struct sb_output_file *next;
 };
+
+/* Whole at every instruction, for sb_output_files_discard(). */
+static struct sb_output_file *uncommitted;
+
+static void list_add(struct sb_output_file *file)
+{
+	file->next = uncommitted;
+	__atomic_store_n(&uncommitted, file, __ATOMIC_RELEASE);
+}
+
+static void list_remove(struct sb_output_file *file)
+{
+	struct sb_output_file **at;
+
+	for (at = &uncommitted; *at; at = &(*at)->next) {
+		if (*at == file) {
+			__atomic_store_n(at, file->next, __ATOMIC_RELEASE);
+			return;
+		}
+	}
+}
+
+void sb_output_files_discard(void)
+{
+	const struct sb_output_file *file;
+
+	for (file = uncommitted; file; file = file->next)
+		unlink(file->tmp_path);
+}
 
 static int open_tmp(struct sb_output_file *file)
 {
@@ -195,6 +225,8 @@ int sb_output_file_new(const char *path, struct sb_output_file **ret_file)
 		sb_output_file_free(file);
 		return err;
 	}
+	if (file->tmp_path)
+		list_add(file);
 	*ret_file = file;
 	return 0;
 }
@@ -230,11 +262,11 @@ int sb_output_file_commit(struct sb_output_file *file)
 		return -errno;
 	if (file->tmp_path) {
 		if (rename(file->tmp_path, file->path))
-			err = -errno;
-		else
-			free(sb_take(file->tmp_path));
+			return -errno;
+		list_remove(file);
+		free(sb_take(file->tmp_path));
 	}
-	return err;
+	return 0;
 }
 
 void sb_output_file_free(struct sb_output_file *file)
@@ -244,6 +276,7 @@ void sb_output_file_free(struct sb_output_file *file)
 	if (file->stream)
 		fclose(file->stream);
 	if (file->tmp_path) {
+		list_remove(file);
 		unlink(file->tmp_path);
 		free(file->tmp_path);
 	}

@@ -41,5 +41,8 @@ FILE *sb_output_file_stream(struct sb_output_file *file);
 int sb_output_file_commit(struct sb_output_file *file);
 /* Free; what was not committed is removed. Accepts NULL. */
 void sb_output_file_free(struct sb_output_file *file);
+/* For a signal handler that ends the program: remove every file that was not committed. Files are
+ * made and freed by the thread which takes the signal. */
+void sb_output_files_discard(void);
 
 #endif

@@ -204,6 +204,32 @@ int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t
 	return 0;
 }
 
+/* Add stack @stack of @from, whose frames are @ids here. @scratch has room for its frames. */
+static int merge_stack(struct sb_profile *profile, const struct sb_profile *from,
+		       const struct stack *stack, const uint32_t *ids, uint32_t *scratch)
+{
+	uint32_t i;
+
+	for (i = 0; i < stack->nr_frames; i++)
+		scratch[i] = ids[from->stack_frames.at[stack->first_frame + i]];
+	return sb_profile_add(profile, scratch, stack->nr_frames, stack->weight);
+}
+
+int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from)
+{
+	sb_cleanup(sb_freep) uint32_t *ids = calloc(from->frames.nr + 1, sizeof(*ids));
+	sb_cleanup(sb_freep) uint32_t *scratch =
+		calloc(from->stack_frames.nr + 1, sizeof(*scratch));
+	size_t i;
+	int err = ids && scratch ? 0 : -ENOMEM;
+
+	for (i = 0; i < from->frames.nr && !err; i++)
+		err = sb_profile_frame(profile, &from->frames.at[i], &ids[i]);
+	for (i = 0; i < from->stacks.nr && !err; i++)
+		err = merge_stack(profile, from, &from->stacks.at[i], ids, scratch);
+	return err;
+}
+
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 {
 	struct meta meta = {};

@@ -46,6 +46,9 @@ int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, u
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight);
 
+/* Add the stacks of @from, which may grow on afterwards; facts are not taken over. 0, -ENOMEM, -E2BIG. */
+int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
+
 /* Fact about the run: "kind", "unit", "lost", ...; shown in headers in the order they came. */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
