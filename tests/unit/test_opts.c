@@ -104,10 +104,11 @@ static void test_lists(void **state)
 	assert_int_equal(parse("-C", "0,2-4", "-C", "9"), 0);
 	assert_int_equal(got.cpus.nr, 5);
 	assert_int_equal(got.cpus.at[4], 9);
-	assert_int_equal(parse("--by", "thread,cpu", "--by=cgroup"), 0);
-	assert_int_equal(got.by, SB_BY_THREAD | SB_BY_CPU | SB_BY_CGROUP);
-	assert_int_equal(parse("-T"), 0);
-	assert_int_equal(got.by, SB_BY_THREAD);
+	assert_int_equal(parse("--by", "cpu,comm", "-T"), 0);
+	assert_int_equal(got.roots.nr, 3);
+	assert_int_equal(got.roots.at[0], SB_ROOT_CPU);
+	assert_int_equal(got.roots.at[1], SB_ROOT_COMM);
+	assert_int_equal(got.roots.at[2], SB_ROOT_THREAD);
 	assert_int_equal(parse("-o", "a.svg", "-ob.folded", "-o", "-"), 0);
 	assert_int_equal(got.output_paths.nr, 3);
 	assert_string_equal(got.output_paths.at[2], "-");
@@ -219,8 +220,10 @@ static void test_wrong_values(void **state)
 	refused("option '-n': '[ab]' has brackets; only * and ? are special here", "-n[ab]");
 	refused("option '--uid': 'no-such-user' is neither a user id nor the name of a user",
 		"--uid", "no-such-user");
-	refused("option '--by': 'thread,moon' is not a list of thread, cpu, cgroup", "--by",
-		"thread,moon");
+	refused("option '--by': 'cpu,moon' is not a list of comm, pid, thread, cpu, cgroup, container",
+		"--by", "cpu,moon");
+	refused("option '--by': 'cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu' is one too many: 8 is the limit",
+		"--by", "cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu");
 	refused("option '--demangle': 'no' is not one of short, full, off", "--demangle", "no");
 	refused("option '-e': 'branches' is not one of cpu-clock, cycles", "-e", "branches");
 	refused("option '--symbol-cache': '1K' is not a number of bytes such as 256M, at least 1048576",

@@ -1,7 +1,107 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
 #include "cli/command.h"
-const struct sb_opt sb_doctor_rows[] = { SB_COMMON_ROWS, SB_OPT_END };
+#include "cli/doctor.h"
+
+#define TEXT_COLUMN 30
+
+struct doctor_opts {
+	struct sb_common_opts common; /* first */
+	uint32_t tgid;
+};
+
+/* clang-format off */
+const struct sb_opt sb_doctor_rows[] = {
+	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "PID", .type = SB_OPT_U32,
+	  .group = SB_OPT_TARGET, .offset = offsetof(struct doctor_opts, tgid),
+	  .min = 1, .max = 4194304, /* PID_MAX_LIMIT of the kernel */
+	  .help = "look at this process, too" },
+	SB_COMMON_ROWS,
+	SB_OPT_END
+};
+/* clang-format on */
+
+void sb_doctor_title(struct sb_doctor *doctor, const char *fmt, ...)
+{
+	va_list ap;
+
+	fputc('\n', doctor->out);
+	va_start(ap, fmt);
+	vfprintf(doctor->out, fmt, ap);
+	va_end(ap);
+	fputc('\n', doctor->out);
+}
+
+void sb_doctor_say(struct sb_doctor *doctor, enum sb_verdict verdict, const char *what,
+		   const char *fmt, ...)
+{
+	static const char *const marks[] = {
+		[SB_VERDICT_OK] = "ok",
+		[SB_VERDICT_LESS] = "no",
+		[SB_VERDICT_NO] = "NO",
+	};
+	va_list ap;
+
+	doctor->nr_no += verdict == SB_VERDICT_NO;
+	fprintf(doctor->out, "  %s  %-*s", marks[verdict], TEXT_COLUMN - 6, what);
+	va_start(ap, fmt);
+	vfprintf(doctor->out, fmt, ap);
+	va_end(ap);
+	fputc('\n', doctor->out);
+}
+
+void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(doctor->out, "%*s-> ", TEXT_COLUMN, "");
+	va_start(ap, fmt);
+	vfprintf(doctor->out, fmt, ap);
+	va_end(ap);
+	fputc('\n', doctor->out);
+}
+
+static int examine(uint32_t tgid)
+{
+	struct sb_doctor doctor = { .out = stdout };
+	int err = 0;
+
+	sb_doctor_kernel(&doctor);
+	sb_doctor_privileges(&doctor);
+	if (tgid)
+		err = sb_doctor_process(&doctor, tgid);
+	if (err == -ESRCH) {
+		fflush(stdout);
+		sb_err(0, "there is no process %u", tgid);
+		return SB_EXIT_NO_TARGET;
+	}
+	if (err) {
+		fflush(stdout);
+		sb_err(err, "cannot look at process %u", tgid);
+		return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
+	}
+	fprintf(stdout, "\n%s\n",
+		doctor.nr_no ? "stackbpf cannot sample here: see NO above."
+			     : "stackbpf can sample here. Where it says no, it does with less.");
+	return doctor.nr_no ? SB_EXIT_PRIVILEGE : SB_EXIT_DATA;
+}
+
 int sb_cmd_doctor(const struct sb_command *command, char **argv)
 {
-	return 1;
+	struct doctor_opts fields = {};
+	struct sb_opts opts = { .fields = &fields };
+	int status = sb_command_parse(command, &opts, argv);
+
+	if (status < 0 && (opts.operands.nr || opts.tail)) {
+		sb_err(0, "doctor: what is '%s'? A process is named with -p",
+		       opts.operands.nr ? opts.operands.at[0] : "--");
+		status = SB_EXIT_USAGE;
+	}
+	sb_opts_release(&opts);
+	return status < 0 ? examine(fields.tgid) : status;
 }

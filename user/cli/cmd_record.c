@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The commands that record: the stages of a run, in their order. */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "cli/command.h"
-#include "cli/record_opts.h"
+#include "cli/record.h"
 
 static int parse(const struct sb_command *command, struct sb_record_opts *fields, char **argv)
 {
@@ -12,21 +19,254 @@ static int parse(const struct sb_command *command, struct sb_record_opts *fields
 
 	if (status < 0) {
 		err = sb_record_opts_finish(fields, &opts);
-		if (err) {
-			sb_err(err == -EINVAL ? 0 : err, "%s",
-			       err == -EINVAL ? opts.error.s : "cannot read the options");
-			status = err == -EINVAL ? SB_EXIT_USAGE : SB_EXIT_FAILED;
+		if (err == -EINVAL) {
+			sb_err(0, "%s", opts.error.s);
+			status = SB_EXIT_USAGE;
+		} else if (err) {
+			sb_err(err, "cannot read the options");
+			status = SB_EXIT_FAILED;
 		}
 	}
 	sb_opts_release(&opts);
 	return status;
 }
 
+/*
+ * The command exists from here on, and waits. It comes before everything that it must not inherit:
+ * blocked signals, threads, a raised limit.
+ */
+static int make_child(struct sb_run *run)
+{
+	struct sb_targets *targets = &run->opts.targets;
+	struct sb_pid_rule rule = { .rule = SB_RULE_ALLOW };
+	int err;
+
+	if (!run->opts.command)
+		return -1;
+	err = sb_child_new(run->opts.command, sb_sudo_owner(), &run->child);
+	if (err) {
+		sb_err(err, "cannot make a process for '%s'", run->opts.command[0]);
+		return SB_EXIT_FAILED;
+	}
+	if (run->opts.all)
+		return -1;
+	rule.pid = (uint32_t)sb_child_pid(run->child);
+	if (targets->follow_children)
+		rule.rule |= SB_RULE_FOLLOW;
+	err = sb_vec_push(&targets->tgids, rule);
+	if (err) {
+		sb_err(err, "cannot sample '%s'", run->opts.command[0]);
+		return SB_EXIT_FAILED;
+	}
+	return -1;
+}
+
+/* One descriptor for each CPU, and for each file that is kept open while its process ends. */
+static void raise_nofile(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		sb_debug("cannot raise the limit of open files");
+}
+
+static int make_resolver(struct sb_run *run)
+{
+	const struct sb_record_opts *opts = &run->opts;
+	const struct sb_symbolizer_opts sym_opts = {
+		.inlines = !opts->no_inlines,
+		.lines = opts->lines,
+		.debuginfod = opts->debuginfod,
+		.demangle = opts->demangle,
+		.heavy_bytes_max = opts->symbol_cache_bytes,
+	};
+	struct sb_resolve_opts resolve_opts = {
+		.nr_roots = opts->roots.nr,
+		.delimited = opts->delimited,
+		.offsets = opts->offsets,
+		.lines = opts->lines,
+		.modules = opts->modules,
+		.sides = opts->sides,
+	};
+	int err;
+
+	memcpy(resolve_opts.roots, opts->roots.at, sizeof(opts->roots.at));
+	err = sb_symbolizer_new(&sym_opts, &run->sym);
+	if (!err)
+		err = sb_profile_new(&run->profile);
+	if (!err)
+		err = sb_resolver_new(&resolve_opts, run->sym, run->profile, &run->resolver);
+	if (!err)
+		return -1;
+	sb_err(err, "cannot prepare for names");
+	return SB_EXIT_FAILED;
+}
+
+/* What a failure of the session, which has said its sentence, means to our caller. */
+static int exit_status(int err)
+{
+	switch (err) {
+	case -EPERM:
+	case -EACCES:
+	case -EOPNOTSUPP:
+		return SB_EXIT_PRIVILEGE;
+	case -ESRCH:
+		return SB_EXIT_NO_TARGET;
+	default:
+		return SB_EXIT_FAILED;
+	}
+}
+
+static int make_session(struct sb_run *run)
+{
+	const struct sb_record_opts *opts = &run->opts;
+	struct sb_session_opts session_opts = {
+		.view = run->view,
+		.targets = &opts->targets,
+		.symbolizer = run->sym,
+		.freq_hz = opts->freq_hz,
+		.event = opts->event,
+		.cpus = opts->cpus.nr ? opts->cpus.at : NULL,
+		.nr_cpus = opts->cpus.nr,
+		.sides = opts->sides,
+		.depth_max = opts->depth_max,
+	};
+	size_t i;
+	int err;
+
+	for (i = 0; i < opts->roots.nr; i++)
+		session_opts.by |= sb_root_by(opts->roots.at[i]);
+	err = sb_session_new(&session_opts, &run->session);
+	return err ? exit_status(err) : -1;
+}
+
+static int start_child(struct sb_run *run)
+{
+	const char *name = run->opts.command[0];
+	int err = sb_child_start(run->child);
+
+	if (!err)
+		return -1;
+	/* Its status says no more than this sentence; nobody waits for it again. */
+	sb_child_free(sb_take(run->child));
+	sb_err(err, "cannot run '%s'", name);
+	return err == -ENOENT ? SB_EXIT_NO_COMMAND : SB_EXIT_NO_EXEC;
+}
+
+static int start(struct sb_run *run)
+{
+	int err = sb_session_start(run->session);
+
+	if (err)
+		return exit_status(err);
+	run->start_ns = sb_now_ns();
+	run->own_start_ns = sb_run_own_ns();
+	return run->child ? start_child(run) : -1;
+}
+
+static int stop(struct sb_run *run)
+{
+	int err;
+
+	run->end_ns = sb_now_ns();
+	run->own_end_ns = sb_run_own_ns();
+	err = sb_session_stop(run->session);
+	if (err) {
+		sb_err(err, "cannot stop sampling");
+		return SB_EXIT_FAILED;
+	}
+	return sb_run_drain(run) ? SB_EXIT_FAILED : -1;
+}
+
+static int finish(struct sb_run *run)
+{
+	struct sb_run_figures figures;
+	int err;
+
+	sb_run_figures(run, &figures);
+	if (!figures.nr_samples) {
+		sb_run_explain_empty(run);
+		return SB_EXIT_EMPTY;
+	}
+	err = sb_run_write(run, true);
+	sb_run_report(run);
+	return err ? SB_EXIT_FAILED : SB_EXIT_DATA;
+}
+
+/* The stages up to the first sample, then those from the last. Return: the exit status. */
+static int record(struct sb_run *run)
+{
+	static int (*const stages[])(struct sb_run * run) = {
+		sb_run_choose_outputs,
+		sb_run_check_targets,
+		make_child,
+		make_resolver,
+		make_session,
+		sb_run_loop_init,
+		start,
+		sb_run_loop,
+		sb_run_arm_abort,
+		stop,
+		finish,
+	};
+	size_t i;
+	int status = -1;
+
+	for (i = 0; i < SB_ARRAY_SIZE(stages) && status < 0; i++) {
+		status = stages[i](run);
+		if (stages[i] == make_child)
+			raise_nofile();
+	}
+	return status;
+}
+
+/* The command's own status, unless something of ours went wrong. */
+static int pass_status_on(struct sb_run *run, int status)
+{
+	int child_status = sb_run_wait_child(run);
+
+	if (status != SB_EXIT_DATA && status != SB_EXIT_EMPTY)
+		return status;
+	return child_status ? child_status : status;
+}
+
+static void release(struct sb_run *run)
+{
+	size_t i;
+
+	sb_session_free(run->session);
+	sb_resolver_free(run->resolver);
+	sb_profile_free(run->profile);
+	sb_symbolizer_free(run->sym);
+	sb_child_free(run->child);
+	sb_run_loop_release(run);
+	for (i = 0; i < run->targets.nr; i++)
+		if (run->targets.at[i].fd >= 0)
+			close(run->targets.at[i].fd);
+	sb_vec_release(&run->targets);
+	sb_vec_release(&run->outputs);
+	sb_record_opts_release(&run->opts);
+}
+
 int sb_cmd_record(const struct sb_command *command, char **argv)
 {
-	struct sb_record_opts fields = {};
-	int status = parse(command, &fields, argv);
+	struct sb_run run = {
+		.view = sb_view_find(command->name),
+		.epoll_fd = -1,
+		.signal_fd = -1,
+		.time_fd = -1,
+		.tick_fd = -1,
+	};
+	int status = parse(command, &run.opts, argv);
 
-	sb_record_opts_release(&fields);
+	if (status < 0) {
+		status = record(&run);
+		if (run.child && run.start_ns)
+			status = pass_status_on(&run, status);
+	}
+	release(&run);
 	return status;
 }

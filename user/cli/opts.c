@@ -193,6 +193,12 @@ static int set_parsed(const struct sb_opt *row, void *field, const char *value,
 	return row->parse(field, value, ret_why);
 }
 
+static int set_preset(const struct sb_opt *row, void *field, const char *value,
+		      const char **ret_why)
+{
+	return row->parse(field, row->preset, ret_why);
+}
+
 static const struct {
 	bool takes_value;
 	int (*set)(const struct sb_opt *row, void *field, const char *value, const char **ret_why);
@@ -212,6 +218,7 @@ static const struct {
 	[SB_OPT_WORDS] = { true, set_words, NULL },
 	[SB_OPT_LIST] = { true, set_list, NULL },
 	[SB_OPT_PARSED] = { true, set_parsed, "a value it knows" },
+	[SB_OPT_PRESET] = { false, set_preset, "possible" },
 };
 _Static_assert(SB_ARRAY_SIZE(types) == SB_OPT_TYPE_MAX, "a row for each type");
 

@@ -36,6 +36,7 @@ enum sb_opt_type {
 	SB_OPT_WORDS,	 /* uint32_t: |= the values of some of `words`, separated by commas */
 	SB_OPT_LIST,	 /* sb_vec_u32: numbers up to max appended, "1,2,5-7" */
 	SB_OPT_PARSED,	 /* anything: parse() knows */
+	SB_OPT_PRESET,	 /* no value: parse() gets `preset` */
 	SB_OPT_TYPE_MAX,
 };
 
@@ -66,6 +67,7 @@ struct sb_opt {
 	size_t offset;		 /* of the field in the command's options */
 	uint32_t min, max, bits; /* see the types */
 	const struct sb_opt_word *words;
+	const char *preset;
 	/*
 	 * For SB_OPT_PARSED. Return: 0, or -EINVAL with what is wrong with the value, as the end
 	 * of a sentence ("is longer than ..."), -ENOMEM.

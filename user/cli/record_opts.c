@@ -168,12 +168,29 @@ static int parse_uids(void *field, const char *value, const char **ret_why)
 	return err;
 }
 
-static const struct sb_opt_word by_words[] = {
-	{ "thread", SB_BY_THREAD },
-	{ "cpu", SB_BY_CPU },
-	{ "cgroup", SB_BY_CGROUP },
-	{},
-};
+static int parse_roots(void *field, const char *value, const char **ret_why)
+{
+	struct sb_root_list *roots = field;
+	unsigned int root;
+	size_t len;
+
+	for (;; value += len + 1) {
+		len = strcspn(value, ",");
+		for (root = 0; root < SB_ROOT_MAX; root++)
+			if (strlen(sb_root_names[root]) == len &&
+			    !memcmp(sb_root_names[root], value, len))
+				break;
+		if (root == SB_ROOT_MAX)
+			*ret_why = "is not a list of comm, pid, thread, cpu, cgroup, container";
+		else if (roots->nr == SB_ROOTS_MAX)
+			*ret_why = "is one too many: 8 is the limit";
+		if (*ret_why)
+			return -EINVAL;
+		roots->at[roots->nr++] = root;
+		if (!value[len])
+			return 0;
+	}
+}
 
 static const struct sb_opt_word demangle_words[] = {
 	{ "short", SB_SYM_DEMANGLE_SHORT },
@@ -245,10 +262,12 @@ const struct sb_opt sb_record_rows[] = {
 	{ .letters = "g", .type = SB_OPT_NONE, .group = SB_OPT_STACKS },
 
 	{ .name = "by", .metavar = "LIST",
-	  .type = SB_OPT_WORDS, .group = SB_OPT_SHAPE, FIELD(by), .words = by_words,
-	  .help = "split by: thread, cpu, cgroup" },
+	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
+	  .help = "what stands at the root, outermost first: comm (default), pid, thread, cpu, "
+		  "cgroup, container" },
 	{ .name = "threads", .letters = "T",
-	  .type = SB_OPT_BITS, .group = SB_OPT_SHAPE, FIELD(by), .bits = SB_BY_THREAD,
+	  .type = SB_OPT_PRESET, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
+	  .preset = "thread",
 	  .help = "the same as --by thread" },
 	{ .name = "delimited", .letters = "d",
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(delimited),
@@ -313,31 +332,31 @@ const struct sb_opt sb_record_rows[] = {
 };
 /* clang-format on */
 
-static bool has_allow_rule(const struct sb_targets *targets)
+bool sb_targets_have_allow_rule(const struct sb_targets *targets)
 {
 	size_t i;
 
 	for (i = 0; i < targets->tgids.nr; i++)
-		if (targets->tgids.at[i].rule == SB_RULE_ALLOW)
+		if (targets->tgids.at[i].rule & SB_RULE_ALLOW)
 			return true;
 	for (i = 0; i < targets->tids.nr; i++)
-		if (targets->tids.at[i].rule == SB_RULE_ALLOW)
+		if (targets->tids.at[i].rule & SB_RULE_ALLOW)
 			return true;
 	for (i = 0; i < targets->nr_comms; i++)
-		if (targets->comms[i].rule == SB_RULE_ALLOW)
+		if (targets->comms[i].rule & SB_RULE_ALLOW)
 			return true;
 	for (i = 0; i < targets->nr_uids; i++)
-		if (targets->uids[i].rule == SB_RULE_ALLOW)
+		if (targets->uids[i].rule & SB_RULE_ALLOW)
 			return true;
 	for (i = 0; i < targets->nr_cgroups; i++)
-		if (targets->cgroups[i].rule == SB_RULE_ALLOW)
+		if (targets->cgroups[i].rule & SB_RULE_ALLOW)
 			return true;
 	return false;
 }
 
 bool sb_record_opts_has_target(const struct sb_record_opts *fields)
 {
-	return fields->all || fields->command || has_allow_rule(&fields->targets);
+	return fields->all || fields->command || sb_targets_have_allow_rule(&fields->targets);
 }
 
 /*
@@ -393,12 +412,15 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 		err = take_operand(fields, opts, opts->operands.at[i]);
 	if (err)
 		return err;
-	if (fields->all && has_allow_rule(&fields->targets))
+	if (fields->all && sb_targets_have_allow_rule(&fields->targets))
 		return sb_opts_fail(opts,
 				    "-a means everything; leave it out, or the other targets");
 	if (fields->targets.follow_children && !fields->command && !fields->targets.tgids.nr)
 		return sb_opts_fail(opts, "-s follows the children of -p or of a command; "
 					  "neither is given");
+	for (i = 0; fields->targets.follow_children && i < fields->targets.tgids.nr; i++)
+		if (fields->targets.tgids.at[i].rule == SB_RULE_ALLOW)
+			fields->targets.tgids.at[i].rule |= SB_RULE_FOLLOW;
 	if (!fields->sides)
 		fields->sides = SB_SIDE_USER | SB_SIDE_KERNEL;
 	if (!fields->freq_hz)

@@ -10,6 +10,7 @@
 #include "capture/session.h"
 #include "cli/command.h"
 #include "cli/opts.h"
+#include "resolve/resolve.h"
 
 /* Strings are borrowed from argv. */
 struct sb_record_opts {
@@ -25,7 +26,10 @@ struct sb_record_opts {
 	sb_vec_u32 cpus;
 	uint32_t sides; /* SB_SIDE_* */
 	uint32_t depth_max;
-	uint32_t by; /* SB_BY_*, SB_BY_PID */
+	struct sb_root_list {
+		enum sb_root at[SB_ROOTS_MAX];
+		size_t nr;
+	} roots; /* in the order given; none: the resolver's default */
 	bool delimited, annotate, lines, no_inlines, modules, offsets;
 	uint32_t demangle; /* enum sb_sym_demangle */
 	uint32_t limit;	   /* 0: none */
@@ -42,7 +46,9 @@ struct sb_record_opts {
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
 void sb_record_opts_release(struct sb_record_opts *fields);
 
-/* Return: whether anything says which tasks to sample, -a included. */
+/* Return: whether anything says which tasks to sample, -a and a command included. */
 bool sb_record_opts_has_target(const struct sb_record_opts *fields);
+/* Return: whether a rule does. */
+bool sb_targets_have_allow_rule(const struct sb_targets *targets);
 
 #endif

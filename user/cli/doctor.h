@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Between the parts of `stackbpf doctor`. */
+#ifndef SB_CLI_DOCTOR_H
+#define SB_CLI_DOCTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum sb_verdict {
+	SB_VERDICT_OK,
+	SB_VERDICT_LESS, /* it works, with less */
+	SB_VERDICT_NO,	 /* nothing works until this is mended */
+};
+
+struct sb_doctor {
+	FILE *out;
+	unsigned int nr_no; /* findings that are SB_VERDICT_NO */
+};
+
+void sb_doctor_title(struct sb_doctor *doctor, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* One finding: what was looked at, and what was found. */
+void sb_doctor_say(struct sb_doctor *doctor, enum sb_verdict verdict, const char *what,
+		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* What to do about the finding before. */
+void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+void sb_doctor_kernel(struct sb_doctor *doctor);
+void sb_doctor_privileges(struct sb_doctor *doctor);
+/* Return: 0, -ESRCH when there is no such process, or another negative errno. */
+int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid);
+
+#endif

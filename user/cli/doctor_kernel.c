@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What the kernel has, and what it lets us do: found out by trying, not by its version. */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/num.h"
+#include "base/str.h"
+#include "capture/perf_event.h"
+#include "cli/doctor.h"
+
+#define SMALL_FILE_MAX 65536
+
+/* A file of /proc or /sys that holds a number. Return: 0 or a negative errno. */
+static int read_number(const char *path, int64_t *ret)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	bool is_negative;
+	uint64_t number;
+	int err = sb_read_file(path, SMALL_FILE_MAX, &text, NULL);
+
+	if (err)
+		return err;
+	text[strcspn(text, "\n")] = '\0';
+	is_negative = text[0] == '-';
+	err = sb_parse_u64(text + is_negative, INT64_MAX, &number);
+	if (!err)
+		*ret = is_negative ? -(int64_t)number : (int64_t)number;
+	return err;
+}
+
+static void check_release(struct sb_doctor *doctor)
+{
+	struct utsname name;
+	unsigned int major, minor;
+
+	uname(&name);
+	if (sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	    (major < 5 || (major == 5 && minor < 15))) {
+		sb_doctor_say(doctor, SB_VERDICT_NO, "kernel", "%s: older than 5.15", name.release);
+		sb_doctor_advise(doctor, "a newer kernel is needed");
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_OK, "kernel", "%s, %s", name.release, name.machine);
+}
+
+static void check_btf(struct sb_doctor *doctor)
+{
+	static const char path[] = "/sys/kernel/btf/vmlinux";
+	struct stat st;
+
+	if (stat(path, &st) || access(path, R_OK)) {
+		sb_doctor_say(doctor, SB_VERDICT_NO, "BTF", "%s: %s", path, strerror(errno));
+		sb_doctor_advise(doctor, "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed");
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_OK, "BTF", "%s, %.1f MB", path, (double)st.st_size / 1e6);
+}
+
+struct kind {
+	unsigned int type;
+	const char *name;
+};
+
+static const struct kind prog_kinds[] = {
+	{ BPF_PROG_TYPE_PERF_EVENT, "perf_event" },
+};
+
+static const struct kind map_kinds[] = {
+	{ BPF_MAP_TYPE_HASH, "hash" },
+	{ BPF_MAP_TYPE_ARRAY_OF_MAPS, "array of maps" },
+	{ BPF_MAP_TYPE_PERCPU_ARRAY, "per-CPU array" },
+	{ BPF_MAP_TYPE_CGROUP_ARRAY, "cgroup array" },
+	{ BPF_MAP_TYPE_RINGBUF, "ring buffer" },
+};
+
+static int probe_prog(unsigned int type)
+{
+	return libbpf_probe_bpf_prog_type((enum bpf_prog_type)type, NULL);
+}
+
+static int probe_map(unsigned int type)
+{
+	return libbpf_probe_bpf_map_type((enum bpf_map_type)type, NULL);
+}
+
+/* All kinds of programs or maps that we use: one line. */
+static void check_kinds(struct sb_doctor *doctor, const char *what, const struct kind *kinds,
+			size_t nr, int (*probe)(unsigned int type))
+{
+	sb_cleanup(sb_str_release) struct sb_str have = {}, lack = {};
+	struct sb_str *list;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++) {
+		list = probe(kinds[i].type) == 1 ? &have : &lack;
+		err = sb_str_addf(list, "%s%s", list->len ? ", " : "", kinds[i].name);
+	}
+	if (err || lack.len) {
+		sb_doctor_say(doctor, SB_VERDICT_NO, what, "refused: %s", lack.len ? lack.s : "?");
+		sb_doctor_advise(doctor, geteuid()
+						 ? "see the capabilities below"
+						 : "CONFIG_BPF_SYSCALL=y and CONFIG_PERF_EVENTS=y "
+						   "are needed; in a container, its privileges");
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_OK, what, "%s", have.s);
+}
+
+static void check_progs(struct sb_doctor *doctor)
+{
+	check_kinds(doctor, "BPF programs", prog_kinds, SB_ARRAY_SIZE(prog_kinds), probe_prog);
+}
+
+static void check_maps(struct sb_doctor *doctor)
+{
+	check_kinds(doctor, "BPF maps", map_kinds, SB_ARRAY_SIZE(map_kinds), probe_map);
+}
+
+static void check_jit(struct sb_doctor *doctor)
+{
+	int64_t enabled;
+
+	if (read_number("/proc/sys/net/core/bpf_jit_enable", &enabled))
+		sb_doctor_say(doctor, SB_VERDICT_OK, "BPF compiler", "cannot be read");
+	else if (enabled)
+		sb_doctor_say(doctor, SB_VERDICT_OK, "BPF compiler", "on");
+	else {
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "BPF compiler",
+			      "off: programs are interpreted, samples cost more");
+		sb_doctor_advise(doctor, "sysctl net.core.bpf_jit_enable=1");
+	}
+}
+
+/*
+ * Load and attach "return 0" to a function which the kernel keeps for such tests.
+ * Return: 0 or a negative errno.
+ */
+static int try_tracing(const char *name, enum bpf_attach_type attach_type)
+{
+	/* r0 = 0; exit */
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach_type);
+	int btf_id = libbpf_find_vmlinux_btf_id(name, attach_type);
+	sb_cleanup(sb_closep) int prog_fd = -1;
+	sb_cleanup(sb_closep) int link_fd = -1;
+
+	if (btf_id < 0)
+		return btf_id;
+	opts.attach_btf_id = (uint32_t)btf_id;
+	prog_fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "doctor", "GPL", insns, SB_ARRAY_SIZE(insns),
+				&opts);
+	if (prog_fd < 0)
+		return prog_fd;
+	link_fd = bpf_raw_tracepoint_open(NULL, prog_fd);
+	return link_fd < 0 ? link_fd : 0;
+}
+
+static void check_tracepoints(struct sb_doctor *doctor)
+{
+	int err = try_tracing("sched_process_fork", BPF_TRACE_RAW_TP);
+
+	if (err) {
+		sb_doctor_say(doctor, SB_VERDICT_NO, "tracepoints", "refused: %s", strerror(-err));
+		sb_doctor_advise(doctor, geteuid() ? "see the capabilities below"
+						   : "is lockdown or the container in the way?");
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_OK, "tracepoints", "with BTF");
+}
+
+static void check_fentry(struct sb_doctor *doctor)
+{
+	int err = try_tracing("bpf_fentry_test1", BPF_TRACE_FENTRY);
+
+	if (err)
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "fentry",
+			      "refused: %s; nothing here needs it", strerror(-err));
+	else
+		sb_doctor_say(doctor, SB_VERDICT_OK, "fentry", "programs at kernel functions");
+}
+
+static void check_kprobe(struct sb_doctor *doctor)
+{
+	if (access("/sys/bus/event_source/devices/kprobe/type", F_OK))
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "kprobes",
+			      "not in this kernel; nothing here needs them");
+	else
+		sb_doctor_say(doctor, SB_VERDICT_OK, "kprobes", "available");
+}
+
+static int try_timer(const char *event)
+{
+	sb_cleanup(sb_closep) int fd = sb_perf_open_timer(event, 99, 0);
+
+	return fd < 0 ? fd : 0;
+}
+
+static void check_clock(struct sb_doctor *doctor)
+{
+	int64_t paranoid = 0;
+	int err = try_timer("cpu-clock");
+
+	read_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
+	if (err) {
+		sb_doctor_say(doctor, SB_VERDICT_NO, "CPU timer", "refused: %s (paranoid is %lld)",
+			      strerror(-err), (long long)paranoid);
+		sb_doctor_advise(doctor, "cap_perfmon or root is needed");
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_OK, "CPU timer", "cpu-clock (perf_event_paranoid is %lld)",
+		      (long long)paranoid);
+}
+
+static void check_cycles(struct sb_doctor *doctor)
+{
+	int err = try_timer("cycles");
+
+	if (!err)
+		sb_doctor_say(doctor, SB_VERDICT_OK, "hardware cycles", "-e cycles works");
+	else if (err == -ENOENT || err == -EOPNOTSUPP)
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "hardware cycles",
+			      "no PMU, as in most virtual machines: no -e cycles");
+	else
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "hardware cycles", "refused: %s",
+			      strerror(-err));
+}
+
+static void check_rate(struct sb_doctor *doctor)
+{
+	int64_t rate;
+
+	if (read_number("/proc/sys/kernel/perf_event_max_sample_rate", &rate))
+		return;
+	if (rate >= 1000) {
+		sb_doctor_say(doctor, SB_VERDICT_OK, "sample rate", "up to %lld Hz",
+			      (long long)rate);
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_LESS, "sample rate",
+		      "only up to %lld Hz: the kernel found perf too costly once", (long long)rate);
+	sb_doctor_advise(doctor, "sysctl kernel.perf_event_max_sample_rate=100000");
+}
+
+static void check_depth(struct sb_doctor *doctor)
+{
+	int64_t depth;
+
+	if (read_number("/proc/sys/kernel/perf_event_max_stack", &depth))
+		return;
+	sb_doctor_say(doctor, depth < 127 ? SB_VERDICT_LESS : SB_VERDICT_OK, "kernel stacks",
+		      "up to %lld frames", (long long)depth);
+	if (depth < 127)
+		sb_doctor_advise(doctor, "sysctl kernel.perf_event_max_stack=127");
+}
+
+static void check_lockdown(struct sb_doctor *doctor)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+
+	if (sb_read_file("/sys/kernel/security/lockdown", SMALL_FILE_MAX, &text, NULL)) {
+		sb_doctor_say(doctor, SB_VERDICT_OK, "lockdown",
+			      "not in this kernel, or not shown");
+		return;
+	}
+	text[strcspn(text, "\n")] = '\0';
+	if (strstr(text, "[confidentiality]")) {
+		sb_doctor_say(doctor, SB_VERDICT_NO, "lockdown",
+			      "confidentiality: BPF must not read kernel memory");
+		sb_doctor_advise(doctor, "boot without lockdown=confidentiality");
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_OK, "lockdown", "%s", text);
+}
+
+/* Whether the first lines have addresses, or zeros instead. */
+static bool kallsyms_has_addresses(void)
+{
+	sb_cleanup(sb_fclosep) FILE *file = fopen("/proc/kallsyms", "re");
+	char line[256];
+	int i;
+
+	for (i = 0; file && i < 64 && fgets(line, sizeof(line), file); i++)
+		if (line[strspn(line, "0")] != ' ')
+			return true;
+	return false;
+}
+
+static void check_kallsyms(struct sb_doctor *doctor)
+{
+	int64_t restricted = 0;
+
+	read_number("/proc/sys/kernel/kptr_restrict", &restricted);
+	if (kallsyms_has_addresses()) {
+		sb_doctor_say(doctor, SB_VERDICT_OK, "kernel symbols",
+			      "/proc/kallsyms shows addresses (kptr_restrict is %lld)",
+			      (long long)restricted);
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_LESS, "kernel symbols",
+		      "/proc/kallsyms hides addresses: kernel frames have no names");
+	if (restricted >= 2)
+		sb_doctor_advise(doctor, "sysctl kernel.kptr_restrict=1, and cap_syslog or root");
+	else
+		sb_doctor_advise(doctor, "cap_syslog or root is needed");
+}
+
+void sb_doctor_kernel(struct sb_doctor *doctor)
+{
+	static void (*const checks[])(struct sb_doctor *) = {
+		check_release,	   check_btf,	 check_progs,	 check_maps,	 check_jit,
+		check_tracepoints, check_fentry, check_kprobe,	 check_clock,	 check_cycles,
+		check_rate,	   check_depth,	 check_lockdown, check_kallsyms,
+	};
+	size_t i;
+
+	fprintf(doctor->out, "Kernel\n");
+	for (i = 0; i < SB_ARRAY_SIZE(checks); i++)
+		checks[i](doctor);
+}
+
+static const struct {
+	unsigned int number;
+	bool is_needed;
+	const char *name, *what_for;
+} caps[] = {
+	{ CAP_BPF, true, "cap_bpf", "BPF programs and maps" },
+	{ CAP_PERFMON, true, "cap_perfmon", "perf events, BPF that reads the kernel" },
+	{ CAP_SYS_PTRACE, false, "cap_sys_ptrace", "names in other users' processes" },
+	{ CAP_SYSLOG, false, "cap_syslog", "names in the kernel" },
+	{ CAP_DAC_READ_SEARCH, false, "cap_dac_read_search", "files that are not yours" },
+	{ CAP_CHECKPOINT_RESTORE, false, "cap_checkpoint_restore", "files that were deleted" },
+};
+
+/* Return: the effective capabilities, from /proc/self/status. */
+static uint64_t effective_caps(void)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	uint64_t bits = 0;
+	char *line;
+
+	if (sb_read_file("/proc/self/status", SMALL_FILE_MAX, &text, NULL))
+		return 0;
+	line = strstr(text, "\nCapEff:\t");
+	if (line) {
+		line += strlen("\nCapEff:\t");
+		line[strcspn(line, "\n")] = '\0';
+		if (sb_parse_hex(line, &bits))
+			bits = 0;
+	}
+	/* CAP_SYS_ADMIN stands for those that were split off it (Linux 5.8, 5.9). */
+	if (bits & (1ull << CAP_SYS_ADMIN))
+		bits |= 1ull << CAP_BPF | 1ull << CAP_PERFMON | 1ull << CAP_CHECKPOINT_RESTORE;
+	return bits;
+}
+
+static void check_pid_namespace(struct sb_doctor *doctor)
+{
+	char ns[64];
+	ssize_t len = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
+
+	ns[len > 0 ? len : 0] = '\0';
+	/* 4026531836 is PROC_PID_INIT_INO, include/linux/proc_ns.h. */
+	if (!len || sb_streq(ns, "pid:[4026531836]")) {
+		sb_doctor_say(doctor, SB_VERDICT_OK, "pid namespace", "the host's");
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_NO, "pid namespace", "not the host's, but %s", ns);
+	sb_doctor_advise(doctor, "start the container with --pid=host");
+}
+
+static void advise_setcap(struct sb_doctor *doctor)
+{
+	sb_cleanup(sb_str_release) struct sb_str list = {};
+	char path[4096];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(caps); i++)
+		if (sb_str_addf(&list, "%s%s", i ? "," : "", caps[i].name))
+			return;
+	path[len > 0 ? len : 0] = '\0';
+	sb_doctor_advise(doctor, "run it with sudo, or give it what it needs for good:");
+	fprintf(doctor->out, "sudo setcap %s=ep %s\n", list.s, path);
+}
+
+void sb_doctor_privileges(struct sb_doctor *doctor)
+{
+	uint64_t have = effective_caps();
+	unsigned int nr_lack = 0;
+	size_t i;
+
+	sb_doctor_title(doctor, "Privileges");
+	for (i = 0; i < SB_ARRAY_SIZE(caps); i++) {
+		if (have & (1ull << caps[i].number))
+			continue;
+		nr_lack++;
+		sb_doctor_say(doctor, caps[i].is_needed ? SB_VERDICT_NO : SB_VERDICT_LESS,
+			      caps[i].name, "missing: %s", caps[i].what_for);
+	}
+	if (nr_lack)
+		advise_setcap(doctor);
+	else
+		sb_doctor_say(doctor, SB_VERDICT_OK, "capabilities", "all that are of use");
+	check_pid_namespace(doctor);
+}

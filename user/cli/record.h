@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Between the stages of a recording command; cmd_record.c has their order. */
+#ifndef SB_CLI_RECORD_H
+#define SB_CLI_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "capture/child.h"
+#include "capture/session.h"
+#include "cli/record_opts.h"
+#include "model/profile.h"
+#include "output/output.h"
+#include "resolve/resolve.h"
+#include "sb_sym.h"
+#include "views/view.h"
+
+/* Why the sampling came to its end. */
+enum sb_run_end {
+	SB_END_NOT_YET,
+	SB_END_TIME,
+	SB_END_SIGNAL,
+	SB_END_COMMAND,
+	SB_END_TARGETS,
+};
+
+/* A thing that is sampled and that can end. */
+struct sb_run_target {
+	uint32_t id;
+	int fd; /* readable when it has ended; -1: it has */
+};
+
+struct sb_run_output {
+	const char *path; /* "-": stdout */
+	const struct sb_output *format;
+};
+
+/* CPU time of this process, in nanoseconds. */
+uint64_t sb_run_own_ns(void);
+
+struct sb_run {
+	const struct sb_view *view;
+	struct sb_record_opts opts;
+	SB_VEC(struct sb_run_output) outputs;
+	SB_VEC(struct sb_run_target) targets; /* of -p and -L */
+	size_t nr_live_targets;
+
+	struct sb_child *child;
+	struct sb_symbolizer *sym;
+	struct sb_profile *profile;
+	struct sb_resolver *resolver;
+	struct sb_session *session;
+
+	int epoll_fd, signal_fd, time_fd, tick_fd;
+	enum sb_run_end end;
+	int end_signal;
+	bool has_progress;		   /* a line of it stands on the terminal */
+	uint64_t start_ns, end_ns;	   /* of sampling */
+	uint64_t own_start_ns, own_end_ns; /* CPU time of ours at these */
+};
+
+/*
+ * Stages. Each logs what goes wrong as one sentence and returns -1 to go on, or the exit status.
+ */
+int sb_run_choose_outputs(struct sb_run *run);
+int sb_run_check_targets(struct sb_run *run);
+
+/* Block the signals we live by, make the descriptors of the loop. */
+int sb_run_loop_init(struct sb_run *run);
+/* Until something ends the sampling. */
+int sb_run_loop(struct sb_run *run);
+/* From here on a signal gives up: what is half written is removed, and the program ends. */
+int sb_run_arm_abort(struct sb_run *run);
+/* Wait for the command. Return: its status, as a shell has it. */
+int sb_run_wait_child(struct sb_run *run);
+void sb_run_loop_release(struct sb_run *run);
+
+/* Take what there is, and put it into the profile. Return: 0 or a negative errno, logged. */
+int sb_run_drain(struct sb_run *run);
+
+/* Write all outputs from run->profile as it is now, which is sealed if @is_last. */
+int sb_run_write(struct sb_run *run, bool is_last);
+
+/* What the run is worth. */
+struct sb_run_figures {
+	struct sb_session_stats session;
+	struct sb_resolve_stats resolve;
+	struct sb_sym_stats symbolizer;
+	uint64_t nr_samples, nr_lost, nr_cut, nr_unnamed;
+	uint64_t wall_ns;
+};
+void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures);
+
+/* The last line, or the block of --stats. */
+void sb_run_report(const struct sb_run *run);
+/* Say why nothing was sampled. */
+void sb_run_explain_empty(const struct sb_run *run);
+
+#endif

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The time from the first sample to the last: one loop that waits for everything at once. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/record.h"
+
+/* How often to drain, to look for new CPUs, and to show progress. */
+#define TICK_NS SB_NS_PER_SEC
+
+/* What woke us; the low half of epoll's word, above it the number of the target. */
+enum source { SIGNAL, TIME, TICK, SESSION, CHILD, TARGET };
+
+static void set_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGUSR1);
+}
+
+/* A reader that has enough is no error of ours: write() says EPIPE, and that is looked at. */
+static int ignore_sigpipe(void)
+{
+	struct sigaction action = { .sa_handler = SIG_IGN };
+
+	return sigaction(SIGPIPE, &action, NULL) ? -errno : 0;
+}
+
+static int watch(struct sb_run *run, int fd, enum source source, size_t i)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN,
+		.data.u64 = (uint64_t)i << 32 | source,
+	};
+
+	if (fd < 0)
+		return 0;
+	return epoll_ctl(run->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int make_timer(int *ret_fd)
+{
+	*ret_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+static int make_fds(struct sb_run *run)
+{
+	sigset_t set;
+	int err;
+
+	set_signals(&set);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (run->signal_fd < 0)
+		return -errno;
+	run->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (run->epoll_fd < 0)
+		return -errno;
+	err = make_timer(&run->tick_fd);
+	if (!err && run->opts.time_ns)
+		err = make_timer(&run->time_fd);
+	return err ? err : ignore_sigpipe();
+}
+
+static int watch_all(struct sb_run *run)
+{
+	size_t i;
+	int err;
+
+	err = watch(run, run->signal_fd, SIGNAL, 0);
+	if (!err)
+		err = watch(run, run->tick_fd, TICK, 0);
+	if (!err)
+		err = watch(run, run->time_fd, TIME, 0);
+	if (!err)
+		err = watch(run, sb_session_poll_fd(run->session), SESSION, 0);
+	if (!err && run->child)
+		err = watch(run, sb_child_fd(run->child), CHILD, 0);
+	for (i = 0; i < run->targets.nr && !err; i++)
+		err = watch(run, run->targets.at[i].fd, TARGET, i);
+	run->nr_live_targets = run->targets.nr;
+	return err;
+}
+
+int sb_run_loop_init(struct sb_run *run)
+{
+	int err = make_fds(run);
+
+	if (!err)
+		err = watch_all(run);
+	if (!err)
+		return -1;
+	sb_err(err, "cannot wait for events");
+	return SB_EXIT_FAILED;
+}
+
+void sb_run_loop_release(struct sb_run *run)
+{
+	sb_closep(&run->epoll_fd);
+	sb_closep(&run->signal_fd);
+	sb_closep(&run->time_fd);
+	sb_closep(&run->tick_fd);
+}
+
+int sb_run_drain(struct sb_run *run)
+{
+	const struct sb_batch *batch;
+	int err = sb_session_drain(run->session, &batch);
+
+	if (err)
+		return sb_err(err, "cannot read the samples");
+	err = sb_resolver_add(run->resolver, batch);
+	return err ? sb_err(err, "cannot keep the samples") : 0;
+}
+
+static void show_progress(struct sb_run *run)
+{
+	struct sb_resolve_stats stats;
+	char line[128];
+	int n;
+
+	if (!run->has_progress)
+		return;
+	sb_resolver_stats(run->resolver, &stats);
+	n = snprintf(line, sizeof(line), "\r\033[Kstackbpf: %.0f s, %llu samples",
+		     (double)(sb_now_ns() - run->start_ns) / 1e9,
+		     (unsigned long long)stats.nr_samples);
+	/* A terminal that is gone is no reason to stop. */
+	(void)!write(STDERR_FILENO, line, (size_t)n);
+}
+
+static void clear_progress(const struct sb_run *run)
+{
+	static const char clear[] = "\r\033[K";
+
+	if (run->has_progress)
+		(void)!write(STDERR_FILENO, clear, sizeof(clear) - 1);
+}
+
+static int on_tick(struct sb_run *run)
+{
+	int err = sb_run_drain(run);
+
+	if (!err)
+		err = sb_session_hotplug(run->session);
+	show_progress(run);
+	return err;
+}
+
+static int on_snapshot(struct sb_run *run)
+{
+	int err = sb_run_drain(run);
+
+	if (err)
+		return err;
+	clear_progress(run);
+	/* What could not be written now is said, and may be possible later. */
+	sb_run_write(run, false);
+	return 0;
+}
+
+/* The terminal sends its signals to the command as well; others send them to us alone. */
+static void pass_on(const struct sb_run *run, const struct signalfd_siginfo *info)
+{
+	if (run->child && info->ssi_code != SI_KERNEL)
+		sb_child_kill(run->child, (int)info->ssi_signo);
+}
+
+static int on_signal(struct sb_run *run)
+{
+	struct signalfd_siginfo info;
+
+	if (read(run->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	if (info.ssi_signo == SIGUSR1)
+		return on_snapshot(run);
+	pass_on(run, &info);
+	run->end = SB_END_SIGNAL;
+	run->end_signal = (int)info.ssi_signo;
+	return 0;
+}
+
+/* Only pids can end; a name or a user may come back any time. */
+static bool has_lasting_targets(const struct sb_run *run)
+{
+	const struct sb_targets *targets = &run->opts.targets;
+	uint32_t rules = 0;
+	size_t i;
+
+	for (i = 0; i < targets->nr_comms; i++)
+		rules |= targets->comms[i].rule;
+	for (i = 0; i < targets->nr_uids; i++)
+		rules |= targets->uids[i].rule;
+	for (i = 0; i < targets->nr_cgroups; i++)
+		rules |= targets->cgroups[i].rule;
+	return run->opts.all || run->child || (rules & SB_RULE_ALLOW);
+}
+
+static void on_target_end(struct sb_run *run, size_t i)
+{
+	struct sb_run_target *target = &run->targets.at[i];
+
+	epoll_ctl(run->epoll_fd, EPOLL_CTL_DEL, target->fd, NULL);
+	close(sb_take_fd(target->fd));
+	if (!--run->nr_live_targets && !has_lasting_targets(run))
+		run->end = SB_END_TARGETS;
+}
+
+static int handle(struct sb_run *run, uint64_t what)
+{
+	uint64_t nr_expired;
+
+	switch ((enum source)(uint32_t)what) {
+	case SIGNAL:
+		return on_signal(run);
+	case TIME:
+		run->end = SB_END_TIME;
+		return 0;
+	case TICK:
+		if (read(run->tick_fd, &nr_expired, sizeof(nr_expired)) < 0)
+			return 0;
+		return on_tick(run);
+	case SESSION:
+		return sb_run_drain(run);
+	case CHILD:
+		run->end = SB_END_COMMAND;
+		return 0;
+	case TARGET:
+		on_target_end(run, what >> 32);
+		return 0;
+	}
+	return 0;
+}
+
+static int arm(struct sb_run *run)
+{
+	const struct itimerspec tick = {
+		.it_value.tv_sec = TICK_NS / SB_NS_PER_SEC,
+		.it_interval.tv_sec = TICK_NS / SB_NS_PER_SEC,
+	};
+	const struct itimerspec time = {
+		.it_value.tv_sec = (time_t)(run->opts.time_ns / SB_NS_PER_SEC),
+		.it_value.tv_nsec = (long)(run->opts.time_ns % SB_NS_PER_SEC),
+	};
+
+	if (timerfd_settime(run->tick_fd, 0, &tick, NULL))
+		return -errno;
+	if (run->time_fd >= 0 && timerfd_settime(run->time_fd, 0, &time, NULL))
+		return -errno;
+	return 0;
+}
+
+/* A hint for people at a terminal. The command has the terminal to itself. */
+static void greet(struct sb_run *run)
+{
+	run->has_progress = isatty(STDERR_FILENO) && !run->opts.common.quiet && !run->child;
+	if (!run->has_progress)
+		return;
+	if (isatty(STDOUT_FILENO) && !run->opts.output_paths.nr)
+		sb_info("folded stacks come here; a picture is written with -o FILE.svg");
+	if (!run->opts.time_ns)
+		sb_info("sampling, until Ctrl-C");
+}
+
+int sb_run_loop(struct sb_run *run)
+{
+	struct epoll_event events[8];
+	int err = arm(run), nr, i;
+
+	if (err) {
+		sb_err(err, "cannot set a timer");
+		return SB_EXIT_FAILED;
+	}
+	greet(run);
+	while (!run->end && !err) {
+		nr = epoll_wait(run->epoll_fd, events, (int)SB_ARRAY_SIZE(events), -1);
+		if (nr < 0 && errno != EINTR)
+			err = sb_err(-errno, "cannot wait for events");
+		for (i = 0; i < nr && !err; i++)
+			err = handle(run, events[i].data.u64);
+	}
+	clear_progress(run);
+	return err ? SB_EXIT_FAILED : -1;
+}
+
+static void give_up(int sig)
+{
+	static const char message[] = "stackbpf: given up\n";
+
+	sb_output_files_discard();
+	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+	_exit(SB_EXIT_SIGNAL + sig);
+}
+
+int sb_run_arm_abort(struct sb_run *run)
+{
+	struct sigaction action = { .sa_handler = give_up };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (!sigaction(SIGINT, &action, NULL) && !sigaction(SIGTERM, &action, NULL) &&
+	    !sigprocmask(SIG_UNBLOCK, &set, NULL))
+		return -1;
+	sb_err(-errno, "cannot handle signals");
+	return SB_EXIT_FAILED;
+}
+
+/* Return: whether the signal means that we shall not wait any longer. */
+static bool ends_waiting(struct sb_run *run)
+{
+	struct signalfd_siginfo info;
+
+	if (read(run->signal_fd, &info, sizeof(info)) != sizeof(info) || info.ssi_signo == SIGUSR1)
+		return false;
+	pass_on(run, &info);
+	if (run->end == SB_END_SIGNAL)
+		return true;
+	run->end = SB_END_SIGNAL;
+	run->end_signal = (int)info.ssi_signo;
+	return false;
+}
+
+int sb_run_wait_child(struct sb_run *run)
+{
+	struct pollfd fds[] = {
+		{ .fd = sb_child_fd(run->child), .events = POLLIN },
+		{ .fd = run->signal_fd, .events = POLLIN },
+	};
+	sigset_t set;
+
+	if (!sb_child_has_ended(run->child))
+		sb_info("waiting for '%s' to end; Ctrl-C twice leaves it alone",
+			run->opts.command[0]);
+	set_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	while (!sb_child_has_ended(run->child)) {
+		if (poll(fds, SB_ARRAY_SIZE(fds), -1) > 0 && fds[1].revents && ends_waiting(run))
+			return SB_EXIT_SIGNAL + run->end_signal;
+	}
+	return sb_child_wait(run->child);
+}

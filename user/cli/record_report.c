@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What a run is worth, and why one is worth nothing. docs/loss.md explains each figure. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cli/record.h"
+
+/* In the order of enum sb_stack_status; NULL: not a stack that was cut. */
+static const char *const cut_names[] = {
+	[SB_STACK_COMPLETE] = NULL,
+	[SB_STACK_NONE] = NULL,
+	[SB_STACK_DEPTH] = "too deep",
+	[SB_STACK_FAULT] = "unreadable stack",
+	[SB_STACK_BAD_FP] = "no frame pointer",
+	[SB_STACK_BAD_PC] = "bad return address",
+	[SB_STACK_COMPAT] = "32-bit process",
+	[SB_STACK_NO_REGS] = "no registers",
+};
+_Static_assert(SB_ARRAY_SIZE(cut_names) == SB_STACK_STATUS_MAX, "a row for each status");
+
+static uint64_t timeval_ns(struct timeval tv)
+{
+	return (uint64_t)tv.tv_sec * SB_NS_PER_SEC + (uint64_t)tv.tv_usec * 1000;
+}
+
+uint64_t sb_run_own_ns(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage))
+		return 0;
+	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+}
+
+void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures)
+{
+	struct sb_run_figures figures = {};
+	const uint64_t *stat = figures.session.stat;
+	unsigned int i;
+
+	sb_session_stats(run->session, &figures.session);
+	sb_resolver_stats(run->resolver, &figures.resolve);
+	sb_symbolizer_stats(run->sym, &figures.symbolizer);
+	figures.nr_samples = figures.resolve.nr_samples;
+	figures.nr_lost = stat[SB_STAT_COUNTS_FULL] + stat[SB_STAT_COUNTS_BUSY] +
+			  figures.session.nr_skipped_recursion;
+	figures.nr_cut = figures.resolve.nr_kernel_cut + figures.resolve.nr_missing_stacks;
+	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
+		if (cut_names[i])
+			figures.nr_cut += figures.resolve.nr_status[i];
+	/* A sample whose two parts are both cut is one sample. */
+	if (figures.nr_cut > figures.nr_samples)
+		figures.nr_cut = figures.nr_samples;
+	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)
+		figures.nr_unnamed += figures.resolve.nr_unnamed[i];
+	figures.wall_ns = (run->end_ns ? run->end_ns : sb_now_ns()) - run->start_ns;
+	*ret_figures = figures;
+}
+
+/* A list of what is not zero: "3 too deep, 1 no frame pointer". */
+static void add_item(struct sb_str *list, uint64_t nr, const char *name)
+{
+	/* Without memory an item is missing; the totals are not made here. */
+	if (nr)
+		(void)sb_str_addf(list, "%s%llu %s", list->len ? ", " : "", (unsigned long long)nr,
+				  name);
+}
+
+static void add_cuts(struct sb_str *list, const struct sb_resolve_stats *stats)
+{
+	unsigned int i;
+
+	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
+		if (cut_names[i])
+			add_item(list, stats->nr_status[i], cut_names[i]);
+	add_item(list, stats->nr_kernel_cut, "kernel stack too deep");
+	add_item(list, stats->nr_missing_stacks, "stack lost");
+}
+
+static void add_unnamed(struct sb_str *list, const struct sb_resolve_stats *stats)
+{
+	unsigned int i;
+
+	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)
+		add_item(list, stats->nr_unnamed[i], sb_sym_reason_names[i]);
+}
+
+static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
+{
+	add_item(list, stats->stat[SB_STAT_COUNTS_FULL], "table full");
+	add_item(list, stats->stat[SB_STAT_COUNTS_BUSY], "table busy");
+	add_item(list, stats->nr_skipped_recursion, "inside another probe");
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* ": 3 too deep, ..." or nothing. */
+static const char *tail(const struct sb_str *list)
+{
+	return list->len ? list->s : "";
+}
+
+static void report_line(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	sb_cleanup(sb_str_release) struct sb_str cuts = {}, unnamed = {}, lost = {}, more = {};
+	const struct sb_resolve_stats *resolve = &figures->resolve;
+	uint64_t bpf_ns = figures->session.stat[SB_STAT_RUN_NS];
+
+	add_cuts(&cuts, resolve);
+	add_unnamed(&unnamed, resolve);
+	add_lost(&lost, &figures->session);
+	add_item(&more, figures->session.nr_sideband_lost, "process records lost");
+	add_item(&more, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
+	sb_info("%llu samples, %llu stacks, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
+		"%.1f %% of frames unnamed%s%s%s; %llu lost%s%s%s; %s%sown cost %.2f %% of a CPU",
+		(unsigned long long)figures->nr_samples, (unsigned long long)resolve->nr_stacks,
+		(unsigned long long)resolve->nr_processes, resolve->nr_processes == 1 ? "" : "es",
+		(double)figures->wall_ns / 1e9,
+		percent(figures->nr_samples - figures->nr_cut, figures->nr_samples),
+		cuts.len ? " (" : "", tail(&cuts), cuts.len ? ")" : "",
+		percent(figures->nr_unnamed, resolve->nr_frames), unnamed.len ? " (" : "",
+		tail(&unnamed), unnamed.len ? ")" : "", (unsigned long long)figures->nr_lost,
+		lost.len ? " (" : "", tail(&lost), lost.len ? ")" : "", tail(&more),
+		more.len ? "; " : "",
+		percent(run->own_end_ns - run->own_start_ns + bpf_ns, figures->wall_ns));
+}
+
+/* One line of --stats. */
+static void row(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void row(const char *name, const char *fmt, ...)
+{
+	char value[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	sb_info("  %-28s %s", name, value);
+}
+
+static void row_nr(const char *name, uint64_t nr)
+{
+	row(name, "%llu", (unsigned long long)nr);
+}
+
+static void report_samples(const struct sb_run_figures *figures)
+{
+	const struct sb_session_stats *session = &figures->session;
+	const struct sb_resolve_stats *resolve = &figures->resolve;
+	unsigned int i;
+
+	row_nr("samples", figures->nr_samples);
+	row_nr("ticks not asked for", session->stat[SB_STAT_FILTERED]);
+	row_nr("processes", resolve->nr_processes);
+	row_nr("distinct stacks", resolve->nr_stacks);
+	row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);
+	row("first sample after", "%.1f ms",
+	    session->first_sample_ns ? (double)session->first_sample_ns / 1e6 : 0);
+	row("complete stacks", "%.2f %%",
+	    percent(figures->nr_samples - figures->nr_cut, figures->nr_samples));
+	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
+		if (cut_names[i])
+			row_nr(cut_names[i], resolve->nr_status[i]);
+	row_nr("kernel stack too deep", resolve->nr_kernel_cut);
+	row_nr("stack lost", resolve->nr_missing_stacks);
+	row_nr("frames", resolve->nr_frames);
+	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)
+		row(sb_sym_reason_names[i], "%llu frames unnamed",
+		    (unsigned long long)resolve->nr_unnamed[i]);
+}
+
+static void report_losses(const struct sb_run_figures *figures)
+{
+	const struct sb_session_stats *session = &figures->session;
+
+	row_nr("lost: table full", session->stat[SB_STAT_COUNTS_FULL]);
+	row_nr("lost: table busy", session->stat[SB_STAT_COUNTS_BUSY]);
+	row_nr("lost: inside another probe", session->nr_skipped_recursion);
+	row_nr("ring full, stack retried", session->stat[SB_STAT_RING_FULL]);
+	row_nr("stacks shipped again", session->stat[SB_STAT_SEEN_FULL]);
+	row_nr("kernel stacks refused", session->stat[SB_STAT_KSTACK_ERR]);
+	row_nr("children not followed", session->stat[SB_STAT_FORK_FULL]);
+	row_nr("process records", session->nr_sideband_records);
+	row_nr("process records lost", session->nr_sideband_lost);
+}
+
+static void report_cost(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	const struct sb_sym_stats *sym = &figures->symbolizer;
+	uint64_t bpf_ns = figures->session.stat[SB_STAT_RUN_NS];
+
+	row("BPF programs", "%.3f %% of a CPU, %.0f ns a sample", percent(bpf_ns, figures->wall_ns),
+	    figures->nr_samples ? (double)bpf_ns / (double)figures->nr_samples : 0);
+	row("own CPU time while sampling", "%.3f %% of a CPU",
+	    percent(run->own_end_ns - run->own_start_ns, figures->wall_ns));
+	row("own CPU time before, after", "%.0f ms, %.0f ms", (double)run->own_start_ns / 1e6,
+	    (double)(sb_run_own_ns() - run->own_end_ns) / 1e6);
+	row("files, processes with names", "%llu, %llu", (unsigned long long)sym->nr_modules,
+	    (unsigned long long)sym->nr_processes);
+	row("memory of symbols", "%.1f MB", (double)sym->nr_light_bytes / 1e6);
+	row("memory of debug data", "%.1f MB, at most %.1f MB, evicted %llu times",
+	    (double)sym->nr_heavy_bytes / 1e6, (double)sym->nr_heavy_bytes_peak / 1e6,
+	    (unsigned long long)sym->nr_evictions);
+}
+
+void sb_run_report(const struct sb_run *run)
+{
+	struct sb_run_figures figures;
+
+	sb_run_figures(run, &figures);
+	if (!run->opts.stats) {
+		report_line(run, &figures);
+		return;
+	}
+	sb_info("%.3f s of %s", (double)figures.wall_ns / 1e9, run->view->name);
+	if (figures.session.first_sample_ns)
+		figures.session.first_sample_ns -= run->start_ns;
+	report_samples(&figures);
+	report_losses(&figures);
+	report_cost(run, &figures);
+}
+
+/* Return: the state letter of a process from /proc, 0 when it is gone. */
+static char state_of(uint32_t pid)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	char path[32];
+	const char *p;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	if (sb_read_file(path, 4096, &text, &len))
+		return 0;
+	/* "PID (COMM) S ...": COMM may hold anything, even parentheses. */
+	p = memrchr(text, ')', len);
+	return p && text + len - p > 2 ? p[2] : 0;
+}
+
+static void explain_targets(const struct sb_run *run)
+{
+	size_t i, nr_alive = 0, nr_stopped = 0;
+
+	for (i = 0; i < run->targets.nr; i++) {
+		char state = state_of(run->targets.at[i].id);
+
+		nr_alive += state && state != 'Z';
+		nr_stopped += state == 'T' || state == 't';
+	}
+	if (!nr_alive)
+		sb_err(0, "nothing was sampled: what was to be sampled ended too soon");
+	else if (nr_stopped == nr_alive)
+		sb_err(0, "nothing was sampled: process %u is stopped", run->targets.at[0].id);
+	else
+		sb_err(0, "nothing was sampled: %s %u %s idle; a process that waits uses no CPU",
+		       run->targets.nr == 1 ? "process" : "processes like", run->targets.at[0].id,
+		       run->targets.nr == 1 ? "was" : "were");
+}
+
+void sb_run_explain_empty(const struct sb_run *run)
+{
+	struct sb_run_figures figures;
+	double nr_ticks;
+
+	sb_run_figures(run, &figures);
+	nr_ticks = (double)figures.wall_ns / 1e9 * run->opts.freq_hz;
+	if (figures.nr_lost)
+		sb_err(0, "nothing was sampled: all of %llu samples were lost",
+		       (unsigned long long)figures.nr_lost);
+	else if (run->child && !run->opts.all)
+		sb_err(0,
+		       "nothing was sampled: '%s' used too little CPU; see -F, and -s for its "
+		       "children",
+		       run->opts.command[0]);
+	else if (nr_ticks < 2)
+		sb_err(0, "nothing was sampled: %.0f ms at %u Hz are too short; see -t and -F",
+		       (double)figures.wall_ns / 1e6, run->opts.freq_hz);
+	else if (run->targets.nr)
+		explain_targets(run);
+	else if (sb_targets_have_allow_rule(&run->opts.targets))
+		sb_err(0,
+		       "nothing was sampled: no running thread matched the filters, "
+		       "%llu other ticks were passed over",
+		       (unsigned long long)figures.session.stat[SB_STAT_FILTERED]);
+	else
+		sb_err(0, "nothing was sampled: the machine was idle");
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Targets that can be looked at before the run, and that can end during it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "capture/perf_event.h"
+#include "cli/command.h"
+#include "cli/record.h"
+
+/* Linux 6.9: a descriptor of one thread, not of its process. */
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL
+#endif
+
+#define STATUS_MAX 65536
+
+/* Return: the process of thread @tid, 0 when there is no such thread. */
+static uint32_t process_of(uint32_t tid)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	const char *p, *end;
+	char path[32];
+	uint64_t tgid;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", tid);
+	if (sb_read_file(path, STATUS_MAX, &text, &len))
+		return 0;
+	p = strstr(text, "\nTgid:\t");
+	end = text + len;
+	if (!p)
+		return 0;
+	p += strlen("\nTgid:\t");
+	return sb_scan_u64(&p, end, &tgid) ? (uint32_t)tgid : 0;
+}
+
+/* Return: a descriptor which is readable when the process has ended, or a negative errno. */
+static int open_process(uint32_t pid)
+{
+	uint32_t tgid;
+	int fd = pidfd_open((pid_t)pid, 0), err = -errno;
+
+	if (fd >= 0)
+		return fd;
+	/* Up to 6.8 a thread is refused with EINVAL, later with ENOENT. */
+	tgid = process_of(pid);
+	if (tgid && tgid != pid)
+		return sb_err(-ESRCH,
+			      "%u is a thread of process %u: say -L %u for the thread, -p %u for "
+			      "the process",
+			      pid, tgid, pid, tgid);
+	if (err == -ESRCH)
+		sb_err(0, "there is no process %u", pid);
+	else
+		sb_err(err, "cannot watch process %u", pid);
+	return err;
+}
+
+static int open_thread(uint32_t tid)
+{
+	uint32_t tgid;
+	int fd = pidfd_open((pid_t)tid, PIDFD_THREAD), err;
+
+	if (fd >= 0)
+		return fd;
+	tgid = process_of(tid);
+	if (!tgid) {
+		sb_err(0, "there is no thread %u", tid);
+		return -ESRCH;
+	}
+	/* Older than 6.9: the best to be had is the end of its process. */
+	fd = pidfd_open((pid_t)tgid, 0);
+	err = -errno;
+	return fd >= 0 ? fd : sb_err(err, "cannot watch thread %u", tid);
+}
+
+static int add_targets(struct sb_run *run, const struct sb_pid_rule *rules, size_t nr,
+		       int (*open_target)(uint32_t id))
+{
+	struct sb_run_target target;
+	size_t i;
+	int err;
+
+	for (i = 0; i < nr; i++) {
+		target.id = rules[i].pid;
+		target.fd = open_target(target.id);
+		if (target.fd < 0)
+			return target.fd;
+		if (!(rules[i].rule & SB_RULE_ALLOW)) {
+			close(target.fd);
+			continue;
+		}
+		err = sb_vec_push(&run->targets, target);
+		if (err) {
+			close(target.fd);
+			return sb_err(err, "cannot watch %u", target.id);
+		}
+	}
+	return 0;
+}
+
+static bool has_cpu(const sb_vec_u32 *cpus, uint32_t cpu)
+{
+	size_t i;
+
+	for (i = 0; i < cpus->nr; i++)
+		if (cpus->at[i] == cpu)
+			return true;
+	return false;
+}
+
+static int check_cpus(const struct sb_run *run)
+{
+	const sb_vec_u32 *asked = &run->opts.cpus;
+	sb_vec_u32 online = {};
+	size_t i;
+	int status = -1;
+
+	if (!asked->nr || sb_cpus_online(&online))
+		return -1; /* the session will say it */
+	for (i = 0; i < asked->nr && status < 0; i++) {
+		if (has_cpu(&online, asked->at[i]))
+			continue;
+		sb_err(0, "-C: CPU %u is not online; the last one that is is %u", asked->at[i],
+		       online.at[online.nr - 1]);
+		status = SB_EXIT_USAGE;
+	}
+	sb_vec_release(&online);
+	return status;
+}
+
+int sb_run_check_targets(struct sb_run *run)
+{
+	const struct sb_targets *targets = &run->opts.targets;
+	int err, status = check_cpus(run);
+
+	if (status >= 0)
+		return status;
+	err = add_targets(run, targets->tgids.at, targets->tgids.nr, open_process);
+	if (!err)
+		err = add_targets(run, targets->tids.at, targets->tids.nr, open_thread);
+	if (err)
+		return err == -ESRCH ? SB_EXIT_NO_TARGET : SB_EXIT_FAILED;
+	return -1;
+}

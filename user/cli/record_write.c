@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* From the profile to files and to standard output. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/record.h"
+
+#define FORMAT_DEFAULT "folded"
+
+SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
+SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
+
+/* All formats, by name or by extension. */
+static int list_formats(struct sb_str *list, bool by_name)
+{
+	const struct sb_output *format;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && (format = sb_output_at(i)); i++)
+		err = sb_str_addf(list, "%s%s", i ? ", " : "",
+				  by_name ? format->name : format->extension);
+	return err;
+}
+
+static int unknown_format(const char *path, const char *name)
+{
+	sb_cleanup(sb_str_release) struct sb_str list = {};
+
+	if (list_formats(&list, name))
+		return SB_EXIT_FAILED;
+	if (name)
+		sb_err(0, "there is no format '%s'; there are %s", name, list.s);
+	else
+		sb_err(0, "-o '%s': no format has this extension; there are %s, or say --format",
+		       path, list.s);
+	return SB_EXIT_USAGE;
+}
+
+/*
+ * Whether the file can be made, asked before the run and not after it. Devices and FIFOs are not
+ * touched: to open one may wait for its reader.
+ */
+static int try_path(const char *path)
+{
+	struct sb_output_file *file;
+	struct stat st;
+	int err;
+
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) &&
+	    !S_ISDIR(st.st_mode))
+		return 0;
+	err = sb_output_file_new(path, &file);
+	if (!err)
+		sb_output_file_free(file);
+	return err;
+}
+
+static int add_output(struct sb_run *run, const char *path)
+{
+	struct sb_run_output output = { .path = path };
+	const char *name = run->opts.format;
+	bool is_stdout = sb_streq(path, "-");
+	int err;
+
+	if (!name && is_stdout)
+		name = FORMAT_DEFAULT;
+	output.format = name ? sb_output_find(name) : sb_output_by_path(path);
+	if (!output.format)
+		return unknown_format(path, name);
+	err = is_stdout ? 0 : try_path(path);
+	if (!err)
+		err = sb_vec_push(&run->outputs, output);
+	if (!err)
+		return -1;
+	sb_err(err, "cannot write '%s'", path);
+	return SB_EXIT_FAILED;
+}
+
+int sb_run_choose_outputs(struct sb_run *run)
+{
+	const sb_vec_str *paths = &run->opts.output_paths;
+	size_t i, j;
+	int status = -1;
+
+	if (!paths->nr)
+		return add_output(run, "-");
+	for (i = 0; i < paths->nr && status < 0; i++) {
+		for (j = 0; j < i; j++) {
+			if (sb_streq(paths->at[i], paths->at[j])) {
+				sb_err(0, "-o '%s' is given twice", paths->at[i]);
+				return SB_EXIT_USAGE;
+			}
+		}
+		status = add_output(run, paths->at[i]);
+	}
+	return status;
+}
+
+/* Weight of the stacks that --limit leaves out. */
+static uint64_t weight_cut(const struct sb_run *run, const struct sb_profile *profile)
+{
+	size_t i, nr = sb_profile_nr_stacks(profile), nr_frames;
+	uint64_t weight, cut = 0;
+
+	for (i = run->opts.limit; run->opts.limit && i < nr; i++) {
+		sb_profile_stack_at(profile, i, &nr_frames, &weight);
+		cut += weight;
+	}
+	return cut;
+}
+
+/* The facts that travel with the result. Readers know these keys: see flamegraph(1). */
+static int add_facts(const struct sb_run *run, struct sb_profile *profile)
+{
+	struct sb_run_figures figures;
+	uint64_t cut = weight_cut(run, profile);
+	int err;
+
+	sb_run_figures(run, &figures);
+	err = sb_profile_meta(profile, "kind", "%s", run->view->name);
+	if (!err)
+		err = sb_profile_meta(profile, "unit", "%s", run->view->unit);
+	if (!err)
+		err = sb_profile_meta(profile, "dur_us", "%llu",
+				      (unsigned long long)figures.wall_ns / 1000);
+	if (!err)
+		err = sb_profile_meta(profile, "n", "%llu", (unsigned long long)figures.nr_samples);
+	if (!err)
+		err = sb_profile_meta(profile, "lost", "%llu", (unsigned long long)figures.nr_lost);
+	if (!err)
+		err = sb_profile_meta(profile, "trunc", "%llu", (unsigned long long)figures.nr_cut);
+	if (!err)
+		err = sb_profile_meta(profile, "nosym", "%llu",
+				      (unsigned long long)figures.nr_unnamed);
+	if (!err && cut) {
+		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
+		sb_info("--limit left out %llu of %llu %s", (unsigned long long)cut,
+			(unsigned long long)sb_profile_weight(profile), run->view->unit);
+	}
+	return err;
+}
+
+/* What went wrong with @out: formats only know that something did. */
+static int stream_error(FILE *out, int err)
+{
+	errno = 0;
+	if (fflush(out) || ferror(out))
+		return errno ? -errno : -EIO;
+	return err;
+}
+
+static int write_stdout(const struct sb_output *format, const struct sb_profile *profile,
+			const struct sb_output_opts *opts)
+{
+	int err = stream_error(stdout, format->write(profile, opts, stdout));
+
+	clearerr(stdout);
+	/* The reader has enough: that is its right. */
+	if (err == -EPIPE)
+		return 0;
+	return err ? sb_err(err, "cannot write to standard output") : 0;
+}
+
+static int write_file(const struct sb_run_output *output, const struct sb_profile *profile,
+		      const struct sb_output_opts *opts)
+{
+	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
+	FILE *out;
+	int err = sb_output_file_new(output->path, &file);
+
+	if (!err) {
+		out = sb_output_file_stream(file);
+		err = stream_error(out, output->format->write(profile, opts, out));
+	}
+	if (!err)
+		err = sb_output_file_commit(file);
+	if (err == -EPIPE)
+		return 0;
+	return err ? sb_err(err, "cannot write '%s'", output->path) : 0;
+}
+
+static int write_all(const struct sb_run *run, const struct sb_profile *profile)
+{
+	const struct sb_record_opts *from = &run->opts;
+	const struct sb_output_opts opts = {
+		.fold = {
+			.annotate = from->annotate,
+			.lines = from->lines,
+			.modules = from->modules,
+			.offsets = from->offsets,
+			.header = !from->no_header,
+			.limit = from->limit,
+		},
+		.title = from->title,
+	};
+	size_t i;
+	int err = 0, err_one;
+
+	for (i = 0; i < run->outputs.nr; i++) {
+		const struct sb_run_output *output = &run->outputs.at[i];
+
+		err_one = sb_streq(output->path, "-") ? write_stdout(output->format, profile, &opts)
+						      : write_file(output, profile, &opts);
+		err = err ? err : err_one;
+	}
+	return err;
+}
+
+int sb_run_write(struct sb_run *run, bool is_last)
+{
+	sb_cleanup(sb_profile_freep) struct sb_profile *copy = NULL;
+	struct sb_profile *profile = run->profile;
+	int err = 0;
+
+	if (!is_last) {
+		err = sb_profile_new(&copy);
+		if (!err)
+			err = sb_profile_merge(copy, run->profile);
+		profile = copy;
+	}
+	if (!err)
+		err = sb_profile_seal(profile);
+	if (!err)
+		err = add_facts(run, profile);
+	if (err)
+		return sb_err(err, "cannot put the result together");
+	err = write_all(run, profile);
+	if (!is_last && !err)
+		sb_info("snapshot written, going on");
+	return err;
+}
