@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""oncpu on programs whose use of time is known.
+
+oncpu.py STACKBPF SPLIT DEEP
+"""
+import os
+import subprocess
+import sys
+
+from live import check, done, need_root, running, stackbpf
+
+need_root()
+BINARY, SPLIT, DEEP = sys.argv[1:4]
+TRUTH = {'seventy': 0.70, 'twenty': 0.20, 'ten': 0.10}
+
+
+def check_split(result, of, points=0.02):
+    for name, want in TRUTH.items():
+        have = result.share(name, of)
+        check(abs(have - want) <= points, f'{name}: {100 * have:.1f} % of {100 * want:.0f} %')
+
+
+def one_process():
+    with running(SPLIT) as target:
+        result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '10', '-F', '999', '-u')
+    check(result.status == 0, f'exit status {result.status}')
+    check(all(s[0] == 'split' for s in result.stacks), 'nothing but the target was sampled')
+    check(result.total > 1000, f'{result.total} samples')
+    check_split(result, None)
+    main = sum(w for s, w in result.stacks.items() if 'main' in s and 'work' in s)
+    check(main > 0.98 * result.total, f'callers: main and work in {main} of {result.total}')
+
+
+def whole_machine():
+    with running(SPLIT), running(DEEP, '20'), running('sh', '-c', 'while :; do /bin/true; done'):
+        result = stackbpf(BINARY, 'oncpu', '-t', '10', '-F', '999')
+    check(result.status == 0, f'exit status {result.status}')
+    check_split(result, 'split')
+    check(result.share('descend', 'deep') > 0.98, 'another program beside it is seen as well')
+    roots = {s[0] for s in result.stacks}
+    check('stackbpf' not in roots, 'the sampler leaves itself out')
+    check(not any(r.startswith('swapper') for r in roots), 'idle CPUs are left out')
+
+
+def threads_and_children():
+    with running(SPLIT, '3') as target:
+        result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '2', '-F', '499', '-T')
+        tids = {int(t) for t in os.listdir(f'/proc/{target.pid}/task')}
+    seen = {int(s[0].rsplit('/', 1)[1]) for s in result.stacks}
+    check(seen == tids, f'threads {sorted(seen)} of {sorted(tids)}')
+    shell = subprocess.Popen(['sh', '-c', f'{SPLIT} & {SPLIT} & wait'])
+    result = stackbpf(BINARY, 'oncpu', '-p', str(shell.pid), '-s', '-t', '2', '-F', '499', '--by', 'pid')
+    subprocess.run(['pkill', '-P', str(shell.pid)], check=False)
+    shell.wait()
+    children = {s[0] for s in result.stacks if s[0].startswith('split-')}
+    check(len(children) == 2, f'children that ran before we came: {sorted(children)}')
+
+
+def depth():
+    for calls, truncated in ((100, False), (800, True)):
+        with running(DEEP, str(calls)) as target:
+            result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '1', '-F', '499', '-u')
+        deepest = max(s.count('descend') for s in result.stacks)
+        marks = any('[truncated: too deep]' in s for s in result.stacks)
+        check(marks == truncated, f'{calls} calls: marked as cut: {marks}')
+        check(deepest >= 500 if truncated else deepest == calls + 1, f'{calls} calls: {deepest} frames')
+
+
+one_process()
+whole_machine()
+threads_and_children()
+depth()
+done()

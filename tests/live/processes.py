@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Processes that are gone before anybody could read their /proc have names all the same.
+
+processes.py STACKBPF
+"""
+import re
+import subprocess
+import sys
+import tempfile
+
+from live import check, done, need_root, stackbpf
+
+need_root()
+BINARY = sys.argv[1]
+# What stands for a user frame without a name because its process or mapping was not known.
+UNKNOWN = '[unknown]'
+
+
+def report(result, what, roots):
+    among = {s: w for s, w in result.stacks.items() if re.fullmatch(roots, s[0])}
+    total = sum(among.values())
+    unknown = sum(w for s, w in among.items() if UNKNOWN in s)
+    unnamed = sum(w for s, w in among.items() if s[0] == '[no name]')
+    check(result.status == 0, f'{what}: exit status {result.status}')
+    check(total >= 20, f'{what}: {total} samples of short-lived processes')
+    check(unnamed == 0, f'{what}: {unnamed} samples of a process without a name')
+    check(unknown <= 0.002 * total, f'{what}: {unknown} of {total} samples with an unknown frame')
+    for stack, weight in among.items():
+        if UNKNOWN in stack:
+            print('   ', ';'.join(stack), weight)
+    print(result.err.strip().splitlines()[-1] if result.err.strip() else '(no closing line)')
+
+
+def many_true():
+    result = stackbpf(BINARY, 'oncpu', '-s', '-F', '4999', '--',
+                      'sh', '-c', 'i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done')
+    report(result, '500 x true', 'true|sh')
+    check(any(s[0] == 'true' for s in result.stacks), 'true itself is seen')
+
+
+def compile_job():
+    with tempfile.TemporaryDirectory() as work:
+        source = '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n' + \
+            '\n'.join(f'int f{i}(int x) {{ return x * {i} + printf("%d", x); }}' for i in range(300))
+        for i in range(20):
+            with open(f'{work}/a{i}.c', 'w', encoding='ascii') as file:
+                file.write(source)
+        result = stackbpf(BINARY, 'oncpu', '-s', '-F', '999', '--', 'sh', '-c',
+                          f'for i in {work}/*.c; do gcc -O1 -c -o /dev/null $i; done')
+    report(result, 'compile', 'gcc|cc1|as|sh')
+    check(any(s[0] == 'cc1' for s in result.stacks), 'the compiler proper is seen')
+
+
+def deleted_binary():
+    """The binary is unlinked while it runs, and the process ends before the run does."""
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run(['gcc', '-O0', '-fno-omit-frame-pointer', '-x', 'c', '-o', f'{work}/gone', '-'],
+                       input='void here(void){for(volatile int i=0;i<300000000;i++);}int main(){here();}',
+                       text=True, check=True)
+        result = stackbpf(BINARY, 'oncpu', '-s', '-F', '499', '-u', '--', 'sh', '-c',
+                          f'{work}/gone & rm {work}/gone; wait')
+    check(result.share('here', 'gone') > 0.95, f"deleted binary: {100 * result.share('here', 'gone'):.1f} % named")
+
+
+many_true()
+compile_job()
+deleted_binary()
+done()
