@@ -42,15 +42,23 @@ static size_t share_levels(struct sb_fg_last_stack *last, const char *stack, siz
 	return last->levels.nr ? last->levels.at[last->levels.nr - 1].end + 1 : 0;
 }
 
-static struct sb_fg_tree_frame next_frame(const char *stack, size_t at, size_t len, size_t *ret_end)
+/* The frame at @at; a plain one is of the kind that a delimiter before it gave. Return: its end. */
+static size_t next_frame(const char *stack, size_t at, size_t len, enum sb_fg_kind *kind,
+			 struct sb_fg_tree_frame *ret_frame)
 {
 	static const char empty[] = "[empty]";
-	const char *end = memchr(stack + at, ';', len - at);
+	const char *found = memchr(stack + at, ';', len - at);
+	size_t end = found ? (size_t)(found - stack) : len;
 
-	*ret_end = end ? (size_t)(end - stack) : len;
-	if (*ret_end == at)
-		return (struct sb_fg_tree_frame){ empty, sizeof(empty) - 1, SB_FG_MARK };
-	return sb_fg_frame_parse(stack + at, *ret_end - at);
+	if (end == at)
+		*ret_frame = (struct sb_fg_tree_frame){ empty, sizeof(empty) - 1, SB_FG_MARK };
+	else
+		*ret_frame = sb_fg_frame_parse(stack + at, end - at);
+	if (ret_frame->kind == SB_FG_DELIMITER)
+		*kind = sb_fg_frame_after(ret_frame, *kind);
+	else if (ret_frame->kind == SB_FG_PLAIN)
+		ret_frame->kind = *kind;
+	return end;
 }
 
 /* Below the levels that are shared. Return: 0, -E2BIG, -ENOMEM. */
@@ -65,15 +73,12 @@ static int add_levels(struct sb_fg *fg, const char *stack, size_t at, size_t len
 	if (last->levels.nr)
 		level = last->levels.at[last->levels.nr - 1];
 	for (; at < len; at = end + 1) {
-		frame = next_frame(stack, at, len, &end);
+		end = next_frame(stack, at, len, &level.kind, &frame);
 		if (last->levels.nr == SB_FG_DEPTH_MAX - 1 && end < len) {
 			frame = sb_fg_tree_deep_mark();
 			end = len;
 			fg->tree.nr_deep++;
 		}
-		level.kind = sb_fg_frame_after(&frame, level.kind);
-		if (frame.kind == SB_FG_PLAIN)
-			frame.kind = level.kind;
 		level.end = (uint32_t)end;
 		err = sb_fg_tree_child(&fg->tree, level.node, &frame, &level.node);
 		if (!err)
@@ -113,10 +118,7 @@ static int add_reversed(struct sb_fg *fg, const char *stack, size_t len, double 
 
 	fg->frames.nr = 0;
 	for (at = 0; at < len; at = end + 1) {
-		frame = next_frame(stack, at, len, &end);
-		kind = sb_fg_frame_after(&frame, kind);
-		if (frame.kind == SB_FG_PLAIN)
-			frame.kind = kind;
+		end = next_frame(stack, at, len, &kind, &frame);
 		err = sb_vec_push(&fg->frames, frame);
 		if (err)
 			return err;

@@ -45,7 +45,7 @@ static bool is_frame(const struct sb_fg_tree *tree, uint32_t node,
 {
 	const struct sb_strtab_entry *name = &tree->names.strs.at[tree->nodes.at[node].name];
 
-	return tree->kinds.at[node] == frame->kind && name->len == frame->len &&
+	return name->len == frame->len && tree->kinds.at[node] == frame->kind &&
 	       !memcmp(name->s, frame->name, frame->len);
 }
 
@@ -113,10 +113,17 @@ static int child_in_order(struct sb_fg_tree *tree, uint32_t parent,
 static int child_merged(struct sb_fg_tree *tree, uint32_t parent,
 			const struct sb_fg_tree_frame *frame, uint32_t *ret_node)
 {
-	uint64_t hash = sb_hash(frame->name, frame->len, (uint64_t)parent << 8 | frame->kind);
+	uint32_t newest = tree->nodes.at[parent].first_child;
 	struct sb_index_iter it;
+	uint64_t hash;
 	int err;
 
+	/* Most nodes have one child, made right after its parent: near in memory, unlike the index. */
+	if (newest != SB_FG_NODE_NONE && is_frame(tree, newest, frame)) {
+		*ret_node = newest;
+		return 0;
+	}
+	hash = sb_hash(frame->name, frame->len, (uint64_t)parent << 8 | frame->kind);
 	for (it = sb_index_first(&tree->children, hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&tree->children, it)) {
 		if (tree->nodes.at[it.id].parent == parent && is_frame(tree, it.id, frame)) {
@@ -153,20 +160,25 @@ static size_t shorten(const struct sb_fg_tree_frame *frame, char *buf, size_t si
 	return keep + end_len;
 }
 
+static int child_long(struct sb_fg_tree *tree, uint32_t parent,
+		      const struct sb_fg_tree_frame *frame, uint32_t *ret_node)
+{
+	char buf[SB_FG_NAME_MAX];
+	struct sb_fg_tree_frame cut = { .name = buf, .kind = frame->kind };
+
+	cut.len = shorten(frame, buf, sizeof(buf));
+	tree->nr_long_names++;
+	return sb_fg_tree_child(tree, parent, &cut, ret_node);
+}
+
 int sb_fg_tree_child(struct sb_fg_tree *tree, uint32_t parent, const struct sb_fg_tree_frame *frame,
 		     uint32_t *ret_node)
 {
-	struct sb_fg_tree_frame cut = *frame;
-	char buf[SB_FG_NAME_MAX];
-
-	if (frame->len > SB_FG_NAME_MAX) {
-		cut.name = buf;
-		cut.len = shorten(frame, buf, sizeof(buf));
-		tree->nr_long_names++;
-	}
+	if (frame->len > SB_FG_NAME_MAX)
+		return child_long(tree, parent, frame, ret_node);
 	if (tree->in_order)
-		return child_in_order(tree, parent, &cut, ret_node);
-	return child_merged(tree, parent, &cut, ret_node);
+		return child_in_order(tree, parent, frame, ret_node);
+	return child_merged(tree, parent, frame, ret_node);
 }
 
 int sb_fg_tree_weigh(struct sb_fg_tree *tree, uint32_t node, uint32_t depth, double weight)
