@@ -91,22 +91,34 @@ static void take_offset(const char *name, size_t *len)
 	*len = (size_t)(plus - name);
 }
 
-/* "[module+0x12/0x3456]": the size of the module adds nothing. */
-static struct sb_fg_tree_frame without_symbol(const char *line, size_t len)
+/* "[module]", or "[module+0x12/0x3456]" without the size, which @line then ends before. */
+static struct sb_fg_tree_frame without_symbol(char *line, size_t len)
 {
 	static const char unknown[] = "[unknown]";
-	const char *slash;
+	char *slash;
 
 	if (!len)
 		return sb_fg_frame_parse(unknown, sizeof(unknown) - 1);
 	slash = memmem(line, len, "/0x", 3);
-	return (struct sb_fg_tree_frame){ line, slash ? (size_t)(slash - line) : len,
-					  SB_FG_UNKNOWN };
+	if (slash) {
+		*slash = ']';
+		len = (size_t)(slash - line) + 1;
+	}
+	return (struct sb_fg_tree_frame){ line, len, SB_FG_UNKNOWN };
+}
+
+static size_t copy(char to[SB_FG_NAME_MAX], const char *from, size_t len)
+{
+	len = len < SB_FG_NAME_MAX ? len : SB_FG_NAME_MAX;
+	if (len)
+		memcpy(to, from, len);
+	return len;
 }
 
 static int feed_frame(struct sb_fg *fg, const char *line, size_t len)
 {
 	struct sb_fg_tree_frame frame;
+	char no_symbol[SB_FG_NAME_MAX];
 	const char *module;
 	size_t module_len;
 	uint64_t addr = 0;
@@ -121,9 +133,9 @@ static int feed_frame(struct sb_fg *fg, const char *line, size_t len)
 		take_offset(line, &len);
 	/* Without a symbol the name is the address again, or nothing, or the module alone. */
 	if (!len || (len > 2 && !memcmp(line, "0x", 2)))
-		frame = without_symbol(module, module_len);
+		frame = without_symbol(no_symbol, copy(no_symbol, module, module_len));
 	else if (has_addr && line[0] == '[')
-		frame = without_symbol(line, len);
+		frame = without_symbol(no_symbol, copy(no_symbol, line, len));
 	else
 		frame = sb_fg_frame_parse(line, len);
 	/* The kernel has the upper half of the address space. */
@@ -163,14 +175,13 @@ static int finish(struct sb_fg *fg)
 	return 0;
 }
 
-/* "...; leaf 12": a line that is a stack of its own. */
+/* "...;leaf 12": a line that is a stack of its own. */
 static bool is_folded(const char *line, size_t len)
 {
 	const char *space = memrchr(line, ' ', len);
 	double weight;
 
-	return space && memchr(line, ';', len) &&
-	       sb_fg_parse_weight(space + 1, (size_t)(line + len - space - 1), &weight);
+	return space && sb_fg_parse_weight(space + 1, (size_t)(line + len - space - 1), &weight);
 }
 
 static bool sniff(const char *head, size_t len)

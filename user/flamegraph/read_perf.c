@@ -28,7 +28,7 @@ struct token {
 /* Return: false at the end of the line. */
 static bool next_token(const char **p, const char *end, struct token *ret)
 {
-	while (*p < end && **p == ' ')
+	while (*p < end && isspace((unsigned char)**p))
 		++*p;
 	ret->at = *p;
 	while (*p < end && **p != ' ')
@@ -211,40 +211,44 @@ static int add_unknown(struct sb_fg *fg, const struct token *dso)
 	return sb_fg_pending_add(&fg->pending, &frame);
 }
 
-/* perf map files may hold "outer->inner": one compiled body, inlined functions to the right. */
-static int add_symbol(struct sb_fg *fg, struct token symbol, enum sb_fg_kind kind)
+static int add_named(struct sb_fg *fg, const char *name, size_t len, enum sb_fg_kind kind)
 {
-	struct sb_fg_tree_frame frame;
-	const char *arrow;
-	int err;
-
-	while (kind == SB_FG_JIT && (arrow = memmem(symbol.at, symbol.len, "->", 2))) {
-		const char *last = arrow, *end = symbol.at + symbol.len;
-
-		/* Leaf first: from the right. */
-		while ((arrow = memmem(last + 2, (size_t)(end - last - 2), "->", 2)))
-			last = arrow;
-		frame = (struct sb_fg_tree_frame){ last + 2, (size_t)(end - last - 2),
-						   SB_FG_INLINED };
-		err = frame.len ? sb_fg_pending_add(&fg->pending, &frame) : 0;
-		if (err)
-			return err;
-		symbol.len = (size_t)(last - symbol.at);
+	/* Java's descriptors: "Ljava/util/Map;::get". */
+	if (fg->perf_comm.len >= 4 && !memcmp(fg->perf_comm.s, "java", 4) && len &&
+	    name[0] == 'L' && memchr(name, '/', len)) {
+		name++;
+		len--;
 	}
-	if (!symbol.len)
+	if (!len)
 		return 0;
-	frame = (struct sb_fg_tree_frame){ symbol.at, symbol.len, kind };
-	return sb_fg_pending_add(&fg->pending, &frame);
+	return sb_fg_pending_add(&fg->pending, &(struct sb_fg_tree_frame){ name, len, kind });
+}
+
+/* perf map files may hold "outer->inner": one compiled body, inlined functions to the right. */
+static int add_symbol(struct sb_fg *fg, const struct token *symbol, enum sb_fg_kind kind)
+{
+	const char *name = symbol->at, *last, *next;
+	size_t len = symbol->len;
+	int err = 0;
+
+	while (kind == SB_FG_JIT && !err && (last = memmem(name, len, "->", 2))) {
+		/* Leaf first: from the right. */
+		while ((next = memmem(last + 2, (size_t)(name + len - last - 2), "->", 2)))
+			last = next;
+		err = add_named(fg, last + 2, (size_t)(name + len - last - 2), SB_FG_INLINED);
+		len = (size_t)(last - name);
+	}
+	return err ? err : add_named(fg, name, len, kind);
 }
 
 static int add_frame(struct sb_fg *fg, struct frame_line *line)
 {
 	if (!line->symbol.len || token_is(&line->symbol, "[unknown]"))
 		return add_unknown(fg, &line->dso);
-	if (line->symbol.at[0] == '(')
+	if (line->symbol.at[0] == '(' && !memmem(line->symbol.at, line->symbol.len, "::", 2))
 		return 0; /* the name of a process, of old versions */
 	tidy(&line->symbol);
-	return add_symbol(fg, line->symbol, kind_of_dso(&line->dso));
+	return add_symbol(fg, &line->symbol, kind_of_dso(&line->dso));
 }
 
 /* The sample is complete. Return: 0, -E2BIG, -ENOMEM. */
@@ -274,13 +278,13 @@ static int begin_sample(struct sb_fg *fg, const struct sample *sample)
 {
 	struct frame_line frame;
 	size_t i;
-	int err = finish(fg);
+	int err = finish(fg), too_many = err;
 
-	if (err)
+	if (err && err != -E2BIG)
 		return err;
 	if (!is_wanted(fg, &sample->event)) {
 		sb_fg_complain(fg, SB_FG_OTHER_EVENT);
-		return 0;
+		return too_many;
 	}
 	err = sb_str_addn(&fg->perf_comm, sample->comm.at, sample->comm.len);
 	if (err)
@@ -291,8 +295,8 @@ static int begin_sample(struct sb_fg *fg, const struct sample *sample)
 		else if (fg->perf_comm.s[i] == ';')
 			fg->perf_comm.s[i] = ':';
 	if (parse_frame(sample->rest.at, sample->rest.len, &frame))
-		return add_frame(fg, &frame);
-	return 0;
+		err = add_frame(fg, &frame);
+	return err ? err : too_many;
 }
 
 static int feed(struct sb_fg *fg, const char *line, size_t len)
@@ -326,8 +330,7 @@ static bool sniff(const char *head, size_t len)
 		if (next == head || *head == '#')
 			continue;
 		if (seen)
-			return isspace((unsigned char)*head) &&
-			       parse_frame(head + 1, (size_t)(next - head - 1), &frame);
+			return parse_frame(head, (size_t)(next - head), &frame);
 		if (!parse_sample(head, (size_t)(next - head), &sample))
 			return false;
 		if (sample.has_time)
