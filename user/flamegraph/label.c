@@ -214,7 +214,7 @@ static int add_beginning(struct sb_str *out, const char *s, size_t len, double m
 		max_em -= width;
 		at += n;
 	}
-	if (at < 2)
+	if (at < 3)
 		return 0;
 	return sb_str_addn(out, s, at) ?: sb_str_add(out, "…");
 }

@@ -361,7 +361,7 @@ static struct sb_fg_rgb darken(struct sb_fg_rgb rgb)
 		      : max == g ? 60 * (b - r) / span + 120
 				 : 60 * (r - g) / span + 240;
 	}
-	return from_hsl(hue, fmin(saturation, 1) * 0.62, 0.10 + 0.34 * lightness);
+	return from_hsl(hue, fmin(saturation, 1) * 0.60, 0.13 + 0.54 * lightness);
 }
 
 static struct sb_fg_rgb fill_of(const struct sb_fg_family *family, unsigned int shade, bool is_dark)

@@ -141,25 +141,30 @@ static int add_few_samples(const struct picture *picture, struct sb_str *out)
 	return add_dot(out) ?: sb_str_add(out, "few samples: shares are rough");
 }
 
+/* "960 frames hatched: narrower than 0.05%, above level 50" */
 static int add_cuts(const struct picture *picture, struct sb_str *out)
 {
 	const struct sb_fg_layout *layout = &picture->layout;
+	bool has_narrow = layout->nr_cut > layout->nr_cut_deep;
 	int err = 0;
 
-	if (layout->nr_cut) {
-		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)layout->nr_cut);
-		err = err ?: sb_str_add(out, " frames hatched");
-	}
-	if (!err && layout->nr_cut > layout->nr_cut_deep) {
-		err = sb_str_add(out, " (narrower than ");
+	if (!layout->nr_cut)
+		return 0;
+	err = add_dot(out) ?: sb_fg_label_add_number(out, (double)layout->nr_cut);
+	err = err
+		      ?: sb_str_add(out,
+				    layout->nr_cut == 1 ? " frame hatched: " : " frames hatched: ");
+	if (!err && has_narrow) {
+		err = sb_str_add(out, "narrower than ");
 		err = err ?: sb_fg_label_add_share(out, layout->min_weight / picture->total);
-		if (!err && layout->is_raised)
-			err = sb_str_addf(out, ", so that %u are drawn at most",
-					  picture->opts->max_rects);
-		err = err ?: sb_str_addc(out, ')');
 	}
+	if (!err && layout->is_raised)
+		err = sb_str_addf(out, " so that at most %u are drawn", picture->opts->max_rects);
+	if (!err && layout->nr_cut_deep)
+		err = sb_str_addf(out, "%sabove level %u", has_narrow ? ", " : "",
+				  picture->opts->max_depth);
 	if (!err && picture->is_partly_kept)
-		err = sb_str_add(out, ", not kept in this file");
+		err = sb_str_add(out, "; not kept in this file");
 	return err;
 }
 
@@ -237,7 +242,8 @@ static int add_rect(const struct picture *picture, struct sb_str *out, const str
 	double x = box_x(picture, box), width = box->weight * picture->px_per_weight;
 	int err = add_px_attr(out, "x", x) ?: add_px_attr(out, "y", box_y(picture, box));
 
-	err = err ?: add_px_attr(out, "width", fmax(width, 0.1));
+	/* Half a pixel between neighbours of the same shade. */
+	err = err ?: add_px_attr(out, "width", fmax(width > 4 ? width - 0.5 : width, 0.1));
 	err = err ?: add_px_attr(out, "height", picture->frame_px - 1);
 	return err ?: sb_str_add(out, "/>");
 }
@@ -285,6 +291,7 @@ static int add_group(struct picture *picture, struct sb_str *out,
 	if (!attr)
 		return sb_str_add(out, "<g");
 	err = sb_str_add(out, attr->href ? "<a" : "<g");
+	err = err ?: add_attr(picture, out, "data-name", attr->name);
 	err = err ?: add_attr(picture, out, "href", attr->href);
 	err = err ?: add_attr(picture, out, "target", attr->href ? attr->target : 0);
 	err = err ?: add_attr(picture, out, "id", attr->id);
@@ -578,6 +585,7 @@ static int add_view(struct picture *picture, struct sb_str *out)
 	err = err ?: sb_str_addc(out, '"') ?: add_px_attr(out, "frame", picture->frame_px);
 	err = err ?: add_px_attr(out, "font", picture->font_px);
 	err = err ?: add_px_attr(out, "top", picture->top);
+	err = err ?: sb_str_addf(out, " min=\"%.9g\"", picture->layout.min_weight / picture->total);
 	err = err
 		      ?: sb_str_addf(out, " rects=\"%u\" depth=\"%u\"", opts->max_rects,
 				     opts->max_depth);
