@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* All of bpf/core as host code. Settings, which BPF code sees as constants, can be written. */
+#ifndef SHIM_CORE_H
+#define SHIM_CORE_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "shim.h"
+
+#define const
+#include "core/filter.bpf.c"
+#include "core/proc.bpf.c"
+#include "core/sample.bpf.c"
+#include "core/stack.bpf.c"
+#include "core/unwind.bpf.c"
+#undef const
+
+#endif

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* core/sample.bpf.c and core/stack.bpf.c, compiled for the host. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core.h"
+
+#define PC 0x401000ull
+
+static struct counts_generation generation;
+static struct task_struct task, leader;
+static struct sb_regs regs;
+static const uint64_t kstack[] = { 0xffffffff81000001, 0xffffffff81000002 };
+
+static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
+{
+	shim_reset();
+	SHIM_MAP(stats);
+	SHIM_MAP(target_tgids);
+	SHIM_MAP(scratch);
+	SHIM_MAP(stacks_seen);
+	SHIM_MAP(procs_announced);
+	SHIM_RING(events, ring_bytes);
+	SHIM_MAP_OF_MAPS(counts);
+	SHIM_MAP_OF_BYTES(generation, counts_max);
+	shim_set_inner(&counts, 0, &generation);
+
+	leader = (struct task_struct){ .tgid = 42, .start_boottime = 1000 };
+	task = (struct task_struct){ .tgid = 42, .self_exec_id = 3, .mm = (void *)&task };
+	task.group_leader = &leader;
+	memset(&regs, 0, sizeof(regs));
+	shim.task = &task;
+	shim.task_regs = &regs;
+	shim.pid_tgid = 42ull << 32 | 43;
+	shim.kstack = kstack;
+	shim.kstack_bytes = sizeof(kstack);
+	strcpy(shim.comm, "thread");
+	nr_keys = 0;
+	first_sample_ns = 0;
+	cfg_sides = SB_SIDE_USER | SB_SIDE_KERNEL;
+	cfg_by = 0;
+	cfg_counts_nudge = 1000;
+	cfg_started_boot_ns = 0;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(100, 1 << 20);
+}
+
+static uint64_t stat_of(uint32_t stat)
+{
+	uint32_t zero = 0;
+
+	return ((struct sb_stats *)bpf_map_lookup_elem(&stats, &zero))->val[stat];
+}
+
+static const struct sb_start in_user = { .pc = PC, .is_user = 1 };
+static const struct sb_start in_kernel = {};
+
+static int sample(const struct sb_start *start, struct sb_sample_key *ret_key)
+{
+	struct sb_start copy = *start;
+	struct sb_capture *capture;
+	int err = sb_capture(NULL, &copy, SB_SCRATCH_TIMER, &capture);
+
+	if (err)
+		return err;
+	*ret_key = capture->key;
+	return sb_account(capture, 1);
+}
+
+static const struct sb_event_stack *next_stack(void)
+{
+	const struct sb_event_stack *stack;
+	uint32_t nr_bytes;
+
+	stack = shim_ring_next(&events, &nr_bytes);
+	if (!stack)
+		return NULL;
+	assert_int_equal(stack->hdr.kind, SB_EVENT_STACK);
+	assert_int_equal(stack->hdr.nr_bytes, nr_bytes);
+	assert_int_equal(nr_bytes, sizeof(*stack) + stack->nr_frames * sizeof(uint64_t));
+	return stack;
+}
+
+static void test_key(void **state)
+{
+	struct sb_sample_key key;
+
+	shim.cpu = 2;
+	shim.cgroup_id = 99;
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_int_equal(key.tgid, 42);
+	assert_int_equal(key.start_ns, 1000);
+	assert_int_equal(key.exec_id, 3);
+	assert_string_equal(key.comm, "thread");
+	/* What the run does not split by stays zero. */
+	assert_int_equal(key.tid, 0);
+	assert_int_equal(key.cpu, 0);
+	assert_int_equal(key.cgroup_id, 0);
+
+	cfg_by = SB_BY_THREAD | SB_BY_CPU | SB_BY_CGROUP;
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_int_equal(key.tid, 43);
+	assert_int_equal(key.cpu, 2);
+	assert_int_equal(key.cgroup_id, 99);
+	assert_int_equal(shim_map_nr(&generation), 2);
+
+	shim.pid_tgid = 0; /* the idle task */
+	assert_int_equal(sample(&in_kernel, &key), -ENOENT);
+}
+
+/* A process older than the run is announced with its first sample, and again under a reused pid. */
+static void test_announce(void **state)
+{
+	const struct sb_event_process *event;
+	struct sb_sample_key key;
+	uint32_t nr_bytes;
+
+	cfg_sides = 0;
+	cfg_started_boot_ns = 2000;
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_int_equal(sample(&in_user, &key), 0);
+	event = shim_ring_next(&events, &nr_bytes);
+	assert_non_null(event);
+	assert_int_equal(nr_bytes, sizeof(*event));
+	assert_int_equal(event->hdr.kind, SB_EVENT_PROCESS);
+	assert_int_equal(event->hdr.nr_bytes, nr_bytes);
+	assert_int_equal(event->tgid, 42);
+	assert_null(shim_ring_next(&events, &nr_bytes));
+
+	leader.start_boottime = 1500;
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_non_null(shim_ring_next(&events, &nr_bytes));
+	leader.start_boottime = 2000; /* known from its side-band events */
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_null(shim_ring_next(&events, &nr_bytes));
+}
+
+/* One key: weights add up, first and last are of the samples, a stack is shipped once. */
+static void test_aggregates(void **state)
+{
+	const struct sb_event_stack *stack;
+	struct sb_sample_key key, again;
+	struct sb_count *count;
+
+	shim.now_ns = 500;
+	assert_int_equal(sample(&in_user, &key), 0);
+	shim.now_ns = 900;
+	assert_int_equal(sample(&in_user, &again), 0);
+	assert_memory_equal(&key, &again, sizeof(key));
+	assert_int_equal(shim_map_nr(&generation), 1);
+	count = bpf_map_lookup_elem(&generation, &key);
+	assert_non_null(count);
+	assert_int_equal(count->weight, 2);
+	assert_int_equal(count->nr_samples, 2);
+	assert_int_equal(count->first_ns, 500);
+	assert_int_equal(count->last_ns, 900);
+	assert_int_equal(first_sample_ns, 500);
+	assert_int_equal(stat_of(SB_STAT_SAMPLES), 2);
+
+	stack = next_stack();
+	assert_non_null(stack);
+	assert_memory_equal(&stack->id, &key.ustack, sizeof(key.ustack));
+	assert_int_equal(stack->nr_frames, 1);
+	assert_int_equal(((const uint64_t *)(stack + 1))[0], PC);
+}
+
+static void test_kernel_side(void **state)
+{
+	const struct sb_event_stack *stack;
+	struct sb_sample_key key;
+
+	regs.ip = PC;
+	regs.cs = 0x33;
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	stack = next_stack();
+	assert_memory_equal(&stack->id, &key.kstack, sizeof(key.kstack));
+	assert_int_equal(stack->flags, SB_STACK_KERNEL);
+	assert_int_equal(stack->nr_frames, 2);
+	assert_memory_equal(stack + 1, kstack, sizeof(kstack));
+	stack = next_stack();
+	assert_memory_equal(&stack->id, &key.ustack, sizeof(key.ustack));
+	assert_int_equal(((const uint64_t *)(stack + 1))[0], PC);
+	assert_int_equal(stack->flags, SB_STACK_LEAF_RETURNS); /* orig_ax: a system call */
+
+	shim.kstack_bytes = -EFAULT;
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	assert_int_equal(key.kstack.lo | key.kstack.hi, 0);
+	assert_int_equal(stat_of(SB_STAT_KSTACK_ERR), 1);
+
+	cfg_sides = SB_SIDE_USER;
+	shim.kstack_bytes = sizeof(kstack);
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	assert_int_equal(key.kstack.hi, 0);
+	cfg_sides = SB_SIDE_KERNEL;
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	assert_int_not_equal(key.kstack.hi, 0);
+	assert_int_equal(key.ustack.hi, 0);
+}
+
+/* Tasks without a user side, and user sides that cannot be walked, which are said to be so. */
+static void test_no_user_side(void **state)
+{
+	static const struct sb_start compat = { .pc = PC, .is_user = 1, .is_compat = 1 };
+	const struct sb_event_stack *stack;
+	struct sb_sample_key key;
+
+	task.mm = NULL;
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	assert_int_equal(key.ustack.hi, 0);
+	task.mm = (void *)&task;
+	task.flags = PF_KTHREAD;
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	assert_int_equal(key.ustack.hi, 0);
+	task.flags = PF_IO_WORKER;
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	assert_int_equal(key.ustack.hi, 0);
+	assert_int_equal(next_stack()->flags, SB_STACK_KERNEL);
+	assert_null(next_stack());
+
+	task.flags = 0;
+	regs.cs = 0x10; /* not from user mode */
+	assert_int_equal(sample(&in_kernel, &key), 0);
+	stack = next_stack();
+	assert_int_equal(stack->status, SB_STACK_NO_REGS);
+	assert_int_equal(stack->nr_frames, 0);
+	assert_int_equal(sample(&compat, &key), 0);
+	stack = next_stack();
+	assert_int_equal(stack->status, SB_STACK_COMPAT);
+	assert_int_equal(stack->nr_frames, 1);
+}
+
+/* Stacks with other frames, status or flags have other names. */
+static void test_names(void **state)
+{
+	struct sb_scratch *s = sb_scratch_get(0);
+	struct sb_stack_id ids[6];
+	size_t i, j;
+
+	memset(s, 0, sizeof(*s));
+	for (i = 0; i < 6; i++) {
+		s->stack.nr_frames = i == 1 ? 2 : 3;
+		s->stack.status = i == 2;
+		s->stack.flags = i == 3;
+		s->ip[0] = i == 4 ? 1 : 0;
+		s->ip[2] = i == 5 ? 1 : 0;
+		assert_int_equal(sb_stack_intern(s, 0, &ids[i]), 0);
+		for (j = 0; j < i; j++)
+			assert_memory_not_equal(&ids[i], &ids[j], sizeof(ids[i]));
+	}
+	assert_int_equal(shim_map_nr(&stacks_seen), 6);
+}
+
+/* No room in the ring: the stack is not taken for known, and goes with a later sample. */
+static void test_ring_full(void **state)
+{
+	struct sb_sample_key key;
+
+	setup_with(100, 16);
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_int_equal(stat_of(SB_STAT_RING_FULL), 1);
+	assert_int_equal(shim_map_nr(&stacks_seen), 0);
+	assert_null(next_stack());
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_int_equal(stat_of(SB_STAT_RING_FULL), 2);
+	assert_int_equal(stat_of(SB_STAT_SAMPLES), 2); /* the samples are not lost */
+}
+
+static void test_seen_table(void **state)
+{
+	struct sb_sample_key key;
+
+	shim.fail_map = &stacks_seen;
+	shim.fail_err = -E2BIG;
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_int_equal(stat_of(SB_STAT_SEEN_FULL), 2);
+	assert_non_null(next_stack());
+	assert_non_null(next_stack()); /* again, rather than never */
+	assert_int_equal(stat_of(SB_STAT_RING_FULL), 0);
+
+	shim.fail_err = -EEXIST; /* another CPU was faster, and ships it */
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_null(next_stack());
+	assert_int_equal(stat_of(SB_STAT_SEEN_FULL), 2);
+}
+
+static void test_counts_full(void **state)
+{
+	struct sb_sample_key key;
+	uint32_t i, nr_bytes, nr_nudges = 0;
+	const struct sb_event *event;
+
+	setup_with(8, 1 << 20);
+	cfg_by = SB_BY_THREAD;
+	cfg_counts_nudge = 4;
+	for (i = 0; i < 8; i++) {
+		shim.pid_tgid = 42ull << 32 | (100 + i);
+		assert_int_equal(sample(&in_user, &key), 0);
+	}
+	shim.pid_tgid = 42ull << 32 | 200;
+	assert_int_equal(sample(&in_user, &key), -E2BIG);
+	assert_int_equal(stat_of(SB_STAT_COUNTS_FULL), 1);
+	shim.pid_tgid = 42ull << 32 | 100; /* a key that is there still counts */
+	assert_int_equal(sample(&in_user, &key), 0);
+	assert_int_equal(stat_of(SB_STAT_SAMPLES), 9);
+	while ((event = shim_ring_next(&events, &nr_bytes)))
+		nr_nudges += event->kind == SB_EVENT_COUNTS_NUDGE;
+	assert_int_equal(nr_nudges, 1);
+
+	shim.fail_map = &generation;
+	shim.fail_err = -EBUSY;
+	shim.pid_tgid = 42ull << 32 | 300;
+	assert_int_equal(sample(&in_user, &key), -EBUSY);
+	assert_int_equal(stat_of(SB_STAT_COUNTS_BUSY), 1);
+	assert_int_equal(stat_of(SB_STAT_COUNTS_FULL), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_key, setup),
+		cmocka_unit_test_setup(test_announce, setup),
+		cmocka_unit_test_setup(test_aggregates, setup),
+		cmocka_unit_test_setup(test_kernel_side, setup),
+		cmocka_unit_test_setup(test_no_user_side, setup),
+		cmocka_unit_test_setup(test_names, setup),
+		cmocka_unit_test_setup(test_ring_full, setup),
+		cmocka_unit_test_setup(test_seen_table, setup),
+		cmocka_unit_test_setup(test_counts_full, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
