@@ -76,6 +76,8 @@ def main():
         print(f'skipped: {name}: {why}')
     for name, test in failed:
         print(f"\nfailed: {name} ({test['result']})\n{tail(output(test))}")
+    if failed:
+        print('\nfailed: ' + ', '.join(name for name, _ in failed))
     print(f"\n{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
     return 1 if total['failed'] else 0
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Whose the written files are. Needs root, and says so. */
+/* What of user/base only root can do: give files away, find a cgroup by its id. */
 #include <errno.h>
 #include <grp.h>
 #include <setjmp.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/cgroup.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
 
@@ -105,16 +106,51 @@ static void test_output(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* The id of a cgroup is the inode number of its directory (on 64-bit systems, cgroup-v2.rst). */
+static void test_cgroup_path(void **state)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	char dir[128], want[64];
+	struct sb_str path = {};
+	struct stat st;
+	size_t i;
+
+	snprintf(want, sizeof(want), "/stackbpf-test-%d", getpid());
+	for (i = 0; i < SB_ARRAY_SIZE(mounts); i++) {
+		snprintf(dir, sizeof(dir), "%s/cgroup.procs", mounts[i]);
+		if (!access(dir, F_OK))
+			break;
+	}
+	if (i == SB_ARRAY_SIZE(mounts))
+		skip(); /* no cgroup2 */
+	snprintf(dir, sizeof(dir), "%s%s", mounts[i], want);
+	if (mkdir(dir, 0700))
+		skip(); /* not ours to make */
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(sb_cgroup_path(st.st_ino, &path), 0);
+	assert_string_equal(path.s, want);
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(sb_cgroup_path(st.st_ino, &path), -ESTALE);
+	assert_string_equal(path.s, want);
+
+	assert_int_equal(stat(mounts[i], &st), 0);
+	sb_str_clear(&path);
+	assert_int_equal(sb_cgroup_path(st.st_ino, &path), 0);
+	assert_string_equal(path.s, "/");
+	sb_str_release(&path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sudo_owner),
 		cmocka_unit_test(test_unprivileged),
 		cmocka_unit_test(test_output),
+		cmocka_unit_test(test_cgroup_path),
 	};
 
 	if (geteuid() != 0) {
-		puts("files can be given away by root only");
+		puts("root only may give files away and open by handle");
 		return 77;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
