@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "debugfile.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+
+static const char *const default_dirs[] = { "/usr/lib/debug", NULL };
+
+#define LINK_BYTES_MAX	   (PATH_MAX + 64u)
+/* The checksum reads all of the file; only what has no build ID comes to that. */
+#define CHECKSUM_BYTES_MAX (1ull << 30)
+
+/* One search: what is looked for, and where. */
+struct search {
+	const struct sb_debugfile_opts *opts;
+	const struct sb_elf *elf; /* that links to it */
+	const uint8_t *build_id;  /* that the file must have */
+	size_t build_id_len;	  /* 0: @crc counts instead */
+	uint32_t crc;
+	struct sb_debugfile found;
+};
+
+static int open_beneath(const char *root, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	sb_cleanup(sb_closep) int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd;
+
+	if (root_fd < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * Open a regular file. Looked at before it is opened for reading: a container can plant a device
+ * or a FIFO there, and with those the opening itself has effects.
+ */
+static int open_regular(const char *root, const char *path)
+{
+	sb_cleanup(sb_closep) int path_fd = -1;
+	char link[64];
+	struct stat st;
+	int fd;
+
+	path_fd = root ? open_beneath(root, path) : open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return root ? path_fd : -errno;
+	if (fstat(path_fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+static int checksum(const struct sb_elf *elf, uint32_t *ret_crc)
+{
+	sb_cleanup(sb_freep) uint8_t *buf = NULL;
+	const size_t piece = 256u << 10;
+	uLong crc = crc32(0, NULL, 0);
+	uint64_t at, len;
+	int err;
+
+	if (elf->size > CHECKSUM_BYTES_MAX)
+		return -EFBIG;
+	buf = malloc(piece);
+	if (!buf)
+		return -ENOMEM;
+	for (at = 0; at < elf->size; at += len) {
+		len = elf->size - at < piece ? elf->size - at : piece;
+		err = sb_elf_read(elf, at, buf, len);
+		if (err)
+			return err;
+		crc = crc32(crc, buf, (uInt)len);
+	}
+	*ret_crc = (uint32_t)crc;
+	return 0;
+}
+
+static bool is_same_file(int fd_a, int fd_b)
+{
+	struct stat a, b;
+
+	return fd_a >= 0 && fd_b >= 0 && !fstat(fd_a, &a) && !fstat(fd_b, &b) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Return: 0 if the file is the one that is looked for, -ENOENT, or another negative errno. */
+static int check(const struct search *search, const struct sb_elf *elf)
+{
+	uint32_t crc;
+	int err;
+
+	/* A link may have the binary's own name, to be found in another directory. */
+	if (is_same_file(search->elf->fd, elf->fd))
+		return -ENOENT;
+	if (search->build_id_len) {
+		return elf->build_id_len == search->build_id_len &&
+				       !memcmp(elf->build_id, search->build_id, elf->build_id_len)
+			       ? 0
+			       : -ENOENT;
+	}
+	err = checksum(elf, &crc);
+	if (err)
+		return err;
+	return crc == search->crc ? 0 : -ENOENT;
+}
+
+/* Take @fd's file if it is the one. Return: 0, -ENOENT, -ENOMEM. */
+static int try_fd(struct search *search, int fd, const char *root, const char *path)
+{
+	sb_cleanup(sb_freep) char *full = NULL;
+	struct sb_elf *elf;
+	int err;
+
+	err = sb_elf_new_fd(fd, &elf);
+	if (!err) {
+		err = check(search, elf);
+		if (!err && asprintf(&full, "%s%s", root ? root : "", path) < 0) {
+			full = NULL;
+			err = -ENOMEM;
+		}
+		if (err)
+			sb_elf_free(elf);
+	}
+	if (err) {
+		sb_debug("'%s%s' is not the debug file (error %d), skipping", root ? root : "",
+			 path, -err);
+		return err == -ENOMEM ? err : -ENOENT;
+	}
+	search->found.elf = elf;
+	search->found.path = sb_take(full);
+	return 0;
+}
+
+static int try_path(struct search *search, const char *root, const char *path)
+{
+	sb_cleanup(sb_closep) int fd = open_regular(root, path);
+
+	return fd < 0 ? -ENOENT : try_fd(search, fd, root, path);
+}
+
+/* As the system has it, then as the process has it. */
+static int try_both(struct search *search, const char *path)
+{
+	int err = try_path(search, NULL, path);
+
+	if (err == -ENOENT && search->opts->root)
+		err = try_path(search, search->opts->root, path);
+	return err;
+}
+
+/* The process's own file system first: that is where the path comes from. */
+static int try_near(struct search *search, const char *path)
+{
+	int err = -ENOENT;
+
+	if (search->opts->root)
+		err = try_path(search, search->opts->root, path);
+	return err == -ENOENT ? try_path(search, NULL, path) : err;
+}
+
+static const char *const *dirs_of(const struct search *search)
+{
+	return search->opts->dirs ? search->opts->dirs : default_dirs;
+}
+
+static int find_by_build_id(struct search *search)
+{
+	char hex[2 * SB_BUILD_ID_MAX + 1], path[PATH_MAX];
+	const char *const *dir;
+	size_t i;
+	int err = -ENOENT;
+
+	if (search->build_id_len < 2)
+		return -ENOENT;
+	for (i = 0; i < search->build_id_len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", search->build_id[i]);
+	for (dir = dirs_of(search); *dir && err == -ENOENT; dir++) {
+		if (snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", *dir, hex, hex + 2) <
+		    (int)sizeof(path))
+			err = try_both(search, path);
+	}
+	return err;
+}
+
+/* Length of the directory part, without the slash; 0 for "/x" and "x". */
+static int dir_len(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (int)(slash - path) : 0;
+}
+
+static int find_by_link(struct search *search, const char *name)
+{
+	const char *binary = search->opts->path;
+	const int len = dir_len(binary);
+	static const char *const places[] = { "", "/.debug" };
+	const char *const *dir;
+	char path[PATH_MAX];
+	size_t i;
+	int err = -ENOENT;
+
+	/* A bare name is all that the format has; anything else wants out of these directories. */
+	if (strchr(name, '/') || !*name)
+		return -ENOENT;
+	for (i = 0; i < SB_ARRAY_SIZE(places) && err == -ENOENT; i++) {
+		if (snprintf(path, sizeof(path), "%.*s%s/%s", strchr(binary, '/') ? len : 1,
+			     strchr(binary, '/') ? binary : ".", places[i],
+			     name) < (int)sizeof(path))
+			err = try_near(search, path);
+	}
+	for (dir = dirs_of(search); *dir && err == -ENOENT && binary[0] == '/'; dir++) {
+		if (snprintf(path, sizeof(path), "%s%.*s/%s", *dir, len, binary, name) <
+		    (int)sizeof(path))
+			err = try_both(search, path);
+	}
+	return err;
+}
+
+/* .gnu_debuglink: name, NUL, padding to four bytes, checksum. */
+static int read_link(const struct sb_elf *elf, char **ret_name, uint32_t *ret_crc)
+{
+	sb_cleanup(sb_freep) char *data = NULL;
+	const Elf64_Shdr *shdr = sb_elf_section_named(elf, ".gnu_debuglink");
+	size_t len, at;
+	int err;
+
+	if (!shdr)
+		return -ENOENT;
+	err = sb_elf_load(elf, shdr, LINK_BYTES_MAX, &data, &len);
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
+	at = (strlen(data) + 1 + 3) & ~(size_t)3;
+	if (at > len || len - at < sizeof(*ret_crc))
+		return -ENOENT;
+	memcpy(ret_crc, data + at, sizeof(*ret_crc));
+	*ret_name = sb_take(data);
+	return 0;
+}
+
+/* The part of debuginfod's client library that we use; see debuginfod_find_debuginfo(3). */
+struct debuginfod {
+	void *(*begin)(void);
+	int (*find_debuginfo)(void *client, const unsigned char *build_id, int len, char **path);
+	void (*end)(void *client);
+};
+
+static int load_debuginfod(struct debuginfod *ret_api)
+{
+	/* Never closed: it starts libcurl, which does not like to be unloaded. */
+	void *lib = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+	if (!lib) {
+		sb_debug("cannot load libdebuginfod.so.1, skipping debuginfod");
+		return -ENOENT;
+	}
+	ret_api->begin = (void *(*)(void))dlsym(lib, "debuginfod_begin");
+	ret_api->find_debuginfo = (int (*)(void *, const unsigned char *, int, char **))dlsym(
+		lib, "debuginfod_find_debuginfo");
+	ret_api->end = (void (*)(void *))dlsym(lib, "debuginfod_end");
+	return ret_api->begin && ret_api->find_debuginfo && ret_api->end ? 0 : -ENOENT;
+}
+
+static int find_by_debuginfod(struct search *search)
+{
+	sb_cleanup(sb_freep) char *path = NULL;
+	sb_cleanup(sb_closep) int fd = -1;
+	struct debuginfod api;
+	void *client;
+
+	if (!search->opts->debuginfod || !search->build_id_len || load_debuginfod(&api))
+		return -ENOENT;
+	client = api.begin();
+	if (!client)
+		return -ENOENT;
+	fd = api.find_debuginfo(client, search->build_id, (int)search->build_id_len, &path);
+	api.end(client);
+	if (fd < 0)
+		return -ENOENT;
+	return try_fd(search, fd, NULL, path ? path : "debuginfod");
+}
+
+int sb_debugfile_find(const struct sb_elf *elf, const struct sb_debugfile_opts *opts,
+		      struct sb_debugfile *ret_file)
+{
+	sb_cleanup(sb_freep) char *name = NULL;
+	struct search search = {
+		.opts = opts,
+		.elf = elf,
+		.build_id = elf->build_id,
+		.build_id_len = elf->build_id_len,
+	};
+	int err;
+
+	err = find_by_build_id(&search);
+	if (err == -ENOENT) {
+		err = read_link(elf, &name, &search.crc);
+		if (!err)
+			err = find_by_link(&search, name);
+	}
+	if (err == -ENOENT)
+		err = find_by_debuginfod(&search);
+	if (!err)
+		*ret_file = search.found;
+	return err;
+}
+
+void sb_debugfile_release(struct sb_debugfile *file)
+{
+	sb_elf_free(file->elf);
+	free(file->path);
+	*file = (struct sb_debugfile){};
+}
+
+/* A relative name is relative to the file which has the link, where that really is. */
+static int find_alt_by_name(struct search *search, const char *name, const char *debug_path)
+{
+	char path[PATH_MAX], real[PATH_MAX];
+	int err;
+
+	if (name[0] == '/')
+		return try_both(search, name);
+	if (snprintf(path, sizeof(path), "%.*s/%s", dir_len(debug_path), debug_path, name) >=
+	    (int)sizeof(path))
+		return -ENOENT;
+	err = try_path(search, NULL, path);
+	if (err != -ENOENT || !realpath(debug_path, real))
+		return err;
+	if (snprintf(path, sizeof(path), "%.*s/%s", dir_len(real), real, name) >= (int)sizeof(path))
+		return -ENOENT;
+	return try_path(search, NULL, path);
+}
+
+int sb_debugfile_find_alt(const struct sb_elf *elf, const char *path,
+			  const struct sb_debugfile_opts *opts, int *ret_fd)
+{
+	sb_cleanup(sb_freep) char *data = NULL;
+	const Elf64_Shdr *shdr = sb_elf_section_named(elf, ".gnu_debugaltlink");
+	struct search search = { .opts = opts, .elf = elf };
+	size_t len, name_len;
+	int err;
+
+	if (!shdr)
+		return -ENOENT;
+	err = sb_elf_load(elf, shdr, LINK_BYTES_MAX, &data, &len);
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
+	/* Name, NUL, and the rest is the build ID. */
+	name_len = strlen(data) + 1;
+	if (name_len >= len || len - name_len > SB_BUILD_ID_MAX)
+		return -ENOENT;
+	search.build_id = (const uint8_t *)data + name_len;
+	search.build_id_len = len - name_len;
+	err = find_by_build_id(&search);
+	if (err == -ENOENT)
+		err = find_alt_by_name(&search, data, path);
+	if (err)
+		return err;
+	*ret_fd = fcntl(search.found.elf->fd, F_DUPFD_CLOEXEC, 0);
+	if (*ret_fd < 0)
+		err = -errno;
+	sb_debugfile_release(&search.found);
+	return err;
+}

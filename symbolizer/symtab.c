@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "symtab.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "names.h"
+
+/* Browsers with all their symbols have some 1.2 million functions. */
+#define NR_SYMBOLS_MAX	  (4u << 20)
+/* Entries of any type that are looked at, and hash buckets walked to count them. */
+#define NR_ENTRIES_MAX	  (32u << 20)
+/* Aliases with a longer common beginning are equals; a million of them must not take minutes. */
+#define NAME_COMPARED_MAX 1024
+#define NR_NAMES_MAX	  3 /* .symtab, or .dynsym and .gnu_debugdata */
+
+enum layer { LAYER_FUNC, LAYER_UNTYPED, LAYER_UNSIZED, LAYER_MAX };
+
+/* Aliases, best bit first. */
+#define RANK_FUNC   4
+#define RANK_STRONG 2
+#define RANK_GLOBAL 1
+
+struct candidate {
+	uint64_t start, end; /* unsized: where it has to end at the latest */
+	uint32_t name;
+	uint8_t names_idx;
+	uint8_t layer; /* enum layer */
+	uint8_t rank;
+};
+
+struct symbol {
+	uint64_t addr;
+	uint32_t name;
+	uint32_t names_idx;
+};
+
+/* From @start up to the next one's start, @owner or nobody (SB_SYMBOL_NONE). */
+struct segment {
+	uint64_t start;
+	uint32_t owner;
+};
+typedef SB_VEC(struct segment) segment_vec;
+
+struct sb_symtab {
+	struct sb_names names[NR_NAMES_MAX];
+	size_t nr_names;
+	SB_VEC(struct candidate) candidates; /* until flattened */
+	size_t nr_broken;
+	struct symbol *symbols;
+	size_t nr_symbols;
+	/* Two arrays: the search touches the first only. */
+	uint64_t *starts;
+	uint32_t *owners;
+	size_t nr_segments;
+};
+
+struct sb_symtab *sb_symtab_new(void)
+{
+	return calloc(1, sizeof(struct sb_symtab));
+}
+
+void sb_symtab_free(struct sb_symtab *tab)
+{
+	size_t i;
+
+	if (!tab)
+		return;
+	for (i = 0; i < tab->nr_names; i++)
+		sb_names_release(&tab->names[i]);
+	sb_vec_release(&tab->candidates);
+	free(tab->symbols);
+	free(tab->starts);
+	free(tab->owners);
+	free(tab);
+}
+
+/* Labels of the compiler and of disassemblers, not of people: .L12, $x, $d.3 */
+static bool is_mapping_symbol(const char *name)
+{
+	if (name[0] == '$')
+		return name[1] && strchr("xdta", name[1]) && (!name[2] || name[2] == '.');
+	return name[0] == '.' && name[1] == 'L';
+}
+
+static bool is_function(const Elf64_Sym *sym)
+{
+	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+
+	return type == STT_FUNC || type == STT_GNU_IFUNC;
+}
+
+/* Where code of this symbol may stand; and for one without size, up to where. */
+static bool is_in_code(const struct sb_elf *elf, const Elf64_Sym *sym, uint64_t *ret_limit)
+{
+	const Elf64_Shdr *shdr =
+		sym->st_shndx < SHN_LORESERVE ? sb_elf_section_at(elf, sym->st_shndx) : NULL;
+
+	if (shdr) {
+		*ret_limit = shdr->sh_addr + shdr->sh_size;
+		return (shdr->sh_flags & SHF_EXECINSTR) ||
+		       (is_function(sym) && sb_elf_is_code(elf, sym->st_value));
+	}
+	*ret_limit = sym->st_value + 1;
+	return sb_elf_is_code(elf, sym->st_value);
+}
+
+static uint8_t rank_of(const Elf64_Sym *sym)
+{
+	unsigned int bind = ELF64_ST_BIND(sym->st_info);
+	uint8_t rank = 0;
+
+	if (is_function(sym))
+		rank |= RANK_FUNC;
+	if (bind != STB_WEAK)
+		rank |= RANK_STRONG;
+	if (bind == STB_GLOBAL || bind == STB_GNU_UNIQUE)
+		rank |= RANK_GLOBAL;
+	return rank;
+}
+
+static int add_symbol(struct sb_symtab *tab, const struct sb_elf *elf, const Elf64_Sym *sym,
+		      uint32_t section_type, uint64_t bias)
+{
+	const struct sb_names *names = &tab->names[tab->nr_names - 1];
+	struct candidate cand = { .name = sym->st_name, .rank = rank_of(sym) };
+	uint64_t start = sym->st_value, limit;
+
+	if ((!is_function(sym) && ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE) ||
+	    sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || !is_in_code(elf, sym, &limit))
+		return 0;
+	if (sym->st_name >= names->len) {
+		tab->nr_broken++;
+		return 0;
+	}
+	if (!names->mem[sym->st_name] ||
+	    (!is_function(sym) && is_mapping_symbol(names->mem + sym->st_name)))
+		return 0;
+	if (elf->machine == EM_ARM && is_function(sym))
+		start &= ~1ull; /* the bit says Thumb */
+	cand.names_idx = (uint8_t)(tab->nr_names - 1);
+	if (sym->st_size) {
+		cand.layer = is_function(sym) ? LAYER_FUNC : LAYER_UNTYPED;
+		limit = start + sym->st_size < start ? UINT64_MAX : start + sym->st_size;
+	} else {
+		cand.layer = LAYER_UNSIZED;
+		if (section_type == SHT_DYNSYM)
+			limit = start + 1;
+	}
+	if (limit <= start)
+		return 0; /* a label at the very end: nothing follows */
+	cand.start = start + bias;
+	cand.end = limit + bias < cand.start ? UINT64_MAX : limit + bias;
+	if (tab->candidates.nr >= NR_SYMBOLS_MAX)
+		return -EFBIG;
+	return sb_vec_push(&tab->candidates, cand);
+}
+
+static int add_all(struct sb_symtab *tab, struct sb_elf_reader *reader, uint32_t section_type,
+		   uint64_t bias)
+{
+	size_t before = tab->candidates.nr, nr = 0;
+	Elf64_Sym sym;
+	int got, err;
+
+	while ((got = sb_elf_next_sym(reader, &sym)) > 0) {
+		if (++nr > NR_ENTRIES_MAX)
+			return -EFBIG;
+		err = add_symbol(tab, reader->elf, &sym, section_type, bias);
+		if (err)
+			return err;
+	}
+	if (got < 0)
+		return got;
+	return tab->candidates.nr > before ? 0 : -ENODATA;
+}
+
+static int add_section(struct sb_symtab *tab, const struct sb_elf *elf, const Elf64_Shdr *shdr,
+		       uint64_t bias)
+{
+	sb_cleanup(sb_elf_reader_release) struct sb_elf_reader reader;
+	const Elf64_Shdr *strings = sb_elf_section_at(elf, shdr->sh_link);
+	int err;
+
+	reader.data = NULL;
+	if (!strings)
+		return -EBADMSG;
+	err = sb_names_init_section(&tab->names[tab->nr_names], elf, strings);
+	if (err)
+		return err;
+	tab->nr_names++;
+	err = sb_elf_reader_init_section(&reader, elf, shdr, sb_elf_sym_bytes(elf));
+	if (err)
+		return err;
+	return add_all(tab, &reader, shdr->sh_type, bias);
+}
+
+/* The hash table of System V says how many symbols there are: { nbucket, nchain, ... }. */
+static int count_by_hash(const struct sb_elf *elf, uint64_t addr, uint64_t *ret_nr)
+{
+	uint64_t offset;
+	uint32_t nr;
+	int err;
+
+	if (!addr || !sb_elf_addr_to_offset(elf, addr, &offset))
+		return -ENODATA;
+	err = sb_elf_read(elf, offset + sizeof(nr), &nr, sizeof(nr));
+	if (!err)
+		*ret_nr = nr;
+	return err;
+}
+
+/*
+ * GNU's does not: { nbucket, symoffset, bloom_size, bloom_shift, bloom[], buckets[], chains[] }.
+ * The bucket with the highest symbol, then to the end of its chain (lowest bit set).
+ * Source: "ELF: better symbol lookup via DT_GNU_HASH", flapenguin.me; glibc's elf/dl-lookup.c.
+ */
+static int count_by_gnu_hash(const struct sb_elf *elf, uint64_t addr, uint64_t *ret_nr)
+{
+	struct sb_elf_reader reader;
+	uint32_t head[4], last = 0, word;
+	uint64_t offset, nr;
+	int err, got;
+
+	if (!addr || !sb_elf_addr_to_offset(elf, addr, &offset))
+		return -ENODATA;
+	err = sb_elf_read(elf, offset, head, sizeof(head));
+	if (err)
+		return err;
+	if (head[0] > NR_ENTRIES_MAX)
+		return -EFBIG;
+	offset += sizeof(head) + (uint64_t)head[2] * (elf->is_64 ? 8 : 4);
+	sb_elf_reader_init(&reader, elf, offset, (uint64_t)head[0] * sizeof(word), sizeof(word));
+	while ((got = sb_elf_next_u32(&reader, &word)) > 0)
+		last = word > last ? word : last;
+	if (got < 0)
+		return got;
+	if (last < head[1]) {
+		*ret_nr = head[1]; /* every bucket is empty: only what is not hashed */
+		return 0;
+	}
+	nr = last;
+	offset += (uint64_t)head[0] * sizeof(word) + (uint64_t)(last - head[1]) * sizeof(word);
+	sb_elf_reader_init(&reader, elf, offset, (uint64_t)NR_ENTRIES_MAX * sizeof(word),
+			   sizeof(word));
+	reader.end = reader.end < elf->size ? reader.end : elf->size - elf->size % sizeof(word);
+	do {
+		nr++;
+		got = sb_elf_next_u32(&reader, &word);
+	} while (got > 0 && !(word & 1));
+	if (got > 0)
+		*ret_nr = nr;
+	return got > 0 ? 0 : got ? got : -EBADMSG;
+}
+
+static int add_dynamic(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t bias)
+{
+	struct sb_elf_dynamic dynamic;
+	struct sb_elf_reader reader;
+	uint64_t symbols, strings, nr;
+	int err;
+
+	err = sb_elf_read_dynamic(elf, &dynamic);
+	if (err)
+		return err;
+	if (!dynamic.symtab || !dynamic.strtab)
+		return -ENODATA;
+	if (!sb_elf_addr_to_offset(elf, dynamic.symtab, &symbols) ||
+	    !sb_elf_addr_to_offset(elf, dynamic.strtab, &strings))
+		return -EBADMSG;
+	err = count_by_hash(elf, dynamic.hash, &nr);
+	if (err == -ENODATA)
+		err = count_by_gnu_hash(elf, dynamic.gnu_hash, &nr);
+	if (err)
+		return err;
+	err = sb_names_init(&tab->names[tab->nr_names], elf, strings, dynamic.strtab_bytes);
+	if (err)
+		return err;
+	tab->nr_names++;
+	sb_elf_reader_init(&reader, elf, symbols, nr * sb_elf_sym_bytes(elf),
+			   sb_elf_sym_bytes(elf));
+	return add_all(tab, &reader, SHT_DYNSYM, bias);
+}
+
+int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t section_type,
+		  uint64_t bias)
+{
+	const Elf64_Shdr *shdr = sb_elf_section_typed(elf, section_type);
+
+	if (tab->nr_names == NR_NAMES_MAX)
+		return -EFBIG;
+	if (shdr && shdr->sh_type != SHT_NOBITS)
+		return add_section(tab, elf, shdr, bias);
+	if (section_type == SHT_DYNSYM && !elf->nr_shdrs)
+		return add_dynamic(tab, elf, bias);
+	return -ENODATA;
+}
+
+/* "memcpy@@GLIBC_2.14" is no longer a name than "memcpy". */
+static size_t name_len(const char *name)
+{
+	size_t len = strnlen(name, NAME_COMPARED_MAX);
+	const char *version = memchr(name, '@', len);
+
+	return version ? (size_t)(version - name) : len;
+}
+
+static size_t nr_underscores(const char *name)
+{
+	size_t nr = 0;
+
+	while (nr < NAME_COMPARED_MAX && name[nr] == '_')
+		nr++;
+	return nr;
+}
+
+static int compare_names(const struct sb_symtab *tab, const struct candidate *a,
+			 const struct candidate *b)
+{
+	const char *name_a = tab->names[a->names_idx].mem + a->name;
+	const char *name_b = tab->names[b->names_idx].mem + b->name;
+	size_t a_scores = nr_underscores(name_a), b_scores = nr_underscores(name_b);
+	size_t a_len = name_len(name_a), b_len = name_len(name_b);
+	int diff;
+
+	if (a_scores != b_scores)
+		return a_scores > b_scores ? -1 : 1;
+	if (a_len != b_len)
+		return a_len < b_len ? -1 : 1;
+	diff = strncmp(name_b, name_a, NAME_COMPARED_MAX);
+	if (diff)
+		return diff;
+	return b->names_idx - a->names_idx;
+}
+
+/* By start; of those that start together, the best one last. */
+static int compare(const void *pa, const void *pb, void *arg)
+{
+	const struct candidate *a = pa, *b = pb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return compare_names(arg, a, b);
+}
+
+/* Symbols without a size end where anything else starts. */
+static void bound_unsized(struct sb_symtab *tab)
+{
+	struct candidate *at = tab->candidates.at;
+	uint64_t next_start = UINT64_MAX, start = UINT64_MAX;
+	size_t i;
+
+	for (i = tab->candidates.nr; i-- > 0;) {
+		if (at[i].start != start) {
+			next_start = start;
+			start = at[i].start;
+		}
+		if (at[i].layer == LAYER_UNSIZED && at[i].end > next_start)
+			at[i].end = next_start;
+	}
+}
+
+struct sweep {
+	const struct candidate *at;
+	SB_VEC(uint32_t) open; /* those that are not over yet, the innermost last */
+	segment_vec out;
+};
+
+static int emit(segment_vec *out, uint64_t start, uint32_t owner)
+{
+	if (out->nr && out->at[out->nr - 1].start == start)
+		out->nr--;
+	if (out->nr ? out->at[out->nr - 1].owner == owner : owner == SB_SYMBOL_NONE)
+		return 0;
+	return sb_vec_push(out, (struct segment){ .start = start, .owner = owner });
+}
+
+/* Close what ends at or before @upto; what it was nested in goes on. */
+static int close_until(struct sweep *sweep, uint64_t upto)
+{
+	uint64_t end;
+	int err;
+
+	while (sweep->open.nr) {
+		end = sweep->at[sweep->open.at[sweep->open.nr - 1]].end;
+		if (end > upto)
+			break;
+		/* What ended while something else was on top of it never shows again. */
+		while (sweep->open.nr && sweep->at[sweep->open.at[sweep->open.nr - 1]].end <= end)
+			sweep->open.nr--;
+		err = emit(&sweep->out, end,
+			   sweep->open.nr ? sweep->open.at[sweep->open.nr - 1] : SB_SYMBOL_NONE);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The pieces that symbols of one layer own; ret_out is the caller's to free. */
+static int flatten_layer(struct sb_symtab *tab, enum layer layer, segment_vec *ret_out)
+{
+	struct sweep sweep = { .at = tab->candidates.at };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < tab->candidates.nr && !err; i++) {
+		if (sweep.at[i].layer != layer)
+			continue;
+		err = close_until(&sweep, sweep.at[i].start);
+		if (!err)
+			err = emit(&sweep.out, sweep.at[i].start, (uint32_t)i);
+		if (!err)
+			err = sb_vec_push(&sweep.open, (uint32_t)i);
+	}
+	if (!err)
+		err = close_until(&sweep, UINT64_MAX);
+	sb_vec_release(&sweep.open);
+	*ret_out = sweep.out;
+	return err;
+}
+
+/* Let @under show where @over has nobody. @ret_out is the caller's to free. */
+static int merge(const segment_vec *over, const segment_vec *under, segment_vec *ret_out)
+{
+	uint32_t over_owner = SB_SYMBOL_NONE, under_owner = SB_SYMBOL_NONE;
+	size_t i = 0, j = 0;
+	uint64_t at;
+	int err;
+
+	while (i < over->nr || j < under->nr) {
+		if (j == under->nr || (i < over->nr && over->at[i].start <= under->at[j].start))
+			at = over->at[i].start;
+		else
+			at = under->at[j].start;
+		if (i < over->nr && over->at[i].start == at)
+			over_owner = over->at[i++].owner;
+		if (j < under->nr && under->at[j].start == at)
+			under_owner = under->at[j++].owner;
+		err = emit(ret_out, at, over_owner != SB_SYMBOL_NONE ? over_owner : under_owner);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int flatten(struct sb_symtab *tab, segment_vec *ret_out)
+{
+	segment_vec all = {}, one = {}, merged = {};
+	int layer, err = 0;
+
+	for (layer = 0; layer < LAYER_MAX && !err; layer++) {
+		err = flatten_layer(tab, layer, &one);
+		if (!err)
+			err = merge(&all, &one, &merged);
+		sb_vec_release(&all);
+		sb_vec_release(&one);
+		all = merged;
+		memset(&merged, 0, sizeof(merged));
+	}
+	*ret_out = all;
+	return err;
+}
+
+/* Number the symbols that own something, in order of appearance. */
+static int keep_owners(struct sb_symtab *tab, const segment_vec *segments)
+{
+	sb_cleanup(sb_freep) uint32_t *numbers = NULL;
+	size_t i, nr = 0;
+	uint32_t owner;
+
+	numbers = malloc(tab->candidates.nr * sizeof(*numbers) + 1);
+	tab->starts = malloc(segments->nr * sizeof(*tab->starts) + 1);
+	tab->owners = malloc(segments->nr * sizeof(*tab->owners) + 1);
+	if (!numbers || !tab->starts || !tab->owners)
+		return -ENOMEM;
+	memset(numbers, 0xff, tab->candidates.nr * sizeof(*numbers));
+	for (i = 0; i < segments->nr; i++) {
+		owner = segments->at[i].owner;
+		if (owner != SB_SYMBOL_NONE && numbers[owner] == SB_SYMBOL_NONE)
+			numbers[owner] = (uint32_t)nr++;
+		tab->starts[i] = segments->at[i].start;
+		tab->owners[i] = owner == SB_SYMBOL_NONE ? owner : numbers[owner];
+	}
+	tab->nr_segments = segments->nr;
+	tab->symbols = malloc(nr * sizeof(*tab->symbols) + 1);
+	if (!tab->symbols)
+		return -ENOMEM;
+	tab->nr_symbols = nr;
+	for (i = 0; i < tab->candidates.nr; i++) {
+		const struct candidate *cand = &tab->candidates.at[i];
+
+		if (numbers[i] != SB_SYMBOL_NONE)
+			tab->symbols[numbers[i]] = (struct symbol){
+				.addr = cand->start,
+				.name = cand->name,
+				.names_idx = cand->names_idx,
+			};
+	}
+	return 0;
+}
+
+int sb_symtab_finish(struct sb_symtab *tab)
+{
+	segment_vec segments = {};
+	size_t i;
+	int err;
+
+	if (tab->candidates.nr)
+		qsort_r(tab->candidates.at, tab->candidates.nr, sizeof(*tab->candidates.at),
+			compare, tab);
+	bound_unsized(tab);
+	err = flatten(tab, &segments);
+	if (!err)
+		err = keep_owners(tab, &segments);
+	sb_vec_release(&segments);
+	sb_vec_release(&tab->candidates);
+	for (i = 0; i < tab->nr_names; i++)
+		sb_names_unload(&tab->names[i]);
+	if (tab->nr_broken)
+		sb_debug("%zu symbols have a name outside of the string table, ignoring them",
+			 tab->nr_broken);
+	return err;
+}
+
+uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr)
+{
+	const uint64_t *base = tab->starts;
+	size_t nr = tab->nr_segments, half;
+
+	if (!nr || addr < base[0])
+		return SB_SYMBOL_NONE;
+	/* Without branches: which half is a coin toss to the predictor. */
+	while (nr > 1) {
+		half = nr / 2;
+		base += base[half] <= addr ? half : 0;
+		nr -= half;
+	}
+	return tab->owners[base - tab->starts];
+}
+
+uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol)
+{
+	return tab->symbols[symbol].addr;
+}
+
+size_t sb_symtab_nr(const struct sb_symtab *tab)
+{
+	return tab->nr_symbols;
+}
+
+int sb_symtab_name(const struct sb_symtab *tab, uint32_t symbol, struct sb_str *name)
+{
+	const struct symbol *sym = &tab->symbols[symbol];
+
+	return sb_names_get(&tab->names[sym->names_idx], sym->name, name);
+}
+
+size_t sb_symtab_nr_broken(const struct sb_symtab *tab)
+{
+	return tab->nr_broken;
+}
+
+size_t sb_symtab_bytes(const struct sb_symtab *tab)
+{
+	size_t i, bytes = sizeof(*tab);
+
+	bytes += tab->nr_segments * (sizeof(*tab->starts) + sizeof(*tab->owners));
+	bytes += tab->nr_symbols * sizeof(*tab->symbols);
+	for (i = 0; i < tab->nr_names; i++)
+		bytes += tab->names[i].mem ? tab->names[i].len + 1 : 0;
+	return bytes;
+}

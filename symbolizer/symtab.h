@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Address to symbol. The symbols of one module, flattened to non-overlapping pieces once, so that
+ * a lookup is one binary search and an address no symbol covers has no name. Internal.
+ *
+ * Which symbol wins an address, the first rule that decides:
+ *	a sized function; then sized code without a type; then labels without a size, which reach
+ *	to the next symbol or the end of their section (from .dynsym: only their own address)
+ *	the one that starts last: nested symbols are inside
+ *	of those that start together: function over untyped, strong over weak, global over local,
+ *	fewer leading underscores, longer, first in the alphabet (perf's order, choose_best_symbol()
+ *	in tools/perf/util/symbol.c, so that names look familiar)
+ *
+ * Names stay in the file until they are asked for.
+ */
+#ifndef SB_SYMTAB_H
+#define SB_SYMTAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "elf_file.h"
+
+struct sb_symtab;
+
+#define SB_SYMBOL_NONE UINT32_MAX
+
+struct sb_symtab *sb_symtab_new(void); /* NULL: no memory */
+void sb_symtab_free(struct sb_symtab *tab);
+
+/*
+ * Add .symtab or .dynsym of @elf; the latter is found through PT_DYNAMIC, too. @bias is added to
+ * each address. The table keeps a file descriptor or a copy of the names, not @elf.
+ * Return: 0, -ENODATA when there is no such table, or nothing in it that is code; -EBADMSG,
+ * -EFBIG, -ENOMEM, or of I/O.
+ */
+int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t section_type,
+		  uint64_t bias);
+
+/* Flatten; once, after the last addition and before the first lookup. Return: 0 or -ENOMEM. */
+int sb_symtab_finish(struct sb_symtab *tab);
+
+/* Return: the number of the symbol which covers @addr, or SB_SYMBOL_NONE. */
+uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr);
+uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol);
+/* Symbols that own at least one address; their numbers are below. */
+size_t sb_symtab_nr(const struct sb_symtab *tab);
+
+/* Append the name. Return: 0, or as sb_names_get(). */
+int sb_symtab_name(const struct sb_symtab *tab, uint32_t symbol, struct sb_str *name);
+
+/* Entries that were passed over because they are broken (name outside of the string table). */
+size_t sb_symtab_nr_broken(const struct sb_symtab *tab);
+size_t sb_symtab_bytes(const struct sb_symtab *tab);
+
+#endif
