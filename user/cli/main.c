@@ -12,18 +12,10 @@
 #include "cli/command.h"
 
 /* What libbpf says is for those who asked for everything; our own sentence is for all. */
-static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int __attribute__((format(printf, 2, 0)))
+print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	sb_cleanup(sb_freep) char *message = NULL;
-
-	if (sb_log_max() < SB_LOG_DEBUG)
-		return 0;
-	if (vasprintf(&message, fmt, ap) < 0) {
-		message = NULL;
-		return 0;
-	}
-	message[strcspn(message, "\n")] = '\0';
-	sb_debug("%s", message);
+	sb_vlog(SB_LOG_DEBUG, fmt, ap);
 	return 0;
 }
 
