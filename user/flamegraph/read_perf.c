@@ -213,6 +213,8 @@ static int add_unknown(struct sb_fg *fg, const struct token *dso)
 
 static int add_named(struct sb_fg *fg, const char *name, size_t len, enum sb_fg_kind kind)
 {
+	struct sb_fg_tree_frame frame;
+
 	/* Java's descriptors: "Ljava/util/Map;::get". */
 	if (fg->perf_comm.len >= 4 && !memcmp(fg->perf_comm.s, "java", 4) && len &&
 	    name[0] == 'L' && memchr(name, '/', len)) {
@@ -221,7 +223,10 @@ static int add_named(struct sb_fg *fg, const char *name, size_t len, enum sb_fg_
 	}
 	if (!len)
 		return 0;
-	return sb_fg_pending_add(&fg->pending, &(struct sb_fg_tree_frame){ name, len, kind });
+	frame = sb_fg_frame_parse(name, len);
+	if (frame.kind == SB_FG_PLAIN)
+		frame.kind = kind;
+	return sb_fg_pending_add(&fg->pending, &frame);
 }
 
 /* perf map files may hold "outer->inner": one compiled body, inlined functions to the right. */
