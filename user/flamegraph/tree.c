@@ -408,18 +408,33 @@ const char *sb_fg_kind_suffix(enum sb_fg_kind kind)
 	return suffixes[kind] ? suffixes[kind] : "";
 }
 
+/* " 12.5\n", never with an exponent. Return: its length. */
+static int print_weight(char *buf, size_t size, double weight, bool has_fractions)
+{
+	int len = snprintf(buf, size, has_fractions ? " %.15g" : " %.0f", weight);
+
+	if (strchr(buf, 'e')) {
+		/* 15 decimals are what sb_fg_parse_weight() reads. */
+		len = snprintf(buf, size, weight < 1 ? " %.15f" : " %.0f", weight);
+		while (weight < 1 && buf[len - 1] == '0')
+			len--;
+	}
+	buf[len++] = '\n';
+	return len;
+}
+
 /* The line of the node whose stack is in @line, without its last ';'. */
 static int fold_line(const struct sb_fg_tree *tree, uint32_t node, struct sb_str *line,
 		     int (*put)(void *arg, const char *s, size_t len), void *arg)
 {
 	double self = sb_fg_tree_self(tree, node);
-	char number[64];
 	size_t stack_len = line->len - 1;
+	char number[64];
 	int n, err;
 
 	if (self <= 0 || !stack_len)
 		return 0;
-	n = snprintf(number, sizeof(number), tree->has_fractions ? " %.15g\n" : " %.0f\n", self);
+	n = print_weight(number, sizeof(number), self, tree->has_fractions);
 	/* A line that begins with '#' would be a comment. */
 	err = line->s[0] == '#' ? put(arg, " ", 1) : 0;
 	if (!err)
