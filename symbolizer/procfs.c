@@ -79,6 +79,36 @@ bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret)
 	return true;
 }
 
+static bool starts_with(const char *path, size_t len, const char *prefix)
+{
+	size_t prefix_len = strlen(prefix);
+
+	return len >= prefix_len && !memcmp(path, prefix, prefix_len);
+}
+
+enum sb_map_kind sb_map_kind(const char *path, size_t len)
+{
+	static const struct {
+		const char *prefix;
+		enum sb_map_kind kind;
+	} kinds[] = {
+		{ "//", SB_MAP_ANON }, /* "//anon", and " (deleted)" in old kernels */
+		{ "[heap]", SB_MAP_ANON },    { "[stack", SB_MAP_ANON },
+		{ "[anon", SB_MAP_ANON },     { "/anon_hugepage", SB_MAP_ANON },
+		{ "[vdso]", SB_MAP_VDSO },    { "[", SB_MAP_SPECIAL },
+		{ "/memfd:", SB_MAP_MEMORY }, { "/dev/zero", SB_MAP_MEMORY },
+		{ "/SYSV", SB_MAP_MEMORY },   { "/dev/shm/", SB_MAP_MEMORY },
+		{ "/", SB_MAP_FILE },
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(kinds); i++)
+		if (starts_with(path, len, kinds[i].prefix))
+			return kinds[i].kind;
+	/* Without a name: anonymous; "anon_inode:...", "pipe:[1]": nothing that can be read. */
+	return len ? SB_MAP_SPECIAL : SB_MAP_ANON;
+}
+
 /* ESRCH is what a caller acts on; /proc has two more ways to say it. */
 static int no_such_process(int err)
 {
@@ -213,6 +243,22 @@ int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line
 	return err;
 }
 
+bool sb_moved_text_feed(struct sb_moved_text *moved, const struct sb_maps_line *line)
+{
+	const struct sb_maps_line *before = &moved->before, *anon = &moved->anon;
+
+	moved->before = moved->anon;
+	moved->anon = moved->line;
+	moved->line = *line;
+	moved->is_anon_code[0] = moved->is_anon_code[1];
+	moved->is_anon_code[1] =
+		line->is_exec && sb_map_kind(line->path, line->path_len) == SB_MAP_ANON;
+	return moved->is_anon_code[0] && before->end == anon->start && anon->end == line->start &&
+	       before->is_exec && before->ino && before->ino == line->ino &&
+	       before->maj == line->maj && before->min == line->min &&
+	       line->start - line->pgoff == before->start - before->pgoff;
+}
+
 /* Find the line "KEY:\t..." and give what follows the colon. */
 static const char *status_value(const char *status, const char *key)
 {
@@ -275,6 +321,27 @@ int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids)
 int sb_procfs_root(uint32_t tgid)
 {
 	return open_entry(tgid, "root", O_PATH | O_DIRECTORY);
+}
+
+int sb_procfs_other_root(uint32_t tgid)
+{
+	char path[PROC_PATH_MAX];
+	struct stat ours, theirs;
+	int fd = sb_procfs_root(tgid);
+
+	if (fd < 0)
+		return fd;
+	if (!stat("/", &ours) && !fstat(fd, &theirs) && ours.st_dev == theirs.st_dev &&
+	    ours.st_ino == theirs.st_ino) {
+		/* Other mounts below the same root are another namespace. */
+		snprintf(path, sizeof(path), "/proc/%u/ns/mnt", tgid);
+		if (!stat("/proc/self/ns/mnt", &ours) && !stat(path, &theirs) &&
+		    ours.st_ino == theirs.st_ino) {
+			close(fd);
+			return -ENOENT;
+		}
+	}
+	return fd;
 }
 
 /* An O_PATH descriptor, taken over, becomes one for reading if it is a regular file. */

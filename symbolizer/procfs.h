@@ -23,6 +23,17 @@ struct sb_maps_line {
 	size_t path_len;
 };
 
+/* What a mapping is of, by what the kernel calls it. */
+enum sb_map_kind {
+	SB_MAP_FILE,
+	SB_MAP_MEMORY, /* a file without a place: memfd, shared memory; perhaps an ELF file */
+	SB_MAP_ANON,
+	SB_MAP_VDSO,
+	SB_MAP_SPECIAL, /* "[uprobes]" and other things of the kernel's */
+};
+/* @path is not terminated: of /proc/PID/maps, or of an MMAP2 record. */
+enum sb_map_kind sb_map_kind(const char *path, size_t len);
+
 /* Read one line without its newline. Return: false when it is not one of /proc/PID/maps. */
 bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret);
 
@@ -34,6 +45,17 @@ bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret);
  */
 int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
 
+/*
+ * Text that was moved to other memory, for huge pages: a piece of anonymous executable memory lies
+ * exactly where a piece of one file is missing. Feed all lines of a process, lowest address first.
+ * Return: whether @anon, the line before @line, is such a piece of the file of @before.
+ */
+struct sb_moved_text {
+	struct sb_maps_line before, anon, line; /* the last three; their paths are not valid */
+	bool is_anon_code[2];			/* of @anon and @line */
+};
+bool sb_moved_text_feed(struct sb_moved_text *moved, const struct sb_maps_line *line);
+
 /* What the perf map of a process is called and who may have written it. */
 struct sb_procfs_ids {
 	uint32_t inner_tgid; /* in its innermost PID namespace */
@@ -44,6 +66,10 @@ int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
 
 /* Return: a descriptor (O_PATH) of the root directory the process sees, -ESRCH, -EACCES. */
 int sb_procfs_root(uint32_t tgid);
+
+/* Return: the same if it is not what we ourselves see (another root, other mounts); -ENOENT if it
+ * is. */
+int sb_procfs_other_root(uint32_t tgid);
 
 /*
  * Open a regular file for reading: @path below @root_fd, where symbolic links and ".." cannot lead

@@ -53,7 +53,7 @@ static void gen_free(struct sb_procmaps *pm, struct sb_procgen *gen)
 	if (gen->parent)
 		gen->parent->nr_children--;
 	if (gen->priv && pm->free_priv)
-		pm->free_priv(gen->priv);
+		pm->free_priv(pm->free_arg, gen->priv);
 	pm->nr_mappings -= gen->maps.nr;
 	pm->nr_generations--;
 	sb_vec_release(&gen->maps);
@@ -483,7 +483,7 @@ static const struct sb_mapping *find_in(const struct sb_procgen *gen, uint64_t a
 	return best;
 }
 
-bool sb_procgen_lookup(const struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, bool files,
+bool sb_procgen_lookup(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, bool files,
 		       struct sb_procmaps_hit *ret_hit)
 {
 	const struct sb_mapping *map;

@@ -73,7 +73,8 @@ struct sb_procmaps {
 	uint32_t nr_generations;
 	uint64_t nr_mappings;
 	uint64_t nr_mappings_refused, nr_generations_refused;
-	void (*free_priv)(void *priv); /* NULL: nothing to free */
+	void (*free_priv)(void *arg, void *priv); /* NULL: nothing to free */
+	void *free_arg;
 };
 
 void sb_procmaps_release(struct sb_procmaps *pm);
@@ -118,13 +119,13 @@ struct sb_procgen *sb_procmaps_find(const struct sb_procmaps *pm, uint32_t tgid,
 				    bool *ret_limit);
 
 struct sb_procmaps_hit {
-	struct sb_mapping map;	      /* a copy */
-	const struct sb_procgen *gen; /* that it was found in: @gen or an ancestor */
+	struct sb_mapping map;	/* a copy */
+	struct sb_procgen *gen; /* that it was found in: the one asked or an ancestor */
 };
 
 /* What lay at @addr at @time_ns. With @files: leaving out anonymous memory, to see the file that
  * it covers. Return: false when nothing is known to. */
-bool sb_procgen_lookup(const struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, bool files,
+bool sb_procgen_lookup(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, bool files,
 		       struct sb_procmaps_hit *ret_hit);
 /* Return: whether any mapping is known, its ancestors' included. */
 bool sb_procgen_has_mappings(const struct sb_procgen *gen);

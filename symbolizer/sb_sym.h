@@ -60,7 +60,8 @@ struct sb_sym_frame {
 	uint32_t line;	      /* 0: not known */
 	uint32_t decl_line;   /* where the function is declared, 0: not known */
 	uint64_t func_offset; /* address minus start of the symbol; 0 for inlined frames */
-	uint64_t module_addr; /* the address as the module's own file has it */
+	uint64_t module_addr; /* the address as the module's own file has it, without a file: offset
+				 in the mapping or the address itself */
 	uint8_t kind, reason; /* enum sb_sym_kind, enum sb_sym_reason */
 	bool is_inlined;
 };
@@ -151,6 +152,8 @@ int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path,
 struct sb_sym_stats {
 	uint64_t nr_modules, nr_processes;
 	uint64_t nr_light_bytes, nr_heavy_bytes, nr_heavy_bytes_peak, nr_evictions;
+	uint64_t nr_refused; /* mappings, processes, files, perf maps: not taken in at a bound */
+	uint64_t nr_files_closed; /* kept open for good reason, but descriptors ran out */
 	uint64_t nr_lookups;
 	uint64_t nr_reason[SB_SYM_REASON_MAX]; /* lookups by outcome */
 };

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "memo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/index.h"
+
+static struct sb_memo_slot *slot_of(struct sb_memo *memo, uint32_t module_id, uint64_t addr)
+{
+	return &memo->slots[sb_hash(&addr, sizeof(addr), module_id) % SB_MEMO_SLOTS];
+}
+
+const struct sb_sym_frame *sb_memo_find(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
+					size_t *ret_nr)
+{
+	const struct sb_memo_slot *slot;
+
+	if (!memo->slots)
+		return NULL;
+	slot = slot_of(memo, module_id, addr);
+	if (slot->module_id != module_id || slot->addr != addr)
+		return NULL;
+	memo->nr_hits++;
+	*ret_nr = slot->nr_frames;
+	return memo->frames.at + slot->first_frame;
+}
+
+void sb_memo_add(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
+		 const struct sb_sym_frame *frames, size_t nr)
+{
+	if (!memo->slots) {
+		memo->slots = calloc(SB_MEMO_SLOTS, sizeof(*memo->slots));
+		if (!memo->slots)
+			return;
+	}
+	if (memo->frames.nr + nr > SB_MEMO_FRAMES_MAX) {
+		memset(memo->slots, 0, SB_MEMO_SLOTS * sizeof(*memo->slots));
+		memo->frames.nr = 0;
+	}
+	if (sb_vec_reserve(&memo->frames, memo->frames.nr + nr))
+		return;
+	*slot_of(memo, module_id, addr) = (struct sb_memo_slot){
+		.addr = addr,
+		.module_id = module_id, /* never 0 */
+		.first_frame = (uint32_t)memo->frames.nr,
+		.nr_frames = (uint32_t)nr,
+	};
+	memcpy(memo->frames.at + memo->frames.nr, frames, nr * sizeof(*frames));
+	memo->frames.nr += nr;
+}
+
+void sb_memo_release(struct sb_memo *memo)
+{
+	free(memo->slots);
+	sb_vec_release(&memo->frames);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Answers that were given: a profile asks for the same addresses again and again, and inlined
+ * frames are costly to find. A direct-mapped table, emptied when its frames have become too many.
+ * Internal to the symbolizer.
+ */
+#ifndef SB_MEMO_H
+#define SB_MEMO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "sb_sym.h"
+
+/* 1.5 MiB; a minute of a whole machine has some 20,000 distinct addresses. */
+#define SB_MEMO_SLOTS	   65536u
+/* 10 MiB. */
+#define SB_MEMO_FRAMES_MAX 131072u
+
+struct sb_memo {
+	struct sb_memo_slot {
+		uint64_t addr;
+		uint32_t module_id, first_frame, nr_frames;
+	} * slots; /* NULL: nothing was added yet */
+	SB_VEC(struct sb_sym_frame) frames;
+	uint64_t nr_hits;
+};
+
+/* Return: the frames, valid until the next addition, or NULL. */
+const struct sb_sym_frame *sb_memo_find(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
+					size_t *ret_nr);
+/* Without memory nothing is remembered, and nothing is wrong. */
+void sb_memo_add(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
+		 const struct sb_sym_frame *frames, size_t nr);
+void sb_memo_release(struct sb_memo *memo);
+
+#endif
