@@ -21,7 +21,7 @@ def output(test):
 def reason(test):
     """The convention: a test that cannot run prints why as its last line, and exits with 77."""
     lines = [line.strip() for line in output(test).splitlines() if line.strip()]
-    return lines[-1] if lines else 'gives no reason'
+    return re.sub(r'^skip(ped)?:\s*', '', lines[-1], flags=re.I) if lines else 'gives no reason'
 
 
 def skipped_inside(test):
