@@ -26,9 +26,8 @@ def report(result, what, roots):
     check(total >= 20, f'{what}: {total} samples of short-lived processes')
     check(unnamed == 0, f'{what}: {unnamed} samples of a process without a name')
     check(unknown <= 0.002 * total, f'{what}: {unknown} of {total} samples with an unknown frame')
-    for stack, weight in among.items():
-        if UNKNOWN in stack:
-            print('   ', ';'.join(stack), weight)
+    for stack in [s for s in among if UNKNOWN in s][:10]:
+        print('   ', ';'.join(stack), among[stack])
     print(result.err.strip().splitlines()[-1] if result.err.strip() else '(no closing line)')
 
 

@@ -45,6 +45,11 @@ static int answer(const struct sb_sym_query *query, char side)
 			frames[1].reason = SB_SYM_NO_MATCH;
 			frames[1].module_addr = 0x99;
 		}
+		if (n == 7) {
+			frames[1].name = NULL;
+			frames[1].reason = SB_SYM_UNMAPPED;
+			frames[1].module = "";
+		}
 		err = query->emit(query->arg, i, n == 5 ? frames : frames + 1, n == 5 ? 2 : 1);
 	}
 	return err;
@@ -65,11 +70,15 @@ int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *q
 }
 
 static const uint64_t user_ips[] = { 0x1001, 0x1005, 0x1009 };
+static const uint64_t broken_ips[] = { 0x1001, 0x1002, 0x1007, 0x1003 };
 static const uint64_t kernel_ips[] = { 0x1002, 0x1003 };
 
 static const struct sb_batch_stack stacks[] = {
 	{ .id = { 1, 1 }, .nr_frames = 3, .ip = user_ips },
 	{ .id = { 2, 1 }, .flags = SB_STACK_KERNEL, .nr_frames = 2, .ip = kernel_ips },
+	{ .id = { 4, 1 }, .nr_frames = 4, .ip = broken_ips },
+	{ .id = { 5, 1 }, .nr_frames = 1, .ip = broken_ips + 2 },
+	{ .id = { 6, 1 }, .nr_frames = 2, .ip = broken_ips + 2, .flags = SB_STACK_LEAF_RETURNS },
 	{ .id = { 3, 1 },
 	  .status = SB_STACK_FAULT,
 	  .nr_frames = 1,
@@ -151,6 +160,30 @@ static void test_cut_and_lost(void **state)
 	assert_int_equal(stats.nr_processes, 3);
 }
 
+/* A caller where no code is: the frame pointer was none, so nothing above it counts. */
+static void test_broken_chain(void **state)
+{
+	const struct sb_resolve_opts opts = {};
+	const struct sb_batch_count counts[] = {
+		{ { .ustack = { 4, 1 }, .tgid = 1, .comm = "broken" },
+		  { .weight = 3, .nr_samples = 3 } },
+		{ { .ustack = { 5, 1 }, .tgid = 1, .comm = "leaf" },
+		  { .weight = 2, .nr_samples = 2 } },
+		{ { .ustack = { 6, 1 }, .kstack = { 2, 1 }, .tgid = 1, .comm = "exec" },
+		  { .weight = 1, .nr_samples = 1 } },
+	};
+	struct sb_resolve_stats stats = resolve(&opts, counts, 3);
+
+	assert_string_equal(folded, "broken;[truncated: bad return address];u2';u1 3\n"
+				    "leaf;[unknown] 2\n"
+				    "exec;k3';k2 1\n");
+	assert_int_equal(stats.nr_status[SB_STACK_NONE], 1);
+	assert_int_equal(stats.nr_status[SB_STACK_BAD_PC], 3);
+	assert_int_equal(stats.nr_status[SB_STACK_COMPLETE], 2);
+	assert_int_equal(stats.nr_unnamed[SB_SYM_UNMAPPED], 2);
+	assert_int_equal(stats.nr_frames, 3 * 2 + 2 + 2);
+}
+
 /* Kernel addresses are looked up once for each stack; every sample is counted all the same. */
 static void test_kernel_stacks_are_remembered(void **state)
 {
@@ -178,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_cut_and_lost),
+		cmocka_unit_test(test_broken_chain),
 		cmocka_unit_test(test_kernel_stacks_are_remembered),
 	};
 

@@ -29,8 +29,10 @@
 #define QUEUE_MAX	500000u
 /* Files we remember to have opened. More are opened again for each process. */
 #define FILES_MAX	65536u
-/* After a wake-up the reader rests: records come in bursts, and this bounds it to 200 rounds a
- * second. Short, because what a process maps must be opened while the process lives. */
+/* How often the reader looks without being woken: what a process maps must be opened while the
+ * process lives. Costs about 0.02 % of a CPU. */
+#define LOOK_MS		20
+/* After a wake-up it rests: records come in bursts, and this bounds it to 200 rounds a second. */
 #define REST_NS		5000000
 
 /* What identifies a file: its build ID, or where it lies. */
@@ -158,7 +160,7 @@ static void *reader(void *arg)
 	struct epoll_event event;
 
 	for (;;) {
-		int nr = epoll_wait(watch->epoll_fd, &event, 1, -1);
+		int nr = epoll_wait(watch->epoll_fd, &event, 1, LOOK_MS);
 
 		if (nr < 0 && errno != EINTR)
 			return NULL;
@@ -167,7 +169,8 @@ static void *reader(void *arg)
 		pthread_mutex_lock(&watch->lock);
 		collect(watch);
 		pthread_mutex_unlock(&watch->lock);
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+		if (nr > 0)
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
 	}
 }
 

@@ -62,7 +62,7 @@ void sb_sideband_attr(struct perf_event_attr *attr)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = 1,
+		.wakeup_watermark = SB_SIDEBAND_WAKE_BYTES,
 	};
 }
 

@@ -28,6 +28,10 @@ struct sb_sideband {
 	struct sb_sym_mmap map; /* MMAP; map.path points into the record */
 };
 
+/* The reader is woken by this much, about four programs started. Each wake-up costs the process that
+ * causes it an interrupt, so not for every record; the reader looks by itself meanwhile. */
+#define SB_SIDEBAND_WAKE_BYTES 4096
+
 /* The event whose ring carries such records. */
 void sb_sideband_attr(struct perf_event_attr *attr);
 

@@ -52,6 +52,9 @@ struct sb_resolver {
 	SB_VEC(struct sb_sym_req) reqs;
 	uint64_t nr_samples;	    /* that it stands for */
 	struct frame_counts counts; /* of the part being looked up */
+	size_t part_start;	    /* where that part begins in frames */
+	bool is_broken;		    /* a caller in it lies where no code was */
+	bool is_leaf_unmapped;	    /* and so does its leaf */
 	struct sb_str text;
 };
 
@@ -115,7 +118,7 @@ static int keep_stack(struct sb_resolver *resolver, const struct sb_batch_stack 
 {
 	struct known_stack stack = {
 		.id = from->id,
-		.status = from->status,
+		.status = from->status < SB_STACK_STATUS_MAX ? from->status : SB_STACK_NONE,
 		.flags = from->flags,
 		.nr_ips = from->nr_frames,
 		.first_ip = resolver->ips.nr,
@@ -229,6 +232,14 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 	const struct sb_sym_frame *physical = &frames[nr_frames - 1];
 	int err = 0;
 
+	/* Frame pointers that lead to no code were none, and neither is what lies further up. */
+	if (physical->reason == SB_SYM_UNMAPPED && i + 1 < resolver->reqs.nr) {
+		memset(&resolver->counts, 0, sizeof(resolver->counts));
+		resolver->frames.nr = resolver->part_start;
+		resolver->is_broken = true;
+		return 0;
+	}
+	resolver->is_leaf_unmapped = physical->reason == SB_SYM_UNMAPPED;
 	resolver->counts.nr++;
 	if (!physical->name)
 		resolver->counts.nr_unnamed[physical->reason]++;
@@ -281,29 +292,54 @@ static struct sb_sym_query query_of(struct sb_resolver *resolver)
 	};
 }
 
+/* Put the mark that the stack was cut where its missing callers would be. */
+static int mark_cut(struct sb_resolver *resolver, uint32_t status)
+{
+	size_t nr = resolver->frames.nr - resolver->part_start;
+	int err = push_named(resolver, status_marks[status], SB_FRAME_MARK);
+	uint32_t *at = resolver->frames.at + resolver->part_start, mark;
+
+	if (err)
+		return err;
+	mark = at[nr];
+	memmove(at + 1, at, nr * sizeof(*at));
+	at[0] = mark;
+	return 0;
+}
+
 static int push_user(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
-	struct sb_sym_query query;
 	struct known_stack *stack = find_stack(resolver, count->key.ustack);
-	int err = 0;
+	struct sb_sym_query query;
+	uint32_t status;
+	int err;
 
 	resolver->stats.nr_user_stacks += resolver->nr_samples;
 	if (!stack)
 		return push_missing(resolver);
-	if (stack->status < SB_STACK_STATUS_MAX) {
-		resolver->stats.nr_status[stack->status] += resolver->nr_samples;
-		if (status_marks[stack->status])
-			err = push_named(resolver, status_marks[stack->status], SB_FRAME_MARK);
-	}
-	if (!err)
-		err = make_requests(resolver, stack);
+	status = stack->status;
+	err = make_requests(resolver, stack);
 	if (err)
 		return err;
 	memset(&resolver->counts, 0, sizeof(resolver->counts));
+	resolver->part_start = resolver->frames.nr;
+	resolver->is_broken = resolver->is_leaf_unmapped = false;
 	query = query_of(resolver);
 	err = sb_symbolizer_user(resolver->sym, count->key.tgid, count->count.first_ns, &query);
+	if (err)
+		return err;
+	if (resolver->is_broken)
+		status = SB_STACK_BAD_PC;
+	/* No system call comes from where no code is: exec has put the caller's memory away, and
+	 * the new program has not begun. There is no user stack at this moment. */
+	if (resolver->is_leaf_unmapped && (stack->flags & SB_STACK_LEAF_RETURNS)) {
+		resolver->frames.nr = resolver->part_start;
+		memset(&resolver->counts, 0, sizeof(resolver->counts));
+		status = SB_STACK_NONE;
+	}
 	add_counts(resolver, &resolver->counts);
-	return err;
+	resolver->stats.nr_status[status] += resolver->nr_samples;
+	return status_marks[status] ? mark_cut(resolver, status) : 0;
 }
 
 static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stack)
@@ -313,6 +349,7 @@ static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stac
 	struct sb_sym_query query = query_of(resolver);
 
 	memset(&resolver->counts, 0, sizeof(resolver->counts));
+	resolver->part_start = before;
 	if (!err)
 		err = sb_symbolizer_kernel(resolver->sym, &query);
 	nr = resolver->frames.nr - before;
