@@ -16,6 +16,7 @@
 #include "flamegraph/fg.h"
 #include "flamegraph/opts.h"
 #include "flamegraph/reader.h"
+#include "flamegraph/text.h"
 
 static int put_str(void *arg, const char *s, size_t len)
 {
@@ -131,6 +132,64 @@ static void test_nul_bytes(void **state)
 	expect_folded(fg, "a\xef\xbf\xbd"
 			  "b;c 1\n");
 	sb_fg_free(fg);
+}
+
+#define BAD "\xef\xbf\xbd"
+
+/* What is no UTF-8 (Unicode, table 3-7) or no character of XML 1.0. */
+static void test_text(void **state)
+{
+	static const struct {
+		const char *in, *out;
+		long nr_bad;
+	} cases[] = {
+		{ "plain ~", "plain ~", 0 },
+		{ "a\tb", "a b", 0 },
+		{ "\xc2\xa0\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+		  "\xc2\xa0\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 0 },
+		{ "\xef\xbf\xbd\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbd",
+		  "\xef\xbf\xbd\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbd", 0 },
+		{ "\x01\x1f\x7f", BAD BAD BAD, 3 },
+		{ "\xc2\x85", BAD BAD, 2 }, /* a C1 control */
+		{ "\x80x\xff", BAD "x" BAD, 2 },
+		{ "\xc0\xaf\xc1\xbf", BAD BAD BAD BAD, 4 }, /* overlong */
+		{ "\xe0\x80\xaf\xe0\x9f\xbf", BAD BAD BAD BAD BAD BAD, 6 },
+		{ "\xf0\x8f\xbf\xbd", BAD BAD BAD BAD, 4 },
+		{ "\xf4\x90\x80\x80", BAD BAD BAD BAD, 4 }, /* beyond U+10FFFF */
+		{ "\xf5\x80\x80\x80", BAD BAD BAD BAD, 4 },
+		{ "\xed\xa0\x80\xed\xbf\xbf", BAD BAD BAD BAD BAD BAD, 6 }, /* surrogates */
+		{ "\xef\xbf\xbe\xf0\x9f\xbf\xbf", BAD BAD BAD BAD BAD BAD BAD, 7 },
+		{ "\xe2\x82", BAD BAD, 2 },
+		{ "\xe2\x82z", BAD BAD "z", 2 },
+	};
+	struct sb_str out = {};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		sb_str_clear(&out);
+		assert_int_equal(sb_fg_text_clean(&out, cases[i].in, strlen(cases[i].in)),
+				 cases[i].nr_bad);
+		assert_string_equal(out.s, cases[i].out);
+		assert_int_equal(sb_fg_text_is_plain(cases[i].in, strlen(cases[i].in)), i == 0);
+	}
+	sb_str_release(&out);
+}
+
+/* Each byte at each place of a word. */
+static void test_is_plain(void **state)
+{
+	char text[19];
+	size_t at;
+	int c;
+
+	for (at = 0; at < sizeof(text); at++) {
+		for (c = 0; c < 256; c++) {
+			memset(text, 'x', sizeof(text));
+			text[at] = (char)c;
+			assert_int_equal(sb_fg_text_is_plain(text, sizeof(text)),
+					 c >= 0x20 && c < 0x7f);
+		}
+	}
 }
 
 static void test_kinds(void **state)
@@ -391,11 +450,12 @@ static void test_big(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_folded), cmocka_unit_test(test_nul_bytes),
-		cmocka_unit_test(test_kinds),  cmocka_unit_test(test_bt),
-		cmocka_unit_test(test_perf),   cmocka_unit_test(test_sniff),
-		cmocka_unit_test(test_header), cmocka_unit_test(test_neighbours),
-		cmocka_unit_test(test_shape),  cmocka_unit_test(test_big),
+		cmocka_unit_test(test_folded),	 cmocka_unit_test(test_nul_bytes),
+		cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_text),
+		cmocka_unit_test(test_is_plain), cmocka_unit_test(test_bt),
+		cmocka_unit_test(test_perf),	 cmocka_unit_test(test_sniff),
+		cmocka_unit_test(test_header),	 cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_shape),	 cmocka_unit_test(test_big),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,8 +33,9 @@ struct stack {
 /* Names that are prefixes of each other: sorting whole lines would part them. */
 static struct stack random_stack(void)
 {
-	static const char *const names[] = { "b", "b(int)", "a",	"b c", "operator new 12",
-					     "-", "b_[k]",  "[unknown]" };
+	static const char *const names[] = { "b",   "b(int)",	       "a",
+					     "b c", "operator new 12", "operator new",
+					     "-",   "b_[k]",	       "[unknown]" };
 	struct stack stack = { .nr = 1 + pick(DEPTH_MAX), .weight = pick(50) };
 	size_t i;
 

@@ -262,10 +262,9 @@ static int take_attr(struct sb_fg_name_attrs *attrs, struct sb_fg_name_attr *att
 	const char *value = field ? equals + 1 : NULL;
 	size_t value_len = field ? (size_t)(s + len - value) : 0;
 
-	/* Browsers skip tabs and the like inside a scheme, so clean first, then judge. */
+	/* Browsers skip tabs and the like inside a scheme: nothing unprintable, then judge. */
 	if (!field || !sb_fg_text_is_plain(value, value_len) ||
-	    (field == &attr->href &&
-	     (!value_len || *value == ' ' || !is_safe_href(value, value_len)))) {
+	    (field == &attr->href && (!value_len || !is_safe_href(value, value_len)))) {
 		attrs->nr_ignored++;
 		return 0;
 	}
