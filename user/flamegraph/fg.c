@@ -14,7 +14,7 @@
 #include "flamegraph/svg.h"
 #include "flamegraph/text.h"
 
-#define CHUNK_BYTES (1u << 20)
+#define CHUNK_BYTES (128u << 10)
 #define SNIFF_BYTES (64u << 10) /* long comment blocks stand before perf script's first sample */
 
 /* The formats, in the order in which they are asked. */
@@ -36,11 +36,11 @@ static const struct {
 	[SB_FG_OTHER_EVENT] = { "ignored ", "sample", " of other events than the first", true },
 	[SB_FG_LONG_LINE] = { "ignored ", "line", " longer than 64 MiB", true },
 	[SB_FG_TOO_MANY] = { "ignored ", "stack", " beyond 33554432 distinct paths", true },
-	[SB_FG_BAD_BYTES] = { "replaced bytes that are no text in ", "line", "" },
-	[SB_FG_DEEP_STACK] = { "cut ", "stack", " to 16384 frames" },
-	[SB_FG_LONG_NAME] = { "cut names to 4096 bytes in ", "line", "" },
-	[SB_FG_BAD_HEADER] = { "ignored a part of ", "header", "" },
-	[SB_FG_UNITS_DIFFER] = { "mixed the units of ", "header", "" },
+	[SB_FG_BAD_BYTES] = { "replaced bytes that are no text in ", "line", "", false },
+	[SB_FG_DEEP_STACK] = { "cut ", "stack", " to 16384 frames", false },
+	[SB_FG_LONG_NAME] = { "cut names to 4096 bytes in ", "line", "", false },
+	[SB_FG_BAD_HEADER] = { "ignored a part of ", "header", "", false },
+	[SB_FG_UNITS_DIFFER] = { "mixed the units of ", "header", "", false },
 };
 
 _Static_assert(SB_FG_LINE_MAX_BYTES == 64u << 20 && SB_FG_NODES_MAX == 33554432 &&

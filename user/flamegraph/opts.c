@@ -71,7 +71,7 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	  .words = encoding_words },
 	{ "negate", NULL, "accepted; there are no differences to colour yet", SB_FG_OPT_FLAG,
 	  AT(negate) },
-	{ "no-embed", NULL, "leave the folded stacks out of the file", SB_FG_OPT_FLAG,
+	{ "no-embed", NULL, "keep only the drawn frames in the file", SB_FG_OPT_FLAG,
 	  AT(no_embed) },
 	{},
 };

@@ -213,6 +213,8 @@ static int add_unknown(struct sb_fg *fg, const struct token *dso)
 
 static int add_named(struct sb_fg *fg, const char *name, size_t len, enum sb_fg_kind kind)
 {
+	struct sb_fg_tree_frame frame;
+
 	/* Java's descriptors: "Ljava/util/Map;::get". */
 	if (fg->perf_comm.len >= 4 && !memcmp(fg->perf_comm.s, "java", 4) && len &&
 	    name[0] == 'L' && memchr(name, '/', len)) {
@@ -221,7 +223,10 @@ static int add_named(struct sb_fg *fg, const char *name, size_t len, enum sb_fg_
 	}
 	if (!len)
 		return 0;
-	return sb_fg_pending_add(&fg->pending, &(struct sb_fg_tree_frame){ name, len, kind });
+	frame = sb_fg_frame_parse(name, len);
+	if (frame.kind == SB_FG_PLAIN)
+		frame.kind = kind;
+	return sb_fg_pending_add(&fg->pending, &frame);
 }
 
 /* perf map files may hold "outer->inner": one compiled body, inlined functions to the right. */
@@ -316,10 +321,13 @@ static int feed(struct sb_fg *fg, const char *line, size_t len)
 	return -EINVAL;
 }
 
-/* The first line is a sample with a time, or without one but with a frame below. */
+/*
+ * The first line is a sample that ends behind its event or with a frame, or one with a frame below.
+ * No folded line ends like that.
+ */
 static bool sniff(const char *head, size_t len)
 {
-	const char *end = head + len, *next;
+	const char *end = head + len, *next, *last;
 	struct frame_line frame;
 	struct sample sample;
 	bool seen = false;
@@ -327,13 +335,15 @@ static bool sniff(const char *head, size_t len)
 	for (; head < end; head = next + 1) {
 		next = memchr(head, '\n', (size_t)(end - head));
 		next = next ? next : end;
-		if (next == head || *head == '#')
+		for (last = next; last > head && isspace((unsigned char)last[-1]);)
+			last--;
+		if (last == head || *head == '#')
 			continue;
 		if (seen)
-			return parse_frame(head, (size_t)(next - head), &frame);
-		if (!parse_sample(head, (size_t)(next - head), &sample))
+			return parse_frame(head, (size_t)(last - head), &frame);
+		if (!parse_sample(head, (size_t)(last - head), &sample))
 			return false;
-		if (sample.has_time)
+		if (sample.has_time && (last[-1] == ':' || last[-1] == ')'))
 			return true;
 		seen = true;
 	}

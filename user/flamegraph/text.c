@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/num.h"
+
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 /* Eight bytes at once: the high bit of a byte is set if it is above 0x7e or below 0x20. */
@@ -88,26 +90,25 @@ long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len)
 
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight)
 {
-	const double max = 9223372036854775808.0; /* 2^63 */
-	double whole = 0, part = 0, scale = 1;
-	size_t i = 0;
+	const char *p = s, *end = s + len;
+	double weight, scale = 1;
+	uint64_t whole;
 
-	for (; i < len && s[i] >= '0' && s[i] <= '9'; i++)
-		whole = whole * 10 + (s[i] - '0');
-	if (!i || whole > max)
+	if (!sb_scan_u64(&p, end, &whole) || whole > 1ull << 63)
 		return false;
-	if (i < len && s[i] == '.') {
-		for (i++; i < len && s[i] >= '0' && s[i] <= '9'; i++) {
-			if (scale > 1e14)
-				continue; /* more digits than a double keeps */
-			part = part * 10 + (s[i] - '0');
+	weight = (double)whole;
+	if (p < end && *p == '.') {
+		for (p++; p < end && *p >= '0' && *p <= '9'; p++) {
+			/* Both are exact below 2^53; more digits a double does not keep. */
+			if (weight > 9e14 || scale > 9e14)
+				continue;
+			weight = weight * 10 + (*p - '0');
 			scale *= 10;
 		}
 	}
-	if (i != len)
+	if (p != end)
 		return false;
-	/* One division rounds once: 0.1 becomes the double next to 0.1. */
-	*ret_weight = whole < 1e3 ? (whole * scale + part) / scale : whole + part / scale;
+	*ret_weight = weight / scale; /* rounded once: 0.1 is what a compiler makes of 0.1 */
 	return true;
 }
 

@@ -30,6 +30,7 @@ void sb_fg_tree_release(struct sb_fg_tree *tree)
 	sb_vec_release(&tree->kinds);
 	sb_strtab_release(&tree->names);
 	sb_index_release(&tree->children);
+	free(sb_take(tree->selves));
 }
 
 struct sb_fg_tree_frame sb_fg_tree_deep_mark(void)
@@ -328,15 +329,23 @@ static int order_by_weight(const struct sb_fg_tree *tree, uint32_t *order)
 	return 0;
 }
 
-static void sum_up(struct sb_fg_tree *tree)
+static int sum_up(struct sb_fg_tree *tree)
 {
-	size_t i;
+	size_t nr = tree->nodes.nr, i;
 
+	if (tree->has_fractions) {
+		tree->selves = malloc(nr * sizeof(*tree->selves));
+		if (!tree->selves)
+			return -ENOMEM;
+		for (i = 0; i < nr; i++)
+			tree->selves[i] = tree->nodes.at[i].total;
+	}
 	/* Numbers grow away from the root. */
-	for (i = tree->nodes.nr - 1; i > 0; i--)
+	for (i = nr - 1; i > 0; i--)
 		tree->nodes.at[tree->nodes.at[i].parent].total += tree->nodes.at[i].total;
 	sb_index_release(&tree->children);
 	tree->sealed = true;
+	return 0;
 }
 
 int sb_fg_tree_seal(struct sb_fg_tree *tree, enum sb_fg_sort sort)
@@ -348,7 +357,9 @@ int sb_fg_tree_seal(struct sb_fg_tree *tree, enum sb_fg_sort sort)
 	if (!order)
 		return -ENOMEM;
 	if (!tree->sealed)
-		sum_up(tree);
+		err = sum_up(tree);
+	if (err)
+		return err;
 	if (tree->in_order || sort == SB_FG_SORT_NONE) {
 		for (i = 0; i < nr; i++)
 			order[i] = (uint32_t)i;
@@ -375,16 +386,13 @@ int sb_fg_tree_seal(struct sb_fg_tree *tree, enum sb_fg_sort sort)
 
 double sb_fg_tree_self(const struct sb_fg_tree *tree, uint32_t node)
 {
-	/* Sums of fractions are off by some 1e-16 of the total for each addition. */
-	const double rounding = 1e-9;
-	double total = tree->nodes.at[node].total, self = total;
-	uint32_t child;
+	double self = tree->nodes.at[node].total;
+	uint32_t child = tree->nodes.at[node].first_child;
 
-	for (child = tree->nodes.at[node].first_child; child;
-	     child = tree->nodes.at[child].next_sibling)
+	if (tree->selves)
+		return tree->selves[node];
+	for (; child != SB_FG_NODE_NONE; child = tree->nodes.at[child].next_sibling)
 		self -= tree->nodes.at[child].total;
-	if (tree->has_fractions && self < total * rounding)
-		return 0;
 	return self;
 }
 
@@ -400,19 +408,37 @@ const char *sb_fg_kind_suffix(enum sb_fg_kind kind)
 	return suffixes[kind] ? suffixes[kind] : "";
 }
 
+/* " 12.5\n", never with an exponent. Return: its length. */
+static int print_weight(char *buf, size_t size, double weight, bool has_fractions)
+{
+	int len = snprintf(buf, size, has_fractions ? " %.15g" : " %.0f", weight);
+
+	if (strchr(buf, 'e')) {
+		/* 15 decimals are what sb_fg_parse_weight() reads. */
+		len = snprintf(buf, size, weight < 1 ? " %.15f" : " %.0f", weight);
+		while (weight < 1 && buf[len - 1] == '0')
+			len--;
+	}
+	buf[len++] = '\n';
+	return len;
+}
+
 /* The line of the node whose stack is in @line, without its last ';'. */
 static int fold_line(const struct sb_fg_tree *tree, uint32_t node, struct sb_str *line,
 		     int (*put)(void *arg, const char *s, size_t len), void *arg)
 {
 	double self = sb_fg_tree_self(tree, node);
-	char number[64];
 	size_t stack_len = line->len - 1;
+	char number[64];
 	int n, err;
 
 	if (self <= 0 || !stack_len)
 		return 0;
-	n = snprintf(number, sizeof(number), tree->has_fractions ? " %.12g\n" : " %.0f\n", self);
-	err = put(arg, line->s, stack_len);
+	n = print_weight(number, sizeof(number), self, tree->has_fractions);
+	/* A line that begins with '#' would be a comment. */
+	err = line->s[0] == '#' ? put(arg, " ", 1) : 0;
+	if (!err)
+		err = put(arg, line->s, stack_len);
 	if (!err)
 		err = put(arg, number, (size_t)n);
 	return err;

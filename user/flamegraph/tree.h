@@ -58,6 +58,7 @@ struct sb_fg_tree {
 		nr_long_names; /* frames whose name was cut to SB_FG_NAME_MAX, told apart by a hash at the end */
 	bool in_order;	    /* set before the first stack: merge neighbours only (a flame chart) */
 	bool has_fractions; /* some weight was no whole number */
+	double *selves; /* with fractions, from the seal on: their sums cannot be undone exactly */
 	bool sealed;
 };
 
@@ -98,7 +99,7 @@ enum sb_fg_sort { SB_FG_SORT_NAME, SB_FG_SORT_WEIGHT, SB_FG_SORT_NONE };
  */
 int sb_fg_tree_seal(struct sb_fg_tree *tree, enum sb_fg_sort sort);
 
-/* Return: the weight that ends in @node of a sealed tree, 0 where rounding left a trace only. */
+/* Return: the weight that ends in @node of a sealed tree. */
 double sb_fg_tree_self(const struct sb_fg_tree *tree, uint32_t node);
 
 /*
