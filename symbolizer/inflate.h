@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sb_elf;
-
 /* No compressed section may become larger; vmlinux' .debug_info has 210 MB. */
 #define SB_INFLATE_BYTES_MAX (1ull << 30)
 
@@ -28,13 +26,5 @@ int sb_inflate(const struct sb_inflate_req *req, char **ret_out);
 
 /* One xz stream of unknown size (.gnu_debugdata). Return: as sb_inflate(). */
 int sb_inflate_xz(const void *in, size_t in_len, char **ret_out, size_t *ret_len);
-
-/*
- * libdw of elfutils before 0.189 does not know zstd. For a file whose debug sections are
- * compressed with it: a nameless copy (memfd) of the debug sections, inflated, everything else
- * left out. Return: 0 and the file descriptor, which the caller closes; -ENODATA when there is
- * nothing of that kind; -EBADMSG, -EFBIG, -ENOMEM, or of I/O.
- */
-int sb_inflate_debug_file(const struct sb_elf *elf, int *ret_fd);
 
 #endif

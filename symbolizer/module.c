@@ -431,16 +431,13 @@ static bool has_dwarf(const struct sb_elf *elf)
 static int open_dwarf_of(struct sb_module *mod, const struct sb_elf *elf, const char *path)
 {
 	struct sb_debugfile_opts opts = debugfile_opts(mod);
-	sb_cleanup(sb_closep) int inflated_fd = -1, alt_fd = -1;
+	sb_cleanup(sb_closep) int alt_fd = -1;
 	int err;
 
 	err = sb_debugfile_find_alt(elf, path, &opts, &alt_fd);
 	if (err && err != -ENOENT)
 		return err;
-	err = sb_inflate_debug_file(elf, &inflated_fd);
-	if (err && err != -ENODATA)
-		return err;
-	return sb_dwarf_new(inflated_fd >= 0 ? inflated_fd : elf->fd, alt_fd, &mod->dwarf);
+	return sb_dwarf_new(elf->fd, alt_fd, &mod->dwarf);
 }
 
 static int open_dwarf(struct sb_module *mod)
