@@ -104,7 +104,6 @@ static int converse(struct sb_module *mod)
 	while (!err && fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
 		err = answer(mod, line);
-		fflush(stdout);
 	}
 	return err;
 }
