@@ -61,7 +61,7 @@ static int make_child(struct sb_run *run)
 	return -1;
 }
 
-/* One descriptor for each CPU, and for each file that is kept open while its process ends. */
+/* For one descriptor a CPU, and for each file that is kept open while its process ends. */
 static void raise_nofile(void)
 {
 	struct rlimit limit;
@@ -137,6 +137,7 @@ static int make_session(struct sb_run *run)
 	size_t i;
 	int err;
 
+	raise_nofile();
 	for (i = 0; i < opts->roots.nr; i++)
 		session_opts.by |= sb_root_by(opts->roots.at[i]);
 	err = sb_session_new(&session_opts, &run->session);
@@ -203,6 +204,7 @@ static int record(struct sb_run *run)
 		sb_run_choose_outputs,
 		sb_run_check_targets,
 		make_child,
+		sb_run_block_signals,
 		make_resolver,
 		make_session,
 		sb_run_loop_init,
@@ -215,11 +217,8 @@ static int record(struct sb_run *run)
 	size_t i;
 	int status = -1;
 
-	for (i = 0; i < SB_ARRAY_SIZE(stages) && status < 0; i++) {
+	for (i = 0; i < SB_ARRAY_SIZE(stages) && status < 0; i++)
 		status = stages[i](run);
-		if (stages[i] == make_child)
-			raise_nofile();
-	}
 	return status;
 }
 

@@ -66,7 +66,9 @@ struct sb_run {
 int sb_run_choose_outputs(struct sb_run *run);
 int sb_run_check_targets(struct sb_run *run);
 
-/* Block the signals we live by, make the descriptors of the loop. */
+/* Signals are read from a descriptor from here on. Before any thread is made: it inherits this. */
+int sb_run_block_signals(struct sb_run *run);
+/* Make what the loop waits for. */
 int sb_run_loop_init(struct sb_run *run);
 /* Until something ends the sampling. */
 int sb_run_loop(struct sb_run *run);

@@ -56,24 +56,35 @@ static int make_timer(int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int make_fds(struct sb_run *run)
+int sb_run_block_signals(struct sb_run *run)
 {
 	sigset_t set;
-	int err;
+	int err = ignore_sigpipe();
 
 	set_signals(&set);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (run->signal_fd < 0)
-		return -errno;
+	if (!err && sigprocmask(SIG_BLOCK, &set, NULL))
+		err = -errno;
+	if (!err) {
+		run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+		err = run->signal_fd < 0 ? -errno : 0;
+	}
+	if (!err)
+		return -1;
+	sb_err(err, "cannot handle signals");
+	return SB_EXIT_FAILED;
+}
+
+static int make_fds(struct sb_run *run)
+{
+	int err;
+
 	run->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (run->epoll_fd < 0)
 		return -errno;
 	err = make_timer(&run->tick_fd);
 	if (!err && run->opts.time_ns)
 		err = make_timer(&run->time_fd);
-	return err ? err : ignore_sigpipe();
+	return err;
 }
 
 static int watch_all(struct sb_run *run)

@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Manners of the stackbpf command: exit statuses, sentences, signals, files, commands it runs."""
+import contextlib
+import os
+import pty
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+STACKBPF = os.path.abspath(sys.argv[1])
+DEADLINE = 30  # seconds; only how long a broken program is given
+SPIN = 'while :; do :; done'
+COUNT = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
+
+
+def skip(reason):
+    print(f'skipped: {reason}')
+    sys.exit(77)
+
+
+def run(*args, **kwargs):
+    if 'input' not in kwargs:
+        kwargs['stdin'] = subprocess.DEVNULL
+    kwargs.setdefault('stdout', subprocess.PIPE)
+    done = subprocess.run([STACKBPF, *args], stderr=subprocess.PIPE, timeout=DEADLINE, text=True,
+                          check=False, **kwargs)
+    # Whatever goes wrong is one sentence from us, never a library's chatter.
+    for line in done.stderr.splitlines():
+        assert line.startswith('stackbpf: '), f'{args}: {line!r}'
+        assert 'libbpf:' not in line, f'{args}: {line!r}'
+    return done
+
+
+def expect(status, sentence, *args, **kwargs):
+    done = run(*args, **kwargs)
+    assert done.returncode == status, f'{args}: {done.returncode}, not {status}: {done.stderr}'
+    assert sentence in done.stderr, f'{args}: {sentence!r} is not in {done.stderr!r}'
+    return done
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, f'waited in vain for {what}'
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def spinner(line=SPIN):
+    with subprocess.Popen(['sh', '-c', line], start_new_session=True) as proc:
+        try:
+            yield proc
+        finally:
+            proc.kill()
+
+
+@contextlib.contextmanager
+def background(*args, **kwargs):
+    kwargs.setdefault('stdout', subprocess.PIPE)
+    kwargs.setdefault('stderr', subprocess.PIPE)
+    with subprocess.Popen([STACKBPF, *args], text=True, start_new_session=True, **kwargs) as proc:
+        try:
+            yield proc
+        finally:
+            proc.kill()
+
+
+def blocks_signals(pid):
+    with open(f'/proc/{pid}/status', encoding='ascii') as status:
+        for line in status:
+            if line.startswith('SigBlk:'):
+                return bool(int(line.split()[1], 16) & (1 << (signal.SIGINT - 1)))
+    return False
+
+
+def await_samples(proc, path):
+    """Ask for snapshots into path until one has stacks in it."""
+    wait_for(lambda: blocks_signals(proc.pid), 'the start of sampling')
+
+    def has_stacks():
+        proc.send_signal(signal.SIGUSR1)
+        try:
+            with open(path, encoding='utf-8') as snapshot:
+                return len(snapshot.readlines()) > 1
+        except FileNotFoundError:
+            return False
+    wait_for(has_stacks, 'a snapshot with samples')
+
+
+def stacks(text):
+    return [line for line in text.splitlines() if not line.startswith('#')]
+
+
+def test_usage(tmp):
+    for args, sentence in (
+            (('oncpu', '--pdi', '1'), "did you mean '--pid'?"),
+            (('oncpu', '-Z'), "there is no option '-Z'"),
+            (('oncpu', '-F', 'abc'), "option '-F': 'abc' is not a number from 1 to 100000"),
+            (('oncpu', '-t', '5x'), "option '-t': '5x' is not a time"),
+            (('oncpu', '-p'), "option '-p' needs a value: LIST"),
+            (('oncpu', '1302'), 'did you mean -p 1302 or -t 1302?'),
+            (('oncpu', '-C', '60000'), 'CPU 60000 is not online'),
+            (('oncpu', '--format', 'pdf'), "there is no format 'pdf'"),
+            (('oncpu', '-o', f'{tmp}/x.pdf'), 'no format has this extension'),
+            (('oncpu', '-o', f'{tmp}/a.svg', '-o', f'{tmp}/a.svg'), 'given twice'),
+            (('oncpu', '--'), "a command is missing after '--'"),
+            (('oncpuu',), "did you mean 'oncpu'?"),
+            (('xyzzy',), "there is no command 'xyzzy'"),
+            (('-t', '5'), 'a command comes first'),
+            (('doctor', '1'), 'named with -p'),
+            (('help', 'xyzzy'), "there is no command 'xyzzy'")):
+        done = expect(2, sentence, *args)
+        assert done.stdout == '' and len(done.stderr.splitlines()) == 1, done
+    alone = subprocess.run([STACKBPF], capture_output=True, text=True, check=False)
+    assert alone.returncode == 2 and alone.stdout == '' and 'usage:' in alone.stderr
+    assert os.listdir(tmp) == []
+
+
+def test_help(_):
+    for args, text in ((('help',), 'doctor'), (('help', 'oncpu'), '--freq HZ'),
+                       (('oncpu', '--help'), '--freq HZ'), (('--version',), 'stackbpf '),
+                       (('oncpu', '-V'), 'libbpf'), (('doctor', '-h'), '--pid PID')):
+        done = expect(0, '', *args)
+        assert text in done.stdout and done.stderr == '', done
+
+
+def test_no_target(_):
+    expect(5, 'there is no process 4194303', 'oncpu', '-p', '4194303', '-t', '1')
+    expect(5, 'there is no thread 4194303', 'oncpu', '-L', '4194303', '-t', '1')
+    expect(5, 'no cgroup', 'oncpu', '-G', '/no/such/cgroup', '-t', '1')
+    expect(5, 'there is no process 4194303', 'doctor', '-p', '4194303')
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        expect(5, f'is a thread of process {os.getpid()}', 'oncpu', '-p', str(thread.native_id),
+               '-t', '1')
+    finally:
+        done.set()
+
+
+def test_no_privilege(_):
+    nobody = {'user': 65534, 'group': 65534, 'extra_groups': ()}
+    expect(4, 'root', 'oncpu', '-t', '1', **nobody)
+    done = run('doctor', **nobody)
+    assert done.returncode == 4 and 'setcap' in done.stdout, done
+
+
+def test_nothing_sampled(_):
+    with subprocess.Popen(['sleep', '1000']) as idle:
+        done = expect(3, f'process {idle.pid} was idle', 'oncpu', '-p', str(idle.pid), '-t', '0.3')
+        assert done.stdout == ''
+        idle.kill()
+    with spinner():
+        expect(3, 'no running thread matched', 'oncpu', '-n', 'no-such-name', '-t', '0.3')
+
+
+def test_result(tmp):
+    with spinner() as spin:
+        done = expect(0, ' samples, ', 'oncpu', '-p', str(spin.pid), '-t', '0.3', '-F', '999')
+        header = done.stdout.splitlines()[0]
+        assert header.startswith('#stackbpf;v=1;kind=oncpu;unit=samples;dur_us='), header
+        assert ' ' not in header, header
+        assert all(line.startswith('sh;') for line in stacks(done.stdout)), done.stdout
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+        done = run('oncpu', '-p', str(spin.pid), '-t', '0.3', '-q', '--no-header')
+        assert done.stderr == '' and not done.stdout.startswith('#'), done
+        done = run('oncpu', '-p', str(spin.pid), '-t', '0.3', '-o', f'{tmp}/a.svg',
+                   '-o', f'{tmp}/a.folded', '--title', 'Of a spinner')
+        assert done.returncode == 0 and done.stdout == '', done
+        with open(f'{tmp}/a.svg', encoding='utf-8') as svg:
+            assert 'Of a spinner' in svg.read()
+        assert sorted(os.listdir(tmp)) == ['a.folded', 'a.svg']
+
+
+def test_bad_places(tmp):
+    with spinner() as spin:
+        few = ('oncpu', '-p', str(spin.pid), '-t', '0.3')
+        with open('/dev/full', 'w', encoding='ascii') as full:
+            expect(1, 'No space left on device', *few, stdout=full)
+        expect(1, "cannot write '/dev/full': No space left", *few, '-o', '/dev/full',
+               '--format', 'folded')
+        expect(1, 'No such file or directory', *few, '-o', '/no/such/directory/x.svg')
+        expect(1, 'Not a directory', *few, '-o', '/etc/passwd/x.svg')
+        os.mkdir(f'{tmp}/x.svg')
+        expect(1, 'Is a directory', *few, '-o', f'{tmp}/x.svg')
+        # A reader that has enough is nobody's error.
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        done = expect(0, ' samples, ', *few, stdout=write_end)
+        os.close(write_end)
+        assert 'pipe' not in done.stderr, done.stderr
+
+
+def test_owner(tmp):
+    env = {**os.environ, 'SUDO_UID': '65534', 'SUDO_GID': '65534'}
+    path = f'{tmp}/a.folded'
+    with spinner() as spin:
+        expect(0, '', 'oncpu', '-p', str(spin.pid), '-t', '0.3', '-o', path, env=env)
+    assert (os.stat(path).st_uid, os.stat(path).st_gid) == (65534, 65534)
+    assert stat.S_IMODE(os.stat(path).st_mode) & 0o111 == 0
+    done = expect(0, '', 'oncpu', '-F', '999', '-q', '-o', path, '--', 'sh', '-c',
+                  f'id -u; echo $HOME; {COUNT}', env=env)
+    assert done.stdout == '65534\n/nonexistent\n', done.stdout
+
+
+def test_signals_end(tmp):
+    for sig in signal.SIGINT, signal.SIGTERM:
+        path = f'{tmp}/{sig.name}.folded'
+        with spinner() as spin, background('oncpu', '-p', str(spin.pid), '-F', '999', '-o',
+                                           path) as proc:
+            await_samples(proc, path)
+            os.unlink(path)
+            proc.send_signal(sig)
+            _, err = proc.communicate(timeout=DEADLINE)
+            assert proc.returncode == 0, (proc.returncode, err)
+            with open(path, encoding='utf-8') as result:
+                assert stacks(result.read())
+
+
+def test_snapshot_on_stdout(tmp):
+    path = f'{tmp}/out'
+    with open(path, 'w', encoding='ascii') as out, spinner() as spin, \
+            background('oncpu', '-p', str(spin.pid), '-F', '999', stdout=out) as proc:
+        await_samples(proc, path)
+        assert proc.poll() is None
+        proc.send_signal(signal.SIGINT)
+        assert proc.wait(DEADLINE) == 0
+    with open(path, encoding='ascii') as result:
+        headers = [line for line in result if line.startswith('#')]
+    counts = [int(line.split(';n=')[1].split(';')[0]) for line in headers]
+    assert len(counts) >= 2 and counts == sorted(counts), counts
+
+
+def test_given_up(tmp):
+    """The second Ctrl-C, while the result cannot be written."""
+    fifo, path = f'{tmp}/fifo', f'{tmp}/a.folded'
+    os.mkfifo(fifo)
+    with spinner() as spin, background('oncpu', '-p', str(spin.pid), '-F', '999', '-q', '-o', fifo,
+                                       '--format', 'folded') as proc:
+        wait_for(lambda: blocks_signals(proc.pid), 'the start of sampling')
+        before = cpu_ticks(spin.pid)
+        wait_for(lambda: cpu_ticks(spin.pid) > before + 5, 'something to sample')
+        proc.send_signal(signal.SIGINT)
+        wait_for(lambda: not blocks_signals(proc.pid), 'the end of sampling')
+        wait_for(lambda: state_of(proc.pid) == 'S', 'the wait for a reader')
+        proc.send_signal(signal.SIGINT)
+        _, err = proc.communicate(timeout=DEADLINE)
+        assert proc.returncode == 128 + signal.SIGINT, (proc.returncode, err)
+        assert 'given up' in err, err
+    assert os.listdir(tmp) == ['fifo'], path
+
+
+def stat_fields(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as text:
+        return text.read().rsplit(')', 1)[1].split()
+
+
+def cpu_ticks(pid):
+    return int(stat_fields(pid)[11])
+
+
+def state_of(pid):
+    return stat_fields(pid)[0]
+
+
+def test_targets_end(tmp):
+    path = f'{tmp}/a.folded'
+    with spinner() as spin, background('oncpu', '-p', str(spin.pid), '-F', '999', '-o',
+                                       path) as proc:
+        await_samples(proc, path)
+        spin.kill()
+        spin.wait()
+        _, err = proc.communicate(timeout=DEADLINE)
+        assert proc.returncode == 0, (proc.returncode, err)
+
+
+def test_command_status(tmp):
+    path = f'{tmp}/a.folded'
+    args = ('oncpu', '-F', '999', '-o', path, '--')
+    expect(7, '', *args, 'sh', '-c', 'exit 7')
+    expect(7, ' samples, ', *args, 'sh', '-c', f'{COUNT}; exit 7')
+    expect(128 + 9, ' samples, ', *args, 'sh', '-c', f'{COUNT}; kill -9 $$')
+    expect(0, ' samples, ', *args, 'sh', '-c', COUNT)
+    expect(3, "'true' used too little CPU", 'oncpu', '-F', '1', '-o', path, '--', 'true')
+    expect(127, "cannot run 'no-such-command'", *args, 'no-such-command')
+    expect(126, "cannot run '/etc/passwd'", *args, '/etc/passwd')
+    expect(5, '', 'oncpu', '-F', '999', '-c', f'({COUNT}); exit 5', '-o', path)
+    # Ours counts when ours went wrong.
+    expect(1, 'No space left', 'oncpu', '-F', '999', '-o', '/dev/full', '--format', 'folded', '--',
+           'sh', '-c', f'{COUNT}; exit 7')
+
+
+def test_command_streams(tmp):
+    done = run('oncpu', '-F', '999', '--', 'sh', '-c', f'cat; {COUNT}; echo said',
+               input='given\n')
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ['given', 'said'] and lines[2].startswith('#stackbpf;'), done
+    assert os.listdir(tmp) == []
+
+
+def test_subprocesses(_):
+    line = ('sh', '-c', 'python3 -c "for i in range(5000000): pass"; exit 3')
+    with_s = run('oncpu', '-F', '999', '-s', '--', *line)
+    without = run('oncpu', '-F', '999', '--', *line)
+    shell = run('oncpu', '-F', '999', '-c', line[2])
+    assert 'python3;' in with_s.stdout and 'python3;' in shell.stdout, (with_s, shell)
+    assert 'python3;' not in without.stdout, without
+    assert (with_s.returncode, without.returncode, shell.returncode) == (3, 3, 3)
+
+
+def test_command_outlives(tmp):
+    """The time is over first: the result is there, and the status comes later."""
+    path = f'{tmp}/a.folded'
+    with background('oncpu', '-F', '999', '-t', '0.5', '-o', path, '--', 'sh', '-c',
+                    f'{COUNT}; read x; exit $x', stdin=subprocess.PIPE) as proc:
+        wait_for(lambda: os.path.exists(path), 'the result')
+        assert proc.poll() is None
+        proc.stdin.write('9\n')
+        proc.stdin.close()
+        assert proc.wait(DEADLINE) == 9
+
+
+def test_command_left_alone(tmp):
+    """A command that will not end is waited for, until the second Ctrl-C."""
+    path, pid_path = f'{tmp}/a.folded', f'{tmp}/pid'
+    line = f'trap "" INT; echo $$ > {pid_path}; {SPIN}'
+    with background('oncpu', '-F', '999', '-o', path, '--', 'sh', '-c', line) as proc:
+        await_samples(proc, path)
+        with open(pid_path, encoding='ascii') as text:
+            pid = int(text.read())
+        os.unlink(path)
+        proc.send_signal(signal.SIGINT)
+        wait_for(lambda: os.path.exists(path), 'the result')
+        wait_for(lambda: blocks_signals(proc.pid), 'the wait for the command')
+        proc.send_signal(signal.SIGINT)
+        assert proc.wait(DEADLINE) == 128 + signal.SIGINT
+        assert state_of(pid) == 'R'
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_signal_passed_on(tmp):
+    path = f'{tmp}/a.folded'
+    line = f'trap "exit 6" TERM; {SPIN}'
+    with background('oncpu', '-F', '999', '-o', path, '--', 'sh', '-c', line) as proc:
+        await_samples(proc, path)
+        proc.send_signal(signal.SIGTERM)
+        _, err = proc.communicate(timeout=DEADLINE)
+        assert proc.returncode == 6, (proc.returncode, err)
+
+
+def on_terminal(*args):
+    """What stderr shows when it is a terminal."""
+    ours, theirs = pty.openpty()
+    shown = b''
+    with background(*args, stderr=theirs, stdout=subprocess.DEVNULL) as proc:
+        os.close(theirs)
+        while True:
+            try:
+                data = os.read(ours, 4096)
+            except OSError:  # EIO: the last one who had it has closed it
+                break
+            if not data:
+                break
+            shown += data
+        proc.wait(DEADLINE)
+    os.close(ours)
+    return shown
+
+
+def test_progress(_):
+    with spinner() as spin:
+        args = ('oncpu', '-p', str(spin.pid), '-t', '1.5')
+        shown = on_terminal(*args)
+        assert b'\r\x1b[Kstackbpf: 1 s, ' in shown, shown
+        assert on_terminal(*args, '-q') == b''
+        assert '\x1b' not in run(*args).stderr
+
+
+def main():
+    if os.geteuid():
+        skip('not root')
+    if not os.path.exists('/sys/kernel/btf/vmlinux'):
+        skip('this kernel has no BTF')
+    failed = 0
+    for name, test in sorted(globals().items()):
+        if not name.startswith('test_'):
+            continue
+        with tempfile.TemporaryDirectory() as tmp:
+            os.chmod(tmp, 0o755)
+            try:
+                test(tmp)
+                print(f'ok {name}')
+            except Exception:  # whatever it is, the other tests still run
+                failed += 1
+                print(f'FAILED {name}')
+                traceback.print_exc(file=sys.stdout)
+    sys.exit(1 if failed else 0)
+
+
+main()
