@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -66,25 +67,38 @@ void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
 	fputc('\n', doctor->out);
 }
 
+static int say_process_error(int err, uint32_t tgid)
+{
+	fflush(stdout);
+	if (err == -ESRCH) {
+		sb_err(0, "there is no process %u", tgid);
+		return SB_EXIT_NO_TARGET;
+	}
+	sb_err(err, "cannot look at process %u", tgid);
+	return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
+}
+
+static bool has_process(uint32_t tgid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
+	return !access(path, F_OK);
+}
+
 static int examine(uint32_t tgid)
 {
 	struct sb_doctor doctor = { .out = stdout };
 	int err = 0;
 
+	if (tgid && !has_process(tgid))
+		return say_process_error(-ESRCH, tgid);
 	sb_doctor_kernel(&doctor);
 	sb_doctor_privileges(&doctor);
 	if (tgid)
 		err = sb_doctor_process(&doctor, tgid);
-	if (err == -ESRCH) {
-		fflush(stdout);
-		sb_err(0, "there is no process %u", tgid);
-		return SB_EXIT_NO_TARGET;
-	}
-	if (err) {
-		fflush(stdout);
-		sb_err(err, "cannot look at process %u", tgid);
-		return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
-	}
+	if (err)
+		return say_process_error(err, tgid);
 	fprintf(stdout, "\n%s\n",
 		doctor.nr_no ? "stackbpf cannot sample here: see NO above."
 			     : "stackbpf can sample here. Where it says no, it does with less.");

@@ -1,9 +1,210 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What can be said of the stacks of one process, and what to install so that more can be. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cli/debian.h"
 #include "cli/doctor.h"
+#include "sb_sym.h"
+
+SB_DEFINE_CLEANUP(struct sb_symbolizer, sb_symbolizer_free)
+
+/* A file that is mapped executable; big ones are mapped in several pieces. */
+struct module {
+	const char *path, *symbols, *debug_path, *unwind; /* live as long as the symbolizer */
+	bool has_dwarf, has_build_id;
+};
+
+struct process {
+	SB_VEC(struct module) modules;
+};
+
+static int on_source(void *arg, const struct sb_sym_source *source)
+{
+	struct process *process = arg;
+	size_t i;
+
+	for (i = 0; i < process->modules.nr; i++)
+		if (sb_streq(process->modules.at[i].path, source->path))
+			return 0;
+	return sb_vec_push(&process->modules, (struct module){
+						      .path = source->path,
+						      .symbols = source->symbols,
+						      .debug_path = source->debug_path,
+						      .unwind = source->unwind,
+						      .has_dwarf = source->has_dwarf,
+						      .has_build_id = source->build_id_bytes > 0,
+					      });
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_file(const struct module *module)
+{
+	return module->path[0] == '/' && module->path[1] != '/';
+}
+
+static enum sb_verdict verdict_of(const struct module *module)
+{
+	static const char *const poor[] = { "none", ".dynsym" };
+	size_t i;
+
+	for (i = 0; is_file(module) && i < SB_ARRAY_SIZE(poor); i++)
+		if (sb_streq(module->symbols, poor[i]))
+			return SB_VERDICT_LESS;
+	return SB_VERDICT_OK;
+}
+
+static void say_module(struct sb_doctor *doctor, const struct module *module)
+{
+	const char *name = base_name(module->path);
+	/* Names beyond the column lose their beginning: the end tells versions apart. */
+	size_t len = strlen(name), skip = len > 23 ? len - 23 : 0;
+
+	sb_doctor_say(doctor, verdict_of(module), name + skip, "%-15s %-9s %s%s%s", module->symbols,
+		      module->has_dwarf ? "lines" : "no lines", module->unwind,
+		      module->debug_path ? "  " : "", module->debug_path ? module->debug_path : "");
+}
+
+/* Runtimes known by the files they are made of, and how their functions get names. */
+static const struct {
+	const char *prefix, *name, *advice;
+} runtimes[] = {
+	{ "libjvm.so", "Java",
+	  "names of Java functions: java -XX:+DumpPerfMapAtExit, or jcmd "
+	  "PID Compiler.perfmap (JDK 17)" },
+	{ "node", "Node.js", "names of JavaScript functions: node --perf-basic-prof" },
+	{ "libcoreclr.so", ".NET", "names of .NET functions: DOTNET_PerfMapEnabled=1" },
+	{ "libpython3", "Python", "from 3.12 on, names of Python functions: python3 -X perf" },
+	{ "python3", "Python", "from 3.12 on, names of Python functions: python3 -X perf" },
+	{ "libruby", "Ruby", NULL },
+	{ "ruby", "Ruby", NULL },
+	{ "libperl", "Perl", NULL },
+	{ "perl", "Perl", NULL },
+	{ "php", "PHP", NULL },
+	{ "libphp", "PHP", NULL },
+	{ "liblua", "Lua", NULL },
+	{ "luajit", "LuaJIT", NULL },
+	{ "libluajit", "LuaJIT", NULL },
+	{ "beam.smp", "Erlang", "names of Erlang functions: erl +JPperf true" },
+};
+
+static void say_runtime(struct sb_doctor *doctor, const struct process *process)
+{
+	size_t i, j;
+
+	for (i = 0; i < process->modules.nr; i++) {
+		const char *name = base_name(process->modules.at[i].path);
+
+		for (j = 0; j < SB_ARRAY_SIZE(runtimes); j++) {
+			if (strncmp(name, runtimes[j].prefix, strlen(runtimes[j].prefix)))
+				continue;
+			sb_doctor_say(doctor, SB_VERDICT_LESS, "runtime",
+				      "%s: shown as the C functions of its interpreter",
+				      runtimes[j].name);
+			if (runtimes[j].advice)
+				sb_doctor_advise(doctor, "%s", runtimes[j].advice);
+			return;
+		}
+	}
+}
+
+/* Add @name to the list unless it is in it. */
+static void add_once(struct sb_str *list, const char *name)
+{
+	const char *at = list->len ? strstr(list->s, name) : NULL;
+	size_t len = strlen(name);
+
+	for (; at; at = strstr(at + 1, name))
+		if ((at == list->s || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+			return;
+	/* Without memory the advice is shorter. */
+	(void)sb_str_addf(list, "%s%s", list->len ? " " : "", name);
+}
+
+/* Files without lines: the packages that have them, or what else there is to do. */
+static int advise_packages(struct sb_doctor *doctor, const struct process *process)
+{
+	sb_cleanup(sb_str_release) struct sb_str install = {};
+	SB_VEC(const char *) paths = {};
+	sb_cleanup(sb_freep) char **owners = NULL;
+	size_t i, nr_others = 0;
+	int err = 0;
+
+	for (i = 0; i < process->modules.nr && !err; i++)
+		if (is_file(&process->modules.at[i]) && !process->modules.at[i].has_dwarf)
+			err = sb_vec_push(&paths, process->modules.at[i].path);
+	owners = calloc(paths.nr + 1, sizeof(*owners));
+	if (!err && !owners)
+		err = -ENOMEM;
+	if (!err && sb_debian_owners(NULL, paths.at, paths.nr, owners) == -ENOMEM)
+		err = -ENOMEM;
+	for (i = 0; i < paths.nr && !err; i++) {
+		sb_cleanup(sb_freep) char *owner = owners[i];
+		sb_cleanup(sb_freep) char *debug = owner ? sb_debian_debug_package(owner) : NULL;
+
+		nr_others += !owner;
+		if (debug)
+			add_once(&install, debug);
+	}
+	if (install.len)
+		sb_doctor_advise(doctor, "names and lines: apt install %s", install.s);
+	if (nr_others)
+		sb_doctor_advise(doctor,
+				 "%zu file%s of no package: build with -g, or use "
+				 "--debuginfod",
+				 nr_others, nr_others == 1 ? "" : "s");
+	sb_vec_release(&paths);
+	return err;
+}
+
+/* "ruby" of /proc/PID/comm. */
+static int read_comm(uint32_t tgid, char **ret_comm)
+{
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
+	err = sb_read_file(path, 4096, ret_comm, NULL);
+	if (!err)
+		(*ret_comm)[strcspn(*ret_comm, "\n")] = '\0';
+	return err == -ENOENT ? -ESRCH : err;
+}
 
 int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid)
 {
-	return -ENOSYS;
+	static const struct sb_symbolizer_opts opts = { .inlines = true, .lines = true };
+	sb_cleanup(sb_symbolizer_freep) struct sb_symbolizer *sym = NULL;
+	sb_cleanup(sb_freep) char *comm = NULL;
+	struct process process = {};
+	size_t i;
+	int err;
+
+	err = read_comm(tgid, &comm);
+	if (!err)
+		err = sb_symbolizer_new(&opts, &sym);
+	if (!err)
+		err = sb_symbolizer_sources(sym, tgid, on_source, &process);
+	if (!err) {
+		sb_doctor_title(doctor, "Process %u (%s)", tgid, comm);
+		if (!process.modules.nr)
+			sb_doctor_say(doctor, SB_VERDICT_LESS, "files", "none: a kernel thread?");
+		for (i = 0; i < process.modules.nr; i++)
+			say_module(doctor, &process.modules.at[i]);
+		say_runtime(doctor, &process);
+		err = advise_packages(doctor, &process);
+	}
+	sb_vec_release(&process.modules);
+	return err;
 }

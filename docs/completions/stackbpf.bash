@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Completion of stackbpf for bash. tests/lint/options.py holds it against the option table.
+_stackbpf()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local common='-q --quiet -v --verbose -h --help -V --version'
+	local oncpu="-p --pid -L --tid -n --comm -G --cgroup --uid -a --all -s --subprocesses
+		-c --command -t --time -F --freq -e --event -C --cpu -u -U --user -k -K --kernel
+		--depth -g --by -T --threads -d --delimited --annotate --lines --inline --no-inline
+		--modules --offsets --demangle --no-demangle --debuginfod --symbol-cache -o --output
+		--format -f --folded -l --limit --title --no-header --stats $common"
+	local doctor="-p --pid $common"
+	local help="$common"
+	local commands='oncpu doctor help' i
+
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		if [[ ${COMP_WORDS[i]} == -- ]]; then
+			compopt -o default
+			mapfile -t COMPREPLY < <(compgen -c -f -- "$cur")
+			return
+		fi
+	done
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W "$commands $common" -- "$cur")
+		return
+	fi
+	case $prev in
+	-p | --pid | -L | --tid)
+		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${cur}[0-9]*")
+		return
+		;;
+	-n | --comm)
+		mapfile -t COMPREPLY < <(compgen -W "$(cat /proc/[0-9]*/comm 2>/dev/null)" -- "$cur")
+		return
+		;;
+	--uid)
+		mapfile -t COMPREPLY < <(compgen -u -- "$cur")
+		return
+		;;
+	-e | --event)
+		mapfile -t COMPREPLY < <(compgen -W 'cpu-clock cycles' -- "$cur")
+		return
+		;;
+	--by)
+		mapfile -t COMPREPLY < <(compgen -W 'comm pid thread cpu cgroup container' -- "$cur")
+		return
+		;;
+	--demangle)
+		mapfile -t COMPREPLY < <(compgen -W 'short full off' -- "$cur")
+		return
+		;;
+	--format)
+		mapfile -t COMPREPLY < <(compgen -W 'folded svg bt' -- "$cur")
+		return
+		;;
+	-o | --output | -G | --cgroup | -c | --command)
+		compopt -o default
+		return
+		;;
+	-t | --time | -F | --freq | -C | --cpu | --depth | --symbol-cache | -l | --limit | --title)
+		return
+		;;
+	esac
+	case ${COMP_WORDS[1]} in
+	oncpu) mapfile -t COMPREPLY < <(compgen -W "$oncpu" -- "$cur") ;;
+	doctor) mapfile -t COMPREPLY < <(compgen -W "$doctor" -- "$cur") ;;
+	help) mapfile -t COMPREPLY < <(compgen -W "$commands $help" -- "$cur") ;;
+	esac
+}
+complete -F _stackbpf stackbpf
