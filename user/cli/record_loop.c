@@ -172,15 +172,59 @@ static int on_tick(struct sb_run *run)
 	return err;
 }
 
+static void give_up(int sig)
+{
+	static const char message[] = "stackbpf: given up\n";
+
+	sb_output_files_discard();
+	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+	_exit(SB_EXIT_SIGNAL + sig);
+}
+
+static volatile sig_atomic_t interrupted_by;
+
+static void interrupt(int sig)
+{
+	if (interrupted_by)
+		give_up(sig);
+	interrupted_by = sig;
+}
+
+/* What ends the program comes to @handler and not to our descriptor. Return: 0 or an errno. */
+static int take_signals(void (*handler)(int sig))
+{
+	/* No SA_RESTART: a write that nobody reads is to end. */
+	struct sigaction action = { .sa_handler = handler };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (sigaction(SIGINT, &action, NULL) || sigaction(SIGTERM, &action, NULL) ||
+	    sigprocmask(SIG_UNBLOCK, &set, NULL))
+		return -errno;
+	return 0;
+}
+
 static int on_snapshot(struct sb_run *run)
 {
+	sigset_t set;
 	int err = sb_run_drain(run);
 
+	if (!err)
+		err = take_signals(interrupt);
 	if (err)
 		return err;
 	clear_progress(run);
 	/* What could not be written now is said, and may be possible later. */
 	sb_run_write(run, false);
+	set_signals(&set);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	if (interrupted_by) {
+		run->end = SB_END_SIGNAL;
+		run->end_signal = interrupted_by;
+	}
 	return 0;
 }
 
@@ -308,27 +352,13 @@ int sb_run_loop(struct sb_run *run)
 	return err ? SB_EXIT_FAILED : -1;
 }
 
-static void give_up(int sig)
-{
-	static const char message[] = "stackbpf: given up\n";
-
-	sb_output_files_discard();
-	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
-	_exit(SB_EXIT_SIGNAL + sig);
-}
-
 int sb_run_arm_abort(struct sb_run *run)
 {
-	struct sigaction action = { .sa_handler = give_up };
-	sigset_t set;
+	int err = take_signals(give_up);
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (!sigaction(SIGINT, &action, NULL) && !sigaction(SIGTERM, &action, NULL) &&
-	    !sigprocmask(SIG_UNBLOCK, &set, NULL))
+	if (!err)
 		return -1;
-	sb_err(-errno, "cannot handle signals");
+	sb_err(err, "cannot handle signals");
 	return SB_EXIT_FAILED;
 }
 
