@@ -7,11 +7,15 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "cli/debian.h"
 #include "cli/doctor.h"
 #include "sb_sym.h"
+
+#define NAME_COLUMNS 24 /* and the NUL is the blank behind the name */
+#define ROWS_MAX     16
 
 SB_DEFINE_CLEANUP(struct sb_symbolizer, sb_symbolizer_free)
 
@@ -30,6 +34,8 @@ static int on_source(void *arg, const struct sb_sym_source *source)
 	struct process *process = arg;
 	size_t i;
 
+	if (source->path[0] == '[')
+		return 0; /* [vdso] and [vsyscall]: the kernel's, nothing can be done about them */
 	for (i = 0; i < process->modules.nr; i++)
 		if (sb_streq(process->modules.at[i].path, source->path))
 			return 0;
@@ -57,24 +63,46 @@ static bool is_file(const struct module *module)
 
 static enum sb_verdict verdict_of(const struct module *module)
 {
-	static const char *const poor[] = { "none", ".dynsym" };
-	size_t i;
+	bool has_names =
+		!sb_streq(module->symbols, "none") && !sb_streq(module->symbols, ".dynsym");
 
-	for (i = 0; is_file(module) && i < SB_ARRAY_SIZE(poor); i++)
-		if (sb_streq(module->symbols, poor[i]))
-			return SB_VERDICT_LESS;
-	return SB_VERDICT_OK;
+	return has_names && !sb_streq(module->unwind, "none") ? SB_VERDICT_OK : SB_VERDICT_LESS;
 }
 
 static void say_module(struct sb_doctor *doctor, const struct module *module)
 {
-	const char *name = base_name(module->path);
-	/* Names beyond the column lose their beginning: the end tells versions apart. */
-	size_t len = strlen(name), skip = len > 23 ? len - 23 : 0;
+	char name[NAME_COLUMNS];
 
-	sb_doctor_say(doctor, verdict_of(module), name + skip, "%-15s %-9s %s%s%s", module->symbols,
-		      module->has_dwarf ? "lines" : "no lines", module->unwind,
-		      module->debug_path ? "  " : "", module->debug_path ? module->debug_path : "");
+	snprintf(name, sizeof(name), "%s", base_name(module->path));
+	sb_doctor_say(doctor, verdict_of(module), name, "%-16s%-9s%s", module->symbols,
+		      module->has_dwarf ? "yes" : "no", module->unwind);
+	if (module->debug_path)
+		sb_debug("'%s' has its debug data in '%s'", module->path, module->debug_path);
+}
+
+/* One screen: where there are many files, those that are all right are only counted. */
+static void say_modules(struct sb_doctor *doctor, const struct process *process)
+{
+	size_t i, nr_said = 0, nr_counted[] = { [SB_VERDICT_OK] = 0, [SB_VERDICT_LESS] = 0 };
+	bool is_long = process->modules.nr > ROWS_MAX && sb_log_max() < SB_LOG_DEBUG;
+
+	fprintf(doctor->out, "      %-24s%-16s%-9s%s\n", "file", "names from", "lines",
+		"unwinding");
+	for (i = 0; i < process->modules.nr; i++) {
+		const struct module *module = &process->modules.at[i];
+		enum sb_verdict verdict = verdict_of(module);
+
+		if (is_long && (verdict == SB_VERDICT_OK || nr_said == ROWS_MAX)) {
+			nr_counted[verdict]++;
+			continue;
+		}
+		say_module(doctor, module);
+		nr_said++;
+	}
+	for (i = 0; i < SB_ARRAY_SIZE(nr_counted); i++)
+		if (nr_counted[i])
+			sb_doctor_say(doctor, (enum sb_verdict)i, "others", "%zu files; -v has all",
+				      nr_counted[i]);
 }
 
 /* Runtimes known by the files they are made of, and how their functions get names. */
@@ -188,7 +216,6 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid)
 	sb_cleanup(sb_symbolizer_freep) struct sb_symbolizer *sym = NULL;
 	sb_cleanup(sb_freep) char *comm = NULL;
 	struct process process = {};
-	size_t i;
 	int err;
 
 	err = read_comm(tgid, &comm);
@@ -200,8 +227,8 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid)
 		sb_doctor_title(doctor, "Process %u (%s)", tgid, comm);
 		if (!process.modules.nr)
 			sb_doctor_say(doctor, SB_VERDICT_LESS, "files", "none: a kernel thread?");
-		for (i = 0; i < process.modules.nr; i++)
-			say_module(doctor, &process.modules.at[i]);
+		else
+			say_modules(doctor, &process);
 		say_runtime(doctor, &process);
 		err = advise_packages(doctor, &process);
 	}

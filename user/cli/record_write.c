@@ -149,19 +149,24 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 	return err;
 }
 
-/* What went wrong with @out: formats only know that something did. */
-static int stream_error(FILE *out, int err)
+/* Write to @out and flush it. Formats only know that something went wrong; the stream knows what. */
+static int write_stream(const struct sb_output *format, const struct sb_profile *profile,
+			const struct sb_output_opts *opts, FILE *out)
 {
+	int err, err_write;
+
 	errno = 0;
+	err = format->write(profile, opts, out);
+	err_write = errno;
 	if (fflush(out) || ferror(out))
-		return errno ? -errno : -EIO;
+		return err_write ? -err_write : errno ? -errno : -EIO;
 	return err;
 }
 
 static int write_stdout(const struct sb_output *format, const struct sb_profile *profile,
 			const struct sb_output_opts *opts)
 {
-	int err = stream_error(stdout, format->write(profile, opts, stdout));
+	int err = write_stream(format, profile, opts, stdout);
 
 	clearerr(stdout);
 	/* The reader has enough: that is its right. */
@@ -174,13 +179,10 @@ static int write_file(const struct sb_run_output *output, const struct sb_profil
 		      const struct sb_output_opts *opts)
 {
 	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
-	FILE *out;
 	int err = sb_output_file_new(output->path, &file);
 
-	if (!err) {
-		out = sb_output_file_stream(file);
-		err = stream_error(out, output->format->write(profile, opts, out));
-	}
+	if (!err)
+		err = write_stream(output->format, profile, opts, sb_output_file_stream(file));
 	if (!err)
 		err = sb_output_file_commit(file);
 	if (err == -EPIPE)
