@@ -134,6 +134,14 @@ def test_help(_):
         assert text in done.stdout and done.stderr == '', done
 
 
+def test_doctor(_):
+    with spinner() as spin:
+        done = expect(0, '', 'doctor', '-p', str(spin.pid))
+    assert f'Process {spin.pid} (sh)' in done.stdout and 'libc.so.6' in done.stdout, done.stdout
+    assert ' NO ' not in done.stdout and done.stderr == '', done
+    assert len(done.stdout.splitlines()) <= 50, 'more than a screen'
+
+
 def test_no_target(_):
     expect(5, 'there is no process 4194303', 'oncpu', '-p', '4194303', '-t', '1')
     expect(5, 'there is no thread 4194303', 'oncpu', '-L', '4194303', '-t', '1')

@@ -292,6 +292,26 @@ static void test_output_own_fd(void **state)
 	assert_int_equal(nr_entries(), 1);
 }
 
+/* What a signal handler does: everything that is half written goes, and only that. */
+static void test_output_discard(void **state)
+{
+	struct sb_output_file *a, *b, *c;
+
+	sb_output_files_discard();
+	assert_int_equal(sb_output_file_new("a", &a), 0);
+	assert_int_equal(sb_output_file_new("b", &b), 0);
+	assert_int_equal(sb_output_file_new("c", &c), 0);
+	assert_int_equal(sb_output_file_commit(b), 0);
+	assert_int_equal(nr_entries(), 3);
+	sb_output_files_discard();
+	assert_int_equal(nr_entries(), 1);
+	assert_content("b", "");
+	sb_output_file_free(b);
+	sb_output_file_free(a);
+	sb_output_file_free(c);
+	sb_output_files_discard();
+}
+
 static void test_output_stdout(void **state)
 {
 	struct sb_output_file *file;
@@ -327,6 +347,7 @@ int main(void)
 		IN_DIR(test_output_symlink),
 		IN_DIR(test_output_own_fd),
 		IN_DIR(test_output_stdout),
+		IN_DIR(test_output_discard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

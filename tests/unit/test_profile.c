@@ -100,6 +100,40 @@ static void test_many_stacks_against_sums(void **state)
 	sb_profile_free(profile);
 }
 
+/* The frames of the two have other numbers; the original goes on afterwards. */
+static void test_merge(void **state)
+{
+	struct sb_profile *from, *to;
+	uint32_t a, b, ids[2];
+	const uint32_t *merged;
+	uint64_t weight;
+	size_t nr;
+
+	assert_int_equal(sb_profile_new(&from), 0);
+	assert_int_equal(sb_profile_new(&to), 0);
+	a = frame(from, "a", SB_FRAME_USER);
+	b = frame(from, "b", SB_FRAME_KERNEL);
+	assert_int_equal(sb_profile_add(from, (uint32_t[]){ a, b }, 2, 5), 0);
+	assert_int_equal(sb_profile_add(from, (uint32_t[]){ b }, 1, 3), 0);
+	assert_int_equal(sb_profile_meta(from, "kind", "oncpu"), 0);
+	ids[1] = frame(to, "b", SB_FRAME_KERNEL);
+	ids[0] = frame(to, "a", SB_FRAME_USER);
+	assert_int_equal(sb_profile_add(to, ids, 2, 10), 0);
+	assert_int_equal(sb_profile_merge(to, from), 0);
+	assert_int_equal(sb_profile_add(from, (uint32_t[]){ a }, 1, 100), 0);
+	assert_int_equal(sb_profile_seal(to), 0);
+	assert_int_equal(sb_profile_nr_stacks(to), 2);
+	assert_int_equal(sb_profile_weight(to), 18);
+	merged = sb_profile_stack_at(to, 0, &nr, &weight);
+	assert_int_equal(weight, 15);
+	assert_int_equal(nr, 2);
+	assert_memory_equal(merged, ids, sizeof(ids));
+	assert_null(sb_profile_meta_get(to, "kind"));
+	assert_int_equal(sb_profile_weight(from), 108);
+	sb_profile_free(from);
+	sb_profile_free(to);
+}
+
 static void test_meta(void **state)
 {
 	struct sb_profile *profile;
@@ -122,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_frames_are_interned),
 		cmocka_unit_test(test_equal_stacks_add_up_and_sort),
 		cmocka_unit_test(test_many_stacks_against_sums),
+		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_meta),
 	};
 
