@@ -367,26 +367,27 @@ static int take_input(struct run *run)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return sb_err(-errno, "cannot read addresses");
+			return -errno;
 		len += (size_t)n;
 		if (n == 0 && len)
 			text[len++] = '\n';
 		used = take_lines(run, text, len, &nr_lines);
-		if (!used && len == sizeof(text) - 1)
+		if (!used && len == sizeof(text) - 1) {
+			nr_lines++;
 			used = -EINVAL;
-		if (used < 0)
-			break;
-		len -= (size_t)used;
-		memmove(text, text + used, len);
+		}
+		if (used < 0 && used != -EINVAL)
+			return (int)used;
 		err = resolve(run);
 		err = err ? err : flush(run);
 		if (!err && fflush(stdout))
 			err = -errno;
-	} while (n && !err);
-	if (used == -EINVAL)
-		return wrong("standard input, line %" PRIu64 ": no hexadecimal address",
-			     nr_lines + (len == sizeof(text) - 1));
-	return used < 0 ? (int)used : err;
+		len -= used > 0 ? (size_t)used : 0;
+		memmove(text, text + (used > 0 ? used : 0), len);
+	} while (n && !err && used >= 0);
+	if (!err && used < 0)
+		return wrong("standard input, line %" PRIu64 ": no hexadecimal address", nr_lines);
+	return err;
 }
 
 static bool is_number(const char *s)
@@ -466,7 +467,7 @@ static int run_target(struct run *run, char **addrs, int nr)
 	if (err == -EINVAL)
 		return nr ? EXIT_USAGE : EXIT_FAILED;
 	if (err)
-		sb_err(err, "cannot go on");
+		sb_err(err, "cannot name addresses of '%s'", run->target);
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
