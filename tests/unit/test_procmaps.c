@@ -306,7 +306,7 @@ static void choose(struct event *ev, bool *is_dead)
 
 	ev->tgid = rnd(NR_PIDS);
 	ev->parent = (ev->tgid + 1 + rnd(NR_PIDS - 1)) % NR_PIDS;
-	ev->kind = what < 90 ? MMAP : what < 96 ? EXEC : EXIT;
+	ev->kind = what < 97 ? MMAP : what < 99 ? EXEC : EXIT;
 	if (is_dead[ev->parent])
 		ev->parent = 0;
 	if (is_dead[ev->tgid])
