@@ -382,7 +382,7 @@ static int lookup_places(struct user_lookup *lookup)
 	size_t i, next;
 	int err, ret = 0;
 
-	if (has_dwarf(sym))
+	if (has_dwarf(sym) && sym->places.nr)
 		qsort(sym->places.at, sym->places.nr, sizeof(*sym->places.at), by_file);
 	for (i = 0; i < sym->places.nr && !ret; i = next) {
 		const struct sb_place *place = &sym->places.at[i];
