@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "base/cgroup.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "private_dev.h"
 
 #define SOMEBODY 54321u
 
@@ -151,6 +153,10 @@ int main(void)
 
 	if (geteuid() != 0) {
 		puts("root only may give files away and open by handle");
+		return 77;
+	}
+	if (!private_dev()) {
+		printf("cannot protect /dev from the test: %s\n", strerror(errno));
 		return 77;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,8 @@ static void test_duration(void **state)
 	assert_int_equal(ns, 123456789);
 	assert_int_equal(sb_parse_duration("0.9999999999999s", 1, &ns), 0);
 	assert_int_equal(ns, 999999999);
+	assert_int_equal(sb_parse_duration("0.3333333333333333333333333333333s", 1, &ns), 0);
+	assert_int_equal(ns, 333333333);
 	assert_int_equal(sb_parse_duration("0.5", 1000000, &ns), 0);
 	assert_int_equal(ns, 500000);
 	assert_int_equal(sb_parse_duration("876000h", 1, &ns), 0);
