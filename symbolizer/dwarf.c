@@ -48,6 +48,7 @@ void sb_dwarf_file_release(struct sb_dwarf_file *file)
 		sb_lines_release(&unit->lines);
 	}
 	sb_vec_release(&file->units);
+	sb_index_release(&file->abbrev_users);
 	sb_abbrevs_release(file);
 	sb_dwarf_image_release(&file->image);
 }
@@ -91,6 +92,8 @@ int sb_dwarf_new(int fd, int alt_fd, struct sb_dwarf **ret_dwarf)
 			dwarf->file.alt = &dwarf->alt;
 	}
 	err = sb_dwarf_file_load(&dwarf->file, fd);
+	if (!err && dwarf->file.image.is_relocatable)
+		err = -ENODATA;
 	if (!err)
 		err = finish_index(dwarf);
 	if (err)
@@ -132,6 +135,26 @@ static int load_unit(struct sb_unit *unit, struct sb_unit **ret_dies)
 	return (*ret_dies)->is_built ? 0 : sb_unit_build(*ret_dies);
 }
 
+/* Put what functions of unit @id cover into the index. */
+static int index_segs(struct sb_dwarf *dwarf, const struct sb_dwarf_map *segs, uint32_t id)
+{
+	struct sb_dwarf_range range = { .value = id };
+	size_t i, next;
+	int err = 0;
+
+	for (i = 0; !err && i < segs->nr; i = next) {
+		for (next = i; next < segs->nr && segs->values[next] != NONE; next++)
+			;
+		if (next < segs->nr && next > i) {
+			range.lo = segs->starts[i];
+			range.hi = segs->starts[next];
+			err = sb_vec_push(&dwarf->index, range);
+		}
+		next++;
+	}
+	return err;
+}
+
 /*
  * Units need not tell their ranges. Those that do not are read when an address is in none of the
  * others: mostly they have no code (what gcc writes before LTO).
@@ -139,7 +162,7 @@ static int load_unit(struct sb_unit *unit, struct sb_unit **ret_dies)
 static int complete_index(struct sb_dwarf *dwarf)
 {
 	struct sb_unit *dies;
-	size_t i, j;
+	size_t i;
 	int err;
 
 	dwarf->is_index_whole = true;
@@ -148,15 +171,9 @@ static int complete_index(struct sb_dwarf *dwarf)
 
 		if (!unit->is_code || unit->has_ranges)
 			continue;
-		dwarf->scratch.nr = 0;
 		err = load_unit(unit, &dies);
-		for (j = 0; !err && j < dwarf->scratch.nr; j++) {
-			struct sb_dwarf_range range = dwarf->scratch.at[j];
-
-			range.value = (uint32_t)i;
-			if (!range.depth)
-				err = sb_vec_push(&dwarf->index, range);
-		}
+		if (!err)
+			err = index_segs(dwarf, &dies->segs, (uint32_t)i);
 		if (err)
 			return err;
 	}

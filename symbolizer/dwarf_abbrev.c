@@ -148,7 +148,7 @@ static bool is_wanted(const struct sb_abbrev *abbrev, int attr)
 static int add_op(struct sb_abbrev_table *table, struct sb_abbrev *abbrev, uint16_t what,
 		  uint16_t arg)
 {
-	if (abbrev->nr_ops >= ABBREV_OPS_MAX)
+	if (abbrev->nr_ops >= ABBREV_OPS_MAX || table->ops.nr >= TABLE_OPS_MAX)
 		return -EFBIG;
 	abbrev->nr_ops++;
 	return sb_vec_push(&table->ops, (struct sb_abbrev_op){ .what = what, .arg = arg });
@@ -288,6 +288,9 @@ int sb_abbrevs_load(struct sb_unit *unit)
 			return 0;
 		}
 	}
+	err = sb_dwarf_check_full(file->dwarf);
+	if (err)
+		return err;
 	table = calloc(1, sizeof(*table));
 	if (!table)
 		return -ENOMEM;

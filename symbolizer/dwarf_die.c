@@ -87,6 +87,7 @@ void sb_die_read(struct sb_cursor *cur, const struct sb_unit *unit, const struct
 	ret_die->mask = 0;
 	ret_die->tag = abbrev->tag;
 	ret_die->role = abbrev->role;
+	ret_die->has_children = abbrev->has_children;
 	for (; op < end; op++) {
 		struct sb_die_value *val;
 		uint16_t form = op->arg;
@@ -225,8 +226,10 @@ bool sb_die_origin(const struct sb_unit *unit, const struct sb_die *die, struct 
 	default:
 		return false; /* DW_FORM_ref_sig8: type units are not read */
 	}
+	if (!ref.file)
+		return false;
 	*ret_ref = ref;
-	return ref.file;
+	return true;
 }
 
 static bool read_addr_at(const struct sb_unit *unit, uint64_t idx, uint64_t *ret_addr)
@@ -421,6 +424,33 @@ struct sb_unit *sb_dwarf_file_unit_at(struct sb_dwarf_file *file, uint64_t offse
 	return NULL;
 }
 
+bool sb_unit_is_c(const struct sb_unit *unit)
+{
+	switch (unit->language) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool sb_unit_is_cplusplus(const struct sb_unit *unit)
+{
+	switch (unit->language) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* DWARF 5, 7.5.1. Return: false when nothing behind this header can be read. */
 static bool read_header(struct sb_cursor *cur, struct sb_unit *unit)
 {
@@ -478,7 +508,8 @@ static void take_root(struct sb_unit *unit, const struct sb_die *die)
 	unit->dwo_name = sb_die_string(unit, die, ATTR_DWO_NAME);
 	unit->has_stmt_list = sb_die_has(die, ATTR_STMT_LIST);
 	unit->stmt_list = base_of(die, ATTR_STMT_LIST, 0);
-	unit->has_ranges = sb_die_has(die, ATTR_RANGES) || sb_die_has(die, ATTR_HIGH_PC);
+	/* In DWARF 2 there is one range, and parts of the code may be elsewhere. */
+	unit->has_ranges = sb_die_has_ranges(die) && unit->version > 2;
 	if (sb_die_has(die, ATTR_LOW_PC))
 		form_addr(unit, die->attrs[ATTR_LOW_PC], &unit->low_pc);
 }
@@ -495,12 +526,19 @@ static int index_root(struct sb_unit *unit, uint32_t id, const struct sb_die *di
 
 static int load_unit(struct sb_dwarf_file *file, struct sb_unit *unit)
 {
-	const struct sb_unit *last = file->units.nr ? &file->units.at[file->units.nr - 1] : NULL;
+	uint64_t hash = sb_hash(&unit->abbrev_offset, sizeof(unit->abbrev_offset), 0);
+	struct sb_index_iter it;
 	struct sb_die die;
 	int err;
 
-	/* The units dwz makes share one table; reading it up to the root each time takes long. */
-	err = sb_unit_read_root(unit, last && last->abbrev_offset == unit->abbrev_offset, &die);
+	/* The units dwz makes share tables; reading those up to the root each time takes long. */
+	for (it = sb_index_first(&file->abbrev_users, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&file->abbrev_users, it))
+		if (file->units.at[it.id].abbrev_offset == unit->abbrev_offset)
+			break;
+	err = sb_unit_read_root(unit, it.id != SB_INDEX_NONE, &die);
+	if (!err && it.id == SB_INDEX_NONE)
+		err = sb_index_add(&file->abbrev_users, hash, (uint32_t)file->units.nr);
 	if (!err) {
 		take_root(unit, &die);
 		if (unit->is_code && file == &file->dwarf->file)
@@ -540,6 +578,7 @@ int sb_dwarf_file_load_units(struct sb_dwarf_file *file)
 		if (err)
 			return err;
 	}
+	sb_index_release(&file->abbrev_users);
 	file->dwarf->nr_bytes += file->units.cap * sizeof(struct sb_unit);
 	return 0;
 }

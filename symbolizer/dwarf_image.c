@@ -354,9 +354,9 @@ int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_dwarf_image *ret_image)
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr))
 		return -EBADMSG;
-	/* Addresses of a relocatable file are holes until a linker fills them; a .dwo has none. */
-	if (ehdr.e_ident[EI_DATA] != native || (ehdr.e_type == ET_REL && !is_dwo))
+	if (ehdr.e_ident[EI_DATA] != native)
 		return -ENODATA;
+	reader.image.is_relocatable = ehdr.e_type == ET_REL;
 	reader.elf = elf;
 	reader.file_bytes = (uint64_t)st.st_size;
 	err = find_sections(&reader);

@@ -34,14 +34,15 @@ struct sb_dwarf_image {
 		const uint8_t *at;
 		size_t len;
 	} sections[SB_DWARF_SECTION_MAX];
+	bool is_relocatable;	   /* addresses in it are holes for a linker to fill */
 	uint64_t exec_lo, exec_hi; /* virtual addresses the file has executable sections at */
 };
 
 /*
  * Read the sections of @fd, which is not kept; @is_dwo: those named .debug_x.dwo. Knows plain sections, SHF_COMPRESSED ones (zlib,
  * zstd; ELF gABI, "Compression Header") and .zdebug_* (the GNU form before it).
- * Return: 0, -ENODATA (no .debug_info, another byte order, or a relocatable file), -EBADMSG,
- * -EFBIG (beyond the bound above), -ENOMEM, or an errno of read(2).
+ * Return: 0, -ENODATA (no .debug_info, or another byte order), -EBADMSG, -EFBIG (beyond the bound
+ * above), -ENOMEM, or an errno of read(2).
  */
 int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_dwarf_image *ret_image);
 void sb_dwarf_image_release(struct sb_dwarf_image *image);

@@ -38,9 +38,16 @@ struct program {
 
 static int add_source(struct sb_dwarf_lines *lines, const char *name, uint64_t dir)
 {
+	if (lines->files.nr >= UNIT_SOURCES_MAX)
+		return -EFBIG;
 	return sb_vec_push(
 		&lines->files,
 		(struct sb_dwarf_source){ .name = name, .dir = dir > NONE ? NONE : (uint32_t)dir });
+}
+
+static int add_dir(struct sb_dwarf_lines *lines, const char *name)
+{
+	return lines->dirs.nr < UNIT_SOURCES_MAX ? sb_vec_push(&lines->dirs, name) : -EFBIG;
 }
 
 /* DWARF 2 to 4: names end with an empty one; file 0 and directory 0 are the unit's own. */
@@ -50,9 +57,9 @@ static int read_old_tables(struct program *prog, struct sb_dwarf_lines *lines)
 	const char *name;
 	int err;
 
-	err = sb_vec_push(&lines->dirs, prog->unit->comp_dir);
+	err = add_dir(lines, prog->unit->comp_dir);
 	while (!err && (name = sb_cursor_string(cur)) && *name)
-		err = sb_vec_push(&lines->dirs, name);
+		err = add_dir(lines, name);
 	if (!err)
 		err = add_source(lines, NULL, 0);
 	while (!err && (name = sb_cursor_string(cur)) && *name) {
@@ -127,8 +134,7 @@ static int read_new_tables(struct program *prog, struct sb_dwarf_lines *lines)
 
 			if (prog->cur.is_bad)
 				return -EBADMSG;
-			err = is_files ? add_source(lines, name, dir)
-				       : sb_vec_push(&lines->dirs, name);
+			err = is_files ? add_source(lines, name, dir) : add_dir(lines, name);
 		}
 		if (is_files)
 			break;
@@ -219,6 +225,8 @@ static int add_row(struct program *prog)
 		    row.line == prog->rows.at[nr - 1].line)
 			return 0;
 	}
+	if (nr >= UNIT_ROWS_MAX)
+		return -EFBIG;
 	err = sb_vec_push(&prog->starts, at);
 	return err ?: sb_vec_push(&prog->rows, row);
 }
@@ -384,7 +392,9 @@ int sb_lines_build(struct sb_unit *unit)
 	if (!unit->has_stmt_list)
 		return 0;
 	prog.cur = sb_dwarf_file_cursor(unit->file, SB_DWARF_LINE, unit->stmt_list);
-	err = prog.cur.is_bad ? -EBADMSG : read_header(&prog, &unit->lines);
+	err = prog.cur.is_bad ? -EBADMSG : sb_dwarf_check_full(dwarf);
+	if (!err)
+		err = read_header(&prog, &unit->lines);
 	if (!err)
 		err = run(&prog);
 	/* What came before a fault is good. */

@@ -19,7 +19,7 @@ static int enter_scope(struct sb_die_walk *walk, const struct sb_die *die, uint3
 					.end = (uint32_t)(unit->end - unit->offset),
 					.parent = level->id };
 
-	if (die->role == ROLE_UNIT)
+	if (die->role == ROLE_UNIT || !die->has_children)
 		return 0;
 	if (die->role != ROLE_NAMESPACE && die->role != ROLE_TYPE) {
 		level->is_skipped = true;
@@ -28,6 +28,8 @@ static int enter_scope(struct sb_die_walk *walk, const struct sb_die *die, uint3
 	scope.name = sb_die_string(unit, die, ATTR_NAME)
 			     ?: die->role == ROLE_NAMESPACE ? "(anonymous namespace)"
 							    : "(anonymous class)";
+	if (unit->scopes.nr >= UNIT_SCOPES_MAX)
+		return -EFBIG;
 	level->id = (uint32_t)unit->scopes.nr;
 	return sb_vec_push(&unit->scopes, scope);
 }
@@ -47,7 +49,8 @@ static int scopes_load(struct sb_unit *unit)
 	if (unit->is_scopes_built)
 		return 0;
 	unit->is_scopes_built = true;
-	err = sb_dwarf_note_error(unit->file->dwarf, sb_die_walk_run(&walk));
+	err = sb_dwarf_check_full(unit->file->dwarf) ?: sb_die_walk_run(&walk);
+	err = sb_dwarf_note_error(unit->file->dwarf, err);
 	unit->file->dwarf->nr_bytes += unit->scopes.cap * sizeof(struct sb_dwarf_scope);
 	return err;
 }
@@ -72,20 +75,6 @@ static uint32_t scope_at(const struct sb_unit *unit, uint32_t offset)
 	return id;
 }
 
-static bool has_scopes(const struct sb_unit *unit)
-{
-	switch (unit->language) {
-	case DW_LANG_C89:
-	case DW_LANG_C:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_Mips_Assembler:
-		return false;
-	default:
-		return true;
-	}
-}
-
 static void str_freep(struct sb_str *str)
 {
 	sb_str_release(str);
@@ -100,7 +89,7 @@ static int qualify(struct sb_unit *unit, uint32_t offset, const char **name)
 	size_t nr = 0;
 	int err;
 
-	err = has_scopes(unit) ? scopes_load(unit) : 0;
+	err = !sb_unit_is_c(unit) ? scopes_load(unit) : 0;
 	if (err)
 		return err;
 	for (id = scope_at(unit, offset); id != NONE && nr < DIE_DEPTH_MAX;

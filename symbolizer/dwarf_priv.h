@@ -36,13 +36,21 @@
 #define DIE_DEPTH_MAX	 512	      /* nested DIEs; chains of 64 inlined functions were seen */
 #define NAME_HOPS_MAX	 16	      /* from a DIE to its declaration */
 #define NAME_BYTES_MAX	 (16u << 10)  /* of a name joined from its namespaces and classes */
-#define UNITS_MAX	 (1u << 18)   /* per file; a vmlinux has 2,400, a browser 50,000 */
 #define STRING_BYTES_MAX (256u << 10) /* of one string in the file */
-#define UNIT_RANGES_MAX	 (10u << 20)  /* address ranges in one unit */
-#define ABBREVS_MAX	 (1u << 20)   /* per table */
+#define PATH_BYTES_MAX	 4096	      /* PATH_MAX */
+#define UNITS_MAX	 (1u << 18)   /* per file; a vmlinux has 2,400, a browser 50,000 */
+#define SPLIT_FILES_MAX	 (1u << 16)   /* .dwo files of one program */
+#define ABBREVS_MAX	 (1u << 20)   /* per table; compilers number them per unit: hundreds */
 #define ABBREV_OPS_MAX	 4096	      /* attributes of one abbreviation */
-#define PATH_BYTES_MAX	 4096
-#define SPLIT_FILES_MAX	 (1u << 16) /* .dwo files of one program */
+#define TABLE_OPS_MAX	 (4u << 20)   /* attributes in one table */
+/* Per unit; for all its units together, a vmlinux has about a tenth of each. */
+#define UNIT_RANGES_MAX	 (8u << 20)
+#define UNIT_NODES_MAX	 (4u << 20)  /* functions and inlined ones */
+#define UNIT_ROWS_MAX	 (16u << 20) /* of lines, merged */
+#define UNIT_SOURCES_MAX (1u << 20)  /* source files, or directories */
+#define UNIT_SCOPES_MAX	 (4u << 20)  /* namespaces and types */
+/* All tables together: one that would begin beyond this is left out. */
+#define TABLE_BYTES_MAX	 (1ull << 30)
 
 /*
  * Tables that many units share are read once per unit, so a file could make us read the same bytes
@@ -119,6 +127,7 @@ struct sb_die {
 	uint32_t mask;
 	uint16_t tag;
 	uint8_t role; /* enum sb_die_role */
+	bool has_children;
 	struct sb_die_value {
 		uint64_t raw;
 		uint16_t form;
@@ -186,6 +195,7 @@ struct sb_dwarf_file {
 	SB_VEC(struct sb_unit) units; /* by offset */
 	SB_VEC(struct sb_abbrev_table *) tables;
 	struct sb_index table_index;
+	struct sb_index abbrev_users; /* while units are loaded: the first of each table */
 	bool is_dwo;
 };
 
@@ -243,6 +253,10 @@ static inline bool sb_die_has(const struct sb_die *die, enum sb_die_attr attr)
 {
 	return die->mask & 1u << attr;
 }
+static inline bool sb_die_has_ranges(const struct sb_die *die)
+{
+	return sb_die_has(die, ATTR_RANGES) || sb_die_has(die, ATTR_HIGH_PC);
+}
 /* The DIE at @offset of the file, with its unit. Return: 0, -EBADMSG, -EFBIG, -ENOMEM. */
 int sb_die_at(struct sb_die_ref ref, struct sb_unit **ret_unit, struct sb_die *ret_die);
 /* Return: the attribute as a string, or NULL; as a number, 0 when it is none of 32 bits. */
@@ -288,8 +302,9 @@ struct sb_die_walk {
  * Return: 0, -EBADMSG, -EFBIG, -ENOMEM, or of enter().
  */
 int sb_die_walk_run(struct sb_die_walk *walk);
-/* Return: whether the compiler of this unit may put functions inside of types. */
-bool sb_unit_has_code_in_types(const struct sb_unit *unit);
+/* What a language has to do with where functions are, and what they are called. */
+bool sb_unit_is_c(const struct sb_unit *unit);
+bool sb_unit_is_cplusplus(const struct sb_unit *unit);
 
 /* dwarf_walk.c, dwarf_lines.c: what is broken is left out and counted; 0 or -ENOMEM */
 int sb_unit_build(struct sb_unit *unit);
@@ -307,6 +322,12 @@ int sb_unit_load_split(struct sb_unit *unit);
 /* dwarf.c: sections and units; @is_dwo: of a .dwo file. 0 or what sb_dwarf_image_read() returns. */
 int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd);
 void sb_dwarf_file_release(struct sb_dwarf_file *file);
+
+/* Return: 0, or -EFBIG: no more tables. */
+static inline int sb_dwarf_check_full(const struct sb_dwarf *dwarf)
+{
+	return dwarf->nr_bytes > TABLE_BYTES_MAX ? -EFBIG : 0;
+}
 
 /* Count an error that costs a unit something but not the lookup. Return: 0, or -ENOMEM as it is. */
 static inline int sb_dwarf_note_error(struct sb_dwarf *dwarf, int err)

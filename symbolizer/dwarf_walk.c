@@ -8,25 +8,6 @@
 
 #include "dwarf_priv.h"
 
-/* C and C++ compilers put functions of a type behind it; others (Rust, D, Swift) inside. */
-bool sb_unit_has_code_in_types(const struct sb_unit *unit)
-{
-	switch (unit->language) {
-	case DW_LANG_C89:
-	case DW_LANG_C:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_C_plus_plus:
-	case DW_LANG_C_plus_plus_03:
-	case DW_LANG_C_plus_plus_11:
-	case DW_LANG_C_plus_plus_14:
-	case DW_LANG_Mips_Assembler:
-		return false;
-	default:
-		return true;
-	}
-}
-
 /* Go to the sibling, if the DIE says where it is. */
 static bool jump(struct sb_die_walk *walk, const struct sb_die *die)
 {
@@ -118,12 +99,21 @@ static int add_node(struct sb_unit *unit, const struct sb_die *die, uint32_t off
 	struct sb_dwarf_node node = { .parent = is_inlined ? level->id : NONE,
 				      .die = offset,
 				      .func = NONE };
+	sb_dwarf_ranges *ranges = &unit->file->dwarf->scratch;
+	size_t nr_ranges = ranges->nr;
 	int ret;
 
-	ret = sb_die_ranges(unit, die, &unit->file->dwarf->scratch,
+	if (id >= UNIT_NODES_MAX)
+		return -EFBIG;
+	ret = sb_die_ranges(unit, die, ranges,
 			    (struct sb_dwarf_range){ .value = id, .depth = nr_inlined });
+	if (ret < 0)
+		ranges->nr = nr_ranges; /* there is no such node */
 	if (ret == -EBADMSG)
 		return sb_dwarf_note_error(unit->file->dwarf, ret);
+	/* Where a compiler has no word for code in several places (DWARF 2), inner ones have some. */
+	if (!ret && is_inlined && level->id != NONE)
+		ret = 1;
 	if (ret <= 0)
 		return ret;
 	if (is_inlined) {
@@ -146,7 +136,12 @@ static int enter_code(struct sb_die_walk *walk, const struct sb_die *die, uint32
 			return ret;
 		level->is_skipped = !ret;
 	} else if (die->role == ROLE_TYPE) {
-		level->is_skipped = !sb_unit_has_code_in_types(walk->unit);
+		/*
+		 * Functions of a C++ class stand behind it, unless it is a local one (a lambda);
+		 * other languages (Rust, D, Swift) have them inside.
+		 */
+		level->is_skipped = sb_unit_is_c(walk->unit) ||
+				    (sb_unit_is_cplusplus(walk->unit) && level->id == NONE);
 	}
 	return 0;
 }
@@ -160,7 +155,8 @@ int sb_unit_build(struct sb_unit *unit)
 	unit->is_built = true;
 	dwarf->scratch.nr = 0;
 	dwarf->stats.nr_units_read++;
-	err = sb_dwarf_note_error(dwarf, sb_die_walk_run(&walk));
+	err = sb_dwarf_check_full(dwarf) ?: sb_die_walk_run(&walk);
+	err = sb_dwarf_note_error(dwarf, err);
 	if (!err)
 		err = sb_dwarf_map_build(&dwarf->scratch, &unit->segs);
 	if (err)

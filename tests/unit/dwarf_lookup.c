@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * dwarf_lookup [-a ALT] [-q] FILE <addresses: one line each per address, "name|linkage|file:line" per frame, innermost
- * first, and an empty line behind the last. What the agreement test talks to.
+ * dwarf_lookup FILE [ALT] <addresses: one line in hexadecimal for each. For each address a line
+ * "LINKAGE<tab>NAME<tab>FILE:LINE" per frame, innermost first, and an empty line behind the last.
+ * What tests of the DWARF reader from outside talk to.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,31 +23,33 @@ static const char *or_none(const char *s)
 static int look_up(struct sb_dwarf *dwarf, const char *text)
 {
 	struct sb_dwarf_frame frames[FRAMES_MAX];
+	size_t i, nr = 0;
 	uint64_t addr;
-	size_t i, nr;
+	int err;
 
-	if (sb_parse_hex(text, &addr) ||
-	    sb_dwarf_lookup(dwarf, addr, true, frames, FRAMES_MAX, &nr))
-		return -1;
+	err = sb_parse_hex(text, &addr);
+	if (!err)
+		err = sb_dwarf_lookup(dwarf, addr, true, frames, FRAMES_MAX, &nr);
 	for (i = 0; i < nr; i++)
-		printf("%s|%s|%s:%u\n", or_none(frames[i].linkage_name), or_none(frames[i].name),
+		printf("%s\t%s\t%s:%u\n", or_none(frames[i].linkage_name), or_none(frames[i].name),
 		       or_none(frames[i].file), frames[i].line);
 	putchar('\n');
-	return 0;
+	return err;
 }
 
 int main(int argc, char **argv)
 {
-	struct sb_dwarf *dwarf;
+	sb_cleanup(sb_closep) int fd = argc > 1 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
+	sb_cleanup(sb_closep) int alt_fd = argc > 2 ? open(argv[2], O_RDONLY | O_CLOEXEC) : -1;
 	struct sb_dwarf_stats stats;
-	int fd, alt_fd = -1, err;
+	struct sb_dwarf *dwarf;
 	char line[64];
+	int err;
 
-	if (argc < 2)
+	if (fd < 0 || (argc > 2 && alt_fd < 0)) {
+		fprintf(stderr, "usage: dwarf_lookup FILE [ALT] <ADDRESSES\n");
 		return 2;
-	fd = open(argv[1], O_RDONLY | O_CLOEXEC);
-	if (argc > 2)
-		alt_fd = open(argv[2], O_RDONLY | O_CLOEXEC);
+	}
 	err = sb_dwarf_new(fd, alt_fd, &dwarf);
 	if (err) {
 		fprintf(stderr, "%s: %s\n", argv[1], strerror(-err));
@@ -56,9 +60,11 @@ int main(int argc, char **argv)
 		err = look_up(dwarf, line);
 	}
 	sb_dwarf_stats(dwarf, &stats);
-	fprintf(stderr, "units %lu read %lu bad %lu, dead ranges %lu, cut %lu, bytes %zu\n",
+	fprintf(stderr,
+		"units %" PRIu64 ", read %" PRIu64 ", bad %" PRIu64 "; ranges dead %" PRIu64
+		"; cut %" PRIu64 "; .dwo missing %" PRIu64 "; %zu bytes\n",
 		stats.nr_units, stats.nr_units_read, stats.nr_units_bad, stats.nr_ranges_dead,
-		stats.nr_cut, sb_dwarf_bytes(dwarf));
+		stats.nr_cut, stats.nr_split_missing, sb_dwarf_bytes(dwarf));
 	sb_dwarf_free(dwarf);
 	return err ? 1 : 0;
 }
