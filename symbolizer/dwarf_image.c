@@ -317,26 +317,37 @@ static int read_sections(struct reader *reader)
  * The count of sections stands in the header or, from 65,280 on, in the first section. libelf would
  * allocate what that one claims; linked files never have so many, so such a file is left alone.
  */
-static int check_header(int fd)
+static int check_header(int fd, uint64_t file_bytes)
 {
 	union {
 		unsigned char ident[EI_NIDENT];
 		Elf32_Ehdr e32;
 		Elf64_Ehdr e64;
 	} ehdr;
-	bool is_64;
+	uint64_t offset, bytes;
 	int err;
 
 	err = read_at(fd, 0, &ehdr, sizeof(ehdr));
 	if (err)
 		return err;
-	is_64 = ehdr.ident[EI_CLASS] == ELFCLASS64;
-	return (is_64 ? ehdr.e64.e_shnum : ehdr.e32.e_shnum) ? 0 : -ENODATA;
+	if (memcmp(ehdr.ident, ELFMAG, SELFMAG))
+		return -EBADMSG;
+	if (ehdr.ident[EI_DATA] != (BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB))
+		return -ENODATA;
+	if (ehdr.ident[EI_CLASS] == ELFCLASS64) {
+		offset = ehdr.e64.e_shoff;
+		bytes = (uint64_t)ehdr.e64.e_shnum * sizeof(Elf64_Shdr);
+	} else {
+		offset = ehdr.e32.e_shoff;
+		bytes = (uint64_t)ehdr.e32.e_shnum * sizeof(Elf32_Shdr);
+	}
+	if (!bytes)
+		return -ENODATA;
+	return offset < file_bytes && bytes <= file_bytes - offset ? 0 : -EBADMSG;
 }
 
 int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_dwarf_image *ret_image)
 {
-	const unsigned char native = BYTE_ORDER == LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
 	sb_cleanup(elf_endp) Elf *elf = NULL;
 	struct reader reader = { .fd = fd, .is_dwo = is_dwo };
 	struct stat st;
@@ -347,15 +358,13 @@ int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_dwarf_image *ret_image)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
-	err = check_header(fd);
+	err = check_header(fd, (uint64_t)st.st_size);
 	if (err)
 		return err;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr))
 		return -EBADMSG;
-	if (ehdr.e_ident[EI_DATA] != native)
-		return -ENODATA;
 	reader.image.is_relocatable = ehdr.e_type == ET_REL;
 	reader.elf = elf;
 	reader.file_bytes = (uint64_t)st.st_size;
