@@ -2,33 +2,41 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Do we and llvm-symbolizer agree on functions, inlined chains, files and lines?
 
-    dwarf_agree.py LOOKUP FILE [--debug FILE] [--alt FILE] [--oracle FILE] [-n N] [--seed S]
+    dwarf_agree.py LOOKUP --subject NAME        one of SUBJECTS below ("list": print them)
+    dwarf_agree.py LOOKUP --file FILE [--debug FILE] [--alt FILE] [--oracle FILE]
 
 draws N addresses from the bytes of FILE's functions (uniformly, seeded), asks LOOKUP (dwarf_lookup,
 which reads the debug file) and llvm-symbolizer (which finds it by itself), and compares each chain
 frame by frame. Exit status 0 when at least 99.9 % agree. --oracle is what llvm-symbolizer is asked
-about where it cannot read FILE: a file with the same code.
+about where it cannot read FILE: a file with the same code. Exit status 77 when a subject or a tool
+is not there. SB_AGREE_ADDRESSES is N, 1000 if not set.
 
 Not held against us, but counted:
   alias       the function itself has several symbols (folded code, constructors)
-  renamed     it has another name in DWARF than as a symbol; users see that of the symbol
+  renamed     it has another name in DWARF than as a symbol (users see that of the symbol), or llvm
+              took what is no function
   unknown     llvm has no name (it does not read dwz files)
 """
 import argparse
 import bisect
 import collections
+import glob
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
-CLONE = re.compile(r"(\.(cold|part|isra|constprop|lto_priv|localalias|llvm|__uniq)(\.\d+)*)+$")
+# What compilers append to names of clones and of what LTO made unique.
+CLONE = re.compile(r"(\.(cold|part|isra|constprop|lto_priv|localalias|llvm|__uniq|\d+))+$")
 NAME, FILE, LINE = 0, 1, 2
 
 
 def run(args, text=None):
-    return subprocess.run(args, input=text, stdout=subprocess.PIPE, check=True, text=True).stdout
+    return subprocess.run(args, input=text, stdout=subprocess.PIPE, check=True, text=True,
+                          errors="replace").stdout
 
 
 def read_functions(path):
@@ -166,7 +174,7 @@ class Judge:
         if mine in self.aliases.get(theirs, ()):
             self.counts["alias"] += 1
             return True
-        if mine == "??" or mine not in self.aliases:
+        if mine not in self.aliases or theirs not in self.aliases:
             self.counts["renamed"] += 1
             return True
         return False
@@ -207,17 +215,94 @@ def compare(lookup, args):
         elif args.verbose:
             print("%x\n  ours  %s\n  llvm  %s" % (addr, mine, other))
     print("%-24s %d of %d chains agree, %.2f %% (%d with inlined functions, %d with lines%s)"
-          % (os.path.basename(args.file), nr_same, len(addrs), 100 * nr_same / len(addrs),
+          % (args.subject or os.path.basename(args.file), nr_same, len(addrs), 100 * nr_same / len(addrs),
              nr_inlined, nr_lines, "".join("; %d %s" % (n, what) for what, n in
                                            sorted(judge.counts.items()))), flush=True)
     # A test that compares nothing must not pass.
     return nr_same >= 0.999 * len(addrs) and nr_lines > len(addrs) / 2
 
 
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+def build_id_file(path):
+    found = re.search(r"Build ID: (\w\w)(\w+)", run(["readelf", "-n", path]))
+    return "/usr/lib/debug/.build-id/%s/%s.debug" % found.groups() if found else None
+
+
+def alt_file(debug):
+    sections = run(["readelf", "-SW", debug])
+    if ".gnu_debugaltlink" not in sections:
+        return None
+    return re.search(r"/\S+", run(["readelf", "-p", ".gnu_debugaltlink", debug])).group()
+
+
+def installed(pattern):
+    """A file of the distribution, with its separate debug file."""
+    def prepare(args, _work):
+        for args.file in sorted(glob.glob(pattern)):
+            args.debug = build_id_file(args.file)
+            if args.debug and os.path.exists(args.debug):
+                args.alt = alt_file(args.debug)
+                return
+        skip("no %s with its debug symbols" % pattern)
+    return prepare
+
+
+def with_debug(path):
+    """A file that has DWARF itself."""
+    def prepare(args, _work):
+        if not os.path.exists(path):
+            skip("no " + path)
+        args.file = path
+    return prepare
+
+
+def built(*flags, after="", oracle=False):
+    """dwarf_lookup, our own reader, compiled anew."""
+    def prepare(args, work):
+        top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+        for tool in [flags[0]] + after.split()[:1]:
+            if not shutil.which(tool):
+                skip("no " + tool)
+        sources = glob.glob(top + "/symbolizer/dwarf*.c") + glob.glob(top + "/user/base/*.c")
+        args.file = os.path.join(work, "dwarf_lookup")
+        run([flags[0], "-D_GNU_SOURCE", "-I" + top + "/user", "-I" + top + "/symbolizer", *flags[1:],
+             top + "/tests/unit/dwarf_lookup.c", *sources, "-o", args.file, "-lelf", "-lz", "-lzstd"])
+        if oracle:
+            args.oracle = shutil.copy(args.file, args.file + ".plain")
+        if after:
+            run(after.split() + [args.file])
+    return prepare
+
+
+SECTIONS = ["-ffunction-sections", "-Wl,--gc-sections"]
+SUBJECTS = {
+    "gcc-dwarf4-gc": built("gcc", "-O2", "-gdwarf-4", *SECTIONS),
+    "gcc-dwarf5-O3": built("gcc", "-O3", "-gdwarf-5"),
+    "gcc-lto": built("gcc", "-O2", "-g", "-flto"),
+    "gcc-zlib": built("gcc", "-O2", "-g", "-gz=zlib"),
+    "gcc-dwz": built("gcc", "-O2", "-g", after="dwz"),
+    "clang-dwarf4": built("clang-14", "-O2", "-gdwarf-4", *SECTIONS),
+    "clang-dwarf5-gc": built("clang-14", "-O2", "-gdwarf-5", "-fuse-ld=lld", *SECTIONS),
+    "clang-lto": built("clang-14", "-O2", "-g", "-flto", "-fuse-ld=lld"),
+    "clang-zstd": built("clang-14", "-O2", "-g", oracle=True,
+                        after="objcopy --compress-debug-sections=zstd"),
+    "libpython3.11": installed("/usr/lib/*/libpython3.11.so.1.0"),
+    "libc": installed("/lib/*/libc.so.6"),
+    "ld.so": installed("/lib/*/ld-linux-*.so.*"),
+    "perl": installed("/usr/bin/perl"),
+    "libstdc++": with_debug("/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6"),
+}
+
+
 def main(argv):
     parser = argparse.ArgumentParser()
     parser.add_argument("lookup")
-    parser.add_argument("file")
+    parser.add_argument("--subject")
+    parser.add_argument("--file")
     parser.add_argument("--debug")
     parser.add_argument("--alt")
     parser.add_argument("--oracle")
@@ -226,7 +311,16 @@ def main(argv):
     parser.add_argument("--seed", type=int, default=12345)
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args(argv)
-    return 0 if compare(args.lookup, args) else 1
+    if args.lookup == "list":
+        print("\n".join(SUBJECTS))
+        return 0
+    for tool in (args.llvm, "nm", "readelf", "c++filt"):
+        if not shutil.which(tool):
+            skip("no " + tool)
+    with tempfile.TemporaryDirectory() as work:
+        if args.subject:
+            SUBJECTS[args.subject](args, work)
+        return 0 if compare(args.lookup, args) else 1
 
 
 if __name__ == "__main__":

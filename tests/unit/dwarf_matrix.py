@@ -74,6 +74,10 @@ def expected(row, is_cxx):
     marks = read_marks()
     if "lto" in row:
         names["other"].append("caller")
+    if row == "gcc-strict2":
+        # Namespaces and the lines of calls came with DWARF 3.
+        names["inner"][0] = "inner"
+        marks["inner"][1:] = [None, None]
     return {probe: list(zip(chain, marks[probe])) for probe, chain in names.items()}
 
 
@@ -109,7 +113,10 @@ def ask(lookup, work, addresses):
 def is_same(frame, name, place):
     linkage, found, where = frame
     path, line = where.rsplit(":", 1)
-    if (os.path.basename(path), int(line)) != place or path != os.path.join(HERE, place[0]):
+    if place is None:
+        if where != "??:0":
+            return False
+    elif path != os.path.join(HERE, place[0]) or int(line) != place[1]:
         return False
     if name is None:
         return found.endswith("operator()") or "lambda" in linkage

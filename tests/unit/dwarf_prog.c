@@ -15,8 +15,10 @@
 EXTERN int other_half(int a);
 
 #ifdef __cplusplus
-namespace {
-namespace deep {
+namespace
+{
+namespace deep
+{
 #endif
 static inline __attribute__((always_inline)) int inner(int a)
 {
@@ -30,7 +32,8 @@ using deep::inner;
 
 class shape
 {
-public:
+      public:
+#endif
 	static inline __attribute__((always_inline)) int middle(int a)
 	{
 		int sum = a;
@@ -40,18 +43,9 @@ public:
 		}
 		return sum;
 	}
+#ifdef __cplusplus
 };
 #define middle shape::middle
-#else
-static inline __attribute__((always_inline)) int middle(int a)
-{
-	int sum = a;
-	{
-		int more = inner(sum); /* @inner.1: */
-		sum += more;
-	}
-	return sum;
-}
 #endif
 
 /* Nobody calls it: with --gc-sections its addresses become small ones. */
@@ -60,7 +54,7 @@ EXTERN int dropped(int a)
 	int i;
 
 	for (i = 0; i < 100; i++)
-		a += middle(i) * other_half(a);
+		a += a << (i % 7);
 	return a;
 }
 
