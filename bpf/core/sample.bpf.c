@@ -19,6 +19,8 @@ const volatile __u64 cfg_started_boot_ns = 0;  /* processes born later are known
 /* Set by user space to 0 at each drain. */
 __u32 nr_keys = 0;
 __u64 first_sample_ns = 0;
+/* Set by user space: no sample after this, however late it comes to stop us; 0: no end. */
+__u64 end_ns = 0;
 
 /* struct sb_sample_key -> struct sb_count. Sizes, not types: clang 14 leaves types out of the BTF
  * that only the definition of an inner map names. */
@@ -170,6 +172,8 @@ __hidden int sb_capture(void *ctx, const struct sb_start *start, __u32 slot,
 	if (!s || !pid_tgid)
 		return -ENOENT; /* the idle task, where the event could not leave it out */
 	s->capture.now_ns = bpf_ktime_get_ns();
+	if (end_ns && s->capture.now_ns > end_ns)
+		return -ENOENT;
 	__builtin_memset(&s->capture.key, 0, sizeof(s->capture.key));
 	bpf_get_current_comm(s->capture.key.comm, sizeof(s->capture.key.comm));
 	if (!sb_filter_accepts(pid_tgid >> 32, (__u32)pid_tgid, s->capture.key.comm)) {

@@ -43,13 +43,13 @@ struct sb_session {
 /* One sentence for what most often goes wrong, with what to do about it. */
 static int explain(int err, const char *what)
 {
-	if (err == -EPERM || err == -EACCES)
-		return sb_err(0,
-			      "cannot %s: no privilege; run it as root, or with CAP_BPF, CAP_PERFMON "
-			      "and CAP_SYS_PTRACE",
-			      what)
-			       ? err
-			       : err;
+	if (err == -EPERM || err == -EACCES) {
+		sb_err(0,
+		       "cannot %s: no privilege; run it as root, or with CAP_BPF, CAP_PERFMON and "
+		       "CAP_SYS_PTRACE",
+		       what);
+		return err;
+	}
 	return sb_err(err, "cannot %s", what);
 }
 
@@ -281,6 +281,11 @@ int sb_session_start(struct sb_session *session)
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
 	return session->timer ? attach_timers(session) : 0;
+}
+
+void sb_session_end_at(struct sb_session *session, uint64_t end_ns)
+{
+	session->skel->bss->end_ns = end_ns;
 }
 
 int sb_session_follow(struct sb_session *session, uint32_t tgid, bool children)

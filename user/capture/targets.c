@@ -123,8 +123,10 @@ static int apply_pids(const struct bpf_map *map, const struct sb_pid_rule *rules
 
 	for (i = 0; i < nr; i++) {
 		snprintf(path, sizeof(path), "/proc/%u", rules[i].pid);
-		if (access(path, F_OK))
-			return sb_err(-ESRCH, "no %s %u", what, rules[i].pid);
+		if (access(path, F_OK)) {
+			sb_err(0, "there is no %s %u", what, rules[i].pid);
+			return -ESRCH;
+		}
 		if (bpf_map_update_elem(bpf_map__fd(map), &rules[i].pid, &rules[i].rule, BPF_ANY))
 			return sb_err(-errno, "cannot add %s %u", what, rules[i].pid);
 	}
@@ -160,8 +162,10 @@ static int apply_cgroups(const struct sb_targets *targets, const struct bpf_map 
 		const char *path = targets->cgroups[i].path;
 		sb_cleanup(sb_closep) int fd = open_cgroup(path);
 
-		if (fd == -ENOENT)
-			return sb_err(-ESRCH, "no cgroup '%s' below the cgroup2 mount", path);
+		if (fd == -ENOENT) {
+			sb_err(0, "there is no cgroup '%s' below the cgroup2 mount", path);
+			return -ESRCH;
+		}
 		if (fd < 0)
 			return sb_err(fd, "cannot open cgroup '%s'", path);
 		if (bpf_map_update_elem(bpf_map__fd(map), &i, &fd, BPF_ANY))

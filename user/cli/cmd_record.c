@@ -165,6 +165,9 @@ static int start(struct sb_run *run)
 		return exit_status(err);
 	run->start_ns = sb_now_ns();
 	run->own_start_ns = sb_run_own_ns();
+	/* The loop may be busy with names when the time is up. */
+	if (run->opts.time_ns)
+		sb_session_end_at(run->session, run->start_ns + run->opts.time_ns);
 	return run->child ? start_child(run) : -1;
 }
 
@@ -173,6 +176,8 @@ static int stop(struct sb_run *run)
 	int err;
 
 	run->end_ns = sb_now_ns();
+	if (run->opts.time_ns && run->end_ns > run->start_ns + run->opts.time_ns)
+		run->end_ns = run->start_ns + run->opts.time_ns;
 	run->own_end_ns = sb_run_own_ns();
 	err = sb_session_stop(run->session);
 	if (err) {
