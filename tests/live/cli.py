@@ -51,13 +51,19 @@ def wait_for(condition, what):
         time.sleep(0.01)
 
 
+def kill_session(proc):
+    """Commands of a stackbpf that failed too: they would spin for ever."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(proc.pid, signal.SIGKILL)
+
+
 @contextlib.contextmanager
 def spinner(line=SPIN):
     with subprocess.Popen(['sh', '-c', line], start_new_session=True) as proc:
         try:
             yield proc
         finally:
-            proc.kill()
+            kill_session(proc)
 
 
 @contextlib.contextmanager
@@ -68,7 +74,7 @@ def background(*args, **kwargs):
         try:
             yield proc
         finally:
-            proc.kill()
+            kill_session(proc)
 
 
 def blocks_signals(pid):
