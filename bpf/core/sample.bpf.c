@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Capture and account: the way of every sample, whatever the view. Owns `counts` and `stats`. */
+/* Capture and account: the way of every sample, whatever the view. Owns `counts`. */
 #include "sb_filter.bpf.h"
 #include "sb_sample.bpf.h"
 #include "sb_stack.bpf.h"
@@ -43,17 +43,6 @@ struct {
 	__array(values, struct counts_generation);
 } counts SEC(".maps");
 
-struct sb_stats {
-	__u64 val[SB_STAT_MAX];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sb_stats);
-} stats SEC(".maps");
-
 /* Processes that were announced: tgid -> start. Full: the rest is found when it is drained. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -64,15 +53,6 @@ struct {
 
 int sb_event_process(__u32 tgid);
 int sb_event_nudge(void);
-
-__hidden void sb_stat_add(__u32 stat, __u64 val)
-{
-	__u32 zero = 0;
-	struct sb_stats *mine = bpf_map_lookup_elem(&stats, &zero);
-
-	if (mine && stat < SB_STAT_MAX)
-		mine->val[stat] += val;
-}
 
 static void announce(const struct sb_sample_key *key)
 {

@@ -18,6 +18,7 @@
 #include "core/proc.bpf.c"
 #include "core/sample.bpf.c"
 #include "core/stack.bpf.c"
+#include "core/stats.bpf.c"
 #include "core/unwind.bpf.c"
 #undef const
 
