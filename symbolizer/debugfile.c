@@ -31,6 +31,7 @@ struct search {
 	const uint8_t *build_id;  /* that the file must have */
 	size_t build_id_len;	  /* 0: @crc counts instead */
 	uint32_t crc;
+	bool is_alt; /* a dwz file: without code, so it may be an object to be linked */
 	struct sb_debugfile found;
 };
 
@@ -111,7 +112,7 @@ static int check(const struct search *search, const struct sb_elf *elf)
 	int err;
 
 	/* A link may have the binary's own name, to be found in another directory. */
-	if (is_same_file(search->elf->fd, elf->fd))
+	if (is_same_file(search->elf->fd, elf->fd) || (elf->type == ET_REL && !search->is_alt))
 		return -ENOENT;
 	if (search->build_id_len) {
 		return elf->build_id_len == search->build_id_len &&
@@ -357,7 +358,7 @@ int sb_debugfile_find_alt(const struct sb_elf *elf, const char *path,
 {
 	sb_cleanup(sb_freep) char *data = NULL;
 	const Elf64_Shdr *shdr = sb_elf_section_named(elf, ".gnu_debugaltlink");
-	struct search search = { .opts = opts, .elf = elf };
+	struct search search = { .opts = opts, .elf = elf, .is_alt = true };
 	size_t len, name_len;
 	int err;
 

@@ -280,8 +280,8 @@ static int read_headers(struct sb_elf *elf)
 	err = read_ehdr(elf, &ehdr);
 	if (err)
 		return err == -EBADMSG ? -ENOEXEC : err;
-	/* Objects to be linked have no addresses yet; what is in a core file is not the file. */
-	if (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN)
+	/* What is in a core file is not the file. */
+	if (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN && ehdr.e_type != ET_REL)
 		return -ENOEXEC;
 	elf->type = ehdr.e_type;
 	elf->machine = ehdr.e_machine;

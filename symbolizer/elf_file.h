@@ -36,8 +36,9 @@ struct sb_elf {
 };
 
 /*
- * @fd is duplicated; it must be a regular file. The image is copied. Executables and shared
- * objects of this machine's byte order only.
+ * @fd is duplicated; it must be a regular file. The image is copied. Executables, shared objects,
+ * and objects to be linked (dwz makes its files such; their symbols have no addresses yet), of this
+ * machine's byte order.
  * Return: 0, -ENOEXEC, -EFBIG (beyond a bound), -ENOMEM, or of I/O.
  */
 int sb_elf_new_fd(int fd, struct sb_elf **ret_elf);

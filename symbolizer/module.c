@@ -101,12 +101,16 @@ static int init(struct sb_module *mod, const char *path, const struct sb_module_
 static int module_new(struct sb_elf *elf, const char *path, const struct sb_module_opts *opts,
 		      struct sb_module **ret_mod)
 {
-	struct sb_module *mod = calloc(1, sizeof(*mod));
-	int err;
+	struct sb_module *mod = NULL;
+	int err = -ENOEXEC; /* nothing that runs */
 
+	if (elf->type != ET_REL) {
+		mod = calloc(1, sizeof(*mod));
+		err = -ENOMEM;
+	}
 	if (!mod) {
 		sb_elf_free(elf);
-		return -ENOMEM;
+		return err;
 	}
 	mod->elf = elf;
 	err = init(mod, path, opts);

@@ -349,13 +349,22 @@ static int compare(const void *pa, const void *pb, void *arg)
 	return compare_names(arg, a, b);
 }
 
-/* Symbols without a size end where anything else starts. */
+/*
+ * Symbols without a size end where anything else starts, and those inside of one that has a size,
+ * at its end: they are labels of its code, not of what follows.
+ */
 static void bound_unsized(struct sb_symtab *tab)
 {
 	struct candidate *at = tab->candidates.at;
-	uint64_t next_start = UINT64_MAX, start = UINT64_MAX;
+	uint64_t next_start = UINT64_MAX, start = UINT64_MAX, sized_end = 0;
 	size_t i;
 
+	for (i = 0; i < tab->candidates.nr; i++) {
+		if (at[i].layer != LAYER_UNSIZED)
+			sized_end = at[i].end > sized_end ? at[i].end : sized_end;
+		else if (at[i].start < sized_end && at[i].end > sized_end)
+			at[i].end = sized_end;
+	}
 	for (i = tab->candidates.nr; i-- > 0;) {
 		if (at[i].start != start) {
 			next_start = start;

@@ -5,7 +5,8 @@
  *
  * Which symbol wins an address, the first rule that decides:
  *	a sized function; then sized code without a type; then labels without a size, which reach
- *	to the next symbol or the end of their section (from .dynsym: only their own address)
+ *	to the next symbol, the end of the sized one they are in, or the end of their section (from
+ *	.dynsym: only their own address)
  *	the one that starts last: nested symbols are inside
  *	of those that start together: function over untyped, strong over weak, global over local,
  *	fewer leading underscores, longer, first in the alphabet (perf's order, choose_best_symbol()

@@ -58,7 +58,7 @@ class Lookup:
     """module_lookup, asked in batches."""
 
     def __init__(self, tool):
-        self.tool = tool
+        self.tool = os.path.abspath(tool)
 
     def frames(self, file, addrs, *options):
         """The frames at each address, innermost first."""
