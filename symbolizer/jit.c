@@ -20,14 +20,15 @@ struct sb_jit {
 	uint32_t tgid;
 	bool has_ids;
 	struct sb_procfs_ids ids;
-	int root_fd; /* of the process, if it is not ours */
+	bool has_other_root;
+	int root_fd; /* of the process, if it is not ours and is to be kept */
 	struct sb_perfmap map;
 	uint64_t read_ns;
 	uint64_t moved_start, moved_end; /* what was last found about moved text */
 	bool is_moved;
 };
 
-struct sb_jit *sb_jit_new(uint32_t tgid)
+struct sb_jit *sb_jit_new(uint32_t tgid, bool keep_root)
 {
 	struct sb_jit *jit = calloc(1, sizeof(*jit));
 
@@ -35,9 +36,18 @@ struct sb_jit *sb_jit_new(uint32_t tgid)
 		return NULL;
 	jit->tgid = tgid;
 	jit->has_ids = !sb_procfs_ids(tgid, &jit->ids);
-	/* Kept only if it is not ours: descriptors are few. */
 	jit->root_fd = sb_procfs_other_root(tgid);
+	jit->has_other_root = jit->root_fd >= 0;
+	if (jit->has_other_root && !keep_root) {
+		close(jit->root_fd);
+		jit->root_fd = -1;
+	}
 	return jit;
+}
+
+bool sb_jit_keeps_root(const struct sb_jit *jit)
+{
+	return jit->root_fd >= 0;
 }
 
 void sb_jit_free(struct sb_jit *jit)
@@ -73,12 +83,25 @@ static bool read_from(struct sb_jit *jit, int root_fd, uint32_t tgid)
 	return fd >= 0 && is_trusted(jit, fd) && !sb_perfmap_read(&jit->map, fd);
 }
 
+/* The map as the process itself names it. */
+static bool read_inner(struct sb_jit *jit)
+{
+	sb_cleanup(sb_closep) int fd = -1;
+
+	if (!jit->has_ids)
+		return false;
+	if (jit->has_other_root && jit->root_fd < 0) {
+		fd = sb_procfs_other_root(jit->tgid);
+		return fd >= 0 && read_from(jit, fd, jit->ids.inner_tgid);
+	}
+	return read_from(jit, jit->root_fd, jit->ids.inner_tgid);
+}
+
 void sb_jit_read(struct sb_jit *jit)
 {
 	jit->read_ns = sb_now_ns();
-	if (jit->has_ids && read_from(jit, jit->root_fd, jit->ids.inner_tgid))
-		return;
-	read_from(jit, -1, jit->tgid);
+	if (!read_inner(jit))
+		read_from(jit, -1, jit->tgid);
 }
 
 const char *sb_jit_lookup(struct sb_jit *jit, uint64_t addr, uint64_t time_ns, uint64_t *ret_start)

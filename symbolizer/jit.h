@@ -12,9 +12,13 @@
 
 struct sb_jit;
 
-/* Note who the process is while it lives; later, its map can be found even if it has ended.
- * Return: NULL without memory. */
-struct sb_jit *sb_jit_new(uint32_t tgid);
+/*
+ * Note who the process is while it lives; later, its map can be found even if it has ended.
+ * @keep_root: hold its root directory open if it is not ours; descriptors are few. Without, its map
+ * can be read only as long as it lives. Return: NULL without memory.
+ */
+struct sb_jit *sb_jit_new(uint32_t tgid, bool keep_root);
+bool sb_jit_keeps_root(const struct sb_jit *jit);
 void sb_jit_free(struct sb_jit *jit);
 
 /* Return: the name of the code at @addr, valid until the next call, and its start; or NULL.

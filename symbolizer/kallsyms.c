@@ -317,7 +317,7 @@ static void finish(struct sb_kallsyms_table *table)
 	size_t i, next, nr_kept = 0, nr = table->syms.nr;
 	void *smaller;
 
-	if (!is_sorted(table))
+	if (nr && !is_sorted(table))
 		qsort(syms, nr, sizeof(*syms), by_addr);
 	for (i = 0; i < nr; i = next) {
 		best = NULL;

@@ -437,7 +437,7 @@ static int lookup_chunk(struct sb_symbolizer *sym, struct sb_cached_module *modu
 							.offset = lookup_addr(&reqs[i]),
 							.idx = (uint32_t)i,
 						});
-	if (!err && has_dwarf(sym))
+	if (!err && nr && has_dwarf(sym))
 		qsort(sym->places.at, nr, sizeof(*sym->places.at), by_file);
 	for (i = 0; i < nr && !err; i++)
 		err = lookup_module(sym, module, sym->places.at[i].offset, sym->places.at[i].idx);

@@ -454,6 +454,7 @@ static int open_module(struct sb_modcache *cache, int fd, const struct opening *
 struct search {
 	struct sb_modcache *cache;
 	struct opening opening;
+	char root[ROOT_LEN_MAX]; /* opening.root may point here */
 	struct sb_cached_module *module;
 	int err; /* the most telling one so far */
 };
@@ -484,12 +485,11 @@ static bool try_all(struct search *search, const struct sb_file *file,
 		    const struct sb_mapped_at *at, char *path)
 {
 	sb_cleanup(sb_closep) int root_fd = -1;
-	char root[ROOT_LEN_MAX];
 
 	root_fd = sb_procfs_other_root(at->tgid);
 	if (root_fd >= 0) {
-		snprintf(root, sizeof(root), "/proc/%u/root", at->tgid);
-		search->opening.root = root;
+		snprintf(search->root, sizeof(search->root), "/proc/%u/root", at->tgid);
+		search->opening.root = search->root;
 	}
 	if (file->fd >= 0 && try_fd(search, fcntl(file->fd, F_DUPFD_CLOEXEC, 0)))
 		return true;
@@ -549,7 +549,7 @@ int sb_modcache_get(struct sb_modcache *cache, uint32_t file_nr, const struct sb
 	search.opening.id = &file->id;
 	if (!try_all(&search, file, at, path))
 		try_same_build_id(&search, &file->id);
-	if (search.err) {
+	if (search.err || !search.module) {
 		sb_debug("cannot use '%s' of process %u (error %d)", path, at->tgid, -search.err);
 		file->err = search.err == -ENOMEM ? 0 : search.err;
 		file->err_tgid = at->tgid;

@@ -12,13 +12,19 @@
 
 struct sb_jit *sb_symbolizer_jit(struct sb_symbolizer *sym, struct sb_procgen *gen)
 {
+	struct sb_jit *jit;
+
 	if (gen->priv)
 		return gen->priv;
 	if (sym->jit_bytes > SB_JIT_BYTES_MAX) {
 		sym->nr_jit_refused++;
 		return NULL;
 	}
-	return gen->priv = sb_jit_new(gen->tgid);
+	jit = sb_jit_new(gen->tgid, sym->nr_jit_roots < SB_JIT_ROOTS_MAX);
+	if (jit && sb_jit_keeps_root(jit))
+		sym->nr_jit_roots++;
+	gen->priv = jit;
+	return jit;
 }
 
 void sb_symbolizer_account_jit(struct sb_symbolizer *sym, const struct sb_jit *jit, size_t before)
@@ -31,6 +37,7 @@ void sb_symbolizer_free_jit(void *arg, void *jit)
 	struct sb_symbolizer *sym = arg;
 
 	sym->jit_bytes -= sb_jit_bytes(jit);
+	sym->nr_jit_roots -= sb_jit_keeps_root(jit);
 	sb_jit_free(jit);
 }
 

@@ -16,6 +16,9 @@
 
 /* Perf maps of all processes together; one more is not read when they have grown beyond. */
 #define SB_JIT_BYTES_MAX (512u << 20)
+/* Root directories of processes with generated code held open, so that their maps can be read when
+ * they have ended. */
+#define SB_JIT_ROOTS_MAX 256u
 
 /* An address in a mapped file. */
 struct sb_place {
@@ -38,6 +41,7 @@ struct sb_symbolizer {
 	struct sb_str scratch;
 	uint64_t lost_ns;
 	size_t jit_bytes;
+	uint32_t nr_jit_roots;
 	uint64_t nr_jit_refused, nr_lookups;
 	uint64_t nr_reason[SB_SYM_REASON_MAX];
 	/* Of the lookup under way. */
