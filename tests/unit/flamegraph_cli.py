@@ -6,6 +6,7 @@ usage: flamegraph_cli.py FLAMEGRAPH [unittest options]
 """
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -107,6 +108,12 @@ class Drawing(InFolder):
         result = run(one, "-", two, text="d 7\n")
         self.drawn(result)
         self.assertEqual(extract(result.stdout), "a;b 150\nc 1\nd 7\n")
+
+    def test_drawn_again(self):
+        """What the file carries gives the same file."""
+        text = "#stackbpf;v=1;kind=io;unit=bytes;lost=3\n" + MANY + "x;-;y 0.25\nx;--;z_[i] 1\n"
+        svg = run("-q", text=text).stdout
+        self.assertEqual(run(text=extract(svg)).stdout, svg)
 
     def test_formats(self):
         stap = self.path("a.bt", " 0x1 : f+0x1/0x2 [m]\n 0x2 : main+0x1/0x2 [m]\n\t100\n")
@@ -318,6 +325,45 @@ class Writing(InFolder):
         self.assertEqual((result.returncode, result.stderr), (SIGPIPE_STATUS, b""))
         result = self.closed_pipe(restore_signals=False)  # Python ignores SIGPIPE
         self.assertEqual((result.returncode, result.stderr), (1, b""))
+
+
+OPTION = r"--?[a-zA-Z][a-z-]*"
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+
+
+def options_in_man(text):
+    items = "\n".join(line for line in text.splitlines() if line.startswith(".It Fl"))
+    return {"-" + name for name in re.findall(r"Fl (-?[a-zA-Z][a-z-]*)", items)}
+
+
+def options_in_bash(text):
+    words = text[text.index("words='--title"):]
+    return set(re.findall(r"(?<![\w-])" + OPTION, words[:words.index("\n\t\tfi")]))
+
+
+def options_in_zsh(text):
+    return set(re.findall(r"(?<=['\"{,])(%s)(?=[=+\[,}])" % OPTION, text))
+
+
+def options_in_fish(text):
+    return {("-" if kind == "s" else "--") + name
+            for line in text.splitlines() if line.startswith("complete ")
+            for kind, name in re.findall(r" -([sl]) ([a-zA-Z][a-z-]*)", line)}
+
+
+class Documents(unittest.TestCase):
+    """Man page and completions have the options of --help, neither fewer nor more."""
+
+    def test_options(self):
+        shown = set(re.findall(r"(?<![\w-])" + OPTION, run("--help").stdout.decode()))
+        self.assertGreater(len(shown), 30)
+        for name, find in [("man/flamegraph.1", options_in_man),
+                           ("completions/flamegraph.bash", options_in_bash),
+                           ("completions/_flamegraph", options_in_zsh),
+                           ("completions/flamegraph.fish", options_in_fish)]:
+            with self.subTest(document=name), open(os.path.join(DOCS, name),
+                                                   encoding="utf-8") as document:
+                self.assertEqual(find(document.read()), shown)
 
 
 class Interrupt(InFolder):
