@@ -111,38 +111,63 @@ static int child_in_order(struct sb_fg_tree *tree, uint32_t parent,
 	return node_new(tree, parent, frame, ret_node);
 }
 
+static uint64_t child_hash(const struct sb_fg_tree *tree, uint32_t node)
+{
+	const struct sb_strtab_entry *name = &tree->names.strs.at[tree->nodes.at[node].name];
+
+	return sb_hash(name->s, name->len,
+		       (uint64_t)tree->nodes.at[node].parent << 8 | tree->kinds.at[node]);
+}
+
+static uint32_t find_child(const struct sb_fg_tree *tree, uint32_t parent,
+			   const struct sb_fg_tree_frame *frame)
+{
+	uint64_t hash = sb_hash(frame->name, frame->len, (uint64_t)parent << 8 | frame->kind);
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&tree->children, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&tree->children, it))
+		if (tree->nodes.at[it.id].parent == parent && is_frame(tree, it.id, frame))
+			return it.id;
+	return SB_FG_NODE_NONE;
+}
+
+/*
+ * Most nodes are an only child, made right after its parent and so near to it in memory. These are
+ * not in the index, which is small thereby; a second child brings the first one in.
+ */
 static int child_merged(struct sb_fg_tree *tree, uint32_t parent,
 			const struct sb_fg_tree_frame *frame, uint32_t *ret_node)
 {
-	uint32_t newest = tree->nodes.at[parent].first_child;
-	struct sb_index_iter it;
-	uint64_t hash;
-	int err;
+	uint32_t newest = tree->nodes.at[parent].first_child, node;
+	bool is_second;
+	int err = 0;
 
-	/* Most nodes have one child, made right after its parent: near in memory, unlike the index. */
-	if (newest != SB_FG_NODE_NONE && is_frame(tree, newest, frame)) {
+	if (newest == SB_FG_NODE_NONE)
+		return node_new(tree, parent, frame, ret_node);
+	if (is_frame(tree, newest, frame)) {
 		*ret_node = newest;
 		return 0;
 	}
-	hash = sb_hash(frame->name, frame->len, (uint64_t)parent << 8 | frame->kind);
-	for (it = sb_index_first(&tree->children, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&tree->children, it)) {
-		if (tree->nodes.at[it.id].parent == parent && is_frame(tree, it.id, frame)) {
-			*ret_node = it.id;
-			return 0;
-		}
+	is_second = tree->nodes.at[newest].next_sibling == SB_FG_NODE_NONE;
+	node = is_second ? SB_FG_NODE_NONE : find_child(tree, parent, frame);
+	if (node == SB_FG_NODE_NONE) {
+		if (is_second)
+			err = sb_index_add(&tree->children, child_hash(tree, newest), newest);
+		err = err ? err : node_new(tree, parent, frame, &node);
+		if (err)
+			return err;
+		err = sb_index_add(&tree->children, child_hash(tree, node), node);
 	}
-	err = node_new(tree, parent, frame, ret_node);
-	if (err)
-		return err;
-	err = sb_index_add(&tree->children, hash, *ret_node);
 	if (err) {
-		/* Not in the index it would be made twice. */
-		tree->nodes.at[parent].first_child = tree->nodes.at[*ret_node].next_sibling;
+		/* Not in the index it would be made again and again. */
+		tree->nodes.at[parent].first_child = newest;
 		tree->nodes.nr--;
 		tree->kinds.nr--;
+		return err;
 	}
-	return err;
+	*ret_node = node;
+	return 0;
 }
 
 /* Two long names that differ only behind the cut remain two functions. */

@@ -48,12 +48,13 @@ struct sb_fg_node {
  */
 struct sb_fg_tree {
 	SB_VEC(struct sb_fg_node) nodes;
-	SB_VEC(uint8_t) kinds;	  /* enum sb_fg_kind of each node */
-	struct sb_strtab names;	  /* valid UTF-8 without control characters and ';' */
-	struct sb_index children; /* (parent, name, kind) -> node; until the seal */
-	uint32_t depth_max;	  /* levels below the root */
-	uint64_t nr_stacks;	  /* lines added */
-	uint64_t nr_deep;	  /* of these: cut to SB_FG_DEPTH_MAX, the rest is one SB_FG_MARK */
+	SB_VEC(uint8_t) kinds;	/* enum sb_fg_kind of each node */
+	struct sb_strtab names; /* valid UTF-8 without control characters and ';' */
+	struct sb_index
+		children;   /* (parent, name, kind) -> node that has siblings; until the seal */
+	uint32_t depth_max; /* levels below the root */
+	uint64_t nr_stacks; /* lines added */
+	uint64_t nr_deep;   /* of these: cut to SB_FG_DEPTH_MAX, the rest is one SB_FG_MARK */
 	uint64_t
 		nr_long_names; /* frames whose name was cut to SB_FG_NAME_MAX, told apart by a hash at the end */
 	bool in_order;	    /* set before the first stack: merge neighbours only (a flame chart) */
