@@ -8,12 +8,12 @@
 
 #include "base/cleanup.h"
 
-#define REPLACEMENT 0xfffd
+#define INVALID 0x110000 /* beyond the last character */
 
 /*
  * Decode one character of at most @len bytes, len > 0. Return: how many bytes it took; for bytes
- * that are no UTF-8, as many as could have begun a character (at least one) and REPLACEMENT, as
- * browsers count them (Unicode 3.9, "substitution of maximal subparts").
+ * that are no UTF-8, as many as could have begun a character (at least one) and INVALID, as browsers
+ * count them (Unicode 3.9, "substitution of maximal subparts").
  */
 static size_t decode(const char *s, size_t len, uint32_t *ret_rune)
 {
@@ -31,7 +31,7 @@ static size_t decode(const char *s, size_t len, uint32_t *ret_rune)
 	*ret_rune = p[0];
 	if (p[0] < 0x80)
 		return 1;
-	*ret_rune = REPLACEMENT;
+	*ret_rune = INVALID;
 	while (form < SB_ARRAY_SIZE(forms) && p[0] > forms[form].first_hi)
 		form++;
 	if (form == SB_ARRAY_SIZE(forms) || p[0] < forms[form].first_lo || len < 2 ||
@@ -49,7 +49,7 @@ static size_t decode(const char *s, size_t len, uint32_t *ret_rune)
 
 static bool is_shown(uint32_t rune)
 {
-	return rune >= 0x20 && !(rune >= 0x7f && rune < 0xa0) &&
+	return rune != INVALID && rune >= 0x20 && !(rune >= 0x7f && rune < 0xa0) &&
 	       !(rune >= 0x202a && rune <= 0x202e) && !(rune >= 0x2066 && rune <= 0x2069) &&
 	       (rune & 0xfffe) != 0xfffe;
 }
@@ -82,7 +82,7 @@ int sb_fg_label_add_xml(struct sb_str *out, const char *s, size_t len, uint64_t 
 
 		n = decode(s + i, len - i, &rune);
 		if (!text) {
-			bool is_good = is_shown(rune) && !(rune == REPLACEMENT && n < 3);
+			bool is_good = is_shown(rune);
 
 			nr += !is_good;
 			text = is_good ? s + i : "\xef\xbf\xbd";
@@ -136,7 +136,7 @@ double sb_fg_label_width(const char *s, size_t len, double fixed_em)
 		uint32_t rune;
 
 		i += decode(s + i, len - i, &rune);
-		width += fixed_em > 0 ? fixed_em : rune_width(rune ? rune : REPLACEMENT) / 100.0;
+		width += fixed_em > 0 ? fixed_em : rune_width(rune ? rune : INVALID) / 100.0;
 	}
 	return width;
 }
@@ -337,7 +337,7 @@ int sb_fg_label_add_share(struct sb_str *out, double share)
 	double percent = share * 100;
 
 	if (percent > 0 && percent < 0.005)
-		return sb_str_add(out, "<0.01%");
+		return sb_str_add(out, "under 0.01%");
 	if (percent >= 99.995 || percent == 0)
 		return add_fixed(out, percent, 0) ?: sb_str_addc(out, '%');
 	return add_fixed(out, percent, percent < 9.995 ? 2 : 1) ?: sb_str_addc(out, '%');
@@ -345,13 +345,11 @@ int sb_fg_label_add_share(struct sb_str *out, double share)
 
 int sb_fg_label_add_px(struct sb_str *out, double px)
 {
-	double tenths = floor(px * 10 + 0.5);
+	double tenths = floor(fabs(px) * 10 + 0.5);
 	int err = 0;
 
-	if (tenths < 0) {
+	if (px < 0 && tenths > 0)
 		err = sb_str_addc(out, '-');
-		tenths = -tenths;
-	}
 	err = err ?: sb_str_addu(out, (uint64_t)tenths / 10);
 	if (!err && (uint64_t)tenths % 10)
 		err = sb_str_addf(out, ".%u", (unsigned int)((uint64_t)tenths % 10));

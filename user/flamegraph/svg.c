@@ -38,10 +38,10 @@ struct picture {
 	struct sb_fg_palette_map map;
 	bool is_map_changed;
 	struct sb_fg_name_attrs attrs;
-	const char *kind; /* of the run; NULL: not known */
-	const char *unit;
-	double total;  /* of the whole width */
-	double factor; /* weights are shown times this */
+	const char *kind;   /* of the run; NULL: not known */
+	struct sb_str unit; /* escaped */
+	double total;	    /* of the whole width */
+	double factor;	    /* weights are shown times this */
 	double px_per_weight;
 	double width, font_px, frame_px, top, bottom; /* pixels */
 	bool has_kind[SB_FG_KIND_MAX];
@@ -92,7 +92,7 @@ static int add_title(struct picture *picture, struct sb_str *out)
 
 static int add_weight(const struct picture *picture, struct sb_str *out, double weight)
 {
-	return sb_fg_label_add_weight(out, weight * picture->factor, picture->unit);
+	return sb_fg_label_add_weight(out, weight * picture->factor, picture->unit.s);
 }
 
 /* " · " between parts */
@@ -133,7 +133,7 @@ static int add_losses(const struct picture *picture, struct sb_str *out)
 static int add_few_samples(const struct picture *picture, struct sb_str *out)
 {
 	uint64_t nr = (uint64_t)picture->tree->nodes.at[0].total;
-	bool is_known = sb_streq(picture->unit, "samples") && picture->factor == 1;
+	bool is_known = sb_streq(picture->unit.s, "samples") && picture->factor == 1;
 
 	is_known = fact_number(picture, "n", &nr) || is_known;
 	if (!is_known || nr >= FEW_SAMPLES)
@@ -185,7 +185,7 @@ static int add_subtitle(struct picture *picture, struct sb_str *out)
 		err = sb_str_add(out, " in ");
 		err = err ?: sb_fg_label_add_weight(out, (double)val, "us");
 	}
-	if (!err && !sb_streq(picture->unit, "samples") && fact_number(picture, "n", &val)) {
+	if (!err && !sb_streq(picture->unit.s, "samples") && fact_number(picture, "n", &val)) {
 		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
 		err = err ?: sb_str_add(out, " samples");
 	}
@@ -576,7 +576,7 @@ static int add_view(struct picture *picture, struct sb_str *out)
 	struct sb_str rules = {};
 	int err = sb_str_add(out, "<view xmlns=\"urn:stackbpf\" unit=\"");
 
-	err = err ?: add_xml(picture, out, picture->unit);
+	err = err ?: sb_str_add(out, picture->unit.s);
 	err = err
 		      ?: sb_str_addf(out, "\" shade=\"%s\" rules=\"",
 				     shades[picture->palette.shade_by]);
@@ -674,14 +674,14 @@ static int prepare(struct picture *picture)
 	int err;
 
 	picture->kind = sb_fg_fact(picture->facts, "kind");
-	picture->unit = opts->countname ? opts->countname : unit ? unit : "samples";
 	picture->factor = positive(opts->factor, 1);
 	picture->width = positive(opts->width, WIDTH_PX);
 	picture->font_px = positive(opts->fontsize, 12);
 	picture->frame_px = positive(opts->frame_height, 16);
 	picture->total = fmax(picture->tree->nodes.at[0].total, opts->total);
 	picture->px_per_weight = fmax(picture->width - 2 * PAD_PX, 1) / picture->total;
-	err = sb_fg_palette_init(&picture->palette, opts, picture->kind);
+	err = sb_str_add(&picture->unit, "") ?: add_xml(picture, &picture->unit, opts->countname ?: unit ?: "samples");
+	err = err ?: sb_fg_palette_init(&picture->palette, opts, picture->kind);
 	err = err ?: sb_fg_palette_map_init(&picture->map);
 	err = err ?: sb_fg_name_attrs_init(&picture->attrs);
 	if (!err && opts->nameattr_path)
@@ -702,6 +702,7 @@ static void release(struct picture *picture)
 	sb_fg_palette_release(&picture->palette);
 	sb_fg_palette_map_release(&picture->map);
 	sb_fg_name_attrs_release(&picture->attrs);
+	sb_str_release(&picture->unit);
 	sb_str_release(&picture->frames);
 	sb_str_release(&picture->out);
 }

@@ -150,7 +150,8 @@ static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_ki
 {
 	if (!len || name[len - 1] != ']' || name[0] != '[')
 		return otherwise;
-	if (starts_with(name, len, "[truncated") || starts_with(name, len, "[Missed "))
+	if (starts_with(name, len, "[truncated") || starts_with(name, len, "[Missed ") ||
+	    starts_with(name, len, "[empty]"))
 		return SB_FG_MARK;
 	return is_unknown(name, len) ? SB_FG_UNKNOWN : otherwise;
 }

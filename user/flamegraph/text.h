@@ -27,8 +27,8 @@ bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
 
 /*
  * The kind of a frame by its name: an annotation _[k] _[i] _[j] _[w] is taken off, "-" and "--"
- * delimit, "[unknown]" and "[module+0x12]" are unknown, "[truncated: ...]" and "[Missed ...]" are
- * marks. The result points into @name.
+ * delimit, "[unknown]" and "[module+0x12]" are unknown, "[truncated: ...]", "[Missed ...]" and
+ * "[empty]" are marks. The result points into @name.
  */
 struct sb_fg_tree_frame sb_fg_frame_parse(const char *name, size_t len);
 

@@ -67,7 +67,7 @@ function kindOf(text) {
 	if (text === '-' || text === '--')
 		return DELIMITER;
 	if (/^\[.*\]$/s.test(text)) {
-		if (/^\[(truncated|Missed )/.test(text))
+		if (/^\[(truncated|Missed |empty\])/.test(text))
 			return MARK;
 		if (/^\[unknown|\+0x[0-9a-f]*\]$/i.test(text))
 			return UNKNOWN;
@@ -197,7 +197,7 @@ function shareText(share) {
 	const percent = share * 100;
 
 	if (percent > 0 && percent < 0.005)
-		return '<0.01%';
+		return 'under 0.01%';
 	if (percent >= 99.995 || percent === 0)
 		return grouped(percent, 0) + '%';
 	return grouped(percent, percent < 9.995 ? 2 : 1) + '%';
