@@ -9,7 +9,7 @@ import re
 import tree
 
 SYSTEM = {'bin', 'boot', 'dev', 'etc', 'lib', 'lib64', 'proc', 'run', 'sbin', 'sys', 'tmp', 'usr', 'var',
-          'opt'}
+          'opt', 'srv', 'mnt', 'media'}
 HOMES = {'home', 'root', 'Users'}
 ABSOLUTE = re.compile(r'(?<![\w./:*)}\]>$@%~<&\\-])/([A-Za-z][\w.:-]*)/[\w.]')
 BINARY = {'.png', '.gz', '.xz', '.zst', '.o', '.elf'}

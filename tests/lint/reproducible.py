@@ -13,7 +13,7 @@ import tempfile
 
 import tree
 
-SAME_OPTIONS = ('bpf-clang', 'bpftool', 'vmlinux-h')
+SAME_OPTIONS = ('bpf-clang', 'bpftool')
 PRODUCTS = ('bpf/sampler.o', 'bpf/sampler.skel.h')
 
 
