@@ -93,6 +93,7 @@ static int make_resolver(struct sb_run *run)
 	};
 	int err;
 
+	raise_nofile(); /* the symbolizer shares it out */
 	memcpy(resolve_opts.roots, opts->roots.at, sizeof(opts->roots.at));
 	err = sb_symbolizer_new(&sym_opts, &run->sym);
 	if (!err)
@@ -137,7 +138,6 @@ static int make_session(struct sb_run *run)
 	size_t i;
 	int err;
 
-	raise_nofile();
 	for (i = 0; i < opts->roots.nr; i++)
 		session_opts.by |= sb_root_by(opts->roots.at[i]);
 	err = sb_session_new(&session_opts, &run->session);

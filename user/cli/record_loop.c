@@ -129,13 +129,18 @@ void sb_run_loop_release(struct sb_run *run)
 
 int sb_run_drain(struct sb_run *run)
 {
+	uint64_t before_ns = sb_now_ns();
 	const struct sb_batch *batch;
 	int err = sb_session_drain(run->session, &batch);
 
 	if (err)
 		return sb_err(err, "cannot read the samples");
 	err = sb_resolver_add(run->resolver, batch);
-	return err ? sb_err(err, "cannot keep the samples") : 0;
+	if (err)
+		return sb_err(err, "cannot keep the samples");
+	/* Every sample of later batches is younger than this. */
+	sb_symbolizer_forget(run->sym, before_ns);
+	return 0;
 }
 
 static void show_progress(struct sb_run *run)
