@@ -88,6 +88,8 @@ static void test_folded(void **state)
 		{ "folded", "operator new 12 5\noperator new 12 5\n", "operator new 12 10\n",
 		  NULL },
 		{ "folded", "a;b 0.5\na;b 1.25\na 7.\n", "a 7\na;b 1.75\n", NULL },
+		{ "folded", "a 0.1\nb 360000023322440.5\nc 1.000000001\nd 0.000000123\ne 3.14\n",
+		  "a 0.1\nb 360000023322440.5\nc 1.000000001\nd 0.000000123\ne 3.14\n", NULL },
 		{ "folded", "a;b 9007199254740992\n", "a;b 9007199254740992\n", NULL },
 		/* Line ends, spaces, nothing at the end. */
 		{ "folded", "a;b  1\r\n\n  \na;c\t2\na;c 3  ", "a;b 1\na;c 5\n", NULL },

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "flamegraph/text.h"
 
 int sb_fg_tree_init(struct sb_fg_tree *tree)
 {
@@ -433,13 +434,20 @@ const char *sb_fg_kind_suffix(enum sb_fg_kind kind)
 	return suffixes[kind] ? suffixes[kind] : "";
 }
 
-/* " 12.5\n", never with an exponent. Return: its length. */
+/* " 12.5\n": as short as gives the same weight again, never with an exponent. Return: its length. */
 static int print_weight(char *buf, size_t size, double weight, bool has_fractions)
 {
-	int len = snprintf(buf, size, has_fractions ? " %.15g" : " %.0f", weight);
+	int len, digits;
+	double again;
 
+	len = snprintf(buf, size, " %.0f", weight);
+	for (digits = 15; has_fractions && digits <= 17; digits++) {
+		len = snprintf(buf, size, " %.*g", digits, weight);
+		if (sb_fg_parse_weight(buf + 1, (size_t)len - 1, &again) && again == weight)
+			break;
+	}
 	if (strchr(buf, 'e')) {
-		/* 15 decimals are what sb_fg_parse_weight() reads. */
+		/* Tiny or huge. 15 decimals are what is read. */
 		len = snprintf(buf, size, weight < 1 ? " %.15f" : " %.0f", weight);
 		while (weight < 1 && buf[len - 1] == '0')
 			len--;
