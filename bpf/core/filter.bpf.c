@@ -37,7 +37,8 @@ static __u32 pid_rule(void *map, __u32 pid)
 {
 	__u32 *rule = bpf_map_lookup_elem(map, &pid);
 
-	return rule ? *rule : 0;
+	/* The command of -- CMD is our own copy until it runs what it is to run. */
+	return rule && !(*rule & SB_RULE_AT_EXEC) ? *rule : 0;
 }
 
 static __u32 uid_rules(void)
@@ -113,6 +114,15 @@ __hidden int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm)
 	if (rules & SB_RULE_DENY)
 		return 0;
 	return !cfg_nr_allow_rules || (rules & SB_RULE_ALLOW);
+}
+
+__hidden int sb_filter_exec(__u32 tgid)
+{
+	__u32 *rule = bpf_map_lookup_elem(&target_tgids, &tgid);
+
+	if (rule)
+		*rule &= ~SB_RULE_AT_EXEC;
+	return 0;
 }
 
 /*

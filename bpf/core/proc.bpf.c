@@ -14,3 +14,9 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 		sb_filter_fork(parent->tgid, child->tgid);
 	return 0;
 }
+
+SEC("?tp_btf/sched_process_exec")
+int BPF_PROG(proc_exec, struct task_struct *task)
+{
+	return sb_filter_exec(task->tgid);
+}

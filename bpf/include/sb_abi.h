@@ -130,7 +130,8 @@ enum {
 enum {
 	SB_RULE_ALLOW = 1,
 	SB_RULE_DENY = 2,
-	SB_RULE_FOLLOW = 4, /* with the above: children inherit the rule */
+	SB_RULE_FOLLOW = 4,  /* with the above: children inherit the rule */
+	SB_RULE_AT_EXEC = 8, /* the rule sleeps until the process runs another program */
 };
 
 #define SB_RULES_MAX	      16 /* comm, uid and cgroup rules, each */

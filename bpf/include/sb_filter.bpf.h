@@ -8,6 +8,9 @@
 /* @comm: SB_COMM_LEN bytes. Return: 1 when the task is asked for, 0 when not. */
 int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm);
 
+/* A process runs another program: wake its rule if it sleeps. */
+int sb_filter_exec(__u32 tgid);
+
 /* A process was born: hand its parent's rule on. */
 int sb_filter_fork(__u32 parent_tgid, __u32 child_tgid);
 

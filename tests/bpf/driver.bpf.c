@@ -85,6 +85,13 @@ int drive_filter(void *ctx)
 }
 
 SEC("raw_tp")
+int drive_exec(void *ctx)
+{
+	out.ret = sb_filter_exec(in.tgid);
+	return 0;
+}
+
+SEC("raw_tp")
 int drive_fork(void *ctx)
 {
 	out.ret = sb_filter_fork(in.tgid, in.child_tgid);

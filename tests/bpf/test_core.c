@@ -277,6 +277,28 @@ static void test_comm_globs(void **state)
 	}
 }
 
+/* The command of -- CMD is not sampled before it is what it is to be. */
+static void test_rule_wakes_at_exec(void **state)
+{
+	const uint32_t at_exec = SB_RULE_ALLOW | SB_RULE_AT_EXEC, tgid = 7;
+	struct driver_bpf *skel;
+
+	targets.nr_comms = 1;
+	strcpy(targets.comms[0].glob, "never");
+	targets.comms[0].rule = SB_RULE_ALLOW;
+	skel = load(set_comms);
+	assert_int_equal(
+		bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &tgid, &at_exec, BPF_ANY),
+		0);
+	skel->bss->in.tgid = tgid;
+	assert_int_equal(run(skel->progs.drive_filter), 0);
+	assert_int_equal(skel->bss->out.ret, 0);
+	assert_int_equal(run(skel->progs.drive_exec), 0);
+	assert_int_equal(run(skel->progs.drive_filter), 0);
+	assert_int_equal(skel->bss->out.ret, 1);
+	unload(skel);
+}
+
 static void test_rules_add_up(void **state)
 {
 	const uint32_t allow_follow = SB_RULE_ALLOW | SB_RULE_FOLLOW, deny = SB_RULE_DENY;
@@ -327,9 +349,13 @@ static void test_rules_add_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_account),	    cmocka_unit_test(test_intern),
-		cmocka_unit_test(test_intern_full), cmocka_unit_test(test_unwind),
-		cmocka_unit_test(test_comm_globs),  cmocka_unit_test(test_rules_add_up),
+		cmocka_unit_test(test_account),
+		cmocka_unit_test(test_intern),
+		cmocka_unit_test(test_intern_full),
+		cmocka_unit_test(test_unwind),
+		cmocka_unit_test(test_comm_globs),
+		cmocka_unit_test(test_rules_add_up),
+		cmocka_unit_test(test_rule_wakes_at_exec),
 	};
 
 	if (geteuid()) {

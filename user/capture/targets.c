@@ -110,8 +110,10 @@ int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *ske
 		return sb_err(err, "cannot size the table of %zu threads", targets->tids.nr);
 	/* The rule of a pid must not outlive its process, whether children are followed or not. */
 	err = bpf_program__set_autoload(skel->progs.proc_fork, true);
+	if (!err)
+		err = bpf_program__set_autoload(skel->progs.proc_exec, true);
 	if (err)
-		return sb_err(err, "cannot switch on the fork hook");
+		return sb_err(err, "cannot switch on the hooks of fork and exec");
 	return prepare_comms(targets, skel);
 }
 

@@ -38,7 +38,7 @@ static int parse(const struct sb_command *command, struct sb_record_opts *fields
 static int make_child(struct sb_run *run)
 {
 	struct sb_targets *targets = &run->opts.targets;
-	struct sb_pid_rule rule = { .rule = SB_RULE_ALLOW };
+	struct sb_pid_rule rule = { .rule = SB_RULE_ALLOW | SB_RULE_AT_EXEC };
 	int err;
 
 	if (!run->opts.command)
