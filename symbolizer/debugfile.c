@@ -204,18 +204,23 @@ static int find_by_build_id(struct search *search)
 	return err;
 }
 
-/* Length of the directory part, without the slash; 0 for "/x" and "x". */
-static int dir_len(const char *path)
+/* The directory of a file, to be printed with "%.*s": "" for "/x", "." for "x". */
+struct dir {
+	int len;
+	const char *path;
+};
+
+static struct dir dir_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return slash ? (int)(slash - path) : 0;
+	return slash ? (struct dir){ (int)(slash - path), path } : (struct dir){ 1, "." };
 }
 
 static int find_by_link(struct search *search, const char *name)
 {
 	const char *binary = search->opts->path;
-	const int len = dir_len(binary);
+	const struct dir dir_of_binary = dir_of(binary);
 	static const char *const places[] = { "", "/.debug" };
 	const char *const *dir;
 	char path[PATH_MAX];
@@ -226,14 +231,13 @@ static int find_by_link(struct search *search, const char *name)
 	if (strchr(name, '/') || !*name)
 		return -ENOENT;
 	for (i = 0; i < SB_ARRAY_SIZE(places) && err == -ENOENT; i++) {
-		if (snprintf(path, sizeof(path), "%.*s%s/%s", strchr(binary, '/') ? len : 1,
-			     strchr(binary, '/') ? binary : ".", places[i],
-			     name) < (int)sizeof(path))
+		if (snprintf(path, sizeof(path), "%.*s%s/%s", dir_of_binary.len, dir_of_binary.path,
+			     places[i], name) < (int)sizeof(path))
 			err = try_near(search, path);
 	}
 	for (dir = dirs_of(search); *dir && err == -ENOENT && binary[0] == '/'; dir++) {
-		if (snprintf(path, sizeof(path), "%s%.*s/%s", *dir, len, binary, name) <
-		    (int)sizeof(path))
+		if (snprintf(path, sizeof(path), "%s%.*s/%s", *dir, dir_of_binary.len,
+			     dir_of_binary.path, name) < (int)sizeof(path))
 			err = try_both(search, path);
 	}
 	return err;
@@ -338,17 +342,18 @@ void sb_debugfile_release(struct sb_debugfile *file)
 static int find_alt_by_name(struct search *search, const char *name, const char *debug_path)
 {
 	char path[PATH_MAX], real[PATH_MAX];
+	struct dir dir = dir_of(debug_path);
 	int err;
 
 	if (name[0] == '/')
 		return try_both(search, name);
-	if (snprintf(path, sizeof(path), "%.*s/%s", dir_len(debug_path), debug_path, name) >=
-	    (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%.*s/%s", dir.len, dir.path, name) >= (int)sizeof(path))
 		return -ENOENT;
 	err = try_path(search, NULL, path);
 	if (err != -ENOENT || !realpath(debug_path, real))
 		return err;
-	if (snprintf(path, sizeof(path), "%.*s/%s", dir_len(real), real, name) >= (int)sizeof(path))
+	dir = dir_of(real);
+	if (snprintf(path, sizeof(path), "%.*s/%s", dir.len, dir.path, name) >= (int)sizeof(path))
 		return -ENOENT;
 	return try_path(search, NULL, path);
 }

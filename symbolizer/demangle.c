@@ -146,6 +146,18 @@ static void cut(struct sb_str *str, size_t len)
 	}
 }
 
+/* Return: whether @mangled is a mangled name, all of which is in to->out now. */
+static bool run_demangler(const char *mangled, int options, struct collector *to)
+{
+	if (setjmp(to->stop))
+		return false;
+	if (rust_demangle_callback(mangled, options, collect, to) && !to->is_over)
+		return true;
+	cut(to->out, to->start);
+	return !to->is_over && cplus_demangle_v3_callback(mangled, options, collect_cxx, to) &&
+	       !to->is_over;
+}
+
 /* Return: 1 if demangled and appended, 0 if it is no mangled name, or -ENOMEM. */
 static int demangle_base(const char *mangled, enum sb_sym_demangle mode, struct sb_str *out)
 {
@@ -157,14 +169,8 @@ static int demangle_base(const char *mangled, enum sb_sym_demangle mode, struct 
 		.mangled_len = strlen(mangled),
 	};
 
-	if (!setjmp(to.stop)) {
-		if (rust_demangle_callback(mangled, options, collect, &to) && !to.is_over)
-			return 1;
-		cut(out, to.start);
-		if (!to.is_over && cplus_demangle_v3_callback(mangled, options, collect_cxx, &to) &&
-		    !to.is_over)
-			return 1;
-	}
+	if (run_demangler(mangled, options, &to))
+		return 1;
 	cut(out, to.start);
 	return to.no_memory ? -ENOMEM : 0;
 }

@@ -14,8 +14,8 @@
 
 /* The largest debug files in the field (browsers, vmlinux) stay below 4 GiB. */
 #define FILE_BYTES_MAX	  (8ull << 30)
-/* The kernel runs nothing with more (load_elf_phdrs() in fs/binfmt_elf.c). */
-#define PHDRS_BYTES_MAX	  (64u << 10)
+/* Linked files have some 15; each symbol without a section is compared with all of them. */
+#define NR_PHDRS_MAX	  256
 /* Linked files have some 40; this is where e_shnum itself ends. */
 #define NR_SHDRS_MAX	  (64u << 10)
 #define SECTION_NAMES_MAX (4u << 20)
@@ -136,7 +136,7 @@ static int read_phdrs(struct sb_elf *elf, const Elf64_Ehdr *ehdr)
 		return 0;
 	if (ehdr->e_phentsize != bytes)
 		return -ENOEXEC;
-	if (ehdr->e_phnum > PHDRS_BYTES_MAX / bytes)
+	if (ehdr->e_phnum > NR_PHDRS_MAX)
 		return -EFBIG;
 	elf->phdrs = calloc(ehdr->e_phnum, sizeof(*elf->phdrs));
 	if (!elf->phdrs)
@@ -531,6 +531,7 @@ void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, 
 	reader->elf = elf;
 	reader->data = NULL;
 	reader->offset = offset;
+	/* Whole records only: what is left is always a multiple of their size. */
 	if (__builtin_add_overflow(offset, len - len % record_bytes, &reader->end))
 		reader->end = offset;
 	reader->record_bytes = record_bytes;

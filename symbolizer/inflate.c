@@ -26,31 +26,21 @@
 
 static int inflate_zlib(const struct sb_inflate_req *req, char *out)
 {
-	z_stream z = { .next_in = (void *)req->in, .next_out = (void *)out };
-	uint64_t in_left = req->in_len, out_left = req->out_len;
+	z_stream z = {
+		.next_in = (void *)req->in,
+		.avail_in = (uInt)req->in_len,
+		.next_out = (void *)out,
+		.avail_out = (uInt)req->out_len,
+	};
 	int ret = inflateInit(&z);
 
-	if (ret != Z_OK)
-		return ret == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
-	/* zlib counts in unsigned int. */
-	do {
-		if (!z.avail_in) {
-			z.avail_in = in_left > UINT32_MAX ? UINT32_MAX : (uInt)in_left;
-			in_left -= z.avail_in;
-		}
-		if (!z.avail_out) {
-			z.avail_out = out_left > UINT32_MAX ? UINT32_MAX : (uInt)out_left;
-			out_left -= z.avail_out;
-		}
-		ret = inflate(&z, Z_NO_FLUSH);
-	} while (ret == Z_OK && (z.avail_in || in_left) && (z.avail_out || out_left));
-	out_left += z.avail_out;
-	inflateEnd(&z);
+	if (ret == Z_OK) {
+		ret = inflate(&z, Z_FINISH);
+		inflateEnd(&z);
+	}
 	if (ret == Z_MEM_ERROR)
 		return -ENOMEM;
-	/* Z_OK: the room is used up and only the checksum is left to be read. */
-	return (ret == Z_STREAM_END || ret == Z_OK || ret == Z_BUF_ERROR) && !out_left ? 0
-										       : -EBADMSG;
+	return ret == Z_STREAM_END && !z.avail_out ? 0 : -EBADMSG;
 }
 
 static int inflate_zstd(const struct sb_inflate_req *req, char *out)
@@ -65,7 +55,9 @@ int sb_inflate(const struct sb_inflate_req *req, char **ret_out)
 	sb_cleanup(sb_freep) char *out = NULL;
 	int err;
 
+	/* Below 4 GiB, too: zlib counts in unsigned int. */
 	if (req->out_len > req->max_bytes || req->out_len > SB_INFLATE_BYTES_MAX ||
+	    req->in_len > SB_INFLATE_BYTES_MAX ||
 	    (req->out_len > RATIO_FREE_BYTES && req->out_len / RATIO_MAX > req->in_len))
 		return -EFBIG;
 	if (req->type != ELFCOMPRESS_ZLIB && req->type != ELFCOMPRESS_ZSTD)

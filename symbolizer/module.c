@@ -51,6 +51,7 @@ struct sb_module {
 	enum symbol_source source;
 	struct label *symbol_labels; /* by number of the symbol */
 
+	uint64_t plt_start, plt_end; /* no stub is outside */
 	struct sb_plt *plt;
 	int plt_err;
 
@@ -113,6 +114,7 @@ static int module_new(struct sb_elf *elf, const char *path, const struct sb_modu
 		return err;
 	}
 	mod->elf = elf;
+	sb_plt_bounds(elf, &mod->plt_start, &mod->plt_end);
 	err = init(mod, path, opts);
 	if (err) {
 		sb_module_free(mod);
@@ -187,7 +189,7 @@ static int need_debug_file(struct sb_module *mod)
 {
 	struct sb_debugfile_opts opts = debugfile_opts(mod);
 
-	if (mod->debug_err == NOT_YET)
+	if (mod->debug_err == NOT_YET || mod->debug_err == -ENOMEM)
 		mod->debug_err = sb_debugfile_find(mod->elf, &opts, &mod->debug);
 	return mod->debug_err;
 }
@@ -367,7 +369,7 @@ static int lookup_plt(struct sb_module *mod, uint64_t addr, struct sb_sym_frame 
 	struct label label = {};
 	int err;
 
-	if (!sb_plt_is_stub(mod->elf, addr))
+	if (addr < mod->plt_start || addr >= mod->plt_end)
 		return 0;
 	if (mod->plt_err == NOT_YET)
 		mod->plt_err = sb_plt_new(mod->elf, &mod->plt);

@@ -2,21 +2,12 @@
 #include "names.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 
 #define CHUNK_BYTES 256u /* nearly all names are shorter */
-
-/* Files keep their names; images and compressed tables are kept in memory instead. */
-static int keep_file(struct sb_names *names, const struct sb_elf *elf)
-{
-	names->fd = fcntl(elf->fd, F_DUPFD_CLOEXEC, 0);
-	return names->fd < 0 ? -errno : 0;
-}
 
 int sb_names_init(struct sb_names *names, const struct sb_elf *elf, uint64_t offset, uint64_t len)
 {
@@ -29,46 +20,31 @@ int sb_names_init_section(struct sb_names *names, const struct sb_elf *elf, cons
 {
 	int err;
 
-	*names = (struct sb_names){ .fd = -1, .offset = shdr->sh_offset };
+	*names = (struct sb_names){ .offset = shdr->sh_offset };
 	if (shdr->sh_type != SHT_STRTAB)
 		return -EBADMSG;
 	err = sb_elf_load(elf, shdr, SB_NAMES_BYTES_MAX, &names->mem, &names->len);
 	if (!err && elf->fd >= 0 && !(shdr->sh_flags & SHF_COMPRESSED))
-		err = keep_file(names, elf);
-	if (err)
-		sb_names_release(names);
+		names->elf = elf;
 	return err;
 }
 
 void sb_names_release(struct sb_names *names)
 {
-	if (names->fd >= 0)
-		close(names->fd);
 	free(names->mem);
-	*names = (struct sb_names){ .fd = -1 };
+	*names = (struct sb_names){};
 }
 
 void sb_names_unload(struct sb_names *names)
 {
-	if (names->fd >= 0)
+	if (names->elf)
 		free(sb_take(names->mem));
-}
-
-static ssize_t read_some(int fd, char *buf, size_t len, uint64_t offset)
-{
-	ssize_t n;
-
-	do {
-		n = pread(fd, buf, len, (off_t)offset);
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n;
 }
 
 int sb_names_get(const struct sb_names *names, uint32_t offset, struct sb_str *name)
 {
 	char buf[CHUNK_BYTES];
 	size_t start = name->len, want, got;
-	ssize_t n;
 	int err;
 
 	if (offset >= names->len)
@@ -80,9 +56,9 @@ int sb_names_get(const struct sb_names *names, uint32_t offset, struct sb_str *n
 	}
 	for (; offset < names->len; offset += want) {
 		want = names->len - offset < sizeof(buf) ? names->len - offset : sizeof(buf);
-		n = read_some(names->fd, buf, want, names->offset + offset);
-		if (n < (ssize_t)want)
-			return n < 0 ? (int)n : -EBADMSG;
+		err = sb_elf_read(names->elf, names->offset + offset, buf, want);
+		if (err)
+			return err;
 		got = strnlen(buf, want);
 		if (name->len - start + got > SB_NAME_BYTES_MAX)
 			return -EFBIG;

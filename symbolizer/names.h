@@ -15,13 +15,16 @@
 #define SB_NAMES_BYTES_MAX (512u << 20)
 
 struct sb_names {
-	int fd;		 /* -1: only in memory */
-	uint64_t offset; /* in the file */
+	const struct sb_elf *elf; /* borrowed; NULL: only in memory */
+	uint64_t offset;	  /* in the file */
 	size_t len;
 	char *mem; /* all of it and a NUL, or NULL: in the file */
 };
 
-/* Read the string table into memory. Return: 0, or as sb_elf_load(). */
+/*
+ * Read the string table into memory. A file @elf has to outlive the names; what is compressed or
+ * of an image is kept in memory instead. Return: 0, or as sb_elf_load().
+ */
 int sb_names_init_section(struct sb_names *names, const struct sb_elf *elf, const Elf64_Shdr *shdr);
 int sb_names_init(struct sb_names *names, const struct sb_elf *elf, uint64_t offset, uint64_t len);
 void sb_names_release(struct sb_names *names);

@@ -106,17 +106,21 @@ static const struct decoder *decoder_of(const struct sb_elf *elf)
 
 static const char *const section_names[] = { ".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt" };
 
-bool sb_plt_is_stub(const struct sb_elf *elf, uint64_t addr)
+void sb_plt_bounds(const struct sb_elf *elf, uint64_t *ret_start, uint64_t *ret_end)
 {
+	uint64_t start = UINT64_MAX, end = 0, section_end;
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(section_names); i++) {
 		const Elf64_Shdr *shdr = sb_elf_section_named(elf, section_names[i]);
 
-		if (shdr && addr - shdr->sh_addr < shdr->sh_size)
-			return true;
+		if (!shdr || __builtin_add_overflow(shdr->sh_addr, shdr->sh_size, &section_end))
+			continue;
+		start = shdr->sh_addr < start ? shdr->sh_addr : start;
+		end = section_end > end ? section_end : end;
 	}
-	return false;
+	*ret_start = start;
+	*ret_end = end;
 }
 
 static int decode_section(struct sb_plt *plt, const struct sb_elf *elf,
@@ -280,7 +284,6 @@ int sb_plt_new(const struct sb_elf *elf, struct sb_plt **ret_plt)
 	plt = calloc(1, sizeof(*plt));
 	if (!plt)
 		return -ENOMEM;
-	plt->names.fd = -1;
 	err = fill(plt, elf, decoder);
 	if (err) {
 		sb_plt_free(plt);

@@ -18,11 +18,13 @@
 
 struct sb_plt;
 
-/* Return: whether @addr lies in one of the sections with stubs. */
-bool sb_plt_is_stub(const struct sb_elf *elf, uint64_t addr);
+/* From the lowest to the highest address in sections with stubs; empty without any. */
+void sb_plt_bounds(const struct sb_elf *elf, uint64_t *ret_start, uint64_t *ret_end);
 
-/* @elf: the binary itself; separate debug files have no stubs. Return: 0, -ENODATA when there are
- * none, -EBADMSG, -EFBIG, -ENOMEM, or of I/O. */
+/*
+ * @elf: the binary itself, separate debug files have no stubs; a file has to outlive the stubs.
+ * Return: 0, -ENODATA when there are none, -EBADMSG, -EFBIG, -ENOMEM, or of I/O.
+ */
 int sb_plt_new(const struct sb_elf *elf, struct sb_plt **ret_plt);
 void sb_plt_free(struct sb_plt *plt);
 

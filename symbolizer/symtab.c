@@ -13,10 +13,10 @@
 /* Browsers with all their symbols have some 1.2 million functions. */
 #define NR_SYMBOLS_MAX	  (4u << 20)
 /* Entries of any type that are looked at, and hash buckets walked to count them. */
-#define NR_ENTRIES_MAX	  (32u << 20)
+#define NR_ENTRIES_MAX	  (8u << 20)
 /* Aliases with a longer common beginning are equals; a million of them must not take minutes. */
 #define NAME_COMPARED_MAX 1024
-#define NR_NAMES_MAX	  3 /* .symtab, or .dynsym and .gnu_debugdata */
+#define NR_NAMES_MAX	  4 /* .symtab (broken), of the debug file (too), .dynsym, .gnu_debugdata */
 
 enum layer { LAYER_FUNC, LAYER_UNTYPED, LAYER_UNSIZED, LAYER_MAX };
 
@@ -79,12 +79,12 @@ void sb_symtab_free(struct sb_symtab *tab)
 	free(tab);
 }
 
-/* Labels of the compiler and of disassemblers, not of people: .L12, $x, $d.3 */
-static bool is_mapping_symbol(const char *name)
+/* Return: false for those of compilers and disassemblers, not of people: .L12, $x, $d.3 */
+static bool is_label(const char *name)
 {
 	if (name[0] == '$')
-		return name[1] && strchr("xdta", name[1]) && (!name[2] || name[2] == '.');
-	return name[0] == '.' && name[1] == 'L';
+		return !name[1] || !strchr("xdta", name[1]) || (name[2] && name[2] != '.');
+	return name[0] && (name[0] != '.' || name[1] != 'L');
 }
 
 static bool is_function(const Elf64_Sym *sym)
@@ -137,8 +137,8 @@ static int add_symbol(struct sb_symtab *tab, const struct sb_elf *elf, const Elf
 		tab->nr_broken++;
 		return 0;
 	}
-	if (!names->mem[sym->st_name] ||
-	    (!is_function(sym) && is_mapping_symbol(names->mem + sym->st_name)))
+	/* Functions' names are not looked at: each would be a cache miss. */
+	if (!sym->st_name || (!is_function(sym) && !is_label(names->mem + sym->st_name)))
 		return 0;
 	if (elf->machine == EM_ARM && is_function(sym))
 		start &= ~1ull; /* the bit says Thumb */
@@ -245,11 +245,12 @@ static int count_by_gnu_hash(const struct sb_elf *elf, uint64_t addr, uint64_t *
 	}
 	nr = last;
 	offset += (uint64_t)head[0] * sizeof(word) + (uint64_t)(last - head[1]) * sizeof(word);
-	sb_elf_reader_init(&reader, elf, offset, (uint64_t)NR_ENTRIES_MAX * sizeof(word),
-			   sizeof(word));
-	reader.end = reader.end < elf->size ? reader.end : elf->size - elf->size % sizeof(word);
+	if (offset > elf->size)
+		return -EBADMSG;
+	sb_elf_reader_init(&reader, elf, offset, elf->size - offset, sizeof(word));
 	do {
-		nr++;
+		if (++nr > NR_ENTRIES_MAX)
+			return -EFBIG;
 		got = sb_elf_next_u32(&reader, &word);
 	} while (got > 0 && !(word & 1));
 	if (got > 0)
@@ -337,16 +338,64 @@ static int compare_names(const struct sb_symtab *tab, const struct candidate *a,
 	return b->names_idx - a->names_idx;
 }
 
-/* By start; of those that start together, the best one last. */
+/* Of those that start together: the best one last. */
 static int compare(const void *pa, const void *pb, void *arg)
 {
 	const struct candidate *a = pa, *b = pb;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
 	return compare_names(arg, a, b);
+}
+
+/* By one byte of the start, stable. Return: false when they are all the same there: nothing moved. */
+static bool sort_by_byte(const struct candidate *from, size_t nr, unsigned int shift,
+			 struct candidate *to)
+{
+	size_t places[257] = {}, i;
+
+	for (i = 0; i < nr; i++)
+		places[(from[i].start >> shift & 0xff) + 1]++;
+	if (places[(from[0].start >> shift & 0xff) + 1] == nr)
+		return false;
+	for (i = 1; i < SB_ARRAY_SIZE(places); i++)
+		places[i] += places[i - 1];
+	for (i = 0; i < nr; i++)
+		to[places[from[i].start >> shift & 0xff]++] = from[i];
+	return true;
+}
+
+/*
+ * By start, byte by byte: most of the time to open a library would go into comparing. Only those
+ * that start together are compared, by name at last.
+ */
+static int sort_candidates(struct sb_symtab *tab)
+{
+	struct candidate *from = tab->candidates.at, *to, *swap;
+	const size_t nr = tab->candidates.nr;
+	unsigned int shift;
+	size_t i, end;
+
+	to = nr ? malloc(nr * sizeof(*to)) : NULL;
+	if (!to)
+		return nr ? -ENOMEM : 0;
+	for (shift = 0; shift < 64; shift += 8) {
+		if (!sort_by_byte(from, nr, shift, to))
+			continue;
+		swap = from;
+		from = to;
+		to = swap;
+	}
+	free(to);
+	tab->candidates.at = from;
+	tab->candidates.cap = nr;
+	for (i = 0; i < nr; i = end) {
+		for (end = i + 1; end < nr && from[end].start == from[i].start;)
+			end++;
+		if (end - i > 1)
+			qsort_r(from + i, end - i, sizeof(*from), compare, tab);
+	}
+	return 0;
 }
 
 /*
@@ -458,19 +507,30 @@ static int merge(const segment_vec *over, const segment_vec *under, segment_vec 
 	return 0;
 }
 
+static segment_vec take_segments(segment_vec *from)
+{
+	segment_vec taken = *from;
+
+	*from = (segment_vec){};
+	return taken;
+}
+
+/* Most files have symbols in one layer only, where there is nothing to be merged. */
 static int flatten(struct sb_symtab *tab, segment_vec *ret_out)
 {
-	segment_vec all = {}, one = {}, merged = {};
+	segment_vec all = {}, one = {}, merged;
 	int layer, err = 0;
 
 	for (layer = 0; layer < LAYER_MAX && !err; layer++) {
+		merged = (segment_vec){};
 		err = flatten_layer(tab, layer, &one);
-		if (!err)
+		if (!err && all.nr && one.nr)
 			err = merge(&all, &one, &merged);
+		else
+			merged = take_segments(all.nr ? &all : &one);
 		sb_vec_release(&all);
 		sb_vec_release(&one);
 		all = merged;
-		memset(&merged, 0, sizeof(merged));
 	}
 	*ret_out = all;
 	return err;
@@ -520,11 +580,11 @@ int sb_symtab_finish(struct sb_symtab *tab)
 	size_t i;
 	int err;
 
-	if (tab->candidates.nr)
-		qsort_r(tab->candidates.at, tab->candidates.nr, sizeof(*tab->candidates.at),
-			compare, tab);
-	bound_unsized(tab);
-	err = flatten(tab, &segments);
+	err = sort_candidates(tab);
+	if (!err) {
+		bound_unsized(tab);
+		err = flatten(tab, &segments);
+	}
 	if (!err)
 		err = keep_owners(tab, &segments);
 	sb_vec_release(&segments);

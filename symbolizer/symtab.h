@@ -33,7 +33,7 @@ void sb_symtab_free(struct sb_symtab *tab);
 
 /*
  * Add .symtab or .dynsym of @elf; the latter is found through PT_DYNAMIC, too. @bias is added to
- * each address. The table keeps a file descriptor or a copy of the names, not @elf.
+ * each address. A file @elf has to outlive the table, whose names stay there; an image need not.
  * Return: 0, -ENODATA when there is no such table, or nothing in it that is code; -EBADMSG,
  * -EFBIG, -ENOMEM, or of I/O.
  */
