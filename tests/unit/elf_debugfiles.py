@@ -179,6 +179,35 @@ def below_root(lookup, results, folder):
     same(lookup, results, case, program, "debuglink below the root", *how, "-r", root)
 
 
+def dwz(lookup, results, folder):
+    """Parts that two programs share, moved to a third file."""
+    if not shutil.which("dwz"):
+        print("no dwz, not checked")
+        return
+    case, other = Case(folder, "dwz"), Case(folder, "dwz-o", number=11)
+    want = lookup.frames(case.full, case.addrs(), *ALL, *NOWHERE)
+    for file in (case.debug, other.debug):
+        run(["objcopy", "--decompress-debug-sections", file])
+    debug_dir = os.path.join(folder, "dbg-dwz")
+    places = [c.put_by_id(debug_dir) for c in (case, other)]
+    shared = os.path.join(debug_dir, ".dwz", "shared")
+    os.makedirs(os.path.dirname(shared))
+    if not can(["dwz", "-m", shared, "-M", shared, *places]):
+        print("dwz shares nothing here, not checked")
+        return
+    results.equal(lookup.frames(case.bare, case.addrs(), *ALL, "-d", debug_dir), want, "dwz")
+    with open(shared, "r+b") as stream:
+        data = stream.read()
+        at = data.find(bytes.fromhex(re.search(r"Build ID: ([0-9a-f]+)",
+                                               run(["readelf", "-n", shared]))[1]))
+        stream.seek(at)
+        stream.write(b"\xff")
+    got = lookup.frames(case.bare, case.addrs(), *ALL, "-d", debug_dir)
+    results.equal([f[-1].name for f in got], [f[-1].name for f in want], "wrong dwz file")
+    results.check(not any(f.name == "inlined_one" for frames in got for f in frames) or got == want,
+                  "names out of the wrong dwz file", got)
+
+
 def mini(lookup, results, folder):
     """.gnu_debugdata: the symbols .dynsym lacks, packed into the stripped program."""
     if not shutil.which("xz"):
@@ -236,7 +265,7 @@ def main():
         by_build_id(lookup, results, folder)
         by_link(lookup, results, folder)
         by_link(lookup, results, folder, "-Wl,--build-id=none")
-        for part in (link_out, below_root, mini, compressed, in_memory):
+        for part in (link_out, below_root, dwz, mini, compressed, in_memory):
             part(lookup, results, folder)
     results.finish()
 
