@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/str.h"
@@ -443,18 +443,6 @@ static int take_arguments(struct run *run, char **addrs, int nr)
 	return err ? err : flush(run);
 }
 
-/* Modules keep files open. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		sb_debug("cannot raise the limit of open files");
-}
-
 static int run_target(struct run *run, char **addrs, int nr)
 {
 	int status = open_target(run), err;
@@ -485,7 +473,7 @@ int main(int argc, char **argv)
 		first = wrong("of what? Give a process, a file, or 'kernel'");
 	if (first < 0)
 		return EXIT_USAGE;
-	raise_file_limit();
+	sb_raise_nofile();
 	run.opts = &opts;
 	run.target = argv[first];
 	err = sb_symbolizer_new(&opts.sym, &run.sym);

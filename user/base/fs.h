@@ -17,6 +17,9 @@ int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
 /* Return: 0 when all was written, or a negative errno. */
 int sb_write_all(int fd, const void *data, size_t len);
 
+/* Raise RLIMIT_NOFILE as far as we may: one descriptor for each CPU and each file kept open. */
+void sb_raise_nofile(void);
+
 /* Who called sudo (SUDO_UID and SUDO_GID, believed only as root), else who we are. */
 struct sb_owner {
 	uid_t uid;

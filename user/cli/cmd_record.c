@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -61,18 +60,6 @@ static int make_child(struct sb_run *run)
 	return -1;
 }
 
-/* For one descriptor a CPU, and for each file that is kept open while its process ends. */
-static void raise_nofile(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		sb_debug("cannot raise the limit of open files");
-}
-
 static int make_resolver(struct sb_run *run)
 {
 	const struct sb_record_opts *opts = &run->opts;
@@ -93,7 +80,7 @@ static int make_resolver(struct sb_run *run)
 	};
 	int err;
 
-	raise_nofile(); /* the symbolizer shares it out */
+	sb_raise_nofile(); /* the symbolizer shares it out */
 	memcpy(resolve_opts.roots, opts->roots.at, sizeof(opts->roots.at));
 	err = sb_symbolizer_new(&sym_opts, &run->sym);
 	if (!err)
