@@ -263,7 +263,7 @@ static int index_lookup(struct sb_dwarf *dwarf, struct query *query)
 {
 	const sb_dwarf_ranges *index = &dwarf->index;
 	size_t lo = 0, hi = index->nr;
-	int err = 0;
+	int err = 0, steps = INDEX_STEPS_MAX;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -273,9 +273,14 @@ static int index_lookup(struct sb_dwarf *dwarf, struct query *query)
 		else
 			hi = mid;
 	}
-	while (!err && !query->nr && lo-- > 0 && dwarf->index_hi[lo] > query->at)
+	while (!err && !query->nr && lo-- > 0 && dwarf->index_hi[lo] > query->at) {
+		if (!steps--) {
+			dwarf->stats.nr_cut++;
+			break;
+		}
 		if (index->at[lo].hi > query->at)
 			err = unit_lookup(&dwarf->file.units.at[index->at[lo].value], query);
+	}
 	return err;
 }
 

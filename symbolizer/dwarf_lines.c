@@ -453,7 +453,7 @@ const char *sb_lines_path(struct sb_unit *unit, uint32_t file)
 	len = join(buf, dir, source->name);
 	if (len && buf[0] != '/')
 		len = join(buf, unit->comp_dir, buf);
-	if (len)
+	if (len && !sb_dwarf_check_full(unit->file->dwarf))
 		source->path = sb_arena_strndup(arena, buf, len);
 	else
 		unit->file->dwarf->stats.nr_cut++;

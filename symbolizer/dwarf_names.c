@@ -104,7 +104,7 @@ static int qualify(struct sb_unit *unit, uint32_t offset, const char **name)
 	err = err ?: sb_str_add(&str, *name);
 	if (err)
 		return err;
-	if (str.len > NAME_BYTES_MAX) {
+	if (str.len > NAME_BYTES_MAX || sb_dwarf_check_full(dwarf)) {
 		dwarf->stats.nr_cut++;
 		return 0;
 	}

@@ -49,7 +49,9 @@
 #define UNIT_ROWS_MAX	 (16u << 20) /* of lines, merged */
 #define UNIT_SOURCES_MAX (1u << 20)  /* source files, or directories */
 #define UNIT_SCOPES_MAX	 (4u << 20)  /* namespaces and types */
-/* All tables together: one that would begin beyond this is left out. */
+/* Units may overlap; this many ranges are looked at to find the one that has an address. */
+#define INDEX_STEPS_MAX	 4096
+/* All tables and strings together: one that would begin beyond this is left out. */
 #define TABLE_BYTES_MAX	 (1ull << 30)
 
 /*
@@ -326,7 +328,7 @@ void sb_dwarf_file_release(struct sb_dwarf_file *file);
 /* Return: 0, or -EFBIG: no more tables. */
 static inline int sb_dwarf_check_full(const struct sb_dwarf *dwarf)
 {
-	return dwarf->nr_bytes > TABLE_BYTES_MAX ? -EFBIG : 0;
+	return dwarf->nr_bytes + dwarf->arena.nr_bytes > TABLE_BYTES_MAX ? -EFBIG : 0;
 }
 
 /* Count an error that costs a unit something but not the lookup. Return: 0, or -ENOMEM as it is. */
