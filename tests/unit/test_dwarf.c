@@ -251,6 +251,49 @@ static void test_map(void **state)
 	}
 }
 
+/* Compilers have been seen to write all of these. */
+static void test_map_odd(void **state)
+{
+	static const struct sb_dwarf_range odd[] = {
+		{ .lo = 10, .hi = 20, .value = 0, .depth = 0 },
+		{ .lo = 15, .hi = 30, .value = 1, .depth = 1 }, /* beyond what it is in */
+		{ .lo = 40, .hi = 50, .value = 2, .depth = 0 },
+		{ .lo = 40, .hi = 50, .value = 3, .depth = 0 }, /* folded code */
+		{ .lo = 60, .hi = 70, .value = 4, .depth = 0 },
+		{ .lo = 65, .hi = 75, .value = 5, .depth = 0 }, /* overlap */
+		{ .lo = 80, .hi = 80, .value = 6, .depth = 0 }, /* nothing */
+	};
+	static const struct {
+		uint32_t at, value;
+	} truth[] = {
+		{ 9, SB_DWARF_NONE },
+		{ 10, 0 },
+		{ 15, 1 },
+		{ 19, 1 },
+		{ 20, SB_DWARF_NONE },
+		{ 39, SB_DWARF_NONE },
+		{ 40, 3 },
+		{ 49, 3 },
+		{ 50, SB_DWARF_NONE },
+		{ 64, 4 },
+		{ 65, 5 },
+		{ 74, 5 },
+		{ 75, SB_DWARF_NONE },
+		{ 80, SB_DWARF_NONE },
+	};
+	sb_dwarf_ranges ranges = {};
+	struct sb_dwarf_map map;
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(odd); i++)
+		assert_int_equal(sb_vec_push(&ranges, odd[i]), 0);
+	assert_int_equal(sb_dwarf_map_build(&ranges, &map), 0);
+	for (i = 0; i < SB_ARRAY_SIZE(truth); i++)
+		assert_int_equal(sb_dwarf_map_at(&map, truth[i].at), truth[i].value);
+	sb_dwarf_map_release(&map);
+	sb_vec_release(&ranges);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +304,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bytes, setup, teardown),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_map_odd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
