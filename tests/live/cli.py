@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pty
+import shutil
 import signal
 import stat
 import subprocess
@@ -163,8 +164,10 @@ def test_no_target(_):
         done.set()
 
 
-def test_no_privilege(_):
-    nobody = {'user': 65534, 'group': 65534, 'extra_groups': ()}
+def test_no_privilege(tmp):
+    # The tree may be in a place that others cannot enter, a clone below the home of root.
+    nobody = {'user': 65534, 'group': 65534, 'extra_groups': (),
+              'executable': shutil.copy(STACKBPF, tmp)}
     expect(4, 'root', 'oncpu', '-t', '1', **nobody)
     done = run('doctor', **nobody)
     assert done.returncode == 4 and 'setcap' in done.stdout, done

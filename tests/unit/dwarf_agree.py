@@ -265,7 +265,7 @@ def built(*flags, after="", oracle=False):
     most of the inlined functions (.dwo files), but can read the same code packed plainly."""
     def prepare(args, work):
         top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-        for tool in [flags[0]] + after.split()[:1]:
+        for tool in [flags[0]] + after.split()[:1] + ["ld.lld"] * ("-fuse-ld=lld" in flags):
             if not shutil.which(tool):
                 skip("no " + tool)
         def compile_as(path, flags):

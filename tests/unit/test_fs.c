@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,7 +22,6 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "private_dev.h"
 
 static int enter_dir(void **state)
 {
@@ -408,9 +409,9 @@ int main(void)
 		IN_DIR(test_output_discard),
 	};
 
-	if (!private_dev()) {
-		printf("cannot protect /dev from the test: %s\n", strerror(errno));
-		return 77;
-	}
+	/* As root, a defect in what is tested could replace /dev/full for the whole machine. */
+	if (geteuid() == 0 &&
+	    (setgroups(0, NULL) || setgid(65534) || setuid(65534) || prctl(PR_SET_DUMPABLE, 1)))
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
