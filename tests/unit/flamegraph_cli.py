@@ -4,6 +4,7 @@
 
 usage: flamegraph_cli.py FLAMEGRAPH [unittest options]
 """
+import gzip
 import os
 import random
 import re
@@ -230,6 +231,12 @@ class BadInput(InFolder):
         self.one_sentence(run(self.folder), 1, "cannot read", "directory")
         self.one_sentence(run("--nameattr", self.path("none"), text=MANY), 1, "No such file")
         self.one_sentence(run("--extract", self.path("none")), 1, "No such file")
+
+    def test_other_files(self):
+        svg = run(text=MANY).stdout
+        for text, word in [(svg, "--extract"), (gzip.compress(MANY.encode()), "zcat"),
+                           (b"PERFILE2" + bytes(99), "perf script"), (b"\x7fELF", "program")]:
+            self.one_sentence(run(text=text), 1, "standard input", word)
 
     def test_extract_from_other_files(self):
         self.one_sentence(run("--extract", text="<svg></svg>"), 1, "carries no stacks")

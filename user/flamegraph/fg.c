@@ -116,6 +116,8 @@ const char *sb_fg_complaint(struct sb_fg *fg)
 	size_t i;
 	int err;
 
+	if (fg->hint)
+		return sb_take(fg->hint);
 	for (i = 0; i < SB_FG_PROBLEM_MAX; i++) {
 		nr = fg->problems[i].nr;
 		if (!nr)
@@ -291,6 +293,34 @@ static const struct sb_fg_reader *sniff(const char *head, size_t len)
 	return readers[i];
 }
 
+/* What people hand over by mistake. Return: what to do instead, NULL: it may be text. */
+static const char *is_other_file(const char *head, size_t len)
+{
+	static const struct {
+		const char *magic, *hint;
+	} others[] = {
+		{ "PERFILE2", "is perf.data: give the output of `perf script`" },
+		{ "2ELIFREP", "is perf.data: give the output of `perf script`" },
+		{ "\x1f\x8b", "is compressed: give the output of `zcat`" },
+		{ "\x28\xb5\x2f\xfd", "is compressed: give the output of `zstdcat`" },
+		{ "\xfd"
+		  "7zXZ",
+		  "is compressed: give the output of `xzcat`" },
+		{ "<?xml", "is a picture: --extract gives the stacks in it, if it is ours" },
+		{ "<svg", "is a picture: --extract gives the stacks in it, if it is ours" },
+		{ "\x7f"
+		  "ELF",
+		  "is a program" },
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(others); i++)
+		if (len >= strlen(others[i].magic) &&
+		    !memcmp(head, others[i].magic, strlen(others[i].magic)))
+			return others[i].hint;
+	return NULL;
+}
+
 struct buffer {
 	char *at;
 	size_t len, size;
@@ -354,8 +384,12 @@ static int read_lines(struct sb_fg *fg, int fd, struct buffer *buf)
 		buf->len += (size_t)n;
 		if (!fg->reader && n && buf->len < SNIFF_BYTES)
 			continue;
-		if (!fg->reader)
+		if (!fg->reader) {
+			fg->hint = is_other_file(buf->at, buf->len);
+			if (fg->hint)
+				return -EINVAL;
 			fg->reader = sniff(buf->at, buf->len);
+		}
 		err = take_buffer(fg, buf);
 		if (err)
 			return err;

@@ -33,7 +33,8 @@ int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
 /*
  * Read a whole stream; the format (folded, stap .bt, perf script) is found out from its first
  * bytes. Several streams are merged. Lines that cannot be taken are counted and left out.
- * Return: 0, -ENOMEM, or the error of reading.
+ * Return: 0, -EINVAL: it is no text, sb_fg_complaint() says what instead, -ENOMEM, or the error of
+ * reading.
  */
 int sb_fg_read(struct sb_fg *fg, int fd);
 

@@ -170,8 +170,13 @@ static int read_file(struct sb_fg *fg, const char *path)
 		sb_info("reading stacks from the terminal until Ctrl-D (see flamegraph --help)");
 	}
 	err = sb_fg_read(fg, fd);
-	while ((complaint = sb_fg_complaint(fg)))
+	while ((complaint = sb_fg_complaint(fg))) {
+		if (err == -EINVAL) {
+			sb_err(0, "'%s' %s", name, complaint);
+			return EXIT_FAILED;
+		}
 		sb_warn("%s: %s", name, complaint);
+	}
 	if (err) {
 		sb_err(err, "cannot read '%s'", name);
 		return EXIT_FAILED;

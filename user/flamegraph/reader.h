@@ -84,6 +84,7 @@ struct sb_fg {
 	struct {
 		uint64_t nr, first_line_nr;
 	} problems[SB_FG_PROBLEM_MAX];
+	const char *hint; /* what the input is instead of text */
 	struct sb_str complaint, clean;
 	SB_VEC(struct sb_fg_tree_frame) frames; /* scratch */
 	struct sb_fg_last_stack last;
