@@ -235,7 +235,7 @@ class BadInput(InFolder):
     def test_other_files(self):
         svg = run(text=MANY).stdout
         for text, word in [(svg, "--extract"), (gzip.compress(MANY.encode()), "zcat"),
-                           (b"PERFILE2" + bytes(99), "perf script"), (b"\x7fELF", "program")]:
+                           (b"PERFILE2\x68" + bytes(99), "perf script"), (b"\x7fELF", "program")]:
             self.one_sentence(run(text=text), 1, "standard input", word)
 
     def test_extract_from_other_files(self):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "flamegraph/attrs.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -76,7 +77,7 @@ static bool is_color(const char *s, size_t len)
 
 	if (len == 7 && s[0] == '#') {
 		for (i = 1; i < 7; i++)
-			if (!memchr("0123456789abcdefABCDEF", s[i], 22))
+			if (!isxdigit((unsigned char)s[i]))
 				return false;
 		return true;
 	}

@@ -43,7 +43,7 @@ static const struct {
 	[SB_FG_UNITS_DIFFER] = { "mixed the units of ", "header", "", false },
 };
 
-_Static_assert(SB_FG_LINE_MAX_BYTES == 64u << 20 && SB_FG_NODES_MAX == 33554432 &&
+_Static_assert(SB_FG_LINE_MAX_BYTES == 67108864 && SB_FG_NODES_MAX == 33554432 &&
 		       SB_FG_DEPTH_MAX == 16384 && SB_FG_NAME_MAX == 4096,
 	       "the sentences say the numbers");
 
@@ -299,8 +299,7 @@ static const char *is_other_file(const char *head, size_t len)
 	static const struct {
 		const char *magic, *hint;
 	} others[] = {
-		{ "PERFILE2", "is perf.data: give the output of `perf script`" },
-		{ "2ELIFREP", "is perf.data: give the output of `perf script`" },
+		{ "PERFILE2\x68", "is perf.data: give the output of `perf script`" },
 		{ "\x1f\x8b", "is compressed: give the output of `zcat`" },
 		{ "\x28\xb5\x2f\xfd", "is compressed: give the output of `zstdcat`" },
 		{ "\xfd"

@@ -252,9 +252,10 @@ static int extract(const char *path, FILE *out)
 	FILE *in = stdin;
 
 	if (!is_stdin(path)) {
-		in = opened = fopen(path, "re");
-		if (!in)
+		opened = fopen(path, "re");
+		if (!opened)
 			return -errno;
+		in = opened;
 	}
 	return sb_fg_extract(in, out);
 }

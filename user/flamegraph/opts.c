@@ -231,7 +231,7 @@ int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value)
 
 	if (!row)
 		return -ENOENT;
-	if (!row->metavar != !value)
+	if (row->type == SB_FG_OPT_FLAG ? value != NULL : !value)
 		return -EINVAL;
 	field = (char *)opts + row->offset;
 	switch (row->type) {

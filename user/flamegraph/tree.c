@@ -461,17 +461,16 @@ static int fold_line(const struct sb_fg_tree *tree, uint32_t node, struct sb_str
 		     int (*put)(void *arg, const char *s, size_t len), void *arg)
 {
 	double self = sb_fg_tree_self(tree, node);
-	size_t stack_len = line->len - 1;
 	char number[64];
 	int n, err;
 
-	if (self <= 0 || !stack_len)
+	if (self <= 0 || !line->s || line->len < 2)
 		return 0;
 	n = print_weight(number, sizeof(number), self, tree->has_fractions);
 	/* A line that begins with '#' would be a comment. */
 	err = line->s[0] == '#' ? put(arg, " ", 1) : 0;
 	if (!err)
-		err = put(arg, line->s, stack_len);
+		err = put(arg, line->s, line->len - 1);
 	if (!err)
 		err = put(arg, number, (size_t)n);
 	return err;
@@ -494,36 +493,40 @@ static int fold_name(const struct sb_fg_tree *tree, uint32_t node, struct sb_str
 	return err;
 }
 
+/* Take off what fold_name() appended. */
+static void unfold_name(const struct sb_fg_tree *tree, uint32_t node, struct sb_str *line)
+{
+	size_t len;
+
+	if (tree->kinds.at[node] == SB_FG_GAP)
+		return;
+	sb_strtab_get(&tree->names, tree->nodes.at[node].name, &len);
+	line->len -= len + strlen(sb_fg_kind_suffix(tree->kinds.at[node])) + 1;
+}
+
 int sb_fg_tree_fold(const struct sb_fg_tree *tree, int (*put)(void *arg, const char *s, size_t len),
 		    void *arg)
 {
-	SB_VEC(size_t) lens = {}; /* of the line, above each node of the path */
 	struct sb_str line = {};
 	uint32_t node = tree->nodes.at[0].first_child;
 	int err = 0;
 
 	while (node && !err) {
-		err = sb_vec_push(&lens, line.len);
+		err = fold_name(tree, node, &line);
 		if (!err)
-			err = fold_name(tree, node, &line);
-		if (!err && line.len)
 			err = fold_line(tree, node, &line, put, arg);
-		if (err)
-			break;
 		if (tree->nodes.at[node].first_child) {
 			node = tree->nodes.at[node].first_child;
 			continue;
 		}
-		while (node && !tree->nodes.at[node].next_sibling) {
-			node = tree->nodes.at[node].parent;
-			line.len = lens.at[--lens.nr];
+		for (; node && !tree->nodes.at[node].next_sibling;
+		     node = tree->nodes.at[node].parent)
+			unfold_name(tree, node, &line);
+		if (node) {
+			unfold_name(tree, node, &line);
+			node = tree->nodes.at[node].next_sibling;
 		}
-		if (!node)
-			break;
-		line.len = lens.at[--lens.nr];
-		node = tree->nodes.at[node].next_sibling;
 	}
-	sb_vec_release(&lens);
 	sb_str_release(&line);
 	return err;
 }
