@@ -245,9 +245,9 @@ static int add_debugdata(struct sb_module *mod)
 /* The best source there is. Return: 0, or why there is none: -ENODATA, or the last error. */
 static int add_symbols(struct sb_module *mod)
 {
-	int err, dynsym_err;
+	int err, symtab_err, dynsym_err;
 
-	err = try_table(mod, mod->elf, SHT_SYMTAB, 0);
+	err = symtab_err = try_table(mod, mod->elf, SHT_SYMTAB, 0);
 	if (!err) {
 		mod->source = FROM_SYMTAB;
 		return 0;
@@ -271,7 +271,8 @@ static int add_symbols(struct sb_module *mod)
 		mod->source = FROM_DEBUGDATA;
 	if (err == -ENODATA || (err && err != -ENOMEM && !dynsym_err))
 		err = dynsym_err;
-	return err;
+	/* What has no name then is not for want of symbols: they could not be read. */
+	return err != -ENOMEM && symtab_err != -ENODATA ? symtab_err : err;
 }
 
 /* Return: 0 (mod->symtab can be asked, mod->symtab_err is an error that users see), or -ENOMEM. */

@@ -36,7 +36,8 @@ SYMBOLS = [
     ("unsized_function", "function", "globl", 336, 0),
     ("after", "function", "globl", 352, 8), ("$x", "notype", "local", 368, 0),
     ("chooser", "gnu_indirect_function", "globl", 384, 16),
-    ("with_data", "object", "globl", 416, 16),
+    ("weak_and_longer", "function", "weak", 416, 16), ("strong", "function", "local", 416, 16),
+    ("with_data", "object", "globl", 432, 16),
 ]
 QUESTIONS = [
     (0, "outer", 0), (15, "outer", 15), (16, "nested", 0), (31, "nested", 15), (32, "outer", 32),
@@ -51,7 +52,7 @@ QUESTIONS = [
     (304, "asm_label", 0), (312, "asm_label", 8), (319, "asm_label", 15), (320, "asm_next", 0),
     (335, "asm_next", 15), (336, "unsized_function", 0), (351, "unsized_function", 15),
     (352, "after", 0), (360, None, 0), (368, None, 0), (384, "chooser", 0), (399, "chooser", 15),
-    (400, None, 0), (416, None, 0),
+    (400, None, 0), (416, "strong", 0), (432, None, 0),
 ]
 # Raw name, as it is shown without and with parameters.
 SHOWN = [
@@ -93,7 +94,9 @@ def assemble(folder, name, text, *options):
     source, out = os.path.join(folder, name + ".s"), os.path.join(folder, name)
     with open(source, "w", encoding="utf-8") as stream:
         stream.write(text + '\n.section .note.GNU-stack,"",@progbits\n')
-    run(["gcc", "-nostdlib", "-shared", "-Wl,--build-id=none", *options, "-o", out, source])
+    # -L: keep labels that begin with .L
+    run(["gcc", "-nostdlib", "-shared", "-Wa,-L", "-Wl,--build-id=none", *options, "-o", out,
+         source])
     return out
 
 
@@ -106,7 +109,7 @@ def owners(lookup, results, folder):
     body = '.text\nbase:\n.skip 448, 0x90\n.size base, 0\n.section other, "ax"\n.skip 64, 0x90\n'
     file = assemble(folder, "owners", body + "".join(declared(*s) for s in SYMBOLS))
     base = functions(file)["outer"]
-    # "base" is a label in the way: without it, outer is what begins there.
+    results.check(".Lhidden" in functions(file), "there is no .Lhidden")
     for offset, owner, distance in QUESTIONS:
         frame = lookup.frames(file, [base + offset])[0][-1]
         if owner:
