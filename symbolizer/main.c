@@ -173,15 +173,12 @@ static int parse_options(int argc, char **argv, struct options *opts)
  * terminal. */
 static int add_name(struct sb_str *out, const char *name)
 {
-	size_t len = strlen(name), start = out->len, i;
+	size_t len = strlen(name);
 	int err = sb_str_addn(out, name, len);
 
-	if (err)
-		return err;
-	for (i = start; i < out->len; i++)
-		if ((unsigned char)out->s[i] < ' ' || out->s[i] == 0x7f)
-			out->s[i] = '?';
-	return 0;
+	if (!err)
+		sb_replace_controls(out->s + out->len - len, len);
+	return err;
 }
 
 static int add_hex(struct sb_str *out, uint64_t val)

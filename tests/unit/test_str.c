@@ -89,12 +89,32 @@ static void test_too_long(void **state)
 	sb_str_release(&str);
 }
 
+/* Every byte at every place of strings around the length of a word. */
+static void test_replace_controls(void **state)
+{
+	char text[24], want[24];
+	size_t len, at;
+	int c;
+
+	for (len = 0; len < sizeof(text); len++) {
+		for (at = 0; at < len; at++) {
+			for (c = 0; c < 256; c++) {
+				memset(text, 'a', sizeof(text));
+				memset(want, 'a', sizeof(want));
+				text[at] = (char)c;
+				want[at] = (char)(c < 32 || c == 127 ? '?' : c);
+				sb_replace_controls(text, len);
+				assert_memory_equal(text, want, sizeof(text));
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_append),
-		cmocka_unit_test(test_decimal),
-		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_replace_controls), cmocka_unit_test(test_append),
+		cmocka_unit_test(test_decimal),		 cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_too_long),
 	};
 

@@ -17,19 +17,17 @@ static const char *const annotations[SB_FRAME_KIND_MAX] = {
 /* Bytes that would break the line apart: ; separates frames, controls separate lines. */
 static int add_clean(struct sb_str *str, const char *s)
 {
-	size_t at = str->len;
-	int err = sb_str_add(str, s);
+	size_t len = strlen(s);
+	int err = sb_str_addn(str, s, len);
+	char *at, *end;
 
 	if (err)
 		return err;
-	for (; at < str->len; at++) {
-		unsigned char c = (unsigned char)str->s[at];
-
-		if (c == ';')
-			str->s[at] = ':';
-		else if (c < ' ' || c == 0x7f)
-			str->s[at] = '?';
-	}
+	at = str->s + str->len - len;
+	end = at + len;
+	sb_replace_controls(at, len);
+	while ((at = memchr(at, ';', (size_t)(end - at))))
+		*at = ':';
 	return 0;
 }
 
