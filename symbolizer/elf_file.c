@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "inflate.h"
 
 /* The largest debug files in the field (browsers, vmlinux) stay below 4 GiB. */
 #define FILE_BYTES_MAX	  (8ull << 30)
@@ -398,40 +397,6 @@ bool sb_elf_has_section(const struct sb_elf *elf, const char *name)
 	return shdr && shdr->sh_type != SHT_NOBITS && shdr->sh_size;
 }
 
-static int load_compressed(const struct sb_elf *elf, const Elf64_Shdr *shdr, size_t max_bytes,
-			   char **ret_data, size_t *ret_len)
-{
-	sb_cleanup(sb_freep) char *packed = NULL;
-	size_t header_bytes = elf->is_64 ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
-	struct sb_inflate_req req = { .max_bytes = max_bytes };
-	Elf64_Chdr chdr;
-	Elf32_Chdr narrow;
-	int err;
-
-	if (shdr->sh_size < header_bytes)
-		return -EBADMSG;
-	err = sb_elf_read(elf, shdr->sh_offset, elf->is_64 ? (void *)&chdr : (void *)&narrow,
-			  header_bytes);
-	if (err)
-		return err;
-	if (!elf->is_64)
-		chdr = (Elf64_Chdr){ .ch_type = narrow.ch_type, .ch_size = narrow.ch_size };
-	req.in_len = shdr->sh_size - header_bytes;
-	packed = malloc(req.in_len ? req.in_len : 1);
-	if (!packed)
-		return -ENOMEM;
-	err = sb_elf_read(elf, shdr->sh_offset + header_bytes, packed, req.in_len);
-	if (err)
-		return err;
-	req.in = packed;
-	req.type = chdr.ch_type;
-	req.out_len = chdr.ch_size;
-	err = sb_inflate(&req, ret_data);
-	if (!err)
-		*ret_len = chdr.ch_size;
-	return err;
-}
-
 int sb_elf_load(const struct sb_elf *elf, const Elf64_Shdr *shdr, size_t max_bytes, char **ret_data,
 		size_t *ret_len)
 {
@@ -445,7 +410,7 @@ int sb_elf_load(const struct sb_elf *elf, const Elf64_Shdr *shdr, size_t max_byt
 	if (shdr->sh_size > max_bytes)
 		return -EFBIG;
 	if (shdr->sh_flags & SHF_COMPRESSED)
-		return load_compressed(elf, shdr, max_bytes, ret_data, ret_len);
+		return -ENOTSUP;
 	data = malloc(shdr->sh_size + 1);
 	if (!data)
 		return -ENOMEM;
@@ -529,7 +494,6 @@ void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, 
 {
 	/* The buffer is not worth clearing. */
 	reader->elf = elf;
-	reader->data = NULL;
 	reader->offset = offset;
 	/* Whole records only: what is left is always a multiple of their size. */
 	if (__builtin_add_overflow(offset, len - len % record_bytes, &reader->end))
@@ -541,27 +505,12 @@ void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, 
 int sb_elf_reader_init_section(struct sb_elf_reader *reader, const struct sb_elf *elf,
 			       const Elf64_Shdr *shdr, size_t record_bytes)
 {
-	size_t len;
-	int err;
-
 	sb_elf_reader_init(reader, elf, shdr->sh_offset, shdr->sh_size, record_bytes);
 	if (shdr->sh_type == SHT_NOBITS)
 		return -ENODATA;
-	if (shdr->sh_entsize != record_bytes)
-		return -EBADMSG;
-	if (!(shdr->sh_flags & SHF_COMPRESSED))
-		return 0;
-	err = sb_elf_load(elf, shdr, SB_INFLATE_BYTES_MAX, &reader->data, &len);
-	if (err)
-		return err;
-	reader->offset = 0;
-	reader->end = len - len % record_bytes;
-	return 0;
-}
-
-void sb_elf_reader_release(struct sb_elf_reader *reader)
-{
-	free(sb_take(reader->data));
+	if (shdr->sh_flags & SHF_COMPRESSED)
+		return -ENOTSUP;
+	return shdr->sh_entsize == record_bytes ? 0 : -EBADMSG;
 }
 
 /* Return: 1 and the next record as the file has it, 0, or a negative errno. */
@@ -576,14 +525,10 @@ static int next_record(struct sb_elf_reader *reader, const void **ret_record)
 			return 0;
 		reader->at = 0;
 		reader->filled = left < room ? left : room;
-		if (reader->data) {
-			memcpy(reader->buf, reader->data + reader->offset, reader->filled);
-		} else {
-			err = sb_elf_read(reader->elf, reader->offset, reader->buf, reader->filled);
-			if (err) {
-				reader->filled = 0;
-				return err;
-			}
+		err = sb_elf_read(reader->elf, reader->offset, reader->buf, reader->filled);
+		if (err) {
+			reader->filled = 0;
+			return err;
 		}
 		reader->offset += reader->filled;
 	}

@@ -57,8 +57,9 @@ const Elf64_Shdr *sb_elf_section_at(const struct sb_elf *elf, size_t idx);
 bool sb_elf_has_section(const struct sb_elf *elf, const char *name);
 
 /*
- * A section, inflated if it is compressed, with a NUL behind it; the caller frees it.
- * Return: 0, -ENODATA (no contents), -EBADMSG, -EFBIG beyond @max_bytes, -ENOMEM, or of I/O.
+ * A section, with a NUL behind it; the caller frees it. Return: 0, -ENODATA (no contents),
+ * -ENOTSUP (compressed: sections of DWARF are, which are not read here), -EBADMSG, -EFBIG beyond
+ * @max_bytes, -ENOMEM, or of I/O.
  */
 int sb_elf_load(const struct sb_elf *elf, const Elf64_Shdr *shdr, size_t max_bytes, char **ret_data,
 		size_t *ret_len);
@@ -75,7 +76,6 @@ bool sb_elf_is_code(const struct sb_elf *elf, uint64_t addr);
 /* Records of one table (symbols, relocations, dynamic entries), read in pieces. */
 struct sb_elf_reader {
 	const struct sb_elf *elf;
-	char *data; /* all of it, if it was compressed; owned */
 	uint64_t offset, end;
 	size_t record_bytes, at, filled;
 	uint8_t buf[16 << 10];
@@ -84,10 +84,9 @@ struct sb_elf_reader {
 /* Start at @offset; @record_bytes as the file has it. */
 void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, uint64_t offset,
 			uint64_t len, size_t record_bytes);
-/* Start at a section. Return: 0, or as sb_elf_load(). Release in either case. */
+/* Start at a section. Return: 0, -ENODATA, -ENOTSUP as below, -EBADMSG. */
 int sb_elf_reader_init_section(struct sb_elf_reader *reader, const struct sb_elf *elf,
 			       const Elf64_Shdr *shdr, size_t record_bytes);
-void sb_elf_reader_release(struct sb_elf_reader *reader);
 
 /* Bytes one record has in this file. */
 size_t sb_elf_sym_bytes(const struct sb_elf *elf);

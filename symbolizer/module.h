@@ -47,6 +47,11 @@ bool sb_module_offset_to_addr(const struct sb_module *mod, uint64_t offset, uint
 #define SB_MODULE_FRAMES_MAX 128
 
 /*
+ * Which of several symbols around an address names it (nested ones, aliases, labels): symtab.h.
+ * What of the linker's name is shown (.cold, .isra, versions, demangling): demangle.h. Where
+ * symbols come from, the first that has any: .symtab of the file; of its debug file (debugfile.h);
+ * .dynsym and .gnu_debugdata together.
+ *
  * The frames at virtual address @addr, innermost first: inlined ones if the options ask for them
  * and DWARF has them, then the function itself, whose name comes from the symbol table. Always at
  * least one; without a name its reason is set. Return: 0 or -ENOMEM.

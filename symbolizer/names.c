@@ -24,7 +24,7 @@ int sb_names_init_section(struct sb_names *names, const struct sb_elf *elf, cons
 	if (shdr->sh_type != SHT_STRTAB)
 		return -EBADMSG;
 	err = sb_elf_load(elf, shdr, SB_NAMES_BYTES_MAX, &names->mem, &names->len);
-	if (!err && elf->fd >= 0 && !(shdr->sh_flags & SHF_COMPRESSED))
+	if (!err && elf->fd >= 0)
 		names->elf = elf;
 	return err;
 }

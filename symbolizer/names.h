@@ -22,8 +22,8 @@ struct sb_names {
 };
 
 /*
- * Read the string table into memory. A file @elf has to outlive the names; what is compressed or
- * of an image is kept in memory instead. Return: 0, or as sb_elf_load().
+ * Read the string table into memory. A file @elf has to outlive the names; those of an image are
+ * kept in memory instead. Return: 0, or as sb_elf_load().
  */
 int sb_names_init_section(struct sb_names *names, const struct sb_elf *elf, const Elf64_Shdr *shdr);
 int sb_names_init(struct sb_names *names, const struct sb_elf *elf, uint64_t offset, uint64_t len);

@@ -189,7 +189,7 @@ static size_t first_at_slot(const struct sb_plt *plt, uint64_t slot)
 static int apply_relocations(struct sb_plt *plt, const struct sb_elf *elf, const Elf64_Shdr *shdr,
 			     uint32_t irelative)
 {
-	sb_cleanup(sb_elf_reader_release) struct sb_elf_reader reader;
+	struct sb_elf_reader reader;
 	Elf64_Rela rela;
 	size_t i;
 	int got;

@@ -182,11 +182,10 @@ static int add_all(struct sb_symtab *tab, struct sb_elf_reader *reader, uint32_t
 static int add_section(struct sb_symtab *tab, const struct sb_elf *elf, const Elf64_Shdr *shdr,
 		       uint64_t bias)
 {
-	sb_cleanup(sb_elf_reader_release) struct sb_elf_reader reader;
+	struct sb_elf_reader reader;
 	const Elf64_Shdr *strings = sb_elf_section_at(elf, shdr->sh_link);
 	int err;
 
-	reader.data = NULL;
 	if (!strings)
 		return -EBADMSG;
 	err = sb_names_init_section(&tab->names[tab->nr_names], elf, strings);

@@ -58,7 +58,6 @@ static void collect(const struct sb_elf *elf, struct addrs *addrs)
 		add(addrs, sym.st_value);
 		add(addrs, sym.st_value + sym.st_size);
 	}
-	sb_elf_reader_release(&reader);
 }
 
 static void check_symtab(const struct sb_elf *elf, const struct addrs *addrs)

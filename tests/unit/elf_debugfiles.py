@@ -91,6 +91,11 @@ def truth(lookup, results, folder):
     results.check(any(f[0].inlined and f[0].name == "inlined_one" for f in frames), frames)
     results.check(all(f[-1].source.split(":")[0].endswith("case.c") for f in frames), frames)
     results.equal(lookup.source(case.full, *NOWHERE)[0], ".symtab")
+    lines_only = lookup.frames(case.full, case.addrs(), "-l", *NOWHERE)
+    results.equal(lines_only, [[f[-1]] for f in frames], "lines, no inlined functions")
+    names_only = lookup.frames(case.full, case.addrs(), "-i", *NOWHERE)
+    results.equal([[f.name for f in chain] for chain in names_only],
+                  [[f.name for f in chain] for chain in frames], "inlined functions, no lines")
     bare(lookup, results, case, case.bare, "stripped", *NOWHERE)
     lines = "".join(f"{a:x}\ndrop\n{a:x}\n" for a in case.addrs())
     out = run([lookup.tool, *ALL, *NOWHERE, case.full], lines).split("\n\n")

@@ -98,13 +98,20 @@ static void test_whole(void **state)
 	sb_cleanup(sb_freep) char *data = NULL;
 	struct sb_sym_frame frame;
 	struct sb_module *mod;
-	size_t len;
+	size_t len, light;
 	int fd;
 
 	read_self(&data, &len);
 	fd = memfd_of(data, len);
 	mod = module_of(fd, &full);
+	assert_string_equal(sb_module_name(mod), "self");
+	assert_int_equal(sb_module_heavy_bytes(mod), 0);
+	light = sb_module_light_bytes(mod);
 	frame = look_up(mod, addr_of_setup(data) + 1);
+	assert_true(sb_module_light_bytes(mod) > light);
+	assert_true(sb_module_heavy_bytes(mod) > 0);
+	sb_module_drop_heavy(mod);
+	assert_int_equal(sb_module_heavy_bytes(mod), 0);
 	assert_string_equal(frame.name, "setup");
 	assert_int_equal(frame.func_offset, 1);
 	assert_non_null(strstr(frame.file, "test_module.c"));
