@@ -125,6 +125,11 @@ __hidden int sb_filter_exec(__u32 tgid)
 	return 0;
 }
 
+__hidden int sb_filter_gone(__u32 tgid)
+{
+	return bpf_map_delete_elem(&target_tgids, &tgid);
+}
+
 /*
  * A new process inherits the rule of its parent where that says so. Any other rule under its pid
  * is left over from a process that had the same pid before.

@@ -20,3 +20,12 @@ int BPF_PROG(proc_exec, struct task_struct *task)
 {
 	return sb_filter_exec(task->tgid);
 }
+
+/* Freed, not only ended: what it does on its way out is still sampled. */
+SEC("?tp_btf/sched_process_free")
+int BPF_PROG(proc_free, struct task_struct *task)
+{
+	if (task->pid == task->tgid)
+		sb_filter_gone(task->tgid);
+	return 0;
+}

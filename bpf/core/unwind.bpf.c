@@ -13,7 +13,11 @@
 
 /* First address that no user code can have: 47 bits on x86-64, 48 on arm64; 5-level paging (56)
  * is only used by programs that ask for it. */
+#if defined(__TARGET_ARCH_arm64)
+const volatile __u64 cfg_user_end = 1ull << 48;
+#else
 const volatile __u64 cfg_user_end = 1ull << 47;
+#endif
 
 /* --depth: frames of a user stack, at most SB_USTACK_DEPTH_MAX. */
 const volatile __u32 cfg_ustack_depth_max = SB_USTACK_DEPTH_MAX;

@@ -11,6 +11,9 @@ int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm);
 /* A process runs another program: wake its rule if it sleeps. */
 int sb_filter_exec(__u32 tgid);
 
+/* A process is gone, and so is its rule: a run that follows children sees many of them. */
+int sb_filter_gone(__u32 tgid);
+
 /* A process was born: hand its parent's rule on. */
 int sb_filter_fork(__u32 parent_tgid, __u32 child_tgid);
 

@@ -49,6 +49,7 @@ struct mm_struct;
 
 struct task_struct {
 	unsigned int flags;
+	int pid; /* of the thread */
 	int tgid;
 	u64 start_boottime;
 	u64 self_exec_id;

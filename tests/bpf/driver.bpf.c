@@ -92,6 +92,13 @@ int drive_exec(void *ctx)
 }
 
 SEC("raw_tp")
+int drive_gone(void *ctx)
+{
+	out.ret = sb_filter_gone(in.tgid);
+	return 0;
+}
+
+SEC("raw_tp")
 int drive_fork(void *ctx)
 {
 	out.ret = sb_filter_fork(in.tgid, in.child_tgid);

@@ -343,6 +343,9 @@ static void test_rules_add_up(void **state)
 	skel->bss->in.tgid = 1;
 	assert_int_equal(run(skel->progs.drive_fork), 0);
 	assert_int_equal(bpf_map_lookup_elem(fd, &child, &rule), -ENOENT);
+	skel->bss->in.tgid = parent;
+	assert_int_equal(run(skel->progs.drive_gone), 0);
+	assert_int_equal(bpf_map_lookup_elem(fd, &parent, &rule), -ENOENT);
 	unload(skel);
 }
 

@@ -89,6 +89,19 @@ static int prepare_comms(const struct sb_targets *targets, struct sampler_bpf *s
 	return 0;
 }
 
+/* The rule of a pid must not outlive its process, whether children are followed or not. */
+static int prepare_hooks(struct sampler_bpf *skel)
+{
+	struct bpf_program *const hooks[] = { skel->progs.proc_fork, skel->progs.proc_exec,
+					      skel->progs.proc_free };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < SB_ARRAY_SIZE(hooks) && !err; i++)
+		err = bpf_program__set_autoload(hooks[i], true);
+	return err;
+}
+
 int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel)
 {
 	struct sb_uid_rule *uids = (struct sb_uid_rule *)skel->rodata->cfg_uid_rules;
@@ -108,12 +121,9 @@ int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *ske
 	err = bpf_map__set_max_entries(skel->maps.target_tids, (uint32_t)targets->tids.nr + 1);
 	if (err)
 		return sb_err(err, "cannot size the table of %zu threads", targets->tids.nr);
-	/* The rule of a pid must not outlive its process, whether children are followed or not. */
-	err = bpf_program__set_autoload(skel->progs.proc_fork, true);
-	if (!err)
-		err = bpf_program__set_autoload(skel->progs.proc_exec, true);
+	err = prepare_hooks(skel);
 	if (err)
-		return sb_err(err, "cannot switch on the hooks of fork and exec");
+		return sb_err(err, "cannot switch on the hooks of fork, exec and exit");
 	return prepare_comms(targets, skel);
 }
 

@@ -52,11 +52,13 @@ static int open_process(uint32_t pid)
 		return fd;
 	/* Up to 6.8 a thread is refused with EINVAL, later with ENOENT. */
 	tgid = process_of(pid);
-	if (tgid && tgid != pid)
-		return sb_err(-ESRCH,
-			      "%u is a thread of process %u: say -L %u for the thread, -p %u for "
-			      "the process",
-			      pid, tgid, pid, tgid);
+	if (tgid && tgid != pid) {
+		sb_err(0,
+		       "%u is a thread of process %u: say -L %u for the thread, -p %u for the "
+		       "process",
+		       pid, tgid, pid, tgid);
+		return -ESRCH;
+	}
 	if (err == -ESRCH)
 		sb_err(0, "there is no process %u", pid);
 	else
