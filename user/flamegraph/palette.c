@@ -8,11 +8,13 @@
 #include "base/cleanup.h"
 #include "flamegraph/opts.h"
 
-#define KIND(k)		(1u << SB_FG_##k)
-#define ALL_KINDS	((1u << SB_FG_KIND_MAX) - 1)
+#define KIND(k)		  (1u << SB_FG_##k)
+#define ALL_KINDS	  ((1u << SB_FG_KIND_MAX) - 1)
 
 /* A name is matched by its beginning: regexec() takes stack and time in proportion to the text. */
-#define MATCHED_LEN_MAX 512
+#define MATCHED_LEN_MAX	  512
+/* WCAG 2.1, level AA */
+#define TEXT_CONTRAST_MIN 4.5
 
 /* Two ends of a range of fills, or all hues at one lightness. */
 struct sb_fg_family {
@@ -50,10 +52,10 @@ static const struct sb_fg_family ice_kernel = FAMILY(88, 138, 204, 112, 157, 215
 static const struct sb_fg_family ice_inlined = FAMILY(230, 240, 251, 212, 228, 246);
 static const struct sb_fg_family wake = FAMILY(140, 210, 204, 108, 192, 188);
 static const struct sb_fg_family wake_kernel = FAMILY(48, 138, 146, 62, 154, 160);
-static const struct sb_fg_family disk = FAMILY(207, 207, 249, 184, 184, 242);
+static const struct sb_fg_family disk = FAMILY(212, 212, 250, 190, 190, 243);
 static const struct sb_fg_family disk_kernel = FAMILY(118, 122, 214, 140, 144, 224);
 static const struct sb_fg_family leaf = FAMILY(182, 225, 156, 152, 211, 126);
-static const struct sb_fg_family leaf_kernel = FAMILY(86, 168, 92, 108, 185, 110);
+static const struct sb_fg_family leaf_kernel = FAMILY(94, 174, 98, 112, 188, 114);
 static const struct sb_fg_family jit = FAMILY(112, 200, 160, 146, 217, 182);
 static const struct sb_fg_family waker = FAMILY(86, 184, 184, 122, 204, 200);
 static const struct sb_fg_family unknown = FAMILY(204, 204, 204, 220, 220, 220);
@@ -400,12 +402,23 @@ double sb_fg_contrast(struct sb_fg_rgb a, struct sb_fg_rgb b)
 
 static const struct sb_fg_rgb black = { 0, 0, 0 }, white = { 255, 255, 255 };
 
-/* Of the text that the style sheet sets, and of the other one. */
-static bool needs_other_text(struct sb_fg_rgb fill, bool is_dark)
+static double worst_contrast(const struct sb_fg_family *family, struct sb_fg_rgb text, bool is_dark)
 {
-	bool is_white_better = sb_fg_contrast(fill, white) > sb_fg_contrast(fill, black);
+	double worst = INFINITY;
 
-	return is_white_better != is_dark;
+	for (unsigned int i = 0; i < family->nr_shades; i++)
+		worst = fmin(worst, sb_fg_contrast(fill_of(family, i, is_dark), text));
+	return worst;
+}
+
+/* One for the whole family where that is readable: two side by side would seem to mean something. */
+static bool has_white_text(const struct sb_fg_family *family, struct sb_fg_rgb fill, bool is_dark)
+{
+	if (worst_contrast(family, white, is_dark) >= TEXT_CONTRAST_MIN)
+		return true;
+	if (worst_contrast(family, black, is_dark) >= TEXT_CONTRAST_MIN)
+		return false;
+	return sb_fg_contrast(fill, white) > sb_fg_contrast(fill, black);
 }
 
 static bool find_class(const struct sb_fg_palette *palette, const char *class,
@@ -434,7 +447,7 @@ bool sb_fg_palette_colors(const struct sb_fg_palette *palette, const char *class
 	if (!find_class(palette, class, &family, &shade))
 		return false;
 	*ret_fill = fill_of(family, shade, is_dark);
-	*ret_text = needs_other_text(*ret_fill, is_dark) != is_dark ? white : black;
+	*ret_text = has_white_text(family, *ret_fill, is_dark) ? white : black;
 	return true;
 }
 
@@ -450,7 +463,8 @@ static int add_class_css(const struct sb_fg_palette *palette, const char *class,
 		return 0;
 	fill = fill_of(family, shade, is_dark);
 	err = sb_str_addf(out, ".%s{fill:#%02x%02x%02x}", class, fill.r, fill.g, fill.b);
-	if (!err && needs_other_text(fill, is_dark))
+	/* What is not said is as the style sheet has it. */
+	if (!err && has_white_text(family, fill, is_dark) != is_dark)
 		err = sb_str_addf(out, ".%s+text{fill:%s}", class, is_dark ? "#000" : "#fff");
 	return err;
 }
