@@ -134,7 +134,8 @@ class Picture(unittest.TestCase):
                 expected[path] = expected.get(path, 0) + weight
         by_name = {}
         for path, weight in expected.items():
-            by_name.setdefault(path[-1].decode(), []).append(f'{weight:,} samples')
+            by_name.setdefault(path[-1].decode(), []).append(
+                f'{weight:,} sample' + 's' * (weight != 1))
         self.assertEqual({name: sorted(boxes) for name, boxes in by_name.items()},
                          {name: sorted(weight for weight, _ in boxes) for name, boxes in shown.items()})
 

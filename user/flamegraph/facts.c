@@ -48,7 +48,7 @@ void sb_fg_facts_release(struct sb_fg_facts *facts)
 /* Facts of several inputs: counts are added up. */
 static bool is_sum(const char *key)
 {
-	static const char *const keys[] = { "n", "lost", "trunc", "nosym", "dur_us" };
+	static const char *const keys[] = { "n", "lost", "trunc", "nosym", "limited", "dur_us" };
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(keys); i++)

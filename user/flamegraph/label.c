@@ -329,6 +329,8 @@ int sb_fg_label_add_weight(struct sb_str *out, double weight, const char *unit)
 		return sb_fg_label_add_number(out, val)
 			       ?: sb_str_addf(out, " %s", scales[i].names[at]);
 	}
+	if (weight == 1 && sb_streq(unit, "samples"))
+		unit = "sample";
 	return sb_fg_label_add_number(out, weight) ?: sb_str_addf(out, " %s", unit);
 }
 

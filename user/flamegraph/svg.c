@@ -108,26 +108,46 @@ static bool fact_number(const struct picture *picture, const char *key, uint64_t
 	return value && sb_parse_u64(value, UINT64_MAX, ret) == 0;
 }
 
-/* "2 of 1,200 stacks truncated": what the run says it could not see. */
+static int add_share(struct sb_str *out, double share)
+{
+	return sb_str_add(out, " (") ?: sb_fg_label_add_share(out, share) ?: sb_str_addc(out, ')');
+}
+
+/* "3 lost (0.15%) · 1,204 stacks truncated (61.4%)": what the run says it could not see. */
 static int add_losses(const struct picture *picture, struct sb_str *out)
 {
 	static const struct {
-		const char *key, *what;
+		const char *key, *one, *many;
+		bool is_of_samples, is_beside; /* has a share of the samples; is not among them */
 	} losses[] = {
-		{ "lost", "lost" },
-		{ "trunc", "truncated" },
-		{ "nosym", "unnamed" },
+		{ "lost", " lost", " lost", true, true },
+		{ "trunc", " stack truncated", " stacks truncated", true, false },
+		{ "nosym", " frame unnamed", " frames unnamed", false, false },
 	};
-	uint64_t val;
+	uint64_t val, nr, nr_samples = 0;
 	int err = 0;
 
+	(void)fact_number(picture, "n", &nr_samples);
 	for (size_t i = 0; i < SB_ARRAY_SIZE(losses) && !err; i++) {
 		if (!fact_number(picture, losses[i].key, &val))
 			continue;
+		nr = nr_samples + (losses[i].is_beside ? val : 0);
 		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
-		err = err ?: sb_str_addf(out, " %s", losses[i].what);
+		err = err ?: sb_str_add(out, val == 1 ? losses[i].one : losses[i].many);
+		if (!err && losses[i].is_of_samples && val && nr_samples && val <= nr)
+			err = add_share(out, (double)val / (double)nr);
 	}
 	return err;
+}
+
+/* What the run itself left out on demand; it is no part of the total. */
+static int add_limited(const struct picture *picture, struct sb_str *out)
+{
+	uint64_t val;
+
+	if (!fact_number(picture, "limited", &val) || !val)
+		return 0;
+	return add_dot(out) ?: add_weight(picture, out, (double)val) ?: sb_str_add(out, " left out by --limit");
 }
 
 static int add_few_samples(const struct picture *picture, struct sb_str *out)
@@ -189,6 +209,7 @@ static int add_subtitle(struct picture *picture, struct sb_str *out)
 		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
 		err = err ?: sb_str_add(out, " samples");
 	}
+	err = err ?: add_limited(picture, out);
 	err = err ?: add_losses(picture, out);
 	err = err ?: add_few_samples(picture, out);
 	err = err ?: add_cuts(picture, out);
@@ -512,7 +533,7 @@ static int add_legend(const struct picture *picture, struct sb_str *out, double 
 	static const char *const names[SB_FG_KIND_MAX] = {
 		[SB_FG_PLAIN] = "user",	    [SB_FG_KERNEL] = "kernel", [SB_FG_INLINED] = "inlined",
 		[SB_FG_JIT] = "JIT",	    [SB_FG_WAKER] = "waker",   [SB_FG_UNKNOWN] = "no name",
-		[SB_FG_MARK] = "cut stack",
+		[SB_FG_MARK] = "truncated",
 	};
 	double x = PAD_PX;
 	int err = sb_str_add(out, "<g id=\"legend\">");

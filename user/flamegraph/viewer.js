@@ -18,7 +18,7 @@ const GAP = -1;
 // The bits of the colour rules: enum sb_fg_kind.
 const PLAIN = 0, KERNEL = 1, INLINED = 2, JIT = 3, WAKER = 4, UNKNOWN = 5, MARK = 6, DELIMITER = 7;
 const KIND_NAMES = ['', 'kernel', 'inlined', 'JIT', 'waker', '', '', ''];
-const PAD = 12, TEXT_PAD = 3, STATUS_HEIGHT = 30;
+const PAD = 12, TEXT_PAD = 3, STATUS_HEIGHT = 30, EDGE = 2;
 // A third of a pixel is not seen; a box of one pixel can be hit.
 const MIN_PX = 0.3, MIN_HIT_PX = 1, ANIMATED_MAX = 1500, ZOOM_MS = 160;
 
@@ -184,7 +184,7 @@ function weightText(weight) {
 	let val = weight * config.factor, at = 0;
 
 	if (!scale)
-		return number(val) + ' ' + config.unit;
+		return number(val) + ' ' + (val === 1 && config.unit === 'samples' ? 'sample' : config.unit);
 	val *= scale[0];
 	while (Math.abs(val) < 0.9995 && at + 1 < scale[2].length) {
 		val *= scale[1];
@@ -488,8 +488,7 @@ function intoRows(found) {
 }
 
 const isUnder = (box) => state.zoom && box.level < state.zoom.level;
-const yOf = (level) => state.inverted ? config.top + level * config.frame :
-	config.top + (levels - 1 - level) * config.frame;
+const yOf = (level) => (state.inverted ? level : levels - 1 - level) * config.frame + EDGE;
 
 function labelOf(box) {
 	if (!box.isCut)
@@ -586,6 +585,13 @@ function fitted(label, room) {
 // ---- drawing ----
 
 const frames = byId('frames');
+/*
+ * The document is as large as the window; a larger picture is scrolled inside of it, from its roots.
+ * So head and status stay, and whatever takes the upper left of the document sees what a person sees.
+ */
+const view = make('foreignObject', { id: 'view', y: config.top - EDGE });
+const scroller = make('div', {}, view, XHTML);
+const sheet = make('svg', {}, scroller);
 let levels = 1;		// rows of the picture
 let levelsOfAll = 1;	// of the whole: the picture does not shrink, so that rows stay in place
 
@@ -625,13 +631,6 @@ function drawThin(thin) {
 	return make('path', { class: 'cut', d: path.join(''), 'aria-hidden': true });
 }
 
-function setHeight() {
-	const height = Math.max(config.top + levels * config.frame + PAD + STATUS_HEIGHT, innerHeight);
-
-	svg.setAttribute('viewBox', '0 0 ' + width + ' ' + height);
-	svg.setAttribute('height', height);
-}
-
 /* Draw the weights from @from to @to. */
 function draw(from, to) {
 	const hadFocus = frames.contains(document.activeElement);
@@ -650,11 +649,11 @@ function draw(from, to) {
 	list.append(drawThin(boxes.filter(isThin)));
 	frames.replaceChildren(list);
 	frames.classList.toggle('searching', Boolean(search));
-	setHeight();
+	sheet.setAttribute('width', width);
+	sheet.setAttribute('height', 2 * EDGE + levels * config.frame);
 	if (levels !== wasLevels && !state.inverted)
-		scrollBy(0, (levels - wasLevels) * config.frame);
+		scroller.scrollTop += (levels - wasLevels) * config.frame;
 	refocus(hadFocus);
-	placePanels();
 }
 
 let animation = 0;
@@ -736,7 +735,7 @@ const KEYS = [
 	['h', 'show what is hidden'],
 	['c', 'collapse direct recursion'],
 	['r', 'merge from the leaves: callers'],
-	['i', 'upside down'],
+	['i', 'upside down: roots on top'],
 	['d', 'dark or light'],
 ];
 const list = make('dl', {}, help, XHTML);
@@ -751,23 +750,15 @@ function toggleHelp() {
 	panels.help.setAttribute('visibility', isHidden ? 'visible' : 'hidden');
 }
 
-const head = byId('head');
-const shade = make('rect', { id: 'shade', x: -2, y: -2, width: '101%', height: config.top - 2 });
-head.prepend(shade);
-
-// Head, tools and status stay in the window while a tall picture is scrolled.
 function placePanels() {
-	const top = scrollY;
-
-	shade.classList.toggle('scrolled', top > 0);
-	head.setAttribute('transform', 'translate(0,' + top + ')');
-	svg.append(head, ...Object.values(panels));
-	panels.tools.setAttribute('x', Math.max(width - 400 - PAD, 0));
-	panels.tools.setAttribute('y', top + 8);
-	panels.status.setAttribute('width', width);
-	panels.status.setAttribute('y', top + innerHeight - STATUS_HEIGHT);
-	panels.help.setAttribute('x', Math.max(width - 420 - PAD, 0));
-	panels.help.setAttribute('y', top + 62);
+	view.setAttribute('width', innerWidth);
+	view.setAttribute('height', Math.max(innerHeight - config.top + EDGE - STATUS_HEIGHT, 0));
+	panels.tools.setAttribute('x', Math.max(innerWidth - 400 - PAD, 0));
+	panels.tools.setAttribute('y', 8);
+	panels.status.setAttribute('width', innerWidth);
+	panels.status.setAttribute('y', innerHeight - STATUS_HEIGHT);
+	panels.help.setAttribute('x', Math.max(innerWidth - 420 - PAD, 0));
+	panels.help.setAttribute('y', 62);
 }
 
 function setText(element, parts) {
@@ -828,7 +819,7 @@ function updateResult() {
 		const at = search.at >= 0 ? grouped(search.at + 1, 0) + ' of ' : '';
 
 		result.textContent = at + grouped(search.nodes.length, 0) +
-			(search.nodes.length === 1 ? ' frame' : ' frames') + ' match, ' +
+			(search.nodes.length === 1 ? ' frame matches, ' : ' frames match, ') +
 			shareText(search.weight / whole()) + ' of all' +
 			(state.zoom ? ', ' + shareText(search.shownWeight / (state.zoom.to - state.zoom.from)) +
 				' of what is shown' : '');
@@ -849,12 +840,12 @@ function placeTip(event) {
 	const inside = tip.getBoundingClientRect();
 	let x = event.clientX + 14, y = event.clientY + 18;
 
-	if (x + inside.width > width - 4)
-		x = Math.max(4, width - 4 - inside.width);
+	if (x + inside.width > innerWidth - 4)
+		x = Math.max(4, innerWidth - 4 - inside.width);
 	if (y + inside.height > innerHeight - STATUS_HEIGHT - 4)
 		y = Math.max(4, event.clientY - inside.height - 12);
-	panels.tip.setAttribute('x', x + scrollX);
-	panels.tip.setAttribute('y', y + scrollY);
+	panels.tip.setAttribute('x', x);
+	panels.tip.setAttribute('y', y);
 }
 
 function hideTip() {
@@ -961,7 +952,7 @@ function rebuild() {
 }
 
 function change(what) {
-	Object.assign(state, what, { zoom: null });
+	Object.assign(state, { zoom: null }, what);
 	focused = null;
 	rebuild();
 	show(false);
@@ -1039,13 +1030,23 @@ function focusBox(box, staysThere) {
 }
 
 function keepInView(box) {
-	const y = yOf(box.level), top = scrollY + config.top;
-	const bottom = scrollY + innerHeight - STATUS_HEIGHT - config.frame;
+	const y = yOf(box.level), top = scroller.scrollTop;
+	const above = y - top, below = y + config.frame - top - scroller.clientHeight;
 
-	if (y < top)
-		scrollBy(0, y - top);
-	else if (y > bottom)
-		scrollBy(0, y - bottom);
+	if (above < 0)
+		scroller.scrollTop += above - EDGE;
+	else if (below > 0)
+		scroller.scrollTop += below + EDGE;
+	if (box.x + box.w < scroller.scrollLeft || box.x > scroller.scrollLeft + scroller.clientWidth)
+		scroller.scrollLeft = box.x - PAD;
+}
+
+function turnPage(key) {
+	const page = scroller.clientHeight - 2 * config.frame;
+	const by = { PageUp: -page, PageDown: page, Home: -scroller.scrollHeight,
+		End: scroller.scrollHeight };
+
+	scroller.scrollBy(0, by[key]);
 }
 
 function neighbour(box, upwards) {
@@ -1091,13 +1092,14 @@ function startSearch() {
 const ACTIONS = {
 	'/': startSearch, F3: startSearch, n: () => stepMatch(1), N: () => stepMatch(-1),
 	Escape: leave, 0: reset, '?': toggleHelp, d: toggleTheme,
-	i: () => change({ inverted: !state.inverted }),
+	i: () => change({ inverted: !state.inverted, zoom: state.zoom }),
 	r: () => change({ reverse: !state.reverse, hidden: [] }),
 	c: () => change({ collapse: !state.collapse, hidden: [] }),
 	h: () => change({ hidden: [] }),
 	x: () => focused && hide(focused),
 	Enter: () => focused && zoomTo(focused, true),
 	' ': () => focused && zoomTo(focused, true),
+	PageUp: turnPage, PageDown: turnPage, Home: turnPage, End: turnPage,
 	ArrowUp: moveFocus, ArrowDown: moveFocus, ArrowLeft: moveFocus, ArrowRight: moveFocus,
 };
 
@@ -1164,15 +1166,13 @@ function onClick(event) {
 }
 
 function scrollToRoot() {
-	scrollTo(0, state.inverted ? 0 : svg.getBoundingClientRect().height);
-	placePanels();
+	scroller.scrollTop = state.inverted ? 0 : scroller.scrollHeight;
 }
 
 function resize() {
-	svg.setAttribute('width', '100%');
-	width = config.fluid ? Math.max(320, Math.round(svg.getBoundingClientRect().width)) : width;
-	if (!config.fluid)
-		svg.setAttribute('width', width);
+	placePanels();
+	if (config.fluid)
+		width = Math.max(320, scroller.clientWidth);
 	if (tree)
 		show(false);
 }
@@ -1211,7 +1211,7 @@ function listen() {
 			keepState(false);
 		}, 120);
 	});
-	addEventListener('scroll', placePanels, { passive: true });
+	scroller.addEventListener('scroll', hideTip, { passive: true });
 	addEventListener('resize', resize);
 	addEventListener('popstate', () => restore(false));
 }
@@ -1249,6 +1249,11 @@ function start(text) {
 	frames.setAttribute('role', 'tree');
 	frames.setAttribute('aria-label', 'Frames');
 	width = svg.viewBox.baseVal.width;
+	svg.removeAttribute('viewBox');
+	svg.setAttribute('width', '100%');
+	svg.setAttribute('height', '100%');
+	byId('head').after(view);
+	sheet.append(frames);
 	resize();
 	listen();
 	restore(true);
