@@ -13,8 +13,9 @@ import urllib.request
 
 ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'  # the key that the standard gives to elements
 # Code points that the standard gives to keys.
-KEYS = {'Control': '\ue009', 'Enter': '\ue007', 'Escape': '\ue00c', 'ArrowUp': '\ue013',
-        'ArrowDown': '\ue015', 'ArrowLeft': '\ue012', 'ArrowRight': '\ue014', 'Shift': '\ue008'}
+KEYS = {'Control': '\ue009', 'Shift': '\ue008', 'Enter': '\ue007', 'Escape': '\ue00c',
+        'ArrowUp': '\ue013', 'ArrowDown': '\ue015', 'ArrowLeft': '\ue012', 'ArrowRight': '\ue014',
+        'PageUp': '\ue00e', 'PageDown': '\ue00f', 'Home': '\ue011', 'End': '\ue010'}
 PRESS = ({'type': 'pointerDown', 'button': 0}, {'type': 'pointerUp', 'button': 0})
 CHROMIUM_ARGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
                  '--disable-background-networking', '--disable-component-update',
