@@ -10,7 +10,7 @@ struct sb_cursor sb_dwarf_file_cursor(const struct sb_dwarf_file *file, enum sb_
 {
 	const struct sb_dwarf_bytes *section = &file->image.sections[which];
 
-	if (offset > section->len)
+	if (!section->at || offset > section->len)
 		return (struct sb_cursor){ .is_bad = true };
 	return (struct sb_cursor){ .at = section->at + offset, .end = section->at + section->len };
 }
@@ -81,8 +81,9 @@ uint64_t sb_form_read(struct sb_cursor *cur, const struct sb_unit *unit, uint16_
 void sb_die_read(struct sb_cursor *cur, const struct sb_unit *unit, const struct sb_abbrev *abbrev,
 		 struct sb_die *ret_die)
 {
-	const struct sb_abbrev_op *op = unit->abbrevs->ops.at + abbrev->ops;
-	const struct sb_abbrev_op *end = op + abbrev->nr_ops;
+	const struct sb_abbrev_op *ops = unit->abbrevs->ops.at; /* NULL if none has any */
+	const struct sb_abbrev_op *op = abbrev->nr_ops ? ops + abbrev->ops : NULL;
+	const struct sb_abbrev_op *end = op ? op + abbrev->nr_ops : NULL;
 
 	ret_die->mask = 0;
 	ret_die->tag = abbrev->tag;
