@@ -14,15 +14,12 @@ import threading
 import time
 import traceback
 
+from live import need_root
+
 STACKBPF = os.path.abspath(sys.argv[1])
 DEADLINE = 30  # seconds; only how long a broken program is given
 SPIN = 'while :; do :; done'
 COUNT = 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
-
-
-def skip(reason):
-    print(f'skipped: {reason}')
-    sys.exit(77)
 
 
 def run(*args, **kwargs):
@@ -423,10 +420,7 @@ def test_progress(_):
 
 
 def main():
-    if os.geteuid():
-        skip('not root')
-    if not os.path.exists('/sys/kernel/btf/vmlinux'):
-        skip('this kernel has no BTF')
+    need_root()
     failed = 0
     for name, test in sorted(globals().items()):
         if not name.startswith('test_'):

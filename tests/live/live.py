@@ -19,6 +19,9 @@ def need_root():
         skip('sampling needs root')
     if not os.path.exists('/sys/kernel/btf/vmlinux'):
         skip('this kernel has no BTF')
+    # Below sudo, commands would run as its user, who cannot enter our temporary directories.
+    for name in ('SUDO_UID', 'SUDO_GID', 'SUDO_USER'):
+        os.environ.pop(name, None)
 
 
 class Result:
