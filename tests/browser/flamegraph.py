@@ -188,7 +188,7 @@ class Viewer(unittest.TestCase):
             return found;""")
 
     def pixels(self, png, part):
-        """How many colours there are in a part (x, y, width, height as shares) of a picture."""
+        """How many colours there are in a part (x, y, width, height; shares) of a screenshot."""
         self.page.open('about:blank')
         return self.page.run("""
             const image = new Image(), [x, y, w, h] = arguments[1];
@@ -230,12 +230,17 @@ class Viewer(unittest.TestCase):
 
     def test_size_of_window(self):
         self.show(fold(ORDINARY))
-        for width in (700, 1280):
+        for width in (520, 700, 1280):
             self.page.call('POST', 'window/rect', {'width': width, 'height': 900})
             self.page.wait("""
                 const inside = document.querySelector('#view div').clientWidth;
                 const box = document.querySelector('#frames > g').getBoundingClientRect();
                 return innerWidth <= arguments[0] && Math.abs(inside - 24 - box.width) < 2;""", width)
+            self.assertTrue(self.page.run("""
+                const place = (selector) => document.querySelector(selector).getBoundingClientRect();
+                return place('#title').right < place('#tools input').left &&
+                    place('#tools input').width > 40 && place('#tools button:last-of-type').right < innerWidth;
+                """), width)
 
     def test_tall(self):
         """Taller than the window: opens at the roots, with head and status in their places."""
@@ -285,7 +290,9 @@ class Viewer(unittest.TestCase):
         self.assertEqual(width, 1200)
         self.assertGreater(height, 100)
         png = self.page.screenshot(DIR / 'image.png')
-        self.assertGreater(self.pixels(png, (0, 0, 0.9, height / 900)), 20)
+        head, window = 70 / height, height / self.page.run('return innerHeight')
+        self.assertGreater(self.pixels(png, (0, 0, 0.9, head * window)), 10)
+        self.assertGreater(self.pixels(png, (0, head * window, 0.9, (1 - head) * window)), 10)
 
     def test_inside_html(self):
         """As a part of a page it takes no keys and moves nothing."""

@@ -19,6 +19,7 @@ const GAP = -1;
 const PLAIN = 0, KERNEL = 1, INLINED = 2, JIT = 3, WAKER = 4, UNKNOWN = 5, MARK = 6, DELIMITER = 7;
 const KIND_NAMES = ['', 'kernel', 'inlined', 'JIT', 'waker', '', '', ''];
 const PAD = 12, TEXT_PAD = 3, STATUS_HEIGHT = 30, EDGE = 2;
+const TOOLS_MIN = 230, TOOLS_MAX = 400;
 // A third of a pixel is not seen; a box of one pixel can be hit.
 const MIN_PX = 0.3, MIN_HIT_PX = 1, ANIMATED_MAX = 1500, ZOOM_MS = 160;
 
@@ -708,7 +709,7 @@ function button(parent, text, title, action) {
 	return element;
 }
 
-const tools = panel('tools', { width: 400, height: 58 });
+const tools = panel('tools', { height: 58 });
 const line = make('p', {}, tools, XHTML);
 const field = make('input', { type: 'search', placeholder: 'Search  /', spellcheck: 'false',
 	autocapitalize: 'off', autocomplete: 'off', 'aria-label': 'Search frames, a regular expression' },
@@ -753,7 +754,11 @@ function toggleHelp() {
 function placePanels() {
 	view.setAttribute('width', innerWidth);
 	view.setAttribute('height', Math.max(innerHeight - config.top + EDGE - STATUS_HEIGHT, 0));
-	panels.tools.setAttribute('x', Math.max(innerWidth - 400 - PAD, 0));
+	const title = byId('title').getBoundingClientRect().right;
+	const room = Math.min(Math.max(innerWidth - title - 2 * PAD, TOOLS_MIN), TOOLS_MAX);
+
+	panels.tools.setAttribute('width', room);
+	panels.tools.setAttribute('x', innerWidth - room - PAD);
 	panels.tools.setAttribute('y', 8);
 	panels.status.setAttribute('width', innerWidth);
 	panels.status.setAttribute('y', innerHeight - STATUS_HEIGHT);
