@@ -94,6 +94,24 @@ static void test_account(void **state)
 	unload(skel);
 }
 
+/* Before the first swap, counts go where no swap was needed to put them. */
+static void test_first_generation(void **state)
+{
+	struct driver_bpf *skel = driver_bpf__open();
+	struct sb_count count;
+
+	assert_non_null(skel);
+	assert_int_equal(driver_bpf__load(skel), 0);
+	skel->bss->in.weight = 7;
+	assert_int_equal(run(skel->progs.drive_account), 0);
+	assert_int_equal(skel->bss->out.ret, 0);
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(skel->maps.counts_first),
+					     &skel->bss->in.key, &count),
+			 0);
+	assert_int_equal(count.weight, 7);
+	driver_bpf__destroy(skel);
+}
+
 static int nr_shipped;
 static struct sb_event_stack last_shipped;
 
@@ -352,13 +370,10 @@ static void test_rules_add_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_account),
-		cmocka_unit_test(test_intern),
-		cmocka_unit_test(test_intern_full),
-		cmocka_unit_test(test_unwind),
-		cmocka_unit_test(test_comm_globs),
-		cmocka_unit_test(test_rules_add_up),
-		cmocka_unit_test(test_rule_wakes_at_exec),
+		cmocka_unit_test(test_account),	     cmocka_unit_test(test_first_generation),
+		cmocka_unit_test(test_intern),	     cmocka_unit_test(test_intern_full),
+		cmocka_unit_test(test_unwind),	     cmocka_unit_test(test_comm_globs),
+		cmocka_unit_test(test_rules_add_up), cmocka_unit_test(test_rule_wakes_at_exec),
 	};
 
 	if (geteuid()) {

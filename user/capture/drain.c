@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,20 +85,17 @@ static int put_generation(struct sb_drain *drain, unsigned int which)
 	return 0;
 }
 
+/* The first one is the BPF side's own, in force already; it had its size before load. */
 static int make_generations(struct sb_drain *drain, uint32_t counts_max)
 {
-	int i;
-
-	for (i = 0; i < NR_GENERATIONS; i++) {
-		int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "counts_gen",
-					sizeof(struct sb_sample_key), sizeof(struct sb_count),
-					counts_max, NULL);
-
-		if (fd < 0)
-			return fd;
-		drain->generations[i] = fd;
-	}
-	return put_generation(drain, 0);
+	drain->generations[0] =
+		fcntl(bpf_map__fd(drain->skel->maps.counts_first), F_DUPFD_CLOEXEC, 0);
+	if (drain->generations[0] < 0)
+		return -errno;
+	drain->generations[1] =
+		bpf_map_create(BPF_MAP_TYPE_HASH, "counts_second", sizeof(struct sb_sample_key),
+			       sizeof(struct sb_count), counts_max, NULL);
+	return drain->generations[1] < 0 ? drain->generations[1] : 0;
 }
 
 int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain)

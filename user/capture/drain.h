@@ -13,7 +13,7 @@ struct sampler_bpf;
 struct sb_drain;
 
 /*
- * Make both generations of counts, of @counts_max keys each, and put one in its place. After load.
+ * Make the second generation of counts, of @counts_max keys like the first. After load.
  * Return: 0 or a negative errno.
  */
 int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain);

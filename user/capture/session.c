@@ -129,6 +129,9 @@ static int prepare(struct sb_session *session)
 		skel->rodata->cfg_ustack_depth_max = opts->depth_max;
 	skel->rodata->cfg_counts_nudge = opts->counts_max / 4 * 3;
 	skel->rodata->cfg_started_boot_ns = boot_now_ns();
+	err = bpf_map__set_max_entries(skel->maps.counts_first, opts->counts_max);
+	if (err)
+		return sb_err(err, "cannot size the table of %u counts", opts->counts_max);
 	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
 	if (err)
 		return sb_err(err, "cannot size the table of %u stacks", opts->stacks_max);

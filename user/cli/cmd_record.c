@@ -245,6 +245,7 @@ static void release(struct sb_run *run)
 int sb_cmd_record(const struct sb_command *command, char **argv)
 {
 	struct sb_run run = {
+		.entry_ns = sb_now_ns(),
 		.view = sb_view_find(command->name),
 		.epoll_fd = -1,
 		.signal_fd = -1,

@@ -225,7 +225,7 @@ void sb_run_report(const struct sb_run *run)
 	}
 	sb_info("%.3f s of %s", (double)figures.wall_ns / 1e9, run->view->name);
 	if (figures.session.first_sample_ns)
-		figures.session.first_sample_ns -= run->start_ns;
+		figures.session.first_sample_ns -= run->entry_ns;
 	report_samples(&figures);
 	report_losses(&figures);
 	report_cost(run, &figures);
