@@ -25,7 +25,8 @@ __u64 first_sample_ns = 0;
 __u64 end_ns = 0;
 
 /* struct sb_sample_key -> struct sb_count. Sizes, not types: clang 14 leaves types out of the BTF
- * that only the definition of an inner map names. */
+ * that only the definition of an inner map names; and to kernels up to 6.2 a map that has types is
+ * not of the same kind as one that has none, as those that user space makes. */
 struct counts_generation {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -38,21 +39,16 @@ struct counts_generation {
  * one undisturbed: updating a map in a map returns only when no program uses the old one any more
  * (kernel commit 1ae80cf31938).
  */
-/* The first generation, in force as long as `counts` is empty: putting it there, too, would cost
- * its 15 ms at the start. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, struct sb_sample_key);
-	__type(value, struct sb_count);
-} counts_first SEC(".maps");
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__array(values, struct counts_generation);
 } counts SEC(".maps");
+
+/* The first generation, in force as long as `counts` is empty: to put it there would cost the wait
+ * for those programs, 15 ms, at the start. Sized before load. */
+struct counts_generation counts_first SEC(".maps");
 
 /* Processes that were announced: tgid -> start. Full: the rest is found when it is drained. */
 struct {
