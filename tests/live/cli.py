@@ -170,6 +170,19 @@ def test_no_privilege(tmp):
     assert done.returncode == 4 and 'setcap' in done.stdout, done
 
 
+def test_hidden_kernel(_):
+    """Enough to sample, not enough to see the kernel's symbols."""
+    dd = ['dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1M', 'count=3000', 'status=none']
+    lacks_syslog = ['setpriv', '--bounding-set', '-syslog', '--inh-caps', '-syslog', STACKBPF]
+    done = subprocess.run([*lacks_syslog, 'oncpu', '-k', '-F', '999', '--', *dd],
+                          capture_output=True, text=True, timeout=DEADLINE, check=True)
+    # Where even root reads none of them, this is all there is to see.
+    assert '[kernel+0x' in done.stdout and 'vfs_read' not in done.stdout, done.stdout
+    sentences = [line for line in done.stderr.splitlines() if 'hides its addresses' in line]
+    assert len(sentences) == 1 and 'CAP_SYSLOG' in sentences[0], done.stderr
+    assert 'hides its addresses' not in run('oncpu', '-k', '-F', '999', '--', *dd).stderr
+
+
 def test_nothing_sampled(_):
     with subprocess.Popen(['sleep', '1000']) as idle:
         done = expect(3, f'process {idle.pid} was idle', 'oncpu', '-p', str(idle.pid), '-t', '0.3')

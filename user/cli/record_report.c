@@ -124,7 +124,8 @@ static void report_line(const struct sb_run *run, const struct sb_run_figures *f
 	add_item(&more, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
 	sb_info("%llu samples, %llu stacks, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
 		"%.1f %% of frames unnamed%s%s%s; %llu lost%s%s%s; %s%sown cost %.2f %% of a CPU",
-		(unsigned long long)figures->nr_samples, (unsigned long long)resolve->nr_stacks,
+		(unsigned long long)figures->nr_samples,
+		(unsigned long long)sb_profile_nr_stacks(run->profile),
 		(unsigned long long)resolve->nr_processes, resolve->nr_processes == 1 ? "" : "es",
 		(double)figures->wall_ns / 1e9,
 		percent(figures->nr_samples - figures->nr_cut, figures->nr_samples),
@@ -154,7 +155,7 @@ static void row_nr(const char *name, uint64_t nr)
 	row(name, "%llu", (unsigned long long)nr);
 }
 
-static void report_samples(const struct sb_run_figures *figures)
+static void report_samples(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	const struct sb_session_stats *session = &figures->session;
 	const struct sb_resolve_stats *resolve = &figures->resolve;
@@ -163,7 +164,8 @@ static void report_samples(const struct sb_run_figures *figures)
 	row_nr("samples", figures->nr_samples);
 	row_nr("ticks not asked for", session->stat[SB_STAT_FILTERED]);
 	row_nr("processes", resolve->nr_processes);
-	row_nr("distinct stacks", resolve->nr_stacks);
+	row_nr("distinct stacks", sb_profile_nr_stacks(run->profile));
+	row_nr("by address, user and kernel", resolve->nr_stacks);
 	row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);
 	row("first sample after", "%.1f ms",
 	    session->first_sample_ns ? (double)session->first_sample_ns / 1e6 : 0);
@@ -174,6 +176,7 @@ static void report_samples(const struct sb_run_figures *figures)
 			row_nr(cut_names[i], resolve->nr_status[i]);
 	row_nr("kernel stack too deep", resolve->nr_kernel_cut);
 	row_nr("stack lost", resolve->nr_missing_stacks);
+	row_nr("library changed below", resolve->nr_shared_out);
 	row_nr("frames", resolve->nr_frames);
 	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)
 		row(sb_sym_reason_names[i], "%llu frames unnamed",
@@ -219,6 +222,9 @@ void sb_run_report(const struct sb_run *run)
 	struct sb_run_figures figures;
 
 	sb_run_figures(run, &figures);
+	if (figures.resolve.nr_unnamed[SB_SYM_RESTRICTED])
+		sb_info("kernel frames have no names, because the kernel hides its addresses: run as "
+			"root or with CAP_SYSLOG, and with sysctl kernel.kptr_restrict below 2");
 	if (!run->opts.stats) {
 		report_line(run, &figures);
 		return;
@@ -226,7 +232,7 @@ void sb_run_report(const struct sb_run *run)
 	sb_info("%.3f s of %s", (double)figures.wall_ns / 1e9, run->view->name);
 	if (figures.session.first_sample_ns)
 		figures.session.first_sample_ns -= run->entry_ns;
-	report_samples(&figures);
+	report_samples(run, &figures);
 	report_losses(&figures);
 	report_cost(run, &figures);
 }
