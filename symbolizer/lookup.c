@@ -424,6 +424,26 @@ int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_n
 	return err;
 }
 
+uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uint64_t from_ns,
+				   uint64_t to_ns, const struct sb_sym_query *query)
+{
+	uint64_t first_ns = UINT64_MAX, change_ns;
+	struct sb_procgen *gen;
+	bool limit;
+	size_t i;
+
+	gen = sb_procmaps_find(&sym->procs, tgid, from_ns, &limit);
+	if (!gen || gen->newest_ns <= from_ns)
+		return first_ns;
+	for (i = 0; i < query->nr; i++) {
+		change_ns =
+			sb_procgen_next_change(gen, lookup_addr(&query->reqs[i]), from_ns, to_ns);
+		if (change_ns < first_ns)
+			first_ns = change_ns;
+	}
+	return first_ns;
+}
+
 /* Files */
 
 static int lookup_chunk(struct sb_symbolizer *sym, struct sb_cached_module *module,

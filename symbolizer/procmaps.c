@@ -200,6 +200,8 @@ static int insert(struct sb_procmaps *pm, struct sb_procgen *gen, struct sb_mapp
 								   : map.end;
 	gen->maps.at[at] = map;
 	gen->maps.nr++;
+	if (map.time_ns > gen->newest_ns)
+		gen->newest_ns = map.time_ns;
 	pm->nr_mappings++;
 	/* max_end never falls along the array: once it is high enough it stays so. */
 	for (i = at + 1; i < gen->maps.nr && gen->maps.at[i].max_end < map.end; i++)
@@ -498,6 +500,33 @@ bool sb_procgen_lookup(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, 
 			time_ns = gen->fork_ns;
 	}
 	return false;
+}
+
+/* Does @addr mean the same in both? Code in anonymous memory has no offset to compare. */
+static bool is_same_at(const struct sb_mapping *a, const struct sb_mapping *b)
+{
+	return a->file == b->file && a->is_anon == b->is_anon &&
+	       (a->is_anon || a->start - a->pgoff == b->start - b->pgoff);
+}
+
+uint64_t sb_procgen_next_change(struct sb_procgen *gen, uint64_t addr, uint64_t from_ns,
+				uint64_t to_ns)
+{
+	uint64_t change_ns = NEVER;
+	struct sb_procmaps_hit before;
+	size_t i;
+
+	/* What a child inherits does not change any more. */
+	if (gen->newest_ns <= from_ns || !sb_procgen_lookup(gen, addr, from_ns, false, &before))
+		return NEVER;
+	for (i = upper_bound(gen, addr, NEVER); i-- > 0 && gen->maps.at[i].max_end > addr;) {
+		const struct sb_mapping *map = &gen->maps.at[i];
+
+		if (map->end > addr && map->time_ns > from_ns && map->time_ns <= to_ns &&
+		    map->time_ns < change_ns && !is_same_at(map, &before.map))
+			change_ns = map->time_ns;
+	}
+	return change_ns;
 }
 
 bool sb_procgen_has_mappings(const struct sb_procgen *gen)

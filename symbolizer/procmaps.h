@@ -52,6 +52,7 @@ struct sb_procgen {
 	uint64_t start_ns, end_ns;
 	uint64_t seed_read_ns; /* when /proc was last read, 0: never */
 	uint64_t needed_ns;    /* while forgetting: earliest time somebody may ask about */
+	uint64_t newest_ns;    /* time of the newest mapping */
 	uint64_t lost_ns;      /* losses up to here were made good from /proc */
 	uint32_t tgid, nr_children, nr_forks, next_seq;
 	uint32_t repeats_from; /* number of mappings at which repeated ones are dropped */
@@ -127,6 +128,12 @@ struct sb_procmaps_hit {
  * it covers. Return: false when nothing is known to. */
 bool sb_procgen_lookup(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, bool files,
 		       struct sb_procmaps_hit *ret_hit);
+/*
+ * Return: the first time after @from_ns, up to @to_ns, at which something else came to lie at
+ * @addr than what was known to lie there at @from_ns; UINT64_MAX when nothing did.
+ */
+uint64_t sb_procgen_next_change(struct sb_procgen *gen, uint64_t addr, uint64_t from_ns,
+				uint64_t to_ns);
 /* Return: whether any mapping is known, its ancestors' included. */
 bool sb_procgen_has_mappings(const struct sb_procgen *gen);
 /* Return: whether mappings of it or its ancestors were refused at a bound. */

@@ -142,6 +142,13 @@ int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *q
 int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 		       const struct sb_sym_query *query);
 /*
+ * Return: the first time after @from_ns, up to @to_ns, at which one of the addresses of @query came
+ * to mean something else, because another file was mapped there (dlclose, dlopen); UINT64_MAX when
+ * none did. Costs next to nothing for a process that mapped nothing in that time.
+ */
+uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uint64_t from_ns,
+				   uint64_t to_ns, const struct sb_sym_query *query);
+/*
  * A file by itself; addr is what the file's own symbol table has (ELF virtual address).
  * Return: 0, or why the file cannot be used: -ENOENT, -EACCES, -ENOEXEC (no ELF), -EFBIG.
  */

@@ -66,7 +66,48 @@ def deleted_binary():
     check(share > 0.95, f'deleted binary: {100 * share:.1f} % named')
 
 
+def libraries_at_one_address():
+    """Two libraries take turns at the same address, faster than samples are fetched."""
+    library = """
+        static void spin(long n) { while (n--) __asm__ volatile(""); }
+        void NAME(long n) { spin(n); __asm__ volatile(""); }
+        void run(void) { NAME(ROUNDS); __asm__ volatile(""); }
+    """
+    program = """
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(int argc, char **argv)
+        {
+            void *first = 0, *run;
+            int i, nr_same = 0;
+            for (i = 0; i < 60; i++) {
+                void *handle = dlopen(argv[1 + i % 2], RTLD_NOW);
+                run = dlsym(handle, "run");
+                first = first ? first : run;
+                nr_same += run == first;
+                ((void (*)(void))run)();
+                dlclose(handle);
+            }
+            return nr_same == 60 ? 0 : 9;
+        }
+    """
+    with tempfile.TemporaryDirectory() as work:
+        build = ['gcc', '-O1', '-fno-omit-frame-pointer', '-x', 'c', '-']
+        for name, rounds in ('alpha', 60_000_000), ('beta', 20_000_000):
+            subprocess.run([*build, '-shared', '-fPIC', f'-DNAME={name}', f'-DROUNDS={rounds}',
+                            '-o', f'{work}/{name}.so'], input=library, text=True, check=True)
+        subprocess.run([*build, '-o', f'{work}/swap', '-ldl'], input=program, text=True, check=True)
+        result = stackbpf(BINARY, 'oncpu', '-F', '999', '-u', '--',
+                          f'{work}/swap', f'{work}/alpha.so', f'{work}/beta.so')
+    check(result.status == 0, f'both libraries were always at one address: status {result.status}')
+    alpha, beta = result.share('alpha'), result.share('beta')
+    check(alpha + beta > 0.95, f'libraries that take turns: {100 * (alpha + beta):.1f} % named')
+    check(abs(alpha / (alpha + beta) - 0.75) < 0.05,
+          f'alpha, which runs three times as long, has {100 * alpha / (alpha + beta):.1f} %')
+
+
 many_true()
+libraries_at_one_address()
 compile_job()
 deleted_binary()
 done()

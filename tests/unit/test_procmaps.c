@@ -78,6 +78,35 @@ static void test_replaced(void **state)
 	assert_int_equal(file_at(1, 20, 0x3000), 9);
 }
 
+static uint64_t change(uint32_t tgid, uint64_t addr, uint64_t from_ns, uint64_t to_ns)
+{
+	bool limit;
+
+	return sb_procgen_next_change(sb_procmaps_find(&pm, tgid, from_ns, &limit), addr, from_ns,
+				      to_ns);
+}
+
+static void test_next_change(void **state)
+{
+	map(10, 1, 0x1000, 0x4000, 7);
+	map(20, 1, 0x1000, 0x4000, 7); /* a change of protection */
+	map(30, 1, 0x2000, 0x1000, 8);
+	map(40, 1, 0x1000, 0x4000, 7);
+	assert_true(change(1, 0x2000, 9, 99) == UINT64_MAX); /* nothing lay there */
+	assert_int_equal(change(1, 0x2000, 10, 99), 30);
+	assert_int_equal(change(1, 0x2fff, 29, 30), 30);
+	assert_true(change(1, 0x2000, 10, 29) == UINT64_MAX);
+	assert_int_equal(change(1, 0x2000, 30, 99), 40);
+	assert_true(change(1, 0x2000, 40, 99) == UINT64_MAX);
+	assert_true(change(1, 0x1fff, 10, 99) == UINT64_MAX);
+	assert_true(change(1, 0x3000, 10, 99) == UINT64_MAX);
+	/* Of what its parent maps later a child sees nothing. */
+	assert_int_equal(sb_procmaps_fork(&pm, 25, 2, 1), 0);
+	assert_true(change(2, 0x2000, 26, 99) == UINT64_MAX);
+	map(50, 2, 0x2000, 0x1000, 9);
+	assert_int_equal(change(2, 0x2000, 26, 99), 50);
+}
+
 static void test_fork_exec_exit(void **state)
 {
 	map(10, 1, 0x1000, 0x1000, 7);
@@ -458,6 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_next_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork_exec_exit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_generations, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_seed, setup, teardown),

@@ -21,6 +21,9 @@ static struct {
 	size_t nr_kernel_calls;
 } asked;
 
+/* Times at which what lies at 0x1001 changes, "un" to "vn" and back; 0 ends them. */
+static uint64_t changes_ns[8];
+
 /* Address 0x1000 + n is "un" (0x1005 has an inlined "i5"), a caller's name ends in '. */
 static int answer(const struct sb_sym_query *query, char side)
 {
@@ -58,9 +61,24 @@ static int answer(const struct sb_sym_query *query, char side)
 int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 		       const struct sb_sym_query *query)
 {
+	size_t nr_changes = 0;
+
 	asked.tgid = tgid;
 	asked.time_ns = time_ns;
-	return answer(query, 'u');
+	while (changes_ns[nr_changes] && changes_ns[nr_changes] <= time_ns)
+		nr_changes++;
+	return answer(query, nr_changes % 2 ? 'v' : 'u');
+}
+
+uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uint64_t from_ns,
+				   uint64_t to_ns, const struct sb_sym_query *query)
+{
+	size_t i;
+
+	for (i = 0; changes_ns[i]; i++)
+		if (changes_ns[i] > from_ns && changes_ns[i] <= to_ns)
+			return changes_ns[i];
+	return UINT64_MAX;
 }
 
 int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *query)
@@ -118,6 +136,33 @@ static struct sb_resolve_stats resolve(const struct sb_resolve_opts *opts,
 	sb_resolver_free(resolver);
 	sb_profile_free(profile);
 	return stats;
+}
+
+/* dlclose and dlopen at the same address between two drains, several times. */
+static void test_changes(void **state)
+{
+	const struct sb_resolve_opts opts = {};
+	const struct sb_batch_count counts[] = {
+		{ { .ustack = { 1, 1 }, .tgid = 42, .comm = "app" },
+		  { .weight = 1020, .nr_samples = 102, .first_ns = 1000, .last_ns = 2000 } },
+		{ { .ustack = { 1, 1 }, .tgid = 42, .comm = "one" },
+		  { .weight = 10, .nr_samples = 1, .first_ns = 1250, .last_ns = 1250 } },
+	};
+	struct sb_resolve_stats stats;
+
+	changes_ns[0] = 1200;
+	changes_ns[1] = 1900;
+	changes_ns[2] = 1901; /* too short for a sample */
+	changes_ns[3] = 2000;
+	stats = resolve(&opts, counts, 2);
+	memset(changes_ns, 0, sizeof(changes_ns));
+	/* v from 1200 to 1900 and from 1901 to 2000: 70 and 10 samples of 100; u after 2000: 1. */
+	assert_string_equal(folded, "app;[m+0x99];v5';i5;v1 800\n"
+				    "app;[m+0x99];u5';i5;u1 220\n"
+				    "one;[m+0x99];v5';i5;v1 10\n");
+	assert_int_equal(stats.nr_samples, 103);
+	assert_int_equal(stats.nr_shared_out, 102);
+	assert_int_equal(stats.nr_frames, 3 * 103);
 }
 
 static void test_frames(void **state)
@@ -210,6 +255,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_cut_and_lost),
 		cmocka_unit_test(test_broken_chain),
 		cmocka_unit_test(test_kernel_stacks_are_remembered),

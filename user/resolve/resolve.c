@@ -15,6 +15,10 @@
 /* sysctl kernel.perf_event_max_stack: the kernel hands out no more, and does not say so. */
 #define KERNEL_FRAMES_MAX 127
 
+/* Of what lies below one stack, between two drains. More are taken as one: in a second, no program
+ * gives each of them a time worth a sample. */
+#define CHANGES_MAX	  1000
+
 /* Physical frames of one stack, and how many of them have no name, by reason. */
 struct frame_counts {
 	uint32_t nr, nr_unnamed[SB_SYM_REASON_MAX];
@@ -422,7 +426,7 @@ static bool has_stack(struct sb_stack_id id)
 	return id.lo || id.hi;
 }
 
-static int add_count(struct sb_resolver *resolver, const struct sb_batch_count *count)
+static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
 	bool has_user = has_stack(count->key.ustack), has_kernel = has_stack(count->key.kstack);
 	int err;
@@ -443,6 +447,79 @@ static int add_count(struct sb_resolver *resolver, const struct sb_batch_count *
 		return err;
 	return sb_profile_add(resolver->profile, resolver->frames.at, resolver->frames.nr,
 			      count->count.weight);
+}
+
+/* When the code below @count changes next, after @from_ns; UINT64_MAX: it stays what it is. */
+static int next_change(struct sb_resolver *resolver, const struct sb_batch_count *count,
+		       uint64_t from_ns, uint64_t *ret_ns)
+{
+	const struct known_stack *stack = find_stack(resolver, count->key.ustack);
+	struct sb_sym_query query;
+	int err;
+
+	*ret_ns = UINT64_MAX;
+	if (!stack || from_ns >= count->count.last_ns)
+		return 0;
+	err = make_requests(resolver, stack);
+	query = query_of(resolver);
+	if (!err)
+		*ret_ns = sb_symbolizer_next_change(resolver->sym, count->key.tgid, from_ns,
+						    count->count.last_ns, &query);
+	return err;
+}
+
+/* How many of the samples of @count came before @time_ns, when they came evenly. */
+static uint64_t nr_samples_before(const struct sb_count *count, uint64_t time_ns)
+{
+	uint64_t nr_between = count->nr_samples - 2; /* the first and the last are known */
+	double part =
+		(double)(time_ns - count->first_ns) / (double)(count->last_ns - count->first_ns);
+
+	return 1 + (uint64_t)((double)nr_between * part + 0.5);
+}
+
+/*
+ * Samples that were counted as one, although another file was mapped below them meanwhile: the
+ * times of all but the first and the last are not known, so they are shared out by time.
+ */
+static int add_split(struct sb_resolver *resolver, const struct sb_batch_count *count,
+		     uint64_t change_ns)
+{
+	const struct sb_count *whole = &count->count;
+	struct sb_batch_count part = *count;
+	uint64_t nr_done = 0, nr_until, nr_changes = 0;
+	int err = 0;
+
+	while (nr_done < whole->nr_samples && !err) {
+		nr_until = change_ns > whole->last_ns || ++nr_changes > CHANGES_MAX
+				   ? whole->nr_samples
+				   : nr_samples_before(whole, change_ns);
+		part.count.nr_samples = nr_until - nr_done;
+		part.count.weight = whole->weight / whole->nr_samples * part.count.nr_samples;
+		if (nr_until == whole->nr_samples)
+			part.count.weight += whole->weight % whole->nr_samples;
+		if (nr_until > nr_done)
+			err = add_part(resolver, &part);
+		nr_done = nr_until;
+		part.count.first_ns = change_ns;
+		if (!err && nr_done < whole->nr_samples)
+			err = next_change(resolver, count, change_ns, &change_ns);
+	}
+	resolver->stats.nr_shared_out += whole->nr_samples;
+	return err;
+}
+
+static int add_count(struct sb_resolver *resolver, const struct sb_batch_count *count)
+{
+	uint64_t change_ns = UINT64_MAX;
+	int err = 0;
+
+	if (count->count.nr_samples > 1 && has_stack(count->key.ustack))
+		err = next_change(resolver, count, count->count.first_ns, &change_ns);
+	if (err)
+		return err;
+	return change_ns == UINT64_MAX ? add_part(resolver, count)
+				       : add_split(resolver, count, change_ns);
 }
 
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)

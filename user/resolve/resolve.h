@@ -58,6 +58,7 @@ struct sb_resolve_stats {
 	uint64_t nr_status[SB_STACK_STATUS_MAX]; /* samples by the worth of their user stack */
 	uint64_t nr_kernel_cut;	    /* samples whose kernel stack is as deep as the kernel gives */
 	uint64_t nr_missing_stacks; /* samples whose stack never came through the ring */
+	uint64_t nr_shared_out;	    /* samples below which another file was mapped meanwhile */
 	uint64_t nr_frames;	    /* frames of samples, physical ones */
 	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these: without a name, by reason */
 };
