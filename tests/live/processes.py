@@ -4,12 +4,13 @@
 
 processes.py STACKBPF
 """
+import os
 import re
 import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, stackbpf
+from live import check, done, need_root, running, stackbpf
 
 need_root()
 BINARY = sys.argv[1]
@@ -106,7 +107,41 @@ def libraries_at_one_address():
           f'alpha, which runs three times as long, has {100 * alpha / (alpha + beta):.1f} %')
 
 
+def children_of_an_idle_process():
+    """A process slept since before the run; what it forks is gone soon, and so is it."""
+    source = """
+        #include <fcntl.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        void here(void) { for (volatile int i = 0; i < 10000000; i++); }
+        int main(int argc, char **argv)
+        {
+            int i, go = open(argv[1], O_RDONLY), done = open(argv[2], O_WRONLY);
+            for (i = 0; i < 20; i++) {
+                if (!fork()) {
+                    here();
+                    _exit(0);
+                }
+                wait(0);
+            }
+            return go < 0 || done < 0;
+        }
+    """
+    with tempfile.TemporaryDirectory() as work:
+        for name in ('go', 'done'):
+            os.mkfifo(f'{work}/{name}')
+        subprocess.run(['gcc', '-O0', '-fno-omit-frame-pointer', '-x', 'c', '-o', f'{work}/early', '-'],
+                       input=source, text=True, check=True)
+        with running(f'{work}/early', f'{work}/go', f'{work}/done'):
+            result = stackbpf(BINARY, 'oncpu', '-a', '-F', '999', '-u', '--', 'sh', '-c',
+                              f': > {work}/go; cat {work}/done')
+    report(result, 'children of an idle process', 'early')
+    share = result.share('here', 'early')
+    check(share > 0.5, f'children of an idle process: {100 * share:.1f} % named')
+
+
 many_true()
+children_of_an_idle_process()
 libraries_at_one_address()
 compile_job()
 deleted_binary()

@@ -271,6 +271,22 @@ static int attach_others(struct sb_session *session)
 	return 0;
 }
 
+/*
+ * A process that is here already may end, or fork a child that ends, before its first sample has
+ * been looked at; then nothing would be known of it. Processes asked for by number are few, and are
+ * seeded with their first sample.
+ */
+static int seed_existing(struct sb_session *session)
+{
+	const struct sb_targets *targets = session->opts.targets;
+	int err;
+
+	if ((targets->tgids.nr || targets->tids.nr) && !targets->follow_children)
+		return 0;
+	err = sb_symbolizer_seed_all(session->opts.symbolizer, sb_now_ns());
+	return err ? sb_err(err, "cannot look at the processes there are") : 0;
+}
+
 int sb_session_start(struct sb_session *session)
 {
 	int err;
@@ -283,7 +299,8 @@ int sb_session_start(struct sb_session *session)
 	err = sb_targets_follow_existing(session->opts.targets, session->skel);
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
-	return session->timer ? attach_timers(session) : 0;
+	err = session->timer ? attach_timers(session) : 0;
+	return err ? err : seed_existing(session);
 }
 
 void sb_session_end_at(struct sb_session *session, uint64_t end_ns)
