@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pty
+import resource
 import shutil
 import signal
 import stat
@@ -221,6 +222,9 @@ def test_bad_places(tmp):
         expect(1, 'Not a directory', *few, '-o', '/etc/passwd/x.svg')
         os.mkdir(f'{tmp}/x.svg')
         expect(1, 'Is a directory', *few, '-o', f'{tmp}/x.svg')
+        expect(1, 'File too large', *few, '-o', f'{tmp}/large.svg',
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
+        assert os.listdir(tmp) == ['x.svg'], os.listdir(tmp)
         # A reader that has enough is nobody's error.
         read_end, write_end = os.pipe()
         os.close(read_end)

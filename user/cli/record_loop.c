@@ -30,12 +30,17 @@ static void set_signals(sigset_t *set)
 	sigaddset(set, SIGUSR1);
 }
 
-/* A reader that has enough is no error of ours: write() says EPIPE, and that is looked at. */
-static int ignore_sigpipe(void)
+/*
+ * A reader that has enough, a file at the limit of its size: write() says so (EPIPE, EFBIG), and
+ * that is looked at.
+ */
+static int ignore_write_signals(void)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN };
 
-	return sigaction(SIGPIPE, &action, NULL) ? -errno : 0;
+	if (sigaction(SIGPIPE, &action, NULL) || sigaction(SIGXFSZ, &action, NULL))
+		return -errno;
+	return 0;
 }
 
 static int watch(struct sb_run *run, int fd, enum source source, size_t i)
@@ -59,7 +64,7 @@ static int make_timer(int *ret_fd)
 int sb_run_block_signals(struct sb_run *run)
 {
 	sigset_t set;
-	int err = ignore_sigpipe();
+	int err = ignore_write_signals();
 
 	set_signals(&set);
 	if (!err && sigprocmask(SIG_BLOCK, &set, NULL))
