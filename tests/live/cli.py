@@ -225,6 +225,9 @@ def test_bad_places(tmp):
         expect(1, 'File too large', *few, '-o', f'{tmp}/large.svg',
                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
         assert os.listdir(tmp) == ['x.svg'], os.listdir(tmp)
+        expect(1, 'cannot write to standard output', *few, preexec_fn=lambda: os.close(1))
+        expect(0, ' samples, ', *few, '-o', f'{tmp}/x.folded', preexec_fn=lambda: os.close(1))
+        expect(5, 'is no directory of a cgroup2', *few[:1], '-G', '/', '-t', '0.3')
         # A reader that has enough is nobody's error.
         read_end, write_end = os.pipe()
         os.close(read_end)

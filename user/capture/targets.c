@@ -180,8 +180,12 @@ static int apply_cgroups(const struct sb_targets *targets, const struct bpf_map 
 		}
 		if (fd < 0)
 			return sb_err(fd, "cannot open cgroup '%s'", path);
-		if (bpf_map_update_elem(bpf_map__fd(map), &i, &fd, BPF_ANY))
-			return sb_err(-errno, "cannot use '%s' as a cgroup2 directory", path);
+		if (!bpf_map_update_elem(bpf_map__fd(map), &i, &fd, BPF_ANY))
+			continue;
+		if (errno != EBADF)
+			return sb_err(-errno, "cannot use cgroup '%s'", path);
+		sb_err(0, "'%s' is no directory of a cgroup2 file system", path);
+		return -ESRCH;
 	}
 	return 0;
 }

@@ -19,17 +19,18 @@ print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-/* A file of ours that becomes number 1 or 2, because that was closed, would be written over. */
+/*
+ * A file of ours that becomes number 1 or 2, because that was closed, would be written over. What
+ * takes the place fails as a closed one does, so that a result is not lost without a word.
+ */
 static int fill_std_fds(void)
 {
 	int fd;
 
-	do {
-		fd = open("/dev/null", O_RDWR);
-		if (fd < 0)
-			return -errno;
-	} while (fd <= STDERR_FILENO);
-	close(fd);
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return -EBADF;
 	return 0;
 }
 
