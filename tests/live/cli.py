@@ -293,28 +293,42 @@ def test_given_up(tmp):
     assert os.listdir(tmp) == ['a.folded']
 
 
+def interrupt_snapshot(proc, path, sig):
+    """The signal comes while a snapshot waits for a reader. Return: what was written then."""
+    await_samples(proc, path)
+    os.unlink(path)
+    os.mkfifo(path)
+    proc.send_signal(signal.SIGUSR1)
+    wait_for(lambda: not blocks_signals(proc.pid), 'the snapshot')
+    proc.send_signal(sig)
+    # The signal may also come before the snapshot is stuck: read whatever is written.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), 'rb', buffering=0) as reader:
+        text = b''
+
+        def has_ended():
+            nonlocal text
+            text += reader.read(65536) or b''
+            return proc.poll() is not None
+        wait_for(has_ended, 'the end')
+        return text + (reader.read() or b'')
+
+
 def test_snapshot_interrupted(tmp):
     """A snapshot that nobody reads does not keep Ctrl-C from working."""
     path = f'{tmp}/a.folded'
     with spinner() as spin, background('oncpu', '-p', str(spin.pid), '-F', '999', '-q', '-o',
                                        path) as proc:
-        await_samples(proc, path)
-        os.unlink(path)
-        os.mkfifo(path)
-        proc.send_signal(signal.SIGUSR1)
-        wait_for(lambda: not blocks_signals(proc.pid), 'the snapshot')
-        proc.send_signal(signal.SIGINT)
-        # The signal may also come before the snapshot is stuck: read whatever is written.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), 'rb', buffering=0) as reader:
-            text = b''
-
-            def has_ended():
-                nonlocal text
-                text += reader.read(65536) or b''
-                return proc.poll() is not None
-            wait_for(has_ended, 'the end')
-            text += reader.read() or b''
+        text = interrupt_snapshot(proc, path, signal.SIGINT)
         assert proc.returncode == 0 and stacks(text.decode()), (proc.returncode, text)
+
+
+def test_snapshot_interrupted_with_command(tmp):
+    """A signal that comes during a snapshot is passed on like any other."""
+    path = f'{tmp}/a.folded'
+    line = f'trap "exit 6" TERM; {SPIN}'
+    with background('oncpu', '-F', '999', '-q', '-o', path, '--', 'sh', '-c', line) as proc:
+        interrupt_snapshot(proc, path, signal.SIGTERM)
+        assert proc.returncode == 6, proc.returncode
 
 
 def stat_fields(pid):

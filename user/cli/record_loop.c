@@ -182,7 +182,7 @@ static int on_tick(struct sb_run *run)
 	return err;
 }
 
-static void give_up(int sig)
+static void give_up(int sig, siginfo_t *info, void *context)
 {
 	static const char message[] = "stackbpf: given up\n";
 
@@ -191,20 +191,21 @@ static void give_up(int sig)
 	_exit(SB_EXIT_SIGNAL + sig);
 }
 
-static volatile sig_atomic_t interrupted_by;
+static volatile sig_atomic_t interrupted_by, interrupted_from;
 
-static void interrupt(int sig)
+static void interrupt(int sig, siginfo_t *info, void *context)
 {
 	if (interrupted_by)
-		give_up(sig);
+		give_up(sig, info, context);
 	interrupted_by = sig;
+	interrupted_from = info->si_code;
 }
 
 /* What ends the program comes to @handler and not to our descriptor. Return: 0 or an errno. */
-static int take_signals(void (*handler)(int sig))
+static int take_signals(void (*handler)(int sig, siginfo_t *info, void *context))
 {
 	/* No SA_RESTART: a write that nobody reads is to end. */
-	struct sigaction action = { .sa_handler = handler };
+	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -214,6 +215,15 @@ static int take_signals(void (*handler)(int sig))
 	    sigprocmask(SIG_UNBLOCK, &set, NULL))
 		return -errno;
 	return 0;
+}
+
+/* The terminal sends its signals to the command as well; others send them to us alone. */
+static void end_by_signal(struct sb_run *run, int sig, int code)
+{
+	if (run->child && code != SI_KERNEL)
+		sb_child_kill(run->child, sig);
+	run->end = SB_END_SIGNAL;
+	run->end_signal = sig;
 }
 
 static int on_snapshot(struct sb_run *run)
@@ -231,18 +241,9 @@ static int on_snapshot(struct sb_run *run)
 	set_signals(&set);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
-	if (interrupted_by) {
-		run->end = SB_END_SIGNAL;
-		run->end_signal = interrupted_by;
-	}
+	if (interrupted_by)
+		end_by_signal(run, interrupted_by, interrupted_from);
 	return 0;
-}
-
-/* The terminal sends its signals to the command as well; others send them to us alone. */
-static void pass_on(const struct sb_run *run, const struct signalfd_siginfo *info)
-{
-	if (run->child && info->ssi_code != SI_KERNEL)
-		sb_child_kill(run->child, (int)info->ssi_signo);
 }
 
 static int on_signal(struct sb_run *run)
@@ -253,9 +254,7 @@ static int on_signal(struct sb_run *run)
 		return 0;
 	if (info.ssi_signo == SIGUSR1)
 		return on_snapshot(run);
-	pass_on(run, &info);
-	run->end = SB_END_SIGNAL;
-	run->end_signal = (int)info.ssi_signo;
+	end_by_signal(run, (int)info.ssi_signo, info.ssi_code);
 	return 0;
 }
 
@@ -376,15 +375,13 @@ int sb_run_arm_abort(struct sb_run *run)
 static bool ends_waiting(struct sb_run *run)
 {
 	struct signalfd_siginfo info;
+	bool is_second;
 
 	if (read(run->signal_fd, &info, sizeof(info)) != sizeof(info) || info.ssi_signo == SIGUSR1)
 		return false;
-	pass_on(run, &info);
-	if (run->end == SB_END_SIGNAL)
-		return true;
-	run->end = SB_END_SIGNAL;
-	run->end_signal = (int)info.ssi_signo;
-	return false;
+	is_second = run->end == SB_END_SIGNAL;
+	end_by_signal(run, (int)info.ssi_signo, info.ssi_code);
+	return is_second;
 }
 
 int sb_run_wait_child(struct sb_run *run)
