@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CONTRACT between the CFI compiler (symbolizer/cfi.c), which writes unwind tables, and the walkers
+ * that read them: in the kernel (core/unwind.bpf.c) and in user space (symbolizer/walk.c).
+ *
+ * A table holds, for each address of a binary, a rule that says how its caller is found from the
+ * registers of the frame. All tables, and the lists of which binary lies where in a process, live
+ * in one pool of 32-bit words, addressed by number:
+ *
+ *	bin	struct sb_uw_bin: one binary
+ *	index	two words for each granule of 4 KiB of its text: the number of its first row and how
+ *		many; or, when these are 0, the rule of the whole granule. Starts at an even word.
+ *	rules	two words for each distinct rule of the binary: struct sb_uw_rule. Even word, too.
+ *	rows	one word each: rule << 16 | offset of the first byte in the granule, ascending. The
+ *		first row of a granule has offset 0. The rows of one granule lie in one chunk.
+ *	segs	eight words for each executable mapping of a process: struct sb_uw_seg, ascending, all
+ *		of one process in one chunk
+ *
+ * Chunk and part are what the pool's memory is made of; see the map `uw_pool`.
+ */
+#ifndef SB_ABI_UNWIND_H
+#define SB_ABI_UNWIND_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define SB_UW_GRANULE_BITS   12
+#define SB_UW_GRANULE_BYTES  (1u << SB_UW_GRANULE_BITS)
+#define SB_UW_CHUNK_WORDS    8192u /* 32 KiB: one array element, within which a search stays */
+#define SB_UW_PART_CHUNKS    128u  /* 4 MiB: one array */
+#define SB_UW_PART_WORDS     (SB_UW_PART_CHUNKS * SB_UW_CHUNK_WORDS)
+#define SB_UW_PARTS_MAX	     256u /* 1 GiB */
+#define SB_UW_BINS_MAX	     16384u
+#define SB_UW_PROCS_MAX	     8192u
+/* Executable mappings of one process; 8 words each, one chunk. What is above is not known. */
+#define SB_UW_SEGS_MAX	     1024u
+#define SB_UW_SEG_WORDS	     8u
+#define SB_UW_RULES_MAX	     65536u
+#define SB_UW_ROW(rule, off) ((__u32)(rule) << 16 | (__u32)(off))
+
+/* How the canonical frame address (CFA: sp as it was before the call) is found. x86-64. */
+enum sb_uw_cfa {
+	SB_UW_CFA_FP_CHAIN,  /* no rule here (a gap, JIT code): try the frame pointer */
+	SB_UW_CFA_STOP,	     /* the root of the thread: it has no caller */
+	SB_UW_CFA_SP,	     /* sp + cfa_off */
+	SB_UW_CFA_FP,	     /* rbp + cfa_off */
+	SB_UW_CFA_PLT10,     /* sp + 8 + ((pc & 15) >= 10) * 8: a stub with endbr64 */
+	SB_UW_CFA_PLT11,     /* sp + 8 + ((pc & 15) >= 11) * 8 */
+	SB_UW_CFA_AT_SP,     /* *(sp + (s16)cfa_off) + (u16)(cfa_off >> 16) */
+	SB_UW_CFA_AT_FP,     /* *(rbp + (s16)cfa_off) + (u16)(cfa_off >> 16) */
+	SB_UW_CFA_SIGNAL,    /* the registers are in the signal frame at sp */
+	SB_UW_CFA_RA_REG,    /* sp + cfa_off; return address in register fp_off (a leaf only) */
+	SB_UW_CFA_UNSUP,     /* there is a rule which cannot be said in these terms */
+	SB_UW_CFA_REG = 0x20 /* + DWARF number of a register, 0 to 15: reg + cfa_off (a leaf only) */
+};
+
+/* Where the caller's frame pointer register is. The return address is at CFA - 8 (but RA_REG). */
+enum sb_uw_fp {
+	SB_UW_FP_SAME,	 /* not touched */
+	SB_UW_FP_AT_CFA, /* *(CFA + fp_off) */
+	SB_UW_FP_AT_FP,	 /* *(rbp + fp_off), of the frame itself */
+	SB_UW_FP_UNDEF,	 /* lost: taken as 0 */
+};
+
+struct sb_uw_rule {
+	__u8 cfa; /* enum sb_uw_cfa */
+	__u8 fp;  /* enum sb_uw_fp */
+	__s16 fp_off;
+	__s32 cfa_off;
+};
+
+/* The first two rules of each table. */
+enum {
+	SB_UW_RULE_FP_CHAIN, /* .cfa = SB_UW_CFA_FP_CHAIN */
+	SB_UW_RULE_STOP,     /* .cfa = SB_UW_CFA_STOP */
+	SB_UW_RULE_FIRST,    /* of those that differ by binary */
+};
+
+enum sb_uw_bin_state {
+	SB_UW_BIN_ABSENT,   /* no table (yet, or evicted): ask for it */
+	SB_UW_BIN_READY,    /* index, rules and rows stand in the pool */
+	SB_UW_BIN_FP_CHAIN, /* no CFI in it: frame pointers */
+};
+
+/* One binary; index into the map `uw_bins`. User space writes it, but for @used_s. */
+struct sb_uw_bin {
+	__u64 text_lo;	   /* ELF address of the first granule, a multiple of its size */
+	__u32 index_word;  /* number of the first word of the index */
+	__u32 nr_granules; /* what lies beyond has no rule: the frame pointer */
+	__u32 rules_word;
+	__u32 nr_rules;
+	__u32 state; /* enum sb_uw_bin_state; written last */
+	__u32 used_s; /* CLOCK_MONOTONIC >> 30 at which it last served: written by the walker */
+};
+
+/* Bits of sb_uw_seg.flags. */
+enum {
+	SB_UW_SEG_ANON = 1u << 0, /* generated code: no file, so the frame pointer */
+};
+
+/* One executable mapping: ELF address = address - bias. */
+struct sb_uw_seg {
+	__u64 begin, end;
+	__u64 bias;
+	__u32 bin;
+	__u32 flags; /* SB_UW_SEG_* */
+};
+
+/* One process; value of the map `uw_procs`, whose key is the tgid. */
+struct sb_uw_proc {
+	__u64 start_ns; /* with exec_id: which address space; see struct sb_sample_key */
+	__u64 exec_vm;	/* pages of executable mappings when first walked, 0: not yet; set by the
+			   walker, which takes the list for out of date when it differs */
+	__u32 exec_id;
+	__u32 segs_word;
+	__u32 nr_segs;
+	__u32 reserved;
+};
+
+/* Why the walker asks user space for something. */
+enum sb_uw_need {
+	SB_UW_NEED_PROC,  /* this process is not known, or its mappings changed */
+	SB_UW_NEED_BIN,	  /* the binary at @addr has no table */
+	SB_UW_NEED_TOUCH, /* the page of the stack at @addr could not be read: bring it in */
+};
+
+/* Record of the ring buffer `uw_needs`. */
+struct sb_uw_need_event {
+	__u64 start_ns;
+	__u64 addr;
+	__u32 tgid;
+	__u32 exec_id;
+	__u32 need; /* enum sb_uw_need */
+	__u32 bin;  /* NEED_BIN */
+};
+
+_Static_assert(sizeof(struct sb_uw_rule) == 8, "two words");
+_Static_assert(sizeof(struct sb_uw_bin) == 32, "layout is shared");
+_Static_assert(sizeof(struct sb_uw_seg) == SB_UW_SEG_WORDS * 4, "layout is shared");
+_Static_assert(SB_UW_SEGS_MAX * SB_UW_SEG_WORDS <= SB_UW_CHUNK_WORDS, "one chunk");
+
+#endif /* SB_ABI_UNWIND_H */

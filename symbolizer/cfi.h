@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The CFI compiler: .eh_frame and .debug_frame of one file to an unwind table in the form that
+ * sb_abi_unwind.h describes. Internal to the symbolizer and the pool of tables; any thread, one at
+ * a time per object. The file is hostile.
+ *
+ * Sources: DWARF 5, section 6.4; LSB core, "Exception Frames" (.eh_frame, .eh_frame_hdr); System V
+ * ABI for x86-64, section 3.7 and figure 3.36 (register numbers).
+ */
+#ifndef SB_CFI_H
+#define SB_CFI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf_file.h"
+#include "sb_abi_unwind.h"
+
+/* Bytes of one section with CFI: the biggest seen is 28 MB. */
+#define SB_CFI_BYTES_MAX (256u << 20)
+
+struct sb_cfi;
+
+/* Where a table came from, and what is in it. */
+struct sb_cfi_info {
+	const char *source; /* ".eh_frame", "PT_GNU_EH_FRAME", ".debug_frame" */
+	uint64_t text_lo, text_hi; /* what has rows, ELF addresses */
+	uint32_t nr_fdes, nr_rows, nr_rules, nr_granules;
+	uint32_t nr_unsup;    /* rows whose rule cannot be said: the walk stops there, marked */
+	uint32_t nr_bad;      /* FDEs that are broken, or overlap another: left out */
+};
+
+/*
+ * Compile @elf, or @debug (its separate debug file, may be NULL) where @elf has no CFI.
+ * Return: 0; -ENODATA: there is no CFI, frame pointers it is; -ENOTSUP: not a machine we have rules
+ * for, or 32-bit; -EFBIG; -EBADMSG; -ENOMEM.
+ */
+int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi);
+void sb_cfi_free(struct sb_cfi *cfi);
+
+void sb_cfi_info(const struct sb_cfi *cfi, struct sb_cfi_info *ret_info);
+
+/* Return: how many words the table takes when its first word has the number @at_word (even). */
+size_t sb_cfi_words(const struct sb_cfi *cfi, uint32_t at_word);
+/*
+ * Write it into @pool (word number 0) from @at_word on, and describe it; ret_bin->state is READY.
+ * Exactly sb_cfi_words() words are written.
+ */
+void sb_cfi_place(const struct sb_cfi *cfi, uint32_t *pool, uint32_t at_word,
+		  struct sb_uw_bin *ret_bin);
+
+/* Rows in order of address, without the repetitions at granule starts; for sbsym and tests. */
+struct sb_cfi_row {
+	uint64_t addr; /* ELF address of its first byte; it holds up to the next row */
+	struct sb_uw_rule rule;
+};
+int sb_cfi_each_row(const struct sb_cfi *cfi, int (*fn)(void *arg, const struct sb_cfi_row *row),
+		    void *arg);
+/* "rsp+8 rbp=*(cfa-16)" and the like. */
+void sb_uw_rule_format(const struct sb_uw_rule *rule, char *buf, size_t len);
+
+#endif
