@@ -23,11 +23,11 @@ struct sb_cfi;
 
 /* Where a table came from, and what is in it. */
 struct sb_cfi_info {
-	const char *source; /* ".eh_frame", "PT_GNU_EH_FRAME", ".debug_frame" */
+	const char *source;	   /* ".eh_frame", "PT_GNU_EH_FRAME", ".debug_frame" */
 	uint64_t text_lo, text_hi; /* what has rows, ELF addresses */
 	uint32_t nr_fdes, nr_rows, nr_rules, nr_granules;
-	uint32_t nr_unsup;    /* rows whose rule cannot be said: the walk stops there, marked */
-	uint32_t nr_bad;      /* FDEs that are broken, or overlap another: left out */
+	uint32_t nr_unsup; /* rows whose rule cannot be said: the walk stops there, marked */
+	uint32_t nr_bad;   /* FDEs that are broken, or overlap another: left out */
 };
 
 /*

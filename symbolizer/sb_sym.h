@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sb_abi.h"
+
 struct sb_symbolizer;
 
 #define SB_BUILD_ID_MAX 20
@@ -154,6 +156,27 @@ uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uin
  */
 int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path,
 		       const struct sb_sym_query *query);
+
+/*
+ * Unwind a user stack of which a piece was captured, by .eh_frame or .debug_frame of the files that
+ * were mapped at @time_ns, with the step that the BPF side takes (sb_unwind_step.h). x86-64; on
+ * other machines only the leaf comes back.
+ */
+struct sb_sym_unwind {
+	uint64_t time_ns;
+	uint32_t tgid;
+	uint32_t modes; /* SB_UNWIND_*: tables, frame pointers, or both */
+	uint64_t pc;
+	uint64_t regs[SB_UNWIND_REGS];
+	const void *stack; /* what lay from regs[7] (rsp) up */
+	size_t stack_bytes;
+};
+/*
+ * @ip: room for @max addresses, leaf first, with SB_IP_* marks; *ret_status: enum sb_stack_status.
+ * Tables are kept with the other heavy data. Return: 0 or -ENOMEM.
+ */
+int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *from, uint64_t *ip,
+			 size_t max, size_t *ret_nr, uint32_t *ret_status);
 
 /* Figures for the end line and --stats. */
 struct sb_sym_stats {

@@ -29,6 +29,11 @@ enum sb_stack_status {
 	SB_STACK_BAD_PC,   /* a return address outside of any possible code */
 	SB_STACK_COMPAT,   /* a 32-bit process */
 	SB_STACK_NO_REGS,  /* no user registers to start from */
+	SB_STACK_NO_TABLE, /* the unwind table of a binary was not there yet, and no piece of the
+			      stack could be taken: frame pointers from there on */
+	SB_STACK_NO_RULE,  /* the unwind table has no rule for the address that can be followed */
+	SB_STACK_BAD_CFA, /* the rule does not lead up the stack: wrong table, or stack overwritten */
+	SB_STACK_PIECE,	  /* the stack is longer than the piece that a first sample takes */
 	SB_STACK_STATUS_MAX,
 };
 
@@ -66,6 +71,7 @@ enum sb_event_kind {
 	SB_EVENT_STACK = 1,    /* struct sb_event_stack: a stack seen for the first time */
 	SB_EVENT_COUNTS_NUDGE, /* struct sb_event: the counts are filling up, drain now */
 	SB_EVENT_PROCESS, /* struct sb_event_process: a process older than the run was sampled */
+	SB_EVENT_RAW,	  /* struct sb_event_raw: a stack to be unwound by user space */
 };
 
 struct sb_event {
@@ -89,6 +95,38 @@ struct sb_event_stack {
 	__u32 reserved;
 };
 
+/*
+ * Bits of an address in a user stack which say how it was found; no user address has them. All
+ * frames but the leaf are return addresses, unless EXACT says otherwise.
+ */
+#define SB_IP_BY_FP	 (1ull << 63) /* by the frame pointer, where there is no unwind rule */
+#define SB_IP_EXACT	 (1ull << 62) /* interrupted by a signal: the address itself, not a return */
+#define SB_IP_MARKS	 (SB_IP_BY_FP | SB_IP_EXACT)
+
+/* The registers of the x86-64 psABI's numbering: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15. */
+#define SB_UNWIND_REGS	 16
+
+/* Most of a stack that a first sample takes along. One page less than what a per-CPU element may
+ * have (PCPU_MIN_UNIT_SIZE, 32 KiB). */
+#define SB_RAW_BYTES_MAX (28u << 10)
+
+/*
+ * A user stack that could not be walked in the kernel, because its process or a binary in it was
+ * seen for the first time: the registers, and the stack from regs[rsp] up, nr_stack_bytes of it.
+ * @id stands for it in sample keys; it is unique, and no SB_EVENT_STACK for it will come.
+ */
+struct sb_event_raw {
+	struct sb_event hdr;
+	struct sb_stack_id id;
+	__u64 now_ns;	/* CLOCK_MONOTONIC */
+	__u64 start_ns; /* with tgid and exec_id: of struct sb_sample_key */
+	__u32 tgid, exec_id;
+	__u32 flags; /* SB_STACK_LEAF_RETURNS */
+	__u32 nr_stack_bytes;
+	__u64 pc;
+	__u64 regs[SB_UNWIND_REGS];
+};
+
 /* A process that began before the run, so that no side-band record told of it, was sampled. */
 struct sb_event_process {
 	struct sb_event hdr;
@@ -107,6 +145,12 @@ enum sb_stat {
 	SB_STAT_KSTACK_ERR,  /* kernel stacks the kernel refused to give */
 	SB_STAT_RUN_NS,	     /* time spent in our programs */
 	SB_STAT_FORK_FULL,   /* children not followed: target table full */
+	SB_STAT_RAW,	     /* stacks shipped raw, to be unwound by user space */
+	SB_STAT_RAW_LIMIT,   /* stacks that should have been, over budget: SB_STACK_NO_TABLE */
+	SB_STAT_RAW_FULL,    /* the same, because the ring was full */
+	SB_STAT_FP_FRAMES,   /* frames found by frame pointer, where there was no rule */
+	SB_STAT_CFI_FRAMES,  /* frames found by unwind tables */
+	SB_STAT_NEEDS_FULL,  /* requests for tables lost: ring full; asked again */
 	SB_STAT_MAX,
 };
 
@@ -115,6 +159,12 @@ enum {
 	SB_BY_THREAD = 1u << 0,
 	SB_BY_CPU = 1u << 1,
 	SB_BY_CGROUP = 1u << 2,
+};
+
+/* Bits of cfg_unwind: how callers are found. None of them: only the leaf. */
+enum {
+	SB_UNWIND_CFI = 1u << 0, /* by unwind tables, see sb_abi_unwind.h */
+	SB_UNWIND_FP = 1u << 1,	 /* by frame pointers; with the above: where there is no rule */
 };
 
 /* Bits of cfg_sides. */
@@ -157,5 +207,6 @@ struct sb_uid_rule {
 _Static_assert(sizeof(struct sb_sample_key) == 80, "a hash key must have no padding");
 _Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");
+_Static_assert(sizeof(struct sb_event_raw) == 192, "layout is shared");
 
 #endif /* SB_ABI_H */

@@ -41,18 +41,19 @@
 
 /* How the canonical frame address (CFA: sp as it was before the call) is found. x86-64. */
 enum sb_uw_cfa {
-	SB_UW_CFA_FP_CHAIN,  /* no rule here (a gap, JIT code): try the frame pointer */
-	SB_UW_CFA_STOP,	     /* the root of the thread: it has no caller */
-	SB_UW_CFA_SP,	     /* sp + cfa_off */
-	SB_UW_CFA_FP,	     /* rbp + cfa_off */
-	SB_UW_CFA_PLT10,     /* sp + 8 + ((pc & 15) >= 10) * 8: a stub with endbr64 */
-	SB_UW_CFA_PLT11,     /* sp + 8 + ((pc & 15) >= 11) * 8 */
-	SB_UW_CFA_AT_SP,     /* *(sp + (s16)cfa_off) + (u16)(cfa_off >> 16) */
-	SB_UW_CFA_AT_FP,     /* *(rbp + (s16)cfa_off) + (u16)(cfa_off >> 16) */
-	SB_UW_CFA_SIGNAL,    /* the registers are in the signal frame at sp */
-	SB_UW_CFA_RA_REG,    /* sp + cfa_off; return address in register fp_off (a leaf only) */
-	SB_UW_CFA_UNSUP,     /* there is a rule which cannot be said in these terms */
-	SB_UW_CFA_REG = 0x20 /* + DWARF number of a register, 0 to 15: reg + cfa_off (a leaf only) */
+	SB_UW_CFA_FP_CHAIN, /* no rule here (a gap, JIT code): try the frame pointer */
+	SB_UW_CFA_STOP,	    /* the root of the thread: it has no caller */
+	SB_UW_CFA_SP,	    /* sp + cfa_off */
+	SB_UW_CFA_FP,	    /* rbp + cfa_off */
+	SB_UW_CFA_PLT10,    /* sp + 8 + ((pc & 15) >= 10) * 8: a stub with endbr64 */
+	SB_UW_CFA_PLT11,    /* sp + 8 + ((pc & 15) >= 11) * 8 */
+	SB_UW_CFA_AT_SP,    /* *(sp + (s16)cfa_off) + (u16)(cfa_off >> 16) */
+	SB_UW_CFA_AT_FP,    /* *(rbp + (s16)cfa_off) + (u16)(cfa_off >> 16) */
+	SB_UW_CFA_SIGNAL,   /* the registers are in the signal frame at sp */
+	SB_UW_CFA_RA_REG,   /* sp + cfa_off; return address in register fp_off (a leaf only) */
+	SB_UW_CFA_UNSUP,    /* there is a rule which cannot be said in these terms */
+	SB_UW_CFA_REG =
+		0x20 /* + DWARF number of a register, 0 to 15: reg + cfa_off (a leaf only) */
 };
 
 /* Where the caller's frame pointer register is. The return address is at CFA - 8 (but RA_REG). */
@@ -90,7 +91,7 @@ struct sb_uw_bin {
 	__u32 nr_granules; /* what lies beyond has no rule: the frame pointer */
 	__u32 rules_word;
 	__u32 nr_rules;
-	__u32 state; /* enum sb_uw_bin_state; written last */
+	__u32 state;  /* enum sb_uw_bin_state; written last */
 	__u32 used_s; /* CLOCK_MONOTONIC >> 30 at which it last served: written by the walker */
 };
 
@@ -138,6 +139,6 @@ struct sb_uw_need_event {
 _Static_assert(sizeof(struct sb_uw_rule) == 8, "two words");
 _Static_assert(sizeof(struct sb_uw_bin) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_uw_seg) == SB_UW_SEG_WORDS * 4, "layout is shared");
-_Static_assert(SB_UW_SEGS_MAX * SB_UW_SEG_WORDS <= SB_UW_CHUNK_WORDS, "one chunk");
+_Static_assert(SB_UW_SEGS_MAX *SB_UW_SEG_WORDS <= SB_UW_CHUNK_WORDS, "one chunk");
 
 #endif /* SB_ABI_UNWIND_H */

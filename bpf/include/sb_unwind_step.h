@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One step up a user stack: from the registers of a frame and the rule for its address to those of
+ * its caller. One source for both sides: the walk in the kernel (core/unwind.bpf.c) and the walk of
+ * captured pieces of stack in user space (symbolizer/walk.c), which defines before including this
+ *
+ *	SB_STEP_READ(mem, dst, len, addr)	copy @len bytes at @addr of the process; 0 when it worked
+ *
+ * Sources: System V ABI for x86-64, sections 3.2.2 (stack frame) and 3.4.1 (process start);
+ * DWARF 5, section 6.4; the signal frame: asm/sigcontext.h, asm/ucontext.h of the kernel's UAPI.
+ */
+#ifndef SB_UNWIND_STEP_H
+#define SB_UNWIND_STEP_H
+
+#include "sb_abi.h"
+#include "sb_abi_unwind.h"
+
+#ifndef SB_STEP_READ
+#error "define SB_STEP_READ first"
+#endif
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* A frame bigger than this is taken for a frame pointer register used for something else. */
+#define SB_FP_FRAME_BYTES_MAX (1u << 20)
+/* No code lies below: vm.mmap_min_addr. */
+#define SB_PC_MIN	      4096ull
+#define SB_REG_FP	      6
+#define SB_REG_SP	      7
+
+/* Bits of sb_walk.flags. */
+enum {
+	SB_WALK_LEAF = 1u << 0, /* pc was interrupted, is no return address; regs are valid */
+};
+
+/* Where the walk stands: the registers of the frame whose caller is looked for next. */
+struct sb_walk {
+	__u64 pc, sp, fp;
+	__u64 user_end;		    /* no code lies at or above */
+	__u64 mark;		    /* SB_IP_* of pc */
+	__u32 flags;		    /* SB_WALK_* */
+	__u32 status;		    /* enum sb_stack_status, once a step returned SB_STEP_END */
+	__u64 regs[SB_UNWIND_REGS]; /* of a frame that was interrupted */
+	__u64 frame[18];	    /* scratch: what was read from the stack */
+};
+
+enum sb_step {
+	SB_STEP_GO_ON,	  /* the walk stands at the caller */
+	SB_STEP_END,	  /* status says why */
+	SB_STEP_FP_CHAIN, /* there is no rule: try the frame pointer */
+};
+
+/* The address whose rule is looked up: inside the call for a return address, which may be the first
+ * byte behind its function. */
+static __always_inline __u64 sb_walk_key(const struct sb_walk *walk)
+{
+	return walk->flags & SB_WALK_LEAF ? walk->pc : walk->pc - 1;
+}
+
+static __always_inline enum sb_step sb_step_end(struct sb_walk *walk, __u32 status)
+{
+	walk->status = status;
+	return SB_STEP_END;
+}
+
+/* Move on to the caller, if it can be one. */
+static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, __u64 sp, __u64 fp)
+{
+	if (!pc)
+		return sb_step_end(walk, SB_STACK_COMPLETE);
+	if (pc < SB_PC_MIN || pc >= walk->user_end)
+		return sb_step_end(walk, SB_STACK_BAD_PC);
+	walk->pc = pc;
+	walk->sp = sp;
+	walk->fp = fp;
+	walk->flags = 0;
+	return SB_STEP_GO_ON;
+}
+
+#if defined(__TARGET_ARCH_x86) || (!defined(__bpf__) && defined(__x86_64__))
+#define SB_STEP_X86
+#endif
+
+#ifdef SB_STEP_X86
+/*
+ * Where the interrupted function stands in its prologue or epilogue, the frame pointer is still the
+ * caller's, and following it would lose that caller. Return: how far above sp the pair {frame
+ * pointer, return address} lies: 0; -8 when only the return address is there; 1: it is set up.
+ */
+static __always_inline int sb_fp_pair_at(struct sb_walk *walk, void *mem)
+{
+	__u64 code = 0;
+	__u8 before = 0;
+
+	if (SB_STEP_READ(mem, &code, sizeof(code), walk->pc))
+		return 1;
+	if ((code & 0xff) == 0x55 || (code & 0xff) == 0xc3 || /* push %rbp; ret */
+	    (code & 0xffffffffffull) == 0x55fa1e0ff3ull)      /* endbr64; push %rbp */
+		return -8;
+	if ((code & 0xffffff) != 0xe58948 && (code & 0xffffff) != 0xec8b48) /* mov %rsp,%rbp */
+		return 1;
+	if (SB_STEP_READ(mem, &before, sizeof(before), walk->pc - 1) || before != 0x55)
+		return 1;
+	return 0;
+}
+
+static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *mem, int at)
+{
+	if (SB_STEP_READ(mem, walk->frame, 16, walk->sp + at))
+		if (at || SB_STEP_READ(mem, &walk->frame[1], 8, walk->sp))
+			return sb_step_end(walk, SB_STACK_FAULT);
+	return sb_step_to(walk, walk->frame[1], walk->sp + at + 16, at ? walk->fp : walk->frame[0]);
+}
+#endif
+
+/* {caller's frame pointer, return address} lie at the frame pointer: System V ABI for x86-64,
+ * section 3.2.2; AAPCS64, section 6.4.6. */
+static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
+{
+	__u64 fp = walk->fp;
+
+	walk->mark = SB_IP_BY_FP;
+#ifdef SB_STEP_X86
+	if (walk->flags & SB_WALK_LEAF) {
+		int at = sb_fp_pair_at(walk, mem);
+
+		if (at <= 0)
+			return sb_fp_step_leaf(walk, mem, at);
+	}
+#endif
+	/* The outermost frame has none. A leaf with zero in the register proves nothing. */
+	if (!fp)
+		return sb_step_end(walk, walk->flags & SB_WALK_LEAF ? SB_STACK_BAD_FP
+								    : SB_STACK_COMPLETE);
+	if ((fp & 7) || fp < walk->sp || fp - walk->sp > SB_FP_FRAME_BYTES_MAX)
+		return sb_step_end(walk, SB_STACK_BAD_FP);
+	if (SB_STEP_READ(mem, walk->frame, 16, fp))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	return sb_step_to(walk, walk->frame[1], fp + 16, walk->frame[0]);
+}
+
+#ifdef SB_STEP_X86
+/*
+ * A signal handler's caller is the kernel: what it interrupted is in the signal frame. The
+ * trampoline's sp points to struct ucontext; its registers begin 40 bytes into it.
+ */
+static __always_inline enum sb_step sb_signal_step(struct sb_walk *walk, void *mem)
+{
+	__u64 *f = walk->frame;
+	enum sb_step step;
+
+	/* r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags: struct sigcontext_64. */
+	if (SB_STEP_READ(mem, f, sizeof(walk->frame), walk->sp + 40))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	walk->regs[0] = f[13];
+	walk->regs[1] = f[12];
+	walk->regs[2] = f[14];
+	walk->regs[3] = f[11];
+	walk->regs[4] = f[9];
+	walk->regs[5] = f[8];
+	walk->regs[6] = f[10];
+	walk->regs[7] = f[15];
+	walk->regs[8] = f[0];
+	walk->regs[9] = f[1];
+	walk->regs[10] = f[2];
+	walk->regs[11] = f[3];
+	walk->regs[12] = f[4];
+	walk->regs[13] = f[5];
+	walk->regs[14] = f[6];
+	walk->regs[15] = f[7];
+	walk->mark = SB_IP_EXACT;
+	step = sb_step_to(walk, f[16], f[15], f[10]);
+	walk->flags = SB_WALK_LEAF;
+	return step;
+}
+
+/* Return: SB_STEP_GO_ON and the canonical frame address, or how the walk ends. */
+static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const struct sb_uw_rule *rule,
+						void *mem, __u64 *ret_cfa)
+{
+	__u64 base, cfa;
+
+	switch (rule->cfa) {
+	case SB_UW_CFA_SP:
+	case SB_UW_CFA_RA_REG:
+		cfa = walk->sp + (__s64)rule->cfa_off;
+		break;
+	case SB_UW_CFA_FP:
+		cfa = walk->fp + (__s64)rule->cfa_off;
+		break;
+	case SB_UW_CFA_PLT10:
+		cfa = walk->sp + 8 + ((walk->pc & 15) >= 10 ? 8 : 0);
+		break;
+	case SB_UW_CFA_PLT11:
+		cfa = walk->sp + 8 + ((walk->pc & 15) >= 11 ? 8 : 0);
+		break;
+	case SB_UW_CFA_AT_SP:
+	case SB_UW_CFA_AT_FP:
+		base = rule->cfa == SB_UW_CFA_AT_SP ? walk->sp : walk->fp;
+		base += (__s64)(__s16)(rule->cfa_off & 0xffff);
+		if (SB_STEP_READ(mem, &cfa, sizeof(cfa), base))
+			return sb_step_end(walk, SB_STACK_FAULT);
+		cfa += (__u32)rule->cfa_off >> 16;
+		break;
+	default:
+		/* Only what was interrupted still has all its registers. */
+		if (rule->cfa < SB_UW_CFA_REG || !(walk->flags & SB_WALK_LEAF))
+			return sb_step_end(walk, SB_STACK_NO_RULE);
+		cfa = walk->regs[rule->cfa & (SB_UNWIND_REGS - 1)] + (__s64)rule->cfa_off;
+	}
+	if (cfa < walk->sp || (cfa == walk->sp && rule->cfa != SB_UW_CFA_RA_REG))
+		return sb_step_end(walk, SB_STACK_BAD_CFA);
+	*ret_cfa = cfa;
+	return SB_STEP_GO_ON;
+}
+
+/* The saved frame pointer, where it does not lie next to the return address. */
+static __always_inline int sb_find_fp(const struct sb_walk *walk, const struct sb_uw_rule *rule,
+				      void *mem, __u64 cfa, __u64 *fp)
+{
+	switch (rule->fp) {
+	case SB_UW_FP_AT_CFA:
+		return SB_STEP_READ(mem, fp, sizeof(*fp), cfa + (__s64)rule->fp_off);
+	case SB_UW_FP_AT_FP:
+		return SB_STEP_READ(mem, fp, sizeof(*fp), walk->fp + (__s64)rule->fp_off);
+	case SB_UW_FP_UNDEF:
+		*fp = 0;
+		return 0;
+	default:
+		*fp = walk->fp;
+		return 0;
+	}
+}
+
+static __always_inline enum sb_step sb_ra_reg_step(struct sb_walk *walk,
+						   const struct sb_uw_rule *rule, __u64 cfa)
+{
+	if (!(walk->flags & SB_WALK_LEAF))
+		return sb_step_end(walk, SB_STACK_NO_RULE);
+	return sb_step_to(walk, walk->regs[rule->fp_off & (SB_UNWIND_REGS - 1)], cfa, walk->fp);
+}
+
+/* One step by @rule. @mem is handed on to SB_STEP_READ. */
+static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
+						void *mem)
+{
+	__u64 cfa = 0, fp = 0;
+
+	walk->mark = 0;
+	if (rule->cfa == SB_UW_CFA_FP_CHAIN)
+		return SB_STEP_FP_CHAIN;
+	if (rule->cfa == SB_UW_CFA_STOP)
+		return sb_step_end(walk, SB_STACK_COMPLETE);
+	if (rule->cfa == SB_UW_CFA_SIGNAL)
+		return sb_signal_step(walk, mem);
+	if (sb_find_cfa(walk, rule, mem, &cfa) != SB_STEP_GO_ON)
+		return SB_STEP_END;
+	if (rule->cfa == SB_UW_CFA_RA_REG)
+		return sb_ra_reg_step(walk, rule, cfa);
+	if (rule->fp == SB_UW_FP_AT_CFA && rule->fp_off == -16) { /* both in one read */
+		if (SB_STEP_READ(mem, walk->frame, 16, cfa - 16))
+			return sb_step_end(walk, SB_STACK_FAULT);
+		return sb_step_to(walk, walk->frame[1], cfa, walk->frame[0]);
+	}
+	if (SB_STEP_READ(mem, walk->frame, 8, cfa - 8) || sb_find_fp(walk, rule, mem, cfa, &fp))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	return sb_step_to(walk, walk->frame[0], cfa, fp);
+}
+#else
+static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
+						void *mem)
+{
+	return SB_STEP_FP_CHAIN;
+}
+#endif
+
+/*
+ * The row in force at offset @key of a granule whose @nr rows begin at word @first of @chunk: the
+ * last one at or below. Twelve steps without branches, because a search with branches makes the
+ * verifier follow each path.
+ */
+#ifndef SB_STEP_OPAQUE
+#define SB_STEP_OPAQUE(x)
+#endif
+static __always_inline __u32 sb_uw_row_at(const __u32 *chunk, __u32 first, __u32 nr, __u32 key)
+{
+	__u32 pos = first, end = first + nr, half;
+
+	for (half = SB_UW_GRANULE_BYTES / 2; half; half >>= 1) {
+		__u32 next = pos + half, at = next;
+		__s64 is_in, is_above;
+
+		SB_STEP_OPAQUE(at);
+		at &= SB_UW_CHUNK_WORDS - 1;
+		is_in = (__s64)next - (__s64)end;
+		is_above = (__s64)key - (__s64)(chunk[at] & (SB_UW_GRANULE_BYTES - 1));
+		pos += half & (__u32)(is_in >> 63) & (__u32) ~(is_above >> 63);
+	}
+	SB_STEP_OPAQUE(pos);
+	pos &= SB_UW_CHUNK_WORDS - 1;
+	return chunk[pos];
+}
+
+#endif /* SB_UNWIND_STEP_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Serves the walk in the kernel with unwind tables: one bounded pool of table memory, shared by all
+ * processes that map the same file, filled through mmap by a thread of its own when the BPF side
+ * asks (ring `uw_needs`). Sampling never waits for it: until a table stands, samples go the way of
+ * struct sb_event_raw.
+ *
+ *	unwinder.c	the thread: requests, processes, their mappings -> `uw_procs`
+ *	uwtables.c	files -> bins: one table a file, compiled when first needed, evicted when the
+ *			pool is full, least recently sampled first
+ *	uwpool.c	the pool: parts of 4 MiB, made when needed; extents of words
+ *
+ * All functions but the thread's are called by the owner of the session, except
+ * sb_unwinder_changed().
+ */
+#ifndef SB_CAPTURE_UNWINDER_H
+#define SB_CAPTURE_UNWINDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sampler_bpf;
+struct sb_unwinder;
+
+#define SB_UNWINDER_POOL_BYTES_DEFAULT (64u << 20)
+
+struct sb_unwinder_stats {
+	uint64_t nr_pool_bytes, nr_pool_bytes_peak, nr_pool_bytes_max; /* in tables and lists */
+	uint64_t nr_tables;					       /* that stand now */
+	uint64_t nr_tables_built;  /* since the start, rebuilt ones included */
+	uint64_t nr_tables_failed; /* files whose CFI could not be used: frame pointers there */
+	uint64_t nr_evictions;
+	uint64_t nr_rows, build_ns; /* of all that were built */
+	uint64_t nr_processes;	    /* lists of mappings published now */
+	uint64_t nr_refused;	    /* processes, mappings, files at a bound */
+	uint64_t nr_needs;	    /* requests served */
+	uint64_t nr_touched;	    /* pages of stacks brought in */
+};
+
+/* After load; starts the thread. @pool_bytes_max: 0 for the default; at least one part is used.
+ * Return: 0 or a negative errno. */
+int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
+		    struct sb_unwinder **ret_unwinder);
+void sb_unwinder_free(struct sb_unwinder *unwinder);
+
+/*
+ * The executable mappings of @tgid changed, or it ended (side-band records say so): if its list was
+ * published, it is read anew. Any thread; never blocks for long.
+ */
+void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid);
+
+void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *ret_stats);
+
+#endif
