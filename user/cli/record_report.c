@@ -23,6 +23,10 @@ static const char *const cut_names[] = {
 	[SB_STACK_BAD_PC] = "bad return address",
 	[SB_STACK_COMPAT] = "32-bit process",
 	[SB_STACK_NO_REGS] = "no registers",
+	[SB_STACK_NO_TABLE] = "unwind table not ready",
+	[SB_STACK_NO_RULE] = "no unwind rule",
+	[SB_STACK_BAD_CFA] = "bad unwind rule",
+	[SB_STACK_PIECE] = "stack longer than its first piece",
 };
 _Static_assert(SB_ARRAY_SIZE(cut_names) == SB_STACK_STATUS_MAX, "a row for each status");
 

@@ -70,6 +70,10 @@ static const char *const status_marks[SB_STACK_STATUS_MAX] = {
 	[SB_STACK_BAD_PC] = "[truncated: bad return address]",
 	[SB_STACK_COMPAT] = "[truncated: 32-bit process]",
 	[SB_STACK_NO_REGS] = "[truncated: no registers]",
+	[SB_STACK_NO_TABLE] = "[truncated: unwind table not ready]",
+	[SB_STACK_NO_RULE] = "[truncated: no unwind rule]",
+	[SB_STACK_BAD_CFA] = "[truncated: bad unwind rule]",
+	[SB_STACK_PIECE] = "[truncated: stack longer than its first piece]",
 };
 
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
