@@ -117,55 +117,51 @@ static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
 	sb_stack_intern(s, slot, &s->capture.key.kstack);
 }
 
-/* The registers with which @task entered the kernel. */
-static int start_of_task(struct task_struct *task, struct sb_start *start, __u32 *flags)
+/* Unless they are there already, the registers with which @task entered the kernel. */
+static int user_regs(struct task_struct *task, struct sb_scratch *s)
 {
-	struct sb_regs regs;
-
-	if (bpf_probe_read_kernel(&regs, sizeof(regs), (void *)bpf_task_pt_regs(task)))
+	if (sb_regs_are_user(&s->regs))
+		return 0;
+	if (bpf_probe_read_kernel(&s->regs, sizeof(s->regs), (void *)bpf_task_pt_regs(task)))
 		return -ENOENT;
 #if defined(__TARGET_ARCH_x86)
-	start->pc = regs.ip;
-	start->sp = regs.sp;
-	start->fp = regs.bp;
-	start->is_user = (regs.cs & 3) == 3;
-	start->is_compat = (regs.cs & 0xffff) == 0x23;
-	if ((__s64)regs.orig_ax >= 0)
-		*flags |= SB_STACK_LEAF_RETURNS;
-#elif defined(__TARGET_ARCH_arm64)
-	start->pc = regs.pc;
-	start->sp = regs.sp;
-	start->fp = regs.regs[29];
-	start->is_user = (regs.pstate & 0xf) == 0;
-	start->is_compat = (regs.pstate >> 4) & 1;
+	if ((__s64)s->regs.orig_ax >= 0)
+		s->stack.flags |= SB_STACK_LEAF_RETURNS;
 #endif
-	return start->is_user ? 0 : -ENOENT;
+	return sb_regs_are_user(&s->regs) ? 0 : -ENOENT;
 }
 
-static void capture_user(struct task_struct *task, const struct sb_start *interrupted,
-			 struct sb_scratch *s, __u32 slot)
+static bool is_compat(const struct sb_regs *regs)
 {
-	struct sb_start start = *interrupted;
+#if defined(__TARGET_ARCH_x86)
+	return (regs->cs & 0xffff) == 0x23; /* __USER32_CS */
+#elif defined(__TARGET_ARCH_arm64)
+	return (regs->pstate >> 4) & 1; /* PSR_MODE32_BIT */
+#endif
+}
 
+static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 slot)
+{
 	s->stack.flags = 0;
 	s->stack.nr_frames = 0;
-	if (!start.is_user && start_of_task(task, &start, &s->stack.flags)) {
+	s->map.is_raw = 0;
+	if (user_regs(task, s)) {
 		s->stack.status = SB_STACK_NO_REGS;
-	} else if (start.is_compat) {
-		s->ip[0] = start.pc;
+	} else if (is_compat(&s->regs)) {
+		s->ip[0] = sb_regs_pc(&s->regs);
 		s->stack.nr_frames = 1;
 		s->stack.status = SB_STACK_COMPAT;
 	} else {
-		s->walk.pc = start.pc;
-		s->walk.sp = start.sp;
-		s->walk.fp = start.fp;
+		s->map.exec_vm = BPF_CORE_READ(task, mm, exec_vm);
 		sb_unwind_user(slot);
 	}
-	sb_stack_intern(s, slot, &s->capture.key.ustack);
+	if (s->map.is_raw)
+		s->capture.key.ustack = s->stack.id;
+	else
+		sb_stack_intern(s, slot, &s->capture.key.ustack);
 }
 
-__hidden int sb_capture(void *ctx, const struct sb_start *start, __u32 slot,
-			struct sb_capture **ret_capture)
+__hidden int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct sb_scratch *s = sb_scratch_get(slot);
@@ -184,10 +180,10 @@ __hidden int sb_capture(void *ctx, const struct sb_start *start, __u32 slot,
 	}
 	task = bpf_get_current_task_btf();
 	identify(&s->capture.key, task, pid_tgid);
-	if ((cfg_sides & SB_SIDE_KERNEL) && !start->is_user)
+	if ((cfg_sides & SB_SIDE_KERNEL) && !sb_regs_are_user(&s->regs))
 		capture_kernel(ctx, s, slot);
 	if ((cfg_sides & SB_SIDE_USER) && has_user_side(task))
-		capture_user(task, start, s, slot);
+		capture_user(task, s, slot);
 	announce(&s->capture.key);
 	*ret_capture = &s->capture;
 	return 0;

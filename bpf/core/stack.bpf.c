@@ -38,7 +38,14 @@ __hidden struct sb_scratch *sb_scratch_get(__u32 slot)
 	return bpf_map_lookup_elem(&scratch, &slot);
 }
 
-__hidden __u64 sb_events_wake_flags(void)
+__hidden struct sb_regs *sb_start_regs(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	return s ? &s->regs : NULL;
+}
+
+static __u64 sb_events_wake_flags(void)
 {
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >= cfg_events_wake_bytes)
 		return BPF_RB_FORCE_WAKEUP;
@@ -93,6 +100,19 @@ __noinline int sb_stack_hash(__u32 slot)
 	return 0;
 }
 
+__hidden int sb_event_ship(void *event, __u64 nr_bytes)
+{
+	return bpf_ringbuf_output(&events, event, nr_bytes, sb_events_wake_flags());
+}
+
+/* No two samples of one CPU have the same time. */
+__hidden int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id)
+{
+	ret_id->lo = (now_ns ^ cfg_hash_seed[0]) * 0x9e3779b97f4a7c15ull;
+	ret_id->hi = (cfg_hash_seed[1] ^ (__u64)bpf_get_smp_processor_id() << 32) | 1;
+	return 0;
+}
+
 static int ship(struct sb_scratch *s)
 {
 	__u32 nr = s->stack.nr_frames, nr_bytes;
@@ -103,7 +123,7 @@ static int ship(struct sb_scratch *s)
 	nr_bytes = sizeof(s->stack) + nr * sizeof(s->ip[0]);
 	s->stack.hdr.kind = SB_EVENT_STACK;
 	s->stack.hdr.nr_bytes = nr_bytes;
-	return bpf_ringbuf_output(&events, &s->stack, nr_bytes, sb_events_wake_flags());
+	return sb_event_ship(&s->stack, nr_bytes);
 }
 
 __hidden int sb_stack_intern(struct sb_scratch *s, __u32 slot, struct sb_stack_id *ret_id)

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * User stacks, walked step by step: each step finds one caller from the registers of one frame.
- * There is one source of steps so far, the chain of frame pointers; another one (tables from
- * .eh_frame) is another function next to fp_step(), chosen in sb_unwind_step() by the pc.
+ * User stacks, walked step by step: each step finds one caller from the registers of one frame, by
+ * the rule for its address (sb_abi_unwind.h), or by the frame pointer where there is no rule.
+ *
+ * Functions that are neither static nor hidden are global for the verifier's sake: it looks at each
+ * once, not once for each caller and each round of the loop. So they take numbers only, and the
+ * state is in the record.
  */
 #include "sb_stack.bpf.h"
 #include "sb_unwind.bpf.h"
 
-/* A frame bigger than this is taken for a frame pointer register used for something else. */
-#define FP_FRAME_BYTES_MAX (1u << 20)
-#define PC_MIN		   4096ull
+/* Ask again for what was asked for already only after this long. */
+#define ASK_AGAIN_NS   20000000ull
+/* An address in no mapping may mean that the list is old, or that the stack is garbage. So many
+ * times a list is doubted. */
+#define NR_UNKNOWN_MAX 64
 
 /* First address that no user code can have: 47 bits on x86-64, 48 on arm64; 5-level paging (56)
  * is only used by programs that ask for it. */
@@ -21,56 +26,336 @@ const volatile __u64 cfg_user_end = 1ull << 47;
 
 /* --depth: frames of a user stack, at most SB_USTACK_DEPTH_MAX. */
 const volatile __u32 cfg_ustack_depth_max = SB_USTACK_DEPTH_MAX;
+/* --unwind: SB_UNWIND_*. */
+const volatile __u32 cfg_unwind = SB_UNWIND_FP;
+
+/* A part of the pool. No BTF types, see counts_generation in sample.bpf.c. */
+struct uw_part {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SB_UW_PART_CHUNKS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, SB_UW_CHUNK_WORDS * sizeof(__u32));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 16); /* set before load */
+	__type(key, __u32);
+	__array(values, struct uw_part);
+} uw_pool SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SB_UW_BINS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct sb_uw_bin);
+} uw_bins SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SB_UW_PROCS_MAX);
+	__type(key, __u32);
+	__type(value, struct sb_uw_proc);
+} uw_procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256u << 10);
+} uw_needs SEC(".maps");
+
+/* {tgid, what} -> when it was asked for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, __u64);
+} uw_asked SEC(".maps");
+
+__hidden int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr)
+{
+	__u32 what = need == SB_UW_NEED_BIN ? SB_UW_NEED_TOUCH + 1 + s->map.bin : need;
+	__u64 key = (__u64)s->capture.key.tgid << 32 | what;
+	__u64 now_ns = s->capture.now_ns, *asked_ns = bpf_map_lookup_elem(&uw_asked, &key);
+	struct sb_uw_need_event event = {
+		.start_ns = s->capture.key.start_ns,
+		.addr = addr,
+		.tgid = s->capture.key.tgid,
+		.exec_id = s->capture.key.exec_id,
+		.need = need,
+		.bin = s->map.bin,
+	};
+
+	if (asked_ns && now_ns - *asked_ns < ASK_AGAIN_NS)
+		return 0;
+	/* Where this fails, it is asked for once too often. */
+	bpf_map_update_elem(&uw_asked, &key, &now_ns, BPF_ANY);
+	if (bpf_ringbuf_output(&uw_needs, &event, sizeof(event), BPF_RB_FORCE_WAKEUP)) {
+		bpf_map_delete_elem(&uw_asked, &key);
+		sb_stat_add(SB_STAT_NEEDS_FULL, 1);
+	}
+	return 0;
+}
+
+static __u32 *chunk_of(__u32 word)
+{
+	__u32 part = word / SB_UW_PART_WORDS;
+	__u32 chunk = word / SB_UW_CHUNK_WORDS % SB_UW_PART_CHUNKS;
+	void *map = bpf_map_lookup_elem(&uw_pool, &part);
+
+	return map ? bpf_map_lookup_elem(map, &chunk) : NULL;
+}
+
+/* Two words next to one another at an even number, or NULL. */
+static __u32 *pair_at(__u32 word)
+{
+	__u32 *chunk = chunk_of(word), at = word;
+
+	sb_opaque(at);
+	return chunk ? &chunk[at & (SB_UW_CHUNK_WORDS - 2)] : NULL;
+}
+
+/* The mapping that holds @addr becomes the walk's. Ten steps without branches, see sb_uw_row_at(). */
+__noinline int sb_unwind_find_seg(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	const struct sb_uw_seg *seg;
+	__u32 *chunk, first, half, pos = 0, at;
+	__u64 addr;
+
+	if (!s)
+		return -ENOENT;
+	addr = sb_walk_key(&s->walk);
+	first = s->map.segs_word;
+	chunk = chunk_of(first);
+	if (!chunk)
+		return -ENOENT;
+	for (half = SB_UW_SEGS_MAX / 2; half; half >>= 1) {
+		__s64 is_in, is_above;
+		__u32 next = pos + half;
+
+		is_in = (__s64)next - (__s64)s->map.nr_segs;
+		at = first + next * SB_UW_SEG_WORDS;
+		sb_opaque(at);
+		at &= SB_UW_CHUNK_WORDS - SB_UW_SEG_WORDS;
+		is_above = (__s64)(addr - ((const struct sb_uw_seg *)&chunk[at])->begin);
+		/* Or the compiler makes branches of them again. */
+		sb_opaque(is_in);
+		sb_opaque(is_above);
+		pos += half & (__u32)(is_in >> 63) & (__u32) ~(is_above >> 63);
+	}
+	at = first + pos * SB_UW_SEG_WORDS;
+	sb_opaque(at);
+	at &= SB_UW_CHUNK_WORDS - SB_UW_SEG_WORDS;
+	seg = (const struct sb_uw_seg *)&chunk[at];
+	if (addr < seg->begin || addr >= seg->end)
+		return -ENOENT;
+	s->map.begin = seg->begin;
+	s->map.end = seg->end;
+	s->map.bias = seg->bias;
+	s->map.bin = seg->bin;
+	s->map.seg_flags = seg->flags;
+	return 0;
+}
+
+/* The list of mappings of the process, if there is one and it is up to date. */
+static void find_proc(struct sb_scratch *s)
+{
+	const struct sb_sample_key *key = &s->capture.key;
+	struct sb_uw_proc *proc = bpf_map_lookup_elem(&uw_procs, &key->tgid);
+
+	if (!proc || proc->start_ns != key->start_ns || proc->exec_id != key->exec_id)
+		return;
+	if (!proc->exec_vm)
+		proc->exec_vm = s->map.exec_vm;
+	else if (proc->exec_vm != s->map.exec_vm)
+		return;
+	s->map.segs_word = proc->segs_word;
+	s->map.nr_segs = proc->nr_segs;
+}
+
+static bool is_list_doubtful(struct sb_scratch *s)
+{
+	struct sb_uw_proc *proc = bpf_map_lookup_elem(&uw_procs, &s->capture.key.tgid);
+
+	if (proc && proc->nr_unknown >= NR_UNKNOWN_MAX)
+		return false;
+	if (proc)
+		proc->nr_unknown++;
+	return true;
+}
 
 static enum sb_step end(struct sb_scratch *s, __u32 status)
 {
-	s->stack.status = status;
+	s->walk.status = status;
 	return SB_STEP_END;
 }
 
-static enum sb_step push(struct sb_scratch *s, __u64 pc)
+/* Something is missing that user space can provide: let it unwind this stack, or else go on by
+ * frame pointers, which will be said. */
+static enum sb_step table_missing(struct sb_scratch *s, __u32 slot, __u32 need)
+{
+	sb_unwind_need(s, need, sb_walk_key(&s->walk));
+	if (!sb_raw_capture(slot)) {
+		s->map.is_raw = 1;
+		return end(s, SB_STACK_NO_TABLE);
+	}
+	s->map.is_cut_off = 1;
+	s->map.modes &= ~SB_UNWIND_CFI;
+	return SB_STEP_FP_CHAIN;
+}
+
+/* The address lies in no mapping we know. If that is the truth, it was no return address. */
+static enum sb_step address_unknown(struct sb_scratch *s, __u32 slot)
+{
+	if (!s->map.nr_segs || is_list_doubtful(s))
+		return table_missing(s, slot, SB_UW_NEED_PROC);
+	if (s->stack.nr_frames > 1)
+		s->stack.nr_frames--;
+	return end(s, s->walk.mark & SB_IP_BY_FP ? SB_STACK_BAD_FP : SB_STACK_BAD_PC);
+}
+
+/* The rule for @elf_addr. Return: 0, or -ENOENT when there is none. */
+static int find_rule(const struct sb_uw_bin *bin, __u64 elf_addr, struct sb_uw_rule *ret_rule)
+{
+	__u64 granule = (elf_addr - bin->text_lo) >> SB_UW_GRANULE_BITS;
+	__u32 *pair, *chunk, first, nr, id;
+
+	if (elf_addr < bin->text_lo || granule >= bin->nr_granules)
+		return -ENOENT;
+	pair = pair_at(bin->index_word + (__u32)granule * 2);
+	if (!pair)
+		return -ENOENT;
+	id = first = pair[0];
+	nr = pair[1];
+	if (nr) {
+		chunk = chunk_of(first);
+		if (!chunk)
+			return -ENOENT;
+		id = sb_uw_row_at(chunk, first, nr, (__u32)elf_addr & (SB_UW_GRANULE_BYTES - 1)) >>
+		     16;
+	}
+	if (id >= bin->nr_rules)
+		return -ENOENT;
+	pair = pair_at(bin->rules_word + id * 2);
+	if (!pair)
+		return -ENOENT;
+	*ret_rule = *(struct sb_uw_rule *)pair;
+	return 0;
+}
+
+/*
+ * The rule for the address of the walk becomes the walk's; FP_CHAIN where there is none.
+ * Return: 0, or -ENOENT: the address lies in no mapping; -EAGAIN: the binary has no table yet.
+ */
+__noinline int sb_unwind_find_rule(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct sb_uw_bin *bin;
+	__u32 now_s;
+	__u64 addr;
+
+	if (!s)
+		return -ENOENT;
+	addr = sb_walk_key(&s->walk);
+	s->map.rule.cfa = SB_UW_CFA_FP_CHAIN;
+	if (!s->map.nr_segs)
+		return -ENOENT;
+	if ((addr < s->map.begin || addr >= s->map.end) && sb_unwind_find_seg(slot))
+		return -ENOENT;
+	if (s->map.seg_flags & SB_UW_SEG_ANON)
+		return 0;
+	bin = bpf_map_lookup_elem(&uw_bins, &s->map.bin);
+	if (!bin || bin->state == SB_UW_BIN_FP_CHAIN)
+		return 0;
+	if (bin->state != SB_UW_BIN_READY)
+		return -EAGAIN;
+	now_s = s->capture.now_ns >> 30;
+	if (bin->used_s != now_s)
+		bin->used_s = now_s;
+	find_rule(bin, addr - s->map.bias, &s->map.rule);
+	return 0;
+}
+
+static enum sb_step table_step(struct sb_scratch *s, __u32 slot)
+{
+	int err = sb_unwind_find_rule(slot);
+
+	if (err == -ENOENT)
+		return address_unknown(s, slot);
+	if (err)
+		return table_missing(s, slot, SB_UW_NEED_BIN);
+	return sb_cfi_step(&s->walk, &s->map.rule, s);
+}
+
+static enum sb_step push(struct sb_scratch *s, __u64 ip)
 {
 	__u32 at = s->stack.nr_frames;
 
 	sb_opaque(at);
 	if (at >= SB_USTACK_DEPTH_MAX || at >= cfg_ustack_depth_max)
 		return end(s, SB_STACK_DEPTH);
-	s->ip[at & (SB_USTACK_DEPTH_MAX - 1)] = pc;
+	s->ip[at & (SB_USTACK_DEPTH_MAX - 1)] = ip;
 	s->stack.nr_frames = at + 1;
 	return SB_STEP_GO_ON;
 }
 
-/* {caller's frame pointer, return address} lie at the frame pointer: System V ABI for x86-64,
- * section 3.2.2; AAPCS64, section 6.4.6. */
-static enum sb_step fp_step(struct sb_scratch *s)
-{
-	__u64 fp = s->walk.fp, frame[2];
-
-	/* The outermost frame has none. A leaf with zero in the register proves nothing. */
-	if (!fp)
-		return end(s, s->stack.nr_frames > 1 ? SB_STACK_COMPLETE : SB_STACK_BAD_FP);
-	if ((fp & 7) || fp < s->walk.sp || fp - s->walk.sp > FP_FRAME_BYTES_MAX)
-		return end(s, SB_STACK_BAD_FP);
-	if (bpf_probe_read_user(frame, sizeof(frame), (const void *)fp))
-		return end(s, SB_STACK_FAULT);
-	if (!frame[1])
-		return end(s, SB_STACK_COMPLETE);
-	if (frame[1] < PC_MIN || frame[1] >= cfg_user_end)
-		return end(s, SB_STACK_BAD_PC);
-	s->walk.pc = frame[1];
-	s->walk.sp = fp + sizeof(frame);
-	s->walk.fp = frame[0];
-	return push(s, frame[1]);
-}
-
-/* Global for the verifier's sake, see sb_stack_hash(). */
 __noinline int sb_unwind_step(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
+	enum sb_step step = SB_STEP_FP_CHAIN;
 
 	if (!s)
 		return SB_STEP_END;
-	return fp_step(s);
+	if (s->map.modes & SB_UNWIND_CFI)
+		step = table_step(s, slot);
+	if (step == SB_STEP_FP_CHAIN) {
+		if (!(s->map.modes & SB_UNWIND_FP))
+			return end(s, s->map.modes ? SB_STACK_NO_RULE : SB_STACK_COMPLETE);
+		step = sb_fp_step(&s->walk, s);
+		s->map.nr_by_fp += step == SB_STEP_GO_ON;
+	}
+	return step == SB_STEP_GO_ON ? push(s, s->walk.pc | s->walk.mark) : step;
+}
+
+static void begin(struct sb_scratch *s)
+{
+	const struct sb_regs *regs = &s->regs;
+	struct sb_walk *walk = &s->walk;
+
+#if defined(__TARGET_ARCH_x86)
+	walk->pc = regs->ip;
+	walk->sp = regs->sp;
+	walk->fp = regs->bp;
+#elif defined(__TARGET_ARCH_arm64)
+	walk->pc = regs->pc;
+	walk->sp = regs->sp;
+	walk->fp = regs->regs[29];
+#endif
+	sb_regs_by_dwarf(regs, walk->regs);
+	walk->user_end = cfg_user_end;
+	walk->flags = SB_WALK_LEAF;
+	walk->mark = 0;
+	walk->status = SB_STACK_DEPTH;
+	s->map.begin = s->map.end = 0;
+	s->map.nr_segs = 0;
+	s->map.nr_by_fp = s->map.is_cut_off = s->map.is_raw = 0;
+	s->map.modes = cfg_unwind;
+	s->map.bin = SB_UW_BINS_MAX;
+}
+
+static void finish(struct sb_scratch *s)
+{
+	__u32 nr_callers = s->stack.nr_frames - 1, nr_by_fp = s->map.nr_by_fp;
+
+	s->stack.status = s->map.is_cut_off ? SB_STACK_NO_TABLE : s->walk.status;
+	if (nr_by_fp)
+		sb_stat_add(SB_STAT_FP_FRAMES, nr_by_fp);
+	if (nr_callers > nr_by_fp)
+		sb_stat_add(SB_STAT_CFI_FRAMES, nr_callers - nr_by_fp);
+	if (s->walk.status == SB_STACK_FAULT && (cfg_unwind & SB_UNWIND_CFI))
+		sb_unwind_need(s, SB_UW_NEED_TOUCH, s->map.fault_addr);
 }
 
 __noinline int sb_unwind_user(__u32 slot)
@@ -80,11 +365,15 @@ __noinline int sb_unwind_user(__u32 slot)
 
 	if (!s)
 		return 0;
+	begin(s);
 	s->stack.nr_frames = 0;
-	s->stack.status = SB_STACK_DEPTH;
 	push(s, s->walk.pc);
+	if (cfg_unwind & SB_UNWIND_CFI)
+		find_proc(s);
 	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++)
 		if (sb_unwind_step(slot) != SB_STEP_GO_ON)
 			break;
+	if (!s->map.is_raw)
+		finish(s);
 	return 0;
 }

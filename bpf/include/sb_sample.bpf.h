@@ -22,41 +22,52 @@ struct sb_capture {
 	__u64 now_ns;
 };
 
-/* Where a user stack starts. */
-struct sb_start {
-	__u64 pc, sp, fp;
-	__u32 is_user;	 /* 0: the event interrupted the kernel; the entry to it is looked up */
-	__u32 is_compat; /* 32-bit code */
-};
+/* Return: where the view leaves the registers that it interrupted, NULL for no slot. If they are
+ * the kernel's, those with which it was entered are looked up. */
+struct sb_regs *sb_start_regs(__u32 slot);
 
-/* Return: where the context of a perf_event program was interrupted. */
-static __always_inline struct sb_start sb_start_of(const struct bpf_perf_event_data *ctx)
+/* Return: whether the registers are those of user code. */
+static __always_inline bool sb_regs_are_user(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	return (struct sb_start){
-		.pc = ctx->regs.ip,
-		.sp = ctx->regs.sp,
-		.fp = ctx->regs.bp,
-		.is_user = (ctx->regs.cs & 3) == 3,
-		.is_compat = (ctx->regs.cs & 0xffff) == 0x23, /* __USER32_CS */
-	};
+	return (regs->cs & 3) == 3;
 #elif defined(__TARGET_ARCH_arm64)
-	return (struct sb_start){
-		.pc = ctx->regs.pc,
-		.sp = ctx->regs.sp,
-		.fp = ctx->regs.regs[29],
-		.is_user = (ctx->regs.pstate & 0xf) == 0, /* PSR_MODE_EL0t */
-		.is_compat = (ctx->regs.pstate >> 4) & 1, /* PSR_MODE32_BIT */
-	};
+	return (regs->pstate & 0xf) == 0; /* PSR_MODE_EL0t */
+#endif
+}
+
+static __always_inline __u64 sb_regs_pc(const struct sb_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->ip;
+#elif defined(__TARGET_ARCH_arm64)
+	return regs->pc;
 #endif
 }
 
 /*
- * Sample the current task: filters, identity, both stacks. New stacks are shipped on the way.
+ * The registers that a perf_event program was called with, as the start of the sample in @slot.
+ * Word by word: the context may only be read at fixed places.
+ */
+static __always_inline void sb_start_at(const struct bpf_perf_event_data *ctx, __u32 slot)
+{
+	struct sb_regs *start = sb_start_regs(slot);
+
+#define SB_REG(i) ((__u64 *)start)[i] = ((const __u64 *)&ctx->regs)[i]
+	if (!start)
+		return;
+#pragma unroll
+	for (int i = 0; i < (int)(sizeof(ctx->regs) / sizeof(__u64)); i++)
+		SB_REG(i);
+#undef SB_REG
+}
+
+/*
+ * Sample the current task: filters, identity, both stacks, from the registers in sb_start_regs().
+ * New stacks are shipped on the way.
  * Return: 0 and the capture, valid until the program ends; -ENOENT when the task is not asked for.
  */
-int sb_capture(void *ctx, const struct sb_start *start, __u32 slot,
-	       struct sb_capture **ret_capture);
+int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture);
 
 /*
  * Add @weight (in the unit of the view) to the capture's key.

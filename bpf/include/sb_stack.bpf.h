@@ -11,20 +11,52 @@
 #include "sb_sample.bpf.h"
 #include "sb_util.bpf.h"
 
-/* Where the walk stands: the registers of the frame whose caller is looked for next. */
-struct sb_walk {
-	__u64 pc, sp, fp;
+struct sb_scratch;
+static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr);
+#define SB_STEP_READ(mem, dst, len, addr) sb_read_user(mem, dst, len, addr)
+#define SB_STEP_OPAQUE(x)		  sb_opaque(x)
+#include "sb_unwind_step.h"
+
+/* Where the walk gets its rules from. */
+struct sb_walk_map {
+	__u64 begin, end, bias; /* of the mapping it stands in; see struct sb_uw_seg */
+	__u32 bin, seg_flags;
+	__u32 segs_word, nr_segs; /* of the process; 0: it has no list, or an outdated one */
+	__u32 modes;		  /* SB_UNWIND_*: what is tried from here on */
+	__u32 nr_by_fp;		  /* frames found by frame pointer */
+	__u32 is_cut_off;	  /* a table was missing, and the stack could not be taken raw */
+	__u32 is_raw;		  /* it was */
+	struct sb_uw_rule rule;	  /* for the address of the walk */
+	__u64 exec_vm;		  /* of the process now */
+	__u64 fault_addr;	  /* that could not be read */
 };
 
 struct sb_scratch {
 	struct sb_capture capture;
+	struct sb_regs regs; /* where the user stack starts */
 	struct sb_walk walk;
+	struct sb_walk_map map;
 	struct sb_event_stack stack;
 	__u64 ip[SB_USTACK_DEPTH_MAX]; /* stack.ip */
 };
 
 /* Return: the record of this CPU, NULL only for a slot that does not exist. */
 struct sb_scratch *sb_scratch_get(__u32 slot);
+
+/* Copy from the process; an address that cannot be read is noted. Return: 0 when it worked. */
+static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr)
+{
+	if (!bpf_probe_read_user(dst, len, (const void *)addr))
+		return 0;
+	s->map.fault_addr = addr;
+	return -EFAULT;
+}
+
+/* Hand a record to user space, waking it when much is waiting. Return: 0, or lost: -EAGAIN. */
+int sb_event_ship(void *event, __u64 nr_bytes);
+
+/* A name for a stack whose frames are not known yet: @now_ns on this CPU. */
+int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id);
 
 /*
  * Name the stack in the record by its hash, and ship it if it was not seen before. A stack that

@@ -3,18 +3,45 @@
 #ifndef SB_UNWIND_BPF_H
 #define SB_UNWIND_BPF_H
 
-#include "vmlinux.h"
+#include "sb_stack.bpf.h"
 
 /*
- * Walk from the registers in the record's walk and leave frames and status in its stack.
- * Always leaves at least the leaf.
+ * Walk from the user registers in the record and leave frames and status in its stack, at least the
+ * leaf. A stack that is to be unwound by user space instead, because a table is missing, is shipped;
+ * then map.is_raw is set, and stack.id names it already.
  */
 int sb_unwind_user(__u32 slot);
 
-/* A step: one caller found and appended, or the end, with the status set. */
-enum sb_step {
-	SB_STEP_GO_ON,
-	SB_STEP_END,
-};
+/*
+ * Ship the registers and a piece of the stack (struct sb_event_raw), and name it in stack.id.
+ * Return: 0, or a reason not to: over budget, unreadable, no room; those are counted.
+ */
+int sb_raw_capture(__u32 slot);
+
+/* The registers in the order of the psABI's numbers. Other machines' steps need none of them. */
+static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *ret)
+{
+#if defined(__TARGET_ARCH_x86)
+	ret[0] = regs->ax;
+	ret[1] = regs->dx;
+	ret[2] = regs->cx;
+	ret[3] = regs->bx;
+	ret[4] = regs->si;
+	ret[5] = regs->di;
+	ret[6] = regs->bp;
+	ret[7] = regs->sp;
+	ret[8] = regs->r8;
+	ret[9] = regs->r9;
+	ret[10] = regs->r10;
+	ret[11] = regs->r11;
+	ret[12] = regs->r12;
+	ret[13] = regs->r13;
+	ret[14] = regs->r14;
+	ret[15] = regs->r15;
+#endif
+}
+
+/* Ask user space for something, not too often. */
+int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr);
 
 #endif

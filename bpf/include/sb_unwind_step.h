@@ -295,6 +295,9 @@ static __always_inline __u32 sb_uw_row_at(const __u32 *chunk, __u32 first, __u32
 		at &= SB_UW_CHUNK_WORDS - 1;
 		is_in = (__s64)next - (__s64)end;
 		is_above = (__s64)key - (__s64)(chunk[at] & (SB_UW_GRANULE_BYTES - 1));
+		/* Or the compiler makes branches of them again. */
+		SB_STEP_OPAQUE(is_in);
+		SB_STEP_OPAQUE(is_above);
 		pos += half & (__u32)(is_in >> 63) & (__u32) ~(is_above >> 63);
 	}
 	SB_STEP_OPAQUE(pos);

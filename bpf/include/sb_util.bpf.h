@@ -12,6 +12,8 @@
 #ifndef EEXIST
 #define ENOENT 2
 #define E2BIG  7
+#define EAGAIN 11
+#define EFAULT 14
 #define EBUSY  16
 #define EEXIST 17
 #endif

@@ -5,10 +5,10 @@
 SEC("?perf_event")
 int oncpu_tick(struct bpf_perf_event_data *ctx)
 {
-	struct sb_start start = sb_start_of(ctx);
 	struct sb_capture *capture;
 
-	if (!sb_capture(ctx, &start, SB_SCRATCH_TIMER, &capture))
+	sb_start_at(ctx, SB_SCRATCH_TIMER);
+	if (!sb_capture(ctx, SB_SCRATCH_TIMER, &capture))
 		sb_account(capture, 1);
 	return 0;
 }

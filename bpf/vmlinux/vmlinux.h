@@ -45,7 +45,9 @@ struct bpf_perf_event_data {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long exec_vm; /* pages of executable mappings */
+};
 
 struct task_struct {
 	unsigned int flags;

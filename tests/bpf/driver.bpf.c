@@ -63,14 +63,14 @@ int drive_unwind(void *ctx)
 
 	if (!s)
 		return 0;
-	s->walk.pc = in.pc;
-	s->walk.sp = in.sp;
-	s->walk.fp = in.fp;
+	s->regs.ip = in.pc;
+	s->regs.sp = in.sp;
+	s->regs.bp = in.fp;
 	sb_unwind_user(0);
 	out.nr_frames = s->stack.nr_frames;
 	out.status = s->stack.status;
 	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++)
-		out.ip[i] = s->ip[i];
+		out.ip[i] = s->ip[i] & ~SB_IP_MARKS;
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #define const
 #include "core/filter.bpf.c"
 #include "core/proc.bpf.c"
+#include "core/raw.bpf.c"
 #include "core/sample.bpf.c"
 #include "core/stack.bpf.c"
 #include "core/stats.bpf.c"

@@ -23,6 +23,8 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
 	SHIM_MAP(procs_announced);
+	SHIM_MAP(raw_records);
+	SHIM_MAP(raw_full_ns);
 	SHIM_RING(events, ring_bytes);
 	SHIM_MAP_OF_MAPS(counts);
 	SHIM_MAP_OF_BYTES(generation, counts_max);
@@ -59,15 +61,16 @@ static uint64_t stat_of(uint32_t stat)
 	return ((struct sb_stats *)bpf_map_lookup_elem(&stats, &zero))->val[stat];
 }
 
-static const struct sb_start in_user = { .pc = PC, .is_user = 1 };
-static const struct sb_start in_kernel = {};
+static struct bpf_perf_event_data in_user = { .regs = { .ip = PC, .cs = 0x33 } };
+static struct bpf_perf_event_data in_kernel = { .regs = { .cs = 0x10 } };
 
-static int sample(const struct sb_start *start, struct sb_sample_key *ret_key)
+static int sample(struct bpf_perf_event_data *ctx, struct sb_sample_key *ret_key)
 {
-	struct sb_start copy = *start;
 	struct sb_capture *capture;
-	int err = sb_capture(NULL, &copy, SB_SCRATCH_TIMER, &capture);
+	int err;
 
+	sb_start_at(ctx, SB_SCRATCH_TIMER);
+	err = sb_capture(NULL, SB_SCRATCH_TIMER, &capture);
 	if (err)
 		return err;
 	*ret_key = capture->key;
@@ -207,7 +210,7 @@ static void test_kernel_side(void **state)
 /* Tasks without a user side, and user sides that cannot be walked, which are said to be so. */
 static void test_no_user_side(void **state)
 {
-	static const struct sb_start compat = { .pc = PC, .is_user = 1, .is_compat = 1 };
+	static struct bpf_perf_event_data compat = { .regs = { .ip = PC, .cs = 0x23 } };
 	const struct sb_event_stack *stack;
 	struct sb_sample_key key;
 

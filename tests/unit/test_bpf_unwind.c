@@ -20,6 +20,7 @@ static int setup(void **state)
 {
 	shim_reset();
 	SHIM_MAP(scratch);
+	SHIM_MAP(stats);
 	memset(memory, 0, sizeof(memory));
 	shim.user_addr = BASE;
 	shim.user_mem = memory;
@@ -43,8 +44,12 @@ static struct sb_scratch *walk(uint64_t sp, uint64_t fp)
 {
 	struct sb_scratch *s = sb_scratch_get(0);
 
-	s->walk = (struct sb_walk){ .pc = PC, .sp = sp, .fp = fp };
+	size_t i;
+
+	s->regs = (struct sb_regs){ .ip = PC, .sp = sp, .bp = fp };
 	sb_unwind_user(0);
+	for (i = 0; i < s->stack.nr_frames; i++)
+		s->ip[i] &= ~SB_IP_MARKS;
 	return s;
 }
 

@@ -264,13 +264,13 @@ static int make_requests(struct sb_resolver *resolver, const struct known_stack 
 
 	resolver->reqs.nr = 0;
 	while (at-- && !err) {
+		uint64_t ip = resolver->ips.at[stack->first_ip + at];
+		uint64_t marks = stack->flags & SB_STACK_KERNEL ? 0 : ip & SB_IP_MARKS;
 		bool is_caller = at > 0 || (stack->flags & SB_STACK_LEAF_RETURNS);
 
-		err = sb_vec_push(&resolver->reqs,
-				  (struct sb_sym_req){
-					  .addr = resolver->ips.at[stack->first_ip + at],
-					  .is_caller = is_caller,
-				  });
+		is_caller = is_caller && !(marks & SB_IP_EXACT);
+		err = sb_vec_push(&resolver->reqs, (struct sb_sym_req){ .addr = ip & ~marks,
+									.is_caller = is_caller });
 	}
 	return err;
 }

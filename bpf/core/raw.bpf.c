@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * First sight of a process or of a binary: there is no unwind table yet, and there will be one in
+ * milliseconds, when this stack is gone. So a piece of it is taken along, and user space walks it.
+ */
+#include "sb_unwind.bpf.h"
+
+#define PAGE_BYTES   4096u
+#define NR_PIECES    (SB_RAW_BYTES_MAX / PAGE_BYTES)
+/* Pieces that a CPU may take at once, and how often after that: 256 a second, about 2 MB. */
+#define RAW_BURST    64u
+#define RAW_EVERY_NS (1000000000ull / 256)
+
+struct raw_record {
+	struct sb_event_raw event;
+	__u8 stack[SB_RAW_BYTES_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SB_SCRATCH_MAX);
+	__type(key, __u32);
+	__type(value, struct raw_record);
+} raw_records SEC(".maps");
+
+/* When the budget of this CPU will be full again (generic cell rate algorithm, ITU-T I.371). */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SB_SCRATCH_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} raw_full_ns SEC(".maps");
+
+static bool is_over_budget(__u32 slot, __u64 now_ns)
+{
+	__u64 *full_ns = bpf_map_lookup_elem(&raw_full_ns, &slot);
+
+	if (!full_ns)
+		return true;
+	if (*full_ns < now_ns)
+		*full_ns = now_ns;
+	if (*full_ns - now_ns > RAW_BURST * RAW_EVERY_NS)
+		return true;
+	*full_ns += RAW_EVERY_NS;
+	return false;
+}
+
+/* From @sp up, page by page, until one cannot be read. Return: bytes. */
+static __u32 read_stack(struct raw_record *record, __u64 sp)
+{
+	__u32 nr_bytes = 0, i;
+
+	for (i = 0; i < NR_PIECES; i++) {
+		__u32 at = nr_bytes, len = PAGE_BYTES - ((__u32)sp & (PAGE_BYTES - 1));
+
+		sb_opaque(at);
+		sb_opaque(len);
+		if (at > SB_RAW_BYTES_MAX - PAGE_BYTES || len > PAGE_BYTES)
+			break;
+		if (bpf_probe_read_user(&record->stack[at], len, (const void *)sp))
+			break;
+		sp += len;
+		nr_bytes = at + len;
+	}
+	return nr_bytes;
+}
+
+static int ship_raw(struct raw_record *record)
+{
+	__u32 nr_bytes = record->event.nr_stack_bytes;
+
+	sb_opaque(nr_bytes);
+	if (nr_bytes > SB_RAW_BYTES_MAX)
+		return -E2BIG;
+	nr_bytes += sizeof(record->event);
+	record->event.hdr.kind = SB_EVENT_RAW;
+	record->event.hdr.nr_bytes = nr_bytes;
+	return sb_event_ship(record, nr_bytes);
+}
+
+__noinline int sb_raw_capture(__u32 slot)
+{
+	struct raw_record *record = bpf_map_lookup_elem(&raw_records, &slot);
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!record || !s)
+		return -ENOENT;
+	if (is_over_budget(slot, s->capture.now_ns)) {
+		sb_stat_add(SB_STAT_RAW_LIMIT, 1);
+		return -EBUSY;
+	}
+#if defined(__TARGET_ARCH_x86)
+	record->event.pc = s->regs.ip;
+	record->event.nr_stack_bytes = read_stack(record, s->regs.sp);
+#endif
+	sb_stack_fresh_id(s->capture.now_ns, &record->event.id);
+	record->event.now_ns = s->capture.now_ns;
+	record->event.start_ns = s->capture.key.start_ns;
+	record->event.tgid = s->capture.key.tgid;
+	record->event.exec_id = s->capture.key.exec_id;
+	record->event.flags = s->stack.flags;
+	sb_regs_by_dwarf(&s->regs, record->event.regs);
+	if (ship_raw(record)) {
+		sb_stat_add(SB_STAT_RAW_FULL, 1);
+		return -EBUSY;
+	}
+	sb_stat_add(SB_STAT_RAW, 1);
+	s->stack.id = record->event.id;
+	return 0;
+}
