@@ -27,7 +27,8 @@ struct sb_cfi_info {
 	uint64_t text_lo, text_hi; /* what has rows, ELF addresses */
 	uint32_t nr_fdes, nr_rows, nr_rules, nr_granules;
 	uint32_t nr_unsup; /* rows whose rule cannot be said: the walk stops there, marked */
-	uint32_t nr_bad;   /* FDEs that are broken, or overlap another: left out */
+	/* FDEs left out, being broken or over another, or cut short: the rest is UNSUP. */
+	uint32_t nr_bad;
 };
 
 /*

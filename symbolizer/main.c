@@ -14,9 +14,8 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "main_cfi.h"
 #include "sb_sym.h"
-
-enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_TARGET = 5 };
 
 /* Addresses looked up at a time; also how long a reader of our output waits for a full pipe. */
 #define BATCH_MAX      4096u
@@ -31,6 +30,7 @@ struct options {
 	size_t nr_debug_dirs;
 	enum style style;
 	bool show_addresses, are_returns;
+	bool cfi, cfi_summary;
 };
 
 struct run {
@@ -49,6 +49,8 @@ struct run {
 
 static const char usage_text[] =
 	"usage: sbsym [OPTIONS] PID|FILE|kernel [ADDR...]\n"
+	"       sbsym --cfi FILE [ADDR...]\n"
+	"       sbsym --cfi-summary FILE...\n"
 	"Name addresses (hexadecimal) of a process, an ELF file or the kernel; without ADDR\n"
 	"they are read from standard input, one on each line.\n"
 	"\n"
@@ -62,6 +64,9 @@ static const char usage_text[] =
 	"      --debug-dir=DIR   look for debug files in DIR; may be given again\n"
 	"      --debuginfod      ask the servers of DEBUGINFOD_URLS for debug files\n"
 	"      --kallsyms=FILE   the kernel's symbols (default /proc/kallsyms)\n"
+	"      --cfi             how the unwinder gets from FILE's functions to their callers:\n"
+	"                        all rows of its table, or those for ADDR\n"
+	"      --cfi-summary     how big the table of each FILE is, and of all\n"
 	"  -h, --help            this text\n"
 	"  -V, --version         the version\n";
 
@@ -74,6 +79,8 @@ enum {
 	OPT_DEBUG_DIR,
 	OPT_DEBUGINFOD,
 	OPT_KALLSYMS,
+	OPT_CFI,
+	OPT_CFI_SUMMARY,
 };
 
 static const struct option long_options[] = {
@@ -89,6 +96,8 @@ static const struct option long_options[] = {
 	{ "debug-dir", required_argument, NULL, OPT_DEBUG_DIR },
 	{ "debuginfod", no_argument, NULL, OPT_DEBUGINFOD },
 	{ "kallsyms", required_argument, NULL, OPT_KALLSYMS },
+	{ "cfi", no_argument, NULL, OPT_CFI },
+	{ "cfi-summary", no_argument, NULL, OPT_CFI_SUMMARY },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{},
@@ -147,6 +156,12 @@ static int set_flag(struct options *opts, int opt)
 		return 0;
 	case OPT_DEBUGINFOD:
 		opts->sym.debuginfod = true;
+		return 0;
+	case OPT_CFI:
+		opts->cfi = true;
+		return 0;
+	case OPT_CFI_SUMMARY:
+		opts->cfi_summary = true;
 		return 0;
 	default: /* getopt_long() has told of it */
 		return -EINVAL;
@@ -470,6 +485,11 @@ int main(int argc, char **argv)
 		first = wrong("of what? Give a process, a file, or 'kernel'");
 	if (first < 0)
 		return EXIT_USAGE;
+	if (opts.cfi_summary)
+		return sb_main_cfi_summary(opts.sym.debug_dirs, argv + first, argc - first);
+	if (opts.cfi)
+		return sb_main_cfi(argv[first], opts.sym.debug_dirs, argv + first + 1,
+				   argc - first - 1);
 	sb_raise_nofile();
 	run.opts = &opts;
 	run.target = argv[first];

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cfi.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+#include "cfi_priv.h"
+
+/* 4 GiB of text: beyond it an index would cost more than any program is worth. */
+#define NR_GRANULES_MAX	 (1u << 20)
+/* 14 times the biggest of a distribution, 6 times the biggest that was heard of. */
+#define NR_ROWS_MAX	 (1u << 24)
+/* Functions are aligned to 16: between two of them is padding, or code without CFI. */
+#define PADDING_BYTES	 16
+#define OFF_MASK	 (SB_UW_GRANULE_BYTES - 1)
+/* Distinct rules of one binary: half have 50 or fewer, the most seen is 885. */
+#define RULE_CACHE_MAX	 1024u
+/* Of a function that is a signal trampoline, and not marked so: the instructions, and a nop. */
+#define TRAMPOLINE_BYTES 9
+
+/* As in the pool, but that @first_row counts from the binary's own first one. */
+struct granule {
+	uint32_t first_row; /* its rule when there is no row */
+	uint32_t nr_rows;
+};
+
+struct sb_cfi {
+	struct sb_cfi_info info;
+	uint64_t text_lo; /* of the first granule */
+	SB_VEC(struct granule) granules;
+	SB_VEC(uint32_t) rows;
+	SB_VEC(struct sb_uw_rule) rules;
+};
+
+/* While it is made: rows come in ascending order, the rule of the last is not final yet. */
+struct builder {
+	struct sb_cfi *cfi;
+	struct sb_index index; /* of rules */
+	uint32_t rule;	       /* of the last row written */
+	uint64_t next_addr;
+	uint32_t next_rule;
+	struct {
+		struct sb_uw_rule rule;
+		uint32_t id;
+	} cache[RULE_CACHE_MAX];
+};
+
+static uint64_t rule_key(const struct sb_uw_rule *rule)
+{
+	uint64_t key;
+
+	memcpy(&key, rule, sizeof(key));
+	return key;
+}
+
+static uint64_t hash_key(uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15ull; /* 2^64 / golden ratio: multiplicative hashing, TAOCP 6.4 */
+	return key >> 32;
+}
+
+/* Return: 0 and the number of the rule, -ENOMEM, -EFBIG. */
+static int intern_rule(struct builder *b, const struct sb_uw_rule *rule, uint32_t *ret_id)
+{
+	uint64_t key = rule_key(rule), hash = hash_key(key);
+	struct sb_cfi *cfi = b->cfi;
+	uint32_t slot = (uint32_t)hash % RULE_CACHE_MAX;
+	struct sb_index_iter it;
+	uint32_t id;
+	int err;
+
+	if (rule_key(&b->cache[slot].rule) == key) {
+		*ret_id = b->cache[slot].id;
+		return 0;
+	}
+	it = sb_index_first(&b->index, hash);
+	while (it.id != SB_INDEX_NONE && rule_key(&cfi->rules.at[it.id]) != key)
+		it = sb_index_next(&b->index, it);
+	id = it.id;
+	if (id == SB_INDEX_NONE) {
+		id = (uint32_t)cfi->rules.nr;
+		if (id == SB_UW_RULES_MAX)
+			return -EFBIG;
+		err = sb_vec_push(&cfi->rules, *rule);
+		err = err ? err : sb_index_add(&b->index, hash, id);
+		if (err)
+			return err;
+	}
+	b->cache[slot].rule = *rule;
+	b->cache[slot].id = id;
+	*ret_id = id;
+	return 0;
+}
+
+/* The last granule has all its rows: with a single one, which is its first, it needs none. */
+static void close_granule(struct sb_cfi *cfi)
+{
+	struct granule *last = &cfi->granules.at[cfi->granules.nr - 1];
+
+	last->nr_rows = (uint32_t)cfi->rows.nr - last->first_row;
+	if (last->nr_rows == 1) {
+		last->first_row = cfi->rows.at[--cfi->rows.nr] >> 16;
+		last->nr_rows = 0;
+	}
+}
+
+/* Granules up to number @to, the last one open, with the rule in force as its first row. */
+static int open_granules(struct builder *b, uint64_t to)
+{
+	struct sb_cfi *cfi = b->cfi;
+	int err;
+
+	if (to >= NR_GRANULES_MAX)
+		return -EFBIG;
+	while (cfi->granules.nr <= to) {
+		if (cfi->granules.nr)
+			close_granule(cfi);
+		err = sb_vec_push(&cfi->granules, (struct granule){ (uint32_t)cfi->rows.nr, 0 });
+		err = err ? err : sb_vec_push(&cfi->rows, SB_UW_ROW(b->rule, 0));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int write_row(struct builder *b, uint64_t addr, uint32_t rule)
+{
+	struct sb_cfi *cfi = b->cfi;
+	uint32_t off = addr & OFF_MASK;
+	int err;
+
+	if (rule == b->rule)
+		return 0;
+	if (cfi->info.nr_rows == NR_ROWS_MAX)
+		return -EFBIG;
+	err = open_granules(b, (addr - cfi->text_lo) >> SB_UW_GRANULE_BITS);
+	if (err)
+		return err;
+	b->rule = rule;
+	cfi->info.nr_rows++;
+	cfi->info.nr_unsup += cfi->rules.at[rule].cfa == SB_UW_CFA_UNSUP;
+	if (!off) {
+		cfi->rows.at[cfi->rows.nr - 1] = SB_UW_ROW(rule, 0);
+		return 0;
+	}
+	return sb_vec_push(&cfi->rows, SB_UW_ROW(rule, off));
+}
+
+/* A row that may still be overruled by another of the same address; the first is in order, too. */
+static int add_row(void *arg, uint64_t addr, const struct sb_uw_rule *rule)
+{
+	struct builder *b = arg;
+	uint32_t id;
+	int err;
+
+	err = intern_rule(b, rule, &id);
+	if (!err && addr != b->next_addr)
+		err = write_row(b, b->next_addr, b->next_rule);
+	if (err)
+		return err;
+	b->next_addr = addr;
+	b->next_rule = id;
+	return 0;
+}
+
+/* What the kernel has a signal handler return to: mov $__NR_rt_sigreturn, %rax; syscall. */
+static bool is_trampoline(const uint8_t *code)
+{
+	static const uint8_t insns[TRAMPOLINE_BYTES] = {
+		0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05
+	};
+
+	return !memcmp(code, insns, sizeof(insns));
+}
+
+/*
+ * Where the rule of a signal trampoline begins. Its first byte is where the handler returns to, and
+ * whoever walks looks up the byte before a return address; glibc's FDE has it, others do not.
+ * Return: whether @fde is a trampoline.
+ */
+static bool find_trampoline(const struct sb_elf *elf, const struct sb_cfi_fde *fde, bool is_marked,
+			    uint64_t *ret_start)
+{
+	uint8_t code[1 + TRAMPOLINE_BYTES] = {};
+	uint64_t bytes = fde->hi - fde->lo, offset;
+
+	if (!is_marked && bytes != TRAMPOLINE_BYTES && bytes != sizeof(code))
+		return false;
+	if (bytes > sizeof(code))
+		bytes = sizeof(code);
+	if (sb_elf_addr_to_offset(elf, fde->lo, &offset))
+		sb_elf_read(elf, offset, code, bytes); /* or it remains 0, which is none */
+	if (is_trampoline(code + 1))
+		*ret_start = fde->lo;
+	else if (is_trampoline(code) || is_marked)
+		*ret_start = fde->lo - 1;
+	else
+		return false;
+	return true;
+}
+
+static int add_fde(struct builder *b, const struct sb_elf *elf,
+		   const struct sb_cfi_section *section, const struct sb_cfi_fde *fde,
+		   const struct sb_cfi_cie *cie)
+{
+	static const struct sb_uw_rule signal = { .cfa = SB_UW_CFA_SIGNAL };
+	const struct sb_cfi_sink sink = { .row = add_row, .arg = b };
+	uint64_t start;
+	int err;
+
+	if (find_trampoline(elf, fde, cie->is_signal, &start))
+		return add_row(b, start, &signal);
+	err = sb_cfi_exec_fde(section, cie, fde, &sink);
+	if (err != -EBADMSG)
+		return err;
+	b->cfi->info.nr_bad++;
+	return 0;
+}
+
+/* Behind the end of a function: the frame pointer, if there is room for one. */
+static int end_function(struct builder *b, uint64_t end, uint64_t next)
+{
+	static const struct sb_uw_rule chain = { .cfa = SB_UW_CFA_FP_CHAIN };
+
+	return next - end < PADDING_BYTES ? 0 : add_row(b, end, &chain);
+}
+
+static int add_fdes(struct builder *b, const struct sb_elf *elf,
+		    const struct sb_cfi_section *section, const struct sb_cfi_entries *entries)
+{
+	uint64_t end = 0;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < entries->fdes.nr && !err; i++) {
+		const struct sb_cfi_fde *fde = &entries->fdes.at[i];
+
+		if (fde->lo < end) {
+			b->cfi->info.nr_bad++;
+			continue;
+		}
+		if (end)
+			err = end_function(b, end, fde->lo);
+		if (!err)
+			err = add_fde(b, elf, section, fde, &entries->cies.at[fde->cie]);
+		end = fde->hi;
+		b->cfi->info.nr_fdes++;
+	}
+	b->cfi->info.text_hi = end;
+	return err ? err : end_function(b, end, UINT64_MAX);
+}
+
+/* Least significant digit first: stable, so that of two FDEs at one address the first remains. */
+static int sort_fdes(struct sb_cfi_entries *entries)
+{
+	enum { DIGIT_BITS = 11, NR_DIGITS = 1 << DIGIT_BITS };
+	size_t nr = entries->fdes.nr, i, sum, count;
+	struct sb_cfi_fde *from = entries->fdes.at, *to;
+	uint64_t lo = UINT64_MAX, hi = 0;
+	unsigned int shift, digit;
+	bool is_sorted = true;
+
+	for (i = 0; i < nr; i++) {
+		is_sorted = is_sorted && (!i || from[i - 1].lo <= from[i].lo);
+		lo = from[i].lo < lo ? from[i].lo : lo;
+		hi = from[i].lo > hi ? from[i].lo : hi;
+	}
+	if (is_sorted)
+		return 0;
+	to = malloc(nr * sizeof(*to));
+	if (!to)
+		return -ENOMEM;
+	for (shift = 0; shift < 64 && (hi - lo) >> shift; shift += DIGIT_BITS) {
+		size_t starts[NR_DIGITS] = {};
+		struct sb_cfi_fde *was = from;
+
+		for (i = 0; i < nr; i++)
+			starts[(from[i].lo - lo) >> shift & (NR_DIGITS - 1)]++;
+		for (digit = 0, sum = 0; digit < NR_DIGITS; digit++, sum += count) {
+			count = starts[digit];
+			starts[digit] = sum;
+		}
+		for (i = 0; i < nr; i++)
+			to[starts[(from[i].lo - lo) >> shift & (NR_DIGITS - 1)]++] = from[i];
+		from = to;
+		to = was;
+	}
+	free(to);
+	entries->fdes.at = from;
+	entries->fdes.cap = nr;
+	return 0;
+}
+
+static bool is_text(const struct sb_elf *elf, const struct sb_cfi_fde *fde)
+{
+	size_t i;
+
+	for (i = 0; i < elf->nr_phdrs; i++) {
+		const Elf64_Phdr *phdr = &elf->phdrs[i];
+		uint64_t at = fde->lo - phdr->p_vaddr;
+
+		if (phdr->p_type == PT_LOAD && (phdr->p_flags & PF_X) && at < phdr->p_memsz)
+			return fde->hi - fde->lo <= phdr->p_memsz - at;
+	}
+	return false;
+}
+
+/* One wrong address must not stretch the table of the whole binary. */
+static void drop_outside_text(const struct sb_elf *elf, struct sb_cfi_entries *entries)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < entries->fdes.nr; i++)
+		if (is_text(elf, &entries->fdes.at[i]))
+			entries->fdes.at[nr++] = entries->fdes.at[i];
+	entries->nr_bad += (uint32_t)(entries->fdes.nr - nr);
+	entries->fdes.nr = nr;
+}
+
+static int init_builder(struct builder *b)
+{
+	static const struct sb_uw_rule first[SB_UW_RULE_FIRST] = {
+		[SB_UW_RULE_FP_CHAIN] = { .cfa = SB_UW_CFA_FP_CHAIN },
+		[SB_UW_RULE_STOP] = { .cfa = SB_UW_CFA_STOP },
+	};
+	uint32_t i, id;
+	int err = 0;
+
+	/* An empty slot is one for the rule FP_CHAIN, number 0: all bytes of it are 0, too. */
+	for (i = 0; i < SB_UW_RULE_FIRST && !err; i++) {
+		err = sb_vec_push(&b->cfi->rules, first[i]);
+		err = err ? err : sb_index_add(&b->index, hash_key(rule_key(&first[i])), i);
+	}
+	err = err ? err : intern_rule(b, &first[SB_UW_RULE_STOP], &id);
+	b->rule = b->next_rule = SB_UW_RULE_FP_CHAIN;
+	b->next_addr = b->cfi->text_lo;
+	return err ? err : open_granules(b, 0);
+}
+
+static int build(const struct sb_elf *elf, const struct sb_cfi_section *section,
+		 const struct sb_cfi_entries *entries, struct sb_cfi *cfi)
+{
+	sb_cleanup(sb_freep) struct builder *b = calloc(1, sizeof(*b));
+	uint64_t lo = entries->fdes.at[0].lo;
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	cfi->info.source = section->name;
+	cfi->info.text_lo = lo;
+	cfi->info.nr_bad = entries->nr_bad;
+	cfi->text_lo = (lo - 1) & ~(uint64_t)OFF_MASK; /* a trampoline begins a byte early */
+	b->cfi = cfi;
+	err = init_builder(b);
+	err = err ? err : add_fdes(b, elf, section, entries);
+	err = err ? err : write_row(b, b->next_addr, b->next_rule);
+	if (!err)
+		close_granule(cfi);
+	cfi->info.nr_granules = (uint32_t)cfi->granules.nr;
+	cfi->info.nr_rules = (uint32_t)cfi->rules.nr;
+	sb_index_release(&b->index);
+	return err;
+}
+
+/* Return: 0, -ENODATA: nothing in it; -EBADMSG: nothing usable in it; -EFBIG, -ENOMEM. */
+static int compile(const struct sb_elf *elf, const struct sb_cfi_section *section,
+		   struct sb_cfi **ret_cfi)
+{
+	struct sb_cfi_entries entries = {};
+	struct sb_cfi *cfi = NULL;
+	int err;
+
+	err = sb_cfi_read(section, &entries);
+	if (!err) {
+		drop_outside_text(elf, &entries);
+		err = sort_fdes(&entries);
+	}
+	if (!err && !entries.fdes.nr)
+		err = entries.nr_bad ? -EBADMSG : -ENODATA;
+	if (!err) {
+		cfi = calloc(1, sizeof(*cfi));
+		err = cfi ? build(elf, section, &entries, cfi) : -ENOMEM;
+	}
+	sb_cfi_entries_release(&entries);
+	if (err)
+		sb_cfi_free(cfi);
+	else
+		*ret_cfi = cfi;
+	return err;
+}
+
+int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi)
+{
+	struct sb_cfi_section section;
+	int place, err, worst = -ENODATA;
+
+	if (elf->machine != EM_X86_64 || !elf->is_64 || elf->type == ET_REL)
+		return -ENOTSUP;
+	for (place = 0; place < SB_CFI_PLACE_MAX; place++) {
+		err = sb_cfi_section_load(elf, debug, place, &section);
+		if (!err) {
+			err = compile(elf, &section, ret_cfi);
+			sb_cfi_section_release(&section);
+		}
+		if (err != -ENODATA && err != -EBADMSG)
+			return err;
+		if (err == -EBADMSG)
+			worst = err;
+	}
+	return worst;
+}
+
+void sb_cfi_free(struct sb_cfi *cfi)
+{
+	if (!cfi)
+		return;
+	sb_vec_release(&cfi->granules);
+	sb_vec_release(&cfi->rows);
+	sb_vec_release(&cfi->rules);
+	free(cfi);
+}
+
+void sb_cfi_info(const struct sb_cfi *cfi, struct sb_cfi_info *ret_info)
+{
+	*ret_info = cfi->info;
+}
+
+/* Word number of the rows of a granule: here, or in the next chunk if they do not fit. */
+static uint64_t place_rows(uint64_t at, uint32_t nr_rows)
+{
+	uint64_t left = SB_UW_CHUNK_WORDS - at % SB_UW_CHUNK_WORDS;
+
+	return nr_rows <= left ? at : at + left;
+}
+
+static uint64_t rows_word(const struct sb_cfi *cfi, uint32_t at_word)
+{
+	return at_word + 2 * (uint64_t)cfi->granules.nr + 2 * (uint64_t)cfi->rules.nr;
+}
+
+size_t sb_cfi_words(const struct sb_cfi *cfi, uint32_t at_word)
+{
+	uint64_t at = rows_word(cfi, at_word);
+	size_t i;
+
+	for (i = 0; i < cfi->granules.nr; i++)
+		at = place_rows(at, cfi->granules.at[i].nr_rows) + cfi->granules.at[i].nr_rows;
+	return at - at_word;
+}
+
+void sb_cfi_place(const struct sb_cfi *cfi, uint32_t *pool, uint32_t at_word,
+		  struct sb_uw_bin *ret_bin)
+{
+	uint32_t *index = pool + at_word;
+	uint32_t *rules = index + 2 * cfi->granules.nr;
+	uint64_t at = rows_word(cfi, at_word), to;
+	size_t i;
+
+	memcpy(rules, cfi->rules.at, cfi->rules.nr * sizeof(*cfi->rules.at));
+	for (i = 0; i < cfi->granules.nr; i++) {
+		const struct granule *granule = &cfi->granules.at[i];
+
+		index[2 * i + 1] = granule->nr_rows;
+		if (!granule->nr_rows) {
+			index[2 * i] = granule->first_row;
+			continue;
+		}
+		to = place_rows(at, granule->nr_rows);
+		memset(pool + at, 0, (to - at) * sizeof(*pool));
+		memcpy(pool + to, cfi->rows.at + granule->first_row,
+		       granule->nr_rows * sizeof(*pool));
+		index[2 * i] = (uint32_t)to;
+		at = to + granule->nr_rows;
+	}
+	*ret_bin = (struct sb_uw_bin){
+		.text_lo = cfi->text_lo,
+		.index_word = at_word,
+		.nr_granules = (uint32_t)cfi->granules.nr,
+		.rules_word = at_word + 2 * (uint32_t)cfi->granules.nr,
+		.nr_rules = (uint32_t)cfi->rules.nr,
+		.state = SB_UW_BIN_READY,
+	};
+}
+
+int sb_cfi_each_row(const struct sb_cfi *cfi, int (*fn)(void *arg, const struct sb_cfi_row *row),
+		    void *arg)
+{
+	uint32_t rule = SB_UW_RULE_FP_CHAIN, next, k;
+	struct sb_cfi_row row;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < cfi->granules.nr; i++) {
+		const struct granule *granule = &cfi->granules.at[i];
+
+		for (k = 0; k < granule->nr_rows || k < 1; k++) {
+			uint32_t word = granule->nr_rows ? cfi->rows.at[granule->first_row + k]
+							 : SB_UW_ROW(granule->first_row, 0);
+
+			next = word >> 16;
+			if (next == rule)
+				continue;
+			rule = next;
+			row.addr = cfi->text_lo + i * SB_UW_GRANULE_BYTES + (word & OFF_MASK);
+			row.rule = cfi->rules.at[rule];
+			err = fn(arg, &row);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+static void format_cfa(const struct sb_uw_rule *rule, char *buf, size_t len)
+{
+	static const char *const regs[] = {
+		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+		"r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"
+	};
+	static const char *const words[] = {
+		[SB_UW_CFA_FP_CHAIN] = "frame-pointer",
+		[SB_UW_CFA_STOP] = "stop",
+		[SB_UW_CFA_SIGNAL] = "signal",
+		[SB_UW_CFA_UNSUP] = "unsupported",
+		[SB_UW_CFA_PLT10] = "rsp+8+((rip&15)>=10)*8",
+		[SB_UW_CFA_PLT11] = "rsp+8+((rip&15)>=11)*8",
+	};
+	const char *reg = rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_AT_SP ? "rsp" : "rbp";
+
+	if (rule->cfa < SB_ARRAY_SIZE(words) && words[rule->cfa])
+		snprintf(buf, len, "%s", words[rule->cfa]);
+	else if (rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_FP)
+		snprintf(buf, len, "%s%+d", reg, rule->cfa_off);
+	else if (rule->cfa == SB_UW_CFA_AT_SP || rule->cfa == SB_UW_CFA_AT_FP)
+		snprintf(buf, len, "*(%s%+d)+%u", reg, (int16_t)rule->cfa_off,
+			 (uint32_t)rule->cfa_off >> 16);
+	else if (rule->cfa == SB_UW_CFA_RA_REG)
+		snprintf(buf, len, "rsp%+d ra=%s", rule->cfa_off, regs[rule->fp_off & 15]);
+	else if (rule->cfa >= SB_UW_CFA_REG && rule->cfa < SB_UW_CFA_REG + SB_ARRAY_SIZE(regs))
+		snprintf(buf, len, "%s%+d", regs[rule->cfa - SB_UW_CFA_REG], rule->cfa_off);
+	else
+		snprintf(buf, len, "?");
+}
+
+void sb_uw_rule_format(const struct sb_uw_rule *rule, char *buf, size_t len)
+{
+	char cfa[48];
+
+	format_cfa(rule, cfa, sizeof(cfa));
+	if (rule->cfa == SB_UW_CFA_FP_CHAIN || rule->cfa == SB_UW_CFA_STOP ||
+	    rule->cfa == SB_UW_CFA_SIGNAL || rule->cfa == SB_UW_CFA_UNSUP)
+		snprintf(buf, len, "%s", cfa);
+	else if (rule->fp == SB_UW_FP_AT_CFA)
+		snprintf(buf, len, "%s rbp=*(cfa%+d)", cfa, rule->fp_off);
+	else if (rule->fp == SB_UW_FP_AT_FP)
+		snprintf(buf, len, "%s rbp=*(rbp%+d)", cfa, rule->fp_off);
+	else
+		snprintf(buf, len, "%s rbp=%s", cfa, rule->fp == SB_UW_FP_SAME ? "same" : "lost");
+}
