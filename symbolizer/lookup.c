@@ -228,8 +228,8 @@ static int lookup_anon(struct user_lookup *lookup, const struct sb_procmaps_hit 
 }
 
 /* Our own vDSO serves all processes like us; another one is read out of the process. */
-static int get_vdso(struct user_lookup *lookup, const struct sb_mapping *map,
-		    struct sb_cached_module **ret_module)
+int sb_symbolizer_vdso(struct sb_symbolizer *sym, uint32_t tgid, const struct sb_mapping *map,
+		       struct sb_cached_module **ret_module)
 {
 	char image[SB_VDSO_BYTES_MAX];
 	size_t len = map->end - map->start, own_len;
@@ -237,13 +237,13 @@ static int get_vdso(struct user_lookup *lookup, const struct sb_mapping *map,
 	int err;
 
 	if (own && own_len == len && map->start >= ADDR32_MAX)
-		return sb_modcache_get_image(&lookup->sym->modules, own, len, "[vdso]", ret_module);
+		return sb_modcache_get_image(&sym->modules, own, len, "[vdso]", ret_module);
 	if (len > sizeof(image))
 		return -EFBIG;
-	err = sb_procfs_read_memory(lookup->tgid, map->start, image, len);
+	err = sb_procfs_read_memory(tgid, map->start, image, len);
 	if (err)
 		return -ENOENT;
-	return sb_modcache_get_image(&lookup->sym->modules, image, len, "[vdso]", ret_module);
+	return sb_modcache_get_image(&sym->modules, image, len, "[vdso]", ret_module);
 }
 
 static int lookup_vdso(struct user_lookup *lookup, const struct sb_mapping *map, uint64_t addr,
@@ -254,7 +254,7 @@ static int lookup_vdso(struct user_lookup *lookup, const struct sb_mapping *map,
 	struct sb_sym_frame frame;
 	uint64_t vaddr;
 	size_t i, first = sym->frames.nr;
-	int err = get_vdso(lookup, map, &module);
+	int err = sb_symbolizer_vdso(sym, lookup->tgid, map, &module);
 
 	if (err == -ENOMEM)
 		return err;
@@ -578,7 +578,6 @@ static int describe(struct sources *sources, const struct sb_maps_line *line, ui
 		    struct sb_sym_source *source)
 {
 	struct sb_modcache *modules = &sources->sym->modules;
-	struct user_lookup lookup = { .sym = sources->sym, .tgid = sources->tgid };
 	struct sb_mapped_at at = { sources->tgid, line->start, line->end };
 	struct sb_mapping map = { .start = line->start, .end = line->end };
 	enum sb_map_kind kind = sb_modcache_kind(modules, file);
@@ -587,7 +586,7 @@ static int describe(struct sources *sources, const struct sb_maps_line *line, ui
 	int err = -ENOENT;
 
 	if (kind == SB_MAP_VDSO)
-		err = get_vdso(&lookup, &map, &module);
+		err = sb_symbolizer_vdso(sources->sym, sources->tgid, &map, &module);
 	else if (kind == SB_MAP_FILE || kind == SB_MAP_MEMORY)
 		err = sb_modcache_get(modules, file, &at, &module);
 	if (err == -ENOMEM)

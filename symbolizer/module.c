@@ -15,6 +15,7 @@
 #include "plt.h"
 #include "sb_dwarf.h"
 #include "symtab.h"
+#include "walk.h"
 
 #define DEBUGDATA_BYTES_MAX (64u << 20)
 
@@ -66,6 +67,9 @@ struct sb_module {
 	dwarf_labels;
 	struct sb_index dwarf_index;
 
+	struct sb_walk_table table;
+	int table_err;
+
 	struct sb_str scratch;
 };
 
@@ -86,7 +90,7 @@ static int init(struct sb_module *mod, const char *path, const struct sb_module_
 
 	mod->sym = opts->sym;
 	mod->strings = opts->strings;
-	mod->debug_err = mod->symtab_err = mod->plt_err = mod->dwarf_err = NOT_YET;
+	mod->debug_err = mod->symtab_err = mod->plt_err = mod->dwarf_err = mod->table_err = NOT_YET;
 	mod->path = strdup(path);
 	if (!mod->path)
 		return -ENOMEM;
@@ -606,6 +610,44 @@ int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *
 	return err;
 }
 
+/* Return: as sb_walk_table_init(), of the debug file if the file itself has no CFI. */
+static int make_table(struct sb_module *mod)
+{
+	int err = sb_walk_table_init(&mod->table, mod->elf, NULL);
+
+	if (err != -ENODATA)
+		return err;
+	err = need_debug_file(mod);
+	/* The CFI of a file that prelink(8) moved is for other addresses. */
+	if (err || debug_bias(mod))
+		return err == -ENOMEM ? err : -ENODATA;
+	return sb_walk_table_init(&mod->table, mod->elf, mod->debug.elf);
+}
+
+int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_table)
+{
+	if (mod->table_err == NOT_YET) {
+		mod->table_err = make_table(mod);
+		if (mod->table_err == -ENOMEM) {
+			mod->table_err = NOT_YET;
+			return -ENOMEM;
+		}
+		if (mod->table_err)
+			sb_debug("no unwind table for '%s' (error %d)", mod->path, -mod->table_err);
+	}
+	*ret_table = mod->table_err ? NULL : &mod->table;
+	return 0;
+}
+
+int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len)
+{
+	uint64_t offset;
+
+	if (!sb_elf_addr_to_offset(mod->elf, addr, &offset))
+		return -EFAULT;
+	return sb_elf_read(mod->elf, offset, buf, len);
+}
+
 size_t sb_module_light_bytes(const struct sb_module *mod)
 {
 	size_t bytes = sizeof(*mod);
@@ -620,7 +662,8 @@ size_t sb_module_light_bytes(const struct sb_module *mod)
 
 size_t sb_module_heavy_bytes(const struct sb_module *mod)
 {
-	size_t bytes = mod->dwarf_labels.cap * sizeof(*mod->dwarf_labels.at);
+	size_t bytes = mod->dwarf_labels.cap * sizeof(*mod->dwarf_labels.at) +
+		       mod->table.nr_words * sizeof(*mod->table.words);
 
 	if (mod->dwarf_index.slots)
 		bytes += ((size_t)mod->dwarf_index.mask + 1) * sizeof(*mod->dwarf_index.slots);
@@ -634,6 +677,9 @@ void sb_module_drop_heavy(struct sb_module *mod)
 	sb_dwarf_free(sb_take(mod->dwarf));
 	if (!mod->dwarf_err)
 		mod->dwarf_err = NOT_YET;
+	sb_walk_table_release(&mod->table);
+	if (!mod->table_err)
+		mod->table_err = NOT_YET;
 }
 
 static const char *unwind_of(const struct sb_elf *elf)

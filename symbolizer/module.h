@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One ELF file: symbols always ("light": sorted tables, kept), lines and inlined frames on first
- * use ("heavy": DWARF, can be dropped and comes back by itself). Internal to the symbolizer.
+ * use ("heavy": DWARF and unwind tables, can be dropped and comes back by itself). Internal to the symbolizer.
  * One thread at a time.
  */
 #ifndef SB_MODULE_H
@@ -59,7 +59,19 @@ bool sb_module_offset_to_addr(const struct sb_module *mod, uint64_t offset, uint
 int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frames, size_t max,
 		     size_t *ret_nr);
 
-/* Memory: tables that stay, and DWARF that sb_module_drop_heavy() gives back. */
+struct sb_walk_table;
+
+/*
+ * The unwind table, compiled at its first use: of the file, or of its debug file; *ret_table is
+ * NULL when there is no CFI that can be used. Good until the heavy data are dropped.
+ * Return: 0 or -ENOMEM.
+ */
+int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_table);
+
+/* Copy what the file has at virtual address @addr. Return: 0, -EFAULT, or of I/O. */
+int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len);
+
+/* Memory: tables that stay, and DWARF and unwind tables that sb_module_drop_heavy() gives back. */
 size_t sb_module_light_bytes(const struct sb_module *mod);
 size_t sb_module_heavy_bytes(const struct sb_module *mod);
 void sb_module_drop_heavy(struct sb_module *mod);

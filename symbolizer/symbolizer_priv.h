@@ -65,4 +65,8 @@ struct sb_jit *sb_symbolizer_jit(struct sb_symbolizer *sym, struct sb_procgen *g
 void sb_symbolizer_account_jit(struct sb_symbolizer *sym, const struct sb_jit *jit, size_t before);
 void sb_symbolizer_free_jit(void *sym, void *jit);
 
+/* The module of the vDSO which @tgid has at @map. Return: 0, -ENOMEM, others: it cannot be read. */
+int sb_symbolizer_vdso(struct sb_symbolizer *sym, uint32_t tgid, const struct sb_mapping *map,
+		       struct sb_cached_module **ret_module);
+
 #endif

@@ -107,9 +107,10 @@ static __always_inline int sb_fp_pair_at(struct sb_walk *walk, void *mem)
 
 static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *mem, int at)
 {
-	if (SB_STEP_READ(mem, walk->frame, 16, walk->sp + at))
-		if (at || SB_STEP_READ(mem, &walk->frame[1], 8, walk->sp))
-			return sb_step_end(walk, SB_STACK_FAULT);
+	/* Nothing below sp is read: a captured piece of stack does not have it. */
+	if (at ? SB_STEP_READ(mem, &walk->frame[1], 8, walk->sp)
+	       : SB_STEP_READ(mem, walk->frame, 16, walk->sp))
+		return sb_step_end(walk, SB_STACK_FAULT);
 	return sb_step_to(walk, walk->frame[1], walk->sp + at + 16, at ? walk->fp : walk->frame[0]);
 }
 #endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A table of its own for one binary. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cfi.h"
+#include "walk.h"
+
+int sb_walk_table_init(struct sb_walk_table *table, const struct sb_elf *elf,
+		       const struct sb_elf *debug)
+{
+	struct sb_cfi *cfi;
+	size_t nr_words;
+	int err = sb_cfi_new(elf, debug, &cfi);
+
+	if (err)
+		return err;
+	nr_words = sb_cfi_words(cfi, 0);
+	nr_words = (nr_words + SB_UW_CHUNK_WORDS - 1) / SB_UW_CHUNK_WORDS * SB_UW_CHUNK_WORDS;
+	table->words = calloc(nr_words, sizeof(*table->words));
+	if (table->words) {
+		table->nr_words = nr_words;
+		sb_cfi_place(cfi, table->words, 0, &table->bin);
+	}
+	sb_cfi_free(cfi);
+	return table->words ? 0 : -ENOMEM;
+}
+
+void sb_walk_table_release(struct sb_walk_table *table)
+{
+	free(table->words);
+	*table = (struct sb_walk_table){};
+}
