@@ -123,9 +123,8 @@ static void expect_complete(void)
 /* Down through the C library, which has no frame pointers, with frames of many sizes. */
 static int depth;
 
-static __attribute__((noinline)) int descend(void)
+static __attribute__((noinline)) int descend(const void *a, const void *b)
 {
-	static int (*compare)(const void *, const void *);
 	volatile char *frame = alloca((size_t)depth * 37 % 3000 + 1);
 	int two[2] = { 2, 1 };
 
@@ -133,8 +132,7 @@ static __attribute__((noinline)) int descend(void)
 	if (!depth)
 		return take();
 	depth--;
-	compare = (int (*)(const void *, const void *))descend;
-	qsort(two, 2, sizeof(*two), compare);
+	qsort(two, 2, sizeof(*two), descend);
 	return frame[0];
 }
 
@@ -144,7 +142,7 @@ static void test_deep(void **state)
 	size_t bytes;
 
 	depth = 20;
-	descend();
+	descend(NULL, NULL);
 	assert_true(nr_truth > 60);
 	expect_complete();
 	sb_symbolizer_stats(sym, &stats);
@@ -163,7 +161,7 @@ static void test_evicted(void **state)
 	teardown(state);
 	assert_int_equal(setup_with(1), 0);
 	depth = 5;
-	descend();
+	descend(NULL, NULL);
 	expect_complete();
 	expect_complete();
 	sb_symbolizer_stats(sym, &stats);
@@ -175,7 +173,7 @@ static void test_evicted(void **state)
 static void test_piece(void **state)
 {
 	depth = 60;
-	descend();
+	descend(NULL, NULL);
 	from.stack_bytes = SB_RAW_BYTES_MAX;
 	unwind();
 	assert_int_equal(status, SB_STACK_PIECE);
@@ -195,7 +193,7 @@ static void test_piece(void **state)
 static void test_depth(void **state)
 {
 	depth = 5;
-	descend();
+	descend(NULL, NULL);
 	assert_int_equal(sb_symbolizer_unwind(sym, &from, ip, 7, &nr_ip, &status), 0);
 	assert_int_equal(status, SB_STACK_DEPTH);
 	expect_frames(7);
@@ -204,7 +202,7 @@ static void test_depth(void **state)
 static void test_modes(void **state)
 {
 	depth = 3;
-	descend();
+	descend(NULL, NULL);
 	from.modes = SB_UNWIND_CFI;
 	expect_complete();
 	from.modes = 0;
@@ -217,7 +215,7 @@ static void test_modes(void **state)
 static void test_nobody(void **state)
 {
 	depth = 3;
-	descend();
+	descend(NULL, NULL);
 	from.tgid = NOBODY;
 	unwind();
 	assert_int_equal(status, SB_STACK_NO_TABLE);
@@ -230,7 +228,7 @@ static void test_nobody(void **state)
 static void handler(int nr)
 {
 	depth = 2;
-	descend();
+	descend(NULL, NULL);
 }
 
 static void test_signal(void **state)
