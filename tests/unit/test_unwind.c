@@ -3,7 +3,6 @@
  * sb_symbolizer_unwind() on stacks of this very process, taken in deep and in odd places. The truth
  * is backtrace(3), whose unwinder (libgcc's) has its own reader of CFI.
  */
-#include <alloca.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -120,12 +119,12 @@ static void expect_complete(void)
 	expect_frames((size_t)nr_truth);
 }
 
-/* Down through the C library, which has no frame pointers, with frames of many sizes. */
+/* Down through the C library, which has no frame pointers, with frames of some size. */
 static int depth;
 
 static __attribute__((noinline)) int descend(const void *a, const void *b)
 {
-	volatile char *frame = alloca((size_t)depth * 37 % 3000 + 1);
+	volatile char frame[700];
 	int two[2] = { 2, 1 };
 
 	frame[0] = 1;
