@@ -6,7 +6,7 @@ _stackbpf()
 	local common='-q --quiet -v --verbose -h --help -V --version'
 	local oncpu="-p --pid -L --tid -n --comm -G --cgroup --uid -a --all -s --subprocesses
 		-c --command -t --time -F --freq -e --event -C --cpu -u -U --user -k -K --kernel
-		--depth -g --by -T --threads -d --delimited --annotate --lines --inline --no-inline
+		--depth --unwind --unwind-memory -g --by -T --threads -d --delimited --annotate --lines --inline --no-inline
 		--modules --offsets --demangle --no-demangle --debuginfod --symbol-cache -o --output
 		--format -f --folded -l --limit --title --no-header --stats $common"
 	local doctor="-p --pid $common"
@@ -45,6 +45,10 @@ _stackbpf()
 		mapfile -t COMPREPLY < <(compgen -W 'comm pid thread cpu cgroup container' -- "$cur")
 		return
 		;;
+	--unwind)
+		mapfile -t COMPREPLY < <(compgen -W 'auto fp dwarf none' -- "$cur")
+		return
+		;;
 	--demangle)
 		mapfile -t COMPREPLY < <(compgen -W 'short full off' -- "$cur")
 		return
@@ -57,7 +61,7 @@ _stackbpf()
 		compopt -o default
 		return
 		;;
-	-t | --time | -F | --freq | -C | --cpu | --depth | --symbol-cache | -l | --limit | --title)
+	-t | --time | -F | --freq | -C | --cpu | --depth | --unwind-memory | --symbol-cache | -l | --limit | --title)
 		return
 		;;
 	esac

@@ -125,6 +125,7 @@ static int prepare(struct sb_session *session)
 		sb_debug("stack hashes use the built-in seed");
 	skel->rodata->cfg_sides = opts->sides;
 	skel->rodata->cfg_by = opts->by;
+	skel->rodata->cfg_unwind = opts->unwind;
 	if (opts->depth_max)
 		skel->rodata->cfg_ustack_depth_max = opts->depth_max;
 	skel->rodata->cfg_counts_nudge = opts->counts_max / 4 * 3;

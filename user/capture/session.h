@@ -15,6 +15,7 @@
 
 #include "base/num.h"
 #include "capture/batch.h"
+#include "capture/unwinder.h"
 #include "sb_abi.h"
 
 struct sb_session;
@@ -54,6 +55,8 @@ struct sb_session_opts {
 	size_t nr_cpus;
 	uint32_t sides;			 /* SB_SIDE_* */
 	uint32_t by;			 /* SB_BY_* */
+	uint32_t unwind;		 /* SB_UNWIND_* */
+	uint64_t unwind_bytes_max;	 /* of unwind tables; 0: a default */
 	uint32_t depth_max;		 /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
 	uint32_t counts_max, stacks_max; /* entries; 0: defaults, 64 Ki and 128 Ki */
 };
@@ -87,6 +90,7 @@ struct sb_session_stats {
 	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */
 	uint32_t nr_cpus;
 	uint32_t freq_hz;
+	struct sb_unwinder_stats unwinder; /* zero without SB_UNWIND_CFI */
 };
 void sb_session_stats(const struct sb_session *session, struct sb_session_stats *ret_stats);
 

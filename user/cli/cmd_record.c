@@ -121,6 +121,8 @@ static int make_session(struct sb_run *run)
 		.nr_cpus = opts->cpus.nr,
 		.sides = opts->sides,
 		.depth_max = opts->depth_max,
+		.unwind = opts->unwind,
+		.unwind_bytes_max = opts->unwind_bytes,
 	};
 	size_t i;
 	int err;
@@ -247,6 +249,7 @@ int sb_cmd_record(const struct sb_command *command, char **argv)
 	struct sb_run run = {
 		.entry_ns = sb_now_ns(),
 		.view = sb_view_find(command->name),
+		.opts = { .unwind = SB_UNWIND_CFI | SB_UNWIND_FP },
 		.epoll_fd = -1,
 		.signal_fd = -1,
 		.time_fd = -1,

@@ -13,6 +13,7 @@
 #define PID_MAX	    4194304u /* PID_MAX_LIMIT of the kernel, include/linux/threads.h */
 #define FREQ_HZ_MAX 100000u  /* above, the timer itself is what is sampled */
 #define CACHE_MIN   (1u << 20)
+#define UNWIND_MIN  (4u << 20)
 #define SEPARATORS  ", \t\n" /* blanks, so that -p "$(pgrep x)" works */
 
 /* A leading '!' makes a rule deny. */
@@ -205,6 +206,14 @@ static const struct sb_opt_word event_words[] = {
 	{},
 };
 
+static const struct sb_opt_word unwind_words[] = {
+	{ "auto", SB_UNWIND_CFI | SB_UNWIND_FP },
+	{ "fp", SB_UNWIND_FP },
+	{ "dwarf", SB_UNWIND_CFI },
+	{ "none", 0 },
+	{},
+};
+
 #define FIELD(name) .offset = offsetof(struct sb_record_opts, name)
 #define SAMPLED	    .commands = "oncpu" /* views that sample by time */
 
@@ -259,6 +268,13 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_U32, .group = SB_OPT_STACKS, FIELD(depth_max),
 	  .min = 1, .max = SB_USTACK_DEPTH_MAX,
 	  .help = "user frames per stack at most (default and limit 512)" },
+	{ .name = "unwind", .metavar = "HOW",
+	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(unwind), .words = unwind_words,
+	  .help = "how callers are found: auto (default: unwind tables, frame pointers where there "
+		  "is none), fp, dwarf, none (the leaf only)" },
+	{ .name = "unwind-memory", .metavar = "BYTES",
+	  .type = SB_OPT_BYTES, .group = SB_OPT_STACKS, FIELD(unwind_bytes), .min = UNWIND_MIN,
+	  .help = "unwind tables kept in memory at most (default 64M, limit 1G)" },
 	{ .letters = "g", .type = SB_OPT_NONE, .group = SB_OPT_STACKS },
 
 	{ .name = "by", .metavar = "LIST",

@@ -26,6 +26,8 @@ struct sb_record_opts {
 	sb_vec_u32 cpus;
 	uint32_t sides; /* SB_SIDE_* */
 	uint32_t depth_max;
+	uint32_t unwind;       /* SB_UNWIND_*; set to the default by the caller */
+	uint64_t unwind_bytes; /* 0: the session's default */
 	struct sb_root_list {
 		enum sb_root at[SB_ROOTS_MAX];
 		size_t nr;

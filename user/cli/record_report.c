@@ -13,23 +13,6 @@
 #include "base/time.h"
 #include "cli/record.h"
 
-/* In the order of enum sb_stack_status; NULL: not a stack that was cut. */
-static const char *const cut_names[] = {
-	[SB_STACK_COMPLETE] = NULL,
-	[SB_STACK_NONE] = NULL,
-	[SB_STACK_DEPTH] = "too deep",
-	[SB_STACK_FAULT] = "unreadable stack",
-	[SB_STACK_BAD_FP] = "no frame pointer",
-	[SB_STACK_BAD_PC] = "bad return address",
-	[SB_STACK_COMPAT] = "32-bit process",
-	[SB_STACK_NO_REGS] = "no registers",
-	[SB_STACK_NO_TABLE] = "unwind table not ready",
-	[SB_STACK_NO_RULE] = "no unwind rule",
-	[SB_STACK_BAD_CFA] = "bad unwind rule",
-	[SB_STACK_PIECE] = "stack longer than its first piece",
-};
-_Static_assert(SB_ARRAY_SIZE(cut_names) == SB_STACK_STATUS_MAX, "a row for each status");
-
 static uint64_t timeval_ns(struct timeval tv)
 {
 	return (uint64_t)tv.tv_sec * SB_NS_PER_SEC + (uint64_t)tv.tv_usec * 1000;
@@ -58,7 +41,7 @@ void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures
 			  figures.session.nr_skipped_recursion;
 	figures.nr_cut = figures.resolve.nr_kernel_cut + figures.resolve.nr_missing_stacks;
 	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
-		if (cut_names[i])
+		if (sb_cut_names[i])
 			figures.nr_cut += figures.resolve.nr_status[i];
 	/* A sample whose two parts are both cut is one sample. */
 	if (figures.nr_cut > figures.nr_samples)
@@ -83,8 +66,8 @@ static void add_cuts(struct sb_str *list, const struct sb_resolve_stats *stats)
 	unsigned int i;
 
 	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
-		if (cut_names[i])
-			add_item(list, stats->nr_status[i], cut_names[i]);
+		if (sb_cut_names[i])
+			add_item(list, stats->nr_status[i], sb_cut_names[i]);
 	add_item(list, stats->nr_kernel_cut, "kernel stack too deep");
 	add_item(list, stats->nr_missing_stacks, "stack lost");
 }
@@ -176,8 +159,8 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 	row("complete stacks", "%.2f %%",
 	    percent(figures->nr_samples - figures->nr_cut, figures->nr_samples));
 	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
-		if (cut_names[i])
-			row_nr(cut_names[i], resolve->nr_status[i]);
+		if (sb_cut_names[i])
+			row_nr(sb_cut_names[i], resolve->nr_status[i]);
 	row_nr("kernel stack too deep", resolve->nr_kernel_cut);
 	row_nr("stack lost", resolve->nr_missing_stacks);
 	row_nr("library changed below", resolve->nr_shared_out);
@@ -200,6 +183,29 @@ static void report_losses(const struct sb_run_figures *figures)
 	row_nr("children not followed", session->stat[SB_STAT_FORK_FULL]);
 	row_nr("process records", session->nr_sideband_records);
 	row_nr("process records lost", session->nr_sideband_lost);
+}
+
+static void report_unwinding(const struct sb_run_figures *figures)
+{
+	const struct sb_unwinder_stats *unwinder = &figures->session.unwinder;
+	const uint64_t *stat = figures->session.stat;
+
+	row_nr("frames by unwind tables", stat[SB_STAT_CFI_FRAMES]);
+	row_nr("frames by frame pointer", stat[SB_STAT_FP_FRAMES]);
+	row_nr("first stacks taken raw", stat[SB_STAT_RAW]);
+	row_nr("not so: over budget", stat[SB_STAT_RAW_LIMIT]);
+	row_nr("not so: ring full", stat[SB_STAT_RAW_FULL]);
+	row_nr("requests for tables lost", stat[SB_STAT_NEEDS_FULL]);
+	row_nr("stack pages brought in", unwinder->nr_touched);
+	row("unwind tables", "%llu, built %llu in %.1f ms with %llu rows, %llu files without",
+	    (unsigned long long)unwinder->nr_tables, (unsigned long long)unwinder->nr_tables_built,
+	    (double)unwinder->build_ns / 1e6, (unsigned long long)unwinder->nr_rows,
+	    (unsigned long long)unwinder->nr_tables_failed);
+	row("memory of unwind tables", "%.1f MB, at most %.1f of %.1f MB, evicted %llu times",
+	    (double)unwinder->nr_pool_bytes / 1e6, (double)unwinder->nr_pool_bytes_peak / 1e6,
+	    (double)unwinder->nr_pool_bytes_max / 1e6, (unsigned long long)unwinder->nr_evictions);
+	row("processes with tables", "%llu, %llu refused",
+	    (unsigned long long)unwinder->nr_processes, (unsigned long long)unwinder->nr_refused);
 }
 
 static void report_cost(const struct sb_run *run, const struct sb_run_figures *figures)
@@ -238,6 +244,7 @@ void sb_run_report(const struct sb_run *run)
 		figures.session.first_sample_ns -= run->entry_ns;
 	report_samples(run, &figures);
 	report_losses(&figures);
+	report_unwinding(&figures);
 	report_cost(run, &figures);
 }
 

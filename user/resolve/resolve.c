@@ -62,19 +62,21 @@ struct sb_resolver {
 	struct sb_str text;
 };
 
-/* Why a stack was cut, as its reader sees it. */
-static const char *const status_marks[SB_STACK_STATUS_MAX] = {
-	[SB_STACK_DEPTH] = "[truncated: too deep]",
-	[SB_STACK_FAULT] = "[truncated: unreadable stack]",
-	[SB_STACK_BAD_FP] = "[truncated: no frame pointer]",
-	[SB_STACK_BAD_PC] = "[truncated: bad return address]",
-	[SB_STACK_COMPAT] = "[truncated: 32-bit process]",
-	[SB_STACK_NO_REGS] = "[truncated: no registers]",
-	[SB_STACK_NO_TABLE] = "[truncated: unwind table not ready]",
-	[SB_STACK_NO_RULE] = "[truncated: no unwind rule]",
-	[SB_STACK_BAD_CFA] = "[truncated: bad unwind rule]",
-	[SB_STACK_PIECE] = "[truncated: stack longer than its first piece]",
+const char *const sb_cut_names[] = {
+	[SB_STACK_COMPLETE] = NULL,
+	[SB_STACK_NONE] = NULL,
+	[SB_STACK_DEPTH] = "too deep",
+	[SB_STACK_FAULT] = "unreadable stack",
+	[SB_STACK_BAD_FP] = "no frame pointer",
+	[SB_STACK_BAD_PC] = "bad return address",
+	[SB_STACK_COMPAT] = "32-bit process",
+	[SB_STACK_NO_REGS] = "no registers",
+	[SB_STACK_NO_TABLE] = "unwind table not ready",
+	[SB_STACK_NO_RULE] = "no unwind rule",
+	[SB_STACK_BAD_CFA] = "bad unwind rule",
+	[SB_STACK_PIECE] = "longer than its first piece",
 };
+_Static_assert(SB_ARRAY_SIZE(sb_cut_names) == SB_STACK_STATUS_MAX, "a row for each status");
 
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver)
@@ -284,6 +286,16 @@ static void add_counts(struct sb_resolver *resolver, const struct frame_counts *
 		resolver->stats.nr_unnamed[i] += counts->nr_unnamed[i] * resolver->nr_samples;
 }
 
+/* Why a stack was cut, as its reader sees it. */
+static int push_cut(struct sb_resolver *resolver, uint32_t status)
+{
+	int err;
+
+	sb_str_clear(&resolver->text);
+	err = sb_str_addf(&resolver->text, "[truncated: %s]", sb_cut_names[status]);
+	return err ? err : push_named(resolver, resolver->text.s, SB_FRAME_MARK);
+}
+
 static int push_missing(struct sb_resolver *resolver)
 {
 	resolver->stats.nr_missing_stacks += resolver->nr_samples;
@@ -304,7 +316,7 @@ static struct sb_sym_query query_of(struct sb_resolver *resolver)
 static int mark_cut(struct sb_resolver *resolver, uint32_t status)
 {
 	size_t nr = resolver->frames.nr - resolver->part_start;
-	int err = push_named(resolver, status_marks[status], SB_FRAME_MARK);
+	int err = push_cut(resolver, status);
 	uint32_t *at = resolver->frames.at + resolver->part_start, mark;
 
 	if (err)
@@ -347,7 +359,7 @@ static int push_user(struct sb_resolver *resolver, const struct sb_batch_count *
 	}
 	add_counts(resolver, &resolver->counts);
 	resolver->stats.nr_status[status] += resolver->nr_samples;
-	return status_marks[status] ? mark_cut(resolver, status) : 0;
+	return sb_cut_names[status] ? mark_cut(resolver, status) : 0;
 }
 
 static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stack)
@@ -386,7 +398,7 @@ static int push_kernel(struct sb_resolver *resolver, const struct sb_batch_count
 		return push_missing(resolver);
 	if (stack->nr_ips >= KERNEL_FRAMES_MAX) {
 		resolver->stats.nr_kernel_cut += resolver->nr_samples;
-		err = push_named(resolver, status_marks[SB_STACK_DEPTH], SB_FRAME_MARK);
+		err = push_cut(resolver, SB_STACK_DEPTH);
 		if (err)
 			return err;
 	}

@@ -50,6 +50,9 @@ void sb_resolver_free(struct sb_resolver *resolver);
 /* Append a batch to the profile. @sym must have been told of processes up to the batch. */
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
 
+/* Why a stack was cut, by enum sb_stack_status; NULL: it was not. */
+extern const char *const sb_cut_names[SB_STACK_STATUS_MAX];
+
 struct sb_resolve_stats {
 	uint64_t nr_samples;
 	uint64_t nr_stacks;			 /* distinct, kernel and user */
