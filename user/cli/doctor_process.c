@@ -12,10 +12,13 @@
 #include "base/vec.h"
 #include "cli/debian.h"
 #include "cli/doctor.h"
+#include "cli/doctor_trial.h"
+#include "resolve/resolve.h"
 #include "sb_sym.h"
 
 #define NAME_COLUMNS 24 /* and the NUL is the blank behind the name */
 #define ROWS_MAX     16
+#define NO_MODULE    SIZE_MAX /* the kernel's own pieces */
 
 SB_DEFINE_CLEANUP(struct sb_symbolizer, sb_symbolizer_free)
 
@@ -23,22 +26,38 @@ SB_DEFINE_CLEANUP(struct sb_symbolizer, sb_symbolizer_free)
 struct module {
 	const char *path, *symbols, *debug_path, *unwind; /* live as long as the symbolizer */
 	bool has_dwarf, has_build_id;
+	uint64_t nr_by_table, nr_by_fp, nr_cut; /* callers of its code in trial samples */
 };
 
 struct process {
 	SB_VEC(struct module) modules;
+	SB_VEC(size_t) owners; /* by mapping of the trial: its number in modules, NO_MODULE */
+	struct sb_trial trial;
 };
+
+static int add_mapping(struct process *process, const struct sb_sym_source *source, size_t owner)
+{
+	struct sb_trial_mapping mapping = { .start = source->addr,
+					    .end = source->addr + source->len };
+	int err = sb_vec_push(&process->owners, owner);
+
+	return err ? err : sb_vec_push(&process->trial.mappings, mapping);
+}
 
 static int on_source(void *arg, const struct sb_sym_source *source)
 {
 	struct process *process = arg;
 	size_t i;
+	int err;
 
-	if (source->path[0] == '[')
-		return 0; /* [vdso] and [vsyscall]: the kernel's, nothing can be done about them */
+	if (source->path[0] == '[') /* nothing can be done about these */
+		return add_mapping(process, source, NO_MODULE);
 	for (i = 0; i < process->modules.nr; i++)
 		if (sb_streq(process->modules.at[i].path, source->path))
-			return 0;
+			break;
+	err = add_mapping(process, source, i);
+	if (err || i < process->modules.nr)
+		return err;
 	return sb_vec_push(&process->modules, (struct module){
 						      .path = source->path,
 						      .symbols = source->symbols,
@@ -61,21 +80,57 @@ static bool is_file(const struct module *module)
 	return module->path[0] == '/' && module->path[1] != '/';
 }
 
+/* The trial's figures, by file. */
+static void share_out(struct process *process)
+{
+	size_t i;
+
+	for (i = 0; i < process->trial.mappings.nr; i++) {
+		const struct sb_trial_mapping *mapping = &process->trial.mappings.at[i];
+		struct module *module;
+
+		if (process->owners.at[i] == NO_MODULE)
+			continue;
+		module = &process->modules.at[process->owners.at[i]];
+		module->nr_by_table += mapping->nr_by_table;
+		module->nr_by_fp += mapping->nr_by_fp;
+		module->nr_cut += mapping->nr_cut;
+	}
+}
+
+static bool is_sampled(const struct module *module)
+{
+	return module->nr_by_table | module->nr_by_fp | module->nr_cut;
+}
+
+/* "1204 by table, 3 by frame pointer, 1 cut", or that nothing was seen of it. */
+static void format_trial(const struct module *module, char *buf, size_t len)
+{
+	if (!is_sampled(module))
+		snprintf(buf, len, "not sampled");
+	else
+		snprintf(buf, len, "%llu by table, %llu by frame pointer, %llu cut",
+			 (unsigned long long)module->nr_by_table,
+			 (unsigned long long)module->nr_by_fp, (unsigned long long)module->nr_cut);
+}
+
 static enum sb_verdict verdict_of(const struct module *module)
 {
 	bool has_names =
 		!sb_streq(module->symbols, "none") && !sb_streq(module->symbols, ".dynsym");
 
-	return has_names && !sb_streq(module->unwind, "none") ? SB_VERDICT_OK : SB_VERDICT_LESS;
+	return has_names && !sb_streq(module->unwind, "none") && !module->nr_cut ? SB_VERDICT_OK
+										 : SB_VERDICT_LESS;
 }
 
 static void say_module(struct sb_doctor *doctor, const struct module *module)
 {
-	char name[NAME_COLUMNS];
+	char name[NAME_COLUMNS], trial[96];
 
 	snprintf(name, sizeof(name), "%s", base_name(module->path));
-	sb_doctor_say(doctor, verdict_of(module), name, "%-16s%-9s%s", module->symbols,
-		      module->has_dwarf ? "yes" : "no", module->unwind);
+	format_trial(module, trial, sizeof(trial));
+	sb_doctor_say(doctor, verdict_of(module), name, "%-16s%-7s%-14s%s", module->symbols,
+		      module->has_dwarf ? "yes" : "no", module->unwind, trial);
 	if (module->debug_path)
 		sb_debug("'%s' has its debug data in '%s'", module->path, module->debug_path);
 }
@@ -86,13 +141,15 @@ static void say_modules(struct sb_doctor *doctor, const struct process *process)
 	size_t i, nr_said = 0, nr_counted[] = { [SB_VERDICT_OK] = 0, [SB_VERDICT_LESS] = 0 };
 	bool is_long = process->modules.nr > ROWS_MAX && sb_log_max() < SB_LOG_DEBUG;
 
-	fprintf(doctor->out, "      %-24s%-16s%-9s%s\n", "file", "names from", "lines",
-		"unwinding");
+	fprintf(doctor->out, "      %-24s%-16s%-7s%-14s%s\n", "file", "names from", "lines",
+		"unwinding", "callers found in trial samples");
 	for (i = 0; i < process->modules.nr; i++) {
 		const struct module *module = &process->modules.at[i];
 		enum sb_verdict verdict = verdict_of(module);
 
-		if (is_long && (verdict == SB_VERDICT_OK || nr_said == ROWS_MAX)) {
+		bool is_dull = verdict == SB_VERDICT_OK && !is_sampled(module);
+
+		if (is_long && (is_dull || nr_said == ROWS_MAX)) {
 			nr_counted[verdict]++;
 			continue;
 		}
@@ -103,6 +160,32 @@ static void say_modules(struct sb_doctor *doctor, const struct process *process)
 		if (nr_counted[i])
 			sb_doctor_say(doctor, (enum sb_verdict)i, "others", "%zu files; -v has all",
 				      nr_counted[i]);
+}
+
+/* What the trial says of whole stacks. */
+static void say_trial(struct sb_doctor *doctor, const struct process *process)
+{
+	const struct sb_trial *trial = &process->trial;
+	unsigned int i;
+
+	if (!trial->nr_samples) {
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "trial samples",
+			      "none: it used no CPU for half a second");
+		return;
+	}
+	sb_doctor_say(doctor,
+		      trial->nr_complete == trial->nr_samples ? SB_VERDICT_OK : SB_VERDICT_LESS,
+		      "trial samples", "%llu, %.1f %% with complete user stacks",
+		      (unsigned long long)trial->nr_samples,
+		      100.0 * (double)trial->nr_complete / (double)trial->nr_samples);
+	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
+		if (sb_cut_names[i] && trial->nr_status[i])
+			sb_doctor_advise(doctor, "%llu cut: %s",
+					 (unsigned long long)trial->nr_status[i], sb_cut_names[i]);
+	if (trial->elsewhere.nr_by_fp | trial->elsewhere.nr_cut)
+		sb_doctor_advise(doctor, "code mapped meanwhile: %llu by frame pointer, %llu cut",
+				 (unsigned long long)trial->elsewhere.nr_by_fp,
+				 (unsigned long long)trial->elsewhere.nr_cut);
 }
 
 /* Runtimes known by the files they are made of, and how their functions get names. */
@@ -223,15 +306,20 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid)
 		err = sb_symbolizer_new(&opts, &sym);
 	if (!err)
 		err = sb_symbolizer_sources(sym, tgid, on_source, &process);
+	if (!err && !sb_trial_run(&process.trial, tgid)) /* or it has said why not */
+		share_out(&process);
 	if (!err) {
 		sb_doctor_title(doctor, "Process %u (%s)", tgid, comm);
 		if (!process.modules.nr)
 			sb_doctor_say(doctor, SB_VERDICT_LESS, "files", "none: a kernel thread?");
 		else
 			say_modules(doctor, &process);
+		say_trial(doctor, &process);
 		say_runtime(doctor, &process);
 		err = advise_packages(doctor, &process);
 	}
 	sb_vec_release(&process.modules);
+	sb_vec_release(&process.owners);
+	sb_trial_release(&process.trial);
 	return err;
 }

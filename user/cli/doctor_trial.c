@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/doctor_trial.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+#include "base/time.h"
+#include "capture/session.h"
+#include "sb_sym.h"
+#include "views/view.h"
+
+#define TRIAL_NS      500000000ull
+#define TRIAL_FREQ_HZ 499
+/* Stacks of the trial are drained this often. */
+#define TRIAL_STEP_NS 100000000ull
+
+SB_DEFINE_CLEANUP(struct sb_symbolizer, sb_symbolizer_free)
+SB_DEFINE_CLEANUP(struct sb_session, sb_session_free)
+
+/* A stack is shipped once, and counted in each drain after. */
+struct kept_stack {
+	struct sb_stack_id id;
+	uint32_t status;
+	size_t first_ip, nr_ips;
+};
+
+struct stacks {
+	SB_VEC(struct kept_stack) stacks;
+	SB_VEC(uint64_t) ips;
+};
+
+void sb_trial_release(struct sb_trial *trial)
+{
+	sb_vec_release(&trial->mappings);
+}
+
+static struct sb_trial_mapping *mapping_at(struct sb_trial *trial, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < trial->mappings.nr; i++)
+		if (addr >= trial->mappings.at[i].start && addr < trial->mappings.at[i].end)
+			return &trial->mappings.at[i];
+	return &trial->elsewhere;
+}
+
+/* What is above a frame says how its caller was found. */
+static void count_stack(struct sb_trial *trial, const struct kept_stack *stack, const uint64_t *ips,
+			uint64_t nr)
+{
+	size_t i;
+
+	trial->nr_samples += nr;
+	trial->nr_status[stack->status] += nr;
+	trial->nr_complete += stack->status == SB_STACK_COMPLETE ? nr : 0;
+	for (i = 0; i < stack->nr_ips; i++) {
+		struct sb_trial_mapping *mapping = mapping_at(trial, ips[i] & ~SB_IP_MARKS);
+		bool is_last = i + 1 == stack->nr_ips;
+
+		if (is_last && stack->status != SB_STACK_COMPLETE)
+			mapping->nr_cut += nr;
+		else if (!is_last && (ips[i + 1] & SB_IP_BY_FP))
+			mapping->nr_by_fp += nr;
+		else
+			mapping->nr_by_table += nr;
+	}
+}
+
+static int keep_stacks(struct stacks *stacks, const struct sb_batch *batch)
+{
+	size_t i, j;
+	int err = 0;
+
+	for (i = 0; i < batch->nr_stacks && !err; i++) {
+		const struct sb_batch_stack *stack = &batch->stacks[i];
+
+		if (stack->flags & SB_STACK_KERNEL || stack->status >= SB_STACK_STATUS_MAX)
+			continue;
+		err = sb_vec_push(&stacks->stacks, (struct kept_stack){
+							   .id = stack->id,
+							   .status = stack->status,
+							   .first_ip = stacks->ips.nr,
+							   .nr_ips = stack->nr_frames,
+						   });
+		for (j = 0; j < stack->nr_frames && !err; j++)
+			err = sb_vec_push(&stacks->ips, stack->ip[j]);
+	}
+	return err;
+}
+
+static const struct kept_stack *find_stack(const struct stacks *stacks, struct sb_stack_id id)
+{
+	size_t i;
+
+	for (i = 0; i < stacks->stacks.nr; i++)
+		if (!memcmp(&stacks->stacks.at[i].id, &id, sizeof(id)))
+			return &stacks->stacks.at[i];
+	return NULL;
+}
+
+static int count_batch(struct sb_trial *trial, struct stacks *stacks, const struct sb_batch *batch)
+{
+	const struct kept_stack *stack;
+	size_t i;
+	int err = keep_stacks(stacks, batch);
+
+	for (i = 0; i < batch->nr_counts && !err; i++) {
+		stack = find_stack(stacks, batch->counts[i].key.ustack);
+		if (stack)
+			count_stack(trial, stack, stacks->ips.at + stack->first_ip,
+				    batch->counts[i].count.nr_samples);
+	}
+	return err;
+}
+
+static int sample(struct sb_trial *trial, struct sb_session *session)
+{
+	const struct timespec step = { .tv_nsec = TRIAL_STEP_NS };
+	const uint64_t end_ns = sb_now_ns() + TRIAL_NS;
+	const struct sb_batch *batch;
+	struct stacks stacks = {};
+	bool is_last;
+	int err;
+
+	do {
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+		is_last = sb_now_ns() >= end_ns;
+		err = is_last ? sb_session_stop(session) : 0;
+		if (!err)
+			err = sb_session_drain(session, &batch);
+		if (!err)
+			err = count_batch(trial, &stacks, batch);
+	} while (!err && !is_last);
+	sb_vec_release(&stacks.stacks);
+	sb_vec_release(&stacks.ips);
+	return err;
+}
+
+int sb_trial_run(struct sb_trial *trial, uint32_t tgid)
+{
+	static const struct sb_symbolizer_opts sym_opts;
+	sb_cleanup(sb_symbolizer_freep) struct sb_symbolizer *sym = NULL;
+	sb_cleanup(sb_session_freep) struct sb_session *session = NULL;
+	struct sb_targets targets = {};
+	struct sb_session_opts opts = {
+		.view = sb_view_find("oncpu"),
+		.targets = &targets,
+		.freq_hz = TRIAL_FREQ_HZ,
+		.sides = SB_SIDE_USER,
+		.unwind = SB_UNWIND_CFI | SB_UNWIND_FP,
+	};
+	int err;
+
+	err = sb_vec_push(&targets.tgids,
+			  (struct sb_pid_rule){ .pid = tgid, .rule = SB_RULE_ALLOW });
+	if (!err)
+		err = sb_symbolizer_new(&sym_opts, &sym);
+	opts.symbolizer = sym;
+	if (!err)
+		err = sb_session_new(&opts, &session);
+	if (!err)
+		err = sb_session_start(session);
+	if (!err)
+		err = sample(trial, session);
+	sb_targets_release(&targets);
+	return err;
+}
