@@ -132,7 +132,7 @@ __noinline int sb_unwind_find_seg(__u32 slot)
 	if (!chunk)
 		return -ENOENT;
 	for (half = SB_UW_SEGS_MAX / 2; half; half >>= 1) {
-		__s64 is_in, is_above;
+		__s64 is_in, is_above, take;
 		__u32 next = pos + half;
 
 		is_in = (__s64)next - (__s64)s->map.nr_segs;
@@ -140,10 +140,10 @@ __noinline int sb_unwind_find_seg(__u32 slot)
 		sb_opaque(at);
 		at &= SB_UW_CHUNK_WORDS - SB_UW_SEG_WORDS;
 		is_above = (__s64)(addr - ((const struct sb_uw_seg *)&chunk[at])->begin);
-		/* Or the compiler makes branches of them again. */
-		sb_opaque(is_in);
-		sb_opaque(is_above);
-		pos += half & (__u32)(is_in >> 63) & (__u32) ~(is_above >> 63);
+		/* All ones when in and not above, without a branch that a compiler could see. */
+		take = (is_in & ~is_above) >> 63;
+		sb_opaque(take);
+		pos += half & (__u32)take;
 	}
 	at = first + pos * SB_UW_SEG_WORDS;
 	sb_opaque(at);

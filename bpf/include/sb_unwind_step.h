@@ -290,16 +290,16 @@ static __always_inline __u32 sb_uw_row_at(const __u32 *chunk, __u32 first, __u32
 
 	for (half = SB_UW_GRANULE_BYTES / 2; half; half >>= 1) {
 		__u32 next = pos + half, at = next;
-		__s64 is_in, is_above;
+		__s64 is_in, is_above, take;
 
 		SB_STEP_OPAQUE(at);
 		at &= SB_UW_CHUNK_WORDS - 1;
 		is_in = (__s64)next - (__s64)end;
 		is_above = (__s64)key - (__s64)(chunk[at] & (SB_UW_GRANULE_BYTES - 1));
-		/* Or the compiler makes branches of them again. */
-		SB_STEP_OPAQUE(is_in);
-		SB_STEP_OPAQUE(is_above);
-		pos += half & (__u32)(is_in >> 63) & (__u32) ~(is_above >> 63);
+		/* All ones when in and not above, without a branch that a compiler could see. */
+		take = (is_in & ~is_above) >> 63;
+		SB_STEP_OPAQUE(take);
+		pos += half & (__u32)take;
 	}
 	SB_STEP_OPAQUE(pos);
 	pos &= SB_UW_CHUNK_WORDS - 1;

@@ -11,7 +11,7 @@
 
 #include "views/skel.h"
 
-#define VERIFIED_INSNS_MAX 50000u
+#define VERIFIED_INSNS_MAX 30000u
 
 static int check(const struct bpf_program *prog)
 {
