@@ -2,8 +2,8 @@
 #include "cli/doctor_trial.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/index.h"
@@ -14,8 +14,7 @@
 
 #define TRIAL_NS      500000000ull
 #define TRIAL_FREQ_HZ 499
-/* Stacks of the trial are drained this often. */
-#define TRIAL_STEP_NS 100000000ull
+#define DRAIN_MS      100
 
 SB_DEFINE_CLEANUP(struct sb_symbolizer, sb_symbolizer_free)
 SB_DEFINE_CLEANUP(struct sb_session, sb_session_free)
@@ -118,7 +117,7 @@ static int count_batch(struct sb_trial *trial, struct stacks *stacks, const stru
 
 static int sample(struct sb_trial *trial, struct sb_session *session)
 {
-	const struct timespec step = { .tv_nsec = TRIAL_STEP_NS };
+	struct pollfd full = { .fd = sb_session_poll_fd(session), .events = POLLIN };
 	const uint64_t end_ns = sb_now_ns() + TRIAL_NS;
 	const struct sb_batch *batch;
 	struct stacks stacks = {};
@@ -126,7 +125,8 @@ static int sample(struct sb_trial *trial, struct sb_session *session)
 	int err;
 
 	do {
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+		/* A signal or a full ring makes this round shorter, which does no harm. */
+		(void)poll(&full, 1, DRAIN_MS);
 		is_last = sb_now_ns() >= end_ns;
 		err = is_last ? sb_session_stop(session) : 0;
 		if (!err)
