@@ -14,13 +14,16 @@ struct {
 	__u64 first_ip;
 	__u32 nr_frames, status;
 	__u64 pc, sp, fp;
-	__u32 tgid, tid, child_tgid, reserved;
+	__u32 tgid, tid, child_tgid;
+	__u32 nr_rounds; /* drive_self_unwind: so often, for its time */
 	char comm[SB_COMM_LEN];
 } in = {};
 
 struct {
 	__s32 ret;
-	__u32 nr_frames, status, reserved;
+	__u32 nr_frames, status;
+	__u32 is_raw;
+	__u64 ns; /* of all rounds */
 	struct sb_stack_id id;
 	__u64 ip[SB_USTACK_DEPTH_MAX];
 } out = {};
@@ -71,6 +74,31 @@ int drive_unwind(void *ctx)
 	out.status = s->stack.status;
 	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++)
 		out.ip[i] = s->ip[i] & ~SB_IP_MARKS;
+	return 0;
+}
+
+/* The stack of the very task that runs this, from where it made the system call. */
+SEC("raw_tp")
+int drive_self_unwind(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct sb_scratch *s = sb_scratch_get(0);
+	__u64 start_ns;
+	__u32 i;
+
+	if (!s || bpf_probe_read_kernel(&s->regs, sizeof(s->regs), (void *)bpf_task_pt_regs(task)))
+		return 0;
+	s->capture.key = in.key;
+	s->capture.now_ns = start_ns = bpf_ktime_get_ns();
+	s->map.exec_vm = 1;
+	for (i = 0; i < 1000 && i < in.nr_rounds; i++)
+		sb_unwind_user(0);
+	out.ns = bpf_ktime_get_ns() - start_ns;
+	out.nr_frames = s->stack.nr_frames;
+	out.status = s->stack.status;
+	out.is_raw = s->map.is_raw;
+	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++)
+		out.ip[i] = s->ip[i];
 	return 0;
 }
 
