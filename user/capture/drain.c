@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "capture/rawstack.h"
 #include "views/skel.h"
 
 #define NR_GENERATIONS 2
@@ -28,29 +29,37 @@ struct sb_drain {
 	SB_VEC(struct sb_batch_count) counts;
 	SB_VEC(struct sb_batch_stack) stacks;
 	SB_VEC(uint64_t) frames;
+	struct sb_rawstacks raw;
 	sb_vec_u32 *tgids; /* during a drain: where announced processes go */
 };
 
+int sb_drain_add(void *arg, const struct sb_batch_stack *stack)
+{
+	struct sb_drain *drain = arg;
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < stack->nr_frames; i++) {
+		err = sb_vec_push(&drain->frames, stack->ip[i]);
+		if (err)
+			return err;
+	}
+	return sb_vec_push(&drain->stacks, *stack);
+}
+
 static int on_stack(struct sb_drain *drain, const struct sb_event_stack *event, size_t len)
 {
-	const uint64_t *ip = (const uint64_t *)(event + 1);
-	struct sb_batch_stack stack = {
+	const struct sb_batch_stack stack = {
 		.id = event->id,
 		.status = event->status,
 		.flags = event->flags,
 		.nr_frames = event->nr_frames,
+		.ip = (const uint64_t *)(event + 1),
 	};
-	uint32_t i;
-	int err;
 
-	if (len < sizeof(*event) || (len - sizeof(*event)) / sizeof(*ip) < event->nr_frames)
+	if (len < sizeof(*event) || (len - sizeof(*event)) / sizeof(*stack.ip) < event->nr_frames)
 		return -EBADMSG;
-	for (i = 0; i < event->nr_frames; i++) {
-		err = sb_vec_push(&drain->frames, ip[i]);
-		if (err)
-			return err;
-	}
-	return sb_vec_push(&drain->stacks, stack);
+	return sb_drain_add(drain, &stack);
 }
 
 static int on_event(void *arg, void *data, size_t len)
@@ -63,6 +72,8 @@ static int on_event(void *arg, void *data, size_t len)
 	switch (event->kind) {
 	case SB_EVENT_STACK:
 		return on_stack(drain, data, len);
+	case SB_EVENT_RAW:
+		return sb_rawstacks_add(&drain->raw, data, len);
 	case SB_EVENT_PROCESS:
 		if (len < sizeof(struct sb_event_process))
 			return -EBADMSG;
@@ -143,6 +154,7 @@ void sb_drain_free(struct sb_drain *drain)
 	sb_vec_release(&drain->counts);
 	sb_vec_release(&drain->stacks);
 	sb_vec_release(&drain->frames);
+	sb_rawstacks_release(&drain->raw);
 	free(drain);
 }
 
@@ -199,11 +211,12 @@ static void point_stacks_at_frames(struct sb_drain *drain)
 	}
 }
 
-int sb_drain_run(struct sb_drain *drain, struct sb_batch *ret_batch, sb_vec_u32 *tgids)
+int sb_drain_run(struct sb_drain *drain, sb_vec_u32 *tgids)
 {
 	int old = drain->generations[drain->current], err;
 
 	drain->counts.nr = drain->stacks.nr = drain->frames.nr = 0;
+	sb_rawstacks_clear(&drain->raw);
 	/* Returns when no program uses the old generation any more. */
 	err = put_generation(drain, 1 - drain->current);
 	if (err)
@@ -215,8 +228,16 @@ int sb_drain_run(struct sb_drain *drain, struct sb_batch *ret_batch, sb_vec_u32 
 	/* Stacks after counts: a stack is shipped before the first count that names it. */
 	drain->tgids = tgids;
 	err = ring_buffer__consume(drain->ring);
-	if (err < 0)
-		return err;
+	return err < 0 ? err : 0;
+}
+
+const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain)
+{
+	return &drain->raw;
+}
+
+void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch)
+{
 	point_stacks_at_frames(drain);
 	*ret_batch = (struct sb_batch){
 		.counts = drain->counts.at,
@@ -224,5 +245,4 @@ int sb_drain_run(struct sb_drain *drain, struct sb_batch *ret_batch, sb_vec_u32 
 		.stacks = drain->stacks.at,
 		.nr_stacks = drain->stacks.nr,
 	};
-	return 0;
 }

@@ -10,6 +10,7 @@
 #include "capture/batch.h"
 
 struct sampler_bpf;
+struct sb_rawstacks;
 struct sb_drain;
 
 /*
@@ -23,10 +24,15 @@ void sb_drain_free(struct sb_drain *drain);
 int sb_drain_poll_fd(const struct sb_drain *drain);
 
 /*
- * Swap the generations and read the one that was written, then the stacks. @ret_batch is valid until
- * the next call. @tgids is appended with processes older than the run that were sampled first.
- * Return: 0 or a negative errno.
+ * Swap the generations and read the one that was written, then the stacks. @tgids is appended with
+ * processes older than the run that were sampled first. Return: 0 or a negative errno.
  */
-int sb_drain_run(struct sb_drain *drain, struct sb_batch *ret_batch, sb_vec_u32 *tgids);
+int sb_drain_run(struct sb_drain *drain, sb_vec_u32 *tgids);
+/* Return: those of the stacks that have to be unwound yet; until the next run. */
+const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);
+/* Add a stack; its frames are copied. @arg is the drain. Return: 0 or -ENOMEM. */
+int sb_drain_add(void *arg, const struct sb_batch_stack *stack);
+/* All that the last run and additions gave; valid until the next of either. */
+void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch);
 
 #endif

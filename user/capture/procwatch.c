@@ -54,6 +54,8 @@ struct sb_procwatch {
 	SB_VEC(struct file_key) files;
 	struct sb_index files_index;
 	struct sb_procwatch_stats stats;
+	void (*changed)(void *arg, uint32_t tgid);
+	void *changed_arg;
 };
 
 static struct file_key file_key_of(const struct sb_sym_mmap *map)
@@ -122,6 +124,8 @@ static int on_record(void *arg, const struct perf_event_header *record)
 	}
 	if (event.kind == SB_SIDEBAND_LOST)
 		watch->stats.nr_lost += event.nr_lost;
+	else if (event.kind != SB_SIDEBAND_FORK && watch->changed)
+		watch->changed(watch->changed_arg, event.tgid);
 	if (watch->queue.nr >= QUEUE_MAX) {
 		watch->stats.nr_lost++;
 		return 0;
@@ -215,6 +219,15 @@ int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu)
 	err = add_cpu(watch, cpu);
 	pthread_mutex_unlock(&watch->lock);
 	return err;
+}
+
+void sb_procwatch_notify(struct sb_procwatch *watch, void (*changed)(void *arg, uint32_t tgid),
+			 void *arg)
+{
+	pthread_mutex_lock(&watch->lock);
+	watch->changed = changed;
+	watch->changed_arg = arg;
+	pthread_mutex_unlock(&watch->lock);
 }
 
 static int start_thread(struct sb_procwatch *watch)

@@ -24,6 +24,14 @@ struct sb_procwatch_stats {
 int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch);
 void sb_procwatch_free(struct sb_procwatch *watch);
 
+/*
+ * Call @changed for each process whose executable mappings change, or that ends, as soon as that is
+ * known; on the reader's thread or on that of sb_procwatch_drain(), one at a time. It must not
+ * block. NULL: no more calls, from the return on.
+ */
+void sb_procwatch_notify(struct sb_procwatch *watch, void (*changed)(void *arg, uint32_t tgid),
+			 void *arg);
+
 /* A CPU came online. */
 int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu);
 

@@ -16,7 +16,9 @@
 #include "capture/drain.h"
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
+#include "capture/rawstack.h"
 #include "capture/targets.h"
+#include "capture/unwinder.h"
 #include "sb_sym.h"
 #include "views/skel.h"
 #include "views/view.h"
@@ -32,6 +34,7 @@ struct sb_session {
 	struct sampler_bpf *skel;
 	struct sb_drain *drain;
 	struct sb_procwatch *procwatch;
+	struct sb_unwinder *unwinder; /* NULL without unwind tables */
 	struct bpf_program *timer;
 	SB_VEC(struct bpf_link *) links;
 	SB_VEC(struct bpf_link *) timers;
@@ -139,9 +142,30 @@ static int prepare(struct sb_session *session)
 	err = sb_targets_prepare(opts->targets, skel);
 	if (err)
 		return err;
+	err = sb_unwinder_prepare(skel, opts->unwind_bytes_max);
+	if (err)
+		return sb_err(err, "cannot size the memory of unwind tables");
 	err = opts->view->prepare(skel);
 	if (err)
 		return sb_err(err, "cannot prepare the view '%s'", opts->view->name);
+	return 0;
+}
+
+static void on_changed(void *arg, uint32_t tgid)
+{
+	sb_unwinder_changed(arg, tgid);
+}
+
+static int start_unwinder(struct sb_session *session)
+{
+	int err;
+
+	if (!(session->opts.unwind & SB_UNWIND_CFI))
+		return 0;
+	err = sb_unwinder_new(session->skel, session->opts.unwind_bytes_max, &session->unwinder);
+	if (err)
+		return explain(err, "make the memory of unwind tables");
+	sb_procwatch_notify(session->procwatch, on_changed, session->unwinder);
 	return 0;
 }
 
@@ -161,6 +185,9 @@ static int load(struct sb_session *session)
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
 	if (err)
 		return explain(err, "make the maps of counts");
+	err = start_unwinder(session);
+	if (err)
+		return err;
 	return sb_targets_apply(session->opts.targets, session->skel);
 }
 
@@ -322,11 +349,17 @@ int sb_session_poll_fd(const struct sb_session *session)
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch)
 {
 	struct sb_symbolizer *sym = session->opts.symbolizer;
+	const struct sb_rawstacks_into into = {
+		.modes = session->opts.unwind,
+		.depth_max = session->opts.depth_max,
+		.add = sb_drain_add,
+		.arg = session->drain,
+	};
 	size_t i;
 	int err;
 
 	session->new_tgids.nr = 0;
-	err = sb_drain_run(session->drain, &session->batch, &session->new_tgids);
+	err = sb_drain_run(session->drain, &session->new_tgids);
 	if (err)
 		return err;
 	err = sb_procwatch_drain(session->procwatch, sym);
@@ -338,6 +371,10 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 			return err;
 		/* Gone or closed to us: its frames will say so. */
 	}
+	err = sb_rawstacks_unwind(sb_drain_raw(session->drain), sym, &into);
+	if (err)
+		return err;
+	sb_drain_batch(session->drain, &session->batch);
 	*ret_batch = &session->batch;
 	return 0;
 }
@@ -393,9 +430,10 @@ void sb_session_free(struct sb_session *session)
 	sb_session_stop(session);
 	sb_vec_release(&session->timers);
 	sb_vec_release(&session->links);
+	sb_procwatch_free(session->procwatch);
+	sb_unwinder_free(session->unwinder);
 	sb_drain_free(session->drain);
 	sampler_bpf__destroy(session->skel);
-	sb_procwatch_free(session->procwatch);
 	sb_vec_release(&session->cpus);
 	sb_vec_release(&session->new_tgids);
 	free(session);
@@ -444,6 +482,8 @@ void sb_session_stats(const struct sb_session *session, struct sb_session_stats 
 	};
 	sum_stats(session, ret_stats->stat);
 	sb_procwatch_stats(session->procwatch, &watch);
+	if (session->unwinder)
+		sb_unwinder_stats(session->unwinder, &ret_stats->unwinder);
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
 }

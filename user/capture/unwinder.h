@@ -5,7 +5,8 @@
  * asks (ring `uw_needs`). Sampling never waits for it: until a table stands, samples go the way of
  * struct sb_event_raw.
  *
- *	unwinder.c	the thread: requests, processes, their mappings -> `uw_procs`
+ *	unwinder.c	the thread: requests and the maps of the BPF side
+ *	uwprocs.c	processes: their executable mappings, read from /proc
  *	uwtables.c	files -> bins: one table a file, compiled when first needed, evicted when the
  *			pool is full, least recently sampled first
  *	uwpool.c	the pool: parts of 4 MiB, made when needed; extents of words
@@ -37,6 +38,8 @@ struct sb_unwinder_stats {
 	uint64_t nr_touched;	    /* pages of stacks brought in */
 };
 
+/* Before load: how big the maps are. Return: 0 or a negative errno. */
+int sb_unwinder_prepare(struct sampler_bpf *skel, uint64_t pool_bytes_max);
 /* After load; starts the thread. @pool_bytes_max: 0 for the default; at least one part is used.
  * Return: 0 or a negative errno. */
 int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,

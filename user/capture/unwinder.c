@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/unwinder.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/time.h"
+#include "capture/uwpool.h"
+#include "capture/uwprocs.h"
+#include "capture/uwtables.h"
+#include "sb_abi_unwind.h"
+#include "views/skel.h"
+
+#define BINS_BYTES (SB_UW_BINS_MAX * sizeof(struct sb_uw_bin))
+/* The kernel's PID_MAX_LIMIT. */
+#define TGIDS_MAX  (4u << 20)
+/* Requests taken from the ring at a time: more than it holds. */
+#define NEEDS_MAX  8192u
+
+/* One bit for each process. */
+struct tgid_set {
+	uint64_t bits[TGIDS_MAX / 64];
+};
+
+struct sb_unwinder {
+	struct sampler_bpf *skel; /* borrowed */
+	struct sb_uwpool *pool;
+	struct sb_uw_bin *bins;
+	struct sb_uwtables *tables;
+	struct sb_uwprocs *procs;
+	struct ring_buffer *ring;
+	int epoll_fd, event_fd;
+	pthread_t thread;
+	bool has_thread, is_ending;
+
+	/* Of the thread. */
+	SB_VEC(struct sb_uw_need_event) needs;
+	SB_VEC(struct rereading {
+		uint32_t tgid;
+		uint64_t when_ns;
+	})
+	rereadings;
+	uint64_t nr_needs, nr_touched, nr_refused;
+
+	/* Of all threads, by atomic operations. */
+	struct tgid_set *published; /* or about to be */
+	struct tgid_set *changed;   /* in the list below */
+
+	pthread_mutex_t lock; /* of everything below */
+	sb_vec_u32 changed_tgids;
+	uint64_t nr_changes_lost;
+	struct sb_unwinder_stats stats;
+};
+
+static bool has_tgid(const struct tgid_set *set, uint32_t tgid)
+{
+	return tgid < TGIDS_MAX &&
+	       __atomic_load_n(&set->bits[tgid / 64], __ATOMIC_SEQ_CST) >> tgid % 64 & 1;
+}
+
+/* Return: whether it was there before. */
+static bool add_tgid(struct tgid_set *set, uint32_t tgid)
+{
+	uint64_t bit = 1ull << tgid % 64;
+
+	return tgid < TGIDS_MAX &&
+	       __atomic_fetch_or(&set->bits[tgid / 64], bit, __ATOMIC_SEQ_CST) & bit;
+}
+
+static void remove_tgid(struct tgid_set *set, uint32_t tgid)
+{
+	if (tgid < TGIDS_MAX)
+		__atomic_fetch_and(&set->bits[tgid / 64], ~(1ull << tgid % 64), __ATOMIC_SEQ_CST);
+}
+
+/* The maps of the BPF side. */
+
+static int add_part(void *arg, uint32_t idx, void *at)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	struct sb_unwinder *unwinder = arg;
+	sb_cleanup(sb_closep) int fd = -1;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "uw_part", sizeof(uint32_t),
+			    SB_UW_CHUNK_WORDS * sizeof(uint32_t), SB_UW_PART_CHUNKS, &opts);
+	if (fd < 0)
+		return fd;
+	if (mmap(at, SB_UWPOOL_PART_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+	    MAP_FAILED)
+		return -errno;
+	return bpf_map_update_elem(bpf_map__fd(unwinder->skel->maps.uw_pool), &idx, &fd, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+static int publish(void *arg, uint32_t tgid, const struct sb_uw_proc *proc, bool is_same)
+{
+	struct sb_unwinder *unwinder = arg;
+	int fd = bpf_map__fd(unwinder->skel->maps.uw_procs);
+	struct sb_uw_proc shown = *proc, before;
+
+	/* A list that was doubted and turns out to be the same is doubted less. */
+	if (is_same && !bpf_map_lookup_elem(fd, &tgid, &before))
+		shown.nr_unknown = before.nr_unknown;
+	return bpf_map_update_elem(fd, &tgid, &shown, BPF_ANY) ? -errno : 0;
+}
+
+static void unpublish(void *arg, uint32_t tgid)
+{
+	struct sb_unwinder *unwinder = arg;
+
+	/* What is not there any more need not be deleted. */
+	bpf_map_delete_elem(bpf_map__fd(unwinder->skel->maps.uw_procs), &tgid);
+	remove_tgid(unwinder->published, tgid);
+}
+
+/* Requests. */
+
+static int on_need(void *arg, void *data, size_t len)
+{
+	struct sb_unwinder *unwinder = arg;
+	const struct sb_uw_need_event *need = data;
+
+	if (len < sizeof(*need) || unwinder->needs.nr >= NEEDS_MAX ||
+	    sb_vec_push(&unwinder->needs, *need))
+		unwinder->nr_refused++; /* it is asked for again */
+	return 0;
+}
+
+static void reread_later(struct sb_unwinder *unwinder, uint32_t tgid, uint64_t when_ns)
+{
+	struct rereading rereading = { .tgid = tgid, .when_ns = when_ns };
+	size_t i;
+
+	for (i = 0; i < unwinder->rereadings.nr; i++)
+		if (unwinder->rereadings.at[i].tgid == tgid)
+			return;
+	if (sb_vec_push(&unwinder->rereadings, rereading))
+		unwinder->nr_refused++;
+}
+
+static void reread(struct sb_unwinder *unwinder, uint32_t tgid)
+{
+	uint64_t when_ns;
+
+	if (sb_uwprocs_reread(unwinder->procs, tgid, &when_ns) == -EAGAIN)
+		reread_later(unwinder, tgid, when_ns);
+}
+
+static void serve_proc(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
+{
+	int err;
+
+	/* Before its mappings are read: what changes from then on must not be missed. */
+	add_tgid(unwinder->published, need->tgid);
+	err = sb_uwprocs_need(unwinder->procs, need);
+	if (err == -EAGAIN)
+		reread(unwinder, need->tgid);
+	else if (err)
+		sb_debug("no mappings of process %u: %s", need->tgid, strerror(-err));
+	if (!sb_uwprocs_has(unwinder->procs, need->tgid))
+		remove_tgid(unwinder->published, need->tgid);
+}
+
+static void serve_touch(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
+{
+	char byte;
+	const struct iovec ours = { .iov_base = &byte, .iov_len = 1 };
+	const struct iovec theirs = {
+		.iov_base = (void *)(uintptr_t)need->addr,
+		.iov_len = 1,
+	};
+
+	if (process_vm_readv((pid_t)need->tgid, &ours, 1, &theirs, 1, 0) == 1)
+		unwinder->nr_touched++;
+}
+
+static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
+{
+	unwinder->nr_needs++;
+	switch (need->need) {
+	case SB_UW_NEED_PROC:
+		serve_proc(unwinder, need);
+		break;
+	case SB_UW_NEED_BIN:
+		sb_uwprocs_need_bin(unwinder->procs, need);
+		break;
+	case SB_UW_NEED_TOUCH:
+		serve_touch(unwinder, need);
+		break;
+	}
+}
+
+static bool is_ending(const struct sb_unwinder *unwinder)
+{
+	return __atomic_load_n(&unwinder->is_ending, __ATOMIC_RELAXED);
+}
+
+static void serve_needs(struct sb_unwinder *unwinder)
+{
+	size_t i;
+
+	unwinder->needs.nr = 0;
+	ring_buffer__consume(unwinder->ring);
+	for (i = 0; i < unwinder->needs.nr && !is_ending(unwinder); i++)
+		serve(unwinder, &unwinder->needs.at[i]);
+}
+
+static void serve_changes(struct sb_unwinder *unwinder)
+{
+	sb_vec_u32 tgids;
+	size_t i;
+
+	pthread_mutex_lock(&unwinder->lock);
+	tgids = unwinder->changed_tgids;
+	unwinder->changed_tgids = (sb_vec_u32){};
+	pthread_mutex_unlock(&unwinder->lock);
+	for (i = 0; i < tgids.nr && !is_ending(unwinder); i++) {
+		remove_tgid(unwinder->changed, tgids.at[i]);
+		reread(unwinder, tgids.at[i]);
+	}
+	sb_vec_release(&tgids);
+}
+
+/* Those whose time has come. Return: when the next one's is, in ms, or -1. */
+static int serve_rereadings(struct sb_unwinder *unwinder)
+{
+	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX, when_ns;
+	size_t i, kept = 0;
+
+	for (i = 0; i < unwinder->rereadings.nr; i++) {
+		struct rereading rereading = unwinder->rereadings.at[i];
+
+		if (rereading.when_ns <= now_ns) {
+			if (sb_uwprocs_reread(unwinder->procs, rereading.tgid, &when_ns) != -EAGAIN)
+				continue;
+			rereading.when_ns = when_ns;
+		}
+		if (rereading.when_ns < next_ns)
+			next_ns = rereading.when_ns;
+		unwinder->rereadings.at[kept++] = rereading;
+	}
+	unwinder->rereadings.nr = kept;
+	if (!kept)
+		return -1;
+	return next_ns > now_ns ? (int)((next_ns - now_ns) / SB_NS_PER_MS) + 1 : 0;
+}
+
+static void note_stats(struct sb_unwinder *unwinder)
+{
+	struct sb_uwtables_stats tables;
+	struct sb_uwprocs_stats procs;
+	struct sb_uwpool_stats pool;
+
+	sb_uwpool_stats(unwinder->pool, &pool);
+	sb_uwtables_stats(unwinder->tables, &tables);
+	sb_uwprocs_stats(unwinder->procs, &procs);
+	pthread_mutex_lock(&unwinder->lock);
+	unwinder->stats = (struct sb_unwinder_stats){
+		.nr_pool_bytes = pool.nr_bytes,
+		.nr_pool_bytes_peak = pool.nr_bytes_peak,
+		.nr_pool_bytes_max = pool.nr_bytes_max,
+		.nr_tables = tables.nr_tables,
+		.nr_tables_built = tables.nr_built,
+		.nr_tables_failed = tables.nr_failed,
+		.nr_evictions = tables.nr_evictions,
+		.nr_rows = tables.nr_rows,
+		.build_ns = tables.build_ns,
+		.nr_processes = procs.nr_processes,
+		.nr_refused = procs.nr_refused + tables.nr_refused + unwinder->nr_refused +
+			      unwinder->nr_changes_lost,
+		.nr_needs = unwinder->nr_needs,
+		.nr_touched = unwinder->nr_touched,
+	};
+	pthread_mutex_unlock(&unwinder->lock);
+}
+
+static void *serve_all(void *arg)
+{
+	struct sb_unwinder *unwinder = arg;
+	struct epoll_event events[2];
+	int timeout_ms = -1;
+	uint64_t nr;
+
+	while (!is_ending(unwinder)) {
+		if (epoll_wait(unwinder->epoll_fd, events, 2, timeout_ms) < 0 && errno != EINTR)
+			break;
+		/* Only to make it unreadable again. */
+		if (read(unwinder->event_fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
+			break;
+		serve_changes(unwinder);
+		serve_needs(unwinder);
+		timeout_ms = serve_rereadings(unwinder);
+		note_stats(unwinder);
+	}
+	return NULL;
+}
+
+/* Life. */
+
+static int start_thread(struct sb_unwinder *unwinder)
+{
+	sigset_t all, before;
+	int err;
+
+	/* Signals are for the thread that made us. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&unwinder->thread, NULL, serve_all, unwinder);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return -err;
+	unwinder->has_thread = true;
+	pthread_setname_np(unwinder->thread, "stackbpf-unwind");
+	return 0;
+}
+
+static int watch_fd(const struct sb_unwinder *unwinder, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(unwinder->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int open_ring(struct sb_unwinder *unwinder)
+{
+	int err;
+
+	unwinder->ring = ring_buffer__new(bpf_map__fd(unwinder->skel->maps.uw_needs), on_need,
+					  unwinder, NULL);
+	if (!unwinder->ring)
+		return -errno;
+	unwinder->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	unwinder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (unwinder->event_fd < 0 || unwinder->epoll_fd < 0)
+		return -errno;
+	err = watch_fd(unwinder, unwinder->event_fd);
+	return err ? err : watch_fd(unwinder, ring_buffer__epoll_fd(unwinder->ring));
+}
+
+static int make_tables(struct sb_unwinder *unwinder, uint64_t pool_bytes_max)
+{
+	const struct sb_uwpool_opts pool = {
+		.bytes_max = pool_bytes_max,
+		.add_part = add_part,
+		.arg = unwinder,
+	};
+	struct sb_uwtables_opts tables = { .nr_bins_max = SB_UW_BINS_MAX };
+	struct sb_uwprocs_opts procs = {
+		.nr_procs_max = SB_UW_PROCS_MAX,
+		.publish = publish,
+		.unpublish = unpublish,
+		.arg = unwinder,
+	};
+	void *bins;
+	int err;
+
+	bins = mmap(NULL, BINS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    bpf_map__fd(unwinder->skel->maps.uw_bins), 0);
+	if (bins == MAP_FAILED)
+		return -errno;
+	unwinder->bins = tables.bins = bins;
+	err = sb_uwpool_new(&pool, &unwinder->pool);
+	if (err)
+		return err;
+	tables.pool = procs.pool = unwinder->pool;
+	err = sb_uwtables_new(&tables, &unwinder->tables);
+	if (err)
+		return err;
+	procs.tables = unwinder->tables;
+	return sb_uwprocs_new(&procs, &unwinder->procs);
+}
+
+static uint64_t pool_bytes(uint64_t bytes_max)
+{
+	return bytes_max ? bytes_max : SB_UNWINDER_POOL_BYTES_DEFAULT;
+}
+
+int sb_unwinder_prepare(struct sampler_bpf *skel, uint64_t pool_bytes_max)
+{
+	return bpf_map__set_max_entries(skel->maps.uw_pool,
+					sb_uwpool_nr_parts(pool_bytes(pool_bytes_max)));
+}
+
+int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
+		    struct sb_unwinder **ret_unwinder)
+{
+	struct sb_unwinder *unwinder = calloc(1, sizeof(*unwinder));
+	int err = 0;
+
+	if (!unwinder)
+		return -ENOMEM;
+	unwinder->skel = skel;
+	unwinder->epoll_fd = unwinder->event_fd = -1;
+	pthread_mutex_init(&unwinder->lock, NULL);
+	unwinder->published = calloc(1, sizeof(*unwinder->published));
+	unwinder->changed = calloc(1, sizeof(*unwinder->changed));
+	if (!unwinder->published || !unwinder->changed)
+		err = -ENOMEM;
+	if (!err)
+		err = make_tables(unwinder, pool_bytes(pool_bytes_max));
+	if (!err)
+		err = open_ring(unwinder);
+	if (!err) {
+		note_stats(unwinder);
+		err = start_thread(unwinder);
+	}
+	if (err) {
+		sb_unwinder_free(unwinder);
+		return err;
+	}
+	*ret_unwinder = unwinder;
+	return 0;
+}
+
+static void wake(struct sb_unwinder *unwinder)
+{
+	const uint64_t one = 1;
+
+	/* It fails only when it has been woken 2^64 times and not looked. */
+	if (write(unwinder->event_fd, &one, sizeof(one)) < 0)
+		sb_debug("the unwinder's thread was not woken");
+}
+
+void sb_unwinder_free(struct sb_unwinder *unwinder)
+{
+	if (!unwinder)
+		return;
+	if (unwinder->has_thread) {
+		__atomic_store_n(&unwinder->is_ending, true, __ATOMIC_RELAXED);
+		wake(unwinder);
+		pthread_join(unwinder->thread, NULL);
+	}
+	ring_buffer__free(unwinder->ring);
+	sb_uwprocs_free(unwinder->procs);
+	sb_uwtables_free(unwinder->tables);
+	sb_uwpool_free(unwinder->pool);
+	if (unwinder->bins)
+		munmap(unwinder->bins, BINS_BYTES);
+	if (unwinder->epoll_fd >= 0)
+		close(unwinder->epoll_fd);
+	if (unwinder->event_fd >= 0)
+		close(unwinder->event_fd);
+	sb_vec_release(&unwinder->needs);
+	sb_vec_release(&unwinder->rereadings);
+	sb_vec_release(&unwinder->changed_tgids);
+	free(unwinder->published);
+	free(unwinder->changed);
+	pthread_mutex_destroy(&unwinder->lock);
+	free(unwinder);
+}
+
+void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid)
+{
+	bool is_first;
+
+	if (!has_tgid(unwinder->published, tgid) || add_tgid(unwinder->changed, tgid))
+		return;
+	pthread_mutex_lock(&unwinder->lock);
+	is_first = !unwinder->changed_tgids.nr;
+	if (sb_vec_push(&unwinder->changed_tgids, tgid)) {
+		/* The walker will find out by itself. */
+		remove_tgid(unwinder->changed, tgid);
+		unwinder->nr_changes_lost++;
+	}
+	pthread_mutex_unlock(&unwinder->lock);
+	if (is_first)
+		wake(unwinder);
+}
+
+void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *ret_stats)
+{
+	pthread_mutex_lock(&unwinder->lock);
+	*ret_stats = unwinder->stats;
+	pthread_mutex_unlock(&unwinder->lock);
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/uwprocs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "base/vec.h"
+#include "procfs.h"
+
+/* Above are the kernel's addresses, which are not searched: comparisons are signed. */
+#define USER_END      (1ull << 56)
+/* A process which maps code all the time is read no more often than this, and for no more than a
+ * twentieth of the time. */
+#define REREAD_NS     10000000ull
+#define REREAD_FACTOR 20
+
+struct proc {
+	uint32_t tgid, exec_id;
+	uint64_t start_ns;
+	struct sb_uwpool_place place;
+	uint32_t nr_segs;
+	uint64_t published_ns, next_read_ns;
+};
+
+struct sb_uwprocs {
+	struct sb_uwprocs_opts opts;
+	SB_VEC(struct proc) at; /* by tgid, ascending */
+	struct sb_uwprocs_stats stats;
+};
+
+typedef SB_VEC(struct sb_uw_seg) seg_list;
+
+int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_procs)
+{
+	struct sb_uwprocs *procs = calloc(1, sizeof(*procs));
+
+	if (!procs)
+		return -ENOMEM;
+	procs->opts = *opts;
+	if (!procs->opts.now_ns)
+		procs->opts.now_ns = sb_now_ns;
+	*ret_procs = procs;
+	return 0;
+}
+
+void sb_uwprocs_free(struct sb_uwprocs *procs)
+{
+	if (!procs)
+		return;
+	sb_vec_release(&procs->at);
+	free(procs);
+}
+
+/* Where @tgid is, or belongs. */
+static size_t find_at(const struct sb_uwprocs *procs, uint32_t tgid)
+{
+	size_t from = 0, to = procs->at.nr;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (procs->at.at[mid].tgid < tgid)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static struct proc *find_proc(const struct sb_uwprocs *procs, uint32_t tgid)
+{
+	size_t at = find_at(procs, tgid);
+
+	return at < procs->at.nr && procs->at.at[at].tgid == tgid ? &procs->at.at[at] : NULL;
+}
+
+static const struct sb_uw_seg *segs_of(const struct sb_uwprocs *procs, const struct proc *proc)
+{
+	return (const struct sb_uw_seg *)(sb_uwpool_words(procs->opts.pool) + proc->place.word);
+}
+
+static void drop_bins(struct sb_uwprocs *procs, const struct sb_uw_seg *segs, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!(segs[i].flags & SB_UW_SEG_ANON))
+			sb_uwtables_drop(procs->opts.tables, segs[i].bin);
+}
+
+static void release_list(struct sb_uwprocs *procs, const struct proc *proc)
+{
+	drop_bins(procs, segs_of(procs, proc), proc->nr_segs);
+	sb_uwpool_release(procs->opts.pool, proc->place);
+}
+
+static void drop_proc(struct sb_uwprocs *procs, struct proc *proc)
+{
+	size_t i = (size_t)(proc - procs->at.at);
+
+	procs->opts.unpublish(procs->opts.arg, proc->tgid);
+	release_list(procs, proc);
+	memmove(proc, proc + 1, (procs->at.nr - i - 1) * sizeof(*proc));
+	procs->at.nr--;
+}
+
+static void drop_tgid(struct sb_uwprocs *procs, uint32_t tgid)
+{
+	struct proc *proc = find_proc(procs, tgid);
+
+	if (proc)
+		drop_proc(procs, proc);
+}
+
+static void drop_oldest(struct sb_uwprocs *procs)
+{
+	struct proc *oldest = procs->at.at;
+	size_t i;
+
+	if (!procs->at.nr)
+		return;
+	for (i = 1; i < procs->at.nr; i++)
+		if (procs->at.at[i].published_ns < oldest->published_ns)
+			oldest = &procs->at.at[i];
+	procs->stats.nr_refused++;
+	drop_proc(procs, oldest);
+}
+
+/* What a line of /proc/PID/maps is of. */
+
+/* By its name below the process's root: without CAP_CHECKPOINT_RESTORE. */
+static int open_named(uint32_t tgid, const struct sb_maps_line *line)
+{
+	sb_cleanup(sb_closep) int root_fd = sb_procfs_root(tgid);
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (root_fd < 0)
+		return root_fd;
+	if (line->path_len >= sizeof(path))
+		return -ENAMETOOLONG;
+	memcpy(path, line->path, line->path_len);
+	path[line->path_len] = '\0';
+	fd = sb_procfs_open(root_fd, path);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) || st.st_ino != line->ino) {
+		close(fd);
+		return -ENOENT;
+	}
+	return fd;
+}
+
+static int open_file(uint32_t tgid, const struct sb_maps_line *line)
+{
+	int fd = sb_procfs_open_mapped(tgid, line->start, line->end);
+
+	return fd == -EPERM || fd == -EACCES ? open_named(tgid, line) : fd;
+}
+
+static bool find_by_stat(const struct sb_uwprocs *procs, uint32_t tgid,
+			 const struct sb_maps_line *line, struct sb_uwtables_spot *ret_spot)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
+		 (unsigned long long)line->start, (unsigned long long)line->end);
+	return !stat(path, &st) && sb_uwtables_find(procs->opts.tables, &st, line->pgoff, ret_spot);
+}
+
+/* Return: 0 and a bin that is held; -ENODATA: none, by the nature of it; others. */
+static int identify(const struct sb_uwprocs *procs, uint32_t tgid, const struct sb_maps_line *line,
+		    struct sb_uwtables_spot *ret_spot)
+{
+	sb_cleanup(sb_closep) int fd = -1;
+	int err;
+
+	switch (sb_map_kind(line->path, line->path_len)) {
+	case SB_MAP_VDSO:
+		return sb_uwtables_add_vdso(procs->opts.tables, ret_spot);
+	case SB_MAP_FILE:
+	case SB_MAP_MEMORY:
+		break;
+	default:
+		return -ENODATA;
+	}
+	if (find_by_stat(procs, tgid, line, ret_spot))
+		return 0;
+	fd = open_file(tgid, line);
+	if (fd < 0)
+		return fd == -EINVAL ? -ENODATA : fd; /* a device */
+	err = sb_uwtables_add(procs->opts.tables, fd, line->pgoff, ret_spot);
+	return err == -ENOEXEC ? -ENODATA : err;
+}
+
+/* Reading one process. */
+
+#define NO_SEG SIZE_MAX
+
+struct reading {
+	struct sb_uwprocs *procs;
+	uint32_t tgid;
+	seg_list segs;
+	struct sb_moved_text moved;
+	size_t seg_of[3]; /* of the lines of @moved */
+	bool is_cut;
+};
+
+static int add_seg(struct reading *reading, const struct sb_maps_line *line)
+{
+	struct sb_uw_seg seg = {
+		.begin = line->start,
+		.end = line->end,
+		.bin = SB_UW_BINS_MAX,
+		.flags = SB_UW_SEG_ANON,
+	};
+	struct sb_uwtables_spot spot;
+	int err;
+
+	if (reading->segs.nr == SB_UW_SEGS_MAX) {
+		reading->is_cut = true;
+		return 0;
+	}
+	err = identify(reading->procs, reading->tgid, line, &spot);
+	if (err == -ENOMEM)
+		return err;
+	if (!err) {
+		seg.bin = spot.bin;
+		seg.bias = line->start - spot.elf_addr;
+		seg.flags = 0;
+	} else if (err != -ENODATA) {
+		reading->procs->stats.nr_refused++;
+	}
+	err = sb_vec_push(&reading->segs, seg);
+	if (err)
+		drop_bins(reading->procs, &seg, 1);
+	else
+		reading->seg_of[2] = reading->segs.nr - 1;
+	return err;
+}
+
+/* Memory that took the place of a piece of a file holds the same code, at the same places. */
+static void set_moved_text(struct reading *reading)
+{
+	const struct sb_uw_seg *before;
+	struct sb_uw_seg *anon;
+
+	if (reading->seg_of[0] == NO_SEG || reading->seg_of[1] == NO_SEG)
+		return;
+	before = &reading->segs.at[reading->seg_of[0]];
+	anon = &reading->segs.at[reading->seg_of[1]];
+	if (before->flags & SB_UW_SEG_ANON)
+		return;
+	anon->bin = before->bin;
+	anon->bias = before->bias;
+	anon->flags = 0;
+	sb_uwtables_hold(reading->procs->opts.tables, anon->bin);
+}
+
+static int on_line(void *arg, const struct sb_maps_line *line)
+{
+	struct reading *reading = arg;
+	int err = 0;
+
+	if (line->end > USER_END)
+		return 0;
+	reading->seg_of[0] = reading->seg_of[1];
+	reading->seg_of[1] = reading->seg_of[2];
+	reading->seg_of[2] = NO_SEG;
+	if (line->is_exec)
+		err = add_seg(reading, line);
+	if (!err && sb_moved_text_feed(&reading->moved, line))
+		set_moved_text(reading);
+	return err;
+}
+
+static int read_segs(struct sb_uwprocs *procs, uint32_t tgid, seg_list *ret_segs)
+{
+	struct reading reading = {
+		.procs = procs,
+		.tgid = tgid,
+		.seg_of = { NO_SEG, NO_SEG, NO_SEG },
+	};
+	int err = sb_procfs_maps(tgid, on_line, &reading);
+
+	procs->stats.nr_reads++;
+	if (err == -EFBIG || err == -EBADMSG)
+		reading.is_cut = true;
+	else if (!err && !reading.segs.nr)
+		err = -ESRCH; /* it is ending */
+	if (err && !reading.is_cut) {
+		drop_bins(procs, reading.segs.at, reading.segs.nr);
+		sb_vec_release(&reading.segs);
+		return err;
+	}
+	procs->stats.nr_refused += reading.is_cut;
+	*ret_segs = reading.segs;
+	return 0;
+}
+
+/* Publishing. */
+
+static int show(struct sb_uwprocs *procs, const struct proc *proc, bool is_same)
+{
+	const struct sb_uw_proc shown = {
+		.start_ns = proc->start_ns,
+		.exec_id = proc->exec_id,
+		.segs_word = proc->place.word,
+		.nr_segs = proc->nr_segs,
+	};
+
+	return procs->opts.publish(procs->opts.arg, proc->tgid, &shown, is_same);
+}
+
+static bool is_same_list(const struct sb_uwprocs *procs, const struct proc *have,
+			 const struct proc *new, const seg_list *segs)
+{
+	return have && have->start_ns == new->start_ns && have->exec_id == new->exec_id &&
+	       have->nr_segs == segs->nr &&
+	       !memcmp(segs_of(procs, have), segs->at, segs->nr * sizeof(*segs->at));
+}
+
+/* Takes the holds on the bins over, on failure too. */
+static int publish_new(struct sb_uwprocs *procs, struct proc *new, const seg_list *segs)
+{
+	struct proc *have;
+	int err;
+
+	new->nr_segs = (uint32_t)segs->nr;
+	err = sb_vec_reserve(&procs->at, procs->at.nr + 1);
+	if (!err)
+		err = sb_uwtables_alloc_list(procs->opts.tables, new->nr_segs *SB_UW_SEG_WORDS,
+					     &new->place);
+	if (err) {
+		drop_bins(procs, segs->at, segs->nr);
+		return err;
+	}
+	memcpy(sb_uwpool_words(procs->opts.pool) + new->place.word, segs->at,
+	       segs->nr * sizeof(*segs->at));
+	if (!find_proc(procs, new->tgid) && procs->at.nr >= procs->opts.nr_procs_max)
+		drop_oldest(procs);
+	err = show(procs, new, false);
+	if (err == -E2BIG) {
+		drop_oldest(procs);
+		err = show(procs, new, false);
+	}
+	if (err) {
+		release_list(procs, new);
+		return err;
+	}
+	have = find_proc(procs, new->tgid);
+	if (have) {
+		release_list(procs, have);
+		*have = *new;
+	} else {
+		size_t at = find_at(procs, new->tgid);
+
+		have = procs->at.at + at;
+		memmove(have + 1, have, (procs->at.nr - at) * sizeof(*have));
+		*have = *new;
+		procs->at.nr++;
+	}
+	return 0;
+}
+
+/* Read and publish; @new says which process, and by which label. */
+static int read_proc(struct sb_uwprocs *procs, struct proc *new)
+{
+	uint64_t begin_ns = procs->opts.now_ns(), took_ns, rest_ns;
+	struct proc *have;
+	seg_list segs;
+	int err = read_segs(procs, new->tgid, &segs);
+
+	if (err) {
+		if (err != -ENOMEM)
+			drop_tgid(procs, new->tgid);
+		return err;
+	}
+	new->published_ns = procs->opts.now_ns();
+	took_ns = new->published_ns - begin_ns;
+	rest_ns = REREAD_FACTOR * took_ns;
+	new->next_read_ns = new->published_ns + (rest_ns > REREAD_NS ? rest_ns : REREAD_NS);
+	have = find_proc(procs, new->tgid);
+	if (is_same_list(procs, have, new, &segs)) {
+		have->next_read_ns = new->next_read_ns;
+		drop_bins(procs, segs.at, segs.nr);
+		err = show(procs, have, true);
+	} else {
+		err = publish_new(procs, new, &segs);
+	}
+	sb_vec_release(&segs);
+	if (err) {
+		sb_debug("no list of mappings for process %u: %s", new->tgid, strerror(-err));
+		procs->stats.nr_refused++;
+	}
+	return err;
+}
+
+/* The bin of what lies at @addr. */
+static bool find_bin(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t addr,
+		     uint32_t *ret_bin)
+{
+	const struct proc *proc = find_proc(procs, tgid);
+	const struct sb_uw_seg *segs;
+	uint32_t i;
+
+	if (!proc)
+		return false;
+	segs = segs_of(procs, proc);
+	for (i = 0; i < proc->nr_segs; i++) {
+		if (addr >= segs[i].begin && addr < segs[i].end) {
+			*ret_bin = segs[i].bin;
+			return !(segs[i].flags & SB_UW_SEG_ANON);
+		}
+	}
+	return false;
+}
+
+int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need)
+{
+	const struct proc *have = find_proc(procs, need->tgid);
+	struct proc new = {
+		.tgid = need->tgid,
+		.exec_id = need->exec_id,
+		.start_ns = need->start_ns,
+	};
+	struct sb_uw_need_event bin = *need;
+	int err;
+
+	if (have && have->start_ns == new.start_ns && have->exec_id == new.exec_id &&
+	    procs->opts.now_ns() < have->next_read_ns)
+		return -EAGAIN;
+	err = read_proc(procs, &new);
+	if (!err && find_bin(procs, need->tgid, need->addr, &bin.bin))
+		sb_uwprocs_need_bin(procs, &bin);
+	return err;
+}
+
+int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_when_ns)
+{
+	const struct proc *have = find_proc(procs, tgid);
+	struct proc new;
+
+	if (!have)
+		return 0;
+	if (procs->opts.now_ns() < have->next_read_ns) {
+		*ret_when_ns = have->next_read_ns;
+		return -EAGAIN;
+	}
+	new = *have;
+	read_proc(procs, &new);
+	return 0;
+}
+
+struct building {
+	struct sb_uwprocs *procs;
+	const struct sb_uw_need_event *need;
+	int ret; /* of sb_uwtables_build() */
+};
+
+static int build_if_it_is(void *arg, const struct sb_maps_line *line)
+{
+	struct building *building = arg;
+	struct sb_uwtables *tables = building->procs->opts.tables;
+	uint32_t tgid = building->need->tgid;
+	sb_cleanup(sb_closep) int fd = -1;
+	struct sb_uwtables_spot spot;
+	bool is_it;
+
+	if (!line->is_exec || line->end > USER_END || identify(building->procs, tgid, line, &spot))
+		return 0;
+	is_it = spot.bin == building->need->bin;
+	sb_uwtables_drop(tables, spot.bin);
+	if (!is_it)
+		return 0;
+	fd = open_file(tgid, line);
+	if (fd < 0)
+		return 0;
+	building->ret = sb_uwtables_build(tables, spot.bin, fd, tgid);
+	return building->ret == -ESTALE ? 0 : -ECANCELED;
+}
+
+int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event *need)
+{
+	struct building building = { .procs = procs, .need = need, .ret = -ESRCH };
+	int err;
+
+	if (!sb_uwtables_is_absent(procs->opts.tables, need->bin))
+		return 0;
+	if (sb_uwtables_is_vdso(procs->opts.tables, need->bin))
+		return sb_uwtables_build(procs->opts.tables, need->bin, -1, need->tgid);
+	err = sb_procfs_maps(need->tgid, build_if_it_is, &building);
+	return err && err != -ECANCELED ? err : building.ret;
+}
+
+bool sb_uwprocs_has(const struct sb_uwprocs *procs, uint32_t tgid)
+{
+	return find_proc(procs, tgid);
+}
+
+void sb_uwprocs_stats(const struct sb_uwprocs *procs, struct sb_uwprocs_stats *ret_stats)
+{
+	*ret_stats = procs->stats;
+	ret_stats->nr_processes = procs->at.nr;
+}
