@@ -123,6 +123,7 @@ __noinline int sb_unwind_find_seg(__u32 slot)
 	const struct sb_uw_seg *seg;
 	__u32 *chunk, first, half, pos = 0, at;
 	__u64 addr;
+	int i;
 
 	if (!s)
 		return -ENOENT;
@@ -131,7 +132,8 @@ __noinline int sb_unwind_find_seg(__u32 slot)
 	chunk = chunk_of(first);
 	if (!chunk)
 		return -ENOENT;
-	for (half = SB_UW_SEGS_MAX / 2; half; half >>= 1) {
+	half = sb_search_half(s->map.nr_segs, SB_UW_SEGS_MAX / 2);
+	for (i = 0; i < 10 && half; i++, half >>= 1) {
 		__s64 is_in, is_above, take;
 		__u32 next = pos + half;
 

@@ -42,7 +42,7 @@ struct sb_walk {
 	__u32 flags;		    /* SB_WALK_* */
 	__u32 status;		    /* enum sb_stack_status, once a step returned SB_STEP_END */
 	__u64 regs[SB_UNWIND_REGS]; /* of a frame that was interrupted */
-	__u64 frame[18];	    /* scratch: what was read from the stack */
+	__u64 signal_frame[18];	    /* scratch */
 };
 
 enum sb_step {
@@ -107,11 +107,12 @@ static __always_inline int sb_fp_pair_at(struct sb_walk *walk, void *mem)
 
 static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *mem, int at)
 {
+	__u64 frame[2] = {};
+
 	/* Nothing below sp is read: a captured piece of stack does not have it. */
-	if (at ? SB_STEP_READ(mem, &walk->frame[1], 8, walk->sp)
-	       : SB_STEP_READ(mem, walk->frame, 16, walk->sp))
+	if (at ? SB_STEP_READ(mem, &frame[1], 8, walk->sp) : SB_STEP_READ(mem, frame, 16, walk->sp))
 		return sb_step_end(walk, SB_STACK_FAULT);
-	return sb_step_to(walk, walk->frame[1], walk->sp + at + 16, at ? walk->fp : walk->frame[0]);
+	return sb_step_to(walk, frame[1], walk->sp + at + 16, at ? walk->fp : frame[0]);
 }
 #endif
 
@@ -119,7 +120,7 @@ static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *
  * section 3.2.2; AAPCS64, section 6.4.6. */
 static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 {
-	__u64 fp = walk->fp;
+	__u64 fp = walk->fp, frame[2];
 
 	walk->mark = SB_IP_BY_FP;
 #ifdef SB_STEP_X86
@@ -136,9 +137,9 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 								    : SB_STACK_COMPLETE);
 	if ((fp & 7) || fp < walk->sp || fp - walk->sp > SB_FP_FRAME_BYTES_MAX)
 		return sb_step_end(walk, SB_STACK_BAD_FP);
-	if (SB_STEP_READ(mem, walk->frame, 16, fp))
+	if (SB_STEP_READ(mem, frame, 16, fp))
 		return sb_step_end(walk, SB_STACK_FAULT);
-	return sb_step_to(walk, walk->frame[1], fp + 16, walk->frame[0]);
+	return sb_step_to(walk, frame[1], fp + 16, frame[0]);
 }
 
 #ifdef SB_STEP_X86
@@ -148,11 +149,11 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
  */
 static __always_inline enum sb_step sb_signal_step(struct sb_walk *walk, void *mem)
 {
-	__u64 *f = walk->frame;
+	__u64 *f = walk->signal_frame;
 	enum sb_step step;
 
 	/* r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags: struct sigcontext_64. */
-	if (SB_STEP_READ(mem, f, sizeof(walk->frame), walk->sp + 40))
+	if (SB_STEP_READ(mem, f, sizeof(walk->signal_frame), walk->sp + 40))
 		return sb_step_end(walk, SB_STACK_FAULT);
 	walk->regs[0] = f[13];
 	walk->regs[1] = f[12];
@@ -246,7 +247,8 @@ static __always_inline enum sb_step sb_ra_reg_step(struct sb_walk *walk,
 static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
 						void *mem)
 {
-	__u64 cfa = 0, fp = 0;
+	/* Not in the walk: the kernel checks where it copies to, and a map costs more. */
+	__u64 cfa = 0, fp = 0, frame[2];
 
 	walk->mark = 0;
 	if (rule->cfa == SB_UW_CFA_FP_CHAIN)
@@ -260,13 +262,13 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 	if (rule->cfa == SB_UW_CFA_RA_REG)
 		return sb_ra_reg_step(walk, rule, cfa);
 	if (rule->fp == SB_UW_FP_AT_CFA && rule->fp_off == -16) { /* both in one read */
-		if (SB_STEP_READ(mem, walk->frame, 16, cfa - 16))
+		if (SB_STEP_READ(mem, frame, 16, cfa - 16))
 			return sb_step_end(walk, SB_STACK_FAULT);
-		return sb_step_to(walk, walk->frame[1], cfa, walk->frame[0]);
+		return sb_step_to(walk, frame[1], cfa, frame[0]);
 	}
-	if (SB_STEP_READ(mem, walk->frame, 8, cfa - 8) || sb_find_fp(walk, rule, mem, cfa, &fp))
+	if (SB_STEP_READ(mem, frame, 8, cfa - 8) || sb_find_fp(walk, rule, mem, cfa, &fp))
 		return sb_step_end(walk, SB_STACK_FAULT);
-	return sb_step_to(walk, walk->frame[0], cfa, fp);
+	return sb_step_to(walk, frame[0], cfa, fp);
 }
 #else
 static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
@@ -276,19 +278,31 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 }
 #endif
 
-/*
- * The row in force at offset @key of a granule whose @nr rows begin at word @first of @chunk: the
- * last one at or below. Twelve steps without branches, because a search with branches makes the
- * verifier follow each path.
- */
 #ifndef SB_STEP_OPAQUE
 #define SB_STEP_OPAQUE(x)
 #endif
+
+/* Where a binary search over @nr entries begins, most being few: a power of two, at least half of
+ * them. @most is for more than 256. */
+static __always_inline __u32 sb_search_half(__u32 nr, __u32 most)
+{
+	__u32 half = nr > 256 ? most : nr > 32 ? 128 : 16;
+
+	SB_STEP_OPAQUE(half); /* one path for the verifier, not three */
+	return half;
+}
+
+/*
+ * The row in force at offset @key of a granule whose @nr rows begin at word @first of @chunk: the
+ * last one at or below. Without branches, because a search with branches makes the verifier follow
+ * each path; at most twelve steps.
+ */
 static __always_inline __u32 sb_uw_row_at(const __u32 *chunk, __u32 first, __u32 nr, __u32 key)
 {
-	__u32 pos = first, end = first + nr, half;
+	__u32 pos = first, end = first + nr, half = sb_search_half(nr, SB_UW_GRANULE_BYTES / 2);
+	int i;
 
-	for (half = SB_UW_GRANULE_BYTES / 2; half; half >>= 1) {
+	for (i = 0; i < SB_UW_GRANULE_BITS && half; i++, half >>= 1) {
 		__u32 next = pos + half, at = next;
 		__s64 is_in, is_above, take;
 
