@@ -75,10 +75,13 @@ static inline void open_cie(struct bytes *b, const char *letters, const void *da
 	put_uint(b, 0, 4);
 	put_uint(b, 1, 1); /* version */
 	put(b, letters, strlen(letters) + 1);
+	if (*letters == 'e') /* GCC 2: its data come first */
+		put(b, data, data_len);
 	put_uleb(b, 1);	      /* code alignment */
 	put_uint(b, 0x78, 1); /* data alignment -8 */
 	put_uint(b, 16, 1);   /* return address column */
-	put(b, data, data_len);
+	if (*letters != 'e')
+		put(b, data, data_len);
 }
 
 /* What every compiler writes: addresses relative to where they stand, CFA = rsp + 8. */

@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The rows of `sbsym --cfi` against those of readelf, for programs and libraries of this machine.
+
+cfi_oracle.py SBSYM [FILE...]
+
+Of each row readelf has, the rule in force there has to be the same: CFA, rbp, return address. And
+there is no row but where readelf has one, where a function ends, or a byte before a trampoline.
+"""
+import bisect
+import collections
+import glob
+import os
+import re
+import subprocess
+import sys
+
+import elf_tools
+
+SBSYM = sys.argv[1]
+NR_FILES = 50
+# What matters most, then the biggest, then every so many: the same on each run.
+FIRST = ['libc.so.6', 'ld-linux-x86-64.so.2', 'libstdc++.so.6', 'libgcc_s.so.1', 'libcrypto.so.3',
+         'libm.so.6', 'libgcrypt.so.20', 'libpython3.11.so.1.0', 'libz.so.1', 'libpthread.so.0']
+PROGRAMS = ['python3', 'perl', 'bash', 'node', 'git', 'cmake', 'busybox', 'gdb', 'ssh', 'gpg']
+NR_BIGGEST = 3
+PADDING = 16
+
+Fde = collections.namedtuple('Fde', 'lo hi rows offset')
+REGISTER = re.compile(r'^r\d+ \((\w+)\)$')
+CELL = re.compile(r'\S+(?: \(\w+\))?')
+BREG = re.compile(r'^DW_OP_breg([67]) \(r[sb]p\): (-?\d+)$')
+
+
+def is_elf(path):
+    try:
+        with open(path, 'rb') as file:
+            head = file.read(20)
+    except OSError:
+        return False
+    return head[:5] == b'\x7fELF\x02' and head[18:20] == b'\x3e\x00' and head[16] in (2, 3)
+
+
+def choose():
+    """Distinct files, in order of importance."""
+    lib = '/usr/lib/x86_64-linux-gnu'
+    named = [f'{lib}/{name}' for name in FIRST] + [f'/usr/bin/{name}' for name in PROGRAMS]
+    rest = sorted(path for pattern in (f'{lib}/*.so*', '/usr/bin/*', '/usr/sbin/*')
+                  for path in glob.glob(pattern))
+    rest = sorted({os.path.realpath(path) for path in rest if os.path.isfile(path)})
+    rest = [path for path in rest if is_elf(path)]
+    biggest = sorted(rest, key=lambda path: (-os.path.getsize(path), path))[:NR_BIGGEST]
+    chosen = []
+    step = max(1, len(rest) // NR_FILES)
+    for path in named + biggest + rest[::step] + rest:
+        path = os.path.realpath(path)
+        if path not in chosen and is_elf(path):
+            chosen.append(path)
+    return chosen
+
+
+def readelf(path, *options):
+    with subprocess.Popen(['readelf', '-W', *options, path], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
+        yield from process.stdout
+
+
+def text_ranges(path):
+    """Executable segments: (start, end)."""
+    rows = (line.split() for line in readelf(path, '-l'))
+    return [(int(r[2], 16), int(r[2], 16) + int(r[5], 16)) for r in rows
+            if r and r[0] == 'LOAD' and 'E' in r[6:-1]]
+
+
+def fp_word(cell):
+    """What readelf has for rbp, as sbsym says it; None: not in these terms."""
+    if cell in ('u', 's'):
+        return 'rbp=same'
+    if cell.startswith('c') and -0x8000 <= int(cell[1:]) < 0x8000:
+        return f'rbp=*(cfa{cell[1:]})'
+    return None
+
+
+def rule_of(cells):
+    """{column: cell} -> rule; 'exp' where only the instructions tell."""
+    cfa, fp, ra, sp = cells['CFA'], cells.get('rbp', 'u'), cells.get('ra', 'u'), cells.get('rsp', 'u')
+    if ra == 'u':
+        return 'stop'
+    if 'exp' in (cfa, fp):
+        return 'exp'
+    saved = fp_word(fp)
+    if saved is None or sp not in ('u', 'v+0'):
+        return 'unsupported'
+    where = REGISTER.match(ra)
+    if where and cfa.startswith('rsp') and saved == 'rbp=same':
+        return f'{cfa} ra={where[1]} {saved}'
+    return f'{cfa} {saved}' if ra == 'c-8' else 'unsupported'
+
+
+def section_lines(path, section, how):
+    """What readelf prints of one section."""
+    inside = False
+    for line in readelf(path, f'--debug-dump={how}'):
+        if line.startswith('Contents of the '):
+            inside = f' {section} ' in line
+        elif inside:
+            yield line
+
+
+def parse_interp(path, section):
+    """FDEs with their rows {address: rule}, and the offsets of those that need instructions."""
+    fdes, need, signal_cies, cie_rules = [], set(), set(), {}
+    fde, cie, columns, is_signal = None, None, [], False
+    for line in section_lines(path, section, 'frames-interp'):
+        words = line.split()
+        if not words:
+            continue
+        if ' CIE "' in line:
+            fde, cie = None, words[0]
+            if 'S' in line.split('"')[1]:
+                signal_cies.add(cie)
+        elif ' FDE ' in line:
+            of, span = words[4].split('=')[1], words[-1].split('=')[1].split('..')
+            is_signal = of in signal_cies
+            lo, hi = int(span[0], 16), int(span[1], 16)
+            # Without instructions it prints no row: the one of the CIE holds.
+            fde = Fde(lo, hi, {lo: 'signal' if is_signal else cie_rules[of]}, words[0])
+            fdes.append(fde)
+        elif words[0] == 'LOC':
+            columns = words[1:]
+        elif len(words[0]) == 16 and not line.startswith(' '):
+            rule = rule_of(dict(zip(columns, CELL.findall(line)[1:])))
+            if not fde:
+                cie_rules[cie] = rule
+                continue
+            rule = 'signal' if is_signal else rule
+            if rule == 'exp':
+                need.add(fde.offset)
+            fde.rows[int(words[0], 16)] = rule
+    return fdes, need
+
+
+def cfa_of(text):
+    """A DWARF expression, as readelf prints it, as sbsym says it."""
+    ops = text.split('; ')
+    plt = re.match(r'^DW_OP_breg7 \(rsp\): 8; DW_OP_breg16 \(rip\): 0; DW_OP_lit15; DW_OP_and; '
+                   r'DW_OP_lit(10|11); DW_OP_ge; DW_OP_lit3; DW_OP_shl; DW_OP_plus$', text)
+    if plt:
+        return f'rsp+8+((rip&15)>={plt[1]})*8'
+    base, behind = BREG.match(ops[0]), 0
+    if not base or ops[1:2] != ['DW_OP_deref'] or len(ops) > 3:
+        return None
+    if len(ops) == 3:
+        if not ops[2].startswith('DW_OP_plus_uconst: '):
+            return None
+        behind = int(ops[2].split(': ')[1])
+    return f'*({"rsp" if base[1] == "7" else "rbp"}{int(base[2]):+d})+{behind}'
+
+
+class Machine:
+    """Where CFA and rbp are, of those FDEs that frames-interp does not tell about."""
+
+    def __init__(self):
+        self.reg, self.off, self.expr, self.fp, self.saved = None, None, None, 'rbp=same', []
+
+    def step(self, line):
+        line = line.strip()
+        name, _, rest = line.partition(':')
+        if line.startswith('DW_CFA_def_cfa_expression'):
+            self.expr = cfa_of(line[line.index('(') + 1:-1]) or 'none'
+        elif name in ('DW_CFA_def_cfa', 'DW_CFA_def_cfa_sf'):
+            match = re.match(r' r\d+ \((\w+)\) ofs (-?\d+)', rest)
+            self.reg, self.off, self.expr = match[1], int(match[2]), None
+        elif name == 'DW_CFA_def_cfa_register':
+            self.reg, self.expr = re.match(r' r\d+ \((\w+)\)', rest)[1], None
+        elif name.startswith('DW_CFA_def_cfa_offset'):
+            self.off = int(rest)
+        elif name == 'DW_CFA_remember_state':
+            self.saved.append((self.reg, self.off, self.expr, self.fp))
+        elif name == 'DW_CFA_restore_state':
+            self.reg, self.off, self.expr, self.fp = self.saved.pop()
+        elif ' r6 (rbp)' in line:
+            self.set_fp(line)
+
+    def set_fp(self, line):
+        at_cfa = re.search(r' at cfa([+-]\d+)$', line)
+        expr = re.search(r' \((DW_OP_[^)]*\)[^)]*)\)$', line)
+        base = expr and BREG.match(expr[1])
+        if line.startswith('DW_CFA_restore') or line.startswith('DW_CFA_same_value'):
+            self.fp = 'rbp=same'
+        elif at_cfa:
+            self.fp = f'rbp=*(cfa{at_cfa[1]})'
+        elif line.startswith('DW_CFA_expression') and base and base[1] == '6':
+            self.fp = f'rbp=*(rbp{int(base[2]):+d})'
+        elif line.startswith('DW_CFA_undefined'):
+            self.fp = 'rbp=lost'
+        else:
+            self.fp = None
+
+    def rule(self):
+        cfa = self.expr or f'{self.reg}{self.off:+d}'
+        return 'unsupported' if cfa == 'none' or not self.fp else f'{cfa} {self.fp}'
+
+
+def parse_instructions(path, section, need):
+    """{offset of FDE: {address: rule}}, by running the text of the instructions."""
+    found, cies, machine, rows, loc = {}, {}, None, None, 0
+    for line in section_lines(path, section, 'frames'):
+        words = line.split()
+        if ' CIE' in line and not line.startswith(' '):
+            cies[words[0]] = machine = Machine()
+            rows = None
+        elif ' FDE ' in line:
+            rows = machine = None
+            if words[0] in need:
+                first, machine = cies[words[4].split('=')[1]], Machine()
+                machine.reg, machine.off, machine.fp = first.reg, first.off, first.fp
+                loc = int(words[-1].split('=')[1].split('..')[0], 16)
+                rows = found[words[0]] = {loc: machine.rule()}
+        elif machine and line.startswith('  DW_CFA_'):
+            if rows is not None and ('advance_loc' in words[0] or 'set_loc' in words[0]):
+                loc = int(words[-1], 16)
+            else:
+                machine.step(line)
+            if rows is not None:
+                rows[loc] = machine.rule()
+    return found
+
+
+def in_force(starts, rules, addr):
+    at = bisect.bisect_right(starts, addr) - 1
+    return rules[at] if at >= 0 else 'frame-pointer'
+
+
+def expected_rows(path, section):
+    """[(address, rule)], addresses where rows may be, and how many FDEs overlap another."""
+    fdes, need = parse_interp(path, section)
+    exact = parse_instructions(path, section, need) if need else {}
+    ranges = text_ranges(path)
+    rows, allowed, end, nr_bad = [], set(), 0, 0
+    for fde in sorted(fdes, key=lambda fde: fde.lo):
+        if fde.lo == fde.hi or fde.lo == 0:
+            continue
+        if fde.lo < end or not any(lo <= fde.lo and fde.hi <= hi for lo, hi in ranges):
+            nr_bad += 1
+            continue
+        if end and fde.lo - end >= PADDING:
+            rows.append((end, 'frame-pointer'))
+        told = exact.get(fde.offset, {})
+        for addr, rule in fde.rows.items():
+            if addr < fde.hi:
+                rows.append((addr, told[addr] if rule == 'exp' else rule))
+        allowed.update((fde.lo - 1, end))
+        end = fde.hi
+    rows.append((end, 'frame-pointer'))
+    allowed.update(addr for addr, _ in rows)
+    return rows, allowed, nr_bad
+
+
+def ask(path):
+    """Lines of sbsym; None: it says that there is no CFI."""
+    done = subprocess.run([SBSYM, '--cfi', path], text=True, capture_output=True, check=False)
+    if done.returncode == 1 and 'no call frame information' in done.stderr:
+        return None
+    if done.returncode:
+        sys.exit(f'{path}: exit status {done.returncode}\n{done.stderr}')
+    return done.stdout.splitlines()
+
+
+def compare(path):
+    """How many rows were compared, and what differs."""
+    out = ask(path)
+    if out is None:
+        nr = len(parse_interp(path, '.eh_frame')[0])
+        return 0, [f'{path}: nothing, readelf: {nr} functions'] if nr else []
+    section = '.debug_frame' if 'source=.debug_frame' in out[-1] else '.eh_frame'
+    rows, allowed, nr_bad = expected_rows(path, section)
+    ours = [line.split(' ', 1) for line in out if not line.startswith('#')]
+    starts = [int(addr, 16) for addr, _ in ours]
+    rules = [rule for _, rule in ours]
+    wrong = []
+    # Of rows at one address, the last one counts.
+    for addr, rule in dict(rows).items():
+        if in_force(starts, rules, addr) != rule:
+            wrong.append(f'{path} {addr:x}: {in_force(starts, rules, addr)}, readelf: {rule}')
+    wrong += [f'{path} {addr:x}: a row that readelf does not have' for addr in starts
+              if addr not in allowed]
+    told_bad = int(re.search(r' bad=(\d+) ', out[-1])[1])
+    if told_bad != nr_bad:
+        wrong.append(f'{path}: {told_bad} bad, readelf has {nr_bad} that overlap or lie outside')
+    return len(rows), wrong
+
+
+def main():
+    elf_tools.need('readelf')
+    total, nr_wrong, nr_files = 0, 0, 0
+    for path in sys.argv[2:] or choose():
+        nr, wrong = compare(path)
+        total += nr
+        nr_files += nr > 0
+        nr_wrong += len(wrong)
+        print(f'{nr:9} rows, {len(wrong)} mismatches: {path}', flush=True)
+        print('\n'.join(wrong[:5]), end='\n' if wrong else '')
+        if nr_files == NR_FILES and not sys.argv[2:]:
+            break
+    print(f'{nr_files} files, {total} rows compared, {nr_wrong} mismatches')
+    if nr_wrong or not total:
+        sys.exit(1)
+
+
+main()
