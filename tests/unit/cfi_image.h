@@ -26,7 +26,8 @@ struct bytes {
 
 static inline void put(struct bytes *b, const void *data, size_t len)
 {
-	memcpy(b->at + b->len, data, len);
+	if (len)
+		memcpy(b->at + b->len, data, len);
 	b->len += len;
 }
 
