@@ -21,7 +21,11 @@
 #include "cfi_image.h"
 
 /* The search of the walkers; nothing is walked here. */
-#define SB_STEP_READ(mem, dst, len, addr) (-1)
+static int read_nothing(void *mem, void *dst, size_t len, uint64_t addr)
+{
+	return -1;
+}
+#define SB_STEP_READ read_nothing
 #include "sb_unwind_step.h"
 
 /* Offsets in the text. */
