@@ -114,7 +114,7 @@ static int read_memory(void *arg, void *buf, size_t len, uint64_t addr)
 {
 	struct unwinding *unwinding = arg;
 	const struct sb_sym_unwind *from = unwinding->from;
-	uint64_t offset = addr - from->regs[7];
+	uint64_t begin = from->regs[7] - SB_RED_ZONE_BYTES, offset = addr - begin;
 
 	if (offset < from->stack_bytes && len <= from->stack_bytes - offset) {
 		memcpy(buf, (const char *)from->stack + offset, len);
@@ -123,7 +123,7 @@ static int read_memory(void *arg, void *buf, size_t len, uint64_t addr)
 	if (unwinding->module && addr >= unwinding->map.start && addr < unwinding->map.end &&
 	    len <= unwinding->map.end - addr)
 		return sb_module_read(unwinding->module->module, addr - unwinding->bias, buf, len);
-	unwinding->is_above_piece = addr >= from->regs[7];
+	unwinding->is_above_piece = addr >= begin;
 	return -EFAULT;
 }
 

@@ -49,13 +49,13 @@ static enum sb_step step(struct sb_walk *walk, const struct sb_walk_env *env,
 	struct sb_uw_rule rule = { .cfa = SB_UW_CFA_FP_CHAIN };
 	enum sb_step step;
 
-	if (code->table && env->modes & SB_UNWIND_CFI)
+	if (code->table)
 		rule = sb_walk_table_rule(code->table, sb_walk_key(walk) - code->bias);
 	step = sb_cfi_step(walk, &rule, (void *)env);
 	if (step != SB_STEP_FP_CHAIN)
 		return step;
 	if (!(env->modes & SB_UNWIND_FP))
-		return sb_step_end(walk, SB_STACK_NO_RULE);
+		return sb_step_end(walk, env->modes ? SB_STACK_NO_RULE : SB_STACK_COMPLETE);
 	return sb_fp_step(walk, (void *)env);
 }
 
@@ -77,8 +77,8 @@ int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 		.user_end = SB_WALK_USER_END,
 		.flags = SB_WALK_LEAF,
 	};
-	struct sb_walk_code code;
-	int ret;
+	struct sb_walk_code code = {};
+	int ret = 1;
 
 	memcpy(walk.regs, from->regs, sizeof(walk.regs));
 	frames->nr = 0;
@@ -87,7 +87,8 @@ int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 			walk.status = SB_STACK_DEPTH;
 			break;
 		}
-		ret = env->find(env->arg, sb_walk_key(&walk), &code);
+		if (env->modes & SB_UNWIND_CFI)
+			ret = env->find(env->arg, sb_walk_key(&walk), &code);
 		if (ret < 0)
 			return ret;
 		if (!ret) {

@@ -73,7 +73,8 @@ struct sb_walk_frames {
 };
 
 /*
- * Walk. A frame whose address lies in no mapping was none, and is left out: the status is
+ * Walk. Frame pointers alone (modes without SB_UNWIND_CFI) ask for no mappings; with no mode at all
+ * the leaf is all there is. A frame whose address lies in no mapping was none, and is left out: the status is
  * SB_STACK_BAD_FP when a frame pointer led there, else SB_STACK_BAD_PC. The leaf always stays.
  * Return: 0, or -ENOMEM of @env->find.
  */

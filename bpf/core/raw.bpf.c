@@ -45,10 +45,14 @@ static bool is_over_budget(__u32 slot, __u64 now_ns)
 	return false;
 }
 
-/* From @sp up, page by page, until one cannot be read. Return: bytes. */
+/* The red zone; then from @sp up, page by page, until one cannot be read. Return: bytes. */
 static __u32 read_stack(struct raw_record *record, __u64 sp)
 {
-	__u32 nr_bytes = 0, i;
+	__u32 nr_bytes = SB_RED_ZONE_BYTES, i;
+
+	/* What cannot be read becomes zeroes. */
+	bpf_probe_read_user(record->stack, SB_RED_ZONE_BYTES,
+			    (const void *)(sp - SB_RED_ZONE_BYTES));
 
 	for (i = 0; i < NR_PIECES; i++) {
 		__u32 at = nr_bytes, len = PAGE_BYTES - ((__u32)sp & (PAGE_BYTES - 1));

@@ -99,20 +99,24 @@ struct sb_event_stack {
  * Bits of an address in a user stack which say how it was found; no user address has them. All
  * frames but the leaf are return addresses, unless EXACT says otherwise.
  */
-#define SB_IP_BY_FP	 (1ull << 63) /* by the frame pointer, where there is no unwind rule */
-#define SB_IP_EXACT	 (1ull << 62) /* interrupted by a signal: the address itself, not a return */
-#define SB_IP_MARKS	 (SB_IP_BY_FP | SB_IP_EXACT)
+#define SB_IP_BY_FP	  (1ull << 63) /* by the frame pointer, where there is no unwind rule */
+#define SB_IP_EXACT	  (1ull << 62) /* interrupted by a signal: the address itself, not a return */
+#define SB_IP_MARKS	  (SB_IP_BY_FP | SB_IP_EXACT)
 
 /* The registers of the x86-64 psABI's numbering: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15. */
-#define SB_UNWIND_REGS	 16
+#define SB_UNWIND_REGS	  16
 
 /* Most of a stack that a first sample takes along. One page less than what a per-CPU element may
  * have (PCPU_MIN_UNIT_SIZE, 32 KiB). */
-#define SB_RAW_BYTES_MAX (28u << 10)
+#define SB_RAW_BYTES_MAX  (28u << 10)
+
+/* Code may keep things below rsp, and CFI point there: System V ABI for x86-64, section 3.2.2. */
+#define SB_RED_ZONE_BYTES 128u
 
 /*
  * A user stack that could not be walked in the kernel, because its process or a binary in it was
- * seen for the first time: the registers, and the stack from regs[rsp] up, nr_stack_bytes of it.
+ * seen for the first time: the registers, and nr_stack_bytes of the stack from SB_RED_ZONE_BYTES
+ * below regs[rsp] up. A red zone that cannot be read is all zeroes.
  * @id stands for it in sample keys; it is unique, and no SB_EVENT_STACK for it will come.
  */
 struct sb_event_raw {

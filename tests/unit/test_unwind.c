@@ -74,6 +74,7 @@ static __attribute__((noinline)) int take(void)
 				    REG_RBP, REG_RSP, REG_R8,  REG_R9,	REG_R10, REG_R11,
 				    REG_R12, REG_R13, REG_R14, REG_R15 };
 	ucontext_t here;
+	uint64_t low;
 	size_t i;
 
 	nr_truth = backtrace(truth, MAX);
@@ -87,10 +88,11 @@ static __attribute__((noinline)) int take(void)
 	};
 	for (i = 0; i < SB_UNWIND_REGS; i++)
 		from.regs[i] = (uint64_t)here.uc_mcontext.gregs[regs[i]];
-	from.stack_bytes = stack_end() - from.regs[7];
+	low = from.regs[7] - SB_RED_ZONE_BYTES;
+	from.stack_bytes = stack_end() - low;
 	if (from.stack_bytes > STACK_MAX)
 		from.stack_bytes = STACK_MAX;
-	memcpy(stack, (const void *)(uintptr_t)from.regs[7], from.stack_bytes);
+	memcpy(stack, (const void *)(uintptr_t)low, from.stack_bytes);
 	return nr_truth;
 }
 
@@ -206,7 +208,7 @@ static void test_modes(void **state)
 	expect_complete();
 	from.modes = 0;
 	unwind();
-	assert_int_equal(status, SB_STACK_NO_RULE);
+	assert_int_equal(status, SB_STACK_COMPLETE);
 	assert_int_equal(nr_ip, 1);
 }
 
@@ -262,9 +264,10 @@ __asm__(".text\n"
 	"	.size	without_cfi, . - without_cfi\n"
 	"	.skip	64, 0x90\n");
 
+/* At rsp + @at. */
 static uint64_t put_word(size_t at, uint64_t word)
 {
-	memcpy(stack + at, &word, sizeof(word));
+	memcpy(stack + SB_RED_ZONE_BYTES + at, &word, sizeof(word));
 	return word;
 }
 
