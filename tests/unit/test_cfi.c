@@ -118,16 +118,20 @@ static void test_plt(void **state)
 	    0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
 	FDE(&eh, AT(0x40), 0x40, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3a, 0x2a, 0x33, 0x24,
 	    0x22);
-	/* nearly one: lit12 */
+	/* nearly one: lit12, lit4 */
 	FDE(&eh, AT(0x80), 0x40, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3c, 0x2a, 0x33, 0x24,
 	    0x22);
+	FDE(&eh, AT(0xc0), 0x40, 0x44, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x34,
+	    0x24, 0x22);
 	expect_rows("0 rsp+16 rbp=same\n"
 		    "6 rsp+24 rbp=same\n"
 		    "10 rsp+8+((rip&15)>=11)*8 rbp=same\n"
 		    "40 rsp+8+((rip&15)>=10)*8 rbp=same\n"
 		    "80 unsupported\n"
-		    "c0 frame-pointer\n");
-	assert_int_equal(info.nr_unsup, 1);
+		    "c0 rsp+8 rbp=same\n"
+		    "c4 unsupported\n"
+		    "100 frame-pointer\n");
+	assert_int_equal(info.nr_unsup, 2);
 	assert_int_equal(info.nr_bad, 0);
 }
 
