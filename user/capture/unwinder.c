@@ -28,7 +28,7 @@
 #define BINS_BYTES (SB_UW_BINS_MAX * sizeof(struct sb_uw_bin))
 /* The kernel's PID_MAX_LIMIT. */
 #define TGIDS_MAX  (4u << 20)
-/* Requests taken from the ring at a time: more than it holds. */
+/* Requests taken from the ring at a time, and for tables waiting: more than it holds. */
 #define NEEDS_MAX  8192u
 
 /* One bit for each process. */
@@ -49,6 +49,8 @@ struct sb_unwinder {
 
 	/* Of the thread. */
 	SB_VEC(struct sb_uw_need_event) needs;
+	SB_VEC(struct sb_uw_need_event) bins_needed; /* oldest first, from next_bin on */
+	size_t next_bin;
 	SB_VEC(struct rereading {
 		uint32_t tgid;
 		uint64_t when_ns;
@@ -197,7 +199,9 @@ static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *n
 		serve_proc(unwinder, need);
 		break;
 	case SB_UW_NEED_BIN:
-		sb_uwprocs_need_bin(unwinder->procs, need);
+		if (unwinder->bins_needed.nr >= NEEDS_MAX ||
+		    sb_vec_push(&unwinder->bins_needed, *need))
+			unwinder->nr_refused++;
 		break;
 	case SB_UW_NEED_TOUCH:
 		serve_touch(unwinder, need);
@@ -218,6 +222,19 @@ static void serve_needs(struct sb_unwinder *unwinder)
 	ring_buffer__consume(unwinder->ring);
 	for (i = 0; i < unwinder->needs.nr && !is_ending(unwinder); i++)
 		serve(unwinder, &unwinder->needs.at[i]);
+}
+
+/* One at a time: it may take tens of milliseconds, and processes are not to wait so long.
+ * Return: whether there are more. */
+static bool serve_bin(struct sb_unwinder *unwinder)
+{
+	if (unwinder->next_bin < unwinder->bins_needed.nr)
+		sb_uwprocs_need_bin(unwinder->procs,
+				    &unwinder->bins_needed.at[unwinder->next_bin++]);
+	if (unwinder->next_bin < unwinder->bins_needed.nr)
+		return true;
+	unwinder->bins_needed.nr = unwinder->next_bin = 0;
+	return false;
 }
 
 static void serve_changes(struct sb_unwinder *unwinder)
@@ -296,6 +313,8 @@ static void *serve_all(void *arg)
 	int timeout_ms = -1;
 	uint64_t nr;
 
+	/* Showing a part to the walker takes longer than all else, so it is done in advance. */
+	sb_uwpool_grow(unwinder->pool);
 	while (!is_ending(unwinder)) {
 		if (epoll_wait(unwinder->epoll_fd, events, 2, timeout_ms) < 0 && errno != EINTR)
 			break;
@@ -305,6 +324,8 @@ static void *serve_all(void *arg)
 		serve_changes(unwinder);
 		serve_needs(unwinder);
 		timeout_ms = serve_rereadings(unwinder);
+		if (serve_bin(unwinder))
+			timeout_ms = 0;
 		note_stats(unwinder);
 	}
 	return NULL;
@@ -456,6 +477,7 @@ void sb_unwinder_free(struct sb_unwinder *unwinder)
 	if (unwinder->event_fd >= 0)
 		close(unwinder->event_fd);
 	sb_vec_release(&unwinder->needs);
+	sb_vec_release(&unwinder->bins_needed);
 	sb_vec_release(&unwinder->rereadings);
 	sb_vec_release(&unwinder->changed_tgids);
 	free(unwinder->published);

@@ -286,6 +286,13 @@ void sb_uwpool_release(struct sb_uwpool *pool, struct sb_uwpool_place place)
 	pool->resting.at[pool->resting.nr++] = resting;
 }
 
+int sb_uwpool_grow(struct sb_uwpool *pool)
+{
+	int err = make_room_for_lists(pool);
+
+	return err ? err : add_part(pool);
+}
+
 bool sb_uwpool_will_fit(const struct sb_uwpool *pool, const struct sb_uwpool_want *want)
 {
 	struct sb_uwpool_place place;

@@ -57,6 +57,8 @@ struct sb_uwpool_place {
  */
 int sb_uwpool_alloc(struct sb_uwpool *pool, const struct sb_uwpool_want *want,
 		    struct sb_uwpool_place *ret_place);
+/* Make a part before it is needed. Return: 0, -ENOSPC, -ENOMEM. */
+int sb_uwpool_grow(struct sb_uwpool *pool);
 /* Give it back; it can be given out again when it has rested. */
 void sb_uwpool_release(struct sb_uwpool *pool, struct sb_uwpool_place place);
 /* Return: whether there will be a place once what was given back has rested. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -18,7 +19,7 @@
 /* Above are the kernel's addresses, which are not searched: comparisons are signed. */
 #define USER_END      (1ull << 56)
 /* A process which maps code all the time is read no more often than this, and for no more than a
- * twentieth of the time. */
+ * twentieth of a CPU's time. */
 #define REREAD_NS     10000000ull
 #define REREAD_FACTOR 20
 
@@ -178,7 +179,8 @@ static bool find_by_stat(const struct sb_uwprocs *procs, uint32_t tgid,
 	return !stat(path, &st) && sb_uwtables_find(procs->opts.tables, &st, line->pgoff, ret_spot);
 }
 
-/* Return: 0 and a bin that is held; -ENODATA: none, by the nature of it; others. */
+/* Return: 0 and a bin that is held; -ENODATA: none, by the nature of it; -ENOENT: the mapping is
+ * gone; others. */
 static int identify(const struct sb_uwprocs *procs, uint32_t tgid, const struct sb_maps_line *line,
 		    struct sb_uwtables_spot *ret_spot)
 {
@@ -187,7 +189,8 @@ static int identify(const struct sb_uwprocs *procs, uint32_t tgid, const struct 
 
 	switch (sb_map_kind(line->path, line->path_len)) {
 	case SB_MAP_VDSO:
-		return sb_uwtables_add_vdso(procs->opts.tables, ret_spot);
+		err = sb_uwtables_add_vdso(procs->opts.tables, ret_spot);
+		return err == -ENOENT ? -ENODATA : err;
 	case SB_MAP_FILE:
 	case SB_MAP_MEMORY:
 		break;
@@ -232,8 +235,10 @@ static int add_seg(struct reading *reading, const struct sb_maps_line *line)
 		return 0;
 	}
 	err = identify(reading->procs, reading->tgid, line, &spot);
-	if (err == -ENOMEM)
+	if (err == -ENOMEM || err == -ESRCH)
 		return err;
+	if (err == -ENOENT)
+		return 0; /* unmapped since the line was written */
 	if (!err) {
 		seg.bin = spot.bin;
 		seg.bias = line->start - spot.elf_addr;
@@ -373,10 +378,18 @@ static int publish_new(struct sb_uwprocs *procs, struct proc *new, const seg_lis
 	return 0;
 }
 
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 /* Read and publish; @new says which process, and by which label. */
 static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 {
-	uint64_t begin_ns = procs->opts.now_ns(), took_ns, rest_ns;
+	uint64_t begin_ns = own_cpu_ns(), rest_ns;
 	struct proc *have;
 	seg_list segs;
 	int err = read_segs(procs, new->tgid, &segs);
@@ -387,8 +400,7 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 		return err;
 	}
 	new->published_ns = procs->opts.now_ns();
-	took_ns = new->published_ns - begin_ns;
-	rest_ns = REREAD_FACTOR * took_ns;
+	rest_ns = REREAD_FACTOR * (own_cpu_ns() - begin_ns);
 	new->next_read_ns = new->published_ns + (rest_ns > REREAD_NS ? rest_ns : REREAD_NS);
 	have = find_proc(procs, new->tgid);
 	if (is_same_list(procs, have, new, &segs)) {
