@@ -24,7 +24,8 @@ struct exec {
 	const struct sb_cfi_cie *cie;
 	const struct sb_cfi_sink *sink; /* NULL: a CIE, which has no rows */
 	uint64_t loc, hi;
-	bool is_changed; /* since the last row */
+	bool is_changed;  /* since the last row */
+	uint8_t last_cfa; /* of the last row: enum sb_uw_cfa */
 	struct sb_cfi_state state;
 	unsigned int nr_saved;
 	struct sb_cfi_state saved[SAVED_MAX];
@@ -111,15 +112,45 @@ static struct sb_uw_rule to_rule(const struct sb_cfi_state *state)
 	return rule;
 }
 
+/* rbp is saved at *rbp. */
+static bool is_fp_at_fp(const struct sb_uw_rule *rule)
+{
+	return rule->fp == SB_UW_FP_AT_FP && !rule->fp_off;
+}
+
+/*
+ * Where GCC has realigned the stack, rbp is saved at *rbp, and the CFI do not say when the epilogue
+ * ("leave; lea -8(%r10), %rsp; ret") has put it back: the caller's own rbp would be taken for where
+ * it was saved. The CFA is not found by rbp any more one instruction before: "leave" or "pop %rbp",
+ * of one byte. Return: whether @rule is of such a place.
+ */
+static bool is_before_leave(const struct exec *ex, const struct sb_uw_rule *rule)
+{
+	return is_fp_at_fp(rule) && rule->cfa >= SB_UW_CFA_REG && ex->last_cfa == SB_UW_CFA_AT_FP &&
+	       ex->loc + 1 < ex->hi;
+}
+
 static int flush_row(struct exec *ex)
 {
+	const struct sb_cfi_sink *sink = ex->sink;
 	struct sb_uw_rule rule;
+	bool is_leaving;
+	int err;
 
-	if (!ex->is_changed || !ex->sink)
+	if (!ex->is_changed || !sink)
 		return 0;
 	ex->is_changed = false;
 	rule = to_rule(&ex->state);
-	return ex->sink->row(ex->sink->arg, ex->loc, &rule);
+	is_leaving = is_before_leave(ex, &rule);
+	ex->last_cfa = rule.cfa;
+	/* And where nothing is on the stack, nothing is saved there. */
+	if (is_fp_at_fp(&rule) && rule.cfa == SB_UW_CFA_SP && rule.cfa_off == -RA_SLOT)
+		rule.fp = SB_UW_FP_SAME;
+	err = sink->row(sink->arg, ex->loc, &rule);
+	if (err || !is_leaving)
+		return err;
+	rule.fp = SB_UW_FP_SAME;
+	return sink->row(sink->arg, ex->loc + 1, &rule);
 }
 
 /* Return: 0, 1 when the end of the function is reached, or as the sink. */
@@ -459,6 +490,7 @@ int sb_cfi_exec_cie(const struct sb_cfi_section *section, const struct sb_cursor
 	ex.sink = NULL;
 	ex.loc = ex.hi = 0;
 	ex.is_changed = false;
+	ex.last_cfa = SB_UW_CFA_UNSUP;
 	ex.nr_saved = 0;
 	ex.state = cie->init = (struct sb_cfi_state){ .cfa_reg = SB_CFI_CFA_NONE };
 	err = exec_all(&ex);
@@ -482,6 +514,7 @@ int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_ci
 	ex.loc = fde->lo;
 	ex.hi = fde->hi;
 	ex.is_changed = true;
+	ex.last_cfa = SB_UW_CFA_UNSUP;
 	ex.nr_saved = 0;
 	ex.state = cie->init;
 	err = exec_all(&ex);

@@ -232,6 +232,20 @@ def in_force(starts, rules, addr):
     return rules[at] if at >= 0 else 'frame-pointer'
 
 
+def mended(rows):
+    """Rows of one FDE; those of the epilogue of a realigned stack say that rbp is back."""
+    before = ''
+    for addr, rule in sorted(rows.items()):
+        cfa, _, saved = rule.partition(' ')
+        if saved == 'rbp=*(rbp+0)' and cfa == 'rsp+8':
+            rule = f'{cfa} rbp=same'
+        yield addr, rule
+        if saved == 'rbp=*(rbp+0)' and before.startswith('*(rbp') and \
+                not cfa.startswith(('*', 'rsp', 'rbp')) and addr + 1 not in rows:
+            yield addr + 1, f'{cfa} rbp=same'
+        before = cfa
+
+
 def expected_rows(path, section):
     """[(address, rule)], addresses where rows may be, and how many FDEs overlap another."""
     fdes, need = parse_interp(path, section)
@@ -247,9 +261,8 @@ def expected_rows(path, section):
         if end and fde.lo - end >= PADDING:
             rows.append((end, 'frame-pointer'))
         told = exact.get(fde.offset, {})
-        for addr, rule in fde.rows.items():
-            if addr < fde.hi:
-                rows.append((addr, told[addr] if rule == 'exp' else rule))
+        of_fde = {addr: told[addr] if rule == 'exp' else rule for addr, rule in fde.rows.items()}
+        rows += ((addr, rule) for addr, rule in mended(of_fde) if addr < fde.hi)
         allowed.update((fde.lo - 1, end))
         end = fde.hi
     rows.append((end, 'frame-pointer'))
