@@ -33,8 +33,11 @@ struct sb_cfi_info {
 
 /*
  * Compile @elf, or @debug (its separate debug file, may be NULL) where @elf has no CFI.
+ * Gaps of 16 bytes and more between functions, and what lies behind the last one, get the rule
+ * FP_CHAIN; a smaller gap is padding. Go's .debug_frame is not used: it does not say that rbp is saved.
  * Return: 0; -ENODATA: there is no CFI, frame pointers it is; -ENOTSUP: not a machine we have rules
- * for, or 32-bit; -EFBIG; -EBADMSG; -ENOMEM.
+ * for, 32-bit, or not linked; -EFBIG: more bytes, functions, rows or rules than any program has, or
+ * text of more than 4 GiB; -EBADMSG: nothing in it is usable; -ENOMEM; or of I/O.
  */
 int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi);
 void sb_cfi_free(struct sb_cfi *cfi);
