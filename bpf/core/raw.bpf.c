@@ -7,7 +7,7 @@
 
 #define PAGE_BYTES   4096u
 #define NR_PIECES    (SB_RAW_BYTES_MAX / PAGE_BYTES)
-/* Pieces that a CPU may take at once, and how often after that: 256 a second, about 2 MB. */
+/* Pieces that a CPU may take at once, and how often after that: 256 a second, 2 to 16 MB. */
 #define RAW_BURST    64u
 #define RAW_EVERY_NS (1000000000ull / 256)
 
@@ -16,9 +16,10 @@ struct raw_record {
 	__u8 stack[SB_RAW_BYTES_MAX];
 };
 
+/* By CPU and slot. Not a per-CPU array, whose elements are 32 KiB at most (PCPU_MIN_UNIT_SIZE). */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SB_SCRATCH_MAX);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SB_SCRATCH_MAX); /* set before load: of each CPU */
 	__type(key, __u32);
 	__type(value, struct raw_record);
 } raw_records SEC(".maps");
@@ -84,7 +85,8 @@ static int ship_raw(struct raw_record *record)
 
 __noinline int sb_raw_capture(__u32 slot)
 {
-	struct raw_record *record = bpf_map_lookup_elem(&raw_records, &slot);
+	__u32 at = bpf_get_smp_processor_id() * SB_SCRATCH_MAX + slot;
+	struct raw_record *record = bpf_map_lookup_elem(&raw_records, &at);
 	struct sb_scratch *s = sb_scratch_get(slot);
 
 	if (!record || !s)

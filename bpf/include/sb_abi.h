@@ -106,9 +106,8 @@ struct sb_event_stack {
 /* The registers of the x86-64 psABI's numbering: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15. */
 #define SB_UNWIND_REGS	  16
 
-/* Most of a stack that a first sample takes along. One page less than what a per-CPU element may
- * have (PCPU_MIN_UNIT_SIZE, 32 KiB). */
-#define SB_RAW_BYTES_MAX  (28u << 10)
+/* Most of a stack that a first sample takes along: a compiler deep in its grammar needs 40 KiB. */
+#define SB_RAW_BYTES_MAX  (64u << 10)
 
 /* Code may keep things below rsp, and CFI point there: System V ABI for x86-64, section 3.2.2. */
 #define SB_RED_ZONE_BYTES 128u

@@ -139,6 +139,12 @@ static int prepare(struct sb_session *session)
 	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
 	if (err)
 		return sb_err(err, "cannot size the table of %u stacks", opts->stacks_max);
+	if (opts->unwind & SB_UNWIND_CFI)
+		err = bpf_map__set_max_entries(skel->maps.raw_records,
+					       bpf_map__max_entries(skel->maps.raw_records) *
+						       (uint32_t)libbpf_num_possible_cpus());
+	if (err)
+		return sb_err(err, "cannot size the pieces of stack");
 	err = sb_targets_prepare(opts->targets, skel);
 	if (err)
 		return err;
