@@ -118,16 +118,20 @@ static void test_plt(void **state)
 	    0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
 	FDE(&eh, AT(0x40), 0x40, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3a, 0x2a, 0x33, 0x24,
 	    0x22);
-	/* nearly one: lit12 */
+	/* nearly one: lit12, lit4 */
 	FDE(&eh, AT(0x80), 0x40, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3c, 0x2a, 0x33, 0x24,
 	    0x22);
+	FDE(&eh, AT(0xc0), 0x40, 0x44, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x34,
+	    0x24, 0x22);
 	expect_rows("0 rsp+16 rbp=same\n"
 		    "6 rsp+24 rbp=same\n"
 		    "10 rsp+8+((rip&15)>=11)*8 rbp=same\n"
 		    "40 rsp+8+((rip&15)>=10)*8 rbp=same\n"
 		    "80 unsupported\n"
-		    "c0 frame-pointer\n");
-	assert_int_equal(info.nr_unsup, 1);
+		    "c0 rsp+8 rbp=same\n"
+		    "c4 unsupported\n"
+		    "100 frame-pointer\n");
+	assert_int_equal(info.nr_unsup, 2);
 	assert_int_equal(info.nr_bad, 0);
 }
 
@@ -996,6 +1000,47 @@ static void test_this_program(void **state)
 	free(data);
 }
 
+/* Whatever comes of it, it is a table in order, or an error. */
+static void check_damaged(const char *data, size_t len)
+{
+	struct sb_elf *elf = NULL;
+	struct sb_cfi *cfi = NULL;
+
+	if (sb_elf_new_image(data, len, &elf))
+		return;
+	if (!sb_cfi_new(elf, NULL, &cfi) && sb_cfi_words(cfi, 0) < 1u << 20)
+		check_placed(cfi, 6);
+	sb_cfi_free(cfi);
+	sb_elf_free(elf);
+}
+
+static void test_damaged(void **state)
+{
+	sb_cleanup(sb_freep) char *data = NULL, *was = NULL;
+	uint32_t random = 12345, round, i;
+	struct sb_elf *elf = NULL;
+	Elf64_Shdr shdr;
+	size_t len = 0;
+
+	assert_int_equal(sb_read_file("/proc/self/exe", SELF_BYTES_MAX, &data, &len), 0);
+	assert_int_equal(sb_elf_new_image(data, len, &elf), 0);
+	shdr = *sb_elf_section_named(elf, ".eh_frame");
+	sb_elf_free(elf);
+	was = malloc(shdr.sh_size);
+	assert_non_null(was);
+	memcpy(was, data + shdr.sh_offset, shdr.sh_size);
+	for (round = 0; round < 400; round++) {
+		for (i = 0; i <= round % 16; i++) {
+			random = random * 1664525 + 1013904223; /* Numerical Recipes, 7.1 */
+			data[shdr.sh_offset + (random >> 8) % shdr.sh_size] = (char)(random >> 3);
+		}
+		check_damaged(data, len);
+		memcpy(data + shdr.sh_offset, was, shdr.sh_size);
+	}
+	for (round = 0; round < 64; round++)
+		check_damaged(data, shdr.sh_offset + shdr.sh_size * round / 64);
+}
+
 static int stop_at_two(void *arg, const struct sb_cfi_row *row)
 {
 	return ++*(int *)arg == 2 ? -ECANCELED : 0;
@@ -1047,6 +1092,7 @@ int main(void)
 		TEST(place),
 		TEST(index),
 		TEST(this_program),
+		TEST(damaged),
 		TEST(stop),
 	};
 
