@@ -89,16 +89,15 @@ static void test_sizes(void **state)
 static void test_grows_to_its_bound(void **state)
 {
 	struct sb_uwpool *pool = new_pool(NR_PARTS * SB_UWPOOL_PART_BYTES);
-	const uint32_t half = SB_UW_PART_WORDS / 2;
 	struct sb_uwpool_place place;
 	struct sb_uwpool_stats stats;
 	uint32_t i;
 
 	assert_int_equal(nr_parts, 0);
-	for (i = 0; i < 2 * NR_PARTS; i++) {
-		assert_int_equal(alloc_table(pool, half, &place), 0);
-		assert_int_equal(place.word, i * half);
-		assert_int_equal(nr_parts, i / 2 + 1);
+	for (i = 0; i < NR_PARTS * SB_UW_PART_CHUNKS; i++) {
+		assert_int_equal(alloc_list(pool, SB_UW_CHUNK_WORDS, &place), 0);
+		assert_int_equal(place.word, i * SB_UW_CHUNK_WORDS);
+		assert_int_equal(nr_parts, i / SB_UW_PART_CHUNKS + 1);
 		memset(sb_uwpool_words(pool) + place.word, 0xff, place.nr_words * 4ul);
 	}
 	assert_int_equal(alloc_table(pool, 2, &place), -ENOSPC);
@@ -107,6 +106,32 @@ static void test_grows_to_its_bound(void **state)
 	assert_int_equal(stats.nr_bytes, NR_PARTS * SB_UWPOOL_PART_BYTES);
 	assert_int_equal(stats.nr_bytes_peak, stats.nr_bytes);
 	assert_int_equal(stats.nr_bytes_max, stats.nr_bytes);
+	sb_uwpool_free(pool);
+}
+
+/* Tables leave room for lists. */
+static void test_share_of_lists(void **state)
+{
+	struct sb_uwpool *pool = new_pool(0);
+	const uint32_t nr_words = 1000, max = SB_UW_PART_WORDS / 16 * 15;
+	const struct sb_uwpool_want want = { .words_at = words_at, .arg = &nr_words };
+	struct sb_uwpool_place place, last;
+	uint32_t sum = 0;
+
+	while (!alloc_table(pool, nr_words, &place)) {
+		sum += place.nr_words;
+		last = place;
+	}
+	assert_true(sum <= max && sum > max - nr_words - 2);
+	assert_false(sb_uwpool_will_fit(pool, &want));
+	assert_int_equal(alloc_list(pool, SB_UW_CHUNK_WORDS, &place), 0);
+	/* What rests is not there for tables, either. */
+	sb_uwpool_release(pool, place);
+	sb_uwpool_release(pool, last);
+	assert_true(sb_uwpool_will_fit(pool, &want));
+	assert_int_equal(alloc_table(pool, nr_words, &place), -ENOSPC);
+	clock_ns += SB_UWPOOL_REST_NS;
+	assert_int_equal(alloc_table(pool, nr_words, &place), 0);
 	sb_uwpool_free(pool);
 }
 
@@ -147,7 +172,7 @@ static void test_lists_stay_in_a_chunk(void **state)
 static void test_rest(void **state)
 {
 	struct sb_uwpool *pool = new_pool(0);
-	const uint32_t half = SB_UW_PART_WORDS / 2;
+	const uint32_t half = SB_UW_PART_WORDS / 32 * 15; /* of what tables may take */
 	const struct sb_uwpool_want want = { .words_at = words_at, .arg = &half };
 	struct sb_uwpool_place first, second, place;
 
@@ -288,9 +313,9 @@ static void test_random(void **state)
 	for (owner = 1; owner <= NR_OWNERS; owner++)
 		sb_uwpool_release(pool, model->places[owner]);
 	clock_ns += SB_UWPOOL_REST_NS;
-	assert_int_equal(alloc_table(pool, SB_UW_PART_WORDS * NR_PARTS / 2, &place), 0);
-	assert_int_equal(alloc_table(pool, SB_UW_PART_WORDS * NR_PARTS / 2, &place), 0);
-	assert_int_equal(place.word + place.nr_words, SB_UW_PART_WORDS * NR_PARTS);
+	assert_int_equal(alloc_table(pool, SB_UW_PART_WORDS * NR_PARTS / 32 * 15, &place), 0);
+	assert_int_equal(alloc_table(pool, SB_UW_PART_WORDS * NR_PARTS / 32 * 15, &place), 0);
+	assert_int_equal(place.word + place.nr_words, SB_UW_PART_WORDS * NR_PARTS / 16 * 15);
 	free(model->owner);
 	free(model);
 	sb_uwpool_free(pool);
@@ -299,9 +324,13 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),	    cmocka_unit_test(test_grows_to_its_bound),
-		cmocka_unit_test(test_spans_parts), cmocka_unit_test(test_lists_stay_in_a_chunk),
-		cmocka_unit_test(test_rest),	    cmocka_unit_test(test_part_fails),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_grows_to_its_bound),
+		cmocka_unit_test(test_share_of_lists),
+		cmocka_unit_test(test_spans_parts),
+		cmocka_unit_test(test_lists_stay_in_a_chunk),
+		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_part_fails),
 		cmocka_unit_test(test_random),
 	};
 

@@ -298,11 +298,12 @@ static void test_vdso(void **state)
 	assert_int_equal(bins[spot.bin].state, SB_UW_BIN_READY);
 }
 
-/* Leave room for two tables of the C library, with what lies between chunks. */
+/* Leave room for two tables of the C library, with what lies between chunks, besides the share of
+ * lists. */
 static void fill_pool(uint32_t table_words)
 {
 	const struct sb_uwpool_want want = { .nr_words = SB_UW_CHUNK_WORDS };
-	uint32_t nr = SB_UW_PART_CHUNKS - (2 * table_words / SB_UW_CHUNK_WORDS + 1);
+	uint32_t nr = SB_UW_PART_CHUNKS / 16 * 15 - (2 * table_words / SB_UW_CHUNK_WORDS + 1);
 	struct sb_uwpool_place place;
 
 	while (nr--)

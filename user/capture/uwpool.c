@@ -11,6 +11,9 @@
 #include "base/time.h"
 #include "base/vec.h"
 
+/* Kept from tables, for lists: without its list, a process has no use for tables. */
+#define LISTS_SHARE 16
+
 typedef SB_VEC(struct sb_uwpool_place) extents;
 
 struct resting {
@@ -27,6 +30,7 @@ struct sb_uwpool {
 	SB_VEC(struct resting) resting;	  /* oldest first */
 	size_t nr_places;		  /* given out, or resting */
 	uint64_t nr_words, nr_words_peak; /* given out */
+	uint64_t nr_resting_words;
 };
 
 uint32_t sb_uwpool_nr_parts(uint64_t bytes_max)
@@ -204,6 +208,7 @@ static void end_rests(struct sb_uwpool *pool)
 		if (now_ns - pool->resting.at[i].since_ns < SB_UWPOOL_REST_NS)
 			break;
 		join(&pool->free, pool->resting.at[i].place);
+		pool->nr_resting_words -= pool->resting.at[i].place.nr_words;
 	}
 	if (!i)
 		return;
@@ -242,6 +247,14 @@ static int make_room_for_lists(struct sb_uwpool *pool)
 	return err ? err : sb_vec_reserve(&pool->resting, pool->nr_places + 1);
 }
 
+/* Return: how much there may be of tables and lists, counted together. */
+static uint64_t words_max(const struct sb_uwpool *pool, const struct sb_uwpool_want *want)
+{
+	uint64_t nr_words = (uint64_t)pool->nr_parts_max * SB_UW_PART_WORDS;
+
+	return want->words_at ? nr_words - nr_words / LISTS_SHARE : nr_words;
+}
+
 static bool is_too_big(const struct sb_uwpool *pool, const struct sb_uwpool_want *want)
 {
 	if (!want->words_at)
@@ -252,6 +265,7 @@ static bool is_too_big(const struct sb_uwpool *pool, const struct sb_uwpool_want
 int sb_uwpool_alloc(struct sb_uwpool *pool, const struct sb_uwpool_want *want,
 		    struct sb_uwpool_place *ret_place)
 {
+	struct sb_uwpool_place place;
 	size_t i;
 	int err;
 
@@ -263,14 +277,17 @@ int sb_uwpool_alloc(struct sb_uwpool *pool, const struct sb_uwpool_want *want,
 	if (err)
 		return err;
 	end_rests(pool);
-	while (!find(&pool->free, want, &i, ret_place)) {
+	while (!find(&pool->free, want, &i, &place)) {
 		err = add_part(pool);
 		if (err)
 			return err;
 	}
-	carve(&pool->free, i, *ret_place);
+	if (pool->nr_words + pool->nr_resting_words + place.nr_words > words_max(pool, want))
+		return -ENOSPC;
+	carve(&pool->free, i, place);
+	*ret_place = place;
 	pool->nr_places++;
-	pool->nr_words += ret_place->nr_words;
+	pool->nr_words += place.nr_words;
 	if (pool->nr_words > pool->nr_words_peak)
 		pool->nr_words_peak = pool->nr_words;
 	return 0;
@@ -283,6 +300,7 @@ void sb_uwpool_release(struct sb_uwpool *pool, struct sb_uwpool_place place)
 	if (!place.nr_words)
 		return;
 	pool->nr_words -= place.nr_words;
+	pool->nr_resting_words += place.nr_words;
 	pool->resting.at[pool->resting.nr++] = resting;
 }
 
@@ -307,7 +325,8 @@ bool sb_uwpool_will_fit(const struct sb_uwpool *pool, const struct sb_uwpool_wan
 		all.at[all.nr++] = pool->free.at[i];
 	for (i = 0; i < pool->resting.nr; i++)
 		join(&all, pool->resting.at[i].place);
-	is_found = find(&all, want, &i, &place);
+	is_found = find(&all, want, &i, &place) &&
+		   pool->nr_words + place.nr_words <= words_max(pool, want);
 	sb_vec_release(&all);
 	return is_found;
 }

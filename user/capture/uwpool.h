@@ -3,7 +3,7 @@
  * The memory of unwind tables, as sb_abi_unwind.h describes it: words, addressed by number, in
  * parts that are made when they are needed and lie in one range of our addresses. Given out first
  * fit. What is given back rests for SB_UWPOOL_REST_NS: a walk in the kernel, which takes
- * microseconds, may still read it. Knows nothing of BPF; one thread.
+ * microseconds, may still read it. A sixteenth is kept for lists. Knows nothing of BPF; one thread.
  */
 #ifndef SB_CAPTURE_UWPOOL_H
 #define SB_CAPTURE_UWPOOL_H
