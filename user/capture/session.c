@@ -24,10 +24,15 @@
 #include "views/view.h"
 
 /* Keys of one generation of counts: 5 MB of kernel memory each. Three quarters full wakes us. */
-#define COUNTS_MAX_DEFAULT 32768u
+#define COUNTS_MAX_DEFAULT   32768u
 /* Names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
-#define STACKS_MAX_DEFAULT 65536u
-#define EVENT_DEFAULT	   "cpu-clock"
+#define STACKS_MAX_DEFAULT   65536u
+#define EVENT_DEFAULT	     "cpu-clock"
+/* The ring `events`: room for the burst of raw stacks that each CPU may take (RAW_BURST in
+ * raw.bpf.c) when a run begins. */
+#define EVENTS_BYTES_PER_CPU (2u << 20)
+#define EVENTS_BYTES_MIN     (4u << 20)
+#define EVENTS_BYTES_MAX     (64u << 20)
 
 struct sb_session {
 	struct sb_session_opts opts; /* pointers in it are borrowed from the caller */
@@ -116,6 +121,18 @@ static int start_procwatch(struct sb_session *session)
 	return err ? explain(err, "watch processes with perf events") : 0;
 }
 
+/* The size of a ring is a power of two. */
+static uint32_t events_bytes(const struct sb_session *session)
+{
+	uint32_t nr_bytes = EVENTS_BYTES_MIN;
+
+	if (!(session->opts.unwind & SB_UNWIND_CFI))
+		return nr_bytes;
+	while (nr_bytes < EVENTS_BYTES_MAX && nr_bytes / EVENTS_BYTES_PER_CPU < session->cpus.nr)
+		nr_bytes *= 2;
+	return nr_bytes;
+}
+
 static int prepare(struct sb_session *session)
 {
 	const struct sb_session_opts *opts = &session->opts;
@@ -145,6 +162,9 @@ static int prepare(struct sb_session *session)
 						       (uint32_t)libbpf_num_possible_cpus());
 	if (err)
 		return sb_err(err, "cannot size the pieces of stack");
+	err = bpf_map__set_max_entries(skel->maps.events, events_bytes(session));
+	if (err)
+		return sb_err(err, "cannot size the ring of stacks");
 	err = sb_targets_prepare(opts->targets, skel);
 	if (err)
 		return err;
