@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * core/unwind.bpf.c and core/raw.bpf.c, compiled for the host: what the walk does when tables are
+ * there, are missing, or are out of date; and what it asks for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "core.h"
+
+#define BASE	 0x7ffe00000000ull
+#define LOADED	 0x555500000000ull /* where the binary is mapped */
+#define CODE	 (LOADED + 0x2000)
+#define TGID	 42
+#define BIN	 3
+#define EXEC_VM	 100
+#define SEGS_AT	 64 /* words of the pool */
+#define INDEX_AT 1024
+#define RULES_AT 2048
+#define ROWS_AT	 4096
+
+enum { NR_WORDS = 4096 };
+static uint64_t memory[NR_WORDS];
+static struct uw_part part;
+static const uint32_t zero;
+
+static struct sb_uw_bin *bin(void)
+{
+	uint32_t at = BIN;
+
+	return bpf_map_lookup_elem(&uw_bins, &at);
+}
+
+static uint32_t *pool(void)
+{
+	return bpf_map_lookup_elem(&part, &zero);
+}
+
+static struct sb_uw_proc *proc(void)
+{
+	uint32_t tgid = TGID;
+
+	return bpf_map_lookup_elem(&uw_procs, &tgid);
+}
+
+/* Rules of a binary of two granules: all of the first is rsp+16, the second begins with rsp+8 and
+ * has the root at 0x100. */
+static void fill_tables(void)
+{
+	static const struct sb_uw_rule rules[] = {
+		{ .cfa = SB_UW_CFA_FP_CHAIN },
+		{ .cfa = SB_UW_CFA_STOP },
+		{ .cfa = SB_UW_CFA_SP, .cfa_off = 16 },
+		{ .cfa = SB_UW_CFA_SP, .cfa_off = 8 },
+	};
+	uint32_t *words = pool();
+	struct sb_uw_seg *segs = (struct sb_uw_seg *)&words[SEGS_AT];
+
+	segs[0] = (struct sb_uw_seg){
+		.begin = LOADED, .end = LOADED + 0x4000, .bias = LOADED, .bin = BIN
+	};
+	segs[1] = (struct sb_uw_seg){ .begin = LOADED + 0x8000,
+				      .end = LOADED + 0x9000,
+				      .flags = SB_UW_SEG_ANON };
+	words[INDEX_AT] = 2; /* a rule, not a row */
+	words[INDEX_AT + 2] = ROWS_AT;
+	words[INDEX_AT + 3] = 2;
+	words[ROWS_AT] = SB_UW_ROW(3, 0);
+	words[ROWS_AT + 1] = SB_UW_ROW(1, 0x100);
+	memcpy(&words[RULES_AT], rules, sizeof(rules));
+	*bin() = (struct sb_uw_bin){
+		.text_lo = 0x2000,
+		.index_word = INDEX_AT,
+		.nr_granules = 2,
+		.rules_word = RULES_AT,
+		.nr_rules = 4,
+		.state = SB_UW_BIN_READY,
+	};
+}
+
+static int setup(void **state)
+{
+	const struct sb_uw_proc known = {
+		.start_ns = 7, .exec_id = 1, .segs_word = SEGS_AT, .nr_segs = 2
+	};
+	uint32_t tgid = TGID;
+
+	shim_reset();
+	SHIM_MAP(scratch);
+	SHIM_MAP(stats);
+	SHIM_MAP(raw_records);
+	SHIM_MAP(raw_full_ns);
+	SHIM_MAP(uw_bins);
+	SHIM_MAP(uw_procs);
+	SHIM_MAP(uw_asked);
+	SHIM_MAP_OF_MAPS(uw_pool);
+	SHIM_MAP_OF_BYTES(part, SB_UW_PART_CHUNKS);
+	shim_set_inner(&uw_pool, 0, &part);
+	SHIM_RING(uw_needs, 64 << 10);
+	SHIM_RING(events, 1 << 20);
+	memset(memory, 0, sizeof(memory));
+	shim.user_addr = BASE;
+	shim.user_mem = memory;
+	shim.user_bytes = sizeof(memory);
+	shim.now_ns = 1000000000;
+	cfg_unwind = SB_UNWIND_CFI | SB_UNWIND_FP;
+	fill_tables();
+	bpf_map_update_elem(&uw_procs, &tgid, &known, BPF_ANY);
+	return 0;
+}
+
+static struct sb_scratch *walk_from(uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	struct sb_scratch *s = sb_scratch_get(0);
+
+	s->capture.now_ns = bpf_ktime_get_ns();
+	s->capture.key.tgid = TGID;
+	s->capture.key.start_ns = 7;
+	s->capture.key.exec_id = 1;
+	s->map.exec_vm = EXEC_VM;
+	s->regs = (struct sb_regs){ .ip = pc, .sp = sp, .bp = fp };
+	sb_unwind_user(0);
+	return s;
+}
+
+/* Two callers by rsp+16 and rsp+8, then the root. */
+static void lay_stack(void)
+{
+	memory[1] = CODE + 0x1010; /* [sp + 8]: in the second granule */
+	memory[2] = CODE + 0x1101; /* at the root's call */
+}
+
+static struct sb_scratch *walk(void)
+{
+	lay_stack();
+	return walk_from(CODE + 0x10, BASE, 0);
+}
+
+static uint64_t stat_of(uint32_t stat)
+{
+	return ((struct sb_stats *)bpf_map_lookup_elem(&stats, &zero))->val[stat];
+}
+
+static const struct sb_uw_need_event *next_need(void)
+{
+	uint32_t len;
+
+	return shim_ring_next(&uw_needs, &len);
+}
+
+static void test_by_table(void **state)
+{
+	struct sb_scratch *s = walk();
+
+	assert_int_equal(s->stack.status, SB_STACK_COMPLETE);
+	assert_int_equal(s->stack.nr_frames, 3);
+	assert_int_equal(s->ip[1], CODE + 0x1010);
+	assert_int_equal(s->ip[2], CODE + 0x1101);
+	assert_int_equal(stat_of(SB_STAT_CFI_FRAMES), 2);
+	assert_int_equal(stat_of(SB_STAT_FP_FRAMES), 0);
+	assert_null(next_need());
+	assert_true(bin()->used_s == s->capture.now_ns >> 30);
+	assert_int_equal(proc()->exec_vm, EXEC_VM);
+}
+
+/* An unknown process, one that ran exec, one whose pid was used before, one that mapped more. */
+static void test_unknown_process(void **state)
+{
+	const struct sb_uw_need_event *need;
+	uint32_t round, tgid = TGID;
+	struct sb_scratch *s;
+
+	for (round = 0; round < 4; round++) {
+		setup(NULL);
+		if (round == 0)
+			bpf_map_delete_elem(&uw_procs, &tgid);
+		else if (round == 1)
+			proc()->exec_id = 0;
+		else if (round == 2)
+			proc()->start_ns = 6;
+		else
+			proc()->exec_vm = EXEC_VM - 1;
+		s = walk();
+		assert_int_equal(s->map.is_raw, 1);
+		assert_int_equal(stat_of(SB_STAT_RAW), 1);
+		need = next_need();
+		assert_non_null(need);
+		assert_int_equal(need->need, SB_UW_NEED_PROC);
+		assert_int_equal(need->tgid, TGID);
+		assert_int_equal(need->addr, CODE + 0x10);
+	}
+}
+
+/* The piece goes from the red zone to the end of what is mapped, and has the registers. */
+static void test_raw(void **state)
+{
+	const struct sb_event_raw *raw;
+	struct sb_scratch *s;
+	uint32_t len;
+
+	bin()->state = SB_UW_BIN_ABSENT;
+	lay_stack();
+	s = walk_from(CODE + 0x10, BASE + 4096 + 8, 77);
+	assert_int_equal(s->map.is_raw, 1);
+	raw = shim_ring_next(&events, &len);
+	assert_non_null(raw);
+	assert_int_equal(raw->hdr.kind, SB_EVENT_RAW);
+	assert_int_equal(raw->hdr.nr_bytes, len);
+	assert_int_equal(len, sizeof(*raw) + raw->nr_stack_bytes);
+	assert_int_equal(raw->nr_stack_bytes, SB_RED_ZONE_BYTES + sizeof(memory) - 4096 - 8);
+	assert_int_equal(raw->pc, CODE + 0x10);
+	assert_int_equal(raw->regs[SB_REG_FP], 77);
+	assert_memory_equal(raw + 1, (const char *)memory + 4096 + 8 - SB_RED_ZONE_BYTES, 1024);
+	assert_memory_equal(&raw->id, &s->stack.id, sizeof(raw->id));
+	assert_int_equal(next_need()->need, SB_UW_NEED_BIN);
+
+	s = walk();
+	assert_memory_not_equal(&raw->id, &s->stack.id, sizeof(raw->id));
+	assert_null(next_need()); /* asked a moment ago */
+	shim.now_ns += 100000000;
+	walk();
+	assert_int_equal(next_need()->bin, BIN);
+}
+
+/* Over budget the walk goes on by frame pointers, and does not pass for complete. */
+static void test_over_budget(void **state)
+{
+	struct sb_scratch *s;
+	uint32_t i;
+
+	shim.user_bytes = 512; /* small pieces, for which there is room */
+	bin()->state = SB_UW_BIN_ABSENT;
+	for (i = 0; i < 1000 && walk()->map.is_raw; i++)
+		;
+	assert_in_range(i, 60, 70);
+	memory[10] = 0;
+	memory[11] = CODE + 0x1010;
+	s = walk_from(CODE + 0x10, BASE, BASE + 80);
+	assert_int_equal(s->map.is_raw, 0);
+	assert_int_equal(s->stack.status, SB_STACK_NO_TABLE);
+	assert_int_equal(s->stack.nr_frames, 2);
+	assert_int_equal(s->ip[1], (CODE + 0x1010) | SB_IP_BY_FP);
+	assert_int_equal(stat_of(SB_STAT_RAW_LIMIT), 2);
+	shim.now_ns += 1000000000;
+	assert_int_equal(walk()->map.is_raw, 1);
+}
+
+static void test_no_room_for_raw(void **state)
+{
+	uint32_t i;
+
+	bin()->state = SB_UW_BIN_ABSENT;
+	for (i = 0; i < 64 && !stat_of(SB_STAT_RAW_FULL); i++)
+		walk();
+	assert_int_equal(stat_of(SB_STAT_RAW_FULL), 1);
+	assert_int_equal(sb_scratch_get(0)->stack.status, SB_STACK_NO_TABLE);
+}
+
+/* Generated code, and binaries without tables: frame pointers, which is marked. */
+static void test_by_frame_pointer(void **state)
+{
+	const uint64_t places[] = { LOADED + 0x8010, CODE + 0x10 };
+	struct sb_scratch *s;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		bin()->state = i ? SB_UW_BIN_FP_CHAIN : SB_UW_BIN_READY;
+		memory[10] = 0;
+		memory[11] = LOADED + 0x8020;
+		s = walk_from(places[i], BASE, BASE + 80);
+		assert_int_equal(s->stack.status, SB_STACK_COMPLETE);
+		assert_int_equal(s->stack.nr_frames, 2);
+		assert_int_equal(s->ip[1], (LOADED + 0x8020) | SB_IP_BY_FP);
+	}
+	assert_int_equal(stat_of(SB_STAT_FP_FRAMES), 2);
+	cfg_unwind = SB_UNWIND_CFI;
+	s = walk_from(places[0], BASE, BASE + 80);
+	assert_int_equal(s->stack.status, SB_STACK_NO_RULE);
+	assert_int_equal(s->stack.nr_frames, 1);
+}
+
+/* An address in no mapping: the list is doubted some times, then the stack is. */
+static void test_garbage(void **state)
+{
+	struct sb_scratch *s = NULL;
+	uint32_t i;
+
+	shim.user_bytes = 512;
+	for (i = 0; i < 200; i++) {
+		memory[1] = LOADED - 0x1000;
+		shim.now_ns += 100000000;
+		s = walk_from(CODE + 0x10, BASE, 0);
+		if (!s->map.is_raw)
+			break;
+	}
+	assert_int_equal(i, 64);
+	assert_int_equal(s->stack.status, SB_STACK_BAD_PC);
+	assert_int_equal(s->stack.nr_frames, 1);
+}
+
+/* A page that is not there: said, and asked for. */
+static void test_fault(void **state)
+{
+	struct sb_scratch *s = walk_from(CODE + 0x10, BASE - 4096, 0);
+	const struct sb_uw_need_event *need = next_need();
+
+	assert_int_equal(s->stack.status, SB_STACK_FAULT);
+	assert_non_null(need);
+	assert_int_equal(need->need, SB_UW_NEED_TOUCH);
+	assert_int_equal(need->addr, BASE - 4096 + 8);
+}
+
+/* Any words for tables: the walk ends, and reads nothing but words. */
+static void test_random_tables(void **state)
+{
+	unsigned int seed = 5, i, j;
+
+	for (i = 0; i < 3000; i++) {
+		fill_tables();
+		for (j = 0; j < 20; j++)
+			pool()[rand_r(&seed) % (2 * ROWS_AT)] = (uint32_t)rand_r(&seed) << 1;
+		if (i % 3 == 0)
+			((uint32_t *)bin())[rand_r(&seed) % 6] = (uint32_t)rand_r(&seed) << 1;
+		for (j = 0; j < 64; j++)
+			memory[j] = CODE + (unsigned int)rand_r(&seed) % 0x2000;
+		walk_from(CODE + (unsigned int)rand_r(&seed) % 0x2000, BASE, BASE + 64);
+		assert_in_range(sb_scratch_get(0)->stack.nr_frames, 1, SB_USTACK_DEPTH_MAX);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_by_table, setup),
+		cmocka_unit_test_setup(test_unknown_process, setup),
+		cmocka_unit_test_setup(test_raw, setup),
+		cmocka_unit_test_setup(test_over_budget, setup),
+		cmocka_unit_test_setup(test_no_room_for_raw, setup),
+		cmocka_unit_test_setup(test_by_frame_pointer, setup),
+		cmocka_unit_test_setup(test_garbage, setup),
+		cmocka_unit_test_setup(test_fault, setup),
+		cmocka_unit_test_setup(test_random_tables, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
