@@ -95,8 +95,14 @@ static __always_inline int sb_fp_pair_at(struct sb_walk *walk, void *mem)
 
 	if (SB_STEP_READ(mem, &code, sizeof(code), walk->pc))
 		return 1;
-	if ((code & 0xff) == 0x55 || (code & 0xff) == 0xc3 || /* push %rbp; ret */
-	    (code & 0xffffffffffull) == 0x55fa1e0ff3ull)      /* endbr64; push %rbp */
+	if ((code & 0xffffffff) == 0xfa1e0ff3) /* endbr64, and what is behind it */
+		code >>= 32;
+	else if ((code & 0xff) == 0xc3) /* ret */
+		return -8;
+	if ((code & 0xff) == 0x55) /* push %rbp */
+		return -8;
+	/* jmp *, with and without bnd: a PLT stub, or a tail call from a frame put away. */
+	if ((code & 0xffff) == 0x25ff || (code & 0xffffff) == 0x25fff2)
 		return -8;
 	if ((code & 0xffffff) != 0xe58948 && (code & 0xffffff) != 0xec8b48) /* mov %rsp,%rbp */
 		return 1;

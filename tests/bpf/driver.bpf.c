@@ -102,6 +102,85 @@ int drive_self_unwind(void *ctx)
 	return 0;
 }
 
+/* The same from three kinds of programs that interrupt one another, each in a record of its own. */
+struct {
+	__u64 root_ip[2]; /* outermost first */
+	__u32 tid;	  /* whose stacks; 0: nobody's yet */
+	__u32 reserved;
+	__u64 nr_good[3], nr_bad[3];
+	__u64 nr_nested; /* ticks that interrupted one of the others */
+	__u32 bad_status, bad_frames;
+} reentry = {};
+
+__u32 nr_walking = 0; /* of the thread: it is on one CPU at a time */
+
+static void check_stack(__u32 slot)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u32 nr;
+
+	if (!s || !reentry.tid || (__u32)bpf_get_current_pid_tgid() != reentry.tid)
+		return;
+	if (!sb_regs_are_user(&s->regs) &&
+	    bpf_probe_read_kernel(&s->regs, sizeof(s->regs), (void *)bpf_task_pt_regs(task)))
+		return;
+	s->capture.key = in.key;
+	s->capture.now_ns = bpf_ktime_get_ns();
+	s->map.exec_vm = 1;
+	if (!slot && nr_walking)
+		reentry.nr_nested++;
+	if (slot)
+		nr_walking = 1;
+	sb_unwind_user(slot);
+	if (slot)
+		nr_walking = 0;
+	nr = s->stack.nr_frames;
+	if (slot < 3 && nr >= 3 && nr <= SB_USTACK_DEPTH_MAX &&
+	    s->stack.status == SB_STACK_COMPLETE &&
+	    s->ip[(nr - 1) & (SB_USTACK_DEPTH_MAX - 1)] == reentry.root_ip[0] &&
+	    s->ip[(nr - 2) & (SB_USTACK_DEPTH_MAX - 1)] == reentry.root_ip[1]) {
+		__sync_fetch_and_add(&reentry.nr_good[slot], 1);
+	} else if (slot < 3) {
+		__sync_fetch_and_add(&reentry.nr_bad[slot], 1);
+		reentry.bad_status = s->stack.status;
+		reentry.bad_frames = nr;
+	}
+}
+
+SEC("perf_event")
+int reentry_tick(struct bpf_perf_event_data *ctx)
+{
+	sb_start_at(ctx, 0);
+	check_stack(0);
+	return 0;
+}
+
+/* No registers of its own: those of the entry to the kernel are looked up. */
+static void forget_regs(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (s)
+		s->regs = (struct sb_regs){};
+}
+
+SEC("raw_tp/sched_switch")
+int reentry_switch(void *ctx)
+{
+	forget_regs(1);
+	check_stack(1);
+	return 0;
+}
+
+SEC("raw_tp/sys_enter")
+int reentry_syscall(void *ctx)
+{
+	forget_regs(2);
+	check_stack(2);
+	return 0;
+}
+
 SEC("raw_tp")
 int drive_filter(void *ctx)
 {

@@ -8,10 +8,14 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +25,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "capture/perf_event.h"
 #include "capture/uwpool.h"
 #include "capture/uwtables.h"
 #include "procfs.h"
@@ -120,6 +125,12 @@ static int setup(void **state)
 	skel = driver_bpf__open();
 	assert_non_null(skel);
 	skel->rodata->cfg_unwind = SB_UNWIND_CFI | SB_UNWIND_FP;
+	/* A record for each kind of program that test_reentry() has. */
+	assert_int_equal(bpf_map__set_max_entries(skel->maps.scratch, 3), 0);
+	assert_int_equal(bpf_map__set_max_entries(skel->maps.raw_full_ns, 3), 0);
+	assert_int_equal(bpf_map__set_max_entries(skel->maps.raw_records,
+						  (uint32_t)libbpf_num_possible_cpus() + 2),
+			 0);
 	assert_int_equal(driver_bpf__load(skel), 0);
 	bins = mmap(NULL, SB_UW_BINS_MAX * sizeof(*bins), PROT_READ | PROT_WRITE, MAP_SHARED,
 		    bpf_map__fd(skel->maps.uw_bins), 0);
@@ -289,6 +300,104 @@ static void test_unknown(void **state)
 	expect_truth();
 }
 
+#define REENTRY_HZ 10000
+
+static volatile bool stop_thread;
+
+static void be_busy(void)
+{
+	volatile unsigned int i;
+
+	for (i = 0; i < 2000; i++)
+		;
+	sched_yield();
+	(void)getppid();
+}
+
+static int nr_turns;
+
+static __attribute__((noinline)) int descend_and_work(const void *a, const void *b)
+{
+	int two[2] = { 2, 1 };
+
+	be_busy();
+	if (nr_turns++ % 8 != 7)
+		qsort(two, 2, sizeof(*two), descend_and_work);
+	return 0;
+}
+
+static void *on_busy_thread(void *arg)
+{
+	nr_truth = backtrace(truth, TRUTH_MAX);
+	skel->bss->reentry.root_ip[0] = (uintptr_t)truth[nr_truth - 1];
+	skel->bss->reentry.root_ip[1] = (uintptr_t)truth[nr_truth - 2];
+	nr_turns = 0;
+	skel->bss->reentry.tid = (uint32_t)gettid();
+	while (!stop_thread)
+		descend_and_work(NULL, NULL);
+	skel->bss->reentry.tid = 0;
+	return NULL;
+}
+
+static void attach_ticks(struct bpf_link **links, int nr)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.size = sizeof(attr),
+		.freq = 1,
+		.sample_freq = REENTRY_HZ,
+	};
+	int cpu;
+
+	for (cpu = 0; cpu < nr; cpu++) {
+		int fd = sb_perf_open(&attr, cpu);
+
+		links[cpu] = fd < 0 ? NULL
+				    : bpf_program__attach_perf_event(skel->progs.reentry_tick, fd);
+	}
+}
+
+/* Ticks interrupt the walks of other programs, and each still sees the stack as it is. */
+static void test_reentry(void **state)
+{
+	int nr_cpus = libbpf_num_possible_cpus(), i;
+	struct bpf_link **ticks, *links[2];
+	pthread_t thread;
+
+	assert_true(nr_cpus > 0);
+	ticks = calloc((size_t)nr_cpus, sizeof(*ticks));
+	assert_non_null(ticks);
+	links[0] = bpf_program__attach(skel->progs.reentry_switch);
+	links[1] = bpf_program__attach(skel->progs.reentry_syscall);
+	assert_non_null(links[0]);
+	assert_non_null(links[1]);
+	attach_ticks(ticks, nr_cpus);
+	stop_thread = false;
+	assert_int_equal(pthread_create(&thread, NULL, on_busy_thread, NULL), 0);
+	while (skel->bss->reentry.nr_nested < 20 || skel->bss->reentry.nr_good[0] < 2000)
+		(void)poll(NULL, 0, 1);
+	stop_thread = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	for (i = 0; i < nr_cpus; i++)
+		bpf_link__destroy(ticks[i]);
+	free(ticks);
+	bpf_link__destroy(links[0]);
+	bpf_link__destroy(links[1]);
+	printf("good: %llu at ticks, %llu at switches, %llu at system calls; %llu ticks inside of "
+	       "the others; bad: %llu, %llu, %llu (status %u, %u frames)\n",
+	       (unsigned long long)skel->bss->reentry.nr_good[0],
+	       (unsigned long long)skel->bss->reentry.nr_good[1],
+	       (unsigned long long)skel->bss->reentry.nr_good[2],
+	       (unsigned long long)skel->bss->reentry.nr_nested,
+	       (unsigned long long)skel->bss->reentry.nr_bad[0],
+	       (unsigned long long)skel->bss->reentry.nr_bad[1],
+	       (unsigned long long)skel->bss->reentry.nr_bad[2], skel->bss->reentry.bad_status,
+	       skel->bss->reentry.bad_frames);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(skel->bss->reentry.nr_bad[i], 0);
+}
+
 /* Not a test: the figure, for the eye. */
 static void test_speed(void **state)
 {
@@ -315,6 +424,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reentry, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_speed, setup, teardown),
 	};
 
