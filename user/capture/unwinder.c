@@ -12,7 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -22,6 +21,7 @@
 #include "capture/uwpool.h"
 #include "capture/uwprocs.h"
 #include "capture/uwtables.h"
+#include "capture/uwtouch.h"
 #include "sb_abi_unwind.h"
 #include "views/skel.h"
 
@@ -42,6 +42,7 @@ struct sb_unwinder {
 	struct sb_uw_bin *bins;
 	struct sb_uwtables *tables;
 	struct sb_uwprocs *procs;
+	struct sb_uwtouch *touch;
 	struct ring_buffer *ring;
 	int epoll_fd, event_fd;
 	pthread_t thread;
@@ -56,7 +57,7 @@ struct sb_unwinder {
 		uint64_t when_ns;
 	})
 	rereadings;
-	uint64_t nr_needs, nr_touched, nr_refused;
+	uint64_t nr_needs, nr_refused;
 
 	/* Of all threads, by atomic operations. */
 	struct tgid_set *published; /* or about to be */
@@ -178,19 +179,6 @@ static void serve_proc(struct sb_unwinder *unwinder, const struct sb_uw_need_eve
 		remove_tgid(unwinder->published, need->tgid);
 }
 
-static void serve_touch(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
-{
-	char byte;
-	const struct iovec ours = { .iov_base = &byte, .iov_len = 1 };
-	const struct iovec theirs = {
-		.iov_base = (void *)(uintptr_t)need->addr,
-		.iov_len = 1,
-	};
-
-	if (process_vm_readv((pid_t)need->tgid, &ours, 1, &theirs, 1, 0) == 1)
-		unwinder->nr_touched++;
-}
-
 static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
 {
 	unwinder->nr_needs++;
@@ -204,7 +192,8 @@ static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *n
 			unwinder->nr_refused++;
 		break;
 	case SB_UW_NEED_TOUCH:
-		serve_touch(unwinder, need);
+		if (sb_uwtouch_ask(unwinder->touch, need->tgid, need->addr))
+			unwinder->nr_refused++;
 		break;
 	}
 }
@@ -301,7 +290,6 @@ static void note_stats(struct sb_unwinder *unwinder)
 		.nr_refused = procs.nr_refused + tables.nr_refused + unwinder->nr_refused +
 			      unwinder->nr_changes_lost,
 		.nr_needs = unwinder->nr_needs,
-		.nr_touched = unwinder->nr_touched,
 	};
 	pthread_mutex_unlock(&unwinder->lock);
 }
@@ -436,6 +424,8 @@ int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
 		err = make_tables(unwinder, pool_bytes(pool_bytes_max));
 	if (!err)
 		err = open_ring(unwinder);
+	if (!err)
+		err = sb_uwtouch_new(&unwinder->touch);
 	if (!err) {
 		note_stats(unwinder);
 		err = start_thread(unwinder);
@@ -466,6 +456,7 @@ void sb_unwinder_free(struct sb_unwinder *unwinder)
 		wake(unwinder);
 		pthread_join(unwinder->thread, NULL);
 	}
+	sb_uwtouch_free(unwinder->touch);
 	ring_buffer__free(unwinder->ring);
 	sb_uwprocs_free(unwinder->procs);
 	sb_uwtables_free(unwinder->tables);
@@ -509,4 +500,5 @@ void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *r
 	pthread_mutex_lock(&unwinder->lock);
 	*ret_stats = unwinder->stats;
 	pthread_mutex_unlock(&unwinder->lock);
+	ret_stats->nr_touched = sb_uwtouch_nr_touched(unwinder->touch);
 }

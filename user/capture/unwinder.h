@@ -9,6 +9,7 @@
  *	uwprocs.c	processes: their executable mappings, read from /proc
  *	uwtables.c	files -> bins: one table a file, compiled when first needed, evicted when the
  *			pool is full, least recently sampled first
+ *	uwtouch.c	pages of stacks that were not there
  *	uwpool.c	the pool: parts of 4 MiB, made when needed; extents of words
  *
  * All functions but the thread's are called by the owner of the session, except

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/uwtouch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+
+/* Asked for and not yet looked at. Whoever still needs a page asks again. */
+#define PAGES_MAX 256u
+
+struct page {
+	uint32_t tgid;
+	uint64_t addr;
+};
+
+struct sb_uwtouch {
+	pthread_t thread;
+	pthread_mutex_t lock; /* of everything below */
+	pthread_cond_t is_asked;
+	struct page pages[PAGES_MAX]; /* a ring */
+	uint32_t first, nr;
+	uint64_t nr_touched;
+	bool is_touching, is_ending, is_left;
+};
+
+static void release(struct sb_uwtouch *touch)
+{
+	pthread_cond_destroy(&touch->is_asked);
+	pthread_mutex_destroy(&touch->lock);
+	free(touch);
+}
+
+static bool bring_in(const struct page *page)
+{
+	char byte;
+	const struct iovec ours = { .iov_base = &byte, .iov_len = 1 };
+	const struct iovec theirs = {
+		.iov_base = (void *)(uintptr_t)page->addr,
+		.iov_len = 1,
+	};
+
+	return process_vm_readv((pid_t)page->tgid, &ours, 1, &theirs, 1, 0) == 1;
+}
+
+static void *touch_all(void *arg)
+{
+	struct sb_uwtouch *touch = arg;
+	bool is_left;
+
+	pthread_mutex_lock(&touch->lock);
+	while (!touch->is_ending) {
+		struct page page = touch->pages[touch->first % PAGES_MAX];
+		bool is_there;
+
+		if (!touch->nr) {
+			pthread_cond_wait(&touch->is_asked, &touch->lock);
+			continue;
+		}
+		touch->first++;
+		touch->nr--;
+		touch->is_touching = true;
+		pthread_mutex_unlock(&touch->lock);
+		is_there = bring_in(&page);
+		pthread_mutex_lock(&touch->lock);
+		touch->is_touching = false;
+		touch->nr_touched += is_there;
+	}
+	is_left = touch->is_left;
+	pthread_mutex_unlock(&touch->lock);
+	if (is_left)
+		release(touch);
+	return NULL;
+}
+
+int sb_uwtouch_new(struct sb_uwtouch **ret_touch)
+{
+	struct sb_uwtouch *touch = calloc(1, sizeof(*touch));
+	sigset_t all, before;
+	int err;
+
+	if (!touch)
+		return -ENOMEM;
+	pthread_mutex_init(&touch->lock, NULL);
+	pthread_cond_init(&touch->is_asked, NULL);
+	/* Signals are for the thread that made us. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&touch->thread, NULL, touch_all, touch);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err) {
+		release(touch);
+		return -err;
+	}
+	pthread_setname_np(touch->thread, "stackbpf-touch");
+	*ret_touch = touch;
+	return 0;
+}
+
+void sb_uwtouch_free(struct sb_uwtouch *touch)
+{
+	pthread_t thread;
+	bool is_left;
+
+	if (!touch)
+		return;
+	thread = touch->thread;
+	pthread_mutex_lock(&touch->lock);
+	touch->is_ending = true;
+	is_left = touch->is_left = touch->is_touching;
+	pthread_cond_signal(&touch->is_asked);
+	pthread_mutex_unlock(&touch->lock);
+	if (is_left) {
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	release(touch);
+}
+
+int sb_uwtouch_ask(struct sb_uwtouch *touch, uint32_t tgid, uint64_t addr)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&touch->lock);
+	if (touch->nr == PAGES_MAX) {
+		err = -EAGAIN;
+	} else {
+		touch->pages[(touch->first + touch->nr++) % PAGES_MAX] = (struct page){
+			.tgid = tgid,
+			.addr = addr,
+		};
+		pthread_cond_signal(&touch->is_asked);
+	}
+	pthread_mutex_unlock(&touch->lock);
+	return err;
+}
+
+uint64_t sb_uwtouch_nr_touched(struct sb_uwtouch *touch)
+{
+	uint64_t nr;
+
+	pthread_mutex_lock(&touch->lock);
+	nr = touch->nr_touched;
+	pthread_mutex_unlock(&touch->lock);
+	return nr;
+}
