@@ -258,6 +258,7 @@ static void test_own_mappings(void **state)
 static void test_reread(void **state)
 {
 	uint32_t self = (uint32_t)getpid(), word, nr_segs;
+	struct sb_uwpool_stats used;
 	uint64_t when_ns = 0;
 	void *code;
 	int at;
@@ -282,6 +283,8 @@ static void test_reread(void **state)
 	assert_null(seg_at(self, code));
 	clock_ns = when_ns;
 	assert_int_equal(sb_uwprocs_reread(procs, self, &when_ns), 0);
+	sb_uwpool_stats(pool, &used); /* the old list was given back */
+	assert_int_equal(used.nr_bytes, shown[at].proc.nr_segs * sizeof(struct sb_uw_seg));
 	assert_int_equal(shown[at].nr_new, 2);
 	assert_int_not_equal(shown[at].proc.segs_word, word);
 	assert_int_equal(shown[at].proc.nr_segs, nr_segs + 1);
