@@ -44,7 +44,6 @@ class Target:
     ready: str = ''  # the line of output after which it is sampled
     stdin: list = None  # a command that writes what it reads
     ends: bool = False  # it is sampled from its start to its end
-    children: bool = False
     client: object = None  # runs in the background, until its argument is set
     starters: frozenset = frozenset()  # what calls main(), if there is no CFI for it: suffices
     seconds: int = 1  # of one run
@@ -117,7 +116,8 @@ def nginx(work, _):
     with open(f'{work}/conf', 'w', encoding='ascii') as conf:
         temps = '\n'.join(f'{name}_temp_path {work}/{name};'
                           for name in ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))
-        conf.write(f'''user root; worker_processes 1; daemon off; pid {work}/pid;
+        # One process: nobody would end a worker when the master is killed.
+        conf.write(f'''user root; master_process off; daemon off; pid {work}/pid;
             error_log {work}/error.log; events {{ }}
             http {{ access_log {work}/log; gzip on; gzip_types text/plain; {temps}
                 server {{ listen 127.0.0.1:{port}; root {work};
@@ -132,7 +132,7 @@ def nginx(work, _):
             connection.request('GET', '/aaab/page.txt', headers={'Accept-Encoding': 'gzip'})
             assert connection.getresponse().read()
     return Target(['/usr/sbin/nginx', '-p', work, '-c', f'{work}/conf', '-e', f'{work}/error.log'],
-                  children=True, client=client, paths=('/usr/sbin/nginx',))
+                  client=client, paths=('/usr/sbin/nginx',))
 
 
 PYTHON = {'via': frozenset({'Py_BytesMain'})}
@@ -221,8 +221,8 @@ def samples(binary, target, work):
         return stacks
     with at_work(target, work) as process:
         for _ in range(RUNS_MAX):
-            stacks += stackbpf(binary, *RUN, '-t', str(target.seconds), '-p', str(process.pid),
-                               *(['-s'] if target.children else [])).stacks
+            stacks += stackbpf(binary, *RUN, '-t', str(target.seconds), '-p',
+                               str(process.pid)).stacks
             if stacks.total() >= SAMPLES_MIN:
                 break
         check(process.poll() is None, 'the workload ran all the time')
