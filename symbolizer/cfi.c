@@ -546,18 +546,30 @@ static void format_cfa(const struct sb_uw_rule *rule, char *buf, size_t len)
 		snprintf(buf, len, "?");
 }
 
+static void format_fp(const struct sb_uw_rule *rule, char *buf, size_t len)
+{
+	if (rule->fp == SB_UW_FP_AT_CFA)
+		snprintf(buf, len, "rbp=*(cfa%+d)", rule->fp_off);
+	else if (rule->fp == SB_UW_FP_AT_FP)
+		snprintf(buf, len, "rbp=*(rbp%+d)", rule->fp_off);
+	else
+		snprintf(buf, len, "rbp=%s", rule->fp == SB_UW_FP_SAME ? "same" : "lost");
+}
+
 void sb_uw_rule_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 {
-	char cfa[48];
+	char cfa[48], fp[32], bx[32] = "";
 
 	format_cfa(rule, cfa, sizeof(cfa));
 	if (rule->cfa == SB_UW_CFA_FP_CHAIN || rule->cfa == SB_UW_CFA_STOP ||
-	    rule->cfa == SB_UW_CFA_SIGNAL || rule->cfa == SB_UW_CFA_UNSUP)
+	    rule->cfa == SB_UW_CFA_SIGNAL || rule->cfa == SB_UW_CFA_UNSUP) {
 		snprintf(buf, len, "%s", cfa);
-	else if (rule->fp == SB_UW_FP_AT_CFA)
-		snprintf(buf, len, "%s rbp=*(cfa%+d)", cfa, rule->fp_off);
-	else if (rule->fp == SB_UW_FP_AT_FP)
-		snprintf(buf, len, "%s rbp=*(rbp%+d)", cfa, rule->fp_off);
-	else
-		snprintf(buf, len, "%s rbp=%s", cfa, rule->fp == SB_UW_FP_SAME ? "same" : "lost");
+		return;
+	}
+	format_fp(rule, fp, sizeof(fp));
+	if (rule->bx == SB_UW_BX_LOST)
+		snprintf(bx, sizeof(bx), " rbx=lost");
+	else if (rule->bx != SB_UW_BX_SAME)
+		snprintf(bx, sizeof(bx), " rbx=*(cfa-%d)", 8 * rule->bx);
+	snprintf(buf, len, "%s %s%s", cfa, fp, bx);
 }

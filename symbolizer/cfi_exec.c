@@ -5,6 +5,7 @@
 #include "cfi_priv.h"
 
 /* DWARF numbers of registers: System V ABI for x86-64, figure 3.36. */
+#define REG_RBX		       3
 #define REG_RBP		       6
 #define REG_RSP		       7
 #define REG_RA		       16
@@ -84,6 +85,18 @@ static bool set_fp(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
 	return fits_s16(off);
 }
 
+static uint8_t bx_slot(const struct sb_cfi_state *state)
+{
+	int64_t off = state->val[SB_CFI_BX];
+
+	if (state->how[SB_CFI_BX] == SB_CFI_HOW_DEFAULT)
+		return SB_UW_BX_SAME;
+	if (state->how[SB_CFI_BX] != SB_CFI_HOW_AT_CFA || off % 8 || off >= RA_SLOT ||
+	    off < -8 * SB_UW_BX_SLOT_MAX)
+		return SB_UW_BX_LOST;
+	return (uint8_t)(-off / 8);
+}
+
 /* The return address; the rule is complete but for it. */
 static bool set_ra(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
 {
@@ -109,6 +122,7 @@ static struct sb_uw_rule to_rule(const struct sb_cfi_state *state)
 	if (state->how[SB_CFI_SP] != SB_CFI_HOW_DEFAULT || !set_cfa(state, &rule) ||
 	    !set_fp(state, &rule) || !set_ra(state, &rule))
 		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_UNSUP };
+	rule.bx = bx_slot(state) & SB_UW_BX_SLOT_MAX;
 	return rule;
 }
 
@@ -197,6 +211,9 @@ static int64_t scale(const struct exec *ex, uint64_t factored)
 static bool find_reg(uint64_t reg, enum sb_cfi_reg *ret_reg)
 {
 	switch (reg) {
+	case REG_RBX:
+		*ret_reg = SB_CFI_BX;
+		return true;
 	case REG_RBP:
 		*ret_reg = SB_CFI_FP;
 		return true;
@@ -404,9 +421,11 @@ static bool exec_reg(struct exec *ex, uint8_t op)
 		set_reg(ex, reg, SB_CFI_HOW_UNDEF, 0);
 		return true;
 	case DW_CFA_same_value:
-		/* rbp in the caller's hands is our default; the others are said to be what
-		 * they cannot be. */
-		set_reg(ex, reg, reg == REG_RBP ? SB_CFI_HOW_DEFAULT : SB_CFI_HOW_OTHER, 0);
+		/* rbx and rbp in the caller's hands are our default; the others are said to be
+		 * what they cannot be. */
+		set_reg(ex, reg,
+			reg == REG_RBP || reg == REG_RBX ? SB_CFI_HOW_DEFAULT : SB_CFI_HOW_OTHER,
+			0);
 		return true;
 	case DW_CFA_register:
 		set_reg(ex, reg, SB_CFI_HOW_REG, (int64_t)sb_cursor_uleb(cur));

@@ -44,7 +44,7 @@ void sb_cfi_section_release(struct sb_cfi_section *section);
 
 /* Where a register of the caller is. */
 enum sb_cfi_how {
-	SB_CFI_HOW_DEFAULT, /* nothing said: rbp is untouched, rsp is the CFA */
+	SB_CFI_HOW_DEFAULT, /* nothing said: rbx and rbp are untouched, rsp is the CFA */
 	SB_CFI_HOW_AT_CFA,  /* *(CFA + val) */
 	SB_CFI_HOW_AT_FP,   /* *(rbp + val) */
 	SB_CFI_HOW_REG,	    /* in register val */
@@ -52,7 +52,13 @@ enum sb_cfi_how {
 	SB_CFI_HOW_OTHER, /* no rule of ours says this */
 };
 
-enum sb_cfi_reg { SB_CFI_FP, SB_CFI_SP, SB_CFI_RA, SB_CFI_REG_MAX }; /* those we follow */
+enum sb_cfi_reg {
+	SB_CFI_BX,
+	SB_CFI_FP,
+	SB_CFI_SP,
+	SB_CFI_RA,
+	SB_CFI_REG_MAX
+}; /* those we follow */
 
 #define SB_CFI_CFA_NONE UINT64_MAX
 

@@ -339,6 +339,7 @@ static void begin(struct sb_scratch *s)
 	walk->user_end = cfg_user_end;
 	walk->flags = SB_WALK_LEAF;
 	walk->mark = 0;
+	walk->bx_at = 0;
 	walk->status = SB_STACK_DEPTH;
 	s->map.begin = s->map.end = 0;
 	s->map.nr_segs = 0;

@@ -52,8 +52,8 @@ enum sb_uw_cfa {
 	SB_UW_CFA_SIGNAL,   /* the registers are in the signal frame at sp */
 	SB_UW_CFA_RA_REG,   /* sp + cfa_off; return address in register fp_off (a leaf only) */
 	SB_UW_CFA_UNSUP,    /* there is a rule which cannot be said in these terms */
-	SB_UW_CFA_REG =
-		0x20 /* + DWARF number of a register, 0 to 15: reg + cfa_off (a leaf only) */
+	/* + DWARF number of a register, 0 to 15: reg + cfa_off (a leaf only; rbx anywhere) */
+	SB_UW_CFA_REG = 0x20
 };
 
 /* Where the caller's frame pointer register is. The return address is at CFA - 8 (but RA_REG). */
@@ -61,12 +61,18 @@ enum sb_uw_fp {
 	SB_UW_FP_SAME,	 /* not touched */
 	SB_UW_FP_AT_CFA, /* *(CFA + fp_off) */
 	SB_UW_FP_AT_FP,	 /* *(rbp + fp_off), of the frame itself */
-	SB_UW_FP_UNDEF,	 /* lost: taken as 0 */
+	SB_UW_FP_UNDEF,	 /* lost */
 };
 
+/* Saved at CFA - 8 * slot: rbx, by which the lazy binding of functions finds its CFA. */
+#define SB_UW_BX_SAME	  0 /* not touched */
+#define SB_UW_BX_LOST	  1 /* saved where this cannot say: that slot is the return address's */
+#define SB_UW_BX_SLOT_MAX 63
+
 struct sb_uw_rule {
-	__u8 cfa; /* enum sb_uw_cfa */
-	__u8 fp;  /* enum sb_uw_fp */
+	__u8 cfa;    /* enum sb_uw_cfa */
+	__u8 fp : 2; /* enum sb_uw_fp */
+	__u8 bx : 6; /* a slot, or SB_UW_BX_* */
 	__s16 fp_off;
 	__s32 cfa_off;
 };

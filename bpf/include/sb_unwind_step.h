@@ -26,6 +26,7 @@
 #define SB_FP_FRAME_BYTES_MAX (1u << 20)
 /* No code lies below: vm.mmap_min_addr. */
 #define SB_PC_MIN	      4096ull
+#define SB_REG_BX	      3
 #define SB_REG_FP	      6
 #define SB_REG_SP	      7
 
@@ -34,13 +35,18 @@ enum {
 	SB_WALK_LEAF = 1u << 0, /* pc was interrupted, is no return address; regs are valid */
 };
 
+/* Nothing is saved at an odd address, and no frame lies at one. */
+#define SB_BX_AT_LOST 1
+#define SB_FP_LOST    1
+
 /* Where the walk stands: the registers of the frame whose caller is looked for next. */
 struct sb_walk {
 	__u64 pc, sp, fp;
-	__u64 user_end;		    /* no code lies at or above */
-	__u64 mark;		    /* SB_IP_* of pc */
-	__u32 flags;		    /* SB_WALK_* */
-	__u32 status;		    /* enum sb_stack_status, once a step returned SB_STEP_END */
+	__u64 user_end; /* no code lies at or above */
+	__u64 mark;	/* SB_IP_* of pc */
+	__u32 flags;	/* SB_WALK_* */
+	__u32 status;	/* enum sb_stack_status, once a step returned SB_STEP_END */
+	__u64 bx_at;	/* where rbx was saved on the way; 0: nowhere, it is in regs; BX_AT_LOST */
 	__u64 regs[SB_UNWIND_REGS]; /* of a frame that was interrupted */
 	__u64 signal_frame[18];	    /* scratch */
 };
@@ -99,7 +105,8 @@ static __always_inline int sb_fp_pair_at(struct sb_walk *walk, void *mem)
 		code >>= 32;
 	else if ((code & 0xff) == 0xc3) /* ret */
 		return -8;
-	if ((code & 0xff) == 0x55) /* push %rbp */
+	/* push %rbp; or sub $8, %rsp: _init() and _fini(), which have no unwind information. */
+	if ((code & 0xff) == 0x55 || (code & 0xffffffff) == 0x08ec8348)
 		return -8;
 	/* jmp *, with and without bnd: a PLT stub, or a tail call from a frame put away. */
 	if ((code & 0xffff) == 0x25ff || (code & 0xffffff) == 0x25fff2)
@@ -129,6 +136,7 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 	__u64 fp = walk->fp, frame[2];
 
 	walk->mark = SB_IP_BY_FP;
+	walk->bx_at = SB_BX_AT_LOST;
 #ifdef SB_STEP_X86
 	if (walk->flags & SB_WALK_LEAF) {
 		int at = sb_fp_pair_at(walk, mem);
@@ -178,9 +186,26 @@ static __always_inline enum sb_step sb_signal_step(struct sb_walk *walk, void *m
 	walk->regs[14] = f[6];
 	walk->regs[15] = f[7];
 	walk->mark = SB_IP_EXACT;
+	walk->bx_at = 0;
+	if (!f[16]) /* a call of NULL, not the root */
+		return sb_step_end(walk, SB_STACK_BAD_PC);
 	step = sb_step_to(walk, f[16], f[15], f[10]);
 	walk->flags = SB_WALK_LEAF;
 	return step;
+}
+
+/* The register that the CFA is found by. Only what was interrupted still has all of them; of its
+ * callers' we know where rbx was saved. */
+static __always_inline int sb_find_reg(const struct sb_walk *walk, const struct sb_uw_rule *rule,
+				       void *mem, __u64 *ret_val)
+{
+	__u32 reg = rule->cfa & (SB_UNWIND_REGS - 1);
+
+	if (reg == SB_REG_BX && walk->bx_at)
+		return walk->bx_at == SB_BX_AT_LOST ||
+		       SB_STEP_READ(mem, ret_val, sizeof(*ret_val), walk->bx_at);
+	*ret_val = walk->regs[reg];
+	return reg != SB_REG_BX && !(walk->flags & SB_WALK_LEAF);
 }
 
 /* Return: SB_STEP_GO_ON and the canonical frame address, or how the walk ends. */
@@ -212,10 +237,9 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 		cfa += (__u32)rule->cfa_off >> 16;
 		break;
 	default:
-		/* Only what was interrupted still has all its registers. */
-		if (rule->cfa < SB_UW_CFA_REG || !(walk->flags & SB_WALK_LEAF))
+		if (rule->cfa < SB_UW_CFA_REG || sb_find_reg(walk, rule, mem, &base))
 			return sb_step_end(walk, SB_STACK_NO_RULE);
-		cfa = walk->regs[rule->cfa & (SB_UNWIND_REGS - 1)] + (__s64)rule->cfa_off;
+		cfa = base + (__s64)rule->cfa_off;
 	}
 	if (cfa < walk->sp || (cfa == walk->sp && rule->cfa != SB_UW_CFA_RA_REG))
 		return sb_step_end(walk, SB_STACK_BAD_CFA);
@@ -233,7 +257,7 @@ static __always_inline int sb_find_fp(const struct sb_walk *walk, const struct s
 	case SB_UW_FP_AT_FP:
 		return SB_STEP_READ(mem, fp, sizeof(*fp), walk->fp + (__s64)rule->fp_off);
 	case SB_UW_FP_UNDEF:
-		*fp = 0;
+		*fp = SB_FP_LOST;
 		return 0;
 	default:
 		*fp = walk->fp;
@@ -265,6 +289,8 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 		return sb_signal_step(walk, mem);
 	if (sb_find_cfa(walk, rule, mem, &cfa) != SB_STEP_GO_ON)
 		return SB_STEP_END;
+	if (rule->bx)
+		walk->bx_at = rule->bx == SB_UW_BX_LOST ? SB_BX_AT_LOST : cfa - 8 * rule->bx;
 	if (rule->cfa == SB_UW_CFA_RA_REG)
 		return sb_ra_reg_step(walk, rule, cfa);
 	if (rule->fp == SB_UW_FP_AT_CFA && rule->fp_off == -16) { /* both in one read */

@@ -81,6 +81,15 @@ def fp_word(cell):
     return None
 
 
+def bx_word(cell):
+    """The same for rbx, which is only worth a word where it was saved."""
+    if cell in ('u', 's'):
+        return ''
+    if cell.startswith('c-') and int(cell[2:]) % 8 == 0 and 16 <= int(cell[2:]) <= 504:
+        return f' rbx=*(cfa{cell[1:]})'
+    return ' rbx=lost'
+
+
 def rule_of(cells):
     """{column: cell} -> rule; 'exp' where only the instructions tell."""
     cfa, fp, ra, sp = cells['CFA'], cells.get('rbp', 'u'), cells.get('ra', 'u'), cells.get('rsp', 'u')
@@ -93,8 +102,8 @@ def rule_of(cells):
         return 'unsupported'
     where = REGISTER.match(ra)
     if where and cfa.startswith('rsp') and saved == 'rbp=same':
-        return f'{cfa} ra={where[1]} {saved}'
-    return f'{cfa} {saved}' if ra == 'c-8' else 'unsupported'
+        return f'{cfa} ra={where[1]} {saved}{bx_word(cells.get("rbx", "u"))}'
+    return f'{cfa} {saved}{bx_word(cells.get("rbx", "u"))}' if ra == 'c-8' else 'unsupported'
 
 
 def section_lines(path, section, how):
@@ -161,7 +170,7 @@ class Machine:
     """Where CFA and rbp are, of those FDEs that frames-interp does not tell about."""
 
     def __init__(self):
-        self.reg, self.off, self.expr, self.fp, self.saved = None, None, None, 'rbp=same', []
+        self.reg, self.off, self.expr, self.fp, self.bx, self.saved = None, None, None, 'rbp=same', '', []
 
     def step(self, line):
         line = line.strip()
@@ -176,11 +185,15 @@ class Machine:
         elif name.startswith('DW_CFA_def_cfa_offset'):
             self.off = int(rest)
         elif name == 'DW_CFA_remember_state':
-            self.saved.append((self.reg, self.off, self.expr, self.fp))
+            self.saved.append((self.reg, self.off, self.expr, self.fp, self.bx))
         elif name == 'DW_CFA_restore_state':
-            self.reg, self.off, self.expr, self.fp = self.saved.pop()
+            self.reg, self.off, self.expr, self.fp, self.bx = self.saved.pop()
         elif ' r6 (rbp)' in line:
             self.set_fp(line)
+        elif ' r3 (rbx)' in line:
+            at_cfa = re.search(r' at cfa([+-]\d+)$', line)
+            is_back = name.startswith(('DW_CFA_restore', 'DW_CFA_same_value'))
+            self.bx = bx_word('u' if is_back else f'c{at_cfa[1]}' if at_cfa else 'exp')
 
     def set_fp(self, line):
         at_cfa = re.search(r' at cfa([+-]\d+)$', line)
@@ -199,7 +212,7 @@ class Machine:
 
     def rule(self):
         cfa = self.expr or f'{self.reg}{self.off:+d}'
-        return 'unsupported' if cfa == 'none' or not self.fp else f'{cfa} {self.fp}'
+        return 'unsupported' if cfa == 'none' or not self.fp else f'{cfa} {self.fp}{self.bx}'
 
 
 def parse_instructions(path, section, need):
@@ -214,7 +227,7 @@ def parse_instructions(path, section, need):
             rows = machine = None
             if words[0] in need:
                 first, machine = cies[words[4].split('=')[1]], Machine()
-                machine.reg, machine.off, machine.fp = first.reg, first.off, first.fp
+                machine.reg, machine.off, machine.fp, machine.bx = first.reg, first.off, first.fp, first.bx
                 loc = int(words[-1].split('=')[1].split('..')[0], 16)
                 rows = found[words[0]] = {loc: machine.rule()}
         elif machine and line.startswith('  DW_CFA_'):
@@ -237,12 +250,13 @@ def mended(rows):
     before = ''
     for addr, rule in sorted(rows.items()):
         cfa, _, saved = rule.partition(' ')
+        saved, _, bx = saved.partition(' ')
         if saved == 'rbp=*(rbp+0)' and cfa == 'rsp+8':
-            rule = f'{cfa} rbp=same'
+            rule = f'{cfa} rbp=same {bx}'.rstrip()
         yield addr, rule
         if saved == 'rbp=*(rbp+0)' and before.startswith('*(rbp') and \
                 not cfa.startswith(('*', 'rsp', 'rbp')) and addr + 1 not in rows:
-            yield addr + 1, f'{cfa} rbp=same'
+            yield addr + 1, f'{cfa} rbp=same {bx}'.rstrip()
         before = cfa
 
 
