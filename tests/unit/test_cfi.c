@@ -259,16 +259,34 @@ static void test_other_instructions(void **state)
 {
 	put_plain_cie(&eh);
 	/* advance_loc1, 2, 4, MIPS_advance_loc8; def_cfa_sf, def_cfa_offset_sf; args_size; registers
-	 * of no interest: rbx saved, in a register, undefined, by expressions */
-	FDE(&eh, AT(0), 0x800, 0x83, 2, 0x02, 0x10, 0x12, 7, 0x7e, 0x03, 0x10, 0x01, 0x13, 0x7d,
-	    0x2e, 0x88, 1, 0x04, 0x00, 0x01, 0, 0, 0x0e, 32, 0x07, 3, 0x09, 3, 5, 0x10, 3, 2, 0x76,
-	    0, 0x16, 3, 2, 0x76, 0, 0x08, 3, 0x06, 3, 0xc3, 0x1d, 0, 1, 0, 0, 0, 0, 0, 0, 0x0e, 40);
+	 * of no interest: r12 saved, in a register, undefined, by expressions */
+	FDE(&eh, AT(0), 0x800, 0x8c, 2, 0x02, 0x10, 0x12, 7, 0x7e, 0x03, 0x10, 0x01, 0x13, 0x7d,
+	    0x2e, 0x88, 1, 0x04, 0x00, 0x01, 0, 0, 0x0e, 32, 0x07, 12, 0x09, 12, 5, 0x10, 12, 2,
+	    0x76, 0, 0x16, 12, 2, 0x76, 0, 0x08, 12, 0x06, 12, 0xcc, 0x1d, 0, 1, 0, 0, 0, 0, 0, 0,
+	    0x0e, 40);
 	expect_rows("0 rsp+8 rbp=same\n"
 		    "10 rsp+16 rbp=same\n"
 		    "120 rsp+24 rbp=same\n"
 		    "220 rsp+32 rbp=same\n"
 		    "320 rsp+40 rbp=same\n"
 		    "800 frame-pointer\n");
+	assert_int_equal(info.nr_bad, 0);
+}
+
+/* Saved where a slot can say, where none can, in a register, and back. */
+static void test_rbx(void **state)
+{
+	put_plain_cie(&eh);
+	FDE(&eh, AT(0), 0x20, 0x44, 0x83, 2, 0x44, 0x83, 63, 0x41, 0x83, 64, 0x41, 0x09, 3, 5, 0x41,
+	    0x83, 1, 0x41, 0x07, 3, 0x41, 0x08, 3, 0x41, 0x83, 3, 0x41, 0xc3);
+	expect_rows("0 rsp+8 rbp=same\n"
+		    "4 rsp+8 rbp=same rbx=*(cfa-16)\n"
+		    "8 rsp+8 rbp=same rbx=*(cfa-504)\n"
+		    "9 rsp+8 rbp=same rbx=lost\n"
+		    "d rsp+8 rbp=same\n"
+		    "e rsp+8 rbp=same rbx=*(cfa-24)\n"
+		    "f rsp+8 rbp=same\n"
+		    "20 frame-pointer\n");
 	assert_int_equal(info.nr_bad, 0);
 }
 
@@ -1071,6 +1089,7 @@ int main(void)
 		TEST(frame_pointer_rules),
 		TEST(stack_switch),
 		TEST(other_instructions),
+		TEST(rbx),
 		TEST(set_loc),
 		TEST(rows_of_one_address),
 		TEST(remember),

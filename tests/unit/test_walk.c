@@ -53,6 +53,13 @@ static uint32_t add_rule(uint8_t cfa, int32_t cfa_off, uint8_t fp, int16_t fp_of
 	return table.bin.nr_rules++;
 }
 
+static void bx_of_last_rule(uint8_t bx)
+{
+	uint32_t last = table.bin.rules_word + (table.bin.nr_rules - 1) * 2;
+
+	((struct sb_uw_rule *)&words[last])->bx = bx & SB_UW_BX_SLOT_MAX;
+}
+
 /* One rule for all of granule @g. */
 static void whole(uint32_t g, uint32_t rule)
 {
@@ -246,9 +253,31 @@ static void test_registers(void **state)
 		expect(SB_STACK_COMPLETE, code(0, 7));
 		from.pc = code(2, 0);
 		memory[1] = code(1, 8);
-		expect(SB_STACK_NO_RULE, code(1, 8));
+		if (reg == RBX) /* nobody has touched it */
+			expect(SB_STACK_COMPLETE, code(1, 8), code(0, 7));
+		else
+			expect(SB_STACK_NO_RULE, code(1, 8));
 		from.regs[reg] = saved;
 	}
+}
+
+/* rbx, where a function on the way saved it; where it was lost, by a rule or a frame pointer. */
+static void test_saved_rbx(void **state)
+{
+	rule(1, SB_UW_CFA_REG + RBX, 32, SB_UW_FP_SAME, 0);
+	rule(2, SB_UW_CFA_SP, 32, SB_UW_FP_SAME, 0);
+	bx_of_last_rule(3);
+	from.regs[RBX] = 0xdead;
+	from.pc = code(2, 0);
+	memory[1] = addr(30);
+	memory[3] = code(1, 8);
+	memory[33] = code(0, 7);
+	expect(SB_STACK_COMPLETE, code(1, 8), code(0, 7));
+	bx_of_last_rule(SB_UW_BX_LOST);
+	expect(SB_STACK_NO_RULE, code(1, 8));
+	from.pc = code(3, 0);
+	from.regs[RBP] = addr(2);
+	expect(SB_STACK_NO_RULE, code(1, 8) | SB_IP_BY_FP);
 }
 
 static void test_return_in_register(void **state)
@@ -540,6 +569,7 @@ int main(void)
 		cmocka_unit_test_setup(test_plt, setup),
 		cmocka_unit_test_setup(test_deref, setup),
 		cmocka_unit_test_setup(test_registers, setup),
+		cmocka_unit_test_setup(test_saved_rbx, setup),
 		cmocka_unit_test_setup(test_return_in_register, setup),
 		cmocka_unit_test_setup(test_no_rule, setup),
 		cmocka_unit_test_setup(test_signal, setup),
