@@ -168,7 +168,8 @@ struct sb_sym_unwind {
 	uint32_t modes; /* SB_UNWIND_*: tables, frame pointers, or both */
 	uint64_t pc;
 	uint64_t regs[SB_UNWIND_REGS];
-	const void *stack; /* what lay from SB_RED_ZONE_BYTES below regs[7] (rsp) up */
+	uint64_t stack_addr; /* of the first byte; best is SB_RED_ZONE_BYTES below regs[7] (rsp) */
+	const void *stack;   /* what lay from there up */
 	size_t stack_bytes;
 };
 /*

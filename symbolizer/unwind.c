@@ -114,7 +114,7 @@ static int read_memory(void *arg, void *buf, size_t len, uint64_t addr)
 {
 	struct unwinding *unwinding = arg;
 	const struct sb_sym_unwind *from = unwinding->from;
-	uint64_t begin = from->regs[7] - SB_RED_ZONE_BYTES, offset = addr - begin;
+	uint64_t begin = from->stack_addr, offset = addr - begin;
 
 	if (offset < from->stack_bytes && len <= from->stack_bytes - offset) {
 		memcpy(buf, (const char *)from->stack + offset, len);

@@ -7,9 +7,9 @@
 
 #define PAGE_BYTES   4096u
 #define NR_PIECES    (SB_RAW_BYTES_MAX / PAGE_BYTES)
-/* Pieces that a CPU may take at once, and how often after that: 256 a second, 2 to 16 MB. */
-#define RAW_BURST    64u
-#define RAW_EVERY_NS (1000000000ull / 256)
+/* Pieces that a CPU may take at once, and how often after that. Most are 2 to 8 KiB. */
+#define RAW_BURST    128u
+#define RAW_EVERY_NS (1000000000ull / 1024)
 
 struct raw_record {
 	struct sb_event_raw event;
@@ -46,28 +46,32 @@ static bool is_over_budget(__u32 slot, __u64 now_ns)
 	return false;
 }
 
-/* The red zone; then from @sp up, page by page, until one cannot be read. Return: bytes. */
-static __u32 read_stack(struct raw_record *record, __u64 sp)
+/*
+ * From the red zone up, page by page, until one cannot be read; those that cannot be read yet, at the
+ * beginning, are passed over: a function that has just made room on the stack faults there.
+ */
+static void read_stack(struct raw_record *record, __u64 sp)
 {
-	__u32 nr_bytes = SB_RED_ZONE_BYTES, i;
+	__u64 addr = sp - SB_RED_ZONE_BYTES;
+	__u32 nr_bytes = 0, i;
 
-	/* What cannot be read becomes zeroes. */
-	bpf_probe_read_user(record->stack, SB_RED_ZONE_BYTES,
-			    (const void *)(sp - SB_RED_ZONE_BYTES));
-
+	record->event.stack_addr = addr;
 	for (i = 0; i < NR_PIECES; i++) {
-		__u32 at = nr_bytes, len = PAGE_BYTES - ((__u32)sp & (PAGE_BYTES - 1));
+		__u32 at = nr_bytes, len = PAGE_BYTES - ((__u32)addr & (PAGE_BYTES - 1));
 
 		sb_opaque(at);
 		sb_opaque(len);
 		if (at > SB_RAW_BYTES_MAX - PAGE_BYTES || len > PAGE_BYTES)
 			break;
-		if (bpf_probe_read_user(&record->stack[at], len, (const void *)sp))
+		addr += len;
+		if (!bpf_probe_read_user(&record->stack[at], len, (const void *)(addr - len)))
+			nr_bytes = at + len;
+		else if (nr_bytes)
 			break;
-		sp += len;
-		nr_bytes = at + len;
+		else
+			record->event.stack_addr = addr;
 	}
-	return nr_bytes;
+	record->event.nr_stack_bytes = nr_bytes;
 }
 
 static int ship_raw(struct raw_record *record)
@@ -95,9 +99,14 @@ __noinline int sb_raw_capture(__u32 slot)
 		sb_stat_add(SB_STAT_RAW_LIMIT, 1);
 		return -EBUSY;
 	}
+	/* The other half is for stacks, which are small, and lost where there is no room. */
+	if (sb_events_is_half_full()) {
+		sb_stat_add(SB_STAT_RAW_FULL, 1);
+		return -EBUSY;
+	}
 #if defined(__TARGET_ARCH_x86)
 	record->event.pc = s->regs.ip;
-	record->event.nr_stack_bytes = read_stack(record, s->regs.sp);
+	read_stack(record, s->regs.sp);
 #endif
 	sb_stack_fresh_id(s->capture.now_ns, &record->event.id);
 	record->event.now_ns = s->capture.now_ns;

@@ -100,6 +100,12 @@ __noinline int sb_stack_hash(__u32 slot)
 	return 0;
 }
 
+__hidden int sb_events_is_half_full(void)
+{
+	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >
+	       bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 2;
+}
+
 __hidden int sb_event_ship(void *event, __u64 nr_bytes)
 {
 	return bpf_ringbuf_output(&events, event, nr_bytes, sb_events_wake_flags());

@@ -348,10 +348,32 @@ static void begin(struct sb_scratch *s)
 	s->map.bin = SB_UW_BINS_MAX;
 }
 
-static void finish(struct sb_scratch *s)
+/*
+ * A walk that ended in nonsense may have gone by tables of what was mapped there a moment ago (two
+ * libraries that take turns at one address): user space knows what was there at what time.
+ */
+static bool is_worth_a_look(struct sb_scratch *s, __u32 slot)
+{
+	__u32 status = s->walk.status;
+
+	if (!(s->map.modes & SB_UNWIND_CFI) ||
+	    (status != SB_STACK_BAD_PC && status != SB_STACK_BAD_FP && status != SB_STACK_BAD_CFA &&
+	     status != SB_STACK_NO_RULE))
+		return false;
+	if (!is_list_doubtful(s))
+		return false;
+	sb_unwind_need(s, SB_UW_NEED_PROC, sb_walk_key(&s->walk));
+	return !sb_raw_capture(slot);
+}
+
+static void finish(struct sb_scratch *s, __u32 slot)
 {
 	__u32 nr_callers = s->stack.nr_frames - 1, nr_by_fp = s->map.nr_by_fp;
 
+	if (is_worth_a_look(s, slot)) {
+		s->map.is_raw = 1;
+		return;
+	}
 	s->stack.status = s->map.is_cut_off ? SB_STACK_NO_TABLE : s->walk.status;
 	if (nr_by_fp)
 		sb_stat_add(SB_STAT_FP_FRAMES, nr_by_fp);
@@ -377,6 +399,6 @@ __noinline int sb_unwind_user(__u32 slot)
 		if (sb_unwind_step(slot) != SB_STEP_GO_ON)
 			break;
 	if (!s->map.is_raw)
-		finish(s);
+		finish(s, slot);
 	return 0;
 }

@@ -114,8 +114,8 @@ struct sb_event_stack {
 
 /*
  * A user stack that could not be walked in the kernel, because its process or a binary in it was
- * seen for the first time: the registers, and nr_stack_bytes of the stack from SB_RED_ZONE_BYTES
- * below regs[rsp] up. A red zone that cannot be read is all zeroes.
+ * seen for the first time: the registers, and nr_stack_bytes of the stack from @stack_addr up, which
+ * is SB_RED_ZONE_BYTES below regs[rsp], or the first page above that can be read.
  * @id stands for it in sample keys; it is unique, and no SB_EVENT_STACK for it will come.
  */
 struct sb_event_raw {
@@ -126,6 +126,7 @@ struct sb_event_raw {
 	__u32 tgid, exec_id;
 	__u32 flags; /* SB_STACK_LEAF_RETURNS */
 	__u32 nr_stack_bytes;
+	__u64 stack_addr;
 	__u64 pc;
 	__u64 regs[SB_UNWIND_REGS];
 };
@@ -210,6 +211,6 @@ struct sb_uid_rule {
 _Static_assert(sizeof(struct sb_sample_key) == 80, "a hash key must have no padding");
 _Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");
-_Static_assert(sizeof(struct sb_event_raw) == 192, "layout is shared");
+_Static_assert(sizeof(struct sb_event_raw) == 200, "layout is shared");
 
 #endif /* SB_ABI_H */

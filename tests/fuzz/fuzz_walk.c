@@ -122,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		from.regs[i] = meaning(take(&data, &size));
 	if (how & 4)
 		from.regs[7] = STACK + SB_RED_ZONE_BYTES;
+	from.stack_addr = from.regs[7] - SB_RED_ZONE_BYTES;
 	/* The input again and again, so that there is always something above. */
 	for (i = 0; i < SB_ARRAY_SIZE(stack) && size; i++)
 		stack[i] = meaning(take(&data, &size));

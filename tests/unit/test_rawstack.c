@@ -61,6 +61,7 @@ static size_t fill(uint64_t id, uint32_t nr_frames, uint32_t nr_bytes_above)
 		.tgid = (uint32_t)getpid(),
 		.flags = SB_STACK_LEAF_RETURNS,
 		.nr_stack_bytes = nr_stack_bytes,
+		.stack_addr = SP - SB_RED_ZONE_BYTES,
 		.pc = PC(id),
 	};
 	record.event.regs[6] = record.event.regs[7] = SP;

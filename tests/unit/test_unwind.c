@@ -102,7 +102,7 @@ static __attribute__((noinline)) int take(void)
 	};
 	for (i = 0; i < SB_UNWIND_REGS; i++)
 		from.regs[i] = (uint64_t)here.uc_mcontext.gregs[regs[i]];
-	low = from.regs[7] - SB_RED_ZONE_BYTES;
+	low = from.stack_addr = from.regs[7] - SB_RED_ZONE_BYTES;
 	from.stack_bytes = stack_end() - low;
 	if (from.stack_bytes > STACK_MAX)
 		from.stack_bytes = STACK_MAX;

@@ -132,6 +132,7 @@ static void unwind_ours(struct oracle *o)
 		.tgid = (uint32_t)o->pid,
 		.modes = SB_UNWIND_CFI | SB_UNWIND_FP,
 		.pc = o->regs.rip,
+		.stack_addr = o->regs.rsp - SB_RED_ZONE_BYTES,
 		.stack = o->piece,
 		.stack_bytes = o->piece_bytes,
 	};

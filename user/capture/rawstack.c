@@ -65,6 +65,7 @@ static int unwind(const struct sb_event_raw *event, struct sb_symbolizer *sym,
 		.tgid = event->tgid,
 		.modes = into->modes,
 		.pc = event->pc,
+		.stack_addr = event->stack_addr,
 		.stack = event + 1,
 		.stack_bytes = event->nr_stack_bytes,
 	};
