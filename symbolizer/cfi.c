@@ -16,6 +16,9 @@
 #define NR_ROWS_MAX	 (1u << 24)
 /* Functions are aligned to 16: between two of them is padding, or code without CFI. */
 #define PADDING_BYTES	 16
+/* Where a program is entered by the kernel: hand-written, often without CFI, and nobody's callee. */
+#define ENTRY_BYTES	 32
+#define ENTRY_FAR_BYTES	 (16u << 20) /* from code with CFI: not worth an index in between */
 #define OFF_MASK	 (SB_UW_GRANULE_BYTES - 1)
 /* Distinct rules of one binary: half have 50 or fewer, the most seen is 885. */
 #define RULE_CACHE_MAX	 1024u
@@ -43,6 +46,7 @@ struct builder {
 	uint32_t rule;	       /* of the last row written */
 	uint64_t next_addr;
 	uint32_t next_rule;
+	uint64_t entry; /* of the file; 0: none in its text */
 	struct {
 		struct sb_uw_rule rule;
 		uint32_t id;
@@ -221,18 +225,27 @@ static int add_fde(struct builder *b, const struct sb_elf *elf,
 	return 0;
 }
 
-/* Behind the end of a function: the frame pointer, if there is room for one. */
-static int end_function(struct builder *b, uint64_t end, uint64_t next)
+/* Code without CFI from @start to @end: the frame pointer, if it is more than padding. */
+static int fill_gap(struct builder *b, uint64_t start, uint64_t end)
 {
 	static const struct sb_uw_rule chain = { .cfa = SB_UW_CFA_FP_CHAIN };
+	static const struct sb_uw_rule stop = { .cfa = SB_UW_CFA_STOP };
+	int err = 0;
 
-	return next - end < PADDING_BYTES ? 0 : add_row(b, end, &chain);
+	if (end - start >= PADDING_BYTES)
+		err = add_row(b, start, &chain);
+	if (err || b->entry < start || b->entry >= end || b->entry - start > ENTRY_FAR_BYTES)
+		return err;
+	err = add_row(b, b->entry, &stop);
+	if (!err && end - b->entry > ENTRY_BYTES)
+		err = add_row(b, b->entry + ENTRY_BYTES, &chain);
+	return err;
 }
 
 static int add_fdes(struct builder *b, const struct sb_elf *elf,
 		    const struct sb_cfi_section *section, const struct sb_cfi_entries *entries)
 {
-	uint64_t end = 0;
+	uint64_t end = b->cfi->text_lo;
 	size_t i;
 	int err = 0;
 
@@ -243,15 +256,14 @@ static int add_fdes(struct builder *b, const struct sb_elf *elf,
 			b->cfi->info.nr_bad++;
 			continue;
 		}
-		if (end)
-			err = end_function(b, end, fde->lo);
+		err = fill_gap(b, end, fde->lo);
 		if (!err)
 			err = add_fde(b, elf, section, fde, &entries->cies.at[fde->cie]);
 		end = fde->hi;
 		b->cfi->info.nr_fdes++;
 	}
 	b->cfi->info.text_hi = end;
-	return err ? err : end_function(b, end, UINT64_MAX);
+	return err ? err : fill_gap(b, end, UINT64_MAX);
 }
 
 /* Least significant digit first: stable, so that of two FDEs at one address the first remains. */
@@ -295,16 +307,16 @@ static int sort_fdes(struct sb_cfi_entries *entries)
 	return 0;
 }
 
-static bool is_text(const struct sb_elf *elf, const struct sb_cfi_fde *fde)
+static bool is_text(const struct sb_elf *elf, uint64_t lo, uint64_t hi)
 {
 	size_t i;
 
 	for (i = 0; i < elf->nr_phdrs; i++) {
 		const Elf64_Phdr *phdr = &elf->phdrs[i];
-		uint64_t at = fde->lo - phdr->p_vaddr;
+		uint64_t at = lo - phdr->p_vaddr;
 
 		if (phdr->p_type == PT_LOAD && (phdr->p_flags & PF_X) && at < phdr->p_memsz)
-			return fde->hi - fde->lo <= phdr->p_memsz - at;
+			return hi - lo <= phdr->p_memsz - at;
 	}
 	return false;
 }
@@ -315,7 +327,7 @@ static void drop_outside_text(const struct sb_elf *elf, struct sb_cfi_entries *e
 	size_t i, nr = 0;
 
 	for (i = 0; i < entries->fdes.nr; i++)
-		if (is_text(elf, &entries->fdes.at[i]))
+		if (is_text(elf, entries->fdes.at[i].lo, entries->fdes.at[i].hi))
 			entries->fdes.at[nr++] = entries->fdes.at[i];
 	entries->nr_bad += (uint32_t)(entries->fdes.nr - nr);
 	entries->fdes.nr = nr;
@@ -353,6 +365,10 @@ static int build(const struct sb_elf *elf, const struct sb_cfi_section *section,
 	cfi->info.source = section->name;
 	cfi->info.text_lo = lo;
 	cfi->info.nr_bad = entries->nr_bad;
+	if (elf->entry && is_text(elf, elf->entry, elf->entry + 1))
+		b->entry = elf->entry;
+	if (b->entry && b->entry < lo && lo - b->entry <= ENTRY_FAR_BYTES)
+		lo = b->entry;
 	cfi->text_lo = (lo - 1) & ~(uint64_t)OFF_MASK; /* a trampoline begins a byte early */
 	b->cfi = cfi;
 	err = init_builder(b);

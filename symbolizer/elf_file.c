@@ -67,6 +67,7 @@ static int read_ehdr(const struct sb_elf *elf, Elf64_Ehdr *ehdr)
 	*ehdr = (Elf64_Ehdr){
 		.e_type = narrow.e_type,
 		.e_machine = narrow.e_machine,
+		.e_entry = narrow.e_entry,
 		.e_phoff = narrow.e_phoff,
 		.e_shoff = narrow.e_shoff,
 		.e_phentsize = narrow.e_phentsize,
@@ -284,6 +285,7 @@ static int read_headers(struct sb_elf *elf)
 		return -ENOEXEC;
 	elf->type = ehdr.e_type;
 	elf->machine = ehdr.e_machine;
+	elf->entry = ehdr.e_entry;
 	err = read_phdrs(elf, &ehdr);
 	if (err)
 		return err;

@@ -26,6 +26,7 @@ struct sb_elf {
 	uint64_t size;
 	bool is_64;
 	uint16_t type, machine;
+	uint64_t entry; /* address where a program begins, 0: none */
 	Elf64_Phdr *phdrs;
 	Elf64_Shdr *shdrs; /* none when the file has no (usable) section headers */
 	size_t nr_phdrs, nr_shdrs;

@@ -24,6 +24,7 @@ FIRST = ['libc.so.6', 'ld-linux-x86-64.so.2', 'libstdc++.so.6', 'libgcc_s.so.1',
          'libm.so.6', 'libgcrypt.so.20', 'libpython3.11.so.1.0', 'libz.so.1', 'libpthread.so.0']
 PROGRAMS = ['python3', 'perl', 'bash', 'node', 'git', 'cmake', 'busybox', 'gdb', 'ssh', 'gpg']
 NR_BIGGEST = 2
+ENTRY_BYTES, ENTRY_FAR = 32, 16 << 20
 PADDING = 16
 
 Fde = collections.namedtuple('Fde', 'lo hi rows offset')
@@ -260,26 +261,44 @@ def mended(rows):
         before = cfa
 
 
+def entry_of(path):
+    for line in readelf(path, '-h'):
+        if 'Entry point address' in line:
+            return int(line.split()[-1], 16)
+    return 0
+
+
+def gap(start, end, entry):
+    """Rows of code without CFI; where the kernel enters a program is a root."""
+    rows = [(start, 'frame-pointer')] if start and end - start >= PADDING else []
+    if start <= entry < end and entry and (entry - start if start else end - entry) <= ENTRY_FAR:
+        rows.append((entry, 'stop'))
+        if end - entry > ENTRY_BYTES:
+            rows.append((entry + ENTRY_BYTES, 'frame-pointer'))
+    return rows
+
+
 def expected_rows(path, section):
     """[(address, rule)], addresses where rows may be, and how many FDEs overlap another."""
     fdes, need = parse_interp(path, section)
     exact = parse_instructions(path, section, need) if need else {}
-    ranges = text_ranges(path)
+    ranges, entry = text_ranges(path), entry_of(path)
     rows, allowed, end, nr_bad = [], set(), 0, 0
+    if not any(lo <= entry < hi for lo, hi in ranges):
+        entry = 0
     for fde in sorted(fdes, key=lambda fde: fde.lo):
         if fde.lo == fde.hi or fde.lo == 0:
             continue
         if fde.lo < end or not any(lo <= fde.lo and fde.hi <= hi for lo, hi in ranges):
             nr_bad += 1
             continue
-        if end and fde.lo - end >= PADDING:
-            rows.append((end, 'frame-pointer'))
+        rows += gap(end, fde.lo, entry)
         told = exact.get(fde.offset, {})
         of_fde = {addr: told[addr] if rule == 'exp' else rule for addr, rule in fde.rows.items()}
         rows += ((addr, rule) for addr, rule in mended(of_fde) if addr < fde.hi)
         allowed.update((fde.lo - 1, end))
         end = fde.hi
-    rows.append((end, 'frame-pointer'))
+    rows += gap(end, 1 << 64, entry)
     allowed.update(addr for addr, _ in rows)
     return rows, allowed, nr_bad
 
