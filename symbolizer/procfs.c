@@ -42,14 +42,15 @@ static bool scan_u32_hex(const char **p, const char *end, uint32_t *ret)
 }
 
 /* "r-xp" */
-static bool scan_permissions(const char **p, const char *end, bool *ret_exec)
+static bool scan_permissions(const char **p, const char *end, struct sb_maps_line *line)
 {
 	const char *s = *p;
 
 	if (end - s < 4 || (s[0] != 'r' && s[0] != '-') || (s[1] != 'w' && s[1] != '-') ||
 	    (s[2] != 'x' && s[2] != '-') || (s[3] != 'p' && s[3] != 's'))
 		return false;
-	*ret_exec = s[2] == 'x';
+	line->is_writable = s[1] == 'w';
+	line->is_exec = s[2] == 'x';
 	*p += 4;
 	return true;
 }
@@ -61,7 +62,7 @@ bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret)
 
 	if (!sb_scan_hex(&p, end, &out.start) || !scan_char(&p, end, '-') ||
 	    !sb_scan_hex(&p, end, &out.end) || !scan_char(&p, end, ' ') ||
-	    !scan_permissions(&p, end, &out.is_exec) || !scan_char(&p, end, ' ') ||
+	    !scan_permissions(&p, end, &out) || !scan_char(&p, end, ' ') ||
 	    !sb_scan_hex(&p, end, &out.pgoff) || !scan_char(&p, end, ' ') ||
 	    !scan_u32_hex(&p, end, &out.maj) || !scan_char(&p, end, ':') ||
 	    !scan_u32_hex(&p, end, &out.min) || !scan_char(&p, end, ' ') ||

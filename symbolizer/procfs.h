@@ -18,7 +18,7 @@
 struct sb_maps_line {
 	uint64_t start, end, pgoff, ino;
 	uint32_t maj, min;
-	bool is_exec;
+	bool is_exec, is_writable;
 	const char *path; /* not terminated, points into the line; "" for anonymous memory */
 	size_t path_len;
 };

@@ -2,10 +2,12 @@
 /* What the BPF side itself must see of processes; everything else comes from side-band events. */
 #include "vmlinux.h"
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "sb_filter.bpf.h"
+#include "sb_unwind.bpf.h"
 
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
@@ -27,5 +29,20 @@ int BPF_PROG(proc_free, struct task_struct *task)
 {
 	if (task->pid == task->tgid)
 		sb_filter_gone(task->tgid);
+	return 0;
+}
+
+/*
+ * A place for new memory was found, as for a library: there is no event for what it was unmapped
+ * from before, and a library of the same size may come. Raw: not in every kernel.
+ */
+SEC("?raw_tp/vm_unmapped_area")
+int proc_mapped(struct bpf_raw_tracepoint_args *ctx)
+{
+	const struct vm_unmapped_area_info *info = (const void *)ctx->args[1];
+	__u64 addr = ctx->args[0], len = BPF_CORE_READ(info, length);
+
+	if (addr && !(addr & 4095)) /* or it is an error */
+		sb_unwind_mapped(bpf_get_current_pid_tgid() >> 32, addr, len);
 	return 0;
 }

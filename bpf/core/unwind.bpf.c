@@ -65,24 +65,33 @@ struct {
 	__uint(max_entries, 256u << 10);
 } uw_needs SEC(".maps");
 
-/* {tgid, what} -> when it was asked for. */
+struct asked {
+	__u32 tgid, exec_id;
+	__u32 need, bin;
+};
+
+/* What was asked for, and when. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
-	__type(key, __u64);
+	__type(key, struct asked);
 	__type(value, __u64);
 } uw_asked SEC(".maps");
 
 __hidden int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr)
 {
-	__u32 what = need == SB_UW_NEED_BIN ? SB_UW_NEED_TOUCH + 1 + s->map.bin : need;
-	__u64 key = (__u64)s->capture.key.tgid << 32 | what;
+	struct asked key = {
+		.tgid = s->capture.key.tgid,
+		.exec_id = s->capture.key.exec_id,
+		.need = need,
+		.bin = need == SB_UW_NEED_BIN ? s->map.bin : 0,
+	};
 	__u64 now_ns = s->capture.now_ns, *asked_ns = bpf_map_lookup_elem(&uw_asked, &key);
 	struct sb_uw_need_event event = {
 		.start_ns = s->capture.key.start_ns,
 		.addr = addr,
-		.tgid = s->capture.key.tgid,
-		.exec_id = s->capture.key.exec_id,
+		.tgid = key.tgid,
+		.exec_id = key.exec_id,
 		.need = need,
 		.bin = s->map.bin,
 	};
@@ -116,33 +125,25 @@ static __u32 *pair_at(__u32 word)
 	return chunk ? &chunk[at & (SB_UW_CHUNK_WORDS - 2)] : NULL;
 }
 
-/* The mapping that holds @addr becomes the walk's. Ten steps without branches, see sb_uw_row_at(). */
-__noinline int sb_unwind_find_seg(__u32 slot)
+/* The last segment that begins at or below @addr, of a list that is not empty: ten steps without
+ * branches, see sb_uw_row_at(). */
+static __always_inline const struct sb_uw_seg *seg_below(__u32 first, __u32 nr, __u64 addr)
 {
-	struct sb_scratch *s = sb_scratch_get(slot);
-	const struct sb_uw_seg *seg;
-	__u32 *chunk, first, half, pos = 0, at;
-	__u64 addr;
+	__u32 *chunk = chunk_of(first), half, pos = 0, at;
 	int i;
 
-	if (!s)
-		return -ENOENT;
-	addr = sb_walk_key(&s->walk);
-	first = s->map.segs_word;
-	chunk = chunk_of(first);
 	if (!chunk)
-		return -ENOENT;
-	half = sb_search_half(s->map.nr_segs, SB_UW_SEGS_MAX / 2);
+		return NULL;
+	half = sb_search_half(nr, SB_UW_SEGS_MAX / 2);
 	for (i = 0; i < 10 && half; i++, half >>= 1) {
 		__s64 is_in, is_above, take;
 		__u32 next = pos + half;
 
-		is_in = (__s64)next - (__s64)s->map.nr_segs;
+		is_in = (__s64)next - (__s64)nr;
 		at = first + next * SB_UW_SEG_WORDS;
 		sb_opaque(at);
 		at &= SB_UW_CHUNK_WORDS - SB_UW_SEG_WORDS;
 		is_above = (__s64)(addr - ((const struct sb_uw_seg *)&chunk[at])->begin);
-		/* All ones when in and not above, without a branch that a compiler could see. */
 		take = (is_in & ~is_above) >> 63;
 		sb_opaque(take);
 		pos += half & (__u32)take;
@@ -150,8 +151,21 @@ __noinline int sb_unwind_find_seg(__u32 slot)
 	at = first + pos * SB_UW_SEG_WORDS;
 	sb_opaque(at);
 	at &= SB_UW_CHUNK_WORDS - SB_UW_SEG_WORDS;
-	seg = (const struct sb_uw_seg *)&chunk[at];
-	if (addr < seg->begin || addr >= seg->end)
+	return (const struct sb_uw_seg *)&chunk[at];
+}
+
+/* The mapping that holds the address of the walk becomes the walk's. */
+__noinline int sb_unwind_find_seg(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	const struct sb_uw_seg *seg;
+	__u64 addr;
+
+	if (!s)
+		return -ENOENT;
+	addr = sb_walk_key(&s->walk);
+	seg = seg_below(s->map.segs_word, s->map.nr_segs, addr);
+	if (!seg || addr < seg->begin || addr >= seg->end)
 		return -ENOENT;
 	s->map.begin = seg->begin;
 	s->map.end = seg->end;
@@ -159,6 +173,30 @@ __noinline int sb_unwind_find_seg(__u32 slot)
 	s->map.bin = seg->bin;
 	s->map.seg_flags = seg->flags;
 	return 0;
+}
+
+__hidden int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len)
+{
+	struct sb_uw_proc *proc = bpf_map_lookup_elem(&uw_procs, &tgid);
+	const struct sb_uw_seg *seg;
+
+	if (!proc || !proc->nr_segs)
+		return 0;
+	seg = seg_below(proc->segs_word, proc->nr_segs, addr + len - 1);
+	if (!seg || seg->begin >= addr + len || seg->end <= addr)
+		return 0;
+	proc->nr_unknown = 0;
+	proc->exec_vm = SB_UW_EXEC_VM_STALE;
+	return 0;
+}
+
+/* Return: whether what is known of the process is doubted (again), which ends some time. */
+static bool is_doubtful(struct sb_uw_proc *proc)
+{
+	if (proc->nr_unknown >= NR_UNKNOWN_MAX)
+		return false;
+	proc->nr_unknown++;
+	return true;
 }
 
 /* The list of mappings of the process, if there is one and it is up to date. */
@@ -169,9 +207,7 @@ static void find_proc(struct sb_scratch *s)
 
 	if (!proc || proc->start_ns != key->start_ns || proc->exec_id != key->exec_id)
 		return;
-	if (!proc->exec_vm)
-		proc->exec_vm = s->map.exec_vm;
-	else if (proc->exec_vm != s->map.exec_vm)
+	if (proc->exec_vm != s->map.exec_vm && is_doubtful(proc))
 		return;
 	s->map.segs_word = proc->segs_word;
 	s->map.nr_segs = proc->nr_segs;
@@ -181,11 +217,7 @@ static bool is_list_doubtful(struct sb_scratch *s)
 {
 	struct sb_uw_proc *proc = bpf_map_lookup_elem(&uw_procs, &s->capture.key.tgid);
 
-	if (proc && proc->nr_unknown >= NR_UNKNOWN_MAX)
-		return false;
-	if (proc)
-		proc->nr_unknown++;
-	return true;
+	return !proc || is_doubtful(proc);
 }
 
 static enum sb_step end(struct sb_scratch *s, __u32 status)

@@ -114,6 +114,8 @@ struct sb_uw_seg {
 	__u32 flags; /* SB_UW_SEG_* */
 };
 
+#define SB_UW_EXEC_VM_STALE (~0ull)
+
 /* One process; value of the map `uw_procs`, whose key is the tgid. */
 struct sb_uw_proc {
 	__u64 start_ns; /* with exec_id: which address space; see struct sb_sample_key */

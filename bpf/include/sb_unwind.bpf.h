@@ -41,6 +41,10 @@ static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *
 #endif
 }
 
+/* The current process is about to map something at @addr: if that is where it had code, what is
+ * known of its mappings is out of date. */
+int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len);
+
 /* Ask user space for something, not too often. */
 int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr);
 

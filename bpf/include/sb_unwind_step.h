@@ -73,8 +73,10 @@ static __always_inline enum sb_step sb_step_end(struct sb_walk *walk, __u32 stat
 /* Move on to the caller, if it can be one. */
 static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, __u64 sp, __u64 fp)
 {
+	/* A chain of frame pointers may end in zero; unwind tables say where the root is. */
 	if (!pc)
-		return sb_step_end(walk, SB_STACK_COMPLETE);
+		return sb_step_end(walk,
+				   walk->mark & SB_IP_BY_FP ? SB_STACK_COMPLETE : SB_STACK_BAD_PC);
 	if (pc < SB_PC_MIN || pc >= walk->user_end)
 		return sb_step_end(walk, SB_STACK_BAD_PC);
 	walk->pc = pc;

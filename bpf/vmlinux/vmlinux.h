@@ -59,6 +59,10 @@ struct task_struct {
 	struct task_struct *group_leader;
 };
 
+struct vm_unmapped_area_info {
+	unsigned long length;
+};
+
 #pragma clang attribute pop
 
 #endif

@@ -104,7 +104,7 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 static void publish(uint32_t nr)
 {
 	const uint32_t tgid = (uint32_t)getpid();
-	struct sb_uw_proc proc = { .start_ns = START_NS, .nr_segs = nr };
+	struct sb_uw_proc proc = { .start_ns = START_NS, .exec_vm = 1, .nr_segs = nr };
 	struct sb_uwpool_want want = { .nr_words = nr_segs * SB_UW_SEG_WORDS };
 	struct sb_uwpool_place place;
 

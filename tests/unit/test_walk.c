@@ -178,7 +178,7 @@ static void test_saved_fp(void **state)
 	rule(1, SB_UW_CFA_SP, 32, SB_UW_FP_SAME, 0);
 	expect(SB_STACK_COMPLETE, code(2, 8), code(0, 7));
 	from.regs[RBP] = addr(2000); /* and there is nothing: it was that register */
-	expect(SB_STACK_COMPLETE, code(2, 8));
+	expect(SB_STACK_BAD_PC, code(2, 8));
 
 	from.regs[RBP] = addr(1);
 	memory[0] = addr(20);
@@ -429,7 +429,7 @@ static void test_ends(void **state)
 {
 	rule(1, SB_UW_CFA_SP, 8, SB_UW_FP_SAME, 0);
 	memory[0] = 0;
-	expect(SB_STACK_COMPLETE);
+	expect(SB_STACK_BAD_PC);
 	memory[0] = 4095;
 	expect(SB_STACK_BAD_PC);
 	memory[0] = SB_WALK_USER_END;

@@ -314,6 +314,9 @@ static int attach_others(struct sb_session *session)
 		if (!bpf_program__autoload(prog) || prog == session->timer)
 			continue;
 		link = bpf_program__attach(prog);
+		/* Without it, mappings that replace others of their size are seen later. */
+		if (!link && errno == ENOENT && prog == session->skel->progs.proc_mapped)
+			continue;
 		if (!link)
 			return sb_err(-errno, "cannot attach '%s'", bpf_program__name(prog));
 		err = sb_vec_push(&session->links, link);

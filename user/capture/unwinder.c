@@ -401,6 +401,10 @@ static uint64_t pool_bytes(uint64_t bytes_max)
 
 int sb_unwinder_prepare(struct sampler_bpf *skel, uint64_t pool_bytes_max)
 {
+	int err = bpf_program__set_autoload(skel->progs.proc_mapped, true);
+
+	if (err)
+		return err;
 	return bpf_map__set_max_entries(skel->maps.uw_pool,
 					sb_uwpool_nr_parts(pool_bytes(pool_bytes_max)));
 }

@@ -28,6 +28,7 @@ struct proc {
 	uint64_t start_ns;
 	struct sb_uwpool_place place;
 	uint32_t nr_segs;
+	uint64_t exec_vm; /* pages of executable mappings, as the kernel counts them */
 	uint64_t published_ns, next_read_ns;
 };
 
@@ -216,6 +217,7 @@ struct reading {
 	seg_list segs;
 	struct sb_moved_text moved;
 	size_t seg_of[3]; /* of the lines of @moved */
+	uint64_t exec_bytes;
 	bool is_cut;
 };
 
@@ -282,6 +284,9 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 	reading->seg_of[0] = reading->seg_of[1];
 	reading->seg_of[1] = reading->seg_of[2];
 	reading->seg_of[2] = NO_SEG;
+	/* As is_exec_mapping() of the kernel has it. */
+	if (line->is_exec && !line->is_writable)
+		reading->exec_bytes += line->end - line->start;
 	if (line->is_exec)
 		err = add_seg(reading, line);
 	if (!err && sb_moved_text_feed(&reading->moved, line))
@@ -289,7 +294,8 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 	return err;
 }
 
-static int read_segs(struct sb_uwprocs *procs, uint32_t tgid, seg_list *ret_segs)
+static int read_segs(struct sb_uwprocs *procs, uint32_t tgid, seg_list *ret_segs,
+		     uint64_t *ret_exec_vm)
 {
 	struct reading reading = {
 		.procs = procs,
@@ -310,6 +316,7 @@ static int read_segs(struct sb_uwprocs *procs, uint32_t tgid, seg_list *ret_segs
 	}
 	procs->stats.nr_refused += reading.is_cut;
 	*ret_segs = reading.segs;
+	*ret_exec_vm = reading.exec_bytes / (uint64_t)getpagesize();
 	return 0;
 }
 
@@ -320,6 +327,7 @@ static int show(struct sb_uwprocs *procs, const struct proc *proc, bool is_same)
 	const struct sb_uw_proc shown = {
 		.start_ns = proc->start_ns,
 		.exec_id = proc->exec_id,
+		.exec_vm = proc->exec_vm,
 		.segs_word = proc->place.word,
 		.nr_segs = proc->nr_segs,
 	};
@@ -331,7 +339,7 @@ static bool is_same_list(const struct sb_uwprocs *procs, const struct proc *have
 			 const struct proc *new, const seg_list *segs)
 {
 	return have && have->start_ns == new->start_ns && have->exec_id == new->exec_id &&
-	       have->nr_segs == segs->nr &&
+	       have->exec_vm == new->exec_vm && have->nr_segs == segs->nr &&
 	       !memcmp(segs_of(procs, have), segs->at, segs->nr * sizeof(*segs->at));
 }
 
@@ -392,7 +400,7 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 	uint64_t begin_ns = own_cpu_ns(), rest_ns;
 	struct proc *have;
 	seg_list segs;
-	int err = read_segs(procs, new->tgid, &segs);
+	int err = read_segs(procs, new->tgid, &segs, &new->exec_vm);
 
 	if (err) {
 		if (err != -ENOMEM)
