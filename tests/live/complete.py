@@ -83,6 +83,19 @@ def tool(*command, **how):
     return make
 
 
+def vectors(work, programs):
+    with open('/proc/cpuinfo', encoding='ascii') as cpuinfo:
+        if ' avx2 ' not in cpuinfo.read():
+            skip('this CPU has no AVX2')
+    target = compiled('vector.c', libs=['-lm'],
+                      flags=('-O3', '-mavx2', '-fomit-frame-pointer'))(work, programs)
+    rules = subprocess.run(['readelf', '--debug-dump=frames', target.command[0]],
+                           stdout=subprocess.PIPE, text=True, check=True).stdout
+    check('DW_CFA_def_cfa_expression' in rules and 'DW_CFA_def_cfa: r10' in rules,
+          'the compiler realigned stack frames')
+    return target
+
+
 def compile_cxx(work, _):
     """As in a build: several files, by as many processes."""
     need('clang++')
@@ -147,6 +160,7 @@ WORKLOADS = {
     'gcc-Os': compiled('mix.c', 'libc', flags=('-Os', '-fomit-frame-pointer')),
     'clang-O2': compiled('mix.c', 'libc', cc='clang'),
     'frame-pointers': compiled('mix.c', 'calls', flags=('-O2', '-fno-omit-frame-pointer')),
+    'avx2': vectors,
     'threads': compiled('mix.c', 'threads', **MADE_ANEW),
     # Before there are tables, there is no more than a piece of a stack, and no other stack: longer.
     'signals': compiled('mix.c', 'signals', seconds=3),
@@ -177,6 +191,7 @@ WORKLOADS = {
     'xz': tool('xz', '-c', '-6', '-T1', '-',
                stdin=['sh', '-c', 'while cat /usr/bin/[a-f]*; do :; done 2>/dev/null']),
     'openssl-rsa': tool('openssl', 'speed', '-seconds', '5', 'rsa2048'),
+    'openssl-ec': tool('openssl', 'speed', '-seconds', '5', 'ecdsap256'),
     'openssl-aes': tool('openssl', 'speed', '-seconds', '5', '-evp', 'aes-256-gcm'),
     'openssl-sha': tool('openssl', 'speed', '-seconds', '5', 'sha512'),
     'nginx': nginx,
