@@ -112,6 +112,7 @@ static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
 		return;
 	}
 	s->stack.flags = SB_STACK_KERNEL;
+	s->stack.list = 0;
 	s->stack.nr_frames = (__u32)nr_bytes / sizeof(s->ip[0]);
 	s->stack.status = SB_STACK_COMPLETE;
 	sb_stack_intern(s, slot, &s->capture.key.kstack);
@@ -143,6 +144,7 @@ static bool is_compat(const struct sb_regs *regs)
 static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 slot)
 {
 	s->stack.flags = 0;
+	s->stack.list = 0;
 	s->stack.nr_frames = 0;
 	s->map.is_raw = 0;
 	if (user_regs(task, s)) {

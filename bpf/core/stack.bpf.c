@@ -83,6 +83,7 @@ __noinline int sb_stack_hash(__u32 slot)
 		return 0;
 	lo = cfg_hash_seed[0] ^
 	     ((__u64)s->stack.nr_frames << 32 | s->stack.status << 8 | s->stack.flags);
+	lo ^= (__u64)s->stack.list * 0xff51afd7ed558ccdull;
 	hi = cfg_hash_seed[1] + lo;
 	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++) {
 		if (i >= s->stack.nr_frames)

@@ -209,7 +209,7 @@ static void find_proc(struct sb_scratch *s)
 		return;
 	if (proc->exec_vm != s->map.exec_vm && is_doubtful(proc))
 		return;
-	s->map.segs_word = proc->segs_word;
+	s->map.segs_word = s->stack.list = proc->segs_word;
 	s->map.nr_segs = proc->nr_segs;
 }
 

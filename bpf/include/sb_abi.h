@@ -92,7 +92,8 @@ struct sb_event_stack {
 	__u32 status; /* enum sb_stack_status */
 	__u32 nr_frames;
 	__u32 flags; /* SB_STACK_KERNEL, ... */
-	__u32 reserved;
+	__u32 list;  /* of mappings that it was walked by: the same addresses by another one are
+		       another stack. 0: none */
 };
 
 /*

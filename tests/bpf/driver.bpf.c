@@ -52,6 +52,7 @@ int drive_intern(void *ctx)
 	s->stack.nr_frames = in.nr_frames;
 	s->stack.status = in.status;
 	s->stack.flags = 0;
+	s->stack.list = 0;
 	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++)
 		s->ip[i] = in.first_ip + i;
 	out.ret = sb_stack_intern(s, 0, (void *)&out.id);

@@ -239,25 +239,26 @@ static void test_no_user_side(void **state)
 	assert_int_equal(stack->nr_frames, 1);
 }
 
-/* Stacks with other frames, status or flags have other names. */
+/* Stacks with other frames, status, flags or mappings have other names. */
 static void test_names(void **state)
 {
 	struct sb_scratch *s = sb_scratch_get(0);
-	struct sb_stack_id ids[6];
+	struct sb_stack_id ids[7];
 	size_t i, j;
 
 	memset(s, 0, sizeof(*s));
-	for (i = 0; i < 6; i++) {
+	for (i = 0; i < 7; i++) {
 		s->stack.nr_frames = i == 1 ? 2 : 3;
 		s->stack.status = i == 2;
 		s->stack.flags = i == 3;
+		s->stack.list = i == 6;
 		s->ip[0] = i == 4 ? 1 : 0;
 		s->ip[2] = i == 5 ? 1 : 0;
 		assert_int_equal(sb_stack_intern(s, 0, &ids[i]), 0);
 		for (j = 0; j < i; j++)
 			assert_memory_not_equal(&ids[i], &ids[j], sizeof(ids[i]));
 	}
-	assert_int_equal(shim_map_nr(&stacks_seen), 6);
+	assert_int_equal(shim_map_nr(&stacks_seen), 7);
 }
 
 /* No room in the ring: the stack is not taken for known, and goes with a later sample. */
