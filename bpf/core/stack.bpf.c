@@ -69,35 +69,54 @@ __hidden int sb_event_nudge(void)
 	return bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_FORCE_WAKEUP);
 }
 
+struct lanes {
+	__u64 lo, hi;
+};
+
+/* Two independent lanes of multiply and xor-shift, one word a step. */
+static __always_inline void mix(struct lanes *lanes, __u64 word)
+{
+	lanes->lo = (lanes->lo ^ word) * 0x9e3779b97f4a7c15ull;
+	lanes->lo ^= lanes->lo >> 29;
+	lanes->hi = (lanes->hi + word) * 0xc2b2ae3d27d4eb4full;
+	lanes->hi ^= lanes->hi >> 32;
+}
+
 /*
- * Two independent lanes of multiply and xor-shift, one word a step. A global function (not
+ * Four words a round: the verifier goes through all rounds there can be. A global function (not
  * __hidden): the verifier looks at it once, by itself, not once for each caller.
  */
 __noinline int sb_stack_hash(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
-	__u64 lo, hi;
+	struct lanes lanes;
 	__u32 i, at;
 
 	if (!s)
 		return 0;
-	lo = cfg_hash_seed[0] ^
-	     ((__u64)s->stack.nr_frames << 32 | s->stack.status << 8 | s->stack.flags);
-	lo ^= (__u64)s->stack.list * 0xff51afd7ed558ccdull;
-	hi = cfg_hash_seed[1] + lo;
-	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++) {
+	at = s->stack.nr_frames;
+	sb_opaque(at);
+	if (at > SB_USTACK_DEPTH_MAX)
+		return 0;
+	/* The words that fill the last round. */
+	s->ip[at] = s->ip[at + 1] = s->ip[at + 2] = 0;
+	lanes.lo = cfg_hash_seed[0] ^
+		   ((__u64)s->stack.nr_frames << 32 | s->stack.status << 8 | s->stack.flags);
+	lanes.lo ^= (__u64)s->stack.list * 0xff51afd7ed558ccdull;
+	lanes.hi = cfg_hash_seed[1] + lanes.lo;
+	for (i = 0; i < SB_USTACK_DEPTH_MAX; i += SB_STACK_HASH_WORDS) {
 		if (i >= s->stack.nr_frames)
 			break;
 		at = i;
 		sb_opaque(at);
-		at &= SB_USTACK_DEPTH_MAX - 1;
-		lo = (lo ^ s->ip[at]) * 0x9e3779b97f4a7c15ull;
-		lo ^= lo >> 29;
-		hi = (hi + s->ip[at]) * 0xc2b2ae3d27d4eb4full;
-		hi ^= hi >> 32;
+		at &= SB_USTACK_DEPTH_MAX - SB_STACK_HASH_WORDS;
+		mix(&lanes, s->ip[at]);
+		mix(&lanes, s->ip[at + 1]);
+		mix(&lanes, s->ip[at + 2]);
+		mix(&lanes, s->ip[at + 3]);
 	}
-	s->stack.id.lo = lo ^ (hi >> 31);
-	s->stack.id.hi = hi | 1; /* {0, 0} means no stack */
+	s->stack.id.lo = lanes.lo ^ (lanes.hi >> 31);
+	s->stack.id.hi = lanes.hi | 1; /* {0, 0} means no stack */
 	return 0;
 }
 

@@ -31,13 +31,16 @@ struct sb_walk_map {
 	__u64 fault_addr;	  /* that could not be read */
 };
 
+/* The name of a stack is made from so many words at a time. */
+#define SB_STACK_HASH_WORDS 4
+
 struct sb_scratch {
 	struct sb_capture capture;
 	struct sb_regs regs; /* where the user stack starts */
 	struct sb_walk walk;
 	struct sb_walk_map map;
 	struct sb_event_stack stack;
-	__u64 ip[SB_USTACK_DEPTH_MAX]; /* stack.ip */
+	__u64 ip[SB_USTACK_DEPTH_MAX + SB_STACK_HASH_WORDS]; /* stack.ip, and what fills a round */
 };
 
 /* Return: the record of this CPU, NULL only for a slot that does not exist. */

@@ -28,9 +28,9 @@
 /* Names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
 #define STACKS_MAX_DEFAULT   65536u
 #define EVENT_DEFAULT	     "cpu-clock"
-/* The ring `events`: room for the burst of raw stacks that each CPU may take (RAW_BURST in
+/* The ring `events`: room for a burst of raw stacks of each CPU (RAW_BURST in
  * raw.bpf.c) when a run begins. */
-#define EVENTS_BYTES_PER_CPU (2u << 20)
+#define EVENTS_BYTES_PER_CPU (1u << 20)
 #define EVENTS_BYTES_MIN     (4u << 20)
 #define EVENTS_BYTES_MAX     (64u << 20)
 
