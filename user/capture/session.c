@@ -30,7 +30,7 @@
 #define EVENT_DEFAULT	     "cpu-clock"
 /* The ring `events`: room for a burst of raw stacks of each CPU (RAW_BURST in
  * raw.bpf.c) when a run begins. */
-#define EVENTS_BYTES_PER_CPU (1u << 20)
+#define EVENTS_BYTES_PER_CPU (2u << 20)
 #define EVENTS_BYTES_MIN     (4u << 20)
 #define EVENTS_BYTES_MAX     (64u << 20)
 
