@@ -4,10 +4,12 @@
 import contextlib
 import os
 import pty
+import re
 import resource
 import shutil
 import signal
 import stat
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -144,7 +146,29 @@ def test_doctor(_):
         done = expect(0, '', 'doctor', '-p', str(spin.pid))
     assert f'Process {spin.pid} (sh)' in done.stdout and 'libc.so.6' in done.stdout, done.stdout
     assert ' NO ' not in done.stdout and done.stderr == '', done
+    libc = next(line for line in done.stdout.splitlines() if 'libc.so.6' in line)
+    assert '.eh_frame' in libc, libc
+    samples = next(line for line in done.stdout.splitlines() if line[6:].startswith('trial samples'))
+    assert ', 100.0 % with complete user stacks' in samples, samples
+    assert re.search(r'[1-9][0-9]* by table, 0 by frame pointer, 0 cut', done.stdout), done.stdout
     assert len(done.stdout.splitlines()) <= 50, 'more than a screen'
+
+
+def test_unwind(_):
+    """By tables, by frame pointers (this shell has none), and the leaf alone."""
+    depths = {}
+    with spinner() as spin:
+        for how in ('auto', 'dwarf', 'fp', 'none'):
+            done = expect(0, '', 'oncpu', '-p', str(spin.pid), '-t', '0.4', '-F', '499', '-u', '--no-inline',
+                          '--unwind', how)
+            stacks = [line.rsplit(' ', 1)[0] for line in done.stdout.splitlines()[1:]]
+            depths[how] = statistics.median(stack.count(';') for stack in stacks)
+            assert ('truncated' in done.stdout) == (how == 'fp'), f'{how}: {done.stdout}'
+    assert depths['none'] == 1, depths
+    assert depths['auto'] == depths['dwarf'] > 4, depths
+    assert depths['fp'] < depths['auto'], depths
+    expect(2, "'bogus' is not one of auto, fp, dwarf, none", 'oncpu', '--unwind', 'bogus')
+    expect(2, '1G is the limit', 'oncpu', '--unwind-memory', '2G')
 
 
 def test_no_target(_):

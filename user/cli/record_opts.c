@@ -14,6 +14,7 @@
 #define FREQ_HZ_MAX 100000u  /* above, the timer itself is what is sampled */
 #define CACHE_MIN   (1u << 20)
 #define UNWIND_MIN  (4u << 20)
+#define UNWIND_MAX  (1ull << 30)
 #define SEPARATORS  ", \t\n" /* blanks, so that -p "$(pgrep x)" works */
 
 /* A leading '!' makes a rule deny. */
@@ -437,6 +438,8 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 	for (i = 0; fields->targets.follow_children && i < fields->targets.tgids.nr; i++)
 		if (fields->targets.tgids.at[i].rule == SB_RULE_ALLOW)
 			fields->targets.tgids.at[i].rule |= SB_RULE_FOLLOW;
+	if (fields->unwind_bytes > UNWIND_MAX)
+		return sb_opts_fail(opts, "--unwind-memory: 1G is the limit");
 	if (!fields->sides)
 		fields->sides = SB_SIDE_USER | SB_SIDE_KERNEL;
 	if (!fields->freq_hz)
