@@ -149,8 +149,9 @@ def test_doctor(_):
     libc = next(line for line in done.stdout.splitlines() if 'libc.so.6' in line)
     assert '.eh_frame' in libc, libc
     samples = next(line for line in done.stdout.splitlines() if line[6:].startswith('trial samples'))
-    assert ', 100.0 % with complete user stacks' in samples, samples
-    assert re.search(r'[1-9][0-9]* by table, 0 by frame pointer, 0 cut', done.stdout), done.stdout
+    complete = re.search(r' ([0-9.]+) % with complete user stacks', samples)
+    assert complete and float(complete[1]) > 95, samples
+    assert re.search(r'[1-9][0-9]* by table, 0 by frame pointer', done.stdout), done.stdout
     assert len(done.stdout.splitlines()) <= 50, 'more than a screen'
 
 
@@ -161,9 +162,11 @@ def test_unwind(_):
         for how in ('auto', 'dwarf', 'fp', 'none'):
             done = expect(0, '', 'oncpu', '-p', str(spin.pid), '-t', '0.4', '-F', '499', '-u', '--no-inline',
                           '--unwind', how)
-            stacks = [line.rsplit(' ', 1)[0] for line in done.stdout.splitlines()[1:]]
-            depths[how] = statistics.median(stack.count(';') for stack in stacks)
-            assert ('truncated' in done.stdout) == (how == 'fp'), f'{how}: {done.stdout}'
+            lines = [line.rpartition(' ') for line in done.stdout.splitlines()[1:]]
+            depths[how] = statistics.median(stack.count(';') for stack, _, _ in lines)
+            cut = sum(int(count) for stack, _, count in lines if 'truncated' in stack)
+            share = cut / sum(int(count) for _, _, count in lines)
+            assert share > 0.5 if how == 'fp' else share < 0.05, f'{how}: {done.stdout}'
     assert depths['none'] == 1, depths
     assert depths['auto'] == depths['dwarf'] > 4, depths
     assert depths['fp'] < depths['auto'], depths
