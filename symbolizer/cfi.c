@@ -554,6 +554,9 @@ static void format_cfa(const struct sb_uw_rule *rule, char *buf, size_t len)
 	else if (rule->cfa == SB_UW_CFA_AT_SP || rule->cfa == SB_UW_CFA_AT_FP)
 		snprintf(buf, len, "*(%s%+d)+%u", reg, (int16_t)rule->cfa_off,
 			 (uint32_t)rule->cfa_off >> 16);
+	else if (rule->cfa == SB_UW_CFA_AT_SP_R9)
+		snprintf(buf, len, "*(rsp%+d+r9*8)+%u", (int16_t)rule->cfa_off,
+			 (uint32_t)rule->cfa_off >> 16);
 	else if (rule->cfa == SB_UW_CFA_RA_REG)
 		snprintf(buf, len, "rsp%+d ra=%s", rule->cfa_off, regs[rule->fp_off & 15]);
 	else if (rule->cfa >= SB_UW_CFA_REG && rule->cfa < SB_UW_CFA_REG + SB_ARRAY_SIZE(regs))

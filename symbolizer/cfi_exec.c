@@ -11,6 +11,7 @@
 #define REG_RA		       16
 #define NR_GPRS		       16
 #define RA_SLOT		       (-8) /* where a call puts the return address, from the CFA */
+#define LEA_BYTES	       4    /* lea -8(%r10), %rsp */
 
 /* Compilers nest 1 deep; 2 is the most that was seen in 2451 binaries of a distribution. */
 #define SAVED_MAX	       8
@@ -134,17 +135,19 @@ static bool is_fp_at_fp(const struct sb_uw_rule *rule)
 
 /*
  * Where GCC has realigned the stack, rbp is saved at *rbp, and the CFI do not say when the epilogue
- * ("leave; lea -8(%r10), %rsp; ret") has put it back: the caller's own rbp would be taken for where
- * it was saved. The CFA is not found by rbp any more one instruction before: "leave" or "pop %rbp",
- * of one byte. Return: whether @rule is of such a place.
+ * ("leave; lea -8(%r10), %rsp; ret", or "pop %rbp" for the first) has put it back: the caller's own
+ * rbp would be taken for where it was saved. Anything may stand between the row and "leave", but
+ * behind "lea", whose length is LEA_BYTES with either register GCC takes (r10, r13), is the next
+ * row. Return: whether @rule is of such a place; @next is where the next one begins.
  */
-static bool is_before_leave(const struct exec *ex, const struct sb_uw_rule *rule)
+static bool is_before_leave(const struct exec *ex, const struct sb_uw_rule *rule, uint64_t next)
 {
 	return is_fp_at_fp(rule) && rule->cfa >= SB_UW_CFA_REG && ex->last_cfa == SB_UW_CFA_AT_FP &&
-	       ex->loc + 1 < ex->hi;
+	       next < ex->hi && next - ex->loc > LEA_BYTES;
 }
 
-static int flush_row(struct exec *ex)
+/* Hand out the row at ex->loc, in force up to @next. */
+static int flush_row(struct exec *ex, uint64_t next)
 {
 	const struct sb_cfi_sink *sink = ex->sink;
 	struct sb_uw_rule rule;
@@ -155,7 +158,7 @@ static int flush_row(struct exec *ex)
 		return 0;
 	ex->is_changed = false;
 	rule = to_rule(&ex->state);
-	is_leaving = is_before_leave(ex, &rule);
+	is_leaving = is_before_leave(ex, &rule, next);
 	ex->last_cfa = rule.cfa;
 	/* And where nothing is on the stack, nothing is saved there. */
 	if (is_fp_at_fp(&rule) && rule.cfa == SB_UW_CFA_SP && rule.cfa_off == -RA_SLOT)
@@ -164,7 +167,7 @@ static int flush_row(struct exec *ex)
 	if (err || !is_leaving)
 		return err;
 	rule.fp = SB_UW_FP_SAME;
-	return sink->row(sink->arg, ex->loc + 1, &rule);
+	return sink->row(sink->arg, next - LEA_BYTES, &rule);
 }
 
 /* Return: 0, 1 when the end of the function is reached, or as the sink. */
@@ -176,7 +179,7 @@ static int move_to(struct exec *ex, uint64_t loc)
 		return -EBADMSG;
 	if (loc == ex->loc)
 		return 0;
-	err = flush_row(ex);
+	err = flush_row(ex, loc);
 	if (err)
 		return err;
 	ex->loc = loc;
@@ -265,11 +268,23 @@ static bool match_plt(const uint8_t *bytes, size_t len, struct sb_uw_rule *rule)
 	return true;
 }
 
+/* + r9 * 8, as the bignum multiplication of OpenSSL has it. Moves @cur behind it. */
+static bool match_r9(struct sb_cursor *cur)
+{
+	static const uint8_t ops[] = { DW_OP_breg9, 0, DW_OP_lit8, DW_OP_mul, DW_OP_plus };
+
+	if (sb_cursor_left(cur) < sizeof(ops) || memcmp(cur->at, ops, sizeof(ops)))
+		return false;
+	sb_cursor_skip(cur, sizeof(ops));
+	return true;
+}
+
 /* *(rsp + a) + b, *(rbp + a) + b: GCC's functions that align their stack, hand-written code. */
 static bool match_deref(struct sb_cursor cur, struct sb_uw_rule *rule)
 {
 	uint8_t op = sb_cursor_u8(&cur);
 	int64_t before = sb_cursor_sleb(&cur);
+	bool has_r9 = op == DW_OP_breg7 && match_r9(&cur);
 	uint64_t behind = 0;
 
 	if ((op != DW_OP_breg7 && op != DW_OP_breg6) || sb_cursor_u8(&cur) != DW_OP_deref)
@@ -281,7 +296,9 @@ static bool match_deref(struct sb_cursor cur, struct sb_uw_rule *rule)
 	}
 	if (cur.is_bad || sb_cursor_left(&cur) || !fits_s16(before) || behind > UINT16_MAX)
 		return false;
-	rule->cfa = op == DW_OP_breg7 ? SB_UW_CFA_AT_SP : SB_UW_CFA_AT_FP;
+	rule->cfa = op == DW_OP_breg6 ? SB_UW_CFA_AT_FP
+		    : has_r9	      ? SB_UW_CFA_AT_SP_R9
+				      : SB_UW_CFA_AT_SP;
 	rule->cfa_off = (int32_t)((uint32_t)behind << 16 | (uint16_t)before);
 	return true;
 }
@@ -494,7 +511,7 @@ static int exec_all(struct exec *ex)
 		if (ret)
 			return ret < 0 ? ret : 0;
 	}
-	return flush_row(ex);
+	return flush_row(ex, ex->hi);
 }
 
 int sb_cfi_exec_cie(const struct sb_cfi_section *section, const struct sb_cursor *cur,

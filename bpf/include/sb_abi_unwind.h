@@ -49,6 +49,8 @@ enum sb_uw_cfa {
 	SB_UW_CFA_PLT11,    /* sp + 8 + ((pc & 15) >= 11) * 8 */
 	SB_UW_CFA_AT_SP,    /* *(sp + (s16)cfa_off) + (u16)(cfa_off >> 16) */
 	SB_UW_CFA_AT_FP,    /* *(rbp + (s16)cfa_off) + (u16)(cfa_off >> 16) */
+	SB_UW_CFA_AT_SP_R9, /* *(sp + 8 * r9 + (s16)cfa_off) + (u16)(cfa_off >> 16) (a leaf only):
+			       bignum multiplication of OpenSSL */
 	SB_UW_CFA_SIGNAL,   /* the registers are in the signal frame at sp */
 	SB_UW_CFA_RA_REG,   /* sp + cfa_off; return address in register fp_off (a leaf only) */
 	SB_UW_CFA_UNSUP,    /* there is a rule which cannot be said in these terms */

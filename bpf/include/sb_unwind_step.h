@@ -230,9 +230,14 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 	case SB_UW_CFA_PLT11:
 		cfa = walk->sp + 8 + ((walk->pc & 15) >= 11 ? 8 : 0);
 		break;
+	case SB_UW_CFA_AT_SP_R9:
 	case SB_UW_CFA_AT_SP:
 	case SB_UW_CFA_AT_FP:
-		base = rule->cfa == SB_UW_CFA_AT_SP ? walk->sp : walk->fp;
+		if (rule->cfa == SB_UW_CFA_AT_SP_R9 && !(walk->flags & SB_WALK_LEAF))
+			return sb_step_end(walk, SB_STACK_NO_RULE);
+		base = rule->cfa == SB_UW_CFA_AT_FP ? walk->fp : walk->sp;
+		if (rule->cfa == SB_UW_CFA_AT_SP_R9)
+			base += 8 * walk->regs[9];
 		base += (__s64)(__s16)(rule->cfa_off & 0xffff);
 		if (SB_STEP_READ(mem, &cfa, sizeof(cfa), base))
 			return sb_step_end(walk, SB_STACK_FAULT);

@@ -26,6 +26,7 @@ PROGRAMS = ['python3', 'perl', 'bash', 'node', 'git', 'cmake', 'busybox', 'gdb',
 NR_BIGGEST = 2
 ENTRY_BYTES, ENTRY_FAR = 32, 16 << 20
 PADDING = 16
+LEA_BYTES = 4
 
 Fde = collections.namedtuple('Fde', 'lo hi rows offset')
 REGISTER = re.compile(r'^r\d+ \((\w+)\)$')
@@ -157,14 +158,16 @@ def cfa_of(text):
                    r'DW_OP_lit(10|11); DW_OP_ge; DW_OP_lit3; DW_OP_shl; DW_OP_plus$', text)
     if plt:
         return f'rsp+8+((rip&15)>={plt[1]})*8'
-    base, behind = BREG.match(ops[0]), 0
+    base, behind, index = BREG.match(ops[0]), 0, ''
+    if ops[1:5] == ['DW_OP_breg9 (r9): 0', 'DW_OP_lit8', 'DW_OP_mul', 'DW_OP_plus']:
+        index, ops = '+r9*8', ops[:1] + ops[5:]
     if not base or ops[1:2] != ['DW_OP_deref'] or len(ops) > 3:
         return None
     if len(ops) == 3:
         if not ops[2].startswith('DW_OP_plus_uconst: '):
             return None
         behind = int(ops[2].split(': ')[1])
-    return f'*({"rsp" if base[1] == "7" else "rbp"}{int(base[2]):+d})+{behind}'
+    return f'*({"rsp" if base[1] == "7" else "rbp"}{int(base[2]):+d}{index})+{behind}'
 
 
 class Machine:
@@ -246,18 +249,19 @@ def in_force(starts, rules, addr):
     return rules[at] if at >= 0 else 'frame-pointer'
 
 
-def mended(rows):
+def mended(rows, end):
     """Rows of one FDE; those of the epilogue of a realigned stack say that rbp is back."""
-    before = ''
-    for addr, rule in sorted(rows.items()):
+    before, rows = '', sorted(rows.items())
+    for (addr, rule), (after, _) in zip(rows, rows[1:] + [(end, None)]):
         cfa, _, saved = rule.partition(' ')
         saved, _, bx = saved.partition(' ')
         if saved == 'rbp=*(rbp+0)' and cfa == 'rsp+8':
             rule = f'{cfa} rbp=same {bx}'.rstrip()
         yield addr, rule
+        # "lea -8(%r10), %rsp", which ends where the next row begins.
         if saved == 'rbp=*(rbp+0)' and before.startswith('*(rbp') and \
-                not cfa.startswith(('*', 'rsp', 'rbp')) and addr + 1 not in rows:
-            yield addr + 1, f'{cfa} rbp=same {bx}'.rstrip()
+                not cfa.startswith(('*', 'rsp', 'rbp')) and addr < after - LEA_BYTES and after < end:
+            yield after - LEA_BYTES, f'{cfa} rbp=same {bx}'.rstrip()
         before = cfa
 
 
@@ -295,7 +299,7 @@ def expected_rows(path, section):
         rows += gap(end, fde.lo, entry)
         told = exact.get(fde.offset, {})
         of_fde = {addr: told[addr] if rule == 'exp' else rule for addr, rule in fde.rows.items()}
-        rows += ((addr, rule) for addr, rule in mended(of_fde) if addr < fde.hi)
+        rows += ((addr, rule) for addr, rule in mended(of_fde, fde.hi) if addr < fde.hi)
         allowed.update((fde.lo - 1, end))
         end = fde.hi
     rows += gap(end, 1 << 64, entry)

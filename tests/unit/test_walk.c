@@ -261,6 +261,20 @@ static void test_registers(void **state)
 	}
 }
 
+static void test_at_sp_r9(void **state)
+{
+	rule(1, SB_UW_CFA_AT_SP_R9, 8 << 16 | 16, SB_UW_FP_SAME, 0);
+	rule(2, SB_UW_CFA_SP, 16, SB_UW_FP_SAME, 0);
+	from.regs[R9] = 3;
+	memory[5] = addr(10); /* sp + 16 + 3 * 8 */
+	memory[10] = code(0, 7);
+	from.pc = code(1, 0);
+	expect(SB_STACK_COMPLETE, code(0, 7));
+	from.pc = code(2, 0);
+	memory[1] = code(1, 8);
+	expect(SB_STACK_NO_RULE, code(1, 8));
+}
+
 /* rbx, where a function on the way saved it; where it was lost, by a rule or a frame pointer. */
 static void test_saved_rbx(void **state)
 {
@@ -570,6 +584,7 @@ int main(void)
 		cmocka_unit_test_setup(test_deref, setup),
 		cmocka_unit_test_setup(test_registers, setup),
 		cmocka_unit_test_setup(test_saved_rbx, setup),
+		cmocka_unit_test_setup(test_at_sp_r9, setup),
 		cmocka_unit_test_setup(test_return_in_register, setup),
 		cmocka_unit_test_setup(test_no_rule, setup),
 		cmocka_unit_test_setup(test_signal, setup),
