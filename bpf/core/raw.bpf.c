@@ -5,11 +5,11 @@
  */
 #include "sb_unwind.bpf.h"
 
-#define PAGE_BYTES   4096u
-#define NR_PIECES    (SB_RAW_BYTES_MAX / PAGE_BYTES)
-/* Pieces that a CPU may take at once, and how often after that. Most are 2 to 8 KiB. */
-#define RAW_BURST    128u
-#define RAW_EVERY_NS (1000000000ull / 1024)
+#define PAGE_BYTES     4096u
+#define NR_PIECES      (SB_RAW_BYTES_MAX / PAGE_BYTES)
+/* A CPU may take 16 MiB of pieces a second, and 1 MiB at once. Most are 2 to 8 KiB. */
+#define RAW_NS_PER_KIB (1000000000ull / (16 << 10))
+#define RAW_BURST_NS   (1024 * RAW_NS_PER_KIB)
 
 struct raw_record {
 	struct sb_event_raw event;
@@ -32,18 +32,13 @@ struct {
 	__type(value, __u64);
 } raw_full_ns SEC(".maps");
 
-static bool is_over_budget(__u32 slot, __u64 now_ns)
+static __u64 *budget(__u32 slot, __u64 now_ns)
 {
 	__u64 *full_ns = bpf_map_lookup_elem(&raw_full_ns, &slot);
 
-	if (!full_ns)
-		return true;
-	if (*full_ns < now_ns)
+	if (full_ns && *full_ns < now_ns)
 		*full_ns = now_ns;
-	if (*full_ns - now_ns > RAW_BURST * RAW_EVERY_NS)
-		return true;
-	*full_ns += RAW_EVERY_NS;
-	return false;
+	return full_ns && *full_ns - now_ns <= RAW_BURST_NS ? full_ns : NULL;
 }
 
 /*
@@ -92,10 +87,12 @@ __noinline int sb_raw_capture(__u32 slot)
 	__u32 at = bpf_get_smp_processor_id() * SB_SCRATCH_MAX + slot;
 	struct raw_record *record = bpf_map_lookup_elem(&raw_records, &at);
 	struct sb_scratch *s = sb_scratch_get(slot);
+	__u64 *full_ns;
 
 	if (!record || !s)
 		return -ENOENT;
-	if (is_over_budget(slot, s->capture.now_ns)) {
+	full_ns = budget(slot, s->capture.now_ns);
+	if (!full_ns) {
 		sb_stat_add(SB_STAT_RAW_LIMIT, 1);
 		return -EBUSY;
 	}
@@ -107,6 +104,7 @@ __noinline int sb_raw_capture(__u32 slot)
 #if defined(__TARGET_ARCH_x86)
 	record->event.pc = s->regs.ip;
 	read_stack(record, s->regs.sp);
+	*full_ns += (record->event.nr_stack_bytes + 1023) / 1024 * RAW_NS_PER_KIB;
 #endif
 	sb_stack_fresh_id(s->capture.now_ns, &record->event.id);
 	record->event.now_ns = s->capture.now_ns;

@@ -83,6 +83,8 @@ static void fill_tables(void)
 	};
 }
 
+static uint32_t ring_bytes = 4 << 20;
+
 static int setup(void **state)
 {
 	const struct sb_uw_proc known = {
@@ -102,7 +104,7 @@ static int setup(void **state)
 	SHIM_MAP_OF_BYTES(part, SB_UW_PART_CHUNKS);
 	shim_set_inner(&uw_pool, 0, &part);
 	SHIM_RING(uw_needs, 64 << 10);
-	SHIM_RING(events, 1 << 20);
+	SHIM_RING(events, ring_bytes);
 	memset(memory, 0, sizeof(memory));
 	shim.user_addr = BASE;
 	shim.user_mem = memory;
@@ -232,11 +234,11 @@ static void test_over_budget(void **state)
 	struct sb_scratch *s;
 	uint32_t i;
 
-	shim.user_bytes = 512; /* small pieces, for which there is room */
+	shim.user_bytes = 4096;
 	bin()->state = SB_UW_BIN_ABSENT;
-	for (i = 0; i < 1000 && walk()->map.is_raw; i++)
+	for (i = 0; i < 2000 && walk()->map.is_raw; i++)
 		;
-	assert_in_range(i, 120, 140);
+	assert_in_range(i, 250, 270);
 	memory[10] = 0;
 	memory[11] = CODE + 0x1010;
 	s = walk_from(CODE + 0x10, BASE, BASE + 80);
@@ -253,6 +255,9 @@ static void test_no_room_for_raw(void **state)
 {
 	uint32_t i;
 
+	ring_bytes = 256 << 10;
+	setup(NULL);
+	ring_bytes = 4 << 20;
 	bin()->state = SB_UW_BIN_ABSENT;
 	for (i = 0; i < 64 && !stat_of(SB_STAT_RAW_FULL); i++)
 		walk();

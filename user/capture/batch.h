@@ -21,6 +21,7 @@ struct sb_batch_stack {
 	uint32_t status; /* enum sb_stack_status */
 	uint32_t flags;	 /* SB_STACK_KERNEL, ... */
 	uint32_t nr_frames;
+	uint32_t list;	    /* not 0: the same mappings lay below all of its samples */
 	const uint64_t *ip; /* leaf first */
 };
 

@@ -53,6 +53,7 @@ static int on_stack(struct sb_drain *drain, const struct sb_event_stack *event, 
 		.id = event->id,
 		.status = event->status,
 		.flags = event->flags,
+		.list = event->list,
 		.nr_frames = event->nr_frames,
 		.ip = (const uint64_t *)(event + 1),
 	};

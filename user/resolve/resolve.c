@@ -28,8 +28,9 @@ struct known_stack {
 	struct sb_stack_id id;
 	uint32_t status, flags;
 	uint32_t nr_ips, nr_frames;
-	size_t first_ip;    /* in ips */
-	size_t first_frame; /* in kernel_frames; kernel stacks only, once resolved */
+	bool has_one_meaning; /* whatever is mapped and unmapped meanwhile */
+	size_t first_ip;      /* in ips */
+	size_t first_frame;   /* in kernel_frames; kernel stacks only, once resolved */
 	bool is_resolved;
 	struct frame_counts counts; /* with the above */
 };
@@ -131,6 +132,7 @@ static int keep_stack(struct sb_resolver *resolver, const struct sb_batch_stack 
 		.status = from->status < SB_STACK_STATUS_MAX ? from->status : SB_STACK_NONE,
 		.flags = from->flags,
 		.nr_ips = from->nr_frames,
+		.has_one_meaning = from->list != 0,
 		.first_ip = resolver->ips.nr,
 	};
 	int err;
@@ -474,7 +476,7 @@ static int next_change(struct sb_resolver *resolver, const struct sb_batch_count
 	int err;
 
 	*ret_ns = UINT64_MAX;
-	if (!stack || from_ns >= count->count.last_ns)
+	if (!stack || stack->has_one_meaning || from_ns >= count->count.last_ns)
 		return 0;
 	err = make_requests(resolver, stack);
 	query = query_of(resolver);
