@@ -96,6 +96,8 @@ static int find_code(void *arg, uint64_t addr, struct sb_walk_code *ret_code)
 		unwinding->is_blind |= unwinding->may_have_more;
 		return unwinding->may_have_more;
 	}
+	ret_code->is_generated =
+		sb_modcache_kind(&unwinding->sym->modules, map->file) == SB_MAP_ANON;
 	err = find_module(unwinding);
 	if (!err && !sb_module_offset_to_addr(unwinding->module->module,
 					      addr - map->start + map->pgoff, &elf_addr))

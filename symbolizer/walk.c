@@ -49,6 +49,8 @@ static enum sb_step step(struct sb_walk *walk, const struct sb_walk_env *env,
 	struct sb_uw_rule rule = { .cfa = SB_UW_CFA_FP_CHAIN };
 	enum sb_step step;
 
+	if (code->is_generated)
+		walk->flags |= SB_WALK_GENERATED;
 	if (code->table)
 		rule = sb_walk_table_rule(code->table, sb_walk_key(walk) - code->bias);
 	step = sb_cfi_step(walk, &rule, (void *)env);

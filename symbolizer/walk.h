@@ -7,6 +7,7 @@
 #ifndef SB_WALK_H
 #define SB_WALK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,6 +47,7 @@ struct sb_uw_rule sb_walk_table_rule(const struct sb_walk_table *table, uint64_t
 struct sb_walk_code {
 	const struct sb_walk_table *table;
 	uint64_t bias;
+	bool is_generated; /* memory without a file */
 };
 
 struct sb_walk_env {

@@ -320,6 +320,8 @@ static enum sb_step table_step(struct sb_scratch *s, __u32 slot)
 		return address_unknown(s, slot);
 	if (err)
 		return table_missing(s, slot, SB_UW_NEED_BIN);
+	if (s->map.seg_flags & SB_UW_SEG_ANON)
+		s->walk.flags |= SB_WALK_GENERATED;
 	return sb_cfi_step(&s->walk, &s->map.rule, s);
 }
 

@@ -32,7 +32,8 @@
 
 /* Bits of sb_walk.flags. */
 enum {
-	SB_WALK_LEAF = 1u << 0, /* pc was interrupted, is no return address; regs are valid */
+	SB_WALK_LEAF = 1u << 0,	     /* pc was interrupted, is no return address; regs are valid */
+	SB_WALK_GENERATED = 1u << 1, /* pc is in memory without a file: set by the walker */
 };
 
 /* Nothing is saved at an odd address, and no frame lies at one. */
@@ -73,10 +74,6 @@ static __always_inline enum sb_step sb_step_end(struct sb_walk *walk, __u32 stat
 /* Move on to the caller, if it can be one. */
 static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, __u64 sp, __u64 fp)
 {
-	/* A chain of frame pointers may end in zero; unwind tables say where the root is. */
-	if (!pc)
-		return sb_step_end(walk,
-				   walk->mark & SB_IP_BY_FP ? SB_STACK_COMPLETE : SB_STACK_BAD_PC);
 	if (pc < SB_PC_MIN || pc >= walk->user_end)
 		return sb_step_end(walk, SB_STACK_BAD_PC);
 	walk->pc = pc;
@@ -131,6 +128,15 @@ static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *
 }
 #endif
 
+/* The outermost frame has none. But zero proves nothing in a leaf, nor in code that was generated:
+ * there the register may hold anything, and no thread begins there. */
+static __always_inline enum sb_step sb_chain_end(struct sb_walk *walk)
+{
+	return sb_step_end(walk, walk->flags & (SB_WALK_LEAF | SB_WALK_GENERATED)
+					 ? SB_STACK_BAD_FP
+					 : SB_STACK_COMPLETE);
+}
+
 /* {caller's frame pointer, return address} lie at the frame pointer: System V ABI for x86-64,
  * section 3.2.2; AAPCS64, section 6.4.6. */
 static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
@@ -147,14 +153,14 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 			return sb_fp_step_leaf(walk, mem, at);
 	}
 #endif
-	/* The outermost frame has none. A leaf with zero in the register proves nothing. */
 	if (!fp)
-		return sb_step_end(walk, walk->flags & SB_WALK_LEAF ? SB_STACK_BAD_FP
-								    : SB_STACK_COMPLETE);
+		return sb_chain_end(walk);
 	if ((fp & 7) || fp < walk->sp || fp - walk->sp > SB_FP_FRAME_BYTES_MAX)
 		return sb_step_end(walk, SB_STACK_BAD_FP);
 	if (SB_STEP_READ(mem, frame, 16, fp))
 		return sb_step_end(walk, SB_STACK_FAULT);
+	if (!frame[1])
+		return sb_chain_end(walk);
 	return sb_step_to(walk, frame[1], fp + 16, frame[0]);
 }
 

@@ -275,15 +275,19 @@ static void test_by_frame_pointer(void **state)
 	for (i = 0; i < 2; i++) {
 		bin()->state = i ? SB_UW_BIN_FP_CHAIN : SB_UW_BIN_READY;
 		memory[10] = 0;
-		memory[11] = LOADED + 0x8020;
+		memory[11] = LOADED + 0x1020; /* before the table */
 		s = walk_from(places[i], BASE, BASE + 80);
 		assert_int_equal(s->stack.status, SB_STACK_COMPLETE);
 		assert_int_equal(s->stack.nr_frames, 2);
-		assert_int_equal(s->ip[1], (LOADED + 0x8020) | SB_IP_BY_FP);
+		assert_int_equal(s->ip[1], (LOADED + 0x1020) | SB_IP_BY_FP);
 	}
 	assert_int_equal(stat_of(SB_STAT_FP_FRAMES), 2);
+	proc()->nr_unknown = 1000;    /* the list is beyond doubt */
+	memory[11] = LOADED + 0x8020; /* no thread begins in generated code */
+	s = walk_from(places[0], BASE, BASE + 80);
+	assert_int_equal(s->stack.status, SB_STACK_BAD_FP);
+	assert_int_equal(s->stack.nr_frames, 2);
 	cfg_unwind = SB_UNWIND_CFI;
-	proc()->nr_unknown = 1000; /* the list is beyond doubt */
 	s = walk_from(places[0], BASE, BASE + 80);
 	assert_int_equal(s->stack.status, SB_STACK_NO_RULE);
 	assert_int_equal(s->stack.nr_frames, 1);
