@@ -7,9 +7,9 @@
 
 #define PAGE_BYTES     4096u
 #define NR_PIECES      (SB_RAW_BYTES_MAX / PAGE_BYTES)
-/* A CPU may take 16 MiB of pieces a second, and 1 MiB at once. Most are 2 to 8 KiB. */
-#define RAW_NS_PER_KIB (1000000000ull / (16 << 10))
-#define RAW_BURST_NS   (1024 * RAW_NS_PER_KIB)
+/* A CPU may take 32 MiB of pieces a second, and 4 MiB at once. Most are 2 to 8 KiB. */
+#define RAW_NS_PER_KIB (1000000000ull / (32 << 10))
+#define RAW_BURST_NS   (4096 * RAW_NS_PER_KIB)
 
 struct raw_record {
 	struct sb_event_raw event;
@@ -96,8 +96,8 @@ __noinline int sb_raw_capture(__u32 slot)
 		sb_stat_add(SB_STAT_RAW_LIMIT, 1);
 		return -EBUSY;
 	}
-	/* The other half is for stacks, which are small, and lost where there is no room. */
-	if (sb_events_is_half_full()) {
+	/* The last quarter is for stacks, which are small, and lost where there is no room. */
+	if (sb_events_is_filling_up()) {
 		sb_stat_add(SB_STAT_RAW_FULL, 1);
 		return -EBUSY;
 	}

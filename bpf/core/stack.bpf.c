@@ -120,10 +120,10 @@ __noinline int sb_stack_hash(__u32 slot)
 	return 0;
 }
 
-__hidden int sb_events_is_half_full(void)
+__hidden int sb_events_is_filling_up(void)
 {
 	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >
-	       bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 2;
+	       bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4 * 3;
 }
 
 __hidden int sb_event_ship(void *event, __u64 nr_bytes)

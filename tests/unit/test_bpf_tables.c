@@ -83,7 +83,7 @@ static void fill_tables(void)
 	};
 }
 
-static uint32_t ring_bytes = 4 << 20;
+static uint32_t ring_bytes = 16 << 20;
 
 static int setup(void **state)
 {
@@ -238,7 +238,7 @@ static void test_over_budget(void **state)
 	bin()->state = SB_UW_BIN_ABSENT;
 	for (i = 0; i < 2000 && walk()->map.is_raw; i++)
 		;
-	assert_in_range(i, 250, 270);
+	assert_in_range(i, 1020, 1030);
 	memory[10] = 0;
 	memory[11] = CODE + 0x1010;
 	s = walk_from(CODE + 0x10, BASE, BASE + 80);
@@ -257,7 +257,7 @@ static void test_no_room_for_raw(void **state)
 
 	ring_bytes = 256 << 10;
 	setup(NULL);
-	ring_bytes = 4 << 20;
+	ring_bytes = 16 << 20;
 	bin()->state = SB_UW_BIN_ABSENT;
 	for (i = 0; i < 64 && !stat_of(SB_STAT_RAW_FULL); i++)
 		walk();
