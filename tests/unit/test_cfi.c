@@ -158,6 +158,23 @@ static void test_cfa_in_memory(void **state)
 	assert_int_equal(info.nr_unsup, 1);
 }
 
+/* *(rsp + 8 + r9 * 8) + 8: bignum multiplication of OpenSSL; nothing that looks like it. */
+static void test_cfa_in_memory_indexed(void **state)
+{
+	put_plain_cie(&eh);
+	FDE(&eh, AT(0), 0x10, 0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8);
+	/* rbp as the base; r8; r9 + 8; by 4; added twice; end in the middle */
+	FDE(&eh, AT(0x10), 0x20, 0x0f, 10, 0x76, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8, 0x44,
+	    0x0e, 8, 0x0f, 10, 0x77, 8, 0x78, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8, 0x44, 0x0f, 10,
+	    0x77, 8, 0x79, 8, 0x38, 0x1e, 0x22, 0x06, 0x23, 8, 0x44, 0x0f, 10, 0x77, 8, 0x79, 0,
+	    0x34, 0x1e, 0x22, 0x06, 0x23, 8, 0x44, 0x0f, 11, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22,
+	    0x22, 0x06, 0x23, 8, 0x44, 0x0f, 6, 0x77, 8, 0x79, 0, 0x38, 0x1e);
+	expect_rows("0 *(rsp+8+r9*8)+8 rbp=same\n"
+		    "10 unsupported\n"
+		    "30 frame-pointer\n");
+	assert_int_equal(info.nr_unsup, 1);
+}
+
 /* push rbp with the stack aligned anew: GCC's "dynamic realign argument pointer" */
 static void test_realigned_stack(void **state)
 {
@@ -1102,6 +1119,7 @@ int main(void)
 		TEST(stack_and_frame_pointer),
 		TEST(plt),
 		TEST(cfa_in_memory),
+		TEST(cfa_in_memory_indexed),
 		TEST(realigned_stack),
 		TEST(leave_behind_other_code),
 		TEST(cfa_registers),
