@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "capture/thread.h"
 #include "capture/uwpool.h"
 #include "capture/uwprocs.h"
 #include "capture/uwtables.h"
@@ -323,19 +323,10 @@ static void *serve_all(void *arg)
 
 static int start_thread(struct sb_unwinder *unwinder)
 {
-	sigset_t all, before;
-	int err;
+	int err = sb_thread_start("stackbpf-unwind", serve_all, unwinder, &unwinder->thread);
 
-	/* Signals are for the thread that made us. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&unwinder->thread, NULL, serve_all, unwinder);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err)
-		return -err;
-	unwinder->has_thread = true;
-	pthread_setname_np(unwinder->thread, "stackbpf-unwind");
-	return 0;
+	unwinder->has_thread = !err;
+	return err;
 }
 
 static int watch_fd(const struct sb_unwinder *unwinder, int fd)

@@ -3,10 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+
+#include "capture/thread.h"
 
 /* Asked for and not yet looked at. Whoever still needs a page asks again. */
 #define PAGES_MAX 256u
@@ -78,23 +79,17 @@ static void *touch_all(void *arg)
 int sb_uwtouch_new(struct sb_uwtouch **ret_touch)
 {
 	struct sb_uwtouch *touch = calloc(1, sizeof(*touch));
-	sigset_t all, before;
 	int err;
 
 	if (!touch)
 		return -ENOMEM;
 	pthread_mutex_init(&touch->lock, NULL);
 	pthread_cond_init(&touch->is_asked, NULL);
-	/* Signals are for the thread that made us. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&touch->thread, NULL, touch_all, touch);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	err = sb_thread_start("stackbpf-touch", touch_all, touch, &touch->thread);
 	if (err) {
 		release(touch);
-		return -err;
+		return err;
 	}
-	pthread_setname_np(touch->thread, "stackbpf-touch");
 	*ret_touch = touch;
 	return 0;
 }

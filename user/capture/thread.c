@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/thread.h"
+
+#include <signal.h>
+
+int sb_thread_start(const char *name, void *(*run)(void *arg), void *arg, pthread_t *ret_thread)
+{
+	sigset_t all, before;
+	int err;
+
+	/* A new thread inherits the mask. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(ret_thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err)
+		pthread_setname_np(*ret_thread, name);
+	return -err;
+}
