@@ -28,8 +28,7 @@
 /* Names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
 #define STACKS_MAX_DEFAULT   65536u
 #define EVENT_DEFAULT	     "cpu-clock"
-/* The ring `events`: room for a burst of raw stacks of each CPU (RAW_BURST in
- * raw.bpf.c) when a run begins. */
+/* The ring `events`: room for raw stacks of each CPU (raw.bpf.c) when a run begins. */
 #define EVENTS_BYTES_PER_CPU (2u << 20)
 #define EVENTS_BYTES_MIN     (4u << 20)
 #define EVENTS_BYTES_MAX     (64u << 20)
@@ -133,6 +132,23 @@ static uint32_t events_bytes(const struct sb_session *session)
 	return nr_bytes;
 }
 
+/* What only the walk by unwind tables needs. */
+static int prepare_tables(struct sb_session *session)
+{
+	struct sampler_bpf *skel = session->skel;
+	int err;
+
+	if (!(session->opts.unwind & SB_UNWIND_CFI))
+		return 0;
+	err = bpf_map__set_max_entries(skel->maps.raw_records,
+				       bpf_map__max_entries(skel->maps.raw_records) *
+					       (uint32_t)libbpf_num_possible_cpus());
+	if (err)
+		return sb_err(err, "cannot size the pieces of stack");
+	err = sb_unwinder_prepare(skel, session->opts.unwind_bytes_max);
+	return err ? sb_err(err, "cannot size the memory of unwind tables") : 0;
+}
+
 static int prepare(struct sb_session *session)
 {
 	const struct sb_session_opts *opts = &session->opts;
@@ -156,21 +172,15 @@ static int prepare(struct sb_session *session)
 	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
 	if (err)
 		return sb_err(err, "cannot size the table of %u stacks", opts->stacks_max);
-	if (opts->unwind & SB_UNWIND_CFI)
-		err = bpf_map__set_max_entries(skel->maps.raw_records,
-					       bpf_map__max_entries(skel->maps.raw_records) *
-						       (uint32_t)libbpf_num_possible_cpus());
-	if (err)
-		return sb_err(err, "cannot size the pieces of stack");
 	err = bpf_map__set_max_entries(skel->maps.events, events_bytes(session));
 	if (err)
 		return sb_err(err, "cannot size the ring of stacks");
 	err = sb_targets_prepare(opts->targets, skel);
 	if (err)
 		return err;
-	err = sb_unwinder_prepare(skel, opts->unwind_bytes_max);
+	err = prepare_tables(session);
 	if (err)
-		return sb_err(err, "cannot size the memory of unwind tables");
+		return err;
 	err = opts->view->prepare(skel);
 	if (err)
 		return sb_err(err, "cannot prepare the view '%s'", opts->view->name);
