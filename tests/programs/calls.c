@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What calls cost, and switches: prints one number after SECONDS.
+ *
+ *	calls read SECONDS FILE		ns for each read of 4 KiB of FILE, which is cached
+ *	calls getppid SECONDS		ns for each getppid(2)
+ *	calls switches SECONDS PAIRS	round trips per second of PAIRS processes that pass a byte to
+ *					each other through pipes, each of which is two or more switches
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE  __attribute__((noinline))
+#define NSEC	  1000000000ull
+#define BATCH	  1000
+#define PAIRS_MAX 64
+
+static char data[4096];
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+}
+
+static NOINLINE void read_once(int fd)
+{
+	if (pread(fd, data, sizeof(data), 0) != (ssize_t)sizeof(data))
+		_exit(1);
+}
+
+static NOINLINE void getppid_once(int fd)
+{
+	syscall(SYS_getppid);
+}
+
+static int loop(void (*once)(int), int fd, uint64_t seconds)
+{
+	uint64_t begin = now_ns(), calls = 0, now;
+	int i;
+
+	do {
+		for (i = 0; i < BATCH; i++)
+			once(fd);
+		calls += BATCH;
+		now = now_ns();
+	} while (now < begin + seconds * NSEC);
+	return printf("%.2f\n", (double)(now - begin) / (double)calls) < 0;
+}
+
+static int loop_read(uint64_t seconds, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? 1 : loop(read_once, fd, seconds);
+}
+
+static int loop_getppid(uint64_t seconds, const char *arg)
+{
+	return loop(getppid_once, -1, seconds);
+}
+
+/* Passes a byte on for as long as there is one. */
+static void relay(int in, int out, volatile uint64_t *count)
+{
+	char c;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(in, &c, 1) == 1 && write(out, &c, 1) == 1)
+		(*count)++;
+	_exit(0);
+}
+
+static int start_pair(pid_t children[2], volatile uint64_t *counts)
+{
+	int there[2], back[2];
+
+	if (pipe2(there, O_CLOEXEC) || pipe2(back, O_CLOEXEC))
+		return 1;
+	children[0] = fork();
+	if (!children[0])
+		relay(there[0], back[1], &counts[0]);
+	children[1] = fork();
+	if (!children[1])
+		relay(back[0], there[1], &counts[1]);
+	return children[0] < 0 || children[1] < 0 || write(there[1], "", 1) != 1;
+}
+
+static uint64_t sum_of(const volatile uint64_t *counts, int nr)
+{
+	uint64_t sum = 0;
+
+	while (nr-- > 0)
+		sum += counts[nr];
+	return sum;
+}
+
+static int loop_switches(uint64_t seconds, const char *arg)
+{
+	int nr = arg ? atoi(arg) : 4, i;
+	struct timespec ts = { (time_t)seconds, 0 };
+	volatile uint64_t *counts;
+	pid_t children[2 * PAIRS_MAX];
+	uint64_t begin, before;
+
+	counts = mmap(NULL, sizeof(*counts) * 2 * PAIRS_MAX, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (counts == MAP_FAILED || nr < 1 || nr > PAIRS_MAX)
+		return 2;
+	for (i = 0; i < nr; i++)
+		if (start_pair(&children[2 * i], &counts[2 * i]))
+			return 1;
+	begin = now_ns();
+	before = sum_of(counts, 2 * nr);
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+	printf("%.0f\n",
+	       (double)(sum_of(counts, 2 * nr) - before) * 1e9 / 2 / (double)(now_ns() - begin));
+	for (i = 0; i < 2 * nr; i++)
+		kill(children[i], SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*work)(uint64_t seconds, const char *arg);
+} modes[] = {
+	{ "read", loop_read },
+	{ "getppid", loop_getppid },
+	{ "switches", loop_switches },
+};
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	for (i = 0; argc > 2 && i < sizeof(modes) / sizeof(*modes); i++)
+		if (!strcmp(modes[i].name, argv[1]))
+			return modes[i].work((uint64_t)atoi(argv[2]), argc > 3 ? argv[3] : NULL);
+	return 2;
+}

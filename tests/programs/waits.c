@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Threads that wait in known functions, and measure themselves how long.
+ *
+ * waits MODE SECONDS FILE [NR]: after SECONDS, or SIGTERM, FILE has as JSON for each thread, and for
+ * each function of it, the time it took by CLOCK_MONOTONIC, how much of it the thread ran
+ * (CLOCK_THREAD_CPUTIME_ID), and how much it was runnable and had no CPU (schedstat(5)); what is left
+ * is the time that it was blocked. NR is a number of threads where the mode has one.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE    __attribute__((noinline))
+#define NSEC	    1000000000ull
+#define THREADS_MAX 8192
+#define SPANS_MAX   4
+
+struct clocks {
+	uint64_t wall_ns, cpu_ns, queue_ns;
+};
+
+struct span {
+	const char *function;
+	struct clocks sum;
+	uint64_t nr;
+};
+
+struct thread {
+	pthread_t thread;
+	const char *name;
+	void (*work)(void);
+	int tid;
+	int schedstat_fd;
+	struct clocks begin, life;
+	struct span spans[SPANS_MAX];
+};
+
+static struct thread threads[THREADS_MAX];
+static int nr_threads;
+static __thread struct thread *self;
+static volatile sig_atomic_t is_over;
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+}
+
+static struct clocks now(void)
+{
+	struct clocks c = { 0 };
+	char text[96] = "";
+
+	if (self->schedstat_fd >= 0 && pread(self->schedstat_fd, text, sizeof(text) - 1, 0) > 0)
+		sscanf(text, "%*u %" SCNu64, &c.queue_ns);
+	c.cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	c.wall_ns = read_clock(CLOCK_MONOTONIC);
+	return c;
+}
+
+static void add(struct clocks *sum, struct clocks since, struct clocks until)
+{
+	sum->wall_ns += until.wall_ns - since.wall_ns;
+	sum->cpu_ns += until.cpu_ns - since.cpu_ns;
+	sum->queue_ns += until.queue_ns - since.queue_ns;
+}
+
+static void note(const char *function, struct clocks since)
+{
+	struct clocks until = now();
+	struct span *span = self->spans;
+
+	while (span->function && strcmp(span->function, function))
+		span++;
+	span->function = function;
+	span->nr++;
+	add(&span->sum, since, until);
+}
+
+/* The measurement is the caller's, so that the stacks of the function are the wait's and no other. */
+#define MEASURED(function)                   \
+	do {                                 \
+		struct clocks since = now(); \
+		function();                  \
+		note(#function, since);      \
+	} while (0)
+
+static NOINLINE void doze(uint64_t us)
+{
+	struct timespec ts = { (time_t)(us / 1000000), (long)(us % 1000000) * 1000 };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+}
+
+/* sleeps */
+
+static NOINLINE void sleep_30ms(void)
+{
+	doze(30000);
+}
+
+static NOINLINE void sleep_50ms(void)
+{
+	doze(50000);
+}
+
+static NOINLINE void sleep_20ms(void)
+{
+	doze(20000);
+}
+
+static void sleeper(void)
+{
+	while (!is_over) {
+		MEASURED(sleep_30ms);
+		MEASURED(sleep_50ms);
+		MEASURED(sleep_20ms);
+	}
+}
+
+/* convoy: whoever has the lock sleeps, so that the others wait for it and are woken by it. */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static NOINLINE void wait_for_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static NOINLINE void hold_lock(void)
+{
+	doze(8000);
+}
+
+static NOINLINE void release_lock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static NOINLINE void stay_away(void)
+{
+	doze(3000);
+}
+
+static void rival(void)
+{
+	while (!is_over) {
+		MEASURED(wait_for_lock);
+		MEASURED(hold_lock);
+		release_lock();
+		MEASURED(stay_away);
+	}
+}
+
+/* pair: ping waits in ping_reads for as long as pong thinks, and pong in pong_reads for ping. */
+
+static int to_pong[2], to_ping[2];
+
+static NOINLINE void ping_reads(void)
+{
+	char c;
+
+	if (read(to_ping[0], &c, 1) != 1)
+		is_over = 1;
+}
+
+static NOINLINE void ping_writes(void)
+{
+	if (write(to_pong[1], "", 1) != 1)
+		is_over = 1;
+}
+
+static NOINLINE void ping_thinks(void)
+{
+	doze(4000);
+}
+
+static NOINLINE void pong_reads(void)
+{
+	char c;
+
+	if (read(to_pong[0], &c, 1) != 1)
+		is_over = 1;
+}
+
+static NOINLINE void pong_writes(void)
+{
+	if (write(to_ping[1], "", 1) != 1)
+		is_over = 1;
+}
+
+static NOINLINE void pong_thinks(void)
+{
+	doze(6000);
+}
+
+static void ping(void)
+{
+	while (!is_over) {
+		ping_writes();
+		MEASURED(ping_reads);
+		MEASURED(ping_thinks);
+	}
+	close(to_pong[1]);
+}
+
+static void pong(void)
+{
+	while (!is_over) {
+		MEASURED(pong_reads);
+		MEASURED(pong_thinks);
+		pong_writes();
+	}
+	close(to_ping[1]);
+}
+
+/* pause */
+
+static NOINLINE void wait_forever(void)
+{
+	while (!is_over)
+		pause();
+}
+
+static void pauser(void)
+{
+	MEASURED(wait_forever);
+}
+
+/* dstate: the parent of a vfork() is in state D until its child has exited or become another. */
+
+static NOINLINE void child_naps(void)
+{
+	doze(40000);
+	_exit(0);
+}
+
+static NOINLINE void wait_for_vfork(void)
+{
+	pid_t child = vfork();
+
+	if (!child)
+		child_naps();
+	if (child > 0)
+		waitpid(child, NULL, 0);
+}
+
+static void parent(void)
+{
+	while (!is_over)
+		MEASURED(wait_for_vfork);
+}
+
+/* queue: threads that share one CPU, and want all of it. */
+
+static NOINLINE void burn(void)
+{
+	uint64_t end = read_clock(CLOCK_MONOTONIC) + NSEC / 10;
+
+	while (read_clock(CLOCK_MONOTONIC) < end)
+		;
+}
+
+static void burner(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	while (!is_over)
+		MEASURED(burn);
+}
+
+/* idle: workers that wait for work, each in another way; none comes. */
+
+static NOINLINE void wait_in_poll(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+	struct pollfd pollfd = { fd, POLLIN, 0 };
+
+	while (!is_over)
+		poll(&pollfd, 1, -1);
+	close(fd);
+}
+
+static NOINLINE void wait_for_condition(void)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+	struct timespec until;
+
+	pthread_mutex_lock(&mutex);
+	while (!is_over) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec++;
+		pthread_cond_timedwait(&condition, &mutex, &until);
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+static void poller(void)
+{
+	MEASURED(wait_in_poll);
+}
+
+static void waiter(void)
+{
+	MEASURED(wait_for_condition);
+}
+
+/* mixed: all of it, and threads that come and go. */
+
+static void start(const char *name, void (*work)(void));
+
+static void guest(void)
+{
+	MEASURED(sleep_20ms);
+	MEASURED(burn);
+	MEASURED(sleep_30ms);
+}
+
+static NOINLINE void let_guests_in(void)
+{
+	struct thread *last;
+
+	while (!is_over && nr_threads < THREADS_MAX - 2) {
+		start("guest", guest);
+		last = &threads[nr_threads - 1];
+		pthread_join(last->thread, NULL);
+		last->thread = 0;
+	}
+}
+
+static void host(void)
+{
+	MEASURED(let_guests_in);
+}
+
+/* The frame of this function is the root of what the mode does. */
+static void *run(void *arg)
+{
+	self = arg;
+	self->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	self->begin = now();
+	self->tid = (int)syscall(SYS_gettid);
+	prctl(PR_SET_NAME, self->name);
+	self->work();
+	add(&self->life, self->begin, now());
+	close(self->schedstat_fd);
+	return NULL;
+}
+
+/* Only one thread at a time starts others. */
+static void start(const char *name, void (*work)(void))
+{
+	struct thread *thread = &threads[nr_threads++];
+
+	thread->name = name;
+	thread->work = work;
+	if (pthread_create(&thread->thread, NULL, run, thread))
+		_exit(1);
+}
+
+static void start_many(int nr, const char *name, void (*work)(void))
+{
+	while (nr-- > 0)
+		start(name, work);
+}
+
+static void mode_sleeps(int nr)
+{
+	start_many(nr ? nr : 1, "sleeper", sleeper);
+}
+
+static void mode_convoy(int nr)
+{
+	start_many(nr ? nr : 4, "rival", rival);
+}
+
+static void mode_pair(int nr)
+{
+	if (pipe2(to_pong, O_CLOEXEC) || pipe2(to_ping, O_CLOEXEC))
+		_exit(1);
+	start("ping", ping);
+	start("pong", pong);
+}
+
+static void mode_pause(int nr)
+{
+	start_many(nr ? nr : 1, "pauser", pauser);
+}
+
+static void mode_dstate(int nr)
+{
+	start_many(nr ? nr : 1, "parent", parent);
+}
+
+static void mode_queue(int nr)
+{
+	start_many(nr ? nr : 3, "burner", burner);
+}
+
+static void mode_idle(int nr)
+{
+	start("poller", poller);
+	start("waiter", waiter);
+	start("pauser", pauser);
+}
+
+static void mode_mixed(int nr)
+{
+	mode_sleeps(1);
+	mode_convoy(3);
+	mode_pair(0);
+	mode_queue(2);
+	mode_idle(0);
+	mode_dstate(1);
+	start("host", host);
+}
+
+static const struct {
+	const char *name;
+	void (*begin)(int nr);
+} modes[] = {
+	{ "sleeps", mode_sleeps }, { "convoy", mode_convoy }, { "pair", mode_pair },
+	{ "pause", mode_pause },   { "dstate", mode_dstate }, { "queue", mode_queue },
+	{ "idle", mode_idle },	   { "mixed", mode_mixed },
+};
+
+static void put_clocks(FILE *out, const struct clocks *c)
+{
+	fprintf(out, "\"wall_ns\": %" PRIu64 ", \"cpu_ns\": %" PRIu64 ", \"queue_ns\": %" PRIu64,
+		c->wall_ns, c->cpu_ns, c->queue_ns);
+}
+
+static int put_truth(const char *path)
+{
+	const struct span *span;
+	FILE *out = fopen(path, "we");
+	int i;
+
+	if (!out)
+		return 1;
+	fprintf(out, "{\"threads\": [");
+	for (i = 0; i < nr_threads; i++) {
+		fprintf(out, "%s\n{\"tid\": %d, \"name\": \"%s\", ", i ? "," : "", threads[i].tid,
+			threads[i].name);
+		put_clocks(out, &threads[i].life);
+		fprintf(out, ", \"functions\": {");
+		for (span = threads[i].spans; span < threads[i].spans + SPANS_MAX && span->function;
+		     span++) {
+			fprintf(out, "%s\"%s\": {\"nr\": %" PRIu64 ", ",
+				span == threads[i].spans ? "" : ", ", span->function, span->nr);
+			put_clocks(out, &span->sum);
+			fprintf(out, "}");
+		}
+		fprintf(out, "}}");
+	}
+	fprintf(out, "\n]}\n");
+	return fclose(out) != 0;
+}
+
+static void on_signal(int signal) {}
+
+/* Until the time is over, or SIGTERM. All threads but this one have the signal blocked. */
+static NOINLINE void main_waits(int seconds)
+{
+	struct timespec ts = { seconds, 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigtimedwait(&set, NULL, &ts);
+}
+
+/* Those that wait for ever are woken by signals, until they are seen to have ended. */
+static void end_all(void)
+{
+	struct timespec until;
+	int i;
+
+	is_over = 1;
+	for (i = 0; i < nr_threads; i++) {
+		while (threads[i].thread) {
+			pthread_kill(threads[i].thread, SIGUSR1);
+			clock_gettime(CLOCK_REALTIME, &until);
+			until.tv_nsec += 10000000;
+			until.tv_sec += until.tv_nsec / (long)NSEC;
+			until.tv_nsec %= (long)NSEC;
+			if (!pthread_timedjoin_np(threads[i].thread, NULL, &until))
+				break;
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	sigset_t set;
+	size_t i;
+
+	if (argc < 4)
+		return 2;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	for (i = 0; i < sizeof(modes) / sizeof(*modes); i++)
+		if (!strcmp(modes[i].name, argv[1]))
+			break;
+	if (i == sizeof(modes) / sizeof(*modes))
+		return 2;
+	modes[i].begin(argc > 4 ? atoi(argv[4]) : 0);
+	main_waits(atoi(argv[2]));
+	end_all();
+	return put_truth(argv[3]);
+}
