@@ -134,6 +134,144 @@ static void test_merge(void **state)
 	sb_profile_free(to);
 }
 
+/* Counts of @counts, each at its bucket, and no others. */
+static void check_log2(const uint64_t *log2, const uint32_t (*want)[2], size_t nr_want)
+{
+	uint64_t rest[SB_PROFILE_NR_LOG2];
+	size_t i;
+
+	assert_non_null(log2);
+	memcpy(rest, log2, sizeof(rest));
+	for (i = 0; i < nr_want; i++) {
+		assert_int_equal(rest[want[i][0]], want[i][1]);
+		rest[want[i][0]] = 0;
+	}
+	for (i = 0; i < SB_PROFILE_NR_LOG2; i++)
+		assert_int_equal(rest[i], 0);
+}
+
+static void test_log2(void **state)
+{
+	static const uint32_t of_a[][2] = { { 0, 1 }, { 20, 7 } }, of_b[][2] = { { 63, 2 } },
+			      of_all[][2] = { { 0, 1 }, { 20, 7 }, { 63, 2 } },
+			      of_both[][2] = { { 0, 1 }, { 20, 7 }, { 63, 3 } },
+			      of_both_b[][2] = { { 63, 3 } };
+	struct sb_profile *from, *to;
+	uint32_t a, b, c;
+	uint64_t weight;
+	size_t nr;
+
+	assert_int_equal(sb_profile_new(&from), 0);
+	a = frame(from, "a", SB_FRAME_USER);
+	b = frame(from, "b", SB_FRAME_USER);
+	c = frame(from, "c", SB_FRAME_USER);
+	assert_null(sb_profile_log2_total(from));
+	assert_int_equal(sb_profile_add(from, &c, 1, 5), 0);
+	assert_null(sb_profile_log2_total(from));
+	assert_int_equal(sb_profile_add_log2(from, &a, 1, 100, 20, 4), 0);
+	assert_int_equal(sb_profile_add_log2(from, &b, 1, 200, 63, 2), 0);
+	assert_int_equal(sb_profile_add_log2(from, &a, 1, 300, 20, 3), 0);
+	assert_int_equal(sb_profile_add_log2(from, &a, 1, 0, 0, 1), 0);
+	assert_int_equal(sb_profile_add_log2(from, &a, 1, 1, 64, 1), -EINVAL);
+
+	/* Into one that has one of the stacks, without and with durations. */
+	assert_int_equal(sb_profile_new(&to), 0);
+	a = frame(to, "b", SB_FRAME_USER);
+	assert_int_equal(sb_profile_add_log2(to, &a, 1, 1, 63, 1), 0);
+	a = frame(to, "a", SB_FRAME_USER);
+	assert_int_equal(sb_profile_add(to, &a, 1, 1), 0);
+	assert_int_equal(sb_profile_merge(to, from), 0);
+
+	assert_int_equal(sb_profile_seal(from), 0);
+	assert_int_equal(sb_profile_weight(from), 605);
+	check_log2(sb_profile_log2_at(from, 0), of_a, 2);
+	check_log2(sb_profile_log2_at(from, 1), of_b, 1);
+	assert_null(sb_profile_log2_at(from, 2));
+	check_log2(sb_profile_log2_total(from), of_all, 3);
+	sb_profile_free(from);
+
+	assert_int_equal(sb_profile_seal(to), 0);
+	sb_profile_stack_at(to, 0, &nr, &weight);
+	assert_int_equal(weight, 401);
+	check_log2(sb_profile_log2_at(to, 0), of_a, 2);
+	check_log2(sb_profile_log2_at(to, 1), of_both_b, 1);
+	assert_null(sb_profile_log2_at(to, 2));
+	check_log2(sb_profile_log2_total(to), of_both, 3);
+	sb_profile_free(to);
+}
+
+static void test_scale(void **state)
+{
+	static const struct {
+		uint64_t divisor, weight, scaled;
+	} cases[] = {
+		{ 1000, 1499, 1 },
+		{ 1000, 1500, 2 },
+		{ 1000, 499, 0 },
+		{ 1000, 500, 1 },
+		{ 1, 7, 7 },
+		{ 3, 4, 1 },
+		{ 3, 5, 2 },
+		{ 1000, UINT64_MAX, UINT64_MAX / 1000 + 1 },
+		{ UINT64_MAX, UINT64_MAX, 1 },
+		{ UINT64_MAX, UINT64_MAX / 2, 0 },
+		{ UINT64_MAX, UINT64_MAX / 2 + 1, 1 },
+	};
+	struct sb_profile *profile;
+	uint64_t weight;
+	size_t i, nr;
+	uint32_t f;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(sb_profile_new(&profile), 0);
+		f = frame(profile, "f", SB_FRAME_USER);
+		assert_int_equal(sb_profile_add(profile, &f, 1, cases[i].weight), 0);
+		assert_int_equal(sb_profile_scale(profile, cases[i].divisor), 0);
+		assert_int_equal(sb_profile_seal(profile), 0);
+		assert_int_equal(sb_profile_weight(profile), cases[i].scaled);
+		assert_int_equal(sb_profile_nr_stacks(profile), cases[i].scaled > 0);
+		assert_int_equal(sb_profile_nr_tiny(profile, &weight), cases[i].scaled == 0);
+		assert_int_equal(weight, cases[i].scaled ? 0 : cases[i].weight);
+		if (cases[i].scaled) {
+			sb_profile_stack_at(profile, 0, &nr, &weight);
+			assert_int_equal(weight, cases[i].scaled);
+		}
+		sb_profile_free(profile);
+	}
+}
+
+/* What is left out is not counted away: its number, its weight, its durations. */
+static void test_scale_keeps_account(void **state)
+{
+	static const uint32_t left[][2] = { { 8, 1 } }, all[][2] = { { 5, 2 }, { 8, 1 } };
+	struct sb_profile *profile;
+	uint32_t ids[4];
+	uint64_t weight;
+	const uint32_t *at;
+	size_t i, nr;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	for (i = 0; i < 4; i++)
+		ids[i] = frame(profile, (const char *[]){ "a", "b", "c", "d" }[i], SB_FRAME_USER);
+	assert_int_equal(sb_profile_add_log2(profile, &ids[0], 1, 400, 5, 1), 0);
+	assert_int_equal(sb_profile_add_log2(profile, &ids[1], 1, 2600, 8, 1), 0);
+	assert_int_equal(sb_profile_add(profile, &ids[2], 1, 700), 0);
+	assert_int_equal(sb_profile_add_log2(profile, &ids[3], 1, 99, 5, 1), 0);
+	assert_int_equal(sb_profile_scale(profile, 0), -EINVAL);
+	assert_int_equal(sb_profile_scale(profile, 1000), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_profile_nr_stacks(profile), 2);
+	assert_int_equal(sb_profile_weight(profile), 4);
+	assert_int_equal(sb_profile_nr_tiny(profile, &weight), 2);
+	assert_int_equal(weight, 499);
+	at = sb_profile_stack_at(profile, 0, &nr, &weight);
+	assert_int_equal(*at, ids[1]);
+	check_log2(sb_profile_log2_at(profile, 0), left, 1);
+	assert_null(sb_profile_log2_at(profile, 1));
+	check_log2(sb_profile_log2_total(profile), all, 2);
+	sb_profile_free(profile);
+}
+
 static void test_meta(void **state)
 {
 	struct sb_profile *profile;
@@ -157,6 +295,9 @@ int main(void)
 		cmocka_unit_test(test_equal_stacks_add_up_and_sort),
 		cmocka_unit_test(test_many_stacks_against_sums),
 		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_log2),
+		cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_scale_keeps_account),
 		cmocka_unit_test(test_meta),
 	};
 

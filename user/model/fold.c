@@ -12,6 +12,9 @@ static const char *const annotations[SB_FRAME_KIND_MAX] = {
 	[SB_FRAME_JIT] = "_[j]",
 	[SB_FRAME_KERNEL] = "_[k]",
 	[SB_FRAME_KERNEL_INLINED] = "_[k]",
+	/* Ours: flamegraph(1). */
+	[SB_FRAME_FILE] = "_[f]",
+	[SB_FRAME_WAKER] = "_[w]",
 };
 
 /* Bytes that would break the line apart: ; separates frames, controls separate lines. */
@@ -41,15 +44,15 @@ static const char *base_name(const char *path)
 static bool is_code(const struct sb_frame *frame)
 {
 	return frame->kind != SB_FRAME_ROOT && frame->kind != SB_FRAME_DELIMITER &&
-	       frame->kind != SB_FRAME_MARK;
+	       frame->kind != SB_FRAME_MARK && frame->kind != SB_FRAME_FILE;
 }
 
-int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame, const struct sb_fold_opts *opts)
+/* Where in the code it is, as far as it was asked for. */
+static int add_place(struct sb_str *str, const struct sb_frame *frame,
+		     const struct sb_fold_opts *opts)
 {
-	int err = add_clean(str, frame->name);
+	int err = 0;
 
-	if (err || !is_code(frame))
-		return err;
 	if (opts->offsets && !frame->is_unnamed && frame->kind != SB_FRAME_INLINED)
 		err = sb_str_addf(str, "+0x%llx", (unsigned long long)frame->func_offset);
 	if (!err && opts->lines && frame->file && frame->line) {
@@ -68,6 +71,15 @@ int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame, const struct
 		if (!err && !bracketed)
 			err = sb_str_addc(str, ']');
 	}
+	return err;
+}
+
+int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame, const struct sb_fold_opts *opts)
+{
+	int err = add_clean(str, frame->name);
+
+	if (!err && is_code(frame))
+		err = add_place(str, frame, opts);
 	if (!err && opts->annotate && annotations[frame->kind])
 		err = sb_str_add(str, annotations[frame->kind]);
 	return err;
@@ -85,7 +97,7 @@ static int add_header_value(struct sb_str *str, const char *value)
 	return err;
 }
 
-static int header(const struct sb_profile *profile, struct sb_str *str)
+int sb_fold_header(struct sb_str *str, const struct sb_profile *profile)
 {
 	const char *key, *value;
 	size_t i;
@@ -99,8 +111,8 @@ static int header(const struct sb_profile *profile, struct sb_str *str)
 	return err;
 }
 
-static int stack_line(const struct sb_profile *profile, size_t i, const struct sb_fold_opts *opts,
-		      struct sb_str *str)
+int sb_fold_stack(struct sb_str *str, const struct sb_profile *profile, size_t i,
+		  const struct sb_fold_opts *opts)
 {
 	uint64_t weight;
 	size_t nr, at;
@@ -128,13 +140,13 @@ int sb_fold(const struct sb_profile *profile, const struct sb_fold_opts *opts,
 	if (opts->limit && nr > opts->limit)
 		nr = opts->limit;
 	if (opts->header) {
-		err = header(profile, &line);
+		err = sb_fold_header(&line, profile);
 		if (!err)
 			err = fn(arg, line.s, line.len);
 	}
 	for (i = 0; i < nr && err >= 0; i++) {
 		sb_str_clear(&line);
-		err = stack_line(profile, i, opts, &line);
+		err = sb_fold_stack(&line, profile, i, opts);
 		if (!err)
 			err = fn(arg, line.s, line.len);
 	}

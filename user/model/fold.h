@@ -11,7 +11,7 @@
 
 /* How frames are written. */
 struct sb_fold_opts {
-	bool annotate;	/* append _[k], _[i], _[j] by kind */
+	bool annotate;	/* append _[k], _[i], _[j], _[f], _[w] by kind */
 	bool lines;	/* append " file.c:12" */
 	bool modules;	/* append " [libc.so.6]" */
 	bool offsets;	/* append "+0x12" */
@@ -21,6 +21,11 @@ struct sb_fold_opts {
 
 /* Append frame @frame as one frame of folded text: without ; and line breaks in it. 0 or -ENOMEM. */
 int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame,
+		  const struct sb_fold_opts *opts);
+
+/* Append the lines of sb_fold(), without a newline: the header; stack @i. Return: 0 or -ENOMEM. */
+int sb_fold_header(struct sb_str *str, const struct sb_profile *profile);
+int sb_fold_stack(struct sb_str *str, const struct sb_profile *profile, size_t i,
 		  const struct sb_fold_opts *opts);
 
 /*

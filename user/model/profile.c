@@ -18,7 +18,12 @@ struct frame_key {
 
 struct stack {
 	uint32_t first_frame, nr_frames; /* in stack_frames */
+	uint32_t log2;			 /* in log2s; 0: none */
 	uint64_t weight;
+};
+
+struct log2 {
+	uint64_t nr[SB_PROFILE_NR_LOG2];
 };
 
 struct meta {
@@ -33,8 +38,10 @@ struct sb_profile {
 	SB_VEC(uint32_t) stack_frames;
 	SB_VEC(struct stack) stacks;
 	struct sb_index stacks_index;
+	SB_VEC(struct log2) log2s; /* the first is of all stacks; empty: no durations were added */
 	SB_VEC(struct meta) metas;
 	uint64_t weight;
+	uint64_t nr_tiny, tiny_weight; /* left out by sb_profile_scale() */
 };
 
 int sb_profile_new(struct sb_profile **ret_profile)
@@ -68,6 +75,7 @@ void sb_profile_free(struct sb_profile *profile)
 	sb_vec_release(&profile->frames);
 	sb_vec_release(&profile->stack_frames);
 	sb_vec_release(&profile->stacks);
+	sb_vec_release(&profile->log2s);
 	sb_index_release(&profile->frames_index);
 	sb_index_release(&profile->stacks_index);
 	sb_strtab_release(&profile->strings);
@@ -172,19 +180,12 @@ static struct stack *find_stack(const struct sb_profile *profile, const uint32_t
 	return NULL;
 }
 
-int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-		   uint64_t weight)
+static int stack_new(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+		     uint64_t hash, struct stack **ret_stack)
 {
-	uint64_t hash = sb_hash(frame_ids, nr * sizeof(*frame_ids), 0);
-	struct stack *stack = find_stack(profile, frame_ids, nr, hash);
-	struct stack added = { .nr_frames = (uint32_t)nr, .weight = weight };
+	struct stack added = { .nr_frames = (uint32_t)nr };
 	int err;
 
-	if (stack) {
-		stack->weight += weight;
-		profile->weight += weight;
-		return 0;
-	}
 	if (nr > INT32_MAX - profile->stack_frames.nr)
 		return -E2BIG;
 	added.first_frame = (uint32_t)profile->stack_frames.nr;
@@ -200,7 +201,69 @@ int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t
 		       nr * sizeof(*frame_ids));
 	profile->stack_frames.nr += nr;
 	profile->stacks.at[profile->stacks.nr++] = added;
+	*ret_stack = &profile->stacks.at[profile->stacks.nr - 1];
+	return 0;
+}
+
+/* Add @weight to the stack of these frames; the pointer is good until the next stack. */
+static int add_weight(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+		      uint64_t weight, struct stack **ret_stack)
+{
+	uint64_t hash = sb_hash(frame_ids, nr * sizeof(*frame_ids), 0);
+	struct stack *stack = find_stack(profile, frame_ids, nr, hash);
+	int err = stack ? 0 : stack_new(profile, frame_ids, nr, hash, &stack);
+
+	if (err)
+		return err;
+	stack->weight += weight;
 	profile->weight += weight;
+	*ret_stack = stack;
+	return 0;
+}
+
+int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+		   uint64_t weight)
+{
+	struct stack *stack;
+
+	return add_weight(profile, frame_ids, nr, weight, &stack);
+}
+
+/* Room for one histogram more, beside that of all stacks. */
+static int reserve_log2(struct sb_profile *profile)
+{
+	int err = sb_vec_reserve(&profile->log2s, profile->log2s.nr + 2);
+
+	if (!err && !profile->log2s.nr)
+		profile->log2s.at[profile->log2s.nr++] = (struct log2){};
+	return err;
+}
+
+static struct log2 *log2_of(struct sb_profile *profile, struct stack *stack)
+{
+	if (!stack->log2) {
+		stack->log2 = (uint32_t)profile->log2s.nr;
+		profile->log2s.at[profile->log2s.nr++] = (struct log2){};
+	}
+	return &profile->log2s.at[stack->log2];
+}
+
+int sb_profile_add_log2(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+			uint64_t weight, uint32_t log2_ns, uint64_t nr_events)
+{
+	struct stack *stack;
+	int err;
+
+	if (log2_ns >= SB_PROFILE_NR_LOG2)
+		return -EINVAL;
+	/* First, so that a failure adds nothing. */
+	err = reserve_log2(profile);
+	if (!err)
+		err = add_weight(profile, frame_ids, nr, weight, &stack);
+	if (err)
+		return err;
+	log2_of(profile, stack)->nr[log2_ns] += nr_events;
+	profile->log2s.at[0].nr[log2_ns] += nr_events;
 	return 0;
 }
 
@@ -208,11 +271,26 @@ int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t
 static int merge_stack(struct sb_profile *profile, const struct sb_profile *from,
 		       const struct stack *stack, const uint32_t *ids, uint32_t *scratch)
 {
+	struct stack *to;
+	struct log2 *log2;
 	uint32_t i;
+	int err;
 
 	for (i = 0; i < stack->nr_frames; i++)
 		scratch[i] = ids[from->stack_frames.at[stack->first_frame + i]];
-	return sb_profile_add(profile, scratch, stack->nr_frames, stack->weight);
+	if (!stack->log2)
+		return sb_profile_add(profile, scratch, stack->nr_frames, stack->weight);
+	err = reserve_log2(profile);
+	if (!err)
+		err = add_weight(profile, scratch, stack->nr_frames, stack->weight, &to);
+	if (err)
+		return err;
+	log2 = log2_of(profile, to);
+	for (i = 0; i < SB_PROFILE_NR_LOG2; i++) {
+		log2->nr[i] += from->log2s.at[stack->log2].nr[i];
+		profile->log2s.at[0].nr[i] += from->log2s.at[stack->log2].nr[i];
+	}
+	return 0;
 }
 
 int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from)
@@ -249,6 +327,39 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
 		free(meta.value);
 	}
 	return err;
+}
+
+int sb_profile_scale(struct sb_profile *profile, uint64_t divisor)
+{
+	size_t i, nr_kept = 0;
+
+	if (!divisor)
+		return -EINVAL;
+	profile->weight = 0;
+	for (i = 0; i < profile->stacks.nr; i++) {
+		struct stack stack = profile->stacks.at[i];
+		uint64_t rest = stack.weight % divisor;
+
+		/* Half and more is rounded up; twice the rest may not fit. */
+		stack.weight = stack.weight / divisor + (rest >= divisor - rest);
+		if (!stack.weight) {
+			profile->nr_tiny++;
+			profile->tiny_weight += profile->stacks.at[i].weight;
+			continue;
+		}
+		profile->weight += stack.weight;
+		profile->stacks.at[nr_kept++] = stack;
+	}
+	profile->stacks.nr = nr_kept;
+	/* It would name the wrong stacks. */
+	sb_index_release(&profile->stacks_index);
+	return 0;
+}
+
+uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight)
+{
+	*ret_unscaled_weight = profile->tiny_weight;
+	return profile->nr_tiny;
 }
 
 /* qsort_r() hands us the profile. */
@@ -312,6 +423,18 @@ const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, 
 	*ret_nr = stack->nr_frames;
 	*ret_weight = stack->weight;
 	return profile->stack_frames.at + stack->first_frame;
+}
+
+const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i)
+{
+	uint32_t log2 = profile->stacks.at[i].log2;
+
+	return log2 ? profile->log2s.at[log2].nr : NULL;
+}
+
+const uint64_t *sb_profile_log2_total(const struct sb_profile *profile)
+{
+	return profile->log2s.nr ? profile->log2s.at[0].nr : NULL;
 }
 
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value)

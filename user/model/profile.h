@@ -22,7 +22,9 @@ enum sb_frame_kind {
 	SB_FRAME_KERNEL,
 	SB_FRAME_KERNEL_INLINED,
 	SB_FRAME_DELIMITER, /* between user and kernel part */
-	SB_FRAME_MARK,	    /* "[truncated: ...]": stands for frames that are not there */
+	SB_FRAME_MARK, /* "[truncated: ...]", "[blocked]", "[idle: epoll]": not code, but said of it */
+	SB_FRAME_FILE,	/* what the code read or wrote: a path, "[pipe]" */
+	SB_FRAME_WAKER, /* code of the thread that ended a wait */
 	SB_FRAME_KIND_MAX,
 };
 
@@ -46,12 +48,37 @@ int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, u
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight);
 
-/* Add the stacks of @from, which may grow on afterwards; facts are not taken over. 0, -ENOMEM, -E2BIG. */
+/*
+ * Durations by their logarithm: bucket k counts those from 2^k to 2^(k+1) - 1 ns, bucket 0 also
+ * those of 0 ns. Kept for each stack that has any, and for all together.
+ */
+#define SB_PROFILE_NR_LOG2 64
+
+/*
+ * sb_profile_add(), and count @nr_events durations in bucket @log2_ns of that stack.
+ * Return: 0, -EINVAL: there is no such bucket, -ENOMEM, -E2BIG.
+ */
+int sb_profile_add_log2(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+			uint64_t weight, uint32_t log2_ns, uint64_t nr_events);
+
+/*
+ * Add the stacks of @from, which may grow on afterwards; facts are not taken over, nor what
+ * sb_profile_scale() has left out of it. 0, -ENOMEM, -E2BIG.
+ */
 int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
 
 /* Fact about the run: "kind", "unit", "lost", ...; shown in headers in the order they came. */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Before the seal, once, when all stacks are there: divide weights by @divisor, which makes us of
+ * ns, each rounded to the nearest. Stacks whose weight becomes 0 are left out; how many these were,
+ * and their weight before, sb_profile_nr_tiny() says. Their durations remain in the total.
+ * Return: 0, -EINVAL: divisor 0.
+ */
+int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
+uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight);
 
 /* Sort stacks heaviest first, ties by their frames' names: the same run gives the same bytes. */
 int sb_profile_seal(struct sb_profile *profile);
@@ -64,6 +91,10 @@ const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uin
 /* Return: the frame numbers of stack @i, root first. */
 const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, size_t *ret_nr,
 				    uint64_t *ret_weight);
+/* Return: the SB_PROFILE_NR_LOG2 counts of stack @i, NULL: none were added. */
+const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i);
+/* Return: the counts of all stacks together, NULL: none were added. */
+const uint64_t *sb_profile_log2_total(const struct sb_profile *profile);
 /* Return: the i-th fact, or NULL past the end. */
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value);
 /* Return: the value of @key, or NULL. */
