@@ -190,6 +190,12 @@ static int write_file(const struct sb_run_output *output, const struct sb_profil
 	return err ? sb_err(err, "cannot write '%s'", output->path) : 0;
 }
 
+static bool lacks_durations(const struct sb_output *format, const struct sb_profile *profile)
+{
+	return format->needs_durations && sb_profile_nr_stacks(profile) &&
+	       !sb_profile_log2_total(profile);
+}
+
 static int write_all(const struct sb_run *run, const struct sb_profile *profile)
 {
 	const struct sb_record_opts *from = &run->opts;
@@ -210,8 +216,14 @@ static int write_all(const struct sb_run *run, const struct sb_profile *profile)
 	for (i = 0; i < run->outputs.nr; i++) {
 		const struct sb_run_output *output = &run->outputs.at[i];
 
-		err_one = sb_streq(output->path, "-") ? write_stdout(output->format, profile, &opts)
-						      : write_file(output, profile, &opts);
+		if (lacks_durations(output->format, profile))
+			err_one =
+				sb_err(0, "-o '%s': format '%s' is made of durations, say --distr",
+				       output->path, output->format->name);
+		else if (sb_streq(output->path, "-"))
+			err_one = write_stdout(output->format, profile, &opts);
+		else
+			err_one = write_file(output, profile, &opts);
 		err = err ? err : err_one;
 	}
 	return err;

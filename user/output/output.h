@@ -6,6 +6,7 @@
 #ifndef SB_OUTPUT_OUTPUT_H
 #define SB_OUTPUT_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -21,7 +22,9 @@ struct sb_output {
 	const char *name;      /* of --format */
 	const char *extension; /* with its dot; chosen by the name of the file */
 	const char *summary;
-	/* @profile is sealed. Return: 0 or a negative errno; errors of @out may be left in it. */
+	bool needs_durations; /* of a profile that sb_profile_add_log2() made */
+	/* @profile is sealed. Return: 0, -ENODATA: it has no durations, or another negative errno;
+	 * errors of @out may be left in it. */
 	int (*write)(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     FILE *out);
 };

@@ -5,6 +5,6 @@
 
 #include "output/output.h"
 
-extern const struct sb_output sb_output_folded, sb_output_svg, sb_output_bt;
+extern const struct sb_output sb_output_folded, sb_output_svg, sb_output_bt, sb_output_distr;
 
 #endif

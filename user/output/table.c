@@ -8,6 +8,7 @@ static const struct sb_output *const outputs[] = {
 	&sb_output_folded,
 	&sb_output_svg,
 	&sb_output_bt,
+	&sb_output_distr,
 };
 
 const struct sb_output *sb_output_at(size_t i)

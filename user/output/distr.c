@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Durations as histograms by powers of two: one of all stacks, then one of each, under its folded
+ * line. Lines look as those of bcc and of SystemTap's @hist_log().
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "output/outputs.h"
+
+#define BAR_LEN 40
+
+/* 2^@log2 ns in three digits: "1.02 us". No printf("%g"): it would ask the locale for the point. */
+static int add_duration(struct sb_str *text, unsigned int log2)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	/* The end of the last bucket, less what rounding adds: in seconds it is the same. */
+	uint64_t val = log2 < 64 ? 1ull << log2 : UINT64_MAX - 1000000000;
+	uint64_t scale = 1;
+	char number[32];
+	size_t unit = 0;
+
+	while (unit + 1 < SB_ARRAY_SIZE(units) && val / scale >= 1000) {
+		scale *= 1000;
+		unit++;
+	}
+	/* No power of two is so near to one of ten that rounding gives it a digit more. */
+	if (scale == 1 || val / scale >= 100) {
+		snprintf(number, sizeof(number), "%" PRIu64, (val + scale / 2) / scale);
+	} else if (val / scale >= 10) {
+		val += scale / 20;
+		snprintf(number, sizeof(number), "%" PRIu64 ".%" PRIu64, val / scale,
+			 val % scale / (scale / 10));
+	} else {
+		val += scale / 200;
+		snprintf(number, sizeof(number), "%" PRIu64 ".%02" PRIu64, val / scale,
+			 val % scale / (scale / 100));
+	}
+	return sb_str_addf(text, "%6s %-2s", number, units[unit]);
+}
+
+static int add_row(struct sb_str *text, unsigned int log2, uint64_t nr, uint64_t max)
+{
+	char bar[BAR_LEN + 1];
+	/* In floating point: the product of counts may not fit. */
+	int len = max ? (int)((double)nr / (double)max * BAR_LEN) : 0, i;
+	int err;
+
+	for (i = 0; i < BAR_LEN; i++)
+		bar[i] = i < len ? '*' : ' ';
+	bar[BAR_LEN] = '\0';
+	err = sb_str_add(text, "  ");
+	if (!err && log2)
+		err = add_duration(text, log2);
+	else if (!err)
+		err = sb_str_addf(text, "%6s %-2s", "0", "ns");
+	if (!err)
+		err = sb_str_add(text, " -> ");
+	if (!err)
+		err = add_duration(text, log2 + 1);
+	return err ? err : sb_str_addf(text, " : %-10" PRIu64 " |%s|\n", nr, bar);
+}
+
+/* From the first to the last bucket that holds something. */
+static int add_histogram(struct sb_str *text, const uint64_t nr[SB_PROFILE_NR_LOG2])
+{
+	unsigned int first = 0, end = SB_PROFILE_NR_LOG2, i;
+	uint64_t max = 0;
+	int err = 0;
+
+	while (first < end && !nr[first])
+		first++;
+	while (end > first && !nr[end - 1])
+		end--;
+	for (i = first; i < end; i++)
+		max = nr[i] > max ? nr[i] : max;
+	if (first < end)
+		err = sb_str_addf(text, "  %-9s    %-9s : %-10s distribution\n", "     from",
+				  "     to", "count");
+	for (i = first; i < end && !err; i++)
+		err = add_row(text, i, nr[i], max);
+	return err;
+}
+
+static uint64_t sum(const uint64_t nr[SB_PROFILE_NR_LOG2])
+{
+	uint64_t all = 0;
+	size_t i;
+
+	for (i = 0; i < SB_PROFILE_NR_LOG2; i++)
+		all += nr[i];
+	return all;
+}
+
+/* "all stacks 1234567 us, 89 times" */
+static int add_total(struct sb_str *text, const struct sb_profile *profile,
+		     const struct sb_output_opts *opts)
+{
+	const uint64_t *nr = sb_profile_log2_total(profile);
+	const char *unit = sb_profile_meta_get(profile, "unit");
+	int err = 0;
+
+	if (opts->fold.header) {
+		err = sb_fold_header(text, profile);
+		if (!err)
+			err = sb_str_addc(text, '\n');
+	}
+	if (!err)
+		err = sb_str_addf(text, "all stacks %" PRIu64 "%s%s, %" PRIu64 " times\n",
+				  sb_profile_weight(profile), unit ? " " : "", unit ? unit : "",
+				  nr ? sum(nr) : 0);
+	return err || !nr ? err : add_histogram(text, nr);
+}
+
+static int add_stack(struct sb_str *text, const struct sb_profile *profile, size_t i,
+		     const struct sb_output_opts *opts)
+{
+	const uint64_t *nr = sb_profile_log2_at(profile, i);
+	int err = sb_str_addc(text, '\n');
+
+	if (!err)
+		err = sb_fold_stack(text, profile, i, &opts->fold);
+	if (!err)
+		err = sb_str_addc(text, '\n');
+	/* Time whose duration nobody saw: a wait that had no end yet, a sample of a timer. */
+	return err || !nr ? err : add_histogram(text, nr);
+}
+
+static int write_distr(const struct sb_profile *profile, const struct sb_output_opts *opts,
+		       FILE *out)
+{
+	sb_cleanup(sb_str_release) struct sb_str text = {};
+	size_t i, nr = sb_profile_nr_stacks(profile);
+	int err;
+
+	if (nr && !sb_profile_log2_total(profile))
+		return -ENODATA;
+	if (opts->fold.limit && nr > opts->fold.limit)
+		nr = opts->fold.limit;
+	err = add_total(&text, profile, opts);
+	for (i = 0; i < nr && !err; i++) {
+		err = add_stack(&text, profile, i, opts);
+		if (!err && fwrite(text.s, 1, text.len, out) != text.len)
+			return -EIO;
+		sb_str_clear(&text);
+	}
+	if (!err && text.len && fwrite(text.s, 1, text.len, out) != text.len)
+		return -EIO;
+	return err;
+}
+
+const struct sb_output sb_output_distr = {
+	.name = "distr",
+	.extension = ".distr",
+	.summary = "histograms of durations, of all stacks and of each (with --distr)",
+	.needs_durations = true,
+	.write = write_distr,
+};
