@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Who is sampled. Rules add up: any allow rule lets a task in, any deny rule keeps it out. */
+#include <bpf/bpf_core_read.h>
+
 #include "sb_filter.bpf.h"
 #include "sb_util.bpf.h"
+
+/* Of a cgroup below the root; the kernel has no limit of its own (cgroup.max.depth). */
+#define CGROUP_LEVELS_MAX 32
 
 const volatile __u32 cfg_nr_allow_rules = 0; /* of any kind; 0: everybody is in */
 const volatile __u32 cfg_nr_tid_rules = 0;
@@ -11,6 +16,9 @@ const volatile __u32 cfg_nr_cgroup_rules = 0;
 const volatile __u32 cfg_cgroup_rules[SB_RULES_MAX] = {}; /* SB_RULE_*, by index in the map */
 const volatile __u32 cfg_nr_comm_rules = 0;
 const volatile struct sb_comm_matcher cfg_comm_rules[SB_RULES_MAX] = {};
+
+/* Of the cgroups in target_cgroups; set after load. */
+__u64 target_cgroup_ids[SB_RULES_MAX] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -41,10 +49,9 @@ static __u32 pid_rule(void *map, __u32 pid)
 	return rule && !(*rule & SB_RULE_AT_EXEC) ? *rule : 0;
 }
 
-static __u32 uid_rules(void)
+static __u32 uid_rules(__u32 uid)
 {
-	__u32 uid = (__u32)bpf_get_current_uid_gid(), rules = 0;
-	__u32 i;
+	__u32 i, rules = 0;
 
 	for (i = 0; i < SB_RULES_MAX; i++) {
 		if (i >= cfg_nr_uid_rules)
@@ -64,6 +71,33 @@ static __u32 cgroup_rules(void)
 			break;
 		if (bpf_current_task_under_cgroup(&target_cgroups, i) == 1)
 			rules |= cfg_cgroup_rules[i];
+	}
+	return rules;
+}
+
+static __u32 rules_of_cgroup(__u64 id)
+{
+	__u32 i, rules = 0;
+
+	for (i = 0; i < SB_RULES_MAX; i++) {
+		if (i >= cfg_nr_cgroup_rules)
+			break;
+		if (target_cgroup_ids[i] == id)
+			rules |= cfg_cgroup_rules[i];
+	}
+	return rules;
+}
+
+/* There is a helper for the current task only. From the task's own cgroup up to the root. */
+static __u32 cgroup_rules_of(struct task_struct *task)
+{
+	struct cgroup *cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	struct cgroup_subsys_state *css = &cgroup->self;
+	__u32 i, rules = 0;
+
+	for (i = 0; i < CGROUP_LEVELS_MAX && css; i++) {
+		rules |= rules_of_cgroup(BPF_CORE_READ(css, cgroup, kn, id));
+		css = BPF_CORE_READ(css, parent);
 	}
 	return rules;
 }
@@ -99,21 +133,44 @@ static __u32 comm_rules(const char *comm)
 	return rules;
 }
 
-__hidden int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm)
+static int is_accepted(__u32 rules)
+{
+	if (rules & SB_RULE_DENY)
+		return 0;
+	return !cfg_nr_allow_rules || (rules & SB_RULE_ALLOW);
+}
+
+static __u32 common_rules(__u32 tgid, __u32 tid, const char *comm)
 {
 	__u32 rules = pid_rule(&target_tgids, tgid);
 
 	if (cfg_nr_tid_rules)
 		rules |= pid_rule(&target_tids, tid);
-	if (cfg_nr_uid_rules)
-		rules |= uid_rules();
-	if (cfg_nr_cgroup_rules)
-		rules |= cgroup_rules();
 	if (cfg_nr_comm_rules)
 		rules |= comm_rules(comm);
-	if (rules & SB_RULE_DENY)
-		return 0;
-	return !cfg_nr_allow_rules || (rules & SB_RULE_ALLOW);
+	return rules;
+}
+
+__hidden int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm)
+{
+	__u32 rules = common_rules(tgid, tid, comm);
+
+	if (cfg_nr_uid_rules)
+		rules |= uid_rules((__u32)bpf_get_current_uid_gid());
+	if (cfg_nr_cgroup_rules)
+		rules |= cgroup_rules();
+	return is_accepted(rules);
+}
+
+__hidden int sb_filter_accepts_task(struct task_struct *task, const char *comm)
+{
+	__u32 rules = common_rules(task->tgid, task->pid, comm);
+
+	if (cfg_nr_uid_rules)
+		rules |= uid_rules(BPF_CORE_READ(task, cred, uid.val));
+	if (cfg_nr_cgroup_rules)
+		rules |= cgroup_rules_of(task);
+	return is_accepted(rules);
 }
 
 __hidden int sb_filter_exec(__u32 tgid)

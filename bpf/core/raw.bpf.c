@@ -11,6 +11,10 @@
 #define RAW_NS_PER_KIB (1000000000ull / (32 << 10))
 #define RAW_BURST_NS   (4096 * RAW_NS_PER_KIB)
 
+/* The view says which kinds of programs take pieces; those have records, of 64 KiB each. */
+const volatile __u32 cfg_nr_raw_slots = 1;
+const volatile __u32 cfg_raw_slot[SB_SCRATCH_MAX] = {};
+
 struct raw_record {
 	struct sb_event_raw event;
 	__u8 stack[SB_RAW_BYTES_MAX];
@@ -19,7 +23,7 @@ struct raw_record {
 /* By CPU and slot. Not a per-CPU array, whose elements are 32 KiB at most (PCPU_MIN_UNIT_SIZE). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SB_SCRATCH_MAX); /* set before load: of each CPU */
+	__uint(max_entries, 1); /* set before load: cfg_nr_raw_slots for each CPU */
 	__type(key, __u32);
 	__type(value, struct raw_record);
 } raw_records SEC(".maps");
@@ -84,12 +88,16 @@ static int ship_raw(struct raw_record *record)
 
 __noinline int sb_raw_capture(__u32 slot)
 {
-	__u32 at = bpf_get_smp_processor_id() * SB_SCRATCH_MAX + slot;
-	struct raw_record *record = bpf_map_lookup_elem(&raw_records, &at);
+	__u32 at = bpf_get_smp_processor_id() * cfg_nr_raw_slots;
 	struct sb_scratch *s = sb_scratch_get(slot);
+	struct raw_record *record;
 	__u64 *full_ns;
 
-	if (!record || !s)
+	if (!s || slot >= SB_SCRATCH_MAX)
+		return -ENOENT;
+	at += cfg_raw_slot[slot];
+	record = bpf_map_lookup_elem(&raw_records, &at);
+	if (!record)
 		return -ENOENT;
 	full_ns = budget(slot, s->capture.now_ns);
 	if (!full_ns) {

@@ -89,24 +89,19 @@ static bool has_user_side(const struct task_struct *task)
 	return BPF_CORE_READ(task, mm) && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
 }
 
-static void identify(struct sb_sample_key *key, const struct task_struct *task, __u64 pid_tgid)
+static void identify(struct sb_sample_key *key, const struct task_struct *task)
 {
-	key->tgid = pid_tgid >> 32;
+	key->tgid = task->tgid;
 	key->start_ns = start_of_process(task);
 	key->exec_id = task->self_exec_id;
 	if (cfg_by & SB_BY_THREAD)
-		key->tid = (__u32)pid_tgid;
+		key->tid = task->pid;
 	if (cfg_by & SB_BY_CPU)
 		key->cpu = bpf_get_smp_processor_id();
-	if (cfg_by & SB_BY_CGROUP)
-		key->cgroup_id = bpf_get_current_cgroup_id();
 }
 
-static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
+static void keep_kernel(struct sb_scratch *s, __u32 slot, long nr_bytes)
 {
-	long nr_bytes;
-
-	nr_bytes = bpf_get_stack(ctx, s->ip, SB_KSTACK_DEPTH_MAX * sizeof(s->ip[0]), 0);
 	if (nr_bytes <= 0) {
 		sb_stat_add(SB_STAT_KSTACK_ERR, 1);
 		return;
@@ -116,6 +111,11 @@ static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
 	s->stack.nr_frames = (__u32)nr_bytes / sizeof(s->ip[0]);
 	s->stack.status = SB_STACK_COMPLETE;
 	sb_stack_intern(s, slot, &s->capture.key.kstack);
+}
+
+static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
+{
+	keep_kernel(s, slot, bpf_get_stack(ctx, s->ip, SB_KSTACK_DEPTH_MAX * sizeof(s->ip[0]), 0));
 }
 
 /* Unless they are there already, the registers with which @task entered the kernel. */
@@ -163,31 +163,127 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 		sb_stack_intern(s, slot, &s->capture.key.ustack);
 }
 
-__hidden int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture)
+__hidden __u64 sb_end_ns(void)
+{
+	return end_ns;
+}
+
+/* Return: whether it is time to take samples. */
+static bool start_sample(struct sb_scratch *s)
+{
+	s->capture.now_ns = bpf_ktime_get_ns();
+	__builtin_memset(&s->capture.key, 0, sizeof(s->capture.key));
+	return !end_ns || s->capture.now_ns <= end_ns;
+}
+
+__hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct sb_scratch *s = sb_scratch_get(slot);
-	struct task_struct *task;
+	char *comm;
 
 	if (!s || !pid_tgid)
 		return -ENOENT; /* the idle task, where the event could not leave it out */
-	s->capture.now_ns = bpf_ktime_get_ns();
-	if (end_ns && s->capture.now_ns > end_ns)
+	if (!start_sample(s))
 		return -ENOENT;
-	__builtin_memset(&s->capture.key, 0, sizeof(s->capture.key));
-	bpf_get_current_comm(s->capture.key.comm, sizeof(s->capture.key.comm));
-	if (!sb_filter_accepts(pid_tgid >> 32, (__u32)pid_tgid, s->capture.key.comm)) {
+	comm = s->capture.key.comm;
+	bpf_get_current_comm(comm, sizeof(s->capture.key.comm));
+	if (!(how & SB_BEGIN_ANYBODY) &&
+	    !sb_filter_accepts(pid_tgid >> 32, (__u32)pid_tgid, comm)) {
 		sb_stat_add(SB_STAT_FILTERED, 1);
 		return -ENOENT;
 	}
-	task = bpf_get_current_task_btf();
-	identify(&s->capture.key, task, pid_tgid);
-	if ((cfg_sides & SB_SIDE_KERNEL) && !sb_regs_are_user(&s->regs))
+	identify(&s->capture.key, bpf_get_current_task_btf());
+	if (cfg_by & SB_BY_CGROUP)
+		s->capture.key.cgroup_id = bpf_get_current_cgroup_id();
+	*ret_capture = &s->capture;
+	return 0;
+}
+
+__hidden int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_capture **ret_capture)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!s || !task->pid)
+		return -ENOENT;
+	start_sample(s); /* what goes on beyond the end is looked at after it */
+	BPF_CORE_READ_STR_INTO(&s->capture.key.comm, task, comm);
+	if (!sb_filter_accepts_task(task, s->capture.key.comm)) {
+		sb_stat_add(SB_STAT_FILTERED, 1);
+		return -ENOENT;
+	}
+	identify(&s->capture.key, task);
+	if (cfg_by & SB_BY_CGROUP)
+		s->capture.key.cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	*ret_capture = &s->capture;
+	return 0;
+}
+
+__hidden int sb_take_stacks(void *ctx, __u32 slot, __u32 sides)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!s)
+		return -ENOENT;
+	sides &= cfg_sides;
+	if ((sides & SB_SIDE_KERNEL) && !sb_regs_are_user(&s->regs))
 		capture_kernel(ctx, s, slot);
-	if ((cfg_sides & SB_SIDE_USER) && has_user_side(task))
+	if ((sides & SB_SIDE_USER) && has_user_side(task))
 		capture_user(task, s, slot);
 	announce(&s->capture.key);
-	*ret_capture = &s->capture;
+	return 0;
+}
+
+__hidden int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture)
+{
+	int err = sb_begin(slot, 0, ret_capture);
+
+	return err ? err : sb_take_stacks(ctx, slot, cfg_sides);
+}
+
+__hidden int sb_take_kernel_of(struct task_struct *task, __u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!s || !(cfg_sides & SB_SIDE_KERNEL))
+		return -ENOENT;
+	keep_kernel(s, slot,
+		    bpf_get_task_stack(task, s->ip, SB_KSTACK_DEPTH_MAX * sizeof(s->ip[0]), 0));
+	announce(&s->capture.key);
+	return 0;
+}
+
+__hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!s || !(cfg_sides & SB_SIDE_USER) || !has_user_side(task))
+		return -ENOENT;
+	sb_start_in_kernel(slot);
+	s->stack.flags = 0;
+	if (user_regs(task, s))
+		return -ENOENT;
+	announce(&s->capture.key);
+	sb_stack_fresh_id(s->capture.now_ns, &s->capture.key.ustack);
+	*ret = (struct sb_asleep){
+		.raw = {
+			.hdr = { .kind = SB_EVENT_RAW, .nr_bytes = sizeof(ret->raw) },
+			.id = s->capture.key.ustack,
+			.now_ns = s->capture.now_ns,
+			.start_ns = s->capture.key.start_ns,
+			.tgid = s->capture.key.tgid,
+			.exec_id = s->capture.key.exec_id,
+			.flags = s->stack.flags | SB_STACK_ASLEEP,
+			.pc = sb_regs_pc(&s->regs),
+		},
+		.tid = task->pid,
+		.nr_switches = task->nvcsw + task->nivcsw,
+	};
+#if defined(__TARGET_ARCH_x86)
+	ret->raw.stack_addr = s->regs.sp - SB_RED_ZONE_BYTES;
+#endif
+	sb_regs_by_dwarf(&s->regs, ret->raw.regs);
 	return 0;
 }
 
@@ -229,6 +325,26 @@ __hidden int sb_account(const struct sb_capture *capture, __u64 weight)
 	if (!first_sample_ns)
 		first_sample_ns = capture->now_ns;
 	sb_stat_add(SB_STAT_SAMPLES, 1);
-	sb_stat_add(SB_STAT_RUN_NS, bpf_ktime_get_ns() - capture->now_ns);
 	return 0;
+}
+
+__hidden void sb_spent(__u64 since_ns)
+{
+	sb_stat_add(SB_STAT_RUN_NS, bpf_ktime_get_ns() - since_ns);
+}
+
+__hidden __u32 sb_log2_of(__u64 ns)
+{
+	__u32 log2 = 0, shift;
+
+	if (!(cfg_by & SB_BY_DURATION))
+		return 0;
+#pragma unroll
+	for (shift = 32; shift; shift >>= 1) {
+		if (ns >> shift) {
+			ns >>= shift;
+			log2 += shift;
+		}
+	}
+	return log2 + 1;
 }

@@ -34,12 +34,26 @@ enum sb_stack_status {
 	SB_STACK_NO_RULE,  /* the unwind table has no rule for the address that can be followed */
 	SB_STACK_BAD_CFA, /* the rule does not lead up the stack: wrong table, or stack overwritten */
 	SB_STACK_PIECE,	  /* the stack is longer than the piece that a first sample takes */
+	SB_STACK_RAN, /* the thread slept when the run began, and ran before its stack was read */
 	SB_STACK_STATUS_MAX,
 };
 
 /* Identity of a stack: 128 bits of hash over its frames and status; {0, 0} is "no stack". */
 struct sb_stack_id {
 	__u64 lo, hi;
+};
+
+/* What a thread was doing in the time that a sample stands for. */
+enum sb_task_state {
+	SB_STATE_NONE,	    /* the view does not say */
+	SB_STATE_RUNNING,   /* on a CPU */
+	SB_STATE_RUNQUEUE,  /* could run and waited for a CPU: preempted, or woken */
+	SB_STATE_THROTTLED, /* could run, but its cgroup had used up its quota */
+	SB_STATE_SLEEP,	    /* S: interruptible */
+	SB_STATE_DISK,	    /* D: uninterruptible */
+	SB_STATE_STOPPED,   /* T and t: by a signal or a debugger */
+	SB_STATE_IDLE,	    /* I: a kernel thread without work */
+	SB_STATE_MAX,
 };
 
 /*
@@ -51,12 +65,17 @@ struct sb_stack_id {
  */
 struct sb_sample_key {
 	struct sb_stack_id kstack, ustack;
+	__u64 object; /* what the sample is about beyond its stack, see SB_EVENT_OBJECT; 0: nothing */
 	__u64 start_ns;	 /* start of the process, CLOCK_BOOTTIME */
 	__u64 cgroup_id; /* SB_BY_CGROUP */
 	__u32 tgid, tid; /* tid: SB_BY_THREAD */
 	__u32 exec_id;
 	__u32 cpu;		/* SB_BY_CPU */
 	char comm[SB_COMM_LEN]; /* of the thread */
+	__u8 state;		/* enum sb_task_state */
+	__u8 op;		/* kind of call, in the numbers of the view; 0: none */
+	__u8 log2_ns;		/* SB_BY_DURATION: 1 + the logarithm of the nanoseconds; 0: none */
+	__u8 reserved[5];
 };
 
 /* What the aggregation keeps for one key. Times are CLOCK_MONOTONIC. */
@@ -72,6 +91,7 @@ enum sb_event_kind {
 	SB_EVENT_COUNTS_NUDGE, /* struct sb_event: the counts are filling up, drain now */
 	SB_EVENT_PROCESS, /* struct sb_event_process: a process older than the run was sampled */
 	SB_EVENT_RAW,	  /* struct sb_event_raw: a stack to be unwound by user space */
+	SB_EVENT_OBJECT,  /* struct sb_event_object: what keys name was seen for the first time */
 };
 
 struct sb_event {
@@ -83,6 +103,8 @@ struct sb_event {
 enum {
 	SB_STACK_KERNEL = 1u << 0,
 	SB_STACK_LEAF_RETURNS = 1u << 1, /* ip[0] stands behind a syscall instruction, not on one */
+	SB_STACK_ASLEEP = 1u << 2, /* struct sb_event_raw: the thread sleeps, no memory was taken:
+				      user space reads it from the process */
 };
 
 /* nr_frames raw addresses (__u64), leaf first, follow the struct. */
@@ -132,6 +154,43 @@ struct sb_event_raw {
 	__u64 regs[SB_UNWIND_REGS];
 };
 
+/* What the output of the iterators over tasks is made of: threads that sleep, with the registers
+ * from which user space walks their stack, as long as they have not run since. */
+struct sb_asleep {
+	struct sb_event_raw raw; /* flags & SB_STACK_ASLEEP, nr_stack_bytes: 0 */
+	__u32 tid;
+	__u32 reserved;
+	__u64 nr_switches; /* voluntary and other ones, as /proc/PID/task/TID/status has them */
+};
+
+/* Kinds of objects, and what follows struct sb_event_object. */
+enum sb_object_kind {
+	SB_OBJECT_TASK = 1, /* struct sb_object_task: a thread that was woken */
+	SB_OBJECT_WAKER,    /* struct sb_object_waker: who woke, and from where */
+	SB_OBJECT_FILE,	    /* struct sb_object_file, see sb_abi_io.h */
+	SB_OBJECT_KIND_MAX,
+};
+
+/* Shipped once, or again when the table of those seen is full or a shipment failed. */
+struct sb_event_object {
+	struct sb_event hdr;
+	__u64 id; /* sb_sample_key.object: a hash of all that follows, never 0 */
+	__u32 kind;
+	__u32 nr_bytes; /* that follow */
+};
+
+struct sb_object_task {
+	char comm[SB_COMM_LEN];
+};
+
+struct sb_object_waker {
+	struct sb_stack_id kstack, ustack;
+	__u64 start_ns; /* with tgid and exec_id: of struct sb_sample_key */
+	__u64 now_ns;	/* when the stack was taken */
+	__u32 tgid, exec_id;
+	char comm[SB_COMM_LEN];
+};
+
 /* A process that began before the run, so that no side-band record told of it, was sampled. */
 struct sb_event_process {
 	struct sb_event hdr;
@@ -156,7 +215,26 @@ enum sb_stat {
 	SB_STAT_FP_FRAMES,   /* frames found by frame pointer, where there was no rule */
 	SB_STAT_CFI_FRAMES,  /* frames found by unwind tables */
 	SB_STAT_NEEDS_FULL,  /* requests for tables lost: ring full; asked again */
+	SB_STAT_OBJECT_FULL, /* objects not shipped: ring full; retried at their next sample */
+	SB_STAT_TASK_FULL,   /* waits and calls lost: no memory for the state of a thread */
+	SB_STAT_UNDER_MIN,   /* left out as asked for: shorter than --min */
+	SB_STAT_OVER_MAX,    /* the same, longer than --max */
+	SB_STAT_OTHER_STATE, /* the same, by --state, --kind, --fs and the like */
 	SB_STAT_MAX,
+};
+
+/*
+ * Kinds of programs that can interrupt one another; each builds its sample in a record of its own.
+ * Programs of one kind do not nest: the kernel skips, and counts, what would.
+ */
+enum sb_scratch_slot {
+	SB_SCRATCH_TIMER,  /* perf events: interrupt everything else */
+	SB_SCRATCH_SWITCH, /* where threads leave and enter a CPU; interrupts are off */
+	SB_SCRATCH_WAKE,   /* where threads are woken, by tasks and by interrupts, which are off */
+	SB_SCRATCH_CALL, /* inside of a system call or a request of the block layer; preemption is off */
+	SB_SCRATCH_FAULT, /* page faults, those of our own programs' reading included */
+	SB_SCRATCH_ITER,  /* iterators, which our own user side runs */
+	SB_SCRATCH_MAX,
 };
 
 /* Bits of cfg_by: what the key is split by, beyond process, comm and stacks. */
@@ -164,6 +242,7 @@ enum {
 	SB_BY_THREAD = 1u << 0,
 	SB_BY_CPU = 1u << 1,
 	SB_BY_CGROUP = 1u << 2,
+	SB_BY_DURATION = 1u << 3, /* log2_ns */
 };
 
 /* Bits of cfg_unwind: how callers are found. None of them: only the leaf. */
@@ -209,9 +288,11 @@ struct sb_uid_rule {
 	__u32 rule;
 };
 
-_Static_assert(sizeof(struct sb_sample_key) == 80, "a hash key must have no padding");
+_Static_assert(sizeof(struct sb_sample_key) == 96, "a hash key must have no padding");
 _Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");
 _Static_assert(sizeof(struct sb_event_raw) == 200, "layout is shared");
+_Static_assert(sizeof(struct sb_event_object) == 24, "layout is shared");
+_Static_assert(sizeof(struct sb_object_waker) == 72, "layout is shared");
 
 #endif /* SB_ABI_H */

@@ -5,8 +5,11 @@
 
 #include "vmlinux.h"
 
-/* @comm: SB_COMM_LEN bytes. Return: 1 when the task is asked for, 0 when not. */
+/* The current task. @comm: SB_COMM_LEN bytes. Return: 1 when the task is asked for, 0 when not. */
 int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm);
+
+/* The same for a task that need not be the current one. */
+int sb_filter_accepts_task(struct task_struct *task, const char *comm);
 
 /* A process runs another program: wake its rule if it sleeps. */
 int sb_filter_exec(__u32 tgid);

@@ -9,13 +9,6 @@
 
 #include "sb_abi.h"
 
-/* Kinds of programs that can interrupt one another; each builds its sample in a record of its own.
- * Programs of one kind do not nest: the kernel skips, and counts, what would. */
-enum sb_scratch_slot {
-	SB_SCRATCH_TIMER,
-	SB_SCRATCH_MAX,
-};
-
 /* A sample in the making. */
 struct sb_capture {
 	struct sb_sample_key key;
@@ -62,17 +55,73 @@ static __always_inline void sb_start_at(const struct bpf_perf_event_data *ctx, _
 #undef SB_REG
 }
 
+/* The sample in @slot starts inside the kernel: the user's registers are looked up. For programs that
+ * are not given registers. */
+static __always_inline void sb_start_in_kernel(__u32 slot)
+{
+	struct sb_regs *start = sb_start_regs(slot);
+
+	if (!start)
+		return;
+#if defined(__TARGET_ARCH_x86)
+	start->cs = 0;
+#elif defined(__TARGET_ARCH_arm64)
+	start->pstate = 5; /* PSR_MODE_EL1h */
+#endif
+}
+
 /*
  * Sample the current task: filters, identity, both stacks, from the registers in sb_start_regs().
- * New stacks are shipped on the way.
+ * New stacks are shipped on the way. It is sb_begin() and sb_take_stacks() with what was asked for.
  * Return: 0 and the capture, valid until the program ends; -ENOENT when the task is not asked for.
  */
 int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture);
+
+/* Bits of @how. */
+enum {
+	SB_BEGIN_ANYBODY = 1u << 0, /* whoever it is: a waker */
+};
+
+/* Filters, time and identity of the current task; no stacks yet. Return: as sb_capture(). */
+int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture);
+/* The same for a task that need not be the current one, and is not looked at by another CPU. */
+int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_capture **ret_capture);
+
+/* After sb_begin(): stacks of @sides (SB_SIDE_*; those that were not asked for are left out). */
+int sb_take_stacks(void *ctx, __u32 slot, __u32 sides);
+
+/* After sb_begin_task(), for one that is not running: its kernel stack. */
+int sb_take_kernel_of(struct task_struct *task, __u32 slot);
+/*
+ * After sb_begin_task(), for one that is not running: name its user stack, which user space is to
+ * walk by what is left in @ret for it; to be written to the output of the iterator.
+ * Return: 0; -ENOENT: there is none (kernel thread), or it is not asked for.
+ */
+int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
 
 /*
  * Add @weight (in the unit of the view) to the capture's key.
  * Return: 0; -E2BIG, -EBUSY when it was lost, which is counted.
  */
 int sb_account(const struct sb_capture *capture, __u64 weight);
+
+/* Our programs were at work from @since_ns (CLOCK_MONOTONIC) to now. */
+void sb_spent(__u64 since_ns);
+
+/* After the time that user space has set as the end, which this returns; 0: no end yet. */
+__u64 sb_end_ns(void);
+
+/* 1 + the logarithm of @ns, for sb_sample_key.log2_ns; 0 where the run does not split by it. */
+__u32 sb_log2_of(__u64 ns);
+
+/*
+ * Objects. Return: what is known of the one called @id: 0 when it has to be shipped first.
+ */
+enum { SB_OBJECT_UNSEEN, SB_OBJECT_SEEN, SB_OBJECT_UNWANTED };
+__u32 sb_object_known(__u64 id);
+/* Ship @event, whose header this fills in but for kind, id and nr_bytes. At most SB_OBJECT_BYTES_MAX
+ * follow. Return: 0, or -EAGAIN: not shipped, counted, to be tried again with the next sample. */
+int sb_object_ship(struct sb_event_object *event);
+#define SB_OBJECT_BYTES_MAX 4200u
 
 #endif

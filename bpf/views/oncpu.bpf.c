@@ -8,7 +8,9 @@ int oncpu_tick(struct bpf_perf_event_data *ctx)
 	struct sb_capture *capture;
 
 	sb_start_at(ctx, SB_SCRATCH_TIMER);
-	if (!sb_capture(ctx, SB_SCRATCH_TIMER, &capture))
-		sb_account(capture, 1);
+	if (sb_capture(ctx, SB_SCRATCH_TIMER, &capture))
+		return 0;
+	sb_account(capture, 1);
+	sb_spent(capture->now_ns);
 	return 0;
 }

@@ -49,14 +49,46 @@ struct mm_struct {
 	unsigned long exec_vm; /* pages of executable mappings */
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid; /* of the thread */
 	int tgid;
 	u64 start_boottime;
 	u64 self_exec_id;
+	unsigned long nvcsw, nivcsw; /* voluntary switches, and others */
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
+	const struct cred *cred;
+	struct css_set *cgroups;
+	char comm[16];
 };
 
 struct vm_unmapped_area_info {

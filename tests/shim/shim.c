@@ -212,6 +212,11 @@ long bpf_get_stack(void *ctx, void *buf, __u32 size, __u64 flags)
 	return nr_bytes;
 }
 
+long bpf_get_task_stack(struct task_struct *task, void *buf, __u32 size, __u64 flags)
+{
+	return bpf_get_stack(task, buf, size, flags);
+}
+
 long bpf_probe_read_user(void *dst, __u32 size, const void *addr)
 {
 	uint64_t at = (uintptr_t)addr - shim.user_addr;

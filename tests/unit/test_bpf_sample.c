@@ -31,7 +31,9 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	shim_set_inner(&counts, 0, &generation);
 
 	leader = (struct task_struct){ .tgid = 42, .start_boottime = 1000 };
-	task = (struct task_struct){ .tgid = 42, .self_exec_id = 3, .mm = (void *)&task };
+	task = (struct task_struct){
+		.tgid = 42, .pid = 43, .self_exec_id = 3, .mm = (void *)&task
+	};
 	task.group_leader = &leader;
 	memset(&regs, 0, sizeof(regs));
 	shim.task = &task;
@@ -52,6 +54,12 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 static int setup(void **state)
 {
 	return setup_with(100, 1 << 20);
+}
+
+static void set_thread(uint32_t tid)
+{
+	shim.pid_tgid = 42ull << 32 | tid;
+	task.pid = (int)tid;
 }
 
 static uint64_t stat_of(uint32_t stat)
@@ -305,13 +313,13 @@ static void test_counts_full(void **state)
 	cfg_by = SB_BY_THREAD;
 	cfg_counts_nudge = 4;
 	for (i = 0; i < 8; i++) {
-		shim.pid_tgid = 42ull << 32 | (100 + i);
+		set_thread(100 + i);
 		assert_int_equal(sample(&in_user, &key), 0);
 	}
-	shim.pid_tgid = 42ull << 32 | 200;
+	set_thread(200);
 	assert_int_equal(sample(&in_user, &key), -E2BIG);
 	assert_int_equal(stat_of(SB_STAT_COUNTS_FULL), 1);
-	shim.pid_tgid = 42ull << 32 | 100; /* a key that is there still counts */
+	set_thread(100); /* a key that is there still counts */
 	assert_int_equal(sample(&in_user, &key), 0);
 	assert_int_equal(stat_of(SB_STAT_SAMPLES), 9);
 	while ((event = shim_ring_next(&events, &nr_bytes)))
@@ -320,7 +328,7 @@ static void test_counts_full(void **state)
 
 	shim.fail_map = &generation;
 	shim.fail_err = -EBUSY;
-	shim.pid_tgid = 42ull << 32 | 300;
+	set_thread(300);
 	assert_int_equal(sample(&in_user, &key), -EBUSY);
 	assert_int_equal(stat_of(SB_STAT_COUNTS_BUSY), 1);
 	assert_int_equal(stat_of(SB_STAT_COUNTS_FULL), 1);

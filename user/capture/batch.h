@@ -25,12 +25,21 @@ struct sb_batch_stack {
 	const uint64_t *ip; /* leaf first */
 };
 
+struct sb_batch_object {
+	uint64_t id;
+	uint32_t kind; /* enum sb_object_kind */
+	uint32_t nr_bytes;
+	const void *data; /* what follows struct sb_event_object; at a multiple of 8 */
+};
+
 /* Read-only; valid until the next drain. @stacks are those that came since the last batch. */
 struct sb_batch {
 	const struct sb_batch_count *counts;
 	size_t nr_counts;
 	const struct sb_batch_stack *stacks;
 	size_t nr_stacks;
+	const struct sb_batch_object *objects; /* that came since the last batch */
+	size_t nr_objects;
 };
 
 #endif

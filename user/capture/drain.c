@@ -29,6 +29,8 @@ struct sb_drain {
 	SB_VEC(struct sb_batch_count) counts;
 	SB_VEC(struct sb_batch_stack) stacks;
 	SB_VEC(uint64_t) frames;
+	SB_VEC(struct sb_batch_object) objects;
+	SB_VEC(uint64_t) object_words; /* their data */
 	struct sb_rawstacks raw;
 	sb_vec_u32 *tgids; /* during a drain: where announced processes go */
 };
@@ -63,6 +65,32 @@ static int on_stack(struct sb_drain *drain, const struct sb_event_stack *event, 
 	return sb_drain_add(drain, &stack);
 }
 
+static int on_object(struct sb_drain *drain, const struct sb_event_object *event, size_t len)
+{
+	size_t at = drain->object_words.nr, nr_words;
+	struct sb_batch_object object;
+	int err;
+
+	if (len < sizeof(*event) || len - sizeof(*event) < event->nr_bytes)
+		return -EBADMSG;
+	object = (struct sb_batch_object){
+		.id = event->id,
+		.kind = event->kind,
+		.nr_bytes = event->nr_bytes,
+	};
+	nr_words = (event->nr_bytes + 7) / 8;
+	err = sb_vec_reserve(&drain->object_words, at + nr_words);
+	if (!err)
+		err = sb_vec_push(&drain->objects, object);
+	if (err)
+		return err;
+	if (nr_words)
+		drain->object_words.at[at + nr_words - 1] = 0;
+	memcpy(drain->object_words.at + at, event + 1, event->nr_bytes);
+	drain->object_words.nr += nr_words;
+	return 0;
+}
+
 static int on_event(void *arg, void *data, size_t len)
 {
 	const struct sb_event *event = data;
@@ -75,6 +103,8 @@ static int on_event(void *arg, void *data, size_t len)
 		return on_stack(drain, data, len);
 	case SB_EVENT_RAW:
 		return sb_rawstacks_add(&drain->raw, data, len);
+	case SB_EVENT_OBJECT:
+		return on_object(drain, data, len);
 	case SB_EVENT_PROCESS:
 		if (len < sizeof(struct sb_event_process))
 			return -EBADMSG;
@@ -155,6 +185,8 @@ void sb_drain_free(struct sb_drain *drain)
 	sb_vec_release(&drain->counts);
 	sb_vec_release(&drain->stacks);
 	sb_vec_release(&drain->frames);
+	sb_vec_release(&drain->objects);
+	sb_vec_release(&drain->object_words);
 	sb_rawstacks_release(&drain->raw);
 	free(drain);
 }
@@ -201,6 +233,16 @@ static int read_generation(struct sb_drain *drain, int fd)
 	return 0;
 }
 
+static void point_objects_at_data(struct sb_drain *drain)
+{
+	size_t i, at = 0;
+
+	for (i = 0; i < drain->objects.nr; i++) {
+		drain->objects.at[i].data = drain->object_words.at + at;
+		at += (drain->objects.at[i].nr_bytes + 7) / 8;
+	}
+}
+
 /* The frames moved while they grew; only now do they stay where they are. */
 static void point_stacks_at_frames(struct sb_drain *drain)
 {
@@ -217,6 +259,7 @@ int sb_drain_run(struct sb_drain *drain, sb_vec_u32 *tgids)
 	int old = drain->generations[drain->current], err;
 
 	drain->counts.nr = drain->stacks.nr = drain->frames.nr = 0;
+	drain->objects.nr = drain->object_words.nr = 0;
 	sb_rawstacks_clear(&drain->raw);
 	/* Returns when no program uses the old generation any more. */
 	err = put_generation(drain, 1 - drain->current);
@@ -240,10 +283,13 @@ const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain)
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch)
 {
 	point_stacks_at_frames(drain);
+	point_objects_at_data(drain);
 	*ret_batch = (struct sb_batch){
 		.counts = drain->counts.at,
 		.nr_counts = drain->counts.nr,
 		.stacks = drain->stacks.at,
 		.nr_stacks = drain->stacks.nr,
+		.objects = drain->objects.at,
+		.nr_objects = drain->objects.nr,
 	};
 }

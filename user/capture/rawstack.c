@@ -75,7 +75,10 @@ static int unwind(const struct sb_event_raw *event, struct sb_symbolizer *sym,
 	if (!max || max > SB_USTACK_DEPTH_MAX)
 		max = SB_USTACK_DEPTH_MAX;
 	ip[0] = event->pc;
-	if (!(event->flags & NOT_KEPT)) {
+	if (event->flags & SB_STACK_ASLEEP) {
+		stack.status = SB_STACK_RAN;
+		stack.flags &= ~SB_STACK_ASLEEP;
+	} else if (!(event->flags & NOT_KEPT)) {
 		memcpy(from.regs, event->regs, sizeof(from.regs));
 		err = sb_symbolizer_unwind(sym, &from, ip, max, &nr, &stack.status);
 		if (err)

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "capture/asleep.h"
 #include "capture/drain.h"
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
@@ -38,10 +39,11 @@ struct sb_session {
 	struct sampler_bpf *skel;
 	struct sb_drain *drain;
 	struct sb_procwatch *procwatch;
-	struct sb_unwinder *unwinder; /* NULL without unwind tables */
-	struct bpf_program *timer;
-	SB_VEC(struct bpf_link *) links;
-	SB_VEC(struct bpf_link *) timers;
+	struct sb_unwinder *unwinder;		    /* NULL without unwind tables */
+	struct bpf_program *timer, *begin, *settle; /* of the view; NULL: it has none */
+	sb_vec_link links;
+	sb_vec_link timers;
+	struct sb_asleep_stacks asleep;
 	sb_vec_u32 cpus;      /* that we sample */
 	sb_vec_u32 new_tgids; /* to be seeded */
 	struct sb_batch batch;
@@ -136,13 +138,17 @@ static uint32_t events_bytes(const struct sb_session *session)
 static int prepare_tables(struct sb_session *session)
 {
 	struct sampler_bpf *skel = session->skel;
+	uint32_t slot, nr_slots = 0;
 	int err;
 
 	if (!(session->opts.unwind & SB_UNWIND_CFI))
 		return 0;
+	for (slot = 0; slot < SB_SCRATCH_MAX; slot++)
+		if (session->opts.view->slots & (1u << slot))
+			((uint32_t *)skel->rodata->cfg_raw_slot)[slot] = nr_slots++;
+	skel->rodata->cfg_nr_raw_slots = nr_slots;
 	err = bpf_map__set_max_entries(skel->maps.raw_records,
-				       bpf_map__max_entries(skel->maps.raw_records) *
-					       (uint32_t)libbpf_num_possible_cpus());
+				       nr_slots * (uint32_t)libbpf_num_possible_cpus());
 	if (err)
 		return sb_err(err, "cannot size the pieces of stack");
 	err = sb_unwinder_prepare(skel, session->opts.unwind_bytes_max);
@@ -181,7 +187,11 @@ static int prepare(struct sb_session *session)
 	err = prepare_tables(session);
 	if (err)
 		return err;
-	err = opts->view->prepare(skel);
+	if (opts->view->objects_max)
+		err = bpf_map__set_max_entries(skel->maps.objects_seen, opts->view->objects_max);
+	if (err)
+		return sb_err(err, "cannot size the table of objects");
+	err = opts->view->prepare(skel, &opts->view_opts);
 	if (err)
 		return sb_err(err, "cannot prepare the view '%s'", opts->view->name);
 	return 0;
@@ -298,8 +308,6 @@ static int attach_timers(struct sb_session *session)
 	size_t i;
 	int err;
 
-	session->timer =
-		session->opts.view->timer ? session->opts.view->timer(session->skel) : NULL;
 	if (!session->timer)
 		return 0;
 	for (i = 0; i < session->cpus.nr; i++) {
@@ -314,14 +322,26 @@ static int attach_timers(struct sb_session *session)
 	return 0;
 }
 
+/* Whether the session attaches the program to what its section names. */
+static bool is_for_attach(const struct sb_session *session, const struct bpf_program *prog)
+{
+	const struct sb_view *view = session->opts.view;
+
+	if (!bpf_program__autoload(prog) || prog == session->timer || prog == session->begin ||
+	    prog == session->settle)
+		return false;
+	return !view->attaches || !view->attaches(session->skel, prog);
+}
+
 static int attach_others(struct sb_session *session)
 {
+	const struct sb_view *view = session->opts.view;
 	struct bpf_program *prog;
 	struct bpf_link *link;
 	int err;
 
 	bpf_object__for_each_program(prog, session->skel->obj) {
-		if (!bpf_program__autoload(prog) || prog == session->timer)
+		if (!is_for_attach(session, prog))
 			continue;
 		link = bpf_program__attach(prog);
 		/* Without it, mappings that replace others of their size are seen later. */
@@ -335,7 +355,9 @@ static int attach_others(struct sb_session *session)
 			return err;
 		}
 	}
-	return 0;
+	if (!view->attach)
+		return 0;
+	return view->attach(session->skel, &session->opts.view_opts, &session->links);
 }
 
 /*
@@ -354,19 +376,37 @@ static int seed_existing(struct sb_session *session)
 	return err ? sb_err(err, "cannot look at the processes there are") : 0;
 }
 
+static void find_programs(struct sb_session *session)
+{
+	const struct sb_view *view = session->opts.view;
+
+	session->timer = view->timer ? view->timer(session->skel) : NULL;
+	session->begin = view->begin ? view->begin(session->skel) : NULL;
+	session->settle = view->settle ? view->settle(session->skel) : NULL;
+}
+
+/* Once more over all tasks, by one of the view's iterators. */
+static int iterate(struct sb_session *session, const struct bpf_program *prog)
+{
+	int err = prog ? sb_asleep_run(&session->asleep, prog) : 0;
+
+	return err ? explain(err, "go through the threads there are") : 0;
+}
+
 int sb_session_start(struct sb_session *session)
 {
 	int err;
 
-	session->timer =
-		session->opts.view->timer ? session->opts.view->timer(session->skel) : NULL;
+	find_programs(session);
 	err = attach_others(session);
 	if (err)
 		return err;
 	err = sb_targets_follow_existing(session->opts.targets, session->skel);
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
-	err = session->timer ? attach_timers(session) : 0;
+	err = attach_timers(session);
+	if (!err)
+		err = iterate(session, session->begin);
 	return err ? err : seed_existing(session);
 }
 
@@ -411,8 +451,11 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 		/* Gone or closed to us: its frames will say so. */
 	}
 	err = sb_rawstacks_unwind(sb_drain_raw(session->drain), sym, &into);
+	if (!err)
+		err = sb_rawstacks_unwind(&session->asleep.raw, sym, &into);
 	if (err)
 		return err;
+	sb_rawstacks_clear(&session->asleep.raw);
 	sb_drain_batch(session->drain, &session->batch);
 	*ret_batch = &session->batch;
 	return 0;
@@ -449,7 +492,22 @@ int sb_session_hotplug(struct sb_session *session)
 	return err;
 }
 
-int sb_session_stop(struct sb_session *session)
+int sb_session_settle(struct sb_session *session)
+{
+	return iterate(session, session->settle);
+}
+
+int sb_session_unwant(struct sb_session *session, uint64_t object)
+{
+	const uint32_t unwanted = 2; /* SB_OBJECT_UNWANTED */
+
+	if (bpf_map_update_elem(bpf_map__fd(session->skel->maps.objects_seen), &object, &unwanted,
+				BPF_ANY))
+		return -errno;
+	return 0;
+}
+
+static void detach(struct sb_session *session)
 {
 	size_t i;
 
@@ -459,14 +517,25 @@ int sb_session_stop(struct sb_session *session)
 	for (i = 0; i < session->links.nr; i++)
 		bpf_link__destroy(session->links.at[i]);
 	session->links.nr = 0;
-	return 0;
+}
+
+int sb_session_stop(struct sb_session *session)
+{
+	int err;
+
+	if (!session->skel->bss->end_ns)
+		session->skel->bss->end_ns = sb_now_ns();
+	err = sb_session_settle(session);
+	detach(session);
+	return err;
 }
 
 void sb_session_free(struct sb_session *session)
 {
 	if (!session)
 		return;
-	sb_session_stop(session);
+	detach(session);
+	sb_asleep_release(&session->asleep);
 	sb_vec_release(&session->timers);
 	sb_vec_release(&session->links);
 	sb_procwatch_free(session->procwatch);
@@ -520,6 +589,10 @@ void sb_session_stats(const struct sb_session *session, struct sb_session_stats 
 		.freq_hz = session->opts.freq_hz,
 	};
 	sum_stats(session, ret_stats->stat);
+	ret_stats->nr_asleep = session->asleep.nr;
+	ret_stats->nr_asleep_lost = session->asleep.nr_lost;
+	if (session->opts.view->expected)
+		ret_stats->expected = session->opts.view->expected(session->skel);
 	sb_procwatch_stats(session->procwatch, &watch);
 	if (session->unwinder)
 		sb_unwinder_stats(session->unwinder, &ret_stats->unwinder);

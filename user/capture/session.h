@@ -17,9 +17,9 @@
 #include "capture/batch.h"
 #include "capture/unwinder.h"
 #include "sb_abi.h"
+#include "views/view.h"
 
 struct sb_session;
-struct sb_view;
 struct sb_symbolizer;
 
 struct sb_comm_rule {
@@ -47,6 +47,7 @@ void sb_targets_release(struct sb_targets *targets);
 
 struct sb_session_opts {
 	const struct sb_view *view;
+	struct sb_view_opts view_opts;
 	const struct sb_targets *targets;
 	struct sb_symbolizer *symbolizer; /* borrowed; is fed what happens to processes */
 	uint32_t freq_hz;
@@ -78,6 +79,10 @@ int sb_session_poll_fd(const struct sb_session *session);
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch);
 /* CPUs that came online since the last call are sampled from now on. */
 int sb_session_hotplug(struct sb_session *session);
+/* What is going on and would be accounted when it ends is accounted up to now: before a snapshot. */
+int sb_session_settle(struct sb_session *session);
+/* An object that no sample is wanted of: the BPF side leaves out what it can. */
+int sb_session_unwant(struct sb_session *session, uint64_t object);
 int sb_session_stop(struct sb_session *session);
 void sb_session_free(struct sb_session *session);
 
@@ -90,7 +95,9 @@ struct sb_session_stats {
 	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */
 	uint32_t nr_cpus;
 	uint32_t freq_hz;
-	struct sb_unwinder_stats unwinder; /* zero without SB_UNWIND_CFI */
+	uint64_t nr_asleep, nr_asleep_lost; /* threads looked at while they slept; those that ran */
+	uint64_t expected;		    /* see struct sb_view; 0: not known */
+	struct sb_unwinder_stats unwinder;  /* zero without SB_UNWIND_CFI */
 };
 void sb_session_stats(const struct sb_session *session, struct sb_session_stats *ret_stats);
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -166,13 +167,15 @@ static int open_cgroup(const char *path)
 	return err;
 }
 
-static int apply_cgroups(const struct sb_targets *targets, const struct bpf_map *map)
+static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *skel)
 {
+	int map_fd = bpf_map__fd(skel->maps.target_cgroups);
 	uint32_t i;
 
 	for (i = 0; i < targets->nr_cgroups; i++) {
 		const char *path = targets->cgroups[i].path;
 		sb_cleanup(sb_closep) int fd = open_cgroup(path);
+		struct stat st = {};
 
 		if (fd == -ENOENT) {
 			sb_err(0, "there is no cgroup '%s' below the cgroup2 mount", path);
@@ -180,7 +183,10 @@ static int apply_cgroups(const struct sb_targets *targets, const struct bpf_map 
 		}
 		if (fd < 0)
 			return sb_err(fd, "cannot open cgroup '%s'", path);
-		if (!bpf_map_update_elem(bpf_map__fd(map), &i, &fd, BPF_ANY))
+		if (fstat(fd, &st))
+			return sb_err(-errno, "cannot look at cgroup '%s'", path);
+		skel->bss->target_cgroup_ids[i] = st.st_ino; /* of kernfs: it is the id */
+		if (!bpf_map_update_elem(map_fd, &i, &fd, BPF_ANY))
 			continue;
 		if (errno != EBADF)
 			return sb_err(-errno, "cannot use cgroup '%s'", path);
@@ -204,7 +210,7 @@ int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel)
 	err = sb_targets_add(skel, self, SB_RULE_DENY);
 	if (err)
 		return sb_err(err, "cannot leave ourselves out");
-	return apply_cgroups(targets, skel->maps.target_cgroups);
+	return apply_cgroups(targets, skel);
 }
 
 int sb_targets_add(struct sampler_bpf *skel, uint32_t tgid, uint32_t rule)

@@ -4,7 +4,7 @@
 #include "views/skel.h"
 #include "views/views.h"
 
-static int prepare(struct sampler_bpf *skel)
+static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	return bpf_program__set_autoload(skel->progs.oncpu_tick, true);
 }
@@ -19,6 +19,9 @@ const struct sb_view sb_view_oncpu = {
 	.title = "On-CPU",
 	.unit = "samples",
 	.summary = "timed samples of what runs on the CPUs",
+	.event = "samples",
+	.slots = 1u << SB_SCRATCH_TIMER,
+	.divisor = 1,
 	.prepare = prepare,
 	.timer = timer,
 };

@@ -8,21 +8,84 @@
 #ifndef SB_VIEWS_VIEW_H
 #define SB_VIEWS_VIEW_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
 
 struct sampler_bpf;
+struct bpf_link;
 struct bpf_program;
 
+typedef SB_VEC(struct bpf_link *) sb_vec_link;
+
+/* What only some views have; the others ignore it. Zero: the default. Strings are borrowed. */
+struct sb_view_opts {
+	uint64_t min_ns, max_ns; /* of one wait or call; 0: no bound */
+	uint32_t states;	 /* bits 1 << enum sb_task_state; 0: all */
+	uint64_t every_ns;	 /* a sample for so much time of waiting; 0: every wait */
+	bool distr;		 /* split by duration: SB_BY_DURATION is set too */
+	uint32_t io_weight;	 /* enum sb_io_weight */
+	uint32_t io_layer;	 /* enum sb_io_layer */
+	uint32_t io_dirs;	 /* SB_IO_READ, SB_IO_WRITE; 0: all */
+	uint32_t io_kinds;	 /* bits 1 << enum sb_file_kind; 0: all */
+	const char *io_fs;	 /* type of filesystem; NULL: all */
+	uint32_t io_dev;	 /* (major << 20) | minor; 0: all */
+	uint64_t io_ino;	 /* 0: all */
+	const char *io_path;	 /* glob; applied where objects are resolved */
+};
+
+/* Where frames say what state the thread was in. */
+enum sb_state_place {
+	SB_STATE_NOWHERE,
+	SB_STATE_AT_ROOT, /* "[runqueue]" and "[throttled]" stand outermost; others need no word */
+	SB_STATE_AT_LEAF, /* "[running]", "[runqueue]", "[throttled]", "[blocked]" */
+};
+
 struct sb_view {
-	const char *name;    /* the command, and "kind" in outputs */
-	const char *title;   /* of a picture: "On-CPU" */
-	const char *unit;    /* of the weight: "samples" */
-	const char *summary; /* one line for help */
+	const char *name;     /* the command, and "kind" in outputs */
+	const char *title;    /* of a picture: "On-CPU" */
+	const char *unit;     /* of the weight: "samples" */
+	const char *summary;  /* one line for help */
+	const char *event;    /* what is counted, plural: "samples", "waits" */
+	const char *empty;    /* the end of "nothing was sampled: ..." when nothing happened */
+	uint32_t slots;	      /* bits 1 << enum sb_scratch_slot of programs that take user stacks */
+	uint32_t objects_max; /* distinct objects that the BPF side remembers; 0: it has none */
+	uint64_t divisor;     /* weights of the BPF side for one of the unit: 1000 for ns to us */
+	enum sb_state_place state_place;
+	bool has_idle; /* waits of idle workers are told apart, see resolve/idle.h */
+	/* Frames of the kernel that are not what the sample is about: leaf frames up to the last
+	 * one of these names are cut. NULL-terminated; NULL: none. */
+	const char *const *trim;
+	/* The unit by options: NULL, or what replaces `unit` and `divisor`. */
+	const char *(*unit_of)(const struct sb_view_opts *opts, uint64_t *ret_divisor);
+	/* The name of a call by its number (sb_sample_key.op), a frame between stack and object;
+	 * NULL where there is none. */
+	const char *(*op_name)(uint32_t op);
+
 	/* Between open and load: switch on the view's programs and maps, write its settings. */
-	int (*prepare)(struct sampler_bpf *skel);
-	/* The program that a timer on each CPU runs, or NULL. The other programs that prepare()
-	 * switched on are attached to what their section names. */
+	int (*prepare)(struct sampler_bpf *skel, const struct sb_view_opts *opts);
+	/* The program that a timer on each CPU runs, or NULL. */
 	struct bpf_program *(*timer)(struct sampler_bpf *skel);
+	/* Attach what sections do not say, e.g. one program to many tracepoints; links are appended
+	 * to @links, on failure too. NULL: nothing. All other programs that prepare() switched on are
+	 * attached to what their section names. Return: 0 or a negative errno, logged. */
+	int (*attach)(struct sampler_bpf *skel, const struct sb_view_opts *opts,
+		      sb_vec_link *links);
+	/* Whether attach() takes this program and the session is not to attach it; NULL: none. */
+	bool (*attaches)(struct sampler_bpf *skel, const struct bpf_program *prog);
+	/* Iterators over tasks, run when all is attached, and when the time is up (or a snapshot is
+	 * due): they give waits that began before the run, or go on after it, their due. NULL: none.
+	 * Their output is a sequence of struct sb_asleep. */
+	struct bpf_program *(*begin)(struct sampler_bpf *skel);
+	struct bpf_program *(*settle)(struct sampler_bpf *skel);
+	/* After the end: all that should have been accounted for, in the BPF side's unit (wall:
+	 * threads x time); NULL: not known. */
+	uint64_t (*expected)(const struct sampler_bpf *skel);
+	/* Lines of --stats and doctor about how it works here: calls @row for each. NULL: none. */
+	void (*report)(const struct sampler_bpf *skel,
+		       void (*row)(const char *name, const char *value));
 };
 
 /* Return: the view of that name, or NULL. */

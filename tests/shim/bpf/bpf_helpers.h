@@ -35,6 +35,7 @@ __u32 bpf_get_smp_processor_id(void);
 __u64 bpf_ktime_get_ns(void);
 
 long bpf_get_stack(void *ctx, void *buf, __u32 size, __u64 flags);
+long bpf_get_task_stack(struct task_struct *task, void *buf, __u32 size, __u64 flags);
 long bpf_probe_read_user(void *dst, __u32 size, const void *addr);
 long bpf_probe_read_kernel(void *dst, __u32 size, const void *addr);
 

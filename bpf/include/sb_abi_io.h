@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CONTRACT between the BPF side and user space: files, and calls that move their bytes. As sb_abi.h:
+ * fixed-width types, numbers are appended, never reused.
+ */
+#ifndef SB_ABI_IO_H
+#define SB_ABI_IO_H
+
+#include "sb_abi.h"
+
+/* Bytes of a path with its slashes; more components, or longer ones, are cut at the root side. */
+#define SB_PATH_BYTES_MAX      4096u
+#define SB_PATH_COMPONENTS_MAX 64u
+#define SB_FS_NAME_LEN	       16
+
+/* What a file is. */
+enum sb_file_kind {
+	SB_FILE_OTHER,
+	SB_FILE_REG,
+	SB_FILE_DIR,
+	SB_FILE_PIPE, /* and FIFO */
+	SB_FILE_SOCK,
+	SB_FILE_TTY,
+	SB_FILE_CHR, /* another character device */
+	SB_FILE_BLK,
+	SB_FILE_ANON, /* eventfd, epoll, ...: anon_inode */
+	SB_FILE_NONE, /* no file: bad descriptor */
+	SB_FILE_KIND_MAX,
+};
+
+/* Bits of sb_object_file.flags. */
+enum {
+	SB_FILE_DELETED = 1u << 0,
+	SB_FILE_PATH_CUT = 1u << 1, /* outer components are missing */
+	SB_FILE_NO_MOUNT =
+		1u << 2, /* the path begins at the root of its filesystem: mount not known */
+};
+
+/* path_bytes of path follow: components from the leaf to the root, each ended by NUL. Without a
+ * path: the name of the anonymous inode, "" for pipes and sockets. */
+struct sb_object_file {
+	__u64 ino;
+	__u32 dev;  /* (major << 20) | minor, as the kernel has it; 0: none */
+	__u32 kind; /* enum sb_file_kind */
+	__u32 flags;
+	__u16 sock_family, sock_type, sock_protocol;
+	__u16 path_bytes;
+	char fs[SB_FS_NAME_LEN]; /* type of the filesystem: "ext4" */
+};
+
+_Static_assert(sizeof(struct sb_object_file) == 48, "layout is shared");
+
+/* What --layer looks at. */
+enum sb_io_layer {
+	SB_LAYER_SYSCALL,
+	SB_LAYER_CACHE,
+	SB_LAYER_BLOCK,
+	SB_LAYER_FSYNC,
+	SB_LAYER_FAULT,
+	SB_LAYER_MAX,
+};
+
+enum sb_io_weight { SB_IO_BYTES, SB_IO_LATENCY, SB_IO_COUNT, SB_IO_WEIGHT_MAX };
+
+/* Bits of directions. */
+enum {
+	SB_IO_READ = 1u << 0,
+	SB_IO_WRITE = 1u << 1,
+	SB_IO_NEITHER = 1u << 2, /* open, fsync, ...: weighs by latency or count only */
+};
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/asleep.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/num.h"
+
+/* Records taken from the iterator at a time. */
+#define NR_RECORDS	 64u
+#define STATUS_BYTES_MAX 8192u
+
+SB_DEFINE_CLEANUP(struct bpf_link, bpf_link__destroy)
+
+struct reader {
+	struct sb_asleep_stacks *asleep;
+	uint32_t tgid; /* whose memory is open */
+	int mem_fd;
+	struct {
+		struct sb_event_raw event;
+		uint8_t stack[SB_RAW_BYTES_MAX];
+	} piece;
+};
+
+/* The number behind "NAME:\t" at the beginning of a line. */
+static int number_of(const char *status, const char *name, uint64_t *ret)
+{
+	const char *at = strstr(status, name);
+	char digits[24];
+	size_t len;
+
+	if (!at || (at != status && at[-1] != '\n'))
+		return -EBADMSG;
+	at += strlen(name);
+	at += strspn(at, "\t ");
+	len = strcspn(at, "\n");
+	if (len >= sizeof(digits))
+		return -EBADMSG;
+	memcpy(digits, at, len);
+	digits[len] = '\0';
+	return sb_parse_u64(digits, UINT64_MAX, ret);
+}
+
+/* Return: whether the thread has not run since the iterator saw it. */
+static bool still_sleeps(const struct sb_asleep *asleep)
+{
+	sb_cleanup(sb_freep) char *status = NULL;
+	uint64_t nr_voluntary, nr_other;
+	char path[64];
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/status", asleep->raw.tgid, asleep->tid);
+	if (sb_read_file(path, STATUS_BYTES_MAX, &status, &len) ||
+	    number_of(status, "voluntary_ctxt_switches:", &nr_voluntary) ||
+	    number_of(status, "nonvoluntary_ctxt_switches:", &nr_other))
+		return false;
+	return nr_voluntary + nr_other == asleep->nr_switches;
+}
+
+static void open_memory(struct reader *reader, uint32_t tgid)
+{
+	char path[32];
+
+	if (reader->tgid == tgid)
+		return;
+	sb_closep(&reader->mem_fd);
+	snprintf(path, sizeof(path), "/proc/%u/mem", tgid);
+	reader->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
+	reader->tgid = tgid;
+}
+
+static int take(struct reader *reader, const struct sb_asleep *asleep)
+{
+	ssize_t nr_bytes = -1;
+
+	open_memory(reader, asleep->raw.tgid);
+	if (reader->mem_fd >= 0)
+		nr_bytes = pread(reader->mem_fd, reader->piece.stack, sizeof(reader->piece.stack),
+				 (off_t)asleep->raw.stack_addr);
+	reader->piece.event = asleep->raw;
+	reader->piece.event.nr_stack_bytes = 0;
+	reader->asleep->nr++;
+	if (nr_bytes > 0 && still_sleeps(asleep)) {
+		reader->piece.event.nr_stack_bytes = (uint32_t)nr_bytes;
+		reader->piece.event.flags &= ~SB_STACK_ASLEEP;
+	} else {
+		reader->asleep->nr_lost++;
+	}
+	return sb_rawstacks_add(&reader->asleep->raw, &reader->piece,
+				sizeof(reader->piece.event) + reader->piece.event.nr_stack_bytes);
+}
+
+/* The kernel may hand out half a record at the end of a read. */
+static int read_all(struct reader *reader, int fd)
+{
+	struct sb_asleep records[NR_RECORDS];
+	size_t have = 0, i;
+	ssize_t nr_bytes;
+	int err = 0;
+
+	for (;;) {
+		nr_bytes = read(fd, (char *)records + have, sizeof(records) - have);
+		if (nr_bytes < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (nr_bytes <= 0)
+			return nr_bytes ? -errno : 0;
+		have += (size_t)nr_bytes;
+		for (i = 0; (i + 1) * sizeof(*records) <= have && !err; i++)
+			err = take(reader, &records[i]);
+		if (err)
+			return err;
+		have -= i * sizeof(*records);
+		memmove(records, records + i, have);
+	}
+}
+
+int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog)
+{
+	sb_cleanup(bpf_link__destroyp) struct bpf_link *link = bpf_program__attach_iter(prog, NULL);
+	sb_cleanup(sb_freep) struct reader *reader = calloc(1, sizeof(*reader));
+	sb_cleanup(sb_closep) int fd = -1;
+	int err;
+
+	if (!link || !reader)
+		return link ? -ENOMEM : -errno;
+	reader->asleep = asleep;
+	reader->mem_fd = -1;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	err = fd < 0 ? fd : read_all(reader, fd);
+	sb_closep(&reader->mem_fd);
+	return err;
+}
+
+void sb_asleep_release(struct sb_asleep_stacks *asleep)
+{
+	sb_rawstacks_release(&asleep->raw);
+}
