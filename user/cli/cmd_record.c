@@ -113,6 +113,7 @@ static int make_session(struct sb_run *run)
 	const struct sb_record_opts *opts = &run->opts;
 	struct sb_session_opts session_opts = {
 		.view = run->view,
+		.view_opts = opts->view,
 		.targets = &opts->targets,
 		.symbolizer = run->sym,
 		.freq_hz = opts->freq_hz,
@@ -127,6 +128,8 @@ static int make_session(struct sb_run *run)
 	size_t i;
 	int err;
 
+	if (opts->view.distr)
+		session_opts.by |= SB_BY_DURATION;
 	for (i = 0; i < opts->roots.nr; i++)
 		session_opts.by |= sb_root_by(opts->roots.at[i]);
 	err = sb_session_new(&session_opts, &run->session);

@@ -338,6 +338,9 @@ static int parse_long(struct sb_opts *opts, char ***argv)
 			return sb_opts_fail(opts, "option '%.*s' takes no value", as.len, as.s);
 		return apply(opts, row, as, NULL);
 	}
+	/* Of a value that may be missing, none can follow: it would be the next word's place. */
+	if (!value && row->preset)
+		value = row->preset;
 	return value ? apply(opts, row, as, value) : apply_next(opts, row, as, argv);
 }
 

@@ -43,6 +43,7 @@ enum sb_opt_type {
 enum sb_opt_group {
 	SB_OPT_TARGET,
 	SB_OPT_WINDOW,
+	SB_OPT_EVENTS,
 	SB_OPT_STACKS,
 	SB_OPT_SHAPE,
 	SB_OPT_OUTPUT,
@@ -67,7 +68,8 @@ struct sb_opt {
 	size_t offset;		 /* of the field in the command's options */
 	uint32_t min, max, bits; /* see the types */
 	const struct sb_opt_word *words;
-	const char *preset;
+	const char *preset; /* for other types than SB_OPT_PRESET: the value may be left out, means
+			       this, and must be attached if it is there (--file=base) */
 	/*
 	 * For SB_OPT_PARSED. Return: 0, or -EINVAL with what is wrong with the value, as the end
 	 * of a sentence ("is longer than ..."), -ENOMEM.

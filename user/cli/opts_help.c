@@ -11,6 +11,7 @@
 static const char *const group_titles[] = {
 	[SB_OPT_TARGET] = "What to sample (rules add up; '!' before a value excludes)",
 	[SB_OPT_WINDOW] = "When, and how often",
+	[SB_OPT_EVENTS] = "What counts",
 	[SB_OPT_STACKS] = "Which stacks",
 	[SB_OPT_SHAPE] = "What frames and roots look like",
 	[SB_OPT_OUTPUT] = "Where the result goes",

@@ -4,10 +4,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "sb_abi_io.h"
 #include "sb_sym.h"
 
 #define PID_MAX	    4194304u /* PID_MAX_LIMIT of the kernel, include/linux/threads.h */
@@ -215,8 +219,100 @@ static const struct sb_opt_word unwind_words[] = {
 	{},
 };
 
+static const struct sb_opt_word state_words[] = {
+	{ "R", 1u << SB_STATE_RUNQUEUE | 1u << SB_STATE_THROTTLED },
+	{ "S", 1u << SB_STATE_SLEEP },
+	{ "D", 1u << SB_STATE_DISK },
+	{ "T", 1u << SB_STATE_STOPPED },
+	{ "I", 1u << SB_STATE_IDLE },
+	{},
+};
+
+static const struct sb_opt_word idle_words[] = {
+	{ "show", SB_IDLE_SHOW },
+	{ "dim", SB_IDLE_DIM },
+	{ "drop", SB_IDLE_DROP },
+	{},
+};
+
+static const struct sb_opt_word layer_words[] = {
+	{ "syscall", SB_LAYER_SYSCALL }, { "cache", SB_LAYER_CACHE }, { "block", SB_LAYER_BLOCK },
+	{ "fsync", SB_LAYER_FSYNC },	 { "fault", SB_LAYER_FAULT }, {},
+};
+
+static const struct sb_opt_word kind_words[] = {
+	{ "file", 1u << SB_FILE_REG },
+	{ "dir", 1u << SB_FILE_DIR },
+	{ "pipe", 1u << SB_FILE_PIPE },
+	{ "sock", 1u << SB_FILE_SOCK },
+	{ "tty", 1u << SB_FILE_TTY },
+	{ "chr", 1u << SB_FILE_CHR },
+	{ "blk", 1u << SB_FILE_BLK },
+	{ "anon", 1u << SB_FILE_ANON },
+	{ "other", 1u << SB_FILE_OTHER | 1u << SB_FILE_NONE },
+	{},
+};
+
+static const struct sb_opt_word file_words[] = {
+	{ "path", SB_FILE_TEXT_PATH },
+	{ "base", SB_FILE_TEXT_BASE },
+	{ "none", SB_FILE_TEXT_NONE },
+	{ "full", SB_FILE_TEXT_FULL },
+	{},
+};
+
+/* Bare numbers are microseconds, as in the tools that measure waits. */
+static int parse_micros(void *field, const char *value, const char **ret_why)
+{
+	if (sb_parse_duration(value, SB_NS_PER_SEC / 1000000, field) || !*(uint64_t *)field) {
+		*ret_why = "is no time such as 500 (microseconds), 10ms, 2s";
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* By name as in /dev, or by MAJOR:MINOR. */
+static int parse_dev(void *field, const char *value, const char **ret_why)
+{
+	uint32_t *dev = field;
+	const char *colon = strchr(value, ':');
+	char major_text[12], path[PATH_MAX];
+	uint64_t major_nr, minor_nr;
+	struct stat st;
+
+	if (colon && (size_t)(colon - value) < sizeof(major_text)) {
+		memcpy(major_text, value, (size_t)(colon - value));
+		major_text[colon - value] = '\0';
+		if (!sb_parse_u64(major_text, 4095, &major_nr) &&
+		    !sb_parse_u64(colon + 1, (1u << 20) - 1, &minor_nr)) {
+			*dev = (uint32_t)(major_nr << 20 | minor_nr);
+			return 0;
+		}
+	}
+	snprintf(path, sizeof(path), "%s%s", value[0] == '/' ? "" : "/dev/", value);
+	if (stat(path, &st)) {
+		*ret_why = "is neither a device in /dev nor MAJOR:MINOR";
+		return -EINVAL;
+	}
+	*dev = S_ISBLK(st.st_mode) ? major(st.st_rdev) << 20 | minor(st.st_rdev)
+				   : major(st.st_dev) << 20 | minor(st.st_dev);
+	return 0;
+}
+
+static int parse_inode(void *field, const char *value, const char **ret_why)
+{
+	if (!sb_parse_u64(value, UINT64_MAX, field) && *(uint64_t *)field)
+		return 0;
+	*ret_why = "is no inode number (ls -i shows them)";
+	return -EINVAL;
+}
+
 #define FIELD(name) .offset = offsetof(struct sb_record_opts, name)
-#define SAMPLED	    .commands = "oncpu" /* views that sample by time */
+#define SAMPLED	    .commands = "oncpu wall" /* views that sample by time */
+#define WAITS	    .commands = "offcpu wakeup offwake wall"
+#define SPLIT_WAITS .commands = "offcpu wakeup offwake"
+#define LASTING	    .commands = "offcpu wakeup offwake io" /* views of what takes time */
+#define FILES	    .commands = "io"
 
 /* clang-format off */
 const struct sb_opt sb_record_rows[] = {
@@ -258,6 +354,64 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "cpu", .letters = "C", .metavar = "LIST",
 	  .type = SB_OPT_LIST, .group = SB_OPT_WINDOW, FIELD(cpus), .max = 65535,
 	  .help = "only on these CPUs: 0,2,4-7" },
+
+	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.min_ns), .parse = parse_micros,
+	  .help = "only what takes so long: 500 (microseconds), 10ms, 2s" },
+	{ .name = "max", .letters = "M", .metavar = "DUR", LASTING,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.max_ns), .parse = parse_micros,
+	  .help = "only what takes no longer" },
+	{ .name = "state", .metavar = "LIST", SPLIT_WAITS,
+	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(view.states), .words = state_words,
+	  .help = "only waits of these states: R (for a CPU), S (interruptible), D "
+		  "(uninterruptible), T (stopped), I (idle kernel threads)" },
+	{ .name = "every", .metavar = "DUR", .commands = "offcpu",
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.every_ns),
+	  .parse = parse_micros,
+	  .help = "one sample for so much time of waiting, instead of every wait: bounds the cost "
+		  "on hosts that switch very often" },
+	{ .name = "idle", .metavar = "HOW", WAITS,
+	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(idle), .words = idle_words,
+	  .help = "waits of workers that have nothing to do: show (default: marked), dim (apart and "
+		  "pale), drop" },
+	{ .letters = "r", .commands = "io",
+	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(view.io_dirs), .bits = SB_IO_READ,
+	  .help = "only reads" },
+	{ .letters = "w", .commands = "io",
+	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(view.io_dirs), .bits = SB_IO_WRITE,
+	  .help = "only writes" },
+	{ .name = "bytes", FILES,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(view.io_weight), .bits = SB_IO_BYTES,
+	  .help = "weigh by bytes moved: the default" },
+	{ .name = "latency", FILES,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(view.io_weight),
+	  .bits = SB_IO_LATENCY,
+	  .help = "weigh by microseconds taken" },
+	{ .name = "count", FILES,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(view.io_weight), .bits = SB_IO_COUNT,
+	  .help = "weigh by number of calls" },
+	{ .name = "layer", .metavar = "NAME", FILES,
+	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(view.io_layer), .words = layer_words,
+	  .help = "where to look: syscall (default), cache (what the page cache had to read), block "
+		  "(devices), fsync, fault (memory-mapped files)" },
+	{ .name = "kind", .metavar = "LIST", FILES,
+	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(view.io_kinds), .words = kind_words,
+	  .help = "only files of these kinds: file, dir, pipe, sock, tty, chr, blk, anon, other" },
+	{ .name = "path", .metavar = "GLOB", FILES,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(view.io_path),
+	  .help = "only files whose path matches, with * (over slashes, too), ? and [...]" },
+	{ .name = "fs", .metavar = "TYPE", FILES,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(view.io_fs),
+	  .help = "only on filesystems of this type: ext4, tmpfs, ..." },
+	{ .name = "dev", .metavar = "DEVICE", FILES,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.io_dev), .parse = parse_dev,
+	  .help = "only on this device: vda1, 254:1, or any file on it" },
+	{ .name = "inode", .metavar = "N", FILES,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.io_ino), .parse = parse_inode,
+	  .help = "only the file with this inode number" },
+	{ .name = "distr", LASTING,
+	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(view.distr),
+	  .help = "how long each took: histograms by powers of two, in total and for each stack" },
 
 	{ .name = "user", .letters = "uU",
 	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(sides), .bits = SB_SIDE_USER,
@@ -320,6 +474,12 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "symbol-cache", .metavar = "BYTES",
 	  .type = SB_OPT_BYTES, .group = SB_OPT_SHAPE, FIELD(symbol_cache_bytes), .min = CACHE_MIN,
 	  .help = "debug data kept in memory at most (default 256M)" },
+
+	{ .name = "file", .metavar = "HOW", FILES,
+	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(file), .words = file_words,
+	  .preset = "path",
+	  .help = "the leaf: path (default), base (its last part), full (pipes and sockets by "
+		  "number, too), none" },
 
 	{ .name = "output", .letters = "o", .metavar = "FILE",
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
@@ -440,6 +600,8 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 			fields->targets.tgids.at[i].rule |= SB_RULE_FOLLOW;
 	if (fields->unwind_bytes > UNWIND_MAX)
 		return sb_opts_fail(opts, "--unwind-memory: 1G is the limit");
+	if (fields->view.max_ns && fields->view.max_ns < fields->view.min_ns)
+		return sb_opts_fail(opts, "--max is shorter than --min: nothing is both");
 	if (!fields->sides)
 		fields->sides = SB_SIDE_USER | SB_SIDE_KERNEL;
 	if (!fields->freq_hz)

@@ -38,6 +38,8 @@ struct sb_record_opts {
 	sb_vec_str output_paths;
 	const char *format, *title;
 	bool no_header, stats, debuginfod;
+	struct sb_view_opts view;
+	uint32_t idle, file;	     /* enum sb_idle_mode, enum sb_file_text */
 	uint64_t symbol_cache_bytes; /* 0: the symbolizer's default */
 };
 

@@ -33,6 +33,21 @@ uint32_t sb_root_by(enum sb_root root);
 
 #define SB_ROOTS_MAX 8
 
+/* What becomes of waits of idle workers, see idle.h. */
+enum sb_idle_mode {
+	SB_IDLE_SHOW, /* a mark behind the leaf: "[idle: epoll]" */
+	SB_IDLE_DIM,  /* apart: below the root "[idle]" */
+	SB_IDLE_DROP, /* left out and counted */
+};
+
+/* What is said of a file. */
+enum sb_file_text {
+	SB_FILE_TEXT_PATH, /* its path; "[pipe]", "[socket: tcp]" for those without one */
+	SB_FILE_TEXT_BASE, /* the last part of it */
+	SB_FILE_TEXT_NONE, /* nothing */
+	SB_FILE_TEXT_FULL, /* its path, "pipe:[1234]", "socket:[1234]" as in /proc/PID/fd */
+};
+
 struct sb_resolve_opts {
 	enum sb_root roots[SB_ROOTS_MAX]; /* nr_roots 0: SB_ROOT_COMM */
 	size_t nr_roots;
