@@ -5,7 +5,7 @@
  * filework DIR FILE [GROUP...]: does so in DIR, an absolute path, with all groups of the table below,
  * or those that are named. FILE has as JSON for each function and direction the call, the file as
  * readlink(2) of /proc/self/fd/N has it, the bytes, the number of calls, and how long they took;
- * and what /proc/self/io and getrusage(2) counted meanwhile.
+ * and what /proc/self/io counted meanwhile. Faults are counted by getrusage(2).
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -43,7 +43,7 @@ struct item {
 };
 
 struct proc_io {
-	uint64_t rchar, wchar, text_bytes;
+	uint64_t rchar, wchar, read_bytes, write_bytes, text_bytes;
 };
 
 static struct item items[ITEMS_MAX];
@@ -742,7 +742,10 @@ static struct proc_io read_proc_io(void)
 	char text[512] = "";
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 
-	if (n > 0 && sscanf(text, "rchar: %" SCNu64 " wchar: %" SCNu64, &io.rchar, &io.wchar) == 2)
+	if (n > 0 && sscanf(text,
+			    "rchar: %" SCNu64 " wchar: %" SCNu64
+			    " syscr: %*u syscw: %*u read_bytes: %" SCNu64 " write_bytes: %" SCNu64,
+			    &io.rchar, &io.wchar, &io.read_bytes, &io.write_bytes) == 4)
 		io.text_bytes = (uint64_t)n;
 	if (fd >= 0)
 		close(fd);
@@ -756,9 +759,10 @@ static int put_truth(const char *path, struct proc_io before, struct proc_io aft
 
 	if (!out)
 		return 1;
-	fprintf(out, "{\"pid\": %d, \"rchar\": %" PRIu64 ", \"wchar\": %" PRIu64 ", \"items\": [",
-		getpid(), after.rchar - before.rchar - before.text_bytes,
-		after.wchar - before.wchar);
+	fprintf(out, "{\"pid\": %d, \"rchar\": %" PRIu64 ", \"wchar\": %" PRIu64, getpid(),
+		after.rchar - before.rchar - before.text_bytes, after.wchar - before.wchar);
+	fprintf(out, ", \"read_bytes\": %" PRIu64 ", \"write_bytes\": %" PRIu64 ", \"items\": [",
+		after.read_bytes - before.read_bytes, after.write_bytes - before.write_bytes);
 	for (i = 0; i < nr_items; i++)
 		fprintf(out,
 			"%s\n{\"function\": \"%s\", \"call\": \"%s\", \"direction\": \"%c\", \"file\": \"%s\", "
