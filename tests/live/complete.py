@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The share of user stacks that reach the place where their thread began, by workload.
+"""The share of user stacks that reach the place where their thread began, by workload and view.
 
 complete.py STACKBPF PROGRAMS WORKLOAD [OPTION...]
 complete.py --list
@@ -30,7 +30,8 @@ GATE = 0.995
 SAMPLES_MIN = 500
 RUNS_MAX = 20
 REASONS_MAX = 12  # shown
-RUN = ('oncpu', '-F', '999', *frames.OPTIONS, *sys.argv[4:])
+ONCPU = ('oncpu', '-F', '999')
+OPTIONS = (*frames.OPTIONS, *sys.argv[4:])
 CPU_SECONDS_MAX = 60  # of a workload that nobody ends
 NO_FP = ('-O2', '-fomit-frame-pointer')
 
@@ -49,6 +50,7 @@ class Target:
     seconds: int = 1  # of one run
     gate: float = GATE
     may_be_cut: bool = False  # it cannot all be complete, and the rest has to say so
+    view: tuple = ONCPU  # with its options
 
 
 def need(*tools):
@@ -196,6 +198,14 @@ WORKLOADS = {
     'openssl-sha': tool('openssl', 'speed', '-seconds', '5', 'sha512'),
     'nginx': nginx,
 }
+# Views that look at what waits, or moves bytes.
+VIEWS = {}  # 'offcpu': ('offcpu',), 'io': ('io', '--count', '--file=none')
+for view_name, view in VIEWS.items():
+    WORKLOADS |= {
+        f'python-{view_name}': script('wait.py', '/usr/bin/python3', **PYTHON, view=view, seconds=3),
+        f'perl-{view_name}': script('wait.pl', 'perl', via=frozenset({'perl_run', 'perl_parse'}),
+                                    view=view, seconds=3),
+    }
 
 
 def be_bounded():
@@ -230,13 +240,13 @@ def samples(binary, target, work):
     stacks = collections.Counter()
     if target.ends:
         for _ in range(RUNS_MAX):
-            stacks += stackbpf(binary, *RUN, '-s', '--', *target.command).stacks
+            stacks += stackbpf(binary, *target.view, *OPTIONS, '-s', '--', *target.command).stacks
             if stacks.total() >= SAMPLES_MIN:
                 break
         return stacks
     with at_work(target, work) as process:
         for _ in range(RUNS_MAX):
-            stacks += stackbpf(binary, *RUN, '-t', str(target.seconds), '-p',
+            stacks += stackbpf(binary, *target.view, *OPTIONS, '-t', str(target.seconds), '-p',
                                str(process.pid)).stacks
             if stacks.total() >= SAMPLES_MIN:
                 break
@@ -257,17 +267,28 @@ def why_not(stack, target):
     return why
 
 
+def median(weights):
+    """The value below which half of the weight is."""
+    left = weights.total() / 2
+    for value, weight in sorted(weights.items()):
+        left -= weight
+        if left <= 0:
+            return value
+    return 0
+
+
 def judge(name, target, stacks):
-    reasons = collections.Counter()
+    reasons, depths = collections.Counter(), collections.Counter()
     for stack, weight in stacks.items():
+        stack = frames.without_marks(stack)
         reasons[why_not(stack, target)] += weight
+        depths[len(frames.split(stack)[0])] += weight
     without, complete = reasons.pop(None, 0), reasons.pop('', 0)
     total = stacks.total() - without
-    depths = sorted(len(frames.split(stack)[0]) for stack in stacks.elements())
     check(total >= SAMPLES_MIN, f'{total} samples, and {without} of tasks without a user stack')
     check(without <= 0.02 * total, 'nearly all tasks have one')
     print(f'{name}: {100 * complete / max(total, 1):.2f} % of {total} complete, '
-          f'{depths[len(depths) // 2] if depths else 0} frames')
+          f'{median(depths)} frames')
     for why, weight in reasons.most_common(REASONS_MAX):
         print(f'   {weight} {why}')
     unknown = sum(w for s, w in stacks.items() if any('[unknown]' in text for text in s))

@@ -23,6 +23,9 @@ WITHOUT_STACK = {'ret_from_fork', 'schedule_tail', 'do_exit', 'do_group_exit', '
 IN_EXEC = {'load_elf_binary', 'begin_new_exec'}
 
 
+# Outermost and innermost of stacks of time and of files.
+ROOT_MARKS = {'[runqueue]', '[throttled]', '[idle]'}
+LEAF_MARK = re.compile(r'\[(idle: \w+|running.*|runqueue|throttled|blocked)\]|.*_\[f\]')
 DEBUG_DIR = '/usr/lib/debug/.build-id'
 
 
@@ -68,6 +71,15 @@ def parse(text):
 
 def is_mark(frame):
     return frame.name.startswith(('[truncated', '[lost'))
+
+
+def without_marks(stack):
+    """Without what is not a call: the state of the thread, what it is idle in, the file."""
+    begin = 1 if stack[0] in ROOT_MARKS else 0
+    end = len(stack)
+    while end > begin + 1 and LEAF_MARK.fullmatch(stack[end - 1]):
+        end -= 1
+    return stack[begin:end]
 
 
 def split(stack):

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""wall: running, runnable and blocked time of all threads, which add up to threads x time.
+
+wall.py STACKBPF WAITS
+"""
+import collections
+import re
+import sys
+
+from live import check, done, need_root, stackbpf
+from truth import at_work, check_near, dur_us, waits
+
+need_root()
+BINARY, WAITS = sys.argv[1:3]
+MARKS = ('[running]', '[runqueue]', '[throttled]', '[blocked]', '[running: not sampled]')
+# Less than this part of a thread's life, a state is told with less precision than 3 %.
+ENOUGH = 0.05
+
+
+def states(result):
+    """Sums by comm and state. What is residual is nobody's."""
+    sums = collections.Counter()
+    for stack, us in result.stacks.items():
+        mark = stack[-1]
+        if stack == ('[residual]',):
+            sums['', 'residual'] += us
+        elif mark in ('[running]', '[running: not sampled]'):
+            sums[stack[0], 'cpu'] += us
+        elif mark in ('[runqueue]', '[throttled]'):
+            sums[stack[0], 'queue'] += us
+        else:
+            sums[stack[0], 'blocked'] += us
+        sums['', 'all'] += us
+    return sums
+
+
+def accounted(result, want):
+    """Of threads x time: what the graph has, without its residual, and what the tool says of it."""
+    sums = states(result)
+    share = (sums['', 'all'] - sums['', 'residual']) / want
+    check(0.99 <= share <= 1.01, f'accounted for by the program\'s clock: {100 * share:.2f} %')
+    said = re.search(r'(\d+(?:\.\d+)?) % accounted', result.err)
+    check(said and float(said[1]) >= 99, f'accounted for, as it says: {said and said[0]}')
+    check(all(s[-1] in MARKS or s == ('[residual]',) for s in result.stacks),
+          f'each stack ends in a state: {({s[-1] for s in result.stacks} - set(MARKS))}')
+    return sums
+
+
+def mixed():
+    """All ways to wait, threads that come and go, from start to end; each thread has its clock."""
+    result, truth = waits(BINARY, WAITS, 'wall', 'mixed', '-F', '499', seconds=5)
+    check(result.facts.get('kind') == 'wall' and result.facts.get('unit') == 'us',
+          f'unit and kind of the header: {result.facts}')
+    # The main thread lives as long as the program; children of vfork() are threads of the target.
+    naps = sum(us for s, us in result.stacks.items() if 'child_naps' in s)
+    main = sum(us for s, us in result.stacks.items() if s[0] == 'waits')
+    check_near(main, dur_us(result), 'the main thread lives all the time', 0.05)
+    sums = accounted(result, sum(truth.of_threads(name) for name in truth.names) + main + naps)
+    for name in truth.names:
+        wall = truth.of_threads(name)
+        if name != 'parent':
+            check_near(sum(sums[name, state] for state in ('cpu', 'queue', 'blocked')), wall, name)
+        for state in ('cpu', 'queue', 'blocked'):
+            want = truth.of_threads(name, state) if state != 'blocked' else \
+                wall - truth.of_threads(name, 'cpu') - truth.of_threads(name, 'queue')
+            if want >= ENOUGH * wall and name != 'parent':
+                check_near(sums[name, state], want, f'{name}: {state}')
+
+
+def functions():
+    """Blocked time by function."""
+    result, truth = waits(BINARY, WAITS, 'wall', 'sleeps', seconds=5)
+    for function in ('sleep_30ms', 'sleep_50ms', 'sleep_20ms'):
+        have = sum(us for s, us in result.stacks.items() if function in s and s[-1] == '[blocked]')
+        check_near(have, truth.of_function(function), f'{function}: blocked')
+
+
+def window():
+    """Attached to threads that sleep, or run, all the time."""
+    with at_work(WAITS, 'pause', 4, nr=3) as process:
+        result = stackbpf(BINARY, 'wall', '-p', str(process.pid), '-t', '2')
+    sums = accounted(result, 4 * dur_us(result))
+    check_near(sums['pauser', 'blocked'], 3 * dur_us(result), 'three threads blocked all the time')
+    with at_work(WAITS, 'queue', 4, nr=3) as process:
+        result = stackbpf(BINARY, 'wall', '-p', str(process.pid), '-t', '4', '-F', '999')
+    sums = accounted(result, 4 * dur_us(result))
+    both = sums['burner', 'cpu'] + sums['burner', 'queue']
+    check_near(both, 3 * dur_us(result), 'three threads that want one CPU')
+    check(sums['burner', 'cpu'] <= 1.01 * dur_us(result), f"they have one: {sums['burner', 'cpu']}")
+    burning = sum(us for s, us in result.stacks.items() if 'burn' in s and s[-1] == '[running]')
+    check(burning >= 0.9 * sums['burner', 'cpu'], f'by samples, in the function that runs: {burning}')
+
+
+def one_thread():
+    """-L names one thread of several."""
+    with at_work(WAITS, 'pause', 4, nr=3) as process:
+        result = stackbpf(BINARY, 'wall', '-L', str(process.pid), '-t', '1')
+    accounted(result, dur_us(result))
+
+
+PARTS = (mixed, functions, window, one_thread)
+for part in PARTS:
+    if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
+        part()
+done()
