@@ -599,3 +599,10 @@ void sb_session_stats(const struct sb_session *session, struct sb_session_stats 
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
 }
+
+void sb_session_report(const struct sb_session *session,
+		       void (*row)(const char *name, const char *value))
+{
+	if (session->opts.view->report)
+		session->opts.view->report(session->skel, row);
+}

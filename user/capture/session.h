@@ -99,6 +99,9 @@ struct sb_session_stats {
 	uint64_t expected;		    /* see struct sb_view; 0: not known */
 	struct sb_unwinder_stats unwinder;  /* zero without SB_UNWIND_CFI */
 };
+/* What the view says about how it works here: calls @row for each line. */
+void sb_session_report(const struct sb_session *session,
+		       void (*row)(const char *name, const char *value));
 void sb_session_stats(const struct sb_session *session, struct sb_session_stats *ret_stats);
 
 #endif

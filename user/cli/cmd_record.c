@@ -77,6 +77,14 @@ static int make_resolver(struct sb_run *run)
 		.lines = opts->lines,
 		.modules = opts->modules,
 		.sides = opts->sides,
+		.trim = run->view->trim,
+		.op_name = run->view->op_name,
+		.state_at_root = run->view->state_place == SB_STATE_AT_ROOT,
+		.state_at_leaf = run->view->state_place == SB_STATE_AT_LEAF,
+		.has_idle = run->view->has_idle,
+		.idle = opts->idle,
+		.file = opts->file,
+		.path_glob = opts->view.io_path,
 	};
 	int err;
 
@@ -247,6 +255,16 @@ static void release(struct sb_run *run)
 	sb_record_opts_release(&run->opts);
 }
 
+static void choose_unit(struct sb_run *run)
+{
+	const char *unit = NULL;
+
+	run->divisor = run->view->divisor;
+	if (run->view->unit_of)
+		unit = run->view->unit_of(&run->opts.view, &run->divisor);
+	run->unit = unit ? unit : run->view->unit;
+}
+
 int sb_cmd_record(const struct sb_command *command, char **argv)
 {
 	struct sb_run run = {
@@ -261,6 +279,7 @@ int sb_cmd_record(const struct sb_command *command, char **argv)
 	int status = parse(command, &run.opts, argv);
 
 	if (status < 0) {
+		choose_unit(&run);
 		status = record(&run);
 		if (run.child && run.start_ns)
 			status = pass_status_on(&run, status);

@@ -41,6 +41,8 @@ uint64_t sb_run_own_ns(void);
 
 struct sb_run {
 	const struct sb_view *view;
+	const char *unit; /* of the weights as they are shown */
+	uint64_t divisor; /* of those of the BPF side to these */
 	struct sb_record_opts opts;
 	SB_VEC(struct sb_run_output) outputs;
 	SB_VEC(struct sb_run_target) targets; /* of -p and -L */
@@ -93,6 +95,8 @@ struct sb_run_figures {
 	uint64_t nr_samples, nr_lost, nr_cut, nr_unnamed;
 	uint64_t wall_ns;
 };
+/* How much of what should be accounted for is, in percent. */
+double sb_run_accounted(const struct sb_run_figures *figures);
 void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures);
 
 /* The last line, or the block of --stats. */

@@ -135,6 +135,8 @@ void sb_run_loop_release(struct sb_run *run)
 int sb_run_drain(struct sb_run *run)
 {
 	uint64_t before_ns = sb_now_ns();
+	const uint64_t *unwanted;
+	size_t nr, i;
 	const struct sb_batch *batch;
 	int err = sb_session_drain(run->session, &batch);
 
@@ -143,6 +145,11 @@ int sb_run_drain(struct sb_run *run)
 	err = sb_resolver_add(run->resolver, batch);
 	if (err)
 		return sb_err(err, "cannot keep the samples");
+	unwanted = sb_resolver_unwanted(run->resolver, &nr);
+	for (i = 0; i < nr && !err; i++)
+		err = sb_session_unwant(run->session, unwanted[i]);
+	if (err)
+		return sb_err(err, "cannot tell the kernel which files are not wanted");
 	/* Every sample of later batches is younger than this. */
 	sb_symbolizer_forget(run->sym, before_ns);
 	return 0;
@@ -229,8 +236,10 @@ static void end_by_signal(struct sb_run *run, int sig, int code)
 static int on_snapshot(struct sb_run *run)
 {
 	sigset_t set;
-	int err = sb_run_drain(run);
+	int err = sb_session_settle(run->session);
 
+	if (!err)
+		err = sb_run_drain(run);
 	if (!err)
 		err = take_signals(interrupt);
 	if (err)

@@ -92,10 +92,41 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+double sb_run_accounted(const struct sb_run_figures *figures)
+{
+	return percent(figures->resolve.weight + figures->resolve.idle_weight,
+		       figures->session.expected);
+}
+
 /* ": 3 too deep, ..." or nothing. */
 static const char *tail(const struct sb_str *list)
 {
 	return list->len ? list->s : "";
+}
+
+/* What is not in the result because it was not asked for, or fell between two stools. */
+static void add_left_out(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *list)
+{
+	const struct sb_resolve_stats *resolve = &figures->resolve;
+	const uint64_t *stat = figures->session.stat;
+
+	if (figures->session.expected)
+		(void)sb_str_addf(list, "%s%.2f %% of threads x time accounted for",
+				  list->len ? ", " : "", sb_run_accounted(figures));
+	if (resolve->idle_weight)
+		(void)sb_str_addf(list, "%s%.1f s of idle waits left out", list->len ? ", " : "",
+				  (double)resolve->idle_weight / 1e9);
+	add_item(list, stat[SB_STAT_UNDER_MIN], "under --min");
+	add_item(list, stat[SB_STAT_OVER_MAX], "over --max");
+	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for their thread");
+	add_item(list, resolve->nr_missing_objects, "whose object was lost");
+	if (figures->session.nr_asleep_lost)
+		add_item(list, figures->session.nr_asleep_lost,
+			 "sleeping threads ran before they were looked at");
+	if (sb_profile_nr_tiny(run->profile, &(uint64_t){ 0 }))
+		add_item(list, sb_profile_nr_tiny(run->profile, &(uint64_t){ 0 }),
+			 "stacks rounded to nothing");
 }
 
 static void report_line(const struct sb_run *run, const struct sb_run_figures *figures)
@@ -109,9 +140,10 @@ static void report_line(const struct sb_run *run, const struct sb_run_figures *f
 	add_lost(&lost, &figures->session);
 	add_item(&more, figures->session.nr_sideband_lost, "process records lost");
 	add_item(&more, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
-	sb_info("%llu samples, %llu stacks, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
+	add_left_out(run, figures, &more);
+	sb_info("%llu %s, %llu stacks, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
 		"%.1f %% of frames unnamed%s%s%s; %llu lost%s%s%s; %s%sown cost %.2f %% of a CPU",
-		(unsigned long long)figures->nr_samples,
+		(unsigned long long)figures->nr_samples, run->view->event,
 		(unsigned long long)sb_profile_nr_stacks(run->profile),
 		(unsigned long long)resolve->nr_processes, resolve->nr_processes == 1 ? "" : "es",
 		(double)figures->wall_ns / 1e9,
@@ -137,6 +169,11 @@ static void row(const char *name, const char *fmt, ...)
 	sb_info("  %-28s %s", name, value);
 }
 
+static void row_text(const char *name, const char *value)
+{
+	row(name, "%s", value);
+}
+
 static void row_nr(const char *name, uint64_t nr)
 {
 	row(name, "%llu", (unsigned long long)nr);
@@ -148,12 +185,17 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 	const struct sb_resolve_stats *resolve = &figures->resolve;
 	unsigned int i;
 
-	row_nr("samples", figures->nr_samples);
-	row_nr("ticks not asked for", session->stat[SB_STAT_FILTERED]);
+	row_nr(run->view->event, figures->nr_samples);
+	row_nr("events not asked for", session->stat[SB_STAT_FILTERED]);
 	row_nr("processes", resolve->nr_processes);
 	row_nr("distinct stacks", sb_profile_nr_stacks(run->profile));
 	row_nr("by address, user and kernel", resolve->nr_stacks);
-	row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);
+	if (run->view->timer)
+		row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);
+	else
+		row_nr("CPUs", session->nr_cpus);
+	if (session->expected)
+		row("accounted for", "%.3f %% of threads x time", sb_run_accounted(figures));
 	row("first sample after", "%.1f ms",
 	    session->first_sample_ns ? (double)session->first_sample_ns / 1e6 : 0);
 	row("complete stacks", "%.2f %%",
@@ -183,6 +225,39 @@ static void report_losses(const struct sb_run_figures *figures)
 	row_nr("children not followed", session->stat[SB_STAT_FORK_FULL]);
 	row_nr("process records", session->nr_sideband_records);
 	row_nr("process records lost", session->nr_sideband_lost);
+}
+
+/* Only views that have such things count them. */
+static void report_left_out(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	static const struct {
+		const char *name;
+		enum sb_stat stat;
+	} rows[] = {
+		{ "left out: under --min", SB_STAT_UNDER_MIN },
+		{ "left out: over --max", SB_STAT_OVER_MAX },
+		{ "left out: other state, kind", SB_STAT_OTHER_STATE },
+		{ "lost: no memory for thread", SB_STAT_TASK_FULL },
+		{ "ring full, object retried", SB_STAT_OBJECT_FULL },
+	};
+	const struct sb_resolve_stats *resolve = &figures->resolve;
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(rows); i++)
+		if (figures->session.stat[rows[i].stat])
+			row_nr(rows[i].name, figures->session.stat[rows[i].stat]);
+	if (resolve->idle_weight)
+		row("left out: idle waits", "%.3f s", (double)resolve->idle_weight / 1e9);
+	if (resolve->nr_unwanted)
+		row_nr("left out: other paths", resolve->nr_unwanted);
+	if (resolve->nr_missing_objects)
+		row_nr("objects lost", resolve->nr_missing_objects);
+	if (figures->session.nr_asleep)
+		row("threads found asleep", "%llu, of which ran before they were looked at: %llu",
+		    (unsigned long long)figures->session.nr_asleep,
+		    (unsigned long long)figures->session.nr_asleep_lost);
+	if (run->view->report)
+		sb_session_report(run->session, row_text);
 }
 
 static void report_unwinding(const struct sb_run_figures *figures)
@@ -244,6 +319,7 @@ void sb_run_report(const struct sb_run *run)
 		figures.session.first_sample_ns -= run->entry_ns;
 	report_samples(run, &figures);
 	report_losses(&figures);
+	report_left_out(run, &figures);
 	report_unwinding(&figures);
 	report_cost(run, &figures);
 }
@@ -294,6 +370,8 @@ void sb_run_explain_empty(const struct sb_run *run)
 	if (figures.nr_lost)
 		sb_err(0, "nothing was sampled: all of %llu samples were lost",
 		       (unsigned long long)figures.nr_lost);
+	else if (run->view->empty)
+		sb_err(0, "nothing was sampled: %s", run->view->empty);
 	else if (run->child && !run->opts.all)
 		sb_err(0,
 		       "nothing was sampled: '%s' used too little CPU; see -F, and -s for its "

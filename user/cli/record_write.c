@@ -128,7 +128,7 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 	sb_run_figures(run, &figures);
 	err = sb_profile_meta(profile, "kind", "%s", run->view->name);
 	if (!err)
-		err = sb_profile_meta(profile, "unit", "%s", run->view->unit);
+		err = sb_profile_meta(profile, "unit", "%s", run->unit);
 	if (!err)
 		err = sb_profile_meta(profile, "dur_us", "%llu",
 				      (unsigned long long)figures.wall_ns / 1000);
@@ -141,10 +141,16 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 	if (!err)
 		err = sb_profile_meta(profile, "nosym", "%llu",
 				      (unsigned long long)figures.nr_unnamed);
+	if (!err && figures.resolve.idle_weight)
+		err = sb_profile_meta(
+			profile, "idle", "%llu",
+			(unsigned long long)(figures.resolve.idle_weight / run->divisor));
+	if (!err && figures.session.expected)
+		err = sb_profile_meta(profile, "accounted", "%.2f", sb_run_accounted(&figures));
 	if (!err && cut) {
 		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
 		sb_info("--limit left out %llu of %llu %s", (unsigned long long)cut,
-			(unsigned long long)sb_profile_weight(profile), run->view->unit);
+			(unsigned long long)sb_profile_weight(profile), run->unit);
 	}
 	return err;
 }
@@ -229,6 +235,22 @@ static int write_all(const struct sb_run *run, const struct sb_profile *profile)
 	return err;
 }
 
+/* Weights as they are shown, and what is missing to the whole. */
+static int weigh(const struct sb_run *run, struct sb_profile *profile)
+{
+	struct sb_run_figures figures;
+	uint64_t known;
+	int err = 0;
+
+	sb_run_figures(run, &figures);
+	known = figures.resolve.weight + figures.resolve.idle_weight;
+	if (figures.session.expected > known)
+		err = sb_resolver_add_residual(profile, figures.session.expected - known);
+	if (!err && run->divisor > 1)
+		err = sb_profile_scale(profile, run->divisor);
+	return err;
+}
+
 int sb_run_write(struct sb_run *run, bool is_last)
 {
 	sb_cleanup(sb_profile_freep) struct sb_profile *copy = NULL;
@@ -241,6 +263,8 @@ int sb_run_write(struct sb_run *run, bool is_last)
 			err = sb_profile_merge(copy, run->profile);
 		profile = copy;
 	}
+	if (!err)
+		err = weigh(run, profile);
 	if (!err)
 		err = sb_profile_seal(profile);
 	if (!err)

@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/index.h"
-#include "base/str.h"
-#include "model/profile.h"
+#include "resolve/resolve_priv.h"
 #include "resolve/roots.h"
 
 /* sysctl kernel.perf_event_max_stack: the kernel hands out no more, and does not say so. */
@@ -18,50 +16,6 @@
 /* Of what lies below one stack, between two drains. More are taken as one: in a second, no program
  * gives each of them a time worth a sample. */
 #define CHANGES_MAX	  1000
-
-/* Physical frames of one stack, and how many of them have no name, by reason. */
-struct frame_counts {
-	uint32_t nr, nr_unnamed[SB_SYM_REASON_MAX];
-};
-
-struct known_stack {
-	struct sb_stack_id id;
-	uint32_t status, flags;
-	uint32_t nr_ips, nr_frames;
-	bool has_one_meaning; /* whatever is mapped and unmapped meanwhile */
-	size_t first_ip;      /* in ips */
-	size_t first_frame;   /* in kernel_frames; kernel stacks only, once resolved */
-	bool is_resolved;
-	struct frame_counts counts; /* with the above */
-};
-
-/* An address space, for counting processes. */
-struct space {
-	uint64_t start_ns;
-	uint32_t tgid;
-};
-
-struct sb_resolver {
-	struct sb_resolve_opts opts;
-	struct sb_symbolizer *sym;
-	struct sb_profile *profile;
-	SB_VEC(struct known_stack) stacks;
-	struct sb_index stacks_index;
-	SB_VEC(uint64_t) ips;
-	SB_VEC(uint32_t) kernel_frames;
-	SB_VEC(struct space) spaces;
-	struct sb_index spaces_index;
-	struct sb_resolve_stats stats;
-	/* The stack being put together, root first. */
-	SB_VEC(uint32_t) frames;
-	SB_VEC(struct sb_sym_req) reqs;
-	uint64_t nr_samples;	    /* that it stands for */
-	struct frame_counts counts; /* of the part being looked up */
-	size_t part_start;	    /* where that part begins in frames */
-	bool is_broken;		    /* a caller in it lies where no code was */
-	bool is_leaf_unmapped;	    /* and so does its leaf */
-	struct sb_str text;
-};
 
 const char *const sb_cut_names[] = {
 	[SB_STACK_COMPLETE] = NULL,
@@ -109,6 +63,8 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_vec_release(&resolver->frames);
 	sb_vec_release(&resolver->reqs);
 	sb_str_release(&resolver->text);
+	sb_objects_release(&resolver->objects);
+	sb_vec_release(&resolver->names);
 	free(resolver);
 }
 
@@ -165,7 +121,7 @@ static int push_frame(struct sb_resolver *resolver, const struct sb_frame *frame
 	return err ? err : sb_vec_push(&resolver->frames, id);
 }
 
-static int push_named(struct sb_resolver *resolver, const char *name, enum sb_frame_kind kind)
+int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_frame_kind kind)
 {
 	return push_frame(resolver, &(struct sb_frame){ .name = name, .kind = kind });
 }
@@ -179,7 +135,7 @@ static int push_roots(struct sb_resolver *resolver, const struct sb_sample_key *
 		sb_str_clear(&resolver->text);
 		err = sb_root_text(resolver->opts.roots[i], key, &resolver->text);
 		if (!err)
-			err = push_named(resolver, resolver->text.s, SB_FRAME_ROOT);
+			err = sb_resolver_push(resolver, resolver->text.s, SB_FRAME_ROOT);
 	}
 	return err;
 }
@@ -296,13 +252,13 @@ static int push_cut(struct sb_resolver *resolver, uint32_t status)
 
 	sb_str_clear(&resolver->text);
 	err = sb_str_addf(&resolver->text, "[truncated: %s]", sb_cut_names[status]);
-	return err ? err : push_named(resolver, resolver->text.s, SB_FRAME_MARK);
+	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_MARK);
 }
 
 static int push_missing(struct sb_resolver *resolver)
 {
 	resolver->stats.nr_missing_stacks += resolver->nr_samples;
-	return push_named(resolver, "[lost stack]", SB_FRAME_MARK);
+	return sb_resolver_push(resolver, "[lost stack]", SB_FRAME_MARK);
 }
 
 static struct sb_sym_query query_of(struct sb_resolver *resolver)
@@ -330,9 +286,10 @@ static int mark_cut(struct sb_resolver *resolver, uint32_t status)
 	return 0;
 }
 
-static int push_user(struct sb_resolver *resolver, const struct sb_batch_count *count)
+int sb_resolver_push_user(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tgid,
+			  uint64_t time_ns)
 {
-	struct known_stack *stack = find_stack(resolver, count->key.ustack);
+	struct known_stack *stack = find_stack(resolver, id);
 	struct sb_sym_query query;
 	uint32_t status;
 	int err;
@@ -348,7 +305,7 @@ static int push_user(struct sb_resolver *resolver, const struct sb_batch_count *
 	resolver->part_start = resolver->frames.nr;
 	resolver->is_broken = resolver->is_leaf_unmapped = false;
 	query = query_of(resolver);
-	err = sb_symbolizer_user(resolver->sym, count->key.tgid, count->count.first_ns, &query);
+	err = sb_symbolizer_user(resolver->sym, tgid, time_ns, &query);
 	if (err)
 		return err;
 	if (resolver->is_broken)
@@ -375,6 +332,8 @@ static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stac
 	resolver->part_start = before;
 	if (!err)
 		err = sb_symbolizer_kernel(resolver->sym, &query);
+	if (!err && resolver->opts.trim)
+		sb_resolver_trim(resolver, before);
 	nr = resolver->frames.nr - before;
 	if (!err)
 		err = sb_vec_reserve(&resolver->kernel_frames, resolver->kernel_frames.nr + nr);
@@ -392,9 +351,9 @@ static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stac
 }
 
 /* Kernel addresses mean the same in every sample: each stack is resolved once. */
-static int push_kernel(struct sb_resolver *resolver, const struct sb_batch_count *count)
+int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
 {
-	struct known_stack *stack = find_stack(resolver, count->key.kstack);
+	struct known_stack *stack = find_stack(resolver, id);
 	int err;
 
 	if (!stack)
@@ -440,32 +399,56 @@ static int count_space(struct sb_resolver *resolver, const struct sb_sample_key 
 	return err;
 }
 
-static bool has_stack(struct sb_stack_id id)
+static int push_stacks(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
-	return id.lo || id.hi;
+	bool has_user = sb_stack_is_there(count->key.ustack);
+	bool has_kernel = sb_stack_is_there(count->key.kstack);
+	int err = 0;
+
+	resolver->parts.user = resolver->frames.nr;
+	if (has_user)
+		err = sb_resolver_push_user(resolver, count->key.ustack, count->key.tgid,
+					    count->count.first_ns);
+	if (!err && resolver->opts.delimited && has_user && has_kernel)
+		err = sb_resolver_push(resolver, "-", SB_FRAME_DELIMITER);
+	resolver->parts.kernel = resolver->frames.nr;
+	if (!err && has_kernel)
+		err = sb_resolver_push_kernel(resolver, count->key.kstack);
+	resolver->parts.end = resolver->frames.nr;
+	return err;
+}
+
+static int add_to_profile(struct sb_resolver *resolver, const struct sb_batch_count *count)
+{
+	if (count->key.log2_ns)
+		return sb_profile_add_log2(resolver->profile, resolver->frames.at,
+					   resolver->frames.nr, count->count.weight,
+					   count->key.log2_ns - 1u, count->count.nr_samples);
+	return sb_profile_add(resolver->profile, resolver->frames.at, resolver->frames.nr,
+			      count->count.weight);
 }
 
 static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
-	bool has_user = has_stack(count->key.ustack), has_kernel = has_stack(count->key.kstack);
 	int err;
 
 	resolver->nr_samples = count->count.nr_samples;
-	resolver->stats.nr_samples += count->count.nr_samples;
 	resolver->frames.nr = 0;
 	err = count_space(resolver, &count->key);
 	if (!err)
+		err = sb_resolver_push_state_root(resolver, &count->key);
+	if (!err)
 		err = push_roots(resolver, &count->key);
-	if (!err && has_user)
-		err = push_user(resolver, count);
-	if (!err && resolver->opts.delimited && has_user && has_kernel)
-		err = push_named(resolver, "-", SB_FRAME_DELIMITER);
-	if (!err && has_kernel)
-		err = push_kernel(resolver, count);
-	if (err)
+	if (!err)
+		err = push_stacks(resolver, count);
+	if (err || sb_resolver_is_left_out(resolver, count))
 		return err;
-	return sb_profile_add(resolver->profile, resolver->frames.at, resolver->frames.nr,
-			      count->count.weight);
+	resolver->stats.nr_samples += count->count.nr_samples;
+	resolver->stats.weight += count->count.weight;
+	if (count->key.state < SB_STATE_MAX)
+		resolver->stats.state_weight[count->key.state] += count->count.weight;
+	err = sb_resolver_push_beyond(resolver, &count->key);
+	return err ? err : add_to_profile(resolver, count);
 }
 
 /* When the code below @count changes next, after @from_ns; UINT64_MAX: it stays what it is. */
@@ -533,7 +516,7 @@ static int add_count(struct sb_resolver *resolver, const struct sb_batch_count *
 	uint64_t change_ns = UINT64_MAX;
 	int err = 0;
 
-	if (count->count.nr_samples > 1 && has_stack(count->key.ustack))
+	if (count->count.nr_samples > 1 && sb_stack_is_there(count->key.ustack))
 		err = next_change(resolver, count, count->count.first_ns, &change_ns);
 	if (err)
 		return err;
@@ -548,6 +531,9 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 
 	for (i = 0; i < batch->nr_stacks && !err; i++)
 		err = keep_stack(resolver, &batch->stacks[i]);
+	for (i = 0; i < batch->nr_objects && !err; i++)
+		err = sb_objects_keep(&resolver->objects, &batch->objects[i],
+				      resolver->opts.path_glob);
 	for (i = 0; i < batch->nr_counts && !err; i++)
 		err = add_count(resolver, &batch->counts[i]);
 	return err;

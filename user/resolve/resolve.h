@@ -56,6 +56,14 @@ struct sb_resolve_opts {
 	bool lines;	/* frames of one function differ by line */
 	bool modules;	/* frames know their module */
 	uint32_t sides; /* SB_SIDE_*: which parts were asked for */
+	/* What views say of themselves; see struct sb_view. */
+	const char *const *trim;
+	const char *(*op_name)(uint32_t op);
+	bool state_at_root, state_at_leaf;
+	bool has_idle;
+	enum sb_idle_mode idle;
+	enum sb_file_text file;
+	const char *path_glob; /* files that it does not match are left out; NULL: none is */
 };
 
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
@@ -64,12 +72,20 @@ void sb_resolver_free(struct sb_resolver *resolver);
 
 /* Append a batch to the profile. @sym must have been told of processes up to the batch. */
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
+/* Objects that turned out not to be wanted since the last call; valid until sb_resolver_add(). */
+const uint64_t *sb_resolver_unwanted(struct sb_resolver *resolver, size_t *ret_nr);
+/* What is missing to the whole (wall: threads x time) as a box of its own. */
+int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight);
 
 /* Why a stack was cut, by enum sb_stack_status; NULL: it was not. */
 extern const char *const sb_cut_names[SB_STACK_STATUS_MAX];
 
 struct sb_resolve_stats {
-	uint64_t nr_samples;
+	uint64_t nr_samples, weight; /* in the profile; weight as the BPF side has it */
+	uint64_t idle_weight;	     /* left out by SB_IDLE_DROP */
+	uint64_t nr_unwanted;	     /* samples left out by path_glob */
+	uint64_t nr_missing_objects; /* samples whose object never came */
+	uint64_t state_weight[SB_STATE_MAX];
 	uint64_t nr_stacks;			 /* distinct, kernel and user */
 	uint64_t nr_processes;			 /* distinct address spaces sampled */
 	uint64_t nr_user_stacks;		 /* samples that have a user stack */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Shared by resolve.c and beyond.c. */
+#ifndef SB_RESOLVE_RESOLVE_PRIV_H
+#define SB_RESOLVE_RESOLVE_PRIV_H
+
+#include "base/index.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "model/profile.h"
+#include "resolve/objects.h"
+#include "resolve/resolve.h"
+
+/* Physical frames of one stack, and how many of them have no name, by reason. */
+struct frame_counts {
+	uint32_t nr, nr_unnamed[SB_SYM_REASON_MAX];
+};
+
+struct known_stack {
+	struct sb_stack_id id;
+	uint32_t status, flags;
+	uint32_t nr_ips, nr_frames;
+	bool has_one_meaning; /* whatever is mapped and unmapped meanwhile */
+	size_t first_ip;      /* in ips */
+	size_t first_frame;   /* in kernel_frames; kernel stacks only, once resolved */
+	bool is_resolved;
+	struct frame_counts counts; /* with the above */
+};
+
+/* Where the parts of a stack lie in frames. */
+struct sb_stack_parts {
+	size_t user, kernel, end;
+};
+
+/* An address space, for counting processes. */
+struct space {
+	uint64_t start_ns;
+	uint32_t tgid;
+};
+
+struct sb_resolver {
+	struct sb_resolve_opts opts;
+	struct sb_symbolizer *sym;
+	struct sb_profile *profile;
+	SB_VEC(struct known_stack) stacks;
+	struct sb_index stacks_index;
+	SB_VEC(uint64_t) ips;
+	SB_VEC(uint32_t) kernel_frames;
+	SB_VEC(struct space) spaces;
+	struct sb_index spaces_index;
+	struct sb_resolve_stats stats;
+	/* The stack being put together, root first. */
+	SB_VEC(uint32_t) frames;
+	SB_VEC(struct sb_sym_req) reqs;
+	uint64_t nr_samples;	    /* that it stands for */
+	struct frame_counts counts; /* of the part being looked up */
+	size_t part_start;	    /* where that part begins in frames */
+	bool is_broken;		    /* a caller in it lies where no code was */
+	bool is_leaf_unmapped;	    /* and so does its leaf */
+	struct sb_str text;
+	/* What stands beyond stacks; beyond.c. */
+	struct sb_objects objects;
+	size_t nr_unwanted_told;
+	struct sb_stack_parts parts; /* of the stack being put together */
+	SB_VEC(const char *) names;  /* of some of its frames */
+};
+
+/* Append a frame. Return: 0, -ENOMEM, -E2BIG. */
+int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_frame_kind kind);
+/* Append the frames of a user or kernel stack, root first, and count what they are worth. */
+int sb_resolver_push_user(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tgid,
+			  uint64_t time_ns);
+int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id);
+
+/* After a kernel stack was resolved to the frames from @first on: cut what is not its matter. */
+void sb_resolver_trim(struct sb_resolver *resolver, size_t first);
+/* Before and after the stack: what else is known of the sample. */
+int sb_resolver_push_state_root(struct sb_resolver *resolver, const struct sb_sample_key *key);
+int sb_resolver_push_beyond(struct sb_resolver *resolver, const struct sb_sample_key *key);
+/* Return: whether the sample is left out: an idle wait, an unwanted file. Those are counted. */
+bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch_count *count);
+
+static inline bool sb_stack_is_there(struct sb_stack_id id)
+{
+	return id.lo || id.hi;
+}
+
+#endif
