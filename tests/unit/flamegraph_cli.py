@@ -116,6 +116,25 @@ class Drawing(InFolder):
         svg = run("-q", text=text).stdout
         self.assertEqual(run(text=extract(svg)).stdout, svg)
 
+    def test_views(self):
+        """Waits and I/O: the order of lines changes nothing, and what the file carries is the same."""
+        rng = random.Random(6)
+        parts = {
+            "io": ["app", "/x", "sys_read", "sys_write", "f", "[pipe]", "/etc/a b", "sys_call_user"],
+            "offcpu": ["app", "[idle]", "[runqueue]", "f", "schedule_[k]", "[idle: epoll]", "-"],
+            "offwake": ["app", "f", "schedule", "--", "-", "try_to_wake_up_[w]", "[idle]"],
+            "wall": ["app", "f", "[running]", "[blocked]", "[throttled]", "[residual]"],
+        }
+        for kind, names in parts.items():
+            lines = [";".join(rng.choices(names, k=rng.randrange(1, 6))) + " %d" % i
+                     for i in range(1, 300)]
+            header = "#stackbpf;v=1;kind=%s;unit=us\n" % kind
+            with self.subTest(kind=kind):
+                first = run(text=header + "\n".join(lines)).stdout
+                rng.shuffle(lines)
+                self.assertEqual(first, run(text=header + "\n".join(lines)).stdout)
+                self.assertEqual(first, run(text=extract(first)).stdout)
+
     def test_formats(self):
         stap = self.path("a.bt", " 0x1 : f+0x1/0x2 [m]\n 0x2 : main+0x1/0x2 [m]\n\t100\n")
         perf = self.path("a.perf", "p 1 1.1: 1 cycles:\n\t1 g (/m)\n\n")

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -80,6 +81,106 @@ static void test_palettes_by_run(void **state)
 
 			assert_true(user > 1.25 * lightness_of(&palette, SB_FG_KERNEL, is_dark));
 			assert_true(1.1 * user < lightness_of(&palette, SB_FG_INLINED, is_dark));
+		}
+		sb_fg_palette_release(&palette);
+	}
+}
+
+static struct sb_fg_rgb fill_of(const struct sb_fg_palette *palette, enum sb_fg_kind kind,
+				bool is_dark)
+{
+	char class[SB_FG_CLASS_LEN_MAX];
+	struct sb_fg_rgb fill, text;
+
+	sb_fg_palette_class(palette, "f", kind, 1, class);
+	assert_true(sb_fg_palette_colors(palette, class, is_dark, &fill, &text));
+	return fill;
+}
+
+static int distance(struct sb_fg_rgb a, struct sb_fg_rgb b)
+{
+	return abs(a.r - b.r) + abs(a.g - b.g) + abs(a.b - b.b);
+}
+
+/* What stands side by side or on one another in each kind of run can be told apart. */
+static void test_kinds_apart(void **state)
+{
+	static const struct {
+		const char *run;
+		enum sb_fg_kind kinds[8]; /* up to the first SB_FG_PLAIN behind the first */
+	} cases[] = {
+		{ "offcpu", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_WAITING, SB_FG_IDLE } },
+		{ "offwake",
+		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_WAKER, SB_FG_DELIMITER, SB_FG_IDLE } },
+		{ "wall",
+		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_RUNNING, SB_FG_WAITING, SB_FG_BLOCKED,
+		    SB_FG_RESIDUAL } },
+		{ "io", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_FILE } },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const enum sb_fg_kind *kinds = cases[i].kinds;
+		struct sb_fg_palette palette;
+
+		assert_int_equal(sb_fg_palette_init(&palette, &(struct sb_fg_opts){}, cases[i].run),
+				 0);
+		for (int dark = 0; dark < 2; dark++) {
+			for (size_t a = 0; !a || (a < 8 && kinds[a]); a++) {
+				for (size_t b = 0; b < a; b++)
+					assert_true(distance(fill_of(&palette, kinds[a], dark),
+							     fill_of(&palette, kinds[b], dark)) >=
+						    40);
+			}
+		}
+		sb_fg_palette_release(&palette);
+	}
+}
+
+/* Idle frames stand back: nearer to the ground than any other, also on a dark one. */
+static void test_idle_is_faint(void **state)
+{
+	static const struct sb_fg_rgb grounds[] = { { 0xfb, 0xfa, 0xf8 }, { 0x17, 0x19, 0x1d } };
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct sb_fg_palette palette;
+
+		assert_int_equal(sb_fg_palette_init(&palette, &(struct sb_fg_opts){}, runs[i]), 0);
+		for (int dark = 0; dark < 2; dark++) {
+			double faint =
+				sb_fg_contrast(fill_of(&palette, SB_FG_IDLE, dark), grounds[dark]);
+
+			assert_true(faint < 1.5);
+			for (int kind = 0; kind < SB_FG_GAP; kind++) {
+				if (kind != SB_FG_IDLE && kind != SB_FG_INLINED &&
+				    kind != SB_FG_MARK)
+					assert_true(sb_fg_contrast(fill_of(&palette, kind, dark),
+								   grounds[dark]) > faint);
+			}
+		}
+		sb_fg_palette_release(&palette);
+	}
+}
+
+/* Black text beside white text on one kind of frame would seem to mean something. */
+static void test_text_of_a_kind(void **state)
+{
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct sb_fg_palette palette;
+
+		assert_int_equal(sb_fg_palette_init(&palette, &(struct sb_fg_opts){}, runs[i]), 0);
+		for (char letter = 'a'; letter <= 'z'; letter++) {
+			char class[] = { letter, '0', '\0' };
+			struct sb_fg_rgb fill, first, text;
+
+			for (int dark = 0; dark < 2; dark++) {
+				class[1] = '0';
+				if (!sb_fg_palette_colors(&palette, class, dark, &fill, &first))
+					continue;
+				for (; class[1] < '0' + SB_FG_NR_SHADES; class[1]++) {
+					sb_fg_palette_colors(&palette, class, dark, &fill, &text);
+					assert_int_equal(text.r, first.r);
+				}
+			}
 		}
 		sb_fg_palette_release(&palette);
 	}
@@ -170,9 +271,9 @@ static void test_shades(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_palettes_by_name),
-		cmocka_unit_test(test_palettes_by_run),
-		cmocka_unit_test(test_language_palettes),
+		cmocka_unit_test(test_palettes_by_name), cmocka_unit_test(test_palettes_by_run),
+		cmocka_unit_test(test_kinds_apart),	 cmocka_unit_test(test_idle_is_faint),
+		cmocka_unit_test(test_text_of_a_kind),	 cmocka_unit_test(test_language_palettes),
 		cmocka_unit_test(test_shades),
 	};
 

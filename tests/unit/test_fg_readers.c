@@ -119,6 +119,77 @@ static void test_folded(void **state)
 	CHECK_ALL(goldens);
 }
 
+/* Waits: what kind frames are of, and that it survives in the text. */
+static void test_waits(void **state)
+{
+	static const struct golden goldens[] = {
+		{ "folded", "a;b_[k];--;w_[k];u;c 1\n", "a;b_[k];--;w_[k];u_[w];c_[w] 1\n", NULL },
+		{ "folded", "a;b;--;w_[w];c_[w] 1\n", "a;b;--;w_[w];c_[w] 1\n", NULL },
+		/* All code under an idle root is idle, what is no code is not. */
+		{ "folded", "[idle];a;f_[i];-;k;[truncated: x];--;w_[w] 1\n",
+		  "[idle];a_[z];f_[z];-;k_[z];[truncated: x];--;w_[z] 1\n", NULL },
+		/* Only as the root. */
+		{ "folded", "a;[idle];f;k_[k] 1\n", "a;[idle];f;k_[k] 1\n", NULL },
+		{ "folded", "a;f;[idle: epoll] 1\n", "a;f;[idle: epoll] 1\n", NULL },
+		/* The last stack's state is its own. */
+		{ "folded", "[idle];a;b 1\n[idle];a;c 1\na;c 1\n",
+		  "[idle];a_[z];b_[z] 1\n[idle];a_[z];c_[z] 1\na;c 1\n", NULL },
+	};
+
+	CHECK_ALL(goldens);
+}
+
+#define IO "#stackbpf;v=1;kind=io;unit=bytes\n"
+
+/* I/O without annotations: the last frames are a call and its file. */
+static void test_io(void **state)
+{
+	static const struct golden goldens[] = {
+		{ "folded", IO "a;m;sys_read;/x y 1\n", "a;m;sys_read_[k];/x y_[f] 1\n", NULL },
+		{ "folded", "a;m;sys_read;/x 1\n", "a;m;sys_read;/x 1\n", NULL },
+		{ "folded", "#stackbpf;kind=oncpu\na;sys_read;/x 1\n", "a;sys_read;/x 1\n", NULL },
+		{ "folded", IO "a;sys_read;[pipe] 1\na;sys_read;[socket: tcp] 1\n",
+		  "a;sys_read_[k];[pipe]_[f] 1\na;sys_read_[k];[socket: tcp]_[f] 1\n", NULL },
+		/* Below other calls than the system's: by its shape. */
+		{ "folded", IO "a;submit_bio;/x 1\na;k;pipe:[12] 1\na;k;[...]/b 1\n",
+		  "a;k;[...]/b_[f] 1\na;k;pipe:[12]_[f] 1\na;submit_bio;/x_[f] 1\n", NULL },
+		/* Its last name only: by its place. No file at all. */
+		{ "folded", IO "a;sys_read;passwd 1\na;sys_read 2\n",
+		  "a;sys_read_[k] 2\na;sys_read_[k];passwd_[f] 1\n", NULL },
+		/* Neither the name of a thread, nor what stands farther below. */
+		{ "folded", IO "/usr/sbin/apach 1\n/usr/sbin/apach;sys_read;/x 1\n",
+		  "/usr/sbin/apach 1\n/usr/sbin/apach;sys_read_[k];/x_[f] 1\n", NULL },
+		{ "folded", IO "a;sys_x;f;/b;sys_read;/x 1\n",
+		  "a;sys_x;f;/b;sys_read_[k];/x_[f] 1\n", NULL },
+		{ "folded", IO "sys_a;b 1\n", "sys_a;b_[f] 1\n", NULL },
+		/* A stack that ends where another goes on, in either order. */
+		{ "folded", IO "a;/b 1\na;/b;c;sys_read;/x 1\n",
+		  "a;/b;c;sys_read_[k];/x_[f] 1\na;/b_[f] 1\n", NULL },
+		{ "folded", IO "a;/b;c;sys_read;/x 1\na;/b 1\na;/b 1\n",
+		  "a;/b;c;sys_read_[k];/x_[f] 1\na;/b_[f] 2\n", NULL },
+		/* Said, not guessed; marks remain marks; the kernel's part does not spread. */
+		{ "folded", IO "a;sys_read_[k];x_[f] 1\n", "a;sys_read_[k];x_[f] 1\n", NULL },
+		{ "folded", IO "a;sys_read;[truncated: x] 1\n", "a;sys_read_[k];[truncated: x] 1\n",
+		  NULL },
+		{ "folded", IO "a;-;k;sys_read;/x 1\n", "a;-;k_[k];sys_read_[k];/x_[f] 1\n", NULL },
+	};
+
+	CHECK_ALL(goldens);
+}
+
+/* What one input says of itself says nothing of the next one. */
+static void test_io_then_other(void **state)
+{
+	static const char io[] = IO "a;sys_read;/x 1\n", other[] = "a;sys_read;/x 1\n";
+	struct sb_fg *fg;
+
+	assert_int_equal(sb_fg_new(&fg), 0);
+	read_text(fg, io, sizeof(io) - 1);
+	read_text(fg, other, sizeof(other) - 1);
+	expect_folded(fg, "a;sys_read;/x 1\na;sys_read_[k];/x_[f] 1\n");
+	sb_fg_free(fg);
+}
+
 static void test_nul_bytes(void **state)
 {
 	static const char input[] = "a\0b;c 1\n\0\0\n";
@@ -213,6 +284,21 @@ static void test_kinds(void **state)
 		{ "[worker]", SB_FG_PLAIN },
 		{ "f_[x]", SB_FG_PLAIN },
 		{ "f_[k]", SB_FG_KERNEL },
+		{ "/etc/passwd", SB_FG_PLAIN },
+		{ "/etc/passwd_[f]", SB_FG_FILE },
+		{ "[unknown]_[f]", SB_FG_FILE }, /* a file may have any name */
+		{ "[running]", SB_FG_RUNNING },
+		{ "[running: not sampled]", SB_FG_RUNNING },
+		{ "[running away]", SB_FG_PLAIN },
+		{ "[runqueue]", SB_FG_WAITING },
+		{ "[runqueue] x]", SB_FG_PLAIN },
+		{ "[throttled]", SB_FG_WAITING },
+		{ "[blocked]", SB_FG_BLOCKED },
+		{ "[residual]", SB_FG_RESIDUAL },
+		{ "[idle: epoll]", SB_FG_IDLE },
+		{ "[idle]", SB_FG_IDLE },
+		{ "[idler]", SB_FG_PLAIN },
+		{ "f_[z]", SB_FG_IDLE },
 	};
 	struct sb_fg *fg;
 	size_t i;
@@ -452,12 +538,14 @@ static void test_big(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_folded),	 cmocka_unit_test(test_nul_bytes),
-		cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_text),
-		cmocka_unit_test(test_is_plain), cmocka_unit_test(test_bt),
-		cmocka_unit_test(test_perf),	 cmocka_unit_test(test_sniff),
-		cmocka_unit_test(test_header),	 cmocka_unit_test(test_neighbours),
-		cmocka_unit_test(test_shape),	 cmocka_unit_test(test_big),
+		cmocka_unit_test(test_folded),	   cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_io),	   cmocka_unit_test(test_io_then_other),
+		cmocka_unit_test(test_nul_bytes),  cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_text),	   cmocka_unit_test(test_is_plain),
+		cmocka_unit_test(test_bt),	   cmocka_unit_test(test_perf),
+		cmocka_unit_test(test_sniff),	   cmocka_unit_test(test_header),
+		cmocka_unit_test(test_neighbours), cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_big),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,6 +212,107 @@ static void test_options(void **state)
 	check_option("colors", "java", "L?(java|javax");
 }
 
+static void check_headings(const char *first, const char *second, const char *title,
+			   const char *subtitle)
+{
+	struct sb_fg_opts *opts = make_opts(NULL, NULL);
+	struct sb_fg *fg;
+	char *svg, want[256];
+	size_t len;
+
+	assert_int_equal(sb_fg_new(&fg), 0);
+	assert_int_equal(sb_fg_add_folded(fg, first, strlen(first)), 0);
+	if (second)
+		assert_int_equal(sb_fg_add_folded(fg, second, strlen(second)), 0);
+	assert_int_equal(sb_fg_add_folded(fg, "a;b 1536000", 11), 0);
+	svg = render(fg, opts, 0, &len);
+	snprintf(want, sizeof(want), ">%s</text>", title);
+	if (!strstr(svg, want))
+		fail_msg("no title '%s'", title);
+	snprintf(want, sizeof(want), ">%s</text>", subtitle);
+	if (!strstr(svg, want))
+		fail_msg("no subtitle '%s' in %.2000s", subtitle, strstr(svg, "\"subtitle\""));
+	free(svg);
+	sb_fg_free(fg);
+	sb_fg_opts_free(opts);
+}
+
+#define DOT " \xc2\xb7 "
+
+/* Each kind of run: its name, its unit for people, and what the run says of itself. */
+static void test_headings(void **state)
+{
+	check_headings("#stackbpf;kind=offcpu;unit=us;dur_us=2000000;n=7;idle=250000", NULL,
+		       "Off-CPU flame graph",
+		       "1.54 s in 2 s" DOT "7 waits" DOT "250 ms idle left out");
+	check_headings("#stackbpf;kind=offwake;unit=us;idle=0", NULL, "Off-wake flame graph",
+		       "1.54 s");
+	check_headings("#stackbpf;kind=wakeup;unit=us;n=1200", NULL, "Wakeup flame graph",
+		       "1.54 s" DOT "1,200 wakeups");
+	check_headings("#stackbpf;kind=wall;unit=us;accounted=99.7;limited=1000", NULL,
+		       "Wall-clock flame graph",
+		       "1.54 s" DOT "99.7% accounted for" DOT "1 ms left out by --limit");
+	check_headings("#stackbpf;kind=io;unit=bytes;n=12", NULL, "I/O flame graph",
+		       "1.46 MiB" DOT "12 calls");
+	/* Of several inputs: sums, and the worst. */
+	check_headings("#stackbpf;kind=wall;unit=us;accounted=99.7;idle=1000",
+		       "#stackbpf;kind=wall;unit=us;accounted=98.2;idle=2000",
+		       "Wall-clock flame graph",
+		       "1.54 s" DOT "98.2% accounted for" DOT "3 ms idle left out");
+	check_headings("#stackbpf;kind=wall;unit=us;accounted=98.2",
+		       "#stackbpf;kind=wall;unit=us;accounted=x", "Wall-clock flame graph",
+		       "1.54 s" DOT "98.2% accounted for");
+	/* Not a number: not said. */
+	check_headings("#stackbpf;kind=wall;unit=us;accounted=<b>;idle=-1", NULL,
+		       "Wall-clock flame graph", "1.54 s");
+	/* Sampled or not. */
+	check_headings("#stackbpf;kind=mem;unit=bytes;n=12", NULL, "Memory flame graph",
+		       "1.46 MiB" DOT "12 samples" DOT "few samples: shares are rough");
+}
+
+static void check_legend(const char *lines_of_run, const char *legend)
+{
+	struct sb_fg_opts *opts = make_opts(NULL, NULL);
+	struct sb_str words = {};
+	struct sb_fg *fg;
+	char *copy = strdup(lines_of_run), *rest = copy, *line, *svg, *at, *end;
+	size_t len;
+
+	assert_int_equal(sb_fg_new(&fg), 0);
+	while ((line = strsep(&rest, "\n")))
+		assert_int_equal(sb_fg_add_folded(fg, line, strlen(line)), 0);
+	svg = render(fg, opts, 0, &len);
+	at = strstr(svg, "<g id=\"legend\">");
+	end = at ? strstr(at, "</g>") : NULL;
+	while (at && (at = strstr(at, "<text")) && at < end) {
+		at = strchr(at, '>') + 1;
+		assert_int_equal(sb_str_addf(&words, "%s%.*s", words.len ? ", " : "",
+					     (int)(strstr(at, "</text>") - at), at),
+				 0);
+	}
+	assert_string_equal(words.s ? words.s : "", legend);
+	sb_str_release(&words);
+	free(copy);
+	free(svg);
+	sb_fg_free(fg);
+	sb_fg_opts_free(opts);
+}
+
+static void test_legends(void **state)
+{
+	check_legend("#stackbpf;kind=offwake;unit=us\na;b_[k];--;w;c 1", "user, kernel, waker");
+	check_legend("#stackbpf;kind=offwake;unit=us\na;b_[k];--;w_[w];c_[w] 1",
+		     "user, kernel, waker");
+	check_legend("#stackbpf;kind=io;unit=bytes\na;b;sys_read;/x 1", "user, kernel, file");
+	check_legend("#stackbpf;kind=io;unit=bytes\na;b;sys_read_[k];/x_[f] 1",
+		     "user, kernel, file");
+	check_legend("#stackbpf;kind=wall;unit=us\na;[running] 1\na;[runqueue] 1\na;[throttled] 1\n"
+		     "a;b;[blocked] 1\n[residual] 1",
+		     "user, running, waiting for a CPU, blocked, not accounted for");
+	check_legend("#stackbpf;kind=offcpu;unit=us\n[idle];a;b_[k] 1\n[runqueue];a 1\na;b_[k] 1",
+		     "user, kernel, idle, waiting for a CPU");
+}
+
 static void test_subtitle(void **state)
 {
 	struct sb_fg_opts *opts = make_opts(NULL, NULL);
@@ -235,6 +336,8 @@ int main(void)
 		cmocka_unit_test(test_no_samples),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_headings),
+		cmocka_unit_test(test_legends),
 		cmocka_unit_test(test_subtitle),
 	};
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "flamegraph/reader.h"
+#include "flamegraph/text.h"
 
 /* A header of ours has ten facts of ten bytes; the rest is room for hostile ones. */
 #define NR_FACTS_MAX   64
@@ -48,7 +49,8 @@ void sb_fg_facts_release(struct sb_fg_facts *facts)
 /* Facts of several inputs: counts are added up. */
 static bool is_sum(const char *key)
 {
-	static const char *const keys[] = { "n", "lost", "trunc", "nosym", "limited", "dur_us" };
+	static const char *const keys[] = { "n",       "lost", "trunc", "nosym",
+					    "limited", "idle", "dur_us" };
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(keys); i++)
@@ -74,12 +76,35 @@ static int fact_new(struct sb_fg_facts *facts, const char *key, size_t key_len, 
 	return 0;
 }
 
+/* A percentage of each input: the worst is true of all. */
+static int keep_least(struct sb_fg *fg, struct sb_fg_fact *fact, const char *value)
+{
+	double old, new;
+	char *copy;
+
+	if (!sb_fg_parse_weight(fact->value, strlen(fact->value), &old) ||
+	    !sb_fg_parse_weight(value, strlen(value), &new)) {
+		sb_fg_complain(fg, SB_FG_BAD_HEADER);
+		return 0;
+	}
+	if (new >= old)
+		return 0;
+	copy = strdup(value);
+	if (!copy)
+		return -ENOMEM;
+	free(fact->value);
+	fact->value = copy;
+	return 0;
+}
+
 /* The fact is there already. */
 static int fact_merge(struct sb_fg *fg, struct sb_fg_fact *fact, const char *value)
 {
 	uint64_t a, b;
 	char *sum;
 
+	if (sb_streq(fact->key, "accounted"))
+		return keep_least(fg, fact, value);
 	if (!is_sum(fact->key)) {
 		if (!sb_streq(fact->value, value) && sb_streq(fact->key, "unit"))
 			sb_fg_complain(fg, SB_FG_UNITS_DIFFER);
@@ -118,6 +143,8 @@ static int add_part(struct sb_fg *fg, const char *part, size_t len)
 		return 0;
 	}
 	snprintf(value, sizeof(value), "%.*s", (int)(len - key_len - 1), equals + 1);
+	if (key_len == 4 && !memcmp(part, "kind", 4))
+		fg->has_files = sb_streq(value, "io");
 	fact = find(&fg->facts, part, key_len);
 	if (fact)
 		return fact_merge(fg, fact, value);

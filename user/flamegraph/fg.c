@@ -365,6 +365,7 @@ static void begin_input(struct sb_fg *fg)
 {
 	fg->reader = NULL;
 	fg->line_nr = 0;
+	fg->has_files = false;
 	fg->last.levels.nr = 0;
 	sb_str_clear(&fg->last.text);
 	sb_str_clear(&fg->perf_event);

@@ -20,6 +20,7 @@
 struct sb_fg_family {
 	struct sb_fg_rgb from, to;
 	bool is_spread;
+	bool is_faint;		/* near to the ground, also to a dark one */
 	unsigned int nr_shades; /* a multiple of SB_FG_NR_SHADES */
 };
 
@@ -52,10 +53,22 @@ static const struct sb_fg_family ice_kernel = FAMILY(88, 138, 204, 112, 157, 215
 static const struct sb_fg_family ice_inlined = FAMILY(230, 240, 251, 212, 228, 246);
 static const struct sb_fg_family wake = FAMILY(140, 210, 204, 108, 192, 188);
 static const struct sb_fg_family wake_kernel = FAMILY(48, 138, 146, 62, 154, 160);
-static const struct sb_fg_family disk = FAMILY(212, 212, 250, 190, 190, 243);
+static const struct sb_fg_family disk = FAMILY(220, 220, 250, 204, 204, 244);
 static const struct sb_fg_family disk_kernel = FAMILY(118, 122, 214, 140, 144, 224);
 static const struct sb_fg_family leaf = FAMILY(182, 225, 156, 152, 211, 126);
 static const struct sb_fg_family leaf_kernel = FAMILY(94, 174, 98, 112, 188, 114);
+static const struct sb_fg_family slate = FAMILY(204, 209, 218, 187, 194, 206);
+static const struct sb_fg_family slate_kernel = FAMILY(132, 140, 158, 146, 153, 170);
+static const struct sb_fg_family slate_inlined = FAMILY(240, 242, 246, 232, 235, 241);
+static const struct sb_fg_family file = FAMILY(252, 211, 130, 243, 190, 104);
+static const struct sb_fg_family running = FAMILY(250, 158, 98, 243, 138, 82);
+static const struct sb_fg_family waiting = FAMILY(246, 214, 70, 251, 228, 116);
+static const struct sb_fg_family blocked = FAMILY(128, 174, 226, 146, 188, 233);
+static const struct sb_fg_family residual = FAMILY(104, 104, 104, 116, 116, 116);
+static const struct sb_fg_family idle = { .from = { 234, 236, 239 },
+					  .to = { 242, 243, 245 },
+					  .is_faint = true,
+					  .nr_shades = SB_FG_NR_SHADES };
 static const struct sb_fg_family jit = FAMILY(112, 200, 160, 146, 217, 182);
 static const struct sb_fg_family waker = FAMILY(86, 184, 184, 122, 204, 200);
 static const struct sb_fg_family unknown = FAMILY(204, 204, 204, 220, 220, 220);
@@ -69,26 +82,29 @@ struct rule {
 	const struct sb_fg_family *family;
 };
 
-#define BY_KIND(plain, kernel, inlined)                                           \
-	{                                                                         \
-		{ KIND(KERNEL), NULL, kernel }, { KIND(INLINED), NULL, inlined }, \
-			{ KIND(JIT), NULL, &jit }, { KIND(WAKER), NULL, &waker }, \
-			{ KIND(UNKNOWN), NULL, &unknown },                        \
-		{                                                                 \
-			ALL_KINDS, NULL, plain                                    \
-		}                                                                 \
+#define BY_KIND(plain, kernel, inlined)                                                         \
+	{                                                                                       \
+		{ KIND(KERNEL), NULL, kernel }, { KIND(INLINED), NULL, inlined },               \
+			{ KIND(JIT), NULL, &jit }, { KIND(WAKER), NULL, &waker },               \
+			{ KIND(UNKNOWN), NULL, &unknown }, { KIND(FILE), NULL, &file },         \
+			{ KIND(RUNNING), NULL, &running }, { KIND(WAITING), NULL, &waiting },   \
+			{ KIND(BLOCKED), NULL, &blocked }, { KIND(RESIDUAL), NULL, &residual }, \
+		{                                                                               \
+			ALL_KINDS, NULL, plain                                                  \
+		}                                                                               \
 	}
 
 static const struct theme {
 	const char *name; /* of the palette, or of the kind of run */
 	bool is_by_kind;
-	struct rule rules[8];
+	struct rule rules[12];
 } themes[] = {
 	/* by the kind of the run: the first is the default */
 	{ "oncpu", true, BY_KIND(&flame, &flame_kernel, &flame_inlined) },
 	{ "offcpu", true, BY_KIND(&ice, &ice_kernel, &ice_inlined) },
 	{ "offwake", true, BY_KIND(&ice, &ice_kernel, &ice_inlined) },
 	{ "wakeup", true, BY_KIND(&wake, &wake_kernel, &ice_inlined) },
+	{ "wall", true, BY_KIND(&slate, &slate_kernel, &slate_inlined) },
 	{ "io", true, BY_KIND(&disk, &disk_kernel, &ice_inlined) },
 	{ "mem", true, BY_KIND(&leaf, &leaf_kernel, &flame_inlined) },
 }, palettes[] = {
@@ -179,6 +195,7 @@ int sb_fg_palette_init(struct sb_fg_palette *palette, const struct sb_fg_opts *o
 	static const struct rule common[] = {
 		{ KIND(DELIMITER), NULL, &delimiter },
 		{ KIND(MARK), NULL, &mark },
+		{ KIND(IDLE), NULL, &idle },
 	};
 	const struct theme *theme = choose_theme(opts, kind_of_run);
 	int err = 0;
@@ -366,6 +383,13 @@ static struct sb_fg_rgb darken(struct sb_fg_rgb rgb)
 	return from_hsl(hue, fmin(saturation, 1) * 0.60, 0.13 + 0.54 * lightness);
 }
 
+/* Faint on a dark ground is dark. */
+static struct sb_fg_rgb dim(struct sb_fg_rgb rgb)
+{
+	return (struct sb_fg_rgb){ (uint8_t)(rgb.r / 5), (uint8_t)(rgb.g / 5),
+				   (uint8_t)(rgb.b * 2 / 9) };
+}
+
 static struct sb_fg_rgb fill_of(const struct sb_fg_family *family, unsigned int shade, bool is_dark)
 {
 	struct sb_fg_rgb rgb;
@@ -378,7 +402,7 @@ static struct sb_fg_rgb fill_of(const struct sb_fg_family *family, unsigned int 
 		rgb.g = mix(family->from.g, family->to.g, shade, nr);
 		rgb.b = mix(family->from.b, family->to.b, shade, nr);
 	}
-	return is_dark ? darken(rgb) : rgb;
+	return !is_dark ? rgb : family->is_faint ? dim(rgb) : darken(rgb);
 }
 
 static double luminance(struct sb_fg_rgb rgb)

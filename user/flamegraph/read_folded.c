@@ -3,8 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "flamegraph/reader.h"
 #include "flamegraph/text.h"
+
+/* A stack without its weight. */
+struct folded {
+	const char *s;
+	size_t len,
+		tail; /* the kind of frames from tail on depends on how near they are to the end */
+};
 
 /* Return: the number of equal bytes at the start. */
 static size_t common_len(const char *a, const char *b, size_t len)
@@ -24,11 +32,15 @@ static size_t common_len(const char *a, const char *b, size_t len)
 }
 
 /* Keep the levels of the last stack that this one shares. Return: where the first other begins. */
-static size_t share_levels(struct sb_fg_last_stack *last, const char *stack, size_t len)
+static size_t share_levels(struct sb_fg_last_stack *last, const struct folded *folded)
 {
-	size_t max = last->text.len < len ? last->text.len : len;
-	size_t same = max ? common_len(last->text.s, stack, max) : 0;
+	const char *stack = folded->s;
+	size_t len = folded->len, same, max;
 
+	/* A tail is never longer than its stack. */
+	max = last->tail < folded->tail ? last->tail : folded->tail;
+	max = last->text.len < max ? last->text.len : max;
+	same = max ? common_len(last->text.s, stack, max) : 0;
 	/* The deepest may be the mark of a cut stack, which is no part of the text. */
 	if (last->levels.nr == SB_FG_DEPTH_MAX)
 		last->levels.nr--;
@@ -42,10 +54,74 @@ static size_t share_levels(struct sb_fg_last_stack *last, const char *stack, siz
 	return last->levels.nr ? last->levels.at[last->levels.nr - 1].end + 1 : 0;
 }
 
-/* The frame at @at; a plain one is of the kind that a delimiter before it gave. Return: its end. */
-static size_t next_frame(const char *stack, size_t at, size_t len, enum sb_fg_kind *kind,
+static bool starts_with(const char *s, size_t len, const char *head)
+{
+	size_t n = strlen(head);
+
+	return len >= n && !memcmp(s, head, n);
+}
+
+/* "sys_read": as the I/O view names a call */
+static bool is_call(const char *name, size_t len)
+{
+	return starts_with(name, len, "sys_");
+}
+
+/* A path, or what has none: as the I/O view and readlink /proc/PID/fd/N name it. */
+static bool is_file(const char *name, size_t len)
+{
+	static const char *const heads[] = { "/",      "[pipe]", "[socket: ", "[anon: ",    "[tty",
+					     "[...]/", "pipe:[", "socket:[",  "anon_inode:" };
+
+	for (size_t i = 0; i < SB_ARRAY_SIZE(heads); i++) {
+		if (starts_with(name, len, heads[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Where the frame before the one at @at begins, which is not the first. */
+static size_t frame_before(const char *stack, size_t at)
+{
+	const char *semicolon = memrchr(stack, ';', at - 1);
+
+	return semicolon ? (size_t)(semicolon - stack) + 1 : 0;
+}
+
+/* Where the last two frames begin, or what may be these two. */
+static size_t tail_of(const char *stack, size_t len)
+{
+	size_t last = len ? frame_before(stack, len + 1) : 0;
+
+	return last ? frame_before(stack, last) : 0;
+}
+
+/*
+ * Text without annotations: a stack of the I/O view ends in a call and, most often, its file. The
+ * frame from @at to @end is one of the last two, and not the first.
+ */
+static enum sb_fg_kind kind_at_tail(const char *stack, size_t at, size_t end, size_t len)
+{
+	size_t before;
+
+	if (end < len)
+		return is_call(stack + at, end - at) && !is_call(stack + end + 1, len - end - 1)
+			       ? SB_FG_KERNEL
+			       : SB_FG_PLAIN;
+	if (is_call(stack + at, len - at))
+		return SB_FG_KERNEL;
+	before = frame_before(stack, at);
+	return is_file(stack + at, len - at) || is_call(stack + before, at - 1 - before)
+		       ? SB_FG_FILE
+		       : SB_FG_PLAIN;
+}
+
+/* The frame at @at; a plain one is of the kind that those before it gave. Return: its end. */
+static size_t next_frame(const struct folded *folded, size_t at, enum sb_fg_kind *kind,
 			 struct sb_fg_tree_frame *ret_frame)
 {
+	const char *stack = folded->s;
+	size_t len = folded->len;
 	static const char empty[] = "[empty]";
 	const char *found = memchr(stack + at, ';', len - at);
 	size_t end = found ? (size_t)(found - stack) : len;
@@ -54,26 +130,30 @@ static size_t next_frame(const char *stack, size_t at, size_t len, enum sb_fg_ki
 		*ret_frame = (struct sb_fg_tree_frame){ empty, sizeof(empty) - 1, SB_FG_MARK };
 	else
 		*ret_frame = sb_fg_frame_parse(stack + at, end - at);
-	if (ret_frame->kind == SB_FG_DELIMITER)
+	if (at && at >= folded->tail && ret_frame->kind == SB_FG_PLAIN)
+		ret_frame->kind = kind_at_tail(stack, at, end, len);
+	if (!at && sb_fg_frame_is_idle_root(ret_frame))
+		*kind = SB_FG_IDLE;
+	else if (ret_frame->kind == SB_FG_DELIMITER)
 		*kind = sb_fg_frame_after(ret_frame, *kind);
-	else if (ret_frame->kind == SB_FG_PLAIN)
-		ret_frame->kind = *kind;
+	else
+		ret_frame->kind = sb_fg_frame_under(ret_frame->kind, *kind);
 	return end;
 }
 
 /* Below the levels that are shared. Return: 0, -E2BIG, -ENOMEM. */
-static int add_levels(struct sb_fg *fg, const char *stack, size_t at, size_t len)
+static int add_levels(struct sb_fg *fg, const struct folded *folded, size_t at)
 {
 	struct sb_fg_last_stack *last = &fg->last;
 	struct sb_fg_level level = {};
 	struct sb_fg_tree_frame frame;
-	size_t end = len;
+	size_t len = folded->len, end = len;
 	int err;
 
 	if (last->levels.nr)
 		level = last->levels.at[last->levels.nr - 1];
 	for (; at < len; at = end + 1) {
-		end = next_frame(stack, at, len, &level.kind, &frame);
+		end = next_frame(folded, at, &level.kind, &frame);
 		if (last->levels.nr == SB_FG_DEPTH_MAX - 1 && end < len) {
 			frame = sb_fg_tree_deep_mark();
 			end = len;
@@ -89,14 +169,16 @@ static int add_levels(struct sb_fg *fg, const char *stack, size_t at, size_t len
 	return 0;
 }
 
-static int add_forward(struct sb_fg *fg, const char *stack, size_t len, double weight)
+static int add_forward(struct sb_fg *fg, const struct folded *folded, double weight)
 {
 	struct sb_fg_last_stack *last = &fg->last;
-	size_t at = share_levels(last, stack, len);
-	int err = add_levels(fg, stack, at, len);
+	size_t at = share_levels(last, folded);
+	int err = add_levels(fg, folded, at);
 
 	if (!err)
-		err = sb_str_addn(&last->text, stack + last->text.len, len - last->text.len);
+		err = sb_str_addn(&last->text, folded->s + last->text.len,
+				  folded->len - last->text.len);
+	last->tail = folded->tail;
 	if (!err)
 		err = sb_fg_tree_weigh(&fg->tree, last->levels.at[last->levels.nr - 1].node,
 				       (uint32_t)last->levels.nr, weight);
@@ -109,7 +191,7 @@ static int add_forward(struct sb_fg *fg, const char *stack, size_t len, double w
 	return 0;
 }
 
-static int add_reversed(struct sb_fg *fg, const char *stack, size_t len, double weight)
+static int add_reversed(struct sb_fg *fg, const struct folded *folded, double weight)
 {
 	enum sb_fg_kind kind = SB_FG_PLAIN;
 	struct sb_fg_tree_frame frame;
@@ -117,8 +199,8 @@ static int add_reversed(struct sb_fg *fg, const char *stack, size_t len, double 
 	int err;
 
 	fg->frames.nr = 0;
-	for (at = 0; at < len; at = end + 1) {
-		end = next_frame(stack, at, len, &kind, &frame);
+	for (at = 0; at < folded->len; at = end + 1) {
+		end = next_frame(folded, at, &kind, &frame);
 		err = sb_vec_push(&fg->frames, frame);
 		if (err)
 			return err;
@@ -128,6 +210,7 @@ static int add_reversed(struct sb_fg *fg, const char *stack, size_t len, double 
 
 static int feed(struct sb_fg *fg, const char *line, size_t len)
 {
+	struct folded folded;
 	const char *space;
 	double weight;
 
@@ -149,9 +232,8 @@ static int feed(struct sb_fg *fg, const char *line, size_t len)
 		sb_fg_complain(fg, SB_FG_NO_STACK);
 		return -EINVAL;
 	}
-	if (fg->reverse)
-		return add_reversed(fg, line, len, weight);
-	return add_forward(fg, line, len, weight);
+	folded = (struct folded){ line, len, fg->has_files ? tail_of(line, len) : len };
+	return fg->reverse ? add_reversed(fg, &folded, weight) : add_forward(fg, &folded, weight);
 }
 
 static bool sniff(const char *head, size_t len)

@@ -51,6 +51,7 @@ extern const struct sb_fg_reader sb_fg_reader_folded, sb_fg_reader_bt, sb_fg_rea
 /* The last folded stack and its nodes: neighbours share most of their frames. */
 struct sb_fg_last_stack {
 	struct sb_str text;
+	size_t tail; /* from here on frames had their kind from being the last ones */
 	SB_VEC(struct sb_fg_level {
 		uint32_t node;
 		uint32_t end;	      /* where its frame ends in the text */
@@ -84,6 +85,7 @@ struct sb_fg {
 	struct {
 		uint64_t nr, first_line_nr;
 	} problems[SB_FG_PROBLEM_MAX];
+	bool has_files;	  /* stacks end in a file, as "kind=io" in their header says */
 	const char *hint; /* what the input is instead of text */
 	struct sb_str complaint, clean;
 	SB_VEC(struct sb_fg_tree_frame) frames; /* scratch */

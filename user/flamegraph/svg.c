@@ -14,6 +14,7 @@
 #include "flamegraph/layout.h"
 #include "flamegraph/opts.h"
 #include "flamegraph/palette.h"
+#include "flamegraph/text.h"
 #include "flamegraph/tree.h"
 #include "flamegraph/viewer.h"
 
@@ -28,6 +29,8 @@
 #define FEW_SAMPLES	 100
 #define ROOT_NAME	 "all"
 
+struct run;
+
 struct picture {
 	const struct sb_fg_tree *tree;
 	const struct sb_fg_facts *facts;
@@ -38,10 +41,11 @@ struct picture {
 	struct sb_fg_palette_map map;
 	bool is_map_changed;
 	struct sb_fg_name_attrs attrs;
-	const char *kind;   /* of the run; NULL: not known */
-	struct sb_str unit; /* escaped */
-	double total;	    /* of the whole width */
-	double factor;	    /* weights are shown times this */
+	const char *kind;      /* of the run; NULL: not known */
+	const struct run *run; /* what is known of that kind, or NULL */
+	struct sb_str unit;    /* escaped */
+	double total;	       /* of the whole width */
+	double factor;	       /* weights are shown times this */
 	double px_per_weight;
 	double width, font_px, frame_px, top, bottom; /* pixels */
 	bool has_kind[SB_FG_KIND_MAX];
@@ -62,15 +66,28 @@ static int add_xml(struct picture *picture, struct sb_str *out, const char *s)
 	return sb_fg_label_add_xml(out, s, strlen(s), &picture->nr_repaired);
 }
 
+/* Kinds of runs. What is not sampled has no error of sampling. */
+static const struct run {
+	const char *kind, *title, *events;
+	bool is_sampled;
+} runs[] = {
+	{ "oncpu", "On-CPU", "samples", true },	   { "offcpu", "Off-CPU", "waits", false },
+	{ "wakeup", "Wakeup", "wakeups", false },  { "offwake", "Off-wake", "waits", false },
+	{ "wall", "Wall-clock", "events", false }, { "io", "I/O", "calls", false },
+	{ "mem", "Memory", "samples", true },	   { "count", "Event", "samples", true },
+};
+
+static const struct run *find_run(const char *kind)
+{
+	for (size_t i = 0; kind && i < SB_ARRAY_SIZE(runs); i++) {
+		if (sb_streq(kind, runs[i].kind))
+			return &runs[i];
+	}
+	return NULL;
+}
+
 static int add_title(struct picture *picture, struct sb_str *out)
 {
-	static const struct {
-		const char *kind, *title;
-	} titles[] = {
-		{ "oncpu", "On-CPU" },	   { "offcpu", "Off-CPU" },  { "wakeup", "Wakeup" },
-		{ "offwake", "Off-wake" }, { "wall", "Wall-clock" }, { "io", "I/O" },
-		{ "mem", "Memory" },	   { "count", "Event" },
-	};
 	const struct sb_fg_opts *opts = picture->opts;
 	const char *shape = opts->flamechart	   ? "chart"
 			    : is_inverted(picture) ? "icicle graph"
@@ -80,11 +97,9 @@ static int add_title(struct picture *picture, struct sb_str *out)
 
 	if (title)
 		return add_xml(picture, out, title);
-	for (size_t i = 0; picture->kind && i < SB_ARRAY_SIZE(titles); i++) {
-		if (sb_streq(picture->kind, titles[i].kind))
-			return sb_str_addf(out, "%s %s%s%s", titles[i].title, flame, shape,
-					   opts->reverse ? ", by leaf" : "");
-	}
+	if (picture->run)
+		return sb_str_addf(out, "%s %s%s%s", picture->run->title, flame, shape,
+				   opts->reverse ? ", by leaf" : "");
 	if (sb_streq(flame, ""))
 		return sb_str_addf(out, "Icicle graph%s", opts->reverse ? ", by leaf" : "");
 	return sb_str_addf(out, "Flame %s%s", shape, opts->reverse ? ", by leaf" : "");
@@ -141,13 +156,33 @@ static int add_losses(const struct picture *picture, struct sb_str *out)
 }
 
 /* What the run itself left out on demand; it is no part of the total. */
-static int add_limited(const struct picture *picture, struct sb_str *out)
+static int add_left_out(const struct picture *picture, struct sb_str *out)
 {
+	static const struct {
+		const char *key, *what;
+	} parts[] = { { "limited", " left out by --limit" }, { "idle", " idle left out" } };
 	uint64_t val;
+	int err = 0;
 
-	if (!fact_number(picture, "limited", &val) || !val)
+	for (size_t i = 0; i < SB_ARRAY_SIZE(parts) && !err; i++) {
+		if (!fact_number(picture, parts[i].key, &val) || !val)
+			continue;
+		err = add_dot(out) ?: add_weight(picture, out, (double)val);
+		err = err ?: sb_str_add(out, parts[i].what);
+	}
+	return err;
+}
+
+/* "99.7% accounted for": of threads x time. */
+static int add_accounted(const struct picture *picture, struct sb_str *out)
+{
+	const char *value = sb_fg_fact(picture->facts, "accounted");
+	double percent;
+
+	if (!value || !sb_fg_parse_weight(value, strlen(value), &percent))
 		return 0;
-	return add_dot(out) ?: add_weight(picture, out, (double)val) ?: sb_str_add(out, " left out by --limit");
+	return add_dot(out) ?: sb_fg_label_add_share(out, percent / 100) ?:
+			       sb_str_add(out, " accounted for");
 }
 
 static int add_few_samples(const struct picture *picture, struct sb_str *out)
@@ -156,7 +191,7 @@ static int add_few_samples(const struct picture *picture, struct sb_str *out)
 	bool is_known = sb_streq(picture->unit.s, "samples") && picture->factor == 1;
 
 	is_known = fact_number(picture, "n", &nr) || is_known;
-	if (!is_known || nr >= FEW_SAMPLES)
+	if (!is_known || nr >= FEW_SAMPLES || (picture->run && !picture->run->is_sampled))
 		return 0;
 	return add_dot(out) ?: sb_str_add(out, "few samples: shares are rough");
 }
@@ -207,9 +242,11 @@ static int add_subtitle(struct picture *picture, struct sb_str *out)
 	}
 	if (!err && !sb_streq(picture->unit.s, "samples") && fact_number(picture, "n", &val)) {
 		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
-		err = err ?: sb_str_add(out, " samples");
+		err = err
+			      ?: sb_str_addf(out, " %s",
+					     picture->run ? picture->run->events : "samples");
 	}
-	err = err ?: add_limited(picture, out);
+	err = err ?: add_accounted(picture, out) ?: add_left_out(picture, out);
 	err = err ?: add_losses(picture, out);
 	err = err ?: add_few_samples(picture, out);
 	err = err ?: add_cuts(picture, out);
@@ -531,9 +568,19 @@ static int add_text(struct sb_str *out, const char *id, double y)
 static int add_legend(const struct picture *picture, struct sb_str *out, double y)
 {
 	static const char *const names[SB_FG_KIND_MAX] = {
-		[SB_FG_PLAIN] = "user",	    [SB_FG_KERNEL] = "kernel", [SB_FG_INLINED] = "inlined",
-		[SB_FG_JIT] = "JIT",	    [SB_FG_WAKER] = "waker",   [SB_FG_UNKNOWN] = "no name",
+		[SB_FG_PLAIN] = "user",
+		[SB_FG_KERNEL] = "kernel",
+		[SB_FG_INLINED] = "inlined",
+		[SB_FG_JIT] = "JIT",
+		[SB_FG_WAKER] = "waker",
+		[SB_FG_UNKNOWN] = "no name",
 		[SB_FG_MARK] = "truncated",
+		[SB_FG_FILE] = "file",
+		[SB_FG_IDLE] = "idle",
+		[SB_FG_RUNNING] = "running",
+		[SB_FG_WAITING] = "waiting for a CPU",
+		[SB_FG_BLOCKED] = "blocked",
+		[SB_FG_RESIDUAL] = "not accounted for",
 	};
 	double x = PAD_PX;
 	int err = sb_str_add(out, "<g id=\"legend\">");
@@ -695,6 +742,7 @@ static int prepare(struct picture *picture)
 	int err;
 
 	picture->kind = sb_fg_fact(picture->facts, "kind");
+	picture->run = find_run(picture->kind);
 	picture->factor = positive(opts->factor, 1);
 	picture->width = positive(opts->width, WIDTH_PX);
 	picture->font_px = positive(opts->fontsize, 12);
@@ -800,7 +848,9 @@ static int draw_nothing(struct picture *picture)
 {
 	struct sb_str subtitle = {};
 	double y;
-	int err = sb_str_add(&subtitle, "no samples") ?: add_losses(picture, &subtitle);
+	int err = sb_str_add(&subtitle, "no samples") ?: add_left_out(picture, &subtitle);
+
+	err = err ?: add_losses(picture, &subtitle);
 
 	picture->bottom = 80;
 	err = err ?: add_opening(picture, &picture->out, picture->bottom);

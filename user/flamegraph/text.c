@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/num.h"
+
+#define IDLE_ROOT "[idle]"
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
@@ -138,9 +141,9 @@ static bool is_unknown(const char *name, size_t len)
 
 static enum sb_fg_kind kind_of_annotation(char letter)
 {
-	static const char letters[] = "kijw";
+	static const char letters[] = "kijwfz";
 	static const enum sb_fg_kind kinds[] = { SB_FG_KERNEL, SB_FG_INLINED, SB_FG_JIT,
-						 SB_FG_WAKER };
+						 SB_FG_WAKER,  SB_FG_FILE,    SB_FG_IDLE };
 	const char *at = letter ? strchr(letters, letter) : NULL;
 
 	return at ? kinds[at - letters] : SB_FG_PLAIN;
@@ -148,11 +151,28 @@ static enum sb_fg_kind kind_of_annotation(char letter)
 
 static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_kind otherwise)
 {
+	/* By the beginning; what ends in ] is the whole name. The viewer has the same list. */
+	static const struct {
+		const char *head;
+		enum sb_fg_kind kind;
+	} shapes[] = {
+		{ "[truncated", SB_FG_MARK },	  { "[Missed ", SB_FG_MARK },
+		{ "[empty]", SB_FG_MARK },	  { IDLE_ROOT, SB_FG_IDLE },
+		{ "[idle: ", SB_FG_IDLE },	  { "[running]", SB_FG_RUNNING },
+		{ "[running: ", SB_FG_RUNNING },  { "[runqueue]", SB_FG_WAITING },
+		{ "[throttled]", SB_FG_WAITING }, { "[blocked]", SB_FG_BLOCKED },
+		{ "[residual]", SB_FG_RESIDUAL },
+	};
+
 	if (!len || name[len - 1] != ']' || name[0] != '[')
 		return otherwise;
-	if (starts_with(name, len, "[truncated") || starts_with(name, len, "[Missed ") ||
-	    starts_with(name, len, "[empty]"))
-		return SB_FG_MARK;
+	for (size_t i = 0; i < SB_ARRAY_SIZE(shapes); i++) {
+		size_t head_len = strlen(shapes[i].head);
+
+		if (starts_with(name, len, shapes[i].head) &&
+		    (shapes[i].head[head_len - 1] != ']' || len == head_len))
+			return shapes[i].kind;
+	}
 	return is_unknown(name, len) ? SB_FG_UNKNOWN : otherwise;
 }
 
@@ -167,16 +187,34 @@ struct sb_fg_tree_frame sb_fg_frame_parse(const char *name, size_t len)
 			if (frame.kind != SB_FG_PLAIN)
 				frame.len -= 4;
 		}
-		frame.kind = kind_of_shape(name, frame.len, frame.kind);
+		/* A file may have any name. */
+		if (frame.kind != SB_FG_FILE)
+			frame.kind = kind_of_shape(name, frame.len, frame.kind);
 	} else if (last == '-' && (len == 1 || (len == 2 && name[0] == '-'))) {
 		frame.kind = SB_FG_DELIMITER;
 	}
 	return frame;
 }
 
+bool sb_fg_frame_is_idle_root(const struct sb_fg_tree_frame *frame)
+{
+	return frame->kind == SB_FG_IDLE && frame->len == sizeof(IDLE_ROOT) - 1 &&
+	       !memcmp(frame->name, IDLE_ROOT, frame->len);
+}
+
+enum sb_fg_kind sb_fg_frame_under(enum sb_fg_kind kind, enum sb_fg_kind above)
+{
+	const uint32_t code = 1u << SB_FG_PLAIN | 1u << SB_FG_KERNEL | 1u << SB_FG_INLINED |
+			      1u << SB_FG_JIT | 1u << SB_FG_WAKER;
+
+	if (above == SB_FG_IDLE)
+		return code & 1u << kind ? SB_FG_IDLE : kind;
+	return kind == SB_FG_PLAIN ? above : kind;
+}
+
 enum sb_fg_kind sb_fg_frame_after(const struct sb_fg_tree_frame *frame, enum sb_fg_kind before)
 {
-	if (frame->kind != SB_FG_DELIMITER)
+	if (frame->kind != SB_FG_DELIMITER || before == SB_FG_IDLE)
 		return before;
 	/* A waker's stack is delimited once more; it remains a waker's. */
 	return frame->len == 2 || before == SB_FG_WAKER ? SB_FG_WAKER : SB_FG_KERNEL;

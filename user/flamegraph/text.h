@@ -26,16 +26,21 @@ long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
 
 /*
- * The kind of a frame by its name: an annotation _[k] _[i] _[j] _[w] is taken off, "-" and "--"
- * delimit, "[unknown]" and "[module+0x12]" are unknown, "[truncated: ...]", "[Missed ...]" and
- * "[empty]" are marks. The result points into @name.
+ * The kind of a frame by its name: an annotation _[k] _[i] _[j] _[w] _[f] _[z] is taken off, "-" and
+ * "--" delimit, "[unknown]" and "[module+0x12]" are unknown, "[truncated: ...]", "[Missed ...]" and
+ * "[empty]" are marks, "[running]" and the like say what a thread was doing. The result points into
+ * @name.
  */
 struct sb_fg_tree_frame sb_fg_frame_parse(const char *name, size_t len);
 
 /*
  * What a delimiter says about the frames behind it: SB_FG_KERNEL behind "-", SB_FG_WAKER behind
- * "--"; plain frames take it over.
+ * "--". Under an idle root it says nothing.
  */
 enum sb_fg_kind sb_fg_frame_after(const struct sb_fg_tree_frame *frame, enum sb_fg_kind before);
+/* "[idle]": if it is the outermost frame, what is above it is SB_FG_IDLE. */
+bool sb_fg_frame_is_idle_root(const struct sb_fg_tree_frame *frame);
+/* The kind of a frame behind those: plain ones take @above over; SB_FG_IDLE all code does. */
+enum sb_fg_kind sb_fg_frame_under(enum sb_fg_kind kind, enum sb_fg_kind above);
 
 #endif

@@ -425,10 +425,8 @@ double sb_fg_tree_self(const struct sb_fg_tree *tree, uint32_t node)
 const char *sb_fg_kind_suffix(enum sb_fg_kind kind)
 {
 	static const char *const suffixes[SB_FG_KIND_MAX] = {
-		[SB_FG_KERNEL] = "_[k]",
-		[SB_FG_INLINED] = "_[i]",
-		[SB_FG_JIT] = "_[j]",
-		[SB_FG_WAKER] = "_[w]",
+		[SB_FG_KERNEL] = "_[k]", [SB_FG_INLINED] = "_[i]", [SB_FG_JIT] = "_[j]",
+		[SB_FG_WAKER] = "_[w]",	 [SB_FG_FILE] = "_[f]",	   [SB_FG_IDLE] = "_[z]",
 	};
 
 	return suffixes[kind] ? suffixes[kind] : "";
@@ -476,6 +474,18 @@ static int fold_line(const struct sb_fg_tree *tree, uint32_t node, struct sb_str
 	return err;
 }
 
+/* "[idle: epoll]" says by itself what it is. */
+static const char *suffix_of(const struct sb_fg_tree *tree, uint32_t node)
+{
+	enum sb_fg_kind kind = tree->kinds.at[node];
+	size_t len;
+	const char *name = sb_strtab_get(&tree->names, tree->nodes.at[node].name, &len);
+
+	if (kind == SB_FG_IDLE && sb_fg_frame_parse(name, len).kind == kind)
+		return "";
+	return sb_fg_kind_suffix(kind);
+}
+
 /* Append "name_[k];" to @line; a gap is its parent's time and has no name. */
 static int fold_name(const struct sb_fg_tree *tree, uint32_t node, struct sb_str *line)
 {
@@ -487,7 +497,7 @@ static int fold_name(const struct sb_fg_tree *tree, uint32_t node, struct sb_str
 		return 0;
 	err = sb_str_addn(line, name, len);
 	if (!err)
-		err = sb_str_add(line, sb_fg_kind_suffix(tree->kinds.at[node]));
+		err = sb_str_add(line, suffix_of(tree, node));
 	if (!err)
 		err = sb_str_addc(line, ';');
 	return err;
@@ -501,7 +511,7 @@ static void unfold_name(const struct sb_fg_tree *tree, uint32_t node, struct sb_
 	if (tree->kinds.at[node] == SB_FG_GAP)
 		return;
 	sb_strtab_get(&tree->names, tree->nodes.at[node].name, &len);
-	line->len -= len + strlen(sb_fg_kind_suffix(tree->kinds.at[node])) + 1;
+	line->len -= len + strlen(suffix_of(tree, node)) + 1;
 }
 
 int sb_fg_tree_fold(const struct sb_fg_tree *tree, int (*put)(void *arg, const char *s, size_t len),

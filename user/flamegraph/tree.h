@@ -14,7 +14,10 @@
 #include "base/index.h"
 #include "base/vec.h"
 
-/* From the annotations _[k] _[i] _[j] _[w], or from the shape of the name. */
+/*
+ * From the annotations _[k] _[i] _[j] _[w] _[f] _[z], or from the shape of the name. Appended only
+ * before SB_FG_GAP; the viewer has the same numbers.
+ */
 enum sb_fg_kind {
 	SB_FG_PLAIN,
 	SB_FG_KERNEL,
@@ -24,6 +27,12 @@ enum sb_fg_kind {
 	SB_FG_UNKNOWN,	 /* "[unknown]", "[module+0x12]" */
 	SB_FG_MARK,	 /* "[truncated: ...]": stands for frames that are not there */
 	SB_FG_DELIMITER, /* "-" or "--" */
+	SB_FG_FILE,	 /* what was read or written: "/etc/passwd", "[pipe]" */
+	SB_FG_IDLE,	 /* "[idle: epoll]", and all code under an outermost "[idle]" */
+	SB_FG_RUNNING,	 /* "[running]", "[running: not sampled]" */
+	SB_FG_WAITING,	 /* for a CPU: "[runqueue]", "[throttled]" */
+	SB_FG_BLOCKED,	 /* "[blocked]" */
+	SB_FG_RESIDUAL,	 /* "[residual]": what no measurement accounts for */
 	SB_FG_GAP,	 /* in_order trees: the parent's own time between two children; not drawn */
 	SB_FG_KIND_MAX,
 };
