@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 from webdriver import CHROMIUM_ARGS, ELEMENT, Browser, Missing
 
 NR_NARROW = 400  # a millionth of the whole each: only to be seen when zoomed in
+SVG = '{http://www.w3.org/2000/svg}'
 CONTRAST_MIN = 4.5  # WCAG 2.1, level AA
 HOSTILE = [
     '</script><script>hit=1</script>', ']]>', '<![CDATA[', '"><img src=x onerror=hit=1>',
@@ -28,6 +30,28 @@ ORDINARY = {
     'app;main;eval;vfs_read_[k];copy_user_[k]': 117, 'app;[unknown];[libx.so+0x12]': 11,
     'db;start_thread;std::vector<int, std::allocator<int> >::push_back(int const&)': 160,
     'db;start_thread;query;eval;alloc': 40, 'db;[truncated: no frame pointer];query': 99,
+}
+# What the views of waits and of I/O write; kinds of frames as flamegraph(1) has them.
+VIEWS = {
+    'offcpu': ('kind=offcpu;unit=us;idle=250000', {
+        'app;main;read;vfs_read_[k];schedule_[k]': 900, 'app;main;poll;schedule_[k];[idle: epoll]': 700,
+        '[idle];app;worker;futex_wait_[k];schedule_[k]': 800, '[runqueue];app;main;work': 300,
+        '[throttled];app;main;work': 200,
+    }),
+    'offwake': ('kind=offwake;unit=us', {
+        'sh;main;wait4;do_wait;schedule;--;__wake_up;do_exit;main;make': 900,
+        'sh;main;read;pipe_read_[k];schedule_[k];--;pipe_write_[w];write_[w];cat_[w]': 700,
+        '[idle];sh;main;--;up;make': 100,
+    }),
+    'io': ('kind=io;unit=bytes', {
+        'tar;main;dump;sys_read;/usr/share/doc/a b': 5_000_000, 'tar;main;dump;sys_write;[pipe]': 4_000_000,
+        'tar;main;sys_user_function;f;sys_read;[socket: tcp]': 2_000_000, 'tar;main;sys_fsync': 500_000,
+        'db;run_[i];sys_pread64_[k];[unknown]_[f]': 900_000, 'db;run;sys_read;name.txt': 400_000,
+    }),
+    'wall': ('kind=wall;unit=us;accounted=99.7', {
+        'app;main;lex;[running]': 900, 'app;main;lex;[runqueue]': 200, 'app;main;[throttled]': 300,
+        'app;main;read;vfs_read_[k];[blocked]': 800, 'app;[running: not sampled]': 150, '[residual]': 20,
+    }),
 }
 HEADER = '#stackbpf;v=1;kind=oncpu;unit=samples;dur_us=5000000;n=1000;lost=7;trunc=99;nosym=11\n'
 BROWSER = None
@@ -53,7 +77,7 @@ def share(part):
 
 
 def label(name):
-    return re.sub(r'_\[[kijw]\]$', '', name)
+    return re.sub(r'_\[[kijwfz]\]$', '', name)
 
 
 def search(stacks, pattern, flags=0):
@@ -305,6 +329,53 @@ class Viewer(unittest.TestCase):
         self.assertFalse(self.page.run("return Boolean(document.getElementById('tools'))"))
         self.assertGreater(len(self.page.run("return [...document.querySelectorAll('#frames > g')]")), 9)
 
+    # ---- waits and I/O ----
+
+    def classes(self, svg):
+        """(name, figures, class) of each box that stands in the file."""
+        found = []
+        for group in ElementTree.fromstring(svg).find(f"{SVG}g[@id='frames']"):
+            name, figures = group.find(f'{SVG}title').text.rsplit(' (', 1)
+            found.append((name, figures.split(',')[0].rstrip(')'), group.find(f'{SVG}rect').get('class')))
+        return sorted(found)
+
+    def test_views(self):
+        """The viewer colours what it reads from the data as the file was drawn, whatever the palette."""
+        for kind, (facts, stacks) in VIEWS.items():
+            folded = f'#stackbpf;v=1;{facts};dur_us=5000000;n=1000;lost=0\n' + fold(stacks)
+            for options in ((), ('--colors', 'chain'), ('--color-by', 'name'), ('--reverse',)):
+                self.show(folded, *options)
+                drawn = self.page.run("""
+                    return [...document.querySelectorAll('#frames > g')].map((group) => {
+                        const [, name, weight] =
+                            /^(.*), ([^,]*(?:,\\d+)* [^,]*), [^,]* of all$/.exec(group.getAttribute('aria-label'));
+                        return [name, weight, group.querySelector('rect').getAttribute('class')];
+                    });""")
+                self.assertEqual(sorted(map(tuple, drawn)), self.classes(draw(folded, *options)),
+                                 (kind, options))
+            self.show(folded)
+            for scheme in ('light', 'dark'):
+                self.page.prefer(prefers_color_scheme=scheme)
+                worst = min(self.contrasts())
+                self.assertGreaterEqual(worst[0], CONTRAST_MIN, (kind, scheme, worst))
+                self.page.screenshot(DIR / f'{kind}-{scheme}.png')
+
+    def test_kinds_are_named(self):
+        facts, stacks = VIEWS['io']
+        self.show(f'#stackbpf;{facts}\n' + fold(stacks))
+        for name, kind in (('/usr/share/doc/a b', 'file'), ('[socket: tcp]', 'file'), ('name.txt', 'file'),
+                           ('[unknown]', 'file'), ('sys_fsync', 'kernel'), ('sys_user_function', '')):
+            self.page.hover(self.box(name))
+            self.assertEqual(self.page.run(
+                "return [...document.querySelectorAll('#tip i')].map((i) => i.textContent).join()"), kind)
+        self.page.hover(self.box('[pipe]'))
+        self.assertIn('3.81 MiB', self.text('#tip'))
+        facts, stacks = VIEWS['offcpu']
+        self.show(f'#stackbpf;{facts}\n' + fold(stacks))
+        self.page.hover(self.box('worker'))
+        self.assertIn('idle', self.text('#tip'))
+        self.assertIn('800 \u00b5s', self.text('#tip'))
+
     # ---- search ----
 
     def test_search(self):
@@ -532,7 +603,7 @@ class Viewer(unittest.TestCase):
         palettes = re.search(r'--colors PALETTE +(.*)', palettes.stdout).group(1).split()
         names = [f'word{i}' for i in range(60)]
         folded = HEADER + fold(ORDINARY) + ''.join(f'{name}{kind};leaf 20\n' for name in names
-                                                   for kind in ('', '_[k]', '_[i]', '_[j]', '_[w]'))
+                                                   for kind in ('', '_[k]', '_[i]', '_[j]', '_[w]', '_[f]', '_[z]'))
         for palette in ('', *palettes):
             self.show(folded, *(('--colors', palette) if palette else ()))
             for state in ('as it opens', 'searched', 'zoomed'):
