@@ -152,7 +152,9 @@ static int path_text(const struct sb_object_file *file, const char *path, size_t
 
 	while (end && !path[end - 1])
 		end--; /* the outermost component's end */
-	if (is_base)
+	if (!end)
+		return sb_str_addc(text, '/');
+	if (is_base && path[0])
 		return sb_str_addn(text, path, strnlen(path, len));
 	if (file->flags & SB_FILE_NO_MOUNT)
 		err = sb_str_addf(text, "%.*s:", SB_FS_NAME_LEN, file->fs);
