@@ -4,14 +4,22 @@ _stackbpf()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local common='-q --quiet -v --verbose -h --help -V --version'
-	local oncpu="-p --pid -L --tid -n --comm -G --cgroup --uid -a --all -s --subprocesses
-		-c --command -t --time -F --freq -e --event -C --cpu -u -U --user -k -K --kernel
-		--depth --unwind --unwind-memory -g --by -T --threads -d --delimited --annotate --lines --inline --no-inline
-		--modules --offsets --demangle --no-demangle --debuginfod --symbol-cache -o --output
-		--format -f --folded -l --limit --title --no-header --stats $common"
+	local views="-p --pid -L --tid -n --comm -G --cgroup --uid -a --all -s --subprocesses
+		-c --command -t --time -C --cpu -u -U --user -k -K --kernel --depth --unwind
+		--unwind-memory -g --by -T --threads -d --delimited --annotate --lines --inline
+		--no-inline --modules --offsets --demangle --no-demangle --debuginfod --symbol-cache
+		-o --output --format -f --folded -l --limit --title --no-header --stats $common"
+	local waits="-m --min -M --max --state --distr --idle $views"
+	local oncpu="-F --freq -e --event $views"
+	local offcpu="--every $waits"
+	local wakeup="$waits"
+	local offwake="$waits"
+	local wall="-F --freq -e --event --idle $views"
+	local io="-r -w --bytes --latency --count --layer --kind --path --fs --dev --inode --file
+		-m --min -M --max --distr $views"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -53,20 +61,50 @@ _stackbpf()
 		mapfile -t COMPREPLY < <(compgen -W 'short full off' -- "$cur")
 		return
 		;;
+	--state)
+		mapfile -t COMPREPLY < <(compgen -W 'R S D T I' -- "$cur")
+		return
+		;;
+	--idle)
+		mapfile -t COMPREPLY < <(compgen -W 'show dim drop' -- "$cur")
+		return
+		;;
+	--layer)
+		mapfile -t COMPREPLY < <(compgen -W 'syscall cache block fsync fault' -- "$cur")
+		return
+		;;
+	--kind)
+		mapfile -t COMPREPLY < <(compgen -W 'file dir pipe sock tty chr blk anon other' -- "$cur")
+		return
+		;;
+	--fs)
+		mapfile -t COMPREPLY < <(compgen -W "$(sed 's/.*\t//' /proc/filesystems)" -- "$cur")
+		return
+		;;
+	--dev)
+		mapfile -t COMPREPLY < <(cd /sys/class/block && compgen -G "$cur*")
+		return
+		;;
 	--format)
-		mapfile -t COMPREPLY < <(compgen -W 'folded svg bt' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'folded svg bt distr' -- "$cur")
 		return
 		;;
 	-o | --output | -G | --cgroup | -c | --command)
 		compopt -o default
 		return
 		;;
-	-t | --time | -F | --freq | -C | --cpu | --depth | --unwind-memory | --symbol-cache | -l | --limit | --title)
+	-t | --time | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
+		--depth | --unwind-memory | --symbol-cache | -l | --limit | --title)
 		return
 		;;
 	esac
 	case ${COMP_WORDS[1]} in
 	oncpu) mapfile -t COMPREPLY < <(compgen -W "$oncpu" -- "$cur") ;;
+	offcpu) mapfile -t COMPREPLY < <(compgen -W "$offcpu" -- "$cur") ;;
+	wakeup) mapfile -t COMPREPLY < <(compgen -W "$wakeup" -- "$cur") ;;
+	offwake) mapfile -t COMPREPLY < <(compgen -W "$offwake" -- "$cur") ;;
+	wall) mapfile -t COMPREPLY < <(compgen -W "$wall" -- "$cur") ;;
+	io) mapfile -t COMPREPLY < <(compgen -W "$io" -- "$cur") ;;
 	doctor) mapfile -t COMPREPLY < <(compgen -W "$doctor" -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$commands $help" -- "$cur") ;;
 	esac

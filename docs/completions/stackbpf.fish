@@ -2,58 +2,111 @@
 # Completion of stackbpf for fish. tests/lint/options.py holds it against the option table.
 complete -c stackbpf -f
 complete -c stackbpf -n __fish_use_subcommand -a oncpu -d 'timed samples of what runs on the CPUs'
+complete -c stackbpf -n __fish_use_subcommand -a offcpu -d 'where threads wait, and how long'
+complete -c stackbpf -n __fish_use_subcommand -a wakeup -d 'who wakes whom, and how long the woken had waited'
+complete -c stackbpf -n __fish_use_subcommand -a offwake -d 'where threads wait, and who ends it'
+complete -c stackbpf -n __fish_use_subcommand -a wall -d 'what threads do with their time'
+complete -c stackbpf -n __fish_use_subcommand -a io -d 'which code moves which files bytes'
 complete -c stackbpf -n __fish_use_subcommand -a doctor -d 'what this kernel, these privileges and a process allow'
 complete -c stackbpf -n __fish_use_subcommand -a help -d 'what a command does, and its options'
-complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu doctor help'
+complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io doctor help'
 complete -c stackbpf -s q -l quiet -d 'say nothing on stderr but errors'
 complete -c stackbpf -s v -l verbose -d 'say everything'
 complete -c stackbpf -s h -l help -d 'show the options'
 complete -c stackbpf -s V -l version -d 'show version and features'
 
-function __stackbpf_oncpu
-    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu' $argv
+function __stackbpf_views
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu offcpu wakeup offwake wall io' $argv
 end
-__stackbpf_oncpu -s p -l pid -x -a '(__fish_complete_pids)' -d 'processes'
-__stackbpf_oncpu -s L -l tid -x -a '(__fish_complete_pids)' -d 'single threads'
-__stackbpf_oncpu -s n -l comm -x -d 'threads by name'
-__stackbpf_oncpu -s G -l cgroup -r -d 'a cgroup and all below it'
-__stackbpf_oncpu -l uid -x -a '(__fish_complete_users)' -d 'tasks of these users'
-__stackbpf_oncpu -s a -l all -d 'the whole machine'
-__stackbpf_oncpu -s s -l subprocesses -d 'their children too'
-__stackbpf_oncpu -s c -l command -x -a '(__fish_complete_command)' -d 'run this line, sample it'
-__stackbpf_oncpu -s t -l time -x -d 'how long'
-__stackbpf_oncpu -s F -l freq -x -d 'samples per second and CPU'
-__stackbpf_oncpu -s e -l event -x -a 'cpu-clock cycles' -d 'what ticks'
-__stackbpf_oncpu -s C -l cpu -x -d 'only on these CPUs'
-__stackbpf_oncpu -s u -l user -d 'user stacks only'
-__stackbpf_oncpu -s U -d 'user stacks only'
-__stackbpf_oncpu -s k -l kernel -d 'kernel stacks only'
-__stackbpf_oncpu -s K -d 'kernel stacks only'
-__stackbpf_oncpu -l depth -x -d 'user frames per stack at most'
-__stackbpf_oncpu -l unwind -x -a 'auto fp dwarf none' -d 'how callers are found'
-__stackbpf_oncpu -l unwind-memory -x -d 'unwind tables kept in memory at most'
-__stackbpf_oncpu -s g -d 'no effect'
-__stackbpf_oncpu -l by -x -a 'comm pid thread cpu cgroup container' -d 'what stands at the root'
-__stackbpf_oncpu -s T -l threads -d 'the same as --by thread'
-__stackbpf_oncpu -s d -l delimited -d 'a frame between user and kernel part'
-__stackbpf_oncpu -l annotate -d 'mark frames by kind'
-__stackbpf_oncpu -l lines -d 'add file and line'
-__stackbpf_oncpu -l inline -d 'show inlined functions'
-__stackbpf_oncpu -l no-inline -d 'do not show inlined functions'
-__stackbpf_oncpu -l modules -d 'add the name of the file'
-__stackbpf_oncpu -l offsets -d 'add the offset into the function'
-__stackbpf_oncpu -l demangle -x -a 'short full off' -d 'C++ and Rust names'
-__stackbpf_oncpu -l no-demangle -d 'leave names as they are'
-__stackbpf_oncpu -l debuginfod -d 'fetch missing debug data'
-__stackbpf_oncpu -l symbol-cache -x -d 'debug data kept in memory at most'
-__stackbpf_oncpu -s o -l output -rF -d 'write to a file'
-__stackbpf_oncpu -l format -x -a 'folded svg bt' -d 'the format'
-__stackbpf_oncpu -s f -l folded -d 'folded stacks'
-__stackbpf_oncpu -s l -l limit -x -d 'only the heaviest stacks'
-__stackbpf_oncpu -l title -x -d 'title of the picture'
-__stackbpf_oncpu -l no-header -d 'leave out the first line'
-__stackbpf_oncpu -l stats -d 'every figure about the run'
-functions -e __stackbpf_oncpu
+__stackbpf_views -s p -l pid -x -a '(__fish_complete_pids)' -d 'processes'
+__stackbpf_views -s L -l tid -x -a '(__fish_complete_pids)' -d 'single threads'
+__stackbpf_views -s n -l comm -x -d 'threads by name'
+__stackbpf_views -s G -l cgroup -r -d 'a cgroup and all below it'
+__stackbpf_views -l uid -x -a '(__fish_complete_users)' -d 'tasks of these users'
+__stackbpf_views -s a -l all -d 'the whole machine'
+__stackbpf_views -s s -l subprocesses -d 'their children too'
+__stackbpf_views -s c -l command -x -a '(__fish_complete_command)' -d 'run this line, sample it'
+__stackbpf_views -s t -l time -x -d 'how long'
+__stackbpf_views -s C -l cpu -x -d 'only on these CPUs'
+__stackbpf_views -s u -l user -d 'user stacks only'
+__stackbpf_views -s U -d 'user stacks only'
+__stackbpf_views -s k -l kernel -d 'kernel stacks only'
+__stackbpf_views -s K -d 'kernel stacks only'
+__stackbpf_views -l depth -x -d 'user frames per stack at most'
+__stackbpf_views -l unwind -x -a 'auto fp dwarf none' -d 'how callers are found'
+__stackbpf_views -l unwind-memory -x -d 'unwind tables kept in memory at most'
+__stackbpf_views -s g -d 'no effect'
+__stackbpf_views -l by -x -a 'comm pid thread cpu cgroup container' -d 'what stands at the root'
+__stackbpf_views -s T -l threads -d 'the same as --by thread'
+__stackbpf_views -s d -l delimited -d 'a frame between user and kernel part'
+__stackbpf_views -l annotate -d 'mark frames by kind'
+__stackbpf_views -l lines -d 'add file and line'
+__stackbpf_views -l inline -d 'show inlined functions'
+__stackbpf_views -l no-inline -d 'do not show inlined functions'
+__stackbpf_views -l modules -d 'add the name of the file'
+__stackbpf_views -l offsets -d 'add the offset into the function'
+__stackbpf_views -l demangle -x -a 'short full off' -d 'C++ and Rust names'
+__stackbpf_views -l no-demangle -d 'leave names as they are'
+__stackbpf_views -l debuginfod -d 'fetch missing debug data'
+__stackbpf_views -l symbol-cache -x -d 'debug data kept in memory at most'
+__stackbpf_views -s o -l output -rF -d 'write to a file'
+__stackbpf_views -l format -x -a 'folded svg bt distr' -d 'the format'
+__stackbpf_views -s f -l folded -d 'folded stacks'
+__stackbpf_views -s l -l limit -x -d 'only the heaviest stacks'
+__stackbpf_views -l title -x -d 'title of the picture'
+__stackbpf_views -l no-header -d 'leave out the first line'
+__stackbpf_views -l stats -d 'every figure about the run'
+functions -e __stackbpf_views
+
+function __stackbpf_sampled
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu wall' $argv
+end
+__stackbpf_sampled -s F -l freq -x -d 'samples per second and CPU'
+__stackbpf_sampled -s e -l event -x -a 'cpu-clock cycles' -d 'what ticks'
+functions -e __stackbpf_sampled
+
+function __stackbpf_lasting
+    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu wakeup offwake io' $argv
+end
+__stackbpf_lasting -s m -l min -x -d 'only what takes so long'
+__stackbpf_lasting -s M -l max -x -d 'only what takes no longer'
+__stackbpf_lasting -l distr -d 'histograms of durations'
+functions -e __stackbpf_lasting
+
+function __stackbpf_blocked
+    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu wakeup offwake' $argv
+end
+__stackbpf_blocked -l state -x -a 'R S D T I' -d 'only waits of these states'
+functions -e __stackbpf_blocked
+
+function __stackbpf_waits
+    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu wakeup offwake wall' $argv
+end
+__stackbpf_waits -l idle -x -a 'show dim drop' -d 'what becomes of waits of idle workers'
+functions -e __stackbpf_waits
+
+function __stackbpf_offcpu
+    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu' $argv
+end
+__stackbpf_offcpu -l every -x -d 'one sample for so much time of waiting'
+functions -e __stackbpf_offcpu
+
+function __stackbpf_io
+    complete -c stackbpf -n '__fish_seen_subcommand_from io' $argv
+end
+__stackbpf_io -s r -d 'only reads'
+__stackbpf_io -s w -d 'only writes'
+__stackbpf_io -l bytes -d 'weigh by bytes moved'
+__stackbpf_io -l latency -d 'weigh by time taken'
+__stackbpf_io -l count -d 'weigh by number of calls'
+__stackbpf_io -l layer -x -a 'syscall cache block fsync fault' -d 'where to look'
+__stackbpf_io -l kind -x -a 'file dir pipe sock tty chr blk anon other' -d 'only files of these kinds'
+__stackbpf_io -l path -rF -d 'only files whose path matches'
+__stackbpf_io -l fs -x -a '(string replace -r ".*\t" "" </proc/filesystems)' -d 'only on filesystems of this type'
+__stackbpf_io -l dev -x -a '(command ls /sys/class/block)' -d 'only on this device'
+__stackbpf_io -l inode -x -d 'only the file with this inode number'
+__stackbpf_io -l file -x -a 'path base full none' -d 'the leaf'
+functions -e __stackbpf_io
 
 function __stackbpf_doctor
     complete -c stackbpf -n '__fish_seen_subcommand_from doctor' $argv

@@ -48,20 +48,29 @@ def from_man(path):
     return options
 
 
+def from_pages(path, shared):
+    """A view's page leads to the one of what all views share, and does not say it again."""
+    own = from_man(path)
+    if not re.search(r'^\.Xr stackbpf-options 7', path.read_text(encoding='utf-8'), re.M):
+        return own
+    for option in sorted(own.keys() & shared.keys()):
+        breach(path.relative_to(ROOT), f'{option} is on stackbpf-options.7, too')
+    return {**shared, **own}
+
+
 def from_bash(text, command):
     def words(name):
         found = re.search(rf'local {name}=(["\'])(.*?)\1', text, re.S)
-        return found.group(2) if found else ''
-    listed = words(command).replace('$common', words('common'))
+        return re.sub(r'\$(\w+)', lambda m: words(m.group(1)), found.group(2)) if found else ''
+    listed = words(command)
     return {word: None for word in listed.split() if word.startswith('-')}
 
 
 def from_zsh(text, command):
     def entries(name):
         found = re.search(rf'^\t{name}=\(\n(.*?)^\t\)', text, re.S | re.M)
-        return found.group(1) if found else ''
+        return re.sub(r'\$(\w+)', lambda m: entries(m.group(1)), found.group(1)) if found else ''
     lines = entries('common' if command == 'help' else command)
-    lines = lines.replace('$common', entries('common'))
     options = {}
     for line in lines.splitlines():
         spec = re.sub(r"'\([^)]*\)'|'\([^)]*\)(?=-)", '', line.split('[')[0])
@@ -73,8 +82,11 @@ def from_zsh(text, command):
 
 def from_fish(text, command):
     options = {}
+    # A function adds the options of the commands that its condition names.
+    functions = re.findall(r'^function (\w+)\n.*__fish_seen_subcommand_from ([\w ]+)\'', text, re.M)
+    adders = [name for name, commands in functions if command in commands.split()]
     for line in text.splitlines():
-        if not re.match(rf'__stackbpf_{command} |complete -c stackbpf -s', line):
+        if line.split(' ')[0] not in adders and not line.startswith('complete -c stackbpf -s'):
             continue
         takes_value = bool(re.search(r' -(x|r|rF) ', line))
         for flag, name in re.findall(r' -(s|l) (\S+)', line):
@@ -87,14 +99,16 @@ def main():
     bash = (docs / 'completions/stackbpf.bash').read_text(encoding='utf-8')
     zsh = (docs / 'completions/_stackbpf').read_text(encoding='utf-8')
     fish = (docs / 'completions/stackbpf.fish').read_text(encoding='utf-8')
+    shared = from_man(docs / 'man/stackbpf-options.7')
     commands = table()
     for command, want in commands.items():
         # help has no page of its own: it is explained in stackbpf(8), as are the common options.
-        page = 'stackbpf.8' if command == 'help' else f'stackbpf-{command}.8'
-        if (docs / 'man' / page).exists():
-            compare(f'docs/man/{page}', from_man(docs / 'man' / page), want)
+        page = docs / 'man' / ('stackbpf.8' if command == 'help' else f'stackbpf-{command}.8')
+        if page.exists():
+            have = from_man(page) if command == 'help' else from_pages(page, shared)
+            compare(f'docs/man/{page.name}', have, want)
         else:
-            breach(f'docs/man/{page}', 'is missing')
+            breach(f'docs/man/{page.name}', 'is missing')
         compare(f'stackbpf.bash: {command}', from_bash(bash, command), want)
         compare(f'_stackbpf: {command}', from_zsh(zsh, command), want)
         compare(f'stackbpf.fish: {command}', from_fish(fish, command), want)
