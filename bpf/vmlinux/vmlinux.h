@@ -77,8 +77,22 @@ struct cred {
 	kuid_t uid;
 };
 
+struct cfs_rq {
+	int throttle_count; /* of the cgroup and those above it; CONFIG_CFS_BANDWIDTH */
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq; /* CONFIG_FAIR_GROUP_SCHED */
+};
+
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
+	int on_cpu; /* CONFIG_SMP */
+	struct sched_entity se;
+	bool throttled; /* since 6.18 */
+	unsigned int sched_contributes_to_load : 1;
+	int exit_state;
 	int pid; /* of the thread */
 	int tgid;
 	u64 start_boottime;
@@ -93,6 +107,17 @@ struct task_struct {
 
 struct vm_unmapped_area_info {
 	unsigned long length;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task; /* NULL: after the last one */
 };
 
 #pragma clang attribute pop
