@@ -153,6 +153,12 @@ static void test_io(void **state)
 		/* Below other calls than the system's: by its shape. */
 		{ "folded", IO "a;submit_bio;/x 1\na;k;pipe:[12] 1\na;k;[...]/b 1\n",
 		  "a;k;[...]/b_[f] 1\na;k;pipe:[12]_[f] 1\na;submit_bio;/x_[f] 1\n", NULL },
+		{ "folded",
+		  IO
+		  "a;k;nfs:/b c 1\na;k;[btrfs: 7] 1\na;k;go f:/x 1\na;sys_read;[lost object] 1\n",
+		  "a;k;[btrfs: 7]_[f] 1\na;k;go f:/x 1\na;k;nfs:/b c_[f] 1\n"
+		  "a;sys_read_[k];[lost object] 1\n",
+		  NULL },
 		/* Its last name only: by its place. No file at all. */
 		{ "folded", IO "a;sys_read;passwd 1\na;sys_read 2\n",
 		  "a;sys_read_[k] 2\na;sys_read_[k];passwd_[f] 1\n", NULL },
@@ -294,6 +300,8 @@ static void test_kinds(void **state)
 		{ "[runqueue] x]", SB_FG_PLAIN },
 		{ "[throttled]", SB_FG_WAITING },
 		{ "[blocked]", SB_FG_BLOCKED },
+		{ "[stopped]", SB_FG_BLOCKED },
+		{ "[lost stack]", SB_FG_MARK },
 		{ "[residual]", SB_FG_RESIDUAL },
 		{ "[idle: epoll]", SB_FG_IDLE },
 		{ "[idle]", SB_FG_IDLE },

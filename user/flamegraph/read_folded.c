@@ -67,17 +67,19 @@ static bool is_call(const char *name, size_t len)
 	return starts_with(name, len, "sys_");
 }
 
-/* A path, or what has none: as the I/O view and readlink /proc/PID/fd/N name it. */
+/* "/etc/passwd", "nfs:/x" whose mount is not known, "[pipe]", "pipe:[12]": as the I/O view says it. */
 static bool is_file(const char *name, size_t len)
 {
-	static const char *const heads[] = { "/",      "[pipe]", "[socket: ", "[anon: ",    "[tty",
-					     "[...]/", "pipe:[", "socket:[",  "anon_inode:" };
+	static const char *const heads[] = { "/", "[...]/", "pipe:[", "socket:[" };
+	const char *slash = memchr(name, '/', len);
 
 	for (size_t i = 0; i < SB_ARRAY_SIZE(heads); i++) {
 		if (starts_with(name, len, heads[i]))
 			return true;
 	}
-	return false;
+	if (slash && slash - name > 1 && slash[-1] == ':')
+		return !memchr(name, ' ', (size_t)(slash - name));
+	return len > 2 && name[0] == '[' && name[len - 1] == ']';
 }
 
 /* Where the frame before the one at @at begins, which is not the first. */

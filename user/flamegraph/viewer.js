@@ -66,10 +66,10 @@ const names = [], nameIds = new Map();
 
 // The beginning says it; one that ends in ] is the whole name.
 const SHAPES = [
-	['[truncated', MARK], ['[Missed ', MARK], ['[empty]', MARK],
+	['[truncated', MARK], ['[lost ', MARK], ['[Missed ', MARK], ['[empty]', MARK],
 	['[idle]', IDLE], ['[idle: ', IDLE], ['[running]', RUNNING], ['[running: ', RUNNING],
 	['[runqueue]', WAITING], ['[throttled]', WAITING], ['[blocked]', BLOCKED],
-	['[residual]', RESIDUAL],
+	['[stopped]', BLOCKED], ['[residual]', RESIDUAL],
 ];
 
 // The kind by annotation and shape: as text.c has it.
