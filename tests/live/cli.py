@@ -119,6 +119,7 @@ def test_usage(tmp):
             (('oncpu', '-C', '60000'), 'CPU 60000 is not online'),
             (('oncpu', '--format', 'pdf'), "there is no format 'pdf'"),
             (('oncpu', '-o', f'{tmp}/x.pdf'), 'no format has this extension'),
+            (('oncpu', '-o', f'{tmp}/x.distr'), 'oncpu measures none'),
             (('oncpu', '-o', f'{tmp}/a.svg', '-o', f'{tmp}/a.svg'), 'given twice'),
             (('oncpu', '--'), "a command is missing after '--'"),
             (('oncpuu',), "did you mean 'oncpu'?"),

@@ -507,6 +507,16 @@ const struct sb_opt sb_record_rows[] = {
 	SB_COMMON_ROWS,
 	SB_OPT_END
 };
+
+bool sb_record_opt_is_for(const char *name, const char *command)
+{
+	const struct sb_opt *row;
+
+	for (row = sb_record_rows; !sb_opt_is_end(row); row++)
+		if (row->name && sb_streq(row->name, name))
+			return sb_opt_is_for(row, command);
+	return false;
+}
 /* clang-format on */
 
 bool sb_targets_have_allow_rule(const struct sb_targets *targets)

@@ -50,6 +50,9 @@ struct sb_record_opts {
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
 void sb_record_opts_release(struct sb_record_opts *fields);
 
+/* Return: whether @command has the option of this name. */
+bool sb_record_opt_is_for(const char *name, const char *command);
+
 /* Return: whether anything says which tasks to sample, -a and a command included. */
 bool sb_record_opts_has_target(const struct sb_record_opts *fields);
 /* Return: whether a rule does. */

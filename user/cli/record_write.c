@@ -13,7 +13,8 @@
 #include "cli/command.h"
 #include "cli/record.h"
 
-#define FORMAT_DEFAULT "folded"
+#define FORMAT_DEFAULT	    "folded"
+#define FORMAT_OF_DURATIONS "distr" /* with --distr, which would show nowhere else */
 
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
@@ -64,6 +65,18 @@ static int try_path(const char *path)
 	return err;
 }
 
+/* Whoever wants durations shown wants them collected. */
+static int need_durations(struct sb_run *run, const struct sb_output *format)
+{
+	if (!sb_record_opt_is_for("distr", run->view->name)) {
+		sb_err(0, "format '%s' is made of durations, and %s measures none", format->name,
+		       run->view->name);
+		return SB_EXIT_USAGE;
+	}
+	run->opts.view.distr = true;
+	return -1;
+}
+
 static int add_output(struct sb_run *run, const char *path)
 {
 	struct sb_run_output output = { .path = path };
@@ -72,10 +85,16 @@ static int add_output(struct sb_run *run, const char *path)
 	int err;
 
 	if (!name && is_stdout)
-		name = FORMAT_DEFAULT;
+		name = run->opts.view.distr ? FORMAT_OF_DURATIONS : FORMAT_DEFAULT;
 	output.format = name ? sb_output_find(name) : sb_output_by_path(path);
 	if (!output.format)
 		return unknown_format(path, name);
+	if (output.format->needs_durations) {
+		int status = need_durations(run, output.format);
+
+		if (status >= 0)
+			return status;
+	}
 	err = is_stdout ? 0 : try_path(path);
 	if (!err)
 		err = sb_vec_push(&run->outputs, output);
@@ -223,9 +242,7 @@ static int write_all(const struct sb_run *run, const struct sb_profile *profile)
 		const struct sb_run_output *output = &run->outputs.at[i];
 
 		if (lacks_durations(output->format, profile))
-			err_one =
-				sb_err(0, "-o '%s': format '%s' is made of durations, say --distr",
-				       output->path, output->format->name);
+			err_one = sb_err(0, "-o '%s': no durations were measured", output->path);
 		else if (sb_streq(output->path, "-"))
 			err_one = write_stdout(output->format, profile, &opts);
 		else
