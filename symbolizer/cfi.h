@@ -24,7 +24,8 @@ struct sb_cfi;
 /* Where a table came from, and what is in it. */
 struct sb_cfi_info {
 	const char *source;	   /* ".eh_frame", "PT_GNU_EH_FRAME", ".debug_frame" */
-	uint64_t text_lo, text_hi; /* what has rows, ELF addresses */
+	uint64_t text_lo, text_hi; /* from the first FDE to the last, ELF addresses; a row for the
+				      entry point may lie outside */
 	uint32_t nr_fdes, nr_rows, nr_rules, nr_granules;
 	uint32_t nr_unsup; /* rows whose rule cannot be said: the walk stops there, marked */
 	/* FDEs left out, being broken or over another, or cut short: the rest is UNSUP. */

@@ -46,6 +46,7 @@ struct sb_session {
 	struct sb_asleep_stacks asleep;
 	sb_vec_u32 cpus;      /* that we sample */
 	sb_vec_u32 new_tgids; /* to be seeded */
+	uint64_t began_ns;
 	struct sb_batch batch;
 };
 
@@ -404,10 +405,20 @@ int sb_session_start(struct sb_session *session)
 	err = sb_targets_follow_existing(session->opts.targets, session->skel);
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
-	err = attach_timers(session);
+	/* Samples of a timer come at once; waits count from the iterator on, which takes its time. */
+	if (session->begin)
+		err = seed_existing(session);
 	if (!err)
-		err = iterate(session, session->begin);
-	return err ? err : seed_existing(session);
+		err = attach_timers(session);
+	session->began_ns = sb_now_ns();
+	if (err)
+		return err;
+	return session->begin ? iterate(session, session->begin) : seed_existing(session);
+}
+
+uint64_t sb_session_began_ns(const struct sb_session *session)
+{
+	return session->began_ns;
 }
 
 void sb_session_end_at(struct sb_session *session, uint64_t end_ns)

@@ -68,6 +68,8 @@ struct sb_session_opts {
  */
 int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session);
 int sb_session_start(struct sb_session *session);
+/* Return: when the samples began (CLOCK_MONOTONIC); after sb_session_start(). */
+uint64_t sb_session_began_ns(const struct sb_session *session);
 /* Take no sample after @end_ns (CLOCK_MONOTONIC), even if sb_session_stop() comes later. */
 void sb_session_end_at(struct sb_session *session, uint64_t end_ns);
 /* Follow a process made after sb_session_new(), e.g. the command of -- CMD. */

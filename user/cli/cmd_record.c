@@ -163,7 +163,7 @@ static int start(struct sb_run *run)
 
 	if (err)
 		return exit_status(err);
-	run->start_ns = sb_now_ns();
+	run->start_ns = sb_session_began_ns(run->session);
 	run->own_start_ns = sb_run_own_ns();
 	/* The loop may be busy with names when the time is up. */
 	if (run->opts.time_ns)
