@@ -176,6 +176,15 @@ static bool start_sample(struct sb_scratch *s)
 	return !end_ns || s->capture.now_ns <= end_ns;
 }
 
+__hidden bool sb_is_asked_for(void)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	char comm[SB_COMM_LEN] = {};
+
+	bpf_get_current_comm(comm, sizeof(comm));
+	return sb_filter_accepts(pid_tgid >> 32, (__u32)pid_tgid, comm);
+}
+
 __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();

@@ -69,4 +69,30 @@ enum {
 	SB_IO_NEITHER = 1u << 2, /* open, fsync, ...: weighs by latency or count only */
 };
 
+/* A system call by its number: cfg_io_calls of bpf/views/io.bpf.c, written by user/views/io.c. */
+#define SB_IO_CALLS_MAX 512 /* numbers of system calls; a power of two */
+#define SB_IO_NO_ARG	0xff
+
+struct sb_io_call {
+	__u8 op;      /* sb_sample_key.op; 0: the call is not looked at */
+	__u8 dirs;    /* SB_IO_* */
+	__u8 in_arg;  /* the argument, 0 to 2, that is the file read from, or the file of NEITHER */
+	__u8 out_arg; /* the file written to; SB_IO_NO_ARG: none */
+	__u8 flags;   /* SB_IO_CALL_* */
+	__u8 reserved[3];
+};
+
+enum {
+	SB_IO_CALL_OPENS = 1u << 0,   /* the file is what the call returns */
+	SB_IO_CALL_NO_FILE = 1u << 2, /* none of its arguments is a descriptor */
+	SB_IO_CALL_BY_MODE =
+		1u << 1, /* written to if the file can be written to, read from if not */
+};
+
+/* Values of sb_sample_key.op: system calls, in the order of the table in user/views/io.c, begin at
+ * 1; what other layers have begins here. */
+#define SB_IO_OP_LAYERS 128
+
+_Static_assert(sizeof(struct sb_io_call) == 8, "layout is shared");
+
 #endif

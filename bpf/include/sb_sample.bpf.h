@@ -82,6 +82,10 @@ enum {
 	SB_BEGIN_ANYBODY = 1u << 0, /* whoever it is: a waker */
 };
 
+/* Return: whether the current task is asked for. Where something is noted down long before its
+ * sample is taken, which can then do without asking again (SB_BEGIN_ANYBODY). */
+bool sb_is_asked_for(void);
+
 /* Filters, time and identity of the current task; no stacks yet. Return: as sb_capture(). */
 int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture);
 /* The same for a task that need not be the current one, and is not looked at by another CPU. */

@@ -77,6 +77,101 @@ struct cred {
 	kuid_t uid;
 };
 
+typedef unsigned short umode_t;
+
+struct file_system_type {
+	const char *name;
+};
+
+struct super_block {
+	unsigned int s_dev; /* major << 20 | minor */
+	unsigned long s_magic;
+	struct file_system_type *s_type;
+};
+
+struct inode {
+	umode_t i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	unsigned int i_rdev;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev; /* NULL: not in the list */
+};
+
+struct qstr {
+	u64 hash_len;
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mnt_namespace;
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+	struct mnt_namespace *mnt_ns; /* NULL: unmounted, but in use */
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	unsigned int f_mode;
+	struct path f_path;
+	struct inode *f_inode;
+	void *private_data;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct sock_common {
+	unsigned short skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_protocol;
+};
+
+struct socket {
+	short type;
+	struct sock *sk;
+};
+
+/* The user registers as CO-RE finds them, for single words of them: see struct sb_regs. */
+struct pt_regs {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long di, si, dx, ax, orig_ax, cs;
+#elif defined(__TARGET_ARCH_arm64)
+	u64 regs[31];
+	u64 pstate;
+	u64 orig_x0;
+	s32 syscallno;
+#endif
+};
+
 struct cfs_rq {
 	int throttle_count; /* of the cgroup and those above it; CONFIG_CFS_BANDWIDTH */
 };
@@ -93,6 +188,7 @@ struct task_struct {
 	bool throttled; /* since 6.18 */
 	unsigned int sched_contributes_to_load : 1;
 	int exit_state;
+	struct files_struct *files;
 	int pid; /* of the thread */
 	int tgid;
 	u64 start_boottime;

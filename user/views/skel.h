@@ -4,6 +4,7 @@
 #define SB_VIEWS_SKEL_H
 
 #include "sb_abi.h"
+#include "sb_abi_io.h"
 /* Generated. */
 #include "sampler.skel.h"
 

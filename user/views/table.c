@@ -7,6 +7,7 @@
 static const struct sb_view *const views[] = {
 	&sb_view_oncpu,
 	&sb_view_offcpu,
+	&sb_view_io,
 };
 
 const struct sb_view *sb_view_at(size_t i)

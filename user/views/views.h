@@ -5,6 +5,7 @@
 
 #include "views/view.h"
 
+extern const struct sb_view sb_view_io;
 extern const struct sb_view sb_view_offcpu;
 extern const struct sb_view sb_view_oncpu;
 

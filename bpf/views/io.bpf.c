@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * View "io", layers "syscall" and "fsync": a sample for each system call that moves bytes of files.
+ * What file it is about is looked up where the call begins, because it may be closed until it ends.
+ *
+ * The programs need nothing of their context but what the registers of the task say, so that the
+ * same ones serve tracepoints of single calls and those of all calls.
+ */
+#include <bpf/bpf_core_read.h>
+
+#include "sb_io.bpf.h"
+#include "sb_util.bpf.h"
+
+#define FMODE_WRITE 2u /* <linux/fs.h> */
+
+const volatile struct sb_io_call cfg_io_calls[SB_IO_CALLS_MAX] = {};
+const volatile __u32 cfg_io_weight = SB_IO_BYTES;
+/* Calls that began before are taken to have begun then. */
+const volatile __u64 cfg_io_started_ns = 0;
+
+/* A call that is going on. */
+struct io_state {
+	__u64 start_ns;
+	__u64 in, out; /* objects; 0: none, SB_IO_UNWANTED */
+	__u32 nr;      /* 1 + the number of the system call; 0: none is going on */
+	__u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct io_state);
+} io_states SEC(".maps");
+
+static __always_inline __u32 call_nr(const struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (__u32)regs->orig_ax;
+#elif defined(__TARGET_ARCH_arm64)
+	return (__u32)regs->syscallno;
+#endif
+}
+
+/* Programs of 32 bits have other numbers. */
+static __always_inline bool is_compat_call(const struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (regs->cs & 0xffff) == 0x23; /* __USER32_CS */
+#elif defined(__TARGET_ARCH_arm64)
+	return (regs->pstate >> 4) & 1; /* PSR_MODE32_BIT */
+#endif
+}
+
+static __always_inline __u64 call_arg(const struct pt_regs *regs, __u32 arg)
+{
+#if defined(__TARGET_ARCH_x86)
+	return arg == 0 ? regs->di : arg == 1 ? regs->si : regs->dx;
+#elif defined(__TARGET_ARCH_arm64)
+	return arg == 0 ? regs->orig_x0 : arg == 1 ? regs->regs[1] : regs->regs[2];
+#endif
+}
+
+static __always_inline long call_result(const struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->ax;
+#elif defined(__TARGET_ARCH_arm64)
+	return regs->regs[0];
+#endif
+}
+
+static __u64 file_of_fd(const struct task_struct *task, __u64 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files, *file = NULL;
+
+	if ((__u32)fd >= BPF_CORE_READ(table, max_fds))
+		return 0;
+	files = BPF_CORE_READ(table, fd);
+	bpf_probe_read_kernel(&file, sizeof(file), files + (__u32)fd);
+	return (__u64)file;
+}
+
+static __always_inline __u64 file_of_arg(const struct task_struct *task, const struct pt_regs *regs,
+					 __u32 arg)
+{
+	return arg == SB_IO_NO_ARG ? 0 : file_of_fd(task, call_arg(regs, arg));
+}
+
+/* The files of a call that is going on. */
+static void find_files(struct io_state *state, const struct task_struct *task,
+		       const struct pt_regs *regs, const volatile struct sb_io_call *call)
+{
+	__u64 file = file_of_arg(task, regs, call->in_arg);
+	__u32 in_arg = call->in_arg, out_arg = call->out_arg;
+
+	if ((call->flags & SB_IO_CALL_BY_MODE) && file) {
+		if (BPF_CORE_READ((const struct file *)file, f_mode) & FMODE_WRITE)
+			in_arg = SB_IO_NO_ARG;
+		else
+			out_arg = SB_IO_NO_ARG;
+	}
+	state->in = state->out = SB_IO_UNWANTED;
+	if (in_arg != SB_IO_NO_ARG)
+		state->in = sb_io_file(file, SB_SCRATCH_CALL);
+	else if ((call->flags & SB_IO_CALL_NO_FILE) && !sb_io_is_filtered())
+		state->in = 0;
+	if (out_arg != SB_IO_NO_ARG)
+		state->out = sb_io_file(file_of_arg(task, regs, out_arg), SB_SCRATCH_CALL);
+}
+
+/* What is known of the call once it is done: what it opened, or why it is left out. */
+static void find_opened(struct io_state *state, const struct task_struct *task, long result)
+{
+	state->out = SB_IO_UNWANTED;
+	state->in = result < 0 ? 0 : sb_io_file(file_of_fd(task, result), SB_SCRATCH_CALL);
+}
+
+static bool has_wanted(const struct io_state *state)
+{
+	return state->in != SB_IO_UNWANTED || state->out != SB_IO_UNWANTED;
+}
+
+static const volatile struct sb_io_call *call_of(__u32 nr)
+{
+	sb_opaque(nr);
+	if (nr >= SB_IO_CALLS_MAX)
+		return NULL;
+	return cfg_io_calls[nr].op ? &cfg_io_calls[nr] : NULL;
+}
+
+static int on_enter(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	__u32 nr = call_nr(regs);
+	const volatile struct sb_io_call *call = call_of(nr);
+	struct io_state *state;
+
+	if (!call || is_compat_call(regs) || !sb_is_asked_for())
+		return 0;
+	state = bpf_task_storage_get(&io_states, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!state) {
+		sb_stat_add(SB_STAT_TASK_FULL, 1);
+		return 0;
+	}
+	state->nr = nr + 1;
+	state->in = state->out = SB_IO_UNWANTED;
+	if (!(call->flags & SB_IO_CALL_OPENS))
+		find_files(state, task, regs, call);
+	state->start_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Latency and number of a call are one, even if it has two files. */
+static void account(struct sb_capture *capture, const struct io_state *call, __u64 ns, long result)
+{
+	__u64 weight = cfg_io_weight == SB_IO_BYTES	? (__u64)result
+		       : cfg_io_weight == SB_IO_LATENCY ? ns
+							: 1;
+
+	if (call->in != SB_IO_UNWANTED) {
+		capture->key.object = call->in;
+		sb_account(capture, weight);
+		if (cfg_io_weight != SB_IO_BYTES)
+			return;
+	}
+	if (call->out != SB_IO_UNWANTED) {
+		capture->key.object = call->out;
+		sb_account(capture, weight);
+	}
+}
+
+/* Return: the call that ends, whose beginning may not have been seen. */
+static int take_state(struct io_state *ret, struct task_struct *task, __u32 nr)
+{
+	struct io_state *state = bpf_task_storage_get(&io_states, task, NULL, 0);
+
+	if (!state || state->nr != nr + 1)
+		return -ENOENT;
+	*ret = *state;
+	state->nr = 0;
+	return 0;
+}
+
+static int on_exit(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
+	__u32 nr = call_nr(regs);
+	const volatile struct sb_io_call *call = call_of(nr);
+	struct io_state state = {};
+	struct sb_capture *capture;
+	long result = call_result(regs);
+	bool is_new;
+	__u64 ns;
+
+	if (!call || is_compat_call(regs))
+		return 0;
+	is_new = !take_state(&state, task, nr);
+	/* Nothing moved: the most frequent end of all, "try again". */
+	if (cfg_io_weight == SB_IO_BYTES && result <= 0)
+		return 0;
+	if (is_new && !(call->flags & SB_IO_CALL_OPENS) && !has_wanted(&state))
+		return 0;
+	if (sb_begin(SB_SCRATCH_CALL, is_new ? SB_BEGIN_ANYBODY : 0, &capture))
+		return 0;
+	if (call->flags & SB_IO_CALL_OPENS)
+		find_opened(&state, task, result);
+	else if (!is_new)
+		find_files(&state, task, regs, call);
+	if (!is_new)
+		state.start_ns = cfg_io_started_ns;
+	ns = capture->now_ns - state.start_ns;
+	if (!has_wanted(&state) || !sb_io_lasts(ns))
+		return 0;
+	capture->key.op = call->op;
+	capture->key.log2_ns = sb_log2_of(ns);
+	sb_start_in_kernel(SB_SCRATCH_CALL);
+	sb_take_stacks(ctx, SB_SCRATCH_CALL, SB_SIDE_USER);
+	account(capture, &state, ns, result);
+	sb_spent(capture->now_ns);
+	return 0;
+}
+
+/* Attached to the tracepoints of single calls. */
+SEC("?tracepoint")
+int io_enter(void *ctx)
+{
+	return on_enter();
+}
+
+SEC("?tracepoint")
+int io_exit(void *ctx)
+{
+	return on_exit(ctx);
+}
+
+/* All calls. */
+SEC("?raw_tp/sys_enter")
+int io_raw_enter(void *ctx)
+{
+	return on_enter();
+}
+
+SEC("?raw_tp/sys_exit")
+int io_raw_exit(void *ctx)
+{
+	return on_exit(ctx);
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Files as objects. A file's name is a hash over where it is in the kernel's memory and what its
+ * directory entry says; it is the same for all who opened it by the same path, and another one when
+ * it was renamed or removed. Its path is walked once, when the name is new.
+ */
+#include <bpf/bpf_core_read.h>
+
+#include "sb_io.bpf.h"
+#include "sb_util.bpf.h"
+
+/* <linux/magic.h> */
+#define ANON_INODE_FS_MAGIC 0x09041934
+/* <linux/stat.h> */
+#define S_IFMT		    0170000
+#define S_IFSOCK	    0140000
+#define S_IFREG		    0100000
+#define S_IFBLK		    0060000
+#define S_IFDIR		    0040000
+#define S_IFCHR		    0020000
+#define S_IFIFO		    0010000
+/* <linux/major.h> */
+#define TTY_MAJOR	    4
+#define TTYAUX_MAJOR	    5
+#define PTY_MAJOR_FIRST	    128
+#define PTY_MAJOR_LAST	    143
+
+#define NAME_BYTES_MAX	    256u /* NAME_MAX, and NUL */
+/* Components, and mounts crossed on the way. */
+#define STEPS_MAX	    32
+
+const volatile __u32 cfg_io_kinds = 0; /* bits 1 << enum sb_file_kind; 0: all */
+const volatile __u32 cfg_io_dev = 0;   /* 0: all */
+const volatile __u64 cfg_io_ino = 0;   /* 0: all */
+const volatile __u8 cfg_io_has_fs = 0;
+const volatile char cfg_io_fs[SB_FS_NAME_LEN] = {};
+const volatile __u64 cfg_io_min_ns = 0;
+const volatile __u64 cfg_io_max_ns = 0; /* 0: no bound */
+
+/* A file's description in the making. */
+struct io_description {
+	struct sb_event_object event;
+	struct sb_object_file file;
+	char path[SB_PATH_BYTES_MAX + NAME_BYTES_MAX];
+	__u64 dentry, mount; /* where the walk begins */
+	__u32 nr_bytes;	     /* of path; here, because the verifier forgets what it is */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1); /* SB_SCRATCH_MAX, set before load where there are files */
+	__type(key, __u32);
+	__type(value, struct io_description);
+} io_descriptions SEC(".maps");
+
+__hidden bool sb_io_is_filtered(void)
+{
+	return cfg_io_kinds || cfg_io_has_fs || cfg_io_dev || cfg_io_ino;
+}
+
+__hidden bool sb_io_lasts(__u64 ns)
+{
+	if (ns < cfg_io_min_ns) {
+		sb_stat_add(SB_STAT_UNDER_MIN, 1);
+		return false;
+	}
+	if (cfg_io_max_ns && ns > cfg_io_max_ns) {
+		sb_stat_add(SB_STAT_OVER_MAX, 1);
+		return false;
+	}
+	return true;
+}
+
+static bool is_tty(__u32 dev)
+{
+	__u32 major = dev >> 20;
+
+	return major == TTY_MAJOR || major == TTYAUX_MAJOR ||
+	       (major >= PTY_MAJOR_FIRST && major <= PTY_MAJOR_LAST);
+}
+
+static __u32 kind_of(const struct inode *inode)
+{
+	/* First: newer kernels say that these are regular files. */
+	if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
+		return SB_FILE_ANON;
+	switch (BPF_CORE_READ(inode, i_mode) & S_IFMT) {
+	case S_IFREG:
+		return SB_FILE_REG;
+	case S_IFDIR:
+		return SB_FILE_DIR;
+	case S_IFIFO:
+		return SB_FILE_PIPE;
+	case S_IFSOCK:
+		return SB_FILE_SOCK;
+	case S_IFBLK:
+		return SB_FILE_BLK;
+	case S_IFCHR:
+		return is_tty(BPF_CORE_READ(inode, i_rdev)) ? SB_FILE_TTY : SB_FILE_CHR;
+	default:
+		return SB_FILE_OTHER;
+	}
+}
+
+static bool is_on_fs(const struct inode *inode)
+{
+	char name[SB_FS_NAME_LEN] = {};
+	int i;
+
+	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(inode, i_sb, s_type, name));
+#pragma unroll
+	for (i = 0; i < SB_FS_NAME_LEN; i++)
+		if (name[i] != cfg_io_fs[i])
+			return false;
+	return true;
+}
+
+static bool is_wanted(const struct inode *inode)
+{
+	if (cfg_io_ino && BPF_CORE_READ(inode, i_ino) != cfg_io_ino)
+		return false;
+	/* On the device, or the device itself. */
+	if (cfg_io_dev && BPF_CORE_READ(inode, i_sb, s_dev) != cfg_io_dev &&
+	    BPF_CORE_READ(inode, i_rdev) != cfg_io_dev)
+		return false;
+	if (cfg_io_kinds && !(cfg_io_kinds & (1u << kind_of(inode))))
+		return false;
+	return !cfg_io_has_fs || is_on_fs(inode);
+}
+
+/* Append the name of the entry. Return: whether there was room. */
+static bool add_name(struct io_description *d, const struct dentry *dentry)
+{
+	__u32 at = d->nr_bytes;
+	long len;
+
+	sb_opaque(at);
+	if (at >= SB_PATH_BYTES_MAX)
+		return false;
+	len = bpf_probe_read_kernel_str(d->path + at, NAME_BYTES_MAX,
+					BPF_CORE_READ(dentry, d_name.name));
+	if (len <= 0)
+		return false;
+	d->nr_bytes = at + len;
+	return true;
+}
+
+/* An entry that has no directory: the name of an anonymous inode or of a memfd. */
+static void add_lone_name(struct io_description *d, const struct dentry *dentry)
+{
+	if (!add_name(d, dentry))
+		return;
+	if (d->nr_bytes == 1) /* pipes, sockets: none */
+		d->nr_bytes = 0;
+	else if (d->file.kind == SB_FILE_REG)
+		d->file.flags |= SB_FILE_DELETED;
+}
+
+/* One step to the root: over a mount, or to the directory. Return: whether there was one. */
+static __always_inline bool step_up(struct io_description *d, __u64 *dentry, __u64 *mount)
+{
+	const struct dentry *entry = (void *)*dentry;
+	const struct mount *inner = (void *)*mount;
+	__u64 up;
+
+	if (inner && entry == BPF_CORE_READ(inner, mnt.mnt_root)) {
+		up = (__u64)BPF_CORE_READ(inner, mnt_parent);
+		if (up == *mount)
+			return false;
+		*mount = up;
+		*dentry = (__u64)BPF_CORE_READ(inner, mnt_mountpoint);
+		return true;
+	}
+	up = (__u64)BPF_CORE_READ(entry, d_parent);
+	if (up == *dentry || !add_name(d, entry))
+		return false;
+	*dentry = up;
+	return true;
+}
+
+/* Why the walk ended there. Once behind the loop, not in each round of it, for the verifier. */
+static void judge_end(struct io_description *d, const struct dentry *dentry,
+		      const struct mount *mount)
+{
+	if (mount && dentry == BPF_CORE_READ(mount, mnt.mnt_root) &&
+	    mount == BPF_CORE_READ(mount, mnt_parent)) {
+		if (!BPF_CORE_READ(mount, mnt_ns))
+			d->file.flags |= SB_FILE_NO_MOUNT;
+	} else if (dentry != BPF_CORE_READ(dentry, d_parent)) {
+		d->file.flags |= SB_FILE_PATH_CUT;
+	} else if (!d->nr_bytes && mount) {
+		add_lone_name(d, dentry);
+	} else {
+		d->file.flags |= SB_FILE_NO_MOUNT;
+	}
+}
+
+/* Global: the verifier goes through all steps there can be once. */
+__noinline int sb_io_walk(__u32 slot)
+{
+	struct io_description *d = bpf_map_lookup_elem(&io_descriptions, &slot);
+	__u64 dentry, mount;
+	__u32 i;
+
+	if (!d)
+		return 0;
+	dentry = d->dentry;
+	mount = d->mount;
+	for (i = 0; i < STEPS_MAX; i++)
+		if (!step_up(d, &dentry, &mount))
+			break;
+	judge_end(d, (void *)dentry, (void *)mount);
+	return 0;
+}
+
+static void describe_socket(struct sb_object_file *ret, const struct file *file)
+{
+	const struct socket *socket = BPF_CORE_READ(file, private_data);
+
+	ret->sock_type = BPF_CORE_READ(socket, type);
+	ret->sock_family = BPF_CORE_READ(socket, sk, __sk_common.skc_family);
+	ret->sock_protocol = BPF_CORE_READ(socket, sk, sk_protocol);
+}
+
+static void describe_inode(struct sb_object_file *ret, const struct inode *inode)
+{
+	__builtin_memset(ret, 0, sizeof(*ret));
+	ret->ino = BPF_CORE_READ(inode, i_ino);
+	ret->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	ret->kind = kind_of(inode);
+	bpf_probe_read_kernel_str(ret->fs, sizeof(ret->fs),
+				  BPF_CORE_READ(inode, i_sb, s_type, name));
+}
+
+/* As d_unlinked() of <linux/dcache.h>. */
+static bool is_removed(const struct dentry *dentry)
+{
+	return !BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry;
+}
+
+static void ship(struct io_description *d, __u64 id)
+{
+	__u32 nr_bytes = d->nr_bytes;
+
+	/* The last name may go beyond the bound. It is cut, but what is in front of it is not. */
+	if (nr_bytes > SB_PATH_BYTES_MAX) {
+		nr_bytes = SB_PATH_BYTES_MAX;
+		d->path[SB_PATH_BYTES_MAX - 1] = '\0';
+		d->file.flags |= SB_FILE_PATH_CUT;
+	}
+	d->file.path_bytes = nr_bytes;
+	d->event.id = id;
+	d->event.kind = SB_OBJECT_FILE;
+	d->event.nr_bytes = sizeof(d->file) + nr_bytes;
+	sb_object_ship(&d->event);
+}
+
+static void ship_entry(struct io_description *d, __u32 slot, __u64 id)
+{
+	if (d->dentry) {
+		if (is_removed((void *)d->dentry))
+			d->file.flags |= SB_FILE_DELETED;
+		sb_io_walk(slot);
+	}
+	ship(d, id);
+}
+
+__noinline int sb_io_ship_file(__u64 file_addr, __u64 id, __u32 slot)
+{
+	struct io_description *d = bpf_map_lookup_elem(&io_descriptions, &slot);
+	const struct file *file = (void *)file_addr;
+
+	if (!d)
+		return 0;
+	describe_inode(&d->file, BPF_CORE_READ(file, f_inode));
+	if (d->file.kind == SB_FILE_SOCK)
+		describe_socket(&d->file, file);
+	d->nr_bytes = 0;
+	d->dentry = (__u64)BPF_CORE_READ(file, f_path.dentry);
+	d->mount =
+		(__u64)BPF_CORE_READ(file, f_path.mnt) - bpf_core_field_offset(struct mount, mnt);
+	ship_entry(d, slot, id);
+	return 0;
+}
+
+__noinline int sb_io_ship_inode(__u64 inode, __u64 dentry, __u64 id, __u32 slot)
+{
+	struct io_description *d = bpf_map_lookup_elem(&io_descriptions, &slot);
+
+	if (!d)
+		return 0;
+	describe_inode(&d->file, (void *)inode);
+	d->file.flags = SB_FILE_NO_MOUNT;
+	d->nr_bytes = 0;
+	d->dentry = dentry;
+	d->mount = 0;
+	ship_entry(d, slot, id);
+	return 0;
+}
+
+static __always_inline __u64 mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 29);
+}
+
+/* What tells an entry from others, its former and later selves included. */
+static __u64 hash_of(const struct inode *inode, const struct dentry *dentry, __u64 mnt)
+{
+	__u64 hash = mix(mnt, (__u64)inode);
+
+	hash = mix(hash, BPF_CORE_READ(inode, i_ino));
+	if (!dentry)
+		return hash | 2;
+	hash = mix(hash, (__u64)dentry);
+	hash = mix(hash, BPF_CORE_READ(dentry, d_name.hash_len));
+	hash = mix(hash, (__u64)BPF_CORE_READ(dentry, d_parent));
+	hash = mix(hash, !BPF_CORE_READ(dentry, d_hash.pprev));
+	return hash | 2; /* neither 0 nor SB_IO_UNWANTED */
+}
+
+__noinline __u64 sb_io_file(__u64 file_addr, __u32 slot)
+{
+	const struct file *file = (void *)file_addr;
+	const struct inode *inode;
+	struct path path = {};
+	__u64 id;
+	__u32 known;
+
+	if (!file)
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	if (sb_io_is_filtered() && !is_wanted(inode))
+		return SB_IO_UNWANTED;
+	bpf_core_read(&path, sizeof(path), &file->f_path);
+	id = hash_of(inode, path.dentry, (__u64)path.mnt);
+	known = sb_object_known(id);
+	if (known == SB_OBJECT_UNWANTED)
+		return SB_IO_UNWANTED;
+	if (known == SB_OBJECT_UNSEEN)
+		sb_io_ship_file(file_addr, id, slot);
+	return id;
+}
+
+__noinline __u64 sb_io_inode(__u64 inode_addr, __u64 dentry, __u32 slot)
+{
+	const struct inode *inode = (void *)inode_addr;
+	__u64 id;
+	__u32 known;
+
+	if (!inode)
+		return 0;
+	if (sb_io_is_filtered() && !is_wanted(inode))
+		return SB_IO_UNWANTED;
+	id = hash_of(inode, (void *)dentry, 0);
+	known = sb_object_known(id);
+	if (known == SB_OBJECT_UNWANTED)
+		return SB_IO_UNWANTED;
+	if (known == SB_OBJECT_UNSEEN)
+		sb_io_ship_inode(inode_addr, dentry, id, slot);
+	return id;
+}

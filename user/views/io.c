@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* "io": which code moves which files' bytes, and how long it waits for that. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "sb_abi_io.h"
+#include "views/skel.h"
+#include "views/views.h"
+
+/* Distinct files that the BPF side remembers having described. */
+#define FILES_MAX 65536u
+
+#define NONE	  SB_IO_NO_ARG
+#define R	  SB_IO_READ
+#define W	  SB_IO_WRITE
+#define N	  SB_IO_NEITHER
+
+/* A system call. Its place in the table is its sb_sample_key.op, less one. */
+struct call {
+	const char *frame; /* "sys_" and its name as tracepoints have it */
+	int nr;
+	struct sb_io_call how;
+	bool is_sync; /* of the layer "fsync" */
+};
+
+#define CALL(name, ...)                                               \
+	{                                                             \
+		.frame = "sys_" #name, .nr = __NR_##name, __VA_ARGS__ \
+	}
+#define FROM(arg)	.how = { .dirs = R, .in_arg = (arg), .out_arg = NONE }
+#define TO(arg)		.how = { .dirs = W, .in_arg = NONE, .out_arg = (arg) }
+#define ON(arg)		.how = { .dirs = N, .in_arg = (arg), .out_arg = NONE }
+#define MOVES(from, to) .how = { .dirs = R | W, .in_arg = (from), .out_arg = (to) }
+#define OPENS		.how = { .dirs = N, .in_arg = NONE, .out_arg = NONE, .flags = SB_IO_CALL_OPENS }
+/* A call that has no descriptor among its arguments. */
+#define NO_FILE		.how = { .dirs = N, .in_arg = NONE, .out_arg = NONE, .flags = SB_IO_CALL_NO_FILE }
+
+static const struct call calls[] = {
+	CALL(read, FROM(0)),
+	CALL(write, TO(0)),
+	CALL(pread64, FROM(0)),
+	CALL(pwrite64, TO(0)),
+	CALL(readv, FROM(0)),
+	CALL(writev, TO(0)),
+	CALL(preadv, FROM(0)),
+	CALL(pwritev, TO(0)),
+	CALL(preadv2, FROM(0)),
+	CALL(pwritev2, TO(0)),
+	{ .frame = "sys_sendfile64", .nr = __NR_sendfile, MOVES(1, 0) },
+	CALL(splice, MOVES(0, 2)),
+	CALL(tee, MOVES(0, 1)),
+	{ .frame = "sys_vmsplice",
+	  .nr = __NR_vmsplice,
+	  .how = { .dirs = R | W, .in_arg = 0, .out_arg = 0, .flags = SB_IO_CALL_BY_MODE } },
+	CALL(copy_file_range, MOVES(0, 2)),
+	CALL(recvfrom, FROM(0)),
+	CALL(sendto, TO(0)),
+	CALL(recvmsg, FROM(0)),
+	CALL(sendmsg, TO(0)),
+#ifdef __NR_getdents
+	CALL(getdents, FROM(0)),
+#endif
+	CALL(getdents64, FROM(0)),
+	CALL(fsync, ON(0), .is_sync = true),
+	CALL(fdatasync, ON(0), .is_sync = true),
+	CALL(sync_file_range, ON(0), .is_sync = true),
+	CALL(sync, NO_FILE, .is_sync = true),
+	CALL(syncfs, ON(0), .is_sync = true),
+	CALL(msync, NO_FILE, .is_sync = true),
+#ifdef __NR_open
+	CALL(open, OPENS),
+#endif
+	CALL(openat, OPENS),
+#ifdef __NR_openat2
+	CALL(openat2, OPENS),
+#endif
+	CALL(ftruncate, ON(0)),
+	CALL(truncate, NO_FILE),
+	CALL(fallocate, ON(0)),
+};
+
+_Static_assert(SB_ARRAY_SIZE(calls) < SB_IO_OP_LAYERS, "numbers of calls end there");
+
+/* How calls are looked at in this run: for report(). */
+static struct {
+	bool is_raw;
+	unsigned int nr_attached, nr_missing;
+	char missing[128]; /* names of calls that have no tracepoint */
+} how;
+
+static bool is_in_layer(const struct call *call, uint32_t layer)
+{
+	return layer == SB_LAYER_SYSCALL || (layer == SB_LAYER_FSYNC && call->is_sync);
+}
+
+/* fsync moves nothing of its own that could be counted. */
+static uint32_t weight_of(const struct sb_view_opts *opts)
+{
+	if (opts->io_layer == SB_LAYER_FSYNC && opts->io_weight == SB_IO_BYTES)
+		return SB_IO_LATENCY;
+	return opts->io_weight;
+}
+
+/* Return: whether samples are wanted of the call; and what of it. */
+static bool is_wanted(const struct call *call, const struct sb_view_opts *opts,
+		      struct sb_io_call *ret_how)
+{
+	uint32_t dirs = opts->io_dirs;
+
+	if (!is_in_layer(call, opts->io_layer))
+		return false;
+	*ret_how = call->how;
+	ret_how->op = (uint8_t)(call - calls + 1);
+	if (weight_of(opts) == SB_IO_BYTES && (call->how.dirs & N))
+		return false;
+	if (!dirs || call->is_sync)
+		return true;
+	if (!(call->how.dirs & dirs))
+		return false;
+	if (!(dirs & R) && !(call->how.flags & SB_IO_CALL_BY_MODE))
+		ret_how->in_arg = NONE;
+	if (!(dirs & W))
+		ret_how->out_arg = NONE;
+	return true;
+}
+
+static bool can_read_tracefs(void)
+{
+	return !access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
+	       !access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK);
+}
+
+static void set_filters(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	skel->rodata->cfg_io_kinds = opts->io_kinds;
+	skel->rodata->cfg_io_dev = opts->io_dev;
+	skel->rodata->cfg_io_ino = opts->io_ino;
+	skel->rodata->cfg_io_min_ns = opts->min_ns;
+	skel->rodata->cfg_io_max_ns = opts->max_ns;
+	if (opts->io_fs) {
+		skel->rodata->cfg_io_has_fs = 1;
+		snprintf((char *)skel->rodata->cfg_io_fs, sizeof(skel->rodata->cfg_io_fs), "%s",
+			 opts->io_fs);
+	}
+}
+
+static int prepare_calls(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	struct sb_io_call *rows = (struct sb_io_call *)skel->rodata->cfg_io_calls;
+	struct sb_io_call row;
+	size_t i;
+	int err;
+
+	for (i = 0; i < SB_ARRAY_SIZE(calls); i++)
+		if (is_wanted(&calls[i], opts, &row))
+			rows[calls[i].nr] = row;
+	skel->rodata->cfg_io_weight = weight_of(opts);
+	skel->rodata->cfg_io_started_ns = sb_now_ns();
+	memset(&how, 0, sizeof(how));
+	how.is_raw = !can_read_tracefs();
+	err = bpf_program__set_autoload(
+		how.is_raw ? skel->progs.io_raw_enter : skel->progs.io_enter, true);
+	if (err)
+		return err;
+	return bpf_program__set_autoload(how.is_raw ? skel->progs.io_raw_exit : skel->progs.io_exit,
+					 true);
+}
+
+static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	int err;
+
+	set_filters(skel, opts);
+	err = bpf_map__set_max_entries(skel->maps.io_descriptions, SB_SCRATCH_MAX);
+	if (err)
+		return err;
+	return prepare_calls(skel, opts);
+}
+
+static int attach_one(const struct bpf_program *prog, const char *side, const struct call *call,
+		      sb_vec_link *links)
+{
+	struct bpf_link *link;
+	char name[64];
+	int err;
+
+	snprintf(name, sizeof(name), "sys_%s_%s", side, call->frame + strlen("sys_"));
+	link = bpf_program__attach_tracepoint(prog, "syscalls", name);
+	if (!link)
+		return -errno;
+	err = sb_vec_push(links, link);
+	if (err)
+		bpf_link__destroy(link);
+	return err;
+}
+
+/* The end first: a call whose beginning alone was seen would not be accounted. */
+static int attach_call(struct sampler_bpf *skel, const struct call *call, sb_vec_link *links)
+{
+	size_t len = strlen(how.missing);
+	int err = attach_one(skel->progs.io_exit, "exit", call, links);
+
+	if (!err)
+		err = attach_one(skel->progs.io_enter, "enter", call, links);
+	if (err == -ENOENT) {
+		how.nr_missing++;
+		snprintf(how.missing + len, sizeof(how.missing) - len, " %s", call->frame);
+		return 0;
+	}
+	if (err)
+		return sb_err(err, "cannot attach to the tracepoint of '%s'", call->frame);
+	how.nr_attached++;
+	return 0;
+}
+
+static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links)
+{
+	struct sb_io_call row;
+	size_t i;
+	int err = 0;
+
+	if (how.is_raw)
+		return 0;
+	for (i = 0; i < SB_ARRAY_SIZE(calls) && !err; i++)
+		if (is_wanted(&calls[i], opts, &row))
+			err = attach_call(skel, &calls[i], links);
+	return err;
+}
+
+static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
+{
+	return prog == skel->progs.io_enter || prog == skel->progs.io_exit;
+}
+
+static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)
+{
+	static const struct {
+		const char *unit;
+		uint64_t divisor;
+	} units[SB_IO_WEIGHT_MAX] = {
+		[SB_IO_BYTES] = { "bytes", 1 },
+		[SB_IO_LATENCY] = { "us", 1000 },
+		[SB_IO_COUNT] = { "calls", 1 },
+	};
+	uint32_t weight = weight_of(opts);
+
+	*ret_divisor = units[weight].divisor;
+	return units[weight].unit;
+}
+
+static const char *op_name(uint32_t op)
+{
+	return op && op <= SB_ARRAY_SIZE(calls) ? calls[op - 1].frame : NULL;
+}
+
+static void report(const struct sampler_bpf *skel, void (*row)(const char *name, const char *value))
+{
+	char text[64];
+
+	if (how.is_raw) {
+		row("calls seen by", "raw tracepoints of all calls: tracefs cannot be read");
+		return;
+	}
+	snprintf(text, sizeof(text), "tracepoints of %u calls", how.nr_attached);
+	row("calls seen by", text);
+	if (how.nr_missing)
+		row("calls without tracepoint", how.missing + 1);
+}
+
+const struct sb_view sb_view_io = {
+	.name = "io",
+	.title = "File I/O",
+	.unit = "bytes",
+	.summary = "bytes of files, pipes and sockets by the code that moves them, and its waits",
+	.event = "calls",
+	.empty = "no bytes were moved",
+	.slots = 1u << SB_SCRATCH_CALL,
+	.objects_max = FILES_MAX,
+	.divisor = 1,
+	.unit_of = unit_of,
+	.op_name = op_name,
+	.prepare = prepare,
+	.attach = attach,
+	.attaches = attaches,
+	.report = report,
+};
