@@ -35,7 +35,7 @@ ORDINARY = {
 VIEWS = {
     'offcpu': ('kind=offcpu;unit=us;idle=250000', {
         'app;main;read;vfs_read_[k];schedule_[k]': 900, 'app;main;poll;schedule_[k];[idle: epoll]': 700,
-        '[idle];app;worker;futex_wait_[k];schedule_[k]': 800, '[runqueue];app;main;work': 300,
+        '[idle];app;[libx.so+0x12];worker;futex_wait_[k];schedule_[k]': 800, '[runqueue];app;main;work': 300,
         '[throttled];app;main;work': 200,
     }),
     'offwake': ('kind=offwake;unit=us', {

@@ -126,8 +126,8 @@ static void test_waits(void **state)
 		{ "folded", "a;b_[k];--;w_[k];u;c 1\n", "a;b_[k];--;w_[k];u_[w];c_[w] 1\n", NULL },
 		{ "folded", "a;b;--;w_[w];c_[w] 1\n", "a;b;--;w_[w];c_[w] 1\n", NULL },
 		/* All code under an idle root is idle, what is no code is not. */
-		{ "folded", "[idle];a;f_[i];-;k;[truncated: x];--;w_[w] 1\n",
-		  "[idle];a_[z];f_[z];-;k_[z];[truncated: x];--;w_[z] 1\n", NULL },
+		{ "folded", "[idle];a;[x+0x1];f_[i];-;k;[truncated: x];--;w_[w] 1\n",
+		  "[idle];a_[z];[x+0x1]_[z];f_[z];-;k_[z];[truncated: x];--;w_[z] 1\n", NULL },
 		/* Only as the root. */
 		{ "folded", "a;[idle];f;k_[k] 1\n", "a;[idle];f;k_[k] 1\n", NULL },
 		{ "folded", "a;f;[idle: epoll] 1\n", "a;f;[idle: epoll] 1\n", NULL },
@@ -307,6 +307,7 @@ static void test_kinds(void **state)
 		{ "[idle]", SB_FG_IDLE },
 		{ "[idler]", SB_FG_PLAIN },
 		{ "f_[z]", SB_FG_IDLE },
+		{ "[x+0x1]_[z]", SB_FG_IDLE },
 	};
 	struct sb_fg *fg;
 	size_t i;

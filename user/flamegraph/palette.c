@@ -65,8 +65,8 @@ static const struct sb_fg_family running = FAMILY(250, 158, 98, 243, 138, 82);
 static const struct sb_fg_family waiting = FAMILY(246, 214, 70, 251, 228, 116);
 static const struct sb_fg_family blocked = FAMILY(128, 174, 226, 146, 188, 233);
 static const struct sb_fg_family residual = FAMILY(104, 104, 104, 116, 116, 116);
-static const struct sb_fg_family idle = { .from = { 234, 236, 239 },
-					  .to = { 242, 243, 245 },
+static const struct sb_fg_family idle = { .from = { 229, 231, 235 },
+					  .to = { 238, 240, 243 },
 					  .is_faint = true,
 					  .nr_shades = SB_FG_NR_SHADES };
 static const struct sb_fg_family jit = FAMILY(112, 200, 160, 146, 217, 182);

@@ -188,8 +188,8 @@ struct sb_fg_tree_frame sb_fg_frame_parse(const char *name, size_t len)
 			if (frame.kind != SB_FG_PLAIN)
 				frame.len -= 4;
 		}
-		/* A file may have any name. */
-		if (frame.kind != SB_FG_FILE)
+		/* A file may have any name, and what is idle none. */
+		if (frame.kind != SB_FG_FILE && frame.kind != SB_FG_IDLE)
 			frame.kind = kind_of_shape(name, frame.len, frame.kind);
 	} else if (last == '-' && (len == 1 || (len == 2 && name[0] == '-'))) {
 		frame.kind = SB_FG_DELIMITER;
@@ -206,7 +206,7 @@ bool sb_fg_frame_is_idle_root(const struct sb_fg_tree_frame *frame)
 enum sb_fg_kind sb_fg_frame_under(enum sb_fg_kind kind, enum sb_fg_kind above)
 {
 	const uint32_t code = 1u << SB_FG_PLAIN | 1u << SB_FG_KERNEL | 1u << SB_FG_INLINED |
-			      1u << SB_FG_JIT | 1u << SB_FG_WAKER;
+			      1u << SB_FG_JIT | 1u << SB_FG_WAKER | 1u << SB_FG_UNKNOWN;
 
 	if (above == SB_FG_IDLE)
 		return code & 1u << kind ? SB_FG_IDLE : kind;

@@ -97,8 +97,8 @@ function nameId(text) {
 		const label = (suffix ? text.slice(0, -4) : text).replace(HIDDEN_CHARS, '\ufffd');
 
 		id = names.length;
-		// A file may have any name.
-		names.push({ label, kind: said === FILE ? said : kindOf(label) || said });
+		// A file may have any name, and what is idle none.
+		names.push({ label, kind: said === FILE || said === IDLE ? said : kindOf(label) || said });
 		nameIds.set(text, id);
 	}
 	return id;
