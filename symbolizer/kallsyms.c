@@ -256,6 +256,18 @@ static size_t nr_underscores(const char *name)
 	return strspn(name, "_");
 }
 
+/* The entry of a system call for 32-bit programs; without arguments it is one with the others'. */
+static bool is_compat(const char *name)
+{
+	static const char *const prefixes[] = { "__ia32_", "__compat_", "__arm64_compat_" };
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
 /* Is @a the better one of two names of the same address? The order that perf(1) has made usual. */
 static bool is_better(const struct sb_kallsyms_table *table, const struct sb_kallsyms_entry *a,
 		      const struct sb_kallsyms_entry *b)
@@ -268,6 +280,8 @@ static bool is_better(const struct sb_kallsyms_table *table, const struct sb_kal
 		return b_weak;
 	if (a_local != b_local)
 		return b_local;
+	if (is_compat(x) != is_compat(y))
+		return is_compat(y);
 	if (nr_underscores(x) != nr_underscores(y))
 		return nr_underscores(x) < nr_underscores(y);
 	if (strlen(x) != strlen(y))

@@ -5,12 +5,12 @@ _stackbpf()
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local common='-q --quiet -v --verbose -h --help -V --version'
 	local views="-p --pid -L --tid -n --comm -G --cgroup --uid -a --all -s --subprocesses
-		-c --command -t --time -C --cpu -u -U --user -k -K --kernel --depth --unwind
+		-c --command -t --time -u -U --user -k -K --kernel --depth --unwind
 		--unwind-memory -g --by -T --threads -d --delimited --annotate --lines --inline
 		--no-inline --modules --offsets --demangle --no-demangle --debuginfod --symbol-cache
 		-o --output --format -f --folded -l --limit --title --no-header --stats $common"
 	local waits="-m --min -M --max --state --distr --idle $views"
-	local oncpu="-F --freq -e --event $views"
+	local oncpu="-F --freq -e --event -C --cpu $views"
 	local offcpu="--every $waits"
 	local wakeup="$waits"
 	local offwake="$waits"

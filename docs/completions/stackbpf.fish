@@ -27,7 +27,6 @@ __stackbpf_views -s a -l all -d 'the whole machine'
 __stackbpf_views -s s -l subprocesses -d 'their children too'
 __stackbpf_views -s c -l command -x -a '(__fish_complete_command)' -d 'run this line, sample it'
 __stackbpf_views -s t -l time -x -d 'how long'
-__stackbpf_views -s C -l cpu -x -d 'only on these CPUs'
 __stackbpf_views -s u -l user -d 'user stacks only'
 __stackbpf_views -s U -d 'user stacks only'
 __stackbpf_views -s k -l kernel -d 'kernel stacks only'
@@ -84,6 +83,12 @@ function __stackbpf_waits
 end
 __stackbpf_waits -l idle -x -a 'show dim drop' -d 'what becomes of waits of idle workers'
 functions -e __stackbpf_waits
+
+function __stackbpf_oncpu
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu' $argv
+end
+__stackbpf_oncpu -s C -l cpu -x -d 'only on these CPUs'
+functions -e __stackbpf_oncpu
 
 function __stackbpf_offcpu
     complete -c stackbpf -n '__fish_seen_subcommand_from offcpu' $argv

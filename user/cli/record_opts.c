@@ -351,7 +351,8 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "event", .letters = "e", .metavar = "EVENT", SAMPLED,
 	  .type = SB_OPT_STRING, .group = SB_OPT_WINDOW, FIELD(event), .words = event_words,
 	  .help = "what ticks: cpu-clock (default), or cycles where there is a PMU" },
-	{ .name = "cpu", .letters = "C", .metavar = "LIST",
+	/* Not for "wall", whose sum it would break, nor for what a thread does on several CPUs. */
+	{ .name = "cpu", .letters = "C", .metavar = "LIST", .commands = "oncpu",
 	  .type = SB_OPT_LIST, .group = SB_OPT_WINDOW, FIELD(cpus), .max = 65535,
 	  .help = "only on these CPUs: 0,2,4-7" },
 
