@@ -9,11 +9,11 @@ _stackbpf()
 		--unwind-memory -g --by -T --threads -d --delimited --annotate --lines --inline
 		--no-inline --modules --offsets --demangle --no-demangle --debuginfod --symbol-cache
 		-o --output --format -f --folded -l --limit --title --no-header --stats $common"
-	local waits="-m --min -M --max --state --distr --idle $views"
+	local waits="-m --min -M --max --state --distr $views"
 	local oncpu="-F --freq -e --event -C --cpu $views"
-	local offcpu="--every $waits"
+	local offcpu="--every --idle $waits"
 	local wakeup="$waits"
-	local offwake="$waits"
+	local offwake="--idle $waits"
 	local wall="-F --freq -e --event --idle $views"
 	local io="-r -w --bytes --latency --count --layer --kind --path --fs --dev --inode --file
 		-m --min -M --max --distr $views"

@@ -79,7 +79,7 @@ __stackbpf_blocked -l state -x -a 'R S D T I' -d 'only waits of these states'
 functions -e __stackbpf_blocked
 
 function __stackbpf_waits
-    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu wakeup offwake wall' $argv
+    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu offwake wall' $argv
 end
 __stackbpf_waits -l idle -x -a 'show dim drop' -d 'what becomes of waits of idle workers'
 functions -e __stackbpf_waits

@@ -308,8 +308,8 @@ static int parse_inode(void *field, const char *value, const char **ret_why)
 }
 
 #define FIELD(name) .offset = offsetof(struct sb_record_opts, name)
-#define SAMPLED	    .commands = "oncpu wall" /* views that sample by time */
-#define WAITS	    .commands = "offcpu wakeup offwake wall"
+#define SAMPLED	    .commands = "oncpu wall"	      /* views that sample by time */
+#define WAITS	    .commands = "offcpu offwake wall" /* that have the stack of the wait */
 #define SPLIT_WAITS .commands = "offcpu wakeup offwake"
 #define LASTING	    .commands = "offcpu wakeup offwake io" /* views of what takes time */
 #define FILES	    .commands = "io"
