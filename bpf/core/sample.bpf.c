@@ -65,7 +65,7 @@ static void announce(const struct sb_sample_key *key)
 {
 	__u64 *start_ns;
 
-	if (key->start_ns >= cfg_started_boot_ns)
+	if (!key->tgid || key->start_ns >= cfg_started_boot_ns)
 		return;
 	start_ns = bpf_map_lookup_elem(&procs_announced, &key->tgid);
 	if (start_ns && *start_ns == key->start_ns)
@@ -191,8 +191,9 @@ __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 	struct sb_scratch *s = sb_scratch_get(slot);
 	char *comm;
 
-	if (!s || !pid_tgid)
-		return -ENOENT; /* the idle task, where the event could not leave it out */
+	/* The idle task, where the event could not leave it out; as a waker it is one. */
+	if (!s || (!pid_tgid && !(how & SB_BEGIN_ANYBODY)))
+		return -ENOENT;
 	if (!start_sample(s))
 		return -ENOENT;
 	comm = s->capture.key.comm;

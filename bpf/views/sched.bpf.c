@@ -35,8 +35,14 @@
 
 #define WALL_NOT_SAMPLED     1 /* sb_sample_key.op: ran, and no tick fell into it */
 
-const volatile bool cfg_sched_stacks = true; /* of those that leave a CPU */
-const volatile bool cfg_sched_wall = false;  /* time on a CPU as well */
+enum {
+	SCHED_WAKER_NONE,
+	SCHED_WAKER_WEIGHS, /* "wakeup": its stacks have the time that the woken slept */
+	SCHED_WAKER_NAMED,  /* "offwake": its stacks are the object of the wait */
+};
+
+const volatile __u32 cfg_sched_wall = 0; /* time on a CPU as well */
+const volatile __u32 cfg_sched_waker = SCHED_WAKER_NONE;
 const volatile __u64 cfg_sched_min_ns = 0;
 const volatile __u64 cfg_sched_max_ns = ~0ull;
 const volatile __u32 cfg_sched_states = ~0u; /* bits 1 << enum sb_task_state */
@@ -51,9 +57,10 @@ struct sched_task {
 	__u64 from_ns;		   /* see above */
 	__u64 began_ns;		   /* of the wait */
 	__u64 woken_ns;		   /* 0: not yet */
-	__u64 on_ns;		   /* on its CPU, and not accounted since; 0: it is not */
-	__u64 run_ns;		   /* ran before that, and was not accounted */
-	__u64 born_ns;		   /* counted since; 0: it was not asked for yet */
+	__u64 waker;		   /* object; 0: not known */
+	__u64 on_ns;		   /* wall: on its CPU, and not accounted since; 0: it is not */
+	__u64 run_ns;		   /* wall: ran before that, and was not accounted */
+	__u64 born_ns;		   /* wall: expected since; 0: it was not asked for yet */
 	__u32 state;		   /* enum sb_task_state that the wait began with */
 	__u32 is_throttled;	   /* woken into a cgroup that had used up its quota */
 };
@@ -174,11 +181,24 @@ static void split(const struct sched_task *st, __u64 from_ns, __u64 until_ns, st
 	ret->until_ns = until_ns;
 }
 
+/* Global (neither static nor __hidden): the verifier looks at it once, not once for each caller. */
+__noinline int sched_account(struct sb_capture *capture, __u64 weight)
+{
+	return capture ? sb_account(capture, weight) : 0;
+}
+
 static void account_part(struct sb_capture *capture, __u32 state, __u64 weight, __u64 ns)
 {
 	capture->key.state = state;
 	capture->key.log2_ns = sb_log2_of(ns);
-	sb_account(capture, weight);
+	sched_account(capture, weight);
+}
+
+/* The object of the blocked part: whoever ended it is not to blame for what came then. */
+static void name_waker(struct sb_capture *capture, __u64 waker)
+{
+	if (cfg_sched_waker == SCHED_WAKER_NAMED)
+		capture->key.object = waker;
 }
 
 static void account_wait(struct sb_capture *capture, const struct sched_task *st, __u64 from_ns,
@@ -191,8 +211,10 @@ static void account_wait(struct sb_capture *capture, const struct sched_task *st
 		return;
 	split(st, from_ns, until_ns, &parts);
 	capture->now_ns = now_ns;
+	name_waker(capture, st->waker);
 	if (parts.from_ns < parts.mid_ns && passes(st->state, parts.blocked_ns))
 		account_part(capture, st->state, parts.mid_ns - parts.from_ns, parts.blocked_ns);
+	name_waker(capture, 0);
 	if (parts.mid_ns < parts.until_ns && passes(parts.queue_state, parts.queued_ns))
 		account_part(capture, parts.queue_state, parts.until_ns - parts.mid_ns,
 			     parts.queued_ns);
@@ -210,33 +232,101 @@ static void open_wait(struct sched_task *st, const struct sb_capture *capture, _
 	st->from_ns = now_ns;
 }
 
+/* Time on a CPU. A tick may interrupt all of this, if it comes by an NMI. */
+
+/* It has run until @now_ns. */
+static void stop_running(struct sched_task *st, __u64 now_ns)
+{
+	__u64 on_ns = __sync_lock_test_and_set(&st->on_ns, 0);
+
+	if (!on_ns)
+		return;
+	if (!st->born_ns)
+		st->born_ns = on_ns;
+	if (on_ns < now_ns)
+		__sync_fetch_and_add(&st->run_ns, now_ns - on_ns);
+}
+
+/* What is left of the time on a CPU when no more tick comes; @capture has no stacks. */
+static void account_rest(struct sb_capture *capture, struct sched_task *st)
+{
+	__u64 run_ns = __sync_lock_test_and_set(&st->run_ns, 0);
+
+	if (!run_ns)
+		return;
+	capture->key.state = SB_STATE_RUNNING;
+	capture->key.op = WALL_NOT_SAMPLED;
+	sched_account(capture, run_ns);
+	capture->key.op = 0;
+}
+
+/* No more of its time is expected. */
+static void end_life(struct sched_task *st, __u64 now_ns)
+{
+	__u64 born_ns = __sync_lock_test_and_set(&st->born_ns, 0);
+
+	if (born_ns && born_ns < now_ns)
+		__sync_fetch_and_add(&sched_expected_ns, now_ns - born_ns);
+}
+
+/* The last switch of a thread, which iterators may not find any more, so not only up to the end. */
+static void die(struct task_struct *prev, struct sched_task *st, __u64 now_ns)
+{
+	struct sb_capture *capture;
+
+	if (!cfg_sched_wall || !st || sb_begin_task(SB_SCRATCH_SWITCH, prev, &capture))
+		return;
+	now_ns = clamp_to_end(now_ns);
+	stop_running(st, now_ns);
+	account_rest(capture, st);
+	end_life(st, now_ns);
+}
+
+/* Return: whether a wait in this state can have a part that is asked for. */
+static bool is_wanted_part(__u32 state)
+{
+	return is_wanted(state) || (is_blocked(state) && is_wanted(SB_STATE_RUNQUEUE));
+}
+
+static void forget(struct sched_task *st)
+{
+	if (!st)
+		return;
+	st->from_ns = 0;
+	st->on_ns = 0;
+	st->run_ns = 0;
+}
+
 static void leave(void *ctx, struct task_struct *prev, bool is_preempted, __u64 now_ns)
 {
+	__u32 state = state_of(prev, is_preempted);
 	struct sched_task *st = find_task(prev);
 	struct sb_capture *capture;
-	__u32 state;
 
-	sb_start_in_kernel(SB_SCRATCH_SWITCH);
-	if (sb_begin(SB_SCRATCH_SWITCH, 0, &capture)) {
-		if (st)
-			st->from_ns = 0;
+	if (state == SB_STATE_NONE) {
+		die(prev, st, now_ns);
 		return;
 	}
-	state = state_of(prev, is_preempted);
-	if (state == SB_STATE_NONE)
+	if (clamp_to_end(now_ns) < now_ns)
+		return; /* it ran up to the end, as `sched_settle` will find */
+	sb_start_in_kernel(SB_SCRATCH_SWITCH);
+	if (sb_begin(SB_SCRATCH_SWITCH, 0, &capture)) {
+		forget(st);
 		return;
+	}
 	if (!st) {
 		if (sched_has_begun)
 			sb_stat_add(SB_STAT_TASK_FULL, 1);
 		return;
 	}
-	/* Only a blocked thread gets into another state before it is back. */
-	if (!is_wanted(state) && !(is_blocked(state) && is_wanted(SB_STATE_RUNQUEUE))) {
+	if (cfg_sched_wall)
+		stop_running(st, now_ns);
+	if (!is_wanted_part(state)) {
 		st->from_ns = 0;
 		sb_stat_add(SB_STAT_OTHER_STATE, 1);
 		return;
 	}
-	if (cfg_sched_stacks)
+	if (cfg_sched_waker != SCHED_WAKER_WEIGHS)
 		sb_take_stacks(ctx, SB_SCRATCH_SWITCH, SB_SIDE_USER | SB_SIDE_KERNEL);
 	open_wait(st, capture, state, now_ns);
 	sb_spent(now_ns);
@@ -247,11 +337,16 @@ static void arrive(struct task_struct *next, __u64 now_ns)
 	struct sched_task *st = find_task(next);
 	__u64 from_ns;
 
-	if (!st || !st->from_ns)
+	if (!st)
+		return;
+	if (cfg_sched_wall && clamp_to_end(now_ns) == now_ns)
+		st->on_ns = now_ns;
+	if (!st->from_ns)
 		return;
 	from_ns = __sync_lock_test_and_set(&st->from_ns, 0);
-	if (from_ns)
+	if (from_ns && cfg_sched_waker != SCHED_WAKER_WEIGHS)
 		account_wait(&st->capture, st, from_ns, now_ns);
+	st->waker = 0;
 }
 
 SEC("?tp_btf/sched_switch")
@@ -303,7 +398,175 @@ int BPF_PROG(sched_wakeup_new, struct task_struct *task)
 	now_ns = capture->now_ns;
 	if (clamp_to_end(now_ns) < now_ns)
 		return 0;
+	if (cfg_sched_wall)
+		st->born_ns = now_ns;
 	open_wait(st, capture, SB_STATE_RUNQUEUE, now_ns);
+	return 0;
+}
+
+/* Whoever is not asked for under its old name has run for itself until now. */
+SEC("?tp_btf/sched_process_exec")
+int BPF_PROG(sched_exec, struct task_struct *task)
+{
+	struct sched_task *st = find_task(task);
+
+	if (st && !st->born_ns && st->on_ns)
+		st->on_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* All time that the thread was on a CPU since its last tick goes to the stack of this one. */
+SEC("?perf_event")
+int sched_tick(struct bpf_perf_event_data *ctx)
+{
+	struct sched_task *st = find_task(bpf_get_current_task_btf());
+	struct sb_capture *capture;
+	__u64 on_ns, run_ns;
+
+	if (!st || !st->on_ns)
+		return 0;
+	sb_start_at(ctx, SB_SCRATCH_TIMER);
+	if (sb_capture(ctx, SB_SCRATCH_TIMER, &capture))
+		return 0;
+	on_ns = __sync_lock_test_and_set(&st->on_ns, capture->now_ns);
+	if (!st->born_ns)
+		st->born_ns = on_ns;
+	run_ns = __sync_lock_test_and_set(&st->run_ns, 0);
+	if (on_ns < capture->now_ns)
+		run_ns += capture->now_ns - on_ns;
+	capture->key.state = SB_STATE_RUNNING;
+	sb_account(capture, run_ns);
+	sb_spent(capture->now_ns);
+	return 0;
+}
+
+/*
+ * The identity of the waker, and its stacks. The idle task wakes nobody, interrupts do; who else was
+ * interrupted, and has nothing to do with it, is known by the names of the frames, in user space.
+ */
+static int capture_waker(void *ctx, struct sb_capture **ret_capture)
+{
+	const char interrupt_comm[SB_COMM_LEN] = "[interrupt]";
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	sb_start_in_kernel(SB_SCRATCH_WAKE);
+	if (sb_begin(SB_SCRATCH_WAKE, SB_BEGIN_ANYBODY, ret_capture))
+		return -ENOENT;
+	if (!task->pid)
+		__builtin_memcpy((*ret_capture)->key.comm, interrupt_comm, SB_COMM_LEN);
+	return sb_take_stacks(ctx, SB_SCRATCH_WAKE, SB_SIDE_USER | SB_SIDE_KERNEL);
+}
+
+static void mix(__u64 *hash, __u64 word)
+{
+	*hash = (*hash ^ word) * 0x9e3779b97f4a7c15ull;
+	*hash ^= *hash >> 29;
+}
+
+static __u64 hash_comm(__u64 hash, const char *comm)
+{
+	__u64 words[2];
+
+	__builtin_memcpy(words, comm, sizeof(words));
+	mix(&hash, words[0]);
+	mix(&hash, words[1]);
+	return hash | 1;
+}
+
+/* An object in the making. sb_object_ship() is told its size at run time, and takes the largest. */
+struct sched_object {
+	struct sb_event_object event;
+	union {
+		struct sb_object_task task;
+		struct sb_object_waker waker;
+		__u8 room[SB_OBJECT_BYTES_MAX];
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sched_object);
+} sched_objects SEC(".maps");
+
+static __u64 ship_object(struct sched_object *object, __u32 kind, __u32 nr_bytes, __u64 id)
+{
+	object->event.kind = kind;
+	object->event.nr_bytes = nr_bytes;
+	object->event.id = id;
+	if (sb_object_known(id) == SB_OBJECT_UNSEEN)
+		sb_object_ship(&object->event);
+	return id;
+}
+
+/* Return: the id of the object that is this waker. It is the same whenever it wakes from there. */
+static __u64 object_of_waker(const struct sb_capture *capture)
+{
+	const struct sb_sample_key *key = &capture->key;
+	__u32 zero = 0;
+	struct sched_object *object = bpf_map_lookup_elem(&sched_objects, &zero);
+	__u64 hash = SB_OBJECT_WAKER;
+
+	if (!object)
+		return 0;
+	object->waker.kstack = key->kstack;
+	object->waker.ustack = key->ustack;
+	object->waker.start_ns = key->start_ns;
+	object->waker.now_ns = capture->now_ns;
+	object->waker.tgid = key->tgid;
+	object->waker.exec_id = key->exec_id;
+	__builtin_memcpy(object->waker.comm, key->comm, sizeof(key->comm));
+	mix(&hash, key->kstack.lo);
+	mix(&hash, key->kstack.hi);
+	mix(&hash, key->ustack.lo);
+	mix(&hash, key->ustack.hi);
+	mix(&hash, key->start_ns);
+	mix(&hash, (__u64)key->tgid << 32 | key->exec_id);
+	return ship_object(object, SB_OBJECT_WAKER, sizeof(object->waker),
+			   hash_comm(hash, key->comm));
+}
+
+static __u64 object_of_woken(const struct task_struct *task)
+{
+	__u32 zero = 0;
+	struct sched_object *object = bpf_map_lookup_elem(&sched_objects, &zero);
+
+	if (!object)
+		return 0;
+	BPF_CORE_READ_STR_INTO(&object->task.comm, task, comm);
+	return ship_object(object, SB_OBJECT_TASK, sizeof(object->task),
+			   hash_comm(SB_OBJECT_TASK, object->task.comm));
+}
+
+/* The time that @task slept, up to now, goes to whoever wakes it. */
+static void account_to_waker(void *ctx, const struct task_struct *task, struct sched_task *st)
+{
+	__u64 from_ns = __sync_lock_test_and_set(&st->from_ns, 0), until_ns;
+	struct sb_capture *capture;
+
+	until_ns = clamp_to_end(bpf_ktime_get_ns());
+	if (!from_ns || until_ns <= from_ns || !passes(st->state, until_ns - from_ns) ||
+	    capture_waker(ctx, &capture))
+		return;
+	capture->key.object = object_of_woken(task);
+	account_part(capture, SB_STATE_NONE, until_ns - from_ns, until_ns - from_ns);
+	sb_spent(capture->now_ns);
+}
+
+/* In the context of the waker. Only who is asked for has an open wait. */
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(sched_waking, struct task_struct *task)
+{
+	struct sched_task *st = find_task(task);
+	struct sb_capture *capture;
+
+	if (!st || !st->from_ns || !is_blocked(st->state))
+		return 0;
+	if (cfg_sched_waker == SCHED_WAKER_WEIGHS)
+		account_to_waker(ctx, task, st);
+	else if (!capture_waker(ctx, &capture))
+		st->waker = object_of_waker(capture);
 	return 0;
 }
 
@@ -320,7 +583,7 @@ static __u64 nr_switches(const struct task_struct *task)
 /* Return: 0, or the error of a full buffer: the kernel will come with this task again. */
 static long take_sleeper(struct seq_file *seq, struct task_struct *task, struct sb_asleep *asleep)
 {
-	if (!cfg_sched_stacks)
+	if (cfg_sched_waker == SCHED_WAKER_WEIGHS)
 		return 0;
 	sb_take_kernel_of(task, SB_SCRATCH_ITER);
 	if (sb_take_asleep(task, SB_SCRATCH_ITER, asleep))
@@ -335,21 +598,23 @@ static long take_sleeper(struct seq_file *seq, struct task_struct *task, struct 
 static void adopt(struct seq_file *seq, struct task_struct *task, struct sched_record *record)
 {
 	__u64 nr = nr_switches(task), now_ns;
+	struct sched_task *fresh = &record->fresh, *st;
 	struct sb_capture *capture;
-	struct sched_task *st;
+	bool is_accepted;
 
-	__builtin_memset(&record->fresh, 0, sizeof(record->fresh));
-	now_ns = bpf_ktime_get_ns();
+	__builtin_memset(fresh, 0, sizeof(*fresh));
+	is_accepted = !sb_begin_task(SB_SCRATCH_ITER, task, &capture);
+	now_ns = is_accepted ? capture->now_ns : bpf_ktime_get_ns();
+	if (is_accepted)
+		fresh->born_ns = now_ns;
 	if (is_running(task)) {
-		record->fresh.on_ns = now_ns;
-	} else if (!sb_begin_task(SB_SCRATCH_ITER, task, &capture)) {
+		fresh->on_ns = now_ns;
+	} else if (is_accepted) {
 		if (take_sleeper(seq, task, &record->asleep))
 			return;
-		open_wait(&record->fresh, capture, state_of(task, false), capture->now_ns);
-		now_ns = capture->now_ns;
+		open_wait(fresh, capture, state_of(task, false), now_ns);
 	}
-	st = bpf_task_storage_get(&sched_tasks, task, &record->fresh,
-				  BPF_LOCAL_STORAGE_GET_F_CREATE);
+	st = bpf_task_storage_get(&sched_tasks, task, fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!st)
 		sb_stat_add(SB_STAT_TASK_FULL, 1);
 	else if (nr != nr_switches(task) || is_running(task))
@@ -373,6 +638,14 @@ int sched_begin(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* At the end, not at a snapshot: there, the next tick has it. */
+static void settle_run(struct sb_capture *capture, struct sched_task *st, __u64 end_ns)
+{
+	stop_running(st, end_ns);
+	account_rest(capture, st);
+	end_life(st, end_ns);
+}
+
 SEC("?iter/task")
 int sched_settle(struct bpf_iter__task *ctx)
 {
@@ -387,6 +660,8 @@ int sched_settle(struct bpf_iter__task *ctx)
 	if (!st || sb_begin_task(SB_SCRATCH_ITER, task, &capture))
 		return 0;
 	now_ns = clamp_to_end(capture->now_ns);
+	if (cfg_sched_wall && now_ns < capture->now_ns)
+		settle_run(capture, st, now_ns);
 	from_ns = st->from_ns;
 	if (!from_ns || from_ns >= now_ns || is_running(task))
 		return 0;

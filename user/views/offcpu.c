@@ -14,7 +14,7 @@ const struct sb_view sb_view_offcpu = {
 	.state_place = SB_STATE_AT_ROOT,
 	.has_idle = true,
 	.trim = sb_sched_trim,
-	.prepare = sb_sched_prepare,
+	.prepare = sb_sched_prepare_whole,
 	.begin = sb_sched_begin,
 	.settle = sb_sched_settle,
 };

@@ -5,25 +5,48 @@
 #include "views/skel.h"
 #include "views/views.h"
 
+#define WAKING_FRAMES "bpf_trace_run1", "__bpf_trace_sched_waking", "__traceiter_sched_waking"
+
 const char *const sb_sched_trim[] = { "__schedule", NULL };
+const char *const sb_sched_trim_waking[] = { WAKING_FRAMES, NULL };
+const char *const sb_sched_trim_both[] = { "__schedule", WAKING_FRAMES, NULL };
+
+int sb_views_switch_on(struct bpf_program *const *programs, size_t nr)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		err = bpf_program__set_autoload(programs[i], true);
+	return err;
+}
 
 int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	struct bpf_program *const programs[] = {
-		skel->progs.sched_new,	      skel->progs.sched_switch, skel->progs.sched_wakeup,
-		skel->progs.sched_wakeup_new, skel->progs.sched_begin,	skel->progs.sched_settle,
+		skel->progs.sched_new,
+		skel->progs.sched_switch,
+		skel->progs.sched_begin,
 	};
-	size_t i;
-	int err = 0;
 
 	skel->rodata->cfg_sched_min_ns = opts->min_ns;
 	if (opts->max_ns)
 		skel->rodata->cfg_sched_max_ns = opts->max_ns;
 	if (opts->states)
 		skel->rodata->cfg_sched_states = opts->states;
-	for (i = 0; i < SB_ARRAY_SIZE(programs) && !err; i++)
-		err = bpf_program__set_autoload(programs[i], true);
-	return err;
+	return sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
+}
+
+int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	struct bpf_program *const programs[] = {
+		skel->progs.sched_wakeup,
+		skel->progs.sched_wakeup_new,
+		skel->progs.sched_settle,
+	};
+	int err = sb_sched_prepare(skel, opts);
+
+	return err ? err : sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel)

@@ -5,9 +5,8 @@
 #include "views/views.h"
 
 static const struct sb_view *const views[] = {
-	&sb_view_oncpu,
-	&sb_view_offcpu,
-	&sb_view_io,
+	&sb_view_oncpu,	  &sb_view_offcpu, &sb_view_wakeup,
+	&sb_view_offwake, &sb_view_wall,   &sb_view_io,
 };
 
 const struct sb_view *sb_view_at(size_t i)

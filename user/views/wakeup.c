@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <bpf/libbpf.h>
+
+#include "base/cleanup.h"
+#include "views/skel.h"
+#include "views/views.h"
+
+static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	struct bpf_program *const programs[] = { skel->progs.sched_waking };
+	int err = sb_sched_prepare(skel, opts);
+
+	skel->rodata->cfg_sched_waker = SB_SCHED_WAKER_WEIGHS;
+	return err ? err : sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
+}
+
+const struct sb_view sb_view_wakeup = {
+	.name = "wakeup",
+	.title = "Wakeup Time",
+	.unit = "us",
+	.summary = "who wakes threads, and how long those had slept",
+	.event = "wake-ups",
+	.empty = "no thread of the targets was woken",
+	.slots = 1u << SB_SCRATCH_WAKE,
+	.objects_max = 32768,
+	.divisor = 1000,
+	.trim = sb_sched_trim_waking,
+	.prepare = prepare,
+	.begin = sb_sched_begin,
+};

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <bpf/libbpf.h>
+
+#include "base/cleanup.h"
+#include "views/skel.h"
+#include "views/views.h"
+
+static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	struct bpf_program *const programs[] = { skel->progs.sched_tick, skel->progs.sched_exec };
+	int err = sb_sched_prepare_whole(skel, opts);
+
+	skel->rodata->cfg_sched_wall = true;
+	return err ? err : sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
+}
+
+static struct bpf_program *timer(struct sampler_bpf *skel)
+{
+	return skel->progs.sched_tick;
+}
+
+static uint64_t expected(const struct sampler_bpf *skel)
+{
+	return skel->bss->sched_expected_ns;
+}
+
+const struct sb_view sb_view_wall = {
+	.name = "wall",
+	.title = "Wall-Clock Time",
+	.unit = "us",
+	.summary = "all time of threads, running, runnable and blocked",
+	.event = "samples and waits",
+	.empty = "no thread of the targets was there",
+	.slots = 1u << SB_SCRATCH_SWITCH | 1u << SB_SCRATCH_TIMER,
+	.divisor = 1000,
+	.state_place = SB_STATE_AT_LEAF,
+	.has_idle = true,
+	.trim = sb_sched_trim,
+	.prepare = prepare,
+	.timer = timer,
+	.begin = sb_sched_begin,
+	.settle = sb_sched_settle,
+	.expected = expected,
+};
