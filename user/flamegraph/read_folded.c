@@ -138,7 +138,7 @@ static size_t next_frame(const struct folded *folded, size_t at, enum sb_fg_kind
 		*kind = SB_FG_IDLE;
 	else if (ret_frame->kind == SB_FG_DELIMITER)
 		*kind = sb_fg_frame_after(ret_frame, *kind);
-	else
+	else if (*kind != SB_FG_PLAIN)
 		ret_frame->kind = sb_fg_frame_under(ret_frame->kind, *kind);
 	return end;
 }
