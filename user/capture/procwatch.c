@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "capture/perf_event.h"
 #include "capture/sideband.h"
+#include "capture/thread.h"
 
 /* All rings together; each CPU gets its share, a power of two in these bounds. A record of a
  * mapping is about 150 bytes, an exec about seven records. */
@@ -163,6 +164,7 @@ static void *reader(void *arg)
 	struct sb_procwatch *watch = arg;
 	struct epoll_event event;
 
+	sb_thread_hurry();
 	for (;;) {
 		int nr = epoll_wait(watch->epoll_fd, &event, 1, LOOK_MS);
 

@@ -9,4 +9,7 @@
  * Return: 0 or a negative errno. */
 int sb_thread_start(const char *name, void *(*run)(void *arg), void *arg, pthread_t *ret_thread);
 
+/* The calling thread goes before others, where that is allowed: what it makes is waited for. */
+void sb_thread_hurry(void);
+
 #endif

@@ -301,6 +301,7 @@ static void *serve_all(void *arg)
 	int timeout_ms = -1;
 	uint64_t nr;
 
+	sb_thread_hurry();
 	/* Showing a part to the walker takes longer than all else, so it is done in advance. */
 	sb_uwpool_grow(unwinder->pool);
 	while (!is_ending(unwinder)) {
