@@ -200,26 +200,30 @@ struct sb_event_process {
 
 /* Counters of the BPF side; index into `stats`. Every way to lose something has its own. */
 enum sb_stat {
-	SB_STAT_SAMPLES,     /* samples taken and accounted */
-	SB_STAT_FILTERED,    /* ticks that hit a task which was not asked for (idle included) */
-	SB_STAT_COUNTS_FULL, /* samples lost: no room for a new key */
-	SB_STAT_COUNTS_BUSY, /* samples lost: the map was locked by what we interrupted */
-	SB_STAT_RING_FULL,   /* stacks not shipped: ring full; retried at their next sample */
-	SB_STAT_SEEN_FULL,   /* stacks shipped again, because the table of seen ones is full */
-	SB_STAT_KSTACK_ERR,  /* kernel stacks the kernel refused to give */
-	SB_STAT_RUN_NS,	     /* time spent in our programs */
-	SB_STAT_FORK_FULL,   /* children not followed: target table full */
-	SB_STAT_RAW,	     /* stacks shipped raw, to be unwound by user space */
-	SB_STAT_RAW_LIMIT,   /* stacks that should have been, over budget: SB_STACK_NO_TABLE */
-	SB_STAT_RAW_FULL,    /* the same, because the ring was full */
-	SB_STAT_FP_FRAMES,   /* frames found by frame pointer, where there was no rule */
-	SB_STAT_CFI_FRAMES,  /* frames found by unwind tables */
-	SB_STAT_NEEDS_FULL,  /* requests for tables lost: ring full; asked again */
-	SB_STAT_OBJECT_FULL, /* objects not shipped: ring full; retried at their next sample */
-	SB_STAT_TASK_FULL,   /* waits and calls lost: no memory for the state of a thread */
-	SB_STAT_UNDER_MIN,   /* left out as asked for: shorter than --min */
-	SB_STAT_OVER_MAX,    /* the same, longer than --max */
-	SB_STAT_OTHER_STATE, /* the same, by --state, --kind, --fs and the like */
+	SB_STAT_SAMPLES,       /* samples taken and accounted */
+	SB_STAT_FILTERED,      /* ticks that hit a task which was not asked for (idle included) */
+	SB_STAT_COUNTS_FULL,   /* samples lost: no room for a new key */
+	SB_STAT_COUNTS_BUSY,   /* samples lost: the map was locked by what we interrupted */
+	SB_STAT_RING_FULL,     /* stacks not shipped: ring full; retried at their next sample */
+	SB_STAT_SEEN_FULL,     /* stacks shipped again, because the table of seen ones is full */
+	SB_STAT_KSTACK_ERR,    /* kernel stacks the kernel refused to give */
+	SB_STAT_RUN_NS,	       /* time spent in our programs */
+	SB_STAT_FORK_FULL,     /* children not followed: target table full */
+	SB_STAT_RAW,	       /* stacks shipped raw, to be unwound by user space */
+	SB_STAT_RAW_LIMIT,     /* stacks that should have been, over budget: SB_STACK_NO_TABLE */
+	SB_STAT_RAW_FULL,      /* the same, because the ring was full */
+	SB_STAT_FP_FRAMES,     /* frames found by frame pointer, where there was no rule */
+	SB_STAT_CFI_FRAMES,    /* frames found by unwind tables */
+	SB_STAT_NEEDS_FULL,    /* requests for tables lost: ring full; asked again */
+	SB_STAT_OBJECT_FULL,   /* objects not shipped: ring full; retried at their next sample */
+	SB_STAT_TASK_FULL,     /* waits and calls lost: no memory for the state of a thread */
+	SB_STAT_UNDER_MIN,     /* left out as asked for: shorter than --min */
+	SB_STAT_OVER_MAX,      /* the same, longer than --max */
+	SB_STAT_OTHER_STATE,   /* the same, by --state, --kind, --fs and the like */
+	SB_STAT_BLOCK_FULL,    /* requests to devices, and who dirtied a file, lost: no room */
+	SB_STAT_BLOCK_UNKNOWN, /* completions of what was queued before the run, or was lost */
+	SB_STAT_VMA_BUSY,   /* page faults lost: the mappings of the process were being changed */
+	SB_STAT_FAULT_ANON, /* page faults left out: in memory that is no file's */
 	SB_STAT_MAX,
 };
 

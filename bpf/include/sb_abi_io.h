@@ -93,6 +93,24 @@ enum {
  * 1; what other layers have begins here. */
 #define SB_IO_OP_LAYERS 128
 
+/* Those of the layers below the system call. */
+enum sb_io_op {
+	SB_IO_OP_CACHE_MISS = SB_IO_OP_LAYERS, /* pages that the call asked for */
+	SB_IO_OP_READAHEAD,		       /* pages that it did not */
+	SB_IO_OP_CACHE_FILL,		       /* read, and whether asked for cannot be told */
+	SB_IO_OP_CACHE_NEW,		       /* made by a write */
+	SB_IO_OP_BLOCK_READ,
+	SB_IO_OP_BLOCK_WRITE,
+	SB_IO_OP_BLOCK_WRITEBACK, /* by a kernel thread, with the stack of who dirtied the file */
+	SB_IO_OP_BLOCK_FLUSH,
+	SB_IO_OP_BLOCK_DISCARD,
+	SB_IO_OP_BLOCK_OTHER,
+	SB_IO_OP_FAULT_READ,
+	SB_IO_OP_FAULT_WRITE,
+	SB_IO_OP_FAULT_EXEC,
+	SB_IO_OP_MAX,
+};
+
 _Static_assert(sizeof(struct sb_io_call) == 8, "layout is shared");
 
 #endif

@@ -23,6 +23,9 @@ __u64 sb_io_file(__u64 file, __u32 slot);
  * at the root of the filesystem (SB_FILE_NO_MOUNT). */
 __u64 sb_io_inode(__u64 inode, __u64 dentry, __u32 slot);
 
+/* The same for the disk of a struct block_device: "/dev/vda". */
+__u64 sb_io_device(__u64 bdev, __u32 slot);
+
 /* Return: whether --kind, --fs, --dev or --inode are in force: what has no file is left out. */
 bool sb_io_is_filtered(void);
 

@@ -26,6 +26,7 @@
 #define PTY_MAJOR_LAST	    143
 
 #define NAME_BYTES_MAX	    256u /* NAME_MAX, and NUL */
+#define DISK_NAME_LEN	    32u
 /* Components, and mounts crossed on the way. */
 #define STEPS_MAX	    32
 
@@ -358,5 +359,55 @@ __noinline __u64 sb_io_inode(__u64 inode_addr, __u64 dentry, __u32 slot)
 		return SB_IO_UNWANTED;
 	if (known == SB_OBJECT_UNSEEN)
 		sb_io_ship_inode(inode_addr, dentry, id, slot);
+	return id;
+}
+
+static bool is_wanted_device(__u32 dev)
+{
+	if (cfg_io_has_fs || cfg_io_ino || (cfg_io_dev && dev != cfg_io_dev))
+		return false;
+	return !cfg_io_kinds || (cfg_io_kinds & (1u << SB_FILE_BLK));
+}
+
+static void ship_device(const struct block_device *bdev, __u32 dev, __u64 id, __u32 slot)
+{
+	struct io_description *d = bpf_map_lookup_elem(&io_descriptions, &slot);
+	__u32 at;
+	long len;
+
+	if (!d)
+		return;
+	__builtin_memset(&d->file, 0, sizeof(d->file));
+	d->file.kind = SB_FILE_BLK;
+	d->file.dev = dev;
+	len = bpf_probe_read_kernel_str(d->path, DISK_NAME_LEN,
+					BPF_CORE_READ(bdev, bd_disk, disk_name));
+	if (len <= 0 || len > DISK_NAME_LEN)
+		return;
+	at = len;
+	sb_opaque(at);
+	at &= 2 * DISK_NAME_LEN - 1;
+	__builtin_memcpy(d->path + at, "dev", sizeof("dev"));
+	d->nr_bytes = at + sizeof("dev");
+	ship(d, id);
+}
+
+__noinline __u64 sb_io_device(__u64 bdev_addr, __u32 slot)
+{
+	const struct block_device *bdev = (void *)bdev_addr;
+	__u32 dev, known;
+	__u64 id;
+
+	if (!bdev)
+		return 0;
+	dev = BPF_CORE_READ(bdev, bd_dev);
+	if (!is_wanted_device(dev))
+		return SB_IO_UNWANTED;
+	id = mix(1, dev) | 2;
+	known = sb_object_known(id);
+	if (known == SB_OBJECT_UNWANTED)
+		return SB_IO_UNWANTED;
+	if (known == SB_OBJECT_UNSEEN)
+		ship_device(bdev, dev, id, slot);
 	return id;
 }

@@ -89,11 +89,29 @@ struct super_block {
 	struct file_system_type *s_type;
 };
 
+typedef struct {
+	s64 counter;
+} atomic_long_t;
+
+struct rw_semaphore {
+	atomic_long_t owner; /* the task that may write, or that read last; bits 0 to 2 are flags */
+};
+
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
 struct inode {
 	umode_t i_mode;
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	unsigned int i_rdev;
+	struct hlist_head i_dentry;
+	struct rw_semaphore i_rwsem;
 };
 
 struct hlist_bl_node {
@@ -110,6 +128,9 @@ struct dentry {
 	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
+	union {
+		struct hlist_node d_alias; /* of the inode's i_dentry */
+	} d_u;
 };
 
 struct vfsmount {
@@ -132,6 +153,8 @@ struct path {
 
 struct file {
 	unsigned int f_mode;
+	unsigned int f_flags;
+	long long f_pos;
 	struct path f_path;
 	struct inode *f_inode;
 	void *private_data;
@@ -194,12 +217,76 @@ struct task_struct {
 	u64 start_boottime;
 	u64 self_exec_id;
 	unsigned long nvcsw, nivcsw; /* voluntary switches, and others */
+	int pagefault_disabled;
 	struct mm_struct *mm;
 	struct task_struct *group_leader;
 	const struct cred *cred;
 	struct css_set *cgroups;
 	char comm[16];
 };
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+enum pageflags { PG_head };
+
+struct page {
+	unsigned long compound_head; /* bit 0: of a tail, to its head */
+	struct address_space *mapping;
+	unsigned long index;
+	unsigned int compound_nr; /* in the first tail; up to 6.2 */
+};
+
+/* From 5.16 on, over the pages that belong together. */
+struct folio {
+	struct address_space *mapping;
+	unsigned long index;
+	unsigned int _nr_pages; /* from 6.15 on */
+};
+
+struct folio___6_0 {
+	unsigned int _folio_nr_pages; /* from 6.0 to 6.14 */
+};
+
+struct bio_vec {
+	struct page *bv_page;
+};
+
+struct bvec_iter {
+	unsigned int bi_size; /* bytes that are left */
+	unsigned int bi_idx;
+};
+
+struct gendisk {
+	char disk_name[32];
+};
+
+struct block_device {
+	unsigned int bd_dev; /* major << 20 | minor */
+	struct gendisk *bd_disk;
+};
+
+struct bio {
+	struct bio *bi_next;
+	struct block_device *bi_bdev;
+	unsigned int bi_opf;
+	u8 bi_status;
+	struct bvec_iter bi_iter;
+	void *bi_private;
+	struct bio_vec *bi_io_vec;
+};
+
+struct request {
+	unsigned int __data_len;
+	struct bio *bio;
+};
+
+struct request_queue;
 
 struct vm_unmapped_area_info {
 	unsigned long length;

@@ -575,6 +575,7 @@ static void sum_stats(const struct sb_session *session, uint64_t *stat)
 
 static uint64_t recursion_misses(const struct sb_session *session)
 {
+	const struct sb_view *view = session->opts.view;
 	struct bpf_program *prog;
 	uint64_t nr = 0;
 
@@ -582,6 +583,8 @@ static uint64_t recursion_misses(const struct sb_session *session)
 		struct bpf_prog_info info = {};
 		uint32_t len = sizeof(info);
 
+		if (view->nests && view->nests(session->skel, prog))
+			continue;
 		if (bpf_program__autoload(prog) &&
 		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
 			nr += info.recursion_misses;

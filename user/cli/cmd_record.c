@@ -116,6 +116,17 @@ static int exit_status(int err)
 	}
 }
 
+static int check_view(struct sb_run *run)
+{
+	const char *why = NULL;
+	int err = run->view->check ? run->view->check(&run->opts.view, &why) : 0;
+
+	if (!err)
+		return -1;
+	sb_err(0, "%s", why);
+	return err == -EINVAL ? SB_EXIT_USAGE : exit_status(err);
+}
+
 static int make_session(struct sb_run *run)
 {
 	const struct sb_record_opts *opts = &run->opts;
@@ -207,6 +218,7 @@ static int record(struct sb_run *run)
 {
 	static int (*const stages[])(struct sb_run * run) = {
 		sb_run_choose_outputs,
+		check_view,
 		sb_run_check_targets,
 		make_child,
 		sb_run_block_signals,

@@ -38,6 +38,7 @@ void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures
 	sb_symbolizer_stats(run->sym, &figures.symbolizer);
 	figures.nr_samples = figures.resolve.nr_samples;
 	figures.nr_lost = stat[SB_STAT_COUNTS_FULL] + stat[SB_STAT_COUNTS_BUSY] +
+			  stat[SB_STAT_BLOCK_FULL] + stat[SB_STAT_VMA_BUSY] +
 			  figures.session.nr_skipped_recursion;
 	figures.nr_cut = figures.resolve.nr_kernel_cut + figures.resolve.nr_missing_stacks;
 	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
@@ -84,6 +85,8 @@ static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
 {
 	add_item(list, stats->stat[SB_STAT_COUNTS_FULL], "table full");
 	add_item(list, stats->stat[SB_STAT_COUNTS_BUSY], "table busy");
+	add_item(list, stats->stat[SB_STAT_BLOCK_FULL], "too many requests under way");
+	add_item(list, stats->stat[SB_STAT_VMA_BUSY], "mappings being changed");
 	add_item(list, stats->nr_skipped_recursion, "inside another probe");
 }
 
@@ -120,6 +123,7 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	add_item(list, stat[SB_STAT_UNDER_MIN], "under --min");
 	add_item(list, stat[SB_STAT_OVER_MAX], "over --max");
 	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for their thread");
+	add_item(list, stat[SB_STAT_BLOCK_UNKNOWN], "requests queued before the run");
 	add_item(list, resolve->nr_missing_objects, "whose object was lost");
 	if (figures->session.nr_asleep_lost)
 		add_item(list, figures->session.nr_asleep_lost,
@@ -238,6 +242,10 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "left out: over --max", SB_STAT_OVER_MAX },
 		{ "left out: other state, kind", SB_STAT_OTHER_STATE },
 		{ "lost: no memory for thread", SB_STAT_TASK_FULL },
+		{ "lost: requests under way", SB_STAT_BLOCK_FULL },
+		{ "lost: mappings in change", SB_STAT_VMA_BUSY },
+		{ "queued before the run", SB_STAT_BLOCK_UNKNOWN },
+		{ "faults in anonymous memory", SB_STAT_FAULT_ANON },
 		{ "ring full, object retried", SB_STAT_OBJECT_FULL },
 	};
 	const struct sb_resolve_stats *resolve = &figures->resolve;

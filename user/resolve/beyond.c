@@ -17,12 +17,22 @@ static const struct sb_frame *frame_at(const struct sb_resolver *resolver, size_
 	return sb_profile_frame_at(resolver->profile, resolver->frames.at[i]);
 }
 
+/* Whether the name is the pattern, or begins with what stands before the '*' at its end. */
+static bool is_like(const char *name, const char *pattern)
+{
+	size_t len = strlen(pattern);
+
+	if (len && pattern[len - 1] == '*')
+		return !strncmp(name, pattern, len - 1);
+	return !strcmp(name, pattern);
+}
+
 static bool is_trimmed(const struct sb_resolver *resolver, const char *name)
 {
 	const char *const *at;
 
 	for (at = resolver->opts.trim; *at; at++)
-		if (!strcmp(*at, name))
+		if (is_like(name, *at))
 			return true;
 	return false;
 }

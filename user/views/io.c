@@ -182,6 +182,8 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	err = bpf_map__set_max_entries(skel->maps.io_descriptions, SB_SCRATCH_MAX);
 	if (err)
 		return err;
+	if (sb_io_layer_find(opts->io_layer))
+		return sb_io_layer_prepare(skel, opts);
 	return prepare_calls(skel, opts);
 }
 
@@ -253,11 +255,15 @@ static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_diviso
 	uint32_t weight = weight_of(opts);
 
 	*ret_divisor = units[weight].divisor;
+	if (weight == SB_IO_COUNT && sb_io_layer_find(opts->io_layer))
+		return sb_io_layer_find(opts->io_layer)->count_unit;
 	return units[weight].unit;
 }
 
 static const char *op_name(uint32_t op)
 {
+	if (op >= SB_IO_OP_LAYERS)
+		return sb_io_layer_op_name(op);
 	return op && op <= SB_ARRAY_SIZE(calls) ? calls[op - 1].frame : NULL;
 }
 
@@ -269,6 +275,8 @@ static void report(const struct sampler_bpf *skel, void (*row)(const char *name,
 		row("calls seen by", "raw tracepoints of all calls: tracefs cannot be read");
 		return;
 	}
+	if (!how.nr_attached && !how.nr_missing)
+		return; /* a layer that does not look at calls */
 	snprintf(text, sizeof(text), "tracepoints of %u calls", how.nr_attached);
 	row("calls seen by", text);
 	if (how.nr_missing)
@@ -282,13 +290,16 @@ const struct sb_view sb_view_io = {
 	.summary = "bytes of files, pipes and sockets by the code that moves them, and its waits",
 	.event = "calls",
 	.empty = "no bytes were moved",
-	.slots = 1u << SB_SCRATCH_CALL,
+	.slots = 1u << SB_SCRATCH_CALL | 1u << SB_SCRATCH_FAULT,
 	.objects_max = FILES_MAX,
 	.divisor = 1,
 	.unit_of = unit_of,
 	.op_name = op_name,
+	.trim = sb_io_layer_trim,
+	.check = sb_io_layer_check,
 	.prepare = prepare,
 	.attach = attach,
 	.attaches = attaches,
+	.nests = sb_io_layer_nests,
 	.report = report,
 };

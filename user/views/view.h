@@ -64,6 +64,9 @@ struct sb_view {
 	 * NULL where there is none. */
 	const char *(*op_name)(uint32_t op);
 
+	/* Whether the options go together, and the kernel can do it. Return: 0; -EINVAL, -EOPNOTSUPP
+	 * and the reason, a sentence. NULL: always. */
+	int (*check)(const struct sb_view_opts *opts, const char **ret_why);
 	/* Between open and load: switch on the view's programs and maps, write its settings. */
 	int (*prepare)(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 	/* The program that a timer on each CPU runs, or NULL. */
@@ -75,6 +78,9 @@ struct sb_view {
 		      sb_vec_link *links);
 	/* Whether attach() takes this program and the session is not to attach it; NULL: none. */
 	bool (*attaches)(struct sampler_bpf *skel, const struct bpf_program *prog);
+	/* Whether a program causes its own event by what it does: that it is skipped then is no loss.
+	 * NULL: none does. */
+	bool (*nests)(const struct sampler_bpf *skel, const struct bpf_program *prog);
 	/* Iterators over tasks, run when all is attached, and when the time is up (or a snapshot is
 	 * due): they give waits that began before the run, or go on after it, their due. NULL: none.
 	 * Their output is a sequence of struct sb_asleep. */

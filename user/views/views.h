@@ -32,4 +32,35 @@ int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel);
 
+/* io_layers.c: the layers of "io" below the system call. */
+
+struct sb_io_below {
+	uint32_t layer;		/* enum sb_io_layer */
+	const char *count_unit; /* of --count */
+	const char *no_time;	/* why nothing can be measured in time; NULL: it can */
+	/* Return: what the kernel lacks for it, or NULL. */
+	const char *(*missing)(void);
+	/* Switch on its programs and maps. */
+	int (*prepare)(struct sampler_bpf *skel);
+};
+
+/* Return: the row of @layer; NULL: it is one of system calls. */
+const struct sb_io_below *sb_io_layer_find(uint32_t layer);
+
+/* As sb_view.prepare, of the layer in @opts, for which sb_io_layer_find() has a row. */
+int sb_io_layer_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
+
+/* Return: 0; -EINVAL: the options do not go with the layer; -EOPNOTSUPP: this kernel cannot. Why is
+ * in *ret_why then. */
+int sb_io_layer_check(const struct sb_view_opts *opts, const char **ret_why);
+
+/* What the kernel does for a program between a tracepoint and the program; as sb_view.trim. */
+extern const char *const sb_io_layer_trim[];
+
+/* As sb_view.nests. */
+bool sb_io_layer_nests(const struct sampler_bpf *skel, const struct bpf_program *prog);
+
+/* Return: the name of an operation (sb_sample_key.op) of these layers, or NULL. */
+const char *sb_io_layer_op_name(uint32_t op);
+
 #endif

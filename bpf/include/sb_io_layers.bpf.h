@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* For the layers of "io" below the system call: which call an event belongs to, and which file.
+ * Implemented in views/io_layers.bpf.c. All of it is about the current task. */
+#ifndef SB_IO_LAYERS_BPF_H
+#define SB_IO_LAYERS_BPF_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+
+#include "sb_io.bpf.h"
+
+/* <linux/sched.h> */
+#define PF_IO_WORKER 0x00000010
+#define PF_KTHREAD   0x00200000
+
+/* <linux/stat.h> */
+#define S_IFMT	     0170000
+#define S_IFBLK	     0060000
+
+/* Settings of the layer that runs, by user/views/io_layers.c. */
+extern const volatile __u32 cfg_io_weight; /* enum sb_io_weight; of io.bpf.c */
+extern const volatile __u32 cfg_layer_page_bytes;
+
+/* Who captures: each remembers its last capture, for the events of the same call. */
+enum sb_io_event { SB_IO_EVENT_CACHE, SB_IO_EVENT_DIRTY, SB_IO_EVENT_BLOCK, SB_IO_EVENT_MAX };
+
+/* What was captured last, on this CPU. */
+struct sb_io_captured {
+	struct sb_capture capture;
+	__u64 call;   /* in which call or fault, as a hash; 0: not known */
+	__u64 object; /* that its owner looked up for @inode; 0: not yet */
+	__u64 inode;
+};
+
+/* Return: whether the user asked for this direction (SB_IO_READ, SB_IO_WRITE; SB_IO_NEITHER weighs
+ * by latency or count only). */
+bool sb_io_layer_wants(__u32 dir);
+
+/*
+ * Capture the current task, in SB_SCRATCH_CALL, with both stacks: once for all events of one system
+ * call or page fault, as far as no other task's come between them on this CPU.
+ * Return: 0 and the capture, whose object, op and log2_ns are the caller's to set; -ENOENT when the
+ * task is not asked for.
+ */
+int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured **ret_captured);
+
+/* Return: the file (struct file *) that the system call in progress was given, if it is @inode. */
+__u64 sb_io_call_file(__u64 inode);
+
+/* Return: the file that it was given first, if that is open for direct I/O; 0: it is not. */
+__u64 sb_io_direct_file(void);
+
+/* The bytes [*ret_begin, *ret_end) of @file which the call in progress wants to read; -ENOENT: it
+ * is another call, or the range is not in its registers. */
+int sb_io_call_range(__u64 file, __u64 *ret_begin, __u64 *ret_end);
+
+/* Return: the inode whose page cache @page, head or tail of a folio, belongs to; 0: none. */
+__u64 sb_io_inode_of_page(__u64 page);
+
+/* An entry by which the inode is known: the one that was made last, if it has several. */
+static __always_inline __u64 sb_io_entry_of(const struct inode *inode)
+{
+	__u64 alias;
+
+	if (!bpf_core_field_exists(struct dentry, d_u.d_alias))
+		return 0;
+	alias = (__u64)BPF_CORE_READ(inode, i_dentry.first);
+	return alias ? alias - bpf_core_field_offset(struct dentry, d_u.d_alias) : 0;
+}
+
+/* As sb_io_inode(), by the path of the call in progress if it is about that file. Inlined: calls may
+ * be eight deep. */
+static __always_inline __u64 sb_io_layer_object(__u64 inode, __u32 slot)
+{
+	__u64 file = sb_io_call_file(inode);
+
+	if (file)
+		return sb_io_file(file, slot);
+	return sb_io_inode(inode, sb_io_entry_of((void *)inode), slot);
+}
+
+#endif
