@@ -210,6 +210,9 @@ static void test_idle(void **state)
 	assert_string_equal(folded, "app;root;work;__lll_lock_wait;futex_do_wait;schedule 8\n");
 	assert_int_equal(stats.idle_weight, 16);
 	assert_int_equal(stats.nr_samples, 1);
+	/* Stacks that were left out are not counted as complete or cut. */
+	assert_int_equal(stats.nr_user_stacks, 1);
+	assert_int_equal(stats.nr_status[SB_STACK_COMPLETE], 1);
 }
 
 static const char *op_name(uint32_t op)

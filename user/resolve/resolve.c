@@ -428,20 +428,34 @@ static int add_to_profile(struct sb_resolver *resolver, const struct sb_batch_co
 			      count->count.weight);
 }
 
+/* What was counted of the stacks of a sample that is left out is not of the result. */
+static void uncount_stacks(struct sb_resolver *resolver, struct sb_resolve_stats *before)
+{
+	before->idle_weight = resolver->stats.idle_weight;
+	before->nr_unwanted = resolver->stats.nr_unwanted;
+	resolver->stats = *before;
+}
+
 static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
+	struct sb_resolve_stats before = resolver->stats;
 	int err;
 
 	resolver->nr_samples = count->count.nr_samples;
 	resolver->frames.nr = 0;
-	err = count_space(resolver, &count->key);
-	if (!err)
-		err = sb_resolver_push_state_root(resolver, &count->key);
+	err = sb_resolver_push_state_root(resolver, &count->key);
 	if (!err)
 		err = push_roots(resolver, &count->key);
 	if (!err)
 		err = push_stacks(resolver, count);
-	if (err || sb_resolver_is_left_out(resolver, count))
+	if (err)
+		return err;
+	if (sb_resolver_is_left_out(resolver, count)) {
+		uncount_stacks(resolver, &before);
+		return 0;
+	}
+	err = count_space(resolver, &count->key);
+	if (err)
 		return err;
 	resolver->stats.nr_samples += count->count.nr_samples;
 	resolver->stats.weight += count->count.weight;
