@@ -248,7 +248,7 @@ static void test_headings(void **state)
 	check_headings("#stackbpf;kind=offwake;unit=us;idle=0", NULL, "Off-wake flame graph",
 		       "1.54 s");
 	check_headings("#stackbpf;kind=wakeup;unit=us;n=1200", NULL, "Wakeup flame graph",
-		       "1.54 s" DOT "1,200 wakeups");
+		       "1.54 s" DOT "1,200 wake-ups");
 	check_headings("#stackbpf;kind=wall;unit=us;accounted=99.7;limited=1000", NULL,
 		       "Wall-clock flame graph",
 		       "1.54 s" DOT "99.7% accounted for" DOT "1 ms left out by --limit");

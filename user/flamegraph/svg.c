@@ -71,10 +71,14 @@ static const struct run {
 	const char *kind, *title, *events;
 	bool is_sampled;
 } runs[] = {
-	{ "oncpu", "On-CPU", "samples", true },	   { "offcpu", "Off-CPU", "waits", false },
-	{ "wakeup", "Wakeup", "wakeups", false },  { "offwake", "Off-wake", "waits", false },
-	{ "wall", "Wall-clock", "events", false }, { "io", "I/O", "calls", false },
-	{ "mem", "Memory", "samples", true },	   { "count", "Event", "samples", true },
+	{ "oncpu", "On-CPU", "samples", true },
+	{ "offcpu", "Off-CPU", "waits", false },
+	{ "wakeup", "Wakeup", "wake-ups", false },
+	{ "offwake", "Off-wake", "waits", false },
+	{ "wall", "Wall-clock", "samples and waits", false },
+	{ "io", "I/O", "calls", false },
+	{ "mem", "Memory", "samples", true },
+	{ "count", "Event", "samples", true },
 };
 
 static const struct run *find_run(const char *kind)
