@@ -162,6 +162,16 @@ __hidden int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm)
 	return is_accepted(rules);
 }
 
+__hidden int sb_filter_accepts_current(void)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	char comm[SB_COMM_LEN] = {};
+
+	if (cfg_nr_comm_rules)
+		bpf_get_current_comm(comm, sizeof(comm));
+	return sb_filter_accepts(pid_tgid >> 32, (__u32)pid_tgid, comm);
+}
+
 __hidden int sb_filter_accepts_task(struct task_struct *task, const char *comm)
 {
 	__u32 rules = common_rules(task->tgid, task->pid, comm);

@@ -178,11 +178,7 @@ static bool start_sample(struct sb_scratch *s)
 
 __hidden bool sb_is_asked_for(void)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	char comm[SB_COMM_LEN] = {};
-
-	bpf_get_current_comm(comm, sizeof(comm));
-	return sb_filter_accepts(pid_tgid >> 32, (__u32)pid_tgid, comm);
+	return sb_filter_accepts_current();
 }
 
 __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)

@@ -83,10 +83,10 @@ struct sb_io_call {
 };
 
 enum {
-	SB_IO_CALL_OPENS = 1u << 0,   /* the file is what the call returns */
-	SB_IO_CALL_NO_FILE = 1u << 2, /* none of its arguments is a descriptor */
+	SB_IO_CALL_OPENS = 1u << 0, /* the file is what the call returns */
 	SB_IO_CALL_BY_MODE =
-		1u << 1, /* written to if the file can be written to, read from if not */
+		1u << 1,	    /* written to if the file can be written to, read from if not */
+	SB_IO_CALL_NO_FD = 1u << 2, /* none of its arguments is a descriptor */
 };
 
 /* Values of sb_sample_key.op: system calls, in the order of the table in user/views/io.c, begin at

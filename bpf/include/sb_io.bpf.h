@@ -14,7 +14,7 @@
 /*
  * The object (sb_sample_key.object) that @file, a struct file *, is; shipped if that was not done
  * before. @slot: of the calling program, enum sb_scratch_slot. @file may be 0, and may be stale.
- * Return: the object; 0: no file; SB_IO_UNWANTED. Global functions take numbers, so that the verifier
+ * Return: the object; 0: no file, which is asked for; SB_IO_UNWANTED. Global functions take numbers, so that the verifier
  * looks at them once.
  */
 __u64 sb_io_file(__u64 file, __u32 slot);

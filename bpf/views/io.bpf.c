@@ -18,12 +18,21 @@ const volatile __u32 cfg_io_weight = SB_IO_BYTES;
 /* Calls that began before are taken to have begun then. */
 const volatile __u64 cfg_io_started_ns = 0;
 
-/* A call that is going on. */
+/*
+ * A call that is going on. Files are kept as where they are in memory: the call holds them, and gives
+ * its hold up only after the tracepoint at its end (fput() of fs/file_table.c leaves that to
+ * task_work), so what they are called can be looked up there, for calls that moved something.
+ */
 struct io_state {
 	__u64 start_ns;
-	__u64 in, out; /* objects; 0: none, SB_IO_UNWANTED */
+	__u64 in, out; /* struct file *, 0: none */
 	__u32 nr;      /* 1 + the number of the system call; 0: none is going on */
 	__u32 reserved;
+};
+
+/* What it is about. */
+struct io_objects {
+	__u64 in, out; /* 0: no file; SB_IO_UNWANTED: no sample */
 };
 
 struct {
@@ -70,56 +79,53 @@ static __always_inline long call_result(const struct pt_regs *regs)
 #endif
 }
 
-static __u64 file_of_fd(const struct task_struct *task, __u64 fd)
+/* Pointers of types that BTF knows are followed, not read by copy: this is done for each call. */
+static __u64 file_of_fd(const struct task_struct *task, __u32 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files, *file = NULL;
+	const struct fdtable *table = task->files->fdt;
+	struct file *file = NULL;
 
-	if ((__u32)fd >= BPF_CORE_READ(table, max_fds))
+	if (fd >= table->max_fds)
 		return 0;
-	files = BPF_CORE_READ(table, fd);
-	bpf_probe_read_kernel(&file, sizeof(file), files + (__u32)fd);
+	bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
 	return (__u64)file;
 }
 
 static __always_inline __u64 file_of_arg(const struct task_struct *task, const struct pt_regs *regs,
 					 __u32 arg)
 {
-	return arg == SB_IO_NO_ARG ? 0 : file_of_fd(task, call_arg(regs, arg));
+	return arg == SB_IO_NO_ARG ? 0 : file_of_fd(task, (__u32)call_arg(regs, arg));
 }
 
-/* The files of a call that is going on. */
 static void find_files(struct io_state *state, const struct task_struct *task,
 		       const struct pt_regs *regs, const volatile struct sb_io_call *call)
 {
-	__u64 file = file_of_arg(task, regs, call->in_arg);
+	state->in = file_of_arg(task, regs, call->in_arg);
+	state->out =
+		call->out_arg == call->in_arg ? state->in : file_of_arg(task, regs, call->out_arg);
+}
+
+static bool is_for_writing(__u64 file)
+{
+	return BPF_CORE_READ((const struct file *)file, f_mode) & FMODE_WRITE;
+}
+
+/* Return: whether anything that is asked for was moved. */
+static bool find_objects(struct io_objects *ret, const struct io_state *state,
+			 const volatile struct sb_io_call *call)
+{
 	__u32 in_arg = call->in_arg, out_arg = call->out_arg;
 
-	if ((call->flags & SB_IO_CALL_BY_MODE) && file) {
-		if (BPF_CORE_READ((const struct file *)file, f_mode) & FMODE_WRITE)
-			in_arg = SB_IO_NO_ARG;
-		else
-			out_arg = SB_IO_NO_ARG;
-	}
-	state->in = state->out = SB_IO_UNWANTED;
-	if (in_arg != SB_IO_NO_ARG)
-		state->in = sb_io_file(file, SB_SCRATCH_CALL);
-	else if ((call->flags & SB_IO_CALL_NO_FILE) && !sb_io_is_filtered())
-		state->in = 0;
+	if ((call->flags & SB_IO_CALL_BY_MODE) && is_for_writing(state->in))
+		in_arg = SB_IO_NO_ARG;
+	else if (call->flags & SB_IO_CALL_BY_MODE)
+		out_arg = SB_IO_NO_ARG;
+	ret->in = ret->out = SB_IO_UNWANTED;
+	if (in_arg != SB_IO_NO_ARG || (call->flags & SB_IO_CALL_NO_FD))
+		ret->in = sb_io_file(state->in, SB_SCRATCH_CALL);
 	if (out_arg != SB_IO_NO_ARG)
-		state->out = sb_io_file(file_of_arg(task, regs, out_arg), SB_SCRATCH_CALL);
-}
-
-/* What is known of the call once it is done: what it opened, or why it is left out. */
-static void find_opened(struct io_state *state, const struct task_struct *task, long result)
-{
-	state->out = SB_IO_UNWANTED;
-	state->in = result < 0 ? 0 : sb_io_file(file_of_fd(task, result), SB_SCRATCH_CALL);
-}
-
-static bool has_wanted(const struct io_state *state)
-{
-	return state->in != SB_IO_UNWANTED || state->out != SB_IO_UNWANTED;
+		ret->out = sb_io_file(state->out, SB_SCRATCH_CALL);
+	return ret->in != SB_IO_UNWANTED || ret->out != SB_IO_UNWANTED;
 }
 
 static const volatile struct sb_io_call *call_of(__u32 nr)
@@ -146,41 +152,73 @@ static int on_enter(void)
 		return 0;
 	}
 	state->nr = nr + 1;
-	state->in = state->out = SB_IO_UNWANTED;
-	if (!(call->flags & SB_IO_CALL_OPENS))
-		find_files(state, task, regs, call);
+	find_files(state, task, regs, call);
 	state->start_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
 /* Latency and number of a call are one, even if it has two files. */
-static void account(struct sb_capture *capture, const struct io_state *call, __u64 ns, long result)
+static void account(struct sb_capture *capture, const struct io_objects *about, __u64 ns,
+		    long result)
 {
 	__u64 weight = cfg_io_weight == SB_IO_BYTES	? (__u64)result
 		       : cfg_io_weight == SB_IO_LATENCY ? ns
 							: 1;
 
-	if (call->in != SB_IO_UNWANTED) {
-		capture->key.object = call->in;
+	if (about->in != SB_IO_UNWANTED) {
+		capture->key.object = about->in;
 		sb_account(capture, weight);
 		if (cfg_io_weight != SB_IO_BYTES)
 			return;
 	}
-	if (call->out != SB_IO_UNWANTED) {
-		capture->key.object = call->out;
+	if (about->out != SB_IO_UNWANTED) {
+		capture->key.object = about->out;
 		sb_account(capture, weight);
 	}
 }
 
-/* Return: the call that ends, whose beginning may not have been seen. */
-static int take_state(struct io_state *ret, struct task_struct *task, __u32 nr)
+/* Return: whether the beginning of the call was seen. */
+static bool take_state(struct io_state *ret, struct task_struct *task, __u32 nr)
 {
 	struct io_state *state = bpf_task_storage_get(&io_states, task, NULL, 0);
 
 	if (!state || state->nr != nr + 1)
-		return -ENOENT;
+		return false;
 	*ret = *state;
 	state->nr = 0;
+	return true;
+}
+
+/* The current task's call is done. */
+static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *regs, __u32 nr)
+{
+	const volatile struct sb_io_call *call = call_of(nr);
+	struct io_state state = { .start_ns = cfg_io_started_ns };
+	struct io_objects about;
+	struct sb_capture *capture;
+	long result = call_result(regs);
+	bool has_begun = take_state(&state, task, nr);
+	__u64 ns;
+
+	/* Nothing moved; often "try again", for which no more is to be paid. */
+	if (!call || (cfg_io_weight == SB_IO_BYTES && result <= 0))
+		return 0;
+	/* What was asked for when it began still is. */
+	if (sb_begin(SB_SCRATCH_CALL, has_begun ? SB_BEGIN_ANYBODY : 0, &capture))
+		return 0;
+	if (call->flags & SB_IO_CALL_OPENS)
+		state.in = result < 0 ? 0 : file_of_fd(task, (__u32)result);
+	else if (!has_begun)
+		find_files(&state, task, regs, call);
+	ns = capture->now_ns - state.start_ns;
+	if (!sb_io_lasts(ns) || !find_objects(&about, &state, call))
+		return 0;
+	capture->key.op = call->op;
+	capture->key.log2_ns = sb_log2_of(ns);
+	sb_start_in_kernel(SB_SCRATCH_CALL);
+	sb_take_stacks(ctx, SB_SCRATCH_CALL, SB_SIDE_USER);
+	account(capture, &about, ns, result);
+	sb_spent(capture->now_ns);
 	return 0;
 }
 
@@ -189,39 +227,8 @@ static int on_exit(void *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
 	__u32 nr = call_nr(regs);
-	const volatile struct sb_io_call *call = call_of(nr);
-	struct io_state state = {};
-	struct sb_capture *capture;
-	long result = call_result(regs);
-	bool is_new;
-	__u64 ns;
 
-	if (!call || is_compat_call(regs))
-		return 0;
-	is_new = !take_state(&state, task, nr);
-	/* Nothing moved: the most frequent end of all, "try again". */
-	if (cfg_io_weight == SB_IO_BYTES && result <= 0)
-		return 0;
-	if (is_new && !(call->flags & SB_IO_CALL_OPENS) && !has_wanted(&state))
-		return 0;
-	if (sb_begin(SB_SCRATCH_CALL, is_new ? SB_BEGIN_ANYBODY : 0, &capture))
-		return 0;
-	if (call->flags & SB_IO_CALL_OPENS)
-		find_opened(&state, task, result);
-	else if (!is_new)
-		find_files(&state, task, regs, call);
-	if (!is_new)
-		state.start_ns = cfg_io_started_ns;
-	ns = capture->now_ns - state.start_ns;
-	if (!has_wanted(&state) || !sb_io_lasts(ns))
-		return 0;
-	capture->key.op = call->op;
-	capture->key.log2_ns = sb_log2_of(ns);
-	sb_start_in_kernel(SB_SCRATCH_CALL);
-	sb_take_stacks(ctx, SB_SCRATCH_CALL, SB_SIDE_USER);
-	account(capture, &state, ns, result);
-	sb_spent(capture->now_ns);
-	return 0;
+	return call_of(nr) && !is_compat_call(regs) ? on_done(ctx, task, regs, nr) : 0;
 }
 
 /* Attached to the tracepoints of single calls. */

@@ -146,14 +146,13 @@ static bool add_name(struct io_description *d, const struct dentry *dentry)
 	return true;
 }
 
-/* An entry that has no directory: the name of an anonymous inode or of a memfd. */
+/* An entry that has no directory: the name of an anonymous inode or of a memfd. Those of pipes and
+ * sockets say no more than their kind. */
 static void add_lone_name(struct io_description *d, const struct dentry *dentry)
 {
-	if (!add_name(d, dentry))
+	if (d->file.kind == SB_FILE_PIPE || d->file.kind == SB_FILE_SOCK)
 		return;
-	if (d->nr_bytes == 1) /* pipes, sockets: none */
-		d->nr_bytes = 0;
-	else if (d->file.kind == SB_FILE_REG)
+	if (add_name(d, dentry) && d->file.kind == SB_FILE_REG)
 		d->file.flags |= SB_FILE_DELETED;
 }
 
@@ -305,18 +304,41 @@ static __always_inline __u64 mix(__u64 hash, __u64 word)
 	return hash ^ (hash >> 29);
 }
 
+/* Neighbours in struct dentry, in every kernel so far. */
+struct entry {
+	struct hlist_bl_node *next, **pprev;
+	struct dentry *parent;
+	struct qstr name;
+};
+
+/* In one piece if they are neighbours: this is done for each call. */
+static void read_entry(struct entry *ret, const struct dentry *dentry)
+{
+	const __u32 at = bpf_core_field_offset(struct dentry, d_hash);
+
+	if (bpf_core_field_offset(struct dentry, d_parent) == at + offsetof(struct entry, parent) &&
+	    bpf_core_field_offset(struct dentry, d_name) == at + offsetof(struct entry, name)) {
+		bpf_probe_read_kernel(ret, sizeof(*ret), (const void *)dentry + at);
+		return;
+	}
+	ret->pprev = BPF_CORE_READ(dentry, d_hash.pprev);
+	ret->parent = BPF_CORE_READ(dentry, d_parent);
+	ret->name.hash_len = BPF_CORE_READ(dentry, d_name.hash_len);
+}
+
 /* What tells an entry from others, its former and later selves included. */
 static __u64 hash_of(const struct inode *inode, const struct dentry *dentry, __u64 mnt)
 {
+	struct entry entry = {};
 	__u64 hash = mix(mnt, (__u64)inode);
 
 	hash = mix(hash, BPF_CORE_READ(inode, i_ino));
 	if (!dentry)
 		return hash | 2;
+	read_entry(&entry, dentry);
 	hash = mix(hash, (__u64)dentry);
-	hash = mix(hash, BPF_CORE_READ(dentry, d_name.hash_len));
-	hash = mix(hash, (__u64)BPF_CORE_READ(dentry, d_parent));
-	hash = mix(hash, !BPF_CORE_READ(dentry, d_hash.pprev));
+	hash = mix(hash, entry.name.hash_len);
+	hash = mix(hash, (__u64)entry.parent ^ !entry.pprev);
 	return hash | 2; /* neither 0 nor SB_IO_UNWANTED */
 }
 
@@ -329,7 +351,7 @@ __noinline __u64 sb_io_file(__u64 file_addr, __u32 slot)
 	__u32 known;
 
 	if (!file)
-		return 0;
+		return sb_io_is_filtered() ? SB_IO_UNWANTED : 0;
 	inode = BPF_CORE_READ(file, f_inode);
 	if (sb_io_is_filtered() && !is_wanted(inode))
 		return SB_IO_UNWANTED;

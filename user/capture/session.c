@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "capture/asleep.h"
+#include "capture/detach.h"
 #include "capture/drain.h"
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
@@ -525,9 +526,7 @@ static void detach(struct sb_session *session)
 	for (i = 0; i < session->timers.nr; i++)
 		bpf_link__destroy(session->timers.at[i]);
 	session->timers.nr = 0;
-	for (i = 0; i < session->links.nr; i++)
-		bpf_link__destroy(session->links.at[i]);
-	session->links.nr = 0;
+	sb_links_release(&session->links);
 }
 
 int sb_session_stop(struct sb_session *session)

@@ -109,9 +109,11 @@ static int socket_text(const struct sb_object_file *file, struct sb_str *text)
 }
 
 /* The name of an anonymous inode, "[eventfd]", without its brackets. */
-static int anon_text(const char *name, size_t len, struct sb_str *text)
+static int anon_text(const char *name, size_t len, enum sb_file_text how, struct sb_str *text)
 {
 	len = strnlen(name, len);
+	if (how == SB_FILE_TEXT_FULL)
+		return sb_str_addf(text, "anon_inode:%.*s", (int)len, name);
 	if (len && name[0] == '[') {
 		name++;
 		len--;
@@ -181,7 +183,7 @@ int sb_object_file_text(const struct sb_object *object, enum sb_file_text how, s
 	if (len > file->path_bytes)
 		len = file->path_bytes;
 	if (file->kind == SB_FILE_ANON)
-		return anon_text(path, len, text);
+		return anon_text(path, len, how, text);
 	if (!len && file->kind == SB_FILE_DIR)
 		return sb_str_add(text, "/");
 	if (!len)

@@ -39,9 +39,13 @@ struct call {
 #define TO(arg)		.how = { .dirs = W, .in_arg = NONE, .out_arg = (arg) }
 #define ON(arg)		.how = { .dirs = N, .in_arg = (arg), .out_arg = NONE }
 #define MOVES(from, to) .how = { .dirs = R | W, .in_arg = (from), .out_arg = (to) }
-#define OPENS		.how = { .dirs = N, .in_arg = NONE, .out_arg = NONE, .flags = SB_IO_CALL_OPENS }
+#define OPENS                     \
+	.how = { .dirs = N,       \
+		 .in_arg = NONE,  \
+		 .out_arg = NONE, \
+		 .flags = SB_IO_CALL_OPENS | SB_IO_CALL_NO_FD }
 /* A call that has no descriptor among its arguments. */
-#define NO_FILE		.how = { .dirs = N, .in_arg = NONE, .out_arg = NONE, .flags = SB_IO_CALL_NO_FILE }
+#define NO_FILE .how = { .dirs = N, .in_arg = NONE, .out_arg = NONE, .flags = SB_IO_CALL_NO_FD }
 
 static const struct call calls[] = {
 	CALL(read, FROM(0)),

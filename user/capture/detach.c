@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * To take a program from a tracepoint of perf, the kernel waits until no CPU runs it: some 40 ms,
+ * each, one after the other, for up to 66 tracepoints of system calls. Who closes the descriptor
+ * waits; but the last reference to a link in a BPF filesystem is dropped by a worker of the kernel
+ * (bpf_link_put() of kernel/bpf/syscall.c). So each link is put into one, which nobody else sees,
+ * and the filesystem is left behind.
+ */
+#include "capture/detach.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* A BPF filesystem that is mounted nowhere. Return: its root, or a negative errno. */
+static int make_filesystem(void)
+{
+	int context = (int)syscall(SYS_fsopen, "bpf", FSOPEN_CLOEXEC), root = -1, err;
+
+	if (context < 0)
+		return -errno;
+	if (!syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		root = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+	err = root < 0 ? -errno : 0;
+	close(context);
+	return err ? err : root;
+}
+
+void sb_links_release(sb_vec_link *links)
+{
+	int root = links->nr > 1 ? make_filesystem() : -ENOENT;
+	char path[64];
+	size_t i;
+
+	for (i = 0; i < links->nr; i++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d/%zu", root, i);
+		if (root >= 0 && bpf_obj_pin(bpf_link__fd(links->at[i]), path))
+			sb_debug("cannot pin a link: it is taken off now");
+		bpf_link__destroy(links->at[i]);
+	}
+	links->nr = 0;
+	if (root >= 0)
+		close(root);
+}
