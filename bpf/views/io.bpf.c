@@ -211,8 +211,12 @@ static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *re
 	else if (!has_begun)
 		find_files(&state, task, regs, call);
 	ns = capture->now_ns - state.start_ns;
-	if (!sb_io_lasts(ns) || !find_objects(&about, &state, call))
+	if (!sb_io_lasts(ns))
 		return 0;
+	if (!find_objects(&about, &state, call)) {
+		sb_stat_add(SB_STAT_OTHER_STATE, 1);
+		return 0;
+	}
 	capture->key.op = call->op;
 	capture->key.log2_ns = sb_log2_of(ns);
 	sb_start_in_kernel(SB_SCRATCH_CALL);
