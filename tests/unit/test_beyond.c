@@ -18,9 +18,11 @@
 
 /* The names of addresses: 0x1000 + i. */
 static const char *const names[] = {
-	"root",		  "work",	"pthread_cond_wait", "futex_do_wait",	"schedule",
-	"__schedule",	  "bpf_prog_1", "ep_poll",	     "__lll_lock_wait", "wake_up_q",
-	"try_to_wake_up",
+	"root",		  "work",	    "pthread_cond_wait",
+	"futex_do_wait",  "schedule",	    "__schedule",
+	"bpf_prog_1",	  "ep_poll",	    "__lll_lock_wait",
+	"wake_up_q",	  "try_to_wake_up", "asm_sysvec_timer",
+	"hrtimer_wakeup",
 };
 
 static int answer(const struct sb_sym_query *query, uint8_t kind)
@@ -61,6 +63,8 @@ uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uin
 static const uint64_t condvar[] = { 0x1002, 0x1001, 0x1000 }, mutex[] = { 0x1008, 0x1001, 0x1000 };
 static const uint64_t futex[] = { 0x1006, 0x1005, 0x1004, 0x1003 };
 static const uint64_t epoll[] = { 0x1005, 0x1004, 0x1007 }, waking[] = { 0x1006, 0x100a, 0x1009 };
+/* A timer that interrupts a system call. */
+static const uint64_t timer[] = { 0x100a, 0x100c, 0x100b, 0x1007 };
 
 #define USER(n, ips)                                                                 \
 	{                                                                            \
@@ -72,7 +76,8 @@ static const uint64_t epoll[] = { 0x1005, 0x1004, 0x1007 }, waking[] = { 0x1006,
 		.flags = SB_STACK_KERNEL                                              \
 	}
 static const struct sb_batch_stack stacks[] = {
-	USER(1, condvar), USER(2, mutex), KERNEL(11, futex), KERNEL(12, epoll), KERNEL(13, waking),
+	USER(1, condvar),  USER(2, mutex),     KERNEL(11, futex),
+	KERNEL(12, epoll), KERNEL(13, waking), KERNEL(14, timer),
 };
 
 struct file {
@@ -318,12 +323,40 @@ static void test_wakers(void **state)
 	assert_int_equal(stats.nr_user_stacks, 2);
 }
 
+/* Not who was interrupted wakes, but the interrupt. */
+static void test_interrupts(void **state)
+{
+	const struct sb_resolve_opts opts = { .trim = trim, .is_of_wakers = true };
+	struct sb_object_waker timer_waker = waker;
+	const struct sb_batch_object objects[] = {
+		{ .id = 1, .kind = SB_OBJECT_TASK, .nr_bytes = sizeof(task), .data = &task },
+		{ .id = 2,
+		  .kind = SB_OBJECT_WAKER,
+		  .nr_bytes = sizeof(waker),
+		  .data = &timer_waker },
+	};
+	const struct sb_batch_count counts[] = {
+		COUNT(9, .ustack = { 1, 1 }, .kstack = { 14, 1 }, .object = 1),
+		COUNT(8, .kstack = { 14, 1 }, .object = 1),
+		COUNT(7, .ustack = { 2, 1 }, .kstack = { 11, 1 }, .object = 2),
+		COUNT(6, .ustack = { 2, 1 }, .object = 1),
+	};
+
+	timer_waker.kstack = (struct sb_stack_id){ 14, 1 };
+	assert_int_equal(resolve(&opts, objects, 2, counts, 4), 0);
+	assert_string_equal(folded, "[interrupt];asm_sysvec_timer;hrtimer_wakeup;sleeper 17\n"
+				    "app;root;work;__lll_lock_wait;futex_do_wait;schedule;--;"
+				    "hrtimer_wakeup;asm_sysvec_timer;[interrupt] 7\n"
+				    "app;root;work;__lll_lock_wait;sleeper 6\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_states),	     cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_files),	     cmocka_unit_test(test_path),
 		cmocka_unit_test(test_short_object), cmocka_unit_test(test_wakers),
+		cmocka_unit_test(test_interrupts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

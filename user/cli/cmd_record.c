@@ -81,6 +81,7 @@ static int make_resolver(struct sb_run *run)
 		.op_name = run->view->op_name,
 		.state_at_root = run->view->state_place == SB_STATE_AT_ROOT,
 		.state_at_leaf = run->view->state_place == SB_STATE_AT_LEAF,
+		.is_of_wakers = run->view->is_of_wakers,
 		.has_idle = run->view->has_idle,
 		.idle = opts->idle,
 		.file = opts->file,

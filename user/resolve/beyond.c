@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What is known of a sample beside its stacks: thread states, calls, objects, idle waits. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -180,6 +181,42 @@ static int push_file(struct sb_resolver *resolver, const struct sb_object *objec
 	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_FILE);
 }
 
+/* Where the processor begins to serve a device or a timer, by the names of kernel functions. */
+static bool is_interrupt_entry(const char *name)
+{
+	static const char *const globs[] = {
+		"asm_sysvec_*",	 "asm_common_interrupt", "el1_interrupt",
+		"el0_interrupt", "el1h_64_irq*",	 "el0t_64_irq*",
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(globs); i++)
+		if (!fnmatch(globs[i], name, 0))
+			return true;
+	return false;
+}
+
+int sb_resolver_cut_interrupted(struct sb_resolver *resolver, size_t first, size_t kernel)
+{
+	size_t nr = resolver->frames.nr, i;
+	int err;
+
+	/* The last one: interrupts interrupt one another. */
+	for (i = nr; i-- > kernel;)
+		if (is_interrupt_entry(frame_at(resolver, i)->name))
+			break;
+	if (i < kernel || i >= nr)
+		return 0;
+	err = sb_resolver_push(resolver, "[interrupt]", SB_FRAME_ROOT);
+	if (err)
+		return err;
+	resolver->frames.at[first] = resolver->frames.at[nr];
+	memmove(resolver->frames.at + first + 1, resolver->frames.at + i,
+		(nr - i) * sizeof(*resolver->frames.at));
+	resolver->frames.nr = first + 1 + nr - i;
+	return 0;
+}
+
 /* The frames from @first on become those of a waker: reversed, and of that kind. */
 static int turn_to_waker(struct sb_resolver *resolver, size_t first)
 {
@@ -208,7 +245,7 @@ static int push_waker(struct sb_resolver *resolver, const struct sb_object *obje
 {
 	const struct sb_object_waker *waker = object->data;
 	uint64_t nr_samples = resolver->nr_samples;
-	size_t first;
+	size_t first, kernel;
 	int err = sb_resolver_push(resolver, "--", SB_FRAME_DELIMITER);
 
 	first = resolver->frames.nr;
@@ -224,8 +261,11 @@ static int push_waker(struct sb_resolver *resolver, const struct sb_object *obje
 	resolver->nr_samples = 0;
 	if (!err && sb_stack_is_there(waker->ustack))
 		err = sb_resolver_push_user(resolver, waker->ustack, waker->tgid, waker->now_ns);
+	kernel = resolver->frames.nr;
 	if (!err && sb_stack_is_there(waker->kstack))
 		err = sb_resolver_push_kernel(resolver, waker->kstack);
+	if (!err)
+		err = sb_resolver_cut_interrupted(resolver, first, kernel);
 	resolver->nr_samples = nr_samples;
 	return err ? err : turn_to_waker(resolver, first);
 }

@@ -439,15 +439,19 @@ static void uncount_stacks(struct sb_resolver *resolver, struct sb_resolve_stats
 static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
 	struct sb_resolve_stats before = resolver->stats;
+	size_t first;
 	int err;
 
 	resolver->nr_samples = count->count.nr_samples;
 	resolver->frames.nr = 0;
 	err = sb_resolver_push_state_root(resolver, &count->key);
+	first = resolver->frames.nr;
 	if (!err)
 		err = push_roots(resolver, &count->key);
 	if (!err)
 		err = push_stacks(resolver, count);
+	if (!err && resolver->opts.is_of_wakers)
+		err = sb_resolver_cut_interrupted(resolver, first, resolver->parts.kernel);
 	if (err)
 		return err;
 	if (sb_resolver_is_left_out(resolver, count)) {

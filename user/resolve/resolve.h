@@ -60,6 +60,7 @@ struct sb_resolve_opts {
 	const char *const *trim;
 	const char *(*op_name)(uint32_t op);
 	bool state_at_root, state_at_leaf;
+	bool is_of_wakers;
 	bool has_idle;
 	enum sb_idle_mode idle;
 	enum sb_file_text file;

@@ -73,6 +73,11 @@ int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
 
 /* After a kernel stack was resolved to the frames from @first on: cut what is not its matter. */
 void sb_resolver_trim(struct sb_resolver *resolver, size_t first);
+/*
+ * A stack of a waker whose roots begin at @first and kernel frames at @kernel: if it is that of an
+ * interrupt, drop those who were interrupted and have nothing to do with it.
+ */
+int sb_resolver_cut_interrupted(struct sb_resolver *resolver, size_t first, size_t kernel);
 /* Before and after the stack: what else is known of the sample. */
 int sb_resolver_push_state_root(struct sb_resolver *resolver, const struct sb_sample_key *key);
 int sb_resolver_push_beyond(struct sb_resolver *resolver, const struct sb_sample_key *key);

@@ -54,7 +54,8 @@ struct sb_view {
 	uint32_t objects_max; /* distinct objects that the BPF side remembers; 0: it has none */
 	uint64_t divisor;     /* weights of the BPF side for one of the unit: 1000 for ns to us */
 	enum sb_state_place state_place;
-	bool has_idle; /* waits of idle workers are told apart, see resolve/idle.h */
+	bool is_of_wakers; /* stacks are those of wakers: an interrupt is not who it interrupted */
+	bool has_idle;	   /* waits of idle workers are told apart, see resolve/idle.h */
 	/* Frames of the kernel that are not what the sample is about: leaf frames up to the last
 	 * one of these names are cut. NULL-terminated; NULL: none. */
 	const char *const *trim;

@@ -23,6 +23,7 @@ const struct sb_view sb_view_wakeup = {
 	.empty = "no thread of the targets was woken",
 	.slots = 1u << SB_SCRATCH_WAKE,
 	.objects_max = 32768,
+	.is_of_wakers = true,
 	.divisor = 1000,
 	.trim = sb_sched_trim_waking,
 	.prepare = prepare,
