@@ -126,14 +126,22 @@ static bool is_device(__u64 inode)
 	return (BPF_CORE_READ((const struct inode *)inode, i_mode) & S_IFMT) == S_IFBLK;
 }
 
-/* Global, to be verified once. */
+/*
+ * Direct I/O carries the memory of the process, which may be mapped from yet another file; blocks that
+ * the filesystem needs for it are in the page cache of the device. Global, to be verified once.
+ */
 __noinline __u64 sb_io_block_object(__u64 bdev, __u64 inode)
 {
-	__u64 file = sb_io_direct_file();
+	bool is_file = inode && !is_device(inode);
+	__u64 file = 0;
 
+	if (!inode || is_file)
+		file = sb_io_direct_file();
+	else
+		file = sb_io_call_file(inode);
 	if (file)
 		return sb_io_file(file, SB_SCRATCH_CALL);
-	if (inode && (!is_device(inode) || sb_io_call_file(inode)))
+	if (is_file)
 		return sb_io_layer_object(inode, SB_SCRATCH_CALL);
 	/* What carries no file's pages is the disk's own. */
 	return sb_io_device(bdev, SB_SCRATCH_CALL);
@@ -315,7 +323,7 @@ __noinline __u32 sb_io_block_part(__u64 bio, __u64 device_ns, __u32 left, __u32 
 		account(noted, &part);
 		if (size <= left)
 			bpf_map_delete_elem(&io_block_bios, &bio);
-	} else {
+	} else if (all) { /* nothing: a write that a flush followed ends once more */
 		sb_stat_add(SB_STAT_BLOCK_UNKNOWN, 1);
 	}
 	return left - part.nr_bytes;
