@@ -28,7 +28,7 @@
 #define NAME_BYTES_MAX	    256u /* NAME_MAX, and NUL */
 #define DISK_NAME_LEN	    32u
 /* Components, and mounts crossed on the way. */
-#define STEPS_MAX	    32
+#define STEPS_MAX	    (SB_PATH_COMPONENTS_MAX + 16)
 
 const volatile __u32 cfg_io_kinds = 0; /* bits 1 << enum sb_file_kind; 0: all */
 const volatile __u32 cfg_io_dev = 0;   /* 0: all */
@@ -43,7 +43,7 @@ struct io_description {
 	struct sb_event_object event;
 	struct sb_object_file file;
 	char path[SB_PATH_BYTES_MAX + NAME_BYTES_MAX];
-	__u64 dentry, mount; /* where the walk begins */
+	__u64 dentry, mount; /* where the walk stands */
 	__u32 nr_bytes;	     /* of path; here, because the verifier forgets what it is */
 };
 
@@ -129,6 +129,28 @@ static bool is_wanted(const struct inode *inode)
 	return !cfg_io_has_fs || is_on_fs(inode);
 }
 
+/* Neighbours in struct dentry, in every kernel so far. */
+struct entry {
+	struct hlist_bl_node *next, **pprev;
+	struct dentry *parent;
+	struct qstr name;
+};
+
+/* In one piece if they are neighbours: this is done for each call. */
+static void read_entry(struct entry *ret, const struct dentry *dentry)
+{
+	const __u32 at = bpf_core_field_offset(struct dentry, d_hash);
+
+	if (bpf_core_field_offset(struct dentry, d_parent) == at + offsetof(struct entry, parent) &&
+	    bpf_core_field_offset(struct dentry, d_name) == at + offsetof(struct entry, name)) {
+		bpf_probe_read_kernel(ret, sizeof(*ret), (const void *)dentry + at);
+		return;
+	}
+	ret->pprev = BPF_CORE_READ(dentry, d_hash.pprev);
+	ret->parent = BPF_CORE_READ(dentry, d_parent);
+	ret->name.hash_len = BPF_CORE_READ(dentry, d_name.hash_len);
+}
+
 /* Append the name of the entry. Return: whether there was room. */
 static bool add_name(struct io_description *d, const struct dentry *dentry)
 {
@@ -156,32 +178,41 @@ static void add_lone_name(struct io_description *d, const struct dentry *dentry)
 		d->file.flags |= SB_FILE_DELETED;
 }
 
-/* One step to the root: over a mount, or to the directory. Return: whether there was one. */
-static __always_inline bool step_up(struct io_description *d, __u64 *dentry, __u64 *mount)
+/*
+ * One step to the root: over a mount, or to the directory. Return: 1; 0: there is none.
+ * Global: the verifier looks at it once, not once for each step there can be.
+ */
+__noinline int sb_io_step(__u32 slot)
 {
-	const struct dentry *entry = (void *)*dentry;
-	const struct mount *inner = (void *)*mount;
-	__u64 up;
+	struct io_description *d = bpf_map_lookup_elem(&io_descriptions, &slot);
+	const struct dentry *dentry, *parent;
+	const struct mount *mount, *outer;
 
-	if (inner && entry == BPF_CORE_READ(inner, mnt.mnt_root)) {
-		up = (__u64)BPF_CORE_READ(inner, mnt_parent);
-		if (up == *mount)
-			return false;
-		*mount = up;
-		*dentry = (__u64)BPF_CORE_READ(inner, mnt_mountpoint);
-		return true;
+	if (!d)
+		return 0;
+	dentry = (void *)d->dentry;
+	mount = (void *)d->mount;
+	if (mount && dentry == BPF_CORE_READ(mount, mnt.mnt_root)) {
+		outer = BPF_CORE_READ(mount, mnt_parent);
+		if (outer == mount)
+			return 0;
+		d->mount = (__u64)outer;
+		d->dentry = (__u64)BPF_CORE_READ(mount, mnt_mountpoint);
+		return 1;
 	}
-	up = (__u64)BPF_CORE_READ(entry, d_parent);
-	if (up == *dentry || !add_name(d, entry))
-		return false;
-	*dentry = up;
-	return true;
+	parent = BPF_CORE_READ(dentry, d_parent);
+	if (parent == dentry || !add_name(d, dentry))
+		return 0;
+	d->dentry = (__u64)parent;
+	return 1;
 }
 
-/* Why the walk ended there. Once behind the loop, not in each round of it, for the verifier. */
-static void judge_end(struct io_description *d, const struct dentry *dentry,
-		      const struct mount *mount)
+/* Why the walk ended where it stands. */
+static void judge_end(struct io_description *d)
 {
+	const struct dentry *dentry = (void *)d->dentry;
+	const struct mount *mount = (void *)d->mount;
+
 	if (mount && dentry == BPF_CORE_READ(mount, mnt.mnt_root) &&
 	    mount == BPF_CORE_READ(mount, mnt_parent)) {
 		if (!BPF_CORE_READ(mount, mnt_ns))
@@ -195,22 +226,14 @@ static void judge_end(struct io_description *d, const struct dentry *dentry,
 	}
 }
 
-/* Global: the verifier goes through all steps there can be once. */
-__noinline int sb_io_walk(__u32 slot)
+static void walk_up(struct io_description *d, __u32 slot)
 {
-	struct io_description *d = bpf_map_lookup_elem(&io_descriptions, &slot);
-	__u64 dentry, mount;
 	__u32 i;
 
-	if (!d)
-		return 0;
-	dentry = d->dentry;
-	mount = d->mount;
 	for (i = 0; i < STEPS_MAX; i++)
-		if (!step_up(d, &dentry, &mount))
+		if (!sb_io_step(slot))
 			break;
-	judge_end(d, (void *)dentry, (void *)mount);
-	return 0;
+	judge_end(d);
 }
 
 static void describe_socket(struct sb_object_file *ret, const struct file *file)
@@ -260,7 +283,7 @@ static void ship_entry(struct io_description *d, __u32 slot, __u64 id)
 	if (d->dentry) {
 		if (is_removed((void *)d->dentry))
 			d->file.flags |= SB_FILE_DELETED;
-		sb_io_walk(slot);
+		walk_up(d, slot);
 	}
 	ship(d, id);
 }
@@ -302,28 +325,6 @@ static __always_inline __u64 mix(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
 	return hash ^ (hash >> 29);
-}
-
-/* Neighbours in struct dentry, in every kernel so far. */
-struct entry {
-	struct hlist_bl_node *next, **pprev;
-	struct dentry *parent;
-	struct qstr name;
-};
-
-/* In one piece if they are neighbours: this is done for each call. */
-static void read_entry(struct entry *ret, const struct dentry *dentry)
-{
-	const __u32 at = bpf_core_field_offset(struct dentry, d_hash);
-
-	if (bpf_core_field_offset(struct dentry, d_parent) == at + offsetof(struct entry, parent) &&
-	    bpf_core_field_offset(struct dentry, d_name) == at + offsetof(struct entry, name)) {
-		bpf_probe_read_kernel(ret, sizeof(*ret), (const void *)dentry + at);
-		return;
-	}
-	ret->pprev = BPF_CORE_READ(dentry, d_hash.pprev);
-	ret->parent = BPF_CORE_READ(dentry, d_parent);
-	ret->name.hash_len = BPF_CORE_READ(dentry, d_name.hash_len);
 }
 
 /* What tells an entry from others, its former and later selves included. */
