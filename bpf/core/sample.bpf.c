@@ -248,6 +248,19 @@ __hidden int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture)
 	return err ? err : sb_take_stacks(ctx, slot, cfg_sides);
 }
 
+__hidden int sb_cut_user(__u32 slot, const struct task_struct *task, __u32 status)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!s || !(cfg_sides & SB_SIDE_USER) || !has_user_side(task))
+		return -ENOENT;
+	s->stack.flags = 0;
+	s->stack.list = 0;
+	s->stack.nr_frames = 0;
+	s->stack.status = status;
+	return sb_stack_intern(s, slot, &s->capture.key.ustack);
+}
+
 __hidden int sb_take_kernel_of(struct task_struct *task, __u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
@@ -332,6 +345,22 @@ __hidden int sb_account(const struct sb_capture *capture, __u64 weight)
 		first_sample_ns = capture->now_ns;
 	sb_stat_add(SB_STAT_SAMPLES, 1);
 	return 0;
+}
+
+/* Global (not __hidden): the verifier looks at it once, not once for each caller. By slot: up to 6.1, a
+ * global function's pointer is no key of a map. */
+__noinline int sb_account_slot(__u32 slot, __u64 weight)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	return s ? sb_account(&s->capture, weight) : -ENOENT;
+}
+
+__hidden struct sb_capture *sb_capture_of(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	return s ? &s->capture : NULL;
 }
 
 __hidden void sb_spent(__u64 since_ns)

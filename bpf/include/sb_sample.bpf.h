@@ -94,6 +94,9 @@ int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_capture **ret_
 /* After sb_begin(): stacks of @sides (SB_SIDE_*; those that were not asked for are left out). */
 int sb_take_stacks(void *ctx, __u32 slot, __u32 sides);
 
+/* After sb_begin(): the user stack of @task cannot be had any more, which @status (SB_STACK_*) says. */
+int sb_cut_user(__u32 slot, const struct task_struct *task, __u32 status);
+
 /* After sb_begin_task(), for one that is not running: its kernel stack. */
 int sb_take_kernel_of(struct task_struct *task, __u32 slot);
 /*
@@ -108,6 +111,10 @@ int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
  * Return: 0; -E2BIG, -EBUSY when it was lost, which is counted.
  */
 int sb_account(const struct sb_capture *capture, __u64 weight);
+/* The same with the capture in @slot; for programs that account in several places. */
+int sb_account_slot(__u32 slot, __u64 weight);
+/* Return: the capture in @slot, to be filled in with one that was taken before; NULL for no slot. */
+struct sb_capture *sb_capture_of(__u32 slot);
 
 /* Our programs were at work from @since_ns (CLOCK_MONOTONIC) to now. */
 void sb_spent(__u64 since_ns);

@@ -12,6 +12,12 @@
  * it on by an atomic exchange has the time in between to account: the thread's return, or the
  * iterator `sched_settle`, which does it for waits that outlast the run, or a snapshot. No two waits
  * of a thread begin at one time, so a wait whose from_ns is unchanged is the same wait.
+ *
+ * With --every, nothing is taken where a thread leaves. The time that it waited is added up, from a
+ * random phase on, and each time that so much has come together the wait in which it did is a sample
+ * of that weight: a wait of any length has the weight that it took, on average. Its stacks are taken
+ * when the thread is back: by the tracepoint at the end of the switch, where the kernel has one;
+ * else the kernel's before it runs, and the user's where its system call returns (sys_exit).
  */
 #include "vmlinux.h"
 
@@ -43,6 +49,8 @@ enum {
 
 const volatile __u32 cfg_sched_wall = 0; /* time on a CPU as well */
 const volatile __u32 cfg_sched_waker = SCHED_WAKER_NONE;
+const volatile __u64 cfg_sched_every_ns = 0;	 /* 0: all waits */
+const volatile __u32 cfg_sched_pays_at_once = 1; /* there is a tracepoint after the switch */
 const volatile __u64 cfg_sched_min_ns = 0;
 const volatile __u64 cfg_sched_max_ns = ~0ull;
 const volatile __u32 cfg_sched_states = ~0u; /* bits 1 << enum sb_task_state */
@@ -51,6 +59,13 @@ const volatile __u32 cfg_sched_states = ~0u; /* bits 1 << enum sb_task_state */
 __u32 sched_has_begun = 0;
 /* Of all threads, the time from their beginning, or the run's, to their end, or the run's. */
 __u64 sched_expected_ns = 0;
+
+/* What the stacks of a wait that is over are to be accounted with: the two parts of it. */
+struct sched_owed {
+	__u64 ns[2];
+	__u64 part_ns[2];
+	__u32 state[2];
+};
 
 struct sched_task {
 	struct sb_capture capture; /* who waits, and from where */
@@ -61,6 +76,9 @@ struct sched_task {
 	__u64 on_ns;		   /* wall: on its CPU, and not accounted since; 0: it is not */
 	__u64 run_ns;		   /* wall: ran before that, and was not accounted */
 	__u64 born_ns;		   /* wall: expected since; 0: it was not asked for yet */
+	__u64 phase_ns;		   /* --every: waited since the last sample */
+	struct sched_owed owed;	   /* --every: zero, nothing */
+	__u64 owed_ip, owed_sp;	   /* --every: of the user, where the wait was */
 	__u32 state;		   /* enum sb_task_state that the wait began with */
 	__u32 is_throttled;	   /* woken into a cgroup that had used up its quota */
 };
@@ -71,6 +89,17 @@ struct {
 	__type(key, int);
 	__type(value, struct sched_task);
 } sched_tasks SEC(".maps");
+
+/* Whether the thread that comes to this CPU owes stacks. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} sched_owing SEC(".maps");
+
+/* Threads that owe their user stack. */
+__u32 sched_nr_owing = 0;
 
 /* What iterators put together is too large for a BPF stack. */
 struct sched_record {
@@ -181,17 +210,13 @@ static void split(const struct sched_task *st, __u64 from_ns, __u64 until_ns, st
 	ret->until_ns = until_ns;
 }
 
-/* Global (neither static nor __hidden): the verifier looks at it once, not once for each caller. */
-__noinline int sched_account(struct sb_capture *capture, __u64 weight)
-{
-	return capture ? sb_account(capture, weight) : 0;
-}
-
-static void account_part(struct sb_capture *capture, __u32 state, __u64 weight, __u64 ns)
+/* @capture is the one of @slot. */
+static void account_part(struct sb_capture *capture, __u32 slot, __u32 state, __u64 weight,
+			 __u64 ns)
 {
 	capture->key.state = state;
 	capture->key.log2_ns = sb_log2_of(ns);
-	sched_account(capture, weight);
+	sb_account_slot(slot, weight);
 }
 
 /* The object of the blocked part: whoever ended it is not to blame for what came then. */
@@ -201,8 +226,8 @@ static void name_waker(struct sb_capture *capture, __u64 waker)
 		capture->key.object = waker;
 }
 
-static void account_wait(struct sb_capture *capture, const struct sched_task *st, __u64 from_ns,
-			 __u64 now_ns)
+static void account_wait(struct sb_capture *capture, __u32 slot, const struct sched_task *st,
+			 __u64 from_ns, __u64 now_ns)
 {
 	__u64 until_ns = clamp_to_end(now_ns);
 	struct parts parts;
@@ -213,11 +238,21 @@ static void account_wait(struct sb_capture *capture, const struct sched_task *st
 	capture->now_ns = now_ns;
 	name_waker(capture, st->waker);
 	if (parts.from_ns < parts.mid_ns && passes(st->state, parts.blocked_ns))
-		account_part(capture, st->state, parts.mid_ns - parts.from_ns, parts.blocked_ns);
+		account_part(capture, slot, st->state, parts.mid_ns - parts.from_ns,
+			     parts.blocked_ns);
 	name_waker(capture, 0);
 	if (parts.mid_ns < parts.until_ns && passes(parts.queue_state, parts.queued_ns))
-		account_part(capture, parts.queue_state, parts.until_ns - parts.mid_ns,
+		account_part(capture, slot, parts.queue_state, parts.until_ns - parts.mid_ns,
 			     parts.queued_ns);
+}
+
+static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns)
+{
+	st->state = state;
+	st->is_throttled = 0;
+	st->woken_ns = 0;
+	st->began_ns = now_ns;
+	st->from_ns = now_ns;
 }
 
 /* The wait of @st begins, with what @capture has of it. */
@@ -225,11 +260,162 @@ static void open_wait(struct sched_task *st, const struct sb_capture *capture, _
 		      __u64 now_ns)
 {
 	st->capture = *capture;
-	st->state = state;
-	st->is_throttled = 0;
-	st->woken_ns = 0;
-	st->began_ns = now_ns;
-	st->from_ns = now_ns;
+	start_wait(st, state, now_ns);
+}
+
+/* --every */
+
+static __u64 random_phase(void)
+{
+	__u64 random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+
+	return cfg_sched_every_ns ? random % cfg_sched_every_ns : 0;
+}
+
+static bool is_owing(const struct sched_owed *owed)
+{
+	return owed->ns[0] || owed->ns[1];
+}
+
+/* Another @ns of waiting, in @part of a wait. */
+static void owe(struct sched_task *st, struct sched_owed *owed, __u32 part, __u32 state, __u64 ns)
+{
+	__u64 phase_ns = st->phase_ns + ns;
+
+	if (!cfg_sched_every_ns)
+		return;
+	st->phase_ns = phase_ns % cfg_sched_every_ns;
+	owed->ns[part] += phase_ns - st->phase_ns;
+	owed->state[part] = state;
+}
+
+static void owe_wait(struct sched_task *st, struct sched_owed *owed, const struct parts *parts)
+{
+	if (parts->from_ns < parts->mid_ns && passes(st->state, parts->blocked_ns)) {
+		owe(st, owed, 0, st->state, parts->mid_ns - parts->from_ns);
+		owed->part_ns[0] = parts->blocked_ns;
+	}
+	if (parts->mid_ns < parts->until_ns && passes(parts->queue_state, parts->queued_ns)) {
+		owe(st, owed, 1, parts->queue_state, parts->until_ns - parts->mid_ns);
+		owed->part_ns[1] = parts->queued_ns;
+	}
+}
+
+static void pay(struct sb_capture *capture, __u32 slot, struct sched_owed *owed)
+{
+	if (owed->ns[0])
+		account_part(capture, slot, owed->state[0], owed->ns[0], owed->part_ns[0]);
+	if (owed->ns[1])
+		account_part(capture, slot, owed->state[1], owed->ns[1], owed->part_ns[1]);
+	owed->ns[0] = owed->ns[1] = 0;
+}
+
+static void read_user_place(struct task_struct *task, __u64 *ret_ip, __u64 *ret_sp)
+{
+	struct sb_regs *regs = (struct sb_regs *)bpf_task_pt_regs(task);
+
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_kernel(ret_ip, sizeof(*ret_ip), &regs->ip);
+#elif defined(__TARGET_ARCH_arm64)
+	bpf_probe_read_kernel(ret_ip, sizeof(*ret_ip), &regs->pc);
+#endif
+	bpf_probe_read_kernel(ret_sp, sizeof(*ret_sp), &regs->sp);
+}
+
+/* The kernel's stack, now; the user's, when it is current. */
+static void begin_paying(struct task_struct *next, struct sched_task *st)
+{
+	struct sb_capture *capture;
+
+	if (sb_begin_task(SB_SCRATCH_SWITCH, next, &capture)) {
+		st->owed.ns[0] = st->owed.ns[1] = 0;
+		return;
+	}
+	sb_take_kernel_of(next, SB_SCRATCH_SWITCH);
+	st->capture = *capture;
+	read_user_place(next, &st->owed_ip, &st->owed_sp);
+	__sync_fetch_and_add(&sched_nr_owing, 1);
+}
+
+/* The current task has not run in user mode since the wait that it owes for, or has, as @is_same says:
+ * then its stack is not what it was. */
+static void end_paying(void *ctx, struct task_struct *task, struct sched_task *st, bool is_same)
+{
+	struct sb_capture *capture;
+
+	__sync_fetch_and_add(&sched_nr_owing, -1);
+	sb_start_in_kernel(SB_SCRATCH_SWITCH);
+	if (sb_begin(SB_SCRATCH_SWITCH, 0, &capture)) {
+		st->owed.ns[0] = st->owed.ns[1] = 0;
+		return;
+	}
+	if (is_same)
+		sb_take_stacks(ctx, SB_SCRATCH_SWITCH, SB_SIDE_USER);
+	else
+		sb_cut_user(SB_SCRATCH_SWITCH, task, SB_STACK_RAN);
+	capture->key.kstack = st->capture.key.kstack;
+	pay(capture, SB_SCRATCH_SWITCH, &st->owed);
+}
+
+/* It leaves again, and has not paid yet. */
+static void pay_late(void *ctx, struct task_struct *prev, struct sched_task *st)
+{
+	struct sb_capture *capture;
+	__u64 ip, sp;
+
+	if (!cfg_sched_pays_at_once) {
+		read_user_place(prev, &ip, &sp);
+		end_paying(ctx, prev, st, ip == st->owed_ip && sp == st->owed_sp);
+		return;
+	}
+	/* A new thread, which comes to its CPU by another way: its wait has no stacks. */
+	if (!sb_begin(SB_SCRATCH_SWITCH, 0, &capture))
+		pay(capture, SB_SCRATCH_SWITCH, &st->owed);
+}
+
+static bool has_bounds(void)
+{
+	return cfg_sched_min_ns || cfg_sched_max_ns != ~0ull || cfg_sched_states != ~0u;
+}
+
+/* Of whoever leaves: most of it comes back without a sample. What is left out is counted, so then it
+ * must be known whose it is. */
+static void leave_unseen(void *ctx, struct task_struct *prev, struct sched_task *st, __u32 state,
+			 __u64 now_ns)
+{
+	struct sb_capture *capture;
+
+	if (!st) {
+		if (sched_has_begun)
+			sb_stat_add(SB_STAT_TASK_FULL, 1);
+		return;
+	}
+	if (is_owing(&st->owed))
+		pay_late(ctx, prev, st);
+	if (has_bounds() && sb_begin(SB_SCRATCH_SWITCH, 0, &capture))
+		st->from_ns = 0;
+	else
+		start_wait(st, state, now_ns);
+}
+
+static void arrive_unseen(struct task_struct *next, struct sched_task *st, __u64 from_ns,
+			  __u64 now_ns)
+{
+	__u64 until_ns = clamp_to_end(now_ns);
+	struct parts parts;
+	__u32 zero = 0, *owing;
+
+	if (until_ns <= from_ns)
+		return;
+	split(st, from_ns, until_ns, &parts);
+	owe_wait(st, &st->owed, &parts);
+	if (!is_owing(&st->owed))
+		return;
+	owing = bpf_map_lookup_elem(&sched_owing, &zero);
+	if (!cfg_sched_pays_at_once)
+		begin_paying(next, st);
+	else if (owing)
+		*owing = 1;
 }
 
 /* Time on a CPU. A tick may interrupt all of this, if it comes by an NMI. */
@@ -248,7 +434,7 @@ static void stop_running(struct sched_task *st, __u64 now_ns)
 }
 
 /* What is left of the time on a CPU when no more tick comes; @capture has no stacks. */
-static void account_rest(struct sb_capture *capture, struct sched_task *st)
+static void account_rest(struct sb_capture *capture, __u32 slot, struct sched_task *st)
 {
 	__u64 run_ns = __sync_lock_test_and_set(&st->run_ns, 0);
 
@@ -256,7 +442,7 @@ static void account_rest(struct sb_capture *capture, struct sched_task *st)
 		return;
 	capture->key.state = SB_STATE_RUNNING;
 	capture->key.op = WALL_NOT_SAMPLED;
-	sched_account(capture, run_ns);
+	sb_account_slot(slot, run_ns);
 	capture->key.op = 0;
 }
 
@@ -278,7 +464,7 @@ static void die(struct task_struct *prev, struct sched_task *st, __u64 now_ns)
 		return;
 	now_ns = clamp_to_end(now_ns);
 	stop_running(st, now_ns);
-	account_rest(capture, st);
+	account_rest(capture, SB_SCRATCH_SWITCH, st);
 	end_life(st, now_ns);
 }
 
@@ -309,6 +495,10 @@ static void leave(void *ctx, struct task_struct *prev, bool is_preempted, __u64 
 	}
 	if (clamp_to_end(now_ns) < now_ns)
 		return; /* it ran up to the end, as `sched_settle` will find */
+	if (cfg_sched_every_ns) {
+		leave_unseen(ctx, prev, st, state, now_ns);
+		return;
+	}
 	sb_start_in_kernel(SB_SCRATCH_SWITCH);
 	if (sb_begin(SB_SCRATCH_SWITCH, 0, &capture)) {
 		forget(st);
@@ -332,6 +522,16 @@ static void leave(void *ctx, struct task_struct *prev, bool is_preempted, __u64 
 	sb_spent(now_ns);
 }
 
+static void arrive_seen(struct sched_task *st, __u64 from_ns, __u64 now_ns)
+{
+	struct sb_capture *capture = sb_capture_of(SB_SCRATCH_SWITCH);
+
+	if (!capture)
+		return;
+	*capture = st->capture;
+	account_wait(capture, SB_SCRATCH_SWITCH, st, from_ns, now_ns);
+}
+
 static void arrive(struct task_struct *next, __u64 now_ns)
 {
 	struct sched_task *st = find_task(next);
@@ -344,8 +544,10 @@ static void arrive(struct task_struct *next, __u64 now_ns)
 	if (!st->from_ns)
 		return;
 	from_ns = __sync_lock_test_and_set(&st->from_ns, 0);
-	if (from_ns && cfg_sched_waker != SCHED_WAKER_WEIGHS)
-		account_wait(&st->capture, st, from_ns, now_ns);
+	if (from_ns && cfg_sched_every_ns)
+		arrive_unseen(next, st, from_ns, now_ns);
+	else if (from_ns && cfg_sched_waker != SCHED_WAKER_WEIGHS)
+		arrive_seen(st, from_ns, now_ns);
 	st->waker = 0;
 }
 
@@ -359,6 +561,45 @@ int BPF_PROG(sched_switch, bool is_preempted, struct task_struct *prev, struct t
 		arrive(next, now_ns);
 	if (prev->pid)
 		leave(ctx, prev, is_preempted, now_ns);
+	return 0;
+}
+
+/* At the end of a switch, in the thread that came. */
+SEC("?tp_btf/sched_exit_tp")
+int sched_arrived(void *ctx)
+{
+	__u32 zero = 0, *owing = bpf_map_lookup_elem(&sched_owing, &zero);
+	struct sb_capture *capture;
+	struct sched_task *st;
+
+	if (!owing || !*owing)
+		return 0;
+	*owing = 0;
+	st = find_task(bpf_get_current_task_btf());
+	if (!st || !is_owing(&st->owed))
+		return 0;
+	sb_start_in_kernel(SB_SCRATCH_SWITCH);
+	if (sb_capture(ctx, SB_SCRATCH_SWITCH, &capture)) {
+		st->owed.ns[0] = st->owed.ns[1] = 0;
+		return 0;
+	}
+	pay(capture, SB_SCRATCH_SWITCH, &st->owed);
+	sb_spent(capture->now_ns);
+	return 0;
+}
+
+SEC("?raw_tp/sys_exit")
+int sched_sys_exit(void *ctx)
+{
+	struct task_struct *task;
+	struct sched_task *st;
+
+	if (!sched_nr_owing)
+		return 0;
+	task = bpf_get_current_task_btf();
+	st = find_task(task);
+	if (st && is_owing(&st->owed))
+		end_paying(ctx, task, st, true);
 	return 0;
 }
 
@@ -380,8 +621,13 @@ int BPF_PROG(sched_wakeup, struct task_struct *task)
 SEC("?tp_btf/task_newtask")
 int BPF_PROG(sched_new, struct task_struct *task)
 {
-	if (!bpf_task_storage_get(&sched_tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
+	struct sched_task *st;
+
+	st = bpf_task_storage_get(&sched_tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!st)
 		sb_stat_add(SB_STAT_TASK_FULL, 1);
+	else
+		st->phase_ns = random_phase();
 	return 0;
 }
 
@@ -550,7 +796,8 @@ static void account_to_waker(void *ctx, const struct task_struct *task, struct s
 	    capture_waker(ctx, &capture))
 		return;
 	capture->key.object = object_of_woken(task);
-	account_part(capture, SB_STATE_NONE, until_ns - from_ns, until_ns - from_ns);
+	account_part(capture, SB_SCRATCH_WAKE, SB_STATE_NONE, until_ns - from_ns,
+		     until_ns - from_ns);
 	sb_spent(capture->now_ns);
 }
 
@@ -583,8 +830,6 @@ static __u64 nr_switches(const struct task_struct *task)
 /* Return: 0, or the error of a full buffer: the kernel will come with this task again. */
 static long take_sleeper(struct seq_file *seq, struct task_struct *task, struct sb_asleep *asleep)
 {
-	if (cfg_sched_waker == SCHED_WAKER_WEIGHS)
-		return 0;
 	sb_take_kernel_of(task, SB_SCRATCH_ITER);
 	if (sb_take_asleep(task, SB_SCRATCH_ITER, asleep))
 		return 0;
@@ -605,12 +850,14 @@ static void adopt(struct seq_file *seq, struct task_struct *task, struct sched_r
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	is_accepted = !sb_begin_task(SB_SCRATCH_ITER, task, &capture);
 	now_ns = is_accepted ? capture->now_ns : bpf_ktime_get_ns();
+	fresh->phase_ns = random_phase();
 	if (is_accepted)
 		fresh->born_ns = now_ns;
 	if (is_running(task)) {
 		fresh->on_ns = now_ns;
 	} else if (is_accepted) {
-		if (take_sleeper(seq, task, &record->asleep))
+		if (!cfg_sched_every_ns && cfg_sched_waker != SCHED_WAKER_WEIGHS &&
+		    take_sleeper(seq, task, &record->asleep))
 			return;
 		open_wait(fresh, capture, state_of(task, false), now_ns);
 	}
@@ -642,8 +889,31 @@ int sched_begin(struct bpf_iter__task *ctx)
 static void settle_run(struct sb_capture *capture, struct sched_task *st, __u64 end_ns)
 {
 	stop_running(st, end_ns);
-	account_rest(capture, st);
+	account_rest(capture, SB_SCRATCH_ITER, st);
 	end_life(st, end_ns);
+}
+
+/* What is owed for a wait that goes on. The kernel comes again with a task that there was no room for
+ * in the output, so nothing is written to @st before that. */
+static void settle_unseen(struct seq_file *seq, struct task_struct *task, struct sched_task *st,
+			  struct sb_capture *capture, __u64 now_ns)
+{
+	__u32 zero = 0;
+	struct sched_record *record = bpf_map_lookup_elem(&sched_records, &zero);
+	__u64 from_ns = st->from_ns;
+	struct sched_owed owed = {};
+	struct parts parts;
+
+	if (!record || !from_ns || from_ns >= now_ns)
+		return;
+	if (now_ns - from_ns >= cfg_sched_every_ns - st->phase_ns &&
+	    take_sleeper(seq, task, &record->asleep))
+		return;
+	if (__sync_val_compare_and_swap(&st->from_ns, from_ns, now_ns) != from_ns)
+		return;
+	split(st, from_ns, now_ns, &parts);
+	owe_wait(st, &owed, &parts);
+	pay(capture, SB_SCRATCH_ITER, &owed);
 }
 
 SEC("?iter/task")
@@ -662,11 +932,16 @@ int sched_settle(struct bpf_iter__task *ctx)
 	now_ns = clamp_to_end(capture->now_ns);
 	if (cfg_sched_wall && now_ns < capture->now_ns)
 		settle_run(capture, st, now_ns);
+	if (cfg_sched_every_ns) {
+		if (!is_running(task))
+			settle_unseen(ctx->meta->seq, task, st, capture, now_ns);
+		return 0;
+	}
 	from_ns = st->from_ns;
 	if (!from_ns || from_ns >= now_ns || is_running(task))
 		return 0;
 	*capture = st->capture;
 	if (__sync_val_compare_and_swap(&st->from_ns, from_ns, now_ns) == from_ns)
-		account_wait(capture, st, from_ns, now_ns);
+		account_wait(capture, SB_SCRATCH_ITER, st, from_ns, now_ns);
 	return 0;
 }

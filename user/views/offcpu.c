@@ -1,6 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "sb_abi.h"
+#include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "views/skel.h"
 #include "views/views.h"
+
+static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	int err = sb_sched_prepare_whole(skel, opts);
+
+	if (err || !opts->every_ns)
+		return err;
+	skel->rodata->cfg_sched_every_ns = opts->every_ns;
+	/* Since 6.16; without it, each system call takes longer. */
+	if (libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0)
+		return bpf_program__set_autoload(skel->progs.sched_arrived, true);
+	sb_debug("no tracepoint sched_exit_tp: stacks are taken where system calls return");
+	skel->rodata->cfg_sched_pays_at_once = 0;
+	return bpf_program__set_autoload(skel->progs.sched_sys_exit, true);
+}
 
 const struct sb_view sb_view_offcpu = {
 	.name = "offcpu",
@@ -14,7 +32,7 @@ const struct sb_view sb_view_offcpu = {
 	.state_place = SB_STATE_AT_ROOT,
 	.has_idle = true,
 	.trim = sb_sched_trim,
-	.prepare = sb_sched_prepare_whole,
+	.prepare = prepare,
 	.begin = sb_sched_begin,
 	.settle = sb_sched_settle,
 };
