@@ -11,10 +11,13 @@
 #include "sb_unwind.bpf.h"
 
 /* Ask again for what was asked for already only after this long. */
-#define ASK_AGAIN_NS   20000000ull
-/* An address in no mapping may mean that the list is old, or that the stack is garbage. So many
- * times a list is doubted. */
-#define NR_UNKNOWN_MAX 64
+#define ASK_AGAIN_NS	 20000000ull
+/*
+ * An address in no mapping may mean that the list is old, or that the stack is garbage. The list is
+ * doubted until it was read anew so many times, and was the same: how many samples fall into that
+ * time says nothing.
+ */
+#define NR_CONFIRMED_MAX 64
 
 /* First address that no user code can have: 47 bits on x86-64, 48 on arm64; 5-level paging (56)
  * is only used by programs that ask for it. */
@@ -185,18 +188,15 @@ __hidden int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len)
 	seg = seg_below(proc->segs_word, proc->nr_segs, addr + len - 1);
 	if (!seg || seg->begin >= addr + len || seg->end <= addr)
 		return 0;
-	proc->nr_unknown = 0;
+	proc->nr_confirmed = 0;
 	proc->exec_vm = SB_UW_EXEC_VM_STALE;
 	return 0;
 }
 
 /* Return: whether what is known of the process is doubted (again), which ends some time. */
-static bool is_doubtful(struct sb_uw_proc *proc)
+static bool is_doubtful(const struct sb_uw_proc *proc)
 {
-	if (proc->nr_unknown >= NR_UNKNOWN_MAX)
-		return false;
-	proc->nr_unknown++;
-	return true;
+	return proc->nr_confirmed < NR_CONFIRMED_MAX;
 }
 
 /* The list of mappings of the process, if there is one and it is up to date. */

@@ -126,8 +126,8 @@ struct sb_uw_proc {
 	__u32 exec_id;
 	__u32 segs_word;
 	__u32 nr_segs;
-	__u32 nr_unknown; /* set by the walker: how often an address was in none of them; a list
-			     that turns out to be the same keeps it */
+	__u32 nr_confirmed; /* how often the walker doubted the list, and it turned out to be the
+			       same when it was read anew */
 };
 
 /* Why the walker asks user space for something. */

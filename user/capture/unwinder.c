@@ -118,7 +118,7 @@ static int publish(void *arg, uint32_t tgid, const struct sb_uw_proc *proc, bool
 
 	/* A list that was doubted and turns out to be the same is doubted less. */
 	if (is_same && !bpf_map_lookup_elem(fd, &tgid, &before))
-		shown.nr_unknown = before.nr_unknown;
+		shown.nr_confirmed = before.nr_confirmed + 1;
 	return bpf_map_update_elem(fd, &tgid, &shown, BPF_ANY) ? -errno : 0;
 }
 
