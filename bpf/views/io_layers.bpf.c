@@ -114,12 +114,14 @@ static struct io_layer_record *record(void)
 
 /*
  * A name for the system call, or page fault, that the current task is in: by its registers, the top
- * of its stack and where it is in the file, so that the next call is another one though it is made
- * from the same place. There is no number of a call to go by which would cost other calls nothing.
+ * of its stack, where it is in the file, and how often it has slept, so that the next call is another
+ * one though it is made from the same place: who misses the cache, sleeps. There is no number of a call
+ * to go by which would cost other calls nothing.
  * Return: 0: no name.
  */
 __noinline __u64 sb_io_call_name(void)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct io_layer_record *r = record();
 	struct file *file;
 	__u64 hash;
@@ -129,7 +131,7 @@ __noinline __u64 sb_io_call_name(void)
 		return 0;
 	if (bpf_probe_read_user(r->stack, sizeof(r->stack), (void *)user_sp(&r->regs)))
 		return 0;
-	hash = mix(bpf_get_current_pid_tgid(), bpf_get_current_task());
+	hash = mix(task->nvcsw, (__u64)bpf_get_current_pid_tgid());
 	for (i = 0; i < REGS_WORDS; i++)
 		hash = mix(hash, ((const __u64 *)&r->regs)[i]);
 	for (i = 0; i < STACK_WORDS; i++)

@@ -5,6 +5,8 @@
  * layerwork written DIR: three files in DIR, by write(2), through a mapping, and by O_DIRECT; then
  * everything is written back.
  * layerwork read FILE NR: reads NR pages of FILE, here and there, with read-ahead switched off.
+ * layerwork ways FILE NR: reads its first page NR times, by two ways in turn, which differ in nothing but
+ * the caller of the caller; the page is dropped from the cache each time.
  * layerwork map FILE NR: touches NR pages of FILE, which is mapped, one after the other; says how many
  * page faults getrusage(2) has counted meanwhile.
  */
@@ -95,6 +97,39 @@ static NOINLINE void by_read(int fd, int nr)
 		need(pread(fd, data, PAGE, (off_t)i * 3 * PAGE) == PAGE, "pread");
 }
 
+/* The return address to the way lies beyond what is on top of the stack. */
+static NOINLINE void by_helper(int fd)
+{
+	char buffer[2 * PAGE];
+
+	memset(buffer, 1, sizeof(buffer));
+	need(pread(fd, buffer, PAGE, 0) == PAGE, "pread");
+	sink = buffer[0];
+}
+
+static NOINLINE void one_way(int fd)
+{
+	by_helper(fd);
+}
+
+static NOINLINE void other_way(int fd)
+{
+	by_helper(fd);
+}
+
+static void ways(int fd, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		need(!posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), "posix_fadvise");
+		if (i % 2)
+			other_way(fd);
+		else
+			one_way(fd);
+	}
+}
+
 static NOINLINE void by_touch(const char *pages, int nr)
 {
 	int i;
@@ -140,6 +175,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	need(!posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM), "posix_fadvise");
-	by_read(fd, atoi(argv[3]));
+	if (!strcmp(argv[1], "ways"))
+		ways(fd, atoi(argv[3]));
+	else
+		by_read(fd, atoi(argv[3]));
 	return 0;
 }
