@@ -13,6 +13,7 @@
 
 #include "model/fold.h"
 #include "model/profile.h"
+#include "resolve/idle.h"
 #include "resolve/resolve.h"
 #include "sb_abi_io.h"
 
@@ -220,6 +221,16 @@ static void test_idle(void **state)
 	assert_int_equal(stats.nr_status[SB_STACK_COMPLETE], 1);
 }
 
+/* Compilers append to the names of functions that they change. */
+static void test_idle_suffix(void **state)
+{
+	const struct sb_idle_wait wait = { .kernel = "sigsuspend.isra.0" };
+	const struct sb_idle_wait other = { .kernel = "do_wait" };
+
+	assert_string_equal(sb_idle_kind(&wait), "signal");
+	assert_null(sb_idle_kind(&other));
+}
+
 static const char *op_name(uint32_t op)
 {
 	return op == 3 ? "sys_read" : NULL;
@@ -353,10 +364,10 @@ static void test_interrupts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_states),	     cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_files),	     cmocka_unit_test(test_path),
-		cmocka_unit_test(test_short_object), cmocka_unit_test(test_wakers),
-		cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_states),	    cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_idle_suffix), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_path),	    cmocka_unit_test(test_short_object),
+		cmocka_unit_test(test_wakers),	    cmocka_unit_test(test_interrupts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

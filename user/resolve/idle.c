@@ -33,7 +33,7 @@ static const struct {
 	{ "timer", "hrtimer_nanosleep*", NULL },
 	{ "timer", "timerfd_read*", NULL },
 	{ "signal", "*sys_pause", NULL },
-	{ "signal", "sigsuspend", NULL },
+	{ "signal", "sigsuspend*", NULL },
 	{ "signal", "do_sigtimedwait*", NULL },
 	{ "signal", "signalfd_*", NULL },
 	/* threads of the kernel, waiting for work */

@@ -6,9 +6,9 @@
 #include "views/views.h"
 
 #define WAKING_FRAMES \
-	"bpf_trace_run1", "__bpf_trace_sched_waking", "__traceiter_sched_waking", "try_to_wake_up"
+	"bpf_trace_run*", "__bpf_trace_sched_waking", "__traceiter_sched_waking", "try_to_wake_up"
 
-const char *const sb_sched_trim[] = { "__schedule", NULL };
+const char *const sb_sched_trim[] = { "__schedule", "bpf_trace_run*", NULL };
 const char *const sb_sched_trim_waking[] = { WAKING_FRAMES, NULL };
 const char *const sb_sched_trim_both[] = { "__schedule", WAKING_FRAMES, NULL };
 
