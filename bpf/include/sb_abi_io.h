@@ -87,6 +87,7 @@ enum {
 	SB_IO_CALL_BY_MODE =
 		1u << 1,	    /* written to if the file can be written to, read from if not */
 	SB_IO_CALL_NO_FD = 1u << 2, /* none of its arguments is a descriptor */
+	SB_IO_CALL_MESSAGES = 1u << 3, /* returns the number of messages in a struct mmsghdr[] */
 };
 
 /* Values of sb_sample_key.op: system calls, in the order of the table in user/views/io.c, begin at

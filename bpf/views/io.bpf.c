@@ -11,7 +11,12 @@
 #include "sb_io.bpf.h"
 #include "sb_util.bpf.h"
 
-#define FMODE_WRITE 2u /* <linux/fs.h> */
+#define FMODE_WRITE	 2u /* <linux/fs.h> */
+/* struct mmsghdr of recvmmsg(2), and UIO_MAXIOV, the most of a call. */
+#define MESSAGE_BYTES	 64u
+#define MESSAGE_LEN_AT	 56u
+#define MESSAGES_MAX	 1024u
+#define MESSAGES_AT_ONCE 16u
 
 const volatile struct sb_io_call cfg_io_calls[SB_IO_CALLS_MAX] = {};
 const volatile __u32 cfg_io_weight = SB_IO_BYTES;
@@ -114,16 +119,18 @@ static bool is_for_writing(__u64 file)
 static bool find_objects(struct io_objects *ret, const struct io_state *state,
 			 const volatile struct sb_io_call *call)
 {
-	__u32 in_arg = call->in_arg, out_arg = call->out_arg;
+	bool has_in = call->in_arg != SB_IO_NO_ARG || (call->flags & SB_IO_CALL_NO_FD);
+	bool has_out = call->out_arg != SB_IO_NO_ARG;
 
-	if ((call->flags & SB_IO_CALL_BY_MODE) && is_for_writing(state->in))
-		in_arg = SB_IO_NO_ARG;
-	else if (call->flags & SB_IO_CALL_BY_MODE)
-		out_arg = SB_IO_NO_ARG;
+	if (call->flags & SB_IO_CALL_BY_MODE) {
+		has_out = is_for_writing(state->in);
+		has_in = !has_out && (call->dirs & SB_IO_READ);
+		has_out = has_out && (call->dirs & SB_IO_WRITE);
+	}
 	ret->in = ret->out = SB_IO_UNWANTED;
-	if (in_arg != SB_IO_NO_ARG || (call->flags & SB_IO_CALL_NO_FD))
+	if (has_in)
 		ret->in = sb_io_file(state->in, SB_SCRATCH_CALL);
-	if (out_arg != SB_IO_NO_ARG)
+	if (has_out)
 		ret->out = sb_io_file(state->out, SB_SCRATCH_CALL);
 	return ret->in != SB_IO_UNWANTED || ret->out != SB_IO_UNWANTED;
 }
@@ -189,6 +196,37 @@ static bool take_state(struct io_state *ret, struct task_struct *task, __u32 nr)
 	return true;
 }
 
+/*
+ * The bytes of @nr messages from @vector on, at most MESSAGES_AT_ONCE. Global: the verifier looks at
+ * it once, not once for each of the many rounds there can be.
+ */
+__noinline __u64 sb_io_messages(__u64 vector, __u32 nr)
+{
+	__u64 sum = 0;
+	__u32 i, len;
+
+	for (i = 0; i < MESSAGES_AT_ONCE && i < nr; i++) {
+		len = 0;
+		bpf_probe_read_user(&len, sizeof(len),
+				    (void *)(vector + i * MESSAGE_BYTES + MESSAGE_LEN_AT));
+		sum += len;
+	}
+	return sum;
+}
+
+static __u64 bytes_of_messages(__u64 vector, __u32 nr)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < MESSAGES_MAX; i += MESSAGES_AT_ONCE) {
+		if (i >= nr)
+			break;
+		sum += sb_io_messages(vector + i * MESSAGE_BYTES, nr - i);
+	}
+	return sum;
+}
+
 /* The current task's call is done. */
 static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *regs, __u32 nr)
 {
@@ -221,6 +259,8 @@ static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *re
 	capture->key.log2_ns = sb_log2_of(ns);
 	sb_start_in_kernel(SB_SCRATCH_CALL);
 	sb_take_stacks(ctx, SB_SCRATCH_CALL, SB_SIDE_USER);
+	if (call->flags & SB_IO_CALL_MESSAGES)
+		result = result > 0 ? bytes_of_messages(call_arg(regs, 1), result) : 0;
 	account(capture, &about, ns, result);
 	sb_spent(capture->now_ns);
 	return 0;

@@ -183,6 +183,22 @@ static void check_tracepoints(struct sb_doctor *doctor)
 	sb_doctor_say(doctor, SB_VERDICT_OK, "tracepoints", "with BTF");
 }
 
+/* How the view "io" sees system calls; see can_read_tracefs() of user/views/io.c. */
+static void check_calls(struct sb_doctor *doctor)
+{
+	if (!access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
+	    !access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK)) {
+		sb_doctor_say(doctor, SB_VERDICT_OK, "system calls",
+			      "tracepoints of single calls; io_uring is not seen");
+		return;
+	}
+	sb_doctor_say(
+		doctor, SB_VERDICT_LESS, "system calls",
+		"tracefs cannot be read: 'io' looks at all calls, and slows all of them down");
+	sb_doctor_advise(doctor, geteuid() ? "root is needed"
+					   : "mount -t tracefs tracefs /sys/kernel/tracing");
+}
+
 static void check_fentry(struct sb_doctor *doctor)
 {
 	int err = try_tracing("bpf_fentry_test1", BPF_TRACE_FENTRY);
@@ -322,9 +338,9 @@ static void check_kallsyms(struct sb_doctor *doctor)
 void sb_doctor_kernel(struct sb_doctor *doctor)
 {
 	static void (*const checks[])(struct sb_doctor *) = {
-		check_release,	   check_btf,	 check_progs,	 check_maps,	 check_jit,
-		check_tracepoints, check_fentry, check_kprobe,	 check_clock,	 check_cycles,
-		check_rate,	   check_depth,	 check_lockdown, check_kallsyms,
+		check_release,	   check_btf,	check_progs,  check_maps,     check_jit,
+		check_tracepoints, check_calls, check_fentry, check_kprobe,   check_clock,
+		check_cycles,	   check_rate,	check_depth,  check_lockdown, check_kallsyms,
 	};
 	size_t i;
 

@@ -69,6 +69,12 @@ static const struct call calls[] = {
 	CALL(sendto, TO(0)),
 	CALL(recvmsg, FROM(0)),
 	CALL(sendmsg, TO(0)),
+	{ .frame = "sys_recvmmsg",
+	  .nr = __NR_recvmmsg,
+	  .how = { .dirs = R, .in_arg = 0, .out_arg = NONE, .flags = SB_IO_CALL_MESSAGES } },
+	{ .frame = "sys_sendmmsg",
+	  .nr = __NR_sendmmsg,
+	  .how = { .dirs = W, .in_arg = NONE, .out_arg = 0, .flags = SB_IO_CALL_MESSAGES } },
 #ifdef __NR_getdents
 	CALL(getdents, FROM(0)),
 #endif
@@ -129,7 +135,10 @@ static bool is_wanted(const struct call *call, const struct sb_view_opts *opts,
 		return true;
 	if (!(call->how.dirs & dirs))
 		return false;
-	if (!(dirs & R) && !(call->how.flags & SB_IO_CALL_BY_MODE))
+	ret_how->dirs &= dirs;
+	if (call->how.flags & SB_IO_CALL_BY_MODE)
+		return true; /* which one, the file says */
+	if (!(dirs & R))
 		ret_how->in_arg = NONE;
 	if (!(dirs & W))
 		ret_how->out_arg = NONE;
