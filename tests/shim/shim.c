@@ -80,6 +80,16 @@ static void *key_at(const struct map *map, uint32_t at)
 	return map->keys + (size_t)at * map->def.key_bytes;
 }
 
+void shim_map_at(const void *id, uint32_t at, void *ret_key, void *ret_value)
+{
+	const struct map *map = find_map(id);
+
+	if (at >= map->nr)
+		abort();
+	memcpy(ret_key, key_at(map, at), map->def.key_bytes);
+	memcpy(ret_value, value_at(map, at), map->def.value_bytes);
+}
+
 /* Return: the index of a key in a hash map, map->nr when it is not there. */
 static uint32_t find_key(const struct map *map, const void *key)
 {
@@ -150,6 +160,40 @@ long bpf_map_delete_elem(void *id, const void *key)
 	memcpy(key_at(map, at), key_at(map, map->nr), map->def.key_bytes);
 	memcpy(value_at(map, at), value_at(map, map->nr), map->def.value_bytes);
 	return 0;
+}
+
+int shim_has_fields = 1;
+
+void *bpf_task_storage_get(void *id, struct task_struct *task, void *value, __u64 flags)
+{
+	struct map *map = find_map(id);
+	uint32_t at = find_key(map, &task);
+
+	if (at < map->nr)
+		return value_at(map, at);
+	if (!(flags & BPF_LOCAL_STORAGE_GET_F_CREATE) || id == shim.fail_map || at == map->cap)
+		return NULL;
+	memcpy(key_at(map, at), &task, sizeof(task));
+	memset(value_at(map, at), 0, map->def.value_bytes);
+	if (value)
+		memcpy(value_at(map, at), value, map->def.value_bytes);
+	map->nr++;
+	return value_at(map, at);
+}
+
+long bpf_seq_write(struct seq_file *seq, const void *data, __u32 size)
+{
+	if (!shim.seq_err)
+		shim.seq_bytes += size;
+	return shim.seq_err;
+}
+
+__u32 bpf_get_prandom_u32(void)
+{
+	static uint32_t state = 1;
+
+	state = state * 1664525 + 1013904223;
+	return state;
 }
 
 __u64 bpf_get_current_pid_tgid(void)

@@ -31,6 +31,10 @@ struct shim {
 	const uint64_t *kstack;
 	long kstack_bytes;
 
+	/* The output of an iterator: how much was written, and what the next write gives. */
+	size_t seq_bytes;
+	long seq_err;
+
 	const void *fail_map; /* updates of this map fail with fail_err */
 	long fail_err;
 };
@@ -55,6 +59,9 @@ void shim_map_add(struct shim_map_def def);
 	shim_map_add((struct shim_map_def){ &(map_), SHIM_UINT(map_, type), \
 					    SHIM_UINT(map_, key_size),      \
 					    SHIM_UINT(map_, value_size), (entries_max_) })
+#define SHIM_TASK_STORAGE(map_)                                                             \
+	shim_map_add((struct shim_map_def){ &(map_), SHIM_UINT(map_, type), sizeof(void *), \
+					    sizeof(*(map_).value), 16 })
 #define SHIM_MAP_OF_MAPS(map_)                                                                   \
 	shim_map_add((struct shim_map_def){ &(map_), SHIM_UINT(map_, type), sizeof(*(map_).key), \
 					    sizeof(void *), SHIM_UINT(map_, max_entries) })
@@ -65,6 +72,8 @@ void shim_map_add(struct shim_map_def def);
 void shim_set_inner(const void *map, uint32_t at, const void *inner);
 /* Return: how many entries a hash map holds. */
 uint32_t shim_map_nr(const void *map);
+/* Copy the entry at @at of a hash map: 0 to shim_map_nr() - 1. */
+void shim_map_at(const void *map, uint32_t at, void *ret_key, void *ret_value);
 
 /* Return: the next record of a ring buffer and its size, valid until shim_reset(); NULL: none. */
 const void *shim_ring_next(const void *map, uint32_t *ret_bytes);

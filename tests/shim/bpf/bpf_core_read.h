@@ -14,4 +14,9 @@
 	(src, __VA_ARGS__)
 #define BPF_CORE_READ_STR_INTO(dst, src, a) __builtin_memcpy(dst, (src)->a, sizeof(*(dst)))
 
+/* Every field is there, unless the test says otherwise. */
+extern int shim_has_fields;
+#define bpf_core_field_exists(...)	    shim_has_fields
+#define BPF_CORE_READ_BITFIELD_PROBED(s, f) ((s)->f)
+
 #endif

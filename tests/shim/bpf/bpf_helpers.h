@@ -19,10 +19,13 @@
 #define __hidden	__attribute__((visibility("hidden")))
 
 struct task_struct;
+struct seq_file;
 
 void *bpf_map_lookup_elem(void *map, const void *key);
 long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags);
 long bpf_map_delete_elem(void *map, const void *key);
+
+void *bpf_task_storage_get(void *map, struct task_struct *task, void *value, __u64 flags);
 
 __u64 bpf_get_current_pid_tgid(void);
 __u64 bpf_get_current_uid_gid(void);
@@ -33,6 +36,7 @@ long bpf_task_pt_regs(struct task_struct *task);
 long bpf_current_task_under_cgroup(void *map, __u32 index);
 __u32 bpf_get_smp_processor_id(void);
 __u64 bpf_ktime_get_ns(void);
+__u32 bpf_get_prandom_u32(void);
 
 long bpf_get_stack(void *ctx, void *buf, __u32 size, __u64 flags);
 long bpf_get_task_stack(struct task_struct *task, void *buf, __u32 size, __u64 flags);
@@ -41,5 +45,7 @@ long bpf_probe_read_kernel(void *dst, __u32 size, const void *addr);
 
 long bpf_ringbuf_output(void *ringbuf, void *data, __u64 size, __u64 flags);
 __u64 bpf_ringbuf_query(void *ringbuf, __u64 flags);
+
+long bpf_seq_write(struct seq_file *seq, const void *data, __u32 size);
 
 #endif
