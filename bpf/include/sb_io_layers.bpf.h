@@ -31,6 +31,7 @@ struct sb_io_captured {
 	__u64 call;   /* in which call or fault, as a hash; 0: not known */
 	__u64 object; /* that its owner looked up for @inode; 0: not yet */
 	__u64 inode;
+	__u64 seen_ns; /* when its last event was */
 };
 
 /* Return: whether the user asked for this direction (SB_IO_READ, SB_IO_WRITE; SB_IO_NEITHER weighs
@@ -69,14 +70,27 @@ static __always_inline __u64 sb_io_entry_of(const struct inode *inode)
 	return alias ? alias - bpf_core_field_offset(struct dentry, d_u.d_alias) : 0;
 }
 
+/* Return: the struct block_device whose page cache the inode of a block device is; 0: not known. */
+static __always_inline __u64 sb_io_device_of_inode(__u64 inode)
+{
+	if ((BPF_CORE_READ((const struct inode *)inode, i_mode) & S_IFMT) != S_IFBLK ||
+	    !bpf_core_field_exists(struct bdev_inode, vfs_inode))
+		return 0;
+	return inode - bpf_core_field_offset(struct bdev_inode, vfs_inode) +
+	       bpf_core_field_offset(struct bdev_inode, bdev);
+}
+
 /* As sb_io_inode(), by the path of the call in progress if it is about that file. Inlined: calls may
  * be eight deep. */
 static __always_inline __u64 sb_io_layer_object(__u64 inode, __u32 slot)
 {
-	__u64 file = sb_io_call_file(inode);
+	__u64 file = sb_io_call_file(inode), bdev;
 
 	if (file)
 		return sb_io_file(file, slot);
+	bdev = sb_io_device_of_inode(inode);
+	if (bdev)
+		return sb_io_device(bdev, slot);
 	return sb_io_inode(inode, sb_io_entry_of((void *)inode), slot);
 }
 

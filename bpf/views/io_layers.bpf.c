@@ -18,10 +18,13 @@
 #define NR_PREAD64 67
 #endif
 
-#define REGS_WORDS  (sizeof(struct sb_regs) / sizeof(__u64))
+#define REGS_WORDS   (sizeof(struct sb_regs) / sizeof(__u64))
 /* Of the stack, from its top: two calls from one function with the same registers, but by another
  * way, differ in their return addresses. */
-#define STACK_WORDS 32
+#define STACK_WORDS  32
+/* The events of one call follow one another by less than that. A call that is taken for another one
+ * costs a capture. */
+#define SAME_CALL_NS 20000
 
 const volatile __u32 cfg_layer_dirs = 0; /* SB_IO_*; 0: all */
 const volatile __u32 cfg_layer_page_bytes = 4096;
@@ -114,9 +117,10 @@ static struct io_layer_record *record(void)
 
 /*
  * A name for the system call, or page fault, that the current task is in: by its registers, the top
- * of its stack, where it is in the file, and how often it has slept, so that the next call is another
- * one though it is made from the same place: who misses the cache, sleeps. There is no number of a call
- * to go by which would cost other calls nothing.
+ * of its stack, where it is in the file, and how often it has left a CPU, so that the next call is
+ * another one though it is made from the same place. There is no number of a call to go by which would
+ * cost other calls nothing. Two calls have one name if all of this is equal and their callers differ
+ * only beyond the top of the stack; that they also follow one another at once is left to chance.
  * Return: 0: no name.
  */
 __noinline __u64 sb_io_call_name(void)
@@ -131,7 +135,7 @@ __noinline __u64 sb_io_call_name(void)
 		return 0;
 	if (bpf_probe_read_user(r->stack, sizeof(r->stack), (void *)user_sp(&r->regs)))
 		return 0;
-	hash = mix(task->nvcsw, (__u64)bpf_get_current_pid_tgid());
+	hash = mix(task->nvcsw + task->nivcsw, (__u64)bpf_get_current_pid_tgid());
 	for (i = 0; i < REGS_WORDS; i++)
 		hash = mix(hash, ((const __u64 *)&r->regs)[i]);
 	for (i = 0; i < STACK_WORDS; i++)
@@ -147,6 +151,7 @@ __hidden int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured *
 	struct io_layer_record *r = record();
 	struct sb_io_captured *last;
 	struct sb_capture *capture;
+	bool is_same;
 	__u64 call;
 	int err;
 
@@ -159,7 +164,9 @@ __hidden int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured *
 		return err;
 	*ret_captured = last;
 	call = sb_io_call_name();
-	if (call && call == last->call)
+	is_same = call && call == last->call && capture->now_ns - last->seen_ns < SAME_CALL_NS;
+	last->seen_ns = capture->now_ns;
+	if (is_same)
 		return 0;
 	err = sb_take_stacks(ctx, SB_SCRATCH_CALL, SB_SIDE_USER | SB_SIDE_KERNEL);
 	if (err)

@@ -271,6 +271,11 @@ struct block_device {
 	struct gendisk *bd_disk;
 };
 
+struct bdev_inode {
+	struct block_device bdev;
+	struct inode vfs_inode;
+};
+
 struct bio {
 	struct bio *bi_next;
 	struct block_device *bi_bdev;
