@@ -19,8 +19,9 @@
  */
 __u64 sb_io_file(__u64 file, __u32 slot);
 
-/* The same where there is no struct file, only an inode, and a dentry of it or 0: the path begins
- * at the root of the filesystem (SB_FILE_NO_MOUNT). */
+/* The same where there is no struct file, only an inode, and a dentry of it or 0: the path is
+ * the one below the mount of the filesystem that the current task sees; if there is none, it begins at
+ * the root of the filesystem (SB_FILE_NO_MOUNT). */
 __u64 sb_io_inode(__u64 inode, __u64 dentry, __u32 slot);
 
 /* The same for the disk of a struct block_device: "/dev/vda". */

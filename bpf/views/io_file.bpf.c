@@ -27,6 +27,8 @@
 
 #define NAME_BYTES_MAX	    256u /* NAME_MAX, and NUL */
 #define DISK_NAME_LEN	    32u
+/* Of one filesystem, in all namespaces. */
+#define MOUNTS_MAX	    32
 /* Components, and mounts crossed on the way. */
 #define STEPS_MAX	    (SB_PATH_COMPONENTS_MAX + 16)
 
@@ -306,6 +308,61 @@ __noinline int sb_io_ship_file(__u64 file_addr, __u64 id, __u32 slot)
 	return 0;
 }
 
+static bool is_mount_of(const struct mount *mount, const struct dentry *root,
+			const struct mnt_namespace *ns)
+{
+	return BPF_CORE_READ(mount, mnt_ns) == ns && BPF_CORE_READ(mount, mnt.mnt_root) == root;
+}
+
+static __noinline __u64 newer_mount_of(__u64 sb, __u64 root, __u64 ns)
+{
+	const struct mount *mount = BPF_CORE_READ((const struct super_block *)sb, s_mounts);
+	int i;
+
+	for (i = 0; i < MOUNTS_MAX && mount; i++) {
+		if (is_mount_of(mount, (void *)root, (void *)ns))
+			return (__u64)mount;
+		mount = BPF_CORE_READ(mount, mnt_next_for_sb);
+	}
+	return 0;
+}
+
+/* Up to 6.17. A function of its own: the compiler must not move offsets that newer kernels do not
+ * have to where those come by. */
+static __noinline __u64 older_mount_of(__u64 sb, __u64 root, __u64 ns)
+{
+	const struct super_block___6_17 *older = (const void *)sb;
+	__u64 head = (__u64)&older->s_mounts, node = (__u64)BPF_CORE_READ(older, s_mounts.next);
+	int i;
+
+	for (i = 0; i < MOUNTS_MAX && node && node != head; i++) {
+		const struct mount___6_17 *mount =
+			(const void *)node -
+			bpf_core_field_offset(struct mount___6_17, mnt_instance);
+
+		if (is_mount_of((const void *)mount, (void *)root, (void *)ns))
+			return (__u64)mount;
+		node = (__u64)BPF_CORE_READ((const struct list_head *)node, next);
+	}
+	return 0;
+}
+
+/* A place where all of the filesystem is mounted, as the current task sees it; 0: none. */
+static __u64 mount_of(const struct super_block *sb)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 ns = (__u64)BPF_CORE_READ(task, nsproxy, mnt_ns);
+	__u64 root = (__u64)BPF_CORE_READ(sb, s_root);
+
+	if (!ns)
+		return 0;
+	if (bpf_core_field_exists(struct mount, mnt_next_for_sb))
+		return newer_mount_of((__u64)sb, root, ns);
+	if (bpf_core_field_exists(struct mount___6_17, mnt_instance))
+		return older_mount_of((__u64)sb, root, ns);
+	return 0;
+}
+
 __noinline int sb_io_ship_inode(__u64 inode, __u64 dentry, __u64 id, __u32 slot)
 {
 	struct io_description *d = bpf_map_lookup_elem(&io_descriptions, &slot);
@@ -313,10 +370,11 @@ __noinline int sb_io_ship_inode(__u64 inode, __u64 dentry, __u64 id, __u32 slot)
 	if (!d)
 		return 0;
 	describe_inode(&d->file, (void *)inode);
-	d->file.flags = SB_FILE_NO_MOUNT;
 	d->nr_bytes = 0;
 	d->dentry = dentry;
-	d->mount = 0;
+	d->mount = mount_of(BPF_CORE_READ((const struct inode *)inode, i_sb));
+	if (!d->mount)
+		d->file.flags = SB_FILE_NO_MOUNT;
 	ship_entry(d, slot, id);
 	return 0;
 }

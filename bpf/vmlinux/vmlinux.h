@@ -83,10 +83,15 @@ struct file_system_type {
 	const char *name;
 };
 
+struct dentry;
+struct mount;
+
 struct super_block {
 	unsigned int s_dev; /* major << 20 | minor */
 	unsigned long s_magic;
 	struct file_system_type *s_type;
+	struct dentry *s_root;
+	struct mount *s_mounts; /* the newest one */
 };
 
 typedef struct {
@@ -103,6 +108,15 @@ struct hlist_node {
 
 struct hlist_head {
 	struct hlist_node *first;
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+/* Up to 6.17. */
+struct super_block___6_17 {
+	struct list_head s_mounts;
 };
 
 struct inode {
@@ -144,6 +158,15 @@ struct mount {
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
 	struct mnt_namespace *mnt_ns; /* NULL: unmounted, but in use */
+	struct mount *mnt_next_for_sb;
+};
+
+struct mount___6_17 {
+	struct list_head mnt_instance; /* of the superblock's s_mounts */
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
 };
 
 struct path {
@@ -222,6 +245,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	const struct cred *cred;
 	struct css_set *cgroups;
+	struct nsproxy *nsproxy;
 	char comm[16];
 };
 

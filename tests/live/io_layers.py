@@ -137,8 +137,7 @@ def block():
                   f'block: {direction} {have}, in /proc/diskstats {want}')
         have = of(result, 'by_write', 'block_writeback', f'{directory}/written')
         check(have == 8 * MIB, f'block: written back for write(): {have}')
-        have = sum(w for s, w in result.stacks.items()
-                   if 'by_mapping' in s and 'block_writeback' in s and s[-1].endswith('/mapped'))
+        have = of(result, 'by_mapping', 'block_writeback', f'{directory}/mapped')
         check(have == 4 * MIB, f'block: written back for stores into a mapping: {have}')
         for op in ('block_write', 'block_read'):
             have = of(result, 'by_direct', op, f'{directory}/direct')
@@ -208,7 +207,7 @@ def same_call_or_not():
 def run_map(path, *options):
     """Mapped: what was asked for is not known."""
     result = run(*options, '--', LAYERWORK, 'map', path, '100')
-    have, want = of(result, 'by_touch', 'cache_fill'), resident(path)
+    have, want = of(result, 'by_touch', 'cache_fill', path), resident(path)
     check(have == want, f'cache: by page faults {have}, resident {want}')
 
 
