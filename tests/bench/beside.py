@@ -88,14 +88,15 @@ def stop(process):
     return float('nan')
 
 
-def figure(load):
-    """The number that the load prints."""
-    return float(subprocess.run(load, stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout)
+def figures_of(load):
+    """The numbers that the load prints."""
+    out = subprocess.run(load, stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout
+    return [float(word) for word in out.split()]
 
 
 def rounds(tools, loads, nr):
     """tools: {name: command, or None}; loads: {name: command}. One load at a time beside each tool, in a
-    new order each round. Return: {tool: {load: [figure of each round]}}, {tool: [CPU seconds]},
+    new order each round. Return: {tool: {load: [[figure, ...] of each round]}}, {tool: [CPU seconds]},
     {tool: why it cannot run}."""
     figures = {tool: {load: [] for load in loads} for tool in tools}
     cpu = {tool: [] for tool in tools}
@@ -111,14 +112,14 @@ def rounds(tools, loads, nr):
             try:
                 with beside(command) as cost:
                     for load, of_load in loads.items():
-                        figures[tool][load].append(figure(of_load))
+                        figures[tool][load].append(figures_of(of_load))
                 cpu[tool].append(cost.get('cpu', 0.0))
             except RuntimeError as error:
                 failed[tool] = str(error).strip().replace('\n', ' | ')
     return figures, cpu, failed
 
 
-def paired(figures, base, tool, load, how):
-    """how(figure with the tool, figure without) of each round: median, least, greatest."""
-    values = [how(a, b) for a, b in zip(figures[tool][load], figures[base][load])]
+def paired(figures, of, load, how, which=0):
+    """of: (tool, tool without). how(figure with, figure without) of each round: median, least, greatest."""
+    values = [how(a[which], b[which]) for a, b in zip(figures[of[0]][load], figures[of[1]][load])]
     return statistics.median(values), min(values), max(values)

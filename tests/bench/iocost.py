@@ -4,8 +4,8 @@
 
 iocost.py STACKBPF CALLS [ROUNDS [SECONDS]]
 
-Two loops: pread() of 4 KiB that are cached, and getppid(). The figure: ns for each call, less those in
-the same round without any tool.
+Two loops: pread() of 4 KiB that are cached, and getppid(). The figure: ns of CPU time for each call,
+less those in the same round without any tool.
 """
 import os
 import statistics
@@ -47,13 +47,13 @@ def main():
         loads = {'read': [CALLS, 'read', SECONDS, file.name], 'getppid': [CALLS, 'getppid', SECONDS]}
         figures, _, failed = rounds(tools(os.getpid()), loads, ROUNDS)
     for load in loads:
-        print(f'\n{load}: {statistics.median(figures[NONE][load]):.0f} ns')
+        print(f'\n{load}: {statistics.median(f[0] for f in figures[NONE][load]):.0f} ns')
         print(f'{"beside":32} {"added ns":>9} {"range":>16}')
         for tool in figures:
             if tool in failed or not figures[tool][load]:
                 print(f'{tool:32} {failed.get(tool, "no figure")[:150]}')
                 continue
-            added, least, most = paired(figures, NONE, tool, load, lambda a, b: a - b)
+            added, least, most = paired(figures, (tool, NONE), load, lambda a, b: a - b)
             print(f'{tool:32} {added:9.0f} {least:8.0f}..{most:6.0f}')
 
 

@@ -5,7 +5,9 @@
 switches.py STACKBPF CALLS [ROUNDS [SECONDS]]
 
 The storm: as many pairs of processes as there are CPUs, each passing a byte to and fro through pipes.
-The figure: round trips per second, as a share of those in the same round without any tool.
+Figures, beside those in the same round without any tool: CPU time of the two processes for a round
+trip, which is what the tools add to a switch, and hardly depends on what else the machine does; and
+round trips per second, which does.
 """
 import os
 import re
@@ -59,18 +61,20 @@ def main():
         before = nr_switches()
         alone, _, _ = rounds({NONE: None}, load, 1)
         per_second = (nr_switches() - before) / float(SECONDS)
-        print(f'{pairs} pairs: {alone[NONE]["storm"][0]:.0f} round trips and {per_second:.0f} switches a second',
-              flush=True)
+        trips, cpu_ns = alone[NONE]['storm'][0]
+        print(f'{pairs} pairs: {trips:.0f} round trips and {per_second:.0f} switches a second, '
+              f'{cpu_ns:.0f} ns of CPU for a round trip', flush=True)
         figures, cpu, failed = rounds(tools(work), load, ROUNDS)
-    print(f'{"beside":30} {"of throughput":>14} {"range":>17} {"slow-down":>10} {"own CPU s":>10}')
+    print(f'{"beside":30} {"CPU per trip":>13} {"range":>13} {"throughput":>11} {"range":>17} {"own CPU s":>10}')
     for tool in figures:
         if tool in failed or not figures[tool]['storm']:
             print(f'{tool:30} {failed.get(tool, "no figure")[:150]}')
             continue
-        share, least, most = paired(figures, NONE, tool, 'storm', lambda a, b: a / b)
+        cost, least, most = paired(figures, (tool, NONE), 'storm', lambda a, b: a / b, 1)
+        share, low, high = paired(figures, (tool, NONE), 'storm', lambda a, b: a / b, 0)
         own = sorted(cpu[tool])[len(cpu[tool]) // 2]
-        print(f'{tool:30} {100 * share:12.1f} % {100 * least:7.1f}..{100 * most:5.1f} % '
-              f'{1 / share:9.2f}x {own:10.2f}')
+        print(f'{tool:30} {cost:12.2f}x {least:6.2f}..{most:4.2f}x {100 * share:9.1f} % '
+              f'{100 * low:7.1f}..{100 * high:5.1f} % {own:10.2f}')
 
 
 if os.geteuid() != 0:

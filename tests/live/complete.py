@@ -199,10 +199,11 @@ WORKLOADS = {
     'nginx': nginx,
 }
 # Views that look at what waits, or moves bytes.
-VIEWS = {}  # 'offcpu': ('offcpu',), 'io': ('io', '--count', '--file=none')
+VIEWS = {'offcpu': ('offcpu',), 'io': ('io', '--count', '--file=none')}
 for view_name, view in VIEWS.items():
     WORKLOADS |= {
-        f'python-{view_name}': script('wait.py', '/usr/bin/python3', **PYTHON, view=view, seconds=3),
+        f'python-{view_name}': script('wait.py', '/usr/bin/python3', view=view, seconds=3,
+                                      via=frozenset({'Py_BytesMain', 'thread_run'})),
         f'perl-{view_name}': script('wait.pl', 'perl', via=frozenset({'perl_run', 'perl_parse'}),
                                     view=view, seconds=3),
     }

@@ -24,7 +24,7 @@ def is_near(have, want, tolerance=NEAR):
 
 def check_near(have, want, what, tolerance=NEAR):
     off = f'{100 * (have / want - 1):+.2f} %' if want else 'of nothing'
-    check(is_near(have, want, tolerance), f'{what}: {have:.0f} of {want:.0f} ({off})')
+    check(is_near(have, want, tolerance), f'{what}: {have:.9g} of {want:.9g} ({off})')
 
 
 class Truth:
@@ -75,13 +75,15 @@ def at_work(program, mode, nr_threads, nr=0):
 
 
 def named_threads(pid):
-    """Threads that do what they are for: they have another name than the main thread, which is one."""
-    names = []
+    """The main thread, once it has become the program, and those that have a name of their own."""
+    names = {}
     for tid in os.listdir(f'/proc/{pid}/task'):
         with contextlib.suppress(OSError), \
                 open(f'/proc/{pid}/task/{tid}/comm', encoding='ascii') as file:
-            names.append(file.read().strip())
-    return sum(name != 'waits' for name in names) + 1
+            names[tid] = file.read().strip()
+    if names.pop(str(pid), '') != 'waits':
+        return 0
+    return 1 + sum(name != 'waits' for name in names.values())
 
 
 def weight(result, *functions, queue=False, comm=None):
@@ -101,6 +103,36 @@ def by_comm(result):
     for stack, us in result.stacks.items():
         sums[stack[0], stack[-1] if stack[-1].startswith('[') else ''] += us
     return sums
+
+
+@contextlib.contextmanager
+def cgroup_with_quota(us, period_us):
+    """A cgroup whose processes get so much of a CPU; None if there cannot be one here."""
+    places = (('/sys/fs/cgroup/cpu', 'cpu.cfs_quota_us', f'{us}', 'cpu.cfs_period_us', f'{period_us}'),
+              ('/sys/fs/cgroup', 'cpu.max', f'{us} {period_us}', '', ''))
+    for root, quota, value, period, period_value in places:
+        path = f'{root}/stackbpf-test-{os.getpid()}'
+        with contextlib.suppress(OSError):
+            os.mkdir(path)
+            try:
+                if not os.path.exists(f'{path}/{quota}'):
+                    continue
+                for name, text in ((period, period_value), (quota, value)):
+                    if name:
+                        with open(f'{path}/{name}', 'w', encoding='ascii') as file:
+                            file.write(text)
+                yield path
+            finally:
+                # It cannot be removed before the last of its processes is gone.
+                wait_for(lambda at=path: try_rmdir(at), f'{path} is empty')
+            return
+    yield None
+
+
+def try_rmdir(path):
+    with contextlib.suppress(OSError):
+        os.rmdir(path)
+    return not os.path.exists(path)
 
 
 def dur_us(result):

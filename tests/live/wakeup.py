@@ -26,13 +26,13 @@ def pair():
     check_near(woken(result, 'ping_writes', 'pong'), truth.of_function('pong_reads'), 'ping wakes pong')
     names = {s[0] for s in result.stacks if 'pong_writes' in s}
     check(names == {'pong'}, f'the root is who wakes: {names}')
-    check(not woken(result, 'pong_writes', 'pong'), 'and nobody wakes itself')
-    for stack in result.stacks:
-        if 'pong_writes' in stack:
-            check(stack.index('run') < stack.index('pong') if 'pong' in stack[1:] else 'run' in stack,
-                  f'callers are there, root first: {";".join(stack)}')
-    check(not any('try_to_wake_up' in s for s in result.stacks if 'pong_writes' in s),
-          'what is in every stack is cut off')
+    # While it writes, the interrupt of a timer may wake anybody.
+    check(woken(result, 'pong_writes', 'pong') <= 0.01 * result.total, 'and nobody wakes itself')
+    stacks = [s for s in result.stacks if 'pong_writes' in s]
+    check(all('run' in s and s.index('run') < s.index('pong_writes') for s in stacks),
+          'callers are there, root first')
+    leaves = {s[-2] for s in stacks}
+    check(leaves == {'try_to_wake_up'}, f'what wakes is the leaf, and no program of ours: {leaves}')
 
 
 def convoy():
@@ -59,20 +59,22 @@ def attached():
 
 
 def bounds():
-    result, truth = waits(BINARY, WAITS, 'wakeup', 'pair', '-m', '5ms')
-    check_near(woken(result, 'pong_writes', 'ping'), truth.of_function('ping_reads'), '-m 5ms', 0.1)
-    check(woken(result, 'ping_writes', 'pong') <= 0.2 * truth.of_function('pong_reads'), '-m 5ms: shorter')
+    result, truth = waits(BINARY, WAITS, 'wakeup', 'sleeps', '-m', '40ms')
+    have = sum(us for s, us in result.stacks.items() if s[-1] == 'sleeper')
+    check_near(have, truth.of_function('sleep_50ms'), '-m 40ms', 0.2)
 
 
 def chain():
     """offwake: comm, the blocked stack, '--', the waker's stack the other way round, its comm."""
     result, truth = waits(BINARY, WAITS, 'offwake', 'pair')
     check(result.facts.get('kind') == 'offwake', f'kind of the header: {result.facts}')
-    known = {s: us for s, us in result.stacks.items() if 'pong_writes' in s}
+    known = {s: us for s, us in result.stacks.items() if 'ping_reads' in s and 'pong_writes' in s}
     check_near(sum(known.values()), truth.of_function('ping_reads'), 'offwake: pong wakes ping')
     for stack in known:
         check(stack[0] == 'ping' and stack[-1] == 'pong' and stack.count('--') == 1,
               f'offwake: comm, stack, --, stack, comm: {";".join(stack)}')
+        if stack.count('--') != 1:
+            continue
         at = stack.index('--')
         check('ping_reads' in stack[:at] and 'pong_writes' in stack[at:], 'offwake: sides of --')
         check(stack.index('run') < stack.index('ping_reads'), 'offwake: blocked stack, root first')

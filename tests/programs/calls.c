@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What calls cost, and switches: prints one number after SECONDS.
+ * What calls cost, and switches: prints figures after SECONDS. Times are CPU time, so that they are not
+ * those of others on the same CPU.
  *
  *	calls read SECONDS FILE		ns for each read of 4 KiB of FILE, which is cached
  *	calls getppid SECONDS		ns for each getppid(2)
- *	calls switches SECONDS PAIRS	round trips per second of PAIRS processes that pass a byte to
- *					each other through pipes, each of which is two or more switches
+ *	calls switches SECONDS PAIRS	round trips per second of PAIRS of processes that pass a byte to
+ *					each other through pipes, and ns for each, of both processes
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,11 +29,11 @@
 
 static char data[4096];
 
-static uint64_t now_ns(void)
+static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
 }
 
@@ -48,16 +50,17 @@ static NOINLINE void getppid_once(int fd)
 
 static int loop(void (*once)(int), int fd, uint64_t seconds)
 {
-	uint64_t begin = now_ns(), calls = 0, now;
+	uint64_t begin = now_ns(CLOCK_MONOTONIC), calls = 0,
+		 cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	int i;
 
 	do {
 		for (i = 0; i < BATCH; i++)
 			once(fd);
 		calls += BATCH;
-		now = now_ns();
-	} while (now < begin + seconds * NSEC);
-	return printf("%.2f\n", (double)(now - begin) / (double)calls) < 0;
+	} while (now_ns(CLOCK_MONOTONIC) < begin + seconds * NSEC);
+	cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	return printf("%.2f\n", (double)cpu_ns / (double)calls) < 0;
 }
 
 static int loop_read(uint64_t seconds, const char *path)
@@ -113,7 +116,8 @@ static int loop_switches(uint64_t seconds, const char *arg)
 	struct timespec ts = { (time_t)seconds, 0 };
 	volatile uint64_t *counts;
 	pid_t children[2 * PAIRS_MAX];
-	uint64_t begin, before;
+	uint64_t begin, trips, cpu_us;
+	struct rusage usage;
 
 	counts = mmap(NULL, sizeof(*counts) * 2 * PAIRS_MAX, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -122,15 +126,19 @@ static int loop_switches(uint64_t seconds, const char *arg)
 	for (i = 0; i < nr; i++)
 		if (start_pair(&children[2 * i], &counts[2 * i]))
 			return 1;
-	begin = now_ns();
-	before = sum_of(counts, 2 * nr);
+	begin = now_ns(CLOCK_MONOTONIC);
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
-	printf("%.0f\n",
-	       (double)(sum_of(counts, 2 * nr) - before) * 1e9 / 2 / (double)(now_ns() - begin));
 	for (i = 0; i < 2 * nr; i++)
 		kill(children[i], SIGKILL);
+	begin = now_ns(CLOCK_MONOTONIC) - begin;
 	while (wait(NULL) > 0)
 		;
+	getrusage(RUSAGE_CHILDREN, &usage);
+	cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+		 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	trips = sum_of(counts, 2 * nr) / 2;
+	printf("%.0f %.0f\n", (double)trips * 1e9 / (double)begin,
+	       (double)cpu_us * 1000 / (double)trips);
 	return 0;
 }
 

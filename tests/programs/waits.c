@@ -44,7 +44,8 @@ struct thread {
 	void (*work)(void);
 	int tid;
 	int schedstat_fd;
-	struct clocks begin, life;
+	uint64_t created_ns;
+	struct clocks life;
 	struct span spans[SPANS_MAX];
 };
 
@@ -357,11 +358,11 @@ static void *run(void *arg)
 {
 	self = arg;
 	self->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	self->begin = now();
 	self->tid = (int)syscall(SYS_gettid);
 	prctl(PR_SET_NAME, self->name);
 	self->work();
-	add(&self->life, self->begin, now());
+	self->life = now(); /* all but the first count from the thread's beginning */
+	self->life.wall_ns -= self->created_ns;
 	close(self->schedstat_fd);
 	return NULL;
 }
@@ -373,6 +374,7 @@ static void start(const char *name, void (*work)(void))
 
 	thread->name = name;
 	thread->work = work;
+	thread->created_ns = read_clock(CLOCK_MONOTONIC);
 	if (pthread_create(&thread->thread, NULL, run, thread))
 		_exit(1);
 }
