@@ -263,7 +263,7 @@ static bool is_removed(const struct dentry *dentry)
 	return !BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry;
 }
 
-static void ship(struct io_description *d, __u64 id)
+static void ship_description(struct io_description *d, __u64 id)
 {
 	__u32 nr_bytes = d->nr_bytes;
 
@@ -287,7 +287,7 @@ static void ship_entry(struct io_description *d, __u32 slot, __u64 id)
 			d->file.flags |= SB_FILE_DELETED;
 		walk_up(d, slot);
 	}
-	ship(d, id);
+	ship_description(d, id);
 }
 
 __noinline int sb_io_ship_file(__u64 file_addr, __u64 id, __u32 slot)
@@ -379,7 +379,7 @@ __noinline int sb_io_ship_inode(__u64 inode, __u64 dentry, __u64 id, __u32 slot)
 	return 0;
 }
 
-static __always_inline __u64 mix(__u64 hash, __u64 word)
+static __always_inline __u64 hash_in(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
 	return hash ^ (hash >> 29);
@@ -389,15 +389,15 @@ static __always_inline __u64 mix(__u64 hash, __u64 word)
 static __u64 hash_of(const struct inode *inode, const struct dentry *dentry, __u64 mnt)
 {
 	struct entry entry = {};
-	__u64 hash = mix(mnt, (__u64)inode);
+	__u64 hash = hash_in(mnt, (__u64)inode);
 
-	hash = mix(hash, BPF_CORE_READ(inode, i_ino));
+	hash = hash_in(hash, BPF_CORE_READ(inode, i_ino));
 	if (!dentry)
 		return hash | 2;
 	read_entry(&entry, dentry);
-	hash = mix(hash, (__u64)dentry);
-	hash = mix(hash, entry.name.hash_len);
-	hash = mix(hash, (__u64)entry.parent ^ !entry.pprev);
+	hash = hash_in(hash, (__u64)dentry);
+	hash = hash_in(hash, entry.name.hash_len);
+	hash = hash_in(hash, (__u64)entry.parent ^ !entry.pprev);
 	return hash | 2; /* neither 0 nor SB_IO_UNWANTED */
 }
 
@@ -470,7 +470,7 @@ static void ship_device(const struct block_device *bdev, __u32 dev, __u64 id, __
 	at &= 2 * DISK_NAME_LEN - 1;
 	__builtin_memcpy(d->path + at, "dev", sizeof("dev"));
 	d->nr_bytes = at + sizeof("dev");
-	ship(d, id);
+	ship_description(d, id);
 }
 
 __noinline __u64 sb_io_device(__u64 bdev_addr, __u32 slot)
@@ -484,7 +484,7 @@ __noinline __u64 sb_io_device(__u64 bdev_addr, __u32 slot)
 	dev = BPF_CORE_READ(bdev, bd_dev);
 	if (!is_wanted_device(dev))
 		return SB_IO_UNWANTED;
-	id = mix(1, dev) | 2;
+	id = hash_in(1, dev) | 2;
 	known = sb_object_known(id);
 	if (known == SB_OBJECT_UNWANTED)
 		return SB_IO_UNWANTED;

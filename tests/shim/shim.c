@@ -284,6 +284,18 @@ long bpf_probe_read_kernel(void *dst, __u32 size, const void *addr)
 	return 0;
 }
 
+long bpf_probe_read_kernel_str(void *dst, __u32 size, const void *addr)
+{
+	size_t len;
+
+	if (!addr)
+		return -EFAULT;
+	len = strnlen(addr, size - 1);
+	memcpy(dst, addr, len);
+	((char *)dst)[len] = '\0';
+	return (long)len + 1;
+}
+
 /* Each record behind its length, aligned to 8. What was read makes no room again. */
 static uint32_t record_bytes(uint64_t len)
 {

@@ -41,6 +41,7 @@ __u32 bpf_get_prandom_u32(void);
 long bpf_get_stack(void *ctx, void *buf, __u32 size, __u64 flags);
 long bpf_get_task_stack(struct task_struct *task, void *buf, __u32 size, __u64 flags);
 long bpf_probe_read_user(void *dst, __u32 size, const void *addr);
+long bpf_probe_read_kernel_str(void *dst, __u32 size, const void *addr);
 long bpf_probe_read_kernel(void *dst, __u32 size, const void *addr);
 
 long bpf_ringbuf_output(void *ringbuf, void *data, __u64 size, __u64 flags);
