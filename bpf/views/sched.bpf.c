@@ -661,6 +661,23 @@ int BPF_PROG(sched_exec, struct task_struct *task)
 	return 0;
 }
 
+/*
+ * A thread that ends is soon not found any more by iterators, and its last switch may come much later,
+ * when the run is over: what is expected of it up to now is put down now.
+ */
+SEC("?tp_btf/sched_process_exit")
+int BPF_PROG(sched_exit, struct task_struct *task)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct sched_task *st = find_task(task);
+
+	if (!st || !st->born_ns || clamp_to_end(now_ns) < now_ns)
+		return 0;
+	end_life(st, now_ns);
+	st->born_ns = now_ns;
+	return 0;
+}
+
 /* All time that the thread was on a CPU since its last tick goes to the stack of this one. */
 SEC("?perf_event")
 int sched_tick(struct bpf_perf_event_data *ctx)

@@ -356,6 +356,9 @@ static void test_wall_adds_up(void **state)
 	shim.now_ns = 9000;
 	sched_tick(&tick);
 	assert_in_range(weight_of(&tasks[0], SB_STATE_RUNNING), 2000, 2010);
+	shim.now_ns = 9200;
+	sched_exit(ctx);
+	assert_in_range(sched_expected_ns, 8190, 8200);
 	leave_at(9500, &tasks[0], TASK_DEAD);
 	assert_in_range(sched_expected_ns, 8490, 8500);
 	assert_in_range(weight_of_all(), sched_expected_ns - 10, sched_expected_ns);

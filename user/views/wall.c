@@ -7,7 +7,8 @@
 
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
-	struct bpf_program *const programs[] = { skel->progs.sched_tick, skel->progs.sched_exec };
+	struct bpf_program *const programs[] = { skel->progs.sched_tick, skel->progs.sched_exec,
+						 skel->progs.sched_exit };
 	int err = sb_sched_prepare_whole(skel, opts);
 
 	skel->rodata->cfg_sched_wall = true;
