@@ -294,6 +294,7 @@ static void report(const struct sampler_bpf *skel, void (*row)(const char *name,
 	row("calls seen by", text);
 	if (how.nr_missing)
 		row("calls without tracepoint", how.missing + 1);
+	row("not seen", "io_uring, Linux AIO, programs of 32 bits");
 }
 
 const struct sb_view sb_view_io = {
