@@ -146,7 +146,7 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 	s->stack.flags = 0;
 	s->stack.list = 0;
 	s->stack.nr_frames = 0;
-	s->map.is_raw = 0;
+	s->map.is_raw = s->map.is_known = 0;
 	if (user_regs(task, s)) {
 		s->stack.status = SB_STACK_NO_REGS;
 	} else if (is_compat(&s->regs)) {
@@ -157,10 +157,13 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 		s->map.exec_vm = BPF_CORE_READ(task, mm, exec_vm);
 		sb_unwind_user(slot);
 	}
-	if (s->map.is_raw)
+	if (s->map.is_raw || s->map.is_known) {
 		s->capture.key.ustack = s->stack.id;
-	else
-		sb_stack_intern(s, slot, &s->capture.key.ustack);
+		return;
+	}
+	sb_stack_intern(s, slot, &s->capture.key.ustack);
+	if (sb_memo_is_on(slot))
+		sb_memo_keep(slot);
 }
 
 __hidden __u64 sb_end_ns(void)

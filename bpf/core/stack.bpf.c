@@ -152,6 +152,11 @@ static int ship(struct sb_scratch *s)
 	return sb_event_ship(&s->stack, nr_bytes);
 }
 
+__hidden int sb_stack_is_shipped(const struct sb_stack_id *id)
+{
+	return bpf_map_lookup_elem(&stacks_seen, id) != NULL;
+}
+
 __hidden int sb_stack_intern(struct sb_scratch *s, __u32 slot, struct sb_stack_id *ret_id)
 {
 	__u8 one = 1;

@@ -374,10 +374,11 @@ static void begin(struct sb_scratch *s)
 	walk->flags = SB_WALK_LEAF;
 	walk->mark = 0;
 	walk->bx_at = 0;
+	walk->uses = 0;
 	walk->status = SB_STACK_DEPTH;
 	s->map.begin = s->map.end = 0;
 	s->map.nr_segs = 0;
-	s->map.nr_by_fp = s->map.is_cut_off = s->map.is_raw = 0;
+	s->map.nr_by_fp = s->map.is_cut_off = s->map.is_raw = s->map.is_known = 0;
 	s->map.modes = cfg_unwind;
 	s->map.bin = SB_UW_BINS_MAX;
 }
@@ -427,8 +428,14 @@ __noinline int sb_unwind_user(__u32 slot)
 	begin(s);
 	s->stack.nr_frames = 0;
 	push(s, s->walk.pc);
-	if (cfg_unwind & SB_UNWIND_CFI)
+	s->log.nr = SB_LOG_OFF;
+	if (cfg_unwind & SB_UNWIND_CFI) {
 		find_proc(s);
+		if (sb_memo_is_on(slot) && sb_memo_find(slot)) {
+			s->map.is_known = 1;
+			return 0;
+		}
+	}
 	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++)
 		if (sb_unwind_step(slot) != SB_STEP_GO_ON)
 			break;

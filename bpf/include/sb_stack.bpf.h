@@ -26,9 +26,22 @@ struct sb_walk_map {
 	__u32 nr_by_fp;		  /* frames found by frame pointer */
 	__u32 is_cut_off;	  /* a table was missing, and the stack could not be taken raw */
 	__u32 is_raw;		  /* it was */
+	__u32 is_known;		  /* not walked: the result is that of an earlier walk */
 	struct sb_uw_rule rule;	  /* for the address of the walk */
 	__u64 exec_vm;		  /* of the process now */
 	__u64 fault_addr;	  /* that could not be read */
+};
+
+/* What a walk read of the process, by which its result can be known again. */
+#define SB_LOG_READS_MAX 40
+#define SB_LOG_OFF	 (SB_LOG_READS_MAX + 1)
+#define SB_LOG_PAIR	 (1ull << 63) /* in addr: two words; else one */
+struct sb_read_log {
+	__u64 nr; /* above SB_LOG_READS_MAX: not logged, or too many */
+	struct sb_read {
+		__u64 addr;
+		__u64 val[2];
+	} at[SB_LOG_READS_MAX];
 };
 
 /* The name of a stack is made from so many words at a time. */
@@ -39,6 +52,7 @@ struct sb_scratch {
 	struct sb_regs regs; /* where the user stack starts */
 	struct sb_walk walk;
 	struct sb_walk_map map;
+	struct sb_read_log log;
 	struct sb_event_stack stack;
 	__u64 ip[SB_USTACK_DEPTH_MAX + SB_STACK_HASH_WORDS]; /* stack.ip, and what fills a round */
 };
@@ -49,10 +63,22 @@ struct sb_scratch *sb_scratch_get(__u32 slot);
 /* Copy from the process; an address that cannot be read is noted. Return: 0 when it worked. */
 static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr)
 {
-	if (!bpf_probe_read_user(dst, len, (const void *)addr))
-		return 0;
-	s->map.fault_addr = addr;
-	return -EFAULT;
+	__u32 at = s->log.nr;
+
+	if (bpf_probe_read_user(dst, len, (const void *)addr)) {
+		s->map.fault_addr = addr;
+		return -EFAULT;
+	}
+	sb_opaque(at);
+	if (at < SB_LOG_READS_MAX) {
+		s->log.at[at].addr = len == 16 ? addr | SB_LOG_PAIR : addr;
+		if (len == 16)
+			s->log.at[at].val[1] = ((const __u64 *)dst)[1];
+		if (len >= 8)
+			s->log.at[at].val[0] = ((const __u64 *)dst)[0];
+	}
+	s->log.nr = len == 8 || len == 16 ? at + 1 : SB_LOG_OFF;
+	return 0;
 }
 
 /* Hand a record to user space, waking it when much is waiting. Return: 0, or lost: -EAGAIN. */
@@ -69,5 +95,7 @@ int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id);
  * cannot be shipped is tried again with its next sample; the failure is counted.
  */
 int sb_stack_intern(struct sb_scratch *scratch, __u32 slot, struct sb_stack_id *ret_id);
+/* Return: whether user space has it, as far as is remembered. */
+int sb_stack_is_shipped(const struct sb_stack_id *id);
 
 #endif

@@ -36,6 +36,12 @@ enum {
 	SB_WALK_GENERATED = 1u << 1, /* pc is in memory without a file: set by the walker */
 };
 
+/* Bits of sb_walk.uses: what the walk depends on beside pc, sp and what it read. */
+enum {
+	SB_WALK_USES_FP = 1u << 0,
+	SB_WALK_USES_REGS = 1u << 1,
+};
+
 /* Nothing is saved at an odd address, and no frame lies at one. */
 #define SB_BX_AT_LOST 1
 #define SB_FP_LOST    1
@@ -47,7 +53,9 @@ struct sb_walk {
 	__u64 mark;	/* SB_IP_* of pc */
 	__u32 flags;	/* SB_WALK_* */
 	__u32 status;	/* enum sb_stack_status, once a step returned SB_STEP_END */
-	__u64 bx_at;	/* where rbx was saved on the way; 0: nowhere, it is in regs; BX_AT_LOST */
+	__u32 uses;	/* SB_WALK_USES_*, added to by the steps */
+	__u32 reserved;
+	__u64 bx_at; /* where rbx was saved on the way; 0: nowhere, it is in regs; BX_AT_LOST */
 	__u64 regs[SB_UNWIND_REGS]; /* of a frame that was interrupted */
 	__u64 signal_frame[18];	    /* scratch */
 };
@@ -228,6 +236,7 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 		cfa = walk->sp + (__s64)rule->cfa_off;
 		break;
 	case SB_UW_CFA_FP:
+		walk->uses |= SB_WALK_USES_FP;
 		cfa = walk->fp + (__s64)rule->cfa_off;
 		break;
 	case SB_UW_CFA_PLT10:
@@ -241,6 +250,7 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 	case SB_UW_CFA_AT_FP:
 		if (rule->cfa == SB_UW_CFA_AT_SP_R9 && !(walk->flags & SB_WALK_LEAF))
 			return sb_step_end(walk, SB_STACK_NO_RULE);
+		walk->uses |= rule->cfa == SB_UW_CFA_AT_FP ? SB_WALK_USES_FP : SB_WALK_USES_REGS;
 		base = rule->cfa == SB_UW_CFA_AT_FP ? walk->fp : walk->sp;
 		if (rule->cfa == SB_UW_CFA_AT_SP_R9)
 			base += 8 * walk->regs[9];
@@ -250,6 +260,7 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 		cfa += (__u32)rule->cfa_off >> 16;
 		break;
 	default:
+		walk->uses |= SB_WALK_USES_REGS;
 		if (rule->cfa < SB_UW_CFA_REG || sb_find_reg(walk, rule, mem, &base))
 			return sb_step_end(walk, SB_STACK_NO_RULE);
 		cfa = base + (__s64)rule->cfa_off;
@@ -283,6 +294,7 @@ static __always_inline enum sb_step sb_ra_reg_step(struct sb_walk *walk,
 {
 	if (!(walk->flags & SB_WALK_LEAF))
 		return sb_step_end(walk, SB_STACK_NO_RULE);
+	walk->uses |= SB_WALK_USES_REGS;
 	return sb_step_to(walk, walk->regs[rule->fp_off & (SB_UNWIND_REGS - 1)], cfa, walk->fp);
 }
 
@@ -304,6 +316,8 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 		return SB_STEP_END;
 	if (rule->bx)
 		walk->bx_at = rule->bx == SB_UW_BX_LOST ? SB_BX_AT_LOST : cfa - 8 * rule->bx;
+	if (rule->fp == SB_UW_FP_AT_FP)
+		walk->uses |= SB_WALK_USES_FP;
 	if (rule->cfa == SB_UW_CFA_RA_REG)
 		return sb_ra_reg_step(walk, rule, cfa);
 	if (rule->fp == SB_UW_FP_AT_CFA && rule->fp_off == -16) { /* both in one read */

@@ -15,6 +15,7 @@
 
 #define const
 #include "core/filter.bpf.c"
+#include "core/memo.bpf.c"
 #include "core/object.bpf.c"
 #include "core/proc.bpf.c"
 #include "core/raw.bpf.c"

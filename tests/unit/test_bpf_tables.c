@@ -97,6 +97,9 @@ static int setup(void **state)
 	SHIM_MAP(stats);
 	SHIM_MAP(raw_records);
 	SHIM_MAP(raw_full_ns);
+	SHIM_MAP(stacks_seen);
+	shim_map_add((struct shim_map_def){ &memos, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t),
+					    sizeof(struct memo), NR_PLACES });
 	SHIM_MAP(uw_bins);
 	SHIM_MAP(uw_procs);
 	SHIM_MAP(uw_asked);
@@ -407,6 +410,78 @@ static void test_random_tables(void **state)
 	}
 }
 
+/* One sample, by all of the way that samples go. Return: whether the walk was known. */
+static bool take(uint64_t pc, uint64_t sp, uint64_t fp, struct sb_stack_id *ret_id)
+{
+	struct mm_struct mm = { .exec_vm = EXEC_VM };
+	struct task_struct task = { .mm = &mm };
+	struct sb_scratch *s = sb_scratch_get(0);
+
+	s->capture.now_ns = bpf_ktime_get_ns();
+	s->capture.key = (struct sb_sample_key){ .tgid = TGID, .start_ns = 7, .exec_id = 1 };
+	s->regs = (struct sb_regs){ .ip = pc, .sp = sp, .bp = fp, .cs = 0x33 };
+	capture_user(&task, s, 0);
+	*ret_id = s->capture.key.ustack;
+	return s->map.is_known;
+}
+
+/* A walk that would read the same as the one before is not taken again; any other is. */
+static void test_known_walks(void **state)
+{
+	struct sb_stack_id first, id, other;
+	uint64_t pc = CODE + 0x10;
+
+	cfg_memo = true;
+	lay_stack();
+	assert_false(take(pc, BASE, 0, &first));
+	assert_true(take(pc, BASE, 0, &id));
+	assert_memory_equal(&first, &id, sizeof(id));
+	assert_int_equal(stat_of(SB_STAT_KNOWN), 1);
+	assert_int_equal(stat_of(SB_STAT_CFI_FRAMES), 4);
+	assert_true(take(pc, BASE, 77, &id)); /* no rule on the way uses rbp */
+	memory[0] = 99;			      /* nor what lies between return addresses */
+	assert_true(take(pc, BASE, 0, &id));
+
+	memory[2] = CODE + 0x1102; /* another call of the root */
+	assert_false(take(pc, BASE, 0, &other));
+	assert_memory_not_equal(&first, &other, sizeof(other));
+	lay_stack();
+	assert_false(take(pc, BASE, 0, &id)); /* one place, one walk */
+	assert_memory_equal(&first, &id, sizeof(id));
+
+	proc()->exec_id = 2; /* exec: the list is another process's */
+	assert_false(take(pc, BASE, 0, &id));
+	proc()->exec_id = 1;
+	assert_true(take(pc, BASE, 0, &id));
+	bpf_map_delete_elem(&stacks_seen, &first); /* it never reached user space */
+	assert_false(take(pc, BASE, 0, &id));
+	assert_true(take(pc, BASE, 0, &id));
+	shim.user_bytes = 16; /* gone */
+	assert_false(take(pc, BASE, 0, &id));
+	cfg_memo = false;
+}
+
+/* What depends on more than pc and sp. */
+static void test_walks_by_registers(void **state)
+{
+	struct sb_uw_rule *rule = (struct sb_uw_rule *)&pool()[RULES_AT] + 2;
+	uint64_t pc = CODE + 0x10;
+	struct sb_stack_id id;
+
+	cfg_memo = true;
+	lay_stack();
+	memory[9] = CODE + 0x1101;
+	*rule = (struct sb_uw_rule){ .cfa = SB_UW_CFA_FP, .cfa_off = 16 };
+	assert_false(take(pc, BASE, BASE, &id)); /* CFA is BASE + 16 */
+	assert_true(take(pc, BASE, BASE, &id));
+	assert_false(take(pc, BASE, BASE + 64, &id)); /* the root, by [BASE + 72] */
+	assert_int_equal(sb_scratch_get(0)->stack.nr_frames, 2);
+	*rule = (struct sb_uw_rule){ .cfa = SB_UW_CFA_REG | 12, .cfa_off = (int)0 };
+	take(pc, BASE, BASE, &id);
+	assert_false(take(pc, BASE, BASE, &id));
+	cfg_memo = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +494,8 @@ int main(void)
 		cmocka_unit_test_setup(test_garbage, setup),
 		cmocka_unit_test_setup(test_mapped, setup),
 		cmocka_unit_test_setup(test_nonsense, setup),
+		cmocka_unit_test_setup(test_known_walks, setup),
+		cmocka_unit_test_setup(test_walks_by_registers, setup),
 		cmocka_unit_test_setup(test_raw_above_fault, setup),
 		cmocka_unit_test_setup(test_fault, setup),
 		cmocka_unit_test_setup(test_random_tables, setup),

@@ -30,6 +30,8 @@
 /* Names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
 #define STACKS_MAX_DEFAULT   65536u
 #define EVENT_DEFAULT	     "cpu-clock"
+/* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
+#define MEMOS_PER_SLOT	     128u
 /* The ring `events`: room for raw stacks of each CPU (raw.bpf.c) when a run begins. */
 #define EVENTS_BYTES_PER_CPU (2u << 20)
 #define EVENTS_BYTES_MIN     (4u << 20)
@@ -136,6 +138,21 @@ static uint32_t events_bytes(const struct sb_session *session)
 	return nr_bytes;
 }
 
+/* Events come to the same places again; timers do not. */
+static int prepare_memos(struct sb_session *session)
+{
+	uint32_t *first = (uint32_t *)session->skel->rodata->cfg_memo_first;
+	uint32_t slots = session->opts.view->slots & ~(1u << SB_SCRATCH_TIMER), slot, nr = 0;
+
+	for (slot = 0; slot < SB_SCRATCH_MAX; slot++) {
+		first[slot] = UINT32_MAX;
+		if (slots & (1u << slot))
+			first[slot] = MEMOS_PER_SLOT * nr++;
+	}
+	session->skel->rodata->cfg_memo = nr > 0;
+	return bpf_map__set_max_entries(session->skel->maps.memos, nr ? MEMOS_PER_SLOT * nr : 1);
+}
+
 /* What only the walk by unwind tables needs. */
 static int prepare_tables(struct sb_session *session)
 {
@@ -149,6 +166,9 @@ static int prepare_tables(struct sb_session *session)
 		if (session->opts.view->slots & (1u << slot))
 			((uint32_t *)skel->rodata->cfg_raw_slot)[slot] = nr_slots++;
 	skel->rodata->cfg_nr_raw_slots = nr_slots;
+	err = prepare_memos(session);
+	if (err)
+		return sb_err(err, "cannot size the memory of walks");
 	err = bpf_map__set_max_entries(skel->maps.raw_records,
 				       nr_slots * (uint32_t)libbpf_num_possible_cpus());
 	if (err)

@@ -275,6 +275,7 @@ static void report_unwinding(const struct sb_run_figures *figures)
 
 	row_nr("frames by unwind tables", stat[SB_STAT_CFI_FRAMES]);
 	row_nr("frames by frame pointer", stat[SB_STAT_FP_FRAMES]);
+	row_nr("walks known already", stat[SB_STAT_KNOWN]);
 	row_nr("first stacks taken raw", stat[SB_STAT_RAW]);
 	row_nr("not so: over budget", stat[SB_STAT_RAW_LIMIT]);
 	row_nr("not so: ring full", stat[SB_STAT_RAW_FULL]);

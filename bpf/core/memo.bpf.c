@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Walks that need not be taken again. What is remembered lies in the memory of one CPU and one kind
+ * of program, by the place where the walk begins: nobody else writes it, and what falls into one place
+ * overwrites.
+ */
+#include "sb_unwind.bpf.h"
+
+#define NR_PLACES    128u
+
+/* The first place of each kind of program; SB_MEMO_NONE: its walks are not remembered. */
+#define SB_MEMO_NONE (~0u)
+const volatile __u32 cfg_memo_first[SB_SCRATCH_MAX] = {};
+const volatile bool cfg_memo = false; /* of any */
+
+struct memo {
+	__u64 pc, sp, fp;
+	__u64 start_ns; /* with tgid and exec_id: of struct sb_sample_key */
+	__u32 tgid, exec_id;
+	__u32 segs_word; /* of the list of mappings it went by; 0: nothing is remembered here */
+	__u32 flags;	 /* of the stack */
+	__u32 uses;
+	__u32 nr_frames;
+	struct sb_stack_id id;
+	struct sb_read_log log;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct memo);
+} memos SEC(".maps");
+
+__hidden int sb_memo_is_on(__u32 slot)
+{
+	return cfg_memo && slot < SB_SCRATCH_MAX && cfg_memo_first[slot] != SB_MEMO_NONE;
+}
+
+static struct memo *memo_of(const struct sb_scratch *s, __u32 slot)
+{
+	__u64 mixed = (sb_regs_pc(&s->regs) ^ (__u64)s->capture.key.tgid << 32);
+	__u32 at;
+
+	if (slot >= SB_SCRATCH_MAX)
+		return NULL;
+#if defined(__TARGET_ARCH_x86)
+	mixed += s->regs.sp * 0x9e3779b97f4a7c15ull;
+#endif
+	mixed *= 0xc2b2ae3d27d4eb4full;
+	at = cfg_memo_first[slot] + (__u32)(mixed >> 32) % NR_PLACES;
+	return bpf_map_lookup_elem(&memos, &at);
+}
+
+static bool begins_alike(const struct sb_scratch *s, const struct memo *memo)
+{
+	const struct sb_sample_key *key = &s->capture.key;
+
+	return memo->segs_word == s->map.segs_word && memo->pc == s->walk.pc &&
+	       memo->sp == s->walk.sp && memo->tgid == key->tgid &&
+	       memo->start_ns == key->start_ns && memo->exec_id == key->exec_id &&
+	       memo->flags == s->stack.flags &&
+	       (!(memo->uses & SB_WALK_USES_FP) || memo->fp == s->walk.fp);
+}
+
+static bool reads_alike(const struct sb_read *read)
+{
+	__u64 val[2] = { 0, read->val[1] };
+	const void *addr = (const void *)(read->addr & ~SB_LOG_PAIR);
+
+	if (read->addr & SB_LOG_PAIR) {
+		if (bpf_probe_read_user(val, 16, addr))
+			return false;
+	} else if (bpf_probe_read_user(val, 8, addr)) {
+		return false;
+	}
+	return val[0] == read->val[0] && val[1] == read->val[1];
+}
+
+__noinline int sb_memo_find(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct memo *memo;
+	__u32 i;
+
+	if (!s || !s->map.nr_segs)
+		return 0;
+	s->log.nr = 0;
+	memo = memo_of(s, slot);
+	if (!memo || !begins_alike(s, memo))
+		return 0;
+	for (i = 0; i < SB_LOG_READS_MAX; i++) {
+		if (i >= memo->log.nr)
+			break;
+		if (!reads_alike(&memo->log.at[i]))
+			return 0;
+	}
+	/* A stack that was lost on its way to user space is walked again. */
+	if (!sb_stack_is_shipped(&memo->id))
+		return 0;
+	s->stack.id = memo->id;
+	sb_stat_add(SB_STAT_KNOWN, 1);
+	sb_stat_add(SB_STAT_CFI_FRAMES, memo->nr_frames - 1);
+	return 1;
+}
+
+__noinline int sb_memo_keep(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct memo *memo;
+
+	if (!s || s->stack.status != SB_STACK_COMPLETE || s->log.nr > SB_LOG_READS_MAX ||
+	    s->map.nr_by_fp || !s->map.nr_segs)
+		return 0;
+	memo = memo_of(s, slot);
+	if (!memo)
+		return 0;
+	memo->segs_word = 0;
+	if (s->walk.uses & SB_WALK_USES_REGS)
+		return 0;
+	memo->log = s->log;
+	memo->pc = sb_regs_pc(&s->regs);
+#if defined(__TARGET_ARCH_x86)
+	memo->sp = s->regs.sp;
+	memo->fp = s->regs.bp;
+#endif
+	memo->start_ns = s->capture.key.start_ns;
+	memo->tgid = s->capture.key.tgid;
+	memo->exec_id = s->capture.key.exec_id;
+	memo->flags = s->stack.flags;
+	memo->uses = s->walk.uses;
+	memo->nr_frames = s->stack.nr_frames;
+	memo->id = s->capture.key.ustack;
+	memo->segs_word = s->map.segs_word;
+	return 0;
+}
