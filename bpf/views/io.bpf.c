@@ -30,9 +30,9 @@ const volatile __u64 cfg_io_started_ns = 0;
  */
 struct io_state {
 	__u64 start_ns;
-	__u64 in, out; /* struct file *, 0: none */
-	__u32 nr;      /* 1 + the number of the system call; 0: none is going on */
-	__u32 reserved;
+	__u64 in, out;	   /* struct file *, 0: none */
+	__u32 nr;	   /* 1 + the number of the system call; 0: none is going on */
+	__u32 is_left_out; /* by a task that is not asked for: noted, so that its end costs little */
 };
 
 /* What it is about. */
@@ -151,7 +151,7 @@ static int on_enter(void)
 	const volatile struct sb_io_call *call = call_of(nr);
 	struct io_state *state;
 
-	if (!call || is_compat_call(regs) || !sb_is_asked_for())
+	if (!call || is_compat_call(regs))
 		return 0;
 	state = bpf_task_storage_get(&io_states, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state) {
@@ -159,6 +159,9 @@ static int on_enter(void)
 		return 0;
 	}
 	state->nr = nr + 1;
+	state->is_left_out = !sb_is_asked_for();
+	if (state->is_left_out)
+		return 0;
 	find_files(state, task, regs, call);
 	state->start_ns = bpf_ktime_get_ns();
 	return 0;
@@ -241,6 +244,10 @@ static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *re
 	/* Nothing moved; often "try again", for which no more is to be paid. */
 	if (!call || (cfg_io_weight == SB_IO_BYTES && result <= 0))
 		return 0;
+	if (state.is_left_out) {
+		sb_stat_add(SB_STAT_FILTERED, 1);
+		return 0;
+	}
 	/* What was asked for when it began still is. */
 	if (sb_begin(SB_SCRATCH_CALL, has_begun ? SB_BEGIN_ANYBODY : 0, &capture))
 		return 0;

@@ -267,6 +267,20 @@ static void test_by_mode(void **state)
 	assert_int_equal(weight(5, &files[FD_PIPE]), 18);
 }
 
+/* Who is not asked for when the call begins is not asked for when it ends. */
+static void test_left_out(void **state)
+{
+	cfg_nr_allow_rules = 1;
+	call_begin(NR_READ, FD_FILE, 0);
+	call_end(5, 0);
+	assert_int_equal(shim_map_nr(&generation), 0);
+	assert_int_equal(stat_of(SB_STAT_FILTERED), 1);
+	cfg_nr_allow_rules = 0;
+	call_begin(NR_READ, FD_FILE, 0);
+	call_end(5, 0);
+	assert_int_equal(weight(1, &files[FD_FILE]), 5);
+}
+
 static void check_filter(uint64_t want_file, uint64_t want_pipe)
 {
 	uint64_t file = weight(1, &files[FD_FILE]), pipe = weight(1, &files[FD_PIPE]);
@@ -405,6 +419,7 @@ int main(void)
 		cmocka_unit_test_setup(test_began_before, setup),
 		cmocka_unit_test_setup(test_closed_meanwhile, setup),
 		cmocka_unit_test_setup(test_without_file, setup),
+		cmocka_unit_test_setup(test_left_out, setup),
 		cmocka_unit_test_setup(test_by_mode, setup),
 		cmocka_unit_test_setup(test_filters, setup),
 		cmocka_unit_test_setup(test_paths, setup),
