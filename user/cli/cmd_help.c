@@ -14,6 +14,8 @@ void sb_print_usage(FILE *out)
 	      "\n"
 	      "  sudo stackbpf oncpu -t 5 -o cpu.svg     the whole machine, as a flame graph\n"
 	      "  sudo stackbpf oncpu -p 1302 -t 5        one process, as folded stacks\n"
+	      "  sudo stackbpf offcpu -p 1302 -t 5       where it waits, and how long\n"
+	      "  sudo stackbpf io -t 5 -o io.svg         which code moves which files' bytes\n"
 	      "  sudo stackbpf doctor                    what can be done here\n"
 	      "\n"
 	      "'stackbpf help' lists the commands.\n",
