@@ -164,9 +164,9 @@ static void show_progress(struct sb_run *run)
 	if (!run->has_progress)
 		return;
 	sb_resolver_stats(run->resolver, &stats);
-	n = snprintf(line, sizeof(line), "\r\033[Kstackbpf: %.0f s, %llu samples",
+	n = snprintf(line, sizeof(line), "\r\033[Kstackbpf: %.0f s, %llu %s",
 		     (double)(sb_now_ns() - run->start_ns) / 1e9,
-		     (unsigned long long)stats.nr_samples);
+		     (unsigned long long)stats.nr_samples, run->view->event);
 	/* A terminal that is gone is no reason to stop. */
 	(void)!write(STDERR_FILENO, line, (size_t)n);
 }
