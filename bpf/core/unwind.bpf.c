@@ -70,7 +70,10 @@ struct {
 
 struct asked {
 	__u32 tgid, exec_id;
-	__u32 need, bin;
+	__u32 need;
+	__u32 about; /* the binary; of a process: the list that will not do, so that the next one
+			can be asked for at once: a program that starts maps one library after the
+			other */
 };
 
 /* What was asked for, and when. */
@@ -81,13 +84,25 @@ struct {
 	__type(value, __u64);
 } uw_asked SEC(".maps");
 
+static __u32 about(const struct sb_scratch *s, __u32 need)
+{
+	struct sb_uw_proc *proc;
+
+	if (need == SB_UW_NEED_BIN)
+		return s->map.bin;
+	if (need != SB_UW_NEED_PROC)
+		return 0;
+	proc = bpf_map_lookup_elem(&uw_procs, &s->capture.key.tgid);
+	return proc ? proc->segs_word : 0;
+}
+
 __hidden int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr)
 {
 	struct asked key = {
 		.tgid = s->capture.key.tgid,
 		.exec_id = s->capture.key.exec_id,
 		.need = need,
-		.bin = need == SB_UW_NEED_BIN ? s->map.bin : 0,
+		.about = about(s, need),
 	};
 	__u64 now_ns = s->capture.now_ns, *asked_ns = bpf_map_lookup_elem(&uw_asked, &key);
 	struct sb_uw_need_event event = {

@@ -39,6 +39,8 @@
 #define TASK_NEW	     0x0800u
 #define TASK_IDLE	     (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)
 
+/* A thread that is there already is looked at so often, until it is not switched meanwhile. */
+#define NR_ADOPT_TRIES	     4
 #define WALL_NOT_SAMPLED     1 /* sb_sample_key.op: ran, and no tick fell into it */
 
 enum {
@@ -855,14 +857,16 @@ static long take_sleeper(struct seq_file *seq, struct task_struct *task, struct 
 
 /*
  * A thread that is there already: its wait begins with the run. Its state is made with all that is
- * to be in it: from then on it is the switches' to write.
+ * to be in it: from then on it is the switches' to write. One that is switched between the look at it
+ * and that moment (this iterator may be preempted there) got the state of another time.
+ * Return: whether it was not.
  */
-static void adopt(struct seq_file *seq, struct task_struct *task, struct sched_record *record)
+static bool adopt(struct seq_file *seq, struct task_struct *task, struct sched_record *record)
 {
 	__u64 nr = nr_switches(task), now_ns;
 	struct sched_task *fresh = &record->fresh, *st;
+	bool is_accepted, was_running = is_running(task);
 	struct sb_capture *capture;
-	bool is_accepted;
 
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	is_accepted = !sb_begin_task(SB_SCRATCH_ITER, task, &capture);
@@ -870,19 +874,33 @@ static void adopt(struct seq_file *seq, struct task_struct *task, struct sched_r
 	fresh->phase_ns = random_phase();
 	if (is_accepted)
 		fresh->born_ns = now_ns;
-	if (is_running(task)) {
+	if (was_running) {
 		fresh->on_ns = now_ns;
 	} else if (is_accepted) {
 		if (!cfg_sched_every_ns && cfg_sched_waker != SCHED_WAKER_WEIGHS &&
 		    take_sleeper(seq, task, &record->asleep))
-			return;
+			return true;
 		open_wait(fresh, capture, state_of(task, false), now_ns);
 	}
 	st = bpf_task_storage_get(&sched_tasks, task, fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!st)
+	if (!st) {
 		sb_stat_add(SB_STAT_TASK_FULL, 1);
-	else if (nr != nr_switches(task) || is_running(task))
-		__sync_val_compare_and_swap(&st->from_ns, now_ns, 0); /* it is back already */
+		return true;
+	}
+	return nr == nr_switches(task) && was_running == is_running(task);
+}
+
+static void adopt_at_last(struct seq_file *seq, struct task_struct *task,
+			  struct sched_record *record)
+{
+	int i;
+
+	for (i = 0; i < NR_ADOPT_TRIES; i++) {
+		if (adopt(seq, task, record))
+			return;
+		if (i + 1 < NR_ADOPT_TRIES && bpf_task_storage_delete(&sched_tasks, task))
+			return;
+	}
 }
 
 SEC("?iter/task")
@@ -898,7 +916,7 @@ int sched_begin(struct bpf_iter__task *ctx)
 	}
 	record = bpf_map_lookup_elem(&sched_records, &zero);
 	if (record && task->pid && !task->exit_state && !find_task(task))
-		adopt(ctx->meta->seq, task, record);
+		adopt_at_last(ctx->meta->seq, task, record);
 	return 0;
 }
 

@@ -178,7 +178,14 @@ void *bpf_task_storage_get(void *id, struct task_struct *task, void *value, __u6
 	if (value)
 		memcpy(value_at(map, at), value, map->def.value_bytes);
 	map->nr++;
+	if (shim.on_storage_made)
+		shim.on_storage_made(task);
 	return value_at(map, at);
+}
+
+long bpf_task_storage_delete(void *id, struct task_struct *task)
+{
+	return bpf_map_delete_elem(id, &task);
 }
 
 long bpf_seq_write(struct seq_file *seq, const void *data, __u32 size)

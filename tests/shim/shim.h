@@ -13,6 +13,8 @@
 
 #define SHIM_CGROUPS_MAX 16
 
+struct task_struct;
+
 struct shim {
 	uint64_t pid_tgid, uid_gid, cgroup_id;
 	uint32_t cpu;
@@ -34,6 +36,9 @@ struct shim {
 	/* The output of an iterator: how much was written, and what the next write gives. */
 	size_t seq_bytes;
 	long seq_err;
+
+	/* What happens on other CPUs when a task has just got its storage; NULL: nothing. */
+	void (*on_storage_made)(struct task_struct *task);
 
 	const void *fail_map; /* updates of this map fail with fail_err */
 	long fail_err;

@@ -446,6 +446,56 @@ static void test_offwake(void **state)
 	assert_int_equal(count.weight, 1000);
 }
 
+static struct task_struct *moving;
+
+/* It ran when it was looked at, and sleeps by the time it has its storage. */
+static void fall_asleep(struct task_struct *task)
+{
+	if (task != moving)
+		return;
+	moving = NULL;
+	bpf_task_storage_delete(&sched_tasks, task);
+	leave_at(shim.now_ns + 10, task, TASK_INTERRUPTIBLE); /* there was none yet: not seen */
+	task->nvcsw++;
+	bpf_task_storage_get(&sched_tasks, task, &(struct sched_task){ .on_ns = shim.now_ns },
+			     BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* The other way round. */
+static void wake_up(struct task_struct *task)
+{
+	if (task != moving)
+		return;
+	moving = NULL;
+	task->on_cpu = 1;
+	task->__state = 0;
+}
+
+/* Threads that are switched while the run begins lose no wait, and get none that they have not. */
+static void test_switched_while_adopted(void **state)
+{
+	struct bpf_iter_meta meta = {};
+	struct bpf_iter__task ctx = { .meta = &meta };
+	int i;
+
+	sched_has_begun = 0;
+	for (i = 0; i < 2; i++) {
+		bpf_task_storage_delete(&sched_tasks, &tasks[i]);
+		tasks[i].on_cpu = i == 0;
+		tasks[i].__state = i == 0 ? 0 : TASK_INTERRUPTIBLE;
+		ctx.task = moving = &tasks[i];
+		shim.on_storage_made = i == 0 ? fall_asleep : wake_up;
+		shim.now_ns = 1000;
+		sched_begin(&ctx);
+		shim.on_storage_made = NULL;
+	}
+	assert_in_range(find_task(&tasks[0])->from_ns, 1000, 2000);
+	assert_int_equal(find_task(&tasks[1])->from_ns, 0);
+	assert_in_range(find_task(&tasks[1])->on_ns, 1000, 2000);
+	arrive_at(101000, &tasks[0]);
+	assert_in_range(weight_of(&tasks[0], SB_STATE_SLEEP), 99000, 100000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -463,6 +513,7 @@ int main(void)
 		cmocka_unit_test_setup(test_wall_of_a_running_thread, setup),
 		cmocka_unit_test_setup(test_wakeup, setup),
 		cmocka_unit_test_setup(test_offwake, setup),
+		cmocka_unit_test_setup(test_switched_while_adopted, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 fl
 long bpf_map_delete_elem(void *map, const void *key);
 
 void *bpf_task_storage_get(void *map, struct task_struct *task, void *value, __u64 flags);
+long bpf_task_storage_delete(void *map, struct task_struct *task);
 
 __u64 bpf_get_current_pid_tgid(void);
 __u64 bpf_get_current_uid_gid(void);
