@@ -224,6 +224,7 @@ enum sb_stat {
 	SB_STAT_BLOCK_UNKNOWN, /* completions of what was queued before the run, or was lost */
 	SB_STAT_VMA_BUSY,   /* page faults lost: the mappings of the process were being changed */
 	SB_STAT_FAULT_ANON, /* page faults left out: in memory that is no file's */
+	SB_STAT_UNSEEN,	    /* threads that came to a CPU without a trace: see sched.bpf.c */
 	SB_STAT_KNOWN,	    /* user stacks known by what an earlier walk had read */
 	SB_STAT_MAX,
 };

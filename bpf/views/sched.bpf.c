@@ -73,6 +73,7 @@ struct sched_task {
 	struct sb_capture capture; /* who waits, and from where */
 	__u64 from_ns;		   /* see above */
 	__u64 began_ns;		   /* of the wait */
+	__u64 exec_ns;		   /* time on CPUs up to then, of task_struct.se */
 	__u64 woken_ns;		   /* 0: not yet */
 	__u64 waker;		   /* object; 0: not known */
 	__u64 on_ns;		   /* wall: on its CPU, and not accounted since; 0: it is not */
@@ -485,12 +486,49 @@ static void forget(struct sched_task *st)
 	st->run_ns = 0;
 }
 
+static void arrive_seen(struct sched_task *st, __u64 from_ns, __u64 now_ns)
+{
+	struct sb_capture *capture = sb_capture_of(SB_SCRATCH_SWITCH);
+
+	if (!capture)
+		return;
+	*capture = st->capture;
+	account_wait(capture, SB_SCRATCH_SWITCH, st, from_ns, now_ns);
+}
+
+/*
+ * The thread leaves its CPU, and was never seen to come: there are kernels that do not trace what
+ * some of their threads do, switches away from them included. The time that it ran since says when it
+ * came. With --every, the stack of the wait is gone. A function of its own for the verifier's sake.
+ */
+__noinline int sched_mend(__u64 now_ns)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct sched_task *st = find_task(task);
+	__u64 from_ns, came_ns, ran_ns;
+
+	if (!st)
+		return 0;
+	from_ns = came_ns = __sync_lock_test_and_set(&st->from_ns, 0);
+	ran_ns = BPF_CORE_READ(task, se.sum_exec_runtime) - st->exec_ns;
+	if (ran_ns < now_ns - from_ns)
+		came_ns = now_ns - ran_ns;
+	sb_stat_add(SB_STAT_UNSEEN, 1);
+	if (!cfg_sched_every_ns && cfg_sched_waker != SCHED_WAKER_WEIGHS)
+		arrive_seen(st, from_ns, came_ns);
+	if (cfg_sched_wall)
+		st->on_ns = came_ns;
+	return 0;
+}
+
 static void leave(void *ctx, struct task_struct *prev, bool is_preempted, __u64 now_ns)
 {
 	__u32 state = state_of(prev, is_preempted);
 	struct sched_task *st = find_task(prev);
 	struct sb_capture *capture;
 
+	if (st && st->from_ns)
+		sched_mend(now_ns);
 	if (state == SB_STATE_NONE) {
 		die(prev, st, now_ns);
 		return;
@@ -521,17 +559,8 @@ static void leave(void *ctx, struct task_struct *prev, bool is_preempted, __u64 
 	if (cfg_sched_waker != SCHED_WAKER_WEIGHS)
 		sb_take_stacks(ctx, SB_SCRATCH_SWITCH, SB_SIDE_USER | SB_SIDE_KERNEL);
 	open_wait(st, capture, state, now_ns);
+	st->exec_ns = BPF_CORE_READ(prev, se.sum_exec_runtime);
 	sb_spent(now_ns);
-}
-
-static void arrive_seen(struct sched_task *st, __u64 from_ns, __u64 now_ns)
-{
-	struct sb_capture *capture = sb_capture_of(SB_SCRATCH_SWITCH);
-
-	if (!capture)
-		return;
-	*capture = st->capture;
-	account_wait(capture, SB_SCRATCH_SWITCH, st, from_ns, now_ns);
 }
 
 static void arrive(struct task_struct *next, __u64 now_ns)
@@ -881,6 +910,7 @@ static bool adopt(struct seq_file *seq, struct task_struct *task, struct sched_r
 		    take_sleeper(seq, task, &record->asleep))
 			return true;
 		open_wait(fresh, capture, state_of(task, false), now_ns);
+		fresh->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 	}
 	st = bpf_task_storage_get(&sched_tasks, task, fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!st) {

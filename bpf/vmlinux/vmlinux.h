@@ -223,6 +223,7 @@ struct cfs_rq {
 };
 
 struct sched_entity {
+	u64 sum_exec_runtime;  /* ns, up to date where a thread leaves its CPU */
 	struct cfs_rq *cfs_rq; /* CONFIG_FAIR_GROUP_SCHED */
 };
 

@@ -446,6 +446,24 @@ static void test_offwake(void **state)
 	assert_int_equal(count.weight, 1000);
 }
 
+/* A thread comes to its CPU without a trace: the time that it ran says when. */
+static void test_unseen_switch(void **state)
+{
+	cfg_sched_wall = 1;
+	arrive_at(500, &tasks[0]);
+	tasks[0].se.sum_exec_runtime = 500;
+	leave_at(1000, &tasks[0], TASK_INTERRUPTIBLE);
+	wake_at(5000, &tasks[0]);
+	tasks[0].se.sum_exec_runtime = 3500;
+	leave_at(9000, &tasks[0], TASK_UNINTERRUPTIBLE);
+	assert_int_equal(weight_of(&tasks[0], SB_STATE_SLEEP), 4000);
+	assert_int_equal(weight_of(&tasks[0], SB_STATE_RUNQUEUE), 1000);
+	assert_int_equal(find_task(&tasks[0])->run_ns, 500 + 3000);
+	assert_int_equal(stat_of(SB_STAT_UNSEEN), 1);
+	arrive_at(9500, &tasks[0]);
+	assert_int_equal(weight_of(&tasks[0], SB_STATE_DISK), 500);
+}
+
 static struct task_struct *moving;
 
 /* It ran when it was looked at, and sleeps by the time it has its storage. */
@@ -513,6 +531,7 @@ int main(void)
 		cmocka_unit_test_setup(test_wall_of_a_running_thread, setup),
 		cmocka_unit_test_setup(test_wakeup, setup),
 		cmocka_unit_test_setup(test_offwake, setup),
+		cmocka_unit_test_setup(test_unseen_switch, setup),
 		cmocka_unit_test_setup(test_switched_while_adopted, setup),
 	};
 

@@ -242,6 +242,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "left out: over --max", SB_STAT_OVER_MAX },
 		{ "left out: other state, kind", SB_STAT_OTHER_STATE },
 		{ "lost: no memory for thread", SB_STAT_TASK_FULL },
+		{ "switches not traced, mended", SB_STAT_UNSEEN },
 		{ "lost: requests under way", SB_STAT_BLOCK_FULL },
 		{ "lost: mappings in change", SB_STAT_VMA_BUSY },
 		{ "queued before the run", SB_STAT_BLOCK_UNKNOWN },
