@@ -7,9 +7,10 @@
 
 #define PAGE_BYTES     4096u
 #define NR_PIECES      (SB_RAW_BYTES_MAX / PAGE_BYTES)
-/* A CPU may take 32 MiB of pieces a second, and 4 MiB at once. Most are 2 to 8 KiB. */
+/* A CPU may take 32 MiB of pieces a second, and 16 MiB at once: a program that begins with a burst of
+ * I/O has little time for its tables. Most are 2 to 8 KiB. */
 #define RAW_NS_PER_KIB (1000000000ull / (32 << 10))
-#define RAW_BURST_NS   (4096 * RAW_NS_PER_KIB)
+#define RAW_BURST_NS   (16384 * RAW_NS_PER_KIB)
 
 /* The view says which kinds of programs take pieces; those have records, of 64 KiB each. */
 const volatile __u32 cfg_nr_raw_slots = 1;

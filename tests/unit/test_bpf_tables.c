@@ -83,7 +83,7 @@ static void fill_tables(void)
 	};
 }
 
-static uint32_t ring_bytes = 16 << 20;
+static uint32_t ring_bytes = 64 << 20;
 
 static int setup(void **state)
 {
@@ -239,9 +239,9 @@ static void test_over_budget(void **state)
 
 	shim.user_bytes = 4096;
 	bin()->state = SB_UW_BIN_ABSENT;
-	for (i = 0; i < 2000 && walk()->map.is_raw; i++)
+	for (i = 0; i < 6000 && walk()->map.is_raw; i++)
 		;
-	assert_in_range(i, 1020, 1030);
+	assert_in_range(i, 4090, 4105);
 	memory[10] = 0;
 	memory[11] = CODE + 0x1010;
 	s = walk_from(CODE + 0x10, BASE, BASE + 80);

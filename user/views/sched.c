@@ -5,8 +5,8 @@
 #include "views/skel.h"
 #include "views/views.h"
 
-#define WAKING_FRAMES \
-	"bpf_trace_run*", "__bpf_trace_sched_waking", "__traceiter_sched_waking", "try_to_wake_up"
+/* What wakes is try_to_wake_up(), which calls these. */
+#define WAKING_FRAMES "bpf_trace_run*", "__bpf_trace_sched_waking", "__traceiter_sched_waking"
 
 const char *const sb_sched_trim[] = { "__schedule", "bpf_trace_run*", NULL };
 const char *const sb_sched_trim_waking[] = { WAKING_FRAMES, NULL };
