@@ -222,10 +222,13 @@ enum sb_stat {
 	SB_STAT_OTHER_STATE,   /* the same, by --state, --kind, --fs and the like */
 	SB_STAT_BLOCK_FULL,    /* requests to devices, and who dirtied a file, lost: no room */
 	SB_STAT_BLOCK_UNKNOWN, /* completions of what was queued before the run, or was lost */
-	SB_STAT_VMA_BUSY,   /* page faults lost: the mappings of the process were being changed */
-	SB_STAT_FAULT_ANON, /* page faults left out: in memory that is no file's */
-	SB_STAT_UNSEEN,	    /* threads that came to a CPU without a trace: see sched.bpf.c */
-	SB_STAT_KNOWN,	    /* user stacks known by what an earlier walk had read */
+	SB_STAT_VMA_BUSY,     /* page faults lost: the mappings of the process were being changed */
+	SB_STAT_FAULT_ANON,   /* page faults left out: in memory that is no file's */
+	SB_STAT_UNSEEN,	      /* threads that came to a CPU without a trace: see sched.bpf.c */
+	SB_STAT_KNOWN,	      /* user stacks known by what an earlier walk had read */
+	SB_STAT_URING_FULL,   /* requests of io_uring lost: no room for more under way */
+	SB_STAT_URING_UNSEEN, /* the same, because the kernel did not say how they ended */
+	SB_STAT_URING_UNNAMED, /* results that io_uring gave without saying of which request */
 	SB_STAT_MAX,
 };
 

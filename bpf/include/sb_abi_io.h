@@ -88,11 +88,17 @@ enum {
 		1u << 1,	    /* written to if the file can be written to, read from if not */
 	SB_IO_CALL_NO_FD = 1u << 2, /* none of its arguments is a descriptor */
 	SB_IO_CALL_MESSAGES = 1u << 3, /* returns the number of messages in a struct mmsghdr[] */
+	SB_IO_CALL_SPLICES = 1u << 4,  /* of io_uring: it reads from a second descriptor */
 };
 
+/* A request of io_uring by its opcode: cfg_io_uring_calls of bpf/views/io_uring.bpf.c, written by
+ * user/views/io_uring.c. in_arg and out_arg are 0: the request's file, or SB_IO_NO_ARG. */
+#define SB_IO_URING_CALLS_MAX 64
+
 /* Values of sb_sample_key.op: system calls, in the order of the table in user/views/io.c, begin at
- * 1; what other layers have begins here. */
-#define SB_IO_OP_LAYERS 128
+ * 1; requests of io_uring, by their opcode, and what other layers have begin here. */
+#define SB_IO_OP_URING	      64
+#define SB_IO_OP_LAYERS	      (SB_IO_OP_URING + SB_IO_URING_CALLS_MAX)
 
 /* Those of the layers below the system call. */
 enum sb_io_op {

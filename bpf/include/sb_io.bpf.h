@@ -8,6 +8,8 @@
 #include "sb_abi_io.h"
 #include "sb_sample.bpf.h"
 
+extern const volatile __u32 cfg_io_weight; /* enum sb_io_weight; of io.bpf.c */
+
 /* What sb_io_file() returns for a file that --kind, --path and the like leave out. */
 #define SB_IO_UNWANTED 1ull
 
@@ -29,6 +31,45 @@ __u64 sb_io_device(__u64 bdev, __u32 slot);
 
 /* Return: whether --kind, --fs, --dev or --inode are in force: what has no file is left out. */
 bool sb_io_is_filtered(void);
+
+/* Return: the file (struct file *) that @fd is to @task; 0: none. Pointers of types that BTF knows are
+ * followed, not read by copy: this is done for each call. */
+static __always_inline __u64 sb_io_file_of_fd(const struct task_struct *task, __u32 fd)
+{
+	const struct fdtable *table = task->files->fdt;
+	struct file *file = NULL;
+
+	if (fd >= table->max_fds)
+		return 0;
+	bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
+	return (__u64)file;
+}
+
+/* What was read from, and what was written to. */
+struct sb_io_objects {
+	__u64 in, out; /* 0: no file; SB_IO_UNWANTED: no sample */
+};
+
+/* Account a call that moved @result bytes in @ns. Latency and number of a call are one, even if it has
+ * two files. */
+static __always_inline void sb_io_account(struct sb_capture *capture,
+					  const struct sb_io_objects *about, __u64 ns, long result)
+{
+	__u64 weight = cfg_io_weight == SB_IO_BYTES	? (__u64)result
+		       : cfg_io_weight == SB_IO_LATENCY ? ns
+							: 1;
+
+	if (about->in != SB_IO_UNWANTED) {
+		capture->key.object = about->in;
+		sb_account(capture, weight);
+		if (cfg_io_weight != SB_IO_BYTES)
+			return;
+	}
+	if (about->out != SB_IO_UNWANTED) {
+		capture->key.object = about->out;
+		sb_account(capture, weight);
+	}
+}
 
 /* After sb_begin(): @ns is neither too short nor too long; counted if it is. */
 bool sb_io_lasts(__u64 ns);

@@ -19,7 +19,6 @@
 #define S_IFBLK	     0060000
 
 /* Settings of the layer that runs, by user/views/io_layers.c. */
-extern const volatile __u32 cfg_io_weight; /* enum sb_io_weight; of io.bpf.c */
 extern const volatile __u32 cfg_layer_page_bytes;
 
 /* Who captures: each remembers its last capture, for the events of the same call. */

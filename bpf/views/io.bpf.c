@@ -35,11 +35,6 @@ struct io_state {
 	__u32 is_left_out; /* by a task that is not asked for: noted, so that its end costs little */
 };
 
-/* What it is about. */
-struct io_objects {
-	__u64 in, out; /* 0: no file; SB_IO_UNWANTED: no sample */
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -84,22 +79,10 @@ static __always_inline long call_result(const struct pt_regs *regs)
 #endif
 }
 
-/* Pointers of types that BTF knows are followed, not read by copy: this is done for each call. */
-static __u64 file_of_fd(const struct task_struct *task, __u32 fd)
-{
-	const struct fdtable *table = task->files->fdt;
-	struct file *file = NULL;
-
-	if (fd >= table->max_fds)
-		return 0;
-	bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
-	return (__u64)file;
-}
-
 static __always_inline __u64 file_of_arg(const struct task_struct *task, const struct pt_regs *regs,
 					 __u32 arg)
 {
-	return arg == SB_IO_NO_ARG ? 0 : file_of_fd(task, (__u32)call_arg(regs, arg));
+	return arg == SB_IO_NO_ARG ? 0 : sb_io_file_of_fd(task, (__u32)call_arg(regs, arg));
 }
 
 static void find_files(struct io_state *state, const struct task_struct *task,
@@ -116,7 +99,7 @@ static bool is_for_writing(__u64 file)
 }
 
 /* Return: whether anything that is asked for was moved. */
-static bool find_objects(struct io_objects *ret, const struct io_state *state,
+static bool find_objects(struct sb_io_objects *ret, const struct io_state *state,
 			 const volatile struct sb_io_call *call)
 {
 	bool has_in = call->in_arg != SB_IO_NO_ARG || (call->flags & SB_IO_CALL_NO_FD);
@@ -167,26 +150,6 @@ static int on_enter(void)
 	return 0;
 }
 
-/* Latency and number of a call are one, even if it has two files. */
-static void account(struct sb_capture *capture, const struct io_objects *about, __u64 ns,
-		    long result)
-{
-	__u64 weight = cfg_io_weight == SB_IO_BYTES	? (__u64)result
-		       : cfg_io_weight == SB_IO_LATENCY ? ns
-							: 1;
-
-	if (about->in != SB_IO_UNWANTED) {
-		capture->key.object = about->in;
-		sb_account(capture, weight);
-		if (cfg_io_weight != SB_IO_BYTES)
-			return;
-	}
-	if (about->out != SB_IO_UNWANTED) {
-		capture->key.object = about->out;
-		sb_account(capture, weight);
-	}
-}
-
 /* Return: whether the beginning of the call was seen. */
 static bool take_state(struct io_state *ret, struct task_struct *task, __u32 nr)
 {
@@ -235,7 +198,7 @@ static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *re
 {
 	const volatile struct sb_io_call *call = call_of(nr);
 	struct io_state state = { .start_ns = cfg_io_started_ns };
-	struct io_objects about;
+	struct sb_io_objects about;
 	struct sb_capture *capture;
 	long result = call_result(regs);
 	bool has_begun = take_state(&state, task, nr);
@@ -252,7 +215,7 @@ static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *re
 	if (sb_begin(SB_SCRATCH_CALL, has_begun ? SB_BEGIN_ANYBODY : 0, &capture))
 		return 0;
 	if (call->flags & SB_IO_CALL_OPENS)
-		state.in = result < 0 ? 0 : file_of_fd(task, (__u32)result);
+		state.in = result < 0 ? 0 : sb_io_file_of_fd(task, (__u32)result);
 	else if (!has_begun)
 		find_files(&state, task, regs, call);
 	ns = capture->now_ns - state.start_ns;
@@ -268,7 +231,7 @@ static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *re
 	sb_take_stacks(ctx, SB_SCRATCH_CALL, SB_SIDE_USER);
 	if (call->flags & SB_IO_CALL_MESSAGES)
 		result = result > 0 ? bytes_of_messages(call_arg(regs, 1), result) : 0;
-	account(capture, &about, ns, result);
+	sb_io_account(capture, &about, ns, result);
 	sb_spent(capture->now_ns);
 	return 0;
 }

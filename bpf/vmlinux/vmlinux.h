@@ -192,6 +192,31 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+/* Of a request of io_uring; since 5.19. */
+struct io_cqe {
+	s32 res;
+};
+
+struct io_kiocb {
+	struct file *file;
+	u8 opcode;
+	struct io_cqe cqe;
+};
+
+/* What a request of io_uring has beyond that: its first bytes, since 6.0. */
+struct io_cmd_data {
+	struct file *file;
+};
+
+struct io_splice {
+	int splice_fd_in;
+	unsigned int flags;
+};
+
+struct io_open {
+	u32 file_slot; /* 0: the result is a descriptor */
+};
+
 struct sock_common {
 	unsigned short skc_family;
 };

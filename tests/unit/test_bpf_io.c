@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* views/io.bpf.c and io_file.bpf.c, compiled for the host: what a call weighs, for which file. */
+/* views/io.bpf.c, io_file.bpf.c and io_uring.bpf.c, compiled for the host: what a call weighs, for which
+ * file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #define const
 #include "views/io.bpf.c"
 #include "views/io_file.bpf.c"
+#include "views/io_uring.bpf.c"
 #undef const
 
 enum { NR_READ = 0, NR_WRITE = 1, NR_SPLICE = 2, NR_OPEN = 3, NR_VMSPLICE = 4, NR_SYNC = 5 };
@@ -85,6 +87,8 @@ static int setup(void **state)
 	shim_map_add((struct shim_map_def){ &io_descriptions, BPF_MAP_TYPE_PERCPU_ARRAY, 4,
 					    sizeof(struct io_description), SB_SCRATCH_MAX });
 	SHIM_TASK_STORAGE(io_states);
+	shim_map_add((struct shim_map_def){ &io_uring_requests, BPF_MAP_TYPE_HASH, 8,
+					    sizeof(struct sb_capture), 2 });
 	SHIM_RING(events, 1 << 20);
 	SHIM_MAP_OF_MAPS(counts);
 	SHIM_MAP_OF_BYTES(generation, 100);
@@ -317,6 +321,79 @@ static void test_filters(void **state)
 	cfg_io_has_fs = 0;
 }
 
+enum { URING_READ = 22, URING_OTHER = 0 };
+
+static void submit(struct io_kiocb *req)
+{
+	cfg_io_uring_calls[URING_READ] = (struct sb_io_call){ 100, SB_IO_READ, 0, SB_IO_NO_ARG };
+	io_uring_submit((void *)&(uint64_t[]){ (uintptr_t)req });
+}
+
+static void complete(struct io_kiocb *req, __s32 result)
+{
+	if (req)
+		req->cqe.res = result;
+	io_uring_complete((void *)&(uint64_t[]){ 0, (uintptr_t)req });
+}
+
+/* It is accounted to who submitted it, for the file that it has in the end. */
+static void test_uring(void **state)
+{
+	struct io_kiocb req = { .opcode = URING_READ };
+
+	submit(&req);
+	req.file = &files[FD_FILE];
+	strcpy(shim.comm, "worker");
+	cfg_nr_allow_rules = 1; /* who it is does not matter any more */
+	complete(&req, 77);
+	assert_int_equal(weight(100, &files[FD_FILE]), 77);
+	complete(&req, 77);
+	assert_int_equal(weight(100, &files[FD_FILE]), 77);
+	cfg_nr_allow_rules = 0;
+	strcpy(shim.comm, "thread");
+	submit(&req);
+	complete(&req, -11);
+	assert_int_equal(weight(100, &files[FD_FILE]), 77);
+	assert_int_equal(shim_map_nr(&io_uring_requests), 0);
+	/* Not asked for. */
+	cfg_nr_allow_rules = 1;
+	submit(&req);
+	complete(&req, 1);
+	complete(NULL, 1);
+	assert_int_equal(weight(100, &files[FD_FILE]), 77);
+	assert_int_equal(stat_of(SB_STAT_URING_UNNAMED), 0);
+}
+
+/* What the kernel does not say, or what there is no room for, is counted. */
+static void test_uring_lost(void **state)
+{
+	struct io_kiocb reqs[3] = { { &files[FD_FILE], URING_READ },
+				    { &files[FD_OTHER], URING_READ },
+				    { &files[FD_PIPE], URING_READ } };
+
+	complete(NULL, 5);
+	assert_int_equal(stat_of(SB_STAT_URING_UNNAMED), 1);
+	submit(&reqs[0]);
+	submit(&reqs[0]);
+	assert_int_equal(stat_of(SB_STAT_URING_UNSEEN), 1);
+	submit(&reqs[1]);
+	submit(&reqs[2]);
+	assert_int_equal(stat_of(SB_STAT_URING_FULL), 1);
+	complete(&reqs[2], 5);
+	complete(&reqs[0], 5);
+	assert_int_equal(weight(100, &files[FD_PIPE]), 0);
+	assert_int_equal(weight(100, &files[FD_FILE]), 5);
+	/* The memory of a request whose end was not seen is another's now. */
+	reqs[1].opcode = URING_OTHER;
+	complete(&reqs[1], 5);
+	assert_int_equal(weight(100, &files[FD_OTHER]), 0);
+	reqs[0].opcode = URING_READ;
+	submit(&reqs[0]);
+	reqs[0].opcode = URING_OTHER;
+	submit(&reqs[0]);
+	assert_int_equal(shim_map_nr(&io_uring_requests), 0);
+}
+
 /* Return: the path of the next object, as shipped: the outermost part last. */
 static const struct sb_object_file *next_file(const char **ret_path)
 {
@@ -421,6 +498,8 @@ int main(void)
 		cmocka_unit_test_setup(test_without_file, setup),
 		cmocka_unit_test_setup(test_left_out, setup),
 		cmocka_unit_test_setup(test_by_mode, setup),
+		cmocka_unit_test_setup(test_uring, setup),
+		cmocka_unit_test_setup(test_uring_lost, setup),
 		cmocka_unit_test_setup(test_filters, setup),
 		cmocka_unit_test_setup(test_paths, setup),
 		cmocka_unit_test_setup(test_mounts, setup),

@@ -188,8 +188,7 @@ static void check_calls(struct sb_doctor *doctor)
 {
 	if (!access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
 	    !access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK)) {
-		sb_doctor_say(doctor, SB_VERDICT_OK, "system calls",
-			      "tracepoints of single calls; io_uring is not seen");
+		sb_doctor_say(doctor, SB_VERDICT_OK, "system calls", "tracepoints of single calls");
 		return;
 	}
 	sb_doctor_say(
@@ -197,6 +196,19 @@ static void check_calls(struct sb_doctor *doctor)
 		"tracefs cannot be read: 'io' looks at all calls, and slows all of them down");
 	sb_doctor_advise(doctor, geteuid() ? "root is needed"
 					   : "mount -t tracefs tracefs /sys/kernel/tracing");
+}
+
+/* See sb_io_uring_missing() of user/views/io_uring.c. */
+static void check_io_uring(struct sb_doctor *doctor)
+{
+	if (libbpf_find_vmlinux_btf_id("io_uring_submit_req", BPF_TRACE_RAW_TP) > 0)
+		sb_doctor_say(doctor, SB_VERDICT_OK, "io_uring", "'io' sees its requests");
+	else if (libbpf_find_vmlinux_btf_id("io_uring_submit_sqe", BPF_TRACE_RAW_TP) > 0)
+		sb_doctor_say(doctor, SB_VERDICT_OK, "io_uring",
+			      "'io' sees its requests from Linux 5.19 on: 'io --stats' says it");
+	else
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "io_uring",
+			      "not in this kernel, or without tracepoints: 'io' does not see it");
 }
 
 static void check_fentry(struct sb_doctor *doctor)
@@ -338,9 +350,10 @@ static void check_kallsyms(struct sb_doctor *doctor)
 void sb_doctor_kernel(struct sb_doctor *doctor)
 {
 	static void (*const checks[])(struct sb_doctor *) = {
-		check_release,	   check_btf,	check_progs,  check_maps,     check_jit,
-		check_tracepoints, check_calls, check_fentry, check_kprobe,   check_clock,
-		check_cycles,	   check_rate,	check_depth,  check_lockdown, check_kallsyms,
+		check_release, check_btf,	  check_progs,	  check_maps,
+		check_jit,     check_tracepoints, check_calls,	  check_io_uring,
+		check_fentry,  check_kprobe,	  check_clock,	  check_cycles,
+		check_rate,    check_depth,	  check_lockdown, check_kallsyms,
 	};
 	size_t i;
 

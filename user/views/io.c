@@ -23,14 +23,6 @@
 #define W	  SB_IO_WRITE
 #define N	  SB_IO_NEITHER
 
-/* A system call. Its place in the table is its sb_sample_key.op, less one. */
-struct call {
-	const char *frame; /* "sys_" and its name as tracepoints have it */
-	int nr;
-	struct sb_io_call how;
-	bool is_sync; /* of the layer "fsync" */
-};
-
 #define CALL(name, ...)                                               \
 	{                                                             \
 		.frame = "sys_" #name, .nr = __NR_##name, __VA_ARGS__ \
@@ -47,7 +39,8 @@ struct call {
 /* A call that has no descriptor among its arguments. */
 #define NO_FILE .how = { .dirs = N, .in_arg = NONE, .out_arg = NONE, .flags = SB_IO_CALL_NO_FD }
 
-static const struct call calls[] = {
+/* Its place in the table is its sb_sample_key.op, less one. Frames are called as tracepoints are. */
+static const struct sb_io_row calls[] = {
 	CALL(read, FROM(0)),
 	CALL(write, TO(0)),
 	CALL(pread64, FROM(0)),
@@ -97,7 +90,7 @@ static const struct call calls[] = {
 	CALL(fallocate, ON(0)),
 };
 
-_Static_assert(SB_ARRAY_SIZE(calls) < SB_IO_OP_LAYERS, "numbers of calls end there");
+_Static_assert(SB_ARRAY_SIZE(calls) < SB_IO_OP_URING, "numbers of calls end there");
 
 /* How calls are looked at in this run: for report(). */
 static struct {
@@ -106,7 +99,7 @@ static struct {
 	char missing[128]; /* names of calls that have no tracepoint */
 } how;
 
-static bool is_in_layer(const struct call *call, uint32_t layer)
+static bool is_in_layer(const struct sb_io_row *call, uint32_t layer)
 {
 	return layer == SB_LAYER_SYSCALL || (layer == SB_LAYER_FSYNC && call->is_sync);
 }
@@ -119,16 +112,15 @@ static uint32_t weight_of(const struct sb_view_opts *opts)
 	return opts->io_weight;
 }
 
-/* Return: whether samples are wanted of the call; and what of it. */
-static bool is_wanted(const struct call *call, const struct sb_view_opts *opts,
-		      struct sb_io_call *ret_how)
+bool sb_io_is_wanted(const struct sb_io_row *call, const struct sb_view_opts *opts, uint8_t op,
+		     struct sb_io_call *ret_how)
 {
 	uint32_t dirs = opts->io_dirs;
 
 	if (!is_in_layer(call, opts->io_layer))
 		return false;
 	*ret_how = call->how;
-	ret_how->op = (uint8_t)(call - calls + 1);
+	ret_how->op = op;
 	if (weight_of(opts) == SB_IO_BYTES && (call->how.dirs & N))
 		return false;
 	if (!dirs || call->is_sync)
@@ -143,6 +135,12 @@ static bool is_wanted(const struct call *call, const struct sb_view_opts *opts,
 	if (!(dirs & W))
 		ret_how->out_arg = NONE;
 	return true;
+}
+
+static bool is_wanted(const struct sb_io_row *call, const struct sb_view_opts *opts,
+		      struct sb_io_call *ret_how)
+{
+	return sb_io_is_wanted(call, opts, (uint8_t)(call - calls + 1), ret_how);
 }
 
 static bool can_read_tracefs(void)
@@ -181,10 +179,10 @@ static int prepare_calls(struct sampler_bpf *skel, const struct sb_view_opts *op
 	how.is_raw = !can_read_tracefs();
 	err = bpf_program__set_autoload(
 		how.is_raw ? skel->progs.io_raw_enter : skel->progs.io_enter, true);
-	if (err)
-		return err;
-	return bpf_program__set_autoload(how.is_raw ? skel->progs.io_raw_exit : skel->progs.io_exit,
-					 true);
+	if (!err)
+		err = bpf_program__set_autoload(
+			how.is_raw ? skel->progs.io_raw_exit : skel->progs.io_exit, true);
+	return err ? err : sb_io_uring_prepare(skel, opts);
 }
 
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
@@ -200,8 +198,8 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	return prepare_calls(skel, opts);
 }
 
-static int attach_one(const struct bpf_program *prog, const char *side, const struct call *call,
-		      sb_vec_link *links)
+static int attach_one(const struct bpf_program *prog, const char *side,
+		      const struct sb_io_row *call, sb_vec_link *links)
 {
 	struct bpf_link *link;
 	char name[64];
@@ -218,7 +216,7 @@ static int attach_one(const struct bpf_program *prog, const char *side, const st
 }
 
 /* The end first: a call whose beginning alone was seen would not be accounted. */
-static int attach_call(struct sampler_bpf *skel, const struct call *call, sb_vec_link *links)
+static int attach_call(struct sampler_bpf *skel, const struct sb_io_row *call, sb_vec_link *links)
 {
 	size_t len = strlen(how.missing);
 	int err = attach_one(skel->progs.io_exit, "exit", call, links);
@@ -240,10 +238,10 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 {
 	struct sb_io_call row;
 	size_t i;
-	int err = 0;
+	int err = sb_io_uring_attach(skel, links);
 
 	if (how.is_raw)
-		return 0;
+		return err;
 	for (i = 0; i < SB_ARRAY_SIZE(calls) && !err; i++)
 		if (is_wanted(&calls[i], opts, &row))
 			err = attach_call(skel, &calls[i], links);
@@ -252,7 +250,8 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 
 static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 {
-	return prog == skel->progs.io_enter || prog == skel->progs.io_exit;
+	return prog == skel->progs.io_enter || prog == skel->progs.io_exit ||
+	       sb_io_uring_attaches(skel, prog);
 }
 
 static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)
@@ -277,24 +276,27 @@ static const char *op_name(uint32_t op)
 {
 	if (op >= SB_IO_OP_LAYERS)
 		return sb_io_layer_op_name(op);
+	if (op >= SB_IO_OP_URING)
+		return sb_io_uring_op_name(op);
 	return op && op <= SB_ARRAY_SIZE(calls) ? calls[op - 1].frame : NULL;
 }
 
 static void report(const struct sampler_bpf *skel, void (*row)(const char *name, const char *value))
 {
-	char text[64];
+	const char *missing;
+	char text[160];
 
-	if (how.is_raw) {
-		row("calls seen by", "raw tracepoints of all calls: tracefs cannot be read");
-		return;
-	}
-	if (!how.nr_attached && !how.nr_missing)
+	if (!how.is_raw && !how.nr_attached && !how.nr_missing)
 		return; /* a layer that does not look at calls */
 	snprintf(text, sizeof(text), "tracepoints of %u calls", how.nr_attached);
-	row("calls seen by", text);
+	row("calls seen by",
+	    how.is_raw ? "raw tracepoints of all calls: tracefs cannot be read" : text);
 	if (how.nr_missing)
 		row("calls without tracepoint", how.missing + 1);
-	row("not seen", "io_uring, Linux AIO, programs of 32 bits");
+	missing = sb_io_uring_missing();
+	snprintf(text, sizeof(text), "not: %s", missing ? missing : "");
+	row("io_uring seen by", missing ? text : "tracepoints of requests");
+	row("not seen", "Linux AIO, programs of 32 bits");
 }
 
 const struct sb_view sb_view_io = {

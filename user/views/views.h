@@ -3,6 +3,7 @@
 #ifndef SB_VIEWS_VIEWS_H
 #define SB_VIEWS_VIEWS_H
 
+#include "sb_abi_io.h"
 #include "views/view.h"
 
 extern const struct sb_view sb_view_io;
@@ -31,6 +32,29 @@ int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel);
+
+/* io.c: the layers "syscall" and "fsync" of "io". */
+
+/* A kind of call. */
+struct sb_io_row {
+	const char *frame; /* what stands before the file: "sys_read", "uring_read" */
+	int nr;		   /* of the system call, or the opcode of io_uring */
+	struct sb_io_call how;
+	bool is_sync; /* of the layer "fsync" */
+};
+
+/* Return: whether samples are wanted of such calls, and what of them, as @op (sb_sample_key.op). */
+bool sb_io_is_wanted(const struct sb_io_row *row, const struct sb_view_opts *opts, uint8_t op,
+		     struct sb_io_call *ret_how);
+
+/* io_uring.c: the same asked for through io_uring. As the functions of struct sb_view. */
+int sb_io_uring_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
+int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links);
+bool sb_io_uring_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog);
+const char *sb_io_uring_op_name(uint32_t op);
+
+/* Return: NULL: requests of io_uring are seen here; or why they are not, a part of a sentence. */
+const char *sb_io_uring_missing(void);
 
 /* io_layers.c: the layers of "io" below the system call. */
 

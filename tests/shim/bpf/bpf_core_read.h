@@ -17,6 +17,7 @@
 /* Every field is there, unless the test says otherwise. */
 extern int shim_has_fields;
 #define bpf_core_field_exists(...)	    shim_has_fields
+#define bpf_core_type_exists(type)	    shim_has_fields
 #define bpf_core_field_offset(type, field)  __builtin_offsetof(type, field)
 #define bpf_core_read(dst, size, src)	    bpf_probe_read_kernel(dst, size, src)
 #define BPF_CORE_READ_BITFIELD_PROBED(s, f) ((s)->f)
