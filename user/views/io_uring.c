@@ -131,7 +131,8 @@ int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links)
 	const struct bpf_program *submit = skel->progs.io_uring_submit;
 	int err;
 
-	if (missing)
+	/* Not in the layers below, nor where something is missing. */
+	if (!bpf_program__autoload(submit))
 		return 0;
 	err = attach_one(skel->progs.io_uring_complete, "io_uring_complete", links);
 	if (!err)
