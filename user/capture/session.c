@@ -241,7 +241,7 @@ static int load(struct sb_session *session)
 {
 	int err;
 
-	session->skel = sampler_bpf__open();
+	session->skel = sb_view_open(session->opts.view);
 	if (!session->skel)
 		return explain(-errno, "open the BPF object");
 	err = prepare(session);

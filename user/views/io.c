@@ -306,6 +306,7 @@ const struct sb_view sb_view_io = {
 	.summary = "bytes of files, pipes and sockets by the code that moves them, and its waits",
 	.event = "calls",
 	.empty = "no such call was made",
+	.has_files = true,
 	.slots = 1u << SB_SCRATCH_CALL | 1u << SB_SCRATCH_FAULT,
 	.objects_max = FILES_MAX,
 	.divisor = 1,

@@ -53,6 +53,7 @@ struct sb_view {
 	uint32_t slots;	      /* bits 1 << enum sb_scratch_slot of programs that take user stacks */
 	uint32_t objects_max; /* distinct objects that the BPF side remembers; 0: it has none */
 	uint64_t divisor;     /* weights of the BPF side for one of the unit: 1000 for ns to us */
+	bool has_files;	      /* its programs look at files: those of the larger object */
 	enum sb_state_place state_place;
 	bool is_of_wakers; /* stacks are those of wakers: an interrupt is not who it interrupted */
 	bool has_idle;	   /* waits of idle workers are told apart, see resolve/idle.h */
@@ -94,6 +95,12 @@ struct sb_view {
 	void (*report)(const struct sampler_bpf *skel,
 		       void (*row)(const char *name, const char *value));
 };
+
+/*
+ * Open the object that has the programs of @view, all switched off; sampler_bpf__destroy() frees it.
+ * Programs and maps that it lacks are NULL. Return: NULL with errno when it cannot be opened.
+ */
+struct sampler_bpf *sb_view_open(const struct sb_view *view);
 
 /* Return: the view of that name, or NULL. */
 const struct sb_view *sb_view_find(const char *name);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "views/skel.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "views/view.h"
+/* Generated: the same without the programs that look at files. */
+#include "sampler_base.skel.h"
+
+/* The variables of the smaller object are the first of the larger one, in the same order. */
+_Static_assert(sizeof(struct sampler_base_bpf__rodata) <= sizeof(struct sampler_bpf__rodata) &&
+		       offsetof(struct sampler_base_bpf__rodata, cfg_sides) ==
+			       offsetof(struct sampler_bpf__rodata, cfg_sides) &&
+		       offsetof(struct sampler_base_bpf__rodata, cfg_sched_states) ==
+			       offsetof(struct sampler_bpf__rodata, cfg_sched_states),
+	       "settings lie at the same places");
+_Static_assert(sizeof(struct sampler_base_bpf__bss) <= sizeof(struct sampler_bpf__bss) &&
+		       offsetof(struct sampler_base_bpf__bss, end_ns) ==
+			       offsetof(struct sampler_bpf__bss, end_ns) &&
+		       offsetof(struct sampler_base_bpf__bss, sched_nr_owing) ==
+			       offsetof(struct sampler_bpf__bss, sched_nr_owing),
+	       "variables lie at the same places");
+
+static bool is_of_files(const char *name)
+{
+	return !strncmp(name, "io_", strlen("io_"));
+}
+
+/* The skeleton as of an object that has no "io_" programs and maps. */
+static void leave_out_files(struct bpf_object_skeleton *skeleton)
+{
+	int i, nr = 0;
+
+	for (i = 0; i < skeleton->map_cnt; i++)
+		if (!is_of_files(skeleton->maps[i].name))
+			skeleton->maps[nr++] = skeleton->maps[i];
+	skeleton->map_cnt = nr;
+	for (i = 0, nr = 0; i < skeleton->prog_cnt; i++)
+		if (!is_of_files(skeleton->progs[i].name))
+			skeleton->progs[nr++] = skeleton->progs[i];
+	skeleton->prog_cnt = nr;
+	skeleton->data = (void *)sampler_base_bpf__elf_bytes(&skeleton->data_sz);
+}
+
+struct sampler_bpf *sb_view_open(const struct sb_view *view)
+{
+	struct sampler_bpf *skel = calloc(1, sizeof(*skel));
+	int err = skel ? sampler_bpf__create_skeleton(skel) : -ENOMEM;
+
+	if (!err && !view->has_files)
+		leave_out_files(skel->skeleton);
+	if (!err)
+		err = bpf_object__open_skeleton(skel->skeleton, NULL);
+	if (!err)
+		return skel;
+	if (skel)
+		sampler_bpf__destroy(skel);
+	errno = -err;
+	return NULL;
+}
