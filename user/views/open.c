@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "views/skel.h"
-
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "views/skel.h"
 #include "views/view.h"
 /* Generated: the same without the programs that look at files. */
 #include "sampler_base.skel.h"
