@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <bpf/libbpf.h>
+#include <errno.h>
 
 #include "base/cleanup.h"
 #include "views/skel.h"
@@ -14,6 +15,16 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	return err ? err : sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
+static int check(const struct sb_view_opts *opts, const char **ret_why)
+{
+	const uint32_t queued = 1u << SB_STATE_RUNQUEUE | 1u << SB_STATE_THROTTLED;
+
+	if (!opts->states || (opts->states & ~queued))
+		return 0;
+	*ret_why = "--state R: a thread in the run queue is woken already; see offcpu --state R";
+	return -EINVAL;
+}
+
 const struct sb_view sb_view_wakeup = {
 	.name = "wakeup",
 	.title = "Wakeup Time",
@@ -26,6 +37,7 @@ const struct sb_view sb_view_wakeup = {
 	.is_of_wakers = true,
 	.divisor = 1000,
 	.trim = sb_sched_trim_waking,
+	.check = check,
 	.prepare = prepare,
 	.begin = sb_sched_begin,
 };
