@@ -229,6 +229,7 @@ enum sb_stat {
 	SB_STAT_URING_FULL,   /* requests of io_uring lost: no room for more under way */
 	SB_STAT_URING_UNSEEN, /* the same, because the kernel did not say how they ended */
 	SB_STAT_URING_UNNAMED, /* results that io_uring gave without saying of which request */
+	SB_STAT_KERNEL_BUSY, /* reads and writes of kernel threads lost: another was being sampled */
 	SB_STAT_MAX,
 };
 
@@ -241,8 +242,9 @@ enum sb_scratch_slot {
 	SB_SCRATCH_SWITCH, /* where threads leave and enter a CPU; interrupts are off */
 	SB_SCRATCH_WAKE,   /* where threads are woken, by tasks and by interrupts, which are off */
 	SB_SCRATCH_CALL, /* inside of a system call or a request of the block layer; preemption is off */
-	SB_SCRATCH_FAULT, /* page faults, those of our own programs' reading included */
-	SB_SCRATCH_ITER,  /* iterators, which our own user side runs */
+	SB_SCRATCH_FAULT,  /* page faults, those of our own programs' reading included */
+	SB_SCRATCH_ITER,   /* iterators, which our own user side runs */
+	SB_SCRATCH_KERNEL, /* reads and writes of kernel threads; preemption is on */
 	SB_SCRATCH_MAX,
 };
 

@@ -115,6 +115,8 @@ enum sb_io_op {
 	SB_IO_OP_FAULT_READ,
 	SB_IO_OP_FAULT_WRITE,
 	SB_IO_OP_FAULT_EXEC,
+	SB_IO_OP_KERNEL_READ, /* by a kernel thread, without a call; of the layer "syscall" */
+	SB_IO_OP_KERNEL_WRITE,
 	SB_IO_OP_MAX,
 };
 

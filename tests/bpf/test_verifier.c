@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "views/skel.h"
+#include "views/view.h"
 
 #define VERIFIED_INSNS_MAX 30000u
 
@@ -43,6 +44,22 @@ static bool is_of_other_kernels(const struct bpf_program *prog)
 	return true;
 }
 
+/* At functions: not all kernels take that. */
+static bool is_refused(const struct bpf_program *prog)
+{
+	const char *section = bpf_program__section_name(prog);
+	int id;
+
+	if (strncmp(section, "fentry/", strlen("fentry/")) &&
+	    strncmp(section, "fexit/", strlen("fexit/")))
+		return false;
+	id = libbpf_find_vmlinux_btf_id(strchr(section, '/') + 1, BPF_TRACE_FENTRY);
+	if (id > 0 && !sb_try_tracing((uint32_t)id, BPF_TRACE_FENTRY))
+		return false;
+	printf("%-16s not loaded: this kernel takes no programs there\n", bpf_program__name(prog));
+	return true;
+}
+
 int main(void)
 {
 	struct bpf_program *prog;
@@ -57,7 +74,7 @@ int main(void)
 	if (!skel)
 		return 1;
 	bpf_object__for_each_program(prog, skel->obj)
-		bpf_program__set_autoload(prog, !is_of_other_kernels(prog));
+		bpf_program__set_autoload(prog, !is_of_other_kernels(prog) && !is_refused(prog));
 	if (sampler_bpf__load(skel))
 		return 1;
 	bpf_object__for_each_program(prog, skel->obj)

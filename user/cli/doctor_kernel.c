@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "capture/perf_event.h"
 #include "cli/doctor.h"
+#include "views/view.h"
 
 #define SMALL_FILE_MAX 65536
 
@@ -143,31 +144,12 @@ static void check_jit(struct sb_doctor *doctor)
 	}
 }
 
-/*
- * Load and attach "return 0" to a function which the kernel keeps for such tests.
- * Return: 0 or a negative errno.
- */
+/* A function that the kernel keeps for such tests, or a tracepoint. Return: 0 or a negative errno. */
 static int try_tracing(const char *name, enum bpf_attach_type attach_type)
 {
-	/* r0 = 0; exit */
-	static const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach_type);
 	int btf_id = libbpf_find_vmlinux_btf_id(name, attach_type);
-	sb_cleanup(sb_closep) int prog_fd = -1;
-	sb_cleanup(sb_closep) int link_fd = -1;
 
-	if (btf_id < 0)
-		return btf_id;
-	opts.attach_btf_id = (uint32_t)btf_id;
-	prog_fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "doctor", "GPL", insns, SB_ARRAY_SIZE(insns),
-				&opts);
-	if (prog_fd < 0)
-		return prog_fd;
-	link_fd = bpf_raw_tracepoint_open(NULL, prog_fd);
-	return link_fd < 0 ? link_fd : 0;
+	return btf_id < 0 ? btf_id : sb_try_tracing((uint32_t)btf_id, attach_type);
 }
 
 static void check_tracepoints(struct sb_doctor *doctor)
@@ -217,9 +199,10 @@ static void check_fentry(struct sb_doctor *doctor)
 
 	if (err)
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "fentry",
-			      "refused: %s; nothing here needs it", strerror(-err));
+			      "refused: %s; 'io' does not see kernel threads", strerror(-err));
 	else
-		sb_doctor_say(doctor, SB_VERDICT_OK, "fentry", "programs at kernel functions");
+		sb_doctor_say(doctor, SB_VERDICT_OK, "fentry",
+			      "'io' sees what kernel threads read and write");
 }
 
 static void check_kprobe(struct sb_doctor *doctor)

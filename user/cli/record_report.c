@@ -40,7 +40,8 @@ void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures
 	figures.nr_lost = stat[SB_STAT_COUNTS_FULL] + stat[SB_STAT_COUNTS_BUSY] +
 			  stat[SB_STAT_BLOCK_FULL] + stat[SB_STAT_VMA_BUSY] +
 			  stat[SB_STAT_URING_FULL] + stat[SB_STAT_URING_UNSEEN] +
-			  stat[SB_STAT_URING_UNNAMED] + figures.session.nr_skipped_recursion;
+			  stat[SB_STAT_URING_UNNAMED] + stat[SB_STAT_KERNEL_BUSY] +
+			  figures.session.nr_skipped_recursion;
 	figures.nr_cut = figures.resolve.nr_kernel_cut + figures.resolve.nr_missing_stacks;
 	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
 		if (sb_cut_names[i])
@@ -91,6 +92,7 @@ static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
 	add_item(list, stats->stat[SB_STAT_URING_FULL], "too many io_uring requests");
 	add_item(list, stats->stat[SB_STAT_URING_UNSEEN], "io_uring requests without an end");
 	add_item(list, stats->stat[SB_STAT_URING_UNNAMED], "io_uring results of no request");
+	add_item(list, stats->stat[SB_STAT_KERNEL_BUSY], "between two kernel threads");
 	add_item(list, stats->nr_skipped_recursion, "inside another probe");
 }
 
@@ -249,6 +251,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "switches not traced, mended", SB_STAT_UNSEEN },
 		{ "lost: requests under way", SB_STAT_BLOCK_FULL },
 		{ "lost: mappings in change", SB_STAT_VMA_BUSY },
+		{ "lost: kernel threads", SB_STAT_KERNEL_BUSY },
 		{ "lost: io_uring requests", SB_STAT_URING_FULL },
 		{ "lost: io_uring without end", SB_STAT_URING_UNSEEN },
 		{ "lost: io_uring multishot", SB_STAT_URING_UNNAMED },

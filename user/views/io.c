@@ -182,7 +182,9 @@ static int prepare_calls(struct sampler_bpf *skel, const struct sb_view_opts *op
 	if (!err)
 		err = bpf_program__set_autoload(
 			how.is_raw ? skel->progs.io_raw_exit : skel->progs.io_exit, true);
-	return err ? err : sb_io_uring_prepare(skel, opts);
+	if (!err)
+		err = sb_io_uring_prepare(skel, opts);
+	return err ? err : sb_io_kernel_prepare(skel, opts);
 }
 
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
@@ -296,6 +298,9 @@ static void report(const struct sampler_bpf *skel, void (*row)(const char *name,
 	missing = sb_io_uring_missing();
 	snprintf(text, sizeof(text), "not: %s", missing ? missing : "");
 	row("io_uring seen by", missing ? text : "tracepoints of requests");
+	missing = sb_io_kernel_missing();
+	snprintf(text, sizeof(text), "not: %s", missing ? missing : "");
+	row("kernel threads seen by", missing ? text : "programs at functions");
 	row("not seen", "Linux AIO, programs of 32 bits");
 }
 

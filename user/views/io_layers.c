@@ -16,7 +16,8 @@
 #define REQUESTS_MAX 8192u
 #define DIRTIERS_MAX 16384u
 
-const char *const sb_io_layer_trim[] = { "bpf_trace_run*", "__bpf_trace_*", "__traceiter_*", NULL };
+const char *const sb_io_layer_trim[] = { "bpf_trampoline_*", "bpf_trace_run*", "__bpf_trace_*",
+					 "__traceiter_*", NULL };
 
 /* Return: whether the kernel has that tracepoint for programs. */
 static bool has_tracepoint(const char *name)
@@ -153,7 +154,7 @@ const char *sb_io_layer_op_name(uint32_t op)
 	static const char *const names[] = {
 		"cache_miss",  "readahead",	  "cache_fill",	 "cache_new",	  "block_read",
 		"block_write", "block_writeback", "block_flush", "block_discard", "block_other",
-		"fault_read",  "fault_write",	  "fault_exec",
+		"fault_read",  "fault_write",	  "fault_exec",	 "kernel_read",	  "kernel_write",
 	};
 
 	_Static_assert(SB_ARRAY_SIZE(names) == SB_IO_OP_MAX - SB_IO_OP_LAYERS, "a name each");

@@ -102,6 +102,11 @@ struct sb_view {
  */
 struct sampler_bpf *sb_view_open(const struct sb_view *view);
 
+enum bpf_attach_type;
+/* Load and attach "return 0" to a function or tracepoint of the kernel, by its BTF id, and take it away.
+ * Return: 0 or a negative errno. */
+int sb_try_tracing(uint32_t btf_id, enum bpf_attach_type attach_type);
+
 /* Return: the view of that name, or NULL. */
 const struct sb_view *sb_view_find(const char *name);
 /* Return: the i-th row, or NULL past the end. */

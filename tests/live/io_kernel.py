@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""io on what a thread of the kernel reads and writes: the file behind a loop device.
+
+io_kernel.py STACKBPF
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+from live import check, done, need_root, skip, stackbpf
+
+need_root()
+BINARY = sys.argv[1]
+BLOCK = 65536
+READS, WRITES = 16, 8
+
+
+def of(result, frame, path):
+    return sum(w for s, w in result.stacks.items() if s[-2:] == (frame, path))
+
+
+tried = stackbpf(BINARY, 'io', '--stats', '--', 'true')
+state = next(line for line in tried.err.splitlines() if 'kernel threads seen by' in line)
+if ' not: ' in state:
+    skip(state.split(' not: ')[1])
+with tempfile.TemporaryDirectory() as work:
+    image = os.path.realpath(work) + '/image'
+    with open(image, 'wb') as file:
+        file.truncate(4 << 20)
+    made = subprocess.run(['losetup', '--find', '--show', image], stdout=subprocess.PIPE, text=True, check=False)
+    if made.returncode:
+        skip('no loop devices')
+    device = made.stdout.strip()
+    try:
+        # Without a command: the threads are not its children. The first run is there to wait for the second.
+        copy = (f'{BINARY} io -t 1 >/dev/null; dd if={device} of=/dev/null bs={BLOCK} count={READS} iflag=direct; '
+                f'dd if=/dev/zero of={device} bs={BLOCK} count={WRITES} oflag=direct')
+        with subprocess.Popen(['sh', '-c', copy], stderr=subprocess.DEVNULL) as process:
+            result = stackbpf(BINARY, 'io', '-t', '12')
+            process.wait()
+    finally:
+        subprocess.run(['losetup', '-d', device], check=True)
+check(of(result, 'kernel_read', image) >= READS * BLOCK, f"read: {of(result, 'kernel_read', image)}")
+check(of(result, 'kernel_write', image) == WRITES * BLOCK, f"written: {of(result, 'kernel_write', image)}")
+check(any(s[0].startswith('kworker') and 'kthread' in s for s in result.stacks if s[-1] == image), 'by its thread')
+done()
