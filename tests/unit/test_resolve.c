@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "model/fold.h"
@@ -251,6 +252,56 @@ static void test_kernel_stacks_are_remembered(void **state)
 			 SB_BY_THREAD | SB_BY_CPU);
 }
 
+static void add(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tgid, bool is_new,
+		bool is_single)
+{
+	const struct sb_batch_stack stack = {
+		.id = id, .nr_frames = 3, .ip = user_ips, .is_single = is_single
+	};
+	const struct sb_batch_count count = { { .ustack = id, .tgid = tgid, .comm = "app" },
+					      { .weight = 1, .nr_samples = 1 } };
+	const struct sb_batch batch = {
+		.counts = &count, .nr_counts = 1, .stacks = &stack, .nr_stacks = is_new
+	};
+
+	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
+}
+
+/* Stacks of processes that have ended are forgotten, and told; those of living ones stay. */
+static void test_shed(void **state)
+{
+	const struct sb_resolve_opts opts = { .stacks_max = 10 };
+	const uint32_t gone = 4194303, here = (uint32_t)getpid();
+	const struct sb_stack_id *evicted;
+	struct sb_resolve_stats stats;
+	struct sb_resolver *resolver;
+	struct sb_profile *profile;
+	size_t nr, nr_told = 0, i;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_resolver_new(&opts, NULL, profile, &resolver), 0);
+	for (i = 1; i <= 100; i++) {
+		add(resolver, (struct sb_stack_id){ i, 1 }, gone, true, i % 2);
+		evicted = sb_resolver_evicted(resolver, &nr);
+		nr_told += nr;
+		while (nr--)
+			assert_int_equal(evicted[nr].lo % 2, 0); /* nobody asks for single ones */
+	}
+	sb_resolver_stats(resolver, &stats);
+	assert_in_range(stats.nr_evicted, 80, 98);
+	assert_in_range(nr_told, 40, 49);
+	for (i = 1; i <= 20; i++)
+		add(resolver, (struct sb_stack_id){ i, 2 }, here, true, false);
+	for (i = 1; i <= 20; i++)
+		add(resolver, (struct sb_stack_id){ i, 2 }, here, false, false);
+	add(resolver, (struct sb_stack_id){ 2, 1 }, gone, true, false); /* shipped again */
+	sb_resolver_stats(resolver, &stats);
+	assert_int_equal(stats.nr_missing_stacks, 0);
+	assert_int_equal(stats.nr_samples, 141);
+	sb_resolver_free(resolver);
+	sb_profile_free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_cut_and_lost),
 		cmocka_unit_test(test_broken_chain),
+		cmocka_unit_test(test_shed),
 		cmocka_unit_test(test_kernel_stacks_are_remembered),
 	};
 

@@ -6,6 +6,7 @@
 #ifndef SB_CAPTURE_BATCH_H
 #define SB_CAPTURE_BATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct sb_batch_stack {
 	uint32_t status; /* enum sb_stack_status */
 	uint32_t flags;	 /* SB_STACK_KERNEL, ... */
 	uint32_t nr_frames;
+	bool is_single;	    /* no other sample will name it */
 	uint32_t list;	    /* not 0: the same mappings lay below all of its samples */
 	const uint64_t *ip; /* leaf first */
 };

@@ -56,6 +56,7 @@ static int unwind(const struct sb_event_raw *event, struct sb_symbolizer *sym,
 	struct sb_batch_stack stack = {
 		.id = event->id,
 		.status = SB_STACK_NO_TABLE,
+		.is_single = true,
 		.flags = event->flags & ~NOT_KEPT,
 		.nr_frames = 1,
 		.ip = ip,

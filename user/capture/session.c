@@ -539,6 +539,16 @@ int sb_session_unwant(struct sb_session *session, uint64_t object)
 	return 0;
 }
 
+void sb_session_forget_stacks(struct sb_session *session, const struct sb_stack_id *ids, size_t nr)
+{
+	int fd = bpf_map__fd(session->skel->maps.stacks_seen);
+	size_t i;
+
+	/* What is not there any more need not be deleted. */
+	for (i = 0; i < nr; i++)
+		bpf_map_delete_elem(fd, &ids[i]);
+}
+
 static void detach(struct sb_session *session)
 {
 	size_t i;

@@ -85,6 +85,8 @@ int sb_session_hotplug(struct sb_session *session);
 int sb_session_settle(struct sb_session *session);
 /* An object that no sample is wanted of: the BPF side leaves out what it can. */
 int sb_session_unwant(struct sb_session *session, uint64_t object);
+/* Stacks that user space has forgotten are shipped again when they come again. */
+void sb_session_forget_stacks(struct sb_session *session, const struct sb_stack_id *ids, size_t nr);
 int sb_session_stop(struct sb_session *session);
 void sb_session_free(struct sb_session *session);
 

@@ -135,6 +135,7 @@ void sb_run_loop_release(struct sb_run *run)
 int sb_run_drain(struct sb_run *run)
 {
 	uint64_t before_ns = sb_now_ns();
+	const struct sb_stack_id *evicted;
 	const uint64_t *unwanted;
 	size_t nr, i;
 	const struct sb_batch *batch;
@@ -150,6 +151,8 @@ int sb_run_drain(struct sb_run *run)
 		err = sb_session_unwant(run->session, unwanted[i]);
 	if (err)
 		return sb_err(err, "cannot tell the kernel which files are not wanted");
+	evicted = sb_resolver_evicted(run->resolver, &nr);
+	sb_session_forget_stacks(run->session, evicted, nr);
 	/* Every sample of later batches is younger than this. */
 	sb_symbolizer_forget(run->sym, before_ns);
 	return 0;

@@ -215,6 +215,7 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 			row_nr(sb_cut_names[i], resolve->nr_status[i]);
 	row_nr("kernel stack too deep", resolve->nr_kernel_cut);
 	row_nr("stack lost", resolve->nr_missing_stacks);
+	row_nr("stacks forgotten", resolve->nr_evicted);
 	row_nr("library changed below", resolve->nr_shared_out);
 	row_nr("frames", resolve->nr_frames);
 	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)

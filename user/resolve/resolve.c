@@ -57,6 +57,7 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_vec_release(&resolver->stacks);
 	sb_index_release(&resolver->stacks_index);
 	sb_vec_release(&resolver->ips);
+	sb_vec_release(&resolver->evicted);
 	sb_vec_release(&resolver->kernel_frames);
 	sb_vec_release(&resolver->spaces);
 	sb_index_release(&resolver->spaces_index);
@@ -90,6 +91,7 @@ static int keep_stack(struct sb_resolver *resolver, const struct sb_batch_stack 
 		.flags = from->flags,
 		.nr_ips = from->nr_frames,
 		.has_one_meaning = from->list != 0,
+		.is_single = from->is_single,
 		.first_ip = resolver->ips.nr,
 	};
 	int err;
@@ -297,6 +299,8 @@ int sb_resolver_push_user(struct sb_resolver *resolver, struct sb_stack_id id, u
 	resolver->stats.nr_user_stacks += resolver->nr_samples;
 	if (!stack)
 		return push_missing(resolver);
+	stack->tgid = tgid;
+	stack->batch = resolver->nr_batches;
 	status = stack->status;
 	err = make_requests(resolver, stack);
 	if (err)
@@ -547,6 +551,7 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 	size_t i;
 	int err = 0;
 
+	resolver->nr_batches++;
 	for (i = 0; i < batch->nr_stacks && !err; i++)
 		err = keep_stack(resolver, &batch->stacks[i]);
 	for (i = 0; i < batch->nr_objects && !err; i++)
@@ -554,7 +559,7 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 				      resolver->opts.path_glob);
 	for (i = 0; i < batch->nr_counts && !err; i++)
 		err = add_count(resolver, &batch->counts[i]);
-	return err;
+	return err ? err : sb_resolver_shed(resolver);
 }
 
 void sb_resolver_stats(const struct sb_resolver *resolver, struct sb_resolve_stats *ret_stats)

@@ -64,6 +64,7 @@ struct sb_resolve_opts {
 	bool has_idle;
 	enum sb_idle_mode idle;
 	enum sb_file_text file;
+	size_t stacks_max; /* so many are kept before those of ended processes are forgotten; 0: 65,536 */
 	const char *path_glob; /* files that it does not match are left out; NULL: none is */
 };
 
@@ -75,6 +76,9 @@ void sb_resolver_free(struct sb_resolver *resolver);
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
 /* Objects that turned out not to be wanted since the last call; valid until sb_resolver_add(). */
 const uint64_t *sb_resolver_unwanted(struct sb_resolver *resolver, size_t *ret_nr);
+/* Stacks that were forgotten with the last batch, because their processes have ended: the BPF side must
+ * forget them, too, or it would not ship them again. Valid until sb_resolver_add(). */
+const struct sb_stack_id *sb_resolver_evicted(const struct sb_resolver *resolver, size_t *ret_nr);
 /* What is missing to the whole (wall: threads x time) as a box of its own. */
 int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight);
 
@@ -84,6 +88,7 @@ extern const char *const sb_cut_names[SB_STACK_STATUS_MAX];
 struct sb_resolve_stats {
 	uint64_t nr_samples, weight; /* in the profile; weight as the BPF side has it */
 	uint64_t idle_weight;	     /* left out by SB_IDLE_DROP */
+	uint64_t nr_evicted;	     /* stacks forgotten */
 	uint64_t nr_unwanted;	     /* samples left out by path_glob */
 	uint64_t nr_missing_objects; /* samples whose object never came */
 	uint64_t state_weight[SB_STATE_MAX];

@@ -23,7 +23,10 @@ struct known_stack {
 	size_t first_ip;      /* in ips */
 	size_t first_frame;   /* in kernel_frames; kernel stacks only, once resolved */
 	bool is_resolved;
-	struct frame_counts counts; /* with the above */
+	bool is_single;		    /* see struct sb_batch_stack */
+	uint32_t tgid;		    /* of the process that was last seen in it; 0: none yet */
+	uint64_t batch;		    /* that was last seen in */
+	struct frame_counts counts; /* with is_resolved */
 };
 
 /* Where the parts of a stack lie in frames. */
@@ -43,6 +46,9 @@ struct sb_resolver {
 	struct sb_profile *profile;
 	SB_VEC(struct known_stack) stacks;
 	struct sb_index stacks_index;
+	size_t shed_at; /* stacks: time to look which are of no more use; shed.c */
+	uint64_t nr_batches;
+	SB_VEC(struct sb_stack_id) evicted; /* by the last batch */
 	SB_VEC(uint64_t) ips;
 	SB_VEC(uint32_t) kernel_frames;
 	SB_VEC(struct space) spaces;
@@ -70,6 +76,9 @@ int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_fra
 int sb_resolver_push_user(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tgid,
 			  uint64_t time_ns);
 int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id);
+
+/* Forget stacks that no sample can name any more, if there are many. Return: 0 or -ENOMEM. */
+int sb_resolver_shed(struct sb_resolver *resolver);
 
 /* After a kernel stack was resolved to the frames from @first on: cut what is not its matter. */
 void sb_resolver_trim(struct sb_resolver *resolver, size_t first);
