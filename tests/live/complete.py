@@ -170,7 +170,7 @@ WORKLOADS = {
     'files': compiled('mix.c', 'files'),
     'vdso': compiled('mix.c', 'vdso'),
     'spawn': compiled('mix.c', 'spawn', '/bin/true', seconds=2),
-    'big-frames': compiled('mix.c', 'big', seconds=8),
+    'big-frames': compiled('mix.c', 'big', seconds=16),
     'static': compiled('mix.c', 'libc', flags=(*NO_FP, '-static')),
     'static-pie': compiled('mix.c', 'libc', flags=(*NO_FP, '-static-pie', '-fPIE')),
     'no-pie': compiled('mix.c', 'libc', flags=(*NO_FP, '-no-pie')),
