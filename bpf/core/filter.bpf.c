@@ -3,6 +3,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "sb_filter.bpf.h"
+#include "sb_sample.bpf.h"
 #include "sb_util.bpf.h"
 
 /* Of a cgroup below the root; the kernel has no limit of its own (cgroup.max.depth). */
@@ -162,7 +163,7 @@ __hidden int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm)
 	return is_accepted(rules);
 }
 
-__hidden int sb_filter_accepts_current(void)
+__hidden bool sb_is_asked_for(void)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	char comm[SB_COMM_LEN] = {};

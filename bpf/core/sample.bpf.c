@@ -10,9 +10,6 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define PF_IO_WORKER 0x00000010
-#define PF_KTHREAD   0x00200000
-
 const volatile __u32 cfg_sides = SB_SIDE_USER | SB_SIDE_KERNEL;
 const volatile __u32 cfg_by = 0;
 const volatile __u32 cfg_counts_nudge = 16384; /* keys: drain before the map is full */
@@ -132,15 +129,6 @@ static int user_regs(struct task_struct *task, struct sb_scratch *s)
 	return sb_regs_are_user(&s->regs) ? 0 : -ENOENT;
 }
 
-static bool is_compat(const struct sb_regs *regs)
-{
-#if defined(__TARGET_ARCH_x86)
-	return (regs->cs & 0xffff) == 0x23; /* __USER32_CS */
-#elif defined(__TARGET_ARCH_arm64)
-	return (regs->pstate >> 4) & 1; /* PSR_MODE32_BIT */
-#endif
-}
-
 static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 slot)
 {
 	s->stack.flags = 0;
@@ -149,7 +137,7 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 	s->map.is_raw = s->map.is_known = 0;
 	if (user_regs(task, s)) {
 		s->stack.status = SB_STACK_NO_REGS;
-	} else if (is_compat(&s->regs)) {
+	} else if (sb_regs_are_compat(&s->regs)) {
 		s->ip[0] = sb_regs_pc(&s->regs);
 		s->stack.nr_frames = 1;
 		s->stack.status = SB_STACK_COMPAT;
@@ -177,11 +165,6 @@ static bool start_sample(struct sb_scratch *s)
 	s->capture.now_ns = bpf_ktime_get_ns();
 	__builtin_memset(&s->capture.key, 0, sizeof(s->capture.key));
 	return !end_ns || s->capture.now_ns <= end_ns;
-}
-
-__hidden bool sb_is_asked_for(void)
-{
-	return sb_filter_accepts_current();
 }
 
 __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)

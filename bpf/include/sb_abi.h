@@ -179,6 +179,13 @@ struct sb_event_object {
 	__u32 nr_bytes; /* that follow */
 };
 
+/* What is known of an object: the values of objects_seen. User space writes UNWANTED. */
+enum {
+	SB_OBJECT_UNSEEN, /* not in it */
+	SB_OBJECT_SEEN,
+	SB_OBJECT_UNWANTED,
+};
+
 struct sb_object_task {
 	char comm[SB_COMM_LEN];
 };

@@ -5,11 +5,9 @@
 
 #include "vmlinux.h"
 
-/* The current task. @comm: SB_COMM_LEN bytes. Return: 1 when the task is asked for, 0 when not. */
+/* The current task; sb_is_asked_for() where its ids and its name are not at hand. @comm: SB_COMM_LEN
+ * bytes. Return: 1 when the task is asked for, 0 when not. */
 int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm);
-
-/* The same where its ids and its name are not at hand. */
-int sb_filter_accepts_current(void);
 
 /* The same for a task that need not be the current one. */
 int sb_filter_accepts_task(struct task_struct *task, const char *comm);

@@ -10,6 +10,10 @@
 
 extern const volatile __u32 cfg_io_weight; /* enum sb_io_weight; of io.bpf.c */
 
+/* <linux/stat.h> */
+#define S_IFMT	       0170000
+#define S_IFBLK	       0060000
+
 /* What sb_io_file() returns for a file that --kind, --path and the like leave out. */
 #define SB_IO_UNWANTED 1ull
 
@@ -34,7 +38,7 @@ bool sb_io_is_filtered(void);
 
 /* Return: the file (struct file *) that @fd is to @task; 0: none. Pointers of types that BTF knows are
  * followed, not read by copy: this is done for each call. */
-static __always_inline __u64 sb_io_file_of_fd(const struct task_struct *task, __u32 fd)
+static __always_inline __u64 sb_io_file_of_fd(const struct task_struct *task, __u64 fd)
 {
 	const struct fdtable *table = task->files->fdt;
 	struct file *file = NULL;

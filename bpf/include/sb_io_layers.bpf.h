@@ -9,14 +9,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "sb_io.bpf.h"
-
-/* <linux/sched.h> */
-#define PF_IO_WORKER 0x00000010
-#define PF_KTHREAD   0x00200000
-
-/* <linux/stat.h> */
-#define S_IFMT	     0170000
-#define S_IFBLK	     0060000
+#include "sb_util.bpf.h"
 
 /* Settings of the layer that runs, by user/views/io_layers.c. */
 extern const volatile __u32 cfg_layer_page_bytes;
@@ -69,11 +62,16 @@ static __always_inline __u64 sb_io_entry_of(const struct inode *inode)
 	return alias ? alias - bpf_core_field_offset(struct dentry, d_u.d_alias) : 0;
 }
 
+/* Return: whether the inode is that of a block device. */
+static __always_inline bool sb_io_is_block_device(__u64 inode)
+{
+	return (BPF_CORE_READ((const struct inode *)inode, i_mode) & S_IFMT) == S_IFBLK;
+}
+
 /* Return: the struct block_device whose page cache the inode of a block device is; 0: not known. */
 static __always_inline __u64 sb_io_device_of_inode(__u64 inode)
 {
-	if ((BPF_CORE_READ((const struct inode *)inode, i_mode) & S_IFMT) != S_IFBLK ||
-	    !bpf_core_field_exists(struct bdev_inode, vfs_inode))
+	if (!sb_io_is_block_device(inode) || !bpf_core_field_exists(struct bdev_inode, vfs_inode))
 		return 0;
 	return inode - bpf_core_field_offset(struct bdev_inode, vfs_inode) +
 	       bpf_core_field_offset(struct bdev_inode, bdev);

@@ -29,6 +29,13 @@ static __always_inline bool sb_regs_are_user(const struct sb_regs *regs)
 #endif
 }
 
+/* Whether they are those of a program of 32 bits. Of struct sb_regs, and of the kernel's pt_regs. */
+#if defined(__TARGET_ARCH_x86)
+#define sb_regs_are_compat(regs) (((regs)->cs & 0xffff) == 0x23) /* __USER32_CS */
+#elif defined(__TARGET_ARCH_arm64)
+#define sb_regs_are_compat(regs) (((regs)->pstate >> 4) & 1) /* PSR_MODE32_BIT */
+#endif
+
 static __always_inline __u64 sb_regs_pc(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -128,7 +135,6 @@ __u32 sb_log2_of(__u64 ns);
 /*
  * Objects. Return: what is known of the one called @id: 0 when it has to be shipped first.
  */
-enum { SB_OBJECT_UNSEEN, SB_OBJECT_SEEN, SB_OBJECT_UNWANTED };
 __u32 sb_object_known(__u64 id);
 /* Ship @event, whose header this fills in but for kind, id and nr_bytes. At most SB_OBJECT_BYTES_MAX
  * follow. Return: 0, or -EAGAIN: not shipped, counted, to be tried again with the next sample. */

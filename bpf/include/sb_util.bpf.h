@@ -18,6 +18,17 @@
 #define EEXIST 17
 #endif
 
+/* <linux/sched.h> */
+#define PF_IO_WORKER 0x00000010
+#define PF_KTHREAD   0x00200000
+
+/* Return: a hash of all words so far. For names, and places in tables. */
+static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 29);
+}
+
 /* Make the compiler forget what it proved about @x, so that the bound stays visible to verifiers
  * up to 6.1, which lose it when clang folds the check away. */
 #define sb_opaque(x) asm volatile("" : "+r"(x))

@@ -42,22 +42,13 @@ struct {
 	__type(value, struct io_state);
 } io_states SEC(".maps");
 
+/* Programs of 32 bits have other numbers: sb_regs_are_compat(). */
 static __always_inline __u32 call_nr(const struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
 	return (__u32)regs->orig_ax;
 #elif defined(__TARGET_ARCH_arm64)
 	return (__u32)regs->syscallno;
-#endif
-}
-
-/* Programs of 32 bits have other numbers. */
-static __always_inline bool is_compat_call(const struct pt_regs *regs)
-{
-#if defined(__TARGET_ARCH_x86)
-	return (regs->cs & 0xffff) == 0x23; /* __USER32_CS */
-#elif defined(__TARGET_ARCH_arm64)
-	return (regs->pstate >> 4) & 1; /* PSR_MODE32_BIT */
 #endif
 }
 
@@ -134,7 +125,7 @@ static int on_enter(void)
 	const volatile struct sb_io_call *call = call_of(nr);
 	struct io_state *state;
 
-	if (!call || is_compat_call(regs))
+	if (!call || sb_regs_are_compat(regs))
 		return 0;
 	state = bpf_task_storage_get(&io_states, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state) {
@@ -242,7 +233,7 @@ static int on_exit(void *ctx)
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
 	__u32 nr = call_nr(regs);
 
-	return call_of(nr) && !is_compat_call(regs) ? on_done(ctx, task, regs, nr) : 0;
+	return call_of(nr) && !sb_regs_are_compat(regs) ? on_done(ctx, task, regs, nr) : 0;
 }
 
 /* Attached to the tracepoints of single calls. */

@@ -120,19 +120,13 @@ static __u64 inode_of(const struct bio *bio)
 	return sb_io_inode_of_page((__u64)BPF_CORE_READ(vec, bv_page));
 }
 
-/* A filesystem's own blocks are in the page cache of its device. */
-static bool is_device(__u64 inode)
-{
-	return (BPF_CORE_READ((const struct inode *)inode, i_mode) & S_IFMT) == S_IFBLK;
-}
-
 /*
  * Direct I/O carries the memory of the process, which may be mapped from yet another file; blocks that
  * the filesystem needs for it are in the page cache of the device. Global, to be verified once.
  */
 __noinline __u64 sb_io_block_object(__u64 bdev, __u64 inode)
 {
-	bool is_file = inode && !is_device(inode);
+	bool is_file = inode && !sb_io_is_block_device(inode);
 	__u64 file = 0;
 
 	if (!inode || is_file)
@@ -407,7 +401,7 @@ static __always_inline void on_dirty(void *ctx, const struct address_space *mapp
 	if (!inode)
 		return;
 	/* Blocks of a filesystem that is mounted are everybody's; a device that is written to not. */
-	if (is_device(inode) && !sb_io_call_file(inode))
+	if (sb_io_is_block_device(inode) && !sb_io_call_file(inode))
 		return;
 	key = key_of(inode);
 	if (sb_io_layer_capture(ctx, SB_IO_EVENT_DIRTY, &captured)) {

@@ -12,10 +12,8 @@
 /* <linux/magic.h> */
 #define ANON_INODE_FS_MAGIC 0x09041934
 /* <linux/stat.h> */
-#define S_IFMT		    0170000
 #define S_IFSOCK	    0140000
 #define S_IFREG		    0100000
-#define S_IFBLK		    0060000
 #define S_IFDIR		    0040000
 #define S_IFCHR		    0020000
 #define S_IFIFO		    0010000
@@ -379,25 +377,19 @@ __noinline int sb_io_ship_inode(__u64 inode, __u64 dentry, __u64 id, __u32 slot)
 	return 0;
 }
 
-static __always_inline __u64 hash_in(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-	return hash ^ (hash >> 29);
-}
-
 /* What tells an entry from others, its former and later selves included. */
 static __u64 hash_of(const struct inode *inode, const struct dentry *dentry, __u64 mnt)
 {
 	struct entry entry = {};
-	__u64 hash = hash_in(mnt, (__u64)inode);
+	__u64 hash = sb_hash_word(mnt, (__u64)inode);
 
-	hash = hash_in(hash, BPF_CORE_READ(inode, i_ino));
+	hash = sb_hash_word(hash, BPF_CORE_READ(inode, i_ino));
 	if (!dentry)
 		return hash | 2;
 	read_entry(&entry, dentry);
-	hash = hash_in(hash, (__u64)dentry);
-	hash = hash_in(hash, entry.name.hash_len);
-	hash = hash_in(hash, (__u64)entry.parent ^ !entry.pprev);
+	hash = sb_hash_word(hash, (__u64)dentry);
+	hash = sb_hash_word(hash, entry.name.hash_len);
+	hash = sb_hash_word(hash, (__u64)entry.parent ^ !entry.pprev);
 	return hash | 2; /* neither 0 nor SB_IO_UNWANTED */
 }
 
@@ -484,7 +476,7 @@ __noinline __u64 sb_io_device(__u64 bdev_addr, __u32 slot)
 	dev = BPF_CORE_READ(bdev, bd_dev);
 	if (!is_wanted_device(dev))
 		return SB_IO_UNWANTED;
-	id = hash_in(1, dev) | 2;
+	id = sb_hash_word(1, dev) | 2;
 	known = sb_object_known(id);
 	if (known == SB_OBJECT_UNWANTED)
 		return SB_IO_UNWANTED;

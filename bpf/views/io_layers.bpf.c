@@ -49,12 +49,6 @@ __hidden bool sb_io_layer_wants(__u32 dir)
 	return !cfg_layer_dirs || (cfg_layer_dirs & dir);
 }
 
-static __always_inline __u64 mix(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-	return hash ^ (hash >> 32);
-}
-
 /* The registers with which the current task entered the kernel. Return: whether there are any. */
 static bool user_regs(struct sb_regs *ret)
 {
@@ -71,9 +65,9 @@ static bool user_regs(struct sb_regs *ret)
 static __s64 call_nr(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	return (regs->cs & 0xffff) == 0x23 /* __USER32_CS */ ? -1 : (__s64)regs->orig_ax;
+	return sb_regs_are_compat(regs) ? -1 : (__s64)regs->orig_ax;
 #elif defined(__TARGET_ARCH_arm64)
-	return (regs->pstate >> 4) & 1 ? -1 : (__s64)regs->regs[8];
+	return sb_regs_are_compat(regs) ? -1 : (__s64)regs->regs[8];
 #endif
 }
 
@@ -93,19 +87,6 @@ static __u64 call_arg(const struct sb_regs *regs, __u32 arg)
 static __u64 user_sp(const struct sb_regs *regs)
 {
 	return regs->sp;
-}
-
-static __u64 file_of_fd(__u64 fd)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files, *file = NULL;
-
-	if (!table || fd >= BPF_CORE_READ(table, max_fds))
-		return 0;
-	files = BPF_CORE_READ(table, fd);
-	bpf_probe_read_kernel(&file, sizeof(file), files + fd);
-	return (__u64)file;
 }
 
 static struct io_layer_record *record(void)
@@ -135,14 +116,14 @@ __noinline __u64 sb_io_call_name(void)
 		return 0;
 	if (bpf_probe_read_user(r->stack, sizeof(r->stack), (void *)user_sp(&r->regs)))
 		return 0;
-	hash = mix(task->nvcsw + task->nivcsw, (__u64)bpf_get_current_pid_tgid());
+	hash = sb_hash_word(task->nvcsw + task->nivcsw, (__u64)bpf_get_current_pid_tgid());
 	for (i = 0; i < REGS_WORDS; i++)
-		hash = mix(hash, ((const __u64 *)&r->regs)[i]);
+		hash = sb_hash_word(hash, ((const __u64 *)&r->regs)[i]);
 	for (i = 0; i < STACK_WORDS; i++)
-		hash = mix(hash, r->stack[i]);
-	file = (void *)file_of_fd(call_arg(&r->regs, 0));
+		hash = sb_hash_word(hash, r->stack[i]);
+	file = (void *)sb_io_file_of_fd(task, call_arg(&r->regs, 0));
 	if (file && call_nr(&r->regs) >= 0)
-		hash = mix(hash, BPF_CORE_READ(file, f_pos));
+		hash = sb_hash_word(hash, BPF_CORE_READ(file, f_pos));
 	return hash | 1;
 }
 
@@ -181,6 +162,7 @@ __hidden int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured *
  * very inode. */
 __noinline __u64 sb_io_call_file(__u64 inode)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct io_layer_record *r = record();
 	struct file *file;
 	__u32 arg;
@@ -188,7 +170,7 @@ __noinline __u64 sb_io_call_file(__u64 inode)
 	if (!r || !user_regs(&r->regs) || call_nr(&r->regs) < 0)
 		return 0;
 	for (arg = 0; arg < 3; arg++) {
-		file = (void *)file_of_fd(call_arg(&r->regs, arg));
+		file = (void *)sb_io_file_of_fd(task, call_arg(&r->regs, arg));
 		if (file && (__u64)BPF_CORE_READ(file, f_inode) == inode)
 			return (__u64)file;
 	}
@@ -197,12 +179,13 @@ __noinline __u64 sb_io_call_file(__u64 inode)
 
 __noinline __u64 sb_io_direct_file(void)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct io_layer_record *r = record();
 	struct file *file;
 
 	if (!r || !user_regs(&r->regs) || call_nr(&r->regs) < 0)
 		return 0;
-	file = (void *)file_of_fd(call_arg(&r->regs, 0));
+	file = (void *)sb_io_file_of_fd(task, call_arg(&r->regs, 0));
 	if (!file || !(BPF_CORE_READ(file, f_flags) & O_DIRECT))
 		return 0;
 	return (__u64)file;

@@ -751,19 +751,13 @@ static int capture_waker(void *ctx, struct sb_capture **ret_capture)
 	return sb_take_stacks(ctx, SB_SCRATCH_WAKE, SB_SIDE_USER | SB_SIDE_KERNEL);
 }
 
-static void mix_word(__u64 *hash, __u64 word)
-{
-	*hash = (*hash ^ word) * 0x9e3779b97f4a7c15ull;
-	*hash ^= *hash >> 29;
-}
-
 static __u64 hash_comm(__u64 hash, const char *comm)
 {
 	__u64 words[2];
 
 	__builtin_memcpy(words, comm, sizeof(words));
-	mix_word(&hash, words[0]);
-	mix_word(&hash, words[1]);
+	hash = sb_hash_word(hash, words[0]);
+	hash = sb_hash_word(hash, words[1]);
 	return hash | 1;
 }
 
@@ -811,12 +805,12 @@ static __u64 object_of_waker(const struct sb_capture *capture)
 	object->waker.tgid = key->tgid;
 	object->waker.exec_id = key->exec_id;
 	__builtin_memcpy(object->waker.comm, key->comm, sizeof(key->comm));
-	mix_word(&hash, key->kstack.lo);
-	mix_word(&hash, key->kstack.hi);
-	mix_word(&hash, key->ustack.lo);
-	mix_word(&hash, key->ustack.hi);
-	mix_word(&hash, key->start_ns);
-	mix_word(&hash, (__u64)key->tgid << 32 | key->exec_id);
+	hash = sb_hash_word(hash, key->kstack.lo);
+	hash = sb_hash_word(hash, key->kstack.hi);
+	hash = sb_hash_word(hash, key->ustack.lo);
+	hash = sb_hash_word(hash, key->ustack.hi);
+	hash = sb_hash_word(hash, key->start_ns);
+	hash = sb_hash_word(hash, (__u64)key->tgid << 32 | key->exec_id);
 	return ship_object(object, SB_OBJECT_WAKER, sizeof(object->waker),
 			   hash_comm(hash, key->comm));
 }

@@ -319,10 +319,7 @@ static int attach_timer(struct sb_session *session, uint32_t cpu)
 		return explain(err, "attach to a timer");
 	}
 	/* The link owns fd from here on. */
-	err = sb_vec_push(&session->timers, link);
-	if (err)
-		bpf_link__destroy(link);
-	return err;
+	return sb_view_keep_link(&session->timers, link);
 }
 
 static int attach_timers(struct sb_session *session)
@@ -369,13 +366,9 @@ static int attach_others(struct sb_session *session)
 		/* Without it, mappings that replace others of their size are seen later. */
 		if (!link && errno == ENOENT && prog == session->skel->progs.proc_mapped)
 			continue;
-		if (!link)
-			return sb_err(-errno, "cannot attach '%s'", bpf_program__name(prog));
-		err = sb_vec_push(&session->links, link);
-		if (err) {
-			bpf_link__destroy(link);
-			return err;
-		}
+		err = sb_view_keep_link(&session->links, link);
+		if (err)
+			return sb_err(err, "cannot attach '%s'", bpf_program__name(prog));
 	}
 	if (!view->attach)
 		return 0;
@@ -531,7 +524,7 @@ int sb_session_settle(struct sb_session *session)
 
 int sb_session_unwant(struct sb_session *session, uint64_t object)
 {
-	const uint32_t unwanted = 2; /* SB_OBJECT_UNWANTED */
+	const uint32_t unwanted = SB_OBJECT_UNWANTED;
 
 	if (bpf_map_update_elem(bpf_map__fd(session->skel->maps.objects_seen), &object, &unwanted,
 				BPF_ANY))

@@ -183,9 +183,9 @@ static void check_calls(struct sb_doctor *doctor)
 /* See sb_io_uring_missing() of user/views/io_uring.c. */
 static void check_io_uring(struct sb_doctor *doctor)
 {
-	if (libbpf_find_vmlinux_btf_id("io_uring_submit_req", BPF_TRACE_RAW_TP) > 0)
+	if (sb_view_has_tracepoint("io_uring_submit_req"))
 		sb_doctor_say(doctor, SB_VERDICT_OK, "io_uring", "'io' sees its requests");
-	else if (libbpf_find_vmlinux_btf_id("io_uring_submit_sqe", BPF_TRACE_RAW_TP) > 0)
+	else if (sb_view_has_tracepoint("io_uring_submit_sqe"))
 		sb_doctor_say(doctor, SB_VERDICT_OK, "io_uring",
 			      "'io' sees its requests from Linux 5.19 on: 'io --stats' says it");
 	else

@@ -119,6 +119,7 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 {
 	const struct sb_resolve_stats *resolve = &figures->resolve;
 	const uint64_t *stat = figures->session.stat;
+	uint64_t tiny_weight;
 
 	if (figures->session.expected)
 		(void)sb_str_addf(list, "%s%.2f %% of threads x time accounted for",
@@ -131,12 +132,9 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for their thread");
 	add_item(list, stat[SB_STAT_BLOCK_UNKNOWN], "requests queued before the run");
 	add_item(list, resolve->nr_missing_objects, "whose object was lost");
-	if (figures->session.nr_asleep_lost)
-		add_item(list, figures->session.nr_asleep_lost,
-			 "sleeping threads ran before they were looked at");
-	if (sb_profile_nr_tiny(run->profile, &(uint64_t){ 0 }))
-		add_item(list, sb_profile_nr_tiny(run->profile, &(uint64_t){ 0 }),
-			 "stacks rounded to nothing");
+	add_item(list, figures->session.nr_asleep_lost,
+		 "sleeping threads ran before they were looked at");
+	add_item(list, sb_profile_nr_tiny(run->profile, &tiny_weight), "stacks rounded to nothing");
 }
 
 static void report_line(const struct sb_run *run, const struct sb_run_figures *figures)

@@ -203,18 +203,10 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 static int attach_one(const struct bpf_program *prog, const char *side,
 		      const struct sb_io_row *call, sb_vec_link *links)
 {
-	struct bpf_link *link;
 	char name[64];
-	int err;
 
 	snprintf(name, sizeof(name), "sys_%s_%s", side, call->frame + strlen("sys_"));
-	link = bpf_program__attach_tracepoint(prog, "syscalls", name);
-	if (!link)
-		return -errno;
-	err = sb_vec_push(links, link);
-	if (err)
-		bpf_link__destroy(link);
-	return err;
+	return sb_view_keep_link(links, bpf_program__attach_tracepoint(prog, "syscalls", name));
 }
 
 /* The end first: a call whose beginning alone was seen would not be accounted. */

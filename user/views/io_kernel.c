@@ -78,5 +78,5 @@ int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *op
 	if (missing)
 		return 0;
 	skel->rodata->cfg_layer_dirs = opts->io_dirs;
-	return sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
+	return sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }

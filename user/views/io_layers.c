@@ -19,25 +19,9 @@
 const char *const sb_io_layer_trim[] = { "bpf_trampoline_*", "bpf_trace_run*", "__bpf_trace_*",
 					 "__traceiter_*", NULL };
 
-/* Return: whether the kernel has that tracepoint for programs. */
-static bool has_tracepoint(const char *name)
-{
-	return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
-}
-
-static int switch_on(struct bpf_program *const *programs, size_t nr)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < nr && !err; i++)
-		err = bpf_program__set_autoload(programs[i], true);
-	return err;
-}
-
 static const char *cache_missing(void)
 {
-	if (has_tracepoint("mm_filemap_add_to_page_cache"))
+	if (sb_view_has_tracepoint("mm_filemap_add_to_page_cache"))
 		return NULL;
 	return "--layer cache needs the tracepoint filemap:mm_filemap_add_to_page_cache, which this "
 	       "kernel does not have";
@@ -50,7 +34,7 @@ static int cache_prepare(struct sampler_bpf *skel)
 
 static const char *block_missing(void)
 {
-	if (has_tracepoint("block_rq_complete"))
+	if (sb_view_has_tracepoint("block_rq_complete"))
 		return NULL;
 	return "--layer block needs the tracepoints of the block layer, which this kernel does not "
 	       "have";
@@ -65,8 +49,8 @@ static int block_prepare(struct sampler_bpf *skel)
 		skel->progs.io_block_requeue,
 		skel->progs.io_block_complete,
 		skel->progs.io_block_bio_end,
-		has_tracepoint("writeback_dirty_folio") ? skel->progs.io_block_dirty
-							: skel->progs.io_block_dirty_page,
+		sb_view_has_tracepoint("writeback_dirty_folio") ? skel->progs.io_block_dirty
+								: skel->progs.io_block_dirty_page,
 	};
 	int err;
 
@@ -75,12 +59,12 @@ static int block_prepare(struct sampler_bpf *skel)
 		err = bpf_map__set_max_entries(skel->maps.io_block_requests, REQUESTS_MAX);
 	if (!err)
 		err = bpf_map__set_max_entries(skel->maps.io_block_dirtiers, DIRTIERS_MAX);
-	return err ? err : switch_on(programs, SB_ARRAY_SIZE(programs));
+	return err ? err : sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
 static const char *fault_missing(void)
 {
-	if (!has_tracepoint("page_fault_user"))
+	if (!sb_view_has_tracepoint("page_fault_user"))
 		return "--layer fault needs the tracepoint exceptions:page_fault_user, which this "
 		       "kernel does not have on this processor";
 	/* A kind of program that has the same helpers, and can be tried. */
@@ -94,7 +78,7 @@ static int fault_prepare(struct sampler_bpf *skel)
 	struct bpf_program *const programs[] = { skel->progs.io_fault_user,
 						 skel->progs.io_fault_kernel };
 
-	return switch_on(programs, SB_ARRAY_SIZE(programs));
+	return sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
 static const struct sb_io_below layers[] = {

@@ -108,21 +108,13 @@ int sb_io_uring_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opt
 		if (sb_io_is_wanted(&rows[i], opts, (uint8_t)(SB_IO_OP_URING + rows[i].nr), &how))
 			calls[rows[i].nr] = how;
 	err = bpf_map__set_max_entries(skel->maps.io_uring_requests, REQUESTS_MAX);
-	return err ? err : sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
+	return err ? err : sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
 /* Return: 0, -ENOENT: no such tracepoint, or another negative errno. */
 static int attach_one(const struct bpf_program *prog, const char *name, sb_vec_link *links)
 {
-	struct bpf_link *link = bpf_program__attach_raw_tracepoint(prog, name);
-	int err;
-
-	if (!link)
-		return -errno;
-	err = sb_vec_push(links, link);
-	if (err)
-		bpf_link__destroy(link);
-	return err;
+	return sb_view_keep_link(links, bpf_program__attach_raw_tracepoint(prog, name));
 }
 
 /* The end first: requests whose end was missed would be left over. */

@@ -13,7 +13,7 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 		return err;
 	skel->rodata->cfg_sched_every_ns = opts->every_ns;
 	/* Since 6.16; without it, each system call takes longer. */
-	if (libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0)
+	if (sb_view_has_tracepoint("sched_exit_tp"))
 		return bpf_program__set_autoload(skel->progs.sched_arrived, true);
 	sb_debug("no tracepoint sched_exit_tp: stacks are taken where system calls return");
 	skel->rodata->cfg_sched_pays_at_once = 0;

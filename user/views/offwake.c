@@ -11,7 +11,7 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	int err = sb_sched_prepare_whole(skel, opts);
 
 	skel->rodata->cfg_sched_waker = SB_SCHED_WAKER_NAMED;
-	return err ? err : sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
+	return err ? err : sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
 const struct sb_view sb_view_offwake = {

@@ -12,16 +12,6 @@ const char *const sb_sched_trim[] = { "__schedule", "bpf_trace_run*", NULL };
 const char *const sb_sched_trim_waking[] = { WAKING_FRAMES, NULL };
 const char *const sb_sched_trim_both[] = { "__schedule", WAKING_FRAMES, NULL };
 
-int sb_views_switch_on(struct bpf_program *const *programs, size_t nr)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < nr && !err; i++)
-		err = bpf_program__set_autoload(programs[i], true);
-	return err;
-}
-
 int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	struct bpf_program *const programs[] = {
@@ -35,7 +25,7 @@ int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 		skel->rodata->cfg_sched_max_ns = opts->max_ns;
 	if (opts->states)
 		skel->rodata->cfg_sched_states = opts->states;
-	return sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
+	return sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts)
@@ -47,7 +37,7 @@ int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *
 	};
 	int err = sb_sched_prepare(skel, opts);
 
-	return err ? err : sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
+	return err ? err : sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel)

@@ -107,6 +107,13 @@ enum bpf_attach_type;
  * Return: 0 or a negative errno. */
 int sb_try_tracing(uint32_t btf_id, enum bpf_attach_type attach_type);
 
+/* Append @link, or take it off again where there is no memory. NULL: what libbpf has left in errno is
+ * returned. Return: 0 or a negative errno. */
+int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link);
+
+/* Return: whether the kernel has that tracepoint for programs (tp_btf). Reads all types: 15 ms. */
+bool sb_view_has_tracepoint(const char *name);
+
 /* Return: the view of that name, or NULL. */
 const struct sb_view *sb_view_find(const char *name);
 /* Return: the i-th row, or NULL past the end. */

@@ -17,7 +17,7 @@ extern const struct sb_view sb_view_wall;
 enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
 
 /* For prepare(): programs are loaded only if they are switched on. */
-int sb_views_switch_on(struct bpf_program *const *programs, size_t nr);
+int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 
 /* sched.c, the user half of bpf/views/sched.bpf.c: of the views of waits. */
 

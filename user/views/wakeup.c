@@ -12,7 +12,7 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	int err = sb_sched_prepare(skel, opts);
 
 	skel->rodata->cfg_sched_waker = SB_SCHED_WAKER_WEIGHS;
-	return err ? err : sb_views_switch_on(programs, SB_ARRAY_SIZE(programs));
+	return err ? err : sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
 static int check(const struct sb_view_opts *opts, const char **ret_why)
