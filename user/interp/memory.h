@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reading a process from outside, without stopping it: process_vm_readv(2). Any thread. */
+#ifndef SB_INTERP_MEMORY_H
+#define SB_INTERP_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct sb_memory {
+	uint32_t tgid;
+	/* For tests: instead of a process. Return: 0 or -EFAULT. */
+	int (*read)(void *arg, void *dst, size_t len, uint64_t addr);
+	void *arg;
+};
+
+/* All @len bytes, or nothing. Return: 0, -EFAULT, -ESRCH, -EPERM. */
+int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
+/* Words; 0 and -EFAULT when they cannot be read. */
+int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
+int sb_memory_u32(const struct sb_memory *memory, uint64_t addr, uint32_t *ret);
+int sb_memory_u16(const struct sb_memory *memory, uint64_t addr, uint16_t *ret);
+int sb_memory_u8(const struct sb_memory *memory, uint64_t addr, uint8_t *ret);
+/* Append @len bytes to @str (len above @max: the first @max), control characters replaced.
+ * Return: 0, -EFAULT, -ENOMEM. */
+int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
+		   struct sb_str *str);
+/* The same up to a NUL. */
+int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, struct sb_str *str);
+
+#endif

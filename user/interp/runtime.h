@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What there is to know of one runtime: struct sb_runtime_ops, a row of table.c for each. One file
+ * user/interp/<runtime>.c, with the walker bpf/include/sb_step_<runtime>.h, which it compiles, too.
+ *
+ * Everything read of a process, and every file it maps, may be anything: bounds are checked, sizes
+ * are capped, loops end. All functions of a row run under the lock of struct sb_interp, on its
+ * thread or the owner's.
+ */
+#ifndef SB_INTERP_RUNTIME_H
+#define SB_INTERP_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "interp/image.h"
+#include "interp/memory.h"
+#include "sb_abi_interp.h"
+
+struct sb_interp_walk;
+
+#define SB_RUNTIME_MARKERS_MAX 4
+#define SB_RUNTIME_ANCHORS_MAX 16
+
+/* Addresses of a process: [begin, end). */
+struct sb_range {
+	uint64_t begin, end;
+};
+
+/* One runtime in one process: what attach() fills in. */
+struct sb_runtime {
+	const struct sb_runtime_ops *ops;
+	const struct sb_memory *memory; /* of the process; borrowed */
+	struct sb_image *image; /* the file that has the markers, as it is mapped; borrowed */
+	const struct sb_process_maps *maps; /* of the process; borrowed; during attach() only */
+
+	/* Results. */
+	struct sb_interp_conf conf; /* zeroed; runtime is set */
+	void *state;		    /* for describe(); detach() frees it */
+	char version[32];	    /* "3.11.2", as far as it is known */
+	/*
+	 * Code of the interpreter's loop, whose frames on the native stack stand for one segment
+	 * each. With SB_INTERP_BY_STATE only.
+	 */
+	struct sb_range anchors[SB_RUNTIME_ANCHORS_MAX];
+	size_t nr_anchors;
+	struct sb_str why; /* of -ENOTSUP: one sentence's end, "its layout is not known" */
+};
+
+/* Where a frame is, in words. Strings are the caller's, cleared before. */
+struct sb_runtime_text {
+	struct sb_str name; /* never empty on success: "Class.method", "Foo::bar", "<module>" */
+	struct sb_str file; /* as the runtime has it, or empty */
+	uint32_t line;	    /* 0: not known */
+};
+
+struct sb_runtime_ops {
+	uint32_t runtime; /* enum sb_runtime */
+	const char *name; /* "python" */
+	/* Symbols that only this runtime's files define (.dynsym, or .symtab); one is enough. */
+	const char *markers[SB_RUNTIME_MARKERS_MAX];
+
+	/*
+	 * Find out how this process's interpreter is laid out, and prove it (see "self-test" in
+	 * docs/interpreters.md): by what the runtime says of itself, by disassembly of an exported
+	 * function, by a table of known versions. At most a millisecond.
+	 * Return: 0; -EAGAIN: it has not begun yet, ask again; -ENOTSUP and rt->why: not a layout
+	 * that is known; -ESRCH, -ENOMEM.
+	 */
+	int (*attach)(struct sb_runtime *rt);
+	void (*detach)(struct sb_runtime *rt); /* NULL: nothing to free */
+	/*
+	 * The name of a frame, and its place when wanted, from the process's memory. Called once
+	 * for each pair of code object and position. Return: 0, -EFAULT (unreadable),
+	 * -EBADMSG (what is there is no such thing), -ENOMEM.
+	 */
+	int (*describe)(struct sb_runtime *rt, const struct sb_interp_frame *frame,
+			struct sb_runtime_text *text);
+	/* Frames that this native frame stands for beyond the first: inlined methods, outermost
+	 * last; called with @i = 1, 2, ... until -ENODATA. NULL: there is no such thing. */
+	int (*describe_inlined)(struct sb_runtime *rt, const struct sb_interp_frame *frame,
+				size_t i, struct sb_runtime_text *text);
+
+	/* The walker, compiled for user space; NULL with SB_INTERP_BY_NATIVE. */
+	int (*begin)(struct sb_interp_walk *walk, void *memory);
+	int (*step)(struct sb_interp_walk *walk, void *memory);
+
+	/*
+	 * The loop's functions by name, for files with symbols where attach() knows no range:
+	 * "_PyEval_EvalFrameDefault"; suffixes of the compiler (".cold", ".part.0") count as well.
+	 */
+	const char *const *anchors; /* NULL-terminated, or NULL */
+	/*
+	 * The runtime's own functions between the loop and what it calls, and below its first
+	 * frame: globs (* and ?), left out unless asked for, when they lie in the file of the
+	 * loop. Functions that do something a user would ask about are not among them.
+	 */
+	const char *const *glue; /* NULL-terminated, or NULL */
+};
+
+/* All rows; the last one has runtime 0. */
+extern const struct sb_runtime_ops *const sb_runtimes[];
+/* Return: the row, or NULL. */
+const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime);
+
+#endif
