@@ -3,6 +3,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "sb_filter.bpf.h"
+#include "sb_interp.bpf.h"
 #include "sb_sample.bpf.h"
 #include "sb_stack.bpf.h"
 #include "sb_unwind.bpf.h"
@@ -129,14 +130,11 @@ static int user_regs(struct task_struct *task, struct sb_scratch *s)
 	return sb_regs_are_user(&s->regs) ? 0 : -ENOENT;
 }
 
-static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 slot)
+/* The frames of machine code. Leaves their name in the key. */
+static void capture_native(struct task_struct *task, struct sb_scratch *s, __u32 slot)
 {
-	s->stack.flags = 0;
-	s->stack.list = 0;
-	s->stack.nr_frames = 0;
-	s->map.is_raw = s->map.is_known = 0;
-	if (user_regs(task, s)) {
-		s->stack.status = SB_STACK_NO_REGS;
+	if (s->stack.status == SB_STACK_NO_REGS) {
+		s->stack.nr_frames = 0;
 	} else if (sb_regs_are_compat(&s->regs)) {
 		s->ip[0] = sb_regs_pc(&s->regs);
 		s->stack.nr_frames = 1;
@@ -150,8 +148,28 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 		return;
 	}
 	sb_stack_intern(s, slot, &s->capture.key.ustack);
-	if (sb_memo_is_on(slot))
+	if (!s->interp.has_hook && sb_memo_is_on(slot))
 		sb_memo_keep(slot);
+}
+
+static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 slot)
+{
+	__u32 i;
+
+	s->stack.flags = 0;
+	s->stack.list = 0;
+	s->stack.nr_frames = 0;
+	s->stack.status = SB_STACK_NONE;
+	s->map.is_raw = s->map.is_known = 0;
+	if (user_regs(task, s))
+		s->stack.status = SB_STACK_NO_REGS;
+	sb_interp_start(slot);
+	capture_native(task, s, slot);
+	if (!s->interp.nr_confs)
+		return;
+	for (i = 0; i < SB_INTERP_PER_PROC; i++)
+		sb_interp_walk(slot, i);
+	sb_interp_finish(slot);
 }
 
 __hidden __u64 sb_end_ns(void)
@@ -283,6 +301,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 			.pc = sb_regs_pc(&s->regs),
 		},
 		.tid = task->pid,
+		.thread_pointer = sb_interp_thread_pointer(task),
 		.nr_switches = task->nvcsw + task->nivcsw,
 	};
 #if defined(__TARGET_ARCH_x86)

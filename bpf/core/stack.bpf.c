@@ -157,22 +157,37 @@ __hidden int sb_stack_is_shipped(const struct sb_stack_id *id)
 	return bpf_map_lookup_elem(&stacks_seen, id) != NULL;
 }
 
-__hidden int sb_stack_intern(struct sb_scratch *s, __u32 slot, struct sb_stack_id *ret_id)
+__hidden __u64 sb_stack_seed(__u32 i)
+{
+	return cfg_hash_seed[i & 1];
+}
+
+__hidden int sb_stack_claim(const struct sb_stack_id *id)
 {
 	__u8 one = 1;
 	int err;
 
-	sb_stack_hash(slot);
-	*ret_id = s->stack.id;
-	if (bpf_map_lookup_elem(&stacks_seen, &s->stack.id))
+	if (bpf_map_lookup_elem(&stacks_seen, id))
 		return 0;
-	err = bpf_map_update_elem(&stacks_seen, &s->stack.id, &one, BPF_NOEXIST);
+	err = bpf_map_update_elem(&stacks_seen, id, &one, BPF_NOEXIST);
 	if (err == -EEXIST)
 		return 0; /* another CPU is shipping the same one right now */
 	if (err)
 		sb_stat_add(SB_STAT_SEEN_FULL, 1);
-	if (ship(s)) {
-		bpf_map_delete_elem(&stacks_seen, &s->stack.id);
+	return 1;
+}
+
+__hidden void sb_stack_unclaim(const struct sb_stack_id *id)
+{
+	bpf_map_delete_elem(&stacks_seen, id);
+}
+
+__hidden int sb_stack_intern(struct sb_scratch *s, __u32 slot, struct sb_stack_id *ret_id)
+{
+	sb_stack_hash(slot);
+	*ret_id = s->stack.id;
+	if (sb_stack_claim(&s->stack.id) && ship(s)) {
+		sb_stack_unclaim(&s->stack.id);
 		sb_stat_add(SB_STAT_RING_FULL, 1);
 	}
 	return 0;

@@ -7,6 +7,7 @@
  * once, not once for each caller and each round of the loop. So they take numbers only, and the
  * state is in the record.
  */
+#include "sb_interp.bpf.h"
 #include "sb_stack.bpf.h"
 #include "sb_unwind.bpf.h"
 
@@ -96,30 +97,51 @@ static __u32 about(const struct sb_scratch *s, __u32 need)
 	return proc ? proc->segs_word : 0;
 }
 
-__hidden int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr)
+static struct asked asked_key(const struct sb_scratch *s, __u32 need, __u32 what)
 {
-	struct asked key = {
+	return (struct asked){
 		.tgid = s->capture.key.tgid,
 		.exec_id = s->capture.key.exec_id,
 		.need = need,
-		.about = about(s, need),
+		.about = what,
 	};
+}
+
+__hidden int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 what)
+{
+	struct asked key = asked_key(s, need, what);
 	__u64 now_ns = s->capture.now_ns, *asked_ns = bpf_map_lookup_elem(&uw_asked, &key);
+
+	if (asked_ns && now_ns - *asked_ns < ASK_AGAIN_NS)
+		return 1;
+	/* Where this fails, it is asked for once too often. */
+	bpf_map_update_elem(&uw_asked, &key, &now_ns, BPF_ANY);
+	return 0;
+}
+
+__hidden void sb_unwind_not_asked(struct sb_scratch *s, __u32 need, __u32 what)
+{
+	struct asked key = asked_key(s, need, what);
+
+	bpf_map_delete_elem(&uw_asked, &key);
+}
+
+__hidden int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr)
+{
 	struct sb_uw_need_event event = {
 		.start_ns = s->capture.key.start_ns,
 		.addr = addr,
-		.tgid = key.tgid,
-		.exec_id = key.exec_id,
+		.tgid = s->capture.key.tgid,
+		.exec_id = s->capture.key.exec_id,
 		.need = need,
 		.bin = s->map.bin,
 	};
+	__u32 what = about(s, need);
 
-	if (asked_ns && now_ns - *asked_ns < ASK_AGAIN_NS)
+	if (sb_unwind_was_asked(s, need, what))
 		return 0;
-	/* Where this fails, it is asked for once too often. */
-	bpf_map_update_elem(&uw_asked, &key, &now_ns, BPF_ANY);
 	if (bpf_ringbuf_output(&uw_needs, &event, sizeof(event), BPF_RB_FORCE_WAKEUP)) {
-		bpf_map_delete_elem(&uw_asked, &key);
+		sb_unwind_not_asked(s, need, what);
 		sb_stat_add(SB_STAT_NEEDS_FULL, 1);
 	}
 	return 0;
@@ -352,15 +374,33 @@ static enum sb_step push(struct sb_scratch *s, __u64 ip)
 	return SB_STEP_GO_ON;
 }
 
+/* What a runtime has to say about the frame the walk stands at. */
+static enum sb_step hook_step(struct sb_scratch *s, __u32 slot)
+{
+	enum sb_step step = sb_interp_native(slot);
+
+	if (s->interp.walk.has_steps)
+		sb_interp_run(slot);
+	sb_interp_native_done(slot);
+	return step;
+}
+
 __noinline int sb_unwind_step(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	enum sb_step step = SB_STEP_FP_CHAIN;
+	bool is_hooked;
 
 	if (!s)
 		return SB_STEP_END;
-	if (s->map.modes & SB_UNWIND_CFI)
+	is_hooked = sb_interp_has_hook(s);
+	if (is_hooked)
+		step = hook_step(s, slot);
+	if (step == SB_STEP_FP_CHAIN && (s->map.modes & SB_UNWIND_CFI))
 		step = table_step(s, slot);
+	/* Code without a rule, which no hook covers. */
+	if (step == SB_STEP_FP_CHAIN && s->interp.has_hook && !is_hooked)
+		step = hook_step(s, slot);
 	if (step == SB_STEP_FP_CHAIN) {
 		if (!(s->map.modes & SB_UNWIND_FP))
 			return end(s, s->map.modes ? SB_STACK_NO_RULE : SB_STACK_COMPLETE);
@@ -446,7 +486,7 @@ __noinline int sb_unwind_user(__u32 slot)
 	s->log.nr = SB_LOG_OFF;
 	if (cfg_unwind & SB_UNWIND_CFI) {
 		find_proc(s);
-		if (sb_memo_is_on(slot) && sb_memo_find(slot)) {
+		if (!s->interp.has_hook && sb_memo_is_on(slot) && sb_memo_find(slot)) {
 			s->map.is_known = 1;
 			return 0;
 		}

@@ -65,6 +65,7 @@ enum sb_task_state {
  */
 struct sb_sample_key {
 	struct sb_stack_id kstack, ustack;
+	struct sb_stack_id istack; /* frames of interpreters, see sb_abi_interp.h */
 	__u64 object; /* what the sample is about beyond its stack, see SB_EVENT_OBJECT; 0: nothing */
 	__u64 start_ns;	 /* start of the process, CLOCK_BOOTTIME */
 	__u64 cgroup_id; /* SB_BY_CGROUP */
@@ -105,6 +106,7 @@ enum {
 	SB_STACK_LEAF_RETURNS = 1u << 1, /* ip[0] stands behind a syscall instruction, not on one */
 	SB_STACK_ASLEEP = 1u << 2, /* struct sb_event_raw: the thread sleeps, no memory was taken:
 				      user space reads it from the process */
+	SB_STACK_INTERP = 1u << 3, /* in user space only: struct sb_interp_frame, not addresses */
 };
 
 /* nr_frames raw addresses (__u64), leaf first, follow the struct. */
@@ -124,7 +126,8 @@ struct sb_event_stack {
  */
 #define SB_IP_BY_FP	  (1ull << 63) /* by the frame pointer, where there is no unwind rule */
 #define SB_IP_EXACT	  (1ull << 62) /* interrupted by a signal: the address itself, not a return */
-#define SB_IP_MARKS	  (SB_IP_BY_FP | SB_IP_EXACT)
+#define SB_IP_INTERP	  (1ull << 61) /* the next segment of the interpreter stack stands for it */
+#define SB_IP_MARKS	  (SB_IP_BY_FP | SB_IP_EXACT | SB_IP_INTERP)
 
 /* The registers of the x86-64 psABI's numbering: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15. */
 #define SB_UNWIND_REGS	  16
@@ -160,6 +163,7 @@ struct sb_asleep {
 	struct sb_event_raw raw; /* flags & SB_STACK_ASLEEP, nr_stack_bytes: 0 */
 	__u32 tid;
 	__u32 reserved;
+	__u64 thread_pointer;
 	__u64 nr_switches; /* voluntary and other ones, as /proc/PID/task/TID/status has them */
 };
 
@@ -191,7 +195,7 @@ struct sb_object_task {
 };
 
 struct sb_object_waker {
-	struct sb_stack_id kstack, ustack;
+	struct sb_stack_id kstack, ustack, istack;
 	__u64 start_ns; /* with tgid and exec_id: of struct sb_sample_key */
 	__u64 now_ns;	/* when the stack was taken */
 	__u32 tgid, exec_id;
@@ -237,6 +241,8 @@ enum sb_stat {
 	SB_STAT_URING_UNSEEN, /* the same, because the kernel did not say how they ended */
 	SB_STAT_URING_UNNAMED, /* results that io_uring gave without saying of which request */
 	SB_STAT_KERNEL_BUSY, /* reads and writes of kernel threads lost: another was being sampled */
+	SB_STAT_INTERP_FRAMES, /* found of interpreters */
+	SB_STAT_INTERP_FULL, /* interpreter stacks not shipped: ring full; retried at their next sample */
 	SB_STAT_MAX,
 };
 
@@ -306,11 +312,11 @@ struct sb_uid_rule {
 	__u32 rule;
 };
 
-_Static_assert(sizeof(struct sb_sample_key) == 96, "a hash key must have no padding");
+_Static_assert(sizeof(struct sb_sample_key) == 112, "a hash key must have no padding");
 _Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");
 _Static_assert(sizeof(struct sb_event_raw) == 200, "layout is shared");
 _Static_assert(sizeof(struct sb_event_object) == 24, "layout is shared");
-_Static_assert(sizeof(struct sb_object_waker) == 72, "layout is shared");
+_Static_assert(sizeof(struct sb_object_waker) == 88, "layout is shared");
 
 #endif /* SB_ABI_H */

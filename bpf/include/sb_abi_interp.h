@@ -77,9 +77,12 @@ struct sb_interp_conf {
 struct sb_interp_proc {
 	__u64 start_ns; /* with exec_id: of struct sb_sample_key */
 	__u32 exec_id;
-	__u32 nr_confs; /* 0: there is no interpreter in it */
-	struct sb_interp_conf conf[SB_INTERP_PER_PROC];
+	__u32 nr_confs;			   /* 0: there is no interpreter in it */
+	__u32 conf_at[SB_INTERP_PER_PROC]; /* numbers in the array `interp_confs` */
 };
+
+/* So many runtimes in processes at a time. More are refused, which is counted. */
+#define SB_INTERP_CONFS_MAX 4096u
 
 /* Records of the ring `interp_events`, which user space looks at at once. */
 enum sb_interp_event_kind {
@@ -99,9 +102,7 @@ struct sb_interp_event {
 
 _Static_assert(sizeof(struct sb_interp_frame) == 16, "layout is shared");
 _Static_assert(sizeof(struct sb_interp_conf) == 24 + 8 * SB_INTERP_CONF_WORDS, "no padding");
-_Static_assert(sizeof(struct sb_interp_proc) ==
-		       16 + SB_INTERP_PER_PROC * sizeof(struct sb_interp_conf),
-	       "no padding");
+_Static_assert(sizeof(struct sb_interp_proc) == 16 + 4 * SB_INTERP_PER_PROC, "no padding");
 _Static_assert(sizeof(struct sb_interp_event) == 48, "layout is shared");
 _Static_assert(SB_RUNTIME_MAX <= 16, "four bits");
 

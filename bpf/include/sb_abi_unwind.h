@@ -132,9 +132,10 @@ struct sb_uw_proc {
 
 /* Why the walker asks user space for something. */
 enum sb_uw_need {
-	SB_UW_NEED_PROC,  /* this process is not known, or its mappings changed */
-	SB_UW_NEED_BIN,	  /* the binary at @addr has no table */
-	SB_UW_NEED_TOUCH, /* the page of the stack at @addr could not be read: bring it in */
+	SB_UW_NEED_PROC,   /* this process is not known, or its mappings changed */
+	SB_UW_NEED_BIN,	   /* the binary at @addr has no table */
+	SB_UW_NEED_TOUCH,  /* the page at @addr could not be read: bring it in */
+	SB_UW_NEED_INTERP, /* what interpreters are in it: by the ring `interp_events` */
 };
 
 /* Record of the ring buffer `uw_needs`. */

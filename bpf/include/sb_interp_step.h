@@ -6,7 +6,7 @@
  *
  *	SB_STEP_READ(mem, dst, len, addr)	copy @len bytes at @addr of the process; 0 when it worked
  *
- * A runtime has a header sb_step_<runtime>.h with the words of its configuration and
+ * (and SB_INTERP_READ, where walks of interpreters read by other means). A runtime has a header sb_step_<runtime>.h with the words of its configuration and
  *
  *	enum sb_step sb_<runtime>_begin(struct sb_interp_walk *w, void *mem)
  *	enum sb_step sb_<runtime>_step(struct sb_interp_walk *w, void *mem)
@@ -21,7 +21,8 @@
  * called for one native frame, at which @walk stands. It pushes the frames that this native frame
  * stands for, innermost first, and returns SB_STEP_FP_CHAIN: go on as without me (by the table's
  * rule, by the frame pointer); SB_STEP_GO_ON: it has moved @walk to the caller (sb_step_to());
- * SB_STEP_END: with sb_step_end().
+ * SB_STEP_END: with sb_step_end(). When there may be many frames, it sets w->has_steps, and step()
+ * is called until it returns SB_STEP_END, before the native walk goes on; w->status is ignored then.
  *
  * Everything read is the process's, and may be anything. There is no loop but with a constant
  * bound, and few of them: core/interp.bpf.c loops over steps.
@@ -31,6 +32,10 @@
 
 #include "sb_abi_interp.h"
 #include "sb_unwind_step.h"
+
+#ifndef SB_INTERP_READ
+#define SB_INTERP_READ SB_STEP_READ
+#endif
 
 /* Steps of one walk: frames, and records that are none. */
 #define SB_INTERP_STEPS_MAX 1024
@@ -46,7 +51,11 @@ struct sb_interp_walk {
 	__u32 status;		    /* enum sb_stack_status, once SB_STEP_END was returned */
 	__u32 wants_lines;	    /* whether positions are of use */
 	__u64 hash[2];		    /* of the frames so far */
+	/* Set by native(): the frames of this native frame are found by step(), now. */
+	__u32 has_steps;
+	__u32 reserved;
 	__u64 nr_frames;
+	struct sb_interp_event event; /* leads the frames on their way to user space */
 	struct sb_interp_frame frame[SB_INTERP_FRAMES_MAX];
 };
 
@@ -97,14 +106,14 @@ static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
 }
 
 /* Copy from the process; an address that cannot be read is noted. Return: 0 when it worked. */
-#define sb_interp_read(w, mem, dst, len, addr)                 \
-	({                                                     \
-		__u64 addr_ = (addr);                          \
-		int err_ = SB_STEP_READ(mem, dst, len, addr_); \
-                                                               \
-		if (err_)                                      \
-			(w)->fault_addr = addr_;               \
-		err_;                                          \
+#define sb_interp_read(w, mem, dst, len, addr)                   \
+	({                                                       \
+		__u64 addr_ = (addr);                            \
+		int err_ = SB_INTERP_READ(mem, dst, len, addr_); \
+                                                                 \
+		if (err_)                                        \
+			(w)->fault_addr = addr_;                 \
+		err_;                                            \
 	})
 
 /* Return: the word at @addr; 0 when it cannot be read. */

@@ -13,9 +13,11 @@
 
 struct sb_scratch;
 static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr);
-#define SB_STEP_READ(mem, dst, len, addr) sb_read_user(mem, dst, len, addr)
-#define SB_STEP_OPAQUE(x)		  sb_opaque(x)
-#include "sb_unwind_step.h"
+#define SB_STEP_READ(mem, dst, len, addr)   sb_read_user(mem, dst, len, addr)
+#define SB_STEP_OPAQUE(x)		    sb_opaque(x)
+/* Walks of interpreters are not remembered, so what they read is not logged. */
+#define SB_INTERP_READ(mem, dst, len, addr) bpf_probe_read_user(dst, len, (const void *)(addr))
+#include "sb_interp_step.h"
 
 /* Where the walk gets its rules from. */
 struct sb_walk_map {
@@ -47,6 +49,15 @@ struct sb_read_log {
 /* The name of a stack is made from so many words at a time. */
 #define SB_STACK_HASH_WORDS 4
 
+/* Interpreters of the process that is sampled; core/interp.bpf.c. */
+struct sb_interp_record {
+	__u32 nr_confs; /* 0: there is none */
+	__u32 has_hook; /* the walk's conf wants to be asked about native frames */
+	struct sb_interp_proc proc;
+	__u64 nr_before; /* frames, when the hook was asked */
+	struct sb_interp_walk walk;
+};
+
 struct sb_scratch {
 	struct sb_capture capture;
 	struct sb_regs regs; /* where the user stack starts */
@@ -55,6 +66,7 @@ struct sb_scratch {
 	struct sb_read_log log;
 	struct sb_event_stack stack;
 	__u64 ip[SB_USTACK_DEPTH_MAX + SB_STACK_HASH_WORDS]; /* stack.ip, and what fills a round */
+	struct sb_interp_record interp;
 };
 
 /* Return: the record of this CPU, NULL only for a slot that does not exist. */
@@ -95,6 +107,12 @@ int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id);
  * cannot be shipped is tried again with its next sample; the failure is counted.
  */
 int sb_stack_intern(struct sb_scratch *scratch, __u32 slot, struct sb_stack_id *ret_id);
+/* Return: whether the stack @id is new, and the caller's to ship. */
+int sb_stack_claim(const struct sb_stack_id *id);
+/* It could not be shipped. */
+void sb_stack_unclaim(const struct sb_stack_id *id);
+/* Half @i (0, 1) of what makes names differ from run to run. */
+__u64 sb_stack_seed(__u32 i);
 /* Return: whether user space has it, as far as is remembered. */
 int sb_stack_is_shipped(const struct sb_stack_id *id);
 

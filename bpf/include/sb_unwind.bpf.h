@@ -58,6 +58,11 @@ static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *
  * known of its mappings is out of date. */
 int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len);
 
+/* Return: whether user space was asked for @need (of @about) a moment ago; if not, it is now. */
+int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 about);
+/* It could not be asked after all. */
+void sb_unwind_not_asked(struct sb_scratch *s, __u32 need, __u32 about);
+
 /* Ask user space for something, not too often. */
 int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr);
 

@@ -800,6 +800,7 @@ static __u64 object_of_waker(const struct sb_capture *capture)
 		return 0;
 	object->waker.kstack = key->kstack;
 	object->waker.ustack = key->ustack;
+	object->waker.istack = key->istack;
 	object->waker.start_ns = key->start_ns;
 	object->waker.now_ns = capture->now_ns;
 	object->waker.tgid = key->tgid;
@@ -809,6 +810,8 @@ static __u64 object_of_waker(const struct sb_capture *capture)
 	hash = sb_hash_word(hash, key->kstack.hi);
 	hash = sb_hash_word(hash, key->ustack.lo);
 	hash = sb_hash_word(hash, key->ustack.hi);
+	hash = sb_hash_word(hash, key->istack.lo);
+	hash = sb_hash_word(hash, key->istack.hi);
 	hash = sb_hash_word(hash, key->start_ns);
 	hash = sb_hash_word(hash, (__u64)key->tgid << 32 | key->exec_id);
 	return ship_object(object, SB_OBJECT_WAKER, sizeof(object->waker),

@@ -252,6 +252,19 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq; /* CONFIG_FAIR_GROUP_SCHED */
 };
 
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	long unsigned int fsbase;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct sb_thread_uw {
+	long unsigned int tp_value;
+};
+struct thread_struct {
+	struct sb_thread_uw uw;
+};
+#endif
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -273,6 +286,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct nsproxy *nsproxy;
 	char comm[16];
+	struct thread_struct thread;
 };
 
 struct vm_area_struct {

@@ -15,6 +15,7 @@
 
 #define const
 #include "core/filter.bpf.c"
+#include "core/interp.bpf.c"
 #include "core/memo.bpf.c"
 #include "core/object.bpf.c"
 #include "core/proc.bpf.c"
@@ -23,6 +24,8 @@
 #include "core/stack.bpf.c"
 #include "core/stats.bpf.c"
 #include "core/unwind.bpf.c"
+#include "interp/python.bpf.c"
+#include "interp/table.bpf.c"
 #undef const
 
 #endif

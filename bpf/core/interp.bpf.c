@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Frames of interpreters. They are numbers here; user space, which learns of each new stack at once,
+ * reads names for them as long as the process lives. Owns `interp_procs`, `interp_confs` and
+ * `interp_events`.
+ */
+#include <bpf/bpf_core_read.h>
+
+#include "sb_interp.bpf.h"
+#include "sb_unwind.bpf.h"
+
+const volatile bool cfg_interp = false;
+const volatile bool cfg_interp_lines = false;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct sb_interp_proc);
+} interp_procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u32);
+	__type(value, struct sb_interp_conf);
+} interp_confs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* set before load */
+} interp_events SEC(".maps");
+
+static void begin_event(struct sb_scratch *s, __u32 kind)
+{
+	struct sb_interp_event *event = &s->interp.walk.event;
+	const struct sb_sample_key *key = &s->capture.key;
+
+	event->kind = kind;
+	event->nr_frames = 0;
+	event->start_ns = key->start_ns;
+	event->tgid = key->tgid;
+	event->exec_id = key->exec_id;
+	event->status = SB_STACK_COMPLETE;
+	event->tid = (__u32)bpf_get_current_pid_tgid();
+}
+
+/* A process that is not known: user space will look at it. */
+static void ask(struct sb_scratch *s)
+{
+	if (sb_unwind_was_asked(s, SB_UW_NEED_INTERP, 0))
+		return;
+	begin_event(s, SB_INTERP_NEED);
+	if (bpf_ringbuf_output(&interp_events, &s->interp.walk.event,
+			       sizeof(struct sb_interp_event), BPF_RB_FORCE_WAKEUP)) {
+		sb_unwind_not_asked(s, SB_UW_NEED_INTERP, 0);
+		sb_stat_add(SB_STAT_INTERP_FULL, 1);
+	}
+}
+
+__hidden __u64 sb_interp_thread_pointer(const struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(task, thread.fsbase);
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(task, thread.uw.tp_value);
+#endif
+}
+
+/* The @i-th runtime's conf becomes the walk's. Return: 0, or -ENOENT. */
+static int load_conf(struct sb_scratch *s, __u32 i)
+{
+	struct sb_interp_conf *conf;
+	__u32 at = i;
+
+	sb_opaque(at);
+	if (at >= s->interp.nr_confs || at >= SB_INTERP_PER_PROC)
+		return -ENOENT;
+	at = s->interp.proc.conf_at[at & (SB_INTERP_PER_PROC - 1)];
+	conf = bpf_map_lookup_elem(&interp_confs, &at);
+	if (!conf)
+		return -ENOENT;
+	s->interp.walk.conf = *conf;
+	return 0;
+}
+
+static void begin_walks(struct sb_scratch *s)
+{
+	struct sb_interp_walk *walk = &s->interp.walk;
+	const struct sb_sample_key *key = &s->capture.key;
+
+	begin_event(s, SB_INTERP_STACK);
+	walk->thread_pointer = sb_interp_thread_pointer(bpf_get_current_task_btf());
+	walk->pc = sb_regs_pc(&s->regs);
+#if defined(__TARGET_ARCH_x86)
+	walk->sp = s->regs.sp;
+#endif
+	sb_regs_by_dwarf(&s->regs, walk->regs);
+	walk->wants_lines = cfg_interp_lines;
+	walk->nr_frames = 0;
+	/* Addresses of code objects mean something in their process only. */
+	walk->hash[0] = sb_stack_seed(0) ^ key->start_ns;
+	walk->hash[1] = sb_stack_seed(1) ^ ((__u64)key->tgid << 32 | key->exec_id);
+}
+
+__noinline int sb_interp_start(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct sb_interp_proc *proc;
+	__u32 i;
+
+	if (!s)
+		return 0;
+	s->interp.nr_confs = s->interp.has_hook = 0;
+	s->interp.walk.nr_frames = 0;
+	if (!cfg_interp)
+		return 0;
+	proc = bpf_map_lookup_elem(&interp_procs, &s->capture.key.tgid);
+	if (!proc || proc->start_ns != s->capture.key.start_ns ||
+	    proc->exec_id != s->capture.key.exec_id) {
+		ask(s);
+		return 0;
+	}
+	if (!proc->nr_confs)
+		return 0;
+	s->interp.proc = *proc;
+	s->interp.nr_confs = proc->nr_confs;
+	begin_walks(s);
+	for (i = 0; i < SB_INTERP_PER_PROC; i++) {
+		if (load_conf(s, i))
+			break;
+		if (s->interp.walk.conf.flags & SB_INTERP_BY_NATIVE) {
+			s->interp.has_hook = 1;
+			break;
+		}
+	}
+	return 0;
+}
+
+__noinline int sb_interp_steps(__u32 slot)
+{
+	__u32 i;
+
+	for (i = 0; i < SB_INTERP_ROUND; i++)
+		if (sb_interp_step(slot) != SB_STEP_GO_ON)
+			return SB_STEP_END;
+	return SB_STEP_GO_ON;
+}
+
+__noinline int sb_interp_native(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!s)
+		return SB_STEP_END;
+	s->interp.walk.has_steps = 0;
+	s->interp.nr_before = s->interp.walk.nr_frames;
+	return sb_interp_ask_native(s);
+}
+
+__noinline int sb_interp_native_done(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u32 at;
+
+	if (!s || s->interp.walk.nr_frames == s->interp.nr_before)
+		return 0;
+	sb_interp_segment_end(&s->interp.walk);
+	at = s->stack.nr_frames - 1;
+	sb_opaque(at);
+	if (at < SB_USTACK_DEPTH_MAX)
+		s->ip[at] |= SB_IP_INTERP;
+	return 0;
+}
+
+__noinline int sb_interp_walk(__u32 slot, __u32 i)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct sb_interp_walk *walk;
+	int step;
+
+	if (!s || load_conf(s, i) || !(s->interp.walk.conf.flags & SB_INTERP_BY_STATE))
+		return 0;
+	walk = &s->interp.walk;
+	__builtin_memset(walk->at, 0, sizeof(walk->at));
+	walk->status = SB_STACK_DEPTH;
+	step = sb_interp_begin(slot);
+	if (step == SB_STEP_GO_ON)
+		sb_interp_run(slot);
+	if (walk->status == SB_STACK_FAULT)
+		sb_unwind_need(s, SB_UW_NEED_TOUCH, walk->fault_addr);
+	if (walk->status != SB_STACK_COMPLETE)
+		walk->event.status = walk->status;
+	return 0;
+}
+
+static int ship_frames(struct sb_scratch *s)
+{
+	__u64 nr = s->interp.walk.nr_frames;
+
+	sb_opaque(nr);
+	if (nr > SB_INTERP_FRAMES_MAX)
+		return -E2BIG;
+	s->interp.walk.event.nr_frames = nr;
+	return bpf_ringbuf_output(&interp_events, &s->interp.walk.event,
+				  sizeof(struct sb_interp_event) +
+					  nr * sizeof(struct sb_interp_frame),
+				  BPF_RB_FORCE_WAKEUP);
+}
+
+__noinline int sb_interp_finish(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct sb_stack_id *id;
+
+	if (!s || !s->interp.walk.nr_frames)
+		return 0;
+	sb_interp_mix(&s->interp.walk, s->interp.walk.nr_frames << 8 | s->interp.walk.event.status);
+	id = &s->interp.walk.event.id;
+	id->lo = s->interp.walk.hash[0] ^ (s->interp.walk.hash[1] >> 31);
+	id->hi = s->interp.walk.hash[1] | 1; /* {0, 0} means no stack */
+	s->capture.key.istack = *id;
+	sb_stat_add(SB_STAT_INTERP_FRAMES, s->interp.walk.nr_frames);
+	if (sb_stack_claim(id) && ship_frames(s)) {
+		sb_stack_unclaim(id);
+		sb_stat_add(SB_STAT_INTERP_FULL, 1);
+	}
+	return 0;
+}
