@@ -382,21 +382,28 @@ static int build(const struct sb_elf *elf, const struct sb_cfi_section *section,
 	return err;
 }
 
-/* Return: 0, -ENODATA: nothing in it; -EBADMSG: nothing usable in it; -EFBIG, -ENOMEM. */
-static int compile(const struct sb_elf *elf, const struct sb_cfi_section *section,
-		   struct sb_cfi **ret_cfi)
+/* FDEs of code, ascending, at least one. Return: 0, -ENODATA: nothing in it; -EBADMSG: nothing usable
+ * in it; -EFBIG, -ENOMEM. */
+static int read_sorted(const struct sb_elf *elf, const struct sb_cfi_section *section,
+		       struct sb_cfi_entries *entries)
+{
+	int err = sb_cfi_read(section, entries);
+
+	if (!err) {
+		drop_outside_text(elf, entries);
+		err = sort_fdes(entries);
+	}
+	if (!err && !entries->fdes.nr)
+		err = entries->nr_bad ? -EBADMSG : -ENODATA;
+	return err;
+}
+
+static int compile(const struct sb_elf *elf, const struct sb_cfi_section *section, void *ret)
 {
 	struct sb_cfi_entries entries = {};
-	struct sb_cfi *cfi = NULL;
-	int err;
+	struct sb_cfi *cfi = NULL, **ret_cfi = ret;
+	int err = read_sorted(elf, section, &entries);
 
-	err = sb_cfi_read(section, &entries);
-	if (!err) {
-		drop_outside_text(elf, &entries);
-		err = sort_fdes(&entries);
-	}
-	if (!err && !entries.fdes.nr)
-		err = entries.nr_bad ? -EBADMSG : -ENODATA;
 	if (!err) {
 		cfi = calloc(1, sizeof(*cfi));
 		err = cfi ? build(elf, section, &entries, cfi) : -ENOMEM;
@@ -409,7 +416,39 @@ static int compile(const struct sb_elf *elf, const struct sb_cfi_section *sectio
 	return err;
 }
 
-int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi)
+struct function_list {
+	struct sb_cfi_function *at;
+	size_t nr;
+};
+
+static int list_functions(const struct sb_elf *elf, const struct sb_cfi_section *section, void *ret)
+{
+	struct sb_cfi_entries entries = {};
+	struct function_list *list = ret;
+	int err = read_sorted(elf, section, &entries);
+	size_t i;
+
+	if (!err) {
+		list->at = malloc(entries.fdes.nr * sizeof(*list->at));
+		err = list->at ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		list->nr = entries.fdes.nr;
+		for (i = 0; i < list->nr; i++)
+			list->at[i] = (struct sb_cfi_function){
+				.lo = entries.fdes.at[i].lo,
+				.hi = entries.fdes.at[i].hi,
+			};
+	}
+	sb_cfi_entries_release(&entries);
+	return err;
+}
+
+/* Call @fn with the first place that has something usable. */
+static int from_best_place(const struct sb_elf *elf, const struct sb_elf *debug,
+			   int (*fn)(const struct sb_elf *elf, const struct sb_cfi_section *section,
+				     void *ret),
+			   void *ret)
 {
 	struct sb_cfi_section section;
 	int place, err, worst = -ENODATA;
@@ -419,7 +458,7 @@ int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_c
 	for (place = 0; place < SB_CFI_PLACE_MAX; place++) {
 		err = sb_cfi_section_load(elf, debug, place, &section);
 		if (!err) {
-			err = compile(elf, &section, ret_cfi);
+			err = fn(elf, &section, ret);
 			sb_cfi_section_release(&section);
 		}
 		if (err != -ENODATA && err != -EBADMSG)
@@ -428,6 +467,23 @@ int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_c
 			worst = err;
 	}
 	return worst;
+}
+
+int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi)
+{
+	return from_best_place(elf, debug, compile, ret_cfi);
+}
+
+int sb_cfi_functions(const struct sb_elf *elf, struct sb_cfi_function **ret, size_t *ret_nr)
+{
+	struct function_list list = {};
+	int err = from_best_place(elf, NULL, list_functions, &list);
+
+	if (err)
+		return err;
+	*ret = list.at;
+	*ret_nr = list.nr;
+	return 0;
 }
 
 void sb_cfi_free(struct sb_cfi *cfi)

@@ -43,6 +43,13 @@ struct sb_cfi_info {
 int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi);
 void sb_cfi_free(struct sb_cfi *cfi);
 
+/* ELF addresses of one FDE: a function, or a piece of one. */
+struct sb_cfi_function {
+	uint64_t lo, hi;
+};
+/* All of @elf, ascending; the caller frees *@ret. Return: as sb_cfi_new(). */
+int sb_cfi_functions(const struct sb_elf *elf, struct sb_cfi_function **ret, size_t *ret_nr);
+
 void sb_cfi_info(const struct sb_cfi *cfi, struct sb_cfi_info *ret_info);
 
 /* Return: how many words the table takes when its first word has the number @at_word (even). */

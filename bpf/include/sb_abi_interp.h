@@ -18,7 +18,7 @@
 #define SB_INTERP_PER_PROC   4
 #define SB_INTERP_CONF_WORDS 32
 
-enum sb_runtime {
+enum sb_runtime_kind {
 	SB_RUNTIME_NONE,
 	SB_RUNTIME_PYTHON,
 	SB_RUNTIME_PERL,
@@ -42,7 +42,7 @@ struct sb_interp_frame {
  *
  *	63	END: the outermost frame of its segment. Its caller is C code which called the
  *		interpreter, so the native stack has a frame of the interpreter's loop for it.
- *	62-59	enum sb_runtime
+ *	62-59	enum sb_runtime_kind
  *	58-48	CHECK: a few bits out of the code object, so that another one, made at the same
  *		address later, is another one
  *	47-0	POSITION in the code, as the runtime counts; 0 where it is not wanted
@@ -67,7 +67,7 @@ enum {
 
 /* What a walker has to know of one runtime in one process. */
 struct sb_interp_conf {
-	__u32 runtime; /* enum sb_runtime */
+	__u32 runtime; /* enum sb_runtime_kind */
 	__u32 flags;   /* SB_INTERP_* */
 	__u64 hook_begin, hook_end;
 	__u64 word[SB_INTERP_CONF_WORDS]; /* a struct of sb_step_<runtime>.h */

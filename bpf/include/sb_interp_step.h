@@ -143,7 +143,7 @@ struct sb_interp_tsd {
 	__u16 is_musl;
 	__u16 first_block;  /* glibc: struct pthread.specific_1stblock */
 	__u16 blocks;	    /* glibc: struct pthread.specific; musl: struct pthread.tsd */
-	__u16 block_length; /* glibc: 32 */
+	__u16 reserved;
 };
 
 /*

@@ -3,11 +3,12 @@
  * Interpreters in processes: which there are, what the walkers in the kernel must know of them, and
  * the names of what they found, which are read once for each code object, while the process lives.
  *
- *	interp.c	processes, runtimes, names: this interface
+ *	interp.c	processes and their runtimes
+ *	names.c		what frames are called
  *	runtime.h	what a runtime is; table.c has them all
  *	image.c		a file as a process maps it
  *	memory.c	a process's memory
- *	outside.c	the kernel's walkers, compiled for here
+ *	outside.c	walks by the kernel's walkers, from here
  *
  * Any thread: there is a lock.
  */
@@ -18,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/str.h"
 #include "sb_abi_interp.h"
 
 struct sb_interp;
-struct sb_runtime_ops;
 
 /* An address space; see struct sb_sample_key. */
 struct sb_interp_space {
@@ -37,41 +38,67 @@ struct sb_interp_opts {
 int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp);
 void sb_interp_free(struct sb_interp *interp);
 
+struct sb_interp_confs {
+	uint32_t nr;
+	struct sb_interp_conf conf[SB_INTERP_PER_PROC];
+};
 /*
  * Look at a process (again), and say what the walkers must know.
- * Return: 0; -EAGAIN: 0 as well, but a runtime in it has not begun: ask again soon; -ESRCH, -ENOMEM.
+ * Return: 0; -EAGAIN: the same, but a runtime in it has not begun: ask again soon; -ESRCH, -ENOMEM.
  */
 int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *space,
-		   struct sb_interp_proc *ret_proc);
-/* Its mappings changed. Return: whether it is known, so that it should be looked at again. */
-bool sb_interp_knows(struct sb_interp *interp, uint32_t tgid);
+		   struct sb_interp_confs *ret_confs);
+/* It has ended: its names are kept as long as there is room. */
+void sb_interp_ended(struct sb_interp *interp, const struct sb_interp_space *space);
 
-/* Read the names of these frames, as far as they are not known: at once, while they are there.
- * Return: 0, or -ENOTSUP: nothing of this process could be read for some time: its walker should be
- * stopped. */
+/*
+ * Read the names of these frames, as far as they are not known: at once, while they are there.
+ * Return: 0; -ENOTSUP: nothing that a runtime in it says can be read: look again, and it is left out.
+ */
 int sb_interp_fetch(struct sb_interp *interp, const struct sb_interp_space *space,
 		    const struct sb_interp_frame *frames, size_t nr);
 
-/* What a frame is called. Strings are valid until sb_interp_free(). */
+/* What a frame is called. */
 struct sb_interp_name {
-	const char *name; /* never NULL: "[unreadable python frame]" */
-	const char *file; /* or NULL */
+	struct sb_str name; /* "[unreadable python frame]" when that cannot be had any more */
+	struct sb_str file; /* or empty */
 	uint32_t line;
-	uint32_t nr_inlined; /* frames that were inlined into this one; see sb_interp_inlined() */
 	bool is_unnamed;
 };
+/*
+ * The @i-th name of a frame: 0 is the innermost function that was inlined into it, the last one the
+ * function itself; most have one. @name's strings are overwritten. Return: 0, -ENODATA: there are no
+ * more; -ENOMEM.
+ */
 int sb_interp_name(struct sb_interp *interp, const struct sb_interp_space *space,
-		   const struct sb_interp_frame *frame, struct sb_interp_name *ret_name);
-/* The @i-th inlined one, innermost first. */
-int sb_interp_inlined(struct sb_interp *interp, const struct sb_interp_space *space,
-		      const struct sb_interp_frame *frame, uint32_t i,
-		      struct sb_interp_name *ret_name);
+		   const struct sb_interp_frame *frame, uint32_t i, struct sb_interp_name *name);
+void sb_interp_name_release(struct sb_interp_name *name);
 
-/* Return: the runtime whose loop holds this address or has this name; 0: none. @name may be NULL. */
-uint32_t sb_interp_anchor(struct sb_interp *interp, const struct sb_interp_space *space,
-			  uint64_t addr, const char *name);
-/* Return: whether @name is glue of @runtime. */
-bool sb_interp_is_glue(uint32_t runtime, const char *name);
+/* Where the loops of a process's interpreters are. */
+#define SB_INTERP_ANCHORS_MAX 64
+struct sb_interp_anchors {
+	uint32_t runtimes[SB_INTERP_PER_PROC]; /* enum sb_runtime_kind, those walked by state */
+	size_t nr_runtimes;
+	struct sb_interp_anchor {
+		uint64_t begin, end;
+		uint32_t runtime;
+	} at[SB_INTERP_ANCHORS_MAX];
+	size_t nr;
+};
+/* Return: whether the process has any. */
+bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *space,
+		       struct sb_interp_anchors *ret_anchors);
+/* Return: the runtime whose loop this frame is of, 0: none. @name: of the symbol, or NULL. */
+uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t addr,
+			     const char *name);
+
+/*
+ * Walk a thread that sleeps from here, as the kernel's walkers would: those by state.
+ * @walk: thread_pointer, pc, sp, regs are set; the rest is overwritten. Return: 0; -ENOENT: nothing.
+ */
+struct sb_interp_walk;
+int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_interp_space *space,
+			   struct sb_interp_walk *walk);
 
 /* For doctor and the end line: what was found. */
 struct sb_interp_found {

@@ -57,7 +57,7 @@ struct sb_runtime_text {
 };
 
 struct sb_runtime_ops {
-	uint32_t runtime; /* enum sb_runtime */
+	uint32_t runtime; /* enum sb_runtime_kind */
 	const char *name; /* "python" */
 	/* Symbols that only this runtime's files define (.dynsym, or .symtab); one is enough. */
 	const char *markers[SB_RUNTIME_MARKERS_MAX];
@@ -78,8 +78,10 @@ struct sb_runtime_ops {
 	 */
 	int (*describe)(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 			struct sb_runtime_text *text);
-	/* Frames that this native frame stands for beyond the first: inlined methods, outermost
-	 * last; called with @i = 1, 2, ... until -ENODATA. NULL: there is no such thing. */
+	/*
+	 * Frames that were inlined: name @i of the frame, 0 the innermost, the last one what
+	 * describe() says; called until -ENODATA. NULL: there is no such thing.
+	 */
 	int (*describe_inlined)(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 				size_t i, struct sb_runtime_text *text);
 
@@ -104,5 +106,8 @@ struct sb_runtime_ops {
 extern const struct sb_runtime_ops *const sb_runtimes[];
 /* Return: the row, or NULL. */
 const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime);
+/* Return: whether @name is glue of @runtime, or one of its anchors. */
+bool sb_runtime_is_glue(uint32_t runtime, const char *name);
+bool sb_runtime_is_anchor(const struct sb_runtime_ops *ops, const char *name);
 
 #endif

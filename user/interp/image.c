@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "interp/image.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf_file.h"
+#include "interp/image_priv.h"
+#include "interp/runtime.h"
+
+/* Symbols of one table: a browser has half a million. */
+#define SYMS_MAX	2000000u
+#define NAMES_BYTES_MAX (128u << 20)
+
+int sb_image_file_new(int fd, const char *path, struct sb_image_file **ret_file)
+{
+	struct sb_image_file *file = calloc(1, sizeof(*file));
+	size_t i;
+	int err;
+
+	if (!file)
+		return -ENOMEM;
+	file->path = strdup(path);
+	err = file->path ? sb_elf_new_fd(fd, &file->elf) : -ENOMEM;
+	if (err) {
+		sb_image_file_free(file);
+		return err;
+	}
+	snprintf(file->build_id, sizeof(file->build_id), "%s",
+		 file->elf->build_id_len ? "build ID " : "no build ID");
+	for (i = 0; i < file->elf->build_id_len; i++) {
+		size_t len = strlen(file->build_id);
+
+		snprintf(file->build_id + len, sizeof(file->build_id) - len, "%02x",
+			 file->elf->build_id[i]);
+	}
+	*ret_file = file;
+	return 0;
+}
+
+static void release_table(struct sb_image_table *table)
+{
+	sb_vec_release(&table->syms);
+	free(table->names);
+	memset(table, 0, sizeof(*table));
+}
+
+void sb_image_file_unload(struct sb_image_file *file)
+{
+	release_table(&file->dynsym);
+	release_table(&file->symtab);
+	free(file->functions);
+	file->functions = NULL;
+	file->nr_functions = 0;
+	file->has_tried_functions = false;
+}
+
+void sb_image_file_free(struct sb_image_file *file)
+{
+	if (!file)
+		return;
+	sb_image_file_unload(file);
+	sb_elf_free(file->elf);
+	sb_str_release(&file->text);
+	free(file->path);
+	free(file);
+}
+
+static int load_table(struct sb_image_file *file, uint32_t type, struct sb_image_table *table)
+{
+	const Elf64_Shdr *shdr = sb_elf_section_typed(file->elf, type), *names;
+	sb_cleanup(sb_freep) struct sb_elf_reader *reader = malloc(sizeof(*reader));
+	Elf64_Sym sym;
+	int err, ret;
+
+	table->is_tried = true;
+	names = shdr ? sb_elf_section_at(file->elf, shdr->sh_link) : NULL;
+	if (!names || !reader)
+		return reader ? -ENOENT : -ENOMEM;
+	err = sb_elf_load(file->elf, names, NAMES_BYTES_MAX, &table->names, &table->names_len);
+	if (!err)
+		err = sb_elf_reader_init_section(reader, file->elf, shdr,
+						 sb_elf_sym_bytes(file->elf));
+	while (!err && table->syms.nr < SYMS_MAX) {
+		ret = sb_elf_next_sym(reader, &sym);
+		if (ret <= 0)
+			return ret;
+		if (sym.st_shndx != SHN_UNDEF && sym.st_name < table->names_len)
+			err = sb_vec_push(&table->syms, sym);
+	}
+	return err;
+}
+
+static struct sb_image_table *table_of(struct sb_image_file *file, uint32_t type)
+{
+	struct sb_image_table *table = type == SHT_DYNSYM ? &file->dynsym : &file->symtab;
+
+	/* A table that is cut short gives what it has. */
+	if (!table->is_tried)
+		load_table(file, type, table);
+	return table;
+}
+
+static const Elf64_Sym *find_in(const struct sb_image_table *table, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < table->syms.nr; i++)
+		if (!strcmp(table->names + table->syms.at[i].st_name, name))
+			return &table->syms.at[i];
+	return NULL;
+}
+
+static const Elf64_Sym *find_symbol(struct sb_image_file *file, const char *name)
+{
+	const Elf64_Sym *sym = find_in(table_of(file, SHT_DYNSYM), name);
+
+	return sym ? sym : find_in(table_of(file, SHT_SYMTAB), name);
+}
+
+bool sb_image_file_has(struct sb_image_file *file, const char *name)
+{
+	return find_symbol(file, name) != NULL;
+}
+
+struct sb_elf *sb_image_elf(const struct sb_image *image)
+{
+	return image->file->elf;
+}
+
+uint64_t sb_image_bias(const struct sb_image *image)
+{
+	return image->bias;
+}
+
+const char *sb_image_path(const struct sb_image *image)
+{
+	return image->file->path;
+}
+
+const char *sb_image_build_id(const struct sb_image *image)
+{
+	return image->file->build_id;
+}
+
+static uint64_t address_of(const struct sb_image *image, const Elf64_Sym *sym)
+{
+	return ELF64_ST_TYPE(sym->st_info) == STT_TLS ? sym->st_value : sym->st_value + image->bias;
+}
+
+int sb_image_symbol(struct sb_image *image, const char *name, uint64_t *ret_addr,
+		    uint64_t *ret_size)
+{
+	const Elf64_Sym *sym = find_symbol(image->file, name);
+
+	if (!sym)
+		return -ENOENT;
+	*ret_addr = address_of(image, sym);
+	if (ret_size)
+		*ret_size = sym->st_size;
+	return 0;
+}
+
+int sb_image_symbols(struct sb_image *image, const char *prefix,
+		     int (*fn)(void *arg, const char *name, uint64_t addr, uint64_t size),
+		     void *arg)
+{
+	const struct sb_image_table *table = table_of(image->file, SHT_DYNSYM);
+	size_t i, len = strlen(prefix);
+	int ret = 0;
+
+	for (i = 0; i < table->syms.nr && !ret; i++) {
+		const Elf64_Sym *sym = &table->syms.at[i];
+		const char *name = table->names + sym->st_name;
+
+		if (!strncmp(name, prefix, len))
+			ret = fn(arg, name, address_of(image, sym), sym->st_size);
+	}
+	return ret;
+}
+
+int sb_image_section(struct sb_image *image, const char *name, uint64_t *ret_addr,
+		     uint64_t *ret_size)
+{
+	const Elf64_Shdr *shdr = sb_elf_section_named(image->file->elf, name);
+
+	if (!shdr || !shdr->sh_addr)
+		return -ENOENT;
+	*ret_addr = shdr->sh_addr + image->bias;
+	*ret_size = shdr->sh_size;
+	return 0;
+}
+
+int sb_image_read(struct sb_image *image, uint64_t addr, void *dst, size_t len)
+{
+	uint64_t offset;
+
+	if (!sb_elf_addr_to_offset(image->file->elf, addr - image->bias, &offset))
+		return -EFAULT;
+	return sb_elf_read(image->file->elf, offset, dst, len) ? -EFAULT : 0;
+}
+
+static void load_functions(struct sb_image_file *file)
+{
+	if (file->has_tried_functions)
+		return;
+	file->has_tried_functions = true;
+	if (sb_cfi_functions(file->elf, &file->functions, &file->nr_functions))
+		file->nr_functions = 0;
+}
+
+int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin, uint64_t *ret_end)
+{
+	const struct sb_cfi_function *functions;
+	size_t from = 0, to;
+
+	load_functions(image->file);
+	functions = image->file->functions;
+	to = image->file->nr_functions;
+	addr -= image->bias;
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (functions[mid].hi <= addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	if (from == image->file->nr_functions || functions[from].lo > addr)
+		return -ENOENT;
+	*ret_begin = functions[from].lo + image->bias;
+	*ret_end = functions[from].hi + image->bias;
+	return 0;
+}
+
+int sb_image_functions(struct sb_image *image, int (*fn)(void *arg, uint64_t begin, uint64_t end),
+		       void *arg)
+{
+	size_t i;
+	int ret = 0;
+
+	load_functions(image->file);
+	for (i = 0; i < image->file->nr_functions && ret <= 0; i++)
+		ret = fn(arg, image->file->functions[i].lo + image->bias,
+			 image->file->functions[i].hi + image->bias);
+	return ret;
+}
+
+size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
+			   struct sb_range *ret, size_t max)
+{
+	(void)image;
+	(void)begin;
+	(void)end;
+	(void)ret;
+	(void)max;
+	return 0;
+}
+
+/* Relocations. */
+
+/* The name of the @index-th symbol of .dynsym into file->text. */
+static const char *dynsym_name(struct sb_image_file *file, uint64_t index)
+{
+	const Elf64_Shdr *shdr = sb_elf_section_typed(file->elf, SHT_DYNSYM);
+	const struct sb_image_table *table = table_of(file, SHT_DYNSYM);
+	sb_cleanup(sb_freep) struct sb_elf_reader *reader = malloc(sizeof(*reader));
+	size_t nr_bytes = sb_elf_sym_bytes(file->elf);
+	Elf64_Sym sym;
+
+	if (!shdr || !reader || index >= shdr->sh_size / nr_bytes)
+		return NULL;
+	sb_elf_reader_init(reader, file->elf, shdr->sh_offset + index * nr_bytes, nr_bytes,
+			   nr_bytes);
+	if (sb_elf_next_sym(reader, &sym) <= 0 || sym.st_name >= table->names_len)
+		return NULL;
+	sb_str_clear(&file->text);
+	return sb_str_add(&file->text, table->names + sym.st_name) ? NULL : file->text.s;
+}
+
+/* Call @fn for each relocation with addend of one section; a positive value ends it. */
+static int each_rela(struct sb_image_file *file, int (*fn)(void *arg, const Elf64_Rela *rela),
+		     void *arg)
+{
+	sb_cleanup(sb_freep) struct sb_elf_reader *reader = malloc(sizeof(*reader));
+	const Elf64_Shdr *shdr;
+	Elf64_Rela rela;
+	size_t i;
+	int ret = 0;
+
+	if (!reader)
+		return -ENOMEM;
+	for (i = 0; ret <= 0 && i < file->elf->nr_shdrs; i++) {
+		shdr = sb_elf_section_at(file->elf, i);
+		if (!shdr || shdr->sh_type != SHT_RELA || !(shdr->sh_flags & SHF_ALLOC) ||
+		    sb_elf_reader_init_section(reader, file->elf, shdr,
+					       sb_elf_rela_bytes(file->elf)))
+			continue;
+		while (ret <= 0 && sb_elf_next_rela(reader, &rela) > 0)
+			ret = fn(arg, &rela);
+	}
+	return ret;
+}
+
+struct rela_search {
+	struct sb_image_file *file;
+	const char *name; /* looked for, or NULL */
+	uint64_t addr;	  /* looked for, or found */
+	const char *found;
+};
+
+static int is_tls_of(void *arg, const Elf64_Rela *rela)
+{
+	struct rela_search *search = arg;
+	const char *name;
+
+	if (ELF64_R_TYPE(rela->r_info) != R_X86_64_DTPMOD64 || !ELF64_R_SYM(rela->r_info))
+		return 0;
+	name = dynsym_name(search->file, ELF64_R_SYM(rela->r_info));
+	if (!name || strcmp(name, search->name))
+		return 0;
+	search->addr = rela->r_offset;
+	return 1;
+}
+
+int sb_image_tls_got(struct sb_image *image, const char *name, uint64_t *ret_got)
+{
+	struct rela_search search = { .file = image->file, .name = name };
+
+	if (each_rela(image->file, is_tls_of, &search) <= 0)
+		return -ENOENT;
+	*ret_got = search.addr + image->bias;
+	return 0;
+}
+
+static int is_at(void *arg, const Elf64_Rela *rela)
+{
+	struct rela_search *search = arg;
+
+	if (rela->r_offset != search->addr || !ELF64_R_SYM(rela->r_info))
+		return 0;
+	search->found = dynsym_name(search->file, ELF64_R_SYM(rela->r_info));
+	return 1;
+}
+
+const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr)
+{
+	struct rela_search search = { .file = image->file, .addr = addr - image->bias };
+
+	each_rela(image->file, is_at, &search);
+	return search.found;
+}

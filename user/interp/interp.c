@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "interp/interp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "elf_file.h"
+#include "interp/interp_priv.h"
+#include "procfs.h"
+
+#define NAMES_BYTES_DEFAULT (64u << 20)
+/* Mappings of one process that are looked at. The kernel's own limit is 65,530. */
+#define MAPS_MAX	    65536u
+/* Files that are remembered to have no interpreter in them, or one. More are looked at again. */
+#define FILES_MAX	    65536u
+/* Names that could not be read, and not one that could: then the layout is another one. */
+#define NR_BAD_MAX	    32u
+
+int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp)
+{
+	struct sb_interp *interp = calloc(1, sizeof(*interp));
+
+	if (!interp)
+		return -ENOMEM;
+	interp->opts = *opts;
+	if (!interp->opts.names_bytes_max)
+		interp->opts.names_bytes_max = NAMES_BYTES_DEFAULT;
+	pthread_mutex_init(&interp->lock, NULL);
+	*ret_interp = interp;
+	return 0;
+}
+
+static void detach(struct found *found)
+{
+	if (found->is_attached && found->rt.ops->detach)
+		found->rt.ops->detach(&found->rt);
+	sb_str_release(&found->rt.why);
+	memset(found, 0, sizeof(*found));
+}
+
+static void free_space(struct space *space)
+{
+	size_t i;
+
+	for (i = 0; i < space->nr_found; i++)
+		detach(&space->found[i]);
+	sb_interp_release_names(space);
+	free(space);
+}
+
+void sb_interp_free(struct sb_interp *interp)
+{
+	size_t i;
+
+	if (!interp)
+		return;
+	for (i = 0; i < interp->spaces.nr; i++)
+		free_space(interp->spaces.at[i]);
+	for (i = 0; i < interp->files.nr; i++)
+		sb_image_file_free(interp->files.at[i].file);
+	sb_vec_release(&interp->spaces);
+	sb_index_release(&interp->spaces_index);
+	sb_vec_release(&interp->files);
+	sb_index_release(&interp->files_index);
+	sb_str_release(&interp->text.name);
+	sb_str_release(&interp->text.file);
+	pthread_mutex_destroy(&interp->lock);
+	free(interp);
+}
+
+/* Processes. */
+
+static uint64_t hash_space(const struct sb_interp_space *key)
+{
+	const uint64_t words[] = { key->start_ns, (uint64_t)key->tgid << 32 | key->exec_id };
+
+	return sb_hash(words, sizeof(words), 0);
+}
+
+struct space *sb_interp_find(struct sb_interp *interp, const struct sb_interp_space *key)
+{
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&interp->spaces_index, hash_space(key)); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&interp->spaces_index, it)) {
+		struct space *space = interp->spaces.at[it.id];
+
+		if (space->key.start_ns == key->start_ns && space->key.tgid == key->tgid &&
+		    space->key.exec_id == key->exec_id)
+			return space;
+	}
+	return NULL;
+}
+
+struct found *sb_interp_found_of(struct space *space, uint32_t runtime)
+{
+	size_t i;
+
+	for (i = 0; i < space->nr_found; i++)
+		if (space->found[i].is_attached && space->found[i].rt.ops->runtime == runtime)
+			return &space->found[i];
+	return NULL;
+}
+
+static int make_space(struct sb_interp *interp, const struct sb_interp_space *key,
+		      struct space **ret_space)
+{
+	struct space *space = sb_interp_find(interp, key);
+	int err;
+
+	if (space) {
+		*ret_space = space;
+		return 0;
+	}
+	space = calloc(1, sizeof(*space));
+	if (!space)
+		return -ENOMEM;
+	space->key = *key;
+	space->memory.tgid = key->tgid;
+	err = sb_vec_push(&interp->spaces, space);
+	if (err) {
+		free(space);
+		return err;
+	}
+	err = sb_index_add(&interp->spaces_index, hash_space(key), (uint32_t)interp->spaces.nr - 1);
+	if (err) {
+		interp->spaces.nr--;
+		free(space);
+		return err;
+	}
+	*ret_space = space;
+	return 0;
+}
+
+/* Room is made by forgetting processes that have ended, the one unused for longest first. */
+static int forget(struct sb_interp *interp)
+{
+	size_t i, oldest = SIZE_MAX;
+	int err = 0;
+
+	for (i = 0; i < interp->spaces.nr; i++) {
+		const struct space *space = interp->spaces.at[i];
+
+		if (space->has_ended &&
+		    (oldest == SIZE_MAX || space->used < interp->spaces.at[oldest]->used))
+			oldest = i;
+	}
+	if (oldest == SIZE_MAX)
+		return -ENOENT;
+	interp->stats.nr_bytes -= interp->spaces.at[oldest]->arena.nr_bytes;
+	interp->stats.nr_forgotten++;
+	free_space(interp->spaces.at[oldest]);
+	interp->spaces.at[oldest] = interp->spaces.at[--interp->spaces.nr];
+	sb_index_release(&interp->spaces_index);
+	memset(&interp->spaces_index, 0, sizeof(interp->spaces_index));
+	for (i = 0; i < interp->spaces.nr && !err; i++)
+		err = sb_index_add(&interp->spaces_index, hash_space(&interp->spaces.at[i]->key),
+				   (uint32_t)i);
+	return err;
+}
+
+void sb_interp_ended(struct sb_interp *interp, const struct sb_interp_space *key)
+{
+	struct space *space;
+
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	if (space)
+		space->has_ended = true;
+	while (interp->stats.nr_bytes > interp->opts.names_bytes_max)
+		if (forget(interp))
+			break;
+	pthread_mutex_unlock(&interp->lock);
+}
+
+/* Files. */
+
+static uint32_t runtimes_of(struct sb_image_file *file)
+{
+	uint32_t runtimes = 0;
+	size_t i, at;
+
+	for (i = 0; sb_runtimes[i]->runtime; i++)
+		for (at = 0; at < SB_RUNTIME_MARKERS_MAX && sb_runtimes[i]->markers[at]; at++)
+			if (sb_image_file_has(file, sb_runtimes[i]->markers[at]))
+				runtimes |= 1u << sb_runtimes[i]->runtime;
+	return runtimes;
+}
+
+static struct seen_file *find_file(struct sb_interp *interp, const struct stat *st, uint64_t *hash)
+{
+	struct sb_index_iter it;
+
+	*hash = (uint64_t)st->st_dev * 31 + st->st_ino;
+	*hash = sb_hash(hash, sizeof(*hash), 0);
+	for (it = sb_index_first(&interp->files_index, *hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&interp->files_index, it)) {
+		struct seen_file *seen = &interp->files.at[it.id];
+
+		if (seen->dev == st->st_dev && seen->ino == st->st_ino &&
+		    seen->size == st->st_size &&
+		    !memcmp(&seen->changed, &st->st_ctim, sizeof(seen->changed)))
+			return seen;
+	}
+	return NULL;
+}
+
+static int add_file(struct sb_interp *interp, const struct seen_file *seen, uint64_t hash)
+{
+	int err;
+
+	if (interp->files.nr >= FILES_MAX)
+		return -ENOSPC;
+	err = sb_vec_push(&interp->files, *seen);
+	if (!err)
+		err = sb_index_add(&interp->files_index, hash, (uint32_t)interp->files.nr - 1);
+	return err;
+}
+
+/* What runtimes the mapped file has. Return: NULL: none, or it cannot be had. */
+static struct seen_file *look_at_file(struct sb_interp *interp, uint32_t tgid,
+				      const struct sb_process_map *map)
+{
+	sb_cleanup(sb_closep) int fd = -1;
+	struct seen_file seen = {}, *known;
+	char path[64];
+	struct stat st;
+	uint64_t hash;
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
+		 (unsigned long long)map->start, (unsigned long long)map->end);
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return NULL;
+	known = find_file(interp, &st, &hash);
+	if (known)
+		return known->runtimes ? known : NULL;
+	fd = sb_procfs_open_mapped(tgid, map->start, map->end);
+	if (fd < 0)
+		return NULL;
+	seen.dev = st.st_dev;
+	seen.ino = st.st_ino;
+	seen.size = st.st_size;
+	seen.changed = st.st_ctim;
+	if (!sb_image_file_new(fd, map->path, &seen.file)) {
+		seen.runtimes = runtimes_of(seen.file);
+		sb_image_file_unload(seen.file);
+	}
+	if (!seen.runtimes) {
+		sb_image_file_free(seen.file);
+		seen.file = NULL;
+	}
+	if (add_file(interp, &seen, hash)) {
+		sb_image_file_free(seen.file);
+		return NULL;
+	}
+	return seen.runtimes ? &interp->files.at[interp->files.nr - 1] : NULL;
+}
+
+/* Mappings. */
+
+struct map_list {
+	SB_VEC(struct sb_process_map) maps;
+	struct sb_arena arena;
+};
+
+static int on_line(void *arg, const struct sb_maps_line *line)
+{
+	struct map_list *list = arg;
+	const struct sb_process_map map = {
+		.start = line->start,
+		.end = line->end,
+		.pgoff = line->pgoff,
+		.ino = line->ino,
+		.is_exec = line->is_exec,
+		.is_writable = line->is_writable,
+		.path = sb_arena_strndup(&list->arena, line->path, line->path_len),
+	};
+
+	if (list->maps.nr >= MAPS_MAX)
+		return -EFBIG;
+	return map.path ? sb_vec_push(&list->maps, map) : -ENOMEM;
+}
+
+/* Looking. */
+
+static bool has_found(const struct space *space, const struct sb_runtime_ops *ops,
+		      const struct sb_image *image)
+{
+	size_t i;
+
+	for (i = 0; i < space->nr_found; i++)
+		if (space->found[i].rt.ops == ops && !space->found[i].is_pending &&
+		    space->found[i].image.file == image->file &&
+		    space->found[i].image.bias == image->bias)
+			return true;
+	return false;
+}
+
+static void drop_found(struct space *space, size_t i)
+{
+	detach(&space->found[i]);
+	memmove(&space->found[i], &space->found[i + 1],
+		(--space->nr_found - i) * sizeof(space->found[0]));
+	memset(&space->found[space->nr_found], 0, sizeof(space->found[0]));
+	for (; i < space->nr_found; i++)
+		space->found[i].rt.image = &space->found[i].image;
+}
+
+static void drop_pending(struct space *space)
+{
+	size_t i;
+
+	for (i = space->nr_found; i--;)
+		if (space->found[i].is_pending)
+			drop_found(space, i);
+}
+
+static int attach(struct space *space, const struct sb_runtime_ops *ops,
+		  const struct sb_image *image, const struct sb_process_maps *maps)
+{
+	struct found *found;
+	int err;
+
+	if (has_found(space, ops, image) || space->nr_found == SB_INTERP_PER_PROC)
+		return 0;
+	found = &space->found[space->nr_found++];
+	*found = (struct found){ .image = *image };
+	found->rt.ops = ops;
+	found->rt.memory = &space->memory;
+	found->rt.image = &found->image;
+	found->rt.maps = maps;
+	found->rt.conf.runtime = ops->runtime;
+	err = ops->attach(&found->rt);
+	found->rt.maps = NULL;
+	found->is_attached = !err;
+	found->is_pending = err == -EAGAIN;
+	if (err == -ENOTSUP || err == -EAGAIN)
+		sb_debug("%s in process %u: %s", ops->name, space->key.tgid,
+			 err == -EAGAIN	     ? "not begun"
+			 : found->rt.why.len ? found->rt.why.s
+					     : "unknown layout");
+	else if (err)
+		drop_found(space, space->nr_found - 1);
+	return err == -ENOTSUP || err == -EFAULT ? 0 : err;
+}
+
+/* Where the file's addresses are in the process, by one of its mappings. */
+static int image_of(const struct seen_file *seen, const struct sb_process_map *map,
+		    struct sb_image *ret_image)
+{
+	uint64_t addr;
+
+	if (!sb_elf_offset_to_addr(seen->file->elf, map->pgoff, &addr))
+		return -ENOENT;
+	*ret_image = (struct sb_image){ .file = seen->file, .bias = map->start - addr };
+	return 0;
+}
+
+static int look_at_map(struct sb_interp *interp, struct space *space,
+		       const struct sb_process_maps *maps, const struct sb_process_map *map)
+{
+	struct seen_file *seen = look_at_file(interp, space->key.tgid, map);
+	struct sb_image image;
+	int err = 0, ret = 0;
+	size_t i;
+
+	if (!seen || image_of(seen, map, &image))
+		return 0;
+	for (i = 0; sb_runtimes[i]->runtime; i++) {
+		if (!(seen->runtimes & 1u << sb_runtimes[i]->runtime))
+			continue;
+		err = attach(space, sb_runtimes[i], &image, maps);
+		if (err)
+			ret = err;
+	}
+	sb_image_file_unload(seen->file);
+	return ret;
+}
+
+static int look_at_all(struct sb_interp *interp, struct space *space, struct map_list *list)
+{
+	const struct sb_process_maps maps = {
+		.at = list->maps.at,
+		.nr = list->maps.nr,
+		.tgid = space->key.tgid,
+	};
+	uint64_t last_ino = 0;
+	int err, ret = 0;
+	size_t i;
+
+	drop_pending(space);
+	for (i = 0; i < maps.nr; i++) {
+		const struct sb_process_map *map = &maps.at[i];
+
+		/* The pieces of one file lie next to one another. */
+		if (!map->is_exec || map->path[0] != '/' || map->ino == last_ino)
+			continue;
+		last_ino = map->ino;
+		err = look_at_map(interp, space, &maps, map);
+		if (err && (!ret || err != -EAGAIN))
+			ret = err;
+	}
+	return ret;
+}
+
+/* One whose frames nobody can read is not walked. */
+static bool is_unreadable(const struct found *found)
+{
+	return !found->nr_ok && found->nr_bad >= NR_BAD_MAX;
+}
+
+static void confs_of(struct space *space, struct sb_interp_confs *ret)
+{
+	size_t i;
+
+	ret->nr = 0;
+	for (i = 0; i < space->nr_found; i++) {
+		struct found *found = &space->found[i];
+
+		if (!found->is_attached || is_unreadable(found))
+			continue;
+		ret->conf[ret->nr++] = found->rt.conf;
+	}
+}
+
+int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
+		   struct sb_interp_confs *ret_confs)
+{
+	struct map_list list = {};
+	uint64_t start_ns = sb_now_ns();
+	struct space *space = NULL;
+	int err;
+
+	err = sb_procfs_maps(key->tgid, on_line, &list);
+	pthread_mutex_lock(&interp->lock);
+	if (!err || err == -EFBIG)
+		err = make_space(interp, key, &space);
+	ret_confs->nr = 0;
+	if (!err) {
+		space->used = ++interp->clock;
+		err = look_at_all(interp, space, &list);
+		confs_of(space, ret_confs);
+	}
+	interp->stats.nr_looks++;
+	interp->stats.look_ns += sb_now_ns() - start_ns;
+	pthread_mutex_unlock(&interp->lock);
+	sb_vec_release(&list.maps);
+	sb_arena_release(&list.arena);
+	return err;
+}
+
+/* What others ask. */
+
+bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *key,
+		       struct sb_interp_anchors *ret)
+{
+	struct space *space;
+	size_t i, at;
+
+	ret->nr = ret->nr_runtimes = 0;
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	for (i = 0; space && i < space->nr_found; i++) {
+		const struct sb_runtime *rt = &space->found[i].rt;
+
+		if (!space->found[i].is_attached || !(rt->conf.flags & SB_INTERP_BY_STATE))
+			continue;
+		ret->runtimes[ret->nr_runtimes++] = rt->ops->runtime;
+		for (at = 0; at < rt->nr_anchors && ret->nr < SB_INTERP_ANCHORS_MAX; at++)
+			ret->at[ret->nr++] = (struct sb_interp_anchor){
+				.begin = rt->anchors[at].begin,
+				.end = rt->anchors[at].end,
+				.runtime = rt->ops->runtime,
+			};
+	}
+	pthread_mutex_unlock(&interp->lock);
+	return ret->nr_runtimes > 0;
+}
+
+uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t addr,
+			     const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < anchors->nr; i++)
+		if (addr >= anchors->at[i].begin && addr < anchors->at[i].end)
+			return anchors->at[i].runtime;
+	for (i = 0; name && i < anchors->nr_runtimes; i++) {
+		const struct sb_runtime_ops *ops = sb_runtime_find(anchors->runtimes[i]);
+
+		if (ops && sb_runtime_is_anchor(ops, name))
+			return ops->runtime;
+	}
+	return 0;
+}
+
+int sb_interp_each(struct sb_interp *interp,
+		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg)
+{
+	size_t i, at;
+	int ret = 0;
+
+	pthread_mutex_lock(&interp->lock);
+	for (i = 0; i < interp->spaces.nr; i++) {
+		const struct space *space = interp->spaces.at[i];
+
+		for (at = 0; at < space->nr_found && !ret; at++) {
+			const struct found *found = &space->found[at];
+			const char *why = found->rt.why.len ? found->rt.why.s : "unknown layout";
+
+			if (found->is_pending)
+				why = "it has not begun";
+			else if (is_unreadable(found))
+				why = "its frames cannot be read";
+			ret = fn(arg,
+				 &(struct sb_interp_found){
+					 .space = space->key,
+					 .runtime = found->rt.ops->runtime,
+					 .runtime_name = found->rt.ops->name,
+					 .version = found->rt.version,
+					 .path = sb_image_path(&found->image),
+					 .why = found->is_attached && !is_unreadable(found) ? NULL
+											    : why,
+				 });
+		}
+	}
+	pthread_mutex_unlock(&interp->lock);
+	return ret;
+}
+
+void sb_interp_stats(struct sb_interp *interp, struct sb_interp_stats *ret_stats)
+{
+	size_t i;
+
+	pthread_mutex_lock(&interp->lock);
+	*ret_stats = interp->stats;
+	ret_stats->nr_processes = 0;
+	for (i = 0; i < interp->spaces.nr; i++)
+		ret_stats->nr_processes += interp->spaces.at[i]->nr_found > 0;
+	pthread_mutex_unlock(&interp->lock);
+}

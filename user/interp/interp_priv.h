@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Shared by interp.c, names.c and outside.c. */
+#ifndef SB_INTERP_INTERP_PRIV_H
+#define SB_INTERP_INTERP_PRIV_H
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/index.h"
+#include "base/vec.h"
+#include "interp/image_priv.h"
+#include "interp/interp.h"
+#include "interp/runtime.h"
+
+/* A file that some process maps. */
+struct seen_file {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+	uint32_t runtimes;	    /* bits: whose markers it has */
+	struct sb_image_file *file; /* with runtimes only */
+};
+
+/* A runtime found in a process. */
+struct found {
+	struct sb_runtime rt;
+	struct sb_image image;
+	bool is_attached;	/* rt is filled in, and detach() is due */
+	bool is_pending;	/* it has not begun */
+	uint64_t nr_ok, nr_bad; /* names read, and not read */
+};
+
+struct name {
+	uint64_t obj, where; /* without SB_WHERE_END */
+	uint32_t first, nr;  /* in texts */
+};
+
+struct text {
+	const char *name, *file; /* in the arena; file may be NULL */
+	uint32_t line;
+	bool is_unnamed;
+};
+
+struct space {
+	struct sb_interp_space key;
+	struct sb_memory memory;
+	struct found found[SB_INTERP_PER_PROC];
+	size_t nr_found;
+	bool has_ended;
+	uint64_t used; /* count of looks at it: the one unused for longest goes first */
+	SB_VEC(struct name) names;
+	SB_VEC(struct text) texts;
+	struct sb_index names_index;
+	struct sb_arena arena;
+};
+
+struct sb_interp {
+	struct sb_interp_opts opts;
+	pthread_mutex_t lock; /* of everything */
+	SB_VEC(struct space *) spaces;
+	struct sb_index spaces_index; /* rebuilt when some are dropped */
+	SB_VEC(struct seen_file) files;
+	struct sb_index files_index;
+	struct sb_interp_stats stats;
+	uint64_t clock;
+	struct sb_runtime_text text; /* scratch */
+};
+
+/* With the lock held. Return: the space, or NULL. */
+struct space *sb_interp_find(struct sb_interp *interp, const struct sb_interp_space *key);
+/* The runtime of a frame in a process, or NULL. */
+struct found *sb_interp_found_of(struct space *space, uint32_t runtime);
+void sb_interp_release_names(struct space *space);
+
+#endif

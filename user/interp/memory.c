@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "interp/memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+/* A page is the least that can be there or not. */
+#define PAGE_BYTES 4096u
+
+int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr)
+{
+	const struct iovec ours = { .iov_base = dst, .iov_len = len };
+	const struct iovec theirs = { .iov_base = (void *)(uintptr_t)addr, .iov_len = len };
+	ssize_t nr_bytes;
+
+	if (memory->read)
+		return memory->read(memory->arg, dst, len, addr);
+	nr_bytes = process_vm_readv((pid_t)memory->tgid, &ours, 1, &theirs, 1, 0);
+	if (nr_bytes < 0)
+		return errno == ESRCH || errno == EPERM ? -errno : -EFAULT;
+	return (size_t)nr_bytes == len ? 0 : -EFAULT;
+}
+
+#define DEFINE_READ(bits)                                                                         \
+	int sb_memory_u##bits(const struct sb_memory *memory, uint64_t addr, uint##bits##_t *ret) \
+	{                                                                                         \
+		uint##bits##_t val;                                                               \
+		int err = sb_memory_read(memory, &val, sizeof(val), addr);                        \
+                                                                                                  \
+		*ret = err ? 0 : val;                                                             \
+		return err;                                                                       \
+	}
+
+DEFINE_READ(64)
+DEFINE_READ(32)
+DEFINE_READ(16)
+DEFINE_READ(8)
+
+int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
+		   struct sb_str *str)
+{
+	char piece[256];
+	int err = 0;
+
+	if (len > max)
+		len = max;
+	while (len && !err) {
+		size_t nr = len < sizeof(piece) ? len : sizeof(piece);
+
+		err = sb_memory_read(memory, piece, nr, addr);
+		if (err)
+			return err;
+		sb_replace_controls(piece, nr);
+		err = sb_str_addn(str, piece, nr);
+		addr += nr;
+		len -= nr;
+	}
+	return err;
+}
+
+int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, struct sb_str *str)
+{
+	char piece[256];
+	int err = 0;
+
+	while (max && !err) {
+		size_t nr = PAGE_BYTES - addr % PAGE_BYTES, len;
+
+		nr = nr < sizeof(piece) ? nr : sizeof(piece);
+		nr = nr < max ? nr : max;
+		err = sb_memory_read(memory, piece, nr, addr);
+		if (err)
+			return err;
+		len = strnlen(piece, nr);
+		sb_replace_controls(piece, len);
+		err = sb_str_addn(str, piece, len);
+		if (len < nr)
+			break;
+		addr += nr;
+		max -= nr;
+	}
+	return err;
+}

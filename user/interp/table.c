@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <fnmatch.h>
+#include <string.h>
+
+#include "interp/runtime.h"
+#include "interp/runtimes.h"
+
+const struct sb_runtime_ops *const sb_runtimes[] = {
+	&sb_runtime_python, &(const struct sb_runtime_ops){}, /* the end */
+};
+
+const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime)
+{
+	size_t i;
+
+	for (i = 0; sb_runtimes[i]->runtime; i++)
+		if (sb_runtimes[i]->runtime == runtime)
+			return sb_runtimes[i];
+	return NULL;
+}
+
+bool sb_runtime_is_glue(uint32_t runtime, const char *name)
+{
+	const struct sb_runtime_ops *ops = sb_runtime_find(runtime);
+	size_t i;
+
+	for (i = 0; ops && ops->glue && ops->glue[i]; i++)
+		if (!fnmatch(ops->glue[i], name, 0))
+			return true;
+	return false;
+}
+
+/* What compilers append to the names of clones and pieces begins with a dot. */
+bool sb_runtime_is_anchor(const struct sb_runtime_ops *ops, const char *name)
+{
+	size_t i;
+
+	for (i = 0; ops->anchors && ops->anchors[i]; i++) {
+		size_t len = strlen(ops->anchors[i]);
+
+		if (!strncmp(name, ops->anchors[i], len) && (!name[len] || name[len] == '.'))
+			return true;
+	}
+	return false;
+}
