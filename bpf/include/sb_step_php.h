@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * PHP: executor_globals.current_execute_data leads to a list of struct _zend_execute_data, one for
+ * each function that runs, whether written in PHP or in C. What they are made of is the same from
+ * 7.4 to 8.6 (Zend/zend_compile.h), but for where a function keeps its file.
+ *
+ * Machine code that opcache makes (its JIT) has no unwind information, and needs none: it is jumped
+ * to from within execute_ex(), and leaves the stack as that function has it. So the rule that holds
+ * inside of execute_ex() holds there, too, and native() applies it.
+ */
+#ifndef SB_STEP_PHP_H
+#define SB_STEP_PHP_H
+
+#include "sb_interp_step.h"
+
+/* A C stack is not bigger: RLIMIT_STACK as it mostly is. */
+#define SB_PHP_STACK_BYTES (8u << 20)
+
+/* Where executor_globals are. */
+enum sb_php_state {
+	SB_PHP_GLOBAL, /* built without threads ("NTS"): at .globals */
+	/* Built for threads ("ZTS"): at .globals in what a thread-local pointer points to, */
+	SB_PHP_TLS_GOT,	   /* whose {module, offset} lies at .tls */
+	SB_PHP_TLS_OFFSET, /* which lies at .tls from the thread pointer */
+};
+
+struct sb_php_conf {
+	__u64 globals;
+	__u64 tls;
+	__u64 jit_begin, jit_end;
+	/* Inside of execute_ex(): where the stack pointer was at its caller, from the one now; where it
+	 * saved rbp and rbx, in words below that; 0: it did not. */
+	__u16 frame_bytes, fp_slot, bx_slot;
+	__u16 is_musl;
+	__u32 state;	/* enum sb_php_state */
+	__u16 current;	/* executor_globals.current_execute_data */
+	__u16 filename; /* zend_op_array.filename; line_start and line_end come next */
+};
+_Static_assert(sizeof(struct sb_php_conf) <= 8 * SB_INTERP_CONF_WORDS, "it fits");
+
+/* struct _zend_executor_globals, _zend_execute_data, _zend_op, _zend_function_common. */
+#define SB_PHP_BAILOUT	    416 /* JMP_BUF *, which lies on the C stack */
+#define SB_PHP_OP_BYTES	    32
+#define SB_PHP_OP_EXTENDED  20 /* u32 extended_value, u32 lineno, u8 opcode */
+#define SB_PHP_OP_LINE	    24
+#define SB_PHP_OP_INCLUDE   73	    /* ZEND_INCLUDE_OR_EVAL */
+#define SB_PHP_CALL_TOP	    0x20000 /* in type_info: C code called this frame's loop */
+#define SB_PHP_INTERNAL	    1	    /* zend_function.type */
+#define SB_PHP_USER	    2
+#define SB_PHP_EVAL	    4
+
+/* Position: the line; above it, of code outside of functions: how it came to run. */
+#define SB_PHP_LINE_MASK    0xffffffffull
+#define SB_PHP_HOW_SHIFT    32
+#define SB_PHP_HOW_INCLUDED 0x80 /* not the script itself; other bits: zend_op.extended_value */
+#define SB_PHP_HOW_MASK	    0x1f
+
+/* Of at[]. */
+enum {
+	SB_PHP_AT,   /* the execute_data to be looked at */
+	SB_PHP_LEAF, /* it, as long as it is the first */
+	SB_PHP_EX,   /* struct _zend_execute_data: */
+	SB_PHP_OPLINE = SB_PHP_EX,
+	SB_PHP_FUNC = SB_PHP_EX + 3,
+	SB_PHP_TYPE_INFO = SB_PHP_EX + 5,
+	SB_PHP_PREV = SB_PHP_EX + 6,
+	SB_PHP_TYPE,	  /* zend_function: type, flags */
+	SB_PHP_NAME,	  /* its function_name */
+	SB_PHP_FILE,	  /* zend_op_array.filename */
+	SB_PHP_LINES,	  /* line_start, line_end */
+	SB_PHP_CALLER_OP, /* extended_value, lineno */
+	SB_PHP_AT_MAX,
+};
+_Static_assert(SB_PHP_AT_MAX <= 16, "at[] has so many");
+
+static __always_inline const struct sb_php_conf *sb_php_conf(const struct sb_interp_walk *w)
+{
+	return (const struct sb_php_conf *)w->conf.word;
+}
+
+/* Where this thread's executor_globals are; 0: it has none. */
+static __always_inline __u64 sb_php_globals(struct sb_interp_walk *w, void *mem)
+{
+	const struct sb_php_conf *conf = sb_php_conf(w);
+	__u64 cache;
+
+	if (conf->state == SB_PHP_GLOBAL)
+		return conf->globals;
+	cache = conf->state == SB_PHP_TLS_GOT ? sb_interp_tls_addr(w, mem, conf->tls, conf->is_musl)
+					      : w->thread_pointer + conf->tls;
+	cache = cache ? sb_interp_word(w, mem, cache) : 0;
+	return cache ? cache + conf->globals : 0;
+}
+
+static __always_inline enum sb_step sb_php_begin(struct sb_interp_walk *w, void *mem)
+{
+	const struct sb_php_conf *conf = sb_php_conf(w);
+	__u64 globals = sb_php_globals(w, mem), bailout;
+
+	if (!globals)
+		return sb_interp_end(w, SB_STACK_COMPLETE);
+	/*
+	 * Without thread-local globals any thread would seem to run PHP: those of libraries do not. The
+	 * one that does has the target of its last error handler on its stack. In a coroutine (Fiber)
+	 * that is on the coroutine's stack.
+	 */
+	bailout = sb_interp_word(w, mem, globals + SB_PHP_BAILOUT);
+	if (conf->state == SB_PHP_GLOBAL && bailout &&
+	    (bailout < w->sp || bailout - w->sp > SB_PHP_STACK_BYTES))
+		return sb_interp_end(w, SB_STACK_COMPLETE);
+	w->at[SB_PHP_AT] = sb_interp_word(w, mem, globals + conf->current);
+	w->at[SB_PHP_LEAF] = w->at[SB_PHP_AT];
+	return SB_STEP_GO_ON;
+}
+
+static __always_inline int sb_php_is_line(const struct sb_interp_walk *w, __u32 line)
+{
+	return line && line >= (__u32)w->at[SB_PHP_LINES] && line <= w->at[SB_PHP_LINES] >> 32;
+}
+
+/*
+ * The line that the frame stands in. The loop keeps the innermost frame in r14 and its next
+ * instruction in r15, and writes the latter to memory only before something that may want to know.
+ * Functions which it calls mostly leave these registers alone; where they have not, the one or the
+ * other does not fit.
+ */
+static __always_inline __u32 sb_php_line(struct sb_interp_walk *w, void *mem, __u64 ex)
+{
+	__u64 opline = w->at[SB_PHP_OPLINE];
+	__u32 line;
+
+	if (ex == w->at[SB_PHP_LEAF] && w->regs[14] == ex &&
+	    (w->regs[15] - opline) % SB_PHP_OP_BYTES == 0) {
+		line = sb_interp_u32(w, mem, w->regs[15] + SB_PHP_OP_LINE);
+		if (sb_php_is_line(w, line))
+			return line;
+	}
+	line = opline ? sb_interp_u32(w, mem, opline + SB_PHP_OP_LINE) : 0;
+	/* One that has just begun has nothing there, or what the last one left. */
+	return ex != w->at[SB_PHP_LEAF] || sb_php_is_line(w, line) ? line : 0;
+}
+
+/* Code outside of functions: the script, or which kind of inclusion. */
+static __always_inline __u64 sb_php_how(struct sb_interp_walk *w, void *mem)
+{
+	__u64 prev = w->at[SB_PHP_PREV], opline;
+	__u8 opcode;
+
+	if (!prev)
+		return 0;
+	opline = sb_interp_word(w, mem, prev);
+	opcode = sb_interp_u8(w, mem, opline + SB_PHP_OP_LINE + 4);
+	if (opcode != SB_PHP_OP_INCLUDE ||
+	    sb_interp_read(w, mem, &w->at[SB_PHP_CALLER_OP], 8, opline + SB_PHP_OP_EXTENDED))
+		return SB_PHP_HOW_INCLUDED;
+	return SB_PHP_HOW_INCLUDED | (w->at[SB_PHP_CALLER_OP] & SB_PHP_HOW_MASK);
+}
+
+static __always_inline enum sb_step sb_php_user(struct sb_interp_walk *w, void *mem, __u64 ex)
+{
+	const struct sb_php_conf *conf = sb_php_conf(w);
+	__u64 func = w->at[SB_PHP_FUNC], name = w->at[SB_PHP_NAME], position = 0;
+	enum sb_step step;
+
+	if (sb_interp_read(w, mem, &w->at[SB_PHP_FILE], 16, func + conf->filename))
+		return sb_interp_end(w, SB_STACK_FAULT);
+	if (w->wants_lines)
+		position = sb_php_line(w, mem, ex);
+	if (!name)
+		position |= sb_php_how(w, mem) << SB_PHP_HOW_SHIFT;
+	/* Closures are copies of functions, made and freed as the program runs. */
+	step = sb_interp_push(w, func, position,
+			      (name >> 3) ^ (w->at[SB_PHP_FILE] >> 3) ^ w->at[SB_PHP_LINES] << 2);
+	if (step == SB_STEP_GO_ON && (w->at[SB_PHP_TYPE_INFO] & SB_PHP_CALL_TOP))
+		sb_interp_segment_end(w);
+	return step;
+}
+
+static __always_inline enum sb_step sb_php_step(struct sb_interp_walk *w, void *mem)
+{
+	__u64 ex = w->at[SB_PHP_AT], func;
+
+	if (!ex)
+		return sb_interp_end(w, SB_STACK_COMPLETE);
+	if ((ex & 7) || sb_interp_read(w, mem, &w->at[SB_PHP_EX], 56, ex))
+		return sb_interp_end(w, SB_STACK_FAULT);
+	w->at[SB_PHP_AT] = w->at[SB_PHP_PREV];
+	func = w->at[SB_PHP_FUNC];
+	/* Between a generator and who resumes it, and where C code calls from outside. */
+	if (!func)
+		return SB_STEP_GO_ON;
+	if (sb_interp_read(w, mem, &w->at[SB_PHP_TYPE], 16, func))
+		return sb_interp_end(w, SB_STACK_FAULT);
+	switch ((__u8)w->at[SB_PHP_TYPE]) {
+	case SB_PHP_INTERNAL:
+		/* The root of a coroutine has no name. C code has no frame of the loop. */
+		if (!w->at[SB_PHP_NAME])
+			return SB_STEP_GO_ON;
+		return sb_interp_push(w, func, 0, w->at[SB_PHP_NAME] >> 3);
+	case SB_PHP_USER:
+	case SB_PHP_EVAL:
+		return sb_php_user(w, mem, ex);
+	default:
+		return sb_interp_end(w, SB_STACK_FAULT);
+	}
+}
+
+/* Code of the JIT: as if it were execute_ex(), within which it runs. */
+static __always_inline enum sb_step sb_php_native(struct sb_interp_walk *w, struct sb_walk *walk,
+						  void *mem)
+{
+	const struct sb_php_conf *conf = sb_php_conf(w);
+	__u64 pc = sb_walk_key(walk), cfa = walk->sp + conf->frame_bytes, fp = walk->fp, caller;
+
+	if (pc < conf->jit_begin || pc >= conf->jit_end)
+		return SB_STEP_FP_CHAIN;
+	walk->mark = 0;
+	walk->bx_at = conf->bx_slot ? cfa - 8 * conf->bx_slot : walk->bx_at;
+	if (SB_STEP_READ(mem, &caller, sizeof(caller), cfa - 8) ||
+	    (conf->fp_slot && SB_STEP_READ(mem, &fp, sizeof(fp), cfa - 8 * conf->fp_slot)))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	return sb_step_to(walk, caller, cfa, fp);
+}
+
+#endif
