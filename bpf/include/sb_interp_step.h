@@ -141,8 +141,8 @@ static __always_inline __u8 sb_interp_u8(struct sb_interp_walk *w, void *mem, __
 /* How pthread_getspecific() finds its values: user/interp/threads.c fills it in by the libc. */
 struct sb_interp_tsd {
 	__u16 is_musl;
-	__u16 first_block;  /* glibc: struct pthread.specific_1stblock */
-	__u16 blocks;	    /* glibc: struct pthread.specific; musl: struct pthread.tsd */
+	__u16 first_block; /* glibc: struct pthread.specific_1stblock */
+	__u16 blocks;	   /* glibc: struct pthread.specific; musl: struct pthread.tsd */
 	__u16 reserved;
 };
 

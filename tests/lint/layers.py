@@ -69,9 +69,13 @@ def target(path, bracket, name):
 
 
 def is_sibling(path, header):
-    """Views and interpreters know their interface, not each other."""
+    """Views and runtimes know their interface, not each other."""
     source = tree.root / header.with_suffix('.c')
-    return layer(path) in ('user/views', 'user/interp') and header.stem not in (path.stem, 'table') \
+    if layer(path) == 'user/interp':
+        runtime = re.match(r'(\w+)_priv$', header.stem)
+        return bool(runtime) and runtime[1] not in ('interp', 'image') \
+            and not path.stem.startswith(runtime[1])
+    return layer(path) == 'user/views' and header.stem not in (path.stem, 'table') \
         and source.exists()
 
 

@@ -249,17 +249,6 @@ int sb_image_functions(struct sb_image *image, int (*fn)(void *arg, uint64_t beg
 	return ret;
 }
 
-size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
-			   struct sb_range *ret, size_t max)
-{
-	(void)image;
-	(void)begin;
-	(void)end;
-	(void)ret;
-	(void)max;
-	return 0;
-}
-
 /* Relocations. */
 
 /* The name of the @index-th symbol of .dynsym into file->text. */

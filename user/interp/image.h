@@ -54,8 +54,8 @@ int sb_image_functions(struct sb_image *image, int (*fn)(void *arg, uint64_t beg
 		       void *arg);
 /*
  * Pieces of the function [begin, end) that the compiler moved out of it (".cold"): functions by
- * .eh_frame which conditional jumps from inside of it lead into the midst of, or to.
- * Return: how many of at most @max were left in @ret.
+ * .eh_frame that jumps lead into the midst of, or conditional jumps to, and that jump back into the
+ * midst of it. Return: how many of at most @max were left in @ret.
  */
 struct sb_range;
 size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Compilers move what is seldom run out of a function, into a function of its own by .eh_frame. A
+ * stripped file does not say whose it is. The jumps do: nothing else jumps into the midst of a
+ * function, and what is cold comes back the same way.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "interp/disasm.h"
+#include "interp/image.h"
+#include "interp/runtime.h"
+
+/* The loop of CPython 3.14 has 60 KB. */
+#define FUNCTION_BYTES_MAX (1u << 20)
+
+struct seek {
+	struct sb_image *image;
+	uint64_t begin, end;
+	struct sb_range *found;
+	size_t nr, max;
+};
+
+static bool is_within(const struct sb_range *range, uint64_t addr)
+{
+	return addr > range->begin && addr < range->end;
+}
+
+/* Call @fn for each jump in @range, until it returns something else than 0, which is returned. */
+static int each_jump(struct sb_image *image, const struct sb_range *range,
+		     int (*fn)(void *arg, const struct sb_insn *insn), void *arg)
+{
+	size_t len = range->end - range->begin, at = 0;
+	sb_cleanup(sb_freep) uint8_t *code = NULL;
+	struct sb_insn insn;
+	int ret = 0;
+
+	if (range->end <= range->begin || len > FUNCTION_BYTES_MAX)
+		return 0;
+	code = malloc(len);
+	if (!code || sb_image_read(image, range->begin, code, len))
+		return 0;
+	while (at < len && !ret) {
+		if (sb_insn_decode(code + at, len - at, range->begin + at, &insn)) {
+			at++;
+			continue;
+		}
+		if (insn.kind == SB_INSN_JCC || insn.kind == SB_INSN_JMP)
+			ret = fn(arg, &insn);
+		at += insn.len;
+	}
+	return ret;
+}
+
+static int is_jump_into(void *arg, const struct sb_insn *insn)
+{
+	return is_within(arg, insn->target);
+}
+
+static int see_jump(void *arg, const struct sb_insn *insn)
+{
+	struct seek *seek = arg;
+	struct sb_range function = { seek->begin, seek->end }, part;
+	size_t i;
+
+	if (insn->target >= seek->begin && insn->target < seek->end)
+		return 0;
+	for (i = 0; i < seek->nr; i++)
+		if (insn->target >= seek->found[i].begin && insn->target < seek->found[i].end)
+			return 0;
+	if (sb_image_function(seek->image, insn->target, &part.begin, &part.end))
+		return 0;
+	/* To its begin: a conditional jump, or it is a tail call. */
+	if (insn->target == part.begin && insn->kind != SB_INSN_JCC)
+		return 0;
+	if (!each_jump(seek->image, &part, is_jump_into, &function))
+		return 0;
+	seek->found[seek->nr++] = part;
+	return seek->nr == seek->max;
+}
+
+size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
+			   struct sb_range *ret, size_t max)
+{
+	struct seek seek = { .image = image, .begin = begin, .end = end, .found = ret, .max = max };
+	struct sb_range function = { begin, end };
+
+	if (max)
+		each_jump(image, &function, see_jump, &seek);
+	return seek.nr;
+}
