@@ -27,6 +27,7 @@
 #include "interp/php.bpf.c"
 #include "interp/python.bpf.c"
 #include "interp/table.bpf.c"
+#include "interp/v8.bpf.c"
 #undef const
 
 #endif

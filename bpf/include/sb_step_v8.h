@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * V8 (Node.js): its frames lie on the native stack, linked by the frame pointer. Of each frame
+ *
+ *	fp - 8	a context: a function's frame; or a small integer: another kind of frame, by number
+ *	fp - 16	the JSFunction
+ *	fp - 32	the BytecodeArray, if the function is interpreted, or compiled without optimisation
+ *	fp - 40	how far it is in it, if it is interpreted
+ *
+ * Source: V8's src/execution/frame-constants.h, src/execution/x64/frame-constants-x64.h. Pointers
+ * carry a tag in their low bits: 1 for a pointer, 0 for a small integer in the upper half.
+ *
+ * A frame is named by its SharedFunctionInfo, which is there once for each function of a source
+ * text and is all but never moved, unlike closures.
+ */
+#ifndef SB_STEP_V8_H
+#define SB_STEP_V8_H
+
+#include "sb_interp_step.h"
+
+/* Low bits of a frame's obj, which is a SharedFunctionInfo without its tag. */
+enum sb_v8_kind {
+	SB_V8_BUILTIN,	/* the function is V8's own */
+	SB_V8_BYTECODE, /* position: what is at fp - 40 */
+	SB_V8_CODE,	/* position: an address in its code */
+	SB_V8_KIND_MASK = 7,
+};
+
+struct sb_v8_conf {
+	__u16 map_type;	     /* Map.instance_type */
+	__u16 function_type; /* instance types of functions: first and last */
+	__u16 function_type_last;
+	__u16 function_shared;
+	__u16 shared_builtin; /* SharedFunctionInfo: where the number of a builtin is */
+	__u16 shared_script;
+	__u16 shared_id; /* function_literal_id: one word of the two at flags */
+	__u16 reserved;
+	/* Builtins, in the file and where V8 has put them a second time. */
+	__u64 builtins[2], builtins_end[2];
+};
+
+_Static_assert(sizeof(struct sb_v8_conf) <= 8 * SB_INTERP_CONF_WORDS, "fits into a configuration");
+
+#define SB_V8_TAG	   1ull
+#define SB_V8_TAG_MASK	   3ull
+#define sb_v8_is_ptr(v)	   (((v)&SB_V8_TAG_MASK) == SB_V8_TAG)
+/* Small integers: the upper 32 bits, the lower ones being zero. */
+#define sb_v8_is_smi(v)	   (!((v)&0xffffffffull))
+#define sb_v8_smi(v)	   ((__s32)((v) >> 32))
+
+/* DWARF's number of rdi, which holds the function at a call. */
+#define SB_V8_REG_FUNCTION 5
+/* Words of w->at: a SharedFunctionInfo, a JSFunction. */
+#define SB_V8_AT_SHARED	   0
+#define SB_V8_AT_FUNCTION  8
+
+static __always_inline const struct sb_v8_conf *sb_v8_conf(const struct sb_interp_walk *w)
+{
+	return (const struct sb_v8_conf *)w->conf.word;
+}
+
+static __always_inline __u32 sb_v8_is_builtins(const struct sb_v8_conf *conf, __u64 pc)
+{
+	return (pc >= conf->builtins[0] && pc < conf->builtins_end[0]) ||
+	       (pc >= conf->builtins[1] && pc < conf->builtins_end[1]);
+}
+
+static __always_inline __u64 sb_v8_type(struct sb_interp_walk *w, void *mem, __u64 map)
+{
+	__u16 type = 0;
+
+	return sb_interp_read(w, mem, &type, sizeof(type),
+			      map - SB_V8_TAG + sb_v8_conf(w)->map_type)
+		       ? 0
+		       : type;
+}
+
+/* A word of the object that was read to w->at[@from]. */
+static __always_inline __u64 sb_v8_field(const struct sb_interp_walk *w, __u32 from, __u32 offset)
+{
+	__u64 at = from + (offset / 8 & 7);
+
+	SB_STEP_OPAQUE(at);
+	return w->at[at & 15];
+}
+
+/*
+ * Read the function and what it shares. While a collector moves objects, the first word of one that
+ * has moved is its new address, without a tag. Return: the SharedFunctionInfo without tag; 0: @func
+ * is no function.
+ */
+static __always_inline __u64 sb_v8_function(struct sb_interp_walk *w, void *mem, __u64 func)
+{
+	const struct sb_v8_conf *conf = sb_v8_conf(w);
+	__u64 shared, type;
+
+	if (!sb_v8_is_ptr(func) ||
+	    sb_interp_read(w, mem, &w->at[SB_V8_AT_FUNCTION], 40, func - SB_V8_TAG))
+		return 0;
+	if (!(w->at[SB_V8_AT_FUNCTION] & 7) &&
+	    sb_interp_read(w, mem, &w->at[SB_V8_AT_FUNCTION], 40, w->at[SB_V8_AT_FUNCTION]))
+		return 0;
+	if (!sb_v8_is_ptr(w->at[SB_V8_AT_FUNCTION]))
+		return 0;
+	type = sb_v8_type(w, mem, w->at[SB_V8_AT_FUNCTION]);
+	if (type < conf->function_type || type > conf->function_type_last)
+		return 0;
+	shared = sb_v8_field(w, SB_V8_AT_FUNCTION, conf->function_shared);
+	if (!sb_v8_is_ptr(shared))
+		return 0;
+	shared -= SB_V8_TAG;
+	return sb_interp_read(w, mem, &w->at[SB_V8_AT_SHARED], 64, shared) ? 0 : shared;
+}
+
+static __always_inline enum sb_step sb_v8_push(struct sb_interp_walk *w, __u64 shared,
+					       enum sb_v8_kind kind, __u64 position)
+{
+	const struct sb_v8_conf *conf = sb_v8_conf(w);
+	__u64 check = sb_v8_field(w, SB_V8_AT_SHARED, conf->shared_id) >> 32;
+
+	check ^= sb_v8_field(w, SB_V8_AT_SHARED, conf->shared_script) >> 6;
+	return sb_interp_push(w, shared | kind, position, check);
+}
+
+/* @frame: what lies at fp - 40 and above. */
+static __always_inline enum sb_step sb_v8_push_frame(struct sb_interp_walk *w,
+						     const struct sb_walk *walk, __u64 shared,
+						     const __u64 *frame)
+{
+	const struct sb_v8_conf *conf = sb_v8_conf(w);
+	__u64 data = sb_v8_field(w, SB_V8_AT_SHARED, conf->shared_builtin), position = 0;
+
+	if (sb_v8_is_smi(data) && (__s64)data >= 0)
+		return sb_v8_push(w, shared, SB_V8_BUILTIN, 0);
+	/* Code that was optimised while it ran has a frame that was the interpreter's. */
+	if (!sb_v8_is_builtins(conf, walk->pc))
+		return sb_v8_push(w, shared, SB_V8_CODE, sb_walk_key(walk));
+	if (w->wants_lines && sb_v8_is_ptr(frame[1]) && sb_v8_is_smi(frame[0]) &&
+	    sb_v8_smi(frame[0]) > 0)
+		position = (__u64)sb_v8_smi(frame[0]);
+	return sb_v8_push(w, shared, SB_V8_BYTECODE, position);
+}
+
+/* A function that has not made its frame yet: what it was called with is still in its register. */
+static __always_inline enum sb_step sb_v8_push_entered(struct sb_interp_walk *w,
+						       const struct sb_walk *walk, void *mem)
+{
+	__u64 shared;
+
+	if (sb_v8_is_builtins(sb_v8_conf(w), walk->pc))
+		return SB_STEP_FP_CHAIN;
+	shared = sb_v8_function(w, mem, walk->regs[SB_V8_REG_FUNCTION]);
+	if (shared && sb_v8_push(w, shared, SB_V8_CODE, walk->pc) != SB_STEP_GO_ON)
+		return SB_STEP_END;
+	return SB_STEP_FP_CHAIN;
+}
+
+/* See sb_interp_step.h. Frames are linked by the frame pointer, which the native walk follows. */
+static __always_inline enum sb_step sb_v8_native(struct sb_interp_walk *w, struct sb_walk *walk,
+						 void *mem)
+{
+	__u64 frame[5], shared;
+
+	if (walk->flags & SB_WALK_LEAF) {
+#ifdef SB_STEP_X86
+		if (sb_fp_pair_at(walk, mem) <= 0)
+			return sb_v8_push_entered(w, walk, mem);
+#endif
+		if (walk->fp - walk->sp < 16)
+			return sb_v8_push_entered(w, walk, mem);
+	}
+	if ((walk->fp & 7) || walk->fp < walk->sp ||
+	    sb_interp_read(w, mem, frame, sizeof(frame), walk->fp - 40))
+		return SB_STEP_FP_CHAIN;
+	if (!sb_v8_is_ptr(frame[4])) /* another kind of frame */
+		return SB_STEP_FP_CHAIN;
+	shared = sb_v8_function(w, mem, frame[3]);
+	if (shared && sb_v8_push_frame(w, walk, shared, frame) != SB_STEP_GO_ON)
+		return SB_STEP_END;
+	return SB_STEP_FP_CHAIN;
+}
+
+#endif
