@@ -81,6 +81,7 @@ static int describe(struct sb_interp *interp, struct space *space, struct found 
 	uint32_t i;
 	int err;
 
+	found->rt.wants_lines = interp->opts.lines;
 	for (i = 0; ops->describe_inlined && i < INLINED_MAX; i++) {
 		clear_text(&interp->text);
 		err = ops->describe_inlined(&found->rt, frame, i, &interp->text);

@@ -35,6 +35,7 @@ struct sb_runtime {
 	const struct sb_memory *memory; /* of the process; borrowed */
 	struct sb_image *image; /* the file that has the markers, as it is mapped; borrowed */
 	const struct sb_process_maps *maps; /* of the process; borrowed; during attach() only */
+	bool wants_lines;		    /* for describe(): whether files and lines are of use */
 
 	/* Results. */
 	struct sb_interp_conf conf; /* zeroed; runtime is set */

@@ -6,5 +6,6 @@
 struct sb_runtime_ops;
 
 extern const struct sb_runtime_ops sb_runtime_python;
+extern const struct sb_runtime_ops sb_runtime_v8;
 
 #endif

@@ -6,7 +6,7 @@
 #include "interp/runtimes.h"
 
 const struct sb_runtime_ops *const sb_runtimes[] = {
-	&sb_runtime_python, &(const struct sb_runtime_ops){}, /* the end */
+	&sb_runtime_python, &sb_runtime_v8, &(const struct sb_runtime_ops){}, /* the end */
 };
 
 const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime)
