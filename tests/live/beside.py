@@ -17,7 +17,7 @@ by the archive's keyring as this system has it (debian-archive-keyring); Ubuntu'
 package of it, so by the same chain.
 
 STACKBPF_BESIDE: where to keep it all (~/.cache/stackbpf/beside). STACKBPF_SUITES: the suites that may be
-fetched, in words; "all" or nothing: each of them. What is there already is used in any case."""
+fetched, "trixie sid"; "all" or nothing: each of them. What is there already is used in any case."""
 import contextlib
 import ctypes
 import fcntl
@@ -56,7 +56,7 @@ def cache():
 
 
 def is_allowed(suite):
-    words = os.environ.get('STACKBPF_SUITES', 'all').split()
+    words = os.environ.get('STACKBPF_SUITES', 'all').replace(',', ' ').split()
     return not words or 'all' in words or suite in words
 
 
