@@ -20,13 +20,13 @@
 enum sb_php_state {
 	SB_PHP_GLOBAL, /* built without threads ("NTS"): at .globals */
 	/* Built for threads ("ZTS"): at .globals in what a thread-local pointer points to, */
-	SB_PHP_TLS_GOT,	   /* whose {module, offset} lies at .tls */
-	SB_PHP_TLS_OFFSET, /* which lies at .tls from the thread pointer */
+	SB_PHP_TLS_GOT,	   /* at .tls_offset from what the pair at .tls_got says */
+	SB_PHP_TLS_OFFSET, /* at .tls_offset from the thread pointer */
 };
 
 struct sb_php_conf {
 	__u64 globals;
-	__u64 tls;
+	__u64 tls_got, tls_offset;
 	__u64 jit_begin, jit_end;
 	/* Inside of execute_ex(): where the stack pointer was at its caller, from the one now; where it
 	 * saved rbp and rbx, in words below that; 0: it did not. */
@@ -86,9 +86,10 @@ static __always_inline __u64 sb_php_globals(struct sb_interp_walk *w, void *mem)
 
 	if (conf->state == SB_PHP_GLOBAL)
 		return conf->globals;
-	cache = conf->state == SB_PHP_TLS_GOT ? sb_interp_tls_addr(w, mem, conf->tls, conf->is_musl)
-					      : w->thread_pointer + conf->tls;
-	cache = cache ? sb_interp_word(w, mem, cache) : 0;
+	cache = conf->state == SB_PHP_TLS_GOT
+			? sb_interp_tls_addr(w, mem, conf->tls_got, conf->is_musl)
+			: w->thread_pointer;
+	cache = cache ? sb_interp_word(w, mem, cache + conf->tls_offset) : 0;
 	return cache ? cache + conf->globals : 0;
 }
 

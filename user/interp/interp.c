@@ -289,8 +289,8 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 
 /* Looking. */
 
-static bool has_found(const struct space *space, const struct sb_runtime_ops *ops,
-		      const struct sb_image *image)
+static struct found *find_found(struct space *space, const struct sb_runtime_ops *ops,
+				const struct sb_image *image)
 {
 	size_t i;
 
@@ -298,8 +298,17 @@ static bool has_found(const struct space *space, const struct sb_runtime_ops *op
 		if (space->found[i].rt.ops == ops && !space->found[i].is_pending &&
 		    space->found[i].image.file == image->file &&
 		    space->found[i].image.bias == image->bias)
-			return true;
-	return false;
+			return &space->found[i];
+	return NULL;
+}
+
+static void look_again(struct found *found, const struct sb_process_maps *maps)
+{
+	if (!found->is_attached || !found->rt.ops->look_again)
+		return;
+	found->rt.maps = maps;
+	found->rt.ops->look_again(&found->rt);
+	found->rt.maps = NULL;
 }
 
 static void drop_found(struct space *space, size_t i)
@@ -324,10 +333,12 @@ static void drop_pending(struct space *space)
 static int attach(struct space *space, const struct sb_runtime_ops *ops,
 		  const struct sb_image *image, const struct sb_process_maps *maps)
 {
-	struct found *found;
+	struct found *found = find_found(space, ops, image);
 	int err;
 
-	if (has_found(space, ops, image) || space->nr_found == SB_INTERP_PER_PROC)
+	if (found)
+		look_again(found, maps);
+	if (found || space->nr_found == SB_INTERP_PER_PROC)
 		return 0;
 	found = &space->found[space->nr_found++];
 	*found = (struct found){ .image = *image };

@@ -72,6 +72,9 @@ struct sb_runtime_ops {
 	 */
 	int (*attach)(struct sb_runtime *rt);
 	void (*detach)(struct sb_runtime *rt); /* NULL: nothing to free */
+	/* The mappings of a process that was attached to have changed: conf and anchors may, too.
+	 * rt->maps is set. NULL: that makes no difference. */
+	void (*look_again)(struct sb_runtime *rt);
 	/*
 	 * The name of a frame, and its place when wanted, from the process's memory. Called once
 	 * for each pair of code object and position. Return: 0, -EFAULT (unreadable),

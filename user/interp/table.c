@@ -5,9 +5,14 @@
 #include "interp/runtime.h"
 #include "interp/runtimes.h"
 
+/* clang-format off */
 const struct sb_runtime_ops *const sb_runtimes[] = {
-	&sb_runtime_python, &sb_runtime_v8, &(const struct sb_runtime_ops){}, /* the end */
+	&sb_runtime_php,
+	&sb_runtime_python,
+	&sb_runtime_v8,
+	&(const struct sb_runtime_ops){}, /* the end */
 };
+/* clang-format on */
 
 const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime)
 {

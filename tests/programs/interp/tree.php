@@ -1,0 +1,180 @@
+<?php
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What tests/live/interp_php.py looks at. tree.php MODE: what is run until the end of standard input.
+# Lines are named by the comments "@name" behind them; the test reads them from this file.
+namespace App;
+
+class Foo {
+    public $sum = 0;
+
+    public function heavy($n) {
+        for ($i = 0; $i < $n; $i++) { # @heavy
+            $this->sum = ($this->sum * 31 + $i) % 65521; # @heavy
+        }
+        return $this->sum;
+    }
+
+    public static function st($n) {
+        $list = array_map(function ($x) use ($n) {
+            return work($n + $x); # @closure
+        }, [1, 2]); # @st
+        return count($list);
+    }
+
+    public function __get($name) {
+        return nap($name === 'slow'); # @get
+    }
+}
+
+trait Sorting {
+    public function less($a, $b) {
+        work(300); # @less
+        return $a <=> $b;
+    }
+    public function sorted($list) {
+        usort($list, [$this, 'less']); # @sorted
+        return $list;
+    }
+}
+
+class Bar extends Foo {
+    use Sorting;
+}
+
+function work($n) {
+    for ($s = $i = 0; $i < $n; $i++) { # @work
+        $s = ($s * 17 + $i) % 65521; # @work
+    }
+    return $s;
+}
+
+function a($n) {
+    for ($s = $i = 0; $i < $n; $i++) { # @a
+        $s = ($s * 17 + $i) % 65521; # @a
+    }
+    return $s;
+}
+
+function b($n) {
+    for ($s = $i = 0; $i < $n; $i++) { # @b
+        $s = ($s * 17 + $i) % 65521; # @b
+    }
+    return $s;
+}
+
+function c($n) {
+    for ($s = $i = 0; $i < $n; $i++) { # @c
+        $s = ($s * 17 + $i) % 65521; # @c
+    }
+    return $s;
+}
+
+# 70, 20 and 10 parts of one piece of work.
+function split() {
+    a(7000); # @split_a
+    b(2000); # @split_b
+    c(1000); # @split_c
+}
+
+function deep($n) {
+    if ($n > 0) {
+        return deep($n - 1); # @deep
+    }
+    return work(20000); # @deepest
+}
+
+function gen() {
+    foreach ([1, 2, 3] as $x) {
+        yield Foo::st(1000); # @gen
+    }
+}
+
+function outer() {
+    yield from gen(); # @outer
+}
+
+function drain() {
+    foreach (outer() as $x); # @drain
+}
+
+function replaced() {
+    return preg_replace_callback('/b+/', function ($m) {
+        return strlen($m[0]) . work(1000); # @matched
+    }, 'abbabbbab'); # @replaced
+}
+
+function evaluated() {
+    return eval('return \App\work(3000);'); # @evaluated
+}
+
+function included() {
+    return require __DIR__ . '/tree_included.php'; # @included
+}
+
+function sorts() {
+    (new Bar)->sorted([3, 1, 2]); # @sorts
+}
+
+function fibers() {
+    $fiber = new \Fiber(function () {
+        work(3000); # @fiber
+        \Fiber::suspend(1);
+        deep(2);
+    });
+    $fiber->start(); # @fibers_start
+    $fiber->resume(); # @fibers_resume
+}
+
+function nap($long) {
+    usleep($long ? 20000 : 1000); # @nap
+    return 0;
+}
+
+function naps() {
+    return (new Foo)->slow; # @naps
+}
+
+function blocks() {
+    array_map('usleep', [20000]); # @blocks
+}
+
+# Where PHP itself says that it is, at a quiet point.
+function traced() {
+    array_map(function ($x) {
+        (function () { trace(); })(); # @traced_inner
+    }, [1]); # @traced
+}
+
+function trace() {
+    foreach (debug_backtrace(DEBUG_BACKTRACE_IGNORE_ARGS) as $f) { # @trace
+        fwrite(STDOUT, ($f['class'] ?? '') . ($f['type'] ?? '') . $f['function'] . ' ' . ($f['line'] ?? 0) . "\n");
+    }
+    fwrite(STDOUT, "end\n");
+    fgets(STDIN); # @trace_blocks
+}
+
+function calls() {
+    $foo = new Foo;
+    for ($i = 0; $i < 1000; $i++) {
+        Foo::st(1);
+        $foo->heavy(2);
+        strrev(implode(',', array_filter([1, 0, $i])));
+    }
+}
+
+$modes = [
+    'split' => 'split', 'deep' => function () { deep(40); }, 'gen' => 'drain', 'preg' => 'replaced',
+    'eval' => 'evaluated', 'include' => 'included', 'sort' => 'sorts', 'fiber' => 'fibers',
+    'method' => function () { (new Foo)->heavy(10000); }, 'nap' => 'naps', 'block' => 'blocks',
+    'trace' => 'traced', 'calls' => 'calls',
+];
+$mode = $modes[$argv[1]];
+$mode = is_string($mode) ? "App\\$mode" : $mode;
+fwrite(STDOUT, "ready\n");
+stream_set_blocking(STDIN, $argv[1] === 'trace');
+for (;;) {
+    $mode(); # @main
+    if ($argv[1] === 'trace' || feof(STDIN) || fgets(STDIN) === "end\n") {
+        break;
+    }
+}
