@@ -227,3 +227,12 @@ __noinline int sb_interp_finish(__u32 slot)
 	}
 	return 0;
 }
+
+__hidden int sb_interp_name_asleep(struct sb_sample_key *key)
+{
+	if (!cfg_interp)
+		return 0;
+	key->istack.lo = ~key->ustack.lo;
+	key->istack.hi = key->ustack.hi;
+	return 0;
+}

@@ -167,6 +167,9 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 	capture_native(task, s, slot);
 	if (!s->interp.nr_confs)
 		return;
+	/* User space takes that walk again, and cannot ask. */
+	if (s->map.is_raw)
+		s->interp.walk.nr_frames = 0;
 	for (i = 0; i < SB_INTERP_PER_PROC; i++)
 		sb_interp_walk(slot, i);
 	sb_interp_finish(slot);
@@ -289,6 +292,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 		return -ENOENT;
 	announce(&s->capture.key);
 	sb_stack_fresh_id(s->capture.now_ns, &s->capture.key.ustack);
+	sb_interp_name_asleep(&s->capture.key);
 	*ret = (struct sb_asleep){
 		.raw = {
 			.hdr = { .kind = SB_EVENT_RAW, .nr_bytes = sizeof(ret->raw) },
@@ -300,6 +304,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 			.flags = s->stack.flags | SB_STACK_ASLEEP,
 			.pc = sb_regs_pc(&s->regs),
 		},
+		.istack = s->capture.key.istack,
 		.tid = task->pid,
 		.thread_pointer = sb_interp_thread_pointer(task),
 		.nr_switches = task->nvcsw + task->nivcsw,

@@ -160,7 +160,8 @@ struct sb_event_raw {
 /* What the output of the iterators over tasks is made of: threads that sleep, with the registers
  * from which user space walks their stack, as long as they have not run since. */
 struct sb_asleep {
-	struct sb_event_raw raw; /* flags & SB_STACK_ASLEEP, nr_stack_bytes: 0 */
+	struct sb_event_raw raw;   /* flags & SB_STACK_ASLEEP, nr_stack_bytes: 0 */
+	struct sb_stack_id istack; /* name of its interpreter frames; 0: not asked for */
 	__u32 tid;
 	__u32 reserved;
 	__u64 thread_pointer;

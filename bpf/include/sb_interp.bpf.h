@@ -28,6 +28,9 @@ int sb_interp_walk(__u32 slot, __u32 i);
 /* Name what was found in the key, and ship it if it is new. */
 int sb_interp_finish(__u32 slot);
 
+/* Name the frames of a thread that sleeps, and that user space is to walk. */
+int sb_interp_name_asleep(struct sb_sample_key *key);
+
 /*
  * In bpf/interp/table.bpf.c, for the runtime whose conf is in the record. Return: enum sb_step. Global:
  * the verifier looks at each once.

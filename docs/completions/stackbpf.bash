@@ -6,7 +6,7 @@ _stackbpf()
 	local common='-q --quiet -v --verbose -h --help -V --version'
 	local views="-p --pid -L --tid -n --comm -G --cgroup --uid -a --all -s --subprocesses
 		-c --command -t --time -u -U --user -k -K --kernel --depth --unwind
-		--unwind-memory -g --by -T --threads -d --delimited --annotate --lines --inline
+		--unwind-memory --interp -g --by -T --threads -d --delimited --annotate --lines --inline
 		--no-inline --modules --offsets --demangle --no-demangle --debuginfod --symbol-cache
 		-o --output --format -f --folded -l --limit --title --no-header --stats $common"
 	local waits="-m --min -M --max --state --distr $views"
@@ -55,6 +55,10 @@ _stackbpf()
 		;;
 	--unwind)
 		mapfile -t COMPREPLY < <(compgen -W 'auto fp dwarf none' -- "$cur")
+		return
+		;;
+	--interp)
+		mapfile -t COMPREPLY < <(compgen -W 'auto both only off' -- "$cur")
 		return
 		;;
 	--demangle)

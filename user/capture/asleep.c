@@ -14,6 +14,8 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/num.h"
+#include "capture/interpwatch.h"
+#include "interp/step.h"
 
 /* Records taken from the iterator at a time. */
 #define NR_RECORDS	 64u
@@ -23,6 +25,7 @@ SB_DEFINE_CLEANUP(struct bpf_link, bpf_link__destroy)
 
 struct reader {
 	struct sb_asleep_stacks *asleep;
+	struct sb_interp_walk walk;
 	uint32_t tgid; /* whose memory is open */
 	int mem_fd;
 	struct {
@@ -80,7 +83,10 @@ static void open_memory(struct reader *reader, uint32_t tgid)
 
 static int take(struct reader *reader, const struct sb_asleep *asleep)
 {
+	struct sb_interpwatch *interps = reader->asleep->interps;
 	ssize_t nr_bytes = -1;
+	bool is_good;
+	int err = 0;
 
 	open_memory(reader, asleep->raw.tgid);
 	if (reader->mem_fd >= 0)
@@ -89,7 +95,14 @@ static int take(struct reader *reader, const struct sb_asleep *asleep)
 	reader->piece.event = asleep->raw;
 	reader->piece.event.nr_stack_bytes = 0;
 	reader->asleep->nr++;
-	if (nr_bytes > 0 && still_sleeps(asleep)) {
+	if (interps)
+		sb_interpwatch_walk(interps, asleep, &reader->walk);
+	is_good = nr_bytes > 0 && still_sleeps(asleep);
+	if (interps)
+		err = sb_interpwatch_keep(interps, asleep, is_good ? &reader->walk : NULL);
+	if (err)
+		return err;
+	if (is_good) {
 		reader->piece.event.nr_stack_bytes = (uint32_t)nr_bytes;
 		reader->piece.event.flags &= ~SB_STACK_ASLEEP;
 	} else {

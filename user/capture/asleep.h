@@ -13,9 +13,12 @@
 
 struct bpf_program;
 
+struct sb_interpwatch;
+
 struct sb_asleep_stacks {
-	struct sb_rawstacks raw; /* pieces of stack, to be unwound at the next drain */
-	uint64_t nr, nr_lost;	 /* threads; of them: ran, ended or closed to us meanwhile */
+	struct sb_interpwatch *interps; /* borrowed; NULL: no frames of interpreters */
+	struct sb_rawstacks raw;	/* pieces of stack, to be unwound at the next drain */
+	uint64_t nr, nr_lost;		/* threads; of them: ran, ended or closed to us meanwhile */
 };
 
 /*

@@ -16,6 +16,7 @@
 #include "capture/asleep.h"
 #include "capture/detach.h"
 #include "capture/drain.h"
+#include "capture/interpwatch.h"
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
 #include "capture/rawstack.h"
@@ -42,6 +43,7 @@ struct sb_session {
 	struct sampler_bpf *skel;
 	struct sb_drain *drain;
 	struct sb_procwatch *procwatch;
+	struct sb_interpwatch *interps;		    /* NULL: not asked for */
 	struct sb_unwinder *unwinder;		    /* NULL without unwind tables */
 	struct bpf_program *timer, *begin, *settle; /* of the view; NULL: it has none */
 	sb_vec_link links;
@@ -209,6 +211,10 @@ static int prepare(struct sb_session *session)
 	err = prepare_tables(session);
 	if (err)
 		return err;
+	if (opts->interp)
+		err = sb_interpwatch_prepare(skel, opts->interp_lines);
+	if (err)
+		return sb_err(err, "cannot size the tables of interpreters");
 	if (opts->view->objects_max)
 		err = bpf_map__set_max_entries(skel->maps.objects_seen, opts->view->objects_max);
 	if (err)
@@ -221,7 +227,23 @@ static int prepare(struct sb_session *session)
 
 static void on_changed(void *arg, uint32_t tgid)
 {
-	sb_unwinder_changed(arg, tgid);
+	struct sb_session *session = arg;
+
+	if (session->unwinder)
+		sb_unwinder_changed(session->unwinder, tgid);
+	if (session->interps)
+		sb_interpwatch_changed(session->interps, tgid);
+}
+
+static int start_interps(struct sb_session *session)
+{
+	int err;
+
+	if (!session->opts.interp)
+		return 0;
+	err = sb_interpwatch_new(session->skel, session->opts.interp, &session->interps);
+	session->asleep.interps = session->interps;
+	return err ? explain(err, "watch interpreters") : 0;
 }
 
 static int start_unwinder(struct sb_session *session)
@@ -233,7 +255,6 @@ static int start_unwinder(struct sb_session *session)
 	err = sb_unwinder_new(session->skel, session->opts.unwind_bytes_max, &session->unwinder);
 	if (err)
 		return explain(err, "make the memory of unwind tables");
-	sb_procwatch_notify(session->procwatch, on_changed, session->unwinder);
 	return 0;
 }
 
@@ -254,8 +275,11 @@ static int load(struct sb_session *session)
 	if (err)
 		return explain(err, "make the maps of counts");
 	err = start_unwinder(session);
+	if (!err)
+		err = start_interps(session);
 	if (err)
 		return err;
+	sb_procwatch_notify(session->procwatch, on_changed, session);
 	return sb_targets_apply(session->opts.targets, session->skel);
 }
 
@@ -478,6 +502,8 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 	err = sb_rawstacks_unwind(sb_drain_raw(session->drain), sym, &into);
 	if (!err)
 		err = sb_rawstacks_unwind(&session->asleep.raw, sym, &into);
+	if (!err && session->interps)
+		err = sb_interpwatch_drain(session->interps, sb_drain_add, session->drain);
 	if (err)
 		return err;
 	sb_rawstacks_clear(&session->asleep.raw);
@@ -572,6 +598,7 @@ void sb_session_free(struct sb_session *session)
 	sb_vec_release(&session->timers);
 	sb_vec_release(&session->links);
 	sb_procwatch_free(session->procwatch);
+	sb_interpwatch_free(session->interps);
 	sb_unwinder_free(session->unwinder);
 	sb_drain_free(session->drain);
 	sampler_bpf__destroy(session->skel);
@@ -632,6 +659,8 @@ void sb_session_stats(const struct sb_session *session, struct sb_session_stats 
 	sb_procwatch_stats(session->procwatch, &watch);
 	if (session->unwinder)
 		sb_unwinder_stats(session->unwinder, &ret_stats->unwinder);
+	if (session->interps)
+		sb_interpwatch_stats(session->interps, &ret_stats->interps);
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
 }

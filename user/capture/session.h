@@ -15,10 +15,12 @@
 
 #include "base/num.h"
 #include "capture/batch.h"
+#include "capture/interpwatch.h"
 #include "capture/unwinder.h"
 #include "sb_abi.h"
 #include "views/view.h"
 
+struct sb_interp;
 struct sb_session;
 struct sb_symbolizer;
 
@@ -50,6 +52,8 @@ struct sb_session_opts {
 	struct sb_view_opts view_opts;
 	const struct sb_targets *targets;
 	struct sb_symbolizer *symbolizer; /* borrowed; is fed what happens to processes */
+	struct sb_interp *interp;	  /* borrowed; NULL: no frames of interpreters */
+	bool interp_lines;		  /* their positions are wanted */
 	uint32_t freq_hz;
 	const char *event;    /* "cpu-clock" (default), "cycles" */
 	const uint32_t *cpus; /* NULL: all, those that come online later too */
@@ -101,7 +105,8 @@ struct sb_session_stats {
 	uint32_t freq_hz;
 	uint64_t nr_asleep, nr_asleep_lost; /* threads looked at while they slept; those that ran */
 	uint64_t expected;		    /* see struct sb_view; 0: not known */
-	struct sb_unwinder_stats unwinder;  /* zero without SB_UNWIND_CFI */
+	struct sb_interpwatch_stats interps; /* zero without interpreters */
+	struct sb_unwinder_stats unwinder;   /* zero without SB_UNWIND_CFI */
 };
 /* What the view says about how it works here: calls @row for each line. */
 void sb_session_report(const struct sb_session *session,

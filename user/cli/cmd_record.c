@@ -86,12 +86,17 @@ static int make_resolver(struct sb_run *run)
 		.idle = opts->idle,
 		.file = opts->file,
 		.path_glob = opts->view.io_path,
+		.interp_mode = opts->interp,
 	};
-	int err;
+	int err = 0;
 
 	sb_raise_nofile(); /* the symbolizer shares it out */
 	memcpy(resolve_opts.roots, opts->roots.at, sizeof(opts->roots.at));
-	err = sb_symbolizer_new(&sym_opts, &run->sym);
+	if (opts->interp != SB_INTERP_OFF && (opts->sides & SB_SIDE_USER))
+		err = sb_interp_new(&(struct sb_interp_opts){ .lines = opts->lines }, &run->interp);
+	resolve_opts.interp = run->interp;
+	if (!err)
+		err = sb_symbolizer_new(&sym_opts, &run->sym);
 	if (!err)
 		err = sb_profile_new(&run->profile);
 	if (!err)
@@ -136,6 +141,8 @@ static int make_session(struct sb_run *run)
 		.view_opts = opts->view,
 		.targets = &opts->targets,
 		.symbolizer = run->sym,
+		.interp = run->interp,
+		.interp_lines = opts->lines,
 		.freq_hz = opts->freq_hz,
 		.event = opts->event,
 		.cpus = opts->cpus.nr ? opts->cpus.at : NULL,
@@ -258,6 +265,7 @@ static void release(struct sb_run *run)
 	sb_resolver_free(run->resolver);
 	sb_profile_free(run->profile);
 	sb_symbolizer_free(run->sym);
+	sb_interp_free(run->interp);
 	sb_child_free(run->child);
 	sb_run_loop_release(run);
 	for (i = 0; i < run->targets.nr; i++)

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/str.h"
 #include "base/vec.h"
 #include "capture/child.h"
 #include "capture/session.h"
 #include "cli/record_opts.h"
+#include "interp/interp.h"
 #include "model/profile.h"
 #include "output/output.h"
 #include "resolve/resolve.h"
@@ -51,6 +53,7 @@ struct sb_run {
 	struct sb_child *child;
 	struct sb_symbolizer *sym;
 	struct sb_profile *profile;
+	struct sb_interp *interp; /* NULL: no frames of interpreters */
 	struct sb_resolver *resolver;
 	struct sb_session *session;
 
@@ -101,6 +104,12 @@ void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures
 
 /* The last line, or the block of --stats. */
 void sb_run_report(const struct sb_run *run);
+/* The interpreters in the samples: for the last line, for --stats, and what is missing. */
+void sb_run_add_interps(const struct sb_run *run, const struct sb_run_figures *figures,
+			struct sb_str *list);
+void sb_run_report_interps(const struct sb_run *run, const struct sb_run_figures *figures,
+			   void (*row)(const char *name, const char *value));
+void sb_run_warn_interps(const struct sb_run *run);
 /* Say why nothing was sampled. */
 void sb_run_explain_empty(const struct sb_run *run);
 

@@ -235,6 +235,14 @@ static const struct sb_opt_word idle_words[] = {
 	{},
 };
 
+static const struct sb_opt_word interp_words[] = {
+	{ "auto", SB_INTERP_AUTO },
+	{ "off", SB_INTERP_OFF },
+	{ "only", SB_INTERP_ONLY },
+	{ "both", SB_INTERP_BOTH },
+	{},
+};
+
 static const struct sb_opt_word layer_words[] = {
 	{ "syscall", SB_LAYER_SYSCALL }, { "cache", SB_LAYER_CACHE }, { "block", SB_LAYER_BLOCK },
 	{ "fsync", SB_LAYER_FSYNC },	 { "fault", SB_LAYER_FAULT }, {},
@@ -431,6 +439,11 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "unwind-memory", .metavar = "BYTES",
 	  .type = SB_OPT_BYTES, .group = SB_OPT_STACKS, FIELD(unwind_bytes), .min = UNWIND_MIN,
 	  .help = "unwind tables kept in memory at most (default 64M, limit 1G)" },
+	{ .name = "interp", .metavar = "HOW",
+	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(interp), .words = interp_words,
+	  .help = "frames of Python, Perl, Ruby, PHP, Lua, JavaScript, Java: auto (default: in the "
+		  "place of the interpreter's own), both (beside them), only (no native ones where "
+		  "there are any), off" },
 	{ .letters = "g", .type = SB_OPT_NONE, .group = SB_OPT_STACKS },
 
 	{ .name = "by", .metavar = "LIST",

@@ -40,6 +40,7 @@ struct sb_record_opts {
 	bool no_header, stats, debuginfod;
 	struct sb_view_opts view;
 	uint32_t idle, file;	     /* enum sb_idle_mode, enum sb_file_text */
+	uint32_t interp;	     /* enum sb_interp_mode */
 	uint64_t symbol_cache_bytes; /* 0: the symbolizer's default */
 };
 

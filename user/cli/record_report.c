@@ -149,6 +149,7 @@ static void report_line(const struct sb_run *run, const struct sb_run_figures *f
 	add_item(&more, figures->session.nr_sideband_lost, "process records lost");
 	add_item(&more, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
 	add_left_out(run, figures, &more);
+	sb_run_add_interps(run, figures, &more);
 	sb_info("%llu %s, %llu stacks, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
 		"%.1f %% of frames unnamed%s%s%s; %llu lost%s%s%s; %s%sown cost %.2f %% of a CPU",
 		(unsigned long long)figures->nr_samples, run->view->event,
@@ -329,6 +330,7 @@ void sb_run_report(const struct sb_run *run)
 	if (figures.resolve.nr_unnamed[SB_SYM_RESTRICTED])
 		sb_info("kernel frames have no names, because the kernel hides its addresses: run as "
 			"root or with CAP_SYSLOG, and with sysctl kernel.kptr_restrict below 2");
+	sb_run_warn_interps(run);
 	if (!run->opts.stats) {
 		report_line(run, &figures);
 		return;
@@ -340,6 +342,7 @@ void sb_run_report(const struct sb_run *run)
 	report_losses(&figures);
 	report_left_out(run, &figures);
 	report_unwinding(&figures);
+	sb_run_report_interps(run, &figures, row_text);
 	report_cost(run, &figures);
 }
 

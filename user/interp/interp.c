@@ -165,6 +165,16 @@ static int forget(struct sb_interp *interp)
 	return err;
 }
 
+bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *key)
+{
+	bool is_known;
+
+	pthread_mutex_lock(&interp->lock);
+	is_known = sb_interp_find(interp, key) != NULL;
+	pthread_mutex_unlock(&interp->lock);
+	return is_known;
+}
+
 void sb_interp_ended(struct sb_interp *interp, const struct sb_interp_space *key)
 {
 	struct space *space;
@@ -474,13 +484,17 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *k
 	struct space *space;
 	size_t i, at;
 
-	ret->nr = ret->nr_runtimes = 0;
+	ret->nr = ret->nr_runtimes = ret->nr_natives = 0;
 	pthread_mutex_lock(&interp->lock);
 	space = sb_interp_find(interp, key);
 	for (i = 0; space && i < space->nr_found; i++) {
 		const struct sb_runtime *rt = &space->found[i].rt;
 
-		if (!space->found[i].is_attached || !(rt->conf.flags & SB_INTERP_BY_STATE))
+		if (!space->found[i].is_attached)
+			continue;
+		if (rt->conf.flags & SB_INTERP_BY_NATIVE)
+			ret->natives[ret->nr_natives++] = rt->ops->runtime;
+		if (!(rt->conf.flags & SB_INTERP_BY_STATE))
 			continue;
 		ret->runtimes[ret->nr_runtimes++] = rt->ops->runtime;
 		for (at = 0; at < rt->nr_anchors && ret->nr < SB_INTERP_ANCHORS_MAX; at++)
@@ -491,7 +505,7 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *k
 			};
 	}
 	pthread_mutex_unlock(&interp->lock);
-	return ret->nr_runtimes > 0;
+	return ret->nr_runtimes + ret->nr_natives > 0;
 }
 
 uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t addr,

@@ -48,6 +48,8 @@ struct sb_interp_confs {
  */
 int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *space,
 		   struct sb_interp_confs *ret_confs);
+/* Return: whether it has been looked at. */
+bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *space);
 /* It has ended: its names are kept as long as there is room. */
 void sb_interp_ended(struct sb_interp *interp, const struct sb_interp_space *space);
 
@@ -79,13 +81,15 @@ void sb_interp_name_release(struct sb_interp_name *name);
 struct sb_interp_anchors {
 	uint32_t runtimes[SB_INTERP_PER_PROC]; /* enum sb_runtime_kind, those walked by state */
 	size_t nr_runtimes;
+	uint32_t natives[SB_INTERP_PER_PROC]; /* and those by the native walk */
+	size_t nr_natives;
 	struct sb_interp_anchor {
 		uint64_t begin, end;
 		uint32_t runtime;
 	} at[SB_INTERP_ANCHORS_MAX];
 	size_t nr;
 };
-/* Return: whether the process has any. */
+/* Return: whether the process has an interpreter. */
 bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *space,
 		       struct sb_interp_anchors *ret_anchors);
 /* Return: the runtime whose loop this frame is of, 0: none. @name: of the symbol, or NULL. */

@@ -14,6 +14,7 @@ static const char *const annotations[SB_FRAME_KIND_MAX] = {
 	[SB_FRAME_KERNEL_INLINED] = "_[k]",
 	/* Ours: flamegraph(1). */
 	[SB_FRAME_FILE] = "_[f]",
+	[SB_FRAME_INTERP] = "_[p]",
 	[SB_FRAME_WAKER] = "_[w]",
 };
 

@@ -11,7 +11,7 @@
 
 /* How frames are written. */
 struct sb_fold_opts {
-	bool annotate;	/* append _[k], _[i], _[j], _[f], _[w] by kind */
+	bool annotate;	/* append _[k], _[i], _[j], _[f], _[p], _[w] by kind */
 	bool lines;	/* append " file.c:12" */
 	bool modules;	/* append " [libc.so.6]" */
 	bool offsets;	/* append "+0x12" */

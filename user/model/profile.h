@@ -23,8 +23,9 @@ enum sb_frame_kind {
 	SB_FRAME_KERNEL_INLINED,
 	SB_FRAME_DELIMITER, /* between user and kernel part */
 	SB_FRAME_MARK, /* "[truncated: ...]", "[blocked]", "[idle: epoll]": not code, but said of it */
-	SB_FRAME_FILE,	/* what the code read or wrote: a path, "[pipe]" */
-	SB_FRAME_WAKER, /* code of the thread that ended a wait */
+	SB_FRAME_FILE,	 /* what the code read or wrote: a path, "[pipe]" */
+	SB_FRAME_INTERP, /* code that an interpreter runs, compiled by it or not */
+	SB_FRAME_WAKER,	 /* code of the thread that ended a wait */
 	SB_FRAME_KIND_MAX,
 };
 

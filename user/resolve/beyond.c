@@ -260,7 +260,14 @@ static int push_waker(struct sb_resolver *resolver, const struct sb_object *obje
 	/* It is the wait that counts as a sample, not who ended it. */
 	resolver->nr_samples = 0;
 	if (!err && sb_stack_is_there(waker->ustack))
-		err = sb_resolver_push_user(resolver, waker->ustack, waker->tgid, waker->now_ns);
+		err = sb_resolver_push_user(resolver, &(struct user_part){
+							      .ustack = waker->ustack,
+							      .istack = waker->istack,
+							      .start_ns = waker->start_ns,
+							      .time_ns = waker->now_ns,
+							      .tgid = waker->tgid,
+							      .exec_id = waker->exec_id,
+						      });
 	kernel = resolver->frames.nr;
 	if (!err && sb_stack_is_there(waker->kstack))
 		err = sb_resolver_push_kernel(resolver, waker->kstack);

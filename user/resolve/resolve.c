@@ -64,12 +64,16 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_vec_release(&resolver->frames);
 	sb_vec_release(&resolver->reqs);
 	sb_str_release(&resolver->text);
+	sb_vec_release(&resolver->natives);
+	sb_vec_release(&resolver->segments);
+	sb_vec_release(&resolver->merged);
+	sb_interp_name_release(&resolver->name);
 	sb_objects_release(&resolver->objects);
 	sb_vec_release(&resolver->names);
 	free(resolver);
 }
 
-static struct known_stack *find_stack(struct sb_resolver *resolver, struct sb_stack_id id)
+struct known_stack *sb_resolver_find_stack(struct sb_resolver *resolver, struct sb_stack_id id)
 {
 	struct sb_index_iter it;
 
@@ -96,7 +100,7 @@ static int keep_stack(struct sb_resolver *resolver, const struct sb_batch_stack 
 	};
 	int err;
 
-	if (find_stack(resolver, from->id))
+	if (sb_resolver_find_stack(resolver, from->id))
 		return 0; /* shipped again, because the BPF side had no room to remember it */
 	err = sb_vec_reserve(&resolver->ips, resolver->ips.nr + from->nr_frames);
 	if (!err)
@@ -197,6 +201,23 @@ static int push_sym(struct sb_resolver *resolver, const struct sb_sym_frame *sym
 	return push_frame(resolver, &frame);
 }
 
+/* Note down where the frames of one address begin, for merge.c. */
+static int note_native(struct sb_resolver *resolver, size_t i, const struct sb_sym_frame *physical)
+{
+	const uint64_t ip = resolver->marks_at[resolver->reqs.nr - 1 - i];
+
+	return sb_vec_push(&resolver->natives,
+			   (struct native_frame){
+				   .addr = resolver->reqs.at[i].addr,
+				   .first = resolver->frames.nr,
+				   .name = physical->name,
+				   .module = physical->module,
+				   .is_marked = ip & SB_IP_INTERP,
+				   .is_generated = physical->kind == SB_SYM_JIT ||
+						   physical->reason == SB_SYM_ANON,
+			   });
+}
+
 static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, size_t nr_frames)
 {
 	struct sb_resolver *resolver = arg;
@@ -207,6 +228,7 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 	if (physical->reason == SB_SYM_UNMAPPED && i + 1 < resolver->reqs.nr) {
 		memset(&resolver->counts, 0, sizeof(resolver->counts));
 		resolver->frames.nr = resolver->part_start;
+		resolver->natives.nr = 0;
 		resolver->is_broken = true;
 		return 0;
 	}
@@ -214,6 +236,8 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 	resolver->counts.nr++;
 	if (!physical->name)
 		resolver->counts.nr_unnamed[physical->reason]++;
+	if (resolver->marks_at)
+		err = note_native(resolver, i, physical);
 	while (nr_frames-- && !err)
 		err = push_sym(resolver, &frames[nr_frames]);
 	return err;
@@ -288,28 +312,39 @@ static int mark_cut(struct sb_resolver *resolver, uint32_t status)
 	return 0;
 }
 
-int sb_resolver_push_user(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tgid,
-			  uint64_t time_ns)
+static int resolve_user(struct sb_resolver *resolver, const struct user_part *part,
+			const struct known_stack *stack)
 {
-	struct known_stack *stack = find_stack(resolver, id);
 	struct sb_sym_query query;
+	int err = make_requests(resolver, stack);
+
+	if (err)
+		return err;
+	memset(&resolver->counts, 0, sizeof(resolver->counts));
+	resolver->is_broken = resolver->is_leaf_unmapped = false;
+	if (resolver->opts.interp)
+		resolver->marks_at = resolver->ips.at + stack->first_ip;
+	query = query_of(resolver);
+	err = sb_symbolizer_user(resolver->sym, part->tgid, part->time_ns, &query);
+	resolver->marks_at = NULL;
+	return err;
+}
+
+int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *part)
+{
+	struct known_stack *stack = sb_resolver_find_stack(resolver, part->ustack);
 	uint32_t status;
 	int err;
 
 	resolver->stats.nr_user_stacks += resolver->nr_samples;
 	if (!stack)
 		return push_missing(resolver);
-	stack->tgid = tgid;
+	stack->tgid = part->tgid;
 	stack->batch = resolver->nr_batches;
 	status = stack->status;
-	err = make_requests(resolver, stack);
-	if (err)
-		return err;
-	memset(&resolver->counts, 0, sizeof(resolver->counts));
 	resolver->part_start = resolver->frames.nr;
-	resolver->is_broken = resolver->is_leaf_unmapped = false;
-	query = query_of(resolver);
-	err = sb_symbolizer_user(resolver->sym, tgid, time_ns, &query);
+	resolver->natives.nr = 0;
+	err = resolve_user(resolver, part, stack);
 	if (err)
 		return err;
 	if (resolver->is_broken)
@@ -318,11 +353,17 @@ int sb_resolver_push_user(struct sb_resolver *resolver, struct sb_stack_id id, u
 	 * the new program has not begun. There is no user stack at this moment. */
 	if (resolver->is_leaf_unmapped && (stack->flags & SB_STACK_LEAF_RETURNS)) {
 		resolver->frames.nr = resolver->part_start;
+		resolver->natives.nr = 0;
 		memset(&resolver->counts, 0, sizeof(resolver->counts));
 		status = SB_STACK_NONE;
 	}
 	add_counts(resolver, &resolver->counts);
 	resolver->stats.nr_status[status] += resolver->nr_samples;
+	if (resolver->opts.interp) {
+		err = sb_resolver_merge(resolver, part, !sb_cut_names[status]);
+		if (err)
+			return err;
+	}
 	return sb_cut_names[status] ? mark_cut(resolver, status) : 0;
 }
 
@@ -357,7 +398,7 @@ static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stac
 /* Kernel addresses mean the same in every sample: each stack is resolved once. */
 int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
 {
-	struct known_stack *stack = find_stack(resolver, id);
+	struct known_stack *stack = sb_resolver_find_stack(resolver, id);
 	int err;
 
 	if (!stack)
@@ -411,8 +452,14 @@ static int push_stacks(struct sb_resolver *resolver, const struct sb_batch_count
 
 	resolver->parts.user = resolver->frames.nr;
 	if (has_user)
-		err = sb_resolver_push_user(resolver, count->key.ustack, count->key.tgid,
-					    count->count.first_ns);
+		err = sb_resolver_push_user(resolver, &(struct user_part){
+							      .ustack = count->key.ustack,
+							      .istack = count->key.istack,
+							      .start_ns = count->key.start_ns,
+							      .time_ns = count->count.first_ns,
+							      .tgid = count->key.tgid,
+							      .exec_id = count->key.exec_id,
+						      });
 	if (!err && resolver->opts.delimited && has_user && has_kernel)
 		err = sb_resolver_push(resolver, "-", SB_FRAME_DELIMITER);
 	resolver->parts.kernel = resolver->frames.nr;
@@ -477,7 +524,7 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 static int next_change(struct sb_resolver *resolver, const struct sb_batch_count *count,
 		       uint64_t from_ns, uint64_t *ret_ns)
 {
-	const struct known_stack *stack = find_stack(resolver, count->key.ustack);
+	const struct known_stack *stack = sb_resolver_find_stack(resolver, count->key.ustack);
 	struct sb_sym_query query;
 	int err;
 

@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 #include "capture/batch.h"
+#include "sb_abi_interp.h"
 #include "sb_sym.h"
 
+struct sb_interp;
 struct sb_profile;
 struct sb_resolver;
 
@@ -48,6 +50,14 @@ enum sb_file_text {
 	SB_FILE_TEXT_FULL, /* its path, "pipe:[1234]", "socket:[1234]" as in /proc/PID/fd */
 };
 
+/* What becomes of the frames of interpreters, and of the native ones that run them. */
+enum sb_interp_mode {
+	SB_INTERP_AUTO, /* in the place of the interpreter's loop and of its glue */
+	SB_INTERP_OFF,
+	SB_INTERP_ONLY, /* no native frames, where there are any of an interpreter */
+	SB_INTERP_BOTH, /* beside all native frames */
+};
+
 struct sb_resolve_opts {
 	enum sb_root roots[SB_ROOTS_MAX]; /* nr_roots 0: SB_ROOT_COMM */
 	size_t nr_roots;
@@ -64,6 +74,8 @@ struct sb_resolve_opts {
 	bool has_idle;
 	enum sb_idle_mode idle;
 	enum sb_file_text file;
+	struct sb_interp *interp; /* borrowed; NULL: no frames of interpreters */
+	enum sb_interp_mode interp_mode;
 	size_t stacks_max; /* so many are kept before those of ended processes are forgotten; 0: 65,536 */
 	const char *path_glob; /* files that it does not match are left out; NULL: none is */
 };
@@ -85,6 +97,15 @@ int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight);
 /* Why a stack was cut, by enum sb_stack_status; NULL: it was not. */
 extern const char *const sb_cut_names[SB_STACK_STATUS_MAX];
 
+/* Samples of one runtime. */
+struct sb_resolve_runtime {
+	uint64_t nr_inside; /* that have frames of its loop, of what it compiled, or of its own */
+	uint64_t nr_found;  /* those that have its own */
+	uint64_t nr_cut;    /* whose walk did not come to the root */
+	uint64_t nr_frames, nr_unreadable;
+	uint64_t nr_odd; /* where its segments and the loop's native frames are not as many */
+};
+
 struct sb_resolve_stats {
 	uint64_t nr_samples, weight; /* in the profile; weight as the BPF side has it */
 	uint64_t idle_weight;	     /* left out by SB_IDLE_DROP */
@@ -100,6 +121,7 @@ struct sb_resolve_stats {
 	uint64_t nr_missing_stacks; /* samples whose stack never came through the ring */
 	uint64_t nr_shared_out;	    /* samples below which another file was mapped meanwhile */
 	uint64_t nr_frames;	    /* frames of samples, physical ones */
+	struct sb_resolve_runtime runtime[SB_RUNTIME_MAX];
 	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these: without a name, by reason */
 };
 void sb_resolver_stats(const struct sb_resolver *resolver, struct sb_resolve_stats *ret_stats);

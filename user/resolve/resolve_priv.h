@@ -6,6 +6,7 @@
 #include "base/index.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "interp/interp.h"
 #include "model/profile.h"
 #include "resolve/objects.h"
 #include "resolve/resolve.h"
@@ -27,6 +28,32 @@ struct known_stack {
 	uint32_t tgid;		    /* of the process that was last seen in it; 0: none yet */
 	uint64_t batch;		    /* that was last seen in */
 	struct frame_counts counts; /* with is_resolved */
+};
+
+/* One frame of machine code of the user stack being put together. */
+struct native_frame {
+	uint64_t addr;
+	size_t first;	    /* its frames in `frames`: what was inlined comes behind */
+	const char *name;   /* or NULL */
+	const char *module; /* lives as long as the symbolizer */
+	bool is_marked;	    /* SB_IP_INTERP */
+	bool is_generated;  /* code without a file */
+	uint32_t anchor;    /* runtime whose loop it is of, 0: none */
+	uint32_t segment;   /* that stands for it, see merge.c; none: UINT32_MAX */
+};
+
+/* Frames of an interpreter between two pieces of C. */
+struct interp_segment {
+	uint32_t runtime;
+	uint32_t first, nr; /* frames, leaf first */
+	bool is_placed;
+};
+
+/* A user stack to be put together. */
+struct user_part {
+	struct sb_stack_id ustack, istack;
+	uint64_t start_ns, time_ns;
+	uint32_t tgid, exec_id;
 };
 
 /* Where the parts of a stack lie in frames. */
@@ -63,6 +90,14 @@ struct sb_resolver {
 	bool is_broken;		    /* a caller in it lies where no code was */
 	bool is_leaf_unmapped;	    /* and so does its leaf */
 	struct sb_str text;
+	/* Interpreters; merge.c. */
+	const uint64_t
+		*marks_at; /* of the stack being resolved, leaf first; NULL: not of interest */
+	SB_VEC(struct native_frame) natives; /* root first, of the user part */
+	SB_VEC(struct interp_segment) segments;
+	SB_VEC(uint32_t) merged;
+	struct sb_interp_anchors anchors;
+	struct sb_interp_name name;
 	/* What stands beyond stacks; beyond.c. */
 	struct sb_objects objects;
 	size_t nr_unwanted_told;
@@ -73,9 +108,15 @@ struct sb_resolver {
 /* Append a frame. Return: 0, -ENOMEM, -E2BIG. */
 int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_frame_kind kind);
 /* Append the frames of a user or kernel stack, root first, and count what they are worth. */
-int sb_resolver_push_user(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tgid,
-			  uint64_t time_ns);
+int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *part);
 int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id);
+
+/*
+ * Put the frames of interpreters of @part where they belong among the native ones, which are there from
+ * part_start on, and are listed in `natives`. @is_complete: these reach the root.
+ */
+int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part, bool is_complete);
+struct known_stack *sb_resolver_find_stack(struct sb_resolver *resolver, struct sb_stack_id id);
 
 /* Forget stacks that no sample can name any more, if there are many. Return: 0 or -ENOMEM. */
 int sb_resolver_shed(struct sb_resolver *resolver);

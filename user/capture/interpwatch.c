@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/interpwatch.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "base/vec.h"
+#include "capture/thread.h"
+#include "interp/step.h"
+#include "views/skel.h"
+
+#define PROCS_MAX	16384u
+#define EVENTS_BYTES	(1u << 20)
+/* Words of stacks that wait for a drain: 64 MB. */
+#define WORDS_MAX	(8u << 20)
+/* A runtime that has not begun is looked at again so soon, and then ever more seldom. */
+#define AGAIN_NS	(10 * SB_NS_PER_MS)
+#define AGAIN_NS_MAX	(1000 * SB_NS_PER_MS)
+/* A process that maps code all the time is looked at no more often than this. */
+#define CHANGED_REST_NS (20 * SB_NS_PER_MS)
+
+/* A process that the walkers know of. */
+struct proc {
+	struct sb_interp_space space;
+	uint32_t nr_confs;
+	uint32_t conf_at[SB_INTERP_PER_PROC];
+	uint64_t look_ns;  /* when to look at it again; 0: no need */
+	uint64_t again_ns; /* the time from one look to the next, while something has not begun */
+	uint64_t looked_ns;
+	bool is_changed;
+};
+
+/* A stack that waits for the drain. */
+struct waiting {
+	struct sb_stack_id id;
+	struct sb_interp_space space;
+	uint32_t status, nr_frames;
+	size_t first; /* in words */
+	bool is_single;
+};
+
+struct sb_interpwatch {
+	struct sampler_bpf *skel; /* borrowed */
+	struct sb_interp *interp; /* borrowed */
+	struct ring_buffer *ring;
+	pthread_t thread;
+	bool has_thread, is_ending;
+	int event_fd, epoll_fd;
+
+	/* The thread's own. */
+	SB_VEC(struct proc) procs;
+	SB_VEC(uint32_t)
+	free_confs; /* first in, first out: what was given back last rests longest */
+	size_t next_free;
+
+	pthread_mutex_t ring_lock; /* of reading the ring, and of what comes from it */
+	SB_VEC(struct sb_interp_space) needs;
+	SB_VEC(struct waiting) waiting;
+	SB_VEC(uint64_t) words;
+	size_t nr_named; /* of waiting: those before are named, or being named */
+
+	pthread_mutex_t lock; /* of these */
+	SB_VEC(uint32_t) changed;
+	struct sb_interpwatch_stats stats;
+};
+
+/* What comes from the ring. */
+
+static int keep_stack(struct sb_interpwatch *watch, const struct waiting *from,
+		      const struct sb_interp_frame *frames)
+{
+	size_t nr_words = from->nr_frames * sizeof(*frames) / sizeof(uint64_t);
+	struct waiting stack = *from;
+	int err;
+
+	stack.first = watch->words.nr;
+	if (watch->words.nr + nr_words > WORDS_MAX) {
+		__atomic_fetch_add(&watch->stats.nr_lost, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	err = sb_vec_reserve(&watch->words, watch->words.nr + nr_words);
+	if (!err)
+		err = sb_vec_push(&watch->waiting, stack);
+	if (err)
+		return err;
+	if (nr_words)
+		memcpy(watch->words.at + watch->words.nr, frames, nr_words * sizeof(uint64_t));
+	watch->words.nr += nr_words;
+	return 0;
+}
+
+static int on_event(void *arg, void *data, size_t len)
+{
+	const struct sb_interp_event *event = data;
+	struct sb_interpwatch *watch = arg;
+	struct waiting stack;
+
+	if (len < sizeof(*event) || event->nr_frames > SB_INTERP_FRAMES_MAX ||
+	    len - sizeof(*event) < event->nr_frames * sizeof(struct sb_interp_frame))
+		return -EBADMSG;
+	stack = (struct waiting){
+		.id = event->id,
+		.space = {
+			.start_ns = event->start_ns,
+			.tgid = event->tgid,
+			.exec_id = event->exec_id,
+		},
+		.status = event->status,
+		.nr_frames = event->nr_frames,
+	};
+	if (event->kind == SB_INTERP_NEED)
+		return sb_vec_push(&watch->needs, stack.space);
+	return keep_stack(watch, &stack, (const struct sb_interp_frame *)(event + 1));
+}
+
+/* Processes. */
+
+static struct proc *find_proc(struct sb_interpwatch *watch, uint32_t tgid)
+{
+	size_t i;
+
+	for (i = 0; i < watch->procs.nr; i++)
+		if (watch->procs.at[i].space.tgid == tgid)
+			return &watch->procs.at[i];
+	return NULL;
+}
+
+static void give_confs_back(struct sb_interpwatch *watch, struct proc *proc)
+{
+	uint32_t i;
+
+	/* There is room: they came from there. */
+	for (i = 0; i < proc->nr_confs; i++)
+		sb_vec_push(&watch->free_confs, proc->conf_at[i]);
+	proc->nr_confs = 0;
+}
+
+static void write_confs(struct sb_interpwatch *watch, struct proc *proc,
+			const struct sb_interp_confs *confs)
+{
+	int fd = bpf_map__fd(watch->skel->maps.interp_confs);
+	uint32_t i, at;
+
+	for (i = 0; i < confs->nr; i++) {
+		if (watch->next_free == watch->free_confs.nr) {
+			__atomic_fetch_add(&watch->stats.nr_refused, 1, __ATOMIC_RELAXED);
+			break;
+		}
+		at = watch->free_confs.at[watch->next_free++];
+		if (bpf_map_update_elem(fd, &at, &confs->conf[i], BPF_ANY))
+			break;
+		proc->conf_at[proc->nr_confs++] = at;
+	}
+	if (watch->next_free > SB_INTERP_CONFS_MAX) {
+		watch->free_confs.nr -= watch->next_free;
+		memmove(watch->free_confs.at, watch->free_confs.at + watch->next_free,
+			watch->free_confs.nr * sizeof(watch->free_confs.at[0]));
+		watch->next_free = 0;
+	}
+}
+
+static void publish(struct sb_interpwatch *watch, const struct proc *proc)
+{
+	struct sb_interp_proc shown = {
+		.start_ns = proc->space.start_ns,
+		.exec_id = proc->space.exec_id,
+		.nr_confs = proc->nr_confs,
+	};
+
+	memcpy(shown.conf_at, proc->conf_at, sizeof(shown.conf_at));
+	/* The map forgets what is not used; a process that is not in it is asked for again. */
+	if (bpf_map_update_elem(bpf_map__fd(watch->skel->maps.interp_procs), &proc->space.tgid,
+				&shown, BPF_ANY))
+		sb_debug("cannot publish the interpreters of process %u", proc->space.tgid);
+}
+
+static void drop_proc(struct sb_interpwatch *watch, struct proc *proc)
+{
+	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.interp_procs), &proc->space.tgid);
+	give_confs_back(watch, proc);
+	sb_interp_ended(watch->interp, &proc->space);
+	*proc = watch->procs.at[--watch->procs.nr];
+}
+
+static void look(struct sb_interpwatch *watch, struct proc *proc)
+{
+	struct sb_interp_confs confs;
+	int err = sb_interp_look(watch->interp, &proc->space, &confs);
+
+	proc->looked_ns = sb_now_ns();
+	proc->look_ns = 0;
+	if (err == -ESRCH) {
+		drop_proc(watch, proc);
+		return;
+	}
+	if (err == -EAGAIN) {
+		proc->again_ns = proc->again_ns ? proc->again_ns * 2 : AGAIN_NS;
+		if (proc->again_ns > AGAIN_NS_MAX)
+			proc->again_ns = AGAIN_NS_MAX;
+		proc->look_ns = proc->looked_ns + proc->again_ns;
+	}
+	give_confs_back(watch, proc);
+	write_confs(watch, proc, &confs);
+	publish(watch, proc);
+}
+
+static void serve_need(struct sb_interpwatch *watch, const struct sb_interp_space *space)
+{
+	struct proc *proc = find_proc(watch, space->tgid);
+
+	if (proc &&
+	    (proc->space.start_ns != space->start_ns || proc->space.exec_id != space->exec_id)) {
+		drop_proc(watch, proc);
+		proc = NULL;
+	}
+	if (!proc) {
+		if (sb_vec_push(&watch->procs, (struct proc){ .space = *space }))
+			return;
+		proc = &watch->procs.at[watch->procs.nr - 1];
+	}
+	look(watch, proc);
+}
+
+static void serve_needs(struct sb_interpwatch *watch)
+{
+	__typeof__(watch->needs) needs;
+	size_t i;
+
+	pthread_mutex_lock(&watch->ring_lock);
+	ring_buffer__consume(watch->ring);
+	needs = watch->needs;
+	memset(&watch->needs, 0, sizeof(watch->needs));
+	pthread_mutex_unlock(&watch->ring_lock);
+	for (i = 0; i < needs.nr; i++)
+		serve_need(watch, &needs.at[i]);
+	sb_vec_release(&needs);
+}
+
+/* Those whose names nobody has read. Frames are copied: what they lie in grows meanwhile. */
+static bool take_unnamed(struct sb_interpwatch *watch, struct sb_interp_space *ret_space,
+			 struct sb_interp_frame *ret_frames, size_t *ret_nr)
+{
+	bool is_there;
+
+	pthread_mutex_lock(&watch->ring_lock);
+	is_there = watch->nr_named < watch->waiting.nr;
+	if (is_there) {
+		const struct waiting *stack = &watch->waiting.at[watch->nr_named++];
+
+		*ret_space = stack->space;
+		*ret_nr = stack->nr_frames;
+		memcpy(ret_frames, watch->words.at + stack->first,
+		       stack->nr_frames * sizeof(*ret_frames));
+	}
+	pthread_mutex_unlock(&watch->ring_lock);
+	return is_there;
+}
+
+static void serve_names(struct sb_interpwatch *watch)
+{
+	struct sb_interp_frame frames[SB_INTERP_FRAMES_MAX];
+	struct sb_interp_space space;
+	struct proc *proc;
+	size_t nr;
+
+	while (take_unnamed(watch, &space, frames, &nr)) {
+		if (sb_interp_fetch(watch->interp, &space, frames, nr) != -ENOTSUP)
+			continue;
+		proc = find_proc(watch, space.tgid);
+		if (proc)
+			look(watch, proc);
+	}
+}
+
+static void serve_changed(struct sb_interpwatch *watch)
+{
+	__typeof__(watch->changed) changed;
+	struct proc *proc;
+	size_t i;
+
+	pthread_mutex_lock(&watch->lock);
+	changed = watch->changed;
+	memset(&watch->changed, 0, sizeof(watch->changed));
+	pthread_mutex_unlock(&watch->lock);
+	for (i = 0; i < changed.nr; i++) {
+		proc = find_proc(watch, changed.at[i]);
+		if (!proc || proc->is_changed)
+			continue;
+		proc->is_changed = true;
+		proc->look_ns = proc->looked_ns + CHANGED_REST_NS;
+	}
+	sb_vec_release(&changed);
+}
+
+/* Return: when the next look is due, in ms, or -1. */
+static int serve_looks(struct sb_interpwatch *watch)
+{
+	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX;
+	size_t i;
+
+	for (i = watch->procs.nr; i--;) {
+		struct proc *proc = &watch->procs.at[i];
+
+		if (!proc->look_ns)
+			continue;
+		if (proc->look_ns <= now_ns) {
+			proc->is_changed = false;
+			look(watch, proc);
+			continue;
+		}
+		if (proc->look_ns < next_ns)
+			next_ns = proc->look_ns;
+	}
+	for (i = 0; i < watch->procs.nr; i++)
+		if (watch->procs.at[i].look_ns && watch->procs.at[i].look_ns < next_ns)
+			next_ns = watch->procs.at[i].look_ns;
+	if (next_ns == UINT64_MAX)
+		return -1;
+	return next_ns > now_ns ? (int)((next_ns - now_ns) / SB_NS_PER_MS) + 1 : 0;
+}
+
+static bool is_ending(const struct sb_interpwatch *watch)
+{
+	return __atomic_load_n(&watch->is_ending, __ATOMIC_RELAXED);
+}
+
+static void *serve(void *arg)
+{
+	struct sb_interpwatch *watch = arg;
+	struct epoll_event events[2];
+	int timeout_ms = -1;
+	uint64_t nr;
+
+	sb_thread_hurry();
+	while (!is_ending(watch)) {
+		if (epoll_wait(watch->epoll_fd, events, 2, timeout_ms) < 0 && errno != EINTR)
+			break;
+		/* Only to make it unreadable again. */
+		if (read(watch->event_fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
+			break;
+		serve_needs(watch);
+		serve_names(watch);
+		serve_changed(watch);
+		timeout_ms = serve_looks(watch);
+	}
+	return NULL;
+}
+
+/* What others call. */
+
+static void wake(struct sb_interpwatch *watch)
+{
+	const uint64_t one = 1;
+
+	if (write(watch->event_fd, &one, sizeof(one)) < 0)
+		sb_debug("the thread of interpreters was not woken");
+}
+
+void sb_interpwatch_changed(struct sb_interpwatch *watch, uint32_t tgid)
+{
+	bool is_first;
+
+	pthread_mutex_lock(&watch->lock);
+	is_first = !watch->changed.nr;
+	if (watch->changed.nr < PROCS_MAX &&
+	    (is_first || watch->changed.at[watch->changed.nr - 1] != tgid))
+		sb_vec_push(&watch->changed, tgid);
+	pthread_mutex_unlock(&watch->lock);
+	if (is_first)
+		wake(watch);
+}
+
+int sb_interpwatch_drain(struct sb_interpwatch *watch,
+			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg)
+{
+	bool has_needs;
+	size_t i;
+	int err = 0;
+
+	pthread_mutex_lock(&watch->ring_lock);
+	ring_buffer__consume(watch->ring);
+	for (i = 0; i < watch->waiting.nr && !err; i++) {
+		const struct waiting *stack = &watch->waiting.at[i];
+		const struct sb_batch_stack into = {
+			.id = stack->id,
+			.status = stack->status,
+			.flags = SB_STACK_INTERP,
+			.is_single = stack->is_single,
+			.nr_frames = stack->nr_frames * 2,
+			.ip = watch->words.at + stack->first,
+		};
+
+		if (i >= watch->nr_named)
+			sb_interp_fetch(watch->interp, &stack->space,
+					(const struct sb_interp_frame *)into.ip, stack->nr_frames);
+		err = add(arg, &into);
+	}
+	watch->waiting.nr = watch->words.nr = watch->nr_named = 0;
+	has_needs = watch->needs.nr > 0;
+	pthread_mutex_unlock(&watch->ring_lock);
+	/* Processes that were asked for are the thread's. */
+	if (has_needs)
+		wake(watch);
+	return err;
+}
+
+static struct sb_interp_space space_of(const struct sb_asleep *asleep)
+{
+	return (struct sb_interp_space){
+		.start_ns = asleep->raw.start_ns,
+		.tgid = asleep->raw.tgid,
+		.exec_id = asleep->raw.exec_id,
+	};
+}
+
+void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
+			 struct sb_interp_walk *walk)
+{
+	const struct sb_interp_space space = space_of(asleep);
+	struct sb_interp_confs confs;
+
+	walk->nr_frames = 0;
+	walk->thread_pointer = asleep->thread_pointer;
+	walk->pc = asleep->raw.pc;
+	walk->sp = asleep->raw.regs[SB_REG_SP];
+	memcpy(walk->regs, asleep->raw.regs, sizeof(walk->regs));
+	if (!sb_interp_knows(watch->interp, &space))
+		sb_interp_look(watch->interp, &space, &confs);
+	sb_interp_walk_outside(watch->interp, &space, walk);
+}
+
+int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
+			const struct sb_interp_walk *walk)
+{
+	const struct waiting stack = {
+		.id = asleep->istack,
+		.space = space_of(asleep),
+		.status = walk ? walk->event.status : SB_STACK_RAN,
+		.nr_frames = walk ? (uint32_t)walk->nr_frames : 0,
+		.is_single = true,
+	};
+	int err;
+
+	pthread_mutex_lock(&watch->ring_lock);
+	err = keep_stack(watch, &stack, walk ? walk->frame : NULL);
+	pthread_mutex_unlock(&watch->ring_lock);
+	if (stack.nr_frames)
+		wake(watch);
+	return err;
+}
+
+void sb_interpwatch_stats(struct sb_interpwatch *watch, struct sb_interpwatch_stats *ret_stats)
+{
+	ret_stats->nr_refused = __atomic_load_n(&watch->stats.nr_refused, __ATOMIC_RELAXED);
+	ret_stats->nr_lost = __atomic_load_n(&watch->stats.nr_lost, __ATOMIC_RELAXED);
+}
+
+/* Life. */
+
+int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines)
+{
+	int err;
+
+	skel->rodata->cfg_interp = true;
+	skel->rodata->cfg_interp_lines = lines;
+	err = bpf_map__set_max_entries(skel->maps.interp_procs, PROCS_MAX);
+	if (!err)
+		err = bpf_map__set_max_entries(skel->maps.interp_confs, SB_INTERP_CONFS_MAX);
+	return err ? err : bpf_map__set_max_entries(skel->maps.interp_events, EVENTS_BYTES);
+}
+
+static int watch_fd(const struct sb_interpwatch *watch, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int open_ring(struct sb_interpwatch *watch)
+{
+	int err;
+
+	watch->ring = ring_buffer__new(bpf_map__fd(watch->skel->maps.interp_events), on_event,
+				       watch, NULL);
+	if (!watch->ring)
+		return -errno;
+	watch->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (watch->event_fd < 0 || watch->epoll_fd < 0)
+		return -errno;
+	err = watch_fd(watch, watch->event_fd);
+	return err ? err : watch_fd(watch, ring_buffer__epoll_fd(watch->ring));
+}
+
+int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
+		       struct sb_interpwatch **ret_watch)
+{
+	struct sb_interpwatch *watch = calloc(1, sizeof(*watch));
+	uint32_t i;
+	int err = 0;
+
+	if (!watch)
+		return -ENOMEM;
+	watch->skel = skel;
+	watch->interp = interp;
+	watch->event_fd = watch->epoll_fd = -1;
+	pthread_mutex_init(&watch->lock, NULL);
+	pthread_mutex_init(&watch->ring_lock, NULL);
+	for (i = 0; i < SB_INTERP_CONFS_MAX && !err; i++)
+		err = sb_vec_push(&watch->free_confs, i);
+	/* So that giving back cannot fail. */
+	if (!err)
+		err = sb_vec_reserve(&watch->free_confs, 3 * SB_INTERP_CONFS_MAX);
+	if (!err)
+		err = open_ring(watch);
+	if (!err)
+		err = sb_thread_start("stackbpf-interp", serve, watch, &watch->thread);
+	watch->has_thread = !err;
+	if (err) {
+		sb_interpwatch_free(watch);
+		return err;
+	}
+	*ret_watch = watch;
+	return 0;
+}
+
+void sb_interpwatch_free(struct sb_interpwatch *watch)
+{
+	if (!watch)
+		return;
+	if (watch->has_thread) {
+		__atomic_store_n(&watch->is_ending, true, __ATOMIC_RELAXED);
+		wake(watch);
+		pthread_join(watch->thread, NULL);
+	}
+	ring_buffer__free(watch->ring);
+	sb_vec_release(&watch->procs);
+	sb_vec_release(&watch->free_confs);
+	sb_vec_release(&watch->needs);
+	sb_vec_release(&watch->waiting);
+	sb_vec_release(&watch->words);
+	sb_vec_release(&watch->changed);
+	if (watch->event_fd >= 0)
+		close(watch->event_fd);
+	if (watch->epoll_fd >= 0)
+		close(watch->epoll_fd);
+	pthread_mutex_destroy(&watch->lock);
+	pthread_mutex_destroy(&watch->ring_lock);
+	free(watch);
+}

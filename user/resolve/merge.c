@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Frames of interpreters among native ones. The interpreter's loop is machine code: each of its
+ * frames on the native stack (an anchor) stands for a segment of the interpreter's stack, those
+ * frames that called one another without leaving the loop. The walker says where a segment ends.
+ *
+ * Where they are as many, they belong together one by one. Where not, no sample is dropped, and the
+ * order stays right: a loop that has just been entered, or is about to be left, has no frame yet or
+ * no more, so anchors in excess are at the leaf; a native stack that was cut lacks anchors at the
+ * root, and what they would stand for goes there.
+ *
+ * Frames that the native walk itself found (SB_IP_INTERP marks its address) need no such thought.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "interp/runtime.h"
+#include "resolve/resolve_priv.h"
+
+#define NO_SEGMENT UINT32_MAX
+
+/* One stack's merge. */
+struct merge {
+	struct sb_resolver *resolver;
+	struct sb_interp_space space;
+	const struct sb_interp_frame *frames; /* leaf first */
+	uint32_t nr_frames;
+	uint32_t status;  /* of the walk that found them */
+	bool is_complete; /* the native stack */
+};
+
+static bool is_by_state(const struct sb_interp_anchors *anchors, uint32_t runtime)
+{
+	size_t i;
+
+	for (i = 0; i < anchors->nr_runtimes; i++)
+		if (anchors->runtimes[i] == runtime)
+			return true;
+	return false;
+}
+
+/* Leaf first, all runtimes one after the other, as the frames are. */
+static int find_segments(struct merge *merge)
+{
+	struct sb_resolver *resolver = merge->resolver;
+	struct interp_segment segment = {};
+	uint32_t i;
+	int err = 0;
+
+	resolver->segments.nr = 0;
+	for (i = 0; i < merge->nr_frames && !err; i++) {
+		uint64_t where = merge->frames[i].where;
+		bool is_last =
+			i + 1 == merge->nr_frames ||
+			sb_where_runtime(merge->frames[i + 1].where) != sb_where_runtime(where);
+
+		segment.runtime = sb_where_runtime(where);
+		segment.nr++;
+		if (!(where & SB_WHERE_END) && !is_last)
+			continue;
+		err = sb_vec_push(&resolver->segments, segment);
+		segment = (struct interp_segment){ .first = i + 1 };
+	}
+	return err;
+}
+
+static uint32_t nr_segments_of(const struct sb_resolver *resolver, uint32_t runtime)
+{
+	uint32_t nr = 0;
+	size_t i;
+
+	for (i = 0; i < resolver->segments.nr; i++)
+		nr += resolver->segments.at[i].runtime == runtime;
+	return nr;
+}
+
+static void find_anchors(struct sb_resolver *resolver)
+{
+	size_t i;
+
+	for (i = 0; i < resolver->natives.nr; i++) {
+		struct native_frame *native = &resolver->natives.at[i];
+
+		native->segment = NO_SEGMENT;
+		native->anchor = native->is_marked
+					 ? 0
+					 : sb_interp_anchor_of(&resolver->anchors, native->addr,
+							       native->name);
+	}
+}
+
+/* Natives whose address the native walk marked, leaf first, and segments of runtimes that are walked
+ * that way. */
+static void place_marked(struct sb_resolver *resolver)
+{
+	size_t i = resolver->natives.nr, at = 0;
+
+	while (i--) {
+		if (!resolver->natives.at[i].is_marked)
+			continue;
+		while (at < resolver->segments.nr &&
+		       is_by_state(&resolver->anchors, resolver->segments.at[at].runtime))
+			at++;
+		if (at == resolver->segments.nr)
+			return;
+		resolver->segments.at[at].is_placed = true;
+		resolver->natives.at[i].segment = (uint32_t)at++;
+	}
+}
+
+/* The anchors of one runtime, and its segments: both leaf first, @skip anchors at the leaf are left
+ * without. */
+static void place_by_anchors(struct sb_resolver *resolver, uint32_t runtime, uint32_t skip)
+{
+	size_t i = resolver->natives.nr, at = 0;
+
+	while (i--) {
+		if (resolver->natives.at[i].anchor != runtime || (skip && skip--))
+			continue;
+		while (at < resolver->segments.nr && resolver->segments.at[at].runtime != runtime)
+			at++;
+		if (at == resolver->segments.nr)
+			return;
+		resolver->segments.at[at].is_placed = true;
+		resolver->natives.at[i].segment = (uint32_t)at++;
+	}
+}
+
+static void place_runtime(struct merge *merge, uint32_t runtime)
+{
+	struct sb_resolver *resolver = merge->resolver;
+	uint32_t nr_segments = nr_segments_of(resolver, runtime), nr_anchors = 0;
+	size_t i;
+
+	for (i = 0; i < resolver->natives.nr; i++)
+		nr_anchors += resolver->natives.at[i].anchor == runtime;
+	if (nr_anchors || nr_segments)
+		resolver->stats.runtime[runtime].nr_inside += resolver->nr_samples;
+	if (nr_segments && nr_anchors != nr_segments)
+		resolver->stats.runtime[runtime].nr_odd += resolver->nr_samples;
+	place_by_anchors(resolver, runtime,
+			 nr_anchors > nr_segments && merge->is_complete &&
+					 merge->status == SB_STACK_COMPLETE
+				 ? nr_anchors - nr_segments
+				 : 0);
+}
+
+static void count_native_runtime(struct sb_resolver *resolver, uint32_t runtime)
+{
+	bool is_inside = nr_segments_of(resolver, runtime) > 0;
+	size_t i;
+
+	for (i = 0; i < resolver->natives.nr && !is_inside; i++)
+		is_inside = resolver->natives.at[i].is_generated;
+	if (is_inside)
+		resolver->stats.runtime[runtime].nr_inside += resolver->nr_samples;
+}
+
+static void count_found(struct merge *merge)
+{
+	struct sb_resolver *resolver = merge->resolver;
+	struct sb_resolve_runtime *stats;
+	bool is_counted[SB_RUNTIME_MAX] = {};
+	uint32_t i, runtime;
+
+	for (i = 0; i < merge->nr_frames; i++) {
+		runtime = sb_where_runtime(merge->frames[i].where);
+		if (runtime >= SB_RUNTIME_MAX)
+			continue;
+		stats = &resolver->stats.runtime[runtime];
+		stats->nr_frames += resolver->nr_samples;
+		if (is_counted[runtime])
+			continue;
+		is_counted[runtime] = true;
+		stats->nr_found += resolver->nr_samples;
+		if (merge->status != SB_STACK_COMPLETE)
+			stats->nr_cut += resolver->nr_samples;
+	}
+}
+
+/* What comes out. */
+
+static int keep(struct sb_resolver *resolver, const struct sb_frame *frame)
+{
+	uint32_t id;
+	int err = sb_profile_frame(resolver->profile, frame, &id);
+
+	return err ? err : sb_vec_push(&resolver->merged, id);
+}
+
+static int keep_interp(struct merge *merge, const struct sb_interp_frame *frame)
+{
+	struct sb_resolver *resolver = merge->resolver;
+	const struct sb_runtime_ops *ops = sb_runtime_find(sb_where_runtime(frame->where));
+	struct sb_interp_name *name = &resolver->name;
+	size_t first = resolver->merged.nr, i, nr;
+	uint32_t inner;
+	int err;
+
+	for (inner = 0;; inner++) {
+		err = sb_interp_name(resolver->opts.interp, &merge->space, frame, inner, name);
+		if (err)
+			break;
+		if (name->is_unnamed && ops)
+			resolver->stats.runtime[ops->runtime].nr_unreadable += resolver->nr_samples;
+		err = keep(resolver,
+			   &(struct sb_frame){
+				   .name = name->name.s,
+				   .module = resolver->opts.modules && ops ? ops->name : NULL,
+				   .file = resolver->opts.lines && name->file.len ? name->file.s
+										  : NULL,
+				   .line = resolver->opts.lines ? name->line : 0,
+				   .kind = SB_FRAME_INTERP,
+				   .is_unnamed = name->is_unnamed,
+			   });
+		if (err)
+			break;
+	}
+	/* Innermost first as they came; outermost first as they go. */
+	nr = resolver->merged.nr - first;
+	for (i = 0; i < nr / 2; i++) {
+		uint32_t *at = resolver->merged.at + first, swapped = at[i];
+
+		at[i] = at[nr - 1 - i];
+		at[nr - 1 - i] = swapped;
+	}
+	return err == -ENODATA ? 0 : err;
+}
+
+static int keep_segment(struct merge *merge, uint32_t segment)
+{
+	const struct interp_segment *from = &merge->resolver->segments.at[segment];
+	uint32_t i = from->nr;
+	int err = 0;
+
+	if (segment + 1 == merge->resolver->segments.nr && merge->status != SB_STACK_COMPLETE &&
+	    merge->status < SB_STACK_STATUS_MAX) {
+		const struct sb_runtime_ops *ops = sb_runtime_find(from->runtime);
+		struct sb_str *text = &merge->resolver->text;
+
+		sb_str_clear(text);
+		err = sb_str_addf(text, "[%s truncated: %s]", ops ? ops->name : "interpreter",
+				  sb_cut_names[merge->status]);
+		if (!err)
+			err = keep(merge->resolver,
+				   &(struct sb_frame){ .name = text->s, .kind = SB_FRAME_MARK });
+	}
+	while (i-- && !err)
+		err = keep_interp(merge, &merge->frames[from->first + i]);
+	return err;
+}
+
+static int keep_native(struct sb_resolver *resolver, size_t i)
+{
+	size_t at = resolver->natives.at[i].first;
+	size_t end = i + 1 < resolver->natives.nr ? resolver->natives.at[i + 1].first
+						  : resolver->frames.nr;
+	int err = 0;
+
+	for (; at < end && !err; at++)
+		err = sb_vec_push(&resolver->merged, resolver->frames.at[at]);
+	return err;
+}
+
+/* A runtime's own function, which says nothing that its frames do not say. */
+static bool is_glue(const struct sb_resolver *resolver, const struct native_frame *native)
+{
+	size_t i;
+
+	for (i = 0; i < resolver->natives.nr; i++) {
+		const struct native_frame *anchor = &resolver->natives.at[i];
+
+		if (!anchor->anchor || strcmp(anchor->module, native->module))
+			continue;
+		if (!native->name || sb_runtime_is_glue(anchor->anchor, native->name))
+			return true;
+	}
+	for (i = 0; native->name && i < resolver->anchors.nr_natives; i++)
+		if (sb_runtime_is_glue(resolver->anchors.natives[i], native->name))
+			return true;
+	return false;
+}
+
+static bool is_kept(const struct sb_resolver *resolver, const struct native_frame *native)
+{
+	switch (resolver->opts.interp_mode) {
+	case SB_INTERP_BOTH:
+	case SB_INTERP_OFF:
+		return true;
+	case SB_INTERP_ONLY:
+		return false;
+	default:
+		return native->segment == NO_SEGMENT && !native->anchor &&
+		       !is_glue(resolver, native);
+	}
+}
+
+/* Segments for which there is no anchor, outermost first: those beyond a cut native stack; or, when it
+ * is whole, those that began behind the last anchor we know. */
+static int keep_unplaced(struct merge *merge)
+{
+	size_t i = merge->resolver->segments.nr;
+	int err = 0;
+
+	while (i-- && !err)
+		if (!merge->resolver->segments.at[i].is_placed)
+			err = keep_segment(merge, (uint32_t)i);
+	return err;
+}
+
+static int put_together(struct merge *merge)
+{
+	struct sb_resolver *resolver = merge->resolver;
+	size_t i;
+	int err;
+
+	resolver->merged.nr = 0;
+	err = keep_unplaced(merge);
+	for (i = 0; i < resolver->natives.nr && !err; i++) {
+		const struct native_frame *native = &resolver->natives.at[i];
+
+		if (is_kept(resolver, native))
+			err = keep_native(resolver, i);
+		if (!err && native->segment != NO_SEGMENT)
+			err = keep_segment(merge, native->segment);
+	}
+	if (!err)
+		err = sb_vec_reserve(&resolver->frames, resolver->part_start + resolver->merged.nr);
+	if (err)
+		return err;
+	memcpy(resolver->frames.at + resolver->part_start, resolver->merged.at,
+	       resolver->merged.nr * sizeof(uint32_t));
+	resolver->frames.nr = resolver->part_start + resolver->merged.nr;
+	return 0;
+}
+
+int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part, bool is_complete)
+{
+	struct merge merge = {
+		.resolver = resolver,
+		.space = {
+			.start_ns = part->start_ns,
+			.tgid = part->tgid,
+			.exec_id = part->exec_id,
+		},
+		.is_complete = is_complete,
+	};
+	struct known_stack *stack = NULL;
+	size_t i;
+	int err;
+
+	if (!sb_interp_anchors(resolver->opts.interp, &merge.space, &resolver->anchors))
+		return 0;
+	if (sb_stack_is_there(part->istack))
+		stack = sb_resolver_find_stack(resolver, part->istack);
+	if (stack) {
+		stack->tgid = part->tgid;
+		stack->batch = resolver->nr_batches;
+		merge.frames = (const void *)(resolver->ips.at + stack->first_ip);
+		merge.nr_frames = stack->nr_ips / 2;
+		merge.status = stack->status;
+	} else if (sb_stack_is_there(part->istack)) {
+		resolver->stats.nr_missing_stacks += resolver->nr_samples;
+	}
+	err = find_segments(&merge);
+	if (err)
+		return err;
+	find_anchors(resolver);
+	place_marked(resolver);
+	for (i = 0; i < resolver->anchors.nr_runtimes; i++)
+		place_runtime(&merge, resolver->anchors.runtimes[i]);
+	for (i = 0; i < resolver->anchors.nr_natives; i++)
+		count_native_runtime(resolver, resolver->anchors.natives[i]);
+	count_found(&merge);
+	return merge.nr_frames ? put_together(&merge) : 0;
+}
