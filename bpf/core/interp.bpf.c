@@ -116,8 +116,8 @@ __noinline int sb_interp_start(__u32 slot)
 	if (!cfg_interp)
 		return 0;
 	proc = bpf_map_lookup_elem(&interp_procs, &s->capture.key.tgid);
-	if (!proc || proc->start_ns != s->capture.key.start_ns ||
-	    proc->exec_id != s->capture.key.exec_id) {
+	if (!proc || (proc->start_ns && (proc->start_ns != s->capture.key.start_ns ||
+					 proc->exec_id != s->capture.key.exec_id))) {
 		ask(s);
 		return 0;
 	}

@@ -75,7 +75,7 @@ struct sb_interp_conf {
 
 /* Value of the map `interp_procs`, by tgid. Of another address space: not known yet. */
 struct sb_interp_proc {
-	__u64 start_ns; /* with exec_id: of struct sb_sample_key */
+	__u64 start_ns; /* with exec_id: of struct sb_sample_key; 0: looked at before the run */
 	__u32 exec_id;
 	__u32 nr_confs;			   /* 0: there is no interpreter in it */
 	__u32 conf_at[SB_INTERP_PER_PROC]; /* numbers in the array `interp_confs` */

@@ -274,6 +274,8 @@ static void serve_names(struct sb_interpwatch *watch)
 	size_t nr;
 
 	while (take_unnamed(watch, &space, frames, &nr)) {
+		if (!sb_interp_knows(watch->interp, &space))
+			serve_need(watch, &space);
 		if (sb_interp_fetch(watch->interp, &space, frames, nr) != -ENOTSUP)
 			continue;
 		proc = find_proc(watch, space.tgid);
@@ -380,6 +382,18 @@ void sb_interpwatch_changed(struct sb_interpwatch *watch, uint32_t tgid)
 		wake(watch);
 }
 
+/* The drain was here before the thread. */
+static void name_late(struct sb_interpwatch *watch, const struct waiting *stack)
+{
+	struct sb_interp_confs confs;
+
+	if (!sb_interp_knows(watch->interp, &stack->space))
+		sb_interp_look(watch->interp, &stack->space, &confs);
+	sb_interp_fetch(watch->interp, &stack->space,
+			(const struct sb_interp_frame *)(watch->words.at + stack->first),
+			stack->nr_frames);
+}
+
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg)
 {
@@ -401,8 +415,7 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 		};
 
 		if (i >= watch->nr_named)
-			sb_interp_fetch(watch->interp, &stack->space,
-					(const struct sb_interp_frame *)into.ip, stack->nr_frames);
+			name_late(watch, stack);
 		err = add(arg, &into);
 	}
 	watch->waiting.nr = watch->words.nr = watch->nr_named = 0;
@@ -412,6 +425,20 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 	if (has_needs)
 		wake(watch);
 	return err;
+}
+
+/* Not to be told is to be asked later. */
+static void need(struct sb_interpwatch *watch, const struct sb_interp_space *space)
+{
+	pthread_mutex_lock(&watch->ring_lock);
+	sb_vec_push(&watch->needs, *space);
+	pthread_mutex_unlock(&watch->ring_lock);
+	wake(watch);
+}
+
+void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid)
+{
+	need(watch, &(struct sb_interp_space){ .tgid = tgid });
 }
 
 static struct sb_interp_space space_of(const struct sb_asleep *asleep)
@@ -434,8 +461,11 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 	walk->pc = asleep->raw.pc;
 	walk->sp = asleep->raw.regs[SB_REG_SP];
 	memcpy(walk->regs, asleep->raw.regs, sizeof(walk->regs));
-	if (!sb_interp_knows(watch->interp, &space))
+	if (!sb_interp_knows(watch->interp, &space)) {
 		sb_interp_look(watch->interp, &space, &confs);
+		if (confs.nr)
+			need(watch, &space); /* for when it wakes up */
+	}
 	sb_interp_walk_outside(watch->interp, &space, walk);
 }
 

@@ -28,6 +28,9 @@ void sb_interpwatch_free(struct sb_interpwatch *watch);
 /* The mappings of @tgid changed, or it ended. Any thread; does not block for long. */
 void sb_interpwatch_changed(struct sb_interpwatch *watch, uint32_t tgid);
 
+/* @tgid is about to be sampled: look at it at once. */
+void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid);
+
 /* Hand the stacks that came since the last call to @add; their words are struct sb_interp_frame.
  * Names are read on the way, where the thread has not been here before us. Return: 0, -ENOMEM, or
  * what @add said. */

@@ -237,13 +237,23 @@ static void on_changed(void *arg, uint32_t tgid)
 
 static int start_interps(struct sb_session *session)
 {
+	size_t i;
 	int err;
 
 	if (!session->opts.interp)
 		return 0;
 	err = sb_interpwatch_new(session->skel, session->opts.interp, &session->interps);
 	session->asleep.interps = session->interps;
-	return err ? explain(err, "watch interpreters") : 0;
+	if (err)
+		return explain(err, "watch interpreters");
+	/* So that their first samples have all frames. */
+	for (i = 0; i < session->opts.targets->tgids.nr; i++) {
+		const struct sb_pid_rule *rule = &session->opts.targets->tgids.at[i];
+
+		if ((rule->rule & (SB_RULE_ALLOW | SB_RULE_AT_EXEC)) == SB_RULE_ALLOW)
+			sb_interpwatch_expect(session->interps, rule->pid);
+	}
+	return 0;
 }
 
 static int start_unwinder(struct sb_session *session)
