@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Frames of interpreters among native ones: a process of known answers in the place of a real one. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "interp/interp.h"
+#include "model/fold.h"
+#include "model/profile.h"
+#include "resolve/resolve.h"
+#include "sb_abi_interp.h"
+
+/* Addresses of machine code. Code that GLUE names is glue of Python's; see user/interp/python.c. */
+enum {
+	MAIN = 0x1000,
+	SORT = 0x1001,
+	GLUE = 0x1002,
+	GLUE_ELSEWHERE = 0x1003, /* the same name in another file */
+	NAMELESS = 0x1004,	 /* in the loop's file */
+	NAMELESS_ELSEWHERE = 0x1005,
+	LIBC = 0x1006,
+	JIT = 0x1007,
+	PY = 0x1100, /* and up: the loop of Python */
+	PL = 0x1200, /* and up: of Perl */
+};
+
+static void answer_one(uint64_t addr, struct sb_sym_frame *frame)
+{
+	static const char *const names[] = {
+		"main", "list_sort", "PyEval_EvalCode", "PyEval_EvalCode", NULL, NULL, "read", NULL
+	};
+
+	*frame = (struct sb_sym_frame){ .module = "python" };
+	if (addr >= PL)
+		frame->name = "Perl_runops_standard", frame->module = "perl";
+	else if (addr >= PY)
+		frame->name = "_PyEval_EvalFrameDefault";
+	else
+		frame->name = names[addr - MAIN];
+	if (addr == GLUE_ELSEWHERE || addr == NAMELESS_ELSEWHERE || addr == LIBC)
+		frame->module = "libc.so.6";
+	if (!frame->name)
+		frame->reason = addr == JIT ? SB_SYM_ANON : SB_SYM_NO_MATCH;
+	frame->module_addr = addr;
+}
+
+int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
+		       const struct sb_sym_query *query)
+{
+	struct sb_sym_frame frame;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < query->nr && !err; i++) {
+		answer_one(query->reqs[i].addr, &frame);
+		err = query->emit(query->arg, i, &frame, 1);
+	}
+	return err;
+}
+
+int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *query)
+{
+	return 0;
+}
+
+uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uint64_t from_ns,
+				   uint64_t to_ns, const struct sb_sym_query *query)
+{
+	return UINT64_MAX;
+}
+
+bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *space,
+		       struct sb_interp_anchors *ret)
+{
+	*ret = (struct sb_interp_anchors){
+		.runtimes = { SB_RUNTIME_PYTHON, SB_RUNTIME_PERL },
+		.nr_runtimes = 2,
+		.natives = { SB_RUNTIME_V8 },
+		.nr_natives = 1,
+	};
+	return true;
+}
+
+uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t addr,
+			     const char *name)
+{
+	return addr >= PL ? SB_RUNTIME_PERL : addr >= PY ? SB_RUNTIME_PYTHON : 0;
+}
+
+/* The object's number is its name; of object 'X', an 'x' was inlined into it. */
+int sb_interp_name(struct sb_interp *interp, const struct sb_interp_space *space,
+		   const struct sb_interp_frame *frame, uint32_t i, struct sb_interp_name *name)
+{
+	sb_str_clear(&name->name);
+	sb_str_clear(&name->file);
+	name->is_unnamed = frame->obj == '?';
+	name->line = 7;
+	if (i > (frame->obj == 'X'))
+		return -ENODATA;
+	if (!i && frame->obj == 'X')
+		return sb_str_add(&name->name, "x");
+	return sb_str_addc(&name->name, (char)frame->obj);
+}
+
+void sb_interp_name_release(struct sb_interp_name *name)
+{
+	sb_str_release(&name->name);
+	sb_str_release(&name->file);
+}
+
+/* One stack, leaf first, and what the walkers found: letters, leaf first; '|' ends a segment; those of
+ * Perl are lower case, '#' turns to V8. */
+struct given {
+	uint64_t ip[8];
+	const char *found;
+	uint32_t status, interp_status;
+	enum sb_interp_mode mode;
+};
+
+static uint32_t make_frames(const char *found, struct sb_interp_frame *frames)
+{
+	uint64_t runtime = SB_RUNTIME_PYTHON;
+	uint32_t nr = 0;
+
+	for (; *found; found++) {
+		if (*found == '#') {
+			runtime = SB_RUNTIME_V8;
+		} else if (*found == '|') {
+			frames[nr - 1].where |= SB_WHERE_END;
+		} else {
+			uint64_t is_perl = *found >= 'a' && *found <= 'z';
+
+			frames[nr++] = (struct sb_interp_frame){
+				.obj = (uint64_t)*found,
+				.where = (is_perl ? SB_RUNTIME_PERL : runtime)
+					 << SB_WHERE_RUNTIME_SHIFT,
+			};
+		}
+	}
+	return nr;
+}
+
+static int collect(void *arg, const char *line, size_t len)
+{
+	snprintf(arg, 256, "%.*s", (int)len, line);
+	return 0;
+}
+
+static struct sb_resolve_stats stats;
+
+static const char *merged(const struct given *given)
+{
+	static char folded[256];
+	struct sb_interp_frame frames[32];
+	struct sb_batch_stack stacks[2] = {
+		{ .id = { 1, 1 }, .status = given->status, .ip = given->ip },
+		{ .id = { 2, 1 }, .status = given->interp_status, .flags = SB_STACK_INTERP },
+	};
+	const struct sb_batch_count count = {
+		.key = { .ustack = { 1, 1 }, .istack = { 2, 1 }, .comm = "c", .tgid = 1 },
+		.count = { .weight = 1, .nr_samples = 1 },
+	};
+	const struct sb_batch batch = { &count, 1, stacks, 2, NULL, 0 };
+	const struct sb_resolve_opts opts = {
+		.interp = (struct sb_interp *)frames, /* not looked into */
+		.interp_mode = given->mode,
+	};
+	struct sb_resolver *resolver;
+	struct sb_profile *profile;
+
+	folded[0] = '\0';
+	while (stacks[0].nr_frames < 8 && given->ip[stacks[0].nr_frames])
+		stacks[0].nr_frames++;
+	stacks[1].nr_frames = make_frames(given->found, frames) * 2;
+	stacks[1].ip = (const uint64_t *)frames;
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_resolver_new(&opts, NULL, profile, &resolver), 0);
+	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
+	sb_resolver_stats(resolver, &stats);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_fold(profile, &(struct sb_fold_opts){}, collect, folded), 0);
+	sb_resolver_free(resolver);
+	sb_profile_free(profile);
+	return folded;
+}
+
+#define assert_merged(text, ...) assert_string_equal(merged(&(struct given){ __VA_ARGS__ }), text)
+
+static void segments_stand_for_loops(void **state)
+{
+	assert_merged("c;main;A;B;list_sort;C;read 1", .ip = { LIBC, PY, SORT, PY + 8, MAIN },
+		      .found = "C|BA|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_inside, 1);
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_found, 1);
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_frames, 3);
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_odd, 0);
+}
+
+static void the_last_segment_needs_no_end(void **state)
+{
+	assert_merged("c;main;A;B 1", .ip = { PY, MAIN }, .found = "BA");
+}
+
+static void glue_is_left_out_of_the_loops_file(void **state)
+{
+	assert_merged("c;main;A;PyEval_EvalCode;[libc.so.6+0x1005] 1",
+		      .ip = { NAMELESS_ELSEWHERE, GLUE_ELSEWHERE, NAMELESS, GLUE, PY, GLUE, MAIN },
+		      .found = "A|");
+}
+
+static void nothing_is_left_out_of_stacks_without_frames(void **state)
+{
+	assert_merged("c;main;PyEval_EvalCode;[python+0x1004] 1", .ip = { NAMELESS, GLUE, MAIN },
+		      .found = "");
+	assert_merged("c;main;_PyEval_EvalFrameDefault 1", .ip = { PY, MAIN }, .found = "");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_inside, 1);
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_found, 0);
+}
+
+static void a_loop_just_entered_has_no_frames(void **state)
+{
+	assert_merged("c;main;A;list_sort 1", .ip = { PY, SORT, PY, MAIN }, .found = "A|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_odd, 1);
+}
+
+static void a_native_stack_that_was_cut_lacks_its_root(void **state)
+{
+	assert_merged("c;[truncated: unreadable stack];A;list_sort;B 1", .ip = { PY, SORT },
+		      .found = "B|A|", .status = SB_STACK_FAULT);
+	assert_merged("c;[truncated: unreadable stack];A;B;read 1", .ip = { LIBC }, .found = "B|A|",
+		      .status = SB_STACK_FAULT);
+}
+
+static void a_walk_that_was_cut_says_so(void **state)
+{
+	assert_merged("c;main;list_sort;[python truncated: too deep];A;B 1",
+		      .ip = { PY, SORT, PY, MAIN }, .found = "BA", .interp_status = SB_STACK_DEPTH);
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_cut, 1);
+}
+
+static void runtimes_call_one_another(void **state)
+{
+	assert_merged("c;main;A;p;B;read 1", .ip = { LIBC, PY, PL, PY, MAIN }, .found = "B|A|p|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PERL].nr_found, 1);
+}
+
+static void marked_addresses_have_their_segment(void **state)
+{
+	assert_merged("c;main;A;B;list_sort;X;x;read 1",
+		      .ip = { LIBC, JIT | SB_IP_INTERP, SORT, JIT | SB_IP_INTERP, MAIN },
+		      .found = "#X|BA|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_V8].nr_inside, 1);
+	assert_merged("c;main;P;A 1", .ip = { JIT | SB_IP_INTERP, PY, MAIN }, .found = "P|#A|");
+}
+
+static void code_without_a_name_counts_as_inside(void **state)
+{
+	assert_merged("c;main;[python+0x1007] 1", .ip = { JIT, MAIN }, .found = "");
+	assert_int_equal(stats.runtime[SB_RUNTIME_V8].nr_inside, 1);
+	assert_int_equal(stats.runtime[SB_RUNTIME_V8].nr_found, 0);
+}
+
+static void both_leaves_nothing_out(void **state)
+{
+	assert_merged(
+		"c;main;_PyEval_EvalFrameDefault;A;PyEval_EvalCode;_PyEval_EvalFrameDefault;B 1",
+		.ip = { PY, GLUE, PY, MAIN }, .found = "B|A|", .mode = SB_INTERP_BOTH);
+}
+
+static void only_leaves_machine_code_out(void **state)
+{
+	assert_merged("c;A;B 1", .ip = { LIBC, PY, SORT, PY, MAIN }, .found = "B|A|",
+		      .mode = SB_INTERP_ONLY);
+	assert_merged("c;main;read 1", .ip = { LIBC, MAIN }, .found = "", .mode = SB_INTERP_ONLY);
+}
+
+static void names_that_cannot_be_read_are_counted(void **state)
+{
+	assert_merged("c;main;A;? 1", .ip = { PY, MAIN }, .found = "?A|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_unreadable, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(segments_stand_for_loops),
+		cmocka_unit_test(the_last_segment_needs_no_end),
+		cmocka_unit_test(glue_is_left_out_of_the_loops_file),
+		cmocka_unit_test(nothing_is_left_out_of_stacks_without_frames),
+		cmocka_unit_test(a_loop_just_entered_has_no_frames),
+		cmocka_unit_test(a_native_stack_that_was_cut_lacks_its_root),
+		cmocka_unit_test(a_walk_that_was_cut_says_so),
+		cmocka_unit_test(runtimes_call_one_another),
+		cmocka_unit_test(marked_addresses_have_their_segment),
+		cmocka_unit_test(code_without_a_name_counts_as_inside),
+		cmocka_unit_test(both_leaves_nothing_out),
+		cmocka_unit_test(only_leaves_machine_code_out),
+		cmocka_unit_test(names_that_cannot_be_read_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
