@@ -26,6 +26,7 @@
 #include "core/unwind.bpf.c"
 #include "interp/php.bpf.c"
 #include "interp/python.bpf.c"
+#include "interp/ruby.bpf.c"
 #include "interp/table.bpf.c"
 #include "interp/v8.bpf.c"
 #undef const

@@ -10,7 +10,7 @@ const struct sb_runtime_ops *const sb_runtimes[] = {
 	&sb_runtime_php,
 	&sb_runtime_python,
 	&sb_runtime_v8,
-	&(const struct sb_runtime_ops){}, /* the end */
+	&sb_runtime_ruby, &(const struct sb_runtime_ops){}, /* the end */
 };
 /* clang-format on */
 
