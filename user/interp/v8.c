@@ -8,64 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "elf_file.h"
 #include "interp/runtime.h"
 #include "interp/runtimes.h"
 #include "interp/step.h"
 #include "interp/v8_priv.h"
 #include "sb_step_v8.h"
 
-/* The builtins of any version are larger, and smaller than this. */
-#define BUILTINS_BYTES_MIN (512u << 10)
-#define BUILTINS_BYTES_MAX (64u << 20)
-#define BYTECODES_MAX	   256u
-
-/* Where the file has its builtins: generated code, without unwind information. */
-struct gap_search {
-	struct sb_image *image;
-	uint64_t end;		/* of the function before */
-	struct sb_range widest; /* gap between two functions */
-};
-
-static int look_at_gap(void *arg, uint64_t begin, uint64_t end)
-{
-	struct gap_search *search = arg;
-
-	if (search->end && begin > search->end &&
-	    begin - search->end > search->widest.end - search->widest.begin)
-		search->widest = (struct sb_range){ search->end, begin };
-	if (end > search->end)
-		search->end = end;
-	return 0;
-}
-
-static int find_builtins(struct sb_runtime *rt, struct sb_range *ret)
-{
-	/* The second name was that of a pointer as long as the first one existed: to V8 10. */
-	static const char *const names[] = { "v8_Default_embedded_blob_code_data_",
-					     "v8_Default_embedded_blob_code_" };
-	struct gap_search search = { .image = rt->image };
-	uint64_t begin, size_at;
-	uint32_t size;
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (sb_image_symbol(rt->image, names[i], &begin, NULL) ||
-		    sb_image_symbol(rt->image, "v8_Default_embedded_blob_code_size_", &size_at,
-				    NULL) ||
-		    sb_image_read(rt->image, size_at, &size, sizeof(size)) ||
-		    size < BUILTINS_BYTES_MIN || size > BUILTINS_BYTES_MAX)
-			continue;
-		*ret = (struct sb_range){ begin, begin + size };
-		return 0;
-	}
-	/* A stripped file: nothing else that large is without it. */
-	sb_image_functions(rt->image, look_at_gap, &search);
-	if (search.widest.end - search.widest.begin < BUILTINS_BYTES_MIN ||
-	    search.widest.end - search.widest.begin > BUILTINS_BYTES_MAX)
-		return -ENOENT;
-	*ret = search.widest;
-	return 0;
-}
+#define PAGE_BYTES	4096ull
+/* Part of the main thread's stack that is searched for a function. */
+#define STACK_BYTES_MAX (128u << 10)
+#define VERSION_MIN	904
 
 /*
  * V8 may put its builtins once more next to its generated code, so that short calls reach them
@@ -73,65 +27,126 @@ static int find_builtins(struct sb_runtime *rt, struct sb_range *ret)
  */
 static struct sb_range find_copy(struct sb_runtime *rt, const struct sb_range *builtins)
 {
-	uint64_t length = builtins->end - builtins->begin, at, offset;
+	uint64_t length = builtins->end - builtins->begin, middle = length / 2 & ~63ull, addr;
+	/* Copies begin with a page. */
+	uint64_t begin = (builtins->begin + PAGE_BYTES - 1) & -PAGE_BYTES;
 	uint8_t here[256], there[256];
 	size_t i;
 
-	/* Not the first bytes, which a widest gap may have others before. */
-	offset = length / 2 & ~63ull;
-	if (!rt->maps || sb_image_read(rt->image, builtins->begin + offset, here, sizeof(here)))
+	if (sb_image_read(rt->image, begin + middle, here, sizeof(here)))
 		return (struct sb_range){};
 	for (i = 0; i < rt->maps->nr; i++) {
 		const struct sb_process_map *map = &rt->maps->at[i];
-		uint64_t slack = builtins->begin & 4095;
 
-		if (!map->is_exec ||
-		    (map->start <= builtins->begin && map->end > builtins->begin) ||
-		    map->end - map->start < length / 2)
+		if (!map->is_exec || map->end - map->start < length / 2)
 			continue;
-		at = map->start + slack;
-		if (sb_memory_read(rt->memory, there, sizeof(there), at + offset) ||
+		if (sb_streq(map->path, sb_image_path(rt->image)) &&
+		    sb_elf_offset_to_addr(sb_image_elf(rt->image), map->pgoff, &addr) &&
+		    map->start - addr != sb_image_bias(rt->image))
+			return (struct sb_range){ map->start, map->end };
+		if (map->path[0] ||
+		    sb_memory_read(rt->memory, there, sizeof(there), map->start + middle) ||
 		    memcmp(here, there, sizeof(here)))
 			continue;
-		return (struct sb_range){ at, at + length };
+		return (struct sb_range){ map->start, map->start + length };
 	}
 	return (struct sb_range){};
 }
 
-/* Bytecodes::kBytecodeSizes, for lines in code that was compiled without optimisation. */
-static void read_bytecode_sizes(struct sb_runtime *rt, struct sb_v8 *v8)
+/* A second mapping of the file, where its data is not: this is not how it was loaded. */
+static bool is_loaded_here(struct sb_runtime *rt, const struct sb_v8_file *file)
 {
-	uint64_t addr, size;
+	uint32_t value;
 
-	if (sb_image_symbol(rt->image, "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE",
-			    &addr, &size) ||
-	    !size || size % 3 || size > 3 * BYTECODES_MAX)
-		return;
-	v8->bytecode_sizes = malloc(size);
-	if (!v8->bytecode_sizes)
-		return;
-	v8->nr_bytecodes = size / 3;
-	if (sb_image_read(rt->image, addr, v8->bytecode_sizes, size)) {
-		free(v8->bytecode_sizes);
-		v8->bytecode_sizes = NULL;
-	}
+	return !sb_memory_u32(rt->memory, file->marker, &value) && value == 1;
 }
 
-/* V8::GetVersion() formats four numbers, which are next to one another. */
-static void read_version(struct sb_runtime *rt)
+/* Whether a word leads to a function, whose parts are what they should be. Return: 1; 0: it does not
+ * lead to a function; -1: to one that is otherwise. */
+static int try_function(struct sb_v8 *v8, uint64_t word)
 {
-	static const char *const names[] = { "_ZN2v88internal7Version6major_E",
-					     "_ZN2v88internal7Version6minor_E",
-					     "_ZN2v88internal7Version6build_E" };
-	uint32_t number[3];
-	uint64_t addr;
-	size_t i;
+	const struct sb_v8_layout *at = &v8->at;
+	sb_cleanup(sb_str_release) struct sb_str name = {};
+	uint64_t function = word - SB_V8_TAG, shared;
+	int32_t type;
 
-	for (i = 0; i < 3; i++)
-		if (sb_image_symbol(rt->image, names[i], &addr, NULL) ||
-		    sb_memory_u32(rt->memory, addr, &number[i]))
-			return;
+	if ((word & 7) != SB_V8_TAG || word < PAGE_BYTES || word >> 47)
+		return 0;
+	type = sb_v8_type_of(v8, function);
+	if (type < at->type_function_first || type > at->type_function_last ||
+	    !sb_v8_is_map_of(v8, function))
+		return 0;
+	if (sb_v8_pointer(v8, function + (uint64_t)at->function_shared, &shared) ||
+	    sb_v8_function_name(v8, shared, &name))
+		return -1;
+	return 1;
+}
+
+/*
+ * Functions stand on the stack, if only as what was left there. Return: whether one was found, and
+ * none that is not as it should be; -ENOENT: there was none at all.
+ */
+static int self_test(struct sb_runtime *rt, struct sb_v8 *v8)
+{
+	const struct sb_process_map *stack = NULL;
+	uint64_t *words, len;
+	size_t i;
+	int ret = -ENOENT, is_good;
+
+	for (i = 0; i < rt->maps->nr; i++)
+		if (sb_streq(rt->maps->at[i].path, "[stack]"))
+			stack = &rt->maps->at[i];
+	if (!stack)
+		return -ENOENT;
+	len = stack->end - stack->start;
+	if (len > STACK_BYTES_MAX)
+		len = STACK_BYTES_MAX;
+	words = malloc(len);
+	if (!words)
+		return -ENOMEM;
+	if (sb_memory_read(v8->memory, words, len, stack->end - len))
+		len = 0;
+	for (i = 0; i < len / 8 && ret; i++) {
+		is_good = try_function(v8, words[i]);
+		if (is_good)
+			ret = is_good > 0 ? 0 : -ENOTSUP;
+	}
+	free(words);
+	return ret;
+}
+
+/* Versions whose layout was looked at: of Node.js 16, 18, 20, 22, 24. */
+static bool is_known(uint32_t version)
+{
+	return version == 904 || version == 1002 || version == 1103 || version == 1204 ||
+	       version == 1306;
+}
+
+static int refuse(struct sb_runtime *rt, const char *why)
+{
+	if (why)
+		sb_str_addf(&rt->why, "V8 %s: %s", rt->version[0] ? rt->version : "of no version",
+			    why);
+	sb_str_addf(&rt->why, " (%s)", sb_image_build_id(rt->image));
+	return -ENOTSUP;
+}
+
+/* Return: 0; -EAGAIN; -ENOTSUP. */
+static int check_version(struct sb_runtime *rt, struct sb_v8 *v8)
+{
+	const uint32_t *number = v8->file.version;
+	uint32_t version = number[1] < 100 ? number[0] * 100 + number[1] : 0;
+	int err;
+
 	snprintf(rt->version, sizeof(rt->version), "%u.%u.%u", number[0], number[1], number[2]);
+	if (version < VERSION_MIN)
+		return refuse(rt, "this version is not known");
+	err = self_test(rt, v8);
+	if (err == -ENOTSUP)
+		return refuse(rt, "its functions are not as they should be");
+	if (err == -ENOENT && !is_known(version))
+		return -EAGAIN;
+	return err == -ENOENT ? 0 : err;
 }
 
 static void fill_conf(struct sb_runtime *rt, const struct sb_v8_layout *at,
@@ -156,30 +171,41 @@ static void fill_conf(struct sb_runtime *rt, const struct sb_v8_layout *at,
 	rt->conf.flags = SB_INTERP_BY_NATIVE;
 }
 
-static int attach(struct sb_runtime *rt)
+static int attach_to(struct sb_runtime *rt, struct sb_v8 *v8)
 {
 	struct sb_range builtins[2] = {};
+	int err = sb_v8_file_get(rt->image, &v8->file, &rt->why);
+
+	if (err == -ENOTSUP)
+		return refuse(rt, NULL);
+	if (err)
+		return err;
+	if (!is_loaded_here(rt, &v8->file))
+		return -EFAULT;
+	v8->at = v8->file.layout;
+	err = check_version(rt, v8);
+	if (err)
+		return err;
+	builtins[0] = v8->file.builtins;
+	builtins[1] = find_copy(rt, &builtins[0]);
+	fill_conf(rt, &v8->at, builtins);
+	return 0;
+}
+
+static int attach(struct sb_runtime *rt)
+{
 	struct sb_v8 *v8 = calloc(1, sizeof(*v8));
 	int err;
 
 	if (!v8)
 		return -ENOMEM;
 	v8->memory = rt->memory;
-	err = sb_v8_layout_read(rt->image, rt->memory, &v8->at, &rt->why);
-	if (!err && find_builtins(rt, &builtins[0])) {
-		err = -ENOTSUP;
-		sb_str_add(&rt->why, "its builtins were not found");
-	}
+	err = attach_to(rt, v8);
 	if (err) {
-		if (rt->why.len)
-			sb_str_addf(&rt->why, " (%s)", sb_image_build_id(rt->image));
+		sb_v8_release(v8);
 		free(v8);
 		return err;
 	}
-	builtins[1] = find_copy(rt, &builtins[0]);
-	read_bytecode_sizes(rt, v8);
-	read_version(rt);
-	fill_conf(rt, &v8->at, builtins);
 	rt->state = v8;
 	return 0;
 }
@@ -341,7 +367,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_v8 = {
 	.runtime = SB_RUNTIME_V8,
 	.name = "v8",
-	.markers = { "v8dbg_SmiTagMask" },
+	.markers = { SB_V8_MARKER },
 	.attach = attach,
 	.detach = detach,
 	.describe = describe,

@@ -277,9 +277,10 @@ static size_t bytecode_size(const struct sb_v8 *v8, const struct bytes *code, si
 		scale = 1 + (code->at[at] & 1u);
 		prefix = 1;
 	}
-	if (at + prefix >= code->len || code->at[at + prefix] >= v8->nr_bytecodes)
+	if (at + prefix >= code->len || code->at[at + prefix] >= v8->file.nr_bytecodes)
 		return 0;
-	return prefix + v8->bytecode_sizes[scale * v8->nr_bytecodes + code->at[at + prefix]];
+	return prefix +
+	       v8->file.bytecode_sizes[scale * v8->file.nr_bytecodes + code->at[at + prefix]];
 }
 
 int64_t sb_v8_code_bytecode_at(const struct sb_v8 *v8, const struct sb_v8_code *code, uint64_t pc,
@@ -292,7 +293,7 @@ int64_t sb_v8_code_bytecode_at(const struct sb_v8 *v8, const struct sb_v8_code *
 	size_t pos = 0, size;
 	int32_t len;
 
-	if (!v8->bytecode_sizes || !code->is_baseline || !code->positions ||
+	if (!v8->file.nr_bytecodes || !code->is_baseline || !code->positions ||
 	    sb_v8_smi_at(v8, bytecode + (uint64_t)at->array_length, &len) || len <= 0 ||
 	    len > (int32_t)TABLE_BYTES_MAX || load_bytes(v8, code->positions, &table))
 		return -1;

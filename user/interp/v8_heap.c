@@ -70,6 +70,16 @@ int32_t sb_v8_type_of(const struct sb_v8 *v8, uint64_t object)
 	return type;
 }
 
+bool sb_v8_is_map_of(const struct sb_v8 *v8, uint64_t object)
+{
+	uint64_t map, meta;
+
+	/* The map of maps is its own. */
+	return !sb_v8_pointer(v8, object, &map) && !sb_v8_pointer(v8, map, &meta) &&
+	       sb_v8_type_of(v8, map) == v8->at.type_map &&
+	       sb_v8_type_of(v8, meta) == v8->at.type_map;
+}
+
 /* Where the characters of a string are, after looking through strings that stand for others. */
 struct text {
 	uint64_t addr;
@@ -468,6 +478,4 @@ void sb_v8_release(struct sb_v8 *v8)
 
 	for (i = 0; i < SB_V8_LINES_MAX; i++)
 		sb_vec_release(&v8->lines[i].ends);
-	free(v8->bytecode_sizes);
-	v8->bytecode_sizes = NULL;
 }

@@ -43,6 +43,7 @@ static const struct row rows[] = {
 	ROW("type_Code__", type_code, REQUIRED),
 	ROW("type_InstructionStream__", type_instructions, -1),
 	ROW("type_DebugInfo__", type_debug_info, -1),
+	ROW("type_Map__", type_map, REQUIRED),
 	ROW("FirstNonstringType", type_nonstring, REQUIRED),
 	ROW("type_InterpreterData__", type_interpreter_data, -1),
 	ROW("type_BaselineData__", type_baseline_data, -1),
@@ -84,7 +85,6 @@ static const struct row rows[] = {
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 struct reading {
-	const struct sb_memory *memory;
 	struct sb_image *image;
 	struct sb_v8_layout *layout;
 	size_t nr_symbols;
@@ -116,9 +116,8 @@ static int read_symbol(void *arg, const char *name, uint64_t addr, uint64_t size
 	for (i = 0; i < NR_ROWS; i++) {
 		if (!is_called(name, rows[i].name))
 			continue;
-		if (sb_image_read(reading->image, addr, &value, sizeof(value)) &&
-		    sb_memory_read(reading->memory, &value, sizeof(value), addr))
-			return -EFAULT;
+		if (sb_image_read(reading->image, addr, &value, sizeof(value)))
+			return -ENOTSUP;
 		*field_of(reading->layout, &rows[i]) = value;
 	}
 	return 0;
@@ -183,11 +182,10 @@ static bool is_in_bounds(const struct sb_v8_layout *at)
 	       at->shared_flags >= 8 && at->shared_flags <= 56;
 }
 
-int sb_v8_layout_read(struct sb_image *image, const struct sb_memory *memory,
-		      struct sb_v8_layout *ret_layout, struct sb_str *why)
+int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, struct sb_str *why)
 {
 	struct sb_v8_layout layout;
-	struct reading reading = { .memory = memory, .image = image, .layout = &layout };
+	struct reading reading = { .image = image, .layout = &layout };
 	size_t i;
 	int err;
 

@@ -3,6 +3,7 @@
  * V8, in stages:
  *
  *	v8.c		a row of the table: which frames are what
+ *	v8_file.c	what is the same for all processes with a file
  *	v8_layout.c	where fields lie, as the file says of itself
  *	v8_heap.c	objects: strings, functions, scripts
  *	v8_code.c	generated code: of what function, inlined where
@@ -30,8 +31,8 @@ struct sb_v8_layout {
 	/* Instance types. */
 	int32_t type_function, type_function_first, type_function_last, type_shared,
 		type_scope_info, type_script, type_bytecode, type_code, type_instructions,
-		type_debug_info, type_nonstring, type_interpreter_data, type_baseline_data,
-		type_trusted_bytes, type_shared_wrapper;
+		type_debug_info, type_nonstring, type_map, type_interpreter_data,
+		type_baseline_data, type_trusted_bytes, type_shared_wrapper;
 	/* Fields. */
 	int32_t map_type;
 	int32_t string_length, seq_chars, cons_first, cons_second, sliced_parent, sliced_offset,
@@ -51,8 +52,23 @@ struct sb_v8_layout {
 };
 
 /* Return: 0, or -ENOTSUP and @why. */
-int sb_v8_layout_read(struct sb_image *image, const struct sb_memory *memory,
-		      struct sb_v8_layout *ret_layout, struct sb_str *why);
+int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, struct sb_str *why);
+
+#define SB_V8_MARKER	    "v8dbg_SmiTagMask" /* which is 1 */
+#define SB_V8_BYTECODES_MAX 256
+
+struct sb_v8_file {
+	struct sb_v8_layout layout;
+	uint32_t version[3];	  /* 13.6.233 */
+	uint64_t marker;	  /* address of SB_V8_MARKER */
+	struct sb_range builtins; /* code of what V8 comes with */
+	/* Bytes of each bytecode with its operands: plain ones, wide ones, extra wide ones. */
+	uint8_t bytecode_sizes[3 * SB_V8_BYTECODES_MAX];
+	size_t nr_bytecodes; /* 0: not known */
+};
+
+/* Addresses are the process's. Return: 0, or -ENOTSUP and @why. */
+int sb_v8_file_get(struct sb_image *image, struct sb_v8_file *ret_file, struct sb_str *why);
 
 /* A piece of generated code: found once, asked for many times. */
 struct sb_v8_code {
@@ -74,14 +90,13 @@ struct sb_v8_lines {
 
 struct sb_v8 {
 	const struct sb_memory *memory;
-	struct sb_v8_layout at;
+	struct sb_v8_file file;
+	struct sb_v8_layout at; /* the file's */
 	struct sb_v8_code code[SB_V8_CODES_MAX];
 	size_t next_code;
 	uint64_t code_map; /* that instructions have, once it is known; tagged */
 	struct sb_v8_lines lines[SB_V8_LINES_MAX];
 	size_t next_lines;
-	uint8_t *bytecode_sizes; /* three times nr_bytecodes: plain, wide, extra wide; or NULL */
-	size_t nr_bytecodes;
 };
 
 /* Free what was kept. */
@@ -94,6 +109,8 @@ int sb_v8_pointer(const struct sb_v8 *v8, uint64_t addr, uint64_t *ret_object);
 int sb_v8_smi_at(const struct sb_v8 *v8, uint64_t addr, int32_t *ret);
 /* Return: the instance type, or -1. */
 int32_t sb_v8_type_of(const struct sb_v8 *v8, uint64_t object);
+/* Return: whether what it begins with is a map. */
+bool sb_v8_is_map_of(const struct sb_v8 *v8, uint64_t object);
 /* Append a string. Return: 0, -EFAULT, -EBADMSG: is none, -ENOMEM. */
 int sb_v8_string(const struct sb_v8 *v8, uint64_t object, struct sb_str *str);
 
