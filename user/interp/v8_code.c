@@ -91,7 +91,7 @@ static struct sb_v8_place place_of(uint64_t position)
 int sb_v8_position(const struct sb_v8 *v8, uint64_t table, int64_t at, struct sb_v8_place *ret)
 {
 	struct bytes bytes;
-	int64_t code = 0, delta;
+	int64_t code = -1, delta; /* kFunctionEntryBytecodeOffset */
 	uint64_t position = 0, here = 0;
 	bool is_found = false;
 	int err = load_bytes(v8, table, &bytes);
