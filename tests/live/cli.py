@@ -156,6 +156,20 @@ def test_doctor(_):
     assert len(done.stdout.splitlines()) <= 50, 'more than a screen'
 
 
+def test_doctor_runtimes(_):
+    """Which interpreter it is, of which version, and whether its frames are there."""
+    script = 'import threading\ndef spin():\n    while True: pass\nspin()'
+    with subprocess.Popen(['/usr/bin/python3', '-c', script]) as python:
+        try:
+            version = subprocess.run(['/usr/bin/python3', '-V'], capture_output=True, text=True,
+                                     check=True).stdout.split()[1]
+            done = expect(0, '', 'doctor', '-p', str(python.pid))
+        finally:
+            python.kill()
+    found = re.search(rf' python {re.escape(version)} +/.*; ([0-9.]+) % of trial samples', done.stdout)
+    assert found and float(found[1]) > 70, done.stdout
+
+
 def test_unwind(_):
     """By tables, by frame pointers (this shell has none), and the leaf alone."""
     depths = {}

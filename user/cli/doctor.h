@@ -32,4 +32,10 @@ void sb_doctor_privileges(struct sb_doctor *doctor);
 /* Return: 0, -ESRCH when there is no such process, or another negative errno. */
 int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid);
 
+/* The interpreters in it. @trial: samples of it; @files: that it maps, by which those are known that we
+ * know nothing else of. Return: 0 or a negative errno. */
+struct sb_trial;
+int sb_doctor_runtimes(struct sb_doctor *doctor, uint32_t tgid, const struct sb_trial *trial,
+		       const char *const *files, size_t nr_files);
+
 #endif

@@ -188,47 +188,18 @@ static void say_trial(struct sb_doctor *doctor, const struct process *process)
 				 (unsigned long long)trial->elsewhere.nr_cut);
 }
 
-/* Runtimes known by the files they are made of, and how their functions get names. */
-static const struct {
-	const char *prefix, *name, *advice;
-} runtimes[] = {
-	{ "libjvm.so", "Java",
-	  "names of Java functions: java -XX:+DumpPerfMapAtExit, or jcmd "
-	  "PID Compiler.perfmap (JDK 17)" },
-	{ "node", "Node.js", "names of JavaScript functions: node --perf-basic-prof" },
-	{ "libcoreclr.so", ".NET", "names of .NET functions: DOTNET_PerfMapEnabled=1" },
-	{ "libpython3", "Python", "from 3.12 on, names of Python functions: python3 -X perf" },
-	{ "python3", "Python", "from 3.12 on, names of Python functions: python3 -X perf" },
-	{ "libruby", "Ruby", NULL },
-	{ "ruby", "Ruby", NULL },
-	{ "libperl", "Perl", NULL },
-	{ "perl", "Perl", NULL },
-	{ "php", "PHP", NULL },
-	{ "libphp", "PHP", NULL },
-	{ "liblua", "Lua", NULL },
-	{ "luajit", "LuaJIT", NULL },
-	{ "libluajit", "LuaJIT", NULL },
-	{ "beam.smp", "Erlang", "names of Erlang functions: erl +JPperf true" },
-};
-
-static void say_runtime(struct sb_doctor *doctor, const struct process *process)
+static int say_runtimes(struct sb_doctor *doctor, const struct process *process, uint32_t tgid)
 {
-	size_t i, j;
+	SB_VEC(const char *) paths = {};
+	size_t i;
+	int err = 0;
 
-	for (i = 0; i < process->modules.nr; i++) {
-		const char *name = base_name(process->modules.at[i].path);
-
-		for (j = 0; j < SB_ARRAY_SIZE(runtimes); j++) {
-			if (strncmp(name, runtimes[j].prefix, strlen(runtimes[j].prefix)))
-				continue;
-			sb_doctor_say(doctor, SB_VERDICT_LESS, "runtime",
-				      "%s: shown as the C functions of its interpreter",
-				      runtimes[j].name);
-			if (runtimes[j].advice)
-				sb_doctor_advise(doctor, "%s", runtimes[j].advice);
-			return;
-		}
-	}
+	for (i = 0; i < process->modules.nr && !err; i++)
+		err = sb_vec_push(&paths, process->modules.at[i].path);
+	if (!err)
+		err = sb_doctor_runtimes(doctor, tgid, &process->trial, paths.at, paths.nr);
+	sb_vec_release(&paths);
+	return err;
 }
 
 /* Add @name to the list unless it is in it. */
@@ -314,9 +285,10 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid)
 			sb_doctor_say(doctor, SB_VERDICT_LESS, "files", "none: a kernel thread?");
 		else
 			say_modules(doctor, &process);
-		say_trial(doctor, &process);
-		say_runtime(doctor, &process);
 		err = advise_packages(doctor, &process);
+		say_trial(doctor, &process);
+		if (!err)
+			err = say_runtimes(doctor, &process, tgid);
 	}
 	sb_vec_release(&process.modules);
 	sb_vec_release(&process.owners);

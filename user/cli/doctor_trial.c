@@ -9,6 +9,7 @@
 #include "base/index.h"
 #include "base/time.h"
 #include "capture/session.h"
+#include "interp/interp.h"
 #include "sb_sym.h"
 #include "views/view.h"
 
@@ -17,12 +18,14 @@
 #define DRAIN_MS      100
 
 SB_DEFINE_CLEANUP(struct sb_symbolizer, sb_symbolizer_free)
+SB_DEFINE_CLEANUP(struct sb_interp, sb_interp_free)
 SB_DEFINE_CLEANUP(struct sb_session, sb_session_free)
 
 /* A stack is shipped once, and counted in each drain after. */
 struct kept_stack {
 	struct sb_stack_id id;
 	uint32_t status;
+	uint32_t runtimes; /* of an interpreter stack: bits of enum sb_runtime_kind */
 	size_t first_ip, nr_ips;
 };
 
@@ -68,6 +71,25 @@ static void count_stack(struct sb_trial *trial, const struct kept_stack *stack, 
 	}
 }
 
+static uint32_t runtimes_of(const struct sb_batch_stack *stack)
+{
+	const struct sb_interp_frame *frames = (const void *)stack->ip;
+	uint32_t runtimes = 0;
+	size_t i;
+
+	for (i = 0; i < stack->nr_frames / 2; i++)
+		runtimes |= 1u << sb_where_runtime(frames[i].where);
+	return runtimes;
+}
+
+static int keep_interp(struct stacks *stacks, const struct sb_batch_stack *stack)
+{
+	return sb_vec_push(&stacks->stacks, (struct kept_stack){
+						    .id = stack->id,
+						    .runtimes = runtimes_of(stack),
+					    });
+}
+
 static int keep_stacks(struct stacks *stacks, const struct sb_batch *batch)
 {
 	size_t i, j;
@@ -76,6 +98,10 @@ static int keep_stacks(struct stacks *stacks, const struct sb_batch *batch)
 	for (i = 0; i < batch->nr_stacks && !err; i++) {
 		const struct sb_batch_stack *stack = &batch->stacks[i];
 
+		if (stack->flags & SB_STACK_INTERP) {
+			err = keep_interp(stacks, stack);
+			continue;
+		}
 		if (stack->flags & SB_STACK_KERNEL || stack->status >= SB_STACK_STATUS_MAX)
 			continue;
 		err = sb_vec_push(&stacks->stacks, (struct kept_stack){
@@ -100,6 +126,14 @@ static const struct kept_stack *find_stack(const struct stacks *stacks, struct s
 	return NULL;
 }
 
+static void count_runtimes(struct sb_trial *trial, uint32_t runtimes, uint64_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < SB_RUNTIME_MAX; i++)
+		trial->nr_runtime[i] += runtimes & 1u << i ? nr : 0;
+}
+
 static int count_batch(struct sb_trial *trial, struct stacks *stacks, const struct sb_batch *batch)
 {
 	const struct kept_stack *stack;
@@ -111,6 +145,9 @@ static int count_batch(struct sb_trial *trial, struct stacks *stacks, const stru
 		if (stack)
 			count_stack(trial, stack, stacks->ips.at + stack->first_ip,
 				    batch->counts[i].count.nr_samples);
+		stack = find_stack(stacks, batch->counts[i].key.istack);
+		if (stack)
+			count_runtimes(trial, stack->runtimes, batch->counts[i].count.nr_samples);
 	}
 	return err;
 }
@@ -142,7 +179,9 @@ static int sample(struct sb_trial *trial, struct sb_session *session)
 int sb_trial_run(struct sb_trial *trial, uint32_t tgid)
 {
 	static const struct sb_symbolizer_opts sym_opts;
+	static const struct sb_interp_opts interp_opts;
 	sb_cleanup(sb_symbolizer_freep) struct sb_symbolizer *sym = NULL;
+	sb_cleanup(sb_interp_freep) struct sb_interp *interp = NULL;
 	sb_cleanup(sb_session_freep) struct sb_session *session = NULL;
 	struct sb_targets targets = {};
 	struct sb_session_opts opts = {
@@ -158,7 +197,10 @@ int sb_trial_run(struct sb_trial *trial, uint32_t tgid)
 			  (struct sb_pid_rule){ .pid = tgid, .rule = SB_RULE_ALLOW });
 	if (!err)
 		err = sb_symbolizer_new(&sym_opts, &sym);
+	if (!err)
+		err = sb_interp_new(&interp_opts, &interp);
 	opts.symbolizer = sym;
+	opts.interp = interp;
 	if (!err)
 		err = sb_session_new(&opts, &session);
 	if (!err)

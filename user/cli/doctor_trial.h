@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "sb_abi.h"
+#include "sb_abi_interp.h"
 
 /* How the callers of the code in one mapping were found, in samples. */
 struct sb_trial_mapping {
@@ -21,6 +21,7 @@ struct sb_trial {
 	uint64_t nr_samples; /* that have a user stack */
 	uint64_t nr_complete;
 	uint64_t nr_status[SB_STACK_STATUS_MAX];
+	uint64_t nr_runtime[SB_RUNTIME_MAX]; /* with frames of this interpreter */
 };
 
 /*

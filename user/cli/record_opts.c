@@ -459,8 +459,8 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "a frame '-' between the user and the kernel part" },
 	{ .name = "annotate",
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(annotate),
-	  .help = "mark frames: _[k] kernel, _[i] inlined, _[j] compiled at run time, _[f] file, "
-		  "_[w] of a waker" },
+	  .help = "mark frames: _[k] kernel, _[i] inlined, _[j] compiled at run time, _[p] of an "
+		  "interpreter, _[f] file, _[w] of a waker" },
 	{ .name = "lines",
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(lines),
 	  .help = "add file:line where debug data has it" },
