@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -390,6 +391,40 @@ int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end)
 	if (fd < 0)
 		return -errno;
 	return reopen_regular(fd);
+}
+
+static int open_named(uint32_t tgid, const struct sb_maps_line *line)
+{
+	int root_fd = sb_procfs_root(tgid), fd, err;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (root_fd < 0)
+		return root_fd;
+	if (line->path_len >= sizeof(path)) {
+		close(root_fd);
+		return -ENAMETOOLONG;
+	}
+	memcpy(path, line->path, line->path_len);
+	path[line->path_len] = '\0';
+	fd = sb_procfs_open(root_fd, path);
+	close(root_fd);
+	if (fd < 0)
+		return fd;
+	err = fstat(fd, &st) ? -errno : 0;
+	if (!err && st.st_ino != line->ino)
+		err = -ENOENT;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int sb_procfs_open_line(uint32_t tgid, const struct sb_maps_line *line)
+{
+	int fd = sb_procfs_open_mapped(tgid, line->start, line->end);
+
+	return fd == -EPERM || fd == -EACCES ? open_named(tgid, line) : fd;
 }
 
 int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len)

@@ -87,6 +87,12 @@ int sb_procfs_open(int root_fd, const char *path);
 int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end);
 
 /*
+ * The same for a line of /proc/@tgid/maps; without the privilege, by its name below the process's
+ * root, if that is still the file that is mapped.
+ */
+int sb_procfs_open_line(uint32_t tgid, const struct sb_maps_line *line);
+
+/*
  * Copy @len bytes of the memory of a process at @addr. Return: 0, -ESRCH, -EACCES, -EFAULT.
  */
 int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);

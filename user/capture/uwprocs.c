@@ -138,37 +138,6 @@ static void drop_oldest(struct sb_uwprocs *procs)
 
 /* What a line of /proc/PID/maps is of. */
 
-/* By its name below the process's root: without CAP_CHECKPOINT_RESTORE. */
-static int open_named(uint32_t tgid, const struct sb_maps_line *line)
-{
-	sb_cleanup(sb_closep) int root_fd = sb_procfs_root(tgid);
-	char path[PATH_MAX];
-	struct stat st;
-	int fd;
-
-	if (root_fd < 0)
-		return root_fd;
-	if (line->path_len >= sizeof(path))
-		return -ENAMETOOLONG;
-	memcpy(path, line->path, line->path_len);
-	path[line->path_len] = '\0';
-	fd = sb_procfs_open(root_fd, path);
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) || st.st_ino != line->ino) {
-		close(fd);
-		return -ENOENT;
-	}
-	return fd;
-}
-
-static int open_file(uint32_t tgid, const struct sb_maps_line *line)
-{
-	int fd = sb_procfs_open_mapped(tgid, line->start, line->end);
-
-	return fd == -EPERM || fd == -EACCES ? open_named(tgid, line) : fd;
-}
-
 static bool find_by_stat(const struct sb_uwprocs *procs, uint32_t tgid,
 			 const struct sb_maps_line *line, struct sb_uwtables_spot *ret_spot)
 {
@@ -200,7 +169,7 @@ static int identify(const struct sb_uwprocs *procs, uint32_t tgid, const struct 
 	}
 	if (find_by_stat(procs, tgid, line, ret_spot))
 		return 0;
-	fd = open_file(tgid, line);
+	fd = sb_procfs_open_line(tgid, line);
 	if (fd < 0)
 		return fd == -EINVAL ? -ENODATA : fd; /* a device */
 	err = sb_uwtables_add(procs->opts.tables, fd, line->pgoff, ret_spot);
@@ -503,7 +472,7 @@ static int build_if_it_is(void *arg, const struct sb_maps_line *line)
 	sb_uwtables_drop(tables, spot.bin);
 	if (!is_it)
 		return 0;
-	fd = open_file(tgid, line);
+	fd = sb_procfs_open_line(tgid, line);
 	if (fd < 0)
 		return 0;
 	building->ret = sb_uwtables_build(tables, spot.bin, fd, tgid);

@@ -233,6 +233,29 @@ static int add_file(struct sb_interp *interp, const struct seen_file *seen, uint
 	return err;
 }
 
+static int open_map(uint32_t tgid, const struct sb_process_map *map)
+{
+	return sb_procfs_open_line(tgid, &(struct sb_maps_line){
+						 .start = map->start,
+						 .end = map->end,
+						 .ino = map->ino,
+						 .path = map->path,
+						 .path_len = strlen(map->path),
+					 });
+}
+
+static void examine(int fd, const char *path, struct seen_file *seen)
+{
+	if (sb_image_file_new(fd, path, &seen->file))
+		return;
+	seen->runtimes = runtimes_of(seen->file);
+	sb_image_file_unload(seen->file);
+	if (!seen->runtimes) {
+		sb_image_file_free(seen->file);
+		seen->file = NULL;
+	}
+}
+
 /* What runtimes the mapped file has. Return: NULL: none, or it cannot be had. */
 static struct seen_file *look_at_file(struct sb_interp *interp, uint32_t tgid,
 				      const struct sb_process_map *map)
@@ -245,26 +268,25 @@ static struct seen_file *look_at_file(struct sb_interp *interp, uint32_t tgid,
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
 		 (unsigned long long)map->start, (unsigned long long)map->end);
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
+	if (stat(path, &st)) {
+		fd = open_map(tgid, map);
+		if (fd < 0 || fstat(fd, &st))
+			return NULL;
+	}
+	if (!S_ISREG(st.st_mode))
 		return NULL;
 	known = find_file(interp, &st, &hash);
 	if (known)
 		return known->runtimes ? known : NULL;
-	fd = sb_procfs_open_mapped(tgid, map->start, map->end);
+	if (fd < 0)
+		fd = open_map(tgid, map);
 	if (fd < 0)
 		return NULL;
 	seen.dev = st.st_dev;
 	seen.ino = st.st_ino;
 	seen.size = st.st_size;
 	seen.changed = st.st_ctim;
-	if (!sb_image_file_new(fd, map->path, &seen.file)) {
-		seen.runtimes = runtimes_of(seen.file);
-		sb_image_file_unload(seen.file);
-	}
-	if (!seen.runtimes) {
-		sb_image_file_free(seen.file);
-		seen.file = NULL;
-	}
+	examine(fd, map->path, &seen);
 	if (add_file(interp, &seen, hash)) {
 		sb_image_file_free(seen.file);
 		return NULL;
