@@ -38,6 +38,12 @@ struct sb_interp_frame {
 };
 
 /*
+ * obj of a frame that is none: it ends a segment which has a frame of the loop on the native stack only
+ * while the loop runs. Between two calls of it the C code that makes them (a sort, say) has none.
+ */
+#define SB_INTERP_READY		 0ull
+
+/*
  * Parts of sb_interp_frame.where:
  *
  *	63	END: the outermost frame of its segment. Its caller is C code which called the

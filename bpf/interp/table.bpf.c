@@ -3,8 +3,9 @@
 #include "sb_interp.bpf.h"
 
 /* Runtimes that are walked by their state. */
-#define SB_WALKERS(row) \
-	row(SB_RUNTIME_PYTHON, python) row(SB_RUNTIME_PHP, php) row(SB_RUNTIME_RUBY, ruby)
+#define SB_WALKERS(row)                                                                    \
+	row(SB_RUNTIME_PYTHON, python) row(SB_RUNTIME_PERL, perl) row(SB_RUNTIME_PHP, php) \
+		row(SB_RUNTIME_RUBY, ruby)
 /* Runtimes whose frames lie on the native stack: row(number, name). */
 #define SB_NATIVES(row)		     row(SB_RUNTIME_PHP, php) row(SB_RUNTIME_V8, v8)
 

@@ -47,6 +47,13 @@ struct sb_runtime {
 	 */
 	struct sb_range anchors[SB_RUNTIME_ANCHORS_MAX];
 	size_t nr_anchors;
+	/*
+	 * Where there may be loops without a segment or segments without a loop (SB_INTERP_READY), it is
+	 * told by the loop's caller. Of @callers each call has a segment, which does not end in
+	 * SB_INTERP_READY; those of @inner have none.
+	 */
+	struct sb_range callers[SB_RUNTIME_ANCHORS_MAX], inner[SB_RUNTIME_ANCHORS_MAX];
+	size_t nr_callers, nr_inner;
 	struct sb_str why; /* of -ENOTSUP: one sentence's end, "its layout is not known" */
 };
 
