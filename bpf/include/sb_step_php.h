@@ -43,17 +43,28 @@ _Static_assert(sizeof(struct sb_php_conf) <= 8 * SB_INTERP_CONF_WORDS, "it fits"
 #define SB_PHP_OP_BYTES	    32
 #define SB_PHP_OP_EXTENDED  20 /* u32 extended_value, u32 lineno, u8 opcode */
 #define SB_PHP_OP_LINE	    24
+#define SB_PHP_OP_CODE	    28
+#define SB_PHP_STRING_LEN   16
 #define SB_PHP_OP_INCLUDE   73	    /* ZEND_INCLUDE_OR_EVAL */
 #define SB_PHP_CALL_TOP	    0x20000 /* in type_info: C code called this frame's loop */
 #define SB_PHP_INTERNAL	    1	    /* zend_function.type */
 #define SB_PHP_USER	    2
 #define SB_PHP_EVAL	    4
 
-/* Position: the line; above it, of code outside of functions: how it came to run. */
+/*
+ * Position: the line. Above it, of code outside of functions, how it came to run: such code may be
+ * gone, with its zend_op_array, a moment later; the name of its file mostly stays. So that is the
+ * frame's object.
+ */
 #define SB_PHP_LINE_MASK    0xffffffffull
 #define SB_PHP_HOW_SHIFT    32
-#define SB_PHP_HOW_INCLUDED 0x80 /* not the script itself; other bits: zend_op.extended_value */
-#define SB_PHP_HOW_MASK	    0x1f
+#define SB_PHP_HOW_MASK	    0xff
+#define SB_PHP_HOW_CODE	    0x80 /* this it is; the object is a zend_string */
+#define SB_PHP_HOW_INCLUDED 0x40 /* not the script itself; other bits: zend_op.extended_value, */
+#define SB_PHP_HOW_EVAL	    0x01 /* ZEND_EVAL..., ZEND_REQUIRE_ONCE */
+#define SB_PHP_HOW_ONCE	    0x04
+#define SB_PHP_HOW_REQUIRE  0x08
+#define SB_PHP_HOW_REQUIRE1 0x10
 
 /* Of at[]. */
 enum {
@@ -64,11 +75,11 @@ enum {
 	SB_PHP_FUNC = SB_PHP_EX + 3,
 	SB_PHP_TYPE_INFO = SB_PHP_EX + 5,
 	SB_PHP_PREV = SB_PHP_EX + 6,
-	SB_PHP_TYPE,	  /* zend_function: type, flags */
-	SB_PHP_NAME,	  /* its function_name */
-	SB_PHP_FILE,	  /* zend_op_array.filename */
-	SB_PHP_LINES,	  /* line_start, line_end */
-	SB_PHP_CALLER_OP, /* extended_value, lineno */
+	SB_PHP_TYPE,  /* zend_function: type, flags */
+	SB_PHP_NAME,  /* its function_name */
+	SB_PHP_SCOPE, /* its class */
+	SB_PHP_FILE,  /* zend_op_array.filename */
+	SB_PHP_LINES, /* line_start, line_end */
 	SB_PHP_AT_MAX,
 };
 _Static_assert(SB_PHP_AT_MAX <= 16, "at[] has so many");
@@ -114,6 +125,12 @@ static __always_inline enum sb_step sb_php_begin(struct sb_interp_walk *w, void 
 	return SB_STEP_GO_ON;
 }
 
+/* Closures are copies of functions, made and freed as the program runs: which one is it? */
+static __always_inline __u64 sb_php_check(__u64 name, __u64 scope, __u64 file, __u64 lines)
+{
+	return (name >> 3) ^ (scope >> 5) ^ (file >> 3) ^ lines << 2;
+}
+
 static __always_inline int sb_php_is_line(const struct sb_interp_walk *w, __u32 line)
 {
 	return line && line >= (__u32)w->at[SB_PHP_LINES] && line <= w->at[SB_PHP_LINES] >> 32;
@@ -144,34 +161,42 @@ static __always_inline __u32 sb_php_line(struct sb_interp_walk *w, void *mem, __
 /* Code outside of functions: the script, or which kind of inclusion. */
 static __always_inline __u64 sb_php_how(struct sb_interp_walk *w, void *mem)
 {
-	__u64 prev = w->at[SB_PHP_PREV], opline;
-	__u8 opcode;
+	__u64 prev = w->at[SB_PHP_PREV], opline, how = SB_PHP_HOW_CODE | SB_PHP_HOW_INCLUDED;
 
 	if (!prev)
-		return 0;
+		return SB_PHP_HOW_CODE;
+	if ((__u8)w->at[SB_PHP_TYPE] == SB_PHP_EVAL)
+		return how | SB_PHP_HOW_EVAL;
 	opline = sb_interp_word(w, mem, prev);
-	opcode = sb_interp_u8(w, mem, opline + SB_PHP_OP_LINE + 4);
-	if (opcode != SB_PHP_OP_INCLUDE ||
-	    sb_interp_read(w, mem, &w->at[SB_PHP_CALLER_OP], 8, opline + SB_PHP_OP_EXTENDED))
-		return SB_PHP_HOW_INCLUDED;
-	return SB_PHP_HOW_INCLUDED | (w->at[SB_PHP_CALLER_OP] & SB_PHP_HOW_MASK);
+	if (sb_interp_u8(w, mem, opline + SB_PHP_OP_CODE) != SB_PHP_OP_INCLUDE)
+		return how;
+	return how | (sb_interp_u32(w, mem, opline + SB_PHP_OP_EXTENDED) & 0x1f);
+}
+
+static __always_inline enum sb_step sb_php_code(struct sb_interp_walk *w, void *mem, __u32 line)
+{
+	__u64 file = w->at[SB_PHP_FILE];
+
+	return sb_interp_push(w, file, sb_php_how(w, mem) << SB_PHP_HOW_SHIFT | line,
+			      sb_interp_word(w, mem, file + SB_PHP_STRING_LEN));
 }
 
 static __always_inline enum sb_step sb_php_user(struct sb_interp_walk *w, void *mem, __u64 ex)
 {
 	const struct sb_php_conf *conf = sb_php_conf(w);
-	__u64 func = w->at[SB_PHP_FUNC], name = w->at[SB_PHP_NAME], position = 0;
+	__u64 func = w->at[SB_PHP_FUNC], name = w->at[SB_PHP_NAME];
 	enum sb_step step;
+	__u32 line;
 
 	if (sb_interp_read(w, mem, &w->at[SB_PHP_FILE], 16, func + conf->filename))
 		return sb_interp_end(w, SB_STACK_FAULT);
-	if (w->wants_lines)
-		position = sb_php_line(w, mem, ex);
-	if (!name)
-		position |= sb_php_how(w, mem) << SB_PHP_HOW_SHIFT;
-	/* Closures are copies of functions, made and freed as the program runs. */
-	step = sb_interp_push(w, func, position,
-			      (name >> 3) ^ (w->at[SB_PHP_FILE] >> 3) ^ w->at[SB_PHP_LINES] << 2);
+	line = w->wants_lines ? sb_php_line(w, mem, ex) : 0;
+	if (name)
+		step = sb_interp_push(w, func, line,
+				      sb_php_check(name, w->at[SB_PHP_SCOPE], w->at[SB_PHP_FILE],
+						   w->at[SB_PHP_LINES]));
+	else
+		step = sb_php_code(w, mem, line);
 	if (step == SB_STEP_GO_ON && (w->at[SB_PHP_TYPE_INFO] & SB_PHP_CALL_TOP))
 		sb_interp_segment_end(w);
 	return step;
@@ -190,14 +215,15 @@ static __always_inline enum sb_step sb_php_step(struct sb_interp_walk *w, void *
 	/* Between a generator and who resumes it, and where C code calls from outside. */
 	if (!func)
 		return SB_STEP_GO_ON;
-	if (sb_interp_read(w, mem, &w->at[SB_PHP_TYPE], 16, func))
+	if (sb_interp_read(w, mem, &w->at[SB_PHP_TYPE], 24, func))
 		return sb_interp_end(w, SB_STACK_FAULT);
 	switch ((__u8)w->at[SB_PHP_TYPE]) {
 	case SB_PHP_INTERNAL:
 		/* The root of a coroutine has no name. C code has no frame of the loop. */
 		if (!w->at[SB_PHP_NAME])
 			return SB_STEP_GO_ON;
-		return sb_interp_push(w, func, 0, w->at[SB_PHP_NAME] >> 3);
+		return sb_interp_push(w, func, 0,
+				      sb_php_check(w->at[SB_PHP_NAME], w->at[SB_PHP_SCOPE], 0, 0));
 	case SB_PHP_USER:
 	case SB_PHP_EVAL:
 		return sb_php_user(w, mem, ex);

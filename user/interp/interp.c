@@ -500,6 +500,13 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 
 /* What others ask. */
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *key,
 		       struct sb_interp_anchors *ret)
 {
@@ -514,10 +521,12 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *k
 
 		if (!space->found[i].is_attached)
 			continue;
-		if (rt->conf.flags & SB_INTERP_BY_NATIVE)
+		/* One that is both has all its frames in its state. */
+		if (!(rt->conf.flags & SB_INTERP_BY_STATE)) {
 			ret->natives[ret->nr_natives++] = rt->ops->runtime;
-		if (!(rt->conf.flags & SB_INTERP_BY_STATE))
 			continue;
+		}
+		ret->files[ret->nr_runtimes] = base_name(sb_image_path(rt->image));
 		ret->runtimes[ret->nr_runtimes++] = rt->ops->runtime;
 		for (at = 0; at < rt->nr_anchors && ret->nr < SB_INTERP_ANCHORS_MAX; at++)
 			ret->at[ret->nr++] = (struct sb_interp_anchor){

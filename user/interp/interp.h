@@ -80,6 +80,8 @@ void sb_interp_name_release(struct sb_interp_name *name);
 #define SB_INTERP_ANCHORS_MAX 64
 struct sb_interp_anchors {
 	uint32_t runtimes[SB_INTERP_PER_PROC]; /* enum sb_runtime_kind, those walked by state */
+	const char *files
+		[SB_INTERP_PER_PROC]; /* theirs, without the path; they live as long as @interp */
 	size_t nr_runtimes;
 	uint32_t natives[SB_INTERP_PER_PROC]; /* and those by the native walk */
 	size_t nr_natives;

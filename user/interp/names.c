@@ -10,6 +10,9 @@
 
 /* Functions inlined into one another at one place. */
 #define INLINED_MAX 64u
+/* A frame that cannot be read may be one that was just being made or freed: it is tried again with each
+ * new stack that has it. */
+#define TRIES_MAX   16u
 /* Of one process: a generator of code must not fill our memory. */
 #define NAMES_MAX   1000000u
 
@@ -28,7 +31,7 @@ static uint64_t hash_frame(uint64_t obj, uint64_t where)
 	return sb_hash(words, sizeof(words), 0);
 }
 
-static const struct name *find_name(const struct space *space, const struct sb_interp_frame *frame)
+static struct name *find_name(const struct space *space, const struct sb_interp_frame *frame)
 {
 	uint64_t where = frame->where & ~SB_WHERE_END;
 	struct sb_index_iter it;
@@ -97,11 +100,24 @@ static int describe(struct sb_interp *interp, struct space *space, struct found 
 	return err ? err : keep_text(space, &interp->text, false);
 }
 
-/* Read the name of a frame that is not known. */
+static int add_name(struct sb_interp *interp, struct space *space, const struct name *name)
+{
+	int err = sb_vec_push(&space->names, *name);
+
+	if (!err)
+		err = sb_index_add(&space->names_index, hash_frame(name->obj, name->where),
+				   (uint32_t)space->names.nr - 1);
+	interp->stats.nr_names++;
+	interp->stats.nr_unreadable += name->nr_bad > 0;
+	return err;
+}
+
+/* Read the name of a frame that is not known, or was not readable. */
 static int read_name(struct sb_interp *interp, struct space *space,
 		     const struct sb_interp_frame *frame)
 {
 	struct found *found = sb_interp_found_of(space, sb_where_runtime(frame->where));
+	struct name *known = find_name(space, frame);
 	struct name name = {
 		.obj = frame->obj,
 		.where = frame->where & ~SB_WHERE_END,
@@ -114,24 +130,29 @@ static int read_name(struct sb_interp *interp, struct space *space,
 		return err;
 	if (found)
 		*(err ? &found->nr_bad : &found->nr_ok) += 1;
-	if (err) {
-		interp->stats.nr_unreadable++;
-		err = keep_unreadable(interp, space, found);
+	if (err && known) {
+		known->nr_bad++;
+		space->texts.nr = name.first;
+		return 0;
 	}
+	name.nr_bad = err != 0;
+	err = err ? keep_unreadable(interp, space, found) : 0;
 	name.nr = (uint32_t)space->texts.nr - name.first;
-	interp->stats.nr_names++;
 	interp->stats.nr_bytes += space->arena.nr_bytes - before;
-	if (!err)
-		err = sb_vec_push(&space->names, name);
-	if (!err)
-		err = sb_index_add(&space->names_index, hash_frame(name.obj, name.where),
-				   (uint32_t)space->names.nr - 1);
-	return err;
+	if (err || !known)
+		return err ? err : add_name(interp, space, &name);
+	*known = name;
+	interp->stats.nr_unreadable--;
+	return 0;
 }
 
 static bool needs_name(const struct space *space, const struct sb_interp_frame *frame)
 {
-	return space->names.nr < NAMES_MAX && !find_name(space, frame);
+	const struct name *known = find_name(space, frame);
+
+	if (known)
+		return known->nr_bad && known->nr_bad < TRIES_MAX;
+	return space->names.nr < NAMES_MAX;
 }
 
 /* Something is not as it should be: not one name could be read. */
@@ -184,7 +205,7 @@ static int get_name(struct sb_interp *interp, struct space *space,
 	const struct name *known = space ? find_name(space, frame) : NULL;
 	int err = 0;
 
-	if (!known && space && needs_name(space, frame)) {
+	if (space && needs_name(space, frame)) {
 		interp->stats.nr_late++;
 		err = read_name(interp, space, frame);
 		known = find_name(space, frame);

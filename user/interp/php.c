@@ -65,73 +65,74 @@ static int add_class(struct sb_runtime *rt, uint64_t scope, struct sb_str *str)
 }
 
 /* Code outside of functions, as in PHP's own traces. */
-static int add_how(const struct sb_interp_frame *frame, uint8_t type, struct sb_runtime_text *text)
+static int describe_code(struct sb_runtime *rt, const struct sb_interp_frame *frame, uint32_t how,
+			 struct sb_runtime_text *text)
 {
-	uint32_t how = (uint32_t)(sb_where_position(frame->where) >> SB_PHP_HOW_SHIFT);
-	const char *base = text->file.len ? strrchr(text->file.s, '/') : NULL;
-	const char *word = "include";
+	const char *slash, *word = "include";
+	uint64_t len;
+	int err;
 
+	text->line = (uint32_t)(sb_where_position(frame->where) & SB_PHP_LINE_MASK);
+	err = sb_memory_u64(rt->memory, frame->obj + STRING_LEN, &len);
+	if (!err && (len & SB_WHERE_CHECK_MASK) != sb_where_check(frame->where))
+		err = -EBADMSG;
+	if (!err)
+		err = add_string(rt, frame->obj, FILE_BYTES_MAX, &text->file);
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		sb_str_clear(&text->file);
 	if (!(how & SB_PHP_HOW_INCLUDED))
 		return sb_str_add(&text->name, "{main}");
-	how &= SB_PHP_HOW_MASK;
-	if (type == SB_PHP_EVAL || how == 1)
+	if (how & SB_PHP_HOW_EVAL)
 		return sb_str_add(&text->name, "eval");
-	if (how == 4)
-		word = "include_once";
-	else if (how == 8)
-		word = "require";
-	else if (how == 16)
+	if (err)
+		return err;
+	if (how & SB_PHP_HOW_REQUIRE1)
 		word = "require_once";
-	base = base ? base + 1 : text->file.len ? text->file.s : "";
-	return sb_str_addf(&text->name, "%s(%s)", word, base);
+	else if (how & SB_PHP_HOW_REQUIRE)
+		word = "require";
+	else if (how & SB_PHP_HOW_ONCE)
+		word = "include_once";
+	slash = strrchr(text->file.s, '/');
+	return sb_str_addf(&text->name, "%s(%s)", word, slash ? slash + 1 : text->file.s);
 }
 
-static int check_of(uint64_t name, uint64_t file, uint64_t lines)
+static bool is_same(const struct sb_interp_frame *frame, const uint64_t *head,
+		    const uint64_t *place)
 {
-	return (int)(((name >> 3) ^ (file >> 3) ^ lines << 2) & SB_WHERE_CHECK_MASK);
-}
-
-static int describe_user(struct sb_runtime *rt, const struct sb_interp_frame *frame,
-			 const uint64_t *head, struct sb_runtime_text *text)
-{
-	const struct sb_php_conf *conf = (const struct sb_php_conf *)rt->conf.word;
-	uint64_t place[2];
-	int err = sb_memory_read(rt->memory, place, sizeof(place), frame->obj + conf->filename);
-
-	if (err)
-		return err;
-	if (check_of(head[1], place[0], place[1]) != (int)sb_where_check(frame->where))
-		return -EBADMSG; /* another one by now */
-	text->line = (uint32_t)(sb_where_position(frame->where) & SB_PHP_LINE_MASK);
-	err = add_string(rt, place[0], FILE_BYTES_MAX, &text->file);
-	if (err)
-		return err;
-	return head[1] ? 0 : add_how(frame, (uint8_t)head[0], text);
+	return (sb_php_check(head[1], head[2], place[0], place[1]) & SB_WHERE_CHECK_MASK) ==
+	       sb_where_check(frame->where);
 }
 
 int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		    struct sb_runtime_text *text)
 {
+	const struct sb_php_conf *conf = (const struct sb_php_conf *)rt->conf.word;
+	uint64_t position = sb_where_position(frame->where);
+	uint32_t how = (uint32_t)(position >> SB_PHP_HOW_SHIFT) & SB_PHP_HOW_MASK;
 	uint64_t head[3]; /* type and flags, function_name, scope */
-	int err = sb_memory_read(rt->memory, head, sizeof(head), frame->obj);
+	uint64_t place[2] = {};
+	int err;
 
+	if (how & SB_PHP_HOW_CODE)
+		return describe_code(rt, frame, how, text);
+	err = sb_memory_read(rt->memory, head, sizeof(head), frame->obj);
 	if (err)
 		return err;
-	switch ((uint8_t)head[0]) {
-	case SB_PHP_INTERNAL:
-		if (check_of(head[1], 0, 0) != (int)sb_where_check(frame->where))
-			return -EBADMSG;
-		break;
-	case SB_PHP_USER:
-	case SB_PHP_EVAL:
-		err = describe_user(rt, frame, head, text);
-		if (err || !head[1])
+	if ((uint8_t)head[0] == SB_PHP_USER || (uint8_t)head[0] == SB_PHP_EVAL) {
+		err = sb_memory_read(rt->memory, place, sizeof(place), frame->obj + conf->filename);
+		if (err)
 			return err;
-		break;
-	default:
+	} else if ((uint8_t)head[0] != SB_PHP_INTERNAL) {
 		return -EBADMSG;
 	}
-	err = add_class(rt, head[2], &text->name);
+	if (!is_same(frame, head, place))
+		return -EBADMSG; /* another one by now */
+	text->line = (uint32_t)(position & SB_PHP_LINE_MASK);
+	err = place[0] ? add_string(rt, place[0], FILE_BYTES_MAX, &text->file) : 0;
+	if (!err)
+		err = add_class(rt, head[2], &text->name);
 	return err ? err : add_string(rt, head[1], NAME_BYTES_MAX, &text->name);
 }
 

@@ -262,6 +262,19 @@ static int keep_native(struct sb_resolver *resolver, size_t i)
 	return err;
 }
 
+/* The anchor itself may lie in generated code. */
+static bool is_of_runtime(const struct sb_resolver *resolver, const struct native_frame *native,
+			  uint32_t runtime)
+{
+	size_t i;
+
+	for (i = 0; i < resolver->anchors.nr_runtimes; i++)
+		if (resolver->anchors.runtimes[i] == runtime &&
+		    !strcmp(resolver->anchors.files[i], native->module))
+			return true;
+	return false;
+}
+
 /* A runtime's own function, which says nothing that its frames do not say. */
 static bool is_glue(const struct sb_resolver *resolver, const struct native_frame *native)
 {
@@ -270,7 +283,7 @@ static bool is_glue(const struct sb_resolver *resolver, const struct native_fram
 	for (i = 0; i < resolver->natives.nr; i++) {
 		const struct native_frame *anchor = &resolver->natives.at[i];
 
-		if (!anchor->anchor || strcmp(anchor->module, native->module))
+		if (!anchor->anchor || !is_of_runtime(resolver, native, anchor->anchor))
 			continue;
 		if (!native->name || sb_runtime_is_glue(anchor->anchor, native->name))
 			return true;
