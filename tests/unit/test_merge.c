@@ -92,6 +92,23 @@ uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t a
 	return addr >= PL ? SB_RUNTIME_PERL : addr >= PY ? SB_RUNTIME_PYTHON : 0;
 }
 
+/* The loop of Perl by what it is called by: LIBC stands for call_sv(), GLUE_ELSEWHERE for S_docatch(). */
+static bool has_callers;
+
+uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t runtime,
+			     uint64_t addr)
+{
+	return runtime != SB_RUNTIME_PERL ? SB_INTERP_ANCHOR_LOOP
+	       : addr == LIBC		  ? SB_INTERP_ANCHOR_CALLER
+	       : addr == GLUE_ELSEWHERE	  ? SB_INTERP_ANCHOR_INNER
+					  : SB_INTERP_ANCHOR_LOOP;
+}
+
+bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t runtime)
+{
+	return has_callers && runtime == SB_RUNTIME_PERL;
+}
+
 /* The object's number is its name; of object 'X', an 'x' was inlined into it. */
 int sb_interp_name(struct sb_interp *interp, const struct sb_interp_space *space,
 		   const struct sb_interp_frame *frame, uint32_t i, struct sb_interp_name *name)
@@ -114,7 +131,7 @@ void sb_interp_name_release(struct sb_interp_name *name)
 }
 
 /* One stack, leaf first, and what the walkers found: letters, leaf first; '|' ends a segment; those of
- * Perl are lower case, '#' turns to V8. */
+ * Perl are lower case, '.' is SB_INTERP_READY, '#' turns to V8. */
 struct given {
 	uint64_t ip[8];
 	const char *found;
@@ -133,10 +150,10 @@ static uint32_t make_frames(const char *found, struct sb_interp_frame *frames)
 		} else if (*found == '|') {
 			frames[nr - 1].where |= SB_WHERE_END;
 		} else {
-			uint64_t is_perl = *found >= 'a' && *found <= 'z';
+			uint64_t is_perl = *found == '.' || (*found >= 'a' && *found <= 'z');
 
 			frames[nr++] = (struct sb_interp_frame){
-				.obj = (uint64_t)*found,
+				.obj = *found == '.' ? SB_INTERP_READY : (uint64_t)*found,
 				.where = (is_perl ? SB_RUNTIME_PERL : runtime)
 					 << SB_WHERE_RUNTIME_SHIFT,
 			};
@@ -236,6 +253,45 @@ static void a_native_stack_that_was_cut_lacks_its_root(void **state)
 		      .status = SB_STACK_FAULT);
 }
 
+static void callers_tell_loops_apart(void **state)
+{
+	has_callers = true;
+	/* A sort that calls its block, and that block a sub, by C. */
+	assert_merged("c;main;read;m;list_sort;s;read;a 1",
+		      .ip = { PL, LIBC, PL, SORT, PL, LIBC, MAIN }, .found = "a|s.|m|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PERL].nr_odd, 0);
+	assert_int_equal(stats.runtime[SB_RUNTIME_PERL].nr_frames, 3);
+	/* The same between two calls of the block: comparing calls a sub, by C. */
+	assert_merged("c;main;read;m;list_sort;read;a 1", .ip = { PL, LIBC, SORT, PL, LIBC, MAIN },
+		      .found = "a|s.|m|");
+	assert_merged("c;main;read;m;list_sort 1", .ip = { SORT, PL, LIBC, MAIN },
+		      .found = "s.|m|");
+	/* A block without frames. */
+	assert_merged("c;main;read;m;list_sort;read;a 1",
+		      .ip = { PL, LIBC, PL, SORT, PL, LIBC, MAIN }, .found = "a|.|m|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PERL].nr_odd, 0);
+	/* One more loop for the same frames. */
+	assert_merged("c;main;read;m;list_sort;read;e;a;PyEval_EvalCode 1",
+		      .ip = { PL, GLUE_ELSEWHERE, PL, LIBC, SORT, PL, LIBC, MAIN },
+		      .found = "ae|m|");
+	has_callers = false;
+}
+
+static void what_has_not_begun_or_has_ended_has_no_place(void **state)
+{
+	has_callers = true;
+	assert_merged("c;main;read;m;list_sort;read 1", .ip = { LIBC, SORT, PL, LIBC, MAIN },
+		      .found = "a|m|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PERL].nr_odd, 1);
+	assert_merged("c;main;read;m;list_sort;read 1", .ip = { PL, LIBC, SORT, PL, LIBC, MAIN },
+		      .found = "m|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PERL].nr_odd, 1);
+	/* Cut: from the leaf. */
+	assert_merged("c;[truncated: unreadable stack];m;list_sort;read;a 1",
+		      .ip = { PL, LIBC, SORT }, .found = "a|m|", .status = SB_STACK_FAULT);
+	has_callers = false;
+}
+
 static void a_walk_that_was_cut_says_so(void **state)
 {
 	assert_merged("c;main;list_sort;[python truncated: too deep];A;B 1",
@@ -294,6 +350,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_left_out_of_stacks_without_frames),
 		cmocka_unit_test(a_loop_just_entered_has_no_frames),
 		cmocka_unit_test(a_native_stack_that_was_cut_lacks_its_root),
+		cmocka_unit_test(callers_tell_loops_apart),
+		cmocka_unit_test(what_has_not_begun_or_has_ended_has_no_place),
 		cmocka_unit_test(a_walk_that_was_cut_says_so),
 		cmocka_unit_test(runtimes_call_one_another),
 		cmocka_unit_test(marked_addresses_have_their_segment),

@@ -507,11 +507,25 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static void add_anchors(struct sb_interp_anchors *to, const struct sb_runtime *rt,
+			const struct sb_range *ranges, size_t nr, uint32_t kind)
+{
+	size_t i;
+
+	for (i = 0; i < nr && to->nr < SB_INTERP_ANCHORS_MAX; i++)
+		to->at[to->nr++] = (struct sb_interp_anchor){
+			.begin = ranges[i].begin,
+			.end = ranges[i].end,
+			.runtime = rt->ops->runtime,
+			.kind = kind,
+		};
+}
+
 bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *key,
 		       struct sb_interp_anchors *ret)
 {
 	struct space *space;
-	size_t i, at;
+	size_t i;
 
 	ret->nr = ret->nr_runtimes = ret->nr_natives = 0;
 	pthread_mutex_lock(&interp->lock);
@@ -528,12 +542,9 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *k
 		}
 		ret->files[ret->nr_runtimes] = base_name(sb_image_path(rt->image));
 		ret->runtimes[ret->nr_runtimes++] = rt->ops->runtime;
-		for (at = 0; at < rt->nr_anchors && ret->nr < SB_INTERP_ANCHORS_MAX; at++)
-			ret->at[ret->nr++] = (struct sb_interp_anchor){
-				.begin = rt->anchors[at].begin,
-				.end = rt->anchors[at].end,
-				.runtime = rt->ops->runtime,
-			};
+		add_anchors(ret, rt, rt->anchors, rt->nr_anchors, SB_INTERP_ANCHOR_LOOP);
+		add_anchors(ret, rt, rt->callers, rt->nr_callers, SB_INTERP_ANCHOR_CALLER);
+		add_anchors(ret, rt, rt->inner, rt->nr_inner, SB_INTERP_ANCHOR_INNER);
 	}
 	pthread_mutex_unlock(&interp->lock);
 	return ret->nr_runtimes + ret->nr_natives > 0;
@@ -545,7 +556,8 @@ uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t a
 	size_t i;
 
 	for (i = 0; i < anchors->nr; i++)
-		if (addr >= anchors->at[i].begin && addr < anchors->at[i].end)
+		if (anchors->at[i].kind == SB_INTERP_ANCHOR_LOOP && addr >= anchors->at[i].begin &&
+		    addr < anchors->at[i].end)
 			return anchors->at[i].runtime;
 	for (i = 0; name && i < anchors->nr_runtimes; i++) {
 		const struct sb_runtime_ops *ops = sb_runtime_find(anchors->runtimes[i]);
@@ -554,6 +566,30 @@ uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t a
 			return ops->runtime;
 	}
 	return 0;
+}
+
+uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t runtime,
+			     uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < anchors->nr; i++)
+		if (anchors->at[i].kind != SB_INTERP_ANCHOR_LOOP &&
+		    anchors->at[i].runtime == runtime && addr >= anchors->at[i].begin &&
+		    addr < anchors->at[i].end)
+			return anchors->at[i].kind;
+	return SB_INTERP_ANCHOR_LOOP;
+}
+
+bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t runtime)
+{
+	size_t i;
+
+	for (i = 0; i < anchors->nr; i++)
+		if (anchors->at[i].kind == SB_INTERP_ANCHOR_CALLER &&
+		    anchors->at[i].runtime == runtime)
+			return true;
+	return false;
 }
 
 int sb_interp_each(struct sb_interp *interp,

@@ -77,7 +77,12 @@ int sb_interp_name(struct sb_interp *interp, const struct sb_interp_space *space
 void sb_interp_name_release(struct sb_interp_name *name);
 
 /* Where the loops of a process's interpreters are. */
-#define SB_INTERP_ANCHORS_MAX 64
+#define SB_INTERP_ANCHORS_MAX 128
+enum sb_interp_anchor_kind {
+	SB_INTERP_ANCHOR_LOOP,
+	SB_INTERP_ANCHOR_CALLER, /* of the loop; see struct sb_runtime */
+	SB_INTERP_ANCHOR_INNER,
+};
 struct sb_interp_anchors {
 	uint32_t runtimes[SB_INTERP_PER_PROC]; /* enum sb_runtime_kind, those walked by state */
 	const char *files
@@ -88,6 +93,7 @@ struct sb_interp_anchors {
 	struct sb_interp_anchor {
 		uint64_t begin, end;
 		uint32_t runtime;
+		uint32_t kind; /* enum sb_interp_anchor_kind */
 	} at[SB_INTERP_ANCHORS_MAX];
 	size_t nr;
 };
@@ -97,6 +103,12 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *s
 /* Return: the runtime whose loop this frame is of, 0: none. @name: of the symbol, or NULL. */
 uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t addr,
 			     const char *name);
+
+/* Return: enum sb_interp_anchor_kind of the frame that called @runtime's loop; LOOP: it is neither. */
+uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t runtime,
+			     uint64_t addr);
+/* Return: whether callers of @runtime's loop are told apart. */
+bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t runtime);
 
 /*
  * Walk a thread that sleeps from here, as the kernel's walkers would: those by state.

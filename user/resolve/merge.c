@@ -9,6 +9,11 @@
  * no more, so anchors in excess are at the leaf; a native stack that was cut lacks anchors at the
  * root, and what they would stand for goes there.
  *
+ * Some loops have no segment, and some segments no loop (SB_INTERP_READY: C code that made its frame and
+ * then calls the loop again and again, as sort does, is seen between two calls, too). Then the loop's
+ * callers tell which is which, and both sides are matched from the root, where both begin, if both
+ * are whole; else from the leaf.
+ *
  * Frames that the native walk itself found (SB_IP_INTERP marks its address) need no such thought.
  */
 #include <errno.h>
@@ -25,8 +30,9 @@ struct merge {
 	struct sb_interp_space space;
 	const struct sb_interp_frame *frames; /* leaf first */
 	uint32_t nr_frames;
-	uint32_t status;  /* of the walk that found them */
-	bool is_complete; /* the native stack */
+	uint32_t status;   /* of the walk that found them */
+	bool is_complete;  /* the native stack */
+	bool is_from_root; /* how callers are matched */
 };
 
 static bool is_by_state(const struct sb_interp_anchors *anchors, uint32_t runtime)
@@ -58,6 +64,8 @@ static int find_segments(struct merge *merge)
 		segment.nr++;
 		if (!(where & SB_WHERE_END) && !is_last)
 			continue;
+		segment.is_ready = merge->frames[i].obj == SB_INTERP_READY;
+		segment.nr -= segment.is_ready;
 		err = sb_vec_push(&resolver->segments, segment);
 		segment = (struct interp_segment){ .first = i + 1 };
 	}
@@ -86,6 +94,10 @@ static void find_anchors(struct sb_resolver *resolver)
 					 ? 0
 					 : sb_interp_anchor_of(&resolver->anchors, native->addr,
 							       native->name);
+		native->caller = SB_INTERP_ANCHOR_LOOP;
+		if (native->anchor && i)
+			native->caller = sb_interp_caller_of(&resolver->anchors, native->anchor,
+							     native[-1].addr);
 	}
 }
 
@@ -124,6 +136,65 @@ static void place_by_anchors(struct sb_resolver *resolver, uint32_t runtime, uin
 		resolver->segments.at[at].is_placed = true;
 		resolver->natives.at[i].segment = (uint32_t)at++;
 	}
+}
+
+/* The segment of a loop that was called by @caller. @at: how many segments have been passed; segments
+ * that have no loop are passed, too. Return: NO_SEGMENT: none. */
+static uint32_t next_segment(struct merge *merge, uint32_t runtime, uint32_t caller, size_t *at)
+{
+	struct sb_resolver *resolver = merge->resolver;
+	size_t nr = resolver->segments.nr;
+
+	for (; *at < nr; (*at)++) {
+		size_t i = merge->is_from_root ? nr - 1 - *at : *at;
+		struct interp_segment *segment = &resolver->segments.at[i];
+
+		if (segment->runtime != runtime)
+			continue;
+		if (segment->is_ready == (caller != SB_INTERP_ANCHOR_CALLER)) {
+			segment->is_placed = true;
+			(*at)++;
+			return (uint32_t)i;
+		}
+		if (!segment->is_ready)
+			break;
+		segment->is_placed = true; /* not shown: it is not run */
+	}
+	return NO_SEGMENT;
+}
+
+static void place_by_callers(struct merge *merge, uint32_t runtime)
+{
+	struct sb_resolver *resolver = merge->resolver;
+	size_t nr = resolver->natives.nr, i, at = 0;
+	uint32_t nr_anchors = 0, nr_odd = 0;
+
+	merge->is_from_root = merge->is_complete && merge->status == SB_STACK_COMPLETE;
+	for (i = 0; i < nr; i++) {
+		struct native_frame *native =
+			&resolver->natives.at[merge->is_from_root ? i : nr - 1 - i];
+
+		if (native->anchor != runtime)
+			continue;
+		nr_anchors++;
+		if (native->caller == SB_INTERP_ANCHOR_INNER)
+			continue;
+		native->segment = next_segment(merge, runtime, native->caller, &at);
+		nr_odd += native->segment == NO_SEGMENT;
+	}
+	for (i = 0; i < resolver->segments.nr; i++) {
+		struct interp_segment *segment = &resolver->segments.at[i];
+
+		if (segment->runtime != runtime || segment->is_placed)
+			continue;
+		nr_odd += !segment->is_ready;
+		/* Of a whole stack: one whose loop has not begun. */
+		segment->is_placed = segment->is_ready || (nr_anchors && merge->is_from_root);
+	}
+	if (nr_anchors || nr_segments_of(resolver, runtime))
+		resolver->stats.runtime[runtime].nr_inside += resolver->nr_samples;
+	if (nr_odd)
+		resolver->stats.runtime[runtime].nr_odd += resolver->nr_samples;
 }
 
 static void place_runtime(struct merge *merge, uint32_t runtime)
@@ -165,7 +236,7 @@ static void count_found(struct merge *merge)
 
 	for (i = 0; i < merge->nr_frames; i++) {
 		runtime = sb_where_runtime(merge->frames[i].where);
-		if (runtime >= SB_RUNTIME_MAX)
+		if (runtime >= SB_RUNTIME_MAX || merge->frames[i].obj == SB_INTERP_READY)
 			continue;
 		stats = &resolver->stats.runtime[runtime];
 		stats->nr_frames += resolver->nr_samples;
@@ -380,8 +451,14 @@ int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part
 		return err;
 	find_anchors(resolver);
 	place_marked(resolver);
-	for (i = 0; i < resolver->anchors.nr_runtimes; i++)
-		place_runtime(&merge, resolver->anchors.runtimes[i]);
+	for (i = 0; i < resolver->anchors.nr_runtimes; i++) {
+		uint32_t runtime = resolver->anchors.runtimes[i];
+
+		if (sb_interp_has_callers(&resolver->anchors, runtime))
+			place_by_callers(&merge, runtime);
+		else
+			place_runtime(&merge, runtime);
+	}
 	for (i = 0; i < resolver->anchors.nr_natives; i++)
 		count_native_runtime(resolver, resolver->anchors.natives[i]);
 	count_found(&merge);

@@ -39,6 +39,7 @@ struct native_frame {
 	bool is_marked;	    /* SB_IP_INTERP */
 	bool is_generated;  /* code without a file */
 	uint32_t anchor;    /* runtime whose loop it is of, 0: none */
+	uint32_t caller;    /* of such: enum sb_interp_anchor_kind of the frame that called it */
 	uint32_t segment;   /* that stands for it, see merge.c; none: UINT32_MAX */
 };
 
@@ -46,6 +47,7 @@ struct native_frame {
 struct interp_segment {
 	uint32_t runtime;
 	uint32_t first, nr; /* frames, leaf first */
+	bool is_ready;	    /* it ended in SB_INTERP_READY, which is not among its frames */
 	bool is_placed;
 };
 
