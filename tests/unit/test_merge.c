@@ -79,6 +79,7 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *s
 {
 	*ret = (struct sb_interp_anchors){
 		.runtimes = { SB_RUNTIME_PYTHON, SB_RUNTIME_PERL },
+		.files = { "python", "perl" },
 		.nr_runtimes = 2,
 		.natives = { SB_RUNTIME_V8 },
 		.nr_natives = 1,
