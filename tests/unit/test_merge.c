@@ -125,6 +125,13 @@ int sb_interp_name(struct sb_interp *interp, const struct sb_interp_space *space
 	return sb_str_addc(&name->name, (char)frame->obj);
 }
 
+/* 'S' is the list_sort() that Python knows of, 'R' its read(). */
+uint64_t sb_interp_c_function(struct sb_interp *interp, const struct sb_interp_space *space,
+			      const struct sb_interp_frame *frame)
+{
+	return frame->obj == 'S' ? SORT : frame->obj == 'R' ? LIBC : 0;
+}
+
 void sb_interp_name_release(struct sb_interp_name *name)
 {
 	sb_str_release(&name->name);
@@ -306,6 +313,24 @@ static void runtimes_call_one_another(void **state)
 	assert_int_equal(stats.runtime[SB_RUNTIME_PERL].nr_found, 1);
 }
 
+static void frames_of_c_functions_replace_them(void **state)
+{
+	assert_merged("c;main;A;S;B 1", .ip = { PY, SORT, PY, MAIN }, .found = "B|SA|");
+	/* What it calls stands below. */
+	assert_merged("c;main;A;S;read;B 1", .ip = { PY, LIBC, SORT, PY, MAIN }, .found = "B|SA|");
+	assert_merged("c;main;A;S;list_sort;R;B 1", .ip = { PY, LIBC, SORT, SORT, PY, MAIN },
+		      .found = "B|RSA|");
+	/* It has not begun yet, or is not there any more; or it is of the next loop. */
+	assert_merged("c;main;A;S;B;list_sort 1", .ip = { SORT, PY, PY, MAIN }, .found = "B|SA|",
+		      .mode = SB_INTERP_AUTO);
+	assert_merged("c;_PyEval_EvalFrameDefault;A;list_sort;S 1", .ip = { SORT, PY },
+		      .found = "SA|", .mode = SB_INTERP_BOTH);
+	assert_merged("c;[truncated: unreadable stack];S 1", .ip = { SORT, PY }, .found = "S|",
+		      .status = SB_STACK_FAULT);
+	assert_merged("c;main;[python truncated: too deep];S 1", .ip = { SORT, PY, MAIN },
+		      .found = "S", .interp_status = SB_STACK_DEPTH);
+}
+
 static void marked_addresses_have_their_segment(void **state)
 {
 	assert_merged("c;main;A;B;list_sort;X;x;read 1",
@@ -355,6 +380,7 @@ int main(void)
 		cmocka_unit_test(what_has_not_begun_or_has_ended_has_no_place),
 		cmocka_unit_test(a_walk_that_was_cut_says_so),
 		cmocka_unit_test(runtimes_call_one_another),
+		cmocka_unit_test(frames_of_c_functions_replace_them),
 		cmocka_unit_test(marked_addresses_have_their_segment),
 		cmocka_unit_test(code_without_a_name_counts_as_inside),
 		cmocka_unit_test(both_leaves_nothing_out),

@@ -75,6 +75,9 @@ struct sb_interp_name {
 int sb_interp_name(struct sb_interp *interp, const struct sb_interp_space *space,
 		   const struct sb_interp_frame *frame, uint32_t i, struct sb_interp_name *name);
 void sb_interp_name_release(struct sb_interp_name *name);
+/* Where the C function begins that a frame of the interpreter's is of; 0: it is none, or not known. */
+uint64_t sb_interp_c_function(struct sb_interp *interp, const struct sb_interp_space *space,
+			      const struct sb_interp_frame *frame);
 
 /* Where the loops of a process's interpreters are. */
 #define SB_INTERP_ANCHORS_MAX 128

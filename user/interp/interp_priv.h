@@ -42,6 +42,7 @@ struct text {
 	const char *name, *file; /* in the arena; file may be NULL */
 	uint32_t line;
 	bool is_unnamed;
+	uint64_t native;
 };
 
 struct space {

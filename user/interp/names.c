@@ -49,6 +49,7 @@ static void clear_text(struct sb_runtime_text *text)
 	sb_str_clear(&text->name);
 	sb_str_clear(&text->file);
 	text->line = 0;
+	text->native = 0;
 }
 
 static int keep_text(struct space *space, const struct sb_runtime_text *text, bool is_unnamed)
@@ -57,6 +58,7 @@ static int keep_text(struct space *space, const struct sb_runtime_text *text, bo
 		.name = sb_arena_strndup(&space->arena, text->name.s, text->name.len),
 		.line = text->line,
 		.is_unnamed = is_unnamed,
+		.native = text->native,
 	};
 
 	if (text->file.len)
@@ -228,6 +230,22 @@ int sb_interp_name(struct sb_interp *interp, const struct sb_interp_space *key,
 	err = get_name(interp, sb_interp_find(interp, key), frame, i, name);
 	pthread_mutex_unlock(&interp->lock);
 	return err;
+}
+
+uint64_t sb_interp_c_function(struct sb_interp *interp, const struct sb_interp_space *key,
+			      const struct sb_interp_frame *frame)
+{
+	const struct name *known;
+	struct space *space;
+	uint64_t native = 0;
+
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	known = space ? find_name(space, frame) : NULL;
+	if (known && known->nr)
+		native = space->texts.at[known->first + known->nr - 1].native;
+	pthread_mutex_unlock(&interp->lock);
+	return native;
 }
 
 void sb_interp_name_release(struct sb_interp_name *name)

@@ -373,6 +373,7 @@ static int describe_cfunc(const struct sb_memory *memory, const struct sb_ruby *
 	if (SB_RUBY_IMEMO(obj[0]) != SB_RUBY_IMEMO_MENT ||
 	    (sb_ruby_check(obj[2]) & SB_WHERE_CHECK_MASK) != sb_where_check(frame->where))
 		return -EBADMSG;
+	text->native = word(memory, obj[2] + 8);
 	add_class(memory, ruby, obj[4], &text->name);
 	len = text->name.len;
 	if (ruby->ids_addr && !sb_ruby_id(memory, ruby, word(memory, obj[2] + 32), &text->name) &&

@@ -62,6 +62,9 @@ struct sb_runtime_text {
 	struct sb_str name; /* never empty on success: "Class.method", "Foo::bar", "<module>" */
 	struct sb_str file; /* as the runtime has it, or empty */
 	uint32_t line;	    /* 0: not known */
+	/* Where the C function begins that this frame is of, if it is one: its own native frame says
+	 * the same, and this one takes its place. Else 0. */
+	uint64_t native;
 };
 
 struct sb_runtime_ops {

@@ -9,10 +9,16 @@
  * no more, so anchors in excess are at the leaf; a native stack that was cut lacks anchors at the
  * root, and what they would stand for goes there.
  *
+<<<<<<< HEAD
  * Some loops have no segment, and some segments no loop (SB_INTERP_READY: C code that made its frame and
  * then calls the loop again and again, as sort does, is seen between two calls, too). Then the loop's
  * callers tell which is which, and both sides are matched from the root, where both begin, if both
  * are whole; else from the leaf.
+=======
+ * An interpreter may have frames for functions of C as well (Ruby: Array#each), whose native frame is
+ * there, too: it is known by where its function begins, and the interpreter's frame takes its place. So
+ * what such a function calls stands below it.
+>>>>>>> 91c3602 (resolve: an interpreter's frame of a C function replaces its native one)
  *
  * Frames that the native walk itself found (SB_IP_INTERP marks its address) need no such thought.
  */
@@ -216,6 +222,65 @@ static void place_runtime(struct merge *merge, uint32_t runtime)
 				 : 0);
 }
 
+/* The native frame of the function that begins at @func, in the piece of C that begins at @i. */
+static size_t find_function(const struct sb_resolver *resolver, size_t i, uint64_t func)
+{
+	for (; i < resolver->natives.nr; i++) {
+		const struct native_frame *native = &resolver->natives.at[i];
+
+		if (native->segment != NO_SEGMENT)
+			break;
+		if (native->func == func)
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* Move what begins with a C function's frame in the segment of the @i-th native frame to that
+ * function's own native frame; there it is a segment again. */
+static int split_segment(struct merge *merge, size_t i)
+{
+	struct sb_resolver *resolver = merge->resolver;
+	struct interp_segment *segment = &resolver->segments.at[resolver->natives.at[i].segment];
+	uint32_t first = segment->first, nr = segment->nr, runtime = segment->runtime;
+	int err;
+
+	while (nr--) {
+		uint64_t func = sb_interp_c_function(resolver->opts.interp, &merge->space,
+						     &merge->frames[first + nr]);
+		size_t at = func ? find_function(resolver, i + 1, func) : SIZE_MAX;
+
+		if (at == SIZE_MAX)
+			continue;
+		segment->first += nr + 1;
+		segment->nr -= nr + 1;
+		err = sb_vec_push(&resolver->segments, ((struct interp_segment){
+							       .runtime = runtime,
+							       .first = first,
+							       .nr = nr + 1,
+							       .is_placed = true,
+						       }));
+		if (err)
+			return err;
+		resolver->natives.at[at].segment = (uint32_t)resolver->segments.nr - 1;
+		segment = &resolver->segments.at[resolver->segments.nr - 1];
+		i = at;
+	}
+	return 0;
+}
+
+static int split_segments(struct merge *merge)
+{
+	struct sb_resolver *resolver = merge->resolver;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resolver->natives.nr && !err; i++)
+		if (resolver->natives.at[i].anchor && resolver->natives.at[i].segment != NO_SEGMENT)
+			err = split_segment(merge, i);
+	return err;
+}
+
 static void count_native_runtime(struct sb_resolver *resolver, uint32_t runtime)
 {
 	bool is_inside = nr_segments_of(resolver, runtime) > 0;
@@ -304,8 +369,8 @@ static int keep_segment(struct merge *merge, uint32_t segment)
 	uint32_t i = from->nr;
 	int err = 0;
 
-	if (segment + 1 == merge->resolver->segments.nr && merge->status != SB_STACK_COMPLETE &&
-	    merge->status < SB_STACK_STATUS_MAX) {
+	if (from->nr && from->first + from->nr == merge->nr_frames &&
+	    merge->status != SB_STACK_COMPLETE && merge->status < SB_STACK_STATUS_MAX) {
 		const struct sb_runtime_ops *ops = sb_runtime_find(from->runtime);
 		struct sb_str *text = &merge->resolver->text;
 
@@ -461,6 +526,9 @@ int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part
 	}
 	for (i = 0; i < resolver->anchors.nr_natives; i++)
 		count_native_runtime(resolver, resolver->anchors.natives[i]);
+	err = split_segments(&merge);
+	if (err)
+		return err;
 	count_found(&merge);
 	return merge.nr_frames ? put_together(&merge) : 0;
 }

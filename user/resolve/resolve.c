@@ -206,16 +206,19 @@ static int note_native(struct sb_resolver *resolver, size_t i, const struct sb_s
 {
 	const uint64_t ip = resolver->marks_at[resolver->reqs.nr - 1 - i];
 
-	return sb_vec_push(&resolver->natives,
-			   (struct native_frame){
-				   .addr = resolver->reqs.at[i].addr,
-				   .first = resolver->frames.nr,
-				   .name = physical->name,
-				   .module = physical->module,
-				   .is_marked = ip & SB_IP_INTERP,
-				   .is_generated = physical->kind == SB_SYM_JIT ||
-						   physical->reason == SB_SYM_ANON,
-			   });
+	return sb_vec_push(
+		&resolver->natives,
+		(struct native_frame){
+			.addr = resolver->reqs.at[i].addr,
+			.func = physical->name ? resolver->reqs.at[i].addr - physical->func_offset
+					       : 0,
+			.first = resolver->frames.nr,
+			.name = physical->name,
+			.module = physical->module,
+			.is_marked = ip & SB_IP_INTERP,
+			.is_generated =
+				physical->kind == SB_SYM_JIT || physical->reason == SB_SYM_ANON,
+		});
 }
 
 static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, size_t nr_frames)

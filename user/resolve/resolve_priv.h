@@ -33,6 +33,7 @@ struct known_stack {
 /* One frame of machine code of the user stack being put together. */
 struct native_frame {
 	uint64_t addr;
+	uint64_t func;	    /* where its function begins, or 0 */
 	size_t first;	    /* its frames in `frames`: what was inlined comes behind */
 	const char *name;   /* or NULL */
 	const char *module; /* lives as long as the symbolizer */
