@@ -9,16 +9,14 @@
  * no more, so anchors in excess are at the leaf; a native stack that was cut lacks anchors at the
  * root, and what they would stand for goes there.
  *
-<<<<<<< HEAD
  * Some loops have no segment, and some segments no loop (SB_INTERP_READY: C code that made its frame and
  * then calls the loop again and again, as sort does, is seen between two calls, too). Then the loop's
  * callers tell which is which, and both sides are matched from the root, where both begin, if both
  * are whole; else from the leaf.
-=======
+ *
  * An interpreter may have frames for functions of C as well (Ruby: Array#each), whose native frame is
  * there, too: it is known by where its function begins, and the interpreter's frame takes its place. So
  * what such a function calls stands below it.
->>>>>>> 91c3602 (resolve: an interpreter's frame of a C function replaces its native one)
  *
  * Frames that the native walk itself found (SB_IP_INTERP marks its address) need no such thought.
  */
