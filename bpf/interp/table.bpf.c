@@ -7,7 +7,8 @@
 	row(SB_RUNTIME_PYTHON, python) row(SB_RUNTIME_PERL, perl) row(SB_RUNTIME_PHP, php) \
 		row(SB_RUNTIME_RUBY, ruby)
 /* Runtimes whose frames lie on the native stack: row(number, name). */
-#define SB_NATIVES(row)		     row(SB_RUNTIME_PHP, php) row(SB_RUNTIME_V8, v8)
+#define SB_NATIVES(row) \
+	row(SB_RUNTIME_HOTSPOT, hotspot) row(SB_RUNTIME_PHP, php) row(SB_RUNTIME_V8, v8)
 
 #define DECLARE_WALKER(number, name) SB_INTERP_HAS_WALKER(name);
 #define DECLARE_NATIVE(number, name) SB_INTERP_HAS_NATIVE(name);

@@ -24,6 +24,7 @@
 #include "core/stack.bpf.c"
 #include "core/stats.bpf.c"
 #include "core/unwind.bpf.c"
+#include "interp/hotspot.bpf.c"
 #include "interp/perl.bpf.c"
 #include "interp/php.bpf.c"
 #include "interp/python.bpf.c"

@@ -66,6 +66,7 @@ struct sb_interp_name {
 	struct sb_str file; /* or empty */
 	uint32_t line;
 	bool is_unnamed;
+	bool is_glue; /* of no use but to those who look at the runtime itself */
 };
 /*
  * The @i-th name of a frame: 0 is the innermost function that was inlined into it, the last one the

@@ -41,7 +41,7 @@ struct name {
 struct text {
 	const char *name, *file; /* in the arena; file may be NULL */
 	uint32_t line;
-	bool is_unnamed;
+	bool is_unnamed, is_glue;
 	uint64_t native;
 };
 

@@ -48,6 +48,7 @@ static void clear_text(struct sb_runtime_text *text)
 {
 	sb_str_clear(&text->name);
 	sb_str_clear(&text->file);
+	text->is_glue = false;
 	text->line = 0;
 	text->native = 0;
 }
@@ -59,6 +60,7 @@ static int keep_text(struct space *space, const struct sb_runtime_text *text, bo
 		.line = text->line,
 		.is_unnamed = is_unnamed,
 		.native = text->native,
+		.is_glue = text->is_glue,
 	};
 
 	if (text->file.len)
@@ -197,6 +199,7 @@ static int copy_text(const struct text *text, struct sb_interp_name *name)
 		err = sb_str_add(&name->file, text->file);
 	name->line = text->line;
 	name->is_unnamed = text->is_unnamed;
+	name->is_glue = text->is_glue;
 	return err;
 }
 

@@ -65,6 +65,8 @@ struct sb_runtime_text {
 	/* Where the C function begins that this frame is of, if it is one: its own native frame says
 	 * the same, and this one takes its place. Else 0. */
 	uint64_t native;
+	/* It stands for its native frame, but is shown with --interp both only: a stub. */
+	bool is_glue;
 };
 
 struct sb_runtime_ops {

@@ -337,6 +337,8 @@ static int keep_interp(struct merge *merge, const struct sb_interp_frame *frame)
 			break;
 		if (name->is_unnamed && ops)
 			resolver->stats.runtime[ops->runtime].nr_unreadable += resolver->nr_samples;
+		if (name->is_glue && resolver->opts.interp_mode != SB_INTERP_BOTH)
+			continue;
 		err = keep(resolver,
 			   &(struct sb_frame){
 				   .name = name->name.s,

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+import java.util.Arrays;
+
+/** A known tree of calls, for one of several purposes, until it is killed. */
+public class A {
+	static volatile long sink;
+
+	interface Shape {
+		long area(int n);
+	}
+
+	static class Sq implements Shape {
+		public long area(int n) {
+			long s = n;
+			for (int i = 0; i < n; i++)
+				s = s * 31 + i;
+			return s;
+		}
+	}
+
+	static class Tri implements Shape {
+		public long area(int n) {
+			long s = n;
+			for (int i = 0; i < n; i++)
+				s = s * 31 + i;
+			return s;
+		}
+	}
+
+	static class Circle implements Shape {
+		public long area(int n) {
+			long s = n;
+			for (int i = 0; i < n; i++)
+				s = s * 31 + i;
+			return s;
+		}
+	}
+
+	static final Shape SQ = new Sq(), TRI = new Tri(), CIRCLE = new Circle();
+
+	static void mid(int n) {
+		sink += SQ.area(7 * n);
+		sink += TRI.area(2 * n);
+		sink += CIRCLE.area(n);
+	}
+
+	static void top(int n) {
+		Arrays.asList(n, n).forEach(x -> mid(x));
+	}
+
+	static int down(int depth, int n) {
+		if (depth == 0) {
+			top(n);
+			return 1;
+		}
+		return down(depth - 1, n) + 1;
+	}
+
+	static void sort(int n) {
+		Integer[] all = new Integer[64];
+		for (int i = 0; i < all.length; i++)
+			all[i] = i * 7919 % 64;
+		Arrays.sort(all, (a, b) -> {
+			sink += SQ.area(n);
+			return a - b;
+		});
+	}
+
+	static void block(Object lock) throws Exception {
+		synchronized (lock) {
+			lock.wait();
+		}
+	}
+
+	static void enter(Object lock) {
+		synchronized (lock) {
+			sink++;
+		}
+	}
+
+	static void read() throws Exception {
+		System.in.read();
+	}
+
+	static void waits() throws Exception {
+		final Object held = new Object();
+		final Object never = new Object();
+		Thread a = new Thread(() -> enter(held), "enter");
+		Thread b = new Thread(() -> {
+			try {
+				block(never);
+			} catch (Exception e) {
+			}
+		}, "block");
+		Thread c = new Thread(() -> {
+			try {
+				read();
+			} catch (Exception e) {
+			}
+		}, "read");
+		synchronized (held) {
+			for (Thread t : new Thread[] { a, b, c }) {
+				t.setDaemon(true);
+				t.start();
+			}
+			System.out.println("ready");
+			for (;;)
+				nap();
+		}
+	}
+
+	static void nap() throws Exception {
+		Thread.sleep(10);
+	}
+
+	static void virtual(int n) throws Exception {
+		Thread t = (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class)
+				.invoke(null, (Runnable) () -> {
+					for (;;) {
+						top(n);
+						Thread.yield();
+					}
+				});
+		System.out.println("ready");
+		t.join();
+	}
+
+	public static void main(String[] args) throws Exception {
+		int n = Integer.parseInt(args[1]);
+		if (args[0].equals("waits"))
+			waits();
+		if (args[0].equals("virtual"))
+			virtual(n);
+		for (long round = 0;; round++) {
+			if (args[0].equals("top"))
+				top(n);
+			else if (args[0].equals("down"))
+				down(50, n);
+			else if (args[0].equals("sort"))
+				sort(n);
+			if (round == 300)
+				System.out.println("ready");
+		}
+	}
+}
