@@ -95,10 +95,12 @@ enum {
 	SB_PERL_HOW, /* si_type in the lower half, and bits */
 	SB_PERL_BUF, /* what was read last: words up to the end */
 };
-#define SB_PERL_HOW_TOP	    (1ull << 32) /* the record that comes may be about to be made */
-#define SB_PERL_HOW_PENDING (1ull << 33) /* the frame pushed last was called by C code */
-#define SB_PERL_HOW_BLOCK   (1ull << 34) /* the outermost record is a block */
-#define SB_PERL_CX_READ	    80
+#define SB_PERL_HOW_TOP	       (1ull << 32) /* the record that comes may be about to be made */
+#define SB_PERL_HOW_PENDING    (1ull << 33) /* the frame pushed last was called by C code */
+/* From bit 40 on, from 5.32 on: the number of records up to the topmost sub, eval or format. */
+#define SB_PERL_HOW_SUBS_SHIFT 40
+#define SB_PERL_HOW_BLOCK      (1ull << 34) /* the outermost record is a block */
+#define SB_PERL_CX_READ	       80
 _Static_assert(8 * (16 - SB_PERL_BUF) >= SB_PERL_CX_READ, "it fits");
 _Static_assert(16 - SB_PERL_BUF >= SB_PERL_CV_WORDS, "it fits");
 
@@ -146,19 +148,22 @@ static __always_inline enum sb_step sb_perl_push(struct sb_interp_walk *w, void 
 /* Go over to the stack of contexts at @si. */
 static __always_inline enum sb_step sb_perl_enter(struct sb_interp_walk *w, void *mem, __u64 si)
 {
-	__u64 *buf = &w->at[SB_PERL_BUF], left, type;
+	__u64 *buf = &w->at[SB_PERL_BUF], left, type, subs = SB_PERL_CX_MAX;
 
 	if (sb_interp_read(w, mem, buf, 48, si))
 		return sb_interp_end(w, SB_STACK_FAULT);
-	type = sb_perl_conf(w)->si_type == 44 ? buf[SB_PERL_SI_TYPE] >> 32
-					      : buf[SB_PERL_SI_TYPE] & 0xffffffff;
+	type = buf[SB_PERL_SI_TYPE] & 0xffffffff;
+	if (sb_perl_conf(w)->si_type == 44) {
+		subs = (buf[SB_PERL_SI_TYPE] + 1) & 0xffffffff; /* si_cxsubix */
+		type = buf[SB_PERL_SI_TYPE] >> 32;
+	}
 	left = (buf[SB_PERL_SI_CXIX] + 1) & 0xffffffff; /* the index is -1 when there is none */
-	if (left > SB_PERL_CX_MAX)
+	if (left > SB_PERL_CX_MAX || subs > SB_PERL_CX_MAX)
 		return sb_interp_end(w, SB_STACK_BAD_CFA);
 	w->at[SB_PERL_LEFT] = left;
 	w->at[SB_PERL_CXSTACK] = buf[SB_PERL_SI_CXSTACK];
 	w->at[SB_PERL_SI] = buf[SB_PERL_SI_PREV];
-	w->at[SB_PERL_HOW] = type;
+	w->at[SB_PERL_HOW] = type | subs << SB_PERL_HOW_SUBS_SHIFT;
 	return SB_STEP_GO_ON;
 }
 
@@ -237,7 +242,8 @@ static __always_inline int sb_perl_is_last_of_block(struct sb_interp_walk *w, vo
 
 /*
  * A sub or a format. The record is counted before it is filled in (cx_pushblock(), cx_pushsub()), so
- * the topmost one may be what another call left there: then it holds no sub, or one that nobody is in.
+ * the topmost one may be what another call left there. From 5.32 on, si_cxsubix says that it is not
+ * valid yet; before, it holds no sub, or one that nobody is in.
  */
 static __always_inline enum sb_step sb_perl_sub(struct sb_interp_walk *w, void *mem, __u64 cv,
 						__u64 is_top)
@@ -279,10 +285,13 @@ static __always_inline enum sb_step sb_perl_step(struct sb_interp_walk *w, void 
 	flags = buf[0] & 0xf0;
 	cop = buf[SB_PERL_CX_OLDCOP];
 	is_called = !buf[SB_PERL_CX_RETOP];
-	w->at[SB_PERL_HOW] = (__u32)how;
+	w->at[SB_PERL_HOW] = how & ~(SB_PERL_HOW_TOP | SB_PERL_HOW_PENDING);
 	if (!w->at[SB_PERL_LEFT] && kind == SB_PERL_CXT_BLOCK)
 		w->at[SB_PERL_HOW] |= SB_PERL_HOW_BLOCK;
 
+	if (kind >= SB_PERL_CXT_SUB && kind <= SB_PERL_CXT_EVAL &&
+	    w->at[SB_PERL_LEFT] >= how >> SB_PERL_HOW_SUBS_SHIFT)
+		return SB_STEP_GO_ON;
 	if (kind == SB_PERL_CXT_EVAL && !(flags & SB_PERL_CXP_TRY)) {
 		/* call_sv() with G_EVAL makes a record of an eval, and then calls the sub. */
 		if (how & SB_PERL_HOW_PENDING && !(flags & SB_PERL_CXP_EVALBLOCK && is_called))
