@@ -116,26 +116,39 @@ static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
 		err_;                                            \
 	})
 
+/*
+ * What a read that may have failed has left: the kernel's helper zeroes it then. Not a question asked
+ * of the result, because the verifier would follow both answers from there on.
+ */
+#ifdef __bpf__
+#define sb_interp_read_or_0(failed, val) ((void)(failed), (val))
+#else
+#define sb_interp_read_or_0(failed, val) ((failed) ? 0 : (val))
+#endif
+
 /* Return: the word at @addr; 0 when it cannot be read. */
 static __always_inline __u64 sb_interp_word(struct sb_interp_walk *w, void *mem, __u64 addr)
 {
 	__u64 val = 0;
+	int err = sb_interp_read(w, mem, &val, sizeof(val), addr);
 
-	return sb_interp_read(w, mem, &val, sizeof(val), addr) ? 0 : val;
+	return sb_interp_read_or_0(err, val);
 }
 
 static __always_inline __u32 sb_interp_u32(struct sb_interp_walk *w, void *mem, __u64 addr)
 {
 	__u32 val = 0;
+	int err = sb_interp_read(w, mem, &val, sizeof(val), addr);
 
-	return sb_interp_read(w, mem, &val, sizeof(val), addr) ? 0 : val;
+	return sb_interp_read_or_0(err, val);
 }
 
 static __always_inline __u8 sb_interp_u8(struct sb_interp_walk *w, void *mem, __u64 addr)
 {
 	__u8 val = 0;
+	int err = sb_interp_read(w, mem, &val, sizeof(val), addr);
 
-	return sb_interp_read(w, mem, &val, sizeof(val), addr) ? 0 : val;
+	return sb_interp_read_or_0(err, val);
 }
 
 /* How pthread_getspecific() finds its values: user/interp/threads.c fills it in by the libc. */
