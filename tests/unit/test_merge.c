@@ -82,6 +82,7 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *s
 		.files = { "python", "perl" },
 		.nr_runtimes = 2,
 		.natives = { SB_RUNTIME_V8 },
+		.native_files = { "" },
 		.nr_natives = 1,
 	};
 	return true;

@@ -537,6 +537,8 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *k
 			continue;
 		/* One that is both has all its frames in its state. */
 		if (!(rt->conf.flags & SB_INTERP_BY_STATE)) {
+			ret->native_files[ret->nr_natives] =
+				rt->conf.hook_end ? base_name(sb_image_path(rt->image)) : "";
 			ret->natives[ret->nr_natives++] = rt->ops->runtime;
 			continue;
 		}

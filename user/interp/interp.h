@@ -93,6 +93,8 @@ struct sb_interp_anchors {
 		[SB_INTERP_PER_PROC]; /* theirs, without the path; they live as long as @interp */
 	size_t nr_runtimes;
 	uint32_t natives[SB_INTERP_PER_PROC]; /* and those by the native walk */
+	/* The same of theirs, or "": their loops are not in a file. */
+	const char *native_files[SB_INTERP_PER_PROC];
 	size_t nr_natives;
 	struct sb_interp_anchor {
 		uint64_t begin, end;

@@ -99,6 +99,8 @@ static int describe(struct sb_interp *interp, struct space *space, struct found 
 	}
 	clear_text(&interp->text);
 	err = ops->describe(&found->rt, frame, &interp->text);
+	if (err == -ENODATA) /* it stands for what was inlined, or for nothing */
+		return 0;
 	if (!err && !interp->text.name.len)
 		err = -EBADMSG;
 	return err ? err : keep_text(space, &interp->text, false);

@@ -90,7 +90,8 @@ struct sb_runtime_ops {
 	/*
 	 * The name of a frame, and its place when wanted, from the process's memory. Called once
 	 * for each pair of code object and position. Return: 0, -EFAULT (unreadable),
-	 * -EBADMSG (what is there is no such thing), -ENOMEM.
+	 * -EBADMSG (what is there is no such thing), -ENODATA (there is nothing to be shown but
+	 * what was inlined), -ENOMEM.
 	 */
 	int (*describe)(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 			struct sb_runtime_text *text);

@@ -424,8 +424,9 @@ static bool is_glue(const struct sb_resolver *resolver, const struct native_fram
 		if (!native->name || sb_runtime_is_glue(anchor->anchor, native->name))
 			return true;
 	}
-	for (i = 0; native->name && i < resolver->anchors.nr_natives; i++)
-		if (sb_runtime_is_glue(resolver->anchors.natives[i], native->name))
+	for (i = 0; i < resolver->anchors.nr_natives; i++)
+		if (native->name ? sb_runtime_is_glue(resolver->anchors.natives[i], native->name)
+				 : !strcmp(resolver->anchors.native_files[i], native->module))
 			return true;
 	return false;
 }
