@@ -2,13 +2,23 @@
 /* All runtimes: a row in one of the tables for each walker. */
 #include "sb_interp.bpf.h"
 
-/* Runtimes that are walked by their state. */
-#define SB_WALKERS(row)                                                                    \
-	row(SB_RUNTIME_PYTHON, python) row(SB_RUNTIME_PERL, perl) row(SB_RUNTIME_PHP, php) \
-		row(SB_RUNTIME_RUBY, ruby)
+/* clang-format off */
+/* Runtimes that are walked by their state, or whose frames of a native one are found step by step. */
+#define SB_WALKERS(row) \
+	row(SB_RUNTIME_LUA, lua) \
+	row(SB_RUNTIME_LUAJIT, luajit) \
+	row(SB_RUNTIME_PERL, perl) \
+	row(SB_RUNTIME_PHP, php) \
+	row(SB_RUNTIME_PYTHON, python) \
+	row(SB_RUNTIME_RUBY, ruby)
 /* Runtimes whose frames lie on the native stack: row(number, name). */
 #define SB_NATIVES(row) \
-	row(SB_RUNTIME_HOTSPOT, hotspot) row(SB_RUNTIME_PHP, php) row(SB_RUNTIME_V8, v8)
+	row(SB_RUNTIME_HOTSPOT, hotspot) \
+	row(SB_RUNTIME_LUA, lua) \
+	row(SB_RUNTIME_LUAJIT, luajit) \
+	row(SB_RUNTIME_PHP, php) \
+	row(SB_RUNTIME_V8, v8)
+/* clang-format on */
 
 #define DECLARE_WALKER(number, name) SB_INTERP_HAS_WALKER(name);
 #define DECLARE_NATIVE(number, name) SB_INTERP_HAS_NATIVE(name);

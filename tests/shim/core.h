@@ -25,6 +25,8 @@
 #include "core/stats.bpf.c"
 #include "core/unwind.bpf.c"
 #include "interp/hotspot.bpf.c"
+#include "interp/lua.bpf.c"
+#include "interp/luajit.bpf.c"
 #include "interp/perl.bpf.c"
 #include "interp/php.bpf.c"
 #include "interp/python.bpf.c"

@@ -6,6 +6,8 @@
 struct sb_runtime_ops;
 
 extern const struct sb_runtime_ops sb_runtime_hotspot;
+extern const struct sb_runtime_ops sb_runtime_lua;
+extern const struct sb_runtime_ops sb_runtime_luajit;
 extern const struct sb_runtime_ops sb_runtime_perl;
 extern const struct sb_runtime_ops sb_runtime_php;
 extern const struct sb_runtime_ops sb_runtime_python;

@@ -7,7 +7,10 @@
 
 /* clang-format off */
 const struct sb_runtime_ops *const sb_runtimes[] = {
-	&sb_runtime_hotspot, &sb_runtime_perl,
+	&sb_runtime_hotspot,
+	&sb_runtime_lua,
+	&sb_runtime_luajit,
+	&sb_runtime_perl,
 	&sb_runtime_php,
 	&sb_runtime_python,
 	&sb_runtime_v8,

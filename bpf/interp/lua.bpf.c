@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "sb_interp.bpf.h"
+#include "sb_step_lua.h"
+
+SB_INTERP_WALKER(lua)
+SB_INTERP_NATIVE(lua)
