@@ -33,26 +33,29 @@ struct sb_v8_conf {
 	__u16 function_shared;
 	__u16 shared_builtin; /* SharedFunctionInfo: where the number of a builtin is */
 	__u16 shared_script;
-	__u16 shared_id; /* function_literal_id: one word of the two at flags */
-	__u16 reserved;
+	__u16 shared_id;    /* function_literal_id: one word of the two at flags */
+	__u16 builtin_exit; /* number of the kind of frame */
 	/* Builtins, in the file and where V8 has put them a second time. */
 	__u64 builtins[2], builtins_end[2];
 };
 
 _Static_assert(sizeof(struct sb_v8_conf) <= 8 * SB_INTERP_CONF_WORDS, "fits into a configuration");
 
-#define SB_V8_TAG	   1ull
-#define SB_V8_TAG_MASK	   3ull
-#define sb_v8_is_ptr(v)	   (((v)&SB_V8_TAG_MASK) == SB_V8_TAG)
+#define SB_V8_TAG	       1ull
+#define SB_V8_TAG_MASK	       3ull
+#define sb_v8_is_ptr(v)	       (((v)&SB_V8_TAG_MASK) == SB_V8_TAG)
 /* Small integers: the upper 32 bits, the lower ones being zero. */
-#define sb_v8_is_smi(v)	   (!((v)&0xffffffffull))
-#define sb_v8_smi(v)	   ((__s32)((v) >> 32))
+#define sb_v8_is_smi(v)	       (!((v)&0xffffffffull))
+#define sb_v8_smi(v)	       ((__s32)((v) >> 32))
+
+/* Of what lies at fp - 8: the number is in the lower half, with the tag of an integer. */
+#define sb_v8_is_kind(v, kind) ((v) == (__u64)(kind) << 1)
 
 /* DWARF's number of rdi, which holds the function at a call. */
-#define SB_V8_REG_FUNCTION 5
+#define SB_V8_REG_FUNCTION     5
 /* Words of w->at: a SharedFunctionInfo, a JSFunction. */
-#define SB_V8_AT_SHARED	   0
-#define SB_V8_AT_FUNCTION  8
+#define SB_V8_AT_SHARED	       0
+#define SB_V8_AT_FUNCTION      8
 
 static __always_inline const struct sb_v8_conf *sb_v8_conf(const struct sb_interp_walk *w)
 {
@@ -155,6 +158,17 @@ static __always_inline enum sb_step sb_v8_push_entered(struct sb_interp_walk *w,
 	return SB_STEP_FP_CHAIN;
 }
 
+/* A builtin written in C++, whose frame says whom it was called as: BuiltinExitFrameConstants. */
+static __always_inline enum sb_step sb_v8_push_exit(struct sb_interp_walk *w,
+						    const struct sb_walk *walk, void *mem)
+{
+	__u64 shared = sb_v8_function(w, mem, sb_interp_word(w, mem, walk->fp + 24));
+
+	if (shared && sb_v8_push(w, shared, SB_V8_BUILTIN, 0) != SB_STEP_GO_ON)
+		return SB_STEP_END;
+	return SB_STEP_FP_CHAIN;
+}
+
 /* See sb_interp_step.h. Frames are linked by the frame pointer, which the native walk follows. */
 static __always_inline enum sb_step sb_v8_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						 void *mem)
@@ -172,6 +186,8 @@ static __always_inline enum sb_step sb_v8_native(struct sb_interp_walk *w, struc
 	if ((walk->fp & 7) || walk->fp < walk->sp ||
 	    sb_interp_read(w, mem, frame, sizeof(frame), walk->fp - 40))
 		return SB_STEP_FP_CHAIN;
+	if (sb_v8_is_kind(frame[4], sb_v8_conf(w)->builtin_exit))
+		return sb_v8_push_exit(w, walk, mem);
 	if (!sb_v8_is_ptr(frame[4])) /* another kind of frame */
 		return SB_STEP_FP_CHAIN;
 	shared = sb_v8_function(w, mem, frame[3]);

@@ -1,71 +1,107 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* CPython. */
+/* CPython: the row. */
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 
-#include "interp/runtime.h"
+#include "base/cleanup.h"
+#include "interp/python_priv.h"
 #include "interp/runtimes.h"
-#include "interp/step.h"
-#include "sb_step_python.h"
 
-#define NAME_BYTES_MAX 1024u
+_Static_assert(sizeof(struct sb_python_conf) <= sizeof(((struct sb_interp_conf *)0)->word), "");
 
-static int attach(struct sb_runtime *rt)
+static void find_anchors(struct sb_runtime *rt, const struct sb_python_layout *layout)
 {
-	struct sb_python_conf *conf = (struct sb_python_conf *)rt->conf.word;
-	uint64_t runtime, version_at, loop, size;
-	uint32_t version;
+	const char *name = layout->version < SB_PYTHON(3, 0) ? "PyEval_EvalFrameEx"
+							     : "_PyEval_EvalFrameDefault";
+	uint64_t begin, end, size;
 
-	if (sb_image_symbol(rt->image, "_PyRuntime", &runtime, NULL) ||
-	    sb_image_symbol(rt->image, "Py_Version", &version_at, NULL) ||
-	    sb_image_read(rt->image, version_at, &version, sizeof(version)) ||
-	    version >> 16 != 0x030b) {
-		sb_str_addf(&rt->why, "this version of Python is not known (%s)",
-			    sb_image_build_id(rt->image));
-		return -ENOTSUP;
-	}
-	snprintf(rt->version, sizeof(rt->version), "%u.%u.%u", version >> 24, version >> 16 & 255,
-		 version >> 8 & 255);
-	*conf = (struct sb_python_conf){
-		.key_addr = runtime + 596,
-		.cframe = 56,
-		.current = 8,
-		.code = 32,
-		.back = 48,
-		.instr = 56,
-		.is_entry = 68,
-		.code_adaptive = 184,
-		.first_line = 72,
-	};
-	sb_threads_tsd(rt->maps, &conf->tsd);
-	rt->conf.flags = SB_INTERP_BY_STATE;
-	if (!sb_image_symbol(rt->image, "_PyEval_EvalFrameDefault", &loop, &size))
-		rt->anchors[rt->nr_anchors++] = (struct sb_range){ loop, loop + size };
+	if (sb_image_symbol(rt->image, name, &begin, &size))
+		return;
+	end = begin + size;
+	if (!size && sb_image_function(rt->image, begin, &begin, &end))
+		return;
+	rt->anchors[0] = (struct sb_range){ begin, end };
+	rt->nr_anchors = 1 + sb_image_cold_parts(rt->image, begin, end, rt->anchors + 1,
+						 SB_RUNTIME_ANCHORS_MAX - 1);
+}
+
+/* Return: 0, -EAGAIN: there is no interpreter yet. */
+static int find_main(struct sb_runtime *rt, const struct sb_python_layout *layout,
+		     struct sb_python_conf *conf)
+{
+	/* In _PyRuntime, the oldest interpreter is next to the youngest one. */
+	uint64_t at = layout->runtime ? conf->interps + 8 : conf->interps, interp;
+
+	if (sb_memory_u64(rt->memory, at, &interp) || !interp)
+		return -EAGAIN;
+	conf->main_interp = interp;
 	return 0;
 }
 
-/* A string of ASCII characters: PyASCIIObject. */
-static int add_string(struct sb_runtime *rt, uint64_t addr, struct sb_str *str)
+static int prove(struct sb_runtime *rt, const struct sb_python_layout *layout,
+		 struct sb_python_conf *conf)
 {
-	uint64_t len;
-	int err = sb_memory_u64(rt->memory, addr + 16, &len);
+	uint64_t key_addr = layout->runtime + layout->key;
+	int err = sb_python_prove(rt, layout);
 
-	return err ? err : sb_memory_text(rt->memory, addr + 48, len, NAME_BYTES_MAX, str);
+	/* The code was not understood: the table has an address, too. */
+	if (err == -EBADMSG && layout->key && layout->runtime && conf->key_addr != key_addr) {
+		conf->flags &= ~(__u32)(SB_PYTHON_TLS_FS | SB_PYTHON_TLS_GOT);
+		conf->key_addr = key_addr;
+		err = sb_python_prove(rt, layout);
+	}
+	return err;
+}
+
+static int attach_layout(struct sb_runtime *rt, struct sb_python_layout *layout)
+{
+	struct sb_python_conf *conf = (struct sb_python_conf *)rt->conf.word;
+	int err = sb_python_find_layout(rt, layout, conf);
+
+	if (err)
+		return err;
+	sb_threads_tsd(rt->maps, &conf->tsd);
+	rt->conf.flags = SB_INTERP_BY_STATE;
+	err = sb_python_find_state(rt, layout, conf);
+	if (!err)
+		err = find_main(rt, layout, conf);
+	if (!err)
+		err = prove(rt, layout, conf);
+	if (err == -ENOENT || err == -EBADMSG) {
+		sb_str_addf(&rt->why, "no thread's stack is found where Python %s has it (%s)",
+			    rt->version, sb_image_build_id(rt->image));
+		err = -ENOTSUP;
+	}
+	if (!err && layout->is_assumed)
+		sb_str_add(&rt->why, "taken for the last version that is known");
+	return err;
+}
+
+static int attach(struct sb_runtime *rt)
+{
+	sb_cleanup(sb_freep) struct sb_python_layout *layout = calloc(1, sizeof(*layout));
+	int err;
+
+	if (!layout)
+		return -ENOMEM;
+	err = attach_layout(rt, layout);
+	if (err)
+		return err;
+	find_anchors(rt, layout);
+	rt->state = sb_take(layout);
+	return 0;
+}
+
+static void detach(struct sb_runtime *rt)
+{
+	free(rt->state);
 }
 
 static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		    struct sb_runtime_text *text)
 {
-	uint64_t name, file;
-	int err = sb_memory_u64(rt->memory, frame->obj + 128, &name);
-
-	if (!err)
-		err = sb_memory_u64(rt->memory, frame->obj + 112, &file);
-	if (!err)
-		err = add_string(rt, name, &text->name);
-	if (!err)
-		err = add_string(rt, file, &text->file);
-	return err;
+	return sb_python_code(rt->memory, rt->state, frame->obj, sb_where_position(frame->where),
+			      text);
 }
 
 static int begin(struct sb_interp_walk *walk, void *memory)
@@ -79,14 +115,46 @@ static int step(struct sb_interp_walk *walk, void *memory)
 }
 
 static const char *const anchors[] = { "_PyEval_EvalFrameDefault", NULL };
-static const char *const glue[] = { "_PyObject_Vectorcall*", "PyEval_EvalCode", "_PyEval_Vector",
-				    "_PyFunction_Vectorcall", NULL };
+
+/*
+ * What calls the loop, and what the loop calls to call something: nobody looks for them in a
+ * picture. What runs in them at length has names of its own: sorted(), a lock, an import.
+ */
+static const char *const glue[] = {
+	/* the loop's wrappers */
+	"_PyEval_EvalFrame", "PyEval_EvalFrame*", "_PyEval_EvalFrame.*", "_PyEval_Vector*",
+	"PyEval_EvalCode*", "_PyEval_EvalCode*", "_PyEvalFrame*", "PyEval_CallObject*",
+	/* calls of objects */
+	"_PyObject_Vectorcall*", "PyObject_Vectorcall*", "_PyVectorcall_Call*",
+	"PyVectorcall_Call*", "_PyObject_Call*", "PyObject_Call*", "_PyObject_FastCall*",
+	"_PyObject_MakeTpCall*", "object_vacall*", "callmethod*", "_PyStack_*",
+	"vectorcall_method*", "vectorcall_maybe*", "vectorcall_unbound*", "call_method*",
+	"call_maybe*", "call_unbound*", "call_attribute*",
+	/* of functions in Python */
+	"_PyFunction_*", "function_code_fastcall*", "function_call*", "fast_function*", "do_call*",
+	"do_call_core*", "ext_do_call*", "call_function*",
+	/* of functions in C */
+	"_PyMethodDef_RawFastCall*", "_PyMethodDescr_*", "_PyCFunction_*", "PyCFunction_Call*",
+	"cfunction_call*", "cfunction_vectorcall_*",
+	/* of methods, instances, slots */
+	"method_vectorcall*", "method_call*", "methoddescr_call*", "instancemethod_call*",
+	"instance_call*", "classmethoddescr_call*", "wrapper_call*", "wrapperdescr_call*",
+	"wrapperdescr_raw_call*", "wrap_*", "slot_*", "type_call*", "type_vectorcall*",
+	/* of generators */
+	"gen_send_ex*", "gen_iternext*", "gen_send*", "_PyGen_Send*", "_PyGen_send*",
+	"PyIter_Send*", "PyGen_am_send*", "_gen_throw*", "gen_throw*",
+	/* from the program and the thread to the first frame */
+	"Py_BytesMain", "Py_Main", "_Py_UnixMain", "Py_RunMain*", "pymain_*", "_PyRun_*", "PyRun_*",
+	"pyrun_*", "run_mod*", "run_eval_code_obj*", "run_pyc_file*", "thread_run*", "t_bootstrap*",
+	"pythread_wrapper*", NULL
+};
 
 const struct sb_runtime_ops sb_runtime_python = {
 	.runtime = SB_RUNTIME_PYTHON,
 	.name = "python",
 	.markers = { "_PyRuntime", "_PyThreadState_Current" },
 	.attach = attach,
+	.detach = detach,
 	.describe = describe,
 	.begin = begin,
 	.step = step,

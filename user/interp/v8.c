@@ -163,6 +163,7 @@ static void fill_conf(struct sb_runtime *rt, const struct sb_v8_layout *at,
 		.shared_builtin = (uint16_t)at->shared_builtin,
 		.shared_script = (uint16_t)at->shared_script,
 		.shared_id = (uint16_t)at->shared_flags,
+		.builtin_exit = (uint16_t)at->frame_builtin_exit,
 	};
 	for (i = 0; i < 2; i++) {
 		conf->builtins[i] = builtins[i].begin;

@@ -33,6 +33,7 @@ static const struct row rows[] = {
 	ROW("off_fp_context", fp_context, REQUIRED),
 	ROW("off_fp_bytecode_array", fp_bytecode, -32),
 	ROW("off_fp_bytecode_offset", fp_bytecode_offset, -40),
+	ROW("frametype_BuiltinExitFrame", frame_builtin_exit, REQUIRED),
 	ROW("type_JSFunction__", type_function, REQUIRED),
 	ROW("FirstJSFunctionType", type_function_first, -1),
 	ROW("LastJSFunctionType", type_function_last, -1),

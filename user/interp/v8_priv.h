@@ -28,6 +28,7 @@ struct sb_v8_layout {
 	int32_t smi_shift, tagged_size;
 	/* Of frames. */
 	int32_t fp_function, fp_context, fp_bytecode, fp_bytecode_offset;
+	int32_t frame_builtin_exit;
 	/* Instance types. */
 	int32_t type_function, type_function_first, type_function_last, type_shared,
 		type_scope_info, type_script, type_bytecode, type_code, type_instructions,

@@ -237,10 +237,14 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 	}
 	resolver->is_leaf_unmapped = physical->reason == SB_SYM_UNMAPPED;
 	resolver->counts.nr++;
-	if (!physical->name)
-		resolver->counts.nr_unnamed[physical->reason]++;
 	if (resolver->marks_at)
 		err = note_native(resolver, i, physical);
+	if (err)
+		return err;
+	/* Where an interpreter's frame will stand, there is a name. */
+	if (!physical->name &&
+	    !(resolver->marks_at && resolver->natives.at[resolver->natives.nr - 1].is_marked))
+		resolver->counts.nr_unnamed[physical->reason]++;
 	while (nr_frames-- && !err)
 		err = push_sym(resolver, &frames[nr_frames]);
 	return err;
