@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 #include "sb_abi.h"
+#include "sb_abi_unwind.h"
 
 struct sb_symbolizer;
 
@@ -162,6 +163,12 @@ int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path,
  * were mapped at @time_ns, with the step that the BPF side takes (sb_unwind_step.h). x86-64; on
  * other machines only the leaf comes back.
  */
+/* Code without a file of which a rule is known all the same: what a JIT makes. */
+struct sb_sym_rule {
+	uint64_t begin, end; /* the same: there is none */
+	struct sb_uw_rule rule;
+};
+
 struct sb_sym_unwind {
 	uint64_t time_ns;
 	uint32_t tgid;
@@ -171,6 +178,7 @@ struct sb_sym_unwind {
 	uint64_t stack_addr; /* of the first byte; best is SB_RED_ZONE_BYTES below regs[7] (rsp) */
 	const void *stack;   /* what lay from there up */
 	size_t stack_bytes;
+	struct sb_sym_rule known;
 };
 /*
  * @ip: room for @max addresses, leaf first, with SB_IP_* marks; *ret_status: enum sb_stack_status.

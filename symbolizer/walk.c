@@ -51,7 +51,9 @@ static enum sb_step step(struct sb_walk *walk, const struct sb_walk_env *env,
 
 	if (code->is_generated)
 		walk->flags |= SB_WALK_GENERATED;
-	if (code->table)
+	if (sb_walk_key(walk) >= env->known.begin && sb_walk_key(walk) < env->known.end)
+		rule = env->known.rule;
+	else if (code->table)
 		rule = sb_walk_table_rule(code->table, sb_walk_key(walk) - code->bias);
 	step = sb_cfi_step(walk, &rule, (void *)env);
 	if (step != SB_STEP_FP_CHAIN)

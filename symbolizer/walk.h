@@ -13,6 +13,7 @@
 
 #include "sb_abi.h"
 #include "sb_abi_unwind.h"
+#include "sb_sym.h"
 
 /* First address that no code can have: 47 bits; what 5-level paging adds is only used by programs
  * that ask for it. */
@@ -58,6 +59,7 @@ struct sb_walk_env {
 	int (*read)(void *arg, void *buf, size_t len, uint64_t addr);
 	void *arg;
 	uint32_t modes; /* SB_UNWIND_* */
+	struct sb_sym_rule known;
 };
 
 /* Where the walk begins: what was interrupted. */

@@ -232,16 +232,47 @@ static __always_inline enum sb_step sb_php_step(struct sb_interp_walk *w, void *
 	}
 }
 
+static __always_inline int sb_php_is_jit(const struct sb_php_conf *conf, __u64 pc)
+{
+	return pc >= conf->jit_begin && pc < conf->jit_end;
+}
+
+/*
+ * Pieces of the JIT's code that many places share are called, and return: above the return address
+ * there is at most one word of padding. Return: how many words below the frame of execute_ex() the stack
+ * pointer is; 0: this is none of them.
+ */
+static __always_inline __u32 sb_php_stub(struct sb_interp_walk *w, const struct sb_walk *walk,
+					 void *mem)
+{
+	const struct sb_php_conf *conf = sb_php_conf(w);
+	__u64 word[2] = {};
+	__u32 nr;
+	__u8 call = 0;
+
+	if (SB_STEP_READ(mem, word, sizeof(word), walk->sp))
+		return 0;
+	nr = sb_php_is_jit(conf, word[0]) ? 1 : 2;
+	if (nr == 1)
+		word[1] = word[0];
+	if (!sb_php_is_jit(conf, word[1]) ||
+	    sb_interp_read(w, mem, &call, sizeof(call), word[1] - 5))
+		return 0;
+	return call == 0xe8 ? nr : 0; /* call rel32 */
+}
+
 /* Code of the JIT: as if it were execute_ex(), within which it runs. */
 static __always_inline enum sb_step sb_php_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						  void *mem)
 {
 	const struct sb_php_conf *conf = sb_php_conf(w);
-	__u64 pc = sb_walk_key(walk), cfa = walk->sp + conf->frame_bytes, fp = walk->fp, caller;
+	__u64 cfa = walk->sp + conf->frame_bytes, fp = walk->fp, caller = 0;
 
-	if (pc < conf->jit_begin || pc >= conf->jit_end)
+	if (!sb_php_is_jit(conf, sb_walk_key(walk)))
 		return SB_STEP_FP_CHAIN;
 	walk->mark = 0;
+	/* Not a step of its own: there is one frame of the loop for it. */
+	cfa += 8 * sb_php_stub(w, walk, mem);
 	walk->bx_at = conf->bx_slot ? cfa - 8 * conf->bx_slot : walk->bx_at;
 	if (SB_STEP_READ(mem, &caller, sizeof(caller), cfa - 8) ||
 	    (conf->fp_slot && SB_STEP_READ(mem, &fp, sizeof(fp), cfa - 8 * conf->fp_slot)))

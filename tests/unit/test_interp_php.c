@@ -328,6 +328,14 @@ static void test_noise(void **state)
 	}
 }
 
+static int read_jit(void *arg, void *dst, size_t len, uint64_t addr)
+{
+	if (addr != 0x1000200 - 5)
+		return read_image(arg, dst, len, addr);
+	memset(dst, 0xe8, len);
+	return 0;
+}
+
 static void test_jit(void **state)
 {
 	struct sb_walk native = {
@@ -344,6 +352,16 @@ static void test_jit(void **state)
 	assert_int_equal(native.fp, 0x77);
 	assert_int_equal(native.bx_at, BASE + 4096 + 24);
 	assert_int_equal(sb_php_native(&walk, &native, &memory), SB_STEP_FP_CHAIN);
+	/* In a shared piece, which has been called, and has put a word on the stack. */
+	native.pc = 0x1000100;
+	native.sp = BASE + 4096;
+	memory.read = read_jit;
+	put64(native.sp + 8, 0x1000200);
+	put64(native.sp + 64 - 8 + 16, 0x400200);
+	assert_int_equal(sb_php_native(&walk, &native, &memory), SB_STEP_GO_ON);
+	assert_int_equal(native.pc, 0x400200);
+	assert_int_equal(native.sp, BASE + 4096 + 64 + 16);
+	memory.read = read_image;
 	native.pc = 0x1000100;
 	native.sp = 64;
 	assert_int_equal(sb_php_native(&walk, &native, &memory), SB_STEP_END);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "interp/interp.h"
 #include "sb_sym.h"
 
 /* How struct sb_event_raw.flags says, from here on, that the piece was not kept. No bit of
@@ -81,6 +82,14 @@ static int unwind(const struct sb_event_raw *event, struct sb_symbolizer *sym,
 		stack.flags &= ~SB_STACK_ASLEEP;
 	} else if (!(event->flags & NOT_KEPT)) {
 		memcpy(from.regs, event->regs, sizeof(from.regs));
+		if (into->interp)
+			sb_interp_code_rule(into->interp,
+					    &(struct sb_interp_space){
+						    .start_ns = event->start_ns,
+						    .tgid = event->tgid,
+						    .exec_id = event->exec_id,
+					    },
+					    &from.known);
 		err = sb_symbolizer_unwind(sym, &from, ip, max, &nr, &stack.status);
 		if (err)
 			return err;

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "capture/batch.h"
 
+struct sb_interp;
 struct sb_symbolizer;
 
 /* Pieces kept at a time; of more, only the leaf is. */
@@ -29,8 +30,9 @@ void sb_rawstacks_release(struct sb_rawstacks *raw);
 
 /* How they are unwound, and where they go. */
 struct sb_rawstacks_into {
-	uint32_t modes;	    /* SB_UNWIND_* */
-	uint32_t depth_max; /* frames; 0: SB_USTACK_DEPTH_MAX */
+	uint32_t modes;		  /* SB_UNWIND_* */
+	uint32_t depth_max;	  /* frames; 0: SB_USTACK_DEPTH_MAX */
+	struct sb_interp *interp; /* borrowed; what it knows of generated code, or NULL */
 	/* stack->ip is valid during the call. A negative return value ends it. */
 	int (*add)(void *arg, const struct sb_batch_stack *stack);
 	void *arg;

@@ -490,6 +490,7 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 	const struct sb_rawstacks_into into = {
 		.modes = session->opts.unwind,
 		.depth_max = session->opts.depth_max,
+		.interp = session->opts.interp,
 		.add = sb_drain_add,
 		.arg = session->drain,
 	};

@@ -65,6 +65,7 @@ void sb_image_file_free(struct sb_image_file *file)
 	sb_image_file_unload(file);
 	sb_elf_free(file->elf);
 	sb_str_release(&file->text);
+	free(file->kept);
 	free(file->path);
 	free(file);
 }
@@ -144,6 +145,18 @@ const char *sb_image_path(const struct sb_image *image)
 const char *sb_image_build_id(const struct sb_image *image)
 {
 	return image->file->build_id;
+}
+
+void *sb_image_kept(const struct sb_image *image, const void *who)
+{
+	return image->file->kept_by == who ? image->file->kept : NULL;
+}
+
+void sb_image_keep(struct sb_image *image, const void *who, void *what)
+{
+	free(image->file->kept);
+	image->file->kept = what;
+	image->file->kept_by = who;
 }
 
 static uint64_t address_of(const struct sb_image *image, const Elf64_Sym *sym)

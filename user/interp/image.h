@@ -32,6 +32,13 @@ const char *sb_image_path(const struct sb_image *image);
 const char *sb_image_build_id(const struct sb_image *image);
 
 /*
+ * What somebody found out about the file, for the next process that maps it: one piece of the heap for
+ * each file, which is the file's from then on. @who is any address of his. Return: it, or NULL.
+ */
+void *sb_image_kept(const struct sb_image *image, const void *who);
+void sb_image_keep(struct sb_image *image, const void *who, void *what);
+
+/*
  * A symbol of .dynsym or .symtab that is defined in the file. Of a thread-local variable, the
  * address is the offset in the TLS block. @ret_size may be NULL. Return: 0 or -ENOENT.
  */

@@ -27,6 +27,8 @@ struct sb_image_file {
 	size_t nr_functions;
 	bool has_tried_functions;
 	struct sb_str text;
+	void *kept; /* see sb_image_keep() */
+	const void *kept_by;
 };
 
 struct sb_image {

@@ -594,6 +594,20 @@ bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t run
 	return false;
 }
 
+void sb_interp_code_rule(struct sb_interp *interp, const struct sb_interp_space *key,
+			 struct sb_sym_rule *ret_rule)
+{
+	struct space *space;
+	size_t i;
+
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	for (i = 0; space && i < space->nr_found; i++)
+		if (space->found[i].is_attached && space->found[i].rt.code.end)
+			*ret_rule = space->found[i].rt.code;
+	pthread_mutex_unlock(&interp->lock);
+}
+
 int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg)
 {

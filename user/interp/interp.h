@@ -116,6 +116,11 @@ uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t r
 /* Return: whether callers of @runtime's loop are told apart. */
 bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t runtime);
 
+/* A runtime's generated code, if a rule for it is known. *ret_rule is untouched if not. */
+struct sb_sym_rule;
+void sb_interp_code_rule(struct sb_interp *interp, const struct sb_interp_space *space,
+			 struct sb_sym_rule *ret_rule);
+
 /*
  * Walk a thread that sleeps from here, as the kernel's walkers would: those by state.
  * @walk: thread_pointer, pc, sp, regs are set; the rest is overwritten. Return: 0; -ENOENT: nothing.

@@ -39,8 +39,29 @@ static const struct version {
 	{ 0x0804, 488, 168 }, { 0x0805, 512, 168 }, { 0x0806, 512, 168 },
 };
 
+/* What the loads of a function are. */
+struct loads {
+	uint64_t
+		global; /* what the first instruction with an absolute address loads, or addresses */
+	bool is_got;	/* loads */
+	bool has_func, has_prev, has_scope;
+	uint16_t current, filename; /* 0: none, or more than one */
+};
+
+/* What a file says, in any process. Addresses are those of the first one. */
+struct build {
+	uint64_t bias;
+	char version[32];
+	bool is_threaded;
+	uint64_t globals; /* executor_globals */
+	struct sb_range loop[SB_RUNTIME_ANCHORS_MAX - 1];
+	size_t nr_loops; /* 0: it has none */
+	struct loads scope, filename;
+	uint16_t frame_bytes, fp_slot, bx_slot; /* of struct sb_php_conf */
+};
+
 /* The text behind @banner somewhere in .rodata: "8.2.35". */
-static int find_version(struct sb_runtime *rt)
+static int find_version(struct sb_runtime *rt, struct build *build)
 {
 	sb_cleanup(sb_freep) char *piece = malloc(RODATA_PIECE);
 	uint64_t at, size, done, nr;
@@ -64,7 +85,7 @@ static int find_version(struct sb_runtime *rt)
 	if (!found)
 		return -ENOENT;
 	found += sizeof(banner) - 1;
-	snprintf(rt->version, sizeof(rt->version), "%.*s",
+	snprintf(build->version, sizeof(build->version), "%.*s",
 		 (int)strnlen(found, (size_t)(piece + nr - found)), found);
 	return 0;
 }
@@ -81,15 +102,6 @@ static const struct version *known_version(const struct sb_runtime *rt)
 			return &versions[i];
 	return NULL;
 }
-
-/* What the loads of a function are. */
-struct loads {
-	uint64_t
-		global; /* what the first instruction with an absolute address loads, or addresses */
-	bool is_got;	/* loads */
-	bool has_func, has_prev, has_scope;
-	uint16_t current, filename; /* 0: none, or more than one */
-};
 
 static void note_offset(int64_t disp, int64_t low, int64_t high, uint16_t *offset)
 {
@@ -147,16 +159,15 @@ static void refuse(struct sb_runtime *rt, const char *why)
 }
 
 /* The offsets that differ. Return: 0 or -ENOTSUP. */
-static int find_offsets(struct sb_runtime *rt, const struct loads *scope, struct sb_php_conf *conf)
+static int find_offsets(struct sb_runtime *rt, const struct build *build, struct sb_php_conf *conf)
 {
+	const struct loads *scope = &build->scope, *filename = &build->filename;
 	const struct version *known = known_version(rt);
-	struct loads filename = {};
 
-	read_loads(rt, "zend_get_executed_filename_ex", &filename);
 	if (scope->has_func && scope->has_prev && scope->has_scope && scope->current) {
 		conf->current = scope->current;
-		if (filename.has_func && filename.has_prev && filename.current == conf->current)
-			conf->filename = filename.filename;
+		if (filename->has_func && filename->has_prev && filename->current == conf->current)
+			conf->filename = filename->filename;
 	}
 	if (known && ((conf->current && conf->current != known->current) ||
 		      (conf->filename && conf->filename != known->filename))) {
@@ -177,10 +188,10 @@ static int find_offsets(struct sb_runtime *rt, const struct loads *scope, struct
  * Without threads: executor_globals. What a program that embeds PHP refers to may be a copy of its own
  * (R_X86_64_COPY), so a library is asked through its GOT.
  */
-static int find_globals(struct sb_runtime *rt, const struct loads *scope, uint64_t symbol,
-			struct sb_php_conf *conf)
+static int find_globals(struct sb_runtime *rt, const struct build *build, struct sb_php_conf *conf)
 {
-	uint64_t slot;
+	const struct loads *scope = &build->scope;
+	uint64_t symbol = build->globals, slot;
 
 	conf->state = SB_PHP_GLOBAL;
 	conf->globals = symbol;
@@ -242,7 +253,7 @@ static int find_thread_globals(struct sb_runtime *rt, struct sb_php_conf *conf)
 }
 
 /* What the loop has on its stack, by how it begins: pushes, and one subtraction. */
-static bool read_prologue(struct sb_runtime *rt, uint64_t addr, struct sb_php_conf *conf)
+static bool read_prologue(struct sb_runtime *rt, uint64_t addr, struct build *conf)
 {
 	uint8_t code[PROLOGUE_BYTES];
 	uint32_t at = 0, nr_pushed = 1; /* the return address */
@@ -328,33 +339,95 @@ void sb_php_find_jit(struct sb_runtime *rt)
 	conf->jit_end = rt->conf.hook_end = end;
 	rt->anchors[rt->nr_anchors - 1] = (struct sb_range){ begin, end };
 	rt->conf.flags |= SB_INTERP_BY_NATIVE;
+	rt->code = (struct sb_sym_rule){
+		.begin = begin,
+		.end = end,
+		.rule = {
+			.cfa = SB_UW_CFA_SP,
+			.cfa_off = conf->frame_bytes,
+			.fp = conf->fp_slot ? SB_UW_FP_AT_CFA : SB_UW_FP_SAME,
+			.fp_off = (int16_t)(-8 * conf->fp_slot),
+			.bx = conf->bx_slot & SB_UW_BX_SLOT_MAX,
+		},
+	};
+}
+
+static int read_build(struct sb_runtime *rt, struct build *build)
+{
+	uint64_t loop, size;
+
+	build->bias = sb_image_bias(rt->image);
+	if (find_version(rt, build) == -ENOMEM)
+		return -ENOMEM;
+	if (sb_image_symbol(rt->image, "execute_ex", &loop, &size))
+		return 0;
+	build->loop[0] = (struct sb_range){ loop, loop + size };
+	build->nr_loops = 1 + sb_image_cold_parts(rt->image, loop, loop + size, &build->loop[1],
+						  SB_RUNTIME_ANCHORS_MAX - 2);
+	build->is_threaded = sb_image_symbol(rt->image, "executor_globals", &build->globals, NULL);
+	read_loads(rt, "zend_get_executed_scope", &build->scope);
+	read_loads(rt, "zend_get_executed_filename_ex", &build->filename);
+	if (!is_hybrid(rt) || !read_prologue(rt, loop, build))
+		build->frame_bytes = 0;
+	return 0;
+}
+
+/* As it is in this process. */
+static void move_build(struct build *build, uint64_t bias)
+{
+	uint64_t by = bias - build->bias;
+	size_t i;
+
+	build->bias = bias;
+	build->globals += by;
+	build->scope.global += build->scope.global ? by : 0;
+	for (i = 0; i < build->nr_loops; i++) {
+		build->loop[i].begin += by;
+		build->loop[i].end += by;
+	}
+}
+
+static int build_of(struct sb_runtime *rt, struct build *ret)
+{
+	const struct build *kept = sb_image_kept(rt->image, versions);
+	sb_cleanup(sb_freep) struct build *build = NULL;
+	int err;
+
+	if (!kept) {
+		build = calloc(1, sizeof(*build));
+		err = build ? read_build(rt, build) : -ENOMEM;
+		if (err)
+			return err;
+		kept = build;
+		sb_image_keep(rt->image, versions, sb_take(build));
+	}
+	*ret = *kept;
+	move_build(ret, sb_image_bias(rt->image));
+	return 0;
 }
 
 int sb_php_layout(struct sb_runtime *rt)
 {
 	struct sb_php_conf *conf = (struct sb_php_conf *)rt->conf.word;
-	uint64_t symbol, loop, size;
-	struct loads scope = {};
-	int err;
+	struct build build;
+	int err = build_of(rt, &build);
 
-	find_version(rt);
-	if (sb_image_symbol(rt->image, "execute_ex", &loop, &size)) {
+	if (err)
+		return err;
+	memcpy(rt->version, build.version, sizeof(rt->version));
+	if (!build.nr_loops) {
 		refuse(rt, "it has no loop");
 		return -ENOTSUP;
 	}
-	read_loads(rt, "zend_get_executed_scope", &scope);
-	if (!sb_image_symbol(rt->image, "executor_globals", &symbol, NULL))
-		err = find_globals(rt, &scope, symbol, conf);
-	else
-		err = find_thread_globals(rt, conf);
+	err = build.is_threaded ? find_thread_globals(rt, conf) : find_globals(rt, &build, conf);
 	if (!err)
-		err = find_offsets(rt, &scope, conf);
+		err = find_offsets(rt, &build, conf);
 	if (err)
 		return err;
-	rt->anchors[0] = (struct sb_range){ loop, loop + size };
-	rt->nr_anchors = 1 + sb_image_cold_parts(rt->image, loop, loop + size, &rt->anchors[1],
-						 SB_RUNTIME_ANCHORS_MAX - 2);
-	if (!is_hybrid(rt) || !read_prologue(rt, loop, conf))
-		conf->frame_bytes = 0;
+	memcpy(rt->anchors, build.loop, build.nr_loops * sizeof(build.loop[0]));
+	rt->nr_anchors = build.nr_loops;
+	conf->frame_bytes = build.frame_bytes;
+	conf->fp_slot = build.fp_slot;
+	conf->bx_slot = build.bx_slot;
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "interp/image.h"
 #include "interp/memory.h"
 #include "sb_abi_interp.h"
+#include "sb_sym.h"
 
 struct sb_interp_walk;
 
@@ -47,6 +48,9 @@ struct sb_runtime {
 	 */
 	struct sb_range anchors[SB_RUNTIME_ANCHORS_MAX];
 	size_t nr_anchors;
+	/* Generated code that has no unwind information, and how it is unwound: for stacks that are
+	 * walked by user space. What native() does in the kernel. */
+	struct sb_sym_rule code;
 	/*
 	 * Where there may be loops without a segment or segments without a loop (SB_INTERP_READY), it is
 	 * told by the loop's caller. Of @callers each call has a segment, which does not end in

@@ -11,14 +11,14 @@ class Foo {
         for ($i = 0; $i < $n; $i++) { # @heavy
             $this->sum = ($this->sum * 31 + $i) % 65521; # @heavy
         }
-        return $this->sum;
+        return $this->sum; # @heavy
     }
 
     public static function st($n) {
-        $list = array_map(function ($x) use ($n) {
+        $f = function ($x) use ($n) { # @closure_begin
             return work($n + $x); # @closure
-        }, [1, 2]); # @st
-        return count($list);
+        };
+        return count(array_map($f, [1, 2])); # @st
     }
 
     public function __get($name) {
@@ -45,28 +45,28 @@ function work($n) {
     for ($s = $i = 0; $i < $n; $i++) { # @work
         $s = ($s * 17 + $i) % 65521; # @work
     }
-    return $s;
+    return $s; # @work
 }
 
 function a($n) {
     for ($s = $i = 0; $i < $n; $i++) { # @a
         $s = ($s * 17 + $i) % 65521; # @a
     }
-    return $s;
+    return $s; # @a
 }
 
 function b($n) {
     for ($s = $i = 0; $i < $n; $i++) { # @b
         $s = ($s * 17 + $i) % 65521; # @b
     }
-    return $s;
+    return $s; # @b
 }
 
 function c($n) {
     for ($s = $i = 0; $i < $n; $i++) { # @c
         $s = ($s * 17 + $i) % 65521; # @c
     }
-    return $s;
+    return $s; # @c
 }
 
 # 70, 20 and 10 parts of one piece of work.
@@ -98,9 +98,10 @@ function drain() {
 }
 
 function replaced() {
-    return preg_replace_callback('/b+/', function ($m) {
+    $f = function ($m) { # @matched_begin
         return strlen($m[0]) . work(1000); # @matched
-    }, 'abbabbbab'); # @replaced
+    };
+    return preg_replace_callback('/b+/', $f, 'abbabbbab'); # @replaced
 }
 
 function evaluated() {
@@ -116,10 +117,10 @@ function sorts() {
 }
 
 function fibers() {
-    $fiber = new \Fiber(function () {
+    $fiber = new \Fiber(function () { # @fiber_begin
         work(3000); # @fiber
         \Fiber::suspend(1);
-        deep(2);
+        deep(2); # @fiber_deep
     });
     $fiber->start(); # @fibers_start
     $fiber->resume(); # @fibers_resume
@@ -140,9 +141,10 @@ function blocks() {
 
 # Where PHP itself says that it is, at a quiet point.
 function traced() {
-    array_map(function ($x) {
-        (function () { trace(); })(); # @traced_inner
-    }, [1]); # @traced
+    $f = function ($x) {
+        (function () { trace(); })();
+    };
+    array_map($f, [1]);
 }
 
 function trace() {
@@ -163,9 +165,11 @@ function calls() {
 }
 
 $modes = [
-    'split' => 'split', 'deep' => function () { deep(40); }, 'gen' => 'drain', 'preg' => 'replaced',
+    'split' => 'split', 'deep' => function () { deep(40); }, # @deep_begin
+    'gen' => 'drain', 'preg' => 'replaced',
     'eval' => 'evaluated', 'include' => 'included', 'sort' => 'sorts', 'fiber' => 'fibers',
-    'method' => function () { (new Foo)->heavy(10000); }, 'nap' => 'naps', 'block' => 'blocks',
+    'method' => function () { (new Foo)->heavy(10000); }, # @method_begin
+    'nap' => 'naps', 'block' => 'blocks',
     'trace' => 'traced', 'calls' => 'calls',
 ];
 $mode = $modes[$argv[1]];

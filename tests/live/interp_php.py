@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Frames of PHP, each version that can be had: names, order, lines and shares of a program whose calls are
+known, on the CPU and blocked, with and without the JIT. What PHP says of itself is the truth.
+
+interp_php.py STACKBPF PROGRAMS
+"""
+import collections
+import contextlib
+import os
+import re
+import subprocess
+import sys
+
+import beside
+from live import check, done, need_root, skip, stackbpf
+
+need_root()
+BINARY, PROGRAMS = sys.argv[1], sys.argv[2]
+FILES = {f'/p/{name}': os.path.join(PROGRAMS, name) for name in ('tree.php', 'tree_included.php')}
+# Version: suite, packages. From 8.5 on opcache is part of PHP.
+VERSIONS = {
+    '7.4': ('bullseye', ['php7.4-cli', 'php7.4-opcache']),
+    '8.1': ('jammy', ['php8.1-cli', 'php8.1-opcache']),
+    '8.2': ('bookworm', ['php8.2-cli', 'php8.2-opcache']),
+    '8.3': ('noble', ['php8.3-cli', 'php8.3-opcache']),
+    '8.4': ('trixie', ['php8.4-cli', 'php8.4-opcache']),
+    '8.5': ('experimental', ['php8.5-cli']),
+    '8.6': ('experimental', ['php8.6-cli']),
+}
+SPLIT = {'App\\a': 0.70, 'App\\b': 0.20, 'App\\c': 0.10}
+JIT = ('-d', 'opcache.enable_cli=1', '-d', 'opcache.jit_buffer_size=32M')
+
+
+def read_marks():
+    """{name: lines} by the comments "@name" in the programs."""
+    marks = collections.defaultdict(set)
+    for path in FILES.values():
+        with open(path, encoding='utf-8') as file:
+            for number, line in enumerate(file, 1):
+                for name in re.findall(r'@(\w+)', line.partition(' # ')[2]):
+                    marks[name].add(number)
+    return marks
+
+
+MARKS = read_marks()
+
+
+def closure(version, where, mark, scope=''):
+    """What PHP calls a closure: from 8.4 on by its place."""
+    if float(version) < 8.4:
+        return f'{scope}App\\{{closure}}'
+    return f'{scope}{{closure:{where}:{min(MARKS[mark])}}}'
+
+
+def trees(version):
+    """{mode: [stack]}, a stack being [(name, mark)], root first; None: it has no line."""
+    main, work = ('{main}', 'main'), ('App\\work', 'work')
+    deep = [('App\\deep', 'deep')]
+    st = [('App\\Foo::st', 'st'), ('array_map', None),
+          (closure(version, 'App\\Foo::st()', 'closure_begin', 'App\\Foo::'), 'closure'), work]
+    fiber = (closure(version, 'App\\fibers()', 'fiber_begin'),)
+    return {
+        'split': [[main, ('App\\split', f'split_{x}'), (f'App\\{x}', x)] for x in 'abc'],
+        'deep': [[main, (closure(version, '/p/tree.php', 'deep_begin'), 'deep_begin'), *deep * 40,
+                  ('App\\deep', 'deepest'), work]],
+        'method': [[main, (closure(version, '/p/tree.php', 'method_begin'), 'method_begin'),
+                    ('App\\Foo::heavy', 'heavy')]],
+        'gen': [[main, ('App\\drain', 'drain'), ('App\\gen', 'gen'), *st]],
+        'preg': [[main, ('App\\replaced', 'replaced'), ('preg_replace_callback', None),
+                  (closure(version, 'App\\replaced()', 'matched_begin'), 'matched'), work]],
+        'eval': [[main, ('App\\evaluated', 'evaluated'), ('eval', 'eval'), work]],
+        'include': [[main, ('App\\included', 'included'), ('require(tree_included.php)', 'inner'), work]],
+        'sort': [[main, ('App\\sorts', 'sorts'), ('App\\Bar::sorted', 'sorted'), ('usort', None),
+                  ('App\\Bar::less', 'less'), work]],
+        'fiber': [[main, ('App\\fibers', 'fibers_start'), ('Fiber::start', None), (*fiber, 'fiber'), work],
+                  [main, ('App\\fibers', 'fibers_resume'), ('Fiber::resume', None), (*fiber, 'fiber_deep'),
+                   *deep * 2, ('App\\deep', 'deepest'), work]],
+        'nap': [[main, ('App\\naps', 'naps'), ('App\\Foo::__get', 'get'), ('App\\nap', 'nap'), ('usleep', None)]],
+        'block': [[main, ('App\\blocks', 'blocks'), ('array_map', None), ('usleep', None)]],
+    }
+
+
+# Lines of code that is in no file of ours, or has no function around it.
+MARKS['eval'] = {1}
+CPU = ('deep', 'method', 'gen', 'preg', 'eval', 'include', 'sort', 'fiber')
+WAITS = ('nap', 'block')
+
+
+def frames_of(stack):
+    """[(name, line)] of the interpreter, root first."""
+    frames = []
+    for frame in stack:
+        if frame.endswith('_[p]'):
+            text = frame[:-4]
+            name, place = (text, '') if text.startswith('[') else text.partition(' ')[::2]
+            frames.append((name, int(place.rpartition(':')[2]) if place else 0))
+    return frames
+
+
+def fits(frames, tree, wants_lines):
+    """Return: how much of the tree these frames are; None: they are of another one. The line of the innermost
+    frame is that of any instruction of it."""
+    if len(frames) > len(tree):
+        return None
+    for i, ((name, line), (want, mark)) in enumerate(zip(frames, tree)):
+        # A file's name is gone with its code, when it is included again and again.
+        if name != want and (name, want[:7]) != ('[unreadable php frame]', 'require'):
+            return None
+        if mark and wants_lines and i + 1 < len(frames) and line not in MARKS[mark]:
+            return None
+    if len(frames) == len(tree) and tree[-1][1] and wants_lines and frames[-1][1] not in MARKS[tree[-1][1]]:
+        return None
+    return len(frames) / len(tree)
+
+
+def start(version, mode, *options):
+    suite, packages = VERSIONS[version]
+    root = beside.unpack(suite, packages)
+    if options and float(version) < 8.5:
+        options = ('-d', 'zend_extension=opcache.so', *options)
+    return beside.start(root, [f'/usr/bin/php{version}', '-n', *options, '/p/tree.php', mode], files=FILES)
+
+
+@contextlib.contextmanager
+def programs(wanted):
+    """@wanted: {(version, mode): options}"""
+    with contextlib.ExitStack() as stack:
+        started = {}
+        for (version, mode), options in wanted.items():
+            process = stack.enter_context(start(version, mode, *options))
+            stack.callback(process.kill)
+            started[version, mode] = process
+        for key, process in started.items():
+            line = process.stdout.readline()
+            assert line == 'ready\n', f'{key}: {line!r}'
+        yield started
+
+
+def sample(view, started, *options, seconds=3):
+    pids = [option for process in started.values() for option in ('-p', str(process.pid))]
+    result = stackbpf(BINARY, view, *pids, '-t', str(seconds), '--lines', '--annotate', *options)
+    check(result.status == 0, f'{view}: exit status {result.status} {result.err[-300:] if result.status else ""}')
+    return result
+
+
+def version_of(stack):
+    comm = stack[1] if stack[0] == '[runqueue]' else stack[0]
+    return comm[3:] if comm.startswith('php') else None
+
+
+def mode_of(frames, version, wants_lines):
+    """Which program it is says the function that {main} called. Return: the mode and how much of it there is;
+    (None, 1): {main} itself; (None, 0): that is no stack of any."""
+    if len(frames) < 2 or frames[0][0] == '{main}' and frames[1][0] in ('feof', 'fgets'):
+        return None, not frames or frames[0][0] == '{main}'
+    found = {mode: max((fits(frames, tree, wants_lines) or 0 for tree in stacks), default=0)
+             for mode, stacks in trees(version).items()}
+    mode = max(found, key=found.get)
+    return (mode, found[mode]) if found[mode] else (None, 0)
+
+
+def judge(result, what, wanted, wants_lines=True, first=3):
+    """All stacks of the result against their trees. @first: what the first samples of each program weigh, which
+    come before anybody has looked at it."""
+    weights = collections.Counter()
+    whole = collections.Counter()
+    counts = collections.defaultdict(collections.Counter)
+    wrong = collections.Counter()
+    for stack, weight in result.stacks.items():
+        version, frames = version_of(stack), frames_of(stack)
+        mode, share = mode_of(frames, version, wants_lines)
+        count = counts[version]
+        count['all'] += weight
+        count['with'] += weight if frames else 0
+        if mode != 'fiber':
+            count['native'] += weight
+            count['whole'] += 0 if any(frame.startswith('[truncated') for frame in stack) else weight
+        if not share:
+            wrong[version, stack] += weight
+        weights[version, mode] += weight
+        whole[version, mode] += weight if share == 1 else 0
+    for (version, stack), weight in wrong.most_common(5):
+        print(f'wrong in {version}: {weight} {";".join(stack)}')
+    for version in sorted({version for version, _ in wanted}):
+        count, nr_wrong = counts[version], sum(w for (v, _), w in wrong.items() if v == version)
+        total = max(count['all'], 1)
+        check(nr_wrong <= 0.001 * total, f'{what} {version}: {nr_wrong} of {total} in wrong order')
+        early = first * sum(1 for other, _ in wanted if other == version)
+        check(count['with'] >= 0.99 * total - early, f'{what} {version}: {count["with"]} of {total} have frames')
+        check(count['whole'] >= 0.995 * count['native'] - early,
+              f'{what} {version}: {count["whole"]} of {count["native"]} complete')
+    for version, mode in wanted:
+        share = whole[version, mode] / max(weights[version, mode], 1)
+        check(share > 0.5, f'{what} {version} {mode}: {100 * share:.0f} % of {weights[version, mode]} are all of it')
+
+
+def check_split(result, versions, what):
+    for version in versions:
+        counts = collections.Counter()
+        for stack, weight in result.stacks.items():
+            for name, _ in frames_of(stack)[2:3]:
+                if version_of(stack) == version:
+                    counts[name] += weight
+        total = sum(counts[name] for name in SPLIT)
+        for name, want in SPLIT.items():
+            have = counts[name] / max(total, 1)
+            # Three points; when the machine is so busy that there are few samples, what chance allows.
+            points = max(0.03, 4 * (want * (1 - want) / max(total, 1)) ** 0.5)
+            check(total and abs(have - want) <= points,
+                  f'{what} {version}: {name} {100 * have:.1f} % of {100 * want:.0f} %, {total} samples')
+
+
+def on_cpu(versions):
+    wanted = {(version, mode): () for version in versions for mode in CPU
+              if mode != 'fiber' or float(version) >= 8.1}
+    with programs(wanted) as started:
+        judge(sample('oncpu', started, '-F', '999', seconds=5), 'on the CPU', wanted)
+    wanted = {(version, 'split'): () for version in versions}
+    with programs(wanted) as started:
+        result = sample('oncpu', started, '-F', '999', seconds=6)
+    judge(result, 'split', wanted)
+    check_split(result, versions, 'split')
+
+
+def blocked(versions):
+    wanted = {(version, mode): () for version in versions for mode in WAITS}
+    with programs(wanted) as started:
+        judge(sample('offcpu', started), 'blocked', wanted, first=42000)
+
+
+def compiled(versions):
+    """The line of the innermost frame is not kept by the JIT."""
+    versions = [version for version in versions if float(version) >= 8.1]
+    for kind in ('tracing', 'function'):
+        options = (*JIT, '-d', f'opcache.jit={kind}')
+        wanted = {(version, mode): options for version in versions for mode in ('split', 'method', 'sort')}
+        with programs(wanted) as started:
+            result = sample('oncpu', started, '-F', '999', seconds=4)
+        judge(result, f'JIT {kind}', wanted, False)
+        check_split(result, versions, f'JIT {kind}')
+
+
+def truth(versions):
+    """At a quiet point, PHP's own backtrace."""
+    with programs({(version, 'trace'): () for version in versions}) as started:
+        said = {version: list(iter(process.stdout.readline, 'end\n'))
+                for (version, _), process in started.items()}
+        result = sample('offcpu', started, seconds=1)
+    for version in versions:
+        rows = [line.rsplit(' ', 1) for line in said[version]]
+        names = ['{main}'] + [re.sub('->', '::', name) for name, _ in reversed(rows)] + ['fgets']
+        lines = [int(line) for _, line in reversed(rows)]
+        stacks = [frames_of(stack) for stack in result.stacks if version_of(stack) == version]
+        check(len(stacks) == 1 and [name for name, _ in stacks[0]] == names, f'{version} says {names}: {stacks}')
+        check(stacks and [line for _, line in stacks[0]][:len(lines)] == lines, f'{version} says lines {lines}')
+
+
+def other_threads(version):
+    """A thread of a library does not run PHP."""
+    code = ('$c = FFI::cdef("int pthread_create(unsigned long *, void *, void *(*)(void *), void *);'
+            'unsigned int sleep(unsigned int);", "libc.so.6"); $t = $c->new("unsigned long");'
+            '$c->pthread_create(FFI::addr($t), null, $c->sleep, FFI::cast("void *", 30));'
+            'echo "ready\n"; fgets(STDIN);')
+    suite, packages = VERSIONS[version]
+    root = beside.unpack(suite, packages)
+    with beside.start(root, [f'/usr/bin/php{version}', '-d', 'ffi.enable=1', '-r', code], stderr=subprocess.STDOUT) \
+            as process:
+        line = process.stdout.readline()
+        if line != 'ready\n':
+            print(f'not tried: threads of libraries: {line!r}')
+            process.kill()
+            return
+        result = stackbpf(BINARY, 'offcpu', '-p', str(process.pid), '-t', '1', '--annotate', '-T')
+        process.kill()
+    of = {stack[0].rsplit('/', 1)[-1]: frames_of(stack) for stack in result.stacks}
+    check(len(of) == 2 and sorted(map(len, of.values()))[0] == 0 and of.get(str(process.pid)),
+          f'one of two threads runs PHP: {of}')
+
+
+def main():
+    versions, missing = [], []
+    for version, (suite, packages) in VERSIONS.items():
+        try:
+            beside.unpack(suite, packages)
+            versions.append(version)
+        except beside.Missing as error:
+            missing.append(f'{version}: {error}')
+    for reason in missing:
+        print(f'not tried: PHP {reason}')
+    if not versions:
+        skip('no version of PHP can be had: ' + '; '.join(missing))
+    on_cpu(versions)
+    blocked(versions)
+    compiled(versions)
+    truth(versions)
+    other_threads(versions[-1])
+
+
+main()
+done()
