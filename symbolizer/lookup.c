@@ -6,6 +6,7 @@
 
 #include "base/time.h"
 #include "demangle.h"
+#include "perfmap.h"
 #include "symbolizer_priv.h"
 #include "vdso.h"
 
@@ -150,6 +151,27 @@ static struct sb_sym_frame unnamed(uint64_t addr, const char *module, enum sb_sy
 }
 
 /* Return: 1 if the perf map of @gen has the address, 0 if not, or -ENOMEM. */
+/* A name as V8 writes it into its map becomes that of a function, with its file and line. */
+static int split_jit_name(struct sb_symbolizer *sym, struct sb_sym_frame *frame)
+{
+	struct sb_perfmap_name parts;
+
+	if (sym->opts.demangle == SB_SYM_DEMANGLE_OFF || !sb_perfmap_split(frame->raw_name, &parts))
+		return 0;
+	sb_str_clear(&sym->scratch);
+	if (sb_str_addn(&sym->scratch, parts.name, parts.name_len))
+		return -ENOMEM;
+	frame->name = intern(sym, sym->scratch.s);
+	if (!frame->name || !sym->opts.lines || !parts.file_len)
+		return frame->name ? 0 : -ENOMEM;
+	sb_str_clear(&sym->scratch);
+	if (sb_str_addn(&sym->scratch, parts.file, parts.file_len))
+		return -ENOMEM;
+	frame->file = intern(sym, sym->scratch.s);
+	frame->line = frame->decl_line = parts.line;
+	return frame->file ? 0 : -ENOMEM;
+}
+
 static int lookup_jit(struct user_lookup *lookup, struct sb_procgen *gen, uint64_t addr,
 		      struct sb_sym_frame *ret_frame)
 {
@@ -170,7 +192,9 @@ static int lookup_jit(struct user_lookup *lookup, struct sb_procgen *gen, uint64
 	ret_frame->name = ret_frame->raw_name = intern(sym, name);
 	ret_frame->func_offset = addr - start;
 	ret_frame->kind = SB_SYM_JIT;
-	return ret_frame->name ? 1 : -ENOMEM;
+	if (!ret_frame->name)
+		return -ENOMEM;
+	return split_jit_name(sym, ret_frame) ? -ENOMEM : 1;
 }
 
 /* A child that only forked runs its parent's code, whose map is named after the parent. */

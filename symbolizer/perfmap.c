@@ -301,6 +301,77 @@ const char *sb_perfmap_lookup(struct sb_perfmap *map, uint64_t addr, uint64_t *r
 	return map->names.at + entry->name;
 }
 
+/* V8's src/logging/code-events.h, log.cc: a tag, how it was compiled, the name, the place. */
+static const char *skip_tag(const char *text)
+{
+	static const char *const tags[] = { "JS:", "LazyCompile:", "Function:", "Eval:",
+					    "Script:" };
+	size_t i;
+
+	for (i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
+		size_t len = strlen(tags[i]);
+
+		if (!strncmp(text, tags[i], len))
+			return text + len + (text[len] && strchr("~^+*", text[len]) ? 1 : 0);
+	}
+	return NULL;
+}
+
+/* Digits at the end of [from, *end), and the colon before them. Return: whether there are. */
+static bool cut_number(const char *from, const char **end, uint32_t *ret_number)
+{
+	const char *p = *end;
+	uint64_t number = 0, unit;
+
+	for (unit = 1; p > from && p[-1] >= '0' && p[-1] <= '9' && unit < 10000000000; unit *= 10)
+		number += unit * (uint64_t)(*--p - '0');
+	if (p == *end || p == from || p[-1] != ':' || number > UINT32_MAX)
+		return false;
+	*end = p - 1;
+	*ret_number = (uint32_t)number;
+	return true;
+}
+
+/* Where the place begins: names and paths may both have blanks. */
+static const char *find_place(const char *name)
+{
+	static const char *const begins[] = { " /", " node:", " file:" };
+	const char *found = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(begins) / sizeof(begins[0]) && !found; i++)
+		found = strstr(name, begins[i]);
+	return found ? found : strrchr(name, ' ');
+}
+
+bool sb_perfmap_split(const char *text, struct sb_perfmap_name *ret_name)
+{
+	struct sb_perfmap_name name = { .name = skip_tag(text) };
+	const char *place, *end;
+	uint32_t before;
+
+	if (!name.name)
+		return false;
+	place = find_place(name.name);
+	end = name.name + strlen(name.name);
+	name.name_len = (size_t)((place ? place : end) - name.name);
+	if (place && cut_number(place + 1, &end, &name.line)) {
+		/* Where there are two, the last one is the column. */
+		if (cut_number(place + 1, &end, &before))
+			name.line = before;
+		name.file = place + 1;
+		name.file_len = (size_t)(end - name.file);
+	} else if (place) {
+		name.name_len = strlen(name.name);
+	}
+	if (!name.name_len) {
+		name.name = "(anonymous)";
+		name.name_len = strlen(name.name);
+	}
+	*ret_name = name;
+	return true;
+}
+
 size_t sb_perfmap_bytes(const struct sb_perfmap *map)
 {
 	return map->entries.cap * sizeof(*map->entries.at) + map->names.cap;

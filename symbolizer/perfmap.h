@@ -56,6 +56,17 @@ int sb_perfmap_add(struct sb_perfmap *map, const char *text, size_t len, size_t 
 /* Return: the name of what covers @addr, valid until the next reading, and its start; or NULL. */
 const char *sb_perfmap_lookup(struct sb_perfmap *map, uint64_t addr, uint64_t *ret_start);
 
+/*
+ * What V8 writes, in parts: "JS:*leaf /dir/x.js:3:14" is the optimised code of leaf() in line 3; before
+ * version 10 "LazyCompile:*leaf /dir/x.js:3". Parts lie in @text. Return: whether it is such a name.
+ */
+struct sb_perfmap_name {
+	const char *name, *file; /* file: or NULL */
+	size_t name_len, file_len;
+	uint32_t line; /* where the function begins; 0: not known */
+};
+bool sb_perfmap_split(const char *text, struct sb_perfmap_name *ret_name);
+
 size_t sb_perfmap_bytes(const struct sb_perfmap *map);
 
 #endif

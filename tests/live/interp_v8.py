@@ -256,6 +256,19 @@ def workers(binary, node, what):
     check(any('waiter' in name for name in names), f'{what}: a worker waits')
 
 
+def perf_map(binary, node, what):
+    """Without the walker: what node writes into /tmp/perf-PID.map."""
+    with node.start('tree', options=['--perf-basic-prof', '--interpreted-frames-native-stack']) as process:
+        process.stdout.readline()
+        result = enough(binary, 'oncpu', process, '--interp', 'off', '--lines')
+    found = {frame.removesuffix('_[j]') for stack in result.stacks for frame in stack}
+    declared = {line.split('(')[0].removeprefix('function ').strip(): number
+                for number, line in enumerate(program.read_text().splitlines(), 1) if line.startswith('function ')}
+    for name in ('down', 'order', 'revive'):  # which nobody inlines
+        check(f'{name} {program.name}:{declared[name]}' in found, f'{what}: {name} is in the map of the process')
+    check(not any(frame.startswith(('JS:', 'LazyCompile:')) for frame in found), f'{what}: its marks are not')
+
+
 def main():
     live.need_root()
     binary, only = sys.argv[1], sys.argv[2:]
@@ -270,6 +283,7 @@ def main():
         shares(binary, node, [], f'{name}')
         block(binary, node, f'{name}')
         workers(binary, node, f'{name}')
+        perf_map(binary, node, f'{name} --perf-basic-prof')
     live.done()
 
 

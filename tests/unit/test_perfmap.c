@@ -207,6 +207,41 @@ static void test_bounds(void **state)
 	assert_true(map.is_cut);
 }
 
+static void expect_parts(const char *text, const char *name, const char *file, uint32_t line)
+{
+	struct sb_perfmap_name parts;
+
+	assert_true(sb_perfmap_split(text, &parts));
+	assert_int_equal(parts.name_len, strlen(name));
+	assert_memory_equal(parts.name, name, parts.name_len);
+	assert_int_equal(parts.file != NULL, file != NULL);
+	assert_int_equal(parts.file_len, file ? strlen(file) : 0);
+	if (file)
+		assert_memory_equal(parts.file, file, parts.file_len);
+	assert_int_equal(parts.line, line);
+}
+
+/* As Node.js 16, 18 and 20 to 24 write them. */
+static void test_v8_names(void **state)
+{
+	struct sb_perfmap_name parts;
+
+	expect_parts("JS:*leaf /tmp/a.js:3:7", "leaf", "/tmp/a.js", 3);
+	expect_parts("JS:^mid /tmp/with blank/a.js:6:13", "mid", "/tmp/with blank/a.js", 6);
+	expect_parts("JS:~ /tmp/a.js:1:1", "(anonymous)", "/tmp/a.js", 1);
+	expect_parts("JS:+get size node:internal/util:12:3", "get size", "node:internal/util", 12);
+	expect_parts("LazyCompile:*leaf /tmp/a.js:3", "leaf", "/tmp/a.js", 3);
+	expect_parts("LazyCompile:~leaf", "leaf", NULL, 0);
+	expect_parts("JS:*f evalmachine.<anonymous>:1:2", "f", "evalmachine.<anonymous>", 1);
+	expect_parts("Function:", "(anonymous)", NULL, 0);
+	expect_parts("JS:*a b", "a b", NULL, 0);
+	expect_parts("JS:*f /x:99999999999:1", "f", "/x:99999999999", 1);
+	expect_parts("JS:*f :1", "f", "", 1);
+	assert_false(sb_perfmap_split("Builtin:ArrayMap", &parts));
+	assert_false(sb_perfmap_split("java.lang.Object::wait", &parts));
+	assert_false(sb_perfmap_split("", &parts));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +251,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+		cmocka_unit_test(test_v8_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
