@@ -258,7 +258,9 @@ def workers(binary, node, what):
 
 def perf_map(binary, node, what):
     """Without the walker: what node writes into /tmp/perf-PID.map."""
-    with node.start('tree', options=['--perf-basic-prof', '--interpreted-frames-native-stack']) as process:
+    options = ['--perf-basic-prof', '--interpreted-frames-native-stack', '--no-logfile-per-isolate',
+               '--logfile=/dev/null']
+    with node.start('tree', options=options) as process:
         process.stdout.readline()
         result = enough(binary, 'oncpu', process, '--interp', 'off', '--lines')
     found = {frame.removesuffix('_[j]') for stack in result.stacks for frame in stack}
