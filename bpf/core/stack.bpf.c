@@ -83,13 +83,32 @@ static __always_inline void mix(struct lanes *lanes, __u64 word)
 }
 
 /*
- * Four words a round: the verifier goes through all rounds there can be. A global function (not
- * __hidden): the verifier looks at it once, by itself, not once for each caller.
+ * Global functions (not __hidden): the verifier looks at each once, by itself, not once for each round
+ * that there can be.
  */
-__noinline int sb_stack_hash(__u32 slot)
+__noinline int sb_stack_hash_round(__u32 slot, __u32 first)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct lanes lanes;
+	__u32 i, at = first;
+
+	if (!s)
+		return 0;
+	lanes = (struct lanes){ .lo = s->stack.id.lo, .hi = s->stack.id.hi };
+	sb_opaque(at);
+	at &= SB_USTACK_DEPTH_MAX - SB_STACK_HASH_WORDS;
+#pragma unroll
+	for (i = 0; i < SB_STACK_HASH_WORDS; i++)
+		mix(&lanes, s->ip[at + i]);
+	s->stack.id.lo = lanes.lo;
+	s->stack.id.hi = lanes.hi;
+	return 0;
+}
+
+__noinline int sb_stack_hash(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u64 lo;
 	__u32 i, at;
 
 	if (!s)
@@ -98,25 +117,22 @@ __noinline int sb_stack_hash(__u32 slot)
 	sb_opaque(at);
 	if (at > SB_USTACK_DEPTH_MAX)
 		return 0;
-	/* The words that fill the last round. */
-	s->ip[at] = s->ip[at + 1] = s->ip[at + 2] = 0;
-	lanes.lo = cfg_hash_seed[0] ^
-		   ((__u64)s->stack.nr_frames << 32 | s->stack.status << 8 | s->stack.flags);
-	lanes.lo ^= (__u64)s->stack.list * 0xff51afd7ed558ccdull;
-	lanes.hi = cfg_hash_seed[1] + lanes.lo;
+		/* The words that fill the last round. */
+#pragma unroll
+	for (i = 0; i < SB_STACK_HASH_WORDS - 1; i++)
+		s->ip[at + i] = 0;
+	lo = cfg_hash_seed[0] ^
+	     ((__u64)s->stack.nr_frames << 32 | s->stack.status << 8 | s->stack.flags);
+	lo ^= (__u64)s->stack.list * 0xff51afd7ed558ccdull;
+	s->stack.id.lo = lo;
+	s->stack.id.hi = cfg_hash_seed[1] + lo;
 	for (i = 0; i < SB_USTACK_DEPTH_MAX; i += SB_STACK_HASH_WORDS) {
 		if (i >= s->stack.nr_frames)
 			break;
-		at = i;
-		sb_opaque(at);
-		at &= SB_USTACK_DEPTH_MAX - SB_STACK_HASH_WORDS;
-		mix(&lanes, s->ip[at]);
-		mix(&lanes, s->ip[at + 1]);
-		mix(&lanes, s->ip[at + 2]);
-		mix(&lanes, s->ip[at + 3]);
+		sb_stack_hash_round(slot, i);
 	}
-	s->stack.id.lo = lanes.lo ^ (lanes.hi >> 31);
-	s->stack.id.hi = lanes.hi | 1; /* {0, 0} means no stack */
+	s->stack.id.lo ^= s->stack.id.hi >> 31;
+	s->stack.id.hi |= 1; /* {0, 0} means no stack */
 	return 0;
 }
 

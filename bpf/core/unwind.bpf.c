@@ -473,28 +473,40 @@ static void finish(struct sb_scratch *s, __u32 slot)
 		sb_unwind_need(s, SB_UW_NEED_TOUCH, s->map.fault_addr);
 }
 
-__noinline int sb_unwind_user(__u32 slot)
+__noinline int sb_unwind_begin(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
-	int i;
 
 	if (!s)
-		return 0;
+		return SB_STEP_END;
 	begin(s);
 	s->stack.nr_frames = 0;
 	push(s, s->walk.pc);
 	s->log.nr = SB_LOG_OFF;
-	if (cfg_unwind & SB_UNWIND_CFI) {
-		find_proc(s);
-		if (!s->interp.has_hook && sb_memo_is_on(slot) && sb_memo_find(slot)) {
-			s->map.is_known = 1;
-			return 0;
-		}
-	}
-	for (i = 0; i < SB_USTACK_DEPTH_MAX; i++)
+	if (!(cfg_unwind & SB_UNWIND_CFI))
+		return SB_STEP_GO_ON;
+	find_proc(s);
+	if (s->interp.has_hook || !sb_memo_is_on(slot) || !sb_memo_find(slot))
+		return SB_STEP_GO_ON;
+	s->map.is_known = 1;
+	return SB_STEP_END;
+}
+
+__noinline int sb_unwind_round(__u32 slot)
+{
+	__u32 i;
+
+	for (i = 0; i < SB_UNWIND_ROUND; i++)
 		if (sb_unwind_step(slot) != SB_STEP_GO_ON)
-			break;
-	if (!s->map.is_raw)
+			return SB_STEP_END;
+	return SB_STEP_GO_ON;
+}
+
+__noinline int sb_unwind_end(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (s && !s->map.is_raw)
 		finish(s, slot);
 	return 0;
 }

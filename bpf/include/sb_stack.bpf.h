@@ -47,7 +47,7 @@ struct sb_read_log {
 };
 
 /* The name of a stack is made from so many words at a time. */
-#define SB_STACK_HASH_WORDS 4
+#define SB_STACK_HASH_WORDS 8
 
 /* Interpreters of the process that is sampled; core/interp.bpf.c. */
 struct sb_interp_record {

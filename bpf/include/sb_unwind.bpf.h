@@ -18,12 +18,29 @@ int sb_memo_keep(__u32 slot);
 /* Return: whether walks of this slot are remembered. */
 int sb_memo_is_on(__u32 slot);
 
+/* The parts of sb_unwind_user(). Rounds, because the verifier goes through a loop as often as it can
+ * be taken; and here, because calls may be eight deep. Return: enum sb_step. */
+int sb_unwind_begin(__u32 slot);
+int sb_unwind_round(__u32 slot);
+int sb_unwind_end(__u32 slot);
+#define SB_UNWIND_ROUND 32
+
 /*
  * Walk from the user registers in the record and leave frames and status in its stack, at least the
  * leaf, or, if map.is_known is set, only its name. A stack that is to be unwound by user space instead, because a table is missing, is shipped;
  * then map.is_raw is set, and stack.id names it already.
  */
-int sb_unwind_user(__u32 slot);
+static __always_inline void sb_unwind_user(__u32 slot)
+{
+	__u32 i;
+
+	if (sb_unwind_begin(slot) != SB_STEP_GO_ON)
+		return;
+	for (i = 0; i < SB_USTACK_DEPTH_MAX / SB_UNWIND_ROUND; i++)
+		if (sb_unwind_round(slot) != SB_STEP_GO_ON)
+			break;
+	sb_unwind_end(slot);
+}
 
 /*
  * Ship the registers and a piece of the stack (struct sb_event_raw), and name it in stack.id.
