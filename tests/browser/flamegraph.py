@@ -31,8 +31,15 @@ ORDINARY = {
     'db;start_thread;std::vector<int, std::allocator<int> >::push_back(int const&)': 160,
     'db;start_thread;query;eval;alloc': 40, 'db;[truncated: no frame pointer];query': 99,
 }
-# What the views of waits and of I/O write; kinds of frames as flamegraph(1) has them.
+# What the views write; kinds of frames as flamegraph(1) has them.
 VIEWS = {
+    'oncpu': ('kind=oncpu;unit=samples', {
+        'perl;main;perl_run;{main}_[p];My::work_[p];Perl_pp_sort;main::__ANON___[p]': 390,
+        'perl;main;perl_run;{main}_[p];My::work_[p];Perl_pp_match;S_regmatch_[i]': 300,
+        'perl;main;perl_run;{main}_[p];My::work_[p];Perl_pp_sysread;read;vfs_read_[k]': 200,
+        'python;main;[python truncated: too deep];Query.run_[p];[unreadable python frame]_[p]': 80,
+        'node;main;runMicrotasks_[p];tick_[j];alloc': 10,
+    }),
     'offcpu': ('kind=offcpu;unit=us;idle=250000', {
         'app;main;read;vfs_read_[k];schedule_[k]': 900, 'app;main;poll;schedule_[k];[idle: epoll]': 700,
         '[idle];app;[libx.so+0x12];worker;futex_wait_[k];schedule_[k]': 800, '[runqueue];app;main;work': 300,
@@ -603,7 +610,7 @@ class Viewer(unittest.TestCase):
         palettes = re.search(r'--colors PALETTE +(.*)', palettes.stdout).group(1).split()
         names = [f'word{i}' for i in range(60)]
         folded = HEADER + fold(ORDINARY) + ''.join(f'{name}{kind};leaf 20\n' for name in names
-                                                   for kind in ('', '_[k]', '_[i]', '_[j]', '_[w]', '_[f]', '_[z]'))
+                                                   for kind in ('', '_[k]', '_[i]', '_[j]', '_[w]', '_[f]', '_[p]', '_[z]'))
         for palette in ('', *palettes):
             self.show(folded, *(('--colors', palette) if palette else ()))
             for state in ('as it opens', 'searched', 'zoomed'):

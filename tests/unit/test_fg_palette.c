@@ -109,13 +109,17 @@ static void test_kinds_apart(void **state)
 		const char *run;
 		enum sb_fg_kind kinds[8]; /* up to the first SB_FG_PLAIN behind the first */
 	} cases[] = {
-		{ "offcpu", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_WAITING, SB_FG_IDLE } },
+		{ "offcpu",
+		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_WAITING, SB_FG_IDLE, SB_FG_INTERP } },
 		{ "offwake",
-		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_WAKER, SB_FG_DELIMITER, SB_FG_IDLE } },
+		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_WAKER, SB_FG_DELIMITER, SB_FG_IDLE,
+		    SB_FG_INTERP } },
 		{ "wall",
 		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_RUNNING, SB_FG_WAITING, SB_FG_BLOCKED,
-		    SB_FG_RESIDUAL } },
-		{ "io", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_FILE } },
+		    SB_FG_RESIDUAL, SB_FG_INTERP } },
+		{ "io", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_FILE, SB_FG_INTERP } },
+		{ "oncpu", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_INLINED, SB_FG_JIT, SB_FG_INTERP } },
+		{ "mem", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_INTERP } },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -232,6 +236,9 @@ static void test_language_palettes(void **state)
 	check_family("js", "stringify", SB_FG_JIT, "aqua");
 	check_family("js", "v8::Isolate::Run", SB_FG_PLAIN, "yellow");
 	check_family("perl", "Perl_pp_match", SB_FG_PLAIN, "green");
+	check_family("perl", "My::Module::run", SB_FG_INTERP, "green");
+	check_family("python", "Class.run", SB_FG_INTERP, "green");
+	check_family("java", "java.util.HashMap.get", SB_FG_INTERP, "green");
 	check_family("chain", "schedule", SB_FG_WAKER, "aqua");
 	check_family("chain", "schedule", SB_FG_KERNEL, "blue");
 	check_family("rust", "core::ptr::drop_in_place", SB_FG_PLAIN, "yellow");

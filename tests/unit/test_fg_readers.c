@@ -308,6 +308,11 @@ static void test_kinds(void **state)
 		{ "[idler]", SB_FG_PLAIN },
 		{ "f_[z]", SB_FG_IDLE },
 		{ "[x+0x1]_[z]", SB_FG_IDLE },
+		{ "Foo::bar_[p]", SB_FG_INTERP },
+		{ "[unreadable python frame]_[p]", SB_FG_UNKNOWN },
+		{ "[python truncated: unreadable stack]", SB_FG_MARK },
+		{ "[my python truncated: x]", SB_FG_PLAIN },
+		{ "[ truncated: x]", SB_FG_PLAIN },
 	};
 	struct sb_fg *fg;
 	size_t i;

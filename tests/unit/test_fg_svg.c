@@ -309,6 +309,8 @@ static void test_legends(void **state)
 	check_legend("#stackbpf;kind=wall;unit=us\na;[running] 1\na;[runqueue] 1\na;[throttled] 1\n"
 		     "a;b;[blocked] 1\n[residual] 1",
 		     "user, running, waiting for a CPU, blocked, not accounted for");
+	check_legend("#stackbpf;kind=oncpu\na;main;{main}_[p];f_[i];read_[k];[residual] 1",
+		     "user, kernel, inlined, interpreter, not accounted for");
 	check_legend("#stackbpf;kind=offcpu;unit=us\n[idle];a;b_[k] 1\n[runqueue];a 1\na;b_[k] 1",
 		     "user, kernel, idle, waiting for a CPU");
 }

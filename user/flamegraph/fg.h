@@ -23,7 +23,7 @@ void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts);
 /*
  * Add one folded line, "root;...;leaf weight", without its newline. "#stackbpf;k=v;..." sets facts
  * of the run; other lines that begin with # are comments. Frames may carry the annotations _[k]
- * _[i] _[j] _[w] _[f] _[z], which give their kind and are not shown. The weight is the last number on the
+ * _[i] _[j] _[w] _[f] _[p] _[z], which give their kind and are not shown. The weight is the last number on the
  * line, whole or decimal; what stands before it are frames, spaces and all.
  * Return: 0, -EINVAL for a line without a weight or a stack, -E2BIG for one that is too long or
  * needs more than SB_FG_NODES_MAX nodes (both counted, see sb_fg_nr_ignored()), -ENOMEM.

@@ -43,7 +43,8 @@ static const struct sb_fg_family orange = FAMILY(190, 90, 0, 255, 155, 0);
 
 /*
  * Colours by kind. Each run has its hue; kernel frames are darker than user frames and inlined
- * ones paler, a difference in lightness that does not depend on seeing hues.
+ * ones paler, a difference in lightness that does not depend on seeing hues. Frames of interpreters
+ * are green, as those of Java have been since flamegraph.pl.
  */
 static const struct sb_fg_family flame = FAMILY(255, 216, 118, 252, 176, 94);
 static const struct sb_fg_family flame_kernel = FAMILY(240, 126, 84, 226, 102, 72);
@@ -70,6 +71,8 @@ static const struct sb_fg_family idle = { .from = { 229, 231, 235 },
 					  .is_faint = true,
 					  .nr_shades = SB_FG_NR_SHADES };
 static const struct sb_fg_family jit = FAMILY(112, 200, 160, 146, 217, 182);
+static const struct sb_fg_family script = FAMILY(120, 190, 88, 156, 214, 118);
+static const struct sb_fg_family script_on_leaf = FAMILY(190, 146, 226, 180, 130, 220);
 static const struct sb_fg_family waker = FAMILY(86, 184, 184, 122, 204, 200);
 static const struct sb_fg_family unknown = FAMILY(204, 204, 204, 220, 220, 220);
 static const struct sb_fg_family mark = FAMILY(238, 232, 222, 244, 238, 230);
@@ -82,16 +85,17 @@ struct rule {
 	const struct sb_fg_family *family;
 };
 
-#define BY_KIND(plain, kernel, inlined)                                                         \
-	{                                                                                       \
-		{ KIND(KERNEL), NULL, kernel }, { KIND(INLINED), NULL, inlined },               \
-			{ KIND(JIT), NULL, &jit }, { KIND(WAKER), NULL, &waker },               \
-			{ KIND(UNKNOWN), NULL, &unknown }, { KIND(FILE), NULL, &file },         \
-			{ KIND(RUNNING), NULL, &running }, { KIND(WAITING), NULL, &waiting },   \
-			{ KIND(BLOCKED), NULL, &blocked }, { KIND(RESIDUAL), NULL, &residual }, \
-		{                                                                               \
-			ALL_KINDS, NULL, plain                                                  \
-		}                                                                               \
+#define BY_KIND(plain, kernel, inlined, interp)                                               \
+	{                                                                                     \
+		{ KIND(KERNEL), NULL, kernel }, { KIND(INLINED), NULL, inlined },             \
+			{ KIND(INTERP), NULL, interp }, { KIND(JIT), NULL, &jit },            \
+			{ KIND(WAKER), NULL, &waker }, { KIND(UNKNOWN), NULL, &unknown },     \
+			{ KIND(FILE), NULL, &file }, { KIND(RUNNING), NULL, &running },       \
+			{ KIND(WAITING), NULL, &waiting }, { KIND(BLOCKED), NULL, &blocked }, \
+			{ KIND(RESIDUAL), NULL, &residual },                                  \
+		{                                                                             \
+			ALL_KINDS, NULL, plain                                                \
+		}                                                                             \
 	}
 
 static const struct theme {
@@ -100,13 +104,13 @@ static const struct theme {
 	struct rule rules[12];
 } themes[] = {
 	/* by the kind of the run: the first is the default */
-	{ "oncpu", true, BY_KIND(&flame, &flame_kernel, &flame_inlined) },
-	{ "offcpu", true, BY_KIND(&ice, &ice_kernel, &ice_inlined) },
-	{ "offwake", true, BY_KIND(&ice, &ice_kernel, &ice_inlined) },
-	{ "wakeup", true, BY_KIND(&wake, &wake_kernel, &ice_inlined) },
-	{ "wall", true, BY_KIND(&slate, &slate_kernel, &slate_inlined) },
-	{ "io", true, BY_KIND(&disk, &disk_kernel, &ice_inlined) },
-	{ "mem", true, BY_KIND(&leaf, &leaf_kernel, &flame_inlined) },
+	{ "oncpu", true, BY_KIND(&flame, &flame_kernel, &flame_inlined, &script) },
+	{ "offcpu", true, BY_KIND(&ice, &ice_kernel, &ice_inlined, &script) },
+	{ "offwake", true, BY_KIND(&ice, &ice_kernel, &ice_inlined, &script) },
+	{ "wakeup", true, BY_KIND(&wake, &wake_kernel, &ice_inlined, &script) },
+	{ "wall", true, BY_KIND(&slate, &slate_kernel, &slate_inlined, &script) },
+	{ "io", true, BY_KIND(&disk, &disk_kernel, &ice_inlined, &script) },
+	{ "mem", true, BY_KIND(&leaf, &leaf_kernel, &flame_inlined, &script_on_leaf) },
 }, palettes[] = {
 	{ "hot", false, { { ALL_KINDS, NULL, &hot } } },
 	{ "mem", false, { { ALL_KINDS, NULL, &mem } } },
@@ -114,20 +118,21 @@ static const struct theme {
 	{ "wakeup", false, { { ALL_KINDS, NULL, &aqua } } },
 	{ "chain", false, { { KIND(WAKER), NULL, &aqua }, { ALL_KINDS, NULL, &blue } } },
 	{ "java", false,
-	  { { KIND(JIT), NULL, &green },
+	  { { KIND(JIT) | KIND(INTERP), NULL, &green },
 	    { KIND(INLINED), NULL, &aqua },
 	    { ALL_KINDS, "^L?(java|javax|jdk|net|org|com|io|sun)/|:::", &green },
 	    { ALL_KINDS, "::", &yellow },
 	    { KIND(KERNEL), NULL, &orange },
 	    { ALL_KINDS, NULL, &red } } },
 	{ "perl", false,
-	  { { ALL_KINDS, "::", &yellow },
+	  { { KIND(INTERP), NULL, &green },
+	    { ALL_KINDS, "::", &yellow },
 	    { ALL_KINDS, "Perl|\\.pl", &green },
 	    { KIND(KERNEL), NULL, &orange },
 	    { ALL_KINDS, NULL, &red } } },
 	{ "js", false,
-	  { { KIND(JIT), "/", &green },
-	    { KIND(JIT), NULL, &aqua },
+	  { { KIND(JIT) | KIND(INTERP), "/", &green },
+	    { KIND(JIT) | KIND(INTERP), NULL, &aqua },
 	    { ALL_KINDS, "::", &yellow },
 	    { ALL_KINDS, "/.*\\.js|^ $", &green },
 	    { ALL_KINDS, ":", &aqua },
@@ -143,6 +148,7 @@ static const struct theme {
 	    { ALL_KINDS, "(site|dist)-packages/", &aqua },
 	    { ALL_KINDS, "(^|/)lib(64)?/python[0-9.]+/|<frozen ", &yellow },
 	    { ALL_KINDS, "\\.py|<module>", &green },
+	    { KIND(INTERP), NULL, &green },
 	    { ALL_KINDS, NULL, &red } } },
 	{ "red", false, { { ALL_KINDS, NULL, &red } } },
 	{ "green", false, { { ALL_KINDS, NULL, &green } } },

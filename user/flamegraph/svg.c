@@ -571,37 +571,34 @@ static int add_text(struct sb_str *out, const char *id, double y)
 /* Swatches for the kinds of frames in the picture; one kind alone needs none. */
 static int add_legend(const struct picture *picture, struct sb_str *out, double y)
 {
-	static const char *const names[SB_FG_KIND_MAX] = {
-		[SB_FG_PLAIN] = "user",
-		[SB_FG_KERNEL] = "kernel",
-		[SB_FG_INLINED] = "inlined",
-		[SB_FG_JIT] = "JIT",
-		[SB_FG_WAKER] = "waker",
-		[SB_FG_UNKNOWN] = "no name",
-		[SB_FG_MARK] = "truncated",
-		[SB_FG_FILE] = "file",
-		[SB_FG_IDLE] = "idle",
-		[SB_FG_RUNNING] = "running",
-		[SB_FG_WAITING] = "waiting for a CPU",
-		[SB_FG_BLOCKED] = "blocked",
-		[SB_FG_RESIDUAL] = "not accounted for",
+	static const struct {
+		enum sb_fg_kind kind;
+		const char *name;
+	} rows[] = {
+		{ SB_FG_PLAIN, "user" },      { SB_FG_KERNEL, "kernel" },
+		{ SB_FG_INLINED, "inlined" }, { SB_FG_INTERP, "interpreter" },
+		{ SB_FG_JIT, "JIT" },	      { SB_FG_WAKER, "waker" },
+		{ SB_FG_UNKNOWN, "no name" }, { SB_FG_MARK, "truncated" },
+		{ SB_FG_FILE, "file" },	      { SB_FG_IDLE, "idle" },
+		{ SB_FG_RUNNING, "running" }, { SB_FG_WAITING, "waiting for a CPU" },
+		{ SB_FG_BLOCKED, "blocked" }, { SB_FG_RESIDUAL, "not accounted for" },
 	};
 	double x = PAD_PX;
 	int err = sb_str_add(out, "<g id=\"legend\">");
 
-	for (int i = 0; i < SB_FG_KIND_MAX && !err; i++) {
+	for (size_t i = 0; i < SB_ARRAY_SIZE(rows) && !err; i++) {
+		const char *name = rows[i].name;
 		char class[SB_FG_CLASS_LEN_MAX];
 
-		if (!picture->has_kind[i] || !names[i] ||
-		    !sb_fg_palette_legend(&picture->palette, (enum sb_fg_kind)i, class))
+		if (!picture->has_kind[rows[i].kind] ||
+		    !sb_fg_palette_legend(&picture->palette, rows[i].kind, class))
 			continue;
 		err = sb_str_addf(out, "<rect class=\"%s\"", class) ?: add_px_attr(out, "x", x);
 		err = err ?: add_px_attr(out, "y", y - 9);
 		err = err ?: sb_str_add(out, " width=\"14\" height=\"10\"/><text");
 		err = err ?: add_px_attr(out, "x", x + 19) ?: add_px_attr(out, "y", y);
-		err = err ?: sb_str_addf(out, ">%s</text>", names[i]);
-		x += 19 + 16 +
-		     floor(sb_fg_label_width(names[i], strlen(names[i]), 0) * picture->font_px);
+		err = err ?: sb_str_addf(out, ">%s</text>", name);
+		x += 19 + 16 + floor(sb_fg_label_width(name, strlen(name), 0) * picture->font_px);
 	}
 	return err ?: sb_str_add(out, "</g>\n");
 }

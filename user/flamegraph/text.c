@@ -139,11 +139,23 @@ static bool is_unknown(const char *name, size_t len)
 	return true;
 }
 
+/* "[python truncated: unreadable stack]" */
+static bool is_cut_interpreter(const char *name, size_t len)
+{
+	size_t i = 1;
+
+	while (i < len &&
+	       ((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9')))
+		i++;
+	return i > 1 && starts_with(name + i, len - i, " truncated: ");
+}
+
 static enum sb_fg_kind kind_of_annotation(char letter)
 {
-	static const char letters[] = "kijwfz";
+	static const char letters[] = "kijwfpz";
 	static const enum sb_fg_kind kinds[] = { SB_FG_KERNEL, SB_FG_INLINED, SB_FG_JIT,
-						 SB_FG_WAKER,  SB_FG_FILE,    SB_FG_IDLE };
+						 SB_FG_WAKER,  SB_FG_FILE,    SB_FG_INTERP,
+						 SB_FG_IDLE };
 	const char *at = letter ? strchr(letters, letter) : NULL;
 
 	return at ? kinds[at - letters] : SB_FG_PLAIN;
@@ -162,7 +174,7 @@ static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_ki
 		{ "[running]", SB_FG_RUNNING },	  { "[running: ", SB_FG_RUNNING },
 		{ "[runqueue]", SB_FG_WAITING },  { "[throttled]", SB_FG_WAITING },
 		{ "[blocked]", SB_FG_BLOCKED },	  { "[stopped]", SB_FG_BLOCKED },
-		{ "[residual]", SB_FG_RESIDUAL },
+		{ "[residual]", SB_FG_RESIDUAL }, { "[unreadable ", SB_FG_UNKNOWN },
 	};
 
 	if (!len || name[len - 1] != ']' || name[0] != '[')
@@ -174,6 +186,8 @@ static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_ki
 		    (shapes[i].head[head_len - 1] != ']' || len == head_len))
 			return shapes[i].kind;
 	}
+	if (is_cut_interpreter(name, len))
+		return SB_FG_MARK;
 	return is_unknown(name, len) ? SB_FG_UNKNOWN : otherwise;
 }
 
@@ -206,7 +220,8 @@ bool sb_fg_frame_is_idle_root(const struct sb_fg_tree_frame *frame)
 enum sb_fg_kind sb_fg_frame_under(enum sb_fg_kind kind, enum sb_fg_kind above)
 {
 	const uint32_t code = 1u << SB_FG_PLAIN | 1u << SB_FG_KERNEL | 1u << SB_FG_INLINED |
-			      1u << SB_FG_JIT | 1u << SB_FG_WAKER | 1u << SB_FG_UNKNOWN;
+			      1u << SB_FG_JIT | 1u << SB_FG_WAKER | 1u << SB_FG_UNKNOWN |
+			      1u << SB_FG_INTERP;
 
 	if (above == SB_FG_IDLE)
 		return code & 1u << kind ? SB_FG_IDLE : kind;

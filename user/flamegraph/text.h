@@ -26,7 +26,7 @@ long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
 
 /*
- * The kind of a frame by its name: an annotation _[k] _[i] _[j] _[w] _[f] _[z] is taken off, "-" and
+ * The kind of a frame by its name: an annotation _[k] _[i] _[j] _[w] _[f] _[p] _[z] is taken off, "-" and
  * "--" delimit, "[unknown]" and "[module+0x12]" are unknown, "[truncated: ...]", "[Missed ...]" and
  * "[empty]" are marks, "[running]" and the like say what a thread was doing. The result points into
  * @name.

@@ -427,6 +427,7 @@ const char *sb_fg_kind_suffix(enum sb_fg_kind kind)
 	static const char *const suffixes[SB_FG_KIND_MAX] = {
 		[SB_FG_KERNEL] = "_[k]", [SB_FG_INLINED] = "_[i]", [SB_FG_JIT] = "_[j]",
 		[SB_FG_WAKER] = "_[w]",	 [SB_FG_FILE] = "_[f]",	   [SB_FG_IDLE] = "_[z]",
+		[SB_FG_INTERP] = "_[p]",
 	};
 
 	return suffixes[kind] ? suffixes[kind] : "";

@@ -15,7 +15,7 @@
 #include "base/vec.h"
 
 /*
- * From the annotations _[k] _[i] _[j] _[w] _[f] _[z], or from the shape of the name. Appended only
+ * From the annotations _[k] _[i] _[j] _[w] _[f] _[p] _[z], or from the shape of the name. Appended only
  * before SB_FG_GAP; the viewer has the same numbers.
  */
 enum sb_fg_kind {
@@ -33,6 +33,7 @@ enum sb_fg_kind {
 	SB_FG_WAITING,	 /* for a CPU: "[runqueue]", "[throttled]" */
 	SB_FG_BLOCKED,	 /* "[blocked]" */
 	SB_FG_RESIDUAL,	 /* "[residual]": what no measurement accounts for */
+	SB_FG_INTERP,	 /* code that an interpreter runs */
 	SB_FG_GAP,	 /* in_order trees: the parent's own time between two children; not drawn */
 	SB_FG_KIND_MAX,
 };

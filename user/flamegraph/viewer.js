@@ -17,8 +17,8 @@ const SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml'
 const GAP = -1;
 // The bits of the colour rules: enum sb_fg_kind.
 const PLAIN = 0, KERNEL = 1, INLINED = 2, JIT = 3, WAKER = 4, UNKNOWN = 5, MARK = 6, DELIMITER = 7;
-const FILE = 8, IDLE = 9, RUNNING = 10, WAITING = 11, BLOCKED = 12, RESIDUAL = 13;
-const KIND_NAMES = ['', 'kernel', 'inlined', 'JIT', 'waker', '', '', '', 'file', 'idle', '', '', '', ''];
+const FILE = 8, IDLE = 9, RUNNING = 10, WAITING = 11, BLOCKED = 12, RESIDUAL = 13, INTERP = 14;
+const KIND_NAMES = ['', 'kernel', 'inlined', 'JIT', 'waker', '', '', '', 'file', 'idle', '', '', '', '', 'interpreter'];
 const PAD = 12, TEXT_PAD = 3, STATUS_HEIGHT = 30, EDGE = 2;
 const TOOLS_MIN = 230, TOOLS_MAX = 400;
 // A third of a pixel is not seen; a box of one pixel can be hit.
@@ -61,7 +61,7 @@ function make(tag, attrs, parent, namespace) {
 
 // What does not show, or reorders what is around it: as label.c has it.
 const HIDDEN_CHARS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufffe\uffff]/g;
-const SUFFIX_KINDS = { k: KERNEL, i: INLINED, j: JIT, w: WAKER, f: FILE, z: IDLE };
+const SUFFIX_KINDS = { k: KERNEL, i: INLINED, j: JIT, w: WAKER, f: FILE, p: INTERP, z: IDLE };
 const names = [], nameIds = new Map();
 
 // The beginning says it; one that ends in ] is the whole name.
@@ -69,7 +69,7 @@ const SHAPES = [
 	['[truncated', MARK], ['[lost ', MARK], ['[Missed ', MARK], ['[empty]', MARK],
 	['[idle]', IDLE], ['[idle: ', IDLE], ['[running]', RUNNING], ['[running: ', RUNNING],
 	['[runqueue]', WAITING], ['[throttled]', WAITING], ['[blocked]', BLOCKED],
-	['[stopped]', BLOCKED], ['[residual]', RESIDUAL],
+	['[stopped]', BLOCKED], ['[residual]', RESIDUAL], ['[unreadable ', UNKNOWN],
 ];
 
 // The kind by annotation and shape: as text.c has it.
@@ -82,6 +82,8 @@ function kindOf(text) {
 
 		if (shape)
 			return shape[1];
+		if (/^\[[a-z0-9]+ truncated: /.test(text))
+			return MARK;
 		if (/^\[unknown|\+0x[0-9a-f]*\]$/i.test(text))
 			return UNKNOWN;
 	}
@@ -92,7 +94,7 @@ function nameId(text) {
 	let id = nameIds.get(text);
 
 	if (id === undefined) {
-		const suffix = /_\[([kijwfz])\]$/.exec(text);
+		const suffix = /_\[([kijwfpz])\]$/.exec(text);
 		const said = suffix ? SUFFIX_KINDS[suffix[1]] : PLAIN;
 		const label = (suffix ? text.slice(0, -4) : text).replace(HIDDEN_CHARS, '\ufffd');
 
