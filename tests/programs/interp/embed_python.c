@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A program of another name that has CPython in it: embed_python LIBPYTHON SCRIPT [ARG...]. */
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+	void *lib = argc > 2 ? dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) : NULL;
+	int (*run)(int argc, char **argv) = NULL;
+
+	if (lib)
+		*(void **)&run = dlsym(lib, "Py_BytesMain");
+	if (!run) {
+		fprintf(stderr, "%s: %s\n", argv[0], lib ? "no Py_BytesMain()" : "no library");
+		return 1;
+	}
+	return run(argc - 1, argv + 1);
+}
