@@ -18,7 +18,8 @@ class Foo {
         $f = function ($x) use ($n) { # @closure_begin
             return work($n + $x); # @closure
         };
-        return count(array_map($f, [1, 2])); # @st
+        $list = array_map($f, [1, 2]); # @st
+        return $list;
     }
 
     public function __get($name) {
@@ -83,13 +84,13 @@ function deep($n) {
     return work(20000); # @deepest
 }
 
-function gen() {
-    foreach ([1, 2, 3] as $x) {
+function gen() { # @gen
+    foreach ([1, 2, 3] as $x) { # @gen
         yield Foo::st(1000); # @gen
     }
 }
 
-function outer() {
+function outer() { # @outer
     yield from gen(); # @outer
 }
 
