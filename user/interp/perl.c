@@ -226,23 +226,34 @@ static int step(struct sb_interp_walk *walk, void *memory)
 	return sb_perl_step(walk, memory);
 }
 
-/* Operations, by the table of them: PL_op_name[i] is done by PL_ppaddr[i]. */
+/* Operations, by the table of them: PL_op_name[i] is done by PL_ppaddr[i]. Their names lie side by side. */
 int sb_perl_op(struct sb_runtime *rt, const char *name, uint64_t *ret_addr)
 {
-	uint64_t names, addrs, bytes, at;
-	char op[32] = {};
-	size_t i;
+	sb_cleanup(sb_freep) char *text = malloc(SB_PERL_OPS_BYTES_MAX + 1);
+	uint64_t at[SB_PERL_OPS_MAX], names, addrs, bytes, begin = UINT64_MAX, end = 0;
+	size_t i, nr, len;
 
+	if (!text)
+		return -ENOMEM;
 	if (sb_image_symbol(rt->image, "PL_op_name", &names, &bytes) ||
 	    sb_image_symbol(rt->image, "PL_ppaddr", &addrs, NULL))
 		return -ENOENT;
-	for (i = 0; i < bytes / 8 && i < SB_PERL_OPS_MAX; i++) {
-		if (sb_memory_u64(rt->memory, names + 8 * i, &at) || !at ||
-		    sb_memory_read(rt->memory, op, sizeof(op) - 1, at))
-			continue;
-		if (!strcmp(op, name))
-			return sb_memory_u64(rt->memory, addrs + 8 * i, ret_addr);
+	nr = bytes / 8 < SB_PERL_OPS_MAX ? bytes / 8 : SB_PERL_OPS_MAX;
+	if (sb_memory_read(rt->memory, at, nr * 8, names))
+		return -EFAULT;
+	for (i = 0; i < nr; i++) {
+		begin = at[i] && at[i] < begin ? at[i] : begin;
+		end = at[i] > end ? at[i] : end;
 	}
+	if (end < begin || end - begin >= SB_PERL_OPS_BYTES_MAX)
+		return -ENOENT;
+	len = end - begin + 1;
+	if (sb_memory_read(rt->memory, text, len, begin))
+		return -EFAULT;
+	text[len] = '\0'; /* the last one is none that is asked for */
+	for (i = 0; i < nr; i++)
+		if (at[i] && !strcmp(text + (at[i] - begin), name))
+			return sb_memory_u64(rt->memory, addrs + 8 * i, ret_addr);
 	return -ENOENT;
 }
 
