@@ -97,41 +97,66 @@ static int find_sections(struct sb_runtime *rt, const struct sb_hotspot_blob *bl
 	return err ? err : find_metadata(rt, addr, &ret->metadata);
 }
 
-/*
- * The scope at @offset: that of the first descriptor at or behind it. A return address has one of its
- * own; for any other address it is what the code there works towards. Return: 0, or -ENODATA.
- */
-static int find_pc(struct sb_runtime *rt, const struct nmethod *nm, uint32_t offset, bool is_exact,
-		   uint32_t *ret_scope)
+static int read_pc(struct sb_runtime *rt, const struct nmethod *nm, uint64_t i, int32_t *ret)
 {
 	const struct sb_hotspot_layout *l = &((const struct sb_hotspot *)rt->state)->layout;
-	uint64_t lo = 0, hi, len = nm->pcs_end - nm->pcs;
-	uint32_t at;
+	uint32_t at = 0;
+	int err = sb_memory_u32(rt->memory, nm->pcs + i * l->size_pc + l->pc_offset, &at);
+
+	*ret = (int32_t)at;
+	return err;
+}
+
+/* The first descriptor at or behind @offset. The first one of all is below, the last one above. */
+static int search_pc(struct sb_runtime *rt, const struct nmethod *nm, int32_t offset, uint64_t nr,
+		     uint64_t *ret)
+{
+	uint64_t lo = 0, hi = nr;
+	int32_t at;
 	int err;
 
-	if (len > PCS_BYTES_MAX)
-		return -EBADMSG;
-	hi = len / l->size_pc;
 	while (lo < hi) {
 		uint64_t mid = lo + (hi - lo) / 2;
 
-		err = sb_memory_u32(rt->memory, nm->pcs + mid * l->size_pc + l->pc_offset, &at);
+		err = read_pc(rt, nm, mid, &at);
 		if (err)
 			return err;
-		/* The first one has -1: a sentinel. */
-		if ((int32_t)at < (int32_t)offset)
+		if (at < offset)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (lo >= len / l->size_pc)
+	*ret = lo;
+	return lo < nr ? 0 : -ENODATA;
+}
+
+/*
+ * The scope at @offset. A return address has a descriptor of its own. What was interrupted has one
+ * nearby, before or behind; the nearer one is taken: what comes behind a poll, up to the jump back, is
+ * still of its loop. Return: 0, or -ENODATA.
+ */
+static int find_pc(struct sb_runtime *rt, const struct nmethod *nm, int32_t offset, bool is_exact,
+		   uint32_t *ret_scope)
+{
+	const struct sb_hotspot_layout *l = &((const struct sb_hotspot *)rt->state)->layout;
+	uint64_t len = nm->pcs_end - nm->pcs, nr = len / l->size_pc, i;
+	int32_t at, before;
+	int err;
+
+	if (len > PCS_BYTES_MAX)
+		return -EBADMSG;
+	err = search_pc(rt, nm, offset, nr, &i);
+	if (!err)
+		err = read_pc(rt, nm, i, &at);
+	if (!err && at != offset && !is_exact)
 		return -ENODATA;
-	err = sb_memory_u32(rt->memory, nm->pcs + lo * l->size_pc + l->pc_offset, &at);
-	if (!err && !is_exact && at != offset)
-		return -ENODATA;
-	/* The last one, too, lies beyond all code. */
+	if (!err && at != offset && i > 1) {
+		err = read_pc(rt, nm, i - 1, &before);
+		if (!err && (i + 1 == nr || (int64_t)offset - before < (int64_t)at - offset))
+			i--;
+	}
 	return err ? err
-		   : sb_memory_u32(rt->memory, nm->pcs + lo * l->size_pc + l->pc_scope, ret_scope);
+		   : sb_memory_u32(rt->memory, nm->pcs + i * l->size_pc + l->pc_scope, ret_scope);
 }
 
 /* One scope. Return: 0, and that of its caller, 0 for none. */
@@ -200,7 +225,7 @@ int sb_hotspot_scopes(struct sb_runtime *rt, const struct sb_interp_frame *frame
 		return -EBADMSG;
 	err = find_sections(rt, &blob, &nm);
 	if (!err)
-		err = find_pc(rt, &nm, (uint32_t)position, position & SB_HOTSPOT_EXACT, &scope);
+		err = find_pc(rt, &nm, (int32_t)position, position & SB_HOTSPOT_EXACT, &scope);
 	if (!err)
 		err = read_scopes(rt, &nm, scope);
 	if (err == -ENOMEM)

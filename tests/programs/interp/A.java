@@ -68,18 +68,21 @@ public class A {
 
 	static void block(Object lock) throws Exception {
 		synchronized (lock) {
-			lock.wait();
+			for (;;)
+				lock.wait(10);
 		}
 	}
 
 	static void enter(Object lock) {
-		synchronized (lock) {
-			sink++;
-		}
+		for (;;)
+			synchronized (lock) {
+				sink++;
+			}
 	}
 
 	static void read() throws Exception {
-		System.in.read();
+		while (System.in.read() >= 0)
+			sink++;
 	}
 
 	static void waits() throws Exception {
@@ -98,15 +101,15 @@ public class A {
 			} catch (Exception e) {
 			}
 		}, "read");
-		synchronized (held) {
-			for (Thread t : new Thread[] { a, b, c }) {
-				t.setDaemon(true);
-				t.start();
-			}
-			System.out.println("ready");
-			for (;;)
-				nap();
+		for (Thread t : new Thread[] { a, b, c }) {
+			t.setDaemon(true);
+			t.start();
 		}
+		System.out.println("ready");
+		for (;;)
+			synchronized (held) {
+				nap();
+			}
 	}
 
 	static void nap() throws Exception {
@@ -133,12 +136,12 @@ public class A {
 			virtual(n);
 		for (long round = 0;; round++) {
 			if (args[0].equals("top"))
-				top(n);
+				top(n); // of main()
 			else if (args[0].equals("down"))
 				down(50, n);
 			else if (args[0].equals("sort"))
 				sort(n);
-			if (round == 300)
+			if (round == 500)
 				System.out.println("ready");
 		}
 	}

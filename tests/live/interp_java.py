@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Java: frames of compiled, inlined and interpreted methods, in the virtual machines that are here and
+in those of other suites. What runs is tests/programs/interp/A.java, whose stacks are known."""
+import argparse
+import contextlib
+import math
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+import beside
+from live import check, done, need_root, running, skip, stackbpf, wait_for
+
+HERE = pathlib.Path('/usr/lib/jvm')
+SUITES = (('sid', 8), ('bullseye', 11), ('trixie', 21), ('trixie', 25))
+MODES = {
+    'default': (),
+    'interpreted': ('-Xint',),
+    'C1': ('-XX:TieredStopAtLevel=1',),
+    'frame pointers': ('-XX:+PreserveFramePointer', '-XX:-Inline'),
+}
+# From main() to the leaf; lines of A.java by what stands in them.
+TOP = ('A.main', 'A.top', 'java.util.Arrays$ArrayList.forEach', 'A$$Lambda.accept', 'A.lambda$top$0',
+       'A.mid')
+AREAS = {'A$Sq.area': 0.7, 'A$Tri.area': 0.2, 'A$Circle.area': 0.1}
+SHARE_MAX, FOUND_MIN, COMPLETE_MIN = 0.03, 0.99, 0.995
+WORK = '5000'
+
+
+# Up to JDK 9 loops that count have no polls, and so nothing that says which of the methods that were
+# compiled into one another they are of, unless it is asked for.
+OLD = ('-XX:+UnlockDiagnosticVMOptions', '-XX:+DebugNonSafepoints')
+
+
+class Machine:
+    """One virtual machine: where it is, and how a program is started with it."""
+
+    def __init__(self, name, java, root=None):
+        self.name, self.java, self.root = name, java, root
+
+    def start(self, classes, options, *args, **kwargs):
+        pipes = {'stdout': subprocess.PIPE, 'stderr': subprocess.DEVNULL, **kwargs}
+        if self.root is None:
+            return running(self.java, *options, '-cp', str(classes), 'A', *args, **pipes)
+        return beside.start(self.root, [self.java, *options, '-cp', '/classes', 'A', *args],
+                            files={f'/classes/{c.name}': c for c in classes.iterdir()}, **pipes)
+
+
+def machines():
+    for java in sorted(HERE.glob('*/bin/java')):
+        if not java.parent.parent.is_symlink():
+            yield Machine(java.parent.parent.name, str(java))
+    for suite, version in SUITES:
+        try:
+            root = beside.unpack(suite, [f'openjdk-{version}-jre-headless'])
+        except beside.Missing as reason:
+            print(f'without JDK {version} of {suite}: {reason}')
+            continue
+        homes = [f'usr/lib/jvm/java-{version}-openjdk-amd64/{sub}bin/java' for sub in ('', 'jre/')]
+        java = next((home for home in homes if (root / home).exists()), None)
+        if java:
+            yield Machine(f'JDK {version} of {suite}', f'/{java}', root)
+
+
+def wait_ready(process):
+    for line in process.stdout:
+        if b'ready' in (line if isinstance(line, bytes) else line.encode()):
+            return
+    raise AssertionError('the program ended before it was ready')
+
+
+def java_of(stack):
+    """The methods of a stack: from main() or run() on."""
+    at = next((i for i, frame in enumerate(stack) if frame.split(' ')[0] == 'A.main'), None)
+    return stack[at:] if at is not None else ()
+
+
+def write(process, text):
+    with contextlib.suppress(OSError, ValueError):
+        process.stdin.write(text if isinstance(process, beside.Program) else text.encode())
+        process.stdin.flush()
+
+
+def sampled(args, machine, mode, *program, view=('oncpu', '-F', '999'), seconds='2', lines=False):
+    options = ('-XX:-UsePerfData', *(OLD if 'JDK 8' in machine.name else ()), *MODES[mode])
+    with machine.start(args.classes, options, *program, stdin=subprocess.PIPE) as process:
+        wait_ready(process)
+        ended = threading.Event()
+        feeder = threading.Thread(target=feed, args=(process, ended))
+        if program[0] == 'waits':
+            feeder.start()
+        result = stackbpf(args.stackbpf, *view, '-p', str(process.pid), '-t', seconds,
+                          *(['--lines'] if lines else []))
+        ended.set()
+        if program[0] == 'waits':
+            feeder.join()
+        return result
+
+
+def feed(process, ended):
+    """Something to read, so that who reads is seen to wait."""
+    while not ended.wait(0.02):
+        write(process, 'x')
+
+
+def check_health(result, what):
+    truncated = sum(w for s, w in result.stacks.items() if any('[truncated' in f or ' truncated' in f
+                                                               for f in s))
+    # Before there are tables, some 20 ms: no more than a piece of the stack is known.
+    complete = 1 - max(0, truncated - 30) / max(result.total, 1)
+    check(complete >= COMPLETE_MIN, f'{what}: {complete:.2%} complete ({truncated} not)')
+    unknown = sum(w for s, w in result.stacks.items() if any('unreadable' in f for f in s))
+    # Code that was replaced by better code before its names were read.
+    check(unknown <= 0.005 * result.total, f'{what}: {unknown} with frames that could not be read')
+
+
+def one_thread(result):
+    """Samples of the thread that runs main()."""
+    return {s: w for s, w in result.stacks.items() if java_of(s)}
+
+
+def check_top(args, machine, mode):
+    what = f'{machine.name}, {mode}'
+    result = sampled(args, machine, mode, 'top', WORK)
+    stacks = one_thread(result)
+    total = sum(stacks.values())
+    check_health(result, what)
+    found = re.search(r'java \S+( \(\S+\))?: ([\d.]+) % of', result.err)
+    check(found and float(found.group(2)) >= 100 * FOUND_MIN - 2, f'{what}: {result.err.strip()[-200:]}')
+    check(total > 300, f'{what}: {total} samples of main()')
+    known = sum(w for s, w in stacks.items() if is_known(java_of(s)))
+    check(known >= FOUND_MIN * total, f'{what}: {known} of {total} stacks as they must be')
+    for area, share in AREAS.items():
+        is_in = sum(w for s, w in stacks.items() if (*TOP, area) == java_of(s)[:len(TOP) + 1])
+        # Three points, or what chance does to few samples.
+        bound = max(SHARE_MAX, 3.5 * math.sqrt(share * (1 - share) / max(total, 1)))
+        check(abs(is_in / max(total, 1) - share) <= bound, f'{what}: {area} {is_in / max(total, 1):.3f}')
+
+
+def is_known(java):
+    """Whether it is the known tree, down to some depth; below it there may be the kernel."""
+    want = (*TOP, java[len(TOP)]) if len(java) > len(TOP) and java[len(TOP)] in AREAS else TOP
+    both = list(zip(java, want))
+    return all(a == b for a, b in both[:-1]) and (both[-1][0] == both[-1][1] or len(java) <= len(both) + 9)
+
+
+def check_recursion(args, machine, mode):
+    what = f'{machine.name}, {mode}, recursion'
+    result = sampled(args, machine, mode, 'down', '2000', seconds='1')
+    stacks = {s: w for s, w in one_thread(result).items() if s[-1] in AREAS}
+    check_health(result, what)
+    total = sum(stacks.values())
+    deep = sum(w for s, w in stacks.items() if s.count('A.down') == 51)
+    check(total > 100 and deep >= FOUND_MIN * total, f'{what}: {deep} of {total} have all 51')
+
+
+def check_sort(args, machine, mode):
+    what = f'{machine.name}, {mode}, a comparator'
+    result = sampled(args, machine, mode, 'sort', '2000', seconds='1')
+    stacks = {java_of(s): w for s, w in one_thread(result).items() if s[-1] == 'A$Sq.area'}
+    check_health(result, what)
+    right = sum(w for s, w in stacks.items()
+                if s[:3] == ('A.main', 'A.sort', 'java.util.Arrays.sort') and
+                s[-3] == 'A$$Lambda.compare' and s[-2].startswith('A.lambda$sort$'))
+    total = sum(stacks.values())
+    check(total > 100 and right >= FOUND_MIN * total, f'{what}: {right} of {total}')
+
+
+def line_of(args, text):
+    return next(i for i, line in enumerate(args.source.read_text().splitlines(), 1) if text in line)
+
+
+def check_lines(args, machine, mode):
+    what = f'{machine.name}, {mode}, lines'
+    result = sampled(args, machine, mode, 'top', WORK, seconds='1', lines=True)
+    want = tuple(f'{name} A.java:{line_of(args, text)}' for name, text in (
+        ('A.main', '// of main()'), ('A.top', 'forEach(x -> mid(x))'),
+        ('A.lambda$top$0', 'forEach(x -> mid(x))'), ('A.mid', 'sink += SQ.area(7 * n);')))
+    stacks = {java_of(s): w for s, w in one_thread(result).items() if 'A$Sq.area A.java' in ';'.join(s)}
+    right = sum(w for s, w in stacks.items() if (s[0], s[1], s[4], s[5]) == want)
+    total = sum(stacks.values())
+    check(total > 100 and right >= FOUND_MIN * total, f'{what}: {right} of {total}: {want}')
+    leaf = {int(f.rsplit(':', 1)[1]) for s in stacks for f in s[6:7] if ':' in f}
+    lines = args.source.read_text().splitlines()
+    check(leaf and all('s = ' in lines[n - 1] or 'for (' in lines[n - 1] or 'return s' in lines[n - 1]
+                       for n in leaf), f'{what}: leaves at {sorted(leaf)}')
+
+
+WAITS = {
+    ('A.main', 'A.waits', 'A.nap', 'java.lang.Thread.sleep'): 'asleep',
+    ('A.enter',): 'at a lock',
+    ('A.block', 'java.lang.Object.wait'): 'in wait()',
+    ('A.read', 'java.io.BufferedInputStream.read'): 'reading',
+}
+
+
+def has(stack, part):
+    """Whether these follow one another in it, others between them allowed behind the first two."""
+    at = 0
+    for frame in stack:
+        at += at < len(part) and frame == part[at]
+    return at == len(part)
+
+
+def check_waits(args, machine, mode):
+    what = f'{machine.name}, {mode}, off CPU'
+    result = sampled(args, machine, mode, 'waits', '0', view=('offcpu',), seconds='1')
+    for part, how in WAITS.items():
+        check(any(has(s, part) for s in result.stacks), f'{what}: {how}')
+
+
+def check_truth(args, machine, mode):
+    """What the machine itself says at a quiet point: jstack's frames are those that were sampled."""
+    jstack = shutil.which('jstack')
+    if machine.root is not None or not jstack or str(pathlib.Path(jstack).resolve().parent) != str(
+            pathlib.Path(machine.java).resolve().parent):
+        return
+    with machine.start(args.classes, MODES[mode], 'waits', '0', stdin=subprocess.PIPE) as process:
+        wait_ready(process)
+        ended = threading.Event()
+        feeder = threading.Thread(target=feed, args=(process, ended))
+        feeder.start()
+        result = stackbpf(args.stackbpf, 'offcpu', '-p', str(process.pid), '-t', '1')
+        ended.set()
+        feeder.join()
+        says = subprocess.run([jstack, str(process.pid)], capture_output=True, text=True).stdout
+    for thread in ('read', 'block', 'enter'):
+        block = re.search(rf'"{thread}".*?\n\n', says, re.S)
+        frames = [re.sub(r'^[\w.]+(/|@[\d.]+/)', '', name) for name in
+                  re.findall(r'\tat ([^(]+)\(', block.group(0))] if block else []
+        want = tuple(re.sub(r'\$\$Lambda.*\.', '$$Lambda.', f) for f in reversed(frames))
+        got = [tuple(f for f in s if '.' in f and '::' not in f and '[' not in f) for s in result.stacks]
+        check(want and any(g[-len(want):] == want or has(g, want) for g in got),
+              f'{machine.name}: as jstack says: {want}')
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('stackbpf')
+    parser.add_argument('programs', type=pathlib.Path)
+    parser.add_argument('--only', default='', help='machines whose name has this')
+    args = parser.parse_args()
+    need_root()
+    if not shutil.which('javac'):
+        skip('there is no Java compiler')
+    args.source = args.programs / 'interp/A.java'
+    with contextlib.ExitStack() as stack:
+        args.classes = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        subprocess.run(['javac', '--release', '8', '-Xlint:-options', '-g', '-d', str(args.classes),
+                        str(args.source)], check=True)
+        tried = [m for m in machines() if args.only in m.name]
+        if not tried:
+            skip('there is no Java virtual machine')
+        for at, machine in enumerate(tried):
+            for mode in MODES if at == 0 else ('default', 'interpreted'):
+                check_top(args, machine, mode)
+            if at == 0:
+                check_recursion(args, machine, 'interpreted')
+                check_sort(args, machine, 'C1')
+                check_lines(args, machine, 'interpreted')
+                check_truth(args, machine, 'default')
+            check_recursion(args, machine, 'default')
+            check_sort(args, machine, 'default')
+            check_lines(args, machine, 'default')
+            check_waits(args, machine, 'default')
+    done()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
