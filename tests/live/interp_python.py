@@ -15,9 +15,9 @@ import sys
 import beside
 import live
 
-HZ, SECONDS = 1999, 2
+HZ, SECONDS = 1999, 4
 # Of each program; fewer would not say a share to 3 points. Rounds bound it.
-SAMPLES_MIN, ROUNDS_MAX = 2500, 8
+SAMPLES_MIN, ROUNDS_MAX = 3000, 4
 SHARES = {'seventy': 0.7, 'twenty': 0.2, 'ten': 0.1}
 # Suite, package, program.
 BESIDE = (('bionic', 'python3', 'python3.6'), ('bionic', 'python3.7', 'python3.7'),
