@@ -98,6 +98,8 @@ static void begin_walks(struct sb_scratch *s)
 	sb_regs_by_dwarf(&s->regs, walk->regs);
 	walk->wants_lines = cfg_interp_lines;
 	walk->nr_frames = 0;
+	/* What a walker on the native stack notes from frame to frame; begin() is not for it. */
+	__builtin_memset(walk->at, 0, sizeof(walk->at));
 	/* Addresses of code objects mean something in their process only. */
 	walk->hash[0] = sb_stack_seed(0) ^ key->start_ns;
 	walk->hash[1] = sb_stack_seed(1) ^ ((__u64)key->tgid << 32 | key->exec_id);
