@@ -78,7 +78,12 @@ def trees(version):
                   ('App\\Bar::less', 'less'), work]],
         'fiber': [[main, ('App\\fibers', 'fibers_start'), ('Fiber::start', None), (*fiber, 'fiber'), work],
                   [main, ('App\\fibers', 'fibers_resume'), ('Fiber::resume', None), (*fiber, 'fiber_deep'),
-                   *deep * 2, ('App\\deep', 'deepest'), work]],
+                   *deep * 2, ('App\\deep', 'deepest'), work],
+                  # While it is made, and while it is being left: its caller is cut off first.
+                  [main, ('App\\fibers', 'fiber_begin'), ('Fiber::__construct', None)],
+                  [main, ('App\\fibers', 'fibers_start'), ('Fiber::start', None), (*fiber, 'fiber_left'),
+                   ('Fiber::suspend', None)],
+                  [(*fiber, 'fiber_left'), ('Fiber::suspend', None)]],
         'nap': [[main, ('App\\naps', 'naps'), ('App\\Foo::__get', 'get'), ('App\\nap', 'nap'), ('usleep', None)]],
         'block': [[main, ('App\\blocks', 'blocks'), ('array_map', None), ('usleep', None)]],
     }
@@ -151,11 +156,17 @@ def version_of(stack):
     return comm[3:] if comm.startswith('php') else None
 
 
+def has_sort_between(stack):
+    """C between two functions of PHP stands where it belongs."""
+    names = [frame.partition(' ')[0].removesuffix('_[p]') for frame in stack]
+    return 'zend_insert_sort' in names[names.index('usort'):names.index('App\\Bar::less')]
+
+
 def mode_of(frames, version, wants_lines):
     """Which program it is says the function that {main} called. Return: the mode and how much of it there is;
     (None, 1): {main} itself; (None, 0): that is no stack of any."""
-    if len(frames) < 2 or frames[0][0] == '{main}' and frames[1][0] in ('feof', 'fgets'):
-        return None, not frames or frames[0][0] == '{main}'
+    if [name for name, _ in frames] in ([], ['{main}'], ['{main}', 'feof'], ['{main}', 'fgets']):
+        return None, 1
     found = {mode: max((fits(frames, tree, wants_lines) or 0 for tree in stacks), default=0)
              for mode, stacks in trees(version).items()}
     mode = max(found, key=found.get)
@@ -179,7 +190,7 @@ def judge(result, what, wanted, wants_lines=True, first=8):
         if mode != 'fiber':
             count['native'] += weight
             count['whole'] += 0 if any(frame.startswith('[truncated') for frame in stack) else weight
-        if not share:
+        if not share or mode == 'sort' and share == 1 and not has_sort_between(stack):
             wrong[version, stack] += weight
         weights[version, mode] += weight
         whole[version, mode] += weight if share == 1 else 0

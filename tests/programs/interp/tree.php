@@ -100,7 +100,7 @@ function drain() {
 
 function replaced() {
     $f = function ($m) { # @matched_begin
-        return strlen($m[0]) . work(1000); # @matched
+        return $m[0] . work(1000); # @matched
     };
     return preg_replace_callback('/b+/', $f, 'abbabbbab'); # @replaced
 }
@@ -120,7 +120,7 @@ function sorts() {
 function fibers() {
     $fiber = new \Fiber(function () { # @fiber_begin
         work(3000); # @fiber
-        \Fiber::suspend(1);
+        \Fiber::suspend(1); # @fiber_left
         deep(2); # @fiber_deep
     });
     $fiber->start(); # @fibers_start
