@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 
+import beside
 from live import check, done, need_root, stackbpf, wait_for
 
 STACKBPF = sys.argv[1]
@@ -129,6 +130,15 @@ def java_service(work):
     return printing_port([command_of('java'), '-XX:+UseSerialGC', '-cp', work, 'Service'])
 
 
+def nginx_service(work):
+    root = beside.unpack('bookworm', ['nginx-light', 'libnginx-mod-http-lua'])
+    port = free_port()
+    (work / 'nginx.conf').write_text((APPS / 'nginx.conf').read_text().replace('PORT', str(port)))
+    return at_port(port, beside.start(root, ['/usr/sbin/nginx', '-c', '/nginx.conf'], stderr=subprocess.DEVNULL,
+                                      files={'/nginx.conf': work / 'nginx.conf',
+                                             '/service.lua': APPS / 'service.lua'}))
+
+
 def of_service(start, work):
     with start(work) as (pid, port), load(port):
         return stackbpf(STACKBPF, 'oncpu', '-p', str(pid), '-t', str(SECONDS), '-F', '499', '--stats', '--annotate')
@@ -164,6 +174,8 @@ ROWS = {
     'WEBrick': (service(ruby_service), 'ruby',
                 ['WEBrick::HTTPServer#run', 'WEBrick::HTTPServer#service', 'Object#render', 'Array#map'],
                 FOUND_MIN, RUBY_COMPLETE_MIN),
+    'nginx': (service(nginx_service), 'luajit', ['{main}', 'render', 'sort', 'service.lua:8'], FOUND_MIN,
+              COMPLETE_MIN),
     'php -S': (service(php_service), 'php', ['{main}', 'render', '{closure}'], FOUND_MIN, COMPLETE_MIN),
     'http of Node.js': (service(node_service), 'v8', ['emit', 'render'], STARTING_MIN, COMPLETE_MIN),
     'npm': (npm, 'v8', ['exec'], STARTING_MIN, COMPLETE_MIN),
@@ -208,7 +220,7 @@ def main():
         with tempfile.TemporaryDirectory() as work:
             try:
                 look(name, row[0](pathlib.Path(work)))
-            except NotHere as missing:
+            except (NotHere, beside.Missing) as missing:
                 reasons[name] = missing
     for name, reason in reasons.items():
         print(f'without {name}: {reason}')
