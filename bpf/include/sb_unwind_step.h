@@ -289,6 +289,18 @@ static __always_inline int sb_find_fp(const struct sb_walk *walk, const struct s
 	}
 }
 
+/* By a rule. Where fibers and coroutines begin, there is no caller: they are entered by a jump, with
+ * a return address of zero on their stack; where there is a frame pointer, it is zero, too. */
+static __always_inline enum sb_step sb_step_to_caller(struct sb_walk *walk,
+						      const struct sb_uw_rule *rule, __u64 pc,
+						      __u64 sp, __u64 fp)
+{
+	if (!pc && !(walk->flags & SB_WALK_LEAF) &&
+	    (rule->cfa == SB_UW_CFA_SP || (rule->cfa == SB_UW_CFA_FP && !fp)))
+		return sb_step_end(walk, SB_STACK_COMPLETE);
+	return sb_step_to(walk, pc, sp, fp);
+}
+
 static __always_inline enum sb_step sb_ra_reg_step(struct sb_walk *walk,
 						   const struct sb_uw_rule *rule, __u64 cfa)
 {
@@ -323,11 +335,11 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 	if (rule->fp == SB_UW_FP_AT_CFA && rule->fp_off == -16) { /* both in one read */
 		if (SB_STEP_READ(mem, frame, 16, cfa - 16))
 			return sb_step_end(walk, SB_STACK_FAULT);
-		return sb_step_to(walk, frame[1], cfa, frame[0]);
+		return sb_step_to_caller(walk, rule, frame[1], cfa, frame[0]);
 	}
 	if (SB_STEP_READ(mem, frame, 8, cfa - 8) || sb_find_fp(walk, rule, mem, cfa, &fp))
 		return sb_step_end(walk, SB_STACK_FAULT);
-	return sb_step_to(walk, frame[0], cfa, fp);
+	return sb_step_to_caller(walk, rule, frame[0], cfa, fp);
 }
 #else
 static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,

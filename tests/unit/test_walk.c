@@ -177,6 +177,7 @@ static void test_saved_fp(void **state)
 
 	rule(1, SB_UW_CFA_SP, 32, SB_UW_FP_SAME, 0);
 	expect(SB_STACK_COMPLETE, code(2, 8), code(0, 7));
+	memory[2000] = 1;
 	from.regs[RBP] = addr(2000); /* and there is nothing: it was that register */
 	expect(SB_STACK_BAD_PC, code(2, 8));
 
@@ -450,6 +451,18 @@ static void test_ends(void **state)
 	expect(SB_STACK_BAD_PC);
 	memory[0] = NOWHERE;
 	expect(SB_STACK_BAD_PC);
+	memory[0] = code(2, 8);
+	rule(2, SB_UW_CFA_SP, 8, SB_UW_FP_SAME, 0);
+	memory[1] = 0; /* the first function of a fiber */
+	expect(SB_STACK_COMPLETE, code(2, 8));
+	memory[1] = 1;
+	expect(SB_STACK_BAD_PC, code(2, 8));
+	rule(2, SB_UW_CFA_FP, 16, SB_UW_FP_AT_CFA, -16);
+	from.regs[RBP] = addr(4);
+	memory[4] = memory[5] = 0;
+	expect(SB_STACK_COMPLETE, code(2, 8));
+	memory[4] = 1;
+	expect(SB_STACK_BAD_PC, code(2, 8));
 	from.regs[RSP] = STACK - 8;
 	expect(SB_STACK_FAULT);
 	from.regs[RSP] = addr(0);
