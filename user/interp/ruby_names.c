@@ -19,6 +19,10 @@
 /* Entries of the oldest line tables. */
 #define INSN_INFOS_MAX	  65536u
 
+/* eval() in eval(). enum rb_iseq_type. */
+#define EVALS_MAX	  8
+#define ISEQ_TYPE_EVAL	  6
+
 /* enum ruby_value_type */
 #define T_CLASS		  2
 #define T_MODULE	  3
@@ -299,6 +303,24 @@ static bool is_method(const char *name)
 	       strcmp(name, "singleton class");
 }
 
+/* Code of eval() is called as what it is in; the compiler Prism labels it "<compiled>". */
+static uint64_t named_body(const struct sb_memory *memory, const struct sb_ruby_layout *layout,
+			   uint64_t body)
+{
+	uint64_t parent;
+	uint32_t type;
+	int i;
+
+	for (i = 0; i < EVALS_MAX; i++) {
+		if (sb_memory_u32(memory, body, &type) || type != ISEQ_TYPE_EVAL ||
+		    sb_memory_u64(memory, body + layout->parent, &parent) || !is_object(parent) ||
+		    SB_RUBY_IMEMO(word(memory, parent)) != SB_RUBY_IMEMO_ISEQ)
+			break;
+		body = word(memory, parent + 16);
+	}
+	return body;
+}
+
 /* The label is "bar", "block in bar", "rescue in bar": the class goes before the last word, which is
  * the base label. */
 static int add_label(const struct sb_memory *memory, const struct sb_ruby *ruby, uint64_t body,
@@ -306,8 +328,10 @@ static int add_label(const struct sb_memory *memory, const struct sb_ruby *ruby,
 {
 	sb_cleanup(sb_str_release) struct sb_str label = {}, base = {};
 	uint64_t strings[2]; /* base label, label */
-	int err = sb_memory_read(memory, strings, sizeof(strings), body + 72);
+	int err;
 
+	body = named_body(memory, ruby->layout, body);
+	err = sb_memory_read(memory, strings, sizeof(strings), body + 72);
 	if (!err)
 		err = add_string(memory, ruby, strings[1], &label);
 	if (!err)

@@ -29,6 +29,7 @@ struct sb_ruby_layout {
 	uint8_t thread_vm, thread_ec;	     /* of rb_thread_t */
 	uint8_t thread_nt;		     /* its rb_native_thread, or 0: there is none */
 	uint8_t info, info_size, info_index; /* of the body: insns_info; index 0: there is none */
+	uint8_t parent;			     /* its parent_iseq */
 	uint8_t entry_bytes, entry_line;     /* of struct iseq_insn_info_entry */
 	uint8_t string_at;		     /* bytes of a short String */
 	uint8_t singleton_bit;		     /* of a class's flags */
