@@ -27,6 +27,8 @@ LATE_US = 250000
 # Operations by which C calls Perl, and what they call.
 BETWEEN = (('Perl_pp_sort', 'Foo::less'), ('Perl_pp_match', 'main::in_regex'),
            ('Perl_despatch_signals', '(eval)'))
+# And subs that only C calls, each with the operation before it.
+CALLED = {'Foo::less': 'Perl_pp_sort', 'main::in_regex': 'Perl_pp_match', 'Foo::Plus::__ANON__': 'Perl_pp_add'}
 
 
 def start(root, mode):
@@ -134,6 +136,20 @@ def check_between(what, result):
               f'{what}: {sub} is called by {operation}: {after}')
 
 
+def check_called(what, result):
+    """C is before what it calls, and not behind it."""
+    wrong = nr = 0
+    for stack, weight in result.stacks.items():
+        for sub, operation in CALLED.items():
+            if sub in stack[1:] and any(perl_frames([frame]) for frame in stack[:stack.index(sub)]):
+                at = stack.index(sub)
+                nr += weight
+                if perl_frames([stack[at - 1]]) or operation not in stack[:at]:
+                    wrong += weight
+                    print(f'  {weight}: {";".join(stack)}')
+    check(nr and not wrong, f'{what}: {wrong} of {nr} have C behind what it calls')
+
+
 def check_version(name, root):
     with start(root, 'spin') as program:
         try:
@@ -143,7 +159,10 @@ def check_version(name, root):
             check_complete(f'{name} on CPU', result)
             check(re.search(r'perl 5\.\d+\.\d+', result.err) is not None,
                   f'{name}: the version is named')
-            check_between(name, sample('oncpu -F 999', program))
+            result = sample('oncpu -F 999', program)
+            check_between(name, result)
+            if any('Perl_pp_sort' in stack for stack in result.stacks):
+                check_called(name, result)
         finally:
             program.kill()
     with start(root, 'wait') as program:

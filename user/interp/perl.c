@@ -226,14 +226,37 @@ static int step(struct sb_interp_walk *walk, void *memory)
 	return sb_perl_step(walk, memory);
 }
 
-/* Operations, by the table of them: PL_op_name[i] is done by PL_ppaddr[i]. Their names lie side by side. */
+/* Names of operations: most lie side by side. */
+struct op_names {
+	uint64_t begin;
+	size_t len;
+	char text[8192 + 1];
+};
+
+static const char *op_name(struct sb_runtime *rt, struct op_names *names, uint64_t addr)
+{
+	static const size_t lens[] = { 8192, 32 };
+	size_t i;
+
+	if (addr - names->begin < names->len && names->len - (addr - names->begin) > 32)
+		return names->text + (addr - names->begin);
+	names->len = 0;
+	for (i = 0; i < 2 && !names->len; i++)
+		if (!sb_memory_read(rt->memory, names->text, lens[i], addr))
+			names->len = lens[i];
+	names->begin = addr;
+	names->text[names->len] = '\0';
+	return names->text;
+}
+
+/* Operations, by the table of them: PL_op_name[i] is done by PL_ppaddr[i]. */
 int sb_perl_op(struct sb_runtime *rt, const char *name, uint64_t *ret_addr)
 {
-	sb_cleanup(sb_freep) char *text = malloc(SB_PERL_OPS_BYTES_MAX + 1);
-	uint64_t at[SB_PERL_OPS_MAX], names, addrs, bytes, begin = UINT64_MAX, end = 0;
-	size_t i, nr, len;
+	sb_cleanup(sb_freep) struct op_names *texts = calloc(1, sizeof(*texts));
+	uint64_t at[SB_PERL_OPS_MAX], names, addrs, bytes;
+	size_t i, nr;
 
-	if (!text)
+	if (!texts)
 		return -ENOMEM;
 	if (sb_image_symbol(rt->image, "PL_op_name", &names, &bytes) ||
 	    sb_image_symbol(rt->image, "PL_ppaddr", &addrs, NULL))
@@ -241,18 +264,8 @@ int sb_perl_op(struct sb_runtime *rt, const char *name, uint64_t *ret_addr)
 	nr = bytes / 8 < SB_PERL_OPS_MAX ? bytes / 8 : SB_PERL_OPS_MAX;
 	if (sb_memory_read(rt->memory, at, nr * 8, names))
 		return -EFAULT;
-	for (i = 0; i < nr; i++) {
-		begin = at[i] && at[i] < begin ? at[i] : begin;
-		end = at[i] > end ? at[i] : end;
-	}
-	if (end < begin || end - begin >= SB_PERL_OPS_BYTES_MAX)
-		return -ENOENT;
-	len = end - begin + 1;
-	if (sb_memory_read(rt->memory, text, len, begin))
-		return -EFAULT;
-	text[len] = '\0'; /* the last one is none that is asked for */
 	for (i = 0; i < nr; i++)
-		if (at[i] && !strcmp(text + (at[i] - begin), name))
+		if (at[i] && !strcmp(op_name(rt, texts, at[i]), name))
 			return sb_memory_u64(rt->memory, addrs + 8 * i, ret_addr);
 	return -ENOENT;
 }

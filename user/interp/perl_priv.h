@@ -21,8 +21,7 @@ int sb_perl_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 void sb_perl_find_loop(struct sb_runtime *rt);
 
 /* The address of an operation's function, by the operation's name: "entertry". 0, -ENOENT, -EFAULT. */
-#define SB_PERL_OPS_MAX	      1024u
-#define SB_PERL_OPS_BYTES_MAX (64u << 10)
+#define SB_PERL_OPS_MAX 1024u
 int sb_perl_op(struct sb_runtime *rt, const char *name, uint64_t *ret_addr);
 
 #endif

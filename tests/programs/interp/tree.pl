@@ -50,6 +50,7 @@ sub callbacks {
 	my @sorted = sort { Foo::less() } 2, 1;
 	@sorted = sort Foo::less 2, 1;
 	@sorted = sort { eval { unit($parts); 1 }; $a <=> $b } 2, 1;
+	@sorted = sort { eval { $none = bless([], 'Foo::Plus') + 1 }; $a <=> $b } 2, 1;
 	tie my $tied, 'Foo::Tie';
 	$none = "$tied";
 	$none = bless([], 'Foo::Plus') + 1;
