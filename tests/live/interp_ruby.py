@@ -189,7 +189,9 @@ def judge(result, what, wanted, wants_lines=True, may_be_cut=False):
         total = max(count['all'], 1)
         check(may_be_cut or count['cut'] <= 0.005 * total, f'{what} {version}: {count["cut"]} of {total} cut')
         check(nr_wrong <= 0.001 * total, f'{what} {version}: {nr_wrong} of {total} in wrong order')
-        check(count['with'] >= 0.99 * total, f'{what} {version}: {count["with"]} of {total} have frames')
+        # On a machine this busy, a process is looked at some tenths of a second late.
+        wanted_share = 0.99 if os.getloadavg()[0] < 2 * os.cpu_count() else 0.95
+        check(count['with'] >= wanted_share * total, f'{what} {version}: {count["with"]} of {total} have frames')
     for version, mode in wanted:
         share = whole[version, mode] / max(weights[version, mode], 1)
         check(share > 0.5, f'{what} {version} {mode}: {100 * share:.0f} % of {weights[version, mode]} are all of it')
