@@ -20,30 +20,57 @@
 #define STRING_LEN	16
 #define STRING_VAL	24
 #define IS_STRING	6
-#define TYPE_MASK	15
+/* The type, and bits that no string has set: from 10 on. */
+#define TYPE_MASK	0xfffffc0f
 /* zend_class_entry.name */
 #define CLASS_NAME	8
 /* A walk of a process that runs meanwhile may meet anything: how often it is tried. */
 #define SELF_TESTS	16
 #define SELF_TEST_STEPS 64
 
-static int add_string(struct sb_runtime *rt, uint64_t addr, size_t max, struct sb_str *str)
+/*
+ * The characters of a zend_string, at most @max. One that was freed begins with a pointer, and others
+ * write into it; a string that was used as a key says what its hash is (zend_inline_hash_func()).
+ */
+static int read_string(struct sb_runtime *rt, uint64_t addr, char *buf, size_t max, size_t *ret_len)
 {
-	uint64_t head[3];
+	uint64_t head[3], hash = 5381;
+	size_t len, i;
 	int err = sb_memory_read(rt->memory, head, sizeof(head), addr);
 
 	if (err)
 		return err;
 	if ((head[0] >> 32 & TYPE_MASK) != IS_STRING || !head[STRING_LEN / 8])
 		return -EBADMSG;
-	return sb_memory_text(rt->memory, addr + STRING_VAL, head[STRING_LEN / 8], max, str);
+	len = head[STRING_LEN / 8] < max ? head[STRING_LEN / 8] : max;
+	err = sb_memory_read(rt->memory, buf, len, addr + STRING_VAL);
+	if (err)
+		return err;
+	for (i = 0; i < len; i++)
+		hash = hash * 33 + (uint8_t)buf[i];
+	if (head[1] && len == head[STRING_LEN / 8] && head[1] != (hash | 1ull << 63))
+		return -EBADMSG;
+	*ret_len = len;
+	return 0;
+}
+
+static int add_string(struct sb_runtime *rt, uint64_t addr, size_t max, struct sb_str *str)
+{
+	char buf[FILE_BYTES_MAX];
+	size_t len;
+	int err = read_string(rt, addr, buf, max < sizeof(buf) ? max : sizeof(buf), &len);
+
+	if (err)
+		return err;
+	sb_replace_controls(buf, len);
+	return sb_str_addn(str, buf, len);
 }
 
 /* "A::", when it has a class. The name of one without a name ends with a NUL, its file and more. */
 static int add_class(struct sb_runtime *rt, uint64_t scope, struct sb_str *str)
 {
 	char name[NAME_BYTES_MAX];
-	uint64_t at, head[3];
+	uint64_t at;
 	size_t len;
 	int err;
 
@@ -51,16 +78,12 @@ static int add_class(struct sb_runtime *rt, uint64_t scope, struct sb_str *str)
 		return 0;
 	err = sb_memory_u64(rt->memory, scope + CLASS_NAME, &at);
 	if (!err)
-		err = sb_memory_read(rt->memory, head, sizeof(head), at);
+		err = read_string(rt, at, name, sizeof(name), &len);
 	if (err)
 		return err;
-	if ((head[0] >> 32 & TYPE_MASK) != IS_STRING || !head[STRING_LEN / 8])
-		return -EBADMSG;
-	len = head[STRING_LEN / 8] < sizeof(name) ? head[STRING_LEN / 8] : sizeof(name);
-	err = sb_memory_read(rt->memory, name, len, at + STRING_VAL);
-	len = err ? 0 : strnlen(name, len);
-	if (len)
-		err = sb_memory_text(rt->memory, at + STRING_VAL, len, sizeof(name), str);
+	len = strnlen(name, len);
+	sb_replace_controls(name, len);
+	err = sb_str_addn(str, name, len);
 	return err ? err : sb_str_add(str, "::");
 }
 
