@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 
-N = 20000
+N = 60000  # a turn is some milliseconds: many samples, and many turns
 truth = {}
 
 
