@@ -374,7 +374,8 @@ static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct 
 					       void *mem, __s64 size)
 {
 	__u64 top[2] = {}, whole[2] = {}, sp = walk->sp, pc, to_sp, fp = walk->fp, is;
-	__u64 r13 = walk->regs[13], rbx = walk->regs[SB_REG_BX], code = 0;
+	__u64 r13 = walk->regs[13], rbx = walk->regs[SB_REG_BX], code = 0, is_vm, at_sp;
+	const struct sb_hotspot_conf *conf = sb_hotspot_conf(w);
 
 	SB_INTERP_READ(mem, top, sizeof(top), sp);
 	SB_INTERP_READ(mem, &code, sizeof(code), walk->pc - 1);
@@ -396,7 +397,10 @@ static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct 
 	is = hs_is_return(w, mem, top[0]);
 	pc = hs_pick(is, top[0], pc);
 	fp = hs_pick(is, walk->fp, fp);
-	to_sp = hs_pick(is, hs_sender_sp(walk, r13, hs_sender_sp(walk, rbx, sp + 8)), to_sp);
+	/* What the VM calls is no adapter, which would have moved it: those registers are its own. */
+	is_vm = hs_is_below(top[0] - conf->vm_begin, conf->vm_end - conf->vm_begin);
+	at_sp = hs_sender_sp(walk, r13, hs_sender_sp(walk, rbx, sp + 8));
+	to_sp = hs_pick(is, hs_pick(is_vm, sp + 8, at_sp), to_sp);
 	/* Behind push %rbp, or at pop %rbp. */
 	is = hs_is_return(w, mem, top[1]) &
 	     (hs_is(code & 0xff, 0x55) | hs_is(code >> 8 & 0xff, 0x5d));
