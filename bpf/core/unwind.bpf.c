@@ -263,11 +263,20 @@ static enum sb_step end(struct sb_scratch *s, __u32 status)
 	return SB_STEP_END;
 }
 
+/* Frames that a runtime has found on the native stack are known here only: user space, which would walk
+ * a piece of the stack anew, has no walker for them. */
+static bool has_hooked(const struct sb_scratch *s)
+{
+	return s->interp.has_hook && s->interp.walk.nr_frames;
+}
+
 /* Something is missing that user space can provide: let it unwind this stack, or else go on by
  * frame pointers, which will be said. */
 static enum sb_step table_missing(struct sb_scratch *s, __u32 slot, __u32 need)
 {
 	sb_unwind_need(s, need, sb_walk_key(&s->walk));
+	if (has_hooked(s))
+		return end(s, SB_STACK_NO_TABLE);
 	if (!sb_raw_capture(slot)) {
 		s->map.is_raw = 1;
 		return end(s, SB_STACK_NO_TABLE);
@@ -450,7 +459,7 @@ static bool is_worth_a_look(struct sb_scratch *s, __u32 slot)
 	    (status != SB_STACK_BAD_PC && status != SB_STACK_BAD_FP && status != SB_STACK_BAD_CFA &&
 	     status != SB_STACK_NO_RULE))
 		return false;
-	if (!is_list_doubtful(s))
+	if (!is_list_doubtful(s) || has_hooked(s))
 		return false;
 	sb_unwind_need(s, SB_UW_NEED_PROC, sb_walk_key(&s->walk));
 	return !sb_raw_capture(slot);
