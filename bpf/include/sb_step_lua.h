@@ -284,7 +284,8 @@ static __always_inline enum sb_step sb_lua_call(struct sb_interp_walk *w, void *
 	if (at[SB_LUA_CALLER])
 		at[SB_LUA_CALL] = sb_lua_place(w, mem, at[SB_LUA_CI], at[SB_LUA_CALLER], 0);
 	at[SB_LUA_IS_FRESH] = sb_lua_is_fresh(w, mem, status);
-	if (status & conf->tail)
+	/* 5.1 leaves the number of tail calls to a function in C as it was. */
+	if ((conf->ci_prev || at[SB_LUA_IS_LUA]) && (status & conf->tail))
 		at[SB_LUA_CALL] = 0;
 	step = sb_lua_push(w, mem, at[SB_LUA_IS_LUA], at[SB_LUA_PLACE], at[SB_LUA_CALLER],
 			   at[SB_LUA_CALL]);

@@ -189,6 +189,16 @@ static const struct sb_lua_conf confs[] = {
 	},
 };
 
+const struct sb_lua_layout *sb_lua_layout_of(uint32_t version)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (layouts[i].version == version)
+			return &layouts[i];
+	return NULL;
+}
+
 static int refuse(struct sb_runtime *rt, const char *why)
 {
 	int err = sb_str_addf(&rt->why, "%s (%s)", why, sb_image_build_id(rt->image));
@@ -363,24 +373,22 @@ static int attach(struct sb_runtime *rt)
 	sb_cleanup(sb_freep) struct function *function = malloc(sizeof(*function));
 	struct sb_lua_conf *conf = (struct sb_lua_conf *)rt->conf.word;
 	struct sb_range loop;
+	const struct sb_lua_layout *layout;
 	uint32_t release = 0, version;
-	size_t i;
 	int err;
 
 	if (!function)
 		return -ENOMEM;
 	version = find_version(rt, &release);
-	for (i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
-		if (layouts[i].version == version)
-			break;
-	if (i == sizeof(layouts) / sizeof(layouts[0]))
+	layout = sb_lua_layout_of(version);
+	if (!layout)
 		return refuse(rt, "only versions 5.1 to 5.4 are known");
 	if (version == 503 && release < 3)
 		return refuse(rt, "releases of 5.3 before 5.3.3 are not known");
-	*conf = confs[i];
-	conf->p_code = layouts[i].code;
-	conf->p_nr_code = layouts[i].nr_code;
-	conf->p_line = layouts[i].line;
+	*conf = confs[layout - layouts];
+	conf->p_code = layout->code;
+	conf->p_nr_code = layout->nr_code;
+	conf->p_line = layout->line;
 	if (!closes(rt, conf, function) || !has_top(rt, conf, function))
 		return refuse(rt, "its layout is not known");
 	err = find_loop(rt, function, &loop);
@@ -389,7 +397,7 @@ static int attach(struct sb_runtime *rt)
 	rt->conf.hook_begin = loop.begin;
 	rt->conf.hook_end = loop.end;
 	rt->conf.flags = SB_INTERP_BY_NATIVE;
-	rt->state = (void *)&layouts[i];
+	rt->state = (void *)layout;
 	return 0;
 }
 

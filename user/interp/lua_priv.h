@@ -26,6 +26,9 @@ struct sb_lua_layout {
 	struct sb_lua_ops ops;
 };
 
+/* Return: that of a version, or NULL. */
+const struct sb_lua_layout *sb_lua_layout_of(uint32_t version);
+
 /* Strings: in all versions. */
 #define SB_LUA_STRING_DATA 24u
 
