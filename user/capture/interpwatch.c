@@ -26,6 +26,8 @@
 /* A runtime that has not begun is looked at again so soon, and then ever more seldom. */
 #define AGAIN_NS	(10 * SB_NS_PER_MS)
 #define AGAIN_NS_MAX	(1000 * SB_NS_PER_MS)
+/* How long the begin of a run waits for its targets to be looked at. Most take one to three ms. */
+#define EXPECT_NS	(100l * (long)SB_NS_PER_MS)
 /* A process that maps code all the time is looked at no more often than this. */
 #define CHANGED_REST_NS (20 * SB_NS_PER_MS)
 
@@ -67,6 +69,8 @@ struct sb_interpwatch {
 	SB_VEC(struct sb_interp_space) needs;
 	SB_VEC(struct waiting) waiting;
 	SB_VEC(uint64_t) words;
+	uint32_t nr_expected; /* asked for by sb_interpwatch_expect(), and not yet looked at */
+	pthread_cond_t is_looked_at;
 	size_t nr_named; /* of waiting: those before are named, or being named */
 
 	pthread_mutex_t lock; /* of these */
@@ -241,8 +245,15 @@ static void serve_needs(struct sb_interpwatch *watch)
 	needs = watch->needs;
 	memset(&watch->needs, 0, sizeof(watch->needs));
 	pthread_mutex_unlock(&watch->ring_lock);
-	for (i = 0; i < needs.nr; i++)
+	for (i = 0; i < needs.nr; i++) {
 		serve_need(watch, &needs.at[i]);
+		if (needs.at[i].start_ns)
+			continue;
+		pthread_mutex_lock(&watch->ring_lock);
+		watch->nr_expected--;
+		pthread_cond_signal(&watch->is_looked_at);
+		pthread_mutex_unlock(&watch->ring_lock);
+	}
 	sb_vec_release(&needs);
 }
 
@@ -427,18 +438,38 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 	return err;
 }
 
-/* Not to be told is to be asked later. */
-static void need(struct sb_interpwatch *watch, const struct sb_interp_space *space)
+/* Not to be told is to be asked later. Return: 0 or -ENOMEM. */
+static int need(struct sb_interpwatch *watch, const struct sb_interp_space *space)
 {
+	int err;
+
 	pthread_mutex_lock(&watch->ring_lock);
-	sb_vec_push(&watch->needs, *space);
+	err = sb_vec_push(&watch->needs, *space);
+	if (!err && !space->start_ns)
+		watch->nr_expected++;
 	pthread_mutex_unlock(&watch->ring_lock);
 	wake(watch);
+	return err;
 }
 
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid)
 {
 	need(watch, &(struct sb_interp_space){ .tgid = tgid });
+}
+
+void sb_interpwatch_settle(struct sb_interpwatch *watch)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += EXPECT_NS;
+	until.tv_sec += until.tv_nsec / (long)SB_NS_PER_SEC;
+	until.tv_nsec %= (long)SB_NS_PER_SEC;
+	pthread_mutex_lock(&watch->ring_lock);
+	while (watch->nr_expected)
+		if (pthread_cond_timedwait(&watch->is_looked_at, &watch->ring_lock, &until))
+			break;
+	pthread_mutex_unlock(&watch->ring_lock);
 }
 
 static struct sb_interp_space space_of(const struct sb_asleep *asleep)
@@ -536,6 +567,7 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 		       struct sb_interpwatch **ret_watch)
 {
 	struct sb_interpwatch *watch = calloc(1, sizeof(*watch));
+	pthread_condattr_t attr;
 	uint32_t i;
 	int err = 0;
 
@@ -546,6 +578,10 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 	watch->event_fd = watch->epoll_fd = -1;
 	pthread_mutex_init(&watch->lock, NULL);
 	pthread_mutex_init(&watch->ring_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&watch->is_looked_at, &attr);
+	pthread_condattr_destroy(&attr);
 	for (i = 0; i < SB_INTERP_CONFS_MAX && !err; i++)
 		err = sb_vec_push(&watch->free_confs, i);
 	/* So that giving back cannot fail. */
@@ -586,5 +622,6 @@ void sb_interpwatch_free(struct sb_interpwatch *watch)
 		close(watch->epoll_fd);
 	pthread_mutex_destroy(&watch->lock);
 	pthread_mutex_destroy(&watch->ring_lock);
+	pthread_cond_destroy(&watch->is_looked_at);
 	free(watch);
 }

@@ -453,6 +453,8 @@ int sb_session_start(struct sb_session *session)
 	err = sb_targets_follow_existing(session->opts.targets, session->skel);
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
+	if (session->interps)
+		sb_interpwatch_settle(session->interps);
 	/* Samples of a timer come at once; waits count from the iterator on, which takes its time. */
 	if (session->begin)
 		err = seed_existing(session);
