@@ -3,6 +3,7 @@
 """Java: frames of compiled, inlined and interpreted methods, in the virtual machines that are here and
 in those of other suites. What runs is tests/programs/interp/A.java, whose stacks are known."""
 import argparse
+import collections
 import contextlib
 import math
 import pathlib
@@ -109,10 +110,12 @@ def feed(process, ended):
 
 
 def check_health(result, what):
-    truncated = sum(w for s, w in result.stacks.items() if any('[truncated' in f or ' truncated' in f
-                                                               for f in s))
-    # Before there are tables, some 20 ms: no more than a piece of the stack is known.
-    complete = 1 - max(0, truncated - 30) / max(result.total, 1)
+    truncated = sum(w for s, w in result.stacks.items() if any('truncated' in f for f in s))
+    # What was taken before there are tables, and before the process is known, says so, or is of the
+    # first 30 ms.
+    waited = sum(w for s, w in result.stacks.items() if any('not ready' in f for f in s))
+    check(waited <= 0.15 * result.total, f'{what}: {waited} before there were tables')
+    complete = 1 - max(0, truncated - waited - 30) / max(result.total - waited, 1)
     check(complete >= COMPLETE_MIN, f'{what}: {complete:.2%} complete ({truncated} not)')
     unknown = sum(w for s, w in result.stacks.items() if any('unreadable' in f for f in s))
     # Code that was replaced by better code before its names were read.
@@ -122,6 +125,15 @@ def check_health(result, what):
 def one_thread(result):
     """Samples of the thread that runs main()."""
     return {s: w for s, w in result.stacks.items() if java_of(s)}
+
+
+def by_java(result, is_meant):
+    """The same by methods alone: roots may be cut, before there are tables."""
+    methods = collections.Counter()
+    for stack, weight in one_thread(result).items():
+        if is_meant(stack):
+            methods[java_of(stack)] += weight
+    return methods
 
 
 def check_top(args, machine, mode):
@@ -162,7 +174,7 @@ def check_recursion(args, machine, mode):
 def check_sort(args, machine, mode):
     what = f'{machine.name}, {mode}, a comparator'
     result = sampled(args, machine, mode, 'sort', '2000', seconds='1')
-    stacks = {java_of(s): w for s, w in one_thread(result).items() if s[-1] == 'A$Sq.area'}
+    stacks = by_java(result, lambda s: s[-1] == 'A$Sq.area')
     check_health(result, what)
     right = sum(w for s, w in stacks.items()
                 if s[:3] == ('A.main', 'A.sort', 'java.util.Arrays.sort') and
@@ -181,7 +193,7 @@ def check_lines(args, machine, mode):
     want = tuple(f'{name} A.java:{line_of(args, text)}' for name, text in (
         ('A.main', '// of main()'), ('A.top', 'forEach(x -> mid(x))'),
         ('A.lambda$top$0', 'forEach(x -> mid(x))'), ('A.mid', 'sink += SQ.area(7 * n);')))
-    stacks = {java_of(s): w for s, w in one_thread(result).items() if 'A$Sq.area A.java' in ';'.join(s)}
+    stacks = by_java(result, lambda s: 'A$Sq.area A.java' in ';'.join(s))
     right = sum(w for s, w in stacks.items() if (s[0], s[1], s[4], s[5]) == want)
     total = sum(stacks.values())
     check(total > 100 and right >= FOUND_MIN * total, f'{what}: {right} of {total}: {want}')

@@ -20,6 +20,8 @@
 /* Three numbers of five bytes each. */
 #define SCOPE_BYTES    15u
 #define METHODS_MAX    (1u << 20)
+/* From the poll of a loop to its end: compare, jump. */
+#define TAIL_BYTES_MAX 16
 #define CODE_BYTES_MAX (64u << 20)
 
 struct nmethod {
@@ -131,9 +133,9 @@ static int search_pc(struct sb_runtime *rt, const struct nmethod *nm, int32_t of
 }
 
 /*
- * The scope at @offset. A return address has a descriptor of its own. What was interrupted has one
- * nearby, before or behind; the nearer one is taken: what comes behind a poll, up to the jump back, is
- * still of its loop. Return: 0, or -ENODATA.
+ * The scope at @offset. A return address has a descriptor of its own. What was interrupted is on the way
+ * to the next one, but for what comes behind a poll, up to the jump back: that is still of its loop.
+ * Return: 0, or -ENODATA.
  */
 static int find_pc(struct sb_runtime *rt, const struct nmethod *nm, int32_t offset, bool is_exact,
 		   uint32_t *ret_scope)
@@ -141,6 +143,7 @@ static int find_pc(struct sb_runtime *rt, const struct nmethod *nm, int32_t offs
 	const struct sb_hotspot_layout *l = &((const struct sb_hotspot *)rt->state)->layout;
 	uint64_t len = nm->pcs_end - nm->pcs, nr = len / l->size_pc, i;
 	int32_t at, before;
+	int64_t by;
 	int err;
 
 	if (len > PCS_BYTES_MAX)
@@ -152,7 +155,8 @@ static int find_pc(struct sb_runtime *rt, const struct nmethod *nm, int32_t offs
 		return -ENODATA;
 	if (!err && at != offset && i > 1) {
 		err = read_pc(rt, nm, i - 1, &before);
-		if (!err && (i + 1 == nr || (int64_t)offset - before < (int64_t)at - offset))
+		by = (int64_t)offset - before;
+		if (!err && (i + 1 == nr || (by <= TAIL_BYTES_MAX && by < (int64_t)at - offset)))
 			i--;
 	}
 	return err ? err
