@@ -19,8 +19,6 @@
 #define MAPS_MAX	    65536u
 /* Files that are remembered to have no interpreter in them, or one. More are looked at again. */
 #define FILES_MAX	    65536u
-/* Names that could not be read, and not one that could: then the layout is another one. */
-#define NR_BAD_MAX	    32u
 
 int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp)
 {
@@ -452,12 +450,6 @@ static int look_at_all(struct sb_interp *interp, struct space *space, struct map
 	return ret;
 }
 
-/* One whose frames nobody can read is not walked. */
-static bool is_unreadable(const struct found *found)
-{
-	return !found->nr_ok && found->nr_bad >= NR_BAD_MAX;
-}
-
 static void confs_of(struct space *space, struct sb_interp_confs *ret)
 {
 	size_t i;
@@ -466,7 +458,7 @@ static void confs_of(struct space *space, struct sb_interp_confs *ret)
 	for (i = 0; i < space->nr_found; i++) {
 		struct found *found = &space->found[i];
 
-		if (!found->is_attached || is_unreadable(found))
+		if (!found->is_attached || sb_interp_is_unreadable(found))
 			continue;
 		ret->conf[ret->nr++] = found->rt.conf;
 	}
@@ -620,22 +612,22 @@ int sb_interp_each(struct sb_interp *interp,
 
 		for (at = 0; at < space->nr_found && !ret; at++) {
 			const struct found *found = &space->found[at];
-			const char *why = found->rt.why.len ? found->rt.why.s : "unknown layout";
+			const char *why = NULL;
 
 			if (found->is_pending)
 				why = "it has not begun";
-			else if (is_unreadable(found))
+			else if (sb_interp_is_unreadable(found))
 				why = "its frames cannot be read";
-			ret = fn(arg,
-				 &(struct sb_interp_found){
-					 .space = space->key,
-					 .runtime = found->rt.ops->runtime,
-					 .runtime_name = found->rt.ops->name,
-					 .version = found->rt.version,
-					 .path = sb_image_path(&found->image),
-					 .why = found->is_attached && !is_unreadable(found) ? NULL
-											    : why,
-				 });
+			else if (!found->is_attached)
+				why = found->rt.why.len ? found->rt.why.s : "unknown layout";
+			ret = fn(arg, &(struct sb_interp_found){
+					      .space = space->key,
+					      .runtime = found->rt.ops->runtime,
+					      .runtime_name = found->rt.ops->name,
+					      .version = found->rt.version,
+					      .path = sb_image_path(&found->image),
+					      .why = why,
+				      });
 		}
 	}
 	pthread_mutex_unlock(&interp->lock);

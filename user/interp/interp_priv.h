@@ -29,6 +29,7 @@ struct found {
 	struct sb_image image;
 	bool is_attached;	/* rt is filled in, and detach() is due */
 	bool is_pending;	/* it has not begun */
+	bool has_gone_bad;	/* that it is unreadable has been said */
 	uint64_t nr_ok, nr_bad; /* names read, and not read */
 };
 
@@ -74,6 +75,8 @@ struct sb_interp {
 struct space *sb_interp_find(struct sb_interp *interp, const struct sb_interp_space *key);
 /* The runtime of a frame in a process, or NULL. */
 struct found *sb_interp_found_of(struct space *space, uint32_t runtime);
+/* Not one of its names can be read: it is not walked. */
+bool sb_interp_is_unreadable(const struct found *found);
 void sb_interp_release_names(struct space *space);
 
 #endif

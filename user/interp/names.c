@@ -15,6 +15,13 @@
 #define TRIES_MAX   16u
 /* Of one process: a generator of code must not fill our memory. */
 #define NAMES_MAX   1000000u
+/* Names that could not be read, and not one that could: then the layout is another one. */
+#define NR_BAD_MAX  32u
+
+bool sb_interp_is_unreadable(const struct found *found)
+{
+	return !found->nr_ok && found->nr_bad >= NR_BAD_MAX;
+}
 
 void sb_interp_release_names(struct space *space)
 {
@@ -161,16 +168,20 @@ static bool needs_name(const struct space *space, const struct sb_interp_frame *
 	return space->names.nr < NAMES_MAX;
 }
 
-/* Something is not as it should be: not one name could be read. */
-static bool has_gone_bad(const struct space *space)
+/* Return: whether a runtime has turned out to be unreadable since the last call: it is said once. */
+static bool has_gone_bad(struct space *space)
 {
+	bool is_new = false;
 	size_t i;
 
-	for (i = 0; i < space->nr_found; i++)
-		if (space->found[i].is_attached && !space->found[i].nr_ok &&
-		    space->found[i].nr_bad == 32)
-			return true;
-	return false;
+	for (i = 0; i < space->nr_found; i++) {
+		struct found *found = &space->found[i];
+
+		if (!found->is_attached || found->has_gone_bad || !sb_interp_is_unreadable(found))
+			continue;
+		found->has_gone_bad = is_new = true;
+	}
+	return is_new;
 }
 
 int sb_interp_fetch(struct sb_interp *interp, const struct sb_interp_space *key,

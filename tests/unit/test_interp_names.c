@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Names of frames that a process does not have, or makes up: what is done about it, and how often. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "interp/interp_priv.h"
+
+#define NR_FRAMES 200u
+
+static int no_name(struct sb_runtime *rt, const struct sb_interp_frame *frame,
+		   struct sb_runtime_text *text)
+{
+	(void)rt;
+	return frame->obj == 1 ? sb_str_add(&text->name, "one") : -EFAULT;
+}
+
+static const struct sb_runtime_ops no_names = {
+	.runtime = SB_RUNTIME_PYTHON,
+	.name = "python",
+	.describe = no_name,
+};
+
+static const struct sb_interp_space key = { .start_ns = 1 };
+
+/* This process, with a runtime in it. */
+static struct sb_interp *make(struct sb_interp_space *ret_key)
+{
+	struct sb_interp_confs confs;
+	struct sb_interp *interp;
+	struct space *space;
+
+	*ret_key = key;
+	ret_key->tgid = (uint32_t)getpid();
+	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
+	assert_int_equal(sb_interp_look(interp, ret_key, &confs), 0);
+	assert_int_equal(confs.nr, 0);
+	space = sb_interp_find(interp, ret_key);
+	space->nr_found = 1;
+	space->found[0].is_attached = true;
+	space->found[0].rt.ops = &no_names;
+	space->found[0].rt.memory = &space->memory;
+	return interp;
+}
+
+static int fetch(struct sb_interp *interp, const struct sb_interp_space *space, uint64_t from,
+		 size_t nr)
+{
+	struct sb_interp_frame frames[NR_FRAMES] = {};
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		frames[i] = (struct sb_interp_frame){
+			.obj = from + i,
+			.where = (uint64_t)SB_RUNTIME_PYTHON << SB_WHERE_RUNTIME_SHIFT,
+		};
+	return sb_interp_fetch(interp, space, frames, nr);
+}
+
+/* However many a stack has: it is said once. */
+static void test_nothing_readable(void **state)
+{
+	static const size_t steps[] = { 1, 7, 31, 33, 128 };
+	struct sb_interp_space space;
+	struct sb_interp *interp;
+	size_t i, at, nr_said;
+
+	(void)state;
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		interp = make(&space);
+		nr_said = 0;
+		for (at = 0; at < 40 + 2 * steps[i]; at += steps[i])
+			nr_said += fetch(interp, &space, 100 + at, steps[i]) == -ENOTSUP;
+		assert_int_equal(nr_said, 1);
+		sb_interp_free(interp);
+	}
+}
+
+/* Where one is, the others are odd, and no more. */
+static void test_one_readable(void **state)
+{
+	struct sb_interp_space space;
+	struct sb_interp *interp = make(&space);
+
+	(void)state;
+	assert_int_equal(fetch(interp, &space, 1, 1), 0);
+	assert_int_equal(fetch(interp, &space, 100, 100), 0);
+	assert_int_equal(fetch(interp, &space, 300, 100), 0);
+	sb_interp_free(interp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_readable),
+		cmocka_unit_test(test_one_readable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
