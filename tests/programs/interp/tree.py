@@ -9,6 +9,7 @@ import sys
 import threading
 
 N = 60000  # a turn is some milliseconds: many samples, and many turns
+nr_turns = 0
 truth = {}
 
 
@@ -71,6 +72,10 @@ def ten():
 
 
 def turn():
+    # Turns of one length would keep step with the sampling, and show but a few of their moments.
+    global N, nr_turns
+    nr_turns += 1
+    N = 40000 + nr_turns * 7919 % 40000
     down(2)
     callback()
     ten()
