@@ -249,7 +249,10 @@ static __always_inline __u64 hs_in_body(__u64 before, __u64 code, __u64 behind)
 	is = hs_is(code1, 0xc3); /* ret */
 	/* The poll at a return. JDK 16 on: cmp x(%r15),%rsp; ja. */
 	is |= hs_is(code3 & 0x3fffff, 0x273b49);
-	is |= hs_is(code2, 0x870f) & hs_is(code >> 48 & 0xff, 0xc3);
+	is |= hs_is(code & 0xf0ff, 0x800f) & hs_is(code >> 48 & 0xff, 0xc3);
+	/* Wrappers of native methods: leave; then cmp $0,x(%r15), or test $1,x(%r15), and a jump. */
+	is |= hs_is(before >> 56, 0xc9) &
+	      (hs_is(code3 & 0xfffdff, 0x7f8149) | hs_is(code3, 0x47f641));
 	/* Before: test %eax,x(%rip); ret */
 	is |= hs_is(code2, 0x0585) & hs_is(code >> 48 & 0xff, 0xc3);
 	/* mov x(%r15),%r10 or mov $x,%r10; test %eax,(%r10); ret */
