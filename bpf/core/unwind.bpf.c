@@ -242,7 +242,14 @@ static void find_proc(struct sb_scratch *s)
 	const struct sb_sample_key *key = &s->capture.key;
 	struct sb_uw_proc *proc = bpf_map_lookup_elem(&uw_procs, &key->tgid);
 
-	if (!proc || proc->start_ns != key->start_ns || proc->exec_id != key->exec_id)
+	if (!proc)
+		return;
+	/* Read before the run, and before anybody knew which process this is. */
+	if (!proc->start_ns) {
+		proc->start_ns = key->start_ns;
+		proc->exec_id = key->exec_id;
+	}
+	if (proc->start_ns != key->start_ns || proc->exec_id != key->exec_id)
 		return;
 	if (proc->exec_vm != s->map.exec_vm && is_doubtful(proc))
 		return;

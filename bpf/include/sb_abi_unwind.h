@@ -120,7 +120,8 @@ struct sb_uw_seg {
 
 /* One process; value of the map `uw_procs`, whose key is the tgid. */
 struct sb_uw_proc {
-	__u64 start_ns; /* with exec_id: which address space; see struct sb_sample_key */
+	__u64 start_ns; /* with exec_id: which address space; see struct sb_sample_key. 0: the
+			   first that is sampled, which the walker fills in */
 	__u64 exec_vm;	/* pages of executable mappings when first walked, 0: not yet; set by the
 			   walker, which takes the list for out of date when it differs */
 	__u32 exec_id;

@@ -26,8 +26,6 @@
 /* A runtime that has not begun is looked at again so soon, and then ever more seldom. */
 #define AGAIN_NS	(10 * SB_NS_PER_MS)
 #define AGAIN_NS_MAX	(1000 * SB_NS_PER_MS)
-/* How long the begin of a run waits for its targets to be looked at. Most take one to three ms. */
-#define EXPECT_NS	(100l * (long)SB_NS_PER_MS)
 /* A process that maps code all the time is looked at no more often than this. */
 #define CHANGED_REST_NS (20 * SB_NS_PER_MS)
 
@@ -457,17 +455,11 @@ void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid)
 	need(watch, &(struct sb_interp_space){ .tgid = tgid });
 }
 
-void sb_interpwatch_settle(struct sb_interpwatch *watch)
+void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *until)
 {
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += EXPECT_NS;
-	until.tv_sec += until.tv_nsec / (long)SB_NS_PER_SEC;
-	until.tv_nsec %= (long)SB_NS_PER_SEC;
 	pthread_mutex_lock(&watch->ring_lock);
 	while (watch->nr_expected)
-		if (pthread_cond_timedwait(&watch->is_looked_at, &watch->ring_lock, &until))
+		if (pthread_cond_timedwait(&watch->is_looked_at, &watch->ring_lock, until))
 			break;
 	pthread_mutex_unlock(&watch->ring_lock);
 }
@@ -567,7 +559,6 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 		       struct sb_interpwatch **ret_watch)
 {
 	struct sb_interpwatch *watch = calloc(1, sizeof(*watch));
-	pthread_condattr_t attr;
 	uint32_t i;
 	int err = 0;
 
@@ -578,10 +569,7 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 	watch->event_fd = watch->epoll_fd = -1;
 	pthread_mutex_init(&watch->lock, NULL);
 	pthread_mutex_init(&watch->ring_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&watch->is_looked_at, &attr);
-	pthread_condattr_destroy(&attr);
+	sb_cond_init(&watch->is_looked_at);
 	for (i = 0; i < SB_INTERP_CONFS_MAX && !err; i++)
 		err = sb_vec_push(&watch->free_confs, i);
 	/* So that giving back cannot fail. */

@@ -30,8 +30,9 @@ void sb_interpwatch_changed(struct sb_interpwatch *watch, uint32_t tgid);
 
 /* @tgid is about to be sampled: look at it at once. */
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid);
-/* Wait until all that are expected have been looked at, at most 100 ms. */
-void sb_interpwatch_settle(struct sb_interpwatch *watch);
+/* Wait until all that are expected have been looked at, but not beyond @until (CLOCK_MONOTONIC). */
+struct timespec;
+void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *until);
 
 /* Hand the stacks that came since the last call to @add; their words are struct sb_interp_frame.
  * Names are read on the way, where the thread has not been here before us. Return: 0, -ENOMEM, or

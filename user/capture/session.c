@@ -31,6 +31,8 @@
 /* Names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
 #define STACKS_MAX_DEFAULT   65536u
 #define EVENT_DEFAULT	     "cpu-clock"
+/* How long the begin of a run waits for tables and interpreters of its targets. Most take a few ms. */
+#define EXPECT_NS	     (100l * (long)SB_NS_PER_MS)
 /* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
 #define MEMOS_PER_SLOT	     128u
 /* The ring `events`: room for raw stacks of each CPU (raw.bpf.c) when a run begins. */
@@ -237,23 +239,47 @@ static void on_changed(void *arg, uint32_t tgid)
 
 static int start_interps(struct sb_session *session)
 {
-	size_t i;
 	int err;
 
 	if (!session->opts.interp)
 		return 0;
 	err = sb_interpwatch_new(session->skel, session->opts.interp, &session->interps);
 	session->asleep.interps = session->interps;
-	if (err)
-		return explain(err, "watch interpreters");
-	/* So that their first samples have all frames. */
-	for (i = 0; i < session->opts.targets->tgids.nr; i++) {
-		const struct sb_pid_rule *rule = &session->opts.targets->tgids.at[i];
+	return err ? explain(err, "watch interpreters") : 0;
+}
 
-		if ((rule->rule & (SB_RULE_ALLOW | SB_RULE_AT_EXEC)) == SB_RULE_ALLOW)
+/* Targets that run already: so that their first samples have all frames. */
+static void expect_targets(struct sb_session *session)
+{
+	const struct sb_targets *targets = session->opts.targets;
+	size_t i;
+
+	for (i = 0; i < targets->tgids.nr; i++) {
+		const struct sb_pid_rule *rule = &targets->tgids.at[i];
+
+		if ((rule->rule & (SB_RULE_ALLOW | SB_RULE_AT_EXEC)) != SB_RULE_ALLOW)
+			continue;
+		if (session->unwinder)
+			sb_unwinder_expect(session->unwinder, rule->pid);
+		if (session->interps)
 			sb_interpwatch_expect(session->interps, rule->pid);
 	}
-	return 0;
+}
+
+static void settle_targets(struct sb_session *session)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += EXPECT_NS;
+	if (until.tv_nsec >= (long)SB_NS_PER_SEC) {
+		until.tv_nsec -= (long)SB_NS_PER_SEC;
+		until.tv_sec++;
+	}
+	if (session->unwinder)
+		sb_unwinder_settle(session->unwinder, &until);
+	if (session->interps)
+		sb_interpwatch_settle(session->interps, &until);
 }
 
 static int start_unwinder(struct sb_session *session)
@@ -290,6 +316,7 @@ static int load(struct sb_session *session)
 	if (err)
 		return err;
 	sb_procwatch_notify(session->procwatch, on_changed, session);
+	expect_targets(session);
 	return sb_targets_apply(session->opts.targets, session->skel);
 }
 
@@ -453,8 +480,7 @@ int sb_session_start(struct sb_session *session)
 	err = sb_targets_follow_existing(session->opts.targets, session->skel);
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
-	if (session->interps)
-		sb_interpwatch_settle(session->interps);
+	settle_targets(session);
 	/* Samples of a timer come at once; waits count from the iterator on, which takes its time. */
 	if (session->begin)
 		err = seed_existing(session);

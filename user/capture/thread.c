@@ -3,9 +3,20 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 
 /* They work for milliseconds, while every sample waits for what they make. */
 #define NICE (-10)
+
+void sb_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
 
 void sb_thread_hurry(void)
 {

@@ -9,6 +9,9 @@
  * Return: 0 or a negative errno. */
 int sb_thread_start(const char *name, void *(*run)(void *arg), void *arg, pthread_t *ret_thread);
 
+/* A condition whose timed waits are by CLOCK_MONOTONIC. */
+void sb_cond_init(pthread_cond_t *cond);
+
 /* The calling thread goes before others, where that is allowed: what it makes is waited for. */
 void sb_thread_hurry(void);
 

@@ -65,6 +65,9 @@ struct sb_unwinder {
 
 	pthread_mutex_t lock; /* of everything below */
 	sb_vec_u32 changed_tgids;
+	sb_vec_u32 expected_tgids;
+	uint32_t nr_expected; /* in the list, or being served */
+	pthread_cond_t is_served;
 	uint64_t nr_changes_lost;
 	struct sb_unwinder_stats stats;
 };
@@ -266,6 +269,26 @@ static int serve_rereadings(struct sb_unwinder *unwinder)
 	return next_ns > now_ns ? (int)((next_ns - now_ns) / SB_NS_PER_MS) + 1 : 0;
 }
 
+static void serve_expected(struct sb_unwinder *unwinder)
+{
+	sb_vec_u32 tgids;
+	size_t i;
+
+	pthread_mutex_lock(&unwinder->lock);
+	tgids = unwinder->expected_tgids;
+	unwinder->expected_tgids = (sb_vec_u32){};
+	pthread_mutex_unlock(&unwinder->lock);
+	for (i = 0; i < tgids.nr && !is_ending(unwinder); i++) {
+		serve_proc(unwinder, &(struct sb_uw_need_event){ .tgid = tgids.at[i] });
+		sb_uwprocs_build_all(unwinder->procs, tgids.at[i]);
+		pthread_mutex_lock(&unwinder->lock);
+		unwinder->nr_expected--;
+		pthread_cond_signal(&unwinder->is_served);
+		pthread_mutex_unlock(&unwinder->lock);
+	}
+	sb_vec_release(&tgids);
+}
+
 static void note_stats(struct sb_unwinder *unwinder)
 {
 	struct sb_uwtables_stats tables;
@@ -312,6 +335,7 @@ static void *serve_all(void *arg)
 			break;
 		serve_changes(unwinder);
 		serve_needs(unwinder);
+		serve_expected(unwinder);
 		timeout_ms = serve_rereadings(unwinder);
 		if (serve_bin(unwinder))
 			timeout_ms = 0;
@@ -412,6 +436,7 @@ int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
 	unwinder->skel = skel;
 	unwinder->epoll_fd = unwinder->event_fd = -1;
 	pthread_mutex_init(&unwinder->lock, NULL);
+	sb_cond_init(&unwinder->is_served);
 	unwinder->published = calloc(1, sizeof(*unwinder->published));
 	unwinder->changed = calloc(1, sizeof(*unwinder->changed));
 	if (!unwinder->published || !unwinder->changed)
@@ -469,8 +494,29 @@ void sb_unwinder_free(struct sb_unwinder *unwinder)
 	sb_vec_release(&unwinder->changed_tgids);
 	free(unwinder->published);
 	free(unwinder->changed);
+	sb_vec_release(&unwinder->expected_tgids);
+	pthread_cond_destroy(&unwinder->is_served);
 	pthread_mutex_destroy(&unwinder->lock);
 	free(unwinder);
+}
+
+void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid)
+{
+	pthread_mutex_lock(&unwinder->lock);
+	/* What is not expected is served when it comes. */
+	if (!sb_vec_push(&unwinder->expected_tgids, tgid))
+		unwinder->nr_expected++;
+	pthread_mutex_unlock(&unwinder->lock);
+	wake(unwinder);
+}
+
+void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *until)
+{
+	pthread_mutex_lock(&unwinder->lock);
+	while (unwinder->nr_expected)
+		if (pthread_cond_timedwait(&unwinder->is_served, &unwinder->lock, until))
+			break;
+	pthread_mutex_unlock(&unwinder->lock);
 }
 
 void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid)

@@ -53,6 +53,12 @@ void sb_unwinder_free(struct sb_unwinder *unwinder);
  */
 void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid);
 
+/* @tgid is about to be sampled: its mappings are read, and its tables built, at once. */
+void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid);
+/* Wait for that, but not beyond @until (CLOCK_MONOTONIC). */
+struct timespec;
+void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *until);
+
 void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *ret_stats);
 
 #endif

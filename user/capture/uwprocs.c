@@ -492,6 +492,21 @@ int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event 
 	return err && err != -ECANCELED ? err : building.ret;
 }
 
+void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid)
+{
+	const struct proc *proc = find_proc(procs, tgid);
+	uint32_t i, nr = proc ? proc->nr_segs : 0, first = proc ? proc->place.word : 0;
+
+	for (i = 0; i < nr; i++) {
+		const struct sb_uw_seg *seg =
+			(const struct sb_uw_seg *)(sb_uwpool_words(procs->opts.pool) + first) + i;
+		const struct sb_uw_need_event need = { .tgid = tgid, .bin = seg->bin };
+
+		if (!(seg->flags & SB_UW_SEG_ANON))
+			sb_uwprocs_need_bin(procs, &need);
+	}
+}
+
 bool sb_uwprocs_has(const struct sb_uwprocs *procs, uint32_t tgid)
 {
 	return find_proc(procs, tgid);
