@@ -94,11 +94,33 @@ static void test_one_readable(void **state)
 	sb_interp_free(interp);
 }
 
+static int read_zero(void *arg, void *dst, size_t len, uint64_t addr)
+{
+	(void)arg;
+	(void)addr;
+	memset(dst, 0, len);
+	return 0;
+}
+
+/* Whoever follows a list that has no end comes to one. */
+static void test_reads_are_bounded(void **state)
+{
+	uint64_t nr_left = 2, word;
+	const struct sb_memory memory = { .read = read_zero, .nr_left = &nr_left };
+
+	(void)state;
+	assert_int_equal(sb_memory_u64(&memory, 8, &word), 0);
+	assert_int_equal(sb_memory_u64(&memory, 8, &word), 0);
+	assert_int_equal(sb_memory_u64(&memory, 8, &word), -EFAULT);
+	assert_int_equal(nr_left, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_readable),
 		cmocka_unit_test(test_one_readable),
+		cmocka_unit_test(test_reads_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

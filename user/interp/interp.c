@@ -19,6 +19,9 @@
 #define MAPS_MAX	    65536u
 /* Files that are remembered to have no interpreter in them, or one. More are looked at again. */
 #define FILES_MAX	    65536u
+/* Of memory, to find out how a runtime is laid out. Each takes half a microsecond, all others wait
+ * meanwhile, and none that was tried needs a tenth of it; lists can be made that have no end. */
+#define READS_MAX	    20000u
 
 int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp)
 {
@@ -360,6 +363,25 @@ static void drop_pending(struct space *space)
 			drop_found(space, i);
 }
 
+/* Return: as ops->attach(). */
+static int attach_bounded(struct space *space, struct sb_runtime *rt)
+{
+	uint64_t nr_left = READS_MAX;
+	int err;
+
+	space->memory.nr_left = &nr_left;
+	err = rt->ops->attach(rt);
+	space->memory.nr_left = NULL;
+	sb_debug("%s in process %u: %llu reads", rt->ops->name, space->key.tgid,
+		 (unsigned long long)(READS_MAX - nr_left));
+	if (!err || nr_left || err == -ESRCH || err == -ENOMEM)
+		return err;
+	sb_str_clear(&rt->why);
+	err = sb_str_addf(&rt->why, "there is no end to what it says of itself (%s)",
+			  sb_image_build_id(rt->image));
+	return err ? err : -ENOTSUP;
+}
+
 static int attach(struct space *space, const struct sb_runtime_ops *ops,
 		  const struct sb_image *image, const struct sb_process_maps *maps)
 {
@@ -377,7 +399,7 @@ static int attach(struct space *space, const struct sb_runtime_ops *ops,
 	found->rt.image = &found->image;
 	found->rt.maps = maps;
 	found->rt.conf.runtime = ops->runtime;
-	err = ops->attach(&found->rt);
+	err = attach_bounded(space, &found->rt);
 	found->rt.maps = NULL;
 	found->is_attached = !err;
 	found->is_pending = err == -EAGAIN;

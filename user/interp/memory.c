@@ -14,6 +14,10 @@ int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64
 	const struct iovec theirs = { .iov_base = (void *)(uintptr_t)addr, .iov_len = len };
 	ssize_t nr_bytes;
 
+	if (memory->nr_left && !*memory->nr_left)
+		return -EFAULT;
+	if (memory->nr_left)
+		--*memory->nr_left;
 	if (memory->read)
 		return memory->read(memory->arg, dst, len, addr);
 	nr_bytes = process_vm_readv((pid_t)memory->tgid, &ours, 1, &theirs, 1, 0);

@@ -13,6 +13,8 @@ struct sb_memory {
 	/* For tests: instead of a process. Return: 0 or -EFAULT. */
 	int (*read)(void *arg, void *dst, size_t len, uint64_t addr);
 	void *arg;
+	/* How many reads there may still be, or NULL: then all of them fail. */
+	uint64_t *nr_left;
 };
 
 /* All @len bytes, or nothing. Return: 0, -EFAULT, -ESRCH, -EPERM. */
