@@ -268,8 +268,9 @@ static bool take_unnamed(struct sb_interpwatch *watch, struct sb_interp_space *r
 
 		*ret_space = stack->space;
 		*ret_nr = stack->nr_frames;
-		memcpy(ret_frames, watch->words.at + stack->first,
-		       stack->nr_frames * sizeof(*ret_frames));
+		if (*ret_nr)
+			memcpy(ret_frames, watch->words.at + stack->first,
+			       *ret_nr * sizeof(*ret_frames));
 	}
 	pthread_mutex_unlock(&watch->ring_lock);
 	return is_there;
