@@ -372,6 +372,10 @@ static int attach_bounded(struct space *space, struct sb_runtime *rt)
 	space->memory.nr_left = &nr_left;
 	err = rt->ops->attach(rt);
 	space->memory.nr_left = NULL;
+	/* These are other people's words, and are printed. */
+	sb_replace_controls(rt->version, strlen(rt->version));
+	if (rt->why.len)
+		sb_replace_controls(rt->why.s, rt->why.len);
 	sb_debug("%s in process %u: %llu reads", rt->ops->name, space->key.tgid,
 		 (unsigned long long)(READS_MAX - nr_left));
 	if (!err || nr_left || err == -ESRCH || err == -ENOMEM)
