@@ -19,15 +19,19 @@
 #include "interp/step.h"
 #include "views/skel.h"
 
-#define PROCS_MAX	16384u
-#define EVENTS_BYTES	(1u << 20)
+#define PROCS_MAX    16384u
+#define EVENTS_BYTES (1u << 20)
 /* Words of stacks that wait for a drain: 64 MB. */
-#define WORDS_MAX	(8u << 20)
+#define WORDS_MAX    (8u << 20)
 /* A runtime that has not begun is looked at again so soon, and then ever more seldom. */
-#define AGAIN_NS	(10 * SB_NS_PER_MS)
-#define AGAIN_NS_MAX	(1000 * SB_NS_PER_MS)
-/* A process that maps code all the time is looked at no more often than this. */
-#define CHANGED_REST_NS (20 * SB_NS_PER_MS)
+#define AGAIN_NS     (2 * SB_NS_PER_MS)
+#define AGAIN_NS_MAX (1000 * SB_NS_PER_MS)
+/* A process that maps code is looked at so soon after the last time: at first at once, because many
+ * live no longer than it takes to begin, and ever more seldom while it goes on. */
+#define REST_NS_MIN  (1 * SB_NS_PER_MS)
+#define REST_NS_MAX  (20 * SB_NS_PER_MS)
+/* So long after the last look it may begin anew. */
+#define RESTED_NS    (1000 * SB_NS_PER_MS)
 
 /* A process that the walkers know of. */
 struct proc {
@@ -37,6 +41,7 @@ struct proc {
 	uint64_t look_ns;  /* when to look at it again; 0: no need */
 	uint64_t again_ns; /* the time from one look to the next, while something has not begun */
 	uint64_t looked_ns;
+	uint64_t rest_ns; /* the time to the next look, if it maps code */
 	bool is_changed;
 };
 
@@ -294,6 +299,16 @@ static void serve_names(struct sb_interpwatch *watch)
 	}
 }
 
+static void rest(struct proc *proc)
+{
+	bool has_rested = sb_now_ns() - proc->looked_ns > RESTED_NS;
+
+	proc->rest_ns = has_rested || !proc->rest_ns ? REST_NS_MIN : proc->rest_ns * 2;
+	if (proc->rest_ns > REST_NS_MAX)
+		proc->rest_ns = REST_NS_MAX;
+	proc->look_ns = proc->looked_ns + proc->rest_ns;
+}
+
 static void serve_changed(struct sb_interpwatch *watch)
 {
 	__typeof__(watch->changed) changed;
@@ -309,7 +324,7 @@ static void serve_changed(struct sb_interpwatch *watch)
 		if (!proc || proc->is_changed)
 			continue;
 		proc->is_changed = true;
-		proc->look_ns = proc->looked_ns + CHANGED_REST_NS;
+		rest(proc);
 	}
 	sb_vec_release(&changed);
 }
