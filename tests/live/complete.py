@@ -184,11 +184,10 @@ WORKLOADS = {
     'php-pcre-jit': script('mix.php', 'php', '-d', 'pcre.jit=1', may_be_cut=True, gate=0.9),
     'lua': script('mix.lua', shutil.which('lua5.4') or 'lua'),
     'luajit-off': script('mix.lua', 'luajit', '-joff'),
-    'luajit': script('mix.lua', 'luajit', may_be_cut=True, gate=0.5),
+    'luajit': script('mix.lua', 'luajit'),
     'node': script('mix.js', 'node'),
     'java-fp': script('Mix.java', 'java', '-XX:+PreserveFramePointer', **JAVA),
-    # Complete are the threads that compile and collect garbage.
-    'java': script('Mix.java', 'java', may_be_cut=True, gate=0.005, **JAVA),
+    'java': script('Mix.java', 'java', **JAVA),
     'go': go,
     'xz': tool('xz', '-c', '-6', '-T1', '-',
                stdin=['sh', '-c', 'while cat /usr/bin/[a-f]*; do :; done 2>/dev/null']),
