@@ -12,6 +12,8 @@
 #include "interp/interp_priv.h"
 
 #define NR_FRAMES 200u
+/* As many as are remembered. */
+#define NR_FILES  65536u
 
 static int no_name(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		   struct sb_runtime_text *text)
@@ -115,12 +117,31 @@ static void test_reads_are_bounded(void **state)
 	assert_int_equal(nr_left, 0);
 }
 
+/* Whoever maps many files does not keep others' from being looked at. */
+static void test_many_files(void **state)
+{
+	struct sb_interp_space space = key;
+	struct sb_interp_confs confs;
+	struct sb_interp *interp;
+	size_t i;
+
+	(void)state;
+	space.tgid = (uint32_t)getpid();
+	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
+	for (i = 0; i < NR_FILES; i++)
+		assert_int_equal(sb_vec_push(&interp->files, (struct seen_file){ .ino = i }), 0);
+	assert_int_equal(sb_interp_look(interp, &space, &confs), 0);
+	assert_in_range(interp->files.nr, 1, NR_FILES - 1);
+	sb_interp_free(interp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_readable),
 		cmocka_unit_test(test_one_readable),
 		cmocka_unit_test(test_reads_are_bounded),
+		cmocka_unit_test(test_many_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,33 +204,58 @@ static uint32_t runtimes_of(struct sb_image_file *file)
 	return runtimes;
 }
 
-static struct seen_file *find_file(struct sb_interp *interp, const struct stat *st, uint64_t *hash)
+static uint64_t hash_file(const struct seen_file *seen)
+{
+	const uint64_t words[] = { seen->dev, seen->ino };
+
+	return sb_hash(words, sizeof(words), 0);
+}
+
+static struct seen_file *find_file(struct sb_interp *interp, const struct seen_file *like)
 {
 	struct sb_index_iter it;
 
-	*hash = (uint64_t)st->st_dev * 31 + st->st_ino;
-	*hash = sb_hash(hash, sizeof(*hash), 0);
-	for (it = sb_index_first(&interp->files_index, *hash); it.id != SB_INDEX_NONE;
+	for (it = sb_index_first(&interp->files_index, hash_file(like)); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&interp->files_index, it)) {
 		struct seen_file *seen = &interp->files.at[it.id];
 
-		if (seen->dev == st->st_dev && seen->ino == st->st_ino &&
-		    seen->size == st->st_size &&
-		    !memcmp(&seen->changed, &st->st_ctim, sizeof(seen->changed)))
+		if (seen->dev == like->dev && seen->ino == like->ino && seen->size == like->size &&
+		    !memcmp(&seen->changed, &like->changed, sizeof(seen->changed)))
 			return seen;
 	}
 	return NULL;
 }
 
-static int add_file(struct sb_interp *interp, const struct seen_file *seen, uint64_t hash)
+/* Those that have no interpreter are looked at again when they are met again; the others are in use. */
+static int forget_files(struct sb_interp *interp)
 {
-	int err;
+	size_t i, nr = 0;
+	int err = 0;
 
+	for (i = 0; i < interp->files.nr; i++)
+		if (interp->files.at[i].file)
+			interp->files.at[nr++] = interp->files.at[i];
+	interp->files.nr = nr;
+	sb_index_release(&interp->files_index);
+	memset(&interp->files_index, 0, sizeof(interp->files_index));
+	for (i = 0; i < nr && !err; i++)
+		err = sb_index_add(&interp->files_index, hash_file(&interp->files.at[i]),
+				   (uint32_t)i);
+	return err;
+}
+
+static int add_file(struct sb_interp *interp, const struct seen_file *seen)
+{
+	int err = interp->files.nr >= FILES_MAX ? forget_files(interp) : 0;
+
+	if (err)
+		return err;
 	if (interp->files.nr >= FILES_MAX)
 		return -ENOSPC;
 	err = sb_vec_push(&interp->files, *seen);
 	if (!err)
-		err = sb_index_add(&interp->files_index, hash, (uint32_t)interp->files.nr - 1);
+		err = sb_index_add(&interp->files_index, hash_file(seen),
+				   (uint32_t)interp->files.nr - 1);
 	return err;
 }
 
@@ -265,7 +290,6 @@ static struct seen_file *look_at_file(struct sb_interp *interp, uint32_t tgid,
 	struct seen_file seen = {}, *known;
 	char path[64];
 	struct stat st;
-	uint64_t hash;
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
 		 (unsigned long long)map->start, (unsigned long long)map->end);
@@ -276,19 +300,19 @@ static struct seen_file *look_at_file(struct sb_interp *interp, uint32_t tgid,
 	}
 	if (!S_ISREG(st.st_mode))
 		return NULL;
-	known = find_file(interp, &st, &hash);
+	seen.dev = st.st_dev;
+	seen.ino = st.st_ino;
+	seen.size = st.st_size;
+	seen.changed = st.st_ctim;
+	known = find_file(interp, &seen);
 	if (known)
 		return known->runtimes ? known : NULL;
 	if (fd < 0)
 		fd = open_map(tgid, map);
 	if (fd < 0)
 		return NULL;
-	seen.dev = st.st_dev;
-	seen.ino = st.st_ino;
-	seen.size = st.st_size;
-	seen.changed = st.st_ctim;
 	examine(fd, map->path, &seen);
-	if (add_file(interp, &seen, hash)) {
+	if (add_file(interp, &seen)) {
 		sb_image_file_free(seen.file);
 		return NULL;
 	}
