@@ -28,6 +28,9 @@ HZ, SECONDS = '997', 3
 # Beyond SECONDS: to begin, and to name all that was found.
 SECONDS_MORE = 20
 SAMPLES_MIN, ROUNDS_MAX = 150, 5
+# With -a no process is known when the run begins, and machines are busy: so many may go by till then.
+BEGIN_SAMPLES = 60
+NOT_READY = '[truncated: unwind table not ready]'
 PYTHON = '/usr/bin/python3'
 ANNOTATION = '_[p]'
 # What a process is in that was cut off: not "[python truncated: ...]".
@@ -246,7 +249,7 @@ def scribbled():
             live.check('\nhealthy;' in out, 'offcpu: the healthy one waits')
             stacks += of_name(result, 'healthy')
             wrong += of_name(result, 'scribbled')
-            if stacks.total() >= SAMPLES_MIN and wrong.total() >= SAMPLES_MIN:
+            if min(stacks.total(), wrong.total()) >= 2 * SAMPLES_MIN:
                 break
         for scribbler in scribblers:
             scribbler.end()
@@ -270,11 +273,10 @@ def check_healthy(truth, stacks):
         leaf = names[-1] if names else None
         if leaf in ('seventy', 'twenty') and names != [name for name, _, _ in truth[leaf]]:
             wrong[';'.join(names)] += weight
-        if any(map(CUT.match, stack)):
+        if any(map(CUT.match, stack)) and NOT_READY not in stack:
             wrong[';'.join(stack)] += weight
     live.check(total >= SAMPLES_MIN, f'healthy: {total} samples')
-    # It is not known before its first sample.
-    live.check(framed >= 0.97 * total, f'healthy: {framed} of {total} have frames of Python')
+    live.check(framed >= 0.99 * total - BEGIN_SAMPLES, f'healthy: {framed} of {total} have frames of Python')
     live.check(not wrong, f'healthy: each stack is right {dict(wrong.most_common(3))}')
 
 
@@ -282,9 +284,9 @@ def check_scribbled(stacks):
     total = stacks.total()
     live.check(total >= SAMPLES_MIN, f'scribbled: {total} samples')
     cut = collections.Counter({s: w for s, w in stacks.items() if any(map(CUT.match, s))})
-    live.check(cut.total() <= 0.005 * total, f'scribbled: {cut.total()} of {total} stacks are cut {list(cut)[:1]}')
+    live.check(cut.total() <= 0.005 * total + BEGIN_SAMPLES, f'scribbled: {cut.total()} of {total} stacks are cut {list(cut)[:1]}')
     based = sum(w for s, w in stacks.items() if native(s)[:1] == ['_start'])
-    live.check(based >= 0.995 * total, f'scribbled: {based} of {total} native stacks begin where it began')
+    live.check(based >= 0.995 * total - BEGIN_SAMPLES, f'scribbled: {based} of {total} native stacks begin where it began')
 
 
 # Gone at once.
@@ -314,10 +316,16 @@ def short_lives():
 
 
 def last_words():
-    for _ in range(5):
+    """Where it is not known in time, on a busy machine, its function is not seen; but not without a name."""
+    nr_seen = 0
+    for _ in range(8):
         result = look('oncpu', '-F', HZ, seconds=None, command=('--', PYTHON, '-S', f'{SOURCES}/brief.py'))
-        found = [s for s in result.stacks if 'only_once' + ANNOTATION in s]
-        live.check(found, 'a process that has ended 50 ms later still has its names')
+        nr_seen += any('only_once' + ANNOTATION in s for s in result.stacks)
+        # Code that runs once as it begins, of getpath and modules, is freed before anybody has read it.
+        lost = [s for s in result.stacks if not {'_find_and_load' + ANNOTATION, 'init_interp_main'} & set(s) and
+                any(f.startswith(('[unreadable', '[forgotten')) for f in s)]
+        live.check(not lost, f'a process that has ended 50 ms later still has its names {lost[:1]}')
+    live.check(nr_seen >= 6, f'what it did last is seen: {nr_seen} of 8')
 
 
 # Files that change while they are mapped.
@@ -337,7 +345,7 @@ def churned():
         if names and names[:2] != ['<module>', 'main'][:len(names)]:
             wrong[';'.join(names)] += w
     live.check(total >= SAMPLES_MIN, f'churned: {total} samples')
-    live.check(framed >= 0.9 * total, f'churned: {framed} of {total} have frames of Python')
+    live.check(framed >= 0.95 * total - BEGIN_SAMPLES, f'churned: {framed} of {total} have frames of Python')
     live.check(not wrong, f'churned: each is of its own Python {dict(wrong.most_common(3))}')
 
 
