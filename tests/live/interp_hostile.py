@@ -28,7 +28,8 @@ HZ, SECONDS = '997', 3
 # Beyond SECONDS: to begin, and to name all that was found.
 SECONDS_MORE = 20
 SAMPLES_MIN, ROUNDS_MAX = 150, 5
-# With -a no process is known when the run begins, and machines are busy: so many may go by till then.
+# With -a no process is known when the run begins, and machines are busy: so many may go by till then,
+# in each run.
 BEGIN_SAMPLES = 60
 NOT_READY = '[truncated: unwind table not ready]'
 PYTHON = '/usr/bin/python3'
@@ -238,7 +239,7 @@ def scribbled():
             scribbler.start()
         live.wait_for(lambda: all(s.nr_words > 1000 or s.error for s in scribblers), 'all are written to')
         stacks, wrong = collections.Counter(), collections.Counter()
-        for _ in range(ROUNDS_MAX):
+        for nr_runs in range(1, ROUNDS_MAX + 1):
             waiting = subprocess.Popen([STACKBPF, 'offcpu', '-a', '-t', str(SECONDS), '--annotate'],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors='replace')
             result = look('oncpu', '-a', '-F', HZ)
@@ -254,11 +255,11 @@ def scribbled():
         for scribbler in scribblers:
             scribbler.end()
         print(f'{[(s.nr_words, s.nr_lives) for s in scribblers]} words, lives')
-    check_healthy(truth, stacks)
-    check_scribbled(wrong)
+    check_healthy(truth, stacks, nr_runs)
+    check_scribbled(wrong, nr_runs)
 
 
-def check_healthy(truth, stacks):
+def check_healthy(truth, stacks, nr_runs):
     known = {name for which in ('seventy', 'twenty', 'ten') for name, _, _ in truth[which]} | {'record', 'stack_of', 'name_of'}
     root = [name for name, _, _ in truth['seventy'][:3]]
     # As far as they are the same in all three.
@@ -276,17 +277,17 @@ def check_healthy(truth, stacks):
         if any(map(CUT.match, stack)) and NOT_READY not in stack:
             wrong[';'.join(stack)] += weight
     live.check(total >= SAMPLES_MIN, f'healthy: {total} samples')
-    live.check(framed >= 0.99 * total - BEGIN_SAMPLES, f'healthy: {framed} of {total} have frames of Python')
+    live.check(framed >= 0.99 * total - nr_runs * BEGIN_SAMPLES, f'healthy: {framed} of {total} have frames of Python')
     live.check(not wrong, f'healthy: each stack is right {dict(wrong.most_common(3))}')
 
 
-def check_scribbled(stacks):
+def check_scribbled(stacks, nr_runs):
     total = stacks.total()
     live.check(total >= SAMPLES_MIN, f'scribbled: {total} samples')
     cut = collections.Counter({s: w for s, w in stacks.items() if any(map(CUT.match, s))})
-    live.check(cut.total() <= 0.005 * total + BEGIN_SAMPLES, f'scribbled: {cut.total()} of {total} stacks are cut {list(cut)[:1]}')
+    live.check(cut.total() <= 0.005 * total + nr_runs * BEGIN_SAMPLES, f'scribbled: {cut.total()} of {total} stacks are cut {list(cut)[:1]}')
     based = sum(w for s, w in stacks.items() if native(s)[:1] == ['_start'])
-    live.check(based >= 0.995 * total - BEGIN_SAMPLES, f'scribbled: {based} of {total} native stacks begin where it began')
+    live.check(based >= 0.995 * total - nr_runs * BEGIN_SAMPLES, f'scribbled: {based} of {total} native stacks begin where it began')
 
 
 # Gone at once.
