@@ -149,17 +149,6 @@ __noinline int sb_interp_steps(__u32 slot)
 	return SB_STEP_GO_ON;
 }
 
-__noinline int sb_interp_native(__u32 slot)
-{
-	struct sb_scratch *s = sb_scratch_get(slot);
-
-	if (!s)
-		return SB_STEP_END;
-	s->interp.walk.has_steps = 0;
-	s->interp.nr_before = s->interp.walk.nr_frames;
-	return sb_interp_ask_native(s);
-}
-
 __noinline int sb_interp_native_done(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);

@@ -52,9 +52,6 @@ static __always_inline void sb_interp_run(__u32 slot)
 			return;
 }
 
-/* For the record @s. */
-int sb_interp_ask_native(struct sb_scratch *s);
-
 /* The functions of a runtime's walker, for the table; behind its step header. */
 #define SB_INTERP_WALKER(runtime)                                   \
 	__hidden int sb_bpf_##runtime##_begin(struct sb_scratch *s) \

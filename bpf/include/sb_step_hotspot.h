@@ -62,6 +62,9 @@ _Static_assert(sizeof(struct sb_hotspot_conf) <= 8 * SB_INTERP_CONF_WORDS, "it f
 #define HS_INTERP_METHOD_PUSHED 24
 #define HS_INTERP_MADE		64
 
+/* Functions of their own: together, they have more variables than a stack of BPF has room. */
+#define HS_APART		__attribute__((noinline))
+
 /* How much of a frame stands. */
 enum sb_hotspot_at {
 	HS_AT_WHOLE,  /* all */
@@ -130,6 +133,12 @@ struct sb_hotspot_blob {
 	__u32 check;
 };
 
+/* It lies in the native walk's scratch, behind what the functions below read code and frames to. */
+#define HS_BLOB_AT 8
+_Static_assert(HS_BLOB_AT * 8 + sizeof(struct sb_hotspot_blob) <=
+		       sizeof(((struct sb_walk *)0)->signal_frame),
+	       "it fits");
+
 /* The start of the block that segment @seg belongs to. Return: its segment, or ~0. */
 static __always_inline __u64 hs_block(struct sb_interp_walk *w, void *mem, __u64 segmap, __u64 seg)
 {
@@ -161,8 +170,8 @@ static __always_inline __u64 hs_is_nmethod(void *mem, __u64 name)
 }
 
 /* The blob around @pc. Return: 0, or -1. */
-static __always_inline int hs_find(struct sb_interp_walk *w, void *mem, __u64 pc,
-				   struct sb_hotspot_blob *ret)
+static HS_APART int hs_find(struct sb_interp_walk *w, void *mem, __u64 pc,
+			    struct sb_hotspot_blob *ret)
 {
 	const struct sb_hotspot_conf *conf = sb_hotspot_conf(w);
 	__u64 low = 0, segmap = 0, seg, addr, size, is;
@@ -268,14 +277,14 @@ static __always_inline __u64 hs_in_body(__u64 before, __u64 code, __u64 behind)
 }
 
 /* How much stands of the frame of an nmethod that was interrupted. */
-static __always_inline __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem,
-					const struct sb_walk *walk,
-					const struct sb_hotspot_blob *blob)
+static HS_APART __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem, struct sb_walk *walk,
+				 const struct sb_hotspot_blob *blob)
 {
-	__u64 code[3] = {}; /* the middle one begins at pc */
+	__u64 *code = walk->signal_frame; /* three words; the middle one begins at pc */
 	__u64 is_prologue = hs_is_below(walk->pc - blob->code, blob->complete), at;
 
-	SB_INTERP_READ(mem, code, sizeof(code), walk->pc - 8);
+	code[0] = code[1] = code[2] = 0;
+	SB_INTERP_READ(mem, code, 24, walk->pc - 8);
 	at = hs_pick(is_prologue, hs_in_prologue(code[0], code[1]),
 		     hs_in_body(code[0], code[1], code[2]));
 	return hs_pick(hs_is_below((__u64)blob->frame_size, 9), HS_AT_ENTRY, at);
@@ -298,10 +307,10 @@ static __always_inline __u64 hs_find_end(struct sb_interp_walk *w, void *mem, __
 }
 
 /* Move on from a frame of @size bytes, as much of it as stands. */
-static __always_inline enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *walk,
-					     void *mem, __s64 size, __u64 at)
+static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *walk, void *mem,
+				      __s64 size, __u64 at)
 {
-	__u64 frame[2] = {}, sp = walk->sp, more;
+	__u64 *frame = walk->signal_frame, sp = walk->sp, more; /* two words */
 	__u64 has_fp = 1 ^ (hs_is(at, HS_AT_ENTRY) | hs_is(at, HS_AT_SUB));
 
 	walk->bx_at = SB_BX_AT_LOST;
@@ -368,44 +377,63 @@ static __always_inline __u64 hs_sender_sp(const struct sb_walk *walk, __u64 reg,
 	return hs_pick(is, reg, or_else);
 }
 
+/* Words that may be the return address of hs_between(). */
+enum {
+	HS_WORD_TOP,	   /* two words at sp */
+	HS_WORD_WHOLE = 2, /* two words at the end of a stub's frame */
+	HS_WORD_R13 = 4,
+	HS_WORD_RAX,
+	HS_WORD_MAX,
+};
+#define hs_bit(bits, i) ((bits) >> (i)&1)
+
 /*
  * Interrupted on the way into a method or out of one: the return address is at sp, or just taken from
  * there. rbp may be that of some interpreter frame further out, with compiled methods in between.
  * Return: SB_STEP_FP_CHAIN when nothing was found.
  */
-static __always_inline enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk,
-					       void *mem, __s64 size)
+static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk, void *mem,
+					__s64 size)
 {
-	__u64 top[2] = {}, whole[2] = {}, sp = walk->sp, pc, to_sp, fp = walk->fp, is;
-	__u64 r13 = walk->regs[13], rbx = walk->regs[SB_REG_BX], code = 0, is_vm, at_sp;
+	/* Two words each, and r13, rax: what may be the return address. */
+	__u64 *top = walk->signal_frame, *whole = top + 2, *word = top;
+	__u64 r13 = walk->regs[13], rbx = walk->regs[SB_REG_BX], code = 0, at_sp, is_vm;
+	__u64 sp = walk->sp, pc = 0, to_sp, fp = walk->fp, is = 0, i;
 	const struct sb_hotspot_conf *conf = sb_hotspot_conf(w);
 
-	SB_INTERP_READ(mem, top, sizeof(top), sp);
+	top[0] = top[1] = whole[0] = whole[1] = 0;
+	SB_INTERP_READ(mem, top, 16, sp);
+	SB_INTERP_READ(mem, whole, 16, sp + (__u64)size - 16);
 	SB_INTERP_READ(mem, &code, sizeof(code), walk->pc - 1);
+	word[HS_WORD_R13] = r13;
+	word[HS_WORD_RAX] = walk->regs[0];
+#pragma clang loop unroll(disable)
+	for (i = 0; i < HS_WORD_MAX; i++) {
+		__u64 at = i;
+
+		SB_STEP_OPAQUE(at);
+		is |= hs_is_return(w, mem, word[at & 7]) << i;
+	}
 	/* In r13: just before the jump back. */
-	is = hs_is_return(w, mem, r13);
-	pc = hs_pick(is, r13, 0);
+	pc = hs_pick(hs_bit(is, HS_WORD_R13), r13, pc);
 	to_sp = hs_sender_sp(walk, rbx, sp);
 	/* In rax: on the way in. */
-	is = hs_is_return(w, mem, walk->regs[0]);
-	pc = hs_pick(is, walk->regs[0], pc);
-	to_sp = hs_pick(is, hs_sender_sp(walk, r13, sp), to_sp);
+	pc = hs_pick(hs_bit(is, HS_WORD_RAX), walk->regs[0], pc);
+	to_sp = hs_pick(hs_bit(is, HS_WORD_RAX), hs_sender_sp(walk, r13, sp), to_sp);
 	/* At the end of a stub's frame, which has a size. */
-	SB_INTERP_READ(mem, whole, sizeof(whole), sp + (__u64)size - 16);
-	is = hs_is_return(w, mem, whole[1]) & hs_is_below(16, (__u64)size + 1);
-	pc = hs_pick(is, whole[1], pc);
-	fp = hs_pick(is, whole[0], fp);
-	to_sp = hs_pick(is, sp + (__u64)size, to_sp);
+	at_sp = hs_bit(is, HS_WORD_WHOLE + 1) & hs_is_below(16, (__u64)size + 1);
+	pc = hs_pick(at_sp, whole[1], pc);
+	fp = hs_pick(at_sp, whole[0], fp);
+	to_sp = hs_pick(at_sp, sp + (__u64)size, to_sp);
 	/* At sp. The caller's sp is in r13 on the way in, in rbx on the way out. */
-	is = hs_is_return(w, mem, top[0]);
-	pc = hs_pick(is, top[0], pc);
-	fp = hs_pick(is, walk->fp, fp);
+	pc = hs_pick(hs_bit(is, HS_WORD_TOP), top[0], pc);
+	fp = hs_pick(hs_bit(is, HS_WORD_TOP), walk->fp, fp);
 	/* What the VM calls is no adapter, which would have moved it: those registers are its own. */
 	is_vm = hs_is_below(top[0] - conf->vm_begin, conf->vm_end - conf->vm_begin);
 	at_sp = hs_sender_sp(walk, r13, hs_sender_sp(walk, rbx, sp + 8));
-	to_sp = hs_pick(is, hs_pick(is_vm, sp + 8, at_sp), to_sp);
+	to_sp = hs_pick(hs_bit(is, HS_WORD_TOP), hs_pick(is_vm, sp + 8, at_sp), to_sp);
 	/* Behind push %rbp, or at pop %rbp. */
-	is = hs_is_return(w, mem, top[1]) &
+	is = hs_bit(is, HS_WORD_TOP + 1) &
 	     (hs_is(code & 0xff, 0x55) | hs_is(code >> 8 & 0xff, 0x5d));
 	pc = hs_pick(is, top[1], pc);
 	fp = hs_pick(is, top[0], fp);
@@ -450,13 +478,14 @@ static __always_inline enum sb_step sb_hotspot_native(struct sb_interp_walk *w,
 						      struct sb_walk *walk, void *mem)
 {
 	const struct sb_hotspot_conf *conf = sb_hotspot_conf(w);
-	struct sb_hotspot_blob blob = {};
+	struct sb_hotspot_blob *blob = (struct sb_hotspot_blob *)&walk->signal_frame[HS_BLOB_AT];
 	__u64 pc = sb_walk_key(walk), is_leaf = walk->flags & SB_WALK_LEAF, is_between = 0;
 	__u64 method = 0, bci = 0, check = 0, position, at = HS_AT_WHOLE;
 	__u64 is_interp =
 		hs_is_below(pc - conf->interp_begin, conf->interp_end - conf->interp_begin);
 	enum sb_step step;
 
+	*blob = (struct sb_hotspot_blob){};
 	walk->mark = 0;
 	if (is_interp) {
 		w->at[9] = w->at[13] = 0;
@@ -467,24 +496,24 @@ static __always_inline enum sb_step sb_hotspot_native(struct sb_interp_walk *w,
 					  hs_sender_sp(walk, walk->regs[13], walk->fp + 16),
 					  w->at[8]);
 	} else {
-		if (hs_find(w, mem, pc, &blob))
+		if (hs_find(w, mem, pc, blob))
 			return SB_STEP_FP_CHAIN;
-		position = ((walk->pc - blob.code) & 0xffffffff) |
-			   hs_pick(hs_is(blob.method, 0), SB_HOTSPOT_STUB, SB_HOTSPOT_COMPILED) |
+		position = ((walk->pc - blob->code) & 0xffffffff) |
+			   hs_pick(hs_is(blob->method, 0), SB_HOTSPOT_STUB, SB_HOTSPOT_COMPILED) |
 			   (is_leaf ? SB_HOTSPOT_EXACT : 0);
-		if (sb_interp_push(w, blob.addr, position, blob.check) != SB_STEP_GO_ON)
+		if (sb_interp_push(w, blob->addr, position, blob->check) != SB_STEP_GO_ON)
 			return sb_step_end(walk, SB_STACK_DEPTH);
-		is_between = is_leaf && !blob.method;
-		if (!is_between && (blob.method || blob.frame_size > 0)) {
+		is_between = is_leaf && !blob->method;
+		if (!is_between && (blob->method || blob->frame_size > 0)) {
 			if (is_leaf)
-				at = hs_leaf_at(w, mem, walk, &blob);
-			return hs_leave(w, walk, mem, blob.frame_size, at);
+				at = hs_leaf_at(w, mem, walk, blob);
+			return hs_leave(w, walk, mem, blob->frame_size, at);
 		}
 	}
 	walk->bx_at = SB_BX_AT_LOST;
 	walk->uses |= SB_WALK_USES_FP | SB_WALK_USES_REGS;
 	if (is_between) {
-		step = hs_between(w, walk, mem, blob.frame_size);
+		step = hs_between(w, walk, mem, blob->frame_size);
 		if (step != SB_STEP_FP_CHAIN)
 			return step;
 	}

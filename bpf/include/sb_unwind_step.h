@@ -57,7 +57,7 @@ struct sb_walk {
 	__u32 reserved;
 	__u64 bx_at; /* where rbx was saved on the way; 0: nowhere, it is in regs; BX_AT_LOST */
 	__u64 regs[SB_UNWIND_REGS]; /* of a frame that was interrupted */
-	__u64 signal_frame[18];	    /* scratch */
+	__u64 signal_frame[18];	    /* scratch of a step, of walkers of interpreters as well */
 };
 
 enum sb_step {

@@ -58,8 +58,14 @@ __noinline int sb_interp_step(__u32 slot)
 	}
 }
 
-__hidden int sb_interp_ask_native(struct sb_scratch *s)
+__noinline int sb_interp_native(__u32 slot)
 {
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	if (!s)
+		return SB_STEP_END;
+	s->interp.walk.has_steps = 0;
+	s->interp.nr_before = s->interp.walk.nr_frames;
 	switch (s->interp.walk.conf.runtime) {
 		SB_NATIVES(CASE_NATIVE)
 	default:
