@@ -28,11 +28,30 @@
 #define SELF_TESTS	16
 #define SELF_TEST_STEPS 64
 
+/* Printable characters in UTF-8, which what others have written into a freed string hardly ever is. */
+static bool is_text(const char *s, size_t len)
+{
+	size_t i = 0, nr_more;
+
+	while (i < len) {
+		unsigned char c = (unsigned char)s[i++];
+
+		if (c < ' ' || c == 0x7f || (c >= 0x80 && (c < 0xc2 || c > 0xf4)))
+			return false;
+		nr_more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+		for (; nr_more && i < len; nr_more--)
+			if (((unsigned char)s[i++] & 0xc0) != 0x80)
+				return false;
+	}
+	return true;
+}
+
 /*
  * The characters of a zend_string, at most @max. One that was freed begins with a pointer, and others
  * write into it; a string that was used as a key says what its hash is (zend_inline_hash_func()).
  */
-static int read_string(struct sb_runtime *rt, uint64_t addr, char *buf, size_t max, size_t *ret_len)
+static int read_string(struct sb_runtime *rt, uint64_t addr, char *buf, size_t max, size_t *ret_len,
+		       bool *ret_is_proved)
 {
 	uint64_t head[3], hash = 5381;
 	size_t len, i;
@@ -51,15 +70,20 @@ static int read_string(struct sb_runtime *rt, uint64_t addr, char *buf, size_t m
 	if (head[1] && len == head[STRING_LEN / 8] && head[1] != (hash | 1ull << 63))
 		return -EBADMSG;
 	*ret_len = len;
+	*ret_is_proved = head[1] && len == head[STRING_LEN / 8];
 	return 0;
 }
 
 static int add_string(struct sb_runtime *rt, uint64_t addr, size_t max, struct sb_str *str)
 {
 	char buf[FILE_BYTES_MAX];
+	bool is_proved;
 	size_t len;
-	int err = read_string(rt, addr, buf, max < sizeof(buf) ? max : sizeof(buf), &len);
+	int err =
+		read_string(rt, addr, buf, max < sizeof(buf) ? max : sizeof(buf), &len, &is_proved);
 
+	if (!err && !is_proved && !is_text(buf, len))
+		err = -EBADMSG;
 	if (err)
 		return err;
 	sb_replace_controls(buf, len);
@@ -70,6 +94,7 @@ static int add_string(struct sb_runtime *rt, uint64_t addr, size_t max, struct s
 static int add_class(struct sb_runtime *rt, uint64_t scope, struct sb_str *str)
 {
 	char name[NAME_BYTES_MAX];
+	bool is_proved;
 	uint64_t at;
 	size_t len;
 	int err;
@@ -78,7 +103,7 @@ static int add_class(struct sb_runtime *rt, uint64_t scope, struct sb_str *str)
 		return 0;
 	err = sb_memory_u64(rt->memory, scope + CLASS_NAME, &at);
 	if (!err)
-		err = read_string(rt, at, name, sizeof(name), &len);
+		err = read_string(rt, at, name, sizeof(name), &len, &is_proved);
 	if (err)
 		return err;
 	len = strnlen(name, len);
