@@ -692,6 +692,8 @@ void sb_interp_stats(struct sb_interp *interp, struct sb_interp_stats *ret_stats
 	*ret_stats = interp->stats;
 	ret_stats->nr_processes = 0;
 	for (i = 0; i < interp->spaces.nr; i++)
-		ret_stats->nr_processes += interp->spaces.at[i]->nr_found > 0;
+		/* One that was expected is there a second time, by what it turned out to be. */
+		ret_stats->nr_processes +=
+			interp->spaces.at[i]->nr_found > 0 && interp->spaces.at[i]->key.start_ns;
 	pthread_mutex_unlock(&interp->lock);
 }
