@@ -187,10 +187,12 @@ def judge(result, what, wanted, wants_lines=True, first=8):
         count['all'] += weight
         count['with'] += weight if frames else 0
         count['unreadable'] += weight if any(name == UNREADABLE for name, _ in frames) else 0
+        is_cut = any(frame.startswith('[truncated') for frame in stack)
         if mode != 'fiber':
             count['native'] += weight
-            count['whole'] += 0 if any(frame.startswith('[truncated') for frame in stack) else weight
-        if not share or mode == 'sort' and share == 1 and not has_sort_between(stack):
+            count['whole'] += 0 if is_cut else weight
+        # Of a native stack that was cut, nobody knows what stood where.
+        if not share or mode == 'sort' and share == 1 and not is_cut and not has_sort_between(stack):
             wrong[version, stack] += weight
         weights[version, mode] += weight
         whole[version, mode] += weight if share == 1 else 0

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "interp/php_priv.h"
@@ -13,6 +14,9 @@
 #include "interp/step.h"
 #include "sb_step_php.h"
 
+/* Of a name: two milliseconds. */
+#define TRIES		8
+#define REST_NS		250000
 #define NAME_BYTES_MAX	1024u
 #define FILE_BYTES_MAX	4096u
 /* zend_string: refcount and type, hash, length, characters. */
@@ -132,10 +136,10 @@ static int describe_code(struct sb_runtime *rt, const struct sb_interp_frame *fr
 		sb_str_clear(&text->file);
 	if (!(how & SB_PHP_HOW_INCLUDED))
 		return sb_str_add(&text->name, "{main}");
-	if (how & SB_PHP_HOW_EVAL)
-		return sb_str_add(&text->name, "eval");
 	if (err)
 		return err;
+	if (how & SB_PHP_HOW_EVAL)
+		return sb_str_add(&text->name, "eval");
 	if (how & SB_PHP_HOW_REQUIRE1)
 		word = "require_once";
 	else if (how & SB_PHP_HOW_REQUIRE)
@@ -153,7 +157,7 @@ static bool is_same(const struct sb_interp_frame *frame, const uint64_t *head,
 	       sb_where_check(frame->where);
 }
 
-int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
+static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		    struct sb_runtime_text *text)
 {
 	const struct sb_php_conf *conf = (const struct sb_php_conf *)rt->conf.word;
@@ -182,6 +186,25 @@ int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 	if (!err)
 		err = add_class(rt, head[2], &text->name);
 	return err ? err : add_string(rt, head[1], NAME_BYTES_MAX, &text->name);
+}
+
+/*
+ * Code that is made and freed again and again, as closures and what eval() compiles, mostly lies at one
+ * place: what is free at this moment is there again in the next.
+ */
+int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
+		    struct sb_runtime_text *text)
+{
+	const struct timespec rest = { .tv_nsec = REST_NS };
+	int i, err = describe(rt, frame, text);
+
+	for (i = 1; i < TRIES && err == -EBADMSG; i++) {
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+		sb_str_clear(&text->name);
+		sb_str_clear(&text->file);
+		err = describe(rt, frame, text);
+	}
+	return err;
 }
 
 static int begin(struct sb_interp_walk *walk, void *memory)
