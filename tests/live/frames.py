@@ -9,7 +9,7 @@ import subprocess
 import typing
 
 # What the functions below read: one frame for each call, with file, offset, and K for the kernel's.
-OPTIONS = ('--no-inline', '--annotate', '--modules', '--offsets')
+OPTIONS = ('--no-inline', '--annotate', '--modules', '--offsets', '--interp=both')
 
 # Where threads begin: the kernel jumps there, or a new thread's stack pointer is set there.
 # glibc: sysdeps/x86_64/start.S, dl-machine.h, clone.S, clone3.S. musl: crt_arch.h, clone.s.

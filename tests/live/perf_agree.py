@@ -99,7 +99,7 @@ def both(command, work):
              'sleep', str(SECONDS)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(lambda: os.path.exists(data) and os.path.getsize(data) > 1 << 20, 'perf records')
         result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', str(SECONDS - 1), '-F', '999',
-                          '-u', '--interp=off', '--demangle=off', *frames.OPTIONS, *sys.argv[3:])
+                          '-u', '--demangle=off', *frames.OPTIONS, '--interp=off', *sys.argv[3:])
         recorder.wait()
     samples, paths = perf_stacks(data)
     return samples, our_stacks(result, paths)

@@ -54,7 +54,8 @@ static int add_place(struct sb_str *str, const struct sb_frame *frame,
 {
 	int err = 0;
 
-	if (opts->offsets && !frame->is_unnamed && frame->kind != SB_FRAME_INLINED)
+	if (opts->offsets && !frame->is_unnamed && frame->kind != SB_FRAME_INLINED &&
+	    frame->kind != SB_FRAME_INTERP)
 		err = sb_str_addf(str, "+0x%llx", (unsigned long long)frame->func_offset);
 	if (!err && opts->lines && frame->file && frame->line) {
 		err = sb_str_addc(str, ' ');
