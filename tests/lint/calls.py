@@ -19,7 +19,7 @@ RULES = (
      'only main() ends the program: return an error'),
     (r'signal|bsd_signal|sysv_signal', (), 'differs between systems: use sigaction() or signalfd()'),
     # procwatch rests between two looks so as not to be woken for every record.
-    (r'sleep|usleep|nanosleep|clock_nanosleep', ('user/capture/procwatch.c', 'tests/programs/'),
+    (r'sleep|usleep|nanosleep|clock_nanosleep', ('user/capture/procwatch.c', 'user/interp/php.c', 'tests/programs/'),
      'wait for the condition, not for a time'),
     (r'bpf_printk|bpf_trace_printk', (), 'writes into a pipe that the whole machine shares'),
     (r'perror|psignal|warnx?|errx?|error', TESTS, 'use base/log.h'),
