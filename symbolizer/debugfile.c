@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "sb_sym.h"
 
 static const char *const default_dirs[] = { "/usr/lib/debug", NULL };
 
@@ -273,9 +274,13 @@ struct debuginfod {
 
 static int load_debuginfod(struct debuginfod *ret_api)
 {
-	/* Never closed: it starts libcurl, which does not like to be unloaded. */
-	void *lib = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
+	void *lib = NULL;
 
+	/* Never closed: it starts libcurl, which does not like to be unloaded. A static program
+	 * would need the very C library that it was linked with. */
+#ifndef SB_STATIC
+	lib = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
+#endif
 	if (!lib) {
 		sb_debug("cannot load libdebuginfod.so.1, skipping debuginfod");
 		return -ENOENT;
@@ -285,6 +290,13 @@ static int load_debuginfod(struct debuginfod *ret_api)
 		lib, "debuginfod_find_debuginfo");
 	ret_api->end = (void (*)(void *))dlsym(lib, "debuginfod_end");
 	return ret_api->begin && ret_api->find_debuginfo && ret_api->end ? 0 : -ENOENT;
+}
+
+bool sb_sym_has_debuginfod(void)
+{
+	struct debuginfod api;
+
+	return !load_debuginfod(&api);
 }
 
 static int find_by_debuginfod(struct search *search)

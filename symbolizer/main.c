@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/version.h"
 #include "main_cfi.h"
 #include "sb_sym.h"
 
@@ -176,7 +177,10 @@ static int parse_options(int argc, char **argv, struct options *opts)
 	*opts = (struct options){ .sym = { .inlines = true, .lines = true } };
 	while (!err && (opt = getopt_long(argc, argv, "+ilrahV", long_options, NULL)) != -1) {
 		if (opt == 'h' || opt == 'V') {
-			printf("%s", opt == 'h' ? usage_text : "sbsym " SB_VERSION "\n");
+			if (opt == 'h')
+				printf("%s", usage_text);
+			else
+				sb_version_print("sbsym");
 			return -ECANCELED;
 		}
 		err = optarg ? set_value(opts, opt, optarg) : set_flag(opts, opt);

@@ -80,6 +80,9 @@ struct sb_symbolizer_opts {
 	const char *kallsyms_path;     /* NULL: /proc/kallsyms */
 };
 
+/* Return: whether debuginfod's client library can be loaded, without which the option does nothing. */
+bool sb_sym_has_debuginfod(void);
+
 int sb_symbolizer_new(const struct sb_symbolizer_opts *opts, struct sb_symbolizer **ret_sym);
 void sb_symbolizer_free(struct sb_symbolizer *sym);
 

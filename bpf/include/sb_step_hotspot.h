@@ -407,7 +407,9 @@ static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk
 	SB_INTERP_READ(mem, &code, sizeof(code), walk->pc - 1);
 	word[HS_WORD_R13] = r13;
 	word[HS_WORD_RAX] = walk->regs[0];
+#ifdef __clang__
 #pragma clang loop unroll(disable)
+#endif
 	for (i = 0; i < HS_WORD_MAX; i++) {
 		__u64 at = i;
 

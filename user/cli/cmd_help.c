@@ -4,7 +4,10 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "cli/command.h"
+#include "interp/interp.h"
+#include "output/output.h"
 
 const struct sb_opt sb_help_rows[] = { SB_COMMON_ROWS, SB_OPT_END };
 
@@ -48,16 +51,25 @@ void sb_print_command_help(const struct sb_command *command, FILE *out)
 	sb_opts_print_help(command->opts, command->name, out);
 }
 
-void sb_print_version(FILE *out)
+/* What was compiled in: of the kernel's features, which are another thing, doctor tells. */
+void sb_print_version(void)
 {
 	struct sb_command command;
 	size_t i;
 
-	fprintf(out, "stackbpf %s\nlibbpf %u.%u, elfutils 0.%d\ncommands:", SB_VERSION,
-		libbpf_major_version(), libbpf_minor_version(), _ELFUTILS_VERSION);
+	sb_version_print("stackbpf");
+	printf("%s%s, libbpf %u.%u, elfutils 0.%d\ncommands:", SB_ARCH,
+	       SB_IS_STATIC ? ", static" : "", libbpf_major_version(), libbpf_minor_version(),
+	       _ELFUTILS_VERSION);
 	for (i = 0; sb_command_at(i, &command); i++)
-		fprintf(out, " %s", command.name);
-	fputc('\n', out);
+		printf(" %s", command.name);
+	printf("\ninterpreters:");
+	for (i = 0; sb_interp_runtime_name(i); i++)
+		printf(" %s", sb_interp_runtime_name(i));
+	printf("\noutputs:");
+	for (i = 0; sb_output_at(i); i++)
+		printf(" %s", sb_output_at(i)->name);
+	putchar('\n');
 }
 
 int sb_cmd_help(const struct sb_command *command, char **argv)

@@ -60,6 +60,13 @@ static int make_child(struct sb_run *run)
 	return -1;
 }
 
+static void check_debuginfod(const struct sb_record_opts *opts)
+{
+	if (opts->debuginfod && !sb_sym_has_debuginfod())
+		sb_warn("--debuginfod does nothing here: libdebuginfod.so.1 cannot be loaded%s",
+			SB_IS_STATIC ? " by a static program" : ", install libdebuginfod1");
+}
+
 static int make_resolver(struct sb_run *run)
 {
 	const struct sb_record_opts *opts = &run->opts;
@@ -90,6 +97,7 @@ static int make_resolver(struct sb_run *run)
 	};
 	int err = 0;
 
+	check_debuginfod(opts);
 	sb_raise_nofile(); /* the symbolizer shares it out */
 	memcpy(resolve_opts.roots, opts->roots.at, sizeof(opts->roots.at));
 	if (opts->interp != SB_INTERP_OFF && (opts->sides & SB_SIDE_USER))

@@ -25,7 +25,7 @@ int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, cha
 	if (common->ask == SB_ASK_HELP)
 		sb_print_command_help(command, stdout);
 	else if (common->ask == SB_ASK_VERSION)
-		sb_print_version(stdout);
+		sb_print_version();
 	if (common->ask)
 		return SB_EXIT_DATA;
 	if (common->verbose)

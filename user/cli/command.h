@@ -40,7 +40,7 @@ extern const struct sb_opt sb_help_rows[];
 void sb_print_usage(FILE *out);
 void sb_print_overview(FILE *out);
 void sb_print_command_help(const struct sb_command *command, FILE *out);
-void sb_print_version(FILE *out);
+void sb_print_version(void);
 
 /* What every command's options begin with. */
 struct sb_common_opts {

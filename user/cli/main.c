@@ -44,7 +44,7 @@ static int run(char **argv)
 		return SB_EXIT_USAGE;
 	}
 	if (sb_streq(name, "-V") || sb_streq(name, "--version")) {
-		sb_print_version(stdout);
+		sb_print_version();
 		return SB_EXIT_DATA;
 	}
 	if (sb_streq(name, "-h") || sb_streq(name, "--help")) {

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/version.h"
 #include "flamegraph/embed.h"
 #include "flamegraph/fg.h"
 #include "flamegraph/opts.h"
@@ -398,7 +399,7 @@ int main(int argc, char **argv)
 		if (args.help)
 			print_help();
 		else
-			printf("flamegraph %s\n", SB_VERSION);
+			sb_version_print("flamegraph");
 		return fflush(stdout) ? fail_writing(NULL, -errno) : 0;
 	}
 	let_first_interrupt_pass();

@@ -24,6 +24,9 @@
 
 struct sb_interp;
 
+/* Return: the name of the i-th runtime that is known, or NULL past the end. */
+const char *sb_interp_runtime_name(size_t i);
+
 /* An address space; see struct sb_sample_key. */
 struct sb_interp_space {
 	uint64_t start_ns;

@@ -2,6 +2,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "interp/interp.h"
 #include "interp/runtime.h"
 #include "interp/runtimes.h"
 
@@ -26,6 +27,11 @@ const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime)
 		if (sb_runtimes[i]->runtime == runtime)
 			return sb_runtimes[i];
 	return NULL;
+}
+
+const char *sb_interp_runtime_name(size_t i)
+{
+	return i + 1 < sizeof(sb_runtimes) / sizeof(sb_runtimes[0]) ? sb_runtimes[i]->name : NULL;
 }
 
 bool sb_runtime_is_glue(uint32_t runtime, const char *name)
