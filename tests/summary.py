@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """summary.py DIR SUITE...: one account of several runs of `meson test`.
+summary.py --failed LOG: the names of the tests that failed, a line each.
 
-DIR holds SUITE.json (meson's log, a line for each test) and SUITE.out (what was printed). A suite
-without a log did not build or did not start, and counts as one failure.
+DIR holds SUITE.json (meson's log, a line for each test), SUITE.again.json (of those that failed and were run
+once more) and SUITE.out (what was printed). A suite without a log did not build or did not start, and counts
+as one failure.
 """
 import json
 import pathlib
@@ -37,10 +39,36 @@ def tail(text):
     return '\n'.join('    ' + line for line in lines)
 
 
-def load(directory, suite):
-    log = directory / f'{suite}.json'
+def read(log):
+    return [json.loads(line) for line in log.read_text().splitlines() if line.strip()]
+
+
+def has_failed(test):
+    return test['result'] not in PASSED | {'SKIP'}
+
+
+def print_failed(log):
     if log.exists():
-        return [json.loads(line) for line in log.read_text().splitlines() if line.strip()]
+        for test in read(log):
+            if has_failed(test):
+                print(test['name'].rpartition(' / ')[2])
+
+
+def first_complaint(test):
+    lines = [line.strip() for line in output(test).splitlines() if 'FAILED' in line or 'Error' in line]
+    return lines[0] if lines else test['result']
+
+
+def load(directory, suite):
+    log, again = directory / f'{suite}.json', directory / f'{suite}.again.json'
+    if log.exists():
+        second = {test['name']: test for test in read(again)} if again.exists() else {}
+        tests = read(log)
+        for test in tests:
+            if has_failed(test) and test['name'] in second:
+                test['first'] = first_complaint(test)
+                test |= second[test['name']]
+        return tests
     out = directory / f'{suite}.out'
     text = out.read_text(errors='replace') if out.exists() else ''
     if 'No suitable tests defined' in text or 'No tests defined' in text:
@@ -49,9 +77,12 @@ def load(directory, suite):
 
 
 def main():
+    if sys.argv[1] == '--failed':
+        print_failed(pathlib.Path(sys.argv[2]))
+        return 0
     directory, suites = pathlib.Path(sys.argv[1]), sys.argv[2:]
     total = {'passed': 0, 'failed': 0, 'skipped': 0}
-    skipped, failed = [], []
+    skipped, failed, second = [], [], []
     print()
     for suite in suites:
         count = dict.fromkeys(total, 0)
@@ -60,6 +91,7 @@ def main():
             name = f"{suite}/{test['name'].rpartition(' / ')[2]}"
             if test['result'] in PASSED:
                 count['passed'] += 1
+                second += [(name, test['first'])] if 'first' in test else []
                 skipped += [(name, f'without {case}') for case in skipped_inside(test)]
             elif test['result'] == 'SKIP':
                 count['skipped'] += 1
@@ -74,6 +106,8 @@ def main():
             total[key] += count[key]
     for name, why in skipped:
         print(f'skipped: {name}: {why}')
+    for name, complaint in second:
+        print(f'only at the second try: {name}: {complaint}')
     for name, test in failed:
         print(f"\nfailed: {name} ({test['result']})\n{tail(output(test))}")
     if failed:
