@@ -57,12 +57,13 @@ def cache():
 
 def is_allowed(suite):
     words = os.environ.get('STACKBPF_SUITES', 'all').replace(',', ' ').split()
-    return not words or 'all' in words or suite in words
+    return not words or 'all' in words or release_of(suite) in words
 
 
 def unpack(suite, packages):
-    """Return: the root, a pathlib.Path. The same root serves all who ask for the same."""
-    if suite not in SUITES:
+    """Return: the root, a pathlib.Path. The same root serves all who ask for the same. suite: one of SUITES;
+    with ":arm64" behind it, packages of another architecture."""
+    if release_of(suite) not in SUITES:
         raise ValueError(f'no suite {suite!r}; there are: {" ".join(SUITES)}')
     root = cache() / suite / 'roots' / name_of(packages)
     if (root / '.unpacked').exists():
@@ -73,6 +74,10 @@ def unpack(suite, packages):
         if not (root / '.unpacked').exists():
             make(suite, packages, root)
     return root
+
+
+def release_of(suite):
+    return suite.partition(':')[0]
 
 
 def name_of(packages):
@@ -125,6 +130,10 @@ def config(suite):
     (base / 'sources.list').write_text(sources(suite), encoding='ascii')
     network = [line for line in run(['apt-config', 'dump']).splitlines()
                if re.match(r'(Acquire::(http|https|ftp|ForceIPv4)|APT::Architecture )', line)]
+    architecture = suite.partition(':')[2]
+    if architecture:
+        network = [line for line in network if not line.startswith('APT::Architecture')]
+        network += [f'APT::Architecture "{architecture}";', f'APT::Architectures {{ "{architecture}"; }};']
     settings = {
         'Dir::State': base, 'Dir::State::Lists': base / 'lists', 'Dir::State::status': base / 'status',
         'Dir::State::extended_states': base / 'extended_states', 'Dir::Cache': base,
@@ -143,12 +152,15 @@ def config(suite):
 
 
 def sources(suite):
+    suite = release_of(suite)
     if suite in UBUNTU:
         keys, mirror, components = ubuntu_keys(), UBUNTU_MIRROR, 'main universe'
     else:
         keys, mirror, components = DEBIAN_KEYS, debian_mirror(), 'main'
     if not os.path.exists(keys):
         raise Missing(f"no keyring '{keys}' (package debian-archive-keyring) to check signatures with")
+    if suite.endswith('-security'):
+        mirror += '-security'
     suites = ['sid', 'experimental'] if suite == 'experimental' else [suite]
     if suite in UBUNTU:
         suites.append(f'{suite}-updates')
@@ -170,10 +182,10 @@ def debian_mirror():
     return DEBIAN_MIRROR
 
 
-def run(command, env=None, seconds=FETCH_SECONDS_MAX):
+def run(command, env=None, seconds=FETCH_SECONDS_MAX, cwd=None):
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
-                              stdin=subprocess.DEVNULL, timeout=seconds, check=False)
+                              stdin=subprocess.DEVNULL, timeout=seconds, cwd=cwd, check=False)
     except subprocess.TimeoutExpired as error:
         raise Missing(f'{command[0]} took longer than {seconds} s') from error
     if done.returncode:
