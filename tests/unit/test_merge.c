@@ -254,6 +254,17 @@ static void a_loop_just_entered_has_no_frames(void **state)
 	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_odd, 1);
 }
 
+/* A callback's frame is made by C code, before that calls the loop: of whole stacks it is the leaf's. */
+static void a_loop_about_to_begin_is_not_the_roots(void **state)
+{
+	assert_merged("c;main;A;list_sort;read 1", .ip = { LIBC, SORT, PY, MAIN }, .found = "B|A|");
+	assert_merged("c;main;A;list_sort;B;read 1", .ip = { LIBC, PY, SORT, PY, MAIN },
+		      .found = "C|B|A|");
+	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_odd, 1);
+	/* Without a loop nothing is known of where they belong. */
+	assert_merged("c;A;B;main;read 1", .ip = { LIBC, MAIN }, .found = "B|A|");
+}
+
 static void a_native_stack_that_was_cut_lacks_its_root(void **state)
 {
 	assert_merged("c;[truncated: unreadable stack];A;list_sort;B 1", .ip = { PY, SORT },
@@ -376,6 +387,7 @@ int main(void)
 		cmocka_unit_test(glue_is_left_out_of_the_loops_file),
 		cmocka_unit_test(nothing_is_left_out_of_stacks_without_frames),
 		cmocka_unit_test(a_loop_just_entered_has_no_frames),
+		cmocka_unit_test(a_loop_about_to_begin_is_not_the_roots),
 		cmocka_unit_test(a_native_stack_that_was_cut_lacks_its_root),
 		cmocka_unit_test(callers_tell_loops_apart),
 		cmocka_unit_test(what_has_not_begun_or_has_ended_has_no_place),

@@ -5,8 +5,9 @@
  * frames that called one another without leaving the loop. The walker says where a segment ends.
  *
  * Where they are as many, they belong together one by one. Where not, no sample is dropped, and the
- * order stays right: a loop that has just been entered, or is about to be left, has no frame yet or
- * no more, so anchors in excess are at the leaf; a native stack that was cut lacks anchors at the
+ * order stays right: of whole stacks, whatever is in excess is at the leaf: a loop that has just been
+ * entered, or is about to be left, has no frame yet or no more; a frame may be made before its loop is
+ * called, and is not shown then, as it does not run. A native stack that was cut lacks anchors at the
  * root, and what they would stand for goes there.
  *
  * Some loops have no segment, and some segments no loop (SB_INTERP_READY: C code that made its frame and
@@ -124,11 +125,26 @@ static void place_marked(struct sb_resolver *resolver)
 	}
 }
 
-/* The anchors of one runtime, and its segments: both leaf first, @skip anchors at the leaf are left
- * without. */
-static void place_by_anchors(struct sb_resolver *resolver, uint32_t runtime, uint32_t skip)
+/* The first @nr segments of one runtime, at the leaf, have no loop yet. Return: behind them. */
+static size_t pass_segments(struct sb_resolver *resolver, uint32_t runtime, uint32_t nr)
 {
-	size_t i = resolver->natives.nr, at = 0;
+	size_t at;
+
+	for (at = 0; nr && at < resolver->segments.nr; at++) {
+		if (resolver->segments.at[at].runtime != runtime)
+			continue;
+		resolver->segments.at[at].is_placed = true;
+		nr--;
+	}
+	return at;
+}
+
+/* The anchors of one runtime, and its segments from @at on: both leaf first, @skip anchors at the leaf
+ * are left without. */
+static void place_by_anchors(struct sb_resolver *resolver, uint32_t runtime, uint32_t skip,
+			     size_t at)
+{
+	size_t i = resolver->natives.nr;
 
 	while (i--) {
 		if (resolver->natives.at[i].anchor != runtime || (skip && skip--))
@@ -204,7 +220,9 @@ static void place_by_callers(struct merge *merge, uint32_t runtime)
 static void place_runtime(struct merge *merge, uint32_t runtime)
 {
 	struct sb_resolver *resolver = merge->resolver;
-	uint32_t nr_segments = nr_segments_of(resolver, runtime), nr_anchors = 0;
+	bool is_whole = merge->is_complete && merge->status == SB_STACK_COMPLETE;
+	uint32_t nr_segments = nr_segments_of(resolver, runtime), nr_anchors = 0, nr_ahead = 0,
+		 skip = 0;
 	size_t i;
 
 	for (i = 0; i < resolver->natives.nr; i++)
@@ -213,11 +231,11 @@ static void place_runtime(struct merge *merge, uint32_t runtime)
 		resolver->stats.runtime[runtime].nr_inside += resolver->nr_samples;
 	if (nr_segments && nr_anchors != nr_segments)
 		resolver->stats.runtime[runtime].nr_odd += resolver->nr_samples;
-	place_by_anchors(resolver, runtime,
-			 nr_anchors > nr_segments && merge->is_complete &&
-					 merge->status == SB_STACK_COMPLETE
-				 ? nr_anchors - nr_segments
-				 : 0);
+	if (is_whole && nr_anchors > nr_segments)
+		skip = nr_anchors - nr_segments;
+	else if (is_whole && nr_anchors)
+		nr_ahead = nr_segments - nr_anchors;
+	place_by_anchors(resolver, runtime, skip, pass_segments(resolver, runtime, nr_ahead));
 }
 
 /* The native frame of the function that begins at @func, in the piece of C that begins at @i. */
