@@ -2,28 +2,34 @@
 #include "cfi.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/index.h"
 #include "cfi_priv.h"
+#include "sb_abi.h"
 
 /* 4 GiB of text: beyond it an index would cost more than any program is worth. */
-#define NR_GRANULES_MAX	 (1u << 20)
+#define NR_GRANULES_MAX (1u << 20)
 /* 14 times the biggest of a distribution, 6 times the biggest that was heard of. */
-#define NR_ROWS_MAX	 (1u << 24)
+#define NR_ROWS_MAX	(1u << 24)
 /* Functions are aligned to 16: between two of them is padding, or code without CFI. */
-#define PADDING_BYTES	 16
+#define PADDING_BYTES	16
 /* Where a program is entered by the kernel: hand-written, often without CFI, and nobody's callee. */
-#define ENTRY_BYTES	 32
-#define ENTRY_FAR_BYTES	 (16u << 20) /* from code with CFI: not worth an index in between */
-#define OFF_MASK	 (SB_UW_GRANULE_BYTES - 1)
+#define ENTRY_BYTES	32
+#define ENTRY_FAR_BYTES (16u << 20) /* from code with CFI: not worth an index in between */
+#define OFF_MASK	(SB_UW_GRANULE_BYTES - 1)
 /* Distinct rules of one binary: half have 50 or fewer, the most seen is 885. */
-#define RULE_CACHE_MAX	 1024u
+#define RULE_CACHE_MAX	1024u
 /* Of a function that is a signal trampoline, and not marked so: the instructions, and a nop. */
-#define TRAMPOLINE_BYTES 9
+#define NOP_BYTES_MAX	4
+
+#ifdef SB_MACHINE_ARM64
+#define SB_CFI_NATIVE EM_AARCH64
+#else
+#define SB_CFI_NATIVE EM_X86_64
+#endif
 
 /* As in the pool, but that @first_row counts from the binary's own first one. */
 struct granule {
@@ -171,14 +177,9 @@ static int add_row(void *arg, uint64_t addr, const struct sb_uw_rule *rule)
 	return 0;
 }
 
-/* What the kernel has a signal handler return to: mov $__NR_rt_sigreturn, %rax; syscall. */
-static bool is_trampoline(const uint8_t *code)
+static bool is_trampoline(const struct sb_cfi_machine *machine, const uint8_t *code)
 {
-	static const uint8_t insns[TRAMPOLINE_BYTES] = {
-		0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05
-	};
-
-	return !memcmp(code, insns, sizeof(insns));
+	return !memcmp(code, machine->trampoline, machine->trampoline_bytes);
 }
 
 /*
@@ -186,21 +187,22 @@ static bool is_trampoline(const uint8_t *code)
  * whoever walks looks up the byte before a return address; glibc's FDE has it, others do not.
  * Return: whether @fde is a trampoline.
  */
-static bool find_trampoline(const struct sb_elf *elf, const struct sb_cfi_fde *fde, bool is_marked,
-			    uint64_t *ret_start)
+static bool find_trampoline(const struct sb_elf *elf, const struct sb_cfi_machine *machine,
+			    const struct sb_cfi_fde *fde, bool is_marked, uint64_t *ret_start)
 {
-	uint8_t code[1 + TRAMPOLINE_BYTES] = {};
+	const uint64_t insns = machine->trampoline_bytes, nop = machine->nop_bytes;
+	uint8_t code[NOP_BYTES_MAX + SB_CFI_TRAMPOLINE_MAX] = {};
 	uint64_t bytes = fde->hi - fde->lo, offset;
 
-	if (!is_marked && bytes != TRAMPOLINE_BYTES && bytes != sizeof(code))
+	if (!is_marked && bytes != insns && bytes != nop + insns)
 		return false;
-	if (bytes > sizeof(code))
-		bytes = sizeof(code);
+	if (bytes > nop + insns)
+		bytes = nop + insns;
 	if (sb_elf_addr_to_offset(elf, fde->lo, &offset))
 		sb_elf_read(elf, offset, code, bytes); /* or it remains 0, which is none */
-	if (is_trampoline(code + 1))
+	if (is_trampoline(machine, code + nop))
 		*ret_start = fde->lo;
-	else if (is_trampoline(code) || is_marked)
+	else if (is_trampoline(machine, code) || is_marked)
 		*ret_start = fde->lo - 1;
 	else
 		return false;
@@ -216,7 +218,7 @@ static int add_fde(struct builder *b, const struct sb_elf *elf,
 	uint64_t start;
 	int err;
 
-	if (find_trampoline(elf, fde, cie->is_signal, &start))
+	if (find_trampoline(elf, section->machine, fde, cie->is_signal, &start))
 		return add_row(b, start, &signal);
 	err = sb_cfi_exec_fde(section, cie, fde, &sink);
 	if (err != -EBADMSG)
@@ -363,6 +365,7 @@ static int build(const struct sb_elf *elf, const struct sb_cfi_section *section,
 	if (!b)
 		return -ENOMEM;
 	cfi->info.source = section->name;
+	cfi->info.machine = elf->machine;
 	cfi->info.text_lo = lo;
 	cfi->info.nr_bad = entries->nr_bad;
 	if (elf->entry && is_text(elf, elf->entry, elf->entry + 1))
@@ -453,7 +456,7 @@ static int from_best_place(const struct sb_elf *elf, const struct sb_elf *debug,
 	struct sb_cfi_section section;
 	int place, err, worst = -ENODATA;
 
-	if (elf->machine != EM_X86_64 || !elf->is_64 || elf->type == ET_REL)
+	if (!sb_cfi_machine_of(elf->machine) || !elf->is_64 || elf->type == ET_REL)
 		return -ENOTSUP;
 	for (place = 0; place < SB_CFI_PLACE_MAX; place++) {
 		err = sb_cfi_section_load(elf, debug, place, &section);
@@ -472,6 +475,11 @@ static int from_best_place(const struct sb_elf *elf, const struct sb_elf *debug,
 int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi)
 {
 	return from_best_place(elf, debug, compile, ret_cfi);
+}
+
+int sb_cfi_new_native(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi)
+{
+	return elf->machine == SB_CFI_NATIVE ? sb_cfi_new(elf, debug, ret_cfi) : -ENOTSUP;
 }
 
 int sb_cfi_functions(const struct sb_elf *elf, struct sb_cfi_function **ret, size_t *ret_nr)
@@ -585,66 +593,4 @@ int sb_cfi_each_row(const struct sb_cfi *cfi, int (*fn)(void *arg, const struct 
 		}
 	}
 	return 0;
-}
-
-static void format_cfa(const struct sb_uw_rule *rule, char *buf, size_t len)
-{
-	static const char *const regs[] = {
-		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
-		"r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"
-	};
-	static const char *const words[] = {
-		[SB_UW_CFA_FP_CHAIN] = "frame-pointer",
-		[SB_UW_CFA_STOP] = "stop",
-		[SB_UW_CFA_SIGNAL] = "signal",
-		[SB_UW_CFA_UNSUP] = "unsupported",
-		[SB_UW_CFA_PLT10] = "rsp+8+((rip&15)>=10)*8",
-		[SB_UW_CFA_PLT11] = "rsp+8+((rip&15)>=11)*8",
-	};
-	const char *reg = rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_AT_SP ? "rsp" : "rbp";
-
-	if (rule->cfa < SB_ARRAY_SIZE(words) && words[rule->cfa])
-		snprintf(buf, len, "%s", words[rule->cfa]);
-	else if (rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_FP)
-		snprintf(buf, len, "%s%+d", reg, rule->cfa_off);
-	else if (rule->cfa == SB_UW_CFA_AT_SP || rule->cfa == SB_UW_CFA_AT_FP)
-		snprintf(buf, len, "*(%s%+d)+%u", reg, (int16_t)rule->cfa_off,
-			 (uint32_t)rule->cfa_off >> 16);
-	else if (rule->cfa == SB_UW_CFA_AT_SP_R9)
-		snprintf(buf, len, "*(rsp%+d+r9*8)+%u", (int16_t)rule->cfa_off,
-			 (uint32_t)rule->cfa_off >> 16);
-	else if (rule->cfa == SB_UW_CFA_RA_REG)
-		snprintf(buf, len, "rsp%+d ra=%s", rule->cfa_off, regs[rule->fp_off & 15]);
-	else if (rule->cfa >= SB_UW_CFA_REG && rule->cfa < SB_UW_CFA_REG + SB_ARRAY_SIZE(regs))
-		snprintf(buf, len, "%s%+d", regs[rule->cfa - SB_UW_CFA_REG], rule->cfa_off);
-	else
-		snprintf(buf, len, "?");
-}
-
-static void format_fp(const struct sb_uw_rule *rule, char *buf, size_t len)
-{
-	if (rule->fp == SB_UW_FP_AT_CFA)
-		snprintf(buf, len, "rbp=*(cfa%+d)", rule->fp_off);
-	else if (rule->fp == SB_UW_FP_AT_FP)
-		snprintf(buf, len, "rbp=*(rbp%+d)", rule->fp_off);
-	else
-		snprintf(buf, len, "rbp=%s", rule->fp == SB_UW_FP_SAME ? "same" : "lost");
-}
-
-void sb_uw_rule_format(const struct sb_uw_rule *rule, char *buf, size_t len)
-{
-	char cfa[48], fp[32], bx[32] = "";
-
-	format_cfa(rule, cfa, sizeof(cfa));
-	if (rule->cfa == SB_UW_CFA_FP_CHAIN || rule->cfa == SB_UW_CFA_STOP ||
-	    rule->cfa == SB_UW_CFA_SIGNAL || rule->cfa == SB_UW_CFA_UNSUP) {
-		snprintf(buf, len, "%s", cfa);
-		return;
-	}
-	format_fp(rule, fp, sizeof(fp));
-	if (rule->bx == SB_UW_BX_LOST)
-		snprintf(bx, sizeof(bx), " rbx=lost");
-	else if (rule->bx != SB_UW_BX_SAME)
-		snprintf(bx, sizeof(bx), " rbx=*(cfa-%d)", 8 * rule->bx);
-	snprintf(buf, len, "%s %s%s", cfa, fp, bx);
 }

@@ -4,8 +4,10 @@
  * sb_abi_unwind.h describes. Internal to the symbolizer and the pool of tables; any thread, one at
  * a time per object. The file is hostile.
  *
+ * A file is compiled for the machine it is for, whatever the one we run on: x86-64 and arm64.
+ *
  * Sources: DWARF 5, section 6.4; LSB core, "Exception Frames" (.eh_frame, .eh_frame_hdr); System V
- * ABI for x86-64, section 3.7 and figure 3.36 (register numbers).
+ * ABI for x86-64, section 3.7 and figure 3.36 (register numbers); AADWARF64, sections 4.1 and 4.4.
  */
 #ifndef SB_CFI_H
 #define SB_CFI_H
@@ -24,6 +26,7 @@ struct sb_cfi;
 /* Where a table came from, and what is in it. */
 struct sb_cfi_info {
 	const char *source;	   /* ".eh_frame", "PT_GNU_EH_FRAME", ".debug_frame" */
+	uint16_t machine;	   /* EM_*: whose rules these are */
 	uint64_t text_lo, text_hi; /* from the first FDE to the last, ELF addresses; a row for the
 				      entry point may lie outside */
 	uint32_t nr_fdes, nr_rows, nr_rules, nr_granules;
@@ -41,6 +44,9 @@ struct sb_cfi_info {
  * text of more than 4 GiB; -EBADMSG: nothing in it is usable; -ENOMEM; or of I/O.
  */
 int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi);
+/* The same for stacks of processes: -ENOTSUP for a file of another machine than they run on. */
+int sb_cfi_new_native(const struct sb_elf *elf, const struct sb_elf *debug,
+		      struct sb_cfi **ret_cfi);
 void sb_cfi_free(struct sb_cfi *cfi);
 
 /* ELF addresses of one FDE: a function, or a piece of one. */
@@ -68,7 +74,7 @@ struct sb_cfi_row {
 };
 int sb_cfi_each_row(const struct sb_cfi *cfi, int (*fn)(void *arg, const struct sb_cfi_row *row),
 		    void *arg);
-/* "rsp+8 rbp=*(cfa-16)" and the like. */
-void sb_uw_rule_format(const struct sb_uw_rule *rule, char *buf, size_t len);
+/* "rsp+8 rbp=*(cfa-16)" and the like; arm64: "sp+32 x29=*(cfa-32) x30=*(cfa-24)". @machine: EM_* */
+void sb_uw_rule_format(uint16_t machine, const struct sb_uw_rule *rule, char *buf, size_t len);
 
 #endif

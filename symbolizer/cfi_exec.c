@@ -4,20 +4,18 @@
 
 #include "cfi_priv.h"
 
-/* DWARF numbers of registers: System V ABI for x86-64, figure 3.36. */
-#define REG_RBX		       3
-#define REG_RBP		       6
-#define REG_RSP		       7
-#define REG_RA		       16
-#define NR_GPRS		       16
-#define RA_SLOT		       (-8) /* where a call puts the return address, from the CFA */
-#define LEA_BYTES	       4    /* lea -8(%r10), %rsp */
+#define RA_BYTES	       8 /* where a call puts the return address, below the CFA */
+#define LEA_BYTES	       4 /* lea -8(%r10), %rsp */
 
 /* Compilers nest 1 deep; 2 is the most that was seen in 2451 binaries of a distribution. */
 #define SAVED_MAX	       8
 
 /* Not in every <dwarf.h>. */
 #define OP_GNU_NEGATIVE_OFFSET 0x2f
+/* AADWARF64, section 4.4: from here on the return address is signed, or no longer. Whoever walks takes
+ * signatures off wherever there are any. */
+#define OP_NEGATE_RA_STATE     0x2d
+#define OP_NEGATE_RA_STATE_PC  0x2c
 #define PRIMARY_MASK	       0xc0
 
 struct exec {
@@ -32,100 +30,6 @@ struct exec {
 	unsigned int nr_saved;
 	struct sb_cfi_state saved[SAVED_MAX];
 };
-
-static bool fits_s16(int64_t val)
-{
-	return val == (int16_t)val;
-}
-
-static bool fits_s32(int64_t val)
-{
-	return val == (int32_t)val;
-}
-
-static bool set_cfa(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
-{
-	if (state->is_expr) {
-		rule->cfa = state->expr.cfa;
-		rule->cfa_off = state->expr.cfa_off;
-		return rule->cfa != SB_UW_CFA_UNSUP;
-	}
-	if (state->cfa_reg == REG_RSP)
-		rule->cfa = SB_UW_CFA_SP;
-	else if (state->cfa_reg == REG_RBP)
-		rule->cfa = SB_UW_CFA_FP;
-	else if (state->cfa_reg < NR_GPRS)
-		rule->cfa = (uint8_t)(SB_UW_CFA_REG + state->cfa_reg);
-	else
-		return false;
-	rule->cfa_off = (int32_t)state->cfa_off;
-	return fits_s32(state->cfa_off);
-}
-
-static bool set_fp(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
-{
-	int64_t off = state->val[SB_CFI_FP];
-
-	switch (state->how[SB_CFI_FP]) {
-	case SB_CFI_HOW_DEFAULT:
-		rule->fp = SB_UW_FP_SAME;
-		return true;
-	case SB_CFI_HOW_UNDEF:
-		rule->fp = SB_UW_FP_UNDEF;
-		return true;
-	case SB_CFI_HOW_AT_CFA:
-		rule->fp = SB_UW_FP_AT_CFA;
-		break;
-	case SB_CFI_HOW_AT_FP:
-		rule->fp = SB_UW_FP_AT_FP;
-		break;
-	default:
-		return false;
-	}
-	rule->fp_off = (int16_t)off;
-	return fits_s16(off);
-}
-
-static uint8_t bx_slot(const struct sb_cfi_state *state)
-{
-	int64_t off = state->val[SB_CFI_BX];
-
-	if (state->how[SB_CFI_BX] == SB_CFI_HOW_DEFAULT)
-		return SB_UW_BX_SAME;
-	if (state->how[SB_CFI_BX] != SB_CFI_HOW_AT_CFA || off % 8 || off >= RA_SLOT ||
-	    off < -8 * SB_UW_BX_SLOT_MAX)
-		return SB_UW_BX_LOST;
-	return (uint8_t)(-off / 8);
-}
-
-/* The return address; the rule is complete but for it. */
-static bool set_ra(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
-{
-	int64_t val = state->val[SB_CFI_RA];
-
-	if (state->how[SB_CFI_RA] == SB_CFI_HOW_AT_CFA)
-		return val == RA_SLOT;
-	/* glibc's vfork() pops it, to push it again when the child is gone. */
-	if (state->how[SB_CFI_RA] != SB_CFI_HOW_REG || val >= NR_GPRS ||
-	    rule->cfa != SB_UW_CFA_SP || rule->fp != SB_UW_FP_SAME)
-		return false;
-	rule->cfa = SB_UW_CFA_RA_REG;
-	rule->fp_off = (int16_t)val;
-	return true;
-}
-
-static struct sb_uw_rule to_rule(const struct sb_cfi_state *state)
-{
-	struct sb_uw_rule rule = {};
-
-	if (state->how[SB_CFI_RA] == SB_CFI_HOW_UNDEF)
-		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_STOP };
-	if (state->how[SB_CFI_SP] != SB_CFI_HOW_DEFAULT || !set_cfa(state, &rule) ||
-	    !set_fp(state, &rule) || !set_ra(state, &rule))
-		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_UNSUP };
-	rule.bx = bx_slot(state) & SB_UW_BX_SLOT_MAX;
-	return rule;
-}
 
 /* rbp is saved at *rbp. */
 static bool is_fp_at_fp(const struct sb_uw_rule *rule)
@@ -157,11 +61,11 @@ static int flush_row(struct exec *ex, uint64_t next)
 	if (!ex->is_changed || !sink)
 		return 0;
 	ex->is_changed = false;
-	rule = to_rule(&ex->state);
+	rule = ex->section->machine->to_rule(&ex->state);
 	is_leaving = is_before_leave(ex, &rule, next);
 	ex->last_cfa = rule.cfa;
 	/* And where nothing is on the stack, nothing is saved there. */
-	if (is_fp_at_fp(&rule) && rule.cfa == SB_UW_CFA_SP && rule.cfa_off == -RA_SLOT)
+	if (is_fp_at_fp(&rule) && rule.cfa == SB_UW_CFA_SP && rule.cfa_off == RA_BYTES)
 		rule.fp = SB_UW_FP_SAME;
 	err = sink->row(sink->arg, ex->loc, &rule);
 	if (err || !is_leaving)
@@ -211,31 +115,19 @@ static int64_t scale(const struct exec *ex, uint64_t factored)
 }
 
 /* Return: whether @reg is one we follow. */
-static bool find_reg(uint64_t reg, enum sb_cfi_reg *ret_reg)
+static bool find_reg(const struct exec *ex, uint64_t reg, enum sb_cfi_reg *ret_reg)
 {
-	switch (reg) {
-	case REG_RBX:
-		*ret_reg = SB_CFI_BX;
-		return true;
-	case REG_RBP:
-		*ret_reg = SB_CFI_FP;
-		return true;
-	case REG_RSP:
-		*ret_reg = SB_CFI_SP;
-		return true;
-	case REG_RA:
-		*ret_reg = SB_CFI_RA;
-		return true;
-	default:
-		return false;
-	}
+	uint8_t found = reg < SB_CFI_NUMBERS_MAX ? ex->section->machine->reg_of[reg] : 0;
+
+	*ret_reg = found - 1;
+	return found;
 }
 
 static void set_reg(struct exec *ex, uint64_t reg, enum sb_cfi_how how, int64_t val)
 {
 	enum sb_cfi_reg i;
 
-	if (!find_reg(reg, &i))
+	if (!find_reg(ex, reg, &i))
 		return;
 	ex->state.how[i] = (uint8_t)how;
 	ex->state.val[i] = val;
@@ -246,61 +138,8 @@ static void restore_reg(struct exec *ex, uint64_t reg)
 {
 	enum sb_cfi_reg i;
 
-	if (find_reg(reg, &i))
+	if (find_reg(ex, reg, &i))
 		set_reg(ex, reg, ex->cie->init.how[i], ex->cie->init.val[i]);
-}
-
-/* What each stub of a lazy PLT has: 8 + (the rest of rip by 16 says whether it has pushed) * 8. */
-static bool match_plt(const uint8_t *bytes, size_t len, struct sb_uw_rule *rule)
-{
-	static const uint8_t head[] = { DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and };
-	static const uint8_t tail[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
-
-	if (len != sizeof(head) + 1 + sizeof(tail) || memcmp(bytes, head, sizeof(head)) ||
-	    memcmp(bytes + sizeof(head) + 1, tail, sizeof(tail)))
-		return false;
-	if (bytes[sizeof(head)] == DW_OP_lit11)
-		rule->cfa = SB_UW_CFA_PLT11;
-	else if (bytes[sizeof(head)] == DW_OP_lit10)
-		rule->cfa = SB_UW_CFA_PLT10;
-	else
-		return false;
-	return true;
-}
-
-/* + r9 * 8, as the bignum multiplication of OpenSSL has it. Moves @cur behind it. */
-static bool match_r9(struct sb_cursor *cur)
-{
-	static const uint8_t ops[] = { DW_OP_breg9, 0, DW_OP_lit8, DW_OP_mul, DW_OP_plus };
-
-	if (sb_cursor_left(cur) < sizeof(ops) || memcmp(cur->at, ops, sizeof(ops)))
-		return false;
-	sb_cursor_skip(cur, sizeof(ops));
-	return true;
-}
-
-/* *(rsp + a) + b, *(rbp + a) + b: GCC's functions that align their stack, hand-written code. */
-static bool match_deref(struct sb_cursor cur, struct sb_uw_rule *rule)
-{
-	uint8_t op = sb_cursor_u8(&cur);
-	int64_t before = sb_cursor_sleb(&cur);
-	bool has_r9 = op == DW_OP_breg7 && match_r9(&cur);
-	uint64_t behind = 0;
-
-	if ((op != DW_OP_breg7 && op != DW_OP_breg6) || sb_cursor_u8(&cur) != DW_OP_deref)
-		return false;
-	if (sb_cursor_left(&cur)) {
-		if (sb_cursor_u8(&cur) != DW_OP_plus_uconst)
-			return false;
-		behind = sb_cursor_uleb(&cur);
-	}
-	if (cur.is_bad || sb_cursor_left(&cur) || !fits_s16(before) || behind > UINT16_MAX)
-		return false;
-	rule->cfa = op == DW_OP_breg6 ? SB_UW_CFA_AT_FP
-		    : has_r9	      ? SB_UW_CFA_AT_SP_R9
-				      : SB_UW_CFA_AT_SP;
-	rule->cfa_off = (int32_t)((uint32_t)behind << 16 | (uint16_t)before);
-	return true;
 }
 
 /* The expression that comes next. */
@@ -318,17 +157,18 @@ static struct sb_cursor take_block(struct exec *ex)
 
 static void set_cfa_expr(struct exec *ex)
 {
+	const struct sb_cfi_machine *machine = ex->section->machine;
 	struct sb_cursor block = take_block(ex);
 	struct sb_uw_rule rule = {};
 
-	if (!match_plt(block.at, sb_cursor_left(&block), &rule) && !match_deref(block, &rule))
+	if (!machine->match_cfa || !machine->match_cfa(block.at, sb_cursor_left(&block), &rule))
 		rule = (struct sb_uw_rule){ .cfa = SB_UW_CFA_UNSUP };
 	ex->state.is_expr = true;
 	ex->state.expr = rule;
 	ex->is_changed = true;
 }
 
-/* The register is at, or is, what an expression says: at *(rbp + a) is all that is in use. */
+/* The register is at, or is, what an expression says: at *(frame pointer + a) is all that is in use. */
 static void set_reg_expr(struct exec *ex, bool is_value)
 {
 	uint64_t reg = sb_cursor_uleb(&ex->cur);
@@ -336,7 +176,8 @@ static void set_reg_expr(struct exec *ex, bool is_value)
 	uint8_t op = sb_cursor_u8(&block);
 	int64_t off = sb_cursor_sleb(&block);
 
-	if (is_value || op != DW_OP_breg6 || block.is_bad || sb_cursor_left(&block))
+	if (is_value || op != DW_OP_breg0 + ex->section->machine->fp || block.is_bad ||
+	    sb_cursor_left(&block))
 		set_reg(ex, reg, SB_CFI_HOW_OTHER, 0);
 	else
 		set_reg(ex, reg, SB_CFI_HOW_AT_FP, off);
@@ -410,6 +251,15 @@ static bool exec_cfa(struct exec *ex, uint8_t op)
 	}
 }
 
+/* What is in the caller's hands is our default; of the others it is said that they are what they cannot
+ * be: the stack pointer, and a return address that lies on the stack. */
+static bool can_be_same(const struct exec *ex, uint64_t reg)
+{
+	const struct sb_cfi_machine *machine = ex->section->machine;
+
+	return reg != machine->sp && (reg != machine->ra || reg < machine->nr_gprs);
+}
+
 /* About where a register is. Return: whether it was one of these. */
 static bool exec_reg(struct exec *ex, uint8_t op)
 {
@@ -438,19 +288,15 @@ static bool exec_reg(struct exec *ex, uint8_t op)
 		set_reg(ex, reg, SB_CFI_HOW_UNDEF, 0);
 		return true;
 	case DW_CFA_same_value:
-		/* rbx and rbp in the caller's hands are our default; the others are said to be
-		 * what they cannot be. */
-		set_reg(ex, reg,
-			reg == REG_RBP || reg == REG_RBX ? SB_CFI_HOW_DEFAULT : SB_CFI_HOW_OTHER,
-			0);
+		set_reg(ex, reg, can_be_same(ex, reg) ? SB_CFI_HOW_DEFAULT : SB_CFI_HOW_OTHER, 0);
 		return true;
 	case DW_CFA_register:
 		set_reg(ex, reg, SB_CFI_HOW_REG, (int64_t)sb_cursor_uleb(cur));
 		return true;
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:
-		/* rsp = CFA + 0 says nothing new. */
-		if (sb_cursor_uleb(cur) || reg != REG_RSP)
+		/* sp = CFA + 0 says nothing new. */
+		if (sb_cursor_uleb(cur) || reg != ex->section->machine->sp)
 			set_reg(ex, reg, SB_CFI_HOW_OTHER, 0);
 		else
 			set_reg(ex, reg, SB_CFI_HOW_DEFAULT, 0);
@@ -496,6 +342,9 @@ static int step(struct exec *ex)
 		return ret;
 	if (op == DW_CFA_remember_state || op == DW_CFA_restore_state)
 		return exec_saved(ex, op);
+	if ((op == OP_NEGATE_RA_STATE || op == OP_NEGATE_RA_STATE_PC) &&
+	    ex->section->machine->has_signed_ra)
+		return 0;
 	return exec_cfa(ex, op) || exec_reg(ex, op) ? 0 : -EBADMSG;
 }
 

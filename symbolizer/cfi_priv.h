@@ -26,7 +26,10 @@ enum sb_cfi_place {
 	SB_CFI_PLACE_MAX,
 };
 
+struct sb_cfi_machine;
+
 struct sb_cfi_section {
+	const struct sb_cfi_machine *machine;
 	const char *name;
 	uint8_t *bytes;
 	size_t len;
@@ -44,21 +47,22 @@ void sb_cfi_section_release(struct sb_cfi_section *section);
 
 /* Where a register of the caller is. */
 enum sb_cfi_how {
-	SB_CFI_HOW_DEFAULT, /* nothing said: rbx and rbp are untouched, rsp is the CFA */
+	SB_CFI_HOW_DEFAULT, /* nothing said: untouched, or the CFA if it is the stack pointer */
 	SB_CFI_HOW_AT_CFA,  /* *(CFA + val) */
-	SB_CFI_HOW_AT_FP,   /* *(rbp + val) */
+	SB_CFI_HOW_AT_FP,   /* *(frame pointer + val) */
 	SB_CFI_HOW_REG,	    /* in register val */
 	SB_CFI_HOW_UNDEF,
 	SB_CFI_HOW_OTHER, /* no rule of ours says this */
 };
 
+/* Those we follow. */
 enum sb_cfi_reg {
-	SB_CFI_BX,
+	SB_CFI_BX, /* x86-64 */
 	SB_CFI_FP,
 	SB_CFI_SP,
 	SB_CFI_RA,
 	SB_CFI_REG_MAX
-}; /* those we follow */
+};
 
 #define SB_CFI_CFA_NONE UINT64_MAX
 
@@ -70,6 +74,26 @@ struct sb_cfi_state {
 	uint8_t how[SB_CFI_REG_MAX]; /* enum sb_cfi_how */
 	int64_t val[SB_CFI_REG_MAX];
 };
+
+/* What differs by machine: cfi_machine.c. */
+#define SB_CFI_NUMBERS_MAX    35 /* DWARF numbers of registers we follow are below */
+#define SB_CFI_TRAMPOLINE_MAX 9
+struct sb_cfi_machine {
+	uint16_t elf_machine; /* EM_* */
+	uint8_t fp, sp, ra;   /* DWARF numbers */
+	uint8_t nr_gprs;
+	/* By DWARF number: 1 + enum sb_cfi_reg; 0: not followed. */
+	uint8_t reg_of[SB_CFI_NUMBERS_MAX];
+	bool has_signed_ra; /* there are instructions which say that it is */
+	/* What the kernel has a signal handler return to, and the bytes of a nop before it. */
+	uint8_t trampoline[SB_CFI_TRAMPOLINE_MAX];
+	uint8_t trampoline_bytes, nop_bytes;
+	/* An expression for the CFA as a rule, if it is one of ours; NULL: there are none. */
+	bool (*match_cfa)(const uint8_t *bytes, size_t len, struct sb_uw_rule *rule);
+	struct sb_uw_rule (*to_rule)(const struct sb_cfi_state *state);
+};
+/* Return: NULL: none we have rules for. */
+const struct sb_cfi_machine *sb_cfi_machine_of(uint16_t elf_machine);
 
 struct sb_cfi_cie {
 	uint64_t code_align;

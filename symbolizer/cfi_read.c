@@ -5,7 +5,6 @@
 
 #include "cfi_priv.h"
 
-#define RA_COLUMN	16 /* System V ABI for x86-64, figure 3.36 */
 #define ADDR_BYTES	8
 #define FORMAT_MASK	0x0f /* of an encoding */
 #define BASE_MASK	0x70
@@ -118,7 +117,7 @@ static void read_augmentation(const struct sb_cfi_section *section, struct sb_cu
 			cie->is_signal = true;
 			break;
 		case 'B':
-		case 'G': /* pointer authentication, memory tagging: no data, other machines */
+		case 'G': /* pointer authentication by key B, memory tagging: no data */
 			break;
 		default: /* the length says how to get over it, but not what it means */
 			cie->is_bad = true;
@@ -158,7 +157,7 @@ static int read_cie(const struct sb_cfi_section *section, struct entry *entry,
 		read_augmentation(section, cur, letters + 1, &cie);
 	else if (!letters || *letters)
 		cie.is_bad = true;
-	if (cur->is_bad || ra != RA_COLUMN)
+	if (cur->is_bad || ra != section->machine->ra)
 		cie.is_bad = true;
 	if (!cie.is_bad && sb_cfi_exec_cie(section, cur, &cie))
 		cie.is_bad = true;

@@ -165,9 +165,14 @@ int sb_cfi_section_load(const struct sb_elf *elf, const struct sb_elf *debug,
 	const bool is_eh = place != SB_CFI_DEBUG_SECTION && place != SB_CFI_OTHER_DEBUG_SECTION;
 	const bool is_other =
 		place == SB_CFI_OTHER_DEBUG_SECTION || place == SB_CFI_OTHER_EH_SECTION;
-	struct sb_cfi_section section = { .is_eh = is_eh };
+	struct sb_cfi_section section = {
+		.machine = sb_cfi_machine_of(elf->machine),
+		.is_eh = is_eh,
+	};
 	int err;
 
+	if (!section.machine)
+		return -ENOTSUP;
 	if (is_other && !debug)
 		return -ENODATA;
 	/*

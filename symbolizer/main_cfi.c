@@ -53,7 +53,7 @@ static int tell(const char *path, int err)
 		sb_err(0, "'%s' has no call frame information: frame pointers are followed", path);
 		break;
 	case -ENOTSUP:
-		sb_err(0, "'%s' is not a program or library for x86-64", path);
+		sb_err(0, "'%s' is not a program or library for x86-64 or arm64", path);
 		break;
 	case -ENOEXEC:
 		sb_err(0, "'%s' is not an ELF file", path);
@@ -82,11 +82,11 @@ static int collect_row(void *arg, const struct sb_cfi_row *row)
 	return sb_vec_push(rows, *row);
 }
 
-static void print_row(uint64_t addr, const struct sb_uw_rule *rule)
+static void print_row(uint16_t machine, uint64_t addr, const struct sb_uw_rule *rule)
 {
 	char text[80];
 
-	sb_uw_rule_format(rule, text, sizeof(text));
+	sb_uw_rule_format(machine, rule, text, sizeof(text));
 	printf("%016" PRIx64 " %s\n", addr, text);
 }
 
@@ -125,7 +125,7 @@ static void print_info(const char *path, const struct sb_cfi *cfi)
 	       info.nr_bad, path);
 }
 
-static int print_at(const row_vec *rows, char **addrs, int nr)
+static int print_at(uint16_t machine, const row_vec *rows, char **addrs, int nr)
 {
 	struct sb_uw_rule rule;
 	uint64_t addr;
@@ -137,7 +137,7 @@ static int print_at(const row_vec *rows, char **addrs, int nr)
 			return EXIT_USAGE;
 		}
 		rule = find_rule(rows, addr);
-		print_row(addr, &rule);
+		print_row(machine, addr, &rule);
 	}
 	return EXIT_OK;
 }
@@ -145,6 +145,7 @@ static int print_at(const row_vec *rows, char **addrs, int nr)
 int sb_main_cfi(const char *path, const char *const *debug_dirs, char **addrs, int nr)
 {
 	sb_cleanup(sb_cfi_freep) struct sb_cfi *cfi = NULL;
+	struct sb_cfi_info info;
 	row_vec rows = {};
 	int err, status = EXIT_OK;
 	size_t i;
@@ -152,14 +153,15 @@ int sb_main_cfi(const char *path, const char *const *debug_dirs, char **addrs, i
 	err = load(path, debug_dirs, &cfi);
 	if (err)
 		return tell(path, err);
+	sb_cfi_info(cfi, &info);
 	err = sb_cfi_each_row(cfi, collect_row, &rows);
 	if (err) {
 		status = tell(path, err);
 	} else if (nr) {
-		status = print_at(&rows, addrs, nr);
+		status = print_at(info.machine, &rows, addrs, nr);
 	} else {
 		for (i = 0; i < rows.nr; i++)
-			print_row(rows.at[i].addr, &rows.at[i].rule);
+			print_row(info.machine, rows.at[i].addr, &rows.at[i].rule);
 		print_info(path, cfi);
 	}
 	sb_vec_release(&rows);

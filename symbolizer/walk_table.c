@@ -11,7 +11,7 @@ int sb_walk_table_init(struct sb_walk_table *table, const struct sb_elf *elf,
 {
 	struct sb_cfi *cfi;
 	size_t nr_words;
-	int err = sb_cfi_new(elf, debug, &cfi);
+	int err = sb_cfi_new_native(elf, debug, &cfi);
 
 	if (err)
 		return err;

@@ -124,24 +124,46 @@ struct sb_event_stack {
  * Bits of an address in a user stack which say how it was found; no user address has them. All
  * frames but the leaf are return addresses, unless EXACT says otherwise.
  */
-#define SB_IP_BY_FP	  (1ull << 63) /* by the frame pointer, where there is no unwind rule */
-#define SB_IP_EXACT	  (1ull << 62) /* interrupted by a signal: the address itself, not a return */
-#define SB_IP_INTERP	  (1ull << 61) /* the next segment of the interpreter stack stands for it */
-#define SB_IP_MARKS	  (SB_IP_BY_FP | SB_IP_EXACT | SB_IP_INTERP)
+#define SB_IP_BY_FP  (1ull << 63) /* by the frame pointer, where there is no unwind rule */
+#define SB_IP_EXACT  (1ull << 62) /* interrupted by a signal: the address itself, not a return */
+#define SB_IP_INTERP (1ull << 61) /* the next segment of the interpreter stack stands for it */
+#define SB_IP_MARKS  (SB_IP_BY_FP | SB_IP_EXACT | SB_IP_INTERP)
 
-/* The registers of the x86-64 psABI's numbering: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15. */
-#define SB_UNWIND_REGS	  16
+/*
+ * Whose stacks are walked: those of the machine that the BPF side is built for, in user space those of
+ * the machine that it runs on; tests say so themselves.
+ */
+#if !defined(SB_MACHINE_X86) && !defined(SB_MACHINE_ARM64)
+#if defined(__TARGET_ARCH_x86) || (!defined(__bpf__) && defined(__x86_64__))
+#define SB_MACHINE_X86
+#elif defined(__TARGET_ARCH_arm64) || (!defined(__bpf__) && defined(__aarch64__))
+#define SB_MACHINE_ARM64
+#endif
+#endif
+
+/* The registers by their DWARF numbers. x86-64 psABI: rax rdx rcx rbx rsi rdi rbp rsp r8 ... r15;
+ * AADWARF64: x0 ... x30 sp. */
+#ifdef SB_MACHINE_ARM64
+#define SB_UNWIND_REGS 32
+#else
+#define SB_UNWIND_REGS 16
+#endif
 
 /* Most of a stack that a first sample takes along: a compiler deep in its grammar needs 40 KiB. */
-#define SB_RAW_BYTES_MAX  (64u << 10)
+#define SB_RAW_BYTES_MAX (64u << 10)
 
-/* Code may keep things below rsp, and CFI point there: System V ABI for x86-64, section 3.2.2. */
+/* Code may keep things below rsp, and CFI point there: System V ABI for x86-64, section 3.2.2. Not below
+ * sp: AAPCS64, section 6.4.5.1. */
+#ifdef SB_MACHINE_ARM64
+#define SB_RED_ZONE_BYTES 0u
+#else
 #define SB_RED_ZONE_BYTES 128u
+#endif
 
 /*
  * A user stack that could not be walked in the kernel, because its process or a binary in it was
  * seen for the first time: the registers, and nr_stack_bytes of the stack from @stack_addr up, which
- * is SB_RED_ZONE_BYTES below regs[rsp], or the first page above that can be read.
+ * is SB_RED_ZONE_BYTES below the stack pointer, or the first page above that can be read.
  * @id stands for it in sample keys; it is unique, and no SB_EVENT_STACK for it will come.
  */
 struct sb_event_raw {
@@ -316,7 +338,7 @@ struct sb_uid_rule {
 _Static_assert(sizeof(struct sb_sample_key) == 112, "a hash key must have no padding");
 _Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");
-_Static_assert(sizeof(struct sb_event_raw) == 200, "layout is shared");
+_Static_assert(sizeof(struct sb_event_raw) == 72 + 8 * SB_UNWIND_REGS, "layout is shared");
 _Static_assert(sizeof(struct sb_event_object) == 24, "layout is shared");
 _Static_assert(sizeof(struct sb_object_waker) == 88, "layout is shared");
 

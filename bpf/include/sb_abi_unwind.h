@@ -39,7 +39,10 @@
 #define SB_UW_RULES_MAX	     65536u
 #define SB_UW_ROW(rule, off) ((__u32)(rule) << 16 | (__u32)(off))
 
-/* How the canonical frame address (CFA: sp as it was before the call) is found. x86-64. */
+/*
+ * How the canonical frame address (CFA: sp as it was before the call) is found. rbp stands for the
+ * frame pointer, which is x29 on arm64; there of these only FP_CHAIN, STOP, SP, FP, UNSUP and REG are in use.
+ */
 enum sb_uw_cfa {
 	SB_UW_CFA_FP_CHAIN, /* no rule here (a gap, JIT code): try the frame pointer */
 	SB_UW_CFA_STOP,	    /* the root of the thread: it has no caller */
@@ -54,11 +57,13 @@ enum sb_uw_cfa {
 	SB_UW_CFA_SIGNAL,   /* the registers are in the signal frame at sp */
 	SB_UW_CFA_RA_REG,   /* sp + cfa_off; return address in register fp_off (a leaf only) */
 	SB_UW_CFA_UNSUP,    /* there is a rule which cannot be said in these terms */
-	/* + DWARF number of a register, 0 to 15: reg + cfa_off (a leaf only; rbx anywhere) */
+	/* + DWARF number of a register, below SB_UNWIND_REGS: reg + cfa_off (a leaf only; rbx
+	   anywhere) */
 	SB_UW_CFA_REG = 0x20
 };
 
-/* Where the caller's frame pointer register is. The return address is at CFA - 8 (but RA_REG). */
+/* Where the caller's frame pointer register is. The return address is at CFA - 8 (but RA_REG) on
+ * x86-64, and where the rule says on arm64. */
 enum sb_uw_fp {
 	SB_UW_FP_SAME,	 /* not touched */
 	SB_UW_FP_AT_CFA, /* *(CFA + fp_off) */
@@ -71,10 +76,17 @@ enum sb_uw_fp {
 #define SB_UW_BX_LOST	  1 /* saved where this cannot say: that slot is the return address's */
 #define SB_UW_BX_SLOT_MAX 63
 
+/* arm64: where the return address is: at CFA - 8 * slot, or one of these. */
+#define SB_UW_RA_LR	  0 /* in x30 (a leaf only) */
+#define SB_UW_RA_SLOT_MAX 62
+#define SB_UW_RA_PAIR	  63 /* behind the frame pointer (fp AT_CFA, AT_FP), else at CFA + fp_off + 8 */
+
 struct sb_uw_rule {
 	__u8 cfa;    /* enum sb_uw_cfa */
 	__u8 fp : 2; /* enum sb_uw_fp */
-	__u8 bx : 6; /* a slot, or SB_UW_BX_* */
+	__u8 bx : 6; /* x86-64: a slot, or SB_UW_BX_*; arm64: a slot, or SB_UW_RA_* */
+	/* Bytes on x86-64. Words of 8 on arm64, where the frame pointer is saved below what a function
+	   has on its stack, however much that is. */
 	__s16 fp_off;
 	__s32 cfa_off;
 };

@@ -22,6 +22,7 @@ struct bytes {
 	size_t entry; /* offset of the length field of the open entry */
 	size_t cie;   /* offset of the last CIE */
 	size_t id;    /* offset of the id field of the open entry */
+	uint8_t ra;   /* return address column; 0: 16 */
 };
 
 static inline void put(struct bytes *b, const void *data, size_t len)
@@ -80,7 +81,7 @@ static inline void open_cie(struct bytes *b, const char *letters, const void *da
 		put(b, data, data_len);
 	put_uleb(b, 1);	      /* code alignment */
 	put_uint(b, 0x78, 1); /* data alignment -8 */
-	put_uint(b, 16, 1);   /* return address column */
+	put_uint(b, b->ra ? b->ra : 16, 1);
 	if (*letters != 'e')
 		put(b, data, data_len);
 }
@@ -117,6 +118,7 @@ struct image {
 	uint8_t at[IMAGE_BYTES];
 	size_t len;
 	uint8_t text[TEXT_BYTES];
+	uint16_t machine; /* 0: EM_X86_64 */
 	Elf64_Phdr phdrs[4];
 	Elf64_Shdr shdrs[8];
 	char names[64];
@@ -175,7 +177,7 @@ static inline Elf64_Shdr *image_section(struct image *img, const char *name, uin
 static inline void image_finish(struct image *img)
 {
 	Elf64_Ehdr ehdr = { .e_type = ET_DYN,
-			    .e_machine = EM_X86_64,
+			    .e_machine = img->machine ? img->machine : EM_X86_64,
 			    .e_version = EV_CURRENT,
 			    .e_ehsize = sizeof(Elf64_Ehdr),
 			    .e_phoff = sizeof(Elf64_Ehdr),

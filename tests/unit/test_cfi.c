@@ -59,7 +59,7 @@ static int add_row_text(void *arg, const struct sb_cfi_row *row)
 {
 	char rule[80], line[128];
 
-	sb_uw_rule_format(&row->rule, rule, sizeof(rule));
+	sb_uw_rule_format(img.machine ? img.machine : EM_X86_64, &row->rule, rule, sizeof(rule));
 	snprintf(line, sizeof(line), "%llx %s\n", (long long)(row->addr - TEXT_ADDR), rule);
 	return sb_str_add(arg, line);
 }
@@ -484,6 +484,93 @@ static void test_signal(void **state)
 	assert_int_equal(info.nr_bad, 0);
 }
 
+/* What compilers write for arm64: CFA = sp, and the return address is in x30. */
+static void put_arm64_cie(void)
+{
+	static const uint8_t data[] = { 1, 0x1b };
+
+	img.machine = EM_AARCH64;
+	eh.ra = 30;
+	open_cie(&eh, "zR", data, sizeof(data));
+	PUT(&eh, 0x0c, 31, 0);
+	close_entry(&eh);
+}
+
+static void test_arm64(void **state)
+{
+	put_arm64_cie();
+	/* stp x29, x30, [sp, #-32]!; str x19, [sp, #16]; ...; ldp x29, x30, [sp], #32 */
+	FDE(&eh, AT(0x10), 0x20, 0x44, 0x0e, 32, 0x9d, 4, 0x9e, 3, 0x44, 0x93, 2, 0x50, 0xde, 0xdd,
+	    0xd3, 0x0e, 0);
+	/* paciasp; stp x29, x30, [sp, #-16]!; mov x29, sp; sub sp, sp, ...; ...; autiasp */
+	FDE(&eh, AT(0x30), 0x20, 0x44, 0x2d, 0x44, 0x0e, 16, 0x9d, 2, 0x9e, 1, 0x44, 0x0d, 29, 0x48,
+	    0x0c, 31, 0, 0xdd, 0xde, 0x44, 0x2d);
+	/* x30 alone; x30 apart; far below; x30 nowhere */
+	FDE(&eh, AT(0x50), 0x10, 0x44, 0x0e, 48, 0x9e, 6, 0x44, 0x9d, 2, 0x44, 0x07, 30);
+	FDE(&eh, AT(0x60), 0x10, 0x0e, 0x80, 0x80, 1, 0x9e, 0x80, 8, 0x48, 0x9d, 4);
+	expect_rows("10 sp+0 x29=same x30=same\n"
+		    "14 sp+32 x29=*(cfa-32) x30=*(cfa-24)\n"
+		    "28 sp+0 x29=same x30=same\n"
+		    "38 sp+16 x29=*(cfa-16) x30=*(cfa-8)\n"
+		    "3c x29+16 x29=*(cfa-16) x30=*(cfa-8)\n"
+		    "44 sp+0 x29=same x30=same\n"
+		    "54 sp+48 x29=same x30=*(cfa-48)\n"
+		    "58 sp+48 x29=*(cfa-16) x30=*(cfa-48)\n"
+		    "5c stop\n"
+		    "60 sp+16384 x29=same x30=*(cfa-8192)\n"
+		    "68 unsupported\n"
+		    "70 frame-pointer\n");
+	assert_int_equal(info.machine, EM_AARCH64);
+	assert_int_equal(info.nr_bad, 0);
+}
+
+/* A frame record below more than 256 KiB of locals: found where x29 points, or not at all. */
+static void test_arm64_big_frame(void **state)
+{
+	put_arm64_cie();
+	FDE(&eh, AT(0), 0x20, 0x44, 0x0e, 0x80, 0x80, 0x10, 0x9d, 0x80, 0x80, 2, 0x9e, 0xff, 0xff,
+	    1, 0x44, 0x0e, 0x80, 0x80, 0x20, 0x9d, 0x80, 0x80, 4, 0x9e, 0xff, 0xff, 3, 0x44, 0x0d,
+	    29, 0x48, 0x0c, 15, 8);
+	expect_rows("0 sp+0 x29=same x30=same\n"
+		    "4 sp+262144 x29=*(cfa-262144) x30=*(cfa-262136)\n"
+		    "8 unsupported\n"
+		    "c x29+524288 x29=*(x29+0) x30=*(x29+8)\n"
+		    "14 unsupported\n"
+		    "20 frame-pointer\n");
+}
+
+static void test_arm64_signal(void **state)
+{
+	static const uint8_t data[] = { 1, 0x1b };
+	/* nop; mov x8, #139; svc #0 */
+	static const uint8_t code[] = { 0x1f, 0x20, 0x03, 0xd5, 0x68, 0x11,
+					0x80, 0xd2, 0x01, 0,	0,    0xd4 };
+
+	memcpy(img.text + 0x40, code, sizeof(code));
+	memcpy(img.text + 0x60, code + 4, sizeof(code) - 4);
+	put_arm64_cie();
+	FDE(&eh, AT(0x40), 12, 0x0e, 16);
+	FDE(&eh, AT(0x60), 8, 0x0e, 16);
+	open_cie(&eh, "zRS", data, sizeof(data));
+	PUT(&eh, 0x0c, 29, 0);
+	close_entry(&eh);
+	FDE(&eh, AT(0x80), 8, 0x9d, 0);
+	expect_rows("40 signal\n"
+		    "4c frame-pointer\n"
+		    "5f signal\n"
+		    "68 frame-pointer\n"
+		    "7f signal\n"
+		    "88 frame-pointer\n");
+	/* On x86-64 that instruction means something else. */
+	setup(state);
+	put_plain_cie(&eh);
+	FDE(&eh, AT(0), 0x10, 0x44, 0x2d);
+	expect_rows("0 rsp+8 rbp=same\n"
+		    "4 unsupported\n"
+		    "10 frame-pointer\n");
+	assert_int_equal(info.nr_bad, 1);
+}
+
 /* One function for each way to write an address. */
 static void put_encoded(uint8_t encoding, uint64_t lo)
 {
@@ -844,7 +931,7 @@ static void test_errors(void **state)
 	image_section(&img, ".eh_frame", EH_ADDR, eh.at, eh.len);
 	assert_int_equal(new_cfi(&cfi), -EBADMSG);
 	assert_int_equal(sb_elf_new_image(img.at, img.len, &elf), 0);
-	elf->machine = EM_AARCH64;
+	elf->machine = EM_RISCV;
 	assert_int_equal(sb_cfi_new(elf, NULL, &cfi), -ENOTSUP);
 	elf->machine = EM_X86_64;
 	elf->is_64 = false; /* x32 */
@@ -1135,6 +1222,9 @@ int main(void)
 		TEST(gaps),
 		TEST(order),
 		TEST(signal),
+		TEST(arm64),
+		TEST(arm64_big_frame),
+		TEST(arm64_signal),
 		TEST(encodings),
 		TEST(augmentations),
 		TEST(entries),

@@ -442,7 +442,7 @@ static int compile(const struct sb_elf *elf, int fd, uint32_t tgid, struct sb_cf
 	struct sb_debugfile_opts opts = { .path = path, .root = root };
 	struct sb_debugfile debug;
 	ssize_t len;
-	int err = sb_cfi_new(elf, NULL, ret_cfi);
+	int err = sb_cfi_new_native(elf, NULL, ret_cfi);
 
 	if (err != -ENODATA || fd < 0)
 		return err;
@@ -455,7 +455,7 @@ static int compile(const struct sb_elf *elf, int fd, uint32_t tgid, struct sb_cf
 	err = sb_debugfile_find(elf, &opts, &debug);
 	if (err)
 		return err == -ENOENT ? -ENODATA : err;
-	err = sb_cfi_new(elf, debug.elf, ret_cfi);
+	err = sb_cfi_new_native(elf, debug.elf, ret_cfi);
 	sb_debugfile_release(&debug);
 	return err;
 }
