@@ -163,8 +163,7 @@ int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path,
 
 /*
  * Unwind a user stack of which a piece was captured, by .eh_frame or .debug_frame of the files that
- * were mapped at @time_ns, with the step that the BPF side takes (sb_unwind_step.h). x86-64; on
- * other machines only the leaf comes back.
+ * were mapped at @time_ns, with the step that the BPF side takes (sb_unwind_step.h).
  */
 /* Code without a file of which a rule is known all the same: what a JIT makes. */
 struct sb_sym_rule {
@@ -178,8 +177,9 @@ struct sb_sym_unwind {
 	uint32_t modes; /* SB_UNWIND_*: tables, frame pointers, or both */
 	uint64_t pc;
 	uint64_t regs[SB_UNWIND_REGS];
-	uint64_t stack_addr; /* of the first byte; best is SB_RED_ZONE_BYTES below regs[7] (rsp) */
-	const void *stack;   /* what lay from there up */
+	uint64_t
+		stack_addr; /* of the first byte; best is SB_RED_ZONE_BYTES below the stack pointer */
+	const void *stack; /* what lay from there up */
 	size_t stack_bytes;
 	struct sb_sym_rule known;
 };
@@ -189,6 +189,13 @@ struct sb_sym_unwind {
  */
 int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *from, uint64_t *ip,
 			 size_t max, size_t *ret_nr, uint32_t *ret_status);
+
+/*
+ * First address that no code can have. x86-64: 47 bits; what 5-level paging adds is only used by
+ * programs that ask for it. arm64: 39 to 48 bits, as the kernel was built; 52 are, too, for programs
+ * that ask for it.
+ */
+uint64_t sb_sym_user_end(void);
 
 /* Figures for the end line and --stats. */
 struct sb_sym_stats {

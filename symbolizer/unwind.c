@@ -139,7 +139,6 @@ static uint32_t status_of(const struct unwinding *unwinding, uint32_t status)
 	return status;
 }
 
-#ifdef __x86_64__
 int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *from, uint64_t *ip,
 			 size_t max, size_t *ret_nr, uint32_t *ret_status)
 {
@@ -170,13 +169,3 @@ int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *
 	*ret_status = status_of(&unwinding, frames.status);
 	return 0;
 }
-#else
-int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *from, uint64_t *ip,
-			 size_t max, size_t *ret_nr, uint32_t *ret_status)
-{
-	ip[0] = from->pc;
-	*ret_nr = 1;
-	*ret_status = SB_STACK_NO_RULE;
-	return 0;
-}
-#endif

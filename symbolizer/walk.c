@@ -16,6 +16,26 @@ static int step_read(void *mem, void *dst, size_t len, uint64_t addr)
 	return env->read(env->arg, dst, len, addr);
 }
 
+#ifdef __aarch64__
+uint64_t sb_sym_user_end(void)
+{
+	/* Stacks lie at the top: Documentation/arch/arm64/memory.rst. */
+	uint64_t addr = (uintptr_t)__builtin_frame_address(0);
+	int nr_bits = 64 - __builtin_clzll(addr);
+
+	return 1ull << (nr_bits > 48 ? 48 : nr_bits < 39 ? 39 : nr_bits);
+}
+#else
+uint64_t sb_sym_user_end(void)
+{
+#ifdef SB_MACHINE_ARM64
+	return 1ull << 48;
+#else
+	return 1ull << 47;
+#endif
+}
+#endif
+
 static struct sb_uw_rule rule_at(const struct sb_walk_table *table, uint32_t rule)
 {
 	struct sb_uw_rule ret;
@@ -43,23 +63,55 @@ struct sb_uw_rule sb_walk_table_rule(const struct sb_walk_table *table, uint64_t
 	return rule_at(table, row >> 16);
 }
 
-static enum sb_step step(struct sb_walk *walk, const struct sb_walk_env *env,
-			 const struct sb_walk_code *code)
+static struct sb_uw_rule find_rule(const struct sb_walk_env *env, uint64_t addr,
+				   const struct sb_walk_code *code)
 {
-	struct sb_uw_rule rule = { .cfa = SB_UW_CFA_FP_CHAIN };
+	if (addr >= env->known.begin && addr < env->known.end)
+		return env->known.rule;
+	if (code->table)
+		return sb_walk_table_rule(code->table, addr - code->bias);
+	return (struct sb_uw_rule){ .cfa = SB_UW_CFA_FP_CHAIN };
+}
+
+/* See the same in core/unwind.bpf.c. Return: 0 or -ENOMEM. */
+static int look_at_lr(struct sb_walk *walk, const struct sb_walk_env *env)
+{
+#ifdef SB_MACHINE_ARM64
+	uint64_t addr = sb_code_addr(walk, walk->regs[SB_REG_LR]) - 1;
+	struct sb_walk_code code = {};
+	int ret;
+
+	ret = env->find(env->arg, addr, &code);
+	if (ret > 0 && sb_is_callers_rule(find_rule(env, addr, &code).cfa))
+		walk->flags |= SB_WALK_LR_IS_CALLER;
+	/* And back, because what is read next is code at pc. */
+	ret = ret < 0 ? ret : env->find(env->arg, walk->pc, &code);
+	return ret < 0 ? ret : 0;
+#else
+	return 0;
+#endif
+}
+
+/* Return: enum sb_step, or -ENOMEM. */
+static int step(struct sb_walk *walk, const struct sb_walk_env *env,
+		const struct sb_walk_code *code)
+{
+	struct sb_uw_rule rule = find_rule(env, sb_walk_key(walk), code);
 	enum sb_step step;
+	int err;
 
 	if (code->is_generated)
 		walk->flags |= SB_WALK_GENERATED;
-	if (sb_walk_key(walk) >= env->known.begin && sb_walk_key(walk) < env->known.end)
-		rule = env->known.rule;
-	else if (code->table)
-		rule = sb_walk_table_rule(code->table, sb_walk_key(walk) - code->bias);
 	step = sb_cfi_step(walk, &rule, (void *)env);
 	if (step != SB_STEP_FP_CHAIN)
 		return step;
 	if (!(env->modes & SB_UNWIND_FP))
 		return sb_step_end(walk, env->modes ? SB_STACK_NO_RULE : SB_STACK_COMPLETE);
+	if ((env->modes & SB_UNWIND_CFI) && (walk->flags & SB_WALK_LEAF)) {
+		err = look_at_lr(walk, env);
+		if (err)
+			return err;
+	}
 	return sb_fp_step(walk, (void *)env);
 }
 
@@ -78,11 +130,11 @@ int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 		.pc = from->pc,
 		.sp = from->regs[SB_REG_SP],
 		.fp = from->regs[SB_REG_FP],
-		.user_end = SB_WALK_USER_END,
+		.user_end = sb_sym_user_end(),
 		.flags = SB_WALK_LEAF,
 	};
 	struct sb_walk_code code = {};
-	int ret = 1;
+	int ret;
 
 	memcpy(walk.regs, from->regs, sizeof(walk.regs));
 	frames->nr = 0;
@@ -91,6 +143,7 @@ int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 			walk.status = SB_STACK_DEPTH;
 			break;
 		}
+		ret = 1;
 		if (env->modes & SB_UNWIND_CFI)
 			ret = env->find(env->arg, sb_walk_key(&walk), &code);
 		if (ret < 0)
@@ -100,7 +153,10 @@ int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 			frames->nr -= frames->nr > 1;
 			break;
 		}
-	} while (step(&walk, env, &code) == SB_STEP_GO_ON);
+		ret = step(&walk, env, &code);
+		if (ret < 0)
+			return ret;
+	} while (ret == SB_STEP_GO_ON);
 	frames->status = walk.status;
 	return 0;
 }

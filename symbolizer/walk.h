@@ -15,10 +15,6 @@
 #include "sb_abi_unwind.h"
 #include "sb_sym.h"
 
-/* First address that no code can have: 47 bits; what 5-level paging adds is only used by programs
- * that ask for it. */
-#define SB_WALK_USER_END (1ull << 47)
-
 /*
  * One binary's table in memory of its own. @words is the pool of sb_abi_unwind.h with nothing else
  * in it; whole chunks of SB_UW_CHUNK_WORDS, because a search looks at any word of its chunk.

@@ -92,9 +92,7 @@ static void begin_walks(struct sb_scratch *s)
 	begin_event(s, SB_INTERP_STACK);
 	walk->thread_pointer = sb_interp_thread_pointer(bpf_get_current_task_btf());
 	walk->pc = sb_regs_pc(&s->regs);
-#if defined(__TARGET_ARCH_x86)
-	walk->sp = s->regs.sp;
-#endif
+	walk->sp = sb_regs_sp(&s->regs);
 	sb_regs_by_dwarf(&s->regs, walk->regs);
 	walk->wants_lines = cfg_interp_lines;
 	walk->nr_frames = 0;

@@ -15,6 +15,9 @@ const volatile bool cfg_memo = false; /* of any */
 
 struct memo {
 	__u64 pc, sp, fp;
+#if defined(__TARGET_ARCH_arm64)
+	__u64 lr;
+#endif
 	__u64 start_ns; /* with tgid and exec_id: of struct sb_sample_key */
 	__u32 tgid, exec_id;
 	__u32 segs_word; /* of the list of mappings it went by; 0: nothing is remembered here */
@@ -44,9 +47,7 @@ static struct memo *memo_of(const struct sb_scratch *s, __u32 slot)
 
 	if (slot >= SB_SCRATCH_MAX)
 		return NULL;
-#if defined(__TARGET_ARCH_x86)
-	mixed += s->regs.sp * 0x9e3779b97f4a7c15ull;
-#endif
+	mixed += sb_regs_sp(&s->regs) * 0x9e3779b97f4a7c15ull;
 	mixed *= 0xc2b2ae3d27d4eb4full;
 	at = cfg_memo_first[slot] + (__u32)(mixed >> 32) % NR_PLACES;
 	return bpf_map_lookup_elem(&memos, &at);
@@ -60,6 +61,9 @@ static bool begins_alike(const struct sb_scratch *s, const struct memo *memo)
 	       memo->sp == s->walk.sp && memo->tgid == key->tgid &&
 	       memo->start_ns == key->start_ns && memo->exec_id == key->exec_id &&
 	       memo->flags == s->stack.flags &&
+#if defined(__TARGET_ARCH_arm64)
+	       (!(memo->uses & SB_WALK_USES_LR) || memo->lr == sb_regs_lr(&s->regs)) &&
+#endif
 	       (!(memo->uses & SB_WALK_USES_FP) || memo->fp == s->walk.fp);
 }
 
@@ -120,9 +124,10 @@ __noinline int sb_memo_keep(__u32 slot)
 		return 0;
 	memo->log = s->log;
 	memo->pc = sb_regs_pc(&s->regs);
-#if defined(__TARGET_ARCH_x86)
-	memo->sp = s->regs.sp;
-	memo->fp = s->regs.bp;
+	memo->sp = sb_regs_sp(&s->regs);
+	memo->fp = sb_regs_fp(&s->regs);
+#if defined(__TARGET_ARCH_arm64)
+	memo->lr = sb_regs_lr(&s->regs);
 #endif
 	memo->start_ns = s->capture.key.start_ns;
 	memo->tgid = s->capture.key.tgid;

@@ -110,11 +110,9 @@ __noinline int sb_raw_capture(__u32 slot)
 		sb_stat_add(SB_STAT_RAW_FULL, 1);
 		return -EBUSY;
 	}
-#if defined(__TARGET_ARCH_x86)
-	record->event.pc = s->regs.ip;
-	read_stack(record, s->regs.sp);
+	record->event.pc = sb_regs_pc(&s->regs);
+	read_stack(record, sb_regs_sp(&s->regs));
 	*full_ns += (record->event.nr_stack_bytes + 1023) / 1024 * RAW_NS_PER_KIB;
-#endif
 	sb_stack_fresh_id(s->capture.now_ns, &record->event.id);
 	record->event.now_ns = s->capture.now_ns;
 	record->event.start_ns = s->capture.key.start_ns;

@@ -119,12 +119,18 @@ static void capture_kernel(void *ctx, struct sb_scratch *s, __u32 slot)
 /* Unless they are there already, the registers with which @task entered the kernel. */
 static int user_regs(struct task_struct *task, struct sb_scratch *s)
 {
+	struct pt_regs *regs;
+
 	if (sb_regs_are_user(&s->regs))
 		return 0;
-	if (bpf_probe_read_kernel(&s->regs, sizeof(s->regs), (void *)bpf_task_pt_regs(task)))
+	regs = (void *)bpf_task_pt_regs(task);
+	if (bpf_probe_read_kernel(&s->regs, sizeof(s->regs), regs))
 		return -ENOENT;
 #if defined(__TARGET_ARCH_x86)
 	if ((__s64)s->regs.orig_ax >= 0)
+		s->stack.flags |= SB_STACK_LEAF_RETURNS;
+#elif defined(__TARGET_ARCH_arm64)
+	if (BPF_CORE_READ(regs, syscallno) >= 0)
 		s->stack.flags |= SB_STACK_LEAF_RETURNS;
 #endif
 	return sb_regs_are_user(&s->regs) ? 0 : -ENOENT;
@@ -309,9 +315,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 		.thread_pointer = sb_interp_thread_pointer(task),
 		.nr_switches = task->nvcsw + task->nivcsw,
 	};
-#if defined(__TARGET_ARCH_x86)
-	ret->raw.stack_addr = s->regs.sp - SB_RED_ZONE_BYTES;
-#endif
+	ret->raw.stack_addr = sb_regs_sp(&s->regs) - SB_RED_ZONE_BYTES;
 	sb_regs_by_dwarf(&s->regs, ret->raw.regs);
 	return 0;
 }

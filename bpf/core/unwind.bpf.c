@@ -20,13 +20,8 @@
  */
 #define NR_CONFIRMED_MAX 64
 
-/* First address that no user code can have: 47 bits on x86-64, 48 on arm64; 5-level paging (56)
- * is only used by programs that ask for it. */
-#if defined(__TARGET_ARCH_arm64)
-const volatile __u64 cfg_user_end = 1ull << 48;
-#else
+/* First address that no user code can have: sb_sym_user_end(). */
 const volatile __u64 cfg_user_end = 1ull << 47;
-#endif
 
 /* --depth: frames of a user stack, at most SB_USTACK_DEPTH_MAX. */
 const volatile __u32 cfg_ustack_depth_max = SB_USTACK_DEPTH_MAX;
@@ -365,6 +360,31 @@ __noinline int sb_unwind_find_rule(__u32 slot)
 	return 0;
 }
 
+#if defined(__TARGET_ARCH_arm64)
+/*
+ * A leaf without a rule: code written by hand, a vDSO. Whether it has a frame of its own, nobody says.
+ * But as long as it has called nothing, x30 is its return address; and when it has, x30 points into
+ * itself, where there is no rule either.
+ */
+static void look_at_lr(struct sb_scratch *s, __u32 slot)
+{
+	struct sb_walk *walk = &s->walk;
+	__u64 pc = walk->pc;
+	__u32 flags = walk->flags;
+	int err;
+
+	walk->pc = sb_code_addr(walk, walk->regs[SB_REG_LR]);
+	walk->flags = 0;
+	err = sb_unwind_find_rule(slot);
+	/* A table that is missing will be asked for when the walk is there. */
+	if (err == -EAGAIN || (!err && sb_is_callers_rule(s->map.rule.cfa)))
+		flags |= SB_WALK_LR_IS_CALLER;
+	walk->pc = pc;
+	walk->flags = flags;
+	s->map.rule.cfa = SB_UW_CFA_FP_CHAIN;
+}
+#endif
+
 static enum sb_step table_step(struct sb_scratch *s, __u32 slot)
 {
 	int err = sb_unwind_find_rule(slot);
@@ -375,6 +395,10 @@ static enum sb_step table_step(struct sb_scratch *s, __u32 slot)
 		return table_missing(s, slot, SB_UW_NEED_BIN);
 	if (s->map.seg_flags & SB_UW_SEG_ANON)
 		s->walk.flags |= SB_WALK_GENERATED;
+#if defined(__TARGET_ARCH_arm64)
+	if (s->map.rule.cfa == SB_UW_CFA_FP_CHAIN && (s->walk.flags & SB_WALK_LEAF))
+		look_at_lr(s, slot);
+#endif
 	return sb_cfi_step(&s->walk, &s->map.rule, s);
 }
 
@@ -431,15 +455,9 @@ static void begin(struct sb_scratch *s)
 	const struct sb_regs *regs = &s->regs;
 	struct sb_walk *walk = &s->walk;
 
-#if defined(__TARGET_ARCH_x86)
-	walk->pc = regs->ip;
-	walk->sp = regs->sp;
-	walk->fp = regs->bp;
-#elif defined(__TARGET_ARCH_arm64)
-	walk->pc = regs->pc;
-	walk->sp = regs->sp;
-	walk->fp = regs->regs[29];
-#endif
+	walk->pc = sb_regs_pc(regs);
+	walk->sp = sb_regs_sp(regs);
+	walk->fp = sb_regs_fp(regs);
 	sb_regs_by_dwarf(regs, walk->regs);
 	walk->user_end = cfg_user_end;
 	walk->flags = SB_WALK_LEAF;

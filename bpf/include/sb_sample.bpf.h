@@ -45,6 +45,30 @@ static __always_inline __u64 sb_regs_pc(const struct sb_regs *regs)
 #endif
 }
 
+static __always_inline __u64 sb_regs_sp(const struct sb_regs *regs)
+{
+	return regs->sp;
+}
+
+static __always_inline __u64 sb_regs_fp(const struct sb_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->bp;
+#elif defined(__TARGET_ARCH_arm64)
+	return regs->regs[29];
+#endif
+}
+
+/* The link register: where the return address may be. x86-64 has none. */
+static __always_inline __u64 sb_regs_lr(const struct sb_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return 0;
+#elif defined(__TARGET_ARCH_arm64)
+	return regs->regs[30];
+#endif
+}
+
 /*
  * The registers that a perf_event program was called with, as the start of the sample in @slot.
  * Word by word: the context may only be read at fixed places.

@@ -204,7 +204,7 @@ static __always_inline enum sb_step sb_luajit_begin(struct sb_interp_walk *w, vo
 	return sb_interp_end(w, SB_STACK_COMPLETE); /* SB_INTERP_BY_NATIVE: never called */
 }
 
-#ifdef SB_STEP_X86
+#ifdef SB_MACHINE_X86
 
 #define SB_LUAJIT_SCAN_WORDS 16
 

@@ -176,7 +176,7 @@ static __always_inline enum sb_step sb_v8_native(struct sb_interp_walk *w, struc
 	__u64 frame[5], shared;
 
 	if (walk->flags & SB_WALK_LEAF) {
-#ifdef SB_STEP_X86
+#ifdef SB_MACHINE_X86
 		if (sb_fp_pair_at(walk, mem) <= 0)
 			return sb_v8_push_entered(w, walk, mem);
 #endif

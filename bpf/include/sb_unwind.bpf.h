@@ -48,7 +48,7 @@ static __always_inline void sb_unwind_user(__u32 slot)
  */
 int sb_raw_capture(__u32 slot);
 
-/* The registers in the order of the psABI's numbers. Other machines' steps need none of them. */
+/* The registers in the order of their DWARF numbers. */
 static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *ret)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -68,6 +68,13 @@ static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *
 	ret[13] = regs->r13;
 	ret[14] = regs->r14;
 	ret[15] = regs->r15;
+#elif defined(__TARGET_ARCH_arm64)
+	int i;
+
+#pragma unroll
+	for (i = 0; i < 31; i++)
+		ret[i] = regs->regs[i];
+	ret[31] = regs->sp;
 #endif
 }
 

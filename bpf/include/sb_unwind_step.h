@@ -6,6 +6,8 @@
  *
  *	SB_STEP_READ(mem, dst, len, addr)	copy @len bytes at @addr of the process; 0 when it worked
  *
+ * What is special to arm64 is in sb_unwind_step_arm64.h.
+ *
  * Sources: System V ABI for x86-64, sections 3.2.2 (stack frame) and 3.4.1 (process start);
  * DWARF 5, section 6.4; the signal frame: asm/sigcontext.h, asm/ucontext.h of the kernel's UAPI.
  */
@@ -26,20 +28,31 @@
 #define SB_FP_FRAME_BYTES_MAX (1u << 20)
 /* No code lies below: vm.mmap_min_addr. */
 #define SB_PC_MIN	      4096ull
-#define SB_REG_BX	      3
-#define SB_REG_FP	      6
-#define SB_REG_SP	      7
+/* Numbers of registers. */
+#ifdef SB_MACHINE_ARM64
+#define SB_REG_FP 29
+#define SB_REG_LR 30
+#define SB_REG_SP 31
+#else
+#define SB_REG_FP 6
+#define SB_REG_SP 7
+#endif
+#define SB_REG_BX 3 /* x86-64 */
 
 /* Bits of sb_walk.flags. */
 enum {
 	SB_WALK_LEAF = 1u << 0,	     /* pc was interrupted, is no return address; regs are valid */
 	SB_WALK_GENERATED = 1u << 1, /* pc is in memory without a file: set by the walker */
+	/* arm64. */
+	SB_WALK_SP_LOST = 1u << 2, /* sp is not known, only that it is not below what it says */
+	SB_WALK_LR_IS_CALLER = 1u << 3, /* of a leaf without a rule: set by the walker */
 };
 
 /* Bits of sb_walk.uses: what the walk depends on beside pc, sp and what it read. */
 enum {
 	SB_WALK_USES_FP = 1u << 0,
 	SB_WALK_USES_REGS = 1u << 1,
+	SB_WALK_USES_LR = 1u << 2,
 };
 
 /* Nothing is saved at an odd address, and no frame lies at one. */
@@ -73,6 +86,15 @@ static __always_inline __u64 sb_walk_key(const struct sb_walk *walk)
 	return walk->flags & SB_WALK_LEAF ? walk->pc : walk->pc - 1;
 }
 
+#ifdef SB_MACHINE_ARM64
+/* A return address may be signed, between the bits that user addresses have and bit 55, which says
+ * that it is one. */
+static __always_inline __u64 sb_code_addr(const struct sb_walk *walk, __u64 pc)
+{
+	return pc & ((walk->user_end - 1) | ~0ull << 55);
+}
+#endif
+
 static __always_inline enum sb_step sb_step_end(struct sb_walk *walk, __u32 status)
 {
 	walk->status = status;
@@ -82,6 +104,9 @@ static __always_inline enum sb_step sb_step_end(struct sb_walk *walk, __u32 stat
 /* Move on to the caller, if it can be one. */
 static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, __u64 sp, __u64 fp)
 {
+#ifdef SB_MACHINE_ARM64
+	pc = sb_code_addr(walk, pc);
+#endif
 	if (pc < SB_PC_MIN || pc >= walk->user_end)
 		return sb_step_end(walk, SB_STACK_BAD_PC);
 	walk->pc = pc;
@@ -91,11 +116,28 @@ static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, _
 	return SB_STEP_GO_ON;
 }
 
-#if defined(__TARGET_ARCH_x86) || (!defined(__bpf__) && defined(__x86_64__))
-#define SB_STEP_X86
-#endif
+/* By a rule. Where fibers and coroutines begin, there is no caller: they are entered by a jump, with
+ * a return address of zero on their stack; where there is a frame pointer, it is zero, too. */
+static __always_inline enum sb_step sb_step_to_caller(struct sb_walk *walk,
+						      const struct sb_uw_rule *rule, __u64 pc,
+						      __u64 sp, __u64 fp)
+{
+	if (!pc && !(walk->flags & SB_WALK_LEAF) &&
+	    (rule->cfa == SB_UW_CFA_SP || (rule->cfa == SB_UW_CFA_FP && !fp)))
+		return sb_step_end(walk, SB_STACK_COMPLETE);
+	return sb_step_to(walk, pc, sp, fp);
+}
 
-#ifdef SB_STEP_X86
+/* The outermost frame has none. But zero proves nothing in a leaf, nor in code that was generated:
+ * there the register may hold anything, and no thread begins there. */
+static __always_inline enum sb_step sb_chain_end(struct sb_walk *walk)
+{
+	return sb_step_end(walk, walk->flags & (SB_WALK_LEAF | SB_WALK_GENERATED)
+					 ? SB_STACK_BAD_FP
+					 : SB_STACK_COMPLETE);
+}
+
+#ifdef SB_MACHINE_X86
 /*
  * Where the interrupted function stands in its prologue or epilogue, the frame pointer is still the
  * caller's, and following it would lose that caller. Return: how far above sp the pair {frame
@@ -134,33 +176,20 @@ static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *
 		return sb_step_end(walk, SB_STACK_FAULT);
 	return sb_step_to(walk, frame[1], walk->sp + at + 16, at ? walk->fp : frame[0]);
 }
-#endif
 
-/* The outermost frame has none. But zero proves nothing in a leaf, nor in code that was generated:
- * there the register may hold anything, and no thread begins there. */
-static __always_inline enum sb_step sb_chain_end(struct sb_walk *walk)
-{
-	return sb_step_end(walk, walk->flags & (SB_WALK_LEAF | SB_WALK_GENERATED)
-					 ? SB_STACK_BAD_FP
-					 : SB_STACK_COMPLETE);
-}
-
-/* {caller's frame pointer, return address} lie at the frame pointer: System V ABI for x86-64,
- * section 3.2.2; AAPCS64, section 6.4.6. */
+/* {caller's frame pointer, return address} lie at the frame pointer. */
 static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 {
 	__u64 fp = walk->fp, frame[2];
 
 	walk->mark = SB_IP_BY_FP;
 	walk->bx_at = SB_BX_AT_LOST;
-#ifdef SB_STEP_X86
 	if (walk->flags & SB_WALK_LEAF) {
 		int at = sb_fp_pair_at(walk, mem);
 
 		if (at <= 0)
 			return sb_fp_step_leaf(walk, mem, at);
 	}
-#endif
 	if (!fp)
 		return sb_chain_end(walk);
 	if ((fp & 7) || fp < walk->sp || fp - walk->sp > SB_FP_FRAME_BYTES_MAX)
@@ -172,7 +201,6 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 	return sb_step_to(walk, frame[1], fp + 16, frame[0]);
 }
 
-#ifdef SB_STEP_X86
 /*
  * A signal handler's caller is the kernel: what it interrupted is in the signal frame. The
  * trampoline's sp points to struct ucontext; its registers begin 40 bytes into it.
@@ -289,18 +317,6 @@ static __always_inline int sb_find_fp(const struct sb_walk *walk, const struct s
 	}
 }
 
-/* By a rule. Where fibers and coroutines begin, there is no caller: they are entered by a jump, with
- * a return address of zero on their stack; where there is a frame pointer, it is zero, too. */
-static __always_inline enum sb_step sb_step_to_caller(struct sb_walk *walk,
-						      const struct sb_uw_rule *rule, __u64 pc,
-						      __u64 sp, __u64 fp)
-{
-	if (!pc && !(walk->flags & SB_WALK_LEAF) &&
-	    (rule->cfa == SB_UW_CFA_SP || (rule->cfa == SB_UW_CFA_FP && !fp)))
-		return sb_step_end(walk, SB_STACK_COMPLETE);
-	return sb_step_to(walk, pc, sp, fp);
-}
-
 static __always_inline enum sb_step sb_ra_reg_step(struct sb_walk *walk,
 						   const struct sb_uw_rule *rule, __u64 cfa)
 {
@@ -341,12 +357,10 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 		return sb_step_end(walk, SB_STACK_FAULT);
 	return sb_step_to_caller(walk, rule, frame[0], cfa, fp);
 }
+#elif defined(SB_MACHINE_ARM64)
+#include "sb_unwind_step_arm64.h"
 #else
-static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
-						void *mem)
-{
-	return SB_STEP_FP_CHAIN;
-}
+#error "no step for this machine"
 #endif
 
 #ifndef SB_STEP_OPAQUE

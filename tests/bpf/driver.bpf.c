@@ -74,9 +74,14 @@ int drive_unwind(void *ctx)
 
 	if (!s)
 		return 0;
+#if defined(__TARGET_ARCH_x86)
 	s->regs.ip = in.pc;
-	s->regs.sp = in.sp;
 	s->regs.bp = in.fp;
+#elif defined(__TARGET_ARCH_arm64)
+	s->regs.pc = in.pc;
+	s->regs.regs[29] = in.fp;
+#endif
+	s->regs.sp = in.sp;
 	drive_walk(0);
 	out.nr_frames = s->stack.nr_frames;
 	out.status = s->stack.status;

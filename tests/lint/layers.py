@@ -41,7 +41,7 @@ LIBRARIES = (
 
 def layer(path):
     name = path.as_posix()
-    if re.match(r'bpf/include/sb_(abi\w*|unwind_step|interp_step|step_\w+)\.h$', name):
+    if re.match(r'bpf/include/sb_(abi\w*|unwind_step\w*|interp_step|step_\w+)\.h$', name):
         return 'contract'
     if name.endswith('vmlinux.h'):
         return 'vmlinux'

@@ -447,7 +447,7 @@ static void test_ends(void **state)
 	expect(SB_STACK_BAD_PC);
 	memory[0] = 4095;
 	expect(SB_STACK_BAD_PC);
-	memory[0] = SB_WALK_USER_END;
+	memory[0] = sb_sym_user_end();
 	expect(SB_STACK_BAD_PC);
 	memory[0] = NOWHERE;
 	expect(SB_STACK_BAD_PC);

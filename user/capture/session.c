@@ -194,6 +194,7 @@ static int prepare(struct sb_session *session)
 	skel->rodata->cfg_sides = opts->sides;
 	skel->rodata->cfg_by = opts->by;
 	skel->rodata->cfg_unwind = opts->unwind;
+	skel->rodata->cfg_user_end = sb_sym_user_end();
 	if (opts->depth_max)
 		skel->rodata->cfg_ustack_depth_max = opts->depth_max;
 	skel->rodata->cfg_counts_nudge = opts->counts_max / 4 * 3;
