@@ -68,8 +68,10 @@ static void announce(const struct sb_sample_key *key)
 	start_ns = bpf_map_lookup_elem(&procs_announced, &key->tgid);
 	if (start_ns && *start_ns == key->start_ns)
 		return;
-	if (!bpf_map_update_elem(&procs_announced, &key->tgid, &key->start_ns, BPF_ANY))
-		sb_event_process(key->tgid);
+	/* Where the ring is full, the next sample tries again. */
+	if (!bpf_map_update_elem(&procs_announced, &key->tgid, &key->start_ns, BPF_ANY) &&
+	    sb_event_process(key->tgid))
+		bpf_map_delete_elem(&procs_announced, &key->tgid);
 }
 
 /*

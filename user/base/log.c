@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/log.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -47,6 +48,12 @@ static struct iovec part(const char *s)
 	return (struct iovec){ .iov_base = (char *)s, .iov_len = strlen(s) };
 }
 
+/* What to do about it, where that is the same whatever it was that failed. */
+static const char *text_of(int err)
+{
+	return err == -EMFILE ? "Too many open files; raise the limit: ulimit -n" : strerror(-err);
+}
+
 static void put(enum sb_log_level level, int err, char *msg)
 {
 	size_t len = strlen(msg);
@@ -62,7 +69,7 @@ static void put(enum sb_log_level level, int err, char *msg)
 	line[nr++] = part(msg);
 	if (err) {
 		line[nr++] = part(": ");
-		line[nr++] = part(strerror(-err));
+		line[nr++] = part(text_of(err));
 	}
 	line[nr++] = part("\n");
 	/* One call, so that messages of two threads do not mix; there is nobody to tell if it fails. */

@@ -12,6 +12,9 @@
 #include "base/fs.h"
 
 #define RECORD_BYTES_MAX 65536u /* perf_event_header.size has 16 bits */
+/* No record of ours is longer: a path has 4 KiB (PATH_MAX). */
+#define RECORD_ROOM	 8192u
+#define FORMAT_LOST	 (1u << 4) /* PERF_FORMAT_LOST; headers may be older than the kernel */
 
 int sb_perf_open(struct perf_event_attr *attr, int cpu)
 {
@@ -20,6 +23,20 @@ int sb_perf_open(struct perf_event_attr *attr, int cpu)
 	attr->size = sizeof(*attr);
 	fd = (int)syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost)
+{
+	int fd;
+
+	attr->read_format |= FORMAT_LOST;
+	*ret_tells_lost = true;
+	fd = sb_perf_open(attr, cpu);
+	if (fd != -EINVAL)
+		return fd;
+	attr->read_format &= ~(uint64_t)FORMAT_LOST;
+	*ret_tells_lost = false;
+	return sb_perf_open(attr, cpu);
 }
 
 static const struct {
@@ -118,6 +135,7 @@ int sb_perf_ring_read(struct sb_perf_ring *ring,
 	uint64_t tail = ring->page->data_tail;
 	int err = 0;
 
+	ring->was_full = head - tail + RECORD_ROOM > ring->nr_bytes;
 	while (tail < head && !err) {
 		const struct perf_event_header *record = record_at(ring, tail);
 		uint16_t size = record->size;
@@ -129,4 +147,17 @@ int sb_perf_ring_read(struct sb_perf_ring *ring,
 		__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
 	}
 	return err;
+}
+
+int sb_perf_ring_lost(struct sb_perf_ring *ring, uint64_t *ret_nr)
+{
+	struct {
+		uint64_t value, nr_lost;
+	} now; /* "struct read_format" of perf_event_open(2) */
+
+	if (read(ring->fd, &now, sizeof(now)) != sizeof(now))
+		return errno ? -errno : -EBADMSG;
+	*ret_nr = now.nr_lost - ring->nr_lost;
+	ring->nr_lost = now.nr_lost;
+	return 0;
 }

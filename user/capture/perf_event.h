@@ -15,6 +15,10 @@ struct perf_event_mmap_page;
 /* Return: a descriptor, or a negative errno. perf_event_open(2) with every pid on one CPU. */
 int sb_perf_open(struct perf_event_attr *attr, int cpu);
 
+/* The same, for an event whose ring says how many records there was no room for: *@ret_tells_lost, from
+ * Linux 6.0 on. */
+int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
+
 /*
  * A timer that fires @freq_hz times a second on @cpu: the clock of the CPU, or "cycles" where there
  * is a PMU. Not enabled. Return: a descriptor; -ENODEV: that CPU is offline; -ENOENT: no such
@@ -29,8 +33,10 @@ int sb_cpus_online(sb_vec_u32 *cpus);
 struct sb_perf_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
-	size_t nr_bytes; /* of the data, a power of two */
-	char *wrapped;	 /* a record that goes round the end is put together here */
+	size_t nr_bytes;  /* of the data, a power of two */
+	char *wrapped;	  /* a record that goes round the end is put together here */
+	bool was_full;	  /* when it was read: records may have been lost since the last reading */
+	uint64_t nr_lost; /* as of the last sb_perf_ring_lost() */
 };
 
 /* Take over @fd and map @nr_bytes of ring. Return: 0 or a negative errno; @fd is closed then. */
@@ -44,5 +50,11 @@ struct perf_event_header;
  */
 int sb_perf_ring_read(struct sb_perf_ring *ring,
 		      int (*fn)(void *arg, const struct perf_event_header *record), void *arg);
+
+/*
+ * How many records were lost since the last call, of an event that tells. PERF_RECORD_LOST says so, too, but
+ * with the next record, which may never come. Return: 0 or a negative errno.
+ */
+int sb_perf_ring_lost(struct sb_perf_ring *ring, uint64_t *ret_nr);
 
 #endif

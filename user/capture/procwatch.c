@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/index.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "capture/perf_event.h"
 #include "capture/sideband.h"
 #include "capture/thread.h"
@@ -51,7 +52,9 @@ struct sb_procwatch {
 	pthread_mutex_t lock; /* of everything below */
 	SB_VEC(struct sb_perf_ring) rings;
 	size_t ring_bytes;
+	bool tells_lost;		  /* the rings do, and not only by their next record */
 	SB_VEC(struct sb_sideband) queue; /* map.path and map.fd are owned */
+	uint64_t lost_ns;		  /* when there was no room in it; 0: there was */
 	SB_VEC(struct file_key) files;
 	struct sb_index files_index;
 	struct sb_procwatch_stats stats;
@@ -111,6 +114,14 @@ static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
 		watch->files.nr--;
 }
 
+/* As what the kernel had no room for: those who live are read anew. */
+static void lose(struct sb_procwatch *watch, const struct sb_sideband *event)
+{
+	watch->stats.nr_lost++;
+	if (event->time_ns > watch->lost_ns)
+		watch->lost_ns = event->time_ns;
+}
+
 static int on_record(void *arg, const struct perf_event_header *record)
 {
 	struct sb_procwatch *watch = arg;
@@ -124,11 +135,11 @@ static int on_record(void *arg, const struct perf_event_header *record)
 		return 0;
 	}
 	if (event.kind == SB_SIDEBAND_LOST)
-		watch->stats.nr_lost += event.nr_lost;
+		watch->stats.nr_lost += watch->tells_lost ? 0 : event.nr_lost;
 	else if (event.kind != SB_SIDEBAND_FORK && watch->changed)
 		watch->changed(watch->changed_arg, event.tgid);
 	if (watch->queue.nr >= QUEUE_MAX) {
-		watch->stats.nr_lost++;
+		lose(watch, &event);
 		return 0;
 	}
 	if (event.kind == SB_SIDEBAND_MMAP) {
@@ -143,8 +154,19 @@ lost:
 	free((char *)event.map.path);
 	if (event.map.fd >= 0)
 		close(event.map.fd);
-	watch->stats.nr_lost++;
+	lose(watch, &event);
 	return 0;
+}
+
+static void count_lost(struct sb_procwatch *watch, struct sb_perf_ring *ring)
+{
+	uint64_t nr;
+
+	if (sb_perf_ring_lost(ring, &nr))
+		nr = 1; /* it is a guess, but not nothing */
+	watch->stats.nr_lost += nr;
+	if (nr)
+		watch->lost_ns = sb_now_ns();
 }
 
 static void collect(struct sb_procwatch *watch)
@@ -152,9 +174,13 @@ static void collect(struct sb_procwatch *watch)
 	size_t i;
 
 	for (i = 0; i < watch->rings.nr; i++) {
+		struct sb_perf_ring *ring = &watch->rings.at[i];
+
 		/* Only a broken ring makes this fail, and then its records are lost. */
-		if (sb_perf_ring_read(&watch->rings.at[i], on_record, watch))
+		if (sb_perf_ring_read(ring, on_record, watch))
 			watch->stats.nr_lost++;
+		if (ring->was_full && watch->tells_lost)
+			count_lost(watch, ring);
 	}
 }
 
@@ -197,7 +223,7 @@ static int add_cpu(struct sb_procwatch *watch, uint32_t cpu)
 	int fd, err;
 
 	sb_sideband_attr(&attr);
-	fd = sb_perf_open(&attr, (int)cpu);
+	fd = sb_perf_open_telling_lost(&attr, (int)cpu, &watch->tells_lost);
 	if (fd < 0)
 		return fd;
 	err = sb_perf_ring_init(&ring, fd, watch->ring_bytes);
@@ -348,6 +374,7 @@ static int apply(struct sb_sideband *event, struct sb_symbolizer *sym)
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym)
 {
 	__typeof__(watch->queue) queue;
+	uint64_t lost_ns;
 	size_t i;
 	int err, ret = 0;
 
@@ -355,6 +382,8 @@ int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym)
 	collect(watch);
 	queue = watch->queue;
 	memset(&watch->queue, 0, sizeof(watch->queue));
+	lost_ns = watch->lost_ns;
+	watch->lost_ns = 0;
 	pthread_mutex_unlock(&watch->lock);
 
 	/* Each ring is in order, the rings among themselves are not. */
@@ -368,6 +397,8 @@ int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym)
 			free((char *)queue.at[i].map.path);
 	}
 	sb_vec_release(&queue);
+	if (lost_ns && !ret)
+		ret = sb_symbolizer_lost(sym, lost_ns);
 	return ret;
 }
 

@@ -20,6 +20,7 @@
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
 #include "capture/rawstack.h"
+#include "capture/refused.h"
 #include "capture/targets.h"
 #include "capture/unwinder.h"
 #include "sb_sym.h"
@@ -54,21 +55,9 @@ struct sb_session {
 	sb_vec_u32 cpus;      /* that we sample */
 	sb_vec_u32 new_tgids; /* to be seeded */
 	uint64_t began_ns;
+	uint64_t *stats; /* of each CPU: room for reading them, so that it is there at the end */
 	struct sb_batch batch;
 };
-
-/* One sentence for what most often goes wrong, with what to do about it. */
-static int explain(int err, const char *what)
-{
-	if (err == -EPERM || err == -EACCES) {
-		sb_err(0,
-		       "cannot %s: no privilege; run it as root, or with CAP_BPF, CAP_PERFMON and "
-		       "CAP_SYS_PTRACE",
-		       what);
-		return err;
-	}
-	return sb_err(err, "cannot %s", what);
-}
 
 static int check_kernel(void)
 {
@@ -127,7 +116,7 @@ static int start_procwatch(struct sb_session *session)
 	if (!err)
 		err = sb_procwatch_new(online.at, online.nr, &session->procwatch);
 	sb_vec_release(&online);
-	return err ? explain(err, "watch processes with perf events") : 0;
+	return err ? sb_explain(err, "watch processes with perf events") : 0;
 }
 
 /* The size of a ring is a power of two. */
@@ -246,7 +235,7 @@ static int start_interps(struct sb_session *session)
 		return 0;
 	err = sb_interpwatch_new(session->skel, session->opts.interp, &session->interps);
 	session->asleep.interps = session->interps;
-	return err ? explain(err, "watch interpreters") : 0;
+	return err ? sb_explain(err, "watch interpreters") : 0;
 }
 
 /* Targets that run already: so that their first samples have all frames. */
@@ -291,7 +280,7 @@ static int start_unwinder(struct sb_session *session)
 		return 0;
 	err = sb_unwinder_new(session->skel, session->opts.unwind_bytes_max, &session->unwinder);
 	if (err)
-		return explain(err, "make the memory of unwind tables");
+		return sb_explain(err, "make the memory of unwind tables");
 	return 0;
 }
 
@@ -301,16 +290,16 @@ static int load(struct sb_session *session)
 
 	session->skel = sb_view_open(session->opts.view);
 	if (!session->skel)
-		return explain(-errno, "open the BPF object");
+		return sb_explain(-errno, "open the BPF object");
 	err = prepare(session);
 	if (err)
 		return err;
-	err = sampler_bpf__load(session->skel);
+	err = sb_load(session->skel);
 	if (err)
-		return explain(err, "load the BPF programs");
+		return err;
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
 	if (err)
-		return explain(err, "make the maps of counts");
+		return sb_explain(err, "make the maps of counts");
 	err = start_unwinder(session);
 	if (!err)
 		err = start_interps(session);
@@ -319,6 +308,16 @@ static int load(struct sb_session *session)
 	sb_procwatch_notify(session->procwatch, on_changed, session);
 	expect_targets(session);
 	return sb_targets_apply(session->opts.targets, session->skel);
+}
+
+static int make_stats(struct sb_session *session)
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+
+	if (nr_cpus < 0)
+		return nr_cpus;
+	session->stats = calloc((size_t)nr_cpus * SB_STAT_MAX, sizeof(*session->stats));
+	return session->stats ? 0 : -ENOMEM;
 }
 
 int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session)
@@ -330,7 +329,7 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 		return err;
 	session = calloc(1, sizeof(*session));
 	if (!session)
-		return -ENOMEM;
+		return sb_explain(-ENOMEM, "start");
 	session->opts = *opts;
 	if (!session->opts.event)
 		session->opts.event = EVENT_DEFAULT;
@@ -338,9 +337,11 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 		session->opts.counts_max = COUNTS_MAX_DEFAULT;
 	if (!session->opts.stacks_max)
 		session->opts.stacks_max = STACKS_MAX_DEFAULT;
-	err = choose_cpus(session);
+	err = make_stats(session);
+	if (!err)
+		err = choose_cpus(session);
 	if (err)
-		sb_err(err, "cannot read which CPUs are online");
+		sb_err(err, "cannot read which CPUs there are");
 	if (!err)
 		err = start_procwatch(session);
 	if (!err)
@@ -373,12 +374,12 @@ static int attach_timer(struct sb_session *session, uint32_t cpu)
 		return fd;
 	}
 	if (fd < 0)
-		return explain(fd, "open a timer");
+		return sb_explain(fd, "open a timer");
 	link = bpf_program__attach_perf_event(session->timer, fd);
 	if (!link) {
 		err = -errno;
 		close(fd);
-		return explain(err, "attach to a timer");
+		return sb_explain(err, "attach to a timer");
 	}
 	/* The link owns fd from here on. */
 	return sb_view_keep_link(&session->timers, link);
@@ -467,7 +468,7 @@ static int iterate(struct sb_session *session, const struct bpf_program *prog)
 {
 	int err = prog ? sb_asleep_run(&session->asleep, prog) : 0;
 
-	return err ? explain(err, "go through the threads there are") : 0;
+	return err ? sb_explain(err, "go through the threads there are") : 0;
 }
 
 int sb_session_start(struct sb_session *session)
@@ -644,18 +645,18 @@ void sb_session_free(struct sb_session *session)
 	sampler_bpf__destroy(session->skel);
 	sb_vec_release(&session->cpus);
 	sb_vec_release(&session->new_tgids);
+	free(session->stats);
 	free(session);
 }
 
 static void sum_stats(const struct sb_session *session, uint64_t *stat)
 {
 	int nr_cpus = libbpf_num_possible_cpus(), cpu, i;
-	sb_cleanup(sb_freep) uint64_t *vals = NULL;
+	const uint64_t *vals = session->stats;
 	const uint32_t zero = 0;
 
-	if (nr_cpus > 0)
-		vals = calloc((size_t)nr_cpus * SB_STAT_MAX, sizeof(*vals));
-	if (!vals || bpf_map_lookup_elem(bpf_map__fd(session->skel->maps.stats), &zero, vals))
+	/* The map has this one element, and there is room for it. */
+	if (bpf_map_lookup_elem(bpf_map__fd(session->skel->maps.stats), &zero, session->stats))
 		return;
 	for (cpu = 0; cpu < nr_cpus; cpu++)
 		for (i = 0; i < SB_STAT_MAX; i++)

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/refused.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "views/skel.h"
+
+#define ERRNO_MAX 4095 /* MAX_ERRNO of the kernel's <linux/err.h>; libbpf's own are among these */
+
+/* What libbpf complained of first: it is what failed, the rest follows from it. */
+static struct {
+	libbpf_print_fn_t next;
+	char kind[8]; /* "prog", "map"; "": nothing */
+	char name[64];
+} heard;
+
+int sb_explain(int err, const char *what)
+{
+	char text[128];
+
+	if (err == -EPERM || err == -EACCES) {
+		sb_err(0,
+		       "cannot %s: no privilege; run it as root, or with CAP_BPF, CAP_PERFMON and "
+		       "CAP_SYS_PTRACE",
+		       what);
+		return err;
+	}
+	if (err <= -__LIBBPF_ERRNO__START) {
+		libbpf_strerror(err, text, sizeof(text));
+		sb_err(0, "cannot %s: %s", what, text);
+		return -EIO;
+	}
+	if (err == -EAGAIN) {
+		sb_err(0,
+		       "cannot %s: no thread could be made, for want of memory or beyond the limit: see "
+		       "ulimit -u, and pids.max of the cgroup",
+		       what);
+		return err;
+	}
+	return sb_err(err, "cannot %s", what);
+}
+
+/* "libbpf: prog 'oncpu_tick': BPF program load failed: ...", "libbpf: map 'counts': failed to create: ..." */
+static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char line[256];
+	va_list again;
+
+	if (level == LIBBPF_WARN && !heard.kind[0] && strstr(fmt, "failed")) {
+		va_copy(again, ap);
+		vsnprintf(line, sizeof(line), fmt, again);
+		va_end(again);
+		if (sscanf(line, "libbpf: %7[a-z] '%63[^']'", heard.kind, heard.name) != 2)
+			heard.kind[0] = '\0';
+	}
+	return heard.next ? heard.next(level, fmt, ap) : 0;
+}
+
+/* Return: whether the kernel would let us, as far as that depends on who we are. */
+static bool may_load(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+	const uint32_t admin = 1u << CAP_SYS_ADMIN;
+	const uint32_t bpf = 1u << (CAP_BPF - 32), perfmon = 1u << (CAP_PERFMON - 32);
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	return (data[0].effective & admin) || !(~data[1].effective & (bpf | perfmon));
+}
+
+static int say(int err)
+{
+	if (err == -ESRCH) {
+		/* That is what libbpf makes of any failure there. */
+		sb_err(0, "cannot read the kernel's types, in /sys/kernel/btf/vmlinux");
+		return -EIO;
+	}
+	if ((err == -EPERM || err == -EACCES) && !may_load())
+		return sb_explain(err, "load the BPF programs");
+	if (!strcmp(heard.kind, "map")) {
+		sb_err(err, "the kernel refuses the BPF map '%s'", heard.name);
+		return err == -EPERM || err == -EACCES ? -EOPNOTSUPP : err;
+	}
+	if (!strcmp(heard.kind, "prog") && err != -ENOMEM && err > -ERRNO_MAX) {
+		sb_err(0,
+		       "the kernel refuses the BPF program '%s' (%s); -v shows why, and stackbpf "
+		       "doctor what this kernel lacks",
+		       heard.name, strerror(-err));
+		return -EOPNOTSUPP;
+	}
+	return sb_explain(err, "load the BPF programs");
+}
+
+int sb_load(struct sampler_bpf *skel)
+{
+	int err;
+
+	memset(&heard, 0, sizeof(heard));
+	heard.next = libbpf_set_print(hear);
+	err = sampler_bpf__load(skel);
+	libbpf_set_print(heard.next);
+	return err ? say(err) : 0;
+}
