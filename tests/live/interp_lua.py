@@ -13,6 +13,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(__file__))
 import beside
+import interp
 import live
 from live import check
 
@@ -31,9 +32,9 @@ VERSIONS += [(suite, f'lua5.{minor}', [f'lua5.{minor}']) for suite, minors in
 # Parts of the time, and the functions in which it is spent, by the line at which those that have no name
 # begin; root first.
 OUTER = ('{main}', 'co', '@coroutine', 'guarded', 'pcall', '@steps')
-PARTS = {'leaf': (0.7, OUTER + ('leaf', 'burn')),
-         'compare': (0.2, OUTER + ('sort', '@callback', 'compare', 'burn')),
-         'down': (0.1, OUTER + ('down',) * 6 + ('burn',))}
+PARTS = {'leaf': OUTER + ('leaf', 'burn'),
+         'compare': OUTER + ('sort', '@callback', 'compare', 'burn'),
+         'down': OUTER + ('down',) * 6 + ('burn',)}
 MARKS = {'@coroutine': 'coroutine.wrap(function', '@steps': 'function steps(',
          '@callback': 'table.sort(list, function', '@wait': 'function wait('}
 # Builds of LuaJIT before March of 2021 do not know which line their generated code is at.
@@ -71,8 +72,9 @@ def is_prefix(names, stacks):
 
 
 def check_frames(what, result, lines, has_lines):
+    """Return: {part: samples}."""
     weights = {part: 0 for part in PARTS}
-    stacks = {part: named(stack) for part, (_, stack) in PARTS.items()}
+    stacks = {part: named(stack) for part, stack in PARTS.items()}
     total = inside = other = odd_lines = 0
     for stack, weight in result.stacks.items():
         frames = lua_frames([f for f in stack if not f.endswith(']')])
@@ -102,10 +104,8 @@ def check_frames(what, result, lines, has_lines):
     check(inside >= min(0.99 * total, total - NR_EARLY), f'{what}: {inside} of {total} samples have frames of Lua')
     check(other <= 0.005 * total, f'{what}: {other} of {total} are in stacks that are none')
     check(odd_lines <= 0.005 * total, f'{what}: {odd_lines} have other lines than debug.traceback()')
-    for part, (due, _) in PARTS.items():
-        share = weights[part] / (sum(weights.values()) or 1)
-        check(abs(share - due) < 0.03, f'{what}: {part} has {100 * share:.1f} % of {100 * due:.0f} %')
     check(sum(weights.values()) >= 0.95 * total, f'{what}: {sum(weights.values())} of {total} in burn()')
+    return weights
 
 
 def check_complete(what, result):
@@ -129,9 +129,10 @@ def check_on_cpu(what, root, command, has_lines):
         try:
             lines = told(program)
             result = sample(program, 'oncpu -F 499', '--interp', 'only', '--lines')
-            check_frames(what, result, lines, has_lines)
+            weights = check_frames(what, result, lines, has_lines)
             check_complete(what, result)
             check(re.search(r'lua(jit)? \d', result.err) is not None, f'{what}: the version is named')
+            interp.check_shares(what, weights, interp.spent(program))
         finally:
             program.kill()
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import beside
+import interp
 from live import check, done, need_root, skip, stackbpf
 
 need_root()
@@ -30,7 +31,7 @@ VERSIONS = {
 }
 # Closures and files that are made and gone again all the time may be gone before their name is read.
 UNREADABLE = '[unreadable php frame]'
-SPLIT = {'App\\a': 0.70, 'App\\b': 0.20, 'App\\c': 0.10}
+SPLIT = ('App\\a', 'App\\b', 'App\\c')
 JIT = ('-d', 'opcache.enable_cli=1', '-d', 'opcache.jit_buffer_size=32M')
 
 
@@ -63,7 +64,9 @@ def trees(version):
           (closure(version, 'App\\Foo::st()', 'closure_begin', 'App\\Foo::'), 'closure'), work]
     fiber = (closure(version, 'App\\fibers()', 'fiber_begin'),)
     return {
-        'split': [[main, ('App\\split', f'split_{x}'), (f'App\\{x}', x)] for x in 'abc'],
+        'split': [[main, ('App\\split', f'split_{x}'), (f'App\\{x}', x)] for x in 'abc'] +
+                 [[main, ('App\\split', 'split_clock'), ('App\\clock_us', 'clock'), ('getrusage', None)],
+                  [main, ('App\\split', 'split_says'), ('fwrite', None)]],
         'deep': [[main, (closure(version, '/p/tree.php', 'deep_begin'), 'deep_begin'), *deep * 40,
                   ('App\\deep', 'deepest'), work]],
         'method': [[main, (closure(version, '/p/tree.php', 'method_begin'), 'method_begin'),
@@ -212,20 +215,15 @@ def judge(result, what, wanted, wants_lines=True, first=8):
         check(share > 0.5, f'{what} {version} {mode}: {100 * share:.0f} % of {weights[version, mode]} are all of it')
 
 
-def check_split(result, versions, what):
+def check_split(result, started, versions, what):
     for version in versions:
         counts = collections.Counter()
         for stack, weight in result.stacks.items():
             for name, _ in frames_of(stack)[2:3]:
                 if version_of(stack) == version:
                     counts[name] += weight
-        total = sum(counts[name] for name in SPLIT)
-        for name, want in SPLIT.items():
-            have = counts[name] / max(total, 1)
-            # Three points; when the machine is so busy that there are few samples, what chance allows.
-            points = max(0.03, 4 * (want * (1 - want) / max(total, 1)) ** 0.5)
-            check(total and abs(have - want) <= points,
-                  f'{what} {version}: {name} {100 * have:.1f} % of {100 * want:.0f} %, {total} samples')
+        interp.check_shares(f'{what} {version}', {name: counts[name] for name in SPLIT},
+                            interp.spent(started[version, 'split']))
 
 
 def on_cpu(versions):
@@ -236,8 +234,8 @@ def on_cpu(versions):
     wanted = {(version, 'split'): () for version in versions}
     with programs(wanted) as started:
         result = sample('oncpu', started, '-F', '999', seconds=6)
-    judge(result, 'split', wanted)
-    check_split(result, versions, 'split')
+        judge(result, 'split', wanted)
+        check_split(result, started, versions, 'split')
 
 
 def blocked(versions):
@@ -254,8 +252,8 @@ def compiled(versions):
         wanted = {(version, mode): options for version in versions for mode in ('split', 'method', 'sort')}
         with programs(wanted) as started:
             result = sample('oncpu', started, '-F', '999', seconds=4)
-        judge(result, f'JIT {kind}', wanted, False)
-        check_split(result, versions, f'JIT {kind}')
+            judge(result, f'JIT {kind}', wanted, False)
+            check_split(result, started, versions, f'JIT {kind}')
 
 
 def truth(versions):

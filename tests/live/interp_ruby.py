@@ -13,6 +13,7 @@ import re
 import sys
 
 import beside
+import interp
 from live import check, done, need_root, skip, stackbpf
 
 need_root()
@@ -22,7 +23,7 @@ PROGRAM = os.path.join(PROGRAMS, 'tree.rb')
 VERSIONS = {'2.5': 'bionic', '2.7': 'bullseye', '3.0': 'jammy', '3.1': 'bookworm', '3.2': 'noble', '3.3': 'trixie',
             '3.4': 'experimental'}
 JIT = {'3.1': ['--yjit', '--yjit-call-threshold=2']}
-SPLIT = {'App::Work#a': 0.70, 'App::Work#b': 0.20, 'App::Work#c': 0.10}
+SPLIT = {'App::Work#a', 'App::Work#b', 'App::Work#c'}
 
 
 def read_marks():
@@ -48,7 +49,9 @@ def of_main(*frames):
 
 # {mode: [stack]}, a stack being [(name, mark)], root first; None: it has no line, or one of Ruby's own.
 TREES = {
-    'split': [[*TOP, ('App.split', f'split_{x}'), (f'App::Work#{x}', x)] for x in 'abc'],
+    'split': [[*TOP, ('App.split', f'split_{x}'), (f'App::Work#{x}', x)] for x in 'abc'] +
+             of_main(('App.split', 'split_clock'), ('App.clock_us', 'clock'), ('Process.clock_gettime', None)) +
+             of_main(('App.split', 'split_says'), ('Kernel#puts', None), ('IO#puts', None), ('IO#write', None)),
     'deep': of_main(*[DEEP] * 40, ('App::Work#deep', 'deepest'), WORK),
     'blocks': of_main(('App.blocks', 'blocks'), ('Array#each', None), ('block in App.blocks', 'blocks_1'),
                       ('Hash#each_pair', None), ('block (2 levels) in App.blocks', 'blocks_2'),
@@ -78,7 +81,7 @@ CPU = ('deep', 'blocks', 'sorts', 'replaced', 'mixed', 'rescued', 'evaluated', '
 WAITS = ('nap', 'reading')
 # What is called on the way, for a moment.
 PASSING = re.compile(r'\[unreadable ruby frame\]|Class#new|Kernel#(proc|lambda|raise)|proc|.*#(initialize|exception|backtrace.*|===|zero\?|!|<=>)|'
-                     r'Kernel#binding|Fiber[#.].*|Enumerator.*|Integer#[=<].*')
+                     r'Kernel#binding|Fiber[#.].*|Enumerator.*|Integer#([=<].*|to_s)')
 
 
 def frames_of(stack):
@@ -197,20 +200,14 @@ def judge(result, what, wanted, wants_lines=True, may_be_cut=False):
         check(share > 0.5, f'{what} {version} {mode}: {100 * share:.0f} % of {weights[version, mode]} are all of it')
 
 
-def check_split(result, versions, what):
+def check_split(result, started, versions, what):
     for version in versions:
         counts = collections.Counter()
         for stack, weight in result.stacks.items():
             if version_of(stack) == version:
-                for name in {name for name, _ in frames_of(stack)} & set(SPLIT):
+                for name in {name for name, _ in frames_of(stack)} & SPLIT:
                     counts[name] += weight
-        total = max(sum(counts.values()), 1)
-        for name, want in SPLIT.items():
-            have = counts[name] / total
-            # Three points; when the machine is so busy that there are few samples, what chance allows.
-            points = max(0.03, 3 * (want * (1 - want) / total) ** 0.5)
-            check(abs(have - want) <= points,
-                  f'{what} {version}: {name} {100 * have:.1f} % of {100 * want:.0f} %, {total} samples')
+        interp.check_shares(f'{what} {version}', counts, interp.spent(started[version, 'split']))
 
 
 def on_cpu(versions):
@@ -221,8 +218,8 @@ def on_cpu(versions):
     wanted = {(version, 'split'): () for version in versions}
     with programs(wanted) as started:
         result = sample('oncpu', started, '-F', '999', seconds=6)
-    judge(result, 'split', wanted)
-    check_split(result, versions, 'split')
+        judge(result, 'split', wanted)
+        check_split(result, started, versions, 'split')
 
 
 def check_native(result, versions):

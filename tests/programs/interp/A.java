@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 
 /** A known tree of calls, for one of several purposes, until it is killed. */
@@ -38,10 +40,33 @@ public class A {
 
 	static final Shape SQ = new Sq(), TRI = new Tri(), CIRCLE = new Circle();
 
+	static final long[] spent = new long[3]; // ns in SQ, TRI, CIRCLE
+	static ThreadMXBean clock; // null: nobody wants to know
+
+	static long now() {
+		return clock == null ? 0 : clock.getCurrentThreadCpuTime();
+	}
+
 	static void mid(int n) {
+		long begin = now();
 		sink += SQ.area(7 * n);
+		long afterSq = now();
 		sink += TRI.area(2 * n);
+		long afterTri = now();
 		sink += CIRCLE.area(n);
+		spent[0] += afterSq - begin;
+		spent[1] += afterTri - afterSq;
+		spent[2] += now() - afterTri;
+	}
+
+	static long said;
+
+	static void say() {
+		if (now() - said < 50000000)
+			return;
+		said = now();
+		System.out.println("spent A$Sq.area " + spent[0] / 1000 + " A$Tri.area " + spent[1] / 1000
+				+ " A$Circle.area " + spent[2] / 1000);
 	}
 
 	static void top(int n) {
@@ -136,13 +161,20 @@ public class A {
 			virtual(n);
 		for (long round = 0;; round++) {
 			if (args[0].equals("top"))
-				top(n); // of main()
+				// Rounds differ in length.
+				top(n / 2 + (int) (round * 7919 % n)); // of main()
 			else if (args[0].equals("down"))
 				down(50, n);
 			else if (args[0].equals("sort"))
 				sort(n);
-			if (round == 500)
+			if (round == 500) {
 				System.out.println("ready");
+				Arrays.fill(spent, 0);
+				if (args[0].equals("top"))
+					clock = ManagementFactory.getThreadMXBean();
+			}
+			if (clock != null)
+				say();
 		}
 	}
 }

@@ -28,10 +28,30 @@ function light(n) {
   for (let i = 0; i < n; i++) x = (x * 31 + i) % 65521; // @light
   return x;
 }
+// Of the CPU.
+function clock() {
+  const { user, system } = process.cpuUsage();
+  return user + system; // us
+}
+// Rounds differ in length, and it says what they took.
+const spent = { heavy: 0, medium: 0, light: 0 };
+let rounds = 0, said = 0;
 function shares() {
-  heavy(70000);
-  medium(20000);
-  light(10000);
+  const n = 5000 + rounds++ * 7919 % 10000;
+  const begin = clock();
+  heavy(7 * n);
+  const afterHeavy = clock();
+  medium(2 * n);
+  const afterMedium = clock();
+  light(n);
+  const afterLight = clock();
+  spent.heavy += afterHeavy - begin;
+  spent.medium += afterMedium - afterHeavy;
+  spent.light += afterLight - afterMedium;
+  if (afterLight - said > 50000) {
+    said = afterLight;
+    fs.writeSync(1, `spent heavy ${spent.heavy} medium ${spent.medium} light ${spent.light}\n`);
+  }
 }
 
 // A known tree of calls; one leaf for each way that leads through C++ or a builtin.
@@ -104,6 +124,7 @@ function show(truth) {
 const modes = {
   shares() {
     for (let i = 0; i < 1000; i++) shares();
+    spent.heavy = spent.medium = spent.light = 0;
     show({});
     for (;;) shares();
   },

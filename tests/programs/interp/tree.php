@@ -70,11 +70,31 @@ function c($n) {
     return $s; # @c
 }
 
-# 70, 20 and 10 parts of one piece of work.
+# Of the CPU.
+function clock_us() {
+    $usage = getrusage(); # @clock
+    return 1e6 * ($usage['ru_utime.tv_sec'] + $usage['ru_stime.tv_sec']) +
+        $usage['ru_utime.tv_usec'] + $usage['ru_stime.tv_usec'];
+}
+
+# 70, 20 and 10 parts of one piece of work. Rounds differ in length, and it says what they took.
 function split() {
-    a(7000); # @split_a
-    b(2000); # @split_b
-    c(1000); # @split_c
+    static $nr_rounds = 0, $said = 0, $a = 0, $b = 0, $c = 0;
+    $n = 5000 + $nr_rounds++ * 7919 % 10000;
+    $begin = clock_us(); # @split_clock
+    a(7 * $n); # @split_a
+    $after_a = clock_us(); # @split_clock
+    b(2 * $n); # @split_b
+    $after_b = clock_us(); # @split_clock
+    c($n); # @split_c
+    $after_c = clock_us(); # @split_clock
+    $a += $after_a - $begin;
+    $b += $after_b - $after_a;
+    $c += $after_c - $after_b;
+    if ($after_c - $said > 50000) {
+        $said = $after_c;
+        fwrite(STDOUT, "spent App\\a $a App\\b $b App\\c $c\n"); # @split_says
+    }
 }
 
 function deep($n) {

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # What tests/live/interp_perl.py looks at. tree.pl spin|wait|threads: each way to be called, again and
 # again, with 70, 20 and 10 parts of the time. The first time, each says how it came there, by caller():
-# "parts name:line;...", root first.
+# "parts name:line;...", root first. Rounds of work differ in length; it says what they took by the clock of
+# the CPU.
 use strict;
 use warnings;
 use List::Util ();
+use Time::HiRes qw(clock_gettime CLOCK_PROCESS_CPUTIME_ID);
 
 my $mode = shift // 'spin';
 my $is_told;
+my $clock = CLOCK_PROCESS_CPUTIME_ID;
+my ($scale, $nr_rounds, $said) = (1, 0, 0);
+my %spent;
 our $parts;
 
 # How we came to the caller, root first: each frame with the line where it is.
@@ -23,7 +28,7 @@ sub tell_stack {
 	print "$parts ", join(';', @frames), "\n";
 }
 
-sub unit { $is_told or tell_stack(); if ($mode eq 'wait') { select undef, undef, undef, $_[0] / 1000 } else { my $s = 0; $s += $_ & 3 for 1 .. 2000 * $_[0]; } }
+sub unit { $is_told or tell_stack(); if ($mode eq 'wait') { select undef, undef, undef, $_[0] / 1000 } else { my $t = clock_gettime($clock); my $s = 0; $s += $_ & 3 for 1 .. 2000 * $scale * $_[0]; $spent{$parts} += clock_gettime($clock) - $t } }
 
 # 70 parts: deep down.
 sub down {
@@ -76,6 +81,7 @@ sub round {
 	down(5);
 	callbacks();
 	eval "nameless(); 1" or die $@;
+	$scale = 0.5 + $nr_rounds++ * 7919 % 1000 / 1000;
 }
 
 sub rounds {
@@ -83,6 +89,10 @@ sub rounds {
 		round();
 		print "told\n" unless $is_told;
 		$is_told = 1;
+		next if $mode eq 'wait' or clock_gettime($clock) < $said + 0.05;
+		$said = clock_gettime($clock);
+		printf "spent main::down %.0f main::callbacks %.0f main::nameless %.0f\n",
+			map { 1e6 * $spent{$_} } 70, 2, 10;
 	}
 }
 

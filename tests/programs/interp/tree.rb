@@ -32,23 +32,23 @@ module App
   class Work < Base
     include Mixed
 
-    def a # @a
+    def a(n = 10_000) # @a
       i = 0 # @a
-      while i < 70_000 # @a
+      while i < 7 * n # @a
         i += 1 # @a
       end # @a
     end # @a
 
-    def b # @b
+    def b(n = 10_000) # @b
       i = 0 # @b
-      while i < 20_000 # @b
+      while i < 2 * n # @b
         i += 1 # @b
       end # @b
     end # @b
 
-    def c # @c
+    def c(n = 10_000) # @c
       i = 0 # @c
-      while i < 10_000 # @c
+      while i < 1 * n # @c
         i += 1 # @c
       end # @c
     end # @c
@@ -81,10 +81,30 @@ module App
 
   OBJECT = Work.new
 
+  SPENT = [0, 0, 0] # us in a, b, c
+  ROUNDS = [0, 0] # how many there were; when it said what they took
+
+  def self.clock_us
+    Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :microsecond) # @clock
+  end
+
+  # 70, 20 and 10 parts of one piece of work. Rounds differ in length, and it says what they took.
   def self.split
-    OBJECT.a # @split_a
-    OBJECT.b # @split_b
-    OBJECT.c # @split_c
+    n = 5000 + ROUNDS[0] * 7919 % 10_000
+    ROUNDS[0] += 1
+    start = clock_us # @split_clock
+    OBJECT.a(n) # @split_a
+    after_a = clock_us # @split_clock
+    OBJECT.b(n) # @split_b
+    after_b = clock_us # @split_clock
+    OBJECT.c(n) # @split_c
+    after_c = clock_us # @split_clock
+    SPENT[0] += after_a - start
+    SPENT[1] += after_b - after_a
+    SPENT[2] += after_c - after_b
+    return if after_c - ROUNDS[1] < 50_000
+    ROUNDS[1] = after_c
+    puts "spent App::Work#a #{SPENT[0]} App::Work#b #{SPENT[1]} App::Work#c #{SPENT[2]}" # @split_says
   end
 
   def self.blocks

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What tests of interpreters share. Programs whose time is in known parts say on lines "spent PART US ..."
+what each has taken so far, by the clock of the CPU: loops that look alike may differ by a third, for reasons of
+the processor. Their rounds differ in length, because rounds of one length may keep step with the sampling, which
+then sees but a few of their moments."""
+from live import check
+
+POINTS = 0.03  # of a share, as far as chance allows that
+
+
+def spent(program):
+    """It is killed. Return: {part: us}, as it said last."""
+    program.kill()
+    found = {}
+    for line in program.stdout:
+        line = line if isinstance(line, str) else line.decode()
+        words = line.split()
+        if words[:1] == ['spent'] and line.endswith('\n'):
+            found = {part: float(us) for part, us in zip(words[1::2], words[2::2])}
+    return found
+
+
+def check_shares(what, weights, truth, is_sampled=True):
+    """@weights: {part: samples, or time when not is_sampled}; @truth: {part: any unit}."""
+    total, whole = sum(weights.values()), sum(truth.values())
+    check(total and whole and weights.keys() == truth.keys(), f'{what}: its time is in {", ".join(truth)}')
+    for part in truth if total and whole else ():
+        have, want = weights.get(part, 0) / total, truth[part] / whole
+        chance = 4 * (want * (1 - want) / total) ** 0.5 if is_sampled else 0
+        check(abs(have - want) <= max(POINTS, chance),
+              f'{what}: {part} has {100 * have:.1f} % of {total}, in truth {100 * want:.1f} %')
