@@ -23,6 +23,10 @@
 #define STATUS_BYTES_MAX (64u << 10)
 /* "/proc/4294967295/task/4294967295/map_files/" and two addresses. */
 #define PROC_PATH_MAX	 128
+/* Fields of /proc/PID/stat, as proc_pid_stat(5) counts them. */
+#define STAT_FIELD_PPID	 4
+#define STAT_FIELD_START 22
+#define STAT_FIELD_LAST	 28 /* startstack */
 
 static bool scan_char(const char **p, const char *end, char want)
 {
@@ -317,6 +321,40 @@ int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids)
 	    scan_numbers(uids, false, uid, 2) != 2)
 		return -EBADMSG;
 	*ret_ids = (struct sb_procfs_ids){ .inner_tgid = inner, .uid = uid[0], .euid = uid[1] };
+	return 0;
+}
+
+int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	sb_cleanup(sb_closep) int fd = open_entry(tgid, "stat", O_RDONLY);
+	/* Of the fields 4 to 28; some are negative. */
+	uint64_t field[STAT_FIELD_LAST + 1] = {};
+	const char *p, *end;
+	size_t len, i;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = sb_read_fd(fd, STATUS_BYTES_MAX, &text, &len);
+	if (err)
+		return err;
+	/* "PID (COMM) S PPID ...": COMM may hold anything, even parentheses. */
+	p = memrchr(text, ')', len);
+	end = text + len;
+	if (!p || end - p < 5)
+		return -EBADMSG;
+	ret_stat->state = p[2];
+	p += 3;
+	for (i = STAT_FIELD_PPID; i <= STAT_FIELD_LAST; i++) {
+		while (p < end && (*p == ' ' || *p == '-'))
+			p++;
+		if (!sb_scan_u64(&p, end, &field[i]))
+			return -EBADMSG;
+	}
+	ret_stat->ppid = (uint32_t)field[STAT_FIELD_PPID];
+	ret_stat->start_ticks = field[STAT_FIELD_START];
+	ret_stat->stack_addr = field[STAT_FIELD_LAST];
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /*
  * What /proc says about one process: its mappings, its files, its memory. Internal to the
  * symbolizer. A process may change or vanish between two calls; every function says so by its
- * return value. Sources: proc_pid_maps(5), proc_pid_status(5), openat2(2).
+ * return value. Sources: proc_pid_maps(5), proc_pid_stat(5), proc_pid_status(5), openat2(2).
  */
 #ifndef SB_PROCFS_H
 #define SB_PROCFS_H
@@ -63,6 +63,18 @@ struct sb_procfs_ids {
 };
 /* Return: 0, -ESRCH, -EACCES, -EBADMSG. */
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
+
+struct sb_procfs_stat {
+	char state; /* R, S, Z... */
+	uint32_t ppid;
+	uint64_t start_ticks; /* when it began, in ticks since boot */
+	/* Where its stack begins: with start_ticks a name for what it has executed, because each
+	 * execve() chooses anew (but for the same program, with the same arguments, where addresses
+	 * are not random). */
+	uint64_t stack_addr;
+};
+/* Return: 0, -ESRCH, -EACCES, -EBADMSG. */
+int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
 
 /* Return: a descriptor (O_PATH) of the root directory the process sees, -ESRCH, -EACCES. */
 int sb_procfs_root(uint32_t tgid);

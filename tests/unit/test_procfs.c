@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -168,6 +169,33 @@ static void test_memory(void **state)
 }
 
 /* A process that is no more: ESRCH from all. */
+static void test_stat(void **state)
+{
+	struct sb_procfs_stat stat, child;
+	int fds[2];
+	char c;
+
+	assert_int_equal(sb_procfs_stat((uint32_t)getpid(), &stat), 0);
+	assert_int_equal(stat.state, 'R');
+	assert_int_equal(stat.ppid, getppid());
+	assert_true(stat.start_ticks > 0);
+	assert_true(stat.stack_addr > (uintptr_t)&stat);
+	/* A child's name may be anything. */
+	assert_int_equal(pipe(fds), 0);
+	pid_t pid = fork();
+	if (!pid) {
+		prctl(PR_SET_NAME, ") Z 1 (");
+		close(fds[1]);
+		_exit(read(fds[0], &c, 1) < 0);
+	}
+	assert_int_equal(sb_procfs_stat((uint32_t)pid, &child), 0);
+	assert_int_equal(child.ppid, getpid());
+	assert_true(child.stack_addr == stat.stack_addr);
+	close(fds[1]);
+	close(fds[0]);
+	waitpid(pid, NULL, 0);
+}
+
 static void test_gone(void **state)
 {
 	struct search s = {};
@@ -192,7 +220,7 @@ int main(void)
 		cmocka_unit_test(test_line), cmocka_unit_test(test_bad_lines),
 		cmocka_unit_test(test_self), cmocka_unit_test(test_open),
 		cmocka_unit_test(test_ids),  cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_stat), cmocka_unit_test(test_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

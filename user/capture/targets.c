@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "procfs.h"
 #include "views/skel.h"
 
 /* Processes that may be targets at one time when children are followed: as many as a default
@@ -220,25 +221,12 @@ int sb_targets_add(struct sampler_bpf *skel, uint32_t tgid, uint32_t rule)
 	return 0;
 }
 
-/* Return: the parent of @pid from /proc/PID/stat, 0 when it is gone. */
+/* Return: the parent of @pid, 0 when it is gone. */
 static uint32_t parent_of(uint32_t pid)
 {
-	sb_cleanup(sb_freep) char *text = NULL;
-	char path[32];
-	const char *p, *end;
-	uint64_t ppid;
-	size_t len;
+	struct sb_procfs_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	if (sb_read_file(path, 4096, &text, &len))
-		return 0;
-	/* "PID (COMM) S PPID ...": COMM may hold anything, even parentheses. */
-	p = memrchr(text, ')', len);
-	end = text + len;
-	if (!p || end - p < 5)
-		return 0;
-	p += 4;
-	return sb_scan_u64(&p, end, &ppid) ? (uint32_t)ppid : 0;
+	return sb_procfs_stat(pid, &stat) ? 0 : stat.ppid;
 }
 
 /* One look at every process: children of processes that have the rule get it, too. */

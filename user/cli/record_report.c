@@ -7,11 +7,11 @@
 #include <sys/resource.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/record.h"
+#include "procfs.h"
 
 static uint64_t timeval_ns(struct timeval tv)
 {
@@ -346,20 +346,12 @@ void sb_run_report(const struct sb_run *run)
 	report_cost(run, &figures);
 }
 
-/* Return: the state letter of a process from /proc, 0 when it is gone. */
+/* Return: the state letter of a process, 0 when it is gone. */
 static char state_of(uint32_t pid)
 {
-	sb_cleanup(sb_freep) char *text = NULL;
-	char path[32];
-	const char *p;
-	size_t len;
+	struct sb_procfs_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	if (sb_read_file(path, 4096, &text, &len))
-		return 0;
-	/* "PID (COMM) S ...": COMM may hold anything, even parentheses. */
-	p = memrchr(text, ')', len);
-	return p && text + len - p > 2 ? p[2] : 0;
+	return sb_procfs_stat(pid, &stat) ? 0 : stat.state;
 }
 
 static void explain_targets(const struct sb_run *run)
