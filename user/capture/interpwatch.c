@@ -163,9 +163,10 @@ static void write_confs(struct sb_interpwatch *watch, struct proc *proc,
 			__atomic_fetch_add(&watch->stats.nr_refused, 1, __ATOMIC_RELAXED);
 			break;
 		}
-		at = watch->free_confs.at[watch->next_free++];
+		at = watch->free_confs.at[watch->next_free];
 		if (bpf_map_update_elem(fd, &at, &confs->conf[i], BPF_ANY))
 			break;
+		watch->next_free++;
 		proc->conf_at[proc->nr_confs++] = at;
 	}
 	if (watch->next_free > SB_INTERP_CONFS_MAX) {
