@@ -451,37 +451,59 @@ int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_whe
 	return 0;
 }
 
+/* All bins. */
+#define ANY_BIN UINT32_MAX
+
 struct building {
 	struct sb_uwprocs *procs;
-	const struct sb_uw_need_event *need;
-	int ret; /* of sb_uwtables_build() */
+	uint32_t tgid;
+	uint32_t bin; /* or ANY_BIN */
+	int ret;      /* of sb_uwtables_build() */
 };
+
+static int build_held(const struct building *building, const struct sb_maps_line *line,
+		      uint32_t bin)
+{
+	struct sb_uwtables *tables = building->procs->opts.tables;
+	sb_cleanup(sb_closep) int fd = -1;
+
+	if (!sb_uwtables_is_absent(tables, bin))
+		return 0;
+	if (!sb_uwtables_is_vdso(tables, bin)) {
+		fd = sb_procfs_open_line(building->tgid, line);
+		if (fd < 0)
+			return -ESTALE;
+	}
+	return sb_uwtables_build(tables, bin, fd, building->tgid);
+}
 
 static int build_if_it_is(void *arg, const struct sb_maps_line *line)
 {
 	struct building *building = arg;
-	struct sb_uwtables *tables = building->procs->opts.tables;
-	uint32_t tgid = building->need->tgid;
-	sb_cleanup(sb_closep) int fd = -1;
+	struct sb_uwprocs *procs = building->procs;
 	struct sb_uwtables_spot spot;
-	bool is_it;
+	int err;
 
-	if (!line->is_exec || line->end > USER_END || identify(building->procs, tgid, line, &spot))
+	if (!line->is_exec || line->end > USER_END || identify(procs, building->tgid, line, &spot))
 		return 0;
-	is_it = spot.bin == building->need->bin;
-	sb_uwtables_drop(tables, spot.bin);
-	if (!is_it)
-		return 0;
-	fd = sb_procfs_open_line(tgid, line);
-	if (fd < 0)
-		return 0;
-	building->ret = sb_uwtables_build(tables, spot.bin, fd, tgid);
-	return building->ret == -ESTALE ? 0 : -ECANCELED;
+	if (building->bin == spot.bin || building->bin == ANY_BIN) {
+		err = build_held(building, line, spot.bin);
+		/* Another mapping may be of the file that it was. */
+		if (err != -ESTALE)
+			building->ret = err;
+	}
+	sb_uwtables_drop(procs->opts.tables, spot.bin);
+	return building->bin == ANY_BIN || building->ret == -ESRCH ? 0 : -ECANCELED;
 }
 
 int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event *need)
 {
-	struct building building = { .procs = procs, .need = need, .ret = -ESRCH };
+	struct building building = {
+		.procs = procs,
+		.tgid = need->tgid,
+		.bin = need->bin,
+		.ret = -ESRCH,
+	};
 	int err;
 
 	if (!sb_uwtables_is_absent(procs->opts.tables, need->bin))
@@ -494,17 +516,11 @@ int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event 
 
 void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid)
 {
-	const struct proc *proc = find_proc(procs, tgid);
-	uint32_t i, nr = proc ? proc->nr_segs : 0, first = proc ? proc->place.word : 0;
+	struct building building = { .procs = procs, .tgid = tgid, .bin = ANY_BIN };
 
-	for (i = 0; i < nr; i++) {
-		const struct sb_uw_seg *seg =
-			(const struct sb_uw_seg *)(sb_uwpool_words(procs->opts.pool) + first) + i;
-		const struct sb_uw_need_event need = { .tgid = tgid, .bin = seg->bin };
-
-		if (!(seg->flags & SB_UW_SEG_ANON))
-			sb_uwprocs_need_bin(procs, &need);
-	}
+	/* What is missing is asked for. */
+	if (sb_uwprocs_has(procs, tgid))
+		sb_procfs_maps(tgid, build_if_it_is, &building);
 }
 
 bool sb_uwprocs_has(const struct sb_uwprocs *procs, uint32_t tgid)

@@ -51,7 +51,7 @@ int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event 
  */
 int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_when_ns);
 
-/* Build all tables that @tgid's published list needs. */
+/* Build all tables that @tgid needs, if a list of it is published. */
 void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid);
 
 /* Return: whether a list of @tgid is published. */
