@@ -142,7 +142,7 @@ static int warn_of(void *arg, const struct sb_interp_found *found)
 	struct warnings *warnings = arg;
 	size_t i;
 
-	if (!found->why || strcmp(found->why, "it has not begun") == 0)
+	if (!found->why || found->is_pending)
 		return 0;
 	for (i = 0; i < warnings->nr; i++)
 		if (!strcmp(warnings->path[i], found->path) &&

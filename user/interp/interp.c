@@ -677,6 +677,7 @@ int sb_interp_each(struct sb_interp *interp,
 					      .version = found->rt.version,
 					      .path = sb_image_path(&found->image),
 					      .why = why,
+					      .is_pending = found->is_pending,
 				      });
 		}
 	}

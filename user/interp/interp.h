@@ -138,6 +138,7 @@ struct sb_interp_found {
 	uint32_t runtime;
 	const char *runtime_name, *version, *path;
 	const char *why; /* NULL: it works; or a sentence's end */
+	bool is_pending; /* it has not begun, which why says */
 };
 int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);
