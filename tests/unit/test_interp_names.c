@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Names of frames that a process does not have, or makes up: what is done about it, and how often. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -31,23 +35,28 @@ static const struct sb_runtime_ops no_names = {
 static const struct sb_interp_space key = { .start_ns = 1 };
 
 /* This process, with a runtime in it. */
-static struct sb_interp *make(struct sb_interp_space *ret_key)
+static struct sb_interp *make_as(const struct sb_interp_space *as)
 {
 	struct sb_interp_confs confs;
 	struct sb_interp *interp;
 	struct space *space;
 
-	*ret_key = key;
-	ret_key->tgid = (uint32_t)getpid();
 	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
-	assert_int_equal(sb_interp_look(interp, ret_key, &confs), 0);
+	assert_int_equal(sb_interp_look(interp, as, &confs), 0);
 	assert_int_equal(confs.nr, 0);
-	space = sb_interp_find(interp, ret_key);
+	space = sb_interp_find(interp, as);
 	space->nr_found = 1;
 	space->found[0].is_attached = true;
 	space->found[0].rt.ops = &no_names;
 	space->found[0].rt.memory = &space->memory;
 	return interp;
+}
+
+static struct sb_interp *make(struct sb_interp_space *ret_key)
+{
+	*ret_key = key;
+	ret_key->tgid = (uint32_t)getpid();
+	return make_as(ret_key);
 }
 
 static int fetch(struct sb_interp *interp, const struct sb_interp_space *space, uint64_t from,
@@ -135,13 +144,73 @@ static void test_many_files(void **state)
 	sb_interp_free(interp);
 }
 
+/* What was found in a process that was expected is that of the process that came. */
+static void test_expected(void **state)
+{
+	const struct sb_interp_space expected = { .tgid = (uint32_t)getpid() };
+	const struct sb_interp_space space = { .start_ns = 5, .tgid = expected.tgid, .exec_id = 7 };
+	const struct sb_interp_space other = { .start_ns = 5, .tgid = expected.tgid, .exec_id = 8 };
+	struct sb_interp *interp = make_as(&expected);
+	struct sb_interp_stats stats;
+
+	(void)state;
+	assert_int_equal(fetch(interp, &expected, 1, 1), 0);
+	assert_int_equal(sb_interp_adopt(interp, &space), 0);
+	assert_true(sb_interp_knows(interp, &space));
+	assert_false(sb_interp_knows(interp, &expected));
+	assert_int_equal(fetch(interp, &space, 1, 1), 0);
+	sb_interp_stats(interp, &stats);
+	assert_int_equal(stats.nr_looks, 1);
+	assert_int_equal(stats.nr_names, 1);
+	assert_int_equal(stats.nr_processes, 1);
+	assert_int_equal(sb_interp_adopt(interp, &space), 0);
+	assert_int_equal(sb_interp_adopt(interp, &other), -ENOENT);
+	sb_interp_free(interp);
+}
+
+/* One that executes another program meanwhile was not. */
+static void test_expected_another(void **state)
+{
+	struct sb_interp_space expected = {}, space = { .start_ns = 5 };
+	struct sb_interp_confs confs;
+	struct sb_interp *interp;
+	int go[2], is_done[2];
+	pid_t pid;
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(is_done, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(go[0], &c, 1) == 1)
+			execlp("sleep", "sleep", "1000", NULL);
+		_exit(1);
+	}
+	close(is_done[1]);
+	expected.tgid = space.tgid = (uint32_t)pid;
+	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
+	assert_int_equal(sb_interp_look(interp, &expected, &confs), 0);
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(read(is_done[0], &c, 1), 0);
+	assert_int_equal(sb_interp_adopt(interp, &space), -ESTALE);
+	assert_false(sb_interp_knows(interp, &space));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(go[0]);
+	close(go[1]);
+	close(is_done[0]);
+	sb_interp_free(interp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_readable),
-		cmocka_unit_test(test_one_readable),
-		cmocka_unit_test(test_reads_are_bounded),
-		cmocka_unit_test(test_many_files),
+		cmocka_unit_test(test_nothing_readable),  cmocka_unit_test(test_one_readable),
+		cmocka_unit_test(test_reads_are_bounded), cmocka_unit_test(test_many_files),
+		cmocka_unit_test(test_expected),	  cmocka_unit_test(test_expected_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -226,6 +226,12 @@ static void serve_need(struct sb_interpwatch *watch, const struct sb_interp_spac
 {
 	struct proc *proc = find_proc(watch, space->tgid);
 
+	/* One that was expected: now we know which it is, and what is in it. */
+	if (proc && !proc->space.start_ns && !sb_interp_adopt(watch->interp, space)) {
+		proc->space = *space;
+		publish(watch, proc);
+		return;
+	}
 	if (proc &&
 	    (proc->space.start_ns != space->start_ns || proc->space.exec_id != space->exec_id)) {
 		drop_proc(watch, proc);
@@ -290,7 +296,8 @@ static void serve_names(struct sb_interpwatch *watch)
 	size_t nr;
 
 	while (take_unnamed(watch, &space, frames, &nr)) {
-		if (!sb_interp_knows(watch->interp, &space))
+		proc = find_proc(watch, space.tgid);
+		if ((proc && !proc->space.start_ns) || !sb_interp_knows(watch->interp, &space))
 			serve_need(watch, &space);
 		if (sb_interp_fetch(watch->interp, &space, frames, nr) != -ENOTSUP)
 			continue;
@@ -413,7 +420,7 @@ static void name_late(struct sb_interpwatch *watch, const struct waiting *stack)
 {
 	struct sb_interp_confs confs;
 
-	if (!sb_interp_knows(watch->interp, &stack->space))
+	if (sb_interp_adopt(watch->interp, &stack->space))
 		sb_interp_look(watch->interp, &stack->space, &confs);
 	sb_interp_fetch(watch->interp, &stack->space,
 			(const struct sb_interp_frame *)(watch->words.at + stack->first),
@@ -494,7 +501,8 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 			 struct sb_interp_walk *walk)
 {
 	const struct sb_interp_space space = space_of(asleep);
-	struct sb_interp_confs confs;
+	struct sb_interp_confs confs = {};
+	bool is_adopted;
 
 	walk->nr_frames = 0;
 	walk->thread_pointer = asleep->thread_pointer;
@@ -502,8 +510,10 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 	walk->sp = asleep->raw.regs[SB_REG_SP];
 	memcpy(walk->regs, asleep->raw.regs, sizeof(walk->regs));
 	if (!sb_interp_knows(watch->interp, &space)) {
-		sb_interp_look(watch->interp, &space, &confs);
-		if (confs.nr)
+		is_adopted = !sb_interp_adopt(watch->interp, &space);
+		if (!is_adopted)
+			sb_interp_look(watch->interp, &space, &confs);
+		if (is_adopted || confs.nr)
 			need(watch, &space); /* for when it wakes up */
 	}
 	sb_interp_walk_outside(watch->interp, &space, walk);

@@ -139,11 +139,23 @@ static int make_space(struct sb_interp *interp, const struct sb_interp_space *ke
 	return 0;
 }
 
+static int index_spaces(struct sb_interp *interp)
+{
+	size_t i;
+	int err = 0;
+
+	sb_index_release(&interp->spaces_index);
+	memset(&interp->spaces_index, 0, sizeof(interp->spaces_index));
+	for (i = 0; i < interp->spaces.nr && !err; i++)
+		err = sb_index_add(&interp->spaces_index, hash_space(&interp->spaces.at[i]->key),
+				   (uint32_t)i);
+	return err;
+}
+
 /* Room is made by forgetting processes that have ended, the one unused for longest first. */
 static int forget(struct sb_interp *interp)
 {
 	size_t i, oldest = SIZE_MAX;
-	int err = 0;
 
 	for (i = 0; i < interp->spaces.nr; i++) {
 		const struct space *space = interp->spaces.at[i];
@@ -158,12 +170,7 @@ static int forget(struct sb_interp *interp)
 	interp->stats.nr_forgotten++;
 	free_space(interp->spaces.at[oldest]);
 	interp->spaces.at[oldest] = interp->spaces.at[--interp->spaces.nr];
-	sb_index_release(&interp->spaces_index);
-	memset(&interp->spaces_index, 0, sizeof(interp->spaces_index));
-	for (i = 0; i < interp->spaces.nr && !err; i++)
-		err = sb_index_add(&interp->spaces_index, hash_space(&interp->spaces.at[i]->key),
-				   (uint32_t)i);
-	return err;
+	return index_spaces(interp);
 }
 
 bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *key)
@@ -174,6 +181,38 @@ bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *key
 	is_known = sb_interp_find(interp, key) != NULL;
 	pthread_mutex_unlock(&interp->lock);
 	return is_known;
+}
+
+static bool is_still(const struct space *space)
+{
+	const struct sb_procfs_stat *then = &space->expected;
+	struct sb_procfs_stat now;
+
+	return then->start_ticks && !sb_procfs_stat(space->key.tgid, &now) &&
+	       now.start_ticks == then->start_ticks && now.stack_addr == then->stack_addr;
+}
+
+int sb_interp_adopt(struct sb_interp *interp, const struct sb_interp_space *to)
+{
+	struct space *space;
+	int err = 0;
+
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, &(struct sb_interp_space){ .tgid = to->tgid });
+	if (sb_interp_find(interp, to)) {
+		if (space)
+			space->has_ended = true;
+	} else if (!space) {
+		err = -ENOENT;
+	} else if (!is_still(space)) {
+		space->has_ended = true;
+		err = -ESTALE;
+	} else {
+		space->key = *to;
+		err = index_spaces(interp);
+	}
+	pthread_mutex_unlock(&interp->lock);
+	return err;
 }
 
 void sb_interp_ended(struct sb_interp *interp, const struct sb_interp_space *key)
@@ -500,6 +539,16 @@ static int look_at_all(struct sb_interp *interp, struct space *space, struct map
 	return ret;
 }
 
+/* What was found in another program, or another process, is not in this one. */
+static void expect(struct space *space, const struct sb_procfs_stat *now)
+{
+	if (space->expected.start_ticks != now->start_ticks ||
+	    space->expected.stack_addr != now->stack_addr)
+		while (space->nr_found)
+			drop_found(space, space->nr_found - 1);
+	space->expected = *now;
+}
+
 static void confs_of(struct space *space, struct sb_interp_confs *ret)
 {
 	size_t i;
@@ -519,9 +568,13 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 {
 	struct map_list list = {};
 	uint64_t start_ns = sb_now_ns();
+	struct sb_procfs_stat now = {};
 	struct space *space = NULL;
 	int err;
 
+	/* Before its mappings: what they are of is this, or what has taken its place. */
+	if (!key->start_ns && sb_procfs_stat(key->tgid, &now))
+		now.start_ticks = 0;
 	err = sb_procfs_maps(key->tgid, on_line, &list);
 	pthread_mutex_lock(&interp->lock);
 	if (!err || err == -EFBIG)
@@ -529,6 +582,9 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 	ret_confs->nr = 0;
 	if (!err) {
 		space->used = ++interp->clock;
+		space->has_ended = false;
+		if (!key->start_ns)
+			expect(space, &now);
 		err = look_at_all(interp, space, &list);
 		confs_of(space, ret_confs);
 	}
@@ -693,8 +749,6 @@ void sb_interp_stats(struct sb_interp *interp, struct sb_interp_stats *ret_stats
 	*ret_stats = interp->stats;
 	ret_stats->nr_processes = 0;
 	for (i = 0; i < interp->spaces.nr; i++)
-		/* One that was expected is there a second time, by what it turned out to be. */
-		ret_stats->nr_processes +=
-			interp->spaces.at[i]->nr_found > 0 && interp->spaces.at[i]->key.start_ns;
+		ret_stats->nr_processes += interp->spaces.at[i]->nr_found > 0;
 	pthread_mutex_unlock(&interp->lock);
 }

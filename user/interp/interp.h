@@ -27,7 +27,7 @@ struct sb_interp;
 /* Return: the name of the i-th runtime that is known, or NULL past the end. */
 const char *sb_interp_runtime_name(size_t i);
 
-/* An address space; see struct sb_sample_key. */
+/* An address space; see struct sb_sample_key. {.tgid}: whatever the process is now. */
 struct sb_interp_space {
 	uint64_t start_ns;
 	uint32_t tgid, exec_id;
@@ -53,6 +53,12 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *space
 		   struct sb_interp_confs *ret_confs);
 /* Return: whether it has been looked at. */
 bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *space);
+/*
+ * A process that was looked at before anybody knew its space, as {.tgid}, is @space: what was found in it is
+ * @space's from here on, with all names. Return: 0: @space has been looked at; -ENOENT: nor has {.tgid};
+ * -ESTALE: {.tgid} was another process, or another program of this one; it has ended; -ENOMEM.
+ */
+int sb_interp_adopt(struct sb_interp *interp, const struct sb_interp_space *space);
 /* It has ended: its names are kept as long as there is room. */
 void sb_interp_ended(struct sb_interp *interp, const struct sb_interp_space *space);
 

@@ -12,6 +12,7 @@
 #include "interp/image_priv.h"
 #include "interp/interp.h"
 #include "interp/runtime.h"
+#include "procfs.h"
 
 /* A file that some process maps. */
 struct seen_file {
@@ -48,6 +49,8 @@ struct text {
 
 struct space {
 	struct sb_interp_space key;
+	/* Of one that was expected: what it was when it was looked at, with start_ticks 0 if that is not known. */
+	struct sb_procfs_stat expected;
 	struct sb_memory memory;
 	struct found found[SB_INTERP_PER_PROC];
 	size_t nr_found;
