@@ -37,6 +37,8 @@ PARTS = {'leaf': OUTER + ('leaf', 'burn'),
          'down': OUTER + ('down',) * 6 + ('burn',)}
 MARKS = {'@coroutine': 'coroutine.wrap(function', '@steps': 'function steps(',
          '@callback': 'table.sort(list, function', '@wait': 'function wait('}
+# What {main} calls to say what it has spent.
+SAYING = ('clock', 'format', 'write', 'flush')
 # Builds of LuaJIT before March of 2021 do not know which line their generated code is at.
 WITHOUT_LINES = (('bullseye', ('luajit',)),)
 
@@ -85,6 +87,8 @@ def check_frames(what, result, lines, has_lines):
         if not names:
             continue
         inside += weight
+        if len(names) == 2 and names[1] in SAYING:
+            continue
         part = next((part for part in PARTS if names[:len(stacks[part])] == stacks[part]), None)
         if not part:
             # Between the places where the time goes: steps, sort and what they call.
