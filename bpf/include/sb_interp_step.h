@@ -43,9 +43,9 @@
 struct sb_interp_walk {
 	struct sb_interp_conf conf; /* of the runtime whose walk this is */
 	/* The thread, as it was interrupted or entered the kernel. */
-	__u64 thread_pointer; /* x86-64: the base of fs */
+	__u64 thread_pointer; /* x86-64: the base of fs; arm64: tpidr_el0 */
 	__u64 pc, sp;
-	__u64 regs[SB_UNWIND_REGS]; /* psABI's numbering: rax rdx rcx rbx rsi rdi rbp rsp r8... */
+	__u64 regs[SB_UNWIND_REGS]; /* by DWARF numbers, see there */
 	__u64 at[16];		    /* the walker's own; zero at begin() */
 	__u64 fault_addr;	    /* that could not be read last */
 	__u32 status;		    /* enum sb_stack_status, once SB_STEP_END was returned */
@@ -156,8 +156,19 @@ struct sb_interp_tsd {
 	__u16 is_musl;
 	__u16 first_block; /* glibc: struct pthread.specific_1stblock */
 	__u16 blocks;	   /* glibc: struct pthread.specific; musl: struct pthread.tsd */
-	__u16 reserved;
+	__u16 below;	   /* arm64: how far struct pthread lies below the thread pointer */
 };
+
+/* What pthread_self() returns. On x86-64 the thread pointer points to it. */
+static __always_inline __u64 sb_interp_pthread(const struct sb_interp_walk *w,
+					       const struct sb_interp_tsd *tsd)
+{
+#ifdef SB_MACHINE_ARM64
+	return w->thread_pointer - tsd->below;
+#else
+	return w->thread_pointer;
+#endif
+}
 
 /*
  * pthread_getspecific(@key). glibc: nptl/pthread_getspecific.c; musl: src/thread/
@@ -166,14 +177,13 @@ struct sb_interp_tsd {
 static __always_inline __u64 sb_interp_tsd_get(struct sb_interp_walk *w, void *mem,
 					       const struct sb_interp_tsd *tsd, __u32 key)
 {
-	__u64 block = w->thread_pointer + tsd->first_block;
+	__u64 self = sb_interp_pthread(w, tsd), block = self + tsd->first_block;
 
 	if (tsd->is_musl)
 		return sb_interp_word(w, mem,
-				      sb_interp_word(w, mem, w->thread_pointer + tsd->blocks) +
-					      8ull * key);
+				      sb_interp_word(w, mem, self + tsd->blocks) + 8ull * key);
 	if (key >= 32) {
-		block = sb_interp_word(w, mem, w->thread_pointer + tsd->blocks + 8ull * (key / 32));
+		block = sb_interp_word(w, mem, self + tsd->blocks + 8ull * (key / 32));
 		if (!block || key >= 1024)
 			return 0;
 	}

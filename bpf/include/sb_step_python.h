@@ -139,7 +139,8 @@ static __always_inline enum sb_step sb_python_next(struct sb_interp_walk *w, voi
 	if (state) {
 		w->at[SB_PYTHON_AT_THREAD] = sb_interp_word(w, mem, state + conf->state_next);
 		if (state != w->at[SB_PYTHON_AT_STATE] &&
-		    sb_interp_word(w, mem, state + conf->state_thread_id) == w->thread_pointer)
+		    sb_interp_word(w, mem, state + conf->state_thread_id) ==
+			    sb_interp_pthread(w, &conf->tsd))
 			w->at[SB_PYTHON_AT_FRAME] = sb_python_frame(w, mem, state);
 		return SB_STEP_GO_ON;
 	}

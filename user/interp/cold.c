@@ -37,7 +37,7 @@ static int each_jump(struct sb_image *image, const struct sb_range *range,
 	struct sb_insn insn;
 	int ret = 0;
 
-	if (range->end <= range->begin || len > FUNCTION_BYTES_MAX)
+	if (!SB_DISASM_HERE || range->end <= range->begin || len > FUNCTION_BYTES_MAX)
 		return 0;
 	code = malloc(len);
 	if (!code || sb_image_read(image, range->begin, code, len))

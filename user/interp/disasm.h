@@ -11,6 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whether that is what processes here are made of. */
+#ifdef __x86_64__
+#define SB_DISASM_HERE true
+#else
+#define SB_DISASM_HERE false
+#endif
+
 #define SB_INSN_BYTES_MAX 15
 
 enum sb_insn_kind {

@@ -74,7 +74,7 @@ int sb_image_tls_got(struct sb_image *image, const char *name, uint64_t *ret_got
  * (JUMP_SLOT, GLOB_DAT), or NULL; valid until the next call. */
 const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr);
 
-/* How the process's libc finds thread-specific data. Return: 0 or -ENOENT (no libc found: the
+/* How the process's libc finds thread-specific data. Return: 0 or -ENOENT (no libc found: on x86-64 the
  * numbers of glibc are filled in). */
 struct sb_interp_tsd;
 int sb_threads_tsd(const struct sb_process_maps *maps, struct sb_interp_tsd *ret_tsd);

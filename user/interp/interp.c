@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "elf_file.h"
+#include "interp/disasm.h"
 #include "interp/interp_priv.h"
 #include "procfs.h"
 
@@ -432,6 +433,10 @@ static int attach_bounded(struct space *space, struct sb_runtime *rt)
 	uint64_t nr_left = READS_MAX;
 	int err;
 
+	if (!SB_DISASM_HERE && !rt->ops->is_for_any_machine) {
+		err = sb_str_add(&rt->why, "its walker is for x86-64 only");
+		return err ? err : -ENOTSUP;
+	}
 	space->memory.nr_left = &nr_left;
 	err = rt->ops->attach(rt);
 	space->memory.nr_left = NULL;

@@ -152,6 +152,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_python = {
 	.runtime = SB_RUNTIME_PYTHON,
 	.name = "python",
+	.is_for_any_machine = true,
 	.markers = { "_PyRuntime", "_PyThreadState_Current" },
 	.attach = attach,
 	.detach = detach,

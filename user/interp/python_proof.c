@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The self-test. CPython keeps lists of its interpreters and of their threads, with the address that
- * pthread_self() has, which is the thread pointer. So a thread's state can be looked up the way the
+ * pthread_self() has, from which the thread pointer follows. So a thread's state can be looked up the way the
  * kernel will, compared with the list, and its stack walked by the kernel's own walker. Threads run
  * meanwhile, so a stack may fall to pieces now and then, but not each time.
  */
@@ -65,7 +65,7 @@ static void try_thread(struct proof *p, uint64_t interp, uint64_t state)
 		return;
 	p->nr_states++;
 	memset(walk->at, 0, sizeof(walk->at));
-	walk->thread_pointer = thread;
+	walk->thread_pointer = thread + conf->tsd.below;
 	walk->wants_lines = 1;
 	walk->nr_frames = 0;
 	if (!(conf->flags & SB_PYTHON_LISTED) &&

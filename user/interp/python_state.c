@@ -10,6 +10,8 @@
  *	3.14 program		mov $imm,%edi; jmp PyThread_tss_get
  *	3.15 program		mov %fs:d,%rax; ret
  *	3.15 library		lea GOT(%rip),%rdi; call __tls_get_addr; mov d(%rax),%rax; ret
+ *
+ * That is x86-64; elsewhere it is the table of layouts that says where the key is.
  */
 #include <errno.h>
 #include <string.h>
@@ -117,11 +119,11 @@ int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *l
 		addr = 0;
 	if (layout->runtime)
 		conf->interps = layout->runtime + layout->heads;
-	else if (!addr || find_interp(rt, addr, conf))
+	else if (!SB_DISASM_HERE || !addr || find_interp(rt, addr, conf))
 		return -ENOENT;
 	if (conf->flags & SB_PYTHON_LISTED)
 		return 0;
-	if (addr && sb_stub_follow(rt->image, addr, see, &seek) > 0)
+	if (SB_DISASM_HERE && addr && sb_stub_follow(rt->image, addr, see, &seek) > 0)
 		return 0;
 	if (!layout->key)
 		return -ENOENT;

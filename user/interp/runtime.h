@@ -76,6 +76,9 @@ struct sb_runtime_text {
 struct sb_runtime_ops {
 	uint32_t runtime; /* enum sb_runtime_kind */
 	const char *name; /* "python" */
+	/* Whether attach() and the walker know of nothing but memory: no code, no registers. The others
+	 * are for x86-64. */
+	bool is_for_any_machine;
 	/* Symbols that only this runtime's files define (.dynsym, or .symtab); one is enough. */
 	const char *markers[SB_RUNTIME_MARKERS_MAX];
 
