@@ -14,6 +14,7 @@ static int read_nothing(void *mem, void *dst, size_t len, uint64_t addr)
 	return -1;
 }
 #define SB_STEP_READ read_nothing
+#include "must.h"
 #include "sb_unwind_step.h"
 
 /* Larger tables are built, but not laid out: the fuzzer has 2 GiB. */
@@ -28,12 +29,6 @@ struct check {
 	uint64_t end, last;
 	uint32_t nr_rows, nr_unsup;
 };
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static int check_row(void *arg, const struct sb_cfi_row *row)
 {

@@ -4,14 +4,9 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check(const char *raw, enum sb_sym_demangle mode)
 {

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "elf_file.h"
 #include "module.h"
+#include "must.h"
 #include "plt.h"
 #include "symtab.h"
 
@@ -23,12 +24,6 @@ struct addrs {
 	uint64_t at[NR_ADDRS_MAX];
 	size_t nr;
 };
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void add(struct addrs *addrs, uint64_t addr)
 {

@@ -13,14 +13,9 @@
 #include "flamegraph/attrs.h"
 #include "flamegraph/fg.h"
 #include "flamegraph/opts.h"
+#include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* What is put into an attribute of the SVG without another check. */
 static void check_palette(const struct sb_fg_palette_map *map)

@@ -1,60 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Perl's frames in any memory: the input, again and again, at all addresses but some. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* Perl in the memory of an adversary: its walk as in the kernel, and the names of its frames. */
 #include "interp/perl_priv.h"
-#include "interp/runtimes.h"
-#include "interp/step.h"
-#include "sb_step_perl.h"
+#include "interp_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct input {
-	const uint8_t *data;
-	size_t size;
-};
-
-static int read_input(void *arg, void *dst, size_t len, uint64_t addr)
-{
-	const struct input *input = arg;
-	size_t i;
-
-	if (!input->size || addr >> 62 == 1)
-		return -EFAULT;
-	for (i = 0; i < len; i++)
-		((uint8_t *)dst)[i] = input->data[(addr + i) % input->size];
-	return 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct sb_interp_walk walk;
-	static struct sb_runtime_text text;
-	struct input input = { data, size };
-	struct sb_memory memory = { .read = read_input, .arg = &input };
-	struct sb_perl perl = { .minor = size % 2 ? 30 : 40, .has_threads = size % 3 };
-	struct sb_runtime rt = { .ops = &sb_runtime_perl, .memory = &memory, .state = &perl };
-	size_t i;
+	static struct input input;
+	struct input_run run;
+	struct sb_perl perl = {};
+	struct sb_runtime rt = { .ops = &sb_runtime_perl, .memory = &run.memory, .state = &perl };
 
-	if (size < sizeof(struct sb_perl_conf))
+	if (!input_init(&input, data, size))
 		return 0;
-	memset(&walk, 0, sizeof(walk));
-	memcpy(rt.conf.word, data, sizeof(struct sb_perl_conf));
-	rt.conf.runtime = SB_RUNTIME_PERL;
-	walk.conf = rt.conf;
-	walk.wants_lines = data[size - 1] & 1;
-	if (sb_runtime_perl.begin(&walk, &memory) == SB_STEP_GO_ON)
-		for (i = 0; i < SB_INTERP_STEPS_MAX; i++)
-			if (sb_runtime_perl.step(&walk, &memory) != SB_STEP_GO_ON)
-				break;
-	if (walk.nr_frames > SB_INTERP_FRAMES_MAX)
-		abort();
-	for (i = 0; i < walk.nr_frames; i++) {
-		sb_str_clear(&text.name);
-		sb_str_clear(&text.file);
-		sb_perl_describe(&rt, &walk.frame[i], &text);
-	}
+	input_begin(&run, &input, SB_RUNTIME_PERL);
+	rt.conf = run.walk->conf;
+	rt.wants_lines = true;
+	perl.minor = input.head.version & 127;
+	perl.has_threads = input.head.version & 128;
+	input_by_state(&run, sb_runtime_perl.begin, sb_runtime_perl.step);
+	input_check(&run);
+	input_describe(&run, &rt);
 	return 0;
 }

@@ -1,61 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* PHP's frames in any memory: the input, again and again, at all addresses but some. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* PHP in the memory of an adversary: its walk as in the kernel, and the names of its frames. */
 #include "interp/php_priv.h"
-#include "interp/runtimes.h"
 #include "interp/step.h"
+#include "interp_input.h"
 #include "sb_step_php.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct input {
-	const uint8_t *data;
-	size_t size;
-};
-
-static int read_input(void *arg, void *dst, size_t len, uint64_t addr)
-{
-	const struct input *input = arg;
-	size_t i;
-
-	if (!input->size || addr >> 62 == 1)
-		return -EFAULT;
-	for (i = 0; i < len; i++)
-		((uint8_t *)dst)[i] = input->data[(addr + i) % input->size];
-	return 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct sb_interp_walk walk;
-	static struct sb_runtime_text text;
-	struct input input = { data, size };
-	struct sb_memory memory = { .read = read_input, .arg = &input };
-	struct sb_runtime rt = { .ops = &sb_runtime_php, .memory = &memory };
-	struct sb_walk native = { .pc = 1, .user_end = 1ull << 47 };
-	size_t i;
+	static struct input input;
+	struct input_run run;
+	struct sb_runtime rt = { .ops = &sb_runtime_php, .memory = &run.memory };
 
-	if (size < sizeof(struct sb_php_conf))
+	if (!input_init(&input, data, size))
 		return 0;
-	memset(&walk, 0, sizeof(walk));
-	memcpy(rt.conf.word, data, sizeof(struct sb_php_conf));
-	rt.conf.runtime = SB_RUNTIME_PHP;
-	walk.conf = rt.conf;
-	walk.wants_lines = data[size - 1] & 1;
-	if (sb_runtime_php.begin(&walk, &memory) == SB_STEP_GO_ON)
-		for (i = 0; i < SB_INTERP_STEPS_MAX; i++)
-			if (sb_runtime_php.step(&walk, &memory) != SB_STEP_GO_ON)
-				break;
-	if (walk.nr_frames > SB_INTERP_FRAMES_MAX)
-		abort();
-	for (i = 0; i < walk.nr_frames; i++) {
-		sb_str_clear(&text.name);
-		sb_str_clear(&text.file);
-		sb_php_describe(&rt, &walk.frame[i], &text);
-	}
-	sb_php_native(&walk, &native, &memory);
+	input_begin(&run, &input, SB_RUNTIME_PHP);
+	rt.conf = run.walk->conf;
+	rt.wants_lines = true;
+	input_by_native(&run, (input_native_fn)sb_php_native, NULL);
+	must(!run.walk->nr_frames); /* it knows how to unwind code, and has no frames there */
+	input_by_state(&run, sb_runtime_php.begin, sb_runtime_php.step);
+	input_check(&run);
+	input_describe(&run, &rt);
 	return 0;
 }

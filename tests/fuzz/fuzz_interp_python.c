@@ -1,80 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The walker of CPython, its names and lines: the input is the process's memory, again and again. */
-#include <errno.h>
-#include <string.h>
-
+/* Python in the memory of an adversary: its walk as in the kernel, and the names of its frames. */
 #include "interp/python_priv.h"
+#include "interp_input.h"
 
-struct input {
-	const uint8_t *data;
-	size_t len;
-};
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* An address is a place in the input; behind it nothing is. */
-static int read_input(void *arg, void *dst, size_t len, uint64_t addr)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct input *input = arg;
+	static struct input input;
+	struct input_run run;
+	struct sb_python_layout layout;
+	struct sb_runtime rt = { .ops = &sb_runtime_python,
+				 .memory = &run.memory,
+				 .state = &layout };
+	const struct input_head *head = &input.head;
 
-	addr &= 0xffff;
-	if (addr > input->len || len > input->len - addr)
-		return -EFAULT;
-	memcpy(dst, input->data + addr, len);
-	return 0;
-}
-
-static const struct sb_python_layout layout = {
-	.first_line = 20,
-	.name = 32,
-	.qualname = 40,
-	.line_table = 48,
-	.type = 0,
-	.type_name = 0,
-	.text_length = 0,
-	.text_state = 8,
-	.text_ascii = 12,
-	.text_compact = 16,
-	.bytes_length = 0,
-	.bytes_data = 8,
-	.text_kind_shift = 2,
-};
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
-{
-	static const uint32_t flags[] = { SB_PYTHON_EACH | SB_PYTHON_LASTI | SB_PYTHON_LISTED,
-					  SB_PYTHON_ENTRY | SB_PYTHON_CFRAME,
-					  SB_PYTHON_SHIMS | SB_PYTHON_TLBC | SB_PYTHON_CURRENT };
-	static struct sb_interp_walk walk;
-	struct input input = { data, len };
-	struct sb_memory memory = { .read = read_input, .arg = &input };
-	struct sb_python_conf *conf = (struct sb_python_conf *)walk.conf.word;
-	struct sb_runtime_text text = {};
-	size_t i;
-
-	if (len < 8)
+	_Static_assert(sizeof(layout) <= INPUT_LAYOUT_BYTES, "");
+	if (!input_init(&input, data, size))
 		return 0;
-	memset(&walk, 0, offsetof(struct sb_interp_walk, frame));
-	*conf = (struct sb_python_conf){ .interps = 8,
-					 .flags = flags[data[0] % 3],
-					 .interp_threads = 8,
-					 .state_frame = 16,
-					 .back_word = 1,
-					 .instr_word = 2,
-					 .owner_byte = 24,
-					 .tlbc_byte = 26,
-					 .code_filename = 24,
-					 .code_adaptive = 64,
-					 .code_tlbc = 56 };
-	walk.thread_pointer = data[1];
-	walk.wants_lines = 1;
-	if (sb_python_begin(&walk, &memory) == SB_STEP_GO_ON)
-		for (i = 0; i < SB_INTERP_STEPS_MAX; i++)
-			if (sb_python_step(&walk, &memory) != SB_STEP_GO_ON)
-				break;
-	for (i = 0; i < walk.nr_frames && i < 8; i++)
-		sb_python_code(&memory, &layout, walk.frame[i].obj,
-			       sb_where_position(walk.frame[i].where), &text);
-	sb_python_line(SB_PYTHON(3, data[2] % 16), data, len, data[3], data[4]);
-	sb_str_release(&text.name);
-	sb_str_release(&text.file);
+	input_begin(&run, &input, SB_RUNTIME_PYTHON);
+	memcpy(&layout, head->layout, offsetof(struct sb_python_layout, is_free_threaded));
+	layout.is_free_threaded = layout.is_assumed = false;
+	memcpy(&layout.runtime, head->layout + offsetof(struct sb_python_layout, runtime),
+	       sizeof(layout) - offsetof(struct sb_python_layout, runtime));
+	layout.text_kind_shift %= 32;
+	rt.wants_lines = true;
+	input_by_state(&run, sb_runtime_python.begin, sb_runtime_python.step);
+	input_check(&run);
+	input_describe(&run, &rt);
+	/* Tables of lines, whatever the version: what lies behind the head is one. */
+	sb_python_line(SB_PYTHON(head->version % 2 ? 3 : 2, head->version % 16), input.data,
+		       input.size, head->layout[0], head->thread_pointer & 0xffff);
 	return 0;
 }

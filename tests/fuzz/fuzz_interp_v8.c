@@ -1,82 +1,70 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* V8's frames in any memory, laid out in any way: the input, again and again, at all addresses but
- * some. */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "interp/runtimes.h"
+/* V8 in the memory of an adversary: its walk as in the kernel, and the names of its frames. */
 #include "interp/step.h"
 #include "interp/v8_priv.h"
+#include "interp_input.h"
 #include "sb_step_v8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct input {
-	const uint8_t *data;
-	size_t size;
-};
-
-static int read_input(void *arg, void *dst, size_t len, uint64_t addr)
+/* Fields lie where v8_layout.c lets them: is_in_bounds(). */
+static void bound_layout(struct sb_v8_layout *at)
 {
-	const struct input *input = arg;
+	int32_t *const fields[] = {
+		&at->map_type,		 &at->string_length,	&at->seq_chars,
+		&at->cons_first,	 &at->cons_second,	&at->sliced_parent,
+		&at->sliced_offset,	 &at->thin_actual,	&at->external_resource,
+		&at->array_length,	 &at->array_data,	&at->script_name,
+		&at->script_source,	 &at->script_line_ends, &at->bytecode_data,
+		&at->code_start,	 &at->code_size,	&at->code_flags,
+		&at->bytecode_positions, &at->code_deopt,	&at->code_positions,
+		&at->wrapper_shared,	 &at->stream_start,
+	};
+	int32_t *const words[] = { &at->scope_locals, &at->scope_first, &at->deopt_literals,
+				   &at->deopt_inlining, &at->deopt_shared };
+	int32_t *const shared[] = { &at->function_shared, &at->shared_name, &at->shared_script,
+				    &at->shared_flags };
 	size_t i;
 
-	if (!input->size || addr >> 62 == 1)
-		return -EFAULT;
-	for (i = 0; i < len; i++)
-		((uint8_t *)dst)[i] = input->data[(addr + i) % input->size];
-	return 0;
+	for (i = 0; i < SB_ARRAY_SIZE(fields); i++)
+		*fields[i] &= 255;
+	for (i = 0; i < SB_ARRAY_SIZE(words); i++)
+		*words[i] &= 31;
+	for (i = 0; i < SB_ARRAY_SIZE(shared); i++)
+		*shared[i] = i ? 16 + (*shared[i] - 16u) % 41 : 8 + (*shared[i] - 8u) % 25;
+	at->shared_builtin = at->shared_name - 8;
 }
 
-/* Fields lie where v8_layout.c lets them: within 256 bytes. */
-static void take_layout(struct sb_v8_layout *at, const uint8_t *data)
+static void take_layout(struct sb_v8 *v8, const struct input_head *head)
 {
-	int32_t *field = (int32_t *)at;
-	size_t i;
-
-	for (i = 0; i < offsetof(struct sb_v8_layout, has_streams) / sizeof(*field); i++)
-		field[i] = data[i];
-	at->scope_locals &= 31;
-	at->scope_first &= 31;
-	at->deopt_literals &= 31;
-	at->deopt_inlining &= 31;
-	at->deopt_shared &= 31;
-	at->has_streams = data[i] & 1;
+	_Static_assert(sizeof(v8->at) <= INPUT_LAYOUT_BYTES - 8, "");
+	memcpy(&v8->at, head->layout, offsetof(struct sb_v8_layout, has_streams));
+	v8->at.has_streams = head->version & 1;
+	bound_layout(&v8->at);
+	v8->file.layout = v8->at;
+	v8->file.nr_bytecodes = SB_V8_BYTECODES_MAX;
+	memset(v8->file.bytecode_sizes, 1 + (head->version >> 1 & 3),
+	       sizeof(v8->file.bytecode_sizes));
+	memcpy(&v8->file.builtins, head->regs, sizeof(v8->file.builtins));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct sb_interp_walk walk;
-	static struct sb_runtime_text text;
+	static struct input input;
 	static struct sb_v8 v8;
-	struct input input = { data, size };
-	struct sb_memory memory = { .read = read_input, .arg = &input };
-	struct sb_runtime rt = { .ops = &sb_runtime_v8, .memory = &memory, .state = &v8 };
-	struct sb_walk native = { .pc = 1, .sp = 4096, .fp = 8192, .user_end = 1ull << 47 };
-	size_t i;
+	struct input_run run;
+	struct sb_runtime rt = { .ops = &sb_runtime_v8, .memory = &run.memory, .state = &v8 };
 
-	if (size < sizeof(struct sb_v8_conf) || size < sizeof(struct sb_v8_layout))
+	if (!input_init(&input, data, size))
 		return 0;
-	memset(&walk, 0, sizeof(walk));
+	input_begin(&run, &input, SB_RUNTIME_V8);
 	memset(&v8, 0, sizeof(v8));
-	take_layout(&v8.at, data);
-	v8.memory = &memory;
-	memset(v8.file.bytecode_sizes, 1 + (data[0] & 3), sizeof(v8.file.bytecode_sizes));
-	v8.file.nr_bytecodes = SB_V8_BYTECODES_MAX;
-	memcpy(walk.conf.word, data, sizeof(struct sb_v8_conf));
-	walk.conf.runtime = SB_RUNTIME_V8;
-	walk.wants_lines = rt.wants_lines = true;
-	native.flags = data[size - 1] & SB_WALK_LEAF;
-	sb_v8_native(&walk, &native, &memory);
-	for (i = 0; i < 4; i++) {
-		struct sb_interp_frame frame = { .obj = 8192 | i, .where = 123456 };
-
-		sb_str_clear(&text.name);
-		sb_str_clear(&text.file);
-		sb_runtime_v8.describe(&rt, &frame, &text);
-		sb_runtime_v8.describe_inlined(&rt, &frame, 0, &text);
-	}
+	v8.memory = &run.memory;
+	take_layout(&v8, &input.head);
+	rt.wants_lines = true;
+	input_by_native(&run, (input_native_fn)sb_v8_native, NULL);
+	input_check(&run);
+	input_describe(&run, &rt);
 	sb_v8_release(&v8);
 	return 0;
 }

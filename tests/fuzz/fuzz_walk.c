@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "must.h"
 #include "procfs.h"
 #include "sb_sym.h"
 
@@ -25,12 +26,6 @@ static struct code {
 } codes[MAPPINGS_MAX];
 static size_t nr_codes;
 static uint64_t stack[STACK_MAX / 8];
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static int note_code(void *arg, const struct sb_maps_line *line)
 {

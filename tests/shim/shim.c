@@ -101,6 +101,15 @@ static uint32_t find_key(const struct map *map, const void *key)
 	return at;
 }
 
+void shim_map_clear(const void *id)
+{
+	struct map *map = find_map(id);
+
+	if (is_array(map))
+		memset(map->values, 0, (size_t)map->cap * map->def.value_bytes);
+	map->nr = map->nr_bytes = map->read_at = map->nr_wakeups = 0;
+}
+
 void shim_set_inner(const void *id, uint32_t at, const void *inner)
 {
 	*(const void **)value_at(find_map(id), at) = inner;
@@ -272,6 +281,12 @@ long bpf_probe_read_user(void *dst, __u32 size, const void *addr)
 {
 	uint64_t at = (uintptr_t)addr - shim.user_addr;
 
+	if (shim.user_read) {
+		if (!shim.user_read(dst, size, (uintptr_t)addr))
+			return 0;
+		memset(dst, 0, size);
+		return -EFAULT;
+	}
 	/* As the kernel does: what could not be read is zero. */
 	if (at > shim.user_bytes || shim.user_bytes - at < size) {
 		memset(dst, 0, size);

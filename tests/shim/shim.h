@@ -28,6 +28,8 @@ struct shim {
 	uint64_t user_addr;
 	const void *user_mem;
 	size_t user_bytes;
+	/* Instead of that region, if it is set. Return: 0 or -EFAULT. */
+	int (*user_read)(void *dst, uint32_t size, uint64_t addr);
 
 	/* What bpf_get_stack() gives: bytes, or a negative errno. */
 	const uint64_t *kstack;
@@ -73,6 +75,8 @@ void shim_map_add(struct shim_map_def def);
 #define SHIM_RING(map_, bytes_) \
 	shim_map_add((struct shim_map_def){ &(map_), SHIM_UINT(map_, type), 0, 0, (bytes_) })
 
+/* Empty a map; of an array, each element is zero. */
+void shim_map_clear(const void *map);
 /* Put @inner into slot @at of a map of maps, as user space does. */
 void shim_set_inner(const void *map, uint32_t at, const void *inner);
 /* Return: how many entries a hash map holds. */
