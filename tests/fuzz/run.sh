@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# run.sh FUZZER SEEDS: fuzz for SB_FUZZ_SECONDS (default 10), starting from the seeds in the tree,
-# with the dictionary SEEDS.dict if there is one. An input that fails is kept in meson-logs. libFuzzer's
+# run.sh FUZZER SEEDS: fuzz for SB_FUZZ_SECONDS (default 4), starting from the seeds in the tree,
+# with the dictionary SEEDS.dict if there is one. An input that fails, takes 30 s or 2 GiB, is kept in
+# meson-logs. For long, and to keep what is found: long.py. libFuzzer's
 # own status for a failure is 77, which means "skipped" here.
 set -eu
 fuzzer=$(realpath "$1")
 seeds=$2
 found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT
-set -- "-max_total_time=${SB_FUZZ_SECONDS:-10}" -timeout=10 -rss_limit_mb=2048 \
-	-error_exitcode=1 -print_final_stats=1 \
+set -- "-max_total_time=${SB_FUZZ_SECONDS:-4}" -timeout=30 -rss_limit_mb=2048 \
+	-max_len=16384 -error_exitcode=1 -print_final_stats=1 \
 	"-artifact_prefix=$PWD/meson-logs/$(basename "$fuzzer")-"
 [ ! -f "$seeds.dict" ] || set -- "$@" "-dict=$seeds.dict"
 "$fuzzer" "$@" "$found" "$seeds"
