@@ -24,6 +24,12 @@ def need_root():
         os.environ.pop(name, None)
 
 
+def need_own_machine(why):
+    """What would disturb everybody else is done in a guest of the suite vm only."""
+    if 'STACKBPF_IN_VM' not in os.environ:
+        skip(f'{why} disturbs the machine: only in a guest (tests/vm)')
+
+
 class Result:
     """One run of stackbpf: exit status, folded stacks, facts of the header, what it said."""
 
@@ -64,6 +70,23 @@ def running(*command, **kwargs):
     finally:
         process.kill()
         process.wait()
+
+
+@contextlib.contextmanager
+def ready(*command, **kwargs):
+    """The same, once the program has said that it is what it is to be."""
+    with running(*command, stdout=subprocess.PIPE, text=True, **kwargs) as process:
+        said = process.stdout.readline()
+        assert said == 'ready\n', f'{command}: {said}'
+        yield process
+        process.stdout.close()
+
+
+def run_parts(parts, chosen):
+    """Those that are named on the command line, or all."""
+    for part in parts:
+        if not chosen or part.__name__ in chosen:
+            part()
 
 
 def wait_for(condition, what, seconds=30):

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/index.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "base/time.h"
 #include "capture/perf_event.h"
 #include "capture/sideband.h"
@@ -51,6 +52,7 @@ struct sb_procwatch {
 
 	pthread_mutex_t lock; /* of everything below */
 	SB_VEC(struct sb_perf_ring) rings;
+	sb_vec_u32 cpus; /* of each of `rings` */
 	size_t ring_bytes;
 	bool tells_lost;		  /* the rings do, and not only by their next record */
 	SB_VEC(struct sb_sideband) queue; /* map.path and map.fd are owned */
@@ -233,9 +235,13 @@ static int add_cpu(struct sb_procwatch *watch, uint32_t cpu)
 	if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, fd, &event))
 		err = -errno;
 	if (!err)
+		err = sb_vec_reserve(&watch->cpus, watch->rings.nr + 1);
+	if (!err)
 		err = sb_vec_push(&watch->rings, ring);
 	if (err)
 		sb_perf_ring_release(&ring);
+	else
+		watch->cpus.at[watch->cpus.nr++] = cpu;
 	return err;
 }
 
@@ -245,8 +251,35 @@ int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu)
 
 	pthread_mutex_lock(&watch->lock);
 	err = add_cpu(watch, cpu);
+	if (!err) {
+		const struct sb_sideband missed = {
+			.kind = SB_SIDEBAND_LOST,
+			.time_ns = sb_now_ns(),
+			.map.fd = -1,
+		};
+
+		if (sb_vec_push(&watch->queue, missed))
+			watch->stats.nr_lost++;
+	}
 	pthread_mutex_unlock(&watch->lock);
 	return err;
+}
+
+void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu)
+{
+	size_t i;
+
+	pthread_mutex_lock(&watch->lock);
+	collect(watch);
+	for (i = 0; i < watch->cpus.nr; i++) {
+		if (watch->cpus.at[i] != cpu)
+			continue;
+		sb_perf_ring_release(&watch->rings.at[i]);
+		watch->rings.at[i] = watch->rings.at[--watch->rings.nr];
+		watch->cpus.at[i] = watch->cpus.at[--watch->cpus.nr];
+		break;
+	}
+	pthread_mutex_unlock(&watch->lock);
 }
 
 void sb_procwatch_notify(struct sb_procwatch *watch, void (*changed)(void *arg, uint32_t tgid),
@@ -330,6 +363,7 @@ void sb_procwatch_free(struct sb_procwatch *watch)
 	for (i = 0; i < watch->rings.nr; i++)
 		sb_perf_ring_release(&watch->rings.at[i]);
 	sb_vec_release(&watch->rings);
+	sb_vec_release(&watch->cpus);
 	clear_queue(watch);
 	sb_vec_release(&watch->files);
 	sb_index_release(&watch->files_index);

@@ -32,8 +32,10 @@ void sb_procwatch_free(struct sb_procwatch *watch);
 void sb_procwatch_notify(struct sb_procwatch *watch, void (*changed)(void *arg, uint32_t tgid),
 			 void *arg);
 
-/* A CPU came online. */
+/* A CPU came online. What processes did there before is made up for from /proc. */
 int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu);
+/* It went offline, and its events with it; what they had recorded is kept. */
+void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu);
 
 /* Tell @sym everything that was recorded until now, in the order of time. 0 or -ENOMEM. */
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym);

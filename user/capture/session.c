@@ -16,6 +16,7 @@
 #include "capture/asleep.h"
 #include "capture/detach.h"
 #include "capture/drain.h"
+#include "capture/hotplug.h"
 #include "capture/interpwatch.h"
 #include "capture/perf_event.h"
 #include "capture/procwatch.h"
@@ -51,8 +52,12 @@ struct sb_session {
 	struct bpf_program *timer, *begin, *settle; /* of the view; NULL: it has none */
 	sb_vec_link links;
 	sb_vec_link timers;
+	sb_vec_u32 timer_cpus; /* of each of `timers` */
 	struct sb_asleep_stacks asleep;
-	sb_vec_u32 cpus;      /* that we sample */
+	sb_vec_u32 cpus;	/* that we sample */
+	sb_vec_u32 online_cpus; /* when last looked at; with events of ours */
+	int hotplug_fd;		/* -1: not to be had; then the list of CPUs has to do */
+	uint64_t nr_cpus_went, nr_cpus_came, nr_cpus_refused;
 	sb_vec_u32 new_tgids; /* to be seeded */
 	uint64_t began_ns;
 	uint64_t *stats; /* of each CPU: room for reading them, so that it is there at the end */
@@ -110,12 +115,13 @@ static int choose_cpus(struct sb_session *session)
 /* Side-band needs every CPU, also those that are not sampled: processes migrate. */
 static int start_procwatch(struct sb_session *session)
 {
-	sb_vec_u32 online = {};
-	int err = sb_cpus_online(&online);
+	sb_vec_u32 *online = &session->online_cpus;
+	int err;
 
+	session->hotplug_fd = sb_hotplug_open();
+	err = sb_cpus_online(online);
 	if (!err)
-		err = sb_procwatch_new(online.at, online.nr, &session->procwatch);
-	sb_vec_release(&online);
+		err = sb_procwatch_new(online->at, online->nr, &session->procwatch);
 	return err ? sb_explain(err, "watch processes with perf events") : 0;
 }
 
@@ -331,6 +337,7 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 	if (!session)
 		return sb_explain(-ENOMEM, "start");
 	session->opts = *opts;
+	session->hotplug_fd = -1;
 	if (!session->opts.event)
 		session->opts.event = EVENT_DEFAULT;
 	if (!session->opts.counts_max)
@@ -382,7 +389,15 @@ static int attach_timer(struct sb_session *session, uint32_t cpu)
 		return sb_explain(err, "attach to a timer");
 	}
 	/* The link owns fd from here on. */
-	return sb_view_keep_link(&session->timers, link);
+	err = sb_vec_reserve(&session->timer_cpus, session->timers.nr + 1);
+	if (err) {
+		bpf_link__destroy(link);
+		return err;
+	}
+	err = sb_view_keep_link(&session->timers, link);
+	if (!err)
+		session->timer_cpus.at[session->timer_cpus.nr++] = cpu;
+	return err;
 }
 
 static int attach_timers(struct sb_session *session)
@@ -553,35 +568,109 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 	return 0;
 }
 
-static bool has_cpu(const struct sb_session *session, uint32_t cpu)
+int sb_session_hotplug_fd(const struct sb_session *session)
+{
+	return session->hotplug_fd;
+}
+
+static size_t find_cpu(const sb_vec_u32 *cpus, uint32_t cpu)
 {
 	size_t i;
 
-	for (i = 0; i < session->cpus.nr; i++)
-		if (session->cpus.at[i] == cpu)
-			return true;
-	return false;
+	for (i = 0; i < cpus->nr && cpus->at[i] != cpu; i++)
+		;
+	return i;
+}
+
+static bool has_cpu(const sb_vec_u32 *cpus, uint32_t cpu)
+{
+	return find_cpu(cpus, cpu) < cpus->nr;
+}
+
+static void remove_cpu(sb_vec_u32 *cpus, size_t i)
+{
+	cpus->at[i] = cpus->at[--cpus->nr];
+}
+
+/* The @i-th of those that were online. Its events are dead. */
+static void drop_cpu(struct sb_session *session, size_t i)
+{
+	uint32_t cpu = session->online_cpus.at[i];
+	size_t t = find_cpu(&session->timer_cpus, cpu);
+
+	sb_procwatch_drop_cpu(session->procwatch, cpu);
+	if (t < session->timer_cpus.nr) {
+		bpf_link__destroy(session->timers.at[t]);
+		session->timers.at[t] = session->timers.at[--session->timers.nr];
+		remove_cpu(&session->timer_cpus, t);
+	}
+	remove_cpu(&session->online_cpus, i);
+	session->nr_cpus_went++;
+}
+
+/* What fails now would fail at each look. Return: 0; -ENODEV: it is offline again; others. */
+static int add_cpu(struct sb_session *session, uint32_t cpu)
+{
+	bool is_sampled = !session->opts.cpus || has_cpu(&session->cpus, cpu);
+	int err = sb_procwatch_add_cpu(session->procwatch, cpu);
+
+	if (!err && session->timer && is_sampled)
+		err = attach_timer(session, cpu);
+	if (!err && !has_cpu(&session->cpus, cpu) && is_sampled)
+		err = sb_vec_push(&session->cpus, cpu);
+	if (err == -ENODEV)
+		sb_procwatch_drop_cpu(session->procwatch, cpu);
+	else if (sb_vec_push(&session->online_cpus, cpu))
+		err = -ENOMEM;
+	return err;
+}
+
+/* @gone: were offline since the last look, for a moment at least; @is_any: all may have been. */
+static void drop_cpus(struct sb_session *session, const sb_vec_u32 *online, const sb_vec_u32 *gone,
+		      bool is_any)
+{
+	size_t i = session->online_cpus.nr;
+
+	while (i--) {
+		uint32_t cpu = session->online_cpus.at[i];
+
+		if (is_any || has_cpu(gone, cpu) || !has_cpu(online, cpu))
+			drop_cpu(session, i);
+	}
+}
+
+static void add_cpus(struct sb_session *session, const sb_vec_u32 *online)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < online->nr; i++) {
+		if (has_cpu(&session->online_cpus, online->at[i]))
+			continue;
+		err = add_cpu(session, online->at[i]);
+		if (err == -ENODEV)
+			continue; /* offline again */
+		session->nr_cpus_came++;
+		session->nr_cpus_refused += err != 0;
+	}
 }
 
 int sb_session_hotplug(struct sb_session *session)
 {
-	sb_vec_u32 online = {};
-	int err = sb_cpus_online(&online);
-	size_t i;
+	sb_vec_u32 online = {}, gone = {};
+	int err = 0, read_err;
 
-	if (session->opts.cpus)
-		online.nr = 0;
-	for (i = 0; i < online.nr && !err; i++) {
-		if (has_cpu(session, online.at[i]))
-			continue;
-		err = sb_procwatch_add_cpu(session->procwatch, online.at[i]);
-		if (!err && session->timer)
-			err = attach_timer(session, online.at[i]);
-		if (!err)
-			err = sb_vec_push(&session->cpus, online.at[i]);
+	if (session->hotplug_fd >= 0)
+		err = sb_hotplug_read(session->hotplug_fd, &gone);
+	/* In this order: whatever went offline before it is in the list again has been told of. */
+	read_err = sb_cpus_online(&online);
+	if (!read_err) {
+		drop_cpus(session, &online, &gone, err != 0);
+		add_cpus(session, &online);
 	}
 	sb_vec_release(&online);
-	return err;
+	sb_vec_release(&gone);
+	return read_err ? sb_err(read_err, "cannot read which CPUs are online") : 0;
 }
 
 int sb_session_settle(struct sb_session *session)
@@ -615,7 +704,7 @@ static void detach(struct sb_session *session)
 
 	for (i = 0; i < session->timers.nr; i++)
 		bpf_link__destroy(session->timers.at[i]);
-	session->timers.nr = 0;
+	session->timers.nr = session->timer_cpus.nr = 0;
 	sb_links_release(&session->links);
 }
 
@@ -644,6 +733,10 @@ void sb_session_free(struct sb_session *session)
 	sb_drain_free(session->drain);
 	sampler_bpf__destroy(session->skel);
 	sb_vec_release(&session->cpus);
+	sb_vec_release(&session->timer_cpus);
+	sb_vec_release(&session->online_cpus);
+	if (session->hotplug_fd >= 0)
+		close(session->hotplug_fd);
 	sb_vec_release(&session->new_tgids);
 	free(session->stats);
 	free(session);
@@ -691,6 +784,9 @@ void sb_session_stats(const struct sb_session *session, struct sb_session_stats 
 		.first_sample_ns = session->skel->bss->first_sample_ns,
 		.nr_cpus = (uint32_t)session->cpus.nr,
 		.freq_hz = session->opts.freq_hz,
+		.nr_cpus_went = session->nr_cpus_went,
+		.nr_cpus_came = session->nr_cpus_came,
+		.nr_cpus_refused = session->nr_cpus_refused,
 	};
 	sum_stats(session, ret_stats->stat);
 	ret_stats->nr_asleep = session->asleep.nr;

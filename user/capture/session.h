@@ -83,7 +83,10 @@ int sb_session_follow(struct sb_session *session, uint32_t tgid, bool children);
 int sb_session_poll_fd(const struct sb_session *session);
 /* Collect what came since the last drain, and tell the symbolizer about processes first. */
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch);
-/* CPUs that came online since the last call are sampled from now on. */
+/* Return: a descriptor that is readable when sb_session_hotplug() is due early, or -1; owned by the
+ * session. */
+int sb_session_hotplug_fd(const struct sb_session *session);
+/* CPUs that came online since the last call, again or for the first time, are sampled from now on. */
 int sb_session_hotplug(struct sb_session *session);
 /* What is going on and would be accounted when it ends is accounted up to now: before a snapshot. */
 int sb_session_settle(struct sb_session *session);
@@ -103,6 +106,8 @@ struct sb_session_stats {
 	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */
 	uint32_t nr_cpus;
 	uint32_t freq_hz;
+	uint64_t nr_cpus_went, nr_cpus_came; /* offline, online, in the run */
+	uint64_t nr_cpus_refused;	     /* of those that came: could not be sampled */
 	uint64_t nr_asleep, nr_asleep_lost; /* threads looked at while they slept; those that ran */
 	uint64_t expected;		    /* see struct sb_view; 0: not known */
 	struct sb_interpwatch_stats interps; /* zero without interpreters */

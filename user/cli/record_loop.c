@@ -20,7 +20,7 @@
 #define TICK_NS SB_NS_PER_SEC
 
 /* What woke us; the low half of epoll's word, above it the number of the target. */
-enum source { SIGNAL, TIME, TICK, SESSION, CHILD, TARGET };
+enum source { SIGNAL, TIME, TICK, SESSION, CPUS, CHILD, TARGET };
 
 static void set_signals(sigset_t *set)
 {
@@ -104,6 +104,8 @@ static int watch_all(struct sb_run *run)
 		err = watch(run, run->time_fd, TIME, 0);
 	if (!err)
 		err = watch(run, sb_session_poll_fd(run->session), SESSION, 0);
+	if (!err)
+		err = watch(run, sb_session_hotplug_fd(run->session), CPUS, 0);
 	if (!err && run->child)
 		err = watch(run, sb_child_fd(run->child), CHILD, 0);
 	for (i = 0; i < run->targets.nr && !err; i++)
@@ -312,6 +314,8 @@ static int handle(struct sb_run *run, uint64_t what)
 		return on_tick(run);
 	case SESSION:
 		return sb_run_drain(run);
+	case CPUS:
+		return sb_session_hotplug(run->session);
 	case CHILD:
 		run->end = SB_END_COMMAND;
 		return 0;

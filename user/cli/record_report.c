@@ -96,6 +96,15 @@ static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
 	add_item(list, stats->nr_skipped_recursion, "inside another probe");
 }
 
+static void add_cpus(struct sb_str *list, const struct sb_session_stats *stats)
+{
+	add_item(list, stats->nr_cpus_went,
+		 stats->nr_cpus_went == 1 ? "CPU went offline" : "CPUs went offline");
+	add_item(list, stats->nr_cpus_came,
+		 stats->nr_cpus_came == 1 ? "CPU came online" : "CPUs came online");
+	add_item(list, stats->nr_cpus_refused, "of them not sampled");
+}
+
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
@@ -148,6 +157,7 @@ static void report_line(const struct sb_run *run, const struct sb_run_figures *f
 	add_lost(&lost, &figures->session);
 	add_item(&more, figures->session.nr_sideband_lost, "process records lost");
 	add_item(&more, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
+	add_cpus(&more, &figures->session);
 	add_left_out(run, figures, &more);
 	sb_run_add_interps(run, figures, &more);
 	sb_info("%llu %s, %llu stacks, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
@@ -203,6 +213,9 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 		row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);
 	else
 		row_nr("CPUs", session->nr_cpus);
+	row("CPUs came, went, refused", "%llu, %llu, %llu",
+	    (unsigned long long)session->nr_cpus_came, (unsigned long long)session->nr_cpus_went,
+	    (unsigned long long)session->nr_cpus_refused);
 	if (session->expected)
 		row("accounted for", "%.3f %% of threads x time", sb_run_accounted(figures));
 	row("first sample after", "%.1f ms",

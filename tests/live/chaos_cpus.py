@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""CPUs go offline and come back while we sample: what runs on them then is sampled, and has names.
+
+chaos_cpus.py STACKBPF CHAOS [PART...]
+"""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+from live import Result, check, done, need_own_machine, need_root, ready, run_parts, skip, wait_for
+
+need_root()
+BINARY, CHAOS = sys.argv[1:3]
+CPU = 1
+ONLINE = f'/sys/devices/system/cpu/cpu{CPU}/online'
+HZ = 199
+ENOUGH = 0.4  # clocks of emulated machines tick now and then
+
+
+def set_online(is_online):
+    with open(ONLINE, 'w', encoding='ascii') as file:
+        file.write(str(int(is_online)))
+
+
+class Sampling:
+    """A run of stackbpf; `result`, when it is over."""
+
+    def __init__(self, work, *args):
+        self.out, self.result = f'{work}/out.folded', None
+        self.err = open(f'{work}/err', 'w+', encoding='utf-8')
+        self.process = subprocess.Popen([BINARY, *args, '-F', str(HZ), '-o', self.out], stderr=self.err)
+
+    def _handles_signals(self):
+        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as file:
+            blocked = int(re.search(r'^SigBlk:\s+(\S+)', file.read(), re.M)[1], 16)
+        return blocked & (1 << (signal.SIGUSR1 - 1))
+
+    def snapshot(self):
+        """It looks at what happened in the order in which it did: it has seen all up to now."""
+        wait_for(self._handles_signals, 'it takes signals')
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.out)
+        self.process.send_signal(signal.SIGUSR1)
+        wait_for(lambda: os.path.exists(self.out) or self.process.poll() is not None, 'a snapshot', 60)
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(timeout=60)
+        self.err.seek(0)
+        with open(self.out, encoding='utf-8') as file:
+            self.result = Result(status, file.read(), self.err.read())
+        self.err.close()
+
+
+@contextlib.contextmanager
+def sampling(*args):
+    with tempfile.TemporaryDirectory() as work:
+        run = Sampling(work, *args)
+        try:
+            run.snapshot()
+            yield run
+        finally:
+            run.end()
+
+
+def ran_seconds(pid):
+    with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
+        return int(file.read().split()[0]) / 1e9
+
+
+def busy_on_cpu(seconds):
+    """A program that comes to that CPU now, as a file that was never seen, and works so long there."""
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run(['cp', CHAOS, f'{work}/comer'], check=True)
+        with ready('taskset', '-c', str(CPU), f'{work}/comer', 'busy') as process:
+            def worked():
+                return sum(ran_seconds(f'{process.pid}/task/{tid}')
+                           for tid in os.listdir(f'/proc/{process.pid}/task'))
+            wait_for(lambda: worked() >= seconds, 'it has worked', 60)
+            return worked()
+
+
+def judge(what, result, ran, nr_went, nr_came):
+    check(result.status in (0, 130, 143), f'{what}: exit status {result.status} {result.err[-300:]}')
+    have = sum(nr for stack, nr in result.stacks.items() if 'work_here' in stack) / HZ
+    check(ENOUGH * ran <= have <= ran / ENOUGH, f'{what}: sampled {have:.2f} s of {ran:.2f} s')
+    known = sum(nr for stack, nr in result.stacks.items() if '[unknown]' not in stack)
+    check(known >= 0.95 * result.total, f'{what}: {known} of {result.total} with names')
+    for nr, text in ((nr_went, 'went offline'), (nr_came, 'came online')):
+        said = re.search(rf'(\d+) CPUs? {text}', result.err)
+        check(int(said[1] if said else 0) == nr, f'{what}: {nr} {text}: {said and said[0]}')
+
+
+def offline_and_online():
+    """Faster than the list of CPUs is looked at: its events are gone all the same."""
+    with sampling('oncpu', '-n', 'comer') as run:
+        set_online(False)
+        set_online(True)
+        run.snapshot()
+        ran = busy_on_cpu(2)
+    judge('off and on at once', run.result, ran, 1, 1)
+
+
+def online_later():
+    set_online(False)
+    with sampling('oncpu', '-n', 'comer') as run:
+        set_online(True)
+        run.snapshot()
+        ran = busy_on_cpu(2)
+    judge('online later', run.result, ran, 0, 1)
+
+
+def again_and_again():
+    """While a program works that has to move each time."""
+    with ready(CHAOS, 'busy') as process:
+        with sampling('wall', '-p', str(process.pid)) as run:
+            for _ in range(5):
+                set_online(False)
+                set_online(True)
+    result = run.result
+    check(result.status in (0, 130, 143), f'again and again: exit status {result.status} {result.err[-300:]}')
+    share = float(re.search(r'([\d.]+) % of threads x time', result.err)[1])
+    check(99 <= share <= 101, f'again and again: {share} % of the time of all threads')
+
+
+need_own_machine('taking CPUs offline')
+if not os.path.exists(ONLINE):
+    skip(f'CPU {CPU} cannot be taken offline')
+run_parts((offline_and_online, online_later, again_and_again), sys.argv[3:])
+done()
