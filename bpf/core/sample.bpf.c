@@ -21,6 +21,8 @@ __u32 nr_keys = 0;
 __u64 first_sample_ns = 0;
 /* Set by user space: no sample after this, however late it comes to stop us; 0: no end. */
 __u64 end_ns = 0;
+/* Of the run, for views whose samples reach back; at first, it has not begun. */
+__u64 begin_ns = 0;
 
 /* struct sb_sample_key -> struct sb_count. Sizes, not types: clang 14 leaves types out of the BTF
  * that only the definition of an inner map names; and to kernels up to 6.2 a map that has types is
@@ -186,6 +188,11 @@ static void capture_user(struct task_struct *task, struct sb_scratch *s, __u32 s
 __hidden __u64 sb_end_ns(void)
 {
 	return end_ns;
+}
+
+__hidden __u64 sb_begin_ns(void)
+{
+	return begin_ns;
 }
 
 /* Return: whether it is time to take samples. */

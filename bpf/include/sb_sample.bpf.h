@@ -152,6 +152,8 @@ void sb_spent(__u64 since_ns);
 
 /* After the time that user space has set as the end, which this returns; 0: no end yet. */
 __u64 sb_end_ns(void);
+/* Begin of the run; 0: there is no such moment. Nothing before it is to be accounted. */
+__u64 sb_begin_ns(void);
 
 /* 1 + the logarithm of @ns, for sb_sample_key.log2_ns; 0 where the run does not split by it. */
 __u32 sb_log2_of(__u64 ns);

@@ -171,6 +171,14 @@ static __u64 clamp_to_end(__u64 now_ns)
 	return end_ns && end_ns < now_ns ? end_ns : now_ns;
 }
 
+/* The threads that are there already are found one after the other, and the run begins when all are. */
+static __u64 clamp_to_begin(__u64 since_ns)
+{
+	__u64 first_ns = sb_begin_ns();
+
+	return since_ns < first_ns ? first_ns : since_ns;
+}
+
 /* Return: whether a part of a wait that took @ns is asked for; if not, why is counted. */
 static bool passes(__u32 state, __u64 ns)
 {
@@ -235,6 +243,7 @@ static void account_wait(struct sb_capture *capture, __u32 slot, const struct sc
 	__u64 until_ns = clamp_to_end(now_ns);
 	struct parts parts;
 
+	from_ns = clamp_to_begin(from_ns);
 	if (until_ns <= from_ns)
 		return;
 	split(st, from_ns, until_ns, &parts);
@@ -408,6 +417,7 @@ static void arrive_unseen(struct task_struct *next, struct sched_task *st, __u64
 	struct parts parts;
 	__u32 zero = 0, *owing;
 
+	from_ns = clamp_to_begin(from_ns);
 	if (until_ns <= from_ns)
 		return;
 	split(st, from_ns, until_ns, &parts);
@@ -432,6 +442,7 @@ static void stop_running(struct sched_task *st, __u64 now_ns)
 		return;
 	if (!st->born_ns)
 		st->born_ns = on_ns;
+	on_ns = clamp_to_begin(on_ns);
 	if (on_ns < now_ns)
 		__sync_fetch_and_add(&st->run_ns, now_ns - on_ns);
 }
@@ -452,10 +463,11 @@ static void account_rest(struct sb_capture *capture, __u32 slot, struct sched_ta
 /* No more of its time is expected. */
 static void end_life(struct sched_task *st, __u64 now_ns)
 {
-	__u64 born_ns = __sync_lock_test_and_set(&st->born_ns, 0);
+	__u64 born_ns = __sync_lock_test_and_set(&st->born_ns, 0), since_ns;
 
-	if (born_ns && born_ns < now_ns)
-		__sync_fetch_and_add(&sched_expected_ns, now_ns - born_ns);
+	since_ns = clamp_to_begin(born_ns);
+	if (born_ns && since_ns < now_ns)
+		__sync_fetch_and_add(&sched_expected_ns, now_ns - since_ns);
 }
 
 /* The last switch of a thread, which iterators may not find any more, so not only up to the end. */
@@ -726,8 +738,11 @@ int sched_tick(struct bpf_perf_event_data *ctx)
 	if (!st->born_ns)
 		st->born_ns = on_ns;
 	run_ns = __sync_lock_test_and_set(&st->run_ns, 0);
+	on_ns = clamp_to_begin(on_ns);
 	if (on_ns < capture->now_ns)
 		run_ns += capture->now_ns - on_ns;
+	if (!run_ns)
+		return 0;
 	capture->key.state = SB_STATE_RUNNING;
 	sb_account(capture, run_ns);
 	sb_spent(capture->now_ns);
@@ -837,6 +852,8 @@ static void account_to_waker(void *ctx, const struct task_struct *task, struct s
 	struct sb_capture *capture;
 
 	until_ns = clamp_to_end(bpf_ktime_get_ns());
+	if (from_ns)
+		from_ns = clamp_to_begin(from_ns);
 	if (!from_ns || until_ns <= from_ns || !passes(st->state, until_ns - from_ns) ||
 	    capture_waker(ctx, &capture))
 		return;
@@ -966,14 +983,14 @@ static void settle_unseen(struct seq_file *seq, struct task_struct *task, struct
 	struct sched_owed owed = {};
 	struct parts parts;
 
-	if (!record || !from_ns || from_ns >= now_ns)
+	if (!record || !from_ns || clamp_to_begin(from_ns) >= now_ns)
 		return;
 	if (now_ns - from_ns >= cfg_sched_every_ns - st->phase_ns &&
 	    take_sleeper(seq, task, &record->asleep))
 		return;
 	if (__sync_val_compare_and_swap(&st->from_ns, from_ns, now_ns) != from_ns)
 		return;
-	split(st, from_ns, now_ns, &parts);
+	split(st, clamp_to_begin(from_ns), now_ns, &parts);
 	owe_wait(st, &owed, &parts);
 	pay(capture, SB_SCRATCH_ITER, &owed);
 }

@@ -20,6 +20,8 @@
 /* Records taken from the iterator at a time. */
 #define NR_RECORDS	 64u
 #define STATUS_BYTES_MAX 8192u
+/* Pieces kept before they are unwound. One is 64 KiB in most cases, as there is no end of the stack. */
+#define RAW_BYTES_MAX	 (16u << 20)
 
 SB_DEFINE_CLEANUP(struct bpf_link, bpf_link__destroy)
 
@@ -28,6 +30,7 @@ struct reader {
 	struct sb_interp_walk walk;
 	uint32_t tgid; /* whose memory is open */
 	int mem_fd;
+	SB_VEC(struct sb_asleep) found;
 	struct {
 		struct sb_event_raw event;
 		uint8_t stack[SB_RAW_BYTES_MAX];
@@ -108,12 +111,20 @@ static int take(struct reader *reader, const struct sb_asleep *asleep)
 	} else {
 		reader->asleep->nr_lost++;
 	}
+	if (reader->asleep->raw.bytes.nr >= RAW_BYTES_MAX && reader->asleep->unwind)
+		err = reader->asleep->unwind(reader->asleep->arg);
+	if (err)
+		return err;
 	return sb_rawstacks_add(&reader->asleep->raw, &reader->piece,
 				sizeof(reader->piece.event) + reader->piece.event.nr_stack_bytes);
 }
 
-/* The kernel may hand out half a record at the end of a read. */
-static int read_all(struct reader *reader, int fd)
+/*
+ * All threads first, and what it takes time to read of each of them after that: their waits count from
+ * the moment on at which the iterator comes to them, so it is not to wait for us.
+ * The kernel may hand out half a record at the end of a read.
+ */
+static int find_all(struct reader *reader, int fd)
 {
 	struct sb_asleep records[NR_RECORDS];
 	size_t have = 0, i;
@@ -128,7 +139,7 @@ static int read_all(struct reader *reader, int fd)
 			return nr_bytes ? -errno : 0;
 		have += (size_t)nr_bytes;
 		for (i = 0; (i + 1) * sizeof(*records) <= have && !err; i++)
-			err = take(reader, &records[i]);
+			err = sb_vec_push(&reader->found, records[i]);
 		if (err)
 			return err;
 		have -= i * sizeof(*records);
@@ -136,7 +147,18 @@ static int read_all(struct reader *reader, int fd)
 	}
 }
 
-int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog)
+static int take_all(struct reader *reader)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < reader->found.nr && !err; i++)
+		err = take(reader, &reader->found.at[i]);
+	return err;
+}
+
+int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
+		  void (*found)(void *arg))
 {
 	sb_cleanup(bpf_link__destroyp) struct bpf_link *link = bpf_program__attach_iter(prog, NULL);
 	sb_cleanup(sb_freep) struct reader *reader = calloc(1, sizeof(*reader));
@@ -148,8 +170,13 @@ int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *pro
 	reader->asleep = asleep;
 	reader->mem_fd = -1;
 	fd = bpf_iter_create(bpf_link__fd(link));
-	err = fd < 0 ? fd : read_all(reader, fd);
+	err = fd < 0 ? fd : find_all(reader, fd);
+	if (!err && found)
+		found(asleep->arg);
+	if (!err)
+		err = take_all(reader);
 	sb_closep(&reader->mem_fd);
+	sb_vec_release(&reader->found);
 	return err;
 }
 

@@ -18,15 +18,20 @@ struct sb_interpwatch;
 struct sb_asleep_stacks {
 	struct sb_interpwatch *interps; /* borrowed; NULL: no frames of interpreters */
 	struct sb_rawstacks raw;	/* pieces of stack, to be unwound at the next drain */
-	uint64_t nr, nr_lost;		/* threads; of them: ran, ended or closed to us meanwhile */
+	/* There are many: unwind `raw`, and clear it. Return: 0 or a negative errno. */
+	int (*unwind)(void *arg);
+	void *arg;	      /* of it, and of found() below */
+	uint64_t nr, nr_lost; /* threads; of them: ran, ended or closed to us meanwhile */
 };
 
 /*
  * Run the iterator over all tasks; for each struct sb_asleep that it writes, read a piece of the
  * thread's stack, and make sure that it has not run since. A stack that could not be had is kept
- * as its leaf, with a status that says so. Return: 0 or a negative errno.
+ * as its leaf, with a status that says so. @found, if not NULL, is called in between: the iterator is
+ * through, and nothing was read yet. Return: 0 or a negative errno.
  */
-int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog);
+int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
+		  void (*found)(void *arg));
 void sb_asleep_release(struct sb_asleep_stacks *asleep);
 
 #endif

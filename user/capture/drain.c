@@ -18,6 +18,12 @@
 /* Keys read by one call. The kernel wants room for a whole bucket at least. */
 #define READ_KEYS      4096u
 
+/* Stacks and their frames, one after the other. */
+struct stacks {
+	SB_VEC(struct sb_batch_stack) at;
+	SB_VEC(uint64_t) frames;
+};
+
 struct sb_drain {
 	struct sampler_bpf *skel; /* borrowed */
 	struct ring_buffer *ring;
@@ -27,26 +33,55 @@ struct sb_drain {
 	struct sb_count *read_counts;
 	/* What the batch of the last drain points to. */
 	SB_VEC(struct sb_batch_count) counts;
-	SB_VEC(struct sb_batch_stack) stacks;
-	SB_VEC(uint64_t) frames;
+	struct stacks stacks;
+	struct stacks early; /* for the batch of the next one */
 	SB_VEC(struct sb_batch_object) objects;
 	SB_VEC(uint64_t) object_words; /* their data */
 	struct sb_rawstacks raw;
 	sb_vec_u32 *tgids; /* during a drain: where announced processes go */
 };
 
-int sb_drain_add(void *arg, const struct sb_batch_stack *stack)
+static int add_stack(struct stacks *stacks, const struct sb_batch_stack *stack)
 {
-	struct sb_drain *drain = arg;
 	uint32_t i;
 	int err;
 
 	for (i = 0; i < stack->nr_frames; i++) {
-		err = sb_vec_push(&drain->frames, stack->ip[i]);
+		err = sb_vec_push(&stacks->frames, stack->ip[i]);
 		if (err)
 			return err;
 	}
-	return sb_vec_push(&drain->stacks, *stack);
+	return sb_vec_push(&stacks->at, *stack);
+}
+
+int sb_drain_add(void *arg, const struct sb_batch_stack *stack)
+{
+	return add_stack(&((struct sb_drain *)arg)->stacks, stack);
+}
+
+int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack)
+{
+	return add_stack(&((struct sb_drain *)arg)->early, stack);
+}
+
+static void clear_stacks(struct stacks *stacks)
+{
+	stacks->at.nr = stacks->frames.nr = 0;
+}
+
+static void release_stacks(struct stacks *stacks)
+{
+	sb_vec_release(&stacks->at);
+	sb_vec_release(&stacks->frames);
+}
+
+static void take_early(struct sb_drain *drain)
+{
+	struct stacks last = drain->stacks;
+
+	drain->stacks = drain->early;
+	drain->early = last;
+	clear_stacks(&drain->early);
 }
 
 static int on_stack(struct sb_drain *drain, const struct sb_event_stack *event, size_t len)
@@ -183,8 +218,8 @@ void sb_drain_free(struct sb_drain *drain)
 	free(drain->read_keys);
 	free(drain->read_counts);
 	sb_vec_release(&drain->counts);
-	sb_vec_release(&drain->stacks);
-	sb_vec_release(&drain->frames);
+	release_stacks(&drain->stacks);
+	release_stacks(&drain->early);
 	sb_vec_release(&drain->objects);
 	sb_vec_release(&drain->object_words);
 	sb_rawstacks_release(&drain->raw);
@@ -248,9 +283,9 @@ static void point_stacks_at_frames(struct sb_drain *drain)
 {
 	size_t i, at = 0;
 
-	for (i = 0; i < drain->stacks.nr; i++) {
-		drain->stacks.at[i].ip = drain->frames.at + at;
-		at += drain->stacks.at[i].nr_frames;
+	for (i = 0; i < drain->stacks.at.nr; i++) {
+		drain->stacks.at.at[i].ip = drain->stacks.frames.at + at;
+		at += drain->stacks.at.at[i].nr_frames;
 	}
 }
 
@@ -258,7 +293,8 @@ int sb_drain_run(struct sb_drain *drain, sb_vec_u32 *tgids)
 {
 	int old = drain->generations[drain->current], err;
 
-	drain->counts.nr = drain->stacks.nr = drain->frames.nr = 0;
+	drain->counts.nr = 0;
+	take_early(drain);
 	drain->objects.nr = drain->object_words.nr = 0;
 	sb_rawstacks_clear(&drain->raw);
 	/* Returns when no program uses the old generation any more. */
@@ -287,8 +323,8 @@ void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch)
 	*ret_batch = (struct sb_batch){
 		.counts = drain->counts.at,
 		.nr_counts = drain->counts.nr,
-		.stacks = drain->stacks.at,
-		.nr_stacks = drain->stacks.nr,
+		.stacks = drain->stacks.at.at,
+		.nr_stacks = drain->stacks.at.nr,
 		.objects = drain->objects.at,
 		.nr_objects = drain->objects.nr,
 	};

@@ -32,6 +32,8 @@ int sb_drain_run(struct sb_drain *drain, sb_vec_u32 *tgids);
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);
 /* Add a stack; its frames are copied. @arg is the drain. Return: 0 or -ENOMEM. */
 int sb_drain_add(void *arg, const struct sb_batch_stack *stack);
+/* The same between two runs: it is among the stacks of the next one. */
+int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
 /* All that the last run and additions gave; valid until the next of either. */
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch);
 

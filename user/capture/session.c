@@ -478,19 +478,58 @@ static void find_programs(struct sb_session *session)
 	session->settle = view->settle ? view->settle(session->skel) : NULL;
 }
 
-/* Once more over all tasks, by one of the view's iterators. */
-static int iterate(struct sb_session *session, const struct bpf_program *prog)
+static void how_to_unwind(const struct sb_session *session, struct sb_rawstacks_into *ret_into)
 {
-	int err = prog ? sb_asleep_run(&session->asleep, prog) : 0;
+	*ret_into = (struct sb_rawstacks_into){
+		.modes = session->opts.unwind,
+		.depth_max = session->opts.depth_max,
+		.interp = session->opts.interp,
+		.add = sb_drain_add,
+		.arg = session->drain,
+	};
+}
+
+/* There are more threads asleep than memory for their stacks up to the next drain. */
+static int unwind_asleep(void *arg)
+{
+	struct sb_session *session = arg;
+	struct sb_symbolizer *sym = session->opts.symbolizer;
+	struct sb_rawstacks_into into;
+	int err = sb_procwatch_drain(session->procwatch, sym);
+
+	how_to_unwind(session, &into);
+	into.add = sb_drain_add_early;
+	if (!err)
+		err = sb_rawstacks_unwind(&session->asleep.raw, sym, &into);
+	sb_rawstacks_clear(&session->asleep.raw);
+	return err;
+}
+
+/* Once more over all tasks, by one of the view's iterators. */
+static int iterate(struct sb_session *session, const struct bpf_program *prog,
+		   void (*found)(void *arg))
+{
+	int err = prog ? sb_asleep_run(&session->asleep, prog, found) : 0;
 
 	return err ? sb_explain(err, "go through the threads there are") : 0;
+}
+
+static void begin_now(void *arg)
+{
+	struct sb_session *session = arg;
+
+	session->began_ns = sb_now_ns();
+	session->skel->bss->begin_ns = session->began_ns;
 }
 
 int sb_session_start(struct sb_session *session)
 {
 	int err;
 
+	session->asleep.unwind = unwind_asleep;
+	session->asleep.arg = session;
 	find_programs(session);
+	session->skel->bss->begin_ns = session->begin ? UINT64_MAX : 0;
 	err = attach_others(session);
 	if (err)
 		return err;
@@ -498,15 +537,17 @@ int sb_session_start(struct sb_session *session)
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
 	settle_targets(session);
-	/* Samples of a timer come at once; waits count from the iterator on, which takes its time. */
+	/* Samples of a timer come at once; waits count when the iterator is through. */
 	if (session->begin)
 		err = seed_existing(session);
 	if (!err)
 		err = attach_timers(session);
-	session->began_ns = sb_now_ns();
 	if (err)
 		return err;
-	return session->begin ? iterate(session, session->begin) : seed_existing(session);
+	if (session->begin)
+		return iterate(session, session->begin, begin_now);
+	session->began_ns = sb_now_ns();
+	return seed_existing(session);
 }
 
 uint64_t sb_session_began_ns(const struct sb_session *session)
@@ -532,16 +573,11 @@ int sb_session_poll_fd(const struct sb_session *session)
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch)
 {
 	struct sb_symbolizer *sym = session->opts.symbolizer;
-	const struct sb_rawstacks_into into = {
-		.modes = session->opts.unwind,
-		.depth_max = session->opts.depth_max,
-		.interp = session->opts.interp,
-		.add = sb_drain_add,
-		.arg = session->drain,
-	};
+	struct sb_rawstacks_into into;
 	size_t i;
 	int err;
 
+	how_to_unwind(session, &into);
 	session->new_tgids.nr = 0;
 	err = sb_drain_run(session->drain, &session->new_tgids);
 	if (err)
@@ -675,7 +711,7 @@ int sb_session_hotplug(struct sb_session *session)
 
 int sb_session_settle(struct sb_session *session)
 {
-	return iterate(session, session->settle);
+	return iterate(session, session->settle, NULL);
 }
 
 int sb_session_unwant(struct sb_session *session, uint64_t object)
