@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""All views for a long time, beside a machine at work: processes, threads, libraries and files come and go,
+"""All views for a long time, of a group of processes at work: they, threads, libraries and files come and go,
 interpreters run. What each run of stackbpf holds - memory, descriptors, mappings, threads, BPF maps and
-programs - has to be flat once the first third of the time is over.
+programs - has to be flat once the first third of the time is over. Only that group is looked at: each new
+stack of the machine's own would be a line more in the result. (Without cgroup2: all of the machine.)
 
 soak.py STACKBPF PROGRAMS [MINUTES [HZ]]
 
@@ -18,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from live import Result, check, done, need_root
+from live import Result, check, done, need_root, wait_for
 
 need_root()
 BINARY, PROGRAMS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -74,14 +75,31 @@ def work_of(folder):
 
 
 @contextlib.contextmanager
-def group(command):
-    """A command and what it starts, for as long as the block."""
+def group(command, cgroup):
+    """A command and what it starts, in the cgroup, for as long as the block."""
+    command = ['sh', '-c', 'echo $$ >"$0" && exec "$@"', f'{cgroup}/cgroup.procs' if cgroup else '/dev/null', *command]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           start_new_session=True) as process:
         try:
             yield
         finally:
             os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def new_cgroup():
+    """Its directory; or None where there is no cgroup2."""
+    with open('/proc/self/mounts', encoding='utf-8') as file:
+        mounts = [line.split()[1] for line in file if line.split()[2] == 'cgroup2']
+    path = f'{mounts[0]}/soak.{os.getpid()}' if mounts else None
+    if path:
+        os.mkdir(path)
+    try:
+        yield path
+    finally:
+        if path:
+            wait_for(lambda: not open(f'{path}/cgroup.procs', encoding='ascii').read(), 'all have ended')
+            os.rmdir(path)
 
 
 def count(path):
@@ -106,12 +124,12 @@ def held_by(pid):
 
 
 class Watched:
-    def __init__(self, view, folder):
+    def __init__(self, view, folder, only):
         self.name = ' '.join(view)
         self.looks = []
         self.paths = [f'{folder}/{self.name.replace(" ", "_")}.{end}' for end in ('folded', 'err')]
         with open(self.paths[0], 'w', encoding='utf-8') as out, open(self.paths[1], 'w', encoding='utf-8') as err:
-            self.process = subprocess.Popen([BINARY, *view, '-t', str(SECONDS)], stdout=out, stderr=err)
+            self.process = subprocess.Popen([BINARY, *view, *only, '-t', str(SECONDS)], stdout=out, stderr=err)
 
     def look(self):
         held = held_by(self.process.pid)
@@ -140,9 +158,10 @@ class Watched:
 
 def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, contextlib.ExitStack() as stack:
+        cgroup = stack.enter_context(new_cgroup())
         for command in work_of(folder):
-            stack.enter_context(group(command))
-        runs = [Watched(view, folder) for view in VIEWS]
+            stack.enter_context(group(command, cgroup))
+        runs = [Watched(view, folder, ('-G', cgroup) if cgroup else ()) for view in VIEWS]
         begin, rest = time.monotonic(), threading.Event()
         while time.monotonic() < begin + SECONDS - 1:
             rest.wait(max(0.1, SECONDS / NR_LOOKS))
