@@ -110,12 +110,21 @@ static void test_replace_controls(void **state)
 	}
 }
 
+static void test_base_name(void **state)
+{
+	(void)state;
+	assert_string_equal(sb_base_name("/usr/lib/libc.so.6"), "libc.so.6");
+	assert_string_equal(sb_base_name("program"), "program");
+	assert_string_equal(sb_base_name("dir/"), "");
+	assert_string_equal(sb_base_name(""), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_replace_controls), cmocka_unit_test(test_append),
 		cmocka_unit_test(test_decimal),		 cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_too_long),	 cmocka_unit_test(test_base_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

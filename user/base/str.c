@@ -120,3 +120,10 @@ void sb_str_release(struct sb_str *str)
 	free(str->s);
 	*str = (struct sb_str){};
 }
+
+const char *sb_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}

@@ -29,6 +29,9 @@ void sb_str_clear(struct sb_str *str);
 /* Free the memory; the string can be used again. */
 void sb_str_release(struct sb_str *str);
 
+/* Return: what is behind the last slash of @path: a part of it. */
+const char *sb_base_name(const char *path);
+
 static inline bool sb_streq(const char *a, const char *b)
 {
 	return __builtin_strcmp(a, b) == 0;

@@ -68,13 +68,6 @@ static int on_source(void *arg, const struct sb_sym_source *source)
 					      });
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_file(const struct module *module)
 {
 	return module->path[0] == '/' && module->path[1] != '/';
@@ -127,7 +120,7 @@ static void say_module(struct sb_doctor *doctor, const struct module *module)
 {
 	char name[NAME_COLUMNS], trial[96];
 
-	snprintf(name, sizeof(name), "%s", base_name(module->path));
+	snprintf(name, sizeof(name), "%s", sb_base_name(module->path));
 	format_trial(module, trial, sizeof(trial));
 	sb_doctor_say(doctor, verdict_of(module), name, "%-16s%-7s%-14s%s", module->symbols,
 		      module->has_dwarf ? "yes" : "no", module->unwind, trial);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "cli/doctor.h"
 #include "cli/doctor_trial.h"
 #include "interp/interp.h"
@@ -61,7 +62,7 @@ static void say_other(struct sb_doctor *doctor, const char *const *files, size_t
 	size_t i, j;
 
 	for (i = 0; i < nr; i++) {
-		const char *slash = strrchr(files[i], '/'), *name = slash ? slash + 1 : files[i];
+		const char *name = sb_base_name(files[i]);
 
 		for (j = 0; j < SB_ARRAY_SIZE(others); j++) {
 			if (strncmp(name, others[j].prefix, strlen(others[j].prefix)))

@@ -603,13 +603,6 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 
 /* What others ask. */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void add_anchors(struct sb_interp_anchors *to, const struct sb_runtime *rt,
 			const struct sb_range *ranges, size_t nr, uint32_t kind)
 {
@@ -641,11 +634,11 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *k
 		/* One that is both has all its frames in its state. */
 		if (!(rt->conf.flags & SB_INTERP_BY_STATE)) {
 			ret->native_files[ret->nr_natives] =
-				rt->conf.hook_end ? base_name(sb_image_path(rt->image)) : "";
+				rt->conf.hook_end ? sb_base_name(sb_image_path(rt->image)) : "";
 			ret->natives[ret->nr_natives++] = rt->ops->runtime;
 			continue;
 		}
-		ret->files[ret->nr_runtimes] = base_name(sb_image_path(rt->image));
+		ret->files[ret->nr_runtimes] = sb_base_name(sb_image_path(rt->image));
 		ret->runtimes[ret->nr_runtimes++] = rt->ops->runtime;
 		add_anchors(ret, rt, rt->anchors, rt->nr_anchors, SB_INTERP_ANCHOR_LOOP);
 		add_anchors(ret, rt, rt->callers, rt->nr_callers, SB_INTERP_ANCHOR_CALLER);

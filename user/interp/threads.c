@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "interp/image_priv.h"
 #include "interp/step.h"
 #include "procfs.h"
 
 static bool is_musl(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = sb_base_name(path);
 
 	return !strncmp(base, "ld-musl-", 8) || !strncmp(base, "libc.musl-", 10);
 }

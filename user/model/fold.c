@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 /* What stackcollapse-perf.pl appends and flamegraph.pl understands. */
 static const char *const annotations[SB_FRAME_KIND_MAX] = {
@@ -35,13 +36,6 @@ static int add_clean(struct sb_str *str, const char *s)
 	return 0;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_code(const struct sb_frame *frame)
 {
 	return frame->kind != SB_FRAME_ROOT && frame->kind != SB_FRAME_DELIMITER &&
@@ -60,7 +54,7 @@ static int add_place(struct sb_str *str, const struct sb_frame *frame,
 	if (!err && opts->lines && frame->file && frame->line) {
 		err = sb_str_addc(str, ' ');
 		if (!err)
-			err = add_clean(str, base_name(frame->file));
+			err = add_clean(str, sb_base_name(frame->file));
 		if (!err)
 			err = sb_str_addf(str, ":%u", frame->line);
 	}
