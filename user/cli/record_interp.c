@@ -113,6 +113,9 @@ void sb_run_report_interps(const struct sb_run *run, const struct sb_run_figures
 	sb_interp_stats(run->interp, &stats);
 	if (!stats.nr_processes)
 		return;
+	snprintf(value, sizeof(value), "%llu",
+		 (unsigned long long)figures->session.stat[SB_STAT_INTERP_FRAMES]);
+	row("frames of interpreters", value);
 	snprintf(value, sizeof(value), "%llu, %.1f MB, %llu unreadable, %llu late, in %.1f ms",
 		 (unsigned long long)stats.nr_names, (double)stats.nr_bytes / 1e6,
 		 (unsigned long long)stats.nr_unreadable, (unsigned long long)stats.nr_late,
