@@ -454,16 +454,40 @@ static int attach_bounded(struct space *space, struct sb_runtime *rt)
 	return err ? err : -ENOTSUP;
 }
 
-static int attach(struct space *space, const struct sb_runtime_ops *ops,
+static size_t nr_attached(const struct space *space)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < space->nr_found; i++)
+		nr += space->found[i].is_attached;
+	return nr;
+}
+
+/* Return: -ENOTSUP or -ENOMEM. */
+static int refuse(struct sb_interp *interp, struct sb_runtime *rt)
+{
+	int err = sb_str_addf(&rt->why, "it has %u others, and no more are walked in one process",
+			      SB_INTERP_PER_PROC);
+
+	interp->stats.nr_refused++;
+	return err ? err : -ENOTSUP;
+}
+
+static int attach(struct sb_interp *interp, struct space *space, const struct sb_runtime_ops *ops,
 		  const struct sb_image *image, const struct sb_process_maps *maps)
 {
 	struct found *found = find_found(space, ops, image);
 	int err;
 
-	if (found)
+	if (found) {
 		look_again(found, maps);
-	if (found || space->nr_found == SB_INTERP_PER_PROC)
 		return 0;
+	}
+	if (space->nr_found == FOUND_MAX) {
+		interp->stats.nr_refused += !space->is_full;
+		space->is_full = true;
+		return 0;
+	}
 	found = &space->found[space->nr_found++];
 	*found = (struct found){ .image = *image };
 	found->rt.ops = ops;
@@ -471,7 +495,8 @@ static int attach(struct space *space, const struct sb_runtime_ops *ops,
 	found->rt.image = &found->image;
 	found->rt.maps = maps;
 	found->rt.conf.runtime = ops->runtime;
-	err = attach_bounded(space, &found->rt);
+	err = nr_attached(space) < SB_INTERP_PER_PROC ? attach_bounded(space, &found->rt)
+						      : refuse(interp, &found->rt);
 	found->rt.maps = NULL;
 	found->is_attached = !err;
 	found->is_pending = err == -EAGAIN;
@@ -510,7 +535,7 @@ static int look_at_map(struct sb_interp *interp, struct space *space,
 	for (i = 0; sb_runtimes[i]->runtime; i++) {
 		if (!(seen->runtimes & 1u << sb_runtimes[i]->runtime))
 			continue;
-		err = attach(space, sb_runtimes[i], &image, maps);
+		err = attach(interp, space, sb_runtimes[i], &image, maps);
 		if (err)
 			ret = err;
 	}

@@ -151,6 +151,7 @@ int sb_interp_each(struct sb_interp *interp,
 
 struct sb_interp_stats {
 	uint64_t nr_looks, nr_processes; /* with an interpreter */
+	uint64_t nr_refused;		 /* runtimes beyond those that are walked in one process */
 	uint64_t nr_names, nr_unreadable,
 		nr_late;		 /* late: read when they were needed, not at once */
 	uint64_t nr_bytes, nr_forgotten; /* processes whose names were dropped at the bound */

@@ -47,13 +47,17 @@ struct text {
 	uint64_t native;
 };
 
+/* Runtimes in one process that are remembered, with those that are not walked. */
+#define FOUND_MAX 16
+
 struct space {
 	struct sb_interp_space key;
 	/* Of one that was expected: what it was when it was looked at, with start_ticks 0 if that is not known. */
 	struct sb_procfs_stat expected;
 	struct sb_memory memory;
-	struct found found[SB_INTERP_PER_PROC];
+	struct found found[FOUND_MAX]; /* up to SB_INTERP_PER_PROC are attached */
 	size_t nr_found;
+	bool is_full; /* that there are more has been counted */
 	bool has_ended;
 	uint64_t used; /* count of looks at it: the one unused for longest goes first */
 	SB_VEC(struct name) names;
