@@ -7,14 +7,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "base/vec.h"
+#include "capture/server.h"
 #include "capture/thread.h"
 #include "interp/step.h"
 #include "views/skel.h"
@@ -57,10 +56,7 @@ struct waiting {
 struct sb_interpwatch {
 	struct sampler_bpf *skel; /* borrowed */
 	struct sb_interp *interp; /* borrowed */
-	struct ring_buffer *ring;
-	pthread_t thread;
-	bool has_thread, is_ending;
-	int event_fd, epoll_fd;
+	struct sb_server server;
 
 	/* The thread's own. */
 	SB_VEC(struct proc) procs;
@@ -251,7 +247,7 @@ static void serve_needs(struct sb_interpwatch *watch)
 	size_t i;
 
 	pthread_mutex_lock(&watch->ring_lock);
-	ring_buffer__consume(watch->ring);
+	ring_buffer__consume(watch->server.ring);
 	needs = watch->needs;
 	memset(&watch->needs, 0, sizeof(watch->needs));
 	pthread_mutex_unlock(&watch->ring_lock);
@@ -364,25 +360,13 @@ static int serve_looks(struct sb_interpwatch *watch)
 	return next_ns > now_ns ? (int)((next_ns - now_ns) / SB_NS_PER_MS) + 1 : 0;
 }
 
-static bool is_ending(const struct sb_interpwatch *watch)
-{
-	return __atomic_load_n(&watch->is_ending, __ATOMIC_RELAXED);
-}
-
 static void *serve(void *arg)
 {
 	struct sb_interpwatch *watch = arg;
-	struct epoll_event events[2];
 	int timeout_ms = -1;
-	uint64_t nr;
 
 	sb_thread_hurry();
-	while (!is_ending(watch)) {
-		if (epoll_wait(watch->epoll_fd, events, 2, timeout_ms) < 0 && errno != EINTR)
-			break;
-		/* Only to make it unreadable again. */
-		if (read(watch->event_fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
-			break;
+	while (sb_server_wait(&watch->server, timeout_ms)) {
 		serve_needs(watch);
 		serve_names(watch);
 		serve_changed(watch);
@@ -392,14 +376,6 @@ static void *serve(void *arg)
 }
 
 /* What others call. */
-
-static void wake(struct sb_interpwatch *watch)
-{
-	const uint64_t one = 1;
-
-	if (write(watch->event_fd, &one, sizeof(one)) < 0)
-		sb_debug("the thread of interpreters was not woken");
-}
 
 void sb_interpwatch_changed(struct sb_interpwatch *watch, uint32_t tgid)
 {
@@ -412,7 +388,7 @@ void sb_interpwatch_changed(struct sb_interpwatch *watch, uint32_t tgid)
 		sb_vec_push(&watch->changed, tgid);
 	pthread_mutex_unlock(&watch->lock);
 	if (is_first)
-		wake(watch);
+		sb_server_wake(&watch->server);
 }
 
 /* The drain was here before the thread. */
@@ -435,7 +411,7 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 	int err = 0;
 
 	pthread_mutex_lock(&watch->ring_lock);
-	ring_buffer__consume(watch->ring);
+	ring_buffer__consume(watch->server.ring);
 	for (i = 0; i < watch->waiting.nr && !err; i++) {
 		const struct waiting *stack = &watch->waiting.at[i];
 		const struct sb_batch_stack into = {
@@ -456,7 +432,7 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 	pthread_mutex_unlock(&watch->ring_lock);
 	/* Processes that were asked for are the thread's. */
 	if (has_needs)
-		wake(watch);
+		sb_server_wake(&watch->server);
 	return err;
 }
 
@@ -470,7 +446,7 @@ static int need(struct sb_interpwatch *watch, const struct sb_interp_space *spac
 	if (!err && !space->start_ns)
 		watch->nr_expected++;
 	pthread_mutex_unlock(&watch->ring_lock);
-	wake(watch);
+	sb_server_wake(&watch->server);
 	return err;
 }
 
@@ -535,7 +511,7 @@ int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *as
 	err = keep_stack(watch, &stack, walk ? walk->frame : NULL);
 	pthread_mutex_unlock(&watch->ring_lock);
 	if (stack.nr_frames)
-		wake(watch);
+		sb_server_wake(&watch->server);
 	return err;
 }
 
@@ -559,29 +535,6 @@ int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines)
 	return err ? err : bpf_map__set_max_entries(skel->maps.interp_events, EVENTS_BYTES);
 }
 
-static int watch_fd(const struct sb_interpwatch *watch, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
-static int open_ring(struct sb_interpwatch *watch)
-{
-	int err;
-
-	watch->ring = ring_buffer__new(bpf_map__fd(watch->skel->maps.interp_events), on_event,
-				       watch, NULL);
-	if (!watch->ring)
-		return -errno;
-	watch->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (watch->event_fd < 0 || watch->epoll_fd < 0)
-		return -errno;
-	err = watch_fd(watch, watch->event_fd);
-	return err ? err : watch_fd(watch, ring_buffer__epoll_fd(watch->ring));
-}
-
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 		       struct sb_interpwatch **ret_watch)
 {
@@ -593,7 +546,6 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 		return -ENOMEM;
 	watch->skel = skel;
 	watch->interp = interp;
-	watch->event_fd = watch->epoll_fd = -1;
 	pthread_mutex_init(&watch->lock, NULL);
 	pthread_mutex_init(&watch->ring_lock, NULL);
 	sb_cond_init(&watch->is_looked_at);
@@ -603,10 +555,10 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 	if (!err)
 		err = sb_vec_reserve(&watch->free_confs, 3 * SB_INTERP_CONFS_MAX);
 	if (!err)
-		err = open_ring(watch);
+		err = sb_server_open(&watch->server, bpf_map__fd(skel->maps.interp_events),
+				     on_event, watch);
 	if (!err)
-		err = sb_thread_start("stackbpf-interp", serve, watch, &watch->thread);
-	watch->has_thread = !err;
+		err = sb_server_start(&watch->server, "stackbpf-interp", serve, watch);
 	if (err) {
 		sb_interpwatch_free(watch);
 		return err;
@@ -619,22 +571,14 @@ void sb_interpwatch_free(struct sb_interpwatch *watch)
 {
 	if (!watch)
 		return;
-	if (watch->has_thread) {
-		__atomic_store_n(&watch->is_ending, true, __ATOMIC_RELAXED);
-		wake(watch);
-		pthread_join(watch->thread, NULL);
-	}
-	ring_buffer__free(watch->ring);
+	sb_server_stop(&watch->server);
+	sb_server_release(&watch->server);
 	sb_vec_release(&watch->procs);
 	sb_vec_release(&watch->free_confs);
 	sb_vec_release(&watch->needs);
 	sb_vec_release(&watch->waiting);
 	sb_vec_release(&watch->words);
 	sb_vec_release(&watch->changed);
-	if (watch->event_fd >= 0)
-		close(watch->event_fd);
-	if (watch->epoll_fd >= 0)
-		close(watch->epoll_fd);
 	pthread_mutex_destroy(&watch->lock);
 	pthread_mutex_destroy(&watch->ring_lock);
 	pthread_cond_destroy(&watch->is_looked_at);

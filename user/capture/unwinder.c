@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "capture/server.h"
 #include "capture/thread.h"
 #include "capture/uwpool.h"
 #include "capture/uwprocs.h"
@@ -43,10 +42,7 @@ struct sb_unwinder {
 	struct sb_uwtables *tables;
 	struct sb_uwprocs *procs;
 	struct sb_uwtouch *touch;
-	struct ring_buffer *ring;
-	int epoll_fd, event_fd;
-	pthread_t thread;
-	bool has_thread, is_ending;
+	struct sb_server server;
 
 	/* Of the thread. */
 	SB_VEC(struct sb_uw_need_event) needs;
@@ -201,18 +197,13 @@ static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *n
 	}
 }
 
-static bool is_ending(const struct sb_unwinder *unwinder)
-{
-	return __atomic_load_n(&unwinder->is_ending, __ATOMIC_RELAXED);
-}
-
 static void serve_needs(struct sb_unwinder *unwinder)
 {
 	size_t i;
 
 	unwinder->needs.nr = 0;
-	ring_buffer__consume(unwinder->ring);
-	for (i = 0; i < unwinder->needs.nr && !is_ending(unwinder); i++)
+	ring_buffer__consume(unwinder->server.ring);
+	for (i = 0; i < unwinder->needs.nr && !sb_server_is_ending(&unwinder->server); i++)
 		serve(unwinder, &unwinder->needs.at[i]);
 }
 
@@ -238,7 +229,7 @@ static void serve_changes(struct sb_unwinder *unwinder)
 	tgids = unwinder->changed_tgids;
 	unwinder->changed_tgids = (sb_vec_u32){};
 	pthread_mutex_unlock(&unwinder->lock);
-	for (i = 0; i < tgids.nr && !is_ending(unwinder); i++) {
+	for (i = 0; i < tgids.nr && !sb_server_is_ending(&unwinder->server); i++) {
 		remove_tgid(unwinder->changed, tgids.at[i]);
 		reread(unwinder, tgids.at[i]);
 	}
@@ -278,7 +269,7 @@ static void serve_expected(struct sb_unwinder *unwinder)
 	tgids = unwinder->expected_tgids;
 	unwinder->expected_tgids = (sb_vec_u32){};
 	pthread_mutex_unlock(&unwinder->lock);
-	for (i = 0; i < tgids.nr && !is_ending(unwinder); i++) {
+	for (i = 0; i < tgids.nr && !sb_server_is_ending(&unwinder->server); i++) {
 		serve_proc(unwinder, &(struct sb_uw_need_event){ .tgid = tgids.at[i] });
 		sb_uwprocs_build_all(unwinder->procs, tgids.at[i]);
 		pthread_mutex_lock(&unwinder->lock);
@@ -320,19 +311,12 @@ static void note_stats(struct sb_unwinder *unwinder)
 static void *serve_all(void *arg)
 {
 	struct sb_unwinder *unwinder = arg;
-	struct epoll_event events[2];
 	int timeout_ms = -1;
-	uint64_t nr;
 
 	sb_thread_hurry();
 	/* Showing a part to the walker takes longer than all else, so it is done in advance. */
 	sb_uwpool_grow(unwinder->pool);
-	while (!is_ending(unwinder)) {
-		if (epoll_wait(unwinder->epoll_fd, events, 2, timeout_ms) < 0 && errno != EINTR)
-			break;
-		/* Only to make it unreadable again. */
-		if (read(unwinder->event_fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
-			break;
+	while (sb_server_wait(&unwinder->server, timeout_ms)) {
 		serve_changes(unwinder);
 		serve_needs(unwinder);
 		serve_expected(unwinder);
@@ -345,37 +329,6 @@ static void *serve_all(void *arg)
 }
 
 /* Life. */
-
-static int start_thread(struct sb_unwinder *unwinder)
-{
-	int err = sb_thread_start("stackbpf-unwind", serve_all, unwinder, &unwinder->thread);
-
-	unwinder->has_thread = !err;
-	return err;
-}
-
-static int watch_fd(const struct sb_unwinder *unwinder, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(unwinder->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
-static int open_ring(struct sb_unwinder *unwinder)
-{
-	int err;
-
-	unwinder->ring = ring_buffer__new(bpf_map__fd(unwinder->skel->maps.uw_needs), on_need,
-					  unwinder, NULL);
-	if (!unwinder->ring)
-		return -errno;
-	unwinder->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	unwinder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (unwinder->event_fd < 0 || unwinder->epoll_fd < 0)
-		return -errno;
-	err = watch_fd(unwinder, unwinder->event_fd);
-	return err ? err : watch_fd(unwinder, ring_buffer__epoll_fd(unwinder->ring));
-}
 
 static int make_tables(struct sb_unwinder *unwinder, uint64_t pool_bytes_max)
 {
@@ -434,7 +387,6 @@ int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
 	if (!unwinder)
 		return -ENOMEM;
 	unwinder->skel = skel;
-	unwinder->epoll_fd = unwinder->event_fd = -1;
 	pthread_mutex_init(&unwinder->lock, NULL);
 	sb_cond_init(&unwinder->is_served);
 	unwinder->published = calloc(1, sizeof(*unwinder->published));
@@ -444,12 +396,13 @@ int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
 	if (!err)
 		err = make_tables(unwinder, pool_bytes(pool_bytes_max));
 	if (!err)
-		err = open_ring(unwinder);
+		err = sb_server_open(&unwinder->server, bpf_map__fd(skel->maps.uw_needs), on_need,
+				     unwinder);
 	if (!err)
 		err = sb_uwtouch_new(&unwinder->touch);
 	if (!err) {
 		note_stats(unwinder);
-		err = start_thread(unwinder);
+		err = sb_server_start(&unwinder->server, "stackbpf-unwind", serve_all, unwinder);
 	}
 	if (err) {
 		sb_unwinder_free(unwinder);
@@ -459,35 +412,18 @@ int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
 	return 0;
 }
 
-static void wake(struct sb_unwinder *unwinder)
-{
-	const uint64_t one = 1;
-
-	/* It fails only when it has been woken 2^64 times and not looked. */
-	if (write(unwinder->event_fd, &one, sizeof(one)) < 0)
-		sb_debug("the unwinder's thread was not woken");
-}
-
 void sb_unwinder_free(struct sb_unwinder *unwinder)
 {
 	if (!unwinder)
 		return;
-	if (unwinder->has_thread) {
-		__atomic_store_n(&unwinder->is_ending, true, __ATOMIC_RELAXED);
-		wake(unwinder);
-		pthread_join(unwinder->thread, NULL);
-	}
+	sb_server_stop(&unwinder->server);
+	sb_server_release(&unwinder->server);
 	sb_uwtouch_free(unwinder->touch);
-	ring_buffer__free(unwinder->ring);
 	sb_uwprocs_free(unwinder->procs);
 	sb_uwtables_free(unwinder->tables);
 	sb_uwpool_free(unwinder->pool);
 	if (unwinder->bins)
 		munmap(unwinder->bins, BINS_BYTES);
-	if (unwinder->epoll_fd >= 0)
-		close(unwinder->epoll_fd);
-	if (unwinder->event_fd >= 0)
-		close(unwinder->event_fd);
 	sb_vec_release(&unwinder->needs);
 	sb_vec_release(&unwinder->bins_needed);
 	sb_vec_release(&unwinder->rereadings);
@@ -507,7 +443,7 @@ void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid)
 	if (!sb_vec_push(&unwinder->expected_tgids, tgid))
 		unwinder->nr_expected++;
 	pthread_mutex_unlock(&unwinder->lock);
-	wake(unwinder);
+	sb_server_wake(&unwinder->server);
 }
 
 void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *until)
@@ -534,7 +470,7 @@ void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid)
 	}
 	pthread_mutex_unlock(&unwinder->lock);
 	if (is_first)
-		wake(unwinder);
+		sb_server_wake(&unwinder->server);
 }
 
 void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *ret_stats)
