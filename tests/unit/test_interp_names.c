@@ -152,6 +152,7 @@ static void test_expected(void **state)
 	const struct sb_interp_space other = { .start_ns = 5, .tgid = expected.tgid, .exec_id = 8 };
 	struct sb_interp *interp = make_as(&expected);
 	struct sb_interp_stats stats;
+	struct sb_interp_confs confs;
 
 	(void)state;
 	assert_int_equal(fetch(interp, &expected, 1, 1), 0);
@@ -165,6 +166,11 @@ static void test_expected(void **state)
 	assert_int_equal(stats.nr_processes, 1);
 	assert_int_equal(sb_interp_adopt(interp, &space), 0);
 	assert_int_equal(sb_interp_adopt(interp, &other), -ENOENT);
+	/* Somebody who does not know that yet has looked at it once more. */
+	assert_int_equal(sb_interp_look(interp, &expected, &confs), 0);
+	assert_int_equal(sb_interp_adopt(interp, &space), 0);
+	assert_false(sb_interp_knows(interp, &expected));
+	assert_int_equal(fetch(interp, &space, 1, 1), 0);
 	sb_interp_free(interp);
 }
 

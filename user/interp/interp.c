@@ -153,6 +153,14 @@ static int index_spaces(struct sb_interp *interp)
 	return err;
 }
 
+static int drop_space(struct sb_interp *interp, size_t i)
+{
+	interp->stats.nr_bytes -= interp->spaces.at[i]->arena.nr_bytes;
+	free_space(interp->spaces.at[i]);
+	interp->spaces.at[i] = interp->spaces.at[--interp->spaces.nr];
+	return index_spaces(interp);
+}
+
 /* Room is made by forgetting processes that have ended, the one unused for longest first. */
 static int forget(struct sb_interp *interp)
 {
@@ -167,11 +175,8 @@ static int forget(struct sb_interp *interp)
 	}
 	if (oldest == SIZE_MAX)
 		return -ENOENT;
-	interp->stats.nr_bytes -= interp->spaces.at[oldest]->arena.nr_bytes;
 	interp->stats.nr_forgotten++;
-	free_space(interp->spaces.at[oldest]);
-	interp->spaces.at[oldest] = interp->spaces.at[--interp->spaces.nr];
-	return index_spaces(interp);
+	return drop_space(interp, oldest);
 }
 
 bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *key)
@@ -197,17 +202,21 @@ int sb_interp_adopt(struct sb_interp *interp, const struct sb_interp_space *to)
 {
 	struct space *space;
 	int err = 0;
+	size_t i;
 
 	pthread_mutex_lock(&interp->lock);
 	space = sb_interp_find(interp, &(struct sb_interp_space){ .tgid = to->tgid });
+	for (i = 0; space && interp->spaces.at[i] != space;)
+		i++;
 	if (sb_interp_find(interp, to)) {
+		/* It was looked at by both names: once is enough. */
 		if (space)
-			space->has_ended = true;
+			err = drop_space(interp, i);
 	} else if (!space) {
 		err = -ENOENT;
 	} else if (!is_still(space)) {
-		space->has_ended = true;
-		err = -ESTALE;
+		err = drop_space(interp, i);
+		err = err ? err : -ESTALE;
 	} else {
 		space->key = *to;
 		err = index_spaces(interp);

@@ -56,7 +56,7 @@ bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *spa
 /*
  * A process that was looked at before anybody knew its space, as {.tgid}, is @space: what was found in it is
  * @space's from here on, with all names. Return: 0: @space has been looked at; -ENOENT: nor has {.tgid};
- * -ESTALE: {.tgid} was another process, or another program of this one; it has ended; -ENOMEM.
+ * -ESTALE: {.tgid} was another process, or another program of this one, and is forgotten; -ENOMEM.
  */
 int sb_interp_adopt(struct sb_interp *interp, const struct sb_interp_space *space);
 /* It has ended: its names are kept as long as there is room. */
