@@ -87,7 +87,7 @@ def check_frames(what, result, lines, has_lines):
         if not names:
             continue
         inside += weight
-        if len(names) == 2 and names[1] in SAYING:
+        if len(names) > 1 and names[0] == '{main}' and names[1] in SAYING:
             continue
         part = next((part for part in PARTS if names[:len(stacks[part])] == stacks[part]), None)
         if not part:
