@@ -18,13 +18,15 @@
 #define NR_PREAD64 67
 #endif
 
-#define REGS_WORDS   (sizeof(struct sb_regs) / sizeof(__u64))
+#define REGS_WORDS    (sizeof(struct sb_regs) / sizeof(__u64))
 /* Of the stack, from its top: two calls from one function with the same registers, but by another
  * way, differ in their return addresses. */
-#define STACK_WORDS  32
+#define STACK_WORDS   32
 /* The events of one call follow one another by less than that. A call that is taken for another one
  * costs a capture. */
-#define SAME_CALL_NS 20000
+#define SAME_CALL_NS  20000
+/* Where the last 2 GB of all addresses begin: in masks, not where pages are described. */
+#define PAGE_MASK_MIN 0xffffffff80000000ull
 
 const volatile __u32 cfg_layer_dirs = 0; /* SB_IO_*; 0: all */
 const volatile __u32 cfg_layer_page_bytes = 4096;
@@ -212,16 +214,33 @@ __hidden int sb_io_call_range(__u64 file_addr, __u64 *ret_begin, __u64 *ret_end)
 	return 0;
 }
 
+/*
+ * A page of several that belong together says which is the first: by its address, or since 7.2 by a
+ * mask for its own (d6746190bbf3 "mm: rework compound_head() for power-of-2 sizeof(struct page)"),
+ * whose upper bits are set; no struct page has such an address.
+ */
+static const struct page *head_of(const struct page *page)
+{
+	const struct page___7_2 *newer = (const void *)page;
+	__u64 info;
+
+	if (bpf_core_field_exists(newer->compound_info))
+		info = BPF_CORE_READ(newer, compound_info);
+	else
+		info = BPF_CORE_READ(page, compound_head);
+	if (!(info & 1))
+		return page;
+	return (const void *)(info >= PAGE_MASK_MIN ? (__u64)page & info : info - 1);
+}
+
 __noinline __u64 sb_io_inode_of_page(__u64 page_addr)
 {
 	const struct page *page = (void *)page_addr;
-	__u64 head, mapping;
+	__u64 mapping;
 
 	if (!page)
 		return 0;
-	head = BPF_CORE_READ(page, compound_head);
-	if (head & 1)
-		page = (void *)(head - 1);
+	page = head_of(page);
 	mapping = (__u64)BPF_CORE_READ(page, mapping);
 	if (!mapping || (mapping & 3)) /* PAGE_MAPPING_FLAGS: anonymous and other memory */
 		return 0;

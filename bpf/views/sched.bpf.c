@@ -879,9 +879,10 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 	return 0;
 }
 
+/* An int up to 7.1, then a byte: a plain read is one of the size that we were compiled with. */
 static bool is_running(const struct task_struct *task)
 {
-	return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
+	return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
 }
 
 static __u64 nr_switches(const struct task_struct *task)

@@ -300,10 +300,14 @@ struct address_space {
 enum pageflags { PG_head };
 
 struct page {
-	unsigned long compound_head; /* bit 0: of a tail, to its head */
+	unsigned long compound_head; /* bit 0: of a tail, to its head; up to 7.1 */
 	struct address_space *mapping;
 	unsigned long index;
 	unsigned int compound_nr; /* in the first tail; up to 6.2 */
+};
+
+struct page___7_2 {
+	unsigned long compound_info; /* bit 0: of a tail */
 };
 
 /* From 5.16 on, over the pages that belong together. */
