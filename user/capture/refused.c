@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "capture/refused.h"
 
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/capability.h>
@@ -8,8 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "views/skel.h"
 
@@ -22,10 +25,45 @@ static struct {
 	char name[64];
 } heard;
 
+SB_DEFINE_CLEANUP(struct btf, btf__free)
+
+/*
+ * Asked when something has failed: it takes longer than a start may. The helper is the last one of
+ * those without which nothing works; other things of its age are missing with it.
+ */
+static bool is_too_old(void)
+{
+	static const char helper[] = "BPF_FUNC_task_pt_regs";
+	sb_cleanup(btf__freep) struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *helpers;
+	uint32_t i;
+	int id;
+
+	id = btf ? btf__find_by_name_kind(btf, "bpf_func_id", BTF_KIND_ENUM) : -1;
+	if (id < 0)
+		return false;
+	helpers = btf__type_by_id(btf, (uint32_t)id);
+	for (i = 0; i < btf_vlen(helpers); i++)
+		if (!strcmp(btf__name_by_offset(btf, btf_enum(helpers)[i].name_off), helper))
+			return false;
+	return true;
+}
+
+static int say_too_old(void)
+{
+	struct utsname name;
+
+	uname(&name);
+	sb_err(0, "Linux %s cannot do what is needed; boot Linux 5.15 or newer", name.release);
+	return -EOPNOTSUPP;
+}
+
 int sb_explain(int err, const char *what)
 {
 	char text[128];
 
+	if (is_too_old())
+		return say_too_old();
 	if (err == -EPERM || err == -EACCES) {
 		sb_err(0,
 		       "cannot %s: no privilege; run it as root, or with CAP_BPF, CAP_PERFMON and "
@@ -86,6 +124,8 @@ static int say(int err)
 	}
 	if ((err == -EPERM || err == -EACCES) && !may_load())
 		return sb_explain(err, "load the BPF programs");
+	if (is_too_old())
+		return say_too_old();
 	if (!strcmp(heard.kind, "map")) {
 		sb_err(err, "the kernel refuses the BPF map '%s'", heard.name);
 		return err == -EPERM || err == -EACCES ? -EOPNOTSUPP : err;

@@ -6,7 +6,7 @@
 struct sampler_bpf;
 
 /* Say that we cannot do @what, and for what most often goes wrong, what to do about it. @err: a negative
- * errno, or one of libbpf's own. Return: a negative errno. */
+ * errno, or one of libbpf's own. Return: a negative errno; -EOPNOTSUPP: the kernel is too old. */
 int sb_explain(int err, const char *what);
 
 /*
