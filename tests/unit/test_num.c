@@ -138,12 +138,35 @@ static void test_list(void **state)
 	sb_vec_release(&list);
 }
 
+static void test_percent(void **state)
+{
+	uint32_t ppm = 7;
+
+	assert_int_equal(sb_parse_percent("1", &ppm), 0);
+	assert_int_equal(ppm, 10000);
+	assert_int_equal(sb_parse_percent("0.25%", &ppm), 0);
+	assert_int_equal(ppm, 2500);
+	assert_int_equal(sb_parse_percent("100", &ppm), 0);
+	assert_int_equal(ppm, 1000000);
+	assert_int_equal(sb_parse_percent("0", &ppm), 0);
+	assert_int_equal(ppm, 0);
+	assert_int_equal(sb_parse_percent("100.1", &ppm), -ERANGE);
+	assert_int_equal(sb_parse_percent("", &ppm), -EINVAL);
+	assert_int_equal(sb_parse_percent("%", &ppm), -EINVAL);
+	assert_int_equal(sb_parse_percent("1s", &ppm), -EINVAL);
+	assert_int_equal(sb_parse_percent("1%%", &ppm), -EINVAL);
+	assert_int_equal(sb_parse_percent("-1", &ppm), -EINVAL);
+	assert_int_equal(sb_parse_percent("1.2.3", &ppm), -EINVAL);
+	assert_int_equal(sb_parse_percent("1111111111111111111111111", &ppm), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_u64),   cmocka_unit_test(test_hex),
-		cmocka_unit_test(test_scan),  cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_bytes), cmocka_unit_test(test_list),
+		cmocka_unit_test(test_u64),	cmocka_unit_test(test_hex),
+		cmocka_unit_test(test_scan),	cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_bytes),	cmocka_unit_test(test_list),
+		cmocka_unit_test(test_percent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,6 +128,26 @@ int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns)
 	return 0;
 }
 
+int sb_parse_percent(const char *s, uint32_t *ret_ppm)
+{
+	size_t len = strlen(s), nr = strspn(s, "0123456789.");
+	char digits[24];
+	uint64_t ppm;
+	int err;
+
+	if (nr >= sizeof(digits) || (nr != len && strcmp(s + nr, "%")))
+		return -EINVAL;
+	memcpy(digits, s, nr);
+	digits[nr] = '\0';
+	err = sb_parse_duration(digits, 10000, &ppm);
+	if (err)
+		return err;
+	if (ppm > 1000000)
+		return -ERANGE;
+	*ret_ppm = (uint32_t)ppm;
+	return 0;
+}
+
 int sb_parse_bytes(const char *s, uint64_t *ret_bytes)
 {
 	static const char units[] = "KMG";

@@ -28,6 +28,9 @@ bool sb_scan_u64(const char **p, const char *end, uint64_t *ret);
  */
 int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns);
 
+/* "1", "0.5", "2.25%", as parts of a million of the whole. Return: 0, -EINVAL, -ERANGE beyond 100 %. */
+int sb_parse_percent(const char *s, uint32_t *ret_ppm);
+
 /* A number and optionally K, M, G (1024-based): "64M". Return: 0, -EINVAL, -ERANGE. */
 int sb_parse_bytes(const char *s, uint64_t *ret_bytes);
 

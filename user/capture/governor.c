@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "capture/governor.h"
+
+#include "base/time.h"
+
+#define WINDOW_NS_MIN	 (300ull * SB_NS_PER_MS)
+#define CALM		 0.7 /* of the limit: what would come back has to fit in with room to spare */
+#define BPF_ROOM_MIN	 0.25 /* of the limit: our own time takes no more from BPF's room */
+#define HELPED		 0.9  /* of the cost before, or less */
+#define NR_CALM_WANTED	 4
+#define NR_CALM_MAX	 64
+/* Times nr_calm_wanted: then it is tried, whatever the jump has saved once. */
+#define BLIND_TIMES	 16
+#define NR_FUTILE_WANTED 8
+#define NR_FUTILE_MAX	 64
+
+static double min(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double max(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+void sb_governor_init(struct sb_governor *governor, const struct sb_governor_opts *opts,
+		      const struct sb_governor_reading *now)
+{
+	*governor = (struct sb_governor){
+		.opts = *opts,
+		.last = *now,
+		.step_max = opts->step_max,
+		.nr_calm_wanted = NR_CALM_WANTED,
+		.nr_futile_wanted = NR_FUTILE_WANTED,
+	};
+	if (governor->opts.step_max > SB_GOVERNOR_STEPS_MAX)
+		governor->opts.step_max = governor->step_max = SB_GOVERNOR_STEPS_MAX;
+	if (!governor->opts.jump_max)
+		governor->opts.jump_max = 1;
+}
+
+static void change(struct sb_governor *governor, uint32_t step)
+{
+	governor->step = step;
+	governor->nr_windows = 0;
+	governor->nr_calm = 0;
+	governor->stats.nr_changes++;
+	if (governor->stats.step_worst < step)
+		governor->stats.step_worst = step;
+}
+
+/* What BPF may take. */
+static double room(const struct sb_governor *governor, double own)
+{
+	return max(governor->opts.limit - own, governor->opts.limit * BPF_ROOM_MIN);
+}
+
+/* Two windows in a row took at least so much. Return: whether a step was taken. */
+static bool lower(struct sb_governor *governor, double bpf, double own)
+{
+	double wanted = room(governor, own), expected = bpf;
+	uint32_t step = governor->step;
+
+	while (expected > wanted && step < governor->step_max &&
+	       step < governor->step + governor->opts.jump_max) {
+		expected /= 2;
+		step++;
+	}
+	if (step == governor->step)
+		return false;
+	/* It had been gone back too early. */
+	if (governor->nr_since_back && governor->nr_since_back <= 2 * governor->nr_calm_wanted &&
+	    governor->nr_calm_wanted < NR_CALM_MAX)
+		governor->nr_calm_wanted *= 2;
+	governor->nr_since_back = 0;
+	governor->jumps[governor->nr_jumps++] = (struct sb_governor_jump){
+		.from = governor->step,
+		.before = bpf,
+	};
+	change(governor, step);
+	return true;
+}
+
+static void go_back(struct sb_governor *governor)
+{
+	change(governor, governor->jumps[--governor->nr_jumps].from);
+}
+
+/* The first window after a jump says what it was good for. Return: whether it is taken back. */
+static bool judge_jump(struct sb_governor *governor, double bpf)
+{
+	struct sb_governor_jump *jump;
+
+	if (!governor->nr_jumps)
+		return false;
+	jump = &governor->jumps[governor->nr_jumps - 1];
+	if (jump->saved > 0)
+		return false;
+	jump->saved = jump->before / max(bpf, 1e-9);
+	if (bpf <= jump->before * HELPED)
+		return false;
+	governor->step_max = jump->from;
+	governor->nr_futile = governor->nr_futile_wanted;
+	if (governor->nr_futile_wanted < NR_FUTILE_MAX)
+		governor->nr_futile_wanted *= 2;
+	go_back(governor);
+	return true;
+}
+
+/* Whether to go back one jump, and to see what that costs. */
+static bool is_time_to_rise(struct sb_governor *governor, double bpf, double own)
+{
+	const struct sb_governor_jump *jump;
+	uint32_t nr_steps;
+
+	if (!governor->nr_jumps)
+		return false;
+	jump = &governor->jumps[governor->nr_jumps - 1];
+	nr_steps = governor->step - jump->from;
+	if (bpf * (double)(1u << nr_steps) + own > CALM * governor->opts.limit) {
+		governor->nr_calm = 0;
+		return false;
+	}
+	governor->nr_calm++;
+	if (bpf * jump->saved + own > CALM * governor->opts.limit)
+		return governor->nr_calm >= BLIND_TIMES * governor->nr_calm_wanted;
+	return governor->nr_calm >= governor->nr_calm_wanted;
+}
+
+static void account(struct sb_governor *governor, uint64_t ns, double cost)
+{
+	struct sb_governor_stats *stats = &governor->stats;
+
+	if (governor->step)
+		stats->lowered_ns += ns;
+	stats->last = cost;
+	stats->worst = max(stats->worst, cost);
+	governor->nr_windows++;
+	if (governor->nr_since_back)
+		governor->nr_since_back++;
+	if (governor->nr_futile && !--governor->nr_futile)
+		governor->step_max = governor->opts.step_max;
+}
+
+static void decide(struct sb_governor *governor, double bpf, double own, uint64_t ns)
+{
+	double bpf_least = min(bpf, governor->bpf_before);
+	double own_least = min(own, governor->own_before);
+
+	if (governor->nr_windows == 1 && judge_jump(governor, bpf))
+		return;
+	if (governor->nr_windows < 2)
+		return;
+	if (bpf_least + own_least > governor->opts.limit) {
+		governor->nr_calm = 0;
+		if (lower(governor, bpf_least, own_least))
+			return;
+		governor->stats.helpless_ns += ns;
+		governor->stats.is_own_time = own_least > bpf_least;
+	} else if (is_time_to_rise(governor, bpf, own)) {
+		governor->nr_since_back = 1;
+		go_back(governor);
+	}
+}
+
+uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor_reading *now)
+{
+	const struct sb_governor_reading *last = &governor->last;
+	uint64_t ns = now->now_ns - last->now_ns;
+	double all = (double)ns * (now->nr_cpus ? now->nr_cpus : 1);
+	double bpf, own;
+
+	if (now->now_ns <= last->now_ns || ns < WINDOW_NS_MIN)
+		return governor->step;
+	bpf = (double)(now->bpf_ns - last->bpf_ns) / all;
+	own = (double)(now->own_ns - last->own_ns) / all;
+	governor->last = *now;
+	account(governor, ns, bpf + own);
+	if (governor->opts.limit > 0)
+		decide(governor, bpf, own, ns);
+	governor->bpf_before = bpf;
+	governor->own_before = own;
+	return governor->step;
+}
