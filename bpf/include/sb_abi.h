@@ -284,6 +284,9 @@ enum sb_scratch_slot {
 	SB_SCRATCH_MAX,
 };
 
+/* CPUs with a weight of their own in tick_weights[]; the timers of others are never slowed down. */
+#define SB_TICK_CPUS 8192
+
 /* Bits of cfg_by: what the key is split by, beyond process, comm and stacks. */
 enum {
 	SB_BY_THREAD = 1u << 0,

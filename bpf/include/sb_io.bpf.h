@@ -54,15 +54,18 @@ struct sb_io_objects {
 	__u64 in, out; /* 0: no file; SB_IO_UNWANTED: no sample */
 };
 
-/* Account a call that moved @result bytes in @ns. Latency and number of a call are one, even if it has
- * two files. */
-static __always_inline void sb_io_account(struct sb_capture *capture,
-					  const struct sb_io_objects *about, __u64 ns, long result)
+/* Return: the weight of a call that moved @result bytes in @ns. */
+static __always_inline __u64 sb_io_weight(__u64 ns, long result)
 {
-	__u64 weight = cfg_io_weight == SB_IO_BYTES	? (__u64)result
-		       : cfg_io_weight == SB_IO_LATENCY ? ns
-							: 1;
+	return cfg_io_weight == SB_IO_BYTES	? (__u64)result
+	       : cfg_io_weight == SB_IO_LATENCY ? ns
+						: 1;
+}
 
+/* Account a call of that weight. Latency and number of a call are one, even if it has two files. */
+static __always_inline void sb_io_account(struct sb_capture *capture,
+					  const struct sb_io_objects *about, __u64 weight)
+{
 	if (about->in != SB_IO_UNWANTED) {
 		capture->key.object = about->in;
 		sb_account(capture, weight);

@@ -150,6 +150,25 @@ struct sb_capture *sb_capture_of(__u32 slot);
 /* Our programs were at work from @since_ns (CLOCK_MONOTONIC) to now. */
 void sb_spent(__u64 since_ns);
 
+/*
+ * The same for programs that are over in a fraction of a microsecond, and come often: one in 16 is
+ * measured, and stands for all. begin() gives the time that end() is to be given, 0 where it is not
+ * measured; some() is for programs that look at the clock anyway.
+ */
+__u64 sb_spent_begin(void);
+void sb_spent_end(__u64 since_ns);
+int sb_spent_some(__u64 since_ns);
+
+/* Return: the weight of a tick of this CPU's timer, in periods of the rate that was asked for: 1, or
+ * more while the timer is slower than that. */
+__u32 sb_tick_weight(void);
+
+/*
+ * Before the stacks of an event of that weight are taken. Return: the weight that its sample is to have;
+ * 0: it is to be none. On average it is @weight; above a bound, always.
+ */
+__u64 sb_thin(__u64 weight);
+
 /* After the time that user space has set as the end, which this returns; 0: no end yet. */
 __u64 sb_end_ns(void);
 /* Begin of the run; 0: there is no such moment. Nothing before it is to be accounted. */

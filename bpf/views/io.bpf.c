@@ -117,7 +117,7 @@ static const volatile struct sb_io_call *call_of(__u32 nr)
 	return cfg_io_calls[nr].op ? &cfg_io_calls[nr] : NULL;
 }
 
-static int on_enter(void)
+static void on_enter(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
@@ -126,18 +126,26 @@ static int on_enter(void)
 	struct io_state *state;
 
 	if (!call || sb_regs_are_compat(regs))
-		return 0;
+		return;
 	state = bpf_task_storage_get(&io_states, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state) {
 		sb_stat_add(SB_STAT_TASK_FULL, 1);
-		return 0;
+		return;
 	}
 	state->nr = nr + 1;
 	state->is_left_out = !sb_is_asked_for();
 	if (state->is_left_out)
-		return 0;
+		return;
 	find_files(state, task, regs, call);
 	state->start_ns = bpf_ktime_get_ns();
+}
+
+static int on_enter_measured(void)
+{
+	__u64 since_ns = sb_spent_begin();
+
+	on_enter();
+	sb_spent_end(since_ns);
 	return 0;
 }
 
@@ -185,7 +193,7 @@ static __u64 bytes_of_messages(__u64 vector, __u32 nr)
 }
 
 /* The current task's call is done. */
-static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *regs, __u32 nr)
+static void on_done(void *ctx, struct task_struct *task, const struct pt_regs *regs, __u32 nr)
 {
 	const volatile struct sb_io_call *call = call_of(nr);
 	struct io_state state = { .start_ns = cfg_io_started_ns };
@@ -193,38 +201,42 @@ static int on_done(void *ctx, struct task_struct *task, const struct pt_regs *re
 	struct sb_capture *capture;
 	long result = call_result(regs);
 	bool has_begun = take_state(&state, task, nr);
-	__u64 ns;
+	__u64 ns, weight;
 
 	/* Nothing moved; often "try again", for which no more is to be paid. */
 	if (!call || (cfg_io_weight == SB_IO_BYTES && result <= 0))
-		return 0;
+		return;
 	if (state.is_left_out) {
 		sb_stat_add(SB_STAT_FILTERED, 1);
-		return 0;
+		return;
 	}
 	/* What was asked for when it began still is. */
 	if (sb_begin(SB_SCRATCH_CALL, has_begun ? SB_BEGIN_ANYBODY : 0, &capture))
-		return 0;
+		return;
+	ns = capture->now_ns - state.start_ns;
+	if (call->flags & SB_IO_CALL_MESSAGES)
+		result = result > 0 ? bytes_of_messages(call_arg(regs, 1), result) : 0;
+	if (!sb_io_lasts(ns))
+		return;
+	weight = sb_thin(sb_io_weight(ns, result));
+	if (!weight) {
+		sb_spent_some(capture->now_ns);
+		return;
+	}
 	if (call->flags & SB_IO_CALL_OPENS)
 		state.in = result < 0 ? 0 : sb_io_file_of_fd(task, (__u32)result);
 	else if (!has_begun)
 		find_files(&state, task, regs, call);
-	ns = capture->now_ns - state.start_ns;
-	if (!sb_io_lasts(ns))
-		return 0;
 	if (!find_objects(&about, &state, call)) {
 		sb_stat_add(SB_STAT_OTHER_STATE, 1);
-		return 0;
+		return;
 	}
 	capture->key.op = call->op;
 	capture->key.log2_ns = sb_log2_of(ns);
 	sb_start_in_kernel(SB_SCRATCH_CALL);
 	sb_take_stacks(ctx, SB_SCRATCH_CALL, SB_SIDE_USER);
-	if (call->flags & SB_IO_CALL_MESSAGES)
-		result = result > 0 ? bytes_of_messages(call_arg(regs, 1), result) : 0;
-	sb_io_account(capture, &about, ns, result);
+	sb_io_account(capture, &about, weight);
 	sb_spent(capture->now_ns);
-	return 0;
 }
 
 static int on_exit(void *ctx)
@@ -233,14 +245,16 @@ static int on_exit(void *ctx)
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
 	__u32 nr = call_nr(regs);
 
-	return call_of(nr) && !sb_regs_are_compat(regs) ? on_done(ctx, task, regs, nr) : 0;
+	if (call_of(nr) && !sb_regs_are_compat(regs))
+		on_done(ctx, task, regs, nr);
+	return 0;
 }
 
 /* Attached to the tracepoints of single calls. */
 SEC("?tracepoint")
 int io_enter(void *ctx)
 {
-	return on_enter();
+	return on_enter_measured();
 }
 
 SEC("?tracepoint")
@@ -253,7 +267,7 @@ int io_exit(void *ctx)
 SEC("?raw_tp/sys_enter")
 int io_raw_enter(void *ctx)
 {
-	return on_enter();
+	return on_enter_measured();
 }
 
 SEC("?raw_tp/sys_exit")

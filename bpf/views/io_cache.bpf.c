@@ -93,12 +93,16 @@ static void classify(struct cache_add *add)
 	add->asked = begin < end ? end - begin : 0;
 }
 
-static __always_inline void account(struct sb_capture *capture, __u32 op, __u64 nr_bytes)
+/* @nr_bytes of a folio that has @nr_all, and is a sample of @weight. */
+static __always_inline void account(struct sb_capture *capture, __u32 op, __u64 nr_bytes,
+				    __u64 nr_all, __u64 weight)
 {
 	if (!nr_bytes)
 		return;
 	capture->key.op = op;
-	sb_account(capture, cfg_io_weight == SB_IO_COUNT ? 1 : nr_bytes);
+	if (cfg_io_weight != SB_IO_COUNT)
+		weight = weight * nr_bytes / nr_all;
+	sb_account(capture, weight);
 }
 
 static __always_inline __u64 object_of(struct sb_io_captured *captured, __u64 inode)
@@ -114,7 +118,7 @@ static __always_inline __u64 object_of(struct sb_io_captured *captured, __u64 in
 SEC("?tp_btf/mm_filemap_add_to_page_cache")
 int BPF_PROG(io_cache_add, void *folio)
 {
-	__u64 since_ns = bpf_ktime_get_ns(), rest;
+	__u64 since_ns = bpf_ktime_get_ns(), nr_all, weight;
 	struct sb_io_captured *captured;
 	struct cache_add add = {};
 
@@ -124,6 +128,12 @@ int BPF_PROG(io_cache_add, void *folio)
 	classify(&add);
 	if (!sb_io_layer_wants(add.op == SB_IO_OP_CACHE_NEW ? SB_IO_WRITE : SB_IO_READ))
 		return 0;
+	nr_all = add.end - add.begin;
+	weight = sb_thin(cfg_io_weight == SB_IO_COUNT ? 1 : nr_all);
+	if (!weight) {
+		sb_spent_some(since_ns);
+		return 0;
+	}
 	if (sb_io_layer_capture(ctx, SB_IO_EVENT_CACHE, &captured))
 		return 0;
 	captured->capture.key.object = object_of(captured, add.inode);
@@ -131,11 +141,10 @@ int BPF_PROG(io_cache_add, void *folio)
 		sb_stat_add(SB_STAT_OTHER_STATE, 1);
 		return 0;
 	}
-	rest = add.end - add.begin - add.asked;
-	account(&captured->capture, add.op, add.asked);
+	account(&captured->capture, add.op, add.asked, nr_all, weight);
 	/* A folio is counted once. */
 	if (!add.asked || cfg_io_weight != SB_IO_COUNT)
-		account(&captured->capture, SB_IO_OP_READAHEAD, rest);
+		account(&captured->capture, SB_IO_OP_READAHEAD, nr_all - add.asked, nr_all, weight);
 	sb_spent(since_ns);
 	return 0;
 }

@@ -55,7 +55,7 @@ static __always_inline void on_fault(void *ctx, __u64 addr, __u64 error_code, __
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 op = op_of(error_code);
 	struct sb_capture *capture;
-	__u64 file;
+	__u64 file, weight;
 
 	if (task->pagefault_disabled || (task->flags & PF_KTHREAD))
 		return;
@@ -67,6 +67,11 @@ static __always_inline void on_fault(void *ctx, __u64 addr, __u64 error_code, __
 	file = file_at(task, addr);
 	if (!file)
 		return;
+	weight = sb_thin(cfg_io_weight == SB_IO_COUNT ? 1 : cfg_layer_page_bytes);
+	if (!weight) {
+		sb_spent_some(capture->now_ns);
+		return;
+	}
 	capture->key.object = sb_io_file(file, SB_SCRATCH_FAULT);
 	if (capture->key.object == SB_IO_UNWANTED) {
 		sb_stat_add(SB_STAT_OTHER_STATE, 1);
@@ -74,7 +79,7 @@ static __always_inline void on_fault(void *ctx, __u64 addr, __u64 error_code, __
 	}
 	capture->key.op = op;
 	if (!sb_take_stacks(ctx, SB_SCRATCH_FAULT, sides))
-		sb_account(capture, cfg_io_weight == SB_IO_COUNT ? 1 : cfg_layer_page_bytes);
+		sb_account(capture, weight);
 	sb_spent(capture->now_ns);
 }
 

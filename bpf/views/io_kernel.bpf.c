@@ -59,12 +59,15 @@ static void sample(void *ctx, __u64 file, const struct kernel_state *state, __u3
 {
 	struct sb_capture *capture;
 	struct sb_io_objects about = { .in = SB_IO_UNWANTED, .out = SB_IO_UNWANTED };
-	__u64 ns;
+	__u64 ns, weight;
 
 	if (sb_begin(SB_SCRATCH_KERNEL, 0, &capture))
 		return;
 	ns = capture->now_ns - state->start_ns;
 	if (!sb_io_lasts(ns))
+		return;
+	weight = sb_thin(sb_io_weight(ns, result));
+	if (!weight)
 		return;
 	about.in = sb_io_file(file, SB_SCRATCH_KERNEL);
 	if (about.in == SB_IO_UNWANTED) {
@@ -75,7 +78,7 @@ static void sample(void *ctx, __u64 file, const struct kernel_state *state, __u3
 	capture->key.log2_ns = sb_log2_of(ns);
 	sb_start_in_kernel(SB_SCRATCH_KERNEL);
 	sb_take_stacks(ctx, SB_SCRATCH_KERNEL, SB_SIDE_KERNEL);
-	sb_io_account(capture, &about, ns, result);
+	sb_io_account(capture, &about, weight);
 	sb_spent(capture->now_ns);
 }
 

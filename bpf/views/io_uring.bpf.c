@@ -138,7 +138,7 @@ static void account_request(struct sb_capture *capture, const struct io_kiocb *r
 		return;
 	}
 	capture->key.log2_ns = sb_log2_of(ns);
-	sb_io_account(capture, &about, ns, result);
+	sb_io_account(capture, &about, sb_io_weight(ns, result));
 }
 
 static int on_complete(const struct io_kiocb *req)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* View "oncpu": a sample each time the clock of a CPU fires. Weight: samples. */
+/* View "oncpu": a sample each time the clock of a CPU fires. Weight: samples at the rate asked for. */
 #include "sb_sample.bpf.h"
 
 SEC("?perf_event")
@@ -10,7 +10,7 @@ int oncpu_tick(struct bpf_perf_event_data *ctx)
 	sb_start_at(ctx, SB_SCRATCH_TIMER);
 	if (sb_capture(ctx, SB_SCRATCH_TIMER, &capture))
 		return 0;
-	sb_account(capture, 1);
+	sb_account(capture, sb_tick_weight());
 	sb_spent(capture->now_ns);
 	return 0;
 }

@@ -18,6 +18,9 @@
  * of that weight: a wait of any length has the weight that it took, on average. Its stacks are taken
  * when the thread is back: by the tracepoint at the end of the switch, where the kernel has one;
  * else the kernel's before it runs, and the user's where its system call returns (sys_exit).
+ *
+ * Where there is that tracepoint, user space may put --every into force while the run goes on, because
+ * it costs too much, and take it back. Each wait is treated to its end as it was when it began.
  */
 #include "vmlinux.h"
 
@@ -51,7 +54,8 @@ enum {
 
 const volatile __u32 cfg_sched_wall = 0; /* time on a CPU as well */
 const volatile __u32 cfg_sched_waker = SCHED_WAKER_NONE;
-const volatile __u64 cfg_sched_every_ns = 0;	 /* 0: all waits */
+const volatile __u64 cfg_sched_every_ns = 0;	 /* as it was asked for; 0: all waits */
+const volatile __u32 cfg_sched_is_governed = 0;	 /* sched_is_thinned may be set */
 const volatile __u32 cfg_sched_pays_at_once = 1; /* there is a tracepoint after the switch */
 const volatile __u64 cfg_sched_min_ns = 0;
 const volatile __u64 cfg_sched_max_ns = ~0ull;
@@ -59,6 +63,9 @@ const volatile __u32 cfg_sched_states = ~0u; /* bits 1 << enum sb_task_state */
 
 /* All threads that were there have a state of their own. */
 __u32 sched_has_begun = 0;
+/* --every as it is now, by user space. sched_every_ns is not 0 where there may be such waits. */
+__u64 sched_every_ns = 0;
+__u32 sched_is_thinned = 0;
 /* Of all threads, the time from their beginning, or the run's, to their end, or the run's. */
 __u64 sched_expected_ns = 0;
 
@@ -79,11 +86,14 @@ struct sched_task {
 	__u64 on_ns;		   /* wall: on its CPU, and not accounted since; 0: it is not */
 	__u64 run_ns;		   /* wall: ran before that, and was not accounted */
 	__u64 born_ns;		   /* wall: expected since; 0: it was not asked for yet */
-	__u64 phase_ns;		   /* --every: waited since the last sample */
+	__u64 phase_ns;		   /* --every: waited since the last sample, */
+	__u64 phase_every_ns;	   /* when it was so much; 0: none was drawn yet */
 	struct sched_owed owed;	   /* --every: zero, nothing */
 	__u64 owed_ip, owed_sp;	   /* --every: of the user, where the wait was */
 	__u32 state;		   /* enum sb_task_state that the wait began with */
 	__u32 is_throttled;	   /* woken into a cgroup that had used up its quota */
+	__u32 is_unseen;	   /* the open wait has no stacks: --every */
+	__u32 reserved;
 };
 
 struct {
@@ -258,8 +268,9 @@ static void account_wait(struct sb_capture *capture, __u32 slot, const struct sc
 			     parts.queued_ns);
 }
 
-static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns)
+static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns, bool is_unseen)
 {
+	st->is_unseen = is_unseen;
 	st->state = state;
 	st->is_throttled = 0;
 	st->woken_ns = 0;
@@ -272,16 +283,36 @@ static void open_wait(struct sched_task *st, const struct sb_capture *capture, _
 		      __u64 now_ns)
 {
 	st->capture = *capture;
-	start_wait(st, state, now_ns);
+	start_wait(st, state, now_ns, cfg_sched_every_ns != 0);
 }
 
 /* --every */
 
-static __u64 random_phase(void)
+static bool has_unseen(void)
 {
-	__u64 random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+	return cfg_sched_every_ns || cfg_sched_is_governed;
+}
 
-	return cfg_sched_every_ns ? random % cfg_sched_every_ns : 0;
+/* Waits that begin now have no stacks. */
+static bool is_thinned(void)
+{
+	return cfg_sched_every_ns || (cfg_sched_is_governed && sched_is_thinned);
+}
+
+/*
+ * The phase of @st in what --every is now. When that changes a new one is drawn, of which nothing that
+ * came before knows: to go on with the old one would give each thread half the difference too little.
+ */
+static __u64 phase_of(struct sched_task *st, __u64 every_ns)
+{
+	__u64 random;
+
+	if (st->phase_every_ns == every_ns)
+		return st->phase_ns;
+	random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+	st->phase_ns = every_ns ? random % every_ns : 0;
+	st->phase_every_ns = every_ns;
+	return st->phase_ns;
 }
 
 static bool is_owing(const struct sched_owed *owed)
@@ -292,11 +323,12 @@ static bool is_owing(const struct sched_owed *owed)
 /* Another @ns of waiting, in @part of a wait. */
 static void owe(struct sched_task *st, struct sched_owed *owed, __u32 part, __u32 state, __u64 ns)
 {
-	__u64 phase_ns = st->phase_ns + ns;
+	__u64 every_ns = sched_every_ns, phase_ns;
 
-	if (!cfg_sched_every_ns)
+	if (!every_ns)
 		return;
-	st->phase_ns = phase_ns % cfg_sched_every_ns;
+	phase_ns = phase_of(st, every_ns) + ns;
+	st->phase_ns = phase_ns % every_ns;
 	owed->ns[part] += phase_ns - st->phase_ns;
 	owed->state[part] = state;
 }
@@ -402,12 +434,13 @@ static void leave_unseen(void *ctx, struct task_struct *prev, struct sched_task 
 			sb_stat_add(SB_STAT_TASK_FULL, 1);
 		return;
 	}
-	if (is_owing(&st->owed))
+	/* Where it is governed, new threads are seen, and all others have paid when they came. */
+	if (cfg_sched_every_ns && is_owing(&st->owed))
 		pay_late(ctx, prev, st);
 	if (has_bounds() && sb_begin(SB_SCRATCH_SWITCH, 0, &capture))
 		st->from_ns = 0;
 	else
-		start_wait(st, state, now_ns);
+		start_wait(st, state, now_ns, true);
 }
 
 static void arrive_unseen(struct task_struct *next, struct sched_task *st, __u64 from_ns,
@@ -526,14 +559,15 @@ __noinline int sched_mend(__u64 now_ns)
 	if (ran_ns < now_ns - from_ns)
 		came_ns = now_ns - ran_ns;
 	sb_stat_add(SB_STAT_UNSEEN, 1);
-	if (!cfg_sched_every_ns && cfg_sched_waker != SCHED_WAKER_WEIGHS)
+	if (!(has_unseen() && st->is_unseen) && cfg_sched_waker != SCHED_WAKER_WEIGHS)
 		arrive_seen(st, from_ns, came_ns);
 	if (cfg_sched_wall)
 		st->on_ns = came_ns;
 	return 0;
 }
 
-static void leave(void *ctx, struct task_struct *prev, bool is_preempted, __u64 now_ns)
+/* Return: whether stacks were taken. */
+static bool leave(void *ctx, struct task_struct *prev, bool is_preempted, __u64 now_ns)
 {
 	__u32 state = state_of(prev, is_preempted);
 	struct sched_task *st = find_task(prev);
@@ -543,36 +577,36 @@ static void leave(void *ctx, struct task_struct *prev, bool is_preempted, __u64 
 		sched_mend(now_ns);
 	if (state == SB_STATE_NONE) {
 		die(prev, st, now_ns);
-		return;
+		return false;
 	}
 	if (clamp_to_end(now_ns) < now_ns)
-		return; /* it ran up to the end, as `sched_settle` will find */
-	if (cfg_sched_every_ns) {
+		return false; /* it ran up to the end, as `sched_settle` will find */
+	if (is_thinned()) {
 		leave_unseen(ctx, prev, st, state, now_ns);
-		return;
+		return false;
 	}
 	sb_start_in_kernel(SB_SCRATCH_SWITCH);
 	if (sb_begin(SB_SCRATCH_SWITCH, 0, &capture)) {
 		forget(st);
-		return;
+		return false;
 	}
 	if (!st) {
 		if (sched_has_begun)
 			sb_stat_add(SB_STAT_TASK_FULL, 1);
-		return;
+		return false;
 	}
 	if (cfg_sched_wall)
 		stop_running(st, now_ns);
 	if (!is_wanted_part(state)) {
 		st->from_ns = 0;
 		sb_stat_add(SB_STAT_OTHER_STATE, 1);
-		return;
+		return false;
 	}
 	if (cfg_sched_waker != SCHED_WAKER_WEIGHS)
 		sb_take_stacks(ctx, SB_SCRATCH_SWITCH, SB_SIDE_USER | SB_SIDE_KERNEL);
 	open_wait(st, capture, state, now_ns);
 	st->exec_ns = BPF_CORE_READ(prev, se.sum_exec_runtime);
-	sb_spent(now_ns);
+	return cfg_sched_waker != SCHED_WAKER_WEIGHS;
 }
 
 static void arrive(struct task_struct *next, __u64 now_ns)
@@ -587,7 +621,7 @@ static void arrive(struct task_struct *next, __u64 now_ns)
 	if (!st->from_ns)
 		return;
 	from_ns = __sync_lock_test_and_set(&st->from_ns, 0);
-	if (from_ns && cfg_sched_every_ns)
+	if (from_ns && has_unseen() && st->is_unseen)
 		arrive_unseen(next, st, from_ns, now_ns);
 	else if (from_ns && cfg_sched_waker != SCHED_WAKER_WEIGHS)
 		arrive_seen(st, from_ns, now_ns);
@@ -602,8 +636,10 @@ int BPF_PROG(sched_switch, bool is_preempted, struct task_struct *prev, struct t
 	/* The idle tasks neither wait nor run. */
 	if (next->pid)
 		arrive(next, now_ns);
-	if (prev->pid)
-		leave(ctx, prev, is_preempted, now_ns);
+	if (prev->pid && leave(ctx, prev, is_preempted, now_ns))
+		sb_spent(now_ns);
+	else
+		sb_spent_some(now_ns);
 	return 0;
 }
 
@@ -657,6 +693,7 @@ int BPF_PROG(sched_wakeup, struct task_struct *task)
 	st->woken_ns = bpf_ktime_get_ns();
 	if (!bpf_core_field_exists(task->throttled))
 		st->is_throttled = is_throttled(task);
+	sb_spent_some(st->woken_ns);
 	return 0;
 }
 
@@ -669,8 +706,6 @@ int BPF_PROG(sched_new, struct task_struct *task)
 	st = bpf_task_storage_get(&sched_tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!st)
 		sb_stat_add(SB_STAT_TASK_FULL, 1);
-	else
-		st->phase_ns = random_phase();
 	return 0;
 }
 
@@ -848,19 +883,25 @@ static __u64 object_of_woken(const struct task_struct *task)
 /* The time that @task slept, up to now, goes to whoever wakes it. */
 static void account_to_waker(void *ctx, const struct task_struct *task, struct sched_task *st)
 {
-	__u64 from_ns = __sync_lock_test_and_set(&st->from_ns, 0), until_ns;
+	__u64 from_ns = __sync_lock_test_and_set(&st->from_ns, 0), until_ns, weight;
+	__u64 now_ns = bpf_ktime_get_ns();
 	struct sb_capture *capture;
 
-	until_ns = clamp_to_end(bpf_ktime_get_ns());
+	until_ns = clamp_to_end(now_ns);
 	if (from_ns)
 		from_ns = clamp_to_begin(from_ns);
-	if (!from_ns || until_ns <= from_ns || !passes(st->state, until_ns - from_ns) ||
-	    capture_waker(ctx, &capture))
+	if (!from_ns || until_ns <= from_ns || !passes(st->state, until_ns - from_ns))
 		return;
-	capture->key.object = object_of_woken(task);
-	account_part(capture, SB_SCRATCH_WAKE, SB_STATE_NONE, until_ns - from_ns,
-		     until_ns - from_ns);
-	sb_spent(capture->now_ns);
+	weight = sb_thin(until_ns - from_ns);
+	if (!weight) {
+		sb_spent_some(now_ns);
+		return;
+	}
+	if (!capture_waker(ctx, &capture)) {
+		capture->key.object = object_of_woken(task);
+		account_part(capture, SB_SCRATCH_WAKE, SB_STATE_NONE, weight, until_ns - from_ns);
+	}
+	sb_spent(now_ns);
 }
 
 /* In the context of the waker. Only who is asked for has an open wait. */
@@ -872,10 +913,12 @@ int BPF_PROG(sched_waking, struct task_struct *task)
 
 	if (!st || !st->from_ns || !is_blocked(st->state))
 		return 0;
-	if (cfg_sched_waker == SCHED_WAKER_WEIGHS)
+	if (cfg_sched_waker == SCHED_WAKER_WEIGHS) {
 		account_to_waker(ctx, task, st);
-	else if (!capture_waker(ctx, &capture))
+	} else if (!capture_waker(ctx, &capture)) {
 		st->waker = object_of_waker(capture);
+		sb_spent(capture->now_ns);
+	}
 	return 0;
 }
 
@@ -915,7 +958,6 @@ static bool adopt(struct seq_file *seq, struct task_struct *task, struct sched_r
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	is_accepted = !sb_begin_task(SB_SCRATCH_ITER, task, &capture);
 	now_ns = is_accepted ? capture->now_ns : bpf_ktime_get_ns();
-	fresh->phase_ns = random_phase();
 	if (is_accepted)
 		fresh->born_ns = now_ns;
 	if (was_running) {
@@ -980,13 +1022,14 @@ static void settle_unseen(struct seq_file *seq, struct task_struct *task, struct
 {
 	__u32 zero = 0;
 	struct sched_record *record = bpf_map_lookup_elem(&sched_records, &zero);
-	__u64 from_ns = st->from_ns;
+	__u64 from_ns = st->from_ns, every_ns;
 	struct sched_owed owed = {};
 	struct parts parts;
 
 	if (!record || !from_ns || clamp_to_begin(from_ns) >= now_ns)
 		return;
-	if (now_ns - from_ns >= cfg_sched_every_ns - st->phase_ns &&
+	every_ns = sched_every_ns;
+	if (now_ns - from_ns >= every_ns - phase_of(st, every_ns) &&
 	    take_sleeper(seq, task, &record->asleep))
 		return;
 	if (__sync_val_compare_and_swap(&st->from_ns, from_ns, now_ns) != from_ns)
@@ -1012,7 +1055,7 @@ int sched_settle(struct bpf_iter__task *ctx)
 	now_ns = clamp_to_end(capture->now_ns);
 	if (cfg_sched_wall && now_ns < capture->now_ns)
 		settle_run(capture, st, now_ns);
-	if (cfg_sched_every_ns) {
+	if (has_unseen() && st->is_unseen) {
 		if (!is_running(task))
 			settle_unseen(ctx->meta->seq, task, st, capture, now_ns);
 		return 0;

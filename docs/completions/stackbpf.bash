@@ -5,7 +5,7 @@ _stackbpf()
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local common='-q --quiet -v --verbose -h --help -V --version'
 	local views="-p --pid -L --tid -n --comm -G --cgroup --uid -a --all -s --subprocesses
-		-c --command -t --time -u -U --user -k -K --kernel --depth --unwind
+		-c --command -t --time --max-overhead -u -U --user -k -K --kernel --depth --unwind
 		--unwind-memory --interp -g --by -T --threads -d --delimited --annotate --lines --inline
 		--no-inline --modules --offsets --demangle --no-demangle --debuginfod --symbol-cache
 		-o --output --format -f --folded -l --limit --title --no-header --stats $common"
@@ -97,7 +97,7 @@ _stackbpf()
 		compopt -o default
 		return
 		;;
-	-t | --time | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
+	-t | --time | --max-overhead | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
 		--depth | --unwind-memory | --symbol-cache | -l | --limit | --title)
 		return
 		;;

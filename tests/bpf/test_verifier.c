@@ -75,6 +75,8 @@ int main(void)
 		return 1;
 	bpf_object__for_each_program(prog, skel->obj)
 		bpf_program__set_autoload(prog, !is_of_other_kernels(prog) && !is_refused(prog));
+	/* What offcpu is loaded with: both of its ways to treat a wait. */
+	skel->rodata->cfg_sched_is_governed = 1;
 	if (sampler_bpf__load(skel))
 		return 1;
 	bpf_object__for_each_program(prog, skel->obj)

@@ -23,6 +23,7 @@
 #include "core/sample.bpf.c"
 #include "core/stack.bpf.c"
 #include "core/stats.bpf.c"
+#include "core/thin.bpf.c"
 #include "core/unwind.bpf.c"
 #include "interp/hotspot.bpf.c"
 #include "interp/lua.bpf.c"

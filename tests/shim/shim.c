@@ -208,7 +208,10 @@ __u32 bpf_get_prandom_u32(void)
 {
 	static uint32_t state = 1;
 
-	state = state * 1664525 + 1013904223;
+	/* Marsaglia 2003, xorshift32: all bits are of use. */
+	state ^= state << 13;
+	state ^= state >> 17;
+	state ^= state << 5;
 	return state;
 }
 

@@ -79,6 +79,7 @@ static int setup(void **state)
 {
 	shim_reset();
 	SHIM_MAP(stats);
+	SHIM_MAP(spent_turns);
 	SHIM_MAP(target_tgids);
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "core.h"
+#include "views/oncpu.bpf.c"
 
 #define PC 0x401000ull
 
@@ -19,6 +20,7 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 {
 	shim_reset();
 	SHIM_MAP(stats);
+	SHIM_MAP(spent_turns);
 	SHIM_MAP(target_tgids);
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
@@ -334,6 +336,72 @@ static void test_counts_full(void **state)
 	assert_int_equal(stat_of(SB_STAT_COUNTS_FULL), 1);
 }
 
+/* A timer that is slower than was asked for: its samples weigh more. Each CPU has its own. */
+static void test_ticks_weigh(void **state)
+{
+	struct sb_sample_key key;
+	struct sb_count count;
+
+	memset(tick_weights, 0, sizeof(tick_weights));
+	cfg_sides = 0;
+	shim.cpu = 2;
+	assert_int_equal(oncpu_tick(&in_user), 0);
+	tick_weights[2] = 4;
+	assert_int_equal(oncpu_tick(&in_user), 0);
+	shim.cpu = 3;
+	assert_int_equal(oncpu_tick(&in_user), 0);
+	assert_int_equal(shim_map_nr(&generation), 1);
+	shim_map_at(&generation, 0, &key, &count);
+	assert_int_equal(count.weight, 1 + 4 + 1);
+	assert_int_equal(count.nr_samples, 3);
+}
+
+/* Heavy ones as they are; the others by chance, and right on average. */
+static void test_thin(void **state)
+{
+	uint64_t sum = 0, total = 0, nr = 0, one;
+	uint32_t i;
+
+	thin_weight = 0;
+	assert_int_equal(sb_thin(3), 3);
+	thin_weight = 4096;
+	assert_int_equal(sb_thin(4096), 4096);
+	assert_int_equal(sb_thin(1ull << 40), 1ull << 40);
+	assert_int_equal(sb_thin(0), 0);
+	for (i = 0; i < 200000; i++) {
+		one = sb_thin(i % 1000);
+		assert_true(one == 0 || one == 4096);
+		sum += one;
+		nr += one != 0;
+		total += i % 1000;
+	}
+	assert_in_range(sum, total - total / 50, total + total / 50);
+	assert_true(nr < 200000 / 7);
+	thin_weight = 1ull << 40;
+	for (i = 0, sum = 0; i < 100000; i++)
+		sum += sb_thin(1ull << 36) != 0;
+	assert_in_range(sum, 100000 / 16 - 600, 100000 / 16 + 600);
+	thin_weight = 0;
+}
+
+/* One in 16 is measured, in whatever rhythm they come, and stands for all. */
+static void test_spent(void **state)
+{
+	uint64_t spent[2] = {}, before, since_ns;
+	uint32_t i;
+
+	for (i = 0; i < 32000; i++) {
+		before = stat_of(SB_STAT_RUN_NS);
+		shim.now_ns += 1000;
+		since_ns = sb_spent_begin();
+		shim.now_ns += i % 2 ? 999 : 0;
+		sb_spent_end(since_ns);
+		spent[i % 2] += stat_of(SB_STAT_RUN_NS) - before;
+	}
+	assert_in_range(spent[0], 16000 * 9 / 10, 16000 * 11 / 10);
+	assert_in_range(spent[1], 16000000ull * 98 / 100, 16000000ull * 102 / 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +414,9 @@ int main(void)
 		cmocka_unit_test_setup(test_ring_full, setup),
 		cmocka_unit_test_setup(test_seen_table, setup),
 		cmocka_unit_test_setup(test_counts_full, setup),
+		cmocka_unit_test_setup(test_ticks_weigh, setup),
+		cmocka_unit_test_setup(test_thin, setup),
+		cmocka_unit_test_setup(test_spent, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

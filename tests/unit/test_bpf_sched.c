@@ -25,6 +25,7 @@ static int setup(void **state)
 
 	shim_reset();
 	SHIM_MAP(stats);
+	SHIM_MAP(spent_turns);
 	SHIM_MAP(target_tgids);
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
@@ -59,7 +60,9 @@ static int setup(void **state)
 	cfg_nr_allow_rules = 0;
 	cfg_sched_wall = 0;
 	cfg_sched_waker = SCHED_WAKER_NONE;
-	cfg_sched_every_ns = 0;
+	cfg_sched_every_ns = sched_every_ns = 0;
+	cfg_sched_is_governed = sched_is_thinned = 0;
+	thin_weight = 0;
 	cfg_sched_pays_at_once = 1;
 	cfg_sched_min_ns = 0;
 	cfg_sched_max_ns = ~0ull;
@@ -316,7 +319,7 @@ static void test_every(void **state)
 	uint64_t now_ns = 1000, total_ns = 0, ns;
 	uint32_t i;
 
-	cfg_sched_every_ns = 10000;
+	cfg_sched_every_ns = sched_every_ns = 10000;
 	for (i = 0; i < 2000; i++) {
 		ns = bpf_get_prandom_u32() % 8000;
 		leave_at(now_ns, &tasks[0], TASK_INTERRUPTIBLE);
@@ -337,6 +340,107 @@ static void test_every(void **state)
 	leave_at(now_ns, &tasks[0], TASK_INTERRUPTIBLE);
 	settle_at(now_ns + 100000, &tasks[0]);
 	assert_int_equal(weight_of_all(), total_ns + 100000);
+}
+
+/* A wait of @ns from @now_ns on. */
+static void wait_for(uint64_t now_ns, struct task_struct *task, uint64_t ns)
+{
+	leave_at(now_ns, task, TASK_INTERRUPTIBLE);
+	wake_at(now_ns + ns / 2, task);
+	arrive_at(now_ns + ns, task);
+	shim.task = task;
+	sched_arrived(NULL);
+}
+
+/* --every grows while it runs: each thread's part is right on average, however short it waits in all. */
+static void test_every_grows(void **state)
+{
+	uint64_t total_ns = 0, now_ns = 1000, sum_ns = 0;
+	uint32_t i, j;
+
+	cfg_sched_every_ns = 1;
+	for (i = 0; i < 4000; i++) {
+		/* Anew, as if it were another thread. */
+		bpf_task_storage_delete(&sched_tasks, &tasks[0]);
+		bpf_task_storage_get(&sched_tasks, &tasks[0], NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		for (j = 0; j < 4; j++) {
+			sched_every_ns = 10000u << j;
+			wait_for(now_ns, &tasks[0], 3000);
+			now_ns += 5000;
+			total_ns += 3000;
+		}
+	}
+	sum_ns = weight_of_all();
+	assert_in_range(sum_ns, total_ns - total_ns / 20, total_ns + total_ns / 20);
+}
+
+/* It is put into force, and taken back: waits end as they began, and nothing is missing. */
+static void test_governed(void **state)
+{
+	uint64_t now_ns = 1000, total_ns = 0;
+	uint32_t i;
+
+	cfg_sched_is_governed = 1;
+	sched_every_ns = 10000;
+	wait_for(now_ns, &tasks[0], 7);
+	assert_int_equal(weight_of_all(), 7); /* not yet */
+	leave_at(2000, &tasks[1], TASK_INTERRUPTIBLE);
+	sched_is_thinned = 1;
+	arrive_at(2300, &tasks[1]); /* it has its stacks */
+	assert_int_equal(weight_of_all(), 307);
+	shim.task = &tasks[1];
+	sched_arrived(NULL);
+	assert_int_equal(weight_of_all(), 307);
+	now_ns = 10000;
+	for (i = 0; i < 2000; i++) {
+		wait_for(now_ns, &tasks[0], 3000);
+		now_ns += 4000;
+		total_ns += 3000;
+	}
+	assert_in_range(weight_of_all(), 307 + total_ns - 10000, 307 + total_ns + 10000);
+	assert_int_equal((weight_of_all() - 307) % 10000, 0);
+	leave_at(now_ns, &tasks[1], TASK_INTERRUPTIBLE);
+	leave_at(now_ns, &tasks[2], TASK_INTERRUPTIBLE);
+	sched_is_thinned = 0;
+	total_ns = weight_of_all();
+	arrive_at(now_ns + 40000, &tasks[1]); /* it has none, and goes on as it began */
+	shim.task = &tasks[1];
+	sched_arrived(NULL);
+	assert_int_equal(weight_of_all(), total_ns + 40000);
+	settle_at(now_ns + 50000, &tasks[2]);
+	assert_int_equal(weight_of_all(), total_ns + 90000);
+	wait_for(now_ns + 60000, &tasks[1], 11);
+	assert_int_equal(weight_of_all(), total_ns + 90011);
+}
+
+/* "wakeup": wake-ups that are no sample give their weight to others. */
+static void test_wakeups_thinned(void **state)
+{
+	uint64_t now_ns = 1000, total_ns = 0, ns;
+	struct sb_sample_key key;
+	struct sb_count count;
+	uint32_t i;
+
+	cfg_sched_waker = SCHED_WAKER_WEIGHS;
+	thin_weight = 50000;
+	for (i = 0; i < 20000; i++) {
+		unsigned long long ctx[] = { (uintptr_t)&tasks[0] };
+
+		ns = i % 2 ? 1000 : 9000; /* in turn, by two wakers */
+		leave_at(now_ns, &tasks[0], TASK_INTERRUPTIBLE);
+		be(&tasks[1 + i % 2]);
+		shim.now_ns = now_ns + ns;
+		sched_waking(ctx);
+		arrive_at(now_ns + ns + 100, &tasks[0]);
+		total_ns += ns;
+		now_ns += 20000;
+	}
+	assert_in_range(weight_of_all(), total_ns - total_ns / 20, total_ns + total_ns / 20);
+	assert_in_range(weight_of(&tasks[1], SB_STATE_NONE), total_ns * 85 / 100,
+			total_ns * 95 / 100);
+	shim_map_at(&generation, 0, &key, &count);
+	assert_int_equal(count.weight % 50000, 0);
+	assert_true(stat_of(SB_STAT_SAMPLES) < 20000 / 8);
 }
 
 /* All time of a thread that is born and dies: in the queue, running with and without ticks, blocked. */
@@ -527,6 +631,9 @@ int main(void)
 		cmocka_unit_test_setup(test_who_is_asked_for, setup),
 		cmocka_unit_test_setup(test_no_state, setup),
 		cmocka_unit_test_setup(test_every, setup),
+		cmocka_unit_test_setup(test_every_grows, setup),
+		cmocka_unit_test_setup(test_governed, setup),
+		cmocka_unit_test_setup(test_wakeups_thinned, setup),
 		cmocka_unit_test_setup(test_wall_adds_up, setup),
 		cmocka_unit_test_setup(test_wall_of_a_running_thread, setup),
 		cmocka_unit_test_setup(test_wakeup, setup),

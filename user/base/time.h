@@ -17,4 +17,13 @@ static inline uint64_t sb_now_ns(void)
 	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* CPU time of this process, all threads, in user and kernel mode. */
+static inline uint64_t sb_cpu_time_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 #endif

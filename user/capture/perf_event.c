@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/time.h"
 
 #define RECORD_BYTES_MAX 65536u /* perf_event_header.size has 16 bits */
 /* No record of ours is longer: a path has 4 KiB (PATH_MAX). */
@@ -66,6 +68,19 @@ int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu)
 		return sb_perf_open(&attr, cpu);
 	}
 	return -EINVAL;
+}
+
+/*
+ * The clock is an event of periods, from its making on (perf_swevent_init_hrtimer() of
+ * kernel/events/core.c); others keep to their frequency, of whole hertz.
+ */
+int sb_perf_slow_down(int fd, const char *event, uint32_t freq_hz, uint32_t divisor)
+{
+	bool is_clock = !strcmp(event, timer_events[0].name);
+	uint64_t value =
+		is_clock ? SB_NS_PER_SEC / freq_hz * divisor : (freq_hz + divisor / 2) / divisor;
+
+	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &value) ? -errno : 0;
 }
 
 int sb_cpus_online(sb_vec_u32 *cpus)

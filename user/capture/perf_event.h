@@ -26,6 +26,12 @@ int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_t
  */
 int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu);
 
+/*
+ * Let a timer that sb_perf_open_timer() made, with the same arguments, fire once in @divisor of its
+ * periods. Needs no privilege. Return: 0 or a negative errno: it goes on as it did.
+ */
+int sb_perf_slow_down(int fd, const char *event, uint32_t freq_hz, uint32_t divisor);
+
 /* The CPUs that are online now, appended to @cpus. Return: 0 or a negative errno. */
 int sb_cpus_online(sb_vec_u32 *cpus);
 

@@ -23,6 +23,7 @@
 #include "capture/rawstack.h"
 #include "capture/refused.h"
 #include "capture/targets.h"
+#include "capture/thinning.h"
 #include "capture/unwinder.h"
 #include "sb_sym.h"
 #include "views/skel.h"
@@ -53,6 +54,7 @@ struct sb_session {
 	sb_vec_link links;
 	sb_vec_link timers;
 	sb_vec_u32 timer_cpus; /* of each of `timers` */
+	struct sb_thinning thinning;
 	struct sb_asleep_stacks asleep;
 	sb_vec_u32 cpus;	/* that we sample */
 	sb_vec_u32 online_cpus; /* when last looked at; with events of ours */
@@ -217,9 +219,19 @@ static int prepare(struct sb_session *session)
 		err = bpf_map__set_max_entries(skel->maps.objects_seen, opts->view->objects_max);
 	if (err)
 		return sb_err(err, "cannot size the table of objects");
+	session->opts.view_opts.is_governed = opts->overhead_max > 0;
 	err = opts->view->prepare(skel, &opts->view_opts);
 	if (err)
 		return sb_err(err, "cannot prepare the view '%s'", opts->view->name);
+	sb_thinning_init(&session->thinning,
+			 &(struct sb_thinning_opts){
+				 .view = opts->view,
+				 .view_opts = &opts->view_opts,
+				 .limit = opts->overhead_max,
+				 .event = opts->event,
+				 .freq_hz = opts->freq_hz,
+			 },
+			 skel);
 	return 0;
 }
 
@@ -397,7 +409,7 @@ static int attach_timer(struct sb_session *session, uint32_t cpu)
 	err = sb_view_keep_link(&session->timers, link);
 	if (!err)
 		session->timer_cpus.at[session->timer_cpus.nr++] = cpu;
-	return err;
+	return err ? err : sb_thinning_add_timer(&session->thinning, fd, cpu);
 }
 
 static int attach_timers(struct sb_session *session)
@@ -514,6 +526,28 @@ static int iterate(struct sb_session *session, const struct bpf_program *prog,
 	return err ? sb_explain(err, "go through the threads there are") : 0;
 }
 
+static void sum_stats(const struct sb_session *session, uint64_t *stat)
+{
+	int nr_cpus = libbpf_num_possible_cpus(), cpu, i;
+	const uint64_t *vals = session->stats;
+	const uint32_t zero = 0;
+
+	/* The map has this one element, and there is room for it. */
+	if (bpf_map_lookup_elem(bpf_map__fd(session->skel->maps.stats), &zero, session->stats))
+		return;
+	for (cpu = 0; cpu < nr_cpus; cpu++)
+		for (i = 0; i < SB_STAT_MAX; i++)
+			stat[i] += vals[cpu * SB_STAT_MAX + i];
+}
+
+static uint64_t bpf_ns(const struct sb_session *session)
+{
+	uint64_t stat[SB_STAT_MAX] = {};
+
+	sum_stats(session, stat);
+	return stat[SB_STAT_RUN_NS];
+}
+
 static void begin_now(void *arg)
 {
 	struct sb_session *session = arg;
@@ -544,10 +578,14 @@ int sb_session_start(struct sb_session *session)
 		err = attach_timers(session);
 	if (err)
 		return err;
-	if (session->begin)
-		return iterate(session, session->begin, begin_now);
-	session->began_ns = sb_now_ns();
-	return seed_existing(session);
+	if (session->begin) {
+		err = iterate(session, session->begin, begin_now);
+	} else {
+		session->began_ns = sb_now_ns();
+		err = seed_existing(session);
+	}
+	sb_thinning_start(&session->thinning, bpf_ns(session));
+	return err;
 }
 
 uint64_t sb_session_began_ns(const struct sb_session *session)
@@ -636,6 +674,7 @@ static void drop_cpu(struct sb_session *session, size_t i)
 
 	sb_procwatch_drop_cpu(session->procwatch, cpu);
 	if (t < session->timer_cpus.nr) {
+		sb_thinning_forget_timer(&session->thinning, cpu);
 		bpf_link__destroy(session->timers.at[t]);
 		session->timers.at[t] = session->timers.at[--session->timers.nr];
 		remove_cpu(&session->timer_cpus, t);
@@ -738,6 +777,7 @@ static void detach(struct sb_session *session)
 {
 	size_t i;
 
+	sb_thinning_forget_timers(&session->thinning);
 	for (i = 0; i < session->timers.nr; i++)
 		bpf_link__destroy(session->timers.at[i]);
 	session->timers.nr = session->timer_cpus.nr = 0;
@@ -762,6 +802,7 @@ void sb_session_free(struct sb_session *session)
 	detach(session);
 	sb_asleep_release(&session->asleep);
 	sb_vec_release(&session->timers);
+	sb_thinning_release(&session->thinning);
 	sb_vec_release(&session->links);
 	sb_procwatch_free(session->procwatch);
 	sb_interpwatch_free(session->interps);
@@ -778,18 +819,9 @@ void sb_session_free(struct sb_session *session)
 	free(session);
 }
 
-static void sum_stats(const struct sb_session *session, uint64_t *stat)
+void sb_session_govern(struct sb_session *session, uint64_t weight, uint64_t nr_samples)
 {
-	int nr_cpus = libbpf_num_possible_cpus(), cpu, i;
-	const uint64_t *vals = session->stats;
-	const uint32_t zero = 0;
-
-	/* The map has this one element, and there is room for it. */
-	if (bpf_map_lookup_elem(bpf_map__fd(session->skel->maps.stats), &zero, session->stats))
-		return;
-	for (cpu = 0; cpu < nr_cpus; cpu++)
-		for (i = 0; i < SB_STAT_MAX; i++)
-			stat[i] += vals[cpu * SB_STAT_MAX + i];
+	sb_thinning_tick(&session->thinning, bpf_ns(session), nr_samples ? weight / nr_samples : 0);
 }
 
 static uint64_t recursion_misses(const struct sb_session *session)
@@ -834,6 +866,7 @@ void sb_session_stats(const struct sb_session *session, struct sb_session_stats 
 		sb_unwinder_stats(session->unwinder, &ret_stats->unwinder);
 	if (session->interps)
 		sb_interpwatch_stats(session->interps, &ret_stats->interps);
+	sb_thinning_stats(&session->thinning, &ret_stats->thinning);
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
 }

@@ -16,6 +16,7 @@
 #include "base/num.h"
 #include "capture/batch.h"
 #include "capture/interpwatch.h"
+#include "capture/thinning.h"
 #include "capture/unwinder.h"
 #include "sb_abi.h"
 #include "views/view.h"
@@ -64,6 +65,7 @@ struct sb_session_opts {
 	uint64_t unwind_bytes_max;	 /* of unwind tables; 0: a default */
 	uint32_t depth_max;		 /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
 	uint32_t counts_max, stacks_max; /* entries; 0: defaults, 64 Ki and 128 Ki */
+	double overhead_max;		 /* of all CPUs, see capture/thinning.h; 0: no limit */
 };
 
 /*
@@ -88,6 +90,11 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 int sb_session_hotplug_fd(const struct sb_session *session);
 /* CPUs that came online since the last call, again or for the first time, are sampled from now on. */
 int sb_session_hotplug(struct sb_session *session);
+/*
+ * Look what the run costs, and make it cheaper where that is more than overhead_max: once a second or so.
+ * @weight: of all samples so far, @nr_samples.
+ */
+void sb_session_govern(struct sb_session *session, uint64_t weight, uint64_t nr_samples);
 /* What is going on and would be accounted when it ends is accounted up to now: before a snapshot. */
 int sb_session_settle(struct sb_session *session);
 /* An object that no sample is wanted of: the BPF side leaves out what it can. */
@@ -112,6 +119,7 @@ struct sb_session_stats {
 	uint64_t expected;		    /* see struct sb_view; 0: not known */
 	struct sb_interpwatch_stats interps; /* zero without interpreters */
 	struct sb_unwinder_stats unwinder;   /* zero without SB_UNWIND_CFI */
+	struct sb_thinning_stats thinning;
 };
 /* What the view says about how it works here: calls @row for each line. */
 void sb_session_report(const struct sb_session *session,

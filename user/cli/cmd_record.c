@@ -159,6 +159,7 @@ static int make_session(struct sb_run *run)
 		.depth_max = opts->depth_max,
 		.unwind = opts->unwind,
 		.unwind_bytes_max = opts->unwind_bytes,
+		.overhead_max = opts->overhead_max_ppm / 1e6,
 	};
 	size_t i;
 	int err;
@@ -299,7 +300,8 @@ int sb_cmd_record(const struct sb_command *command, char **argv)
 	struct sb_run run = {
 		.entry_ns = sb_now_ns(),
 		.view = sb_view_find(command->name),
-		.opts = { .unwind = SB_UNWIND_CFI | SB_UNWIND_FP },
+		.opts = { .unwind = SB_UNWIND_CFI | SB_UNWIND_FP,
+			  .overhead_max_ppm = SB_OVERHEAD_MAX_PPM_DEFAULT },
 		.epoll_fd = -1,
 		.signal_fd = -1,
 		.time_fd = -1,

@@ -186,10 +186,13 @@ static void clear_progress(const struct sb_run *run)
 
 static int on_tick(struct sb_run *run)
 {
+	struct sb_resolve_stats stats;
 	int err = sb_run_drain(run);
 
 	if (!err)
 		err = sb_session_hotplug(run->session);
+	sb_resolver_stats(run->resolver, &stats);
+	sb_session_govern(run->session, stats.weight, stats.nr_samples);
 	show_progress(run);
 	return err;
 }

@@ -279,6 +279,21 @@ static int parse_micros(void *field, const char *value, const char **ret_why)
 	return 0;
 }
 
+/* "off" and 0 are the same: no limit. */
+static int parse_percent(void *field, const char *value, const char **ret_why)
+{
+	uint32_t *ppm = field;
+
+	if (sb_streq(value, "off")) {
+		*ppm = 0;
+		return 0;
+	}
+	if (!sb_parse_percent(value, ppm))
+		return 0;
+	*ret_why = "is neither a percentage of the machine such as 1 or 0.5, up to 100, nor off";
+	return -EINVAL;
+}
+
 /* By name as in /dev, or by MAJOR:MINOR. */
 static int parse_dev(void *field, const char *value, const char **ret_why)
 {
@@ -363,6 +378,12 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "cpu", .letters = "C", .metavar = "LIST", .commands = "oncpu",
 	  .type = SB_OPT_LIST, .group = SB_OPT_WINDOW, FIELD(cpus), .max = 65535,
 	  .help = "only on these CPUs: 0,2,4-7" },
+
+	{ .name = "max-overhead", .metavar = "PCT",
+	  .type = SB_OPT_PARSED, .group = SB_OPT_WINDOW, FIELD(overhead_max_ppm),
+	  .parse = parse_percent,
+	  .help = "sample less while the run itself takes more than so many percent of all CPUs "
+		  "(default 1); what is sampled weighs more then; off: no limit" },
 
 	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.min_ns), .parse = parse_micros,

@@ -12,6 +12,8 @@
 #include "cli/opts.h"
 #include "resolve/resolve.h"
 
+#define SB_OVERHEAD_MAX_PPM_DEFAULT 10000u
+
 /* Strings are borrowed from argv. */
 struct sb_record_opts {
 	struct sb_common_opts common; /* first */
@@ -42,6 +44,7 @@ struct sb_record_opts {
 	uint32_t idle, file;	     /* enum sb_idle_mode, enum sb_file_text */
 	uint32_t interp;	     /* enum sb_interp_mode */
 	uint64_t symbol_cache_bytes; /* 0: the symbolizer's default */
+	uint32_t overhead_max_ppm; /* of all CPUs; 0: no limit; set to the default by the caller */
 };
 
 /*

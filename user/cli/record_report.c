@@ -146,6 +146,51 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	add_item(list, sb_profile_nr_tiny(run->profile, &tiny_weight), "stacks rounded to nothing");
 }
 
+/* "24.75 Hz", "a sample for 4000 us". */
+static void lowest(const struct sb_run *run, const struct sb_thinning_stats *stats, char *text,
+		   size_t nr_bytes)
+{
+	if (stats->weight)
+		snprintf(text, nr_bytes, "a sample for %llu %s",
+			 (unsigned long long)(stats->weight / run->divisor), run->unit);
+	else
+		snprintf(text, nr_bytes, "%.4g Hz", stats->rate_hz);
+}
+
+static void add_governed(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *list)
+{
+	const struct sb_thinning_stats *stats = &figures->session.thinning;
+	char text[64];
+
+	if (!stats->governor.lowered_ns)
+		return;
+	lowest(run, stats, text, sizeof(text));
+	(void)sb_str_addf(list,
+			  "%slowered to %s for %.1f of %.1f s, to stay below %.4g %% of the "
+			  "machine (--max-overhead)",
+			  list->len ? ", " : "", text, (double)stats->governor.lowered_ns / 1e9,
+			  (double)figures->wall_ns / 1e9, 100 * stats->limit);
+}
+
+/* The limit could not be held. */
+static void warn_overhead(const struct sb_run_figures *figures)
+{
+	const struct sb_thinning_stats *stats = &figures->session.thinning;
+	const char *why = stats->why_not;
+
+	if (!stats->governor.helpless_ns)
+		return;
+	if (stats->governor.is_own_time)
+		why = "most of it was for names, tables, and processes that begin and end, which "
+		      "fewer samples do not save";
+	else if (!why)
+		why = "most of it was for looking at each event, which fewer samples do not save";
+	sb_warn("own cost was above %.4g %% of the machine (--max-overhead) for %.1f of %.1f s: %s",
+		100 * stats->limit, (double)stats->governor.helpless_ns / 1e9,
+		(double)figures->wall_ns / 1e9, why);
+}
+
 static void report_line(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	sb_cleanup(sb_str_release) struct sb_str cuts = {}, unnamed = {}, lost = {}, more = {};
@@ -158,6 +203,7 @@ static void report_line(const struct sb_run *run, const struct sb_run_figures *f
 	add_item(&more, figures->session.nr_sideband_lost, "process records lost");
 	add_item(&more, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
 	add_cpus(&more, &figures->session);
+	add_governed(run, figures, &more);
 	add_left_out(run, figures, &more);
 	sb_run_add_interps(run, figures, &more);
 	sb_info("%llu %s, %llu stacks, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
@@ -316,6 +362,23 @@ static void report_unwinding(const struct sb_run_figures *figures)
 	    (unsigned long long)unwinder->nr_processes, (unsigned long long)unwinder->nr_refused);
 }
 
+static void report_governor(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	const struct sb_thinning_stats *stats = &figures->session.thinning;
+	char text[64];
+
+	row("cost of a second at most", "%.3f %% of the machine, the last one %.3f %%",
+	    100 * stats->governor.worst, 100 * stats->governor.last);
+	if (!stats->limit)
+		return;
+	lowest(run, stats, text, sizeof(text));
+	if (stats->governor.lowered_ns)
+		row("lowered", "to %s, for %.3f s, in %u changes", text,
+		    (double)stats->governor.lowered_ns / 1e9, stats->governor.nr_changes);
+	row("over --max-overhead", "%.3f s, where nothing could be done",
+	    (double)stats->governor.helpless_ns / 1e9);
+}
+
 static void report_cost(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	const struct sb_sym_stats *sym = &figures->symbolizer;
@@ -325,6 +388,7 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 	    figures->nr_samples ? (double)bpf_ns / (double)figures->nr_samples : 0);
 	row("own CPU time while sampling", "%.3f %% of a CPU",
 	    percent(run->own_end_ns - run->own_start_ns, figures->wall_ns));
+	report_governor(run, figures);
 	row("own CPU time before, after", "%.0f ms, %.0f ms", (double)run->own_start_ns / 1e6,
 	    (double)(sb_run_own_ns() - run->own_end_ns) / 1e6);
 	row("files, processes with names", "%llu, %llu", (unsigned long long)sym->nr_modules,
@@ -344,6 +408,7 @@ void sb_run_report(const struct sb_run *run)
 		sb_info("kernel frames have no names, because the kernel hides its addresses: run as "
 			"root or with CAP_SYSLOG, and with sysctl kernel.kptr_restrict below 2");
 	sb_run_warn_interps(run);
+	warn_overhead(&figures);
 	if (!run->opts.stats) {
 		report_line(run, &figures);
 		return;

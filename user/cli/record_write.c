@@ -137,6 +137,24 @@ static uint64_t weight_cut(const struct sb_run *run, const struct sb_profile *pr
 	return cut;
 }
 
+/* That it was sampled less, and how much less at the least, for so long. */
+static int add_governed(const struct sb_run *run, const struct sb_thinning_stats *stats,
+			struct sb_profile *profile)
+{
+	int err;
+
+	if (!stats->governor.lowered_ns)
+		return 0;
+	err = sb_profile_meta(profile, "governed_us", "%llu",
+			      (unsigned long long)stats->governor.lowered_ns / 1000);
+	if (err)
+		return err;
+	if (stats->weight)
+		return sb_profile_meta(profile, "every", "%llu",
+				       (unsigned long long)(stats->weight / run->divisor));
+	return sb_profile_meta(profile, "rate_hz", "%.4g..%u", stats->rate_hz, run->opts.freq_hz);
+}
+
 /* The facts that travel with the result. Readers know these keys: see flamegraph(1). */
 static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 {
@@ -166,6 +184,8 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 			(unsigned long long)(figures.resolve.idle_weight / run->divisor));
 	if (!err && figures.session.expected)
 		err = sb_profile_meta(profile, "accounted", "%.2f", sb_run_accounted(&figures));
+	if (!err)
+		err = add_governed(run, &figures.session.thinning, profile);
 	if (!err && cut) {
 		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
 		sb_info("--limit left out %llu of %llu %s", (unsigned long long)cut,

@@ -49,8 +49,8 @@ void sb_fg_facts_release(struct sb_fg_facts *facts)
 /* Facts of several inputs: counts are added up. */
 static bool is_sum(const char *key)
 {
-	static const char *const keys[] = { "n",       "lost", "trunc", "nosym",
-					    "limited", "idle", "dur_us" };
+	static const char *const keys[] = { "n",       "lost", "trunc",	 "nosym",
+					    "limited", "idle", "dur_us", "governed_us" };
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(keys); i++)

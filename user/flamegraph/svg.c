@@ -189,6 +189,17 @@ static int add_accounted(const struct picture *picture, struct sb_str *out)
 			       sb_str_add(out, " accounted for");
 }
 
+/* "sampled less for 3.2 s": so as not to cost too much; weights are right all the same. */
+static int add_governed(const struct picture *picture, struct sb_str *out)
+{
+	uint64_t us;
+
+	if (!fact_number(picture, "governed_us", &us) || !us)
+		return 0;
+	return add_dot(out) ?: sb_str_add(out, "sampled less for ") ?:
+			       sb_fg_label_add_weight(out, (double)us, "us");
+}
+
 static int add_few_samples(const struct picture *picture, struct sb_str *out)
 {
 	uint64_t nr = (uint64_t)picture->tree->nodes.at[0].total;
@@ -252,7 +263,7 @@ static int add_subtitle(struct picture *picture, struct sb_str *out)
 	}
 	err = err ?: add_accounted(picture, out) ?: add_left_out(picture, out);
 	err = err ?: add_losses(picture, out);
-	err = err ?: add_few_samples(picture, out);
+	err = err ?: add_governed(picture, out) ?: add_few_samples(picture, out);
 	err = err ?: add_cuts(picture, out);
 	return err ?: add_repairs(picture, out);
 }

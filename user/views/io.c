@@ -296,6 +296,13 @@ static void report(const struct sampler_bpf *skel, void (*row)(const char *name,
 	row("not seen", "Linux AIO, programs of 32 bits");
 }
 
+static const char *cannot_thin(const struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	if (opts->io_layer != SB_LAYER_BLOCK)
+		return NULL;
+	return "--layer block takes the stack of a request before it is known how long it takes";
+}
+
 const struct sb_view sb_view_io = {
 	.name = "io",
 	.title = "File I/O",
@@ -315,5 +322,7 @@ const struct sb_view sb_view_io = {
 	.attach = attach,
 	.attaches = attaches,
 	.nests = sb_io_layer_nests,
+	.thin = sb_view_thin_events,
+	.cannot_thin = cannot_thin,
 	.report = report,
 };

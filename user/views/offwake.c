@@ -14,6 +14,11 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	return err ? err : sb_view_switch_on(programs, SB_ARRAY_SIZE(programs));
 }
 
+static const char *cannot_thin(const struct sampler_bpf *skel, const struct sb_view_opts *opts)
+{
+	return "offwake needs the waker of each wait; see offcpu, which can do with some";
+}
+
 const struct sb_view sb_view_offwake = {
 	.name = "offwake",
 	.title = "Off-Wake Time",
@@ -30,4 +35,5 @@ const struct sb_view sb_view_offwake = {
 	.prepare = prepare,
 	.begin = sb_sched_begin,
 	.settle = sb_sched_settle,
+	.cannot_thin = cannot_thin,
 };

@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 
+#include "views/skel.h"
 #include "views/views.h"
 
 int sb_view_switch_on(struct bpf_program *const *programs, size_t nr)
@@ -23,6 +24,13 @@ int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link)
 	if (err && link)
 		bpf_link__destroy(link);
 	return err;
+}
+
+uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
+			     uint32_t step, uint64_t mean)
+{
+	skel->bss->thin_weight = step ? mean << step : 0;
+	return skel->bss->thin_weight;
 }
 
 bool sb_view_has_tracepoint(const char *name)

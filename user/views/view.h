@@ -25,6 +25,7 @@ struct sb_view_opts {
 	uint64_t min_ns, max_ns; /* of one wait or call; 0: no bound */
 	uint32_t states;	 /* bits 1 << enum sb_task_state; 0: all */
 	uint64_t every_ns;	 /* a sample for so much time of waiting; 0: every wait */
+	bool is_governed;	 /* thin() may be called */
 	bool distr;		 /* split by duration: SB_BY_DURATION is set too */
 	uint32_t io_weight;	 /* enum sb_io_weight */
 	uint32_t io_layer;	 /* enum sb_io_layer */
@@ -88,6 +89,17 @@ struct sb_view {
 	 * Their output is a sequence of struct sb_asleep. */
 	struct bpf_program *(*begin)(struct sampler_bpf *skel);
 	struct bpf_program *(*settle)(struct sampler_bpf *skel);
+	/*
+	 * Make it cheaper while it runs: with each step about half as many samples, of more weight, so
+	 * that sums are what they were on average. Step 0: as was asked for. @mean: weight of a sample
+	 * while that was so, not 0. Return: what weight makes a sample now, in the BPF side's unit; 0: as
+	 * was asked for. NULL: with its timer, if it has one, or not at all.
+	 */
+	uint64_t (*thin)(struct sampler_bpf *skel, const struct sb_view_opts *opts, uint32_t step,
+			 uint64_t mean);
+	/* After prepare(): why it cannot be made cheaper, the end of a sentence; NULL: it can. NULL
+	 * itself: as thin() and timer() say. */
+	const char *(*cannot_thin)(const struct sampler_bpf *skel, const struct sb_view_opts *opts);
 	/* After the end: all that should have been accounted for, in the BPF side's unit (wall:
 	 * threads x time); NULL: not known. */
 	uint64_t (*expected)(const struct sampler_bpf *skel);

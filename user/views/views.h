@@ -19,6 +19,10 @@ enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
 /* For prepare(): programs are loaded only if they are switched on. */
 int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 
+/* sb_view.thin of views whose events are thinned one by one (sb_thin() of bpf/core/thin.bpf.c). */
+uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
+			     uint32_t step, uint64_t mean);
+
 /* sched.c, the user half of bpf/views/sched.bpf.c: of the views of waits. */
 
 /* Frames of the kernel that are the switch's and the tracer's; of the wake-up; of both. */

@@ -40,4 +40,5 @@ const struct sb_view sb_view_wakeup = {
 	.check = check,
 	.prepare = prepare,
 	.begin = sb_sched_begin,
+	.thin = sb_view_thin_events,
 };

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""--max-overhead: less is sampled while the run costs too much, and what is said stays true.
+
+governor.py STACKBPF SPLIT CALLS
+
+The truth is the kernel's: CPU time of processes by /proc/PID/schedstat, time of BPF programs by its own
+statistics, bytes by those who move them. The limits here are far below what the runs cost, so that
+they are governed on machines of any size.
+"""
+import contextlib
+import glob
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from live import Result, check, done, need_root, running, wait_for
+from truth import check_near
+
+need_root()
+BINARY, SPLIT, CALLS = sys.argv[1:4]
+STATS = '/proc/sys/kernel/bpf_stats_enabled'
+
+
+def cpu_ns(pid):
+    """Of all threads; none of them ends."""
+    total = 0
+    for path in glob.glob(f'/proc/{pid}/task/*/schedstat'):
+        with open(path, encoding='ascii') as file:
+            total += int(file.read().split()[0])
+    return total
+
+
+def is_stopped(pid):
+    """All of its threads, none of which has blanks in its name."""
+    states = []
+    for path in glob.glob(f'/proc/{pid}/task/*/stat'):
+        with open(path, encoding='ascii') as file:
+            states.append(file.read().split()[2])
+    return set(states) == {'T'}
+
+
+def fdinfo(pid):
+    """What the kernel says of each descriptor of a process."""
+    for path in glob.glob(f'/proc/{pid}/fdinfo/*'):
+        with contextlib.suppress(OSError), open(path, encoding='ascii') as file:
+            yield dict(line.split(':', 1) for line in file.read().splitlines() if ':' in line)
+
+
+def bpf_ns(pid):
+    """Time of the programs that the process holds; each is held by one descriptor."""
+    return {info['prog_id']: int(info['run_time_ns']) for info in fdinfo(pid) if 'run_time_ns' in info}
+
+
+def has_timers(pid):
+    return sum(info.get('link_type', '').strip().startswith('perf') for info in fdinfo(pid)) >= os.cpu_count()
+
+
+@contextlib.contextmanager
+def sampling(*args):
+    with subprocess.Popen([BINARY, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as sampler:
+        try:
+            yield sampler
+        finally:
+            sampler.kill()
+
+
+@contextlib.contextmanager
+def kernel_measures():
+    with open(STATS, encoding='ascii') as file:
+        old = file.read()
+    with open(STATS, 'w', encoding='ascii') as file:
+        file.write('1')
+    try:
+        yield
+    finally:
+        with open(STATS, 'w', encoding='ascii') as file:
+            file.write(old)
+
+
+def check_governed(result, what):
+    check(result.status == 0, f'{what}: exit status {result.status}')
+    check(int(result.facts.get('governed_us', 0)) > 0, f'{what}: the header says so: {result.facts}')
+    check('lowered to' in result.err and '(--max-overhead)' in result.err,
+          f'{what}: the last line says so: {result.err.strip()}')
+
+
+def timer():
+    """The target runs from after the begin of the run until before its end, and its CPU time is known."""
+    hertz = 4999
+    with running(SPLIT, str(os.cpu_count())) as target:
+        target.send_signal(signal.SIGSTOP)
+        wait_for(lambda: is_stopped(target.pid), 'it is stopped')
+        before = cpu_ns(target.pid)
+        with sampling('oncpu', '-u', '-p', str(target.pid), '-F', str(hertz), '--max-overhead', '0.3') as sampler:
+            wait_for(lambda: has_timers(sampler.pid), 'all CPUs have a timer')
+            target.send_signal(signal.SIGCONT)
+            wait_for(lambda: cpu_ns(target.pid) - before > 12e9, 'the target ran for twelve seconds', 120)
+            target.send_signal(signal.SIGSTOP)
+            wait_for(lambda: is_stopped(target.pid), 'it is stopped')
+            truth = (cpu_ns(target.pid) - before) / 1e9 * hertz
+            sampler.send_signal(signal.SIGINT)
+            out, err = sampler.communicate(timeout=60)
+    result = Result(sampler.returncode, out, err)
+    check_governed(result, 'oncpu')
+    lowest = float(result.facts['rate_hz'].split('..')[0])
+    check(lowest <= hertz / 2, f'oncpu: rate lowered to {lowest} of {hertz}')
+    check(int(result.facts['n']) < 0.8 * result.total, f'oncpu: {result.facts["n"]} samples weigh {result.total}')
+    # The samples at the lowest rate, if they were all by chance: three times their standard deviation.
+    noise = 3 * math.sqrt(hertz / lowest / truth)
+    check_near(result.total, truth, 'oncpu: weight, of CPU time times rate', max(0.03, noise))
+    for name, want in (('seventy', 0.7), ('twenty', 0.2), ('ten', 0.1)):
+        have = result.share(name)
+        check(abs(have - want) < max(0.03, noise / 2), f'oncpu: {name}: {100 * have:.1f} % of {100 * want:.0f} %')
+
+
+def switches(seconds, *options):
+    """Two pairs that pass a byte to and fro, and who waits for them. Return: the run, and what they did
+    not spend on a CPU, in us; time in BPF as the kernel has it, at each of some moments."""
+    moments = []
+    with sampling('offcpu', '-s', *options, '--', CALLS, 'switches', str(seconds), '2') as sampler:
+        while sampler.poll() is None:
+            moments.append((time.monotonic(), bpf_ns(sampler.pid)))
+            time.sleep(0.25)
+        out, err = sampler.communicate()
+    said = [line for line in out.splitlines() if re.fullmatch(r'\d+ \d+', line)]
+    trips, ns = map(int, said[0].split())
+    folded = '\n'.join(line for line in out.splitlines() if line not in said)
+    return Result(sampler.returncode, folded, err), 5 * seconds * 1e6 - trips * seconds * ns / 1e3, moments
+
+
+def waits():
+    with kernel_measures():
+        result, truth, moments = switches(7, '--max-overhead', '0.1', '--stats')
+    check(int(result.facts.get('governed_us', 0)) > 0, f'offcpu: the header says so: {result.facts}')
+    check(re.search(r'lowered +to a sample for \d+ us', result.err), 'offcpu: --stats says so')
+    check_near(result.total, truth, 'offcpu: time that was not spent on a CPU')
+    own = float(re.search(r'BPF programs +([\d.]+) % of a CPU', result.err)[1]) / 100 * int(result.facts['dur_us']) * 1e3
+    theirs = sum(max((at.get(i, 0) for _, at in moments), default=0) for i in set().union(*(at for _, at in moments)))
+    check(0.6 * theirs < own < 1.3 * theirs, f'offcpu: own time in BPF {own / 1e6:.0f} ms, the kernel says '
+                                             f'{theirs / 1e6:.0f} ms')
+    result, truth, _ = switches(3, '--max-overhead', 'off')
+    check('governed_us' not in result.facts, 'offcpu: off is off')
+    check_near(result.total, truth, 'offcpu: time that was not spent on a CPU, all waits seen')
+
+
+def calls():
+    """Two kinds of read in turn, one 75 times the other; who makes them counts their bytes."""
+    script = ('import os, time\n'
+              'end = time.monotonic() + 6\n'
+              'zero, sums = os.open("/dev/zero", 0), [0, 0]\n'
+              'def large(): sums[0] += len(os.read(zero, 3000))\n'
+              'def small(): sums[1] += len(os.read(zero, 40))\n'
+              'while time.monotonic() < end: large(); small()\n'
+              'print("moved", *sums)')
+    with sampling('io', '-r', '--max-overhead', '0.05', '--path', '/dev/zero', '--', sys.executable, '-S', '-c',
+                  script) as sampler:
+        out, err = sampler.communicate(timeout=120)
+    moved = re.search(r'^moved (\d+) (\d+)\n', out, re.M)
+    large, small = map(int, moved.groups())
+    result = Result(sampler.returncode, out.replace(moved[0], ''), err)
+    check_governed(result, 'io')
+    check_near(result.total, large + small, 'io: bytes')
+    have = sum(w for s, w in result.stacks.items() if 'small' in ' '.join(s))
+    check(abs(have / small - 1) < 0.2, f'io: bytes of small reads: {have} of {small}')
+
+
+timer()
+waits()
+calls()
+done()
