@@ -108,7 +108,7 @@ def timer():
     result = Result(sampler.returncode, out, err)
     check_governed(result, 'oncpu')
     lowest = float(result.facts['rate_hz'].split('..')[0])
-    check(lowest <= hertz / 2, f'oncpu: rate lowered to {lowest} of {hertz}')
+    check(lowest < 0.6 * hertz, f'oncpu: rate lowered to {lowest} of {hertz}')
     check(int(result.facts['n']) < 0.8 * result.total, f'oncpu: {result.facts["n"]} samples weigh {result.total}')
     # The samples at the lowest rate, if they were all by chance: three times their standard deviation.
     noise = 3 * math.sqrt(hertz / lowest / truth)
