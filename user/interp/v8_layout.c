@@ -163,20 +163,27 @@ static void derive(struct sb_v8_layout *at)
 static bool is_in_bounds(const struct sb_v8_layout *at)
 {
 	const int32_t fields[] = {
-		at->map_type,		at->string_length,	at->seq_chars,
-		at->cons_first,		at->cons_second,	at->sliced_parent,
-		at->sliced_offset,	at->thin_actual,	at->external_resource,
-		at->array_length,	at->array_data,		at->shared_name,
-		at->script_name,	at->script_source,	at->script_line_ends,
-		at->bytecode_data,	at->code_start,		at->code_size,
-		at->code_flags,		at->scope_locals * 8,	at->scope_first * 8,
-		at->deopt_literals * 8, at->deopt_inlining * 8, at->deopt_shared * 8,
+		at->map_type,	       at->string_length, at->seq_chars,	at->cons_first,
+		at->cons_second,       at->sliced_parent, at->sliced_offset,	at->thin_actual,
+		at->external_resource, at->array_length,  at->array_data,	at->shared_name,
+		at->script_name,       at->script_source, at->script_line_ends, at->bytecode_data,
+		at->code_start,	       at->code_size,	  at->code_flags,
+	};
+	/* Numbers of words. */
+	const int32_t words[] = {
+		at->scope_locals,   at->scope_first,  at->deopt_literals,
+		at->deopt_inlining, at->deopt_shared,
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (fields[i] < 0 || fields[i] > 256)
 			return false;
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (words[i] < 0 || words[i] > 256 / 8)
+			return false;
+	if (at->type_function > UINT16_MAX)
+		return false;
 	/* What the kernel's walker reads at once: 40 and 64 bytes. */
 	return at->function_shared >= 8 && at->function_shared <= 32 && at->shared_name >= 16 &&
 	       at->shared_name <= 56 && at->shared_script >= 8 && at->shared_script <= 56 &&
@@ -199,7 +206,6 @@ int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, s
 	err = fill_in(&layout, why);
 	if (err)
 		return err;
-	derive(&layout);
 	if (layout.smi_shift != 31 || layout.tagged_size != 8) {
 		sb_str_add(why, "its pointers are compressed");
 		return -ENOTSUP;
@@ -209,6 +215,7 @@ int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, s
 		sb_str_add(why, "its frames or objects are laid out in an unknown way");
 		return -ENOTSUP;
 	}
+	derive(&layout);
 	*ret_layout = layout;
 	return 0;
 }
