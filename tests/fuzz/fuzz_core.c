@@ -94,8 +94,9 @@ static uint64_t meaning(uint64_t word)
 {
 	switch (word >> 61) {
 	case 0:
-	case 1:
 		return code_at(word);
+	case 1: /* where a row begins, or just behind its first byte */
+		return (code_at(word) & ~(SB_UW_GRANULE_BYTES / NR_ROWS - 1ull)) + (word >> 56 & 1);
 	case 2:
 		return STACK + word % (2 * STACK_BYTES) - STACK_BYTES / 2;
 	case 3:

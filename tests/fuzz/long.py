@@ -45,6 +45,7 @@ PARSERS = [
     ('stacks walked in user space', 'walk',
      'symbolizer/walk.c symbolizer/walk_table.c symbolizer/unwind.c'),
     ('kallsyms, modules', 'kallsyms', 'symbolizer/kallsyms.c'),
+    ('lines of `/proc/PID/maps`', 'maps_line', 'symbolizer/procfs.c'),
     ('perf maps', 'perfmap', 'symbolizer/perfmap.c'),
     ('side-band records', 'sideband', 'user/capture/sideband.c'),
     ('folded text', 'folded', 'user/flamegraph/read_folded.c user/flamegraph/facts.c'),
@@ -52,6 +53,7 @@ PARSERS = [
     ('perf script', 'perfscript', 'user/flamegraph/read_perf.c'),
     ('options of flamegraph, palettes, attributes', 'fg_opts',
      'user/flamegraph/opts.c user/flamegraph/attrs.c'),
+    ('pictures with stacks in them', 'extract', 'user/flamegraph/embed.c'),
     ('numbers, lists, durations', 'num', 'user/base/num.c'),
     ('images of interpreters: functions, relocations', 'attach',
      'user/interp/image.c user/interp/cold.c'),
@@ -120,12 +122,14 @@ def fuzz(name, where, found, minutes):
     command = [where / f'fuzz_{name}', f'-max_total_time={int(minutes * 60)}', '-timeout=30',
                '-rss_limit_mb=2048', '-max_len=16384', '-print_final_stats=1', *dictionary(name),
                f'-artifact_prefix={failed}/{name}-', found / name, CORPUS / name]
+    # Undefined behaviour is a failure, not a remark.
+    options = 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          errors='replace', check=False)
+                          errors='replace', check=False, env={**os.environ, 'UBSAN_OPTIONS': options})
     nr = next((line.split()[-1] for line in done.stderr.splitlines()
                if 'number_of_executed_units' in line), '?')
     says = [line for line in done.stderr.splitlines()
-            if 'does not hold' in line or line.startswith('SUMMARY')]
+            if 'does not hold' in line or 'runtime error' in line or line.startswith('SUMMARY')]
     return name, done.returncode, nr, says
 
 

@@ -7,6 +7,8 @@
 set -eu
 fuzzer=$(realpath "$1")
 seeds=$2
+# Undefined behaviour is a failure, not a remark.
+export UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1
 found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT
 set -- "-max_total_time=${SB_FUZZ_SECONDS:-4}" -timeout=30 -rss_limit_mb=2048 \
