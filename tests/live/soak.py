@@ -157,11 +157,14 @@ class Watched:
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started ends with us
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, contextlib.ExitStack() as stack:
         cgroup = stack.enter_context(new_cgroup())
         for command in work_of(folder):
             stack.enter_context(group(command, cgroup))
         runs = [Watched(view, folder, ('-G', cgroup) if cgroup else ()) for view in VIEWS]
+        for run in runs:
+            stack.callback(run.process.kill)
         begin, rest = time.monotonic(), threading.Event()
         while time.monotonic() < begin + SECONDS - 1:
             rest.wait(max(0.1, SECONDS / NR_LOOKS))

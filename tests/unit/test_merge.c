@@ -25,6 +25,7 @@ enum {
 	NAMELESS_ELSEWHERE = 0x1005,
 	LIBC = 0x1006,
 	JIT = 0x1007,
+	START = 0x1008,
 	PY = 0x1100, /* and up: the loop of Python */
 	PL = 0x1200, /* and up: of Perl */
 };
@@ -32,7 +33,8 @@ enum {
 static void answer_one(uint64_t addr, struct sb_sym_frame *frame)
 {
 	static const char *const names[] = {
-		"main", "list_sort", "PyEval_EvalCode", "PyEval_EvalCode", NULL, NULL, "read", NULL
+		"main", "list_sort", "PyEval_EvalCode", "PyEval_EvalCode", NULL, NULL,
+		"read", NULL,	     "_start"
 	};
 
 	*frame = (struct sb_sym_frame){ .module = "python" };
@@ -257,12 +259,15 @@ static void a_loop_just_entered_has_no_frames(void **state)
 /* A callback's frame is made by C code, before that calls the loop: of whole stacks it is the leaf's. */
 static void a_loop_about_to_begin_is_not_the_roots(void **state)
 {
-	assert_merged("c;main;A;list_sort;read 1", .ip = { LIBC, SORT, PY, MAIN }, .found = "B|A|");
-	assert_merged("c;main;A;list_sort;B;read 1", .ip = { LIBC, PY, SORT, PY, MAIN },
+	assert_merged("c;_start;A;list_sort;read 1", .ip = { LIBC, SORT, PY, START },
+		      .found = "B|A|");
+	assert_merged("c;_start;A;list_sort;B;read 1", .ip = { LIBC, PY, SORT, PY, START },
 		      .found = "C|B|A|");
 	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_odd, 1);
 	/* Without a loop nothing is known of where they belong. */
-	assert_merged("c;A;B;main;read 1", .ip = { LIBC, MAIN }, .found = "B|A|");
+	assert_merged("c;A;B;_start;read 1", .ip = { LIBC, START }, .found = "B|A|");
+	/* A coroutine's own stack, whole as it is, has the frames of its callers' loops elsewhere. */
+	assert_merged("c;A;B;read 1", .ip = { LIBC, PY, NAMELESS }, .found = "B|A|");
 }
 
 static void a_native_stack_that_was_cut_lacks_its_root(void **state)
