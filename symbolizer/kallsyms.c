@@ -453,9 +453,9 @@ static int read_table(const char *path, struct sb_kallsyms_table *table)
 	return err;
 }
 
-/* The identities of all BPF programs; needs CAP_SYS_ADMIN. The one command of bpf(2) used here,
+/* The identities of all BPF programs; *@ret_is_whole becomes false without CAP_SYS_ADMIN. The one command of bpf(2) used here,
  * which is not worth a dependency of this library on BPF headers. */
-static uint64_t hash_bpf_progs(uint64_t hash)
+static uint64_t hash_bpf_progs(uint64_t hash, bool *ret_is_whole)
 {
 	const int prog_get_next_id = 11;
 	struct {
@@ -464,16 +464,19 @@ static uint64_t hash_bpf_progs(uint64_t hash)
 	uint32_t nr;
 
 	for (nr = 0; nr < BPF_PROGS_MAX; nr++) {
-		if (syscall(SYS_bpf, prog_get_next_id, &attr, sizeof(attr)))
+		if (syscall(SYS_bpf, prog_get_next_id, &attr, sizeof(attr))) {
+			*ret_is_whole = errno == ENOENT;
 			break;
+		}
 		attr.start_id = attr.next_id;
 		hash = sb_hash(&attr.start_id, sizeof(attr.start_id), hash);
 	}
 	return hash;
 }
 
-/* A number that changes when modules or programs come or go (or the file does, if it is one). */
-static uint64_t state_of_kernel(const char *path)
+/* A number that changes when modules or programs come or go (or the file does, if it is one). Where
+ * it does not tell all, *@ret_is_whole becomes false. */
+static uint64_t state_of_kernel(const char *path, bool *ret_is_whole)
 {
 	sb_cleanup(sb_freep) char *modules = NULL;
 	uint64_t hash = 0;
@@ -487,14 +490,15 @@ static uint64_t state_of_kernel(const char *path)
 	}
 	if (!sb_read_file(MODULES_PATH, MODULES_BYTES_MAX, &modules, &len))
 		hash = sb_hash(modules, len, hash);
-	return hash_bpf_progs(hash);
+	return hash_bpf_progs(hash, ret_is_whole);
 }
 
 static void read_again(struct sb_kallsyms *ks)
 {
 	const char *path = ks->path ? ks->path : "/proc/kallsyms";
 	struct sb_kallsyms_table table = {};
-	uint64_t state = state_of_kernel(path);
+	bool is_whole = true;
+	uint64_t state = state_of_kernel(path, &is_whole);
 	int err = read_table(path, &table);
 
 	ks->nr_reads++;
@@ -517,20 +521,23 @@ static void read_again(struct sb_kallsyms *ks)
  * make us look each time. */
 static bool should_read_again(struct sb_kallsyms *ks)
 {
+	const char *path = ks->path ? ks->path : "/proc/kallsyms";
 	uint64_t now_ns = sb_now_ns();
+	bool is_whole = true;
 
 	if (!ks->wait_ns)
 		ks->wait_ns = ks->wait_min_ns ? ks->wait_min_ns : WAIT_MIN_NS;
 	if (now_ns - ks->read_ns < ks->wait_ns)
 		return false;
 	ks->read_ns = now_ns;
-	if (state_of_kernel(ks->path ? ks->path : "/proc/kallsyms") != ks->state) {
+	if (state_of_kernel(path, &is_whole) != ks->state) {
 		ks->wait_ns = 0;
 		return true;
 	}
 	if (!ks->wait_min_ns && ks->wait_ns < WAIT_MAX_NS)
 		ks->wait_ns *= 2;
-	return false;
+	/* Not to be told from here: then to look is the way to know, at times that grow further apart. */
+	return !is_whole;
 }
 
 int sb_kallsyms_lookup(struct sb_kallsyms *ks, uint64_t addr, struct sb_ksym *ret_sym)

@@ -193,6 +193,11 @@ static int own_fd(const char *path)
 	return -1;
 }
 
+bool sb_output_is_fd(const char *path)
+{
+	return own_fd(path) >= 0;
+}
+
 static int open_output(struct sb_output_file *file)
 {
 	int fd = own_fd(file->path);

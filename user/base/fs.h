@@ -3,6 +3,7 @@
 #ifndef SB_BASE_FS_H
 #define SB_BASE_FS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -35,6 +36,9 @@ struct sb_owner sb_sudo_owner(void);
  * user's link in a shared directory points to.
  */
 struct sb_output_file;
+
+/* Whether @path stands for a descriptor of ours: /dev/stdout, /dev/fd/N, /proc/self/fd/N. */
+bool sb_output_is_fd(const char *path);
 
 /* Return: 0 or a negative errno: -EISDIR, -EACCES, -ENOENT, ... */
 int sb_output_file_new(const char *path, struct sb_output_file **ret_file);

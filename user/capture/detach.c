@@ -33,9 +33,17 @@ static int make_filesystem(void)
 	return err ? err : root;
 }
 
-void sb_links_release(sb_vec_link *links)
+int sb_links_prepare(void)
 {
-	int root = links->nr > 1 ? make_filesystem() : -ENOENT;
+	int root = make_filesystem();
+
+	if (root < 0)
+		sb_debug("no BPF filesystem of our own: taking programs off will take longer");
+	return root < 0 ? -1 : root;
+}
+
+void sb_links_release(sb_vec_link *links, int root)
+{
 	char path[64];
 	size_t i;
 
@@ -46,6 +54,4 @@ void sb_links_release(sb_vec_link *links)
 		bpf_link__destroy(links->at[i]);
 	}
 	links->nr = 0;
-	if (root >= 0)
-		close(root);
 }

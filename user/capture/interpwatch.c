@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "base/vec.h"
+#include "capture/privileges.h"
 #include "capture/server.h"
 #include "capture/thread.h"
 #include "interp/step.h"
@@ -366,6 +367,7 @@ static void *serve(void *arg)
 	int timeout_ms = -1;
 
 	sb_thread_hurry();
+	sb_privileges_thread(SB_KEEPER_TABLES);
 	while (sb_server_wait(&watch->server, timeout_ms)) {
 		serve_needs(watch);
 		serve_names(watch);

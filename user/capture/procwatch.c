@@ -20,6 +20,7 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "capture/perf_event.h"
+#include "capture/privileges.h"
 #include "capture/sideband.h"
 #include "capture/thread.h"
 
@@ -193,6 +194,7 @@ static void *reader(void *arg)
 	struct epoll_event event;
 
 	sb_thread_hurry();
+	sb_privileges_thread(SB_KEEPER_READER);
 	for (;;) {
 		int nr = epoll_wait(watch->epoll_fd, &event, 1, LOOK_MS);
 
@@ -299,9 +301,9 @@ static int start_thread(struct sb_procwatch *watch)
 	event.data.fd = watch->quit_fd;
 	if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->quit_fd, &event))
 		return -errno;
-	err = pthread_create(&watch->thread, NULL, reader, watch);
+	err = sb_thread_start("stackbpf-watch", reader, watch, &watch->thread);
 	if (err)
-		return -err;
+		return err;
 	watch->has_thread = true;
 	return 0;
 }

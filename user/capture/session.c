@@ -52,6 +52,7 @@ struct sb_session {
 	struct sb_unwinder *unwinder;		    /* NULL without unwind tables */
 	struct bpf_program *timer, *begin, *settle; /* of the view; NULL: it has none */
 	sb_vec_link links;
+	int links_root; /* see capture/detach.h */
 	sb_vec_link timers;
 	sb_vec_u32 timer_cpus; /* of each of `timers` */
 	struct sb_thinning thinning;
@@ -350,6 +351,7 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 		return sb_explain(-ENOMEM, "start");
 	session->opts = *opts;
 	session->hotplug_fd = -1;
+	session->links_root = -1;
 	if (!session->opts.event)
 		session->opts.event = EVENT_DEFAULT;
 	if (!session->opts.counts_max)
@@ -567,6 +569,8 @@ int sb_session_start(struct sb_session *session)
 	err = attach_others(session);
 	if (err)
 		return err;
+	if (session->links.nr > 1)
+		session->links_root = sb_links_prepare();
 	err = sb_targets_follow_existing(session->opts.targets, session->skel);
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
@@ -781,7 +785,7 @@ static void detach(struct sb_session *session)
 	for (i = 0; i < session->timers.nr; i++)
 		bpf_link__destroy(session->timers.at[i]);
 	session->timers.nr = session->timer_cpus.nr = 0;
-	sb_links_release(&session->links);
+	sb_links_release(&session->links, session->links_root);
 }
 
 int sb_session_stop(struct sb_session *session)
@@ -800,6 +804,7 @@ void sb_session_free(struct sb_session *session)
 	if (!session)
 		return;
 	detach(session);
+	sb_closep(&session->links_root);
 	sb_asleep_release(&session->asleep);
 	sb_vec_release(&session->timers);
 	sb_thinning_release(&session->thinning);

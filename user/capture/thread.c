@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "capture/privileges.h"
+
 /* They work for milliseconds, while every sample waits for what they make. */
 #define NICE (-10)
 
@@ -32,7 +34,10 @@ int sb_thread_start(const char *name, void *(*run)(void *arg), void *arg, pthrea
 	/* A new thread inherits the mask. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sb_privileges_thread_begins();
 	err = pthread_create(ret_thread, NULL, run, arg);
+	if (err)
+		sb_privileges_thread_done(0);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!err)
 		pthread_setname_np(*ret_thread, name);

@@ -5,7 +5,8 @@
 
 #include <pthread.h>
 
-/* Start a thread that takes no signals: they are for the thread that made us. @name: 15 characters.
+/* Start a thread that takes no signals: they are for the thread that made us. It calls
+ * sb_privileges_thread() first (capture/privileges.h). @name: 15 characters.
  * Return: 0 or a negative errno. */
 int sb_thread_start(const char *name, void *(*run)(void *arg), void *arg, pthread_t *ret_thread);
 

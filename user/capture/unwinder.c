@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "capture/privileges.h"
 #include "capture/server.h"
 #include "capture/thread.h"
 #include "capture/uwpool.h"
@@ -314,6 +315,7 @@ static void *serve_all(void *arg)
 	int timeout_ms = -1;
 
 	sb_thread_hurry();
+	sb_privileges_thread(SB_KEEPER_TABLES);
 	/* Showing a part to the walker takes longer than all else, so it is done in advance. */
 	sb_uwpool_grow(unwinder->pool);
 	while (sb_server_wait(&unwinder->server, timeout_ms)) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/uio.h>
 
+#include "capture/privileges.h"
 #include "capture/thread.h"
 
 /* Asked for and not yet looked at. Whoever still needs a page asks again. */
@@ -51,6 +52,7 @@ static void *touch_all(void *arg)
 	struct sb_uwtouch *touch = arg;
 	bool is_left;
 
+	sb_privileges_thread(SB_KEEPER_READER);
 	pthread_mutex_lock(&touch->lock);
 	while (!touch->is_ending) {
 		struct page page = touch->pages[touch->first % PAGES_MAX];

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "capture/privileges.h"
 #include "cli/command.h"
 #include "interp/interp.h"
 #include "output/output.h"
@@ -54,13 +55,15 @@ void sb_print_command_help(const struct sb_command *command, FILE *out)
 /* What was compiled in: of the kernel's features, which are another thing, doctor tells. */
 void sb_print_version(void)
 {
+	const char *filter = sb_privileges_filter();
 	struct sb_command command;
 	size_t i;
 
 	sb_version_print("stackbpf");
-	printf("%s%s, libbpf %u.%u, elfutils 0.%d\ncommands:", SB_ARCH,
+	printf("%s%s, libbpf %u.%u, elfutils 0.%d, %s%s\ncommands:", SB_ARCH,
 	       SB_IS_STATIC ? ", static" : "", libbpf_major_version(), libbpf_minor_version(),
-	       _ELFUTILS_VERSION);
+	       _ELFUTILS_VERSION, filter ? "libseccomp " : "no filter of system calls",
+	       filter ? filter : "");
 	for (i = 0; sb_command_at(i, &command); i++)
 		printf(" %s", command.name);
 	printf("\ninterpreters:");

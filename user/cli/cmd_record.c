@@ -237,12 +237,15 @@ static int record(struct sb_run *run)
 		sb_run_choose_outputs,
 		check_view,
 		sb_run_check_targets,
+		sb_run_make_writer,
 		make_child,
 		sb_run_block_signals,
+		sb_run_begin_privileges,
 		make_resolver,
 		make_session,
 		sb_run_loop_init,
 		start,
+		sb_run_settle_privileges,
 		sb_run_loop,
 		sb_run_arm_abort,
 		stop,
@@ -276,6 +279,7 @@ static void release(struct sb_run *run)
 	sb_symbolizer_free(run->sym);
 	sb_interp_free(run->interp);
 	sb_child_free(run->child);
+	sb_writer_free(run->writer);
 	sb_run_loop_release(run);
 	for (i = 0; i < run->targets.nr; i++)
 		if (run->targets.at[i].fd >= 0)

@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "base/vec.h"
+#include "base/writer.h"
 #include "capture/child.h"
 #include "capture/session.h"
 #include "cli/record_opts.h"
@@ -36,6 +37,8 @@ struct sb_run_target {
 struct sb_run_output {
 	const char *path; /* "-": stdout */
 	const struct sb_output *format;
+	size_t writer_i; /* its number for run->writer */
+	bool is_by_writer;
 };
 
 /* CPU time of this process, in nanoseconds. */
@@ -51,6 +54,7 @@ struct sb_run {
 	size_t nr_live_targets;
 
 	struct sb_child *child;
+	struct sb_writer *writer; /* NULL: files are made by ourselves */
 	struct sb_symbolizer *sym;
 	struct sb_profile *profile;
 	struct sb_interp *interp; /* NULL: no frames of interpreters */
@@ -71,6 +75,12 @@ struct sb_run {
  */
 int sb_run_choose_outputs(struct sb_run *run);
 int sb_run_check_targets(struct sb_run *run);
+
+/* Fork what writes files as root, if we are going to be somebody else. */
+int sb_run_make_writer(struct sb_run *run);
+/* Become somebody else; and when all is attached, keep only what is needed: capture/privileges.h. */
+int sb_run_begin_privileges(struct sb_run *run);
+int sb_run_settle_privileges(struct sb_run *run);
 
 /* Signals are read from a descriptor from here on. Before any thread is made: it inherits this. */
 int sb_run_block_signals(struct sb_run *run);
@@ -109,6 +119,9 @@ void sb_run_add_interps(const struct sb_run *run, const struct sb_run_figures *f
 			struct sb_str *list);
 void sb_run_report_interps(const struct sb_run *run, const struct sb_run_figures *figures,
 			   void (*row)(const char *name, const char *value));
+/* Who we are, and what we may do. */
+void sb_run_report_privileges(const struct sb_run *run,
+			      void (*row)(const char *name, const char *value));
 void sb_run_warn_interps(const struct sb_run *run);
 /* Say why nothing was sampled. */
 void sb_run_explain_empty(const struct sb_run *run);

@@ -393,6 +393,7 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 	    (double)(sb_run_own_ns() - run->own_end_ns) / 1e6);
 	row("files, processes with names", "%llu, %llu", (unsigned long long)sym->nr_modules,
 	    (unsigned long long)sym->nr_processes);
+	sb_run_report_privileges(run, row_text);
 	row("memory of symbols", "%.1f MB", (double)sym->nr_light_bytes / 1e6);
 	row("memory of debug data", "%.1f MB, at most %.1f MB, evicted %llu times",
 	    (double)sym->nr_heavy_bytes / 1e6, (double)sym->nr_heavy_bytes_peak / 1e6,

@@ -235,6 +235,33 @@ static int write_file(const struct sb_run_output *output, const struct sb_profil
 	return err ? sb_err(err, "cannot write '%s'", output->path) : 0;
 }
 
+/* As write_file(), into a file that the other process makes. */
+static int write_by_writer(struct sb_writer *writer, const struct sb_run_output *output,
+			   const struct sb_profile *profile, const struct sb_output_opts *opts)
+{
+	sb_cleanup(sb_fclosep) FILE *out = NULL;
+	int fd = sb_writer_open(writer, output->writer_i), err = fd < 0 ? fd : 0;
+
+	if (!err) {
+		out = fdopen(fd, "w");
+		if (!out) {
+			err = -errno;
+			close(fd);
+		}
+	}
+	if (!err)
+		err = write_stream(output->format, profile, opts, out);
+	if (!err && fclose(sb_take(out)))
+		err = -errno;
+	if (!err)
+		err = sb_writer_commit(writer, output->writer_i);
+	else
+		sb_writer_discard(writer, output->writer_i);
+	if (err == -EPIPE)
+		return 0;
+	return err ? sb_err(err, "cannot write '%s'", output->path) : 0;
+}
+
 static bool lacks_durations(const struct sb_output *format, const struct sb_profile *profile)
 {
 	return format->needs_durations && sb_profile_nr_stacks(profile) &&
@@ -265,6 +292,8 @@ static int write_all(const struct sb_run *run, const struct sb_profile *profile)
 			err_one = sb_err(0, "-o '%s': no durations were measured", output->path);
 		else if (sb_streq(output->path, "-"))
 			err_one = write_stdout(output->format, profile, &opts);
+		else if (output->is_by_writer)
+			err_one = write_by_writer(run->writer, output, profile, &opts);
 		else
 			err_one = write_file(output, profile, &opts);
 		err = err ? err : err_one;

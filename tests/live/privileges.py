@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What stackbpf still may do while it samples. The truth is /proc/PID/task/*/status, and what becomes
+of system calls that a debugger has it make.
+
+privileges.py STACKBPF SPLIT
+"""
+import contextlib
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+
+from live import check, done, need_root, running, wait_for
+
+need_root()
+BINARY, SPLIT = (os.path.abspath(path) for path in sys.argv[1:3])
+NOBODY, USER = 65534, 12321
+# By number; capability.h.
+KILL, DAC_READ_SEARCH, SYS_PTRACE, SYSLOG, PERFMON, BPF, CHECKPOINT = 5, 2, 19, 34, 38, 39, 40
+SESSION = {DAC_READ_SEARCH, SYS_PTRACE, SYSLOG, PERFMON, BPF, CHECKPOINT}
+THREADS = {
+    'stackbpf-unwind': {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT},
+    'stackbpf-interp': {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT},
+    'stackbpf-touch': {DAC_READ_SEARCH, SYS_PTRACE, CHECKPOINT},
+    'stackbpf-watch': {DAC_READ_SEARCH, SYS_PTRACE, CHECKPOINT},
+}
+HAS_SECCOMP = 'libseccomp' in subprocess.run([BINARY, '--version'], stdout=subprocess.PIPE, text=True,
+                                             check=True).stdout
+
+
+def status(path):
+    with open(f'{path}/status', encoding='utf-8', errors='replace') as file:
+        return {key: value.split() for key, value in (line.split(':', 1) for line in file)}
+
+
+def caps(words):
+    return {bit for bit in range(64) if int(words[0], 16) >> bit & 1}
+
+
+def tasks(pid):
+    """Status of all threads, the thread of the session first."""
+    return [status(f'/proc/{pid}/task/{tid}') for tid in sorted(map(int, os.listdir(f'/proc/{pid}/task')))]
+
+
+@contextlib.contextmanager
+def sampling(*args, env=None, **kwargs):
+    """stackbpf, once it has begun and laid down what it lays down."""
+    with subprocess.Popen([BINARY, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, **(env or {})}, **kwargs) as process:
+        try:
+            wait_for(lambda: is_in_loop(process.pid) or process.poll() is not None, 'the loop',
+                     seconds=90)
+            yield process
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.communicate(timeout=90)
+
+
+def is_in_loop(pid):
+    """The loop begins with setting the timer of its ticks."""
+    with contextlib.suppress(OSError):
+        for fd in os.listdir(f'/proc/{pid}/fdinfo'):
+            with contextlib.suppress(OSError), open(f'/proc/{pid}/fdinfo/{fd}', encoding='ascii') as file:
+                if 'it_interval: (1, 0)' in file.read():
+                    return True
+    return False
+
+
+def check_task(what, task, want, uid):
+    name = ''.join(task['Name'])
+    if 'Seccomp' in task and HAS_SECCOMP:
+        check(task['Seccomp'] == ['2'], f'{what}: {name}: system calls are filtered')
+    check(task['NoNewPrivs'] == ['1'], f'{what}: {name}: no new privileges')
+    for kind in 'CapPrm', 'CapEff':
+        check(caps(task[kind]) <= want, f'{what}: {name}: {kind} {sorted(caps(task[kind]))}, at most {sorted(want)}')
+    for kind in 'CapInh', 'CapBnd', 'CapAmb':
+        check(not caps(task[kind]), f'{what}: {name}: {kind} is empty')
+    check(set(task['Uid']) == {str(uid)} and set(task['Gid']) == {str(uid)}, f'{what}: {name}: user {task["Uid"]}')
+    check(not set(task['Groups']) - {str(uid)}, f'{what}: {name}: groups {task["Groups"]}')
+
+
+def check_tasks(what, pid, uid=NOBODY, session=frozenset(SESSION)):
+    first, *others = tasks(pid)
+    check_task(what, first, session, uid)
+    for task in others:
+        check_task(what, task, THREADS[task['Name'][0]], uid)
+    return {task['Name'][0] for task in others}
+
+
+def each_view(target):
+    one = ['-p', str(target.pid)]
+    for view, args in (('oncpu', []), ('oncpu', one), ('offcpu', one), ('io', one), ('wall', one)):
+        with sampling(view, '-q', *args) as process:
+            seen = check_tasks(f'{view} {" ".join(args)}', process.pid)
+        check({'stackbpf-watch', 'stackbpf-unwind', 'stackbpf-interp'} <= seen, f'{view}: all threads were seen: {seen}')
+
+
+def sudo_user(tmp):
+    """The user behind sudo; files in a place where only root may write."""
+    env = {'SUDO_UID': str(USER), 'SUDO_GID': str(USER)}
+    closed = f'{tmp}/closed'
+    os.mkdir(closed, 0o700)
+    path = f'{closed}/a.folded'
+    with running(SPLIT) as target, \
+            sampling('oncpu', '-p', str(target.pid), '-F', '999', '-o', path, env=env) as process:
+        check_tasks('sudo', process.pid, USER)
+        process.send_signal(signal.SIGUSR1)
+        wait_for(lambda: os.path.exists(path), 'the snapshot')
+    check(os.stat(path).st_uid == USER and os.stat(path).st_gid == USER, 'the file is the sudo user\'s')
+    check(os.listdir(closed) == ['a.folded'], 'nothing else is left')
+
+
+def write_by_another(tmp):
+    """The end: nothing is taken back to write. A FIFO whose reader reads slowly shows the moment."""
+    fifo = f'{tmp}/fifo'
+    os.mkfifo(fifo, 0o600)
+    with running(SPLIT) as target:
+        with subprocess.Popen([BINARY, 'oncpu', '-p', str(target.pid), '-F', '999', '-t', '0.5', '-q', '-o', fifo,
+                               '--format', 'svg']) as process:
+            with open(fifo, 'rb') as reader:
+                # It writes now, or waits until we read: more than a pipe holds.
+                wait_for(lambda: reader.read(1), 'the first byte')
+                check_tasks('while it writes', process.pid)
+                check(b'</svg>' in reader.read(), 'the FIFO got all')
+            check(process.wait() == 0, 'exit status 0')
+
+
+def killed(tmp):
+    """kill -9 amid writing: the process that makes files goes as well, and takes what is half done along."""
+    place = f'{tmp}/killed'
+    os.mkdir(place)
+    with running(SPLIT) as target, \
+            sampling('oncpu', '-p', str(target.pid), '-o', f'{place}/a.folded') as process:
+        children = subprocess.run(['ps', '-o', 'pid=', '--ppid', str(process.pid)], stdout=subprocess.PIPE, text=True,
+                                  check=False).stdout.split()
+        check(len(children) == 1, f'one process makes files: {children}')
+        writer = int(children[0])
+        check(status(f'/proc/{writer}')['NoNewPrivs'] == ['1'], 'it gets no new privileges either')
+        process.kill()
+        process.wait()
+        wait_for(lambda: not os.path.exists(f'/proc/{writer}'), 'its end')
+    check(not os.listdir(place), f'left: {os.listdir(place)}')
+
+
+def commands(tmp):
+    """What we run for the user has what the user has."""
+    report = f'{tmp}/status'
+    ours = status('/proc/self')
+    for env, uid in (({}, 0), ({'SUDO_UID': str(NOBODY), 'SUDO_GID': str(NOBODY)}, NOBODY)):
+        with open(report, 'w', encoding='utf-8') as out:
+            subprocess.run([BINARY, 'oncpu', '-q', '-o', f'{tmp}/c.folded', '--', 'cat', '/proc/self/status'], stdout=out,
+                           check=False, env={**os.environ, **env}, timeout=60)
+        with open(report, encoding='utf-8') as file:
+            theirs = {key: value.split() for key, value in (line.split(':', 1) for line in file)}
+        for key in 'NoNewPrivs', 'Seccomp', 'CapBnd', 'CapInh', 'CapAmb':
+            check(theirs[key] == ours[key], f'command of {uid}: {key} {theirs[key]}')
+        check(theirs['Uid'] == [str(uid)] * 4, f'command of {uid}: {theirs["Uid"]}')
+    # A command of another user's gets the signal that we got.
+    with subprocess.Popen([BINARY, 'oncpu', '-q', '-o', f'{tmp}/c.folded', '--', 'sh', '-c',
+                           'trap "exit 9" TERM; echo up; while :; do sleep 0.01; done'], stdout=subprocess.PIPE,
+                          env={**os.environ, 'SUDO_UID': str(NOBODY), 'SUDO_GID': str(NOBODY)}) as process:
+        process.stdout.readline()
+        wait_for(lambda: is_in_loop(process.pid), 'the loop', seconds=90)
+        check_tasks('with a command', process.pid, NOBODY, SESSION | {KILL})
+        process.send_signal(signal.SIGTERM)
+        check(process.wait(timeout=60) == 9, 'the signal came to the command')
+
+
+# What a debugger has the process call -> with which errno it fails, 0: it does not.
+CALLS = (
+    ('socket(2, 1, 0)', 1),
+    ('execve("/nonexistent", 0, 0)', 1),
+    ('ptrace(0, 0, 0, 0)', 1),
+    ('process_vm_writev((int)getpid(), 0, 0, 0, 0, 0)', 1),
+    ('open("/dev/null", 2)', 1),
+    ('open("/dev/null", 0)', 0),
+    ('kill((int)getpid(), 0)', 1),
+    ('unshare(0)', 1),
+    ('fork()', 1),
+    ('rename("/nonexistent", "/nonexistent2")', 1),
+    ('syscall(321, 5, 0, 0)', 1),  # bpf(BPF_PROG_LOAD)
+    ('syscall(321, 1, 0, 0)', 22),  # bpf(BPF_MAP_LOOKUP_ELEM): comes to the kernel
+    ('syscall(434, 1, 0)', 1),  # pidfd_open()
+    ('mmap(0, 4096, 4, 34, -1, 0)', 1),  # PROT_EXEC
+)
+
+
+def filtered():
+    if not HAS_SECCOMP or not shutil.which('gdb') or os.uname().machine != 'x86_64':
+        print('the filter is not looked at: no libseccomp, no gdb, or not x86-64')
+        return
+    lines = []
+    for call, _ in CALLS:
+        lines += ['-ex', f'set var $r = ((long (*)()) {call.split("(")[0]})({call.split("(", 1)[1]}',
+                  '-ex', 'printf "RESULT %ld %d\\n", $r, *((int *(*)(void)) __errno_location)()']
+    with running(SPLIT) as target, sampling('oncpu', '-q', '-p', str(target.pid)) as process:
+        out = subprocess.run(['gdb', '-q', '-batch', '-p', str(process.pid), *lines], capture_output=True, text=True,
+                             check=False, timeout=120)
+    got = re.findall(r'RESULT (-?\d+) (\d+)', out.stdout)
+    if len(got) != len(CALLS):
+        print(out.stdout[-2000:], out.stderr[-2000:])
+    check(len(got) == len(CALLS), f'gdb made {len(got)} of {len(CALLS)} calls')
+    for (call, want), (value, errno) in zip(CALLS, got):
+        failed = (int(value) & 0xffffffff) == 0xffffffff
+        check((int(errno) if failed else 0) == want, f'{call}: {value}, errno {errno}, expected {want}')
+
+
+os.umask(0o022)
+with tempfile.TemporaryDirectory() as directory:
+    os.chmod(directory, stat.S_IRWXU | stat.S_IXOTH)
+    with running(SPLIT) as split:
+        each_view(split)
+    sudo_user(directory)
+    write_by_another(directory)
+    killed(directory)
+    commands(directory)
+    filtered()
+done()

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What we may do, and when we lay it down: docs/privileges.md tells it whole.
+ *
+ *	start: everything that the caller has
+ *	  -> sb_privileges_begin(): another user, no exec gains anything; capabilities stay, for loading
+ *	  -> sb_privileges_thread(), in each thread that serves the session, at its beginning
+ *	  -> sb_privileges_settle(), in the thread of the session, when all is attached
+ *
+ * Nothing comes back. Capabilities, no_new_privs and filters of system calls belong to threads, so
+ * each lays down its own (capabilities(7), seccomp(2)). What we run for the user (capture/child.h)
+ * and what writes files as root (base/writer.h) are made before, and keep what they have.
+ */
+#ifndef SB_CAPTURE_PRIVILEGES_H
+#define SB_CAPTURE_PRIVILEGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/fs.h"
+
+/* Who keeps a capability: bits of struct sb_capability.kept_by. */
+enum sb_keeper {
+	SB_KEEPER_SESSION = 1u << 0, /* the thread of the session */
+	SB_KEEPER_TABLES = 1u << 1,  /* threads that write into BPF maps */
+	SB_KEEPER_READER = 1u << 2,  /* threads that only look at processes */
+	SB_KEEPER_COMMAND = 1u << 3, /* the thread of the session, if it started a command */
+};
+
+struct sb_capability {
+	unsigned int number; /* CAP_* of linux/capability.h */
+	unsigned int kept_by;
+	bool is_needed; /* nothing goes without it; the others are each needed for something */
+	const char *name;
+	const char *what_for; /* what is missing without it */
+};
+
+/* All that are of use, in the order of their importance. */
+extern const struct sb_capability sb_capabilities[];
+extern const size_t sb_nr_capabilities;
+
+/* Return: the effective capabilities of the calling thread, bit N is capability N; with those that
+ * CAP_SYS_ADMIN stands for. */
+uint64_t sb_privileges_have(void);
+
+/* Return: the version of libseccomp, by which system calls are filtered, or NULL: they are not. */
+const char *sb_privileges_filter(void);
+
+struct sb_privileges_opts {
+	bool has_command;  /* signals are passed on to it */
+	bool writes_files; /* this process itself makes files */
+	bool has_network;  /* debuginfod is asked */
+};
+
+/*
+ * Before there are threads, after the command: from here on execve() gives nothing, and as root we
+ * become @who, with no group but its own. Capabilities stay. What is refused stays as it was:
+ * without CAP_SETUID and CAP_SETGID, or where @who is not mapped, we remain root.
+ * Return: whether we have become @who.
+ */
+bool sb_privileges_begin(const struct sb_owner *who);
+
+/* Before a thread is made that will call sb_privileges_thread(); and if it could not be made. */
+void sb_privileges_thread_begins(void);
+void sb_privileges_thread_done(int err);
+
+/* At the beginning of a thread. @keeper: SB_KEEPER_TABLES or SB_KEEPER_READER. */
+void sb_privileges_thread(enum sb_keeper keeper);
+
+/* When all is attached: keep what is needed from here on, and wait until the threads have done so. Return:
+ * 0, or a negative errno when something could not be laid down. */
+int sb_privileges_settle(const struct sb_privileges_opts *opts);
+
+#endif

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Which system calls are made when all is attached. What is not in the tables is refused with EPERM:
+ * execve, ptrace, process_vm_writev, mount, setns, unshare, sockets, modules, kexec, BPF_PROG_LOAD,
+ * signals to others, ... A refusal and not a kill: a call that a libc of tomorrow makes and can do
+ * without must not cost anybody an hour of samples.
+ *
+ * A filter sees registers, not memory. So openat2(2) and clone3(2), whose flags are in memory, cannot
+ * be judged: the first is there for paths in containers, and cannot write what the user and the
+ * capabilities of the thread do not let it; the second is answered by ENOSYS, and libc takes clone().
+ */
+#include "capture/sandbox.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "capture/privileges.h"
+
+#if HAVE_SECCOMP
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* Who may. */
+#define SESSION (1u << 0)
+#define THREAD	(1u << 1)
+#define FILES	(1u << 2) /* a session that makes files itself */
+#define NETWORK (1u << 3) /* a session that asks debuginfod */
+#define ALL	(SESSION | THREAD)
+
+struct call {
+	int number;
+	unsigned int who;
+};
+
+#define CALL(name, who_)             \
+	{                            \
+		SCMP_SYS(name), who_ \
+	}
+
+/* Whatever the arguments are. Calls that an architecture does not have are negative numbers. */
+static const struct call calls[] = {
+	/* What is open already. */
+	CALL(read, ALL),
+	CALL(pread64, ALL),
+	CALL(readv, ALL),
+	CALL(write, ALL),
+	CALL(writev, ALL),
+	CALL(lseek, ALL),
+	CALL(close, ALL),
+	CALL(fcntl, ALL),
+	CALL(dup, ALL),
+	CALL(getdents64, ALL),
+	CALL(fadvise64, ALL),
+	/* Names of files. */
+	CALL(openat2, ALL),
+	CALL(stat, ALL),
+	CALL(lstat, ALL),
+	CALL(fstat, ALL),
+	CALL(newfstatat, ALL),
+	CALL(statx, ALL),
+	CALL(statfs, ALL),
+	CALL(fstatfs, ALL),
+	CALL(access, ALL),
+	CALL(faccessat, ALL),
+	CALL(faccessat2, ALL),
+	CALL(readlink, ALL),
+	CALL(readlinkat, ALL),
+	CALL(getcwd, ALL),
+	/* Other processes: their memory, to read. */
+	CALL(process_vm_readv, ALL),
+	/* Own memory. mmap() and mprotect() are below. */
+	CALL(brk, ALL),
+	CALL(munmap, ALL),
+	CALL(mremap, ALL),
+	CALL(madvise, ALL),
+	CALL(mincore, ALL),
+	/* Waiting. */
+	CALL(futex, ALL),
+	CALL(epoll_wait, ALL),
+	CALL(epoll_pwait, ALL),
+	CALL(epoll_ctl, ALL),
+	CALL(poll, ALL),
+	CALL(ppoll, ALL),
+	CALL(nanosleep, ALL),
+	CALL(clock_nanosleep, ALL),
+	CALL(restart_syscall, ALL),
+	CALL(sched_yield, ALL),
+	CALL(timerfd_settime, SESSION),
+	/* Time, and what is known of ourselves. */
+	CALL(clock_gettime, ALL),
+	CALL(clock_getres, ALL),
+	CALL(gettimeofday, ALL),
+	CALL(time, ALL),
+	CALL(getrusage, ALL),
+	CALL(times, ALL),
+	CALL(getpid, ALL),
+	CALL(gettid, ALL),
+	CALL(getppid, ALL),
+	CALL(getuid, ALL),
+	CALL(geteuid, ALL),
+	CALL(getgid, ALL),
+	CALL(getegid, ALL),
+	CALL(getrandom, ALL),
+	CALL(getrlimit, ALL),
+	CALL(getcpu, ALL),
+	CALL(sched_getaffinity, ALL),
+	CALL(sysinfo, ALL),
+	CALL(uname, ALL),
+	CALL(capget, ALL),
+	/* Signals to us; threads; the end. */
+	CALL(rt_sigaction, ALL),
+	CALL(rt_sigprocmask, ALL),
+	CALL(rt_sigreturn, ALL),
+	CALL(sigaltstack, ALL),
+	CALL(set_robust_list, ALL),
+	CALL(rseq, ALL),
+	CALL(membarrier, ALL),
+	CALL(exit, ALL),
+	CALL(exit_group, ALL),
+	/* The command: its signals by the pidfd that is open, its status. */
+	CALL(pidfd_send_signal, SESSION),
+	CALL(wait4, SESSION),
+	CALL(waitid, SESSION),
+	/* CPUs that come online. */
+	CALL(perf_event_open, SESSION),
+	/* The writer of files, by the socket that is open. */
+	CALL(sendmsg, SESSION),
+	CALL(recvmsg, SESSION),
+	CALL(sendto, SESSION),
+	CALL(recvfrom, SESSION),
+	/* Files of our own. */
+	CALL(open, FILES | NETWORK),
+	CALL(openat, FILES | NETWORK),
+	CALL(rename, FILES | NETWORK),
+	CALL(renameat, FILES | NETWORK),
+	CALL(renameat2, FILES | NETWORK),
+	CALL(unlink, FILES | NETWORK),
+	CALL(unlinkat, FILES | NETWORK),
+	CALL(fchmod, FILES | NETWORK),
+	CALL(fchown, FILES),
+	CALL(umask, FILES | NETWORK),
+	/* What libdebuginfod, libcurl and the resolver do; what dlopen() does is below. */
+	CALL(socket, NETWORK),
+	CALL(socketpair, NETWORK),
+	CALL(connect, NETWORK),
+	CALL(bind, NETWORK),
+	CALL(getsockname, NETWORK),
+	CALL(getpeername, NETWORK),
+	CALL(getsockopt, NETWORK),
+	CALL(setsockopt, NETWORK),
+	CALL(sendmmsg, NETWORK),
+	CALL(shutdown, NETWORK),
+	CALL(ioctl, NETWORK),
+	CALL(pipe2, NETWORK),
+	CALL(eventfd2, NETWORK),
+	CALL(select, NETWORK),
+	CALL(pselect6, NETWORK),
+	CALL(mmap, NETWORK),
+	CALL(mprotect, NETWORK),
+	CALL(mkdir, NETWORK),
+	CALL(mkdirat, NETWORK),
+	CALL(rmdir, NETWORK),
+	CALL(ftruncate, NETWORK),
+	CALL(utimensat, NETWORK),
+	CALL(flock, NETWORK),
+	CALL(dup2, NETWORK),
+	CALL(dup3, NETWORK),
+};
+
+/* Calls of which one argument is looked at: those with (argument & mask) == value. */
+struct judged {
+	int number;
+	unsigned int who;
+	unsigned int argument;
+	uint64_t mask, value;
+};
+
+#define WHOLE	       UINT64_MAX
+#define IS(nr, val)    (nr), WHOLE, (uint64_t)(val)
+#define WITHOUT(nr, m) (nr), (uint64_t)(m), 0
+#define WITH(nr, m)    (nr), (uint64_t)(m), (uint64_t)(m)
+
+static const struct judged judged[] = {
+	/* To read only, and nothing new. */
+	{ SCMP_SYS(openat), ALL, WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
+	{ SCMP_SYS(open), ALL, WITHOUT(1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
+	/* No code that was not there. */
+	{ SCMP_SYS(mmap), ALL, WITHOUT(2, PROT_EXEC) },
+	{ SCMP_SYS(mprotect), ALL, WITHOUT(2, PROT_EXEC) },
+	/* A thread, no process. */
+	{ SCMP_SYS(clone), ALL, WITH(0, CLONE_VM | CLONE_THREAD) },
+	/* Maps, which are ours; detaching; no new programs, nothing of others by its number. */
+	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_LOOKUP_ELEM) },
+	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_UPDATE_ELEM) },
+	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_DELETE_ELEM) },
+	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_GET_NEXT_KEY) },
+	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_LOOKUP_BATCH) },
+	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_LOOKUP_AND_DELETE_BATCH) },
+	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_DELETE_BATCH) },
+	{ SCMP_SYS(bpf), ALL, IS(0, BPF_OBJ_GET_INFO_BY_FD) },
+	{ SCMP_SYS(bpf), THREAD, IS(0, BPF_MAP_CREATE) },   /* more room for unwind tables */
+	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_LINK_CREATE) }, /* timers of new CPUs, iterators */
+	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_LINK_DETACH) },
+	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_ITER_CREATE) },
+	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_OBJ_PIN) },		 /* see capture/detach.c */
+	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_PROG_GET_NEXT_ID) }, /* see symbolizer/kallsyms.c */
+	/* Timers: of new CPUs, and their rate; whether there is a terminal. */
+	{ SCMP_SYS(ioctl), SESSION, IS(1, PERF_EVENT_IOC_ENABLE) },
+	{ SCMP_SYS(ioctl), SESSION, IS(1, PERF_EVENT_IOC_DISABLE) },
+	{ SCMP_SYS(ioctl), SESSION, IS(1, PERF_EVENT_IOC_SET_BPF) },
+	{ SCMP_SYS(ioctl), SESSION, IS(1, PERF_EVENT_IOC_PERIOD) }, /* --max-overhead */
+	{ SCMP_SYS(ioctl), ALL, IS(1, TCGETS) },
+	{ SCMP_SYS(ioctl), ALL, IS(1, TIOCGWINSZ) },
+	/* Limits to read, by those who share descriptors out. */
+	{ SCMP_SYS(prlimit64), ALL, IS(2, 0) },
+	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_NAME) },
+	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_VMA) },
+};
+
+static int add_calls(scmp_filter_ctx ctx, unsigned int who)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < SB_ARRAY_SIZE(calls) && !err; i++)
+		if ((calls[i].who & who) && calls[i].number >= 0)
+			err = seccomp_rule_add_exact(ctx, SCMP_ACT_ALLOW, calls[i].number, 0);
+	return err;
+}
+
+/* Whether @number is allowed whatever its arguments are, so that a rule on one would be no rule. */
+static bool is_free(int number, unsigned int who)
+{
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(calls); i++)
+		if (calls[i].number == number && (calls[i].who & who))
+			return true;
+	return false;
+}
+
+static int add_judged(scmp_filter_ctx ctx, unsigned int who)
+{
+	const struct judged *rule;
+	int err = 0;
+
+	for (rule = judged; rule < judged + SB_ARRAY_SIZE(judged) && !err; rule++) {
+		if (!(rule->who & who) || rule->number < 0 || is_free(rule->number, who))
+			continue;
+		err = seccomp_rule_add_exact(
+			ctx, SCMP_ACT_ALLOW, rule->number, 1,
+			SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, rule->mask, rule->value));
+	}
+	return err;
+}
+
+/* To ourselves, by abort(). */
+static int add_tgkill(scmp_filter_ctx ctx)
+{
+	return seccomp_rule_add_exact(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+				      SCMP_A0(SCMP_CMP_EQ, (uint64_t)getpid()));
+}
+
+static int build(scmp_filter_ctx ctx, unsigned int who)
+{
+	/* A binary search instead of a list. */
+	int err = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+
+	if (!err)
+		err = add_calls(ctx, who);
+	if (!err)
+		err = add_judged(ctx, who);
+	if (!err)
+		err = add_tgkill(ctx);
+	if (!err)
+		err = seccomp_rule_add_exact(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	return err;
+}
+
+struct filter {
+	struct sock_filter at[BPF_MAXINSNS];
+	unsigned short nr;
+};
+
+/* Through a pipe: a file would have the limit of file sizes, which is the user's (RLIMIT_FSIZE). */
+static int export(scmp_filter_ctx ctx, struct filter *ret_filter)
+{
+	sb_cleanup(sb_closep) int in = -1;
+	sb_cleanup(sb_closep) int out = -1;
+	ssize_t nr_bytes;
+	int fds[2], err;
+
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	in = fds[0];
+	out = fds[1];
+	err = seccomp_export_bpf(ctx, out);
+	if (err)
+		return err;
+	nr_bytes = read(in, ret_filter->at, sizeof(ret_filter->at));
+	if (nr_bytes <= 0)
+		return -EIO;
+	ret_filter->nr = (unsigned short)((size_t)nr_bytes / sizeof(ret_filter->at[0]));
+	return 0;
+}
+
+/* The filter as the kernel takes it: libseccomp makes it once, threads install it. */
+static int compile(unsigned int who, struct filter *ret_filter)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	int err;
+
+	if (!ctx)
+		return -ENOMEM;
+	err = build(ctx, who);
+	if (!err)
+		err = export(ctx, ret_filter);
+	seccomp_release(ctx);
+	return err;
+}
+
+static int install(struct filter *filter)
+{
+	struct sock_fprog prog = { .len = filter->nr, .filter = filter->at };
+
+	/* SPEC_ALLOW: up to 5.15 a filter switches off speculation, which makes all else slower. */
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog))
+		return -errno;
+	return 0;
+}
+
+int sb_sandbox_session(const struct sb_privileges_opts *opts)
+{
+	struct filter filter;
+	unsigned int who = SESSION;
+	int err;
+
+	if (opts->writes_files)
+		who |= FILES;
+	if (opts->has_network)
+		who |= NETWORK;
+	err = compile(who, &filter);
+	return err ? err : install(&filter);
+}
+
+static struct filter thread_filter;
+static int thread_filter_err;
+
+static void compile_for_threads(void)
+{
+	thread_filter_err = compile(THREAD, &thread_filter);
+}
+
+int sb_sandbox_thread(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, compile_for_threads);
+	return thread_filter_err ? thread_filter_err : install(&thread_filter);
+}
+
+const char *sb_sandbox_version(void)
+{
+	static char text[32];
+	const struct scmp_version *version = seccomp_version();
+
+	snprintf(text, sizeof(text), "%u.%u.%u", version->major, version->minor, version->micro);
+	return text;
+}
+
+#else
+
+const char *sb_sandbox_version(void)
+{
+	return NULL;
+}
+
+int sb_sandbox_session(const struct sb_privileges_opts *opts)
+{
+	return 0;
+}
+
+int sb_sandbox_thread(void)
+{
+	return 0;
+}
+
+#endif

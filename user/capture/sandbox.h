@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Filters of system calls, by seccomp(2). Internal to capture/privileges.c. The calling thread must
+ * have no_new_privs. Without libseccomp, and below a sanitizer, which needs more, there are none.
+ */
+#ifndef SB_CAPTURE_SANDBOX_H
+#define SB_CAPTURE_SANDBOX_H
+
+struct sb_privileges_opts;
+
+/* From here on this thread makes only the calls of its row in the table. Return: 0 or a negative errno. */
+int sb_sandbox_session(const struct sb_privileges_opts *opts);
+int sb_sandbox_thread(void);
+
+/* Return: the version of libseccomp, or NULL. */
+const char *sb_sandbox_version(void);
+
+#endif
