@@ -51,7 +51,7 @@ enum sb_task_state {
 	SB_STATE_THROTTLED, /* could run, but its cgroup had used up its quota */
 	SB_STATE_SLEEP,	    /* S: interruptible */
 	SB_STATE_DISK,	    /* D: uninterruptible */
-	SB_STATE_STOPPED,   /* T and t: by a signal or a debugger */
+	SB_STATE_STOPPED,   /* T and t: by a signal or a debugger; or frozen */
 	SB_STATE_IDLE,	    /* I: a kernel thread without work */
 	SB_STATE_MAX,
 };

@@ -40,6 +40,7 @@
 #define TASK_WAKING	     0x0200u
 #define TASK_NOLOAD	     0x0400u
 #define TASK_NEW	     0x0800u
+#define TASK_FROZEN	     0x8000u /* since 6.1, by freezers other than that of cgroup2 */
 #define TASK_IDLE	     (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)
 
 /* A thread that is there already is looked at so often, until it is not switched meanwhile. */
@@ -153,6 +154,12 @@ static bool is_throttled(const struct task_struct *task)
 	return false;
 }
 
+/* By cgroup2, where it would have returned to user mode; its state is that of a sleep. */
+static bool is_frozen(const struct task_struct *task)
+{
+	return bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
+}
+
 /* What the thread that leaves its CPU, or has left it, waits for; SB_STATE_NONE: it is dead. */
 static __u32 state_of(const struct task_struct *task, bool is_preempted)
 {
@@ -167,7 +174,7 @@ static __u32 state_of(const struct task_struct *task, bool is_preempted)
 		return BPF_CORE_READ_BITFIELD_PROBED(task, sched_contributes_to_load)
 			       ? SB_STATE_DISK
 			       : SB_STATE_SLEEP;
-	if (state & TASK_STOPPED_TRACED)
+	if ((state & (TASK_STOPPED_TRACED | TASK_FROZEN)) || is_frozen(task))
 		return SB_STATE_STOPPED;
 	if ((state & TASK_PARKED) || (state & TASK_IDLE) == TASK_IDLE)
 		return SB_STATE_IDLE;

@@ -272,6 +272,7 @@ struct task_struct {
 	struct sched_entity se;
 	bool throttled; /* since 6.18 */
 	unsigned int sched_contributes_to_load : 1;
+	unsigned int frozen : 1; /* CONFIG_CGROUPS */
 	int exit_state;
 	struct files_struct *files;
 	int pid; /* of the thread */

@@ -8,7 +8,9 @@ STACKBPF_CHAOS_FACTOR multiplies the numbers.
 """
 import os
 import resource
+import subprocess
 import sys
+import tempfile
 import time
 
 from live import check, need_root, ready, run_parts, stackbpf
@@ -19,6 +21,7 @@ need_root()
 BINARY, CHAOS = sys.argv[1:3]
 FACTOR = float(os.environ.get('STACKBPF_CHAOS_FACTOR', '1'))
 NR_THREADS, NR_PROCESSES = int(10_000 * FACTOR), int(5_000 * FACTOR)
+NR_REGIONS = 65_000  # vm.max_map_count is 65,530
 # What a run may take beyond its own time, on a machine that does ten other things.
 END_SECONDS_MAX = 60
 RESIDENT_MAX_KIB = 512 * 1024  # as storm.py has it
@@ -59,5 +62,22 @@ def processes():
         all_asleep(f'{NR_PROCESSES} processes', NR_PROCESSES + 1, '-s', '-p', str(process.pid))
 
 
-run_parts((threads, processes), sys.argv[3:])
+def regions():
+    """A program changes its mappings all the time, some of them executable; nobody else's stacks suffer,
+    and of its own no more than those which it changes."""
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run(['cp', CHAOS, f'{work}/other'], check=True)
+        with ready(CHAOS, 'regions', str(NR_REGIONS)) as process, ready(f'{work}/other', 'busy') as other:
+            target = ('-p', f'{process.pid},{other.pid}', '-t', '2')
+            for view in (('oncpu', '-F', '499'), ('wall', '-F', '499')):
+                result = run(f'regions, {view[0]}', *view, *target)
+                check(result.status == 0, f'regions, {view[0]}: exit status {result.status} {result.err[-200:]}')
+                for root, least in (('other', 0.99), ('chaos', 0.95)):
+                    among = {s: w for s, w in result.stacks.items() if s[0] == root and 'work_here' in s}
+                    whole = sum(w for s, w in among.items() if s[1] in ('clone3', '__clone', 'clone'))
+                    total = sum(among.values())
+                    check(total and whole >= least * total, f'regions, {view[0]}: {root}: {whole} of {total} complete')
+
+
+run_parts((threads, processes, regions), sys.argv[3:])
 end()

@@ -4,15 +4,13 @@
 
 chaos_cpus.py STACKBPF CHAOS [PART...]
 """
-import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 
-from live import Result, check, done, need_own_machine, need_root, ready, run_parts, skip, wait_for
+from live import check, done, need_own_machine, need_root, ran_seconds, ready, run_parts, sampling, skip, wait_for
 
 need_root()
 BINARY, CHAOS = sys.argv[1:3]
@@ -27,62 +25,13 @@ def set_online(is_online):
         file.write(str(int(is_online)))
 
 
-class Sampling:
-    """A run of stackbpf; `result`, when it is over."""
-
-    def __init__(self, work, *args):
-        self.out, self.result = f'{work}/out.folded', None
-        self.err = open(f'{work}/err', 'w+', encoding='utf-8')
-        self.process = subprocess.Popen([BINARY, *args, '-F', str(HZ), '-o', self.out], stderr=self.err)
-
-    def _handles_signals(self):
-        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as file:
-            blocked = int(re.search(r'^SigBlk:\s+(\S+)', file.read(), re.M)[1], 16)
-        return blocked & (1 << (signal.SIGUSR1 - 1))
-
-    def snapshot(self):
-        """It looks at what happened in the order in which it did: it has seen all up to now."""
-        wait_for(self._handles_signals, 'it takes signals')
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.out)
-        self.process.send_signal(signal.SIGUSR1)
-        wait_for(lambda: os.path.exists(self.out) or self.process.poll() is not None, 'a snapshot', 60)
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(timeout=60)
-        self.err.seek(0)
-        with open(self.out, encoding='utf-8') as file:
-            self.result = Result(status, file.read(), self.err.read())
-        self.err.close()
-
-
-@contextlib.contextmanager
-def sampling(*args):
-    with tempfile.TemporaryDirectory() as work:
-        run = Sampling(work, *args)
-        try:
-            run.snapshot()
-            yield run
-        finally:
-            run.end()
-
-
-def ran_seconds(pid):
-    with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
-        return int(file.read().split()[0]) / 1e9
-
-
 def busy_on_cpu(seconds):
     """A program that comes to that CPU now, as a file that was never seen, and works so long there."""
     with tempfile.TemporaryDirectory() as work:
         subprocess.run(['cp', CHAOS, f'{work}/comer'], check=True)
         with ready('taskset', '-c', str(CPU), f'{work}/comer', 'busy') as process:
-            def worked():
-                return sum(ran_seconds(f'{process.pid}/task/{tid}')
-                           for tid in os.listdir(f'/proc/{process.pid}/task'))
-            wait_for(lambda: worked() >= seconds, 'it has worked', 60)
-            return worked()
+            wait_for(lambda: ran_seconds(process.pid) >= seconds, 'it has worked', 60)
+            return ran_seconds(process.pid)
 
 
 def judge(what, result, ran, nr_went, nr_came):
@@ -98,7 +47,7 @@ def judge(what, result, ran, nr_went, nr_came):
 
 def offline_and_online():
     """Faster than the list of CPUs is looked at: its events are gone all the same."""
-    with sampling('oncpu', '-n', 'comer') as run:
+    with sampling(BINARY, 'oncpu', '-F', str(HZ), '-n', 'comer') as run:
         set_online(False)
         set_online(True)
         run.snapshot()
@@ -108,7 +57,7 @@ def offline_and_online():
 
 def online_later():
     set_online(False)
-    with sampling('oncpu', '-n', 'comer') as run:
+    with sampling(BINARY, 'oncpu', '-F', str(HZ), '-n', 'comer') as run:
         set_online(True)
         run.snapshot()
         ran = busy_on_cpu(2)
@@ -118,7 +67,7 @@ def online_later():
 def again_and_again():
     """While a program works that has to move each time."""
     with ready(CHAOS, 'busy') as process:
-        with sampling('wall', '-p', str(process.pid)) as run:
+        with sampling(BINARY, 'wall', '-p', str(process.pid)) as run:
             for _ in range(5):
                 set_online(False)
                 set_online(True)

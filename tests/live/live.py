@@ -4,8 +4,10 @@ import collections
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 
@@ -59,6 +61,66 @@ def stackbpf(binary, *args, timeout=120, **kwargs):
     done = subprocess.run([binary, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors='replace', timeout=timeout, **kwargs)
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+class Sampling:
+    """A run of stackbpf; `result`, when it is over."""
+
+    def __init__(self, work, command):
+        self.out, self.result = f'{work}/out.folded', None
+        self.err = open(f'{work}/err', 'w+', encoding='utf-8')
+        self.process = subprocess.Popen([*command, '-o', self.out], stderr=self.err)
+
+    def _handles_signals(self):
+        with open(f'/proc/{self.process.pid}/status', encoding='ascii') as file:
+            blocked = int(re.search(r'^SigBlk:\s+(\S+)', file.read(), re.M)[1], 16)
+        return blocked & (1 << (signal.SIGUSR1 - 1))
+
+    def snapshot(self):
+        """It looks at what happened in the order in which it did: it has seen all up to now."""
+        wait_for(self._handles_signals, 'it takes signals')
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.out)
+        self.process.send_signal(signal.SIGUSR1)
+        wait_for(lambda: os.path.exists(self.out) or self.process.poll() is not None, 'a snapshot', 60)
+        return self._read(0)
+
+    def _read(self, status):
+        self.err.seek(0)
+        with open(self.out, encoding='utf-8') as file:
+            return Result(status, file.read(), self.err.read())
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.result = self._read(self.process.wait(timeout=60))
+        self.err.close()
+
+
+@contextlib.contextmanager
+def sampling(*command):
+    """stackbpf, from its first moment to the end of the block."""
+    with tempfile.TemporaryDirectory() as work:
+        run = Sampling(work, command)
+        try:
+            run.snapshot()
+            yield run
+        finally:
+            run.end()
+
+
+def ran_seconds(pid):
+    """Of all threads that there are."""
+    total = 0
+    for tid in os.listdir(f'/proc/{pid}/task'):
+        with contextlib.suppress(OSError), open(f'/proc/{pid}/task/{tid}/schedstat', encoding='ascii') as file:
+            total += int(file.read().split()[0])
+    return total / 1e9
+
+
+def build_turns(programs, work, name, *flags, size=256, rounds=9_000_000):
+    """A program of turns.c that works in functions named NAME_..., as WORK/NAME."""
+    subprocess.run(['gcc', '-O2', '-fomit-frame-pointer', f'-DNAME={name}', f'-DSIZE={size}',
+                    f'-DROUNDS={rounds}', *flags, '-o', f'{work}/{name}', f'{programs}/turns.c'], check=True)
 
 
 @contextlib.contextmanager

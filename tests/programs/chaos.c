@@ -8,7 +8,7 @@
  * chaos regions NR             maps and unmaps NR regions all the time, of which one in 16 is
  *                              executable; another thread works in work_here()
  * chaos busy                   a thread works in work_here(), another sleeps in sleep_here()
- * chaos same-pid ROUNDS A B    runs the programs A and B in turn, both under one pid; ends by itself
+ * chaos same-pid ROUNDS A B    runs A and B (of turns.c) in turn, both under one pid; ends by itself
  * chaos memory                 takes memory in take_memory() until it is killed for it
  */
 #include <errno.h>
@@ -165,7 +165,7 @@ static pid_t fork_as(pid_t pid)
 /* The pid is one that was free a moment ago: that of a child that has ended. */
 static void same_pid(unsigned long nr_rounds, char *const *programs)
 {
-	char *argv[] = { NULL, NULL };
+	char *argv[] = { NULL, "0", "-", "-", NULL };
 	pid_t pid = fork(), child;
 	unsigned long i;
 

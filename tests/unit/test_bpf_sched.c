@@ -183,6 +183,7 @@ static void test_states(void **state)
 		{ TASK_PARKED, SB_STATE_IDLE },
 		{ 0x4, SB_STATE_STOPPED },
 		{ 0x8, SB_STATE_STOPPED },
+		{ 0x8000, SB_STATE_STOPPED }, /* frozen */
 		{ TASK_DEAD, SB_STATE_NONE },
 		{ TASK_WAKING, SB_STATE_SLEEP },
 		{ 0x1000, SB_STATE_DISK }, /* a lock of PREEMPT_RT */
@@ -196,6 +197,9 @@ static void test_states(void **state)
 	tasks[0].__state = TASK_WAKING;
 	tasks[0].sched_contributes_to_load = 1;
 	assert_int_equal(state_of(&tasks[0], false), SB_STATE_DISK);
+	tasks[0].__state = TASK_INTERRUPTIBLE;
+	tasks[0].frozen = 1; /* by cgroup2 */
+	assert_int_equal(state_of(&tasks[0], false), SB_STATE_STOPPED);
 	/* Preempted: whatever it was about to do. */
 	tasks[0].__state = TASK_INTERRUPTIBLE;
 	assert_int_equal(state_of(&tasks[0], true), SB_STATE_RUNQUEUE);

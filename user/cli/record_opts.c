@@ -394,7 +394,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "state", .metavar = "LIST", SPLIT_WAITS,
 	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(view.states), .words = state_words,
 	  .help = "only waits of these states: R (for a CPU), S (interruptible), D "
-		  "(uninterruptible), T (stopped), I (idle kernel threads)" },
+		  "(uninterruptible), T (stopped, frozen), I (idle kernel threads)" },
 	{ .name = "every", .metavar = "DUR", .commands = "offcpu",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.every_ns),
 	  .parse = parse_micros,
