@@ -23,6 +23,27 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 
+/* As a filesystem that has no files without a name (NFS, vfat). */
+static bool is_old_filesystem;
+
+int __real_open64(const char *path, int flags, mode_t mode);
+int __wrap_open(const char *path, int flags, mode_t mode);
+int __wrap_open64(const char *path, int flags, mode_t mode);
+
+int __wrap_open64(const char *path, int flags, mode_t mode)
+{
+	if (is_old_filesystem && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return __real_open64(path, flags, mode);
+}
+
+int __wrap_open(const char *path, int flags, mode_t mode)
+{
+	return __wrap_open64(path, flags, mode);
+}
+
 static int enter_dir(void **state)
 {
 	char dir[] = "/tmp/sb-fs.XXXXXX";
@@ -360,7 +381,8 @@ static void test_output_discard(void **state)
 	assert_int_equal(sb_output_file_new("b", &b), 0);
 	assert_int_equal(sb_output_file_new("c", &c), 0);
 	assert_int_equal(sb_output_file_commit(b), 0);
-	assert_int_equal(nr_entries(), 3);
+	/* What has no name yet is not there. */
+	assert_int_equal(nr_entries(), is_old_filesystem ? 3 : 1);
 	sb_output_files_discard();
 	assert_int_equal(nr_entries(), 1);
 	assert_content("b", "");
@@ -413,5 +435,8 @@ int main(void)
 	if (geteuid() == 0 &&
 	    (setgroups(0, NULL) || setgid(65534) || setuid(65534) || prctl(PR_SET_DUMPABLE, 1)))
 		return 1;
+	if (cmocka_run_group_tests(tests, NULL, NULL))
+		return 1;
+	is_old_filesystem = true;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

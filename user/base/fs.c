@@ -112,9 +112,13 @@ struct sb_owner sb_sudo_owner(void)
 	return owner;
 }
 
+/* Names tried for a file that is to replace another. */
+#define NAME_TRIES 1000u
+
 struct sb_output_file {
 	FILE *stream;
-	char *path, *tmp_path; /* tmp_path: NULL when written directly */
+	char *path, *tmp_path; /* tmp_path: NULL when written directly, or while it has no name */
+	bool is_unnamed;       /* until it is committed: nothing is left of it, however we end */
 	struct sb_output_file *next;
 };
 
@@ -147,18 +151,77 @@ void sb_output_files_discard(void)
 		unlink(file->tmp_path);
 }
 
-static int open_tmp(struct sb_output_file *file)
+static const char suffix[] = ".XXXXXX";
+
+static int make_tmp_path(struct sb_output_file *file)
 {
-	static const char suffix[] = ".XXXXXX";
 	size_t len = strlen(file->path);
-	mode_t mask;
-	int fd, err;
 
 	file->tmp_path = malloc(len + sizeof(suffix));
 	if (!file->tmp_path)
 		return -ENOMEM;
 	memcpy(file->tmp_path, file->path, len);
 	memcpy(file->tmp_path + len, suffix, sizeof(suffix));
+	return 0;
+}
+
+/* A file without a name, where @path is to be. Return: a descriptor, or a negative errno: -EOPNOTSUPP,
+ * -EISDIR, -ENOENT or -EINVAL where the filesystem or the kernel does not have such files. */
+static int open_unnamed(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	sb_cleanup(sb_freep) char *dir = NULL;
+	int fd;
+
+	dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	if (!dir)
+		return -ENOMEM;
+	fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Give it its name. What has that name is replaced, by way of another name. */
+static int name_it(struct sb_output_file *file)
+{
+	uint64_t tries = 0;
+	char self[32];
+	int err;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fileno(file->stream));
+	if (!linkat(AT_FDCWD, self, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW))
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	err = make_tmp_path(file);
+	if (err)
+		return err;
+	list_add(file);
+	do {
+		snprintf(file->tmp_path + strlen(file->path), sizeof(suffix), ".%06x",
+			 (unsigned int)((uint64_t)getpid() * 40503 + tries) & 0xffffff);
+		err = linkat(AT_FDCWD, self, AT_FDCWD, file->tmp_path, AT_SYMLINK_FOLLOW) ? -errno
+											  : 0;
+	} while (err == -EEXIST && tries++ < NAME_TRIES);
+	if (err) {
+		/* That name is another's. */
+		list_remove(file);
+		free(sb_take(file->tmp_path));
+	}
+	return err;
+}
+
+static int open_tmp(struct sb_output_file *file)
+{
+	mode_t mask;
+	int fd, err;
+
+	fd = open_unnamed(file->path);
+	file->is_unnamed = fd >= 0;
+	if (fd >= 0 || (fd != -EOPNOTSUPP && fd != -EISDIR && fd != -ENOENT && fd != -EINVAL))
+		return fd;
+	err = make_tmp_path(file);
+	if (err)
+		return err;
 	fd = mkostemp(file->tmp_path, O_CLOEXEC);
 	if (fd < 0) {
 		err = -errno;
@@ -271,8 +334,10 @@ int sb_output_file_commit(struct sb_output_file *file)
 	errno = 0;
 	if (fflush(file->stream) || ferror(file->stream))
 		return errno ? -errno : -EIO;
-	if (file->tmp_path)
+	if (file->tmp_path || file->is_unnamed)
 		err = hand_over(fileno(file->stream));
+	if (!err && file->is_unnamed)
+		err = name_it(file);
 	if (err)
 		return err;
 	if (fclose(sb_take(file->stream)))
