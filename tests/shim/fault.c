@@ -10,6 +10,8 @@
  *			"iter", "update", "lookup"; NAME that of the program, map or tracepoint, at most 15 bytes, or
  *			"*"; where the kernel is asked to make what has no name, "*". ERRNO is a number
  *	SB_FAULT_PERF	"N:ERRNO": the Nth perf_event_open(2) fails; "N+:ERRNO": all from there on
+ *	SB_FAULT_STOP	"flush", "linkat" or "rename": the program stops itself (SIGSTOP) before that. For
+ *			the two above: an errno of 0
  *	SB_FAULT_MAP	"NAME=ENTRIES,...": maps get another size than they were asked for
  *	SB_FAULT_LOG	file that gets a line for each thing that has a name, when it is asked for first, and for each
  *			fault: "site HASH", "load NAME", "fault WHAT ...", at the end "allocs N"
@@ -21,6 +23,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,6 +61,7 @@ static struct nth alloc_nth, perf_nth;
 static struct nth site; /* at: its hash */
 static int perf_errno, log_fd = -1, nr_bpf_rules, nr_map_rules;
 static struct rule bpf_rules[RULES_MAX], map_rules[RULES_MAX];
+static const char *stop_at;
 static uint64_t nr_allocs, nr_perf, sites[NR_SITES];
 /* backtrace() allocates, and so may what writes. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
@@ -153,6 +157,7 @@ static void __attribute__((constructor)) start(void)
 		}
 	}
 	is_reading_sites = site.at || (log && getenv("SB_FAULT_SITES"));
+	stop_at = getenv("SB_FAULT_STOP");
 	unsetenv("LD_PRELOAD");
 	is_on = true;
 }
@@ -270,6 +275,8 @@ static const char *command_of(int cmd, const union bpf_attr *attr, const char **
 		return "batch";
 	case BPF_BTF_LOAD:
 		return "btf";
+	case BPF_OBJ_PIN:
+		return "pin";
 	default:
 		return "other";
 	}
@@ -280,6 +287,19 @@ static void leave_log(int cmd, const union bpf_attr *attr)
 {
 	if (cmd == BPF_PROG_LOAD && attr->log_buf && attr->log_size > sizeof(VERIFIER_LOG))
 		memcpy((void *)(uintptr_t)attr->log_buf, VERIFIER_LOG, sizeof(VERIFIER_LOG));
+}
+
+static void stop_here(void)
+{
+	kill(getpid(), SIGSTOP);
+}
+
+static void stop_before(const char *what)
+{
+	if (!is_on || !stop_at || strcmp(stop_at, what))
+		return;
+	note("fault stop %s\n", what);
+	stop_here();
 }
 
 /* Return: 0 or the errno that is due. */
@@ -297,6 +317,10 @@ static int bpf_due(int cmd, union bpf_attr *attr)
 		    (strcmp(rule->name, "*") && strncmp(rule->name, name, BPF_OBJ_NAME_LEN - 1)))
 			continue;
 		note("fault %s %s\n", command, name);
+		if (!rule->value) {
+			stop_here();
+			break;
+		}
 		leave_log(cmd, attr);
 		return (int)rule->value;
 	}
@@ -320,6 +344,8 @@ static int due(long nr, const long *args)
 	if (n != perf_nth.at && !(perf_nth.and_on && n > perf_nth.at))
 		return 0;
 	note("fault perf_event_open %llu\n", (unsigned long long)n);
+	if (!perf_errno)
+		stop_here();
 	return perf_errno;
 }
 
@@ -342,4 +368,28 @@ long syscall(long nr, ...)
 	if (!next)
 		next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
 	return next(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+
+/* Those of a file: standard output is flushed as well. */
+int fflush(FILE *stream)
+{
+	static int (*next)(FILE * stream);
+
+	if (stream && fileno(stream) > STDERR_FILENO)
+		stop_before("flush");
+	if (!next)
+		next = (int (*)(FILE *))dlsym(RTLD_NEXT, "fflush");
+	return next(stream);
+}
+
+int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
+{
+	stop_before("linkat");
+	return (int)syscall(SYS_linkat, from_dir, from, to_dir, to, flags);
+}
+
+int rename(const char *from, const char *to)
+{
+	stop_before("rename");
+	return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +32,8 @@
 #define RING_BYTES_MIN	(64u << 10)
 /* Records that wait for the next drain: about 100 MB. More are lost, and counted. */
 #define QUEUE_MAX	500000u
+/* Of these, files that are open. The others are opened by their path, if that still leads there. */
+#define OPEN_MAX	16384u
 /* Files we remember to have opened. More are opened again for each process. */
 #define FILES_MAX	65536u
 /* How often the reader looks without being woken: what a process maps must be opened while the
@@ -60,6 +63,7 @@ struct sb_procwatch {
 	uint64_t lost_ns;		  /* when there was no room in it; 0: there was */
 	SB_VEC(struct file_key) files;
 	struct sb_index files_index;
+	uint64_t nr_open, open_max; /* descriptors in the queue */
 	struct sb_procwatch_stats stats;
 	void (*changed)(void *arg, uint32_t tgid);
 	void *changed_arg;
@@ -103,13 +107,20 @@ static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
 		return; /* [vdso], //anon */
 	if (is_known_file(watch, &key, hash))
 		return;
+	if (watch->nr_open >= watch->open_max) {
+		watch->stats.nr_no_fd++;
+		return;
+	}
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", map->tgid,
 		 (unsigned long long)map->addr, (unsigned long long)(map->addr + map->len));
 	map->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (map->fd < 0) {
+	if (map->fd < 0 && (errno == EMFILE || errno == ENFILE))
+		watch->stats.nr_no_fd++;
+	else if (map->fd < 0)
 		watch->stats.nr_unopened++;
+	if (map->fd < 0)
 		return;
-	}
+	watch->nr_open++;
 	watch->stats.nr_files++;
 	if (watch->files.nr >= FILES_MAX || sb_vec_push(&watch->files, key))
 		return; /* it will be opened again, which is only slower */
@@ -308,6 +319,16 @@ static int start_thread(struct sb_procwatch *watch)
 	return 0;
 }
 
+/* Of all descriptors that we may have; the symbolizer, where they go, takes another half. */
+static uint64_t open_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return OPEN_MAX;
+	return limit.rlim_cur / 4 < OPEN_MAX ? limit.rlim_cur / 4 : OPEN_MAX;
+}
+
 int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch)
 {
 	struct sb_procwatch *watch = calloc(1, sizeof(*watch));
@@ -317,6 +338,7 @@ int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch *
 	if (!watch)
 		return -ENOMEM;
 	pthread_mutex_init(&watch->lock, NULL);
+	watch->open_max = open_max();
 	watch->ring_bytes = ring_bytes_for(nr_cpus);
 	watch->quit_fd = eventfd(0, EFD_CLOEXEC);
 	watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -418,6 +440,7 @@ int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym)
 	collect(watch);
 	queue = watch->queue;
 	memset(&watch->queue, 0, sizeof(watch->queue));
+	watch->nr_open = 0;
 	lost_ns = watch->lost_ns;
 	watch->lost_ns = 0;
 	pthread_mutex_unlock(&watch->lock);

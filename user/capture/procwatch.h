@@ -17,6 +17,7 @@ struct sb_procwatch_stats {
 	uint64_t nr_records;
 	uint64_t nr_lost;     /* records the kernel had no room for, or we no memory */
 	uint64_t nr_files;    /* distinct files opened in time */
+	uint64_t nr_no_fd;    /* new files for which there was no descriptor */
 	uint64_t nr_unopened; /* new files whose process was gone before we could open them */
 };
 

@@ -4,6 +4,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,12 +17,11 @@
 #include "base/log.h"
 #include "views/skel.h"
 
-#define ERRNO_MAX 4095 /* MAX_ERRNO of the kernel's <linux/err.h>; libbpf's own are among these */
-
 /* What libbpf complained of first: it is what failed, the rest follows from it. */
 static struct {
 	libbpf_print_fn_t next;
-	char kind[8]; /* "prog", "map"; "": nothing */
+	char kind[8];  /* "prog", "map"; "": nothing */
+	bool lacks_fd; /* at that time; libbpf may go on, and fail of something else */
 	char name[64];
 } heard;
 
@@ -58,12 +58,32 @@ static int say_too_old(void)
 	return -EOPNOTSUPP;
 }
 
+/* Return: whether the kernel would let us, as far as that depends on who we are. */
+static bool may_load(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
+	const uint32_t admin = 1u << CAP_SYS_ADMIN;
+	const uint32_t bpf = 1u << (CAP_BPF - 32), perfmon = 1u << (CAP_PERFMON - 32);
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	return (data[0].effective & admin) || !(~data[1].effective & (bpf | perfmon));
+}
+
 int sb_explain(int err, const char *what)
 {
 	char text[128];
 
 	if (is_too_old())
 		return say_too_old();
+	if ((err == -EPERM || err == -EACCES) && may_load()) {
+		sb_err(0,
+		       "cannot %s: %s, in spite of all privileges; a seccomp filter or a security module "
+		       "may forbid it",
+		       what, strerror(-err));
+		return err;
+	}
 	if (err == -EPERM || err == -EACCES) {
 		sb_err(0,
 		       "cannot %s: no privilege; run it as root, or with CAP_BPF, CAP_PERFMON and "
@@ -90,8 +110,16 @@ int sb_explain(int err, const char *what)
 static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	char line[256];
+	int had = errno;
 	va_list again;
 
+	if (level == LIBBPF_WARN && !heard.lacks_fd) {
+		int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+
+		heard.lacks_fd = fd < 0 && errno == EMFILE;
+		if (fd >= 0)
+			close(fd);
+	}
 	if (level == LIBBPF_WARN && !heard.kind[0] && strstr(fmt, "failed")) {
 		va_copy(again, ap);
 		vsnprintf(line, sizeof(line), fmt, again);
@@ -99,45 +127,45 @@ static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
 		if (sscanf(line, "libbpf: %7[a-z] '%63[^']'", heard.kind, heard.name) != 2)
 			heard.kind[0] = '\0';
 	}
+	errno = had;
 	return heard.next ? heard.next(level, fmt, ap) : 0;
 }
 
-/* Return: whether the kernel would let us, as far as that depends on who we are. */
-static bool may_load(void)
+const char *sb_load_refused(int err)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-	const uint32_t admin = 1u << CAP_SYS_ADMIN;
-	const uint32_t bpf = 1u << (CAP_BPF - 32), perfmon = 1u << (CAP_PERFMON - 32);
+	bool is_about_us = (err == -EPERM || err == -EACCES) && !may_load();
 
-	if (syscall(SYS_capget, &header, data))
-		return false;
-	return (data[0].effective & admin) || !(~data[1].effective & (bpf | perfmon));
+	if (strcmp(heard.kind, "prog") || is_about_us || heard.lacks_fd || is_too_old() ||
+	    err == -ENOMEM || err <= -__LIBBPF_ERRNO__START)
+		return NULL;
+	return heard.name;
 }
 
-static int say(int err)
+int sb_load_explain(int err)
 {
+	const char *program = sb_load_refused(err);
+
+	if (program) {
+		sb_err(0,
+		       "the kernel refuses the BPF program '%s' (%s); -v shows why, and stackbpf doctor "
+		       "what this kernel lacks",
+		       program, strerror(-err));
+		return -EOPNOTSUPP;
+	}
+	if (heard.lacks_fd)
+		return sb_err(-EMFILE, "cannot load the BPF programs");
 	if (err == -ESRCH) {
 		/* That is what libbpf makes of any failure there. */
 		sb_err(0, "cannot read the kernel's types, in /sys/kernel/btf/vmlinux");
 		return -EIO;
 	}
+	if (strcmp(heard.kind, "map") || err <= -__LIBBPF_ERRNO__START)
+		return sb_explain(err, "load the BPF programs");
 	if ((err == -EPERM || err == -EACCES) && !may_load())
 		return sb_explain(err, "load the BPF programs");
 	if (is_too_old())
 		return say_too_old();
-	if (!strcmp(heard.kind, "map")) {
-		sb_err(err, "the kernel refuses the BPF map '%s'", heard.name);
-		return err == -EPERM || err == -EACCES ? -EOPNOTSUPP : err;
-	}
-	if (!strcmp(heard.kind, "prog") && err != -ENOMEM && err > -ERRNO_MAX) {
-		sb_err(0,
-		       "the kernel refuses the BPF program '%s' (%s); -v shows why, and stackbpf "
-		       "doctor what this kernel lacks",
-		       heard.name, strerror(-err));
-		return -EOPNOTSUPP;
-	}
-	return sb_explain(err, "load the BPF programs");
+	return sb_err(err, "the kernel refuses the BPF map '%s'", heard.name);
 }
 
 int sb_load(struct sampler_bpf *skel)
@@ -148,5 +176,5 @@ int sb_load(struct sampler_bpf *skel)
 	heard.next = libbpf_set_print(hear);
 	err = sampler_bpf__load(skel);
 	libbpf_set_print(heard.next);
-	return err ? say(err) : 0;
+	return err;
 }

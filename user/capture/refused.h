@@ -10,10 +10,15 @@ struct sampler_bpf;
 int sb_explain(int err, const char *what);
 
 /*
- * Load @skel, from one thread at a time. If the kernel refuses a program or a map, the sentence names it;
- * libbpf tells of it, and of the verifier's log, in its messages alone.
- * Return: 0, -EOPNOTSUPP: the kernel refuses a program; -EPERM: no privilege; or another negative errno, after a sentence.
+ * Load @skel, from one thread at a time. Return: 0 or what sb_load_explain() takes. libbpf says in its
+ * messages alone what the kernel refuses.
  */
 int sb_load(struct sampler_bpf *skel);
+/* Of the last sb_load(), which returned @err: the program that the kernel refuses, though we have the
+ * privileges; NULL: it was something else. Valid until the next sb_load(). */
+const char *sb_load_refused(int err);
+/* Say why it failed. Return: -EOPNOTSUPP: the kernel refuses a program; -EPERM, -EACCES: no privilege; or
+ * another negative errno. */
+int sb_load_explain(int err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -38,6 +39,8 @@
 #define EXPECT_NS	     (100l * (long)SB_NS_PER_MS)
 /* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
 #define MEMOS_PER_SLOT	     128u
+/* Programs that a run goes on without, see sb_view_do_without(): one by one, it is opened again for each. */
+#define NR_WITHOUT_MAX	     4u
 /* The ring `events`: room for raw stacks of each CPU (raw.bpf.c) when a run begins. */
 #define EVENTS_BYTES_PER_CPU (2u << 20)
 #define EVENTS_BYTES_MIN     (4u << 20)
@@ -303,8 +306,16 @@ static int start_unwinder(struct sb_session *session)
 	return 0;
 }
 
-static int load(struct sb_session *session)
+struct refused {
+	char names[NR_WITHOUT_MAX][64];
+	size_t nr;
+};
+
+/* Return: 0; -EAGAIN: once more, without what the kernel has refused now; or a negative errno, logged. */
+static int try_programs(struct sb_session *session, struct refused *refused)
 {
+	const char *name, *lacks = NULL;
+	size_t i;
 	int err;
 
 	session->skel = sb_view_open(session->opts.view);
@@ -313,7 +324,39 @@ static int load(struct sb_session *session)
 	err = prepare(session);
 	if (err)
 		return err;
+	for (i = 0; i < refused->nr && !err; i++)
+		err = sb_view_do_without(session->skel, refused->names[i]);
+	if (err)
+		return sb_explain(err, "do without a BPF program");
 	err = sb_load(session->skel);
+	if (!err)
+		return 0;
+	name = sb_load_refused(err);
+	if (name && refused->nr < NR_WITHOUT_MAX)
+		lacks = sb_view_lacks_without(name);
+	if (!lacks)
+		return sb_load_explain(err);
+	sb_warn("the kernel refuses the BPF program '%s' (%s), so %s", name, strerror(-err), lacks);
+	snprintf(refused->names[refused->nr++], sizeof(refused->names[0]), "%s", name);
+	sampler_bpf__destroy(sb_take(session->skel));
+	return -EAGAIN;
+}
+
+static int load_programs(struct sb_session *session)
+{
+	struct refused refused = {};
+	int err;
+
+	do {
+		err = try_programs(session, &refused);
+	} while (err == -EAGAIN);
+	return err;
+}
+
+static int load(struct sb_session *session)
+{
+	int err = load_programs(session);
+
 	if (err)
 		return err;
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
@@ -528,25 +571,25 @@ static int iterate(struct sb_session *session, const struct bpf_program *prog,
 	return err ? sb_explain(err, "go through the threads there are") : 0;
 }
 
-static void sum_stats(const struct sb_session *session, uint64_t *stat)
+static int sum_stats(const struct sb_session *session, uint64_t *stat)
 {
 	int nr_cpus = libbpf_num_possible_cpus(), cpu, i;
 	const uint64_t *vals = session->stats;
 	const uint32_t zero = 0;
 
-	/* The map has this one element, and there is room for it. */
 	if (bpf_map_lookup_elem(bpf_map__fd(session->skel->maps.stats), &zero, session->stats))
-		return;
+		return -errno;
 	for (cpu = 0; cpu < nr_cpus; cpu++)
 		for (i = 0; i < SB_STAT_MAX; i++)
 			stat[i] += vals[cpu * SB_STAT_MAX + i];
+	return 0;
 }
 
 static uint64_t bpf_ns(const struct sb_session *session)
 {
 	uint64_t stat[SB_STAT_MAX] = {};
 
-	sum_stats(session, stat);
+	(void)sum_stats(session, stat); /* what cannot be read is said at the end */
 	return stat[SB_STAT_RUN_NS];
 }
 
@@ -861,7 +904,7 @@ void sb_session_stats(const struct sb_session *session, struct sb_session_stats 
 		.nr_cpus_came = session->nr_cpus_came,
 		.nr_cpus_refused = session->nr_cpus_refused,
 	};
-	sum_stats(session, ret_stats->stat);
+	ret_stats->err = sum_stats(session, ret_stats->stat);
 	ret_stats->nr_asleep = session->asleep.nr;
 	ret_stats->nr_asleep_lost = session->asleep.nr_lost;
 	if (session->opts.view->expected)
@@ -874,6 +917,7 @@ void sb_session_stats(const struct sb_session *session, struct sb_session_stats 
 	sb_thinning_stats(&session->thinning, &ret_stats->thinning);
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
+	ret_stats->nr_no_fd = watch.nr_no_fd;
 }
 
 void sb_session_report(const struct sb_session *session,

@@ -106,9 +106,11 @@ void sb_session_free(struct sb_session *session);
 
 /* Figures so far. */
 struct sb_session_stats {
+	int err; /* the counters that follow could not be read: a negative errno */
 	uint64_t stat[SB_STAT_MAX];
 	uint64_t nr_skipped_recursion; /* samples the kernel skipped inside another BPF program */
 	uint64_t nr_sideband_records, nr_sideband_lost;
+	uint64_t nr_no_fd;	  /* new files that were not opened for want of a descriptor */
 	uint64_t nr_counts_lost;  /* counts whose stack never came */
 	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */
 	uint32_t nr_cpus;

@@ -201,6 +201,7 @@ static void report_line(const struct sb_run *run, const struct sb_run_figures *f
 	add_unnamed(&unnamed, resolve);
 	add_lost(&lost, &figures->session);
 	add_item(&more, figures->session.nr_sideband_lost, "process records lost");
+	add_item(&more, figures->session.nr_no_fd, "files not opened: raise ulimit -n");
 	add_item(&more, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
 	add_cpus(&more, &figures->session);
 	add_governed(run, figures, &more);
@@ -294,6 +295,7 @@ static void report_losses(const struct sb_run_figures *figures)
 	row_nr("children not followed", session->stat[SB_STAT_FORK_FULL]);
 	row_nr("process records", session->nr_sideband_records);
 	row_nr("process records lost", session->nr_sideband_lost);
+	row_nr("files not opened: ulimit -n", session->nr_no_fd);
 }
 
 /* Only views that have such things count them. */
@@ -408,6 +410,10 @@ void sb_run_report(const struct sb_run *run)
 	if (figures.resolve.nr_unnamed[SB_SYM_RESTRICTED])
 		sb_info("kernel frames have no names, because the kernel hides its addresses: run as "
 			"root or with CAP_SYSLOG, and with sysctl kernel.kptr_restrict below 2");
+	if (figures.session.err)
+		sb_warn("what was lost is not known: the counters of the kernel's side cannot be read "
+			"(%s)",
+			strerror(-figures.session.err));
 	sb_run_warn_interps(run);
 	warn_overhead(&figures);
 	if (!run->opts.stats) {

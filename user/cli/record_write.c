@@ -171,7 +171,7 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 				      (unsigned long long)figures.wall_ns / 1000);
 	if (!err)
 		err = sb_profile_meta(profile, "n", "%llu", (unsigned long long)figures.nr_samples);
-	if (!err)
+	if (!err && !figures.session.err)
 		err = sb_profile_meta(profile, "lost", "%llu", (unsigned long long)figures.nr_lost);
 	if (!err)
 		err = sb_profile_meta(profile, "trunc", "%llu", (unsigned long long)figures.nr_cut);

@@ -287,10 +287,10 @@ static void report(const struct sampler_bpf *skel, void (*row)(const char *name,
 	    how.is_raw ? "raw tracepoints of all calls: tracefs cannot be read" : text);
 	if (how.nr_missing)
 		row("calls without tracepoint", how.missing + 1);
-	missing = sb_io_uring_missing();
+	missing = sb_io_uring_missing(skel);
 	snprintf(text, sizeof(text), "not: %s", missing ? missing : "");
 	row("io_uring seen by", missing ? text : "tracepoints of requests");
-	missing = sb_io_kernel_missing();
+	missing = sb_io_kernel_missing(skel);
 	snprintf(text, sizeof(text), "not: %s", missing ? missing : "");
 	row("kernel threads seen by", missing ? text : "programs at functions");
 	row("not seen", "Linux AIO, programs of 32 bits");

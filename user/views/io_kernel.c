@@ -17,8 +17,10 @@ static const char *const functions[] = { "vfs_iter_read", "vfs_iter_write", "ker
 /* Whether they are looked at in this run, and why not. */
 static const char *missing;
 
-const char *sb_io_kernel_missing(void)
+const char *sb_io_kernel_missing(const struct sampler_bpf *skel)
 {
+	if (!missing && !bpf_program__autoload(skel->progs.io_kernel_read))
+		return "this kernel refuses the programs for it";
 	return missing;
 }
 

@@ -65,8 +65,10 @@ static const struct sb_io_row rows[] = {
 /* Why requests are not seen in this run; NULL: they are. */
 static const char *missing;
 
-const char *sb_io_uring_missing(void)
+const char *sb_io_uring_missing(const struct sampler_bpf *skel)
 {
+	if (!missing && !bpf_program__autoload(skel->progs.io_uring_submit))
+		return "this kernel refuses the programs for it";
 	return missing;
 }
 

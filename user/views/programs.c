@@ -3,7 +3,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "views/skel.h"
 #include "views/views.h"
 
@@ -14,6 +16,52 @@ int sb_view_switch_on(struct bpf_program *const *programs, size_t nr)
 
 	for (i = 0; i < nr && !err; i++)
 		err = bpf_program__set_autoload(programs[i], true);
+	return err;
+}
+
+/* By the beginning of their names: those of one row go together. */
+static const struct {
+	const char *prefix, *lacks;
+} optional[] = {
+	{ "proc_mapped", "mappings that replace others of their size are seen later" },
+	{ "io_uring_", "what is asked for through io_uring is not seen" },
+	{ "io_kernel_", "what kernel threads read and write is not seen" },
+};
+
+static bool begins(const char *name, const char *prefix)
+{
+	return !strncmp(name, prefix, strlen(prefix));
+}
+
+/* Return: its row, or SB_ARRAY_SIZE(optional). */
+static size_t find_optional(const char *program)
+{
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(optional); i++)
+		if (begins(program, optional[i].prefix))
+			break;
+	return i;
+}
+
+const char *sb_view_lacks_without(const char *program)
+{
+	size_t i = find_optional(program);
+
+	return i < SB_ARRAY_SIZE(optional) ? optional[i].lacks : NULL;
+}
+
+int sb_view_do_without(struct sampler_bpf *skel, const char *program)
+{
+	size_t row = find_optional(program);
+	struct bpf_program *prog;
+	int err = 0;
+
+	if (row >= SB_ARRAY_SIZE(optional))
+		return -ENOENT;
+	bpf_object__for_each_program(prog, skel->obj)
+		if (!err && begins(bpf_program__name(prog), optional[row].prefix))
+			err = bpf_program__set_autoload(prog, false);
 	return err;
 }
 

@@ -119,6 +119,12 @@ enum bpf_attach_type;
  * Return: 0 or a negative errno. */
 int sb_try_tracing(uint32_t btf_id, enum bpf_attach_type attach_type);
 
+/* What a run lacks that does without @program, which the kernel refuses: a part of a sentence; NULL: no run
+ * can. */
+const char *sb_view_lacks_without(const char *program);
+/* Before load: switch it off, and those that make sense only with it. Return: 0 or a negative errno. */
+int sb_view_do_without(struct sampler_bpf *skel, const char *program);
+
 /* Append @link, or take it off again where there is no memory. NULL: what libbpf has left in errno is
  * returned. Return: 0 or a negative errno. */
 int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link);

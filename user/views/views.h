@@ -58,13 +58,13 @@ bool sb_io_uring_attaches(const struct sampler_bpf *skel, const struct bpf_progr
 const char *sb_io_uring_op_name(uint32_t op);
 
 /* Return: NULL: requests of io_uring are seen here; or why they are not, a part of a sentence. */
-const char *sb_io_uring_missing(void);
+const char *sb_io_uring_missing(const struct sampler_bpf *skel);
 
 /* io_kernel.c: what threads of the kernel read and write, in the layer "syscall". */
 int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
 /* As sb_io_uring_missing(). */
-const char *sb_io_kernel_missing(void);
+const char *sb_io_kernel_missing(const struct sampler_bpf *skel);
 
 /* io_layers.c: the layers of "io" below the system call. */
 

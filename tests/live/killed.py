@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""kill -9 of stackbpf at any time: nothing of it is left in the kernel, in the output's folder, or of its command.
+
+killed.py STACKBPF FAULT
+
+The library FAULT makes it stop itself at a known point; what it holds then is asked of the kernel by number after
+it was killed.
+"""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+import fault
+from live import check, done, need_root, skip, wait_for
+
+need_root()
+STACKBPF, FAULT = (os.path.abspath(path) for path in sys.argv[1:3])
+fault.need_libraries(STACKBPF)
+KINDS = ('prog', 'map', 'link')
+# Where it stops: the phase, the view, the settings of FAULT, at the how many-th time.
+POINTS = (('load', 'oncpu', {'bpf': 'load:oncpu_tick:0'}),
+          ('attach', 'oncpu', {'bpf': 'link:*:0'}),
+          ('timers', 'oncpu', {'perf': f'{os.cpu_count() + 2}:0'}),
+          ('iterator', 'offcpu', {'bpf': 'iter:*:0'}),
+          ('drain', 'oncpu', {'bpf': 'batch:*:0'}),
+          ('detach', 'offcpu', {'bpf': 'pin:*:0'}, 4),  # three links are pinned then
+          ('writing', 'oncpu', {'stop': 'flush'}),
+          ('naming', 'oncpu', {'stop': 'linkat'}))
+
+
+def bpftool(kind):
+    tool = next((path for path in ('/usr/sbin/bpftool', '/usr/bin/bpftool', '/sbin/bpftool') if os.path.exists(path)), None)
+    if not tool:
+        skip('there is no bpftool')
+    ran = subprocess.run([tool, '-j', kind, 'list'], stdout=subprocess.PIPE, check=False, text=True)
+    return {item['id'] for item in json.loads(ran.stdout or '[]')}
+
+
+def held(pid):
+    """Numbers of all that the process has a descriptor of."""
+    numbers = {kind: set() for kind in KINDS}
+    for name in os.listdir(f'/proc/{pid}/fdinfo'):
+        with contextlib.suppress(FileNotFoundError), open(f'/proc/{pid}/fdinfo/{name}', encoding='ascii') as file:
+            text = file.read()
+            for kind in KINDS:
+                numbers[kind] |= {int(n) for n in re.findall(rf'^{kind}_id:\s+(\d+)', text, re.M)}
+    return numbers
+
+
+def state_of(pid):
+    try:
+        with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as file:
+            return file.read().rsplit(')', 1)[1].split()[0]
+    except FileNotFoundError:
+        return None
+
+
+def mounts():
+    with open('/proc/self/mountinfo', encoding='utf-8') as file:
+        return [line for line in file if ' - bpf ' in line]
+
+
+def nr_faults(log):
+    with open(log, encoding='ascii', errors='replace') as file:
+        return sum(line.startswith('fault ') for line in file)
+
+
+def kill_at(phase, view, settings, times=1):
+    before = mounts()
+    with tempfile.TemporaryDirectory() as work, tempfile.TemporaryDirectory() as logs:
+        log = f'{logs}/log'
+        with open(f'{work}/out.folded', 'w', encoding='ascii') as old:
+            old.write('old\n')
+        process = subprocess.Popen([STACKBPF, view, '-a', '-t', '0.3', '-o', f'{work}/out.folded'],
+                                   env=fault.environment(FAULT, STACKBPF, log, **settings), stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: state_of(process.pid) in ('T', 'Z'), f'the stop at {phase}')
+        for nr in range(2, times + 1):
+            process.send_signal(signal.SIGCONT)
+            wait_for(lambda: state_of(process.pid) in ('T', 'Z') and nr_faults(log) >= nr, f'stop {nr} at {phase}')
+        stopped = state_of(process.pid) == 'T'
+        numbers = held(process.pid) if stopped else {}
+        process.kill()
+        _, err = process.communicate(timeout=60)
+        check(stopped and (numbers['prog'] or numbers['map']),
+              f'{phase}: killed with { {kind: len(ids) for kind, ids in numbers.items()} } {err}')
+        for kind in KINDS:
+            left = set()
+
+            def gone():
+                left.clear()
+                left.update(numbers.get(kind, set()) & bpftool(kind))
+                return not left
+            with contextlib.suppress(AssertionError):
+                wait_for(gone, f'the end of all {kind}s')
+            check(not left, f'{phase}: {kind}s that are left: {left}')
+        with open(f'{work}/out.folded', encoding='ascii') as old:
+            check(old.read() == 'old\n' and os.listdir(work) == ['out.folded'],
+                  f'{phase}: the old result is there, and nothing else: {os.listdir(work)}')
+        check(mounts() == before, f'{phase}: no BPF filesystem is mounted')
+
+
+def kill_with_command(settings, runs):
+    """Before it was let go, the command never runs; after that, it goes on as if nothing had been."""
+    with tempfile.TemporaryDirectory() as work:
+        line = f'echo $$ >{work}/pid; read x; echo ended >{work}/end'
+        process = subprocess.Popen([STACKBPF, 'oncpu', '-o', f'{work}/out.folded', '--', 'sh', '-c', line],
+                                   env=fault.environment(FAULT, STACKBPF, **settings), stdin=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        if runs:
+            wait_for(lambda: os.path.exists(f'{work}/pid') and os.path.getsize(f'{work}/pid'), 'the command')
+        else:
+            wait_for(lambda: state_of(process.pid) in ('T', 'Z'), 'the stop')
+        with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
+            children = [int(pid) for pid in file.read().split()]
+        process.kill()
+        process.wait()
+        check(len(children) == 1, f'command: {children}')
+        if runs:
+            check(state_of(children[0]) in ('S', 'R', 'D'), 'command: it goes on')
+            process.stdin.write('x\n')
+            process.stdin.flush()
+            wait_for(lambda: os.path.exists(f'{work}/end'), 'the end of the command')
+        wait_for(lambda: state_of(children[0]) in (None, 'Z'), 'the end of the process')
+        check(os.path.exists(f'{work}/pid') == runs, f'command: it {"ran" if runs else "never ran"}')
+        process.stdin.close()
+        process.stderr.close()
+
+
+for point in POINTS:
+    kill_at(*point)
+kill_with_command({'bpf': 'load:oncpu_tick:0'}, False)
+kill_with_command({}, True)
+done()

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Allocations that fail, over whole runs: one sentence and a status, or a result that says what is missing.
+
+nomem.py FAULT SPLIT CALLS STACKBPF FLAMEGRAPH SBSYM [--all]
+
+A first run says from which places in the code memory is asked for; then each place gets none, once and from then
+on, a run for each: some of them, or --all.
+"""
+import concurrent.futures
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import fault
+from live import Result, check, done, need_root, running
+
+need_root()
+FAULT, SPLIT, CALLS, STACKBPF, FLAMEGRAPH, SBSYM = (os.path.abspath(path) for path in sys.argv[1:7])
+ALL = '--all' in sys.argv[7:]
+SAMPLED = 6  # places of each program, where not all are asked for
+AT_ONCE = 2
+fault.need_libraries(STACKBPF)
+# What libbpf makes of some allocations that fail, and pthread_create() of all.
+OTHER_WORDS = ("cannot load the BPF programs: ", 'no thread could be made', "the kernel refuses the BPF map", 'cannot read the kernel', 'Bad address')
+
+
+def has_result(command, outcome):
+    """Status 0: the result is there, or what is missing is counted in what is said."""
+    if command[0] != STACKBPF or outcome.out.startswith('<?xml'):
+        return bool(outcome.out)
+    result = Result(0, outcome.out, outcome.err)
+    if command[1] == 'oncpu' and result.total and result.share('seventy') < 0.3:
+        unnamed = int(result.facts['nosym']) + int(result.facts['trunc'])
+        return unnamed > 0
+    return result.total > 0 and int(result.facts['n']) > 0
+
+
+def judge(command, outcome):
+    wrong = fault.complaints(outcome, os.path.basename(command[0]))
+    said = [line for line in outcome.sentences if ' own cost ' not in line]
+    if outcome.status and not any('memory' in line or any(w in line for w in OTHER_WORDS) for line in said):
+        wrong.append(f'status {outcome.status}, and nothing about memory: {outcome.err!r}')
+    if outcome.status == 0 and not has_result(command, outcome):
+        wrong.append(f'status 0 without a result: {outcome.err!r} {outcome.out[:200]!r}')
+    return wrong
+
+
+def look(name, command):
+    sites = set()
+    for _ in range(2):
+        outcome = fault.run(FAULT, command, sites='1')
+        check(outcome.status == 0, f'{name}: unharmed {outcome.status} {outcome.err[:300]}')
+        sites |= set(outcome.named('site'))
+    jobs = [site + how for site in sorted(sites) for how in ('', '+')]
+    if not ALL:
+        jobs = random.sample(jobs, min(len(jobs), SAMPLED))
+    nr_faults, statuses = 0, {}
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for job, outcome in zip(jobs, pool.map(lambda job: fault.run(FAULT, command, site=job), jobs)):
+            if not outcome.faults:
+                continue
+            nr_faults += 1
+            statuses[outcome.status] = statuses.get(outcome.status, 0) + 1
+            wrong = judge(command, outcome)
+            if wrong:
+                check(False, f'{name}, place {job}: {outcome.faults[0]}: {wrong}')
+    check(nr_faults > 0, f'{name}: {nr_faults} runs with faults of {len(sites)} places, statuses {statuses}')
+
+
+def main():
+    with running(SPLIT) as target, running(CALLS, 'switches', '1000', '1') as switches, tempfile.TemporaryDirectory() as work:
+        pid, switching = str(target.pid), str(switches.pid)
+        folded = f'{work}/a.folded'
+        with open(folded, 'w', encoding='ascii') as file:
+            file.writelines(f'main;f{i % 40};g{i} {i + 100}\n' for i in range(200))
+        record = ('-p', pid, '-t', '0.2')
+        address = re.search(r'^([0-9a-f]+) . main$', subprocess.run(['nm', SPLIT], stdout=subprocess.PIPE, text=True,
+                                                                    check=True).stdout, re.M)[1]
+        for name, command in (('oncpu', (STACKBPF, 'oncpu', '-F', '999', *record)),
+                              ('oncpu to SVG', (STACKBPF, 'oncpu', '-F', '999', '--format', 'svg', '-o', '/dev/stdout', *record)),
+                              ('offcpu', (STACKBPF, 'offcpu', '-s', '-p', switching, '-t', '0.2')),
+                              ('io', (STACKBPF, 'io', '-s', '-p', switching, '-t', '0.2')),
+                              ('flamegraph', (FLAMEGRAPH, folded)),
+                              ('sbsym', (SBSYM, SPLIT, address))):
+            look(name, command)
+
+
+main()
+done()
