@@ -71,7 +71,7 @@ class Recorder:
     def __init__(self, *args, maps=''):
         self.dir = tempfile.TemporaryDirectory()
         self.path = f'{self.dir.name}/out.folded'
-        self.process = subprocess.Popen([STACKBPF, *args, '--stats', '-o', self.path], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([STACKBPF, *args, '--max-overhead=off', '--stats', '-o', self.path], stdin=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, text=True, errors='replace',
                                         env=fault.environment(FAULT, STACKBPF, map=maps))
         self.await_start()
