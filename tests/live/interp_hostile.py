@@ -240,7 +240,7 @@ def scribbled():
         live.wait_for(lambda: all(s.nr_words > 1000 or s.error for s in scribblers), 'all are written to')
         stacks, wrong = collections.Counter(), collections.Counter()
         for nr_runs in range(1, ROUNDS_MAX + 1):
-            waiting = subprocess.Popen([STACKBPF, 'offcpu', '-a', '-t', str(SECONDS), '--annotate'],
+            waiting = subprocess.Popen([STACKBPF, 'offcpu', '--max-overhead=off', '-a', '-t', str(SECONDS), '--annotate'],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors='replace')
             result = look('oncpu', '-a', '-F', HZ)
             out, err = waiting.communicate(timeout=SECONDS + 2 * SECONDS_MORE)
