@@ -25,6 +25,7 @@ RULES = (
     (r'perror|psignal|warnx?|errx?|error', TESTS, 'use base/log.h'),
     (r'strtok|asctime|ctime|gmtime|localtime', ('user/cli/', *TESTS),
      'keeps its result in static memory: not thread-safe'),
+    (r'access', ('user/base/fs.c', *TESTS), 'asks for the real user, without capabilities: sb_can_access()'),
     (r'mktemp|tmpnam|tempnam|tmpfile', (), 'a name that others can guess: use base/fs.h'),
 )
 

@@ -60,6 +60,11 @@ int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *re
 	return sb_read_fd(fd, max_bytes, ret_data, ret_len);
 }
 
+bool sb_can_access(const char *path, int mode)
+{
+	return !faccessat(AT_FDCWD, path, mode, AT_EACCESS);
+}
+
 int sb_write_all(int fd, const void *data, size_t len)
 {
 	const char *p = data;

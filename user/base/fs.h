@@ -15,6 +15,10 @@
 int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
 int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
 
+/* Whether we may, with what we effectively have, open @path (R_OK), or it is there (F_OK). access(2) asks
+ * for the real user and, if that is not root, without any capability. */
+bool sb_can_access(const char *path, int mode);
+
 /* Return: 0 when all was written, or a negative errno. */
 int sb_write_all(int fd, const void *data, size_t len);
 

@@ -86,8 +86,8 @@ int sb_explain(int err, const char *what)
 	}
 	if (err == -EPERM || err == -EACCES) {
 		sb_err(0,
-		       "cannot %s: no privilege; run it as root, or with CAP_BPF, CAP_PERFMON and "
-		       "CAP_SYS_PTRACE",
+		       "cannot %s: no privilege; run it as root, or give it capabilities by the "
+		       "setcap line of 'stackbpf doctor'",
 		       what);
 		return err;
 	}

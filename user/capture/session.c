@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "capture/asleep.h"
@@ -75,7 +76,7 @@ static int check_kernel(void)
 	char ns[64];
 	ssize_t len;
 
-	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+	if (!sb_can_access("/sys/kernel/btf/vmlinux", R_OK)) {
 		sb_err(0,
 		       "this kernel has no BTF (/sys/kernel/btf/vmlinux); Linux 5.15 or newer with "
 		       "CONFIG_DEBUG_INFO_BTF is needed");

@@ -137,7 +137,7 @@ static int apply_pids(const struct bpf_map *map, const struct sb_pid_rule *rules
 
 	for (i = 0; i < nr; i++) {
 		snprintf(path, sizeof(path), "/proc/%u", rules[i].pid);
-		if (access(path, F_OK)) {
+		if (!sb_can_access(path, F_OK)) {
 			sb_err(0, "there is no %s %u", what, rules[i].pid);
 			return -ESRCH;
 		}

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/doctor.h"
@@ -83,7 +84,7 @@ static bool has_process(uint32_t tgid)
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
-	return !access(path, F_OK);
+	return sb_can_access(path, F_OK);
 }
 
 static int examine(uint32_t tgid)

@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "capture/perf_event.h"
+#include "capture/privileges.h"
 #include "cli/doctor.h"
 #include "views/view.h"
 
@@ -60,7 +60,7 @@ static void check_btf(struct sb_doctor *doctor)
 	static const char path[] = "/sys/kernel/btf/vmlinux";
 	struct stat st;
 
-	if (stat(path, &st) || access(path, R_OK)) {
+	if (stat(path, &st) || !sb_can_access(path, R_OK)) {
 		sb_doctor_say(doctor, SB_VERDICT_NO, "BTF", "%s: %s", path, strerror(errno));
 		sb_doctor_advise(doctor, "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed");
 		return;
@@ -168,16 +168,17 @@ static void check_tracepoints(struct sb_doctor *doctor)
 /* How the view "io" sees system calls; see can_read_tracefs() of user/views/io.c. */
 static void check_calls(struct sb_doctor *doctor)
 {
-	if (!access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
-	    !access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK)) {
+	if (sb_can_access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
+	    sb_can_access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK)) {
 		sb_doctor_say(doctor, SB_VERDICT_OK, "system calls", "tracepoints of single calls");
 		return;
 	}
 	sb_doctor_say(
 		doctor, SB_VERDICT_LESS, "system calls",
 		"tracefs cannot be read: 'io' looks at all calls, and slows all of them down");
-	sb_doctor_advise(doctor, geteuid() ? "root is needed"
-					   : "mount -t tracefs tracefs /sys/kernel/tracing");
+	sb_doctor_advise(doctor,
+			 geteuid() ? "cap_dac_read_search or root is needed, and tracefs mounted"
+				   : "mount -t tracefs tracefs /sys/kernel/tracing");
 }
 
 /* See sb_io_uring_missing() of user/views/io_uring.c. */
@@ -207,7 +208,7 @@ static void check_fentry(struct sb_doctor *doctor)
 
 static void check_kprobe(struct sb_doctor *doctor)
 {
-	if (access("/sys/bus/event_source/devices/kprobe/type", F_OK))
+	if (!sb_can_access("/sys/bus/event_source/devices/kprobe/type", F_OK))
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "kprobes",
 			      "not in this kernel; nothing here needs them");
 	else
@@ -345,41 +346,6 @@ void sb_doctor_kernel(struct sb_doctor *doctor)
 		checks[i](doctor);
 }
 
-static const struct {
-	unsigned int number;
-	bool is_needed;
-	const char *name, *what_for;
-} caps[] = {
-	{ CAP_BPF, true, "cap_bpf", "BPF programs and maps" },
-	{ CAP_PERFMON, true, "cap_perfmon", "perf events, BPF that reads the kernel" },
-	{ CAP_SYS_PTRACE, false, "cap_sys_ptrace", "names in other users' processes" },
-	{ CAP_SYSLOG, false, "cap_syslog", "names in the kernel" },
-	{ CAP_DAC_READ_SEARCH, false, "cap_dac_read_search", "files that are not yours" },
-	{ CAP_CHECKPOINT_RESTORE, false, "cap_checkpoint_restore", "files that were deleted" },
-};
-
-/* Return: the effective capabilities, from /proc/self/status. */
-static uint64_t effective_caps(void)
-{
-	sb_cleanup(sb_freep) char *text = NULL;
-	uint64_t bits = 0;
-	char *line;
-
-	if (sb_read_file("/proc/self/status", SMALL_FILE_MAX, &text, NULL))
-		return 0;
-	line = strstr(text, "\nCapEff:\t");
-	if (line) {
-		line += strlen("\nCapEff:\t");
-		line[strcspn(line, "\n")] = '\0';
-		if (sb_parse_hex(line, &bits))
-			bits = 0;
-	}
-	/* CAP_SYS_ADMIN stands for those that were split off it (Linux 5.8, 5.9). */
-	if (bits & (1ull << CAP_SYS_ADMIN))
-		bits |= 1ull << CAP_BPF | 1ull << CAP_PERFMON | 1ull << CAP_CHECKPOINT_RESTORE;
-	return bits;
-}
-
 static void check_pid_namespace(struct sb_doctor *doctor)
 {
 	char ns[64];
@@ -402,31 +368,52 @@ static void advise_setcap(struct sb_doctor *doctor)
 	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	size_t i;
 
-	for (i = 0; i < SB_ARRAY_SIZE(caps); i++)
-		if (sb_str_addf(&list, "%s%s", i ? "," : "", caps[i].name))
+	for (i = 0; i < sb_nr_capabilities && sb_capabilities[i].name; i++)
+		if (sb_str_addf(&list, "%s%s", i ? "," : "", sb_capabilities[i].name))
 			return;
 	path[len > 0 ? len : 0] = '\0';
 	sb_doctor_advise(doctor, "run it with sudo, or give it what it needs for good:");
 	fprintf(doctor->out, "sudo setcap %s=ep %s\n", list.s, path);
 }
 
-void sb_doctor_privileges(struct sb_doctor *doctor)
+/* What there is is said, too: what each is good for. */
+static unsigned int check_capabilities(struct sb_doctor *doctor)
 {
-	uint64_t have = effective_caps();
+	const struct sb_capability *cap;
+	uint64_t have = sb_privileges_have();
 	unsigned int nr_lack = 0;
 	size_t i;
 
-	sb_doctor_title(doctor, "Privileges");
-	for (i = 0; i < SB_ARRAY_SIZE(caps); i++) {
-		if (have & (1ull << caps[i].number))
+	for (i = 0; i < sb_nr_capabilities && sb_capabilities[i].name; i++) {
+		cap = &sb_capabilities[i];
+		if (have & (1ull << cap->number)) {
+			sb_doctor_say(doctor, SB_VERDICT_OK, cap->name, "%s", cap->what_for);
 			continue;
+		}
 		nr_lack++;
-		sb_doctor_say(doctor, caps[i].is_needed ? SB_VERDICT_NO : SB_VERDICT_LESS,
-			      caps[i].name, "missing: %s", caps[i].what_for);
+		sb_doctor_say(doctor, cap->is_needed ? SB_VERDICT_NO : SB_VERDICT_LESS, cap->name,
+			      "missing: %s", cap->what_for);
 	}
-	if (nr_lack)
-		advise_setcap(doctor);
+	return nr_lack;
+}
+
+static void check_filter(struct sb_doctor *doctor)
+{
+	const char *version = sb_privileges_filter();
+
+	if (version)
+		sb_doctor_say(doctor, SB_VERDICT_OK, "filter",
+			      "of system calls while sampling, by libseccomp %s", version);
 	else
-		sb_doctor_say(doctor, SB_VERDICT_OK, "capabilities", "all that are of use");
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "filter",
+			      "none of system calls while sampling: built without libseccomp");
+}
+
+void sb_doctor_privileges(struct sb_doctor *doctor)
+{
+	sb_doctor_title(doctor, "Privileges");
+	if (check_capabilities(doctor))
+		advise_setcap(doctor);
+	check_filter(doctor);
 	check_pid_namespace(doctor);
 }

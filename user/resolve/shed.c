@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "resolve/resolve_priv.h"
 
 #define STACKS_MAX_DEFAULT 65536u
@@ -24,7 +25,7 @@ static bool is_alive(uint8_t *known, uint32_t tgid)
 
 	if (!(*at >> shift & 1)) {
 		snprintf(path, sizeof(path), "/proc/%u", tgid);
-		*at |= (uint8_t)((access(path, F_OK) ? 1 : 3) << shift);
+		*at |= (uint8_t)((!sb_can_access(path, F_OK) ? 1 : 3) << shift);
 	}
 	return *at >> shift & 2;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/time.h"
 #include "sb_abi_io.h"
@@ -145,8 +146,8 @@ static bool is_wanted(const struct sb_io_row *call, const struct sb_view_opts *o
 
 static bool can_read_tracefs(void)
 {
-	return !access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
-	       !access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK);
+	return sb_can_access("/sys/kernel/tracing/events/syscalls/sys_enter_read/id", R_OK) ||
+	       sb_can_access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_read/id", R_OK);
 }
 
 static void set_filters(struct sampler_bpf *skel, const struct sb_view_opts *opts)

@@ -51,8 +51,8 @@ static const char *try_it(void)
 	int id = 0;
 
 	/* Without it, no function can be attached to; to try takes time. */
-	if (!access("/sys/kernel/tracing/events", F_OK) &&
-	    access("/sys/kernel/tracing/available_filter_functions", F_OK))
+	if (sb_can_access("/sys/kernel/tracing/events", F_OK) &&
+	    !sb_can_access("/sys/kernel/tracing/available_filter_functions", F_OK))
 		return "this kernel takes no programs at its functions";
 	btf = btf__load_vmlinux_btf();
 	for (i = 0; i < SB_ARRAY_SIZE(functions) && id >= 0; i++)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "views/skel.h"
@@ -82,7 +83,7 @@ static bool has_result(void)
 	int id, i;
 
 	/* With the tracepoint by this name, 6.4, it has; to read all types takes 15 ms. */
-	if (!access("/sys/kernel/tracing/events/io_uring/io_uring_submit_req", F_OK))
+	if (sb_can_access("/sys/kernel/tracing/events/io_uring/io_uring_submit_req", F_OK))
 		return true;
 	btf = btf__load_vmlinux_btf();
 	id = btf ? btf__find_by_name_kind(btf, "io_kiocb", BTF_KIND_STRUCT) : -ENOENT;

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Without root: file capabilities, and what the systemd unit gives, see what root sees.
+
+unprivileged.py STACKBPF SPLIT UNIT
+"""
+import configparser
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from live import check, done, need_root, running, skip, stackbpf
+
+need_root()
+BINARY, SPLIT, UNIT = (os.path.abspath(path) for path in sys.argv[1:4])
+USER, OTHER = 12321, 12322
+TRUTH = {'seventy': 0.70, 'twenty': 0.20, 'ten': 0.10}
+PYTHON = ('import threading\ndef busy():\n    while True:\n        sum(range(1000))\n'
+          'def outer():\n    busy()\nouter()')
+for tool in 'setcap', 'setpriv':
+    if not shutil.which(tool):
+        skip(f'there is no {tool}')
+
+
+def as_user(uid, *more):
+    return ['setpriv', f'--reuid={uid}', f'--regid={uid}', '--clear-groups', *more]
+
+
+def line_of_doctor(binary):
+    """The setcap line that doctor gives to a user without anything."""
+    out = subprocess.run([*as_user(USER), binary, 'doctor'], stdout=subprocess.PIPE, text=True, check=False)
+    check(out.returncode == 4, f'doctor without privileges: {out.returncode}')
+    return next((line.split()[1:] for line in out.stdout.splitlines() if line.startswith('sudo setcap ')), None)
+
+
+def profile(binary, prefix, target, view='oncpu'):
+    done_ = subprocess.run([*prefix, binary, view, '-p', str(target.pid), '-t', '3', '-F', '499'], text=True,
+                           capture_output=True, check=False, timeout=120)
+    # Parsed as others are.
+    with tempfile.NamedTemporaryFile('w+', suffix='.out') as file:
+        file.write(done_.stdout)
+        file.flush()
+        result = stackbpf('cat', file.name)
+    result.status, result.err = done_.returncode, done_.stderr
+    return result
+
+
+def compare(what, binary, prefix):
+    for owner in USER, OTHER:
+        with running(*as_user(owner), SPLIT) as split, \
+                running(*as_user(owner), '/usr/bin/python3', '-c', PYTHON, stderr=subprocess.DEVNULL) as python:
+            theirs = profile(binary, prefix, split)
+            ours = profile(BINARY, [], split)
+            check(theirs.status == 0 and ours.status == 0, f'{what}, {owner}: {theirs.status} {theirs.err}')
+            for name, want in TRUTH.items():
+                have = theirs.share(name)
+                check(abs(have - want) <= 0.06, f'{what}, {owner}: {name} {100 * have:.1f} % of {100 * want:.0f} %')
+            # Stacks that stand for something: one sample may fall anywhere.
+            common = {s for s, w in ours.stacks.items() if w >= 0.02 * ours.total and '[' not in ''.join(s)}
+            check(common and common <= set(theirs.stacks), f'{what}, {owner}: every stack of root\'s is there')
+            theirs = profile(binary, prefix, python)
+            for name in 'outer', 'busy':
+                check(theirs.share(name) > 0.9, f'{what}, {owner}: Python\'s {name}: {theirs.share(name):.2f}')
+
+
+def lacks(binary):
+    """Less than is needed: status 4 and one sentence; less than is good: it goes."""
+    with running(*as_user(USER), SPLIT) as split:
+        for caps in None, 'cap_bpf=ep', 'cap_perfmon=ep':
+            subprocess.run(['setcap', '-r' if caps is None else caps, binary], check=False)
+            result = profile(binary, as_user(USER), split)
+            lines = result.err.splitlines()
+            check(result.status == 4 and len(lines) == 1 and 'doctor' in lines[0], f'{caps}: {result.status} {lines}')
+        subprocess.run(['setcap', 'cap_bpf,cap_perfmon=ep', binary], check=True)
+        result = profile(binary, as_user(USER), split)
+        check(result.status == 0, f'own process without cap_sys_ptrace: {result.status} {result.err}')
+
+
+def unit_settings():
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str
+    unit.read(UNIT)
+    return unit['Service']
+
+
+def unit(binary):
+    """The sandbox of the unit by hand, as far as tools go: user, capabilities, no_new_privs, network."""
+    service = unit_settings()
+    caps = [cap.lower().removeprefix('cap_') for cap in service['AmbientCapabilities'].split()]
+    check(service['CapabilityBoundingSet'] == service['AmbientCapabilities'], 'the unit bounds what it gives')
+    listed = '-all,' + ','.join(f'+{cap}' for cap in caps)
+    subprocess.run(['setcap', '-r', binary], check=False)
+    prefix = ['unshare', '--net', '--mount', '--', *as_user(USER, f'--inh-caps={listed}', f'--ambient-caps={listed}',
+                                                            f'--bounding-set={listed}', '--no-new-privs')]
+    if subprocess.run([*prefix, 'true'], check=False).returncode:
+        check(False, 'the sandbox can be made')
+        return
+    compare('unit', binary, prefix)
+
+
+def analyze():
+    """What systemd itself says to the unit."""
+    if not shutil.which('systemd-analyze'):
+        print('systemd is not asked: there is no systemd-analyze')
+        return
+    with tempfile.TemporaryDirectory() as tmp:
+        path = f'{tmp}/stackbpf@.service'
+        with open(UNIT, encoding='utf-8') as source, open(path, 'w', encoding='utf-8') as copy:
+            copy.write(source.read().replace('@bindir@', os.path.dirname(BINARY)))
+        out = subprocess.run(['systemd-analyze', 'security', '--offline=yes', '--threshold=30', path],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        check(out.returncode == 0, f'exposure: {out.stdout.strip().splitlines()[-1:]}')
+        os.rename(path, f'{tmp}/stackbpf@oncpu.service')
+        out = subprocess.run(['systemd-analyze', 'verify', '--man=no', f'{tmp}/stackbpf@oncpu.service'],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        lines = [line for line in out.stdout.splitlines() if 'stackbpf' in line]
+        check(not lines, f'verify: {lines}')
+
+
+with tempfile.TemporaryDirectory() as directory:
+    os.chmod(directory, 0o755)
+    copied = shutil.copy(BINARY, directory)
+    setcap = line_of_doctor(copied)
+    check(bool(setcap), 'doctor has a setcap line')
+    if subprocess.run(setcap or ['false'], check=False).returncode:
+        skip('this file system takes no capabilities')
+    compare('setcap', copied, as_user(USER))
+    lacks(copied)
+    unit(copied)
+analyze()
+done()
