@@ -2,21 +2,41 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """In the guest: runs what is to be tested there, and says what came out as lines of JSON.
 
-inside.py BUILD full|old [WORD...]      WORD: only what has it in its name
+inside.py BUILD normal|all|old [WORD...]      WORD: only what has it in its name
 
-{"kind": "test", "what": name, "result": "pass"|"fail"|"skip", "why": ..., "seconds": ...}"""
+{"kind": "test", "what": name, "result": "pass"|"fail"|"skip", "why": ..., "seconds": ...}
+{"kind": "cell", "what": ..., "view": ..., "unwinder": ..., "interp": ..., "result": ..., "why": ...}
+{"kind": "cost", "what": program, "insns": number, "result": "pass"}"""
+import collections
+import contextlib
+import functools
 import json
 import os
 import pathlib
+import re
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 BUILD = pathlib.Path(sys.argv[1])
+MODE = sys.argv[2]
 ONLY = sys.argv[3:]
+PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / 'programs'
+LIVE = PROGRAMS.parent / 'live'
+STACKBPF = str(BUILD / 'user/cli/stackbpf')
 SECONDS_MAX = 300
 OUTPUT_LINES_MAX = 30
-BPF_TESTS = ('test_bpf_core', 'test_bpf_unwind_self', 'test_bpf_verifier')
+SAMPLES_MIN = 25
+TOLERANCE = 1.5  # of a share, at one sample: 0.15 at 100 (three standard deviations of 70 %)
+FILE_BYTES = 128 << 10
+SECONDS = (5, 25)  # of the first run, and of the second if there has to be one
+TOO_OLD = 'boot Linux 5.15 or newer'
+NOT_READY = '[truncated: unwind table not ready]'
+SPLIT = {'seventy': 0.7, 'twenty': 0.2, 'ten': 0.1}
 
 
 def say(kind, what, result, why='', **more):
@@ -27,8 +47,29 @@ def is_wanted(what):
     return not ONLY or any(word in what for word in ONLY)
 
 
+# Tests of the tree.
+
+BPF_TESTS = ('test_bpf_core', 'test_bpf_unwind_self', 'test_bpf_verifier')
+# Name, programs, parts. Those of --all disturb whoever else is on the machine, so they run nowhere else.
+LIVE_TESTS = {'normal': (('io_kernel', (), ('',)),)}
+LIVE_TESTS['all'] = (*LIVE_TESTS['normal'], ('chaos_clock', ('chaos',), ('',)),
+                     ('chaos_cpus', ('chaos',), ('offline_and_online', 'online_later', 'again_and_again')),
+                     ('chaos_memory', ('chaos',), ('target', 'own')))
+
+
+def tests():
+    for name in BPF_TESTS:
+        output = test(name.replace('test_', '').replace('_self', ''), str(BUILD / 'tests/bpf' / name))
+        for program, insns in re.findall(r'^(\w+) +(\d+) instructions verified', output, re.M):
+            say('cost', program, 'pass', insns=int(insns))
+    for name, programs, parts in LIVE_TESTS[MODE]:
+        for part in parts:
+            test(f'live {name} {part}'.strip(), sys.executable, str(LIVE / f'{name}.py'), STACKBPF,
+                 *(str(BUILD / 'tests/programs' / program) for program in programs), *filter(None, [part]))
+
+
 def test(what, *command):
-    """One of the tests of the tree, by its exit status."""
+    """By its exit status. Return: what it printed."""
     if not is_wanted(what):
         return ''
     begin = time.monotonic()
@@ -45,18 +86,297 @@ def test(what, *command):
     elif status == 0:
         say('test', what, 'pass', seconds=seconds)
     else:
-        say('test', what, 'fail', f'status {status}\n' + '\n'.join(lines[-OUTPUT_LINES_MAX:]), seconds=seconds)
+        failed = [line for line in lines if line.startswith(('FAILED', '[  ERROR', '[   LINE'))]
+        say('test', what, 'fail', f'status {status}\n' + '\n'.join(failed + lines[-OUTPUT_LINES_MAX:]),
+            seconds=seconds)
     return output
 
 
-def full():
-    for name in BPF_TESTS:
-        test(name.replace('test_bpf_', 'bpf-').replace('_self', ''), str(BUILD / 'tests/bpf' / name))
+def old():
+    """A kernel that is too old: one sentence, and the status that means it."""
+    for view in ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io'):
+        if is_wanted(view):
+            done = subprocess.run([STACKBPF, view, '-t', '1'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, timeout=SECONDS_MAX, check=False)
+            good = done.returncode == 4 and not done.stdout and done.stderr.count('\n') == 1 and TOO_OLD in done.stderr
+            say('test', f'{view} is refused', 'pass' if good else 'fail',
+                '' if good else f'status {done.returncode}: {done.stdout[:200]}{done.stderr[:500]}')
+
+
+# The matrix: programs that do a bit of everything, all at once, and what each view has to say of them.
+
+class Program:
+    def __init__(self, name, command, work):
+        self.name, self.out = name, f'{work}/{name}.told'
+        self.fetched, self.stored = f'{work}/{name}.in', f'{work}/{name}.out'
+        with open(self.fetched, 'wb') as file:
+            file.write(os.urandom(FILE_BYTES))
+        with open(self.out, 'wb') as out:
+            self.reader = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=out)
+            self.process = subprocess.Popen([*command, self.fetched, self.stored, *extra(name)],
+                                            stdout=self.reader.stdin, stdin=subprocess.DEVNULL,
+                                            preexec_fn=lambda: os.nice(19))
+        self.reader.stdin.close()
+
+    def begin(self):
+        end = time.monotonic() + SECONDS_MAX
+        while not os.path.getsize(self.out) and self.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        self.process.send_signal(signal.SIGSTOP)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.wait()
+
+
+def extra(name):
+    return {'lua': ['10000'], 'luajit': ['40000']}.get(name, [])
+
+
+@functools.lru_cache(maxsize=None)
+def commands():
+    """{interpreter: command}, of those that there are; "native" is none."""
+    java = ['java', '-Xshare:auto', '-XX:TieredStopAtLevel=1', '-cp', str(BUILD / 'vm/classes'), 'Rounds']
+    found = {'native': [str(BUILD / 'tests/programs/rounds')],
+             'python': ['/usr/bin/python3', f'{PROGRAMS}/rounds.py'], 'perl': ['perl', f'{PROGRAMS}/rounds.pl'],
+             'ruby': ['ruby', f'{PROGRAMS}/rounds.rb'], 'php': ['php', f'{PROGRAMS}/rounds.php'],
+             'lua': ['lua5.4', f'{PROGRAMS}/rounds.lua'], 'luajit': ['luajit', f'{PROGRAMS}/rounds.lua'],
+             'node': ['node', f'{PROGRAMS}/rounds.js'], 'java': java}
+    return {name: command for name, command in found.items()
+            if shutil.which(command[0]) and (name != 'java' or (BUILD / 'vm/classes').exists())}
+
+
+@contextlib.contextmanager
+def at_work(names):
+    with tempfile.TemporaryDirectory() as work:
+        work = os.path.realpath(work)
+        programs = []
+        try:
+            # One after the other: who is at work already would make the next one's start last minutes.
+            for name, command in commands().items():
+                if name in names:
+                    programs.append(Program(name, command, work))
+                    programs[-1].begin()
+            for program in programs:
+                program.process.send_signal(signal.SIGCONT)
+            yield programs
+        finally:
+            for program in programs:
+                program.end()
+
+
+class Stacks:
+    """What one run said: {stack: weight} of each process; `--by pid` has its number at the root."""
+
+    def __init__(self, text):
+        self.by_pid = collections.defaultdict(collections.Counter)
+        for line in text.splitlines():
+            stack, _, weight = line.rpartition(' ')
+            # Of the first moment, and says so: here everything takes ten times as long as elsewhere.
+            if stack and not line.startswith('#') and NOT_READY not in stack:
+                frames = stack.split(';')
+                mark = frames.pop(0) if frames[0] in ('[runqueue]', '[throttled]') else ''
+                self.by_pid[frames[0].rpartition('-')[2]][(*frames[1:], mark)] += int(weight)
+
+    def of(self, process):
+        return self.by_pid[str(process.pid)]
+
+
+def has(stack, name):
+    """A function of that name, as each interpreter writes it: round_of, main::round_of, Rounds.round_of,
+    Object#round_of."""
+    return any(re.fullmatch(rf'(.*[:.#])?{name}(\(.*)?', frame) for frame in stack)
+
+
+def weight(stacks, *names):
+    return sum(w for s, w in stacks.items() if all(has(s, name) for name in names))
+
+
+def near(have, want, tolerance):
+    return abs(have - want) <= tolerance
+
+
+def check_oncpu(program, stacks, is_fp):
+    ours = {name: weight(stacks.of(program.process), name) for name in SPLIT}
+    total = sum(ours.values())
+    if total < SAMPLES_MIN:
+        return f'{total} samples in the three functions of {sum(stacks.of(program.process).values())}'
+    for name, want in SPLIT.items():
+        if not near(ours[name] / total, want, TOLERANCE / total ** 0.5):
+            return f'{name}: {100 * ours[name] / total:.0f} % of {100 * want:.0f} %'
+    below = sum(weight(stacks.of(program.process), 'round_of', name) for name in SPLIT)
+    return '' if below > 0.95 * total else f'{below} of {total} samples have their caller'
+
+
+def check_blocked(program, stacks, is_fp):
+    """It is blocked in nap() and, as long as the disk takes, in what works with files, and nowhere else."""
+    ours = {s: w for s, w in stacks.of(program.process).items() if s[-1] != '[runqueue]'}
+    inside = weight(ours, 'round_of')
+    if not inside:
+        return f'no stacks with its functions, of {sum(ours.values())} us'
+    if is_fp:
+        return ''
+    parts = {name: weight(ours, 'round_of', name) for name in ('nap', 'fetch', 'touch', 'store', 'tell', *SPLIT)}
+    if parts['nap'] < 0.1 * inside or sum(parts.values()) < 0.9 * inside:
+        return f'of {inside} us in its functions: {parts}'
+    return ''
+
+
+def check_wall(program, stacks, is_fp):
+    return check_oncpu(program, stacks, is_fp) or check_blocked(program, stacks, is_fp)
+
+
+def check_wakeup(program, stacks, is_fp):
+    """Its reader is woken by tell(), or a timer that hit upon it."""
+    ours = {s: w for s, w in stacks.of(program.process).items() if 'cat' in s[-2]}
+    told = weight(ours, 'round_of') if is_fp else weight(ours, 'round_of', 'tell')
+    total = sum(ours.values())
+    return '' if told > 0.8 * total else f'woken in tell(): {told} of {total}'
+
+
+def check_offwake(program, stacks, is_fp):
+    ours = {s: w for s, w in stacks.of(program.reader).items() if '--' in s}
+    told = weight(ours, 'round_of') if is_fp else weight(ours, 'round_of', 'tell')
+    total = sum(ours.values())
+    return '' if told > 0.8 * total else f'woken in tell(): {told} of {total}'
+
+
+def check_file(function, path, reads):
+    def check(program, stacks, is_fp):
+        place = getattr(program, path)
+        ours = {s: w for s, w in stacks.of(program.process).items()
+                if place in s and any(re.match(reads, frame) for frame in s)}
+        total = sum(ours.values())
+        good = weight(ours, 'round_of') if is_fp else weight(ours, 'round_of', function)
+        return '' if good > 0.9 * total else f'in {function}(): {good} of {total} of {place}'
+    return check
+
+
+INTERPS = ('native', 'python', 'perl', 'ruby', 'php', 'lua', 'luajit')
+# What they are takes so long to find out, in a machine that is emulated, that each is looked at alone, and
+# not in the normal run.
+SLOW = ('node', 'java')
+# Options, check.
+VIEWS = {
+    'oncpu': (['oncpu', '-F', '299'], check_oncpu),
+    'offcpu': (['offcpu'], check_blocked),
+    'wakeup': (['wakeup'], check_wakeup),
+    'offwake': (['offwake'], check_offwake),
+    'wall': (['wall', '-F', '299'], check_wall),
+    'io': (['io'], check_file('fetch', 'fetched', 'sys_p?read')),
+    'io cache': (['io', '--layer', 'cache'], check_file('fetch', 'fetched', 'cache_|readahead')),
+    'io block': (['io', '--layer', 'block'], check_file('fetch', 'fetched', 'block_read')),
+    'io fsync': (['io', '--layer', 'fsync'], check_file('store', 'stored', 'sys_fsync')),
+    'io fault': (['io', '--layer', 'fault'], check_file('touch', 'fetched', 'fault_')),
+}
+ONLY_NATIVE = ('io fsync', 'io fault')  # the others do no such thing
+NORMAL = [('oncpu', 'dwarf'), ('oncpu', 'fp'), ('offcpu', 'dwarf'), ('wakeup', 'dwarf'), ('wall', 'dwarf'),
+          ('io', 'dwarf'), ('io block', 'dwarf')]
+OF_SLOW = [('oncpu', 'dwarf'), ('offcpu', 'dwarf'), ('io', 'dwarf')]
+ALL = [(view, unwinder) for view in VIEWS for unwinder in ('dwarf', 'fp')]
+
+
+@contextlib.contextmanager
+def empty_caches():
+    """What is read comes from the disk, again and again."""
+    ended = threading.Event()
+
+    def run():
+        while not ended.wait(0.5):
+            with open('/proc/sys/vm/drop_caches', 'w', encoding='ascii') as file:
+                file.write('1')
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def cells():
+    wanted = NORMAL if MODE == 'normal' else ALL
+    run_views(wanted, INTERPS)
+    for name in SLOW if MODE == 'all' else ():
+        run_views(OF_SLOW, (name,))
+
+
+def run_views(views, names):
+    wanted = [(view, unwinder) for view, unwinder in views if any(is_wanted(f'{view} {unwinder} {name}')
+                                                                  for name in names)]
+    missing = [name for name in names if name not in commands()]
+    for name in missing if wanted else ():
+        say('without', name, 'skip', f'there is no {name}')
+    if not wanted or len(missing) == len(names):
+        return
+    with at_work(names) as programs:
+        for view, unwinder in wanted:
+            doing = [program for program in programs if view not in ONLY_NATIVE or program.name == 'native']
+            for program in doing:
+                if cannot(view, unwinder, program.name):
+                    say('cell', f'{view} {unwinder} {program.name}', 'skip', cannot(view, unwinder, program.name),
+                        view=view, unwinder=unwinder, interp=program.name)
+            run_view(view, unwinder, [p for p in doing if not cannot(view, unwinder, p.name)])
+
+
+def cannot(view, unwinder, interp):
+    """Why there is nothing to be seen."""
+    if unwinder == 'fp' and (interp == 'lua' or interp == 'luajit' and view not in ('oncpu', 'wall')):
+        return 'its frames are found by walking through C functions, which have no frame pointers in this distribution'
+    return ''
+
+
+def run_view(view, unwinder, programs):
+    """Those of which too little was seen in the first run are looked at again, for longer: in a machine
+    that is emulated on a busy one, nobody knows what happens within a second."""
+    begin, stopped = time.monotonic(), []
+    for seconds in SECONDS:
+        found = {program: outcome(view, unwinder, program, *seen) for seen in [sample(view, unwinder, programs, seconds)]
+                 for program in programs}
+        for program, why in found.items():
+            if not why or seconds == SECONDS[-1]:
+                say('cell', f'{view} {unwinder} {program.name}', 'fail' if why else 'pass', why, view=view,
+                    unwinder=unwinder, interp=program.name, seconds=time.monotonic() - begin)
+        # The others stop meanwhile.
+        for program in (program for program, why in found.items() if not why):
+            program.process.send_signal(signal.SIGSTOP)
+            stopped.append(program)
+        programs = [program for program, why in found.items() if why]
+        if not programs:
+            break
+    for program in stopped:
+        program.process.send_signal(signal.SIGCONT)
+
+
+def sample(view, unwinder, programs, seconds):
+    """Return: how stackbpf ended, and the stacks that it wrote."""
+    options = VIEWS[view][0]
+    targets = ','.join(str(process.pid) for program in programs for process in (program.process, program.reader))
+    command = [STACKBPF, *options, '-t', str(seconds), '--by', 'pid', f'--unwind={unwinder}', '-p', targets]
+    with empty_caches() if options[1:2] == ['--layer'] else contextlib.nullcontext():
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors='replace',
+                              timeout=SECONDS_MAX, check=False)
+    if 'KEEP' in os.environ:
+        pathlib.Path(os.environ['KEEP'], f'{view} {unwinder} {seconds}').write_text(done.stdout + done.stderr)
+    return done, Stacks(done.stdout)
+
+
+def outcome(view, unwinder, program, done, stacks):
+    if program.process.poll() is not None:
+        return f'the program ended with {program.process.returncode}'
+    if done.returncode:
+        return f'status {done.returncode}: {done.stderr[-500:]}'
+    return VIEWS[view][1](program, stacks, unwinder == 'fp')
 
 
 def main():
     os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
-    full()
+    if MODE == 'old':
+        old()
+    else:
+        tests()
+        cells()
     return 0
 
 

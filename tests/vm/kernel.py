@@ -5,13 +5,17 @@
 kernel.py BUILD NAME [--arch ARCH] [--root DIR] [--busybox FILE] [--only WORD...]
 
 inside.py does it in the guest, and says a line of JSON for each thing. What it said is kept in
-BUILD/vm/ARCH-NAME.json, from which matrix.py makes the tables. A machine that fails is started
+BUILD/vm/ARCH-NAME.json, in the place of what an earlier run had said of the same thing; from that matrix.py
+makes the tables. A machine that fails is started
 once more; a test that fails is not."""
 import argparse
 import io
 import json
+import os
 import pathlib
+import shutil
 import signal
+import subprocess
 import sys
 
 import kernels
@@ -42,9 +46,27 @@ class Lines(io.RawIOBase):
 
 def tell(record):
     result, what = record['result'], record['what']
+    if record['kind'] == 'cost':
+        return
     mark = {'pass': 'ok: ', 'fail': 'FAILED: ', 'skip': 'without '}.get(result, '')
     print(f"{mark}{what} ({record.get('seconds', 0):.0f} s)" + (f": {record['why']}" if record.get('why') else ''),
           flush=True)
+
+
+def compile_java(build, source):
+    classes = build / 'vm/classes'
+    if shutil.which('javac') and not (classes / 'Rounds.class').exists():
+        subprocess.run(['javac', '-d', classes, source], check=True)
+
+
+def keep(path, version, records):
+    """With what earlier runs found under the same kernel and these have not looked at."""
+    earlier = json.loads(path.read_text(encoding='utf-8')) if path.exists() else {}
+    new = {(record['kind'], record['what']) for record in records}
+    if earlier.get('version') == version:
+        records = [record for record in earlier['records'] if (record['kind'], record['what']) not in new] + records
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({'version': version, 'records': records}, indent=1), encoding='utf-8')
 
 
 def main():
@@ -54,6 +76,7 @@ def main():
     parser.add_argument('--arch', default='x86_64')
     parser.add_argument('--root', default='/')
     parser.add_argument('--busybox', default='')
+    parser.add_argument('--all', action='store_true', help='every cell, and more tests')
     parser.add_argument('--only', nargs='*', default=[])
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -63,8 +86,11 @@ def main():
         kernel = kernels.find(args.name)
         setup = machine.Setup(kernels.unpack(args.name, args.arch), arch=args.arch, root=args.root,
                               busybox=args.busybox, seconds_max=SECONDS_MAX,
-                              writable=(build,) if args.root == '/' else (build, here.parents[1]))
-        command = [sys.executable if args.root == '/' else 'python3', here / 'inside.py', build, 'old' if kernel.is_too_old else 'full', *args.only]
+                              writable=(build,) if args.root == '/' else (build, here.parents[1]),
+                              env={name: os.environ[name] for name in ('KEEP',) if name in os.environ})
+        compile_java(build, here.parent / 'programs/Rounds.java')
+        mode = 'old' if kernel.is_too_old else 'all' if args.all else 'normal'
+        command = [sys.executable if args.root == '/' else 'python3', here / 'inside.py', build, mode, *args.only]
         lines = Lines()
         status = machine.run_twice(setup, list(map(str, command)), lines)
     except Missing as missing:
@@ -74,10 +100,7 @@ def main():
         print(f'FAILED: {failure}')
         return 1
     failed = [record['what'] for record in lines.records if record['result'] == 'fail']
-    results = build / 'vm' / f'{args.arch}-{args.name}.json'
-    results.parent.mkdir(exist_ok=True)
-    results.write_text(json.dumps({'version': (setup.kernel / 'version').read_text().strip(),
-                                   'records': lines.records}, indent=1), encoding='utf-8')
+    keep(build / 'vm' / f'{args.arch}-{args.name}.json', (setup.kernel / 'version').read_text().strip(), lines.records)
     print(f'{len(lines.records)} checks, failed: {", ".join(failed) or "none"} (status {status})')
     return 1 if failed or status or not lines.records else 0
 

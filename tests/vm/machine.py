@@ -39,6 +39,7 @@ from beside import Missing  # pylint: disable=wrong-import-position
 
 QEMU_THREADS_SINCE = 9  # from this version on, a thread for each CPU does no harm
 MS_RDONLY, MS_REMOUNT = 1, 32
+PR_SET_PDEATHSIG = 1
 CONSOLE_LINES = 40  # of the end of the kernel's log, when a machine fails
 DISK_BYTES = 1 << 30
 # Those without a file are built in. The first three lead to the root file system.
@@ -210,7 +211,7 @@ poweroff -f
         with open(self.work / 'virtiofsd.log', 'wb') as log:
             try:
                 daemon = self.child([self.virtiofsd, f'--socket-path={socket}', '-o', f'source={self.export}',
-                                     '-o', 'cache=always'], preexec_fn=enter, stdout=log, stderr=log)
+                                     '-o', 'cache=always'], enter=enter, stdout=log, stderr=log)
             except (OSError, subprocess.SubprocessError) as error:
                 raise Missing(f'no mount namespace can be made: {error}') from error
         end = time.monotonic() + 30
@@ -219,9 +220,12 @@ poweroff -f
                 raise Failure(f'virtiofsd did not start\n{self.console()}')
             time.sleep(0.01)
 
-    def child(self, command, **how):
-        """It ends with us at the latest."""
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **how)
+    def child(self, command, enter=lambda: None, **how):
+        """It ends with us at the latest, even if we are killed."""
+        def begin():
+            beside.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            enter()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=begin, **how)
 
         def end():
             process.terminate()
@@ -245,7 +249,7 @@ poweroff -f
                         return
                     to.write(data)
                     to.flush()
-        thread = threading.Thread(target=copy)
+        thread = threading.Thread(target=copy, daemon=True)  # who is ended does not wait for it
         thread.start()
         return writing, thread
 
@@ -263,6 +267,7 @@ poweroff -f
             '-chardev', f'file,id=e,path=/proc/self/fd/{err},append=on', '-device', 'virtserialport,chardev=e,name=err',
             *self.disk(), '-kernel', str(image(setup.kernel)), '-initrd', f'{self.work}/initrd',
             '-append', f'console={arch.console} loglevel=5 oops=panic panic=-1 random.trust_cpu=on tsc=reliable '
+                       f'no_timer_check '
                        f'{setup.append}']
         qemu = self.child(command, pass_fds=(out, err))
         try:
