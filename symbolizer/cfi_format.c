@@ -60,14 +60,14 @@ static void x86_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 
 static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 {
-	const char *base = rule->fp == SB_UW_FP_AT_FP ? "x29" : "cfa";
-	char cfa[32], fp[32], ra[32];
+	char reg[8] = "x29", cfa[32], fp[32], ra[32];
+	const char *base = rule->fp == SB_UW_FP_AT_CFA ? "cfa" : reg;
 
 	if (rule->cfa >= SB_UW_CFA_REG)
-		snprintf(cfa, sizeof(cfa), "x%d%+d", rule->cfa - SB_UW_CFA_REG, rule->cfa_off);
-	else
-		snprintf(cfa, sizeof(cfa), "%s%+d", rule->cfa == SB_UW_CFA_SP ? "sp" : "x29",
-			 rule->cfa_off);
+		snprintf(reg, sizeof(reg), "x%d", rule->cfa & 31);
+	else if (rule->cfa == SB_UW_CFA_SP)
+		snprintf(reg, sizeof(reg), "sp");
+	snprintf(cfa, sizeof(cfa), "%s%+d", reg, rule->cfa_off);
 	if (rule->fp == SB_UW_FP_AT_CFA || rule->fp == SB_UW_FP_AT_FP)
 		snprintf(fp, sizeof(fp), "x29=*(%s%+d)", base, 8 * rule->fp_off);
 	else

@@ -19,6 +19,7 @@
 #define ARM64_SP      31
 #define ARM64_NR_GPRS 31
 #define WORD_BYTES    8
+#define PLT_BYTES     16 /* of x16 and x30 */
 
 static bool fits_s16(int64_t val)
 {
@@ -206,19 +207,13 @@ static bool arm64_set_fp(const struct sb_cfi_state *state, struct sb_uw_rule *ru
 	case SB_CFI_HOW_UNDEF:
 		rule->fp = SB_UW_FP_UNDEF;
 		return true;
-	case SB_CFI_HOW_AT_FP:
-		rule->fp = SB_UW_FP_AT_FP;
-		return arm64_set_fp_off(off, rule);
 	case SB_CFI_HOW_AT_CFA:
 		rule->fp = SB_UW_FP_AT_CFA;
 		if (arm64_set_fp_off(off, rule))
 			return true;
-		/* Far below the CFA, but where x29 points. */
-		if (rule->cfa != SB_UW_CFA_FP || rule->cfa_off != -off)
-			return false;
+		/* Far below the CFA, but near to where sp or x29 points. */
 		rule->fp = SB_UW_FP_AT_FP;
-		rule->fp_off = 0;
-		return true;
+		return rule->cfa < SB_UW_CFA_REG && arm64_set_fp_off(rule->cfa_off + off, rule);
 	default:
 		return false;
 	}
@@ -246,7 +241,18 @@ static bool arm64_set_ra(const struct sb_cfi_state *state, struct sb_uw_rule *ru
 		return true;
 	}
 	rule->bx = SB_UW_RA_PAIR;
-	return !has_fp && arm64_set_fp_off(off - WORD_BYTES, rule);
+	return !has_fp && arm64_set_fp_off(rule->cfa_off + off - WORD_BYTES, rule);
+}
+
+/*
+ * No return address lies above the CFA. glibc's _dl_runtime_resolve() says so, of all versions up to 2.42:
+ * its CFA does not count what the PLT has pushed (sysdeps/aarch64/dl-trampoline.S).
+ */
+static bool is_behind_plt(const struct sb_cfi_state *state)
+{
+	return state->how[SB_CFI_RA] == SB_CFI_HOW_AT_CFA && state->val[SB_CFI_RA] == WORD_BYTES &&
+	       state->how[SB_CFI_FP] == SB_CFI_HOW_DEFAULT && !state->is_expr &&
+	       state->cfa_reg == ARM64_SP;
 }
 
 static struct sb_uw_rule arm64_rule(const struct sb_cfi_state *state)
@@ -255,6 +261,10 @@ static struct sb_uw_rule arm64_rule(const struct sb_cfi_state *state)
 
 	if (state->how[SB_CFI_RA] == SB_CFI_HOW_UNDEF)
 		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_STOP };
+	if (is_behind_plt(state))
+		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_SP,
+					    .cfa_off = (int32_t)state->cfa_off + PLT_BYTES,
+					    .bx = 1 };
 	if (state->how[SB_CFI_SP] != SB_CFI_HOW_DEFAULT || !arm64_set_cfa(state, &rule) ||
 	    !arm64_set_fp(state, &rule) || !arm64_set_ra(state, &rule))
 		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_UNSUP };

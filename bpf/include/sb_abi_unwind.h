@@ -67,8 +67,9 @@ enum sb_uw_cfa {
 enum sb_uw_fp {
 	SB_UW_FP_SAME,	 /* not touched */
 	SB_UW_FP_AT_CFA, /* *(CFA + fp_off) */
-	SB_UW_FP_AT_FP,	 /* *(rbp + fp_off), of the frame itself */
-	SB_UW_FP_UNDEF,	 /* lost */
+	SB_UW_FP_AT_FP, /* *(rbp + fp_off), of the frame itself; on arm64 *(base + fp_off), the base
+			    being what the CFA is found by, sp or x29 */
+	SB_UW_FP_UNDEF, /* lost */
 };
 
 /* Saved at CFA - 8 * slot: rbx, by which the lazy binding of functions finds its CFA. */
@@ -79,7 +80,8 @@ enum sb_uw_fp {
 /* arm64: where the return address is: at CFA - 8 * slot, or one of these. */
 #define SB_UW_RA_LR	  0 /* in x30 (a leaf only) */
 #define SB_UW_RA_SLOT_MAX 62
-#define SB_UW_RA_PAIR	  63 /* behind the frame pointer (fp AT_CFA, AT_FP), else at CFA + fp_off + 8 */
+#define SB_UW_RA_PAIR \
+	63 /* behind the frame pointer (fp AT_CFA, AT_FP), else at base + fp_off + 8 */
 
 struct sb_uw_rule {
 	__u8 cfa;    /* enum sb_uw_cfa */

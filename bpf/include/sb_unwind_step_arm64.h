@@ -166,10 +166,13 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 		cfa = walk->sp + (__s64)rule->cfa_off;
 	} else if (rule->cfa == SB_UW_CFA_SP) {
 		/* Back from the frame record, to which x29 points. */
-		if (rule->bx != SB_UW_RA_PAIR || rule->fp != SB_UW_FP_AT_CFA)
+		if (rule->bx != SB_UW_RA_PAIR ||
+		    (rule->fp != SB_UW_FP_AT_CFA && rule->fp != SB_UW_FP_AT_FP))
 			return SB_STEP_FP_CHAIN;
 		walk->uses |= SB_WALK_USES_FP;
 		cfa = walk->fp - 8 * (__s64)rule->fp_off;
+		if (rule->fp == SB_UW_FP_AT_FP)
+			cfa += (__s64)rule->cfa_off;
 	} else if (rule->cfa == SB_UW_CFA_FP) {
 		walk->uses |= SB_WALK_USES_FP;
 		cfa = walk->fp + (__s64)rule->cfa_off;
@@ -189,7 +192,8 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 static __always_inline int sb_find_record(const struct sb_walk *walk, const struct sb_uw_rule *rule,
 					  void *mem, __u64 cfa, __u64 frame[2])
 {
-	__u64 at = (rule->fp == SB_UW_FP_AT_FP ? walk->fp : cfa) + 8 * (__s64)rule->fp_off;
+	__u64 base = rule->fp == SB_UW_FP_AT_CFA ? cfa : cfa - (__s64)rule->cfa_off;
+	__u64 at = base + 8 * (__s64)rule->fp_off;
 	int has_fp = rule->fp == SB_UW_FP_AT_CFA || rule->fp == SB_UW_FP_AT_FP;
 
 	if (has_fp && rule->bx == SB_UW_RA_PAIR)
@@ -225,8 +229,6 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 	step = sb_find_cfa(walk, rule, &cfa);
 	if (step != SB_STEP_GO_ON)
 		return step;
-	if (rule->fp == SB_UW_FP_AT_FP)
-		walk->uses |= SB_WALK_USES_FP;
 	if (rule->bx == SB_UW_RA_LR)
 		walk->uses |= SB_WALK_USES_LR;
 	if (sb_find_record(walk, rule, mem, cfa, frame))

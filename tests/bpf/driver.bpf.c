@@ -169,19 +169,10 @@ int reentry_tick(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
-/* No registers of its own: those of the entry to the kernel are looked up. */
-static void forget_regs(__u32 slot)
-{
-	struct sb_scratch *s = sb_scratch_get(slot);
-
-	if (s)
-		s->regs = (struct sb_regs){};
-}
-
 SEC("raw_tp/sched_switch")
 int reentry_switch(void *ctx)
 {
-	forget_regs(1);
+	sb_start_in_kernel(1);
 	check_stack(1);
 	return 0;
 }
@@ -189,7 +180,7 @@ int reentry_switch(void *ctx)
 SEC("raw_tp/sys_enter")
 int reentry_syscall(void *ctx)
 {
-	forget_regs(2);
+	sb_start_in_kernel(2);
 	check_stack(2);
 	return 0;
 }

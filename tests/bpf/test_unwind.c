@@ -31,6 +31,7 @@
 #include "procfs.h"
 #include "sb_abi.h"
 #include "sb_abi_unwind.h"
+#include "sb_sym.h"
 /* Behind the types it names. */
 #include "driver.skel.h"
 
@@ -90,7 +91,7 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 {
 	struct sb_uw_seg *seg = &segs[nr_segs];
 
-	if (!line->is_exec || line->start >= 1ull << 47) /* not the vsyscall page */
+	if (!line->is_exec || line->start >= 1ull << 63) /* not the vsyscall page */
 		return 0;
 	*seg = (struct sb_uw_seg){ .begin = line->start, .end = line->end };
 	if (!line->path_len)
@@ -125,6 +126,7 @@ static int setup(void **state)
 	skel = driver_bpf__open();
 	assert_non_null(skel);
 	skel->rodata->cfg_unwind = SB_UNWIND_CFI | SB_UNWIND_FP;
+	skel->rodata->cfg_user_end = sb_sym_user_end();
 	/* A record for each kind of program that test_reentry() has. */
 	assert_int_equal(bpf_map__set_max_entries(skel->maps.scratch, 3), 0);
 	assert_int_equal(bpf_map__set_max_entries(skel->maps.raw_full_ns, 3), 0);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The rows of `sbsym --cfi` against those of readelf, for programs and libraries of this machine.
+"""The rows of `sbsym --cfi` against those of readelf, for programs and libraries of this machine, or arm64.
 
-cfi_oracle.py SBSYM [FILE...]
+cfi_oracle.py SBSYM [--arm64] [FILE...]
 
-Of each row readelf has, the rule in force there has to be the same: CFA, rbp, return address. And
+Of each row readelf has, the rule in force there has to be the same: CFA, rbp (x29), return address. And
 there is no row but where readelf has one, where a function ends, or a byte before a trampoline.
 """
 import bisect
@@ -18,6 +18,9 @@ import sys
 import elf_tools
 
 SBSYM = sys.argv[1]
+IS_ARM64 = '--arm64' in sys.argv
+FILES = [arg for arg in sys.argv[2:] if arg != '--arm64']
+EM = b'\xb7\x00' if IS_ARM64 else b'\x3e\x00'
 NR_FILES = 50
 # What matters most, then the biggest, then every so many: the same on each run.
 FIRST = ['libc.so.6', 'ld-linux-x86-64.so.2', 'libstdc++.so.6', 'libgcc_s.so.1', 'libcrypto.so.3',
@@ -40,7 +43,20 @@ def is_elf(path):
             head = file.read(20)
     except OSError:
         return False
-    return head[:5] == b'\x7fELF\x02' and head[18:20] == b'\x3e\x00' and head[16] in (2, 3)
+    return head[:5] == b'\x7fELF\x02' and head[18:20] == EM and head[16] in (2, 3)
+
+
+def choose_arm64():
+    """Files of a system for arm64, of the compiler for it, or of packages that other tests have unpacked."""
+    cache = os.environ.get('STACKBPF_BESIDE') or os.path.expanduser('~/.cache/stackbpf/beside')
+    triplet = 'aarch64-linux-gnu'
+    places = [f'/usr/lib/{triplet}', f'/usr/{triplet}/lib']
+    places += [f'{cache}/*:arm64/roots/*/usr/{name}' for name in (f'lib/{triplet}', 'bin', 'sbin')]
+    found = {}
+    for path in sorted(path for place in places for path in glob.glob(f'{place}/*')):
+        if os.path.isfile(path) and not os.path.islink(path) and is_elf(path):
+            found.setdefault(os.path.basename(path), path)
+    return sorted(found.values(), key=lambda path: (-os.path.getsize(path), path))
 
 
 def choose():
@@ -92,8 +108,51 @@ def bx_word(cell):
     return ' rbx=lost'
 
 
-def rule_of(cells):
+def rule_of_arm64(cells, is_root):
+    """The same for arm64. Of a register that nothing was said of yet, readelf says what it says of one that is
+    undefined; that is a root's return address only."""
+    cfa, fp, ra, sp = cells['CFA'], cells.get('x29', 'u'), cells.get('ra', 'u'), cells.get('sp', 'u')
+    if ra == 'u' and is_root:
+        return 'stop'
+    found = re.match(r'(sp|x\d+)([+-]\d+)$', cfa)
+    if not found or sp not in ('u', 'v+0'):
+        return 'unsupported'
+    # _dl_runtime_resolve() forgets what the PLT has pushed.
+    if ra == 'c+8' and fp == 'u' and found[1] == 'sp':
+        return f'sp{int(found[2]) + 16:+d} x29=same x30=*(cfa-8)'
+    base, off, words = 'cfa', 0, []
+    # What is far from the CFA is said from where it is not.
+    if fp.startswith('c') and int(fp[1:]) < -(1 << 18) or \
+            fp in ('u', 's') and ra.startswith('c') and int(ra[1:]) < -8 * 62:
+        base, off = found[1], int(found[2])
+    for name, cell in (('x29', fp), ('x30', ra)):
+        if cell in ('u', 's'):
+            words.append(f'{name}=same')
+        elif cell.startswith('c') and int(cell[1:]) % 8 == 0:
+            words.append(f'{name}=*({base}{off + int(cell[1:]):+d})')
+        else:
+            return 'unsupported'
+    return f"{cfa} {' '.join(words)}"
+
+
+def roots_of(path, section):
+    """{offset of FDE: address from which on it says that the return address is undefined}"""
+    roots, fde, loc = {}, None, 0
+    for line in section_lines(path, section, 'frames'):
+        words = line.split()
+        if ' FDE ' in line:
+            fde, loc = words[0], int(words[-1].split('=')[1].split('..')[0], 16)
+        elif 'advance_loc' in line:
+            loc = int(words[-1], 16)
+        elif 'DW_CFA_undefined: r30 ' in line:
+            roots[fde] = loc
+    return roots
+
+
+def rule_of(cells, is_root=False):
     """{column: cell} -> rule; 'exp' where only the instructions tell."""
+    if IS_ARM64:
+        return rule_of_arm64(cells, is_root)
     cfa, fp, ra, sp = cells['CFA'], cells.get('rbp', 'u'), cells.get('ra', 'u'), cells.get('rsp', 'u')
     if ra == 'u':
         return 'stop'
@@ -122,6 +181,7 @@ def parse_interp(path, section):
     """FDEs with their rows {address: rule}, and the offsets of those that need instructions."""
     fdes, need, signal_cies, cie_rules = [], set(), set(), {}
     fde, cie, columns, is_signal = None, None, [], False
+    roots = roots_of(path, section) if IS_ARM64 else {}
     for line in section_lines(path, section, 'frames-interp'):
         words = line.split()
         if not words:
@@ -140,7 +200,7 @@ def parse_interp(path, section):
         elif words[0] == 'LOC':
             columns = words[1:]
         elif len(words[0]) == 16 and not line.startswith(' '):
-            rule = rule_of(dict(zip(columns, CELL.findall(line)[1:])))
+            rule = rule_of(dict(zip(columns, CELL.findall(line)[1:])), fde and int(words[0], 16) >= roots.get(fde.offset, 1 << 64))
             if not fde:
                 cie_rules[cie] = rule
                 continue
@@ -343,17 +403,20 @@ def compare(path):
 
 def main():
     elf_tools.need('readelf')
-    if os.uname().machine != 'x86_64':
-        elf_tools.skip('rules for x86-64 only')
+    if os.uname().machine != 'x86_64' and not IS_ARM64:
+        elf_tools.skip('files of x86-64 only')
+    files = FILES or (choose_arm64() if IS_ARM64 else choose())
+    if not files:
+        elf_tools.skip('no file of arm64 here (package libc6-arm64-cross)')
     total, nr_wrong, nr_files = 0, 0, 0
-    for path in sys.argv[2:] or choose():
+    for path in files:
         nr, wrong = compare(path)
         total += nr
         nr_files += nr > 0
         nr_wrong += len(wrong)
         print(f'{nr:9} rows, {len(wrong)} mismatches: {path}', flush=True)
         print('\n'.join(wrong[:5]), end='\n' if wrong else '')
-        if nr_files == NR_FILES and not sys.argv[2:]:
+        if nr_files == NR_FILES and not FILES:
             break
     print(f'{nr_files} files, {total} rows compared, {nr_wrong} mismatches')
     if nr_wrong or not total:

@@ -517,14 +517,25 @@ static void test_arm64(void **state)
 		    "54 sp+48 x29=same x30=*(cfa-48)\n"
 		    "58 sp+48 x29=*(cfa-16) x30=*(cfa-48)\n"
 		    "5c stop\n"
-		    "60 sp+16384 x29=same x30=*(cfa-8192)\n"
+		    "60 sp+16384 x29=same x30=*(sp+8192)\n"
 		    "68 unsupported\n"
 		    "70 frame-pointer\n");
 	assert_int_equal(info.machine, EM_AARCH64);
 	assert_int_equal(info.nr_bad, 0);
 }
 
-/* A frame record below more than 256 KiB of locals: found where x29 points, or not at all. */
+/* glibc's _dl_runtime_resolve(): the return address above the CFA, which is not the CFA. */
+static void test_arm64_resolver(void **state)
+{
+	put_arm64_cie();
+	FDE(&eh, AT(0), 0x20, 0x44, 0x11, 30, 0x7f, 0x44, 0x0e, 0x80, 1);
+	expect_rows("0 sp+0 x29=same x30=same\n"
+		    "4 sp+16 x29=same x30=*(cfa-8)\n"
+		    "8 sp+144 x29=same x30=*(cfa-8)\n"
+		    "20 frame-pointer\n");
+}
+
+/* A frame record below more than 256 KiB of locals: found near to where sp or x29 points. */
 static void test_arm64_big_frame(void **state)
 {
 	put_arm64_cie();
@@ -533,7 +544,7 @@ static void test_arm64_big_frame(void **state)
 	    29, 0x48, 0x0c, 15, 8);
 	expect_rows("0 sp+0 x29=same x30=same\n"
 		    "4 sp+262144 x29=*(cfa-262144) x30=*(cfa-262136)\n"
-		    "8 unsupported\n"
+		    "8 sp+524288 x29=*(sp+0) x30=*(sp+8)\n"
 		    "c x29+524288 x29=*(x29+0) x30=*(x29+8)\n"
 		    "14 unsupported\n"
 		    "20 frame-pointer\n");
@@ -1224,6 +1235,7 @@ int main(void)
 		TEST(signal),
 		TEST(arm64),
 		TEST(arm64_big_frame),
+		TEST(arm64_resolver),
 		TEST(arm64_signal),
 		TEST(encodings),
 		TEST(augmentations),

@@ -156,9 +156,13 @@ static void test_record(void **state)
 	put_record(0, addr(20), code(2, 8));
 	put_record(20, 0, code(0, 7));
 	expect(SB_STACK_COMPLETE, code(2, 8), code(0, 7));
-	/* Where x29 points, however big the frame is. */
+	/* Where sp or x29 points, however big the frame is. */
 	RULE(2, .cfa = SB_UW_CFA_FP, .cfa_off = 1 << 20, .fp = SB_UW_FP_AT_FP, .bx = SB_UW_RA_PAIR);
 	expect(SB_STACK_COMPLETE, code(2, 8), code(0, 7));
+	RULE(1, .cfa = SB_UW_CFA_SP, .cfa_off = 1 << 20, .fp = SB_UW_FP_AT_FP, .fp_off = 1,
+	     .bx = SB_UW_RA_PAIR);
+	put_record(1, 0, code(0, 7));
+	expect(SB_STACK_COMPLETE, code(0, 7));
 }
 
 static void test_return_address_apart(void **state)
@@ -173,8 +177,8 @@ static void test_return_address_apart(void **state)
 	memory[6 + 6] = code(3, 8);
 	put_record(100, 0, code(0, 7));
 	expect(SB_STACK_COMPLETE, code(2, 8), code(3, 8), code(0, 7));
-	/* x30 alone, far below. */
-	RULE(1, .cfa = SB_UW_CFA_SP, .cfa_off = 8192, .fp_off = -1001, .bx = SB_UW_RA_PAIR);
+	/* x30 alone, far below the CFA. */
+	RULE(1, .cfa = SB_UW_CFA_SP, .cfa_off = 8192, .fp_off = 23, .bx = SB_UW_RA_PAIR);
 	memory[24] = code(0, 7);
 	expect(SB_STACK_COMPLETE, code(0, 7));
 }
