@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""arm64: built here, run under a kernel of that architecture in a machine that qemu makes.
+
+arm64.py BUILD NAME [--only WORD...]      NAME as in kernels.py
+
+The suite `bpf`; known programs, backtrace() and Python under `oncpu` (arm64_inside.py). One of the programs is
+built with pointer authentication, which the machine's CPU has. Results are kept as kernel.py does."""
+import argparse
+import json
+import pathlib
+import signal
+import sys
+
+import cross
+import kernels
+import machine
+from kernel import SECONDS_MAX, Lines
+from machine import Failure, Missing
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+TARGETS = ('user/cli/stackbpf', 'tests/programs/split', 'tests/programs/deep', 'tests/bpf/test_bpf_core',
+           'tests/bpf/test_bpf_unwind_self', 'tests/bpf/test_bpf_verifier')
+NO_FP = ('-O2', '-fomit-frame-pointer', '-pthread')
+# What selfunwind.py takes instead of compiling it.
+SELFCHECKS = {
+    'pie': (*NO_FP, '-pie', '-fPIE', '-s'),
+    'static': (*NO_FP, '-static', '-no-pie', '-s'),
+    'frame-pointers': ('-O1', '-fno-omit-frame-pointer', '-pthread'),
+    'signed': (*NO_FP, '-mbranch-protection=standard'),
+}
+
+
+def prepare(build):
+    """Return: the root, the build."""
+    root = cross.unpack()
+    out = cross.build(build, root, TARGETS)
+    for name, flags in SELFCHECKS.items():
+        cross.compile_program(root, TOP / 'tests/programs/selfcheck.c', out / f'selfcheck-{name}', *flags)
+    cross.compile_program(root, TOP / 'tests/programs/split.c', out / 'split-signed', '-O1', '-pthread',
+                          '-mbranch-protection=standard')
+    return root, out
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('build')
+    parser.add_argument('name')
+    parser.add_argument('--only', nargs='*', default=[])
+    args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    build = pathlib.Path(args.build).resolve()
+    try:
+        machine.need(machine.ARCHITECTURES['aarch64'].qemu)
+        root, out = prepare(build)
+        setup = machine.Setup(kernels.unpack(args.name, 'aarch64'), arch='aarch64', root=str(root),
+                              busybox=str(root / 'usr/bin/busybox'), seconds_max=SECONDS_MAX,
+                              writable=(out, TOP / 'tests'))
+        lines = Lines()
+        command = ['python3', str(HERE / 'arm64_inside.py'), str(out), *args.only]
+        status = machine.run_twice(setup, command, lines)
+    except Missing as missing:
+        print(f'skipped: {missing}')
+        return 77
+    except Failure as failure:
+        print(f'FAILED: {failure}')
+        return 1
+    failed = [record['what'] for record in lines.records if record['result'] == 'fail']
+    (build / 'vm' / f'aarch64-{args.name}.json').write_text(
+        json.dumps({'version': (setup.kernel / 'version').read_text().strip(), 'records': lines.records}, indent=1),
+        encoding='utf-8')
+    print(f'{len(lines.records)} checks, failed: {", ".join(failed) or "none"} (status {status})')
+    return 1 if failed or status or not lines.records else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""stackbpf for arm64, built here; and a root file system of that architecture to run it in.
+
+    cross.py BUILD [TARGET...]        prints the root, and where the build is: BUILD/vm/arm64
+
+The compiler is Debian's for the other architecture; headers, libraries and what the guest needs are packages
+of Debian, unpacked beside the system (tests/live/beside.py), never installed."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / 'tests/live'))
+import beside  # pylint: disable=wrong-import-position
+from beside import Missing  # pylint: disable=wrong-import-position
+
+SUITE = 'bookworm:arm64'
+TRIPLET = 'aarch64-linux-gnu'
+COMPILER = f'{TRIPLET}-gcc'
+PACKAGES = (
+    # to build with
+    'libbpf-dev', 'libc6-dev', 'libcmocka-dev', 'libdw-dev', 'libelf-dev', 'libiberty-dev', 'liblzma-dev', 'libzstd-dev',
+    'zlib1g-dev',
+    # to run tests with
+    'bash', 'binutils', 'busybox-static', 'coreutils', 'dash', 'libgcc-s1', 'python3')
+CROSS_FILE = """[binaries]
+c = ['{compiler}', '--sysroot={root}']
+ar = '{triplet}-ar'
+strip = '{triplet}-strip'
+pkgconfig = 'pkg-config'
+[properties]
+sys_root = '{root}'
+pkg_config_libdir = '{root}/usr/lib/{triplet}/pkgconfig:{root}/usr/share/pkgconfig'
+[host_machine]
+system = 'linux'
+cpu_family = 'aarch64'
+cpu = 'aarch64'
+endian = 'little'
+"""
+
+
+def unpack():
+    """Return: the root, a pathlib.Path; absolute links in it lead into it."""
+    root = beside.unpack(SUITE, list(PACKAGES))
+    (root / 'sys').mkdir(exist_ok=True)
+    for path in (root / 'usr').rglob('*'):
+        if path.is_symlink() and os.readlink(path).startswith('/'):
+            to = os.path.relpath(f'{root}{os.readlink(path)}', path.parent)
+            path.unlink()
+            path.symlink_to(to)
+    return root
+
+
+def build(build_dir, root, targets):
+    """Return: the directory of the build for arm64."""
+    for tool in (COMPILER, 'meson', 'ninja', 'pkg-config'):
+        if not shutil.which(tool):
+            raise Missing(f'there is no {tool}')
+    out = pathlib.Path(build_dir) / 'vm/arm64'
+    out.parent.mkdir(exist_ok=True)
+    cross_file = out.with_suffix('.ini')
+    # There is a colon in the root's name, which divides lists of paths.
+    link = out.with_name('arm64-root')
+    link.unlink(missing_ok=True)
+    link.symlink_to(root)
+    cross_file.write_text(CROSS_FILE.format(compiler=COMPILER, root=link, triplet=TRIPLET), encoding='utf-8')
+    if not (out / 'build.ninja').exists():
+        shutil.rmtree(out, ignore_errors=True)
+        run(['meson', 'setup', '--cross-file', cross_file, out, TOP])
+    run(['ninja', '-C', out, *targets])
+    return out
+
+
+def compile_program(root, source, out, *flags):
+    run([COMPILER, f'--sysroot={root}', *flags, '-o', out, source])
+
+
+def run(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
+                          check=False)
+    if done.returncode:
+        print(done.stdout, file=sys.stderr)
+        raise RuntimeError(f"{' '.join(map(str, command))}: status {done.returncode}")
+
+
+def main():
+    try:
+        root = unpack()
+        print(root, build(sys.argv[1], root, sys.argv[2:]))
+    except Missing as missing:
+        print(f'cross: {missing}', file=sys.stderr)
+        return 77
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
