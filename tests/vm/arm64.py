@@ -58,7 +58,7 @@ def main():
                               busybox=str(root / 'usr/bin/busybox'), seconds_max=SECONDS_MAX,
                               writable=(out, TOP / 'tests'))
         lines = Lines()
-        command = ['python3', str(HERE / 'arm64_inside.py'), str(out), *args.only]
+        command = ['python3', str(HERE / 'arm64_inside.py'), str(out), 'full', *args.only]
         status = machine.run_twice(setup, command, lines)
     except Missing as missing:
         print(f'skipped: {missing}')

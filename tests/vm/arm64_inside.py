@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """In the guest: what is tested on arm64. Lines of JSON as inside.py says them.
 
-arm64_inside.py BUILD [WORD...]      WORD: only what has it in its name"""
+arm64_inside.py BUILD full [WORD...]      WORD: only what has it in its name"""
 import os
 import pathlib
 import sys
@@ -14,7 +14,6 @@ LIVE = pathlib.Path(__file__).resolve().parents[1] / 'live'
 
 
 def main():
-    inside.ONLY = sys.argv[2:]
     os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
     for name in ('core', 'unwind_self', 'verifier'):
         inside.test(f"bpf-{name.removesuffix('_self')}", str(BUILD / f'tests/bpf/test_bpf_{name}'))
