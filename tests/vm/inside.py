@@ -353,7 +353,8 @@ def sample(view, unwinder, programs, seconds):
     """Return: how stackbpf ended, and the stacks that it wrote."""
     options = VIEWS[view][0]
     targets = ','.join(str(process.pid) for program in programs for process in (program.process, program.reader))
-    command = [STACKBPF, *options, '-t', str(seconds), '--by', 'pid', f'--unwind={unwinder}', '-p', targets]
+    command = [STACKBPF, *options, '-t', str(seconds), '--by', 'pid', f'--unwind={unwinder}', '-p', targets,
+               '--max-overhead', 'off']
     with empty_caches() if options[1:2] == ['--layer'] else contextlib.nullcontext():
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors='replace',
                               timeout=SECONDS_MAX, check=False)

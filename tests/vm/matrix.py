@@ -25,7 +25,7 @@ whose callee has no frame of its own is skipped, as everywhere: there only its c
 `oncpu`.
 
 `pass`: with both; `dwarf`, `fp`: with this one; a number: why not, below the table. `-`: the program does no such
-thing, or was not run.
+thing, or was not run yet: what is here is of the normal run, and of the verifier on all kernels.
 """
 
 
