@@ -268,6 +268,9 @@ def part_needs():
         recorder = Recorder('offcpu', '--state=S', '-s', '-p', str(program.pid), maps=f'uw_needs={PAGE}')
         with recorder.stopped():
             program.go()
+            with open(f'/proc/{program.pid}/task/{program.pid}/children', encoding='ascii') as file:
+                children = file.read().split()
+            wait_for(lambda: all(state_of(pid) == 'S' for pid in children), 'the waits of all children')
         result = recorder.end()
     lost = stat(result, 'requests for tables lost')
     check(lost > 0, f'needs: {lost} requests had no room')

@@ -6,6 +6,7 @@ refused.py STACKBPF WAITS FAULT [--all]
 
 Without that, some of the programs and maps are refused, with one errno each.
 """
+import contextlib
 import os
 import random
 import resource
@@ -83,10 +84,13 @@ def refuse_map(view, name, errno):
     return wrong + ([] if outcome.status or name == 'uw_part' else ['it went on without'])
 
 
-def blocks_signals(pid):
-    with open(f'/proc/{pid}/status', encoding='ascii', errors='replace') as status:
-        blocked = next(line.split()[1] for line in status if line.startswith('SigBlk:'))
-    return bool(int(blocked, 16) & (1 << (signal.SIGINT - 1)))
+def ticks(pid):
+    """Whether its timer is armed, as when everything is attached and its loop begins."""
+    for name in os.listdir(f'/proc/{pid}/fdinfo'):
+        with contextlib.suppress(FileNotFoundError), open(f'/proc/{pid}/fdinfo/{name}', encoding='ascii') as file:
+            if 'it_interval: (1, 0)' in file.read():
+                return True
+    return False
 
 
 def part_names():
@@ -161,10 +165,7 @@ def part_descriptors_of_files():
     with tempfile.TemporaryDirectory() as work, running(sys.executable, '-c', MAPS, work, stdout=subprocess.PIPE) as maps:
         maps.stdout.readline()
         ran = subprocess.Popen([STACKBPF, 'oncpu', '-a', '-t', '60', '-o', f'{work}/out.folded', '--stats'],
-                               stderr=subprocess.PIPE, text=True, errors='replace', preexec_fn=limited(256))
-        def has_begun():
-            return blocks_signals(ran.pid)
-        wait_for(has_begun, 'the start')
+                               stderr=subprocess.PIPE, text=True, errors='replace', preexec_fn=limited(256))        wait_for(lambda: ticks(ran.pid), 'the start')
         maps.send_signal(signal.SIGUSR1)
         maps.stdout.readline()
         held = len(os.listdir(f'/proc/{ran.pid}/fd'))

@@ -10,8 +10,9 @@
  *			"iter", "update", "lookup"; NAME that of the program, map or tracepoint, at most 15 bytes, or
  *			"*"; where the kernel is asked to make what has no name, "*". ERRNO is a number
  *	SB_FAULT_PERF	"N:ERRNO": the Nth perf_event_open(2) fails; "N+:ERRNO": all from there on
- *	SB_FAULT_STOP	"flush", "linkat" or "rename": the program stops itself (SIGSTOP) before that. For
- *			the two above: an errno of 0
+ *	SB_FAULT_STOP	"flush", "linkat" or "rename": the program waits for ever before that, when it has
+ *			said "stopped". For the two above: an errno of 0
+ *	SB_FAULT_NTH	at the how many-th time that is
  *	SB_FAULT_MAP	"NAME=ENTRIES,...": maps get another size than they were asked for
  *	SB_FAULT_LOG	file that gets a line for each thing that has a name, when it is asked for first, and for each
  *			fault: "site HASH", "load NAME", "fault WHAT ...", at the end "allocs N"
@@ -23,7 +24,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,6 +63,7 @@ static struct nth site; /* at: its hash */
 static int perf_errno, log_fd = -1, nr_bpf_rules, nr_map_rules;
 static struct rule bpf_rules[RULES_MAX], map_rules[RULES_MAX];
 static const char *stop_at;
+static uint64_t stop_nth = 1;
 static uint64_t nr_allocs, nr_perf, sites[NR_SITES];
 /* backtrace() allocates, and so may what writes. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
@@ -158,6 +160,8 @@ static void __attribute__((constructor)) start(void)
 	}
 	is_reading_sites = site.at || (log && getenv("SB_FAULT_SITES"));
 	stop_at = getenv("SB_FAULT_STOP");
+	if (getenv("SB_FAULT_NTH"))
+		stop_nth = strtoull(getenv("SB_FAULT_NTH"), NULL, 10);
 	unsetenv("LD_PRELOAD");
 	is_on = true;
 }
@@ -291,7 +295,14 @@ static void leave_log(int cmd, const union bpf_attr *attr)
 
 static void stop_here(void)
 {
-	kill(getpid(), SIGSTOP);
+	static uint64_t nr;
+
+	if (__sync_add_and_fetch(&nr, 1) < stop_nth)
+		return;
+	note("stopped\n");
+	/* SIGSTOP to itself may be forbidden by then. */
+	for (;;)
+		poll(NULL, 0, 1000);
 }
 
 static void stop_before(const char *what)
