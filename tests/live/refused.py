@@ -165,7 +165,8 @@ def part_descriptors_of_files():
     with tempfile.TemporaryDirectory() as work, running(sys.executable, '-c', MAPS, work, stdout=subprocess.PIPE) as maps:
         maps.stdout.readline()
         ran = subprocess.Popen([STACKBPF, 'oncpu', '-a', '-t', '60', '-o', f'{work}/out.folded', '--stats'],
-                               stderr=subprocess.PIPE, text=True, errors='replace', preexec_fn=limited(256))        wait_for(lambda: ticks(ran.pid), 'the start')
+                               stderr=subprocess.PIPE, text=True, errors='replace', preexec_fn=limited(256))
+        wait_for(lambda: ticks(ran.pid), 'the start')
         maps.send_signal(signal.SIGUSR1)
         maps.stdout.readline()
         held = len(os.listdir(f'/proc/{ran.pid}/fd'))
