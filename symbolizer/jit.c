@@ -60,7 +60,11 @@ void sb_jit_free(struct sb_jit *jit)
 	free(jit);
 }
 
-/* Anybody may write a file of that name into /tmp: believe the process's own user, and root. */
+/* As whom root goes on when it has laid down its privileges; and many a daemon. */
+#define UID_NOBODY 65534u
+
+/* Anybody may write a file of that name into /tmp: believe the process's own user, and root; of one that
+ * is gone, whose user is not known any more, the user who runs us. */
 static bool is_trusted(const struct sb_jit *jit, int fd)
 {
 	struct stat st;
@@ -70,7 +74,7 @@ static bool is_trusted(const struct sb_jit *jit, int fd)
 	if (st.st_uid == 0)
 		return true;
 	return jit->has_ids ? st.st_uid == jit->ids.uid || st.st_uid == jit->ids.euid
-			    : st.st_uid == geteuid();
+			    : st.st_uid == geteuid() && st.st_uid != UID_NOBODY;
 }
 
 static bool read_from(struct sb_jit *jit, int root_fd, uint32_t tgid)
