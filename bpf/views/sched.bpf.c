@@ -154,10 +154,12 @@ static bool is_throttled(const struct task_struct *task)
 	return false;
 }
 
-/* By cgroup2, where it would have returned to user mode; its state is that of a sleep. */
-static bool is_frozen(const struct task_struct *task)
+/* By cgroup2, where it would have returned to user mode; its state is that of a sleep. Who waits for a
+ * child of vfork() is marked so, too, as it may count as frozen: kernel/fork.c, wait_for_vfork_done(). */
+static bool is_frozen(const struct task_struct *task, __u32 state)
 {
-	return bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
+	return (state & TASK_INTERRUPTIBLE) && bpf_core_field_exists(task->frozen) &&
+	       BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
 }
 
 /* What the thread that leaves its CPU, or has left it, waits for; SB_STATE_NONE: it is dead. */
@@ -174,7 +176,7 @@ static __u32 state_of(const struct task_struct *task, bool is_preempted)
 		return BPF_CORE_READ_BITFIELD_PROBED(task, sched_contributes_to_load)
 			       ? SB_STATE_DISK
 			       : SB_STATE_SLEEP;
-	if ((state & (TASK_STOPPED_TRACED | TASK_FROZEN)) || is_frozen(task))
+	if ((state & (TASK_STOPPED_TRACED | TASK_FROZEN)) || is_frozen(task, state))
 		return SB_STATE_STOPPED;
 	if ((state & TASK_PARKED) || (state & TASK_IDLE) == TASK_IDLE)
 		return SB_STATE_IDLE;

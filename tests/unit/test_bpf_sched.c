@@ -200,6 +200,9 @@ static void test_states(void **state)
 	tasks[0].__state = TASK_INTERRUPTIBLE;
 	tasks[0].frozen = 1; /* by cgroup2 */
 	assert_int_equal(state_of(&tasks[0], false), SB_STATE_STOPPED);
+	/* Marked while it waits for a child of vfork(). */
+	tasks[0].__state = TASK_UNINTERRUPTIBLE | 0x100;
+	assert_int_equal(state_of(&tasks[0], false), SB_STATE_DISK);
 	/* Preempted: whatever it was about to do. */
 	tasks[0].__state = TASK_INTERRUPTIBLE;
 	assert_int_equal(state_of(&tasks[0], true), SB_STATE_RUNQUEUE);
