@@ -152,7 +152,8 @@ def judge(what, how, has_state=True):
 
     stopped = Stopped(how, 'wall')
     check_near(stopped.result.total, NR_THREADS * dur_us(stopped.result), f'{what}: wall', 0.01)
-    blocked = sum(us for stack, us in stopped.result.stacks.items() if stack[-1] == '[blocked]')
+    blocked = sum(us for stack, us in stopped.result.stacks.items()
+                  if stack[-1] in ('[blocked]', '[stopped]'))
     check(blocked >= (1 - NEAR) * NR_THREADS * stopped.us, f'{what}: wall: blocked for {blocked / 1e6:.3f} s')
 
 
