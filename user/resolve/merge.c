@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "interp/runtime.h"
 #include "resolve/resolve_priv.h"
 
@@ -217,29 +218,20 @@ static void place_by_callers(struct merge *merge, uint32_t runtime)
 		resolver->stats.runtime[runtime].nr_odd += resolver->nr_samples;
 }
 
-/* The anchor itself may lie in generated code. */
-static bool is_of_runtime(const struct sb_resolver *resolver, const struct native_frame *native,
-			  uint32_t runtime)
+/*
+ * Whole native stacks that do not begin where programs and threads do are those of coroutines: the
+ * interpreter's frames may go on beyond them (PHP's fibers, Ruby's enumerators).
+ */
+static bool begins_thread(const struct sb_resolver *resolver)
 {
+	static const char *const names[] = { "_start", "__clone", "clone", "__clone3", "clone3" };
+	const char *root = resolver->natives.nr ? resolver->natives.at[0].name : NULL;
 	size_t i;
 
-	for (i = 0; i < resolver->anchors.nr_runtimes; i++)
-		if (resolver->anchors.runtimes[i] == runtime &&
-		    !strcmp(resolver->anchors.files[i], native->module))
+	for (i = 0; root && i < SB_ARRAY_SIZE(names); i++)
+		if (!strcmp(root, names[i]))
 			return true;
 	return false;
-}
-
-/*
- * A native stack that begins in the runtime's own file, but not where a program begins, is that of a
- * coroutine: the interpreter's frames may go on beyond it (PHP's fibers).
- */
-static bool is_coroutine(const struct sb_resolver *resolver, uint32_t runtime)
-{
-	const struct native_frame *root = resolver->natives.at;
-
-	return resolver->natives.nr && is_of_runtime(resolver, root, runtime) &&
-	       (!root->name || strcmp(root->name, "_start") != 0);
 }
 
 static void place_runtime(struct merge *merge, uint32_t runtime)
@@ -258,7 +250,7 @@ static void place_runtime(struct merge *merge, uint32_t runtime)
 		resolver->stats.runtime[runtime].nr_odd += resolver->nr_samples;
 	if (is_whole && nr_anchors > nr_segments)
 		skip = nr_anchors - nr_segments;
-	else if (is_whole && nr_anchors && !is_coroutine(resolver, runtime))
+	else if (is_whole && nr_anchors && begins_thread(resolver))
 		nr_ahead = nr_segments - nr_anchors;
 	place_by_anchors(resolver, runtime, skip, pass_segments(resolver, runtime, nr_ahead));
 }
@@ -439,6 +431,19 @@ static int keep_native(struct sb_resolver *resolver, size_t i)
 	for (; at < end && !err; at++)
 		err = sb_vec_push(&resolver->merged, resolver->frames.at[at]);
 	return err;
+}
+
+/* The anchor itself may lie in generated code. */
+static bool is_of_runtime(const struct sb_resolver *resolver, const struct native_frame *native,
+			  uint32_t runtime)
+{
+	size_t i;
+
+	for (i = 0; i < resolver->anchors.nr_runtimes; i++)
+		if (resolver->anchors.runtimes[i] == runtime &&
+		    !strcmp(resolver->anchors.files[i], native->module))
+			return true;
+	return false;
 }
 
 /* A runtime's own function, which says nothing that its frames do not say. */
