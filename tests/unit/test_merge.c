@@ -259,11 +259,13 @@ static void a_loop_just_entered_has_no_frames(void **state)
 /* A callback's frame is made by C code, before that calls the loop: of whole stacks it is the leaf's. */
 static void a_loop_about_to_begin_is_not_the_roots(void **state)
 {
-	assert_merged("c;_start;A;list_sort;read 1", .ip = { LIBC, SORT, PY, START },
+	assert_merged("c;_start;A;list_sort;read;B 1", .ip = { LIBC, SORT, PY, START },
 		      .found = "B|A|");
-	assert_merged("c;_start;A;list_sort;B;read 1", .ip = { LIBC, PY, SORT, PY, START },
+	assert_merged("c;_start;A;list_sort;B;read;C 1", .ip = { LIBC, PY, SORT, PY, START },
 		      .found = "C|B|A|");
 	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_odd, 1);
+	/* Or code that was compiled runs without a loop. */
+	assert_merged("c;_start;A;B;C;read 1", .ip = { LIBC, JIT, PY, START }, .found = "C|B|A|");
 	/* Without a loop nothing is known of where they belong. */
 	assert_merged("c;A;B;_start;read 1", .ip = { LIBC, START }, .found = "B|A|");
 	/* A coroutine's own stack, whole as it is, has the frames of its callers' loops elsewhere. */

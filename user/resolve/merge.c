@@ -7,7 +7,7 @@
  * Where they are as many, they belong together one by one. Where not, no sample is dropped, and the
  * order stays right: of whole stacks, whatever is in excess is at the leaf: a loop that has just been
  * entered, or is about to be left, has no frame yet or no more; a frame may be made before its loop is
- * called, and is not shown then, as it does not run. A native stack that was cut lacks anchors at the
+ * called, or its code was compiled and calls without it. A native stack that was cut lacks anchors at the
  * root, and what they would stand for goes there.
  *
  * Some loops have no segment, and some segments no loop (SB_INTERP_READY: C code that made its frame and
@@ -39,6 +39,7 @@ struct merge {
 	uint32_t status;   /* of the walk that found them */
 	bool is_complete;  /* the native stack */
 	bool is_from_root; /* how callers are matched */
+	bool has_ahead;	   /* segments without a loop of their own */
 };
 
 static bool is_by_state(const struct sb_interp_anchors *anchors, uint32_t runtime)
@@ -126,15 +127,29 @@ static void place_marked(struct sb_resolver *resolver)
 	}
 }
 
-/* The first @nr segments of one runtime, at the leaf, have no loop yet. Return: behind them. */
-static size_t pass_segments(struct sb_resolver *resolver, uint32_t runtime, uint32_t nr)
+/* Where what has no loop comes: where code that was generated begins, behind the last loop; or at the leaf. */
+static size_t find_ahead(const struct sb_resolver *resolver, uint32_t runtime)
 {
-	size_t at;
+	size_t i = resolver->natives.nr, generated = i;
+
+	while (i-- && resolver->natives.at[i].anchor != runtime)
+		if (resolver->natives.at[i].is_generated)
+			generated = i;
+	return generated;
+}
+
+/* The first @nr segments of one runtime, at the leaf, have no loop. Return: behind them. */
+static size_t place_ahead(struct sb_resolver *resolver, uint32_t runtime, uint32_t nr)
+{
+	size_t before = nr ? find_ahead(resolver, runtime) : 0, at;
 
 	for (at = 0; nr && at < resolver->segments.nr; at++) {
-		if (resolver->segments.at[at].runtime != runtime)
+		struct interp_segment *segment = &resolver->segments.at[at];
+
+		if (segment->runtime != runtime)
 			continue;
-		resolver->segments.at[at].is_placed = true;
+		segment->is_placed = segment->is_ahead = true;
+		segment->before = before;
 		nr--;
 	}
 	return at;
@@ -252,7 +267,8 @@ static void place_runtime(struct merge *merge, uint32_t runtime)
 		skip = nr_anchors - nr_segments;
 	else if (is_whole && nr_anchors && begins_thread(resolver))
 		nr_ahead = nr_segments - nr_anchors;
-	place_by_anchors(resolver, runtime, skip, pass_segments(resolver, runtime, nr_ahead));
+	merge->has_ahead |= nr_ahead > 0;
+	place_by_anchors(resolver, runtime, skip, place_ahead(resolver, runtime, nr_ahead));
 }
 
 /* The native frame of the function that begins at @func, in the piece of C that begins at @i. */
@@ -493,6 +509,21 @@ static int keep_unplaced(struct merge *merge)
 	return err;
 }
 
+/* Outermost first. */
+static int keep_ahead(struct merge *merge, size_t before)
+{
+	size_t i = merge->resolver->segments.nr;
+	int err = 0;
+
+	while (i-- && !err) {
+		const struct interp_segment *segment = &merge->resolver->segments.at[i];
+
+		if (segment->is_ahead && segment->before == before)
+			err = keep_segment(merge, (uint32_t)i);
+	}
+	return err;
+}
+
 static int put_together(struct merge *merge)
 {
 	struct sb_resolver *resolver = merge->resolver;
@@ -504,11 +535,15 @@ static int put_together(struct merge *merge)
 	for (i = 0; i < resolver->natives.nr && !err; i++) {
 		const struct native_frame *native = &resolver->natives.at[i];
 
-		if (is_kept(resolver, native))
+		if (merge->has_ahead)
+			err = keep_ahead(merge, i);
+		if (!err && is_kept(resolver, native))
 			err = keep_native(resolver, i);
 		if (!err && native->segment != NO_SEGMENT)
 			err = keep_segment(merge, native->segment);
 	}
+	if (!err && merge->has_ahead)
+		err = keep_ahead(merge, resolver->natives.nr);
 	if (!err)
 		err = sb_vec_reserve(&resolver->frames, resolver->part_start + resolver->merged.nr);
 	if (err)

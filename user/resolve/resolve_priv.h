@@ -50,6 +50,8 @@ struct interp_segment {
 	uint32_t first, nr; /* frames, leaf first */
 	bool is_ready;	    /* it ended in SB_INTERP_READY, which is not among its frames */
 	bool is_placed;
+	bool is_ahead; /* it has no loop of its own, see merge.c, */
+	size_t before; /* and comes before this native frame; at the end: their number */
 };
 
 /* A user stack to be put together. */
