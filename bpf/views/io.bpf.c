@@ -193,7 +193,8 @@ static __u64 bytes_of_messages(__u64 vector, __u32 nr)
 }
 
 /* The current task's call is done. */
-static void on_done(void *ctx, struct task_struct *task, const struct pt_regs *regs, __u32 nr)
+static __always_inline void on_done(void *ctx, struct task_struct *task, const struct pt_regs *regs,
+				    __u32 nr)
 {
 	const volatile struct sb_io_call *call = call_of(nr);
 	struct io_state state = { .start_ns = cfg_io_started_ns };
@@ -239,7 +240,7 @@ static void on_done(void *ctx, struct task_struct *task, const struct pt_regs *r
 	sb_spent(capture->now_ns);
 }
 
-static int on_exit(void *ctx)
+static __always_inline int on_exit(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(task);

@@ -82,11 +82,12 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     build = pathlib.Path(args.build).resolve()
     here = pathlib.Path(__file__).resolve().parent
+    top = here.parents[1]  # may lie in /tmp, which is the guest's own
     try:
         kernel = kernels.find(args.name)
         setup = machine.Setup(kernels.unpack(args.name, args.arch), arch=args.arch, root=args.root,
                               busybox=args.busybox, seconds_max=SECONDS_MAX,
-                              writable=(build,) if args.root == '/' else (build, here.parents[1]),
+                              writable=(top,) if top in build.parents else (top, build),
                               env={name: os.environ[name] for name in ('KEEP',) if name in os.environ})
         compile_java(build, here.parent / 'programs/Rounds.java')
         mode = 'old' if kernel.is_too_old else 'all' if args.all else 'normal'
