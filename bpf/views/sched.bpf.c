@@ -44,6 +44,7 @@
 #define TASK_IDLE	     (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)
 
 /* A thread that is there already is looked at so often, until it is not switched meanwhile. */
+#define NR_MAKE_TRIES	     8
 #define NR_ADOPT_TRIES	     4
 #define WALL_NOT_SAMPLED     1 /* sb_sample_key.op: ran, and no tick fell into it */
 
@@ -951,6 +952,21 @@ static long take_sleeper(struct seq_file *seq, struct task_struct *task, struct 
 	return bpf_seq_write(seq, asleep, sizeof(*asleep));
 }
 
+/* For one thread after the other, as fast as it goes, the kernel's stock of memory may run out; it is filled
+ * up by an interrupt that the failure has asked for, so the next try finds some (kernel/bpf/memalloc.c). */
+static struct sched_task *make_task(struct task_struct *task, struct sched_task *fresh)
+{
+	struct sched_task *st = NULL;
+	int i;
+
+	for (i = 0; i < NR_MAKE_TRIES && !st; i++)
+		st = bpf_task_storage_get(&sched_tasks, task, fresh,
+					  BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!st)
+		sb_stat_add(SB_STAT_TASK_FULL, 1);
+	return st;
+}
+
 /*
  * A thread that is there already: its wait begins with the run. Its state is made with all that is
  * to be in it: from then on it is the switches' to write. One that is switched between the look at it
@@ -960,7 +976,7 @@ static long take_sleeper(struct seq_file *seq, struct task_struct *task, struct 
 static bool adopt(struct seq_file *seq, struct task_struct *task, struct sched_record *record)
 {
 	__u64 nr = nr_switches(task), now_ns;
-	struct sched_task *fresh = &record->fresh, *st;
+	struct sched_task *fresh = &record->fresh;
 	bool is_accepted, was_running = is_running(task);
 	struct sb_capture *capture;
 
@@ -978,12 +994,8 @@ static bool adopt(struct seq_file *seq, struct task_struct *task, struct sched_r
 		open_wait(fresh, capture, state_of(task, false), now_ns);
 		fresh->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 	}
-	st = bpf_task_storage_get(&sched_tasks, task, fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!st) {
-		sb_stat_add(SB_STAT_TASK_FULL, 1);
-		return true;
-	}
-	return nr == nr_switches(task) && was_running == is_running(task);
+	return !make_task(task, fresh) ||
+	       (nr == nr_switches(task) && was_running == is_running(task));
 }
 
 static void adopt_at_last(struct seq_file *seq, struct task_struct *task,
