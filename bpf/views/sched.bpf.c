@@ -952,17 +952,17 @@ static long take_sleeper(struct seq_file *seq, struct task_struct *task, struct 
 	return bpf_seq_write(seq, asleep, sizeof(*asleep));
 }
 
-/* For one thread after the other, as fast as it goes, the kernel's stock of memory may run out; it is filled
- * up by an interrupt that the failure has asked for, so the next try finds some (kernel/bpf/memalloc.c). */
+/*
+ * Without memory; or somebody was preempted on this CPU while they made one for any map of this kind, such as
+ * another stackbpf's iterator: kernel/bpf/bpf_task_storage.c, bpf_task_storage_trylock(). So user space
+ * runs the iterator twice, and what the first pass could not make is not counted.
+ */
 static struct sched_task *make_task(struct task_struct *task, struct sched_task *fresh)
 {
-	struct sched_task *st = NULL;
-	int i;
+	struct sched_task *st =
+		bpf_task_storage_get(&sched_tasks, task, fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	for (i = 0; i < NR_MAKE_TRIES && !st; i++)
-		st = bpf_task_storage_get(&sched_tasks, task, fresh,
-					  BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!st)
+	if (!st && sched_has_begun)
 		sb_stat_add(SB_STAT_TASK_FULL, 1);
 	return st;
 }

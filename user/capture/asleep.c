@@ -157,6 +157,13 @@ static int take_all(struct reader *reader)
 	return err;
 }
 
+static int find_again(struct reader *reader, const struct bpf_link *link)
+{
+	sb_cleanup(sb_closep) int fd = bpf_iter_create(bpf_link__fd(link));
+
+	return fd < 0 ? fd : find_all(reader, fd);
+}
+
 int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
 		  void (*found)(void *arg))
 {
@@ -171,6 +178,9 @@ int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *pro
 	reader->mem_fd = -1;
 	fd = bpf_iter_create(bpf_link__fd(link));
 	err = fd < 0 ? fd : find_all(reader, fd);
+	/* Those whose state could not be made: sched_begin passes over all others. */
+	if (!err && found)
+		err = find_again(reader, link);
 	if (!err && found)
 		found(asleep->arg);
 	if (!err)

@@ -28,7 +28,7 @@ struct sb_asleep_stacks {
  * Run the iterator over all tasks; for each struct sb_asleep that it writes, read a piece of the
  * thread's stack, and make sure that it has not run since. A stack that could not be had is kept
  * as its leaf, with a status that says so. @found, if not NULL, is called in between: the iterator is
- * through, and nothing was read yet. Return: 0 or a negative errno.
+ * through, and nothing was read yet; then it is run twice, for those it could not take at first. Return: 0 or a negative errno.
  */
 int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
 		  void (*found)(void *arg));
