@@ -157,7 +157,7 @@ static int take_all(struct reader *reader)
 	return err;
 }
 
-static int find_again(struct reader *reader, const struct bpf_link *link)
+static int run_iterator(struct reader *reader, const struct bpf_link *link)
 {
 	sb_cleanup(sb_closep) int fd = bpf_iter_create(bpf_link__fd(link));
 
@@ -169,18 +169,16 @@ int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *pro
 {
 	sb_cleanup(bpf_link__destroyp) struct bpf_link *link = bpf_program__attach_iter(prog, NULL);
 	sb_cleanup(sb_freep) struct reader *reader = calloc(1, sizeof(*reader));
-	sb_cleanup(sb_closep) int fd = -1;
 	int err;
 
 	if (!link || !reader)
 		return link ? -ENOMEM : -errno;
 	reader->asleep = asleep;
 	reader->mem_fd = -1;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	err = fd < 0 ? fd : find_all(reader, fd);
+	err = run_iterator(reader, link);
 	/* Those whose state could not be made: sched_begin passes over all others. */
 	if (!err && found)
-		err = find_again(reader, link);
+		err = run_iterator(reader, link);
 	if (!err && found)
 		found(asleep->arg);
 	if (!err)
