@@ -195,8 +195,8 @@ static struct sb_runtime *find(struct sb_interp *interp, struct sb_interp_space 
 		return NULL;
 	space = sb_interp_find(interp, key);
 	for (i = 0; space && i < space->nr_found; i++)
-		if (space->found[i].is_attached && sb_streq(space->found[i].rt.ops->name, name))
-			return &space->found[i].rt;
+		if (space->found[i]->is_attached && sb_streq(space->found[i]->rt.ops->name, name))
+			return &space->found[i]->rt;
 	return NULL;
 }
 

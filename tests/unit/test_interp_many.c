@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* More runtimes in one process than are walked. This program looks as if it were one of Lua's, too. */
+/* More runtimes in one process than are walked, and more processes than are remembered. This program looks as if it were one of Lua's, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/time.h"
 #include "interp/interp_priv.h"
 
 extern const char lua_ident[];
@@ -50,11 +52,13 @@ static void test_fifth(void **state)
 	assert_int_equal(stats.nr_refused, 0);
 	space = sb_interp_find(interp, &key);
 	assert_int_equal(space->nr_found, 1); /* refused for what it is */
-	sb_str_release(&space->found[0].rt.why);
+	sb_interp_drop_found(space, 0);
 	for (i = 0; i < SB_INTERP_PER_PROC; i++) {
-		space->found[i] = (struct found){ .is_attached = true };
-		space->found[i].rt.ops = &other;
-		space->found[i].rt.memory = &space->memory;
+		space->found[i] = calloc(1, sizeof(struct found));
+		assert_non_null(space->found[i]);
+		space->found[i]->is_attached = true;
+		space->found[i]->rt.ops = &other;
+		space->found[i]->rt.memory = &space->memory;
 	}
 	space->nr_found = SB_INTERP_PER_PROC;
 	for (i = 0; i < 2; i++) {
@@ -64,7 +68,7 @@ static void test_fifth(void **state)
 	sb_interp_stats(interp, &stats);
 	assert_int_equal(stats.nr_refused, 1);
 	for (i = 0; i < SB_INTERP_PER_PROC; i++)
-		space->found[i].image = space->found[SB_INTERP_PER_PROC].image;
+		space->found[i]->image = space->found[SB_INTERP_PER_PROC]->image;
 	sb_interp_each(interp, note, &said);
 	assert_int_equal(said.nr_walked, SB_INTERP_PER_PROC);
 	assert_int_equal(said.nr_lua, 1);
@@ -72,10 +76,46 @@ static void test_fifth(void **state)
 	sb_interp_free(interp);
 }
 
+/* Processes come and go; what is left of them does not grow. */
+static void test_forgotten(void **state)
+{
+	struct sb_interp_space key = { .tgid = (uint32_t)getpid() };
+	struct sb_interp_confs confs;
+	struct sb_interp_stats stats;
+	struct sb_interp *interp;
+	struct said said = {};
+	const size_t nr = 100;
+
+	(void)state;
+	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
+	for (key.start_ns = 1; key.start_ns <= nr; key.start_ns++)
+		assert_int_equal(sb_interp_look(interp, &key, &confs), 0);
+	/* They live. */
+	assert_int_equal(sb_interp_forget(interp, UINT64_MAX), 0);
+	assert_int_equal(interp->spaces.nr, nr);
+	for (key.start_ns = 1; key.start_ns < nr; key.start_ns++)
+		sb_interp_ended(interp, &key);
+	/* Somebody may still ask. */
+	assert_int_equal(sb_interp_forget(interp, 1), 0);
+	assert_int_equal(interp->spaces.nr, nr);
+	assert_int_equal(sb_interp_forget(interp, sb_now_ns()), 0);
+	assert_int_equal(interp->spaces.nr, 1);
+	assert_true(sb_interp_knows(interp, &key));
+	key.start_ns = 1;
+	assert_false(sb_interp_knows(interp, &key));
+	sb_interp_each(interp, note, &said);
+	assert_int_equal(said.nr_lua, 2); /* of all that have ended, and of the one that lives */
+	sb_interp_stats(interp, &stats);
+	assert_int_equal(stats.nr_processes, nr);
+	assert_int_equal(stats.nr_unlisted, 0);
+	sb_interp_free(interp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fifth),
+		cmocka_unit_test(test_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,9 +46,10 @@ static struct sb_interp *make_as(const struct sb_interp_space *as)
 	assert_int_equal(confs.nr, 0);
 	space = sb_interp_find(interp, as);
 	space->nr_found = 1;
-	space->found[0].is_attached = true;
-	space->found[0].rt.ops = &no_names;
-	space->found[0].rt.memory = &space->memory;
+	space->found[0] = calloc(1, sizeof(struct found));
+	space->found[0]->is_attached = true;
+	space->found[0]->rt.ops = &no_names;
+	space->found[0]->rt.memory = &space->memory;
 	return interp;
 }
 

@@ -401,9 +401,8 @@ static void name_late(struct sb_interpwatch *watch, const struct waiting *stack)
 	if (!sb_interp_knows(watch->interp, &stack->space)) {
 		if (sb_interp_adopt(watch->interp, &stack->space))
 			sb_interp_look(watch->interp, &stack->space, &confs);
-		/* The thread goes on with it by this name. */
-		else
-			sb_vec_push(&watch->needs, stack->space);
+		/* The thread goes on with it by this name, and notices its end. */
+		sb_vec_push(&watch->needs, stack->space);
 	}
 	sb_interp_fetch(watch->interp, &stack->space,
 			(const struct sb_interp_frame *)(watch->words.at + stack->first),

@@ -67,6 +67,7 @@ struct sb_run {
 	bool has_progress;		   /* a line of it stands on the terminal */
 	uint64_t entry_ns;		   /* when we were called */
 	uint64_t start_ns, end_ns;	   /* of sampling */
+	uint64_t drained_ns;		   /* when the last drain began */
 	uint64_t own_start_ns, own_end_ns; /* CPU time of ours at these */
 };
 

@@ -121,11 +121,13 @@ void sb_run_report_interps(const struct sb_run *run, const struct sb_run_figures
 		 (unsigned long long)stats.nr_unreadable, (unsigned long long)stats.nr_late,
 		 (double)stats.fetch_ns / 1e6);
 	row("names of their frames", value);
-	snprintf(value, sizeof(value),
-		 "%llu, looked at %llu times in %.1f ms, %llu forgotten, %llu refused",
-		 (unsigned long long)stats.nr_processes, (unsigned long long)stats.nr_looks,
-		 (double)stats.look_ns / 1e6, (unsigned long long)stats.nr_forgotten,
-		 (unsigned long long)(figures->session.interps.nr_refused + stats.nr_refused));
+	snprintf(
+		value, sizeof(value),
+		"%llu, looked at %llu times in %.1f ms, %llu forgotten, %llu refused, %llu not listed",
+		(unsigned long long)stats.nr_processes, (unsigned long long)stats.nr_looks,
+		(double)stats.look_ns / 1e6, (unsigned long long)stats.nr_forgotten,
+		(unsigned long long)(figures->session.interps.nr_refused + stats.nr_refused),
+		(unsigned long long)stats.nr_unlisted);
 	row("processes with interpreters", value);
 	snprintf(value, sizeof(value), "%llu ring full, retried; %llu without memory",
 		 (unsigned long long)figures->session.stat[SB_STAT_INTERP_FULL],

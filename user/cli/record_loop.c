@@ -157,6 +157,11 @@ int sb_run_drain(struct sb_run *run)
 	sb_session_forget_stacks(run->session, evicted, nr);
 	/* Every sample of later batches is younger than this. */
 	sb_symbolizer_forget(run->sym, before_ns);
+	/* The stack of a waker may come one batch before the wait. */
+	err = run->interp ? sb_interp_forget(run->interp, run->drained_ns) : 0;
+	if (err)
+		return sb_err(err, "cannot forget interpreters of processes that have ended");
+	run->drained_ns = before_ns;
 	return 0;
 }
 

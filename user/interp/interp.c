@@ -38,24 +38,6 @@ int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_inte
 	return 0;
 }
 
-static void detach(struct found *found)
-{
-	if (found->is_attached && found->rt.ops->detach)
-		found->rt.ops->detach(&found->rt);
-	sb_str_release(&found->rt.why);
-	memset(found, 0, sizeof(*found));
-}
-
-static void free_space(struct space *space)
-{
-	size_t i;
-
-	for (i = 0; i < space->nr_found; i++)
-		detach(&space->found[i]);
-	sb_interp_release_names(space);
-	free(space);
-}
-
 void sb_interp_free(struct sb_interp *interp)
 {
 	size_t i;
@@ -63,9 +45,10 @@ void sb_interp_free(struct sb_interp *interp)
 	if (!interp)
 		return;
 	for (i = 0; i < interp->spaces.nr; i++)
-		free_space(interp->spaces.at[i]);
+		sb_interp_free_space(interp->spaces.at[i]);
 	for (i = 0; i < interp->files.nr; i++)
 		sb_image_file_free(interp->files.at[i].file);
+	sb_interp_release_past(interp);
 	sb_vec_release(&interp->spaces);
 	sb_index_release(&interp->spaces_index);
 	sb_vec_release(&interp->files);
@@ -74,169 +57,6 @@ void sb_interp_free(struct sb_interp *interp)
 	sb_str_release(&interp->text.file);
 	pthread_mutex_destroy(&interp->lock);
 	free(interp);
-}
-
-/* Processes. */
-
-static uint64_t hash_space(const struct sb_interp_space *key)
-{
-	const uint64_t words[] = { key->start_ns, (uint64_t)key->tgid << 32 | key->exec_id };
-
-	return sb_hash(words, sizeof(words), 0);
-}
-
-struct space *sb_interp_find(struct sb_interp *interp, const struct sb_interp_space *key)
-{
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&interp->spaces_index, hash_space(key)); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&interp->spaces_index, it)) {
-		struct space *space = interp->spaces.at[it.id];
-
-		if (space->key.start_ns == key->start_ns && space->key.tgid == key->tgid &&
-		    space->key.exec_id == key->exec_id)
-			return space;
-	}
-	return NULL;
-}
-
-struct found *sb_interp_found_of(struct space *space, uint32_t runtime)
-{
-	size_t i;
-
-	for (i = 0; i < space->nr_found; i++)
-		if (space->found[i].is_attached && space->found[i].rt.ops->runtime == runtime)
-			return &space->found[i];
-	return NULL;
-}
-
-static int make_space(struct sb_interp *interp, const struct sb_interp_space *key,
-		      struct space **ret_space)
-{
-	struct space *space = sb_interp_find(interp, key);
-	int err;
-
-	if (space) {
-		*ret_space = space;
-		return 0;
-	}
-	space = calloc(1, sizeof(*space));
-	if (!space)
-		return -ENOMEM;
-	space->key = *key;
-	space->memory.tgid = key->tgid;
-	err = sb_vec_push(&interp->spaces, space);
-	if (err) {
-		free(space);
-		return err;
-	}
-	err = sb_index_add(&interp->spaces_index, hash_space(key), (uint32_t)interp->spaces.nr - 1);
-	if (err) {
-		interp->spaces.nr--;
-		free(space);
-		return err;
-	}
-	*ret_space = space;
-	return 0;
-}
-
-static int index_spaces(struct sb_interp *interp)
-{
-	size_t i;
-	int err = 0;
-
-	sb_index_release(&interp->spaces_index);
-	memset(&interp->spaces_index, 0, sizeof(interp->spaces_index));
-	for (i = 0; i < interp->spaces.nr && !err; i++)
-		err = sb_index_add(&interp->spaces_index, hash_space(&interp->spaces.at[i]->key),
-				   (uint32_t)i);
-	return err;
-}
-
-static int drop_space(struct sb_interp *interp, size_t i)
-{
-	interp->stats.nr_bytes -= interp->spaces.at[i]->arena.nr_bytes;
-	free_space(interp->spaces.at[i]);
-	interp->spaces.at[i] = interp->spaces.at[--interp->spaces.nr];
-	return index_spaces(interp);
-}
-
-/* Room is made by forgetting processes that have ended, the one unused for longest first. */
-static int forget(struct sb_interp *interp)
-{
-	size_t i, oldest = SIZE_MAX;
-
-	for (i = 0; i < interp->spaces.nr; i++) {
-		const struct space *space = interp->spaces.at[i];
-
-		if (space->has_ended &&
-		    (oldest == SIZE_MAX || space->used < interp->spaces.at[oldest]->used))
-			oldest = i;
-	}
-	if (oldest == SIZE_MAX)
-		return -ENOENT;
-	interp->stats.nr_forgotten++;
-	return drop_space(interp, oldest);
-}
-
-bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *key)
-{
-	bool is_known;
-
-	pthread_mutex_lock(&interp->lock);
-	is_known = sb_interp_find(interp, key) != NULL;
-	pthread_mutex_unlock(&interp->lock);
-	return is_known;
-}
-
-static bool is_still(const struct space *space)
-{
-	const struct sb_procfs_stat *then = &space->expected;
-	struct sb_procfs_stat now;
-
-	return then->start_ticks && !sb_procfs_stat(space->key.tgid, &now) &&
-	       now.start_ticks == then->start_ticks && now.stack_addr == then->stack_addr;
-}
-
-int sb_interp_adopt(struct sb_interp *interp, const struct sb_interp_space *to)
-{
-	struct space *space;
-	int err = 0;
-	size_t i;
-
-	pthread_mutex_lock(&interp->lock);
-	space = sb_interp_find(interp, &(struct sb_interp_space){ .tgid = to->tgid });
-	for (i = 0; space && interp->spaces.at[i] != space;)
-		i++;
-	if (sb_interp_find(interp, to)) {
-		/* It was looked at by both names: once is enough. */
-		if (space)
-			err = drop_space(interp, i);
-	} else if (!space) {
-		err = -ENOENT;
-	} else if (!is_still(space)) {
-		err = drop_space(interp, i);
-		err = err ? err : -ESTALE;
-	} else {
-		space->key = *to;
-		err = index_spaces(interp);
-	}
-	pthread_mutex_unlock(&interp->lock);
-	return err;
-}
-
-void sb_interp_ended(struct sb_interp *interp, const struct sb_interp_space *key)
-{
-	struct space *space;
-
-	pthread_mutex_lock(&interp->lock);
-	space = sb_interp_find(interp, key);
-	if (space)
-		space->has_ended = true;
-	while (interp->stats.nr_bytes > interp->opts.names_bytes_max)
-		if (forget(interp))
-			break;
-	pthread_mutex_unlock(&interp->lock);
 }
 
 /* Files. */
@@ -401,10 +221,10 @@ static struct found *find_found(struct space *space, const struct sb_runtime_ops
 	size_t i;
 
 	for (i = 0; i < space->nr_found; i++)
-		if (space->found[i].rt.ops == ops && !space->found[i].is_pending &&
-		    space->found[i].image.file == image->file &&
-		    space->found[i].image.bias == image->bias)
-			return &space->found[i];
+		if (space->found[i]->rt.ops == ops && !space->found[i]->is_pending &&
+		    space->found[i]->image.file == image->file &&
+		    space->found[i]->image.bias == image->bias)
+			return space->found[i];
 	return NULL;
 }
 
@@ -417,23 +237,13 @@ static void look_again(struct found *found, const struct sb_process_maps *maps)
 	found->rt.maps = NULL;
 }
 
-static void drop_found(struct space *space, size_t i)
-{
-	detach(&space->found[i]);
-	memmove(&space->found[i], &space->found[i + 1],
-		(--space->nr_found - i) * sizeof(space->found[0]));
-	memset(&space->found[space->nr_found], 0, sizeof(space->found[0]));
-	for (; i < space->nr_found; i++)
-		space->found[i].rt.image = &space->found[i].image;
-}
-
 static void drop_pending(struct space *space)
 {
 	size_t i;
 
 	for (i = space->nr_found; i--;)
-		if (space->found[i].is_pending)
-			drop_found(space, i);
+		if (space->found[i]->is_pending)
+			sb_interp_drop_found(space, i);
 }
 
 /* Return: as ops->attach(). */
@@ -468,7 +278,7 @@ static size_t nr_attached(const struct space *space)
 	size_t i, nr = 0;
 
 	for (i = 0; i < space->nr_found; i++)
-		nr += space->found[i].is_attached;
+		nr += space->found[i]->is_attached;
 	return nr;
 }
 
@@ -497,8 +307,11 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 		space->is_full = true;
 		return 0;
 	}
-	found = &space->found[space->nr_found++];
-	*found = (struct found){ .image = *image };
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		return -ENOMEM;
+	space->found[space->nr_found++] = found;
+	found->image = *image;
 	found->rt.ops = ops;
 	found->rt.memory = &space->memory;
 	found->rt.image = &found->image;
@@ -515,7 +328,7 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 			 : found->rt.why.len ? found->rt.why.s
 					     : "unknown layout");
 	else if (err)
-		drop_found(space, space->nr_found - 1);
+		sb_interp_drop_found(space, space->nr_found - 1);
 	return err == -ENOTSUP || err == -EFAULT ? 0 : err;
 }
 
@@ -584,7 +397,7 @@ static void expect(struct space *space, const struct sb_procfs_stat *now)
 	if (space->expected.start_ticks != now->start_ticks ||
 	    space->expected.stack_addr != now->stack_addr)
 		while (space->nr_found)
-			drop_found(space, space->nr_found - 1);
+			sb_interp_drop_found(space, space->nr_found - 1);
 	space->expected = *now;
 }
 
@@ -594,7 +407,7 @@ static void confs_of(struct space *space, struct sb_interp_confs *ret)
 
 	ret->nr = 0;
 	for (i = 0; i < space->nr_found; i++) {
-		struct found *found = &space->found[i];
+		struct found *found = space->found[i];
 
 		if (!found->is_attached || sb_interp_is_unreadable(found))
 			continue;
@@ -617,11 +430,11 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 	err = sb_procfs_maps(key->tgid, on_line, &list);
 	pthread_mutex_lock(&interp->lock);
 	if (!err || err == -EFBIG)
-		err = make_space(interp, key, &space);
+		err = sb_interp_make_space(interp, key, &space);
 	ret_confs->nr = 0;
 	if (!err) {
 		space->used = ++interp->clock;
-		space->has_ended = false;
+		space->ended_ns = 0;
 		if (!key->start_ns)
 			expect(space, &now);
 		err = look_at_all(interp, space, &list);
@@ -661,9 +474,9 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_interp_space *k
 	pthread_mutex_lock(&interp->lock);
 	space = sb_interp_find(interp, key);
 	for (i = 0; space && i < space->nr_found; i++) {
-		const struct sb_runtime *rt = &space->found[i].rt;
+		const struct sb_runtime *rt = &space->found[i]->rt;
 
-		if (!space->found[i].is_attached)
+		if (!space->found[i]->is_attached)
 			continue;
 		/* One that is both has all its frames in its state. */
 		if (!(rt->conf.flags & SB_INTERP_BY_STATE)) {
@@ -733,54 +546,7 @@ void sb_interp_code_rule(struct sb_interp *interp, const struct sb_interp_space 
 	pthread_mutex_lock(&interp->lock);
 	space = sb_interp_find(interp, key);
 	for (i = 0; space && i < space->nr_found; i++)
-		if (space->found[i].is_attached && space->found[i].rt.code.end)
-			*ret_rule = space->found[i].rt.code;
-	pthread_mutex_unlock(&interp->lock);
-}
-
-int sb_interp_each(struct sb_interp *interp,
-		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg)
-{
-	size_t i, at;
-	int ret = 0;
-
-	pthread_mutex_lock(&interp->lock);
-	for (i = 0; i < interp->spaces.nr; i++) {
-		const struct space *space = interp->spaces.at[i];
-
-		for (at = 0; at < space->nr_found && !ret; at++) {
-			const struct found *found = &space->found[at];
-			const char *why = NULL;
-
-			if (found->is_pending)
-				why = "it has not begun";
-			else if (sb_interp_is_unreadable(found))
-				why = "its frames cannot be read";
-			else if (!found->is_attached)
-				why = found->rt.why.len ? found->rt.why.s : "unknown layout";
-			ret = fn(arg, &(struct sb_interp_found){
-					      .space = space->key,
-					      .runtime = found->rt.ops->runtime,
-					      .runtime_name = found->rt.ops->name,
-					      .version = found->rt.version,
-					      .path = sb_image_path(&found->image),
-					      .why = why,
-					      .is_pending = found->is_pending,
-				      });
-		}
-	}
-	pthread_mutex_unlock(&interp->lock);
-	return ret;
-}
-
-void sb_interp_stats(struct sb_interp *interp, struct sb_interp_stats *ret_stats)
-{
-	size_t i;
-
-	pthread_mutex_lock(&interp->lock);
-	*ret_stats = interp->stats;
-	ret_stats->nr_processes = 0;
-	for (i = 0; i < interp->spaces.nr; i++)
-		ret_stats->nr_processes += interp->spaces.at[i]->nr_found > 0;
+		if (space->found[i]->is_attached && space->found[i]->rt.code.end)
+			*ret_rule = space->found[i]->rt.code;
 	pthread_mutex_unlock(&interp->lock);
 }

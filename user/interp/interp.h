@@ -3,7 +3,8 @@
  * Interpreters in processes: which there are, what the walkers in the kernel must know of them, and
  * the names of what they found, which are read once for each code object, while the process lives.
  *
- *	interp.c	processes and their runtimes
+ *	interp.c	runtimes in processes
+ *	spaces.c	processes
  *	names.c		what frames are called
  *	runtime.h	what a runtime is; table.c has them all
  *	image.c		a file as a process maps it
@@ -59,8 +60,13 @@ bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *spa
  * -ESTALE: {.tgid} was another process, or another program of this one, and is forgotten; -ENOMEM.
  */
 int sb_interp_adopt(struct sb_interp *interp, const struct sb_interp_space *space);
-/* It has ended: its names are kept as long as there is room. */
+/* It has ended: its names are kept until sb_interp_forget(), as long as there is room. */
 void sb_interp_ended(struct sb_interp *interp, const struct sb_interp_space *space);
+/*
+ * Forget the processes that ended before @before_ns (CLOCK_MONOTONIC): nothing of them will be asked any
+ * more but what was found, by sb_interp_each(). Return: 0 or -ENOMEM.
+ */
+int sb_interp_forget(struct sb_interp *interp, uint64_t before_ns);
 
 /*
  * Read the names of these frames, as far as they are not known: at once, while they are there.
@@ -138,7 +144,7 @@ struct sb_interp_walk;
 int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_interp_space *space,
 			   struct sb_interp_walk *walk);
 
-/* For doctor and the end line: what was found. */
+/* For doctor and the end line: what was found; of processes that are forgotten, one for all that are alike. */
 struct sb_interp_found {
 	struct sb_interp_space space;
 	uint32_t runtime;
@@ -150,7 +156,8 @@ int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);
 
 struct sb_interp_stats {
-	uint64_t nr_looks, nr_processes; /* with an interpreter */
+	uint64_t nr_looks, nr_processes; /* with an interpreter, ever */
+	uint64_t nr_unlisted;		 /* findings that sb_interp_each() does not have any more */
 	uint64_t nr_refused;		 /* runtimes beyond those that are walked in one process */
 	uint64_t nr_names, nr_unreadable,
 		nr_late;		 /* late: read when they were needed, not at once */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by interp.c, names.c and outside.c. */
+/* Shared by interp.c, spaces.c, names.c and outside.c. */
 #ifndef SB_INTERP_INTERP_PRIV_H
 #define SB_INTERP_INTERP_PRIV_H
 
@@ -55,15 +55,24 @@ struct space {
 	/* Of one that was expected: what it was when it was looked at, with start_ticks 0 if that is not known. */
 	struct sb_procfs_stat expected;
 	struct sb_memory memory;
-	struct found found[FOUND_MAX]; /* up to SB_INTERP_PER_PROC are attached */
+	struct found *found[FOUND_MAX]; /* up to SB_INTERP_PER_PROC are attached */
 	size_t nr_found;
-	bool is_full; /* that there are more has been counted */
-	bool has_ended;
-	uint64_t used; /* count of looks at it: the one unused for longest goes first */
+	bool is_full;	   /* that there are more has been counted */
+	uint64_t ended_ns; /* when that was noticed; 0: it has not */
+	uint64_t used;	   /* count of looks at it: the one unused for longest goes first */
 	SB_VEC(struct name) names;
 	SB_VEC(struct text) texts;
 	struct sb_index names_index;
 	struct sb_arena arena;
+};
+
+/* What was found in processes that are forgotten: one stands for all that are alike. */
+struct past {
+	struct sb_interp_space space;
+	uint32_t runtime;
+	const char *runtime_name, *path; /* they live as long as struct sb_interp */
+	char version[sizeof(((struct sb_runtime *)0)->version)];
+	char *why; /* or NULL */
 };
 
 struct sb_interp {
@@ -71,6 +80,7 @@ struct sb_interp {
 	pthread_mutex_t lock; /* of everything */
 	SB_VEC(struct space *) spaces;
 	struct sb_index spaces_index; /* rebuilt when some are dropped */
+	SB_VEC(struct past) past;
 	SB_VEC(struct seen_file) files;
 	struct sb_index files_index;
 	struct sb_interp_stats stats;
@@ -78,8 +88,14 @@ struct sb_interp {
 	struct sb_runtime_text text; /* scratch */
 };
 
-/* With the lock held. Return: the space, or NULL. */
+/* All with the lock held. Return: the space, or NULL. */
 struct space *sb_interp_find(struct sb_interp *interp, const struct sb_interp_space *key);
+/* Find it, or make it. Return: 0 or -ENOMEM. */
+int sb_interp_make_space(struct sb_interp *interp, const struct sb_interp_space *key,
+			 struct space **ret_space);
+void sb_interp_free_space(struct space *space);
+void sb_interp_drop_found(struct space *space, size_t i);
+void sb_interp_release_past(struct sb_interp *interp);
 /* The runtime of a frame in a process, or NULL. */
 struct found *sb_interp_found_of(struct space *space, uint32_t runtime);
 /* Not one of its names can be read: it is not walked. */

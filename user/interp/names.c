@@ -175,7 +175,7 @@ static bool has_gone_bad(struct space *space)
 	size_t i;
 
 	for (i = 0; i < space->nr_found; i++) {
-		struct found *found = &space->found[i];
+		struct found *found = space->found[i];
 
 		if (!found->is_attached || found->has_gone_bad || !sb_interp_is_unreadable(found))
 			continue;

@@ -36,9 +36,9 @@ int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_interp_spac
 	pthread_mutex_lock(&interp->lock);
 	space = sb_interp_find(interp, key);
 	for (i = 0; space && i < space->nr_found; i++)
-		if (space->found[i].is_attached && space->found[i].rt.ops->begin &&
-		    (space->found[i].rt.conf.flags & SB_INTERP_BY_STATE))
-			walk_one(space, &space->found[i], walk);
+		if (space->found[i]->is_attached && space->found[i]->rt.ops->begin &&
+		    (space->found[i]->rt.conf.flags & SB_INTERP_BY_STATE))
+			walk_one(space, space->found[i], walk);
 	pthread_mutex_unlock(&interp->lock);
 	return walk->nr_frames ? 0 : -ENOENT;
 }
