@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "core.h"
 
 #define BASE	 0x7ffe00000000ull
@@ -410,6 +411,193 @@ static void test_random_tables(void **state)
 	}
 }
 
+/* Rows of a granule, which begin at word @first. Each names a rule of its own: its number is its CFA's offset. */
+struct rows {
+	uint32_t first, nr;
+	uint16_t off[SB_UW_GRANULE_BYTES];
+};
+
+/* Offsets that ascend from 0: one after the other, all but the first at the end, or spread. */
+static void make_rows(struct rows *rows, uint32_t nr, uint32_t shape)
+{
+	uint32_t i;
+
+	rows->nr = nr;
+	for (i = 0; i < nr; i++)
+		rows->off[i] = (uint16_t)(shape == 0   ? i
+					  : shape == 1 ? (i ? SB_UW_GRANULE_BYTES - nr + i : 0)
+						       : i * SB_UW_GRANULE_BYTES / nr);
+}
+
+/* Before and behind them lie rows of others, which begin low and high. */
+static void place_rows(const struct rows *rows)
+{
+	uint32_t *words = pool(), i, nr_rules = rows->nr + 2;
+	uint32_t chunk = rows->first / SB_UW_CHUNK_WORDS * SB_UW_CHUNK_WORDS;
+	struct sb_uw_rule *rules = (struct sb_uw_rule *)&words[3 * SB_UW_CHUNK_WORDS];
+
+	for (i = 0; i < SB_UW_CHUNK_WORDS; i++)
+		words[chunk + i] = SB_UW_ROW(nr_rules - 1, i % 3 ? 0 : SB_UW_GRANULE_BYTES - 1);
+	for (i = 0; i < nr_rules; i++)
+		rules[i] = (struct sb_uw_rule){ .cfa = SB_UW_CFA_SP, .cfa_off = (int32_t)i };
+	for (i = 0; i < rows->nr; i++)
+		words[rows->first + i] = SB_UW_ROW(i, rows->off[i]);
+	words[INDEX_AT] = rows->first;
+	words[INDEX_AT + 1] = rows->nr;
+	bin()->rules_word = 3 * SB_UW_CHUNK_WORDS;
+	bin()->nr_rules = nr_rules;
+}
+
+/* The row in force, looked for one by one. */
+static uint32_t plain_row(const struct rows *rows, uint32_t off)
+{
+	uint32_t i, row = 0;
+
+	for (i = 0; i < rows->nr; i++)
+		if (rows->off[i] <= off)
+			row = i;
+	return row;
+}
+
+static void check_row(const struct rows *rows, uint32_t off)
+{
+	struct sb_scratch *s = sb_scratch_get(0);
+
+	if (off >= SB_UW_GRANULE_BYTES)
+		return;
+	s->walk.pc = CODE + off;
+	s->walk.flags = SB_WALK_LEAF;
+	assert_int_equal(sb_unwind_find_rule(0), 0);
+	if (s->map.rule.cfa != SB_UW_CFA_SP || s->map.rule.cfa_off != (int32_t)plain_row(rows, off))
+		fail_msg("%u rows at word %u: offset %u is in row %u, found as row %d", rows->nr,
+			 rows->first, off, plain_row(rows, off), s->map.rule.cfa_off);
+}
+
+/* Granules of few rows and of as many as bytes, in the middle of a chunk and at its ends: at each row's
+ * first byte, at the one before and the one behind, every row is found that is found one by one. */
+static void test_row_search(void **state)
+{
+	static const uint32_t nrs[] = { 1,    2,    3,	  4,	5,    15,   16,	 17,  31,
+					32,   33,   34,	  63,	64,   65,   127, 128, 129,
+					255,  256,  257,  258,	511,  512,  513, 999, 1023,
+					1024, 1025, 2047, 2048, 2049, 4095, 4096 };
+	static struct rows rows;
+	uint32_t i, row;
+
+	walk(); /* the list of mappings is found */
+	for (i = 0; i < SB_ARRAY_SIZE(nrs) * 9; i++) {
+		make_rows(&rows, nrs[i / 9], i % 3);
+		rows.first = SB_UW_CHUNK_WORDS + i / 3 % 3 * (SB_UW_CHUNK_WORDS - rows.nr) / 2;
+		place_rows(&rows);
+		for (row = 0; row < rows.nr; row++) {
+			check_row(&rows, rows.off[row] - 1u);
+			check_row(&rows, rows.off[row]);
+			check_row(&rows, rows.off[row] + 1u);
+		}
+		check_row(&rows, SB_UW_GRANULE_BYTES - 1);
+	}
+}
+
+/* Mapping @at of a list: some lie next to one another, others have room between them. */
+static struct sb_uw_seg seg_at(uint32_t at)
+{
+	uint64_t begin = LOADED + at * 0x3000ull;
+
+	return (struct sb_uw_seg){
+		.begin = begin, .end = begin + (at % 3 ? 0x3000 : 0x1000), .bias = begin, .bin = at
+	};
+}
+
+static void check_seg(uint32_t nr, uint64_t addr)
+{
+	struct sb_scratch *s = sb_scratch_get(0);
+	int want = -ENOENT, found;
+	uint32_t i, bin = 0;
+
+	for (i = 0; i < nr; i++)
+		if (addr >= seg_at(i).begin && addr < seg_at(i).end) {
+			want = 0;
+			bin = i;
+		}
+	s->walk.pc = addr;
+	s->walk.flags = SB_WALK_LEAF;
+	found = sb_unwind_find_seg(0);
+	if (found != want || (!found && s->map.bin != bin))
+		fail_msg("%u mappings: %llx is in %u (%d), found as %u (%d)", nr,
+			 (unsigned long long)addr, bin, want, s->map.bin, found);
+}
+
+/* The same of lists of mappings. */
+static void test_seg_search(void **state)
+{
+	static const uint32_t nrs[] = { 1,  2,	 3,   15,  16,	17,  31,  32,	33,
+					64, 128, 255, 256, 257, 511, 512, 1023, SB_UW_SEGS_MAX };
+	uint32_t i, at, first, word;
+	struct sb_scratch *s;
+
+	s = walk();
+	for (i = 0; i < SB_ARRAY_SIZE(nrs) * 2; i++) {
+		uint32_t nr = nrs[i / 2], room = SB_UW_CHUNK_WORDS - nr * SB_UW_SEG_WORDS;
+
+		first = SB_UW_CHUNK_WORDS +
+			(i % 2 ? room : room / 2 / SB_UW_SEG_WORDS * SB_UW_SEG_WORDS);
+		for (word = 0; word < SB_UW_CHUNK_WORDS; word++)
+			pool()[SB_UW_CHUNK_WORDS + word] = 0;
+		for (at = 0; at < nr; at++)
+			((struct sb_uw_seg *)&pool()[first])[at] = seg_at(at);
+		s->map.segs_word = first;
+		s->map.nr_segs = nr;
+		for (at = 0; at < nr; at++) {
+			check_seg(nr, seg_at(at).begin - 1);
+			check_seg(nr, seg_at(at).begin);
+			check_seg(nr, seg_at(at).begin + 1);
+			check_seg(nr, seg_at(at).end - 1);
+			check_seg(nr, seg_at(at).end);
+		}
+	}
+}
+
+/* Where a table, a list of rules and a mapping end: what lies behind is nobody's, though there are words. */
+static void test_ends(void **state)
+{
+	const struct {
+		uint64_t pc;
+		int err;
+		uint32_t cfa;
+	} rows[] = {
+		{ CODE - 1, 0, SB_UW_CFA_FP_CHAIN },		/* before the table */
+		{ CODE, 0, SB_UW_CFA_SP },			/* its first granule */
+		{ CODE + 0xfff, 0, SB_UW_CFA_SP },		/* its last byte */
+		{ CODE + 0x1fff, 0, SB_UW_CFA_STOP },		/* the last row */
+		{ CODE + 0x2000, -ENOENT, SB_UW_CFA_FP_CHAIN }, /* behind the mapping */
+		{ LOADED - 1, -ENOENT, SB_UW_CFA_FP_CHAIN },
+	};
+	struct sb_scratch *s = walk();
+	uint32_t *words = pool();
+	size_t i;
+
+	words[INDEX_AT + 4] = 2;
+	s->walk.flags = SB_WALK_LEAF;
+	for (i = 0; i < SB_ARRAY_SIZE(rows); i++) {
+		s->walk.pc = CODE;
+		assert_int_equal(sb_unwind_find_rule(0), 0); /* from here on the mapping is known */
+		s->walk.pc = rows[i].pc;
+		assert_int_equal(sb_unwind_find_rule(0), rows[i].err);
+		assert_int_equal(s->map.rule.cfa, rows[i].cfa);
+	}
+	bin()->nr_granules = 1;
+	s->walk.pc = CODE + 0x1000;
+	assert_int_equal(sb_unwind_find_rule(0), 0);
+	assert_int_equal(s->map.rule.cfa, SB_UW_CFA_FP_CHAIN);
+	memcpy(&words[RULES_AT + 8], &words[RULES_AT + 4], sizeof(struct sb_uw_rule));
+	for (i = 3; i <= 4; i++) {
+		words[INDEX_AT] = (uint32_t)i; /* the last rule, and one that is not there */
+		s->walk.pc = CODE;
+		assert_int_equal(sb_unwind_find_rule(0), 0);
+		assert_int_equal(s->map.rule.cfa, i == 3 ? SB_UW_CFA_SP : SB_UW_CFA_FP_CHAIN);
+	}
+}
+
 /* One sample, by all of the way that samples go. Return: whether the walk was known. */
 static bool take(uint64_t pc, uint64_t sp, uint64_t fp, struct sb_stack_id *ret_id)
 {
@@ -499,6 +687,9 @@ int main(void)
 		cmocka_unit_test_setup(test_raw_above_fault, setup),
 		cmocka_unit_test_setup(test_fault, setup),
 		cmocka_unit_test_setup(test_random_tables, setup),
+		cmocka_unit_test_setup(test_ends, setup),
+		cmocka_unit_test_setup(test_row_search, setup),
+		cmocka_unit_test_setup(test_seg_search, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
