@@ -641,9 +641,10 @@ void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *mod
 
 bool sb_modcache_forget_begin(struct sb_modcache *cache)
 {
-	size_t i;
+	size_t i, nr = cache->files.nr - cache->free_files.nr;
 
-	if (cache->files.nr - cache->free_files.nr < SB_MODCACHE_FILES_MAX / 2)
+	/* Looking at those that stay costs less than taking them in. */
+	if (nr < SB_MODCACHE_FILES_FEW || (nr < 2 * cache->nr_left && nr < SB_MODCACHE_FILES_MAX))
 		return false;
 	for (i = 0; i < cache->files.nr; i++)
 		cache->files.at[i].is_used = false;
@@ -664,6 +665,26 @@ static void free_file(struct sb_modcache *cache, uint32_t at)
 	*file = (struct sb_file){ .fd = -1 };
 	/* There is room: it was made before anything was freed. */
 	cache->free_files.at[cache->free_files.nr++] = at;
+}
+
+static void drop_idle_modules(struct sb_modcache *cache)
+{
+	struct sb_cached_module *module;
+	size_t i;
+
+	for (i = 0; i < cache->modules.nr; i++)
+		cache->modules.at[i]->is_mapped = false;
+	for (i = 1; i < cache->files.nr; i++) {
+		module = find_id(cache, cache->files.at[i].module_id);
+		if (module)
+			module->is_mapped = true;
+	}
+	for (i = cache->modules.nr; i--;) {
+		module = cache->modules.at[i];
+		if (!module->is_mapped && module->used <= cache->tick_forgot)
+			drop_module(cache, i);
+	}
+	cache->tick_forgot = cache->tick;
 }
 
 void sb_modcache_forget_end(struct sb_modcache *cache)
@@ -687,4 +708,6 @@ void sb_modcache_forget_end(struct sb_modcache *cache)
 			free_file(cache, i);
 	sb_index_release(&cache->files_index);
 	cache->files_index = index;
+	cache->nr_left = cache->files.nr - cache->free_files.nr;
+	drop_idle_modules(cache);
 }

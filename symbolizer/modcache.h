@@ -20,6 +20,8 @@
 
 /* Distinct mapped files known at a time. */
 #define SB_MODCACHE_FILES_MAX	    65536u
+/* So few are kept, mapped or not. */
+#define SB_MODCACHE_FILES_FEW	    256u
 /* The kernel's PATH_MAX. */
 #define SB_MODCACHE_PATH_MAX	    4096u
 /* Modules open at a time, if descriptors suffice (each may hold two). */
@@ -46,6 +48,7 @@ struct sb_cached_module {
 	uint32_t id;   /* never used again */
 	uint64_t used; /* when last: ticks of the cache */
 	size_t light_bytes, heavy_bytes;
+	bool is_mapped; /* while forgetting */
 	/* How the file itself looks; all 0 for an image. */
 	struct sb_file_stamp {
 		uint64_t dev, ino, size, mtime_ns, ctime_ns;
@@ -72,7 +75,8 @@ struct sb_modcache {
 	SB_VEC(uint32_t) free_files;
 	SB_VEC(struct sb_cached_module *) modules; /* by id, ascending */
 	uint32_t last_id;
-	uint64_t tick;
+	uint64_t tick, tick_forgot; /* when files were forgotten last */
+	size_t nr_left;		    /* files that were left then */
 	uint32_t nr_pins, pins_max, modules_max, pin_clock;
 	size_t light_bytes, heavy_bytes, heavy_bytes_peak, heavy_bytes_max;
 	uint64_t nr_opened, nr_evictions, nr_files_refused, nr_pins_dropped;
@@ -117,8 +121,9 @@ int sb_modcache_get_image(struct sb_modcache *cache, const void *image, size_t l
 void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *module);
 
 /*
- * Forget files, when they have become many: if begin says so, mark those in use, and end. Modules
- * stay until a bound wants their place.
+ * Forget files, when they have become many more than are mapped: if begin says so, mark those in use, and
+ * end. A descriptor of ours keeps a file on the disk that was deleted long ago. Modules of files that nobody
+ * maps stay if they were used since the last time, for programs that come again.
  */
 bool sb_modcache_forget_begin(struct sb_modcache *cache);
 void sb_modcache_mark(struct sb_modcache *cache, uint32_t file);

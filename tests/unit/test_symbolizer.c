@@ -3,6 +3,7 @@
  * The symbolizer's API, fed with events as a sampler would, of processes that do not exist (any
  * more). The functions looked up are this test's own: the linker's own words say where they are.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -171,6 +172,51 @@ static void test_exited(void **state)
 	assert_string_equal(ask(NOBODY, 15, one).module, "unit_symbolizer");
 	sb_symbolizer_forget(sym, 100);
 	expect_reason(NOBODY, 15, one, SB_SYM_GONE);
+}
+
+static size_t count_fds(void)
+{
+	size_t nr = 0;
+	DIR *fds = opendir("/proc/self/fd");
+
+	assert_non_null(fds);
+	while (readdir(fds))
+		nr++;
+	closedir(fds);
+	return nr;
+}
+
+/* Each program is a file of its own, as where programs are built: nothing is left of those that ended. */
+static void test_files_come_and_go(void **state)
+{
+	const size_t nr_before = count_fds();
+	uint64_t time_ns = 10, one = 0;
+	struct own own;
+	uint32_t i;
+
+	(void)state;
+	get_own(&own, function_one);
+	for (i = 1; i <= 2000; i++, time_ns += 10) {
+		struct sb_sym_mmap ev = own.ev;
+
+		assert_int_equal(sb_symbolizer_exec(sym, time_ns, NOBODY), 0);
+		ev.tgid = NOBODY;
+		ev.time_ns = time_ns + 1;
+		ev.ino += i;
+		ev.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+		assert_true(ev.fd >= 0);
+		assert_int_equal(sb_symbolizer_mmap(sym, &ev), 0);
+		/* One that stays, and is asked about again. */
+		if (i == 1) {
+			assert_int_equal(sb_symbolizer_exec(sym, time_ns, NOBODY_2), 0);
+			one = map_own(NOBODY_2, time_ns + 1, LIB_AT);
+		}
+		expect(NOBODY_2, time_ns + 2, one, "function_one");
+		assert_int_equal(sb_symbolizer_exit(sym, time_ns + 5, NOBODY), 0);
+		sb_symbolizer_forget(sym, time_ns);
+		assert_true(count_fds() < nr_before + 300);
+	}
+	expect(NOBODY_2, time_ns, one, "function_one");
 }
 
 /* fork without exec sees the parent's, as it was; pid reuse does not see the old process. */
@@ -590,6 +636,7 @@ static int remove_dir(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_files_come_and_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exited, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fork_and_reuse, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_address, setup, teardown),
