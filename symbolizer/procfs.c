@@ -15,18 +15,20 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/num.h"
-#include "base/str.h"
+#include "base/status.h"
 
 /* Room for a line with the longest path and its fields. */
-#define CHUNK_BYTES	 (64u << 10)
-/* /proc/PID/status has about 1.5 KiB; CPU and node masks grow it on big machines. */
-#define STATUS_BYTES_MAX (64u << 10)
+#define CHUNK_BYTES	   (64u << 10)
+/* /proc/PID/stat has 52 numbers and a name. */
+#define STAT_BYTES_MAX	   (4u << 10)
+/* MAX_PID_NS_LEVEL of the kernel, and the first one. */
+#define PID_NAMESPACES_MAX 33
 /* "/proc/4294967295/task/4294967295/map_files/" and two addresses. */
-#define PROC_PATH_MAX	 128
+#define PROC_PATH_MAX	   128
 /* Fields of /proc/PID/stat, as proc_pid_stat(5) counts them. */
-#define STAT_FIELD_PPID	 4
-#define STAT_FIELD_START 22
-#define STAT_FIELD_LAST	 28 /* startstack */
+#define STAT_FIELD_PPID	   4
+#define STAT_FIELD_START   22
+#define STAT_FIELD_LAST	   28 /* startstack */
 
 static bool scan_char(const char **p, const char *end, char want)
 {
@@ -265,86 +267,46 @@ bool sb_moved_text_feed(struct sb_moved_text *moved, const struct sb_maps_line *
 	       line->start - line->pgoff == before->start - before->pgoff;
 }
 
-/* Find the line "KEY:\t..." and give what follows the colon. */
-static const char *status_value(const char *status, const char *key)
+int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids)
 {
-	size_t len = strlen(key);
-	const char *line;
+	uint64_t inner[PID_NAMESPACES_MAX], uid[2];
+	size_t nr = sb_status_numbers(status, "NStgid", inner, PID_NAMESPACES_MAX);
 
-	for (line = status; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (!strncmp(line, key, len) && line[len] == ':')
-			return line + len + 1;
-	}
-	return NULL;
-}
-
-/* The numbers of one line, up to @max, or when @last_only its last one. Return: how many. */
-static size_t scan_numbers(const char *p, bool last_only, uint32_t *nums, size_t max)
-{
-	const char *end = p + strcspn(p, "\n");
-	uint64_t val;
-	size_t nr = 0;
-
-	while (p < end) {
-		if (*p == ' ' || *p == '\t') {
-			p++;
-			continue;
-		}
-		if (!sb_scan_u64(&p, end, &val) || val > UINT32_MAX)
-			break;
-		if (last_only)
-			nr = 0;
-		if (nr == max)
-			break;
-		nums[nr++] = (uint32_t)val;
-	}
-	return nr;
+	if (!nr || nr > PID_NAMESPACES_MAX || sb_status_numbers(status, "Uid", uid, 2) < 2 ||
+	    inner[nr - 1] > UINT32_MAX || uid[0] > UINT32_MAX || uid[1] > UINT32_MAX)
+		return -EBADMSG;
+	*ret_ids = (struct sb_procfs_ids){ .inner_tgid = (uint32_t)inner[nr - 1],
+					   .uid = (uid_t)uid[0],
+					   .euid = (uid_t)uid[1] };
+	return 0;
 }
 
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids)
 {
 	sb_cleanup(sb_freep) char *status = NULL;
 	sb_cleanup(sb_closep) int fd = open_entry(tgid, "status", O_RDONLY);
-	const char *pids, *uids;
-	uint32_t inner, uid[2];
 	int err;
 
 	if (fd < 0)
 		return fd;
-	err = sb_read_fd(fd, STATUS_BYTES_MAX, &status, NULL);
-	if (err)
-		return err;
-	pids = status_value(status, "NStgid");
-	uids = status_value(status, "Uid");
-	if (!pids || !uids || scan_numbers(pids, true, &inner, 1) != 1 ||
-	    scan_numbers(uids, false, uid, 2) != 2)
-		return -EBADMSG;
-	*ret_ids = (struct sb_procfs_ids){ .inner_tgid = inner, .uid = uid[0], .euid = uid[1] };
-	return 0;
+	err = sb_read_fd(fd, SB_STATUS_BYTES_MAX, &status, NULL);
+	return err ? err : sb_procfs_ids_parse(status, ret_ids);
 }
 
-int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat)
+int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *ret_stat)
 {
-	sb_cleanup(sb_freep) char *text = NULL;
-	sb_cleanup(sb_closep) int fd = open_entry(tgid, "stat", O_RDONLY);
 	/* Of the fields 4 to 28; some are negative. */
 	uint64_t field[STAT_FIELD_LAST + 1] = {};
 	const char *p, *end;
-	size_t len, i;
-	int err;
+	size_t i;
+	char state;
 
-	if (fd < 0)
-		return fd;
-	err = sb_read_fd(fd, STATUS_BYTES_MAX, &text, &len);
-	if (err)
-		return err;
 	/* "PID (COMM) S PPID ...": COMM may hold anything, even parentheses. */
 	p = memrchr(text, ')', len);
 	end = text + len;
 	if (!p || end - p < 5)
 		return -EBADMSG;
-	ret_stat->state = p[2];
+	state = p[2];
 	p += 3;
 	for (i = STAT_FIELD_PPID; i <= STAT_FIELD_LAST; i++) {
 		while (p < end && (*p == ' ' || *p == '-'))
@@ -352,10 +314,24 @@ int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat)
 		if (!sb_scan_u64(&p, end, &field[i]))
 			return -EBADMSG;
 	}
-	ret_stat->ppid = (uint32_t)field[STAT_FIELD_PPID];
-	ret_stat->start_ticks = field[STAT_FIELD_START];
-	ret_stat->stack_addr = field[STAT_FIELD_LAST];
+	*ret_stat = (struct sb_procfs_stat){ .state = state,
+					     .ppid = (uint32_t)field[STAT_FIELD_PPID],
+					     .start_ticks = field[STAT_FIELD_START],
+					     .stack_addr = field[STAT_FIELD_LAST] };
 	return 0;
+}
+
+int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	sb_cleanup(sb_closep) int fd = open_entry(tgid, "stat", O_RDONLY);
+	size_t len;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = sb_read_fd(fd, STAT_BYTES_MAX, &text, &len);
+	return err ? err : sb_procfs_stat_parse(text, len, ret_stat);
 }
 
 int sb_procfs_root(uint32_t tgid)

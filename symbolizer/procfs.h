@@ -61,6 +61,8 @@ struct sb_procfs_ids {
 	uint32_t inner_tgid; /* in its innermost PID namespace */
 	uid_t uid, euid;
 };
+/* From the text of /proc/PID/status. Return: 0, or -EBADMSG. */
+int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
 /* Return: 0, -ESRCH, -EACCES, -EBADMSG. */
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
 
@@ -73,6 +75,8 @@ struct sb_procfs_stat {
 	 * are not random). */
 	uint64_t stack_addr;
 };
+/* From the @len bytes of /proc/PID/stat. Return: 0, or -EBADMSG. */
+int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *ret_stat);
 /* Return: 0, -ESRCH, -EACCES, -EBADMSG. */
 int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
 

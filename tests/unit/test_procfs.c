@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -156,6 +157,61 @@ static void test_ids(void **state)
 	assert_int_equal(ids.euid, geteuid());
 }
 
+static void test_bad_ids(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"Uid:\t1\t2\t3\t4\n",
+		"NStgid:\t1\n",
+		"NStgid:\t1\nUid:\t1\n",
+		"NStgid:\t4294967296\nUid:\t1\t2\n",
+		"NStgid:\t1\nUid:\t1\t4294967296\n",
+		/* More than the kernel has namespaces in one another. */
+		"NStgid:\t1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4\nUid:\t1\t2\n",
+	};
+	struct sb_procfs_ids ids = { .uid = 77 };
+	size_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(sb_procfs_ids_parse(bad[i], &ids), -EBADMSG);
+	assert_int_equal(ids.uid, 77);
+	assert_int_equal(sb_procfs_ids_parse("Uid:\t1\t2\nNStgid:\t9\t4\n", &ids), 0);
+	assert_true(ids.inner_tgid == 4 && ids.uid == 1 && ids.euid == 2);
+}
+
+/* A process in as many groups as there may be: its status has hundreds of kilobytes. */
+static void test_groups(void **state)
+{
+	static gid_t groups[65536];
+	struct sb_procfs_ids ids;
+	int ready[2], end[2];
+	char c;
+	size_t i;
+	pid_t pid;
+
+	if (geteuid())
+		skip();
+	for (i = 0; i < 65536; i++)
+		groups[i] = (gid_t)(4294900000u + i);
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(end), 0);
+	pid = fork();
+	if (!pid) {
+		close(end[1]);
+		if (setgroups(65536, groups) || write(ready[1], "", 1) != 1)
+			_exit(1);
+		_exit(read(end[0], &c, 1) < 0);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_int_equal(sb_procfs_ids((uint32_t)pid, &ids), 0);
+	assert_int_equal(ids.inner_tgid, pid);
+	close(end[1]);
+	close(end[0]);
+	close(ready[0]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void test_memory(void **state)
 {
 	static const char text[] = "in memory";
@@ -217,10 +273,11 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line), cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_self), cmocka_unit_test(test_open),
-		cmocka_unit_test(test_ids),  cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_stat), cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_line),	cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_self),	cmocka_unit_test(test_open),
+		cmocka_unit_test(test_ids),	cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_bad_ids), cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_stat),	cmocka_unit_test(test_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,15 +13,14 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/num.h"
+#include "base/status.h"
 #include "capture/interpwatch.h"
 #include "interp/step.h"
 
 /* Records taken from the iterator at a time. */
-#define NR_RECORDS	 64u
-#define STATUS_BYTES_MAX 8192u
+#define NR_RECORDS    64u
 /* Pieces kept before they are unwound. One is 64 KiB in most cases, as there is no end of the stack. */
-#define RAW_BYTES_MAX	 (16u << 20)
+#define RAW_BYTES_MAX (16u << 20)
 
 SB_DEFINE_CLEANUP(struct bpf_link, bpf_link__destroy)
 
@@ -37,37 +36,17 @@ struct reader {
 	} piece;
 };
 
-/* The number behind "NAME:\t" at the beginning of a line. */
-static int number_of(const char *status, const char *name, uint64_t *ret)
-{
-	const char *at = strstr(status, name);
-	char digits[24];
-	size_t len;
-
-	if (!at || (at != status && at[-1] != '\n'))
-		return -EBADMSG;
-	at += strlen(name);
-	at += strspn(at, "\t ");
-	len = strcspn(at, "\n");
-	if (len >= sizeof(digits))
-		return -EBADMSG;
-	memcpy(digits, at, len);
-	digits[len] = '\0';
-	return sb_parse_u64(digits, UINT64_MAX, ret);
-}
-
 /* Return: whether the thread has not run since the iterator saw it. */
 static bool still_sleeps(const struct sb_asleep *asleep)
 {
 	sb_cleanup(sb_freep) char *status = NULL;
 	uint64_t nr_voluntary, nr_other;
 	char path[64];
-	size_t len;
 
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/status", asleep->raw.tgid, asleep->tid);
-	if (sb_read_file(path, STATUS_BYTES_MAX, &status, &len) ||
-	    number_of(status, "voluntary_ctxt_switches:", &nr_voluntary) ||
-	    number_of(status, "nonvoluntary_ctxt_switches:", &nr_other))
+	if (sb_read_file(path, SB_STATUS_BYTES_MAX, &status, NULL) ||
+	    sb_status_numbers(status, "voluntary_ctxt_switches", &nr_voluntary, 1) != 1 ||
+	    sb_status_numbers(status, "nonvoluntary_ctxt_switches", &nr_other, 1) != 1)
 		return false;
 	return nr_voluntary + nr_other == asleep->nr_switches;
 }

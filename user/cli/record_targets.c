@@ -3,14 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/log.h"
-#include "base/num.h"
+#include "base/status.h"
 #include "capture/perf_event.h"
 #include "cli/command.h"
 #include "cli/record.h"
@@ -20,26 +19,17 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-#define STATUS_MAX 65536
-
 /* Return: the process of thread @tid, 0 when there is no such thread. */
 static uint32_t process_of(uint32_t tid)
 {
-	sb_cleanup(sb_freep) char *text = NULL;
-	const char *p, *end;
-	char path[32];
+	sb_cleanup(sb_freep) char *status = NULL;
 	uint64_t tgid;
-	size_t len;
+	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	if (sb_read_file(path, STATUS_MAX, &text, &len))
+	if (sb_read_file(path, SB_STATUS_BYTES_MAX, &status, NULL))
 		return 0;
-	p = strstr(text, "\nTgid:\t");
-	end = text + len;
-	if (!p)
-		return 0;
-	p += strlen("\nTgid:\t");
-	return sb_scan_u64(&p, end, &tgid) ? (uint32_t)tgid : 0;
+	return sb_status_numbers(status, "Tgid", &tgid, 1) == 1 ? (uint32_t)tgid : 0;
 }
 
 /* Return: a descriptor which is readable when the process has ended, or a negative errno. */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Numbers of /proc/PID/status, proc_pid_status(5). */
+#ifndef SB_BASE_STATUS_H
+#define SB_BASE_STATUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Such a file is read up to here. It has about 1.5 KiB; lists of CPUs and memory nodes make it longer, and
+ * supplementary groups, 65,536 of up to 11 bytes. */
+#define SB_STATUS_BYTES_MAX (1u << 20)
+
+/*
+ * The decimal numbers behind "@key:" at the beginning of a line of @status, blanks between them: the first
+ * @max of them are stored. A line ends, too, where there is something else.
+ * Return: how many there are, which may be more than @max; 0 when there is no such line.
+ */
+size_t sb_status_numbers(const char *status, const char *key, uint64_t *ret_nums, size_t max);
+
+#endif
