@@ -9,8 +9,12 @@ fuzzer=$(realpath "$1")
 seeds=$2
 # Undefined behaviour is a failure, not a remark.
 export UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1
-found=$(mktemp -d)
-trap 'rm -rf "$found"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+found=$work/found
+# For those that need files.
+export TMPDIR="$work/tmp"
+mkdir "$found" "$TMPDIR"
 set -- "-max_total_time=${SB_FUZZ_SECONDS:-4}" -timeout=30 -rss_limit_mb=2048 \
 	-max_len=16384 -error_exitcode=1 -print_final_stats=1 \
 	"-artifact_prefix=$PWD/meson-logs/$(basename "$fuzzer")-"
