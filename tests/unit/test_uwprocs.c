@@ -335,13 +335,14 @@ static void end_child(pid_t pid)
 static void test_process_ends(void **state)
 {
 	pid_t pid = child();
+	siginfo_t info;
 	uint64_t when_ns;
 
 	assert_int_equal(need((uint32_t)pid, 1, 0), 0);
 	assert_true(sb_uwprocs_has(procs, (uint32_t)pid));
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	/* A zombie has no mappings either. */
-	assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
 	clock_ns += 100 * 1000000000ull;
 	assert_int_equal(sb_uwprocs_reread(procs, (uint32_t)pid, &when_ns), 0);
 	assert_int_equal(find_shown((uint32_t)pid), -1);
