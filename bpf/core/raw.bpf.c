@@ -3,9 +3,14 @@
  * First sight of a process or of a binary: there is no unwind table yet, and there will be one in
  * milliseconds, when this stack is gone. So a piece of it is taken along, and user space walks it.
  */
+#include <bpf/bpf_core_read.h>
+
 #include "sb_unwind.bpf.h"
 
 #define PAGE_BYTES     4096u
+/* A walk that takes the first function for one with a caller, or a frame pointer, finds the same there as
+ * it would in the process. */
+#define ROOT_BYTES     64u
 #define NR_PIECES      (SB_RAW_BYTES_MAX / PAGE_BYTES)
 /* A CPU may take 32 MiB of pieces a second, and 16 MiB at once: a program that begins with a burst of
  * I/O has little time for its tables. Most are 2 to 8 KiB. */
@@ -15,6 +20,9 @@
 /* The view says which kinds of programs take pieces; those have records, of 64 KiB each. */
 const volatile __u32 cfg_nr_raw_slots = 1;
 const volatile __u32 cfg_raw_slot[SB_SCRATCH_MAX] = {};
+
+/* The command of the run; 0: none. */
+const volatile __u32 cfg_first_tgid = 0;
 
 struct raw_record {
 	struct sb_event_raw event;
@@ -48,20 +56,30 @@ static __u64 *budget(__u32 slot, __u64 now_ns)
 
 /*
  * From the red zone up, page by page, until one cannot be read; those that cannot be read yet, at the
- * beginning, are passed over: a function that has just made room on the stack faults there.
+ * beginning, are passed over: a function that has just made room on the stack faults there. On a
+ * process's first stack, what the kernel put there at exec lies above all frames: arguments and
+ * environment, which are more than the frames of most programs.
  */
 static void read_stack(struct raw_record *record, __u64 sp)
 {
-	__u64 addr = sp - SB_RED_ZONE_BYTES;
+	__u64 addr = sp - SB_RED_ZONE_BYTES, root;
 	__u32 nr_bytes = 0, i;
+	__s64 above;
+
+	root = BPF_CORE_READ(bpf_get_current_task_btf(), mm, start_stack);
+	root = root < sp ? addr + 2 * SB_RAW_BYTES_MAX : root + ROOT_BYTES;
 
 	record->event.stack_addr = addr;
 	for (i = 0; i < NR_PIECES; i++) {
 		__u32 at = nr_bytes, len = PAGE_BYTES - ((__u32)addr & (PAGE_BYTES - 1));
 
 		sb_opaque(at);
+		/* The smaller of both, without a branch, which would double the verifier's work each time. */
+		above = (__s64)(root - addr - len);
+		sb_opaque(above);
+		len += (__u32)(above & (above >> 63));
 		sb_opaque(len);
-		if (at > SB_RAW_BYTES_MAX - PAGE_BYTES || len > PAGE_BYTES)
+		if (at > SB_RAW_BYTES_MAX - PAGE_BYTES || len > PAGE_BYTES || !len)
 			break;
 		addr += len;
 		if (!bpf_probe_read_user(&record->stack[at], len, (const void *)(addr - len)))
@@ -92,7 +110,7 @@ __noinline int sb_raw_capture(__u32 slot)
 	__u32 at = bpf_get_smp_processor_id() * cfg_nr_raw_slots;
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct raw_record *record;
-	__u64 *full_ns;
+	__u64 *full_ns, nr_quarters;
 
 	if (!s || slot >= SB_SCRATCH_MAX)
 		return -ENOENT;
@@ -105,8 +123,10 @@ __noinline int sb_raw_capture(__u32 slot)
 		sb_stat_add(SB_STAT_RAW_LIMIT, 1);
 		return -EBUSY;
 	}
-	/* The last quarter is for stacks, which are small, and lost where there is no room. */
-	if (sb_events_is_filling_up()) {
+	/* The last quarter is for stacks, which are small, and lost where there is no room. The one before
+	 * is the command's: all its stacks are first ones, while others may have been there for long. */
+	nr_quarters = cfg_first_tgid && cfg_first_tgid != s->capture.key.tgid ? 2 : 3;
+	if (sb_events_filled_quarters() >= nr_quarters) {
 		sb_stat_add(SB_STAT_RAW_FULL, 1);
 		return -EBUSY;
 	}

@@ -136,10 +136,10 @@ __noinline int sb_stack_hash(__u32 slot)
 	return 0;
 }
 
-__hidden int sb_events_is_filling_up(void)
+__hidden __u64 sb_events_filled_quarters(void)
 {
-	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >
-	       bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4 * 3;
+	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) /
+	       (bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4);
 }
 
 __hidden int sb_event_ship(void *event, __u64 nr_bytes)

@@ -96,8 +96,8 @@ static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 l
 /* Hand a record to user space, waking it when much is waiting. Return: 0, or lost: -EAGAIN. */
 int sb_event_ship(void *event, __u64 nr_bytes);
 
-/* Return: whether user space has much to read, and little room is left. */
-int sb_events_is_filling_up(void);
+/* Return: how much of the ring `events` is filled, in whole quarters. */
+__u64 sb_events_filled_quarters(void);
 
 /* A name for a stack whose frames are not known yet: @now_ns on this CPU. */
 int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id);

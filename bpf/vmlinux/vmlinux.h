@@ -46,7 +46,8 @@ struct bpf_perf_event_data {
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct mm_struct {
-	unsigned long exec_vm; /* pages of executable mappings */
+	unsigned long exec_vm;	   /* pages of executable mappings */
+	unsigned long start_stack; /* where the first thread's stack begins */
 };
 
 struct kernfs_node {

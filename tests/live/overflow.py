@@ -172,7 +172,7 @@ def part_stacks():
 
 
 def part_pieces():
-    """The same ring carries pieces of stacks until there are unwind tables, and there is no room for one."""
+    """The same ring carries pieces of stacks until there are unwind tables, and there is room for a few."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(b'x')
         file.flush()
@@ -188,7 +188,7 @@ def part_pieces():
     check(taken + over + full == did + others and full,
           f'pieces: {taken} taken, {over} over budget, {full} without room, of {did} and {others} of other files')
     cut = stat(result, 'unwind table not ready') + stat(result, 'stack lost')
-    check(cut == did, f'pieces: {cut} stacks are marked for it')
+    check(did - taken <= cut <= did and taken < did / 10, f'pieces: {cut} stacks are marked for it')
 
 
 def part_announced():

@@ -29,6 +29,8 @@ enum { NR_WORDS = 4096 };
 static uint64_t memory[NR_WORDS];
 static struct uw_part part;
 static const uint32_t zero;
+static struct mm_struct mm;
+static struct task_struct task = { .mm = &mm };
 
 static struct sb_uw_bin *bin(void)
 {
@@ -94,6 +96,8 @@ static int setup(void **state)
 	uint32_t tgid = TGID;
 
 	shim_reset();
+	mm = (struct mm_struct){ .exec_vm = EXEC_VM };
+	shim.task = &task;
 	SHIM_MAP(scratch);
 	SHIM_MAP(stats);
 	SHIM_MAP(raw_records);
@@ -232,6 +236,37 @@ static void test_raw(void **state)
 	assert_int_equal(next_need()->bin, BIN);
 }
 
+/* Above where the first thread began there are no frames; that is nothing to a thread above it. */
+static void test_raw_to_root(void **state)
+{
+	const uint64_t sp = BASE + 4096 + 8;
+	const struct {
+		uint64_t root;
+		uint32_t nr_bytes;
+	} cases[] = {
+		{ sp, 0 },
+		{ sp + 512, 512 },
+		{ sp + 4096 - 8, 4096 - 8 },
+		{ sp + 8192, 8192 },
+		{ sp - 8, sizeof(memory) - 4096 - 8 - ROOT_BYTES },
+		{ BASE + sizeof(memory) + 4096, sizeof(memory) - 4096 - 8 - ROOT_BYTES },
+	};
+	const struct sb_event_raw *raw;
+	uint32_t len;
+	size_t i;
+
+	bin()->state = SB_UW_BIN_ABSENT;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		mm.start_stack = cases[i].root;
+		assert_int_equal(walk_from(CODE + 0x10, sp, 77)->map.is_raw, 1);
+		raw = shim_ring_next(&events, &len);
+		assert_int_equal(raw->stack_addr, sp - SB_RED_ZONE_BYTES);
+		assert_int_equal(raw->nr_stack_bytes,
+				 SB_RED_ZONE_BYTES + cases[i].nr_bytes + ROOT_BYTES);
+		assert_int_equal(len, sizeof(*raw) + raw->nr_stack_bytes);
+	}
+}
+
 /* Over budget the walk goes on by frame pointers, and does not pass for complete. */
 static void test_over_budget(void **state)
 {
@@ -255,18 +290,30 @@ static void test_over_budget(void **state)
 	assert_int_equal(walk()->map.is_raw, 1);
 }
 
-static void test_no_room_for_raw(void **state)
+static uint64_t raw_until_full(uint32_t first_tgid)
 {
 	uint32_t i;
 
 	ring_bytes = 256 << 10;
 	setup(NULL);
 	ring_bytes = 16 << 20;
+	*(uint32_t *)&cfg_first_tgid = first_tgid;
 	bin()->state = SB_UW_BIN_ABSENT;
 	for (i = 0; i < 64 && !stat_of(SB_STAT_RAW_FULL); i++)
 		walk();
 	assert_int_equal(stat_of(SB_STAT_RAW_FULL), 1);
 	assert_int_equal(sb_scratch_get(0)->stack.status, SB_STACK_NO_TABLE);
+	*(uint32_t *)&cfg_first_tgid = 0;
+	return stat_of(SB_STAT_RAW);
+}
+
+/* Three quarters of the ring; two when the third is the command's. */
+static void test_no_room_for_raw(void **state)
+{
+	uint64_t nr = raw_until_full(0), nr_of_others = raw_until_full(TGID + 1);
+
+	assert_int_equal(raw_until_full(TGID), nr);
+	assert_in_range(nr_of_others * 3, nr * 2 - 3, nr * 2 + 3);
 }
 
 /* Generated code, and binaries without tables: frame pointers, which is marked. */
@@ -601,8 +648,6 @@ static void test_ends(void **state)
 /* One sample, by all of the way that samples go. Return: whether the walk was known. */
 static bool take(uint64_t pc, uint64_t sp, uint64_t fp, struct sb_stack_id *ret_id)
 {
-	struct mm_struct mm = { .exec_vm = EXEC_VM };
-	struct task_struct task = { .mm = &mm };
 	struct sb_scratch *s = sb_scratch_get(0);
 
 	s->capture.now_ns = bpf_ktime_get_ns();
@@ -676,6 +721,7 @@ int main(void)
 		cmocka_unit_test_setup(test_by_table, setup),
 		cmocka_unit_test_setup(test_unknown_process, setup),
 		cmocka_unit_test_setup(test_raw, setup),
+		cmocka_unit_test_setup(test_raw_to_root, setup),
 		cmocka_unit_test_setup(test_over_budget, setup),
 		cmocka_unit_test_setup(test_no_room_for_raw, setup),
 		cmocka_unit_test_setup(test_by_frame_pointer, setup),

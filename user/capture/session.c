@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "capture/asleep.h"
+#include "capture/cmdfiles.h"
 #include "capture/detach.h"
 #include "capture/drain.h"
 #include "capture/hotplug.h"
@@ -36,8 +37,10 @@
 /* Names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
 #define STACKS_MAX_DEFAULT   65536u
 #define EVENT_DEFAULT	     "cpu-clock"
-/* How long the begin of a run waits for tables and interpreters of its targets. Most take a few ms. */
-#define EXPECT_NS	     (100l * (long)SB_NS_PER_MS)
+/* How long the begin of a run waits for tables and interpreters of its targets. Most take a few ms. A
+ * command waits itself, and would be sampled without them for its first milliseconds. */
+#define EXPECT_NS	     (100ull * SB_NS_PER_MS)
+#define EXPECT_COMMAND_NS    (2ull * SB_NS_PER_SEC)
 /* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
 #define MEMOS_PER_SLOT	     128u
 /* Programs that a run goes on without, see sb_view_do_without(): one by one, it is opened again for each. */
@@ -172,6 +175,8 @@ static int prepare_tables(struct sb_session *session)
 		if (session->opts.view->slots & (1u << slot))
 			((uint32_t *)skel->rodata->cfg_raw_slot)[slot] = nr_slots++;
 	skel->rodata->cfg_nr_raw_slots = nr_slots;
+	if (session->opts.command)
+		skel->rodata->cfg_first_tgid = session->opts.command_tgid;
 	err = prepare_memos(session);
 	if (err)
 		return sb_err(err, "cannot size the memory of walks");
@@ -179,8 +184,8 @@ static int prepare_tables(struct sb_session *session)
 				       nr_slots * (uint32_t)libbpf_num_possible_cpus());
 	if (err)
 		return sb_err(err, "cannot size the pieces of stack");
-	err = sb_unwinder_prepare(skel, session->opts.unwind_bytes_max);
-	return err ? sb_err(err, "cannot size the memory of unwind tables") : 0;
+	err = sb_unwinder_prepare(session->unwinder, skel);
+	return err ? sb_err(err, "cannot prepare the unwind tables") : 0;
 }
 
 static int prepare(struct sb_session *session)
@@ -279,32 +284,53 @@ static void expect_targets(struct sb_session *session)
 	}
 }
 
+/* So that the first samples of the command have all frames, too. */
+static void expect_command(struct sb_session *session)
+{
+	struct sb_cmdfiles *files;
+	size_t i;
+
+	if (!session->opts.command || !session->unwinder)
+		return;
+	sb_unwinder_first(session->unwinder, session->opts.command_tgid);
+	/* The vDSO is everybody's. */
+	sb_unwinder_expect_file(session->unwinder, -1, session->opts.command_tgid);
+	files = sb_cmdfiles_find(session->opts.command);
+	for (i = 0; files && i < files->nr; i++)
+		sb_unwinder_expect_file(session->unwinder, sb_take_fd(files->at[i].fd),
+					session->opts.command_tgid);
+	sb_cmdfiles_free(files);
+}
+
 static void settle_targets(struct sb_session *session)
 {
-	struct timespec until;
+	uint64_t until_ns = sb_now_ns() + (session->opts.command ? EXPECT_COMMAND_NS : EXPECT_NS);
+	const struct timespec until = {
+		.tv_sec = (time_t)(until_ns / SB_NS_PER_SEC),
+		.tv_nsec = (long)(until_ns % SB_NS_PER_SEC),
+	};
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += EXPECT_NS;
-	if (until.tv_nsec >= (long)SB_NS_PER_SEC) {
-		until.tv_nsec -= (long)SB_NS_PER_SEC;
-		until.tv_sec++;
-	}
 	if (session->unwinder)
 		sb_unwinder_settle(session->unwinder, &until);
 	if (session->interps)
 		sb_interpwatch_settle(session->interps, &until);
 }
 
-static int start_unwinder(struct sb_session *session)
+static int make_unwinder(struct sb_session *session)
 {
 	int err;
 
 	if (!(session->opts.unwind & SB_UNWIND_CFI))
 		return 0;
-	err = sb_unwinder_new(session->skel, session->opts.unwind_bytes_max, &session->unwinder);
-	if (err)
-		return sb_explain(err, "make the memory of unwind tables");
-	return 0;
+	err = sb_unwinder_new(session->opts.unwind_bytes_max, &session->unwinder);
+	return err ? sb_explain(err, "make the memory of unwind tables") : 0;
+}
+
+static int start_unwinder(struct sb_session *session)
+{
+	int err = session->unwinder ? sb_unwinder_start(session->unwinder, session->skel) : 0;
+
+	return err ? sb_explain(err, "make unwind tables") : 0;
 }
 
 struct refused {
@@ -356,8 +382,10 @@ static int load_programs(struct sb_session *session)
 
 static int load(struct sb_session *session)
 {
-	int err = load_programs(session);
+	int err = make_unwinder(session);
 
+	if (!err)
+		err = load_programs(session);
 	if (err)
 		return err;
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
@@ -370,6 +398,7 @@ static int load(struct sb_session *session)
 		return err;
 	sb_procwatch_notify(session->procwatch, on_changed, session);
 	expect_targets(session);
+	expect_command(session);
 	return sb_targets_apply(session->opts.targets, session->skel);
 }
 

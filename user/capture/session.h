@@ -55,6 +55,8 @@ struct sb_session_opts {
 	struct sb_symbolizer *symbolizer; /* borrowed; is fed what happens to processes */
 	struct sb_interp *interp;	  /* borrowed; NULL: no frames of interpreters */
 	bool interp_lines;		  /* their positions are wanted */
+	const char *command;		  /* about to be run, see sb_cmdfiles_find(); or NULL */
+	uint32_t command_tgid;
 	uint32_t freq_hz;
 	const char *event;    /* "cpu-clock" (default), "cycles" */
 	const uint32_t *cpus; /* NULL: all, those that come online later too */

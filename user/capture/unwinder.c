@@ -36,9 +36,18 @@ struct tgid_set {
 	uint64_t bits[TGIDS_MAX / 64];
 };
 
+/* A file that is about to be mapped. */
+struct wanted_file {
+	int fd; /* -1: the vDSO */
+	uint32_t tgid;
+};
+
 struct sb_unwinder {
 	struct sampler_bpf *skel; /* borrowed */
 	struct sb_uwpool *pool;
+	int pool_fd; /* of the map `uw_pool` */
+	pthread_t grower;
+	bool has_grower;
 	struct sb_uw_bin *bins;
 	struct sb_uwtables *tables;
 	struct sb_uwprocs *procs;
@@ -46,9 +55,8 @@ struct sb_unwinder {
 	struct sb_server server;
 
 	/* Of the thread. */
-	SB_VEC(struct sb_uw_need_event) needs;
-	SB_VEC(struct sb_uw_need_event) bins_needed; /* oldest first, from next_bin on */
-	size_t next_bin;
+	SB_VEC(struct sb_uw_need_event) needs, first_needs; /* first_tgid's are the latter */
+	SB_VEC(struct sb_uw_need_event) bins_needed;	    /* oldest first */
 	SB_VEC(struct rereading {
 		uint32_t tgid;
 		uint64_t when_ns;
@@ -57,13 +65,15 @@ struct sb_unwinder {
 	uint64_t nr_needs, nr_refused;
 
 	/* Of all threads, by atomic operations. */
+	uint32_t first_tgid;	    /* it goes before others; 0: none */
 	struct tgid_set *published; /* or about to be */
 	struct tgid_set *changed;   /* in the list below */
 
 	pthread_mutex_t lock; /* of everything below */
 	sb_vec_u32 changed_tgids;
 	sb_vec_u32 expected_tgids;
-	uint32_t nr_expected; /* in the list, or being served */
+	SB_VEC(struct wanted_file) expected_files; /* descriptors are owned */
+	uint32_t nr_expected;			   /* in the lists, or being served */
 	pthread_cond_t is_served;
 	uint64_t nr_changes_lost;
 	struct sb_unwinder_stats stats;
@@ -105,9 +115,7 @@ static int add_part(void *arg, uint32_t idx, void *at)
 	if (mmap(at, SB_UWPOOL_PART_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
 	    MAP_FAILED)
 		return -errno;
-	return bpf_map_update_elem(bpf_map__fd(unwinder->skel->maps.uw_pool), &idx, &fd, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return bpf_map_update_elem(unwinder->pool_fd, &idx, &fd, BPF_ANY) ? -errno : 0;
 }
 
 static int publish(void *arg, uint32_t tgid, const struct sb_uw_proc *proc, bool is_same)
@@ -133,15 +141,28 @@ static void unpublish(void *arg, uint32_t tgid)
 
 /* Requests. */
 
+static bool goes_first(const struct sb_unwinder *unwinder, uint32_t tgid)
+{
+	return tgid == __atomic_load_n(&unwinder->first_tgid, __ATOMIC_RELAXED);
+}
+
 static int on_need(void *arg, void *data, size_t len)
 {
 	struct sb_unwinder *unwinder = arg;
 	const struct sb_uw_need_event *need = data;
+	int err = -EBADMSG;
 
-	if (len < sizeof(*need) || unwinder->needs.nr >= NEEDS_MAX ||
-	    sb_vec_push(&unwinder->needs, *need))
-		unwinder->nr_refused++; /* it is asked for again */
+	if (len >= sizeof(*need) && unwinder->needs.nr + unwinder->first_needs.nr < NEEDS_MAX)
+		err = goes_first(unwinder, need->tgid) ? sb_vec_push(&unwinder->first_needs, *need)
+						       : sb_vec_push(&unwinder->needs, *need);
+	unwinder->nr_refused += err != 0; /* it is asked for again */
 	return 0;
+}
+
+static void need_bin(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
+{
+	if (unwinder->bins_needed.nr >= NEEDS_MAX || sb_vec_push(&unwinder->bins_needed, *need))
+		unwinder->nr_refused++;
 }
 
 static void reread_later(struct sb_unwinder *unwinder, uint32_t tgid, uint64_t when_ns)
@@ -166,6 +187,7 @@ static void reread(struct sb_unwinder *unwinder, uint32_t tgid)
 
 static void serve_proc(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
 {
+	struct sb_uw_need_event bin = *need;
 	int err;
 
 	/* Before its mappings are read: what changes from then on must not be missed. */
@@ -177,6 +199,8 @@ static void serve_proc(struct sb_unwinder *unwinder, const struct sb_uw_need_eve
 		sb_debug("no mappings of process %u: %s", need->tgid, strerror(-err));
 	if (!sb_uwprocs_has(unwinder->procs, need->tgid))
 		remove_tgid(unwinder->published, need->tgid);
+	else if (sb_uwprocs_bin_at(unwinder->procs, need->tgid, need->addr, &bin.bin))
+		need_bin(unwinder, &bin);
 }
 
 static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
@@ -187,9 +211,7 @@ static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *n
 		serve_proc(unwinder, need);
 		break;
 	case SB_UW_NEED_BIN:
-		if (unwinder->bins_needed.nr >= NEEDS_MAX ||
-		    sb_vec_push(&unwinder->bins_needed, *need))
-			unwinder->nr_refused++;
+		need_bin(unwinder, need);
 		break;
 	case SB_UW_NEED_TOUCH:
 		if (sb_uwtouch_ask(unwinder->touch, need->tgid, need->addr))
@@ -198,27 +220,59 @@ static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *n
 	}
 }
 
+/* Looked at anew after each, so that what goes first waits for one. */
 static void serve_needs(struct sb_unwinder *unwinder)
 {
-	size_t i;
+	size_t next_first = 0, next = 0;
 
-	unwinder->needs.nr = 0;
-	ring_buffer__consume(unwinder->server.ring);
-	for (i = 0; i < unwinder->needs.nr && !sb_server_is_ending(&unwinder->server); i++)
-		serve(unwinder, &unwinder->needs.at[i]);
+	do {
+		ring_buffer__consume(unwinder->server.ring);
+		if (next_first < unwinder->first_needs.nr)
+			serve(unwinder, &unwinder->first_needs.at[next_first++]);
+		else if (next < unwinder->needs.nr)
+			serve(unwinder, &unwinder->needs.at[next++]);
+		else
+			break;
+	} while (!sb_server_is_ending(&unwinder->server));
+	unwinder->first_needs.nr = unwinder->needs.nr = 0;
+}
+
+/* Which is next: the smallest of those that are missing still, so that a big one keeps few waiting. */
+static size_t choose_bin(struct sb_unwinder *unwinder)
+{
+	uint64_t best_bytes = UINT64_MAX;
+	size_t i, kept = 0, best = 0;
+
+	for (i = 0; i < unwinder->bins_needed.nr; i++) {
+		const struct sb_uw_need_event need = unwinder->bins_needed.at[i];
+		uint64_t nr_bytes = sb_uwtables_file_bytes(unwinder->tables, need.bin);
+
+		if (!sb_uwtables_is_absent(unwinder->tables, need.bin))
+			continue;
+		if (goes_first(unwinder, need.tgid))
+			nr_bytes = 0;
+		if (nr_bytes < best_bytes) {
+			best_bytes = nr_bytes;
+			best = kept;
+		}
+		unwinder->bins_needed.at[kept++] = need;
+	}
+	unwinder->bins_needed.nr = kept;
+	return best;
 }
 
 /* One at a time: it may take tens of milliseconds, and processes are not to wait so long.
  * Return: whether there are more. */
 static bool serve_bin(struct sb_unwinder *unwinder)
 {
-	if (unwinder->next_bin < unwinder->bins_needed.nr)
-		sb_uwprocs_need_bin(unwinder->procs,
-				    &unwinder->bins_needed.at[unwinder->next_bin++]);
-	if (unwinder->next_bin < unwinder->bins_needed.nr)
-		return true;
-	unwinder->bins_needed.nr = unwinder->next_bin = 0;
-	return false;
+	size_t i = choose_bin(unwinder);
+
+	if (!unwinder->bins_needed.nr)
+		return false;
+	sb_uwprocs_need_bin(unwinder->procs, &unwinder->bins_needed.at[i]);
+	memmove(&unwinder->bins_needed.at[i], &unwinder->bins_needed.at[i + 1],
+		(--unwinder->bins_needed.nr - i) * sizeof(unwinder->bins_needed.at[0]));
+	return unwinder->bins_needed.nr > 0;
 }
 
 static void serve_changes(struct sb_unwinder *unwinder)
@@ -261,23 +315,38 @@ static int serve_rereadings(struct sb_unwinder *unwinder)
 	return next_ns > now_ns ? (int)((next_ns - now_ns) / SB_NS_PER_MS) + 1 : 0;
 }
 
+static void note_served(struct sb_unwinder *unwinder)
+{
+	pthread_mutex_lock(&unwinder->lock);
+	unwinder->nr_expected--;
+	pthread_cond_signal(&unwinder->is_served);
+	pthread_mutex_unlock(&unwinder->lock);
+}
+
 static void serve_expected(struct sb_unwinder *unwinder)
 {
+	__typeof__(unwinder->expected_files) files;
 	sb_vec_u32 tgids;
 	size_t i;
 
 	pthread_mutex_lock(&unwinder->lock);
 	tgids = unwinder->expected_tgids;
 	unwinder->expected_tgids = (sb_vec_u32){};
+	files = unwinder->expected_files;
+	memset(&unwinder->expected_files, 0, sizeof(unwinder->expected_files));
 	pthread_mutex_unlock(&unwinder->lock);
 	for (i = 0; i < tgids.nr && !sb_server_is_ending(&unwinder->server); i++) {
 		serve_proc(unwinder, &(struct sb_uw_need_event){ .tgid = tgids.at[i] });
 		sb_uwprocs_build_all(unwinder->procs, tgids.at[i]);
-		pthread_mutex_lock(&unwinder->lock);
-		unwinder->nr_expected--;
-		pthread_cond_signal(&unwinder->is_served);
-		pthread_mutex_unlock(&unwinder->lock);
+		note_served(unwinder);
 	}
+	for (i = 0; i < files.nr; i++) {
+		if (!sb_server_is_ending(&unwinder->server))
+			sb_uwtables_build_early(unwinder->tables, files.at[i].fd, files.at[i].tgid);
+		sb_closep(&files.at[i].fd);
+		note_served(unwinder);
+	}
+	sb_vec_release(&files);
 	sb_vec_release(&tgids);
 }
 
@@ -309,6 +378,28 @@ static void note_stats(struct sb_unwinder *unwinder)
 	pthread_mutex_unlock(&unwinder->lock);
 }
 
+/*
+ * Showing a part to the walker takes longer than all else, 10 ms to a second: the kernel waits until all
+ * CPUs have done something else (synchronize_rcu() of maybe_wait_bpf_programs()). So the first one is shown
+ * while the programs are being verified.
+ */
+static void *grow(void *arg)
+{
+	struct sb_unwinder *unwinder = arg;
+
+	sb_thread_hurry();
+	sb_privileges_thread(SB_KEEPER_TABLES);
+	sb_uwpool_grow(unwinder->pool);
+	return NULL;
+}
+
+static void wait_for_grower(struct sb_unwinder *unwinder)
+{
+	if (unwinder->has_grower)
+		pthread_join(unwinder->grower, NULL);
+	unwinder->has_grower = false;
+}
+
 static void *serve_all(void *arg)
 {
 	struct sb_unwinder *unwinder = arg;
@@ -316,8 +407,7 @@ static void *serve_all(void *arg)
 
 	sb_thread_hurry();
 	sb_privileges_thread(SB_KEEPER_TABLES);
-	/* Showing a part to the walker takes longer than all else, so it is done in advance. */
-	sb_uwpool_grow(unwinder->pool);
+	wait_for_grower(unwinder);
 	while (sb_server_wait(&unwinder->server, timeout_ms)) {
 		serve_changes(unwinder);
 		serve_needs(unwinder);
@@ -332,16 +422,49 @@ static void *serve_all(void *arg)
 
 /* Life. */
 
-static int make_tables(struct sb_unwinder *unwinder, uint64_t pool_bytes_max)
+/* The map of maps, as the walker declares it. */
+static int make_pool_map(struct sb_unwinder *unwinder, uint32_t nr_parts)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, part, .map_flags = BPF_F_MMAPABLE);
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	sb_cleanup(sb_closep) int like = -1;
+
+	like = bpf_map_create(BPF_MAP_TYPE_ARRAY, "uw_part", sizeof(uint32_t),
+			      SB_UW_CHUNK_WORDS * sizeof(uint32_t), SB_UW_PART_CHUNKS, &part);
+	if (like < 0)
+		return like;
+	opts.inner_map_fd = (uint32_t)like;
+	unwinder->pool_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "uw_pool", sizeof(uint32_t),
+					   sizeof(uint32_t), nr_parts, &opts);
+	return unwinder->pool_fd < 0 ? unwinder->pool_fd : 0;
+}
+
+static int make_pool(struct sb_unwinder *unwinder, uint64_t bytes_max)
 {
 	const struct sb_uwpool_opts pool = {
-		.bytes_max = pool_bytes_max,
+		.bytes_max = bytes_max,
 		.add_part = add_part,
 		.arg = unwinder,
 	};
-	struct sb_uwtables_opts tables = { .nr_bins_max = SB_UW_BINS_MAX };
+	int err = make_pool_map(unwinder, sb_uwpool_nr_parts(bytes_max));
+
+	if (!err)
+		err = sb_uwpool_new(&pool, &unwinder->pool);
+	if (!err)
+		err = sb_thread_start("stackbpf-pool", grow, unwinder, &unwinder->grower);
+	unwinder->has_grower = !err;
+	return err;
+}
+
+static int make_tables(struct sb_unwinder *unwinder)
+{
+	struct sb_uwtables_opts tables = {
+		.nr_bins_max = SB_UW_BINS_MAX,
+		.pool = unwinder->pool,
+	};
 	struct sb_uwprocs_opts procs = {
 		.nr_procs_max = SB_UW_PROCS_MAX,
+		.pool = unwinder->pool,
 		.publish = publish,
 		.unpublish = unpublish,
 		.arg = unwinder,
@@ -354,10 +477,6 @@ static int make_tables(struct sb_unwinder *unwinder, uint64_t pool_bytes_max)
 	if (bins == MAP_FAILED)
 		return -errno;
 	unwinder->bins = tables.bins = bins;
-	err = sb_uwpool_new(&pool, &unwinder->pool);
-	if (err)
-		return err;
-	tables.pool = procs.pool = unwinder->pool;
 	err = sb_uwtables_new(&tables, &unwinder->tables);
 	if (err)
 		return err;
@@ -365,30 +484,14 @@ static int make_tables(struct sb_unwinder *unwinder, uint64_t pool_bytes_max)
 	return sb_uwprocs_new(&procs, &unwinder->procs);
 }
 
-static uint64_t pool_bytes(uint64_t bytes_max)
-{
-	return bytes_max ? bytes_max : SB_UNWINDER_POOL_BYTES_DEFAULT;
-}
-
-int sb_unwinder_prepare(struct sampler_bpf *skel, uint64_t pool_bytes_max)
-{
-	int err = bpf_program__set_autoload(skel->progs.proc_mapped, true);
-
-	if (err)
-		return err;
-	return bpf_map__set_max_entries(skel->maps.uw_pool,
-					sb_uwpool_nr_parts(pool_bytes(pool_bytes_max)));
-}
-
-int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
-		    struct sb_unwinder **ret_unwinder)
+int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_unwinder **ret_unwinder)
 {
 	struct sb_unwinder *unwinder = calloc(1, sizeof(*unwinder));
 	int err = 0;
 
 	if (!unwinder)
 		return -ENOMEM;
-	unwinder->skel = skel;
+	unwinder->pool_fd = -1;
 	pthread_mutex_init(&unwinder->lock, NULL);
 	sb_cond_init(&unwinder->is_served);
 	unwinder->published = calloc(1, sizeof(*unwinder->published));
@@ -396,16 +499,8 @@ int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
 	if (!unwinder->published || !unwinder->changed)
 		err = -ENOMEM;
 	if (!err)
-		err = make_tables(unwinder, pool_bytes(pool_bytes_max));
-	if (!err)
-		err = sb_server_open(&unwinder->server, bpf_map__fd(skel->maps.uw_needs), on_need,
-				     unwinder);
-	if (!err)
-		err = sb_uwtouch_new(&unwinder->touch);
-	if (!err) {
-		note_stats(unwinder);
-		err = sb_server_start(&unwinder->server, "stackbpf-unwind", serve_all, unwinder);
-	}
+		err = make_pool(unwinder,
+				pool_bytes_max ? pool_bytes_max : SB_UNWINDER_POOL_BYTES_DEFAULT);
 	if (err) {
 		sb_unwinder_free(unwinder);
 		return err;
@@ -414,25 +509,57 @@ int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
 	return 0;
 }
 
+int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *skel)
+{
+	int err = bpf_program__set_autoload(skel->progs.proc_mapped, true);
+
+	return err ? err : bpf_map__reuse_fd(skel->maps.uw_pool, unwinder->pool_fd);
+}
+
+int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel)
+{
+	int err;
+
+	unwinder->skel = skel;
+	err = make_tables(unwinder);
+	if (!err)
+		err = sb_server_open(&unwinder->server, bpf_map__fd(skel->maps.uw_needs), on_need,
+				     unwinder);
+	if (!err)
+		err = sb_uwtouch_new(&unwinder->touch);
+	if (err)
+		return err;
+	note_stats(unwinder);
+	return sb_server_start(&unwinder->server, "stackbpf-unwind", serve_all, unwinder);
+}
+
 void sb_unwinder_free(struct sb_unwinder *unwinder)
 {
+	size_t i;
+
 	if (!unwinder)
 		return;
 	sb_server_stop(&unwinder->server);
+	wait_for_grower(unwinder);
 	sb_server_release(&unwinder->server);
 	sb_uwtouch_free(unwinder->touch);
 	sb_uwprocs_free(unwinder->procs);
 	sb_uwtables_free(unwinder->tables);
 	sb_uwpool_free(unwinder->pool);
+	sb_closep(&unwinder->pool_fd);
 	if (unwinder->bins)
 		munmap(unwinder->bins, BINS_BYTES);
 	sb_vec_release(&unwinder->needs);
+	sb_vec_release(&unwinder->first_needs);
 	sb_vec_release(&unwinder->bins_needed);
 	sb_vec_release(&unwinder->rereadings);
 	sb_vec_release(&unwinder->changed_tgids);
 	free(unwinder->published);
 	free(unwinder->changed);
 	sb_vec_release(&unwinder->expected_tgids);
+	for (i = 0; i < unwinder->expected_files.nr; i++)
+		sb_closep(&unwinder->expected_files.at[i].fd);
+	sb_vec_release(&unwinder->expected_files);
 	pthread_cond_destroy(&unwinder->is_served);
 	pthread_mutex_destroy(&unwinder->lock);
 	free(unwinder);
@@ -445,6 +572,25 @@ void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid)
 	if (!sb_vec_push(&unwinder->expected_tgids, tgid))
 		unwinder->nr_expected++;
 	pthread_mutex_unlock(&unwinder->lock);
+	sb_server_wake(&unwinder->server);
+}
+
+void sb_unwinder_first(struct sb_unwinder *unwinder, uint32_t tgid)
+{
+	__atomic_store_n(&unwinder->first_tgid, tgid, __ATOMIC_RELAXED);
+}
+
+void sb_unwinder_expect_file(struct sb_unwinder *unwinder, int fd, uint32_t tgid)
+{
+	const struct wanted_file file = { .fd = fd, .tgid = tgid };
+	bool is_kept;
+
+	pthread_mutex_lock(&unwinder->lock);
+	is_kept = !sb_vec_push(&unwinder->expected_files, file);
+	unwinder->nr_expected += is_kept;
+	pthread_mutex_unlock(&unwinder->lock);
+	if (!is_kept)
+		sb_closep(&fd);
 	sb_server_wake(&unwinder->server);
 }
 

@@ -12,7 +12,7 @@
  *	uwtouch.c	pages of stacks that were not there
  *	uwpool.c	the pool: parts of 4 MiB, made when needed; extents of words
  *
- * All functions but the thread's are called by the owner of the session, except
+ * All functions but the threads' are called by the owner of the session, except
  * sb_unwinder_changed().
  */
 #ifndef SB_CAPTURE_UNWINDER_H
@@ -39,12 +39,17 @@ struct sb_unwinder_stats {
 	uint64_t nr_touched;	    /* pages of stacks brought in */
 };
 
-/* Before load: how big the maps are. Return: 0 or a negative errno. */
-int sb_unwinder_prepare(struct sampler_bpf *skel, uint64_t pool_bytes_max);
-/* After load; starts the thread. @pool_bytes_max: 0 for the default; at least one part is used.
- * Return: 0 or a negative errno. */
-int sb_unwinder_new(struct sampler_bpf *skel, uint64_t pool_bytes_max,
-		    struct sb_unwinder **ret_unwinder);
+/*
+ * new -> prepare (each object, before it is loaded) -> start (the one that was) -> free
+ *
+ * The memory of tables is made first, by a thread of its own: it takes as long as to load the programs.
+ * @pool_bytes_max: 0 for the default; at least one part is used. Return: 0 or a negative errno.
+ */
+int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_unwinder **ret_unwinder);
+/* Return: 0 or a negative errno. */
+int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *skel);
+/* @skel lives until the unwinder is freed. Return: 0 or a negative errno. */
+int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel);
 void sb_unwinder_free(struct sb_unwinder *unwinder);
 
 /*
@@ -55,7 +60,11 @@ void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid);
 
 /* @tgid is about to be sampled: its mappings are read, and its tables built, at once. */
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid);
-/* Wait for that, but not beyond @until (CLOCK_MONOTONIC). */
+/* What is asked for about @tgid goes before what is asked for about others. */
+void sb_unwinder_first(struct sb_unwinder *unwinder, uint32_t tgid);
+/* The file @fd, or the vDSO (-1), is about to be mapped by @tgid: its table is built at once. @fd is closed. */
+void sb_unwinder_expect_file(struct sb_unwinder *unwinder, int fd, uint32_t tgid);
+/* Wait for what is expected, but not beyond @until (CLOCK_MONOTONIC). */
 struct timespec;
 void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *until);
 

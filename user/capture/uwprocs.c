@@ -22,7 +22,6 @@
  * twentieth of a CPU's time. */
 #define REREAD_NS     10000000ull
 #define REREAD_FACTOR 20
-
 struct proc {
 	uint32_t tgid, exec_id;
 	uint64_t start_ns;
@@ -30,6 +29,7 @@ struct proc {
 	uint32_t nr_segs;
 	uint64_t exec_vm; /* pages of executable mappings, as the kernel counts them */
 	uint64_t published_ns, next_read_ns;
+	uint32_t nr_early; /* reads without a rest */
 };
 
 struct sb_uwprocs {
@@ -304,11 +304,16 @@ static int show(struct sb_uwprocs *procs, const struct proc *proc, bool is_same)
 	return procs->opts.publish(procs->opts.arg, proc->tgid, &shown, is_same);
 }
 
+static bool is_same_space(const struct proc *have, const struct proc *new)
+{
+	return have && have->start_ns == new->start_ns && have->exec_id == new->exec_id;
+}
+
 static bool is_same_list(const struct sb_uwprocs *procs, const struct proc *have,
 			 const struct proc *new, const seg_list *segs)
 {
-	return have && have->start_ns == new->start_ns && have->exec_id == new->exec_id &&
-	       have->exec_vm == new->exec_vm && have->nr_segs == segs->nr &&
+	return is_same_space(have, new) && have->exec_vm == new->exec_vm &&
+	       have->nr_segs == segs->nr &&
 	       !memcmp(segs_of(procs, have), segs->at, segs->nr * sizeof(*segs->at));
 }
 
@@ -363,10 +368,25 @@ static uint64_t own_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* When it may be read again, after this read, which took so much of our time. */
+static void set_next_read(struct proc *new, const struct proc *have, uint64_t own_ns)
+{
+	uint64_t rest_ns = REREAD_FACTOR * own_ns;
+
+	new->nr_early = is_same_space(have, new) ? have->nr_early : 0;
+	if (rest_ns <= REREAD_NS && new->nr_early < SB_UWPROCS_NR_EARLY_MAX) {
+		new->nr_early++;
+		rest_ns = 0;
+	} else if (rest_ns < REREAD_NS) {
+		rest_ns = REREAD_NS;
+	}
+	new->next_read_ns = new->published_ns + rest_ns;
+}
+
 /* Read and publish; @new says which process, and by which label. */
 static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 {
-	uint64_t begin_ns = own_cpu_ns(), rest_ns;
+	uint64_t begin_ns = own_cpu_ns();
 	struct proc *have;
 	seg_list segs;
 	int err = read_segs(procs, new->tgid, &segs, &new->exec_vm);
@@ -377,11 +397,11 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 		return err;
 	}
 	new->published_ns = procs->opts.now_ns();
-	rest_ns = REREAD_FACTOR * (own_cpu_ns() - begin_ns);
-	new->next_read_ns = new->published_ns + (rest_ns > REREAD_NS ? rest_ns : REREAD_NS);
 	have = find_proc(procs, new->tgid);
+	set_next_read(new, have, own_cpu_ns() - begin_ns);
 	if (is_same_list(procs, have, new, &segs)) {
 		have->next_read_ns = new->next_read_ns;
+		have->nr_early = new->nr_early;
 		drop_bins(procs, segs.at, segs.nr);
 		err = show(procs, have, true);
 	} else {
@@ -395,9 +415,8 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 	return err;
 }
 
-/* The bin of what lies at @addr. */
-static bool find_bin(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t addr,
-		     uint32_t *ret_bin)
+bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t addr,
+		       uint32_t *ret_bin)
 {
 	const struct proc *proc = find_proc(procs, tgid);
 	const struct sb_uw_seg *segs;
@@ -423,16 +442,10 @@ int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *nee
 		.exec_id = need->exec_id,
 		.start_ns = need->start_ns,
 	};
-	struct sb_uw_need_event bin = *need;
-	int err;
 
-	if (have && have->start_ns == new.start_ns && have->exec_id == new.exec_id &&
-	    procs->opts.now_ns() < have->next_read_ns)
+	if (is_same_space(have, &new) && procs->opts.now_ns() < have->next_read_ns)
 		return -EAGAIN;
-	err = read_proc(procs, &new);
-	if (!err && find_bin(procs, need->tgid, need->addr, &bin.bin))
-		sb_uwprocs_need_bin(procs, &bin);
-	return err;
+	return read_proc(procs, &new);
 }
 
 int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_when_ns)

@@ -16,6 +16,10 @@
 #include "capture/uwtables.h"
 #include "sb_abi_unwind.h"
 
+/* A process is read again only after a rest, but for its first times, if that is quick: while a program
+ * starts, it maps one library after the other, and is to have whole stacks meanwhile. */
+#define SB_UWPROCS_NR_EARLY_MAX 8u
+
 struct sb_uwprocs;
 
 struct sb_uwprocs_opts {
@@ -35,8 +39,7 @@ int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_p
 void sb_uwprocs_free(struct sb_uwprocs *procs);
 
 /*
- * The walker asked for a process: read its mappings and publish them, then build the table of what
- * it stumbled over. Return: 0; -EAGAIN: it was read a moment ago, see sb_uwprocs_reread(); -ESRCH:
+ * The walker asked for a process: read its mappings and publish them. Return: 0; -EAGAIN: it was read a moment ago, see sb_uwprocs_reread(); -ESRCH:
  * there is no such process; -ENOMEM; others when nothing could be published.
  */
 int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
@@ -45,6 +48,9 @@ int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *nee
  * Return: as sb_uwtables_build(), or -ESRCH when the process does not map it any more.
  */
 int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
+/* Return: whether a file is mapped at @addr, by the list that is published; and which. */
+bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t addr,
+		       uint32_t *ret_bin);
 /*
  * The mappings of @tgid changed, or it ended. Return: 0; -EAGAIN: it was read a moment ago, come
  * again at *@ret_when_ns, whatever happens meanwhile.

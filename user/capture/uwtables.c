@@ -162,6 +162,11 @@ bool sb_uwtables_is_vdso(const struct sb_uwtables *tables, uint32_t bin)
 	return bin < tables->bins.nr && tables->bins.at[bin].is_vdso;
 }
 
+uint64_t sb_uwtables_file_bytes(const struct sb_uwtables *tables, uint32_t bin)
+{
+	return bin < tables->bins.nr ? tables->bins.at[bin].id.size : 0;
+}
+
 /* Spots: what was seen already. */
 
 static struct spot *find_spot(struct sb_uwtables *tables, const struct stamp *stamp, uint64_t hash)
@@ -533,6 +538,45 @@ int sb_uwtables_build(struct sb_uwtables *tables, uint32_t bin, int fd, uint32_t
 	sb_debug("no unwind table for bin %u of process %u: %s", bin, tgid, strerror(-err));
 	set_state(tables, bin, SB_UW_BIN_FP_CHAIN);
 	return 0;
+}
+
+/* Where the kernel or the loader will map its code from. Return: 0, or as sb_elf_new_fd(). */
+static int find_code(int fd, uint64_t *ret_pgoff)
+{
+	sb_cleanup(sb_elf_freep) struct sb_elf *elf = NULL;
+	int err = sb_elf_new_fd(fd, &elf);
+	size_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < elf->nr_phdrs; i++) {
+		const Elf64_Phdr *phdr = &elf->phdrs[i];
+
+		if (phdr->p_type != PT_LOAD || !(phdr->p_flags & PF_X))
+			continue;
+		*ret_pgoff = phdr->p_offset & ~((uint64_t)getpagesize() - 1);
+		return 0;
+	}
+	return -ENODATA;
+}
+
+void sb_uwtables_build_early(struct sb_uwtables *tables, int fd, uint32_t tgid)
+{
+	struct sb_uwtables_spot spot;
+	uint64_t pgoff;
+	int err;
+
+	if (fd < 0) {
+		err = sb_uwtables_add_vdso(tables, &spot);
+	} else {
+		err = find_code(fd, &pgoff);
+		if (!err)
+			err = sb_uwtables_add(tables, fd, pgoff, &spot);
+	}
+	if (err)
+		return;
+	sb_uwtables_build(tables, spot.bin, fd, tgid);
+	sb_uwtables_drop(tables, spot.bin);
 }
 
 void sb_uwtables_stats(const struct sb_uwtables *tables, struct sb_uwtables_stats *ret_stats)

@@ -60,6 +60,8 @@ void sb_uwtables_drop(struct sb_uwtables *tables, uint32_t bin);
 
 /* Return: whether there is something to do for sb_uwtables_build(). */
 bool sb_uwtables_is_absent(const struct sb_uwtables *tables, uint32_t bin);
+/* Return: how big its file is, which is about how long its table takes; 0 for the vDSO. */
+uint64_t sb_uwtables_file_bytes(const struct sb_uwtables *tables, uint32_t bin);
 /* Return: whether it needs no file for it. */
 bool sb_uwtables_is_vdso(const struct sb_uwtables *tables, uint32_t bin);
 
@@ -70,6 +72,12 @@ bool sb_uwtables_is_vdso(const struct sb_uwtables *tables, uint32_t bin);
  * -EAGAIN (no room before what was evicted has rested), -ENOMEM.
  */
 int sb_uwtables_build(struct sb_uwtables *tables, uint32_t bin, int fd, uint32_t tgid);
+
+/*
+ * The same for a file that nobody maps yet, and for the vDSO (@fd is -1); held by nobody afterwards. What
+ * fails is asked for again by the first sample.
+ */
+void sb_uwtables_build_early(struct sb_uwtables *tables, int fd, uint32_t tgid);
 
 /* A place for a list of @nr_words; evicts tables for it. Return: 0, -EAGAIN, -EFBIG, -ENOMEM. */
 int sb_uwtables_alloc_list(struct sb_uwtables *tables, uint32_t nr_words,

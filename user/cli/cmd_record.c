@@ -166,6 +166,10 @@ static int make_session(struct sb_run *run)
 
 	if (opts->view.distr)
 		session_opts.by |= SB_BY_DURATION;
+	if (run->child) {
+		session_opts.command = opts->command[0];
+		session_opts.command_tgid = (uint32_t)sb_child_pid(run->child);
+	}
 	for (i = 0; i < opts->roots.nr; i++)
 		session_opts.by |= sb_root_by(opts->roots.at[i]);
 	err = sb_session_new(&session_opts, &run->session);
