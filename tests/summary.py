@@ -66,8 +66,7 @@ def load(directory, suite):
         tests = read(log)
         for test in tests:
             if has_failed(test) and test['name'] in second:
-                test['first'] = first_complaint(test)
-                test |= second[test['name']]
+                test |= {'first': first_complaint(test), 'first_output': output(test)} | second[test['name']]
         return tests
     out = directory / f'{suite}.out'
     text = out.read_text(errors='replace') if out.exists() else ''
@@ -109,9 +108,12 @@ def main():
     for name, complaint in second:
         print(f'only at the second try: {name}: {complaint}')
     for name, test in failed:
-        print(f"\nfailed: {name} ({test['result']})\n{tail(output(test))}")
+        if 'first' in test:
+            print(f"\nfailed twice: {name}, at the first try:\n{tail(test['first_output'])}")
+        print(f"\nfailed: {name} ({test['result']}){', at the second try' if 'first' in test else ''}\n"
+              f"{tail(output(test))}")
     if failed:
-        print('\nfailed: ' + ', '.join(name for name, _ in failed))
+        print('\nfailed: ' + ', '.join(name + (' (twice)' if 'first' in test else '') for name, test in failed))
     print(f"\n{total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped")
     return 1 if total['failed'] else 0
 
