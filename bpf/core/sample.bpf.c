@@ -308,22 +308,21 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	announce(&s->capture.key);
 	sb_stack_fresh_id(s->capture.now_ns, &s->capture.key.ustack);
 	sb_interp_name_asleep(&s->capture.key);
-	*ret = (struct sb_asleep){
-		.raw = {
-			.hdr = { .kind = SB_EVENT_RAW, .nr_bytes = sizeof(ret->raw) },
-			.id = s->capture.key.ustack,
-			.now_ns = s->capture.now_ns,
-			.start_ns = s->capture.key.start_ns,
-			.tgid = s->capture.key.tgid,
-			.exec_id = s->capture.key.exec_id,
-			.flags = s->stack.flags | SB_STACK_ASLEEP,
-			.pc = sb_regs_pc(&s->regs),
-		},
-		.istack = s->capture.key.istack,
-		.tid = task->pid,
-		.thread_pointer = sb_interp_thread_pointer(task),
-		.nr_switches = task->nvcsw + task->nivcsw,
-	};
+	/* In its place: there is no room for it on the stack. */
+	__builtin_memset(ret, 0, sizeof(*ret));
+	ret->raw.hdr.kind = SB_EVENT_RAW;
+	ret->raw.hdr.nr_bytes = sizeof(ret->raw);
+	ret->raw.id = s->capture.key.ustack;
+	ret->raw.now_ns = s->capture.now_ns;
+	ret->raw.start_ns = s->capture.key.start_ns;
+	ret->raw.tgid = s->capture.key.tgid;
+	ret->raw.exec_id = s->capture.key.exec_id;
+	ret->raw.flags = s->stack.flags | SB_STACK_ASLEEP;
+	ret->raw.pc = sb_regs_pc(&s->regs);
+	ret->istack = s->capture.key.istack;
+	ret->tid = task->pid;
+	ret->thread_pointer = sb_interp_thread_pointer(task);
+	ret->nr_switches = task->nvcsw + task->nivcsw;
 	ret->raw.stack_addr = sb_regs_sp(&s->regs) - SB_RED_ZONE_BYTES;
 	sb_regs_by_dwarf(&s->regs, ret->raw.regs);
 	return 0;
