@@ -44,6 +44,19 @@ static bool is_of_other_kernels(const struct bpf_program *prog)
 	return true;
 }
 
+/* The view asks the same, and says so: user/views/io_layers.c. */
+static bool lacks_helper(const struct bpf_program *prog)
+{
+	static const char prefix[] = "tp_btf/page_fault_";
+
+	if (strncmp(bpf_program__section_name(prog), prefix, strlen(prefix)))
+		return false;
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1)
+		return false;
+	printf("%-16s not loaded: no bpf_find_vma() in this kernel\n", bpf_program__name(prog));
+	return true;
+}
+
 /* At functions: not all kernels take that. */
 static bool is_refused(const struct bpf_program *prog)
 {
@@ -74,7 +87,8 @@ int main(void)
 	if (!skel)
 		return 1;
 	bpf_object__for_each_program(prog, skel->obj)
-		bpf_program__set_autoload(prog, !is_of_other_kernels(prog) && !is_refused(prog));
+		bpf_program__set_autoload(prog, !is_of_other_kernels(prog) && !is_refused(prog) &&
+							!lacks_helper(prog));
 	/* What offcpu is loaded with: both of its ways to treat a wait. */
 	skel->rodata->cfg_sched_is_governed = 1;
 	if (sampler_bpf__load(skel))
