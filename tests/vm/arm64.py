@@ -4,10 +4,11 @@
 
 arm64.py BUILD NAME [--only WORD...]      NAME as in kernels.py
 
-The suite `bpf`; known programs, backtrace() and Python under `oncpu` (arm64_inside.py). One of the programs is
-built with pointer authentication, which the machine's CPU has. Results are kept as kernel.py does."""
+The suite `bpf`; known programs, backtrace() and Python under `oncpu` (arm64_inside.py); cells of the matrix, the
+list "arm64" in cells.py. One of the programs is built with pointer authentication, which the machine's CPU has.
+Results are kept as kernel.py does."""
 import argparse
-import json
+import fcntl
 import pathlib
 import signal
 import sys
@@ -15,13 +16,13 @@ import sys
 import cross
 import kernels
 import machine
-from kernel import SECONDS_MAX, Lines
-from machine import Failure, Missing
+from kernel import SECONDS_MAX, run
+from machine import Missing
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-TARGETS = ('user/cli/stackbpf', 'tests/programs/split', 'tests/programs/deep', 'tests/bpf/test_bpf_core',
-           'tests/bpf/test_bpf_unwind_self', 'tests/bpf/test_bpf_verifier')
+TARGETS = ('user/cli/stackbpf', 'tests/programs/split', 'tests/programs/deep', 'tests/programs/rounds',
+           'tests/bpf/test_bpf_core', 'tests/bpf/test_bpf_unwind_self', 'tests/bpf/test_bpf_verifier')
 NO_FP = ('-O2', '-fomit-frame-pointer', '-pthread')
 # What selfunwind.py takes instead of compiling it.
 SELFCHECKS = {
@@ -33,13 +34,16 @@ SELFCHECKS = {
 
 
 def prepare(build):
-    """Return: the root, the build."""
-    root = cross.unpack()
-    out = cross.build(build, root, TARGETS)
-    for name, flags in SELFCHECKS.items():
-        cross.compile_program(root, TOP / 'tests/programs/selfcheck.c', out / f'selfcheck-{name}', *flags)
-    cross.compile_program(root, TOP / 'tests/programs/split.c', out / 'split-signed', '-O1', '-pthread',
-                          '-mbranch-protection=standard')
+    """One at a time. Return: the root, the build."""
+    (build / 'vm').mkdir(exist_ok=True)
+    with open(build / 'vm/arm64.lock', 'w', encoding='ascii') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        root = cross.unpack()
+        out = cross.build(build, root, TARGETS)
+        for name, flags in SELFCHECKS.items():
+            cross.compile_program(root, TOP / 'tests/programs/selfcheck.c', out / f'selfcheck-{name}', *flags)
+        cross.compile_program(root, TOP / 'tests/programs/split.c', out / 'split-signed', '-O1', '-pthread',
+                              '-mbranch-protection=standard')
     return root, out
 
 
@@ -55,23 +59,13 @@ def main():
         machine.need(machine.ARCHITECTURES['aarch64'].qemu)
         root, out = prepare(build)
         setup = machine.Setup(kernels.unpack(args.name, 'aarch64'), arch='aarch64', root=str(root),
-                              busybox=str(root / 'usr/bin/busybox'), seconds_max=SECONDS_MAX,
+                              busybox=str(root / 'usr/bin/busybox'), seconds_max=SECONDS_MAX['some'],
                               writable=(out, TOP / 'tests'))
-        lines = Lines()
-        command = ['python3', str(HERE / 'arm64_inside.py'), str(out), 'full', *args.only]
-        status = machine.run_twice(setup, command, lines)
+        return run(setup, ['python3', HERE / 'arm64_inside.py', out, 'arm64', *args.only],
+                   build / 'vm' / f'aarch64-{args.name}.json', is_whole=not args.only)
     except Missing as missing:
         print(f'skipped: {missing}')
         return 77
-    except Failure as failure:
-        print(f'FAILED: {failure}')
-        return 1
-    failed = [record['what'] for record in lines.records if record['result'] == 'fail']
-    (build / 'vm' / f'aarch64-{args.name}.json').write_text(
-        json.dumps({'version': (setup.kernel / 'version').read_text().strip(), 'records': lines.records}, indent=1),
-        encoding='utf-8')
-    print(f'{len(lines.records)} checks, failed: {", ".join(failed) or "none"} (status {status})')
-    return 1 if failed or status or not lines.records else 0
 
 
 if __name__ == '__main__':

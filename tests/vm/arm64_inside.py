@@ -2,27 +2,23 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """In the guest: what is tested on arm64. Lines of JSON as inside.py says them.
 
-arm64_inside.py BUILD full [WORD...]      WORD: only what has it in its name"""
+arm64_inside.py BUILD LIST [WORD...]      as inside.py"""
 import os
-import pathlib
 import sys
 
 import inside
-
-BUILD = pathlib.Path(sys.argv[1])
-LIVE = pathlib.Path(__file__).resolve().parents[1] / 'live'
+from inside import BUILD, LIVE
 
 
 def main():
     os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
-    for name in ('core', 'unwind_self', 'verifier'):
-        inside.test(f"bpf-{name.removesuffix('_self')}", str(BUILD / f'tests/bpf/test_bpf_{name}'))
-    stackbpf = str(BUILD / 'user/cli/stackbpf')
-    inside.test('oncpu', sys.executable, str(LIVE / 'arm64.py'), stackbpf, str(BUILD))
+    inside.bpf_tests()
+    inside.test('live arm64', sys.executable, str(LIVE / 'arm64.py'), inside.STACKBPF, str(BUILD))
     for program in sorted(BUILD.glob('selfcheck-*')):
         os.environ['SELFCHECK'] = str(program)
         name = program.name.removeprefix('selfcheck-')
-        inside.test(f'selfunwind {name}', sys.executable, str(LIVE / 'selfunwind.py'), stackbpf, str(BUILD))
+        inside.test(f'live selfunwind {name}', sys.executable, str(LIVE / 'selfunwind.py'), inside.STACKBPF, str(BUILD))
+    inside.all_cells()
     return 0
 
 

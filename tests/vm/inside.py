@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """In the guest: runs what is to be tested there, and says what came out as lines of JSON.
 
-inside.py BUILD normal|all|old [WORD...]      WORD: only what has it in its name
+inside.py BUILD normal|some|all|old [WORD...]      cells.py: which; WORD: only what has it in its name
 
-{"kind": "test", "what": name, "result": "pass"|"fail"|"skip", "why": ..., "seconds": ...}
+{"kind": "test", "what": name, "result": "pass"|"fail"|"skip", "why": ..., "seconds": ..., "commit": of stackbpf}
 {"kind": "cell", "what": ..., "view": ..., "unwinder": ..., "interp": ..., "result": ..., "why": ...}
 {"kind": "cost", "what": program, "insns": number, "result": "pass"}"""
 import collections
@@ -22,6 +22,9 @@ import tempfile
 import threading
 import time
 
+import cells
+from cells import cannot
+
 BUILD = pathlib.Path(sys.argv[1])
 MODE = sys.argv[2]
 ONLY = sys.argv[3:]
@@ -33,14 +36,23 @@ OUTPUT_LINES_MAX = 30
 SAMPLES_MIN = 25
 TOLERANCE = 1.5  # of a share, at one sample: 0.15 at 100 (three standard deviations of 70 %)
 FILE_BYTES = 128 << 10
+HERTZ, HERTZ_GOVERNED = (int(cells.VIEWS[view][2]) for view in ('oncpu', 'oncpu governed'))
 SECONDS = (5, 25)  # of the first run, and of the second if there has to be one
 TOO_OLD = 'boot Linux 5.15 or newer'
 NOT_READY = '[truncated: unwind table not ready]'
+STATES = ('[running]', '[runqueue]', '[throttled]', '[blocked]')
 SPLIT = {'seventy': 0.7, 'twenty': 0.2, 'ten': 0.1}
 
 
+@functools.lru_cache(maxsize=None)
+def commit():
+    said = subprocess.run([STACKBPF, '--version'], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return re.search(r'commit (\w+)|$', said)[1] or ''
+
+
 def say(kind, what, result, why='', **more):
-    print(json.dumps({'kind': kind, 'what': what, 'result': result, 'why': why, **more}), flush=True)
+    print(json.dumps({'kind': kind, 'what': what, 'result': result, 'why': why, **more, 'commit': commit()}),
+          flush=True)
 
 
 def is_wanted(what):
@@ -51,17 +63,21 @@ def is_wanted(what):
 
 BPF_TESTS = ('test_bpf_core', 'test_bpf_unwind_self', 'test_bpf_verifier')
 # Name, programs, parts. Those of --all disturb whoever else is on the machine, so they run nowhere else.
-LIVE_TESTS = {'normal': (('io_kernel', (), ('',)),)}
+LIVE_TESTS = {mode: (('io_kernel', (), ('',)),) for mode in ('normal', 'some')}
 LIVE_TESTS['all'] = (*LIVE_TESTS['normal'], ('chaos_clock', ('chaos',), ('',)),
                      ('chaos_cpus', ('chaos',), ('offline_and_online', 'online_later', 'again_and_again')),
                      ('chaos_memory', ('chaos',), ('target', 'own')))
 
 
-def tests():
+def bpf_tests():
     for name in BPF_TESTS:
         output = test(name.replace('test_', '').replace('_self', ''), str(BUILD / 'tests/bpf' / name))
         for program, insns in re.findall(r'^(\w+) +(\d+) instructions verified', output, re.M):
             say('cost', program, 'pass', insns=int(insns))
+
+
+def tests():
+    bpf_tests()
     for name, programs, parts in LIVE_TESTS[MODE]:
         for part in parts:
             test(f'live {name} {part}'.strip(), sys.executable, str(LIVE / f'{name}.py'), STACKBPF,
@@ -111,6 +127,8 @@ class Program:
         self.fetched, self.stored = f'{work}/{name}.in', f'{work}/{name}.out'
         with open(self.fetched, 'wb') as file:
             file.write(os.urandom(FILE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())  # else it cannot be dropped from the page cache
         with open(self.out, 'wb') as out:
             self.reader = subprocess.Popen(['cat'], stdin=subprocess.PIPE, stdout=out)
             self.process = subprocess.Popen([*command, self.fetched, self.stored, *extra(name)],
@@ -167,20 +185,28 @@ def at_work(names):
 
 
 class Stacks:
-    """What one run said: {stack: weight} of each process; `--by pid` has its number at the root."""
+    """What one run said: {stack: weight} of each process; `--by pid` has its number at the root. The state of the
+    thread, if it is said, comes behind the leaf."""
 
     def __init__(self, text):
-        self.by_pid = collections.defaultdict(collections.Counter)
+        self.by_pid, self.facts = collections.defaultdict(collections.Counter), {}
         for line in text.splitlines():
+            if line.startswith('#stackbpf;'):
+                self.facts = dict(fact.split('=', 1) for fact in line.split(';')[1:])
             stack, _, weight = line.rpartition(' ')
             # Of the first moment, and says so: here everything takes ten times as long as elsewhere.
             if stack and not line.startswith('#') and NOT_READY not in stack:
                 frames = stack.split(';')
-                mark = frames.pop(0) if frames[0] in ('[runqueue]', '[throttled]') else ''
+                at = 0 if frames[0] in STATES else -1
+                mark = frames.pop(at) if frames[at] in STATES else ''
                 self.by_pid[frames[0].rpartition('-')[2]][(*frames[1:], mark)] += int(weight)
 
     def of(self, process):
         return self.by_pid[str(process.pid)]
+
+    def hertz(self, asked):
+        """The lowest rate at which was sampled."""
+        return float(self.facts.get('rate_hz', str(asked)).split('..')[0])
 
 
 def has(stack, name):
@@ -198,16 +224,17 @@ def near(have, want, tolerance):
 
 
 def check_split(program, stacks, nr_each):
-    """nr_each: the weight of a sample."""
-    ours = {name: weight(stacks.of(program.process), name) for name in SPLIT}
+    """nr_each: the weight of a sample, the largest one. Waits are no samples."""
+    stacks = {s: w for s, w in stacks.of(program.process).items() if s[-1] in ('', '[running]')}
+    ours = {name: weight(stacks, name) for name in SPLIT}
     total = sum(ours.values())
     nr_samples = total / nr_each
     if nr_samples < SAMPLES_MIN:
-        return f'{nr_samples:.0f} samples in the three functions of {sum(stacks.of(program.process).values())}'
+        return f'{nr_samples:.0f} samples in the three functions of {sum(stacks.values())}'
     for name, want in SPLIT.items():
         if not near(ours[name] / total, want, TOLERANCE / nr_samples ** 0.5):
             return f'{name}: {100 * ours[name] / total:.0f} % of {100 * want:.0f} %'
-    below = sum(weight(stacks.of(program.process), 'round_of', name) for name in SPLIT)
+    below = sum(weight(stacks, 'round_of', name) for name in SPLIT)
     return '' if below > 0.95 * total else f'{below} of {total} samples have their caller'
 
 
@@ -215,9 +242,13 @@ def check_oncpu(program, stacks, is_fp):
     return check_split(program, stacks, 1)
 
 
+def check_oncpu_governed(program, stacks, is_fp):
+    return check_split(program, stacks, HERTZ_GOVERNED / stacks.hertz(HERTZ_GOVERNED))
+
+
 def check_blocked(program, stacks, is_fp):
     """It is blocked in nap() and, as long as the disk takes, in what works with files, and nowhere else."""
-    ours = {s: w for s, w in stacks.of(program.process).items() if s[-1] != '[runqueue]'}
+    ours = {s: w for s, w in stacks.of(program.process).items() if s[-1] in ('', '[blocked]')}
     inside = weight(ours, 'round_of')
     if not inside:
         return f'no stacks with its functions, of {sum(ours.values())} us'
@@ -231,7 +262,7 @@ def check_blocked(program, stacks, is_fp):
 
 def check_wall(program, stacks, is_fp):
     # Time on the CPU goes to the ticks that hit it, 299 in a second at most.
-    return check_split(program, stacks, 1e6 / 299) or check_blocked(program, stacks, is_fp)
+    return check_split(program, stacks, 1e6 / stacks.hertz(HERTZ)) or check_blocked(program, stacks, is_fp)
 
 
 def check_wakeup(program, stacks, is_fp):
@@ -260,27 +291,26 @@ def check_file(function, path, reads):
     return check
 
 
-INTERPS = ('native', 'python', 'perl', 'ruby', 'php', 'lua', 'luajit')
-# What they are takes so long to find out, in a machine that is emulated, that each is looked at alone, and
-# not in the normal run.
-SLOW = ('node', 'java')
-# Options, check.
-VIEWS = {
-    'oncpu': (['oncpu', '-F', '299'], check_oncpu),
-    'offcpu': (['offcpu'], check_blocked),
-    'wakeup': (['wakeup'], check_wakeup),
-    'offwake': (['offwake'], check_offwake),
-    'wall': (['wall', '-F', '299'], check_wall),
-    'io': (['io'], check_file('fetch', 'fetched', 'sys_p?read')),
-    'io cache': (['io', '--layer', 'cache'], check_file('fetch', 'fetched', 'cache_|readahead')),
-    'io block': (['io', '--layer', 'block'], check_file('fetch', 'fetched', 'block_read')),
-    'io fsync': (['io', '--layer', 'fsync'], check_file('store', 'stored', 'sys_fsync')),
-    'io fault': (['io', '--layer', 'fault'], check_file('touch', 'fetched', 'fault_')),
+CHECKS = {
+    'oncpu': check_oncpu,
+    'offcpu': check_blocked,
+    'wakeup': check_wakeup,
+    'offwake': check_offwake,
+    'wall': check_wall,
+    'io': check_file('fetch', 'fetched', 'sys_p?read'),
+    'io cache': check_file('fetch', 'fetched', 'cache_|readahead'),
+    'io block': check_file('fetch', 'fetched', 'block_read'),
+    'io fsync': check_file('store', 'stored', 'sys_fsync'),
+    'io fault': check_file('touch', 'fetched', 'fault_'),
+    'oncpu governed': check_oncpu_governed,
 }
-ONLY_NATIVE = ('io fsync', 'io fault')  # the others do no such thing
-NORMAL = [('oncpu', 'dwarf'), ('offcpu', 'dwarf'), ('io', 'dwarf')]
-OF_SLOW = [('oncpu', 'dwarf'), ('offcpu', 'dwarf'), ('io', 'dwarf')]
-ALL = [(view, unwinder) for view in VIEWS for unwinder in ('dwarf', 'fp')]
+
+
+def check(view, program, stacks, is_fp):
+    """Return: what is wrong."""
+    if cells.is_governed(view) and not int(stacks.facts.get('governed_us', 0)):
+        return 'it was not governed: it cost less than the limit'
+    return CHECKS.get(view, CHECKS[view.removesuffix(' governed')])(program, stacks, is_fp)
 
 
 @contextlib.contextmanager
@@ -301,11 +331,9 @@ def empty_caches():
         thread.join()
 
 
-def cells():
-    wanted = NORMAL if MODE == 'normal' else ALL
-    run_views(wanted, INTERPS)
-    for name in SLOW if MODE == 'all' else ():
-        run_views(OF_SLOW, (name,))
+def all_cells():
+    for names, views in cells.MODES[MODE]:
+        run_views(views, names)
 
 
 def run_views(views, names):
@@ -318,19 +346,13 @@ def run_views(views, names):
         return
     with at_work(names) as programs:
         for view, unwinder in wanted:
-            doing = [program for program in programs if view not in ONLY_NATIVE or program.name == 'native']
+            doing = [program for program in programs if cells.applies(view, program.name)]
             for program in doing:
-                if cannot(view, unwinder, program.name):
-                    say('cell', f'{view} {unwinder} {program.name}', 'skip', cannot(view, unwinder, program.name),
+                why = cannot(view, unwinder, program.name)
+                if why:
+                    say('cell', f'{view} {unwinder} {program.name}', 'skip', why,
                         view=view, unwinder=unwinder, interp=program.name)
             run_view(view, unwinder, [p for p in doing if not cannot(view, unwinder, p.name)])
-
-
-def cannot(view, unwinder, interp):
-    """Why there is nothing to be seen."""
-    if unwinder == 'fp' and (interp == 'lua' or interp == 'luajit' and view not in ('oncpu', 'wall')):
-        return 'its frames are found by walking through C functions, which have no frame pointers in this distribution'
-    return ''
 
 
 def run_view(view, unwinder, programs):
@@ -357,11 +379,10 @@ def run_view(view, unwinder, programs):
 
 def sample(view, unwinder, programs, seconds):
     """Return: how stackbpf ended, and the stacks that it wrote."""
-    options = VIEWS[view][0]
+    options = cells.VIEWS[view]
     targets = ','.join(str(process.pid) for program in programs for process in (program.process, program.reader))
-    command = [STACKBPF, *options, '-t', str(seconds), '--by', 'pid', f'--unwind={unwinder}', '-p', targets,
-               '--max-overhead', 'off']
-    with empty_caches() if options[1:2] == ['--layer'] else contextlib.nullcontext():
+    command = [STACKBPF, *options, '-t', str(seconds), '--by', 'pid', f'--unwind={unwinder}', '-p', targets]
+    with empty_caches() if '--layer' in options else contextlib.nullcontext():
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors='replace',
                               timeout=SECONDS_MAX, check=False)
     if 'KEEP' in os.environ:
@@ -374,7 +395,7 @@ def outcome(view, unwinder, program, done, stacks):
         return f'the program ended with {program.process.returncode}'
     if done.returncode:
         return f'status {done.returncode}: {done.stderr[-500:]}'
-    return VIEWS[view][1](program, stacks, unwinder == 'fp')
+    return check(view, program, stacks, unwinder == 'fp')
 
 
 def main():
@@ -383,7 +404,7 @@ def main():
         old()
     else:
         tests()
-        cells()
+        all_cells()
     return 0
 
 

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What is tested under one kernel: the suite `bpf`, tests of `live`, and the cells of the matrix.
 
-kernel.py BUILD NAME [--arch ARCH] [--root DIR] [--busybox FILE] [--only WORD...]
+kernel.py BUILD NAME [--all | --cells LIST] [--only WORD...]      NAME as in kernels.py, LIST as in cells.py
 
 inside.py does it in the guest, and says a line of JSON for each thing. What it said is kept in
 BUILD/vm/ARCH-NAME.json, in the place of what an earlier run had said of the same thing; from that matrix.py
-makes the tables. A machine that fails is started
-once more; a test that fails is not."""
+makes the tables. A machine that fails is started once more; a test that fails is not."""
 import argparse
 import io
 import json
@@ -17,12 +16,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import kernels
 import machine
 from machine import Failure, Missing
 
-SECONDS_MAX = 1500
+SECONDS_MAX = {'normal': 1500, 'some': 2400, 'all': 5400}  # a machine that nobody else uses takes a third
 
 
 class Lines(io.RawIOBase):
@@ -59,24 +59,39 @@ def compile_java(build, source):
         subprocess.run(['javac', '-d', classes, source], check=True)
 
 
-def keep(path, version, records):
-    """With what earlier runs found under the same kernel and these have not looked at."""
+def keep(path, version, records, seconds):
+    """With what earlier runs found under the same kernel and these have not looked at. Of what was said twice, the
+    last counts. seconds: of the whole list; None: these are a part of it."""
     earlier = json.loads(path.read_text(encoding='utf-8')) if path.exists() else {}
-    new = {(record['kind'], record['what']) for record in records}
     if earlier.get('version') == version:
-        records = [record for record in earlier['records'] if (record['kind'], record['what']) not in new] + records
+        records, seconds = earlier['records'] + records, seconds or earlier.get('seconds')
+    last = {(record['kind'], record['what']): record for record in records}
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({'version': version, 'records': records}, indent=1), encoding='utf-8')
+    path.write_text(json.dumps({'version': version, 'seconds': seconds, 'records': [*last.values()]}, indent=1),
+                    encoding='utf-8')
+
+
+def run(setup, command, kept, is_whole):
+    """Run inside.py, or what says the same; keep what it says, also if the machine fails. Return: an exit status."""
+    lines, begin, status, why = Lines(), time.monotonic(), None, ''
+    try:
+        status = machine.run_twice(setup, list(map(str, command)), lines)
+    except Failure as failure:
+        why = f'FAILED: {failure}'
+    seconds = time.monotonic() - begin
+    keep(kept, (setup.kernel / 'version').read_text().strip(), lines.records, seconds if is_whole and not why else None)
+    failed = [record['what'] for record in lines.records if record['result'] == 'fail']
+    print(why or f'{len(lines.records)} checks in {seconds:.0f} s, failed: {", ".join(failed) or "none"} '
+                 f'(status {status})')
+    return 1 if failed or why or status or not lines.records else 0
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('build')
     parser.add_argument('name')
-    parser.add_argument('--arch', default='x86_64')
-    parser.add_argument('--root', default='/')
-    parser.add_argument('--busybox', default='')
-    parser.add_argument('--all', action='store_true', help='every cell, and more tests')
+    parser.add_argument('--all', action='store_true', help='what is looked at of it by scripts/test --all')
+    parser.add_argument('--cells', choices=sorted(SECONDS_MAX), default='normal')
     parser.add_argument('--only', nargs='*', default=[])
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -85,25 +100,16 @@ def main():
     top = here.parents[1]  # may lie in /tmp, which is the guest's own
     try:
         kernel = kernels.find(args.name)
-        setup = machine.Setup(kernels.unpack(args.name, args.arch), arch=args.arch, root=args.root,
-                              busybox=args.busybox, seconds_max=SECONDS_MAX,
+        mode = 'old' if kernel.is_too_old else kernel.cells if args.all else args.cells
+        setup = machine.Setup(kernels.unpack(args.name), seconds_max=SECONDS_MAX.get(mode, SECONDS_MAX['normal']),
                               writable=(top,) if top in build.parents else (top, build),
                               env={name: os.environ[name] for name in ('KEEP',) if name in os.environ})
         compile_java(build, here.parent / 'programs/Rounds.java')
-        mode = 'old' if kernel.is_too_old else 'all' if args.all else 'normal'
-        command = [sys.executable if args.root == '/' else 'python3', here / 'inside.py', build, mode, *args.only]
-        lines = Lines()
-        status = machine.run_twice(setup, list(map(str, command)), lines)
+        return run(setup, [sys.executable, here / 'inside.py', build, mode, *args.only],
+                   build / 'vm' / f'x86_64-{args.name}.json', is_whole=args.all and not args.only)
     except Missing as missing:
         print(f'skipped: {missing}')
         return 77
-    except Failure as failure:
-        print(f'FAILED: {failure}')
-        return 1
-    failed = [record['what'] for record in lines.records if record['result'] == 'fail']
-    keep(build / 'vm' / f'{args.arch}-{args.name}.json', (setup.kernel / 'version').read_text().strip(), lines.records)
-    print(f'{len(lines.records)} checks, failed: {", ".join(failed) or "none"} (status {status})')
-    return 1 if failed or status or not lines.records else 0
 
 
 if __name__ == '__main__':

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The kernels that tests run under: packages of Debian, fetched and unpacked, never installed.
+"""The kernels that tests run under: packages of Debian and Ubuntu, fetched and unpacked, never installed.
 
     kernels.py --list [normal|all]    names
     kernels.py NAME...                fetch; prints where each is
 
-Of each release the newest that the package host has. The flavour for clouds, because it is small and has all
-that a virtual machine needs. No suite has 5.15.
+Of each release the newest that the package host has. Of Debian the flavour for clouds, because it is small and
+has all that a virtual machine needs. Only Ubuntu has 5.15.
 
 STACKBPF_KERNELS_DIR: where to keep them (~/.cache/stackbpf/kernels)."""
 import dataclasses
@@ -29,19 +29,21 @@ class Kernel:
     name: str
     suite: str
     release: str  # of packages' names, without the flavour
-    flavour: str = 'cloud'
+    flavour: str = 'cloud-{arch}'
     arches: tuple = ('x86_64',)
     is_normal: bool = False  # part of the normal run
     is_too_old: bool = False  # says so, and no more
+    cells: str = 'some'  # the list of cells.py that it is looked at with by scripts/test --all
 
 
 BOTH = ('x86_64', 'aarch64')
 KERNELS = (
     Kernel('5.10', 'bullseye-security', r'5\.10\.\d+-\d+', is_normal=True, is_too_old=True),
-    Kernel('6.1', 'bookworm-security', r'6\.1\.\d+-\d+', arches=BOTH, is_normal=True),
-    Kernel('6.1-rt', 'bookworm-security', r'6\.1\.\d+-\d+', flavour='rt'),
-    Kernel('6.12', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', arches=BOTH),
-    Kernel('6.12-rt', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', flavour='rt'),
+    Kernel('5.15', 'jammy', r'5\.15\.0-\d+', flavour='generic', cells='all'),
+    Kernel('6.1', 'bookworm-security', r'6\.1\.\d+-\d+', arches=BOTH, is_normal=True, cells='all'),
+    Kernel('6.1-rt', 'bookworm-security', r'6\.1\.\d+-\d+', flavour='rt-{arch}'),
+    Kernel('6.12', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', arches=BOTH, cells='all'),
+    Kernel('6.12-rt', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', flavour='rt-{arch}'),
     Kernel('6.16', 'trixie-backports', r'6\.16\.[\d.]+\+deb13'),
     Kernel('6.17', 'trixie-backports', r'6\.17\.[\d.]+\+deb13'),
     Kernel('6.18', 'trixie-backports', r'6\.18\.[\d.]+\+deb13'),
@@ -49,7 +51,7 @@ KERNELS = (
     Kernel('7.0', 'trixie-backports', r'7\.0\.[\d.]+\+deb13'),
     Kernel('7.1', 'trixie-backports', r'7\.1\.[\d.]+\+deb13'),
     Kernel('7.2', 'trixie-backports', r'7\.2\.[\d.]+\+deb13'),
-    Kernel('7.3', 'trixie-backports', r'7\.3\.[\d.]+\+deb13', is_normal=True),
+    Kernel('7.3', 'trixie-backports', r'7\.3\.[\d.]+\+deb13', is_normal=True, cells='all'),
 )
 
 
@@ -81,7 +83,7 @@ def unpack(name, arch='x86_64'):
 
 
 def fetch(kernel, suite, arch, directory):
-    flavour = f'{kernel.flavour}-{DEBIAN_ARCH[arch]}'
+    flavour = kernel.flavour.format(arch=DEBIAN_ARCH[arch])
     env = beside.update(suite)
     names = beside.run(['apt-cache', 'pkgnames'], env).split()
     # From 7.2 on image and modules are packages of their own, before one holds both.

@@ -5,36 +5,40 @@
 matrix.py BUILD [--update]      without --update: prints them
 
 Kernels of which BUILD/vm has nothing are left out: run the suite with --all before."""
+import collections
 import json
 import pathlib
 import re
 import sys
 
+import cells
 import kernels
 
 DOC = pathlib.Path(__file__).resolve().parents[2] / 'docs/matrix.md'
-INTERPS = ('native', 'python', 'perl', 'ruby', 'php', 'lua', 'luajit', 'node', 'java')
 HEAD = """# What was tried on which kernel
 
-Made by `tests/vm/matrix.py build --update` from what the suite `vm` has found; see [testing.md](testing.md).
-Each cell is a check in a machine with that kernel: programs that do a bit of everything
+Made by `tests/vm/matrix.py build --update` from what `scripts/test --all vm` has found; see
+[testing.md](testing.md). Each cell is a check in a machine with that kernel: programs that do a bit of everything
 (`tests/programs/rounds.*`) run all at once, and the view has to say of each what is known of it: 70, 20 and 10 %
 of the time on the CPU in three functions; asleep in `nap()`; woken by `tell()`; files read by `fetch()` and written
-by `store()`, by path and bytes. Both ways to unwind are tried, `--unwind=dwarf` and `fp`. With `fp`, a function
-whose callee has no frame of its own is skipped, as everywhere: there only its callers must be found, except in
-`oncpu`.
+by `store()`, by path and bytes. Node.js and Java run alone. `governed`: with the default of `--max-overhead`, which
+has to have lowered something; what is said of shares stays true.
 
-`pass`: with both; `dwarf`, `fp`: with this one; a number: why not, below the table. `-`: the program does no such
-thing, or was not run yet: what is here is of the normal run, and of the verifier on all kernels.
+Both ways to unwind are tried, `--unwind=dwarf` and `fp`. With `fp`, a function whose callee has no frame of its own
+is skipped, as everywhere: there only its callers must be found, except in `oncpu`.
+
+`pass`: with both; `dwarf`, `fp`: with this one, and the other was not run; a number: why not, below the table. `not
+run`: not in the list of this kernel (`tests/vm/cells.py`): the oldest, two of long-term support and the newest have
+the whole list. `-`: the program does no such thing. `Tests` are those of `tests/bpf` and `tests/live`.
 """
 
 
-def cell(records, notes):
+def cell(records, view, interp, notes):
     """What a view says of a program: one result for each unwinder."""
-    results = {record['unwinder']: record for record in records}
+    results = {r['unwinder']: r for r in records if (r['view'], r['interp']) == (view, interp)}
     if not results:
-        return '-'
-    passed = [name for name in ('dwarf', 'fp') if name in results and results[name]['result'] == 'pass']
+        return 'not run' if cells.applies(view, interp) else '-'
+    passed = [name for name in cells.UNWINDERS if name in results and results[name]['result'] == 'pass']
     text = 'pass' if len(passed) == 2 else ', '.join(passed)
     for record in results.values():
         if record['result'] != 'pass':
@@ -49,26 +53,33 @@ def note(why, notes):
     return notes.index(why) + 1
 
 
-def section(kernel, arch, found):
+def section(name, found):
     records, notes = found['records'], []
-    name = kernel.name if arch == 'x86_64' else f'{kernel.name} {arch}'
-    lines = [f'## {name}', '', f"`{found['version']}`", '']
+    lines = [f'## {name}', '', summary(found), '']
     tests = [record for record in records if record['kind'] == 'test']
     for result in ('pass', 'fail', 'skip'):
         names = [record['what'] + (f" ({note(record['why'], notes)})" if result == 'fail' else
-                                   f" ({record['why']})" if result == 'skip' else '')
+                                   f" ({record['why'].removeprefix('skipped: ')})" if result == 'skip' else '')
                  for record in tests if record['result'] == result]
         if names:
             lines += [f"Tests, {result}: {', '.join(names)}.", '']
-    cells = [record for record in records if record['kind'] == 'cell']
-    if cells:
-        lines += ['| view | ' + ' | '.join(INTERPS) + ' |', '|---' * (len(INTERPS) + 1) + '|']
-        for view in dict.fromkeys(record['view'] for record in cells):
-            row = [cell([r for r in cells if (r['view'], r['interp']) == (view, interp)], notes) for interp in INTERPS]
+    looked_at = [record for record in records if record['kind'] == 'cell']
+    if looked_at:
+        lines += ['| view | ' + ' | '.join(cells.INTERPS) + ' |', '|---' * (len(cells.INTERPS) + 1) + '|']
+        for view in cells.VIEWS:
+            row = [cell(looked_at, view, interp, notes) for interp in cells.INTERPS]
             lines.append(f'| `{view}` | ' + ' | '.join(row) + ' |')
         lines.append('')
     lines += [f'{i}. {text}' for i, text in enumerate(notes, 1)] + ([''] if notes else [])
     return '\n'.join(lines)
+
+
+def summary(found):
+    checks = [record for record in found['records'] if record['kind'] in ('test', 'cell')]
+    nr = collections.Counter(record['result'] for record in checks)
+    commits = ', '.join(sorted({record['commit'] for record in checks}))
+    return (f"`{found['version']}`: {nr['pass']} pass, {nr['fail']} fail, {nr['skip']} skip" +
+            (f", in {found['seconds'] / 60:.0f} min" if found.get('seconds') else '') + f'; commit {commits}.')
 
 
 def costs(all_found):
@@ -88,15 +99,14 @@ def costs(all_found):
 
 def main():
     directory = pathlib.Path(sys.argv[1]) / 'vm'
-    all_found, sections = [], []
-    for kernel in kernels.KERNELS:
-        for arch in kernel.arches:
+    all_found = []
+    for arch in kernels.DEBIAN_ARCH:
+        for kernel in kernels.KERNELS:
             path = directory / f'{arch}-{kernel.name}.json'
             if path.exists():
-                found = json.loads(path.read_text(encoding='utf-8'))
-                all_found.append((kernel.name if arch == 'x86_64' else f'{kernel.name} {arch}', found))
-                sections.append(section(kernel, arch, found))
-    text = '\n'.join([HEAD, *sections, costs(all_found)])
+                name = kernel.name if arch == 'x86_64' else f'{kernel.name} {kernels.DEBIAN_ARCH[arch]}'
+                all_found.append((name, json.loads(path.read_text(encoding='utf-8'))))
+    text = '\n'.join([HEAD, *(section(name, found) for name, found in all_found), costs(all_found)])
     if '--update' in sys.argv:
         DOC.write_text(text, encoding='utf-8')
     else:
