@@ -3,15 +3,17 @@
 import platform
 import re
 
-UNWINDERS = ('dwarf', 'fp')
+UNWINDERS = ('auto', 'dwarf', 'fp')
 TOGETHER = ('native', 'python', 'perl', 'ruby', 'php', 'lua', 'luajit')
 # What they are takes so long to find out, in a machine that is emulated, that each is looked at alone, and
 # not in the normal run.
 ALONE = ('node', 'java')
 INTERPS = TOGETHER + ALONE
-# Options of each view. Those without a limit are not governed: their shares are compared.
+# Options of each view. What is governed has to be so, and still to have samples enough for shares: in an emulated
+# machine a sample costs a hundred times what it costs elsewhere.
 OFF = ('--max-overhead', 'off')
 GOVERNED = ('--max-overhead', '1')
+GOVERNED_TIMER = ('--max-overhead', '3')
 VIEWS = {
     'oncpu': ('oncpu', '-F', '299', *OFF),
     'offcpu': ('offcpu', *OFF),
@@ -23,14 +25,15 @@ VIEWS = {
     'io block': ('io', '--layer', 'block', *OFF),
     'io fsync': ('io', '--layer', 'fsync', *OFF),
     'io fault': ('io', '--layer', 'fault', *OFF),
-    'oncpu governed': ('oncpu', '-F', '999', *GOVERNED),
+    'oncpu governed': ('oncpu', '-F', '999', *GOVERNED_TIMER),
     'offcpu governed': ('offcpu', *GOVERNED),
     'wakeup governed': ('wakeup', *GOVERNED),
-    'wall governed': ('wall', '-F', '999', *GOVERNED),
+    'wall governed': ('wall', '-F', '999', *GOVERNED_TIMER),
     'io governed': ('io', *GOVERNED),
 }
 ONLY_NATIVE = ('io fsync', 'io fault')  # the others do no such thing
 NOT_ON_ARM64 = 'on arm64 there is Python only: the others show their C functions (interpreters.md)'
+NO_TABLES = 'its frames are linked by frame pointers: generated code has no unwind tables'
 NO_C_FRAMES = 'its frames are found by walking through C functions, which have no frame pointers in this distribution'
 
 
@@ -44,13 +47,15 @@ def kernel():
 
 
 def is_governed(view):
-    return VIEWS[view][-2:] == GOVERNED
+    return VIEWS[view][-2:] != OFF
 
 
 def cannot(view, unwinder, interp):
     """Why there is nothing to be seen."""
     if platform.machine() == 'aarch64' and interp not in ('native', 'python'):
         return NOT_ON_ARM64
+    if unwinder == 'dwarf' and interp == 'node':
+        return NO_TABLES
     if view == 'io fault' and platform.machine() == 'aarch64':
         return 'the kernel has no tracepoint of page faults on arm64'
     if view == 'io fault' and kernel() < (5, 17):
@@ -62,19 +67,25 @@ def cannot(view, unwinder, interp):
     return ''
 
 
-def both(*views):
-    return [(view, unwinder) for view in views for unwinder in UNWINDERS if unwinder == 'dwarf' or not is_governed(view)]
+# The kernels between have a few; what is governed has too few samples to share them out among more.
+FEW = ('native', 'python', 'perl')
+GOVERNED_VIEWS = tuple(view for view in VIEWS if is_governed(view))
+OTHER_VIEWS = tuple(view for view in VIEWS if not is_governed(view))
 
 
-def dwarf(*views):
-    return [(view, 'dwarf') for view in views]
+def each(unwinders, *views):
+    return [(view, unwinder) for view in views for unwinder in unwinders]
 
 
 # (programs that run at once, views of them) of each mode. "some" is for kernels between those with "all".
 MODES = {
-    'normal': [(TOGETHER, dwarf('oncpu', 'offcpu', 'io'))],
-    'some': [(('native', 'python', 'perl'), dwarf('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'io block'))],
-    'all': [(TOGETHER, both(*VIEWS)),
-            *(((name,), both('oncpu') + dwarf('offcpu', 'wakeup', 'offwake', 'wall', 'io')) for name in ALONE)],
-    'arm64': [(('native', 'python', 'perl'), both('oncpu', 'offcpu', 'wall') + dwarf(*list(VIEWS)[2:]))],
+    'normal': [(TOGETHER, each(('dwarf',), 'oncpu', 'offcpu', 'io'))],
+    'some': [(FEW, each(('dwarf',), 'oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'io block'))],
+    'all': [(TOGETHER, each(('auto',), 'oncpu') + each(('dwarf', 'fp'), *OTHER_VIEWS)),
+            (FEW, each(('auto',), *GOVERNED_VIEWS)),
+            *(((name,), each(UNWINDERS, 'oncpu') + each(('auto',), 'offcpu', 'wakeup', 'offwake', 'wall', 'io'))
+              for name in ALONE)],
+    'arm64': [(FEW, each(('dwarf', 'fp'), 'oncpu', 'offcpu', 'wall') +
+               each(('dwarf',), *[view for view in OTHER_VIEWS if view not in ('oncpu', 'offcpu', 'wall')]) +
+               each(('auto',), *GOVERNED_VIEWS))],
 }
