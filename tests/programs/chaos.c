@@ -9,6 +9,8 @@
  *                              executable; another thread works in work_here()
  * chaos busy                   a thread works in work_here(), another sleeps in sleep_here()
  * chaos same-pid ROUNDS A B    runs A and B (of turns.c) in turn, both under one pid; ends by itself
+ * chaos wrap ROUNDS A B        runs some of A and of B in each round, and between rounds uses up all pids up to
+ *                              those of the round before; says under how many pids both have run; ends by itself
  * chaos memory                 takes memory in take_memory() until it is killed for it
  */
 #include <errno.h>
@@ -16,6 +18,7 @@
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +35,8 @@
 #define PAGE_BYTES	  4096u
 #define EXECUTABLE_ONE_IN 16u
 #define CHUNK_BYTES	  (1u << 20)
+#define NR_PROGRAMS	  16u
+#define PIDS_MAX	  (1u << 22) /* of any kernel */
 
 static volatile uint64_t sink;
 
@@ -162,10 +167,16 @@ static pid_t fork_as(pid_t pid)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
+static void run(const char *program, const char *const *argv)
+{
+	execv(program, (char *const *)argv);
+	_exit(127);
+}
+
 /* The pid is one that was free a moment ago: that of a child that has ended. */
 static void same_pid(unsigned long nr_rounds, char *const *programs)
 {
-	char *argv[] = { NULL, "0", "-", "-", NULL };
+	const char *argv[] = { NULL, "0", "-", "-", NULL };
 	pid_t pid = fork(), child;
 	unsigned long i;
 
@@ -177,13 +188,81 @@ static void same_pid(unsigned long nr_rounds, char *const *programs)
 		child = fork_as(pid);
 		if (child < 0)
 			die("make a process of that pid");
-		if (!child) {
-			execv(argv[0], argv);
-			_exit(127);
-		}
+		if (!child)
+			run(argv[0], argv);
 		waitpid(child, NULL, 0);
 	}
 	printf("%lu processes of pid %d\n", nr_rounds, pid);
+}
+
+/* The pid that was given to somebody last: the end of the line. */
+static pid_t last_pid(void)
+{
+	char text[128] = "", *at;
+	FILE *file = fopen("/proc/loadavg", "re");
+
+	if (!file || !fgets(text, sizeof(text), file))
+		die("read /proc/loadavg");
+	fclose(file);
+	at = strrchr(text, ' ');
+	return at ? (pid_t)strtol(at, NULL, 10) : 0;
+}
+
+/*
+ * Use up pids until the next one is @pid or soon will be, the next time round. A process that has its pid,
+ * and cannot be made because there is no place for its pidfd, costs a hundredth of one that is made.
+ */
+static void use_up_pids(pid_t pid)
+{
+	struct clone_args args = {
+		.flags = CLONE_PIDFD | CLONE_VM | CLONE_VFORK,
+		.pidfd = 1, /* nobody's address */
+		.exit_signal = SIGCHLD,
+	};
+	bool has_wrapped = false;
+	pid_t had, now = last_pid();
+	long child;
+
+	do {
+		child = syscall(SYS_clone3, &args, sizeof(args));
+		if (!child)
+			_exit(1);
+		if (child > 0 || errno != EFAULT)
+			die("use up a pid");
+		had = now;
+		now = last_pid();
+		has_wrapped |= now < had;
+	} while (!has_wrapped || now < pid - 1);
+}
+
+/* Others use pids as well, so it is by chance which program gets the pid of which. */
+static void wrap(unsigned long nr_rounds, char *const *programs)
+{
+	uint8_t *had = calloc(PIDS_MAX, 1); /* bits: which programs had the pid */
+	unsigned long nr_both = 0, i, k;
+	pid_t first = 0, pid;
+
+	for (i = 0; i < nr_rounds; i++) {
+		if (i)
+			use_up_pids(first);
+		for (k = 0; k < NR_PROGRAMS; k++) {
+			const char *const argv[] = { programs[(i + k) % 2], "0", "-", "-", NULL };
+
+			pid = fork();
+			if (!had || pid < 0 || (unsigned long)pid >= PIDS_MAX)
+				die("make a process");
+			if (!pid)
+				run(argv[0], argv);
+			first = first ? first : pid;
+			had[pid] |= 1u << ((i + k) % 2);
+		}
+		while (wait(NULL) > 0)
+			;
+	}
+	for (i = 0; i < PIDS_MAX; i++)
+		nr_both += had[i] == 3;
+	free(had);
+	printf("%lu\n", nr_both);
 }
 
 static NOINLINE void take_memory(void)
@@ -215,6 +294,8 @@ int main(int argc, char **argv)
 		sleep_here();
 	} else if (!strcmp(mode, "same-pid") && argc == 5)
 		same_pid(nr, argv + 3);
+	else if (!strcmp(mode, "wrap") && argc == 5)
+		wrap(nr, argv + 3);
 	else if (!strcmp(mode, "memory"))
 		take_memory();
 	else
