@@ -208,7 +208,7 @@ static void look(struct sb_interpwatch *watch, struct proc *proc)
 		drop_proc(watch, proc);
 		return;
 	}
-	if (err == -EAGAIN) {
+	if (err == -EAGAIN || err == -ENOMEM) {
 		proc->again_ns = proc->again_ns ? proc->again_ns * 2 : AGAIN_NS;
 		if (proc->again_ns > AGAIN_NS_MAX)
 			proc->again_ns = AGAIN_NS_MAX;

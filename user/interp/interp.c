@@ -122,9 +122,11 @@ static int add_file(struct sb_interp *interp, const struct seen_file *seen)
 	if (interp->files.nr >= FILES_MAX)
 		return -ENOSPC;
 	err = sb_vec_push(&interp->files, *seen);
-	if (!err)
-		err = sb_index_add(&interp->files_index, hash_file(seen),
-				   (uint32_t)interp->files.nr - 1);
+	if (err)
+		return err;
+	err = sb_index_add(&interp->files_index, hash_file(seen), (uint32_t)interp->files.nr - 1);
+	if (err)
+		interp->files.nr--; /* its image stays the caller's */
 	return err;
 }
 
@@ -139,53 +141,65 @@ static int open_map(uint32_t tgid, const struct sb_process_map *map)
 					 });
 }
 
-static void examine(int fd, const char *path, struct seen_file *seen)
+/* Return: 0, even if it can tell nothing; -ENOMEM: what it is is not known. */
+static int examine(int fd, const char *path, struct seen_file *seen)
 {
-	if (sb_image_file_new(fd, path, &seen->file))
-		return;
+	int err = sb_image_file_new(fd, path, &seen->file);
+
+	if (err)
+		return err == -ENOMEM ? err : 0;
 	seen->runtimes = runtimes_of(seen->file);
 	sb_image_file_unload(seen->file);
 	if (!seen->runtimes) {
 		sb_image_file_free(seen->file);
 		seen->file = NULL;
 	}
+	return 0;
 }
 
-/* What runtimes the mapped file has. Return: NULL: none, or it cannot be had. */
-static struct seen_file *look_at_file(struct sb_interp *interp, uint32_t tgid,
-				      const struct sb_process_map *map)
+/* What runtimes the mapped file has. Return: 0 and NULL: none, or it cannot be had; -ENOMEM. */
+static int look_at_file(struct sb_interp *interp, uint32_t tgid, const struct sb_process_map *map,
+			struct seen_file **ret_file)
 {
 	sb_cleanup(sb_closep) int fd = -1;
 	struct seen_file seen = {}, *known;
 	char path[64];
 	struct stat st;
+	int err;
 
+	*ret_file = NULL;
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
 		 (unsigned long long)map->start, (unsigned long long)map->end);
 	if (stat(path, &st)) {
 		fd = open_map(tgid, map);
 		if (fd < 0 || fstat(fd, &st))
-			return NULL;
+			return 0;
 	}
 	if (!S_ISREG(st.st_mode))
-		return NULL;
+		return 0;
 	seen.dev = st.st_dev;
 	seen.ino = st.st_ino;
 	seen.size = st.st_size;
 	seen.changed = st.st_ctim;
 	known = find_file(interp, &seen);
-	if (known)
-		return known->runtimes ? known : NULL;
+	if (known) {
+		*ret_file = known->runtimes ? known : NULL;
+		return 0;
+	}
 	if (fd < 0)
 		fd = open_map(tgid, map);
 	if (fd < 0)
-		return NULL;
-	examine(fd, map->path, &seen);
-	if (add_file(interp, &seen)) {
+		return 0;
+	err = examine(fd, map->path, &seen);
+	if (!err)
+		err = add_file(interp, &seen);
+	if (err) {
 		sb_image_file_free(seen.file);
-		return NULL;
+		return err == -ENOMEM ? err : 0;
 	}
-	return seen.runtimes ? &interp->files.at[interp->files.nr - 1] : NULL;
+	if (seen.runtimes)
+		*ret_file = &interp->files.at[interp->files.nr - 1];
+	return 0;
 }
 
 /* Mappings. */
@@ -347,11 +361,13 @@ static int image_of(const struct seen_file *seen, const struct sb_process_map *m
 static int look_at_map(struct sb_interp *interp, struct space *space,
 		       const struct sb_process_maps *maps, const struct sb_process_map *map)
 {
-	struct seen_file *seen = look_at_file(interp, space->key.tgid, map);
+	struct seen_file *seen;
 	struct sb_image image;
-	int err = 0, ret = 0;
+	int err = look_at_file(interp, space->key.tgid, map, &seen), ret = 0;
 	size_t i;
 
+	if (err)
+		return err;
 	if (!seen || image_of(seen, map, &image))
 		return 0;
 	for (i = 0; sb_runtimes[i]->runtime; i++) {
