@@ -261,6 +261,8 @@ static void fill_interp(void)
 			.hook_end = CODE + head.conf[i].hook_last % (2 * NR_SEGS) * CODE_BYTES,
 		};
 		memcpy(conf->word, head.conf[i].word, sizeof(conf->word));
+		if (!proc.hook && i < proc.nr_confs && (conf->flags & SB_INTERP_BY_NATIVE))
+			proc.hook = i + 1;
 	}
 	if (head.nr_confs < 128)
 		bpf_map_update_elem(&interp_procs, &tgid, &proc, BPF_ANY);
