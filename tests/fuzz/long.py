@@ -56,6 +56,8 @@ PARSERS = [
     ('options of flamegraph, palettes, attributes', 'fg_opts',
      'user/flamegraph/opts.c user/flamegraph/attrs.c'),
     ('pictures with stacks in them', 'extract', 'user/flamegraph/embed.c'),
+    ('files of the store', 'store', 'user/store/record.c user/store/dict.c user/store/segment.c '
+     'user/store/bytes.c user/store/query.c'),
     ('numbers, lists, durations', 'num', 'user/base/num.c'),
     ('images of interpreters: functions, relocations', 'attach',
      'user/interp/image.c user/interp/cold.c'),

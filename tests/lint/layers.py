@@ -18,6 +18,7 @@ MAY = {
     'user/base': set(),
     'symbolizer': {'user/base', 'contract', 'elf'},
     'user/model': {'user/base'},
+    'user/store': {'user/base', 'user/model'},
     'user/flamegraph': {'user/base'},
     'user/output': {'user/base', 'user/model', 'user/flamegraph'},
     'user/views': {'user/base', 'contract', 'skeleton', 'libbpf'},

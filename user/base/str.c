@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int reserve(struct sb_str *str, size_t more)
+int sb_str_reserve(struct sb_str *str, size_t more)
 {
 	size_t need, cap = str->cap ? str->cap : 64;
 	char *s;
@@ -29,7 +29,7 @@ static int reserve(struct sb_str *str, size_t more)
 
 int sb_str_addn(struct sb_str *str, const char *s, size_t len)
 {
-	int err = reserve(str, len);
+	int err = sb_str_reserve(str, len);
 
 	if (err)
 		return err;
@@ -60,7 +60,7 @@ int sb_str_addf(struct sb_str *str, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		return -ENOMEM;
-	err = reserve(str, (size_t)n);
+	err = sb_str_reserve(str, (size_t)n);
 	if (err)
 		return err;
 	va_start(ap, fmt);

@@ -12,6 +12,9 @@ struct sb_str {
 	size_t len, cap;
 };
 
+/* Room for @more bytes behind those that are there, and the NUL. Return: 0 or -ENOMEM. */
+int sb_str_reserve(struct sb_str *str, size_t more);
+
 /* Append. Return 0 or -ENOMEM, in which case nothing was appended. */
 int sb_str_addn(struct sb_str *str, const char *s, size_t len);
 int sb_str_add(struct sb_str *str, const char *s);

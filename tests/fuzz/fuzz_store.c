@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A file of a store that is anything: as it is; or, because hardly anything gets past the checksums, records
+ * made of the input: a byte for the type, two for the length, what they hold.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "must.h"
+#include "store/store.h"
+
+#define T0 2208988800ll /* 2040-01-01 */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char dir[] = "/tmp/sb-fuzz-store-XXXXXX";
+
+static void forget_dir(void)
+{
+	static const char *const files[] = { "10s/20400101.sb", "10min/20400101.sb", "1h/204001.sb",
+					     "1d/2040.sb",	"stackbpf-store",    "LOCK" };
+	size_t i;
+
+	must(!chdir(dir));
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		(void)!unlink(files[i]);
+	for (i = 0; i < SB_STORE_LEVELS; i++)
+		(void)!rmdir(sb_levels[i].name);
+	(void)!rmdir(dir);
+}
+
+/* What follows of one input is not the next one's. */
+static void forget_sums(void)
+{
+	static const char *const files[] = { "10min/20400101.sb", "1h/204001.sb", "1d/2040.sb",
+					     "10s/20400103.sb" };
+	char path[sizeof(dir) + SB_LEVEL_NAME_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		(void)!unlink(path);
+	}
+}
+
+static void make_dir(void)
+{
+	static bool is_made;
+	struct sb_store *store;
+
+	if (is_made)
+		return;
+	is_made = true;
+	must(mkdtemp(dir));
+	atexit(forget_dir);
+	must(!sb_store_open_to_write(dir, &(struct sb_store_opts){ .no_sync = true }, &store));
+	sb_store_close(store);
+}
+
+static void write_file(const void *data, size_t len)
+{
+	char path[sizeof(dir) + SB_LEVEL_NAME_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/10s/20400101.sb", dir);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	must(fd >= 0);
+	must(!len || !sb_write_all(fd, data, len));
+	close(fd);
+}
+
+static void write_records(const uint8_t *data, size_t size)
+{
+	struct sb_record record = { .begin_s = T0, .seconds = SB_STORE_BLOCK_S };
+	struct sb_str out = {}, raw = {};
+	size_t len;
+
+	while (size > 3) {
+		record.type = data[0] % 4;
+		len = (size_t)data[1] << 8 | data[2];
+		data += 3;
+		size -= 3;
+		if (len > size)
+			len = size;
+		sb_str_clear(&raw);
+		must(!sb_str_addn(&raw, (const char *)data, len));
+		must(!sb_record_pack(&out, &record, &raw));
+		data += len;
+		size -= len;
+	}
+	write_file(out.s, out.len);
+	sb_str_release(&out);
+	sb_str_release(&raw);
+}
+
+static void query(void)
+{
+	struct sb_store_query all = { .from_s = T0, .to_s = T0 + 86400, .by = "service" };
+	struct sb_store_answer answer;
+	struct sb_profile *profile;
+	struct sb_store *store;
+
+	must(!sb_store_open(dir, &store));
+	must(!sb_profile_new(&profile));
+	must(!sb_store_query(store, &all, profile, &answer));
+	must(!sb_profile_seal(profile));
+	must(sb_profile_weight(profile) == answer.weight);
+	sb_profile_free(profile);
+	sb_store_close(store);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct sb_store *store;
+
+	if (!size)
+		return 0;
+	make_dir();
+	if (data[0] & 1)
+		write_file(data + 1, size - 1);
+	else
+		write_records(data + 1, size - 1);
+	query();
+	/* Who writes goes on behind it, and makes the sums. */
+	must(!sb_store_open_to_write(dir, &(struct sb_store_opts){ .no_sync = true }, &store));
+	must(!sb_store_put(store, T0 + 2 * 86400, (uint64_t[SB_BLOCK_FIGURE_MAX]){}, NULL, 0));
+	sb_store_close(store);
+	query();
+	forget_sums();
+	return 0;
+}

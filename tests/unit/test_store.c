@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A store against a plain list of what was put into it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/fs.h"
+#include "store/store.h"
+
+#define HOUR	    3600
+#define DAY	    (24 * HOUR)
+/* 2040-01-01 00:00 UTC: after now, so that nothing is late before it is put in late. */
+#define T0	    2208988800ll
+
+#define NR_STACKS   40
+#define NR_SERVICES 3
+#define NR_PIDS	    5
+
+static char dir[64];
+static const struct sb_store_opts opts = { .no_sync = true };
+
+/* What was put in. */
+struct put {
+	int64_t begin_s;
+	uint32_t stack, service, pid;
+	uint64_t weight;
+};
+static SB_VEC(struct put) puts_made;
+static uint64_t seed;
+
+static uint32_t random_of(uint32_t nr)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33) % nr;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	snprintf(dir, sizeof(dir), "/tmp/sb-store-XXXXXX");
+	seed = 1;
+	puts_made.nr = 0;
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	sb_vec_release(&puts_made);
+	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static uint32_t frame(struct sb_profile *profile, const char *name)
+{
+	struct sb_frame of = { .name = name, .module = "prog", .kind = SB_FRAME_USER };
+	uint32_t id;
+
+	assert_int_equal(sb_profile_frame(profile, &of, &id), 0);
+	return id;
+}
+
+/* "main;f3;g17" */
+static struct sb_profile *profile_of(const struct put *put)
+{
+	struct sb_profile *profile;
+	char f[16], g[16];
+	uint32_t frames[3];
+
+	snprintf(f, sizeof(f), "f%u", put->stack % 7);
+	snprintf(g, sizeof(g), "g%u", put->stack);
+	assert_int_equal(sb_profile_new(&profile), 0);
+	frames[0] = frame(profile, "main");
+	frames[1] = frame(profile, f);
+	frames[2] = frame(profile, g);
+	assert_int_equal(sb_profile_add(profile, frames, 3, put->weight), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	return profile;
+}
+
+/* @nr random series at one time. Return: as sb_store_put(). */
+static int put_block(struct sb_store *store, int64_t begin_s, uint32_t nr)
+{
+	struct sb_store_series series[16] = {};
+	struct sb_tag tags[16][3];
+	char service[16][16], pid[16][16];
+	uint64_t figure[SB_BLOCK_FIGURE_MAX] = { 10000 };
+	struct put put[16];
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < nr; i++) {
+		put[i] = (struct put){ begin_s, random_of(NR_STACKS), random_of(NR_SERVICES),
+				       random_of(NR_PIDS), 1 + random_of(1000) };
+		snprintf(service[i], sizeof(service[i]), "s%u", put[i].service);
+		snprintf(pid[i], sizeof(pid[i]), "%u", put[i].pid);
+		tags[i][0] = (struct sb_tag){ "kind", "oncpu", false };
+		tags[i][1] = (struct sb_tag){ "pid", pid[i], true };
+		tags[i][2] = (struct sb_tag){ "service", service[i], false };
+		series[i] = (struct sb_store_series){ tags[i], 3, profile_of(&put[i]) };
+	}
+	err = sb_store_put(store, begin_s, figure, series, nr);
+	for (i = 0; i < nr; i++) {
+		sb_profile_free((struct sb_profile *)series[i].profile);
+		if (!err)
+			assert_int_equal(sb_vec_push(&puts_made, put[i]), 0);
+	}
+	return err;
+}
+
+static void sum_of(int64_t from_s, int64_t to_s, int service, uint64_t sums[NR_STACKS])
+{
+	size_t i;
+
+	memset(sums, 0, NR_STACKS * sizeof(sums[0]));
+	for (i = 0; i < puts_made.nr; i++) {
+		const struct put *put = &puts_made.at[i];
+
+		if (put->begin_s >= from_s && put->begin_s < to_s &&
+		    (service < 0 || put->service == (uint32_t)service))
+			sums[put->stack] += put->weight;
+	}
+}
+
+/* All three frames are as they were put in, or said to be lost, or it is "(other)". */
+static void add_stack(const struct sb_profile *profile, const uint32_t *frames, size_t nr,
+		      uint64_t weight, uint64_t sums[NR_STACKS])
+{
+	const char *name[3];
+	unsigned int stack;
+	size_t i;
+
+	for (i = 0; i < nr && i < 3; i++) {
+		name[i] = sb_profile_frame_at(profile, frames[i])->name;
+		if (name[i][0] == '(')
+			return;
+	}
+	if (nr != 3)
+		return;
+	stack = (unsigned int)atoi(name[2] + 1);
+	assert_true(name[2][0] == 'g' && stack < NR_STACKS);
+	assert_string_equal(name[0], "main");
+	assert_int_equal(atoi(name[1] + 1), stack % 7);
+	sums[stack] += weight;
+}
+
+static void ask(struct sb_store *store, int64_t from_s, int64_t to_s, int service,
+		uint64_t sums[NR_STACKS], struct sb_store_answer *answer)
+{
+	struct sb_tag_rules rules = {};
+	struct sb_store_query query = { .from_s = from_s, .to_s = to_s, .rules = &rules };
+	struct sb_profile *profile;
+	uint64_t weight;
+	char rule[32];
+	size_t i, nr;
+
+	memset(sums, 0, NR_STACKS * sizeof(sums[0]));
+	snprintf(rule, sizeof(rule), "service=s%d", service);
+	if (service >= 0)
+		assert_int_equal(sb_tag_rules_add(&rules, rule), 0);
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_store_query(store, &query, profile, answer), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	for (i = 0; i < sb_profile_nr_stacks(profile); i++) {
+		const uint32_t *frames = sb_profile_stack_at(profile, i, &nr, &weight);
+
+		add_stack(profile, frames, nr, weight, sums);
+	}
+	sb_profile_free(profile);
+	sb_tag_rules_release(&rules);
+}
+
+static void expect(struct sb_store *store, int64_t from_s, int64_t to_s, int service)
+{
+	uint64_t want[NR_STACKS], have[NR_STACKS];
+	struct sb_store_answer answer;
+
+	sum_of(from_s, to_s, service, want);
+	ask(store, from_s, to_s, service, have, &answer);
+	assert_memory_equal(have, want, sizeof(want));
+	assert_int_equal(answer.nr_damaged + answer.nr_skipped_bytes + answer.lost_weight, 0);
+}
+
+/* Any range is the sum of its blocks, whatever levels it is made of. */
+static void test_sums(void **state)
+{
+	struct sb_store_answer answer;
+	struct sb_store *store;
+	uint64_t have[NR_STACKS];
+	int64_t now_s = T0, from_s, to_s;
+	uint32_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 4000; i++) {
+		assert_int_equal(put_block(store, now_s, random_of(4)), 0);
+		/* Gaps, some of hours, one over the end of a month and another of a year. */
+		now_s += 10 * (1 + (random_of(200) ? random_of(4) : random_of(2000)));
+		now_s += i == 3000 ? 11 * DAY : i == 3600 ? 40 * DAY : 0;
+		if (i % 1000 == 500) {
+			sb_store_close(store);
+			assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+		}
+	}
+	for (i = 0; i < 300; i++) {
+		from_s = T0 + 10 * (int64_t)random_of((uint32_t)(now_s - T0) / 10);
+		to_s = from_s +
+		       10 * (1 + (int64_t)random_of(i % 3 ? 400 : (uint32_t)(now_s - T0) / 10));
+		expect(store, from_s, to_s, (int)random_of(NR_SERVICES + 1) - 1);
+	}
+	/* Times that are no multiple of 10 are rounded outward. */
+	from_s = puts_made.at[100].begin_s;
+	ask(store, from_s + 3, from_s + 4, -1, have, &answer);
+	assert_int_equal(answer.from_s, from_s);
+	assert_int_equal(answer.to_s, from_s + 10);
+	/* All, by days: a few blocks. */
+	ask(store, 0, INT64_MAX, -1, have, &answer);
+	assert_true(answer.nr_blocks < 400);
+	expect(store, 0, INT64_MAX, 1);
+	sb_store_close(store);
+	assert_int_equal(sb_store_open(dir, &store), 0);
+	expect(store, 0, INT64_MAX, -1);
+	sb_store_close(store);
+}
+
+/* Clocks are set back: what comes for an hour that is summed is in all sums of it. */
+static void test_late(void **state)
+{
+	struct sb_store *store;
+	uint32_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 1000; i++)
+		assert_int_equal(put_block(store, T0 + 10 * i, 2), 0);
+	for (i = 0; i < 10; i++)
+		assert_int_equal(put_block(store, T0 + 500 + 10 * i, 2), 0);
+	assert_int_equal(put_block(store, T0 + 2 * DAY, 2), 0);
+	expect(store, T0, T0 + 600, -1);
+	expect(store, T0, T0 + HOUR, -1);
+	expect(store, T0, T0 + DAY, -1);
+	expect(store, T0 + 500, T0 + 510, -1);
+	sb_store_close(store);
+}
+
+/* The 10-second file of T0, and what is in it. */
+static char *fine_path(void)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/10s/20400101.sb", dir);
+	return path;
+}
+
+static void read_fine(char **ret_bytes, size_t *ret_len)
+{
+	assert_int_equal(sb_read_file(fine_path(), 1 << 24, ret_bytes, ret_len), 0);
+}
+
+static void write_fine(const char *bytes, size_t len)
+{
+	int fd = open(fine_path(), O_WRONLY | O_TRUNC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(sb_write_all(fd, bytes, len), 0);
+	close(fd);
+}
+
+static uint64_t total_of(const uint64_t sums[NR_STACKS])
+{
+	uint64_t total = 0;
+	size_t i;
+
+	for (i = 0; i < NR_STACKS; i++)
+		total += sums[i];
+	return total;
+}
+
+#define NR_BLOCKS 30
+
+static void fill(void)
+{
+	struct sb_store *store;
+	uint32_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < NR_BLOCKS; i++)
+		assert_int_equal(put_block(store, T0 + 10 * i, 4), 0);
+	sb_store_close(store);
+}
+
+/* Writing ended in the middle of anything: all whole blocks are there, and it goes on. */
+static void test_cut_short(void **state)
+{
+	uint64_t want[NR_STACKS], have[NR_STACKS];
+	struct sb_store_answer answer;
+	struct sb_store *store;
+	size_t len, cut, nr, nr_before = 0;
+	char *bytes;
+
+	fill();
+	read_fine(&bytes, &len);
+	for (cut = 0; cut <= len; cut++) {
+		write_fine(bytes, cut);
+		assert_int_equal(sb_store_open(dir, &store), 0);
+		ask(store, T0, T0 + HOUR, -1, have, &answer);
+		sb_store_close(store);
+		nr = answer.nr_blocks;
+		assert_true(nr == nr_before || nr == nr_before + 1);
+		nr_before = nr;
+		sum_of(T0, T0 + 10 * (int64_t)nr, -1, want);
+		assert_memory_equal(have, want, sizeof(want));
+		if (cut % 97)
+			continue;
+		assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+		assert_int_equal(put_block(store, T0 + 10 * NR_BLOCKS, 4), 0);
+		ask(store, T0 + 10 * NR_BLOCKS, T0 + HOUR, -1, have, &answer);
+		sum_of(T0 + 10 * NR_BLOCKS, T0 + HOUR, -1, want);
+		assert_memory_equal(have, want, sizeof(want));
+		assert_int_equal(answer.nr_damaged + answer.nr_skipped_bytes, 0);
+		sb_store_close(store);
+		puts_made.nr -= 4;
+	}
+	assert_int_equal(nr_before, NR_BLOCKS);
+	free(bytes);
+}
+
+/* One bit is another one: at most the record that has it is lost, and it is always said. */
+static void test_flipped(void **state)
+{
+	uint64_t want[NR_STACKS], have[NR_STACKS];
+	struct sb_store_answer answer;
+	struct sb_store *store;
+	size_t len, i, at, nr_lost = 0;
+	char *bytes;
+
+	fill();
+	read_fine(&bytes, &len);
+	sum_of(T0, T0 + HOUR, -1, want);
+	for (i = 0; i < 1000; i++) {
+		at = random_of((uint32_t)len);
+		bytes[at] ^= (char)(1 << i % 8);
+		write_fine(bytes, len);
+		assert_int_equal(sb_store_open(dir, &store), 0);
+		ask(store, T0, T0 + HOUR, -1, have, &answer);
+		sb_store_close(store);
+		assert_true(answer.nr_damaged || answer.nr_skipped_bytes);
+		assert_true(answer.nr_blocks >= NR_BLOCKS - 1);
+		/* Nothing is made up. */
+		assert_true(total_of(have) + answer.lost_weight <= total_of(want));
+		nr_lost += answer.nr_blocks < NR_BLOCKS;
+		bytes[at] ^= (char)(1 << i % 8);
+	}
+	assert_true(nr_lost > 100);
+	free(bytes);
+}
+
+static void test_one_writer(void **state)
+{
+	struct sb_store *store, *other;
+	char path[128];
+	int fd;
+
+	assert_int_equal(sb_store_open(dir, &store), -ENOTEMPTY);
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &other), -EBUSY);
+	assert_int_equal(put_block(store, T0, 4), 0);
+	assert_int_equal(sb_store_open(dir, &other), 0);
+	expect(other, T0, T0 + 10, -1);
+	assert_int_equal(put_block(store, T0 + 10, 4), 0);
+	expect(other, T0, T0 + 20, -1);
+	assert_int_equal(put_block(other, T0 + 20, 4), -EINVAL);
+	assert_int_equal(put_block(store, T0 + 5, 1), -EINVAL);
+	sb_store_close(other);
+	sb_store_close(store);
+	assert_int_equal(sb_store_open("/nonexistent", &store), -ENOENT);
+	/* Of another version. */
+	snprintf(path, sizeof(path), "%s/stackbpf-store", dir);
+	fd = open(path, O_WRONLY | O_TRUNC);
+	assert_int_equal(sb_write_all(fd, "stackbpf store 2\n", 17), 0);
+	close(fd);
+	assert_int_equal(sb_store_open(dir, &store), -EPROTO);
+	/* Files of somebody else. */
+	unlink(path);
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), -ENOTEMPTY);
+}
+
+/* What is too old goes, level by level; ranges are then as fine as what is left, and say so. */
+static void test_expiry(void **state)
+{
+	struct sb_store_opts keep = { .no_sync = true, .keep_s = { DAY, 3 * DAY, 0, 0 } };
+	uint64_t want[NR_STACKS], have[NR_STACKS];
+	struct sb_store_answer answer;
+	struct sb_store *store;
+	uint32_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &keep, &store), 0);
+	for (i = 0; i < 6 * 24 * 6; i++)
+		assert_int_equal(put_block(store, T0 + 600 * i, 2), 0);
+	assert_int_equal(sb_store_expire(store, T0 + 6 * DAY), 0);
+	/* Of the first day, hours are left. */
+	ask(store, T0 + 10 * HOUR + 100, T0 + 10 * HOUR + 200, -1, have, &answer);
+	assert_int_equal(answer.from_s, T0 + 10 * HOUR);
+	assert_int_equal(answer.to_s, T0 + 11 * HOUR);
+	sum_of(T0 + 10 * HOUR, T0 + 11 * HOUR, -1, want);
+	assert_memory_equal(have, want, sizeof(want));
+	/* Of the fourth, ten minutes. */
+	ask(store, T0 + 3 * DAY + 601, T0 + 3 * DAY + 700, -1, have, &answer);
+	assert_int_equal(answer.from_s, T0 + 3 * DAY + 600);
+	assert_int_equal(answer.to_s, T0 + 3 * DAY + 1200);
+	expect(store, T0, T0 + 6 * DAY, -1);
+	expect(store, T0 + 5 * DAY, T0 + 5 * DAY + 10, -1);
+	sb_store_close(store);
+	/* Not more than so many bytes: the finest first, never what is being written. */
+	keep = (struct sb_store_opts){ .no_sync = true, .bytes_max = 1 };
+	assert_int_equal(sb_store_open_to_write(dir, &keep, &store), 0);
+	assert_int_equal(put_block(store, T0 + 6 * DAY, 2), 0);
+	assert_int_equal(sb_store_expire(store, T0 + 6 * DAY), 0);
+	expect(store, T0 + 6 * DAY, T0 + 7 * DAY, -1);
+	sb_store_close(store);
+}
+
+/* More than there is place for is "(other)", with its weight. */
+static void test_other(void **state)
+{
+	const uint32_t nr = SB_DICT_ROWS_MAX + 1000;
+	uint64_t figure[SB_BLOCK_FIGURE_MAX] = {}, have[NR_STACKS], weight;
+	struct sb_tag tags[] = { { "kind", "oncpu", false } };
+	struct sb_store_series series = { .tags = tags, .nr_tags = 1 };
+	struct sb_store_query query = { .from_s = T0, .to_s = T0 + 10 };
+	struct sb_store_answer answer;
+	struct sb_profile *profile;
+	struct sb_store *store;
+	uint32_t ids[2], i;
+	size_t len;
+	char name[16];
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	for (i = 0; i < nr; i++) {
+		snprintf(name, sizeof(name), "%u", i % 2048);
+		ids[0] = frame(profile, name);
+		snprintf(name, sizeof(name), "%u", i / 2048);
+		ids[1] = frame(profile, name);
+		assert_int_equal(sb_profile_add(profile, ids, 2, 3), 0);
+	}
+	assert_int_equal(sb_profile_seal(profile), 0);
+	series.profile = profile;
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_put(store, T0, figure, &series, 1), 0);
+	ask(store, T0, T0 + 10, -1, have, &answer);
+	assert_int_equal(answer.weight, 3ull * nr);
+	assert_true(answer.figure[SB_BLOCK_OTHER] >= 3 * 1000);
+	sb_profile_free(profile);
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_store_query(store, &query, profile, &answer), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	ids[0] = *sb_profile_stack_at(profile, 0, &len, &weight);
+	assert_string_equal(sb_profile_frame_at(profile, ids[0])->name, "(other)");
+	assert_int_equal(weight, answer.figure[SB_BLOCK_OTHER]);
+	sb_profile_free(profile);
+	sb_store_close(store);
+}
+
+static void test_tags(void **state)
+{
+	static const struct {
+		const char *rule;
+		int err;
+		bool matches;
+	} cases[] = {
+		{ "service=nginx", 0, true },	  { "service=php", 0, false },
+		{ "service=php,nginx", 0, true }, { "service!=php,nginx", 0, false },
+		{ "service!=php", 0, true },	  { "service=~^ng.*x$", 0, true },
+		{ "service!~ng", 0, false },	  { "region=", 0, true },
+		{ "region!=", 0, false },	  { "service=", 0, false },
+		{ "service", -EINVAL, false },	  { "=x", -EINVAL, false },
+		{ "a!b", -EINVAL, false },	  { "a~b", -EINVAL, false },
+		{ "a=~(", -EINVAL, false },	  { "", -EINVAL, false },
+	};
+	static const struct sb_tag tags[] = { { "kind", "oncpu", false },
+					      { "service", "nginx", false } };
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sb_tag_rules rules = {};
+
+		assert_int_equal(sb_tag_rules_add(&rules, cases[i].rule), cases[i].err);
+		if (!cases[i].err)
+			assert_int_equal(sb_tag_rules_match(&rules, tags, 2), cases[i].matches);
+		sb_tag_rules_release(&rules);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_sums, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cut_short, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_one_writer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_expiry, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other, setup, teardown),
+		cmocka_unit_test(test_tags),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

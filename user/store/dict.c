@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "store/dict.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_full(const struct sb_dict *dict, size_t nr, size_t max)
+{
+	return nr >= max - (dict->may_use_spare ? 0 : SB_DICT_SPARE);
+}
+
+/* Numbers of the same meaning in hashes: two words. */
+static uint64_t hash_pair(uint32_t a, uint32_t b)
+{
+	const uint32_t words[] = { a, b };
+
+	return sb_hash(words, sizeof(words), 0);
+}
+
+int sb_dict_init(struct sb_dict *dict)
+{
+	int err;
+
+	*dict = (struct sb_dict){};
+	err = sb_strtab_init(&dict->strings);
+	if (!err)
+		err = sb_vec_push(&dict->nodes, (struct sb_dict_node){});
+	if (!err)
+		sb_dict_mark(dict);
+	return err;
+}
+
+void sb_dict_release(struct sb_dict *dict)
+{
+	sb_strtab_release(&dict->strings);
+	sb_vec_release(&dict->frames);
+	sb_vec_release(&dict->nodes);
+	sb_vec_release(&dict->tags);
+	sb_vec_release(&dict->pairs);
+	sb_vec_release(&dict->rows);
+	sb_index_release(&dict->frames_index);
+	sb_index_release(&dict->nodes_index);
+	sb_index_release(&dict->tags_index);
+	sb_index_release(&dict->rows_index);
+}
+
+static int add_string(struct sb_dict *dict, const char *s, size_t len, uint32_t *ret_id)
+{
+	size_t before = dict->strings.strs.nr;
+	int err;
+
+	if (is_full(dict, before, SB_DICT_STRINGS_MAX) ||
+	    dict->nr_text_bytes + len > SB_DICT_TEXT_MAX)
+		return -E2BIG;
+	err = sb_strtab_add(&dict->strings, s, len, ret_id);
+	if (!err && dict->strings.strs.nr > before)
+		dict->nr_text_bytes += len;
+	return err;
+}
+
+static uint64_t hash_frame(const struct sb_dict_frame *frame)
+{
+	return sb_hash(frame, sizeof(*frame), 0);
+}
+
+static int add_frame(struct sb_dict *dict, const struct sb_dict_frame *frame, uint32_t *ret_id)
+{
+	uint64_t hash = hash_frame(frame);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&dict->frames_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&dict->frames_index, it))
+		if (!memcmp(&dict->frames.at[it.id], frame, sizeof(*frame))) {
+			*ret_id = it.id;
+			return 0;
+		}
+	if (is_full(dict, dict->frames.nr, SB_DICT_NODES_MAX))
+		return -E2BIG;
+	err = sb_vec_push(&dict->frames, *frame);
+	if (err)
+		return err;
+	*ret_id = (uint32_t)dict->frames.nr - 1;
+	return sb_index_add(&dict->frames_index, hash, *ret_id);
+}
+
+int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id)
+{
+	struct sb_dict_frame new = { .kind = (uint32_t)frame->kind << 1 | frame->is_unnamed };
+	int err = add_string(dict, frame->name, strlen(frame->name), &new.name);
+
+	if (!err && frame->module)
+		err = add_string(dict, frame->module, strlen(frame->module), &new.module);
+	return err ? err : add_frame(dict, &new, ret_id);
+}
+
+int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id)
+{
+	uint64_t hash = hash_pair(parent, frame);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&dict->nodes_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&dict->nodes_index, it))
+		if (dict->nodes.at[it.id].parent == parent &&
+		    dict->nodes.at[it.id].frame == frame) {
+			*ret_id = it.id;
+			return 0;
+		}
+	if (is_full(dict, dict->nodes.nr, SB_DICT_NODES_MAX))
+		return -E2BIG;
+	err = sb_vec_push(&dict->nodes, (struct sb_dict_node){ parent, frame });
+	if (err)
+		return err;
+	*ret_id = (uint32_t)dict->nodes.nr - 1;
+	return sb_index_add(&dict->nodes_index, hash, *ret_id);
+}
+
+static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr,
+		    uint32_t *ret_id)
+{
+	uint64_t hash = sb_hash(pairs, nr * sizeof(*pairs), nr);
+	struct sb_index_iter it;
+	uint32_t i;
+	int err;
+
+	for (it = sb_index_first(&dict->tags_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&dict->tags_index, it)) {
+		const struct sb_dict_tags *tags = &dict->tags.at[it.id];
+
+		if (tags->nr == nr && tags->first != SB_DICT_NONE &&
+		    (!nr || !memcmp(dict->pairs.at + tags->first, pairs, nr * sizeof(*pairs)))) {
+			*ret_id = it.id;
+			return 0;
+		}
+	}
+	if (is_full(dict, dict->tags.nr, SB_DICT_ROWS_MAX))
+		return -E2BIG;
+	err = sb_vec_reserve(&dict->pairs, dict->pairs.nr + nr);
+	if (!err)
+		err = sb_vec_push(&dict->tags,
+				  (struct sb_dict_tags){ (uint32_t)dict->pairs.nr, nr });
+	if (err)
+		return err;
+	for (i = 0; i < nr; i++)
+		dict->pairs.at[dict->pairs.nr++] = pairs[i];
+	*ret_id = (uint32_t)dict->tags.nr - 1;
+	return sb_index_add(&dict->tags_index, hash, *ret_id);
+}
+
+int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uint32_t *ret_id)
+{
+	struct sb_dict_pair pairs[SB_DICT_TAGS_MAX];
+	size_t i;
+	int err = 0;
+
+	if (nr > SB_DICT_TAGS_MAX)
+		return -E2BIG;
+	for (i = 0; i < nr && !err; i++) {
+		err = add_string(dict, tags[i].key, strlen(tags[i].key), &pairs[i].key);
+		if (!err)
+			err = add_string(dict, tags[i].value, strlen(tags[i].value),
+					 &pairs[i].value);
+		pairs[i].key = pairs[i].key << 1 | tags[i].is_wide;
+	}
+	return err ? err : add_tags(dict, pairs, (uint32_t)nr, ret_id);
+}
+
+int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *ret_id)
+{
+	uint64_t hash = hash_pair(tags, node);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&dict->rows_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&dict->rows_index, it))
+		if (dict->rows.at[it.id].tags == tags && dict->rows.at[it.id].node == node) {
+			*ret_id = it.id;
+			return 0;
+		}
+	if (is_full(dict, dict->rows.nr, SB_DICT_ROWS_MAX))
+		return -E2BIG;
+	err = sb_vec_push(&dict->rows, (struct sb_dict_row){ tags, node });
+	if (err)
+		return err;
+	*ret_id = (uint32_t)dict->rows.nr - 1;
+	return sb_index_add(&dict->rows_index, hash, *ret_id);
+}
+
+size_t sb_dict_tags_at(const struct sb_dict *dict, uint32_t id,
+		       struct sb_tag ret_tags[SB_DICT_TAGS_MAX])
+{
+	const struct sb_dict_tags *tags = &dict->tags.at[id];
+	uint32_t i;
+
+	for (i = 0; i < tags->nr; i++) {
+		const struct sb_dict_pair *pair = &dict->pairs.at[tags->first + i];
+
+		ret_tags[i] = (struct sb_tag){
+			.key = sb_strtab_get(&dict->strings, pair->key >> 1, NULL),
+			.value = sb_strtab_get(&dict->strings, pair->value, NULL),
+			.is_wide = pair->key & 1,
+		};
+	}
+	return tags->nr;
+}
+
+struct sb_frame sb_dict_frame_at(const struct sb_dict *dict, uint32_t id)
+{
+	const struct sb_dict_frame *frame = id < dict->frames.nr ? &dict->frames.at[id] : NULL;
+
+	if (!frame || frame->name == SB_DICT_NONE)
+		return (struct sb_frame){ .name = SB_DICT_LOST, .kind = SB_FRAME_MARK };
+	return (struct sb_frame){
+		.name = sb_strtab_get(&dict->strings, frame->name, NULL),
+		.module = frame->module ? sb_strtab_get(&dict->strings, frame->module, NULL) : NULL,
+		.kind = frame->kind >> 1,
+		.is_unnamed = frame->kind & 1,
+	};
+}
+
+/* Writing. */
+
+static struct sb_dict_mark all_of(const struct sb_dict *dict)
+{
+	return (struct sb_dict_mark){
+		.strings = (uint32_t)dict->strings.strs.nr,
+		.frames = (uint32_t)dict->frames.nr,
+		.nodes = (uint32_t)dict->nodes.nr,
+		.tags = (uint32_t)dict->tags.nr,
+		.rows = (uint32_t)dict->rows.nr,
+	};
+}
+
+void sb_dict_mark(struct sb_dict *dict)
+{
+	dict->written = all_of(dict);
+}
+
+/* The first number and how many follow. */
+static int put_range(struct sb_str *out, uint32_t first, uint32_t end)
+{
+	int err = sb_put_varint(out, first);
+
+	return err ? err : sb_put_varint(out, end - first);
+}
+
+static int put_two(struct sb_str *out, uint64_t a, uint64_t b)
+{
+	int err = sb_put_varint(out, a);
+
+	return err ? err : sb_put_varint(out, b);
+}
+
+static int encode_strings(const struct sb_dict *dict, struct sb_str *out)
+{
+	uint32_t i, end = (uint32_t)dict->strings.strs.nr;
+	int err = put_range(out, dict->written.strings, end);
+
+	for (i = dict->written.strings; i < end && !err; i++) {
+		err = sb_put_varint(out, dict->strings.strs.at[i].len);
+		if (!err)
+			err = sb_str_addn(out, dict->strings.strs.at[i].s,
+					  dict->strings.strs.at[i].len);
+	}
+	return err;
+}
+
+static int encode_tree(const struct sb_dict *dict, struct sb_str *out)
+{
+	uint32_t i;
+	int err = put_range(out, dict->written.frames, (uint32_t)dict->frames.nr);
+
+	for (i = dict->written.frames; i < dict->frames.nr && !err; i++) {
+		err = put_two(out, dict->frames.at[i].name, dict->frames.at[i].module);
+		if (!err)
+			err = sb_put_varint(out, dict->frames.at[i].kind);
+	}
+	if (!err)
+		err = put_range(out, dict->written.nodes, (uint32_t)dict->nodes.nr);
+	/* Most are children of the one before. */
+	for (i = dict->written.nodes; i < dict->nodes.nr && !err; i++)
+		err = put_two(out, i - dict->nodes.at[i].parent - 1, dict->nodes.at[i].frame);
+	return err;
+}
+
+static int encode_rows(const struct sb_dict *dict, struct sb_str *out)
+{
+	uint32_t i, k;
+	int err = put_range(out, dict->written.tags, (uint32_t)dict->tags.nr);
+
+	for (i = dict->written.tags; i < dict->tags.nr && !err; i++) {
+		const struct sb_dict_tags *tags = &dict->tags.at[i];
+
+		err = sb_put_varint(out, tags->nr);
+		for (k = 0; k < tags->nr && !err; k++)
+			err = put_two(out, dict->pairs.at[tags->first + k].key,
+				      dict->pairs.at[tags->first + k].value);
+	}
+	if (!err)
+		err = put_range(out, dict->written.rows, (uint32_t)dict->rows.nr);
+	for (i = dict->written.rows; i < dict->rows.nr && !err; i++)
+		err = put_two(out, dict->rows.at[i].tags, dict->rows.at[i].node);
+	return err;
+}
+
+int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out)
+{
+	const struct sb_dict_mark all = all_of(dict);
+	int err;
+
+	if (!memcmp(&all, &dict->written, sizeof(all)))
+		return 0;
+	err = encode_strings(dict, out);
+	if (!err)
+		err = encode_tree(dict, out);
+	return err ? err : encode_rows(dict, out);
+}
+
+/* Reading. Entries of a record that is lost have names, so that their weight is not lost. */
+
+struct range {
+	uint32_t first, nr;
+};
+
+static struct range get_range(struct sb_cursor *cursor)
+{
+	struct range range;
+
+	range.first = sb_get_u32(cursor);
+	range.nr = sb_get_u32(cursor);
+	/* Each takes a byte or more. */
+	if (range.nr > (size_t)(cursor->end - cursor->p) || range.first > UINT32_MAX - range.nr)
+		cursor->is_bad = true;
+	return cursor->is_bad ? (struct range){} : range;
+}
+
+static int lose_strings(struct sb_dict *dict, uint32_t first)
+{
+	char name[32];
+	uint32_t id;
+	int err = 0;
+
+	if (first > SB_DICT_STRINGS_MAX)
+		return -E2BIG;
+	/* Each has its number, or it would be the one before. */
+	while (dict->strings.strs.nr < first && !err) {
+		snprintf(name, sizeof(name), SB_DICT_LOST " %zu", dict->strings.strs.nr);
+		err = add_string(dict, name, strlen(name), &id);
+		dict->nr_lost++;
+	}
+	return err;
+}
+
+static int decode_strings(struct sb_dict *dict, struct sb_cursor *cursor)
+{
+	struct range range = get_range(cursor);
+	uint32_t i, id;
+	int err = lose_strings(dict, range.first);
+
+	for (i = 0; i < range.nr && !err; i++) {
+		size_t len = sb_get_varint(cursor);
+		const char *s = sb_get_bytes(cursor, len);
+
+		if (!s)
+			return -EBADMSG;
+		if (range.first + i < dict->strings.strs.nr)
+			continue;
+		err = add_string(dict, s, len, &id);
+		/* Twice the same: the numbers behind it would be wrong. */
+		if (!err && id != range.first + i)
+			err = -EBADMSG;
+	}
+	return err;
+}
+
+static int lose_frames(struct sb_dict *dict, uint32_t first)
+{
+	const struct sb_dict_frame frame = { .name = SB_DICT_NONE };
+	int err = 0;
+
+	if (first > SB_DICT_NODES_MAX)
+		return -E2BIG;
+	for (; dict->frames.nr < first && !err; dict->nr_lost++)
+		err = sb_vec_push(&dict->frames, frame);
+	return err;
+}
+
+static int decode_frames(struct sb_dict *dict, struct sb_cursor *cursor)
+{
+	struct range range = get_range(cursor);
+	uint32_t i;
+	int err = lose_frames(dict, range.first);
+
+	for (i = 0; i < range.nr && !err; i++) {
+		struct sb_dict_frame frame;
+
+		frame.name = sb_get_u32(cursor);
+		frame.module = sb_get_u32(cursor);
+		frame.kind = sb_get_u32(cursor);
+		if (cursor->is_bad || frame.kind >> 1 >= SB_FRAME_KIND_MAX ||
+		    frame.name >= dict->strings.strs.nr || frame.module >= dict->strings.strs.nr)
+			return -EBADMSG;
+		if (range.first + i < dict->frames.nr)
+			continue;
+		if (is_full(dict, dict->frames.nr, SB_DICT_NODES_MAX))
+			return -E2BIG;
+		err = sb_vec_push(&dict->frames, frame);
+		if (!err)
+			err = sb_index_add(&dict->frames_index, hash_frame(&frame),
+					   range.first + i);
+	}
+	return err;
+}
+
+static int decode_nodes(struct sb_dict *dict, struct sb_cursor *cursor)
+{
+	struct range range = get_range(cursor);
+	uint32_t i;
+	int err = 0;
+
+	if (range.first > SB_DICT_NODES_MAX)
+		return -E2BIG;
+	for (; dict->nodes.nr < range.first && !err; dict->nr_lost++)
+		err = sb_vec_push(&dict->nodes, (struct sb_dict_node){ 0, SB_DICT_NONE });
+	for (i = 0; i < range.nr && !err; i++) {
+		uint32_t at = range.first + i;
+		uint64_t back = sb_get_varint(cursor);
+		uint32_t frame = sb_get_u32(cursor);
+
+		if (cursor->is_bad || back >= at || frame >= dict->frames.nr)
+			return -EBADMSG;
+		if (at < dict->nodes.nr)
+			continue;
+		if (is_full(dict, dict->nodes.nr, SB_DICT_NODES_MAX))
+			return -E2BIG;
+		err = sb_vec_push(&dict->nodes,
+				  (struct sb_dict_node){ at - (uint32_t)back - 1, frame });
+		if (!err)
+			err = sb_index_add(&dict->nodes_index,
+					   hash_pair(at - (uint32_t)back - 1, frame), at);
+	}
+	return err;
+}
+
+static int decode_one_tags(struct sb_dict *dict, struct sb_cursor *cursor, uint32_t at)
+{
+	struct sb_dict_pair pairs[SB_DICT_TAGS_MAX];
+	uint32_t i, nr = sb_get_u32(cursor), id;
+	int err;
+
+	if (nr > SB_DICT_TAGS_MAX)
+		return -EBADMSG;
+	for (i = 0; i < nr; i++) {
+		pairs[i].key = sb_get_u32(cursor);
+		pairs[i].value = sb_get_u32(cursor);
+		if (pairs[i].key >> 1 >= dict->strings.strs.nr ||
+		    pairs[i].value >= dict->strings.strs.nr)
+			return -EBADMSG;
+	}
+	if (cursor->is_bad)
+		return -EBADMSG;
+	if (at < dict->tags.nr)
+		return 0;
+	err = add_tags(dict, pairs, nr, &id);
+	return err ? err : id == at ? 0 : -EBADMSG;
+}
+
+static int decode_tags(struct sb_dict *dict, struct sb_cursor *cursor)
+{
+	struct range range = get_range(cursor);
+	uint32_t i;
+	int err = 0;
+
+	if (range.first > SB_DICT_ROWS_MAX)
+		return -E2BIG;
+	for (; dict->tags.nr < range.first && !err; dict->nr_lost++)
+		err = sb_vec_push(&dict->tags, (struct sb_dict_tags){ .first = SB_DICT_NONE });
+	for (i = 0; i < range.nr && !err; i++)
+		err = decode_one_tags(dict, cursor, range.first + i);
+	return err;
+}
+
+static int decode_rows(struct sb_dict *dict, struct sb_cursor *cursor)
+{
+	struct range range = get_range(cursor);
+	uint32_t i;
+	int err = 0;
+
+	if (range.first > SB_DICT_ROWS_MAX)
+		return -E2BIG;
+	for (; dict->rows.nr < range.first && !err; dict->nr_lost++)
+		err = sb_vec_push(&dict->rows, (struct sb_dict_row){ SB_DICT_NONE, 0 });
+	for (i = 0; i < range.nr && !err; i++) {
+		struct sb_dict_row row;
+
+		row.tags = sb_get_u32(cursor);
+		row.node = sb_get_u32(cursor);
+		if (cursor->is_bad || row.tags >= dict->tags.nr || row.node >= dict->nodes.nr)
+			return -EBADMSG;
+		if (range.first + i < dict->rows.nr)
+			continue;
+		if (is_full(dict, dict->rows.nr, SB_DICT_ROWS_MAX))
+			return -E2BIG;
+		err = sb_vec_push(&dict->rows, row);
+		if (!err)
+			err = sb_index_add(&dict->rows_index, hash_pair(row.tags, row.node),
+					   range.first + i);
+	}
+	return err;
+}
+
+int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor)
+{
+	int err;
+
+	dict->may_use_spare = true;
+	err = decode_strings(dict, cursor);
+
+	if (!err)
+		err = decode_frames(dict, cursor);
+	if (!err)
+		err = decode_nodes(dict, cursor);
+	if (!err)
+		err = decode_tags(dict, cursor);
+	if (!err)
+		err = decode_rows(dict, cursor);
+	if (!err && cursor->is_bad)
+		err = -EBADMSG;
+	dict->may_use_spare = false;
+	return err;
+}

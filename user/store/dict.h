@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the numbers in one file mean. A row is a stack with the tags that it was seen with; a stack is the
+ * leaf of a tree of frames, so that stacks share their roots; everything is there once, numbered in the
+ * order in which it was first seen, so that what is frequent has small numbers. What is new is written
+ * before the first block that uses it, so each beginning of a file says all that its blocks need.
+ */
+#ifndef SB_STORE_DICT_H
+#define SB_STORE_DICT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/vec.h"
+#include "model/profile.h"
+#include "store/bytes.h"
+
+/* Of one file. Beyond them, less SB_DICT_SPARE, rows are "(other)" and counted. */
+#define SB_DICT_SPARE	    1024u
+#define SB_DICT_ROWS_MAX    (1u << 20)
+#define SB_DICT_NODES_MAX   (1u << 21)
+#define SB_DICT_STRINGS_MAX (1u << 20)
+#define SB_DICT_TEXT_MAX    (32u << 20)
+/* Of one set of tags. */
+#define SB_DICT_TAGS_MAX    32u
+
+/* What was in a record that is damaged. */
+#define SB_DICT_NONE	    UINT32_MAX
+#define SB_DICT_LOST	    "(lost)"
+
+struct sb_tag {
+	const char *key, *value;
+	bool is_wide; /* of many values, like pids: not for long */
+};
+
+struct sb_dict_frame {
+	uint32_t name, module; /* strings; module 0: none; name SB_DICT_NONE: lost */
+	uint32_t kind;	       /* enum sb_frame_kind << 1 | is_unnamed */
+};
+struct sb_dict_node {
+	uint32_t parent, frame; /* parent is less than its own number; frame SB_DICT_NONE: lost */
+};
+struct sb_dict_tags {
+	uint32_t first, nr; /* in pairs, sorted by key; first SB_DICT_NONE: lost */
+};
+struct sb_dict_pair {
+	uint32_t key, value; /* key: string << 1 | is_wide */
+};
+struct sb_dict_row {
+	uint32_t tags, node; /* tags SB_DICT_NONE: lost */
+};
+
+struct sb_dict {
+	struct sb_strtab strings; /* 0: "" */
+	size_t nr_text_bytes;
+	SB_VEC(struct sb_dict_frame) frames;
+	SB_VEC(struct sb_dict_node) nodes; /* 0: the root */
+	SB_VEC(struct sb_dict_tags) tags;
+	SB_VEC(struct sb_dict_pair) pairs;
+	SB_VEC(struct sb_dict_row) rows;
+	struct sb_index frames_index, nodes_index, tags_index, rows_index;
+	bool may_use_spare;
+	uint64_t nr_lost; /* entries whose record was damaged */
+	/* How much of each has been written. */
+	struct sb_dict_mark {
+		uint32_t strings, frames, nodes, tags, rows;
+	} written;
+};
+
+int sb_dict_init(struct sb_dict *dict);
+void sb_dict_release(struct sb_dict *dict);
+
+/* Each returns 0 and the number; -E2BIG at a bound; -ENOMEM. */
+int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id);
+int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id);
+/* @tags are sorted by key. */
+int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uint32_t *ret_id);
+int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *ret_id);
+
+/* A set of tags. Return: how many there are; pointers live as long as the dictionary. */
+size_t sb_dict_tags_at(const struct sb_dict *dict, uint32_t id,
+		       struct sb_tag ret_tags[SB_DICT_TAGS_MAX]);
+
+/* A frame; of one that is lost, a name that says so. Pointers live as long as the dictionary. */
+struct sb_frame sb_dict_frame_at(const struct sb_dict *dict, uint32_t id);
+
+/* Append what has not been written yet; nothing if there is nothing. Return: 0 or -ENOMEM. */
+int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out);
+/* What was appended is written. */
+void sb_dict_mark(struct sb_dict *dict);
+/* Take in what sb_dict_encode() has made. Return: 0, -EBADMSG (nothing of it is of use), -E2BIG, -ENOMEM. */
+int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How long a block of each level is, and how much time is in one file of it. All times are UTC. */
+#ifndef SB_STORE_LEVEL_H
+#define SB_STORE_LEVEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SB_STORE_LEVELS	  4
+/* Longest name of a file: "1d/2026.sb". */
+#define SB_LEVEL_NAME_MAX 32
+
+struct sb_level {
+	const char *name; /* of its directory, and in options */
+	uint32_t seconds;
+	enum sb_span { SB_SPAN_DAY, SB_SPAN_MONTH, SB_SPAN_YEAR } span; /* of a file */
+	uint64_t keep_s;						/* default; 0: for ever */
+};
+extern const struct sb_level sb_levels[SB_STORE_LEVELS];
+
+/* Return: where the block of @level that has @time_s begins. */
+int64_t sb_level_begin(size_t level, int64_t time_s);
+/* The file that has @time_s, from the store's directory. */
+void sb_level_file(size_t level, int64_t time_s, char name[SB_LEVEL_NAME_MAX]);
+/* Where the file begins that has @time_s, and where the next one does. */
+int64_t sb_level_file_begin(size_t level, int64_t time_s);
+int64_t sb_level_file_end(size_t level, int64_t time_s);
+
+#endif

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Sums of periods that are over: each level from the one below it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "store/store_priv.h"
+
+/* From one dictionary into another. */
+struct transfer {
+	const struct sb_dict *from;
+	struct sb_dict *to;
+	uint32_t *frame, *node; /* of @to, by those of @from; SB_DICT_NONE: not yet */
+	SB_VEC(uint32_t) path;	/* scratch */
+	struct sb_sums sums;
+};
+
+static void release_transfer(struct transfer *transfer)
+{
+	free(transfer->frame);
+	free(transfer->node);
+	sb_vec_release(&transfer->path);
+	sb_sums_release(&transfer->sums);
+}
+
+static int begin_transfer(struct transfer *transfer)
+{
+	const struct sb_dict *from = transfer->from;
+
+	transfer->frame = malloc((from->frames.nr + 1) * sizeof(*transfer->frame));
+	transfer->node = malloc((from->nodes.nr + 1) * sizeof(*transfer->node));
+	if (!transfer->frame || !transfer->node)
+		return -ENOMEM;
+	memset(transfer->frame, 0xff, (from->frames.nr + 1) * sizeof(*transfer->frame));
+	memset(transfer->node, 0xff, (from->nodes.nr + 1) * sizeof(*transfer->node));
+	transfer->node[0] = 0;
+	return 0;
+}
+
+static int transfer_frame(struct transfer *transfer, uint32_t id, uint32_t *ret_id)
+{
+	struct sb_frame frame = sb_dict_frame_at(transfer->from, id);
+	int err;
+
+	if (id != SB_DICT_NONE && transfer->frame[id] != SB_DICT_NONE) {
+		*ret_id = transfer->frame[id];
+		return 0;
+	}
+	err = sb_dict_frame(transfer->to, &frame, ret_id);
+	if (!err && id != SB_DICT_NONE)
+		transfer->frame[id] = *ret_id;
+	return err;
+}
+
+/* From the nearest one that is there already. */
+static int transfer_node(struct transfer *transfer, uint32_t id, uint32_t *ret_id)
+{
+	const struct sb_dict *from = transfer->from;
+	uint32_t frame, to;
+	int err = 0;
+
+	transfer->path.nr = 0;
+	for (; transfer->node[id] == SB_DICT_NONE && !err; id = from->nodes.at[id].parent)
+		err = sb_vec_push(&transfer->path, id);
+	to = transfer->node[id];
+	while (transfer->path.nr && !err) {
+		id = transfer->path.at[--transfer->path.nr];
+		err = transfer_frame(transfer, from->nodes.at[id].frame, &frame);
+		if (!err)
+			err = sb_dict_node(transfer->to, to, frame, &to);
+		if (!err)
+			transfer->node[id] = to;
+	}
+	*ret_id = to;
+	return err;
+}
+
+static int transfer_row(struct transfer *transfer, const struct sb_dict_row *row, uint64_t weight)
+{
+	struct sb_tag tags[SB_DICT_TAGS_MAX];
+	size_t nr = sb_dict_tags_at(transfer->from, row->tags, tags), i;
+	struct sb_row_key key = { .tags = tags };
+	int err = transfer_node(transfer, row->node, &key.node);
+
+	key.has_no_node = err == -E2BIG;
+	if (err && !key.has_no_node)
+		return err;
+	for (i = 0; i < nr; i++)
+		if (!tags[i].is_wide)
+			tags[key.nr_tags++] = tags[i];
+	return sb_store_add_row(transfer->to, &key, weight, &transfer->sums);
+}
+
+int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
+		      const struct sb_dict *from, const struct sb_segment_sums *sums)
+{
+	struct transfer transfer = { .from = from };
+	struct sb_segment *out;
+	size_t i;
+	int err = sb_store_out(store, level, begin_s, &out);
+
+	if (err)
+		return err;
+	transfer.to = &out->dict;
+	memcpy(transfer.sums.sums.figure, sums->figure, sizeof(sums->figure));
+	err = begin_transfer(&transfer);
+	for (i = 0; i < from->rows.nr && !err; i++)
+		if (sums->weight[i])
+			err = transfer_row(&transfer, &from->rows.at[i], sums->weight[i]);
+	if (!err)
+		err = sb_sums_fit(&transfer.sums, &out->dict);
+	if (!err)
+		err = sb_segment_append(out, begin_s, sb_levels[level].seconds,
+					&transfer.sums.sums);
+	release_transfer(&transfer);
+	return err;
+}
+
+/* Periods. */
+
+static int sum_period(struct sb_store *store, size_t level, int64_t begin_s,
+		      struct sb_segment *below)
+{
+	struct sb_sums sums = {};
+	size_t i, nr = 0;
+	int err = sb_sums_fit(&sums, &below->dict);
+
+	for (i = 0; i < below->blocks.nr && !err; i++) {
+		const struct sb_record *block = &below->blocks.at[i];
+
+		if (block->begin_s < begin_s ||
+		    block->begin_s >= begin_s + (int64_t)sb_levels[level].seconds)
+			continue;
+		err = sb_segment_add(below, block, &sums.sums);
+		nr += !err;
+		if (err == -EBADMSG) /* what is left is worth a sum */
+			err = 0;
+	}
+	if (!err && nr)
+		err = sb_store_transfer(store, level, begin_s, &below->dict, &sums.sums);
+	sb_sums_release(&sums);
+	return err;
+}
+
+/* All periods of @level up to @end_s that lie in the file of the level below that has rolled_s. */
+static int roll_file(struct sb_store *store, size_t level, int64_t end_s)
+{
+	int64_t file_end_s = sb_level_file_end(level - 1, store->rolled_s[level]);
+	struct sb_segment below;
+	char name[SB_LEVEL_NAME_MAX];
+	int err;
+
+	sb_level_file(level - 1, store->rolled_s[level], name);
+	err = sb_segment_read(&below, store->dir_fd, name);
+	if (err == -ENOENT) {
+		store->rolled_s[level] = file_end_s < end_s ? file_end_s : end_s;
+		return 0;
+	}
+	while (!err && store->rolled_s[level] < end_s && store->rolled_s[level] < file_end_s) {
+		err = sum_period(store, level, store->rolled_s[level], &below);
+		if (!err)
+			store->rolled_s[level] += sb_levels[level].seconds;
+	}
+	sb_segment_release(&below);
+	return err;
+}
+
+int sb_store_roll(struct sb_store *store, int64_t now_s)
+{
+	size_t level;
+	int err = 0;
+
+	for (level = 1; level < SB_STORE_LEVELS && !err; level++) {
+		int64_t end_s = sb_level_begin(level, now_s);
+
+		if (!store->rolled_s[level])
+			store->rolled_s[level] = end_s;
+		while (!err && store->rolled_s[level] < end_s)
+			err = roll_file(store, level, end_s);
+	}
+	return err;
+}
+
+/* After opening. */
+
+struct edge {
+	struct sb_store *store;
+	int64_t first_s, last_s; /* where the first block begins, and the last one ends; 0: none */
+};
+
+static int note_edge(void *arg, const char *name, int64_t begin_s)
+{
+	struct edge *edge = arg;
+	struct sb_segment segment;
+	size_t i;
+	int err = sb_segment_read(&segment, edge->store->dir_fd, name);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	for (i = 0; i < segment.blocks.nr; i++) {
+		const struct sb_record *block = &segment.blocks.at[i];
+
+		if (!edge->first_s || block->begin_s < edge->first_s)
+			edge->first_s = block->begin_s;
+		if (block->begin_s + block->seconds > edge->last_s)
+			edge->last_s = block->begin_s + block->seconds;
+	}
+	sb_segment_release(&segment);
+	return 0;
+}
+
+struct last_file {
+	char name[SB_LEVEL_NAME_MAX];
+	int64_t first_begin_s;
+};
+
+static int note_last(void *arg, const char *name, int64_t begin_s)
+{
+	struct last_file *last = arg;
+
+	if (!last->name[0])
+		last->first_begin_s = begin_s;
+	memcpy(last->name, name, sizeof(last->name));
+	return 0;
+}
+
+int sb_store_find_rolled(struct sb_store *store)
+{
+	size_t level;
+	int err = 0;
+
+	for (level = 1; level < SB_STORE_LEVELS && !err; level++) {
+		struct edge edge = { .store = store };
+		struct last_file last = {};
+
+		err = sb_store_each_file(store, level, note_last, &last);
+		if (!err && last.name[0])
+			err = note_edge(&edge, last.name, 0);
+		store->rolled_s[level] = edge.last_s;
+		if (err || edge.last_s)
+			continue;
+		/* None yet: from the beginning of what there is below. */
+		err = sb_store_each_file(store, level - 1, note_last, &last);
+		if (!err && last.name[0])
+			store->rolled_s[level] = sb_level_begin(level, last.first_begin_s);
+	}
+	return err;
+}

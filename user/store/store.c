@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "store/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/num.h"
+#include "store/store_priv.h"
+
+#define MARK_NAME "stackbpf-store"
+#define MARK_TEXT "stackbpf store 1\n"
+#define LOCK_NAME "LOCK"
+/* Files of a level that are looked at: a day each for 27 years. */
+#define FILES_MAX 10000u
+
+static bool is_empty(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+	size_t nr = 0;
+
+	if (!dir) {
+		sb_closep(&fd);
+		return false;
+	}
+	while ((entry = readdir(dir)))
+		nr += entry->d_name[0] != '.';
+	closedir(dir);
+	return !nr;
+}
+
+/* Return: 0, -ENOENT: there is none, -EPROTO: of another version. */
+static int check_mark(int dir_fd)
+{
+	sb_cleanup(sb_closep) int fd = openat(dir_fd, MARK_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	sb_cleanup(sb_freep) char *text = NULL;
+	size_t len;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = sb_read_fd(fd, 4096, &text, &len);
+	if (err)
+		return err;
+	return sb_streq(text, MARK_TEXT) ? 0 : -EPROTO;
+}
+
+static int make_mark(int dir_fd)
+{
+	sb_cleanup(sb_closep) int fd = -1;
+	size_t i;
+
+	if (!is_empty(dir_fd))
+		return -ENOTEMPTY;
+	for (i = 0; i < SB_STORE_LEVELS; i++)
+		if (mkdirat(dir_fd, sb_levels[i].name, 0750) && errno != EEXIST)
+			return -errno;
+	fd = openat(dir_fd, MARK_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+	return fd < 0 ? -errno : sb_write_all(fd, MARK_TEXT, strlen(MARK_TEXT));
+}
+
+static int lock(struct sb_store *store)
+{
+	store->lock_fd =
+		openat(store->dir_fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (store->lock_fd < 0)
+		return -errno;
+	if (flock(store->lock_fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return 0;
+}
+
+static int new_store(const char *path, struct sb_store **ret_store)
+{
+	struct sb_store *store = calloc(1, sizeof(*store));
+
+	if (!store)
+		return -ENOMEM;
+	store->lock_fd = -1;
+	store->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->dir_fd < 0) {
+		free(store);
+		return -errno;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+int sb_store_open(const char *path, struct sb_store **ret_store)
+{
+	struct sb_store *store;
+	int err = new_store(path, &store);
+
+	if (err)
+		return err;
+	err = check_mark(store->dir_fd);
+	if (err) {
+		sb_store_close(store);
+		return err == -ENOENT ? -ENOTEMPTY : err;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
+			   struct sb_store **ret_store)
+{
+	struct sb_store *store;
+	int err;
+
+	if (mkdir(path, 0750) && errno != EEXIST)
+		return -errno;
+	err = new_store(path, &store);
+	if (err)
+		return err;
+	store->opts = *opts;
+	err = check_mark(store->dir_fd);
+	if (err == -ENOENT)
+		err = make_mark(store->dir_fd);
+	if (!err)
+		err = lock(store);
+	if (!err)
+		err = sb_store_find_rolled(store);
+	if (!err)
+		err = sb_store_roll(store, time(NULL));
+	if (err) {
+		sb_store_close(store);
+		return err;
+	}
+	*ret_store = store;
+	return 0;
+}
+
+void sb_store_close(struct sb_store *store)
+{
+	size_t i;
+
+	if (!store)
+		return;
+	for (i = 0; i < SB_STORE_LEVELS; i++)
+		if (store->out[i].is_open)
+			sb_segment_release(&store->out[i].segment);
+	sb_closep(&store->lock_fd);
+	close(store->dir_fd);
+	free(store);
+}
+
+/* Files. */
+
+struct names {
+	SB_VEC(struct name {
+		char name[SB_LEVEL_NAME_MAX];
+		int64_t begin_s;
+	})
+	at;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+
+	return x->begin_s < y->begin_s ? -1 : x->begin_s > y->begin_s;
+}
+
+/* Only names that we would give: what is read from one must lead back to it. */
+static bool time_of(size_t level, const char *file, int64_t *ret_begin_s)
+{
+	char name[SB_LEVEL_NAME_MAX], given[SB_LEVEL_NAME_MAX];
+	const char *at = file;
+	struct tm tm = { .tm_mday = 1 };
+	uint64_t digits;
+
+	if (!sb_scan_u64(&at, file + strnlen(file, 9), &digits) || digits < 1900)
+		return false;
+	if (sb_levels[level].span == SB_SPAN_DAY) {
+		tm.tm_mday = (int)(digits % 100);
+		digits /= 100;
+	}
+	if (sb_levels[level].span != SB_SPAN_YEAR) {
+		tm.tm_mon = (int)(digits % 100) - 1;
+		digits /= 100;
+	}
+	tm.tm_year = (int)(digits % 10000) - 1900;
+	*ret_begin_s = timegm(&tm);
+	sb_level_file(level, *ret_begin_s, name);
+	snprintf(given, sizeof(given), "%s/%.16s", sb_levels[level].name, file);
+	return sb_streq(name, given);
+}
+
+static int list(const struct sb_store *store, size_t level, struct names *names)
+{
+	int fd = openat(store->dir_fd, sb_levels[level].name,
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+	struct name name;
+	int err = 0;
+
+	if (!dir) {
+		err = -errno;
+		sb_closep(&fd);
+		return err;
+	}
+	while (!err && (entry = readdir(dir))) {
+		if (!time_of(level, entry->d_name, &name.begin_s))
+			continue;
+		sb_level_file(level, name.begin_s, name.name);
+		err = names->at.nr < FILES_MAX ? sb_vec_push(&names->at, name) : -EFBIG;
+	}
+	closedir(dir);
+	if (names->at.nr)
+		qsort(names->at.at, names->at.nr, sizeof(names->at.at[0]), by_time);
+	return err;
+}
+
+int sb_store_each_file(const struct sb_store *store, size_t level,
+		       int (*fn)(void *arg, const char *name, int64_t begin_s), void *arg)
+{
+	struct names names = {};
+	size_t i;
+	int err = list(store, level, &names);
+
+	for (i = 0; i < names.at.nr && !err; i++)
+		err = fn(arg, names.at.at[i].name, names.at.at[i].begin_s);
+	sb_vec_release(&names.at);
+	return err;
+}
+
+/* Removing. */
+
+struct expiry {
+	struct sb_store *store;
+	size_t level;
+	int64_t before_s;
+	uint64_t bytes, bytes_max; /* of what is left */
+	bool is_for_room;
+};
+
+static bool is_written(const struct sb_store *store, size_t level, const char *name)
+{
+	return store->out[level].is_open && sb_streq(store->out[level].name, name);
+}
+
+static int expire_file(void *arg, const char *name, int64_t begin_s)
+{
+	struct expiry *expiry = arg;
+	struct stat st;
+	bool is_due;
+
+	if (fstatat(expiry->store->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : -errno;
+	is_due = expiry->is_for_room
+			 ? expiry->bytes > expiry->bytes_max
+			 : sb_level_file_end(expiry->level, begin_s) <= expiry->before_s;
+	if (!is_due || is_written(expiry->store, expiry->level, name)) {
+		expiry->bytes += expiry->is_for_room ? 0 : (uint64_t)st.st_size;
+		return 0;
+	}
+	if (unlinkat(expiry->store->dir_fd, name, 0))
+		return -errno;
+	if (expiry->is_for_room)
+		expiry->bytes -= (uint64_t)st.st_size;
+	return 0;
+}
+
+int sb_store_expire(struct sb_store *store, int64_t now_s)
+{
+	struct expiry expiry = { .store = store, .bytes_max = store->opts.bytes_max };
+	int err = 0;
+
+	for (; expiry.level < SB_STORE_LEVELS && !err; expiry.level++) {
+		expiry.before_s = store->opts.keep_s[expiry.level]
+					  ? now_s - (int64_t)store->opts.keep_s[expiry.level]
+					  : INT64_MIN;
+		err = sb_store_each_file(store, expiry.level, expire_file, &expiry);
+	}
+	expiry.is_for_room = true;
+	for (expiry.level = 0; expiry.level < SB_STORE_LEVELS && !err && expiry.bytes_max;
+	     expiry.level++)
+		err = sb_store_each_file(store, expiry.level, expire_file, &expiry);
+	return err;
+}

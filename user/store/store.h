@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Profiles over time, in a directory: blocks of 10 s, and sums of them over 10 minutes, an hour and a day, so
+ * that any range is a few blocks. Every file stands alone: what is too old is freed by removing it.
+ *
+ *	DIR/stackbpf-store	what it is: "stackbpf store 1"
+ *	DIR/LOCK		held by the one who writes
+ *	DIR/10s/20261121.sb	segment.h; times are UTC
+ *	DIR/10min/20261121.sb	without wide tags from here on
+ *	DIR/1h/202611.sb
+ *	DIR/1d/2026.sb
+ *
+ * One writer; readers need no lock. The files may be anything: all is bounded and checked. Not thread-safe.
+ * After the storage of Pyroscope (2021): levels, interned stacks; see docs/continuous.md.
+ */
+#ifndef SB_STORE_STORE_H
+#define SB_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/profile.h"
+#include "store/level.h"
+#include "store/segment.h"
+#include "store/tags.h"
+
+/* Of the 10-second blocks. */
+#define SB_STORE_BLOCK_S 10
+
+struct sb_store;
+
+struct sb_store_opts {
+	bool no_sync;			  /* do not wait for the disk after each block */
+	uint64_t keep_s[SB_STORE_LEVELS]; /* 0: for ever */
+	uint64_t bytes_max;		  /* of all files; 0: no bound */
+};
+
+/*
+ * Open for writing, or make one. Sums that the last writer did not come to are made.
+ * Return: 0; -EBUSY: somebody writes; -ENOTEMPTY: a directory of other things; -EPROTO: a store of another
+ * version; others of I/O; -ENOMEM.
+ */
+int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
+			   struct sb_store **ret_store);
+/* Return: 0; -ENOENT: no such directory; -ENOTEMPTY, -EPROTO: as above; others of I/O. */
+int sb_store_open(const char *path, struct sb_store **ret_store);
+void sb_store_close(struct sb_store *store);
+
+/* Samples with the same tags, which are sorted by key; "kind" is one of them. */
+struct sb_store_series {
+	const struct sb_tag *tags;
+	size_t nr_tags;
+	const struct sb_profile *profile; /* sealed */
+};
+/*
+ * Add the block that begins at @begin_s, a multiple of 10; several of one time add up.
+ * Return: 0; -EINVAL; -ENOSPC, ...: nothing of it is kept, and it can be tried again; -ENOMEM.
+ */
+int sb_store_put(struct sb_store *store, int64_t begin_s,
+		 const uint64_t figure[SB_BLOCK_FIGURE_MAX], const struct sb_store_series *series,
+		 size_t nr);
+/* Remove files that are older than opts.keep_s, then the oldest of the finest level that are beyond
+ * opts.bytes_max; never those being written. Return: 0 or the first error. */
+int sb_store_expire(struct sb_store *store, int64_t now_s);
+
+struct sb_store_query {
+	int64_t from_s, to_s; /* [from, to); rounded to 10 s outward */
+	const struct sb_tag_rules *rules;
+	const char *by; /* a tag whose value becomes the root frame; NULL: none */
+};
+struct sb_store_answer {
+	int64_t from_s, to_s; /* what was summed: coarser where fine blocks are gone */
+	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* of all series in that time */
+	uint64_t weight;		      /* in the profile */
+	uint64_t lost_weight;		      /* whose stack is in a damaged record */
+	uint64_t nr_blocks, nr_damaged, nr_skipped_bytes;
+};
+/* Add what was asked for to @profile. Return: 0, -EINVAL, -ENOMEM, others of I/O. */
+int sb_store_query(struct sb_store *store, const struct sb_store_query *query,
+		   struct sb_profile *profile, struct sb_store_answer *ret_answer);
+
+#endif

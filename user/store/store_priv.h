@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Shared by store.c, write.c, roll.c and query.c. */
+#ifndef SB_STORE_STORE_PRIV_H
+#define SB_STORE_STORE_PRIV_H
+
+#include "store/store.h"
+
+struct sb_store_file {
+	char name[SB_LEVEL_NAME_MAX];
+	struct sb_segment segment;
+	bool is_open;
+};
+
+struct sb_store {
+	int dir_fd, lock_fd; /* lock_fd -1: we only read */
+	struct sb_store_opts opts;
+	/* Writing. */
+	struct sb_store_file out[SB_STORE_LEVELS];
+	int64_t rolled_s[SB_STORE_LEVELS]; /* sums are there up to here */
+};
+
+/* Dense sums of a growing dictionary. */
+struct sb_sums {
+	SB_VEC(uint64_t) weight;
+	struct sb_segment_sums sums; /* its weight is the above, when it is asked for */
+};
+/* As many as @dict has rows. Return: 0 or -ENOMEM. */
+int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict);
+void sb_sums_release(struct sb_sums *sums);
+
+/* A stack with its tags, to be found in, or put into, a dictionary. */
+struct sb_row_key {
+	const struct sb_tag *tags;
+	size_t nr_tags;
+	uint32_t node;
+	bool has_no_node; /* there was no place for it */
+};
+/* What has no place in @dict is "(other)" of its kind. Return: 0 or -ENOMEM. */
+int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
+		     struct sb_sums *sums);
+
+/* Call @fn with the files of a level, oldest first, with the time at which they begin. Return: 0, a negative
+ * errno, or what @fn returned if that is not 0. */
+int sb_store_each_file(const struct sb_store *store, size_t level,
+		       int (*fn)(void *arg, const char *name, int64_t begin_s), void *arg);
+
+/* Have the file of @level that has @time_s open for writing. Return: 0 or a negative errno. */
+int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
+		 struct sb_segment **ret_segment);
+/* Add sums over rows of @from, without wide tags, as a block of @level. Return: 0 or a negative errno. */
+int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
+		      const struct sb_dict *from, const struct sb_segment_sums *sums);
+/* Make the sums of all periods that have ended at @now_s. Return: 0 or a negative errno. */
+int sb_store_roll(struct sb_store *store, int64_t now_s);
+/* Where sums are missing from: after opening. Return: 0 or a negative errno. */
+int sb_store_find_rolled(struct sb_store *store);
+
+#endif

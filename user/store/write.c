@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Blocks that come, and the sums of them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "store/store_priv.h"
+
+/* Sums. */
+
+int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict)
+{
+	int err = sb_vec_reserve(&sums->weight, dict->rows.nr + 1);
+
+	if (err)
+		return err;
+	if (sums->weight.nr < dict->rows.nr)
+		memset(sums->weight.at + sums->weight.nr, 0,
+		       (dict->rows.nr - sums->weight.nr) * sizeof(sums->weight.at[0]));
+	if (sums->weight.nr < dict->rows.nr)
+		sums->weight.nr = dict->rows.nr;
+	sums->sums.weight = sums->weight.at;
+	return 0;
+}
+
+void sb_sums_release(struct sb_sums *sums)
+{
+	sb_vec_release(&sums->weight);
+	sums->sums.weight = NULL;
+}
+
+static int add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
+		   struct sb_sums *sums)
+{
+	uint32_t tags, row;
+	int err = sb_dict_tags(dict, key->tags, key->nr_tags, &tags);
+
+	if (!err)
+		err = sb_dict_row(dict, tags, key->node, &row);
+	if (!err)
+		err = sb_sums_fit(sums, dict);
+	if (!err)
+		sums->weight.at[row] += weight;
+	return err;
+}
+
+static int add_other(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
+		     struct sb_sums *sums)
+{
+	static const struct sb_frame frame = { .name = "(other)", .kind = SB_FRAME_MARK };
+	const struct sb_tag kind = {
+		.key = "kind",
+		.value = sb_tag_value(key->tags, key->nr_tags, "kind"),
+	};
+	struct sb_row_key other = { .tags = &kind, .nr_tags = 1 };
+	uint32_t frame_id;
+	int err;
+
+	dict->may_use_spare = true;
+	err = sb_dict_frame(dict, &frame, &frame_id);
+	if (!err)
+		err = sb_dict_node(dict, 0, frame_id, &other.node);
+	if (!err)
+		err = add_row(dict, &other, weight, sums);
+	dict->may_use_spare = false;
+	sums->sums.figure[SB_BLOCK_OTHER] += weight;
+	return err;
+}
+
+int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
+		     struct sb_sums *sums)
+{
+	int err = key->has_no_node ? -E2BIG : add_row(dict, key, weight, sums);
+
+	return err == -E2BIG ? add_other(dict, key, weight, sums) : err;
+}
+
+/* Blocks. */
+
+int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
+		 struct sb_segment **ret_segment)
+{
+	struct sb_store_file *out = &store->out[level];
+	char name[SB_LEVEL_NAME_MAX];
+	int err;
+
+	sb_level_file(level, time_s, name);
+	if (!out->is_open || !sb_streq(out->name, name)) {
+		if (out->is_open)
+			sb_segment_release(&out->segment);
+		out->is_open = false;
+		err = sb_segment_open(&out->segment, store->dir_fd, name);
+		if (err)
+			return err;
+		out->is_open = true;
+		memcpy(out->name, name, sizeof(name));
+	}
+	*ret_segment = &out->segment;
+	return 0;
+}
+
+/* The leaf's node. Return: 0, -E2BIG: no place, -ENOMEM. */
+static int node_of(struct sb_dict *dict, const struct sb_profile *profile, size_t i,
+		   uint32_t *frame_of, uint32_t *ret_node, uint64_t *ret_weight)
+{
+	const uint32_t *frames;
+	uint32_t node = 0;
+	size_t nr, k;
+	int err = 0;
+
+	frames = sb_profile_stack_at(profile, i, &nr, ret_weight);
+	for (k = 0; k < nr && !err; k++) {
+		uint32_t *frame = &frame_of[frames[k]];
+
+		if (*frame == SB_DICT_NONE)
+			err = sb_dict_frame(dict, sb_profile_frame_at(profile, frames[k]), frame);
+		if (!err)
+			err = sb_dict_node(dict, node, *frame, &node);
+	}
+	*ret_node = node;
+	return err;
+}
+
+static int add_series(struct sb_dict *dict, const struct sb_store_series *series,
+		      struct sb_sums *sums)
+{
+	size_t nr_frames = sb_profile_nr_frames(series->profile), i;
+	sb_cleanup(sb_freep) uint32_t *frame_of = calloc(nr_frames + 1, sizeof(*frame_of));
+	struct sb_row_key key = { .tags = series->tags, .nr_tags = series->nr_tags };
+	uint64_t weight;
+	int err = 0;
+
+	if (!frame_of)
+		return -ENOMEM;
+	for (i = 0; i < nr_frames; i++)
+		frame_of[i] = SB_DICT_NONE;
+	for (i = 0; i < sb_profile_nr_stacks(series->profile) && !err; i++) {
+		err = node_of(dict, series->profile, i, frame_of, &key.node, &weight);
+		key.has_no_node = err == -E2BIG;
+		if (!err || key.has_no_node)
+			err = sb_store_add_row(dict, &key, weight, sums);
+	}
+	return err;
+}
+
+/* One that comes after its period was summed is summed apart: blocks of one time add up. */
+static int add_late(struct sb_store *store, int64_t begin_s, const struct sb_dict *dict,
+		    const struct sb_segment_sums *sums)
+{
+	size_t level;
+	int err = 0;
+
+	for (level = 1; level < SB_STORE_LEVELS && !err; level++)
+		if (sb_level_begin(level, begin_s) < store->rolled_s[level])
+			err = sb_store_transfer(store, level, sb_level_begin(level, begin_s), dict,
+						sums);
+	return err;
+}
+
+int sb_store_put(struct sb_store *store, int64_t begin_s,
+		 const uint64_t figure[SB_BLOCK_FIGURE_MAX], const struct sb_store_series *series,
+		 size_t nr)
+{
+	struct sb_sums sums = {};
+	struct sb_segment *out;
+	size_t i;
+	int err;
+
+	if (store->lock_fd < 0 || begin_s % SB_STORE_BLOCK_S)
+		return -EINVAL;
+	err = sb_store_roll(store, begin_s);
+	if (!err)
+		err = sb_store_out(store, 0, begin_s, &out);
+	memcpy(sums.sums.figure, figure, sizeof(sums.sums.figure));
+	for (i = 0; i < nr && !err; i++)
+		err = add_series(&out->dict, &series[i], &sums);
+	if (!err)
+		err = sb_sums_fit(&sums, &out->dict);
+	if (!err)
+		err = sb_segment_append(out, begin_s, SB_STORE_BLOCK_S, &sums.sums);
+	if (!err && !store->opts.no_sync && fdatasync(out->fd))
+		err = -errno;
+	if (!err)
+		err = add_late(store, begin_s, &out->dict, &sums.sums);
+	sb_sums_release(&sums);
+	return err;
+}
