@@ -107,11 +107,11 @@ __noinline int sb_interp_start(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 	struct sb_interp_proc *proc;
-	__u32 i;
 
 	if (!s)
 		return 0;
 	s->interp.nr_confs = s->interp.has_hook = 0;
+	s->interp.nr_steps = 0;
 	s->interp.walk.nr_frames = 0;
 	if (!cfg_interp)
 		return 0;
@@ -126,24 +126,27 @@ __noinline int sb_interp_start(__u32 slot)
 	s->interp.proc = *proc;
 	s->interp.nr_confs = proc->nr_confs;
 	begin_walks(s);
-	for (i = 0; i < SB_INTERP_PER_PROC; i++) {
-		if (load_conf(s, i))
-			break;
-		if (s->interp.walk.conf.flags & SB_INTERP_BY_NATIVE) {
-			s->interp.has_hook = 1;
-			break;
-		}
-	}
+	if (proc->hook)
+		s->interp.has_hook = !load_conf(s, proc->hook - 1);
 	return 0;
 }
 
 __noinline int sb_interp_steps(__u32 slot)
 {
+	struct sb_scratch *s = sb_scratch_get(slot);
 	__u32 i;
 
-	for (i = 0; i < SB_INTERP_ROUND; i++)
+	if (!s)
+		return SB_STEP_END;
+	if (s->interp.nr_steps >= SB_INTERP_STEPS_MAX) {
+		s->interp.walk.event.status = SB_STACK_DEPTH;
+		return sb_interp_end(&s->interp.walk, SB_STACK_DEPTH);
+	}
+	for (i = 0; i < SB_INTERP_ROUND; i++) {
+		s->interp.nr_steps++;
 		if (sb_interp_step(slot) != SB_STEP_GO_ON)
 			return SB_STEP_END;
+	}
 	return SB_STEP_GO_ON;
 }
 
@@ -155,6 +158,8 @@ __noinline int sb_interp_native_done(__u32 slot)
 	if (!s || s->interp.walk.nr_frames == s->interp.nr_before)
 		return 0;
 	sb_interp_segment_end(&s->interp.walk);
+	if (s->interp.walk.nr_frames >= SB_INTERP_FRAMES_MAX)
+		s->interp.walk.event.status = SB_STACK_DEPTH;
 	at = s->stack.nr_frames - 1;
 	sb_opaque(at);
 	if (at < SB_USTACK_DEPTH_MAX)
@@ -173,6 +178,7 @@ __noinline int sb_interp_walk(__u32 slot, __u32 i)
 	walk = &s->interp.walk;
 	__builtin_memset(walk->at, 0, sizeof(walk->at));
 	walk->status = SB_STACK_DEPTH;
+	s->interp.nr_steps = 0;
 	step = sb_interp_begin(slot);
 	if (step == SB_STEP_GO_ON)
 		sb_interp_run(slot);

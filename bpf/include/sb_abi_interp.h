@@ -85,6 +85,8 @@ struct sb_interp_proc {
 	__u32 exec_id;
 	__u32 nr_confs;			   /* 0: there is no interpreter in it */
 	__u32 conf_at[SB_INTERP_PER_PROC]; /* numbers in the array `interp_confs` */
+	__u32 hook; /* 1 + place in conf_at of the one with SB_INTERP_BY_NATIVE; 0: there is none */
+	__u32 reserved;
 };
 
 /* So many runtimes in processes at a time. More are refused, which is counted. */
@@ -108,7 +110,7 @@ struct sb_interp_event {
 
 _Static_assert(sizeof(struct sb_interp_frame) == 16, "layout is shared");
 _Static_assert(sizeof(struct sb_interp_conf) == 24 + 8 * SB_INTERP_CONF_WORDS, "no padding");
-_Static_assert(sizeof(struct sb_interp_proc) == 16 + 4 * SB_INTERP_PER_PROC, "no padding");
+_Static_assert(sizeof(struct sb_interp_proc) == 24 + 4 * SB_INTERP_PER_PROC, "no padding");
 _Static_assert(sizeof(struct sb_interp_event) == 48, "layout is shared");
 _Static_assert(SB_RUNTIME_MAX <= 16, "four bits");
 

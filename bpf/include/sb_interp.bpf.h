@@ -37,7 +37,7 @@ int sb_interp_name_asleep(struct sb_sample_key *key);
  */
 int sb_interp_begin(__u32 slot);
 int sb_interp_step(__u32 slot);
-/* Up to SB_INTERP_ROUND steps. */
+/* Up to SB_INTERP_ROUND steps; none beyond SB_INTERP_STEPS_MAX, which are for all native frames together. */
 int sb_interp_steps(__u32 slot);
 #define SB_INTERP_ROUND 32
 

@@ -37,7 +37,7 @@
 #define SB_INTERP_READ SB_STEP_READ
 #endif
 
-/* Steps of one walk: frames, and records that are none. */
+/* Steps of one walk: frames, and records that are none. On the native stack those of all its frames. */
 #define SB_INTERP_STEPS_MAX 1024
 
 struct sb_interp_walk {

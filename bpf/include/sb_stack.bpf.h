@@ -55,6 +55,7 @@ struct sb_interp_record {
 	__u32 has_hook; /* the walk's conf wants to be asked about native frames */
 	struct sb_interp_proc proc;
 	__u64 nr_before; /* frames, when the hook was asked */
+	__u64 nr_steps;	 /* of all native frames, or of one state */
 	struct sb_interp_walk walk;
 };
 

@@ -91,6 +91,11 @@ int main(void)
 							!lacks_helper(prog));
 	/* What offcpu is loaded with: both of its ways to treat a wait. */
 	skel->rodata->cfg_sched_is_governed = 1;
+	/* And each view: with walks of all kinds. */
+	skel->rodata->cfg_unwind = SB_UNWIND_CFI | SB_UNWIND_FP;
+	skel->rodata->cfg_memo = true;
+	skel->rodata->cfg_interp = true;
+	skel->rodata->cfg_interp_lines = true;
 	if (sampler_bpf__load(skel))
 		return 1;
 	bpf_object__for_each_program(prog, skel->obj)

@@ -79,7 +79,6 @@ struct head {
 };
 
 static struct head head;
-static struct uw_part part;
 static uint64_t memory[MEMORY_WORDS];
 static size_t nr_words;
 static uint64_t nr_reads;
@@ -136,7 +135,7 @@ static uint32_t *pool(void)
 {
 	uint32_t zero = 0;
 
-	return bpf_map_lookup_elem(&part, &zero);
+	return bpf_map_lookup_elem(&shim_part, &zero);
 }
 
 static struct sb_uw_bin *bin_at(uint32_t at)
@@ -152,26 +151,7 @@ static void setup(void)
 		return;
 	is_done = true;
 	shim_reset();
-	SHIM_MAP(scratch);
-	SHIM_MAP(stats);
-	SHIM_MAP(raw_records);
-	SHIM_MAP(raw_full_ns);
-	SHIM_MAP(stacks_seen);
-	shim_map_add((struct shim_map_def){ &memos, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t),
-					    sizeof(struct memo), NR_PLACES });
-	SHIM_MAP(uw_bins);
-	SHIM_MAP(uw_procs);
-	SHIM_MAP(uw_asked);
-	SHIM_MAP_OF_MAPS(uw_pool);
-	SHIM_MAP_OF_BYTES(part, SB_UW_PART_CHUNKS);
-	shim_set_inner(&uw_pool, 0, &part);
-	SHIM_RING(uw_needs, 64 << 10);
-	SHIM_RING(events, 256 << 10);
-	shim_map_add((struct shim_map_def){ &interp_procs, BPF_MAP_TYPE_HASH, sizeof(uint32_t),
-					    sizeof(struct sb_interp_proc), 4 });
-	shim_map_add((struct shim_map_def){ &interp_confs, BPF_MAP_TYPE_ARRAY, sizeof(uint32_t),
-					    sizeof(struct sb_interp_conf), NR_CONFS });
-	SHIM_RING(interp_events, 256 << 10);
+	shim_core_maps(256 << 10);
 	shim.user_read = read_forged;
 }
 
@@ -281,6 +261,8 @@ static void fill_interp(void)
 			.hook_end = CODE + head.conf[i].hook_last % (2 * NR_SEGS) * CODE_BYTES,
 		};
 		memcpy(conf->word, head.conf[i].word, sizeof(conf->word));
+		if (!proc.hook && i < proc.nr_confs && (conf->flags & SB_INTERP_BY_NATIVE))
+			proc.hook = i + 1;
 	}
 	if (head.nr_confs < 128)
 		bpf_map_update_elem(&interp_procs, &tgid, &proc, BPF_ANY);

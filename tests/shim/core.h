@@ -36,4 +36,32 @@
 #include "interp/v8.bpf.c"
 #undef const
 
+/* The pool of unwind tables: one part. */
+static struct uw_part shim_part;
+
+/* All that a sample of a user stack goes through. @ring_bytes: of `events`. */
+static inline void shim_core_maps(uint32_t ring_bytes)
+{
+	SHIM_MAP(scratch);
+	SHIM_MAP(stats);
+	SHIM_MAP(raw_records);
+	SHIM_MAP(raw_full_ns);
+	SHIM_MAP(stacks_seen);
+	shim_map_add((struct shim_map_def){ &memos, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t),
+					    sizeof(struct memo), NR_PLACES });
+	SHIM_MAP(uw_bins);
+	SHIM_MAP(uw_procs);
+	SHIM_MAP(uw_asked);
+	SHIM_MAP_OF_MAPS(uw_pool);
+	SHIM_MAP_OF_BYTES(shim_part, SB_UW_PART_CHUNKS);
+	shim_set_inner(&uw_pool, 0, &shim_part);
+	SHIM_RING(uw_needs, 64 << 10);
+	SHIM_RING(events, ring_bytes);
+	shim_map_add((struct shim_map_def){ &interp_procs, BPF_MAP_TYPE_HASH, sizeof(uint32_t),
+					    sizeof(struct sb_interp_proc), 4 });
+	shim_map_add((struct shim_map_def){ &interp_confs, BPF_MAP_TYPE_ARRAY, sizeof(uint32_t),
+					    sizeof(struct sb_interp_conf), SB_INTERP_PER_PROC });
+	SHIM_RING(interp_events, 256 << 10);
+}
+
 #endif

@@ -27,7 +27,6 @@
 
 enum { NR_WORDS = 4096 };
 static uint64_t memory[NR_WORDS];
-static struct uw_part part;
 static const uint32_t zero;
 static struct mm_struct mm;
 static struct task_struct task = { .mm = &mm };
@@ -41,7 +40,7 @@ static struct sb_uw_bin *bin(void)
 
 static uint32_t *pool(void)
 {
-	return bpf_map_lookup_elem(&part, &zero);
+	return bpf_map_lookup_elem(&shim_part, &zero);
 }
 
 static struct sb_uw_proc *proc(void)
@@ -98,21 +97,7 @@ static int setup(void **state)
 	shim_reset();
 	mm = (struct mm_struct){ .exec_vm = EXEC_VM };
 	shim.task = &task;
-	SHIM_MAP(scratch);
-	SHIM_MAP(stats);
-	SHIM_MAP(raw_records);
-	SHIM_MAP(raw_full_ns);
-	SHIM_MAP(stacks_seen);
-	shim_map_add((struct shim_map_def){ &memos, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint32_t),
-					    sizeof(struct memo), NR_PLACES });
-	SHIM_MAP(uw_bins);
-	SHIM_MAP(uw_procs);
-	SHIM_MAP(uw_asked);
-	SHIM_MAP_OF_MAPS(uw_pool);
-	SHIM_MAP_OF_BYTES(part, SB_UW_PART_CHUNKS);
-	shim_set_inner(&uw_pool, 0, &part);
-	SHIM_RING(uw_needs, 64 << 10);
-	SHIM_RING(events, ring_bytes);
+	shim_core_maps(ring_bytes);
 	memset(memory, 0, sizeof(memory));
 	shim.user_addr = BASE;
 	shim.user_mem = memory;

@@ -38,6 +38,7 @@ struct proc {
 	struct sb_interp_space space;
 	uint32_t nr_confs;
 	uint32_t conf_at[SB_INTERP_PER_PROC];
+	uint32_t hook;	   /* as in struct sb_interp_proc */
 	uint64_t look_ns;  /* when to look at it again; 0: no need */
 	uint64_t again_ns; /* the time from one look to the next, while something has not begun */
 	uint64_t looked_ns;
@@ -146,7 +147,7 @@ static void give_confs_back(struct sb_interpwatch *watch, struct proc *proc)
 	/* There is room: they came from there. */
 	for (i = 0; i < proc->nr_confs; i++)
 		sb_vec_push(&watch->free_confs, proc->conf_at[i]);
-	proc->nr_confs = 0;
+	proc->nr_confs = proc->hook = 0;
 }
 
 static void write_confs(struct sb_interpwatch *watch, struct proc *proc,
@@ -165,6 +166,8 @@ static void write_confs(struct sb_interpwatch *watch, struct proc *proc,
 			break;
 		watch->next_free++;
 		proc->conf_at[proc->nr_confs++] = at;
+		if (confs->conf[i].flags & SB_INTERP_BY_NATIVE && !proc->hook)
+			proc->hook = proc->nr_confs;
 	}
 	if (watch->next_free > SB_INTERP_CONFS_MAX) {
 		watch->free_confs.nr -= watch->next_free;
@@ -180,6 +183,7 @@ static void publish(struct sb_interpwatch *watch, const struct proc *proc)
 		.start_ns = proc->space.start_ns,
 		.exec_id = proc->space.exec_id,
 		.nr_confs = proc->nr_confs,
+		.hook = proc->hook,
 	};
 
 	memcpy(shown.conf_at, proc->conf_at, sizeof(shown.conf_at));

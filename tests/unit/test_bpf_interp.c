@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* core/interp.bpf.c, compiled for the host: what a sample costs, whatever a process has forged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "core.h"
+
+#define TGID   42
+#define CODE   0x555500000000ull
+#define STACK  0x7ffd12340000ull
+/* What address is what: lua_States, one for each native frame; Lua's stacks; a function. */
+#define STATES 0x100000000000ull
+#define BASES  0x200000000000ull
+#define FUNC   0x300000000000ull
+
+static uint64_t nr_reads;
+/* What each of Lua's frames is: its link, and the four bytes that say what its function is. */
+static uint64_t link_word, func_word;
+
+static const struct sb_luajit_conf luajit = {
+	.ptr_mask = (1ull << 47) - 1,
+	.is_gc64 = 1,
+	.cf_l = 16,
+	.cf_pc = 24,
+	.cf_results = 8,
+	.l_global = 8,
+	.l_base = 16,
+	.l_cframe = 24,
+};
+
+/* A native stack of frames of 64 bytes: each is a C frame of LuaJIT's with a lua_State of its own, and
+ * a frame record that leads to the next. */
+static uint64_t on_stack(uint64_t addr)
+{
+	uint64_t frame = (addr - STACK) & ~63ull;
+
+	switch ((addr - STACK) & 63) {
+	case 16: /* cf_l */
+		return STATES + frame;
+	case 48:
+		return STACK + frame + 64 + 48; /* the caller's frame pointer */
+	case 56:
+		return CODE + 100; /* in the hook */
+	default:
+		return 0;
+	}
+}
+
+static uint64_t in_state(uint64_t addr)
+{
+	uint64_t frame = (addr - STATES) & ~63ull;
+
+	switch ((addr - STATES) & 63) {
+	case 16: /* l_base: much room below */
+		return BASES + frame * 4096 + (1 << 17);
+	case 24: /* l_cframe */
+		return STACK + frame;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t word_at(uint64_t addr)
+{
+	if (addr >= FUNC && addr < FUNC + 64)
+		return func_word;
+	if (addr >= BASES && addr < FUNC)
+		return addr & 8 ? link_word : FUNC;
+	if (addr >= STATES && addr < BASES)
+		return in_state(addr);
+	return addr >= STACK && addr < STACK + (1 << 20) ? on_stack(addr) : 0;
+}
+
+static int read_forged(void *dst, uint32_t size, uint64_t addr)
+{
+	uint32_t i;
+
+	nr_reads++;
+	for (i = 0; i < size; i++)
+		((uint8_t *)dst)[i] = (uint8_t)(word_at((addr + i) & ~7ull) >> (addr + i) % 8 * 8);
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct sb_interp_proc proc = { .nr_confs = 1, .hook = 1 };
+	uint32_t tgid = TGID, zero = 0;
+	struct sb_interp_conf *conf;
+
+	shim_reset();
+	shim_core_maps(1 << 20);
+	shim.user_read = read_forged;
+	shim.now_ns = 1000000000;
+	cfg_interp = true;
+	cfg_unwind = SB_UNWIND_FP;
+	conf = bpf_map_lookup_elem(&interp_confs, &zero);
+	*conf = (struct sb_interp_conf){ .runtime = SB_RUNTIME_LUAJIT,
+					 .flags = SB_INTERP_BY_NATIVE,
+					 .hook_begin = CODE,
+					 .hook_end = CODE + 4096 };
+	memcpy(conf->word, &luajit, sizeof(luajit));
+	bpf_map_update_elem(&interp_procs, &tgid, &proc, BPF_ANY);
+	nr_reads = 0;
+	func_word = SB_LUAJIT_TFUNC << 8;
+	return 0;
+}
+
+static struct sb_scratch *sample(void)
+{
+	static struct mm_struct mm;
+	static struct task_struct task = { .mm = &mm };
+	struct sb_scratch *s = sb_scratch_get(0);
+
+	shim.task = &task;
+	s->capture.now_ns = bpf_ktime_get_ns();
+	s->capture.key = (struct sb_sample_key){ .tgid = TGID, .start_ns = 7, .exec_id = 1 };
+	s->regs = (struct sb_regs){ .ip = CODE + 50, .sp = STACK, .bp = STACK + 48, .cs = 0x33 };
+	capture_user(&task, s, 0);
+	return s;
+}
+
+/*
+ * Frames of Lua that are none (of functions with variable arguments, which are noted twice), a thousand of
+ * them in each of five hundred native frames: that is not walked to its end in an interrupt.
+ */
+static void test_steps_are_bounded(void **state)
+{
+	struct sb_scratch *s;
+
+	link_word = 16 | SB_LUAJIT_FRAME_VARG;
+	s = sample();
+	assert_true(s->stack.nr_frames > 100);
+	assert_in_range(nr_reads, SB_INTERP_STEPS_MAX,
+			3 * SB_INTERP_STEPS_MAX + 16 * SB_USTACK_DEPTH_MAX);
+	assert_int_equal(s->interp.walk.event.status, SB_STACK_DEPTH);
+	/* The next sample begins anew. */
+	link_word = 16 | SB_LUAJIT_FRAME_C;
+	func_word |= 1 << 16; /* of C, which has a name on the native stack */
+	s = sample();
+	assert_int_equal(s->interp.walk.event.status, SB_STACK_COMPLETE);
+	assert_int_equal(s->interp.nr_steps, s->stack.nr_frames);
+}
+
+/* More frames than there is room for: those at the leaf are kept, and it is said. */
+static void test_frames_are_bounded(void **state)
+{
+	const struct sb_interp_event *event;
+	struct sb_scratch *s;
+	uint32_t len;
+
+	link_word = 0x400000000000ull; /* called from Lua code there */
+	s = sample();
+	assert_int_equal(s->interp.walk.nr_frames, SB_INTERP_FRAMES_MAX);
+	event = shim_ring_next(&interp_events, &len);
+	assert_non_null(event);
+	assert_int_equal(event->nr_frames, SB_INTERP_FRAMES_MAX);
+	assert_int_equal(event->status, SB_STACK_DEPTH);
+}
+
+/* Only a process that has a runtime whose frames lie on the native stack is asked about it. */
+static void test_hook(void **state)
+{
+	struct sb_interp_proc *proc;
+	struct sb_interp_conf *conf;
+	uint32_t tgid = TGID, zero = 0, two = 2;
+
+	link_word = 0x400000000000ull;
+	proc = bpf_map_lookup_elem(&interp_procs, &tgid);
+	proc->hook = 0;
+	assert_int_equal(sample()->interp.walk.nr_frames, 0);
+	/* It need not be the first. */
+	conf = bpf_map_lookup_elem(&interp_confs, &two);
+	*conf = *(struct sb_interp_conf *)bpf_map_lookup_elem(&interp_confs, &zero);
+	conf = bpf_map_lookup_elem(&interp_confs, &zero);
+	*conf = (struct sb_interp_conf){ .runtime = SB_RUNTIME_PYTHON };
+	proc->nr_confs = 2;
+	proc->conf_at[1] = 2;
+	proc->hook = 2;
+	assert_int_equal(sample()->interp.walk.nr_frames, SB_INTERP_FRAMES_MAX);
+	/* What is not in the list is not looked for. */
+	proc->hook = 3;
+	assert_int_equal(sample()->interp.walk.nr_frames, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_steps_are_bounded, setup),
+		cmocka_unit_test_setup(test_frames_are_bounded, setup),
+		cmocka_unit_test_setup(test_hook, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
