@@ -287,7 +287,7 @@ static uint64_t total_of(const uint64_t sums[NR_STACKS])
 	return total;
 }
 
-#define NR_BLOCKS 30
+#define NR_BLOCKS 12
 
 static void fill(void)
 {
