@@ -423,3 +423,11 @@ int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)
 
 	return err ? err : sb_fg_svg(&fg->tree, &fg->facts, opts, out);
 }
+
+int sb_fg_render_inline(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)
+{
+	struct sb_fg_opts inlined = *opts; /* its strings remain those of @opts */
+
+	inlined.is_inline = true;
+	return sb_fg_render(fg, &inlined, out);
+}

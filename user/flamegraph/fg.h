@@ -68,4 +68,10 @@ int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value)
  */
 int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 
+/*
+ * The same as an element <svg class="page"> without XML declaration, for an HTML page in which it fills the
+ * window: html, body { height: 100%; margin: 0 }. Keys and the fragment of the address are the viewer's.
+ */
+int sb_fg_render_inline(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
+
 #endif

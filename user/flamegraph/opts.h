@@ -31,7 +31,8 @@ struct sb_fg_opts {
 	enum sb_fg_color_by color_by;
 	bool hash, random, cp;
 	bool reverse, inverted, flamechart, negate;
-	bool no_embed; /* leave out the folded data */
+	bool no_embed;	/* leave out the folded data */
+	bool is_inline; /* no option: see sb_fg_render_inline() */
 };
 
 /*

@@ -689,8 +689,10 @@ static int add_view(struct picture *picture, struct sb_str *out)
 
 static int add_opening(struct picture *picture, struct sb_str *out, double height)
 {
-	int err = sb_str_add(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-				  "<svg xmlns=\"http://www.w3.org/2000/svg\"");
+	const char *declaration =
+		picture->opts->is_inline ? "" : "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+	int err = sb_str_addf(out, "%s<svg xmlns=\"http://www.w3.org/2000/svg\"%s", declaration,
+			      picture->opts->is_inline ? " class=\"page\"" : "");
 
 	err = err ?: add_px_attr(out, "width", picture->width);
 	err = err ?: add_px_attr(out, "height", height);

@@ -9,8 +9,9 @@
 'use strict';
 
 const svg = document.currentScript.closest('svg');
-// Inside an HTML page the picture is a guest: no keys, no scrolling, only its titles.
-if (svg !== document.documentElement)
+// Inside an HTML page the picture is a guest: no keys, no scrolling, only its titles. But there are pages
+// that were made for it (sb_fg_render_inline()).
+if (svg !== document.documentElement && !svg.classList.contains('page'))
 	return;
 
 const SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml';
