@@ -90,7 +90,7 @@ _stackbpf()
 		return
 		;;
 	--format)
-		mapfile -t COMPREPLY < <(compgen -W 'folded svg bt distr' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'folded svg html bt distr pprof speedscope firefox callgrind json' -- "$cur")
 		return
 		;;
 	-o | --output | -G | --cgroup | -c | --command)

@@ -17,6 +17,15 @@ static inline uint64_t sb_now_ns(void)
 	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* Microseconds since 1970. */
+static inline uint64_t sb_real_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
 /* CPU time of this process, all threads, in user and kernel mode. */
 static inline uint64_t sb_cpu_time_ns(void)
 {

@@ -70,9 +70,10 @@ static void check_debuginfod(const struct sb_record_opts *opts)
 static int make_resolver(struct sb_run *run)
 {
 	const struct sb_record_opts *opts = &run->opts;
+	const bool has_places = sb_run_has_places(run);
 	const struct sb_symbolizer_opts sym_opts = {
 		.inlines = !opts->no_inlines,
-		.lines = opts->lines,
+		.lines = opts->lines || has_places,
 		.debuginfod = opts->debuginfod,
 		.demangle = opts->demangle,
 		.heavy_bytes_max = opts->symbol_cache_bytes,
@@ -81,8 +82,8 @@ static int make_resolver(struct sb_run *run)
 		.nr_roots = opts->roots.nr,
 		.delimited = opts->delimited,
 		.offsets = opts->offsets,
-		.lines = opts->lines,
-		.modules = opts->modules,
+		.lines = opts->lines || has_places,
+		.modules = opts->modules || has_places,
 		.sides = opts->sides,
 		.trim = run->view->trim,
 		.op_name = run->view->op_name,
@@ -101,7 +102,8 @@ static int make_resolver(struct sb_run *run)
 	sb_raise_nofile(); /* the symbolizer shares it out */
 	memcpy(resolve_opts.roots, opts->roots.at, sizeof(opts->roots.at));
 	if (opts->interp != SB_INTERP_OFF && (opts->sides & SB_SIDE_USER))
-		err = sb_interp_new(&(struct sb_interp_opts){ .lines = opts->lines }, &run->interp);
+		err = sb_interp_new(&(struct sb_interp_opts){ .lines = sym_opts.lines },
+				    &run->interp);
 	resolve_opts.interp = run->interp;
 	if (!err)
 		err = sb_symbolizer_new(&sym_opts, &run->sym);
@@ -150,7 +152,7 @@ static int make_session(struct sb_run *run)
 		.targets = &opts->targets,
 		.symbolizer = run->sym,
 		.interp = run->interp,
-		.interp_lines = opts->lines,
+		.interp_lines = opts->lines || sb_run_has_places(run),
 		.freq_hz = opts->freq_hz,
 		.event = opts->event,
 		.cpus = opts->cpus.nr ? opts->cpus.at : NULL,

@@ -77,6 +77,9 @@ struct sb_run {
 int sb_run_choose_outputs(struct sb_run *run);
 int sb_run_check_targets(struct sb_run *run);
 
+/* Return: whether one of the outputs shows modules, files and lines. */
+bool sb_run_has_places(const struct sb_run *run);
+
 /* Fork what writes files as root, if we are going to be somebody else. */
 int sb_run_make_writer(struct sb_run *run);
 /* Become somebody else; and when all is attached, keep only what is needed: capture/privileges.h. */

@@ -124,6 +124,16 @@ int sb_run_choose_outputs(struct sb_run *run)
 	return status;
 }
 
+bool sb_run_has_places(const struct sb_run *run)
+{
+	size_t i;
+
+	for (i = 0; i < run->outputs.nr; i++)
+		if (run->outputs.at[i].format->has_places)
+			return true;
+	return false;
+}
+
 /* Weight of the stacks that --limit leaves out. */
 static uint64_t weight_cut(const struct sb_run *run, const struct sb_profile *profile)
 {
@@ -155,6 +165,36 @@ static int add_governed(const struct sb_run *run, const struct sb_thinning_stats
 	return sb_profile_meta(profile, "rate_hz", "%.4g..%u", stats->rate_hz, run->opts.freq_hz);
 }
 
+/* When it was, and what a sample of the timer stands for. Of cycles, that is not known as time. */
+static int add_times(const struct sb_run *run, const struct sb_run_figures *figures,
+		     struct sb_profile *profile)
+{
+	uint64_t ago_us = (sb_now_ns() - run->start_ns) / 1000, now_us = sb_real_us();
+	int err = sb_profile_meta(profile, "dur_us", "%llu",
+				  (unsigned long long)figures->wall_ns / 1000);
+
+	if (!err && now_us > ago_us)
+		err = sb_profile_meta(profile, "start_us", "%llu",
+				      (unsigned long long)(now_us - ago_us));
+	if (!err && sb_streq(run->unit, "samples") && run->opts.freq_hz &&
+	    (!run->opts.event || sb_streq(run->opts.event, "cpu-clock")))
+		err = sb_profile_meta(profile, "hz", "%u", run->opts.freq_hz);
+	return err;
+}
+
+/* What the outermost frames are. */
+static int add_roots(const struct sb_run *run, struct sb_profile *profile)
+{
+	sb_cleanup(sb_str_release) struct sb_str by = {};
+	const struct sb_root_list *roots = &run->opts.roots;
+	size_t i;
+	int err = roots->nr ? 0 : sb_str_add(&by, sb_root_names[SB_ROOT_COMM]);
+
+	for (i = 0; i < roots->nr && !err; i++)
+		err = sb_str_addf(&by, "%s%s", i ? "," : "", sb_root_names[roots->at[i]]);
+	return err ? err : sb_profile_meta(profile, "by", "%s", by.s);
+}
+
 /* The facts that travel with the result. Readers know these keys: see flamegraph(1). */
 static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 {
@@ -167,8 +207,9 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 	if (!err)
 		err = sb_profile_meta(profile, "unit", "%s", run->unit);
 	if (!err)
-		err = sb_profile_meta(profile, "dur_us", "%llu",
-				      (unsigned long long)figures.wall_ns / 1000);
+		err = add_times(run, &figures, profile);
+	if (!err)
+		err = add_roots(run, profile);
 	if (!err)
 		err = sb_profile_meta(profile, "n", "%llu", (unsigned long long)figures.nr_samples);
 	if (!err && !figures.session.err)

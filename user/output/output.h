@@ -23,11 +23,15 @@ struct sb_output {
 	const char *extension; /* with its dot; chosen by the name of the file */
 	const char *summary;
 	bool needs_durations; /* of a profile that sb_profile_add_log2() made */
+	bool has_places; /* shows modules, files and lines: a run that writes it asks for them */
 	/* @profile is sealed. Return: 0, -ENODATA: it has no durations, or another negative errno;
 	 * errors of @out may be left in it. */
 	int (*write)(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     FILE *out);
 };
+
+/* Return: how many stacks, from the heaviest on, are to be written. */
+size_t sb_output_nr_stacks(const struct sb_profile *profile, const struct sb_output_opts *opts);
 
 /* Return: the output of that name, or NULL. */
 const struct sb_output *sb_output_find(const char *name);

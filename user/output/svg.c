@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "flamegraph/fg.h"
 #include "output/outputs.h"
+#include "output/picture.h"
 
 SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
 SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
@@ -13,7 +13,8 @@ static int put_line(void *arg, const char *line, size_t len)
 	return sb_fg_add_folded(arg, line, len);
 }
 
-static int write_svg(const struct sb_profile *profile, const struct sb_output_opts *opts, FILE *out)
+int sb_picture_write(const struct sb_profile *profile, const struct sb_output_opts *opts,
+		     sb_picture_render_fn render, FILE *out)
 {
 	sb_cleanup(sb_fg_freep) struct sb_fg *fg = NULL;
 	sb_cleanup(sb_fg_opts_freep) struct sb_fg_opts *fg_opts = NULL;
@@ -30,7 +31,12 @@ static int write_svg(const struct sb_profile *profile, const struct sb_output_op
 		err = sb_fg_opts_set(fg_opts, "title", opts->title);
 	if (!err)
 		err = sb_fold(profile, &annotated.fold, put_line, fg);
-	return err ? err : sb_fg_render(fg, fg_opts, out);
+	return err ? err : render(fg, fg_opts, out);
+}
+
+static int write_svg(const struct sb_profile *profile, const struct sb_output_opts *opts, FILE *out)
+{
+	return sb_picture_write(profile, opts, sb_fg_render, out);
 }
 
 const struct sb_output sb_output_svg = {

@@ -5,11 +5,17 @@
 #include "output/outputs.h"
 
 static const struct sb_output *const outputs[] = {
-	&sb_output_folded,
-	&sb_output_svg,
-	&sb_output_bt,
-	&sb_output_distr,
+	&sb_output_folded, &sb_output_svg,	  &sb_output_bt,      &sb_output_distr,
+	&sb_output_pprof,  &sb_output_speedscope, &sb_output_firefox, &sb_output_callgrind,
+	&sb_output_json,   &sb_output_html,
 };
+
+size_t sb_output_nr_stacks(const struct sb_profile *profile, const struct sb_output_opts *opts)
+{
+	size_t nr = sb_profile_nr_stacks(profile);
+
+	return opts->fold.limit && nr > opts->fold.limit ? opts->fold.limit : nr;
+}
 
 const struct sb_output *sb_output_at(size_t i)
 {

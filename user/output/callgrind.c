@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The format of Valgrind's callgrind: valgrind.org/docs/manual/cl-format.html, for KCachegrind, QCachegrind
+ * and callgrind_annotate.
+ *
+ * It has no stacks, but costs of lines and of calls. A call's cost is that of all stacks in which it is the
+ * outermost one of the function that is called: further in it is recursion, and counted already. So the
+ * costs of the calls to a function add up to all that it is on the stack of. What is outermost is called by
+ * "all". How often functions were called no samples say: it is 1, because callgrind_annotate takes the cost of
+ * 0 calls for one of the function itself.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+#include "base/version.h"
+#include "flamegraph/text.h"
+#include "output/functions.h"
+#include "output/measure.h"
+#include "output/outputs.h"
+
+#define ALL_NAME "all"
+#define ALL	 UINT32_MAX /* in the place of a frame: the caller of the outermost ones */
+
+/* Cost of its own of a line, if there is no callee, or of calls from it. */
+struct cost {
+	uint32_t function, line; /* whose it is; ALL */
+	uint32_t callee;	 /* SB_FUNCTION_NONE: its own */
+	uint64_t weight;
+};
+
+struct callgrind {
+	const struct sb_profile *profile;
+	struct sb_functions functions;
+	SB_VEC(struct cost) costs;
+	struct sb_index costs_index;
+	uint32_t *seen; /* by function: number of the last stack that has it, from 1 on */
+	bool *is_named; /* by function and by file: its name was written; later, its number is enough */
+	SB_VEC(const char *)
+	files; /* names of files, and of modules in their place, by their numbers */
+	struct sb_index files_index;
+	uint32_t *file_of; /* by function */
+	bool *is_file_named;
+	FILE *out;
+	struct sb_str clean;
+};
+
+static int add_cost(struct callgrind *callgrind, const struct cost *cost)
+{
+	const uint32_t key[] = { cost->function, cost->line, cost->callee };
+	uint64_t hash = sb_hash(key, sizeof(key), 0);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&callgrind->costs_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&callgrind->costs_index, it)) {
+		struct cost *old = &callgrind->costs.at[it.id];
+
+		if (old->function == cost->function && old->line == cost->line &&
+		    old->callee == cost->callee) {
+			old->weight += cost->weight;
+			return 0;
+		}
+	}
+	err = sb_vec_push(&callgrind->costs, *cost);
+	return err
+		       ?: sb_index_add(&callgrind->costs_index, hash,
+				       (uint32_t)callgrind->costs.nr - 1);
+}
+
+static int add_stack(struct callgrind *callgrind, size_t i)
+{
+	struct cost cost = { .function = ALL, .callee = SB_FUNCTION_NONE };
+	size_t nr, at;
+	const uint32_t *ids = sb_profile_stack_at(callgrind->profile, i, &nr, &cost.weight);
+	int err = 0;
+
+	for (at = 0; at < nr && !err; at++) {
+		uint32_t function = callgrind->functions.of_frame[ids[at]];
+
+		if (callgrind->seen[function] != i + 1) {
+			callgrind->seen[function] = (uint32_t)i + 1;
+			cost.callee = function;
+			err = add_cost(callgrind, &cost);
+		}
+		cost.function = function;
+		cost.line = sb_profile_frame_at(callgrind->profile, ids[at])->line;
+	}
+	cost.callee = SB_FUNCTION_NONE;
+	return err ?: add_cost(callgrind, &cost);
+}
+
+/* By function, its own costs before its calls. */
+static int in_file_order(const void *left, const void *right)
+{
+	const struct cost *a = left, *b = right;
+
+	if (a->function != b->function)
+		return a->function < b->function ? -1 : 1;
+	if (a->callee != b->callee) {
+		if (a->callee == SB_FUNCTION_NONE || b->callee == SB_FUNCTION_NONE)
+			return a->callee == SB_FUNCTION_NONE ? -1 : 1;
+		return a->callee < b->callee ? -1 : 1;
+	}
+	return a->line < b->line ? -1 : a->line > b->line;
+}
+
+/* ---- names ---- */
+
+/* Readers tell functions apart by file and name. Where no file is known, the module takes its place. */
+static const char *file_name(const struct sb_frame *frame)
+{
+	if (frame->file && *frame->file)
+		return frame->file;
+	if (frame->module && *frame->module)
+		return frame->module;
+	switch (frame->kind) {
+	case SB_FRAME_ROOT:
+		return "[process]";
+	case SB_FRAME_KERNEL:
+	case SB_FRAME_KERNEL_INLINED:
+		return "[kernel]";
+	case SB_FRAME_DELIMITER:
+	case SB_FRAME_MARK:
+		return "[mark]";
+	case SB_FRAME_FILE:
+		return "[file]";
+	default:
+		return "???";
+	}
+}
+
+static int find_file(struct callgrind *callgrind, const char *name, uint32_t *ret_id)
+{
+	uint64_t hash = sb_hash(&name, sizeof(name), 0);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&callgrind->files_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&callgrind->files_index, it)) {
+		/* Interned, or a constant of ours; should they be equal, readers take them as one. */
+		if (callgrind->files.at[it.id] == name) {
+			*ret_id = it.id;
+			return 0;
+		}
+	}
+	*ret_id = (uint32_t)callgrind->files.nr;
+	err = sb_vec_push(&callgrind->files, name);
+	return err ?: sb_index_add(&callgrind->files_index, hash, *ret_id);
+}
+
+/* "fn=(3) name" the first time, "fn=(3)" from then on. Numbers begin at 1. */
+static int put_name(struct callgrind *callgrind, const char *key, uint32_t id, bool *is_named,
+		    const char *name)
+{
+	long nr_bad;
+
+	fprintf(callgrind->out, "%s=(%u)", key, id + 1);
+	if (!*is_named) {
+		sb_str_clear(&callgrind->clean);
+		nr_bad = sb_fg_text_clean(&callgrind->clean, name, strlen(name));
+		if (nr_bad < 0)
+			return (int)nr_bad;
+		fprintf(callgrind->out, " %s", callgrind->clean.len ? callgrind->clean.s : "???");
+		*is_named = true;
+	}
+	putc('\n', callgrind->out);
+	return 0;
+}
+
+static int put_function(struct callgrind *callgrind, const char *file_key, const char *key,
+			uint32_t function)
+{
+	const struct sb_frame *frame = sb_functions_at(&callgrind->functions, function);
+	uint32_t file = callgrind->file_of[function];
+	int err = put_name(callgrind, file_key, file, &callgrind->is_file_named[file],
+			   callgrind->files.at[file]);
+
+	return err
+		       ?: put_name(callgrind, key, function, &callgrind->is_named[function],
+				   frame->name);
+}
+
+/* ---- the file ---- */
+
+static int name_functions(struct callgrind *callgrind)
+{
+	size_t nr = callgrind->functions.frames.nr, i;
+	int err = 0;
+
+	callgrind->seen = calloc(nr + 1, sizeof(*callgrind->seen));
+	callgrind->is_named = calloc(nr + 1, sizeof(*callgrind->is_named));
+	callgrind->file_of = calloc(nr + 1, sizeof(*callgrind->file_of));
+	if (!callgrind->seen || !callgrind->is_named || !callgrind->file_of)
+		return -ENOMEM;
+	for (i = 0; i < nr && !err; i++)
+		err = find_file(callgrind,
+				file_name(sb_functions_at(&callgrind->functions, (uint32_t)i)),
+				&callgrind->file_of[i]);
+	callgrind->is_file_named =
+		calloc(callgrind->files.nr + 1, sizeof(*callgrind->is_file_named));
+	return err ?: callgrind->is_file_named ? 0 : -ENOMEM;
+}
+
+/* Names of events are of letters and digits. */
+static void put_event(FILE *out, const char *unit)
+{
+	for (; *unit; unit++)
+		putc((*unit >= 'a' && *unit <= 'z') || (*unit >= '0' && *unit <= '9') ? *unit : '_',
+		     out);
+}
+
+static int put_head(struct callgrind *callgrind, const char *title, uint64_t total)
+{
+	struct sb_measure measure = sb_measure_of(callgrind->profile);
+	const char *key, *value;
+	FILE *out = callgrind->out;
+	size_t i;
+	int err = 0;
+
+	fprintf(out, "# callgrind format\nversion: 1\ncreator: stackbpf %s\n", sb_version);
+	for (i = 0; !err && (key = sb_profile_meta_at(callgrind->profile, i, &value)); i++) {
+		sb_str_clear(&callgrind->clean);
+		err = sb_str_add(&callgrind->clean, "");
+		if (!err && sb_fg_text_clean(&callgrind->clean, value, strlen(value)) < 0)
+			err = -ENOMEM;
+		fprintf(out, "desc: %s: %s\n", key, err ? "" : callgrind->clean.s);
+	}
+	sb_str_clear(&callgrind->clean);
+	if (!err && sb_fg_text_clean(&callgrind->clean, title, strlen(title)) < 0)
+		err = -ENOMEM;
+	fprintf(out, "cmd: %s\npositions: line\nevents: ",
+		callgrind->clean.len ? callgrind->clean.s : measure.kind);
+	put_event(out, measure.unit);
+	fprintf(out, "\nsummary: %llu\n", (unsigned long long)total);
+	return err;
+}
+
+static int put_cost(struct callgrind *callgrind, const struct cost *cost)
+{
+	int err = 0;
+
+	if (cost->callee != SB_FUNCTION_NONE) {
+		err = put_function(callgrind, "cfi", "cfn", cost->callee);
+		fputs("calls=1 0\n", callgrind->out);
+	}
+	fprintf(callgrind->out, "%u %llu\n", cost->line, (unsigned long long)cost->weight);
+	return err;
+}
+
+/* What the costs that follow belong to. */
+static int put_owner(struct callgrind *callgrind, uint32_t function)
+{
+	const struct sb_frame *frame;
+	const char *module;
+	uint32_t id;
+	int err;
+
+	if (function == ALL) {
+		fprintf(callgrind->out, "\nob=(0) stackbpf\nfl=(0) ???\nfn=(0) " ALL_NAME "\n");
+		return 0;
+	}
+	frame = sb_functions_at(&callgrind->functions, function);
+	module = frame->module && *frame->module ? frame->module : "???";
+	/* Named each time: numbers of objects are their own, and these serve as well as any. */
+	err = find_file(callgrind, module, &id);
+	putc('\n', callgrind->out);
+	err = err ?: put_name(callgrind, "ob", id, &(bool){ false }, module);
+	return err ?: put_function(callgrind, "fl", "fn", function);
+}
+
+static int put_costs(struct callgrind *callgrind)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < callgrind->costs.nr && !err; i++) {
+		const struct cost *cost = &callgrind->costs.at[i];
+
+		if (!i || cost->function != cost[-1].function)
+			err = put_owner(callgrind, cost->function);
+		err = err ?: put_cost(callgrind, cost);
+	}
+	return err;
+}
+
+static int put_all(struct callgrind *callgrind, const struct sb_output_opts *opts)
+{
+	size_t i, nr, nr_stacks = sb_output_nr_stacks(callgrind->profile, opts);
+	uint64_t weight, total = 0;
+	int err = sb_functions_init(&callgrind->functions, callgrind->profile, nr_stacks);
+
+	err = err ?: name_functions(callgrind);
+	for (i = 0; i < nr_stacks && !err; i++) {
+		err = add_stack(callgrind, i);
+		sb_profile_stack_at(callgrind->profile, i, &nr, &weight);
+		total += weight;
+	}
+	if (!err && callgrind->costs.nr)
+		qsort(callgrind->costs.at, callgrind->costs.nr, sizeof(callgrind->costs.at[0]),
+		      in_file_order);
+	err = err ?: put_head(callgrind, opts->title ? opts->title : "", total);
+	return err ?: put_costs(callgrind);
+}
+
+static int write_callgrind(const struct sb_profile *profile, const struct sb_output_opts *opts,
+			   FILE *out)
+{
+	struct callgrind callgrind = { .profile = profile, .out = out };
+	int err = put_all(&callgrind, opts);
+
+	sb_functions_release(&callgrind.functions);
+	sb_vec_release(&callgrind.costs);
+	sb_index_release(&callgrind.costs_index);
+	sb_vec_release(&callgrind.files);
+	sb_index_release(&callgrind.files_index);
+	sb_str_release(&callgrind.clean);
+	free(callgrind.seen);
+	free(callgrind.is_named);
+	free(callgrind.file_of);
+	free(callgrind.is_file_named);
+	return err;
+}
+
+const struct sb_output sb_output_callgrind = {
+	.name = "callgrind",
+	.extension = ".callgrind",
+	.summary = "for KCachegrind and callgrind_annotate",
+	.has_places = true,
+	.write = write_callgrind,
+};

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Firefox's profiler (profiler.firefox.com): its "processed profile format", version 48, which newer
+ * readers upgrade; github.com/firefox-devtools/profiler, docs-developer and src/types/profile.js.
+ *
+ * One thread holds all stacks; what they stand below (processes, threads) are frames. There is no order of
+ * time in a profile: the stacks come in the order of their frames, one behind the other.
+ *
+ * The table of stacks is a tree, in columns. The stacks are sorted, so the tree is walked from them once for
+ * each column, and never held.
+ */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/version.h"
+#include "output/functions.h"
+#include "output/gzip.h"
+#include "output/jsontext.h"
+#include "output/measure.h"
+#include "output/order.h"
+#include "output/outputs.h"
+
+#define FORMAT_VERSION 48
+
+SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
+
+struct firefox {
+	const struct sb_profile *profile;
+	struct sb_measure measure;
+	struct sb_functions functions;
+	uint32_t *numbers; /* of frames */
+	uint32_t *order;
+	size_t nr_stacks;
+	SB_VEC(uint32_t) path; /* nodes from the root to where the walk is */
+	SB_VEC(const char *) strings;
+	struct sb_index strings_index;
+	struct sb_json json;
+};
+
+/* Categories, and their colours, which the reader knows by name. */
+static const struct {
+	const char *name, *color;
+} categories[SB_FRAME_KIND_MAX] = {
+	[SB_FRAME_ROOT] = { "Process", "grey" },
+	[SB_FRAME_USER] = { "User", "yellow" },
+	[SB_FRAME_INLINED] = { "User, inlined", "yellow" },
+	[SB_FRAME_JIT] = { "JIT", "lightblue" },
+	[SB_FRAME_KERNEL] = { "Kernel", "orange" },
+	[SB_FRAME_KERNEL_INLINED] = { "Kernel, inlined", "orange" },
+	[SB_FRAME_DELIMITER] = { "Delimiter", "grey" },
+	[SB_FRAME_MARK] = { "Mark", "darkgrey" },
+	[SB_FRAME_FILE] = { "File", "green" },
+	[SB_FRAME_INTERP] = { "Interpreter", "blue" },
+	[SB_FRAME_WAKER] = { "Waker", "purple" },
+};
+
+/* ---- columns ---- */
+
+/* An array of @nr equal elements: what the format asks for and we know nothing of. */
+static void put_same(struct sb_json *json, const char *name, size_t nr, const char *value)
+{
+	sb_json_raw(json, ",\"");
+	sb_json_raw(json, name);
+	sb_json_raw(json, "\":[");
+	while (nr--) {
+		sb_json_raw(json, value);
+		sb_json_raw(json, nr ? "," : "");
+	}
+	sb_json_raw(json, "]");
+}
+
+static void begin_column(struct sb_json *json, const char *name)
+{
+	sb_json_raw(json, ",\"");
+	sb_json_raw(json, name);
+	sb_json_raw(json, "\":[");
+}
+
+static void put_length(struct sb_json *json, const char *table, size_t nr)
+{
+	sb_json_raw(json, "\"");
+	sb_json_raw(json, table);
+	sb_json_raw(json, "\":{\"length\":");
+	sb_json_u64(json, nr);
+}
+
+/* ---- strings: one for each name that is interned in the profile ---- */
+
+static uint32_t string_id(struct firefox *firefox, const char *s)
+{
+	uint64_t hash = sb_hash(&s, sizeof(s), 0);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&firefox->strings_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&firefox->strings_index, it))
+		if (firefox->strings.at[it.id] == s)
+			return it.id;
+	err = sb_vec_push(&firefox->strings, s);
+	err = err ?: sb_index_add(&firefox->strings_index, hash, (uint32_t)firefox->strings.nr - 1);
+	if (err && !firefox->json.err)
+		firefox->json.err = err;
+	return (uint32_t)firefox->strings.nr - 1;
+}
+
+static void put_strings(struct firefox *firefox)
+{
+	struct sb_json *json = &firefox->json;
+	size_t i;
+
+	sb_json_raw(json, "\"stringArray\":[");
+	for (i = 0; i < firefox->strings.nr; i++) {
+		sb_json_raw(json, i ? ",\n" : "\n");
+		sb_json_string(json, firefox->strings.at[i]);
+	}
+	sb_json_raw(json, "]");
+}
+
+/* ---- functions and frames ---- */
+
+static void put_functions(struct firefox *firefox)
+{
+	struct sb_json *json = &firefox->json;
+	size_t nr = firefox->functions.frames.nr, i;
+
+	put_length(json, "funcTable", nr);
+	begin_column(json, "name");
+	for (i = 0; i < nr; i++) {
+		sb_json_raw(json, i ? "," : "");
+		sb_json_u64(json,
+			    string_id(firefox,
+				      sb_functions_at(&firefox->functions, (uint32_t)i)->name));
+	}
+	sb_json_raw(json, "]");
+	begin_column(json, "fileName");
+	for (i = 0; i < nr; i++) {
+		const struct sb_frame *frame = sb_functions_at(&firefox->functions, (uint32_t)i);
+		const char *place = frame->file ? frame->file : frame->module;
+
+		sb_json_raw(json, i ? "," : "");
+		if (place && *place)
+			sb_json_u64(json, string_id(firefox, place));
+		else
+			sb_json_raw(json, "null");
+	}
+	sb_json_raw(json, "]");
+	put_same(json, "isJS", nr, "false");
+	put_same(json, "relevantForJS", nr, "false");
+	put_same(json, "resource", nr, "-1");
+	put_same(json, "lineNumber", nr, "null");
+	put_same(json, "columnNumber", nr, "null");
+	sb_json_raw(json, "},\n");
+}
+
+/* A column of the table of frames. */
+static void put_frame_column(struct firefox *firefox, const char *name,
+			     void (*put)(struct firefox *firefox, uint32_t frame))
+{
+	size_t nr = sb_profile_nr_frames(firefox->profile), i;
+	const char *comma = "";
+
+	begin_column(&firefox->json, name);
+	for (i = 0; i < nr; i++) {
+		if (firefox->functions.of_frame[i] == SB_FUNCTION_NONE)
+			continue;
+		sb_json_raw(&firefox->json, comma);
+		put(firefox, (uint32_t)i);
+		comma = ",";
+	}
+	sb_json_raw(&firefox->json, "]");
+}
+
+static void put_func(struct firefox *firefox, uint32_t frame)
+{
+	sb_json_u64(&firefox->json, firefox->functions.of_frame[frame]);
+}
+
+static void put_line(struct firefox *firefox, uint32_t frame)
+{
+	uint32_t line = sb_profile_frame_at(firefox->profile, frame)->line;
+
+	if (line)
+		sb_json_u64(&firefox->json, line);
+	else
+		sb_json_raw(&firefox->json, "null");
+}
+
+static void put_category(struct firefox *firefox, uint32_t frame)
+{
+	sb_json_u64(&firefox->json, sb_profile_frame_at(firefox->profile, frame)->kind);
+}
+
+static void put_frames(struct firefox *firefox)
+{
+	struct sb_json *json = &firefox->json;
+	size_t nr = 0, i;
+
+	for (i = 0; i < sb_profile_nr_frames(firefox->profile); i++)
+		nr += firefox->functions.of_frame[i] != SB_FUNCTION_NONE;
+	put_length(json, "frameTable", nr);
+	put_frame_column(firefox, "func", put_func);
+	put_frame_column(firefox, "line", put_line);
+	put_frame_column(firefox, "category", put_category);
+	put_same(json, "subcategory", nr, "0");
+	put_same(json, "address", nr, "-1");
+	put_same(json, "inlineDepth", nr, "0");
+	put_same(json, "nativeSymbol", nr, "null");
+	put_same(json, "innerWindowID", nr, "0");
+	put_same(json, "implementation", nr, "null");
+	put_same(json, "column", nr, "null");
+	sb_json_raw(json, "},\n");
+}
+
+/* ---- the tree of stacks ---- */
+
+/* What is done at each node, at the end of each stack; either may be NULL. */
+struct visitor {
+	/* @parent: its number; UINT32_MAX: none */
+	void (*node)(struct firefox *firefox, uint32_t node, uint32_t parent, uint32_t frame);
+	/* @node: where the stack ends; UINT32_MAX: it has no frames */
+	void (*stack)(struct firefox *firefox, size_t i, uint32_t node);
+};
+
+/* In preorder. Return: the number of nodes. */
+static uint32_t walk(struct firefox *firefox, const struct visitor *visitor)
+{
+	uint32_t nr_nodes = 0, parent;
+	uint64_t weight;
+	size_t i, depth, nr;
+
+	for (i = 0; i < firefox->nr_stacks && !firefox->json.err; i++) {
+		const uint32_t *ids =
+			sb_profile_stack_at(firefox->profile, firefox->order[i], &nr, &weight);
+
+		depth = i ? sb_order_common(firefox->profile, firefox->order[i - 1],
+					    firefox->order[i])
+			  : 0;
+		firefox->json.err = sb_vec_reserve(&firefox->path, nr);
+		for (; depth < nr && !firefox->json.err; depth++) {
+			parent = depth ? firefox->path.at[depth - 1] : UINT32_MAX;
+			firefox->path.at[depth] = nr_nodes;
+			if (visitor->node)
+				visitor->node(firefox, nr_nodes, parent, ids[depth]);
+			nr_nodes++;
+		}
+		if (visitor->stack && !firefox->json.err)
+			visitor->stack(firefox, i, nr ? firefox->path.at[nr - 1] : UINT32_MAX);
+	}
+	return nr_nodes;
+}
+
+static void put_id(struct firefox *firefox, bool is_first, uint32_t id)
+{
+	sb_json_raw(&firefox->json, is_first ? "" : ",");
+	if (id == UINT32_MAX)
+		sb_json_raw(&firefox->json, "null");
+	else
+		sb_json_u64(&firefox->json, id);
+}
+
+static void put_prefix(struct firefox *firefox, uint32_t node, uint32_t parent, uint32_t frame)
+{
+	put_id(firefox, !node, parent);
+}
+
+static void put_node_frame(struct firefox *firefox, uint32_t node, uint32_t parent, uint32_t frame)
+{
+	put_id(firefox, !node, firefox->numbers[frame]);
+}
+
+static void put_node_category(struct firefox *firefox, uint32_t node, uint32_t parent,
+			      uint32_t frame)
+{
+	put_id(firefox, !node, sb_profile_frame_at(firefox->profile, frame)->kind);
+}
+
+static void put_end(struct firefox *firefox, size_t i, uint32_t node)
+{
+	put_id(firefox, !i, node);
+}
+
+static void put_column(struct firefox *firefox, const char *name, const struct visitor *visitor)
+{
+	begin_column(&firefox->json, name);
+	walk(firefox, visitor);
+	sb_json_raw(&firefox->json, "]");
+}
+
+static void put_stacks(struct firefox *firefox)
+{
+	uint32_t nr = walk(firefox, &(struct visitor){});
+
+	put_length(&firefox->json, "stackTable", nr);
+	put_column(firefox, "prefix", &(struct visitor){ .node = put_prefix });
+	put_column(firefox, "frame", &(struct visitor){ .node = put_node_frame });
+	put_column(firefox, "category", &(struct visitor){ .node = put_node_category });
+	put_same(&firefox->json, "subcategory", nr, "0");
+	sb_json_raw(&firefox->json, "},\n");
+}
+
+/* ---- samples ---- */
+
+/* Milliseconds, from nanoseconds. */
+static void put_ms(struct sb_json *json, uint64_t ns)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu.%06llu", (unsigned long long)(ns / 1000000),
+		 (unsigned long long)(ns % 1000000));
+	sb_json_raw(json, text);
+}
+
+/* What is measured in time is shown so; samples remain samples. */
+static bool is_time(const struct sb_measure *measure)
+{
+	return measure->dimension == SB_DIMENSION_TIME && !sb_streq(measure->unit, "samples");
+}
+
+static uint64_t weight_of(const struct firefox *firefox, size_t i)
+{
+	uint64_t weight;
+	size_t nr;
+
+	sb_profile_stack_at(firefox->profile, firefox->order[i], &nr, &weight);
+	return weight;
+}
+
+static void put_weights(struct firefox *firefox)
+{
+	const struct sb_measure *measure = &firefox->measure;
+	struct sb_json *json = &firefox->json;
+	size_t i;
+
+	begin_column(json, "weight");
+	for (i = 0; i < firefox->nr_stacks; i++) {
+		sb_json_raw(json, i ? "," : "");
+		if (is_time(measure))
+			put_ms(json, sb_measure_scaled(measure, weight_of(firefox, i)));
+		else
+			sb_json_u64(json, weight_of(firefox, i));
+	}
+	sb_json_raw(json, "],\"weightType\":");
+	if (is_time(measure))
+		sb_json_raw(json, "\"tracing-ms\"");
+	else
+		sb_json_raw(json,
+			    measure->dimension == SB_DIMENSION_BYTES ? "\"bytes\"" : "\"samples\"");
+}
+
+/* One behind the other: as long as they took, or one millisecond each. */
+static void put_times(struct firefox *firefox)
+{
+	const struct sb_measure *measure = &firefox->measure;
+	bool is_known = measure->dimension == SB_DIMENSION_TIME;
+	uint64_t at_ns = 0, ns;
+	size_t i;
+
+	begin_column(&firefox->json, "time");
+	for (i = 0; i < firefox->nr_stacks; i++) {
+		sb_json_raw(&firefox->json, i ? "," : "");
+		put_ms(&firefox->json, at_ns);
+		ns = is_known ? sb_measure_scaled(measure, weight_of(firefox, i)) : 1000000;
+		at_ns = at_ns > INT64_MAX - ns ? INT64_MAX : at_ns + ns;
+	}
+	sb_json_raw(&firefox->json, "]");
+}
+
+static void put_samples(struct firefox *firefox)
+{
+	put_length(&firefox->json, "samples", firefox->nr_stacks);
+	put_column(firefox, "stack", &(struct visitor){ .stack = put_end });
+	put_times(firefox);
+	put_weights(firefox);
+	sb_json_raw(&firefox->json, "},\n");
+}
+
+/* ---- the file ---- */
+
+static void put_categories(struct sb_json *json)
+{
+	size_t i;
+
+	sb_json_raw(json, "\"categories\":[");
+	for (i = 0; i < SB_ARRAY_SIZE(categories); i++) {
+		sb_json_raw(json, i ? ",{" : "{");
+		sb_json_pair(json, "name", categories[i].name);
+		sb_json_raw(json, ",");
+		sb_json_pair(json, "color", categories[i].color);
+		sb_json_raw(json, ",\"subcategories\":[\"Other\"]}");
+	}
+	sb_json_raw(json, "]");
+}
+
+/* Shown under "About this profile". */
+static void put_facts(struct firefox *firefox)
+{
+	struct sb_json *json = &firefox->json;
+	const char *key, *value;
+	size_t i;
+
+	sb_json_raw(json, ",\"extra\":[{\"label\":\"stackbpf\",\"entries\":[");
+	for (i = 0; (key = sb_profile_meta_at(firefox->profile, i, &value)); i++) {
+		sb_json_raw(json, i ? ",{" : "{");
+		sb_json_pair(json, "label", key);
+		sb_json_raw(json, ",\"format\":\"string\",");
+		sb_json_pair(json, "value", value);
+		sb_json_raw(json, "}");
+	}
+	sb_json_raw(json, "]}]");
+}
+
+static void put_meta(struct firefox *firefox, const char *title)
+{
+	const struct sb_measure *measure = &firefox->measure;
+	struct sb_json *json = &firefox->json;
+
+	sb_json_raw(json, "\"meta\":{\"preprocessedProfileVersion\":");
+	sb_json_u64(json, FORMAT_VERSION);
+	sb_json_raw(json, ",\"version\":27,\"processType\":0,");
+	sb_json_pair(json, "product", title);
+	sb_json_raw(json, ",\"importedFrom\":\"stackbpf ");
+	sb_json_raw(json, sb_version);
+	sb_json_raw(json, "\",\"interval\":");
+	put_ms(json, measure->hz ? 1000000000ull / measure->hz : 1000000);
+	sb_json_raw(json, ",\"startTime\":");
+	put_ms(json, measure->start_us > UINT64_MAX / 1000 ? 0 : measure->start_us * 1000);
+	sb_json_raw(json, ",\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,"
+			  "\"markerSchema\":[],\"usesOnlyOneStackType\":true,"
+			  "\"doesNotUseFrameImplementation\":true,"
+			  "\"sourceCodeIsNotOnSearchfox\":true,"
+			  "\"extensions\":{\"length\":0,\"id\":[],\"name\":[],\"baseURL\":[]},");
+	put_categories(json);
+	put_facts(firefox);
+	sb_json_raw(json, "},\n");
+}
+
+static void put_thread(struct firefox *firefox, const char *title)
+{
+	struct sb_json *json = &firefox->json;
+
+	sb_json_raw(json, "\"threads\":[{\"processType\":\"default\",\"processStartupTime\":0,"
+			  "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
+			  "\"pausedRanges\":[],\"isMainThread\":true,\"pid\":\"0\",\"tid\":0,");
+	sb_json_pair(json, "name", title);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "processName", title);
+	sb_json_raw(json, ",\n");
+	put_functions(firefox);
+	put_frames(firefox);
+	put_stacks(firefox);
+	put_samples(firefox);
+	sb_json_raw(json, "\"markers\":{\"length\":0,\"category\":[],\"data\":[],\"endTime\":[],"
+			  "\"name\":[],\"phase\":[],\"startTime\":[]},\n"
+			  "\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],"
+			  "\"type\":[]},\n"
+			  "\"nativeSymbols\":{\"length\":0,\"address\":[],\"functionSize\":[],"
+			  "\"libIndex\":[],\"name\":[]},\n");
+	put_strings(firefox);
+	sb_json_raw(json, "}]");
+}
+
+static void put_file(struct firefox *firefox, const char *title)
+{
+	sb_json_raw(&firefox->json, "{");
+	put_meta(firefox, title);
+	sb_json_raw(&firefox->json, "\"libs\":[],\"pages\":[],\"counters\":[],"
+				    "\"profilerOverhead\":[],\n");
+	put_thread(firefox, title);
+	sb_json_raw(&firefox->json, "}\n");
+}
+
+static int write_firefox(const struct sb_profile *profile, const struct sb_output_opts *opts,
+			 FILE *out)
+{
+	sb_cleanup(sb_gzip_freep) struct sb_gzip *gzip = NULL;
+	struct firefox firefox = {
+		.profile = profile,
+		.measure = sb_measure_of(profile),
+		.nr_stacks = sb_output_nr_stacks(profile, opts),
+	};
+	int err = sb_gzip_new(out, &gzip), err_json;
+
+	firefox.json.put = sb_gzip_put;
+	firefox.json.arg = gzip;
+	err = err ?: sb_functions_init(&firefox.functions, profile, firefox.nr_stacks);
+	err = err ?: sb_functions_number_frames(&firefox.functions, &firefox.numbers);
+	err = err ?: sb_order_new(profile, firefox.nr_stacks, &firefox.order);
+	if (!err)
+		put_file(&firefox, opts->title ? opts->title : firefox.measure.kind);
+	err_json = sb_json_end(&firefox.json);
+	err = err ?: err_json ?: sb_gzip_finish(gzip);
+	sb_functions_release(&firefox.functions);
+	sb_vec_release(&firefox.path);
+	sb_vec_release(&firefox.strings);
+	sb_index_release(&firefox.strings_index);
+	free(firefox.numbers);
+	free(firefox.order);
+	return err;
+}
+
+const struct sb_output sb_output_firefox = {
+	.name = "firefox",
+	.extension = ".firefox.json.gz",
+	.summary = "for profiler.firefox.com",
+	.has_places = true,
+	.write = write_firefox,
+};

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "output/functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static const char *const kind_names[SB_FRAME_KIND_MAX] = {
+	[SB_FRAME_ROOT] = "root",	    [SB_FRAME_USER] = "user",
+	[SB_FRAME_INLINED] = "user",	    [SB_FRAME_JIT] = "jit",
+	[SB_FRAME_KERNEL] = "kernel",	    [SB_FRAME_KERNEL_INLINED] = "kernel",
+	[SB_FRAME_DELIMITER] = "delimiter", [SB_FRAME_MARK] = "mark",
+	[SB_FRAME_FILE] = "file",	    [SB_FRAME_INTERP] = "interp",
+	[SB_FRAME_WAKER] = "waker",
+};
+
+enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind)
+{
+	if (kind == SB_FRAME_INLINED)
+		return SB_FRAME_USER;
+	return kind == SB_FRAME_KERNEL_INLINED ? SB_FRAME_KERNEL : kind;
+}
+
+const char *sb_function_kind_name(enum sb_frame_kind kind)
+{
+	return kind_names[kind];
+}
+
+/* Strings of a profile are interned: equal ones are the same. */
+struct key {
+	const char *name, *module, *file;
+	uint64_t kind;
+};
+
+static struct key key_of(const struct sb_frame *frame)
+{
+	return (struct key){ frame->name, frame->module, frame->file,
+			     sb_function_kind(frame->kind) };
+}
+
+static int add_frame(struct sb_functions *functions, uint32_t id)
+{
+	struct key key = key_of(sb_profile_frame_at(functions->profile, id)), other;
+	uint64_t hash = sb_hash(&key, sizeof(key), 0);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&functions->index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&functions->index, it)) {
+		other = key_of(sb_functions_at(functions, it.id));
+		if (!memcmp(&key, &other, sizeof(key))) {
+			functions->of_frame[id] = it.id;
+			return 0;
+		}
+	}
+	err = sb_vec_push(&functions->frames, id);
+	if (!err)
+		err = sb_index_add(&functions->index, hash, (uint32_t)functions->frames.nr - 1);
+	if (!err)
+		functions->of_frame[id] = (uint32_t)functions->frames.nr - 1;
+	return err;
+}
+
+int sb_functions_init(struct sb_functions *functions, const struct sb_profile *profile,
+		      size_t nr_stacks)
+{
+	size_t i, at, nr;
+	uint64_t weight;
+	int err = 0;
+
+	*functions = (struct sb_functions){ .profile = profile };
+	functions->of_frame =
+		malloc((sb_profile_nr_frames(profile) + 1) * sizeof(*functions->of_frame));
+	if (!functions->of_frame)
+		return -ENOMEM;
+	memset(functions->of_frame, 0xff,
+	       (sb_profile_nr_frames(profile) + 1) * sizeof(*functions->of_frame));
+	for (i = 0; i < nr_stacks && !err; i++) {
+		const uint32_t *ids = sb_profile_stack_at(profile, i, &nr, &weight);
+
+		for (at = 0; at < nr && !err; at++)
+			if (functions->of_frame[ids[at]] == SB_FUNCTION_NONE)
+				err = add_frame(functions, ids[at]);
+	}
+	return err;
+}
+
+void sb_functions_release(struct sb_functions *functions)
+{
+	free(functions->of_frame);
+	sb_vec_release(&functions->frames);
+	sb_index_release(&functions->index);
+}
+
+const struct sb_frame *sb_functions_at(const struct sb_functions *functions, uint32_t function)
+{
+	return sb_profile_frame_at(functions->profile, functions->frames.at[function]);
+}
+
+int sb_functions_number_frames(const struct sb_functions *functions, uint32_t **ret_numbers)
+{
+	size_t nr = sb_profile_nr_frames(functions->profile), i;
+	uint32_t *numbers = calloc(nr + 1, sizeof(*numbers)), next = 0;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		if (functions->of_frame[i] != SB_FUNCTION_NONE)
+			numbers[i] = next++;
+	*ret_numbers = numbers;
+	return 0;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A page of its own: the picture of svg.c with its viewer, the functions as a table, the facts of the run.
+ * It loads nothing, and its policy forbids it to.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "flamegraph/text.h"
+#include "output/functions.h"
+#include "output/jsontext.h"
+#include "output/measure.h"
+#include "output/outputs.h"
+#include "output/page.h"
+#include "output/picture.h"
+
+struct page {
+	const struct sb_profile *profile;
+	struct sb_functions functions;
+	/* By function. */
+	uint64_t *self, *total;
+	uint32_t *seen; /* number of the last stack that has it, from 1 on */
+	struct sb_json json;
+};
+
+static int count(struct page *page, size_t nr_stacks)
+{
+	size_t nr_functions = page->functions.frames.nr, i, at, nr;
+	uint64_t weight;
+
+	page->self = calloc(nr_functions + 1, sizeof(*page->self));
+	page->total = calloc(nr_functions + 1, sizeof(*page->total));
+	page->seen = calloc(nr_functions + 1, sizeof(*page->seen));
+	if (!page->self || !page->total || !page->seen)
+		return -ENOMEM;
+	for (i = 0; i < nr_stacks; i++) {
+		const uint32_t *ids = sb_profile_stack_at(page->profile, i, &nr, &weight);
+
+		for (at = 0; at < nr; at++) {
+			uint32_t function = page->functions.of_frame[ids[at]];
+
+			if (page->seen[function] != i + 1)
+				page->total[function] += weight;
+			page->seen[function] = (uint32_t)i + 1;
+		}
+		if (nr)
+			page->self[page->functions.of_frame[ids[nr - 1]]] += weight;
+	}
+	return 0;
+}
+
+static uint64_t weight_of(const struct sb_profile *profile, size_t nr_stacks)
+{
+	uint64_t weight, sum = 0;
+	size_t i, nr;
+
+	for (i = 0; i < nr_stacks; i++) {
+		sb_profile_stack_at(profile, i, &nr, &weight);
+		sum += weight;
+	}
+	return sum;
+}
+
+/* [name, module, file, self, total]: page.js knows the places. */
+static void put_functions(struct page *page)
+{
+	struct sb_json *json = &page->json;
+	size_t i;
+
+	sb_json_raw(json, "\"functions\":[");
+	for (i = 0; i < page->functions.frames.nr; i++) {
+		const struct sb_frame *frame = sb_functions_at(&page->functions, (uint32_t)i);
+
+		sb_json_raw(json, i ? ",\n[" : "\n[");
+		sb_json_string(json, frame->name);
+		sb_json_raw(json, ",");
+		sb_json_string(json, frame->module);
+		sb_json_raw(json, ",");
+		sb_json_string(json, frame->file);
+		sb_json_raw(json, ",");
+		sb_json_u64(json, page->self[i]);
+		sb_json_raw(json, ",");
+		sb_json_u64(json, page->total[i]);
+		sb_json_raw(json, "]");
+	}
+	sb_json_raw(json, "]}\n");
+}
+
+static void put_data(struct page *page, size_t nr_stacks)
+{
+	struct sb_json *json = &page->json;
+	const char *key, *value;
+	size_t i;
+
+	sb_json_raw(json, "{");
+	sb_json_pair(json, "unit", sb_measure_of(page->profile).unit);
+	sb_json_raw(json, ",\"total\":");
+	sb_json_u64(json, weight_of(page->profile, nr_stacks));
+	sb_json_raw(json, ",\"facts\":{");
+	for (i = 0; (key = sb_profile_meta_at(page->profile, i, &value)); i++) {
+		sb_json_raw(json, i ? "," : "");
+		sb_json_pair(json, key, value);
+	}
+	sb_json_raw(json, "},");
+	put_functions(page);
+}
+
+static int put_title(FILE *out, const char *title)
+{
+	sb_cleanup(sb_str_release) struct sb_str clean = {};
+	const char *s;
+
+	if (sb_fg_text_clean(&clean, title, strlen(title)) < 0)
+		return -ENOMEM;
+	for (s = clean.len ? clean.s : ""; *s; s++) {
+		if (*s == '<')
+			fputs("&lt;", out);
+		else if (*s == '&')
+			fputs("&amp;", out);
+		else
+			putc(*s, out);
+	}
+	return 0;
+}
+
+static int put_head(const struct sb_profile *profile, const struct sb_output_opts *opts, FILE *out)
+{
+	const char *kind = sb_profile_meta_get(profile, "kind");
+	int err;
+
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+	      "script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'; "
+	      "form-action 'none'\">\n"
+	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
+	      out);
+	err = put_title(out, opts->title ? opts->title : kind ? kind : "stackbpf");
+	fputs("</title>\n<style>\n", out);
+	fputs(sb_page_css, out);
+	fputs("</style>\n</head>\n<body>\n", out);
+	return err;
+}
+
+static int put_table(const struct sb_profile *profile, const struct sb_output_opts *opts, FILE *out)
+{
+	size_t nr_stacks = sb_output_nr_stacks(profile, opts);
+	struct page page = { .profile = profile, .json = { .put = sb_json_put_file, .arg = out } };
+	int err = sb_functions_init(&page.functions, profile, nr_stacks), err_json;
+
+	err = err ?: count(&page, nr_stacks);
+	fputs("<button type=\"button\" id=\"open-table\" aria-controls=\"table\" "
+	      "aria-expanded=\"false\" hidden>Functions</button>\n"
+	      "<section id=\"table\" aria-label=\"Functions\" hidden></section>\n"
+	      "<script type=\"application/json\" id=\"functions\">\n",
+	      out);
+	if (!err)
+		put_data(&page, nr_stacks);
+	err_json = sb_json_end(&page.json);
+	fputs("</script>\n<script>\n", out);
+	fputs(sb_page_js, out);
+	fputs("</script>\n</body>\n</html>\n", out);
+	sb_functions_release(&page.functions);
+	free(page.self);
+	free(page.total);
+	free(page.seen);
+	return err ?: err_json;
+}
+
+static int write_html(const struct sb_profile *profile, const struct sb_output_opts *opts,
+		      FILE *out)
+{
+	int err = put_head(profile, opts, out);
+
+	err = err ?: sb_picture_write(profile, opts, sb_fg_render_inline, out);
+	/* A picture that says that there is nothing to see is a whole one. */
+	if (err && err != -ENODATA)
+		return err;
+	return put_table(profile, opts, out) ?: err;
+}
+
+const struct sb_output sb_output_html = {
+	.name = "html",
+	.extension = ".html",
+	.summary = "page with the flame graph and a table of functions",
+	.has_places = true,
+	.write = write_html,
+};

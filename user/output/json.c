@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* All that is known, as JSON for programs of one's own. docs/formats.md describes it; what is there does
+ * not change while "version" is 1, and may be added to. */
+#include "base/cleanup.h"
+#include "base/version.h"
+#include "output/functions.h"
+#include "output/jsontext.h"
+#include "output/measure.h"
+#include "output/outputs.h"
+
+struct writer {
+	const struct sb_profile *profile;
+	struct sb_functions functions;
+	uint32_t *numbers; /* of frames */
+	size_t nr_stacks;
+	struct sb_json json;
+};
+
+static void put_optional(struct sb_json *json, const char *key, const char *value)
+{
+	if (!value || !*value)
+		return;
+	sb_json_raw(json, ",");
+	sb_json_pair(json, key, value);
+}
+
+static void put_facts(struct writer *writer)
+{
+	struct sb_json *json = &writer->json;
+	const char *key, *value;
+	size_t i;
+
+	sb_json_raw(json, "\"facts\":{");
+	for (i = 0; (key = sb_profile_meta_at(writer->profile, i, &value)); i++) {
+		sb_json_raw(json, i ? "," : "");
+		sb_json_pair(json, key, value);
+	}
+	sb_json_raw(json, "},\n");
+}
+
+static void put_functions(struct writer *writer)
+{
+	struct sb_json *json = &writer->json;
+	size_t i;
+
+	sb_json_raw(json, "\"functions\":[");
+	for (i = 0; i < writer->functions.frames.nr; i++) {
+		const struct sb_frame *frame = sb_functions_at(&writer->functions, (uint32_t)i);
+
+		sb_json_raw(json, i ? ",\n{" : "\n{");
+		sb_json_pair(json, "name", frame->name);
+		sb_json_raw(json, ",");
+		sb_json_pair(json, "kind", sb_function_kind_name(frame->kind));
+		put_optional(json, "module", frame->module);
+		put_optional(json, "file", frame->file);
+		sb_json_raw(json, "}");
+	}
+	sb_json_raw(json, "],\n");
+}
+
+static void put_frames(struct writer *writer)
+{
+	struct sb_json *json = &writer->json;
+	const char *comma = "\n";
+	size_t i;
+
+	sb_json_raw(json, "\"frames\":[");
+	for (i = 0; i < sb_profile_nr_frames(writer->profile); i++) {
+		const struct sb_frame *frame = sb_profile_frame_at(writer->profile, (uint32_t)i);
+
+		if (writer->functions.of_frame[i] == SB_FUNCTION_NONE)
+			continue;
+		sb_json_raw(json, comma);
+		sb_json_raw(json, "{\"function\":");
+		sb_json_u64(json, writer->functions.of_frame[i]);
+		if (frame->line) {
+			sb_json_raw(json, ",\"line\":");
+			sb_json_u64(json, frame->line);
+		}
+		if (frame->kind != sb_function_kind(frame->kind))
+			sb_json_raw(json, ",\"inlined\":true");
+		sb_json_raw(json, "}");
+		comma = ",\n";
+	}
+	sb_json_raw(json, "],\n");
+}
+
+/* [[10,3],...]: three durations from 2^10 ns on */
+static void put_durations(struct sb_json *json, const uint64_t nr[SB_PROFILE_NR_LOG2])
+{
+	const char *comma = "";
+	size_t i;
+
+	sb_json_raw(json, ",\"log2_ns\":[");
+	for (i = 0; i < SB_PROFILE_NR_LOG2; i++) {
+		if (!nr[i])
+			continue;
+		sb_json_raw(json, comma);
+		sb_json_raw(json, "[");
+		sb_json_u64(json, i);
+		sb_json_raw(json, ",");
+		sb_json_u64(json, nr[i]);
+		sb_json_raw(json, "]");
+		comma = ",";
+	}
+	sb_json_raw(json, "]");
+}
+
+static void put_stack(struct writer *writer, size_t i)
+{
+	struct sb_json *json = &writer->json;
+	const uint64_t *log2 = sb_profile_log2_at(writer->profile, i);
+	uint64_t weight;
+	size_t nr, at;
+	const uint32_t *ids = sb_profile_stack_at(writer->profile, i, &nr, &weight);
+
+	sb_json_raw(json, i ? ",\n{\"weight\":" : "\n{\"weight\":");
+	sb_json_u64(json, weight);
+	sb_json_raw(json, ",\"frames\":[");
+	for (at = 0; at < nr; at++) {
+		sb_json_raw(json, at ? "," : "");
+		sb_json_u64(json, writer->numbers[ids[at]]);
+	}
+	sb_json_raw(json, "]");
+	if (log2)
+		put_durations(json, log2);
+	sb_json_raw(json, "}");
+}
+
+static void put_file(struct writer *writer, const char *title)
+{
+	struct sb_measure measure = sb_measure_of(writer->profile);
+	struct sb_json *json = &writer->json;
+	size_t i;
+
+	sb_json_raw(json, "{\"format\":\"stackbpf\",\"version\":1,\"generator\":\"stackbpf ");
+	sb_json_raw(json, sb_version);
+	sb_json_raw(json, "\",\n");
+	sb_json_pair(json, "kind", measure.kind);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "unit", measure.unit);
+	put_optional(json, "title", title);
+	sb_json_raw(json, ",\"total\":");
+	sb_json_u64(json, sb_profile_weight(writer->profile));
+	sb_json_raw(json, ",\n");
+	put_facts(writer);
+	put_functions(writer);
+	put_frames(writer);
+	sb_json_raw(json, "\"stacks\":[");
+	for (i = 0; i < writer->nr_stacks; i++)
+		put_stack(writer, i);
+	sb_json_raw(json, "]}\n");
+}
+
+static int write_json(const struct sb_profile *profile, const struct sb_output_opts *opts,
+		      FILE *out)
+{
+	struct writer writer = {
+		.profile = profile,
+		.nr_stacks = sb_output_nr_stacks(profile, opts),
+		.json = { .put = sb_json_put_file, .arg = out },
+	};
+	int err = sb_functions_init(&writer.functions, profile, writer.nr_stacks), err_json;
+
+	err = err ?: sb_functions_number_frames(&writer.functions, &writer.numbers);
+	if (!err)
+		put_file(&writer, opts->title);
+	err_json = sb_json_end(&writer.json);
+	sb_functions_release(&writer.functions);
+	free(writer.numbers);
+	return err ?: err_json;
+}
+
+const struct sb_output sb_output_json = {
+	.name = "json",
+	.extension = ".json",
+	.summary = "all that is known, for programs of your own",
+	.has_places = true,
+	.write = write_json,
+};

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "output/jsontext.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "flamegraph/text.h"
+
+#define TEXT_BYTES (16u << 10) /* that are put at once */
+
+int sb_json_put_file(void *file, const void *data, size_t len)
+{
+	return fwrite(data, 1, len, file) == len ? 0 : -EIO;
+}
+
+static void put_if(struct sb_json *json, size_t bytes_max)
+{
+	if (json->err || json->text.len <= bytes_max)
+		return;
+	json->err = json->put(json->arg, json->text.s, json->text.len);
+	sb_str_clear(&json->text);
+}
+
+void sb_json_raw(struct sb_json *json, const char *s)
+{
+	if (!json->err)
+		json->err = sb_str_add(&json->text, s);
+	put_if(json, TEXT_BYTES);
+}
+
+void sb_json_u64(struct sb_json *json, uint64_t val)
+{
+	if (!json->err)
+		json->err = sb_str_addu(&json->text, val);
+	put_if(json, TEXT_BYTES);
+}
+
+/* The text is clean: there are no control characters in it. */
+static int add_escaped(struct sb_str *to, const char *s, size_t len)
+{
+	const char *end = s + len, *from = s;
+	int err = 0;
+
+	for (; s < end && !err; s++) {
+		/* U+2028 and U+2029 end lines in JavaScript. */
+		bool is_line_end =
+			end - s >= 3 && !memcmp(s, "\xe2\x80", 2) && ((uint8_t)s[2] | 1) == 0xa9;
+
+		if (*s != '"' && *s != '\\' && *s != '<' && !is_line_end)
+			continue;
+		err = sb_str_addn(to, from, (size_t)(s - from));
+		if (!err && *s == '<')
+			err = sb_str_add(to, "\\u003c");
+		else if (!err && is_line_end)
+			err = sb_str_add(to, s[2] & 1 ? "\\u2029" : "\\u2028");
+		else if (!err)
+			err = sb_str_addf(to, "\\%c", *s);
+		s += is_line_end ? 2 : 0;
+		from = s + 1;
+	}
+	return err ? err : sb_str_addn(to, from, (size_t)(end - from));
+}
+
+void sb_json_string(struct sb_json *json, const char *s)
+{
+	long nr_bad;
+
+	if (!s) {
+		sb_json_raw(json, "null");
+		return;
+	}
+	sb_str_clear(&json->clean);
+	nr_bad = sb_fg_text_clean(&json->clean, s, strlen(s));
+	if (nr_bad < 0 && !json->err)
+		json->err = (int)nr_bad;
+	sb_json_raw(json, "\"");
+	if (!json->err && json->clean.len)
+		json->err = add_escaped(&json->text, json->clean.s, json->clean.len);
+	sb_json_raw(json, "\"");
+}
+
+void sb_json_pair(struct sb_json *json, const char *key, const char *value)
+{
+	sb_json_string(json, key);
+	sb_json_raw(json, ":");
+	sb_json_string(json, value);
+}
+
+int sb_json_end(struct sb_json *json)
+{
+	put_if(json, 0);
+	sb_str_release(&json->text);
+	sb_str_release(&json->clean);
+	return json->err;
+}

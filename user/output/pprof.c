@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * pprof: github.com/google/pprof, proto/profile.proto. Fields are written in the order of their numbers,
+ * one at a time: in memory are the tables of strings, functions and locations.
+ *
+ * A location is a place in the code with all that was inlined there, innermost first. There are no
+ * addresses: names were found when the processes were alive. Mappings stand for modules and say that all
+ * is known, so that no reader looks for symbols.
+ *
+ * Processes, threads and so on are frames, as in every other format, so that the same picture comes out;
+ * and labels, too, by which pprof filters and groups (-tagfocus, -tagroot).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+#include "flamegraph/text.h"
+#include "output/functions.h"
+#include "output/gzip.h"
+#include "output/measure.h"
+#include "output/outputs.h"
+#include "output/protobuf.h"
+
+/* profile.proto */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE,
+	PROFILE_MAPPING,
+	PROFILE_LOCATION,
+	PROFILE_FUNCTION,
+	PROFILE_STRING_TABLE,
+	PROFILE_TIME_NANOS = 9,
+	PROFILE_DURATION_NANOS,
+	PROFILE_PERIOD_TYPE,
+	PROFILE_PERIOD,
+	PROFILE_COMMENT,
+	PROFILE_DEFAULT_SAMPLE_TYPE,
+};
+enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT };
+enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_STR };
+enum {
+	MAPPING_ID = 1,
+	MAPPING_FILENAME = 5,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES,
+	MAPPING_HAS_LINE_NUMBERS,
+	MAPPING_HAS_INLINE_FRAMES,
+};
+enum { LOCATION_ID = 1, LOCATION_MAPPING_ID, LOCATION_LINE = 4 };
+enum { LINE_FUNCTION_ID = 1, LINE_LINE };
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILENAME = 4 };
+
+#define NR_KEYS_MAX 8
+
+struct location {
+	uint32_t first, nr; /* in location_frames */
+};
+
+struct pprof {
+	const struct sb_profile *profile;
+	struct sb_measure measure;
+	struct sb_functions functions;
+	struct sb_strtab strings;
+	SB_VEC(struct location) locations;
+	SB_VEC(uint32_t) location_frames; /* innermost first */
+	struct sb_index locations_index;
+	SB_VEC(const char *) modules; /* of each mapping */
+	struct sb_index modules_index;
+	SB_VEC(uint32_t) comments;
+	struct sb_gzip *gzip;
+	struct sb_str message, inner, inmost, clean;
+	/* Of one sample: which of label_keys are written. */
+	uint32_t labels_done;
+};
+
+SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
+
+static int add_string(struct pprof *pprof, const char *s, size_t len, uint32_t *ret_id)
+{
+	long nr_bad;
+
+	sb_str_clear(&pprof->clean);
+	nr_bad = sb_fg_text_clean(&pprof->clean, s, len);
+	if (nr_bad < 0)
+		return (int)nr_bad;
+	return sb_strtab_add(&pprof->strings, pprof->clean.len ? pprof->clean.s : "",
+			     pprof->clean.len, ret_id);
+}
+
+/* A field that is the number of a string; nothing for NULL. */
+static int add_string_field(struct pprof *pprof, struct sb_str *message, uint32_t field,
+			    const char *s)
+{
+	uint32_t id;
+	int err = s ? add_string(pprof, s, strlen(s), &id) : 0;
+
+	return err || !s ? err : sb_pb_u64(message, field, id);
+}
+
+/* What is in `message`, as a field of the profile. */
+static int put_message(struct pprof *pprof, uint32_t field)
+{
+	struct sb_str *head = &pprof->inmost;
+	int err;
+
+	sb_str_clear(head);
+	err = sb_pb_message(head, field, &pprof->message);
+	sb_str_clear(&pprof->message);
+	return err ?: sb_gzip_put(pprof->gzip, head->s, head->len);
+}
+
+/* ---- types of values ---- */
+
+/* What pprof's users know it as, where that is not the kind of the run. */
+static const char *type_of(const struct sb_measure *measure)
+{
+	static const struct {
+		const char *kind, *type;
+	} types[] = { { "oncpu", "cpu" },
+		      { "offcpu", "delay" },
+		      { "offwake", "delay" },
+		      { "wakeup", "delay" } };
+
+	for (size_t i = 0; i < SB_ARRAY_SIZE(types); i++)
+		if (sb_streq(measure->kind, types[i].kind))
+			return types[i].type;
+	return measure->kind;
+}
+
+static int put_value_type(struct pprof *pprof, uint32_t field, const char *type, const char *unit)
+{
+	int err = add_string_field(pprof, &pprof->message, VALUE_TYPE_TYPE, type);
+
+	return err ?: add_string_field(pprof, &pprof->message, VALUE_TYPE_UNIT, unit) ?:
+		      put_message(pprof, field);
+}
+
+/* Samples are counted, and are time beside it. */
+static bool has_two_values(const struct sb_measure *measure)
+{
+	return measure->dimension == SB_DIMENSION_TIME && sb_streq(measure->unit, "samples");
+}
+
+static int put_value_types(struct pprof *pprof)
+{
+	const struct sb_measure *measure = &pprof->measure;
+	int err = 0;
+
+	if (has_two_values(measure))
+		err = put_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
+	if (err)
+		return err;
+	switch (measure->dimension) {
+	case SB_DIMENSION_TIME:
+		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, type_of(measure), "nanoseconds");
+	case SB_DIMENSION_BYTES:
+		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, type_of(measure), "bytes");
+	default:
+		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, measure->unit, "count");
+	}
+}
+
+/* ---- locations ---- */
+
+static bool is_inlined(const struct sb_frame *frame)
+{
+	return frame->kind == SB_FRAME_INLINED || frame->kind == SB_FRAME_KERNEL_INLINED;
+}
+
+/* How many of the @nr frames up to the last one are one place in the code. */
+static uint32_t nr_of_place(const struct sb_profile *profile, const uint32_t *ids, size_t nr)
+{
+	const struct sb_frame *leaf = sb_profile_frame_at(profile, ids[nr - 1]), *frame;
+	uint32_t nr_same = 1;
+
+	if (!is_inlined(leaf))
+		return 1;
+	for (; nr_same < nr; nr_same++) {
+		frame = sb_profile_frame_at(profile, ids[nr - 1 - nr_same]);
+		if (frame->kind != leaf->kind)
+			return nr_same + (frame->kind == sb_function_kind(leaf->kind));
+	}
+	return nr_same;
+}
+
+/* @ids: root first, as stacks are. */
+static bool is_location(const struct pprof *pprof, uint32_t i, const uint32_t *ids, uint32_t nr)
+{
+	const struct location *location = &pprof->locations.at[i];
+	uint32_t at;
+
+	if (location->nr != nr)
+		return false;
+	for (at = 0; at < nr; at++)
+		if (pprof->location_frames.at[location->first + at] != ids[nr - 1 - at])
+			return false;
+	return true;
+}
+
+static int find_location(struct pprof *pprof, const uint32_t *ids, uint32_t nr, uint64_t *ret_id)
+{
+	uint64_t hash = sb_hash(ids, nr * sizeof(*ids), 0);
+	struct location location = { .first = (uint32_t)pprof->location_frames.nr, .nr = nr };
+	struct sb_index_iter it;
+	int err = 0;
+
+	for (it = sb_index_first(&pprof->locations_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&pprof->locations_index, it)) {
+		if (is_location(pprof, it.id, ids, nr)) {
+			*ret_id = it.id + 1ull;
+			return 0;
+		}
+	}
+	while (nr-- && !err)
+		err = sb_vec_push(&pprof->location_frames, ids[nr]);
+	err = err ?: sb_vec_push(&pprof->locations, location);
+	err = err ?: sb_index_add(&pprof->locations_index, hash, (uint32_t)pprof->locations.nr - 1);
+	*ret_id = pprof->locations.nr;
+	return err;
+}
+
+/* ---- samples ---- */
+
+static const char *const label_keys[] = { "comm", "pid", "tid", "cpu", "cgroup", "container" };
+enum label { LABEL_COMM, LABEL_PID, LABEL_TID, LABEL_CPU, LABEL_CGROUP, LABEL_CONTAINER };
+
+static int add_label(struct pprof *pprof, enum label label, const char *s, size_t len)
+{
+	uint32_t value;
+	int err = add_string(pprof, s, len, &value);
+
+	if (err || pprof->labels_done & 1u << label)
+		return err;
+	pprof->labels_done |= 1u << label;
+	sb_str_clear(&pprof->inner);
+	err = add_string_field(pprof, &pprof->inner, LABEL_KEY, label_keys[label]);
+	err = err ?: sb_pb_u64(&pprof->inner, LABEL_STR, value);
+	return err ?: sb_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
+}
+
+/* The number behind the last @mark of s[0..*len) becomes a label, and the text ends before. */
+static int split_label(struct pprof *pprof, enum label label, const char *s, size_t *len, char mark)
+{
+	const char *at = memrchr(s, mark, *len);
+	size_t end = *len;
+
+	if (!at)
+		return 0;
+	*len = (size_t)(at - s);
+	return add_label(pprof, label, at + 1, end - *len - 1);
+}
+
+static int label_pid(struct pprof *pprof, const char *s, size_t len)
+{
+	return split_label(pprof, LABEL_PID, s, &len, '-') ?: add_label(pprof, LABEL_COMM, s, len);
+}
+
+static int label_thread(struct pprof *pprof, const char *s, size_t len)
+{
+	return split_label(pprof, LABEL_TID, s, &len, '/') ?: label_pid(pprof, s, len);
+}
+
+static int label_comm(struct pprof *pprof, const char *s, size_t len)
+{
+	return add_label(pprof, LABEL_COMM, s, len);
+}
+
+/* "cpu 3" */
+static int label_cpu(struct pprof *pprof, const char *s, size_t len)
+{
+	return split_label(pprof, LABEL_CPU, s, &len, ' ');
+}
+
+static int label_cgroup(struct pprof *pprof, const char *s, size_t len)
+{
+	return add_label(pprof, LABEL_CGROUP, s, len);
+}
+
+static int label_container(struct pprof *pprof, const char *s, size_t len)
+{
+	return add_label(pprof, LABEL_CONTAINER, s, len);
+}
+
+/* By the names of --by, whose frames these are: resolve/roots.c. */
+static const struct {
+	const char *root;
+	int (*add)(struct pprof *pprof, const char *s, size_t len);
+} root_labels[] = {
+	{ "comm", label_comm }, { "pid", label_pid },	    { "thread", label_thread },
+	{ "cpu", label_cpu },	{ "cgroup", label_cgroup }, { "container", label_container },
+};
+
+static int add_root_label(struct pprof *pprof, const char *root, size_t len, const char *text)
+{
+	for (size_t i = 0; i < SB_ARRAY_SIZE(root_labels); i++)
+		if (strlen(root_labels[i].root) == len && !memcmp(root_labels[i].root, root, len))
+			return root_labels[i].add(pprof, text, strlen(text));
+	return 0;
+}
+
+/* The outermost frames, in the order of the fact "by"; marks such as "[runqueue]" may stand before. */
+static int add_labels(struct pprof *pprof, const uint32_t *ids, size_t nr)
+{
+	const char *by = sb_profile_meta_get(pprof->profile, "by");
+	const struct sb_frame *frame;
+	size_t at = 0, len;
+	int err = 0;
+
+	pprof->labels_done = 0;
+	while (at < nr && sb_profile_frame_at(pprof->profile, ids[at])->kind == SB_FRAME_MARK)
+		at++;
+	for (; by && *by && at < nr && !err; at++, by += len + (by[len] == ',')) {
+		frame = sb_profile_frame_at(pprof->profile, ids[at]);
+		len = strcspn(by, ",");
+		if (frame->kind != SB_FRAME_ROOT)
+			break;
+		err = add_root_label(pprof, by, len, frame->name);
+	}
+	return err;
+}
+
+static int put_sample(struct pprof *pprof, size_t i)
+{
+	uint64_t weight, location;
+	size_t nr;
+	const uint32_t *ids = sb_profile_stack_at(pprof->profile, i, &nr, &weight);
+	const uint32_t *whole = ids;
+	size_t nr_whole = nr;
+	int err = 0;
+
+	sb_str_clear(&pprof->inner);
+	while (nr && !err) {
+		uint32_t nr_here = nr_of_place(pprof->profile, ids, nr);
+
+		nr -= nr_here;
+		err = find_location(pprof, ids + nr, nr_here, &location);
+		err = err ?: sb_pb_varint(&pprof->inner, location);
+	}
+	if (!err && pprof->inner.len)
+		err = sb_pb_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->inner);
+	sb_str_clear(&pprof->inner);
+	if (!err && has_two_values(&pprof->measure))
+		err = sb_pb_varint(&pprof->inner, weight < INT64_MAX ? weight : INT64_MAX);
+	err = err ?: sb_pb_varint(&pprof->inner, sb_measure_scaled(&pprof->measure, weight));
+	err = err ?: sb_pb_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
+	err = err ?: add_labels(pprof, whole, nr_whole);
+	return err ?: put_message(pprof, PROFILE_SAMPLE);
+}
+
+/* ---- tables ---- */
+
+/* Return: the number of the mapping in *ret_id; 0: of no module. */
+static int find_mapping(struct pprof *pprof, const char *module, uint64_t *ret_id)
+{
+	uint64_t hash = sb_hash(&module, sizeof(module), 0);
+	struct sb_index_iter it;
+	int err;
+
+	*ret_id = 0;
+	if (!module || !*module)
+		return 0;
+	for (it = sb_index_first(&pprof->modules_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&pprof->modules_index, it)) {
+		/* Interned: equal ones are the same. */
+		if (pprof->modules.at[it.id] == module) {
+			*ret_id = it.id + 1ull;
+			return 0;
+		}
+	}
+	err = sb_vec_push(&pprof->modules, module);
+	err = err ?: sb_index_add(&pprof->modules_index, hash, (uint32_t)pprof->modules.nr - 1);
+	*ret_id = pprof->modules.nr;
+	return err;
+}
+
+static int find_mappings(struct pprof *pprof)
+{
+	uint64_t id;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < pprof->functions.frames.nr && !err; i++)
+		err = find_mapping(pprof, sb_functions_at(&pprof->functions, (uint32_t)i)->module,
+				   &id);
+	return err;
+}
+
+static int put_mapping(struct pprof *pprof, size_t i)
+{
+	struct sb_str *message = &pprof->message;
+	int err = sb_pb_u64(message, MAPPING_ID, i + 1);
+
+	err = err ?: add_string_field(pprof, message, MAPPING_FILENAME, pprof->modules.at[i]);
+	err = err ?: sb_pb_u64(message, MAPPING_HAS_FUNCTIONS, 1);
+	err = err ?: sb_pb_u64(message, MAPPING_HAS_FILENAMES, 1);
+	err = err ?: sb_pb_u64(message, MAPPING_HAS_LINE_NUMBERS, 1);
+	err = err ?: sb_pb_u64(message, MAPPING_HAS_INLINE_FRAMES, 1);
+	return err ?: put_message(pprof, PROFILE_MAPPING);
+}
+
+static int put_location(struct pprof *pprof, size_t i)
+{
+	const struct location *location = &pprof->locations.at[i];
+	const uint32_t *ids = pprof->location_frames.at + location->first;
+	const struct sb_frame *frame = sb_profile_frame_at(pprof->profile, ids[location->nr - 1]);
+	uint64_t mapping;
+	uint32_t at;
+	int err = find_mapping(pprof, frame->module, &mapping);
+
+	err = err ?: sb_pb_u64(&pprof->message, LOCATION_ID, i + 1);
+	err = err ?: sb_pb_u64(&pprof->message, LOCATION_MAPPING_ID, mapping);
+	for (at = 0; at < location->nr && !err; at++) {
+		frame = sb_profile_frame_at(pprof->profile, ids[at]);
+		sb_str_clear(&pprof->inner);
+		err = sb_pb_u64(&pprof->inner, LINE_FUNCTION_ID,
+				pprof->functions.of_frame[ids[at]] + 1ull);
+		err = err ?: sb_pb_u64(&pprof->inner, LINE_LINE, frame->line);
+		err = err ?: sb_pb_message(&pprof->message, LOCATION_LINE, &pprof->inner);
+	}
+	return err ?: put_message(pprof, PROFILE_LOCATION);
+}
+
+/* Without system_name: where it is the name, pprof takes the name for a mangled one, and shows nothing in
+ * the place of "<module>". */
+static int put_function(struct pprof *pprof, size_t i)
+{
+	const struct sb_frame *frame = sb_functions_at(&pprof->functions, (uint32_t)i);
+	struct sb_str *message = &pprof->message;
+	int err = sb_pb_u64(message, FUNCTION_ID, i + 1);
+
+	err = err ?: add_string_field(pprof, message, FUNCTION_NAME, frame->name);
+	err = err ?: add_string_field(pprof, message, FUNCTION_FILENAME, frame->file);
+	return err ?: put_message(pprof, PROFILE_FUNCTION);
+}
+
+static int put_string(struct pprof *pprof, size_t i)
+{
+	size_t len;
+	const char *s = sb_strtab_get(&pprof->strings, (uint32_t)i, &len);
+	int err = sb_pb_bytes(&pprof->message, PROFILE_STRING_TABLE, s, len);
+
+	err = err ?: sb_gzip_put(pprof->gzip, pprof->message.s, pprof->message.len);
+	sb_str_clear(&pprof->message);
+	return err;
+}
+
+static int put_all(struct pprof *pprof, size_t nr, int (*put)(struct pprof *pprof, size_t i))
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		err = put(pprof, i);
+	return err;
+}
+
+/* ---- facts ---- */
+
+/* Facts of the run as comments "key=value". */
+static int add_comments(struct pprof *pprof)
+{
+	const char *key, *value;
+	uint32_t id;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && (key = sb_profile_meta_at(pprof->profile, i, &value)); i++) {
+		sb_str_clear(&pprof->inner);
+		err = sb_str_addf(&pprof->inner, "%s=%s", key, value);
+		err = err ?: add_string(pprof, pprof->inner.s, pprof->inner.len, &id);
+		err = err ?: sb_vec_push(&pprof->comments, id);
+	}
+	return err;
+}
+
+/* The strings are written by now: all that are named here are among them. */
+static int put_facts(struct pprof *pprof)
+{
+	const struct sb_measure *measure = &pprof->measure;
+	struct sb_str *message = &pprof->message;
+	size_t i;
+	int err = sb_pb_u64(message, PROFILE_TIME_NANOS, measure->start_us * 1000);
+
+	err = err ?: sb_pb_u64(message, PROFILE_DURATION_NANOS, measure->dur_us * 1000);
+	if (!err && has_two_values(measure)) {
+		sb_str_clear(&pprof->inner);
+		err = add_string_field(pprof, &pprof->inner, VALUE_TYPE_TYPE, type_of(measure));
+		err = err ?: add_string_field(pprof, &pprof->inner, VALUE_TYPE_UNIT, "nanoseconds");
+		err = err ?: sb_pb_message(message, PROFILE_PERIOD_TYPE, &pprof->inner);
+		err = err ?: sb_pb_u64(message, PROFILE_PERIOD, sb_measure_scaled(measure, 1));
+	}
+	sb_str_clear(&pprof->inner);
+	for (i = 0; i < pprof->comments.nr && !err; i++)
+		err = sb_pb_varint(&pprof->inner, pprof->comments.at[i]);
+	if (!err && pprof->comments.nr)
+		err = sb_pb_message(message, PROFILE_COMMENT, &pprof->inner);
+	if (!err && measure->dimension != SB_DIMENSION_COUNT)
+		err = add_string_field(pprof, message, PROFILE_DEFAULT_SAMPLE_TYPE,
+				       type_of(measure));
+	if (!err && message->len)
+		err = sb_gzip_put(pprof->gzip, message->s, message->len);
+	return err;
+}
+
+static int put_profile(struct pprof *pprof, size_t nr_stacks)
+{
+	int err = add_comments(pprof) ?: put_value_types(pprof);
+
+	err = err ?: put_all(pprof, nr_stacks, put_sample);
+	err = err ?: find_mappings(pprof);
+	err = err ?: put_all(pprof, pprof->modules.nr, put_mapping);
+	err = err ?: put_all(pprof, pprof->locations.nr, put_location);
+	err = err ?: put_all(pprof, pprof->functions.frames.nr, put_function);
+	err = err ?: put_all(pprof, pprof->strings.strs.nr, put_string);
+	return err ?: put_facts(pprof) ?: sb_gzip_finish(pprof->gzip);
+}
+
+static void release(struct pprof *pprof)
+{
+	sb_functions_release(&pprof->functions);
+	sb_strtab_release(&pprof->strings);
+	sb_vec_release(&pprof->locations);
+	sb_vec_release(&pprof->location_frames);
+	sb_index_release(&pprof->locations_index);
+	sb_vec_release(&pprof->modules);
+	sb_index_release(&pprof->modules_index);
+	sb_vec_release(&pprof->comments);
+	sb_str_release(&pprof->message);
+	sb_str_release(&pprof->inner);
+	sb_str_release(&pprof->inmost);
+	sb_str_release(&pprof->clean);
+}
+
+static int write_pprof(const struct sb_profile *profile, const struct sb_output_opts *opts,
+		       FILE *out)
+{
+	sb_cleanup(sb_gzip_freep) struct sb_gzip *gzip = NULL;
+	size_t nr_stacks = sb_output_nr_stacks(profile, opts);
+	struct pprof pprof = { .profile = profile, .measure = sb_measure_of(profile) };
+	int err = sb_gzip_new(out, &gzip);
+
+	pprof.gzip = gzip;
+	err = err ?: sb_strtab_init(&pprof.strings);
+	err = err ?: sb_functions_init(&pprof.functions, profile, nr_stacks);
+	err = err ?: put_profile(&pprof, nr_stacks);
+	release(&pprof);
+	return err;
+}
+
+const struct sb_output sb_output_pprof = {
+	.name = "pprof",
+	.extension = ".pb.gz",
+	.summary = "for go tool pprof, Pyroscope, Parca, speedscope",
+	.has_places = true,
+	.write = write_pprof,
+};
