@@ -17,7 +17,7 @@ by the archive's keyring as this system has it (debian-archive-keyring); Ubuntu'
 package of it, so by the same chain.
 
 STACKBPF_BESIDE: where to keep it all (~/.cache/stackbpf/beside). STACKBPF_SUITES: the suites that may be
-fetched, "trixie sid"; "all" or nothing: each of them. What is there already is used in any case."""
+used, "trixie sid"; "all" or nothing: each of them."""
 import contextlib
 import ctypes
 import fcntl
@@ -65,11 +65,12 @@ def unpack(suite, packages):
     with ":arm64" behind it, packages of another architecture."""
     if release_of(suite) not in SUITES:
         raise ValueError(f'no suite {suite!r}; there are: {" ".join(SUITES)}')
+    # Also if they are there: a run takes the same time wherever, and whatever was run before.
+    if not is_allowed(suite):
+        raise Missing(f"packages of '{suite}' are not used here: STACKBPF_SUITES does not name it")
     root = cache() / suite / 'roots' / name_of(packages)
     if (root / '.unpacked').exists():
         return root
-    if not is_allowed(suite):
-        raise Missing(f"packages of '{suite}' are not fetched here: STACKBPF_SUITES does not name it")
     with locked(suite):
         if not (root / '.unpacked').exists():
             make(suite, packages, root)
