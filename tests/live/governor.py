@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """--max-overhead: less is sampled while the run costs too much, and what is said stays true.
 
-governor.py STACKBPF SPLIT CALLS
+governor.py STACKBPF SPLIT CALLS WAITS
 
 The truth is the kernel's: CPU time of processes by /proc/PID/schedstat, time of BPF programs by its own
 statistics, bytes by those who move them. The limits here are far below what the runs cost, so that
@@ -21,10 +21,10 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../bench'))
 from costs import bpf_stats_on
 from live import Result, check, done, need_root, running, wait_for
-from truth import NEAR, check_near
+from truth import check_near, waits, weight
 
 need_root()
-BINARY, SPLIT, CALLS = sys.argv[1:4]
+BINARY, SPLIT, CALLS, WAITS = sys.argv[1:5]
 
 
 def cpu_ns(pid):
@@ -107,18 +107,16 @@ def timer():
 
 
 def switches(seconds, *options):
-    """Two pairs that pass a byte to and fro, and who waits for them. Return: the run, and what they did
-    not spend on a CPU, in us; time in BPF as the kernel has it, at each of some moments."""
+    """Two pairs that pass a byte to and fro. Return: the run; time in BPF as the kernel has it, at each of some
+    moments. Switching itself is much of their time, and on the CPU or off it by where one draws the line."""
     moments = []
     with sampling('offcpu', '-s', *options, '--', CALLS, 'switches', str(seconds), '2') as sampler:
         while sampler.poll() is None:
             moments.append((time.monotonic(), bpf_ns(sampler.pid)))
             time.sleep(0.25)
         out, err = sampler.communicate()
-    said = [line for line in out.splitlines() if re.fullmatch(r'\d+ \d+', line)]
-    trips, ns = map(int, said[0].split())
-    folded = '\n'.join(line for line in out.splitlines() if line not in said)
-    return Result(sampler.returncode, folded, err), 5 * seconds * 1e6 - trips * seconds * ns / 1e3, moments
+    folded = '\n'.join(line for line in out.splitlines() if not re.fullmatch(r'\d+ \d+', line))
+    return Result(sampler.returncode, folded, err), moments
 
 
 def in_bpf(moments):
@@ -126,27 +124,36 @@ def in_bpf(moments):
     return sum(max((at.get(i, 0) for _, at in moments), default=0) for i in set().union(*(at for _, at in moments)))
 
 
-def check_waited(result, truth, seconds, what):
-    """Switching itself, our programs in it included, is time on the CPU of who comes next to the kernel, and the
-    end of its wait to us: in a storm that may be much of the time. What is above is no wait of any of the five."""
-    check((1 - NEAR) * truth <= result.total <= (1 + NEAR) * 5e6 * seconds,
-          f'{what}: {result.total}, of at least {truth:.0f}')
-
-
-def waits():
+def cost():
     with bpf_stats_on():
-        result, truth, moments = switches(7, '--max-overhead', '0.1', '--stats')
-    check(int(result.facts.get('governed_us', 0)) > 0, f'offcpu: the header says so: {result.facts}')
-    check(re.search(r'lowered +to a sample for \d+ us', result.err), 'offcpu: --stats says so')
-    check_waited(result, truth, 7, 'offcpu: time that was not spent on a CPU')
+        result, moments = switches(4, '--max-overhead', '0.1', '--stats')
     own = float(re.search(r'BPF programs +([\d.]+) % of a CPU', result.err)[1]) / 100 * int(result.facts['dur_us']) * 1e3
     theirs = in_bpf(moments)
     check(0.6 * theirs < own < 1.3 * theirs, f'offcpu: own time in BPF {own / 1e6:.0f} ms, the kernel says '
                                              f'{theirs / 1e6:.0f} ms')
-    with bpf_stats_on():
-        result, truth, _ = switches(3, '--max-overhead', 'off')
+
+
+def naps(limit, seconds):
+    """Threads of which each knows how long it did not run. Their waits are a thousand times as long as a switch."""
+    result, truth = waits(BINARY, WAITS, 'offcpu', 'naps', '-s', '--max-overhead', limit, '--stats', seconds=seconds,
+                          nr=16 * os.cpu_count())
+    want = truth.of_threads('napper') - truth.of_threads('napper', 'cpu')
+    have = weight(result, comm='napper') + weight(result, queue=True, comm='napper')
+    check_near(have, want, f'offcpu, at most {limit}: time that was not spent on a CPU', 0.01)
+    # Samples of one weight: the share of one kind of them is as sure as their number makes it.
+    share, n = truth.of_function('nap_3ms', 'wall') / truth.of_threads('napper'), int(result.facts['n'])
+    noise = 4 * math.sqrt(share * (1 - share) / n)
+    check_near(weight(result, 'nap_3ms') + weight(result, 'nap_3ms', queue=True), share * want,
+               f'offcpu, at most {limit}: of it in one place, {n} samples', max(0.03, noise / share))
+    return result
+
+
+def all_waits():
+    result = naps('0.1', 6)
+    check(int(result.facts.get('governed_us', 0)) > 0, f'offcpu: the header says so: {result.facts}')
+    check(re.search(r'lowered +to a sample for \d+ us', result.err), 'offcpu: --stats says so')
+    result = naps('off', 3)
     check('governed_us' not in result.facts, 'offcpu: off is off')
-    check_waited(result, truth, 3, 'offcpu: time that was not spent on a CPU, all waits seen')
 
 
 def calls():
@@ -171,6 +178,7 @@ def calls():
 
 
 timer()
-waits()
+cost()
+all_waits()
 calls()
 done()

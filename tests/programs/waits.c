@@ -134,6 +134,26 @@ static void sleeper(void)
 	}
 }
 
+/* naps: many short waits, each still much longer than a switch. */
+
+static NOINLINE void nap_1ms(void)
+{
+	doze(1000);
+}
+
+static NOINLINE void nap_3ms(void)
+{
+	doze(3000);
+}
+
+static void napper(void)
+{
+	while (!is_over) {
+		MEASURED(nap_1ms);
+		MEASURED(nap_3ms);
+	}
+}
+
 /* convoy: whoever has the lock sleeps, so that the others wait for it and are woken by it. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -390,6 +410,11 @@ static void mode_sleeps(int nr)
 	start_many(nr ? nr : 1, "sleeper", sleeper);
 }
 
+static void mode_naps(int nr)
+{
+	start_many(nr ? nr : 1, "napper", napper);
+}
+
 static void mode_convoy(int nr)
 {
 	start_many(nr ? nr : 4, "rival", rival);
@@ -442,7 +467,7 @@ static const struct {
 } modes[] = {
 	{ "sleeps", mode_sleeps }, { "convoy", mode_convoy }, { "pair", mode_pair },
 	{ "pause", mode_pause },   { "dstate", mode_dstate }, { "queue", mode_queue },
-	{ "idle", mode_idle },	   { "mixed", mode_mixed },
+	{ "idle", mode_idle },	   { "mixed", mode_mixed },   { "naps", mode_naps },
 };
 
 static void put_clocks(FILE *out, const struct clocks *c)
