@@ -25,8 +25,8 @@
 
 #define NAME_BYTES_MAX	    256u /* NAME_MAX, and NUL */
 #define DISK_NAME_LEN	    32u
-/* Of one filesystem, in all namespaces. */
-#define MOUNTS_MAX	    32
+/* Of one filesystem, in all namespaces: each container has one or more. */
+#define MOUNTS_MAX	    64
 /* Components, and mounts crossed on the way. */
 #define STEPS_MAX	    (SB_PATH_COMPONENTS_MAX + 16)
 
@@ -345,15 +345,30 @@ static __noinline __u64 older_mount_of(__u64 sb, __u64 root, __u64 ns)
 	return 0;
 }
 
+/* The mount that the task has its root directory, or its working directory on, if that is of the filesystem. */
+static __u64 near_mount_of(struct task_struct *task, const struct super_block *sb,
+			   const struct dentry *root)
+{
+	const struct fs_struct *fs = BPF_CORE_READ(task, fs);
+	const struct vfsmount *mnt[2] = { BPF_CORE_READ(fs, root.mnt), BPF_CORE_READ(fs, pwd.mnt) };
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (BPF_CORE_READ(mnt[i], mnt_sb) == sb && BPF_CORE_READ(mnt[i], mnt_root) == root)
+			return (__u64)mnt[i] - bpf_core_field_offset(struct mount, mnt);
+	return 0;
+}
+
 /* A place where all of the filesystem is mounted, as the current task sees it; 0: none. */
 static __u64 mount_of(const struct super_block *sb)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 ns = (__u64)BPF_CORE_READ(task, nsproxy, mnt_ns);
+	__u64 ns = (__u64)BPF_CORE_READ(task, nsproxy, mnt_ns), mount;
 	__u64 root = (__u64)BPF_CORE_READ(sb, s_root);
 
-	if (!ns)
-		return 0;
+	mount = near_mount_of(task, sb, (void *)root);
+	if (mount || !ns)
+		return mount;
 	if (bpf_core_field_exists(struct mount, mnt_next_for_sb))
 		return newer_mount_of((__u64)sb, root, ns);
 	if (bpf_core_field_exists(struct mount___6_17, mnt_instance))

@@ -148,8 +148,11 @@ struct dentry {
 	} d_u;
 };
 
+struct super_block;
+
 struct vfsmount {
 	struct dentry *mnt_root;
+	struct super_block *mnt_sb;
 };
 
 struct mnt_namespace;
@@ -173,6 +176,10 @@ struct nsproxy {
 struct path {
 	struct vfsmount *mnt;
 	struct dentry *dentry;
+};
+
+struct fs_struct {
+	struct path root, pwd;
 };
 
 struct file {
@@ -286,6 +293,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	const struct cred *cred;
 	struct css_set *cgroups;
+	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
 	char comm[16];
 	struct thread_struct thread;

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, stackbpf
+from live import check, done, need_root, running, stackbpf, wait_for
 
 need_root()
 BINARY, LAYERWORK = sys.argv[1:3]
@@ -204,11 +204,33 @@ def same_call_or_not():
             forget(path)
 
 
-def run_map(path, *options):
+def many_namespaces():
+    """Containers and sandboxes have mounts of their own of the same filesystem; the task's counts."""
+    if not shutil.which('unshare'):
+        print('not here: unshare')
+        return
+    with uncached(4 * MIB) as path, contextlib.ExitStack() as stack:
+        if not path:
+            return
+        for _ in range(48):
+            process = stack.enter_context(running('unshare', '-m', 'sleep', '1000'))
+            wait_for(lambda pid=process.pid: comm(pid) == 'sleep', 'a namespace')
+        # The kernel has them by age: ours is the oldest, and the youngest.
+        for command in ([LAYERWORK], ['unshare', '-m', LAYERWORK]):
+            forget(path)
+            run_map(path, '--layer', 'cache', command=command)
+
+
+def comm(pid):
+    with open(f'/proc/{pid}/comm', encoding='ascii') as file:
+        return file.read().strip()
+
+
+def run_map(path, *options, command=(LAYERWORK,)):
     """Mapped: what was asked for is not known."""
-    result = run(*options, '--', LAYERWORK, 'map', path, '100')
+    result = run(*options, '--', *command, 'map', path, '100')
     have, want = of(result, 'by_touch', 'cache_fill', path), resident(path)
-    check(have == want, f'cache: by page faults {have}, resident {want}')
+    check(have == want, f'cache: by page faults {have}, resident {want}; {result.stacks.most_common(1)}')
 
 
 def new():
@@ -245,7 +267,7 @@ def refused():
                   f'--layer {layer} {option[0]}: exit status {result.status}, {lines}')
 
 
-for part in (refused, fault, cache, new, same_call_or_not, block, block_units):
+for part in (refused, fault, cache, many_namespaces, new, same_call_or_not, block, block_units):
     if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
         part()
 done()
