@@ -110,6 +110,7 @@ class Stopped:
             try:
                 begin = ran_seconds(process.pid)
                 with sampling(BINARY, *view, '-p', str(process.pid)) as run:
+                    begun = ran_seconds(process.pid)
                     self._work(process.pid)
                     stopper.stop()
                     since, ran = time.monotonic(), ran_seconds(process.pid)
@@ -120,7 +121,9 @@ class Stopped:
                     stopper.go_on()
                     self.us = (time.monotonic() - since) * 1e6
                     self._work(process.pid)
-                    self.ran = ran_seconds(process.pid) - begin
+                    ended = ran_seconds(process.pid)
+                # The run begins and ends between two looks at the clocks.
+                self.ran_least, self.ran_most = ended - begun, ran_seconds(process.pid) - begin
                 self.result, self.gained = run.result, after.total - before.total
             finally:
                 stopper.go_on()
@@ -147,8 +150,9 @@ def judge(what, how, has_state=True):
 
     stopped = Stopped(how, 'offcpu')
     whole = NR_THREADS * dur_us(stopped.result)
-    # It ran a little before the first moment of the run, and after the last look at its clocks.
-    check_near(stopped.result.total + 1e6 * stopped.ran, whole, f'{what}: waited and ran, in all', NEAR)
+    waited, least, most = stopped.result.total, 1e6 * stopped.ran_least, 1e6 * stopped.ran_most
+    check(waited + least <= (1 + NEAR) * whole and waited + most >= (1 - NEAR) * whole,
+          f'{what}: waited {waited}, and ran {least:.0f} to {most:.0f}, of {whole}')
 
     stopped = Stopped(how, 'wall')
     check_near(stopped.result.total, NR_THREADS * dur_us(stopped.result), f'{what}: wall', 0.01)
