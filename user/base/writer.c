@@ -4,27 +4,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/peer.h"
 
 /* How often to look whether a FIFO has a reader: it is the other process that opens, and it must be
  * there for what comes next. */
 #define FIFO_LOOK_MS 20
 
 struct sb_writer {
-	pid_t pid;
-	int fd;
+	struct sb_peer peer;
+	const char *const *paths; /* while it is forked */
+	size_t nr;
 };
 
 enum op { OPEN, COMMIT, DISCARD };
@@ -38,33 +36,15 @@ struct answer {
 	int32_t err;
 };
 
-union control {
-	char bytes[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr align;
-};
-
 /* The other process. */
 
 static int peer_fd; /* of the one thread there is */
 
 static int send_answer(int err, int fd)
 {
-	struct answer answer = { .err = err };
-	struct iovec iov = { .iov_base = &answer, .iov_len = sizeof(answer) };
-	union control control = {};
-	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
-	struct cmsghdr *header;
+	const struct answer answer = { .err = err };
 
-	if (fd >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	}
-	return sendmsg(peer_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return sb_peer_send(peer_fd, &answer, sizeof(answer), &fd, fd >= 0);
 }
 
 struct slot {
@@ -125,50 +105,31 @@ static int serve(enum op op, const char *path, struct slot *slot)
 	return send_answer(err, -1);
 }
 
-static void serve_all(const char *const *paths, size_t nr, struct slot *slots)
+static void serve_all(const struct sb_writer *writer, struct slot *slots)
 {
 	struct request request;
-	ssize_t nr_bytes;
 
-	for (;;) {
-		nr_bytes = read(peer_fd, &request, sizeof(request));
-		if (nr_bytes < 0 && errno == EINTR)
-			continue;
-		if (nr_bytes != sizeof(request) || request.i >= nr)
-			return;
-		if (serve(request.op, paths[request.i], &slots[request.i]))
+	while (!sb_peer_receive(peer_fd, &request, sizeof(request), NULL, 0)) {
+		if (request.i >= writer->nr ||
+		    serve(request.op, writer->paths[request.i], &slots[request.i]))
 			return;
 	}
 }
 
-/* Signals are for the process that samples: it says what becomes of the files. */
-static int ignore_signals(void)
+static void be_writer(void *arg, int fd)
 {
-	static const int ignored[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT,
-				       SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ };
-	struct sigaction action = { .sa_handler = SIG_IGN };
-	size_t i;
-
-	for (i = 0; i < SB_ARRAY_SIZE(ignored); i++)
-		if (sigaction(ignored[i], &action, NULL))
-			return -errno;
-	return 0;
-}
-
-static _Noreturn void be_writer(const char *const *paths, size_t nr, int fd)
-{
-	struct slot *slots = calloc(nr, sizeof(slots[0]));
+	const struct sb_writer *writer = arg;
+	struct slot *slots = calloc(writer->nr, sizeof(slots[0]));
 	size_t i;
 
 	(void)prctl(PR_SET_NAME, "stackbpf-write");
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	peer_fd = fd;
-	if (slots && !ignore_signals()) {
-		serve_all(paths, nr, slots);
-		for (i = 0; i < nr; i++)
-			drop(&slots[i]);
-	}
-	_exit(0);
+	if (!slots)
+		return;
+	serve_all(writer, slots);
+	for (i = 0; i < writer->nr; i++)
+		drop(&slots[i]);
 }
 
 /* Our side. */
@@ -176,29 +137,17 @@ static _Noreturn void be_writer(const char *const *paths, size_t nr, int fd)
 int sb_writer_new(const char *const *paths, size_t nr, struct sb_writer **ret_writer)
 {
 	struct sb_writer *writer = calloc(1, sizeof(*writer));
-	int fds[2], err;
+	int err;
 
 	if (!writer)
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
-		err = -errno;
-		free(writer);
-		return err;
-	}
-	writer->fd = fds[0];
-	writer->pid = fork();
-	err = writer->pid < 0 ? -errno : 0;
-	if (!writer->pid) {
-		/* Our end, or it would never see us go. */
-		close(fds[0]);
-		be_writer(paths, nr, fds[1]);
-	}
-	close(fds[1]);
+	*writer = (struct sb_writer){ .paths = paths, .nr = nr };
+	err = sb_peer_new(be_writer, writer, &writer->peer);
 	if (err) {
-		close(fds[0]);
 		free(writer);
 		return err;
 	}
+	writer->paths = NULL; /* the caller's again */
 	*ret_writer = writer;
 	return 0;
 }
@@ -208,31 +157,19 @@ static int ask(struct sb_writer *writer, enum op op, size_t i, int *ret_fd)
 {
 	const struct request request = { .op = op, .i = (uint32_t)i };
 	struct answer answer;
-	struct iovec iov = { .iov_base = &answer, .iov_len = sizeof(answer) };
-	union control control;
-	struct msghdr message = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *header;
-	ssize_t nr_bytes;
+	int err, fd = -1;
 
-	if (send(writer->fd, &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request))
+	if (sb_peer_send(writer->peer.fd, &request, sizeof(request), NULL, 0))
 		return -ECHILD;
-	do
-		nr_bytes = recvmsg(writer->fd, &message, MSG_CMSG_CLOEXEC);
-	while (nr_bytes < 0 && errno == EINTR);
-	if (nr_bytes != sizeof(answer))
-		return -ECHILD;
-	header = CMSG_FIRSTHDR(&message);
-	if (answer.err || !ret_fd)
+	err = sb_peer_receive(writer->peer.fd, &answer, sizeof(answer), &fd, 1);
+	if (err < 0)
+		return err == -EMFILE ? err : -ECHILD;
+	if (answer.err || !ret_fd) {
+		sb_closep(&fd);
 		return answer.err;
-	if (!header || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -EMFILE; /* the one reason why the kernel leaves it out */
-	memcpy(ret_fd, CMSG_DATA(header), sizeof(*ret_fd));
-	return 0;
+	}
+	*ret_fd = fd;
+	return fd < 0 ? -EMFILE : 0; /* the one reason why the kernel leaves it out */
 }
 
 int sb_writer_open(struct sb_writer *writer, size_t i)
@@ -260,8 +197,6 @@ void sb_writer_free(struct sb_writer *writer)
 {
 	if (!writer)
 		return;
-	close(writer->fd);
-	while (waitpid(writer->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	sb_peer_release(&writer->peer);
 	free(writer);
 }
