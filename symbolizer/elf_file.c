@@ -184,7 +184,13 @@ static int read_shdrs(struct sb_elf *elf, const Elf64_Ehdr *ehdr)
 	elf->shdrs = calloc(nr, sizeof(*elf->shdrs));
 	if (!elf->shdrs && nr)
 		return -ENOMEM;
-	for (i = 0; i < nr; i++) {
+	/* There are dozens, and each read is a system call. */
+	if (elf->is_64) {
+		err = sb_elf_read(elf, ehdr->e_shoff, elf->shdrs, nr * bytes);
+		if (err)
+			return err;
+	}
+	for (i = 0; i < nr && !elf->is_64; i++) {
 		err = read_shdr(elf, ehdr->e_shoff + i * bytes, &elf->shdrs[i]);
 		if (err)
 			return err;
