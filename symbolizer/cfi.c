@@ -10,10 +10,6 @@
 #include "cfi_priv.h"
 #include "sb_abi.h"
 
-/* 4 GiB of text: beyond it an index would cost more than any program is worth. */
-#define NR_GRANULES_MAX (1u << 20)
-/* 14 times the biggest of a distribution, 6 times the biggest that was heard of. */
-#define NR_ROWS_MAX	(1u << 24)
 /* Functions are aligned to 16: between two of them is padding, or code without CFI. */
 #define PADDING_BYTES	16
 /* Where a program is entered by the kernel: hand-written, often without CFI, and nobody's callee. */
@@ -30,20 +26,6 @@
 #else
 #define SB_CFI_NATIVE EM_X86_64
 #endif
-
-/* As in the pool, but that @first_row counts from the binary's own first one. */
-struct granule {
-	uint32_t first_row; /* its rule when there is no row */
-	uint32_t nr_rows;
-};
-
-struct sb_cfi {
-	struct sb_cfi_info info;
-	uint64_t text_lo; /* of the first granule */
-	SB_VEC(struct granule) granules;
-	SB_VEC(uint32_t) rows;
-	SB_VEC(struct sb_uw_rule) rules;
-};
 
 /* While it is made: rows come in ascending order, the rule of the last is not final yet. */
 struct builder {
@@ -109,7 +91,7 @@ static int intern_rule(struct builder *b, const struct sb_uw_rule *rule, uint32_
 /* The last granule has all its rows: with a single one, which is its first, it needs none. */
 static void close_granule(struct sb_cfi *cfi)
 {
-	struct granule *last = &cfi->granules.at[cfi->granules.nr - 1];
+	struct sb_cfi_granule *last = &cfi->granules.at[cfi->granules.nr - 1];
 
 	last->nr_rows = (uint32_t)cfi->rows.nr - last->first_row;
 	if (last->nr_rows == 1) {
@@ -124,12 +106,13 @@ static int open_granules(struct builder *b, uint64_t to)
 	struct sb_cfi *cfi = b->cfi;
 	int err;
 
-	if (to >= NR_GRANULES_MAX)
+	if (to >= SB_CFI_GRANULES_MAX)
 		return -EFBIG;
 	while (cfi->granules.nr <= to) {
 		if (cfi->granules.nr)
 			close_granule(cfi);
-		err = sb_vec_push(&cfi->granules, (struct granule){ (uint32_t)cfi->rows.nr, 0 });
+		err = sb_vec_push(&cfi->granules,
+				  (struct sb_cfi_granule){ (uint32_t)cfi->rows.nr, 0 });
 		err = err ? err : sb_vec_push(&cfi->rows, SB_UW_ROW(b->rule, 0));
 		if (err)
 			return err;
@@ -145,7 +128,7 @@ static int write_row(struct builder *b, uint64_t addr, uint32_t rule)
 
 	if (rule == b->rule)
 		return 0;
-	if (cfi->info.nr_rows == NR_ROWS_MAX)
+	if (cfi->info.nr_rows == SB_CFI_ROWS_MAX)
 		return -EFBIG;
 	err = open_granules(b, (addr - cfi->text_lo) >> SB_UW_GRANULE_BITS);
 	if (err)
@@ -498,9 +481,13 @@ void sb_cfi_free(struct sb_cfi *cfi)
 {
 	if (!cfi)
 		return;
-	sb_vec_release(&cfi->granules);
-	sb_vec_release(&cfi->rows);
-	sb_vec_release(&cfi->rules);
+	if (cfi->saved) {
+		free(cfi->saved);
+	} else {
+		sb_vec_release(&cfi->granules);
+		sb_vec_release(&cfi->rows);
+		sb_vec_release(&cfi->rules);
+	}
 	free(cfi);
 }
 
@@ -542,7 +529,7 @@ void sb_cfi_place(const struct sb_cfi *cfi, uint32_t *pool, uint32_t at_word,
 
 	memcpy(rules, cfi->rules.at, cfi->rules.nr * sizeof(*cfi->rules.at));
 	for (i = 0; i < cfi->granules.nr; i++) {
-		const struct granule *granule = &cfi->granules.at[i];
+		const struct sb_cfi_granule *granule = &cfi->granules.at[i];
 
 		index[2 * i + 1] = granule->nr_rows;
 		if (!granule->nr_rows) {
@@ -575,7 +562,7 @@ int sb_cfi_each_row(const struct sb_cfi *cfi, int (*fn)(void *arg, const struct 
 	int err = 0;
 
 	for (i = 0; i < cfi->granules.nr; i++) {
-		const struct granule *granule = &cfi->granules.at[i];
+		const struct sb_cfi_granule *granule = &cfi->granules.at[i];
 
 		for (k = 0; k < granule->nr_rows || k < 1; k++) {
 			uint32_t word = granule->nr_rows ? cfi->rows.at[granule->first_row + k]

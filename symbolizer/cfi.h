@@ -67,6 +67,17 @@ size_t sb_cfi_words(const struct sb_cfi *cfi, uint32_t at_word);
 void sb_cfi_place(const struct sb_cfi *cfi, uint32_t *pool, uint32_t at_word,
 		  struct sb_uw_bin *ret_bin);
 
+/*
+ * To another process of ours, as it stands: the bytes of a table, and a table of bytes, which are hostile.
+ * sb_cfi_restore() takes @bytes, from malloc(), if all is well. @machine: EM_*, whose rules it has to have.
+ * Return: 0, -EPROTO (that is no table), -ENOMEM.
+ */
+size_t sb_cfi_saved_bytes(const struct sb_cfi *cfi);
+void sb_cfi_save(const struct sb_cfi *cfi, void *to);
+int sb_cfi_restore(void *bytes, size_t len, uint16_t machine, struct sb_cfi **ret_cfi);
+/* No table has more. */
+#define SB_CFI_SAVED_BYTES_MAX (128u << 20)
+
 /* Rows in order of address, without the repetitions at granule starts; for sbsym and tests. */
 struct sb_cfi_row {
 	uint64_t addr; /* ELF address of its first byte; it holds up to the next row */

@@ -144,4 +144,28 @@ int sb_cfi_exec_cie(const struct sb_cfi_section *section, const struct sb_cursor
 int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_cie *cie,
 		    const struct sb_cfi_fde *fde, const struct sb_cfi_sink *sink);
 
+/* cfi.c: the table; cfi_save.c: the same as bytes. */
+
+/* 4 GiB of text: beyond it an index would cost more than any program is worth. */
+#define SB_CFI_GRANULES_MAX (1u << 20)
+/* 14 times the biggest of a distribution, 6 times the biggest that was heard of. */
+#define SB_CFI_ROWS_MAX	    (1u << 24)
+/* Words of rows: in each granule, the one in force at its beginning is there again. */
+#define SB_CFI_WORDS_MAX    (SB_CFI_ROWS_MAX + SB_CFI_GRANULES_MAX)
+
+/* As in the pool, but that @first_row counts from the binary's own first one. */
+struct sb_cfi_granule {
+	uint32_t first_row; /* its rule when there is no row */
+	uint32_t nr_rows;
+};
+
+struct sb_cfi {
+	struct sb_cfi_info info;
+	uint64_t text_lo; /* of the first granule */
+	SB_VEC(struct sb_cfi_granule) granules;
+	SB_VEC(uint32_t) rows;
+	SB_VEC(struct sb_uw_rule) rules;
+	void *saved; /* what the three lie in, if they were restored from it; owned */
+};
+
 #endif

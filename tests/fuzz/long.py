@@ -37,6 +37,8 @@ PARSERS = [
     ('names (mangled)', 'demangle', 'symbolizer/demangle.c'),
     ('call frame information', 'cfi',
      'symbolizer/cfi.c symbolizer/cfi_exec.c symbolizer/cfi_machine.c symbolizer/cfi_read.c symbolizer/cfi_section.c'),
+    ('unwind tables of another process', 'cfi_saved',
+     'symbolizer/cfi_save.c'),
     ('DWARF: units, abbreviations, inlined functions', 'dwarf',
      'symbolizer/dwarf.c symbolizer/dwarf_abbrev.c symbolizer/dwarf_die.c symbolizer/dwarf_walk.c '
      'symbolizer/dwarf_names.c symbolizer/dwarf_map.c symbolizer/dwarf_split.c'),
