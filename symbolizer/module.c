@@ -613,7 +613,7 @@ int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *
 /* Return: as sb_walk_table_init(), of the debug file if the file itself has no CFI. */
 static int make_table(struct sb_module *mod)
 {
-	int err = sb_walk_table_init(&mod->table, mod->elf, NULL);
+	int err = sb_walk_table_init(&mod->table, mod->sym->parser, mod->elf, NULL);
 
 	if (err != -ENODATA)
 		return err;
@@ -621,7 +621,7 @@ static int make_table(struct sb_module *mod)
 	/* The CFI of a file that prelink(8) moved is for other addresses. */
 	if (err || debug_bias(mod))
 		return err == -ENOMEM ? err : -ENODATA;
-	return sb_walk_table_init(&mod->table, mod->elf, mod->debug.elf);
+	return sb_walk_table_init(&mod->table, mod->sym->parser, mod->elf, mod->debug.elf);
 }
 
 int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_table)

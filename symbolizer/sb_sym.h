@@ -69,6 +69,8 @@ struct sb_sym_frame {
 	bool is_inlined;
 };
 
+struct sb_parser_seat;
+
 enum sb_sym_demangle { SB_SYM_DEMANGLE_SHORT, SB_SYM_DEMANGLE_FULL, SB_SYM_DEMANGLE_OFF };
 
 struct sb_symbolizer_opts {
@@ -76,6 +78,8 @@ struct sb_symbolizer_opts {
 	bool debuginfod;	       /* ask debuginfod servers; off: no network, ever */
 	enum sb_sym_demangle demangle; /* SHORT: without parameters */
 	size_t heavy_bytes_max;	       /* bound of DWARF data kept; 0: 256 MiB */
+	struct sb_parser_seat
+		*parser; /* borrowed: who compiles unwind tables; NULL: we do (parser.h) */
 	const char *const *debug_dirs; /* NULL-terminated; NULL: /usr/lib/debug */
 	const char *kallsyms_path;     /* NULL: /proc/kallsyms */
 };

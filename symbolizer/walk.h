@@ -27,13 +27,14 @@ struct sb_walk_table {
 
 struct sb_cfi;
 struct sb_elf;
+struct sb_parser_seat;
 
 /*
- * Compile @elf, or @debug (may be NULL) where it has no CFI, and place the table. Return: 0 or as
- * sb_cfi_new().
+ * Have @parser (NULL: here) compile @elf, or @debug (may be NULL) where it has no CFI, and place the table. Return: 0 or as
+ * sb_parser_cfi().
  */
-int sb_walk_table_init(struct sb_walk_table *table, const struct sb_elf *elf,
-		       const struct sb_elf *debug);
+int sb_walk_table_init(struct sb_walk_table *table, struct sb_parser_seat *parser,
+		       const struct sb_elf *elf, const struct sb_elf *debug);
 void sb_walk_table_release(struct sb_walk_table *table);
 
 /* The rule for ELF address @addr; what lies outside of the table has the frame pointer's. */

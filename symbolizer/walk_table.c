@@ -4,14 +4,15 @@
 #include <stdlib.h>
 
 #include "cfi.h"
+#include "parser.h"
 #include "walk.h"
 
-int sb_walk_table_init(struct sb_walk_table *table, const struct sb_elf *elf,
-		       const struct sb_elf *debug)
+int sb_walk_table_init(struct sb_walk_table *table, struct sb_parser_seat *parser,
+		       const struct sb_elf *elf, const struct sb_elf *debug)
 {
 	struct sb_cfi *cfi;
 	size_t nr_words;
-	int err = sb_cfi_new_native(elf, debug, &cfi);
+	int err = sb_parser_cfi(parser, elf, debug, &cfi);
 
 	if (err)
 		return err;

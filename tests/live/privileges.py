@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, running, wait_for
+from live import check, done, is_in_loop, need_root, running, wait_for
 
 need_root()
 BINARY, SPLIT = (os.path.abspath(path) for path in sys.argv[1:3])
@@ -60,16 +60,6 @@ def sampling(*args, env=None, **kwargs):
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
             process.communicate(timeout=90)
-
-
-def is_in_loop(pid):
-    """The loop begins with setting the timer of its ticks."""
-    with contextlib.suppress(OSError):
-        for fd in os.listdir(f'/proc/{pid}/fdinfo'):
-            with contextlib.suppress(OSError), open(f'/proc/{pid}/fdinfo/{fd}', encoding='ascii') as file:
-                if 'it_interval: (1, 0)' in file.read():
-                    return True
-    return False
 
 
 def check_task(what, task, want, uid):
@@ -137,8 +127,9 @@ def killed(tmp):
     os.mkdir(place)
     with running(SPLIT) as target, \
             sampling('oncpu', '-p', str(target.pid), '-o', f'{place}/a.folded') as process:
-        children = subprocess.run(['ps', '-o', 'pid=', '--ppid', str(process.pid)], stdout=subprocess.PIPE, text=True,
-                                  check=False).stdout.split()
+        children = subprocess.run(['ps', '-o', 'pid=,comm=', '--ppid', str(process.pid)], stdout=subprocess.PIPE,
+                                  text=True, check=False).stdout.splitlines()
+        children = [line.split()[0] for line in children if line.split()[1] == 'stackbpf-write']
         check(len(children) == 1, f'one process makes files: {children}')
         writer = int(children[0])
         check(status(f'/proc/{writer}')['NoNewPrivs'] == ['1'], 'it gets no new privileges either')

@@ -14,6 +14,8 @@
  *			said "stopped". For the two above: an errno of 0
  *	SB_FAULT_NTH	at the how many-th time that is
  *	SB_FAULT_MAP	"NAME=ENTRIES,...": maps get another size than they were asked for
+ *	SB_FAULT_PARSE	"WHAT:INO": what the process that parses files does over that one: "crash", "hang", or
+ *			"lie" (the table it made has a rule that there is not)
  *	SB_FAULT_LOG	file that gets a line for each thing that has a name, when it is asked for first, and for each
  *			fault: "site HASH", "load NAME", "fault WHAT ...", at the end "allocs N"
  *
@@ -33,6 +35,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +46,8 @@
 #define FRAMES_OURS  2
 #define RULES_MAX    16
 #define NAME_BYTES   32
+/* See cfi_save.c: a head, and rules of 8 bytes. */
+#define TABLE_RULE_2 (56 + 2 * 8)
 #define VERIFIER_LOG "0: R1=ctx() R10=fp0\nthis is the log of a verifier\n"
 
 extern void *__libc_malloc(size_t size);
@@ -63,6 +70,12 @@ static struct nth site; /* at: its hash */
 static int perf_errno, log_fd = -1, nr_bpf_rules, nr_map_rules;
 static struct rule bpf_rules[RULES_MAX], map_rules[RULES_MAX];
 static const char *stop_at;
+static bool is_parser, is_bad_file;
+static char parser_does[NAME_BYTES];
+static unsigned long parser_ino;
+/* Memory that processes share. */
+static char *shared[4];
+static size_t nr_shared;
 static uint64_t stop_nth = 1;
 static uint64_t nr_allocs, nr_perf, sites[NR_SITES];
 /* backtrace() allocates, and so may what writes. */
@@ -160,6 +173,9 @@ static void __attribute__((constructor)) start(void)
 	}
 	is_reading_sites = site.at || (log && getenv("SB_FAULT_SITES"));
 	stop_at = getenv("SB_FAULT_STOP");
+	if (getenv("SB_FAULT_PARSE") &&
+	    sscanf(getenv("SB_FAULT_PARSE"), "%31[^:]:%lu", parser_does, &parser_ino) != 2)
+		_exit(99);
 	if (getenv("SB_FAULT_NTH"))
 		stop_nth = strtoull(getenv("SB_FAULT_NTH"), NULL, 10);
 	unsetenv("LD_PRELOAD");
@@ -259,9 +275,15 @@ void *realloc(void *old, size_t size)
 
 void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
+	void *at;
+
 	if (alloc_is_due("mmap", len))
 		return MAP_FAILED;
-	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+	at = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+	if (is_on && (flags & MAP_SHARED) && fd < 0 && at != MAP_FAILED &&
+	    nr_shared < sizeof(shared) / sizeof(shared[0]))
+		shared[nr_shared++] = at;
+	return at;
 }
 
 static const char *attr_name(uint64_t addr)
@@ -395,6 +417,47 @@ long syscall(long nr, ...)
 	if (!next)
 		next = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
 	return next(nr, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+
+/* The process that parses, once it has its name. */
+int prctl(int option, ...)
+{
+	unsigned long args[4];
+	va_list ap;
+	int i;
+
+	va_start(ap, option);
+	for (i = 0; i < 4; i++)
+		args[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	if (option == PR_SET_NAME)
+		is_parser = is_on && !strcmp((const char *)args[0], "stackbpf-parse");
+	return (int)syscall(SYS_prctl, option, args[0], args[1], args[2], args[3]);
+}
+
+ssize_t pread64(int fd, void *buf, size_t len, off64_t offset)
+{
+	struct stat st;
+
+	if (is_parser && parser_ino && !fstat(fd, &st)) {
+		is_bad_file = st.st_ino == parser_ino;
+		if (is_bad_file && !strcmp(parser_does, "crash"))
+			*(volatile int *)NULL = 0;
+		while (is_bad_file && !strcmp(parser_does, "hang"))
+			poll(NULL, 0, -1);
+	}
+	return syscall(SYS_pread64, fd, buf, len, offset);
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	size_t i;
+
+	/* Of all that is shared, it has one piece. */
+	for (i = 0; is_parser && is_bad_file && !strcmp(parser_does, "lie") && i < nr_shared; i++)
+		if (!madvise(shared[i], 4096, MADV_NORMAL))
+			shared[i][TABLE_RULE_2] = 0x1f;
+	return syscall(SYS_sendmsg, fd, message, flags);
 }
 
 /* Those of a file: standard output is flushed as well. */

@@ -211,3 +211,21 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts)
 		err = sb_sandbox_session(opts);
 	return err ? err : wait_for_threads();
 }
+
+static int confine_keeper(void)
+{
+	static const struct sb_owner nobody = { .uid = SB_NOBODY, .gid = SB_NOBODY };
+	int err;
+
+	/* Whoever may not become another remains who he is, without a capability. */
+	(void)sb_privileges_begin(&nobody);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return -errno;
+	err = set_caps(&(struct caps){});
+	return err ? err : sb_sandbox_keeper();
+}
+
+const struct sb_parser_opts sb_privileges_of_parsers = {
+	.confine_keeper = confine_keeper,
+	.confine_worker = sb_sandbox_worker,
+};

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/fs.h"
+#include "parser.h"
 
 /* Who keeps a capability: bits of struct sb_capability.kept_by. */
 enum sb_keeper {
@@ -27,6 +28,9 @@ enum sb_keeper {
 	SB_KEEPER_READER = 1u << 2,  /* threads that only look at processes */
 	SB_KEEPER_COMMAND = 1u << 3, /* the thread of the session, if it started a command */
 };
+
+/* The kernel's overflow user: it owns nothing. */
+#define SB_NOBODY 65534
 
 struct sb_capability {
 	unsigned int number; /* CAP_* of linux/capability.h */
@@ -71,5 +75,9 @@ void sb_privileges_thread(enum sb_keeper keeper);
 /* When all is attached: keep what is needed from here on, and wait until the threads have done so. Return:
  * 0, or a negative errno when something could not be laid down. */
 int sb_privileges_settle(const struct sb_privileges_opts *opts);
+
+/* For processes that parse files (parser.h), which need nothing: no capability, as root another user, and a
+ * filter that leaves them memory and their socket. */
+extern const struct sb_parser_opts sb_privileges_of_parsers;
 
 #endif

@@ -25,6 +25,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -40,6 +41,9 @@
 #define FILES	(1u << 2) /* a session that makes files itself */
 #define NETWORK (1u << 3) /* a session that asks debuginfod */
 #define ALL	(SESSION | THREAD)
+#define WORKER	(1u << 4) /* parses, in a process of its own: symbolizer/parser.h */
+#define KEEPER	(1u << 5) /* starts and ends those */
+#define PARSERS (WORKER | KEEPER)
 
 struct call {
 	int number;
@@ -55,12 +59,12 @@ struct call {
 static const struct call calls[] = {
 	/* What is open already. */
 	CALL(read, ALL),
-	CALL(pread64, ALL),
+	CALL(pread64, ALL | PARSERS),
 	CALL(readv, ALL),
 	CALL(write, ALL),
 	CALL(writev, ALL),
 	CALL(lseek, ALL),
-	CALL(close, ALL),
+	CALL(close, ALL | PARSERS),
 	CALL(fcntl, ALL),
 	CALL(dup, ALL),
 	CALL(getdents64, ALL),
@@ -69,7 +73,7 @@ static const struct call calls[] = {
 	CALL(openat2, ALL),
 	CALL(stat, ALL),
 	CALL(lstat, ALL),
-	CALL(fstat, ALL),
+	CALL(fstat, ALL | PARSERS),
 	CALL(newfstatat, ALL),
 	CALL(statx, ALL),
 	CALL(statfs, ALL),
@@ -83,38 +87,38 @@ static const struct call calls[] = {
 	/* Other processes: their memory, to read. */
 	CALL(process_vm_readv, ALL),
 	/* Own memory. mmap() and mprotect() are below. */
-	CALL(brk, ALL),
-	CALL(munmap, ALL),
-	CALL(mremap, ALL),
-	CALL(madvise, ALL),
+	CALL(brk, ALL | PARSERS),
+	CALL(munmap, ALL | PARSERS),
+	CALL(mremap, ALL | PARSERS),
+	CALL(madvise, ALL | PARSERS),
 	CALL(mincore, ALL),
 	/* Waiting. */
-	CALL(futex, ALL),
+	CALL(futex, ALL | PARSERS),
 	CALL(epoll_wait, ALL),
 	CALL(epoll_pwait, ALL),
 	CALL(epoll_ctl, ALL),
-	CALL(poll, ALL),
-	CALL(ppoll, ALL),
+	CALL(poll, ALL | KEEPER),
+	CALL(ppoll, ALL | KEEPER),
 	CALL(nanosleep, ALL),
 	CALL(clock_nanosleep, ALL),
-	CALL(restart_syscall, ALL),
-	CALL(sched_yield, ALL),
+	CALL(restart_syscall, ALL | PARSERS),
+	CALL(sched_yield, ALL | PARSERS),
 	CALL(timerfd_settime, SESSION),
 	/* Time, and what is known of ourselves. */
-	CALL(clock_gettime, ALL),
-	CALL(clock_getres, ALL),
+	CALL(clock_gettime, ALL | PARSERS),
+	CALL(clock_getres, ALL | KEEPER),
 	CALL(gettimeofday, ALL),
 	CALL(time, ALL),
 	CALL(getrusage, ALL),
 	CALL(times, ALL),
-	CALL(getpid, ALL),
-	CALL(gettid, ALL),
+	CALL(getpid, ALL | KEEPER),
+	CALL(gettid, ALL | KEEPER),
 	CALL(getppid, ALL),
 	CALL(getuid, ALL),
 	CALL(geteuid, ALL),
 	CALL(getgid, ALL),
 	CALL(getegid, ALL),
-	CALL(getrandom, ALL),
+	CALL(getrandom, ALL | PARSERS),
 	CALL(getrlimit, ALL),
 	CALL(getcpu, ALL),
 	CALL(sched_getaffinity, ALL),
@@ -122,26 +126,32 @@ static const struct call calls[] = {
 	CALL(uname, ALL),
 	CALL(capget, ALL),
 	/* Signals to us; threads; the end. */
-	CALL(rt_sigaction, ALL),
-	CALL(rt_sigprocmask, ALL),
-	CALL(rt_sigreturn, ALL),
+	CALL(rt_sigaction, ALL | KEEPER),
+	CALL(rt_sigprocmask, ALL | PARSERS),
+	CALL(rt_sigreturn, ALL | PARSERS),
 	CALL(sigaltstack, ALL),
-	CALL(set_robust_list, ALL),
-	CALL(rseq, ALL),
+	CALL(set_robust_list, ALL | KEEPER),
+	CALL(rseq, ALL | KEEPER),
 	CALL(membarrier, ALL),
-	CALL(exit, ALL),
-	CALL(exit_group, ALL),
+	CALL(exit, ALL | PARSERS),
+	CALL(exit_group, ALL | PARSERS),
 	/* The command: its signals by the pidfd that is open, its status. */
 	CALL(pidfd_send_signal, SESSION),
-	CALL(wait4, SESSION),
+	CALL(wait4, SESSION | KEEPER),
 	CALL(waitid, SESSION),
 	/* CPUs that come online. */
 	CALL(perf_event_open, SESSION),
-	/* The writer of files, by the socket that is open. */
-	CALL(sendmsg, SESSION),
-	CALL(recvmsg, SESSION),
+	/* The writer of files and the processes that parse, by the sockets that are open. */
+	CALL(sendmsg, ALL | PARSERS),
+	CALL(recvmsg, ALL | PARSERS),
 	CALL(sendto, SESSION),
 	CALL(recvfrom, SESSION),
+	/* Processes that parse: to make one, which lays down more, and to end it. */
+	CALL(kill, KEEPER),
+	CALL(close_range, KEEPER),
+	CALL(seccomp, KEEPER),
+	CALL(prlimit64, KEEPER),
+	CALL(setrlimit, KEEPER),
 	/* Files of our own. */
 	CALL(open, FILES | NETWORK),
 	CALL(openat, FILES | NETWORK),
@@ -155,7 +165,7 @@ static const struct call calls[] = {
 	CALL(umask, FILES | NETWORK),
 	/* What libdebuginfod, libcurl and the resolver do; what dlopen() does is below. */
 	CALL(socket, NETWORK),
-	CALL(socketpair, NETWORK),
+	CALL(socketpair, NETWORK | KEEPER),
 	CALL(connect, NETWORK),
 	CALL(bind, NETWORK),
 	CALL(getsockname, NETWORK),
@@ -177,8 +187,8 @@ static const struct call calls[] = {
 	CALL(ftruncate, NETWORK),
 	CALL(utimensat, NETWORK),
 	CALL(flock, NETWORK),
-	CALL(dup2, NETWORK),
-	CALL(dup3, NETWORK),
+	CALL(dup2, NETWORK | KEEPER),
+	CALL(dup3, NETWORK | KEEPER),
 };
 
 /* Calls of which one argument is looked at: those with (argument & mask) == value. */
@@ -199,10 +209,15 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(openat), ALL, WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
 	{ SCMP_SYS(open), ALL, WITHOUT(1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
 	/* No code that was not there. */
-	{ SCMP_SYS(mmap), ALL, WITHOUT(2, PROT_EXEC) },
-	{ SCMP_SYS(mprotect), ALL, WITHOUT(2, PROT_EXEC) },
+	{ SCMP_SYS(mmap), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
+	{ SCMP_SYS(mprotect), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
 	/* A thread, no process. */
 	{ SCMP_SYS(clone), ALL, WITH(0, CLONE_VM | CLONE_THREAD) },
+	/* The other way round; glibc's fork(). */
+	{ SCMP_SYS(clone), KEEPER, IS(0, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD) },
+	/* fstat(), and nothing by its name; a descriptor once more. */
+	{ SCMP_SYS(newfstatat), PARSERS, IS(3, AT_EMPTY_PATH) },
+	{ SCMP_SYS(fcntl), PARSERS, IS(1, F_DUPFD_CLOEXEC) },
 	/* Maps, which are ours; detaching; no new programs, nothing of others by its number. */
 	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_LOOKUP_ELEM) },
 	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_UPDATE_ELEM) },
@@ -229,6 +244,8 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(prlimit64), ALL, IS(2, 0) },
 	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_NAME) },
 	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_VMA) },
+	{ SCMP_SYS(prctl), KEEPER, IS(0, PR_SET_NAME) },
+	{ SCMP_SYS(prctl), KEEPER, IS(0, PR_SET_PDEATHSIG) },
 };
 
 static int add_calls(scmp_filter_ctx ctx, unsigned int who)
@@ -284,7 +301,7 @@ static int build(scmp_filter_ctx ctx, unsigned int who)
 		err = add_calls(ctx, who);
 	if (!err)
 		err = add_judged(ctx, who);
-	if (!err)
+	if (!err && !(who & PARSERS))
 		err = add_tgkill(ctx);
 	if (!err)
 		err = seccomp_rule_add_exact(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -373,6 +390,23 @@ int sb_sandbox_thread(void)
 	return thread_filter_err ? thread_filter_err : install(&thread_filter);
 }
 
+static struct filter worker_filter;
+
+int sb_sandbox_keeper(void)
+{
+	struct filter filter;
+	int err = compile(WORKER, &worker_filter);
+
+	if (!err)
+		err = compile(KEEPER, &filter);
+	return err ? err : install(&filter);
+}
+
+int sb_sandbox_worker(void)
+{
+	return install(&worker_filter);
+}
+
 const char *sb_sandbox_version(void)
 {
 	static char text[32];
@@ -395,6 +429,16 @@ int sb_sandbox_session(const struct sb_privileges_opts *opts)
 }
 
 int sb_sandbox_thread(void)
+{
+	return 0;
+}
+
+int sb_sandbox_keeper(void)
+{
+	return 0;
+}
+
+int sb_sandbox_worker(void)
 {
 	return 0;
 }

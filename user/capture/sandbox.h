@@ -11,6 +11,9 @@ struct sb_privileges_opts;
 /* From here on this thread makes only the calls of its row in the table. Return: 0 or a negative errno. */
 int sb_sandbox_session(const struct sb_privileges_opts *opts);
 int sb_sandbox_thread(void);
+/* The same for the processes that parse. The keeper compiles the filter of its workers, too. */
+int sb_sandbox_keeper(void);
+int sb_sandbox_worker(void);
 
 /* Return: the version of libseccomp, or NULL. */
 const char *sb_sandbox_version(void);

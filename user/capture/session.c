@@ -28,6 +28,7 @@
 #include "capture/targets.h"
 #include "capture/thinning.h"
 #include "capture/unwinder.h"
+#include "parser.h"
 #include "sb_sym.h"
 #include "views/skel.h"
 #include "views/view.h"
@@ -240,6 +241,7 @@ static int prepare(struct sb_session *session)
 				 .limit = opts->overhead_max,
 				 .event = opts->event,
 				 .freq_hz = opts->freq_hz,
+				 .parser = opts->parser,
 			 },
 			 skel);
 	return 0;
@@ -322,7 +324,9 @@ static int make_unwinder(struct sb_session *session)
 
 	if (!(session->opts.unwind & SB_UNWIND_CFI))
 		return 0;
-	err = sb_unwinder_new(session->opts.unwind_bytes_max, &session->unwinder);
+	err = sb_unwinder_new(session->opts.unwind_bytes_max,
+			      sb_parser_seat(session->opts.parser, SB_PARSER_TABLES),
+			      &session->unwinder);
 	return err ? sb_explain(err, "make the memory of unwind tables") : 0;
 }
 

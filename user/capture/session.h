@@ -57,6 +57,7 @@ struct sb_session_opts {
 	bool interp_lines;		  /* their positions are wanted */
 	const char *command;		  /* about to be run, see sb_cmdfiles_find(); or NULL */
 	uint32_t command_tgid;
+	struct sb_parser *parser; /* borrowed: who compiles unwind tables; NULL: we do */
 	uint32_t freq_hz;
 	const char *event;    /* "cpu-clock" (default), "cycles" */
 	const uint32_t *cpus; /* NULL: all, those that come online later too */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "capture/perf_event.h"
+#include "parser.h"
 #include "sb_abi.h"
 #include "views/skel.h"
 
@@ -15,14 +16,17 @@
 /* What is left out of waits at the first step is far more than half of them. */
 #define VIEW_JUMP_MAX	2u
 
-static struct sb_governor_reading read_cost(uint64_t bpf_ns)
+static struct sb_governor_reading read_cost(const struct sb_thinning *thinning, uint64_t bpf_ns)
 {
 	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct sb_parser_stats parser;
+
+	sb_parser_stats(thinning->opts.parser, &parser);
 
 	return (struct sb_governor_reading){
 		.now_ns = sb_now_ns(),
 		.bpf_ns = bpf_ns,
-		.own_ns = sb_cpu_time_ns(),
+		.own_ns = sb_cpu_time_ns() + parser.cpu_ns,
 		.nr_cpus = nr_cpus > 0 ? (uint32_t)nr_cpus : 1,
 	};
 }
@@ -100,7 +104,7 @@ void sb_thinning_forget_timers(struct sb_thinning *thinning)
 
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns)
 {
-	const struct sb_governor_reading now = read_cost(bpf_ns);
+	const struct sb_governor_reading now = read_cost(thinning, bpf_ns);
 	bool is_timer = has_timer(thinning);
 	struct sb_governor_opts opts = {
 		.limit = thinning->opts.limit,
@@ -132,7 +136,7 @@ static void apply(struct sb_thinning *thinning, uint32_t step)
 
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, uint64_t mean)
 {
-	const struct sb_governor_reading now = read_cost(bpf_ns);
+	const struct sb_governor_reading now = read_cost(thinning, bpf_ns);
 	uint32_t step;
 
 	if (!thinning->step)

@@ -45,7 +45,8 @@ struct wanted_file {
 struct sb_unwinder {
 	struct sampler_bpf *skel; /* borrowed */
 	struct sb_uwpool *pool;
-	int pool_fd; /* of the map `uw_pool` */
+	int pool_fd;		       /* of the map `uw_pool` */
+	struct sb_parser_seat *parser; /* borrowed, or NULL */
 	pthread_t grower;
 	bool has_grower;
 	struct sb_uw_bin *bins;
@@ -461,6 +462,7 @@ static int make_tables(struct sb_unwinder *unwinder)
 	struct sb_uwtables_opts tables = {
 		.nr_bins_max = SB_UW_BINS_MAX,
 		.pool = unwinder->pool,
+		.parser = unwinder->parser,
 	};
 	struct sb_uwprocs_opts procs = {
 		.nr_procs_max = SB_UW_PROCS_MAX,
@@ -484,7 +486,8 @@ static int make_tables(struct sb_unwinder *unwinder)
 	return sb_uwprocs_new(&procs, &unwinder->procs);
 }
 
-int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_unwinder **ret_unwinder)
+int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
+		    struct sb_unwinder **ret_unwinder)
 {
 	struct sb_unwinder *unwinder = calloc(1, sizeof(*unwinder));
 	int err = 0;
@@ -492,6 +495,7 @@ int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_unwinder **ret_unwinder)
 	if (!unwinder)
 		return -ENOMEM;
 	unwinder->pool_fd = -1;
+	unwinder->parser = parser;
 	pthread_mutex_init(&unwinder->lock, NULL);
 	sb_cond_init(&unwinder->is_served);
 	unwinder->published = calloc(1, sizeof(*unwinder->published));

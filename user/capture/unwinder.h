@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 struct sampler_bpf;
+struct sb_parser_seat;
 struct sb_unwinder;
 
 #define SB_UNWINDER_POOL_BYTES_DEFAULT (64u << 20)
@@ -43,9 +44,11 @@ struct sb_unwinder_stats {
  * new -> prepare (each object, before it is loaded) -> start (the one that was) -> free
  *
  * The memory of tables is made first, by a thread of its own: it takes as long as to load the programs.
- * @pool_bytes_max: 0 for the default; at least one part is used. Return: 0 or a negative errno.
+ * @pool_bytes_max: 0 for the default; at least one part is used. @parser: borrowed, who compiles tables;
+ * NULL: the thread does. Return: 0 or a negative errno.
  */
-int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_unwinder **ret_unwinder);
+int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
+		    struct sb_unwinder **ret_unwinder);
 /* Return: 0 or a negative errno. */
 int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *skel);
 /* @skel lives until the unwinder is freed. Return: 0 or a negative errno. */

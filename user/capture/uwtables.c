@@ -17,6 +17,7 @@
 #include "cfi.h"
 #include "debugfile.h"
 #include "elf_file.h"
+#include "parser.h"
 #include "vdso.h"
 
 /* Mappings remembered by how their file looks: 3 MB. More, and all are looked at again. */
@@ -441,15 +442,16 @@ static int place(struct sb_uwtables *tables, uint32_t bin, const struct sb_cfi *
 	return 0;
 }
 
-static int compile(const struct sb_elf *elf, int fd, uint32_t tgid, struct sb_cfi **ret_cfi)
+static int compile(struct sb_parser_seat *parser, const struct sb_elf *elf, int fd, uint32_t tgid,
+		   struct sb_cfi **ret_cfi)
 {
 	char path[PATH_MAX], link[64], root[64];
 	struct sb_debugfile_opts opts = { .path = path, .root = root };
 	struct sb_debugfile debug;
 	ssize_t len;
-	int err = sb_cfi_new_native(elf, NULL, ret_cfi);
+	int err = sb_parser_cfi(parser, elf, NULL, ret_cfi);
 
-	if (err != -ENODATA || fd < 0)
+	if (err != -ENODATA)
 		return err;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	snprintf(root, sizeof(root), "/proc/%u/root", tgid);
@@ -460,7 +462,7 @@ static int compile(const struct sb_elf *elf, int fd, uint32_t tgid, struct sb_cf
 	err = sb_debugfile_find(elf, &opts, &debug);
 	if (err)
 		return err == -ENOENT ? -ENODATA : err;
-	err = sb_cfi_new_native(elf, debug.elf, ret_cfi);
+	err = sb_parser_cfi(parser, elf, debug.elf, ret_cfi);
 	sb_debugfile_release(&debug);
 	return err;
 }
@@ -502,7 +504,9 @@ static int try_build(struct sb_uwtables *tables, uint32_t bin, int fd, uint32_t 
 	err = open_elf(file, fd, &elf);
 	if (err)
 		return err;
-	err = compile(elf, file->is_vdso ? -1 : fd, tgid, &cfi);
+	/* The vDSO is the kernel's. */
+	err = file->is_vdso ? sb_cfi_new_native(elf, NULL, &cfi)
+			    : compile(tables->opts.parser, elf, fd, tgid, &cfi);
 	if (err)
 		return err;
 	err = place(tables, bin, cfi);

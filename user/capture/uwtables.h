@@ -18,14 +18,16 @@
 #include "capture/uwpool.h"
 #include "sb_abi_unwind.h"
 
+struct sb_parser_seat;
 struct stat;
 struct sb_uwtables;
 
 struct sb_uwtables_opts {
-	struct sb_uw_bin *bins;	  /* zeroed; shared with the walker */
-	uint32_t nr_bins_max;	  /* SB_UW_BINS_MAX, less in tests */
-	struct sb_uwpool *pool;	  /* borrowed */
-	uint64_t (*now_ns)(void); /* NULL: sb_now_ns() */
+	struct sb_uw_bin *bins;	       /* zeroed; shared with the walker */
+	uint32_t nr_bins_max;	       /* SB_UW_BINS_MAX, less in tests */
+	struct sb_uwpool *pool;	       /* borrowed */
+	struct sb_parser_seat *parser; /* borrowed: who compiles; NULL: we do */
+	uint64_t (*now_ns)(void);      /* NULL: sb_now_ns() */
 };
 
 /* Return: 0 or -ENOMEM. */

@@ -7,8 +7,10 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "capture/privileges.h"
 #include "cli/command.h"
 #include "cli/doctor.h"
+#include "parser.h"
 
 #define TEXT_COLUMN 30
 
@@ -94,10 +96,13 @@ static int examine(uint32_t tgid)
 
 	if (tgid && !has_process(tgid))
 		return say_process_error(-ESRCH, tgid);
+	/* Without it, it is said below. */
+	(void)sb_parser_new(&sb_privileges_of_parsers, &doctor.parser);
 	sb_doctor_kernel(&doctor);
 	sb_doctor_privileges(&doctor);
 	if (tgid)
 		err = sb_doctor_process(&doctor, tgid);
+	sb_parser_free(doctor.parser);
 	if (err)
 		return say_process_error(err, tgid);
 	fprintf(stdout, "\n%s\n",

@@ -77,6 +77,11 @@ static int make_resolver(struct sb_run *run)
 		.debuginfod = opts->debuginfod,
 		.demangle = opts->demangle,
 		.heavy_bytes_max = opts->symbol_cache_bytes,
+		.parser = sb_parser_seat(run->parser, SB_PARSER_NAMES),
+	};
+	const struct sb_interp_opts interp_opts = {
+		.lines = opts->lines || has_places,
+		.parser = sb_parser_seat(run->parser, SB_PARSER_INTERP),
 	};
 	struct sb_resolve_opts resolve_opts = {
 		.nr_roots = opts->roots.nr,
@@ -102,8 +107,7 @@ static int make_resolver(struct sb_run *run)
 	sb_raise_nofile(); /* the symbolizer shares it out */
 	memcpy(resolve_opts.roots, opts->roots.at, sizeof(opts->roots.at));
 	if (opts->interp != SB_INTERP_OFF && (opts->sides & SB_SIDE_USER))
-		err = sb_interp_new(&(struct sb_interp_opts){ .lines = sym_opts.lines },
-				    &run->interp);
+		err = sb_interp_new(&interp_opts, &run->interp);
 	resolve_opts.interp = run->interp;
 	if (!err)
 		err = sb_symbolizer_new(&sym_opts, &run->sym);
@@ -153,6 +157,7 @@ static int make_session(struct sb_run *run)
 		.symbolizer = run->sym,
 		.interp = run->interp,
 		.interp_lines = opts->lines || sb_run_has_places(run),
+		.parser = run->parser,
 		.freq_hz = opts->freq_hz,
 		.event = opts->event,
 		.cpus = opts->cpus.nr ? opts->cpus.at : NULL,
@@ -198,7 +203,7 @@ static int start(struct sb_run *run)
 	if (err)
 		return exit_status(err);
 	run->start_ns = sb_session_began_ns(run->session);
-	run->own_start_ns = sb_run_own_ns();
+	run->own_start_ns = sb_run_own_ns(run);
 	/* The loop may be busy with names when the time is up. */
 	if (run->opts.time_ns)
 		sb_session_end_at(run->session, run->start_ns + run->opts.time_ns);
@@ -212,7 +217,7 @@ static int stop(struct sb_run *run)
 	run->end_ns = sb_now_ns();
 	if (run->opts.time_ns && run->end_ns > run->start_ns + run->opts.time_ns)
 		run->end_ns = run->start_ns + run->opts.time_ns;
-	run->own_end_ns = sb_run_own_ns();
+	run->own_end_ns = sb_run_own_ns(run);
 	err = sb_session_stop(run->session);
 	if (err) {
 		sb_err(err, "cannot stop sampling");
@@ -244,6 +249,7 @@ static int record(struct sb_run *run)
 		check_view,
 		sb_run_check_targets,
 		sb_run_make_writer,
+		sb_run_make_parser,
 		make_child,
 		sb_run_block_signals,
 		sb_run_begin_privileges,
@@ -286,6 +292,7 @@ static void release(struct sb_run *run)
 	sb_interp_free(run->interp);
 	sb_child_free(run->child);
 	sb_writer_free(run->writer);
+	sb_parser_free(run->parser);
 	sb_run_loop_release(run);
 	for (i = 0; i < run->targets.nr; i++)
 		if (run->targets.at[i].fd >= 0)

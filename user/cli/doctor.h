@@ -13,9 +13,12 @@ enum sb_verdict {
 	SB_VERDICT_NO,	 /* nothing works until this is mended */
 };
 
+struct sb_parser;
+
 struct sb_doctor {
 	FILE *out;
-	unsigned int nr_no; /* findings that are SB_VERDICT_NO */
+	struct sb_parser *parser; /* parses files of the process that is looked at; NULL: we do */
+	unsigned int nr_no;	  /* findings that are SB_VERDICT_NO */
 };
 
 void sb_doctor_title(struct sb_doctor *doctor, const char *fmt, ...)

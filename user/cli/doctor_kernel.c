@@ -18,6 +18,7 @@
 #include "capture/perf_event.h"
 #include "capture/privileges.h"
 #include "cli/doctor.h"
+#include "parser.h"
 #include "views/view.h"
 
 #define SMALL_FILE_MAX 65536
@@ -409,11 +410,27 @@ static void check_filter(struct sb_doctor *doctor)
 			      "none of system calls while sampling: built without libseccomp");
 }
 
+static void check_parser(struct sb_doctor *doctor)
+{
+	int err = doctor->parser ? sb_parser_settle(doctor->parser) : -ENOMEM;
+
+	if (!err) {
+		sb_doctor_say(doctor, SB_VERDICT_OK, "parser",
+			      "unwind tables are made by a process without privileges");
+		return;
+	}
+	sb_doctor_say(doctor, SB_VERDICT_NO, "parser",
+		      "no process without privileges can be made, to make unwind tables: %s",
+		      strerror(-err));
+	sb_doctor_advise(doctor, "ulimit -u, TasksMax= or a filter of system calls is in the way");
+}
+
 void sb_doctor_privileges(struct sb_doctor *doctor)
 {
 	sb_doctor_title(doctor, "Privileges");
 	if (check_capabilities(doctor))
 		advise_setcap(doctor);
 	check_filter(doctor);
+	check_parser(doctor);
 	check_pid_namespace(doctor);
 }

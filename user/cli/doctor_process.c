@@ -270,7 +270,8 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid)
 		err = sb_symbolizer_new(&opts, &sym);
 	if (!err)
 		err = sb_symbolizer_sources(sym, tgid, on_source, &process);
-	if (!err && !sb_trial_run(&process.trial, tgid)) /* or it has said why not */
+	if (!err &&
+	    !sb_trial_run(&process.trial, tgid, doctor->parser)) /* or it has said why not */
 		share_out(&process);
 	if (!err) {
 		sb_doctor_title(doctor, "Process %u (%s)", tgid, comm);

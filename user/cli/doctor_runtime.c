@@ -9,6 +9,7 @@
 #include "cli/doctor.h"
 #include "cli/doctor_trial.h"
 #include "interp/interp.h"
+#include "parser.h"
 
 SB_DEFINE_CLEANUP(struct sb_interp, sb_interp_free)
 
@@ -78,7 +79,9 @@ static void say_other(struct sb_doctor *doctor, const char *const *files, size_t
 int sb_doctor_runtimes(struct sb_doctor *doctor, uint32_t tgid, const struct sb_trial *trial,
 		       const char *const *files, size_t nr_files)
 {
-	static const struct sb_interp_opts opts;
+	const struct sb_interp_opts opts = {
+		.parser = sb_parser_seat(doctor->parser, SB_PARSER_INTERP),
+	};
 	sb_cleanup(sb_interp_freep) struct sb_interp *interp = NULL;
 	const struct sb_interp_space space = { .tgid = tgid };
 	struct report report = { .doctor = doctor, .trial = trial };

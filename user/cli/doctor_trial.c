@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "capture/session.h"
 #include "interp/interp.h"
+#include "parser.h"
 #include "sb_sym.h"
 #include "views/view.h"
 
@@ -176,10 +177,14 @@ static int sample(struct sb_trial *trial, struct sb_session *session)
 	return err;
 }
 
-int sb_trial_run(struct sb_trial *trial, uint32_t tgid)
+int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser)
 {
-	static const struct sb_symbolizer_opts sym_opts;
-	static const struct sb_interp_opts interp_opts;
+	const struct sb_symbolizer_opts sym_opts = {
+		.parser = sb_parser_seat(parser, SB_PARSER_NAMES),
+	};
+	const struct sb_interp_opts interp_opts = {
+		.parser = sb_parser_seat(parser, SB_PARSER_INTERP),
+	};
 	sb_cleanup(sb_symbolizer_freep) struct sb_symbolizer *sym = NULL;
 	sb_cleanup(sb_interp_freep) struct sb_interp *interp = NULL;
 	sb_cleanup(sb_session_freep) struct sb_session *session = NULL;
@@ -190,6 +195,7 @@ int sb_trial_run(struct sb_trial *trial, uint32_t tgid)
 		.freq_hz = TRIAL_FREQ_HZ,
 		.sides = SB_SIDE_USER,
 		.unwind = SB_UNWIND_CFI | SB_UNWIND_FP,
+		.parser = parser,
 	};
 	int err;
 

@@ -15,6 +15,8 @@ struct sb_trial_mapping {
 	uint64_t nr_by_table, nr_by_fp, nr_cut;
 };
 
+struct sb_parser;
+
 struct sb_trial {
 	SB_VEC(struct sb_trial_mapping) mappings; /* by the caller: what to count by */
 	struct sb_trial_mapping elsewhere;
@@ -25,10 +27,10 @@ struct sb_trial {
 };
 
 /*
- * Sample @tgid and count into @trial. Return: 0, also when nothing ran; a negative errno after one
+ * Sample @tgid and count into @trial. @parser: borrowed, may be NULL. Return: 0, also when nothing ran; a negative errno after one
  * sentence about why nothing can be sampled.
  */
-int sb_trial_run(struct sb_trial *trial, uint32_t tgid);
+int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser);
 void sb_trial_release(struct sb_trial *trial);
 
 #endif

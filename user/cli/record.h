@@ -15,6 +15,7 @@
 #include "interp/interp.h"
 #include "model/profile.h"
 #include "output/output.h"
+#include "parser.h"
 #include "resolve/resolve.h"
 #include "sb_sym.h"
 #include "views/view.h"
@@ -41,9 +42,6 @@ struct sb_run_output {
 	bool is_by_writer;
 };
 
-/* CPU time of this process, in nanoseconds. */
-uint64_t sb_run_own_ns(void);
-
 struct sb_run {
 	const struct sb_view *view;
 	const char *unit; /* of the weights as they are shown */
@@ -55,6 +53,7 @@ struct sb_run {
 
 	struct sb_child *child;
 	struct sb_writer *writer; /* NULL: files are made by ourselves */
+	struct sb_parser *parser; /* NULL: nothing is parsed that needs one */
 	struct sb_symbolizer *sym;
 	struct sb_profile *profile;
 	struct sb_interp *interp; /* NULL: no frames of interpreters */
@@ -82,6 +81,8 @@ bool sb_run_has_places(const struct sb_run *run);
 
 /* Fork what writes files as root, if we are going to be somebody else. */
 int sb_run_make_writer(struct sb_run *run);
+/* Fork what parses files. */
+int sb_run_make_parser(struct sb_run *run);
 /* Become somebody else; and when all is attached, keep only what is needed: capture/privileges.h. */
 int sb_run_begin_privileges(struct sb_run *run);
 int sb_run_settle_privileges(struct sb_run *run);
@@ -104,11 +105,15 @@ int sb_run_drain(struct sb_run *run);
 /* Write all outputs from run->profile as it is now, which is sealed if @is_last. */
 int sb_run_write(struct sb_run *run, bool is_last);
 
+/* CPU time of this process and of those that parse for it, in nanoseconds. */
+uint64_t sb_run_own_ns(const struct sb_run *run);
+
 /* What the run is worth. */
 struct sb_run_figures {
 	struct sb_session_stats session;
 	struct sb_resolve_stats resolve;
 	struct sb_sym_stats symbolizer;
+	struct sb_parser_stats parser;
 	uint64_t nr_samples, nr_lost, nr_cut, nr_unnamed;
 	uint64_t wall_ns;
 };

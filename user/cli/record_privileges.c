@@ -13,9 +13,6 @@
 #include "cli/command.h"
 #include "cli/record.h"
 
-/* The kernel's overflow user: it owns nothing. */
-#define NOBODY 65534
-
 /*
  * The sudo user, and nobody if there is none. What debuginfod brings is kept in the home directory,
  * so that root without sudo who asks for it remains root.
@@ -25,7 +22,7 @@ static struct sb_owner who_to_be(const struct sb_run *run)
 	struct sb_owner who = sb_sudo_owner();
 
 	if (geteuid() == 0 && who.uid == 0 && !run->opts.debuginfod)
-		who = (struct sb_owner){ .uid = NOBODY, .gid = NOBODY };
+		who = (struct sb_owner){ .uid = SB_NOBODY, .gid = SB_NOBODY };
 	return who;
 }
 
@@ -52,6 +49,19 @@ int sb_run_make_writer(struct sb_run *run)
 	if (!err)
 		return -1;
 	sb_err(err, "cannot make a process that writes files");
+	return SB_EXIT_FAILED;
+}
+
+int sb_run_make_parser(struct sb_run *run)
+{
+	int err;
+
+	if (!(run->opts.unwind & SB_UNWIND_CFI) && run->opts.interp == SB_INTERP_OFF)
+		return -1;
+	err = sb_parser_new(&sb_privileges_of_parsers, &run->parser);
+	if (!err)
+		return -1;
+	sb_err(err, "cannot make a process that parses files");
 	return SB_EXIT_FAILED;
 }
 
@@ -87,6 +97,8 @@ int sb_run_settle_privileges(struct sb_run *run)
 		opts.writes_files |=
 			!run->outputs.at[i].is_by_writer && !sb_streq(run->outputs.at[i].path, "-");
 	err = sb_privileges_settle(&opts);
+	if (!err && run->parser)
+		err = sb_parser_settle(run->parser);
 	if (!err)
 		return -1;
 	sb_err(err, "cannot lay down privileges that are not needed any more");
@@ -107,6 +119,8 @@ void sb_run_report_privileges(const struct sb_run *run,
 	if (!err)
 		err = sb_str_addf(&text, "; system calls %sfiltered",
 				  sb_privileges_filter() ? "" : "not ");
+	if (!err && run->parser)
+		err = sb_str_addf(&text, "; unwind tables by a process without any");
 	if (!err && run->writer)
 		err = sb_str_addf(&text, "; files by a process of its own");
 	if (!err)

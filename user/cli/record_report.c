@@ -18,13 +18,15 @@ static uint64_t timeval_ns(struct timeval tv)
 	return (uint64_t)tv.tv_sec * SB_NS_PER_SEC + (uint64_t)tv.tv_usec * 1000;
 }
 
-uint64_t sb_run_own_ns(void)
+uint64_t sb_run_own_ns(const struct sb_run *run)
 {
+	struct sb_parser_stats parser;
 	struct rusage usage;
 
 	if (getrusage(RUSAGE_SELF, &usage))
 		return 0;
-	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+	sb_parser_stats(run->parser, &parser);
+	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime) + parser.cpu_ns;
 }
 
 void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures)
@@ -36,6 +38,7 @@ void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures
 	sb_session_stats(run->session, &figures.session);
 	sb_resolver_stats(run->resolver, &figures.resolve);
 	sb_symbolizer_stats(run->sym, &figures.symbolizer);
+	sb_parser_stats(run->parser, &figures.parser);
 	figures.nr_samples = figures.resolve.nr_samples;
 	figures.nr_lost = stat[SB_STAT_COUNTS_FULL] + stat[SB_STAT_COUNTS_BUSY] +
 			  stat[SB_STAT_BLOCK_FULL] + stat[SB_STAT_VMA_BUSY] +
@@ -189,6 +192,22 @@ static void warn_overhead(const struct sb_run_figures *figures)
 	sb_warn("own cost was above %.4g %% of the machine (--max-overhead) for %.1f of %.1f s: %s",
 		100 * stats->limit, (double)stats->governor.helpless_ns / 1e9,
 		(double)figures->wall_ns / 1e9, why);
+}
+
+/* Files that could not be parsed, because the process that does it came to an end over them. */
+static void warn_parser(const struct sb_run_figures *figures)
+{
+	const struct sb_parser_stats *parser = &figures->parser;
+	uint64_t nr = parser->nr_crashed + parser->nr_timeouts + parser->nr_forged;
+
+	if (!nr)
+		return;
+	sb_warn("files could not be parsed %llu times: the process that does it crashed (%llu), "
+		"was killed after %llu s (%llu), answered nonsense (%llu); stacks in these files "
+		"go by frame pointers",
+		(unsigned long long)nr, (unsigned long long)parser->nr_crashed,
+		SB_PARSER_PATIENCE_NS / SB_NS_PER_SEC, (unsigned long long)parser->nr_timeouts,
+		(unsigned long long)parser->nr_forged);
 }
 
 static void report_line(const struct sb_run *run, const struct sb_run_figures *figures)
@@ -360,6 +379,9 @@ static void report_unwinding(const struct sb_run_figures *figures)
 	row("memory of unwind tables", "%.1f MB, at most %.1f of %.1f MB, evicted %llu times",
 	    (double)unwinder->nr_pool_bytes / 1e6, (double)unwinder->nr_pool_bytes_peak / 1e6,
 	    (double)unwinder->nr_pool_bytes_max / 1e6, (unsigned long long)unwinder->nr_evictions);
+	row("files parsed apart", "%llu, by %llu processes, %.1f ms of CPU time",
+	    (unsigned long long)figures->parser.nr_answers,
+	    (unsigned long long)figures->parser.nr_workers, (double)figures->parser.cpu_ns / 1e6);
 	row("processes with tables", "%llu, %llu refused",
 	    (unsigned long long)unwinder->nr_processes, (unsigned long long)unwinder->nr_refused);
 }
@@ -392,7 +414,7 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 	    percent(run->own_end_ns - run->own_start_ns, figures->wall_ns));
 	report_governor(run, figures);
 	row("own CPU time before, after", "%.0f ms, %.0f ms", (double)run->own_start_ns / 1e6,
-	    (double)(sb_run_own_ns() - run->own_end_ns) / 1e6);
+	    (double)(sb_run_own_ns(run) - run->own_end_ns) / 1e6);
 	row("files, processes with names", "%llu, %llu", (unsigned long long)sym->nr_modules,
 	    (unsigned long long)sym->nr_processes);
 	sb_run_report_privileges(run, row_text);
@@ -416,6 +438,7 @@ void sb_run_report(const struct sb_run *run)
 			strerror(-figures.session.err));
 	sb_run_warn_interps(run);
 	warn_overhead(&figures);
+	warn_parser(&figures);
 	if (!run->opts.stats) {
 		report_line(run, &figures);
 		return;

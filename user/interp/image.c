@@ -10,6 +10,7 @@
 #include "elf_file.h"
 #include "interp/image_priv.h"
 #include "interp/runtime.h"
+#include "parser.h"
 
 /* Symbols of one table: a browser has half a million. */
 #define SYMS_MAX	2000000u
@@ -221,7 +222,7 @@ static void load_functions(struct sb_image_file *file)
 	if (file->has_tried_functions)
 		return;
 	file->has_tried_functions = true;
-	if (sb_cfi_functions(file->elf, &file->functions, &file->nr_functions))
+	if (sb_parser_functions(file->parser, file->elf, &file->functions, &file->nr_functions))
 		file->nr_functions = 0;
 }
 

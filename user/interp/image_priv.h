@@ -19,7 +19,8 @@ struct sb_image_table {
 };
 
 struct sb_image_file {
-	struct sb_elf *elf; /* owned */
+	struct sb_elf *elf;	       /* owned */
+	struct sb_parser_seat *parser; /* borrowed, or NULL */
 	char *path;
 	char build_id[64];
 	struct sb_image_table dynsym, symtab;

@@ -142,12 +142,13 @@ static int open_map(uint32_t tgid, const struct sb_process_map *map)
 }
 
 /* Return: 0, even if it can tell nothing; -ENOMEM: what it is is not known. */
-static int examine(int fd, const char *path, struct seen_file *seen)
+static int examine(struct sb_interp *interp, int fd, const char *path, struct seen_file *seen)
 {
 	int err = sb_image_file_new(fd, path, &seen->file);
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
+	seen->file->parser = interp->opts.parser;
 	seen->runtimes = runtimes_of(seen->file);
 	sb_image_file_unload(seen->file);
 	if (!seen->runtimes) {
@@ -190,7 +191,7 @@ static int look_at_file(struct sb_interp *interp, uint32_t tgid, const struct sb
 		fd = open_map(tgid, map);
 	if (fd < 0)
 		return 0;
-	err = examine(fd, map->path, &seen);
+	err = examine(interp, fd, map->path, &seen);
 	if (!err)
 		err = add_file(interp, &seen);
 	if (err) {

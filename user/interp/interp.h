@@ -35,8 +35,9 @@ struct sb_interp_space {
 };
 
 struct sb_interp_opts {
-	bool lines;		/* positions are wanted */
-	size_t names_bytes_max; /* of names of processes that have ended; 0: 64 MiB */
+	bool lines;		       /* positions are wanted */
+	size_t names_bytes_max;	       /* of names of processes that have ended; 0: 64 MiB */
+	struct sb_parser_seat *parser; /* borrowed: who reads call frame information; NULL: we do */
 };
 
 int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp);
