@@ -112,7 +112,7 @@ def go_pprof(program, work, _):
     env = {**os.environ, 'PPROF_TMPDIR': work, 'HOME': work, 'GOFLAGS': '-mod=mod', 'GOTOOLCHAIN': 'local'}
 
     def pprof(*args):
-        return run('go', 'tool', 'pprof', '-symbolize=none', *args, env=env, cwd=work)
+        return run('go', 'tool', 'pprof', *args, env=env, cwd=work)
 
     profile = sample.ordinary(hz='99')
     path = profile.write(program, work, 'pprof')['pprof']
@@ -307,6 +307,8 @@ def check_firefox_tables(program, work):
                 node = stacks['prefix'][node]
             read.append((tuple(reversed(names)), weight))
         check(counted(read), cleaned(profile), f'firefox: {what}: stacks')
+        paths = {tuple(stack[:depth]) for stack, _ in profile.stacks for depth in range(1, len(stack) + 1)}
+        check(stacks['length'], len(paths), f'firefox: {what}: stacks share their callers')
 
 
 # ---- JSON ----

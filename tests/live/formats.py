@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""formats.py STACKBPF SPLIT SPLIT.c: one run written in every format says the same in each."""
+import collections
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import live
+
+STACKBPF, SPLIT, SOURCE = sys.argv[1:]
+EXTENSIONS = ('folded', 'svg', 'html', 'bt', 'pb.gz', 'speedscope.json', 'firefox.json.gz', 'callgrind', 'json')
+
+
+def run(work, view, *args):
+    """Return: {extension: path}, and what was folded."""
+    paths = {extension: f'{work}/{view}.{extension}' for extension in EXTENSIONS}
+    outputs = [word for path in paths.values() for word in ('-o', path)]
+    done = live.stackbpf(STACKBPF, view, *outputs, *args)
+    live.check(done.status == 0, f'{view}: {done.err.strip()[:300]}')
+    return paths, live.Result(0, pathlib.Path(paths['folded']).read_text(encoding='utf-8'), '')
+
+
+def of_json(path):
+    read, sums = json.loads(pathlib.Path(path).read_bytes()), collections.Counter()
+    for stack in read['stacks']:
+        names = (read['functions'][read['frames'][id]['function']]['name'] for id in stack['frames'])
+        sums[tuple(name.replace(';', ':') for name in names)] += stack['weight']
+    return read, sums
+
+
+def of_speedscope(path):
+    read, sums = json.loads(pathlib.Path(path).read_bytes()), collections.Counter()
+    names = [frame['name'].replace(';', ':') for frame in read['shared']['frames']]
+    for stack, weight in zip(read['profiles'][0]['samples'], read['profiles'][0]['weights']):
+        sums[tuple(names[id] for id in stack)] += weight
+    return read['profiles'][0]['unit'], sums
+
+
+def of_firefox(path):
+    thread = json.loads(gzip.open(path).read())['threads'][0]
+    total = sum(thread['samples']['weight'])
+    return thread['samples']['weightType'], total, thread['samples']['length']
+
+
+def of_callgrind(path):
+    text = subprocess.run(['callgrind_annotate', '--threshold=100', '--auto=no', path], check=True,
+                          capture_output=True, text=True).stdout
+    return int(re.search(r'^ *([\d,]+) .*PROGRAM TOTALS', text, re.M)[1].replace(',', ''))
+
+
+def of_pprof(path, work):
+    env = {**os.environ, 'HOME': work, 'PPROF_TMPDIR': work, 'GOTOOLCHAIN': 'local'}
+    text = subprocess.run(['go', 'tool', 'pprof', '-symbolize=none', '-raw', path], check=True,
+                          capture_output=True, text=True, env=env, cwd=work).stdout
+    types = re.search(r'^Samples:\n(.*)$', text, re.M)[1].split()
+    values = [[int(val) for val in row.split()] for row in
+              re.findall(r'^ +([\d ]+): [\d ]+$', text.split('\nLocations')[0], re.M)]
+    return types, [sum(column) for column in zip(*values)], text
+
+
+def check_all(work, view, paths, folded, unit, firefox_type, factor):
+    read, stacks = of_json(paths['json'])
+    live.check(folded.total > 0 and stacks == folded.stacks, f'{view}: json has the stacks of the folded text')
+    facts = {'v': '1', **{key: val.replace(' ', '_') for key, val in read['facts'].items()}}
+    live.check((read['total'], facts) == (folded.total, folded.facts), f'{view}: json has total and facts')
+    scope_unit, stacks = of_speedscope(paths['speedscope.json'])
+    live.check((scope_unit, stacks) == (unit, folded.stacks), f'{view}: speedscope has them in {scope_unit}')
+    kind, total, nr = of_firefox(paths['firefox.json.gz'])
+    live.check(kind == firefox_type and abs(total * (1000 if kind == 'tracing-ms' else 1) - folded.total) < 0.01 * nr + 0.01,
+               f'{view}: firefox has {total} {kind} of {folded.total}')
+    if shutil.which('callgrind_annotate'):
+        live.check(of_callgrind(paths['callgrind']) == folded.total, f'{view}: callgrind_annotate has {folded.total}')
+    if shutil.which('go'):
+        types, totals, _ = of_pprof(paths['pb.gz'], work)
+        live.check(totals[-1] == folded.total * factor or abs(totals[-1] / folded.total / factor - 1) < 1e-6,
+                   f'{view}: pprof has {totals} {types} of {folded.total}')
+    live.check('</html>' in pathlib.Path(paths['html']).read_text(encoding='utf-8')[-20:], f'{view}: the page is whole')
+
+
+def check_places(work, paths):
+    """Files and lines, without --lines: those of the source."""
+    lines = pathlib.Path(SOURCE).read_text(encoding='utf-8').splitlines()
+    read, _ = of_json(paths['json'])
+    for name in 'seventy', 'twenty', 'ten':
+        begin = next(i for i, line in enumerate(lines, 1) if re.match(rf'.*\b{name}\(', line) and ';' not in line)
+        end = next(i for i, line in enumerate(lines, 1) if i > begin and line == '}')
+        numbers = {i for i, function in enumerate(read['functions']) if function['name'] == name}
+        files = {pathlib.Path(read['functions'][i].get('file', '')).name for i in numbers}
+        found = {frame.get('line', 0) for frame in read['frames'] if frame['function'] in numbers}
+        live.check(files == {'split.c'} and found and all(begin <= line <= end for line in found),
+                   f'{name}: lines {sorted(found)} of {files}, which are {begin} to {end}')
+        modules = {read['functions'][i].get('module') for i in numbers}
+        live.check(modules == {'split'}, f'{name}: module {modules}')
+
+
+def oncpu(work):
+    with live.running(SPLIT) as process:
+        paths, folded = run(work, 'oncpu', '-F', '997', '--by', 'pid', '-t', '2', '-p', str(process.pid))
+    check_all(work, 'oncpu', paths, folded, 'none', 'samples', 1e9 / 997)
+    share, bound = folded.share('seventy'), max(0.03, 4 * (0.7 * 0.3 / max(folded.total, 1)) ** 0.5)
+    live.check(abs(share - 0.7) < bound, f'seventy has {share:.3f} of {folded.total} samples')
+    check_places(work, paths)
+    if shutil.which('go'):
+        types, totals, text = of_pprof(paths['pb.gz'], work)
+        live.check(types[0] == 'samples/count' and totals[0] == folded.total, f'oncpu: {types}: {totals}')
+        live.check(f'pid:[{process.pid}]' in text and 'comm:[split]' in text, f'oncpu: labels of {process.pid}')
+
+
+def waits(work):
+    with live.running('sleep', '60') as process:
+        paths, folded = run(work, 'offcpu', '-t', '1', '-p', str(process.pid))
+    check_all(work, 'offcpu', paths, folded, 'microseconds', 'tracing-ms', 1000)
+
+
+def files(work):
+    paths, folded = run(work, 'io', '--', 'dd', 'if=/dev/zero', f'of={work}/zeros', 'bs=4096', 'count=100')
+    check_all(work, 'io', paths, folded, 'bytes', 'bytes', 1)
+    live.check(folded.total >= 2 * 409600, f'io: {folded.total} bytes')
+
+
+live.need_root()
+with tempfile.TemporaryDirectory() as directory:
+    for part in oncpu, waits, files:
+        part(directory)
+live.done()
