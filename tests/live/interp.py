@@ -8,6 +8,17 @@ from live import check
 POINTS = 0.03  # of a share, as far as chance allows that
 
 
+def are_few(nr, total, share):
+    """@nr of @total samples can be, by chance, what is this share of all at most. On a busy machine there are few
+    samples, and one of them is more than a share of a hundredth of them: three times the standard deviation."""
+    return nr <= share * total + 3 * max(share * total, 0) ** 0.5
+
+
+def are_most(nr, total, share):
+    """The same for a share of all at least, near 1."""
+    return are_few(total - nr, total, 1 - share)
+
+
 def spent(program):
     """It is killed. Return: {part: us}, as it said last."""
     program.kill()

@@ -18,6 +18,7 @@ import tempfile
 import threading
 
 import beside
+from interp import are_most
 from live import check, done, need_root, stackbpf, wait_for
 
 STACKBPF = sys.argv[1]
@@ -202,10 +203,11 @@ def look(name, result):
         return
     print(f'{name}: {runtime} {row[1]}, {row[2]} samples')
     check(int(row[2]) > 50, f'{name}: {row[2]} samples')
-    check(float(row[3]) >= found_min, f'{name}: {row[3]} % of the samples have frames of {runtime}')
+    nr = int(row[2])
+    check(are_most(float(row[3]) / 100 * nr, nr, found_min / 100), f'{name}: {row[3]} % of the samples have frames of {runtime}')
     cut = re.findall(r'^stackbpf:\s+((?:too deep|no frame|bad|unreadable|no unwind|no reg|longer|unwind table not)'
                      r'.*?)\s+([1-9]\d*)$', result.err, re.M)
-    check(float(complete[1]) >= complete_min, f'{name}: {complete[1]} % of the stacks are complete {cut or ""}')
+    check(are_most(float(complete[1]) / 100 * result.total, result.total, complete_min / 100), f'{name}: {complete[1]} % of the stacks are complete {cut or ""}')
     stacks = {stack: weight for stack, weight in result.stacks.items() if is_called_in_order(stack, chain)}
     check(stacks, f'{name}: {" > ".join(chain)} in {sum(stacks.values())} samples')
     if not stacks:

@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 
+import interp
 import live
 
 HZ, SECONDS = '997', 3
@@ -124,7 +125,7 @@ def check_forged(name, stacks):
     total = stacks.total()
     live.check(total >= SAMPLES_MIN, f'{name}: {total} samples')
     cut = sum(w for s, w in stacks.items() if any(map(CUT.match, s)))
-    live.check(cut <= 0.005 * total, f'{name}: {cut} of {total} stacks are cut')
+    live.check(interp.are_few(cut, total, 0.005), f'{name}: {cut} of {total} stacks are cut')
     seen, odd = collections.Counter(), collections.Counter()
     for stack, weight in stacks.items():
         own = [frame for frame in native(stack) if frame in OWN and frame != 'luaV_execute']
@@ -134,7 +135,7 @@ def check_forged(name, stacks):
         if any(map(is_python, stack)) and name not in BELIEVED:
             odd[';'.join(stack)] += weight
         seen[own[2] if has_spun and len(own) > 2 else None] += weight
-    live.check(odd.total() <= 0.005 * total, f'{name}: its calls are its own: {dict(odd.most_common(2))}')
+    live.check(interp.are_few(odd.total(), total, 0.005), f'{name}: its calls are its own: {dict(odd.most_common(2))}')
     spun = seen.total() - seen[None]
     live.check(spun >= 0.5 * total, f'{name}: {spun} of {total} samples are in its loop')
     share = seen['seventy'] / max(spun, 1)
@@ -277,7 +278,7 @@ def check_healthy(truth, stacks, nr_runs):
         if any(map(CUT.match, stack)) and NOT_READY not in stack:
             wrong[';'.join(stack)] += weight
     live.check(total >= SAMPLES_MIN, f'healthy: {total} samples')
-    live.check(framed >= 0.99 * total - nr_runs * BEGIN_SAMPLES, f'healthy: {framed} of {total} have frames of Python')
+    live.check(interp.are_most(framed + nr_runs * BEGIN_SAMPLES, total, 0.99), f'healthy: {framed} of {total} have frames of Python')
     live.check(not wrong, f'healthy: each stack is right {dict(wrong.most_common(3))}')
 
 
@@ -285,9 +286,9 @@ def check_scribbled(stacks, nr_runs):
     total = stacks.total()
     live.check(total >= SAMPLES_MIN, f'scribbled: {total} samples')
     cut = collections.Counter({s: w for s, w in stacks.items() if any(map(CUT.match, s))})
-    live.check(cut.total() <= 0.005 * total + nr_runs * BEGIN_SAMPLES, f'scribbled: {cut.total()} of {total} stacks are cut {list(cut)[:1]}')
+    live.check(interp.are_few(cut.total() - nr_runs * BEGIN_SAMPLES, total, 0.005), f'scribbled: {cut.total()} of {total} stacks are cut {list(cut)[:1]}')
     based = sum(w for s, w in stacks.items() if native(s)[:1] == ['_start'])
-    live.check(based >= 0.995 * total - nr_runs * BEGIN_SAMPLES, f'scribbled: {based} of {total} native stacks begin where it began')
+    live.check(interp.are_most(based + nr_runs * BEGIN_SAMPLES, total, 0.995), f'scribbled: {based} of {total} native stacks begin where it began')
 
 
 # Gone at once.

@@ -121,7 +121,7 @@ def check_health(result, what):
     check(complete >= COMPLETE_MIN, f'{what}: {complete:.2%} complete ({truncated} not)')
     unknown = sum(w for s, w in result.stacks.items() if any('unreadable' in f for f in s))
     # Code that was replaced by better code before its names were read.
-    check(unknown <= 0.005 * result.total, f'{what}: {unknown} with frames that could not be read')
+    check(interp.are_few(unknown, result.total, 0.005), f'{what}: {unknown} with frames that could not be read')
 
 
 def one_thread(result):

@@ -106,15 +106,15 @@ def check_frames(what, result, lines, has_lines):
                 print(f'  {got}, not {due}')
             odd_lines += weight
     check(inside >= min(0.99 * total, total - NR_EARLY), f'{what}: {inside} of {total} samples have frames of Lua')
-    check(other <= 0.005 * total, f'{what}: {other} of {total} are in stacks that are none')
-    check(odd_lines <= 0.005 * total, f'{what}: {odd_lines} have other lines than debug.traceback()')
+    check(interp.are_few(other, total, 0.005), f'{what}: {other} of {total} are in stacks that are none')
+    check(interp.are_few(odd_lines, total, 0.005), f'{what}: {odd_lines} have other lines than debug.traceback()')
     check(sum(weights.values()) >= 0.95 * total, f'{what}: {sum(weights.values())} of {total} in burn()')
     return weights
 
 
 def check_complete(what, result):
     cut = sum(w for s, w in result.stacks.items() if any('truncated' in f for f in s))
-    check(cut <= max(0.005 * result.total, NR_EARLY), f'{what}: {cut} of {result.total} stacks are cut')
+    check(interp.are_few(cut - NR_EARLY, result.total, 0.005), f'{what}: {cut} of {result.total} stacks are cut')
     unreadable = sum(w for s, w in result.stacks.items() if any('unreadable' in f for f in s))
     check(not unreadable, f'{what}: {unreadable} have frames that could not be read')
 

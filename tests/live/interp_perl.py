@@ -120,7 +120,7 @@ def check_complete(what, result):
     # A wait that had begun before the run is looked at from outside, when it may be over.
     cut = sum(w for s, w in result.stacks.items()
               if any('truncated' in f and 'ran before' not in f for f in s))
-    check(cut <= 0.005 * result.total, f'{what}: {cut} of {result.total} stacks are cut')
+    check(interp.are_few(cut, result.total, 0.005), f'{what}: {cut} of {result.total} stacks are cut')
     unreadable = sum(w for s, w in result.stacks.items() if any('unreadable' in f for f in s))
     check(not unreadable, f'{what}: {unreadable} have frames that could not be read')
 
@@ -225,7 +225,7 @@ def check_embedded():
         seen = sum(w for s, w in spins.items() if f';{way}' in ';'.join(s))
         check(seen > 0, f'embedded: {seen} of ...;{way}')
         spins = {s: w for s, w in spins.items() if f';{way}' not in ';'.join(s)}
-    check(sum(spins.values()) <= 0.005 * result.total, f'embedded: nothing else: {list(spins)[:2]}')
+    check(interp.are_few(sum(spins.values()), result.total, 0.005), f'embedded: nothing else: {list(spins)[:2]}')
     check_complete('embedded', result)
 
 

@@ -204,11 +204,11 @@ def judge(result, what, wanted, wants_lines=True, first=8):
     for version in sorted({version for version, _ in wanted}):
         count, nr_wrong = counts[version], sum(w for (v, _), w in wrong.items() if v == version)
         total = max(count['all'], 1)
-        check(nr_wrong <= 0.001 * total, f'{what} {version}: {nr_wrong} of {total} in wrong order')
+        check(interp.are_few(nr_wrong, total, 0.001), f'{what} {version}: {nr_wrong} of {total} in wrong order')
         early = first * sum(1 for other, _ in wanted if other == version)
-        check(count['with'] >= 0.99 * total - early, f'{what} {version}: {count["with"]} of {total} have frames')
-        check(count['unreadable'] <= 0.05 * total, f'{what} {version}: {count["unreadable"]} of {total} unreadable')
-        check(count['whole'] >= 0.995 * count['native'] - early,
+        check(interp.are_most(count['with'] + early, total, 0.99), f'{what} {version}: {count["with"]} of {total} have frames')
+        check(interp.are_few(count['unreadable'], total, 0.05), f'{what} {version}: {count["unreadable"]} of {total} unreadable')
+        check(interp.are_most(count['whole'] + early, count['native'], 0.995),
               f'{what} {version}: {count["whole"]} of {count["native"]} complete')
     for version, mode in wanted:
         share = whole[version, mode] / max(weights[version, mode], 1)

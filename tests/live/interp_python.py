@@ -101,10 +101,10 @@ def check_running(name, truth, stacks):
         leaf = next((which for which in SHARES if part and part[-1] == truth[which][-1]), None)
         if leaf and part != truth[leaf]:
             odd[str(part)] = truth[leaf]
-    live.check(framed >= 0.99 * total, f'{name}: {framed} of {total} samples have frames of Python')
-    live.check(cut <= 0.005 * total, f'{name}: {cut} of {total} stacks are cut')
+    live.check(interp.are_most(framed, total, 0.99), f'{name}: {framed} of {total} samples have frames of Python')
+    live.check(interp.are_few(cut, total, 0.005), f'{name}: {cut} of {total} stacks are cut')
     live.check(not odd, f'{name}: names, order and lines are those of sys._getframe() {odd}')
-    live.check(sum(shares.values()) >= 0.95 * total, f'{name}: {shares} of {total}')
+    live.check(interp.are_most(sum(shares.values()), total, 0.95), f'{name}: {shares} of {total}')
     interp.check_shares(name, shares, SHARES)
 
 

@@ -190,8 +190,8 @@ def judge(result, what, wanted, wants_lines=True, may_be_cut=False):
     for version in sorted({version for version, _ in wanted}):
         count, nr_wrong = counts[version], sum(w for (v, _), w in wrong.items() if v == version)
         total = max(count['all'], 1)
-        check(may_be_cut or count['cut'] <= 0.005 * total, f'{what} {version}: {count["cut"]} of {total} cut')
-        check(nr_wrong <= 0.001 * total, f'{what} {version}: {nr_wrong} of {total} in wrong order')
+        check(may_be_cut or interp.are_few(count['cut'], total, 0.005), f'{what} {version}: {count["cut"]} of {total} cut')
+        check(interp.are_few(nr_wrong, total, 0.001), f'{what} {version}: {nr_wrong} of {total} in wrong order')
         # On a machine this busy, a process is looked at some tenths of a second late.
         wanted_share = 0.99 if os.getloadavg()[0] < 2 * os.cpu_count() else 0.95
         check(count['with'] >= wanted_share * total, f'{what} {version}: {count["with"]} of {total} have frames')

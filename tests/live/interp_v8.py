@@ -202,9 +202,9 @@ def tree(binary, node, options, what, is_plain):
     check(not wrong, f'{what}: {wrong} of {total} samples with a wrong order')
     check(all(ways.values()), f'{what}: each way was seen: {ways}')
     nr, of = missing(result)
-    check(nr <= 0.01 * of, f'{what}: {nr} of {of} samples inside have no frames')
+    check(interp.are_few(nr, of, 0.01), f'{what}: {nr} of {of} samples inside have no frames')
     cut = sum(w for s, w in result.stacks.items() if is_cut(s))
-    check(cut <= 0.005 * result.total + early(result), f'{what}: {cut} of {result.total} stacks are cut')
+    check(interp.are_few(cut - early(result), result.total, 0.005), f'{what}: {cut} of {result.total} stacks are cut')
     for way, stack in told.items():
         want = [name for name in TREE[way] if name != 'spin' and not (name in BUILTINS)]
         got = [name for name in after(stack, 'cb') if name in want]

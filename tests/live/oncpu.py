@@ -4,6 +4,7 @@
 
 oncpu.py STACKBPF SPLIT DEEP
 """
+import math
 import os
 import subprocess
 import sys
@@ -15,10 +16,11 @@ BINARY, SPLIT, DEEP = sys.argv[1:4]
 TRUTH = {'seventy': 0.70, 'twenty': 0.20, 'ten': 0.10}
 
 
-def check_split(result, of, points=0.02):
+def check_split(result, of):
+    total = sum(weight for stack, weight in result.stacks.items() if of is None or stack[0] == of)
     for name, want in TRUTH.items():
-        have = result.share(name, of)
-        check(abs(have - want) <= points, f'{name}: {100 * have:.1f} % of {100 * want:.0f} %')
+        have, chance = result.share(name, of), 4 * math.sqrt(want * (1 - want) / max(total, 1))
+        check(abs(have - want) <= max(0.02, chance), f'{name}: {100 * have:.1f} % of {100 * want:.0f} %, {total} samples')
 
 
 def one_process():
@@ -26,7 +28,7 @@ def one_process():
         result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '10', '-F', '999', '-u')
     check(result.status == 0, f'exit status {result.status}')
     check(all(s[0] == 'split' for s in result.stacks), 'nothing but the target was sampled')
-    check(result.total > 1000, f'{result.total} samples')
+    check(result.total > 200, f'{result.total} samples')
     check_split(result, None)
     main = sum(w for s, w in result.stacks.items() if 'main' in s and 'work' in s)
     check(main > 0.98 * result.total, f'callers: main and work in {main} of {result.total}')
@@ -67,8 +69,8 @@ def threads_and_children():
 def depth():
     for calls, truncated in ((100, False), (800, True)):
         with running(DEEP, str(calls)) as target:
-            result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '1', '-F', '499', '-u')
-        deepest = max(s.count('descend') for s in result.stacks)
+            result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '2', '-F', '499', '-u')
+        deepest = max((s.count('descend') for s in result.stacks), default=0)
         marks = any('[truncated: too deep]' in s for s in result.stacks)
         check(marks == truncated, f'{calls} calls: marked as cut: {marks}')
         check(deepest >= 500 if truncated else deepest == calls + 1, f'{calls} calls: {deepest} frames')

@@ -40,7 +40,7 @@
 #define EVENT_DEFAULT	     "cpu-clock"
 /* How long the begin of a run waits for tables and interpreters of its targets. Most take a few ms. A
  * command waits itself, and would be sampled without them for its first milliseconds. */
-#define EXPECT_NS	     (100ull * SB_NS_PER_MS)
+#define EXPECT_NS	     (500ull * SB_NS_PER_MS)
 #define EXPECT_COMMAND_NS    (2ull * SB_NS_PER_SEC)
 /* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
 #define MEMOS_PER_SLOT	     128u
