@@ -145,6 +145,12 @@ def go_pprof(program, work, _):
         raw = pprof('-raw', profile.write(program, work, 'pprof')['pprof'])
         check((name in raw, sum(values[0] for _, values in read_raw(raw)[0])), (True, profile.total * factor),
               f'go: {kind} in {unit}')
+    profile = sample.ordinary('offcpu', 'us')
+    profile.samples = lambda weight: weight // 5 + 1
+    raw = pprof('-raw', profile.write(program, work, 'pprof')['pprof'])
+    check('samples/count delay/nanoseconds[dflt]' in raw, True, 'go: waits are counted, too')
+    check(sorted(values for _, values in read_raw(raw)[0]),
+          sorted((profile.samples(weight), weight * 1000) for _, weight in profile.stacks), 'go: waits and their time')
     base = pprof('-top', f'-diff_base={path}', path)
     check('accounting for 0' in base, True, 'go: difference to itself')
     profile = sample.hostile()
@@ -330,6 +336,7 @@ def json_text(program, work, _):
                               for f in stack), weight) for stack, weight in profile.stacks)
         check(have, want, f'json: {what}: stacks, modules, files, lines')
         check(read['total'], profile.total, f'json: {what}: total')
+        check(any('samples' in stack for stack in read['stacks']), False, f'json: {what}: no samples where unknown')
         check(read['facts'], {key: sample.clean(val) for key, val in profile.facts.items()}, f'json: {what}: facts')
 
         scope = json.loads(pathlib.Path(paths['speedscope']).read_bytes())

@@ -20,8 +20,8 @@ def skip(reason):
 class Profile:
     """Stacks root first and their weights."""
 
-    def __init__(self, facts, stacks):
-        self.facts, self.stacks = facts, stacks
+    def __init__(self, facts, stacks, samples=lambda weight: 0):
+        self.facts, self.stacks, self.samples = facts, stacks, samples
 
     @property
     def total(self):
@@ -51,7 +51,7 @@ class Profile:
             yield f'meta {key} {encoded(value)}\n'
         for stack, weight in self.stacks:
             frames = (f'{f.kind}:{encoded(f.name)}:{encoded(f.module)}:{encoded(f.file)}:{f.line}' for f in stack)
-            yield ' '.join(['stack', str(weight), *frames]) + '\n'
+            yield ' '.join(['stack', f'{weight}/{self.samples(weight)}', *frames]) + '\n'
 
     def write(self, program, directory, *formats, limit=0, title=None):
         """Return: {format: path}."""

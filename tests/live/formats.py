@@ -79,6 +79,8 @@ def check_all(work, view, paths, folded, unit, firefox_type, factor):
         live.check(of_callgrind(paths['callgrind']) == folded.total, f'{view}: callgrind_annotate has {folded.total}')
     if shutil.which('go'):
         types, totals, _ = of_pprof(paths['pb.gz'], work)
+        live.check(totals[0] == (int(folded.facts['n'])), f'{view}: {types[0]}: {totals[0]} of {folded.facts["n"]}')
+        live.check(sum(stack['samples'] for stack in read['stacks']) == totals[0], f'{view}: json has {totals[0]} samples')
         live.check(totals[-1] == folded.total * factor or abs(totals[-1] / folded.total / factor - 1) < 1e-6,
                    f'{view}: pprof has {totals} {types} of {folded.total}')
     live.check('</html>' in pathlib.Path(paths['html']).read_text(encoding='utf-8')[-20:], f'{view}: the page is whole')

@@ -4,9 +4,9 @@
  * has lines, bytes in hexadecimal, so that names may be anything:
  *
  *	meta KEY VALUE
- *	stack WEIGHT KIND:NAME:MODULE:FILE:LINE ...
+ *	stack WEIGHT/SAMPLES KIND:NAME:MODULE:FILE:LINE ...
  *
- * KIND is a number of enum sb_frame_kind; MODULE and FILE may be empty: not known.
+ * SAMPLES is how many it stands for, 0: not known. KIND is a number of enum sb_frame_kind; MODULE and FILE may be empty: not known.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,9 @@ static uint32_t add_frame(struct sb_profile *profile, char *text)
 static void add_stack(struct sb_profile *profile, char *text)
 {
 	static uint32_t ids[FRAMES_MAX];
-	uint64_t weight = strtoull(strsep(&text, " "), NULL, 10);
+	char *numbers = strsep(&text, " ");
+	uint64_t weight = strtoull(numbers, &numbers, 10);
+	uint64_t nr_samples = *numbers == '/' ? strtoull(numbers + 1, NULL, 10) : 0;
 	size_t nr = 0;
 	char *frame;
 
@@ -72,7 +74,7 @@ static void add_stack(struct sb_profile *profile, char *text)
 			fail("too many frames");
 		ids[nr++] = add_frame(profile, frame);
 	}
-	if (sb_profile_add(profile, ids, nr, weight))
+	if (sb_profile_add_samples(profile, ids, nr, weight, nr_samples))
 		fail("cannot add a stack");
 }
 

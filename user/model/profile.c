@@ -19,7 +19,7 @@ struct frame_key {
 struct stack {
 	uint32_t first_frame, nr_frames; /* in stack_frames */
 	uint32_t log2;			 /* in log2s; 0: none */
-	uint64_t weight;
+	uint64_t weight, nr_samples;
 };
 
 struct log2 {
@@ -205,9 +205,9 @@ static int stack_new(struct sb_profile *profile, const uint32_t *frame_ids, size
 	return 0;
 }
 
-/* Add @weight to the stack of these frames; the pointer is good until the next stack. */
+/* Add to the stack of these frames; the pointer is good until the next stack. */
 static int add_weight(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-		      uint64_t weight, struct stack **ret_stack)
+		      uint64_t weight, uint64_t nr_samples, struct stack **ret_stack)
 {
 	uint64_t hash = sb_hash(frame_ids, nr * sizeof(*frame_ids), 0);
 	struct stack *stack = find_stack(profile, frame_ids, nr, hash);
@@ -216,6 +216,7 @@ static int add_weight(struct sb_profile *profile, const uint32_t *frame_ids, siz
 	if (err)
 		return err;
 	stack->weight += weight;
+	stack->nr_samples += nr_samples;
 	profile->weight += weight;
 	*ret_stack = stack;
 	return 0;
@@ -224,9 +225,15 @@ static int add_weight(struct sb_profile *profile, const uint32_t *frame_ids, siz
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight)
 {
+	return sb_profile_add_samples(profile, frame_ids, nr, weight, 0);
+}
+
+int sb_profile_add_samples(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+			   uint64_t weight, uint64_t nr_samples)
+{
 	struct stack *stack;
 
-	return add_weight(profile, frame_ids, nr, weight, &stack);
+	return add_weight(profile, frame_ids, nr, weight, nr_samples, &stack);
 }
 
 /* Room for one histogram more, beside that of all stacks. */
@@ -259,7 +266,7 @@ int sb_profile_add_log2(struct sb_profile *profile, const uint32_t *frame_ids, s
 	/* First, so that a failure adds nothing. */
 	err = reserve_log2(profile);
 	if (!err)
-		err = add_weight(profile, frame_ids, nr, weight, &stack);
+		err = add_weight(profile, frame_ids, nr, weight, nr_events, &stack);
 	if (err)
 		return err;
 	log2_of(profile, stack)->nr[log2_ns] += nr_events;
@@ -279,10 +286,12 @@ static int merge_stack(struct sb_profile *profile, const struct sb_profile *from
 	for (i = 0; i < stack->nr_frames; i++)
 		scratch[i] = ids[from->stack_frames.at[stack->first_frame + i]];
 	if (!stack->log2)
-		return sb_profile_add(profile, scratch, stack->nr_frames, stack->weight);
+		return sb_profile_add_samples(profile, scratch, stack->nr_frames, stack->weight,
+					      stack->nr_samples);
 	err = reserve_log2(profile);
 	if (!err)
-		err = add_weight(profile, scratch, stack->nr_frames, stack->weight, &to);
+		err = add_weight(profile, scratch, stack->nr_frames, stack->weight,
+				 stack->nr_samples, &to);
 	if (err)
 		return err;
 	log2 = log2_of(profile, to);
@@ -423,6 +432,11 @@ const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, 
 	*ret_nr = stack->nr_frames;
 	*ret_weight = stack->weight;
 	return profile->stack_frames.at + stack->first_frame;
+}
+
+uint64_t sb_profile_nr_samples_at(const struct sb_profile *profile, size_t i)
+{
+	return profile->stacks.at[i].nr_samples;
 }
 
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i)

@@ -49,6 +49,10 @@ int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, u
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight);
 
+/* The same, and that these are @nr_samples samples, waits or calls, where that is not the weight. */
+int sb_profile_add_samples(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+			   uint64_t weight, uint64_t nr_samples);
+
 /*
  * Durations by their logarithm: bucket k counts those from 2^k to 2^(k+1) - 1 ns, bucket 0 also
  * those of 0 ns. Kept for each stack that has any, and for all together.
@@ -56,7 +60,7 @@ int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t
 #define SB_PROFILE_NR_LOG2 64
 
 /*
- * sb_profile_add(), and count @nr_events durations in bucket @log2_ns of that stack.
+ * sb_profile_add_samples(), and count @nr_events durations in bucket @log2_ns of that stack.
  * Return: 0, -EINVAL: there is no such bucket, -ENOMEM, -E2BIG.
  */
 int sb_profile_add_log2(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
@@ -92,6 +96,8 @@ const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uin
 /* Return: the frame numbers of stack @i, root first. */
 const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, size_t *ret_nr,
 				    uint64_t *ret_weight);
+/* Return: of how many samples, waits or calls the weight of stack @i is; 0: not known. */
+uint64_t sb_profile_nr_samples_at(const struct sb_profile *profile, size_t i);
 /* Return: the SB_PROFILE_NR_LOG2 counts of stack @i, NULL: none were added. */
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i);
 /* Return: the counts of all stacks together, NULL: none were added. */

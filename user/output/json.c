@@ -110,12 +110,16 @@ static void put_stack(struct writer *writer, size_t i)
 {
 	struct sb_json *json = &writer->json;
 	const uint64_t *log2 = sb_profile_log2_at(writer->profile, i);
-	uint64_t weight;
+	uint64_t weight, nr_samples = sb_profile_nr_samples_at(writer->profile, i);
 	size_t nr, at;
 	const uint32_t *ids = sb_profile_stack_at(writer->profile, i, &nr, &weight);
 
 	sb_json_raw(json, i ? ",\n{\"weight\":" : "\n{\"weight\":");
 	sb_json_u64(json, weight);
+	if (nr_samples) {
+		sb_json_raw(json, ",\"samples\":");
+		sb_json_u64(json, nr_samples);
+	}
 	sb_json_raw(json, ",\"frames\":[");
 	for (at = 0; at < nr; at++) {
 		sb_json_raw(json, at ? "," : "");

@@ -61,6 +61,7 @@ struct location {
 struct pprof {
 	const struct sb_profile *profile;
 	struct sb_measure measure;
+	bool has_samples; /* numbers of samples stand beside the weights */
 	struct sb_functions functions;
 	struct sb_strtab strings;
 	SB_VEC(struct location) locations;
@@ -137,10 +138,32 @@ static int put_value_type(struct pprof *pprof, uint32_t field, const char *type,
 		      put_message(pprof, field);
 }
 
-/* Samples are counted, and are time beside it. */
-static bool has_two_values(const struct sb_measure *measure)
+/* Samples of a timer are counted, and are time beside it. */
+static bool is_of_timer(const struct sb_measure *measure)
 {
 	return measure->dimension == SB_DIMENSION_TIME && sb_streq(measure->unit, "samples");
+}
+
+/* Whether it is known how many there are of each, and that is not the weight itself. */
+static bool has_samples(const struct pprof *pprof, size_t nr_stacks)
+{
+	size_t i;
+
+	if (pprof->measure.dimension == SB_DIMENSION_COUNT || is_of_timer(&pprof->measure))
+		return pprof->measure.dimension == SB_DIMENSION_TIME;
+	for (i = 0; i < nr_stacks; i++)
+		if (sb_profile_nr_samples_at(pprof->profile, i))
+			return true;
+	return false;
+}
+
+static uint64_t nr_samples_of(const struct pprof *pprof, size_t i, uint64_t weight)
+{
+	/* Where less is sampled than asked for, a sample stands for several ticks. */
+	uint64_t nr =
+		is_of_timer(&pprof->measure) ? weight : sb_profile_nr_samples_at(pprof->profile, i);
+
+	return nr < INT64_MAX ? nr : INT64_MAX;
 }
 
 static int put_value_types(struct pprof *pprof)
@@ -148,7 +171,7 @@ static int put_value_types(struct pprof *pprof)
 	const struct sb_measure *measure = &pprof->measure;
 	int err = 0;
 
-	if (has_two_values(measure))
+	if (pprof->has_samples)
 		err = put_value_type(pprof, PROFILE_SAMPLE_TYPE, "samples", "count");
 	if (err)
 		return err;
@@ -341,8 +364,8 @@ static int put_sample(struct pprof *pprof, size_t i)
 	if (!err && pprof->inner.len)
 		err = sb_pb_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->inner);
 	sb_str_clear(&pprof->inner);
-	if (!err && has_two_values(&pprof->measure))
-		err = sb_pb_varint(&pprof->inner, weight < INT64_MAX ? weight : INT64_MAX);
+	if (!err && pprof->has_samples)
+		err = sb_pb_varint(&pprof->inner, nr_samples_of(pprof, i, weight));
 	err = err ?: sb_pb_varint(&pprof->inner, sb_measure_scaled(&pprof->measure, weight));
 	err = err ?: sb_pb_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
 	err = err ?: add_labels(pprof, whole, nr_whole);
@@ -484,7 +507,7 @@ static int put_facts(struct pprof *pprof)
 	int err = sb_pb_u64(message, PROFILE_TIME_NANOS, measure->start_us * 1000);
 
 	err = err ?: sb_pb_u64(message, PROFILE_DURATION_NANOS, measure->dur_us * 1000);
-	if (!err && has_two_values(measure)) {
+	if (!err && is_of_timer(measure)) {
 		sb_str_clear(&pprof->inner);
 		err = add_string_field(pprof, &pprof->inner, VALUE_TYPE_TYPE, type_of(measure));
 		err = err ?: add_string_field(pprof, &pprof->inner, VALUE_TYPE_UNIT, "nanoseconds");
@@ -542,6 +565,7 @@ static int write_pprof(const struct sb_profile *profile, const struct sb_output_
 	int err = sb_gzip_new(out, &gzip);
 
 	pprof.gzip = gzip;
+	pprof.has_samples = has_samples(&pprof, nr_stacks);
 	err = err ?: sb_strtab_init(&pprof.strings);
 	err = err ?: sb_functions_init(&pprof.functions, profile, nr_stacks);
 	err = err ?: put_profile(&pprof, nr_stacks);

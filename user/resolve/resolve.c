@@ -482,8 +482,8 @@ static int add_to_profile(struct sb_resolver *resolver, const struct sb_batch_co
 		return sb_profile_add_log2(resolver->profile, resolver->frames.at,
 					   resolver->frames.nr, count->count.weight,
 					   count->key.log2_ns - 1u, count->count.nr_samples);
-	return sb_profile_add(resolver->profile, resolver->frames.at, resolver->frames.nr,
-			      count->count.weight);
+	return sb_profile_add_samples(resolver->profile, resolver->frames.at, resolver->frames.nr,
+				      count->count.weight, count->count.nr_samples);
 }
 
 /* What was counted of the stacks of a sample that is left out is not of the result. */
