@@ -17,6 +17,7 @@ import tempfile
 
 import fault
 from live import Result, check, done, need_root, running, wait_for
+from truth import at_work, check_near, dur_us
 
 need_root()
 STACKBPF, WAITS, FAULT = (os.path.abspath(path) for path in sys.argv[1:4])
@@ -131,6 +132,18 @@ def part_rest():
             outcome = run(view, bpf=f'{rule}:{errno}')
             check(not fault.complaints(outcome) and outcome.faults, f'{view} without {rule}, {os.strerror(errno)}: '
                   f'{outcome.status} {len(outcome.faults)} faults {outcome.err[:400]!r}')
+
+
+def part_iterator():
+    """What one pass over the threads could not make is made by the next one."""
+    with at_work(WAITS, 'sleeps', 2) as sleeps:
+        for which in ('1', '2'):
+            outcome = fault.run(FAULT, [STACKBPF, 'offcpu', '--max-overhead=off', '-p', str(sleeps.pid), '-t', '1'], iter=which)
+            result = Result(outcome.status, outcome.out, outcome.err)
+            wrong = fault.complaints(outcome) + ([] if outcome.faults and not outcome.status else [outcome.err[:300]])
+            check(not wrong, f'iterator {which} finds nothing: {wrong}')
+            if not wrong:
+                check_near(result.total, 2 * dur_us(result), f'iterator {which} finds nothing: both threads wait', 0.05)
 
 
 def part_perf():

@@ -10,6 +10,7 @@
  *			"iter", "update", "lookup"; NAME that of the program, map or tracepoint, at most 15 bytes, or
  *			"*"; where the kernel is asked to make what has no name, "*". ERRNO is a number
  *	SB_FAULT_PERF	"N:ERRNO": the Nth perf_event_open(2) fails; "N+:ERRNO": all from there on
+ *	SB_FAULT_ITER	"N": the Nth iterator of BPF passes over nothing; "N+": all from there on
  *	SB_FAULT_STOP	"flush", "linkat" or "rename": the program waits for ever before that, when it has
  *			said "stopped". For the two above: an errno of 0
  *	SB_FAULT_NTH	at the how many-th time that is
@@ -65,7 +66,7 @@ struct nth {
 };
 
 static bool is_on, is_reading_sites;
-static struct nth alloc_nth, perf_nth;
+static struct nth alloc_nth, perf_nth, iter_nth;
 static struct nth site; /* at: its hash */
 static int perf_errno, log_fd = -1, nr_bpf_rules, nr_map_rules;
 static struct rule bpf_rules[RULES_MAX], map_rules[RULES_MAX];
@@ -77,7 +78,7 @@ static unsigned long parser_ino;
 static char *shared[4];
 static size_t nr_shared;
 static uint64_t stop_nth = 1;
-static uint64_t nr_allocs, nr_perf, sites[NR_SITES];
+static uint64_t nr_allocs, nr_perf, nr_iters, sites[NR_SITES];
 /* backtrace() allocates, and so may what writes. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
@@ -155,6 +156,7 @@ static void __attribute__((constructor)) start(void)
 	backtrace(frames, SITE_FRAMES);
 	alloc_nth = parse_nth(getenv("SB_FAULT_ALLOC"), 10, &end);
 	site = parse_nth(getenv("SB_FAULT_SITE"), 16, &end);
+	iter_nth = parse_nth(getenv("SB_FAULT_ITER"), 10, &end);
 	perf_nth = parse_nth(getenv("SB_FAULT_PERF"), 10, &end);
 	if (perf_nth.at)
 		perf_errno = atoi(end + 1);
@@ -379,20 +381,31 @@ static int bpf_due(int cmd, union bpf_attr *attr)
 	return 0;
 }
 
+static bool is_nth(const struct nth *nth, uint64_t *nr)
+{
+	uint64_t n = nth->at ? __sync_add_and_fetch(nr, 1) : 0;
+
+	return n && (n == nth->at || (nth->and_on && n > nth->at));
+}
+
+/* Return: whether that is an iterator which is to find nothing. */
+static bool is_empty_iterator(long nr, const long *args)
+{
+	if (!is_on || nr != SYS_bpf || args[0] != BPF_ITER_CREATE || !is_nth(&iter_nth, &nr_iters))
+		return false;
+	note("fault iterator\n");
+	return true;
+}
+
 static int due(long nr, const long *args)
 {
-	uint64_t n;
-
 	if (!is_on)
 		return 0;
 	if (nr == SYS_bpf)
 		return bpf_due((int)args[0], (union bpf_attr *)args[1]);
-	if (nr != SYS_perf_event_open || !perf_nth.at)
+	if (nr != SYS_perf_event_open || !is_nth(&perf_nth, &nr_perf))
 		return 0;
-	n = __sync_add_and_fetch(&nr_perf, 1);
-	if (n != perf_nth.at && !(perf_nth.and_on && n > perf_nth.at))
-		return 0;
-	note("fault perf_event_open %llu\n", (unsigned long long)n);
+	note("fault perf_event_open %llu\n", (unsigned long long)nr_perf);
 	if (!perf_errno)
 		stop_here();
 	return perf_errno;
@@ -409,6 +422,8 @@ long syscall(long nr, ...)
 	for (i = 0; i < 6; i++)
 		args[i] = va_arg(ap, long);
 	va_end(ap);
+	if (is_empty_iterator(nr, args))
+		return open("/dev/null", O_RDONLY | O_CLOEXEC);
 	err = due(nr, args);
 	if (err) {
 		errno = (int)err;
