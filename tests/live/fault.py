@@ -60,6 +60,12 @@ def run(library, command, inside=None, stdin=None, **settings):
         return Outcome(process.returncode, out, err, log.read().splitlines(), hung)
 
 
+def sentences(err):
+    """Of what was said, what is not about the run as such, nor about interpreters in others' processes."""
+    return [line for line in err.splitlines()
+            if not any(words in line for words in (' own cost ', ': warning: ', ' has no frames of '))]
+
+
 def complaints(outcome, program='stackbpf'):
     """What is wrong with how the run ended, whatever it was to do: one sentence and a status, or a result."""
     wrong = []
@@ -67,7 +73,7 @@ def complaints(outcome, program='stackbpf'):
         return ['it hung']
     if outcome.status < 0 or outcome.status >= 128:
         wrong.append(f'it was ended by a signal, status {outcome.status}')
-    said = [line for line in outcome.sentences if ' own cost ' not in line and ': warning: ' not in line]
+    said = sentences(outcome.err)
     alien = [line for line in outcome.sentences if not line.startswith(program + ': ')]
     if alien or 'libbpf' in outcome.err or 'verifier' in outcome.err:
         wrong.append(f'not our sentence: {outcome.err[:300]!r}')

@@ -98,7 +98,8 @@ def sudo_user(tmp):
     os.mkdir(closed, 0o700)
     path = f'{closed}/a.folded'
     with running(SPLIT) as target, \
-            sampling('oncpu', '-p', str(target.pid), '-F', '999', '-o', path, env=env) as process:
+            sampling('oncpu', '-p', str(target.pid), '-F', '999', '-o', path, env=env,
+                     extra_groups=[0, 4, 6]) as process:
         check_tasks('sudo', process.pid, USER)
         process.send_signal(signal.SIGUSR1)
         wait_for(lambda: os.path.exists(path), 'the snapshot')

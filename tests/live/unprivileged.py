@@ -6,12 +6,13 @@ unprivileged.py STACKBPF SPLIT UNIT
 """
 import configparser
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, running, skip, stackbpf
+from live import check, done, need_root, running, skip, stackbpf, wait_for
 
 need_root()
 BINARY, SPLIT, UNIT = (os.path.abspath(path) for path in sys.argv[1:4])
@@ -35,8 +36,8 @@ def line_of_doctor(binary):
     return next((line.split()[1:] for line in out.stdout.splitlines() if line.startswith('sudo setcap ')), None)
 
 
-def profile(binary, prefix, target, view='oncpu'):
-    done_ = subprocess.run([*prefix, binary, view, '-p', str(target.pid), '-t', '3', '-F', '499'], text=True,
+def profile(binary, prefix, target, seconds=3):
+    done_ = subprocess.run([*prefix, binary, 'oncpu', '-p', str(target.pid), '-t', str(seconds), '-F', '499'], text=True,
                            capture_output=True, check=False, timeout=120)
     # Parsed as others are.
     with tempfile.NamedTemporaryFile('w+', suffix='.out') as file:
@@ -65,6 +66,31 @@ def compare(what, binary, prefix):
                 check(theirs.share(name) > 0.9, f'{what}, {owner}: Python\'s {name}: {theirs.share(name):.2f}')
 
 
+def hidden(binary, prefix):
+    """Another user's program: in a directory that is closed to everybody else; deleted since it began."""
+    for how in 'closed', 'deleted':
+        with tempfile.TemporaryDirectory() as closed:
+            path = shutil.copy(SPLIT, f'{closed}/split')
+            for name in path, closed:
+                os.chown(name, OTHER, OTHER)
+                os.chmod(name, 0o700)
+            with running(*as_user(OTHER), path) as split:
+                wait_for(lambda pid=split.pid, want=path: os.readlink(f'/proc/{pid}/exe') == want, 'it runs')
+                if how == 'deleted':
+                    os.unlink(path)
+                theirs = profile(binary, prefix, split, 1)
+                check(theirs.share('seventy') > 0.5, f'{how}: seventy {theirs.share("seventy"):.2f}')
+
+
+def in_kernel(binary, prefix):
+    """The kernel's functions have the names that root sees."""
+    with running(*as_user(OTHER), 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=64k') as dd:
+        ours, theirs = (profile(*who, dd, 1) for who in ((BINARY, []), (binary, prefix)))
+    frames = {frame for stack in ours.stacks for frame in stack if ours.share(frame) > 0.3 and '[' not in frame}
+    check(any('read' in frame for frame in frames), f'root sees what it does: {sorted(frames)}')
+    check(all(theirs.share(frame) > 0.1 for frame in frames), f'names of the kernel: {sorted(frames - set().union(*theirs.stacks))}')
+
+
 def lacks(binary):
     """Less than is needed: status 4 and one sentence; less than is good: it goes."""
     with running(*as_user(USER), SPLIT) as split:
@@ -85,11 +111,13 @@ def unit_settings():
     return unit['Service']
 
 
-def unit(binary):
+def unit(binary, setcap_line):
     """The sandbox of the unit by hand, as far as tools go: user, capabilities, no_new_privs, network."""
     service = unit_settings()
     caps = [cap.lower().removeprefix('cap_') for cap in service['AmbientCapabilities'].split()]
     check(service['CapabilityBoundingSet'] == service['AmbientCapabilities'], 'the unit bounds what it gives')
+    listed_by_doctor = {cap for cap in re.split(r'[ ,=]', ' '.join(setcap_line)) if cap.startswith('cap_')}
+    check(listed_by_doctor == {f'cap_{cap}' for cap in caps}, f'it gives what doctor says: {listed_by_doctor}')
     listed = '-all,' + ','.join(f'+{cap}' for cap in caps)
     subprocess.run(['setcap', '-r', binary], check=False)
     prefix = ['unshare', '--net', '--mount', '--', *as_user(USER, f'--inh-caps={listed}', f'--ambient-caps={listed}',
@@ -127,7 +155,9 @@ with tempfile.TemporaryDirectory() as directory:
     if subprocess.run(setcap or ['false'], check=False).returncode:
         skip('this file system takes no capabilities')
     compare('setcap', copied, as_user(USER))
+    hidden(copied, as_user(USER))
+    in_kernel(copied, as_user(USER))
     lacks(copied)
-    unit(copied)
+    unit(copied, setcap)
 analyze()
 done()

@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/writer.h"
 
 /* As a filesystem that has no files without a name (NFS, vfat). */
 static bool is_old_filesystem;
@@ -413,6 +414,32 @@ static void test_output_stdout(void **state)
 	assert_content("f", "to stdout");
 }
 
+/* By another process; there is no descriptor left for what it has opened. */
+static void test_writer_without_descriptor(void **state)
+{
+	const char *const paths[] = { "a" };
+	struct rlimit before, none;
+	struct sb_writer *writer;
+	int fd;
+
+	assert_int_equal(sb_writer_new(paths, 1, &writer), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(sb_writer_open(writer, 0), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	sb_writer_discard(writer, 0);
+	assert_int_equal(nr_entries(), 0);
+	fd = sb_writer_open(writer, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(sb_write_all(fd, "x", 1), 0);
+	close(fd);
+	assert_int_equal(sb_writer_commit(writer, 0), 0);
+	assert_content("a", "x");
+	sb_writer_free(writer);
+}
+
 int main(void)
 {
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, enter_dir, leave_dir)
@@ -429,6 +456,7 @@ int main(void)
 		IN_DIR(test_output_own_fd),
 		IN_DIR(test_output_stdout),
 		IN_DIR(test_output_discard),
+		IN_DIR(test_writer_without_descriptor),
 	};
 
 	/* As root, a defect in what is tested could replace /dev/full for the whole machine. */

@@ -107,7 +107,7 @@ static int keep(unsigned int keepers)
 	return set_caps(&(struct caps){ .effective = kept, .permitted = kept });
 }
 
-/* No execve() from here on gives what we do not have. */
+/* No execve() from here on gives what we do not have, in threads that are begun from here on, too. */
 static void close_the_way_up(void)
 {
 	int number;
@@ -192,10 +192,8 @@ static int wait_for_threads(void)
 
 void sb_privileges_thread(enum sb_keeper keeper)
 {
-	int err;
+	int err = keep(keeper);
 
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	err = keep(keeper);
 	if (!err)
 		err = sb_sandbox_thread();
 	sb_privileges_thread_done(err);
@@ -203,10 +201,8 @@ void sb_privileges_thread(enum sb_keeper keeper)
 
 int sb_privileges_settle(const struct sb_privileges_opts *opts)
 {
-	int err;
+	int err = keep(SB_KEEPER_SESSION | (opts->has_command ? SB_KEEPER_COMMAND : 0));
 
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	err = keep(SB_KEEPER_SESSION | (opts->has_command ? SB_KEEPER_COMMAND : 0));
 	if (!err)
 		err = sb_sandbox_session(opts);
 	return err ? err : wait_for_threads();
