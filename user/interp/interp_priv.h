@@ -96,6 +96,9 @@ int sb_interp_make_space(struct sb_interp *interp, const struct sb_interp_space 
 void sb_interp_free_space(struct space *space);
 void sb_interp_drop_found(struct space *space, size_t i);
 void sb_interp_release_past(struct sb_interp *interp);
+/* What runtimes the mapped file has. Return: 0 and NULL: none, or it cannot be had; -ENOMEM. */
+int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
+			   const struct sb_process_map *map, struct seen_file **ret_seen);
 /* The runtime of a frame in a process, or NULL. */
 struct found *sb_interp_found_of(struct space *space, uint32_t runtime);
 /* Not one of its names can be read: it is not walked. */

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Files that processes map: which runtimes they have, looked at once. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "interp/interp.h"
+#include "interp/interp_priv.h"
+#include "procfs.h"
+
+/* Files that are remembered to have no interpreter in them, or one. More are looked at again. */
+#define FILES_MAX 65536u
+
+static uint32_t runtimes_of(struct sb_image_file *file)
+{
+	uint32_t runtimes = 0;
+	size_t i, at;
+
+	for (i = 0; sb_runtimes[i]->runtime; i++)
+		for (at = 0; at < SB_RUNTIME_MARKERS_MAX && sb_runtimes[i]->markers[at]; at++)
+			if (sb_image_file_has(file, sb_runtimes[i]->markers[at]))
+				runtimes |= 1u << sb_runtimes[i]->runtime;
+	return runtimes;
+}
+
+static uint64_t hash_file(const struct seen_file *seen)
+{
+	const uint64_t words[] = { seen->dev, seen->ino };
+
+	return sb_hash(words, sizeof(words), 0);
+}
+
+static struct seen_file *find_file(struct sb_interp *interp, const struct seen_file *like)
+{
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&interp->files_index, hash_file(like)); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&interp->files_index, it)) {
+		struct seen_file *seen = &interp->files.at[it.id];
+
+		if (seen->dev == like->dev && seen->ino == like->ino && seen->size == like->size &&
+		    !memcmp(&seen->changed, &like->changed, sizeof(seen->changed)))
+			return seen;
+	}
+	return NULL;
+}
+
+/* Those that have no interpreter are looked at again when they are met again; the others are in use. */
+static int forget_files(struct sb_interp *interp)
+{
+	size_t i, nr = 0;
+	int err = 0;
+
+	for (i = 0; i < interp->files.nr; i++)
+		if (interp->files.at[i].file)
+			interp->files.at[nr++] = interp->files.at[i];
+	interp->files.nr = nr;
+	sb_index_release(&interp->files_index);
+	memset(&interp->files_index, 0, sizeof(interp->files_index));
+	for (i = 0; i < nr && !err; i++)
+		err = sb_index_add(&interp->files_index, hash_file(&interp->files.at[i]),
+				   (uint32_t)i);
+	return err;
+}
+
+static int add_file(struct sb_interp *interp, const struct seen_file *seen)
+{
+	int err = interp->files.nr >= FILES_MAX ? forget_files(interp) : 0;
+
+	if (err)
+		return err;
+	if (interp->files.nr >= FILES_MAX)
+		return -ENOSPC;
+	err = sb_vec_push(&interp->files, *seen);
+	if (err)
+		return err;
+	err = sb_index_add(&interp->files_index, hash_file(seen), (uint32_t)interp->files.nr - 1);
+	if (err)
+		interp->files.nr--; /* its image stays the caller's */
+	return err;
+}
+
+static int open_map(uint32_t tgid, const struct sb_process_map *map)
+{
+	return sb_procfs_open_line(tgid, &(struct sb_maps_line){
+						 .start = map->start,
+						 .end = map->end,
+						 .ino = map->ino,
+						 .path = map->path,
+						 .path_len = strlen(map->path),
+					 });
+}
+
+/* Return: 0, even if it can tell nothing; -ENOMEM: what it is is not known. */
+static int examine(struct sb_interp *interp, int fd, const char *path, struct seen_file *seen)
+{
+	int err = sb_image_file_new(fd, path, &seen->file);
+
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	seen->file->parser = interp->opts.parser;
+	seen->runtimes = runtimes_of(seen->file);
+	sb_image_file_unload(seen->file);
+	if (!seen->runtimes) {
+		sb_image_file_free(seen->file);
+		seen->file = NULL;
+	}
+	return 0;
+}
+
+int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
+			   const struct sb_process_map *map, struct seen_file **ret_file)
+{
+	sb_cleanup(sb_closep) int fd = -1;
+	struct seen_file seen = {}, *known;
+	char path[64];
+	struct stat st;
+	int err;
+
+	*ret_file = NULL;
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
+		 (unsigned long long)map->start, (unsigned long long)map->end);
+	if (stat(path, &st)) {
+		fd = open_map(tgid, map);
+		if (fd < 0 || fstat(fd, &st))
+			return 0;
+	}
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	seen.dev = st.st_dev;
+	seen.ino = st.st_ino;
+	seen.size = st.st_size;
+	seen.changed = st.st_ctim;
+	known = find_file(interp, &seen);
+	if (known) {
+		*ret_file = known->runtimes ? known : NULL;
+		return 0;
+	}
+	if (fd < 0)
+		fd = open_map(tgid, map);
+	if (fd < 0)
+		return 0;
+	err = examine(interp, fd, map->path, &seen);
+	if (!err)
+		err = add_file(interp, &seen);
+	if (err) {
+		sb_image_file_free(seen.file);
+		return err == -ENOMEM ? err : 0;
+	}
+	if (seen.runtimes)
+		*ret_file = &interp->files.at[interp->files.nr - 1];
+	return 0;
+}
