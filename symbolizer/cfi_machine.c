@@ -50,17 +50,21 @@ static bool x86_set_cfa(const struct sb_cfi_state *state, struct sb_uw_rule *rul
 	return fits_s32(state->cfa_off);
 }
 
+/* The caller's frame pointer, where it is saved nowhere. Return: false: it is. */
+static bool set_fp_unsaved(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
+{
+	rule->fp = state->how[SB_CFI_FP] == SB_CFI_HOW_UNDEF ? SB_UW_FP_UNDEF : SB_UW_FP_SAME;
+	return state->how[SB_CFI_FP] == SB_CFI_HOW_DEFAULT ||
+	       state->how[SB_CFI_FP] == SB_CFI_HOW_UNDEF;
+}
+
 static bool x86_set_fp(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
 {
 	int64_t off = state->val[SB_CFI_FP];
 
+	if (set_fp_unsaved(state, rule))
+		return true;
 	switch (state->how[SB_CFI_FP]) {
-	case SB_CFI_HOW_DEFAULT:
-		rule->fp = SB_UW_FP_SAME;
-		return true;
-	case SB_CFI_HOW_UNDEF:
-		rule->fp = SB_UW_FP_UNDEF;
-		return true;
 	case SB_CFI_HOW_AT_CFA:
 		rule->fp = SB_UW_FP_AT_CFA;
 		break;
@@ -200,23 +204,16 @@ static bool arm64_set_fp(const struct sb_cfi_state *state, struct sb_uw_rule *ru
 {
 	int64_t off = state->val[SB_CFI_FP];
 
-	switch (state->how[SB_CFI_FP]) {
-	case SB_CFI_HOW_DEFAULT:
-		rule->fp = SB_UW_FP_SAME;
+	if (set_fp_unsaved(state, rule))
 		return true;
-	case SB_CFI_HOW_UNDEF:
-		rule->fp = SB_UW_FP_UNDEF;
-		return true;
-	case SB_CFI_HOW_AT_CFA:
-		rule->fp = SB_UW_FP_AT_CFA;
-		if (arm64_set_fp_off(off, rule))
-			return true;
-		/* Far below the CFA, but near to where sp or x29 points. */
-		rule->fp = SB_UW_FP_AT_FP;
-		return rule->cfa < SB_UW_CFA_REG && arm64_set_fp_off(rule->cfa_off + off, rule);
-	default:
+	if (state->how[SB_CFI_FP] != SB_CFI_HOW_AT_CFA)
 		return false;
-	}
+	rule->fp = SB_UW_FP_AT_CFA;
+	if (arm64_set_fp_off(off, rule))
+		return true;
+	/* Far below the CFA, but near to where sp or x29 points. */
+	rule->fp = SB_UW_FP_AT_FP;
+	return rule->cfa < SB_UW_CFA_REG && arm64_set_fp_off(rule->cfa_off + off, rule);
 }
 
 /* The return address; the rule is complete but for it. */
