@@ -101,41 +101,73 @@ static int trace_at(struct sb_runtime *rt, uint64_t traces, uint32_t number, uin
 	return err ? err : holds(trace, pc, is_low) ? 0 : -ENOENT;
 }
 
+/* The array of traces, as jit_State has it: {GCRef *trace; TraceNo freetrace; MSize sizetrace}. */
+struct traces {
+	uint64_t at;
+	uint32_t free, nr;
+};
+
+/* The trace among @traces that holds @pc: @number, if it is known as a whole, or one that ends in its bits. */
+static int trace_among(struct sb_runtime *rt, const struct traces *traces, uint32_t number,
+		       uint64_t pc, bool is_low, struct trace *trace)
+{
+	const uint32_t next = is_low ? TRACES_MAX : SB_WHERE_CHECK_MASK + 1;
+	int err = -ENOENT;
+
+	for (; err && number < traces->nr && number < TRACES_MAX; number += next)
+		err = trace_at(rt, traces->at, number, pc, is_low, trace);
+	return err;
+}
+
+static bool may_be_traces(const struct traces *traces, uint32_t number)
+{
+	return traces->at >= 4096 && !(traces->at >> 47) && !(traces->at & 3) &&
+	       number < traces->nr && traces->nr <= TRACES_MAX && traces->free <= traces->nr;
+}
+
 /*
  * Where the array of traces is: it moves from version to version, but whatever leads to a trace that
- * holds the place proves itself.
+ * holds the place proves itself. All is read at once, up to the end of a page, beyond which there may be
+ * nothing: word by word it would be 256 calls for each frame that is not found.
  */
-static void find_traces(struct sb_runtime *rt, uint64_t global, uint32_t number, uint64_t pc)
+static int find_traces(struct sb_runtime *rt, uint64_t global, uint32_t number, uint64_t pc,
+		       struct trace *trace)
 {
 	struct sb_luajit_state *state = rt->state;
-	struct trace trace;
-	uint64_t traces;
-	uint32_t off;
+	uint8_t piece[TRACES_TO - TRACES_FROM] = {};
+	struct traces traces;
+	uint32_t off, in_page = 4096 - (uint32_t)((global + TRACES_FROM) % 4096);
 
-	for (off = TRACES_FROM; off < TRACES_TO; off += 8) {
-		if (sb_memory_u64(rt->memory, global + off, &traces) || traces < 4096 ||
-		    traces >> 47 || (traces & 3))
+	if (in_page > sizeof(piece))
+		in_page = sizeof(piece);
+	if (sb_memory_read(rt->memory, piece, in_page, global + TRACES_FROM))
+		return -ENOENT;
+	if (in_page < sizeof(piece) &&
+	    sb_memory_read(rt->memory, piece + in_page, sizeof(piece) - in_page,
+			   global + TRACES_FROM + in_page))
+		memset(piece + in_page, 0, sizeof(piece) - in_page);
+	for (off = 0; off + sizeof(traces) <= sizeof(piece); off += 8) {
+		memcpy(&traces, piece + off, sizeof(traces));
+		if (!may_be_traces(&traces, number) ||
+		    trace_among(rt, &traces, number, pc, false, trace))
 			continue;
-		if (trace_at(rt, traces, number, pc, false, &trace))
-			continue;
-		state->g_traces = off;
-		return;
+		state->g_traces = TRACES_FROM + off;
+		return 0;
 	}
+	return -ENOENT;
 }
 
 static int find_trace(struct sb_runtime *rt, uint64_t global, uint32_t number, uint64_t pc,
 		      bool is_low, struct trace *trace)
 {
 	struct sb_luajit_state *state = rt->state;
-	uint64_t traces;
+	struct traces traces;
 	int err;
 
-	if (!state->g_traces && !is_low)
-		find_traces(rt, global, number, pc);
 	if (!state->g_traces)
-		return -ENOENT;
-	err = sb_memory_u64(rt->memory, global + state->g_traces, &traces);
-	return err ? err : trace_at(rt, traces, number, pc, is_low, trace);
+		return is_low ? -ENOENT : find_traces(rt, global, number, pc, trace);
+	err = sb_memory_read(rt->memory, &traces, sizeof(traces), global + state->g_traces);
+	return err ? err : trace_among(rt, &traces, number, pc, is_low, trace);
 }
 
 /*
@@ -319,8 +351,7 @@ size_t sb_luajit_inlined(struct sb_runtime *rt, uint64_t global, uint32_t number
 	int err = -ENOENT;
 
 	if (global)
-		for (; err && number < TRACES_MAX; number += SB_WHERE_CHECK_MASK + 1)
-			err = find_trace(rt, global, number, pc, false, &trace);
+		err = find_trace(rt, global, number, pc, false, &trace);
 	else
 		for (i = 0; err && i < state->nr_globals; i++)
 			err = find_trace(rt, state->globals[i], number, pc, true, &trace);
