@@ -46,8 +46,10 @@
 struct file_key {
 	uint8_t build_id[SB_BUILD_ID_MAX];
 	uint32_t maj, min;
+	uint32_t reserved; /* they are compared as bytes */
 	uint64_t ino, ino_generation;
 };
+_Static_assert(sizeof(struct file_key) == SB_BUILD_ID_MAX + 28, "no padding");
 
 struct sb_procwatch {
 	pthread_t thread;

@@ -149,7 +149,7 @@ static int add_levels(struct sb_fg *fg, const struct folded *folded, size_t at)
 	struct sb_fg_last_stack *last = &fg->last;
 	struct sb_fg_level level = {};
 	struct sb_fg_tree_frame frame;
-	size_t len = folded->len, end = len;
+	size_t len = folded->len, end;
 	int err;
 
 	if (last->levels.nr)
