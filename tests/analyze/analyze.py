@@ -42,7 +42,7 @@ def gcc_findings(tool, text, base):
     for match in re.finditer(r'^(\S+?):(\d+):\d+: (?:warning|error): (.*?) \[([^]]+)\]$', text, re.M):
         file = relative(match[1], base)
         if file.startswith(FOLDERS):
-            yield Finding(tool, match[4], file, f'{file}:{match[2]}: {match[3]}')
+            yield Finding(tool, match[4].partition(',')[0], file, f'{file}:{match[2]}: {match[3]}')
 
 
 def sources():
