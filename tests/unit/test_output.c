@@ -100,6 +100,24 @@ static void test_folded(void **state)
 	free(text);
 }
 
+/* Readers take a line that begins with # for a comment, and a process may have any name. */
+static void test_no_comment(void **state)
+{
+	const struct sb_output_opts plain = {};
+	const struct sb_frame frames[] = { { .name = "#stackbpf;lost=9" }, { .name = "#f" } };
+	struct sb_profile *all = profile;
+	char *text;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	add(frames, 2, 3);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	text = written("folded", &plain);
+	assert_string_equal(text, "?stackbpf:lost=9;#f 3\n");
+	free(text);
+	sb_profile_free(profile);
+	profile = all;
+}
+
 /* The form stackcollapse-stap.pl reads: leaf first, then a tab and the count. */
 static void test_bt(void **state)
 {
@@ -236,10 +254,10 @@ static void test_choice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_folded),	      cmocka_unit_test(test_bt),
-		cmocka_unit_test(test_annotations),   cmocka_unit_test(test_distr),
-		cmocka_unit_test(test_distr_without), cmocka_unit_test(test_full_disk),
-		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_folded),	  cmocka_unit_test(test_no_comment),
+		cmocka_unit_test(test_bt),	  cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_distr),	  cmocka_unit_test(test_distr_without),
+		cmocka_unit_test(test_full_disk), cmocka_unit_test(test_choice),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -111,7 +111,7 @@ int sb_fold_stack(struct sb_str *str, const struct sb_profile *profile, size_t i
 		  const struct sb_fold_opts *opts)
 {
 	uint64_t weight;
-	size_t nr, at;
+	size_t nr, at, begin = str->len;
 	const uint32_t *ids = sb_profile_stack_at(profile, i, &nr, &weight);
 	int err = 0;
 
@@ -121,6 +121,9 @@ int sb_fold_stack(struct sb_str *str, const struct sb_profile *profile, size_t i
 		if (!err)
 			err = sb_fold_frame(str, sb_profile_frame_at(profile, ids[at]), opts);
 	}
+	/* Else the line would be a comment. */
+	if (!err && str->len > begin && str->s[begin] == '#')
+		str->s[begin] = '?';
 	if (!err)
 		err = sb_str_addc(str, ' ');
 	return err ? err : sb_str_addu(str, weight);
