@@ -39,14 +39,20 @@ ANNOTATION = '_[p]'
 CUT = re.compile(r'\[truncated')
 
 
+def cpu_seconds():
+    """Of all that has ended: how long something takes depends on who else wants a CPU."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def look(view, *options, seconds=SECONDS, command=()):
-    """Return: live.Result; that it ends well and in time is checked."""
-    begin = time.monotonic()
+    """Return: live.Result; that it ends well, and what time it takes of a CPU for that, is checked."""
+    begin = cpu_seconds()
     result = live.stackbpf(STACKBPF, view, *(('-t', str(seconds)) if seconds else ()), '--annotate', '--stats',
                            *options, *command)
-    took = time.monotonic() - begin
+    took = cpu_seconds() - begin
     live.check(result.status == 0, f'{view}: exit status {result.status} {"" if not result.status else result.err[-400:]}')
-    live.check(took < (seconds or 0) + SECONDS_MORE, f'{view}: it took {took:.1f} s')
+    live.check(took < (seconds or 0) + SECONDS_MORE, f'{view}: it took {took:.1f} s of a CPU')
     check_defined(view, result.err)
     return result
 
