@@ -222,12 +222,13 @@ def callgrind(program, work, _):
     path = profile.write(program, work, 'callgrind')['callgrind']
     have, _ = annotated(path)
     check(sum(have.values()), profile.total, 'callgrind: hostile names')
+    check(sum(own_lines(path).values()), profile.total, 'callgrind: hostile names and facts make no lines')
 
 
 def own_lines(path):
     """{(file:function, line): self}, by the manual of the format."""
     names, costs, file, function, is_call = {}, collections.Counter(), '', '', False
-    for line in pathlib.Path(path).read_text(encoding='utf-8').splitlines():
+    for line in pathlib.Path(path).read_text(encoding='utf-8').split('\n'):
         found = re.match(r'(fl|fn|cfi|cfn)=\((\d+)\)(?: (.*))?$', line)
         if found:
             table = 'fl' if found[1] in ('fl', 'cfi') else 'fn'

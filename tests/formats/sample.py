@@ -105,7 +105,7 @@ def hostile():
     stacks = [([Frame(ROOT, 'root')] + [Frame(rnd.choice((USER, INLINED, KERNEL, MARK, FILE)), name, name, name, i)],
                100 + i) for i, name in enumerate(HOSTILE)]
     stacks.append(([Frame(USER, name) for name in HOSTILE], 50))
-    facts = {'kind': HOSTILE[0], 'unit': HOSTILE[5], 'title': HOSTILE[3], 'by': HOSTILE[0], 'hz': '-1'}
+    facts = {'kind': HOSTILE[5], 'unit': HOSTILE[5], 'title': HOSTILE[3], 'by': HOSTILE[0], 'hz': '-1'}
     return Profile(facts, stacks)
 
 

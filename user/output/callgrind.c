@@ -229,13 +229,16 @@ static int put_head(struct callgrind *callgrind, const char *title, uint64_t tot
 		fprintf(out, "desc: %s: %s\n", key, err ? "" : callgrind->clean.s);
 	}
 	sb_str_clear(&callgrind->clean);
+	err = err ?: sb_str_add(&callgrind->clean, "");
+	title = title ? title : measure.kind;
 	if (!err && sb_fg_text_clean(&callgrind->clean, title, strlen(title)) < 0)
 		err = -ENOMEM;
-	fprintf(out, "cmd: %s\npositions: line\nevents: ",
-		callgrind->clean.len ? callgrind->clean.s : measure.kind);
+	if (err)
+		return err;
+	fprintf(out, "cmd: %s\npositions: line\nevents: ", callgrind->clean.s);
 	put_event(out, measure.unit);
 	fprintf(out, "\nsummary: %llu\n", (unsigned long long)total);
-	return err;
+	return 0;
 }
 
 static int put_cost(struct callgrind *callgrind, const struct cost *cost)
@@ -301,7 +304,7 @@ static int put_all(struct callgrind *callgrind, const struct sb_output_opts *opt
 	if (!err && callgrind->costs.nr)
 		qsort(callgrind->costs.at, callgrind->costs.nr, sizeof(callgrind->costs.at[0]),
 		      in_file_order);
-	err = err ?: put_head(callgrind, opts->title ? opts->title : "", total);
+	err = err ?: put_head(callgrind, opts->title, total);
 	return err ?: put_costs(callgrind);
 }
 
