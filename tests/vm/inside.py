@@ -263,7 +263,7 @@ def check_blocked(program, stacks, is_fp):
 
 def check_wall(program, stacks, is_fp):
     # A tick has the time since the last one, and in an emulated machine most are late.
-    return check_split(program, stacks, 4e6 / stacks.hertz(HERTZ)) or check_blocked(program, stacks, is_fp)
+    return check_split(program, stacks, 2e6 / stacks.hertz(HERTZ)) or check_blocked(program, stacks, is_fp)
 
 
 def check_wakeup(program, stacks, is_fp):
