@@ -31,18 +31,17 @@ class Kernel:
     release: str  # of packages' names, without the flavour
     flavour: str = 'cloud-{arch}'
     arches: tuple = ('x86_64',)
-    is_normal: bool = False  # part of the normal run
-    is_too_old: bool = False  # says so, and no more
-    cells: str = 'some'  # the list of cells.py that it is looked at with by scripts/test --all
+    normal: str = ''  # the list of cells.py in the normal run; '': not part of it
+    all: str = 'some'  # the list of scripts/test --all
 
 
 BOTH = ('x86_64', 'aarch64')
 KERNELS = (
-    Kernel('5.10', 'bullseye-security', r'5\.10\.\d+-\d+', is_normal=True, is_too_old=True),
-    Kernel('5.15', 'jammy', r'5\.15\.0-\d+', flavour='generic', cells='all'),
-    Kernel('6.1', 'bookworm-security', r'6\.1\.\d+-\d+', arches=BOTH, is_normal=True, cells='all'),
+    Kernel('5.10', 'bullseye-security', r'5\.10\.\d+-\d+', normal='old', all='old'),
+    Kernel('5.15', 'jammy', r'5\.15\.0-\d+', flavour='generic', normal='none', all='all'),
+    Kernel('6.1', 'bookworm-security', r'6\.1\.\d+-\d+', arches=BOTH, normal='normal', all='all'),
     Kernel('6.1-rt', 'bookworm-security', r'6\.1\.\d+-\d+', flavour='rt-{arch}'),
-    Kernel('6.12', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', arches=BOTH, cells='all'),
+    Kernel('6.12', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', arches=BOTH, all='all'),
     Kernel('6.12-rt', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', flavour='rt-{arch}'),
     Kernel('6.16', 'trixie-backports', r'6\.16\.[\d.]+\+deb13'),
     Kernel('6.17', 'trixie-backports', r'6\.17\.[\d.]+\+deb13'),
@@ -51,7 +50,7 @@ KERNELS = (
     Kernel('7.0', 'trixie-backports', r'7\.0\.[\d.]+\+deb13'),
     Kernel('7.1', 'trixie-backports', r'7\.1\.[\d.]+\+deb13'),
     Kernel('7.2', 'trixie-backports', r'7\.2\.[\d.]+\+deb13'),
-    Kernel('7.3', 'trixie-backports', r'7\.3\.[\d.]+\+deb13', is_normal=True, cells='all'),
+    Kernel('7.3', 'trixie-backports', r'7\.3\.[\d.]+\+deb13', normal='normal', all='all'),
 )
 
 
@@ -113,7 +112,7 @@ def fetch(kernel, suite, arch, directory):
 def main():
     if sys.argv[1:2] == ['--list']:
         which = (sys.argv[2:] or ['all'])[0]
-        print(*(kernel.name for kernel in KERNELS if which == 'all' or kernel.is_normal))
+        print(*(kernel.name for kernel in KERNELS if which == 'all' or kernel.normal))
         return 0
     if len(sys.argv) < 2 or sys.argv[1].startswith('-'):
         print(__doc__)
