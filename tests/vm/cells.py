@@ -14,6 +14,7 @@ INTERPS = TOGETHER + ALONE
 OFF = ('--max-overhead', 'off')
 GOVERNED = ('--max-overhead', '1')
 GOVERNED_TIMER = ('--max-overhead', '3')
+GOVERNED_WALL = ('--max-overhead', '6')  # half of it is for waits
 VIEWS = {
     'oncpu': ('oncpu', '-F', '299', *OFF),
     'offcpu': ('offcpu', *OFF),
@@ -28,7 +29,7 @@ VIEWS = {
     'oncpu governed': ('oncpu', '-F', '999', *GOVERNED_TIMER),
     'offcpu governed': ('offcpu', *GOVERNED),
     'wakeup governed': ('wakeup', *GOVERNED),
-    'wall governed': ('wall', '-F', '999', *GOVERNED_TIMER),
+    'wall governed': ('wall', '-F', '999', *GOVERNED_WALL),
     'io governed': ('io', *GOVERNED),
 }
 ONLY_NATIVE = ('io fsync', 'io fault')  # the others do no such thing

@@ -33,7 +33,7 @@ LIVE = PROGRAMS.parent / 'live'
 STACKBPF = str(BUILD / 'user/cli/stackbpf')
 SECONDS_MAX = 300
 OUTPUT_LINES_MAX = 30
-SAMPLES_MIN = 25
+SAMPLES_MIN, SAMPLES_MIN_GOVERNED = 25, 10  # the latter if all had been taken at the lowest rate
 TOLERANCE = 1.5  # of a share, at one sample: 0.15 at 100 (three standard deviations of 70 %)
 FILE_BYTES = 128 << 10
 HERTZ, HERTZ_GOVERNED = (int(cells.VIEWS[view][2]) for view in ('oncpu', 'oncpu governed'))
@@ -226,11 +226,11 @@ def near(have, want, tolerance):
 
 def check_split(program, stacks, nr_each):
     """nr_each: the weight of a sample, the largest one. Waits are no samples."""
-    stacks = {s: w for s, w in stacks.of(program.process).items() if s[-1] in ('', '[running]')}
+    facts, stacks = stacks.facts, {s: w for s, w in stacks.of(program.process).items() if s[-1] in ('', '[running]')}
     ours = {name: weight(stacks, name) for name in SPLIT}
     total = sum(ours.values())
     nr_samples = total / nr_each
-    if nr_samples < SAMPLES_MIN:
+    if nr_samples < (SAMPLES_MIN_GOVERNED if 'rate_hz' in facts else SAMPLES_MIN):
         return f'{nr_samples:.0f} samples in the three functions of {sum(stacks.values())}'
     for name, want in SPLIT.items():
         if not near(ours[name] / total, want, TOLERANCE / nr_samples ** 0.5):

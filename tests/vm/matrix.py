@@ -21,8 +21,8 @@ Made by `tests/vm/matrix.py build --update` from what `scripts/test --all vm` ha
 [testing.md](testing.md). Each cell is a check in a machine with that kernel: programs that do a bit of everything
 (`tests/programs/rounds.*`) run all at once, and the view has to say of each what is known of it: 70, 20 and 10 %
 of the time on the CPU in three functions; asleep in `nap()`; woken by `tell()`; files read by `fetch()` and written
-by `store()`, by path and bytes. Node.js and Java run alone. `governed`: with `--max-overhead` of 1 %, or 3 %
-where there is a timer; it has to have lowered something, and what is known still has to be said.
+by `store()`, by path and bytes. Node.js and Java run alone. `governed`: with `--max-overhead` of 1 %, or of 3 or
+6 % where there is a timer; it has to have lowered something, and what is known still has to be said.
 
 `--unwind` is `dwarf` and `fp`; in `oncpu`, and for Node.js and Java, also what it is by itself, `auto`. With `fp`, a
 function whose callee has no frame of its own is skipped, as everywhere: there only its callers must be found, except
