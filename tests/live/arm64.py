@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Complete stacks of C and Python on arm64, under emulation: shares and ends of stacks, no counts. Run by the
+"""Complete stacks of C, Python and Perl on arm64, under emulation: shares and ends of stacks, no counts. Run by the
 suite vm.
 
 arm64.py STACKBPF BUILD
@@ -98,9 +98,18 @@ def python():
     check_shares('python', result, 0.06)
 
 
+def perl():
+    """Another interpreter than Python: not its own frames, but its C functions, whole."""
+    with running('perl', '-e', 'sub work { my $s = 0; $s += $_ for 1 .. 10000 } work() while 1') as target:
+        result = sample(target.pid, '-u')
+    check_complete('perl', result, ('Perl_runops_standard',), gate=0.95)
+    check(not any('work' in ' '.join(stack) for stack in result.stacks), 'perl: without its own frames')
+
+
 split('tests/programs/split')
 split('split-signed')
 deep()
 frame_pointers()
 python()
+perl()
 done()
