@@ -342,24 +342,33 @@ static int add_key(void *generation, const struct sb_capture *capture)
 	return 0;
 }
 
-__hidden int sb_account(const struct sb_capture *capture, __u64 weight)
+/* Return: NULL, and in *ret_err why. */
+static __always_inline struct sb_count *count_of(const struct sb_capture *capture, int *ret_err)
 {
 	__u32 zero = 0;
 	void *generation = bpf_map_lookup_elem(&counts, &zero);
 	struct sb_count *count;
-	int err;
 
 	if (!generation)
 		generation = &counts_first;
 	count = bpf_map_lookup_elem(generation, &capture->key);
-	if (!count) {
-		err = add_key(generation, capture);
-		if (err)
-			return err;
-		count = bpf_map_lookup_elem(generation, &capture->key);
-		if (!count)
-			return -E2BIG;
-	}
+	if (count)
+		return count;
+	*ret_err = add_key(generation, capture);
+	if (*ret_err)
+		return NULL;
+	*ret_err = -E2BIG;
+	return bpf_map_lookup_elem(generation, &capture->key);
+}
+
+__hidden int sb_account(const struct sb_capture *capture, __u64 weight)
+{
+	struct sb_count *count;
+	int err = 0;
+
+	count = count_of(capture, &err);
+	if (!count)
+		return err;
 	__sync_fetch_and_add(&count->weight, weight);
 	__sync_fetch_and_add(&count->nr_samples, 1);
 	count->last_ns = capture->now_ns;
@@ -367,6 +376,16 @@ __hidden int sb_account(const struct sb_capture *capture, __u64 weight)
 		first_sample_ns = capture->now_ns;
 	sb_stat_add(SB_STAT_SAMPLES, 1);
 	return 0;
+}
+
+__hidden void sb_account_more(const struct sb_capture *capture, __u64 weight)
+{
+	struct sb_count *count;
+	int err = 0;
+
+	count = count_of(capture, &err);
+	if (count)
+		__sync_fetch_and_add(&count->weight, weight);
 }
 
 /* Global (not __hidden): the verifier looks at it once, not once for each caller. By slot: up to 6.1, a

@@ -142,6 +142,9 @@ int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
  * Return: 0; -E2BIG, -EBUSY when it was lost, which is counted.
  */
 int sb_account(const struct sb_capture *capture, __u64 weight);
+
+/* The same of a capture that was added before: no sample more. */
+void sb_account_more(const struct sb_capture *capture, __u64 weight);
 /* The same with the capture in @slot; for programs that account in several places. */
 int sb_account_slot(__u32 slot, __u64 weight);
 /* Return: the capture in @slot, to be filled in with one that was taken before; NULL for no slot. */

@@ -90,6 +90,7 @@ struct sched_task {
 	__u64 born_ns;		   /* wall: expected since; 0: it was not asked for yet */
 	__u64 phase_ns;		   /* --every: waited since the last sample, */
 	__u64 phase_every_ns;	   /* when it was so much; 0: none was drawn yet */
+	struct sb_capture ran;	   /* wall: what the last tick fell into; now_ns 0: none did */
 	struct sched_owed owed;	   /* --every: zero, nothing */
 	__u64 owed_ip, owed_sp;	   /* --every: of the user, where the wait was */
 	__u32 state;		   /* enum sb_task_state that the wait began with */
@@ -772,7 +773,7 @@ int sched_tick(struct bpf_perf_event_data *ctx)
 {
 	struct sched_task *st = find_task(bpf_get_current_task_btf());
 	struct sb_capture *capture;
-	__u64 on_ns, run_ns;
+	__u64 on_ns, run_ns, half_ns;
 
 	if (!st || !st->on_ns)
 		return 0;
@@ -789,7 +790,15 @@ int sched_tick(struct bpf_perf_event_data *ctx)
 	if (!run_ns)
 		return 0;
 	capture->key.state = SB_STATE_RUNNING;
-	sb_account(capture, run_ns);
+	/*
+	 * Half of the time between two ticks is the one's, half the other's: that before a tick alone is the
+	 * longer the later it comes in what the thread does between two sleeps.
+	 */
+	half_ns = st->ran.now_ns ? run_ns / 2 : 0;
+	if (half_ns)
+		sb_account_more(&st->ran, half_ns);
+	sb_account(capture, run_ns - half_ns);
+	st->ran = *capture;
 	sb_spent(capture->now_ns);
 	return 0;
 }

@@ -82,6 +82,17 @@ def functions():
         check_near(have, truth.of_function(function), f'{function}: blocked')
 
 
+def bursts():
+    """A thread that runs about as long as the period of the timer, and then sleeps: a tick may not have more for
+    coming late in the run."""
+    result, truth = waits(BINARY, WAITS, 'wall', 'bursts', '-F', '999', seconds=8)
+    have = {name: sum(us for s, us in result.stacks.items() if name in s and s[-1] == '[running]')
+            for name in ('run_first', 'run_second')}
+    want = {name: truth.of_function(name, 'cpu') for name in have}
+    share, known = (100 * sums['run_first'] / sum(sums.values()) for sums in (have, want))
+    check(abs(share - known) < 5, f'the first half of each run: {share:.1f} % of {known:.1f} %')
+
+
 def window():
     """Attached to threads that sleep, or run, all the time."""
     with at_work(WAITS, 'pause', 4, nr=3) as process:
@@ -105,7 +116,7 @@ def one_thread():
     accounted(result, dur_us(result))
 
 
-PARTS = (mixed, functions, window, one_thread)
+PARTS = (mixed, functions, bursts, window, one_thread)
 for part in PARTS:
     if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
         part()

@@ -154,6 +154,39 @@ static void napper(void)
 	}
 }
 
+/* bursts: runs that are a bit shorter than a millisecond, between sleeps of different lengths. Preferred to
+ * others, so that nothing but the sleeps interrupts them. */
+
+static void run_for(uint64_t ns)
+{
+	uint64_t end = read_clock(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (read_clock(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
+}
+
+static NOINLINE void run_first(void)
+{
+	run_for(NSEC / 1000 * 45 / 100);
+}
+
+static NOINLINE void run_second(void)
+{
+	run_for(NSEC / 1000 * 45 / 100);
+}
+
+static void burster(void)
+{
+	const struct sched_param param = { .sched_priority = 1 };
+
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &param);
+	while (!is_over) {
+		MEASURED(run_first);
+		MEASURED(run_second);
+		doze(500 + (uint64_t)rand() % 1000);
+	}
+}
+
 /* convoy: whoever has the lock sleeps, so that the others wait for it and are woken by it. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -410,6 +443,11 @@ static void mode_sleeps(int nr)
 	start_many(nr ? nr : 1, "sleeper", sleeper);
 }
 
+static void mode_bursts(int nr)
+{
+	start_many(nr ? nr : 1, "burster", burster);
+}
+
 static void mode_naps(int nr)
 {
 	start_many(nr ? nr : 1, "napper", napper);
@@ -468,6 +506,7 @@ static const struct {
 	{ "sleeps", mode_sleeps }, { "convoy", mode_convoy }, { "pair", mode_pair },
 	{ "pause", mode_pause },   { "dstate", mode_dstate }, { "queue", mode_queue },
 	{ "idle", mode_idle },	   { "mixed", mode_mixed },   { "naps", mode_naps },
+	{ "bursts", mode_bursts },
 };
 
 static void put_clocks(FILE *out, const struct clocks *c)
