@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The cells of the matrix: what can be seen of which program, and what is looked at under which kernel."""
+import os
 import platform
 import re
 
@@ -34,6 +35,7 @@ VIEWS = {
 }
 ONLY_NATIVE = ('io fsync', 'io fault')  # the others do no such thing
 NOT_ON_ARM64 = 'on arm64 there is Python only: the others show their C functions (interpreters.md)'
+OF_DISK = ('io cache', 'io block', 'io fsync')
 NO_TABLES = 'its frames are linked by frame pointers: generated code has no unwind tables'
 NO_C_FRAMES = 'its frames are found by walking through C functions, which have no frame pointers in this distribution'
 
@@ -57,6 +59,8 @@ def cannot(view, unwinder, interp):
         return NOT_ON_ARM64
     if unwinder == 'dwarf' and interp == 'node':
         return NO_TABLES
+    if view in OF_DISK and not os.path.exists('/dev/vda'):
+        return 'no disk: the package with the modules of this kernel is in no suite any more'
     if view == 'io fault' and platform.machine() == 'aarch64':
         return 'the kernel has no tracepoint of page faults on arm64'
     if view == 'io fault' and kernel() < (5, 17):

@@ -35,7 +35,6 @@ SECONDS_MAX = 300
 OUTPUT_LINES_MAX = 30
 SAMPLES_MIN, SAMPLES_MIN_GOVERNED = 25, 10  # the latter if all had been taken at the lowest rate
 TOLERANCE = 2  # of a share, at one sample: 0.2 at 100 (4.4 standard deviations of 70 %: there are hundreds of cells)
-WALL_BIAS = 0.1
 FILE_BYTES = 128 << 10
 HERTZ, HERTZ_GOVERNED = (int(cells.VIEWS[view][2]) for view in ('oncpu', 'oncpu governed'))
 SECONDS = (5, 25)  # of the first run, and of the second if there has to be one
@@ -225,9 +224,8 @@ def near(have, want, tolerance):
     return abs(have - want) <= tolerance
 
 
-def check_split(program, stacks, nr_each, bias=0):
-    """nr_each: the weight of a sample, the largest one. Waits are no samples. bias: what a share may be off however
-    many there are."""
+def check_split(program, stacks, nr_each):
+    """nr_each: the weight of a sample, the largest one. Waits are no samples."""
     facts, stacks = stacks.facts, {s: w for s, w in stacks.of(program.process).items() if s[-1] in ('', '[running]')}
     ours = {name: weight(stacks, name) for name in SPLIT}
     total = sum(ours.values())
@@ -235,7 +233,7 @@ def check_split(program, stacks, nr_each, bias=0):
     if nr_samples < (SAMPLES_MIN_GOVERNED if 'rate_hz' in facts else SAMPLES_MIN):
         return f'{nr_samples:.0f} samples in the three functions of {sum(stacks.values())}'
     for name, want in SPLIT.items():
-        if not near(ours[name] / total, want, bias + TOLERANCE / nr_samples ** 0.5):
+        if not near(ours[name] / total, want, TOLERANCE / nr_samples ** 0.5):
             return f'{name}: {100 * ours[name] / total:.0f} % of {100 * want:.0f} %'
     below = sum(weight(stacks, 'round_of', name) for name in SPLIT)
     return '' if below > 0.95 * total else f'{below} of {total} samples have their caller'
@@ -264,9 +262,8 @@ def check_blocked(program, stacks, is_fp):
 
 
 def check_wall(program, stacks, is_fp):
-    # A tick has the time since the last one, and in an emulated machine most are late. The programs sleep each few
-    # milliseconds, as ticks come: docs/loss.md says what that does.
-    return check_split(program, stacks, 2e6 / stacks.hertz(HERTZ), WALL_BIAS) or check_blocked(program, stacks, is_fp)
+    # A tick has the time since the last one, and in an emulated machine most are late.
+    return check_split(program, stacks, 2e6 / stacks.hertz(HERTZ)) or check_blocked(program, stacks, is_fp)
 
 
 def check_wakeup(program, stacks, is_fp):
