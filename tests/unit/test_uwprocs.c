@@ -19,7 +19,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -45,9 +44,17 @@ static struct {
 } shown[NR_PROCS + 1];
 static uint32_t shown_max;
 
+static uint64_t cpu_clock_ns, read_costs_ns;
+
 static uint64_t now_ns(void)
 {
 	return clock_ns;
+}
+
+/* What a reading costs is the difference of two looks. */
+static uint64_t cpu_ns(void)
+{
+	return cpu_clock_ns += read_costs_ns;
 }
 
 static int add_part(void *arg, uint32_t idx, void *at)
@@ -106,9 +113,11 @@ static int setup(void **state)
 		.publish = publish,
 		.unpublish = unpublish,
 		.now_ns = now_ns,
+		.cpu_ns = cpu_ns,
 	};
 
 	clock_ns = 1000ull << 30;
+	read_costs_ns = 1;
 	memset(bins, 0, sizeof(bins));
 	memset(shown, 0, sizeof(shown));
 	shown_max = NR_PROCS + 1;
@@ -274,20 +283,11 @@ static void test_own_mappings(void **state)
 	munmap(code, PAGE);
 }
 
-static uint64_t own_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* A list is read again no sooner than after a rest, but for the first times, and replaced only if it
  * changed. */
 static void test_reread(void **state)
 {
 	uint32_t self = (uint32_t)getpid(), word, nr_segs, nr_early = 0;
-	uint64_t begin_ns;
 	struct sb_uwpool_stats used;
 	uint64_t when_ns = 0;
 	void *code;
@@ -295,16 +295,13 @@ static void test_reread(void **state)
 
 	assert_int_equal(sb_uwprocs_reread(procs, self, &when_ns), 0); /* nobody asked yet */
 	assert_int_equal(find_shown(self), -1);
-	begin_ns = own_ns();
 	assert_int_equal(need(self, 5, 0), 0);
-	begin_ns = own_ns() - begin_ns;
 	at = find_shown(self);
 	word = shown[at].proc.segs_word;
 	nr_segs = shown[at].proc.nr_segs;
 	while (!need(self, 5, 0))
-		assert_true(++nr_early <= SB_UWPROCS_NR_EARLY_MAX);
-	/* A twentieth of our time is for it, and no more than what it may take from 10 ms. */
-	assert_true(nr_early || begin_ns > 10000000 / 20);
+		nr_early++;
+	assert_int_equal(nr_early, SB_UWPROCS_NR_EARLY_MAX);
 	assert_int_equal(need(self, 5, 0), -EAGAIN);
 	assert_int_equal(sb_uwprocs_reread(procs, self, &when_ns), -EAGAIN);
 	assert_true(when_ns > clock_ns);
@@ -327,6 +324,13 @@ static void test_reread(void **state)
 	assert_int_equal(shown[at].proc.exec_id, 5);
 	assert_int_equal(shown[at].proc.start_ns, START_NS);
 	expect_all_mappings();
+
+	/* A twentieth of our time is for it, however much one costs. */
+	read_costs_ns = 3000000;
+	clock_ns = when_ns + 100000000;
+	assert_int_equal(sb_uwprocs_reread(procs, self, &when_ns), 0);
+	assert_int_equal(sb_uwprocs_reread(procs, self, &when_ns), -EAGAIN);
+	assert_int_equal(when_ns, clock_ns + 20 * read_costs_ns);
 
 	/* Another address space by the same number: no rest, another label. */
 	munmap(code, PAGE);

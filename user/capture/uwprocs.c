@@ -40,6 +40,14 @@ struct sb_uwprocs {
 
 typedef SB_VEC(struct sb_uw_seg) seg_list;
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_procs)
 {
 	struct sb_uwprocs *procs = calloc(1, sizeof(*procs));
@@ -49,6 +57,8 @@ int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_p
 	procs->opts = *opts;
 	if (!procs->opts.now_ns)
 		procs->opts.now_ns = sb_now_ns;
+	if (!procs->opts.cpu_ns)
+		procs->opts.cpu_ns = thread_cpu_ns;
 	*ret_procs = procs;
 	return 0;
 }
@@ -360,14 +370,6 @@ static int publish_new(struct sb_uwprocs *procs, struct proc *new, const seg_lis
 	return 0;
 }
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* When it may be read again, after this read, which took so much of our time. */
 static void set_next_read(struct proc *new, const struct proc *have, uint64_t own_ns)
 {
@@ -386,7 +388,7 @@ static void set_next_read(struct proc *new, const struct proc *have, uint64_t ow
 /* Read and publish; @new says which process, and by which label. */
 static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 {
-	uint64_t begin_ns = own_cpu_ns();
+	uint64_t begin_ns = procs->opts.cpu_ns();
 	struct proc *have;
 	seg_list segs;
 	int err = read_segs(procs, new->tgid, &segs, &new->exec_vm);
@@ -398,7 +400,7 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 	}
 	new->published_ns = procs->opts.now_ns();
 	have = find_proc(procs, new->tgid);
-	set_next_read(new, have, own_cpu_ns() - begin_ns);
+	set_next_read(new, have, procs->opts.cpu_ns() - begin_ns);
 	if (is_same_list(procs, have, new, &segs)) {
 		have->next_read_ns = new->next_read_ns;
 		have->nr_early = new->nr_early;

@@ -32,6 +32,7 @@ struct sb_uwprocs_opts {
 	void (*unpublish)(void *arg, uint32_t tgid);
 	void *arg;
 	uint64_t (*now_ns)(void); /* NULL: sb_now_ns() */
+	uint64_t (*cpu_ns)(void); /* NULL: CPU time of the thread that calls */
 };
 
 int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_procs);
