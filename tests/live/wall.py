@@ -67,11 +67,13 @@ def mixed():
         want['blocked'] = want['wall'] - want['cpu'] - want['queue']
         have = {state: sum(sums[tid, state] for tid in tids) for state in ('cpu', 'queue', 'blocked')}
         # What a thread takes to end after its last look at the clock is much for those with short lives.
-        near = 2 * NEAR if name == 'guest' else NEAR
+        factor = 2 if name == 'guest' else 1
+        near = factor * NEAR
         check_near(sum(have.values()), want['wall'], name, near)
         for state, us in have.items():
             if want[state] >= ENOUGH * want['wall']:
-                check_near(us, want[state], f'{name}: {state}', max(near, WAKE_UPS * want['wall'] / want[state]))
+                late = factor * WAKE_UPS * want['wall'] / want[state]
+                check_near(us, want[state], f'{name}: {state}', max(near, late))
 
 
 def functions():
