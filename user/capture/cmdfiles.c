@@ -54,7 +54,7 @@ static int open_regular(const char *path, struct stat *ret_st)
 static bool add_file(struct sb_cmdfiles *files, const char *path)
 {
 	struct sb_cmdfile *file = &files->at[files->nr];
-	struct stat st;
+	struct stat st = {};
 	int fd = open_regular(path, &st);
 	size_t i;
 

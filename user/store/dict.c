@@ -162,7 +162,8 @@ int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uin
 		if (!err)
 			err = add_string(dict, tags[i].value, strlen(tags[i].value),
 					 &pairs[i].value);
-		pairs[i].key = pairs[i].key << 1 | tags[i].is_wide;
+		if (!err)
+			pairs[i].key = pairs[i].key << 1 | tags[i].is_wide;
 	}
 	return err ? err : add_tags(dict, pairs, (uint32_t)nr, ret_id);
 }

@@ -99,7 +99,7 @@ static int new_store(const char *path, struct sb_store **ret_store)
 
 int sb_store_open(const char *path, struct sb_store **ret_store)
 {
-	struct sb_store *store;
+	struct sb_store *store = NULL;
 	int err = new_store(path, &store);
 
 	if (err)
@@ -116,7 +116,7 @@ int sb_store_open(const char *path, struct sb_store **ret_store)
 int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 			   struct sb_store **ret_store)
 {
-	struct sb_store *store;
+	struct sb_store *store = NULL;
 	int err;
 
 	if (mkdir(path, 0750) && errno != EEXIST)
