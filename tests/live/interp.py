@@ -3,9 +3,12 @@
 what each has taken so far, by the clock of the CPU: loops that look alike may differ by a third, for reasons of
 the processor. Their rounds differ in length, because rounds of one length may keep step with the sampling, which
 then sees but a few of their moments."""
-from live import check
+import collections
+
+from live import check, stackbpf
 
 POINTS = 0.03  # of a share, as far as chance allows that
+SAMPLES_OF_EACH, RUNS_MAX = 100, 4  # of each program, on average
 
 
 def are_few(nr, total, share):
@@ -40,3 +43,18 @@ def check_shares(what, weights, truth, is_sampled=True):
         chance = 4 * (want * (1 - want) / total) ** 0.5 if is_sampled else 0
         check(abs(have - want) <= max(POINTS, chance),
               f'{what}: {part} has {100 * have:.1f} % of {total}, in truth {100 * want:.1f} %')
+
+
+def sample(binary, view, processes, *options, seconds):
+    """All of them at once; on the CPU, on a machine that has others to serve, again and again, until there are
+    enough samples of what runs."""
+    pids = [option for process in processes for option in ('-p', str(process.pid))]
+    stacks = collections.Counter()
+    for _ in range(RUNS_MAX):
+        result = stackbpf(binary, view, *pids, '-t', str(seconds), '--lines', '--annotate', *options)
+        check(result.status == 0, f'{view}: exit status {result.status} {result.err[-300:] if result.status else ""}')
+        stacks += result.stacks
+        if view != 'oncpu' or stacks.total() >= SAMPLES_OF_EACH * len(processes):
+            break
+    result.stacks = stacks
+    return result

@@ -17,8 +17,6 @@ import interp
 from live import check, done, need_root, skip, stackbpf
 
 need_root()
-# Of each program, on average.
-SAMPLES_OF_EACH, RUNS_MAX = 100, 4
 BINARY, PROGRAMS = sys.argv[1], sys.argv[2]
 FILES = {f'/p/{name}': os.path.join(PROGRAMS, name) for name in ('tree.php', 'tree_included.php')}
 # Version: suite, packages. From 8.5 on opcache is part of PHP.
@@ -150,17 +148,7 @@ def programs(wanted):
 
 
 def sample(view, started, *options, seconds=3):
-    """On a machine that has others to serve, again until there are enough samples of what runs."""
-    pids = [option for process in started.values() for option in ('-p', str(process.pid))]
-    stacks = collections.Counter()
-    for _ in range(RUNS_MAX):
-        result = stackbpf(BINARY, view, *pids, '-t', str(seconds), '--lines', '--annotate', *options)
-        check(result.status == 0, f'{view}: exit status {result.status} {result.err[-300:] if result.status else ""}')
-        stacks += result.stacks
-        if view != 'oncpu' or stacks.total() >= SAMPLES_OF_EACH * len(started):
-            break
-    result.stacks = stacks
-    return result
+    return interp.sample(BINARY, view, started.values(), *options, seconds=seconds)
 
 
 def version_of(stack):

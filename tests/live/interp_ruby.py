@@ -14,11 +14,9 @@ import sys
 
 import beside
 import interp
-from live import check, done, need_root, skip, stackbpf
+from live import check, done, need_root, skip
 
 need_root()
-# Of each program, on average.
-SAMPLES_OF_EACH, RUNS_MAX = 100, 4
 BINARY, PROGRAMS = sys.argv[1], sys.argv[2]
 PROGRAM = os.path.join(PROGRAMS, 'tree.rb')
 # Version: suite. 2.6 is in none of them.
@@ -132,17 +130,7 @@ def programs(wanted):
 
 
 def sample(view, started, *options, seconds=3):
-    """On a machine that has others to serve, again until there are enough samples of what runs."""
-    pids = [option for process in started.values() for option in ('-p', str(process.pid))]
-    stacks = collections.Counter()
-    for _ in range(RUNS_MAX):
-        result = stackbpf(BINARY, view, *pids, '-t', str(seconds), '--lines', '--annotate', *options)
-        check(result.status == 0, f'{view}: exit status {result.status} {result.err[-300:] if result.status else ""}')
-        stacks += result.stacks
-        if view != 'oncpu' or stacks.total() >= SAMPLES_OF_EACH * len(started):
-            break
-    result.stacks = stacks
-    return result
+    return interp.sample(BINARY, view, started.values(), *options, seconds=seconds)
 
 
 def version_of(stack):
