@@ -19,6 +19,7 @@
 #include "flamegraph/text.h"
 #include "output/functions.h"
 #include "output/measure.h"
+#include "output/numbers.h"
 #include "output/outputs.h"
 
 #define ALL_NAME "all"
@@ -38,10 +39,8 @@ struct callgrind {
 	struct sb_index costs_index;
 	uint32_t *seen; /* by function: number of the last stack that has it, from 1 on */
 	bool *is_named; /* by function and by file: its name was written; later, its number is enough */
-	SB_VEC(const char *)
-	files; /* names of files, and of modules in their place, by their numbers */
-	struct sb_index files_index;
-	uint32_t *file_of; /* by function */
+	struct sb_numbers files; /* names of files, and of modules in their place */
+	uint32_t *file_of;	 /* by function */
 	bool *is_file_named;
 	FILE *out;
 	struct sb_str clean;
@@ -132,25 +131,6 @@ static const char *file_name(const struct sb_frame *frame)
 	}
 }
 
-static int find_file(struct callgrind *callgrind, const char *name, uint32_t *ret_id)
-{
-	uint64_t hash = sb_hash(&name, sizeof(name), 0);
-	struct sb_index_iter it;
-	int err;
-
-	for (it = sb_index_first(&callgrind->files_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&callgrind->files_index, it)) {
-		/* Interned, or a constant of ours; should they be equal, readers take them as one. */
-		if (callgrind->files.at[it.id] == name) {
-			*ret_id = it.id;
-			return 0;
-		}
-	}
-	*ret_id = (uint32_t)callgrind->files.nr;
-	err = sb_vec_push(&callgrind->files, name);
-	return err ?: sb_index_add(&callgrind->files_index, hash, *ret_id);
-}
-
 /* "fn=(3) name" the first time, "fn=(3)" from then on. Numbers begin at 1. */
 static int put_name(struct callgrind *callgrind, const char *key, uint32_t id, bool *is_named,
 		    const char *name)
@@ -176,7 +156,7 @@ static int put_function(struct callgrind *callgrind, const char *file_key, const
 	const struct sb_frame *frame = sb_functions_at(&callgrind->functions, function);
 	uint32_t file = callgrind->file_of[function];
 	int err = put_name(callgrind, file_key, file, &callgrind->is_file_named[file],
-			   callgrind->files.at[file]);
+			   callgrind->files.at.at[file]);
 
 	return err
 		       ?: put_name(callgrind, key, function, &callgrind->is_named[function],
@@ -196,11 +176,11 @@ static int name_functions(struct callgrind *callgrind)
 	if (!callgrind->seen || !callgrind->is_named || !callgrind->file_of)
 		return -ENOMEM;
 	for (i = 0; i < nr && !err; i++)
-		err = find_file(callgrind,
-				file_name(sb_functions_at(&callgrind->functions, (uint32_t)i)),
-				&callgrind->file_of[i]);
+		err = sb_numbers_of(&callgrind->files,
+				    file_name(sb_functions_at(&callgrind->functions, (uint32_t)i)),
+				    &callgrind->file_of[i]);
 	callgrind->is_file_named =
-		calloc(callgrind->files.nr + 1, sizeof(*callgrind->is_file_named));
+		calloc(callgrind->files.at.nr + 1, sizeof(*callgrind->is_file_named));
 	return err ?: callgrind->is_file_named ? 0 : -ENOMEM;
 }
 
@@ -268,7 +248,7 @@ static int put_owner(struct callgrind *callgrind, uint32_t function)
 	frame = sb_functions_at(&callgrind->functions, function);
 	module = frame->module && *frame->module ? frame->module : "???";
 	/* Named each time: numbers of objects are their own, and these serve as well as any. */
-	err = find_file(callgrind, module, &id);
+	err = sb_numbers_of(&callgrind->files, module, &id);
 	putc('\n', callgrind->out);
 	err = err ?: put_name(callgrind, "ob", id, &(bool){ false }, module);
 	return err ?: put_function(callgrind, "fl", "fn", function);
@@ -317,8 +297,7 @@ static int write_callgrind(const struct sb_profile *profile, const struct sb_out
 	sb_functions_release(&callgrind.functions);
 	sb_vec_release(&callgrind.costs);
 	sb_index_release(&callgrind.costs_index);
-	sb_vec_release(&callgrind.files);
-	sb_index_release(&callgrind.files_index);
+	sb_numbers_release(&callgrind.files);
 	sb_str_release(&callgrind.clean);
 	free(callgrind.seen);
 	free(callgrind.is_named);

@@ -17,6 +17,7 @@
 #include "output/gzip.h"
 #include "output/jsontext.h"
 #include "output/measure.h"
+#include "output/numbers.h"
 #include "output/order.h"
 #include "output/outputs.h"
 
@@ -32,8 +33,7 @@ struct firefox {
 	uint32_t *order;
 	size_t nr_stacks;
 	SB_VEC(uint32_t) path; /* nodes from the root to where the walk is */
-	SB_VEC(const char *) strings;
-	struct sb_index strings_index;
+	struct sb_numbers strings;
 	struct sb_json json;
 };
 
@@ -88,19 +88,12 @@ static void put_length(struct sb_json *json, const char *table, size_t nr)
 
 static uint32_t string_id(struct firefox *firefox, const char *s)
 {
-	uint64_t hash = sb_hash(&s, sizeof(s), 0);
-	struct sb_index_iter it;
-	int err;
+	uint32_t id = 0;
+	int err = sb_numbers_of(&firefox->strings, s, &id);
 
-	for (it = sb_index_first(&firefox->strings_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&firefox->strings_index, it))
-		if (firefox->strings.at[it.id] == s)
-			return it.id;
-	err = sb_vec_push(&firefox->strings, s);
-	err = err ?: sb_index_add(&firefox->strings_index, hash, (uint32_t)firefox->strings.nr - 1);
 	if (err && !firefox->json.err)
 		firefox->json.err = err;
-	return (uint32_t)firefox->strings.nr - 1;
+	return id;
 }
 
 static void put_strings(struct firefox *firefox)
@@ -109,9 +102,9 @@ static void put_strings(struct firefox *firefox)
 	size_t i;
 
 	sb_json_raw(json, "\"stringArray\":[");
-	for (i = 0; i < firefox->strings.nr; i++) {
+	for (i = 0; i < firefox->strings.at.nr; i++) {
 		sb_json_raw(json, i ? ",\n" : "\n");
-		sb_json_string(json, firefox->strings.at[i]);
+		sb_json_string(json, firefox->strings.at.at[i]);
 	}
 	sb_json_raw(json, "]");
 }
@@ -491,8 +484,7 @@ static int write_firefox(const struct sb_profile *profile, const struct sb_outpu
 	err = err ?: err_json ?: sb_gzip_finish(gzip);
 	sb_functions_release(&firefox.functions);
 	sb_vec_release(&firefox.path);
-	sb_vec_release(&firefox.strings);
-	sb_index_release(&firefox.strings_index);
+	sb_numbers_release(&firefox.strings);
 	free(firefox.numbers);
 	free(firefox.order);
 	return err;

@@ -19,6 +19,7 @@
 #include "output/functions.h"
 #include "output/gzip.h"
 #include "output/measure.h"
+#include "output/numbers.h"
 #include "output/outputs.h"
 #include "output/protobuf.h"
 
@@ -67,8 +68,7 @@ struct pprof {
 	SB_VEC(struct location) locations;
 	SB_VEC(uint32_t) location_frames; /* innermost first */
 	struct sb_index locations_index;
-	SB_VEC(const char *) modules; /* of each mapping */
-	struct sb_index modules_index;
+	struct sb_numbers modules; /* of each mapping */
 	SB_VEC(uint32_t) comments;
 	struct sb_gzip *gzip;
 	struct sb_str message, inner, inmost, clean;
@@ -377,24 +377,14 @@ static int put_sample(struct pprof *pprof, size_t i)
 /* Return: the number of the mapping in *ret_id; 0: of no module. */
 static int find_mapping(struct pprof *pprof, const char *module, uint64_t *ret_id)
 {
-	uint64_t hash = sb_hash(&module, sizeof(module), 0);
-	struct sb_index_iter it;
+	uint32_t number;
 	int err;
 
 	*ret_id = 0;
 	if (!module || !*module)
 		return 0;
-	for (it = sb_index_first(&pprof->modules_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&pprof->modules_index, it)) {
-		/* Interned: equal ones are the same. */
-		if (pprof->modules.at[it.id] == module) {
-			*ret_id = it.id + 1ull;
-			return 0;
-		}
-	}
-	err = sb_vec_push(&pprof->modules, module);
-	err = err ?: sb_index_add(&pprof->modules_index, hash, (uint32_t)pprof->modules.nr - 1);
-	*ret_id = pprof->modules.nr;
+	err = sb_numbers_of(&pprof->modules, module, &number);
+	*ret_id = number + 1ull;
 	return err;
 }
 
@@ -415,7 +405,7 @@ static int put_mapping(struct pprof *pprof, size_t i)
 	struct sb_str *message = &pprof->message;
 	int err = sb_pb_u64(message, MAPPING_ID, i + 1);
 
-	err = err ?: add_string_field(pprof, message, MAPPING_FILENAME, pprof->modules.at[i]);
+	err = err ?: add_string_field(pprof, message, MAPPING_FILENAME, pprof->modules.at.at[i]);
 	err = err ?: sb_pb_u64(message, MAPPING_HAS_FUNCTIONS, 1);
 	err = err ?: sb_pb_u64(message, MAPPING_HAS_FILENAMES, 1);
 	err = err ?: sb_pb_u64(message, MAPPING_HAS_LINE_NUMBERS, 1);
@@ -533,7 +523,7 @@ static int put_profile(struct pprof *pprof, size_t nr_stacks)
 
 	err = err ?: put_all(pprof, nr_stacks, put_sample);
 	err = err ?: find_mappings(pprof);
-	err = err ?: put_all(pprof, pprof->modules.nr, put_mapping);
+	err = err ?: put_all(pprof, pprof->modules.at.nr, put_mapping);
 	err = err ?: put_all(pprof, pprof->locations.nr, put_location);
 	err = err ?: put_all(pprof, pprof->functions.frames.nr, put_function);
 	err = err ?: put_all(pprof, pprof->strings.strs.nr, put_string);
@@ -547,8 +537,7 @@ static void release(struct pprof *pprof)
 	sb_vec_release(&pprof->locations);
 	sb_vec_release(&pprof->location_frames);
 	sb_index_release(&pprof->locations_index);
-	sb_vec_release(&pprof->modules);
-	sb_index_release(&pprof->modules_index);
+	sb_numbers_release(&pprof->modules);
 	sb_vec_release(&pprof->comments);
 	sb_str_release(&pprof->message);
 	sb_str_release(&pprof->inner);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "output/numbers.h"
+
+int sb_numbers_of(struct sb_numbers *numbers, const char *s, uint32_t *ret_number)
+{
+	uint64_t hash = sb_hash(&s, sizeof(s), 0);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&numbers->index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&numbers->index, it)) {
+		if (numbers->at.at[it.id] == s) {
+			*ret_number = it.id;
+			return 0;
+		}
+	}
+	*ret_number = (uint32_t)numbers->at.nr;
+	err = sb_vec_push(&numbers->at, s);
+	return err ? err : sb_index_add(&numbers->index, hash, *ret_number);
+}
+
+void sb_numbers_release(struct sb_numbers *numbers)
+{
+	sb_vec_release(&numbers->at);
+	sb_index_release(&numbers->index);
+}
