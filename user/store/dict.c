@@ -465,7 +465,9 @@ static int decode_one_tags(struct sb_dict *dict, struct sb_cursor *cursor, uint3
 	if (at < dict->tags.nr)
 		return 0;
 	err = add_tags(dict, pairs, nr, &id);
-	return err ? err : id == at ? 0 : -EBADMSG;
+	if (!err && id != at)
+		err = -EBADMSG;
+	return err;
 }
 
 static int decode_tags(struct sb_dict *dict, struct sb_cursor *cursor)

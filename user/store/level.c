@@ -8,7 +8,7 @@
 #define DAY_S 86400
 
 const struct sb_level sb_levels[SB_STORE_LEVELS] = {
-	{ "10s", 10, SB_SPAN_DAY, 7 * DAY_S },
+	{ "10s", SB_STORE_BLOCK_S, SB_SPAN_DAY, 7 * DAY_S },
 	{ "10min", 600, SB_SPAN_DAY, 30 * DAY_S },
 	{ "1h", 3600, SB_SPAN_MONTH, 366 * DAY_S },
 	{ "1d", DAY_S, SB_SPAN_YEAR, 0 },

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #define SB_STORE_LEVELS	  4
+/* Of the finest blocks. */
+#define SB_STORE_BLOCK_S  10
 /* Longest name of a file: "1d/2026.sb". */
 #define SB_LEVEL_NAME_MAX 32
 

@@ -12,8 +12,8 @@
 struct transfer {
 	const struct sb_dict *from;
 	struct sb_dict *to;
-	uint32_t *frame, *node; /* of @to, by those of @from; SB_DICT_NONE: not yet */
-	SB_VEC(uint32_t) path;	/* scratch */
+	uint32_t *frame, *node, *tags; /* of @to, by those of @from; SB_DICT_NONE: not yet */
+	SB_VEC(uint32_t) path;	       /* scratch */
 	struct sb_sums sums;
 };
 
@@ -21,6 +21,7 @@ static void release_transfer(struct transfer *transfer)
 {
 	free(transfer->frame);
 	free(transfer->node);
+	free(transfer->tags);
 	sb_vec_release(&transfer->path);
 	sb_sums_release(&transfer->sums);
 }
@@ -31,8 +32,10 @@ static int begin_transfer(struct transfer *transfer)
 
 	transfer->frame = malloc((from->frames.nr + 1) * sizeof(*transfer->frame));
 	transfer->node = malloc((from->nodes.nr + 1) * sizeof(*transfer->node));
-	if (!transfer->frame || !transfer->node)
+	transfer->tags = malloc((from->tags.nr + 1) * sizeof(*transfer->tags));
+	if (!transfer->frame || !transfer->node || !transfer->tags)
 		return -ENOMEM;
+	memset(transfer->tags, 0xff, (from->tags.nr + 1) * sizeof(*transfer->tags));
 	memset(transfer->frame, 0xff, (from->frames.nr + 1) * sizeof(*transfer->frame));
 	memset(transfer->node, 0xff, (from->nodes.nr + 1) * sizeof(*transfer->node));
 	transfer->node[0] = 0;
@@ -81,7 +84,7 @@ static int transfer_row(struct transfer *transfer, const struct sb_dict_row *row
 {
 	struct sb_tag tags[SB_DICT_TAGS_MAX];
 	size_t nr = sb_dict_tags_at(transfer->from, row->tags, tags), i;
-	struct sb_row_key key = { .tags = tags };
+	struct sb_row_key key = { .tags = tags, .tags_id = &transfer->tags[row->tags] };
 	int err = transfer_node(transfer, row->node, &key.node);
 
 	key.has_no_node = err == -E2BIG;

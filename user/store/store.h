@@ -25,9 +25,6 @@
 #include "store/segment.h"
 #include "store/tags.h"
 
-/* Of the 10-second blocks. */
-#define SB_STORE_BLOCK_S 10
-
 struct sb_store;
 
 struct sb_store_opts {

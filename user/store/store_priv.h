@@ -32,6 +32,7 @@ void sb_sums_release(struct sb_sums *sums);
 struct sb_row_key {
 	const struct sb_tag *tags;
 	size_t nr_tags;
+	uint32_t *tags_id; /* their number, kept for the next row; SB_DICT_NONE: not known yet */
 	uint32_t node;
 	bool has_no_node; /* there was no place for it */
 };

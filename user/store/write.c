@@ -34,11 +34,13 @@ void sb_sums_release(struct sb_sums *sums)
 static int add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		   struct sb_sums *sums)
 {
-	uint32_t tags, row;
-	int err = sb_dict_tags(dict, key->tags, key->nr_tags, &tags);
+	uint32_t row;
+	int err = 0;
 
+	if (*key->tags_id == SB_DICT_NONE)
+		err = sb_dict_tags(dict, key->tags, key->nr_tags, key->tags_id);
 	if (!err)
-		err = sb_dict_row(dict, tags, key->node, &row);
+		err = sb_dict_row(dict, *key->tags_id, key->node, &row);
 	if (!err)
 		err = sb_sums_fit(sums, dict);
 	if (!err)
@@ -54,8 +56,8 @@ static int add_other(struct sb_dict *dict, const struct sb_row_key *key, uint64_
 		.key = "kind",
 		.value = sb_tag_value(key->tags, key->nr_tags, "kind"),
 	};
-	struct sb_row_key other = { .tags = &kind, .nr_tags = 1 };
-	uint32_t frame_id;
+	uint32_t frame_id, tags_id = SB_DICT_NONE;
+	struct sb_row_key other = { .tags = &kind, .nr_tags = 1, .tags_id = &tags_id };
 	int err;
 
 	dict->may_use_spare = true;
@@ -128,7 +130,12 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 {
 	size_t nr_frames = sb_profile_nr_frames(series->profile), i;
 	sb_cleanup(sb_freep) uint32_t *frame_of = calloc(nr_frames + 1, sizeof(*frame_of));
-	struct sb_row_key key = { .tags = series->tags, .nr_tags = series->nr_tags };
+	uint32_t tags_id = SB_DICT_NONE;
+	struct sb_row_key key = {
+		.tags = series->tags,
+		.nr_tags = series->nr_tags,
+		.tags_id = &tags_id,
+	};
 	uint64_t weight;
 	int err = 0;
 
