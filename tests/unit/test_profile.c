@@ -274,6 +274,38 @@ static void test_scale_keeps_account(void **state)
 	sb_profile_free(profile);
 }
 
+/* Sealed, scaled, with durations: it is as new, but for its frames. */
+static void test_clear(void **state)
+{
+	struct sb_profile *profile;
+	uint64_t weight;
+	uint32_t a, b;
+	size_t nr;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	a = frame(profile, "a", SB_FRAME_USER);
+	b = frame(profile, "b", SB_FRAME_USER);
+	assert_int_equal(sb_profile_add_log2(profile, &a, 1, 3000, 4, 1), 0);
+	assert_int_equal(sb_profile_add(profile, &b, 1, 300), 0);
+	assert_int_equal(sb_profile_scale(profile, 1000), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	sb_profile_clear(profile);
+	assert_int_equal(sb_profile_nr_stacks(profile), 0);
+	assert_int_equal(sb_profile_weight(profile), 0);
+	assert_int_equal(sb_profile_nr_tiny(profile, &weight), 0);
+	assert_int_equal(weight, 0);
+	assert_null(sb_profile_log2_total(profile));
+	assert_int_equal(frame(profile, "b", SB_FRAME_USER), b);
+	assert_int_equal(sb_profile_add(profile, &b, 1, 7), 0);
+	assert_int_equal(sb_profile_add(profile, &b, 1, 1), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_profile_nr_stacks(profile), 1);
+	assert_int_equal(*sb_profile_stack_at(profile, 0, &nr, &weight), b);
+	assert_int_equal(weight, 8);
+	assert_null(sb_profile_log2_at(profile, 0));
+	sb_profile_free(profile);
+}
+
 static void test_meta(void **state)
 {
 	struct sb_profile *profile;
@@ -300,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_log2),
 		cmocka_unit_test(test_scale),
 		cmocka_unit_test(test_scale_keeps_account),
+		cmocka_unit_test(test_clear),
 		cmocka_unit_test(test_meta),
 	};
 

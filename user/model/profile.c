@@ -365,6 +365,17 @@ int sb_profile_scale(struct sb_profile *profile, uint64_t divisor)
 	return 0;
 }
 
+void sb_profile_clear(struct sb_profile *profile)
+{
+	sb_index_release(&profile->stacks_index);
+	/* What one time was much is not much for ever. */
+	sb_vec_release(&profile->stack_frames);
+	sb_vec_release(&profile->stacks);
+	sb_vec_release(&profile->log2s);
+	profile->weight = 0;
+	profile->nr_tiny = profile->tiny_weight = 0;
+}
+
 uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight)
 {
 	*ret_unscaled_weight = profile->tiny_weight;

@@ -85,6 +85,12 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
 int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
 uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight);
 
+/*
+ * Forget the stacks, their durations and what was scaled away; frames keep their numbers, facts stay. It is as
+ * before the first stack, whether it was sealed or not.
+ */
+void sb_profile_clear(struct sb_profile *profile);
+
 /* Sort stacks heaviest first, ties by their frames' names: the same run gives the same bytes. */
 int sb_profile_seal(struct sb_profile *profile);
 
