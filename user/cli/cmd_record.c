@@ -11,8 +11,9 @@
 #include "cli/command.h"
 #include "cli/record.h"
 
-static int parse(const struct sb_command *command, struct sb_record_opts *fields, char **argv)
+int sb_run_parse(struct sb_run *run, const struct sb_command *command, char **argv)
 {
+	struct sb_record_opts *fields = &run->opts;
 	struct sb_opts opts = { .fields = fields };
 	int status = sb_command_parse(command, &opts, argv), err;
 
@@ -229,14 +230,18 @@ static int stop(struct sb_run *run)
 static int finish(struct sb_run *run)
 {
 	struct sb_run_figures figures;
-	int err;
+	int err = 0;
 
+	/* Also of nothing: whoever counts periods counts this one. */
+	if (run->sink && sb_run_take(run))
+		return SB_EXIT_FAILED;
 	sb_run_figures(run, &figures);
 	if (!figures.nr_samples) {
 		sb_run_explain_empty(run);
 		return SB_EXIT_EMPTY;
 	}
-	err = sb_run_write(run, true);
+	if (!run->sink)
+		err = sb_run_write(run, true);
 	sb_run_report(run);
 	return err ? SB_EXIT_FAILED : SB_EXIT_DATA;
 }
@@ -281,7 +286,7 @@ static int pass_status_on(struct sb_run *run, int status)
 	return child_status ? child_status : status;
 }
 
-static void release(struct sb_run *run)
+void sb_run_release(struct sb_run *run)
 {
 	size_t i;
 
@@ -312,26 +317,39 @@ static void choose_unit(struct sb_run *run)
 	run->unit = unit ? unit : run->view->unit;
 }
 
-int sb_cmd_record(const struct sb_command *command, char **argv)
+void sb_run_init(struct sb_run *run)
 {
-	struct sb_run run = {
+	*run = (struct sb_run){
 		.entry_ns = sb_now_ns(),
-		.view = sb_view_find(command->name),
 		.opts = { .unwind = SB_UNWIND_CFI | SB_UNWIND_FP,
 			  .overhead_max_ppm = SB_OVERHEAD_MAX_PPM_DEFAULT },
 		.epoll_fd = -1,
 		.signal_fd = -1,
 		.time_fd = -1,
 		.tick_fd = -1,
+		.sink_fd = -1,
 	};
-	int status = parse(command, &run.opts, argv);
+}
 
-	if (status < 0) {
-		choose_unit(&run);
-		status = record(&run);
-		if (run.child && run.start_ns)
-			status = pass_status_on(&run, status);
-	}
-	release(&run);
+int sb_run_go(struct sb_run *run)
+{
+	int status;
+
+	choose_unit(run);
+	status = record(run);
+	return run->child && run->start_ns ? pass_status_on(run, status) : status;
+}
+
+int sb_cmd_record(const struct sb_command *command, char **argv)
+{
+	struct sb_run run;
+	int status;
+
+	sb_run_init(&run);
+	run.view = sb_view_find(command->name);
+	status = sb_run_parse(&run, command, argv);
+	if (status < 0)
+		status = sb_run_go(&run);
+	sb_run_release(&run);
 	return status;
 }

@@ -42,10 +42,30 @@ struct sb_run_output {
 	bool is_by_writer;
 };
 
+struct sb_run;
+
+/*
+ * Who takes what was sampled while the run goes on, in the place of outputs that are written at its end.
+ * Functions return 0 or a negative errno, logged, which ends the run.
+ */
+struct sb_run_sink {
+	uint64_t period_ns;
+	/*
+	 * Every period_ns, on SIGUSR1, and after the end (run->end_ns is set then): run->profile has what was
+	 * sampled since the last call, waits that are not over up to now included; weights as the BPF side
+	 * has them. It can be scaled, sealed and read during the call, and is cleared after it.
+	 */
+	int (*take)(struct sb_run_sink *sink, struct sb_run *run);
+	/* What the loop waits for, too; NULL: nothing. */
+	int fd;
+	int (*on_readable)(struct sb_run_sink *sink, struct sb_run *run);
+};
+
 struct sb_run {
 	const struct sb_view *view;
-	const char *unit; /* of the weights as they are shown */
-	uint64_t divisor; /* of those of the BPF side to these */
+	struct sb_run_sink *sink; /* borrowed; NULL: a result at the end */
+	const char *unit;	  /* of the weights as they are shown */
+	uint64_t divisor;	  /* of those of the BPF side to these */
 	struct sb_record_opts opts;
 	SB_VEC(struct sb_run_output) outputs;
 	SB_VEC(struct sb_run_target) targets; /* of -p and -L */
@@ -60,7 +80,7 @@ struct sb_run {
 	struct sb_resolver *resolver;
 	struct sb_session *session;
 
-	int epoll_fd, signal_fd, time_fd, tick_fd;
+	int epoll_fd, signal_fd, time_fd, tick_fd, sink_fd;
 	enum sb_run_end end;
 	int end_signal;
 	bool has_progress;		   /* a line of it stands on the terminal */
@@ -69,6 +89,14 @@ struct sb_run {
 	uint64_t drained_ns;		   /* when the last drain began */
 	uint64_t own_start_ns, own_end_ns; /* CPU time of ours at these */
 };
+
+/* A run of nothing yet, with the defaults of its options. */
+void sb_run_init(struct sb_run *run);
+/* Parse @argv into run->opts. Return: -1 to go on, or the exit status. */
+int sb_run_parse(struct sb_run *run, const struct sb_command *command, char **argv);
+/* All stages of a run of run->view. Return: the exit status, which is that of a command it ran. */
+int sb_run_go(struct sb_run *run);
+void sb_run_release(struct sb_run *run);
 
 /*
  * Stages. Each logs what goes wrong as one sentence and returns -1 to go on, or the exit status.
@@ -101,6 +129,9 @@ void sb_run_loop_release(struct sb_run *run);
 
 /* Take what there is, and put it into the profile. Return: 0 or a negative errno, logged. */
 int sb_run_drain(struct sb_run *run);
+
+/* Drain, and hand all that was sampled since the last time to the sink. Return: as sb_run_drain(). */
+int sb_run_take(struct sb_run *run);
 
 /* Write all outputs from run->profile as it is now, which is sealed if @is_last. */
 int sb_run_write(struct sb_run *run, bool is_last);

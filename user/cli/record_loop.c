@@ -20,7 +20,7 @@
 #define TICK_NS SB_NS_PER_SEC
 
 /* What woke us; the low half of epoll's word, above it the number of the target. */
-enum source { SIGNAL, TIME, TICK, SESSION, CPUS, CHILD, TARGET };
+enum source { SIGNAL, TIME, TICK, SESSION, CPUS, CHILD, TARGET, SINK_TIME, SINK };
 
 static void set_signals(sigset_t *set)
 {
@@ -89,6 +89,8 @@ static int make_fds(struct sb_run *run)
 	err = make_timer(&run->tick_fd);
 	if (!err && run->opts.time_ns)
 		err = make_timer(&run->time_fd);
+	if (!err && run->sink)
+		err = make_timer(&run->sink_fd);
 	return err;
 }
 
@@ -110,6 +112,10 @@ static int watch_all(struct sb_run *run)
 		err = watch(run, sb_child_fd(run->child), CHILD, 0);
 	for (i = 0; i < run->targets.nr && !err; i++)
 		err = watch(run, run->targets.at[i].fd, TARGET, i);
+	if (!err)
+		err = watch(run, run->sink_fd, SINK_TIME, 0);
+	if (!err && run->sink && run->sink->on_readable)
+		err = watch(run, run->sink->fd, SINK, 0);
 	run->nr_live_targets = run->targets.nr;
 	return err;
 }
@@ -132,6 +138,7 @@ void sb_run_loop_release(struct sb_run *run)
 	sb_closep(&run->signal_fd);
 	sb_closep(&run->time_fd);
 	sb_closep(&run->tick_fd);
+	sb_closep(&run->sink_fd);
 }
 
 int sb_run_drain(struct sb_run *run)
@@ -163,6 +170,19 @@ int sb_run_drain(struct sb_run *run)
 		return sb_err(err, "cannot forget interpreters of processes that have ended");
 	run->drained_ns = before_ns;
 	return 0;
+}
+
+int sb_run_take(struct sb_run *run)
+{
+	int err = sb_session_settle(run->session);
+
+	if (!err)
+		err = sb_run_drain(run);
+	if (!err)
+		err = run->sink->take(run->sink, run);
+	if (!err)
+		sb_profile_clear(run->profile);
+	return err;
 }
 
 static void show_progress(struct sb_run *run)
@@ -249,8 +269,11 @@ static void end_by_signal(struct sb_run *run, int sig, int code)
 static int on_snapshot(struct sb_run *run)
 {
 	sigset_t set;
-	int err = sb_session_settle(run->session);
+	int err;
 
+	if (run->sink)
+		return sb_run_take(run);
+	err = sb_session_settle(run->session);
 	if (!err)
 		err = sb_run_drain(run);
 	if (!err)
@@ -320,6 +343,12 @@ static int handle(struct sb_run *run, uint64_t what)
 		if (read(run->tick_fd, &nr_expired, sizeof(nr_expired)) < 0)
 			return 0;
 		return on_tick(run);
+	case SINK_TIME:
+		if (read(run->sink_fd, &nr_expired, sizeof(nr_expired)) < 0)
+			return 0;
+		return sb_run_take(run);
+	case SINK:
+		return run->sink->on_readable(run->sink, run);
 	case SESSION:
 		return sb_run_drain(run);
 	case CPUS:
@@ -334,28 +363,35 @@ static int handle(struct sb_run *run, uint64_t what)
 	return 0;
 }
 
-static int arm(struct sb_run *run)
+/* A timer that is not there is not set. */
+static int set_timer(int fd, uint64_t ns, bool again)
 {
-	const struct itimerspec tick = {
-		.it_value.tv_sec = TICK_NS / SB_NS_PER_SEC,
-		.it_interval.tv_sec = TICK_NS / SB_NS_PER_SEC,
-	};
-	const struct itimerspec time = {
-		.it_value.tv_sec = (time_t)(run->opts.time_ns / SB_NS_PER_SEC),
-		.it_value.tv_nsec = (long)(run->opts.time_ns % SB_NS_PER_SEC),
+	struct itimerspec spec = {
+		.it_value.tv_sec = (time_t)(ns / SB_NS_PER_SEC),
+		.it_value.tv_nsec = (long)(ns % SB_NS_PER_SEC),
 	};
 
-	if (timerfd_settime(run->tick_fd, 0, &tick, NULL))
-		return -errno;
-	if (run->time_fd >= 0 && timerfd_settime(run->time_fd, 0, &time, NULL))
-		return -errno;
-	return 0;
+	if (again)
+		spec.it_interval = spec.it_value;
+	return fd >= 0 && timerfd_settime(fd, 0, &spec, NULL) ? -errno : 0;
+}
+
+static int arm(struct sb_run *run)
+{
+	int err = set_timer(run->tick_fd, TICK_NS, true);
+
+	if (!err)
+		err = set_timer(run->time_fd, run->opts.time_ns, false);
+	if (!err && run->sink)
+		err = set_timer(run->sink_fd, run->sink->period_ns, true);
+	return err;
 }
 
 /* A hint for people at a terminal. The command has the terminal to itself. */
 static void greet(struct sb_run *run)
 {
-	run->has_progress = isatty(STDERR_FILENO) && !run->opts.common.quiet && !run->child;
+	run->has_progress =
+		isatty(STDERR_FILENO) && !run->opts.common.quiet && !run->child && !run->sink;
 	if (!run->has_progress)
 		return;
 	if (isatty(STDOUT_FILENO) && !run->opts.output_paths.nr)

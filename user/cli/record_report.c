@@ -210,12 +210,21 @@ static void warn_parser(const struct sb_run_figures *figures)
 		(unsigned long long)parser->nr_forged);
 }
 
+/* How many there are in the result, where there is one. */
+static void add_stacks(const struct sb_run *run, struct sb_str *text)
+{
+	if (!run->sink)
+		(void)sb_str_addf(text, ", %zu stacks", sb_profile_nr_stacks(run->profile));
+}
+
 static void report_line(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	sb_cleanup(sb_str_release) struct sb_str cuts = {}, unnamed = {}, lost = {}, more = {};
+	sb_cleanup(sb_str_release) struct sb_str stacks = {};
 	const struct sb_resolve_stats *resolve = &figures->resolve;
 	uint64_t bpf_ns = figures->session.stat[SB_STAT_RUN_NS];
 
+	add_stacks(run, &stacks);
 	add_cuts(&cuts, resolve);
 	add_unnamed(&unnamed, resolve);
 	add_lost(&lost, &figures->session);
@@ -226,10 +235,9 @@ static void report_line(const struct sb_run *run, const struct sb_run_figures *f
 	add_governed(run, figures, &more);
 	add_left_out(run, figures, &more);
 	sb_run_add_interps(run, figures, &more);
-	sb_info("%llu %s, %llu stacks, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
+	sb_info("%llu %s%s, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
 		"%.1f %% of frames unnamed%s%s%s; %llu lost%s%s%s; %s%sown cost %.2f %% of a CPU",
-		(unsigned long long)figures->nr_samples, run->view->event,
-		(unsigned long long)sb_profile_nr_stacks(run->profile),
+		(unsigned long long)figures->nr_samples, run->view->event, tail(&stacks),
 		(unsigned long long)resolve->nr_processes, resolve->nr_processes == 1 ? "" : "es",
 		(double)figures->wall_ns / 1e9,
 		percent(figures->nr_samples - figures->nr_cut, figures->nr_samples),
@@ -273,7 +281,8 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 	row_nr(run->view->event, figures->nr_samples);
 	row_nr("events not asked for", session->stat[SB_STAT_FILTERED]);
 	row_nr("processes", resolve->nr_processes);
-	row_nr("distinct stacks", sb_profile_nr_stacks(run->profile));
+	if (!run->sink)
+		row_nr("distinct stacks", sb_profile_nr_stacks(run->profile));
 	row_nr("by address, user and kernel", resolve->nr_stacks);
 	if (run->view->timer)
 		row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);

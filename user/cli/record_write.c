@@ -110,6 +110,8 @@ int sb_run_choose_outputs(struct sb_run *run)
 	size_t i, j;
 	int status = -1;
 
+	if (run->sink)
+		return -1;
 	if (!paths->nr)
 		return add_output(run, "-");
 	for (i = 0; i < paths->nr && status < 0; i++) {
