@@ -103,7 +103,7 @@ def valgrind_kind(block):
 def under_valgrind(command):
     """What it says of a program, but not of its children, which end without giving back what they have."""
     name = pathlib.Path(command[0]).name
-    text = run('valgrind', '-q', '--leak-check=full', '--errors-for-leak-kinds=definite', '--child-silent-after-fork=yes',
+    text = run('env', 'STACKBPF_UNDER_VALGRIND=1', 'valgrind', '-q', '--leak-check=full', '--errors-for-leak-kinds=definite', '--child-silent-after-fork=yes',
                '--vgdb=no', *command)
     found = [Finding('valgrind', valgrind_kind(block), name, f'{name}: {block}')
              for block in re.findall(r'(?:^==\d+== .*\n)+', text, re.M)]

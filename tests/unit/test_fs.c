@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/writer.h"
+#include "under_valgrind.h"
 
 /* As a filesystem that has no files without a name (NFS, vfat). */
 static bool is_old_filesystem;
@@ -422,6 +423,7 @@ static void test_writer_without_descriptor(void **state)
 	struct sb_writer *writer;
 	int fd;
 
+	not_under_valgrind();
 	assert_int_equal(sb_writer_new(paths, 1, &writer), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = before;

@@ -334,7 +334,9 @@ static struct range get_range(struct sb_cursor *cursor)
 	/* Each takes a byte or more. */
 	if (range.nr > (size_t)(cursor->end - cursor->p) || range.first > UINT32_MAX - range.nr)
 		cursor->is_bad = true;
-	return cursor->is_bad ? (struct range){} : range;
+	if (cursor->is_bad)
+		memset(&range, 0, sizeof(range));
+	return range;
 }
 
 static int lose_strings(struct sb_dict *dict, uint32_t first)
