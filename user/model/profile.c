@@ -44,6 +44,13 @@ struct sb_profile {
 	uint64_t nr_tiny, tiny_weight; /* left out by sb_profile_scale() */
 };
 
+enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind)
+{
+	if (kind == SB_FRAME_INLINED)
+		return SB_FRAME_USER;
+	return kind == SB_FRAME_KERNEL_INLINED ? SB_FRAME_KERNEL : kind;
+}
+
 int sb_profile_new(struct sb_profile **ret_profile)
 {
 	struct sb_profile *profile = calloc(1, sizeof(*profile));

@@ -29,6 +29,9 @@ enum sb_frame_kind {
 	SB_FRAME_KIND_MAX,
 };
 
+/* What a function is: inlined or not is a matter of the frame. */
+enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind);
+
 struct sb_frame {
 	const char *name;   /* never NULL: a name, "[module+0x1234]" or "[unknown]" */
 	const char *module; /* or NULL */

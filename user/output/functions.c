@@ -16,13 +16,6 @@ static const char *const kind_names[SB_FRAME_KIND_MAX] = {
 	[SB_FRAME_WAKER] = "waker",
 };
 
-enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind)
-{
-	if (kind == SB_FRAME_INLINED)
-		return SB_FRAME_USER;
-	return kind == SB_FRAME_KERNEL_INLINED ? SB_FRAME_KERNEL : kind;
-}
-
 const char *sb_function_kind_name(enum sb_frame_kind kind)
 {
 	return kind_names[kind];

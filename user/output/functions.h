@@ -36,8 +36,6 @@ const struct sb_frame *sb_functions_at(const struct sb_functions *functions, uin
  */
 int sb_functions_number_frames(const struct sb_functions *functions, uint32_t **ret_numbers);
 
-/* What a function is: inlined or not is a matter of the frame. */
-enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind);
 /* Return: "user", "kernel", ...; for readers, so it does not change. Inlined ones as those that are not. */
 const char *sb_function_kind_name(enum sb_frame_kind kind);
 
