@@ -17,9 +17,10 @@ _stackbpf()
 	local wall="-F --freq -e --event --idle $views"
 	local io="-r -w --bytes --latency --count --layer --kind --path --fs --dev --inode --file
 		-m --min -M --max --distr $views"
+	local run="-F --freq -e --event --idle --kind --open $views"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io run doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -78,6 +79,10 @@ _stackbpf()
 		return
 		;;
 	--kind)
+		[[ ${COMP_WORDS[1]} != io ]] && {
+			mapfile -t COMPREPLY < <(compgen -W 'oncpu offcpu wakeup offwake wall io' -- "$cur")
+			return
+		}
 		mapfile -t COMPREPLY < <(compgen -W 'file dir pipe sock tty chr blk anon other' -- "$cur")
 		return
 		;;
@@ -109,6 +114,7 @@ _stackbpf()
 	offwake) mapfile -t COMPREPLY < <(compgen -W "$offwake" -- "$cur") ;;
 	wall) mapfile -t COMPREPLY < <(compgen -W "$wall" -- "$cur") ;;
 	io) mapfile -t COMPREPLY < <(compgen -W "$io" -- "$cur") ;;
+	run) mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur") ;;
 	doctor) mapfile -t COMPREPLY < <(compgen -W "$doctor" -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$commands $help" -- "$cur") ;;
 	esac

@@ -7,16 +7,17 @@ complete -c stackbpf -n __fish_use_subcommand -a wakeup -d 'who wakes whom, and 
 complete -c stackbpf -n __fish_use_subcommand -a offwake -d 'where threads wait, and who ends it'
 complete -c stackbpf -n __fish_use_subcommand -a wall -d 'what threads do with their time'
 complete -c stackbpf -n __fish_use_subcommand -a io -d 'which code moves which files bytes'
+complete -c stackbpf -n __fish_use_subcommand -a run -d 'a command, and a picture of what it did'
 complete -c stackbpf -n __fish_use_subcommand -a doctor -d 'what this kernel, these privileges and a process allow'
 complete -c stackbpf -n __fish_use_subcommand -a help -d 'what a command does, and its options'
-complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io doctor help'
+complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io run doctor help'
 complete -c stackbpf -s q -l quiet -d 'say nothing on stderr but errors'
 complete -c stackbpf -s v -l verbose -d 'say everything'
 complete -c stackbpf -s h -l help -d 'show the options'
 complete -c stackbpf -s V -l version -d 'show version and features'
 
 function __stackbpf_views
-    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu offcpu wakeup offwake wall io' $argv
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu offcpu wakeup offwake wall io run' $argv
 end
 __stackbpf_views -s p -l pid -x -a '(__fish_complete_pids)' -d 'processes'
 __stackbpf_views -s L -l tid -x -a '(__fish_complete_pids)' -d 'single threads'
@@ -60,7 +61,7 @@ __stackbpf_views -l stats -d 'every figure about the run'
 functions -e __stackbpf_views
 
 function __stackbpf_sampled
-    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu wall' $argv
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu wall run' $argv
 end
 __stackbpf_sampled -s F -l freq -x -d 'samples per second and CPU'
 __stackbpf_sampled -s e -l event -x -a 'cpu-clock cycles' -d 'what ticks'
@@ -81,7 +82,7 @@ __stackbpf_blocked -l state -x -a 'R S D T I' -d 'only waits of these states'
 functions -e __stackbpf_blocked
 
 function __stackbpf_waits
-    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu offwake wall' $argv
+    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu offwake wall run' $argv
 end
 __stackbpf_waits -l idle -x -a 'show dim drop' -d 'what becomes of waits of idle workers'
 functions -e __stackbpf_waits
@@ -114,6 +115,13 @@ __stackbpf_io -l dev -x -a '(command ls /sys/class/block)' -d 'only on this devi
 __stackbpf_io -l inode -x -d 'only the file with this inode number'
 __stackbpf_io -l file -x -a 'path base full none' -d 'the leaf'
 functions -e __stackbpf_io
+
+function __stackbpf_run
+    complete -c stackbpf -n '__fish_seen_subcommand_from run' $argv
+end
+__stackbpf_run -l kind -x -a 'oncpu offcpu wakeup offwake wall io' -d 'what is sampled'
+__stackbpf_run -l open -d 'show the picture'
+functions -e __stackbpf_run
 
 function __stackbpf_doctor
     complete -c stackbpf -n '__fish_seen_subcommand_from doctor' $argv

@@ -317,6 +317,21 @@ static void test_rows(void **state)
 	}
 }
 
+/* Commands that a row is for, and that it is not for. */
+static void test_rows_for_commands(void **state)
+{
+	static const struct sb_opt all = {}, some = { .commands = "io wall" },
+				   others = { .commands = "!io wall" };
+
+	assert_true(sb_opt_is_for(&all, "io"));
+	assert_true(sb_opt_is_for(&some, "wall"));
+	assert_false(sb_opt_is_for(&some, "wal"));
+	assert_false(sb_opt_is_for(&some, "oncpu"));
+	assert_false(sb_opt_is_for(&others, "io"));
+	assert_false(sb_opt_is_for(&others, "wall"));
+	assert_true(sb_opt_is_for(&others, "oncpu"));
+}
+
 static int teardown(void **state)
 {
 	sb_record_opts_release(&got);
@@ -333,7 +348,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_values),   cmocka_unit_test(test_too_many_rules),
 		cmocka_unit_test(test_missing_values), cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_help_stops),
-		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_rows),	       cmocka_unit_test(test_rows_for_commands),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

@@ -11,6 +11,8 @@
 #include "cli/command.h"
 #include "cli/record.h"
 
+#define KIND_DEFAULT "oncpu"
+
 int sb_run_parse(struct sb_run *run, const struct sb_command *command, char **argv)
 {
 	struct sb_record_opts *fields = &run->opts;
@@ -242,6 +244,7 @@ static int finish(struct sb_run *run)
 	}
 	if (!run->sink)
 		err = sb_run_write(run, true);
+	run->has_written = !run->sink && !err;
 	sb_run_report(run);
 	return err ? SB_EXIT_FAILED : SB_EXIT_DATA;
 }
@@ -335,6 +338,8 @@ int sb_run_go(struct sb_run *run)
 {
 	int status;
 
+	if (!run->view)
+		run->view = sb_view_find(run->opts.kind ? run->opts.kind : KIND_DEFAULT);
 	choose_unit(run);
 	status = record(run);
 	return run->child && run->start_ns ? pass_status_on(run, status) : status;

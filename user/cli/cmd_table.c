@@ -7,7 +7,19 @@
 #include "cli/nearest.h"
 #include "views/view.h"
 
+static const char run_notes[] =
+	"Its children, too. The picture is COMMAND-YYYYmmdd-HHMMSS.svg here, unless -o is given;\n"
+	"the exit status is the command's.\n";
+
 static const struct sb_command commands[] = {
+	{
+		.name = "run",
+		.summary = "a command, and a picture of what it did",
+		.synopsis = "[options] -- COMMAND [ARGUMENT...]",
+		.opts = sb_record_rows,
+		.notes = run_notes,
+		.run = sb_cmd_run,
+	},
 	{
 		.name = "doctor",
 		.summary = "what this kernel, these privileges and a process allow",

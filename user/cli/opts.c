@@ -25,14 +25,19 @@ bool sb_opt_is_end(const struct sb_opt *row)
 bool sb_opt_is_for(const struct sb_opt *row, const char *command)
 {
 	size_t len = strlen(command);
-	const char *at;
+	const char *at = row->commands;
+	bool is_listed = true;
 
-	if (!row->commands)
+	if (!at)
 		return true;
-	for (at = row->commands; *at; at += strcspn(at, " "), at += strspn(at, " "))
+	if (*at == '!') {
+		is_listed = false;
+		at++;
+	}
+	for (; *at; at += strcspn(at, " "), at += strspn(at, " "))
 		if (strcspn(at, " ") == len && !memcmp(at, command, len))
-			return true;
-	return false;
+			return is_listed;
+	return !is_listed;
 }
 
 int sb_opts_fail(struct sb_opts *opts, const char *fmt, ...)

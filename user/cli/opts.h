@@ -62,7 +62,9 @@ struct sb_opt {
 	const char *metavar;  /* what --help calls the value; NULL: it takes none */
 	const char *help;     /* a phrase or a sentence or two; NULL: not shown */
 	const char *synonyms; /* more letters, accepted and not shown; or NULL */
-	const char *commands; /* "oncpu offcpu": only these have it; NULL: all of the table */
+	const char
+		*commands; /* "oncpu offcpu": only these have it; "!top": all but this; NULL: all of
+				 the table */
 	enum sb_opt_type type;
 	enum sb_opt_group group;
 	size_t offset;		 /* of the field in the command's options */

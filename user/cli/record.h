@@ -82,6 +82,7 @@ struct sb_run {
 
 	int epoll_fd, signal_fd, time_fd, tick_fd, sink_fd;
 	enum sb_run_end end;
+	bool has_written; /* all outputs, at the end */
 	int end_signal;
 	bool has_progress;		   /* a line of it stands on the terminal */
 	uint64_t entry_ns;		   /* when we were called */
@@ -94,7 +95,7 @@ struct sb_run {
 void sb_run_init(struct sb_run *run);
 /* Parse @argv into run->opts. Return: -1 to go on, or the exit status. */
 int sb_run_parse(struct sb_run *run, const struct sb_command *command, char **argv);
-/* All stages of a run of run->view. Return: the exit status, which is that of a command it ran. */
+/* All stages of a run of run->view, which is that of opts.kind if it is NULL. Return: the exit status, which is that of a command it ran. */
 int sb_run_go(struct sb_run *run);
 void sb_run_release(struct sb_run *run);
 

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "sb_abi_io.h"
 #include "sb_sym.h"
+#include "views/view.h"
 
 #define PID_MAX	    4194304u /* PID_MAX_LIMIT of the kernel, include/linux/threads.h */
 #define FREQ_HZ_MAX 100000u  /* above, the timer itself is what is sampled */
@@ -330,12 +331,24 @@ static int parse_inode(void *field, const char *value, const char **ret_why)
 	return -EINVAL;
 }
 
+/* The name of a view. */
+static int parse_kind(void *field, const char *value, const char **ret_why)
+{
+	if (!sb_view_find(value)) {
+		*ret_why = "is none of oncpu, offcpu, wakeup, offwake, wall, io";
+		return -EINVAL;
+	}
+	*(const char **)field = value;
+	return 0;
+}
+
 #define FIELD(name) .offset = offsetof(struct sb_record_opts, name)
-#define SAMPLED	    .commands = "oncpu wall"	      /* views that sample by time */
-#define WAITS	    .commands = "offcpu offwake wall" /* that have the stack of the wait */
+#define SAMPLED	    .commands = "oncpu wall run"	  /* views that sample by time */
+#define WAITS	    .commands = "offcpu offwake wall run" /* that have the stack of the wait */
 #define SPLIT_WAITS .commands = "offcpu wakeup offwake"
 #define LASTING	    .commands = "offcpu wakeup offwake io" /* views of what takes time */
 #define FILES	    .commands = "io"
+#define OF_A_KIND   .commands = "run" /* that are no view */
 
 /* clang-format off */
 const struct sb_opt sb_record_rows[] = {
@@ -443,6 +456,10 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(view.distr),
 	  .help = "how long each took: histograms by powers of two, in total and for each stack" },
 
+	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,
+	  .help = "what is sampled: oncpu (default), offcpu, wall, io, wakeup, offwake" },
+
 	{ .name = "user", .letters = "uU",
 	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(sides), .bits = SB_SIDE_USER,
 	  .help = "user stacks only" },
@@ -521,6 +538,9 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
 	  .help = "write to FILE, in the format of its extension (.folded .svg ...); can be "
 		  "repeated; '-' is stdout" },
+	{ .name = "open", .commands = "run",
+	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(open),
+	  .help = "show the first FILE when it is written, by xdg-open" },
 	{ .name = "format", .metavar = "NAME",
 	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(format),
 	  .help = "the format, whatever the extension says" },
@@ -625,6 +645,21 @@ static int take_command(struct sb_record_opts *fields, struct sb_opts *opts)
 	return 0;
 }
 
+static int check_kind(const struct sb_record_opts *fields, struct sb_opts *opts)
+{
+	const char *name = NULL;
+
+	if (!fields->kind)
+		return 0;
+	if (fields->freq_hz && !sb_record_opt_is_for("freq", fields->kind))
+		name = "--freq";
+	else if (fields->event && !sb_record_opt_is_for("event", fields->kind))
+		name = "--event";
+	else if (fields->idle != SB_IDLE_SHOW && !sb_record_opt_is_for("idle", fields->kind))
+		name = "--idle";
+	return name ? sb_opts_fail(opts, "%s says nothing about --kind=%s", name, fields->kind) : 0;
+}
+
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 {
 	size_t i;
@@ -633,6 +668,8 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 	err = take_command(fields, opts);
 	for (i = 0; !err && i < opts->operands.nr; i++)
 		err = take_operand(fields, opts, opts->operands.at[i]);
+	if (!err)
+		err = check_kind(fields, opts);
 	if (err)
 		return err;
 	if (fields->all && sb_targets_have_allow_rule(&fields->targets))
