@@ -21,6 +21,7 @@ MAY = {
     'user/store': {'user/base', 'user/model'},
     'user/flamegraph': {'user/base'},
     'user/output': {'user/base', 'user/model', 'user/flamegraph'},
+    'user/export': {'user/base', 'user/model', 'user/store', 'user/output'},
     'user/views': {'user/base', 'contract', 'skeleton', 'libbpf'},
     'user/interp': {'user/base', 'contract', 'symbolizer'},
     'user/capture': {'user/base', 'contract', 'skeleton', 'libbpf', 'user/views', 'user/interp',
@@ -31,7 +32,7 @@ MAY = {
                  'user/resolve'},
 }
 # Single headers that a layer may see of another one.
-ALSO = {('user/resolve', 'user/capture/batch.h')}
+ALSO = {('user/resolve', 'user/capture/batch.h'), ('user/export', 'user/flamegraph/text.h')}
 
 INCLUDE_DIRS = ('user', 'symbolizer', 'bpf/include', 'bpf/vmlinux')
 LIBRARIES = (

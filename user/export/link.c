@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* One request, and what its answer means: taken, later, not this one, not at all. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "export/export.h"
+#include "output/gzip.h"
+
+/* Of what the other side says, in a message. */
+#define SAID_MAX 200u
+
+SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
+
+bool sb_export_is_sent(struct sb_export_link *link)
+{
+	bool is_sent = link->nr_pieces < link->state->nr_part_pieces;
+
+	link->nr_pieces += is_sent;
+	return is_sent;
+}
+
+/* Requests that are as such not to be had; with others the next one may be. */
+static bool is_refusal(long status)
+{
+	return status == 400 || status == 413 || status == 415 || status == 422;
+}
+
+static bool is_for_later(long status)
+{
+	return status == 408 || status == 425 || status == 429 || status >= 500;
+}
+
+/* What the other side says of it: the first line. */
+static int add_said(struct sb_str *out, const struct sb_http_reply *reply)
+{
+	const char *body = reply->body.s ? reply->body.s : "";
+	size_t len, at = out->len;
+	int err;
+
+	body += strspn(body, " \t\r\n");
+	len = strcspn(body, "\r\n");
+	if (!len)
+		return 0;
+	err = sb_str_addf(out, ": %.*s%s", (int)(len < SAID_MAX ? len : SAID_MAX), body,
+			  len < SAID_MAX ? "" : "...");
+	if (!err)
+		sb_replace_controls(out->s + at, out->len - at);
+	return err;
+}
+
+static int explain(struct sb_export_link *link, const struct sb_http_request *request)
+{
+	const struct sb_http_reply *reply = &link->reply;
+	struct sb_str *why = &link->why;
+	int err = 0;
+
+	sb_str_clear(why);
+	if (!reply->status) {
+		err = sb_str_add(why, "cannot send to '");
+		err = err ?: sb_http_add_shown(why, request->url);
+		return err ?: sb_str_addf(why, "': %s", reply->error.s ? reply->error.s : "?");
+	}
+	err = sb_str_add(why, "'");
+	err = err ?: sb_http_add_shown(why, request->url);
+	err = err ?: sb_str_addf(why, "' says %ld", reply->status);
+	if (reply->status >= 300 && reply->status < 400)
+		return err
+			       ?: sb_str_addf(why, ", it has moved to '%s': name that address",
+					      reply->location.len ? reply->location.s : "?");
+	if (reply->status == 401 || reply->status == 403)
+		err = err ?: sb_str_add(why, ", it wants a token (--token-file) or another one");
+	return err ?: add_said(why, reply);
+}
+
+/* Return: 0: status 2xx; 1: this one is refused; negative: as sb_export_post(). */
+static int send_one(struct sb_export_link *link, const struct sb_http_request *request)
+{
+	struct sb_http_reply *reply = &link->reply;
+	int err = sb_http_send(link->http, request, reply);
+	int said;
+
+	link->retry_after_s = 0;
+	if (err && err != -EIO)
+		return err;
+	if (!err && reply->status >= 200 && reply->status < 300)
+		return 0;
+	said = explain(link, request);
+	if (said)
+		return said;
+	if (!err && is_refusal(reply->status))
+		return 1;
+	if (!err && !is_for_later(reply->status))
+		return -EPERM;
+	link->retry_after_s = reply->has_retry_after ? reply->retry_after_s : 0;
+	link->state->nr_failed++;
+	link->state->nr_unsure += reply->is_unsure;
+	return -EAGAIN;
+}
+
+int sb_export_ask(struct sb_export_link *link, const struct sb_http_request *request)
+{
+	int ret = send_one(link, request);
+
+	return ret > 0 ? -EPERM : ret;
+}
+
+int sb_export_done(struct sb_export_link *link, uint64_t nr_bytes)
+{
+	link->has_taken = true;
+	link->state->nr_pieces++;
+	link->state->nr_bytes += nr_bytes;
+	link->state->nr_part_pieces = ++link->nr_pieces;
+	return link->save(link->arg);
+}
+
+int sb_export_post(struct sb_export_link *link, const struct sb_http_request *request)
+{
+	int ret = send_one(link, request);
+
+	/* A peer that refuses the very first one speaks another language: then nothing is left out, and
+	 * the store keeps it. */
+	if (ret > 0 && !link->has_taken)
+		return -EPERM;
+	if (ret > 0) {
+		link->state->nr_refused++;
+		link->state->nr_part_pieces = ++link->nr_pieces;
+		sb_str_clear(&link->notes);
+		ret = sb_str_add(&link->notes, link->why.s) ?: link->save(link->arg);
+		return ret;
+	}
+	return ret ? ret : sb_export_done(link, request->len);
+}
+
+int sb_export_pack(const struct sb_str *body, struct sb_str *ret_packed)
+{
+	sb_cleanup(sb_gzip_freep) struct sb_gzip *gzip = NULL;
+	char *packed = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&packed, &len);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	err = sb_gzip_new(out, &gzip);
+	err = err ?: sb_gzip_put(gzip, body->s, body->len);
+	err = err ?: sb_gzip_finish(gzip);
+	if (fclose(out) && !err)
+		err = -ENOMEM;
+	sb_str_release(ret_packed);
+	if (err)
+		free(packed);
+	else
+		*ret_packed = (struct sb_str){ .s = packed, .len = len, .cap = len };
+	return err == -EIO ? -ENOMEM : err;
+}
+
+bool sb_export_is_url(const char *address)
+{
+	const char *host = NULL;
+
+	if (!strncmp(address, "http://", 7))
+		host = address + 7;
+	if (!strncmp(address, "https://", 8))
+		host = address + 8;
+	if (!host || !strcspn(host, "/?#"))
+		return false;
+	for (; *address; address++)
+		if ((unsigned char)*address <= ' ' || *address == 0x7f)
+			return false;
+	return true;
+}
+
+int sb_export_add_base(struct sb_str *out, const char *url)
+{
+	size_t len = strcspn(url, "?#");
+
+	while (len && url[len - 1] == '/')
+		len--;
+	return sb_str_addn(out, url, len);
+}
