@@ -76,7 +76,12 @@ static void write_file(const void *data, size_t len)
 
 static void write_records(const uint8_t *data, size_t size)
 {
-	struct sb_record record = { .begin_s = T0, .seconds = SB_STORE_BLOCK_S };
+	struct sb_record record = {
+		.begin_s = T0,
+		.seconds = SB_STORE_BLOCK_S,
+		.kind = { "oncpu", "samples" },
+	};
+	struct sb_codec codec = {};
 	struct sb_str out = {}, raw = {};
 	size_t len;
 
@@ -89,18 +94,24 @@ static void write_records(const uint8_t *data, size_t size)
 			len = size;
 		sb_str_clear(&raw);
 		must(!sb_str_addn(&raw, (const char *)data, len));
-		must(!sb_record_pack(&out, &record, &raw));
+		must(!sb_record_pack(&codec, &out, &record, &raw));
 		data += len;
 		size -= len;
 	}
 	write_file(out.s, out.len);
+	sb_codec_release(&codec);
 	sb_str_release(&out);
 	sb_str_release(&raw);
 }
 
 static void query(void)
 {
-	struct sb_store_query all = { .from_s = T0, .to_s = T0 + 86400, .by = "service" };
+	struct sb_store_query all = {
+		.from_s = T0,
+		.to_s = T0 + 86400,
+		.kind = "oncpu",
+		.by = "service",
+	};
 	struct sb_store_answer answer;
 	struct sb_profile *profile;
 	struct sb_store *store;
@@ -128,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	query();
 	/* Who writes goes on behind it, and makes the sums. */
 	must(!sb_store_open_to_write(dir, &(struct sb_store_opts){ .no_sync = true }, &store));
-	must(!sb_store_put(store, T0 + 2 * 86400, (uint64_t[SB_BLOCK_FIGURE_MAX]){}, NULL, 0));
+	must(!sb_store_put(store, &(struct sb_store_block){ T0 + 2 * 86400, "oncpu", "samples" }));
 	sb_store_close(store);
 	query();
 	forget_sums();

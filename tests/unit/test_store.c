@@ -95,9 +95,9 @@ static struct sb_profile *profile_of(const struct put *put)
 static int put_block(struct sb_store *store, int64_t begin_s, uint32_t nr)
 {
 	struct sb_store_series series[16] = {};
-	struct sb_tag tags[16][3];
+	struct sb_store_block block = { begin_s, "oncpu", "samples", { 10000 }, series, nr };
+	struct sb_tag tags[16][2];
 	char service[16][16], pid[16][16];
-	uint64_t figure[SB_BLOCK_FIGURE_MAX] = { 10000 };
 	struct put put[16];
 	uint32_t i;
 	int err;
@@ -107,12 +107,11 @@ static int put_block(struct sb_store *store, int64_t begin_s, uint32_t nr)
 				       random_of(NR_PIDS), 1 + random_of(1000) };
 		snprintf(service[i], sizeof(service[i]), "s%u", put[i].service);
 		snprintf(pid[i], sizeof(pid[i]), "%u", put[i].pid);
-		tags[i][0] = (struct sb_tag){ "kind", "oncpu", false };
-		tags[i][1] = (struct sb_tag){ "pid", pid[i], true };
-		tags[i][2] = (struct sb_tag){ "service", service[i], false };
-		series[i] = (struct sb_store_series){ tags[i], 3, profile_of(&put[i]) };
+		tags[i][0] = (struct sb_tag){ "pid", pid[i], true };
+		tags[i][1] = (struct sb_tag){ "service", service[i], false };
+		series[i] = (struct sb_store_series){ tags[i], 2, profile_of(&put[i]) };
 	}
-	err = sb_store_put(store, begin_s, figure, series, nr);
+	err = sb_store_put(store, &block);
 	for (i = 0; i < nr; i++) {
 		sb_profile_free((struct sb_profile *)series[i].profile);
 		if (!err)
@@ -161,7 +160,12 @@ static void ask(struct sb_store *store, int64_t from_s, int64_t to_s, int servic
 		uint64_t sums[NR_STACKS], struct sb_store_answer *answer)
 {
 	struct sb_tag_rules rules = {};
-	struct sb_store_query query = { .from_s = from_s, .to_s = to_s, .rules = &rules };
+	struct sb_store_query query = {
+		.from_s = from_s,
+		.to_s = to_s,
+		.kind = "oncpu",
+		.rules = &rules,
+	};
 	struct sb_profile *profile;
 	uint64_t weight;
 	char rule[32];
@@ -435,10 +439,10 @@ static void test_expiry(void **state)
 static void test_other(void **state)
 {
 	const uint32_t nr = SB_DICT_ROWS_MAX + 1000;
-	uint64_t figure[SB_BLOCK_FIGURE_MAX] = {}, have[NR_STACKS], weight;
-	struct sb_tag tags[] = { { "kind", "oncpu", false } };
-	struct sb_store_series series = { .tags = tags, .nr_tags = 1 };
-	struct sb_store_query query = { .from_s = T0, .to_s = T0 + 10 };
+	uint64_t have[NR_STACKS], weight;
+	struct sb_store_series series = {};
+	struct sb_store_block block = { T0, "oncpu", "samples", {}, &series, 1 };
+	struct sb_store_query query = { .from_s = T0, .to_s = T0 + 10, .kind = "oncpu" };
 	struct sb_store_answer answer;
 	struct sb_profile *profile;
 	struct sb_store *store;
@@ -457,7 +461,7 @@ static void test_other(void **state)
 	assert_int_equal(sb_profile_seal(profile), 0);
 	series.profile = profile;
 	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
-	assert_int_equal(sb_store_put(store, T0, figure, &series, 1), 0);
+	assert_int_equal(sb_store_put(store, &block), 0);
 	ask(store, T0, T0 + 10, -1, have, &answer);
 	assert_int_equal(answer.weight, 3ull * nr);
 	assert_true(answer.figure[SB_BLOCK_OTHER] >= 3 * 1000);

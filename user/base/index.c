@@ -124,14 +124,10 @@ int sb_strtab_init(struct sb_strtab *tab)
 
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id)
 {
-	struct sb_strtab_entry entry;
 	struct sb_index_iter it;
-	uint64_t hash;
+	uint64_t hash = sb_hash(s, len, 0);
 	int err;
 
-	if (len >= INT32_MAX || tab->strs.nr >= INT32_MAX)
-		return -E2BIG;
-	hash = sb_hash(s, len, 0);
 	for (it = sb_index_first(&tab->index, hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&tab->index, it)) {
 		const struct sb_strtab_entry *have = &tab->strs.at[it.id];
@@ -141,11 +137,7 @@ int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *re
 			return 0;
 		}
 	}
-	entry.s = sb_arena_strndup(&tab->arena, s, len);
-	entry.len = (uint32_t)len;
-	if (!entry.s)
-		return -ENOMEM;
-	err = sb_vec_push(&tab->strs, entry);
+	err = sb_strtab_push(tab, s, len);
 	if (err)
 		return err;
 	err = sb_index_add(&tab->index, hash, (uint32_t)tab->strs.nr - 1);
@@ -155,6 +147,29 @@ int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *re
 	}
 	*ret_id = (uint32_t)tab->strs.nr - 1;
 	return 0;
+}
+
+int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len)
+{
+	struct sb_strtab_entry entry;
+
+	if (len >= INT32_MAX || tab->strs.nr >= INT32_MAX)
+		return -E2BIG;
+	entry.s = sb_arena_strndup(&tab->arena, s, len);
+	entry.len = (uint32_t)len;
+	return entry.s ? sb_vec_push(&tab->strs, entry) : -ENOMEM;
+}
+
+int sb_strtab_index(struct sb_strtab *tab)
+{
+	size_t i;
+	int err = 0;
+
+	sb_index_release(&tab->index);
+	for (i = 0; i < tab->strs.nr && !err; i++)
+		err = sb_index_add(&tab->index, sb_hash(tab->strs.at[i].s, tab->strs.at[i].len, 0),
+				   (uint32_t)i);
+	return err;
 }
 
 const char *sb_strtab_get(const struct sb_strtab *tab, uint32_t id, size_t *ret_len)

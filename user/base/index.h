@@ -59,6 +59,12 @@ struct sb_strtab {
 int sb_strtab_init(struct sb_strtab *tab);
 /* Return: 0 and the id, -ENOMEM, or -E2BIG for a string or a table beyond 2^31. */
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
+/*
+ * Append @s without a look whether it is there: its id is the number of strings before. Much faster, for
+ * tables that are read from a file; sb_strtab_index() before sb_strtab_add() is called again.
+ */
+int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len);
+int sb_strtab_index(struct sb_strtab *tab);
 /* Return: the string, valid until the release; "" for an id that was never given out. */
 const char *sb_strtab_get(const struct sb_strtab *tab, uint32_t id, size_t *ret_len);
 void sb_strtab_release(struct sb_strtab *tab);

@@ -45,11 +45,11 @@ void sb_print_version(void);
 
 /* What every command's options begin with. */
 struct sb_common_opts {
-	uint32_t ask; /* enum sb_ask */
+	uint32_t ask; /* enum sb_common_ask */
 	bool quiet, verbose;
 };
 
-enum sb_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
+enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
 
 /* The rows for `struct sb_common_opts` at the start of a command's options. */
 #define SB_COMMON_ROWS                                                                       \

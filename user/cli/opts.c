@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/opts.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -218,6 +219,7 @@ static const struct {
 	[SB_OPT_DURATION] = { true, set_duration, "a time such as 5 (seconds), 500ms or 2m" },
 	[SB_OPT_BYTES] = { true, set_bytes, NULL },
 	[SB_OPT_STRING] = { true, set_string, "a name" },
+	[SB_OPT_TIME] = { true, set_string, "a time" },
 	[SB_OPT_STRINGS] = { true, set_strings, "a name" },
 	[SB_OPT_WORD] = { true, set_word, NULL },
 	[SB_OPT_WORDS] = { true, set_words, NULL },
@@ -276,7 +278,8 @@ static int apply_next(struct sb_opts *opts, const struct sb_opt *row, struct spe
 	if (!value || sb_streq(value, "--"))
 		return sb_opts_fail(opts, "option '%.*s' needs a value: %s", as.len, as.s,
 				    row->metavar);
-	if (value[0] == '-' && value[1])
+	if (value[0] == '-' && value[1] &&
+	    !(row->type == SB_OPT_TIME && isdigit((unsigned char)value[1])))
 		return sb_opts_fail(opts,
 				    "option '%.*s' needs a value (%s), but '%s' follows; "
 				    "if that is the value, write it without a space between",

@@ -31,12 +31,13 @@ enum sb_opt_type {
 	SB_OPT_DURATION, /* uint64_t: nanoseconds, not 0; a bare number is in seconds */
 	SB_OPT_BYTES,	 /* uint64_t: at least min */
 	SB_OPT_STRING,	 /* const char *, borrowed from argv; not empty; of `words`, if any */
-	SB_OPT_STRINGS,	 /* sb_vec_str: appended, borrowed from argv */
-	SB_OPT_WORD,	 /* uint32_t: = the value of one of `words` */
-	SB_OPT_WORDS,	 /* uint32_t: |= the values of some of `words`, separated by commas */
-	SB_OPT_LIST,	 /* sb_vec_u32: numbers up to max appended, "1,2,5-7" */
-	SB_OPT_PARSED,	 /* anything: parse() knows */
-	SB_OPT_PRESET,	 /* no value: parse() gets `preset` */
+	SB_OPT_TIME,	/* const char *, borrowed: as sb_ask_time() has it; "-1h" is a value, too */
+	SB_OPT_STRINGS, /* sb_vec_str: appended, borrowed from argv */
+	SB_OPT_WORD,	/* uint32_t: = the value of one of `words` */
+	SB_OPT_WORDS,	/* uint32_t: |= the values of some of `words`, separated by commas */
+	SB_OPT_LIST,	/* sb_vec_u32: numbers up to max appended, "1,2,5-7" */
+	SB_OPT_PARSED,	/* anything: parse() knows */
+	SB_OPT_PRESET,	/* no value: parse() gets `preset` */
 	SB_OPT_TYPE_MAX,
 };
 

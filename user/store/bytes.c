@@ -3,7 +3,7 @@
 
 #define VARINT_BYTES_MAX 10
 
-uint64_t sb_get_varint(struct sb_cursor *cursor)
+uint64_t sb_get_long_varint(struct sb_cursor *cursor)
 {
 	uint64_t value = 0;
 	unsigned int i;
@@ -20,16 +20,6 @@ uint64_t sb_get_varint(struct sb_cursor *cursor)
 	}
 	cursor->is_bad = true;
 	cursor->p = cursor->end;
-	return 0;
-}
-
-uint32_t sb_get_u32(struct sb_cursor *cursor)
-{
-	uint64_t value = sb_get_varint(cursor);
-
-	if (value <= UINT32_MAX)
-		return (uint32_t)value;
-	cursor->is_bad = true;
 	return 0;
 }
 

@@ -18,9 +18,24 @@ struct sb_cursor {
 	bool is_bad;
 };
 
-uint64_t sb_get_varint(struct sb_cursor *cursor);
+uint64_t sb_get_long_varint(struct sb_cursor *cursor);
+static inline uint64_t sb_get_varint(struct sb_cursor *cursor)
+{
+	/* Most are of one byte. */
+	if (cursor->p < cursor->end && *cursor->p < 0x80)
+		return *cursor->p++;
+	return sb_get_long_varint(cursor);
+}
 /* The same, as 32 bits; larger ones are bad. */
-uint32_t sb_get_u32(struct sb_cursor *cursor);
+static inline uint32_t sb_get_u32(struct sb_cursor *cursor)
+{
+	uint64_t value = sb_get_varint(cursor);
+
+	if (value <= UINT32_MAX)
+		return (uint32_t)value;
+	cursor->is_bad = true;
+	return 0;
+}
 /* Return: the next @len bytes, or NULL. */
 const char *sb_get_bytes(struct sb_cursor *cursor, size_t len);
 

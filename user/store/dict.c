@@ -22,7 +22,7 @@ int sb_dict_init(struct sb_dict *dict)
 {
 	int err;
 
-	*dict = (struct sb_dict){};
+	*dict = (struct sb_dict){ .is_indexed = true };
 	err = sb_strtab_init(&dict->strings);
 	if (!err)
 		err = sb_vec_push(&dict->nodes, (struct sb_dict_node){});
@@ -31,18 +31,31 @@ int sb_dict_init(struct sb_dict *dict)
 	return err;
 }
 
+static void drop_indexes(struct sb_dict *dict)
+{
+	sb_index_release(&dict->strings.index);
+	sb_index_release(&dict->frames_index);
+	sb_index_release(&dict->nodes_index);
+	sb_index_release(&dict->tags_index);
+	sb_index_release(&dict->rows_index);
+	dict->is_indexed = false;
+}
+
 void sb_dict_release(struct sb_dict *dict)
 {
+	drop_indexes(dict);
 	sb_strtab_release(&dict->strings);
 	sb_vec_release(&dict->frames);
 	sb_vec_release(&dict->nodes);
 	sb_vec_release(&dict->tags);
 	sb_vec_release(&dict->pairs);
 	sb_vec_release(&dict->rows);
-	sb_index_release(&dict->frames_index);
-	sb_index_release(&dict->nodes_index);
-	sb_index_release(&dict->tags_index);
-	sb_index_release(&dict->rows_index);
+}
+
+static bool has_room(const struct sb_dict *dict, size_t len)
+{
+	return !is_full(dict, dict->strings.strs.nr, SB_DICT_STRINGS_MAX) &&
+	       dict->nr_text_bytes + len <= SB_DICT_TEXT_MAX;
 }
 
 static int add_string(struct sb_dict *dict, const char *s, size_t len, uint32_t *ret_id)
@@ -50,8 +63,7 @@ static int add_string(struct sb_dict *dict, const char *s, size_t len, uint32_t 
 	size_t before = dict->strings.strs.nr;
 	int err;
 
-	if (is_full(dict, before, SB_DICT_STRINGS_MAX) ||
-	    dict->nr_text_bytes + len > SB_DICT_TEXT_MAX)
+	if (!has_room(dict, len))
 		return -E2BIG;
 	err = sb_strtab_add(&dict->strings, s, len, ret_id);
 	if (!err && dict->strings.strs.nr > before)
@@ -59,9 +71,58 @@ static int add_string(struct sb_dict *dict, const char *s, size_t len, uint32_t 
 	return err;
 }
 
+/* What a file said is taken in as it is; that it says nothing twice nobody relies on. */
+static int push_string(struct sb_dict *dict, const char *s, size_t len)
+{
+	int err = has_room(dict, len) ? sb_strtab_push(&dict->strings, s, len) : -E2BIG;
+
+	if (!err)
+		dict->nr_text_bytes += len;
+	return err;
+}
+
 static uint64_t hash_frame(const struct sb_dict_frame *frame)
 {
 	return sb_hash(frame, sizeof(*frame), 0);
+}
+
+static uint64_t hash_tags(const struct sb_dict *dict, const struct sb_dict_tags *tags)
+{
+	return sb_hash(dict->pairs.at + tags->first, tags->nr * sizeof(dict->pairs.at[0]),
+		       tags->nr);
+}
+
+/* What is lost is not found, either. Return: 0 or -ENOMEM. */
+static int need_indexes(struct sb_dict *dict)
+{
+	uint32_t i;
+	int err;
+
+	if (dict->is_indexed)
+		return 0;
+	err = sb_strtab_index(&dict->strings);
+	for (i = 0; i < dict->frames.nr && !err; i++)
+		if (dict->frames.at[i].name != SB_DICT_NONE)
+			err = sb_index_add(&dict->frames_index, hash_frame(&dict->frames.at[i]), i);
+	for (i = 1; i < dict->nodes.nr && !err; i++)
+		if (dict->nodes.at[i].frame != SB_DICT_NONE)
+			err = sb_index_add(
+				&dict->nodes_index,
+				hash_pair(dict->nodes.at[i].parent, dict->nodes.at[i].frame), i);
+	for (i = 0; i < dict->tags.nr && !err; i++)
+		if (dict->tags.at[i].first != SB_DICT_NONE)
+			err = sb_index_add(&dict->tags_index, hash_tags(dict, &dict->tags.at[i]),
+					   i);
+	for (i = 0; i < dict->rows.nr && !err; i++)
+		if (dict->rows.at[i].tags != SB_DICT_NONE)
+			err = sb_index_add(&dict->rows_index,
+					   hash_pair(dict->rows.at[i].tags, dict->rows.at[i].node),
+					   i);
+	if (err)
+		drop_indexes(dict);
+	else
+		dict->is_indexed = true;
+	return err;
 }
 
 static int add_frame(struct sb_dict *dict, const struct sb_dict_frame *frame, uint32_t *ret_id)
@@ -88,8 +149,10 @@ static int add_frame(struct sb_dict *dict, const struct sb_dict_frame *frame, ui
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id)
 {
 	struct sb_dict_frame new = { .kind = (uint32_t)frame->kind << 1 | frame->is_unnamed };
-	int err = add_string(dict, frame->name, strlen(frame->name), &new.name);
+	int err = need_indexes(dict);
 
+	if (!err)
+		err = add_string(dict, frame->name, strlen(frame->name), &new.name);
 	if (!err && frame->module)
 		err = add_string(dict, frame->module, strlen(frame->module), &new.module);
 	return err ? err : add_frame(dict, &new, ret_id);
@@ -99,8 +162,10 @@ int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t
 {
 	uint64_t hash = hash_pair(parent, frame);
 	struct sb_index_iter it;
-	int err;
+	int err = need_indexes(dict);
 
+	if (err)
+		return err;
 	for (it = sb_index_first(&dict->nodes_index, hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&dict->nodes_index, it))
 		if (dict->nodes.at[it.id].parent == parent &&
@@ -117,12 +182,28 @@ int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t
 	return sb_index_add(&dict->nodes_index, hash, *ret_id);
 }
 
+/* Without a look whether it is there. */
+static int push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr)
+{
+	uint32_t i;
+	int err;
+
+	if (is_full(dict, dict->tags.nr, SB_DICT_ROWS_MAX))
+		return -E2BIG;
+	err = sb_vec_reserve(&dict->pairs, dict->pairs.nr + nr);
+	if (!err)
+		err = sb_vec_push(&dict->tags,
+				  (struct sb_dict_tags){ (uint32_t)dict->pairs.nr, nr });
+	for (i = 0; i < nr && !err; i++)
+		dict->pairs.at[dict->pairs.nr++] = pairs[i];
+	return err;
+}
+
 static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr,
 		    uint32_t *ret_id)
 {
 	uint64_t hash = sb_hash(pairs, nr * sizeof(*pairs), nr);
 	struct sb_index_iter it;
-	uint32_t i;
 	int err;
 
 	for (it = sb_index_first(&dict->tags_index, hash); it.id != SB_INDEX_NONE;
@@ -135,16 +216,9 @@ static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint
 			return 0;
 		}
 	}
-	if (is_full(dict, dict->tags.nr, SB_DICT_ROWS_MAX))
-		return -E2BIG;
-	err = sb_vec_reserve(&dict->pairs, dict->pairs.nr + nr);
-	if (!err)
-		err = sb_vec_push(&dict->tags,
-				  (struct sb_dict_tags){ (uint32_t)dict->pairs.nr, nr });
+	err = push_tags(dict, pairs, nr);
 	if (err)
 		return err;
-	for (i = 0; i < nr; i++)
-		dict->pairs.at[dict->pairs.nr++] = pairs[i];
 	*ret_id = (uint32_t)dict->tags.nr - 1;
 	return sb_index_add(&dict->tags_index, hash, *ret_id);
 }
@@ -153,7 +227,7 @@ int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uin
 {
 	struct sb_dict_pair pairs[SB_DICT_TAGS_MAX];
 	size_t i;
-	int err = 0;
+	int err = need_indexes(dict);
 
 	if (nr > SB_DICT_TAGS_MAX)
 		return -E2BIG;
@@ -172,8 +246,10 @@ int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *re
 {
 	uint64_t hash = hash_pair(tags, node);
 	struct sb_index_iter it;
-	int err;
+	int err = need_indexes(dict);
 
+	if (err)
+		return err;
 	for (it = sb_index_first(&dict->rows_index, hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&dict->rows_index, it))
 		if (dict->rows.at[it.id].tags == tags && dict->rows.at[it.id].node == node) {
@@ -342,7 +418,6 @@ static struct range get_range(struct sb_cursor *cursor)
 static int lose_strings(struct sb_dict *dict, uint32_t first)
 {
 	char name[32];
-	uint32_t id;
 	int err = 0;
 
 	if (first > SB_DICT_STRINGS_MAX)
@@ -350,7 +425,7 @@ static int lose_strings(struct sb_dict *dict, uint32_t first)
 	/* Each has its number, or it would be the one before. */
 	while (dict->strings.strs.nr < first && !err) {
 		snprintf(name, sizeof(name), SB_DICT_LOST " %zu", dict->strings.strs.nr);
-		err = add_string(dict, name, strlen(name), &id);
+		err = push_string(dict, name, strlen(name));
 		dict->nr_lost++;
 	}
 	return err;
@@ -359,7 +434,7 @@ static int lose_strings(struct sb_dict *dict, uint32_t first)
 static int decode_strings(struct sb_dict *dict, struct sb_cursor *cursor)
 {
 	struct range range = get_range(cursor);
-	uint32_t i, id;
+	uint32_t i;
 	int err = lose_strings(dict, range.first);
 
 	for (i = 0; i < range.nr && !err; i++) {
@@ -370,10 +445,7 @@ static int decode_strings(struct sb_dict *dict, struct sb_cursor *cursor)
 			return -EBADMSG;
 		if (range.first + i < dict->strings.strs.nr)
 			continue;
-		err = add_string(dict, s, len, &id);
-		/* Twice the same: the numbers behind it would be wrong. */
-		if (!err && id != range.first + i)
-			err = -EBADMSG;
+		err = push_string(dict, s, len);
 	}
 	return err;
 }
@@ -410,9 +482,6 @@ static int decode_frames(struct sb_dict *dict, struct sb_cursor *cursor)
 		if (is_full(dict, dict->frames.nr, SB_DICT_NODES_MAX))
 			return -E2BIG;
 		err = sb_vec_push(&dict->frames, frame);
-		if (!err)
-			err = sb_index_add(&dict->frames_index, hash_frame(&frame),
-					   range.first + i);
 	}
 	return err;
 }
@@ -440,9 +509,6 @@ static int decode_nodes(struct sb_dict *dict, struct sb_cursor *cursor)
 			return -E2BIG;
 		err = sb_vec_push(&dict->nodes,
 				  (struct sb_dict_node){ at - (uint32_t)back - 1, frame });
-		if (!err)
-			err = sb_index_add(&dict->nodes_index,
-					   hash_pair(at - (uint32_t)back - 1, frame), at);
 	}
 	return err;
 }
@@ -450,8 +516,7 @@ static int decode_nodes(struct sb_dict *dict, struct sb_cursor *cursor)
 static int decode_one_tags(struct sb_dict *dict, struct sb_cursor *cursor, uint32_t at)
 {
 	struct sb_dict_pair pairs[SB_DICT_TAGS_MAX];
-	uint32_t i, nr = sb_get_u32(cursor), id;
-	int err;
+	uint32_t i, nr = sb_get_u32(cursor);
 
 	if (nr > SB_DICT_TAGS_MAX)
 		return -EBADMSG;
@@ -464,12 +529,7 @@ static int decode_one_tags(struct sb_dict *dict, struct sb_cursor *cursor, uint3
 	}
 	if (cursor->is_bad)
 		return -EBADMSG;
-	if (at < dict->tags.nr)
-		return 0;
-	err = add_tags(dict, pairs, nr, &id);
-	if (!err && id != at)
-		err = -EBADMSG;
-	return err;
+	return at < dict->tags.nr ? 0 : push_tags(dict, pairs, nr);
 }
 
 static int decode_tags(struct sb_dict *dict, struct sb_cursor *cursor)
@@ -509,9 +569,6 @@ static int decode_rows(struct sb_dict *dict, struct sb_cursor *cursor)
 		if (is_full(dict, dict->rows.nr, SB_DICT_ROWS_MAX))
 			return -E2BIG;
 		err = sb_vec_push(&dict->rows, row);
-		if (!err)
-			err = sb_index_add(&dict->rows_index, hash_pair(row.tags, row.node),
-					   range.first + i);
 	}
 	return err;
 }
@@ -520,9 +577,9 @@ int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor)
 {
 	int err;
 
+	drop_indexes(dict);
 	dict->may_use_spare = true;
 	err = decode_strings(dict, cursor);
-
 	if (!err)
 		err = decode_frames(dict, cursor);
 	if (!err)

@@ -60,6 +60,7 @@ struct sb_dict {
 	SB_VEC(struct sb_dict_pair) pairs;
 	SB_VEC(struct sb_dict_row) rows;
 	struct sb_index frames_index, nodes_index, tags_index, rows_index;
+	bool is_indexed; /* not after reading, until something is looked up to be added */
 	bool may_use_spare;
 	uint64_t nr_lost; /* entries whose record was damaged */
 	/* How much of each has been written. */

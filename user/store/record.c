@@ -8,20 +8,28 @@
 
 #include "store/bytes.h"
 
-#define HEADER_BYTES 40u
-#define CRC_AT	     36u
-#define MAGIC	     0x31526273u /* "sbR1" */
+#define KIND_AT	   32u
+#define UNIT_AT	   44u
+#define CRC_AT	   60u
+#define MAGIC	   0x31526273u /* "sbR1" */
 /* Beyond it, a block becomes 6 % smaller, and takes ten times as long. */
-#define ZSTD_LEVEL   1
+#define ZSTD_LEVEL 1
 
 static uint32_t crc_of(const void *data, size_t len)
 {
 	return (uint32_t)crc32_z(0, data, len);
 }
 
+void sb_codec_release(struct sb_codec *codec)
+{
+	ZSTD_freeCCtx(codec->pack);
+	ZSTD_freeDCtx(codec->unpack);
+	*codec = (struct sb_codec){};
+}
+
 static void put_header(uint8_t *p, const struct sb_record *record)
 {
-	memset(p, 0, HEADER_BYTES);
+	memset(p, 0, SB_RECORD_HEADER_BYTES);
 	sb_store_le(p, 4, MAGIC);
 	sb_store_le(p + 4, 2, record->type);
 	sb_store_le(p + 8, 4, record->nr_stored_bytes);
@@ -29,11 +37,12 @@ static void put_header(uint8_t *p, const struct sb_record *record)
 	sb_store_le(p + 16, 8, (uint64_t)record->begin_s);
 	sb_store_le(p + 24, 4, record->seconds);
 	sb_store_le(p + 28, 4, record->crc);
+	memcpy(p + KIND_AT, record->kind.name, SB_KIND_BYTES);
+	memcpy(p + UNIT_AT, record->kind.unit, SB_KIND_BYTES);
 	sb_store_le(p + CRC_AT, 4, crc_of(p, CRC_AT));
 }
 
-/* Return: whether there is a whole one. */
-static bool get_header(const uint8_t *p, struct sb_record *record)
+bool sb_record_header(const uint8_t *p, struct sb_record *record)
 {
 	if (sb_load_le(p, 4) != MAGIC || sb_load_le(p + CRC_AT, 4) != crc_of(p, CRC_AT))
 		return false;
@@ -45,32 +54,48 @@ static bool get_header(const uint8_t *p, struct sb_record *record)
 		.seconds = (uint32_t)sb_load_le(p + 24, 4),
 		.crc = (uint32_t)sb_load_le(p + 28, 4),
 	};
-	return record->nr_bytes <= SB_RECORD_BYTES_MAX;
+	memcpy(record->kind.name, p + KIND_AT, SB_KIND_BYTES);
+	memcpy(record->kind.unit, p + UNIT_AT, SB_KIND_BYTES);
+	record->kind.name[SB_KIND_BYTES - 1] = record->kind.unit[SB_KIND_BYTES - 1] = '\0';
+	return record->nr_bytes <= SB_RECORD_BYTES_MAX &&
+	       record->nr_stored_bytes <= SB_RECORD_BYTES_MAX;
 }
 
-int sb_record_pack(struct sb_str *out, const struct sb_record *record, const struct sb_str *raw)
+const uint8_t *sb_record_resync(const uint8_t *p, const uint8_t *end)
 {
-	struct sb_record packed = *record;
+	const uint8_t *next =
+		p + 1 < end ? memchr(p + 1, MAGIC & 0xff, (size_t)(end - p - 1)) : NULL;
+
+	return next ? next : end;
+}
+
+int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record *record,
+		   const struct sb_str *raw)
+{
 	size_t before = out->len, bound = ZSTD_compressBound(raw->len), nr;
-	uint8_t header[HEADER_BYTES] = {};
+	uint8_t header[SB_RECORD_HEADER_BYTES] = {};
 	int err;
 
 	if (raw->len > SB_RECORD_BYTES_MAX)
 		return -E2BIG;
+	if (!codec->pack)
+		codec->pack = ZSTD_createCCtx();
+	if (!codec->pack)
+		return -ENOMEM;
 	err = sb_str_addn(out, (char *)header, sizeof(header));
 	if (!err)
 		err = sb_str_reserve(out, bound);
 	if (err)
 		goto fail;
-	nr = ZSTD_compress(out->s + out->len, bound, raw->len ? raw->s : "", raw->len, ZSTD_LEVEL);
-	if (ZSTD_isError(nr)) {
-		err = -ENOMEM;
+	nr = ZSTD_compressCCtx(codec->pack, out->s + out->len, bound, raw->len ? raw->s : "",
+			       raw->len, ZSTD_LEVEL);
+	err = ZSTD_isError(nr) ? -ENOMEM : nr > SB_RECORD_BYTES_MAX ? -E2BIG : 0;
+	if (err)
 		goto fail;
-	}
-	packed.nr_stored_bytes = (uint32_t)nr;
-	packed.nr_bytes = (uint32_t)raw->len;
-	packed.crc = crc_of(out->s + out->len, nr);
-	put_header((uint8_t *)out->s + before, &packed);
+	record->nr_stored_bytes = (uint32_t)nr;
+	record->nr_bytes = (uint32_t)raw->len;
+	record->crc = crc_of(out->s + out->len, nr);
+	put_header((uint8_t *)out->s + before, record);
 	out->len += nr;
 	return 0;
 fail:
@@ -78,36 +103,22 @@ fail:
 	return err;
 }
 
-int sb_record_next(const uint8_t *file, size_t len, size_t *at, struct sb_record *ret_record,
-		   uint64_t *nr_skipped_bytes)
+int sb_record_unpack(struct sb_codec *codec, const uint8_t *stored, const struct sb_record *record,
+		     struct sb_str *raw)
 {
-	size_t from = *at;
-
-	for (; len - from >= HEADER_BYTES && from < len; from++) {
-		if (!get_header(file + from, ret_record) ||
-		    ret_record->nr_stored_bytes > len - from - HEADER_BYTES)
-			continue;
-		ret_record->at = from;
-		*nr_skipped_bytes += from - *at;
-		*at = from + HEADER_BYTES + ret_record->nr_stored_bytes;
-		return 0;
-	}
-	return -ENODATA;
-}
-
-int sb_record_unpack(const uint8_t *file, const struct sb_record *record, struct sb_str *raw)
-{
-	const uint8_t *stored = file + record->at + HEADER_BYTES;
 	size_t nr;
 	int err;
 
 	if (crc_of(stored, record->nr_stored_bytes) != record->crc)
 		return -EBADMSG;
+	if (!codec->unpack)
+		codec->unpack = ZSTD_createDCtx();
 	sb_str_clear(raw);
-	err = sb_str_reserve(raw, record->nr_bytes);
+	err = codec->unpack ? sb_str_reserve(raw, record->nr_bytes) : -ENOMEM;
 	if (err)
 		return err;
-	nr = ZSTD_decompress(raw->s, record->nr_bytes, stored, record->nr_stored_bytes);
+	nr = ZSTD_decompressDCtx(codec->unpack, raw->s, record->nr_bytes, stored,
+				 record->nr_stored_bytes);
 	if (ZSTD_isError(nr) || nr != record->nr_bytes)
 		return -EBADMSG;
 	raw->len = nr;

@@ -4,23 +4,26 @@
  * header and one of what follows, so that headers can be hopped over and any damage is found. What is
  * damaged is skipped up to the next header that is whole.
  *
- *	 0  4  magic		16  8  begin, seconds since 1970
- *	 4  2  type		24  4  length of time, seconds
- *	 6  2  0		28  4  CRC-32 (of zlib) of the stored bytes
- *	 8  4  bytes stored	32  4  0
- *	12  4  bytes unpacked	36  4  CRC-32 of the 36 bytes before
- *	40     what is stored: a zstd frame
+ *	 0  4  magic		24  4  length of time, seconds
+ *	 4  2  type		28  4  CRC-32 (of zlib) of the stored bytes
+ *	 6  2  0		32 12  kind, padded with zeros
+ *	 8  4  bytes stored	44 12  unit, the same
+ *	12  4  bytes unpacked	56  4  0
+ *	16  8  begin, seconds	60  4  CRC-32 of the 60 bytes before
+ *	       since 1970	64     what is stored: a zstd frame
  */
 #ifndef SB_STORE_RECORD_H
 #define SB_STORE_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/str.h"
 
-/* Larger ones are taken for damage. */
-#define SB_RECORD_BYTES_MAX (64u << 20)
+#define SB_RECORD_HEADER_BYTES 64u
+/* What is stored, and what it unpacks to: larger ones are taken for damage. */
+#define SB_RECORD_BYTES_MAX    (64u << 20)
 
 /* Others are of a later version, and are skipped. */
 enum sb_record_type {
@@ -28,26 +31,42 @@ enum sb_record_type {
 	SB_RECORD_BLOCK = 2,
 };
 
+/* What was measured, and in what: "oncpu" in "samples". Only of the same do weights add up. */
+#define SB_KIND_BYTES 12
+struct sb_store_kind {
+	char name[SB_KIND_BYTES], unit[SB_KIND_BYTES]; /* ended by NUL and padded with it */
+};
+
 struct sb_record {
 	uint16_t type;
 	uint32_t nr_stored_bytes, nr_bytes, crc;
 	int64_t begin_s;
 	uint32_t seconds;
-	size_t at; /* of the header in the file */
+	struct sb_store_kind kind; /* of a block */
+	size_t at;		   /* of the header in the file */
 };
 
-/* Append a record of @raw to @out. Return: 0, -E2BIG, -ENOMEM. */
-int sb_record_pack(struct sb_str *out, const struct sb_record *record, const struct sb_str *raw);
+/* Packs and unpacks: what zstd needs, made when it is needed. Zero-initialize. Not thread-safe. */
+struct ZSTD_CCtx_s;
+struct ZSTD_DCtx_s;
+struct sb_codec {
+	struct ZSTD_CCtx_s *pack;
+	struct ZSTD_DCtx_s *unpack;
+};
+void sb_codec_release(struct sb_codec *codec);
 
-/*
- * The next record at or behind *@at, whose header is whole and whose bytes are all there. *@at is behind
- * it then, and what was skipped is added to *@nr_skipped_bytes.
- * Return: 0, -ENODATA: there are no more; what is behind *@at then is no record.
- */
-int sb_record_next(const uint8_t *file, size_t len, size_t *at, struct sb_record *ret_record,
-		   uint64_t *nr_skipped_bytes);
+/* Append a record of @raw to @out, and complete *@record. Return: 0, -E2BIG, -ENOMEM. */
+int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record *record,
+		   const struct sb_str *raw);
 
-/* What it holds, into @raw, which is overwritten. Return: 0, -EBADMSG: damaged, -ENOMEM. */
-int sb_record_unpack(const uint8_t *file, const struct sb_record *record, struct sb_str *raw);
+/* Return: whether the SB_RECORD_HEADER_BYTES at @p are a whole header; ret_record->at is 0. */
+bool sb_record_header(const uint8_t *p, struct sb_record *ret_record);
+/* The first place behind @p and before @end where a header may begin, or @end. */
+const uint8_t *sb_record_resync(const uint8_t *p, const uint8_t *end);
+
+/* What it holds, into @raw, which is overwritten; @stored is what follows its header. Return: 0; -EBADMSG:
+ * damaged; -ENOMEM. */
+int sb_record_unpack(struct sb_codec *codec, const uint8_t *stored, const struct sb_record *record,
+		     struct sb_str *raw);
 
 #endif

@@ -97,7 +97,8 @@ static int transfer_row(struct transfer *transfer, const struct sb_dict_row *row
 }
 
 int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
-		      const struct sb_dict *from, const struct sb_segment_sums *sums)
+		      const struct sb_store_kind *kind, const struct sb_dict *from,
+		      const struct sb_segment_sums *sums)
 {
 	struct transfer transfer = { .from = from };
 	struct sb_segment *out;
@@ -115,7 +116,7 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 	if (!err)
 		err = sb_sums_fit(&transfer.sums, &out->dict);
 	if (!err)
-		err = sb_segment_append(out, begin_s, sb_levels[level].seconds,
+		err = sb_segment_append(out, begin_s, sb_levels[level].seconds, kind,
 					&transfer.sums.sums);
 	release_transfer(&transfer);
 	return err;
@@ -123,50 +124,113 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 
 /* Periods. */
 
-static int sum_period(struct sb_store *store, size_t level, int64_t begin_s,
-		      struct sb_segment *below)
+/* Blocks of the level below, by number. */
+struct period {
+	size_t begin, first, end;
+	bool *is_done;
+};
+
+/* The last writer may have come to some kinds of a period only. Return: 1, 0, or a negative errno. */
+static int is_summed(struct sb_store *store, size_t level, int64_t begin_s,
+		     const struct sb_store_kind *kind)
 {
+	struct sb_segment *out;
+	size_t i;
+	int err = sb_store_out(store, level, begin_s, &out);
+
+	if (err)
+		return err;
+	for (i = sb_segment_find(out, begin_s); i < sb_segment_find(out, begin_s + 1); i++)
+		if (!memcmp(&out->blocks.at[i].kind, kind, sizeof(*kind)))
+			return 1;
+	return 0;
+}
+
+/* Blocks of one kind: @first has it. Those that are summed are marked in @is_done. */
+static int sum_kind(struct sb_store *store, size_t level, int64_t begin_s, struct sb_segment *below,
+		    const struct period *period)
+{
+	const struct sb_store_kind kind = below->blocks.at[period->first].kind;
 	struct sb_sums sums = {};
 	size_t i, nr = 0;
-	int err = sb_sums_fit(&sums, &below->dict);
+	int err = is_summed(store, level, begin_s, &kind);
+	bool is_old = err > 0;
 
-	for (i = 0; i < below->blocks.nr && !err; i++) {
-		const struct sb_record *block = &below->blocks.at[i];
-
-		if (block->begin_s < begin_s ||
-		    block->begin_s >= begin_s + (int64_t)sb_levels[level].seconds)
+	if (!err)
+		err = sb_sums_fit(&sums, &below->dict);
+	for (i = period->first; i < period->end && err >= 0; i++) {
+		if (memcmp(&below->blocks.at[i].kind, &kind, sizeof(kind)))
 			continue;
-		err = sb_segment_add(below, block, &sums.sums);
+		period->is_done[i - period->begin] = true;
+		if (is_old)
+			continue;
+		err = sb_segment_add(below, &below->blocks.at[i], &sums.sums);
 		nr += !err;
 		if (err == -EBADMSG) /* what is left is worth a sum */
 			err = 0;
 	}
 	if (!err && nr)
-		err = sb_store_transfer(store, level, begin_s, &below->dict, &sums.sums);
+		err = sb_store_transfer(store, level, begin_s, &kind, &below->dict, &sums.sums);
 	sb_sums_release(&sums);
+	return err < 0 ? err : 0;
+}
+
+static int sum_period(struct sb_store *store, size_t level, int64_t begin_s,
+		      struct sb_segment *below)
+{
+	struct period period = {
+		.begin = sb_segment_find(below, begin_s),
+		.end = sb_segment_find(below, begin_s + (int64_t)sb_levels[level].seconds),
+	};
+	int err = 0;
+
+	if (period.begin == period.end)
+		return 0;
+	period.is_done = calloc(period.end - period.begin, sizeof(*period.is_done));
+	if (!period.is_done)
+		return -ENOMEM;
+	for (period.first = period.begin; period.first < period.end && !err; period.first++)
+		if (!period.is_done[period.first - period.begin])
+			err = sum_kind(store, level, begin_s, below, &period);
+	free(period.is_done);
 	return err;
+}
+
+/* What is open for writing is known already. Return: 0, -ENOENT, others of I/O. */
+static int read_below(struct sb_store *store, size_t level, int64_t time_s,
+		      struct sb_segment *scratch, struct sb_segment **ret_below)
+{
+	struct sb_store_file *out = &store->out[level - 1];
+	char name[SB_LEVEL_NAME_MAX];
+
+	sb_level_file(level - 1, time_s, name);
+	*ret_below = &out->segment;
+	if (out->is_open && sb_streq(out->name, name))
+		return 0;
+	*ret_below = scratch;
+	return sb_segment_read(scratch, store->dir_fd, name);
 }
 
 /* All periods of @level up to @end_s that lie in the file of the level below that has rolled_s. */
 static int roll_file(struct sb_store *store, size_t level, int64_t end_s)
 {
 	int64_t file_end_s = sb_level_file_end(level - 1, store->rolled_s[level]);
-	struct sb_segment below;
-	char name[SB_LEVEL_NAME_MAX];
-	int err;
+	struct sb_segment scratch, *below;
+	int err = read_below(store, level, store->rolled_s[level], &scratch, &below);
 
-	sb_level_file(level - 1, store->rolled_s[level], name);
-	err = sb_segment_read(&below, store->dir_fd, name);
 	if (err == -ENOENT) {
 		store->rolled_s[level] = file_end_s < end_s ? file_end_s : end_s;
 		return 0;
 	}
+	if (err)
+		return err;
 	while (!err && store->rolled_s[level] < end_s && store->rolled_s[level] < file_end_s) {
-		err = sum_period(store, level, store->rolled_s[level], &below);
+		err = sum_period(store, level, store->rolled_s[level], below);
 		if (!err)
 			store->rolled_s[level] += sb_levels[level].seconds;
 	}
-	sb_segment_release(&below);
+	if (below == &scratch)
+		sb_segment_release(&scratch);
 	return err;
 }
 
@@ -241,7 +305,9 @@ int sb_store_find_rolled(struct sb_store *store)
 		err = sb_store_each_file(store, level, note_last, &last);
 		if (!err && last.name[0])
 			err = note_edge(&edge, last.name, 0);
-		store->rolled_s[level] = edge.last_s;
+		/* The last period again: not all of its kinds may have been come to. */
+		if (edge.last_s)
+			store->rolled_s[level] = sb_level_begin(level, edge.last_s - 1);
 		if (err || edge.last_s)
 			continue;
 		/* None yet: from the beginning of what there is below. */

@@ -10,36 +10,64 @@
 #include "base/fs.h"
 
 /* More of them are of a later version. */
-#define FIGURES_MAX 64u
+#define FIGURES_MAX  64u
+/* Read at once, at the least. */
+#define WINDOW_BYTES (256u << 10)
 
 /* Reading. */
 
-static int read_all(struct sb_segment *segment, int fd)
+static int fill_window(struct sb_segment *segment, size_t at, size_t need)
 {
-	struct stat st;
+	struct sb_window *window = &segment->window;
+	size_t cap = need > WINDOW_BYTES ? need : WINDOW_BYTES;
+	uint8_t *bytes = window->bytes;
 	ssize_t n;
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if ((uint64_t)st.st_size > SB_SEGMENT_BYTES_MAX)
-		return -EFBIG;
-	segment->bytes = malloc((size_t)st.st_size + 1);
-	if (!segment->bytes)
-		return -ENOMEM;
-	while (segment->len < (size_t)st.st_size) {
-		n = pread(fd, segment->bytes + segment->len, (size_t)st.st_size - segment->len,
-			  (off_t)segment->len);
+	if (cap > window->cap) {
+		bytes = realloc(window->bytes, cap);
+		if (!bytes)
+			return -ENOMEM;
+		window->bytes = bytes;
+		window->cap = cap;
+	}
+	window->at = at;
+	window->len = 0;
+	while (window->len < need) {
+		n = pread(segment->fd, bytes + window->len, window->cap - window->len,
+			  (off_t)(at + window->len));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
 		if (!n)
-			break;
-		segment->len += (size_t)n;
+			return -ENODATA;
+		window->len += (size_t)n;
 	}
 	return 0;
+}
+
+/* @need bytes of the file from @at on; good until the next call. Return: 0, -ENODATA: the file is shorter,
+ * -ENOMEM, others of I/O. */
+static int look(struct sb_segment *segment, size_t at, size_t need, const uint8_t **ret_bytes)
+{
+	const struct sb_window *window = &segment->window;
+	int err = 0;
+
+	if (at < window->at || need > window->len || at - window->at > window->len - need)
+		err = fill_window(segment, at, need);
+	*ret_bytes = err ? NULL : window->bytes + (at - window->at);
+	return err;
+}
+
+static int unpack(struct sb_segment *segment, const struct sb_record *record)
+{
+	const uint8_t *stored;
+	int err = look(segment, record->at + SB_RECORD_HEADER_BYTES, record->nr_stored_bytes,
+		       &stored);
+
+	if (!err)
+		err = sb_record_unpack(&segment->codec, stored, record, &segment->raw);
+	return err == -ENODATA ? -EBADMSG : err;
 }
 
 static struct sb_cursor cursor_of(const struct sb_str *raw)
@@ -52,7 +80,7 @@ static struct sb_cursor cursor_of(const struct sb_str *raw)
 /* Return: 0 also for what is damaged, which is counted. */
 static int take_dict(struct sb_segment *segment, const struct sb_record *record)
 {
-	int err = sb_record_unpack(segment->bytes, record, &segment->raw);
+	int err = unpack(segment, record);
 	struct sb_cursor cursor = {};
 
 	if (!err) {
@@ -65,61 +93,144 @@ static int take_dict(struct sb_segment *segment, const struct sb_record *record)
 	return 0;
 }
 
-/* Return: 0 or -ENOMEM; *ret_end is behind the last record. */
-static int scan(struct sb_segment *segment, size_t *ret_end)
+/*
+ * The next record at or behind *@at, whose header is whole and whose bytes are all in the file of @size. *@at is
+ * behind it then. Return: 0; -ENODATA: there are no more; -ENOMEM, others of I/O.
+ */
+static int next_record(struct sb_segment *segment, size_t size, size_t *at,
+		       struct sb_record *ret_record)
+{
+	const struct sb_window *window = &segment->window;
+	const uint8_t *p, *end;
+	size_t from = *at;
+	int err;
+
+	while (from < size && size - from >= SB_RECORD_HEADER_BYTES) {
+		err = look(segment, from, SB_RECORD_HEADER_BYTES, &p);
+		if (err)
+			return err;
+		if (sb_record_header(p, ret_record) &&
+		    ret_record->nr_stored_bytes <= size - from - SB_RECORD_HEADER_BYTES) {
+			ret_record->at = from;
+			*at = from + SB_RECORD_HEADER_BYTES + ret_record->nr_stored_bytes;
+			return 0;
+		}
+		/* The last bytes of the window may be the first ones of a header. */
+		end = window->bytes + window->len - (SB_RECORD_HEADER_BYTES - 1);
+		from += (size_t)(sb_record_resync(p, end > p ? end : p + 1) - p);
+	}
+	return -ENODATA;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct sb_record *x = a, *y = b;
+
+	if (x->begin_s != y->begin_s)
+		return x->begin_s < y->begin_s ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void sort_blocks(struct sb_segment *segment)
+{
+	size_t i;
+
+	for (i = 1; i < segment->blocks.nr; i++)
+		if (segment->blocks.at[i].begin_s < segment->blocks.at[i - 1].begin_s) {
+			qsort(segment->blocks.at, segment->blocks.nr, sizeof(segment->blocks.at[0]),
+			      by_time);
+			return;
+		}
+}
+
+/* Records from segment->len up to @size. Return: 0, -ENOMEM, others of I/O. */
+static int scan(struct sb_segment *segment, size_t size)
 {
 	struct sb_record record;
-	size_t at = 0;
+	size_t at = segment->len, begin = at;
 	int err = 0;
 
-	while (!err && !sb_record_next(segment->bytes, segment->len, &at, &record,
-				       &segment->nr_skipped_bytes)) {
+	while (!err) {
+		err = next_record(segment, size, &at, &record);
+		if (err)
+			break;
+		segment->nr_skipped_bytes += record.at - begin;
+		segment->len = begin = at;
 		if (record.type == SB_RECORD_DICT)
 			err = take_dict(segment, &record);
 		else if (record.type == SB_RECORD_BLOCK)
 			err = sb_vec_push(&segment->blocks, record);
 	}
-	*ret_end = at;
-	segment->nr_skipped_bytes += segment->len - at;
-	return err;
+	segment->nr_tail_bytes = size - segment->len;
+	return err == -ENODATA ? 0 : err;
 }
 
-static int begin(struct sb_segment *segment, int fd, size_t *ret_end)
+static int size_of(int fd, size_t *ret_size)
 {
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if ((uint64_t)st.st_size > SB_SEGMENT_BYTES_MAX)
+		return -EFBIG;
+	*ret_size = (size_t)st.st_size;
+	return 0;
+}
+
+static int begin(struct sb_segment *segment)
+{
+	size_t size;
 	int err = sb_dict_init(&segment->dict);
 
 	if (!err)
-		err = read_all(segment, fd);
-	if (!err)
-		err = scan(segment, ret_end);
-	return err;
+		err = size_of(segment->fd, &size);
+	return err ? err : scan(segment, size);
 }
 
 int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name)
 {
 	int err, fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	size_t end;
 
-	*segment = (struct sb_segment){ .fd = -1 };
+	*segment = (struct sb_segment){ .fd = fd };
 	if (fd < 0)
 		return -errno;
-	err = begin(segment, fd, &end);
-	close(fd);
+	err = begin(segment);
 	if (err)
 		sb_segment_release(segment);
+	else
+		sort_blocks(segment);
+	return err;
+}
+
+int sb_segment_refresh(struct sb_segment *segment)
+{
+	size_t size;
+	int err = size_of(segment->fd, &size);
+
+	if (err)
+		return err;
+	if (size < segment->len)
+		return -ESTALE;
+	if (size == segment->len + segment->nr_tail_bytes && !segment->nr_tail_bytes)
+		return 0;
+	/* What was behind the end may be other bytes now. */
+	segment->window.len = 0;
+	err = scan(segment, size);
+	sort_blocks(segment);
 	return err;
 }
 
 /* The last record may have got its place on the disk, and not its bytes. */
-static size_t end_of_whole(struct sb_segment *segment, size_t end)
+static size_t end_of_whole(struct sb_segment *segment)
 {
 	const struct sb_record *last;
-	int err;
+	size_t end = segment->len;
 
 	while (segment->blocks.nr) {
 		last = &segment->blocks.at[segment->blocks.nr - 1];
-		err = sb_record_unpack(segment->bytes, last, &segment->raw);
-		if (err != -EBADMSG)
+		if (unpack(segment, last) != -EBADMSG)
 			break;
 		segment->nr_damaged++;
 		end = last->at;
@@ -130,30 +241,28 @@ static size_t end_of_whole(struct sb_segment *segment, size_t end)
 
 int sb_segment_open(struct sb_segment *segment, int dir_fd, const char *name)
 {
-	size_t end;
-	int err;
+	int err, fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+			     0640);
 
-	*segment = (struct sb_segment){ .fd = -1 };
-	segment->fd =
-		openat(dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
-	if (segment->fd < 0)
+	*segment = (struct sb_segment){ .fd = fd };
+	if (fd < 0)
 		return -errno;
-	err = begin(segment, segment->fd, &end);
+	err = begin(segment);
 	if (!err) {
-		end = end_of_whole(segment, end);
+		size_t size = segment->len + segment->nr_tail_bytes;
+
+		segment->nr_skipped_bytes += segment->nr_tail_bytes;
+		segment->nr_tail_bytes = 0;
+		segment->len = end_of_whole(segment);
+		sort_blocks(segment);
 		sb_dict_mark(&segment->dict);
-		if (end < segment->len && ftruncate(segment->fd, (off_t)end))
+		if (segment->len < size && ftruncate(fd, (off_t)segment->len))
 			err = -errno;
-		segment->len = end;
+		segment->window.len = 0;
 	}
-	if (err) {
+	if (err)
 		sb_segment_release(segment);
-		return err;
-	}
-	free(segment->bytes);
-	segment->bytes = NULL;
-	sb_vec_release(&segment->blocks);
-	return 0;
+	return err;
 }
 
 void sb_segment_release(struct sb_segment *segment)
@@ -161,15 +270,33 @@ void sb_segment_release(struct sb_segment *segment)
 	if (segment->fd >= 0)
 		close(segment->fd);
 	segment->fd = -1;
-	free(segment->bytes);
-	segment->bytes = NULL;
 	sb_dict_release(&segment->dict);
 	sb_vec_release(&segment->blocks);
+	sb_codec_release(&segment->codec);
 	sb_str_release(&segment->raw);
 	sb_str_release(&segment->out);
+	sb_str_release(&segment->numbers);
+	free(segment->window.bytes);
+	segment->window = (struct sb_window){};
+	sb_vec_release(&segment->rows);
+	sb_vec_release(&segment->weights);
 }
 
 /* Blocks. */
+
+size_t sb_segment_find(const struct sb_segment *segment, int64_t time_s)
+{
+	size_t from = 0, to = segment->blocks.nr, middle;
+
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		if (segment->blocks.at[middle].begin_s < time_s)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
 
 static void get_figures(struct sb_cursor *cursor, uint64_t figure[SB_BLOCK_FIGURE_MAX])
 {
@@ -185,83 +312,110 @@ static void get_figures(struct sb_cursor *cursor, uint64_t figure[SB_BLOCK_FIGUR
 	}
 }
 
-/* Twice over the same bytes: nothing is added before all is known to be whole. */
-static bool walk_rows(struct sb_segment *segment, struct sb_cursor numbers,
-		      struct sb_segment_sums *sums)
+static int get_rows(struct sb_segment *segment, struct sb_cursor *numbers, size_t *ret_nr)
 {
-	uint32_t i, nr = sb_get_u32(&numbers);
-	struct sb_cursor weights = numbers;
-	uint64_t row = UINT64_MAX, weight;
+	uint32_t i, nr = sb_get_u32(numbers);
+	size_t nr_bytes = sb_get_varint(numbers);
+	struct sb_cursor weights = *numbers;
+	uint64_t row = UINT64_MAX;
+	int err;
 
-	if (nr > (size_t)(numbers.end - numbers.p))
-		return false;
-	for (i = 0; i < nr; i++)
-		sb_get_varint(&weights);
+	/* Each takes a byte or more. */
+	if (numbers->is_bad || nr > nr_bytes || !sb_get_bytes(&weights, nr_bytes) ||
+	    nr > (size_t)(weights.end - weights.p))
+		return -EBADMSG;
+	numbers->end = weights.p;
+	err = sb_vec_reserve(&segment->rows, nr);
+	if (!err)
+		err = sb_vec_reserve(&segment->weights, nr);
+	if (err)
+		return err;
 	for (i = 0; i < nr; i++) {
-		row += sb_get_u32(&numbers) + 1ull;
-		weight = sb_get_varint(&weights) + 1;
-		if (!sums)
-			continue;
-		if (row < segment->dict.rows.nr && segment->dict.rows.at[row].tags != SB_DICT_NONE)
-			sums->weight[row] += weight;
-		else
-			sums->lost_weight += weight;
+		row += sb_get_u32(numbers) + 1ull;
+		segment->rows.at[i] = (uint32_t)row;
+		segment->weights.at[i] = sb_get_varint(&weights) + 1;
 	}
-	return !weights.is_bad && !numbers.is_bad && row + 1 <= SB_DICT_ROWS_MAX;
+	*ret_nr = nr;
+	return weights.is_bad || numbers->is_bad || row + 1 > SB_DICT_ROWS_MAX ? -EBADMSG : 0;
+}
+
+int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
+		    struct sb_block_rows *ret_rows, uint64_t figure[SB_BLOCK_FIGURE_MAX])
+{
+	uint64_t figures[SB_BLOCK_FIGURE_MAX] = {};
+	struct sb_cursor cursor = {};
+	size_t i;
+	int err = unpack(segment, block);
+
+	if (!err) {
+		cursor = cursor_of(&segment->raw);
+		get_figures(&cursor, figures);
+		err = get_rows(segment, &cursor, &ret_rows->nr);
+	}
+	if (err)
+		return err;
+	for (i = 0; i < SB_BLOCK_FIGURE_MAX; i++)
+		figure[i] += figures[i];
+	ret_rows->row = segment->rows.at;
+	ret_rows->weight = segment->weights.at;
+	return 0;
 }
 
 int sb_segment_add(struct sb_segment *segment, const struct sb_record *block,
 		   struct sb_segment_sums *sums)
 {
-	int err = sb_record_unpack(segment->bytes, block, &segment->raw);
-	struct sb_cursor cursor = {};
-	uint64_t figure[SB_BLOCK_FIGURE_MAX] = {};
-	size_t i;
+	struct sb_block_rows rows;
+	size_t i, nr_known = segment->dict.rows.nr;
+	int err = sb_segment_rows(segment, block, &rows, sums->figure);
 
-	if (!err) {
-		cursor = cursor_of(&segment->raw);
-		get_figures(&cursor, figure);
-		if (cursor.is_bad || !walk_rows(segment, cursor, NULL))
-			err = -EBADMSG;
-	}
-	if (err) {
-		segment->nr_damaged += err == -EBADMSG;
+	if (err)
 		return err;
+	for (i = 0; i < rows.nr; i++) {
+		if (rows.row[i] < nr_known &&
+		    segment->dict.rows.at[rows.row[i]].tags != SB_DICT_NONE)
+			sums->weight[rows.row[i]] += rows.weight[i];
+		else
+			sums->lost_weight += rows.weight[i];
 	}
-	walk_rows(segment, cursor, sums);
-	for (i = 0; i < SB_BLOCK_FIGURE_MAX; i++)
-		sums->figure[i] += figure[i];
 	return 0;
 }
 
 /* Writing. */
 
-static int encode_block(const struct sb_segment *segment, const struct sb_segment_sums *sums,
+static int encode_block(struct sb_segment *segment, const struct sb_segment_sums *sums,
 			struct sb_str *out)
 {
+	struct sb_str *numbers = &segment->numbers;
 	size_t i, last = SIZE_MAX, nr = 0;
 	int err = sb_put_varint(out, SB_BLOCK_FIGURE_MAX);
 
+	sb_str_clear(numbers);
 	for (i = 0; i < SB_BLOCK_FIGURE_MAX && !err; i++)
 		err = sb_put_varint(out, sums->figure[i]);
-	for (i = 0; i < segment->dict.rows.nr; i++)
-		nr += sums->weight[i] > 0;
-	if (!err)
-		err = sb_put_varint(out, nr);
 	for (i = 0; i < segment->dict.rows.nr && !err; i++)
 		if (sums->weight[i]) {
-			err = sb_put_varint(out, i - last - 1);
+			err = sb_put_varint(numbers, i - last - 1);
 			last = i;
+			nr++;
 		}
+	if (!err)
+		err = sb_put_varint(out, nr);
+	if (!err)
+		err = sb_put_varint(out, numbers->len);
+	if (!err)
+		err = sb_str_addn(out, numbers->s, numbers->len);
 	for (i = 0; i < segment->dict.rows.nr && !err; i++)
 		if (sums->weight[i])
 			err = sb_put_varint(out, sums->weight[i] - 1);
 	return err;
 }
 
-static int pack(struct sb_segment *segment, const struct sb_record *record)
+static int pack(struct sb_segment *segment, struct sb_record *record)
 {
-	return segment->raw.len ? sb_record_pack(&segment->out, record, &segment->raw) : 0;
+	record->at = segment->len + segment->out.len;
+	return segment->raw.len
+		       ? sb_record_pack(&segment->codec, &segment->out, record, &segment->raw)
+		       : 0;
 }
 
 static int write_out(struct sb_segment *segment)
@@ -287,8 +441,19 @@ static int write_out(struct sb_segment *segment)
 	return 0;
 }
 
+/* Behind those that are not later. */
+static void insert_block(struct sb_segment *segment, const struct sb_record *record)
+{
+	size_t at = sb_segment_find(segment, record->begin_s + 1);
+
+	memmove(segment->blocks.at + at + 1, segment->blocks.at + at,
+		(segment->blocks.nr - at) * sizeof(segment->blocks.at[0]));
+	segment->blocks.at[at] = *record;
+	segment->blocks.nr++;
+}
+
 int sb_segment_append(struct sb_segment *segment, int64_t begin_s, uint32_t seconds,
-		      const struct sb_segment_sums *sums)
+		      const struct sb_store_kind *kind, const struct sb_segment_sums *sums)
 {
 	struct sb_record record = {
 		.type = SB_RECORD_DICT,
@@ -306,13 +471,19 @@ int sb_segment_append(struct sb_segment *segment, int64_t begin_s, uint32_t seco
 	if (!err)
 		err = encode_block(segment, sums, &segment->raw);
 	record.type = SB_RECORD_BLOCK;
+	record.kind = *kind;
 	if (!err)
 		err = pack(segment, &record);
 	if (!err && segment->len + segment->out.len > SB_SEGMENT_BYTES_MAX)
 		err = -EFBIG;
 	if (!err)
-		err = write_out(segment);
+		err = sb_vec_reserve(&segment->blocks, segment->blocks.nr + 1);
 	if (!err)
-		sb_dict_mark(&segment->dict);
-	return err;
+		err = write_out(segment);
+	if (err)
+		return err;
+	sb_dict_mark(&segment->dict);
+	insert_block(segment, &record);
+	segment->window.len = 0;
+	return 0;
 }

@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/num.h"
-#include "store/store_priv.h"
+#include "store/search.h"
 
 #define MARK_NAME "stackbpf-store"
 #define MARK_TEXT "stackbpf store 1\n"
@@ -151,6 +151,7 @@ void sb_store_close(struct sb_store *store)
 	for (i = 0; i < SB_STORE_LEVELS; i++)
 		if (store->out[i].is_open)
 			sb_segment_release(&store->out[i].segment);
+	sb_store_forget_parts(store);
 	sb_closep(&store->lock_fd);
 	close(store->dir_fd);
 	free(store);

@@ -44,37 +44,65 @@ int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 int sb_store_open(const char *path, struct sb_store **ret_store);
 void sb_store_close(struct sb_store *store);
 
-/* Samples with the same tags, which are sorted by key; "kind" is one of them. */
+/* Samples with the same tags, which are sorted by key. The kind is none of them: it is said of the block. */
 struct sb_store_series {
 	const struct sb_tag *tags;
 	size_t nr_tags;
 	const struct sb_profile *profile; /* sealed */
 };
+/* 10 s of one kind. */
+struct sb_store_block {
+	int64_t begin_s; /* a multiple of 10 */
+	const char *kind,
+		*unit; /* "oncpu", "samples": at most 11 bytes each; unit by the view's unit_of() */
+	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* but SB_BLOCK_OTHER */
+	const struct sb_store_series *series;
+	size_t nr;
+};
 /*
- * Add the block that begins at @begin_s, a multiple of 10; several of one time add up.
+ * Add a block: one for each kind and time; several of one time add up.
  * Return: 0; -EINVAL; -ENOSPC, ...: nothing of it is kept, and it can be tried again; -ENOMEM.
  */
-int sb_store_put(struct sb_store *store, int64_t begin_s,
-		 const uint64_t figure[SB_BLOCK_FIGURE_MAX], const struct sb_store_series *series,
-		 size_t nr);
+int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
 /* Remove files that are older than opts.keep_s, then the oldest of the finest level that are beyond
  * opts.bytes_max; never those being written. Return: 0 or the first error. */
 int sb_store_expire(struct sb_store *store, int64_t now_s);
 
 struct sb_store_query {
 	int64_t from_s, to_s; /* [from, to); rounded to 10 s outward */
-	const struct sb_tag_rules *rules;
-	const char *by; /* a tag whose value becomes the root frame; NULL: none */
+	const char *kind;
+	const struct sb_tag_rules *rules; /* NULL: none */
+	const char *
+		by; /* tags, separated by commas, whose values become the outermost frames; NULL: none */
+	uint32_t nr_nodes_max; /* see struct sb_ask */
 };
 struct sb_store_answer {
-	int64_t from_s, to_s; /* what was summed: coarser where fine blocks are gone */
-	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* of all series in that time */
+	int64_t from_s, to_s; /* what was summed: coarser where fine blocks are gone; 0: nothing */
+	struct sb_store_kind kind;	      /* unit: of the first block */
+	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* of all series of the kind in that time */
 	uint64_t weight;		      /* in the profile */
-	uint64_t lost_weight;		      /* whose stack is in a damaged record */
+	uint64_t all_weight;  /* the same, had there been no rules; with lost_weight */
+	uint64_t lost_weight; /* whose stack is in a damaged record */
+	uint64_t cut_weight;  /* of subtrees that nr_nodes_max made "(other)" */
 	uint64_t nr_blocks, nr_damaged, nr_skipped_bytes;
+	uint64_t nr_other_unit; /* blocks that were measured in another unit, and are left out */
 };
 /* Add what was asked for to @profile. Return: 0, -EINVAL, -ENOMEM, others of I/O. */
 int sb_store_query(struct sb_store *store, const struct sb_store_query *query,
 		   struct sb_profile *profile, struct sb_store_answer *ret_answer);
+
+/* What was ever recorded. */
+struct sb_store_extent {
+	struct sb_store_kind kind;
+	int64_t from_s, to_s; /* the first block of it that is left, and the end of the last */
+	uint64_t hz;	      /* of the last one; 0: not by a clock */
+};
+#define SB_STORE_KINDS_MAX 32
+/*
+ * Kinds by name, at most SB_STORE_KINDS_MAX; reads the first and the last file of each level. With nothing
+ * recorded, 0 kinds. Return: how many, or a negative errno.
+ */
+int sb_store_extents(struct sb_store *store,
+		     struct sb_store_extent ret_extents[SB_STORE_KINDS_MAX]);
 
 #endif

@@ -11,19 +11,33 @@ struct sb_store_file {
 	bool is_open;
 };
 
-struct sb_store {
-	int dir_fd, lock_fd; /* lock_fd -1: we only read */
-	struct sb_store_opts opts;
-	/* Writing. */
-	struct sb_store_file out[SB_STORE_LEVELS];
-	int64_t rolled_s[SB_STORE_LEVELS]; /* sums are there up to here */
-};
-
 /* Dense sums of a growing dictionary. */
 struct sb_sums {
 	SB_VEC(uint64_t) weight;
 	struct sb_segment_sums sums; /* its weight is the above, when it is asked for */
 };
+/* A file that was read, and is kept for the next query. */
+struct sb_part {
+	char name[SB_LEVEL_NAME_MAX];
+	bool is_there;
+	uint64_t dev, ino;
+	struct sb_segment segment;
+	uint64_t used; /* by which query */
+	/* Of that query. */
+	struct sb_sums sums;
+};
+
+struct sb_store {
+	int dir_fd, lock_fd; /* lock_fd -1: we only read */
+	struct sb_store_opts opts;
+	/* Reading. */
+	SB_VEC(struct sb_part *) parts;
+	uint64_t nr_queries;
+	/* Writing. */
+	struct sb_store_file out[SB_STORE_LEVELS];
+	int64_t rolled_s[SB_STORE_LEVELS]; /* sums are there up to here */
+};
+
 /* As many as @dict has rows. Return: 0 or -ENOMEM. */
 int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict);
 void sb_sums_release(struct sb_sums *sums);
@@ -50,7 +64,8 @@ int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 		 struct sb_segment **ret_segment);
 /* Add sums over rows of @from, without wide tags, as a block of @level. Return: 0 or a negative errno. */
 int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
-		      const struct sb_dict *from, const struct sb_segment_sums *sums);
+		      const struct sb_store_kind *kind, const struct sb_dict *from,
+		      const struct sb_segment_sums *sums);
 /* Make the sums of all periods that have ended at @now_s. Return: 0 or a negative errno. */
 int sb_store_roll(struct sb_store *store, int64_t now_s);
 /* Where sums are missing from: after opening. Return: 0 or a negative errno. */

@@ -14,6 +14,15 @@ const char *sb_tag_value(const struct sb_tag *tags, size_t nr, const char *key)
 	return "";
 }
 
+const char *sb_tag_list_next(const char *list, char key[SB_TAG_KEY_BYTES])
+{
+	size_t len = strcspn(list, ","), nr = len < SB_TAG_KEY_BYTES ? len : SB_TAG_KEY_BYTES - 1;
+
+	memcpy(key, list, nr);
+	key[nr] = '\0';
+	return list[len] ? list + len + 1 : NULL;
+}
+
 /* "a,b" -> "a\0b\0\0" */
 static char *split(const char *text)
 {
@@ -27,6 +36,7 @@ static char *split(const char *text)
 
 static void free_rule(struct sb_tag_rule *rule)
 {
+	free(rule->text);
 	free(rule->key);
 	if (rule->is_regex)
 		regfree(&rule->regex);
@@ -60,12 +70,23 @@ int sb_tag_rules_add(struct sb_tag_rules *rules, const char *text)
 		return -EINVAL;
 	rule.is_regex = at[1] == '~';
 	at += 1 + (rule.is_negated || rule.is_regex);
+	rule.text = strdup(text);
 	rule.key = strndup(text, len);
-	err = rule.key ? set_value(&rule, at) : -ENOMEM;
+	err = rule.key && rule.text ? set_value(&rule, at) : -ENOMEM;
 	if (!err)
 		err = sb_vec_push(&rules->rules, rule);
 	if (err)
 		free_rule(&rule);
+	return err;
+}
+
+int sb_tag_rules_print(const struct sb_tag_rules *rules, struct sb_str *out)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < rules->rules.nr && !err; i++)
+		err = sb_str_addf(out, "%s%s", i ? " " : "", rules->rules.at[i].text);
 	return err;
 }
 

@@ -52,12 +52,8 @@ static int add_other(struct sb_dict *dict, const struct sb_row_key *key, uint64_
 		     struct sb_sums *sums)
 {
 	static const struct sb_frame frame = { .name = "(other)", .kind = SB_FRAME_MARK };
-	const struct sb_tag kind = {
-		.key = "kind",
-		.value = sb_tag_value(key->tags, key->nr_tags, "kind"),
-	};
 	uint32_t frame_id, tags_id = SB_DICT_NONE;
-	struct sb_row_key other = { .tags = &kind, .nr_tags = 1, .tags_id = &tags_id };
+	struct sb_row_key other = { .tags_id = &tags_id };
 	int err;
 
 	dict->may_use_spare = true;
@@ -153,44 +149,54 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 }
 
 /* One that comes after its period was summed is summed apart: blocks of one time add up. */
-static int add_late(struct sb_store *store, int64_t begin_s, const struct sb_dict *dict,
-		    const struct sb_segment_sums *sums)
+static int add_late(struct sb_store *store, int64_t begin_s, const struct sb_store_kind *kind,
+		    const struct sb_dict *dict, const struct sb_segment_sums *sums)
 {
 	size_t level;
 	int err = 0;
 
 	for (level = 1; level < SB_STORE_LEVELS && !err; level++)
 		if (sb_level_begin(level, begin_s) < store->rolled_s[level])
-			err = sb_store_transfer(store, level, sb_level_begin(level, begin_s), dict,
-						sums);
+			err = sb_store_transfer(store, level, sb_level_begin(level, begin_s), kind,
+						dict, sums);
 	return err;
 }
 
-int sb_store_put(struct sb_store *store, int64_t begin_s,
-		 const uint64_t figure[SB_BLOCK_FIGURE_MAX], const struct sb_store_series *series,
-		 size_t nr)
+static bool kind_of(const struct sb_store_block *block, struct sb_store_kind *kind)
+{
+	if (!block->kind[0] || strlen(block->kind) >= SB_KIND_BYTES ||
+	    strlen(block->unit) >= SB_KIND_BYTES)
+		return false;
+	*kind = (struct sb_store_kind){};
+	memcpy(kind->name, block->kind, strlen(block->kind));
+	memcpy(kind->unit, block->unit, strlen(block->unit));
+	return true;
+}
+
+int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 {
 	struct sb_sums sums = {};
+	struct sb_store_kind kind;
 	struct sb_segment *out;
 	size_t i;
 	int err;
 
-	if (store->lock_fd < 0 || begin_s % SB_STORE_BLOCK_S)
+	if (store->lock_fd < 0 || block->begin_s % SB_STORE_BLOCK_S || !kind_of(block, &kind))
 		return -EINVAL;
-	err = sb_store_roll(store, begin_s);
+	err = sb_store_roll(store, block->begin_s);
 	if (!err)
-		err = sb_store_out(store, 0, begin_s, &out);
-	memcpy(sums.sums.figure, figure, sizeof(sums.sums.figure));
-	for (i = 0; i < nr && !err; i++)
-		err = add_series(&out->dict, &series[i], &sums);
+		err = sb_store_out(store, 0, block->begin_s, &out);
+	memcpy(sums.sums.figure, block->figure, sizeof(sums.sums.figure));
+	for (i = 0; i < block->nr && !err; i++)
+		err = add_series(&out->dict, &block->series[i], &sums);
 	if (!err)
 		err = sb_sums_fit(&sums, &out->dict);
 	if (!err)
-		err = sb_segment_append(out, begin_s, SB_STORE_BLOCK_S, &sums.sums);
+		err = sb_segment_append(out, block->begin_s, SB_STORE_BLOCK_S, &kind, &sums.sums);
 	if (!err && !store->opts.no_sync && fdatasync(out->fd))
 		err = -errno;
 	if (!err)
-		err = add_late(store, begin_s, &out->dict, &sums.sums);
+		err = add_late(store, block->begin_s, &kind, &out->dict, &sums.sums);
 	sb_sums_release(&sums);
 	return err;
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/store_opts.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+void sb_store_args_release(struct sb_store_args *args)
+{
+	sb_vec_release(&args->tags);
+}
+
+static const char *dir_of(const struct sb_store_args *args)
+{
+	return args->dir ? args->dir : SB_STORE_DIR_DEFAULT;
+}
+
+int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_ask *ask)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < rules->nr && !err; i++) {
+		err = sb_ask_rule(ask, rules->at[i]);
+		if (err == -EINVAL) {
+			sb_err(0, "%s: '%s' is no rule for tags: " SB_ASK_RULE_HELP, command,
+			       rules->at[i]);
+			return SB_EXIT_USAGE;
+		}
+	}
+	if (err) {
+		sb_err(err, "%s: cannot take in the rules for tags", command);
+		return SB_EXIT_FAILED;
+	}
+	return -1;
+}
+
+int sb_store_args_ask(const struct sb_store_args *args, const char *command, int64_t now_s,
+		      struct sb_ask *ask)
+{
+	const char *why = NULL;
+	int status = sb_store_args_rules(&args->tags, command, ask);
+
+	if (status >= 0)
+		return status;
+	if (sb_ask_range(ask, args->from, args->to, now_s, &why)) {
+		sb_err(0, "%s: --from %s --to %s: %s", command,
+		       args->from ? args->from : SB_ASK_FROM_DEFAULT, args->to ? args->to : "now",
+		       why);
+		return SB_EXIT_USAGE;
+	}
+	if (args->kind && sb_ask_set_kind(ask, args->kind)) {
+		sb_err(-ENOMEM, "%s: cannot take in the question", command);
+		return SB_EXIT_FAILED;
+	}
+	ask->by = args->by;
+	return -1;
+}
+
+int sb_store_say_error(int err, const char *dir)
+{
+	if (err == -ENOENT)
+		sb_err(0, "there is no store at '%s': 'stackbpf record --store %s' makes one", dir,
+		       dir);
+	else if (err == -ENOTEMPTY)
+		sb_err(0, "'%s' is a directory of other things, no store", dir);
+	else if (err == -EPROTO)
+		sb_err(0, "the store at '%s' is of another version of stackbpf", dir);
+	else if (err == -EBUSY)
+		sb_err(0, "the store at '%s' is being written by another process", dir);
+	else
+		sb_err(err, "cannot open the store at '%s'", dir);
+	return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
+}
+
+int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_store)
+{
+	int err = sb_store_open(dir_of(args), ret_store);
+
+	return err ? sb_store_say_error(err, dir_of(args)) : -1;
+}
+
+/* What there would be. */
+static void say_empty(struct sb_store *store, const struct sb_ask *ask)
+{
+	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
+	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES], first[SB_ASK_TIME_BYTES],
+		last[SB_ASK_TIME_BYTES];
+	int i, nr = sb_store_extents(store, extents);
+
+	sb_ask_print_time(ask->from_s, from);
+	sb_ask_print_time(ask->to_s, to);
+	if (nr <= 0) {
+		sb_err(nr, "nothing was recorded in this store yet");
+		return;
+	}
+	for (i = 0; i < nr && !sb_streq(extents[i].kind.name, sb_ask_kind(ask)); i++)
+		;
+	if (i == nr) {
+		sb_err(0, "no %s was recorded; there is %s: --kind %s", sb_ask_kind(ask),
+		       extents[0].kind.name, extents[0].kind.name);
+		return;
+	}
+	sb_ask_print_time(extents[i].from_s, first);
+	sb_ask_print_time(extents[i].to_s, last);
+	sb_err(0, "no %s was recorded from %s to %s%s; there is %s from %s to %s", sb_ask_kind(ask),
+	       from, to, ask->rules.rules.nr ? " with these tags" : "", sb_ask_kind(ask), first,
+	       last);
+}
+
+static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *answer)
+{
+	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
+
+	if (answer->from_s > ask->from_s - SB_STORE_BLOCK_S &&
+	    answer->to_s < ask->to_s + SB_STORE_BLOCK_S)
+		return;
+	sb_ask_print_time(answer->from_s, from);
+	sb_ask_print_time(answer->to_s, to);
+	sb_warn("finer blocks have expired: this is from %s to %s, more than was asked for", from,
+		to);
+}
+
+int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
+			const struct sb_store_answer *answer)
+{
+	const char *unit = answer->kind.unit;
+
+	if (answer->nr_damaged || answer->nr_skipped_bytes)
+		sb_warn("the store is damaged: %llu records and %llu bytes were left out; "
+			"'stackbpf store check' says more",
+			(unsigned long long)answer->nr_damaged,
+			(unsigned long long)answer->nr_skipped_bytes);
+	if (answer->lost_weight)
+		sb_warn("%llu %s are \"(lost)\": what they were is in damaged records",
+			(unsigned long long)answer->lost_weight, unit);
+	if (answer->nr_other_unit)
+		sb_warn("%llu blocks are not in %s, and are left out",
+			(unsigned long long)answer->nr_other_unit, unit);
+	if (!answer->nr_blocks || !answer->weight) {
+		say_empty(store, ask);
+		return SB_EXIT_EMPTY;
+	}
+	say_coarse(ask, answer);
+	if (answer->figure[SB_BLOCK_OTHER])
+		sb_warn("%llu %s are \"(other)\": there were more stacks and tags than a file holds",
+			(unsigned long long)answer->figure[SB_BLOCK_OTHER], unit);
+	return SB_EXIT_DATA;
+}

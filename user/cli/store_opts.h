@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Options of the commands that ask a store: which one, which time, which kind, which tags. */
+#ifndef SB_CLI_STORE_OPTS_H
+#define SB_CLI_STORE_OPTS_H
+
+#include "cli/command.h"
+#include "cli/opts.h"
+#include "store/ask.h"
+
+#define SB_STORE_DIR_DEFAULT "/var/lib/stackbpf"
+
+/* All borrowed; zero-initialize. */
+struct sb_store_args {
+	const char *dir; /* NULL: SB_STORE_DIR_DEFAULT */
+	const char *from, *to, *kind, *by;
+	sb_vec_str tags;
+};
+
+/* The row for `struct sb_store_args MEMBER` in @fields, alone. */
+#define SB_STORE_DIR_ROW(fields, member)                                                          \
+	{                                                                                         \
+		.name = "store", .metavar = "DIR", .type = SB_OPT_STRING, .group = SB_OPT_TARGET, \
+		.offset = offsetof(fields, member.dir),                                           \
+		.help = "the store; default " SB_STORE_DIR_DEFAULT                                \
+	}
+
+/* All rows but the above. */
+#define SB_STORE_ASK_ROWS(fields, member)                                                           \
+	{ .name = "from",                                                                           \
+	  .metavar = "TIME",                                                                        \
+	  .type = SB_OPT_TIME,                                                                      \
+	  .group = SB_OPT_WINDOW,                                                                   \
+	  .offset = offsetof(fields, member.from),                                                  \
+	  .help = "from here on: -1h (the default), now-2d, 2026-11-21T10:00 (UTC), @1795255200" }, \
+		{ .name = "to",                                                                     \
+		  .metavar = "TIME",                                                                \
+		  .type = SB_OPT_TIME,                                                              \
+		  .group = SB_OPT_WINDOW,                                                           \
+		  .offset = offsetof(fields, member.to),                                            \
+		  .help = "up to here; default now" },                                              \
+		{ .name = "kind",                                                                   \
+		  .metavar = "KIND",                                                                \
+		  .type = SB_OPT_STRING,                                                            \
+		  .group = SB_OPT_EVENTS,                                                           \
+		  .offset = offsetof(fields, member.kind),                                          \
+		  .help = "what was measured: oncpu (the default), offcpu, io, ..." },              \
+		{ .name = "tag",                                                                    \
+		  .metavar = "RULE",                                                                \
+		  .type = SB_OPT_STRINGS,                                                           \
+		  .group = SB_OPT_TARGET,                                                           \
+		  .offset = offsetof(fields, member.tags),                                          \
+		  .help = "only with these tags: KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX, "       \
+			  "KEY!~REGEX; several must all hold" },                                    \
+	{                                                                                           \
+		.name = "by", .metavar = "KEY[,KEY]", .type = SB_OPT_STRING,                        \
+		.group = SB_OPT_SHAPE, .offset = offsetof(fields, member.by),                       \
+		.help = "apart by the values of this tag"                                           \
+	}
+
+#define SB_STORE_ROWS(fields, member) \
+	SB_STORE_DIR_ROW(fields, member), SB_STORE_ASK_ROWS(fields, member)
+
+void sb_store_args_release(struct sb_store_args *args);
+
+/* What the options of @command say, at @now_s. Return: -1 to go on, or an exit status; errors were logged. */
+int sb_store_args_ask(const struct sb_store_args *args, const char *command, int64_t now_s,
+		      struct sb_ask *ask);
+/* Rules alone: of a second set of tags, as `diff` has one. Return: as above. */
+int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_ask *ask);
+
+/* Open for reading. Return: -1, or an exit status; errors were logged. */
+int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_store);
+/* Log why the store at @dir cannot be opened. Return: the exit status. */
+int sb_store_say_error(int err, const char *dir);
+
+/*
+ * Say on stderr what the answer is not: coarser than what was asked for, damaged, in another unit, "(other)".
+ * With nothing in it, which range there is. Return: SB_EXIT_DATA, or SB_EXIT_EMPTY.
+ */
+int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
+			const struct sb_store_answer *answer);
+
+#endif

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "store/ask.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/num.h"
+
+/* 9999-12-31 23:59:59. */
+#define TIME_MAX_S   253402300799ll
+#define MINUTE_S     60
+#define HOUR_S	     3600
+#define DAY_S	     86400
+/* Of a rule or a selector. */
+#define RULE_LEN_MAX 4096u
+
+void sb_ask_release(struct sb_ask *ask)
+{
+	free(ask->kind);
+	sb_tag_rules_release(&ask->rules);
+	*ask = (struct sb_ask){};
+}
+
+/* Times. */
+
+static bool take_unit(const char **p, int64_t *ret_unit_s)
+{
+	static const struct {
+		const char *name;
+		int64_t unit_s;
+	} units[] = { { "min", MINUTE_S }, { "s", 1 },	       { "m", MINUTE_S },   { "h", HOUR_S },
+		      { "d", DAY_S },	   { "w", 7 * DAY_S }, { "y", 365 * DAY_S } };
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(units); i++)
+		if (!strncmp(*p, units[i].name, strlen(units[i].name))) {
+			*p += strlen(units[i].name);
+			*ret_unit_s = units[i].unit_s;
+			return true;
+		}
+	return false;
+}
+
+int sb_ask_length(const char *text, int64_t *ret_s)
+{
+	const char *end = text + strlen(text);
+	int64_t sum = 0, unit_s;
+	uint64_t nr;
+
+	if (!*text)
+		return -EINVAL;
+	while (*text) {
+		if (!sb_scan_u64(&text, end, &nr) || nr > TIME_MAX_S)
+			return -EINVAL;
+		if (!take_unit(&text, &unit_s)) {
+			/* A bare number, and nothing else. */
+			if (*text || sum)
+				return -EINVAL;
+			unit_s = 1;
+		}
+		if ((int64_t)nr > (TIME_MAX_S - sum) / unit_s)
+			return -EINVAL;
+		sum += (int64_t)nr * unit_s;
+	}
+	*ret_s = sum;
+	return 0;
+}
+
+/* @nr digits. */
+static bool take_digits(const char **p, size_t nr, int *ret)
+{
+	int value = 0;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if ((*p)[i] < '0' || (*p)[i] > '9')
+			return false;
+		value = value * 10 + ((*p)[i] - '0');
+	}
+	*p += nr;
+	*ret = value;
+	return true;
+}
+
+static bool take(const char **p, char c)
+{
+	if (**p != c)
+		return false;
+	(*p)++;
+	return true;
+}
+
+/* "Z", "+01:00", "-0530", "+01" or nothing. */
+static bool take_offset(const char **p, int64_t *ret_s)
+{
+	int hours, minutes = 0, sign = **p == '-' ? -1 : 1;
+
+	*ret_s = 0;
+	if (!**p || take(p, 'Z') || take(p, 'z'))
+		return true;
+	if (!take(p, '+') && !take(p, '-'))
+		return false;
+	if (!take_digits(p, 2, &hours))
+		return false;
+	(void)take(p, ':');
+	if (**p && !take_digits(p, 2, &minutes))
+		return false;
+	*ret_s = sign * (hours * HOUR_S + minutes * MINUTE_S);
+	return hours < 24 && minutes < 60;
+}
+
+/* "10:00", "10:00:05", "10:00:05.123". */
+static bool take_clock(const char **p, struct tm *tm)
+{
+	if (!take_digits(p, 2, &tm->tm_hour) || !take(p, ':') || !take_digits(p, 2, &tm->tm_min))
+		return false;
+	if (take(p, ':') && !take_digits(p, 2, &tm->tm_sec))
+		return false;
+	if (take(p, '.'))
+		while (isdigit((unsigned char)**p))
+			(*p)++;
+	/* 60: a leap second. */
+	return tm->tm_hour <= 24 && tm->tm_min < 60 && tm->tm_sec <= 60;
+}
+
+static int parse_iso(const char *text, int64_t *ret_s)
+{
+	struct tm tm = {}, day;
+	int64_t offset_s = 0;
+	int year;
+
+	if (!take_digits(&text, 4, &year) || !take(&text, '-') ||
+	    !take_digits(&text, 2, &tm.tm_mon) || !take(&text, '-') ||
+	    !take_digits(&text, 2, &tm.tm_mday) || tm.tm_mon < 1 || tm.tm_mon > 12)
+		return -EINVAL;
+	tm.tm_year = year - 1900;
+	tm.tm_mon--;
+	day = tm;
+	/* There is no February 30. */
+	timegm(&day);
+	if (day.tm_mday != tm.tm_mday)
+		return -EINVAL;
+	if (take(&text, 'T') || take(&text, 't') || take(&text, ' ')) {
+		if (!take_clock(&text, &tm) || !take_offset(&text, &offset_s))
+			return -EINVAL;
+	} else if (!take_offset(&text, &offset_s)) {
+		return -EINVAL;
+	}
+	*ret_s = timegm(&tm) - offset_s;
+	return *text ? -EINVAL : 0;
+}
+
+static int parse_relative(const char *text, int64_t now_s, int64_t *ret_s)
+{
+	int64_t length_s = 0;
+	int sign = *text == '-' ? -1 : 1, err;
+
+	*ret_s = now_s;
+	if (!*text)
+		return 0;
+	if (*text != '-' && *text != '+')
+		return -EINVAL;
+	err = sb_ask_length(text + 1, &length_s);
+	*ret_s += sign * length_s;
+	return err;
+}
+
+int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s)
+{
+	uint64_t unix_s;
+	int err;
+
+	if (!strncmp(text, "now", 3)) {
+		err = parse_relative(text + 3, now_s, ret_s);
+	} else if (*text == '-' || *text == '+') {
+		err = parse_relative(text, now_s, ret_s);
+	} else if (!sb_parse_u64(text + (*text == '@'), TIME_MAX_S, &unix_s)) {
+		*ret_s = (int64_t)unix_s;
+		return 0;
+	} else {
+		err = parse_iso(text, ret_s);
+	}
+	return err || *ret_s < 0 || *ret_s > TIME_MAX_S ? -EINVAL : 0;
+}
+
+int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t now_s,
+		 const char **ret_why)
+{
+	int64_t from_s = now_s - SB_ASK_RANGE_DEFAULT, to_s = now_s;
+
+	if (from && sb_ask_time(from, now_s, &from_s)) {
+		*ret_why = "the beginning is no time: " SB_ASK_TIME_HELP;
+		return -EINVAL;
+	}
+	if (to && sb_ask_time(to, now_s, &to_s)) {
+		*ret_why = "the end is no time: " SB_ASK_TIME_HELP;
+		return -EINVAL;
+	}
+	if (to && !from)
+		from_s = to_s - SB_ASK_RANGE_DEFAULT;
+	if (from_s >= to_s) {
+		*ret_why = "the range ends before it begins";
+		return -EINVAL;
+	}
+	ask->from_s = from_s;
+	ask->to_s = to_s;
+	return 0;
+}
+
+/* Rules. */
+
+int sb_ask_set_kind(struct sb_ask *ask, const char *kind)
+{
+	char *copy = strdup(kind);
+
+	if (!copy)
+		return -ENOMEM;
+	free(ask->kind);
+	ask->kind = copy;
+	return 0;
+}
+
+const char *sb_ask_kind(const struct sb_ask *ask)
+{
+	return ask->kind ? ask->kind : SB_ASK_KIND_DEFAULT;
+}
+
+static int add_rule(struct sb_ask *ask, const char *text)
+{
+	/* No series has it as a tag, and kinds do not add up: one, and that one. */
+	if (!strncmp(text, "kind=", 5) && text[5] != '~' && text[5] && !strchr(text, ','))
+		return sb_ask_set_kind(ask, text + 5);
+	return sb_tag_rules_add(&ask->rules, text);
+}
+
+static bool is_kind(const char *name)
+{
+	static const char *const kinds[] = { "oncpu", "offcpu", "wall", "io", "wakeup", "offwake" };
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(kinds); i++)
+		if (sb_streq(name, kinds[i]))
+			return true;
+	return false;
+}
+
+static int add_service(struct sb_ask *ask, const char *service)
+{
+	sb_cleanup(sb_str_release) struct sb_str rule = {};
+	int err = sb_str_addf(&rule, "service=%s", service);
+
+	return err ? err : sb_tag_rules_add(&ask->rules, rule.s);
+}
+
+/* "oncpu", "car", "car.oncpu", "car.cpu" as Pyroscope has it. */
+static int add_name(struct sb_ask *ask, char *name)
+{
+	char *dot = strrchr(name, '.'), *kind = dot ? dot + 1 : name;
+	int err;
+
+	if (!*name)
+		return 0;
+	if (dot && sb_streq(kind, "cpu"))
+		kind = SB_ASK_KIND_DEFAULT;
+	else if (!is_kind(kind))
+		return add_service(ask, name);
+	err = sb_ask_set_kind(ask, kind);
+	if (err || !dot)
+		return err;
+	*dot = '\0';
+	return add_service(ask, name);
+}
+
+/* A matcher: k="v", with \" and \\ in it. *@p is behind it then. */
+static int add_matcher(struct sb_ask *ask, const char **p)
+{
+	sb_cleanup(sb_str_release) struct sb_str rule = {};
+	size_t len = strcspn(*p, "=!,{}\"");
+	int err = sb_str_addn(&rule, *p, len);
+
+	*p += len;
+	len = strspn(*p, "=!~");
+	if (!err)
+		err = sb_str_addn(&rule, *p, len);
+	*p += len;
+	if (err || !take(p, '"'))
+		return err ? err : -EINVAL;
+	for (; !err && **p && **p != '"'; (*p)++) {
+		if (**p == '\\' && (*p)[1])
+			(*p)++;
+		err = sb_str_addc(&rule, **p);
+	}
+	if (!err && !take(p, '"'))
+		err = -EINVAL;
+	return err ? err : add_rule(ask, rule.s);
+}
+
+static int add_selector(struct sb_ask *ask, const char *text)
+{
+	size_t len = strcspn(text, "{");
+	sb_cleanup(sb_freep) char *name = strndup(text, len);
+	const char *p = text + len;
+	int err = name ? add_name(ask, name) : -ENOMEM;
+
+	if (!*p || err)
+		return err;
+	for (p++; !err && *p && *p != '}';) {
+		p += strspn(p, " ");
+		err = add_matcher(ask, &p);
+		p += strspn(p, " ");
+		if (!err && *p != '}' && !take(&p, ','))
+			err = -EINVAL;
+	}
+	return err ? err : sb_streq(p, "}") ? 0 : -EINVAL;
+}
+
+int sb_ask_rule(struct sb_ask *ask, const char *text)
+{
+	const char *brace = strchr(text, '{'), *operator= strpbrk(text, "=!");
+
+	if (!*text || strlen(text) > RULE_LEN_MAX)
+		return -EINVAL;
+	if (!operator||(brace &&brace < operator))
+		return add_selector(ask, text);
+	return add_rule(ask, text);
+}
+
+/* The answer. */
+
+static int add_time(struct sb_profile *profile, const char *key, int64_t time_s)
+{
+	char text[SB_ASK_TIME_BYTES];
+
+	sb_ask_print_time(time_s, text);
+	return sb_profile_meta(profile, key, "%s", text);
+}
+
+void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES])
+{
+	time_t time = time_s < 0 ? 0 : time_s > TIME_MAX_S ? TIME_MAX_S : time_s;
+	struct tm tm = {};
+
+	gmtime_r(&time, &tm);
+	strftime(text, SB_ASK_TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static int add_u64(struct sb_profile *profile, const char *key, uint64_t value)
+{
+	return sb_profile_meta(profile, key, "%llu", (unsigned long long)value);
+}
+
+uint64_t sb_store_answer_hz(const struct sb_store_answer *answer)
+{
+	uint64_t ms = answer->figure[SB_BLOCK_SAMPLED_MS];
+
+	return ms ? (answer->figure[SB_BLOCK_HZ_MS] + ms / 2) / ms : 0;
+}
+
+uint64_t sb_store_answer_samples(const struct sb_store_answer *answer)
+{
+	if (sb_streq(answer->kind.unit, "samples"))
+		return answer->weight;
+	if (!answer->all_weight)
+		return 0;
+	return (uint64_t)((double)answer->figure[SB_BLOCK_SAMPLES] * (double)answer->weight /
+				  (double)answer->all_weight +
+			  0.5);
+}
+
+static int add_facts(struct sb_profile *profile, const struct sb_ask *ask,
+		     const struct sb_store_answer *answer)
+{
+	const uint64_t *figure = answer->figure;
+	uint64_t hz = sb_store_answer_hz(answer);
+	int err = sb_profile_meta(profile, "kind", "%s", sb_ask_kind(ask));
+
+	if (!err)
+		err = sb_profile_meta(profile, "unit", "%s",
+				      answer->kind.unit[0] ? answer->kind.unit : "samples");
+	if (!err)
+		err = add_u64(profile, "dur_us", figure[SB_BLOCK_SAMPLED_MS] * 1000);
+	if (!err && answer->from_s > 0)
+		err = add_u64(profile, "start_us", (uint64_t)answer->from_s * 1000000);
+	if (!err && hz && sb_streq(answer->kind.unit, "samples"))
+		err = add_u64(profile, "hz", hz);
+	if (!err && ask->by)
+		err = sb_profile_meta(profile, "by", "%s", ask->by);
+	if (!err)
+		err = add_u64(profile, "n", sb_store_answer_samples(answer));
+	if (!err)
+		err = add_u64(profile, "lost", figure[SB_BLOCK_LOST]);
+	if (!err)
+		err = add_u64(profile, "trunc", figure[SB_BLOCK_CUT]);
+	return err ? err : add_u64(profile, "nosym", figure[SB_BLOCK_UNNAMED]);
+}
+
+static int add_store_facts(struct sb_profile *profile, const struct sb_ask *ask,
+			   const struct sb_store_answer *answer)
+{
+	sb_cleanup(sb_str_release) struct sb_str rules = {};
+	int err = 0;
+
+	if (answer->nr_blocks) {
+		err = add_time(profile, "from", answer->from_s);
+		if (!err)
+			err = add_time(profile, "to", answer->to_s);
+	}
+	if (!err)
+		err = sb_tag_rules_print(&ask->rules, &rules);
+	if (!err && rules.len)
+		err = sb_profile_meta(profile, "tags", "%s", rules.s);
+	if (!err && answer->lost_weight)
+		err = add_u64(profile, "lost_weight", answer->lost_weight);
+	if (!err && answer->nr_damaged)
+		err = add_u64(profile, "damaged", answer->nr_damaged);
+	return err;
+}
+
+/* Weight whose stack is in a damaged record is there, without its name. Not if it may not be wanted. */
+static int add_lost(struct sb_profile *profile, const struct sb_ask *ask,
+		    struct sb_store_answer *answer)
+{
+	static const struct sb_frame lost = { .name = SB_DICT_LOST, .kind = SB_FRAME_MARK };
+	uint32_t id;
+	int err;
+
+	if (!answer->lost_weight || ask->rules.rules.nr)
+		return 0;
+	err = sb_profile_frame(profile, &lost, &id);
+	if (!err)
+		err = sb_profile_add(profile, &id, 1, answer->lost_weight);
+	if (!err)
+		answer->weight += answer->lost_weight;
+	return err;
+}
+
+int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
+		   struct sb_profile **ret_profile, struct sb_store_answer *ret_answer)
+{
+	const struct sb_store_query query = {
+		.from_s = ask->from_s,
+		.to_s = ask->to_s,
+		.kind = sb_ask_kind(ask),
+		.rules = &ask->rules,
+		.by = ask->by,
+		.nr_nodes_max = ask->nr_nodes_max,
+	};
+	struct sb_store_answer answer;
+	struct sb_profile *profile = NULL;
+	int err = sb_profile_new(&profile);
+
+	if (!err)
+		err = sb_store_query(store, &query, profile, &answer);
+	if (!err)
+		err = add_lost(profile, ask, &answer);
+	if (!err)
+		err = sb_profile_seal(profile);
+	if (!err)
+		err = add_facts(profile, ask, &answer);
+	if (!err)
+		err = add_store_facts(profile, ask, &answer);
+	if (err) {
+		sb_profile_free(profile);
+		return err;
+	}
+	if (ret_answer)
+		*ret_answer = answer;
+	*ret_profile = profile;
+	return 0;
+}

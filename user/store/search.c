@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "store/search.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+
+/* Files of one search; a store whose sums are there needs a dozen. */
+#define PARTS_MAX 4096u
+
+/* Files. */
+
+static void free_part(struct sb_part *part)
+{
+	if (part->is_there)
+		sb_segment_release(&part->segment);
+	sb_sums_release(&part->sums);
+	free(part);
+}
+
+static size_t bytes_of(const struct sb_part *part)
+{
+	const struct sb_dict *dict = &part->segment.dict;
+
+	if (!part->is_there)
+		return 0;
+	return dict->strings.arena.nr_bytes +
+	       dict->strings.strs.cap * sizeof(dict->strings.strs.at[0]) +
+	       dict->frames.cap * sizeof(dict->frames.at[0]) +
+	       dict->nodes.cap * sizeof(dict->nodes.at[0]) +
+	       dict->rows.cap * (sizeof(dict->rows.at[0]) + sizeof(uint64_t)) +
+	       part->segment.blocks.cap * sizeof(struct sb_record) + part->segment.window.cap +
+	       part->segment.raw.cap;
+}
+
+/* What was not used for longest goes first. */
+static void evict(struct sb_store *store)
+{
+	size_t i, oldest, nr_bytes = 0;
+
+	for (i = 0; i < store->parts.nr; i++)
+		nr_bytes += bytes_of(store->parts.at[i]);
+	while (store->parts.nr &&
+	       (nr_bytes > SB_STORE_CACHE_BYTES || store->parts.nr > SB_STORE_CACHE_FILES)) {
+		for (oldest = 0, i = 1; i < store->parts.nr; i++)
+			if (store->parts.at[i]->used < store->parts.at[oldest]->used)
+				oldest = i;
+		nr_bytes -= bytes_of(store->parts.at[oldest]);
+		free_part(store->parts.at[oldest]);
+		store->parts.at[oldest] = store->parts.at[--store->parts.nr];
+	}
+}
+
+void sb_store_forget_parts(struct sb_store *store)
+{
+	size_t i;
+
+	for (i = 0; i < store->parts.nr; i++)
+		free_part(store->parts.at[i]);
+	sb_vec_release(&store->parts);
+}
+
+static int read_part(struct sb_store *store, struct sb_part *part)
+{
+	struct stat st;
+	int err = sb_segment_read(&part->segment, store->dir_fd, part->name);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	part->is_there = true;
+	if (fstat(part->segment.fd, &st))
+		return -errno;
+	part->dev = st.st_dev;
+	part->ino = st.st_ino;
+	return 0;
+}
+
+/* What was read is still a beginning of the file of that name; or it is read again. */
+static int refresh_part(struct sb_store *store, struct sb_part *part)
+{
+	struct stat st;
+	int err = -ESTALE;
+
+	if (part->is_there && !fstatat(store->dir_fd, part->name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    st.st_dev == part->dev && st.st_ino == part->ino)
+		err = sb_segment_refresh(&part->segment);
+	if (!err)
+		return 0;
+	if (part->is_there)
+		sb_segment_release(&part->segment);
+	part->is_there = false;
+	return read_part(store, part);
+}
+
+/* As it is now: its sums are 0. */
+static int use_part(struct sb_search *search, struct sb_part *part)
+{
+	int err = refresh_part(search->store, part);
+
+	part->used = search->store->nr_queries;
+	part->sums.weight.nr = 0;
+	part->sums.sums = (struct sb_segment_sums){};
+	if (err || !part->is_there)
+		return err;
+	search->answer->nr_damaged += part->segment.nr_damaged;
+	search->answer->nr_skipped_bytes +=
+		part->segment.nr_skipped_bytes + part->segment.nr_tail_bytes;
+	return sb_sums_fit(&part->sums, &part->segment.dict);
+}
+
+static int new_part(struct sb_store *store, const char *name, struct sb_part **ret_part)
+{
+	struct sb_part *part = calloc(1, sizeof(*part));
+	int err = part ? sb_vec_push(&store->parts, part) : -ENOMEM;
+
+	if (err) {
+		free(part);
+		return err;
+	}
+	memcpy(part->name, name, sizeof(part->name));
+	*ret_part = part;
+	return 0;
+}
+
+int sb_search_part(struct sb_search *search, size_t level, int64_t time_s,
+		   struct sb_part **ret_part)
+{
+	struct sb_store *store = search->store;
+	struct sb_part *part = search->last[level];
+	char name[SB_LEVEL_NAME_MAX] = "";
+	size_t i;
+	int err = 0;
+
+	sb_level_file(level, time_s, name);
+	*ret_part = part;
+	if (part && sb_streq(part->name, name))
+		return 0;
+	for (i = 0, part = NULL; i < store->parts.nr && !part; i++)
+		if (sb_streq(store->parts.at[i]->name, name))
+			part = store->parts.at[i];
+	if (!part)
+		err = new_part(store, name, &part);
+	if (err)
+		return err;
+	search->last[level] = *ret_part = part;
+	if (part->used == store->nr_queries)
+		return 0;
+	err = search->parts.nr < PARTS_MAX ? sb_vec_push(&search->parts, part) : -E2BIG;
+	return err ? err : use_part(search, part);
+}
+
+/* Blocks. */
+
+int sb_search_add(struct sb_search *search, struct sb_part *part, const struct sb_record *block)
+{
+	return sb_segment_add(&part->segment, block, &part->sums.sums);
+}
+
+/* Return: whether its weights can be added to those before. */
+static bool is_of_unit(struct sb_search *search, const struct sb_record *block)
+{
+	struct sb_store_kind *kind = &search->answer->kind;
+
+	if (!kind->name[0])
+		*kind = block->kind;
+	if (sb_streq(kind->unit, block->kind.unit))
+		return true;
+	search->answer->nr_other_unit++;
+	return false;
+}
+
+/* All blocks of a part that begin in [from, to). Return: how many are whole, or a negative errno. */
+static int add_blocks(struct sb_search *search, struct sb_part *part, int64_t from_s, int64_t to_s)
+{
+	struct sb_store_answer *answer = search->answer;
+	const struct sb_segment *segment = &part->segment;
+	size_t i, end = part->is_there ? sb_segment_find(segment, to_s) : 0;
+	int nr = 0, err;
+
+	for (i = end ? sb_segment_find(segment, from_s) : 0; i < end; i++) {
+		const struct sb_record *block = &segment->blocks.at[i];
+
+		if (!sb_streq(block->kind.name, search->kind) || !is_of_unit(search, block))
+			continue;
+		err = search->visit(search, part, block);
+		answer->nr_damaged += err == -EBADMSG;
+		if (err == -EBADMSG)
+			continue;
+		if (err)
+			return err;
+		nr++;
+		answer->nr_blocks++;
+		if (!answer->from_s || block->begin_s < answer->from_s)
+			answer->from_s = block->begin_s;
+		if (block->begin_s + (int64_t)block->seconds > answer->to_s)
+			answer->to_s = block->begin_s + block->seconds;
+	}
+	return nr;
+}
+
+static int64_t min_s(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t max_s(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The finest blocks. Return: how many, or a negative errno. */
+static int cover_fine(struct sb_search *search, int64_t from_s, int64_t to_s)
+{
+	int nr = 0, ret;
+
+	while (from_s < to_s) {
+		int64_t end_s = min_s(to_s, sb_level_file_end(0, from_s));
+		struct sb_part *part;
+
+		ret = sb_search_part(search, 0, from_s, &part);
+		if (!ret)
+			ret = add_blocks(search, part, from_s, end_s);
+		if (ret < 0)
+			return ret;
+		nr += ret;
+		from_s = end_s;
+	}
+	return nr;
+}
+
+/* Return: 1: no finer blocks of that time are kept any more, 0, or a negative errno. */
+static int is_expired(struct sb_search *search, size_t level, int64_t time_s)
+{
+	struct sb_part *part;
+	int err = 0;
+
+	while (level-- && !err) {
+		err = sb_search_part(search, level, time_s, &part);
+		if (!err && part->is_there)
+			return 0;
+	}
+	return err ? err : 1;
+}
+
+/*
+ * A block of @level for each of its periods that is in the range as a whole, finer ones for the rest. Where
+ * these are gone, the whole block: more than was asked for, which the answer says. Four levels deep.
+ * Return: how many blocks, or a negative errno.
+ */
+static int cover(struct sb_search *search, size_t level, int64_t from_s, int64_t to_s)
+{
+	int64_t begin_s, end_s;
+	struct sb_part *part;
+	bool is_whole;
+	int nr = 0, ret;
+
+	if (!level)
+		return cover_fine(search, from_s, to_s);
+	for (begin_s = sb_level_begin(level, from_s); begin_s < to_s; begin_s = end_s) {
+		end_s = begin_s + sb_levels[level].seconds;
+		is_whole = begin_s >= from_s && end_s <= to_s;
+		ret = sb_search_part(search, level, begin_s, &part);
+		if (!ret && is_whole)
+			ret = add_blocks(search, part, begin_s, end_s);
+		if (!ret)
+			ret = cover(search, level - 1, max_s(from_s, begin_s), min_s(to_s, end_s));
+		if (!ret && !is_whole && part->is_there) {
+			ret = is_expired(search, level, begin_s);
+			if (ret > 0)
+				ret = add_blocks(search, part, begin_s, end_s);
+		}
+		if (ret < 0)
+			return ret;
+		nr += ret;
+	}
+	return nr;
+}
+
+/* Ranges. */
+
+struct extent {
+	size_t level;
+	int64_t from_s, to_s;
+};
+
+static int note_extent(void *arg, const char *name, int64_t begin_s)
+{
+	struct extent *extent = arg;
+
+	extent->from_s = min_s(extent->from_s, begin_s);
+	extent->to_s = max_s(extent->to_s, sb_level_file_end(extent->level, begin_s));
+	return 0;
+}
+
+int sb_search_narrow(struct sb_store *store, int64_t *from_s, int64_t *to_s)
+{
+	struct extent extent = { .from_s = INT64_MAX, .to_s = INT64_MIN };
+	int err = 0;
+
+	for (; extent.level < SB_STORE_LEVELS && !err; extent.level++)
+		err = sb_store_each_file(store, extent.level, note_extent, &extent);
+	*from_s = max_s(*from_s, extent.from_s);
+	*to_s = min_s(*to_s, extent.to_s);
+	return err;
+}
+
+void sb_search_begin(struct sb_search *search)
+{
+	*search->answer = (struct sb_store_answer){};
+	search->store->nr_queries++;
+}
+
+int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s)
+{
+	int ret = cover(search, SB_STORE_LEVELS - 1, from_s, to_s);
+
+	return ret < 0 ? ret : 0;
+}
+
+int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s)
+{
+	int err;
+
+	if (from_s >= to_s)
+		return -EINVAL;
+	err = sb_search_narrow(search->store, &from_s, &to_s);
+	if (err || from_s >= to_s)
+		return err;
+	from_s = sb_level_begin(0, from_s);
+	if (to_s % SB_STORE_BLOCK_S)
+		to_s = sb_level_begin(0, to_s) + SB_STORE_BLOCK_S;
+	return sb_search_cover(search, from_s, to_s);
+}
+
+void sb_search_end(struct sb_search *search)
+{
+	sb_vec_release(&search->parts);
+	evict(search->store);
+}
+
+/* Tags. */
+
+int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
+		   const struct sb_tag_rules *rules)
+{
+	*wanted = (struct sb_wanted){ .dict = dict, .rules = rules };
+	wanted->is_wanted = malloc(dict->tags.nr + 1);
+	if (!wanted->is_wanted)
+		return -ENOMEM;
+	memset(wanted->is_wanted, 0xff, dict->tags.nr + 1);
+	return 0;
+}
+
+bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id)
+{
+	struct sb_tag tags[SB_DICT_TAGS_MAX];
+	size_t nr;
+
+	if (wanted->is_wanted[tags_id] < 0) {
+		nr = sb_dict_tags_at(wanted->dict, tags_id, tags);
+		wanted->is_wanted[tags_id] =
+			!wanted->rules || sb_tag_rules_match(wanted->rules, tags, nr);
+	}
+	return wanted->is_wanted[tags_id];
+}
+
+void sb_wanted_release(struct sb_wanted *wanted)
+{
+	free(wanted->is_wanted);
+	wanted->is_wanted = NULL;
+}

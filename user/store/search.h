@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The fewest blocks that cover a range, and the files that they are in, which are kept open, with their
+ * dictionaries, for the next search.
+ */
+#ifndef SB_STORE_SEARCH_H
+#define SB_STORE_SEARCH_H
+
+#include "store/store_priv.h"
+
+/* Dictionaries of files that no search needs just now, and files. */
+#define SB_STORE_CACHE_BYTES (256u << 20)
+#define SB_STORE_CACHE_FILES 64u
+
+struct sb_search {
+	struct sb_store *store;
+	const char *kind;
+	struct sb_store_answer *answer;
+	/* What is done with a block. Return: 0; -EBADMSG: damaged, which is counted; others end it. */
+	int (*visit)(struct sb_search *search, struct sb_part *part, const struct sb_record *block);
+	void *arg;
+	SB_VEC(struct sb_part *) parts; /* of this search; those that are not there, too */
+	struct sb_part *last[SB_STORE_LEVELS];
+};
+
+/* Zeroes *search->answer. To be ended in any case. */
+void sb_search_begin(struct sb_search *search);
+/* Visit the blocks of [from, to), which is rounded to 10 s outward. Return: 0 or what visit() returned. */
+int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s);
+/* The same, of a range that was rounded and narrowed. */
+int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s);
+/* The file of @level that has that time, as it is now. Return: 0 or a negative errno. */
+int sb_search_part(struct sb_search *search, size_t level, int64_t time_s,
+		   struct sb_part **ret_part);
+void sb_search_end(struct sb_search *search);
+
+/* A visit(): add the rows to part->sums. */
+int sb_search_add(struct sb_search *search, struct sb_part *part, const struct sb_record *block);
+
+/* Narrow [from, to) to the time of which there are files: nobody looks at years without one. Return: 0 or a
+ * negative errno. */
+int sb_search_narrow(struct sb_store *store, int64_t *from_s, int64_t *to_s);
+
+/* Of sb_store_close(). */
+void sb_store_forget_parts(struct sb_store *store);
+
+/* Which sets of tags of a dictionary are wanted: asked once for each. */
+struct sb_wanted {
+	const struct sb_dict *dict;
+	const struct sb_tag_rules *rules; /* or NULL */
+	int8_t *is_wanted;		  /* by set of tags; -1: not known yet */
+};
+/* Return: 0 or -ENOMEM. */
+int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
+		   const struct sb_tag_rules *rules);
+bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id);
+void sb_wanted_release(struct sb_wanted *wanted);
+
+#endif

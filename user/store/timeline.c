@@ -1,0 +1,691 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Weights over time, and which tags there are. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+#include "store/ask.h"
+#include "store/search.h"
+
+#define STEPS_DEFAULT	   300u
+#define STEPS_MAX	   20000u
+#define STEP_MAX_S	   (100u * 366 * 86400 / 2)
+#define SERIES_DEFAULT	   10u
+#define SERIES_MAX	   1000u
+/* Weights that are kept until it is known which values are the heaviest. */
+#define CELLS_MAX	   (4u << 20)
+#define VALUES_MAX	   4096u
+/* Of sb_store_tags(), of all keys. */
+#define PAIRS_MAX	   200000u
+#define TAG_VALUES_DEFAULT 100u
+
+#define NOT_WANTED	   UINT32_MAX
+#define NOT_KNOWN	   (UINT32_MAX - 1)
+#define OTHER		   0u /* the number of "(other)" */
+
+/* Which value the rows of a file are of. */
+struct value_map {
+	const struct sb_part *part;
+	struct sb_wanted wanted;
+	uint32_t *value; /* by set of tags */
+	size_t nr;
+};
+
+struct drawing {
+	const struct sb_ask *ask;
+	struct sb_timeline *timeline;
+	struct sb_strtab values; /* 0: (other) */
+	uint32_t nr_values_max;
+	SB_VEC(uint64_t) cells; /* by value, then by step */
+	SB_VEC(struct value_map) maps;
+	uint32_t need_s; /* a step must be so long */
+};
+
+static int value_of(struct drawing *drawing, const struct sb_tag *tags, size_t nr,
+		    uint32_t *ret_value)
+{
+	sb_cleanup(sb_str_release) struct sb_str text = {};
+	const char *by = drawing->ask->by, *value;
+	char key[SB_TAG_KEY_BYTES];
+	size_t before = drawing->values.strs.nr;
+	int err = 0;
+
+	while (by && !err) {
+		by = sb_tag_list_next(by, key);
+		value = sb_tag_value(tags, nr, key);
+		err = sb_str_addf(&text, "%s%s", text.len ? "," : "", value[0] ? value : "(none)");
+	}
+	/* Not "", which is the number of "(other)". */
+	if (!err)
+		err = sb_str_addc(&text, '.');
+	if (!err)
+		err = sb_strtab_add(&drawing->values, text.s, text.len, ret_value);
+	if (err || drawing->values.strs.nr == before)
+		return err;
+	if (drawing->values.strs.nr > drawing->nr_values_max) {
+		/* It remains there, and is "(other)". */
+		*ret_value = OTHER;
+		return 0;
+	}
+	err = sb_vec_reserve(&drawing->cells,
+			     drawing->values.strs.nr * drawing->timeline->nr_steps);
+	if (!err)
+		memset(drawing->cells.at + before * drawing->timeline->nr_steps, 0,
+		       drawing->timeline->nr_steps * sizeof(drawing->cells.at[0]));
+	return err;
+}
+
+static int map_of(struct drawing *drawing, const struct sb_part *part, struct value_map **ret_map)
+{
+	const struct sb_dict *dict = &part->segment.dict;
+	struct value_map map = { .part = part, .nr = dict->tags.nr };
+	size_t i;
+	int err;
+
+	for (i = drawing->maps.nr; i-- > 0;)
+		if (drawing->maps.at[i].part == part) {
+			*ret_map = &drawing->maps.at[i];
+			return 0;
+		}
+	map.value = malloc((map.nr + 1) * sizeof(*map.value));
+	err = map.value ? sb_wanted_init(&map.wanted, dict, &drawing->ask->rules) : -ENOMEM;
+	for (i = 0; i < map.nr && !err; i++)
+		map.value[i] = NOT_KNOWN;
+	if (!err)
+		err = sb_vec_push(&drawing->maps, map);
+	if (err) {
+		sb_wanted_release(&map.wanted);
+		free(map.value);
+		return err;
+	}
+	*ret_map = &drawing->maps.at[drawing->maps.nr - 1];
+	return 0;
+}
+
+static int value_of_row(struct drawing *drawing, struct value_map *map, uint32_t tags_id,
+			uint32_t *ret_value)
+{
+	struct sb_tag tags[SB_DICT_TAGS_MAX];
+	uint32_t *value = &map->value[tags_id];
+	size_t nr;
+	int err = 0;
+
+	if (*value == NOT_KNOWN) {
+		nr = sb_dict_tags_at(&map->part->segment.dict, tags_id, tags);
+		if (sb_wanted_is(&map->wanted, tags_id))
+			err = value_of(drawing, tags, nr, value);
+		else
+			*value = NOT_WANTED;
+	}
+	*ret_value = *value;
+	return err;
+}
+
+static int visit(struct sb_search *search, struct sb_part *part, const struct sb_record *block)
+{
+	struct drawing *drawing = search->arg;
+	struct sb_timeline *timeline = drawing->timeline;
+	const struct sb_dict *dict = &part->segment.dict;
+	uint64_t figure[SB_BLOCK_FIGURE_MAX] = {};
+	struct sb_block_rows rows;
+	struct value_map *map;
+	size_t i, step = (size_t)((block->begin_s - timeline->from_s) / timeline->step_s);
+	uint32_t value;
+	int err;
+
+	/* Files may say anything. */
+	if (block->begin_s < timeline->from_s || step >= timeline->nr_steps ||
+	    block->seconds > sb_levels[SB_STORE_LEVELS - 1].seconds)
+		return -EBADMSG;
+	if (block->seconds > timeline->step_s) {
+		drawing->need_s = block->seconds;
+		return -EAGAIN;
+	}
+	err = sb_segment_rows(&part->segment, block, &rows, figure);
+	if (!err)
+		err = map_of(drawing, part, &map);
+	for (i = 0; i < rows.nr && !err; i++) {
+		search->answer->all_weight += rows.weight[i];
+		if (rows.row[i] >= dict->rows.nr ||
+		    dict->rows.at[rows.row[i]].tags == SB_DICT_NONE) {
+			search->answer->lost_weight += rows.weight[i];
+			continue;
+		}
+		err = value_of_row(drawing, map, dict->rows.at[rows.row[i]].tags, &value);
+		if (err || value == NOT_WANTED)
+			continue;
+		drawing->cells.at[value * timeline->nr_steps + step] += rows.weight[i];
+		search->answer->weight += rows.weight[i];
+	}
+	timeline->sampled_ms[step] += figure[SB_BLOCK_SAMPLED_MS] ? figure[SB_BLOCK_SAMPLED_MS] : 1;
+	timeline->lost[step] += figure[SB_BLOCK_LOST];
+	for (i = 0; i < SB_BLOCK_FIGURE_MAX; i++)
+		search->answer->figure[i] += figure[i];
+	return err;
+}
+
+/* How long a step is. */
+
+static uint32_t nice_step(int64_t at_least_s)
+{
+	static const uint32_t steps[] = { 10,	 20,	 30,	 60,	  120,	   300,	  600,
+					  1200,	 1800,	 3600,	 7200,	  10800,   21600, 43200,
+					  86400, 172800, 604800, 2592000, 31536000 };
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(steps); i++)
+		if (steps[i] >= at_least_s)
+			return steps[i];
+	return (uint32_t)((at_least_s + 86399) / 86400 * 86400);
+}
+
+static int choose_step(const struct sb_ask *ask, const struct sb_timeline_opts *opts,
+		       uint32_t need_s, int64_t from_s, int64_t to_s, uint32_t *ret_s)
+{
+	uint32_t nr = opts->nr_steps_max ? opts->nr_steps_max : STEPS_DEFAULT;
+	uint32_t step = opts->step_s;
+
+	if (step > STEP_MAX_S)
+		return -EINVAL;
+	if (!step)
+		step = nice_step((to_s - from_s + nr - 1) / nr);
+	if (step < need_s || (need_s && step % need_s))
+		step = (step + need_s - 1) / need_s * need_s;
+	*ret_s = step;
+	return (to_s - from_s) / step + 2 > STEPS_MAX ? -E2BIG : 0;
+}
+
+static int64_t floor_to(int64_t time_s, uint32_t step_s)
+{
+	return time_s - time_s % step_s;
+}
+
+/* Series. */
+
+static int heaviest_first(const void *a, const void *b)
+{
+	const struct sb_timeline_series *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
+	return strcmp(x->value, y->value);
+}
+
+static int add_series(struct drawing *drawing, const char *value, size_t len, size_t at)
+{
+	struct sb_timeline *timeline = drawing->timeline;
+	size_t i, nr = timeline->nr_steps;
+	struct sb_timeline_series series = {
+		.value = strndup(value, len),
+		.weights = malloc((nr + 1) * sizeof(*series.weights)),
+	};
+	int err = series.value && series.weights ? 0 : -ENOMEM;
+
+	if (!err) {
+		memcpy(series.weights, drawing->cells.at + at * nr, nr * sizeof(*series.weights));
+		for (i = 0; i < nr; i++)
+			series.weight += series.weights[i];
+		err = sb_vec_push(&timeline->series, series);
+	}
+	if (err) {
+		free(series.value);
+		free(series.weights);
+	}
+	return err;
+}
+
+/* All but the heaviest are one more. */
+static int make_series(struct drawing *drawing, uint32_t nr_max)
+{
+	struct sb_timeline *timeline = drawing->timeline;
+	size_t i, k, nr = drawing->values.strs.nr;
+	int err = 0;
+
+	if (nr > drawing->nr_values_max)
+		nr = drawing->nr_values_max;
+	for (i = 1; i < nr && !err; i++)
+		err = add_series(drawing, drawing->values.strs.at[i].s,
+				 drawing->values.strs.at[i].len - 1, i);
+	if (err)
+		return err;
+	if (timeline->series.nr)
+		qsort(timeline->series.at, timeline->series.nr, sizeof(timeline->series.at[0]),
+		      heaviest_first);
+	for (i = nr_max; i < timeline->series.nr; i++) {
+		for (k = 0; k < timeline->nr_steps; k++)
+			drawing->cells.at[k] += timeline->series.at[i].weights[k];
+		free(timeline->series.at[i].value);
+		free(timeline->series.at[i].weights);
+	}
+	if (timeline->series.nr > nr_max)
+		timeline->series.nr = nr_max;
+	for (k = 0; k < timeline->nr_steps; k++)
+		if (drawing->cells.at[k])
+			return add_series(drawing, "(other)", strlen("(other)"), OTHER);
+	return 0;
+}
+
+static void release_drawing(struct drawing *drawing)
+{
+	size_t i;
+
+	for (i = 0; i < drawing->maps.nr; i++) {
+		sb_wanted_release(&drawing->maps.at[i].wanted);
+		free(drawing->maps.at[i].value);
+	}
+	sb_vec_release(&drawing->maps);
+	sb_vec_release(&drawing->cells);
+	sb_strtab_release(&drawing->values);
+}
+
+void sb_timeline_free(struct sb_timeline *timeline)
+{
+	size_t i;
+
+	if (!timeline)
+		return;
+	for (i = 0; i < timeline->series.nr; i++) {
+		free(timeline->series.at[i].value);
+		free(timeline->series.at[i].weights);
+	}
+	sb_vec_release(&timeline->series);
+	free(timeline->sampled_ms);
+	free(timeline->lost);
+	free(timeline);
+}
+
+SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
+
+static int prepare(struct drawing *drawing, size_t nr_steps)
+{
+	struct sb_timeline *timeline = drawing->timeline;
+	int err;
+
+	timeline->nr_steps = nr_steps;
+	timeline->sampled_ms = calloc(nr_steps + 1, sizeof(*timeline->sampled_ms));
+	timeline->lost = calloc(nr_steps + 1, sizeof(*timeline->lost));
+	if (!timeline->sampled_ms || !timeline->lost)
+		return -ENOMEM;
+	drawing->nr_values_max = CELLS_MAX / (uint32_t)(nr_steps + 1);
+	if (drawing->nr_values_max > VALUES_MAX)
+		drawing->nr_values_max = VALUES_MAX;
+	err = sb_strtab_init(&drawing->values);
+	if (!err)
+		err = sb_vec_reserve(&drawing->cells, nr_steps + 1);
+	if (!err)
+		memset(drawing->cells.at, 0, nr_steps * sizeof(drawing->cells.at[0]));
+	return err;
+}
+
+/* Each step is covered by itself: what is summed over more of them would not be known by step. */
+static int draw(struct sb_store *store, struct drawing *drawing, int64_t from_s, int64_t to_s)
+{
+	struct sb_timeline *timeline = drawing->timeline;
+	struct sb_search search = {
+		.store = store,
+		.kind = sb_ask_kind(drawing->ask),
+		.answer = &timeline->answer,
+		.visit = visit,
+		.arg = drawing,
+	};
+	int64_t at_s, step_s = timeline->step_s;
+	size_t nr_steps;
+	int err;
+
+	timeline->from_s = floor_to(from_s, timeline->step_s);
+	nr_steps = from_s < to_s ? (size_t)((to_s - timeline->from_s + step_s - 1) / step_s) : 0;
+	err = prepare(drawing, nr_steps);
+	sb_search_begin(&search);
+	for (at_s = timeline->from_s; at_s < to_s && !err; at_s += step_s)
+		err = sb_search_cover(&search, at_s, at_s + step_s);
+	sb_search_end(&search);
+	timeline->kind = timeline->answer.kind;
+	return err;
+}
+
+static int try_timeline(struct sb_store *store, const struct sb_ask *ask,
+			const struct sb_timeline_opts *opts, uint32_t *need_s,
+			struct sb_timeline **ret_timeline)
+{
+	sb_cleanup(sb_timeline_freep) struct sb_timeline *timeline = calloc(1, sizeof(*timeline));
+	struct drawing drawing = { .ask = ask, .timeline = timeline };
+	uint32_t nr_max = opts->nr_series_max ? opts->nr_series_max : SERIES_DEFAULT;
+	int64_t from_s = ask->from_s, to_s = ask->to_s;
+	int err;
+
+	if (!timeline)
+		return -ENOMEM;
+	err = sb_search_narrow(store, &from_s, &to_s);
+	if (!err && from_s >= to_s)
+		to_s = from_s = ask->from_s < 0 ? 0 : ask->from_s;
+	if (!err)
+		err = choose_step(ask, opts, *need_s, from_s, to_s, &timeline->step_s);
+	if (!err)
+		err = draw(store, &drawing, from_s, to_s);
+	if (!err)
+		err = make_series(&drawing, nr_max < SERIES_MAX ? nr_max : SERIES_MAX);
+	*need_s = drawing.need_s;
+	release_drawing(&drawing);
+	if (!err)
+		*ret_timeline = sb_take(timeline);
+	return err;
+}
+
+int sb_store_timeline(struct sb_store *store, const struct sb_ask *ask,
+		      const struct sb_timeline_opts *opts, struct sb_timeline **ret_timeline)
+{
+	uint32_t need_s = 0;
+	size_t i;
+	int err = -EAGAIN;
+
+	if (ask->from_s >= ask->to_s || opts->step_s % SB_STORE_BLOCK_S)
+		return -EINVAL;
+	/* Each time a level coarser. */
+	for (i = 0; i <= SB_STORE_LEVELS && err == -EAGAIN; i++)
+		err = try_timeline(store, ask, opts, &need_s, ret_timeline);
+	return err;
+}
+
+/* Tags. */
+
+struct counting {
+	const struct sb_ask *ask;
+	struct sb_strtab pairs; /* "key\0value" */
+	SB_VEC(uint64_t) weights;
+	struct sb_tags *tags;
+};
+
+static int key_at(struct sb_tags *tags, const struct sb_tag *tag, struct sb_tag_counts **ret_counts)
+{
+	struct sb_tag_counts counts = { .is_wide = tag->is_wide };
+	size_t i;
+	int err;
+
+	for (i = 0; i < tags->keys.nr; i++)
+		if (sb_streq(tags->keys.at[i].key, tag->key)) {
+			*ret_counts = &tags->keys.at[i];
+			return 0;
+		}
+	counts.key = strdup(tag->key);
+	err = counts.key ? sb_vec_push(&tags->keys, counts) : -ENOMEM;
+	if (err)
+		free(counts.key);
+	else
+		*ret_counts = &tags->keys.at[tags->keys.nr - 1];
+	return err;
+}
+
+static int count_tag(struct counting *counting, const struct sb_tag *tag, uint64_t weight)
+{
+	sb_cleanup(sb_str_release) struct sb_str pair = {};
+	size_t before = counting->pairs.strs.nr;
+	struct sb_tag_counts *counts;
+	uint32_t id;
+	int err = sb_str_addn(&pair, tag->key, strlen(tag->key) + 1);
+
+	if (!err)
+		err = sb_str_add(&pair, tag->value);
+	if (!err)
+		err = key_at(counting->tags, tag, &counts);
+	if (err)
+		return err;
+	if (before >= PAIRS_MAX) {
+		counts->nr_more++;
+		counts->weight_more += weight;
+		return 0;
+	}
+	err = sb_strtab_add(&counting->pairs, pair.s, pair.len, &id);
+	if (!err && counting->pairs.strs.nr > before)
+		err = sb_vec_push(&counting->weights, 0);
+	if (!err)
+		counting->weights.at[id - 1] += weight;
+	return err;
+}
+
+static int count_part(struct counting *counting, const struct sb_part *part)
+{
+	const struct sb_dict *dict = &part->segment.dict;
+	sb_cleanup(sb_freep) uint64_t *weight = calloc(dict->tags.nr + 1, sizeof(*weight));
+	struct sb_tag tags[SB_DICT_TAGS_MAX];
+	struct sb_wanted wanted;
+	size_t i, k, nr;
+	int err = weight ? sb_wanted_init(&wanted, dict, &counting->ask->rules) : -ENOMEM;
+
+	if (err)
+		return err;
+	for (i = 0; i < dict->rows.nr; i++)
+		if (part->sums.sums.weight[i])
+			weight[dict->rows.at[i].tags] += part->sums.sums.weight[i];
+	for (i = 0; i < dict->tags.nr && !err; i++) {
+		if (!weight[i] || !sb_wanted_is(&wanted, (uint32_t)i))
+			continue;
+		nr = sb_dict_tags_at(dict, (uint32_t)i, tags);
+		for (k = 0; k < nr && !err; k++)
+			err = count_tag(counting, &tags[k], weight[i]);
+	}
+	sb_wanted_release(&wanted);
+	return err;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct sb_tag_count *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
+	return strcmp(x->value, y->value);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const struct sb_tag_counts *)a)->key,
+		      ((const struct sb_tag_counts *)b)->key);
+}
+
+static int list_values(struct counting *counting)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 1; i < counting->pairs.strs.nr && !err; i++) {
+		const char *key = counting->pairs.strs.at[i].s;
+		const struct sb_tag tag = { .key = key };
+		struct sb_tag_counts *counts;
+		struct sb_tag_count count = { .weight = counting->weights.at[i - 1] };
+
+		err = key_at(counting->tags, &tag, &counts);
+		count.value = strdup(key + strlen(key) + 1);
+		if (!err)
+			err = count.value ? sb_vec_push(&counts->values, count) : -ENOMEM;
+		if (err)
+			free(count.value);
+	}
+	return err;
+}
+
+static void cut_values(struct sb_tags *tags, size_t nr_max)
+{
+	size_t i, k;
+
+	for (i = 0; i < tags->keys.nr; i++) {
+		struct sb_tag_counts *counts = &tags->keys.at[i];
+
+		if (counts->values.nr)
+			qsort(counts->values.at, counts->values.nr, sizeof(counts->values.at[0]),
+			      by_weight);
+		for (k = nr_max; k < counts->values.nr; k++) {
+			counts->nr_more++;
+			counts->weight_more += counts->values.at[k].weight;
+			free(counts->values.at[k].value);
+		}
+		if (counts->values.nr > nr_max)
+			counts->values.nr = nr_max;
+	}
+	if (tags->keys.nr)
+		qsort(tags->keys.at, tags->keys.nr, sizeof(tags->keys.at[0]), by_key);
+}
+
+void sb_tags_free(struct sb_tags *tags)
+{
+	size_t i, k;
+
+	if (!tags)
+		return;
+	for (i = 0; i < tags->keys.nr; i++) {
+		for (k = 0; k < tags->keys.at[i].values.nr; k++)
+			free(tags->keys.at[i].values.at[k].value);
+		sb_vec_release(&tags->keys.at[i].values);
+		free(tags->keys.at[i].key);
+	}
+	sb_vec_release(&tags->keys);
+	free(tags);
+}
+
+SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
+
+int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_values_max,
+		  struct sb_tags **ret_tags)
+{
+	sb_cleanup(sb_tags_freep) struct sb_tags *tags = calloc(1, sizeof(*tags));
+	struct counting counting = { .ask = ask, .tags = tags };
+	struct sb_store_answer answer;
+	struct sb_search search = {
+		.store = store,
+		.kind = sb_ask_kind(ask),
+		.answer = &answer,
+		.visit = sb_search_add,
+	};
+	size_t i;
+	int err = tags ? sb_strtab_init(&counting.pairs) : -ENOMEM;
+
+	if (err)
+		return err;
+	sb_search_begin(&search);
+	err = sb_search_range(&search, ask->from_s, ask->to_s);
+	for (i = 0; i < search.parts.nr && !err; i++)
+		if (search.parts.at[i]->is_there)
+			err = count_part(&counting, search.parts.at[i]);
+	sb_search_end(&search);
+	if (!err)
+		err = list_values(&counting);
+	if (!err)
+		cut_values(tags, nr_values_max ? nr_values_max : TAG_VALUES_DEFAULT);
+	sb_vec_release(&counting.weights);
+	sb_strtab_release(&counting.pairs);
+	if (!err)
+		*ret_tags = sb_take(tags);
+	return err;
+}
+
+/* What was ever recorded. */
+
+struct ends {
+	int64_t first_s, last_s;
+	bool is_there;
+};
+
+static int note_ends(void *arg, const char *name, int64_t begin_s)
+{
+	struct ends *ends = arg;
+
+	if (!ends->is_there)
+		ends->first_s = begin_s;
+	ends->last_s = begin_s;
+	ends->is_there = true;
+	return 0;
+}
+
+static struct sb_store_extent *extent_of(struct sb_store_extent *extents, int *nr,
+					 const struct sb_store_kind *kind)
+{
+	int i;
+
+	for (i = 0; i < *nr; i++)
+		if (sb_streq(extents[i].kind.name, kind->name))
+			return &extents[i];
+	if (*nr == SB_STORE_KINDS_MAX)
+		return NULL;
+	extents[*nr] = (struct sb_store_extent){ .kind = *kind, .from_s = INT64_MAX };
+	return &extents[(*nr)++];
+}
+
+static void note_rate(struct sb_segment *segment, const struct sb_record *block,
+		      struct sb_store_extent *extent)
+{
+	struct sb_store_answer answer = {};
+	struct sb_block_rows rows;
+
+	if (!sb_segment_rows(segment, block, &rows, answer.figure))
+		extent->hz = sb_store_answer_hz(&answer);
+}
+
+/* From the last on, so that rates are those of the last blocks. */
+static int note_blocks(struct sb_part *part, struct sb_store_extent *extents, int *nr)
+{
+	struct sb_segment *segment = &part->segment;
+	size_t i;
+
+	for (i = part->is_there ? segment->blocks.nr : 0; i-- > 0;) {
+		const struct sb_record *block = &segment->blocks.at[i];
+		struct sb_store_extent *extent = extent_of(extents, nr, &block->kind);
+		int64_t end_s = block->begin_s + block->seconds;
+
+		if (!extent)
+			continue;
+		if (block->begin_s < extent->from_s)
+			extent->from_s = block->begin_s;
+		/* The first that is met ends last, and at finer levels nearer to when it did. */
+		if (extent->to_s)
+			continue;
+		extent->to_s = end_s;
+		note_rate(segment, block, extent);
+	}
+	return 0;
+}
+
+static int by_kind(const void *a, const void *b)
+{
+	return strcmp(((const struct sb_store_extent *)a)->kind.name,
+		      ((const struct sb_store_extent *)b)->kind.name);
+}
+
+/* Coarse sums end with their periods: fine blocks are looked at first, and say more of the end. */
+static int find_extents(struct sb_search *search, struct sb_store_extent *extents, int *nr)
+{
+	struct sb_part *part;
+	size_t level;
+	int err = 0;
+
+	for (level = 0; level < SB_STORE_LEVELS && !err; level++) {
+		struct ends ends = {};
+
+		err = sb_store_each_file(search->store, level, note_ends, &ends);
+		if (err || !ends.is_there)
+			continue;
+		err = sb_search_part(search, level, ends.last_s, &part);
+		if (!err)
+			err = note_blocks(part, extents, nr);
+		if (!err && ends.first_s != ends.last_s) {
+			err = sb_search_part(search, level, ends.first_s, &part);
+			if (!err)
+				err = note_blocks(part, extents, nr);
+		}
+	}
+	return err;
+}
+
+int sb_store_extents(struct sb_store *store, struct sb_store_extent ret_extents[SB_STORE_KINDS_MAX])
+{
+	struct sb_store_answer answer;
+	struct sb_search search = { .store = store, .answer = &answer };
+	int nr = 0, err;
+
+	sb_search_begin(&search);
+	err = find_extents(&search, ret_extents, &nr);
+	sb_search_end(&search);
+	if (nr)
+		qsort(ret_extents, (size_t)nr, sizeof(ret_extents[0]), by_kind);
+	return err ? err : nr;
+}
