@@ -17,6 +17,8 @@ _flamegraph()
 	--colors | --color) words=$palettes ;;
 	--bgcolors) words='yellow blue green grey' ;;
 	--sort) words='name weight' ;;
+	--norm) words='share raw' ;;
+	--diff-width) words='b a both' ;;
 	--color-by) words='kind name module' ;;
 	--encoding) words='UTF-8 US-ASCII' ;;
 	--title | --subtitle | --notes | --countname | --nametype | --width | --height | --minwidth | \
@@ -29,7 +31,7 @@ _flamegraph()
 				--minwidth --max-rects --max-depth --sort --reverse --inverted
 				--flamechart --total --factor --colors --color-by --bgcolors --hash
 				--random --cp --nameattr --fonttype --fontsize --fontwidth --encoding
-				--negate --no-embed --extract -o --output -q --quiet -h --help -V
+				--norm --diff-width --negate --no-embed --extract -o --output -q --quiet -h --help -V
 				--version'
 		fi
 		;;

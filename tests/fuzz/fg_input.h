@@ -16,8 +16,9 @@
 #include "flamegraph/reader.h"
 #include "must.h"
 
-/* Or a first frame "<svg" would make it a picture: see is_other_file(). */
-#define COMMENT	  "# folded\n"
+/* Or a first frame "<svg" would make it a picture (see is_other_file()), and one "a 1" a comparison. */
+#define FOLDED	  "#stackbpf;v=1\n"
+#define DIFF	  "#stackbpf;norm=share\n"
 #define EXACT_MAX 9007199254740992.0 /* 2^53: sums beyond are rounded */
 
 static int put_str(void *arg, const char *s, size_t len)
@@ -62,15 +63,16 @@ static void check_input(const char *head, const uint8_t *data, size_t size)
 	struct sb_str once = {}, twice = {}, other = {};
 	struct sb_fg *fg = read_text(head, (const char *)data, size, NULL);
 	double total = sb_fg_total(fg);
+	const char *comment = fg->tree.pairs.nr ? DIFF : FOLDED;
 	bool has_fractions = fg->tree.has_fractions; /* which beyond 2^52 are rounded away */
 
 	fold(fg, &once);
 	if (once.len && total < EXACT_MAX) {
-		fg = read_text(COMMENT, once.s, once.len, NULL);
+		fg = read_text(comment, once.s, once.len, NULL);
 		must(!sb_fg_nr_ignored(fg));
 		must(has_fractions || sb_fg_total(fg) == total);
 		fold(fg, &twice);
-		fg = read_text(COMMENT, twice.s, twice.len, NULL);
+		fg = read_text(comment, twice.s, twice.len, NULL);
 		fold(fg, &other);
 		must(other.len == twice.len && !memcmp(other.s, twice.s, twice.len));
 	}

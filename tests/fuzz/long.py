@@ -53,6 +53,7 @@ PARSERS = [
     ('perf maps', 'perfmap', 'symbolizer/perfmap.c'),
     ('side-band records', 'sideband', 'user/capture/sideband.c'),
     ('folded text', 'folded', 'user/flamegraph/read_folded.c user/flamegraph/facts.c'),
+    ('comparisons', 'diff', 'user/flamegraph/read_folded.c user/flamegraph/diff.c'),
     ('`.bt`', 'bt', 'user/flamegraph/read_bt.c'),
     ('perf script', 'perfscript', 'user/flamegraph/read_perf.c'),
     ('options of flamegraph, palettes, attributes', 'fg_opts',

@@ -85,8 +85,8 @@ static void test_folded(void **state)
 		{ "folded", "a;b 100\na;b(int);x 100\na;b;e 100\n",
 		  "a;b 100\na;b;e 100\na;b(int);x 100\n", NULL },
 		/* The count is the last number only. */
-		{ "folded", "operator new 12 5\noperator new 12 5\n", "operator new 12 10\n",
-		  NULL },
+		{ "folded", "operator new 12 5\noperator new 12 5\nmain 1\n",
+		  "main 1\noperator new 12 10\n", NULL },
 		{ "folded", "a;b 0.5\na;b 1.25\na 7.\n", "a 7\na;b 1.75\n", NULL },
 		{ "folded", "a 0.1\nb 360000023322440.5\nc 1.000000001\nd 0.000000123\ne 3.14\n",
 		  "a 0.1\nb 360000023322440.5\nc 1.000000001\nd 0.000000123\ne 3.14\n", NULL },
@@ -409,13 +409,59 @@ static void test_perf(void **state)
 }
 
 /* What looks like another format at first sight is still folded text. */
+/* What difffolded.pl writes, and what says of how many samples weights are. */
+static void test_difference(void **state)
+{
+	static const struct golden goldens[] = {
+		{ "difference", "a;b 1 2\na;b 10 20.5\na 0 3\na;c 4 0\n",
+		  "a 0 3\na;b 11 22.5\na;c 4 0\n", NULL },
+		{ "difference", "a;-;k 1 2\r\n 5 6\n", "a;-;k_[k] 1 2\n",
+		  "ignored 1 line without a stack, at line 2" },
+		{ "difference", "a b 7 1 2\na 0 0\n", "a b 7 1 2\n", NULL },
+		{ "difference", "#n;4;5\na 8 20\na;b 3 3\n#n;1.5;0\nc 7 0\n",
+		  "#n;4;5\na 8 20\na;b 3 3\n#n;1.500;0\nc 7 0\n", NULL },
+		/* Two lines of the same stack: their samples add up, as squares do. */
+		{ "difference", "#n;1;1\na 8 1\n#n;1;1\na 8 1\n", "#n;2;2\na 16 2\n", NULL },
+		{ "difference", "#n;1\na 8 1\n", "a 8 1\n",
+		  "ignored a part of 1 header, at line 1" },
+		/* Times of an unknown number of waits. */
+		{ "difference", "#stackbpf;unit=us;norm=share\na 8 1\n", "a 8 1\n", NULL },
+	};
+
+	CHECK_ALL(goldens);
+}
+
+static void test_one_count_and_two(void **state)
+{
+	static const char *const texts[] = { "a 1\n", "b 1 2\n" };
+	struct sb_fg *fg;
+	int i, fd;
+
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(sb_fg_new(&fg), 0);
+		read_text(fg, texts[i], strlen(texts[i]));
+		fd = memfd_create("input", 0);
+		assert_int_equal(sb_write_all(fd, texts[!i], strlen(texts[!i])), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+		assert_int_equal(sb_fg_read(fg, fd), -EINVAL);
+		assert_non_null(strstr(sb_fg_complaint(fg), "draw it by itself"));
+		close(fd);
+		sb_fg_free(fg);
+	}
+}
+
 static void test_sniff(void **state)
 {
 	static const struct golden goldens[] = {
 		{ "folded", "", "", NULL },
 		{ "folded", "\n\n", "", NULL },
 		{ "folded", "# comment\n", "", NULL },
-		{ "folded", "java 1 2\n", "java 1 2\n", NULL },
+		{ "folded", "java 1 2\na 1\n", "a 1\njava 1 2\n", NULL },
+		{ "folded", "#stackbpf;v=1\njava 1 2\n", "java 1 2\n", NULL },
+		{ "difference", "#stackbpf;v=1;norm=raw\n\njava 1 2\nb 3\n", "java 1 2\n",
+		  "ignored 1 line without two counts, at line 4" },
+		{ "difference", "java 1 2", "java 1 2\n", NULL },
+		{ "difference", "java 1 2\n# remark 3\n", "java 1 2\n", NULL },
 		{ "folded", "a;b 1\n\t5\n", "a;b 1\n",
 		  "ignored 1 line without a stack, at line 2" },
 		{ "folded", "0x12;0x13 4\n", "0x12;0x13 4\n", NULL },
@@ -557,6 +603,7 @@ int main(void)
 		cmocka_unit_test(test_nul_bytes),  cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_text),	   cmocka_unit_test(test_is_plain),
 		cmocka_unit_test(test_bt),	   cmocka_unit_test(test_perf),
+		cmocka_unit_test(test_difference), cmocka_unit_test(test_one_count_and_two),
 		cmocka_unit_test(test_sniff),	   cmocka_unit_test(test_header),
 		cmocka_unit_test(test_neighbours), cmocka_unit_test(test_shape),
 		cmocka_unit_test(test_big),

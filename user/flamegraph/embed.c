@@ -2,11 +2,13 @@
 #include "flamegraph/embed.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "flamegraph/diff.h"
 #include "flamegraph/layout.h"
 #include "flamegraph/tree.h"
 
@@ -159,6 +161,45 @@ static int add_box(struct sb_fg_tree *to, const struct sb_fg_tree *from,
 	return sb_fg_tree_child(to, parent, &frame, ret_node);
 }
 
+/* Of a comparison: what each box has that no box on it has. Return: 0 or -ENOMEM. */
+static int weigh_pairs(struct sb_fg_tree *drawn, const struct sb_fg_tree *tree,
+		       const struct sb_fg_layout *layout, const uint32_t *nodes)
+{
+	size_t nr = layout->boxes.nr, i;
+	sb_cleanup(sb_freep) struct sb_fg_pair *selves = calloc(nr, sizeof(*selves));
+	int side, err = 0;
+
+	if (!selves)
+		return -ENOMEM;
+	for (i = nr; i-- > 0;) {
+		const struct sb_fg_pair all = sb_fg_diff_box(tree, &layout->boxes.at[i]);
+		struct sb_fg_pair *parent = &selves[layout->boxes.at[i].parent];
+
+		for (side = 0; side < 2; side++) {
+			selves[i].weight[side] += all.weight[side];
+			selves[i].squares[side] += all.squares[side];
+			if (!i)
+				continue;
+			parent->weight[side] -= all.weight[side];
+			parent->squares[side] -= all.squares[side];
+		}
+	}
+	/* All nodes are there: nothing is put between them. */
+	drawn->in_order = false;
+	for (i = 1; i < nr && !err; i++) {
+		for (side = 0; side < 2; side++) {
+			selves[i].weight[side] = fmax(selves[i].weight[side], 0);
+			/* What is left of a subtraction is no sample's. */
+			if (selves[i].squares[side] < 0)
+				selves[i].squares[side] = 0;
+		}
+		drawn->adding = &selves[i];
+		err = sb_fg_tree_weigh(drawn, nodes[i], layout->boxes.at[i].level, 0);
+	}
+	drawn->adding = NULL;
+	return err;
+}
+
 int sb_fg_embed_drawn(const struct sb_fg_tree *tree, const struct sb_fg_layout *layout,
 		      struct sb_fg_tree *ret_tree)
 {
@@ -182,7 +223,9 @@ int sb_fg_embed_drawn(const struct sb_fg_tree *tree, const struct sb_fg_layout *
 
 		err = add_box(&drawn, tree, box, nodes[box->parent], &nodes[i]);
 	}
-	for (size_t i = 1; i < nr && !err; i++) {
+	if (tree->pairs.nr && !err)
+		err = weigh_pairs(&drawn, tree, layout, nodes);
+	for (size_t i = 1; i < nr && !err && !tree->pairs.nr; i++) {
 		if (selves[i] > layout->boxes.at[i].weight * 1e-9)
 			err = sb_fg_tree_weigh(&drawn, nodes[i], layout->boxes.at[i].level,
 					       selves[i]);

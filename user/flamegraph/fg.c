@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "flamegraph/diff.h"
 #include "flamegraph/opts.h"
 #include "flamegraph/reader.h"
 #include "flamegraph/svg.h"
@@ -21,6 +22,7 @@
 static const struct sb_fg_reader *const readers[] = {
 	&sb_fg_reader_perf,
 	&sb_fg_reader_bt,
+	&sb_fg_reader_diff,
 	&sb_fg_reader_folded,
 };
 
@@ -30,6 +32,7 @@ static const struct {
 	bool is_ignored; /* counts for sb_fg_nr_ignored() */
 } problem_texts[SB_FG_PROBLEM_MAX] = {
 	[SB_FG_NO_COUNT] = { "ignored ", "line", " without a count", true },
+	[SB_FG_NO_COUNTS] = { "ignored ", "line", " without two counts", true },
 	[SB_FG_NO_STACK] = { "ignored ", "line", " without a stack", true },
 	[SB_FG_NO_FRAME] = { "ignored ", "line", " without a frame, a sample or a count", true },
 	[SB_FG_NO_END] = { "ignored ", "stack", " without a count at the end", true },
@@ -41,6 +44,8 @@ static const struct {
 	[SB_FG_LONG_NAME] = { "cut names to 4096 bytes in ", "line", "", false },
 	[SB_FG_BAD_HEADER] = { "ignored a part of ", "header", "", false },
 	[SB_FG_UNITS_DIFFER] = { "mixed the units of ", "header", "", false },
+	[SB_FG_NO_ORDER] = { "sorted by name, as a comparison has no order in time, ", "stack", "",
+			     false },
 };
 
 _Static_assert(SB_FG_LINE_MAX_BYTES == 67108864 && SB_FG_NODES_MAX == 33554432 &&
@@ -250,6 +255,12 @@ int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len)
 	return take_line(fg, line, len);
 }
 
+int sb_fg_add_diff(struct sb_fg *fg, const char *line, size_t len)
+{
+	fg->reader = &sb_fg_reader_diff;
+	return take_line(fg, line, len);
+}
+
 /* All whole lines of @buf. Return: the bytes consumed, or -ENOMEM. */
 static ssize_t take_lines(struct sb_fg *fg, const char *buf, size_t len)
 {
@@ -320,6 +331,17 @@ static const char *is_other_file(const char *head, size_t len)
 	return NULL;
 }
 
+/* One weight and two cannot be added up. Return: what to do instead, NULL: nothing is in the way. */
+static const char *is_of_other_sort(const struct sb_fg *fg)
+{
+	bool is_diff = fg->reader == &sb_fg_reader_diff;
+
+	if (!fg->tree.nr_stacks || is_diff == (fg->tree.pairs.nr > 0))
+		return NULL;
+	return is_diff ? "has two counts a line and what is before it one: draw it by itself"
+		       : "has one count a line and what is before it two: draw it by itself";
+}
+
 struct buffer {
 	char *at;
 	size_t len, size;
@@ -365,6 +387,7 @@ static void begin_input(struct sb_fg *fg)
 {
 	fg->reader = NULL;
 	fg->line_nr = 0;
+	fg->has_samples = false;
 	fg->has_files = false;
 	fg->last.levels.nr = 0;
 	sb_str_clear(&fg->last.text);
@@ -389,6 +412,9 @@ static int read_lines(struct sb_fg *fg, int fd, struct buffer *buf)
 			if (fg->hint)
 				return -EINVAL;
 			fg->reader = sniff(buf->at, buf->len);
+			fg->hint = is_of_other_sort(fg);
+			if (fg->hint)
+				return -EINVAL;
 		}
 		err = take_buffer(fg, buf);
 		if (err)
@@ -419,8 +445,11 @@ int sb_fg_read(struct sb_fg *fg, int fd)
 
 int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)
 {
-	int err = sb_fg_tree_seal(&fg->tree, opts->sort);
+	int err = 0;
 
+	if (fg->tree.pairs.nr && !fg->tree.sealed)
+		err = sb_fg_diff_widths(&fg->tree, &fg->facts, opts);
+	err = err ?: sb_fg_tree_seal(&fg->tree, opts->sort);
 	return err ? err : sb_fg_svg(&fg->tree, &fg->facts, opts, out);
 }
 

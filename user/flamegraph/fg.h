@@ -31,7 +31,15 @@ void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts);
 int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
 
 /*
- * Read a whole stream; the format (folded, stap .bt, perf script) is found out from its first
+ * The same of a comparison, "root;...;leaf a b", as difffolded.pl writes it: the weights in A, what is compared
+ * with, and in B. A line "#n;12;3.5" says of how many samples the weights of the next one are; without it those
+ * of times and bytes are of an unknown number, others of as many as they are. Lines with one weight
+ * cannot be added to these: -EINVAL.
+ */
+int sb_fg_add_diff(struct sb_fg *fg, const char *line, size_t len);
+
+/*
+ * Read a whole stream; the format (folded, with one count or two, stap .bt, perf script) is found out from its first
  * bytes. Several streams are merged. Lines that cannot be taken are counted and left out.
  * Return: 0, -EINVAL: it is no text, sb_fg_complaint() says what instead, -ENOMEM, or the error of
  * reading.

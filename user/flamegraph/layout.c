@@ -106,6 +106,7 @@ static void extend_cut(const struct plan *plan, struct sb_fg_box *cut, uint32_t 
 
 	if (!cut->nr_cut)
 		cut->node = node;
+	cut->nr_siblings++;
 	cut->nr_cut += extent->nr_frames;
 	cut->weight += plan->tree->nodes.at[node].total;
 	if (cut->nr_levels < extent->level_max - extent->level)

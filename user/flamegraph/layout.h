@@ -25,6 +25,7 @@ struct sb_fg_box {
 	uint32_t node;	      /* the frame, or the first of those that were cut */
 	uint32_t parent;      /* box under it; the root's is itself */
 	uint32_t level;	      /* 0: the root */
+	uint32_t nr_siblings; /* of node and those beside it that this box stands for; 0: a frame */
 	uint32_t nr_cut;      /* frames this box stands for, all levels; 0: a frame */
 	uint32_t nr_levels;   /* levels above this one inside a box that stands for frames */
 	enum sb_fg_box_kind kind;

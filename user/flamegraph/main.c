@@ -214,8 +214,6 @@ static void warn_about_counts(const struct sb_fg *fg, const struct sb_fg_opts *o
 	if (opts->total > 0 && opts->total < total)
 		sb_warn("--total %.12g is less than the sum %.12g, ignoring it", opts->total,
 			total);
-	if (opts->negate)
-		sb_warn("--negate: differences are not drawn, ignoring it");
 }
 
 /*

@@ -19,6 +19,8 @@ static const char *const color_words[] = { "hot",  "mem",  "io",     "wakeup", "
 					   "blue", "aqua", "yellow", "purple", "orange", NULL };
 static const char *const bgcolor_words[] = { "yellow", "blue", "green", "grey", NULL };
 static const char *const sort_words[] = { "name", "weight", NULL };
+static const char *const norm_words[] = { "share", "raw", NULL };
+static const char *const diff_width_words[] = { "b", "a", "both", NULL };
 static const char *const color_by_words[] = { "kind", "name", "module", NULL };
 /* The picture is written in UTF-8; a file that says otherwise would be wrong. */
 static const char *const encoding_words[] = { "UTF-8", "US-ASCII", NULL };
@@ -69,7 +71,11 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	  SB_FG_OPT_REAL, AT(fontwidth), 0.1, 10 },
 	{ "encoding", "NAME", "named in the file: UTF-8 or US-ASCII", SB_FG_OPT_WORD, AT(encoding),
 	  .words = encoding_words },
-	{ "negate", NULL, "accepted; there are no differences to colour yet", SB_FG_OPT_FLAG,
+	{ "norm", "BY", "of a comparison: share (default), raw", SB_FG_OPT_WORD, AT(norm),
+	  .words = norm_words },
+	{ "diff-width", "OF", "of a comparison, whose widths: b (default), a, both", SB_FG_OPT_ENUM,
+	  AT(diff_width), .words = diff_width_words },
+	{ "negate", NULL, "of a comparison: red is less, blue is more", SB_FG_OPT_FLAG,
 	  AT(negate) },
 	{ "no-embed", NULL, "keep only the drawn frames in the file", SB_FG_OPT_FLAG,
 	  AT(no_embed) },

@@ -9,6 +9,9 @@
 #include "base/str.h"
 #include "flamegraph/tree.h"
 
+/* Of a comparison: whose widths frames have. */
+enum sb_fg_diff_width { SB_FG_WIDTH_B, SB_FG_WIDTH_A, SB_FG_WIDTH_BOTH };
+
 enum sb_fg_color_by { SB_FG_BY_KIND, SB_FG_BY_NAME, SB_FG_BY_MODULE };
 
 /* Strings are owned; NULL: not set. Names and meanings are flamegraph.pl's where it has them. */
@@ -28,6 +31,8 @@ struct sb_fg_opts {
 	uint32_t max_rects;   /* above, the cut is raised and the subtitle says so; 0: no limit */
 	uint32_t max_depth;   /* levels drawn; what is above is boxed; 0: no limit */
 	enum sb_fg_sort sort;
+	enum sb_fg_diff_width diff_width;
+	char *norm; /* of a comparison: share, raw; NULL: what the data says, else share */
 	enum sb_fg_color_by color_by;
 	bool hash, random, cp;
 	bool reverse, inverted, flamechart, negate;

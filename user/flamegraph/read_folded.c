@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* "root;...;leaf weight": what every stackcollapse program and our own views write. */
+/* "root;...;leaf weight": what every stackcollapse program and our own views write; "root;...;leaf a b": what
+ * difffolded.pl writes. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -210,24 +212,28 @@ static int add_reversed(struct sb_fg *fg, const struct folded *folded, double we
 	return sb_fg_take_stack(fg, fg->frames.at, fg->frames.nr, weight);
 }
 
-static int feed(struct sb_fg *fg, const char *line, size_t len)
+static size_t without_blanks(const char *line, size_t len)
 {
-	struct folded folded;
-	const char *space;
-	double weight;
-
 	while (len && line[len - 1] == ' ')
 		len--;
-	if (!len)
-		return 0;
-	if (line[0] == '#')
-		return sb_fg_facts_add(fg, line, len);
-	space = memrchr(line, ' ', len);
-	if (!space || !sb_fg_parse_weight(space + 1, (size_t)(line + len - space - 1), &weight)) {
-		sb_fg_complain(fg, SB_FG_NO_COUNT);
-		return -EINVAL;
-	}
-	len = (size_t)(space - line);
+	return len;
+}
+
+/* The number at the end of the line, taken off with the blanks before it. Return: false: there is none. */
+static bool take_weight(const char *line, size_t *len, double *ret_weight)
+{
+	const char *space = memrchr(line, ' ', *len);
+
+	if (!space || !sb_fg_parse_weight(space + 1, (size_t)(line + *len - space - 1), ret_weight))
+		return false;
+	*len = without_blanks(line, (size_t)(space - line));
+	return true;
+}
+
+static int add_stack(struct sb_fg *fg, const char *line, size_t len, double weight)
+{
+	struct folded folded;
+
 	while (len && (line[len - 1] == ' ' || line[len - 1] == ';'))
 		len--;
 	if (!len) {
@@ -238,9 +244,140 @@ static int feed(struct sb_fg *fg, const char *line, size_t len)
 	return fg->reverse ? add_reversed(fg, &folded, weight) : add_forward(fg, &folded, weight);
 }
 
+static int feed(struct sb_fg *fg, const char *line, size_t len)
+{
+	double weight;
+
+	len = without_blanks(line, len);
+	if (!len)
+		return 0;
+	if (line[0] == '#')
+		return sb_fg_facts_add(fg, line, len);
+	if (!take_weight(line, &len, &weight)) {
+		sb_fg_complain(fg, SB_FG_NO_COUNT);
+		return -EINVAL;
+	}
+	return add_stack(fg, line, len, weight);
+}
+
 static bool sniff(const char *head, size_t len)
 {
 	return true;
 }
 
 const struct sb_fg_reader sb_fg_reader_folded = { .name = "folded", .sniff = sniff, .feed = feed };
+
+/* ---- comparisons ---- */
+
+/* "#n;12;3.5": of the next line. Return: false: it is another comment. */
+static bool take_samples(struct sb_fg *fg, const char *line, size_t len)
+{
+	static const char head[] = "#n;";
+	const char *at = line + sizeof(head) - 1, *end = line + len, *semicolon;
+
+	if (!starts_with(line, len, head))
+		return false;
+	semicolon = memchr(at, ';', (size_t)(end - at));
+	fg->has_samples = semicolon &&
+			  sb_fg_parse_weight(at, (size_t)(semicolon - at), &fg->nr_samples[0]) &&
+			  sb_fg_parse_weight(semicolon + 1, (size_t)(end - semicolon - 1),
+					     &fg->nr_samples[1]);
+	if (!fg->has_samples)
+		sb_fg_complain(fg, SB_FG_BAD_HEADER);
+	return true;
+}
+
+static bool is_measure(const char *unit)
+{
+	static const char *const measures[] = { "ns", "us", "ms", "s", "bytes" };
+	size_t i;
+
+	for (i = 0; unit && i < SB_ARRAY_SIZE(measures); i++)
+		if (sb_streq(unit, measures[i]))
+			return true;
+	return false;
+}
+
+static void set_squares(struct sb_fg *fg)
+{
+	struct sb_fg_pair *pair = &fg->pair;
+	bool is_unknown = !fg->has_samples && is_measure(sb_fg_fact(&fg->facts, "unit"));
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		double weight = pair->weight[side], nr = fg->nr_samples[side];
+
+		pair->squares[side] = weight;
+		if (fg->has_samples)
+			pair->squares[side] = nr > 0 ? weight * weight / nr : weight > 0 ? NAN : 0;
+		else if (is_unknown && weight > 0)
+			pair->squares[side] = NAN;
+	}
+	fg->has_samples = false;
+}
+
+static int feed_pair(struct sb_fg *fg, const char *line, size_t len)
+{
+	int err;
+
+	len = without_blanks(line, len);
+	if (!len)
+		return 0;
+	if (line[0] == '#')
+		return take_samples(fg, line, len) ? 0 : sb_fg_facts_add(fg, line, len);
+	if (!take_weight(line, &len, &fg->pair.weight[1]) ||
+	    !take_weight(line, &len, &fg->pair.weight[0])) {
+		fg->has_samples = false;
+		sb_fg_complain(fg, SB_FG_NO_COUNTS);
+		return -EINVAL;
+	}
+	set_squares(fg);
+	if (fg->tree.in_order)
+		sb_fg_complain(fg, SB_FG_NO_ORDER);
+	fg->tree.in_order = false;
+	fg->tree.adding = &fg->pair;
+	err = add_stack(fg, line, len, fg->pair.weight[0] + fg->pair.weight[1]);
+	fg->tree.adding = NULL;
+	return err;
+}
+
+/* Our header says what it is. Return: 1: a comparison, 0: none, -1: it is no header of ours. */
+static int sniff_header(const char *line, size_t len)
+{
+	if (!starts_with(line, len, "#stackbpf;"))
+		return -1;
+	return memmem(line, len, ";norm=", 6) != NULL;
+}
+
+/* Two numbers at the end of each line that is no comment, and that is whole. */
+static bool sniff_pair(const char *head, size_t len)
+{
+	size_t at, end, line_len, nr = 0;
+	const char *newline;
+	double weight;
+
+	for (at = 0; at < len; at = end + 1) {
+		newline = memchr(head + at, '\n', len - at);
+		end = newline ? (size_t)(newline - head) : len;
+		line_len = end - at;
+		if (line_len && head[at + line_len - 1] == '\r')
+			line_len--;
+		line_len = without_blanks(head + at, line_len);
+		if (line_len && sniff_header(head + at, line_len) >= 0)
+			return sniff_header(head + at, line_len);
+		if (!line_len || head[at] == '#')
+			continue;
+		/* The last one may be cut; if it is all there is, it is looked at. */
+		if (!newline && nr)
+			break;
+		if (!take_weight(head + at, &line_len, &weight) ||
+		    !take_weight(head + at, &line_len, &weight))
+			return false;
+		nr++;
+	}
+	return nr > 0;
+}
+
+const struct sb_fg_reader sb_fg_reader_diff = { .name = "difference",
+						.sniff = sniff_pair,
+						.feed = feed_pair };

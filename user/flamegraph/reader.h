@@ -20,6 +20,7 @@
 
 enum sb_fg_problem {
 	SB_FG_NO_COUNT,
+	SB_FG_NO_COUNTS, /* of a comparison, with two on a line */
 	SB_FG_NO_STACK,
 	SB_FG_NO_FRAME,	    /* a line of another kind than the format has */
 	SB_FG_NO_END,	    /* the input ends in the middle of a stack */
@@ -31,6 +32,7 @@ enum sb_fg_problem {
 	SB_FG_LONG_NAME,    /* SB_FG_NAME_MAX */
 	SB_FG_BAD_HEADER,   /* "#stackbpf" line with parts that are no facts */
 	SB_FG_UNITS_DIFFER, /* of two "#stackbpf" lines */
+	SB_FG_NO_ORDER,	    /* of a comparison: --flamechart */
 	SB_FG_PROBLEM_MAX,
 };
 
@@ -47,6 +49,7 @@ struct sb_fg_reader {
 };
 
 extern const struct sb_fg_reader sb_fg_reader_folded, sb_fg_reader_bt, sb_fg_reader_perf;
+extern const struct sb_fg_reader sb_fg_reader_diff; /* in read_folded.c */
 
 /* The last folded stack and its nodes: neighbours share most of their frames. */
 struct sb_fg_last_stack {
@@ -91,6 +94,9 @@ struct sb_fg {
 	SB_VEC(struct sb_fg_tree_frame) frames; /* scratch */
 	struct sb_fg_last_stack last;
 	struct sb_fg_pending pending;
+	struct sb_fg_pair pair; /* of the line that is being read */
+	double nr_samples[2];	/* "#n;" said so of the next line; has_samples: there was one */
+	bool has_samples;
 	struct sb_str perf_event; /* the first that was met; empty: none yet */
 	struct sb_str perf_comm;  /* of the pending sample; empty: it is not wanted */
 };

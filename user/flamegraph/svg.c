@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "flamegraph/attrs.h"
+#include "flamegraph/diff.h"
 #include "flamegraph/embed.h"
 #include "flamegraph/label.h"
 #include "flamegraph/layout.h"
@@ -49,6 +50,8 @@ struct picture {
 	double px_per_weight;
 	double width, font_px, frame_px, top, bottom; /* pixels */
 	bool has_kind[SB_FG_KIND_MAX];
+	bool is_diff;
+	struct sb_fg_diff diff;
 	bool is_partly_kept;  /* the embedded data is what is drawn, not all */
 	uint64_t nr_repaired; /* bytes that no XML file can hold */
 	struct sb_str frames, out;
@@ -101,6 +104,11 @@ static int add_title(struct picture *picture, struct sb_str *out)
 
 	if (title)
 		return add_xml(picture, out, title);
+	if (picture->is_diff)
+		return sb_str_addf(out, "%s%s: what changed from A to B%s",
+				   picture->run ? picture->run->title : "",
+				   picture->run ? " flame graph" : "Flame graph",
+				   opts->reverse ? ", by leaf" : "");
 	if (picture->run)
 		return sb_str_addf(out, "%s %s%s%s", picture->run->title, flame, shape,
 				   opts->reverse ? ", by leaf" : "");
@@ -249,8 +257,13 @@ static int add_repairs(const struct picture *picture, struct sb_str *out)
 static int add_subtitle(struct picture *picture, struct sb_str *out)
 {
 	uint64_t val;
-	int err = add_weight(picture, out, picture->tree->nodes.at[0].total);
+	int err;
 
+	if (picture->is_diff) {
+		err = sb_fg_diff_add_subtitle(&picture->diff, out, picture->unit.s, picture->facts);
+		return err ?: add_cuts(picture, out) ?: add_repairs(picture, out);
+	}
+	err = add_weight(picture, out, picture->tree->nodes.at[0].total);
 	if (!err && fact_number(picture, "dur_us", &val)) {
 		err = sb_str_add(out, " in ");
 		err = err ?: sb_fg_label_add_weight(out, (double)val, "us");
@@ -294,10 +307,18 @@ static double box_y(const struct picture *picture, const struct sb_fg_box *box)
 }
 
 /* "(1,234 samples, 5.67%)" */
-static int add_figures(const struct picture *picture, struct sb_str *out, double weight)
+static int add_figures(const struct picture *picture, struct sb_str *out,
+		       const struct sb_fg_box *box)
 {
+	double weight = box->weight;
 	int err = sb_str_add(out, " (");
 
+	if (picture->is_diff) {
+		struct sb_fg_pair pair = sb_fg_diff_box(picture->tree, box);
+
+		err = err ?: sb_fg_diff_add_figures(&picture->diff, out, &pair, picture->unit.s);
+		return err ?: sb_str_addc(out, ')');
+	}
 	err = err ?: add_weight(picture, out, weight);
 	err = err ?: sb_str_add(out, ", ");
 	err = err ?: sb_fg_label_add_share(out, weight / picture->total);
@@ -401,6 +422,10 @@ static int add_frame_class(struct picture *picture, struct sb_str *out, const st
 
 	if (!box->node)
 		return sb_str_add(out, " class=\"root\"");
+	if (picture->is_diff)
+		return sb_str_addf(out, " class=\"%s\"",
+				   sb_fg_diff_class(&picture->diff,
+						    &picture->tree->pair_totals.at[box->node]));
 	picture->has_kind[kind] = true;
 	sb_fg_palette_class(&picture->palette, name, kind, box->level, class);
 	if (picture->opts->cp)
@@ -425,7 +450,7 @@ static int add_frame(struct picture *picture, const struct sb_fg_box *box)
 		err = sb_fg_label_add_xml(out, name, shown, &picture->nr_repaired);
 		if (!err && shown < len)
 			err = sb_str_add(out, "…");
-		err = err ?: add_figures(picture, out, box->weight);
+		err = err ?: add_figures(picture, out, box);
 	}
 	err = err ?: sb_str_add(out, "</title><rect");
 	err = err ?: add_frame_class(picture, out, box);
@@ -446,7 +471,7 @@ static int add_cut(struct picture *picture, const struct sb_fg_box *box)
 	if (!err && box->kind == SB_FG_BOX_DEEP)
 		err = sb_str_addf(&text, " on %u more levels", box->nr_levels + 1);
 	err = err ?: sb_str_add(out, "<g><title>") ?: sb_str_addn(out, text.s, text.len);
-	err = err ?: add_figures(picture, out, box->weight);
+	err = err ?: add_figures(picture, out, box);
 	err = err ?: sb_str_add(out, "</title><rect class=\"cut\"") ?: add_rect(picture, out, box);
 	err = err ?: sb_str_add(&text, ", ");
 	err = err ?: sb_fg_label_add_share(&text, box->weight / picture->total);
@@ -549,16 +574,23 @@ static int add_font(const struct picture *picture, struct sb_str *out)
 	return err ?: sb_str_add(out, "}\n");
 }
 
+static int add_colors(const struct picture *picture, struct sb_str *out, bool is_dark)
+{
+	if (picture->is_diff)
+		return sb_fg_diff_add_css(out, is_dark);
+	return sb_fg_palette_add_css(&picture->palette, is_dark, out);
+}
+
 /* One block for the light, one that adds the dark: the viewer switches the second one's medium. */
 static int add_style(const struct picture *picture, struct sb_str *out)
 {
 	int err = sb_str_add(out, "<style>\n") ?: sb_str_add(out, sb_fg_viewer_css);
 
 	err = err ?: add_font(picture, out) ?: add_background(picture, out, false);
-	err = err ?: sb_fg_palette_add_css(&picture->palette, false, out);
+	err = err ?: add_colors(picture, out, false);
 	err = err ?: sb_str_add(out, "@media (prefers-color-scheme:dark){\n");
 	err = err ?: sb_str_add(out, sb_fg_viewer_dark_css);
-	err = err ?: sb_fg_palette_add_css(&picture->palette, true, out);
+	err = err ?: add_colors(picture, out, true);
 	return err ?: sb_str_add(out, "}\n</style>\n");
 }
 
@@ -579,6 +611,19 @@ static int add_text(struct sb_str *out, const char *id, double y)
 	       add_px_attr(out, "y", y) ?: sb_str_addc(out, '>');
 }
 
+static int add_swatch(const struct picture *picture, struct sb_str *out, const char *class,
+		      const char *name, double *x, double y)
+{
+	int err = sb_str_addf(out, "<rect class=\"%s\"", class) ?: add_px_attr(out, "x", *x);
+
+	err = err ?: add_px_attr(out, "y", y - 9);
+	err = err ?: sb_str_add(out, " width=\"14\" height=\"10\"/><text");
+	err = err ?: add_px_attr(out, "x", *x + 19) ?: add_px_attr(out, "y", y);
+	err = err ?: sb_str_addf(out, ">%s</text>", name);
+	*x += 19 + 16 + floor(sb_fg_label_width(name, strlen(name), 0) * picture->font_px);
+	return err;
+}
+
 /* Swatches for the kinds of frames in the picture; one kind alone needs none. */
 static int add_legend(const struct picture *picture, struct sb_str *out, double y)
 {
@@ -597,19 +642,19 @@ static int add_legend(const struct picture *picture, struct sb_str *out, double 
 	double x = PAD_PX;
 	int err = sb_str_add(out, "<g id=\"legend\">");
 
-	for (size_t i = 0; i < SB_ARRAY_SIZE(rows) && !err; i++) {
-		const char *name = rows[i].name;
+	for (size_t i = 0; i < SB_ARRAY_SIZE(rows) && !err && !picture->is_diff; i++) {
 		char class[SB_FG_CLASS_LEN_MAX];
 
-		if (!picture->has_kind[rows[i].kind] ||
-		    !sb_fg_palette_legend(&picture->palette, rows[i].kind, class))
-			continue;
-		err = sb_str_addf(out, "<rect class=\"%s\"", class) ?: add_px_attr(out, "x", x);
-		err = err ?: add_px_attr(out, "y", y - 9);
-		err = err ?: sb_str_add(out, " width=\"14\" height=\"10\"/><text");
-		err = err ?: add_px_attr(out, "x", x + 19) ?: add_px_attr(out, "y", y);
-		err = err ?: sb_str_addf(out, ">%s</text>", name);
-		x += 19 + 16 + floor(sb_fg_label_width(name, strlen(name), 0) * picture->font_px);
+		if (picture->has_kind[rows[i].kind] &&
+		    sb_fg_palette_legend(&picture->palette, rows[i].kind, class))
+			err = add_swatch(picture, out, class, rows[i].name, &x, y);
+	}
+	for (size_t i = 0; picture->is_diff && !err; i++) {
+		const char *class, *name;
+
+		if (!sb_fg_diff_legend(&picture->diff, i, &class, &name))
+			break;
+		err = add_swatch(picture, out, class, name, &x, y);
 	}
 	return err ?: sb_str_add(out, "</g>\n");
 }
@@ -619,6 +664,8 @@ static bool has_legend(const struct picture *picture)
 	char class[SB_FG_CLASS_LEN_MAX];
 	int nr = 0;
 
+	if (picture->is_diff)
+		return true;
 	for (int i = 0; i < SB_FG_KIND_MAX; i++)
 		nr += picture->has_kind[i] && i != SB_FG_DELIMITER;
 	return nr > 1 && sb_fg_palette_legend(&picture->palette, SB_FG_PLAIN, class);
@@ -648,6 +695,27 @@ static int add_head(struct picture *picture, struct sb_str *out, const struct sb
 	return err;
 }
 
+/* How a comparison is made; the sums the viewer has from the data. */
+static int add_diff_view(const struct picture *picture, struct sb_str *out)
+{
+	static const char *const widths[] = { "b", "a", "both" };
+	const struct sb_fg_diff *diff = &picture->diff;
+	int err = sb_str_addf(out, " diff=\"%s\" width=\"%s\"", diff->norm,
+			      widths[picture->opts->diff_width]);
+
+	if (!err && sb_streq(diff->norm, "rate"))
+		err = sb_str_addf(out, " per_a=\"%.17g\" per_b=\"%.17g\"", diff->per[0],
+				  diff->per[1]);
+	if (!err && diff->rate && sb_streq(diff->norm, "rate"))
+		err = sb_str_addf(out, " rate=\"%s\"",
+				  sb_streq(diff->rate, "cpu")	 ? "cpu"
+				  : sb_streq(diff->rate, "cpus") ? "cpus"
+								 : "s");
+	if (!err && diff->is_negated)
+		err = sb_str_add(out, " negate=\"1\"");
+	return err;
+}
+
 /* What the viewer has to know beyond what it reads in the data. */
 static int add_view(struct picture *picture, struct sb_str *out)
 {
@@ -673,6 +741,8 @@ static int add_view(struct picture *picture, struct sb_str *out)
 		err = sb_str_addf(out, " factor=\"%.17g\"", picture->factor);
 	if (!err && picture->total > picture->tree->nodes.at[0].total)
 		err = sb_str_addf(out, " total=\"%.17g\"", picture->total);
+	if (!err && picture->is_diff)
+		err = add_diff_view(picture, out);
 	if (!err && opts->nametype) {
 		err = sb_str_add(out, " nametype=\"") ?: add_xml(picture, out, opts->nametype);
 		err = err ?: sb_str_addc(out, '"');
@@ -761,7 +831,10 @@ static int prepare(struct picture *picture)
 	picture->width = positive(opts->width, WIDTH_PX);
 	picture->font_px = positive(opts->fontsize, 12);
 	picture->frame_px = positive(opts->frame_height, 16);
-	picture->total = fmax(picture->tree->nodes.at[0].total, opts->total);
+	picture->is_diff = picture->tree->pair_totals.nr > 0;
+	if (picture->is_diff)
+		sb_fg_diff_init(&picture->diff, picture->tree, picture->facts, opts);
+	picture->total = fmax(picture->tree->nodes.at[0].total, picture->is_diff ? 0 : opts->total);
 	picture->px_per_weight = fmax(picture->width - 2 * PAD_PX, 1) / picture->total;
 	err = sb_str_add(&picture->unit, "") ?: add_xml(picture, &picture->unit, opts->countname ?: unit ?: "samples");
 	err = err ?: sb_fg_palette_init(&picture->palette, opts, picture->kind);

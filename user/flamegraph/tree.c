@@ -29,6 +29,8 @@ void sb_fg_tree_release(struct sb_fg_tree *tree)
 {
 	sb_vec_release(&tree->nodes);
 	sb_vec_release(&tree->kinds);
+	sb_vec_release(&tree->pairs);
+	sb_vec_release(&tree->pair_totals);
 	sb_strtab_release(&tree->names);
 	sb_index_release(&tree->children);
 	free(sb_take(tree->selves));
@@ -208,10 +210,29 @@ int sb_fg_tree_child(struct sb_fg_tree *tree, uint32_t parent, const struct sb_f
 	return child_merged(tree, parent, frame, ret_node);
 }
 
+static int add_pair(struct sb_fg_tree *tree, uint32_t node)
+{
+	struct sb_fg_pair *pair;
+	int side, err = 0;
+
+	while (!err && tree->pairs.nr <= node)
+		err = sb_vec_push(&tree->pairs, (struct sb_fg_pair){});
+	if (err)
+		return err;
+	pair = &tree->pairs.at[node];
+	for (side = 0; side < 2; side++) {
+		pair->weight[side] += tree->adding->weight[side];
+		pair->squares[side] += tree->adding->squares[side];
+	}
+	return 0;
+}
+
 int sb_fg_tree_weigh(struct sb_fg_tree *tree, uint32_t node, uint32_t depth, double weight)
 {
-	int err;
+	int err = tree->adding ? add_pair(tree, node) : 0;
 
+	if (err)
+		return err;
 	if (tree->in_order && tree->nodes.at[node].first_child != SB_FG_NODE_NONE) {
 		err = gap_add(tree, node, weight);
 		if (err)
@@ -358,7 +379,12 @@ static int order_by_weight(const struct sb_fg_tree *tree, uint32_t *order)
 static int sum_up(struct sb_fg_tree *tree)
 {
 	size_t nr = tree->nodes.nr, i;
+	int err = 0;
 
+	while (tree->pairs.nr && tree->pairs.nr < nr && !err)
+		err = sb_vec_push(&tree->pairs, (struct sb_fg_pair){});
+	if (err)
+		return err;
 	if (tree->has_fractions) {
 		tree->selves = malloc(nr * sizeof(*tree->selves));
 		if (!tree->selves)
@@ -455,14 +481,70 @@ static int print_weight(char *buf, size_t size, double weight, bool has_fraction
 	return len;
 }
 
+/* To 12 digits, three of them behind the point: what is read again is written again. */
+static double rounded(double nr)
+{
+	double scale;
+
+	nr = fmin(fmax(nr, 0.001), 1e18);
+	scale = pow(10, 11 - floor(log10(nr)));
+	return round(nr * scale) / scale;
+}
+
+/* "#n;12;3.5\n": of how many samples the weights are, where that is not what they count. */
+static int print_samples(char *buf, size_t size, const struct sb_fg_pair *pair)
+{
+	double nr[2];
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		double weight = pair->weight[side], squares = pair->squares[side];
+
+		if (isnan(squares))
+			return 0;
+		nr[side] = squares > 0 ? rounded(weight * weight / squares) : 0;
+	}
+	if (fabs(nr[0] - pair->weight[0]) <= nr[0] * 1e-9 &&
+	    fabs(nr[1] - pair->weight[1]) <= nr[1] * 1e-9)
+		return 0;
+	return snprintf(buf, size, "#n;%.*f;%.*f\n", nr[0] == floor(nr[0]) ? 0 : 3, nr[0],
+			nr[1] == floor(nr[1]) ? 0 : 3, nr[1]);
+}
+
+/* fold_line() of a comparison. */
+static int fold_pair(const struct sb_fg_tree *tree, uint32_t node, const struct sb_str *line,
+		     int (*put)(void *arg, const char *s, size_t len), void *arg)
+{
+	const struct sb_fg_pair *pair = &tree->pairs.at[node];
+	char samples[96], a[64], b[64];
+	int nr_samples, nr_a, nr_b, err = 0;
+
+	if (!(pair->weight[0] > 0 || pair->weight[1] > 0) || !line->s || line->len < 2)
+		return 0;
+	nr_samples = print_samples(samples, sizeof(samples), pair);
+	nr_a = print_weight(a, sizeof(a), pair->weight[0], tree->has_fractions);
+	nr_b = print_weight(b, sizeof(b), pair->weight[1], tree->has_fractions);
+	if (nr_samples)
+		err = put(arg, samples, (size_t)nr_samples);
+	if (!err && line->s[0] == '#')
+		err = put(arg, " ", 1);
+	err = err ?: put(arg, line->s, line->len - 1);
+	/* Its line break is behind the second one. */
+	err = err ?: put(arg, a, (size_t)nr_a - 1);
+	return err ?: put(arg, b, (size_t)nr_b);
+}
+
 /* The line of the node whose stack is in @line, without its last ';'. */
 static int fold_line(const struct sb_fg_tree *tree, uint32_t node, struct sb_str *line,
 		     int (*put)(void *arg, const char *s, size_t len), void *arg)
 {
-	double self = sb_fg_tree_self(tree, node);
+	double self;
 	char number[64];
 	int n, err;
 
+	if (tree->pairs.nr)
+		return fold_pair(tree, node, line, put, arg);
+	self = sb_fg_tree_self(tree, node);
 	if (self <= 0 || !line->s || line->len < 2)
 		return 0;
 	n = print_weight(number, sizeof(number), self, tree->has_fractions);

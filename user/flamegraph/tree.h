@@ -52,6 +52,12 @@ struct sb_fg_node {
 	double total; /* after sb_fg_tree_seal(): self and all below; before: self */
 };
 
+/* Of a comparison: what a path has in A, the one compared with, and in B. */
+struct sb_fg_pair {
+	double weight[2];
+	double squares[2]; /* of the weights of samples: see base/compare.h; NAN: not known */
+};
+
 /*
  * Sums are doubles: whole numbers are exact up to 2^53 (9 PB, 285 years in us). A node's number is
  * greater than its parent's.
@@ -71,6 +77,13 @@ struct sb_fg_tree {
 	bool has_fractions; /* some weight was no whole number */
 	double *selves; /* with fractions, from the seal on: their sums cannot be undone exactly */
 	bool sealed;
+	/* What the stack that is being added has in a comparison; NULL: it is none. */
+	const struct sb_fg_pair *adding;
+	/*
+	 * Empty unless it is a comparison. By node: what ends there; from sb_fg_diff_widths() on, which makes
+	 * weights out of them, there is one for each node, and what it has with all above it.
+	 */
+	SB_VEC(struct sb_fg_pair) pairs, pair_totals;
 };
 
 /* A name is valid UTF-8 without control characters and ';' : see text.h. */
@@ -115,7 +128,8 @@ double sb_fg_tree_self(const struct sb_fg_tree *tree, uint32_t node);
 
 /*
  * A sealed tree as folded text, one line per path with a weight of its own, annotated with _[k] and
- * the like, given to @put piece by piece. Return: 0, -ENOMEM, or the first failure of @put.
+ * the like, given to @put piece by piece. Of a comparison both weights, and before them a line "#n;12;3.5"
+ * where these are not as many samples. Return: 0, -ENOMEM, or the first failure of @put.
  */
 int sb_fg_tree_fold(const struct sb_fg_tree *tree, int (*put)(void *arg, const char *s, size_t len),
 		    void *arg);

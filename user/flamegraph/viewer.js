@@ -45,6 +45,12 @@ const config = {
 	inverted: settings.hasAttribute('inverted'),
 	chart: settings.hasAttribute('chart'),
 	partial: settings.hasAttribute('partial'),
+	// Of a comparison of A with B: 'share', 'rate' or 'raw'.
+	diff: setting('diff', ''),
+	width: setting('width', 'b'),
+	rate: setting('rate', 's'),
+	per: [Number(setting('per_a', 1)), Number(setting('per_b', 1))],
+	negate: settings.hasAttribute('negate'),
 };
 
 const byId = (id) => document.getElementById(id);
@@ -228,13 +234,15 @@ function shareText(share) {
  * a run of siblings, is a range of numbers.
  */
 function newTree() {
-	return { parent: [0], name: [0], self: [0], level: [0] };
+	return { parent: [0], name: [0], self: [0], level: [0], pairs: config.diff ? [noPair()] : null };
 }
 
 function addNode(tree, parent, name) {
 	tree.parent.push(parent);
 	tree.name.push(name);
 	tree.self.push(0);
+	if (tree.pairs)
+		tree.pairs.push(noPair());
 	tree.level.push(tree.level[parent] + (name === GAP ? 0 : 1));
 	return tree.parent.length - 1;
 }
@@ -243,6 +251,8 @@ function measureTree(tree) {
 	const nr = tree.parent.length, used = new Float64Array(nr);
 
 	tree.nr = nr;
+	if (tree.pairs)
+		setWidths(tree);
 	tree.total = Float64Array.from(tree.self);
 	tree.end = Int32Array.from(tree.self, (_, i) => i + 1);
 	tree.start = new Float64Array(nr);
@@ -261,8 +271,137 @@ function measureTree(tree) {
 	return tree;
 }
 
+// ---- comparisons: as diff.c and base/compare.c have them ----
+
+const NOISE_Z = 3, STEPS = [1.25, 2, 4];
+
+/* Weights in A and B, and the sums of squares of those of their samples. */
+function noPair() {
+	return [0, 0, 0, 0];
+}
+
+function addPair(to, from) {
+	for (let i = 0; i < 4; i++)
+		to[i] += from[i];
+}
+
+function setWidths(tree) {
+	tree.pairTotals = tree.pairs.map((pair) => [...pair]);
+	for (let i = tree.parent.length - 1; i > 0; i--)
+		addPair(tree.pairTotals[tree.parent[i]], tree.pairTotals[i]);
+	const all = tree.pairTotals[0];
+	const per = base ? base.per : config.diff === 'share' ? [all[0] || 1, all[1] || 1] : config.per;
+
+	tree.per = per;
+	for (let i = 0; i < tree.parent.length; i++) {
+		const a = tree.pairs[i][0] * per[1] / per[0], b = tree.pairs[i][1];
+		const total = tree.pairTotals[i];
+
+		tree.self[i] = config.width === 'both' ? (a + b) / 2 :
+			config.width === 'a' ? (total[0] > 0 ? a : b) : (total[1] > 0 ? b : a);
+	}
+}
+
+function varianceOf(side, val, squares, isShare) {
+	const inShare = squares / side.per ** 2;
+
+	return isShare ? inShare * (1 - val) ** 2 +
+		Math.max(side.allSquares / side.per ** 2 - inShare, 0) * val ** 2 : inShare;
+}
+
+function zOf(pair) {
+	const all = base.pairTotals[0], isShare = config.diff === 'share';
+	const [a, b] = [0, 1].map((i) => ({ part: pair[i], squares: pair[2 + i], per: base.per[i],
+		allSquares: all[2 + i] }));
+	const inA = a.part / a.per, inB = b.part / b.per;
+
+	if (Number.isNaN(a.squares + b.squares + a.allSquares + b.allSquares))
+		return NaN;
+	if (inA === inB || !(a.part + b.part > 0) || (isShare && !(all[0] > 0 && all[1] > 0)))
+		return 0;
+	const apart = varianceOf(a, inA, a.squares, isShare) + varianceOf(b, inB, b.squares, isShare);
+	const mean = (a.squares + b.squares) / (a.part + b.part);
+	const ofA = a.per ** 2 / a.allSquares, ofB = b.per ** 2 / b.allSquares;
+	const both = isShare ? (inA * ofA + inB * ofB) / (ofA + ofB) : (a.part + b.part) / (a.per + b.per);
+	const together = varianceOf(a, both, both * a.per * mean, isShare) +
+		varianceOf(b, both, both * b.per * mean, isShare);
+
+	return (inB - inA) / Math.sqrt(Math.max(apart, together));
+}
+
+function diffClass(pair) {
+	const a = pair[0] / base.per[0], b = pair[1] / base.per[1], isMore = b > a;
+	const ratio = Math.max(a, b) / Math.min(a, b);
+
+	if (a === b || Math.abs(zOf(pair)) < NOISE_Z)
+		return b > 0 || !(a > 0) ? 'same' : 'same gone';
+	const step = !(a > 0) || !(b > 0) ? 4 : 1 + STEPS.filter((from) => ratio >= from).length;
+
+	return (isMore !== config.negate ? 'more' : 'less') + step + (a > 0 ? b > 0 ? '' : ' gone' : ' new');
+}
+
+function valueText(val) {
+	if (config.diff === 'share')
+		return shareText(val);
+	if (config.diff === 'raw')
+		return weightText(val);
+	return config.rate === 's' ? weightText(val) + '/s' :
+		shareText(val) + (config.rate === 'cpu' ? ' of a CPU' : ' of the CPUs');
+}
+
+function changeText(by) {
+	if (by === 0)
+		return 'no change';
+	return (by > 0 ? '+' : '\u2212') + (config.diff !== 'share' ? valueText(Math.abs(by)) :
+		grouped(Math.abs(by) * 100, Math.abs(by) < 0.0995 ? 2 : 1) + ' points');
+}
+
+function changeOf(pair) {
+	const a = pair[0] / base.per[0], b = pair[1] / base.per[1], z = zOf(pair);
+	const noise = Math.abs(z) < NOISE_Z ? ', noise' : '';
+
+	return changeText(b - a) + (a > 0 && b > 0 && a !== b ? ', \u00d7' + grouped(b / a, 2) : '') +
+		(a === b || Number.isNaN(z) ? '' : ', z = ' + grouped(z, 1).replace('-', '\u2212') + noise);
+}
+
+const pairText = (pair) => 'A ' + valueText(pair[0] / base.per[0]) + ', B ' + valueText(pair[1] / base.per[1]);
+
+function pairOf(box) {
+	const sum = noPair();
+
+	for (let i = box.node; i < box.next; i = tree.end[i]) {
+		addPair(sum, tree.pairTotals[i]);
+		if (!box.isCut)
+			break;
+	}
+	return sum;
+}
+
+function figuresOfPair(box) {
+	const pair = pairOf(box), figures = [pairText(pair), changeOf(pair)];
+
+	if (config.diff === 'share')
+		figures.push(weightText(pair[0]) + ' \u2192 ' + weightText(pair[1]));
+	if (!box.isCut && box.node) {
+		const self = tree.pairs[box.node];
+
+		figures.push(self[0] || self[1] ? 'self ' + pairText(self) + ': ' + changeOf(self) : 'self 0');
+	}
+	return figures;
+}
+
+// "12 3.5" behind the stack, and what "#n;" said of it.
+function pairOfLine(numbers, said, isMeasure) {
+	return [...numbers, ...numbers.map((val, i) => said ? (val ? val * val / said[i] : 0) :
+		isMeasure && val ? NaN : val)];
+}
+
 // Time of a node's own, where the order of children is the order of time, is a child without name.
 function addSelf(tree, node, weight) {
+	if (tree.pairs) {
+		addPair(tree.pairs[node], weight);
+		return;
+	}
 	const isLast = node === tree.parent.length - 1;
 
 	if (config.chart && !isLast)
@@ -280,18 +419,24 @@ function addChild(tree, parent, name) {
 	return addNode(tree, parent, name);
 }
 
+// What the data says, whatever --countname shows.
+const factUnit = (text) => (/^#stackbpf;[^\n]*?\bunit=([^;\n]*)/.exec(text) || ['', ''])[1];
+
 // Each line shares its first frames with the one before: the lines are in the order of the tree.
 function parseFolded(text) {
-	const tree = newTree(), ends = [], path = [0];
-	let before = '';
+	const tree = newTree(), ends = [], path = [0], isMeasure = Object.hasOwn(SCALES, factUnit(text));
+	let before = '', said = null;
 
 	for (let at = 0, stop; at < text.length; at = stop + 1) {
 		stop = text.indexOf('\n', at);
 		if (stop < 0)
 			stop = text.length;
-		const space = text.lastIndexOf(' ', stop);
-		if (text[at] === '#' || space < at)
+		const last = text.lastIndexOf(' ', stop);
+		if (config.diff && text.startsWith('#n;', at))
+			said = text.slice(at + 3, stop).split(';').map(Number);
+		if (text[at] === '#' || last < at)
 			continue;
+		const space = config.diff ? text.lastIndexOf(' ', last - 1) : last;
 		const line = text.slice(at, space);
 		const length = Math.min(line.length, before.length);
 		let same = 0, depth = 0;
@@ -312,7 +457,10 @@ function parseFolded(text) {
 			ends.push(to);
 			from = to + 1;
 		}
-		addSelf(tree, path[path.length - 1], Number(text.slice(space + 1, stop)));
+		const numbers = text.slice(space + 1, stop).split(' ').map(Number);
+
+		addSelf(tree, path[path.length - 1], config.diff ? pairOfLine(numbers, said, isMeasure) : numbers[0]);
+		said = null;
 		before = line;
 	}
 	return measureTree(tree);
@@ -338,12 +486,16 @@ function fromTrie(trie, isSorted) {
 	const tree = newTree(), work = [[trie, 0]];
 
 	tree.self[0] = trie.self;
+	if (tree.pairs)
+		addPair(tree.pairs[0], trie.pair);
 	while (work.length) {
 		const [from, parent] = work.pop();
 		const node = from === trie ? 0 : addNode(tree, parent, from.name);
 		const children = [...from.children.values()];
 
 		tree.self[node] = from.self;
+		if (tree.pairs && node)
+			addPair(tree.pairs[node], from.pair);
 		if (isSorted)
 			children.sort((a, b) => names[a.name].label < names[b.name].label ? -1 : 1);
 		for (let i = children.length; i-- > 0;)
@@ -354,12 +506,13 @@ function fromTrie(trie, isSorted) {
 
 // The tree that is shown: from the leaves, without direct recursion, without what was hidden.
 function derive(base, how) {
-	const trie = { name: 0, self: 0, children: new Map() };
+	const newNode = (name) => ({ name, self: 0, pair: noPair(), children: new Map() });
+	const trie = newNode(0);
 
 	if (!how.reverse && !how.collapse && !how.hidden.length)
 		return base;
 	for (let i = 0; i < base.nr; i++) {
-		if (!(base.self[i] > 0))
+		if (!(base.self[i] > 0) && !(base.pairs && (base.pairs[i][0] || base.pairs[i][1])))
 			continue;
 		let path = pathOf(base, i), at = trie;
 
@@ -371,10 +524,12 @@ function derive(base, how) {
 			continue;
 		for (const name of path) {
 			if (!at.children.has(name))
-				at.children.set(name, { name, self: 0, children: new Map() });
+				at.children.set(name, newNode(name));
 			at = at.children.get(name);
 		}
 		at.self += base.self[i];
+		if (base.pairs)
+			addPair(at.pair, base.pairs[i]);
 	}
 	return fromTrie(trie, how.reverse);
 }
@@ -517,6 +672,8 @@ function labelOf(box) {
 }
 
 function figuresOf(box) {
+	if (config.diff)
+		return figuresOfPair(box);
 	const weight = box.to - box.from, parent = tree.parent[box.node];
 	const figures = [weightText(weight), shareText(weight / whole()) + ' of all'];
 
@@ -623,12 +780,13 @@ function drawBox(box) {
 	const group = make('g', { role: 'treeitem', tabindex: -1, 'aria-level': box.level + 1 });
 	const label = labelOf(box);
 	const rect = make('rect', {
-		class: box.isCut ? 'cut' : name ? classOf(name, box.level) : 'root',
+		class: box.isCut ? 'cut' : !name ? 'root' : config.diff ? diffClass(tree.pairTotals[box.node]) :
+			classOf(name, box.level),
 		x: box.x.toFixed(2), y: yOf(box.level), height: config.frame - 1,
 		width: Math.max(box.w - (box.w > 4 ? 0.5 : 0), 0.2).toFixed(2),
 	}, group);
 
-	if (name && name.fill)
+	if (name && name.fill && !config.diff)
 		rect.style.fill = name.fill;
 	group.setAttribute('class', (isUnder(box) ? 'under ' : '') + (isMatch(box) ? 'match' : ''));
 	group.setAttribute('aria-label', label + ', ' + figuresOf(box).slice(0, 2).join(', '));
@@ -812,10 +970,10 @@ function updateStatus(box) {
 	} else {
 		const hiddenWeight = base.total[0] - tree.total[0];
 
-		if (state.zoom)
+		if (state.zoom && !config.diff)
 			parts.push(['span', 'shown: ' + weightText(state.zoom.to - state.zoom.from) + ', ' +
 				shareText((state.zoom.to - state.zoom.from) / whole())]);
-		if (hiddenWeight > base.total[0] * 1e-9)
+		if (hiddenWeight > base.total[0] * 1e-9 && !config.diff)
 			parts.push(['span', 'hidden: ' + weightText(hiddenWeight) + ', ' +
 				shareText(hiddenWeight / base.total[0]) + ' (h shows it)']);
 		if (state.reverse)
@@ -842,8 +1000,8 @@ function updateResult() {
 
 		result.textContent = at + grouped(search.nodes.length, 0) +
 			(search.nodes.length === 1 ? ' frame matches, ' : ' frames match, ') +
-			shareText(search.weight / whole()) + ' of all' +
-			(state.zoom ? ', ' + shareText(search.shownWeight / (state.zoom.to - state.zoom.from)) +
+			(config.diff ? pairText(search.pair) : shareText(search.weight / whole()) + ' of all') +
+			(state.zoom && !config.diff ? ', ' + shareText(search.shownWeight / (state.zoom.to - state.zoom.from)) +
 				' of what is shown' : '');
 		result.className = search.nodes.length ? '' : 'bad';
 	}
@@ -887,7 +1045,7 @@ function runSearch() {
 		return;
 	}
 	const matched = names.map((name) => regex.test(name.label));
-	const before = new Int32Array(tree.nr + 1), nodes = [];
+	const before = new Int32Array(tree.nr + 1), nodes = [], pair = noPair();
 	let weight = 0, covered = 0;
 
 	for (let i = 0; i < tree.nr; i++) {
@@ -900,10 +1058,12 @@ function runSearch() {
 		// A match above a match has its weight already.
 		if (i >= covered) {
 			weight += tree.total[i];
+			if (tree.pairs)
+				addPair(pair, tree.pairTotals[i]);
 			covered = tree.end[i];
 		}
 	}
-	search = { names: matched, before, nodes, weight, shownWeight: 0, at: -1 };
+	search = { names: matched, before, nodes, weight, pair, shownWeight: 0, at: -1 };
 }
 
 function matchShown() {
