@@ -4,11 +4,11 @@ _stackbpf()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
 	local common='-q --quiet -v --verbose -h --help -V --version'
-	local views="-p --pid -L --tid -n --comm -G --cgroup --uid -a --all -s --subprocesses
-		-c --command -t --time --max-overhead -u -U --user -k -K --kernel --depth --unwind
-		--unwind-memory --interp -g --by -T --threads -d --delimited --annotate --lines --inline
-		--no-inline --modules --offsets --demangle --no-demangle --debuginfod --symbol-cache
-		-o --output --format -f --folded -l --limit --title --no-header --stats $common"
+	local samplers="-p --pid -L --tid -n --comm -G --cgroup --uid -a --all -s --subprocesses
+		-t --time --max-overhead -u -U --user -k -K --kernel --depth --unwind --unwind-memory
+		--interp -g --inline --no-inline --demangle --no-demangle --symbol-cache --stats $common"
+	local views="-c --command --by -T --threads -d --delimited --annotate --lines --modules --offsets
+		--debuginfod -o --output --format -f --folded -l --limit --title --no-header $samplers"
 	local waits="-m --min -M --max --state --distr $views"
 	local oncpu="-F --freq -e --event -C --cpu $views"
 	local offcpu="--every --idle $waits"
@@ -18,9 +18,11 @@ _stackbpf()
 	local io="-r -w --bytes --latency --count --layer --kind --path --fs --dev --inode --file
 		-m --min -M --max --distr $views"
 	local run="-F --freq -e --event --idle --kind --open $views"
+	local record="--store --kinds --tag --label --tids --retain --max-size --sync
+		-F --freq -e --event $samplers"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io run doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io run record doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -62,6 +64,14 @@ _stackbpf()
 		mapfile -t COMPREPLY < <(compgen -W 'auto both only off' -- "$cur")
 		return
 		;;
+	--kinds)
+		mapfile -t COMPREPLY < <(compgen -W 'oncpu offcpu wakeup offwake wall io' -- "$cur")
+		return
+		;;
+	--sync)
+		mapfile -t COMPREPLY < <(compgen -W 'block off' -- "$cur")
+		return
+		;;
 	--demangle)
 		mapfile -t COMPREPLY < <(compgen -W 'short full off' -- "$cur")
 		return
@@ -98,12 +108,12 @@ _stackbpf()
 		mapfile -t COMPREPLY < <(compgen -W 'folded svg html bt distr pprof speedscope firefox callgrind json' -- "$cur")
 		return
 		;;
-	-o | --output | -G | --cgroup | -c | --command)
+	-o | --output | --store | -G | --cgroup | -c | --command)
 		compopt -o default
 		return
 		;;
 	-t | --time | --max-overhead | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
-		--depth | --unwind-memory | --symbol-cache | -l | --limit | --title)
+		--depth | --unwind-memory | --symbol-cache | --tag | --label | --retain | --max-size | -l | --limit | --title)
 		return
 		;;
 	esac
@@ -115,6 +125,7 @@ _stackbpf()
 	wall) mapfile -t COMPREPLY < <(compgen -W "$wall" -- "$cur") ;;
 	io) mapfile -t COMPREPLY < <(compgen -W "$io" -- "$cur") ;;
 	run) mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur") ;;
+	record) mapfile -t COMPREPLY < <(compgen -W "$record" -- "$cur") ;;
 	doctor) mapfile -t COMPREPLY < <(compgen -W "$doctor" -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$commands $help" -- "$cur") ;;
 	esac

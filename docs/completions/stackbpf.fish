@@ -8,60 +8,66 @@ complete -c stackbpf -n __fish_use_subcommand -a offwake -d 'where threads wait,
 complete -c stackbpf -n __fish_use_subcommand -a wall -d 'what threads do with their time'
 complete -c stackbpf -n __fish_use_subcommand -a io -d 'which code moves which files bytes'
 complete -c stackbpf -n __fish_use_subcommand -a run -d 'a command, and a picture of what it did'
+complete -c stackbpf -n __fish_use_subcommand -a record -d 'profiles over time, with tags, into a store'
 complete -c stackbpf -n __fish_use_subcommand -a doctor -d 'what this kernel, these privileges and a process allow'
 complete -c stackbpf -n __fish_use_subcommand -a help -d 'what a command does, and its options'
-complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io run doctor help'
+complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io run record doctor help'
 complete -c stackbpf -s q -l quiet -d 'say nothing on stderr but errors'
 complete -c stackbpf -s v -l verbose -d 'say everything'
 complete -c stackbpf -s h -l help -d 'show the options'
 complete -c stackbpf -s V -l version -d 'show version and features'
 
+function __stackbpf_samplers
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu offcpu wakeup offwake wall io run record' $argv
+end
+__stackbpf_samplers -s p -l pid -x -a '(__fish_complete_pids)' -d 'processes'
+__stackbpf_samplers -s L -l tid -x -a '(__fish_complete_pids)' -d 'single threads'
+__stackbpf_samplers -s n -l comm -x -d 'threads by name'
+__stackbpf_samplers -s G -l cgroup -r -d 'a cgroup and all below it'
+__stackbpf_samplers -l uid -x -a '(__fish_complete_users)' -d 'tasks of these users'
+__stackbpf_samplers -s a -l all -d 'the whole machine'
+__stackbpf_samplers -s s -l subprocesses -d 'their children too'
+__stackbpf_samplers -s t -l time -x -d 'how long'
+__stackbpf_samplers -l max-overhead -x -a '1 0.5 off' -d 'percent of all CPUs that the run may cost'
+__stackbpf_samplers -s u -l user -d 'user stacks only'
+__stackbpf_samplers -s U -d 'user stacks only'
+__stackbpf_samplers -s k -l kernel -d 'kernel stacks only'
+__stackbpf_samplers -s K -d 'kernel stacks only'
+__stackbpf_samplers -l depth -x -d 'user frames per stack at most'
+__stackbpf_samplers -l unwind -x -a 'auto fp dwarf none' -d 'how callers are found'
+__stackbpf_samplers -l unwind-memory -x -d 'unwind tables kept in memory at most'
+__stackbpf_samplers -l interp -x -a 'auto both only off' -d 'frames of interpreters'
+__stackbpf_samplers -s g -d 'no effect'
+__stackbpf_samplers -l inline -d 'show inlined functions'
+__stackbpf_samplers -l no-inline -d 'do not show inlined functions'
+__stackbpf_samplers -l demangle -x -a 'short full off' -d 'C++ and Rust names'
+__stackbpf_samplers -l no-demangle -d 'leave names as they are'
+__stackbpf_samplers -l symbol-cache -x -d 'debug data kept in memory at most'
+__stackbpf_samplers -l stats -d 'every figure about the run'
+functions -e __stackbpf_samplers
+
 function __stackbpf_views
     complete -c stackbpf -n '__fish_seen_subcommand_from oncpu offcpu wakeup offwake wall io run' $argv
 end
-__stackbpf_views -s p -l pid -x -a '(__fish_complete_pids)' -d 'processes'
-__stackbpf_views -s L -l tid -x -a '(__fish_complete_pids)' -d 'single threads'
-__stackbpf_views -s n -l comm -x -d 'threads by name'
-__stackbpf_views -s G -l cgroup -r -d 'a cgroup and all below it'
-__stackbpf_views -l uid -x -a '(__fish_complete_users)' -d 'tasks of these users'
-__stackbpf_views -s a -l all -d 'the whole machine'
-__stackbpf_views -s s -l subprocesses -d 'their children too'
 __stackbpf_views -s c -l command -x -a '(__fish_complete_command)' -d 'run this line, sample it'
-__stackbpf_views -s t -l time -x -d 'how long'
-__stackbpf_views -l max-overhead -x -a '1 0.5 off' -d 'percent of all CPUs that the run may cost'
-__stackbpf_views -s u -l user -d 'user stacks only'
-__stackbpf_views -s U -d 'user stacks only'
-__stackbpf_views -s k -l kernel -d 'kernel stacks only'
-__stackbpf_views -s K -d 'kernel stacks only'
-__stackbpf_views -l depth -x -d 'user frames per stack at most'
-__stackbpf_views -l unwind -x -a 'auto fp dwarf none' -d 'how callers are found'
-__stackbpf_views -l unwind-memory -x -d 'unwind tables kept in memory at most'
-__stackbpf_views -l interp -x -a 'auto both only off' -d 'frames of interpreters'
-__stackbpf_views -s g -d 'no effect'
 __stackbpf_views -l by -x -a 'comm pid thread cpu cgroup container' -d 'what stands at the root'
 __stackbpf_views -s T -l threads -d 'the same as --by thread'
 __stackbpf_views -s d -l delimited -d 'a frame between user and kernel part'
 __stackbpf_views -l annotate -d 'mark frames by kind'
 __stackbpf_views -l lines -d 'add file and line'
-__stackbpf_views -l inline -d 'show inlined functions'
-__stackbpf_views -l no-inline -d 'do not show inlined functions'
 __stackbpf_views -l modules -d 'add the name of the file'
 __stackbpf_views -l offsets -d 'add the offset into the function'
-__stackbpf_views -l demangle -x -a 'short full off' -d 'C++ and Rust names'
-__stackbpf_views -l no-demangle -d 'leave names as they are'
 __stackbpf_views -l debuginfod -d 'fetch missing debug data'
-__stackbpf_views -l symbol-cache -x -d 'debug data kept in memory at most'
 __stackbpf_views -s o -l output -rF -d 'write to a file'
 __stackbpf_views -l format -x -a 'folded svg html bt distr pprof speedscope firefox callgrind json' -d 'the format'
 __stackbpf_views -s f -l folded -d 'folded stacks'
 __stackbpf_views -s l -l limit -x -d 'only the heaviest stacks'
 __stackbpf_views -l title -x -d 'title of the picture'
 __stackbpf_views -l no-header -d 'leave out the first line'
-__stackbpf_views -l stats -d 'every figure about the run'
 functions -e __stackbpf_views
 
 function __stackbpf_sampled
-    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu wall run' $argv
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu wall run record' $argv
 end
 __stackbpf_sampled -s F -l freq -x -d 'samples per second and CPU'
 __stackbpf_sampled -s e -l event -x -a 'cpu-clock cycles' -d 'what ticks'
@@ -128,3 +134,16 @@ function __stackbpf_doctor
 end
 __stackbpf_doctor -s p -l pid -x -a '(__fish_complete_pids)' -d 'look at this process'
 functions -e __stackbpf_doctor
+
+function __stackbpf_record
+    complete -c stackbpf -n '__fish_seen_subcommand_from record' $argv
+end
+__stackbpf_record -l store -rF -d 'where profiles go'
+__stackbpf_record -l kinds -x -a 'oncpu offcpu wakeup offwake wall io' -d 'what is sampled'
+__stackbpf_record -l tag -x -d 'a tag of all samples'
+__stackbpf_record -l label -x -d 'keep this label of threads'
+__stackbpf_record -l tids -d 'tell threads apart'
+__stackbpf_record -l retain -x -d 'how long blocks are kept'
+__stackbpf_record -l max-size -x -d 'of the whole store'
+__stackbpf_record -l sync -x -a 'block off' -d 'when to wait for the disk'
+functions -e __stackbpf_record

@@ -208,6 +208,14 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts)
 	return err ? err : wait_for_threads();
 }
 
+int sb_privileges_to_write(const struct sb_owner *who)
+{
+	(void)sb_privileges_begin(who);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	return set_caps(&(struct caps){});
+}
+
 static int confine_keeper(void)
 {
 	static const struct sb_owner nobody = { .uid = SB_NOBODY, .gid = SB_NOBODY };

@@ -76,6 +76,12 @@ void sb_privileges_thread(enum sb_keeper keeper);
  * 0, or a negative errno when something could not be laid down. */
 int sb_privileges_settle(const struct sb_privileges_opts *opts);
 
+/*
+ * For a process that only makes and writes files of @who, and has one thread: as root it becomes @who; it keeps
+ * no capability. Where it may not become another it remains who it is. Return: 0 or a negative errno.
+ */
+int sb_privileges_to_write(const struct sb_owner *who);
+
 /* For processes that parse files (parser.h), which need nothing: no capability, as root another user, and a
  * filter that leaves them memory and their socket. */
 extern const struct sb_parser_opts sb_privileges_of_parsers;

@@ -112,6 +112,10 @@ static int make_resolver(struct sb_run *run)
 	if (opts->interp != SB_INTERP_OFF && (opts->sides & SB_SIDE_USER))
 		err = sb_interp_new(&interp_opts, &run->interp);
 	resolve_opts.interp = run->interp;
+	if (run->sink) {
+		resolve_opts.series = run->sink->series;
+		resolve_opts.series_arg = run->sink->series_arg;
+	}
 	if (!err)
 		err = sb_symbolizer_new(&sym_opts, &run->sym);
 	if (!err)
@@ -180,6 +184,8 @@ static int make_session(struct sb_run *run)
 		session_opts.command = opts->command[0];
 		session_opts.command_tgid = (uint32_t)sb_child_pid(run->child);
 	}
+	if (run->sink)
+		session_opts.by |= run->sink->by;
 	for (i = 0; i < opts->roots.nr; i++)
 		session_opts.by |= sb_root_by(opts->roots.at[i]);
 	err = sb_session_new(&session_opts, &run->session);

@@ -21,6 +21,13 @@ static const struct sb_command commands[] = {
 		.run = sb_cmd_run,
 	},
 	{
+		.name = "record",
+		.summary = "always on: profiles over time, with tags, into a store",
+		.synopsis = "[--store DIR] [--kinds LIST] [options]",
+		.opts = sb_record_rows,
+		.run = sb_cmd_recorder,
+	},
+	{
 		.name = "doctor",
 		.summary = "what this kernel, these privileges and a process allow",
 		.synopsis = "[-p PID]",

@@ -30,6 +30,7 @@ bool sb_command_find(const char *name, struct sb_command *ret_command);
 int sb_command_unknown(const char *name);
 
 int sb_cmd_record(const struct sb_command *command, char **argv);
+int sb_cmd_recorder(const struct sb_command *command, char **argv);
 int sb_cmd_run(const struct sb_command *command, char **argv);
 int sb_cmd_doctor(const struct sb_command *command, char **argv);
 int sb_cmd_help(const struct sb_command *command, char **argv);

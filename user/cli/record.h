@@ -27,6 +27,7 @@ enum sb_run_end {
 	SB_END_SIGNAL,
 	SB_END_COMMAND,
 	SB_END_TARGETS,
+	SB_END_ORDERED, /* by the sink */
 };
 
 /* A thing that is sampled and that can end. */
@@ -49,7 +50,7 @@ struct sb_run;
  * Functions return 0 or a negative errno, logged, which ends the run.
  */
 struct sb_run_sink {
-	uint64_t period_ns;
+	uint64_t period_ns; /* 0: it calls sb_run_take() itself */
 	/*
 	 * Every period_ns, on SIGUSR1, and after the end (run->end_ns is set then): run->profile has what was
 	 * sampled since the last call, waits that are not over up to now included; weights as the BPF side
@@ -59,6 +60,14 @@ struct sb_run_sink {
 	/* What the loop waits for, too; NULL: nothing. */
 	int fd;
 	int (*on_readable)(struct sb_run_sink *sink, struct sb_run *run);
+	/* When all is attached and privileges are laid down; NULL: nothing. */
+	int (*begin)(struct sb_run_sink *sink, struct sb_run *run);
+	/* Samples are kept apart by what it says and not by roots: struct sb_resolve_opts; NULL: by roots. */
+	int (*series)(void *arg, const struct sb_sample_key *key, uint32_t *ret_series);
+	void *series_arg;
+	uint32_t by; /* SB_BY_*: what keys are split by for that */
+	/* Of a process whose owner says when to end: signals are none of its business. */
+	bool has_owner;
 };
 
 struct sb_run {

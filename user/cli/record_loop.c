@@ -63,13 +63,14 @@ static int make_timer(int *ret_fd)
 
 int sb_run_block_signals(struct sb_run *run)
 {
+	bool is_ours = !run->sink || !run->sink->has_owner;
 	sigset_t set;
 	int err = ignore_write_signals();
 
 	set_signals(&set);
-	if (!err && sigprocmask(SIG_BLOCK, &set, NULL))
+	if (!err && is_ours && sigprocmask(SIG_BLOCK, &set, NULL))
 		err = -errno;
-	if (!err) {
+	if (!err && is_ours) {
 		run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 		err = run->signal_fd < 0 ? -errno : 0;
 	}
@@ -410,6 +411,8 @@ int sb_run_loop(struct sb_run *run)
 		return SB_EXIT_FAILED;
 	}
 	greet(run);
+	if (run->sink && run->sink->begin)
+		err = run->sink->begin(run->sink, run);
 	while (!run->end && !err) {
 		nr = epoll_wait(run->epoll_fd, events, (int)SB_ARRAY_SIZE(events), -1);
 		if (nr < 0 && errno != EINTR)
@@ -423,7 +426,7 @@ int sb_run_loop(struct sb_run *run)
 
 int sb_run_arm_abort(struct sb_run *run)
 {
-	int err = take_signals(give_up);
+	int err = run->sink && run->sink->has_owner ? 0 : take_signals(give_up);
 
 	if (!err)
 		return -1;

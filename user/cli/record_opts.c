@@ -262,6 +262,12 @@ static const struct sb_opt_word kind_words[] = {
 	{},
 };
 
+static const struct sb_opt_word sync_words[] = {
+	{ "block", false },
+	{ "off", true },
+	{},
+};
+
 static const struct sb_opt_word file_words[] = {
 	{ "path", SB_FILE_TEXT_PATH },
 	{ "base", SB_FILE_TEXT_BASE },
@@ -343,12 +349,15 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 }
 
 #define FIELD(name) .offset = offsetof(struct sb_record_opts, name)
-#define SAMPLED	    .commands = "oncpu wall run"	  /* views that sample by time */
+#define SAMPLED	    .commands = "oncpu wall run record"	  /* views that sample by time */
 #define WAITS	    .commands = "offcpu offwake wall run" /* that have the stack of the wait */
 #define SPLIT_WAITS .commands = "offcpu wakeup offwake"
 #define LASTING	    .commands = "offcpu wakeup offwake io" /* views of what takes time */
 #define FILES	    .commands = "io"
 #define OF_A_KIND   .commands = "run" /* that are no view */
+#define RECORDER    .commands = "record"
+/* What says how a result looks: there is none but the store. */
+#define RESULT	    .commands = "!record"
 
 /* clang-format off */
 const struct sb_opt sb_record_rows[] = {
@@ -373,7 +382,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "subprocesses", .letters = "s",
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(targets.follow_children),
 	  .help = "the children of -p and of the command, too, now and later" },
-	{ .name = "command", .letters = "c", .metavar = "CMD",
+	{ .name = "command", .letters = "c", .metavar = "CMD", RESULT,
 	  .type = SB_OPT_STRING, .group = SB_OPT_TARGET, FIELD(shell_command),
 	  .help = "run this line with sh, sample it and its children, and end with it" },
 
@@ -460,6 +469,41 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,
 	  .help = "what is sampled: oncpu (default), offcpu, wall, io, wakeup, offwake" },
 
+	{ .name = "store", .metavar = "DIR", RECORDER,
+	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(recorder.store),
+	  .help = "where profiles go (default " SB_RECORDER_STORE "); made if it is not there" },
+	{ .name = "kinds", .metavar = "LIST", RECORDER,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(recorder),
+	  .parse = sb_recorder_parse_kinds,
+	  .help = "what is sampled: oncpu (default), offcpu, wall, io, wakeup, offwake; a process "
+		  "for each" },
+	{ .name = "tag", .metavar = "KEY=VALUE", RECORDER,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
+	  .parse = sb_recorder_parse_tag,
+	  .help = "a tag of all samples: region=eu; can be repeated" },
+	{ .name = "label", .metavar = "KEY", RECORDER,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
+	  .parse = sb_recorder_parse_label,
+	  .help = "keep this label, which programs give to their threads, for as long as other "
+		  "tags; can be repeated" },
+	{ .name = "tids", RECORDER,
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(recorder.by_thread),
+	  .help = "tell threads apart: a tag tid, kept as long as pid" },
+	{ .name = "retain", .metavar = "LIST", RECORDER,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_OUTPUT, FIELD(recorder),
+	  .parse = sb_recorder_parse_retain,
+	  .help = "how long blocks of 10 s and their sums are kept (default "
+		  "10s=7d,10min=30d,1h=1y,1d=0; 0: for ever)" },
+	{ .name = "max-size", .metavar = "BYTES", RECORDER,
+	  .type = SB_OPT_BYTES, .group = SB_OPT_OUTPUT, FIELD(recorder.bytes_max),
+	  .min = 1u << 20,
+	  .help = "of the whole store: the oldest of the finest goes first (default: no bound)" },
+	{ .name = "sync", .metavar = "WHEN", RECORDER,
+	  .type = SB_OPT_WORD, .group = SB_OPT_OUTPUT, FIELD(recorder.no_sync),
+	  .words = sync_words,
+	  .help = "wait for the disk after each block (block: the default), or leave it to the "
+		  "system (off)" },
+
 	{ .name = "user", .letters = "uU",
 	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(sides), .bits = SB_SIDE_USER,
 	  .help = "user stacks only" },
@@ -484,22 +528,22 @@ const struct sb_opt sb_record_rows[] = {
 		  "there are any), off" },
 	{ .letters = "g", .type = SB_OPT_NONE, .group = SB_OPT_STACKS },
 
-	{ .name = "by", .metavar = "LIST",
+	{ .name = "by", .metavar = "LIST", RESULT,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
 	  .help = "what stands at the root, outermost first: comm (default), pid, thread, cpu, "
 		  "cgroup, container" },
-	{ .name = "threads", .letters = "T",
+	{ .name = "threads", .letters = "T", RESULT,
 	  .type = SB_OPT_PRESET, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
 	  .preset = "thread",
 	  .help = "the same as --by thread" },
-	{ .name = "delimited", .letters = "d",
+	{ .name = "delimited", .letters = "d", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(delimited),
 	  .help = "a frame '-' between the user and the kernel part" },
-	{ .name = "annotate",
+	{ .name = "annotate", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(annotate),
 	  .help = "mark frames: _[k] kernel, _[i] inlined, _[j] compiled at run time, _[p] of an "
 		  "interpreter, _[f] file, _[w] of a waker" },
-	{ .name = "lines",
+	{ .name = "lines", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(lines),
 	  .help = "add file:line where debug data has it" },
 	{ .name = "inline",
@@ -508,10 +552,10 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "no-inline",
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(no_inlines),
 	  .help = "do not" },
-	{ .name = "modules",
+	{ .name = "modules", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(modules),
 	  .help = "add the name of the file each function is from" },
-	{ .name = "offsets",
+	{ .name = "offsets", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(offsets),
 	  .help = "add the offset into the function" },
 	{ .name = "demangle", .metavar = "MODE",
@@ -521,7 +565,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_SET, .group = SB_OPT_SHAPE, FIELD(demangle),
 	  .bits = SB_SYM_DEMANGLE_OFF,
 	  .help = "the same as --demangle=off" },
-	{ .name = "debuginfod",
+	{ .name = "debuginfod", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(debuginfod),
 	  .help = "fetch missing debug data from $DEBUGINFOD_URLS; without it no network is used" },
 	{ .name = "symbol-cache", .metavar = "BYTES",
@@ -534,26 +578,26 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "the leaf: path (default), base (its last part), full (pipes and sockets by "
 		  "number, too), none" },
 
-	{ .name = "output", .letters = "o", .metavar = "FILE",
+	{ .name = "output", .letters = "o", .metavar = "FILE", RESULT,
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
 	  .help = "write to FILE, in the format of its extension (.folded .svg ...); can be "
 		  "repeated; '-' is stdout" },
 	{ .name = "open", .commands = "run",
 	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(open),
 	  .help = "show the first FILE when it is written, by xdg-open" },
-	{ .name = "format", .metavar = "NAME",
+	{ .name = "format", .metavar = "NAME", RESULT,
 	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(format),
 	  .help = "the format, whatever the extension says" },
-	{ .name = "folded", .letters = "f",
+	{ .name = "folded", .letters = "f", RESULT,
 	  .type = SB_OPT_NONE, .group = SB_OPT_OUTPUT,
 	  .help = "folded stacks on stdout: what happens anyway without -o" },
-	{ .name = "limit", .letters = "l", .metavar = "N",
+	{ .name = "limit", .letters = "l", .metavar = "N", RESULT,
 	  .type = SB_OPT_U32, .group = SB_OPT_OUTPUT, FIELD(limit), .min = 1, .max = UINT32_MAX,
 	  .help = "only the N heaviest stacks; the rest is counted" },
-	{ .name = "title", .metavar = "TEXT",
+	{ .name = "title", .metavar = "TEXT", RESULT,
 	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(title),
 	  .help = "title of the picture" },
-	{ .name = "no-header",
+	{ .name = "no-header", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(no_header),
 	  .help = "leave out the first line, '#stackbpf;...'" },
 
@@ -701,4 +745,5 @@ void sb_record_opts_release(struct sb_record_opts *fields)
 	sb_targets_release(&fields->targets);
 	sb_vec_release(&fields->cpus);
 	sb_vec_release(&fields->output_paths);
+	sb_recorder_opts_release(&fields->recorder);
 }

@@ -10,6 +10,7 @@
 #include "capture/session.h"
 #include "cli/command.h"
 #include "cli/opts.h"
+#include "cli/recorder_opts.h"
 #include "resolve/resolve.h"
 
 #define SB_OVERHEAD_MAX_PPM_DEFAULT 10000u
@@ -44,8 +45,9 @@ struct sb_record_opts {
 	uint32_t idle, file;	     /* enum sb_idle_mode, enum sb_file_text */
 	uint32_t interp;	     /* enum sb_interp_mode */
 	uint64_t symbol_cache_bytes; /* 0: the symbolizer's default */
-	const char *kind;	   /* of commands that are no view: the name of one; NULL: oncpu */
-	bool open;		   /* run: show the picture */
+	const char *kind; /* of commands that are no view: the name of one; NULL: oncpu */
+	bool open;	  /* run: show the picture */
+	struct sb_recorder_opts recorder;
 	uint32_t overhead_max_ppm; /* of all CPUs; 0: no limit; set to the default by the caller */
 };
 

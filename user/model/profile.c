@@ -432,6 +432,11 @@ size_t sb_profile_nr_frames(const struct sb_profile *profile)
 	return profile->frames.nr;
 }
 
+size_t sb_profile_text_bytes(const struct sb_profile *profile)
+{
+	return profile->strings.arena.nr_bytes;
+}
+
 uint64_t sb_profile_weight(const struct sb_profile *profile)
 {
 	return profile->weight;

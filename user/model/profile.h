@@ -100,6 +100,8 @@ int sb_profile_seal(struct sb_profile *profile);
 /* After seal. Pointers are valid until the profile is freed. */
 size_t sb_profile_nr_stacks(const struct sb_profile *profile);
 size_t sb_profile_nr_frames(const struct sb_profile *profile);
+/* Return: what names, modules and files take, before the seal, too. */
+size_t sb_profile_text_bytes(const struct sb_profile *profile);
 uint64_t sb_profile_weight(const struct sb_profile *profile);
 const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id);
 /* Return: the frame numbers of stack @i, root first. */

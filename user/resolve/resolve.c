@@ -132,10 +132,28 @@ int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_fra
 	return push_frame(resolver, &(struct sb_frame){ .name = name, .kind = kind });
 }
 
+static int push_series(struct sb_resolver *resolver, const struct sb_sample_key *key)
+{
+	char name[16];
+	uint32_t series;
+	int err;
+
+	if (!resolver->opts.series)
+		return 0;
+	err = resolver->opts.series(resolver->opts.series_arg, key, &series);
+	if (err)
+		return err;
+	snprintf(name, sizeof(name), "%u", series);
+	return sb_resolver_push(resolver, name, SB_FRAME_ROOT);
+}
+
 static int push_roots(struct sb_resolver *resolver, const struct sb_sample_key *key)
 {
 	size_t i;
 	int err = 0;
+
+	if (resolver->opts.series)
+		return 0;
 
 	for (i = 0; i < resolver->opts.nr_roots && !err; i++) {
 		sb_str_clear(&resolver->text);
@@ -502,7 +520,9 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 
 	resolver->nr_samples = count->count.nr_samples;
 	resolver->frames.nr = 0;
-	err = sb_resolver_push_state_root(resolver, &count->key);
+	err = push_series(resolver, &count->key);
+	if (!err)
+		err = sb_resolver_push_state_root(resolver, &count->key);
 	first = resolver->frames.nr;
 	if (!err)
 		err = push_roots(resolver, &count->key);
@@ -614,6 +634,35 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 	for (i = 0; i < batch->nr_counts && !err; i++)
 		err = add_count(resolver, &batch->counts[i]);
 	return err ? err : sb_resolver_shed(resolver);
+}
+
+void sb_resolver_forget_processes(struct sb_resolver *resolver)
+{
+	sb_vec_release(&resolver->spaces);
+	sb_index_release(&resolver->spaces_index);
+}
+
+static int move_frames(const struct sb_profile *from, struct sb_profile *to, uint32_t *ids,
+		       size_t nr)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		err = sb_profile_frame(to, sb_profile_frame_at(from, ids[i]), &ids[i]);
+	return err;
+}
+
+int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile)
+{
+	const struct sb_profile *from = resolver->profile;
+	int err;
+
+	resolver->profile = profile;
+	err = move_frames(from, profile, resolver->kernel_frames.at, resolver->kernel_frames.nr);
+	if (err)
+		return err;
+	return move_frames(from, profile, resolver->objects.frames.at, resolver->objects.frames.nr);
 }
 
 void sb_resolver_stats(const struct sb_resolver *resolver, struct sb_resolve_stats *ret_stats)

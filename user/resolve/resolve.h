@@ -77,6 +77,13 @@ struct sb_resolve_opts {
 	struct sb_interp *interp; /* borrowed; NULL: no frames of interpreters */
 	enum sb_interp_mode interp_mode;
 	size_t stacks_max; /* so many are kept before those of ended processes are forgotten; 0: 65,536 */
+	/*
+	 * Samples that are kept apart by more than roots can say: @series gives each a number, and a frame of
+	 * that name (decimal) is the outermost one; there are no other roots then. NULL: roots. Return of
+	 * @series: 0, -ENOMEM.
+	 */
+	int (*series)(void *arg, const struct sb_sample_key *key, uint32_t *ret_series);
+	void *series_arg;
 	const char *path_glob; /* files that it does not match are left out; NULL: none is */
 };
 
@@ -91,6 +98,13 @@ const uint64_t *sb_resolver_unwanted(struct sb_resolver *resolver, size_t *ret_n
 /* Stacks that were forgotten with the last batch, because their processes have ended: the BPF side must
  * forget them, too, or it would not ship them again. Valid until sb_resolver_add(). */
 const struct sb_stack_id *sb_resolver_evicted(const struct sb_resolver *resolver, size_t *ret_nr);
+/*
+ * Go on in @profile, which is empty: frames that are kept for later samples get their numbers there. The old
+ * one is not used any more. Return: 0, -ENOMEM, -E2BIG: neither can be used.
+ */
+int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile);
+/* A process that comes again counts again in nr_processes: they are remembered up to here only. */
+void sb_resolver_forget_processes(struct sb_resolver *resolver);
 /* What is missing to the whole (wall: threads x time) as a box of its own. */
 int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight);
 

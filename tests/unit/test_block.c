@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Blocks on their way to the store: what comes out is what went in, and what is none is refused. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "store/block.h"
+
+static uint32_t frame(struct sb_profile *profile, const char *name, enum sb_frame_kind kind)
+{
+	uint32_t id;
+
+	assert_int_equal(
+		sb_profile_frame(profile,
+				 &(struct sb_frame){ .name = name, .module = "m.so", .kind = kind },
+				 &id),
+		0);
+	return id;
+}
+
+/* Two series; @extra more stacks in the second one. */
+static struct sb_profile *make_profile(size_t extra)
+{
+	struct sb_profile *profile;
+	uint32_t ids[3];
+	char name[32];
+	size_t i;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	ids[0] = frame(profile, "1", SB_FRAME_ROOT);
+	ids[1] = frame(profile, "main", SB_FRAME_USER);
+	ids[2] = frame(profile, "hot", SB_FRAME_INLINED);
+	assert_int_equal(sb_profile_add(profile, ids, 3, 7000), 0);
+	ids[0] = frame(profile, "0", SB_FRAME_ROOT);
+	assert_int_equal(sb_profile_add(profile, ids, 1, 3000), 0);
+	assert_int_equal(sb_profile_add(profile, ids, 2, 499), 0); /* less than half of the unit */
+	ids[0] = frame(profile, "2", SB_FRAME_ROOT);
+	assert_int_equal(sb_profile_add(profile, ids, 2, 1500), 0);
+	for (i = 0; i < extra; i++) {
+		snprintf(name, sizeof(name), "f%zu", i);
+		ids[2] = frame(profile, name, SB_FRAME_KERNEL);
+		assert_int_equal(sb_profile_add(profile, ids, 3, 1000), 0);
+	}
+	assert_int_equal(sb_profile_seal(profile), 0);
+	return profile;
+}
+
+static const struct sb_tag one[] = { { .key = "comm", .value = "a" },
+				     { .key = "pid", .value = "12", .is_wide = true } };
+static const struct sb_tag two[] = { { .key = "comm", .value = "b" } };
+static const struct sb_block_tags tags[] = { { NULL, 0 }, { one, 2 }, { two, 1 } };
+
+static void encode(size_t extra, struct sb_str *out)
+{
+	const struct sb_block_head head = {
+		.begin_s = 1795255200,
+		.figure = { [SB_BLOCK_SAMPLES] = 9, [SB_BLOCK_OTHER] = 1 },
+		.divisor = 1000,
+	};
+	struct sb_profile *profile = make_profile(extra);
+	uint64_t tiny = 0;
+
+	assert_int_equal(sb_block_encode(out, &head, profile, tags, 3, &tiny), 0);
+	assert_int_equal(tiny, 499);
+	sb_profile_free(profile);
+}
+
+/* No frames: outputs get one that says so. */
+static void check_first(const struct sb_store_series *series)
+{
+	const uint32_t *ids;
+	uint64_t weight;
+	size_t nr;
+
+	assert_int_equal(series->nr_tags, 0);
+	ids = sb_profile_stack_at(series->profile, 0, &nr, &weight);
+	assert_int_equal(nr, 1);
+	assert_int_equal(weight, 3);
+	assert_string_equal(sb_profile_frame_at(series->profile, ids[0])->name, "[no stack]");
+}
+
+static void test_round(void **state)
+{
+	sb_cleanup(sb_str_release) struct sb_str out = {};
+	const uint32_t *ids;
+	struct sb_block block;
+	const struct sb_frame *leaf;
+	uint64_t weight;
+	size_t nr, len;
+
+	encode(0, &out);
+	assert_int_equal(sb_block_scan(out.s, out.len, &len), 0);
+	assert_int_equal(len, out.len);
+	assert_int_equal(sb_block_decode(out.s, out.len, 2, &block), 0);
+	assert_int_equal(block.begin_s, 1795255200);
+	assert_int_equal(block.figure[SB_BLOCK_SAMPLES], 9);
+	assert_int_equal(block.figure[SB_BLOCK_OTHER], 1);
+	assert_int_equal(block.nr_series, 3);
+	check_first(&block.series[0]);
+	assert_int_equal(block.series[1].nr_tags, 2);
+	assert_string_equal(block.series[1].tags[1].key, "pid");
+	assert_string_equal(block.series[1].tags[1].value, "12");
+	assert_true(block.series[1].tags[1].is_wide && !block.series[1].tags[0].is_wide);
+	assert_int_equal(sb_profile_nr_stacks(block.series[1].profile), 1);
+	ids = sb_profile_stack_at(block.series[1].profile, 0, &nr, &weight);
+	assert_int_equal(nr, 2);
+	assert_int_equal(weight, 7);
+	leaf = sb_profile_frame_at(block.series[1].profile, ids[1]);
+	assert_string_equal(leaf->name, "hot");
+	assert_string_equal(leaf->module, "m.so");
+	assert_int_equal(leaf->kind, SB_FRAME_INLINED);
+	/* 1500 of 1000 is 2. */
+	assert_int_equal(sb_profile_weight(block.series[2].profile), 2);
+	sb_block_release(&block);
+}
+
+/* All that has no place is there as one stack, and is told. */
+static void test_too_many(void **state)
+{
+	sb_cleanup(sb_str_release) struct sb_str out = {};
+	struct sb_block block;
+
+	encode(SB_BLOCK_STACKS_MAX + 10, &out);
+	assert_int_equal(sb_block_decode(out.s, out.len, 2, &block), 0);
+	assert_int_equal(block.nr_series, 3);
+	assert_int_equal(sb_profile_weight(block.series[1].profile), 7);
+	assert_int_equal(sb_profile_weight(block.series[2].profile), 2 + SB_BLOCK_STACKS_MAX + 10);
+	assert_int_equal(block.figure[SB_BLOCK_OTHER], 1 + 13);
+	sb_block_release(&block);
+}
+
+static void test_unknown_series(void **state)
+{
+	sb_cleanup(sb_str_release) struct sb_str out = {};
+	const struct sb_block_head head = { .divisor = 1000 };
+	struct sb_profile *profile = make_profile(0);
+	uint64_t tiny;
+
+	assert_int_equal(sb_block_encode(&out, &head, profile, tags, 2, &tiny), -EINVAL);
+	assert_int_equal(out.len, 0);
+	sb_profile_free(profile);
+}
+
+static void test_no_samples(void **state)
+{
+	sb_cleanup(sb_str_release) struct sb_str out = {};
+	const struct sb_block_head head = { .divisor = 1, .figure = { 10000 } };
+	struct sb_profile *profile;
+	struct sb_block block;
+	uint64_t tiny;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_block_encode(&out, &head, profile, NULL, 0, &tiny), 0);
+	assert_int_equal(sb_block_decode(out.s, out.len, 2, &block), 0);
+	assert_int_equal(block.nr_series, 0);
+	assert_int_equal(block.figure[0], 10000);
+	sb_block_release(&block);
+	sb_profile_free(profile);
+}
+
+/* What the head says to follow is what there is, so that the rest is looked at. */
+static void set_len(struct sb_str *out, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < 4; i++)
+		out->s[4 + i] = (char)((len - SB_BLOCK_HEAD_BYTES) >> (8 * i));
+}
+
+static void test_hostile(void **state)
+{
+	sb_cleanup(sb_str_release) struct sb_str out = {};
+	sb_cleanup(sb_freep) char *copy = NULL;
+	struct sb_block block;
+	unsigned int seed = 1;
+	size_t i, len;
+	int err;
+
+	encode(3, &out);
+	copy = malloc(out.len);
+	assert_non_null(copy);
+	memcpy(copy, out.s, out.len);
+	/* Cut anywhere: a series less, or nothing. */
+	for (i = SB_BLOCK_HEAD_BYTES; i < out.len; i++) {
+		set_len(&out, i);
+		err = sb_block_decode(out.s, i, 2, &block);
+		assert_true(err == -EPROTO || !err);
+		if (!err) {
+			assert_true(block.nr_series < 3);
+			sb_block_release(&block);
+		}
+	}
+	for (i = 0; i < 20000; i++) {
+		memcpy(out.s, copy, out.len);
+		out.s[SB_BLOCK_HEAD_BYTES +
+		      (size_t)rand_r(&seed) % (out.len - SB_BLOCK_HEAD_BYTES)] ^=
+			(char)(1u << rand_r(&seed) % 8);
+		err = sb_block_decode(out.s, out.len, 2, &block);
+		assert_true(err == -EPROTO || !err);
+		if (!err)
+			sb_block_release(&block);
+	}
+	assert_int_equal(sb_block_scan(copy, 7, &len), -EAGAIN);
+	copy[0] ^= 1;
+	assert_int_equal(sb_block_scan(copy, 8, &len), -EPROTO);
+	copy[0] ^= 1;
+	copy[7] = 0x7f;
+	assert_int_equal(sb_block_scan(copy, 8, &len), -EPROTO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round),	       cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_unknown_series), cmocka_unit_test(test_no_samples),
+		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

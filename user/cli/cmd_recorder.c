@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * stackbpf record: profiles over time, into a store. The processes:
+ *
+ *	this one		starts the others, gives the end on, starts samplers again
+ *	recorder_keeper.c	writes the store; forked first, with nothing but its directory
+ *	a sampler for each kind	a run (record.h) whose samples become blocks (recorder_blocks.c); each has the
+ *				processes that parse for it (symbolizer/parser.h)
+ *
+ * Whoever is killed: without the one that writes, all end, because nothing can be kept. A sampler is started
+ * again, after a pause that grows with each time. Without this one, samplers send their last block and end, and
+ * so does the writer. At most the block that is being sampled is lost.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/record.h"
+#include "cli/recorder_blocks.h"
+#include "cli/recorder_keeper.h"
+
+/* How long until a sampler that has died is started again: doubled each time, until one has lived for a while. */
+#define PAUSE_NS     SB_NS_PER_SEC
+#define PAUSE_MAX_NS (64 * SB_NS_PER_SEC)
+#define LIVED_NS     (300 * SB_NS_PER_SEC)
+/* Enough for a machine's own programs; what is evicted is made again. */
+#define UNWIND_BYTES (32ull << 20)
+#define SYMBOL_BYTES (64ull << 20)
+
+enum state { STARTING, SAMPLING, PAUSED, ENDED };
+
+struct sampler {
+	const struct sb_view *view;
+	enum state state;
+	struct sb_peer peer;
+	uint64_t started_ns, pause_ns, again_ns;
+	bool was_ready;
+	int status; /* of the exit, when it has ended */
+};
+
+struct recorder {
+	struct sb_run run; /* options; samplers have their own */
+	struct sb_peer keeper;
+	struct sampler samplers[SB_RECORDER_KINDS_MAX];
+	size_t nr_samplers;
+	int signal_fd;
+	bool is_ending;
+	uint64_t began_ns, nr_restarts;
+	int status;
+};
+
+/* What a sampler says of itself. */
+struct said {
+	uint32_t is_end;
+	uint32_t end; /* enum sb_run_end */
+};
+
+/* sd_notify(3), where a service manager listens. */
+static void notify(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	sb_cleanup(sb_closep) int fd = -1;
+	size_t len = path ? strlen(path) : 0;
+
+	if (!len || len >= sizeof(to.sun_path) || (path[0] != '/' && path[0] != '@'))
+		return;
+	memcpy(to.sun_path, path, len);
+	if (path[0] == '@')
+		to.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0)
+		(void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&to,
+			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+}
+
+/* The sampler. */
+
+struct start {
+	struct recorder *recorder;
+	struct sampler *sampler;
+	int keeper_fd, others_fd; /* ours, and the keeper's end */
+};
+
+static int control_fd;
+
+static void say_ready(void *arg)
+{
+	const struct said said = {};
+
+	(void)sb_peer_send(control_fd, &said, sizeof(said), NULL, 0);
+}
+
+/* What the others hold, or they would not see each other's end. */
+static void close_others(const struct start *start)
+{
+	const struct recorder *recorder = start->recorder;
+	size_t i;
+
+	close(recorder->keeper.fd);
+	close(recorder->signal_fd);
+	close(start->others_fd);
+	for (i = 0; i < recorder->nr_samplers; i++)
+		if (recorder->samplers[i].peer.pid)
+			close(recorder->samplers[i].peer.fd);
+}
+
+static void be_normal(const struct sampler *sampler)
+{
+	static char program[32];
+	char name[32];
+	sigset_t none;
+
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	snprintf(name, sizeof(name), "stackbpf-%s", sampler->view->name);
+	(void)prctl(PR_SET_NAME, name);
+	snprintf(program, sizeof(program), "stackbpf: %s", sampler->view->name);
+	sb_log_init(program, sb_log_max());
+}
+
+static int sample(struct sb_run *run, struct sb_blocks *blocks)
+{
+	struct said said = { .is_end = true };
+	int status, err;
+
+	run->sink = sb_blocks_sink(blocks);
+	status = sb_run_go(run);
+	err = run->start_ns ? sb_blocks_flush(blocks) : 0;
+	if (err)
+		sb_err(err, "the last block could not be written");
+	said.end = run->end;
+	(void)sb_peer_send(control_fd, &said, sizeof(said), NULL, 0);
+	return status == SB_EXIT_EMPTY ? SB_EXIT_DATA : status;
+}
+
+static void be_sampler(void *arg, int fd)
+{
+	const struct start *start = arg;
+	struct sb_run run = start->recorder->run;
+	struct sb_blocks *blocks = NULL;
+	const struct sb_blocks_opts opts = {
+		.orders_fd = fd,
+		.keeper_fd = start->keeper_fd,
+		.by_thread = run.opts.recorder.by_thread,
+		.on_ready = say_ready,
+	};
+	uint64_t now_ns = sb_now_ns(), ran_ns;
+	int status = SB_EXIT_FAILED, err;
+
+	control_fd = fd;
+	close_others(start);
+	be_normal(start->sampler);
+	run.view = start->sampler->view;
+	run.entry_ns = now_ns;
+	/* One that is started again has what is left. */
+	ran_ns = start->recorder->began_ns ? now_ns - start->recorder->began_ns : 0;
+	if (run.opts.time_ns)
+		run.opts.time_ns = run.opts.time_ns > ran_ns + SB_NS_PER_MS
+					   ? run.opts.time_ns - ran_ns
+					   : SB_NS_PER_MS;
+	err = sb_blocks_new(&opts, &blocks);
+	if (err)
+		sb_err(err, "cannot prepare for blocks");
+	else
+		status = sample(&run, blocks);
+	sb_run_release(&run);
+	sb_blocks_free(blocks);
+	_exit(status);
+}
+
+/* Samplers, from here. */
+
+static const char *unit_of(const struct recorder *recorder, const struct sampler *sampler)
+{
+	uint64_t divisor;
+	const char *unit = sampler->view->unit_of
+				   ? sampler->view->unit_of(&recorder->run.opts.view, &divisor)
+				   : NULL;
+
+	return unit ? unit : sampler->view->unit;
+}
+
+static int start_sampler(struct recorder *recorder, struct sampler *sampler)
+{
+	struct start start = { .recorder = recorder, .sampler = sampler };
+	int fds[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		return -errno;
+	start.keeper_fd = fds[0];
+	start.others_fd = fds[1];
+	err = sb_recorder_keeper_add(&recorder->keeper, sampler->view->name,
+				     unit_of(recorder, sampler), fds[1]);
+	if (!err)
+		err = sb_peer_new(be_sampler, &start, &sampler->peer);
+	close(fds[0]);
+	close(fds[1]);
+	if (err)
+		return err;
+	sampler->state = STARTING;
+	sampler->started_ns = sb_now_ns();
+	return 0;
+}
+
+/* Its end of the socket is closed: it is over, or will be at once. */
+static void reap(struct sampler *sampler)
+{
+	int status = 0;
+
+	while (waitpid(sampler->peer.pid, &status, 0) < 0 && errno == EINTR)
+		;
+	sampler->status =
+		WIFEXITED(status) ? WEXITSTATUS(status) : SB_EXIT_SIGNAL + WTERMSIG(status);
+	sb_peer_release(&sampler->peer);
+}
+
+static void order_end(struct recorder *recorder)
+{
+	const uint32_t order = 0;
+	size_t i;
+
+	if (!recorder->is_ending)
+		notify("STOPPING=1");
+	recorder->is_ending = true;
+	for (i = 0; i < recorder->nr_samplers; i++) {
+		struct sampler *sampler = &recorder->samplers[i];
+
+		if (sampler->state == PAUSED)
+			sampler->state = ENDED;
+		else if (sampler->state != ENDED)
+			(void)sb_peer_send(sampler->peer.fd, &order, sizeof(order), NULL, 0);
+	}
+}
+
+static void pause_sampler(struct recorder *recorder, struct sampler *sampler)
+{
+	uint64_t now_ns = sb_now_ns();
+
+	if (!sampler->pause_ns || now_ns - sampler->started_ns > LIVED_NS)
+		sampler->pause_ns = PAUSE_NS;
+	sampler->again_ns = now_ns + sampler->pause_ns;
+	sb_warn("what samples '%s' has ended (status %d); it is started again in %llu s",
+		sampler->view->name, sampler->status,
+		(unsigned long long)(sampler->pause_ns / SB_NS_PER_SEC));
+	sampler->state = PAUSED;
+	sampler->pause_ns =
+		sampler->pause_ns * 2 < PAUSE_MAX_NS ? sampler->pause_ns * 2 : PAUSE_MAX_NS;
+	recorder->nr_restarts++;
+}
+
+static void on_sampler_end(struct recorder *recorder, struct sampler *sampler, bool is_through)
+{
+	reap(sampler);
+	sampler->state = ENDED;
+	if (recorder->is_ending || is_through) {
+		if (sampler->status != SB_EXIT_DATA && !recorder->status)
+			recorder->status = sampler->status;
+		return;
+	}
+	/* What never worked will not work the next time. */
+	if (!sampler->was_ready) {
+		recorder->status = sampler->status ? sampler->status : SB_EXIT_FAILED;
+		order_end(recorder);
+		return;
+	}
+	pause_sampler(recorder, sampler);
+}
+
+static void say_all_ready(struct recorder *recorder)
+{
+	size_t i;
+
+	for (i = 0; i < recorder->nr_samplers; i++)
+		if (!recorder->samplers[i].was_ready)
+			return;
+	if (recorder->began_ns)
+		return;
+	recorder->began_ns = sb_now_ns();
+	notify("READY=1\nSTATUS=recording");
+	sb_info("recording to '%s'; Ctrl-C ends it", recorder->run.opts.recorder.store
+							     ? recorder->run.opts.recorder.store
+							     : SB_RECORDER_STORE);
+}
+
+static void on_sampler(struct recorder *recorder, struct sampler *sampler)
+{
+	struct said said;
+	bool is_through;
+
+	if (sb_peer_receive(sampler->peer.fd, &said, sizeof(said), NULL, 0)) {
+		on_sampler_end(recorder, sampler, false);
+		return;
+	}
+	if (said.is_end) {
+		is_through = said.end == SB_END_TIME || said.end == SB_END_TARGETS;
+		on_sampler_end(recorder, sampler, is_through);
+		return;
+	}
+	sampler->state = SAMPLING;
+	sampler->was_ready = true;
+	say_all_ready(recorder);
+}
+
+/* Those whose pause is over. Return: ms until the next one's is, or -1. */
+static int start_again(struct recorder *recorder)
+{
+	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX;
+	size_t i;
+	int err;
+
+	for (i = 0; i < recorder->nr_samplers; i++) {
+		struct sampler *sampler = &recorder->samplers[i];
+
+		if (sampler->state != PAUSED)
+			continue;
+		if (sampler->again_ns <= now_ns) {
+			err = start_sampler(recorder, sampler);
+			if (err) {
+				sb_err(err, "cannot make a process that samples '%s'",
+				       sampler->view->name);
+				sampler->again_ns = now_ns + PAUSE_MAX_NS;
+			}
+		}
+		if (sampler->state == PAUSED && sampler->again_ns < next_ns)
+			next_ns = sampler->again_ns;
+	}
+	return next_ns == UINT64_MAX ? -1 : (int)((next_ns - now_ns) / SB_NS_PER_MS) + 1;
+}
+
+static bool has_ended(const struct recorder *recorder)
+{
+	size_t i;
+
+	for (i = 0; i < recorder->nr_samplers; i++)
+		if (recorder->samplers[i].state != ENDED)
+			return false;
+	return true;
+}
+
+static void on_signal(struct recorder *recorder)
+{
+	struct signalfd_siginfo info;
+
+	if (read(recorder->signal_fd, &info, sizeof(info)) == sizeof(info))
+		order_end(recorder);
+}
+
+static void on_keeper_end(struct recorder *recorder)
+{
+	sb_err(0, "the process that writes the store has ended: nothing can be kept, so all ends");
+	recorder->status = SB_EXIT_FAILED;
+	sb_peer_release(&recorder->keeper);
+	order_end(recorder);
+}
+
+static void loop(struct recorder *recorder)
+{
+	struct pollfd fds[SB_RECORDER_KINDS_MAX + 2];
+	size_t i, nr = recorder->nr_samplers;
+	int timeout_ms;
+
+	while (!has_ended(recorder)) {
+		timeout_ms = recorder->is_ending ? -1 : start_again(recorder);
+		for (i = 0; i < nr; i++)
+			fds[i] = (struct pollfd){
+				.fd = recorder->samplers[i].peer.pid ? recorder->samplers[i].peer.fd
+								     : -1,
+				.events = POLLIN,
+			};
+		fds[nr] = (struct pollfd){ .fd = recorder->signal_fd, .events = POLLIN };
+		fds[nr + 1] = (struct pollfd){
+			.fd = recorder->keeper.pid ? recorder->keeper.fd : -1,
+			.events = POLLIN,
+		};
+		if (poll(fds, nr + 2, timeout_ms) < 0 && errno != EINTR)
+			return;
+		for (i = 0; i < nr; i++)
+			if (fds[i].revents && recorder->samplers[i].peer.pid)
+				on_sampler(recorder, &recorder->samplers[i]);
+		if (fds[nr].revents)
+			on_signal(recorder);
+		if (fds[nr + 1].revents)
+			on_keeper_end(recorder);
+	}
+}
+
+/* Stages; as those of record.h. */
+
+static int check(struct recorder *recorder)
+{
+	struct sb_record_opts *opts = &recorder->run.opts;
+	size_t i;
+
+	if (opts->command) {
+		sb_err(0, "record: runs no command; start '%s' apart", opts->command[0]);
+		return SB_EXIT_USAGE;
+	}
+	opts->modules = true;
+	if (!opts->unwind_bytes)
+		opts->unwind_bytes = UNWIND_BYTES;
+	if (!opts->symbol_cache_bytes)
+		opts->symbol_cache_bytes = SYMBOL_BYTES;
+	if (!opts->recorder.nr_kinds)
+		opts->recorder.kinds[opts->recorder.nr_kinds++] = sb_view_find("oncpu");
+	recorder->nr_samplers = opts->recorder.nr_kinds;
+	for (i = 0; i < recorder->nr_samplers; i++)
+		recorder->samplers[i].view = opts->recorder.kinds[i];
+	return -1;
+}
+
+static int take_signals(struct recorder *recorder)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (!sigprocmask(SIG_BLOCK, &set, NULL))
+		recorder->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (recorder->signal_fd >= 0)
+		return -1;
+	sb_err(-errno, "cannot handle signals");
+	return SB_EXIT_FAILED;
+}
+
+static int make_keeper(struct recorder *recorder)
+{
+	const struct sb_recorder_opts *opts = &recorder->run.opts.recorder;
+	const char *path = opts->store ? opts->store : SB_RECORDER_STORE;
+	int err = sb_recorder_keeper_new(opts, &recorder->keeper);
+
+	switch (err) {
+	case 0:
+		return -1;
+	case -EBUSY:
+		sb_err(0, "somebody else records to '%s': stop that, or choose another --store",
+		       path);
+		break;
+	case -ENOTEMPTY:
+		sb_err(0, "'%s' is no store, and has files in it: choose another --store", path);
+		break;
+	case -EPROTO:
+		sb_err(0, "'%s' is a store of another version: choose another --store", path);
+		break;
+	default:
+		sb_err(err, "cannot open the store '%s'", path);
+	}
+	return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
+}
+
+static int start_all(struct recorder *recorder)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < recorder->nr_samplers && !err; i++) {
+		err = start_sampler(recorder, &recorder->samplers[i]);
+		if (err)
+			sb_err(err, "cannot make a process that samples '%s'",
+			       recorder->samplers[i].view->name);
+	}
+	for (; err && i <= recorder->nr_samplers; i++)
+		recorder->samplers[i - 1].state = ENDED;
+	if (!err)
+		return -1;
+	order_end(recorder);
+	loop(recorder);
+	return SB_EXIT_FAILED;
+}
+
+static int record(struct recorder *recorder)
+{
+	loop(recorder);
+	return -1;
+}
+
+static void report(const struct recorder *recorder, const struct sb_keeper_stats *stats)
+{
+	sb_cleanup(sb_str_release) struct sb_str more = {};
+
+	/* Without memory the line is shorter. */
+	if (stats->nr_dropped)
+		(void)sb_str_addf(&more, "; %llu blocks lost: they could not be written",
+				  (unsigned long long)stats->nr_dropped);
+	if (stats->nr_refused)
+		(void)sb_str_addf(&more, "; %llu blocks refused",
+				  (unsigned long long)stats->nr_refused);
+	if (stats->nr_other_series)
+		(void)sb_str_addf(&more, "; %llu times tags had too many values: (other)",
+				  (unsigned long long)stats->nr_other_series);
+	if (recorder->nr_restarts)
+		(void)sb_str_addf(&more, "; samplers started again %llu times",
+				  (unsigned long long)recorder->nr_restarts);
+	sb_info("%llu blocks in '%s'; writing them took %.1f ms of a CPU each%s",
+		(unsigned long long)stats->nr_blocks,
+		recorder->run.opts.recorder.store ? recorder->run.opts.recorder.store
+						  : SB_RECORDER_STORE,
+		stats->nr_blocks ? (double)stats->own_ns / 1e6 / (double)stats->nr_blocks : 0,
+		more.len ? more.s : "");
+}
+
+static void end_keeper(struct recorder *recorder)
+{
+	struct sb_keeper_stats stats = {};
+
+	if (!recorder->keeper.pid)
+		return;
+	if (sb_recorder_keeper_end(&recorder->keeper, &stats))
+		sb_err(0, "the process that writes the store has ended");
+	else if (recorder->began_ns)
+		report(recorder, &stats);
+	else
+		return;
+	if (!recorder->status && stats.nr_dropped)
+		recorder->status = SB_EXIT_FAILED;
+}
+
+int sb_cmd_recorder(const struct sb_command *command, char **argv)
+{
+	static int (*const stages[])(struct recorder * recorder) = {
+		check, take_signals, make_keeper, start_all, record,
+	};
+	struct recorder recorder = { .signal_fd = -1 };
+	int status;
+	size_t i;
+
+	sb_run_init(&recorder.run);
+	status = sb_run_parse(&recorder.run, command, argv);
+	for (i = 0; i < SB_ARRAY_SIZE(stages) && status < 0; i++)
+		status = stages[i](&recorder);
+	if (status < 0)
+		status = recorder.status;
+	end_keeper(&recorder);
+	if (status == SB_EXIT_DATA)
+		status = recorder.status;
+	sb_closep(&recorder.signal_fd);
+	sb_run_release(&recorder.run);
+	return status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a sampler of `stackbpf record` does with its samples: at each multiple of 10 s of the clock on the wall
+ * a block of them goes to the process that writes. See recorder.h for who there is.
+ *
+ * Time of a block is what CLOCK_MONOTONIC says; when it began is what the clock on the wall said then. When
+ * that clock is set, the block ends at once: what was sampled before it keeps its time, what comes has the new
+ * one. Blocks of one time add up.
+ */
+#ifndef SB_CLI_RECORDER_BLOCKS_H
+#define SB_CLI_RECORDER_BLOCKS_H
+
+#include "cli/record.h"
+
+struct sb_blocks;
+
+struct sb_blocks_opts {
+	int orders_fd; /* readable: the end; borrowed */
+	int keeper_fd; /* a stream of messages, store/block.h; made non-blocking; borrowed */
+	bool by_thread;
+	/* When all is attached. */
+	void (*on_ready)(void *arg);
+	void *arg;
+};
+
+int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_blocks);
+void sb_blocks_free(struct sb_blocks *blocks);
+
+/* For struct sb_run; as long as @blocks. */
+struct sb_run_sink *sb_blocks_sink(struct sb_blocks *blocks);
+/* After the run: wait until the writer has all that is left, some seconds at most. Return: 0, -ETIMEDOUT, or
+ * -ECHILD: it has gone. */
+int sb_blocks_flush(struct sb_blocks *blocks);
+
+struct sb_blocks_stats {
+	uint64_t nr_blocks, nr_dropped; /* dropped: the writer did not take them */
+	uint64_t nr_restarts;		/* of tables that had grown too big */
+};
+void sb_blocks_stats(const struct sb_blocks *blocks, struct sb_blocks_stats *ret_stats);
+
+#endif

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/recorder_keeper.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/index.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "base/vec.h"
+#include "capture/privileges.h"
+#include "store/block.h"
+#include "store/store.h"
+
+#define READ_BYTES	  (64u << 10)
+/* Blocks that wait for room on the disk. */
+#define PENDING_BYTES_MAX (32u << 20)
+#define EXPIRE_S	  600
+/* Values of one tag a day, of those that are kept for ever. */
+#define VALUES_MAX	  4096u
+#define LABEL_VALUES_MAX  1000u
+#define KEYS_MAX	  64u
+#define DAY_S		  86400
+
+struct request {
+	struct sb_store_kind
+		kind; /* of a new sampler, whose stream comes along; none: all have ended */
+};
+
+struct answer {
+	int32_t err;
+	struct sb_keeper_stats stats;
+};
+
+struct source {
+	int fd; /* -1: it has ended */
+	struct sb_store_kind kind;
+	struct sb_str in;
+};
+
+struct pending {
+	struct sb_store_kind kind;
+	struct sb_str message;
+};
+
+/* What values a key has had today. */
+struct key_values {
+	const char *key; /* of the strings of `keys` */
+	uint32_t max;
+	struct sb_strtab values;
+};
+
+struct keeper {
+	const struct sb_recorder_opts *opts;
+	const char *path;
+	char host[HOST_NAME_MAX + 1];
+	int fd; /* to the one who has started us */
+	struct sb_store *store;
+	SB_VEC(struct source) sources;
+	SB_VEC(struct pending) pending; /* oldest first */
+	size_t nr_pending_bytes;
+	SB_VEC(struct key_values) keys;
+	int64_t day, expired_s;
+	bool cannot_write, cannot_expire; /* has been said */
+	uint64_t nr_failed;		  /* since then: blocks that are lost */
+	struct sb_keeper_stats stats;
+};
+
+/* Tags. */
+
+static void forget_values(struct keeper *keeper)
+{
+	size_t i;
+
+	for (i = 0; i < keeper->keys.nr; i++) {
+		sb_strtab_release(&keeper->keys.at[i].values);
+		free((char *)keeper->keys.at[i].key);
+	}
+	sb_vec_release(&keeper->keys);
+}
+
+static bool is_label(const struct keeper *keeper, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < keeper->opts->nr_labels; i++)
+		if (sb_streq(keeper->opts->labels[i], key))
+			return true;
+	return false;
+}
+
+/* Return: 0, and NULL where there are too many keys. */
+static int values_of(struct keeper *keeper, const char *key, struct key_values **ret_values)
+{
+	struct key_values values = { .max = is_label(keeper, key) ? LABEL_VALUES_MAX : VALUES_MAX };
+	size_t i;
+	int err;
+
+	for (i = 0; i < keeper->keys.nr; i++) {
+		if (sb_streq(keeper->keys.at[i].key, key)) {
+			*ret_values = &keeper->keys.at[i];
+			return 0;
+		}
+	}
+	*ret_values = NULL;
+	if (keeper->keys.nr == KEYS_MAX)
+		return 0;
+	values.key = strdup(key);
+	err = values.key ? sb_strtab_init(&values.values) : -ENOMEM;
+	if (!err)
+		err = sb_vec_push(&keeper->keys, values);
+	if (err) {
+		sb_strtab_release(&values.values);
+		free((char *)values.key);
+		return err;
+	}
+	*ret_values = &keeper->keys.at[keeper->keys.nr - 1];
+	return 0;
+}
+
+static bool has_value(const struct key_values *values, const char *value)
+{
+	const struct sb_strtab *tab = &values->values;
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&tab->index, sb_hash(value, strlen(value), 0));
+	     it.id != SB_INDEX_NONE; it = sb_index_next(&tab->index, it))
+		if (sb_streq(tab->strs.at[it.id].s, value))
+			return true;
+	return false;
+}
+
+/* One value more than a day may have is "(other)". */
+static int bound_value(struct keeper *keeper, struct sb_tag *tag, bool *is_other)
+{
+	struct key_values *values;
+	uint32_t id;
+	int err = values_of(keeper, tag->key, &values);
+
+	if (err)
+		return err;
+	/* The table has "" as well. */
+	if (values && (values->values.strs.nr <= values->max || has_value(values, tag->value)))
+		return sb_strtab_add(&values->values, tag->value, strlen(tag->value), &id);
+	tag->value = "(other)";
+	*is_other = true;
+	return 0;
+}
+
+static void put_tag(struct sb_tag *tags, size_t *nr, const char *key, const char *value)
+{
+	size_t i;
+
+	for (i = 0; i < *nr && !sb_streq(tags[i].key, key); i++)
+		;
+	tags[i] = (struct sb_tag){ .key = key, .value = value };
+	*nr += i == *nr;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct sb_tag *x = a, *y = b;
+
+	return strcmp(x->key, y->key);
+}
+
+/* The tags that came, ours, and those of the command line, which win. */
+static int complete_tags(struct keeper *keeper, struct sb_block *block,
+			 struct sb_store_series *series)
+{
+	size_t nr = 0, i;
+	struct sb_tag *tags =
+		sb_arena_alloc(&block->arena, SB_DICT_TAGS_MAX * sizeof(struct sb_tag));
+	bool is_other = false;
+	int err = tags ? 0 : -ENOMEM;
+
+	for (i = 0; i < series->nr_tags && !err; i++) {
+		tags[nr] = series->tags[i];
+		if (is_label(keeper, tags[nr].key))
+			tags[nr].is_wide = false;
+		if (!tags[nr].is_wide)
+			err = bound_value(keeper, &tags[nr], &is_other);
+		nr++;
+	}
+	if (err)
+		return err;
+	put_tag(tags, &nr, "host", keeper->host);
+	for (i = 0; i < keeper->opts->nr_tags; i++)
+		put_tag(tags, &nr, keeper->opts->tags[i].key, keeper->opts->tags[i].value);
+	qsort(tags, nr, sizeof(tags[0]), by_key);
+	series->tags = tags;
+	series->nr_tags = nr;
+	if (is_other) {
+		block->figure[SB_BLOCK_OTHER] += sb_profile_weight(series->profile);
+		keeper->stats.nr_other_series++;
+	}
+	return 0;
+}
+
+/* Writing. */
+
+static void expire(struct keeper *keeper)
+{
+	int64_t now_s = (int64_t)(sb_real_us() / 1000000);
+	int err;
+
+	if (now_s - keeper->expired_s < EXPIRE_S && now_s >= keeper->expired_s)
+		return;
+	keeper->expired_s = now_s;
+	err = sb_store_expire(keeper->store, now_s);
+	if (err && !keeper->cannot_expire)
+		sb_err(err, "cannot remove what is too old from the store '%s'", keeper->path);
+	keeper->cannot_expire = err;
+}
+
+/* Return: 0; -EPROTO: it is no block; others: it can be tried again. */
+static int put_block(struct keeper *keeper, const struct sb_store_kind *kind,
+		     const struct sb_str *message)
+{
+	struct sb_store_block whole = { .kind = kind->name, .unit = kind->unit };
+	struct sb_block block;
+	size_t i;
+	int err = sb_block_decode(message->s, message->len, keeper->opts->nr_tags + 1, &block);
+
+	if (err)
+		return err;
+	if (block.begin_s / DAY_S != keeper->day) {
+		forget_values(keeper);
+		keeper->day = block.begin_s / DAY_S;
+	}
+	for (i = 0; i < block.nr_series && !err; i++)
+		err = complete_tags(keeper, &block, &block.series[i]);
+	whole.begin_s = block.begin_s;
+	whole.series = block.series;
+	whole.nr = block.nr_series;
+	memcpy(whole.figure, block.figure, sizeof(whole.figure));
+	if (!err)
+		err = sb_store_put(keeper->store, &whole);
+	sb_block_release(&block);
+	if (!err) {
+		keeper->stats.nr_blocks++;
+		keeper->stats.nr_bytes += message->len;
+	}
+	return err;
+}
+
+static void say_written(struct keeper *keeper)
+{
+	if (!keeper->cannot_write)
+		return;
+	sb_warn("the store '%s' can be written again; %llu blocks of 10 s are lost", keeper->path,
+		(unsigned long long)keeper->nr_failed);
+	keeper->cannot_write = false;
+	keeper->nr_failed = 0;
+}
+
+static void say_failed(struct keeper *keeper, int err)
+{
+	if (!keeper->cannot_write)
+		sb_err(err,
+		       "cannot write to the store '%s', which is tried again with each block; "
+		       "sampling goes on, and %u MB of blocks are kept meanwhile",
+		       keeper->path, PENDING_BYTES_MAX >> 20);
+	keeper->cannot_write = true;
+}
+
+static void drop_first(struct keeper *keeper)
+{
+	struct pending *first = &keeper->pending.at[0];
+
+	keeper->nr_pending_bytes -= first->message.len;
+	sb_str_release(&first->message);
+	memmove(first, first + 1, --keeper->pending.nr * sizeof(*first));
+}
+
+static void keep_for_later(struct keeper *keeper, const struct source *source,
+			   const struct sb_str *message)
+{
+	struct pending pending = { .kind = source->kind };
+
+	while (keeper->pending.nr && keeper->nr_pending_bytes + message->len > PENDING_BYTES_MAX) {
+		drop_first(keeper);
+		keeper->nr_failed++;
+		keeper->stats.nr_dropped++;
+	}
+	if (sb_str_addn(&pending.message, message->s, message->len) ||
+	    sb_vec_push(&keeper->pending, pending)) {
+		sb_str_release(&pending.message);
+		keeper->nr_failed++;
+		keeper->stats.nr_dropped++;
+		return;
+	}
+	keeper->nr_pending_bytes += message->len;
+}
+
+/* Return: whether all could be written. */
+static bool put_pending(struct keeper *keeper)
+{
+	int err = 0;
+
+	while (keeper->pending.nr && !err) {
+		err = put_block(keeper, &keeper->pending.at[0].kind,
+				&keeper->pending.at[0].message);
+		if (!err)
+			drop_first(keeper);
+	}
+	return !err;
+}
+
+/* Return: 0, or -EPROTO: the sampler says what makes no sense. */
+static int take_block(struct keeper *keeper, const struct source *source,
+		      const struct sb_str *message)
+{
+	int err = 0;
+
+	expire(keeper);
+	if (put_pending(keeper))
+		err = put_block(keeper, &source->kind, message);
+	else
+		err = -ENOSPC;
+	if (err == -EPROTO)
+		return err;
+	if (err) {
+		say_failed(keeper, err);
+		keep_for_later(keeper, source, message);
+	} else {
+		say_written(keeper);
+	}
+	return 0;
+}
+
+/* Samplers. */
+
+static void end_source(struct source *source)
+{
+	sb_closep(&source->fd);
+	source->fd = -1;
+	sb_str_release(&source->in);
+}
+
+/* Return: 0, or -EPROTO. */
+static int take_messages(struct keeper *keeper, struct source *source)
+{
+	struct sb_str message = {};
+	size_t len, at = 0;
+	int err = 0;
+
+	while (!err) {
+		err = sb_block_scan(source->in.s + at, source->in.len - at, &len);
+		if (err || len > source->in.len - at)
+			break;
+		message = (struct sb_str){ .s = source->in.s + at, .len = len };
+		err = take_block(keeper, source, &message);
+		at += len;
+	}
+	if (at == source->in.len)
+		sb_str_release(&source->in);
+	else
+		memmove(source->in.s, source->in.s + at, source->in.len -= at);
+	return err == -EAGAIN ? 0 : err;
+}
+
+static void read_source(struct keeper *keeper, struct source *source)
+{
+	ssize_t nr;
+	int err = sb_str_reserve(&source->in, READ_BYTES);
+
+	if (err) {
+		end_source(source);
+		return;
+	}
+	nr = recv(source->fd, source->in.s + source->in.len, READ_BYTES, MSG_DONTWAIT);
+	if (nr < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (nr <= 0) {
+		end_source(source);
+		return;
+	}
+	source->in.len += (size_t)nr;
+	err = take_messages(keeper, source);
+	if (!err)
+		return;
+	keeper->stats.nr_refused++;
+	sb_err(0, "what samples '%s' has sent is no block; it is ended", source->kind.name);
+	end_source(source);
+}
+
+static void add_source(struct keeper *keeper, const struct request *request, int fd)
+{
+	struct source source = { .fd = fd, .kind = request->kind };
+
+	if (sb_vec_push(&keeper->sources, source))
+		close(fd);
+}
+
+static size_t drop_ended(struct keeper *keeper)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < keeper->sources.nr; i++)
+		if (keeper->sources.at[i].fd >= 0)
+			keeper->sources.at[nr++] = keeper->sources.at[i];
+	return keeper->sources.nr = nr;
+}
+
+/* Return: whether there is anybody still who has started us; *@is_asked: what there was is to be said. */
+static bool take_request(struct keeper *keeper, bool *is_asked)
+{
+	struct request request;
+	int fd = -1, nr = sb_peer_receive(keeper->fd, &request, sizeof(request), &fd, 1);
+
+	if (nr == -EMFILE || nr == -EPROTO)
+		return true;
+	if (nr < 0)
+		return false;
+	if (fd >= 0)
+		add_source(keeper, &request, fd);
+	else
+		*is_asked = true;
+	return true;
+}
+
+/* Until nobody is left who could send a block. */
+static bool serve(struct keeper *keeper)
+{
+	struct pollfd fds[64];
+	bool has_owner = true, is_asked = false;
+	size_t nr, i;
+
+	while (drop_ended(keeper) || (has_owner && !is_asked)) {
+		nr = keeper->sources.nr < SB_ARRAY_SIZE(fds) - 1 ? keeper->sources.nr
+								 : SB_ARRAY_SIZE(fds) - 1;
+		for (i = 0; i < nr; i++)
+			fds[i] =
+				(struct pollfd){ .fd = keeper->sources.at[i].fd, .events = POLLIN };
+		fds[nr] = (struct pollfd){ .fd = has_owner && !is_asked ? keeper->fd : -1,
+					   .events = POLLIN };
+		if (poll(fds, nr + 1, -1) < 0 && errno != EINTR)
+			break;
+		for (i = 0; i < nr; i++)
+			if (fds[i].revents)
+				read_source(keeper, &keeper->sources.at[i]);
+		if (fds[nr].revents)
+			has_owner = take_request(keeper, &is_asked);
+	}
+	return is_asked;
+}
+
+/* A directory that is made for somebody who called sudo is theirs, as files of other commands are. */
+static int make_dir(const char *path)
+{
+	struct sb_owner owner = sb_sudo_owner();
+
+	if (mkdir(path, 0750))
+		return errno == EEXIST ? 0 : -errno;
+	return chown(path, owner.uid, owner.gid) && geteuid() == 0 ? -errno : 0;
+}
+
+static int open_store(struct keeper *keeper)
+{
+	struct sb_store_opts opts = {
+		.no_sync = keeper->opts->no_sync,
+		.bytes_max = keeper->opts->bytes_max,
+	};
+	struct stat st;
+	size_t i;
+	int err = make_dir(keeper->path);
+
+	if (!err && stat(keeper->path, &st))
+		err = -errno;
+	if (!err)
+		err = sb_privileges_to_write(
+			&(struct sb_owner){ .uid = st.st_uid, .gid = st.st_gid });
+	for (i = 0; i < SB_STORE_LEVELS; i++)
+		opts.keep_s[i] =
+			keeper->opts->has_keep[i] ? keeper->opts->keep_s[i] : sb_levels[i].keep_s;
+	return err ? err : sb_store_open_to_write(keeper->path, &opts, &keeper->store);
+}
+
+static void be_keeper(void *arg, int fd)
+{
+	struct keeper keeper = { .opts = arg, .fd = fd };
+	struct answer answer = {};
+	size_t i;
+
+	(void)prctl(PR_SET_NAME, "stackbpf-store");
+	keeper.path = keeper.opts->store ? keeper.opts->store : SB_RECORDER_STORE;
+	if (gethostname(keeper.host, sizeof(keeper.host) - 1))
+		snprintf(keeper.host, sizeof(keeper.host), "localhost");
+	sb_replace_controls(keeper.host, strlen(keeper.host));
+	answer.err = open_store(&keeper);
+	if (sb_peer_send(fd, &answer, sizeof(answer), NULL, 0) || answer.err)
+		return;
+	expire(&keeper);
+	if (serve(&keeper)) {
+		(void)put_pending(&keeper);
+		keeper.stats.nr_dropped += keeper.pending.nr;
+		keeper.stats.own_ns = sb_cpu_time_ns();
+		answer.stats = keeper.stats;
+		(void)sb_peer_send(fd, &answer, sizeof(answer), NULL, 0);
+	}
+	sb_store_close(keeper.store);
+	forget_values(&keeper);
+	for (i = 0; i < keeper.pending.nr; i++)
+		sb_str_release(&keeper.pending.at[i].message);
+	sb_vec_release(&keeper.pending);
+	sb_vec_release(&keeper.sources);
+}
+
+/* The other side. */
+
+int sb_recorder_keeper_new(const struct sb_recorder_opts *opts, struct sb_peer *ret_peer)
+{
+	struct answer answer;
+	int err = sb_peer_new(be_keeper, (void *)opts, ret_peer);
+
+	if (err)
+		return err;
+	err = sb_peer_receive(ret_peer->fd, &answer, sizeof(answer), NULL, 0);
+	err = err < 0 ? err : answer.err;
+	if (err)
+		sb_peer_release(ret_peer);
+	return err;
+}
+
+int sb_recorder_keeper_add(struct sb_peer *peer, const char *kind, const char *unit, int fd)
+{
+	struct request request = {};
+
+	snprintf(request.kind.name, sizeof(request.kind.name), "%s", kind);
+	snprintf(request.kind.unit, sizeof(request.kind.unit), "%s", unit);
+	return sb_peer_send(peer->fd, &request, sizeof(request), &fd, 1);
+}
+
+int sb_recorder_keeper_end(struct sb_peer *peer, struct sb_keeper_stats *ret_stats)
+{
+	const struct request request = {};
+	struct answer answer = {};
+	int err = sb_peer_send(peer->fd, &request, sizeof(request), NULL, 0);
+
+	if (!err)
+		err = sb_peer_receive(peer->fd, &answer, sizeof(answer), NULL, 0);
+	if (err >= 0)
+		*ret_stats = answer.stats;
+	sb_peer_release(peer);
+	return err < 0 ? err : 0;
+}

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/recorder_series.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/cgroup.h"
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/index.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+/* Of an environment that are looked at: more than a shell's, less than all that ARG_MAX allows. */
+#define ENVIRON_BYTES_MAX (128u << 10)
+#define CGROUP_BYTES_MAX  (16u << 10)
+/* Longer values are cut. */
+#define VALUE_BYTES_MAX	  200u
+/* Processes that are remembered: of two blocks. Beyond them, they are looked at again for each sample's key. */
+#define PROCS_MAX	  16384u
+/* Cgroups whose path is remembered, for processes that ended before we looked. */
+#define CGROUPS_MAX	  4096u
+
+struct proc {
+	uint64_t start_ns;
+	uint32_t tgid, exec_id;
+	uint64_t block;				   /* that it was last seen in */
+	char *cgroup, *unit, *container, *service; /* NULL: none */
+};
+
+struct known_cgroup {
+	uint64_t id;
+	char *path;
+};
+
+/* What makes a series: all that its tags are made of. */
+struct series_key {
+	uint32_t proc, tid;
+	char comm[SB_COMM_LEN];
+};
+
+struct sb_series_table {
+	bool by_thread;
+	uint64_t block;
+	SB_VEC(struct proc) procs;
+	struct sb_index procs_index;
+	SB_VEC(struct known_cgroup) cgroups;
+	SB_VEC(struct series_key) keys; /* of series 1, 2, ...; 0 is "(other)" */
+	struct sb_index keys_index;
+	SB_VEC(struct sb_block_tags) tags;
+	struct sb_arena arena; /* of tags; of this block */
+};
+
+int sb_series_new(bool by_thread, struct sb_series_table **ret_table)
+{
+	struct sb_series_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	table->by_thread = by_thread;
+	*ret_table = table;
+	return 0;
+}
+
+static void proc_release(struct proc *proc)
+{
+	free(proc->cgroup);
+	free(proc->unit);
+	free(proc->container);
+	free(proc->service);
+}
+
+void sb_series_free(struct sb_series_table *table)
+{
+	size_t i;
+
+	if (!table)
+		return;
+	for (i = 0; i < table->procs.nr; i++)
+		proc_release(&table->procs.at[i]);
+	for (i = 0; i < table->cgroups.nr; i++)
+		free(table->cgroups.at[i].path);
+	sb_vec_release(&table->procs);
+	sb_vec_release(&table->cgroups);
+	sb_vec_release(&table->keys);
+	sb_vec_release(&table->tags);
+	sb_index_release(&table->procs_index);
+	sb_index_release(&table->keys_index);
+	sb_arena_release(&table->arena);
+	free(table);
+}
+
+uint32_t sb_series_by(const struct sb_series_table *table)
+{
+	return SB_BY_CGROUP | (table->by_thread ? SB_BY_THREAD : 0);
+}
+
+/* What a process says of itself. */
+
+/* What others wrote becomes a value: bounded, printable; nothing is left of one that is empty. */
+static int value_of(const char *s, size_t len, char **ret_value)
+{
+	char *value;
+
+	if (!len)
+		return 0;
+	value = strndup(s, len < VALUE_BYTES_MAX ? len : VALUE_BYTES_MAX);
+	if (!value)
+		return -ENOMEM;
+	sb_replace_controls(value, strlen(value));
+	*ret_value = value;
+	return 0;
+}
+
+/* "a=b,service.name=x,c=d" */
+static const char *attribute(const char *list, const char *name, size_t *ret_len)
+{
+	size_t len = strlen(name), nr;
+
+	for (; *list; list += nr + (list[nr] == ',')) {
+		nr = strcspn(list, ",");
+		list += strspn(list, " ");
+		nr = strcspn(list, ",");
+		if (nr > len && !strncmp(list, name, len) && list[len] == '=') {
+			*ret_len = nr - len - 1;
+			return list + len + 1;
+		}
+	}
+	return NULL;
+}
+
+int sb_series_service(const char *environ, size_t len, struct sb_str *service)
+{
+	static const char name[] = "OTEL_SERVICE_NAME=", list[] = "OTEL_RESOURCE_ATTRIBUTES=";
+	const char *at, *end = environ + len, *found = NULL;
+	size_t nr, found_len = 0;
+
+	/* The last one may be cut: the rest was not read. */
+	for (at = environ; at < end; at += nr + 1) {
+		nr = strnlen(at, (size_t)(end - at));
+		if (at + nr == end)
+			break;
+		if (!strncmp(at, name, strlen(name)) && nr > strlen(name))
+			return sb_str_addn(service, at + strlen(name), nr - strlen(name));
+		if (!found && !strncmp(at, list, strlen(list)))
+			found = attribute(at + strlen(list), "service.name", &found_len);
+	}
+	return found && found_len ? sb_str_addn(service, found, found_len) : -ENOENT;
+}
+
+/* The first @max bytes of a file of /proc. Return: how many, or a negative errno. */
+static ssize_t read_some(uint32_t tgid, const char *name, char *buf, size_t max)
+{
+	sb_cleanup(sb_closep) int fd = -1;
+	size_t nr = 0;
+	ssize_t got;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", tgid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (nr < max && (got = read(fd, buf + nr, max - nr)) > 0)
+		nr += (size_t)got;
+	return (ssize_t)nr;
+}
+
+static int read_service(struct proc *proc)
+{
+	sb_cleanup(sb_freep) char *environ = malloc(ENVIRON_BYTES_MAX + 1);
+	sb_cleanup(sb_str_release) struct sb_str text = {};
+	ssize_t nr;
+	int err;
+
+	if (!environ)
+		return -ENOMEM;
+	nr = read_some(proc->tgid, "environ", environ, ENVIRON_BYTES_MAX);
+	if (nr <= 0)
+		return 0;
+	environ[nr] = '\0';
+	err = sb_series_service(environ, (size_t)nr, &text);
+	if (!err)
+		err = value_of(text.s, text.len, &proc->service);
+	return err == -ENOENT ? 0 : err;
+}
+
+/* The line of the hierarchy whose controllers are @name: "0::/a/b", "1:name=systemd:/a/b". */
+static const char *line_of(const char *text, const char *name, size_t *ret_len)
+{
+	const char *at, *path;
+	size_t nr;
+
+	for (at = text; *at; at += nr + (at[nr] == '\n')) {
+		nr = strcspn(at, "\n");
+		path = memchr(at, ':', nr);
+		if (!path || strncmp(path + 1, name, strlen(name)) || path[1 + strlen(name)] != ':')
+			continue;
+		path += strlen(name) + 2;
+		*ret_len = nr - (size_t)(path - at);
+		return path;
+	}
+	return NULL;
+}
+
+int sb_series_cgroup(const char *text, struct sb_str *path)
+{
+	/* Where one of them says no more than the root, another one may. */
+	static const char *const names[] = { "", "name=systemd", "memory", "pids" };
+	const char *found;
+	size_t i, len;
+
+	for (i = 0; i < SB_ARRAY_SIZE(names); i++) {
+		found = line_of(text, names[i], &len);
+		if (found && len > 1 && found[0] == '/')
+			return sb_str_addn(path, found, len);
+	}
+	return -ENOENT;
+}
+
+static int remember_cgroup(struct sb_series_table *table, uint64_t id, const char *path)
+{
+	struct known_cgroup cgroup = { .id = id };
+	size_t i;
+	int err;
+
+	for (i = 0; i < table->cgroups.nr; i++)
+		if (table->cgroups.at[i].id == id)
+			return 0;
+	/* There are none where the machine has no cgroup2: all have the id of its root. */
+	if (id <= 1 || table->cgroups.nr == CGROUPS_MAX)
+		return 0;
+	cgroup.path = strdup(path);
+	err = cgroup.path ? sb_vec_push(&table->cgroups, cgroup) : -ENOMEM;
+	if (err)
+		free(cgroup.path);
+	return err;
+}
+
+static int recall_cgroup(const struct sb_series_table *table, uint64_t id, struct sb_str *path)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < table->cgroups.nr; i++)
+		if (table->cgroups.at[i].id == id)
+			return sb_str_add(path, table->cgroups.at[i].path);
+	err = sb_cgroup_path(id, path);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* The last component that is a unit: "/user.slice/.../app.slice/foo.service". */
+static int unit_of(const char *path, char **ret_unit)
+{
+	static const char *const ends[] = { ".service", ".scope", ".socket", ".mount" };
+	const char *found = NULL;
+	size_t nr, found_len = 0, i;
+
+	for (; *path; path += nr) {
+		path += strspn(path, "/");
+		nr = strcspn(path, "/");
+		for (i = 0; i < SB_ARRAY_SIZE(ends); i++) {
+			size_t len = strlen(ends[i]);
+
+			if (nr > len && !memcmp(path + nr - len, ends[i], len)) {
+				found = path;
+				found_len = nr;
+			}
+		}
+	}
+	return found ? value_of(found, found_len, ret_unit) : 0;
+}
+
+static int read_cgroup(struct sb_series_table *table, struct proc *proc, uint64_t id)
+{
+	sb_cleanup(sb_freep) char *text = malloc(CGROUP_BYTES_MAX + 1);
+	sb_cleanup(sb_str_release) struct sb_str path = {};
+	sb_cleanup(sb_str_release) struct sb_str container = {};
+	ssize_t nr;
+	int err = text ? 0 : -ENOMEM;
+
+	if (err)
+		return err;
+	nr = read_some(proc->tgid, "cgroup", text, CGROUP_BYTES_MAX);
+	if (nr > 0) {
+		text[nr] = '\0';
+		err = sb_series_cgroup(text, &path);
+		if (!err)
+			err = remember_cgroup(table, id, path.s);
+	} else {
+		err = recall_cgroup(table, id, &path);
+	}
+	if (err || path.len <= 1)
+		return err == -ENOENT ? 0 : err;
+	err = value_of(path.s, path.len, &proc->cgroup);
+	if (!err)
+		err = sb_cgroup_container(path.s, &container);
+	if (!err)
+		err = value_of(container.s, container.len, &proc->container);
+	/* The scope of a container has its number for a name. */
+	if (err == -ENOENT)
+		err = unit_of(path.s, &proc->unit);
+	return err;
+}
+
+/* The name of the program, which is that of its first thread. */
+static int read_comm(struct proc *proc, const struct sb_sample_key *key)
+{
+	char comm[SB_COMM_LEN + 1];
+	ssize_t nr = read_some(proc->tgid, "comm", comm, sizeof(comm) - 1);
+
+	if (nr <= 0)
+		return value_of(key->comm, strnlen(key->comm, sizeof(key->comm)), &proc->service);
+	comm[nr] = '\0';
+	return value_of(comm, strcspn(comm, "\n"), &proc->service);
+}
+
+static int look_at(struct sb_series_table *table, struct proc *proc,
+		   const struct sb_sample_key *key)
+{
+	const char *instead;
+	int err = read_cgroup(table, proc, key->cgroup_id);
+
+	/* What the kernel runs by itself has no environment. */
+	if (!err && key->tgid)
+		err = read_service(proc);
+	if (err || proc->service)
+		return err;
+	instead = proc->unit ? proc->unit : proc->container;
+	return instead ? value_of(instead, strlen(instead), &proc->service) : read_comm(proc, key);
+}
+
+static int proc_new(struct sb_series_table *table, const struct sb_sample_key *key, uint64_t hash)
+{
+	struct proc proc = {
+		.start_ns = key->start_ns,
+		.tgid = key->tgid,
+		.exec_id = key->exec_id,
+	};
+	int err = look_at(table, &proc, key);
+
+	if (!err)
+		err = sb_vec_push(&table->procs, proc);
+	if (err) {
+		proc_release(&proc);
+		return err;
+	}
+	err = sb_index_add(&table->procs_index, hash, (uint32_t)table->procs.nr - 1);
+	if (err)
+		proc_release(&table->procs.at[--table->procs.nr]);
+	return err;
+}
+
+static uint64_t hash_proc(uint64_t start_ns, uint32_t tgid, uint32_t exec_id)
+{
+	const uint64_t words[] = { start_ns, (uint64_t)tgid << 32 | exec_id };
+
+	return sb_hash(words, sizeof(words), 0);
+}
+
+/* Return: 0; -E2BIG: they are too many; -ENOMEM. */
+static int find_proc(struct sb_series_table *table, const struct sb_sample_key *key,
+		     uint32_t *ret_proc)
+{
+	uint64_t hash = hash_proc(key->start_ns, key->tgid, key->exec_id);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&table->procs_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&table->procs_index, it)) {
+		struct proc *proc = &table->procs.at[it.id];
+
+		if (proc->tgid == key->tgid && proc->start_ns == key->start_ns &&
+		    proc->exec_id == key->exec_id) {
+			proc->block = table->block;
+			*ret_proc = it.id;
+			return 0;
+		}
+	}
+	if (table->procs.nr == PROCS_MAX)
+		return -E2BIG;
+	err = proc_new(table, key, hash);
+	if (err)
+		return err;
+	*ret_proc = (uint32_t)table->procs.nr - 1;
+	table->procs.at[*ret_proc].block = table->block;
+	return 0;
+}
+
+/* Series. */
+
+/* Room for all tags of a sample. */
+struct tag_list {
+	struct sb_tag at[SB_DICT_TAGS_MAX];
+	size_t nr;
+};
+
+static int add_tag(struct sb_series_table *table, struct tag_list *list, const char *key,
+		   const char *value, bool is_wide)
+{
+	struct sb_tag *tag = &list->at[list->nr];
+
+	if (!value || !value[0] || list->nr == SB_ARRAY_SIZE(list->at))
+		return 0;
+	tag->key = key;
+	tag->is_wide = is_wide;
+	tag->value = sb_arena_strndup(&table->arena, value, strlen(value));
+	list->nr += !!tag->value;
+	return tag->value ? 0 : -ENOMEM;
+}
+
+static int add_number(struct sb_series_table *table, struct tag_list *list, const char *key,
+		      uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return add_tag(table, list, key, text, true);
+}
+
+/* More that is known of a sample becomes a tag here, and a part of struct series_key. */
+static int add_tags(struct sb_series_table *table, const struct series_key *key,
+		    struct tag_list *list)
+{
+	const struct proc *proc = &table->procs.at[key->proc];
+	char comm[SB_COMM_LEN + 1] = {};
+	int err;
+
+	memcpy(comm, key->comm, sizeof(key->comm));
+	sb_replace_controls(comm, strlen(comm));
+	err = add_tag(table, list, "cgroup", proc->cgroup, false);
+	if (!err)
+		err = add_tag(table, list, "comm", comm, false);
+	if (!err)
+		err = add_tag(table, list, "container", proc->container, false);
+	if (!err)
+		err = add_number(table, list, "pid", proc->tgid);
+	if (!err)
+		err = add_tag(table, list, "service", proc->service, false);
+	if (!err && table->by_thread)
+		err = add_number(table, list, "tid", key->tid);
+	return err ? err : add_tag(table, list, "unit", proc->unit, false);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct sb_tag *x = a, *y = b;
+
+	return strcmp(x->key, y->key);
+}
+
+static int push_tags(struct sb_series_table *table, struct tag_list *list)
+{
+	size_t nr_bytes = list->nr * sizeof(list->at[0]);
+	struct sb_tag *tags = sb_arena_alloc(&table->arena, nr_bytes + 1);
+
+	if (!tags)
+		return -ENOMEM;
+	qsort(list->at, list->nr, sizeof(list->at[0]), by_key);
+	memcpy(tags, list->at, nr_bytes);
+	return sb_vec_push(&table->tags, (struct sb_block_tags){ .at = tags, .nr = list->nr });
+}
+
+/* Series 0. */
+static int make_other(struct sb_series_table *table)
+{
+	struct tag_list list = {};
+	int err;
+
+	if (table->tags.nr)
+		return 0;
+	err = add_tag(table, &list, "comm", "(other)", false);
+	if (!err)
+		err = add_tag(table, &list, "service", "(other)", false);
+	return err ? err : push_tags(table, &list);
+}
+
+static int series_new(struct sb_series_table *table, const struct series_key *key, uint64_t hash)
+{
+	struct tag_list list = {};
+	int err = add_tags(table, key, &list);
+
+	if (!err)
+		err = sb_vec_reserve(&table->keys, table->keys.nr + 1);
+	if (!err)
+		err = push_tags(table, &list);
+	if (err)
+		return err;
+	table->keys.at[table->keys.nr++] = *key;
+	err = sb_index_add(&table->keys_index, hash, (uint32_t)table->keys.nr - 1);
+	if (err) {
+		table->keys.nr--;
+		table->tags.nr--;
+	}
+	return err;
+}
+
+static int find_series(struct sb_series_table *table, const struct series_key *key,
+		       uint32_t *ret_series)
+{
+	uint64_t hash = sb_hash(key, sizeof(*key), 0);
+	struct sb_index_iter it;
+	int err;
+
+	for (it = sb_index_first(&table->keys_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&table->keys_index, it)) {
+		if (!memcmp(&table->keys.at[it.id], key, sizeof(*key))) {
+			*ret_series = it.id + 1;
+			return 0;
+		}
+	}
+	if (table->tags.nr == SB_BLOCK_SERIES_MAX)
+		return -E2BIG;
+	err = series_new(table, key, hash);
+	if (!err)
+		*ret_series = (uint32_t)table->keys.nr;
+	return err;
+}
+
+int sb_series_of(void *arg, const struct sb_sample_key *sample, uint32_t *ret_series)
+{
+	struct sb_series_table *table = arg;
+	struct series_key key;
+	int err = make_other(table);
+
+	memset(&key, 0, sizeof(key));
+	key.tid = table->by_thread ? sample->tid : 0;
+	memcpy(key.comm, sample->comm, strnlen(sample->comm, sizeof(sample->comm)));
+	if (!err)
+		err = find_proc(table, sample, &key.proc);
+	if (!err)
+		err = find_series(table, &key, ret_series);
+	if (err != -E2BIG)
+		return err;
+	*ret_series = 0;
+	return 0;
+}
+
+const struct sb_block_tags *sb_series_all(const struct sb_series_table *table, size_t *ret_nr)
+{
+	*ret_nr = table->tags.nr;
+	return table->tags.at;
+}
+
+static void forget_procs(struct sb_series_table *table)
+{
+	size_t i, nr = 0;
+
+	sb_index_release(&table->procs_index);
+	for (i = 0; i < table->procs.nr; i++) {
+		struct proc *proc = &table->procs.at[i];
+
+		/* One that cannot be found any more is looked at again. */
+		if (proc->block + 1 < table->block ||
+		    sb_index_add(&table->procs_index,
+				 hash_proc(proc->start_ns, proc->tgid, proc->exec_id),
+				 (uint32_t)nr))
+			proc_release(proc);
+		else
+			table->procs.at[nr++] = *proc;
+	}
+	table->procs.nr = nr;
+}
+
+void sb_series_next_block(struct sb_series_table *table)
+{
+	table->block++;
+	forget_procs(table);
+	table->keys.nr = table->tags.nr = 0;
+	sb_index_release(&table->keys_index);
+	sb_arena_release(&table->arena);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Tags of samples: what is known of the process, found once while it lives, and what the sample's own key
+ * says. Samples of the same tags are one series. What a process says of itself (its environment, its name) is
+ * text that may be anything: bounded, and printable when it gets out of here.
+ *
+ *	cgroup unit container	of the process, from /proc/PID/cgroup
+ *	service			OTEL_SERVICE_NAME, service.name of OTEL_RESOURCE_ATTRIBUTES, or the unit, the
+ *				container, the name of the program
+ *	comm			of the thread
+ *	pid tid			wide; tid if asked for
+ */
+#ifndef SB_CLI_RECORDER_SERIES_H
+#define SB_CLI_RECORDER_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sb_abi.h"
+#include "store/block.h"
+
+struct sb_series_table;
+
+int sb_series_new(bool by_thread, struct sb_series_table **ret_table);
+void sb_series_free(struct sb_series_table *table);
+/* Bits of SB_BY_* that keys must be split by. */
+uint32_t sb_series_by(const struct sb_series_table *table);
+
+/*
+ * The number of the series of @key, in the block that is being sampled; @table is a void pointer for struct
+ * sb_resolve_opts. Beyond SB_BLOCK_SERIES_MAX it is that of "(other)", which is counted. Return: 0 or -ENOMEM.
+ */
+int sb_series_of(void *table, const struct sb_sample_key *key, uint32_t *ret_series);
+
+/* All of the block; valid until sb_series_next_block(). */
+const struct sb_block_tags *sb_series_all(const struct sb_series_table *table, size_t *ret_nr);
+/* A new block: series are numbered from the beginning; processes that are in none of the last two are
+ * forgotten. */
+void sb_series_next_block(struct sb_series_table *table);
+
+/* For tests. Append the path of a cgroup that is told by /proc/PID/cgroup, whose text this is: of version 2, or
+ * of systemd's or another hierarchy of version 1. Return: 0, -ENOENT: none but the root, -ENOMEM. */
+int sb_series_cgroup(const char *text, struct sb_str *path);
+/* The same: the service that an environment (strings ended by NUL, @len bytes in all) tells. */
+int sb_series_service(const char *environ, size_t len, struct sb_str *service);
+
+#endif

@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "store/block.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+#include "base/num.h"
+#include "base/vec.h"
+#include "store/bytes.h"
+
+#define MAGIC	   0x316b6273u /* "sbk1" */
+#define KEY_MAX	   64u
+#define FIGURE_MAX 64u /* of a later version */
+
+/* Frames that every message begins with. */
+enum fixed { OTHER, NO_STACK, NR_FIXED };
+static const struct sb_frame fixed[] = {
+	[OTHER] = { .name = "(other)", .kind = SB_FRAME_MARK },
+	[NO_STACK] = { .name = "[no stack]", .kind = SB_FRAME_MARK },
+};
+
+/* Writing. */
+
+struct coder {
+	const struct sb_profile *profile;
+	const struct sb_block_tags *series;
+	size_t nr_series;
+	uint64_t divisor;
+	struct sb_strtab strings;
+	uint32_t *frame_of;  /* of the profile -> of the message; 0: not used yet */
+	sb_vec_u32 frames;   /* those of the profile, in the order of the message */
+	uint32_t *stacks;    /* in the order of their series */
+	uint32_t *series_of; /* a stack's */
+	uint32_t *nr_stacks; /* a series' */
+	uint64_t *other;     /* a series' weight of what is left out */
+	uint32_t *series_nr; /* a frame's number of a series, plus 1; 0: not looked at */
+	size_t nr_kept;
+	uint64_t tiny, nr_other;
+	struct sb_str table, body;
+};
+
+static void coder_release(struct coder *coder)
+{
+	sb_strtab_release(&coder->strings);
+	free(coder->frame_of);
+	sb_vec_release(&coder->frames);
+	free(coder->stacks);
+	free(coder->series_of);
+	free(coder->nr_stacks);
+	free(coder->other);
+	free(coder->series_nr);
+	sb_str_release(&coder->table);
+	sb_str_release(&coder->body);
+}
+
+static int coder_init(struct coder *coder)
+{
+	size_t nr_frames = sb_profile_nr_frames(coder->profile);
+	size_t nr_stacks = sb_profile_nr_stacks(coder->profile);
+	int err = sb_strtab_init(&coder->strings);
+
+	coder->frame_of = calloc(nr_frames + 1, sizeof(uint32_t));
+	coder->series_nr = calloc(nr_frames + 1, sizeof(uint32_t));
+	coder->stacks = calloc(nr_stacks + 1, sizeof(uint32_t));
+	coder->series_of = calloc(nr_stacks + 1, sizeof(uint32_t));
+	coder->nr_stacks = calloc(coder->nr_series + 1, sizeof(uint32_t));
+	coder->other = calloc(coder->nr_series + 1, sizeof(uint64_t));
+	if (!coder->frame_of || !coder->series_nr || !coder->stacks || !coder->series_of ||
+	    !coder->nr_stacks || !coder->other)
+		return -ENOMEM;
+	return err;
+}
+
+static uint64_t scaled(const struct coder *coder, uint64_t weight)
+{
+	uint64_t rest = weight % coder->divisor;
+
+	return weight / coder->divisor + (rest >= coder->divisor - rest);
+}
+
+static int series_of(struct coder *coder, size_t stack, uint32_t *ret_series)
+{
+	uint64_t weight, number;
+	size_t nr;
+	const uint32_t *ids = sb_profile_stack_at(coder->profile, stack, &nr, &weight);
+
+	if (!nr)
+		return -EINVAL;
+	if (!coder->series_nr[ids[0]]) {
+		if (!coder->nr_series ||
+		    sb_parse_u64(sb_profile_frame_at(coder->profile, ids[0])->name,
+				 coder->nr_series - 1, &number))
+			return -EINVAL;
+		coder->series_nr[ids[0]] = (uint32_t)number + 1;
+	}
+	*ret_series = coder->series_nr[ids[0]] - 1;
+	return 0;
+}
+
+/* Which stacks of each series, in the order of series: heaviest first, as the profile has them. */
+static int sort(struct coder *coder)
+{
+	size_t nr = sb_profile_nr_stacks(coder->profile), i, at = 0;
+	sb_cleanup(sb_freep) uint32_t *next = calloc(coder->nr_series + 1, sizeof(*next));
+	uint64_t weight;
+	size_t nr_frames;
+	int err = next ? 0 : -ENOMEM;
+
+	for (i = 0; i < nr && !err; i++) {
+		err = series_of(coder, i, &coder->series_of[i]);
+		if (err)
+			return err;
+		sb_profile_stack_at(coder->profile, i, &nr_frames, &weight);
+		if (!scaled(coder, weight)) {
+			coder->tiny += weight;
+			coder->series_of[i] = UINT32_MAX;
+		} else if (coder->nr_kept == SB_BLOCK_STACKS_MAX) {
+			coder->other[coder->series_of[i]] += scaled(coder, weight);
+			coder->nr_other += scaled(coder, weight);
+			coder->series_of[i] = UINT32_MAX;
+		} else {
+			coder->nr_kept++;
+			coder->nr_stacks[coder->series_of[i]]++;
+		}
+	}
+	for (i = 0; i < coder->nr_series && !err; at += coder->nr_stacks[i++])
+		next[i] = (uint32_t)at;
+	for (i = 0; i < nr && !err; i++)
+		if (coder->series_of[i] != UINT32_MAX)
+			coder->stacks[next[coder->series_of[i]]++] = (uint32_t)i;
+	return err;
+}
+
+static int string_id(struct coder *coder, const char *s, uint32_t *ret_id)
+{
+	return sb_strtab_add(&coder->strings, s, strnlen(s, SB_BLOCK_STRING_MAX), ret_id);
+}
+
+static int put_string(struct coder *coder, struct sb_str *to, const char *s)
+{
+	uint32_t id;
+	int err = string_id(coder, s, &id);
+
+	return err ? err : sb_put_varint(to, id);
+}
+
+static int put_tags(struct coder *coder, const struct sb_block_tags *tags)
+{
+	int err = sb_put_varint(&coder->body, tags->nr);
+	size_t i;
+
+	for (i = 0; i < tags->nr && !err; i++) {
+		err = put_string(coder, &coder->body, tags->at[i].key);
+		if (!err)
+			err = sb_put_varint(&coder->body, tags->at[i].is_wide);
+		if (!err)
+			err = put_string(coder, &coder->body, tags->at[i].value);
+	}
+	return err;
+}
+
+static int put_frame_of(struct coder *coder, uint32_t id)
+{
+	int err = 0;
+
+	if (!coder->frame_of[id]) {
+		err = sb_vec_push(&coder->frames, id);
+		coder->frame_of[id] = NR_FIXED + (uint32_t)coder->frames.nr - 1;
+	}
+	return err ? err : sb_put_varint(&coder->body, coder->frame_of[id]);
+}
+
+static int put_fixed(struct coder *coder, uint64_t weight, enum fixed frame)
+{
+	int err = sb_put_varint(&coder->body, weight);
+
+	if (!err)
+		err = sb_put_varint(&coder->body, 1);
+	return err ? err : sb_put_varint(&coder->body, frame);
+}
+
+static int put_stack(struct coder *coder, size_t stack)
+{
+	uint64_t weight;
+	size_t nr, i;
+	const uint32_t *ids = sb_profile_stack_at(coder->profile, stack, &nr, &weight);
+	int err;
+
+	/* A kernel thread, and only user stacks are asked for: outputs want a frame. */
+	if (nr == 1)
+		return put_fixed(coder, scaled(coder, weight), NO_STACK);
+	err = sb_put_varint(&coder->body, scaled(coder, weight));
+	if (nr > SB_BLOCK_FRAMES_MAX)
+		nr = SB_BLOCK_FRAMES_MAX;
+	if (!err)
+		err = sb_put_varint(&coder->body, nr - 1);
+	for (i = 1; i < nr && !err; i++)
+		err = put_frame_of(coder, ids[i]);
+	return err;
+}
+
+static int put_series(struct coder *coder, size_t i, size_t first)
+{
+	uint32_t nr = coder->nr_stacks[i] + !!coder->other[i], k;
+	int err;
+
+	if (!nr)
+		return 0;
+	err = put_tags(coder, &coder->series[i]);
+	if (!err)
+		err = sb_put_varint(&coder->body, nr);
+	for (k = 0; k < coder->nr_stacks[i] && !err; k++)
+		err = put_stack(coder, coder->stacks[first + k]);
+	if (!err && coder->other[i])
+		err = put_fixed(coder, coder->other[i], OTHER);
+	return err;
+}
+
+static int put_all_series(struct coder *coder)
+{
+	size_t i, first = 0;
+	int err = 0;
+
+	for (i = 0; i < coder->nr_series && !err; first += coder->nr_stacks[i++])
+		err = put_series(coder, i, first);
+	return err;
+}
+
+static int put_frame(struct coder *coder, struct sb_str *to, const struct sb_frame *frame)
+{
+	int err = put_string(coder, to, frame->name);
+
+	if (!err)
+		err = put_string(coder, to, frame->module ? frame->module : "");
+	if (!err)
+		err = sb_put_varint(to, (uint64_t)frame->kind << 1 | frame->is_unnamed);
+	return err;
+}
+
+static int put_frames(struct coder *coder, struct sb_str *to)
+{
+	size_t i;
+	int err = sb_put_varint(to, coder->frames.nr + NR_FIXED);
+
+	for (i = 0; i < NR_FIXED && !err; i++)
+		err = put_frame(coder, to, &fixed[i]);
+	for (i = 0; i < coder->frames.nr && !err; i++)
+		err = put_frame(coder, to,
+				sb_profile_frame_at(coder->profile, coder->frames.at[i]));
+	return err;
+}
+
+static int put_head(struct coder *coder, const struct sb_block_head *head)
+{
+	size_t i;
+	int err = sb_put_varint(&coder->table, (uint64_t)head->begin_s);
+
+	if (!err)
+		err = sb_put_varint(&coder->table, SB_BLOCK_FIGURE_MAX);
+	for (i = 0; i < SB_BLOCK_FIGURE_MAX && !err; i++)
+		err = sb_put_varint(&coder->table,
+				    head->figure[i] + (i == SB_BLOCK_OTHER ? coder->nr_other : 0));
+	return err;
+}
+
+static int put_strings(const struct sb_strtab *strings, struct sb_str *to)
+{
+	int err = sb_put_varint(to, strings->strs.nr - 1);
+	const char *s;
+	size_t i, len;
+
+	for (i = 1; i < strings->strs.nr && !err; i++) {
+		s = sb_strtab_get(strings, (uint32_t)i, &len);
+		err = sb_put_varint(to, len);
+		if (!err)
+			err = sb_str_addn(to, s, len);
+	}
+	return err;
+}
+
+/* What was made last comes first: it says what the numbers mean. */
+static int put_parts(struct coder *coder, const struct sb_str *frames, struct sb_str *out)
+{
+	uint8_t head[SB_BLOCK_HEAD_BYTES];
+	int err = put_strings(&coder->strings, &coder->table);
+	size_t len;
+
+	if (err)
+		return err;
+	len = coder->table.len + frames->len + coder->body.len;
+	if (len > SB_BLOCK_BYTES_MAX - sizeof(head))
+		return -E2BIG;
+	sb_store_le(head, 4, MAGIC);
+	sb_store_le(head + 4, 4, len);
+	err = sb_str_reserve(out, len + sizeof(head));
+	if (!err)
+		err = sb_str_addn(out, (const char *)head, sizeof(head));
+	if (!err)
+		err = sb_str_addn(out, coder->table.s, coder->table.len);
+	if (!err)
+		err = sb_str_addn(out, frames->s, frames->len);
+	if (!err && coder->body.len)
+		err = sb_str_addn(out, coder->body.s, coder->body.len);
+	return err;
+}
+
+int sb_block_encode(struct sb_str *out, const struct sb_block_head *head,
+		    const struct sb_profile *profile, const struct sb_block_tags *series,
+		    size_t nr_series, uint64_t *ret_tiny)
+{
+	struct coder coder = {
+		.profile = profile,
+		.series = series,
+		.nr_series = nr_series,
+		.divisor = head->divisor,
+	};
+	sb_cleanup(sb_str_release) struct sb_str frames = {};
+	int err = head->divisor ? coder_init(&coder) : -EINVAL;
+
+	if (!err)
+		err = sort(&coder);
+	if (!err)
+		err = put_head(&coder, head);
+	if (!err)
+		err = put_all_series(&coder);
+	if (!err)
+		err = put_frames(&coder, &frames);
+	if (!err)
+		err = put_parts(&coder, &frames, out);
+	if (!err)
+		*ret_tiny = coder.tiny;
+	coder_release(&coder);
+	return err;
+}
+
+/* Reading. */
+
+struct reader {
+	struct sb_cursor cursor;
+	struct sb_arena *arena;
+	size_t nr_tags_max;
+	SB_VEC(const char *) strings;
+	SB_VEC(struct sb_frame) frames;
+	SB_VEC(struct sb_store_series) series;
+	SB_VEC(uint32_t) stack;
+	/* Of a frame in the profile being made: above, which series that is, from 1 on; below, its number. */
+	uint64_t *frame_id;
+	size_t nr_stacks;
+};
+
+int sb_block_scan(const void *bytes, size_t len, size_t *ret_len)
+{
+	const uint8_t *p = bytes;
+	uint64_t nr_bytes;
+
+	if (len < SB_BLOCK_HEAD_BYTES)
+		return -EAGAIN;
+	nr_bytes = sb_load_le(p + 4, 4);
+	if (sb_load_le(p, 4) != MAGIC || nr_bytes > SB_BLOCK_BYTES_MAX - SB_BLOCK_HEAD_BYTES)
+		return -EPROTO;
+	*ret_len = nr_bytes + SB_BLOCK_HEAD_BYTES;
+	return 0;
+}
+
+/* A number of things of which each has at least a byte: no memory for more than can be there. */
+static size_t get_nr(struct reader *reader, size_t max)
+{
+	uint64_t nr = sb_get_varint(&reader->cursor);
+
+	if (nr <= max && nr <= (size_t)(reader->cursor.end - reader->cursor.p))
+		return nr;
+	reader->cursor.is_bad = true;
+	return 0;
+}
+
+static void read_head(struct reader *reader, struct sb_block *block)
+{
+	size_t nr, i;
+	uint64_t value;
+
+	block->begin_s = (int64_t)sb_get_varint(&reader->cursor);
+	nr = get_nr(reader, FIGURE_MAX);
+	for (i = 0; i < nr; i++) {
+		value = sb_get_varint(&reader->cursor);
+		if (i < SB_BLOCK_FIGURE_MAX)
+			block->figure[i] = value;
+	}
+	if (block->begin_s < 0 || block->begin_s % SB_STORE_BLOCK_S)
+		reader->cursor.is_bad = true;
+}
+
+static int read_strings(struct reader *reader)
+{
+	size_t nr = get_nr(reader, SB_BLOCK_BYTES_MAX), i, len;
+	int err = sb_vec_reserve(&reader->strings, nr + 1);
+	const char *s;
+
+	if (err)
+		return err;
+	reader->strings.at[reader->strings.nr++] = "";
+	for (i = 0; i < nr; i++) {
+		len = get_nr(reader, SB_BLOCK_STRING_MAX);
+		s = sb_get_bytes(&reader->cursor, len);
+		if (reader->cursor.is_bad)
+			return -EPROTO;
+		s = sb_arena_strndup(reader->arena, s, len);
+		if (!s)
+			return -ENOMEM;
+		reader->strings.at[reader->strings.nr++] = s;
+	}
+	return 0;
+}
+
+static const char *get_string(struct reader *reader)
+{
+	uint64_t id = sb_get_varint(&reader->cursor);
+
+	if (id < reader->strings.nr)
+		return reader->strings.at[id];
+	reader->cursor.is_bad = true;
+	return "";
+}
+
+static int read_frames(struct reader *reader)
+{
+	size_t nr = get_nr(reader, SB_BLOCK_BYTES_MAX), i;
+	int err = sb_vec_reserve(&reader->frames, nr);
+	uint64_t kind;
+
+	for (i = 0; i < nr && !err; i++) {
+		struct sb_frame frame = { .name = get_string(reader) };
+
+		frame.module = get_string(reader);
+		if (!frame.module[0])
+			frame.module = NULL;
+		kind = sb_get_varint(&reader->cursor);
+		frame.kind = kind >> 1;
+		frame.is_unnamed = kind & 1;
+		if (kind >> 1 >= SB_FRAME_KIND_MAX || !frame.name[0])
+			reader->cursor.is_bad = true;
+		if (reader->cursor.is_bad)
+			return -EPROTO;
+		reader->frames.at[reader->frames.nr++] = frame;
+	}
+	reader->frame_id = calloc(nr + 1, sizeof(*reader->frame_id));
+	return err || reader->frame_id ? err : -ENOMEM;
+}
+
+static int read_tags(struct reader *reader, struct sb_store_series *series)
+{
+	size_t nr = get_nr(reader, reader->nr_tags_max), i;
+	struct sb_tag *tags = sb_arena_alloc(reader->arena, (nr + 1) * sizeof(*tags));
+
+	if (!tags)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		tags[i].key = get_string(reader);
+		tags[i].is_wide = sb_get_varint(&reader->cursor) & 1;
+		tags[i].value = get_string(reader);
+		if (!tags[i].key[0] || strnlen(tags[i].key, KEY_MAX + 1) > KEY_MAX ||
+		    (i && strcmp(tags[i - 1].key, tags[i].key) >= 0))
+			reader->cursor.is_bad = true;
+	}
+	series->tags = tags;
+	series->nr_tags = nr;
+	return reader->cursor.is_bad ? -EPROTO : 0;
+}
+
+static int frame_id(struct reader *reader, struct sb_profile *profile, uint64_t i, uint32_t *ret_id)
+{
+	uint64_t *known = &reader->frame_id[i];
+	uint32_t id;
+	int err = 0;
+
+	if (*known >> 32 != reader->series.nr) {
+		err = sb_profile_frame(profile, &reader->frames.at[i], &id);
+		if (err)
+			return err;
+		*known = (uint64_t)reader->series.nr << 32 | id;
+	}
+	*ret_id = (uint32_t)*known;
+	return 0;
+}
+
+static int read_stack(struct reader *reader, struct sb_profile *profile)
+{
+	uint64_t weight = sb_get_varint(&reader->cursor), id;
+	size_t nr = get_nr(reader, SB_BLOCK_FRAMES_MAX), i;
+	int err = sb_vec_reserve(&reader->stack, nr + 1);
+
+	if (!weight)
+		reader->cursor.is_bad = true;
+	for (i = 0; i < nr && !err; i++) {
+		id = sb_get_varint(&reader->cursor);
+		if (id >= reader->frames.nr || reader->cursor.is_bad)
+			return -EPROTO;
+		err = frame_id(reader, profile, id, &reader->stack.at[i]);
+	}
+	if (err || reader->cursor.is_bad)
+		return err ? err : -EPROTO;
+	return sb_profile_add(profile, reader->stack.at, nr, weight);
+}
+
+static int read_series(struct reader *reader)
+{
+	struct sb_store_series series = {};
+	struct sb_profile *profile;
+	int err = read_tags(reader, &series);
+	size_t nr, i;
+
+	if (!err)
+		err = sb_profile_new(&profile);
+	if (err)
+		return err;
+	series.profile = profile;
+	err = sb_vec_push(&reader->series, series);
+	if (err) {
+		sb_profile_free(profile);
+		return err;
+	}
+	nr = get_nr(reader, SB_BLOCK_STACKS_MAX + 1);
+	for (i = 0; i < nr && !err; i++)
+		err = read_stack(reader, profile);
+	reader->nr_stacks += nr;
+	if (reader->series.nr > SB_BLOCK_SERIES_MAX ||
+	    reader->nr_stacks > SB_BLOCK_STACKS_MAX + SB_BLOCK_SERIES_MAX)
+		err = -EPROTO;
+	return err ? err : sb_profile_seal(profile);
+}
+
+static int read_all(struct reader *reader, struct sb_block *block)
+{
+	int err;
+
+	read_head(reader, block);
+	err = read_strings(reader);
+	if (!err)
+		err = read_frames(reader);
+	while (!err && !reader->cursor.is_bad && reader->cursor.p < reader->cursor.end)
+		err = read_series(reader);
+	if (!err && reader->cursor.is_bad)
+		err = -EPROTO;
+	return err;
+}
+
+int sb_block_decode(const void *bytes, size_t len, size_t nr_more, struct sb_block *ret_block)
+{
+	struct sb_block block = {};
+	struct reader reader = {
+		.arena = &block.arena,
+		.nr_tags_max = SB_DICT_TAGS_MAX - nr_more,
+	};
+	size_t nr_bytes;
+	int err = sb_block_scan(bytes, len, &nr_bytes);
+
+	if (err || nr_bytes != len)
+		return -EPROTO;
+	reader.cursor.p = (const uint8_t *)bytes + SB_BLOCK_HEAD_BYTES;
+	reader.cursor.end = (const uint8_t *)bytes + len;
+	err = read_all(&reader, &block);
+	block.series = reader.series.at;
+	block.nr_series = reader.series.nr;
+	sb_vec_release(&reader.strings);
+	sb_vec_release(&reader.frames);
+	sb_vec_release(&reader.stack);
+	free(reader.frame_id);
+	if (err) {
+		sb_block_release(&block);
+		return err;
+	}
+	*ret_block = block;
+	return 0;
+}
+
+void sb_block_release(struct sb_block *block)
+{
+	size_t i;
+
+	for (i = 0; i < block->nr_series; i++)
+		sb_profile_free((struct sb_profile *)block->series[i].profile);
+	free(block->series);
+	sb_arena_release(&block->arena);
+	*block = (struct sb_block){};
+}
