@@ -104,6 +104,18 @@ def lacks(binary):
         check(result.status == 0, f'own process without cap_sys_ptrace: {result.status} {result.err}')
 
 
+def written(binary, prefix):
+    """A new file, and one in the place of another."""
+    with tempfile.TemporaryDirectory() as folder, running(*as_user(USER), SPLIT) as split:
+        os.chown(folder, USER, USER)
+        for name in 'new.folded', 'new.folded', 'a.svg':
+            path = f'{folder}/{name}'
+            result = stackbpf(*prefix, binary, 'oncpu', '-p', str(split.pid), '-t', '0.5', '-o', path)
+            check(result.status == 0 and os.path.exists(path) and os.stat(path).st_uid == USER,
+                  f'{name} is written: {result.status} {result.err[:200]}')
+        check(sorted(os.listdir(folder)) == ['a.svg', 'new.folded'], f'and nothing else: {os.listdir(folder)}')
+
+
 def unit_settings():
     unit = configparser.ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str
@@ -156,6 +168,7 @@ with tempfile.TemporaryDirectory() as directory:
         skip('this file system takes no capabilities')
     compare('setcap', copied, as_user(USER))
     hidden(copied, as_user(USER))
+    written(copied, as_user(USER))
     in_kernel(copied, as_user(USER))
     lacks(copied)
     unit(copied, setcap)

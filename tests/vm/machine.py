@@ -44,6 +44,7 @@ CONSOLE_LINES = 40  # of the end of the kernel's log, when a machine fails
 DISK_BYTES = 1 << 30
 # Those without a file are built in. The first three lead to the root file system.
 MODULES = ('virtio_pci', 'virtiofs', 'virtio_console', 'virtio_blk', 'crc32c_generic', 'ext4', 'loop', 'overlay')
+SYSTEMD = '/lib/systemd/systemd'
 VIRTIOFSD = ('/usr/lib/qemu/virtiofsd', '/usr/libexec/virtiofsd', '/usr/lib/virtiofsd')
 
 
@@ -76,6 +77,7 @@ class Setup:
     memory_mib: int = 3072
     env: dict = dataclasses.field(default_factory=dict)
     append: str = ''  # to the kernel's command line
+    units: dict = None  # files of systemd, which is process 1 then, and runs the command and nothing else by itself
     seconds_max: int = 600  # for all
 
 
@@ -171,8 +173,8 @@ exec switch_root /next /bin/sh /run/vm/guest.sh
 """
 
     def guest_script(self, command):
-        """It stays process 1. A port can be opened only once, a pipe again and again (/dev/stdout), so
-        output goes through cat."""
+        """It stays process 1, or makes systemd that. A port can be opened only once, a pipe again and again
+        (/dev/stdout), so output goes through cat."""
         env = {'HOME': '/tmp', 'TMPDIR': '/var/tmp', 'PATH': os.environ['PATH'], 'STACKBPF_IN_VM': '1',
                **self.setup.env}
         exports = '\n'.join(f'export {name}={shlex.quote(value)}' for name, value in env.items())
@@ -186,13 +188,30 @@ mount -t bpf bpf /sys/fs/bpf; mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up; hostname vm
 port() {{ for p in /sys/class/virtio-ports/*; do read n <$p/name && [ "$n" = $1 ] && echo /dev/${{p##*/}}; done; }}
 mkfifo /run/out /run/err; cat /run/out >$(port out) & co=$!; cat /run/err >$(port err) & ce=$!
+cat >/run/command <<'END OF THE COMMAND'
 ({exports}
 cd {shlex.quote(os.getcwd() if self.setup.root == '/' else '/')} && exec {shlex.join(command)}
 ) >/run/out 2>/run/err </dev/null
-echo $? >status; sync
-(sleep 2; kill $co $ce) 2>/dev/null & wait $co $ce
+echo $? >/run/vm/status; sync
+for i in 1 2 3 4 5 6 7 8 9 10; do ! kill -0 $co $ce 2>/dev/null || sleep 0.2; done
 poweroff -f
+END OF THE COMMAND
+export co ce
+{self.init_command()}
 """
+
+    def init_command(self):
+        if self.setup.units is None:
+            return '. /run/command'
+        units = {'vm.target': '[Unit]\nRequires=vm.service\nDefaultDependencies=no\n', **self.setup.units,
+                 'vm.service': '[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=/bin/sh /run/command\n'
+                               'PassEnvironment=co ce PATH\n'}
+        # What programs keep there is the guest's own.
+        lines = ['mount -t tmpfs tmpfs /var/lib']
+        for name, text in units.items():
+            path = shlex.quote(f'/run/systemd/system/{name}')
+            lines += [f'mkdir -p $(dirname {path}); cat >{path} <<\'END OF THE UNIT\'', text, 'END OF THE UNIT']
+        return '\n'.join([*lines, f'exec {SYSTEMD} --unit=vm.target --log-target=kmsg'])
 
     # The processes on our side.
 

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "capture/sandbox.h"
 
 #define BIT(number) (1ull << (number))
@@ -85,6 +87,19 @@ uint64_t sb_privileges_have(void)
 	if (get_caps(&caps))
 		return 0;
 	return caps.effective | (caps.effective & BIT(CAP_SYS_ADMIN) ? SPLIT_OFF : 0);
+}
+
+bool sb_privileges_is_paranoid(int err)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	uint64_t level;
+
+	if (err != -EACCES || sb_read_file("/proc/sys/kernel/perf_event_paranoid", 64, &text, NULL))
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	/* "-1" is no such number, and allows all. */
+	return !sb_parse_u64(text, INT32_MAX, &level) && level > 2 &&
+	       (sb_privileges_have() & (BIT(CAP_SYS_ADMIN) | BIT(CAP_PERFMON))) == BIT(CAP_PERFMON);
 }
 
 static int keep(unsigned int keepers)

@@ -48,6 +48,12 @@ extern const size_t sb_nr_capabilities;
  * CAP_SYS_ADMIN stands for. */
 uint64_t sb_privileges_have(void);
 
+/*
+ * Return: whether a perf event was refused with @err for kernel.perf_event_paranoid: from 3 on, which upstream
+ * does not know and which is the default of Debian and Ubuntu, their kernels demand CAP_SYS_ADMIN for each. Not where CAP_PERFMON is missing as well.
+ */
+bool sb_privileges_is_paranoid(int err);
+
 /* Return: the version of libseccomp, by which system calls are filtered, or NULL: they are not. */
 const char *sb_privileges_filter(void);
 

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "capture/privileges.h"
 #include "views/skel.h"
 
 /* What libbpf complained of first: it is what failed, the rest follows from it. */
@@ -77,6 +78,13 @@ int sb_explain(int err, const char *what)
 
 	if (is_too_old())
 		return say_too_old();
+	if (sb_privileges_is_paranoid(err)) {
+		sb_err(0,
+		       "cannot %s: kernel.perf_event_paranoid is above 2, by which this kernel demands "
+		       "CAP_SYS_ADMIN; run it as root, or 'sysctl kernel.perf_event_paranoid=2'",
+		       what);
+		return err;
+	}
 	if ((err == -EPERM || err == -EACCES) && may_load()) {
 		sb_err(0,
 		       "cannot %s: %s, in spite of all privileges; a seccomp filter or a security module "

@@ -162,6 +162,7 @@ static const struct call calls[] = {
 	CALL(unlinkat, FILES | NETWORK),
 	CALL(fchmod, FILES | NETWORK),
 	CALL(fchown, FILES),
+	CALL(linkat, FILES),
 	CALL(umask, FILES | NETWORK),
 	/* What libdebuginfod, libcurl and the resolver do; what dlopen() does is below. */
 	CALL(socket, NETWORK),

@@ -232,7 +232,12 @@ static void check_clock(struct sb_doctor *doctor)
 	if (err) {
 		sb_doctor_say(doctor, SB_VERDICT_NO, "CPU timer", "refused: %s (paranoid is %lld)",
 			      strerror(-err), (long long)paranoid);
-		sb_doctor_advise(doctor, "cap_perfmon or root is needed");
+		sb_doctor_advise(
+			doctor, "%s",
+			sb_privileges_is_paranoid(err)
+				? "sysctl kernel.perf_event_paranoid=2, or root: beyond 2 this "
+				  "kernel demands cap_sys_admin"
+				: "cap_perfmon or root is needed");
 		return;
 	}
 	sb_doctor_say(doctor, SB_VERDICT_OK, "CPU timer", "cpu-clock (perf_event_paranoid is %lld)",
