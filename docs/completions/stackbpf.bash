@@ -17,12 +17,14 @@ _stackbpf()
 	local wall="-F --freq -e --event --idle $views"
 	local io="-r -w --bytes --latency --count --layer --kind --path --fs --dev --inode --file
 		-m --min -M --max --distr $views"
+	local top="-c --command --by -T --threads --debuginfod -F --freq -e --event --idle --kind
+		--every --window -b --batch --count -l --limit $samplers"
 	local run="-F --freq -e --event --idle --kind --open $views"
 	local record="--store --kinds --tag --label --tids --retain --max-size --sync
 		-F --freq -e --event $samplers"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io run record doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io top live run record doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -112,7 +114,7 @@ _stackbpf()
 		compopt -o default
 		return
 		;;
-	-t | --time | --max-overhead | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
+	-t | --time | --window | --max-overhead | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
 		--depth | --unwind-memory | --symbol-cache | --tag | --label | --retain | --max-size | -l | --limit | --title)
 		return
 		;;
@@ -124,6 +126,7 @@ _stackbpf()
 	offwake) mapfile -t COMPREPLY < <(compgen -W "$offwake" -- "$cur") ;;
 	wall) mapfile -t COMPREPLY < <(compgen -W "$wall" -- "$cur") ;;
 	io) mapfile -t COMPREPLY < <(compgen -W "$io" -- "$cur") ;;
+	top | live) mapfile -t COMPREPLY < <(compgen -W "$top" -- "$cur") ;;
 	run) mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "$record" -- "$cur") ;;
 	doctor) mapfile -t COMPREPLY < <(compgen -W "$doctor" -- "$cur") ;;

@@ -7,18 +7,20 @@ complete -c stackbpf -n __fish_use_subcommand -a wakeup -d 'who wakes whom, and 
 complete -c stackbpf -n __fish_use_subcommand -a offwake -d 'where threads wait, and who ends it'
 complete -c stackbpf -n __fish_use_subcommand -a wall -d 'what threads do with their time'
 complete -c stackbpf -n __fish_use_subcommand -a io -d 'which code moves which files bytes'
+complete -c stackbpf -n __fish_use_subcommand -a top -d 'functions and calls of the last seconds, on the terminal'
+complete -c stackbpf -n __fish_use_subcommand -a live -d 'the same as top'
 complete -c stackbpf -n __fish_use_subcommand -a run -d 'a command, and a picture of what it did'
 complete -c stackbpf -n __fish_use_subcommand -a record -d 'profiles over time, with tags, into a store'
 complete -c stackbpf -n __fish_use_subcommand -a doctor -d 'what this kernel, these privileges and a process allow'
 complete -c stackbpf -n __fish_use_subcommand -a help -d 'what a command does, and its options'
-complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io run record doctor help'
+complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live run record doctor help'
 complete -c stackbpf -s q -l quiet -d 'say nothing on stderr but errors'
 complete -c stackbpf -s v -l verbose -d 'say everything'
 complete -c stackbpf -s h -l help -d 'show the options'
 complete -c stackbpf -s V -l version -d 'show version and features'
 
 function __stackbpf_samplers
-    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu offcpu wakeup offwake wall io run record' $argv
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu offcpu wakeup offwake wall io run top live record' $argv
 end
 __stackbpf_samplers -s p -l pid -x -a '(__fish_complete_pids)' -d 'processes'
 __stackbpf_samplers -s L -l tid -x -a '(__fish_complete_pids)' -d 'single threads'
@@ -46,18 +48,23 @@ __stackbpf_samplers -l symbol-cache -x -d 'debug data kept in memory at most'
 __stackbpf_samplers -l stats -d 'every figure about the run'
 functions -e __stackbpf_samplers
 
+function __stackbpf_shown
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu offcpu wakeup offwake wall io run top live' $argv
+end
+__stackbpf_shown -s c -l command -x -a '(__fish_complete_command)' -d 'run this line, sample it'
+__stackbpf_shown -l by -x -a 'comm pid thread cpu cgroup container' -d 'what stands at the root'
+__stackbpf_shown -s T -l threads -d 'the same as --by thread'
+__stackbpf_shown -l debuginfod -d 'fetch missing debug data'
+functions -e __stackbpf_shown
+
 function __stackbpf_views
     complete -c stackbpf -n '__fish_seen_subcommand_from oncpu offcpu wakeup offwake wall io run' $argv
 end
-__stackbpf_views -s c -l command -x -a '(__fish_complete_command)' -d 'run this line, sample it'
-__stackbpf_views -l by -x -a 'comm pid thread cpu cgroup container' -d 'what stands at the root'
-__stackbpf_views -s T -l threads -d 'the same as --by thread'
 __stackbpf_views -s d -l delimited -d 'a frame between user and kernel part'
 __stackbpf_views -l annotate -d 'mark frames by kind'
 __stackbpf_views -l lines -d 'add file and line'
 __stackbpf_views -l modules -d 'add the name of the file'
 __stackbpf_views -l offsets -d 'add the offset into the function'
-__stackbpf_views -l debuginfod -d 'fetch missing debug data'
 __stackbpf_views -s o -l output -rF -d 'write to a file'
 __stackbpf_views -l format -x -a 'folded svg html bt distr pprof speedscope firefox callgrind json' -d 'the format'
 __stackbpf_views -s f -l folded -d 'folded stacks'
@@ -67,7 +74,7 @@ __stackbpf_views -l no-header -d 'leave out the first line'
 functions -e __stackbpf_views
 
 function __stackbpf_sampled
-    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu wall run record' $argv
+    complete -c stackbpf -n '__fish_seen_subcommand_from oncpu wall run top live record' $argv
 end
 __stackbpf_sampled -s F -l freq -x -d 'samples per second and CPU'
 __stackbpf_sampled -s e -l event -x -a 'cpu-clock cycles' -d 'what ticks'
@@ -88,7 +95,7 @@ __stackbpf_blocked -l state -x -a 'R S D T I' -d 'only waits of these states'
 functions -e __stackbpf_blocked
 
 function __stackbpf_waits
-    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu offwake wall run' $argv
+    complete -c stackbpf -n '__fish_seen_subcommand_from offcpu offwake wall run top live' $argv
 end
 __stackbpf_waits -l idle -x -a 'show dim drop' -d 'what becomes of waits of idle workers'
 functions -e __stackbpf_waits
@@ -122,10 +129,25 @@ __stackbpf_io -l inode -x -d 'only the file with this inode number'
 __stackbpf_io -l file -x -a 'path base full none' -d 'the leaf'
 functions -e __stackbpf_io
 
+function __stackbpf_kinds
+    complete -c stackbpf -n '__fish_seen_subcommand_from run top live' $argv
+end
+__stackbpf_kinds -l kind -x -a 'oncpu offcpu wakeup offwake wall io' -d 'what is sampled'
+functions -e __stackbpf_kinds
+
+function __stackbpf_top
+    complete -c stackbpf -n '__fish_seen_subcommand_from top live' $argv
+end
+__stackbpf_top -l every -x -d 'how often it is renewed'
+__stackbpf_top -l window -x -d 'how long the last seconds are'
+__stackbpf_top -s b -l batch -d 'tables, no screen'
+__stackbpf_top -l count -x -d 'end after so many'
+__stackbpf_top -s l -l limit -x -d 'so many functions in a table'
+functions -e __stackbpf_top
+
 function __stackbpf_run
     complete -c stackbpf -n '__fish_seen_subcommand_from run' $argv
 end
-__stackbpf_run -l kind -x -a 'oncpu offcpu wakeup offwake wall io' -d 'what is sampled'
 __stackbpf_run -l open -d 'show the picture'
 functions -e __stackbpf_run
 

@@ -11,11 +11,17 @@
 
 static const char *program_name = "stackbpf";
 static enum sb_log_level level_max = SB_LOG_INFO;
+static int log_fd = STDERR_FILENO;
 
 void sb_log_init(const char *program, enum sb_log_level max)
 {
 	program_name = program;
 	level_max = max;
+}
+
+void sb_log_to(int fd)
+{
+	log_fd = fd;
 }
 
 enum sb_log_level sb_log_max(void)
@@ -73,7 +79,7 @@ static void put(enum sb_log_level level, int err, char *msg)
 	}
 	line[nr++] = part("\n");
 	/* One call, so that messages of two threads do not mix; there is nobody to tell if it fails. */
-	if (writev(STDERR_FILENO, line, nr) < 0)
+	if (writev(log_fd, line, nr) < 0)
 		return;
 }
 

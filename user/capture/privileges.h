@@ -61,6 +61,7 @@ struct sb_privileges_opts {
 	bool has_command;  /* signals are passed on to it */
 	bool writes_files; /* this process itself makes files */
 	bool has_network;  /* debuginfod is asked */
+	bool has_terminal; /* that is drawn on, and left as it was */
 };
 
 /*

@@ -36,14 +36,15 @@
 #include "base/cleanup.h"
 
 /* Who may. */
-#define SESSION (1u << 0)
-#define THREAD	(1u << 1)
-#define FILES	(1u << 2) /* a session that makes files itself */
-#define NETWORK (1u << 3) /* a session that asks debuginfod */
-#define ALL	(SESSION | THREAD)
-#define WORKER	(1u << 4) /* parses, in a process of its own: symbolizer/parser.h */
-#define KEEPER	(1u << 5) /* starts and ends those */
-#define PARSERS (WORKER | KEEPER)
+#define SESSION	 (1u << 0)
+#define THREAD	 (1u << 1)
+#define FILES	 (1u << 2) /* a session that makes files itself */
+#define NETWORK	 (1u << 3) /* a session that asks debuginfod */
+#define ALL	 (SESSION | THREAD)
+#define WORKER	 (1u << 4) /* parses, in a process of its own: symbolizer/parser.h */
+#define KEEPER	 (1u << 5) /* starts and ends those */
+#define PARSERS	 (WORKER | KEEPER)
+#define TERMINAL (1u << 6) /* a session that draws on one */
 
 struct call {
 	int number;
@@ -200,6 +201,7 @@ struct judged {
 	uint64_t mask, value;
 };
 
+#define TERMIOS2_BYTES 44 /* struct termios2, which glibc's headers do not have */
 #define WHOLE	       UINT64_MAX
 #define IS(nr, val)    (nr), WHOLE, (uint64_t)(val)
 #define WITHOUT(nr, m) (nr), (uint64_t)(m), 0
@@ -241,6 +243,10 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(ioctl), SESSION, IS(1, PERF_EVENT_IOC_PERIOD) }, /* --max-overhead */
 	{ SCMP_SYS(ioctl), ALL, IS(1, TCGETS) },
 	{ SCMP_SYS(ioctl), ALL, IS(1, TIOCGWINSZ) },
+	{ SCMP_SYS(ioctl), TERMINAL, IS(1, TCSETS) },
+	/* What newer C libraries do instead, TCGETS2 and TCSETS2 of asm/termbits.h. */
+	{ SCMP_SYS(ioctl), TERMINAL, IS(1, _IOC(_IOC_READ, 'T', 0x2a, TERMIOS2_BYTES)) },
+	{ SCMP_SYS(ioctl), TERMINAL, IS(1, _IOC(_IOC_WRITE, 'T', 0x2b, TERMIOS2_BYTES)) },
 	/* Limits to read, by those who share descriptors out. */
 	{ SCMP_SYS(prlimit64), ALL, IS(2, 0) },
 	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_NAME) },
@@ -371,6 +377,8 @@ int sb_sandbox_session(const struct sb_privileges_opts *opts)
 		who |= FILES;
 	if (opts->has_network)
 		who |= NETWORK;
+	if (opts->has_terminal)
+		who |= TERMINAL;
 	err = compile(who, &filter);
 	return err ? err : install(&filter);
 }

@@ -7,11 +7,24 @@
 #include "cli/nearest.h"
 #include "views/view.h"
 
+static const char top_notes[] =
+	"Keys: q quit, p pause, s sort, w span, f tree of calls, / filter, r reset, ? help.\n"
+	"Where stdout is no terminal, a table each time. 'stackbpf live' is the same.\n";
+
 static const char run_notes[] =
 	"Its children, too. The picture is COMMAND-YYYYmmdd-HHMMSS.svg here, unless -o is given;\n"
 	"the exit status is the command's.\n";
 
 static const struct sb_command commands[] = {
+	{
+		.name = "top",
+		.alias = "live",
+		.summary = "functions and calls of the last seconds, on the terminal",
+		.synopsis = "[options]",
+		.opts = sb_record_rows,
+		.notes = top_notes,
+		.run = sb_cmd_top,
+	},
 	{
 		.name = "run",
 		.summary = "a command, and a picture of what it did",
@@ -77,7 +90,8 @@ bool sb_command_find(const char *name, struct sb_command *ret_command)
 	size_t i;
 
 	for (i = 0; sb_command_at(i, &command); i++) {
-		if (sb_streq(command.name, name)) {
+		if (sb_streq(command.name, name) ||
+		    (command.alias && sb_streq(command.alias, name))) {
 			*ret_command = command;
 			return true;
 		}

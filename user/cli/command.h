@@ -16,6 +16,7 @@
 
 struct sb_command {
 	const char *name, *summary;
+	const char *alias;	   /* another name; NULL: none */
 	const char *synopsis;	   /* what follows the name in the first line of its help */
 	const struct sb_opt *opts; /* NULL: it takes none */
 	const char *notes;	   /* more lines for its help, or NULL */
@@ -32,6 +33,7 @@ int sb_command_unknown(const char *name);
 int sb_cmd_record(const struct sb_command *command, char **argv);
 int sb_cmd_recorder(const struct sb_command *command, char **argv);
 int sb_cmd_run(const struct sb_command *command, char **argv);
+int sb_cmd_top(const struct sb_command *command, char **argv);
 int sb_cmd_doctor(const struct sb_command *command, char **argv);
 int sb_cmd_help(const struct sb_command *command, char **argv);
 

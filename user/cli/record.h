@@ -68,6 +68,7 @@ struct sb_run_sink {
 	uint32_t by; /* SB_BY_*: what keys are split by for that */
 	/* Of a process whose owner says when to end: signals are none of its business. */
 	bool has_owner;
+	bool has_terminal; /* it draws on one */
 };
 
 struct sb_run {

@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/record.h"
+#include "cli/term.h"
 
 /* How often to drain, to look for new CPUs, and to show progress. */
 #define TICK_NS SB_NS_PER_SEC
@@ -228,6 +229,7 @@ static void give_up(int sig, siginfo_t *info, void *context)
 	static const char message[] = "stackbpf: given up\n";
 
 	sb_output_files_discard();
+	sb_term_restore();
 	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
 	_exit(SB_EXIT_SIGNAL + sig);
 }

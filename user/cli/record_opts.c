@@ -349,15 +349,17 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 }
 
 #define FIELD(name) .offset = offsetof(struct sb_record_opts, name)
-#define SAMPLED	    .commands = "oncpu wall run record"	  /* views that sample by time */
-#define WAITS	    .commands = "offcpu offwake wall run" /* that have the stack of the wait */
+#define SAMPLED	    .commands = "oncpu wall run top record"   /* views that sample by time */
+#define WAITS	    .commands = "offcpu offwake wall run top" /* that have the stack of the wait */
 #define SPLIT_WAITS .commands = "offcpu wakeup offwake"
 #define LASTING	    .commands = "offcpu wakeup offwake io" /* views of what takes time */
 #define FILES	    .commands = "io"
-#define OF_A_KIND   .commands = "run" /* that are no view */
+#define OF_A_KIND   .commands = "run top" /* that are no view */
 #define RECORDER    .commands = "record"
 /* What says how a result looks: there is none but the store. */
-#define RESULT	    .commands = "!record"
+#define RESULT	    .commands = "!record top"
+/* What is shown of a sample, wherever that is. */
+#define SHOWN	    .commands = "!record"
 
 /* clang-format off */
 const struct sb_opt sb_record_rows[] = {
@@ -382,7 +384,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "subprocesses", .letters = "s",
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(targets.follow_children),
 	  .help = "the children of -p and of the command, too, now and later" },
-	{ .name = "command", .letters = "c", .metavar = "CMD", RESULT,
+	{ .name = "command", .letters = "c", .metavar = "CMD", SHOWN,
 	  .type = SB_OPT_STRING, .group = SB_OPT_TARGET, FIELD(shell_command),
 	  .help = "run this line with sh, sample it and its children, and end with it" },
 
@@ -528,11 +530,11 @@ const struct sb_opt sb_record_rows[] = {
 		  "there are any), off" },
 	{ .letters = "g", .type = SB_OPT_NONE, .group = SB_OPT_STACKS },
 
-	{ .name = "by", .metavar = "LIST", RESULT,
+	{ .name = "by", .metavar = "LIST", SHOWN,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
 	  .help = "what stands at the root, outermost first: comm (default), pid, thread, cpu, "
 		  "cgroup, container" },
-	{ .name = "threads", .letters = "T", RESULT,
+	{ .name = "threads", .letters = "T", SHOWN,
 	  .type = SB_OPT_PRESET, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
 	  .preset = "thread",
 	  .help = "the same as --by thread" },
@@ -565,7 +567,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_SET, .group = SB_OPT_SHAPE, FIELD(demangle),
 	  .bits = SB_SYM_DEMANGLE_OFF,
 	  .help = "the same as --demangle=off" },
-	{ .name = "debuginfod", RESULT,
+	{ .name = "debuginfod", SHOWN,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(debuginfod),
 	  .help = "fetch missing debug data from $DEBUGINFOD_URLS; without it no network is used" },
 	{ .name = "symbol-cache", .metavar = "BYTES",
@@ -600,6 +602,23 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "no-header", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(no_header),
 	  .help = "leave out the first line, '#stackbpf;...'" },
+
+	{ .name = "every", .metavar = "DUR", .commands = "top",
+	  .type = SB_OPT_DURATION, .group = SB_OPT_OUTPUT, FIELD(every_ns),
+	  .help = "how often what is shown is renewed: 2 (seconds, the default), 500ms" },
+	{ .name = "window", .metavar = "DUR", .commands = "top",
+	  .type = SB_OPT_DURATION, .group = SB_OPT_OUTPUT, FIELD(window_ns),
+	  .help = "how long the last seconds are that are shown beside all since the start "
+		  "(default 10)" },
+	{ .name = "batch", .letters = "b", .commands = "top",
+	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(batch),
+	  .help = "no screen: a table on stdout each time; so it is where stdout is no terminal" },
+	{ .name = "count", .metavar = "N", .commands = "top",
+	  .type = SB_OPT_U32, .group = SB_OPT_OUTPUT, FIELD(nr_rounds), .min = 1, .max = UINT32_MAX,
+	  .help = "end after so many" },
+	{ .name = "limit", .letters = "l", .metavar = "N", .commands = "top",
+	  .type = SB_OPT_U32, .group = SB_OPT_OUTPUT, FIELD(limit), .min = 1, .max = UINT32_MAX,
+	  .help = "so many functions in a table (default 30); the rest is counted" },
 
 	{ .name = "stats",
 	  .type = SB_OPT_ON, .group = SB_OPT_META, FIELD(stats),

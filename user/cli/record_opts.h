@@ -48,6 +48,9 @@ struct sb_record_opts {
 	const char *kind; /* of commands that are no view: the name of one; NULL: oncpu */
 	bool open;	  /* run: show the picture */
 	struct sb_recorder_opts recorder;
+	bool batch;		      /* top: lines, no screen */
+	uint32_t nr_rounds;	      /* top: so many tables; 0: no limit */
+	uint64_t every_ns, window_ns; /* top: between two; what the last seconds are */
 	uint32_t overhead_max_ppm; /* of all CPUs; 0: no limit; set to the default by the caller */
 };
 

@@ -89,6 +89,7 @@ int sb_run_settle_privileges(struct sb_run *run)
 	struct sb_privileges_opts opts = {
 		.has_command = run->child,
 		.has_network = run->opts.debuginfod,
+		.has_terminal = run->sink && run->sink->has_terminal,
 	};
 	size_t i;
 	int err;
