@@ -22,9 +22,11 @@ _stackbpf()
 	local run="-F --freq -e --event --idle --kind --open $views"
 	local record="--store --kinds --tag --label --tids --retain --max-size --sync
 		-F --freq -e --event $samplers"
+	local export="--store --to --from --kind --tag --by --every -f --follow --otlp-attrs -H --header
+		--token-file --ca-file --timeout --state $common"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io top live run record doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io top live run record export doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -129,6 +131,7 @@ _stackbpf()
 	top | live) mapfile -t COMPREPLY < <(compgen -W "$top" -- "$cur") ;;
 	run) mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "$record" -- "$cur") ;;
+	export) mapfile -t COMPREPLY < <(compgen -W "$export" -- "$cur") ;;
 	doctor) mapfile -t COMPREPLY < <(compgen -W "$doctor" -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$commands $help" -- "$cur") ;;
 	esac

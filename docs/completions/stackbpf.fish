@@ -11,9 +11,10 @@ complete -c stackbpf -n __fish_use_subcommand -a top -d 'functions and calls of 
 complete -c stackbpf -n __fish_use_subcommand -a live -d 'the same as top'
 complete -c stackbpf -n __fish_use_subcommand -a run -d 'a command, and a picture of what it did'
 complete -c stackbpf -n __fish_use_subcommand -a record -d 'profiles over time, with tags, into a store'
+complete -c stackbpf -n __fish_use_subcommand -a export -d 'send a store to ClickHouse, OpenTelemetry, Pyroscope, or to files'
 complete -c stackbpf -n __fish_use_subcommand -a doctor -d 'what this kernel, these privileges and a process allow'
 complete -c stackbpf -n __fish_use_subcommand -a help -d 'what a command does, and its options'
-complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live run record doctor help'
+complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live run record export doctor help'
 complete -c stackbpf -s q -l quiet -d 'say nothing on stderr but errors'
 complete -c stackbpf -s v -l verbose -d 'say everything'
 complete -c stackbpf -s h -l help -d 'show the options'
@@ -150,6 +151,25 @@ function __stackbpf_run
 end
 __stackbpf_run -l open -d 'show the picture'
 functions -e __stackbpf_run
+
+function __stackbpf_export
+    complete -c stackbpf -n '__fish_seen_subcommand_from export' $argv
+end
+__stackbpf_export -l store -x -a '(__fish_complete_directories)' -d 'the store'
+__stackbpf_export -l to -x -a 'clickhouse:http:// otlp:http:// pyroscope:http:// pprof-dir: file:' -d 'where to, or up to when'
+__stackbpf_export -l from -x -d 'from here on'
+__stackbpf_export -l kind -x -a 'oncpu offcpu wakeup offwake wall io' -d 'only this kind'
+__stackbpf_export -l tag -x -d 'only with these tags'
+__stackbpf_export -l by -x -d 'tags that make a series'
+__stackbpf_export -l every -x -a '60s 10s 10m' -d 'how long a period is'
+__stackbpf_export -s f -l follow -d 'go on with what is recorded'
+__stackbpf_export -l otlp-attrs -x -a 'both inline ref' -d 'keys of resources in OTLP'
+__stackbpf_export -s H -l header -x -d 'one more line of each request'
+__stackbpf_export -l token-file -rF -d 'a token to send'
+__stackbpf_export -l ca-file -rF -d 'certificates to trust'
+__stackbpf_export -l timeout -x -d 'give a request up after'
+__stackbpf_export -l state -x -a '(__fish_complete_directories)' -d 'where to keep how far it came'
+functions -e __stackbpf_export
 
 function __stackbpf_doctor
     complete -c stackbpf -n '__fish_seen_subcommand_from doctor' $argv

@@ -29,7 +29,7 @@ MAY = {
     'user/resolve': {'user/base', 'contract', 'user/model', 'symbolizer', 'user/interp'},
     'user/cli': {'user/base', 'contract', 'skeleton', 'libbpf', 'elf', 'symbolizer', 'user/model',
                  'user/flamegraph', 'user/output', 'user/views', 'user/interp', 'user/capture',
-                 'user/resolve', 'user/store'},
+                 'user/resolve', 'user/store', 'user/export'},
 }
 # Single headers that a layer may see of another one.
 ALSO = {('user/resolve', 'user/capture/batch.h'), ('user/export', 'user/flamegraph/text.h')}

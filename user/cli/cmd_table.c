@@ -15,6 +15,15 @@ static const char run_notes[] =
 	"Its children, too. The picture is COMMAND-YYYYmmdd-HHMMSS.svg here, unless -o is given;\n"
 	"the exit status is the command's.\n";
 
+static const char export_notes[] =
+	"Places:\n"
+	"  clickhouse:http://HOST:8123/DATABASE[?cluster=NAME]   two tables, made if need be\n"
+	"  otlp:http://HOST:4318     OpenTelemetry profiles, protocol 1.10 or newer\n"
+	"  pyroscope:http://HOST:4040                            POST /ingest\n"
+	"  pprof-dir:DIR             a .pb.gz for each period, kind and series\n"
+	"  file:PATH                 one file of any format, by its extension\n"
+	"Sent is what was not sent there before; the store keeps what cannot be sent now.\n";
+
 static const struct sb_command commands[] = {
 	{
 		.name = "top",
@@ -39,6 +48,14 @@ static const struct sb_command commands[] = {
 		.synopsis = "[--store DIR] [--kinds LIST] [options]",
 		.opts = sb_record_rows,
 		.run = sb_cmd_recorder,
+	},
+	{
+		.name = "export",
+		.summary = "send a store to ClickHouse, OpenTelemetry, Pyroscope, or to files",
+		.synopsis = "--to PLACE [--follow] [options]",
+		.opts = sb_export_rows,
+		.notes = export_notes,
+		.run = sb_cmd_export,
 	},
 	{
 		.name = "doctor",

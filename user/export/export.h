@@ -95,6 +95,8 @@ struct sb_export_kind {
 	const char *example; /* "otlp:http://host:4318" */
 	const char *summary;
 	bool is_http;
+	const char
+		*without; /* tags that make no series if none are named: "cgroup,comm"; or NULL */
 	/* Does not send anything yet. Return: 0; -EINVAL: the address is none, *ret_why is the end of a sentence;
 	 * others. */
 	int (*open)(const struct sb_export_opts *opts, void **ret_dest, const char **ret_why);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "output/protobuf.h"
 
-enum wire_type { VARINT = 0, LEN = 2 };
+enum wire_type { VARINT = 0, I64 = 1, LEN = 2 };
 
 int sb_pb_varint(struct sb_str *message, uint64_t val)
 {
@@ -24,6 +24,17 @@ int sb_pb_u64(struct sb_str *message, uint32_t field, uint64_t val)
 	if (!val)
 		return 0;
 	return tag(message, field, VARINT) ?: sb_pb_varint(message, val);
+}
+
+int sb_pb_fixed64(struct sb_str *message, uint32_t field, uint64_t val)
+{
+	char bytes[8];
+
+	if (!val)
+		return 0;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(val >> 8 * i);
+	return tag(message, field, I64) ?: sb_str_addn(message, bytes, sizeof(bytes));
 }
 
 int sb_pb_bytes(struct sb_str *message, uint32_t field, const void *data, size_t len)

@@ -15,6 +15,8 @@
 int sb_pb_varint(struct sb_str *message, uint64_t val);
 /* Field @field, a number; nothing if it is 0, which is what a reader takes a missing one for. */
 int sb_pb_u64(struct sb_str *message, uint32_t field, uint64_t val);
+/* Field @field of type fixed64; nothing if it is 0. */
+int sb_pb_fixed64(struct sb_str *message, uint32_t field, uint64_t val);
 /* Field @field: a string, bytes, a message, packed numbers. */
 int sb_pb_bytes(struct sb_str *message, uint32_t field, const void *data, size_t len);
 /* The same, of a message that was put together. */

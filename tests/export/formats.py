@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""formats.py PART STACKBPF MAKE_STORE: what is sent is what was recorded: kinds, tags, stacks, weights, times. Who says
+so is not us: protoc, `go tool pprof`, a parser of Pyroscope's names."""
+import collections
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import peers
+
+HERE = pathlib.Path(__file__).resolve().parent
+NS_PER_SAMPLE = round(1e9 / 99)
+
+
+# ---- OTLP ----
+
+def parse_text(lines):
+    """protoc's text format: {field: [values]}."""
+    message = collections.defaultdict(list)
+    for line in lines:
+        line = line.strip()
+        if line == '}':
+            return message
+        if line.endswith('{'):
+            message[line[:-2]].append(parse_text(lines))
+        elif line:
+            key, _, value = line.partition(': ')
+            message[key].append(unquote(value) if value.startswith('"') else int(value))
+    return message
+
+
+def unquote(text):
+    escapes = {'n': b'\n', 't': b'\t', 'r': b'\r', '"': b'"', "'": b"'", '\\': b'\\'}
+    out, at, text = b'', 0, text[1:-1]
+    while at < len(text):
+        if text[at] != '\\':
+            out += text[at].encode()
+            at += 1
+        elif text[at + 1].isdigit():
+            out += bytes([int(text[at + 1:at + 4], 8)])
+            at += 4
+        else:
+            out += escapes[text[at + 1]]
+            at += 2
+    return out
+
+
+def decode(body):
+    done = subprocess.run(['protoc', f'-I{HERE}', '--decode', 'Request', 'profiles.proto'], input=body,
+                          capture_output=True, check=False)
+    if done.returncode:
+        raise AssertionError(done.stderr.decode())
+    text = done.stdout.decode()
+    peers.check(not re.search(r'^\s*\d+[:{ ]', text, re.M), 'protoc knows all fields')
+    return parse_text(iter(text.splitlines()))
+
+
+def one(message, field, default=0):
+    values = message.get(field, [default])
+    assert len(values) == 1, (field, values)
+    return values[0]
+
+
+class Dictionary:
+    """Every index is checked on its way; entry 0 of each table is empty."""
+
+    def __init__(self, message):
+        self.message = message
+        for table in 'mapping', 'location', 'function', 'link', 'attribute', 'stack':
+            peers.check(message[table + '_table'][0] == {}, f'entry 0 of the table of {table}s is empty')
+        peers.check(message['string_table'][0] == b'', 'string 0 is empty')
+        peers.check(len(message['link_table']) == 1, 'there are no links')
+
+    def at(self, table, index):
+        values = self.message[table + '_table']
+        assert 0 <= index < len(values), (table, index)
+        return values[index]
+
+    def string(self, index):
+        return self.at('string', index).decode()
+
+    def frame(self, index):
+        location = self.at('location', index)
+        name = self.string(one(self.at('function', one(one(location, 'lines'), 'function_index')), 'name_strindex'))
+        module = self.string(one(self.at('mapping', one(location, 'mapping_index')), 'filename_strindex'))
+        kind = None
+        for number in location['attribute_indices']:
+            attribute = self.at('attribute', number)
+            assert self.string(one(attribute, 'key_strindex')) == 'profile.frame.type'
+            kind = one(one(attribute, 'value'), 'string_value').decode()
+        return name, module, kind
+
+    def stack(self, index):
+        return [self.frame(number) for number in reversed(self.at('stack', index)['location_indices'])]
+
+    def type(self, message):
+        return self.string(one(message, 'type_strindex')), self.string(one(message, 'unit_strindex'))
+
+
+def attributes_of(dictionary, resource, how):
+    attributes = {}
+    for attribute in resource['attributes']:
+        names = []
+        if how != 'ref':
+            names.append(one(attribute, 'key', b'').decode())
+        if how != 'inline':
+            names.append(dictionary.string(one(attribute, 'key_strindex')))
+        assert len(set(names)) == 1 and names[0], names
+        peers.check(('key' in attribute) == (how != 'ref') and ('key_strindex' in attribute) == (how != 'inline'),
+                    f'keys are said as --otlp-attrs={how}') if len(attributes) == 0 else None
+        attributes[names[0]] = one(one(attribute, 'value'), 'string_value').decode()
+    return attributes
+
+
+TYPES = {'oncpu': (('samples', 'count'), ('cpu', 'nanoseconds'), NS_PER_SAMPLE),
+         'offcpu': (('off_cpu', 'nanoseconds'), None, 0)}
+
+
+def otlp(stackbpf, store):
+    if not shutil.which('protoc'):
+        peers.skip('no protoc')
+    for how in 'both', 'inline', 'ref':
+        with peers.peer() as peer:
+            args = () if how == 'both' else ('--otlp-attrs', how)
+            peers.export(stackbpf, store, '--to', f'otlp:{peer.url}', '--from', f'@{peers.BEGIN}', *args)
+            check_otlp(store, peer.taken, how)
+
+
+def check_otlp(store, requests, how):
+    sums, ids = collections.Counter(), set()
+    kinds = {kind: types for types, kind in ((types, kind) for kind, types in TYPES.items())}
+    for request in requests:
+        peers.same((request.path, request.headers.get('Content-Type')),
+                   ('/v1development/profiles', 'application/x-protobuf'), 'the path is that of profiles')
+        message = decode(request.body)
+        dictionary = Dictionary(one(message, 'dictionary'))
+        for resource in message['resource_profiles']:
+            attributes = attributes_of(dictionary, one(resource, 'resource'), how)
+            profile = one(one(resource, 'scope_profiles'), 'profiles')
+            types = (dictionary.type(one(profile, 'sample_type')),
+                     dictionary.type(profile['period_type'][0]) if 'period_type' in profile else None,
+                     one(profile, 'period'))
+            kind = next((kind for kind, want in kinds.items() if want == types), types)
+            begin = one(profile, 'time_unix_nano') // 10**9
+            peers.check(one(profile, 'duration_nano') == 60 * 10**9, 'it is a minute')
+            ids.add(one(profile, 'profile_id'))
+            for sample in profile['samples']:
+                names = tuple(name for name, _, _ in dictionary.stack(one(sample, 'stack_index')))
+                value = one(sample, 'values')
+                sums[begin, kind, attributes.get('service.name', ''), attributes['region'], names] += value
+    weight = {'oncpu': 1, 'offcpu': 1000}
+    want = {key: value * weight[key[1]] for key, value in
+            store.sums(lambda put: ((put.begin - peers.BEGIN) // 60 * 60 + peers.BEGIN, put.kind, put.service,
+                                    put.region, tuple(peers.clean(frame) for frame in put.frames))).items()}
+    peers.same(dict(sums), want, f'OTLP ({how}): all weights, by period, kind, tags and stack')
+    peers.same(len(ids), 5 * 2 * 6, 'profiles have different ids')
+
+
+# ---- Pyroscope ----
+
+def parse_name(name):
+    """car.cpu{region=eu}, as Pyroscope's state machine does: no quotes."""
+    app, _, tags = name.partition('{')
+    assert tags.endswith('}') and tags.count('}') == 1, name
+    return app, dict(tag.split('=') for tag in tags[:-1].split(',') if tag)
+
+
+def pyroscope(stackbpf, store):
+    with peers.peer() as peer:
+        peers.export(stackbpf, store, '--to', f'pyroscope:{peer.url}', '-H', 'X-Scope-OrgID: me')
+    sums = collections.Counter()
+    rates = set()
+    for request in peer.taken:
+        query = peers.query_of(request)
+        app, tags = parse_name(query['name'])
+        service, _, kind = app.rpartition('.')
+        rates.add((kind, query['sampleRate'], query['units'], query['aggregationType'], query['spyName'],
+                   int(query['until']) - int(query['from'])))
+        peers.check(request.path.startswith('/ingest?') and request.headers.get('X-Scope-OrgID') == 'me',
+                    'it goes to /ingest, with the header that was asked for')
+        for line in request.body.splitlines():
+            stack, _, weight = line.rpartition(b' ')
+            sums[int(query['from']), kind, service, tags['region'], stack] += int(weight)
+    want = store.sums(lambda put: ((put.begin - peers.BEGIN) // 60 * 60 + peers.BEGIN,
+                                   {'oncpu': 'cpu'}.get(put.kind, put.kind), put.service or 'stackbpf',
+                                   put.region.replace(' ', '_'), b';'.join(peers.folded(f) for f in put.frames)))
+    peers.same(dict(sums), want, 'Pyroscope: all weights, by period, name and stack')
+    peers.same(rates, {('cpu', '99', 'samples', 'sum', 'stackbpf', 60),
+                       ('offcpu', '1000000', 'samples', 'sum', 'stackbpf', 60)}, 'Pyroscope: rates make time of it')
+    first = peer.taken[0].path
+    peers.same(first.split('&units')[0],
+               f'/ingest?name=stackbpf.offcpu%7Bregion%3Deu%7D&from={peers.BEGIN}&until={peers.BEGIN + 60}'
+               '&spyName=stackbpf&aggregationType=sum', 'Pyroscope: the first request is this one')
+
+
+# ---- pprof-dir ----
+
+def pprof(stackbpf, store):
+    if not shutil.which('go'):
+        peers.skip('no go')
+    with tempfile.TemporaryDirectory() as work:
+        out = os.path.join(work, 'out')
+        peers.export(stackbpf, store, '--to', f'pprof-dir:{out}', '--by', 'service')
+        names = sorted(os.listdir(out))
+        times = [name.split('-')[0] for name in names]
+        peers.check(times == sorted(times) and times[0] == '20251009T085400Z', 'names sort by time', times[:2])
+        peers.same(len(names), 5 * 2 * 3, 'a file for each period, kind and series')
+        before = {name: pathlib.Path(out, name).read_bytes() for name in names}
+        peers.export(stackbpf, store, '--to', f'pprof-dir:{out}', '--by', 'service', '--from', f'@{peers.BEGIN}')
+        peers.same({name: pathlib.Path(out, name).read_bytes() for name in sorted(os.listdir(out))}, before,
+                   'once more makes the same files')
+        env = {**os.environ, 'PPROF_TMPDIR': work, 'HOME': work, 'GOTOOLCHAIN': 'local'}
+        for service in 'car', 'bike':
+            files = [os.path.join(out, name) for name in names if f'-oncpu-{service}-' in name]
+            done = subprocess.run(['go', 'tool', 'pprof', '-sample_index=samples', '-top', *files], env=env,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+            found = re.search(r'of (\d+) total', done.stdout)
+            want = store.sums(lambda put: put.service, lambda put: put.kind == 'oncpu')[service]
+            peers.same(int(found[1]) if found else done.stderr, want, f'go tool pprof: all samples of {service}')
+
+
+# ---- file ----
+
+def file(stackbpf, store):
+    with tempfile.TemporaryDirectory() as work:
+        path = os.path.join(work, 'a.folded')
+        times = ('--from', f'@{peers.BEGIN}', '--to', f'@{peers.BEGIN + 300}')
+        peers.export(stackbpf, store, '--to', f'file:{path}', *times, '--tag', 'service=car', '--kind', 'offcpu')
+        have = collections.Counter()
+        for line in pathlib.Path(path).read_bytes().splitlines():
+            if not line.startswith(b'#'):
+                stack, _, weight = line.rpartition(b' ')
+                have[stack] += int(weight)
+        want = store.sums(lambda put: b';'.join(peers.folded(f) for f in put.frames),
+                          lambda put: put.service == 'car' and put.kind == 'offcpu')
+        peers.same(dict(have), want, 'a file of one service has all of its weights')
+        done = peers.export(stackbpf, store, '--to', f'file:{work}/a.xyz', *times, status=2)
+        peers.check('format' in done.stderr, 'an extension that nobody knows is said to be none', done.stderr)
+        peers.export(stackbpf, store, '--to', f'file:{work}/b.json', '--tag', 'service=nobody', *times, status=3)
+        peers.same(os.listdir(work), ['a.folded'], 'what is empty is no file')
+
+
+def main():
+    part, stackbpf, make_store = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as directory:
+        store = peers.Store(make_store, os.path.join(directory, 'store')).add()
+        globals()[part](stackbpf, store)
+    peers.end()
+
+
+main()

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/store_opts.h"
+#include "export/file.h"
+#include "export/run.h"
+
+#define TOKEN_MAX   4096u
+#define FILE_SCHEME "file:"
+#define TIMEOUT_MS  30000u
+#define EVERY_S	    60u
+#define EVERY_S_MAX 86400u
+
+/* What --to says: where to, or, if it is a time, until when. */
+struct to {
+	const char *place, *time;
+};
+
+struct export_opts {
+	struct sb_common_opts common; /* first */
+	struct sb_store_args store;
+	struct to to;
+	sb_vec_str headers;
+	uint64_t every_ns, timeout_ns;
+	uint32_t attrs;
+	bool is_follow;
+	const char *token_file, *ca_file, *state_dir;
+};
+
+static int parse_to(void *field, const char *value, const char **ret_why)
+{
+	struct to *to = field;
+	size_t len = strspn(value, "abcdefghijklmnopqrstuvwxyz-");
+
+	if (len && value[len] == ':')
+		to->place = value;
+	else
+		to->time = value;
+	return 0;
+}
+
+static const struct sb_opt_word attrs_words[] = {
+	{ "both", SB_OTLP_BOTH },
+	{ "inline", SB_OTLP_INLINE },
+	{ "ref", SB_OTLP_REF },
+	{},
+};
+
+/* clang-format off */
+const struct sb_opt sb_export_rows[] = {
+	SB_STORE_DIR_ROW(struct export_opts, store),
+	{ .name = "to", .metavar = "PLACE", .type = SB_OPT_PARSED, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct export_opts, to), .parse = parse_to,
+	  .help = "where to, see below; if it is a time (a second --to), up to when" },
+	{ .name = "from", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_WINDOW,
+	  .offset = offsetof(struct export_opts, store.from),
+	  .help = "from here on, whatever was sent before; with --follow, where to begin the first time" },
+	{ .name = "kind", .metavar = "KIND", .type = SB_OPT_STRING, .group = SB_OPT_EVENTS,
+	  .offset = offsetof(struct export_opts, store.kind),
+	  .help = "only this: oncpu, offcpu, io, ...; default all" },
+	{ .name = "tag", .metavar = "RULE", .type = SB_OPT_STRINGS, .group = SB_OPT_TARGET,
+	  .offset = offsetof(struct export_opts, store.tags),
+	  .help = "only with these tags: KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX, KEY!~REGEX; several must "
+		  "all hold" },
+	{ .name = "by", .metavar = "KEY[,KEY]", .type = SB_OPT_STRING, .group = SB_OPT_SHAPE,
+	  .offset = offsetof(struct export_opts, store.by),
+	  .help = "these tags make a series; default all but pid, tid and labels" },
+	{ .name = "every", .metavar = "TIME", .type = SB_OPT_DURATION, .group = SB_OPT_WINDOW,
+	  .offset = offsetof(struct export_opts, every_ns),
+	  .help = "how long a period is that is sent as one, a multiple of 10 s (60s)" },
+	{ .name = "follow", .letters = "f", .type = SB_OPT_ON, .group = SB_OPT_WINDOW,
+	  .offset = offsetof(struct export_opts, is_follow),
+	  .help = "go on with what is recorded" },
+	{ .name = "otlp-attrs", .metavar = "HOW", .type = SB_OPT_WORD, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct export_opts, attrs), .words = attrs_words,
+	  .help = "keys of resources in OTLP: both, inline, ref (both)" },
+	{ .name = "header", .letters = "H", .metavar = "LINE", .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct export_opts, headers),
+	  .help = "one more line of each request: 'X-Scope-OrgID: 1'" },
+	{ .name = "token-file", .metavar = "FILE", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct export_opts, token_file),
+	  .help = "send its first line as 'Authorization: Bearer ...'" },
+	{ .name = "ca-file", .metavar = "FILE", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct export_opts, ca_file),
+	  .help = "trust these certificates, not the system's" },
+	{ .name = "timeout", .metavar = "TIME", .type = SB_OPT_DURATION, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct export_opts, timeout_ns),
+	  .help = "give a request up after (30s)" },
+	{ .name = "state", .metavar = "DIR", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct export_opts, state_dir),
+	  .help = "keep there how far it came (STORE/" SB_EXPORT_DIR ")" },
+	SB_COMMON_ROWS,
+	SB_OPT_END
+};
+/* clang-format on */
+
+struct export
+{
+	const struct export_opts *opts;
+	struct sb_export_plan plan;
+	struct sb_ask ask;
+	struct sb_str what;
+	char *token;
+	int dir_fd, stop_fd;
+};
+
+static void say(void *arg, bool is_bad, const char *sentence)
+{
+	if (is_bad)
+		sb_warn("export: %s", sentence);
+	else
+		sb_info("export: %s", sentence);
+}
+
+/* ---- options ---- */
+
+static int __attribute__((format(printf, 1, 2))) usage(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	sb_err(0, "export: %s", text);
+	return SB_EXIT_USAGE;
+}
+
+static bool is_file(const char *place)
+{
+	return !strncmp(place, FILE_SCHEME, strlen(FILE_SCHEME));
+}
+
+static int check_place(const char *place)
+{
+	const char *address;
+
+	if (!place)
+		return usage("where to? --to %s, for example; 'stackbpf export --help' lists all",
+			     sb_export_at(0)->example);
+	if (sb_export_find(place, &address) || is_file(place))
+		return -1;
+	return usage("--to %s: nothing is sent there; 'stackbpf export --help' lists what is",
+		     place);
+}
+
+static int check_headers(const sb_vec_str *headers)
+{
+	for (size_t i = 0; i < headers->nr; i++)
+		if (!sb_http_header_is_good(headers->at[i]))
+			return usage("--header '%s' is not 'Name: value'", headers->at[i]);
+	return -1;
+}
+
+/* Its first line. */
+static int read_token(struct export *export)
+{
+	const char *path = export->opts->token_file;
+	size_t len, i;
+	int err;
+
+	if (!path)
+		return -1;
+	err = sb_read_file(path, TOKEN_MAX, &export->token, &len);
+	if (err) {
+		sb_err(err, "export: cannot read the token in '%s'", path);
+		return SB_EXIT_FAILED;
+	}
+	export->token[strcspn(export->token, "\r\n")] = '\0';
+	for (i = 0; export->token[i]; i++)
+		if ((unsigned char)export->token[i] <= ' ' ||
+		    (unsigned char)export->token[i] >= 0x7f)
+			break;
+	if (!i || export->token[i])
+		return usage("--token-file %s: its first line is no token", path);
+	export->plan.http.token = export->token;
+	return -1;
+}
+
+static int take_times(struct export *export)
+{
+	const struct export_opts *opts = export->opts;
+	struct sb_export_plan *plan = &export->plan;
+	int64_t now_s = time(NULL);
+	uint64_t every_s = opts->every_ns / SB_NS_PER_SEC,
+		 timeout_ms = opts->timeout_ns / SB_NS_PER_MS;
+
+	if (opts->every_ns &&
+	    (opts->every_ns % (SB_STORE_BLOCK_S * SB_NS_PER_SEC) || every_s > EVERY_S_MAX))
+		return usage("--every is a multiple of 10 s, up to a day");
+	if (opts->timeout_ns && (!timeout_ms || timeout_ms > INT32_MAX))
+		return usage("--timeout is 1 ms or more, and less than 24 days");
+	plan->every_s = every_s ? (uint32_t)every_s : EVERY_S;
+	plan->http.timeout_ms = timeout_ms ? timeout_ms : TIMEOUT_MS;
+	if (opts->store.from && sb_ask_time(opts->store.from, now_s, &plan->from_s))
+		return usage("--from %s is no time: " SB_ASK_TIME_HELP, opts->store.from);
+	if (opts->to.time && sb_ask_time(opts->to.time, now_s, &plan->to_s))
+		return usage("--to %s is neither a place nor a time: " SB_ASK_TIME_HELP,
+			     opts->to.time);
+	if (plan->from_s && plan->to_s && plan->from_s >= plan->to_s)
+		return usage("--from %s is not before --to %s", opts->store.from, opts->to.time);
+	return -1;
+}
+
+/* What makes this question another one, as text for people: "kind=oncpu region=eu by=service". */
+static int describe(struct export *export)
+{
+	const struct sb_store_args *args = &export->opts->store;
+	struct sb_str *what = &export->what;
+	int err = sb_str_add(what, "");
+
+	if (args->kind)
+		err = sb_str_addf(what, "kind=%s ", args->kind);
+	for (size_t i = 0; i < args->tags.nr && !err; i++)
+		err = sb_str_addf(what, "%s ", args->tags.at[i]);
+	if (args->by && !err)
+		err = sb_str_addf(what, "by=%s ", args->by);
+	if (!err && what->len)
+		what->s[--what->len] = '\0';
+	return err;
+}
+
+static int take_options(struct export *export)
+{
+	const struct export_opts *opts = export->opts;
+	struct sb_export_plan *plan = &export->plan;
+	int status = check_place(opts->to.place);
+
+	status = status < 0 ? check_headers(&opts->headers) : status;
+	status = status < 0 ? take_times(export) : status;
+	status = status < 0 ? sb_store_args_rules(&opts->store.tags, "export", &export->ask)
+			    : status;
+	status = status < 0 ? read_token(export) : status;
+	if (status >= 0)
+		return status;
+	if (describe(export)) {
+		sb_err(-ENOMEM, "export: cannot take in the question");
+		return SB_EXIT_FAILED;
+	}
+	plan->to = opts->to.place;
+	plan->what = export->what.s ? export->what.s : "";
+	plan->opts.attrs = opts->attrs;
+	plan->http.headers = opts->headers.at;
+	plan->http.nr_headers = opts->headers.nr;
+	plan->http.ca_file = opts->ca_file;
+	plan->rules = &export->ask.rules;
+	plan->kind = opts->store.kind ? opts->store.kind : export->ask.kind;
+	plan->by = opts->store.by;
+	plan->is_follow = opts->is_follow;
+	plan->say = say;
+	return -1;
+}
+
+/* ---- running ---- */
+
+static const char *store_dir(const struct export *export)
+{
+	return export->opts->store.dir ? export->opts->store.dir : SB_STORE_DIR_DEFAULT;
+}
+
+static int write_file(struct export *export)
+{
+	const char *path = export->opts->to.place + strlen(FILE_SCHEME);
+	struct sb_ask *ask = &export->ask;
+	struct sb_store_answer answer = {};
+	int err;
+
+	if (export->opts->is_follow)
+		return usage(
+			"--follow: '%s' is written once; a file for each period: --to pprof-dir:DIR",
+			path);
+	ask->to_s = export->plan.to_s ? export->plan.to_s : time(NULL);
+	ask->from_s = export->plan.from_s ? export->plan.from_s : ask->to_s - SB_ASK_RANGE_DEFAULT;
+	ask->by = export->opts->store.by;
+	err = export->opts->store.kind ? sb_ask_set_kind(ask, export->opts->store.kind) : 0;
+	err = err ?: sb_export_file(export->plan.store, ask, path, &answer);
+	if (!err || err == -ENODATA)
+		return sb_store_say_answer(export->plan.store, ask, &answer);
+	if (err == -EINVAL)
+		return usage(
+			"'%s' has the extension of no format; 'stackbpf help oncpu' lists them",
+			path);
+	sb_err(err, "export: cannot write '%s'", path);
+	return SB_EXIT_FAILED;
+}
+
+static int open_state_dir(struct export *export)
+{
+	struct sb_str path = {};
+	int err;
+
+	/* What is asked for by its time is sent again. */
+	if (export->plan.from_s && !export->opts->is_follow)
+		return -1;
+	if (export->opts->state_dir)
+		err = sb_str_add(&path, export->opts->state_dir);
+	else
+		err = sb_str_addf(&path, "%s/" SB_EXPORT_DIR, store_dir(export));
+	if (!err && mkdir(path.s, 0750) && errno != EEXIST)
+		err = -errno;
+	if (!err)
+		export->dir_fd = open(path.s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!err && export->dir_fd < 0)
+		err = -errno;
+	if (err)
+		sb_err(err,
+		       "export: cannot keep in '%s' how far it came (--state names another directory)",
+		       path.s ? path.s : "?");
+	sb_str_release(&path);
+	export->plan.dir_fd = export->dir_fd;
+	return err ? SB_EXIT_FAILED : -1;
+}
+
+static int catch_signals(struct export *export)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) || sigaction(SIGPIPE, &ignore, NULL))
+		return -errno;
+	export->stop_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	export->plan.http.stop_fd = export->stop_fd;
+	return export->stop_fd < 0 ? -errno : 0;
+}
+
+static void say_end(const struct sb_export_state *state)
+{
+	char until[SB_ASK_TIME_BYTES];
+
+	if (!state->next_s) {
+		sb_info("export: there is nothing to send");
+		return;
+	}
+	sb_ask_print_time(state->next_s, until);
+	sb_info("export: '%s' has all up to %s: %llu periods, %llu bytes", state->to, until,
+		(unsigned long long)state->nr_periods, (unsigned long long)state->nr_bytes);
+	if (state->nr_refused)
+		sb_warn("export: %llu pieces were refused by it, and are left out",
+			(unsigned long long)state->nr_refused);
+	if (state->expired_s)
+		sb_warn("export: up to %llu s had expired before they could be sent",
+			(unsigned long long)state->expired_s);
+}
+
+/* Return: the exit status. */
+static int say_error(struct export *export, int err, const struct sb_export_state *state)
+{
+	struct signalfd_siginfo info;
+
+	switch (err) {
+	case -ECANCELED:
+		if (export->opts->is_follow)
+			return SB_EXIT_DATA;
+		if (read(export->stop_fd, &info, sizeof(info)) == sizeof(info))
+			return SB_EXIT_SIGNAL + (int)info.ssi_signo;
+		break;
+	case -EINVAL:
+		return SB_EXIT_USAGE;
+	case -ELIBACC:
+		sb_err(0,
+		       "export: libcurl.so.4 cannot be loaded, which speaks HTTP for it: install it "
+		       "(Debian: libcurl4)");
+		break;
+	case -EBUSY:
+		sb_err(0, "export: another one sends the same to '%s' already", state->to);
+		break;
+	case -EAGAIN:
+		sb_err(0, "export: given up for now; the next one goes on where this one was");
+		break;
+	case -EPERM:
+		break;
+	case -EBADMSG:
+		sb_err(0,
+		       "export: the file that says how far it came is damaged: remove it from '%s/%s'",
+		       store_dir(export), SB_EXPORT_DIR);
+		break;
+	default:
+		sb_err(err, "export: cannot go on");
+	}
+	return SB_EXIT_FAILED;
+}
+
+static int run_plan(struct export *export)
+{
+	struct sb_export_state state = {};
+	int err = sb_export_run(&export->plan, &state);
+
+	if (err)
+		return say_error(export, err, &state);
+	say_end(&state);
+	return SB_EXIT_DATA;
+}
+
+static int run_export(struct export *export)
+{
+	int status = take_options(export), err;
+
+	status =
+		status < 0 ? sb_store_args_open(&export->opts->store, &export->plan.store) : status;
+	if (status >= 0)
+		return status;
+	if (is_file(export->opts->to.place))
+		return write_file(export);
+	status = open_state_dir(export);
+	if (status >= 0)
+		return status;
+	err = catch_signals(export);
+	if (err) {
+		sb_err(err, "export: cannot catch signals");
+		return SB_EXIT_FAILED;
+	}
+	return run_plan(export);
+}
+
+int sb_cmd_export(const struct sb_command *command, char **argv)
+{
+	struct export_opts fields = {};
+	struct export export = { .opts = &fields, .dir_fd = -1, .stop_fd = -1 };
+	struct sb_opts opts = { .fields = &fields };
+	int status = sb_command_parse(command, &opts, argv);
+
+	if (status < 0 && (opts.operands.nr || opts.tail))
+		status = usage("what is '%s'? The place is named with --to",
+			       opts.operands.nr ? opts.operands.at[0] : "--");
+	if (status < 0)
+		status = run_export(&export);
+	sb_store_close(export.plan.store);
+	sb_ask_release(&export.ask);
+	sb_str_release(&export.what);
+	free(export.token);
+	sb_closep(&export.dir_fd);
+	sb_closep(&export.stop_fd);
+	sb_store_args_release(&fields.store);
+	sb_vec_release(&fields.headers);
+	sb_opts_release(&opts);
+	return status;
+}

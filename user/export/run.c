@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "export/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/index.h"
+
+#define WAIT_MAX_MS 60000u
+/* Between two looks for something new. */
+#define LOOK_MS	    2000u
+/* Longest text of the names of all tags. */
+#define BY_MAX	    4096u
+#define KEYS_MAX    64u
+
+SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
+SB_DEFINE_CLEANUP(struct sb_export_period, sb_export_period_free)
+SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
+
+struct run {
+	const struct sb_export_plan *plan;
+	const struct sb_export_kind *kind;
+	void *dest;
+	struct sb_export_link link;
+	struct sb_export_state state;
+	char name[64]; /* of the file; "": no place is kept */
+	int lock_fd;
+	uint32_t nr_failures; /* in a row */
+	bool is_damage_said;
+	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
+	int nr_extents;
+};
+
+/* ---- the place ---- */
+
+static int save(void *arg)
+{
+	struct run *run = arg;
+
+	run->state.updated_s = time(NULL);
+	return run->name[0] ? sb_export_state_write(run->plan->dir_fd, run->name, &run->state) : 0;
+}
+
+static int lock(struct run *run)
+{
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s.lock", run->name);
+	run->lock_fd =
+		openat(run->plan->dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (run->lock_fd < 0)
+		return -errno;
+	if (flock(run->lock_fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return 0;
+}
+
+static int load_state(struct run *run)
+{
+	const struct sb_export_plan *plan = run->plan;
+	struct sb_str to = {};
+	uint64_t hash;
+	int err = sb_http_add_shown(&to, plan->to);
+
+	if (err)
+		return err;
+	/* With what is not shown: two databases of one server are two destinations. */
+	hash = sb_hash(plan->to, strlen(plan->to), sb_hash(plan->what, strlen(plan->what), 0));
+	if (!plan->from_s || plan->is_follow)
+		snprintf(run->name, sizeof(run->name), "%s-%016llx.state", run->kind->scheme,
+			 (unsigned long long)hash);
+	if (run->name[0])
+		err = lock(run);
+	if (!err && run->name[0])
+		err = sb_export_state_read(plan->dir_fd, run->name, &run->state);
+	sb_export_text(run->state.to, to.s);
+	sb_export_text(run->state.what, plan->what);
+	sb_str_release(&to);
+	return err == -ENOENT ? 0 : err;
+}
+
+/* ---- time ---- */
+
+static int64_t align(int64_t time_s, uint32_t step_s)
+{
+	int64_t rest = time_s % step_s;
+
+	return time_s - (rest < 0 ? rest + step_s : rest);
+}
+
+static bool is_wanted_kind(const struct run *run, size_t i)
+{
+	return !run->plan->kind || sb_streq(run->plan->kind, run->extents[i].kind.name);
+}
+
+static int look(struct run *run)
+{
+	run->nr_extents = sb_store_extents(run->plan->store, run->extents);
+	return run->nr_extents < 0 ? run->nr_extents : 0;
+}
+
+/* Where the store begins and ends; false: there is nothing. */
+static bool extent(const struct run *run, int64_t *ret_from_s, int64_t *ret_to_s)
+{
+	bool is_any = false;
+
+	*ret_from_s = INT64_MAX;
+	*ret_to_s = INT64_MIN;
+	for (size_t i = 0; i < (size_t)run->nr_extents; i++) {
+		if (!is_wanted_kind(run, i))
+			continue;
+		is_any = true;
+		if (run->extents[i].from_s < *ret_from_s)
+			*ret_from_s = run->extents[i].from_s;
+		if (run->extents[i].to_s > *ret_to_s)
+			*ret_to_s = run->extents[i].to_s;
+	}
+	return is_any;
+}
+
+/* Whether nothing will come to the period any more that ends then: each kind is sampled by a process of its own. */
+static bool is_settled(const struct run *run, int64_t end_s)
+{
+	for (size_t i = 0; i < (size_t)run->nr_extents; i++)
+		if (is_wanted_kind(run, i) && run->extents[i].to_s <= end_s)
+			return time(NULL) >= end_s + SB_EXPORT_SETTLE_S;
+	return true;
+}
+
+/* ---- one period ---- */
+
+/* The question for kind number @i. All of it is borrowed, so it is not released. */
+static struct sb_ask question(struct run *run, size_t i, int64_t from_s, int64_t to_s)
+{
+	struct sb_ask ask = { .from_s = from_s, .to_s = to_s };
+
+	ask.kind = run->extents[i].kind.name;
+	if (run->plan->rules)
+		ask.rules = *run->plan->rules;
+	return ask;
+}
+
+static int answer_of(struct run *run, const struct sb_ask *ask, struct sb_profile **ret_profile,
+		     struct sb_store_answer *ret_answer)
+{
+	const struct sb_export_plan *plan = run->plan;
+	int err;
+
+	err = sb_ask_profile(plan->store, ask, ret_profile, ret_answer);
+	if (!err && ret_answer->nr_damaged && !run->is_damage_said) {
+		run->is_damage_said = true;
+		plan->say(
+			plan->arg, true,
+			"the store has damaged records, what is in them is not sent: 'stackbpf store check'");
+	}
+	return err;
+}
+
+/* Whether @key is one of the words of @list. */
+static bool is_in(const char *list, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (; list && *list; list += strcspn(list, ","), list += *list == ',')
+		if (strcspn(list, ",") == len && !memcmp(list, key, len))
+			return true;
+	return false;
+}
+
+/* The tags that make a series: "host,region,service". */
+static int keys_of(struct run *run, size_t i, int64_t from_s, int64_t to_s, struct sb_str *by)
+{
+	const struct sb_export_plan *plan = run->plan;
+	sb_cleanup(sb_tags_freep) struct sb_tags *tags = NULL;
+	struct sb_ask ask = question(run, i, from_s, to_s);
+	size_t k;
+	int err;
+
+	sb_str_clear(by);
+	if (plan->by)
+		return sb_str_add(by, plan->by);
+	err = sb_store_tags(plan->store, &ask, 1, &tags);
+	for (k = 0; !err && k < tags->keys.nr; k++) {
+		const struct sb_tag_counts *key = &tags->keys.at[k];
+
+		if (key->is_wide || is_in(run->kind->without, key->key) || strchr(key->key, ',') ||
+		    by->len + strlen(key->key) > BY_MAX)
+			continue;
+		err = by->len ? sb_str_addc(by, ',') : 0;
+		err = err ?: sb_str_add(by, key->key);
+	}
+	return err;
+}
+
+/* In place. Return: how many. */
+static size_t split(char *by, const char *keys[KEYS_MAX])
+{
+	size_t nr = 0;
+	char *key;
+
+	while (by && *by && nr < KEYS_MAX && (key = strsep(&by, ",")))
+		keys[nr++] = key;
+	return nr;
+}
+
+static int send_kind(struct run *run, size_t i, int64_t begin_s, int64_t end_s)
+{
+	sb_cleanup(sb_export_period_freep) struct sb_export_period *period = NULL;
+	sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
+	struct sb_ask ask = question(run, i, begin_s, end_s);
+	struct sb_store_answer answer;
+	const char *keys[KEYS_MAX];
+	struct sb_str by = {};
+	size_t nr_keys;
+	int err = keys_of(run, i, begin_s, end_s, &by);
+
+	ask.by = by.len ? by.s : NULL;
+	err = err ?: answer_of(run, &ask, &profile, &answer);
+	if (!err && sb_profile_nr_stacks(profile)) {
+		nr_keys = split(by.s, keys);
+		err = sb_export_period_new(profile, keys, nr_keys, begin_s, end_s, &period);
+		err = err ?: run->kind->send(run->dest, &run->link, period);
+	}
+	sb_str_release(&by);
+	return err;
+}
+
+static void say_notes(struct run *run)
+{
+	const struct sb_export_plan *plan = run->plan;
+
+	if (run->link.notes.len)
+		plan->say(plan->arg, true, run->link.notes.s);
+	sb_str_clear(&run->link.notes);
+}
+
+static int send_period(struct run *run, int64_t begin_s, int64_t end_s)
+{
+	size_t i;
+	int err = 0;
+
+	run->state.next_s = begin_s;
+	run->state.part_end_s = end_s;
+	run->link.nr_pieces = 0;
+	for (i = 0; i < (size_t)run->nr_extents && !err; i++)
+		if (is_wanted_kind(run, i))
+			err = send_kind(run, i, begin_s, end_s);
+	say_notes(run);
+	return err;
+}
+
+/* ---- attempts ---- */
+
+uint64_t sb_export_wait_ms(uint32_t nr_failures, uint32_t retry_after_s)
+{
+	uint64_t ms = SB_EXPORT_WAIT_MIN_MS;
+
+	while (--nr_failures && ms < WAIT_MAX_MS)
+		ms *= 2;
+	if (ms > WAIT_MAX_MS)
+		ms = WAIT_MAX_MS;
+	return retry_after_s * 1000ull > ms ? retry_after_s * 1000ull : ms;
+}
+
+/* Return: 0 or -ECANCELED. */
+static int wait_for(struct run *run, uint64_t ms)
+{
+	struct pollfd poll_fd = { .fd = run->plan->http.stop_fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, (int)ms) > 0 ? -ECANCELED : 0;
+}
+
+static void say_failure(struct run *run, uint64_t ms, bool is_last)
+{
+	const struct sb_export_plan *plan = run->plan;
+	struct sb_str text = {};
+	int err = sb_str_add(&text,
+			     run->link.why.s ? run->link.why.s : "it is not known what is wrong");
+
+	if (!err && !is_last)
+		err = sb_str_addf(&text, "; trying again in %.1f s, the store keeps it",
+				  (double)ms / 1000);
+	/* One who is away for long is said to be so once. */
+	if (!err && (is_last || run->nr_failures == 1))
+		plan->say(plan->arg, true, text.s);
+	sb_str_release(&text);
+}
+
+static void say_well(struct run *run)
+{
+	const struct sb_export_plan *plan = run->plan;
+	char text[128];
+
+	if (run->nr_failures) {
+		snprintf(text, sizeof(text), "it goes on, after %u attempts that failed",
+			 run->nr_failures);
+		plan->say(plan->arg, false, text);
+	}
+	run->nr_failures = 0;
+	run->state.error[0] = '\0';
+}
+
+/* Return: 0: try again; otherwise the end. */
+static int after_failure(struct run *run, int err)
+{
+	bool is_follow = run->plan->is_follow, is_last;
+	uint64_t ms;
+	int saved;
+
+	if (err != -EAGAIN && err != -EPERM)
+		return err;
+	run->nr_failures++;
+	ms = sb_export_wait_ms(run->nr_failures, run->link.retry_after_s);
+	sb_export_text(run->state.error, run->link.why.s ? run->link.why.s : "");
+	saved = save(run);
+	if (saved)
+		return saved;
+	/* What it has never taken from us is perhaps wrongly said to us. */
+	is_last = err == -EPERM ? !is_follow || !run->link.has_taken
+				: !is_follow && (run->nr_failures >= SB_EXPORT_TRIES_MAX ||
+						 run->link.retry_after_s > SB_EXPORT_WAIT_MAX_S);
+	say_failure(run, ms, is_last);
+	return is_last ? err : wait_for(run, ms);
+}
+
+/* All before @next_s is done with. */
+static int advance(struct run *run, int64_t next_s)
+{
+	int64_t from_s, to_s;
+
+	run->state.next_s = next_s;
+	run->state.part_end_s = 0;
+	run->state.nr_part_pieces = 0;
+	run->state.behind_s = 0;
+	if (extent(run, &from_s, &to_s) && to_s > next_s)
+		run->state.behind_s = (uint64_t)(to_s - next_s);
+	return save(run);
+}
+
+static int send_until_taken(struct run *run, int64_t begin_s, int64_t end_s)
+{
+	int err;
+
+	do {
+		err = send_period(run, begin_s, end_s);
+		if (!err) {
+			say_well(run);
+			run->state.nr_periods++;
+			run->state.sent_s = time(NULL);
+			return advance(run, end_s);
+		}
+		err = after_failure(run, err);
+	} while (!err);
+	return err;
+}
+
+/* ---- which period ---- */
+
+/*
+ * What there is in [from, to), of all kinds: 0 blocks, or the time that they cover, which is more than that where
+ * only sums over longer times are left.
+ */
+static int cover(struct run *run, int64_t from_s, int64_t to_s, struct sb_store_answer *ret_cover)
+{
+	struct sb_store_answer answer;
+	int err = 0;
+
+	*ret_cover = (struct sb_store_answer){ .from_s = INT64_MAX };
+	for (size_t i = 0; i < (size_t)run->nr_extents && !err; i++) {
+		sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
+		struct sb_ask ask = question(run, i, from_s, to_s);
+
+		if (!is_wanted_kind(run, i))
+			continue;
+		err = answer_of(run, &ask, &profile, &answer);
+		if (err || !answer.nr_blocks)
+			continue;
+		ret_cover->nr_blocks += answer.nr_blocks;
+		if (answer.from_s < ret_cover->from_s)
+			ret_cover->from_s = answer.from_s;
+		if (answer.to_s > ret_cover->to_s)
+			ret_cover->to_s = answer.to_s;
+	}
+	return err;
+}
+
+/* Move *begin_s over time in which nothing was recorded, to a period in which something was, or to @limit_s. */
+static int skip_gap(struct run *run, int64_t *begin_s, int64_t limit_s,
+		    struct sb_store_answer *ret_cover)
+{
+	int64_t every_s = run->plan->every_s, width_s = every_s;
+	int err;
+
+	ret_cover->nr_blocks = 0;
+	while (*begin_s < limit_s) {
+		int64_t end_s = *begin_s + width_s < limit_s ? *begin_s + width_s : limit_s;
+
+		err = cover(run, *begin_s, end_s, ret_cover);
+		if (err)
+			return err;
+		if (ret_cover->nr_blocks && width_s <= every_s)
+			return 0;
+		if (ret_cover->nr_blocks) {
+			width_s = align(width_s / 2, (uint32_t)every_s);
+			continue;
+		}
+		*begin_s = end_s;
+		width_s *= 2;
+	}
+	return 0;
+}
+
+/* A period that is longer than asked for: of those times only sums over minutes, hours or days are left. */
+static int send_coarse(struct run *run, int64_t begin_s, struct sb_store_answer *covered)
+{
+	int64_t end_s = covered->to_s;
+
+	/* A part of that sum was sent when it was fine: the rest cannot be told from it. */
+	if (covered->from_s < begin_s) {
+		run->state.expired_s += (uint64_t)(end_s - begin_s);
+		return advance(run, end_s);
+	}
+	run->state.coarse_s += (uint64_t)(end_s - begin_s);
+	return send_until_taken(run, begin_s, end_s);
+}
+
+/* Send what is settled up to @limit_s. */
+static int send_all(struct run *run, int64_t limit_s)
+{
+	int64_t every_s = run->plan->every_s, begin_s, end_s;
+	struct sb_store_answer covered;
+	int err = 0;
+
+	/* Of a period that was begun, the same one. */
+	if (run->state.part_end_s > run->state.next_s && run->state.nr_part_pieces)
+		err = send_until_taken(run, run->state.next_s, run->state.part_end_s);
+	while (!err && run->state.next_s < limit_s) {
+		begin_s = run->state.next_s;
+		err = skip_gap(run, &begin_s, limit_s, &covered);
+		if (err)
+			return err;
+		end_s = align(begin_s, (uint32_t)every_s) + every_s;
+		if (begin_s >= limit_s || !covered.nr_blocks)
+			return begin_s > run->state.next_s ? advance(run, begin_s) : 0;
+		if (covered.from_s < begin_s || covered.to_s > end_s)
+			err = send_coarse(run, begin_s, &covered);
+		else
+			err = send_until_taken(run, begin_s, end_s);
+	}
+	return err;
+}
+
+/* The end of the last period that can be sent. */
+static int64_t limit_of(const struct run *run)
+{
+	const struct sb_export_plan *plan = run->plan;
+	int64_t every_s = plan->every_s, from_s, to_s, limit_s;
+
+	if (!extent(run, &from_s, &to_s))
+		return 0;
+	limit_s = align(to_s + every_s - 1, plan->every_s);
+	if (plan->to_s && align(plan->to_s + every_s - 1, plan->every_s) < limit_s)
+		limit_s = align(plan->to_s + every_s - 1, plan->every_s);
+	while (limit_s > from_s && !is_settled(run, limit_s))
+		limit_s -= every_s;
+	return limit_s;
+}
+
+/* Where to begin, when that is known: as soon as there is something. */
+static int begin(struct run *run)
+{
+	const struct sb_export_plan *plan = run->plan;
+	struct sb_export_state *state = &run->state;
+	int64_t from_s, to_s, first_s;
+
+	if (!extent(run, &from_s, &to_s))
+		return 0;
+	first_s = align(from_s, plan->every_s);
+	if (!state->next_s)
+		state->next_s = plan->from_s && plan->from_s > first_s
+					? align(plan->from_s, plan->every_s)
+					: first_s;
+	if (state->next_s >= first_s)
+		return 0;
+	state->expired_s += (uint64_t)(first_s - state->next_s);
+	return advance(run, first_s);
+}
+
+static int go(struct run *run)
+{
+	const struct sb_export_plan *plan = run->plan;
+	int err;
+
+	for (;;) {
+		err = look(run);
+		err = err ?: begin(run);
+		err = err ?: send_all(run, limit_of(run));
+		if (err || !plan->is_follow)
+			return err;
+		if (plan->to_s && run->state.next_s >= plan->to_s)
+			return 0;
+		/* Blocks come every 10 s. */
+		err = wait_for(run, LOOK_MS);
+		if (err)
+			return err;
+	}
+}
+
+static int open_all(struct run *run)
+{
+	const struct sb_export_plan *plan = run->plan;
+	struct sb_export_opts opts = plan->opts;
+	const char *why = "is none";
+	struct sb_str text = {};
+	int err;
+
+	run->kind = sb_export_find(plan->to, &opts.address);
+	if (!run->kind)
+		err = -EINVAL;
+	else if (run->kind->is_http && !sb_export_is_url(opts.address)) {
+		why = "does not go on with http://HOST or https://HOST";
+		err = -EINVAL;
+	} else {
+		err = run->kind->open(&opts, &run->dest, &why);
+	}
+	if (err == -EINVAL && !sb_str_addf(&text, "the destination '%s' %s", plan->to, why))
+		plan->say(plan->arg, true, text.s);
+	sb_str_release(&text);
+	if (!err && run->kind->is_http)
+		err = sb_http_new(&plan->http, &run->link.http);
+	return err ?: load_state(run);
+}
+
+int sb_export_run(const struct sb_export_plan *plan, struct sb_export_state *ret_state)
+{
+	struct run run = { .plan = plan, .lock_fd = -1 };
+	int err;
+
+	run.link.state = &run.state;
+	run.link.save = save;
+	run.link.arg = &run;
+	err = open_all(&run);
+	err = err ?: go(&run);
+	*ret_state = run.state;
+	if (run.dest)
+		run.kind->close(run.dest);
+	sb_http_free(run.link.http);
+	sb_http_reply_release(&run.link.reply);
+	sb_str_release(&run.link.why);
+	sb_str_release(&run.link.notes);
+	sb_closep(&run.lock_fd);
+	return err;
+}
