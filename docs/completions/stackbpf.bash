@@ -24,9 +24,10 @@ _stackbpf()
 		-F --freq -e --event $samplers"
 	local export="--store --to --from --kind --tag --by --every -f --follow --otlp-attrs -H --header
 		--token-file --ca-file --timeout --state $common"
+	local serve="--store -l --listen --token-file --host $common"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io top live run record export doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io top live run record export serve doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -132,6 +133,7 @@ _stackbpf()
 	run) mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "$record" -- "$cur") ;;
 	export) mapfile -t COMPREPLY < <(compgen -W "$export" -- "$cur") ;;
+	serve) mapfile -t COMPREPLY < <(compgen -W "$serve" -- "$cur") ;;
 	doctor) mapfile -t COMPREPLY < <(compgen -W "$doctor" -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$commands $help" -- "$cur") ;;
 	esac

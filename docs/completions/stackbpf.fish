@@ -12,9 +12,10 @@ complete -c stackbpf -n __fish_use_subcommand -a live -d 'the same as top'
 complete -c stackbpf -n __fish_use_subcommand -a run -d 'a command, and a picture of what it did'
 complete -c stackbpf -n __fish_use_subcommand -a record -d 'profiles over time, with tags, into a store'
 complete -c stackbpf -n __fish_use_subcommand -a export -d 'send a store to ClickHouse, OpenTelemetry, Pyroscope, or to files'
+complete -c stackbpf -n __fish_use_subcommand -a serve -d 'a store as a page, and for other programs, over HTTP'
 complete -c stackbpf -n __fish_use_subcommand -a doctor -d 'what this kernel, these privileges and a process allow'
 complete -c stackbpf -n __fish_use_subcommand -a help -d 'what a command does, and its options'
-complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live run record export doctor help'
+complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live run record export serve doctor help'
 complete -c stackbpf -s q -l quiet -d 'say nothing on stderr but errors'
 complete -c stackbpf -s v -l verbose -d 'say everything'
 complete -c stackbpf -s h -l help -d 'show the options'
@@ -170,6 +171,15 @@ __stackbpf_export -l ca-file -rF -d 'certificates to trust'
 __stackbpf_export -l timeout -x -d 'give a request up after'
 __stackbpf_export -l state -x -a '(__fish_complete_directories)' -d 'where to keep how far it came'
 functions -e __stackbpf_export
+
+function __stackbpf_serve
+    complete -c stackbpf -n '__fish_seen_subcommand_from serve' $argv
+end
+__stackbpf_serve -l store -rF -d 'the store'
+__stackbpf_serve -s l -l listen -x -a '127.0.0.1:4040' -d 'where'
+__stackbpf_serve -l token-file -rF -d 'what who asks must know'
+__stackbpf_serve -l host -x -a '(__fish_print_hostnames)' -d 'a name of this machine'
+functions -e __stackbpf_serve
 
 function __stackbpf_doctor
     complete -c stackbpf -n '__fish_seen_subcommand_from doctor' $argv

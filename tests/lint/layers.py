@@ -22,6 +22,7 @@ MAY = {
     'user/flamegraph': {'user/base'},
     'user/output': {'user/base', 'user/model', 'user/flamegraph'},
     'user/export': {'user/base', 'user/model', 'user/store', 'user/output'},
+    'user/serve': {'user/base', 'user/model', 'user/store', 'user/output', 'user/export'},
     'user/views': {'user/base', 'contract', 'skeleton', 'libbpf'},
     'user/interp': {'user/base', 'contract', 'symbolizer'},
     'user/capture': {'user/base', 'contract', 'skeleton', 'libbpf', 'user/views', 'user/interp',
@@ -29,7 +30,7 @@ MAY = {
     'user/resolve': {'user/base', 'contract', 'user/model', 'symbolizer', 'user/interp'},
     'user/cli': {'user/base', 'contract', 'skeleton', 'libbpf', 'elf', 'symbolizer', 'user/model',
                  'user/flamegraph', 'user/output', 'user/views', 'user/interp', 'user/capture',
-                 'user/resolve', 'user/store', 'user/export'},
+                 'user/resolve', 'user/store', 'user/export', 'user/serve'},
 }
 # Single headers that a layer may see of another one.
 ALSO = {('user/resolve', 'user/capture/batch.h'), ('user/export', 'user/flamegraph/text.h')}

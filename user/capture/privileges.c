@@ -248,3 +248,19 @@ const struct sb_parser_opts sb_privileges_of_parsers = {
 	.confine_keeper = confine_keeper,
 	.confine_worker = sb_sandbox_worker,
 };
+
+int sb_privileges_front(const struct sb_owner *who)
+{
+	int err;
+
+	(void)sb_privileges_begin(who);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return -errno;
+	err = set_caps(&(struct caps){});
+	return err ? err : sb_sandbox_front();
+}
+
+int sb_privileges_answerer(void)
+{
+	return sb_sandbox_answerer();
+}

@@ -93,4 +93,9 @@ int sb_privileges_to_write(const struct sb_owner *who);
  * filter that leaves them memory and their socket. */
 extern const struct sb_parser_opts sb_privileges_of_parsers;
 
+/* For `serve`, which needs nothing either: no capability, no way to any, a filter. @who: whom to become as root.
+ * Return: 0 or a negative errno. */
+int sb_privileges_front(const struct sb_owner *who);
+int sb_privileges_answerer(void);
+
 #endif

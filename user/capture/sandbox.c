@@ -45,6 +45,11 @@
 #define KEEPER	 (1u << 5) /* starts and ends those */
 #define PARSERS	 (WORKER | KEEPER)
 #define TERMINAL (1u << 6) /* a session that draws on one */
+/* `serve`: the one who has the connections, and makes those who read the store; a filter that those install
+ * takes away, and adds nothing. */
+#define FRONT	 (1u << 7)
+#define ANSWERER (1u << 8)
+#define SERVERS	 (FRONT | ANSWERER)
 
 struct call {
 	int number;
@@ -59,24 +64,24 @@ struct call {
 /* Whatever the arguments are. Calls that an architecture does not have are negative numbers. */
 static const struct call calls[] = {
 	/* What is open already. */
-	CALL(read, ALL),
+	CALL(read, ALL | SERVERS),
 	CALL(pread64, ALL | PARSERS),
 	CALL(readv, ALL),
-	CALL(write, ALL),
-	CALL(writev, ALL),
-	CALL(lseek, ALL),
+	CALL(write, ALL | SERVERS),
+	CALL(writev, ALL | SERVERS),
+	CALL(lseek, ALL | SERVERS),
 	CALL(close, ALL | PARSERS),
-	CALL(fcntl, ALL),
+	CALL(fcntl, ALL | SERVERS),
 	CALL(dup, ALL),
-	CALL(getdents64, ALL),
-	CALL(fadvise64, ALL),
+	CALL(getdents64, ALL | SERVERS),
+	CALL(fadvise64, ALL | SERVERS),
 	/* Names of files. */
 	CALL(openat2, ALL),
-	CALL(stat, ALL),
-	CALL(lstat, ALL),
+	CALL(stat, ALL | SERVERS),
+	CALL(lstat, ALL | SERVERS),
 	CALL(fstat, ALL | PARSERS),
-	CALL(newfstatat, ALL),
-	CALL(statx, ALL),
+	CALL(newfstatat, ALL | SERVERS),
+	CALL(statx, ALL | SERVERS),
 	CALL(statfs, ALL),
 	CALL(fstatfs, ALL),
 	CALL(access, ALL),
@@ -95,9 +100,9 @@ static const struct call calls[] = {
 	CALL(mincore, ALL),
 	/* Waiting. */
 	CALL(futex, ALL | PARSERS),
-	CALL(epoll_wait, ALL),
-	CALL(epoll_pwait, ALL),
-	CALL(epoll_ctl, ALL),
+	CALL(epoll_wait, ALL | FRONT),
+	CALL(epoll_pwait, ALL | FRONT),
+	CALL(epoll_ctl, ALL | FRONT),
 	CALL(poll, ALL | KEEPER),
 	CALL(ppoll, ALL | KEEPER),
 	CALL(nanosleep, ALL),
@@ -108,8 +113,8 @@ static const struct call calls[] = {
 	/* Time, and what is known of ourselves. */
 	CALL(clock_gettime, ALL | PARSERS),
 	CALL(clock_getres, ALL | KEEPER),
-	CALL(gettimeofday, ALL),
-	CALL(time, ALL),
+	CALL(gettimeofday, ALL | SERVERS),
+	CALL(time, ALL | SERVERS),
 	CALL(getrusage, ALL),
 	CALL(times, ALL),
 	CALL(getpid, ALL | KEEPER),
@@ -123,8 +128,8 @@ static const struct call calls[] = {
 	CALL(getrlimit, ALL),
 	CALL(getcpu, ALL),
 	CALL(sched_getaffinity, ALL),
-	CALL(sysinfo, ALL),
-	CALL(uname, ALL),
+	CALL(sysinfo, ALL | SERVERS),
+	CALL(uname, ALL | SERVERS),
 	CALL(capget, ALL),
 	/* Signals to us; threads; the end. */
 	CALL(rt_sigaction, ALL | KEEPER),
@@ -145,8 +150,12 @@ static const struct call calls[] = {
 	/* The writer of files and the processes that parse, by the sockets that are open. */
 	CALL(sendmsg, ALL | PARSERS),
 	CALL(recvmsg, ALL | PARSERS),
-	CALL(sendto, SESSION),
-	CALL(recvfrom, SESSION),
+	CALL(sendto, SESSION | FRONT),
+	CALL(recvfrom, SESSION | FRONT),
+	/* Connections; answers, which are files in memory. */
+	CALL(accept4, FRONT),
+	CALL(sendfile, FRONT),
+	CALL(memfd_create, SERVERS),
 	/* Processes that parse: to make one, which lays down more, and to end it. */
 	CALL(kill, KEEPER),
 	CALL(close_range, KEEPER),
@@ -175,7 +184,7 @@ static const struct call calls[] = {
 	CALL(getsockopt, NETWORK),
 	CALL(setsockopt, NETWORK),
 	CALL(sendmmsg, NETWORK),
-	CALL(shutdown, NETWORK),
+	CALL(shutdown, NETWORK | FRONT),
 	CALL(ioctl, NETWORK),
 	CALL(pipe2, NETWORK),
 	CALL(eventfd2, NETWORK),
@@ -209,8 +218,8 @@ struct judged {
 
 static const struct judged judged[] = {
 	/* To read only, and nothing new. */
-	{ SCMP_SYS(openat), ALL, WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
-	{ SCMP_SYS(open), ALL, WITHOUT(1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
+	{ SCMP_SYS(openat), ALL | SERVERS, WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
+	{ SCMP_SYS(open), ALL | SERVERS, WITHOUT(1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
 	/* No code that was not there. */
 	{ SCMP_SYS(mmap), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
 	{ SCMP_SYS(mprotect), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
@@ -416,6 +425,23 @@ int sb_sandbox_worker(void)
 	return install(&worker_filter);
 }
 
+static struct filter answerer_filter;
+
+int sb_sandbox_front(void)
+{
+	struct filter filter;
+	int err = compile(WORKER | ANSWERER, &answerer_filter);
+
+	if (!err)
+		err = compile(FRONT | ANSWERER | KEEPER | WORKER, &filter);
+	return err ? err : install(&filter);
+}
+
+int sb_sandbox_answerer(void)
+{
+	return install(&answerer_filter);
+}
+
 const char *sb_sandbox_version(void)
 {
 	static char text[32];
@@ -448,6 +474,16 @@ int sb_sandbox_keeper(void)
 }
 
 int sb_sandbox_worker(void)
+{
+	return 0;
+}
+
+int sb_sandbox_front(void)
+{
+	return 0;
+}
+
+int sb_sandbox_answerer(void)
 {
 	return 0;
 }

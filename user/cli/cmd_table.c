@@ -24,6 +24,9 @@ static const char export_notes[] =
 	"  file:PATH                 one file of any format, by its extension\n"
 	"Sent is what was not sent there before; the store keeps what cannot be sent now.\n";
 
+static const char serve_notes[] =
+	"Without root: whoever may read the store. It changes nothing, and ends with Ctrl-C.\n";
+
 static const struct sb_command commands[] = {
 	{
 		.name = "top",
@@ -56,6 +59,14 @@ static const struct sb_command commands[] = {
 		.opts = sb_export_rows,
 		.notes = export_notes,
 		.run = sb_cmd_export,
+	},
+	{
+		.name = "serve",
+		.summary = "a store as a page, and for other programs, over HTTP",
+		.synopsis = "[--store DIR] [--listen ADDRESS:PORT]",
+		.opts = sb_serve_rows,
+		.notes = serve_notes,
+		.run = sb_cmd_serve,
 	},
 	{
 		.name = "doctor",

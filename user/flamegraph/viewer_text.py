@@ -23,7 +23,8 @@ def main(out_path, header, *rows):
     for row in rows:
         name, path = row.split('=', 1)
         lines = list(lines_of(path))
-        for end in (']]>', '</script', '</style'):
+        # A page is the whole of what it is in.
+        for end in () if path.endswith('.html') else (']]>', '</script', '</style'):
             if any(end in line for line in lines):
                 sys.exit(f'{path}: "{end}" would end the element or section it is put in')
         out.append(f'const char {name}[] =\n')

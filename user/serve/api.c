@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "serve/api.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/version.h"
+
+#define VALUES_MAX 100u
+#define POINTS	   300u
+#define POINTS_MAX 2000u
+#define SERIES_MAX 10u
+#define NAME_MAX_  32u
+
+SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
+SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
+
+/* JSON. */
+
+void sb_json_i64(struct sb_json *json, int64_t val)
+{
+	if (val < 0)
+		sb_json_raw(json, "-");
+	sb_json_u64(json, val < 0 ? 0 - (uint64_t)val : (uint64_t)val);
+}
+
+void sb_json_double(struct sb_json *json, double val)
+{
+	char text[32];
+
+	if (!isfinite(val)) {
+		sb_json_raw(json, "null");
+		return;
+	}
+	snprintf(text, sizeof(text), "%.6g", val);
+	sb_json_raw(json, text);
+}
+
+static void put_key(struct sb_json *json, const char *key)
+{
+	sb_json_raw(json, ",");
+	sb_json_string(json, key);
+	sb_json_raw(json, ":");
+}
+
+void sb_json_u64_pair(struct sb_json *json, const char *key, uint64_t val)
+{
+	put_key(json, key);
+	sb_json_u64(json, val);
+}
+
+void sb_json_i64_pair(struct sb_json *json, const char *key, int64_t val)
+{
+	put_key(json, key);
+	sb_json_i64(json, val);
+}
+
+/* Parameters. */
+
+int sb_api_number(struct sb_asked *asked, const char *name, uint32_t min, uint32_t max,
+		  uint32_t otherwise, uint32_t *ret)
+{
+	const char *text = sb_params_get(&asked->params, name);
+	uint64_t val = otherwise;
+
+	if (text && (sb_parse_u64(text, max, &val) || val < min))
+		return sb_asked_fail(asked, 400, "'%s' is not a number from %u to %u", name, min,
+				     max);
+	*ret = (uint32_t)val;
+	return 0;
+}
+
+static int ask_tags(struct sb_asked *asked, const char *name, struct sb_ask *ask)
+{
+	const char *text;
+	size_t at = 0;
+	int err;
+
+	while ((text = sb_params_next(&asked->params, name, &at))) {
+		err = sb_ask_rule(ask, text);
+		if (err == -EINVAL)
+			return sb_asked_fail(asked, 400, "%s: '%s' is no rule: " SB_ASK_RULE_HELP,
+					     name, text);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_ask)
+{
+	char from[NAME_MAX_], to[NAME_MAX_], tag[NAME_MAX_];
+	const char *kind = sb_params_get(&asked->params, "kind"), *why = NULL;
+	int err;
+
+	snprintf(from, sizeof(from), "%sfrom", prefix);
+	snprintf(to, sizeof(to), "%sto", prefix);
+	snprintf(tag, sizeof(tag), "%stag", prefix);
+	err = sb_ask_range(ret_ask, sb_params_get(&asked->params, from),
+			   sb_params_get(&asked->params, to), asked->now_s, &why);
+	if (err == -EINVAL)
+		return sb_asked_fail(asked, 400, "%s, %s: %s", from, to, why ? why : "no time");
+	if (!err)
+		err = ask_tags(asked, tag, ret_ask);
+	if (!err && kind)
+		err = sb_ask_set_kind(ret_ask, kind);
+	ret_ask->by = sb_params_get(&asked->params, "by");
+	return err;
+}
+
+uint64_t sb_api_fact(const struct sb_profile *profile, const char *key)
+{
+	const char *value = sb_profile_meta_get(profile, key);
+	uint64_t val;
+
+	return value && !sb_parse_u64(value, UINT64_MAX, &val) ? val : 0;
+}
+
+/* /api/info */
+
+static void put_kinds(struct sb_json *json, const struct sb_store_extent *extents, int nr)
+{
+	int i;
+
+	sb_json_raw(json, ",\"kinds\":[");
+	for (i = 0; i < nr; i++) {
+		sb_json_raw(json, i ? ",{" : "{");
+		sb_json_pair(json, "kind", extents[i].kind.name);
+		sb_json_raw(json, ",");
+		sb_json_pair(json, "unit", extents[i].kind.unit);
+		sb_json_u64_pair(json, "hz", extents[i].hz);
+		sb_json_i64_pair(json, "from", extents[i].from_s);
+		sb_json_i64_pair(json, "to", extents[i].to_s);
+		sb_json_raw(json, "}");
+	}
+	sb_json_raw(json, "]");
+}
+
+/* Of the last day of a kind: there are more than one if stores were merged. */
+static int put_hosts(struct sb_asked *asked, const struct sb_store_extent *extent)
+{
+	sb_cleanup(sb_tags_freep) struct sb_tags *tags = NULL;
+	struct sb_ask ask = { .from_s = extent->to_s - 86400, .to_s = extent->to_s };
+	struct sb_json *json = &asked->json;
+	size_t i, k;
+	int err = sb_ask_set_kind(&ask, extent->kind.name);
+
+	if (!err)
+		err = sb_store_tags(asked->opts->store, &ask, VALUES_MAX, &tags);
+	for (i = 0; !err && i < tags->keys.nr; i++) {
+		const struct sb_tag_counts *counts = &tags->keys.at[i];
+
+		for (k = 0; sb_streq(counts->key, "host") && k < counts->values.nr; k++) {
+			sb_json_raw(json, k ? "," : "");
+			sb_json_string(json, counts->values.at[k].value);
+		}
+	}
+	sb_ask_release(&ask);
+	return err;
+}
+
+int sb_api_info(struct sb_asked *asked)
+{
+	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
+	struct sb_json *json = &asked->json;
+	int64_t from_s = 0, to_s = 0;
+	int nr, i, last = 0, err = sb_asked_all(asked);
+
+	if (err)
+		return err;
+	nr = sb_store_extents(asked->opts->store, extents);
+	if (nr < 0)
+		return nr;
+	for (i = 0; i < nr; i++) {
+		from_s = i && from_s < extents[i].from_s ? from_s : extents[i].from_s;
+		to_s = to_s > extents[i].to_s ? to_s : extents[i].to_s;
+		last = extents[i].to_s > extents[last].to_s ? i : last;
+	}
+	sb_json_raw(json, "{");
+	sb_json_pair(json, "version", sb_version);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "store", asked->opts->store_path);
+	sb_json_raw(json, ",\"host\":[");
+	if (nr)
+		err = put_hosts(asked, &extents[last]);
+	sb_json_raw(json, "]");
+	sb_json_i64_pair(json, "from", from_s);
+	sb_json_i64_pair(json, "to", to_s);
+	sb_json_i64_pair(json, "now", asked->now_s);
+	sb_json_u64_pair(json, "block_s", SB_STORE_BLOCK_S);
+	put_kinds(json, extents, nr);
+	sb_json_raw(json, "}\n");
+	return err;
+}
+
+/* /api/tags */
+
+static void put_tag(struct sb_json *json, const struct sb_tag_counts *counts)
+{
+	size_t i;
+
+	sb_json_raw(json, "{");
+	sb_json_pair(json, "key", counts->key);
+	sb_json_raw(json, counts->is_wide ? ",\"wide\":true" : ",\"wide\":false");
+	sb_json_raw(json, ",\"values\":[");
+	for (i = 0; i < counts->values.nr; i++) {
+		sb_json_raw(json, i ? ",{" : "{");
+		sb_json_pair(json, "value", counts->values.at[i].value);
+		sb_json_u64_pair(json, "weight", counts->values.at[i].weight);
+		sb_json_raw(json, "}");
+	}
+	sb_json_raw(json, "]");
+	sb_json_u64_pair(json, "nr_more", counts->nr_more);
+	sb_json_u64_pair(json, "weight_more", counts->weight_more);
+	sb_json_raw(json, "}");
+}
+
+int sb_api_tags(struct sb_asked *asked)
+{
+	sb_cleanup(sb_tags_freep) struct sb_tags *tags = NULL;
+	struct sb_json *json = &asked->json;
+	struct sb_ask ask = {};
+	size_t i;
+	int err = sb_api_ask(asked, "", &ask);
+
+	if (!err)
+		err = sb_asked_all(asked);
+	if (!err)
+		err = sb_store_tags(asked->opts->store, &ask, VALUES_MAX, &tags);
+	sb_json_raw(json, "{\"tags\":[");
+	for (i = 0; !err && i < tags->keys.nr; i++) {
+		sb_json_raw(json, i ? ",\n" : "\n");
+		put_tag(json, &tags->keys.at[i]);
+	}
+	sb_json_raw(json, "]}\n");
+	sb_ask_release(&ask);
+	return err;
+}
+
+/* /api/timeline */
+
+/* null where nothing was recorded: that is not 0. */
+static void put_steps(struct sb_json *json, const struct sb_timeline *timeline,
+		      const uint64_t *values)
+{
+	size_t i;
+
+	for (i = 0; i < timeline->nr_steps; i++) {
+		sb_json_raw(json, i ? "," : "");
+		if (timeline->sampled_ms[i])
+			sb_json_u64(json, values[i]);
+		else
+			sb_json_raw(json, "null");
+	}
+}
+
+static void put_timeline(struct sb_json *json, const struct sb_ask *ask,
+			 const struct sb_timeline *timeline)
+{
+	size_t i;
+
+	sb_json_raw(json, "{");
+	sb_json_pair(json, "kind", sb_ask_kind(ask));
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "unit", timeline->kind.unit);
+	sb_json_i64_pair(json, "from", timeline->from_s);
+	sb_json_i64_pair(json, "to",
+			 timeline->from_s + (int64_t)timeline->nr_steps * timeline->step_s);
+	sb_json_u64_pair(json, "step_s", timeline->step_s);
+	sb_json_raw(json, ",\"series\":[");
+	for (i = 0; i < timeline->series.nr; i++) {
+		sb_json_raw(json, i ? ",\n{" : "\n{");
+		sb_json_pair(json, "value", timeline->series.at[i].value);
+		sb_json_raw(json, ",\"weights\":[");
+		put_steps(json, timeline, timeline->series.at[i].weights);
+		sb_json_raw(json, "]}");
+	}
+	sb_json_raw(json, "],\n\"lost\":[");
+	put_steps(json, timeline, timeline->lost);
+	sb_json_raw(json, "],\n\"sampled_ms\":[");
+	for (i = 0; i < timeline->nr_steps; i++) {
+		sb_json_raw(json, i ? "," : "");
+		sb_json_u64(json, timeline->sampled_ms[i]);
+	}
+	sb_json_raw(json, "]}\n");
+}
+
+int sb_api_timeline(struct sb_asked *asked)
+{
+	sb_cleanup(sb_timeline_freep) struct sb_timeline *timeline = NULL;
+	struct sb_timeline_opts opts = { .nr_series_max = SERIES_MAX };
+	struct sb_ask ask = {};
+	int err = sb_api_ask(asked, "", &ask);
+
+	if (!err)
+		err = sb_api_number(asked, "points", 1, POINTS_MAX, POINTS, &opts.nr_steps_max);
+	if (!err)
+		err = sb_asked_all(asked);
+	if (!err)
+		err = sb_store_timeline(asked->opts->store, &ask, &opts, &timeline);
+	if (!err)
+		put_timeline(&asked->json, &ask, timeline);
+	sb_ask_release(&ask);
+	return err;
+}

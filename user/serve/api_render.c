@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * /render and /render-diff as the server of Pyroscope has them (0.x, and 1.x for its old clients): a "flamebearer"
+ * has, for each level of the picture, four numbers for each node: how far it begins from the end of the one
+ * before it, total, self, number of the name; of two profiles these are seven, three of each and the name.
+ * See pkg/structs/flamebearer and docs of its API; what its clients read was looked at.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/measure.h"
+#include "serve/api.h"
+
+SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
+
+/* Their limit of what they ask for, if they do not say. */
+#define NODES 8192u
+
+struct bearer {
+	const struct sb_tree *tree;
+	int nr_sides;
+	struct sb_numbering names;
+	uint64_t *begin[SB_TREE_NR]; /* by node: where it begins */
+	uint32_t nr_levels;
+	uint64_t max_self;
+};
+
+static void bearer_release(struct bearer *bearer)
+{
+	free(bearer->begin[SB_TREE_A]);
+	free(bearer->begin[SB_TREE_B]);
+	sb_numbering_release(&bearer->names);
+}
+
+/* Children stand side by side from where their parent begins; what is left of its width is its own. */
+static int lay_out(struct bearer *bearer)
+{
+	const struct sb_tree *tree = bearer->tree;
+	size_t nr = tree->nodes.nr, i;
+	int side;
+
+	for (side = 0; side < bearer->nr_sides; side++) {
+		sb_cleanup(sb_freep) uint64_t *next = calloc(nr + 1, sizeof(*next));
+
+		bearer->begin[side] = calloc(nr + 1, sizeof(uint64_t));
+		if (!next || !bearer->begin[side])
+			return -ENOMEM;
+		for (i = 1; i < nr; i++) {
+			const struct sb_tree_node *node = &tree->nodes.at[i];
+
+			bearer->begin[side][i] = next[i] = next[node->parent];
+			next[node->parent] += node->total[side];
+		}
+	}
+	for (i = 0; i < nr; i++) {
+		const struct sb_tree_node *node = &tree->nodes.at[i];
+
+		if (node->depth >= bearer->nr_levels)
+			bearer->nr_levels = node->depth + 1;
+		for (side = 0; side < bearer->nr_sides; side++)
+			if (node->self[side] > bearer->max_self)
+				bearer->max_self = node->self[side];
+	}
+	return 0;
+}
+
+/* Nodes by level, in their order: in pre-order those of a level come from left to right. Return: 0, -ENOMEM. */
+static int by_level(const struct bearer *bearer, uint32_t **ret_first, uint32_t **ret_order)
+{
+	const struct sb_tree *tree = bearer->tree;
+	uint32_t *first = calloc((size_t)bearer->nr_levels + 2, sizeof(*first));
+	uint32_t *order = calloc(tree->nodes.nr + 1, sizeof(*order));
+	size_t i;
+
+	*ret_first = first;
+	*ret_order = order;
+	if (!first || !order)
+		return -ENOMEM;
+	for (i = 0; i < tree->nodes.nr; i++)
+		first[tree->nodes.at[i].depth + 2]++;
+	for (i = 1; i < (size_t)bearer->nr_levels + 2; i++)
+		first[i] += first[i - 1];
+	/* While it is filled, the begin of a level moves to that of the next: then it is in its place. */
+	for (i = 0; i < tree->nodes.nr; i++)
+		order[first[tree->nodes.at[i].depth + 1]++] = (uint32_t)i;
+	return 0;
+}
+
+static void put_level(struct sb_json *json, struct bearer *bearer, const uint32_t *order, size_t nr)
+{
+	uint64_t end[SB_TREE_NR] = {};
+	size_t i;
+	int side;
+
+	for (i = 0; i < nr; i++) {
+		const struct sb_tree_node *node = &bearer->tree->nodes.at[order[i]];
+
+		for (side = 0; side < bearer->nr_sides; side++) {
+			uint64_t begin = bearer->begin[side][order[i]];
+
+			sb_json_raw(json, i || side ? "," : "");
+			sb_json_u64(json, begin - end[side]);
+			sb_json_raw(json, ",");
+			sb_json_u64(json, node->total[side]);
+			sb_json_raw(json, ",");
+			sb_json_u64(json, node->self[side]);
+			end[side] = begin + node->total[side];
+		}
+		sb_json_raw(json, ",");
+		/* Number 0 is the root's. */
+		sb_json_u64(json, order[i] ? sb_numbering_of(&bearer->names, node->name) + 1 : 0);
+	}
+}
+
+static int put_levels(struct sb_json *json, struct bearer *bearer)
+{
+	sb_cleanup(sb_freep) uint32_t *first = NULL;
+	sb_cleanup(sb_freep) uint32_t *order = NULL;
+	uint32_t level;
+	int err = by_level(bearer, &first, &order);
+
+	sb_json_raw(json, "\"levels\":[");
+	for (level = 0; level < bearer->nr_levels && !err; level++) {
+		sb_json_raw(json, level ? ",\n[" : "\n[");
+		put_level(json, bearer, order + first[level], first[level + 1] - first[level]);
+		sb_json_raw(json, "]");
+	}
+	sb_json_raw(json, "]");
+	return err;
+}
+
+/*
+ * What their clients make of a number: with "samples", number / sampleRate is seconds. So microseconds are a
+ * million samples a second.
+ */
+static void put_unit(struct sb_json *json, const struct sb_measure *measure, bool is_double)
+{
+	bool is_us = sb_streq(measure->unit, "us");
+
+	sb_json_pair(json, "format", is_double ? "double" : "single");
+	sb_json_raw(json, ",\"spyName\":\"stackbpf\"");
+	sb_json_u64_pair(json, "sampleRate", is_us ? 1000000 : measure->hz ? measure->hz : 100);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "units",
+		     is_us || sb_streq(measure->unit, "samples") ? "samples"
+		     : sb_streq(measure->unit, "bytes")		 ? "bytes"
+								 : "objects");
+}
+
+static int put_bearer(struct sb_json *json, const struct sb_tree *tree, bool is_double,
+		      const struct sb_measure *measure)
+{
+	struct bearer bearer = { .tree = tree, .nr_sides = is_double ? SB_TREE_NR : 1 };
+	const struct sb_tree_node *root = &tree->nodes.at[0];
+	uint32_t i;
+	int err = lay_out(&bearer);
+
+	if (!err)
+		err = sb_numbering_init(&bearer.names, tree);
+	sb_json_raw(json, "{\"version\":1,\"flamebearer\":{");
+	if (!err)
+		err = put_levels(json, &bearer);
+	sb_json_raw(json, ",\n\"names\":[\"total\"");
+	for (i = 0; i < bearer.names.nr; i++) {
+		sb_json_raw(json, ",");
+		sb_json_string(json, sb_strtab_get(&tree->strings, bearer.names.string[i], NULL));
+	}
+	sb_json_raw(json, "]");
+	sb_json_u64_pair(json, "numTicks",
+			 root->total[SB_TREE_A] + (is_double ? root->total[SB_TREE_B] : 0));
+	sb_json_u64_pair(json, "maxSelf", bearer.max_self);
+	sb_json_raw(json, ",");
+	/* Clients of 2021 look for it here, later ones below. */
+	put_unit(json, measure, is_double);
+	sb_json_raw(json, "},\n\"metadata\":{");
+	put_unit(json, measure, is_double);
+	sb_json_raw(json, "}");
+	if (is_double) {
+		sb_json_u64_pair(json, "leftTicks", root->total[SB_TREE_A]);
+		sb_json_u64_pair(json, "rightTicks", root->total[SB_TREE_B]);
+	}
+	bearer_release(&bearer);
+	return err;
+}
+
+/* They tell nothing from 0 by adding 1 to what is there; their clients take it off again. */
+static int put_timeline(struct sb_asked *asked, const struct sb_ask *ask)
+{
+	sb_cleanup(sb_timeline_freep) struct sb_timeline *timeline = NULL;
+	struct sb_timeline_opts opts = { .nr_series_max = 1 };
+	struct sb_ask sum = *ask;
+	struct sb_json *json = &asked->json;
+	uint64_t weight;
+	size_t i, k;
+	int err;
+
+	sum.by = NULL;
+	err = sb_store_timeline(asked->opts->store, &sum, &opts, &timeline);
+	if (err)
+		return err;
+	sb_json_raw(json, ",\n\"timeline\":{\"startTime\":");
+	sb_json_i64(json, timeline->from_s);
+	sb_json_raw(json, ",\"samples\":[");
+	for (i = 0; i < timeline->nr_steps; i++) {
+		for (k = 0, weight = 0; k < timeline->series.nr; k++)
+			weight += timeline->series.at[k].weights[i];
+		sb_json_raw(json, i ? "," : "");
+		sb_json_u64(json, timeline->sampled_ms[i] ? weight + 1 : 0);
+	}
+	sb_json_raw(json, "]");
+	sb_json_u64_pair(json, "durationDelta", timeline->step_s);
+	sb_json_raw(json, ",\"watermarks\":null}");
+	return 0;
+}
+
+/* name{k="v"}, as all their clients send it. */
+static int ask_query(struct sb_asked *asked, const char *query_name, const char *from_name,
+		     const char *until_name, struct sb_ask *ask)
+{
+	const char *query = sb_params_get(&asked->params, query_name), *why = NULL;
+	const char *from = sb_params_get(&asked->params, from_name);
+	const char *until = sb_params_get(&asked->params, until_name);
+	int err = sb_ask_range(ask, from ? from : sb_params_get(&asked->params, "from"),
+			       until ? until : sb_params_get(&asked->params, "until"), asked->now_s,
+			       &why);
+
+	if (err == -EINVAL)
+		return sb_asked_fail(asked, 400, "%s, %s: %s", from_name, until_name,
+				     why ? why : "no time");
+	if (!err && query)
+		err = sb_ask_rule(ask, query);
+	if (err == -EINVAL)
+		return sb_asked_fail(asked, 400, "%s: '%s' is none: try oncpu{service=\"car\"}",
+				     query_name, query);
+	return err;
+}
+
+static int check_rest(struct sb_asked *asked)
+{
+	const char *format = sb_params_get(&asked->params, "format");
+
+	if (format && !sb_streq(format, "json"))
+		return sb_asked_fail(asked, 400,
+				     "format=%s: only json is given here; /api/profile has others",
+				     format);
+	/* Of their clients; there is nothing to do about it. */
+	(void)sb_params_get(&asked->params, "name");
+	(void)sb_params_get(&asked->params, "groupBy");
+	return sb_asked_all(asked);
+}
+
+static int render_single(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes)
+{
+	sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
+	sb_cleanup(sb_tree_freep) struct sb_tree *tree = NULL;
+	struct sb_store_answer answer;
+	struct sb_measure measure;
+	int err = sb_api_tree(asked, ask, nr_nodes, &profile, &tree, &answer);
+
+	if (err)
+		return err;
+	measure = sb_measure_of(profile);
+	err = put_bearer(&asked->json, tree, false, &measure);
+	if (!err)
+		err = put_timeline(asked, ask);
+	sb_json_raw(&asked->json, "}\n");
+	return err;
+}
+
+int sb_api_render(struct sb_asked *asked)
+{
+	struct sb_ask ask = {};
+	uint32_t nr_nodes;
+	int err = ask_query(asked, "query", "from", "until", &ask);
+
+	if (!err)
+		err = sb_api_number(asked, "max-nodes", 2, SB_API_NODES_MAX, NODES, &nr_nodes);
+	if (!err)
+		err = check_rest(asked);
+	if (!err)
+		err = render_single(asked, &ask, nr_nodes);
+	sb_ask_release(&ask);
+	return err;
+}
+
+static int render_two(struct sb_asked *asked, struct sb_ask ask[SB_TREE_NR], uint32_t nr_nodes)
+{
+	sb_cleanup(sb_profile_freep) struct sb_profile *left = NULL;
+	sb_cleanup(sb_profile_freep) struct sb_profile *right = NULL;
+	sb_cleanup(sb_tree_freep) struct sb_tree *tree = NULL;
+	struct sb_measure measure;
+	int err = sb_ask_profile(asked->opts->store, &ask[SB_TREE_A], &left, NULL);
+
+	if (!err)
+		err = sb_ask_profile(asked->opts->store, &ask[SB_TREE_B], &right, NULL);
+	if (!err)
+		err = sb_tree_new(left, right, &tree);
+	if (!err)
+		err = sb_tree_prune(tree, nr_nodes);
+	if (err)
+		return err;
+	measure = sb_measure_of(sb_profile_weight(left) ? left : right);
+	err = put_bearer(&asked->json, tree, true, &measure);
+	sb_json_raw(&asked->json, "}\n");
+	return err;
+}
+
+int sb_api_render_diff(struct sb_asked *asked)
+{
+	struct sb_ask ask[SB_TREE_NR] = {};
+	uint32_t nr_nodes;
+	int err = ask_query(asked, "leftQuery", "leftFrom", "leftUntil", &ask[SB_TREE_A]);
+
+	if (!err)
+		err = ask_query(asked, "rightQuery", "rightFrom", "rightUntil", &ask[SB_TREE_B]);
+	if (!err)
+		err = sb_api_number(asked, "max-nodes", 2, SB_API_NODES_MAX, NODES, &nr_nodes);
+	if (!err)
+		err = check_rest(asked);
+	if (!err && !sb_streq(sb_ask_kind(&ask[SB_TREE_A]), sb_ask_kind(&ask[SB_TREE_B])))
+		err = sb_asked_fail(asked, 400, "the two are not of the same kind");
+	if (!err)
+		err = render_two(asked, ask, nr_nodes);
+	sb_ask_release(&ask[SB_TREE_A]);
+	sb_ask_release(&ask[SB_TREE_B]);
+	return err;
+}
