@@ -25,9 +25,11 @@ _stackbpf()
 	local export="--store --to --from --kind --tag --by --every -f --follow --otlp-attrs -H --header
 		--token-file --ca-file --timeout --state $common"
 	local serve="--store -l --listen --token-file --host $common"
+	local diff="--store --from --to --tag --kind --by --vs-from --vs-to --vs-tag --norm --sort --limit
+		--nodes --width --negate -o --output --format --title $common"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io top live run record export serve doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io top live run record export serve diff doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -101,6 +103,18 @@ _stackbpf()
 		mapfile -t COMPREPLY < <(compgen -W 'file dir pipe sock tty chr blk anon other' -- "$cur")
 		return
 		;;
+	--norm)
+		mapfile -t COMPREPLY < <(compgen -W 'share rate raw' -- "$cur")
+		return
+		;;
+	--sort)
+		mapfile -t COMPREPLY < <(compgen -W 'self total' -- "$cur")
+		return
+		;;
+	--width)
+		mapfile -t COMPREPLY < <(compgen -W 'b a both' -- "$cur")
+		return
+		;;
 	--fs)
 		mapfile -t COMPREPLY < <(compgen -W "$(sed 's/.*\t//' /proc/filesystems)" -- "$cur")
 		return
@@ -110,6 +124,10 @@ _stackbpf()
 		return
 		;;
 	--format)
+		[[ ${COMP_WORDS[1]} == diff ]] && {
+			mapfile -t COMPREPLY < <(compgen -W 'table svg html folded json' -- "$cur")
+			return
+		}
 		mapfile -t COMPREPLY < <(compgen -W 'folded svg html bt distr pprof speedscope firefox callgrind json' -- "$cur")
 		return
 		;;
@@ -117,7 +135,7 @@ _stackbpf()
 		compopt -o default
 		return
 		;;
-	-t | --time | --window | --max-overhead | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
+	-t | --time | --from | --to | --vs-from | --vs-to | --vs-tag | --nodes | --window | --max-overhead | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
 		--depth | --unwind-memory | --symbol-cache | --tag | --label | --retain | --max-size | -l | --limit | --title)
 		return
 		;;
@@ -134,6 +152,10 @@ _stackbpf()
 	record) mapfile -t COMPREPLY < <(compgen -W "$record" -- "$cur") ;;
 	export) mapfile -t COMPREPLY < <(compgen -W "$export" -- "$cur") ;;
 	serve) mapfile -t COMPREPLY < <(compgen -W "$serve" -- "$cur") ;;
+	diff)
+		compopt -o default
+		[[ $cur == -* ]] && mapfile -t COMPREPLY < <(compgen -W "$diff" -- "$cur")
+		;;
 	doctor) mapfile -t COMPREPLY < <(compgen -W "$doctor" -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$commands $help" -- "$cur") ;;
 	esac
