@@ -19,6 +19,8 @@ _stackbpf()
 		-m --min -M --max --distr $views"
 	local top="-c --command --by -T --threads --debuginfod -F --freq -e --event --idle --kind
 		--every --window -b --batch --count -l --limit $samplers"
+	local asked="--store --from --to --kind --tag --by"
+	local query="$asked --format -o --output -l --limit --annotate --modules --title --no-header $common"
 	local run="-F --freq -e --event --idle --kind --open $views"
 	local record="--store --kinds --tag --label --tids --retain --max-size --sync
 		-F --freq -e --event $samplers"
@@ -29,7 +31,7 @@ _stackbpf()
 		--nodes --width --negate -o --output --format --title $common"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io top live run record export serve diff doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io top live run query record export serve diff doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -43,6 +45,14 @@ _stackbpf()
 		return
 	fi
 	case $prev in
+	--store)
+		compopt -o dirnames
+		return
+		;;
+	--from)
+		mapfile -t COMPREPLY < <(compgen -W '-1h -1d -7d -30d' -- "$cur")
+		return
+		;;
 	-p | --pid | -L | --tid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${cur}[0-9]*")
 		return
@@ -148,6 +158,7 @@ _stackbpf()
 	wall) mapfile -t COMPREPLY < <(compgen -W "$wall" -- "$cur") ;;
 	io) mapfile -t COMPREPLY < <(compgen -W "$io" -- "$cur") ;;
 	top | live) mapfile -t COMPREPLY < <(compgen -W "$top" -- "$cur") ;;
+	query) mapfile -t COMPREPLY < <(compgen -W "$query" -- "$cur") ;;
 	run) mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "$record" -- "$cur") ;;
 	export) mapfile -t COMPREPLY < <(compgen -W "$export" -- "$cur") ;;

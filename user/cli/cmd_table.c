@@ -31,6 +31,9 @@ static const char diff_notes[] =
 	"A and B are files of folded stacks, or - for standard input. Of a store, --from, --to and --tag\n"
 	"ask for A, --vs-from, --vs-to and --vs-tag for B.\n";
 
+static const char query_notes[] =
+	"The heaviest functions go to stdout unless --format or -o is given.\n";
+
 static const struct sb_command commands[] = {
 	{
 		.name = "top",
@@ -40,6 +43,14 @@ static const struct sb_command commands[] = {
 		.opts = sb_record_rows,
 		.notes = top_notes,
 		.run = sb_cmd_top,
+	},
+	{
+		.name = "query",
+		.summary = "what a store has of a range of time, as any format",
+		.synopsis = "[--from TIME] [--to TIME] [--tag RULE] [options]",
+		.opts = sb_query_rows,
+		.notes = query_notes,
+		.run = sb_cmd_query,
 	},
 	{
 		.name = "run",
