@@ -466,6 +466,28 @@ class Page(unittest.TestCase):
         colors = {tuple(self.color(self.frame_at(('main', name), where))) for name in ('same', 'less', 'gone', 'near')}
         self.assertEqual(len(colors), 1)
 
+    def test_colours_of_changes(self):
+        """As flamegraph(1) has them."""
+        weights = {'near': (5000, 5050), 'less1': (5000, 4200), 'less2': (5000, 3000), 'less3': (5000, 2000), 'less4': (5000, 1000),
+                   'gone': (5000, 0), 'new': (0, 1000), 'more1': (5000, 6000), 'more2': (3000, 5000), 'more3': (2000, 5000), 'more4': (1000, 8750)}
+        self.assertEqual(sum(a for a, _ in weights.values()), sum(b for _, b in weights.values()))
+        folded = ''.join(f'{name} {a} {b}\n' for name, (a, b) in weights.items())
+        for scheme in ('light', 'dark'):
+            self.page.prefer(prefers_color_scheme=scheme)
+            path = pathlib.Path(DIR) / 'changes.svg'
+            path.write_bytes(subprocess.run([FLAMEGRAPH, '--quiet'], input=folded.encode(), capture_output=True, check=True).stdout)
+            self.page.open(path.as_uri())
+            self.page.wait("return document.documentElement.dataset.state === 'ready'")
+            truth = dict(self.page.run("""return [...document.querySelectorAll('#frames > g')].map((group) =>
+                [group.getAttribute('aria-label').split(',')[0], getComputedStyle(group.querySelector('rect')).fill])"""))
+            self.assertEqual(len({*truth.values()}), 10)  # with the root, and "near" is grey
+            self.show_diff(*[[([Frame(name)], pair[side]) for name, pair in weights.items()] for side in (0, 1)])
+            where = places({(Frame(name),): sum(pair) for name, pair in weights.items()})
+            self.mouse((5, 5))
+            for name in {*weights} - {'gone', 'new'}:  # which are hatched
+                have = self.color(self.frame_at((name,), where))
+                self.assertEqual(f'rgb({", ".join(map(str, have))})', truth[name], (scheme, name))
+
     def test_link(self):
         """All of the state is in the address."""
         self.show()

@@ -282,17 +282,26 @@ function familyOf(text, frameKind, theme) {
 		kind === INTERP ? theme[3] : kind;
 }
 
-// More is red and less is blue, by how much of it changed; what may be chance is grey.
-function changePaint(change, isDark) {
-	const amount = Math.min(1, 0.25 + 0.75 * Math.abs(change));
-	const from = isDark ? [58, 61, 67] : [240, 236, 230];
-	const to = change > 0 ? isDark ? [232, 84, 72] : [222, 62, 48] : isDark ? [76, 134, 236] : [52, 112, 214];
-	const fill = from.map((part, i) => Math.round(part + (to[i] - part) * amount));
+// What changed, by its ratio: as flamegraph/diff.c has it. 0 is what may be chance.
+const RATIOS = [1.25, 2, 4];
+const CHANGES = [
+	[[222, 222, 222], [253, 227, 220], [249, 183, 166], [242, 138, 115], [232, 96, 74]],
+	[[69, 72, 78], [92, 58, 52], [125, 59, 45], [158, 56, 36], [186, 56, 32]],
+	[[222, 222, 222], [223, 234, 250], [179, 207, 242], [132, 176, 232], [96, 151, 224]],
+	[[69, 72, 78], [50, 63, 80], [42, 78, 122], [37, 92, 156], [32, 106, 184]],
+];
 
-	return [hex(fill), contrast(fill, WHITE) > contrast(fill, BLACK) ? '#fff' : '#000'];
+function changePaint(step, dark) {
+	return [hex(CHANGES[(step < 0 ? 2 : 0) + dark][Math.abs(step)]), dark ? '#fff' : '#000'];
 }
 
-const noisePaint = (isDark) => isDark ? ['#4a4e56', '#fff'] : ['#d9d6d0', '#000'];
+function stepOf(a, b) {
+	const ratio = Math.max(a, b) / Math.min(a, b);
+	const step = 1 + RATIOS.filter((from) => ratio >= from).length;
+
+	return b > a ? step : -step;
+}
+
 const rootPaint = (isDark) => isDark ? ['#3a3d43', '#fff'] : ['#e3e0da', '#000'];
 const SERIES = [['#e0822f', '#f0a050'], ['#3b7dd8', '#6ea8f5'], ['#3f9f63', '#62c088'], ['#a05bc4', '#c48be4'],
 	['#c8476b', '#ee7d9b'], ['#2a9d9d', '#55c4c4'], ['#a88a12', '#d4b83f'], ['#7a6fd0', '#a79df2'],
@@ -630,13 +639,16 @@ const part = (val, all) => all > 0 ? val / all : 0;
 Tree.prototype.widthOf = function (i) {
 	if (!this.isDiff)
 		return this.total[i];
-	return this.data.norm === 'share' ? part(this.total[i], this.all[0]) + part(this.totalB[i], this.all[1]) :
-		this.total[i] + this.totalB[i];
+	const [a, b] = this.sides(this.total[i], this.totalB[i]);
+
+	return a + b;
 };
 
 // Both sides as they are compared.
 Tree.prototype.sides = function (a, b) {
-	return this.data.norm === 'share' ? [part(a, this.all[0]), part(b, this.all[1])] : [a, b];
+	const { norm, per } = this.data;
+
+	return norm === 'share' ? [part(a, this.all[0]), part(b, this.all[1])] : per ? [part(a, per[0]), part(b, per[1])] : [a, b];
 };
 
 Tree.prototype.key = function (i) {
@@ -647,8 +659,9 @@ Tree.prototype.label = function (i) {
 	return i ? this.labels[this.name[i]] : 'all';
 };
 
-Tree.prototype.isNoise = function (i) {
-	return this.isTested && !(Math.abs(this.z[i]) >= Z_MIN);
+// What is not known is not called chance.
+Tree.prototype.isNoise = function (z) {
+	return z !== null && Math.abs(z) < Z_MIN;
 };
 
 // [fill, text] of a node; what it was is kept until light or dark changes.
@@ -668,7 +681,7 @@ Tree.prototype.choosePaint = function (i, dark) {
 	if (this.isDiff) {
 		const [a, b] = this.sides(this.total[i], this.totalB[i]);
 
-		return this.isNoise(i) || a === b ? noisePaint(dark) : changePaint((b - a) / Math.max(a, b), dark);
+		return changePaint(this.isNoise(this.z[i]) || a === b ? 0 : stepOf(a, b), +dark);
 	}
 	const theme = THEMES.get(this.data.kind) || THEMES.get('oncpu');
 	const family = label === OTHER ? MARK : familyOf(label, this.kind[i], theme);
@@ -1110,18 +1123,20 @@ Graph.prototype.figures = function (i) {
 		return [['self', weightText(tree.self[i], unit), shareText(part(tree.self[i], tree.all[0]))],
 			['total', weightText(tree.total[i], unit), shareText(part(tree.total[i], tree.all[0]))]];
 	}
-	const rows = [], isShare = tree.data.norm === 'share';
-	const text = (val, side) => isShare ? shareText(part(val, tree.all[side])) : weightText(val, unit);
-	for (const [name, a, b] of [['self', tree.self[i], tree.selfB[i]], ['total', tree.total[i], tree.totalB[i]]])
-		rows.push([name, text(a, 0), text(b, 1), changeText(tree, a, b)]);
-	return rows;
+	return [['self', ...tree.sides(tree.self[i], tree.selfB[i])], ['total', ...tree.sides(tree.total[i], tree.totalB[i])]]
+		.map(([name, a, b]) => [name, tree.text(a), tree.text(b), changeText(tree, a, b)]);
+};
+
+// A value that is compared.
+Tree.prototype.text = function (val) {
+	const { norm, unit } = this.data;
+
+	return norm === 'share' ? shareText(val) : norm === 'raw' ? weightText(val, unit) : String(Number(val.toPrecision(3)));
 };
 
 function changeText(tree, a, b) {
-	const [x, y] = tree.sides(a, b);
-
-	return tree.data.norm === 'share' ? signed((y - x) * 100, 2) + ' points' :
-		x ? signed((y - x) / x * 100, 1) + '%' : y ? 'new' : '0%';
+	return tree.data.norm === 'share' ? signed((b - a) * 100, 2) + ' points' :
+		a ? signed((b - a) / a * 100, 1) + '%' : b ? 'new' : '0%';
 }
 
 Graph.prototype.describe = function (into, box) {
@@ -1150,7 +1165,7 @@ Graph.prototype.describe = function (into, box) {
 			make('td', row, cell);
 	}
 	if (tree.isDiff && tree.z[i] !== null)
-		make('p', into, 'z = ' + signed(tree.z[i], 1) + (tree.isNoise(i) ? ': may be chance' : ''));
+		make('p', into, 'z = ' + signed(tree.z[i], 1) + (tree.isNoise(tree.z[i]) ? ': may be chance' : ''));
 	if (tree.isDiff && i && !tree.total[i])
 		make('p', into, 'only in B');
 	if (tree.isDiff && i && !tree.totalB[i])
@@ -1167,7 +1182,7 @@ function painted(since) {
 
 // ---- table ----
 
-const ROW_HEIGHT = 24;
+const ROW_HEIGHT = 24, BLOCK_S = 10;
 const COLUMNS = [['label', 'Function', ''], ['self', 'Self', 'Of the function itself'],
 	['total', 'Total', 'With all that it calls; recursion counts once']];
 const DIFF_COLUMNS = [['label', 'Function', ''], ['a', 'A', 'Self in the baseline'], ['b', 'B', 'Self in the comparison'],
@@ -1247,7 +1262,8 @@ Table.prototype.drawHead = function () {
 		make('span', this.head, 'of the frames that are shown', { class: 'warn',
 			title: grouped(cutNr, 0) + ' small frames are together in "(other)"; a download has all' });
 	if (this.tree.isDiff)
-		make('span', this.head, 'that change most');
+		make('span', this.head, this.tree.data.nr_rows_cut ? 'that change most, of ' + grouped(this.nr + this.tree.data.nr_rows_cut, 0) :
+			'that are in either');
 };
 
 Table.prototype.drawTitles = function (name, sign) {
@@ -1304,12 +1320,11 @@ Table.prototype.drawWeight = function (element, val) {
 };
 
 Table.prototype.drawChange = function (element, row) {
-	const tree = this.tree, isShare = tree.data.norm === 'share', isNoise = tree.isTested && !(Math.abs(row.z) >= Z_MIN);
+	const tree = this.tree, isNoise = tree.isNoise(row.z);
 	const tone = isNoise ? 'noise' : row.change > 0 ? 'more' : row.change < 0 ? 'less' : 'noise';
-	const text = (val) => isShare ? shareText(val) : weightText(val, tree.unit);
-	const change = isShare ? signed(row.change * 100, 2) : signed(row.change, 0);
+	const change = changeText(tree, row.a, row.b).replace(' points', '');
 
-	for (const val of [text(row.a), text(row.b)])
+	for (const val of [tree.text(row.a), tree.text(row.b)])
 		make('span', element, val, { class: 'num', role: 'gridcell' });
 	make('span', element, change, { class: 'num ' + tone, role: 'gridcell' });
 	make('span', element, row.z === null ? '\u2013' : signed(row.z, 1), { class: 'num ' + tone, role: 'gridcell' });
@@ -1388,7 +1403,7 @@ Timeline.prototype.show = function (data) {
 	this.data = data;
 	this.error = null;
 	this.data.nr = Math.max(0, ...data.series.map((series) => series.weights.length), (data.lost || []).length);
-	this.at = secondsOf(windowOf().to, data.to) === data.to ? data.to : serverNow();
+	this.at = serverNow();
 	this.drawFoot();
 	this.draw();
 };
@@ -1533,12 +1548,19 @@ Timeline.prototype.key = function (event) {
 	event.stopPropagation();
 };
 
+// For how long a step was recorded; stores of more than one host have more of it than there is time.
+Timeline.prototype.seconds = function (step) {
+	const { step_s: size, sampled_ms: sampled } = this.data;
+
+	return sampled && sampled[step] > 0 ? Math.min(size, sampled[step] / 1000) : size;
+};
+
 /*
  * Weight of a step as a rate: CPUs that were busy, threads that waited, bytes in a second. So it does not
  * depend on how long a step is.
  */
-Timeline.prototype.rate = function (weight) {
-	const { unit, step_s: size, kind } = this.data, of = info.kinds.find((one) => one.kind === kind);
+Timeline.prototype.rate = function (weight, step) {
+	const { unit, kind } = this.data, of = info.kinds.find((one) => one.kind === kind), size = this.seconds(step);
 
 	return unit === 'us' ? weight / 1e6 / size : unit === 'samples' && of && of.hz > 0 ? weight / of.hz / size : weight / size;
 };
@@ -1561,7 +1583,7 @@ Timeline.prototype.sum = function (step) {
 };
 
 Timeline.prototype.stepText = function (step) {
-	return this.isGap(step) ? 'nothing was recorded' : this.rateText(this.rate(this.sum(step)));
+	return this.isGap(step) ? 'nothing was recorded' : this.rateText(this.rate(this.sum(step), step));
 };
 
 Timeline.prototype.color = function (i) {
@@ -1583,8 +1605,8 @@ Timeline.prototype.describe = function (into, step) {
 		.sort((a, b) => b.weight - a.weight);
 	const total = this.sum(step);
 	tipRows(into, state.by && series.length > 1 ? rows.map(({ one, i, weight }) =>
-		[cut(clean(one.value) || 'none', 40), this.rateText(this.rate(weight)), this.color(i)]) : []);
-	make('p', into, this.rateText(this.rate(total)) + ', ' + weightText(total, unit));
+		[cut(clean(one.value) || 'none', 40), this.rateText(this.rate(weight, step)), this.color(i)]) : []);
+	make('p', into, this.rateText(this.rate(total, step)) + ', ' + weightText(total, unit));
 	if (lost && lost[step])
 		make('p', into, weightText(lost[step], 'samples') + ' lost', { class: 'warn' });
 };
@@ -1625,8 +1647,7 @@ Timeline.prototype.drawScale = function (context, plot) {
 	let max = 0;
 
 	for (let i = 0; i < nr; i++)
-		max = Math.max(max, isLines ? Math.max(...series.map((one) => one.weights[i] || 0)) : this.sum(i));
-	max = this.rate(max);
+		max = Math.max(max, this.rate(isLines ? Math.max(...series.map((one) => one.weights[i] || 0)) : this.sum(i), i));
 	const step = this.data.unit === 'bytes' ? 2 ** Math.ceil(Math.log2(max / 2 || 1)) : niceStep(max, 3);
 	plot.top = Math.max(step * Math.ceil(max / step), step);
 	context.textAlign = 'right';
@@ -1679,7 +1700,7 @@ Timeline.prototype.drawStacks = function (context, plot) {
 	for (let s = 0; s < series.length; s++) {
 		context.fillStyle = this.color(s);
 		for (let i = 0; i < nr; i++) {
-			const weight = this.rate(series[s].weights[i] || 0);
+			const weight = this.rate(series[s].weights[i] || 0, i);
 
 			if (!weight)
 				continue;
@@ -1701,7 +1722,7 @@ Timeline.prototype.drawLines = function (context, plot) {
 		context.strokeStyle = context.fillStyle = this.color(s);
 		context.beginPath();
 		for (let i = 0, isOn = false; i < nr; i++) {
-			const isGap = this.isGap(i), y = plot.low - this.rate(series[s].weights[i] || 0) / plot.top * plot.high;
+			const isGap = this.isGap(i), y = plot.low - this.rate(series[s].weights[i] || 0, i) / plot.top * plot.high;
 			const x = this.x(from + (i + 0.5) * size);
 
 			if (!isGap)
@@ -1763,8 +1784,8 @@ Timeline.prototype.drawFoot = function () {
 	this.foot.replaceChildren(legend);
 	if (this.data && state.by) {
 		this.data.series.forEach((series, i) => {
-			const value = clean(series.value), isOther = value === OTHER;
-			const entry = button(legend, null, isOther ? 'all other values' : 'only ' + state.by + ' = ' + cut(value, 200),
+			const value = clean(series.value), isOther = value === OTHER || value === '(none)';
+			const entry = button(legend, null, isOther ? 'all other values, or none' : 'only ' + state.by + ' = ' + cut(value, 200),
 				() => this.setTags(addRule(state[this.keys.tag], state.by, '=', series.value)));
 
 			make('i', entry).style.background = this.color(i);
@@ -2072,7 +2093,7 @@ const warnings = [
 		'Samples that were lost while recording'],
 	['trunc', (nr) => grouped(nr, 0) + ' truncated', 'Stacks of which only a part could be read'],
 	['nr_nodes_cut', (nr) => grouped(nr, 0) + ' frames in (other)', 'Frames too small to be sent, their weight is in frames "(other)"; a download has all'],
-	['damaged', (nr) => grouped(nr, 0) + ' damaged', 'Records of the store that could not be read'],
+	['lost_weight', (nr, all, unit) => weightText(nr, unit) + ' without names', 'What they were is in a damaged part of the store'],
 	['nr_damaged', (nr) => grouped(nr, 0) + ' damaged', 'Records of the store that could not be read'],
 ];
 
@@ -2082,7 +2103,7 @@ function addWarnings(head, data) {
 		const all = Array.isArray(data.nr_samples) ? data.nr_samples[0] + data.nr_samples[1] : data.nr_samples;
 
 		if (val > 0)
-			make('span', head, text(val, all), { class: 'warn', title });
+			make('span', head, text(val, all, data.unit), { class: 'warn', title });
 	}
 	for (const note of Array.isArray(data.notes) ? data.notes : [])
 		make('span', head, clean(note), { class: 'warn' });
@@ -2101,6 +2122,10 @@ function fillHead(graph, data) {
 		make('span', head, pointsText(uncertainty(data.nr_samples)),
 			{ title: '99 of 100 shares are nearer to the truth than this' });
 	addWarnings(head, data);
+	const side = SIDES[graph.side || 'A'], now = serverNow(), from = secondsOf(state[side.from], now), to = secondsOf(state[side.to], now);
+	if (from !== null && to !== null && (data.from < from - 2 * BLOCK_S || data.to > to + 2 * BLOCK_S))
+		make('span', head, 'of ' + dateText(data.from) + ' \u2013 ' + dateText(data.to),
+			{ class: 'warn', title: 'Of so long ago there are sums of longer times only' });
 }
 
 function fillDiffHead(graph, data) {
@@ -2114,12 +2139,15 @@ function fillDiffHead(graph, data) {
 	if (a > 0 && b > 0)
 		make('span', head, pointsText(Math.hypot(uncertainty(a), uncertainty(b))),
 			{ title: '99 of 100 changes of a share are nearer to the truth than this' });
-	const scale = make('span', head, null, { class: 'scale' }), stops = [-1, -0.5, -0.01, 0.01, 0.5, 1];
+	const scale = make('span', head, null, { class: 'scale' }), swatch = (step) => {
+		make('i', scale).style.background = changePaint(step, +isDark())[0];
+	};
 	make('span', scale, 'less');
-	make('i', scale).style.background = 'linear-gradient(90deg,' + stops.map((at) => changePaint(at, isDark())[0]) + ')';
-	make('span', scale, 'more');
-	make('i', scale, null, { class: 'grey' }).style.background = noisePaint(isDark())[0];
-	make('span', scale, graph.tree && graph.tree.isTested ? 'may be chance' : 'no change; what is chance is not known');
+	[-4, -3, -2, -1].forEach(swatch);
+	[1, 2, 3, 4].forEach(swatch);
+	make('span', scale, 'more\u2003');
+	swatch(0);
+	make('span', scale, graph.tree.isTested ? 'may be chance' : 'no change; what is chance is not known');
 	addWarnings(head, data);
 }
 
