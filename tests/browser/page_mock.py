@@ -266,7 +266,7 @@ class Mock:
         root = tree_of(*sides)
         a, b = (functions(side) for side in sides)
         table = [{'name': name, 'self': [a[name][0], b[name][0]], 'total': [a[name][1], b[name][1]],
-                  'z': z_of(a[name][0], b[name][0], *root.total)} for name in sorted({*a, *b})]
+                  'z': z_of(a[name][0], b[name][0], *root.total), 'z_total': z_of(a[name][1], b[name][1], *root.total)} for name in sorted({*a, *b})]
         share = lambda row: abs(row['self'][1] / (root.total[1] or 1) - row['self'][0] / (root.total[0] or 1))  # noqa: E731
         return {'kind': one['kind'], 'unit': self.model.units[one['kind']], 'hz': 99, 'from': span[0], 'to': span[1],
                 'total': sum(root.total), 'totals': root.total, 'nr_samples': root.total, 'norm': one['norm'],

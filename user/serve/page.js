@@ -80,7 +80,7 @@ const cut = (text, max) => text.length > max ? text.slice(0, max).replace(/[\ud8
 
 // ---- times ----
 
-const UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
+const BLOCK_S = 10, UNITS = { s: 1, m: 60, h: 3600, d: 86400, w: 604800 };
 const two = (val) => String(val).padStart(2, '0');
 
 // Unix seconds of what the server would understand; null: only the server knows.
@@ -322,7 +322,7 @@ const LISTS = ['tag', 'vs_tag'];
 const DEFAULTS = {
 	v: 'single', kind: '', from: 'now-1h', to: 'now', tag: [], vs_from: '', vs_to: '', vs_tag: [],
 	win_from: '', win_to: '',	// what the timelines show, where that is more than the range
-	by: '', style: 'stacked', split: '', norm: 'share', q: '', zoom: '', o: 'icicle', sort: 'self', live: '',
+	by: '', style: 'stacked', split: '', norm: 'share', q: '', zoom: '', o: 'icicle', sort: '', of: 'self', live: '',
 };
 let state = readState(location.hash);
 let info = { kinds: [], host: [] }, infoAt = 0;
@@ -368,6 +368,7 @@ function change(what, isSmall) {
 function setWindow(from, to) {
 	const what = { from, to, win_from: '', win_to: '', vs_from: '', vs_to: '' };
 
+	askAgain();
 	change(Object.assign(what, isPair() ? halves(from, to) : {}));
 }
 
@@ -440,15 +441,14 @@ async function fetchJson(url, question) {
 
 /*
  * Ask for @path and give the answer to @show, or what failed to @fail. One question for each slot: a new one
- * ends the one before. The same question is asked again only where time passes.
+ * ends the one before. The same question is asked again when it failed, when askAgain() says so, and about
+ * "now" after a block's time.
  */
 async function ask(slot, path, params, show, fail) {
 	const url = 'api/' + path + '?' + params, before = slots.get(slot);
 	const isOld = before && before.url === url && before.isGood && !before.again;
 
-	if (isOld && !/from=now|to=now/.test(url))
-		return;
-	if (isOld && performance.now() - before.at < 900)
+	if (isOld && (!/(from|to)=now/.test(url) || performance.now() - before.at < BLOCK_S * 1000))
 		return;
 	if (before)
 		before.abort.abort();
@@ -471,7 +471,6 @@ async function ask(slot, path, params, show, fail) {
 function askAgain() {
 	for (const slot of slots.values())
 		slot.again = true;
-	refresh();
 }
 
 function rangeParams(from, to, tags, prefix) {
@@ -964,7 +963,7 @@ Graph.prototype.draw = function () {
 
 Graph.prototype.paint = function (width, shown, top) {
 	const context = fit(this.canvas, width, shown), dark = isDark(), cutPaint = dark ? '#3a3e46' : '#dcd8d0';
-	const pattern = hatch(context, dark ? 'rgba(255,255,255,.28)' : 'rgba(0,0,0,.22)');
+	const pattern = hatch(context, dark ? 'rgba(255,255,255,.2)' : 'rgba(0,0,0,.14)');
 
 	for (let depth = 0; depth < this.rows.length; depth++) {
 		const y = this.y(depth) - top;
@@ -1182,11 +1181,11 @@ function painted(since) {
 
 // ---- table ----
 
-const ROW_HEIGHT = 24, BLOCK_S = 10;
+const ROW_HEIGHT = 24;
 const COLUMNS = [['label', 'Function', ''], ['self', 'Self', 'Of the function itself'],
 	['total', 'Total', 'With all that it calls; recursion counts once']];
-const DIFF_COLUMNS = [['label', 'Function', ''], ['a', 'A', 'Self in the baseline'], ['b', 'B', 'Self in the comparison'],
-	['change', 'Change', 'Of self, from A to B'], ['z', 'z', 'Under 3 it may be chance']];
+const DIFF_COLUMNS = [['label', 'Function', ''], ['a', 'A', 'In the baseline'], ['b', 'B', 'In the comparison'],
+	['change', 'Change', 'From A to B'], ['z', 'z', 'Under 3 it may be chance']];
 
 // Only the rows that are seen are elements.
 function Table(parent) {
@@ -1208,8 +1207,7 @@ Table.prototype.show = function (tree) {
 	this.tree = tree;
 	this.columns = tree.isDiff ? DIFF_COLUMNS : COLUMNS;
 	this.box.classList.toggle('diff', tree.isDiff);
-	this.all = tree.isDiff ? this.ofDiff(tree) : tree.functions();
-	this.nr = this.all.length;
+	this.of = tree.isDiff ? null : tree.functions();
 	this.update();
 };
 
@@ -1223,9 +1221,10 @@ Table.prototype.clear = function () {
 
 Table.prototype.ofDiff = function (tree) {
 	return (tree.data.table || []).map((row) => {
-		const [a, b] = tree.sides(row.self[0], row.self[1]);
+		const isTotal = state.of === 'total' && row.total, [a, b] = tree.sides(...isTotal ? row.total : row.self);
 
-		return { label: clean(row.name), module: row.module ? clean(row.module) : '', self: row.self, a, b, change: b - a, z: row.z };
+		return { label: clean(row.name), module: row.module ? clean(row.module) : '', a, b, change: b - a,
+			z: (isTotal ? row.z_total ?? null : row.z) };
 	});
 };
 
@@ -1234,6 +1233,8 @@ Table.prototype.update = function () {
 	if (!this.tree)
 		return;
 	let matcher = null;
+	this.all = this.of || this.ofDiff(this.tree);
+	this.nr = this.all.length;
 	try {
 		matcher = state.q[0] === '=' ? null : matcherOf(state.q);
 	} catch (error) {
@@ -1264,6 +1265,12 @@ Table.prototype.drawHead = function () {
 	if (this.tree.isDiff)
 		make('span', this.head, this.tree.data.nr_rows_cut ? 'that change most, of ' + grouped(this.nr + this.tree.data.nr_rows_cut, 0) :
 			'that are in either');
+	if (!this.tree.isDiff)
+		return;
+	make('span', this.head, null, { class: 'space' });
+	const group = make('span', this.head, null, { class: 'group small', role: 'group', 'aria-label': 'Weights' });
+	for (const [of, title] of [['self', 'Of the function itself'], ['total', 'With all that it calls']])
+		button(group, of, title, () => change({ of }), { 'aria-pressed': state.of === of });
 };
 
 Table.prototype.drawTitles = function (name, sign) {
@@ -1432,6 +1439,12 @@ Timeline.prototype.chosen = function () {
 	const from = secondsOf(state[this.keys.from], this.at), to = secondsOf(state[this.keys.to], this.at);
 
 	return (this.isPaired || state.win_from) && from !== null && to !== null ? { from, to } : null;
+};
+
+Timeline.prototype.spanOfWindow = function () {
+	const shown = windowOf();
+
+	return { from: secondsOf(shown.from, this.at) ?? this.data.from, to: secondsOf(shown.to, this.at) ?? this.data.to };
 };
 
 Timeline.prototype.press = function (event) {
@@ -1797,7 +1810,7 @@ Timeline.prototype.drawFoot = function () {
 		return;
 	if (!state.by && !this.isPaired)
 		make('span', legend, 'drag to choose a range');
-	const { from, to } = this.chosen() || this.data, nrLost = (this.data.lost || []).reduce((sum, nr) => sum + (nr || 0), 0);
+	const { from, to } = this.chosen() || this.spanOfWindow(), nrLost = (this.data.lost || []).reduce((sum, nr) => sum + (nr || 0), 0);
 	if (nrLost)
 		make('span', this.foot, grouped(nrLost, 0) + ' lost', { class: 'warn',
 			title: 'Samples that were lost while recording, at the marks on top of the timeline' });
@@ -2084,7 +2097,7 @@ function sayEmpty(into) {
 function sayError(text) {
 	return (into) => {
 		make('strong', into, text);
-		button(into, 'Try again', '', askAgain);
+		button(into, 'Try again', '', refresh);
 	};
 }
 
@@ -2281,7 +2294,14 @@ let liveTimer = 0;
 function keepLive() {
 	clearTimeout(liveTimer);
 	if (state.live)
-		liveTimer = setTimeout(() => document.hidden || nrPending ? keepLive() : refresh(), (info.block_s || 10) * 1000);
+		liveTimer = setTimeout(() => {
+			if (document.hidden || nrPending) {
+				keepLive();
+			} else {
+				askAgain();
+				refresh();
+			}
+		}, (info.block_s || BLOCK_S) * 1000);
 }
 
 function toggleLive() {
