@@ -2245,7 +2245,7 @@ function refresh() {
 	const search = byId('search'), shown = windowOf();
 
 	if (!state.kind && info.kinds.length)
-		state.kind = info.kinds[0].kind;
+		state.kind = (info.kinds.find(({ kind }) => kind === 'oncpu') || info.kinds[0]).kind;
 	if (isPair() && !state.vs_from)
 		Object.assign(state, halves(state.from, state.to));
 	closeMenu();
