@@ -14,6 +14,12 @@ import xml.etree.ElementTree as ElementTree
 
 from webdriver import CHROMIUM_ARGS, ELEMENT, Browser, Missing
 
+# In A and in B: the same, more, less, gone, new, and what may be chance.
+COMPARED = {
+    'app;main;parse;lex': (300, 310), 'app;main;parse;old_alloc': (200, 0), 'app;main;render;draw': (300, 450),
+    'app;main;render;draw;blit': (100, 300), 'app;main;render;rare': (1, 2), 'app;main;io;read_[k]': (99, 20),
+    'app;main;cache;lookup': (0, 120),
+}
 NR_NARROW = 400  # a millionth of the whole each: only to be seen when zoomed in
 SVG = '{http://www.w3.org/2000/svg}'
 CONTRAST_MIN = 4.5  # WCAG 2.1, level AA
@@ -366,6 +372,85 @@ class Viewer(unittest.TestCase):
                 worst = min(self.contrasts())
                 self.assertGreaterEqual(worst[0], CONTRAST_MIN, (kind, scheme, worst))
                 self.page.screenshot(DIR / f'{kind}-{scheme}.png')
+
+    # ---- comparisons ----
+
+    def compared(self, name):
+        """What the viewer has to say of the frames called @name: the textbook's z."""
+        sums = [sum(pair[i] for pair in COMPARED.values()) for i in (0, 1)]
+        parts = [sum(pair[i] for stack, pair in COMPARED.items() if name in map(label, stack.split(';')))
+                 for i in (0, 1)]
+        a, b = (part / whole for part, whole in zip(parts, sums))
+        pooled = sum(parts) / sum(sums)
+        errors = (a * (1 - a) / sums[0] + b * (1 - b) / sums[1],
+                  pooled * (1 - pooled) * (1 / sums[0] + 1 / sums[1]))
+        return a, b, (b - a) / max(errors) ** 0.5 if a != b else 0
+
+    def test_comparison(self):
+        self.show(''.join(f'{stack} {a} {b}\n' for stack, (a, b) in COMPARED.items()))
+        self.assertEqual(self.text('#title'), 'Flame graph: what changed from A to B')
+        self.assertEqual(self.text('#subtitle'), 'A: 1,000 samples, \u00b14.4 points \u00b7 '
+                         'B: 1,202 samples, \u00b14.0 points \u00b7 shares compared')
+        for name in sorted({label(name) for stack in COMPARED for name in stack.split(';')} - {'app', 'main'}):
+            a, b, z = self.compared(name)
+            box = self.box(name)
+            words = self.page.run("return arguments[0].getAttribute('aria-label')", box)
+            self.assertTrue(words.startswith(f'{name}, A {share(a)}, B {share(b)}, '), words)
+            self.assertAlmostEqual(float(re.search(r'z = (\S+?),?( noise)?$', words).group(1).replace('\u2212', '-')),
+                                   z, delta=0.06)
+            self.assertEqual('noise' in words, abs(z) < 3)
+            classes = self.page.run("return arguments[0].querySelector('rect').getAttribute('class')", box).split()
+            expected = 'same' if abs(z) < 3 else 'more' if b > a else 'less'
+            self.assertTrue(classes[0].startswith(expected), (name, classes))
+            self.assertEqual(classes[1:], ['gone'] if not b else ['new'] if not a else [])
+        # As wide as in B; what is gone as in A.
+        whole, total = self.whole_width(), 1202 + 200 * 1.202
+        for name, weight in ('draw', 750), ('lookup', 120), ('old_alloc', 200 * 1.202):
+            self.assertAlmostEqual(self.width(self.box(name)), weight / total * whole, delta=1.5)
+        self.page.hover(self.box('draw'))
+        for words in ('A 40.0%, B 62.4%', '+22.4 points', '400 samples \u2192 750 samples', 'self A 30.0%'):
+            self.assertIn(words, self.text('#tip'))
+        for scheme in ('light', 'dark'):
+            self.page.prefer(prefers_color_scheme=scheme)
+            worst = min(self.contrasts())
+            self.assertGreaterEqual(worst[0], CONTRAST_MIN, (scheme, worst))
+            self.page.screenshot(DIR / f'comparison-{scheme}.png')
+        self.find('draw|lex')
+        self.assertIn('2 frames match, A 70.0%, B 88.2%', self.text('#tools output'))
+        self.zoom('parse')
+        self.assertTrue(self.is_whole('parse'))
+        self.press('Escape', 'Escape', 'r')
+        self.assertEqual(len(self.boxes('[aria-level="2"]')), 7)
+        self.box('old_alloc')
+
+    def test_comparison_as_drawn(self):
+        """The viewer finds of each frame what the file was drawn with."""
+        stacks = {f'r;a{i % 7};b{i % 5};c{i % 11}': (i * 37 % 90, i * i * 13 % 70) for i in range(60)}
+        plain = ''.join(f'{stack} {a} {b}\n' for stack, (a, b) in stacks.items())
+        waits = '#stackbpf;v=1;kind=offcpu;unit=us;norm=share\n' + ''.join(
+            f'#n;{a // 5 + 1};{b / 7 + 1:.3f}\n{stack} {a * 99} {b * 99}\n' for stack, (a, b) in stacks.items())
+        rates = '#stackbpf;v=1;unit=samples;norm=rate;per_a=990;per_b=495.5;rate=cpu\n' + plain
+        unknown = waits.replace('#n;', '# ')
+        for folded, options in ((plain, ()), (plain, ('--norm', 'raw')), (plain, ('--diff-width', 'a')),
+                                (plain, ('--diff-width', 'both', '--negate')), (plain, ('--reverse',)),
+                                (waits, ()), (waits, ('--no-embed',)), (rates, ()), (unknown, ())):
+            self.show(folded, *options)
+            drawn = self.page.run("""
+                return [...document.querySelectorAll('#frames > g')].map((group) => [
+                    group.getAttribute('aria-label').replace(/, \\u00d7[\\d.,]*\\d/, '').replace(/, self.*/, ''),
+                    group.querySelector('rect').getAttribute('class'),
+                    Math.round(group.querySelector('rect').width.baseVal.value)]);""")
+            svg = ElementTree.fromstring(draw(folded, '--width', '1300', *options))
+            ratio = self.page.run("return document.querySelector('#frames > g rect').width.baseVal.value")
+            first = svg.find(f"{SVG}g[@id='frames']/{SVG}g/{SVG}rect").get('width')
+            expected = []
+            for group in svg.find(f"{SVG}g[@id='frames']"):
+                words = group.find(f'{SVG}title').text.replace(' (A ', ', A ', 1).replace(': ', ', ', 1)[:-1]
+                rect = group.find(f'{SVG}rect')
+                expected.append([words, rect.get('class'), float(rect.get('width')) * ratio / float(first)])
+            self.assertEqual(sorted(row[:2] for row in drawn), sorted(row[:2] for row in expected), options)
+            for (_, _, width), (_, _, other) in zip(sorted(drawn), sorted(expected)):
+                self.assertAlmostEqual(width, other, delta=1.5)
 
     def test_kinds_are_named(self):
         facts, stacks = VIEWS['io']

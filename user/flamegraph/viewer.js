@@ -377,11 +377,20 @@ function pairOf(box) {
 	return sum;
 }
 
+// Of how many samples the weights are as good as, where they are no counts.
+function samplesText(pair) {
+	const [a, b] = [0, 1].map((i) => pair[i] ? pair[i] ** 2 / pair[2 + i] : 0);
+	const isCount = [a, b].every((nr, i) => Math.abs(nr - pair[i]) <= nr * 1e-6);
+
+	return isCount || Number.isNaN(a + b) ? '' :
+		', as sure as n = ' + grouped(a, 0) + ' \u2192 ' + grouped(b, 0);
+}
+
 function figuresOfPair(box) {
 	const pair = pairOf(box), figures = [pairText(pair), changeOf(pair)];
 
-	if (config.diff === 'share')
-		figures.push(weightText(pair[0]) + ' \u2192 ' + weightText(pair[1]));
+	if (config.diff !== 'raw')
+		figures.push(weightText(pair[0]) + ' \u2192 ' + weightText(pair[1]) + samplesText(pair));
 	if (!box.isCut && box.node) {
 		const self = tree.pairs[box.node];
 
