@@ -167,30 +167,39 @@ static int create(struct dest *dest, struct sb_export_link *link, const struct t
 	return err ?: run_sql(dest, link);
 }
 
+/* ON CLUSTER takes ZooKeeper or its like, which small clusters do not have. */
+static int has_zookeeper(struct dest *dest, struct sb_export_link *link, bool *ret_has)
+{
+	const struct sb_str *body = &link->reply.body;
+	int err;
+
+	sb_str_clear(&dest->sql);
+	err = sb_str_add(&dest->sql,
+			 "SELECT count() FROM system.tables "
+			 "WHERE database = 'system' AND name = 'zookeeper' FORMAT TabSeparated");
+	err = err ?: run_sql(dest, link);
+	*ret_has = !err && body->len && body->s[0] == '1';
+	return err;
+}
+
 static int create_all(struct dest *dest, struct sb_export_link *link)
 {
-	char on_cluster[NAME_MAX_BYTES + 16];
-	uint64_t nr_failed = link->state->nr_failed;
+	char on_cluster[NAME_MAX_BYTES + 16] = "";
+	bool has = false;
 	size_t i;
-	int err = 0;
+	int err = dest->cluster[0] ? has_zookeeper(dest, link, &has) : 0;
 
-	snprintf(on_cluster, sizeof(on_cluster), dest->cluster[0] ? " ON CLUSTER %s" : "%s",
-		 dest->cluster);
+	if (has)
+		snprintf(on_cluster, sizeof(on_cluster), " ON CLUSTER %s", dest->cluster);
 	for (i = 0; i < SB_ARRAY_SIZE(tables) && !err; i++)
 		err = create(dest, link, &tables[i], on_cluster);
-	/* It takes ZooKeeper, which small clusters do not have. */
-	if (dest->cluster[0] && link->reply.status >= 400 && link->reply.body.s &&
-	    strcasestr(link->reply.body.s, "zookeeper")) {
-		for (i = 0, err = 0; i < SB_ARRAY_SIZE(tables) && !err; i++)
-			err = create(dest, link, &tables[i], "");
-		link->state->nr_failed = nr_failed;
+	if (!err && dest->cluster[0] && !has) {
 		sb_str_clear(&link->notes);
-		err = err
-			      ?: sb_str_addf(
-					 &link->notes,
-					 "the cluster '%s' has no ZooKeeper: tables are made on this server "
-					 "only; export '--from now' to each of its others once, which makes them",
-					 dest->cluster);
+		err = sb_str_addf(
+			&link->notes,
+			"the server has no ZooKeeper, so tables of cluster '%s' are made on it alone; an "
+			"export to each other server of the cluster makes them there",
+			dest->cluster);
 	}
 	dest->is_ready = !err;
 	return err;

@@ -22,6 +22,8 @@ enum option {
 	OPT_NOPROGRESS = 43,
 	OPT_FOLLOWLOCATION = 52,
 	OPT_SSL_VERIFYPEER = 64,
+	OPT_FRESH_CONNECT = 74,
+	OPT_FORBID_REUSE = 75,
 	OPT_HTTPGET = 80,
 	OPT_SSL_VERIFYHOST = 81,
 	OPT_NOSIGNAL = 99,
@@ -45,11 +47,13 @@ enum option {
 enum { INFO_RESPONSE_CODE = 0x200002 };
 enum code {
 	CODE_OK = 0,
-	CODE_WRITE_ERROR = 23,
+	CODE_UNSUPPORTED_PROTOCOL = 1,
+	CODE_URL_MALFORMAT = 3,
 	CODE_TIMED_OUT = 28,
-	CODE_ABORTED = 42,
 	CODE_GOT_NOTHING = 52,
 	CODE_RECV_ERROR = 56,
+	CODE_PEER_FAILED_VERIFICATION = 60,
+	CODE_SSL_CACERT_BADFILE = 77,
 };
 #define GLOBAL_DEFAULT	 3L
 #define PROTO_HTTP_HTTPS 3L
@@ -354,6 +358,10 @@ static int set_options(struct transfer *transfer, const struct sb_http_request *
 	code = code ?: set(easy, OPT_SSL_VERIFYHOST, 2L);
 	if (http->opts.ca_file)
 		code = code ?: set(easy, OPT_CAINFO, http->opts.ca_file);
+	/* On a connection that was used before, libcurl sends a request twice if it was closed, and does not
+	 * say so. */
+	code = code ?: set(easy, OPT_FRESH_CONNECT, 1L);
+	code = code ?: set(easy, OPT_FORBID_REUSE, 1L);
 	code = code ?: set(easy, OPT_NOSIGNAL, 1L);
 	code = code ?: set(easy, OPT_TIMEOUT_MS, (long)http->opts.timeout_ms);
 	code = code ?: set(easy, OPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
@@ -386,6 +394,9 @@ static int explain(struct transfer *transfer, int code)
 		return -ENOMEM;
 	reply->is_unsure =
 		code == CODE_TIMED_OUT || code == CODE_GOT_NOTHING || code == CODE_RECV_ERROR;
+	reply->is_hopeless = code == CODE_UNSUPPORTED_PROTOCOL || code == CODE_URL_MALFORMAT ||
+			     code == CODE_PEER_FAILED_VERIFICATION ||
+			     code == CODE_SSL_CACERT_BADFILE;
 	return sb_str_add(&reply->error, why) ?: -EIO;
 }
 
@@ -397,7 +408,7 @@ int sb_http_send(struct sb_http *http, const struct sb_http_request *request,
 	int code;
 
 	reply->status = 0;
-	reply->has_retry_after = reply->is_unsure = false;
+	reply->has_retry_after = reply->is_unsure = reply->is_hopeless = false;
 	sb_str_clear(&reply->body);
 	sb_str_clear(&reply->location);
 	sb_str_clear(&reply->error);
@@ -405,7 +416,6 @@ int sb_http_send(struct sb_http *http, const struct sb_http_request *request,
 		return -ENOMEM;
 	http->error[0] = '\0';
 	http->is_out_of_memory = false;
-	/* The connection is kept. */
 	http->curl.easy_reset(http->easy);
 	code = set_options(&transfer, request, headers);
 	if (code == CODE_OK)

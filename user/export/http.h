@@ -45,7 +45,8 @@ struct sb_http_reply {
 	bool has_retry_after;
 	uint32_t retry_after_s; /* of Retry-After; dates are taken, too */
 	bool is_unsure;		/* no reply, but the other side may have taken the request */
-	struct sb_str body;	/* at most SB_HTTP_BODY_MAX; NUL-terminated if there is any */
+	bool is_hopeless;   /* no reply, and there will be none: the address, or the certificate */
+	struct sb_str body; /* at most SB_HTTP_BODY_MAX; NUL-terminated if there is any */
 	struct sb_str location;
 	struct sb_str error; /* why there is no reply */
 };

@@ -92,7 +92,7 @@ static int send_one(struct sb_export_link *link, const struct sb_http_request *r
 		return said;
 	if (!err && is_refusal(reply->status))
 		return 1;
-	if (!err && !is_for_later(reply->status))
+	if (err ? reply->is_hopeless : !is_for_later(reply->status))
 		return -EPERM;
 	link->retry_after_s = reply->has_retry_after ? reply->retry_after_s : 0;
 	link->state->nr_failed++;

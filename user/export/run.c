@@ -348,9 +348,11 @@ static int advance(struct run *run, int64_t next_s)
 
 static int send_until_taken(struct run *run, int64_t begin_s, int64_t end_s)
 {
+	uint64_t nr_pieces;
 	int err;
 
 	do {
+		nr_pieces = run->state.nr_pieces;
 		err = send_period(run, begin_s, end_s);
 		if (!err) {
 			say_well(run);
@@ -358,6 +360,9 @@ static int send_until_taken(struct run *run, int64_t begin_s, int64_t end_s)
 			run->state.sent_s = time(NULL);
 			return advance(run, end_s);
 		}
+		/* In a row: something was taken in between. */
+		if (run->state.nr_pieces > nr_pieces)
+			run->nr_failures = 0;
 		err = after_failure(run, err);
 	} while (!err);
 	return err;

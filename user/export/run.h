@@ -12,7 +12,7 @@
 /* A period is sent when something newer of each kind is in the store, or so long after its end. */
 #define SB_EXPORT_SETTLE_S    30
 /* Without is_follow: failures in a row, and the longest wait that is asked of us, before we give up. */
-#define SB_EXPORT_TRIES_MAX   6u
+#define SB_EXPORT_TRIES_MAX   5u
 #define SB_EXPORT_WAIT_MAX_S  60u
 /* Attempts are so far apart, doubled each time. */
 #define SB_EXPORT_WAIT_MIN_MS 250u

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""faults.py PART STACKBPF MAKE_STORE: servers that fail, hang, move, or are not there; exports that are killed; a store
+whose blocks have expired. Nothing is lost, nothing is there twice."""
+import collections
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+import peers
+from peers import BEGIN, check, export, peer, same, state_of
+
+RSS_MAX_KB = 96 << 10
+
+
+def key_of(request):
+    query = peers.query_of(request)
+    return query['name'], int(query['from'])
+
+
+def taken_of(requests):
+    """By name and time; a series that came twice is told."""
+    sums, times = {}, collections.Counter()
+    for request in requests:
+        sums[key_of(request)] = sum(int(line.rpartition(b' ')[2]) for line in request.body.splitlines())
+        times[key_of(request)] += 1
+    return sums, [key for key, nr in times.items() if nr > 1]
+
+
+def want_of(store, which=lambda put: True, every=60, begin=BEGIN):
+    return store.sums(lambda put: (f'{put.service or "stackbpf"}.{ {"oncpu": "cpu"}.get(put.kind, put.kind)}'
+                                   f'{{region={put.region.replace(" ", "_")}}}',
+                                   (put.begin - begin) // every * every + begin), which)
+
+
+def once(store, server, what, nr_twice=0):
+    sums, twice = taken_of(server.taken)
+    same(sums, want_of(store), f'{what}: all is there')
+    check(len(twice) <= nr_twice, f'{what}: nothing is there twice', twice)
+
+
+def failing(stackbpf, store):
+    """One after the other."""
+    faults = [None, 500, (503, b'', [('Retry-After', '1')]), None, 'close', None, 'slow', None, 429, 'big', None]
+    with peer(faults) as server:
+        done = export(stackbpf, store, '--to', f'pyroscope:{server.url}')
+    once(store, server, 'failures')
+    state = state_of(store)
+    same((state['failed'], state['unsure'], state['refused'], state['error'], state['next']), (5, 1, 0, '', BEGIN + 300),
+         'failures: they are counted')
+    check("says 500: no, thank you; trying again" in done.stderr, 'failures: said with what the server says', done.stderr)
+    check('second line' not in done.stderr, 'failures: only its first line', done.stderr)
+    times = [request.at for request in server.came]
+    check(times[3] - times[2] >= 1, 'Retry-After is waited for', times[3] - times[2])
+
+    # Once more: there is nothing to send.
+    with peer() as server:
+        export(stackbpf, store, '--to', f'pyroscope:{server.url}', '--state', os.path.join(store.path, 'export'))
+        check(server.nr_requests > 0, 'another server is another destination')
+
+
+def hanging(stackbpf, store):
+    with peer(['hang', None, None, 'hang']) as server:
+        export(stackbpf, store, '--to', f'pyroscope:{server.url}', '--timeout', '500ms')
+        once(store, server, 'hanging')
+        same(state_of(store)['unsure'], 2, 'hanging: what may have been taken is counted')
+        # One that hangs is no reason not to end.
+        server.faults.append('hang')
+        store.add(BEGIN + 300, nr=6)
+        with running(stackbpf, store, server) as process:
+            server.wait_for(lambda: server.faults == [], 'hanging: it waits for the answer')
+            process.send_signal(signal.SIGTERM)
+            same(process.wait(30), 0, 'hanging: SIGTERM ends it')
+
+
+@contextlib.contextmanager
+def running(stackbpf, store, server, *args):
+    process = subprocess.Popen([stackbpf, 'export', '--store', store.path, '--follow', '--to', f'pyroscope:{server.url}',
+                                *args], stderr=subprocess.PIPE, text=True, env=peers.environment())
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def moved(stackbpf, store):
+    """Tokens go nowhere else."""
+    token = os.path.join(store.path, '..', 'token')
+    pathlib.Path(token).write_text('s3cret\nmore\n')
+    with peer() as other:
+        for where in other.url + '/ingest', 'file:///etc/passwd', '/ingest2':
+            with peer([(307, b'', [('Location', where)])]) as server:
+                done = export(stackbpf, store, '--to', f'pyroscope:{server.url}', '--token-file', token, status=1)
+                same(server.nr_requests, 1, f'moved to {where}: not followed')
+                same(server.came[0].headers.get('Authorization'), 'Bearer s3cret', 'the token is sent')
+                check(f"moved to '{where}'" in done.stderr, 'moved: it is said where to', done.stderr)
+                check('s3cret' not in done.stderr, 'the token is not shown')
+        same(other.nr_requests, 0, 'moved: nothing comes there')
+    shutil.rmtree(os.path.join(store.path, 'export'))
+    with peer([401]) as server:
+        url = server.url.replace('http://', 'http://me:passw0rd@')
+        done = export(stackbpf, store, '--to', f'pyroscope:{url}', status=1)
+        check('wants a token' in done.stderr and 'passw0rd' not in done.stderr, '401 is said to be about a token',
+              done.stderr)
+        text = next(pathlib.Path(store.path, 'export').glob('*.state')).read_text()
+        check('passw0rd' not in text and server.url in text, 'a password is not in the state', text)
+        export(stackbpf, store, '--to', f'pyroscope:{url}')
+        once(store, server, '401, then well')
+
+
+def refusing(stackbpf, store):
+    """One that refuses the first request refuses all; of one that has taken some, the others."""
+    with peer([400]) as server:
+        export(stackbpf, store, '--to', f'pyroscope:{server.url}', status=1)
+        same((server.nr_requests, state_of(store)['refused']), (1, 0), 'refused at first: nothing is left out')
+        server.faults += [None, None, 400, 413]
+        done = export(stackbpf, store, '--to', f'pyroscope:{server.url}')
+        state = state_of(store)
+        same((state['refused'], state['pieces']), (2, 58), 'refused later: counted')
+        check('2 pieces were refused' in done.stderr, 'refused later: said', done.stderr)
+        sums, twice = taken_of(server.taken)
+        want = want_of(store)
+        check(len(sums) == len(want) - 2 and sums.items() <= want.items() and not twice, 'refused later: others are there')
+
+
+def absent(stackbpf, store):
+    with peer() as server:
+        url = server.url
+        port = server.server_address[1]
+    done = export(stackbpf, store, '--to', f'pyroscope:{url}', status=1)
+    state = state_of(store)
+    check('onnect' in done.stderr, 'absent: it is said', done.stderr)
+    same((state['failed'], state['pieces'], state['next']), (5, 0, BEGIN), 'absent: five attempts')
+    check('onnect' in state['error'], 'absent: the state has the reason', state)
+    with peer(port=port) as server:
+        export(stackbpf, store, '--to', f'pyroscope:{url}')
+        once(store, server, 'absent, then there')
+    same(state_of(store)['error'], '', 'absent, then there: no error any more')
+
+
+def killed(stackbpf, store):
+    """At any time; the place that was kept is at most one request behind."""
+    nr_kills = 6
+    with peer() as server:
+        for kill in range(nr_kills):
+            with running(stackbpf, store, server) as process:
+                server.wait_for(lambda kill=kill: len(server.taken) > 9 * kill, f'killed: {9 * kill} are there')
+                process.kill()
+        export(stackbpf, store, '--to', f'pyroscope:{server.url}')
+        once(store, server, 'killed', nr_kills)
+        # It goes on with what is recorded; another one may not do the same.
+        with running(stackbpf, store, server) as process:
+            nr = len(server.taken)
+            store.add(BEGIN + 300, nr=12)
+            server.wait_for(lambda: len(server.taken) >= nr + 24, 'follow: what is new is sent')
+            done = export(stackbpf, store, '--to', f'pyroscope:{server.url}', status=1)
+            check('another one' in done.stderr, 'follow: a second one is refused', done.stderr)
+            process.send_signal(signal.SIGINT)
+            same(process.wait(30), 0, 'follow: Ctrl-C ends it')
+        once(store, server, 'follow', nr_kills)
+
+
+def expired(stackbpf, store):
+    """What has expired as 10-s blocks is sent as sums of 10 minutes, as far as these are not sent already."""
+    store.add(BEGIN + 300, nr=330)
+    store.add(BEGIN + 7200, nr=1)
+    with peer() as server:
+        export(stackbpf, store, '--to', f'pyroscope:{server.url}', '--to', f'@{BEGIN + 120}')
+        for path in pathlib.Path(store.path, '10s').iterdir():
+            path.unlink()
+        done = export(stackbpf, store, '--to', f'pyroscope:{server.url}')
+    sums, twice = taken_of(server.taken)
+    # BEGIN is 4 minutes after a full 10: the rest of that sum cannot be told from what was sent.
+    want = want_of(store, lambda put: put.begin < BEGIN + 120)
+    want.update(want_of(store, lambda put: BEGIN + 360 <= put.begin, 600, BEGIN + 360))
+    same(sums, want, 'expired: sums of 10 minutes')
+    check(not twice, 'expired: nothing is there twice', twice)
+    same(state_of(store)['expired_seconds'], 240, 'expired: what is gone is counted')
+    check('240 s had expired' in done.stderr, 'expired: it is said', done.stderr)
+    check(state_of(store)['coarse_seconds'] >= 3000, 'expired: what is coarse is counted')
+
+
+def tls(stackbpf, store):
+    if not shutil.which('openssl'):
+        peers.skip('no openssl')
+    directory = os.path.dirname(store.path)
+    cert, key = os.path.join(directory, 'cert'), os.path.join(directory, 'key')
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=127.0.0.1',
+                    '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert], check=True,
+                   capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    with peer() as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        url = server.url.replace('http:', 'https:')
+        done = export(stackbpf, store, '--to', f'pyroscope:{url}', status=1)
+        check('certificate' in done.stderr, 'TLS: a certificate that nobody has signed is refused', done.stderr)
+        same(server.nr_requests, 0, 'TLS: nothing is sent')
+        export(stackbpf, store, '--to', f'pyroscope:{url}', '--ca-file', cert)
+        once(store, server, 'TLS')
+
+
+def memory(stackbpf, store):
+    """It does not grow with what is sent, nor with what is answered."""
+    store.add(BEGIN + 300, nr=240)
+    with peer(['big', None] * 2, b'x' * (4 << 20)) as server:
+        process = subprocess.Popen([stackbpf, 'export', '--store', store.path, '--to', f'otlp:{server.url}', '--by',
+                                    'service,region,pid'], env=peers.environment())
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        same(process.returncode, 0, 'memory: all is sent')
+        check(usage.ru_maxrss < RSS_MAX_KB, f'memory: below {RSS_MAX_KB} KB', usage.ru_maxrss)
+        print(f'{usage.ru_maxrss} KB')
+
+
+def wrong(stackbpf, store):
+    for args, words in (((), 'where to'), (('--to', 'ftp://host'), 'nothing is sent there'),
+                        (('--to', 'otlp:host:4318'), 'does not go on with http://HOST'),
+                        (('--to', 'clickhouse:http://host:8123'), 'names no database'),
+                        (('--to', 'clickhouse:http://host:8123/a?b=c'), 'cluster=NAME'),
+                        (('--to', 'pprof-dir:'), 'names no folder'),
+                        (('--to', 'pprof-dir:x', '--every', '7s'), 'multiple of 10 s'),
+                        (('--to', 'pprof-dir:x', '--to', 'soon'), 'is neither a place nor a time'),
+                        (('--to', 'pprof-dir:x', '-H', 'no header'), "is not 'Name: value'"),
+                        (('--to', 'file:x.svg', '--follow'), 'pprof-dir:')):
+        done = export(stackbpf, store, *args, status=2)
+        check(words in done.stderr and done.stderr.count('\n') == 1, f'{" ".join(args) or "nothing"}: one sentence',
+              done.stderr)
+
+
+def main():
+    part, stackbpf, make_store = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as directory:
+        for name in part.split(','):
+            began = time.monotonic()
+            store = peers.Store(make_store, os.path.join(directory, name + '-store')).add()
+            os.mkdir(os.path.join(directory, name))
+            store.path = shutil.move(store.path, os.path.join(directory, name, 'store'))
+            globals()[name](stackbpf, store)
+            print(f'{name}: {time.monotonic() - began:.1f} s')
+    peers.end()
+
+
+main()
