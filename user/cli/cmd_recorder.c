@@ -231,7 +231,7 @@ static void reap(struct sampler *sampler)
 
 static void order_end(struct recorder *recorder)
 {
-	const uint32_t order = 0;
+	const uint32_t order = SB_BLOCKS_END;
 	size_t i;
 
 	if (!recorder->is_ending)
@@ -352,11 +352,27 @@ static bool has_ended(const struct recorder *recorder)
 	return true;
 }
 
+/* For somebody who will ask for it now. */
+static void order_take(struct recorder *recorder)
+{
+	const uint32_t order = SB_BLOCKS_TAKE;
+	size_t i;
+
+	for (i = 0; i < recorder->nr_samplers; i++)
+		if (recorder->samplers[i].state == SAMPLING)
+			(void)sb_peer_send(recorder->samplers[i].peer.fd, &order, sizeof(order),
+					   NULL, 0);
+}
+
 static void on_signal(struct recorder *recorder)
 {
 	struct signalfd_siginfo info;
 
-	if (read(recorder->signal_fd, &info, sizeof(info)) == sizeof(info))
+	if (read(recorder->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGUSR1)
+		order_take(recorder);
+	else
 		order_end(recorder);
 }
 
@@ -431,6 +447,7 @@ static int take_signals(struct recorder *recorder)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	if (!sigprocmask(SIG_BLOCK, &set, NULL))
 		recorder->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (recorder->signal_fd >= 0)

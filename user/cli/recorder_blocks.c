@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/peer.h"
 #include "base/time.h"
 #include "cli/recorder_series.h"
 #include "store/block.h"
@@ -236,6 +237,17 @@ static int on_timer(struct sb_blocks *blocks, struct sb_run *run)
 	return err ? sb_err(err, "cannot set a timer") : 0;
 }
 
+static int on_order(struct sb_blocks *blocks, struct sb_run *run)
+{
+	uint32_t order;
+
+	if (!sb_peer_receive(blocks->opts.orders_fd, &order, sizeof(order), NULL, 0) &&
+	    order == SB_BLOCKS_TAKE)
+		return sb_run_take(run);
+	run->end = SB_END_ORDERED;
+	return 0;
+}
+
 static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 {
 	struct sb_blocks *blocks = (struct sb_blocks *)sink;
@@ -248,7 +260,7 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 			err = on_timer(blocks, run);
 			break;
 		case ORDERS:
-			run->end = SB_END_ORDERED;
+			err = on_order(blocks, run);
 			break;
 		case KEEPER:
 			err = on_keeper(blocks);

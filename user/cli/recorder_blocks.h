@@ -14,8 +14,14 @@
 
 struct sb_blocks;
 
+/* What is said to a sampler, one word each. No more to come is the end, too. */
+enum sb_blocks_order {
+	SB_BLOCKS_END,
+	SB_BLOCKS_TAKE, /* send what there is of this block, and go on with it */
+};
+
 struct sb_blocks_opts {
-	int orders_fd; /* readable: the end; borrowed */
+	int orders_fd; /* of struct sb_peer; borrowed */
 	int keeper_fd; /* a stream of messages, store/block.h; made non-blocking; borrowed */
 	bool by_thread;
 	/* When all is attached. */
