@@ -115,6 +115,7 @@ static int make_resolver(struct sb_run *run)
 	if (run->sink) {
 		resolve_opts.series = run->sink->series;
 		resolve_opts.series_arg = run->sink->series_arg;
+		resolve_opts.stacks_max = run->sink->stacks_max;
 	}
 	if (!err)
 		err = sb_symbolizer_new(&sym_opts, &run->sym);

@@ -12,6 +12,7 @@
  * so does the writer. At most the block that is being sampled is lost.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -38,8 +39,10 @@
 #define PAUSE_MAX_NS (64 * SB_NS_PER_SEC)
 #define LIVED_NS     (300 * SB_NS_PER_SEC)
 /* Enough for a machine's own programs; what is evicted is made again. */
-#define UNWIND_BYTES (32ull << 20)
+#define UNWIND_BYTES (16ull << 20)
 #define SYMBOL_BYTES (64ull << 20)
+/* Of malloc(): each thread would have one, half empty. */
+#define ARENAS_MAX   2
 
 enum state { STARTING, SAMPLING, PAUSED, ENDED };
 
@@ -127,6 +130,7 @@ static void be_normal(const struct sampler *sampler)
 
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)mallopt(M_ARENA_MAX, ARENAS_MAX);
 	snprintf(name, sizeof(name), "stackbpf-%s", sampler->view->name);
 	(void)prctl(PR_SET_NAME, name);
 	snprintf(program, sizeof(program), "stackbpf: %s", sampler->view->name);

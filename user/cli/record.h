@@ -65,7 +65,8 @@ struct sb_run_sink {
 	/* Samples are kept apart by what it says and not by roots: struct sb_resolve_opts; NULL: by roots. */
 	int (*series)(void *arg, const struct sb_sample_key *key, uint32_t *ret_series);
 	void *series_arg;
-	uint32_t by; /* SB_BY_*: what keys are split by for that */
+	uint32_t by;	   /* SB_BY_*: what keys are split by for that */
+	size_t stacks_max; /* struct sb_resolve_opts */
 	/* Of a process whose owner says when to end: signals are none of its business. */
 	bool has_owner;
 	bool has_terminal; /* it draws on one */

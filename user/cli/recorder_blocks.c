@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -24,6 +25,8 @@
 /* Beyond them names and frames are forgotten and found again. */
 #define FRAMES_MAX	(1u << 17)
 #define TEXT_BYTES_MAX	(16u << 20)
+
+#define STACKS_MAX	16384u
 
 enum source { TIMER, ORDERS, KEEPER };
 
@@ -94,6 +97,7 @@ int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_bloc
 		.series = sb_series_of,
 		.series_arg = blocks->series,
 		.by = sb_series_by(blocks->series),
+		.stacks_max = STACKS_MAX,
 		.has_owner = true,
 	};
 	*ret_blocks = blocks;
@@ -363,6 +367,8 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 		sb_err(err, "cannot make a block of the samples");
 	next_block(blocks);
 	sb_resolver_forget_processes(run->resolver);
+	/* What a block needed for a moment is others' until the next one. */
+	(void)malloc_trim(0);
 	if (!err) {
 		err = begin_anew(blocks, run);
 		if (err)

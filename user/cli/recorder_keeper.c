@@ -72,8 +72,8 @@ struct keeper {
 	size_t nr_pending_bytes;
 	SB_VEC(struct key_values) keys;
 	int64_t day, expired_s;
-	bool cannot_write, cannot_expire; /* has been said */
-	uint64_t nr_failed;		  /* since then: blocks that are lost */
+	bool cannot_write, cannot_expire, cannot_sync; /* has been said */
+	uint64_t nr_failed;			       /* since then: blocks that are lost */
 	struct sb_keeper_stats stats;
 };
 
@@ -224,6 +224,18 @@ static void expire(struct keeper *keeper)
 	keeper->cannot_expire = err;
 }
 
+static void say_sync(struct keeper *keeper)
+{
+	int err = sb_store_put_status(keeper->store);
+
+	if (err && !keeper->cannot_sync)
+		sb_err(err,
+		       "blocks in the store '%s' can be read, but may not be on the disk, or not "
+		       "in its sums",
+		       keeper->path);
+	keeper->cannot_sync = err;
+}
+
 /* Return: 0; -EPROTO: it is no block; others: it can be tried again. */
 static int put_block(struct keeper *keeper, const struct sb_store_kind *kind,
 		     const struct sb_str *message)
@@ -249,6 +261,7 @@ static int put_block(struct keeper *keeper, const struct sb_store_kind *kind,
 		err = sb_store_put(keeper->store, &whole);
 	sb_block_release(&block);
 	if (!err) {
+		say_sync(keeper);
 		keeper->stats.nr_blocks++;
 		keeper->stats.nr_bytes += message->len;
 	}

@@ -64,6 +64,11 @@ struct sb_store_block {
  * Return: 0; -EINVAL; -ENOSPC, ...: nothing of it is kept, and it can be tried again; -ENOMEM.
  */
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
+/*
+ * Why what was put last is not on the disk for sure, although it is kept and can be read: waiting for the disk
+ * failed, or adding a block that came late to the sums. Return: 0 or a negative errno.
+ */
+int sb_store_put_status(const struct sb_store *store);
 /* Remove files that are older than opts.keep_s, then the oldest of the finest level that are beyond
  * opts.bytes_max; never those being written. Return: 0 or the first error. */
 int sb_store_expire(struct sb_store *store, int64_t now_s);

@@ -35,6 +35,7 @@ struct sb_store {
 	uint64_t nr_queries;
 	/* Writing. */
 	struct sb_store_file out[SB_STORE_LEVELS];
+	int put_err;			   /* of what comes after appending a block */
 	int64_t rolled_s[SB_STORE_LEVELS]; /* sums are there up to here */
 };
 

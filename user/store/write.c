@@ -193,10 +193,17 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 		err = sb_sums_fit(&sums, &out->dict);
 	if (!err)
 		err = sb_segment_append(out, block->begin_s, SB_STORE_BLOCK_S, &kind, &sums.sums);
-	if (!err && !store->opts.no_sync && fdatasync(out->fd))
-		err = -errno;
-	if (!err)
-		err = add_late(store, block->begin_s, &kind, &out->dict, &sums.sums);
+	/* It is there from here on: to try again would count it twice. */
+	if (!err) {
+		store->put_err = add_late(store, block->begin_s, &kind, &out->dict, &sums.sums);
+		if (!store->opts.no_sync && fdatasync(out->fd) && !store->put_err)
+			store->put_err = -errno;
+	}
 	sb_sums_release(&sums);
 	return err;
+}
+
+int sb_store_put_status(const struct sb_store *store)
+{
+	return store->put_err;
 }
