@@ -31,6 +31,16 @@ struct {
 	__uint(max_entries, 4096); /* set before load */
 } interp_events SEC(".maps");
 
+__hidden struct sb_interp_conf *sb_interp_conf_at(__u32 at)
+{
+	return bpf_map_lookup_elem(&interp_confs, &at);
+}
+
+__hidden int sb_interp_ship(const void *event, __u64 nr_bytes)
+{
+	return bpf_ringbuf_output(&interp_events, (void *)event, nr_bytes, BPF_RB_FORCE_WAKEUP);
+}
+
 static void begin_event(struct sb_scratch *s, __u32 kind)
 {
 	struct sb_interp_event *event = &s->interp.walk.event;
@@ -110,7 +120,7 @@ __noinline int sb_interp_start(__u32 slot)
 
 	if (!s)
 		return 0;
-	s->interp.nr_confs = s->interp.has_hook = 0;
+	s->interp.nr_confs = s->interp.has_hook = s->interp.labels = 0;
 	s->interp.nr_steps = 0;
 	s->interp.walk.nr_frames = 0;
 	if (!cfg_interp)
@@ -121,6 +131,7 @@ __noinline int sb_interp_start(__u32 slot)
 		ask(s);
 		return 0;
 	}
+	s->interp.labels = proc->labels;
 	if (!proc->nr_confs)
 		return 0;
 	s->interp.proc = *proc;

@@ -4,6 +4,7 @@
 
 #include "sb_filter.bpf.h"
 #include "sb_interp.bpf.h"
+#include "sb_label.bpf.h"
 #include "sb_sample.bpf.h"
 #include "sb_stack.bpf.h"
 #include "sb_unwind.bpf.h"
@@ -257,8 +258,14 @@ __hidden int sb_take_stacks(void *ctx, __u32 slot, __u32 sides)
 	sides &= cfg_sides;
 	if ((sides & SB_SIDE_KERNEL) && !sb_regs_are_user(&s->regs))
 		capture_kernel(ctx, s, slot);
-	if ((sides & SB_SIDE_USER) && has_user_side(task))
-		capture_user(task, s, slot);
+	if (has_user_side(task)) {
+		if (sides & SB_SIDE_USER)
+			capture_user(task, s, slot);
+		else if (sb_labels_are_on())
+			sb_interp_start(slot);
+		if (sb_labels_are_on())
+			sb_labels_take(slot);
+	}
 	announce(&s->capture.key);
 	return 0;
 }
@@ -308,6 +315,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	announce(&s->capture.key);
 	sb_stack_fresh_id(s->capture.now_ns, &s->capture.key.ustack);
 	sb_interp_name_asleep(&s->capture.key);
+	sb_labels_name_asleep(&s->capture.key);
 	/* In its place: there is no room for it on the stack. */
 	__builtin_memset(ret, 0, sizeof(*ret));
 	ret->raw.hdr.kind = SB_EVENT_RAW;
@@ -320,6 +328,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	ret->raw.flags = s->stack.flags | SB_STACK_ASLEEP;
 	ret->raw.pc = sb_regs_pc(&s->regs);
 	ret->istack = s->capture.key.istack;
+	ret->labels = s->capture.key.labels;
 	ret->tid = task->pid;
 	ret->thread_pointer = sb_interp_thread_pointer(task);
 	ret->nr_switches = task->nvcsw + task->nivcsw;

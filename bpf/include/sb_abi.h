@@ -67,6 +67,7 @@ struct sb_sample_key {
 	struct sb_stack_id kstack, ustack;
 	struct sb_stack_id istack; /* frames of interpreters, see sb_abi_interp.h */
 	__u64 object; /* what the sample is about beyond its stack, see SB_EVENT_OBJECT; 0: nothing */
+	__u64 labels;	 /* name of the labels of the thread, see sb_abi_label.h; 0: none */
 	__u64 start_ns;	 /* start of the process, CLOCK_BOOTTIME */
 	__u64 cgroup_id; /* SB_BY_CGROUP */
 	__u32 tgid, tid; /* tid: SB_BY_THREAD */
@@ -184,6 +185,7 @@ struct sb_event_raw {
 struct sb_asleep {
 	struct sb_event_raw raw;   /* flags & SB_STACK_ASLEEP, nr_stack_bytes: 0 */
 	struct sb_stack_id istack; /* name of its interpreter frames; 0: not asked for */
+	__u64 labels;		   /* name of its labels; 0: not asked for */
 	__u32 tid;
 	__u32 reserved;
 	__u64 thread_pointer;
@@ -266,6 +268,9 @@ enum sb_stat {
 	SB_STAT_KERNEL_BUSY, /* reads and writes of kernel threads lost: another was being sampled */
 	SB_STAT_INTERP_FRAMES, /* found of interpreters */
 	SB_STAT_INTERP_FULL, /* interpreter stacks not shipped: ring full; retried at their next sample */
+	SB_STAT_LABELS_FULL, /* sets of labels not shipped: ring full; retried at their next sample */
+	SB_STAT_LABELS_CUT, /* labels that were too long or too many */
+	SB_STAT_LABELS_BAD, /* samples whose labels could not be read, or not all */
 	SB_STAT_MAX,
 };
 
@@ -338,7 +343,7 @@ struct sb_uid_rule {
 	__u32 rule;
 };
 
-_Static_assert(sizeof(struct sb_sample_key) == 112, "a hash key must have no padding");
+_Static_assert(sizeof(struct sb_sample_key) == 120, "a hash key must have no padding");
 _Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");
 _Static_assert(sizeof(struct sb_event_raw) == 72 + 8 * SB_UNWIND_REGS, "layout is shared");

@@ -86,7 +86,7 @@ struct sb_interp_proc {
 	__u32 nr_confs;			   /* 0: there is no interpreter in it */
 	__u32 conf_at[SB_INTERP_PER_PROC]; /* numbers in the array `interp_confs` */
 	__u32 hook; /* 1 + place in conf_at of the one with SB_INTERP_BY_NATIVE; 0: there is none */
-	__u32 reserved;
+	__u32 labels; /* 1 + number of struct sb_label_conf in `interp_confs`; 0: it has none */
 };
 
 /* So many runtimes in processes at a time. More are refused, which is counted. */
@@ -96,6 +96,7 @@ struct sb_interp_proc {
 enum sb_interp_event_kind {
 	SB_INTERP_NEED = 1, /* struct sb_interp_event: a process that is not known */
 	SB_INTERP_STACK,    /* the same, and its frames: a stack seen for the first time */
+	SB_INTERP_LABELS,   /* the same, and labels of a thread: see sb_abi_label.h */
 };
 
 struct sb_interp_event {

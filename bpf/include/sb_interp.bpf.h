@@ -5,6 +5,11 @@
 
 #include "sb_stack.bpf.h"
 
+/* Return: what user space has written down under this number, or NULL. */
+struct sb_interp_conf *sb_interp_conf_at(__u32 at);
+/* Hand a record to the thread of user space that serves them at once. Return: 0 or a negative errno. */
+int sb_interp_ship(const void *event, __u64 nr_bytes);
+
 /* Where thread-local variables of @task are found from. */
 __u64 sb_interp_thread_pointer(const struct task_struct *task);
 

@@ -17,7 +17,8 @@ static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 l
 #define SB_STEP_OPAQUE(x)		    sb_opaque(x)
 /* Walks of interpreters are not remembered, so what they read is not logged. */
 #define SB_INTERP_READ(mem, dst, len, addr) bpf_probe_read_user(dst, len, (const void *)(addr))
-#include "sb_interp_step.h"
+#define SB_LABEL_COPY(dst, len, src)	    bpf_probe_read_kernel(dst, len, src)
+#include "sb_step_label.h"
 
 /* Where the walk gets its rules from. */
 struct sb_walk_map {
@@ -53,6 +54,8 @@ struct sb_read_log {
 struct sb_interp_record {
 	__u32 nr_confs; /* 0: there is none */
 	__u32 has_hook; /* the walk's conf wants to be asked about native frames */
+	__u32 labels;	/* as in struct sb_interp_proc */
+	__u32 reserved;
 	struct sb_interp_proc proc;
 	__u64 nr_before; /* frames, when the hook was asked */
 	__u64 nr_steps;	 /* of all native frames, or of one state */
@@ -68,6 +71,7 @@ struct sb_scratch {
 	struct sb_event_stack stack;
 	__u64 ip[SB_USTACK_DEPTH_MAX + SB_STACK_HASH_WORDS]; /* stack.ip, and what fills a round */
 	struct sb_interp_record interp;
+	struct sb_label_walk labels;
 };
 
 /* Return: the record of this CPU, NULL only for a slot that does not exist. */

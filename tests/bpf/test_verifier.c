@@ -121,6 +121,7 @@ int main(void)
 	skel->rodata->cfg_memo = true;
 	skel->rodata->cfg_interp = true;
 	skel->rodata->cfg_interp_lines = true;
+	skel->rodata->cfg_labels = true;
 	if (sampler_bpf__load(skel))
 		return 1;
 	i = 0;

@@ -59,6 +59,7 @@ PARSERS = [
     ('options of flamegraph, palettes, attributes', 'fg_opts',
      'user/flamegraph/opts.c user/flamegraph/attrs.c'),
     ('pictures with stacks in them', 'extract', 'user/flamegraph/embed.c'),
+    ('labels of threads', 'labels', 'user/interp/label_keys.c bpf/include/sb_step_label.h'),
     ('files of the store', 'store', 'user/store/record.c user/store/dict.c user/store/segment.c '
      'user/store/bytes.c user/store/query.c'),
     ('numbers, lists, durations', 'num', 'user/base/num.c'),

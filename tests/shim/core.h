@@ -16,6 +16,7 @@
 #define const
 #include "core/filter.bpf.c"
 #include "core/interp.bpf.c"
+#include "core/label.bpf.c"
 #include "core/memo.bpf.c"
 #include "core/object.bpf.c"
 #include "core/proc.bpf.c"
@@ -62,6 +63,8 @@ static inline void shim_core_maps(uint32_t ring_bytes)
 	shim_map_add((struct shim_map_def){ &interp_confs, BPF_MAP_TYPE_ARRAY, sizeof(uint32_t),
 					    sizeof(struct sb_interp_conf), SB_INTERP_PER_PROC });
 	SHIM_RING(interp_events, 256 << 10);
+	shim_map_add((struct shim_map_def){ &labels_seen, BPF_MAP_TYPE_HASH, sizeof(uint64_t),
+					    sizeof(uint8_t), 64 });
 }
 
 #endif

@@ -27,6 +27,7 @@ SB_DEFINE_CLEANUP(struct bpf_link, bpf_link__destroy)
 struct reader {
 	struct sb_asleep_stacks *asleep;
 	struct sb_interp_walk walk;
+	struct sb_str labels;
 	uint32_t tgid; /* whose memory is open */
 	int mem_fd;
 	SB_VEC(struct sb_asleep) found;
@@ -63,6 +64,24 @@ static void open_memory(struct reader *reader, uint32_t tgid)
 	reader->tgid = tgid;
 }
 
+static int look_at_interpreters(struct reader *reader, const struct sb_asleep *asleep)
+{
+	sb_interpwatch_walk(reader->asleep->interps, asleep, &reader->walk);
+	sb_str_clear(&reader->labels);
+	return sb_interpwatch_labels(reader->asleep->interps, asleep, &reader->labels);
+}
+
+static int keep_interpreters(struct reader *reader, const struct sb_asleep *asleep, bool is_good)
+{
+	int err = sb_interpwatch_keep(reader->asleep->interps, asleep,
+				      is_good ? &reader->walk : NULL);
+
+	if (!is_good)
+		sb_str_clear(&reader->labels);
+	return err ? err
+		   : sb_interpwatch_keep_labels(reader->asleep->interps, asleep, &reader->labels);
+}
+
 static int take(struct reader *reader, const struct sb_asleep *asleep)
 {
 	struct sb_interpwatch *interps = reader->asleep->interps;
@@ -78,10 +97,10 @@ static int take(struct reader *reader, const struct sb_asleep *asleep)
 	reader->piece.event.nr_stack_bytes = 0;
 	reader->asleep->nr++;
 	if (interps)
-		sb_interpwatch_walk(interps, asleep, &reader->walk);
+		err = look_at_interpreters(reader, asleep);
 	is_good = nr_bytes > 0 && still_sleeps(asleep);
-	if (interps)
-		err = sb_interpwatch_keep(interps, asleep, is_good ? &reader->walk : NULL);
+	if (!err && interps)
+		err = keep_interpreters(reader, asleep, is_good);
 	if (err)
 		return err;
 	if (is_good) {
@@ -164,6 +183,7 @@ int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *pro
 		err = take_all(reader);
 	sb_closep(&reader->mem_fd);
 	sb_vec_release(&reader->found);
+	sb_str_release(&reader->labels);
 	return err;
 }
 

@@ -34,6 +34,13 @@ struct sb_batch_object {
 	const void *data; /* what follows struct sb_event_object; at a multiple of 8 */
 };
 
+/* Labels of threads, by the name that sb_sample_key has. */
+struct sb_batch_labels {
+	uint64_t id;
+	uint32_t nr_bytes; /* 0: the thread had none */
+	const char *text;  /* for each key that is asked for its value, or nothing, and a NUL */
+};
+
 /* Read-only; valid until the next drain. @stacks are those that came since the last batch. */
 struct sb_batch {
 	const struct sb_batch_count *counts;
@@ -42,6 +49,8 @@ struct sb_batch {
 	size_t nr_stacks;
 	const struct sb_batch_object *objects; /* that came since the last batch */
 	size_t nr_objects;
+	const struct sb_batch_labels *labels; /* that came since the last batch */
+	size_t nr_labels;
 };
 
 #endif

@@ -17,21 +17,27 @@
 #include "capture/server.h"
 #include "capture/thread.h"
 #include "interp/step.h"
+#include "sb_abi_label.h"
 #include "views/skel.h"
 
-#define PROCS_MAX    16384u
-#define EVENTS_BYTES (1u << 20)
+#define PROCS_MAX	 16384u
+#define EVENTS_BYTES	 (1u << 20)
 /* Words of stacks that wait for a drain: 64 MB. */
-#define WORDS_MAX    (8u << 20)
+#define WORDS_MAX	 (8u << 20)
+/* Sets of labels that wait for a drain: 16 MB. */
+#define LABELS_MAX	 65536u
+#define LABELS_BYTES_MAX (16u << 20)
+/* Sets that the BPF side remembers to have shipped: 2 MB. */
+#define LABELS_SEEN_MAX	 32768u
 /* A runtime that has not begun is looked at again so soon, and then ever more seldom. */
-#define AGAIN_NS     (2 * SB_NS_PER_MS)
-#define AGAIN_NS_MAX (1000 * SB_NS_PER_MS)
+#define AGAIN_NS	 (2 * SB_NS_PER_MS)
+#define AGAIN_NS_MAX	 (1000 * SB_NS_PER_MS)
 /* A process that maps code is looked at so soon after the last time: at first at once, because many
  * live no longer than it takes to begin, and ever more seldom while it goes on. */
-#define REST_NS_MIN  (1 * SB_NS_PER_MS)
-#define REST_NS_MAX  (20 * SB_NS_PER_MS)
+#define REST_NS_MIN	 (1 * SB_NS_PER_MS)
+#define REST_NS_MAX	 (20 * SB_NS_PER_MS)
 /* So long after the last look it may begin anew. */
-#define RESTED_NS    (1000 * SB_NS_PER_MS)
+#define RESTED_NS	 (1000 * SB_NS_PER_MS)
 
 /* A process that the walkers know of. */
 struct proc {
@@ -39,6 +45,7 @@ struct proc {
 	uint32_t nr_confs;
 	uint32_t conf_at[SB_INTERP_PER_PROC];
 	uint32_t hook;	   /* as in struct sb_interp_proc */
+	uint32_t labels;   /* the same */
 	uint64_t look_ns;  /* when to look at it again; 0: no need */
 	uint64_t again_ns; /* the time from one look to the next, while something has not begun */
 	uint64_t looked_ns;
@@ -53,6 +60,12 @@ struct waiting {
 	uint32_t status, nr_frames;
 	size_t first; /* in words */
 	bool is_single;
+};
+
+/* Sets of labels, and what they say, one behind the other. */
+struct labels {
+	SB_VEC(struct sb_batch_labels) at;
+	struct sb_str texts;
 };
 
 struct sb_interpwatch {
@@ -70,9 +83,11 @@ struct sb_interpwatch {
 	SB_VEC(struct sb_interp_space) needs;
 	SB_VEC(struct waiting) waiting;
 	SB_VEC(uint64_t) words;
+	struct labels labels;
 	uint32_t nr_expected; /* asked for by sb_interpwatch_expect(), and not yet looked at */
 	pthread_cond_t is_looked_at;
-	size_t nr_named; /* of waiting: those before are named, or being named */
+	size_t nr_named;	    /* of waiting: those before are named, or being named */
+	struct labels taken_labels; /* the drain's: what it was given last */
 
 	pthread_mutex_t lock; /* of these */
 	SB_VEC(uint32_t) changed;
@@ -104,13 +119,62 @@ static int keep_stack(struct sb_interpwatch *watch, const struct waiting *from,
 	return 0;
 }
 
+/* Names of keys are read at once, as those of frames are: the process may be gone at the drain. */
+static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_interp_space space,
+		       const struct sb_interp_label_set *set)
+{
+	struct sb_batch_labels labels = { .id = id };
+	size_t first = watch->labels.texts.len;
+	int ret = 0;
+
+	if (watch->labels.at.nr >= LABELS_MAX || first >= LABELS_BYTES_MAX) {
+		__atomic_fetch_add(&watch->stats.nr_labels_lost, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	if (set)
+		ret = sb_interp_labels(watch->interp, &space, set, &watch->labels.texts);
+	if (ret < 0)
+		return ret;
+	/* Its keys are known now: the thread tells the kernel. */
+	if (ret > 0)
+		ret = sb_vec_push(&watch->needs, space);
+	labels.nr_bytes = (uint32_t)(watch->labels.texts.len - first);
+	return ret ? ret : sb_vec_push(&watch->labels.at, labels);
+}
+
+static int on_labels(struct sb_interpwatch *watch, const struct sb_interp_event *event, size_t len)
+{
+	const struct sb_interp_space space = {
+		.start_ns = event->start_ns,
+		.tgid = event->tgid,
+		.exec_id = event->exec_id,
+	};
+	const struct sb_interp_label_set set = {
+		.kind = (uint32_t)event->id.hi,
+		.nr_bytes = event->nr_frames,
+		.data = event + 1,
+	};
+
+	if (event->nr_frames > SB_LABEL_DATA_MAX || len - sizeof(*event) < event->nr_frames)
+		return -EBADMSG;
+	/* One that was expected, and is known by its number only. The thread goes on with it by this name. */
+	if (!sb_interp_knows(watch->interp, &space) &&
+	    (sb_interp_adopt(watch->interp, &space) || sb_vec_push(&watch->needs, space)))
+		return 0;
+	return keep_labels(watch, event->id.lo, space, &set);
+}
+
 static int on_event(void *arg, void *data, size_t len)
 {
 	const struct sb_interp_event *event = data;
 	struct sb_interpwatch *watch = arg;
 	struct waiting stack;
 
-	if (len < sizeof(*event) || event->nr_frames > SB_INTERP_FRAMES_MAX ||
+	if (len < sizeof(*event))
+		return -EBADMSG;
+	if (event->kind == SB_INTERP_LABELS)
+		return on_labels(watch, event, len);
+	if (event->nr_frames > SB_INTERP_FRAMES_MAX ||
 	    len - sizeof(*event) < event->nr_frames * sizeof(struct sb_interp_frame))
 		return -EBADMSG;
 	stack = (struct waiting){
@@ -147,25 +211,39 @@ static void give_confs_back(struct sb_interpwatch *watch, struct proc *proc)
 	/* There is room: they came from there. */
 	for (i = 0; i < proc->nr_confs; i++)
 		sb_vec_push(&watch->free_confs, proc->conf_at[i]);
-	proc->nr_confs = proc->hook = 0;
+	if (proc->labels)
+		sb_vec_push(&watch->free_confs, proc->labels - 1);
+	proc->nr_confs = proc->hook = proc->labels = 0;
+}
+
+/* Return: its number, or a negative errno. */
+static int64_t write_conf(struct sb_interpwatch *watch, const struct sb_interp_conf *conf)
+{
+	uint32_t at;
+
+	if (watch->next_free == watch->free_confs.nr) {
+		__atomic_fetch_add(&watch->stats.nr_refused, 1, __ATOMIC_RELAXED);
+		return -ENOSPC;
+	}
+	at = watch->free_confs.at[watch->next_free];
+	if (bpf_map_update_elem(bpf_map__fd(watch->skel->maps.interp_confs), &at, conf, BPF_ANY))
+		return -errno;
+	watch->next_free++;
+	return at;
 }
 
 static void write_confs(struct sb_interpwatch *watch, struct proc *proc,
 			const struct sb_interp_confs *confs)
 {
-	int fd = bpf_map__fd(watch->skel->maps.interp_confs);
-	uint32_t i, at;
+	int64_t at = confs->has_labels ? write_conf(watch, &confs->labels) : -1;
+	uint32_t i;
 
+	proc->labels = at < 0 ? 0 : (uint32_t)at + 1;
 	for (i = 0; i < confs->nr; i++) {
-		if (watch->next_free == watch->free_confs.nr) {
-			__atomic_fetch_add(&watch->stats.nr_refused, 1, __ATOMIC_RELAXED);
+		at = write_conf(watch, &confs->conf[i]);
+		if (at < 0)
 			break;
-		}
-		at = watch->free_confs.at[watch->next_free];
-		if (bpf_map_update_elem(fd, &at, &confs->conf[i], BPF_ANY))
-			break;
-		watch->next_free++;
-		proc->conf_at[proc->nr_confs++] = at;
+		proc->conf_at[proc->nr_confs++] = (uint32_t)at;
 		if (confs->conf[i].flags & SB_INTERP_BY_NATIVE && !proc->hook)
 			proc->hook = proc->nr_confs;
 	}
@@ -184,6 +262,7 @@ static void publish(struct sb_interpwatch *watch, const struct proc *proc)
 		.exec_id = proc->space.exec_id,
 		.nr_confs = proc->nr_confs,
 		.hook = proc->hook,
+		.labels = proc->labels,
 	};
 
 	memcpy(shown.conf_at, proc->conf_at, sizeof(shown.conf_at));
@@ -446,6 +525,26 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 	return err;
 }
 
+size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_batch_labels **ret)
+{
+	struct labels taken = watch->taken_labels;
+	size_t i, at = 0;
+
+	taken.at.nr = 0;
+	sb_str_clear(&taken.texts);
+	pthread_mutex_lock(&watch->ring_lock);
+	watch->taken_labels = watch->labels;
+	watch->labels = taken;
+	pthread_mutex_unlock(&watch->ring_lock);
+	/* They moved while they grew. */
+	for (i = 0; i < watch->taken_labels.at.nr; i++) {
+		watch->taken_labels.at.at[i].text = watch->taken_labels.texts.s + at;
+		at += watch->taken_labels.at.at[i].nr_bytes;
+	}
+	*ret = watch->taken_labels.at.at;
+	return watch->taken_labels.at.nr;
+}
+
 /* Not to be told is to be asked later. Return: 0 or -ENOMEM. */
 static int need(struct sb_interpwatch *watch, const struct sb_interp_space *space)
 {
@@ -525,21 +624,54 @@ int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *as
 	return err;
 }
 
+int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
+			  struct sb_str *text)
+{
+	const struct sb_interp_space space = space_of(asleep);
+
+	return asleep->labels ? sb_interp_labels_outside(watch->interp, &space,
+							 asleep->thread_pointer, text)
+			      : 0;
+}
+
+int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
+			       const struct sb_str *text)
+{
+	const struct sb_batch_labels labels = { .id = asleep->labels,
+						.nr_bytes = (uint32_t)text->len };
+	int err = 0;
+
+	if (!asleep->labels)
+		return 0;
+	pthread_mutex_lock(&watch->ring_lock);
+	if (text->len)
+		err = sb_str_addn(&watch->labels.texts, text->s, text->len);
+	if (!err)
+		err = sb_vec_push(&watch->labels.at, labels);
+	pthread_mutex_unlock(&watch->ring_lock);
+	return err;
+}
+
 void sb_interpwatch_stats(struct sb_interpwatch *watch, struct sb_interpwatch_stats *ret_stats)
 {
 	ret_stats->nr_refused = __atomic_load_n(&watch->stats.nr_refused, __ATOMIC_RELAXED);
 	ret_stats->nr_lost = __atomic_load_n(&watch->stats.nr_lost, __ATOMIC_RELAXED);
+	ret_stats->nr_labels_lost = __atomic_load_n(&watch->stats.nr_labels_lost, __ATOMIC_RELAXED);
 }
 
 /* Life. */
 
-int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines)
+int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels)
 {
-	int err;
+	int err = 0;
 
 	skel->rodata->cfg_interp = true;
 	skel->rodata->cfg_interp_lines = lines;
-	err = bpf_map__set_max_entries(skel->maps.interp_procs, PROCS_MAX);
+	skel->rodata->cfg_labels = labels;
+	if (labels)
+		err = bpf_map__set_max_entries(skel->maps.labels_seen, LABELS_SEEN_MAX);
+	if (!err)
+		err = bpf_map__set_max_entries(skel->maps.interp_procs, PROCS_MAX);
 	if (!err)
 		err = bpf_map__set_max_entries(skel->maps.interp_confs, SB_INTERP_CONFS_MAX);
 	return err ? err : bpf_map__set_max_entries(skel->maps.interp_events, EVENTS_BYTES);
@@ -577,6 +709,12 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 	return 0;
 }
 
+static void release_labels(struct labels *labels)
+{
+	sb_vec_release(&labels->at);
+	sb_str_release(&labels->texts);
+}
+
 void sb_interpwatch_free(struct sb_interpwatch *watch)
 {
 	if (!watch)
@@ -588,6 +726,8 @@ void sb_interpwatch_free(struct sb_interpwatch *watch)
 	sb_vec_release(&watch->needs);
 	sb_vec_release(&watch->waiting);
 	sb_vec_release(&watch->words);
+	release_labels(&watch->labels);
+	release_labels(&watch->taken_labels);
 	sb_vec_release(&watch->changed);
 	pthread_mutex_destroy(&watch->lock);
 	pthread_mutex_destroy(&watch->ring_lock);

@@ -19,7 +19,7 @@ struct sampler_bpf;
 struct sb_interpwatch;
 
 /* Before load: how big the maps are. Return: 0 or a negative errno. */
-int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines);
+int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels);
 /* After load; starts the thread. @interp is borrowed. Return: 0 or a negative errno. */
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 		       struct sb_interpwatch **ret_watch);
@@ -40,6 +40,9 @@ void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 
+/* After it: sets of labels that came since the last call. Return: how many; they are valid until the next. */
+size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_batch_labels **ret);
+
 /*
  * A thread that sleeps: walk it from here; its process may be new to us. walk->nr_frames says what
  * was found. Then, when it is known whether the thread has slept all the time: keep the result as the
@@ -51,9 +54,17 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			const struct sb_interp_walk *walk);
 
+/* The same for its labels: what they say, for which @text is empty on both occasions if there are none, or if
+ * it has not slept. Return: 0 or -ENOMEM. */
+int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
+			  struct sb_str *text);
+int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
+			       const struct sb_str *text);
+
 struct sb_interpwatch_stats {
-	uint64_t nr_refused; /* runtimes in processes at a bound */
-	uint64_t nr_lost;    /* stacks: no memory for more */
+	uint64_t nr_refused;	 /* runtimes in processes at a bound */
+	uint64_t nr_lost;	 /* stacks: no memory for more */
+	uint64_t nr_labels_lost; /* the same of sets of labels */
 };
 void sb_interpwatch_stats(struct sb_interpwatch *watch, struct sb_interpwatch_stats *ret_stats);
 

@@ -223,7 +223,7 @@ static int prepare(struct sb_session *session)
 	if (err)
 		return err;
 	if (opts->interp)
-		err = sb_interpwatch_prepare(skel, opts->interp_lines);
+		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
 	if (err)
 		return sb_err(err, "cannot size the tables of interpreters");
 	if (opts->view->objects_max)
@@ -719,6 +719,9 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 		return err;
 	sb_rawstacks_clear(&session->asleep.raw);
 	sb_drain_batch(session->drain, &session->batch);
+	if (session->interps)
+		session->batch.nr_labels =
+			sb_interpwatch_take_labels(session->interps, &session->batch.labels);
 	*ret_batch = &session->batch;
 	return 0;
 }
@@ -842,6 +845,15 @@ int sb_session_unwant(struct sb_session *session, uint64_t object)
 				BPF_ANY))
 		return -errno;
 	return 0;
+}
+
+void sb_session_forget_labels(struct sb_session *session, const uint64_t *ids, size_t nr)
+{
+	int fd = bpf_map__fd(session->skel->maps.labels_seen);
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		bpf_map_delete_elem(fd, &ids[i]);
 }
 
 void sb_session_forget_stacks(struct sb_session *session, const struct sb_stack_id *ids, size_t nr)

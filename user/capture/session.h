@@ -55,6 +55,7 @@ struct sb_session_opts {
 	struct sb_symbolizer *symbolizer; /* borrowed; is fed what happens to processes */
 	struct sb_interp *interp;	  /* borrowed; NULL: no frames of interpreters */
 	bool interp_lines;		  /* their positions are wanted */
+	bool labels;			  /* and labels of threads */
 	const char *command;		  /* about to be run, see sb_cmdfiles_find(); or NULL */
 	uint32_t command_tgid;
 	struct sb_parser *parser; /* borrowed: who compiles unwind tables; NULL: we do */
@@ -104,6 +105,8 @@ int sb_session_settle(struct sb_session *session);
 int sb_session_unwant(struct sb_session *session, uint64_t object);
 /* Stacks that user space has forgotten are shipped again when they come again. */
 void sb_session_forget_stacks(struct sb_session *session, const struct sb_stack_id *ids, size_t nr);
+/* The same for sets of labels. */
+void sb_session_forget_labels(struct sb_session *session, const uint64_t *ids, size_t nr);
 int sb_session_stop(struct sb_session *session);
 void sb_session_free(struct sb_session *session);
 

@@ -74,6 +74,7 @@ static int make_resolver(struct sb_run *run)
 {
 	const struct sb_record_opts *opts = &run->opts;
 	const bool has_places = sb_run_has_places(run);
+	const bool has_interp = opts->interp != SB_INTERP_OFF && (opts->sides & SB_SIDE_USER);
 	const struct sb_symbolizer_opts sym_opts = {
 		.inlines = !opts->no_inlines,
 		.lines = opts->lines || has_places,
@@ -85,6 +86,9 @@ static int make_resolver(struct sb_run *run)
 	const struct sb_interp_opts interp_opts = {
 		.lines = opts->lines || has_places,
 		.parser = sb_parser_seat(run->parser, SB_PARSER_INTERP),
+		.labels = opts->recorder.labels,
+		.nr_labels = opts->recorder.nr_labels,
+		.no_frames = !has_interp,
 	};
 	struct sb_resolve_opts resolve_opts = {
 		.nr_roots = opts->roots.nr,
@@ -103,15 +107,17 @@ static int make_resolver(struct sb_run *run)
 		.file = opts->file,
 		.path_glob = opts->view.io_path,
 		.interp_mode = opts->interp,
+		.labels = opts->recorder.labels,
+		.nr_labels = opts->recorder.nr_labels,
 	};
 	int err = 0;
 
 	check_debuginfod(opts);
 	sb_raise_nofile(); /* the symbolizer shares it out */
 	memcpy(resolve_opts.roots, opts->roots.at, sizeof(opts->roots.at));
-	if (opts->interp != SB_INTERP_OFF && (opts->sides & SB_SIDE_USER))
+	if (has_interp || opts->recorder.nr_labels)
 		err = sb_interp_new(&interp_opts, &run->interp);
-	resolve_opts.interp = run->interp;
+	resolve_opts.interp = has_interp ? run->interp : NULL;
 	if (run->sink) {
 		resolve_opts.series = run->sink->series;
 		resolve_opts.series_arg = run->sink->series_arg;
@@ -165,6 +171,7 @@ static int make_session(struct sb_run *run)
 		.symbolizer = run->sym,
 		.interp = run->interp,
 		.interp_lines = opts->lines || sb_run_has_places(run),
+		.labels = opts->recorder.nr_labels > 0,
 		.parser = run->parser,
 		.freq_hz = opts->freq_hz,
 		.event = opts->event,

@@ -161,6 +161,8 @@ static void be_sampler(void *arg, int fd)
 		.orders_fd = fd,
 		.keeper_fd = start->keeper_fd,
 		.by_thread = run.opts.recorder.by_thread,
+		.labels = run.opts.recorder.labels,
+		.nr_labels = run.opts.recorder.nr_labels,
 		.on_ready = say_ready,
 	};
 	uint64_t now_ns = sb_now_ns(), ran_ns;

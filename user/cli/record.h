@@ -63,7 +63,8 @@ struct sb_run_sink {
 	/* When all is attached and privileges are laid down; NULL: nothing. */
 	int (*begin)(struct sb_run_sink *sink, struct sb_run *run);
 	/* Samples are kept apart by what it says and not by roots: struct sb_resolve_opts; NULL: by roots. */
-	int (*series)(void *arg, const struct sb_sample_key *key, uint32_t *ret_series);
+	int (*series)(void *arg, const struct sb_sample_key *key, const char *const *labels,
+		      uint32_t *ret_series);
 	void *series_arg;
 	uint32_t by;	   /* SB_BY_*: what keys are split by for that */
 	size_t stacks_max; /* struct sb_resolve_opts */

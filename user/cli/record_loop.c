@@ -164,6 +164,8 @@ int sb_run_drain(struct sb_run *run)
 		return sb_err(err, "cannot tell the kernel which files are not wanted");
 	evicted = sb_resolver_evicted(run->resolver, &nr);
 	sb_session_forget_stacks(run->session, evicted, nr);
+	unwanted = sb_resolver_evicted_labels(run->resolver, &nr);
+	sb_session_forget_labels(run->session, unwanted, nr);
 	/* Every sample of later batches is younger than this. */
 	sb_symbolizer_forget(run->sym, before_ns);
 	/* The stack of a waker may come one batch before the wait. */

@@ -483,11 +483,6 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
 	  .parse = sb_recorder_parse_tag,
 	  .help = "a tag of all samples: region=eu; can be repeated" },
-	{ .name = "label", .metavar = "KEY", RECORDER,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
-	  .parse = sb_recorder_parse_label,
-	  .help = "keep this label, which programs give to their threads, for as long as other "
-		  "tags; can be repeated" },
 	{ .name = "tids", RECORDER,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(recorder.by_thread),
 	  .help = "tell threads apart: a tag tid, kept as long as pid" },
@@ -534,6 +529,11 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
 	  .help = "what stands at the root, outermost first: comm (default), pid, thread, cpu, "
 		  "cgroup, container" },
+	{ .name = "label", .metavar = "KEY",
+	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
+	  .parse = sb_recorder_parse_label,
+	  .help = "what programs say of their threads, outside of all else: KEY=value; of a store, a "
+		  "tag; can be repeated" },
 	{ .name = "threads", .letters = "T", SHOWN,
 	  .type = SB_OPT_PRESET, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
 	  .preset = "thread",

@@ -144,6 +144,9 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for their thread");
 	add_item(list, stat[SB_STAT_BLOCK_UNKNOWN], "requests queued before the run");
 	add_item(list, resolve->nr_missing_objects, "whose object was lost");
+	add_item(list, resolve->nr_missing_labels, "whose labels were lost");
+	add_item(list, resolve->nr_other_labels, "of too many labels: (other)");
+	add_item(list, stat[SB_STAT_LABELS_CUT], "labels too long or too many");
 	add_item(list, figures->session.nr_asleep_lost,
 		 "sleeping threads ran before they were looked at");
 	add_item(list, sb_profile_nr_tiny(run->profile, &tiny_weight), "stacks rounded to nothing");
@@ -395,6 +398,29 @@ static void report_unwinding(const struct sb_run_figures *figures)
 	    (unsigned long long)unwinder->nr_processes, (unsigned long long)unwinder->nr_refused);
 }
 
+/* With --label only. */
+static void report_labels(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	const struct sb_resolve_stats *resolve = &figures->resolve;
+	const uint64_t *stat = figures->session.stat;
+	struct sb_interp_stats stats;
+
+	if (!run->opts.recorder.nr_labels)
+		return;
+	sb_interp_stats(run->interp, &stats);
+	row("samples with labels", "%llu, %llu of too many sets: (other), %llu lost",
+	    (unsigned long long)resolve->nr_labelled, (unsigned long long)resolve->nr_other_labels,
+	    (unsigned long long)resolve->nr_missing_labels);
+	row("processes with labels", "%llu alive; %llu sets, %llu labels without a name",
+	    (unsigned long long)stats.nr_labelled, (unsigned long long)stats.nr_label_sets,
+	    (unsigned long long)stats.nr_unknown_keys);
+	row("labels cut, unreadable", "%llu, %llu", (unsigned long long)stat[SB_STAT_LABELS_CUT],
+	    (unsigned long long)stat[SB_STAT_LABELS_BAD]);
+	row("sets of labels lost", "%llu ring full, retried; %llu without memory",
+	    (unsigned long long)stat[SB_STAT_LABELS_FULL],
+	    (unsigned long long)figures->session.interps.nr_labels_lost);
+}
+
 static void report_governor(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	const struct sb_thinning_stats *stats = &figures->session.thinning;
@@ -460,6 +486,7 @@ void sb_run_report(const struct sb_run *run)
 	report_left_out(run, &figures);
 	report_unwinding(&figures);
 	sb_run_report_interps(run, &figures, row_text);
+	report_labels(run, &figures);
 	report_cost(run, &figures);
 }
 

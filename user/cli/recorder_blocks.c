@@ -82,7 +82,7 @@ int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_bloc
 		return -ENOMEM;
 	blocks->opts = *opts;
 	blocks->epoll_fd = blocks->timer_fd = -1;
-	err = sb_series_new(opts->by_thread, &blocks->series);
+	err = sb_series_new(opts->by_thread, opts->labels, opts->nr_labels, &blocks->series);
 	if (!err)
 		err = make_fds(blocks);
 	if (err) {

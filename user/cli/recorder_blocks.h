@@ -24,6 +24,8 @@ struct sb_blocks_opts {
 	int orders_fd; /* of struct sb_peer; borrowed */
 	int keeper_fd; /* a stream of messages, store/block.h; made non-blocking; borrowed */
 	bool by_thread;
+	const char *const *labels; /* keys, borrowed */
+	size_t nr_labels;
 	/* When all is attached. */
 	void (*on_ready)(void *arg);
 	void *arg;

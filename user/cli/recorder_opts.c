@@ -93,11 +93,15 @@ int sb_recorder_parse_tag(void *field, const char *value, const char **ret_why)
 int sb_recorder_parse_label(void *field, const char *value, const char **ret_why)
 {
 	struct sb_recorder_opts *opts = field;
+	size_t i;
 
 	if (!is_key(value, strlen(value)))
 		*ret_why = "is no key of letters, digits, '_', '.', '-', '/'";
-	else if (opts->nr_labels == SB_RECORDER_TAGS_MAX)
-		*ret_why = "is one label too many: 16 is the limit";
+	else if (opts->nr_labels == SB_LABELS_MAX)
+		*ret_why = "is one label too many: 8 is the limit";
+	for (i = 0; i < opts->nr_labels && !*ret_why; i++)
+		if (sb_streq(opts->labels[i], value))
+			*ret_why = "is given twice";
 	if (*ret_why)
 		return -EINVAL;
 	opts->labels[opts->nr_labels++] = value;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "sb_abi_label.h"
 #include "store/level.h"
 #include "views/view.h"
 
@@ -23,7 +24,7 @@ struct sb_recorder_opts {
 		char *key, *value; /* owned */
 	} tags[SB_RECORDER_TAGS_MAX];
 	size_t nr_tags;
-	const char *labels[SB_RECORDER_TAGS_MAX]; /* --label */
+	const char *labels[SB_LABELS_MAX]; /* --label, of all recording commands */
 	size_t nr_labels;
 	uint64_t keep_s[SB_STORE_LEVELS]; /* of those in has_keep; 0: for ever */
 	bool has_keep[SB_STORE_LEVELS];

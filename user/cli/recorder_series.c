@@ -40,11 +40,14 @@ struct known_cgroup {
 /* What makes a series: all that its tags are made of. */
 struct series_key {
 	uint32_t proc, tid;
+	uint32_t labels; /* in label_sets; 0: none */
 	char comm[SB_COMM_LEN];
 };
 
 struct sb_series_table {
 	bool by_thread;
+	const char *const *labels; /* keys of labels from inside the code */
+	size_t nr_labels;
 	uint64_t block;
 	SB_VEC(struct proc) procs;
 	struct sb_index procs_index;
@@ -52,16 +55,22 @@ struct sb_series_table {
 	SB_VEC(struct series_key) keys; /* of series 1, 2, ...; 0 is "(other)" */
 	struct sb_index keys_index;
 	SB_VEC(struct sb_block_tags) tags;
+	struct sb_strtab
+		label_sets; /* of this block: for each key its value, or nothing, and a NUL */
+	struct sb_str text;
 	struct sb_arena arena; /* of tags; of this block */
 };
 
-int sb_series_new(bool by_thread, struct sb_series_table **ret_table)
+int sb_series_new(bool by_thread, const char *const *labels, size_t nr_labels,
+		  struct sb_series_table **ret_table)
 {
 	struct sb_series_table *table = calloc(1, sizeof(*table));
 
 	if (!table)
 		return -ENOMEM;
 	table->by_thread = by_thread;
+	table->labels = labels;
+	table->nr_labels = nr_labels;
 	*ret_table = table;
 	return 0;
 }
@@ -90,6 +99,8 @@ void sb_series_free(struct sb_series_table *table)
 	sb_vec_release(&table->tags);
 	sb_index_release(&table->procs_index);
 	sb_index_release(&table->keys_index);
+	sb_strtab_release(&table->label_sets);
+	sb_str_release(&table->text);
 	sb_arena_release(&table->arena);
 	free(table);
 }
@@ -421,6 +432,18 @@ static int add_number(struct sb_series_table *table, struct tag_list *list, cons
 	return add_tag(table, list, key, text, true);
 }
 
+/* Those from inside the code: a label that is asked for is kept as long as other tags. */
+static int add_labels(struct sb_series_table *table, uint32_t set, struct tag_list *list)
+{
+	const char *at = sb_strtab_get(&table->label_sets, set, NULL);
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < table->nr_labels && !err; i++, at += strlen(at) + 1)
+		err = add_tag(table, list, table->labels[i], at, false);
+	return err;
+}
+
 /* More that is known of a sample becomes a tag here, and a part of struct series_key. */
 static int add_tags(struct sb_series_table *table, const struct series_key *key,
 		    struct tag_list *list)
@@ -440,6 +463,8 @@ static int add_tags(struct sb_series_table *table, const struct series_key *key,
 		err = add_number(table, list, "pid", proc->tgid);
 	if (!err)
 		err = add_tag(table, list, "service", proc->service, false);
+	if (!err && key->labels)
+		err = add_labels(table, key->labels, list);
 	if (!err && table->by_thread)
 		err = add_number(table, list, "tid", key->tid);
 	return err ? err : add_tag(table, list, "unit", proc->unit, false);
@@ -520,7 +545,34 @@ static int find_series(struct sb_series_table *table, const struct series_key *k
 	return err;
 }
 
-int sb_series_of(void *arg, const struct sb_sample_key *sample, uint32_t *ret_series)
+/* Number the values of a thread's labels. Longer ones are cut, as those of all tags. */
+static int find_label_set(struct sb_series_table *table, const char *const *labels,
+			  uint32_t *ret_number)
+{
+	bool has_any = false;
+	int err = 0;
+	size_t i;
+
+	*ret_number = 0;
+	sb_str_clear(&table->text);
+	for (i = 0; i < table->nr_labels && !err; i++) {
+		if (labels[i])
+			err = sb_str_addn(&table->text, labels[i],
+					  strnlen(labels[i], VALUE_BYTES_MAX));
+		if (!err)
+			err = sb_str_addc(&table->text, '\0');
+		has_any |= labels[i] != NULL;
+	}
+	if (err || !has_any)
+		return err;
+	if (!table->label_sets.strs.nr)
+		err = sb_strtab_init(&table->label_sets);
+	return err ? err
+		   : sb_strtab_add(&table->label_sets, table->text.s, table->text.len, ret_number);
+}
+
+int sb_series_of(void *arg, const struct sb_sample_key *sample, const char *const *labels,
+		 uint32_t *ret_series)
 {
 	struct sb_series_table *table = arg;
 	struct series_key key;
@@ -529,6 +581,8 @@ int sb_series_of(void *arg, const struct sb_sample_key *sample, uint32_t *ret_se
 	memset(&key, 0, sizeof(key));
 	key.tid = table->by_thread ? sample->tid : 0;
 	memcpy(key.comm, sample->comm, strnlen(sample->comm, sizeof(sample->comm)));
+	if (!err)
+		err = find_label_set(table, labels, &key.labels);
 	if (!err)
 		err = find_proc(table, sample, &key.proc);
 	if (!err)
@@ -571,5 +625,7 @@ void sb_series_next_block(struct sb_series_table *table)
 	forget_procs(table);
 	table->keys.nr = table->tags.nr = 0;
 	sb_index_release(&table->keys_index);
+	sb_strtab_release(&table->label_sets);
+	memset(&table->label_sets, 0, sizeof(table->label_sets));
 	sb_arena_release(&table->arena);
 }

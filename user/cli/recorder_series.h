@@ -22,7 +22,9 @@
 
 struct sb_series_table;
 
-int sb_series_new(bool by_thread, struct sb_series_table **ret_table);
+/* @labels: keys, borrowed. */
+int sb_series_new(bool by_thread, const char *const *labels, size_t nr_labels,
+		  struct sb_series_table **ret_table);
 void sb_series_free(struct sb_series_table *table);
 /* Bits of SB_BY_* that keys must be split by. */
 uint32_t sb_series_by(const struct sb_series_table *table);
@@ -31,7 +33,8 @@ uint32_t sb_series_by(const struct sb_series_table *table);
  * The number of the series of @key, in the block that is being sampled; @table is a void pointer for struct
  * sb_resolve_opts. Beyond SB_BLOCK_SERIES_MAX it is that of "(other)", which is counted. Return: 0 or -ENOMEM.
  */
-int sb_series_of(void *table, const struct sb_sample_key *key, uint32_t *ret_series);
+int sb_series_of(void *table, const struct sb_sample_key *key, const char *const *labels,
+		 uint32_t *ret_series);
 
 /* All of the block; valid until sb_series_next_block(). */
 const struct sb_block_tags *sb_series_all(const struct sb_series_table *table, size_t *ret_nr);

@@ -14,12 +14,16 @@
 /* Files that are remembered to have no interpreter in them, or one. More are looked at again. */
 #define FILES_MAX 65536u
 
-static uint32_t runtimes_of(struct sb_image_file *file)
+static uint32_t runtimes_of(const struct sb_interp *interp, struct sb_image_file *file)
 {
+	struct sb_image image = { .file = file };
+	struct sb_label_place place;
 	uint32_t runtimes = 0;
 	size_t i, at;
 
-	for (i = 0; sb_runtimes[i]->runtime; i++)
+	if (interp->opts.nr_labels && sb_label_place_find(&image, &place))
+		runtimes |= FILE_LABELS;
+	for (i = 0; !interp->opts.no_frames && sb_runtimes[i]->runtime; i++)
 		for (at = 0; at < SB_RUNTIME_MARKERS_MAX && sb_runtimes[i]->markers[at]; at++)
 			if (sb_image_file_has(file, sb_runtimes[i]->markers[at]))
 				runtimes |= 1u << sb_runtimes[i]->runtime;
@@ -102,7 +106,7 @@ static int examine(struct sb_interp *interp, int fd, const char *path, struct se
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	seen->file->parser = interp->opts.parser;
-	seen->runtimes = runtimes_of(seen->file);
+	seen->runtimes = runtimes_of(interp, seen->file);
 	sb_image_file_unload(seen->file);
 	if (!seen->runtimes) {
 		sb_image_file_free(seen->file);

@@ -339,6 +339,67 @@ int sb_image_tls_got(struct sb_image *image, const char *name, uint64_t *ret_got
 	return 0;
 }
 
+struct tls_search {
+	struct rela_search of;
+	uint64_t offset;
+	enum sb_image_tls kind;
+};
+
+static enum sb_image_tls tls_kind_of(const struct sb_elf *elf, const Elf64_Rela *rela)
+{
+	static const struct {
+		uint16_t machine;
+		uint32_t type;
+		enum sb_image_tls kind;
+	} types[] = {
+		{ EM_X86_64, R_X86_64_TPOFF64, SB_IMAGE_TLS_OFFSET },
+		{ EM_X86_64, R_X86_64_DTPMOD64, SB_IMAGE_TLS_PAIR },
+		{ EM_X86_64, R_X86_64_TLSDESC, SB_IMAGE_TLS_DESC },
+		{ EM_AARCH64, R_AARCH64_TLS_TPREL, SB_IMAGE_TLS_OFFSET },
+		{ EM_AARCH64, R_AARCH64_TLS_DTPMOD, SB_IMAGE_TLS_PAIR },
+		{ EM_AARCH64, R_AARCH64_TLSDESC, SB_IMAGE_TLS_DESC },
+	};
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(types); i++)
+		if (types[i].machine == elf->machine && types[i].type == ELF64_R_TYPE(rela->r_info))
+			return types[i].kind;
+	return SB_IMAGE_TLS_NONE;
+}
+
+/* One without a symbol is of the file's own variables: of this one by its offset, or of all of them. */
+static int is_access_of(void *arg, const Elf64_Rela *rela)
+{
+	struct tls_search *search = arg;
+	enum sb_image_tls kind = tls_kind_of(search->of.file->elf, rela);
+	const char *name;
+
+	if (kind == SB_IMAGE_TLS_NONE)
+		return 0;
+	if (ELF64_R_SYM(rela->r_info)) {
+		name = dynsym_name(search->of.file, ELF64_R_SYM(rela->r_info));
+		if (!name || strcmp(name, search->of.name))
+			return 0;
+	} else if (kind != SB_IMAGE_TLS_PAIR && (uint64_t)rela->r_addend != search->offset) {
+		return 0;
+	}
+	search->of.addr = rela->r_offset;
+	search->kind = kind;
+	return 1;
+}
+
+enum sb_image_tls sb_image_tls_access(struct sb_image *image, const char *name, uint64_t offset,
+				      uint64_t *ret_got)
+{
+	struct tls_search search = { .of = { .file = image->file, .name = name },
+				     .offset = offset };
+
+	if (each_rela(image->file, is_access_of, &search) <= 0)
+		return SB_IMAGE_TLS_NONE;
+	*ret_got = search.of.addr + image->bias;
+	return search.kind;
+}
+
 static int is_at(void *arg, const Elf64_Rela *rela)
 {
 	struct rela_search *search = arg;

@@ -70,10 +70,22 @@ size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
 /* Where the dynamic linker leaves {module, offset} of the thread-local @name: R_X86_64_DTPMOD64
  * relocation. For libraries. Return: 0 or -ENOENT. */
 int sb_image_tls_got(struct sb_image *image, const char *name, uint64_t *ret_got);
+/* How code of a file finds a thread-local variable of its own: what the dynamic linker leaves in its GOT. */
+enum sb_image_tls {
+	SB_IMAGE_TLS_NONE,   /* no relocation: the program itself, whose block has a fixed place */
+	SB_IMAGE_TLS_OFFSET, /* a word: from the thread pointer */
+	SB_IMAGE_TLS_PAIR,   /* the module's number, and what we know */
+	SB_IMAGE_TLS_DESC,   /* a function, and its argument */
+};
+/* Of @name, which lies at @offset of its block. @ret_got: only with a relocation. */
+enum sb_image_tls sb_image_tls_access(struct sb_image *image, const char *name, uint64_t offset,
+				      uint64_t *ret_got);
 /* Where PLT slots and GOT entries lead is in relocations: the symbol whose address is put at @addr
  * (JUMP_SLOT, GLOB_DAT), or NULL; valid until the next call. */
 const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr);
 
+/* Return: whether the process's libc is musl. */
+bool sb_threads_are_musl(const struct sb_process_maps *maps);
 /* How the process's libc finds thread-specific data. Return: 0 or -ENOENT (no libc found: on x86-64 the
  * numbers of glibc are filled in). */
 struct sb_interp_tsd;

@@ -225,6 +225,8 @@ static int look_at_map(struct sb_interp *interp, struct space *space,
 		return err;
 	if (!seen || image_of(seen, map, &image))
 		return 0;
+	if (seen->runtimes & FILE_LABELS)
+		ret = sb_labels_look_at(interp, space, &image, maps);
 	for (i = 0; sb_runtimes[i]->runtime; i++) {
 		if (!(seen->runtimes & 1u << sb_runtimes[i]->runtime))
 			continue;
@@ -248,6 +250,7 @@ static int look_at_all(struct sb_interp *interp, struct space *space, struct map
 	size_t i;
 
 	drop_pending(space);
+	sb_labels_look_begin(space, &maps);
 	for (i = 0; i < maps.nr; i++) {
 		const struct sb_process_map *map = &maps.at[i];
 
@@ -259,6 +262,7 @@ static int look_at_all(struct sb_interp *interp, struct space *space, struct map
 		if (err && (!ret || err != -EAGAIN))
 			ret = err;
 	}
+	sb_labels_look_end(space);
 	return ret;
 }
 
@@ -266,9 +270,11 @@ static int look_at_all(struct sb_interp *interp, struct space *space, struct map
 static void expect(struct space *space, const struct sb_procfs_stat *now)
 {
 	if (space->expected.start_ticks != now->start_ticks ||
-	    space->expected.stack_addr != now->stack_addr)
+	    space->expected.stack_addr != now->stack_addr) {
 		while (space->nr_found)
 			sb_interp_drop_found(space, space->nr_found - 1);
+		free(sb_take(space->labels));
+	}
 	space->expected = *now;
 }
 
@@ -277,6 +283,11 @@ static void confs_of(struct space *space, struct sb_interp_confs *ret)
 	size_t i;
 
 	ret->nr = 0;
+	ret->has_labels = space->labels && space->labels->has_conf;
+	if (ret->has_labels) {
+		memset(&ret->labels, 0, sizeof(ret->labels));
+		memcpy(ret->labels.word, &space->labels->conf, sizeof(space->labels->conf));
+	}
 	for (i = 0; i < space->nr_found; i++) {
 		struct found *found = space->found[i];
 
@@ -303,6 +314,7 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 	if (!err || err == -EFBIG)
 		err = sb_interp_make_space(interp, key, &space);
 	ret_confs->nr = 0;
+	ret_confs->has_labels = false;
 	if (!err) {
 		space->used = ++interp->clock;
 		space->ended_ns = 0;

@@ -10,6 +10,7 @@
  *	image.c		a file as a process maps it
  *	memory.c	a process's memory
  *	outside.c	walks by the kernel's walkers, from here
+ *	labels.c	labels of threads; label_keys.c names their keys
  *
  * Any thread: there is a lock.
  */
@@ -38,6 +39,9 @@ struct sb_interp_opts {
 	bool lines;		       /* positions are wanted */
 	size_t names_bytes_max;	       /* of names of processes that have ended; 0: 64 MiB */
 	struct sb_parser_seat *parser; /* borrowed: who reads call frame information; NULL: we do */
+	const char *const *labels;     /* borrowed: keys of labels that are asked for */
+	size_t nr_labels;	       /* up to SB_LABELS_MAX */
+	bool no_frames;		       /* labels only */
 };
 
 int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp);
@@ -46,6 +50,8 @@ void sb_interp_free(struct sb_interp *interp);
 struct sb_interp_confs {
 	uint32_t nr;
 	struct sb_interp_conf conf[SB_INTERP_PER_PROC];
+	bool has_labels;
+	struct sb_interp_conf labels; /* struct sb_label_conf */
 };
 /*
  * Look at a process (again), and say what the walkers must know.
@@ -95,6 +101,22 @@ void sb_interp_name_release(struct sb_interp_name *name);
 /* Where the C function begins that a frame of the interpreter's is of; 0: it is none, or not known. */
 uint64_t sb_interp_c_function(struct sb_interp *interp, const struct sb_interp_space *space,
 			      const struct sb_interp_frame *frame);
+
+/* Labels of a thread, as the kernel hands them out: see sb_abi_label.h. */
+struct sb_interp_label_set {
+	uint32_t kind; /* enum sb_label_kind */
+	size_t nr_bytes;
+	const void *data;
+};
+/*
+ * Append what a set says: for each key that is asked for its value, or nothing, and a NUL.
+ * Return: 0; 1: the same, and what sb_interp_look() says of the process has changed; -ENOMEM.
+ */
+int sb_interp_labels(struct sb_interp *interp, const struct sb_interp_space *space,
+		     const struct sb_interp_label_set *set, struct sb_str *text);
+/* The same for a thread that sleeps; nothing is appended where it has no labels. */
+int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_interp_space *space,
+			     uint64_t thread_pointer, struct sb_str *text);
 
 /* Where the loops of a process's interpreters are. */
 #define SB_INTERP_ANCHORS_MAX 128
@@ -159,6 +181,9 @@ int sb_interp_each(struct sb_interp *interp,
 struct sb_interp_stats {
 	uint64_t nr_looks, nr_processes; /* with an interpreter, ever */
 	uint64_t nr_unlisted;		 /* findings that sb_interp_each() does not have any more */
+	uint64_t nr_labelled;		 /* of living processes: those that have labels */
+	uint64_t nr_label_sets;		 /* that were looked at */
+	uint64_t nr_unknown_keys;	 /* labels whose key the process does not name */
 	uint64_t nr_refused;		 /* runtimes beyond those that are walked in one process */
 	uint64_t nr_names, nr_unreadable,
 		nr_late;		 /* late: read when they were needed, not at once */

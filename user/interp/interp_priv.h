@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "interp/image_priv.h"
 #include "interp/interp.h"
+#include "interp/labels.h"
 #include "interp/runtime.h"
 #include "procfs.h"
 
@@ -20,9 +21,12 @@ struct seen_file {
 	ino_t ino;
 	off_t size;
 	struct timespec changed;
-	uint32_t runtimes;	    /* bits: whose markers it has */
+	uint32_t runtimes;	    /* bits: whose markers it has, and FILE_LABELS */
 	struct sb_image_file *file; /* with runtimes only */
 };
+
+/* In the place of SB_RUNTIME_NONE. */
+#define FILE_LABELS 1u
 
 /* A runtime found in a process. */
 struct found {
@@ -57,9 +61,10 @@ struct space {
 	struct sb_memory memory;
 	struct found *found[FOUND_MAX]; /* up to SB_INTERP_PER_PROC are attached */
 	size_t nr_found;
-	bool is_full;	   /* that there are more has been counted */
-	uint64_t ended_ns; /* when that was noticed; 0: it has not */
-	uint64_t used;	   /* count of looks at it: the one unused for longest goes first */
+	struct sb_labels *labels; /* NULL: none were found */
+	bool is_full;		  /* that there are more has been counted */
+	uint64_t ended_ns;	  /* when that was noticed; 0: it has not */
+	uint64_t used;		  /* count of looks at it: the one unused for longest goes first */
 	SB_VEC(struct name) names;
 	SB_VEC(struct text) texts;
 	struct sb_index names_index;

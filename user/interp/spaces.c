@@ -29,6 +29,7 @@ void sb_interp_free_space(struct space *space)
 	while (space->nr_found)
 		sb_interp_drop_found(space, space->nr_found - 1);
 	sb_interp_release_names(space);
+	free(space->labels);
 	free(space);
 }
 
@@ -340,5 +341,8 @@ void sb_interp_stats(struct sb_interp *interp, struct sb_interp_stats *ret_stats
 	*ret_stats = interp->stats;
 	for (i = 0; i < interp->spaces.nr; i++)
 		ret_stats->nr_processes += interp->spaces.at[i]->nr_found > 0;
+	for (i = 0; i < interp->spaces.nr; i++)
+		ret_stats->nr_labelled +=
+			interp->spaces.at[i]->labels && interp->spaces.at[i]->labels->has_conf;
 	pthread_mutex_unlock(&interp->lock);
 }

@@ -17,6 +17,16 @@ static bool is_musl(const char *path)
 	return !strncmp(base, "ld-musl-", 8) || !strncmp(base, "libc.musl-", 10);
 }
 
+bool sb_threads_are_musl(const struct sb_process_maps *maps)
+{
+	size_t i;
+
+	for (i = 0; i < maps->nr; i++)
+		if (is_musl(maps->at[i].path))
+			return true;
+	return false;
+}
+
 static bool is_glibc(const char *path)
 {
 	return strstr(path, "/libc.so.6") || strstr(path, "/libc-2.");

@@ -263,6 +263,22 @@ static int add_label(struct pprof *pprof, enum label label, const char *s, size_
 	return err ?: sb_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
+/* "vehicle=car" of --label. */
+static int add_own_label(struct pprof *pprof, const char *text, size_t key_len)
+{
+	const char *val = text + key_len + 1;
+	uint32_t key, value;
+	int err = add_string(pprof, text, key_len, &key);
+
+	err = err ?: add_string(pprof, val, strlen(val), &value);
+	if (err)
+		return err;
+	sb_str_clear(&pprof->inner);
+	err = sb_pb_u64(&pprof->inner, LABEL_KEY, key);
+	err = err ?: sb_pb_u64(&pprof->inner, LABEL_STR, value);
+	return err ?: sb_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
+}
+
 /* The number behind the last @mark of s[0..*len) becomes a label, and the text ends before. */
 static int split_label(struct pprof *pprof, enum label label, const char *s, size_t *len, char mark)
 {
@@ -323,13 +339,34 @@ static int add_root_label(struct pprof *pprof, const char *root, size_t len, con
 	return 0;
 }
 
+/* Frames of the fact "labels", in its order; a thread need not have all. Return: how many there are. */
+static int add_own_labels(struct pprof *pprof, const uint32_t *ids, size_t nr, size_t *ret_nr)
+{
+	const char *keys = sb_profile_meta_get(pprof->profile, "labels");
+	const struct sb_frame *frame;
+	size_t at = 0, len;
+	int err = 0;
+
+	for (; keys && *keys && at < nr && !err; keys += len + (keys[len] == ',')) {
+		frame = sb_profile_frame_at(pprof->profile, ids[at]);
+		len = strcspn(keys, ",");
+		if (frame->kind != SB_FRAME_ROOT || strncmp(frame->name, keys, len) ||
+		    frame->name[len] != '=')
+			continue;
+		err = add_own_label(pprof, frame->name, len);
+		at++;
+	}
+	*ret_nr = at;
+	return err;
+}
+
 /* The outermost frames, in the order of the fact "by"; marks such as "[runqueue]" may stand before. */
 static int add_labels(struct pprof *pprof, const uint32_t *ids, size_t nr)
 {
 	const char *by = sb_profile_meta_get(pprof->profile, "by");
 	const struct sb_frame *frame;
 	size_t at = 0, len;
-	int err = 0;
+	int err = add_own_labels(pprof, ids, nr, &at);
 
 	pprof->labels_done = 0;
 	while (at < nr && sb_profile_frame_at(pprof->profile, ids[at])->kind == SB_FRAME_MARK)

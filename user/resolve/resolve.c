@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "resolve/resolve_priv.h"
 #include "resolve/roots.h"
+#include "sb_abi_label.h"
 
 /* sysctl kernel.perf_event_max_stack: the kernel hands out no more, and does not say so. */
 #define KERNEL_FRAMES_MAX 127
@@ -69,6 +70,7 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_vec_release(&resolver->merged);
 	sb_interp_name_release(&resolver->name);
 	sb_objects_release(&resolver->objects);
+	sb_labels_table_release(&resolver->labels);
 	sb_vec_release(&resolver->names);
 	free(resolver);
 }
@@ -132,15 +134,59 @@ int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_fra
 	return push_frame(resolver, &(struct sb_frame){ .name = name, .kind = kind });
 }
 
-static int push_series(struct sb_resolver *resolver, const struct sb_sample_key *key)
+/* Values of the labels that were asked for; NULL: the thread has none of that key. */
+static void find_labels(struct sb_resolver *resolver, const struct sb_sample_key *key,
+			const char **values)
 {
+	const struct sb_known_labels *labels;
+	bool has_any = false;
+	size_t i;
+
+	memset(values, 0, SB_LABELS_MAX * sizeof(*values));
+	if (!key->labels)
+		return;
+	labels = sb_labels_table_find(&resolver->labels, key->labels, resolver->nr_batches);
+	if (!labels)
+		resolver->stats.nr_missing_labels += resolver->nr_samples;
+	for (i = 0; labels && i < resolver->opts.nr_labels; i++) {
+		values[i] = sb_known_labels_value(labels, i);
+		has_any |= values[i] != NULL;
+	}
+	if (has_any)
+		resolver->stats.nr_labelled += resolver->nr_samples;
+	if (has_any && !labels->text)
+		resolver->stats.nr_other_labels += resolver->nr_samples;
+}
+
+/* "vehicle=car", for each that was asked for and that the thread has. */
+static int push_labels(struct sb_resolver *resolver, const char *const *values)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < resolver->opts.nr_labels && !err; i++) {
+		if (!values[i])
+			continue;
+		sb_str_clear(&resolver->text);
+		err = sb_str_addf(&resolver->text, "%s=%s", resolver->opts.labels[i], values[i]);
+		if (!err)
+			err = sb_resolver_push(resolver, resolver->text.s, SB_FRAME_ROOT);
+	}
+	return err;
+}
+
+/* What stands outside of all else: the number of a series, or labels. */
+static int push_outermost(struct sb_resolver *resolver, const struct sb_sample_key *key)
+{
+	const char *labels[SB_LABELS_MAX];
 	char name[16];
 	uint32_t series;
 	int err;
 
+	find_labels(resolver, key, labels);
 	if (!resolver->opts.series)
-		return 0;
-	err = resolver->opts.series(resolver->opts.series_arg, key, &series);
+		return push_labels(resolver, labels);
+	err = resolver->opts.series(resolver->opts.series_arg, key, labels, &series);
 	if (err)
 		return err;
 	snprintf(name, sizeof(name), "%u", series);
@@ -520,7 +566,7 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 
 	resolver->nr_samples = count->count.nr_samples;
 	resolver->frames.nr = 0;
-	err = push_series(resolver, &count->key);
+	err = push_outermost(resolver, &count->key);
 	if (!err)
 		err = sb_resolver_push_state_root(resolver, &count->key);
 	first = resolver->frames.nr;
@@ -631,8 +677,13 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 	for (i = 0; i < batch->nr_objects && !err; i++)
 		err = sb_objects_keep(&resolver->objects, &batch->objects[i],
 				      resolver->opts.path_glob);
+	for (i = 0; i < batch->nr_labels && !err; i++)
+		err = sb_labels_table_keep(&resolver->labels, &batch->labels[i],
+					   resolver->nr_batches);
 	for (i = 0; i < batch->nr_counts && !err; i++)
 		err = add_count(resolver, &batch->counts[i]);
+	if (!err)
+		err = sb_labels_table_shed(&resolver->labels, resolver->nr_batches);
 	return err ? err : sb_resolver_shed(resolver);
 }
 
@@ -663,6 +714,12 @@ int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile)
 	if (err)
 		return err;
 	return move_frames(from, profile, resolver->objects.frames.at, resolver->objects.frames.nr);
+}
+
+const uint64_t *sb_resolver_evicted_labels(const struct sb_resolver *resolver, size_t *ret_nr)
+{
+	*ret_nr = resolver->labels.evicted.nr;
+	return resolver->labels.evicted.at;
 }
 
 void sb_resolver_stats(const struct sb_resolver *resolver, struct sb_resolve_stats *ret_stats)

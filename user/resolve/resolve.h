@@ -76,13 +76,18 @@ struct sb_resolve_opts {
 	enum sb_file_text file;
 	struct sb_interp *interp; /* borrowed; NULL: no frames of interpreters */
 	enum sb_interp_mode interp_mode;
+	const char *const
+		*labels;  /* borrowed: keys of labels, frames "KEY=value" outside of all roots */
+	size_t nr_labels; /* up to SB_LABELS_MAX */
 	size_t stacks_max; /* so many are kept before those of ended processes are forgotten; 0: 65,536 */
 	/*
 	 * Samples that are kept apart by more than roots can say: @series gives each a number, and a frame of
-	 * that name (decimal) is the outermost one; there are no other roots then. NULL: roots. Return of
+	 * that name (decimal) is the outermost one; there are no other roots then. @labels: the values of the
+	 * labels above in this sample, NULL where its thread has none. NULL: roots. Return of
 	 * @series: 0, -ENOMEM.
 	 */
-	int (*series)(void *arg, const struct sb_sample_key *key, uint32_t *ret_series);
+	int (*series)(void *arg, const struct sb_sample_key *key, const char *const *labels,
+		      uint32_t *ret_series);
 	void *series_arg;
 	const char *path_glob; /* files that it does not match are left out; NULL: none is */
 };
@@ -105,6 +110,8 @@ const struct sb_stack_id *sb_resolver_evicted(const struct sb_resolver *resolver
 int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile);
 /* A process that comes again counts again in nr_processes: they are remembered up to here only. */
 void sb_resolver_forget_processes(struct sb_resolver *resolver);
+/* The same for sets of labels. */
+const uint64_t *sb_resolver_evicted_labels(const struct sb_resolver *resolver, size_t *ret_nr);
 /* What is missing to the whole (wall: threads x time) as a box of its own. */
 int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight);
 
@@ -132,6 +139,9 @@ struct sb_resolve_stats {
 	uint64_t nr_user_stacks;		 /* samples that have a user stack */
 	uint64_t nr_status[SB_STACK_STATUS_MAX]; /* samples by the worth of their user stack */
 	uint64_t nr_kernel_cut;	    /* samples whose kernel stack is as deep as the kernel gives */
+	uint64_t nr_labelled;	    /* samples that have one of the labels */
+	uint64_t nr_missing_labels; /* samples whose labels never came */
+	uint64_t nr_other_labels;   /* samples of "(other)": too many sets at a time */
 	uint64_t nr_missing_stacks; /* samples whose stack never came through the ring */
 	uint64_t nr_shared_out;	    /* samples below which another file was mapped meanwhile */
 	uint64_t nr_frames;	    /* frames of samples, physical ones */

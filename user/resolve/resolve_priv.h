@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "interp/interp.h"
 #include "model/profile.h"
+#include "resolve/labels.h"
 #include "resolve/objects.h"
 #include "resolve/resolve.h"
 
@@ -105,6 +106,7 @@ struct sb_resolver {
 	struct sb_interp_name name;
 	/* What stands beyond stacks; beyond.c. */
 	struct sb_objects objects;
+	struct sb_labels_table labels;
 	size_t nr_unwanted_told;
 	struct sb_stack_parts parts; /* of the stack being put together */
 	SB_VEC(const char *) names;  /* of some of its frames */

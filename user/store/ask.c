@@ -321,12 +321,13 @@ static int add_selector(struct sb_ask *ask, const char *text)
 
 int sb_ask_rule(struct sb_ask *ask, const char *text)
 {
-	size_t len = strcspn(text, "{=!");
+	const char *brace = strchr(text, '{'), *operator= strpbrk(text, "=!");
 
-	if (strlen(text) > RULE_LEN_MAX)
+	if (!*text || strlen(text) > RULE_LEN_MAX)
 		return -EINVAL;
-	/* A name without braces would be a service, and is more often a rule that was not ended. */
-	return text[len] == '{' ? add_selector(ask, text) : add_rule(ask, text);
+	if (!operator||(brace &&brace < operator))
+		return add_selector(ask, text);
+	return add_rule(ask, text);
 }
 
 /* The answer. */

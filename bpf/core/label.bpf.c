@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Labels that a program sets on its threads. A set of them goes the way of a stack: the key carries its
+ * hash, what it says goes through the ring once, to the thread of user space that reads names of frames,
+ * because the keys of OTEL have their names in the process.
+ */
+#include "sb_interp.bpf.h"
+#include "sb_label.bpf.h"
+
+const volatile bool cfg_labels = false;
+
+/* Names of sets that user space has. When it is full, the least recently used are shipped again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set before load */
+	__type(key, __u64);
+	__type(value, __u8);
+} labels_seen SEC(".maps");
+
+__hidden int sb_labels_are_on(void)
+{
+	return cfg_labels;
+}
+
+__noinline int sb_labels_begin(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	return s ? sb_label_begin(&s->labels, s) : SB_STEP_END;
+}
+
+__noinline int sb_labels_step(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+
+	return s ? sb_label_step(&s->labels, s) : SB_STEP_END;
+}
+
+static int ship_labels(struct sb_scratch *s)
+{
+	struct sb_interp_event *event = &s->labels.event;
+	__u64 nr = s->labels.nr_bytes;
+
+	sb_opaque(nr);
+	if (nr > SB_LABEL_DATA_MAX)
+		return -E2BIG;
+	event->kind = SB_INTERP_LABELS;
+	event->nr_frames = nr;
+	event->id.lo = s->labels.hash;
+	event->id.hi = s->labels.conf.kind;
+	event->start_ns = s->capture.key.start_ns;
+	event->tgid = s->capture.key.tgid;
+	event->exec_id = s->capture.key.exec_id;
+	event->status = SB_STACK_COMPLETE;
+	event->tid = (__u32)bpf_get_current_pid_tgid();
+	return sb_interp_ship(event, sizeof(*event) + nr);
+}
+
+/* Name the set in the key, and ship it if it is new. */
+__noinline int sb_labels_end(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u8 seen = 1;
+	__u64 id;
+
+	if (!s)
+		return 0;
+	if (s->labels.nr_cut)
+		sb_stat_add(SB_STAT_LABELS_CUT, s->labels.nr_cut);
+	/* What a number stands for differs from process to process. */
+	id = sb_label_mix(sb_stack_seed(0) ^ s->capture.key.start_ns,
+			  (__u64)s->capture.key.tgid << 32 | s->capture.key.exec_id);
+	sb_label_end(&s->labels, id);
+	id = s->labels.hash;
+	s->capture.key.labels = id;
+	if (!id || bpf_map_lookup_elem(&labels_seen, &id))
+		return 0;
+	if (bpf_map_update_elem(&labels_seen, &id, &seen, BPF_NOEXIST))
+		return 0; /* another CPU was here first, or there is no room: the next sample tries again */
+	if (ship_labels(s)) {
+		bpf_map_delete_elem(&labels_seen, &id);
+		sb_stat_add(SB_STAT_LABELS_FULL, 1);
+	}
+	return 0;
+}
+
+__noinline int sb_labels_take(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	struct sb_interp_conf *conf;
+	__u32 i;
+
+	if (!s || !cfg_labels || !s->interp.labels)
+		return 0;
+	conf = sb_interp_conf_at(s->interp.labels - 1);
+	if (!conf)
+		return 0;
+	s->labels.conf = *(struct sb_label_conf *)conf->word;
+	s->labels.thread_pointer = sb_interp_thread_pointer(bpf_get_current_task_btf());
+	if (sb_labels_begin(slot) == SB_STEP_GO_ON)
+		for (i = 0; i < SB_LABEL_ATTRS_MAX; i++)
+			if (sb_labels_step(slot) != SB_STEP_GO_ON)
+				break;
+	if (s->labels.is_bad)
+		sb_stat_add(SB_STAT_LABELS_BAD, 1);
+	if (s->labels.nr_bytes)
+		sb_labels_end(slot);
+	return 0;
+}
+
+__hidden void sb_labels_name_asleep(struct sb_sample_key *key)
+{
+	if (cfg_labels)
+		key->labels = key->ustack.lo | 1;
+}

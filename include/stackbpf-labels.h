@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Labels for profilers: what a thread is working on, "vehicle=car", told by the program itself. The samples
+ * that stackbpf takes of the thread carry them (`--label vehicle`), and so do those of any other reader of
+ * OpenTelemetry's thread context. Nothing is sent, nobody has to listen: a label is some bytes in memory.
+ *
+ * One header, no library. In one source file of the program or library:
+ *
+ *	#define SB_LABELS_IMPLEMENTATION
+ *	#include "stackbpf-labels.h"
+ *
+ * and in those that set labels the #include alone. It needs Linux, gcc or clang, C99 or C++11, and in a program
+ * (not in a library) the linker option
+ *
+ *	-Wl,--export-dynamic-symbol=otel_thread_ctx_v1		or -rdynamic
+ *
+ * if its symbols are stripped: readers find the variable by its name.
+ *
+ * What is written is OpenTelemetry's thread context, OTEP 4947: the thread-local pointer otel_thread_ctx_v1,
+ * which leads to the labels of the thread, with keys as numbers; and their names in the process context,
+ * OTEP 4719. In a program that OpenTelemetry's own SDK does this for, set labels through that.
+ */
+#ifndef STACKBPF_LABELS_H
+#define STACKBPF_LABELS_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Different keys in one process; bytes of one value; bytes of all labels of a thread with two for each. */
+#define SB_LABEL_KEYS_LIMIT   64
+#define SB_LABEL_KEY_LIMIT    64
+#define SB_LABEL_VALUE_LIMIT  255
+#define SB_LABEL_THREAD_LIMIT 612
+
+struct sb_label {
+	const char *key, *value; /* value NULL or "": none */
+};
+
+/*
+ * Set one label of the calling thread, or change it; @value NULL or "": clear it. Strings are copied, UTF-8.
+ * 20 ns; the first use of a key in the process takes a lock and some microseconds.
+ *
+ * A reader that looks at any moment sees the labels before or those after, or, in the first call of a thread,
+ * none; never half of each. A signal handler may call this; if it came while this thread was setting a label,
+ * it gets -EBUSY and nothing changes.
+ *
+ * Return: 0; -EINVAL: no key; -E2BIG: beyond a limit above, nothing is changed; -EBUSY; -errno of making the
+ * process context.
+ */
+int sb_label_set(const char *key, const char *value);
+
+/* The same for several at a time; all other labels are cleared: no reader sees some of them only. */
+int sb_labels_replace(const struct sb_label *labels, size_t nr);
+
+/* Clear one label, or all, of the calling thread. They cannot fail but by -EBUSY. */
+int sb_label_clear(const char *key);
+int sb_labels_clear(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* STACKBPF_LABELS_H */
+
+#if defined(SB_LABELS_IMPLEMENTATION) && !defined(SB_LABELS_IMPLEMENTED)
+#define SB_LABELS_IMPLEMENTED
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA	     0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+/* As the specification has it: no padding, native byte order. */
+struct sb_labels_record {
+	uint8_t trace_id[16], span_id[8];
+	uint8_t is_valid, trace_flags;
+	uint16_t nr_bytes;
+	uint8_t attrs[SB_LABEL_THREAD_LIMIT]; /* (key 1, length 1, value)* */
+};
+
+#ifdef __cplusplus
+extern "C" {
+#define SB_LABELS_THREAD thread_local
+#else
+#define SB_LABELS_THREAD __thread
+#endif
+/* Readers find it by this name. Kept, even if all else is hidden. */
+extern __attribute__((visibility("default")))
+SB_LABELS_THREAD struct sb_labels_record *otel_thread_ctx_v1;
+__attribute__((visibility("default"), used))
+SB_LABELS_THREAD struct sb_labels_record *otel_thread_ctx_v1;
+
+/*
+ * Two records for each thread: the one that readers see, and the one that is being written. Whoever looks
+ * interrupts this thread, so one store of a pointer is all that has to be whole.
+ */
+static SB_LABELS_THREAD struct sb_labels_thread {
+	struct sb_labels_record record[2];
+	uint8_t shown;	 /* which of them is, once there is one */
+	uint8_t is_busy; /* this thread is in the midst of it */
+} sb_labels_thread;
+
+#define SB_LABELS_BARRIER() __asm__ volatile("" ::: "memory")
+
+/* The keys of the process: added, never changed. Readers of `nr` need no lock. */
+static struct sb_labels_keys {
+	int lock;
+	uint32_t nr;
+	char name[SB_LABEL_KEYS_LIMIT][SB_LABEL_KEY_LIMIT + 1];
+} sb_labels_keys;
+
+/* OTEP 4719: the header, what it leads to now, and room for what it will lead to next. */
+struct sb_labels_context {
+	char signature[8];
+	uint32_t version, payload_bytes;
+	uint64_t published_ns, payload;
+	uint8_t room[2][8192];
+};
+static struct sb_labels_context *sb_labels_context;
+
+/* Protobuf: a field of bytes, whose length takes two bytes so that it can be filled in later. */
+static uint8_t *sb_labels_field(uint8_t *at, unsigned number)
+{
+	*at = (uint8_t)(number << 3 | 2);
+	return at + 3;
+}
+
+static uint8_t *sb_labels_field_end(uint8_t *begin, uint8_t *end)
+{
+	size_t len = (size_t)(end - begin);
+
+	begin[-2] = (uint8_t)(len | 0x80);
+	begin[-1] = (uint8_t)(len >> 7);
+	return end;
+}
+
+static uint8_t *sb_labels_text(uint8_t *at, unsigned number, const char *text)
+{
+	uint8_t *begin = sb_labels_field(at, number);
+	size_t len = strlen(text);
+
+	memcpy(begin, text, len);
+	return sb_labels_field_end(begin, begin + len);
+}
+
+/* ProcessContext { attributes = 2: KeyValue { key = 1, value = 2: AnyValue } } */
+static size_t sb_labels_payload(uint8_t *to)
+{
+	uint8_t *attr, *value, *array, *name, *at;
+	uint32_t i;
+
+	attr = sb_labels_field(to, 2);
+	at = sb_labels_text(attr, 1, "threadlocal.schema_version");
+	value = sb_labels_field(at, 2);
+	at = sb_labels_field_end(value, sb_labels_text(value, 1, "tlsdesc_v1_dev"));
+	at = sb_labels_field_end(attr, at);
+	attr = sb_labels_field(at, 2);
+	at = sb_labels_text(attr, 1, "threadlocal.attribute_key_map");
+	value = sb_labels_field(at, 2);
+	array = sb_labels_field(value, 5);
+	for (at = array, i = 0; i < sb_labels_keys.nr; i++) {
+		name = sb_labels_field(at, 1);
+		at = sb_labels_field_end(name, sb_labels_text(name, 1, sb_labels_keys.name[i]));
+	}
+	at = sb_labels_field_end(array, at);
+	at = sb_labels_field_end(value, at);
+	at = sb_labels_field_end(attr, at);
+	return (size_t)(at - to);
+}
+
+/*
+ * A mapping with the name that readers look for: of a memfd, or else anonymous. A child keeps it over fork():
+ * its keys are the same.
+ */
+static int sb_labels_map(void)
+{
+	void *map;
+	int fd = (int)syscall(SYS_memfd_create, "OTEL_CTX", 1u /* MFD_CLOEXEC */);
+
+	if (fd >= 0 && ftruncate(fd, sizeof(*sb_labels_context))) {
+		close(fd);
+		fd = -1;
+	}
+	map = mmap(NULL, sizeof(*sb_labels_context), PROT_READ | PROT_WRITE,
+		   fd >= 0 ? MAP_PRIVATE : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (map == MAP_FAILED)
+		return -errno;
+	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, map, sizeof(*sb_labels_context), "OTEL_CTX");
+	sb_labels_context = (struct sb_labels_context *)map;
+	return 0;
+}
+
+/* With the lock held. What readers may be reading is left as it is. */
+static int sb_labels_publish(void)
+{
+	struct sb_labels_context *context = sb_labels_context;
+	struct timespec now;
+	uint8_t *to;
+	int err;
+
+	if (!context) {
+		err = sb_labels_map();
+		if (err)
+			return err;
+		context = sb_labels_context;
+	}
+	to = context->payload == (uintptr_t)context->room[0] ? context->room[1] : context->room[0];
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	__atomic_store_n(&context->published_ns, (uint64_t)0, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	context->version = 2;
+	context->payload_bytes = (uint32_t)sb_labels_payload(to);
+	context->payload = (uintptr_t)to;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&context->published_ns,
+			 (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 1,
+			 __ATOMIC_SEQ_CST);
+	memcpy(context->signature, "OTEL_CTX", sizeof(context->signature));
+	return 0;
+}
+
+static int sb_labels_find_key(const char *key, uint32_t from, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = from; i < nr; i++)
+		if (!strcmp(sb_labels_keys.name[i], key))
+			return (int)i;
+	return -1;
+}
+
+/* Return: the number of the key, -E2BIG, -errno. */
+static int sb_labels_add_key(const char *key)
+{
+	size_t len = strlen(key);
+	uint32_t nr;
+	int number, err = 0;
+
+	if (len > SB_LABEL_KEY_LIMIT)
+		return -E2BIG;
+	while (__atomic_exchange_n(&sb_labels_keys.lock, 1, __ATOMIC_ACQUIRE))
+		usleep(50);
+	nr = sb_labels_keys.nr;
+	number = sb_labels_find_key(key, 0, nr);
+	if (number < 0 && nr == SB_LABEL_KEYS_LIMIT) {
+		err = -E2BIG;
+	} else if (number < 0) {
+		memcpy(sb_labels_keys.name[nr], key, len + 1);
+		__atomic_store_n(&sb_labels_keys.nr, nr + 1, __ATOMIC_RELEASE);
+		err = sb_labels_publish();
+		if (err)
+			__atomic_store_n(&sb_labels_keys.nr, nr, __ATOMIC_RELEASE);
+		number = (int)nr;
+	}
+	__atomic_store_n(&sb_labels_keys.lock, 0, __ATOMIC_RELEASE);
+	return err ? err : number;
+}
+
+static int sb_labels_key(const char *key)
+{
+	int number;
+
+	if (!key || !*key)
+		return -EINVAL;
+	number = sb_labels_find_key(key, 0, __atomic_load_n(&sb_labels_keys.nr, __ATOMIC_ACQUIRE));
+	return number >= 0 ? number : sb_labels_add_key(key);
+}
+
+/* Append a label to the record that nobody sees. */
+static int sb_labels_put(struct sb_labels_record *record, int key, const char *value)
+{
+	size_t len = value ? strlen(value) : 0;
+
+	if (!len)
+		return 0;
+	if (len > SB_LABEL_VALUE_LIMIT || record->nr_bytes + 2 + len > sizeof(record->attrs))
+		return -E2BIG;
+	record->attrs[record->nr_bytes] = (uint8_t)key;
+	record->attrs[record->nr_bytes + 1] = (uint8_t)len;
+	memcpy(&record->attrs[record->nr_bytes + 2], value, len);
+	record->nr_bytes = (uint16_t)(record->nr_bytes + 2 + len);
+	return 0;
+}
+
+/* Copy the labels that are shown, but for @key. */
+static void sb_labels_copy(struct sb_labels_record *to, const struct sb_labels_record *from,
+			   int key)
+{
+	size_t at, len;
+
+	for (at = 0; at < from->nr_bytes; at += len) {
+		len = 2u + from->attrs[at + 1];
+		if (from->attrs[at] == key)
+			continue;
+		memcpy(&to->attrs[to->nr_bytes], &from->attrs[at], len);
+		to->nr_bytes = (uint16_t)(to->nr_bytes + len);
+	}
+}
+
+/* Return: the record that nobody sees, empty; NULL: this thread is writing it. */
+static struct sb_labels_record *sb_labels_begin(struct sb_labels_thread *thread)
+{
+	struct sb_labels_record *record;
+
+	if (thread->is_busy)
+		return NULL;
+	thread->is_busy = 1;
+	SB_LABELS_BARRIER();
+	record = &thread->record[!thread->shown];
+	record->nr_bytes = 0;
+	record->is_valid = 1;
+	return record;
+}
+
+/* Show the record, if all went well. */
+static int sb_labels_end(struct sb_labels_thread *thread, struct sb_labels_record *record, int err)
+{
+	SB_LABELS_BARRIER();
+	if (!err) {
+		__atomic_store_n(&otel_thread_ctx_v1, record, __ATOMIC_RELAXED);
+		thread->shown = !thread->shown;
+	}
+	SB_LABELS_BARRIER();
+	thread->is_busy = 0;
+	return err;
+}
+
+int sb_label_set(const char *key, const char *value)
+{
+	struct sb_labels_thread *thread = &sb_labels_thread;
+	struct sb_labels_record *record = sb_labels_begin(thread);
+	int number;
+
+	if (!record)
+		return -EBUSY;
+	number = sb_labels_key(key);
+	if (number < 0)
+		return sb_labels_end(thread, record, number);
+	sb_labels_copy(record, &thread->record[thread->shown], number);
+	return sb_labels_end(thread, record, sb_labels_put(record, number, value));
+}
+
+int sb_labels_replace(const struct sb_label *labels, size_t nr)
+{
+	struct sb_labels_thread *thread = &sb_labels_thread;
+	struct sb_labels_record *record = sb_labels_begin(thread);
+	int number, err = 0;
+	size_t i;
+
+	if (!record)
+		return -EBUSY;
+	for (i = 0; i < nr && !err; i++) {
+		number = sb_labels_key(labels[i].key);
+		err = number < 0 ? number : sb_labels_put(record, number, labels[i].value);
+	}
+	return sb_labels_end(thread, record, err);
+}
+
+int sb_label_clear(const char *key)
+{
+	return sb_label_set(key, NULL);
+}
+
+int sb_labels_clear(void)
+{
+	return sb_labels_replace(NULL, 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SB_LABELS_IMPLEMENTATION */

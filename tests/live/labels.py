@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Labels that programs set on their threads, by include/stackbpf-labels.h and others: --label.
+
+labels.py STACKBPF SOURCE [PART...]
+
+Programs of tests/programs/labels.c spend 70 % of their time as "car", 20 % as "bike", 10 % as "scooter", by
+clocks of their own.
+"""
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+from live import check, done, need_root, ready, running, run_parts, skip, stackbpf, wait_for
+
+need_root()
+BINARY, SOURCE = sys.argv[1:3]
+PROGRAMS = f'{SOURCE}/tests/programs'
+SPLIT = {'car': 0.7, 'bike': 0.2, 'scooter': 0.1}
+FLAGS = ('-O1', '-pthread', f'-I{SOURCE}/include')
+
+
+def build(work, name, *flags, source='labels.c'):
+    path = f'{work}/{name}'
+    subprocess.run(['gcc', *FLAGS, *flags, '-o', path, f'{PROGRAMS}/{source}', '-ldl'], check=True)
+    return path
+
+
+def library(work, name, *flags):
+    return build(work, name, '-fPIC', '-shared', *flags, source='labels_lib.c')
+
+
+def labelled(result, key):
+    """Weight by value of the label, among samples that have it."""
+    sums = {}
+    for stack, weight in result.stacks.items():
+        for frame in stack:
+            if frame.startswith(key + '='):
+                value = frame[len(key) + 1:]
+                sums[value] = sums.get(value, 0) + weight
+                break
+    return sums
+
+
+def sample(pid, *args, view='oncpu', seconds='0.7', rate='997'):
+    how = ('-F', rate) if view == 'oncpu' else ()
+    return stackbpf(BINARY, view, '-p', str(pid), '-t', seconds, *how, '--label', 'vehicle', '--label', 'region', *args)
+
+
+def check_split(result, what, split=None, bound=None):
+    """Within 3 points; where there are few samples on a busy machine, within 4.4 standard deviations."""
+    split = split or SPLIT
+    sums = labelled(result, 'vehicle')
+    total = sum(sums.values())
+    check(result.total > 50 and total >= 0.97 * result.total, f'{what}: {total} of {result.total} have a label')
+    for value, share in split.items():
+        have = sums.get(value, 0) / total if total else 0
+        room = bound or max(0.03, 4.4 * math.sqrt(share * (1 - share) / max(total, 1)))
+        check(abs(have - share) <= room, f'{what}: {value} {have:.3f}, is {share}, +- {room:.3f}')
+    check(set(sums) <= set(split), f'{what}: no other value: {set(sums)}')
+
+
+def programs():
+    """The variable in the program itself: as gcc makes it, static, stripped but for the dynamic symbol."""
+    with tempfile.TemporaryDirectory() as work:
+        for name, flags in (('static', ('-static', '-DLABELS_STATIC')),
+                            ('stripped', ('-s', '-Wl,--export-dynamic-symbol=otel_thread_ctx_v1'))):
+            program = build(work, name, '-DLABELS_LINKED', *flags)
+            with ready(program, 'shares') as process:
+                result = sample(process.pid)
+            check_split(result, name)
+            check(set(labelled(result, 'region')) == {'eu-north'}, f'{name}: the other label')
+            check(all(s[0].startswith('vehicle=') and s[1] == 'region=eu-north' and s[2] == name
+                      for s in result.stacks if '=' in s[0]), f'{name}: labels stand outside, as asked for')
+            check(result.facts.get('labels') == 'vehicle,region', f'{name}: the header says so')
+
+
+def libraries():
+    """Loaded when the program runs: its block is found by relocations of each kind."""
+    with tempfile.TemporaryDirectory() as work:
+        program = build(work, 'plain')
+        for name, flags in (('dynamic', ('-Wl,-Bsymbolic',)), ('descriptor', ('-mtls-dialect=gnu2',)),
+                            ('initial', ('-ftls-model=initial-exec',))):
+            try:
+                lib = library(work, f'{name}.so', *flags)
+            except subprocess.CalledProcessError:
+                continue  # arm64 has no other dialect
+            with ready(program, 'shares', lib) as process:
+                check_split(sample(process.pid), f'library, {name}')
+
+
+def shares():
+    """The shares, within 3 points; by several ways to ask."""
+    with tempfile.TemporaryDirectory() as work:
+        program = build(work, 'shares', '-DLABELS_LINKED')
+        with ready(program, 'shares') as process:
+            check_split(sample(process.pid, seconds='2', rate='1999'), 'two seconds', bound=0.03)
+            check_split(sample(process.pid, '-k'), 'kernel stacks only')
+            plain = stackbpf(BINARY, 'oncpu', '-p', str(process.pid), '-t', '0.3')
+            check(not any('=' in frame for stack in plain.stacks for frame in stack), 'nobody asked: none')
+        with ready(program, 'waits') as process:
+            result = sample(process.pid, view='offcpu', seconds='1.5')
+            # The main thread waits for ever, and has none.
+            check(abs(sum(labelled(result, 'vehicle').values()) / result.total - 2 / 3) < 0.02, 'two of three wait')
+            sums = labelled(result, 'vehicle')
+            for value, share in SPLIT.items():
+                have = sums.get(value, 0) / sum(sums.values())
+                check(abs(have - share) <= 0.03, f'waits: {value} {have:.3f}, is {share}')
+        with ready(program, 'asleep') as process:
+            result = sample(process.pid, view='offcpu')
+            sums = labelled(result, 'vehicle')
+            check(set(sums) == {'asleep'} and sums['asleep'] > 1.9 * int(result.facts['dur_us']), f'asleep before the run: {sums}')
+
+
+def custom():
+    """The other form, in the program."""
+    with tempfile.TemporaryDirectory() as work, ready(build(work, 'custom', '-DLABELS_CUSTOM'), 'custom') as process:
+        check_split(sample(process.pid, '--interp', 'off'), 'custom labels', {'car': 0.7, 'bike': 0.3})
+
+
+def python():
+    """ctypes, with the library; threads of Python's."""
+    with tempfile.TemporaryDirectory() as work:
+        lib = library(work, 'labels.so')
+        example = f'{SOURCE}/docs/examples/labels/labels.py'
+        with running(sys.executable, example, lib, stdout=subprocess.DEVNULL) as process:
+            wait_for(lambda: 'OTEL_CTX' in open(f'/proc/{process.pid}/maps', encoding='ascii').read(), 'labels')
+            result = sample(process.pid, seconds='1')
+        check_split(result, 'python')
+        with_frames = [s for s in result.stacks if any('work' in frame for frame in s)]
+        check(len(with_frames) > 0 and all(s[0].startswith('vehicle=') for s in with_frames),
+              'frames of Python stand below them')
+
+
+def torn():
+    """Two sets, changed as fast as it goes: never half of each."""
+    with tempfile.TemporaryDirectory() as work:
+        program = build(work, 'torn', '-DLABELS_LINKED')
+        with ready(program, 'torn') as process:
+            result = sample(process.pid, seconds='2', rate='4999')
+        pairs = {}
+        for stack, weight in result.stacks.items():
+            pair = tuple(frame for frame in stack[:2] if '=' in frame)
+            pairs[pair] = pairs.get(pair, 0) + weight
+        whole = {('vehicle=aaaaaaaa', 'region=aaaaaaaa'), ('vehicle=b', 'region=b')}
+        check(set(pairs) - {()} == whole and all(pairs[p] > 300 for p in whole), f'whole sets only: {pairs}')
+        check(pairs.get((), 0) <= 0.001 * result.total, 'and hardly a moment without')
+
+
+def keys():
+    """Keys that come up while the run goes on have their names."""
+    with tempfile.TemporaryDirectory() as work:
+        program = build(work, 'keys', '-DLABELS_LINKED')
+        with ready(program, 'keys') as process:
+            result = stackbpf(BINARY, 'oncpu', '-p', str(process.pid), '-t', '1.2', '-F', '499', '--label', 'key20',
+                              '--label', 'key39')
+        roots = {s[0] for s in result.stacks}
+        check(roots == {'key20=yes', 'key39=yes', 'keys'}, f'those that were asked for: {roots}')
+        have = sum(w for s, w in result.stacks.items() if s[0] == 'key20=yes') / result.total
+        check(0.005 < have < 0.08, f'for a fortieth of the time: {have:.3f}')
+
+
+def hostile():
+    """Forged records, and more values than anybody can keep."""
+    with tempfile.TemporaryDirectory() as work:
+        program = build(work, 'forged', '-DLABELS_FORGED')
+        with ready(program, 'forged') as process:
+            result = sample(process.pid, '--stats', rate='4999')
+        check(result.status == 0 and result.total > 300, f'forged: {result.total} samples')
+        check(not labelled(result, 'vehicle'), 'forged: what has no names is not shown')
+        program = build(work, 'many', '-DLABELS_LINKED')
+        with ready(program, 'many') as process:
+            result = sample(process.pid, rate='4999')
+        values = labelled(result, 'vehicle')
+        check(result.status == 0 and len(values) > 0.9 * sum(values.values()), f'many: {len(values)} values')
+        check(sum(values.values()) >= 0.99 * result.total, 'many: none is lost')
+
+
+if not os.path.exists('/usr/bin/gcc'):
+    skip('there is no gcc')
+run_parts((programs, libraries, shares, custom, python, torn, keys, hostile), sys.argv[3:])
+done()
