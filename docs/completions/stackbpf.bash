@@ -19,15 +19,19 @@ _stackbpf()
 		-m --min -M --max --distr $views"
 	local top="-c --command --by -T --threads --debuginfod -F --freq -e --event --idle --kind
 		--every --window -b --batch --count -l --limit $samplers"
+	local asked="--store --from --to --kind --tag --by"
+	local query="$asked --format -o --output -l --limit --annotate --modules --title --no-header $common"
 	local run="-F --freq -e --event --idle --kind --open $views"
 	local record="--store --kinds --tag --tids --retain --max-size --sync
 		-F --freq -e --event $samplers"
 	local export="--store --to --from --kind --tag --by --every -f --follow --otlp-attrs -H --header
 		--token-file --ca-file --timeout --state $common"
 	local serve="--store -l --listen --token-file --host $common"
+	local diff="--store --from --to --tag --kind --by --vs-from --vs-to --vs-tag --norm --sort --limit
+		--nodes --width --negate -o --output --format --title $common"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io top live run record export serve doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io top live run query record export serve diff doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -41,6 +45,14 @@ _stackbpf()
 		return
 	fi
 	case $prev in
+	--store)
+		compopt -o dirnames
+		return
+		;;
+	--from)
+		mapfile -t COMPREPLY < <(compgen -W '-1h -1d -7d -30d' -- "$cur")
+		return
+		;;
 	-p | --pid | -L | --tid)
 		mapfile -t COMPREPLY < <(cd /proc && compgen -G "${cur}[0-9]*")
 		return
@@ -101,6 +113,18 @@ _stackbpf()
 		mapfile -t COMPREPLY < <(compgen -W 'file dir pipe sock tty chr blk anon other' -- "$cur")
 		return
 		;;
+	--norm)
+		mapfile -t COMPREPLY < <(compgen -W 'share rate raw' -- "$cur")
+		return
+		;;
+	--sort)
+		mapfile -t COMPREPLY < <(compgen -W 'self total' -- "$cur")
+		return
+		;;
+	--width)
+		mapfile -t COMPREPLY < <(compgen -W 'b a both' -- "$cur")
+		return
+		;;
 	--fs)
 		mapfile -t COMPREPLY < <(compgen -W "$(sed 's/.*\t//' /proc/filesystems)" -- "$cur")
 		return
@@ -110,6 +134,10 @@ _stackbpf()
 		return
 		;;
 	--format)
+		[[ ${COMP_WORDS[1]} == diff ]] && {
+			mapfile -t COMPREPLY < <(compgen -W 'table svg html folded json' -- "$cur")
+			return
+		}
 		mapfile -t COMPREPLY < <(compgen -W 'folded svg html bt distr pprof speedscope firefox callgrind json' -- "$cur")
 		return
 		;;
@@ -117,7 +145,7 @@ _stackbpf()
 		compopt -o default
 		return
 		;;
-	-t | --time | --window | --max-overhead | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
+	-t | --time | --from | --to | --vs-from | --vs-to | --vs-tag | --nodes | --window | --max-overhead | -F | --freq | -C | --cpu | -m | --min | -M | --max | --every | --path | --inode | \
 		--depth | --unwind-memory | --symbol-cache | --tag | --label | --retain | --max-size | -l | --limit | --title)
 		return
 		;;
@@ -130,10 +158,15 @@ _stackbpf()
 	wall) mapfile -t COMPREPLY < <(compgen -W "$wall" -- "$cur") ;;
 	io) mapfile -t COMPREPLY < <(compgen -W "$io" -- "$cur") ;;
 	top | live) mapfile -t COMPREPLY < <(compgen -W "$top" -- "$cur") ;;
+	query) mapfile -t COMPREPLY < <(compgen -W "$query" -- "$cur") ;;
 	run) mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "$record" -- "$cur") ;;
 	export) mapfile -t COMPREPLY < <(compgen -W "$export" -- "$cur") ;;
 	serve) mapfile -t COMPREPLY < <(compgen -W "$serve" -- "$cur") ;;
+	diff)
+		compopt -o default
+		[[ $cur == -* ]] && mapfile -t COMPREPLY < <(compgen -W "$diff" -- "$cur")
+		;;
 	doctor) mapfile -t COMPREPLY < <(compgen -W "$doctor" -- "$cur") ;;
 	help) mapfile -t COMPREPLY < <(compgen -W "$commands $help" -- "$cur") ;;
 	esac

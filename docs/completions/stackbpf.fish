@@ -9,13 +9,15 @@ complete -c stackbpf -n __fish_use_subcommand -a wall -d 'what threads do with t
 complete -c stackbpf -n __fish_use_subcommand -a io -d 'which code moves which files bytes'
 complete -c stackbpf -n __fish_use_subcommand -a top -d 'functions and calls of the last seconds, on the terminal'
 complete -c stackbpf -n __fish_use_subcommand -a live -d 'the same as top'
+complete -c stackbpf -n __fish_use_subcommand -a query -d 'what a store has of a range of time'
 complete -c stackbpf -n __fish_use_subcommand -a run -d 'a command, and a picture of what it did'
 complete -c stackbpf -n __fish_use_subcommand -a record -d 'profiles over time, with tags, into a store'
 complete -c stackbpf -n __fish_use_subcommand -a export -d 'send a store to ClickHouse, OpenTelemetry, Pyroscope, or to files'
 complete -c stackbpf -n __fish_use_subcommand -a serve -d 'a store as a page, and for other programs, over HTTP'
+complete -c stackbpf -n __fish_use_subcommand -a diff -d 'what changed from A to B, and what of it is noise'
 complete -c stackbpf -n __fish_use_subcommand -a doctor -d 'what this kernel, these privileges and a process allow'
 complete -c stackbpf -n __fish_use_subcommand -a help -d 'what a command does, and its options'
-complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live run record export serve doctor help'
+complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live run query record export serve diff doctor help'
 complete -c stackbpf -s q -l quiet -d 'say nothing on stderr but errors'
 complete -c stackbpf -s v -l verbose -d 'say everything'
 complete -c stackbpf -s h -l help -d 'show the options'
@@ -148,6 +150,29 @@ __stackbpf_top -l count -x -d 'end after so many'
 __stackbpf_top -s l -l limit -x -d 'so many functions in a table'
 functions -e __stackbpf_top
 
+function __stackbpf_asked
+    complete -c stackbpf -n '__fish_seen_subcommand_from query' $argv
+end
+__stackbpf_asked -l store -x -a '(__fish_complete_directories)' -d 'the store'
+__stackbpf_asked -l from -x -a '-1h -1d -7d -30d' -d 'from here on'
+__stackbpf_asked -l to -x -a now -d 'up to here'
+__stackbpf_asked -l kind -x -a 'oncpu offcpu wakeup offwake wall io' -d 'what was measured'
+__stackbpf_asked -l tag -x -d 'only with these tags'
+__stackbpf_asked -l by -x -d 'apart by the values of this tag'
+functions -e __stackbpf_asked
+
+function __stackbpf_query
+    complete -c stackbpf -n '__fish_seen_subcommand_from query' $argv
+end
+__stackbpf_query -l format -x -a 'top folded svg html bt pprof speedscope firefox callgrind json' -d 'the format'
+__stackbpf_query -s o -l output -rF -d 'write to a file'
+__stackbpf_query -s l -l limit -x -d 'only the heaviest'
+__stackbpf_query -l annotate -d 'mark frames by kind'
+__stackbpf_query -l modules -d 'add the name of the file'
+__stackbpf_query -l title -x -d 'title of the picture'
+__stackbpf_query -l no-header -d 'leave out the first line'
+functions -e __stackbpf_query
+
 function __stackbpf_run
     complete -c stackbpf -n '__fish_seen_subcommand_from run' $argv
 end
@@ -187,6 +212,30 @@ function __stackbpf_doctor
 end
 __stackbpf_doctor -s p -l pid -x -a '(__fish_complete_pids)' -d 'look at this process'
 functions -e __stackbpf_doctor
+
+function __stackbpf_diff
+    complete -c stackbpf -n '__fish_seen_subcommand_from diff' $argv
+end
+__stackbpf_diff -F
+__stackbpf_diff -l store -rF -d 'the store'
+__stackbpf_diff -l from -x -d 'the time of A'
+__stackbpf_diff -l to -x -d 'up to here'
+__stackbpf_diff -l tag -x -d 'the tags of A'
+__stackbpf_diff -l kind -x -a 'oncpu offcpu wakeup offwake wall io' -d 'what was measured'
+__stackbpf_diff -l by -x -d 'values of this tag are the outermost frames'
+__stackbpf_diff -l vs-from -x -d 'the time of B'
+__stackbpf_diff -l vs-to -x -d 'up to here'
+__stackbpf_diff -l vs-tag -x -d 'the tags of B'
+__stackbpf_diff -l norm -x -a 'share rate raw' -d 'what is compared'
+__stackbpf_diff -l sort -x -a 'self total' -d 'by the change of what'
+__stackbpf_diff -l limit -x -d 'so many functions'
+__stackbpf_diff -l nodes -x -d 'so many frames in the picture'
+__stackbpf_diff -l width -x -a 'b a both' -d 'whose widths frames have'
+__stackbpf_diff -l negate -d 'blue is more'
+__stackbpf_diff -s o -l output -rF -d 'write here'
+__stackbpf_diff -l format -x -a 'table svg html folded json' -d 'of the result'
+__stackbpf_diff -l title -x -d 'of the picture'
+functions -e __stackbpf_diff
 
 function __stackbpf_record
     complete -c stackbpf -n '__fish_seen_subcommand_from record' $argv

@@ -83,7 +83,7 @@ static void draw(struct pair *pair, int side, const double *shares, size_t nr, u
 		 unsigned short seed[3])
 {
 	size_t i, at;
-	char name[8];
+	char name[24];
 	double val;
 
 	for (i = 0; i < nr; i++) {

@@ -32,15 +32,19 @@ int sb_command_unknown(const char *name);
 
 int sb_cmd_record(const struct sb_command *command, char **argv);
 int sb_cmd_recorder(const struct sb_command *command, char **argv);
+int sb_cmd_query(const struct sb_command *command, char **argv);
 int sb_cmd_run(const struct sb_command *command, char **argv);
 int sb_cmd_top(const struct sb_command *command, char **argv);
 int sb_cmd_serve(const struct sb_command *command, char **argv);
+int sb_cmd_diff(const struct sb_command *command, char **argv);
 int sb_cmd_doctor(const struct sb_command *command, char **argv);
 int sb_cmd_export(const struct sb_command *command, char **argv);
 int sb_cmd_help(const struct sb_command *command, char **argv);
 
 extern const struct sb_opt sb_record_rows[];
 extern const struct sb_opt sb_serve_rows[];
+extern const struct sb_opt sb_diff_option_rows[];
+extern const struct sb_opt sb_query_rows[];
 extern const struct sb_opt sb_doctor_rows[];
 extern const struct sb_opt sb_export_rows[];
 extern const struct sb_opt sb_help_rows[];

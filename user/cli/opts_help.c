@@ -14,6 +14,7 @@ static const char *const group_titles[] = {
 	[SB_OPT_EVENTS] = "What counts",
 	[SB_OPT_STACKS] = "Which stacks",
 	[SB_OPT_SHAPE] = "What frames and roots look like",
+	[SB_OPT_STORE] = "Which store, and what of it",
 	[SB_OPT_OUTPUT] = "Where the result goes",
 	[SB_OPT_META] = "Other",
 };

@@ -12,39 +12,13 @@
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/record.h"
+#include "cli/result.h"
 
 #define FORMAT_DEFAULT	    "folded"
 #define FORMAT_OF_DURATIONS "distr" /* with --distr, which would show nowhere else */
 
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
-
-/* All formats, by name or by extension. */
-static int list_formats(struct sb_str *list, bool by_name)
-{
-	const struct sb_output *format;
-	size_t i;
-	int err = 0;
-
-	for (i = 0; !err && (format = sb_output_at(i)); i++)
-		err = sb_str_addf(list, "%s%s", i ? ", " : "",
-				  by_name ? format->name : format->extension);
-	return err;
-}
-
-static int unknown_format(const char *path, const char *name)
-{
-	sb_cleanup(sb_str_release) struct sb_str list = {};
-
-	if (list_formats(&list, name))
-		return SB_EXIT_FAILED;
-	if (name)
-		sb_err(0, "there is no format '%s'; there are %s", name, list.s);
-	else
-		sb_err(0, "-o '%s': no format has this extension; there are %s, or say --format",
-		       path, list.s);
-	return SB_EXIT_USAGE;
-}
 
 /*
  * Whether the file can be made, asked before the run and not after it. Devices and FIFOs are not
@@ -86,9 +60,9 @@ static int add_output(struct sb_run *run, const char *path)
 
 	if (!name && is_stdout)
 		name = run->opts.view.distr ? FORMAT_OF_DURATIONS : FORMAT_DEFAULT;
-	output.format = name ? sb_output_find(name) : sb_output_by_path(path);
+	output.format = sb_result_format(path, name);
 	if (!output.format)
-		return unknown_format(path, name);
+		return SB_EXIT_USAGE;
 	if (output.format->needs_durations) {
 		int status = need_durations(run, output.format);
 
@@ -244,48 +218,7 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 	return err;
 }
 
-/* Write to @out and flush it. Formats only know that something went wrong; the stream knows what. */
-static int write_stream(const struct sb_output *format, const struct sb_profile *profile,
-			const struct sb_output_opts *opts, FILE *out)
-{
-	int err, err_write;
-
-	errno = 0;
-	err = format->write(profile, opts, out);
-	err_write = errno;
-	if (fflush(out) || ferror(out))
-		return err_write ? -err_write : errno ? -errno : -EIO;
-	return err;
-}
-
-static int write_stdout(const struct sb_output *format, const struct sb_profile *profile,
-			const struct sb_output_opts *opts)
-{
-	int err = write_stream(format, profile, opts, stdout);
-
-	clearerr(stdout);
-	/* The reader has enough: that is its right. */
-	if (err == -EPIPE)
-		return 0;
-	return err ? sb_err(err, "cannot write to standard output") : 0;
-}
-
-static int write_file(const struct sb_run_output *output, const struct sb_profile *profile,
-		      const struct sb_output_opts *opts)
-{
-	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
-	int err = sb_output_file_new(output->path, &file);
-
-	if (!err)
-		err = write_stream(output->format, profile, opts, sb_output_file_stream(file));
-	if (!err)
-		err = sb_output_file_commit(file);
-	if (err == -EPIPE)
-		return 0;
-	return err ? sb_err(err, "cannot write '%s'", output->path) : 0;
-}
-
-/* As write_file(), into a file that the other process makes. */
+/* As sb_result_write(), into a file that the other process makes. */
 static int write_by_writer(struct sb_writer *writer, const struct sb_run_output *output,
 			   const struct sb_profile *profile, const struct sb_output_opts *opts)
 {
@@ -300,7 +233,7 @@ static int write_by_writer(struct sb_writer *writer, const struct sb_run_output 
 		}
 	}
 	if (!err)
-		err = write_stream(output->format, profile, opts, out);
+		err = sb_result_write_stream(output->format, profile, opts, out);
 	if (!err && fclose(sb_take(out)))
 		err = -errno;
 	if (!err)
@@ -340,12 +273,10 @@ static int write_all(const struct sb_run *run, const struct sb_profile *profile)
 
 		if (lacks_durations(output->format, profile))
 			err_one = sb_err(0, "-o '%s': no durations were measured", output->path);
-		else if (sb_streq(output->path, "-"))
-			err_one = write_stdout(output->format, profile, &opts);
 		else if (output->is_by_writer)
 			err_one = write_by_writer(run->writer, output, profile, &opts);
 		else
-			err_one = write_file(output, profile, &opts);
+			err_one = sb_result_write(output->format, output->path, profile, &opts);
 		err = err ? err : err_one;
 	}
 	return err;

@@ -81,6 +81,18 @@ int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_s
 	return err ? sb_store_say_error(err, dir_of(args)) : -1;
 }
 
+static void say_other_kinds(const char *kind, const struct sb_store_extent *extents, int nr)
+{
+	sb_cleanup(sb_str_release) struct sb_str list = {};
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (sb_str_addf(&list, "%s%s", i ? ", " : "", extents[i].kind.name))
+			return;
+	sb_replace_controls(list.s, list.len);
+	sb_err(0, "no %s was ever recorded; --kind can be %s", kind, list.s);
+}
+
 /* What there would be. */
 static void say_empty(struct sb_store *store, const struct sb_ask *ask)
 {
@@ -98,8 +110,7 @@ static void say_empty(struct sb_store *store, const struct sb_ask *ask)
 	for (i = 0; i < nr && !sb_streq(extents[i].kind.name, sb_ask_kind(ask)); i++)
 		;
 	if (i == nr) {
-		sb_err(0, "no %s was recorded; there is %s: --kind %s", sb_ask_kind(ask),
-		       extents[0].kind.name, extents[0].kind.name);
+		say_other_kinds(sb_ask_kind(ask), extents, nr);
 		return;
 	}
 	sb_ask_print_time(extents[i].from_s, first);

@@ -17,11 +17,11 @@ struct sb_store_args {
 };
 
 /* The row for `struct sb_store_args MEMBER` in @fields, alone. */
-#define SB_STORE_DIR_ROW(fields, member)                                                          \
-	{                                                                                         \
-		.name = "store", .metavar = "DIR", .type = SB_OPT_STRING, .group = SB_OPT_TARGET, \
-		.offset = offsetof(fields, member.dir),                                           \
-		.help = "the store; default " SB_STORE_DIR_DEFAULT                                \
+#define SB_STORE_DIR_ROW(fields, member)                                                         \
+	{                                                                                        \
+		.name = "store", .metavar = "DIR", .type = SB_OPT_STRING, .group = SB_OPT_STORE, \
+		.offset = offsetof(fields, member.dir),                                          \
+		.help = "the store; default " SB_STORE_DIR_DEFAULT                               \
 	}
 
 /* All rows but the above. */
@@ -29,31 +29,31 @@ struct sb_store_args {
 	{ .name = "from",                                                                           \
 	  .metavar = "TIME",                                                                        \
 	  .type = SB_OPT_TIME,                                                                      \
-	  .group = SB_OPT_WINDOW,                                                                   \
+	  .group = SB_OPT_STORE,                                                                    \
 	  .offset = offsetof(fields, member.from),                                                  \
 	  .help = "from here on: -1h (the default), now-2d, 2026-11-21T10:00 (UTC), @1795255200" }, \
 		{ .name = "to",                                                                     \
 		  .metavar = "TIME",                                                                \
 		  .type = SB_OPT_TIME,                                                              \
-		  .group = SB_OPT_WINDOW,                                                           \
+		  .group = SB_OPT_STORE,                                                            \
 		  .offset = offsetof(fields, member.to),                                            \
 		  .help = "up to here; default now" },                                              \
 		{ .name = "kind",                                                                   \
 		  .metavar = "KIND",                                                                \
 		  .type = SB_OPT_STRING,                                                            \
-		  .group = SB_OPT_EVENTS,                                                           \
+		  .group = SB_OPT_STORE,                                                            \
 		  .offset = offsetof(fields, member.kind),                                          \
 		  .help = "what was measured: oncpu (the default), offcpu, io, ..." },              \
 		{ .name = "tag",                                                                    \
 		  .metavar = "RULE",                                                                \
 		  .type = SB_OPT_STRINGS,                                                           \
-		  .group = SB_OPT_TARGET,                                                           \
+		  .group = SB_OPT_STORE,                                                            \
 		  .offset = offsetof(fields, member.tags),                                          \
 		  .help = "only with these tags: KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX, "       \
 			  "KEY!~REGEX; several must all hold" },                                    \
 	{                                                                                           \
 		.name = "by", .metavar = "KEY[,KEY]", .type = SB_OPT_STRING,                        \
-		.group = SB_OPT_SHAPE, .offset = offsetof(fields, member.by),                       \
+		.group = SB_OPT_STORE, .offset = offsetof(fields, member.by),                       \
 		.help = "apart by the values of this tag"                                           \
 	}
 

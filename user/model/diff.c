@@ -197,9 +197,10 @@ struct by_change {
 	enum sb_diff_sort sort;
 };
 
-static double change(const struct by_change *by, const struct sb_diff_row *row)
+static double change(const struct by_change *by, const struct sb_diff_row *row,
+		     enum sb_diff_sort sort)
 {
-	const uint64_t *weights = by->sort == SB_DIFF_BY_SELF ? row->self : row->total;
+	const uint64_t *weights = sort == SB_DIFF_BY_SELF ? row->self : row->total;
 
 	return fabs(sb_diff_value(by->diff, SB_TREE_B, (double)weights[SB_TREE_B]) -
 		    sb_diff_value(by->diff, SB_TREE_A, (double)weights[SB_TREE_A]));
@@ -209,11 +210,18 @@ static int compare_rows(const void *va, const void *vb, void *arg)
 {
 	const struct sb_diff_row *a = va, *b = vb;
 	const struct by_change *by = arg;
-	double of_a = change(by, a), of_b = change(by, b);
 	int order;
+	size_t i;
 
-	if (of_a != of_b)
-		return of_a > of_b ? -1 : 1;
+	for (i = 0; i < 2; i++) {
+		/* The one, then the other. */
+		enum sb_diff_sort sort =
+			(by->sort == SB_DIFF_BY_SELF) == !i ? SB_DIFF_BY_SELF : SB_DIFF_BY_TOTAL;
+		double of_a = change(by, a, sort), of_b = change(by, b, sort);
+
+		if (of_a != of_b)
+			return of_a > of_b ? -1 : 1;
+	}
 	order = strcmp(sb_strtab_get(&by->tree->strings, a->name, NULL),
 		       sb_strtab_get(&by->tree->strings, b->name, NULL));
 	return order ? order : (a->kind > b->kind) - (a->kind < b->kind);

@@ -52,7 +52,7 @@ struct sb_diff_row {
 enum sb_diff_sort { SB_DIFF_BY_SELF, SB_DIFF_BY_TOTAL };
 
 /*
- * The functions of the tree, those whose self or total changed most first, ties by name; the caller frees
+ * The functions of the tree, those whose self or total changed most first, ties by the other and by name; the caller frees
  * *ret_rows. Return: 0, -ENOMEM, -E2BIG.
  */
 int sb_diff_rows(const struct sb_diff *diff, const struct sb_tree *tree, enum sb_diff_sort sort,

@@ -125,9 +125,8 @@ static int put_title(FILE *out, const char *title)
 	return 0;
 }
 
-static int put_head(const struct sb_profile *profile, const struct sb_output_opts *opts, FILE *out)
+int sb_page_begin(const char *title, FILE *out)
 {
-	const char *kind = sb_profile_meta_get(profile, "kind");
 	int err;
 
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -136,7 +135,7 @@ static int put_head(const struct sb_profile *profile, const struct sb_output_opt
 	      "form-action 'none'\">\n"
 	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
 	      out);
-	err = put_title(out, opts->title ? opts->title : kind ? kind : "stackbpf");
+	err = put_title(out, title);
 	fputs("</title>\n<style>\n", out);
 	fputs(sb_page_css, out);
 	fputs("</style>\n</head>\n<body>\n", out);
@@ -171,7 +170,8 @@ static int put_table(const struct sb_profile *profile, const struct sb_output_op
 static int write_html(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		      FILE *out)
 {
-	int err = put_head(profile, opts, out);
+	const char *kind = sb_profile_meta_get(profile, "kind");
+	int err = sb_page_begin(opts->title ? opts->title : kind ? kind : "stackbpf", out);
 
 	err = err ?: sb_picture_write(profile, opts, sb_fg_render_inline, out);
 	/* A picture that says that there is nothing to see is a whole one. */

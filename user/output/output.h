@@ -30,6 +30,10 @@ struct sb_output {
 		     FILE *out);
 };
 
+/* The heaviest functions, a line each, as many as fold.limit says (0: 40). No row of the table: it has no
+ * stacks, which whoever names a file by its extension wants. */
+extern const struct sb_output sb_output_top;
+
 /* Return: how many stacks, from the heaviest on, are to be written. */
 size_t sb_output_nr_stacks(const struct sb_profile *profile, const struct sb_output_opts *opts);
 

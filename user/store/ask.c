@@ -321,13 +321,12 @@ static int add_selector(struct sb_ask *ask, const char *text)
 
 int sb_ask_rule(struct sb_ask *ask, const char *text)
 {
-	const char *brace = strchr(text, '{'), *operator= strpbrk(text, "=!");
+	size_t len = strcspn(text, "{=!");
 
-	if (!*text || strlen(text) > RULE_LEN_MAX)
+	if (strlen(text) > RULE_LEN_MAX)
 		return -EINVAL;
-	if (!operator||(brace &&brace < operator))
-		return add_selector(ask, text);
-	return add_rule(ask, text);
+	/* A name without braces would be a service, and is more often a rule that was not ended. */
+	return text[len] == '{' ? add_selector(ask, text) : add_rule(ask, text);
 }
 
 /* The answer. */

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* stackbpf diff A B: what changed, of two files or of two questions to a store. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/store_opts.h"
+#include "flamegraph/fg.h"
+#include "output/comparison.h"
+#include "output/input.h"
+
+#define ROWS_DEFAULT  30
+#define NODES_DEFAULT 100000
+
+SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
+SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
+SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
+
+struct diff_opts {
+	struct sb_common_opts common; /* first */
+	struct sb_store_args store;   /* of the baseline */
+	const char *vs_from, *vs_to;
+	sb_vec_str vs_tags;
+	const char *output, *title;
+	const struct sb_comparison_output *format;
+	uint32_t norm, sort, width, nr_rows, nr_nodes;
+	bool is_negated;
+};
+
+static int parse_format(void *field, const char *value, const char **ret_why)
+{
+	const struct sb_comparison_output **format = field;
+
+	*format = sb_comparison_output_find(value);
+	*ret_why = "is no format: table, svg, html, folded or json";
+	return *format ? 0 : -EINVAL;
+}
+
+static const struct sb_opt_word norms[] = {
+	{ "share", SB_DIFF_SHARE }, { "rate", SB_DIFF_RATE }, { "raw", SB_DIFF_RAW }, {}
+};
+static const struct sb_opt_word sorts[] = { { "self", SB_DIFF_BY_SELF },
+					    { "total", SB_DIFF_BY_TOTAL },
+					    {} };
+static const struct sb_opt_word widths[] = { { "b", 0 }, { "a", 1 }, { "both", 2 }, {} };
+
+#define AT(field) .offset = offsetof(struct diff_opts, field)
+
+/* clang-format off */
+const struct sb_opt sb_diff_option_rows[] = {
+	SB_STORE_ROWS(struct diff_opts, store),
+	{ .name = "vs-from", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_WINDOW, AT(vs_from),
+	  .help = "what is compared with it: from here on; default --from's, or up to now" },
+	{ .name = "vs-to", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_WINDOW, AT(vs_to),
+	  .help = "up to here" },
+	{ .name = "vs-tag", .metavar = "RULE", .type = SB_OPT_STRINGS, .group = SB_OPT_TARGET, AT(vs_tags),
+	  .help = "with these tags; default --tag's" },
+	{ .name = "norm", .metavar = "BY", .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, AT(norm),
+	  .words = norms,
+	  .help = "compare share: of all (the default); rate: per second and CPU; raw: as it is" },
+	{ .name = "sort", .metavar = "BY", .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, AT(sort),
+	  .words = sorts, .help = "of the table: by change of self (the default) or total" },
+	{ .name = "limit", .metavar = "N", .type = SB_OPT_U32, .group = SB_OPT_SHAPE, AT(nr_rows),
+	  .max = UINT32_MAX, .help = "of the table: so many functions; 0: all; default 30" },
+	{ .name = "nodes", .metavar = "N", .type = SB_OPT_U32, .group = SB_OPT_SHAPE, AT(nr_nodes),
+	  .min = 2, .max = UINT32_MAX,
+	  .help = "of the picture: the largest N; others become \"(other)\"; default 100000" },
+	{ .name = "width", .metavar = "OF", .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, AT(width),
+	  .words = widths, .help = "of the picture: frames are as wide as b (the default), a, both" },
+	{ .name = "negate", .type = SB_OPT_ON, .group = SB_OPT_SHAPE, AT(is_negated),
+	  .help = "of the picture: red is less, blue is more" },
+	{ .name = "output", .letters = "o", .metavar = "FILE", .type = SB_OPT_STRING,
+	  .group = SB_OPT_OUTPUT, AT(output),
+	  .help = "write here; .svg, .html, .folded, .json and .txt say the format" },
+	{ .name = "format", .metavar = "NAME", .type = SB_OPT_PARSED, .group = SB_OPT_OUTPUT,
+	  AT(format), .parse = parse_format,
+	  .help = "table (the default), svg, html, folded, json" },
+	{ .name = "title", .metavar = "TEXT", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, AT(title),
+	  .help = "of the picture" },
+	SB_COMMON_ROWS,
+	SB_OPT_END
+};
+/* clang-format on */
+
+/* The two sides, and what they are called. */
+struct sides {
+	struct sb_profile *profiles[SB_TREE_NR];
+	struct sb_str what[SB_TREE_NR];
+};
+
+static void sides_release(struct sides *sides)
+{
+	int side;
+
+	for (side = 0; side < SB_TREE_NR; side++) {
+		sb_profile_free(sides->profiles[side]);
+		sb_str_release(&sides->what[side]);
+	}
+}
+
+/* ---- files ---- */
+
+static int read_text(struct sb_fg *fg, const char *path, const char *name)
+{
+	sb_cleanup(sb_closep) int opened = -1;
+	const char *complaint;
+	int fd = STDIN_FILENO, err;
+
+	if (!sb_streq(path, "-")) {
+		fd = opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (opened < 0) {
+			sb_err(-errno, "cannot read '%s'", path);
+			return SB_EXIT_FAILED;
+		}
+	}
+	err = sb_fg_read(fg, fd);
+	while ((complaint = sb_fg_complaint(fg))) {
+		if (err == -EINVAL) {
+			sb_err(0, "'%s' %s", name, complaint);
+			return SB_EXIT_FAILED;
+		}
+		sb_warn("%s: %s", name, complaint);
+	}
+	if (!err)
+		return -1;
+	sb_err(err, "cannot read '%s'", name);
+	return SB_EXIT_FAILED;
+}
+
+/* Return: -1, or an exit status; errors were logged. */
+static int read_side(struct sides *sides, int side, const char *path)
+{
+	sb_cleanup(sb_fg_freep) struct sb_fg *fg = NULL;
+	const char *name = sb_streq(path, "-") ? "standard input" : path;
+	uint64_t nr_rounded = 0;
+	int err = sb_fg_new(&fg) ?: sb_str_add(&sides->what[side], name), status;
+
+	if (!err) {
+		status = read_text(fg, path, name);
+		if (status >= 0)
+			return status;
+		err = sb_input_profile(fg, &sides->profiles[side], &nr_rounded);
+	}
+	if (err == -EINVAL) {
+		sb_err(0,
+		       "'%s' has two counts a line, so it is a comparison: 'flamegraph %s' draws it",
+		       name, path);
+		return SB_EXIT_FAILED;
+	}
+	if (err) {
+		sb_err(err, "cannot take in '%s'", name);
+		return SB_EXIT_FAILED;
+	}
+	if (nr_rounded)
+		sb_warn("%s: %llu weights with fractions were rounded", name,
+			(unsigned long long)nr_rounded);
+	return -1;
+}
+
+static int read_files(struct sides *sides, const sb_vec_str *paths)
+{
+	int side, status = -1;
+
+	if (sb_streq(paths->at[SB_TREE_A], "-") && sb_streq(paths->at[SB_TREE_B], "-")) {
+		sb_err(0, "diff: standard input can be one of the two only");
+		return SB_EXIT_USAGE;
+	}
+	for (side = 0; side < SB_TREE_NR && status < 0; side++)
+		status = read_side(sides, side, paths->at[side]);
+	return status;
+}
+
+/* ---- a store ---- */
+
+/* "2026-11-21T10:00:00Z to 2026-11-21T11:00:00Z, service=car" */
+static int name_side(struct sides *sides, int side)
+{
+	const struct sb_profile *profile = sides->profiles[side];
+	const char *from = sb_profile_meta_get(profile, "from");
+	const char *to = sb_profile_meta_get(profile, "to");
+	const char *tags = sb_profile_meta_get(profile, "tags");
+
+	return sb_str_addf(&sides->what[side], "%s to %s%s%s", from ? from : "?", to ? to : "?",
+			   tags ? ", " : "", tags ? tags : "");
+}
+
+static int ask_side(struct sides *sides, int side, struct sb_store *store, const struct sb_ask *ask)
+{
+	struct sb_store_answer answer = {};
+	int err = sb_ask_profile(store, ask, &sides->profiles[side], &answer), status;
+
+	if (!err)
+		err = name_side(sides, side);
+	if (err) {
+		sb_err(err, "cannot ask the store");
+		return SB_EXIT_FAILED;
+	}
+	status = sb_store_say_answer(store, ask, &answer);
+	return status == SB_EXIT_DATA ? -1 : status;
+}
+
+/* What is not said of the second question is as in the first. */
+static struct sb_store_args args_of_b(const struct diff_opts *opts)
+{
+	struct sb_store_args args = opts->store;
+
+	if (opts->vs_from || opts->vs_to) {
+		args.from = opts->vs_from;
+		args.to = opts->vs_to;
+	}
+	if (opts->vs_tags.nr)
+		args.tags = opts->vs_tags;
+	return args;
+}
+
+static int ask_store(struct sides *sides, const struct diff_opts *opts)
+{
+	const struct sb_store_args args[SB_TREE_NR] = { opts->store, args_of_b(opts) };
+	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
+	struct sb_ask asks[SB_TREE_NR] = {};
+	int64_t now_s = time(NULL);
+	int side, status;
+
+	if (!opts->vs_from && !opts->vs_to && !opts->vs_tags.nr) {
+		sb_err(0,
+		       "diff: compared with what? Name two files, or say --vs-from, --vs-to or --vs-tag");
+		return SB_EXIT_USAGE;
+	}
+	status = sb_store_args_open(&opts->store, &store);
+	for (side = 0; side < SB_TREE_NR && status < 0; side++) {
+		status = sb_store_args_ask(&args[side], "diff", now_s, &asks[side]);
+		if (status < 0)
+			status = ask_side(sides, side, store, &asks[side]);
+	}
+	for (side = 0; side < SB_TREE_NR; side++)
+		sb_ask_release(&asks[side]);
+	return status;
+}
+
+/* ---- the result ---- */
+
+static int write_to(const struct sb_comparison *comparison, const struct diff_opts *opts, FILE *out)
+{
+	const struct sb_comparison_opts how = {
+		.title = opts->title,
+		.width = widths[opts->width].name,
+		.is_negated = opts->is_negated,
+		.sort = opts->sort,
+		.nr_rows = opts->nr_rows,
+	};
+	int err, err_write;
+
+	errno = 0;
+	err = opts->format->write(comparison, &how, out);
+	err_write = errno;
+	if (fflush(out) || ferror(out))
+		return err_write ? -err_write : errno ? -errno : -EIO;
+	return err;
+}
+
+static int write_result(const struct sb_comparison *comparison, const struct diff_opts *opts)
+{
+	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
+	int err;
+
+	if (!opts->output) {
+		err = write_to(comparison, opts, stdout);
+	} else {
+		err = sb_output_file_new(opts->output, &file);
+		err = err ?: write_to(comparison, opts, sb_output_file_stream(file));
+		if (!err)
+			err = sb_output_file_commit(file);
+	}
+	/* The reader has enough: that is its right. */
+	if (!err || err == -EPIPE)
+		return SB_EXIT_DATA;
+	sb_err(err, "cannot write '%s'", opts->output ? opts->output : "standard output");
+	return SB_EXIT_FAILED;
+}
+
+static int say_incomparable(int err, const struct sides *sides)
+{
+	if (err == -EINVAL)
+		sb_err(0, "'%s' and '%s' are in different units, and cannot be compared",
+		       sides->what[SB_TREE_A].s, sides->what[SB_TREE_B].s);
+	else if (err == -ENODATA)
+		sb_err(0,
+		       "--norm rate: one of the two does not say how long it took (dur_us in its header)");
+	else
+		sb_err(err, "cannot compare the two");
+	return SB_EXIT_FAILED;
+}
+
+static bool is_empty(const struct sides *sides)
+{
+	int side;
+
+	for (side = 0; side < SB_TREE_NR; side++) {
+		if (sb_profile_weight(sides->profiles[side]))
+			continue;
+		sb_err(0, "nothing to compare: '%s' is empty", sides->what[side].s);
+		return true;
+	}
+	return false;
+}
+
+static int compare(const struct sides *sides, const struct diff_opts *opts)
+{
+	struct sb_tree *tree = NULL;
+	struct sb_comparison comparison = {};
+	const bool has_tree =
+		opts->format == &sb_comparison_svg || opts->format == &sb_comparison_html;
+	int side, err, status;
+
+	if (is_empty(sides))
+		return SB_EXIT_EMPTY;
+	err = sb_tree_new(sides->profiles[SB_TREE_A], sides->profiles[SB_TREE_B], &tree);
+	if (!err && has_tree)
+		err = sb_tree_prune(tree, opts->nr_nodes);
+	comparison.tree = tree;
+	for (side = 0; side < SB_TREE_NR; side++) {
+		comparison.sides[side] = sides->profiles[side];
+		comparison.what[side] = sides->what[side].s;
+	}
+	err = err
+		      ?: sb_diff_init(&comparison.diff, tree, sides->profiles[SB_TREE_A],
+				      sides->profiles[SB_TREE_B], opts->norm);
+	if (!err && tree->nr_cut)
+		sb_info("%llu small frames became \"(other)\": --nodes %u",
+			(unsigned long long)tree->nr_cut, opts->nr_nodes);
+	status = err ? say_incomparable(err, sides) : write_result(&comparison, opts);
+	sb_tree_free(tree);
+	return status;
+}
+
+static int choose_format(struct diff_opts *opts)
+{
+	if (!opts->format && opts->output)
+		opts->format = sb_comparison_output_by_path(opts->output);
+	if (!opts->format)
+		opts->format = &sb_comparison_table;
+	return -1;
+}
+
+static int run(struct diff_opts *opts, const sb_vec_str *operands)
+{
+	struct sides sides = {};
+	int status;
+
+	choose_format(opts);
+	if (operands->nr && operands->nr != SB_TREE_NR) {
+		sb_err(0, "diff: takes two files, A and B, or none and --store; not %zu",
+		       operands->nr);
+		return SB_EXIT_USAGE;
+	}
+	if (operands->nr &&
+	    (opts->vs_from || opts->vs_to || opts->vs_tags.nr || opts->store.tags.nr ||
+	     opts->store.from || opts->store.to || opts->store.dir)) {
+		sb_err(0, "diff: two files, or a question to a store; not both");
+		return SB_EXIT_USAGE;
+	}
+	status = operands->nr ? read_files(&sides, operands) : ask_store(&sides, opts);
+	if (status < 0)
+		status = compare(&sides, opts);
+	sides_release(&sides);
+	return status;
+}
+
+int sb_cmd_diff(const struct sb_command *command, char **argv)
+{
+	struct diff_opts fields = { .nr_rows = ROWS_DEFAULT, .nr_nodes = NODES_DEFAULT };
+	struct sb_opts opts = { .fields = &fields };
+	int status = sb_command_parse(command, &opts, argv);
+
+	if (status < 0 && opts.tail) {
+		sb_err(0, "diff: runs no command; what is '--'?");
+		status = SB_EXIT_USAGE;
+	}
+	if (status < 0)
+		status = run(&fields, &opts.operands);
+	sb_opts_release(&opts);
+	sb_store_args_release(&fields.store);
+	sb_vec_release(&fields.vs_tags);
+	return status;
+}

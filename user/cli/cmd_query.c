@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* stackbpf query: what a store has of a range of time. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/result.h"
+#include "cli/store_opts.h"
+
+struct query_opts {
+	struct sb_common_opts common; /* first */
+	struct sb_store_args store;
+	const char *format, *path, *title;
+	uint32_t limit;
+	bool annotate, modules, no_header;
+};
+
+/* clang-format off */
+const struct sb_opt sb_query_rows[] = {
+	SB_STORE_ROWS(struct query_opts, store),
+	{ .name = "format", .metavar = "NAME", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct query_opts, format),
+	  .help = "top (the default), folded, svg, html, pprof, speedscope, firefox, callgrind, json, bt" },
+	{ .name = "output", .letters = "o", .metavar = "FILE", .type = SB_OPT_STRING,
+	  .group = SB_OPT_OUTPUT, .offset = offsetof(struct query_opts, path),
+	  .help = "write to FILE, in the format of its extension; - is stdout" },
+	{ .name = "limit", .letters = "l", .metavar = "N", .type = SB_OPT_U32, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct query_opts, limit), .min = 1, .max = UINT32_MAX,
+	  .help = "only the N heaviest stacks; of top: functions (default 40)" },
+	{ .name = "annotate", .type = SB_OPT_ON, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct query_opts, annotate), .help = "mark frames by kind: _[k], _[j], ..." },
+	{ .name = "modules", .type = SB_OPT_ON, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct query_opts, modules), .help = "add the name of the file" },
+	{ .name = "title", .metavar = "TEXT", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct query_opts, title), .help = "title of the picture" },
+	{ .name = "no-header", .type = SB_OPT_ON, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct query_opts, no_header), .help = "leave out the first line of folded stacks" },
+	SB_COMMON_ROWS,
+	SB_OPT_END
+};
+/* clang-format on */
+
+SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
+SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
+
+static const struct sb_output *choose_format(const struct query_opts *fields)
+{
+	const char *top = sb_output_top.name, *name = fields->format;
+
+	if (!name && (!fields->path || sb_streq(fields->path, "-")))
+		name = top;
+	if (name && sb_streq(name, top))
+		return &sb_output_top;
+	return sb_result_format(fields->path, name);
+}
+
+/* That it is a part is said in the result, and here. Return: 0 or -ENOMEM. */
+static int note_limit(const struct query_opts *fields, const struct sb_output *format,
+		      struct sb_profile *profile)
+{
+	uint64_t weight, cut = 0;
+	size_t i, nr;
+
+	if (!fields->limit || format == &sb_output_top)
+		return 0;
+	for (i = fields->limit; i < sb_profile_nr_stacks(profile); i++) {
+		sb_profile_stack_at(profile, i, &nr, &weight);
+		cut += weight;
+	}
+	if (!cut)
+		return 0;
+	sb_info("--limit left out %llu of %llu %s", (unsigned long long)cut,
+		(unsigned long long)sb_profile_weight(profile),
+		sb_profile_meta_get(profile, "unit"));
+	return sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
+}
+
+static int answer(const struct query_opts *fields, const struct sb_output *format,
+		  const struct sb_ask *ask)
+{
+	const struct sb_output_opts opts = {
+		.fold = {
+			.annotate = fields->annotate,
+			.modules = fields->modules,
+			.header = !fields->no_header,
+			.limit = fields->limit,
+		},
+		.title = fields->title,
+	};
+	sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
+	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
+	struct sb_store_answer found;
+	int status = sb_store_args_open(&fields->store, &store), err;
+
+	if (status >= 0)
+		return status;
+	err = sb_ask_profile(store, ask, &profile, &found);
+	if (err) {
+		sb_err(err, "cannot read the store");
+		return SB_EXIT_FAILED;
+	}
+	status = sb_store_say_answer(store, ask, &found);
+	if (status != SB_EXIT_DATA)
+		return status;
+	if (note_limit(fields, format, profile) ||
+	    sb_result_write(format, fields->path ? fields->path : "-", profile, &opts))
+		return SB_EXIT_FAILED;
+	return SB_EXIT_DATA;
+}
+
+static int run(const struct query_opts *fields)
+{
+	const struct sb_output *format = choose_format(fields);
+	struct sb_ask ask = {};
+	int status;
+
+	if (!format)
+		return SB_EXIT_USAGE;
+	if (format->needs_durations) {
+		sb_err(0, "format '%s' is made of durations, and a store keeps none", format->name);
+		return SB_EXIT_USAGE;
+	}
+	status = sb_store_args_ask(&fields->store, "query", time(NULL), &ask);
+	if (status < 0)
+		status = answer(fields, format, &ask);
+	sb_ask_release(&ask);
+	return status;
+}
+
+int sb_cmd_query(const struct sb_command *command, char **argv)
+{
+	struct query_opts fields = {};
+	struct sb_opts opts = { .fields = &fields };
+	int status = sb_command_parse(command, &opts, argv);
+
+	if (status < 0 && (opts.operands.nr || opts.tail)) {
+		sb_err(0, "query: what is '%s'? The store is named with --store",
+		       opts.operands.nr ? opts.operands.at[0] : "--");
+		status = SB_EXIT_USAGE;
+	}
+	if (status < 0)
+		status = run(&fields);
+	sb_opts_release(&opts);
+	sb_store_args_release(&fields.store);
+	return status;
+}

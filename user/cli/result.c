@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/result.h"
+
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/str.h"
+
+SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
+
+/* All formats, by name or by extension. */
+static int list_formats(struct sb_str *list, bool by_name)
+{
+	const struct sb_output *format;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && (format = sb_output_at(i)); i++)
+		err = sb_str_addf(list, "%s%s", i ? ", " : "",
+				  by_name ? format->name : format->extension);
+	return err;
+}
+
+static void unknown_format(const char *path, const char *name)
+{
+	sb_cleanup(sb_str_release) struct sb_str list = {};
+
+	if (list_formats(&list, name))
+		return;
+	if (name)
+		sb_err(0, "there is no format '%s'; there are %s", name, list.s);
+	else
+		sb_err(0, "-o '%s': no format has this extension; there are %s, or say --format",
+		       path, list.s);
+}
+
+const struct sb_output *sb_result_format(const char *path, const char *name)
+{
+	const struct sb_output *format = name ? sb_output_find(name) : sb_output_by_path(path);
+
+	if (!format)
+		unknown_format(path, name);
+	return format;
+}
+
+/* Write to @out and flush it. Formats only know that something went wrong; the stream knows what. */
+int sb_result_write_stream(const struct sb_output *format, const struct sb_profile *profile,
+			   const struct sb_output_opts *opts, FILE *out)
+{
+	int err, err_write;
+
+	errno = 0;
+	err = format->write(profile, opts, out);
+	err_write = errno;
+	if (fflush(out) || ferror(out))
+		return err_write ? -err_write : errno ? -errno : -EIO;
+	return err;
+}
+
+static int write_stdout(const struct sb_output *format, const struct sb_profile *profile,
+			const struct sb_output_opts *opts)
+{
+	int err = sb_result_write_stream(format, profile, opts, stdout);
+
+	clearerr(stdout);
+	/* The reader has enough: that is its right. */
+	if (err == -EPIPE)
+		return 0;
+	return err ? sb_err(err, "cannot write to standard output") : 0;
+}
+
+static int write_file(const struct sb_output *format, const char *path,
+		      const struct sb_profile *profile, const struct sb_output_opts *opts)
+{
+	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
+	int err = sb_output_file_new(path, &file);
+
+	if (!err)
+		err = sb_result_write_stream(format, profile, opts, sb_output_file_stream(file));
+	if (!err)
+		err = sb_output_file_commit(file);
+	if (err == -EPIPE)
+		return 0;
+	return err ? sb_err(err, "cannot write '%s'", path) : 0;
+}
+
+int sb_result_write(const struct sb_output *format, const char *path,
+		    const struct sb_profile *profile, const struct sb_output_opts *opts)
+{
+	return sb_streq(path, "-") ? write_stdout(format, profile, opts)
+				   : write_file(format, path, profile, opts);
+}

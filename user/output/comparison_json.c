@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A comparison as JSON for programs of one's own; docs/formats.md describes it. */
+#include <errno.h>
+#include <math.h>
+
+#include "base/cleanup.h"
+#include "base/version.h"
+#include "output/comparison.h"
+#include "output/functions.h"
+#include "output/jsontext.h"
+
+/* Six digits; JSON has no NAN. */
+static void put_real(struct sb_json *json, double val)
+{
+	char text[32];
+
+	if (isfinite(val))
+		snprintf(text, sizeof(text), "%.6g", val);
+	sb_json_raw(json, isfinite(val) ? text : "null");
+}
+
+static void put_pair(struct sb_json *json, const char *key, const uint64_t weights[SB_TREE_NR])
+{
+	sb_json_raw(json, ",\"");
+	sb_json_raw(json, key);
+	sb_json_raw(json, "\":[");
+	sb_json_u64(json, weights[SB_TREE_A]);
+	sb_json_raw(json, ",");
+	sb_json_u64(json, weights[SB_TREE_B]);
+	sb_json_raw(json, "]");
+}
+
+static void put_side(struct sb_json *json, const struct sb_comparison *comparison, int side)
+{
+	const struct sb_diff *diff = &comparison->diff;
+	const char *key, *value;
+	size_t i;
+
+	sb_json_raw(json, side ? ",\n\"b\":{" : ",\n\"a\":{");
+	sb_json_pair(json, "what", comparison->what[side]);
+	sb_json_raw(json, ",\"total\":");
+	sb_json_u64(json, comparison->tree->nodes.at[0].total[side]);
+	sb_json_raw(json, ",\"samples\":");
+	if (comparison->tree->nr_samples[side])
+		sb_json_u64(json, comparison->tree->nr_samples[side]);
+	else
+		sb_json_raw(json, "null");
+	sb_json_raw(json, ",\"error\":");
+	put_real(json, sb_compare_error(diff->all[side], diff->all_squares[side]));
+	sb_json_raw(json, ",\"per\":");
+	put_real(json, diff->per[side]);
+	sb_json_raw(json, ",\"facts\":{");
+	for (i = 0; (key = sb_profile_meta_at(comparison->sides[side], i, &value)); i++) {
+		sb_json_raw(json, i ? "," : "");
+		sb_json_pair(json, key, value);
+	}
+	sb_json_raw(json, "}}");
+}
+
+static void put_function(struct sb_json *json, const struct sb_comparison *comparison,
+			 const struct sb_diff_row *row)
+{
+	const struct sb_strtab *strings = &comparison->tree->strings;
+
+	sb_json_raw(json, "{");
+	sb_json_pair(json, "name", sb_strtab_get(strings, row->name, NULL));
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "kind", sb_function_kind_name(row->kind));
+	if (row->module) {
+		sb_json_raw(json, ",");
+		sb_json_pair(json, "module", sb_strtab_get(strings, row->module, NULL));
+	}
+	put_pair(json, "self", row->self);
+	put_pair(json, "total", row->total);
+	sb_json_raw(json, ",\"z\":[");
+	put_real(json, sb_diff_z(&comparison->diff, row->self, row->self_squares));
+	sb_json_raw(json, ",");
+	put_real(json, sb_diff_z(&comparison->diff, row->total, row->total_squares));
+	sb_json_raw(json, "]}");
+}
+
+static int put_functions(struct sb_json *json, const struct sb_comparison *comparison,
+			 const struct sb_comparison_opts *opts)
+{
+	sb_cleanup(sb_freep) struct sb_diff_row *rows = NULL;
+	size_t nr = 0, i;
+	int err = sb_diff_rows(&comparison->diff, comparison->tree, opts->sort, &rows, &nr);
+
+	sb_json_raw(json, ",\n\"functions\":[");
+	for (i = 0; i < nr && !err; i++) {
+		sb_json_raw(json, i ? ",\n" : "\n");
+		put_function(json, comparison, &rows[i]);
+	}
+	sb_json_raw(json, "]");
+	return err;
+}
+
+static void put_node(struct sb_json *json, const struct sb_comparison *comparison, size_t i)
+{
+	const struct sb_tree_node *node = &comparison->tree->nodes.at[i];
+
+	sb_json_raw(json, i ? ",\n{\"depth\":" : "\n{\"depth\":");
+	sb_json_u64(json, node->depth);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "name", sb_tree_name(comparison->tree, i));
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "kind", sb_function_kind_name(node->kind));
+	put_pair(json, "self", node->self);
+	put_pair(json, "total", node->total);
+	sb_json_raw(json, ",\"z\":");
+	put_real(json, sb_diff_z(&comparison->diff, node->total, node->total_squares));
+	sb_json_raw(json, "}");
+}
+
+static int write_json(const struct sb_comparison *comparison, const struct sb_comparison_opts *opts,
+		      FILE *out)
+{
+	struct sb_json json = { .put = sb_json_put_file, .arg = out };
+	const char *kind = sb_profile_meta_get(comparison->sides[SB_TREE_B], "kind");
+	size_t i;
+	int err, err_json;
+
+	sb_json_raw(&json, "{\"format\":\"stackbpf-diff\",\"version\":1,\"generator\":\"stackbpf ");
+	sb_json_raw(&json, sb_version);
+	sb_json_raw(&json, "\",\n");
+	sb_json_pair(&json, "kind", kind ? kind : "profile");
+	sb_json_raw(&json, ",");
+	sb_json_pair(&json, "unit", sb_comparison_unit(comparison));
+	sb_json_raw(&json, ",");
+	sb_json_pair(&json, "norm", sb_diff_norm_name(comparison->diff.norm));
+	put_side(&json, comparison, SB_TREE_A);
+	put_side(&json, comparison, SB_TREE_B);
+	err = put_functions(&json, comparison, opts);
+	sb_json_raw(&json, ",\n\"nodes\":[");
+	for (i = 0; i < comparison->tree->nodes.nr && !err; i++)
+		put_node(&json, comparison, i);
+	sb_json_raw(&json, "]}\n");
+	err_json = sb_json_end(&json);
+	return err ?: err_json;
+}
+
+const struct sb_comparison_output sb_comparison_json = {
+	.name = "json",
+	.extension = ".json",
+	.summary = "all that is known, for programs of your own",
+	.write = write_json,
+};

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A comparison for a terminal: functions, how much they changed, and how well that is known. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "flamegraph/label.h"
+#include "flamegraph/text.h"
+#include "output/comparison.h"
+
+#define VALUE_COLUMNS  10
+#define CHANGE_COLUMNS 20
+#define NAME_BYTES_MAX 200 /* of a function; JSON has it whole */
+
+struct writer {
+	const struct sb_comparison *comparison;
+	FILE *out;
+	struct sb_str text; /* scratch */
+};
+
+/* ---- numbers ---- */
+
+static int add_value(struct writer *writer, double val)
+{
+	const struct sb_comparison *comparison = writer->comparison;
+	const char *rate = sb_comparison_rate(comparison);
+	int err;
+
+	if (comparison->diff.norm == SB_DIFF_SHARE ||
+	    (comparison->diff.norm == SB_DIFF_RATE && !sb_streq(rate, "s")))
+		return sb_str_addf(&writer->text, "%.2f%%", val * 100);
+	/* "samples" is said above the table. */
+	err = sb_fg_label_add_weight(&writer->text, val,
+				     sb_streq(sb_comparison_unit(comparison), "samples")
+					     ? ""
+					     : sb_comparison_unit(comparison));
+	if (!err && writer->text.len && writer->text.s[writer->text.len - 1] == ' ')
+		writer->text.s[--writer->text.len] = 0;
+	return err ?: comparison->diff.norm == SB_DIFF_RATE ? sb_str_add(&writer->text, "/s") : 0;
+}
+
+static size_t nr_columns(const char *s)
+{
+	size_t nr = 0;
+
+	for (; *s; s++)
+		nr += ((unsigned char)*s & 0xc0) != 0x80;
+	return nr;
+}
+
+/* What is in the scratch, at the right of its column. */
+static void put_right(struct writer *writer, size_t columns)
+{
+	const char *s = writer->text.len ? writer->text.s : "";
+	size_t nr = nr_columns(s);
+
+	fprintf(writer->out, "%*s%s", nr < columns ? (int)(columns - nr) : 1, "", s);
+	sb_str_clear(&writer->text);
+}
+
+/* A difference: of shares in points. */
+static int add_difference(struct writer *writer, double val)
+{
+	if (writer->comparison->diff.norm == SB_DIFF_SHARE)
+		return sb_str_addf(&writer->text, "%.2f", val * 100);
+	return add_value(writer, val);
+}
+
+/* "+7.48 ±5.06", "~" behind it where it is noise. */
+static int put_change(struct writer *writer, double by, double z)
+{
+	bool is_noise = by != 0 && fabs(z) < SB_COMPARE_NOISE_Z;
+	int err = sb_str_add(&writer->text, by > 0 ? "+" : by < 0 ? "-" : "");
+
+	err = err ?: add_difference(writer, fabs(by));
+	if (!err && by != 0 && !isnan(z)) {
+		err = sb_str_add(&writer->text, " \xc2\xb1")
+			      ?: add_difference(writer, fabs(by / z) * SB_COMPARE_NOISE_Z);
+	}
+	err = err ?: sb_str_add(&writer->text, is_noise ? " ~" : "  ");
+	if (!err)
+		put_right(writer, CHANGE_COLUMNS);
+	return err;
+}
+
+static int put_weights(struct writer *writer, const uint64_t weights[SB_TREE_NR],
+		       const double squares[SB_TREE_NR])
+{
+	const struct sb_diff *diff = &writer->comparison->diff;
+	double val[SB_TREE_NR];
+	int side, err = 0;
+
+	for (side = 0; side < SB_TREE_NR && !err; side++) {
+		val[side] = sb_diff_value(diff, side, (double)weights[side]);
+		err = add_value(writer, val[side]);
+		if (!err)
+			put_right(writer, VALUE_COLUMNS);
+	}
+	return err
+		       ?: put_change(writer, val[SB_TREE_B] - val[SB_TREE_A],
+				     sb_diff_z(diff, weights, squares));
+}
+
+/* ---- head ---- */
+
+/* A terminal takes controls for commands. */
+static int add_clean(struct writer *writer, const char *s)
+{
+	size_t len = strlen(s), shown = sb_fg_label_clip(s, len, NAME_BYTES_MAX);
+	long nr = sb_fg_text_clean(&writer->text, s, shown);
+
+	if (nr < 0)
+		return (int)nr;
+	return shown < len ? sb_str_add(&writer->text, "\xe2\x80\xa6") : 0;
+}
+
+/* "A: before.folded: 4,100 samples in 41 s, n = 4,100, ±2.2 points" */
+static int put_side(struct writer *writer, int side)
+{
+	const struct sb_comparison *comparison = writer->comparison;
+	const struct sb_diff *diff = &comparison->diff;
+	double error = sb_compare_error(diff->all[side], diff->all_squares[side]);
+	uint64_t dur_us = sb_comparison_fact(comparison, side, "dur_us");
+	struct sb_str *text = &writer->text;
+	int err = sb_str_add(text, side ? "B: " : "A: ");
+
+	err = err ?: add_clean(writer, comparison->what[side]) ?: sb_str_add(text, ": ");
+	err = err ?: sb_fg_label_add_weight(text, diff->all[side], sb_comparison_unit(comparison));
+	if (!err && dur_us)
+		err = sb_str_add(text, " in ")
+			      ?: sb_fg_label_add_weight(text, (double)dur_us, "us");
+	if (!err && comparison->tree->nr_samples[side]) {
+		err = sb_str_add(text, ", n = ");
+		err = err
+			      ?: sb_fg_label_add_number(text,
+							(double)comparison->tree->nr_samples[side]);
+	}
+	if (!err && !isnan(error))
+		err = sb_str_addf(text, ", \xc2\xb1%.1f points", error * 100);
+	if (!err)
+		fprintf(writer->out, "%s\n", text->s);
+	sb_str_clear(text);
+	return err;
+}
+
+static void put_what(const struct writer *writer)
+{
+	static const char *const norms[] = {
+		[SB_DIFF_SHARE] = "Shares of all",
+		[SB_DIFF_RATE] = "Rates",
+		[SB_DIFF_RAW] = "As measured",
+	};
+	static const struct {
+		const char *rate, *words;
+	} rates[] = { { "cpu", " in parts of a CPU" }, { "cpus", " in parts of the CPUs" } };
+	const struct sb_comparison *comparison = writer->comparison;
+	size_t i;
+
+	fputs(norms[comparison->diff.norm], writer->out);
+	for (i = 0; comparison->diff.norm == SB_DIFF_RATE && i < SB_ARRAY_SIZE(rates); i++)
+		if (sb_streq(sb_comparison_rate(comparison), rates[i].rate))
+			fputs(rates[i].words, writer->out);
+	fputs(". A change is B - A \xc2\xb1 3 standard deviations; ~ is noise, no more than chance.\n",
+	      writer->out);
+	if (isnan(comparison->diff.all_squares[SB_TREE_A]) ||
+	    isnan(comparison->diff.all_squares[SB_TREE_B]))
+		fputs("The number of samples is not known, so noise is not told.\n", writer->out);
+}
+
+static void put_headings(struct writer *writer)
+{
+	const char *change = writer->comparison->diff.norm == SB_DIFF_SHARE ? "POINTS" : "CHANGE";
+
+	fprintf(writer->out, "\n%*s%*s%*s  %*s%*s%*s    %s\n", VALUE_COLUMNS, "SELF A",
+		VALUE_COLUMNS, "SELF B", CHANGE_COLUMNS - 2, change, VALUE_COLUMNS, "TOTAL A",
+		VALUE_COLUMNS, "TOTAL B", CHANGE_COLUMNS - 2, change, "FUNCTION");
+}
+
+/* ---- rows ---- */
+
+static int put_row(struct writer *writer, const struct sb_diff_row *row)
+{
+	const struct sb_tree *tree = writer->comparison->tree;
+	int err = put_weights(writer, row->self, row->self_squares);
+
+	err = err ?: put_weights(writer, row->total, row->total_squares);
+	err = err ?: add_clean(writer, sb_strtab_get(&tree->strings, row->name, NULL));
+	if (!err)
+		fprintf(writer->out, "  %s\n", writer->text.len ? writer->text.s : "");
+	sb_str_clear(&writer->text);
+	return err;
+}
+
+static bool is_change(const struct sb_diff *diff, const struct sb_diff_row *row)
+{
+	return fabs(sb_diff_z(diff, row->self, row->self_squares)) >= SB_COMPARE_NOISE_Z ||
+	       fabs(sb_diff_z(diff, row->total, row->total_squares)) >= SB_COMPARE_NOISE_Z;
+}
+
+static int put_rows(struct writer *writer, const struct sb_comparison_opts *opts)
+{
+	sb_cleanup(sb_freep) struct sb_diff_row *rows = NULL;
+	const struct sb_diff *diff = &writer->comparison->diff;
+	size_t nr = 0, nr_changes = 0, i;
+	int err = sb_diff_rows(diff, writer->comparison->tree, opts->sort, &rows, &nr);
+
+	for (i = 0; i < nr && !err; i++) {
+		if (!opts->nr_rows || i < opts->nr_rows)
+			err = put_row(writer, &rows[i]);
+		else
+			nr_changes += is_change(diff, &rows[i]);
+	}
+	if (!err && opts->nr_rows && nr > opts->nr_rows)
+		fprintf(writer->out, "... and %" PRIu64 " functions more, %zu of them changed\n",
+			nr - opts->nr_rows, nr_changes);
+	return err;
+}
+
+static int write_table(const struct sb_comparison *comparison,
+		       const struct sb_comparison_opts *opts, FILE *out)
+{
+	struct writer writer = { .comparison = comparison, .out = out };
+	int err = put_side(&writer, SB_TREE_A) ?: put_side(&writer, SB_TREE_B);
+
+	put_what(&writer);
+	put_headings(&writer);
+	err = err ?: put_rows(&writer, opts);
+	sb_str_release(&writer.text);
+	return err;
+}
+
+const struct sb_comparison_output sb_comparison_table = {
+	.name = "table",
+	.extension = ".txt",
+	.summary = "functions that changed, and by how much",
+	.write = write_table,
+};

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "output/input.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/cleanup.h"
+#include "flamegraph/reader.h"
+
+SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
+
+/* An idle thread's code is known by its root, which stays. */
+static const enum sb_frame_kind kinds[SB_FG_KIND_MAX] = {
+	[SB_FG_PLAIN] = SB_FRAME_USER,	    [SB_FG_KERNEL] = SB_FRAME_KERNEL,
+	[SB_FG_INLINED] = SB_FRAME_INLINED, [SB_FG_JIT] = SB_FRAME_JIT,
+	[SB_FG_WAKER] = SB_FRAME_WAKER,	    [SB_FG_UNKNOWN] = SB_FRAME_USER,
+	[SB_FG_MARK] = SB_FRAME_MARK,	    [SB_FG_DELIMITER] = SB_FRAME_DELIMITER,
+	[SB_FG_FILE] = SB_FRAME_FILE,	    [SB_FG_IDLE] = SB_FRAME_USER,
+	[SB_FG_RUNNING] = SB_FRAME_MARK,    [SB_FG_WAITING] = SB_FRAME_MARK,
+	[SB_FG_BLOCKED] = SB_FRAME_MARK,    [SB_FG_RESIDUAL] = SB_FRAME_MARK,
+	[SB_FG_INTERP] = SB_FRAME_INTERP,
+};
+
+struct input {
+	const struct sb_fg_tree *tree;
+	struct sb_profile *profile;
+	uint32_t *frames; /* by node */
+	SB_VEC(uint32_t) stack;
+	uint64_t nr_rounded;
+};
+
+static int add_frame(struct input *input, uint32_t node)
+{
+	const struct sb_fg_tree *tree = input->tree;
+	enum sb_fg_kind kind = tree->kinds.at[node];
+	struct sb_frame frame = { .kind = kinds[kind], .is_unnamed = kind == SB_FG_UNKNOWN };
+
+	frame.name = sb_strtab_get(&tree->names, tree->nodes.at[node].name, NULL);
+	return sb_profile_frame(input->profile, &frame, &input->frames[node]);
+}
+
+static int add_stack(struct input *input, uint32_t node, double weight)
+{
+	double whole = round(weight);
+	size_t i;
+	int err = 0;
+
+	input->stack.nr = 0;
+	for (; node && !err; node = input->tree->nodes.at[node].parent)
+		err = sb_vec_push(&input->stack, input->frames[node]);
+	for (i = 0; i < input->stack.nr / 2; i++) {
+		uint32_t swap = input->stack.at[i];
+
+		input->stack.at[i] = input->stack.at[input->stack.nr - 1 - i];
+		input->stack.at[input->stack.nr - 1 - i] = swap;
+	}
+	input->nr_rounded += whole != weight;
+	return err
+		       ?: sb_profile_add(input->profile, input->stack.at, input->stack.nr,
+					 (uint64_t)fmin(whole, 0x1p62));
+}
+
+static int add_all(struct input *input, const struct sb_fg_facts *facts)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < facts->facts.nr && !err; i++)
+		err = sb_profile_meta(input->profile, facts->facts.at[i].key, "%s",
+				      facts->facts.at[i].value);
+	for (i = 1; i < input->tree->nodes.nr && !err; i++) {
+		double weight = sb_fg_tree_self(input->tree, (uint32_t)i);
+
+		err = add_frame(input, (uint32_t)i);
+		if (!err && weight > 0)
+			err = add_stack(input, (uint32_t)i, weight);
+	}
+	return err ?: sb_profile_seal(input->profile);
+}
+
+int sb_input_profile(struct sb_fg *fg, struct sb_profile **ret_profile, uint64_t *ret_nr_rounded)
+{
+	sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
+	struct input input = { .tree = &fg->tree };
+	int err;
+
+	if (fg->tree.pairs.nr)
+		return -EINVAL;
+	err = sb_fg_tree_seal(&fg->tree, SB_FG_SORT_NONE) ?: sb_profile_new(&profile);
+	input.profile = profile;
+	input.frames = calloc(fg->tree.nodes.nr, sizeof(*input.frames));
+	if (!err && !input.frames)
+		err = -ENOMEM;
+	err = err ?: add_all(&input, &fg->facts);
+	free(input.frames);
+	sb_vec_release(&input.stack);
+	if (err)
+		return err;
+	*ret_profile = sb_take(profile);
+	*ret_nr_rounded = input.nr_rounded;
+	return 0;
+}
