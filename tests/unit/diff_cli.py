@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""diff_cli.py STACKBPF FLAMEGRAPH: `stackbpf diff` of files, as a user runs it. The truth is computed here from
+"""diff_cli.py STACKBPF FLAMEGRAPH STORE_TEXT: `stackbpf diff` of files and of a store, as a user runs it. The truth is computed here from
 the text, and by difffolded.pl where it is installed."""
 import collections
 import json
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-STACKBPF, FLAMEGRAPH = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
+STACKBPF, FLAMEGRAPH, STORE_TEXT = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
 BEFORE = {'app;main;parse': 700, 'app;main;eval': 200, 'app;main;gc_[k]': 100}
 AFTER = {'app;main;parse': 500, 'app;main;eval': 400, 'app;main;gc_[k]': 100}
 
@@ -204,6 +204,69 @@ class Formats(Case):
             text = file.read()
         self.assertIn('A: standard input: 1,077', self.run_diff('-', self.b, text=text).stdout)
         self.assertIn('can be one', self.run_diff('-', '-', expect=2).stderr)
+
+
+class Store(Case):
+    """Two regions, an hour each before and after a change of one of them."""
+    FIRST, SECOND = 1795255200, 1795258800
+    STACKS = {('eu', FIRST): BEFORE, ('us', FIRST): BEFORE, ('eu', SECOND): AFTER, ('us', SECOND): BEFORE}
+
+    def setUp(self):
+        super().setUp()
+        lines = [f'{begin + 10 * (i % 3)} oncpu samples region={region},service=car {weight + i} {stack}'
+                 for (region, begin), stacks in self.STACKS.items()
+                 for i, (stack, weight) in enumerate(stacks.items())]
+        self.store = self.path('store')
+        subprocess.run([STORE_TEXT, self.store], input='\n'.join(sorted(lines)) + '\n', text=True, check=True)
+
+    def ask(self, *args):
+        return json.loads(self.run_diff('--store', self.store, '--format', 'json', *args).stdout)
+
+    def expected(self, sides):
+        """{function: [self in A, in B]}"""
+        found = {}
+        for side, keys in enumerate(sides):
+            for key in keys:
+                for i, (stack, weight) in enumerate(self.STACKS[key].items()):
+                    name = stack.split(';')[-1].replace('_[k]', '')
+                    found.setdefault(name, [0, 0])[side] += weight + i
+        return found
+
+    def check(self, answer, sides):
+        selves = {row['name'].replace('_[k]', ''): row['self'] for row in answer['functions'] if any(row['self'])}
+        self.assertEqual(selves, self.expected(sides))
+
+    def test_two_times(self):
+        times = ['--from', f'@{self.FIRST}', '--to', f'@{self.FIRST + 60}',
+                 '--vs-from', f'@{self.SECOND}', '--vs-to', f'@{self.SECOND + 60}']
+        self.check(self.ask(*times), [[('eu', self.FIRST), ('us', self.FIRST)],
+                                      [('eu', self.SECOND), ('us', self.SECOND)]])
+        answer = self.ask(*times, '--tag', 'region=eu')
+        self.check(answer, [[('eu', self.FIRST)], [('eu', self.SECOND)]])
+        self.assertEqual(answer['a']['what'],
+                         '2026-11-21T10:00:00Z to 2026-11-21T10:00:30Z, region=eu')
+        z = {row['name']: row['z'][0] for row in answer['functions']}
+        self.assertLess(z['parse'], -3)
+        # The same, out of files that query wrote.
+        paths = []
+        for begin in self.FIRST, self.SECOND:
+            paths.append(self.path(f'{begin}.folded'))
+            subprocess.run([STACKBPF, 'query', '--store', self.store, '--from', f'@{begin}', '--to', f'@{begin + 60}',
+                            '--tag', 'region=eu', '-o', paths[-1]], check=True, capture_output=True)
+        files = json.loads(self.run_diff(*paths, '--format', 'json').stdout)
+        self.assertEqual({row['name'].replace('_[k]', ''): (row['self'], row['z']) for row in files['functions']},
+                         {row['name'].replace('_[k]', ''): (row['self'], row['z']) for row in answer['functions']})
+
+    def test_two_sets_of_tags(self):
+        answer = self.ask('--from', f'@{self.SECOND}', '--to', f'@{self.SECOND + 60}', '--tag', 'region=us',
+                          '--vs-tag', 'region=eu')
+        self.check(answer, [[('us', self.SECOND)], [('eu', self.SECOND)]])
+        self.assertGreater({row['name']: row['z'][0] for row in answer['functions']}['eval'], 3)
+
+    def test_nothing_then(self):
+        result = self.run_diff('--store', self.store, '--from', f'@{self.FIRST}', '--to', f'@{self.FIRST + 60}',
+                               '--vs-tag', 'region=nowhere', expect=3)
+        self.assertIn('no oncpu was recorded', result.stderr)
 
 
 class Mistakes(Case):
