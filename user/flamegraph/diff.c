@@ -14,6 +14,7 @@
 #include "flamegraph/text.h"
 
 #define NR_STEPS 4
+#define GONE_CSS ".gone{stroke-dasharray:4 2}.gone+text{text-decoration:line-through}"
 
 /* Of the larger by the smaller: where the next step of the colour begins. */
 static const double steps[NR_STEPS - 1] = { 1.25, 2, 4 };
@@ -207,12 +208,12 @@ int sb_fg_diff_add_css(struct sb_str *out, bool is_dark)
 		err = sb_str_addf(out, ".%s{fill:#%02x%02x%02x}\n", colors[i].class, rgb->r, rgb->g,
 				  rgb->b);
 	}
+	/* What is gone by chance needs no edge: there is much of it, and it is narrow. */
 	return err
-		       ?: sb_str_addf(
-				  out, "%s.gone{stroke:%s}.new{stroke:%s}\n",
-				  is_dark ? ""
-					  : ".gone{stroke-dasharray:4 2}.gone+text{text-decoration:line-through}",
-				  is_dark ? "#b9c4d4" : "#3c4654", is_dark ? "#ffb4a4" : "#8c1d0c");
+		       ?: sb_str_addf(out,
+				      "%s.gone{stroke:%s}.new{stroke:%s}.same.gone{stroke:none}\n",
+				      is_dark ? "" : GONE_CSS, is_dark ? "#b9c4d4" : "#3c4654",
+				      is_dark ? "#ffb4a4" : "#8c1d0c");
 }
 
 bool sb_fg_diff_legend(const struct sb_fg_diff *diff, size_t i, const char **ret_class,
