@@ -21,6 +21,8 @@ _stackbpf()
 		--every --window -b --batch --count -l --limit $samplers"
 	local asked="--store --from --to --kind --tag --by"
 	local query="$asked --format -o --output -l --limit --annotate --modules --title --no-header $common"
+	local snap="-p --pid -L --tid -u -U --user -k -K --kernel --interp --lines --no-inline --demangle
+		--group --format -o --output $common"
 	local run="-F --freq -e --event --idle --kind --open $views"
 	local record="--store --kinds --tag --tids --retain --max-size --sync
 		-F --freq -e --event $samplers"
@@ -31,7 +33,7 @@ _stackbpf()
 		--nodes --width --negate -o --output --format --title $common"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io top live run query record export serve diff doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io top live snap run query record export serve diff doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -134,6 +136,10 @@ _stackbpf()
 		return
 		;;
 	--format)
+		[[ ${COMP_WORDS[1]} == snap ]] && {
+			mapfile -t COMPREPLY < <(compgen -W 'stacks folded json' -- "$cur")
+			return
+		}
 		[[ ${COMP_WORDS[1]} == diff ]] && {
 			mapfile -t COMPREPLY < <(compgen -W 'table svg html folded json' -- "$cur")
 			return
@@ -159,6 +165,7 @@ _stackbpf()
 	io) mapfile -t COMPREPLY < <(compgen -W "$io" -- "$cur") ;;
 	top | live) mapfile -t COMPREPLY < <(compgen -W "$top" -- "$cur") ;;
 	query) mapfile -t COMPREPLY < <(compgen -W "$query" -- "$cur") ;;
+	snap) mapfile -t COMPREPLY < <(compgen -W "$snap" -- "$cur") ;;
 	run) mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "$record" -- "$cur") ;;
 	export) mapfile -t COMPREPLY < <(compgen -W "$export" -- "$cur") ;;

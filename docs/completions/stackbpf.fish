@@ -10,6 +10,7 @@ complete -c stackbpf -n __fish_use_subcommand -a io -d 'which code moves which f
 complete -c stackbpf -n __fish_use_subcommand -a top -d 'functions and calls of the last seconds, on the terminal'
 complete -c stackbpf -n __fish_use_subcommand -a live -d 'the same as top'
 complete -c stackbpf -n __fish_use_subcommand -a query -d 'what a store has of a range of time'
+complete -c stackbpf -n __fish_use_subcommand -a snap -d 'what each thread of a process does now'
 complete -c stackbpf -n __fish_use_subcommand -a run -d 'a command, and a picture of what it did'
 complete -c stackbpf -n __fish_use_subcommand -a record -d 'profiles over time, with tags, into a store'
 complete -c stackbpf -n __fish_use_subcommand -a export -d 'send a store to ClickHouse, OpenTelemetry, Pyroscope, or to files'
@@ -17,7 +18,7 @@ complete -c stackbpf -n __fish_use_subcommand -a serve -d 'a store as a page, an
 complete -c stackbpf -n __fish_use_subcommand -a diff -d 'what changed from A to B, and what of it is noise'
 complete -c stackbpf -n __fish_use_subcommand -a doctor -d 'what this kernel, these privileges and a process allow'
 complete -c stackbpf -n __fish_use_subcommand -a help -d 'what a command does, and its options'
-complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live run query record export serve diff doctor help'
+complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live snap run query record export serve diff doctor help'
 complete -c stackbpf -s q -l quiet -d 'say nothing on stderr but errors'
 complete -c stackbpf -s v -l verbose -d 'say everything'
 complete -c stackbpf -s h -l help -d 'show the options'
@@ -172,6 +173,24 @@ __stackbpf_query -l modules -d 'add the name of the file'
 __stackbpf_query -l title -x -d 'title of the picture'
 __stackbpf_query -l no-header -d 'leave out the first line'
 functions -e __stackbpf_query
+
+function __stackbpf_snap
+    complete -c stackbpf -n '__fish_seen_subcommand_from snap' $argv
+end
+__stackbpf_snap -s p -l pid -x -a '(__fish_complete_pids)' -d 'processes'
+__stackbpf_snap -s L -l tid -x -a '(__fish_complete_pids)' -d 'single threads'
+__stackbpf_snap -s u -l user -d 'user stacks only'
+__stackbpf_snap -s U -d 'user stacks only'
+__stackbpf_snap -s k -l kernel -d 'kernel stacks only'
+__stackbpf_snap -s K -d 'kernel stacks only'
+__stackbpf_snap -l interp -x -a 'auto both only off' -d 'frames of interpreters'
+__stackbpf_snap -l lines -d 'add file and line'
+__stackbpf_snap -l no-inline -d 'do not show inlined functions'
+__stackbpf_snap -l demangle -x -a 'short full off' -d 'C++ and Rust names'
+__stackbpf_snap -l group -d 'equal stacks together'
+__stackbpf_snap -l format -x -a 'stacks folded json' -d 'the format'
+__stackbpf_snap -s o -l output -rF -d 'write to a file'
+functions -e __stackbpf_snap
 
 function __stackbpf_run
     complete -c stackbpf -n '__fish_seen_subcommand_from run' $argv

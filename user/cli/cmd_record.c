@@ -259,7 +259,8 @@ static int finish(struct sb_run *run)
 	if (!run->sink)
 		err = sb_run_write(run, true);
 	run->has_written = !run->sink && !err;
-	sb_run_report(run);
+	if (!run->sink || !run->sink->has_report)
+		sb_run_report(run);
 	return err ? SB_EXIT_FAILED : SB_EXIT_DATA;
 }
 

@@ -53,6 +53,13 @@ static const struct sb_command commands[] = {
 		.run = sb_cmd_query,
 	},
 	{
+		.name = "snap",
+		.summary = "what each thread of a process does now",
+		.synopsis = "-p PID [options]",
+		.opts = sb_snap_rows,
+		.run = sb_cmd_snap,
+	},
+	{
 		.name = "run",
 		.summary = "a command, and a picture of what it did",
 		.synopsis = "[options] -- COMMAND [ARGUMENT...]",

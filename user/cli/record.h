@@ -71,6 +71,7 @@ struct sb_run_sink {
 	/* Of a process whose owner says when to end: signals are none of its business. */
 	bool has_owner;
 	bool has_terminal; /* it draws on one */
+	bool has_report;   /* what it writes says what it is worth: no closing line */
 };
 
 struct sb_run {
@@ -148,6 +149,14 @@ int sb_run_take(struct sb_run *run);
 
 /* Write all outputs from run->profile as it is now, which is sealed if @is_last. */
 int sb_run_write(struct sb_run *run, bool is_last);
+
+/*
+ * For sinks. An output of a format that may be the caller's own, before the run; as a stage. Write @profile, which
+ * is sealed, to all of them. Return: 0 or a negative errno, logged.
+ */
+int sb_run_add_output(struct sb_run *run, const char *path, const struct sb_output *format);
+int sb_run_write_as(struct sb_run *run, const struct sb_profile *profile,
+		    const struct sb_output_opts *opts);
 
 /* CPU time of this process and of those that parse for it, in nanoseconds. */
 uint64_t sb_run_own_ns(const struct sb_run *run);

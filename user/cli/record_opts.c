@@ -75,7 +75,7 @@ static int add_id(void *field, const char *element, uint32_t rule, const char **
 	return sb_vec_push(ids, (struct sb_pid_rule){ .pid = (uint32_t)id, .rule = rule });
 }
 
-static int parse_pids(void *field, const char *value, const char **ret_why)
+int sb_record_parse_pids(void *field, const char *value, const char **ret_why)
 {
 	struct sb_targets *targets = field;
 	int err = for_each_element(&targets->tgids, value, add_id, ret_why);
@@ -85,7 +85,7 @@ static int parse_pids(void *field, const char *value, const char **ret_why)
 	return err;
 }
 
-static int parse_tids(void *field, const char *value, const char **ret_why)
+int sb_record_parse_tids(void *field, const char *value, const char **ret_why)
 {
 	struct sb_targets *targets = field;
 	__typeof__(targets->tgids) *ids = (void *)&targets->tids;
@@ -199,7 +199,7 @@ static int parse_roots(void *field, const char *value, const char **ret_why)
 	}
 }
 
-static const struct sb_opt_word demangle_words[] = {
+const struct sb_opt_word sb_demangle_words[] = {
 	{ "short", SB_SYM_DEMANGLE_SHORT },
 	{ "full", SB_SYM_DEMANGLE_FULL },
 	{ "off", SB_SYM_DEMANGLE_OFF },
@@ -236,7 +236,7 @@ static const struct sb_opt_word idle_words[] = {
 	{},
 };
 
-static const struct sb_opt_word interp_words[] = {
+const struct sb_opt_word sb_interp_words[] = {
 	{ "auto", SB_INTERP_AUTO },
 	{ "off", SB_INTERP_OFF },
 	{ "only", SB_INTERP_ONLY },
@@ -364,10 +364,10 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 /* clang-format off */
 const struct sb_opt sb_record_rows[] = {
 	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "LIST",
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_pids,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_pids,
 	  .help = "processes, with all their threads: 1302,1400" },
 	{ .name = "tid", .letters = "L", .metavar = "LIST",
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_tids,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_tids,
 	  .help = "single threads" },
 	{ .name = "comm", .letters = "n", .metavar = "GLOB",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_comm,
@@ -519,7 +519,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_BYTES, .group = SB_OPT_STACKS, FIELD(unwind_bytes), .min = UNWIND_MIN,
 	  .help = "unwind tables kept in memory at most (default 64M, limit 1G)" },
 	{ .name = "interp", .metavar = "HOW",
-	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(interp), .words = interp_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(interp), .words = sb_interp_words,
 	  .help = "frames of Python, Perl, Ruby, PHP, Lua, JavaScript, Java: auto (default: in the "
 		  "place of the interpreter's own), both (beside them), only (no native ones where "
 		  "there are any), off" },
@@ -561,7 +561,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(offsets),
 	  .help = "add the offset into the function" },
 	{ .name = "demangle", .metavar = "MODE",
-	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(demangle), .words = demangle_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(demangle), .words = sb_demangle_words,
 	  .help = "C++ and Rust names: short (default, without parameters), full, off" },
 	{ .name = "no-demangle",
 	  .type = SB_OPT_SET, .group = SB_OPT_SHAPE, FIELD(demangle),

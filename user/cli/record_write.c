@@ -251,7 +251,27 @@ static bool lacks_durations(const struct sb_output *format, const struct sb_prof
 	       !sb_profile_log2_total(profile);
 }
 
-static int write_all(const struct sb_run *run, const struct sb_profile *profile)
+int sb_run_write_as(struct sb_run *run, const struct sb_profile *profile,
+		    const struct sb_output_opts *opts)
+{
+	size_t i;
+	int err = 0, err_one;
+
+	for (i = 0; i < run->outputs.nr; i++) {
+		const struct sb_run_output *output = &run->outputs.at[i];
+
+		if (lacks_durations(output->format, profile))
+			err_one = sb_err(0, "-o '%s': no durations were measured", output->path);
+		else if (output->is_by_writer)
+			err_one = write_by_writer(run->writer, output, profile, opts);
+		else
+			err_one = sb_result_write(output->format, output->path, profile, opts);
+		err = err ? err : err_one;
+	}
+	return err;
+}
+
+static int write_all(struct sb_run *run, const struct sb_profile *profile)
 {
 	const struct sb_record_opts *from = &run->opts;
 	const struct sb_output_opts opts = {
@@ -265,21 +285,21 @@ static int write_all(const struct sb_run *run, const struct sb_profile *profile)
 		},
 		.title = from->title,
 	};
-	size_t i;
-	int err = 0, err_one;
 
-	for (i = 0; i < run->outputs.nr; i++) {
-		const struct sb_run_output *output = &run->outputs.at[i];
+	return sb_run_write_as(run, profile, &opts);
+}
 
-		if (lacks_durations(output->format, profile))
-			err_one = sb_err(0, "-o '%s': no durations were measured", output->path);
-		else if (output->is_by_writer)
-			err_one = write_by_writer(run->writer, output, profile, &opts);
-		else
-			err_one = sb_result_write(output->format, output->path, profile, &opts);
-		err = err ? err : err_one;
-	}
-	return err;
+int sb_run_add_output(struct sb_run *run, const char *path, const struct sb_output *format)
+{
+	struct sb_run_output output = { .path = path, .format = format };
+	int err = sb_streq(path, "-") ? 0 : try_path(path);
+
+	if (!err)
+		err = sb_vec_push(&run->outputs, output);
+	if (!err)
+		return -1;
+	sb_err(err, "cannot write '%s'", path);
+	return SB_EXIT_FAILED;
 }
 
 /* Weights as they are shown, and what is missing to the whole. */

@@ -172,8 +172,9 @@ struct sb_interp_found {
 	struct sb_interp_space space;
 	uint32_t runtime;
 	const char *runtime_name, *version, *path;
-	const char *why; /* NULL: it works; or a sentence's end */
-	bool is_pending; /* it has not begun, which why says */
+	const char *why;     /* NULL: it works; or a sentence's end */
+	bool is_pending;     /* it has not begun, which why says */
+	bool is_seen_asleep; /* its frames are walked in threads that sleep, too */
 };
 int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);

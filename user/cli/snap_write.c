@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cli/snap.h"
+#include "output/functions.h"
+#include "output/jsontext.h"
+
+static const char *const states[] = {
+	[SB_STATE_NONE] = "no stack",	  [SB_STATE_RUNNING] = "running",
+	[SB_STATE_RUNQUEUE] = "runnable", [SB_STATE_THROTTLED] = "throttled",
+	[SB_STATE_SLEEP] = "sleeping",	  [SB_STATE_DISK] = "uninterruptible",
+	[SB_STATE_STOPPED] = "stopped",	  [SB_STATE_IDLE] = "idle",
+};
+_Static_assert(SB_ARRAY_SIZE(states) == SB_STATE_MAX, "a word for each state");
+
+/* What a format of ours is given. */
+struct input {
+	const struct sb_snap *snap;
+	const struct sb_profile *profile;
+};
+
+static struct input input_of(const struct sb_profile *profile, const struct sb_output_opts *opts)
+{
+	return (struct input){ .snap = (const struct sb_snap *)opts, .profile = profile };
+}
+
+/* Threads of one stack: the numbers first ... first + nr - 1 in an order that has them side by side. */
+static bool is_equal(const struct sb_snap_thread *a, const struct sb_snap_thread *b)
+{
+	return a->tgid == b->tgid && a->state == b->state && a->nr_ids == b->nr_ids &&
+	       (!a->nr_ids || !memcmp(a->ids, b->ids, a->nr_ids * sizeof(*a->ids)));
+}
+
+static int compare_stacks(const void *va, const void *vb)
+{
+	const struct sb_snap_thread *a = *(const struct sb_snap_thread *const *)va;
+	const struct sb_snap_thread *b = *(const struct sb_snap_thread *const *)vb;
+	int order = 0;
+
+	if (a->tgid != b->tgid)
+		return a->tgid < b->tgid ? -1 : 1;
+	if (a->state != b->state)
+		return a->state < b->state ? -1 : 1;
+	if (a->nr_ids != b->nr_ids)
+		return a->nr_ids < b->nr_ids ? -1 : 1;
+	if (a->nr_ids)
+		order = memcmp(a->ids, b->ids, a->nr_ids * sizeof(*a->ids));
+	return order ? order : a->tid < b->tid ? -1 : 1;
+}
+
+/* The threads of one stack, @nr of them. */
+struct stack {
+	const struct sb_snap_thread *const *at;
+	size_t nr;
+};
+
+/* What a format does with a stack. */
+typedef int (*write_fn)(const struct input *input, const struct stack *stack, void *arg);
+
+static int compare_sizes(const void *va, const void *vb)
+{
+	const struct stack *a = va, *b = vb;
+
+	if (a->at[0]->tgid != b->at[0]->tgid)
+		return a->at[0]->tgid < b->at[0]->tgid ? -1 : 1;
+	if (a->nr != b->nr)
+		return a->nr > b->nr ? -1 : 1;
+	return a->at[0]->tid < b->at[0]->tid ? -1 : 1;
+}
+
+/* Call @fn for each thread, or, grouped, for each stack, those of most threads first. */
+static int for_each_stack(const struct input *input, write_fn fn, void *arg)
+{
+	const struct sb_snap *snap = input->snap;
+	size_t nr = snap->threads.nr, i, nr_stacks = 0;
+	sb_cleanup(sb_freep) const struct sb_snap_thread **order = calloc(nr + 1, sizeof(*order));
+	sb_cleanup(sb_freep) struct stack *stacks = calloc(nr + 1, sizeof(*stacks));
+	int err = order && stacks ? 0 : -ENOMEM;
+
+	for (i = 0; i < nr && !err; i++)
+		order[i] = &snap->threads.at[i];
+	if (!err && snap->group && nr)
+		qsort(order, nr, sizeof(*order), compare_stacks);
+	for (i = 0; i < nr && !err; i++) {
+		if (snap->group && i && is_equal(order[i - 1], order[i]))
+			stacks[nr_stacks - 1].nr++;
+		else
+			stacks[nr_stacks++] = (struct stack){ .at = &order[i], .nr = 1 };
+	}
+	if (!err && snap->group && nr)
+		qsort(stacks, nr_stacks, sizeof(*stacks), compare_sizes);
+	for (i = 0; i < nr_stacks && !err; i++)
+		err = fn(input, &stacks[i], arg);
+	return err;
+}
+
+static const struct sb_frame *frame_at(const struct input *input,
+				       const struct sb_snap_thread *thread, size_t i)
+{
+	return sb_profile_frame_at(input->profile, thread->ids[i]);
+}
+
+/* Names are other people's bytes. */
+static void put_text(const char *s, FILE *out)
+{
+	for (; *s; s++)
+		putc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, out);
+}
+
+static void put_place(const struct sb_frame *frame, FILE *out)
+{
+	const char *module = frame->module ? sb_base_name(frame->module) : "";
+
+	if (frame->kind == SB_FRAME_KERNEL || frame->kind == SB_FRAME_KERNEL_INLINED)
+		module = *module ? module : "[kernel]";
+	if (frame->file) {
+		fputs(" (", out);
+		put_text(frame->file, out);
+		if (frame->line)
+			fprintf(out, ":%u", frame->line);
+		putc(')', out);
+	}
+	if (*module) {
+		fputs("  ", out);
+		put_text(module, out);
+	}
+}
+
+static void put_heading(const struct stack *stack, FILE *out)
+{
+	const struct sb_snap_thread *thread = stack->at[0];
+	size_t i;
+
+	if (stack->nr > 1) {
+		fprintf(out, "%zu threads (", stack->nr);
+		put_text(thread->comm, out);
+		fputs("):", out);
+		for (i = 0; i < stack->nr; i++)
+			fprintf(out, " %u", stack->at[i]->tid);
+		fprintf(out, ": %s", states[thread->state]);
+	} else {
+		fprintf(out, "thread %u (", thread->tid);
+		put_text(thread->comm, out);
+		fprintf(out, "): %s", states[thread->state]);
+		if (thread->is_waiting_known)
+			fprintf(out, " for %.3f s", (double)thread->waiting_ns / 1e9);
+	}
+	if (*thread->idle)
+		fprintf(out, ", idle: %s", thread->idle);
+	putc('\n', out);
+}
+
+static int write_stack(const struct input *input, const struct stack *stack, void *arg)
+{
+	const struct sb_snap_thread *thread = stack->at[0];
+	FILE *out = arg;
+	size_t i;
+
+	put_heading(stack, out);
+	for (i = thread->nr_ids; i--;) {
+		const struct sb_frame *frame = frame_at(input, thread, i);
+
+		fprintf(out, "    #%-2zu ", thread->nr_ids - 1 - i);
+		put_text(frame->name, out);
+		put_place(frame, out);
+		putc('\n', out);
+	}
+	if (thread->state == SB_STATE_NONE)
+		fputs("    (it began, ended or ran while the others were looked at)\n", out);
+	putc('\n', out);
+	return ferror(out) ? -EIO : 0;
+}
+
+/* Once for each process, with how many of its threads that is about. */
+static void put_missing(const struct sb_snap *snap, FILE *out)
+{
+	const struct sb_snap_thread *at = snap->threads.at, *end = at + snap->threads.nr, *first;
+	size_t nr;
+
+	while (at < end) {
+		const char *missing = NULL;
+
+		for (first = at, nr = 0; at < end && at->tgid == first->tgid; at++) {
+			missing = at->missing ? at->missing : missing;
+			nr += at->missing != NULL;
+		}
+		if (missing)
+			fprintf(out,
+				"Frames of %s are not seen in threads that sleep, as %zu of process "
+				"%u do.\n",
+				missing, nr, first->tgid);
+	}
+}
+
+static int write_stacks(const struct sb_profile *profile, const struct sb_output_opts *opts,
+			FILE *out)
+{
+	const struct input input = input_of(profile, opts);
+	int err = for_each_stack(&input, write_stack, out);
+
+	put_missing(input.snap, out);
+	return err;
+}
+
+static int write_line(const struct input *input, const struct stack *stack, void *arg)
+{
+	const struct sb_snap_thread *thread = stack->at[0];
+	FILE *out = arg;
+	size_t i;
+
+	put_text(thread->comm, out);
+	fprintf(out, stack->nr > 1 ? "-%u" : "-%u/%u", thread->tgid, thread->tid);
+	for (i = 0; i < thread->nr_ids; i++) {
+		const char *name = frame_at(input, thread, i)->name;
+
+		putc(';', out);
+		for (; *name; name++)
+			putc(*name == ';'				   ? ':'
+			     : (unsigned char)*name < ' ' || *name == 0x7f ? '?'
+									   : *name,
+			     out);
+	}
+	fprintf(out, ";[%s] %zu\n", states[thread->state], stack->nr);
+	return ferror(out) ? -EIO : 0;
+}
+
+static int write_folded(const struct sb_profile *profile, const struct sb_output_opts *opts,
+			FILE *out)
+{
+	const struct input input = input_of(profile, opts);
+
+	return for_each_stack(&input, write_line, out);
+}
+
+struct json_list {
+	struct sb_json json;
+	bool has_one;
+};
+
+static void put_frame(struct sb_json *json, const struct sb_frame *frame)
+{
+	sb_json_raw(json, "{");
+	sb_json_pair(json, "name", frame->name);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "kind", sb_function_kind_name(frame->kind));
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "module", frame->module);
+	if (frame->file) {
+		sb_json_raw(json, ",");
+		sb_json_pair(json, "file", frame->file);
+		sb_json_raw(json, ",\"line\":");
+		sb_json_u64(json, frame->line);
+	}
+	sb_json_raw(json, "}");
+}
+
+static void put_thread(struct sb_json *json, const struct sb_snap_thread *thread)
+{
+	sb_json_raw(json, "{\"tid\":");
+	sb_json_u64(json, thread->tid);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "comm", thread->comm);
+	sb_json_raw(json, ",\"waiting_us\":");
+	if (thread->is_waiting_known)
+		sb_json_u64(json, thread->waiting_ns / 1000);
+	else
+		sb_json_raw(json, "null");
+	sb_json_raw(json, "}");
+}
+
+static int write_object(const struct input *input, const struct stack *stack, void *arg)
+{
+	const struct sb_snap_thread *thread = stack->at[0];
+	struct json_list *list = arg;
+	struct sb_json *json = &list->json;
+	size_t i;
+
+	sb_json_raw(json, list->has_one ? ",\n{\"pid\":" : "\n{\"pid\":");
+	list->has_one = true;
+	sb_json_u64(json, thread->tgid);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "state", states[thread->state]);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "idle", *thread->idle ? thread->idle : NULL);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "missing", thread->missing);
+	sb_json_raw(json, ",\"threads\":[");
+	for (i = 0; i < stack->nr; i++) {
+		sb_json_raw(json, i ? "," : "");
+		put_thread(json, stack->at[i]);
+	}
+	sb_json_raw(json, "],\"frames\":[");
+	for (i = thread->nr_ids; i--;) {
+		put_frame(json, frame_at(input, thread, i));
+		sb_json_raw(json, i ? "," : "");
+	}
+	sb_json_raw(json, "]}");
+	return json->err;
+}
+
+static int write_json(const struct sb_profile *profile, const struct sb_output_opts *opts,
+		      FILE *out)
+{
+	const struct input input = input_of(profile, opts);
+	struct json_list list = { .json = { .put = sb_json_put_file, .arg = out } };
+	int err, err_end;
+
+	sb_json_raw(&list.json, "{\"stacks\":[");
+	err = for_each_stack(&input, write_object, &list);
+	sb_json_raw(&list.json, "\n]}\n");
+	err_end = sb_json_end(&list.json);
+	return err ? err : err_end;
+}
+
+static const struct sb_output formats[] = {
+	{ .name = "stacks", .write = write_stacks },
+	{ .name = "folded", .write = write_folded },
+	{ .name = "json", .write = write_json },
+};
+
+const struct sb_opt_word sb_snap_formats[] = {
+	{ "stacks", 0 },
+	{ "folded", 0 },
+	{ "json", 0 },
+	{},
+};
+
+const struct sb_output *sb_snap_format(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(formats); i++)
+		if (sb_streq(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
