@@ -352,8 +352,16 @@ function stateText(of) {
 
 const isPair = () => state.v === 'compare' || state.v === 'diff';
 const serverNow = () => info.now ? info.now + (performance.now() - infoAt) / 1000 : Date.now() / 1000;
-const windowOf = () => ({ from: state.win_from || state.from, to: state.win_to || state.to });
 const isRelative = (text) => text.startsWith('now');
+
+// What the timelines show; of two ranges from the beginning of the one to the end of the other.
+function windowOf() {
+	const now = serverNow(), at = (name) => secondsOf(state[name], now);
+
+	if (state.win_from || !isPair() || !state.vs_from)
+		return { from: state.win_from || state.from, to: state.win_to || state.to };
+	return { from: state[at('vs_from') < at('from') ? 'vs_from' : 'from'], to: state[at('vs_to') > at('to') ? 'vs_to' : 'to'] };
+}
 
 // A step of the user's, which "back" takes back; or a small thing, which it does not.
 function change(what, isSmall) {
@@ -1816,6 +1824,10 @@ Timeline.prototype.drawFoot = function () {
 			title: 'Samples that were lost while recording, at the marks on top of the timeline' });
 	make('span', this.foot, dateText(from, new Date().toDateString()) + ' \u2013 ' + dateText(to, new Date(from * 1000).toDateString()) + ', ' +
 		spanText(to - from), { class: 'picked' });
+	if (this.name === 'B')
+		button(this.foot, 'Range of A', 'The same time as A, to compare tags', () => change({ vs_from: state.from, vs_to: state.to }));
+	else if (this.isPaired)
+		button(this.foot, 'Whole range', 'All of the time that is shown', () => change({ from: windowOf().from, to: windowOf().to }));
 	if (!this.isPaired && state.win_from) {
 		button(this.foot, 'Zoom in', 'Show this range on the whole timeline (z)', zoomIn);
 		button(this.foot, 'Clear', 'The whole timeline again (Esc)', () => this.clear());
@@ -1851,7 +1863,6 @@ Timeline.prototype.drawHead = function () {
 		{ 'aria-haspopup': 'dialog', class: 'add-tag' });
 	make('span', this.head, null, { class: 'space' });
 	if (this.name === 'B') {
-		button(this.head, 'Range of A', 'The same time as A, to compare tags', () => change({ vs_from: state.from, vs_to: state.to }));
 		button(this.head, 'Swap', 'A becomes B', () => change({ from: state.vs_from, to: state.vs_to, tag: state.vs_tag,
 			vs_from: state.from, vs_to: state.to, vs_tag: state.tag }));
 	} else {
@@ -1869,7 +1880,7 @@ Timeline.prototype.drawBy = function () {
 		make('option', select, cut(clean(key), 40), { value: key });
 	select.value = state.by;
 	select.addEventListener('change', () => change({ by: select.value, split: select.value && state.split }));
-	if (!state.by)
+	if (!state.by || this.isPaired)
 		return;
 	const group = make('span', this.head, null, { class: 'group', role: 'group' });
 	for (const style of ['stacked', 'lines'])

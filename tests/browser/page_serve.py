@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""page_serve.py STACKBPF STORE_TEXT DIR: the page before `stackbpf serve` itself, and a store whose contents are
+known: from the services to the slow function of one region, as Pyroscope's article about ride sharing goes. A
+screenshot of each step goes to DIR."""
+import pathlib
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'serve'))
+from serving import Server, Store  # noqa: E402
+from steps import Steps, share  # noqa: E402
+from webdriver import Browser, Missing  # noqa: E402
+
+NR_BLOCKS, BLOCK_S = 60, 10
+REGIONS, VEHICLES = ('ap-south', 'eu-north', 'us-east'), {'bike': 20, 'scooter': 30, 'car': 50}
+SLOW = ('main', 'order_car', 'check_driver_availability', 'mutex_lock')
+STACKBPF = STORE_TEXT = DIR = BROWSER = None
+
+
+def fill(store, begin):
+    """The slow region's cars wait for a lock; half way, nothing is recorded for a minute."""
+    lines = []
+    for block in (*range(NR_BLOCKS // 2), *range(NR_BLOCKS // 2 + 6, NR_BLOCKS)):
+        for region in REGIONS:
+            for vehicle, weight in VEHICLES.items():
+                tags = {'host': 'shop-1', 'service': 'ride', 'region': region, 'vehicle': vehicle}
+                find = ('main', f'order_{vehicle}', 'find_nearest_vehicle')
+                for stack, part in ((find, weight), ((*find, 'haversine'), weight // 2 + block % 3)):
+                    lines.append((begin + block * BLOCK_S, 'oncpu', 'samples', tags, part, stack))
+                if region == 'ap-south' and vehicle == 'car':
+                    lines.append((begin + block * BLOCK_S, 'oncpu', 'samples', tags, 90, SLOW))
+        lines.append((begin + block * BLOCK_S, 'offcpu', 'us', {'host': 'shop-1', 'service': 'ride'}, 4_000_000, ('main', 'accept')))
+    store.add(lines)
+
+
+class PageOfServe(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix='page-serve-')
+        self.addCleanup(scratch.cleanup)
+        self.store = Store(STORE_TEXT, scratch.name)
+        self.begin = int(time.time()) // 60 * 60 - (NR_BLOCKS + 6) * BLOCK_S
+        fill(self.store, self.begin)
+        self.server = Server(STACKBPF, '--store', scratch.name)
+        self.addCleanup(self.server.end)
+        self.steps = Steps(self, BROWSER, f'http://{self.server.host}:{self.server.port}/', DIR)
+
+    def part(self, leaf, **tags):
+        sums = self.store.sums(0, 1 << 40, holds=lambda of: all(of.get(key) == value for key, value in tags.items()))
+        return sum(weight for stack, weight in sums.items() if stack[-1] == leaf) / sum(sums.values())
+
+    def test_ride_sharing(self):
+        steps = self.steps
+        end = self.begin + NR_BLOCKS * BLOCK_S
+        steps.open(f'from={self.begin}&to={end}')
+        self.assertEqual(steps.texts('#kinds button'), ['offcpu', 'oncpu'])
+        steps.split_by('service', ['ride'])
+        steps.split_by('vehicle', ['car', 'scooter', 'bike'])
+        # The slow region is the heaviest.
+        steps.split_by('region', ['ap-south', 'eu-north', 'us-east'])
+        steps.only('vehicle', 'car')
+        self.assertEqual(steps.share_of('mutex_lock'), share(self.part('mutex_lock', vehicle='car')))
+        steps.compare('region', 'us-east', 'ap-south')
+        self.assertEqual(steps.search('mutex_lock'),
+                         f'1 frame, A 0%, B {share(self.part("mutex_lock", vehicle="car", region="ap-south"))}')
+        name, a, b, change, z = steps.diff()
+        self.assertEqual((name, a, b), ('mutex_lock', '0%', share(self.part('mutex_lock', vehicle='car', region='ap-south'))))
+        self.assertTrue(change.startswith('+') and float(z) > 10, (change, z))
+        self.assertEqual(steps.messages(), [])
+
+    def test_facts(self):
+        """What was lost and cut, a gap, an error, a file."""
+        steps = self.steps
+        end = self.begin + NR_BLOCKS * BLOCK_S
+        steps.open(f'from={self.begin}&to={end}')
+        nr = sum(line[1] == 'oncpu' for line in self.store.lines)
+        self.assertIn(f'{nr:,} lost', ' '.join(steps.texts('.pane .warn')))
+        self.assertIn('nothing was recorded', steps.tip_of_time(self.begin + (NR_BLOCKS // 2 + 3) * BLOCK_S, self.begin, end))
+        steps.open('from=yesterday')
+        steps.page.wait("return document.querySelector('.message').textContent.includes('is no time')")
+        steps.open(f'from={self.begin}&to={end}&norm=rate&v=diff&vs_from={self.begin}&vs_to={end}')
+        self.assertEqual(len(steps.texts('.pane .message:not([hidden])')), 0)
+        messages = [text for text in steps.messages() if '400' not in text]
+        self.assertEqual(messages, [])
+
+
+def main():
+    global BROWSER, STACKBPF, STORE_TEXT, DIR
+    STACKBPF, STORE_TEXT, DIR = (sys.argv.pop(1) for _ in range(3))
+    try:
+        BROWSER = Browser()
+    except Missing as missing:
+        print(f'skipped: {missing}')
+        sys.exit(77)
+    try:
+        unittest.main()
+    finally:
+        BROWSER.close()
+
+
+if __name__ == '__main__':
+    main()
