@@ -86,7 +86,8 @@ struct snap {
 	struct sb_index keys_index;
 };
 
-static int series(void *arg, const struct sb_sample_key *from, uint32_t *ret_series)
+static int series(void *arg, const struct sb_sample_key *from, const char *const *labels,
+		  uint32_t *ret_series)
 {
 	struct snap *snap = arg;
 	uint64_t hash = (uint64_t)from->tid << 8 | from->state;
