@@ -240,6 +240,44 @@ def kills():
             kill_one(f'{work}/store', victims[i % 3], split.pid, rng)
 
 
+@contextlib.contextmanager
+def cgroup_of(name):
+    """A cgroup of version 2, wherever the machine has these: (how to begin a command that sees them, the path)."""
+    with tempfile.TemporaryDirectory() as work:
+        subprocess.run(['mount', '-t', 'cgroup2', 'cgroup2', work], check=True)
+        os.mkdir(f'{work}/{name}')
+        try:
+            yield (('unshare', '-m', 'sh', '-c', 'mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$@"', 'sh'),
+                   f'{work}/{name}')
+        finally:
+            wait_for(lambda: not os.path.getsize(f'{work}/{name}/cgroup.procs') and can_remove(f'{work}/{name}'),
+                     'the cgroup is empty')
+            subprocess.run(['umount', work], check=True)
+
+
+def can_remove(path):
+    with contextlib.suppress(OSError):
+        os.rmdir(path)
+        return True
+    return False
+
+
+def cgroups():
+    """Names of cgroups: by their number, and as tags."""
+    with tempfile.TemporaryDirectory() as work, cgroup_of('shop.service') as (seeing, path):
+        with running('sh', '-c', f'echo $$ >{path}/cgroup.procs; exec "$@"', 'sh', SPLIT) as split:
+            folded = subprocess.run([*seeing, BINARY, 'oncpu', '-p', str(split.pid), '-t', '1', '--by', 'cgroup', '-q'],
+                                    stdout=subprocess.PIPE, text=True, check=False).stdout
+            roots = {line.split(';')[0] for line in folded.splitlines() if line[0] != '#'}
+            check(roots == {'/shop.service'}, f'by its number: {roots}')
+            with recording(f'{work}/store', '-p', str(split.pid), '-F', '999') as recorder:
+                before = ran_seconds(split.pid)
+                wait_for(lambda: ran_seconds(split.pid) > before + 0.5, 'it runs')
+                recorder.end()
+            tags = {s[:3] for s in ask(f'{work}/store', 'cgroup,unit,service').stacks}
+            check(tags == {('/shop.service', 'shop.service', 'shop.service')}, f'tags: {tags}')
+
+
 def said_to_manager():
     """sd_notify(3)."""
     with tempfile.TemporaryDirectory() as work, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -251,5 +289,5 @@ def said_to_manager():
             check(manager.recv(4096) == b'STOPPING=1', 'and that it ends')
 
 
-run_parts((shares_and_tags, waits_are_split, disk_full, kills, said_to_manager), CHOSEN)
+run_parts((shares_and_tags, waits_are_split, disk_full, kills, cgroups, said_to_manager), CHOSEN)
 done()

@@ -50,6 +50,7 @@
 #define FRONT	 (1u << 7)
 #define ANSWERER (1u << 8)
 #define SERVERS	 (FRONT | ANSWERER)
+#define STORER	 (1u << 9) /* `record`: writes the store */
 
 struct call {
 	int number;
@@ -64,24 +65,24 @@ struct call {
 /* Whatever the arguments are. Calls that an architecture does not have are negative numbers. */
 static const struct call calls[] = {
 	/* What is open already. */
-	CALL(read, ALL | SERVERS),
+	CALL(read, ALL | SERVERS | STORER),
 	CALL(pread64, ALL | PARSERS),
 	CALL(readv, ALL),
-	CALL(write, ALL | SERVERS),
-	CALL(writev, ALL | SERVERS),
-	CALL(lseek, ALL | SERVERS),
+	CALL(write, ALL | SERVERS | STORER),
+	CALL(writev, ALL | SERVERS | STORER),
+	CALL(lseek, ALL | SERVERS | STORER),
 	CALL(close, ALL | PARSERS),
-	CALL(fcntl, ALL | SERVERS),
+	CALL(fcntl, ALL | SERVERS | STORER),
 	CALL(dup, ALL),
-	CALL(getdents64, ALL | SERVERS),
+	CALL(getdents64, ALL | SERVERS | STORER),
 	CALL(fadvise64, ALL | SERVERS),
 	/* Names of files. */
 	CALL(openat2, ALL),
 	CALL(stat, ALL | SERVERS),
 	CALL(lstat, ALL | SERVERS),
 	CALL(fstat, ALL | PARSERS),
-	CALL(newfstatat, ALL | SERVERS),
-	CALL(statx, ALL | SERVERS),
+	CALL(newfstatat, ALL | SERVERS | STORER),
+	CALL(statx, ALL | SERVERS | STORER),
 	CALL(statfs, ALL),
 	CALL(fstatfs, ALL),
 	CALL(access, ALL),
@@ -103,8 +104,8 @@ static const struct call calls[] = {
 	CALL(epoll_wait, ALL | FRONT),
 	CALL(epoll_pwait, ALL | FRONT),
 	CALL(epoll_ctl, ALL | FRONT),
-	CALL(poll, ALL | KEEPER),
-	CALL(ppoll, ALL | KEEPER),
+	CALL(poll, ALL | KEEPER | STORER),
+	CALL(ppoll, ALL | KEEPER | STORER),
 	CALL(nanosleep, ALL),
 	CALL(clock_nanosleep, ALL),
 	CALL(restart_syscall, ALL | PARSERS),
@@ -112,16 +113,16 @@ static const struct call calls[] = {
 	CALL(timerfd_settime, SESSION),
 	/* Time, and what is known of ourselves. */
 	CALL(clock_gettime, ALL | PARSERS),
-	CALL(clock_getres, ALL | KEEPER),
-	CALL(gettimeofday, ALL | SERVERS),
-	CALL(time, ALL | SERVERS),
+	CALL(clock_getres, ALL | KEEPER | STORER),
+	CALL(gettimeofday, ALL | SERVERS | STORER),
+	CALL(time, ALL | SERVERS | STORER),
 	CALL(getrusage, ALL),
 	CALL(times, ALL),
-	CALL(getpid, ALL | KEEPER),
+	CALL(getpid, ALL | KEEPER | STORER),
 	CALL(gettid, ALL | KEEPER),
 	CALL(getppid, ALL),
 	CALL(getuid, ALL),
-	CALL(geteuid, ALL),
+	CALL(geteuid, ALL | STORER),
 	CALL(getgid, ALL),
 	CALL(getegid, ALL),
 	CALL(getrandom, ALL | PARSERS),
@@ -151,7 +152,7 @@ static const struct call calls[] = {
 	CALL(sendmsg, ALL | PARSERS),
 	CALL(recvmsg, ALL | PARSERS),
 	CALL(sendto, SESSION | FRONT),
-	CALL(recvfrom, SESSION | FRONT),
+	CALL(recvfrom, SESSION | FRONT | STORER),
 	/* Connections; answers, which are files in memory. */
 	CALL(accept4, FRONT),
 	CALL(sendfile, FRONT),
@@ -164,12 +165,12 @@ static const struct call calls[] = {
 	CALL(setrlimit, KEEPER),
 	/* Files of our own. */
 	CALL(open, FILES | NETWORK),
-	CALL(openat, FILES | NETWORK),
+	CALL(openat, FILES | NETWORK | STORER),
 	CALL(rename, FILES | NETWORK),
 	CALL(renameat, FILES | NETWORK),
 	CALL(renameat2, FILES | NETWORK),
 	CALL(unlink, FILES | NETWORK),
-	CALL(unlinkat, FILES | NETWORK),
+	CALL(unlinkat, FILES | NETWORK | STORER),
 	CALL(fchmod, FILES | NETWORK),
 	CALL(fchown, FILES),
 	CALL(linkat, FILES),
@@ -195,7 +196,9 @@ static const struct call calls[] = {
 	CALL(mkdir, NETWORK),
 	CALL(mkdirat, NETWORK),
 	CALL(rmdir, NETWORK),
-	CALL(ftruncate, NETWORK),
+	CALL(pwrite64, STORER),
+	CALL(fdatasync, STORER),
+	CALL(ftruncate, STORER | NETWORK),
 	CALL(utimensat, NETWORK),
 	CALL(flock, NETWORK),
 	CALL(dup2, NETWORK | KEEPER),
@@ -220,6 +223,7 @@ static const struct judged judged[] = {
 	/* To read only, and nothing new. */
 	{ SCMP_SYS(openat), ALL | SERVERS, WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
 	{ SCMP_SYS(open), ALL | SERVERS, WITHOUT(1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
+	{ SCMP_SYS(open_by_handle_at), ALL, WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
 	/* No code that was not there. */
 	{ SCMP_SYS(mmap), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
 	{ SCMP_SYS(mprotect), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
@@ -442,6 +446,14 @@ int sb_sandbox_answerer(void)
 	return install(&answerer_filter);
 }
 
+int sb_sandbox_storer(void)
+{
+	struct filter filter;
+	int err = compile(STORER | WORKER, &filter);
+
+	return err ? err : install(&filter);
+}
+
 const char *sb_sandbox_version(void)
 {
 	static char text[32];
@@ -469,6 +481,11 @@ int sb_sandbox_thread(void)
 }
 
 int sb_sandbox_keeper(void)
+{
+	return 0;
+}
+
+int sb_sandbox_storer(void)
 {
 	return 0;
 }

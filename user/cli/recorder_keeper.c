@@ -20,6 +20,7 @@
 #include "base/time.h"
 #include "base/vec.h"
 #include "capture/privileges.h"
+#include "capture/sandbox.h"
 #include "store/block.h"
 #include "store/store.h"
 
@@ -498,7 +499,9 @@ static int open_store(struct keeper *keeper)
 	for (i = 0; i < SB_STORE_LEVELS; i++)
 		opts.keep_s[i] =
 			keeper->opts->has_keep[i] ? keeper->opts->keep_s[i] : sb_levels[i].keep_s;
-	return err ? err : sb_store_open_to_write(keeper->path, &opts, &keeper->store);
+	if (!err)
+		err = sb_store_open_to_write(keeper->path, &opts, &keeper->store);
+	return err ? err : sb_sandbox_storer();
 }
 
 static void be_keeper(void *arg, int fd)
