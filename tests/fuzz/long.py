@@ -60,6 +60,7 @@ PARSERS = [
      'user/flamegraph/opts.c user/flamegraph/attrs.c'),
     ('pictures with stacks in them', 'extract', 'user/flamegraph/embed.c'),
     ('labels of threads', 'labels', 'user/interp/label_keys.c bpf/include/sb_step_label.h'),
+    ('blocks on their way to the store', 'block', 'user/store/block.c'),
     ('files of the store', 'store', 'user/store/record.c user/store/dict.c user/store/segment.c '
      'user/store/bytes.c user/store/query.c'),
     ('numbers, lists, durations', 'num', 'user/base/num.c'),
