@@ -222,6 +222,16 @@ def pprof(stackbpf, store):
             found = re.search(r'of (\d+) total', done.stdout)
             want = store.sums(lambda put: put.service, lambda put: put.kind == 'oncpu')[service]
             peers.same(int(found[1]) if found else done.stderr, want, f'go tool pprof: all samples of {service}')
+        peers.export(stackbpf, store, '--to', f'pprof-dir:{out}2', '--kind', 'oncpu')
+        files = [os.path.join(out + '2', name) for name in os.listdir(out + '2')]
+        done = subprocess.run(['go', 'tool', 'pprof', '-sample_index=samples', '-tags', *files], env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        for key in 'region', 'service':
+            sums = store.sums(lambda put, key=key: getattr(put, key), lambda put: put.kind == 'oncpu')
+            sums.pop('', None)
+            block = done.stdout.split(f' {key}: Total ')[-1].split('\n\n')[0]
+            have = {name.strip(): int(nr) for nr, name in re.findall(r'^ +(\d+)\.0 \([^)]*\): (.*)$', block, re.M)}
+            peers.same(have, sums, f'go tool pprof: the label {key} of all samples')
 
 
 # ---- file ----

@@ -14,7 +14,9 @@
 #include <cmocka.h>
 
 #include "base/fs.h"
-#include "export/export.h"
+#include "base/version.h"
+#include "export/otlp.h"
+#include "export/run.h"
 
 static const struct sb_export_state full = {
 	.to = "otlp:http://host:4318",
@@ -283,6 +285,92 @@ static void test_many_series(void **state)
 	sb_profile_free(profile);
 }
 
+/* ---- OTLP ---- */
+
+/*
+ * One sample of two frames, by the numbers of opentelemetry-proto 1.10, as `protoc --decode` shows them; around the
+ * version, which is of five bytes.
+ */
+static const char golden_head[] =
+	"0a80010a2d0a120a09686f73742e6e616d6512030a016118080a170a0c736572766963652e6e616d"
+	"6512050a037765621809124f0a110a08737461636b6270661205";
+static const char golden_tail[] =
+	"123a0a04080110022a04080310043080ade20419005847f80d0000002080b09dc2df013a10512601"
+	"e032eea7a9c429628e4ce5f2ef120508012201071294010a00120012071a02080122010112071a02"
+	"08022201011a001a0208051a02080722002a002a0773616d706c65732a05636f756e742a03637075"
+	"2a0b6e616e6f7365636f6e64732a01662a1270726f66696c652e6672616d652e747970652a046d61"
+	"696e2a09686f73742e6e616d652a0c736572766963652e6e616d653200320c080612080a066e6174"
+	"6976653a003a040a020102";
+
+static void test_otlp_bytes(void **state)
+{
+	struct sb_export_period *period;
+	struct sb_profile *profile;
+	struct sb_otlp *otlp;
+	struct sb_export_opts opts = { .attrs = SB_OTLP_BOTH };
+	struct sb_str body = {}, hex = {}, want = {};
+	size_t i;
+
+	if (strlen(sb_version) != 5)
+		skip();
+	assert_int_equal(sb_profile_new(&profile), 0);
+	add(profile, "a", "web", "f", 7);
+	sb_profile_meta(profile, "kind", "oncpu");
+	sb_profile_meta(profile, "unit", "samples");
+	sb_profile_meta(profile, "hz", "100");
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_export_period_new(profile, keys, 2, 60, 120, &period), 0);
+	assert_int_equal(sb_otlp_new(&opts, &otlp), 0);
+	assert_int_equal(sb_otlp_begin(otlp, period, &period->series[0], 0), 0);
+	assert_int_equal(sb_otlp_add_stack(otlp, period->series[0].stacks[0]), 0);
+	assert_int_equal(sb_otlp_end(otlp), 0);
+	assert_int_equal(sb_otlp_take(otlp, &body), 0);
+	for (i = 0; i < body.len; i++)
+		assert_int_equal(sb_str_addf(&hex, "%02x", (unsigned char)body.s[i]), 0);
+	assert_int_equal(sb_str_add(&want, golden_head), 0);
+	for (i = 0; i < strlen(sb_version); i++)
+		assert_int_equal(sb_str_addf(&want, "%02x", (unsigned char)sb_version[i]), 0);
+	assert_int_equal(sb_str_add(&want, golden_tail), 0);
+	assert_string_equal(hex.s, want.s);
+	sb_str_release(&want);
+	sb_str_release(&hex);
+	sb_str_release(&body);
+	sb_otlp_free(otlp);
+	sb_export_period_free(period);
+	sb_profile_free(profile);
+}
+
+/* ExportProfilesServiceResponse: 3 are left out, "no". */
+static void test_otlp_reply(void **state)
+{
+	static const char reply[] = "\x0a\x06\x08\x03\x12\x02no";
+	struct sb_str body = {}, message = {};
+	uint64_t nr;
+	size_t len;
+
+	for (len = 0; len < sizeof(reply); len++) {
+		sb_str_clear(&body);
+		sb_str_clear(&message);
+		assert_int_equal(sb_str_addn(&body, reply, len), 0);
+		assert_int_equal(sb_otlp_rejected(&body, &nr, &message), 0);
+		assert_int_equal(nr, len == sizeof(reply) - 1 ? 3 : 0);
+	}
+	assert_string_equal(message.s, "no");
+	sb_str_release(&body);
+	sb_str_release(&message);
+}
+
+/* Doubled, up to a minute, and what was asked for. */
+static void test_waits(void **state)
+{
+	assert_int_equal(sb_export_wait_ms(1, 0), SB_EXPORT_WAIT_MIN_MS);
+	assert_int_equal(sb_export_wait_ms(2, 0), 2 * SB_EXPORT_WAIT_MIN_MS);
+	assert_int_equal(sb_export_wait_ms(5, 0), 16 * SB_EXPORT_WAIT_MIN_MS);
+	assert_int_equal(sb_export_wait_ms(UINT32_MAX, 0), 60000);
+	assert_int_equal(sb_export_wait_ms(1, 120), 120000);
+	assert_int_equal(sb_export_wait_ms(30, 1), 60000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +378,8 @@ int main(void)
 		cmocka_unit_test(test_all_states),  cmocka_unit_test(test_long_text),
 		cmocka_unit_test(test_retry_after), cmocka_unit_test(test_urls),
 		cmocka_unit_test(test_series),	    cmocka_unit_test(test_many_series),
+		cmocka_unit_test(test_otlp_bytes),  cmocka_unit_test(test_otlp_reply),
+		cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,8 @@
  *
  * stackbpf_stacks has each stack once, by its hash; stackbpf_samples a row for each period, kind, set of tags and
  * stack. Both are ReplacingMergeTree: a row that is inserted twice has the same key, and one of the two goes at the
- * next merge; FINAL leaves it out before. So a request may be sent again, whatever became of it.
+ * next merge; FINAL leaves it out before. So a request may be sent again, whatever became of it. What another machine
+ * sends, or who asks another question, has another number of its series, and so another key.
  *
  * With ?cluster=NAME in the address the rows go to tables STACKBPF_..._local on each shard, through Distributed
  * tables that shard by the hash of the stack: a repeated row meets the first one.
@@ -36,7 +37,7 @@ static const char samples_columns[] =
 	"start DateTime, end DateTime, kind String, unit String, hz UInt32, service String, "
 	"tag_keys Array(String), tag_values Array(String), series UInt64, stack UInt64, value UInt64";
 static const char samples_engine[] =
-	"ReplacingMergeTree PARTITION BY toYYYYMM(start) ORDER BY (service, kind, start, series, stack)";
+	"ReplacingMergeTree PARTITION BY toYYYYMM(start) ORDER BY (service, kind, start, end, series, stack)";
 /* clang-format on */
 
 static const struct table {
@@ -50,6 +51,7 @@ enum { STACKS, SAMPLES };
 struct dest {
 	struct sb_str base; /* "http://host:8123/?database=db" */
 	char database[NAME_MAX_BYTES], cluster[NAME_MAX_BYTES];
+	uint64_t salt;
 	bool is_ready; /* the tables are there */
 	struct sb_str url, sql, packed;
 	struct sb_str rows[2]; /* by table */
@@ -130,6 +132,7 @@ static int open_clickhouse(const struct sb_export_opts *opts, void **ret_dest, c
 		close_clickhouse(dest);
 		return err;
 	}
+	dest->salt = opts->salt;
 	*ret_dest = dest;
 	return 0;
 }
@@ -261,17 +264,6 @@ static uint64_t hash_of_stack(const struct sb_profile *profile, const uint32_t *
 	return hash;
 }
 
-static uint64_t hash_of_tags(const struct sb_export_series *series)
-{
-	uint64_t hash = 0;
-
-	for (size_t i = 0; i < series->nr_tags; i++) {
-		hash = sb_hash(series->tags[i].key, strlen(series->tags[i].key), hash);
-		hash = sb_hash(series->tags[i].value, strlen(series->tags[i].value), hash);
-	}
-	return hash;
-}
-
 enum column { COLUMN_NAME, COLUMN_MODULE, COLUMN_KIND };
 
 static int add_frame(struct sb_str *row, const struct sb_frame *frame, enum column column)
@@ -364,8 +356,8 @@ static int add_tags(struct sb_str *row, const struct sb_export_series *series, b
 }
 
 /* All columns but the last two: those of a series are the same. */
-static int add_head(struct sb_str *head, const struct sb_export_period *period,
-		    const struct sb_export_series *series)
+static int add_head(const struct dest *dest, struct sb_str *head,
+		    const struct sb_export_period *period, const struct sb_export_series *series)
 {
 	const struct sb_measure *measure = &period->measure;
 	int err;
@@ -380,7 +372,10 @@ static int add_head(struct sb_str *head, const struct sb_export_period *period,
 				     (unsigned int)(measure->hz < UINT32_MAX ? measure->hz : 0));
 	err = err ?: add_text(head, sb_tag_value(series->tags, series->nr_tags, "service"));
 	err = err ?: add_tags(head, series, true) ?: add_tags(head, series, false);
-	return err ?: sb_str_addf(head, "\t%llu\t", (unsigned long long)hash_of_tags(series));
+	return err
+		       ?: sb_str_addf(
+				  head, "\t%llu\t",
+				  (unsigned long long)sb_export_series_hash(series, dest->salt));
 }
 
 /* ---- sending ---- */
@@ -432,7 +427,7 @@ static int send_series(struct dest *dest, struct sb_export_link *link,
 {
 	struct sb_str head = {};
 	size_t i, nr;
-	int err = add_head(&head, period, series);
+	int err = add_head(dest, &head, period, series);
 
 	for (i = 0; i < series->nr_stacks && !err; i++) {
 		uint64_t weight, hash;

@@ -31,6 +31,8 @@ enum sb_otlp_attrs { SB_OTLP_BOTH, SB_OTLP_INLINE, SB_OTLP_REF };
 struct sb_export_opts {
 	const char *address; /* behind "scheme:" */
 	enum sb_otlp_attrs attrs;
+	/* Of this machine and this question: series with the same tags, but of others, are not the same. */
+	uint64_t salt;
 };
 
 struct sb_export_series {
@@ -57,6 +59,8 @@ void sb_export_period_free(struct sb_export_period *period);
 /* The frames of stack @i, root first, without values of tags. */
 const uint32_t *sb_export_stack(const struct sb_export_period *period, uint32_t i, size_t *ret_nr,
 				uint64_t *ret_weight);
+/* Its tags, and @salt, as one number: which series it is. The same each time. */
+uint64_t sb_export_series_hash(const struct sb_export_series *series, uint64_t salt);
 /* The series as a profile of its own, sealed, with the facts of the period's. Return: 0, -ENOMEM, -E2BIG. */
 int sb_export_series_profile(const struct sb_export_period *period,
 			     const struct sb_export_series *series,

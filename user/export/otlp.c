@@ -68,6 +68,7 @@ enum table {
 
 struct sb_otlp {
 	enum sb_otlp_attrs attrs;
+	uint64_t salt;
 	struct sb_strtab tables[TABLE_MAX];
 	size_t nr_table_bytes;
 	struct sb_str resources; /* of the request: the profiles that are done */
@@ -123,7 +124,7 @@ static void release_tables(struct sb_otlp *otlp)
 		sb_strtab_release(&otlp->tables[i]);
 }
 
-int sb_otlp_new(enum sb_otlp_attrs attrs, struct sb_otlp **ret_otlp)
+int sb_otlp_new(const struct sb_export_opts *opts, struct sb_otlp **ret_otlp)
 {
 	struct sb_otlp *otlp = calloc(1, sizeof(*otlp));
 	int err = otlp ? init_tables(otlp) : -ENOMEM;
@@ -132,7 +133,8 @@ int sb_otlp_new(enum sb_otlp_attrs attrs, struct sb_otlp **ret_otlp)
 		sb_otlp_free(otlp);
 		return err;
 	}
-	otlp->attrs = attrs;
+	otlp->attrs = opts->attrs;
+	otlp->salt = opts->salt;
 	*ret_otlp = otlp;
 	return 0;
 }
@@ -366,20 +368,13 @@ static int add_types(struct sb_otlp *otlp)
 static int add_id(struct sb_otlp *otlp, uint32_t first_stack)
 {
 	const struct sb_export_period *period = otlp->period;
-	uint64_t place[3] = { (uint64_t)period->begin_s, (uint64_t)period->end_s, first_stack };
-	uint64_t id[2] = { sb_hash(place, sizeof(place), 1), sb_hash(place, sizeof(place), 2) };
+	uint64_t place[4] = { (uint64_t)period->begin_s, (uint64_t)period->end_s, first_stack,
+			      sb_export_series_hash(otlp->series, otlp->salt) };
 	const char *kind = period->measure.kind;
-	size_t i, k;
+	uint64_t id[2];
 
-	for (k = 0; k < 2; k++) {
-		id[k] = sb_hash(kind, strlen(kind), id[k]);
-		for (i = 0; i < otlp->series->nr_tags; i++) {
-			const struct sb_tag *tag = &otlp->series->tags[i];
-
-			id[k] = sb_hash(tag->key, strlen(tag->key), id[k]);
-			id[k] = sb_hash(tag->value, strlen(tag->value), id[k]);
-		}
-	}
+	for (size_t i = 0; i < 2; i++)
+		id[i] = sb_hash(place, sizeof(place), sb_hash(kind, strlen(kind), i + 1));
 	return sb_pb_bytes(&otlp->profile, PROFILE_ID, id, sizeof(id));
 }
 
@@ -570,7 +565,7 @@ struct dest {
 	char *url;
 	struct sb_otlp *otlp;
 	struct sb_str body, packed, message;
-	enum sb_otlp_attrs attrs;
+	struct sb_export_opts opts; /* its address is not ours */
 };
 
 static void close_otlp(void *arg)
@@ -598,7 +593,7 @@ static int open_otlp(const struct sb_export_opts *opts, void **ret_dest, const c
 		err = sb_str_add(&url, "/v1development/profiles");
 	if (dest) {
 		dest->url = url.s;
-		dest->attrs = opts->attrs;
+		dest->opts = *opts;
 	}
 	if (err) {
 		close_otlp(dest);
@@ -667,7 +662,7 @@ static int send_otlp(void *arg, struct sb_export_link *link, const struct sb_exp
 	/* What was begun before a failure is begun again. */
 	sb_otlp_free(dest->otlp);
 	dest->otlp = NULL;
-	err = sb_otlp_new(dest->attrs, &dest->otlp);
+	err = sb_otlp_new(&dest->opts, &dest->otlp);
 	for (i = 0; i < period->nr_series && !err; i++) {
 		err = send_series(dest, link, period, &period->series[i]);
 		if (!err && (sb_otlp_nr_bytes(dest->otlp) >= SB_EXPORT_PIECE_BYTES ||

@@ -7,7 +7,7 @@
 
 struct sb_otlp;
 
-int sb_otlp_new(enum sb_otlp_attrs attrs, struct sb_otlp **ret_otlp);
+int sb_otlp_new(const struct sb_export_opts *opts, struct sb_otlp **ret_otlp);
 void sb_otlp_free(struct sb_otlp *otlp);
 
 /*

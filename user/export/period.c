@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/index.h"
 #include "export/export.h"
+#include "output/output.h"
 
 #define NONE  "(none)"
 #define OTHER "(other)"
@@ -204,6 +205,20 @@ const uint32_t *sb_export_stack(const struct sb_export_period *period, uint32_t 
 	return ids + period->nr_skip;
 }
 
+uint64_t sb_export_series_hash(const struct sb_export_series *series, uint64_t salt)
+{
+	uint64_t hash = salt;
+
+	for (size_t i = 0; i < series->nr_tags; i++) {
+		const struct sb_tag *tag = &series->tags[i];
+
+		/* With their NULs, so that it is clear where they end. */
+		hash = sb_hash(tag->key, strlen(tag->key) + 1, hash);
+		hash = sb_hash(tag->value, strlen(tag->value) + 1, hash);
+	}
+	return hash;
+}
+
 static int add_facts(struct sb_profile *profile, const struct sb_export_period *period,
 		     const struct sb_export_series *series)
 {
@@ -218,7 +233,7 @@ static int add_facts(struct sb_profile *profile, const struct sb_export_period *
 	for (i = 0; i < series->nr_tags && !err; i++) {
 		char tag[256];
 
-		snprintf(tag, sizeof(tag), "tag:%s", series->tags[i].key);
+		snprintf(tag, sizeof(tag), SB_OUTPUT_TAG "%s", series->tags[i].key);
 		err = sb_profile_meta(profile, tag, "%s", series->tags[i].value);
 	}
 	return err;

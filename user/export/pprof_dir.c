@@ -4,8 +4,8 @@
  *
  *	20261121T101500Z-60s-oncpu-car-1f0a8c3e55d07b12.pb.gz
  *
- * Names sort by time. The last word is a hash of the tags, so the same period of the same series has the same
- * name, and is replaced when it is written again.
+ * Names sort by time. The last word is a hash of the tags, of the machine, and of what was asked for: the
+ * same period of the same series has the same name, and is replaced when it is written again.
  */
 #include <errno.h>
 #include <limits.h>
@@ -29,6 +29,7 @@ SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
 struct dest {
 	char *path;
+	uint64_t salt;
 	const struct sb_output *output;
 };
 
@@ -52,6 +53,7 @@ static int open_dir(const struct sb_export_opts *opts, void **ret_dest, const ch
 	dest = calloc(1, sizeof(*dest));
 	if (!dest)
 		return -ENOMEM;
+	dest->salt = opts->salt;
 	dest->output = sb_output_find("pprof");
 	dest->path = strdup(opts->address);
 	if (!dest->path) {
@@ -60,19 +62,6 @@ static int open_dir(const struct sb_export_opts *opts, void **ret_dest, const ch
 	}
 	*ret_dest = dest;
 	return 0;
-}
-
-static uint64_t hash_of(const struct sb_export_series *series)
-{
-	uint64_t hash = 0;
-
-	for (size_t i = 0; i < series->nr_tags; i++) {
-		const struct sb_tag *tag = &series->tags[i];
-
-		hash = sb_hash(tag->key, strlen(tag->key) + 1, hash);
-		hash = sb_hash(tag->value, strlen(tag->value) + 1, hash);
-	}
-	return hash;
 }
 
 /* What a shell and a person can read: others become '_'. */
@@ -108,7 +97,8 @@ static int name_of(const struct dest *dest, const struct sb_export_period *perio
 	if (*service)
 		err = err ?: add_word(name, service);
 	return err
-		       ?: sb_str_addf(name, "-%016llx%s", (unsigned long long)hash_of(series),
+		       ?: sb_str_addf(name, "-%016llx%s",
+				      (unsigned long long)sb_export_series_hash(series, dest->salt),
 				      dest->output->extension);
 }
 

@@ -13,6 +13,9 @@
 #include "model/fold.h"
 #include "model/profile.h"
 
+/* A fact of this prefix is a tag of all samples: "tag:region". */
+#define SB_OUTPUT_TAG "tag:"
+
 struct sb_output_opts {
 	struct sb_fold_opts fold;
 	const char *title; /* of a picture; NULL: by the kind of the run */

@@ -246,6 +246,11 @@ static int find_location(struct pprof *pprof, const uint32_t *ids, uint32_t nr, 
 
 /* ---- samples ---- */
 
+static bool is_tag(const char *key)
+{
+	return !strncmp(key, SB_OUTPUT_TAG, strlen(SB_OUTPUT_TAG));
+}
+
 static const char *const label_keys[] = { "comm", "pid", "tid", "cpu", "cgroup", "container" };
 enum label { LABEL_COMM, LABEL_PID, LABEL_TID, LABEL_CPU, LABEL_CGROUP, LABEL_CONTAINER };
 
@@ -381,6 +386,25 @@ static int add_labels(struct pprof *pprof, const uint32_t *ids, size_t nr)
 	return err;
 }
 
+/* Of all samples: facts "tag:region", which a profile of one series has. */
+static int add_tags(struct pprof *pprof)
+{
+	const char *key, *value;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && (key = sb_profile_meta_at(pprof->profile, i, &value)); i++) {
+		if (!is_tag(key))
+			continue;
+		sb_str_clear(&pprof->inner);
+		err = add_string_field(pprof, &pprof->inner, LABEL_KEY,
+				       key + strlen(SB_OUTPUT_TAG));
+		err = err ?: add_string_field(pprof, &pprof->inner, LABEL_STR, value);
+		err = err ?: sb_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
+	}
+	return err;
+}
+
 static int put_sample(struct pprof *pprof, size_t i)
 {
 	uint64_t weight, location;
@@ -405,7 +429,7 @@ static int put_sample(struct pprof *pprof, size_t i)
 		err = sb_pb_varint(&pprof->inner, nr_samples_of(pprof, i, weight));
 	err = err ?: sb_pb_varint(&pprof->inner, sb_measure_scaled(&pprof->measure, weight));
 	err = err ?: sb_pb_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
-	err = err ?: add_labels(pprof, whole, nr_whole);
+	err = err ?: add_labels(pprof, whole, nr_whole) ?: add_tags(pprof);
 	return err ?: put_message(pprof, PROFILE_SAMPLE);
 }
 
@@ -508,7 +532,7 @@ static int put_all(struct pprof *pprof, size_t nr, int (*put)(struct pprof *ppro
 
 /* ---- facts ---- */
 
-/* Facts of the run as comments "key=value". */
+/* Facts of the run as comments "key=value"; those that are no labels. */
 static int add_comments(struct pprof *pprof)
 {
 	const char *key, *value;
@@ -517,6 +541,8 @@ static int add_comments(struct pprof *pprof)
 	int err = 0;
 
 	for (i = 0; !err && (key = sb_profile_meta_at(pprof->profile, i, &value)); i++) {
+		if (is_tag(key))
+			continue;
 		sb_str_clear(&pprof->inner);
 		err = sb_str_addf(&pprof->inner, "%s=%s", key, value);
 		err = err ?: add_string(pprof, pprof->inner.s, pprof->inner.len, &id);
