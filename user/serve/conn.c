@@ -66,7 +66,7 @@ int sb_conn_read(struct sb_conn *conn)
 	return conn->in.len < SB_HTTP_HEAD_MAX ? 0 : -EMSGSIZE;
 }
 
-bool sb_conn_next(struct sb_conn *conn)
+void sb_conn_next(struct sb_conn *conn)
 {
 	conn->in.len -= conn->head_len;
 	memmove(conn->in.s, conn->in.s + conn->head_len, conn->in.len);
@@ -76,7 +76,6 @@ bool sb_conn_next(struct sb_conn *conn)
 	conn->body = NULL;
 	conn->head_sent = conn->body_sent = conn->body_len = 0;
 	sb_str_clear(&conn->head);
-	return find_head(conn);
 }
 
 static int error_of_send(void)

@@ -53,8 +53,8 @@ void sb_conn_release(struct sb_conn *conn);
  * -ECONNRESET: they are gone; -EMSGSIZE: it is longer than it may be.
  */
 int sb_conn_read(struct sb_conn *conn);
-/* The head is done with. Return: whether the next one is there. */
-bool sb_conn_next(struct sb_conn *conn);
+/* The head is done with; the next one may be behind it. */
+void sb_conn_next(struct sb_conn *conn);
 /* Send on. Return: 1: all is sent; 0: there is no room; -ECONNRESET: they are gone. */
 int sb_conn_send(struct sb_conn *conn);
 /* Nothing more will be sent. Return: 0: there may be more to come; -ECONNRESET: there is not. */

@@ -211,7 +211,7 @@ static void end_reply(struct sb_serve *serve, struct sb_conn *conn)
 		want(serve, conn, EPOLLIN);
 		return;
 	}
-	(void)sb_conn_next(conn);
+	sb_conn_next(conn);
 	conn->state = SB_CONN_READING;
 	conn->deadline_ns = in_s(READ_S);
 }
