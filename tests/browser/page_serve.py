@@ -45,7 +45,7 @@ class PageOfServe(unittest.TestCase):
         fill(self.store, self.begin)
         self.server = Server(STACKBPF, '--store', scratch.name)
         self.addCleanup(self.server.end)
-        self.steps = Steps(self, BROWSER, f'http://{self.server.host}:{self.server.port}/', DIR)
+        self.steps = Steps(BROWSER, f'http://{self.server.host}:{self.server.port}/', DIR)
 
     def part(self, leaf, **tags):
         sums = self.store.sums(0, 1 << 40, holds=lambda of: all(of.get(key) == value for key, value in tags.items()))
@@ -56,11 +56,12 @@ class PageOfServe(unittest.TestCase):
         end = self.begin + NR_BLOCKS * BLOCK_S
         steps.open(f'from={self.begin}&to={end}')
         self.assertEqual(steps.texts('#kinds button'), ['offcpu', 'oncpu'])
-        steps.split_by('service', ['ride'])
-        steps.split_by('vehicle', ['car', 'scooter', 'bike'])
+        self.assertEqual(steps.split_by('service'), ['ride'])
+        self.assertEqual(steps.split_by('vehicle'), ['car', 'scooter', 'bike'])
         # The slow region is the heaviest.
-        steps.split_by('region', ['ap-south', 'eu-north', 'us-east'])
+        self.assertEqual(steps.split_by('region'), ['ap-south', 'eu-north', 'us-east'])
         steps.only('vehicle', 'car')
+        self.assertEqual(steps.texts('.chip'), ['vehicle=car\u00d7'])
         self.assertEqual(steps.share_of('mutex_lock'), share(self.part('mutex_lock', vehicle='car')))
         steps.compare('region', 'us-east', 'ap-south')
         self.assertEqual(steps.search('mutex_lock'),

@@ -4,7 +4,8 @@
 
 rideshare.py STACKBPF SOURCE
 
-The truth is CPU time by each server's own clock, by vehicle and function. Names of the last mile, Ruby's and Python's,
+The truth is CPU time by each server's own clock, by vehicle and function. Where there is a browser, the page is gone
+through as in the article. Names of the last mile, Ruby's and Python's,
 differ in what stands before the function's.
 """
 import json
@@ -19,7 +20,10 @@ import time
 import urllib.parse
 import urllib.request
 
-from live import check, done, need_root, running, skip, wait_for
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../browser'))
+from live import check, done, need_root, running, skip, wait_for  # noqa: E402
+from steps import Steps  # noqa: E402
+from webdriver import Browser, Missing  # noqa: E402
 
 need_root()
 BINARY, SOURCE = os.path.abspath(sys.argv[1]), sys.argv[2]
@@ -104,6 +108,48 @@ def check_diff(page, language):
     check(is_function(table['name'], 'mutex_lock'), f'{language}: and so does its table: {table}')
 
 
+def percent(text):
+    return float(text.replace('under ', '').rstrip('%'))
+
+
+def look(page, directory):
+    """The article's steps, in a browser: from the services to the function that is slow in one region."""
+    try:
+        browser = Browser()
+    except Missing as missing:
+        print(f'not looked at: {missing}')
+        return
+    try:
+        walk(page, Steps(browser, f'http://127.0.0.1:{page.port}/', directory))
+    finally:
+        browser.close()
+
+
+def walk(page, steps):
+    steps.open(page.range)
+    services = {value for value in steps.split_by('service') if value.startswith('rideshare-')}
+    check(services <= {'rideshare-python', 'rideshare-ruby'} and 'rideshare-python' in services, f'page: services: {services}')
+    values = steps.split_by('vehicle')
+    check(values[0] == 'car' and {'bike', 'scooter'} <= {*values}, f'page: vehicles: {values}')
+    values = steps.split_by('region')
+    check(values[0] == 'eu-north', f'page: the slow region is on top: {values}')
+    steps.only('vehicle', 'car')
+    steps.only('service', 'rideshare-python')
+    steps.compare('region', 'us-east', 'eu-north')
+    found = steps.search('mutex_lock')
+    a, b = (percent(part.split()[-1]) for part in found.split(', ')[1:])
+    rules = [('tag', f'{key}={value}') for key, value in
+             (('vehicle', 'car'), ('service', 'rideshare-python'), ('region', 'eu-north'))]
+    flame = page.flame(*(rule for _, rule in rules))
+    share = 100 * below(flame, 'mutex_lock') / flame['total']
+    check(a == 0 and abs(b - share) < 0.1, f'page: the lock in us-east and eu-north: {found}; of all {share:.1f} %')
+    name, a, b, change, z = steps.diff()
+    check(is_function(name, 'mutex_lock') and change.startswith('+') and float(z) > 3,
+          f'page: the diff names the lock: {name} {a} {b} {change} {z}')
+    messages = steps.messages()
+    check(not messages, f'page: the browser has nothing to say: {messages}')
+
+
 def main():
     with tempfile.TemporaryDirectory() as work:
         os.chmod(work, 0o755)
@@ -127,6 +173,7 @@ def main():
                 check_share(figure[0], samples, figure[1] / seconds, f'{server} of all')
             for language in {server.split()[0] for server in counts}:
                 check_diff(page, language)
+            look(page, work)
 
 
 main()
