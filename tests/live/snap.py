@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from live import check, done, need_root, running
+from live import check, done, need_root, running, wait_for
 
 STACKBPF, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 SPLIT = os.path.abspath(sys.argv[3])
@@ -46,11 +46,18 @@ def nr_switches(pid, tid):
         return sum(int(nr) for nr in re.findall(r'ctxt_switches:\s+(\d+)', file.read()))
 
 
+def sleeps(pid, tid):
+    """It is past waiting for the lock of the interpreter."""
+    with open(f'/proc/{pid}/task/{tid}/stack', encoding='ascii', errors='replace') as file:
+        return 'nanosleep' in file.read()
+
+
 def test_python():
     with tempfile.TemporaryFile('w+') as err:
         with running(sys.executable, PROGRAM, stdout=subprocess.PIPE, stderr=err, text=True) as process:
             threads = [part.split('=') for part in process.stdout.readline().split()[1:]]
             asleep = [int(tid) for name, tid, _ in threads if name != 'work']
+            wait_for(lambda: all(sleeps(process.pid, tid) for tid in asleep[:3]), 'they sleep')
             before = [nr_switches(process.pid, tid) for tid in asleep]
             times = [time.monotonic()]
             stacks = stacks_of(process.pid)
@@ -85,6 +92,8 @@ def test_faulthandler():
     with tempfile.TemporaryFile('w+') as err:
         with running(sys.executable, PROGRAM, stdout=subprocess.PIPE, stderr=err, text=True) as process:
             threads = [part.split('=') for part in process.stdout.readline().split()[1:]]
+            wait_for(lambda: all(sleeps(process.pid, tid) for name, tid, _ in threads if name == 'sleep_here'),
+                     'they sleep')
             stacks = stacks_of(process.pid)
             process.send_signal(signal.SIGUSR1)
             end = time.monotonic() + 30

@@ -51,7 +51,7 @@ static int print(struct view *view, struct sb_run *run)
 	if (!fflush(stdout))
 		return 0;
 	/* The reader has enough: that is its right. */
-	run->end = SB_END_TIME;
+	run->end = SB_END_ORDERED;
 	return errno == EPIPE ? 0 : sb_err(-errno, "cannot write to standard output");
 }
 
@@ -92,7 +92,7 @@ static int show(struct view *view, struct sb_run *run)
 		return 0;
 	err = view->term ? draw(view) : print(view, run);
 	if (++view->nr_rounds == run->opts.nr_rounds)
-		run->end = SB_END_TIME;
+		run->end = SB_END_ORDERED;
 	return err;
 }
 
@@ -113,6 +113,18 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	return show(view, run);
 }
 
+/* So that keys do something before the first period is over. */
+static int begin(struct sb_run_sink *sink, struct sb_run *run)
+{
+	struct view *view = (struct view *)sink;
+	int err = sb_top_update(&view->top);
+
+	if (err)
+		return sb_err(err, "cannot sum up the samples");
+	know_run(view, run);
+	return draw(view);
+}
+
 static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 {
 	struct view *view = (struct view *)sink;
@@ -131,11 +143,10 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 			return sb_err(err, "cannot sum up the samples");
 	}
 	if (view->top.is_over) {
-		run->end = SB_END_TIME;
+		run->end = SB_END_ORDERED;
 		return 0;
 	}
-	/* Before the first period there is nothing to be drawn. */
-	return view->taken_ns ? draw(view) : 0;
+	return draw(view);
 }
 
 /* "process 1302, 1400", "all processes", for the first line of the screen. */
@@ -220,6 +231,7 @@ static int prepare(struct view *view, struct sb_run *run)
 	if (view->term) {
 		view->sink.fd = sb_term_fd(view->term);
 		view->sink.on_readable = on_readable;
+		view->sink.begin = begin;
 		view->sink.has_terminal = true;
 	}
 	run->sink = &view->sink;
