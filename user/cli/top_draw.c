@@ -321,7 +321,7 @@ static void draw_chosen(struct sb_top *top, size_t nr_narrow)
 	sb_canvas_textf(canvas, from(canvas, row, col), SB_INK_PLAIN, "  %s",
 			module_of(tree, top->chosen));
 	if (nr_narrow)
-		sb_canvas_textf(canvas, from(canvas, ROW_HEADING, canvas->nr_cols - 24), SB_INK_BAR,
+		sb_canvas_textf(canvas, from(canvas, ROW_HEADING, canvas->nr_cols - 30), SB_INK_BAR,
 				"%zu narrower than a cell", nr_narrow);
 }
 
