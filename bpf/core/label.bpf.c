@@ -22,18 +22,19 @@ __hidden int sb_labels_are_on(void)
 	return cfg_labels;
 }
 
+/* What is off is not verified: up to 6.7 a global function is, whoever calls it. */
 __noinline int sb_labels_begin(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 
-	return s ? sb_label_begin(&s->labels, s) : SB_STEP_END;
+	return s && cfg_labels ? sb_label_begin(&s->labels, s) : SB_STEP_END;
 }
 
 __noinline int sb_labels_step(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
 
-	return s ? sb_label_step(&s->labels, s) : SB_STEP_END;
+	return s && cfg_labels ? sb_label_step(&s->labels, s) : SB_STEP_END;
 }
 
 static int ship_labels(struct sb_scratch *s)
@@ -63,7 +64,7 @@ __noinline int sb_labels_end(__u32 slot)
 	__u8 seen = 1;
 	__u64 id;
 
-	if (!s)
+	if (!s || !cfg_labels)
 		return 0;
 	if (s->labels.nr_cut)
 		sb_stat_add(SB_STAT_LABELS_CUT, s->labels.nr_cut);

@@ -156,6 +156,7 @@ static __always_inline __u8 *sb_label_put(struct sb_label_walk *w, __u64 key, __
 		w->nr_cut++;
 		return 0;
 	}
+	SB_STEP_OPAQUE(out);
 	out &= SB_LABEL_MASK;
 	w->data[out] = (__u8)key;
 	w->data[out + 1] = (__u8)len;
@@ -202,9 +203,9 @@ static __always_inline enum sb_step sb_label_step_custom(struct sb_label_walk *w
 	w->at += 32;
 	w->end--;
 	len = w->head[0];
-	SB_STEP_OPAQUE(len);
-	if (len - 1 >= SB_LABEL_KEY_BYTES)
+	if (!len || len > SB_LABEL_KEY_BYTES)
 		return SB_STEP_GO_ON;
+	SB_STEP_OPAQUE(len); /* here, or the mask is folded away, which verifiers up to 6.1 need */
 	len &= 127;
 	__builtin_memset(w->key, 0, sizeof(w->key));
 	if (len > SB_LABEL_KEY_BYTES || SB_INTERP_READ(mem, w->key, len, w->head[1])) {
