@@ -33,7 +33,7 @@ static int answer(const struct sb_sym_query *query, char side)
 
 	for (i = 0; i < query->nr && !err; i++) {
 		unsigned int n = (unsigned int)(query->reqs[i].addr & 0xfff);
-		char name[16], inlined[16];
+		char name[32], inlined[16];
 		struct sb_sym_frame frames[2] = {
 			{ .name = inlined, .module = "m", .is_inlined = true },
 			{ .name = name,
@@ -44,6 +44,8 @@ static int answer(const struct sb_sym_query *query, char side)
 		snprintf(name, sizeof(name), "%c%u%s", side, n,
 			 query->reqs[i].is_caller ? "'" : "");
 		snprintf(inlined, sizeof(inlined), "i%u", n);
+		if (n == 10)
+			snprintf(name, sizeof(name), "asm_sysvec_timer");
 		if (n == 9) {
 			frames[1].name = NULL;
 			frames[1].reason = SB_SYM_NO_MATCH;
@@ -91,10 +93,12 @@ int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *q
 static const uint64_t user_ips[] = { 0x1001, 0x1005, 0x1009 };
 static const uint64_t broken_ips[] = { 0x1001, 0x1002, 0x1007, 0x1003 };
 static const uint64_t kernel_ips[] = { 0x1002, 0x1003 };
+static const uint64_t interrupt_ips[] = { 0x1002, 0x100a, 0x1003 };
 
 static const struct sb_batch_stack stacks[] = {
 	{ .id = { 1, 1 }, .nr_frames = 3, .ip = user_ips },
 	{ .id = { 2, 1 }, .flags = SB_STACK_KERNEL, .nr_frames = 2, .ip = kernel_ips },
+	{ .id = { 7, 1 }, .flags = SB_STACK_KERNEL, .nr_frames = 3, .ip = interrupt_ips },
 	{ .id = { 4, 1 }, .nr_frames = 4, .ip = broken_ips },
 	{ .id = { 5, 1 }, .nr_frames = 1, .ip = broken_ips + 2 },
 	{ .id = { 6, 1 }, .nr_frames = 2, .ip = broken_ips + 2, .flags = SB_STACK_LEAF_RETURNS },
@@ -115,13 +119,18 @@ static int collect(void *arg, const char *line, size_t len)
 	return 0;
 }
 
+static const struct sb_batch_labels *labels;
+static size_t nr_labels;
+
 static struct sb_resolve_stats resolve(const struct sb_resolve_opts *opts,
 				       const struct sb_batch_count *counts, size_t nr_counts)
 {
 	const struct sb_batch batch = { .counts = counts,
 					.nr_counts = nr_counts,
 					.stacks = stacks,
-					.nr_stacks = sizeof(stacks) / sizeof(stacks[0]) };
+					.nr_stacks = sizeof(stacks) / sizeof(stacks[0]),
+					.labels = labels,
+					.nr_labels = nr_labels };
 	const struct sb_fold_opts fold = {};
 	struct sb_resolve_stats stats;
 	struct sb_resolver *resolver;
@@ -204,6 +213,116 @@ static void test_cut_and_lost(void **state)
 	assert_int_equal(stats.nr_missing_stacks, 2);
 	assert_int_equal(stats.nr_user_stacks, 5);
 	assert_int_equal(stats.nr_processes, 3);
+}
+
+static const struct sb_batch_labels label_sets[] = {
+	{ .id = 11, .nr_bytes = 7, .text = "car\0eu" },
+	{ .id = 12, .nr_bytes = 6, .text = "\0asia" },
+	{ .id = 13, .nr_bytes = 0 },
+};
+
+static int series_of(void *arg, const struct sb_sample_key *key, const char *const *values,
+		     uint32_t *ret_series)
+{
+	assert_int_equal(key->tgid, 42);
+	*ret_series = values[0] && !strcmp(values[0], "car") ? 7 : 8;
+	++*(int *)arg;
+	return 0;
+}
+
+/* Labels of threads stand outside; a thread need not have all; those that were lost are counted. */
+static void test_labels(void **state)
+{
+	static const char *const keys[] = { "vehicle", "region" };
+	struct sb_resolve_opts opts = { .labels = keys, .nr_labels = 2 };
+	const struct sb_batch_count counts[] = {
+		{ { .labels = 11, .tgid = 42, .comm = "a" }, { .weight = 4, .nr_samples = 4 } },
+		{ { .labels = 12, .tgid = 42, .comm = "a" }, { .weight = 3, .nr_samples = 3 } },
+		{ { .labels = 13, .tgid = 42, .comm = "a" }, { .weight = 2, .nr_samples = 2 } },
+		{ { .labels = 14, .tgid = 42, .comm = "a" }, { .weight = 1, .nr_samples = 1 } },
+	};
+	struct sb_resolve_stats stats;
+	int nr_asked = 0;
+
+	labels = label_sets;
+	nr_labels = 3;
+	stats = resolve(&opts, counts, 4);
+	assert_string_equal(folded, "vehicle=car;region=eu;a 4\n"
+				    "a 3\n"
+				    "region=asia;a 3\n");
+	assert_int_equal(stats.nr_labelled, 7);
+	assert_int_equal(stats.nr_missing_labels, 1);
+	opts.series = series_of;
+	opts.series_arg = &nr_asked;
+	resolve(&opts, counts, 4);
+	assert_string_equal(folded, "8 6\n7 4\n");
+	assert_int_equal(nr_asked, 4);
+	nr_labels = 0;
+}
+
+/* Who was interrupted has nothing to do with it, and neither have its labels. */
+static void test_interrupt(void **state)
+{
+	static const char *const keys[] = { "vehicle", "region" };
+	const struct sb_resolve_opts opts = { .labels = keys,
+					      .nr_labels = 2,
+					      .is_of_wakers = true };
+	const struct sb_batch_count counts[] = {
+		{ { .labels = 11, .ustack = { 1, 1 }, .kstack = { 7, 1 }, .tgid = 42, .comm = "a" },
+		  { .weight = 4, .nr_samples = 4 } },
+	};
+
+	labels = label_sets;
+	nr_labels = 3;
+	resolve(&opts, counts, 1);
+	assert_string_equal(folded, "[interrupt];asm_sysvec_timer;k2 4\n");
+	nr_labels = 0;
+}
+
+/* More sets than are kept at a time: those of no use are forgotten, on both sides. */
+static void test_many_labels(void **state)
+{
+	static const char *const keys[] = { "vehicle" };
+	const struct sb_resolve_opts opts = { .labels = keys, .nr_labels = 1 };
+	static struct sb_batch_labels sets[40000];
+	struct sb_batch batch = { .labels = sets, .nr_labels = 40000 };
+	const struct sb_batch none = {};
+	const struct sb_batch_count last = { { .labels = 58999, .comm = "a" },
+					     { .weight = 5, .nr_samples = 5 } };
+	static char text[2048];
+	struct sb_resolve_stats stats;
+	struct sb_resolver *resolver;
+	struct sb_profile *profile;
+	size_t i, nr;
+
+	for (i = 0; i < 40000; i++)
+		sets[i] = (struct sb_batch_labels){ .id = i + 1, .nr_bytes = 2, .text = "x" };
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_resolver_new(&opts, NULL, profile, &resolver), 0);
+	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
+	(void)sb_resolver_evicted_labels(resolver, &nr);
+	assert_int_equal(nr, 0);
+	/* They may still be named by the next one. */
+	assert_int_equal(sb_resolver_add(resolver, &none), 0);
+	(void)sb_resolver_evicted_labels(resolver, &nr);
+	assert_int_equal(nr, 0);
+	assert_int_equal(sb_resolver_add(resolver, &none), 0);
+	(void)sb_resolver_evicted_labels(resolver, &nr);
+	assert_int_equal(nr, 40000);
+	/* Longer than all that is kept of texts: "(other)". */
+	memset(text, 'y', sizeof(text) - 1);
+	for (i = 0; i < 9000; i++)
+		sets[i] = (struct sb_batch_labels){ .id = 50000 + i,
+						    .nr_bytes = sizeof(text),
+						    .text = text };
+	batch.nr_labels = 9000;
+	batch.counts = &last;
+	batch.nr_counts = 1;
+	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
+	sb_resolver_stats(resolver, &stats);
+	assert_int_equal(stats.nr_other_labels, 5);
+	sb_resolver_free(resolver);
+	sb_profile_free(profile);
 }
 
 /* A caller where no code is: the frame pointer was none, so nothing above it counts. */
@@ -305,6 +424,9 @@ static void test_shed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_interrupt),
+		cmocka_unit_test(test_many_labels),
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_cut_and_lost),

@@ -567,9 +567,10 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 	resolver->nr_samples = count->count.nr_samples;
 	resolver->frames.nr = 0;
 	err = push_outermost(resolver, &count->key);
+	/* Labels of who was interrupted are not the interrupt's. */
+	first = resolver->opts.series ? resolver->frames.nr : 0;
 	if (!err)
 		err = sb_resolver_push_state_root(resolver, &count->key);
-	first = resolver->frames.nr;
 	if (!err)
 		err = push_roots(resolver, &count->key);
 	if (!err)
