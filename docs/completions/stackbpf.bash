@@ -23,6 +23,8 @@ _stackbpf()
 	local query="$asked --format -o --output -l --limit --annotate --modules --title --no-header $common"
 	local snap="-p --pid -L --tid -u -U --user -k -K --kernel --interp --lines --no-inline --demangle
 		--group --format -o --output $common"
+	local timeline="$asked --step --format $common"
+	local store="--store --cardinality --format --older --retain --max-size --dry-run $common"
 	local run="-F --freq -e --event --idle --kind --open $views"
 	local record="--store --kinds --tag --tids --retain --max-size --sync
 		-F --freq -e --event $samplers"
@@ -33,7 +35,7 @@ _stackbpf()
 		--nodes --width --negate -o --output --format --title $common"
 	local doctor="-p --pid $common"
 	local help="$common"
-	local commands='oncpu offcpu wakeup offwake wall io top live snap run query record export serve diff doctor help' i
+	local commands='oncpu offcpu wakeup offwake wall io top live snap run timeline store query record export serve diff doctor help' i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -166,6 +168,8 @@ _stackbpf()
 	top | live) mapfile -t COMPREPLY < <(compgen -W "$top" -- "$cur") ;;
 	query) mapfile -t COMPREPLY < <(compgen -W "$query" -- "$cur") ;;
 	snap) mapfile -t COMPREPLY < <(compgen -W "$snap" -- "$cur") ;;
+	timeline) mapfile -t COMPREPLY < <(compgen -W "$timeline" -- "$cur") ;;
+	store) mapfile -t COMPREPLY < <(compgen -W "$store stat check prune merge" -- "$cur") ;;
 	run) mapfile -t COMPREPLY < <(compgen -W "$run" -- "$cur") ;;
 	record) mapfile -t COMPREPLY < <(compgen -W "$record" -- "$cur") ;;
 	export) mapfile -t COMPREPLY < <(compgen -W "$export" -- "$cur") ;;

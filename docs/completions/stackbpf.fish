@@ -11,6 +11,8 @@ complete -c stackbpf -n __fish_use_subcommand -a top -d 'functions and calls of 
 complete -c stackbpf -n __fish_use_subcommand -a live -d 'the same as top'
 complete -c stackbpf -n __fish_use_subcommand -a query -d 'what a store has of a range of time'
 complete -c stackbpf -n __fish_use_subcommand -a snap -d 'what each thread of a process does now'
+complete -c stackbpf -n __fish_use_subcommand -a timeline -d 'how much there was at each time'
+complete -c stackbpf -n __fish_use_subcommand -a store -d 'look at a store, prune and merge it'
 complete -c stackbpf -n __fish_use_subcommand -a run -d 'a command, and a picture of what it did'
 complete -c stackbpf -n __fish_use_subcommand -a record -d 'profiles over time, with tags, into a store'
 complete -c stackbpf -n __fish_use_subcommand -a export -d 'send a store to ClickHouse, OpenTelemetry, Pyroscope, or to files'
@@ -18,7 +20,7 @@ complete -c stackbpf -n __fish_use_subcommand -a serve -d 'a store as a page, an
 complete -c stackbpf -n __fish_use_subcommand -a diff -d 'what changed from A to B, and what of it is noise'
 complete -c stackbpf -n __fish_use_subcommand -a doctor -d 'what this kernel, these privileges and a process allow'
 complete -c stackbpf -n __fish_use_subcommand -a help -d 'what a command does, and its options'
-complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live snap run query record export serve diff doctor help'
+complete -c stackbpf -n '__fish_seen_subcommand_from help' -a 'oncpu offcpu wakeup offwake wall io top live snap run timeline store query record export serve diff doctor help'
 complete -c stackbpf -s q -l quiet -d 'say nothing on stderr but errors'
 complete -c stackbpf -s v -l verbose -d 'say everything'
 complete -c stackbpf -s h -l help -d 'show the options'
@@ -152,7 +154,7 @@ __stackbpf_top -s l -l limit -x -d 'so many functions in a table'
 functions -e __stackbpf_top
 
 function __stackbpf_asked
-    complete -c stackbpf -n '__fish_seen_subcommand_from query' $argv
+    complete -c stackbpf -n '__fish_seen_subcommand_from query timeline' $argv
 end
 __stackbpf_asked -l store -x -a '(__fish_complete_directories)' -d 'the store'
 __stackbpf_asked -l from -x -a '-1h -1d -7d -30d' -d 'from here on'
@@ -191,6 +193,26 @@ __stackbpf_snap -l group -d 'equal stacks together'
 __stackbpf_snap -l format -x -a 'stacks folded json' -d 'the format'
 __stackbpf_snap -s o -l output -rF -d 'write to a file'
 functions -e __stackbpf_snap
+
+function __stackbpf_timeline
+    complete -c stackbpf -n '__fish_seen_subcommand_from timeline' $argv
+end
+__stackbpf_timeline -l step -x -a '10s 1m 10m 1h 1d' -d 'how long a step is'
+__stackbpf_timeline -l format -x -a 'table tsv json' -d 'the format'
+functions -e __stackbpf_timeline
+
+function __stackbpf_store
+    complete -c stackbpf -n '__fish_seen_subcommand_from store' $argv
+end
+complete -c stackbpf -n '__fish_seen_subcommand_from store' -a 'stat check prune merge'
+__stackbpf_store -l store -x -a '(__fish_complete_directories)' -d 'the store'
+__stackbpf_store -l cardinality -d 'how many values each tag has'
+__stackbpf_store -l format -x -a 'table json' -d 'the format'
+__stackbpf_store -l older -x -d 'prune what is older'
+__stackbpf_store -l retain -x -d 'how long blocks are kept'
+__stackbpf_store -l max-size -x -d 'of the whole store'
+__stackbpf_store -l dry-run -d 'only say what would be removed'
+functions -e __stackbpf_store
 
 function __stackbpf_run
     complete -c stackbpf -n '__fish_seen_subcommand_from run' $argv

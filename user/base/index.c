@@ -125,9 +125,12 @@ int sb_strtab_init(struct sb_strtab *tab)
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id)
 {
 	struct sb_index_iter it;
-	uint64_t hash = sb_hash(s, len, 0);
+	uint64_t hash;
 	int err;
 
+	if (len >= INT32_MAX)
+		return -E2BIG;
+	hash = sb_hash(s, len, 0);
 	for (it = sb_index_first(&tab->index, hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&tab->index, it)) {
 		const struct sb_strtab_entry *have = &tab->strs.at[it.id];

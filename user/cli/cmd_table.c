@@ -34,6 +34,12 @@ static const char diff_notes[] =
 static const char query_notes[] =
 	"The heaviest functions go to stdout unless --format or -o is given.\n";
 
+static const char store_notes[] =
+	"  stat    how large it is, and what it has\n"
+	"  check   which records are damaged; exit status 1 if there are any\n"
+	"  prune   remove what is older, or more, than the options say\n"
+	"  merge   add what another store, DIR2, has: of another host\n";
+
 static const struct sb_command commands[] = {
 	{
 		.name = "top",
@@ -58,6 +64,21 @@ static const struct sb_command commands[] = {
 		.synopsis = "-p PID [options]",
 		.opts = sb_snap_rows,
 		.run = sb_cmd_snap,
+	},
+	{
+		.name = "timeline",
+		.summary = "how much there was at each time, by a tag",
+		.synopsis = "[--from TIME] [--to TIME] [--tag RULE] [--by KEY]",
+		.opts = sb_timeline_rows,
+		.run = sb_cmd_timeline,
+	},
+	{
+		.name = "store",
+		.summary = "how large a store is, what is damaged; prune and merge",
+		.synopsis = "stat|check|prune|merge [options] [DIR2]",
+		.opts = sb_store_rows,
+		.notes = store_notes,
+		.run = sb_cmd_store,
 	},
 	{
 		.name = "run",

@@ -38,6 +38,8 @@ static void drop_indexes(struct sb_dict *dict)
 	sb_index_release(&dict->nodes_index);
 	sb_index_release(&dict->tags_index);
 	sb_index_release(&dict->rows_index);
+	sb_index_release(&dict->paths_index);
+	sb_index_release(&dict->texts_index);
 	dict->is_indexed = false;
 }
 
@@ -146,16 +148,47 @@ static int add_frame(struct sb_dict *dict, const struct sb_dict_frame *frame, ui
 	return sb_index_add(&dict->frames_index, hash, *ret_id);
 }
 
-int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id)
+static bool is_text(const struct sb_dict *dict, uint32_t string, const char *s, size_t len)
+{
+	const struct sb_strtab_entry *have = &dict->strings.strs.at[string];
+
+	return have->len == len && !memcmp(have->s, s, len);
+}
+
+static int add_text(struct sb_dict *dict, const struct sb_frame *frame, size_t name_len,
+		    size_t module_len, uint32_t *ret_id)
 {
 	struct sb_dict_frame new = { .kind = (uint32_t)frame->kind << 1 | frame->is_unnamed };
+	int err = add_string(dict, frame->name, name_len, &new.name);
+
+	if (!err && frame->module)
+		err = add_string(dict, frame->module, module_len, &new.module);
+	return err ? err : add_frame(dict, &new, ret_id);
+}
+
+int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id)
+{
+	uint32_t kind = (uint32_t)frame->kind << 1 | frame->is_unnamed;
+	size_t name_len = strlen(frame->name),
+	       module_len = frame->module ? strlen(frame->module) : 0;
+	uint64_t hash = sb_hash(frame->name, name_len,
+				module_len ? sb_hash(frame->module, module_len, kind) : kind);
+	struct sb_index_iter it;
 	int err = need_indexes(dict);
 
+	for (it = sb_index_first(&dict->texts_index, hash); !err && it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&dict->texts_index, it)) {
+		const struct sb_dict_frame *have = &dict->frames.at[it.id];
+
+		if (have->kind == kind && is_text(dict, have->name, frame->name, name_len) &&
+		    is_text(dict, have->module, frame->module ? frame->module : "", module_len)) {
+			*ret_id = it.id;
+			return 0;
+		}
+	}
 	if (!err)
-		err = add_string(dict, frame->name, strlen(frame->name), &new.name);
-	if (!err && frame->module)
-		err = add_string(dict, frame->module, strlen(frame->module), &new.module);
-	return err ? err : add_frame(dict, &new, ret_id);
+		err = add_text(dict, frame, name_len, module_len, ret_id);
+	return err ? err : sb_index_add(&dict->texts_index, hash, *ret_id);
 }
 
 int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id)
@@ -197,6 +230,34 @@ static int push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uin
 	for (i = 0; i < nr && !err; i++)
 		dict->pairs.at[dict->pairs.nr++] = pairs[i];
 	return err;
+}
+
+static bool is_path(const struct sb_dict *dict, uint32_t node, const uint32_t *frames, size_t nr)
+{
+	for (; nr && node; node = dict->nodes.at[node].parent)
+		if (dict->nodes.at[node].frame != frames[--nr])
+			return false;
+	return !nr && !node;
+}
+
+int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32_t *ret_id)
+{
+	uint64_t hash = sb_hash(frames, nr * sizeof(*frames), nr);
+	struct sb_index_iter it;
+	uint32_t node = 0;
+	size_t i;
+	int err = need_indexes(dict);
+
+	for (it = sb_index_first(&dict->paths_index, hash); !err && it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&dict->paths_index, it))
+		if (is_path(dict, it.id, frames, nr)) {
+			*ret_id = it.id;
+			return 0;
+		}
+	for (i = 0; i < nr && !err; i++)
+		err = sb_dict_node(dict, node, frames[i], &node);
+	*ret_id = node;
+	return err ? err : sb_index_add(&dict->paths_index, hash, node);
 }
 
 static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr,

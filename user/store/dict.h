@@ -60,6 +60,8 @@ struct sb_dict {
 	SB_VEC(struct sb_dict_pair) pairs;
 	SB_VEC(struct sb_dict_row) rows;
 	struct sb_index frames_index, nodes_index, tags_index, rows_index;
+	/* Short cuts to what was looked up since: whole paths, and frames by their text. */
+	struct sb_index paths_index, texts_index;
 	bool is_indexed; /* not after reading, until something is looked up to be added */
 	bool may_use_spare;
 	uint64_t nr_lost; /* entries whose record was damaged */
@@ -75,6 +77,8 @@ void sb_dict_release(struct sb_dict *dict);
 /* Each returns 0 and the number; -E2BIG at a bound; -ENOMEM. */
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id);
 int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id);
+/* The node of a whole path, root first: one look-up if it was there before. */
+int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32_t *ret_id);
 /* @tags are sorted by key. */
 int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uint32_t *ret_id);
 int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *ret_id);

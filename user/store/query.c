@@ -227,6 +227,22 @@ static int fold_tree(struct folding *folding)
 	return err;
 }
 
+/* Kept with the file: to get them from the system each time costs as much as what is done with them. */
+static int need_nodes(struct folding *folding)
+{
+	struct sb_part *part = folding->part;
+	size_t nr = folding->dict->nodes.nr;
+	int err = sb_vec_reserve(&part->self, nr);
+
+	if (!err)
+		err = sb_vec_reserve(&part->total, nr);
+	if (err)
+		return err;
+	folding->self = memset(part->self.at, 0, nr * sizeof(*folding->self));
+	folding->total = memset(part->total.at, 0, nr * sizeof(*folding->total));
+	return 0;
+}
+
 static int fold(struct folding *folding)
 {
 	const struct sb_dict *dict = folding->dict;
@@ -234,22 +250,17 @@ static int fold(struct folding *folding)
 	int err = sb_wanted_init(&folding->wanted, dict, folding->query->rules);
 
 	folding->frame = malloc((dict->frames.nr + 1) * sizeof(*folding->frame));
-	if (is_tree) {
-		folding->self = calloc(dict->nodes.nr, sizeof(*folding->self));
-		folding->total = calloc(dict->nodes.nr, sizeof(*folding->total));
-	}
-	if (!folding->frame || (is_tree && (!folding->self || !folding->total)))
+	if (!folding->frame)
 		err = -ENOMEM;
+	if (!err && is_tree)
+		err = need_nodes(folding);
 	if (!err)
 		memset(folding->frame, 0xff, (dict->frames.nr + 1) * sizeof(*folding->frame));
 	if (!err)
 		err = is_tree ? fold_tree(folding) : fold_rows(folding);
 	sb_wanted_release(&folding->wanted);
 	free(folding->frame);
-	free(folding->self);
-	free(folding->total);
 	folding->frame = NULL;
-	folding->self = folding->total = NULL;
 	return err;
 }
 

@@ -12,6 +12,7 @@
 struct transfer {
 	const struct sb_dict *from;
 	struct sb_dict *to;
+	bool keeps_wide;
 	uint32_t *frame, *node, *tags; /* of @to, by those of @from; SB_DICT_NONE: not yet */
 	SB_VEC(uint32_t) path;	       /* scratch */
 	struct sb_sums sums;
@@ -91,7 +92,7 @@ static int transfer_row(struct transfer *transfer, const struct sb_dict_row *row
 	if (err && !key.has_no_node)
 		return err;
 	for (i = 0; i < nr; i++)
-		if (!tags[i].is_wide)
+		if (!tags[i].is_wide || transfer->keeps_wide)
 			tags[key.nr_tags++] = tags[i];
 	return sb_store_add_row(transfer->to, &key, weight, &transfer->sums);
 }
@@ -100,7 +101,7 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 		      const struct sb_store_kind *kind, const struct sb_dict *from,
 		      const struct sb_segment_sums *sums)
 {
-	struct transfer transfer = { .from = from };
+	struct transfer transfer = { .from = from, .keeps_wide = !level };
 	struct sb_segment *out;
 	size_t i;
 	int err = sb_store_out(store, level, begin_s, &out);

@@ -19,6 +19,8 @@ static void free_part(struct sb_part *part)
 	if (part->is_there)
 		sb_segment_release(&part->segment);
 	sb_sums_release(&part->sums);
+	sb_vec_release(&part->self);
+	sb_vec_release(&part->total);
 	free(part);
 }
 
@@ -33,6 +35,7 @@ static size_t bytes_of(const struct sb_part *part)
 	       dict->frames.cap * sizeof(dict->frames.at[0]) +
 	       dict->nodes.cap * sizeof(dict->nodes.at[0]) +
 	       dict->rows.cap * (sizeof(dict->rows.at[0]) + sizeof(uint64_t)) +
+	       (part->self.cap + part->total.cap) * sizeof(uint64_t) +
 	       part->segment.blocks.cap * sizeof(struct sb_record) + part->segment.window.cap +
 	       part->segment.raw.cap;
 }

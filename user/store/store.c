@@ -242,53 +242,86 @@ int sb_store_each_file(const struct sb_store *store, size_t level,
 
 struct expiry {
 	struct sb_store *store;
+	const struct sb_store_prune *prune;
 	size_t level;
-	int64_t before_s;
-	uint64_t bytes, bytes_max; /* of what is left */
+	int64_t now_s, before_s;
+	uint64_t bytes; /* of what is left */
 	bool is_for_room;
 };
 
-static bool is_written(const struct sb_store *store, size_t level, const char *name)
+/* By us, or, if it has the present, perhaps by another process. */
+static bool is_written(const struct expiry *expiry, const char *name, int64_t begin_s)
 {
-	return store->out[level].is_open && sb_streq(store->out[level].name, name);
+	const struct sb_store_file *out = &expiry->store->out[expiry->level];
+
+	if (out->is_open && sb_streq(out->name, name))
+		return true;
+	return expiry->store->lock_fd < 0 &&
+	       sb_level_file_end(expiry->level, begin_s) > expiry->now_s - SB_STORE_BLOCK_S;
+}
+
+static int remove_file(const struct expiry *expiry, const char *name, uint64_t bytes)
+{
+	const struct sb_store_prune *prune = expiry->prune;
+
+	if (!prune->is_dry && unlinkat(expiry->store->dir_fd, name, 0))
+		return errno == ENOENT ? 0 : -errno;
+	if (prune->fn)
+		prune->fn(prune->arg, name, bytes);
+	return 0;
 }
 
 static int expire_file(void *arg, const char *name, int64_t begin_s)
 {
 	struct expiry *expiry = arg;
 	struct stat st;
-	bool is_due;
+	bool is_old = sb_level_file_end(expiry->level, begin_s) <= expiry->before_s;
 
 	if (fstatat(expiry->store->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno;
-	is_due = expiry->is_for_room
-			 ? expiry->bytes > expiry->bytes_max
-			 : sb_level_file_end(expiry->level, begin_s) <= expiry->before_s;
-	if (!is_due || is_written(expiry->store, expiry->level, name)) {
+	/* Of a dry run, what is too old is still there the second time. */
+	if (expiry->is_for_room && is_old)
+		return 0;
+	if (expiry->is_for_room ? expiry->bytes <= expiry->prune->bytes_max : !is_old) {
 		expiry->bytes += expiry->is_for_room ? 0 : (uint64_t)st.st_size;
 		return 0;
 	}
-	if (unlinkat(expiry->store->dir_fd, name, 0))
-		return -errno;
+	if (is_written(expiry, name, begin_s)) {
+		expiry->bytes += expiry->is_for_room ? 0 : (uint64_t)st.st_size;
+		return 0;
+	}
 	if (expiry->is_for_room)
 		expiry->bytes -= (uint64_t)st.st_size;
-	return 0;
+	return remove_file(expiry, name, (uint64_t)st.st_size);
+}
+
+static int expire_level(struct expiry *expiry, size_t level)
+{
+	uint64_t keep_s = expiry->prune->keep_s[level];
+
+	expiry->level = level;
+	expiry->before_s = keep_s ? expiry->now_s - (int64_t)keep_s : INT64_MIN;
+	return sb_store_each_file(expiry->store, level, expire_file, expiry);
+}
+
+int sb_store_prune(struct sb_store *store, const struct sb_store_prune *prune, int64_t now_s)
+{
+	struct expiry expiry = { .store = store, .prune = prune, .now_s = now_s };
+	size_t level;
+	int err = 0;
+
+	for (level = 0; level < SB_STORE_LEVELS && !err; level++)
+		err = expire_level(&expiry, level);
+	expiry.is_for_room = true;
+	for (level = 0; level < SB_STORE_LEVELS && !err && prune->bytes_max; level++)
+		err = expire_level(&expiry, level);
+	return err;
 }
 
 int sb_store_expire(struct sb_store *store, int64_t now_s)
 {
-	struct expiry expiry = { .store = store, .bytes_max = store->opts.bytes_max };
-	int err = 0;
+	struct sb_store_prune prune = { .bytes_max = store->opts.bytes_max };
 
-	for (; expiry.level < SB_STORE_LEVELS && !err; expiry.level++) {
-		expiry.before_s = store->opts.keep_s[expiry.level]
-					  ? now_s - (int64_t)store->opts.keep_s[expiry.level]
-					  : INT64_MIN;
-		err = sb_store_each_file(store, expiry.level, expire_file, &expiry);
-	}
-	expiry.is_for_room = true;
-	for (expiry.level = 0; expiry.level < SB_STORE_LEVELS && !err && expiry.bytes_max;
-	     expiry.level++)
-		err = sb_store_each_file(store, expiry.level, expire_file, &expiry);
-	return err;
+	memcpy(prune.keep_s, store->opts.keep_s, sizeof(prune.keep_s));
+	return sb_store_prune(store, &prune, now_s);
 }

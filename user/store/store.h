@@ -73,6 +73,47 @@ int sb_store_put_status(const struct sb_store *store);
  * opts.bytes_max; never those being written. Return: 0 or the first error. */
 int sb_store_expire(struct sb_store *store, int64_t now_s);
 
+struct sb_store_prune {
+	uint64_t keep_s[SB_STORE_LEVELS]; /* 0: for ever */
+	uint64_t bytes_max;		  /* of all files; 0: no bound */
+	bool is_dry;			  /* remove nothing */
+	/* Called for each file that is removed; or NULL. */
+	void (*fn)(void *arg, const char *name, uint64_t bytes);
+	void *arg;
+};
+/* The same for a store that may be open for reading only: files that another process may write remain. */
+int sb_store_prune(struct sb_store *store, const struct sb_store_prune *prune, int64_t now_s);
+
+/*
+ * Add all that @from has, level by level. Both are open for writing: what periods that have ended sum up to is
+ * made first. Nothing is known of what was added before: twice is twice. Return: 0, -ENOMEM, others of I/O, and
+ * then a part of it was added.
+ */
+int sb_store_merge(struct sb_store *store, struct sb_store *from, int64_t now_s);
+
+/* What is in a file. */
+struct sb_store_file_info {
+	const char *name;
+	size_t level;
+	uint64_t bytes;
+	size_t nr_blocks, nr_strings, nr_nodes, nr_tags, nr_rows;
+	int64_t from_s, to_s; /* of blocks; 0: there are none */
+	int err;	      /* it cannot be read; then nothing of the below is set */
+	uint64_t nr_skipped_bytes, nr_tail_bytes, nr_damaged_dicts,
+		nr_lost_entries;    /* see segment.h */
+	uint64_t nr_damaged_blocks; /* if they were read */
+	uint64_t lost_weight;	    /* of the others: rows that are in no dictionary */
+};
+struct sb_store_look {
+	bool reads_blocks; /* every one */
+	void (*on_file)(void *arg, const struct sb_store_file_info *info);
+	/* Of each damaged one, before its file's on_file(); or NULL. */
+	void (*on_damaged)(void *arg, const char *name, const struct sb_record *block);
+	void *arg;
+};
+/* All files, oldest first within a level, finest first. Return: 0, -ENOMEM, others of I/O. */
+int sb_store_look(struct sb_store *store, const struct sb_store_look *look);
+
 struct sb_store_query {
 	int64_t from_s, to_s; /* [from, to); rounded to 10 s outward */
 	const char *kind;

@@ -25,6 +25,7 @@ struct sb_part {
 	uint64_t used; /* by which query */
 	/* Of that query. */
 	struct sb_sums sums;
+	SB_VEC(uint64_t) self, total; /* by node */
 };
 
 struct sb_store {
@@ -63,7 +64,7 @@ int sb_store_each_file(const struct sb_store *store, size_t level,
 /* Have the file of @level that has @time_s open for writing. Return: 0 or a negative errno. */
 int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 		 struct sb_segment **ret_segment);
-/* Add sums over rows of @from, without wide tags, as a block of @level. Return: 0 or a negative errno. */
+/* Add sums over rows of @from, without wide tags but at the finest level, as a block of @level. Return: 0 or a negative errno. */
 int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 		      const struct sb_store_kind *kind, const struct sb_dict *from,
 		      const struct sb_segment_sums *sums);

@@ -99,33 +99,37 @@ int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 	return 0;
 }
 
+/* Of one profile. */
+struct paths {
+	uint32_t *frame; /* of the dictionary, by those of the profile; SB_DICT_NONE: not yet */
+	SB_VEC(uint32_t) frames; /* scratch */
+};
+
 /* The leaf's node. Return: 0, -E2BIG: no place, -ENOMEM. */
 static int node_of(struct sb_dict *dict, const struct sb_profile *profile, size_t i,
-		   uint32_t *frame_of, uint32_t *ret_node, uint64_t *ret_weight)
+		   struct paths *paths, uint32_t *ret_node, uint64_t *ret_weight)
 {
 	const uint32_t *frames;
-	uint32_t node = 0;
 	size_t nr, k;
-	int err = 0;
+	int err;
 
 	frames = sb_profile_stack_at(profile, i, &nr, ret_weight);
+	err = sb_vec_reserve(&paths->frames, nr + 1);
 	for (k = 0; k < nr && !err; k++) {
-		uint32_t *frame = &frame_of[frames[k]];
+		uint32_t *frame = &paths->frame[frames[k]];
 
 		if (*frame == SB_DICT_NONE)
 			err = sb_dict_frame(dict, sb_profile_frame_at(profile, frames[k]), frame);
-		if (!err)
-			err = sb_dict_node(dict, node, *frame, &node);
+		paths->frames.at[k] = *frame;
 	}
-	*ret_node = node;
-	return err;
+	return err ? err : sb_dict_path(dict, paths->frames.at, nr, ret_node);
 }
 
 static int add_series(struct sb_dict *dict, const struct sb_store_series *series,
 		      struct sb_sums *sums)
 {
 	size_t nr_frames = sb_profile_nr_frames(series->profile), i;
-	sb_cleanup(sb_freep) uint32_t *frame_of = calloc(nr_frames + 1, sizeof(*frame_of));
+	struct paths paths = { .frame = malloc((nr_frames + 1) * sizeof(*paths.frame)) };
 	uint32_t tags_id = SB_DICT_NONE;
 	struct sb_row_key key = {
 		.tags = series->tags,
@@ -135,16 +139,17 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 	uint64_t weight;
 	int err = 0;
 
-	if (!frame_of)
+	if (!paths.frame)
 		return -ENOMEM;
-	for (i = 0; i < nr_frames; i++)
-		frame_of[i] = SB_DICT_NONE;
+	memset(paths.frame, 0xff, nr_frames * sizeof(*paths.frame));
 	for (i = 0; i < sb_profile_nr_stacks(series->profile) && !err; i++) {
-		err = node_of(dict, series->profile, i, frame_of, &key.node, &weight);
+		err = node_of(dict, series->profile, i, &paths, &key.node, &weight);
 		key.has_no_node = err == -E2BIG;
 		if (!err || key.has_no_node)
 			err = sb_store_add_row(dict, &key, weight, sums);
 	}
+	free(paths.frame);
+	sb_vec_release(&paths.frames);
 	return err;
 }
 

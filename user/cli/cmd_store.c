@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* stackbpf store: how large a store is, what of it is damaged; to prune it, and to add another one. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/recorder_opts.h"
+#include "cli/store_opts.h"
+#include "output/jsontext.h"
+
+#define VALUES_SHOWN 5
+
+enum { TABLE, JSON };
+
+static const struct sb_opt_word formats[] = { { "table", TABLE }, { "json", JSON }, {} };
+
+struct store_opts {
+	struct sb_common_opts common; /* first */
+	struct sb_store_args store;
+	const char *older;
+	struct sb_recorder_opts retain; /* keep_s and has_keep of it */
+	uint64_t bytes_max;
+	uint32_t format;
+	bool cardinality, dry_run;
+};
+
+/* clang-format off */
+const struct sb_opt sb_store_rows[] = {
+	SB_STORE_DIR_ROW(struct store_opts, store),
+	{ .name = "cardinality", .type = SB_OPT_ON, .group = SB_OPT_STORE,
+	  .offset = offsetof(struct store_opts, cardinality),
+	  .help = "stat: how many values each tag has, and the heaviest" },
+	{ .name = "older", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_STORE,
+	  .offset = offsetof(struct store_opts, older),
+	  .help = "prune: files of all levels that are older: 30d, 2026-01-01, -1y" },
+	{ .name = "retain", .metavar = "LIST", .type = SB_OPT_PARSED, .group = SB_OPT_STORE,
+	  .offset = offsetof(struct store_opts, retain), .parse = sb_recorder_parse_retain,
+	  .help = "prune: how long blocks are kept by level: 10s=7d,10min=30d,1h=1y,1d=0 (0: for ever)" },
+	{ .name = "max-size", .metavar = "BYTES", .type = SB_OPT_BYTES, .group = SB_OPT_STORE,
+	  .offset = offsetof(struct store_opts, bytes_max), .min = 1,
+	  .help = "prune: the oldest files of the finest level, until it is no larger: 2G" },
+	{ .name = "dry-run", .type = SB_OPT_ON, .group = SB_OPT_STORE,
+	  .offset = offsetof(struct store_opts, dry_run),
+	  .help = "prune: only say what would be removed" },
+	{ .name = "format", .metavar = "NAME", .type = SB_OPT_WORD, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct store_opts, format), .words = formats,
+	  .help = "stat: table (the default), json" },
+	SB_COMMON_ROWS,
+	SB_OPT_END
+};
+/* clang-format on */
+
+SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
+SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
+
+static int failed(int err, const char *dir)
+{
+	sb_err(err, "cannot read the store at '%s'", dir);
+	return SB_EXIT_FAILED;
+}
+
+static const char *dir_of(const struct store_opts *fields)
+{
+	return fields->store.dir ? fields->store.dir : SB_STORE_DIR_DEFAULT;
+}
+
+/* stat */
+
+struct level_stat {
+	uint64_t nr_files, bytes, nr_blocks, nr_rows, nr_nodes;
+	int64_t from_s, to_s;
+};
+struct stat_sums {
+	struct level_stat level[SB_STORE_LEVELS];
+	uint64_t nr_bad; /* files with anything wrong */
+};
+
+static bool is_injured(const struct sb_store_file_info *info)
+{
+	return info->err || info->nr_damaged_dicts || info->nr_skipped_bytes ||
+	       info->nr_damaged_blocks || info->nr_lost_entries || info->lost_weight;
+}
+
+static void add_file(void *arg, const struct sb_store_file_info *info)
+{
+	struct stat_sums *sums = arg;
+	struct level_stat *level = &sums->level[info->level];
+
+	level->nr_files++;
+	level->bytes += info->bytes;
+	level->nr_blocks += info->nr_blocks;
+	level->nr_rows += info->nr_rows;
+	level->nr_nodes += info->nr_nodes;
+	if (info->from_s && (!level->from_s || info->from_s < level->from_s))
+		level->from_s = info->from_s;
+	if (info->to_s > level->to_s)
+		level->to_s = info->to_s;
+	sums->nr_bad += is_injured(info);
+}
+
+static void print_stat(const struct stat_sums *sums)
+{
+	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
+	uint64_t bytes = 0;
+	size_t i;
+
+	printf("LEVEL   FILES        BYTES     BLOCKS  BYTES/BLOCK       ROWS  FROM                  TO\n");
+	for (i = 0; i < SB_STORE_LEVELS; i++) {
+		const struct level_stat *level = &sums->level[i];
+
+		sb_ask_print_time(level->from_s, from);
+		sb_ask_print_time(level->to_s, to);
+		bytes += level->bytes;
+		printf("%-6s %6" PRIu64 " %12" PRIu64 " %10" PRIu64 " %12" PRIu64 " %10" PRIu64
+		       "  %s  %s\n",
+		       sb_levels[i].name, level->nr_files, level->bytes, level->nr_blocks,
+		       level->nr_blocks ? level->bytes / level->nr_blocks : 0, level->nr_rows,
+		       level->nr_blocks ? from : "-", level->nr_blocks ? to : "-");
+	}
+	printf("all    %19" PRIu64 "\n", bytes);
+}
+
+static void print_extents(const struct sb_store_extent *extents, int nr)
+{
+	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
+	int i;
+
+	printf("\nKIND         UNIT          HZ  FROM                  TO\n");
+	for (i = 0; i < nr; i++) {
+		struct sb_store_kind kind = extents[i].kind;
+
+		sb_replace_controls(kind.name, strlen(kind.name));
+		sb_replace_controls(kind.unit, strlen(kind.unit));
+		sb_ask_print_time(extents[i].from_s, from);
+		sb_ask_print_time(extents[i].to_s, to);
+		printf("%-12s %-11s %4" PRIu64 "  %s  %s\n", kind.name, kind.unit, extents[i].hz,
+		       from, to);
+	}
+}
+
+static void json_stat(struct sb_json *json, const struct stat_sums *sums,
+		      const struct sb_store_extent *extents, int nr)
+{
+	size_t i;
+	int k;
+
+	sb_json_raw(json, "{\"levels\":[");
+	for (i = 0; i < SB_STORE_LEVELS; i++) {
+		const struct level_stat *level = &sums->level[i];
+
+		sb_json_raw(json, i ? ",{" : "{");
+		sb_json_pair(json, "name", sb_levels[i].name);
+		sb_json_raw(json, ",\"files\":");
+		sb_json_u64(json, level->nr_files);
+		sb_json_raw(json, ",\"bytes\":");
+		sb_json_u64(json, level->bytes);
+		sb_json_raw(json, ",\"blocks\":");
+		sb_json_u64(json, level->nr_blocks);
+		sb_json_raw(json, ",\"rows\":");
+		sb_json_u64(json, level->nr_rows);
+		sb_json_raw(json, "}");
+	}
+	sb_json_raw(json, "],\"kinds\":[");
+	for (k = 0; k < nr; k++) {
+		sb_json_raw(json, k ? ",{" : "{");
+		sb_json_pair(json, "kind", extents[k].kind.name);
+		sb_json_raw(json, ",");
+		sb_json_pair(json, "unit", extents[k].kind.unit);
+		sb_json_raw(json, ",\"hz\":");
+		sb_json_u64(json, extents[k].hz);
+		sb_json_raw(json, ",\"from\":");
+		sb_json_u64(json, (uint64_t)extents[k].from_s);
+		sb_json_raw(json, ",\"to\":");
+		sb_json_u64(json, (uint64_t)extents[k].to_s);
+		sb_json_raw(json, "}");
+	}
+	sb_json_raw(json, "],\"damaged_files\":");
+	sb_json_u64(json, sums->nr_bad);
+	sb_json_raw(json, "}\n");
+}
+
+static int print_tags(const struct sb_tags *tags)
+{
+	size_t i, k;
+
+	for (i = 0; i < tags->keys.nr; i++) {
+		const struct sb_tag_counts *counts = &tags->keys.at[i];
+		sb_cleanup(sb_str_release) struct sb_str line = {};
+		int err = sb_str_addf(&line, "%-12s %8llu%s", counts->key,
+				      (unsigned long long)(counts->values.nr + counts->nr_more),
+				      counts->is_wide ? " (10 s only)" : "");
+
+		for (k = 0; k < counts->values.nr && k < VALUES_SHOWN && !err; k++)
+			err = sb_str_addf(&line, "%s %s", k ? "," : " ",
+					  counts->values.at[k].value);
+		if (!err && counts->values.nr + counts->nr_more > VALUES_SHOWN)
+			err = sb_str_add(&line, ", ...");
+		if (err)
+			return err;
+		sb_replace_controls(line.s, line.len);
+		puts(line.s);
+	}
+	return 0;
+}
+
+/* Of each kind, over all of its time. */
+static int print_cardinality(struct sb_store *store, const struct sb_store_extent *extents, int nr)
+{
+	int i, err = 0;
+
+	for (i = 0; i < nr && !err; i++) {
+		struct sb_ask ask = { .from_s = extents[i].from_s, .to_s = extents[i].to_s };
+		sb_cleanup(sb_tags_freep) struct sb_tags *tags = NULL;
+
+		err = sb_ask_set_kind(&ask, extents[i].kind.name);
+		if (!err)
+			err = sb_store_tags(store, &ask, VALUES_SHOWN, &tags);
+		printf("\n%s: TAG     VALUES\n", extents[i].kind.name);
+		if (!err)
+			err = print_tags(tags);
+		sb_ask_release(&ask);
+	}
+	return err;
+}
+
+static int cmd_stat(const struct store_opts *fields)
+{
+	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
+	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
+	struct sb_json json = { .put = sb_json_put_file, .arg = stdout };
+	struct stat_sums sums = {};
+	const struct sb_store_look look = { .on_file = add_file, .arg = &sums };
+	int status = sb_store_args_open(&fields->store, &store), nr, err;
+
+	if (status >= 0)
+		return status;
+	err = sb_store_look(store, &look);
+	nr = err ? err : sb_store_extents(store, extents);
+	if (nr < 0)
+		return failed(nr, dir_of(fields));
+	if (fields->format == JSON) {
+		json_stat(&json, &sums, extents, nr);
+		err = sb_json_end(&json);
+	} else {
+		print_stat(&sums);
+		print_extents(extents, nr);
+		if (fields->cardinality)
+			err = print_cardinality(store, extents, nr);
+	}
+	if (sums.nr_bad)
+		sb_warn("%" PRIu64 " files are damaged: 'stackbpf store check' says more",
+			sums.nr_bad);
+	return err ? failed(err, dir_of(fields)) : SB_EXIT_DATA;
+}
+
+/* check */
+
+struct check {
+	uint64_t nr_files, nr_blocks, nr_injured;
+};
+
+static void on_damaged(void *arg, const char *name, const struct sb_record *block)
+{
+	struct sb_store_kind kind = block->kind;
+	char from[SB_ASK_TIME_BYTES];
+
+	sb_replace_controls(kind.name, strlen(kind.name));
+	sb_ask_print_time(block->begin_s, from);
+	printf("%s: the block of %s at %s, %" PRIu32
+	       " s, is damaged: its samples are missing where it is summed\n",
+	       name, kind.name, from, block->seconds);
+}
+
+static void check_file(void *arg, const struct sb_store_file_info *info)
+{
+	struct check *check = arg;
+
+	check->nr_files++;
+	check->nr_blocks += info->nr_blocks;
+	check->nr_injured += is_injured(info);
+	if (info->err)
+		printf("%s: cannot be read: %s\n", info->name, strerror(-info->err));
+	if (info->nr_skipped_bytes)
+		printf("%s: %" PRIu64
+		       " bytes are no records: blocks that were there are missing, or a writer was stopped\n",
+		       info->name, info->nr_skipped_bytes);
+	if (info->nr_damaged_dicts || info->nr_lost_entries)
+		printf("%s: %" PRIu64 " parts of the dictionary are damaged: %" PRIu64
+		       " names, stacks and tags are \"(lost)\"\n",
+		       info->name, info->nr_damaged_dicts, info->nr_lost_entries);
+	if (info->lost_weight)
+		printf("%s: weight %" PRIu64 " is of stacks that are lost\n", info->name,
+		       info->lost_weight);
+	if (info->nr_tail_bytes)
+		printf("%s: the last %" PRIu64
+		       " bytes are a record that is not whole: it is being written, or writing was stopped; "
+		       "the next writer cuts it off\n",
+		       info->name, info->nr_tail_bytes);
+}
+
+static int cmd_check(const struct store_opts *fields)
+{
+	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
+	struct check check = {};
+	const struct sb_store_look look = {
+		.reads_blocks = true,
+		.on_file = check_file,
+		.on_damaged = on_damaged,
+		.arg = &check,
+	};
+	int status = sb_store_args_open(&fields->store, &store), err;
+
+	if (status >= 0)
+		return status;
+	err = sb_store_look(store, &look);
+	if (err)
+		return failed(err, dir_of(fields));
+	if (check.nr_injured) {
+		printf("%" PRIu64 " of %" PRIu64
+		       " files are damaged; all that is whole can be read\n",
+		       check.nr_injured, check.nr_files);
+		return SB_EXIT_FAILED;
+	}
+	printf("%" PRIu64 " files, %" PRIu64 " blocks: nothing is damaged\n", check.nr_files,
+	       check.nr_blocks);
+	return SB_EXIT_DATA;
+}
+
+/* prune */
+
+struct pruned {
+	uint64_t nr, bytes;
+	bool is_dry;
+};
+
+static void say_removed(void *arg, const char *name, uint64_t bytes)
+{
+	struct pruned *pruned = arg;
+
+	pruned->nr++;
+	pruned->bytes += bytes;
+	printf("%s %s, %" PRIu64 " bytes\n", pruned->is_dry ? "would remove" : "removed", name,
+	       bytes);
+}
+
+/* "30d" or a time. */
+static int parse_older(const struct store_opts *fields, int64_t now_s, struct sb_store_prune *prune)
+{
+	int64_t length_s, at_s = 0;
+	size_t i;
+
+	if (!fields->older)
+		return -1;
+	if (sb_ask_length(fields->older, &length_s) || length_s > now_s) {
+		if (sb_ask_time(fields->older, now_s, &at_s) || at_s >= now_s) {
+			sb_err(0,
+			       "store: --older '%s' is no time in the past: try 30d or 2026-01-01",
+			       fields->older);
+			return SB_EXIT_USAGE;
+		}
+		length_s = now_s - at_s;
+	}
+	for (i = 0; i < SB_STORE_LEVELS; i++)
+		prune->keep_s[i] = length_s > 0 ? (uint64_t)length_s : 1;
+	return -1;
+}
+
+static int cmd_prune(const struct store_opts *fields)
+{
+	struct pruned pruned = { .is_dry = fields->dry_run };
+	struct sb_store_prune prune = {
+		.bytes_max = fields->bytes_max,
+		.is_dry = fields->dry_run,
+		.fn = say_removed,
+		.arg = &pruned,
+	};
+	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
+	int64_t now_s = time(NULL);
+	bool has_rule = fields->older || fields->bytes_max;
+	size_t i;
+	int status = parse_older(fields, now_s, &prune), err;
+
+	for (i = 0; i < SB_STORE_LEVELS; i++)
+		if (fields->retain.has_keep[i]) {
+			prune.keep_s[i] = fields->retain.keep_s[i];
+			has_rule = true;
+		}
+	if (status < 0 && !has_rule) {
+		sb_err(0, "store: prune what? Say --older, --retain or --max-size");
+		return SB_EXIT_USAGE;
+	}
+	if (status < 0)
+		status = sb_store_args_open(&fields->store, &store);
+	if (status >= 0)
+		return status;
+	err = sb_store_prune(store, &prune, now_s);
+	if (err) {
+		sb_err(err, "cannot remove files of the store at '%s'", dir_of(fields));
+		return SB_EXIT_FAILED;
+	}
+	printf("%" PRIu64 " files, %" PRIu64 " bytes\n", pruned.nr, pruned.bytes);
+	return SB_EXIT_DATA;
+}
+
+/* merge */
+
+static bool has_value(const struct sb_tag_counts *counts, const char *value)
+{
+	size_t i;
+
+	for (i = 0; i < counts->values.nr; i++)
+		if (sb_streq(counts->values.at[i].value, value))
+			return true;
+	return false;
+}
+
+static const struct sb_tag_counts *hosts_of(const struct sb_tags *tags)
+{
+	size_t i;
+
+	for (i = 0; i < tags->keys.nr; i++)
+		if (sb_streq(tags->keys.at[i].key, "host"))
+			return &tags->keys.at[i];
+	return NULL;
+}
+
+/* A host that both have at the same time would count twice. Return: -1, or an exit status. */
+static int check_hosts(struct sb_store *store, struct sb_store *from,
+		       const struct sb_store_extent *extent, const char *dir)
+{
+	struct sb_ask ask = { .from_s = extent->from_s, .to_s = extent->to_s };
+	sb_cleanup(sb_tags_freep) struct sb_tags *here = NULL, *there = NULL;
+	const struct sb_tag_counts *ours, *theirs;
+	size_t i;
+	int err = sb_ask_set_kind(&ask, extent->kind.name);
+
+	if (!err)
+		err = sb_store_tags(store, &ask, SIZE_MAX, &here);
+	if (!err)
+		err = sb_store_tags(from, &ask, SIZE_MAX, &there);
+	sb_ask_release(&ask);
+	if (err)
+		return failed(err, dir);
+	ours = hosts_of(here);
+	theirs = hosts_of(there);
+	for (i = 0; ours && theirs && i < theirs->values.nr; i++)
+		if (has_value(ours, theirs->values.at[i].value)) {
+			sb_err(0,
+			       "both stores have %s of host '%s' at the same time, which would count "
+			       "twice: was it merged before?",
+			       extent->kind.name, theirs->values.at[i].value);
+			return SB_EXIT_FAILED;
+		}
+	return -1;
+}
+
+static int merge(struct sb_store *store, struct sb_store *from, const char *dir)
+{
+	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
+	int i, nr = sb_store_extents(from, extents), status = -1, err;
+
+	if (nr < 0)
+		return failed(nr, dir);
+	for (i = 0; i < nr && status < 0; i++)
+		status = check_hosts(store, from, &extents[i], dir);
+	if (status >= 0)
+		return status;
+	err = sb_store_merge(store, from, time(NULL));
+	if (err) {
+		sb_err(err, "cannot merge '%s': a part of it was added", dir);
+		return SB_EXIT_FAILED;
+	}
+	return SB_EXIT_DATA;
+}
+
+static int cmd_merge(const struct store_opts *fields, const char *dir)
+{
+	const struct sb_store_opts opts = { .no_sync = true };
+	sb_cleanup(sb_store_closep) struct sb_store *store = NULL, *from = NULL;
+	struct sb_store *probe = NULL;
+	int err = sb_store_open(dir, &probe);
+
+	/* To open it for writing would make one. */
+	sb_store_close(probe);
+	if (!err)
+		err = sb_store_open_to_write(dir, &opts, &from);
+	if (err)
+		return sb_store_say_error(err, dir);
+	err = sb_store_open_to_write(dir_of(fields), &opts, &store);
+	if (err)
+		return sb_store_say_error(err, dir_of(fields));
+	return merge(store, from, dir);
+}
+
+static int run(const struct store_opts *fields, const sb_vec_str *operands)
+{
+	const char *what = operands->nr ? operands->at[0] : "";
+	size_t nr_wanted = sb_streq(what, "merge") ? 2 : 1;
+
+	if (operands->nr > nr_wanted || (nr_wanted == 2 && operands->nr < 2)) {
+		if (operands->nr < 2)
+			sb_err(0,
+			       "store: merge which store? stackbpf store merge --store DIR DIR2");
+		else
+			sb_err(0, "store: what is '%s'?", operands->at[nr_wanted]);
+		return SB_EXIT_USAGE;
+	}
+	if (sb_streq(what, "stat"))
+		return cmd_stat(fields);
+	if (sb_streq(what, "check"))
+		return cmd_check(fields);
+	if (sb_streq(what, "prune"))
+		return cmd_prune(fields);
+	if (sb_streq(what, "merge"))
+		return cmd_merge(fields, operands->at[1]);
+	sb_err(0, "store: '%s' is none of stat, check, prune, merge", what);
+	return SB_EXIT_USAGE;
+}
+
+int sb_cmd_store(const struct sb_command *command, char **argv)
+{
+	struct store_opts fields = {};
+	struct sb_opts opts = { .fields = &fields };
+	int status = sb_command_parse(command, &opts, argv);
+
+	if (status < 0)
+		status = run(&fields, &opts.operands);
+	sb_opts_release(&opts);
+	sb_store_args_release(&fields.store);
+	return status;
+}

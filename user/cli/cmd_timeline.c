@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* stackbpf timeline: weights over time. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/store_opts.h"
+#include "output/jsontext.h"
+
+/* Of a line, without its bars. */
+#define TEXT_COLUMNS 42
+#define NAME_COLUMNS 20
+#define BARS_MIN     20u
+#define BARS_DEFAULT 60u
+#define BARS_MAX     400u
+
+enum { TABLE, TSV, JSON };
+
+static const struct sb_opt_word formats[] = {
+	{ "table", TABLE }, { "tsv", TSV }, { "json", JSON }, {}
+};
+
+struct timeline_opts {
+	struct sb_common_opts common; /* first */
+	struct sb_store_args store;
+	const char *step;
+	uint32_t format;
+};
+
+/* clang-format off */
+const struct sb_opt sb_timeline_rows[] = {
+	SB_STORE_ROWS(struct timeline_opts, store),
+	{ .name = "step", .metavar = "TIME", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct timeline_opts, step),
+	  .help = "how long a step is, a multiple of 10s: 10s, 5m, 1h; default: as long as fits" },
+	{ .name = "format", .metavar = "NAME", .type = SB_OPT_WORD, .group = SB_OPT_OUTPUT,
+	  .offset = offsetof(struct timeline_opts, format), .words = formats,
+	  .help = "table (the default), tsv, json" },
+	SB_COMMON_ROWS,
+	SB_OPT_END
+};
+/* clang-format on */
+
+SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
+SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
+
+/* The table. */
+
+static uint32_t nr_bars(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return BARS_DEFAULT;
+	if (size.ws_col < TEXT_COLUMNS + BARS_MIN)
+		return BARS_MIN;
+	return size.ws_col - TEXT_COLUMNS < BARS_MAX ? size.ws_col - TEXT_COLUMNS : BARS_MAX;
+}
+
+static int print_name(const char *value, FILE *out)
+{
+	sb_cleanup(sb_str_release) struct sb_str name = {};
+	int err = sb_str_add(&name, value[0] ? value : "all");
+
+	if (!err)
+		sb_replace_controls(name.s, name.len);
+	if (!err)
+		fprintf(out, "%-*.*s", NAME_COLUMNS, NAME_COLUMNS, name.s);
+	return err;
+}
+
+/* A bar for each step; where nothing was recorded there is a point. */
+static void print_bars(const struct sb_timeline *timeline, const struct sb_timeline_series *series,
+		       uint64_t max, FILE *out)
+{
+	static const char *const bars[] = { "\u2581", "\u2582", "\u2583", "\u2584",
+					    "\u2585", "\u2586", "\u2587", "\u2588" };
+	size_t i;
+
+	for (i = 0; i < timeline->nr_steps; i++) {
+		uint64_t weight = series->weights[i];
+
+		if (!timeline->sampled_ms[i])
+			fputs(".", out);
+		else if (!weight)
+			fputs(" ", out);
+		else
+			fputs(bars[(size_t)((double)(weight - 1) / (double)max * 8)], out);
+	}
+}
+
+static int print_series(const struct sb_timeline *timeline, const struct sb_timeline_series *series,
+			FILE *out)
+{
+	uint64_t max = 0, all = timeline->answer.weight;
+	size_t i;
+	int err = print_name(series->value, out);
+
+	for (i = 0; i < timeline->nr_steps; i++)
+		max = series->weights[i] > max ? series->weights[i] : max;
+	fprintf(out, " %12" PRIu64 " %5.1f%% ", series->weight,
+		all ? 100.0 * (double)series->weight / (double)all : 0.0);
+	print_bars(timeline, series, max ? max : 1, out);
+	fputc('\n', out);
+	return err;
+}
+
+static int print_table(const struct sb_timeline *timeline, FILE *out)
+{
+	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
+	size_t i;
+	int err = 0;
+
+	sb_ask_print_time(timeline->from_s, from);
+	sb_ask_print_time(timeline->from_s + (int64_t)timeline->nr_steps * timeline->step_s, to);
+	fprintf(out,
+		"%s in %s, %s to %s, %zu steps of %" PRIu32 " s; bars are of each line's largest\n",
+		timeline->kind.name, timeline->kind.unit, from, to, timeline->nr_steps,
+		timeline->step_s);
+	for (i = 0; i < timeline->series.nr && !err; i++)
+		err = print_series(timeline, &timeline->series.at[i], out);
+	return err;
+}
+
+/* For programs. */
+
+static int print_tsv(const struct sb_timeline *timeline, FILE *out)
+{
+	size_t i, k;
+	int err = 0;
+
+	fputs("time\tsampled_ms\tlost", out);
+	for (k = 0; k < timeline->series.nr && !err; k++) {
+		sb_cleanup(sb_str_release) struct sb_str name = {};
+
+		err = sb_str_add(&name, timeline->series.at[k].value);
+		if (!err)
+			sb_replace_controls(name.s, name.len);
+		if (!err)
+			fprintf(out, "\t%s", name.len ? name.s : timeline->kind.unit);
+	}
+	fputc('\n', out);
+	for (i = 0; i < timeline->nr_steps; i++) {
+		fprintf(out, "%" PRId64, timeline->from_s + (int64_t)i * timeline->step_s);
+		if (timeline->sampled_ms[i])
+			fprintf(out, "\t%" PRIu64 "\t%" PRIu64, timeline->sampled_ms[i],
+				timeline->lost[i]);
+		else
+			fputs("\t\t", out);
+		for (k = 0; k < timeline->series.nr; k++) {
+			fputc('\t', out);
+			if (timeline->sampled_ms[i])
+				fprintf(out, "%" PRIu64, timeline->series.at[k].weights[i]);
+		}
+		fputc('\n', out);
+	}
+	return err;
+}
+
+static void put_numbers(struct sb_json *json, const struct sb_timeline *timeline,
+			const uint64_t *numbers)
+{
+	size_t i;
+
+	sb_json_raw(json, "[");
+	for (i = 0; i < timeline->nr_steps; i++) {
+		sb_json_raw(json, i ? "," : "");
+		if (timeline->sampled_ms[i])
+			sb_json_u64(json, numbers[i]);
+		else
+			sb_json_raw(json, "null");
+	}
+	sb_json_raw(json, "]");
+}
+
+/* As /api/timeline of `serve` has it. */
+static int print_json(const struct sb_timeline *timeline, FILE *out)
+{
+	struct sb_json json = { .put = sb_json_put_file, .arg = out };
+	size_t i;
+
+	sb_json_raw(&json, "{");
+	sb_json_pair(&json, "kind", timeline->kind.name);
+	sb_json_raw(&json, ",");
+	sb_json_pair(&json, "unit", timeline->kind.unit);
+	sb_json_raw(&json, ",\"from\":");
+	sb_json_u64(&json, (uint64_t)timeline->from_s);
+	sb_json_raw(&json, ",\"to\":");
+	sb_json_u64(&json, (uint64_t)timeline->from_s + timeline->nr_steps * timeline->step_s);
+	sb_json_raw(&json, ",\"step_s\":");
+	sb_json_u64(&json, timeline->step_s);
+	sb_json_raw(&json, ",\"sampled_ms\":");
+	put_numbers(&json, timeline, timeline->sampled_ms);
+	sb_json_raw(&json, ",\"lost\":");
+	put_numbers(&json, timeline, timeline->lost);
+	sb_json_raw(&json, ",\"series\":[");
+	for (i = 0; i < timeline->series.nr; i++) {
+		sb_json_raw(&json, i ? ",{" : "{");
+		sb_json_pair(&json, "value", timeline->series.at[i].value);
+		sb_json_raw(&json, ",\"weights\":");
+		put_numbers(&json, timeline, timeline->series.at[i].weights);
+		sb_json_raw(&json, "}");
+	}
+	sb_json_raw(&json, "]}\n");
+	return sb_json_end(&json);
+}
+
+static int print(const struct sb_timeline *timeline, uint32_t format)
+{
+	int err = format == TSV	   ? print_tsv(timeline, stdout)
+		  : format == JSON ? print_json(timeline, stdout)
+				   : print_table(timeline, stdout);
+
+	if (!err && (fflush(stdout) || ferror(stdout)))
+		err = errno == EPIPE ? 0 : errno ? -errno : -EIO;
+	clearerr(stdout);
+	return err ? sb_err(err, "cannot write to standard output") : 0;
+}
+
+static int answer(const struct timeline_opts *fields, const struct sb_ask *ask, int64_t step_s)
+{
+	const struct sb_timeline_opts opts = {
+		.step_s = (uint32_t)step_s,
+		.nr_steps_max = fields->format == TABLE ? nr_bars() : 0,
+		.nr_series_max = fields->format == TABLE ? 0 : 1000,
+	};
+	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
+	sb_cleanup(sb_timeline_freep) struct sb_timeline *timeline = NULL;
+	int status = sb_store_args_open(&fields->store, &store), err;
+
+	if (status >= 0)
+		return status;
+	err = sb_store_timeline(store, ask, &opts, &timeline);
+	if (err == -E2BIG) {
+		sb_err(0, "timeline: --step %s: that is more than 20,000 steps", fields->step);
+		return SB_EXIT_USAGE;
+	}
+	if (err) {
+		sb_err(err, "cannot read the store");
+		return SB_EXIT_FAILED;
+	}
+	if (step_s && timeline->step_s != step_s)
+		sb_warn("finer blocks have expired: a step is %" PRIu32 " s", timeline->step_s);
+	status = sb_store_say_answer(store, ask, &timeline->answer);
+	if (status == SB_EXIT_DATA && print(timeline, fields->format))
+		status = SB_EXIT_FAILED;
+	return status;
+}
+
+static int run(const struct timeline_opts *fields)
+{
+	struct sb_ask ask = {};
+	int64_t step_s = 0;
+	int status = sb_store_args_ask(&fields->store, "timeline", time(NULL), &ask);
+
+	if (status < 0 && fields->step &&
+	    (sb_ask_length(fields->step, &step_s) || step_s <= 0 || step_s % SB_STORE_BLOCK_S ||
+	     step_s > 366 * 86400)) {
+		sb_err(0, "timeline: --step '%s' is no multiple of 10 s such as 10s, 5m or 1h",
+		       fields->step);
+		status = SB_EXIT_USAGE;
+	}
+	if (status < 0)
+		status = answer(fields, &ask, step_s);
+	sb_ask_release(&ask);
+	return status;
+}
+
+int sb_cmd_timeline(const struct sb_command *command, char **argv)
+{
+	struct timeline_opts fields = {};
+	struct sb_opts opts = { .fields = &fields };
+	int status = sb_command_parse(command, &opts, argv);
+
+	if (status < 0 && (opts.operands.nr || opts.tail)) {
+		sb_err(0, "timeline: what is '%s'? The store is named with --store",
+		       opts.operands.nr ? opts.operands.at[0] : "--");
+		status = SB_EXIT_USAGE;
+	}
+	if (status < 0)
+		status = run(&fields);
+	sb_opts_release(&opts);
+	sb_store_args_release(&fields.store);
+	return status;
+}
