@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """record: what is in the store is what ran; nothing that was written is lost, whatever happens to whom.
 
-record.py STACKBPF SPLIT [--all] [PART...]
+record.py STACKBPF SPLIT UNIT [--all] [PART...]
 """
 import contextlib
 import math
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,16 +21,16 @@ from live import Result, check, done, need_root, ran_seconds, run_parts, running
 
 need_root()
 ALL = '--all' in sys.argv
-BINARY, SPLIT, *CHOSEN = (arg for arg in sys.argv[1:] if arg != '--all')
+BINARY, SPLIT, UNIT, *CHOSEN = (arg for arg in sys.argv[1:] if arg != '--all')
 TRUTH = {'seventy': 0.70, 'twenty': 0.20, 'ten': 0.10}
 
 
 class Recorder:
     """A run of stackbpf record, from the moment it says that it records."""
 
-    def __init__(self, store, *args, **kwargs):
+    def __init__(self, store, *args, binary=BINARY, prefix=(), **kwargs):
         self.store, self.said = store, ''
-        self.process = subprocess.Popen([BINARY, 'record', '--store', store, '--max-overhead=off', *args],
+        self.process = subprocess.Popen([*prefix, binary, 'record', '--store', store, '--max-overhead=off', *args],
                                         stderr=subprocess.PIPE, text=True, errors='replace', **kwargs)
         os.set_blocking(self.process.stderr.fileno(), False)
         self.wait_for('recording to')
@@ -117,7 +118,7 @@ def below(pid):
 
 def check_split(result, of):
     total = sum(weight for stack, weight in result.stacks.items() if stack[0] == of)
-    check(total > 200, f'{of}: {total} samples')
+    check(total > 150, f'{of}: {total} samples')
     for name, want in TRUTH.items():
         have, chance = result.share(name, of), 4.4 * math.sqrt(want * (1 - want) / max(total, 1))
         check(abs(have - want) <= max(0.02, chance), f'{of}: {name}: {100 * have:.1f} % of {100 * want:.0f} %')
@@ -207,8 +208,11 @@ def disk_full():
 def kill_one(store, victim, pid, rng):
     """Kill one of the processes, and see what becomes of the others. Return: what was in the store before."""
     with recording(store, '-p', str(pid), '-F', '999') as recorder:
+        ran = ran_seconds(pid)
+        wait_for(lambda: ran_seconds(pid) > ran + 0.1, 'it runs')
         written(recorder)
         before = ask(store, 'comm').total
+        check(before > 0, f'{before} samples')
         time.sleep(rng.random() * 0.2)  # at any moment
         everybody = below(recorder.process.pid)
         if victim == 'main':
@@ -278,6 +282,34 @@ def cgroups():
             check(tags == {('/shop.service', 'shop.service', 'shop.service')}, f'tags: {tags}')
 
 
+def as_service():
+    """What systemd says to the unit; and a run with the user and the capabilities that it gives."""
+    with tempfile.TemporaryDirectory() as work, running(SPLIT) as split:
+        unit = f'{work}/stackbpf-record.service'
+        with open(UNIT, encoding='utf-8') as source, open(unit, 'w', encoding='utf-8') as copy:
+            text = source.read().replace('@bindir@', os.path.dirname(os.path.abspath(BINARY)))
+            copy.write(text)
+        if shutil.which('systemd-analyze'):
+            for words in (['security', '--offline=yes', '--threshold=30'], ['verify', '--man=no']):
+                out = subprocess.run(['systemd-analyze', *words, unit], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     text=True, check=False)
+                lines = [line for line in out.stdout.splitlines() if 'stackbpf' in line]
+                check(out.returncode == 0 and (words[0] == 'security' or not lines), f'{words[0]}: {lines}')
+        caps = re.search(r'^AmbientCapabilities=(.*)', text, re.M)[1].lower().replace('cap_', '').split()
+        listed = '-all,' + ','.join(f'+{cap}' for cap in caps)
+        os.chmod(work, 0o755)
+        os.mkdir(f'{work}/store')
+        os.chown(f'{work}/store', 65534, 65534)
+        binary = shutil.copy(BINARY, work)
+        with recording(f'{work}/store', '-p', str(split.pid), '-F', '499', binary=binary, prefix=(
+                'setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', f'--inh-caps={listed}',
+                f'--ambient-caps={listed}', f'--bounding-set={listed}', '--no-new-privs')) as recorder:
+            ran = ran_seconds(split.pid)
+            wait_for(lambda: ran_seconds(split.pid) > ran + 1, 'it runs')
+            check(recorder.end() == 0, 'it ends as it should')
+        check_split(ask(f'{work}/store', 'comm'), 'split')
+
+
 def said_to_manager():
     """sd_notify(3)."""
     with tempfile.TemporaryDirectory() as work, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -289,5 +321,5 @@ def said_to_manager():
             check(manager.recv(4096) == b'STOPPING=1', 'and that it ends')
 
 
-run_parts((shares_and_tags, waits_are_split, disk_full, kills, cgroups, said_to_manager), CHOSEN)
+run_parts((shares_and_tags, waits_are_split, disk_full, kills, cgroups, as_service, said_to_manager), CHOSEN)
 done()

@@ -27,7 +27,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/record.h"
@@ -35,14 +37,19 @@
 #include "cli/recorder_keeper.h"
 
 /* How long until a sampler that has died is started again: doubled each time, until one has lived for a while. */
-#define PAUSE_NS     SB_NS_PER_SEC
-#define PAUSE_MAX_NS (64 * SB_NS_PER_SEC)
-#define LIVED_NS     (300 * SB_NS_PER_SEC)
+#define PAUSE_NS	SB_NS_PER_SEC
+#define PAUSE_MAX_NS	(64 * SB_NS_PER_SEC)
+#define LIVED_NS	(300 * SB_NS_PER_SEC)
 /* Enough for a machine's own programs; what is evicted is made again. */
-#define UNWIND_BYTES (16ull << 20)
-#define SYMBOL_BYTES (64ull << 20)
+#define UNWIND_BYTES	(16ull << 20)
+#define SYMBOL_BYTES	(64ull << 20)
+/* What a sampler may have of its own after months; then another one takes its place. */
+#define ANON_BYTES_MAX	(256ull << 20)
+#define LOOK_NS		(60 * SB_NS_PER_SEC)
+#define LOOK_MS		60000
+#define STATM_BYTES_MAX 256
 /* Of malloc(): each thread would have one, half empty. */
-#define ARENAS_MAX   2
+#define ARENAS_MAX	2
 
 enum state { STARTING, SAMPLING, PAUSED, ENDED };
 
@@ -52,7 +59,8 @@ struct sampler {
 	struct sb_peer peer;
 	uint64_t started_ns, pause_ns, again_ns;
 	bool was_ready;
-	int status; /* of the exit, when it has ended */
+	bool is_too_big; /* it was told to end, for another one */
+	int status;	 /* of the exit, when it has ended */
 };
 
 struct recorder {
@@ -62,7 +70,7 @@ struct recorder {
 	size_t nr_samplers;
 	int signal_fd;
 	bool is_ending;
-	uint64_t began_ns, nr_restarts;
+	uint64_t began_ns, looked_ns, nr_restarts;
 	int status;
 };
 
@@ -269,6 +277,49 @@ static void pause_sampler(struct recorder *recorder, struct sampler *sampler)
 	recorder->nr_restarts++;
 }
 
+/* Return: 0 if it is not known. */
+static uint64_t anon_bytes(pid_t pid)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	uint64_t pages[3] = {};
+	const char *at, *end;
+	char path[32];
+	size_t len, i;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	if (sb_read_file(path, STATM_BYTES_MAX, &text, &len))
+		return 0;
+	at = text;
+	end = text + len;
+	/* Size, resident, of these shared. */
+	for (i = 0; i < SB_ARRAY_SIZE(pages) && sb_scan_u64(&at, end, &pages[i]); i++)
+		at += at < end;
+	return pages[1] > pages[2] ? (pages[1] - pages[2]) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Bounds of single tables are one thing, months another. */
+static void look_at_memory(struct recorder *recorder)
+{
+	const uint32_t order = SB_BLOCKS_END;
+	uint64_t now_ns = sb_now_ns(), nr_bytes;
+	size_t i;
+
+	if (now_ns - recorder->looked_ns < LOOK_NS)
+		return;
+	recorder->looked_ns = now_ns;
+	for (i = 0; i < recorder->nr_samplers; i++) {
+		struct sampler *sampler = &recorder->samplers[i];
+
+		nr_bytes = sampler->state == SAMPLING ? anon_bytes(sampler->peer.pid) : 0;
+		if (nr_bytes <= ANON_BYTES_MAX || sampler->is_too_big)
+			continue;
+		sb_warn("what samples '%s' has grown to %llu MB; another one takes its place",
+			sampler->view->name, (unsigned long long)(nr_bytes >> 20));
+		sampler->is_too_big = true;
+		(void)sb_peer_send(sampler->peer.fd, &order, sizeof(order), NULL, 0);
+	}
+}
+
 static void on_sampler_end(struct recorder *recorder, struct sampler *sampler, bool is_through)
 {
 	reap(sampler);
@@ -283,6 +334,12 @@ static void on_sampler_end(struct recorder *recorder, struct sampler *sampler, b
 		recorder->status = sampler->status ? sampler->status : SB_EXIT_FAILED;
 		order_end(recorder);
 		return;
+	}
+	if (sampler->is_too_big && sampler->status == SB_EXIT_DATA) {
+		sampler->is_too_big = false;
+		recorder->nr_restarts++;
+		if (!start_sampler(recorder, sampler))
+			return;
 	}
 	pause_sampler(recorder, sampler);
 }
@@ -398,6 +455,10 @@ static void loop(struct recorder *recorder)
 
 	while (!has_ended(recorder)) {
 		timeout_ms = recorder->is_ending ? -1 : start_again(recorder);
+		if (!recorder->is_ending)
+			look_at_memory(recorder);
+		if (timeout_ms < 0 || timeout_ms > LOOK_MS)
+			timeout_ms = LOOK_MS;
 		for (i = 0; i < nr; i++)
 			fds[i] = (struct pollfd){
 				.fd = recorder->samplers[i].peer.pid ? recorder->samplers[i].peer.fd
@@ -530,8 +591,8 @@ static void report(const struct recorder *recorder, const struct sb_keeper_stats
 	if (recorder->nr_restarts)
 		(void)sb_str_addf(&more, "; samplers started again %llu times",
 				  (unsigned long long)recorder->nr_restarts);
-	sb_info("%llu blocks in '%s'; writing them took %.1f ms of a CPU each%s",
-		(unsigned long long)stats->nr_blocks,
+	sb_info("%llu block%s in '%s'; writing took %.1f ms of a CPU for each%s",
+		(unsigned long long)stats->nr_blocks, stats->nr_blocks == 1 ? "" : "s",
 		recorder->run.opts.recorder.store ? recorder->run.opts.recorder.store
 						  : SB_RECORDER_STORE,
 		stats->nr_blocks ? (double)stats->own_ns / 1e6 / (double)stats->nr_blocks : 0,

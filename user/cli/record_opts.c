@@ -517,7 +517,7 @@ const struct sb_opt sb_record_rows[] = {
 		  "is none), fp, dwarf, none (the leaf only)" },
 	{ .name = "unwind-memory", .metavar = "BYTES",
 	  .type = SB_OPT_BYTES, .group = SB_OPT_STACKS, FIELD(unwind_bytes), .min = UNWIND_MIN,
-	  .help = "unwind tables kept in memory at most (default 64M, limit 1G)" },
+	  .help = "unwind tables kept in memory at most (default 64M, of record 16M; limit 1G)" },
 	{ .name = "interp", .metavar = "HOW",
 	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(interp), .words = sb_interp_words,
 	  .help = "frames of Python, Perl, Ruby, PHP, Lua, JavaScript, Java: auto (default: in the "
@@ -572,7 +572,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "fetch missing debug data from $DEBUGINFOD_URLS; without it no network is used" },
 	{ .name = "symbol-cache", .metavar = "BYTES",
 	  .type = SB_OPT_BYTES, .group = SB_OPT_SHAPE, FIELD(symbol_cache_bytes), .min = CACHE_MIN,
-	  .help = "debug data kept in memory at most (default 256M)" },
+	  .help = "debug data kept in memory at most (default 256M, of record 64M)" },
 
 	{ .name = "file", .metavar = "HOW", FILES,
 	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(file), .words = file_words,

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Tags of samples, and options of `record`. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cli/recorder_opts.h"
+#include "cli/recorder_series.h"
+
+static void check_cgroup(const char *text, const char *want)
+{
+	sb_cleanup(sb_str_release) struct sb_str path = {};
+
+	assert_int_equal(sb_series_cgroup(text, &path), want ? 0 : -ENOENT);
+	if (want)
+		assert_string_equal(path.s, want);
+}
+
+static void test_cgroup(void **state)
+{
+	check_cgroup("0::/system.slice/nginx.service\n", "/system.slice/nginx.service");
+	/* Version 1, with an empty tree of version 2 beside it. */
+	check_cgroup("9:name=systemd:/a\n8:pids:/b\n4:memory:/c\n0::/\n", "/a");
+	check_cgroup("9:name=systemd:/\n4:memory:/c\n0::/\n", "/c");
+	check_cgroup("9:name=systemd:/\n0::/\n", NULL);
+	/* A path may have what separates fields. */
+	check_cgroup("0::/a:b:c", "/a:b:c");
+	check_cgroup("", NULL);
+	check_cgroup("0:", NULL);
+	check_cgroup("0::", NULL);
+	check_cgroup("::\n::", NULL);
+	check_cgroup("12:memory", NULL);
+}
+
+#define ENVIRON(text) text, sizeof(text) - 1
+static void check_service(const char *environ, size_t len, const char *want)
+{
+	sb_cleanup(sb_str_release) struct sb_str service = {};
+	/* Exactly so many bytes, for the sanitizers. */
+	sb_cleanup(sb_freep) char *copy = malloc(len ? len : 1);
+
+	assert_non_null(copy);
+	memcpy(copy, environ, len);
+	assert_int_equal(sb_series_service(copy, len, &service), want ? 0 : -ENOENT);
+	if (want)
+		assert_string_equal(service.s, want);
+}
+
+static void test_service(void **state)
+{
+	check_service(ENVIRON("A=b\0OTEL_SERVICE_NAME=shop\0C=d\0"), "shop");
+	check_service(ENVIRON("OTEL_RESOURCE_ATTRIBUTES=a=b,service.name=bank,c=d\0"), "bank");
+	check_service(
+		ENVIRON("OTEL_RESOURCE_ATTRIBUTES=service.name=bank\0OTEL_SERVICE_NAME=shop\0"),
+		"shop");
+	check_service(ENVIRON("OTEL_RESOURCE_ATTRIBUTES=myservice.name=bank\0"), NULL);
+	check_service(ENVIRON("OTEL_RESOURCE_ATTRIBUTES=service.name=\0"), NULL);
+	check_service(ENVIRON("OTEL_RESOURCE_ATTRIBUTES=a=b, service.name=bank\0"), "bank");
+	check_service(ENVIRON("OTEL_SERVICE_NAME=\0"), NULL);
+	/* The environment was longer than what is read: this may be a part of a name. */
+	check_service(ENVIRON("OTEL_SERVICE_NAME=sho"), NULL);
+	check_service(ENVIRON(""), NULL);
+	check_service(ENVIRON("\0\0\0"), NULL);
+	check_service(ENVIRON("XOTEL_SERVICE_NAME=a\0"), NULL);
+}
+
+static struct sb_sample_key key_of(uint32_t tgid, const char *comm)
+{
+	struct sb_sample_key key = { .tgid = tgid, .tid = tgid, .start_ns = 5 };
+
+	memcpy(key.comm, comm, strnlen(comm, sizeof(key.comm)));
+	return key;
+}
+
+static const char *tag_of(const struct sb_block_tags *tags, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < tags->nr; i++)
+		if (sb_streq(tags->at[i].key, name))
+			return tags->at[i].value;
+	return NULL;
+}
+
+static void test_series(void **state)
+{
+	static const char *const labels[] = { "vehicle" };
+	static const char *const car[] = { "car" }, *const bike[] = { "bike" },
+				 *const none[] = { NULL };
+	struct sb_sample_key here = key_of((uint32_t)getpid(), "a\nb"),
+			     other = key_of(0, "kworker/0:1");
+	struct sb_series_table *table;
+	const struct sb_block_tags *all;
+	uint32_t first, second, third, fourth, again;
+	char pid[16];
+	size_t nr, i;
+
+	assert_int_equal(sb_series_new(false, labels, 1, &table), 0);
+	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
+	assert_int_equal(sb_series_of(table, &other, none, &second), 0);
+	assert_int_equal(sb_series_of(table, &here, car, &third), 0);
+	assert_int_equal(sb_series_of(table, &here, bike, &fourth), 0);
+	assert_int_equal(sb_series_of(table, &here, car, &again), 0);
+	assert_true(first && first != second && third != first && fourth != third &&
+		    again == third);
+	all = sb_series_all(table, &nr);
+	assert_int_equal(nr, 5);
+	assert_string_equal(tag_of(&all[0], "service"), "(other)");
+	assert_string_equal(tag_of(&all[first], "comm"), "a?b");
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	assert_string_equal(tag_of(&all[first], "pid"), pid);
+	assert_null(tag_of(&all[first], "vehicle"));
+	assert_string_equal(tag_of(&all[third], "vehicle"), "car");
+	assert_string_equal(tag_of(&all[second], "service"), "kworker/0:1");
+	for (i = 1; i < all[third].nr; i++)
+		assert_true(strcmp(all[third].at[i - 1].key, all[third].at[i].key) < 0);
+	sb_series_next_block(table);
+	sb_series_all(table, &nr);
+	assert_int_equal(nr, 0);
+	assert_int_equal(sb_series_of(table, &other, none, &again), 0);
+	assert_int_equal(again, 1);
+	sb_series_free(table);
+}
+
+/* As many names of threads as there may be pids: memory is bounded, the rest is "(other)". */
+static void test_many(void **state)
+{
+	static const char *const none[] = { NULL };
+	struct sb_series_table *table;
+	uint32_t series, i, nr_other = 0;
+	char comm[16];
+	size_t nr;
+
+	assert_int_equal(sb_series_new(false, none, 0, &table), 0);
+	for (i = 0; i < 1000000; i++) {
+		struct sb_sample_key key;
+
+		snprintf(comm, sizeof(comm), "t%u", i);
+		key = key_of(0, comm);
+		assert_int_equal(sb_series_of(table, &key, none, &series), 0);
+		nr_other += !series;
+	}
+	assert_int_equal(nr_other, 1000000 - SB_BLOCK_SERIES_MAX + 1);
+	sb_series_all(table, &nr);
+	assert_int_equal(nr, SB_BLOCK_SERIES_MAX);
+	sb_series_free(table);
+}
+
+static int parse(int (*fn)(void *, const char *, const char **), struct sb_recorder_opts *opts,
+		 const char *value)
+{
+	const char *why = NULL;
+	int err = fn(opts, value, &why);
+
+	assert_true(!err == !why);
+	return err;
+}
+
+static void test_options(void **state)
+{
+	static const char *const bad_tags[] = { "",	 "a",	 "a=",	   "=b",
+						"a b=c", "1a=b", "kind=x", "a{=b" };
+	static const char *const bad_levels[] = { "",	   "10s",     "10s=",	 "10s=x",
+						  "2d=1d", "10s=1d,", "10s=-1d", "10s=1q" };
+	struct sb_recorder_opts opts = {};
+	size_t i;
+
+	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, "oncpu,io"), 0);
+	assert_int_equal(opts.nr_kinds, 2);
+	assert_string_equal(opts.kinds[1]->name, "io");
+	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, "oncpu"), -EINVAL);
+	assert_int_equal(parse(sb_recorder_parse_kinds, &opts, ""), -EINVAL);
+	assert_int_equal(parse(sb_recorder_parse_tag, &opts, "region=a=b"), 0);
+	assert_string_equal(opts.tags[0].key, "region");
+	assert_string_equal(opts.tags[0].value, "a=b");
+	for (i = 0; i < SB_ARRAY_SIZE(bad_tags); i++)
+		assert_int_equal(parse(sb_recorder_parse_tag, &opts, bad_tags[i]), -EINVAL);
+	assert_int_equal(parse(sb_recorder_parse_retain, &opts, "10s=2d,1d=0,1h=1y"), 0);
+	assert_true(opts.has_keep[0] && opts.keep_s[0] == 2 * 86400);
+	assert_true(opts.has_keep[3] && !opts.keep_s[3]);
+	assert_true(opts.has_keep[2] && opts.keep_s[2] == 366 * 86400);
+	assert_false(opts.has_keep[1]);
+	for (i = 0; i < SB_ARRAY_SIZE(bad_levels); i++)
+		assert_int_equal(parse(sb_recorder_parse_retain, &opts, bad_levels[i]), -EINVAL);
+	assert_int_equal(parse(sb_recorder_parse_label, &opts, "http.route"), 0);
+	assert_int_equal(parse(sb_recorder_parse_label, &opts, "a b"), -EINVAL);
+	sb_recorder_opts_release(&opts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cgroup),	cmocka_unit_test(test_service),
+		cmocka_unit_test(test_series),	cmocka_unit_test(test_many),
+		cmocka_unit_test(test_options),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
