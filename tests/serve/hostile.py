@@ -198,9 +198,18 @@ def ask_beside(server, nr):
     return threads, results
 
 
+def two_workers(server):
+    def ask():
+        for thread in ask_beside(server, 4)[0]:
+            thread.join()
+        return len(server.children()) == 2
+
+    wait_for(ask, 'two workers')
+
+
 def workers(server):
     """They end, hang, or are killed: the server goes on."""
-    wait_for(lambda: len(server.children()) == 2 or not ask_beside(server, 2)[0][0].join(), 'two workers')
+    two_workers(server)
     before = server.metrics()
     for pid in server.children():
         os.kill(pid, signal.SIGKILL)
@@ -210,7 +219,7 @@ def workers(server):
     # All of them hang: what needs no worker is answered; at last they are replaced.
     slow = connect(server, timeout=60)
     slow.sendall(b'GET /healthz HT')
-    wait_for(lambda: len(server.children()) == 2 or not ask_beside(server, 2)[0][0].join(), 'two workers')
+    two_workers(server)
     for pid in server.children():
         os.kill(pid, signal.SIGSTOP)
     threads, results = ask_beside(server, 2)

@@ -41,6 +41,7 @@ struct sb_conn {
 	/* Asking. */
 	uint32_t route;
 	bool accepts_gzip;
+	bool is_asked_again; /* the worker that had it has ended */
 	struct sb_str query;
 	struct sb_conn *next; /* in the queue */
 };

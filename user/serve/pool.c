@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -147,6 +148,14 @@ static void end_worker(struct sb_serve *serve, struct sb_seat *seat, const char 
 	sb_serve_go_on(serve, conn);
 }
 
+/* What we are told may be of a worker before this one; to wait for this one is not for us. */
+static bool has_said(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
 void sb_pool_on_worker(struct sb_serve *serve, size_t i)
 {
 	struct sb_seat *seat = &serve->seats[i];
@@ -154,11 +163,18 @@ void sb_pool_on_worker(struct sb_serve *serve, size_t i)
 	int fd, ret;
 
 	/* Ended in the same round. */
-	if (!seat->peer.pid)
+	if (!seat->peer.pid || !has_said(seat->peer.fd))
 		return;
 	ret = sb_peer_receive(seat->peer.fd, &serve->answer, sizeof(serve->answer), &fd, 1);
 	if (ret < 0 || !seat->is_busy) {
+		conn = seat->conn;
 		serve->counts.nr_worker_ends++;
+		/* Once more: that may have had another reason than the question. */
+		if (conn && !conn->is_asked_again) {
+			seat->conn = NULL;
+			conn->is_asked_again = true;
+			sb_pool_add(serve, conn);
+		}
 		end_worker(serve, seat,
 			   "the process that looked for the answer has ended: ask for a "
 			   "shorter range, or fewer tags");

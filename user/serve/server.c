@@ -55,6 +55,9 @@ void sb_serve_drop(struct sb_serve *serve, struct sb_conn *conn)
 		sb_pool_forget(serve, conn);
 	if (conn->body_fd >= 0)
 		serve->nr_body_bytes -= conn->body_len;
+	/* A worker that is just beginning has a copy of it for a moment, and so its events would still come,
+	 * for the connection that has its place by then. */
+	(void)epoll_ctl(serve->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
 	sb_conn_release(conn);
 	serve->counts.nr_conns--;
 }
@@ -105,6 +108,7 @@ static int ask(struct sb_serve *serve, struct sb_conn *conn, const struct sb_htt
 		return err;
 	conn->route = (uint32_t)route;
 	conn->accepts_gzip = sb_http_list_has(request->accept_encoding, "gzip");
+	conn->is_asked_again = false;
 	conn->state = SB_CONN_ASKING;
 	conn->deadline_ns = in_s(ASK_S);
 	sb_pool_add(serve, conn);
