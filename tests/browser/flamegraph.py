@@ -425,7 +425,7 @@ class Viewer(unittest.TestCase):
 
     def test_comparison_as_drawn(self):
         """The viewer finds of each frame what the file was drawn with."""
-        stacks = {f'r;a{i % 7};b{i % 5};c{i % 11}': (i * 37 % 90, i * i * 13 % 70) for i in range(60)}
+        stacks = {**COMPARED, **{f'r;a{i % 7};b{i % 5};c{i % 11}': (i * 37 % 90, i * i * 13 % 70) for i in range(60)}}
         plain = ''.join(f'{stack} {a} {b}\n' for stack, (a, b) in stacks.items())
         waits = '#stackbpf;v=1;kind=offcpu;unit=us;norm=share\n' + ''.join(
             f'#n;{a // 5 + 1};{b / 7 + 1:.3f}\n{stack} {a * 99} {b * 99}\n' for stack, (a, b) in stacks.items())
@@ -434,6 +434,7 @@ class Viewer(unittest.TestCase):
         for folded, options in ((plain, ()), (plain, ('--norm', 'raw')), (plain, ('--diff-width', 'a')),
                                 (plain, ('--diff-width', 'both', '--negate')), (plain, ('--reverse',)),
                                 (waits, ()), (waits, ('--no-embed',)), (rates, ()), (unknown, ())):
+            options += ('--minwidth', '0')
             self.show(folded, *options)
             drawn = self.page.run("""
                 return [...document.querySelectorAll('#frames > g')].map((group) => [
