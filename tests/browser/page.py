@@ -293,6 +293,13 @@ class Page(unittest.TestCase):
         self.assertIn('nothing was recorded', self.text('#tip'))
         self.mouse(self.step_x(NOW - 1200 - (NOW - 1200) % 20 + 10))
         self.assertIn('12 samples lost', self.text('#tip'))
+        # The keyboard stays where it was.
+        self.page.run("document.querySelector('.by').focus()")
+        self.page.run("const by = document.activeElement; by.value = 'vehicle'; by.dispatchEvent(new Event('change'))")
+        self.ready()
+        self.assertEqual(self.page.run('return document.activeElement.className'), 'by')
+        self.page.run('history.back()')
+        self.page.wait("return document.querySelector('.legend').textContent.includes('us-east')")
         self.click('.side-head button', 'lines')
         self.assertNotEqual(pixel(NOW - 600, 3), swatches[0])
         self.click('.side-head button', 'split graph')
@@ -441,7 +448,7 @@ class Page(unittest.TestCase):
         query = self.asked('flame')
         self.assertEqual(query['tag'], rules[1])
         self.assertAlmostEqual(int(query['from']), NOW - 900, delta=30)
-        self.click('.side-head button', 'Swap')
+        self.click('#swap')
         self.assertEqual([dict(asked)['from'] for asked in self.mock.asked('flame')[-2:]].count(query['from']), 1)
 
     def show_diff(self, a, b, kind='oncpu'):

@@ -92,7 +92,7 @@ class Steps:
         self.click('#views button', 'Compare')
         for side, value in enumerate((a, b)):
             self.pick(side, key, value)
-        self.click('.side-foot button', 'Whole range')
+        self.click('.side-foot button', 'Whole')
         self.click('.side-foot button', 'Range of A')
         self.look('compare')
 

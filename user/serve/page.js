@@ -1331,7 +1331,7 @@ Table.prototype.drawWeight = function (element, val) {
 
 	make('i', cell).style.width = clamp(share * 100, 0, 100) + '%';
 	make('b', cell, this.tree.unit === 'samples' || !val ? grouped(val, 0) : weightText(val, this.tree.unit));
-	make('small', cell, val ? shareText(share) : '');
+	make('small', cell, val ? shareText(share).replace('under ', '<') : '');
 };
 
 Table.prototype.drawChange = function (element, row) {
@@ -1419,14 +1419,14 @@ Timeline.prototype.show = function (data) {
 	this.error = null;
 	this.data.nr = Math.max(0, ...data.series.map((series) => series.weights.length), (data.lost || []).length);
 	this.at = serverNow();
-	this.drawFoot();
+	this.drawTexts();
 	this.draw();
 };
 
 Timeline.prototype.fail = function (text) {
 	this.data = null;
 	this.error = text;
-	this.drawFoot();
+	this.drawTexts();
 	this.draw();
 };
 
@@ -1798,11 +1798,31 @@ Timeline.prototype.drawChosen = function (context, plot) {
 	}
 };
 
+// What has the keyboard keeps it when what is around it is made anew.
+function keepingFocus(host, draw) {
+	const old = host.contains(document.activeElement) ? document.activeElement : null;
+
+	draw();
+	if (old)
+		[...host.querySelectorAll(old.tagName)].find((one) =>
+			one.className === old.className && one.textContent === old.textContent)?.focus();
+}
+
+Timeline.prototype.drawTexts = function () {
+	keepingFocus(this.section, () => {
+		this.drawHead();
+		this.drawFoot();
+	});
+};
+
 // Legend, and what is chosen.
 Timeline.prototype.drawFoot = function () {
 	const legend = make('div', null, null, { class: 'legend' });
 
-	this.foot.replaceChildren(legend);
+	this.foot.replaceChildren();
+	if (this.isPaired && this.name === 'A')
+		this.drawBy(this.foot);
+	this.foot.append(legend);
 	if (this.data && state.by) {
 		this.data.series.forEach((series, i) => {
 			const value = clean(series.value), isOther = value === OTHER || value === '(none)';
@@ -1827,7 +1847,7 @@ Timeline.prototype.drawFoot = function () {
 	if (this.name === 'B')
 		button(this.foot, 'Range of A', 'The same time as A, to compare tags', () => change({ vs_from: state.from, vs_to: state.to }));
 	else if (this.isPaired)
-		button(this.foot, 'Whole range', 'All of the time that is shown', () => change({ from: windowOf().from, to: windowOf().to }));
+		button(this.foot, 'Whole', 'All of the time that is shown', () => change({ from: windowOf().from, to: windowOf().to }));
 	if (!this.isPaired && state.win_from) {
 		button(this.foot, 'Zoom in', 'Show this range on the whole timeline (z)', zoomIn);
 		button(this.foot, 'Clear', 'The whole timeline again (Esc)', () => this.clear());
@@ -1862,17 +1882,13 @@ Timeline.prototype.drawHead = function () {
 	const opener = button(this.head, rules.length ? '+ tag' : '+ filter by tag', 'Choose by tag', () => openPicker(this, opener),
 		{ 'aria-haspopup': 'dialog', class: 'add-tag' });
 	make('span', this.head, null, { class: 'space' });
-	if (this.name === 'B') {
-		button(this.head, 'Swap', 'A becomes B', () => change({ from: state.vs_from, to: state.vs_to, tag: state.vs_tag,
-			vs_from: state.from, vs_to: state.to, vs_tag: state.tag }));
-	} else {
-		this.drawBy();
-	}
+	if (!this.isPaired)
+		this.drawBy(this.head);
 };
 
 // How the timeline is split: not for each side of its own.
-Timeline.prototype.drawBy = function () {
-	const label = make('label', this.head, 'by ', { class: 'dim' }), select = make('select', label, null, { class: 'by' });
+Timeline.prototype.drawBy = function (parent) {
+	const label = make('label', parent, 'by ', { class: 'dim' }), select = make('select', label, null, { class: 'by' });
 	const names = [...new Set(keys.concat(state.by || []))].filter((key) => key !== 'kind');
 
 	make('option', select, 'nothing', { value: '' });
@@ -1882,10 +1898,10 @@ Timeline.prototype.drawBy = function () {
 	select.addEventListener('change', () => change({ by: select.value, split: select.value && state.split }));
 	if (!state.by || this.isPaired)
 		return;
-	const group = make('span', this.head, null, { class: 'group', role: 'group' });
+	const group = make('span', parent, null, { class: 'group', role: 'group' });
 	for (const style of ['stacked', 'lines'])
 		button(group, style, '', () => change({ style }), { 'aria-pressed': state.style === style });
-	button(this.head, 'split graph', 'Values as the first frames of the graph', () => change({ split: state.split ? '' : '1' }),
+	button(parent, 'split graph', 'Values as the first frames of the graph', () => change({ split: state.split ? '' : '1' }),
 		{ 'aria-pressed': Boolean(state.split) });
 };
 
@@ -2274,11 +2290,11 @@ function refresh() {
 	byId('turn').textContent = state.o === 'flame' ? 'Icicle' : 'Flame';
 	byId('norm').value = state.norm;
 	byId('norm-label').hidden = state.v !== 'diff';
+	byId('swap').hidden = !isPair();
 	byId('reset').disabled = !state.zoom && !state.q;
 	document.title = 'stackbpf: ' + [state.kind, ...state.tag.map(clean)].join(' ').slice(0, 200);
 	for (const side of sides) {
-		side.drawHead();
-		side.drawFoot();
+		side.drawTexts();
 		side.draw();
 	}
 	for (const graph of graphs) {
@@ -2365,8 +2381,7 @@ function repaint() {
 		panes.table.draw();
 	if (state.v === 'diff' && panes.graph.tree)
 		fillDiffHead(panes.graph, panes.graph.tree.data);
-	for (const side of sides)
-		side.drawFoot();
+	sides.forEach((side) => side.drawTexts());
 }
 
 // Times that move with the clock would show something else tomorrow.
@@ -2394,6 +2409,10 @@ async function copyLink() {
 	}
 	say(copy.textContent);
 	setTimeout(() => { copy.textContent = 'Copy link'; }, 1600);
+}
+
+function swap() {
+	change({ from: state.vs_from, to: state.vs_to, tag: state.vs_tag, vs_from: state.from, vs_to: state.to, vs_tag: state.tag });
 }
 
 function reset() {
@@ -2468,7 +2487,7 @@ function listen() {
 		setWindow(fromField(byId('from').value), fromField(byId('to').value));
 	});
 	for (const [id, action] of [['earlier', () => shift(-1)], ['later', () => shift(1)], ['wider', widen], ['live', toggleLive],
-		['theme', toggleTheme], ['open-help', () => byId('help').showModal()], ['reset', reset], ['copy', copyLink],
+		['theme', toggleTheme], ['open-help', () => byId('help').showModal()], ['reset', reset], ['swap', swap], ['copy', copyLink],
 		['turn', () => change({ o: state.o === 'flame' ? 'icicle' : 'flame' })], ['open-download', openDownload]])
 		byId(id).addEventListener('click', action);
 	byId('norm').addEventListener('change', (event) => change({ norm: event.target.value }));
@@ -2525,8 +2544,7 @@ async function start() {
 	params.append('kind', state.kind);
 	ask('keys', 'tags', params, (data) => {
 		keys = data.tags.map((tag) => tag.key);
-		for (const side of sides)
-			side.drawHead();
+		sides.forEach((side) => side.drawTexts());
 	}, () => {});
 }
 
