@@ -142,6 +142,35 @@ static void test_bound(void **state)
 	sb_top_release(&top);
 }
 
+/* Frames of stacks that have gone are not carried along. */
+static void test_frames(void **state)
+{
+	struct sb_top top = top_of(1);
+	struct sb_profile *profile;
+	char name[16];
+	uint32_t id;
+	int i;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	for (i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		assert_int_equal(
+			sb_profile_frame(profile,
+					 &(struct sb_frame){ .name = name, .kind = SB_FRAME_USER },
+					 &id),
+			0);
+	}
+	assert_int_equal(sb_profile_add(profile, &id, 1, 7), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_top_data_add(&top.data, profile, 1), 0);
+	assert_int_equal(sb_profile_nr_frames(top.data.slots[0]), 1);
+	assert_int_equal(sb_profile_nr_frames(top.data.all), 1);
+	assert_int_equal(sb_top_update(&top), 0);
+	check(&top, "f99", 7, 7, 7, 7);
+	sb_profile_free(profile);
+	sb_top_release(&top);
+}
+
 /* The text of a row, without the blanks at its end. */
 static const char *row_of(const struct sb_canvas *canvas, int row)
 {
@@ -320,10 +349,11 @@ static void test_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spans),  cmocka_unit_test(test_whose),
-		cmocka_unit_test(test_bound),  cmocka_unit_test(test_list),
-		cmocka_unit_test(test_tree),   cmocka_unit_test(test_hostile_text),
-		cmocka_unit_test(test_render), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_spans),	     cmocka_unit_test(test_whose),
+		cmocka_unit_test(test_bound),	     cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_list),	     cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_render),
+		cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

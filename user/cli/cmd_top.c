@@ -101,11 +101,14 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	struct view *view = (struct view *)sink;
 	uint64_t now_ns = run->end_ns ? run->end_ns : sb_now_ns();
 	uint64_t since_ns = view->taken_ns ? view->taken_ns : run->start_ns;
+	bool is_new;
 	int err = sb_profile_seal(run->profile);
 
 	if (!err)
 		err = sb_top_data_add(&view->top.data, run->profile,
 				      now_ns > since_ns ? now_ns - since_ns : 0);
+	if (!err)
+		err = sb_run_renew_profile(run, &is_new);
 	if (err)
 		return sb_err(err, "cannot keep the samples");
 	view->taken_ns = now_ns;

@@ -147,6 +147,12 @@ int sb_run_drain(struct sb_run *run);
 /* Drain, and hand all that was sampled since the last time to the sink. Return: as sb_run_drain(). */
 int sb_run_take(struct sb_run *run);
 
+/*
+ * For sinks, while they take: if run->profile has more frames and text than a run without end may keep, go on in
+ * a new one. *ret_is_new: it did. Return: 0 or a negative errno: there is none to go on with.
+ */
+int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
+
 /* Write all outputs from run->profile as it is now, which is sealed if @is_last. */
 int sb_run_write(struct sb_run *run, bool is_last);
 

@@ -18,7 +18,11 @@
 #include "cli/term.h"
 
 /* How often to drain, to look for new CPUs, and to show progress. */
-#define TICK_NS SB_NS_PER_SEC
+#define TICK_NS	       SB_NS_PER_SEC
+
+/* Beyond them names and frames of a run without end are forgotten and found again. */
+#define FRAMES_MAX     (1u << 17)
+#define TEXT_BYTES_MAX (16u << 20)
 
 /* What woke us; the low half of epoll's word, above it the number of the target. */
 enum source { SIGNAL, TIME, TICK, SESSION, CPUS, CHILD, TARGET, SINK_TIME, SINK };
@@ -174,6 +178,24 @@ int sb_run_drain(struct sb_run *run)
 		return sb_err(err, "cannot forget interpreters of processes that have ended");
 	run->drained_ns = before_ns;
 	return 0;
+}
+
+int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new)
+{
+	struct sb_profile *profile;
+	int err;
+
+	if (sb_profile_nr_frames(run->profile) < FRAMES_MAX &&
+	    sb_profile_text_bytes(run->profile) < TEXT_BYTES_MAX)
+		return 0;
+	err = sb_profile_new(&profile);
+	if (err)
+		return err;
+	err = sb_resolver_move(run->resolver, profile);
+	sb_profile_free(run->profile);
+	run->profile = profile;
+	*ret_is_new = true;
+	return err;
 }
 
 int sb_run_take(struct sb_run *run)

@@ -22,9 +22,6 @@
 #define FLUSH_NS	(10 * SB_NS_PER_SEC)
 /* A clock that is corrected bit by bit says less than a multiple of 10 s when the timer says that it is one. */
 #define SLACK_US	500000
-/* Beyond them names and frames are forgotten and found again. */
-#define FRAMES_MAX	(1u << 17)
-#define TEXT_BYTES_MAX	(16u << 20)
 
 #define STACKS_MAX	16384u
 
@@ -336,19 +333,10 @@ static int enqueue(struct sb_blocks *blocks, struct sb_run *run, const struct sb
 /* Months of names of programs that came and went are not kept. */
 static int begin_anew(struct sb_blocks *blocks, struct sb_run *run)
 {
-	struct sb_profile *profile;
-	int err;
+	bool is_new = false;
+	int err = sb_run_renew_profile(run, &is_new);
 
-	if (sb_profile_nr_frames(run->profile) < FRAMES_MAX &&
-	    sb_profile_text_bytes(run->profile) < TEXT_BYTES_MAX)
-		return 0;
-	err = sb_profile_new(&profile);
-	if (err)
-		return err;
-	err = sb_resolver_move(run->resolver, profile);
-	sb_profile_free(run->profile);
-	run->profile = profile;
-	blocks->stats.nr_restarts++;
+	blocks->stats.nr_restarts += is_new;
 	return err;
 }
 

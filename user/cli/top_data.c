@@ -8,9 +8,6 @@
 #include "base/cleanup.h"
 #include "base/index.h"
 
-/* Of a stack that is kept, with what is inlined in it. */
-#define FRAMES_MAX 4096
-
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
 bool sb_top_is_func(enum sb_frame_kind kind)
@@ -18,42 +15,69 @@ bool sb_top_is_func(enum sb_frame_kind kind)
 	return kind != SB_FRAME_ROOT && kind != SB_FRAME_DELIMITER && kind != SB_FRAME_MARK;
 }
 
+/*
+ * Add the first @nr_kept stacks of @from, and the rest of them as one. Other than sb_profile_merge(), this leaves
+ * behind the frames of stacks that have gone: a run has more and more of these.
+ */
+static int add_stacks(struct sb_profile *to, const struct sb_profile *from, size_t nr_kept)
+{
+	const struct sb_frame other = { .name = SB_TREE_OTHER, .kind = SB_FRAME_MARK };
+	/* By the frame there, 1 + the frame here. */
+	sb_cleanup(sb_freep) uint32_t *known =
+		calloc(sb_profile_nr_frames(from) + 1, sizeof(*known));
+	SB_VEC(uint32_t) ids = {};
+	size_t nr = sb_profile_nr_stacks(from), nr_frames, i, j;
+	uint64_t weight;
+	uint32_t id;
+	int err = known ? 0 : -ENOMEM;
+
+	for (i = 0; i < nr && !err; i++) {
+		const uint32_t *at = sb_profile_stack_at(from, i, &nr_frames, &weight);
+
+		ids.nr = 0;
+		for (j = 0; j < nr_frames && i < nr_kept && !err; j++) {
+			if (!known[at[j]]) {
+				err = sb_profile_frame(to, sb_profile_frame_at(from, at[j]), &id);
+				if (!err)
+					known[at[j]] = id + 1;
+			}
+			if (!err)
+				err = sb_vec_push(&ids, known[at[j]] - 1);
+		}
+		if (!err && i >= nr_kept) {
+			err = sb_profile_frame(to, &other, &id);
+			if (!err)
+				err = sb_vec_push(&ids, id);
+		}
+		if (!err)
+			err = sb_profile_add(to, ids.at, ids.nr, weight);
+	}
+	sb_vec_release(&ids);
+	return err;
+}
+
 /* Return: a copy of @from, to which nothing more is added; NULL: no memory. */
 static struct sb_profile *sealed_copy(const struct sb_profile *from)
 {
 	sb_cleanup(sb_profile_freep) struct sb_profile *copy = NULL;
 
-	if (sb_profile_new(&copy) || sb_profile_merge(copy, from) || sb_profile_seal(copy))
+	if (sb_profile_new(&copy) || add_stacks(copy, from, SIZE_MAX) || sb_profile_seal(copy))
 		return NULL;
 	return sb_take(copy);
 }
 
-/* Frames of names that do not come again take memory, too: what remains is written anew. */
+/* The lighter stacks become one. */
 static int shed(struct sb_top_data *data, size_t nr_kept)
 {
 	sb_cleanup(sb_profile_freep) struct sb_profile *old = sealed_copy(data->all);
 	sb_cleanup(sb_profile_freep) struct sb_profile *all = NULL;
-	struct sb_frame other = { .name = SB_TREE_OTHER, .kind = SB_FRAME_MARK };
-	size_t nr = old ? sb_profile_nr_stacks(old) : 0, nr_frames, i, j;
-	uint32_t ids[FRAMES_MAX], id;
-	uint64_t weight;
 	int err = old ? sb_profile_new(&all) : -ENOMEM;
 
-	for (i = 0; i < nr && !err; i++) {
-		const uint32_t *from = sb_profile_stack_at(old, i, &nr_frames, &weight);
-		bool is_kept = i < nr_kept && nr_frames <= SB_ARRAY_SIZE(ids);
-
-		for (j = 0; j < nr_frames && is_kept && !err; j++)
-			err = sb_profile_frame(all, sb_profile_frame_at(old, from[j]), &ids[j]);
-		if (!err && !is_kept)
-			err = sb_profile_frame(all, &other, &id);
-		if (!err)
-			err = sb_profile_add(all, is_kept ? ids : &id, is_kept ? nr_frames : 1,
-					     weight);
-		data->nr_shed += !is_kept;
-	}
+	if (!err)
+		err = add_stacks(all, old, nr_kept);
 	if (err)
 		return err;
+	data->nr_shed += sb_profile_nr_stacks(old) - nr_kept;
 	sb_profile_free(data->all);
 	data->all = sb_take(all);
 	return 0;
@@ -68,9 +92,9 @@ int sb_top_data_add(struct sb_top_data *data, const struct sb_profile *profile, 
 	if (!err)
 		err = sb_profile_new(&copy);
 	if (!err)
-		err = sb_profile_merge(copy, profile);
+		err = add_stacks(copy, profile, SIZE_MAX);
 	if (!err)
-		err = sb_profile_merge(data->all, profile);
+		err = add_stacks(data->all, profile, SIZE_MAX);
 	if (err)
 		return err;
 	sb_profile_free(data->slots[data->next]);
@@ -92,7 +116,7 @@ static int make_tree(struct sb_top_data *data)
 		if (!data->slots[i])
 			continue;
 		data->ns[SB_TOP_RECENT] += data->slot_ns[i];
-		err = sb_profile_merge(recent, data->slots[i]);
+		err = add_stacks(recent, data->slots[i], SIZE_MAX);
 	}
 	if (!err)
 		err = sb_profile_seal(recent);
