@@ -629,7 +629,7 @@ void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *mod
 		cache->modules.at[i]->heavy_bytes = 0;
 		cache->nr_evictions++;
 	}
-	while (cache->light_bytes > SB_MODCACHE_LIGHT_BYTES_MAX) {
+	while (cache->light_bytes > SB_MODCACHE_LIGHT_PER_HEAVY * cache->heavy_bytes_max) {
 		i = find_oldest(cache, module, false);
 		if (i == SIZE_MAX)
 			break;

@@ -27,7 +27,7 @@
 /* Modules open at a time, if descriptors suffice (each may hold two). */
 #define SB_MODCACHE_MODULES_MAX	    2048u
 /* Their symbol tables together; the least recently used go first. */
-#define SB_MODCACHE_LIGHT_BYTES_MAX (512u << 20)
+#define SB_MODCACHE_LIGHT_PER_HEAVY 2		 /* bound of theirs, by that of DWARF data */
 #define SB_MODCACHE_HEAVY_BYTES	    (256u << 20) /* default of sb_symbolizer_opts */
 
 /* The number of a file that could not be taken in: a bound. */

@@ -128,6 +128,12 @@ static void test_series(void **state)
 	assert_int_equal(nr, 0);
 	assert_int_equal(sb_series_of(table, &other, none, &again), 0);
 	assert_int_equal(again, 1);
+	/* One that began within the block has no pid: there may be thousands. */
+	here.start_ns = UINT64_MAX;
+	assert_int_equal(sb_series_of(table, &here, none, &again), 0);
+	all = sb_series_all(table, &nr);
+	assert_null(tag_of(&all[again], "pid"));
+	assert_string_equal(tag_of(&all[again], "comm"), "a?b");
 	sb_series_free(table);
 }
 

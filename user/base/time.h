@@ -17,6 +17,15 @@ static inline uint64_t sb_now_ns(void)
 	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* CLOCK_BOOTTIME: the clock of the beginning of processes. */
+static inline uint64_t sb_boot_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 /* Microseconds since 1970. */
 static inline uint64_t sb_real_us(void)
 {

@@ -100,14 +100,6 @@ static int check_kernel(void)
 	return 0;
 }
 
-static uint64_t boot_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static int choose_cpus(struct sb_session *session)
 {
 	size_t i;
@@ -206,7 +198,7 @@ static int prepare(struct sb_session *session)
 	if (opts->depth_max)
 		skel->rodata->cfg_ustack_depth_max = opts->depth_max;
 	skel->rodata->cfg_counts_nudge = opts->counts_max / 4 * 3;
-	skel->rodata->cfg_started_boot_ns = boot_now_ns();
+	skel->rodata->cfg_started_boot_ns = sb_boot_ns();
 	err = bpf_map__set_max_entries(skel->maps.counts_first, opts->counts_max);
 	if (err)
 		return sb_err(err, "cannot size the table of %u counts", opts->counts_max);

@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/index.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "base/vec.h"
 
 /* Of an environment that are looked at: more than a shell's, less than all that ARG_MAX allows. */
@@ -48,7 +49,7 @@ struct sb_series_table {
 	bool by_thread;
 	const char *const *labels; /* keys of labels from inside the code */
 	size_t nr_labels;
-	uint64_t block;
+	uint64_t block, began_boot_ns; /* the block, and when it began by CLOCK_BOOTTIME */
 	SB_VEC(struct proc) procs;
 	struct sb_index procs_index;
 	SB_VEC(struct known_cgroup) cgroups;
@@ -71,6 +72,7 @@ int sb_series_new(bool by_thread, const char *const *labels, size_t nr_labels,
 	table->by_thread = by_thread;
 	table->labels = labels;
 	table->nr_labels = nr_labels;
+	table->began_boot_ns = sb_boot_ns();
 	*ret_table = table;
 	return 0;
 }
@@ -449,6 +451,8 @@ static int add_tags(struct sb_series_table *table, const struct series_key *key,
 		    struct tag_list *list)
 {
 	const struct proc *proc = &table->procs.at[key->proc];
+	/* A thousand compilers of a build would be a thousand rows for each of their stacks. */
+	const bool is_old = proc->start_ns <= table->began_boot_ns;
 	char comm[SB_COMM_LEN + 1] = {};
 	int err;
 
@@ -459,13 +463,13 @@ static int add_tags(struct sb_series_table *table, const struct series_key *key,
 		err = add_tag(table, list, "comm", comm, false);
 	if (!err)
 		err = add_tag(table, list, "container", proc->container, false);
-	if (!err)
+	if (!err && is_old)
 		err = add_number(table, list, "pid", proc->tgid);
 	if (!err)
 		err = add_tag(table, list, "service", proc->service, false);
 	if (!err && key->labels)
 		err = add_labels(table, key->labels, list);
-	if (!err && table->by_thread)
+	if (!err && table->by_thread && is_old)
 		err = add_number(table, list, "tid", key->tid);
 	return err ? err : add_tag(table, list, "unit", proc->unit, false);
 }
@@ -622,6 +626,7 @@ static void forget_procs(struct sb_series_table *table)
 void sb_series_next_block(struct sb_series_table *table)
 {
 	table->block++;
+	table->began_boot_ns = sb_boot_ns();
 	forget_procs(table);
 	table->keys.nr = table->tags.nr = 0;
 	sb_index_release(&table->keys_index);

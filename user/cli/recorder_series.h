@@ -8,7 +8,7 @@
  *	service			OTEL_SERVICE_NAME, service.name of OTEL_RESOURCE_ATTRIBUTES, or the unit, the
  *				container, the name of the program
  *	comm			of the thread
- *	pid tid			wide; tid if asked for
+ *	pid tid			wide; tid if asked for; of a process that began before the block
  */
 #ifndef SB_CLI_RECORDER_SERIES_H
 #define SB_CLI_RECORDER_SERIES_H
