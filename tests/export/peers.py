@@ -124,7 +124,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.released.wait()
             self.close_connection = True
         elif fault == 'big':
-            self.reply(500, b'x' * (8 << 20))
+            self.send_response(500)
+            self.send_header('Content-Length', str(128 << 20))
+            self.end_headers()
+            for _ in range(128):
+                self.wfile.write(bytes(1 << 20))
         elif isinstance(fault, tuple):
             self.reply(*fault)
         else:

@@ -191,6 +191,18 @@ static int read_token(struct export *export)
 	return -1;
 }
 
+/* Of an address of this machine it does not matter. */
+static bool is_in_the_clear(const char *place)
+{
+	static const char *const own[] = { "127.", "localhost", "[::1]" };
+	const char *host = strstr(place, ":http://");
+
+	for (size_t i = 0; host && i < SB_ARRAY_SIZE(own); i++)
+		if (!strncmp(host + 8, own[i], strlen(own[i])))
+			return false;
+	return host;
+}
+
 static int take_times(struct export *export)
 {
 	const struct export_opts *opts = export->opts;
@@ -251,6 +263,8 @@ static int take_options(struct export *export)
 		sb_err(-ENOMEM, "export: cannot take in the question");
 		return SB_EXIT_FAILED;
 	}
+	if (export->token && is_in_the_clear(opts->to.place))
+		sb_warn("export: the token goes over the network as it is: https:// would hide it");
 	plan->to = opts->to.place;
 	plan->what = export->what.s ? export->what.s : "";
 	plan->opts.attrs = opts->attrs;

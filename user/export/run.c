@@ -388,6 +388,7 @@ static int cover(struct run *run, int64_t from_s, int64_t to_s, struct sb_store_
 
 		if (!is_wanted_kind(run, i))
 			continue;
+		ask.nr_nodes_max = 1; /* only the times matter */
 		err = answer_of(run, &ask, &profile, &answer);
 		if (err || !answer.nr_blocks)
 			continue;
