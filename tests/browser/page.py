@@ -227,9 +227,15 @@ class Page(unittest.TestCase):
         self.show()
         self.mock.info = lambda real=self.mock.info: {**real(), 'block_s': 0.2}
         self.show('live=1')
-        nr = len(self.mock.asked('flame'))
-        self.page.wait("return performance.getEntriesByType('resource').filter((one) => one.name.includes('/flame')).length > 3")
-        self.assertGreater(len(self.mock.asked('flame')), nr)
+        nr_flames = "performance.getEntriesByType('resource').filter((one) => one.name.includes('/flame')).length"
+        self.page.run("document.querySelector('.canvas').focus()")
+        self.page.press(*['ArrowDown'] * 6)
+        self.assertTrue(self.text('#said').startswith('order_car'))
+        nr = self.page.run(f'return {nr_flames}')
+        self.page.wait(f'return {nr_flames} > {nr} + 2')
+        # Who moves about in the graph stays where they are.
+        self.page.press('ArrowRight')
+        self.assertTrue(self.text('#said').startswith('order_scooter'))
         # Nobody else makes it ask again: not what is typed, not a zoom.
         self.click('#live')
         nr = len(self.mock.requests)

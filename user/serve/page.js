@@ -839,11 +839,13 @@ Graph.prototype.listen = function () {
 };
 
 Graph.prototype.show = function (tree, since) {
+	const focused = this.tree && this.focused ? this.tree.key(this.focused) : '';
+
 	this.tree = tree;
 	this.message.hidden = true;
 	this.scroller.hidden = false;
 	this.hovered = -1;
-	this.focused = 0;
+	this.focused = tree.byKey.get(focused) || 0;
 	this.rezoom();
 	this.search();
 	this.draw();
@@ -2322,7 +2324,7 @@ function keepLive() {
 	clearTimeout(liveTimer);
 	if (state.live)
 		liveTimer = setTimeout(() => {
-			if (document.hidden || nrPending) {
+			if (document.hidden || nrPending || menuOpener) {
 				keepLive();
 			} else {
 				askAgain();
@@ -2394,7 +2396,8 @@ function fixedLink() {
 		if (at !== null)
 			fixed[name] = unixText(at);
 	}
-	return location.href.split('#')[0] + '#' + stateText(fixed);
+	// Without a token that may stand in it.
+	return location.origin + location.pathname + '#' + stateText(fixed);
 }
 
 async function copyLink() {
