@@ -9,6 +9,7 @@ clocks of their own.
 """
 import math
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,19 @@ def libraries():
                 continue  # arm64 has no other dialect
             with ready(program, 'shares', lib) as process:
                 check_split(sample(process.pid), f'library, {name}')
+
+
+def musl():
+    """Another libc has its blocks of thread-local variables otherwise."""
+    if not shutil.which('musl-gcc'):
+        print('without musl: there is no musl-gcc (Debian: apt install musl-tools)')
+        return
+    with tempfile.TemporaryDirectory() as work:
+        flags, program, lib = ('-O1', f'-I{SOURCE}/include'), f'{work}/musl', f'{work}/musl.so'
+        subprocess.run(['musl-gcc', *flags, '-o', program, f'{PROGRAMS}/labels.c'], check=True)
+        subprocess.run(['musl-gcc', *flags, '-fPIC', '-shared', '-o', lib, f'{PROGRAMS}/labels_lib.c'], check=True)
+        with ready(program, 'shares', lib) as process:
+            check_split(sample(process.pid), 'library, musl')
 
 
 def shares():
@@ -174,11 +188,11 @@ def hostile():
         with ready(program, 'many') as process:
             result = sample(process.pid, rate='4999')
         values = labelled(result, 'vehicle')
-        check(result.status == 0 and len(values) > 0.9 * sum(values.values()), f'many: {len(values)} values')
+        check(result.status == 0 and len(values) > 100, f'many: {len(values)} values of {sum(values.values())} samples')
         check(sum(values.values()) >= 0.99 * result.total, 'many: none is lost')
 
 
 if not os.path.exists('/usr/bin/gcc'):
     skip('there is no gcc')
-run_parts((programs, libraries, shares, custom, python, torn, keys, hostile), sys.argv[3:])
+run_parts((programs, libraries, musl, shares, custom, python, torn, keys, hostile), sys.argv[3:])
 done()

@@ -14,7 +14,9 @@ static bool is_musl(const char *path)
 {
 	const char *base = sb_base_name(path);
 
-	return !strncmp(base, "ld-musl-", 8) || !strncmp(base, "libc.musl-", 10);
+	/* As musl itself, Alpine and Debian call it. */
+	return !strncmp(base, "ld-musl-", 8) || !strncmp(base, "libc.musl-", 10) ||
+	       (strstr(path, "-linux-musl/") && sb_streq(base, "libc.so"));
 }
 
 bool sb_threads_are_musl(const struct sb_process_maps *maps)
