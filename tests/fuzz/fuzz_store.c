@@ -12,7 +12,7 @@
 
 #include "base/fs.h"
 #include "must.h"
-#include "store/store.h"
+#include "store/ask.h"
 
 #define T0 2208988800ll /* 2040-01-01 */
 
@@ -104,6 +104,31 @@ static void write_records(const uint8_t *data, size_t size)
 	sb_str_release(&raw);
 }
 
+static void on_file(void *arg, const struct sb_store_file_info *info) {}
+
+/* The same files, which are known by now, in other ways. */
+static void ask_more(struct sb_store *store)
+{
+	const struct sb_store_look look = { .reads_blocks = true, .on_file = on_file };
+	const struct sb_timeline_opts opts = { .nr_steps_max = 100, .nr_series_max = 3 };
+	struct sb_ask ask = { .from_s = T0, .to_s = T0 + 86400, .by = "service,pid" };
+	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
+	struct sb_timeline *timeline;
+	struct sb_profile *profile;
+	struct sb_tags *tags;
+
+	must(!sb_store_timeline(store, &ask, &opts, &timeline));
+	sb_timeline_free(timeline);
+	must(!sb_store_tags(store, &ask, 3, &tags));
+	sb_tags_free(tags);
+	must(sb_store_extents(store, extents) >= 0);
+	must(!sb_store_look(store, &look));
+	ask.by = NULL;
+	ask.nr_nodes_max = 5;
+	must(!sb_ask_profile(store, &ask, &profile, NULL));
+	sb_profile_free(profile);
+}
+
 static void query(void)
 {
 	struct sb_store_query all = {
@@ -122,6 +147,7 @@ static void query(void)
 	must(!sb_profile_seal(profile));
 	must(sb_profile_weight(profile) == answer.weight);
 	sb_profile_free(profile);
+	ask_more(store);
 	sb_store_close(store);
 }
 

@@ -198,6 +198,17 @@ static void expect(struct sb_store *store, int64_t from_s, int64_t to_s, int ser
 	assert_int_equal(answer.nr_damaged + answer.nr_skipped_bytes + answer.lost_weight, 0);
 }
 
+/* The same, where other files of the store are damaged. */
+static void expect_sums(struct sb_store *store, int64_t from_s, int64_t to_s)
+{
+	uint64_t want[NR_STACKS], have[NR_STACKS];
+	struct sb_store_answer answer;
+
+	sum_of(from_s, to_s, -1, want);
+	ask(store, from_s, to_s, -1, have, &answer);
+	assert_memory_equal(have, want, sizeof(want));
+}
+
 /* Any range is the sum of its blocks, whatever levels it is made of. */
 static void test_sums(void **state)
 {
@@ -370,6 +381,165 @@ static void test_flipped(void **state)
 	free(bytes);
 }
 
+/* Pages of the disk that became zeros: what they had is lost, and said; nothing else is. */
+static void test_zeroed(void **state)
+{
+	uint64_t want[NR_STACKS], have[NR_STACKS];
+	struct sb_store_answer answer;
+	struct sb_store *store;
+	size_t len, at, nr;
+	char *bytes, page[4096];
+	uint32_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 360; i++)
+		assert_int_equal(put_block(store, T0 + 10 * i, 8), 0);
+	sb_store_close(store);
+	read_fine(&bytes, &len);
+	assert_true(len > 5 * sizeof(page));
+	sum_of(T0, T0 + 590, -1, want);
+	for (at = 0; at < len; at += sizeof(page)) {
+		nr = len - at < sizeof(page) ? len - at : sizeof(page);
+		memcpy(page, bytes + at, nr);
+		memset(bytes + at, 0, nr);
+		write_fine(bytes, len);
+		assert_int_equal(sb_store_open(dir, &store), 0);
+		/* Not ten minutes: the sum of these is in another file. */
+		ask(store, T0, T0 + 590, -1, have, &answer);
+		assert_true(answer.nr_damaged || answer.nr_skipped_bytes);
+		assert_true(total_of(have) + answer.lost_weight <= total_of(want));
+		expect_sums(store, T0, T0 + 600);
+		sb_store_close(store);
+		memcpy(bytes + at, page, nr);
+	}
+	free(bytes);
+}
+
+/* A kind whose sum the last writer did not come to has it from the next one. */
+static void test_half_summed(void **state)
+{
+	struct sb_store_query query = { .from_s = T0, .to_s = T0 + 600, .kind = "io" };
+	struct sb_store_block io = { T0, "io", "bytes" };
+	struct sb_store_series series = {};
+	struct put one = { T0, 1, 0, 0, 77 };
+	struct sb_store_answer answer;
+	struct sb_profile *profile, *found;
+	struct sb_store *store;
+	char path[128];
+	struct stat before, after;
+
+	profile = profile_of(&one);
+	series.profile = profile;
+	io.series = &series;
+	io.nr = 1;
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(put_block(store, T0, 4), 0);
+	assert_int_equal(put_block(store, T0 + 600, 4), 0);
+	snprintf(path, sizeof(path), "%s/10min/20400101.sb", dir);
+	assert_int_equal(stat(path, &before), 0);
+	sb_store_close(store);
+	/* As if it had been there, and its sum not. */
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(before.st_size, after.st_size);
+	assert_int_equal(sb_store_put(store, &io), 0);
+	sb_store_close(store);
+	assert_int_equal(truncate(path, before.st_size), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(put_block(store, T0 + 1200, 1), 0);
+	expect_sums(store, T0, T0 + 600);
+	assert_int_equal(sb_profile_new(&found), 0);
+	assert_int_equal(sb_store_query(store, &query, found, &answer), 0);
+	assert_int_equal(answer.weight, 77);
+	assert_int_equal(stat(path, &after), 0);
+	assert_true(after.st_size > before.st_size);
+	sb_profile_free(found);
+	sb_profile_free(profile);
+	sb_store_close(store);
+}
+
+struct looked {
+	uint64_t nr_files, nr_blocks, nr_damaged, nr_named;
+};
+
+static void note_file(void *arg, const struct sb_store_file_info *info)
+{
+	struct looked *looked = arg;
+
+	looked->nr_files++;
+	looked->nr_blocks += info->nr_blocks;
+	looked->nr_damaged += info->nr_damaged_blocks + info->nr_damaged_dicts +
+			      (info->nr_skipped_bytes > 0) + (info->nr_tail_bytes > 0);
+}
+
+static void note_damaged(void *arg, const char *name, const struct sb_record *block)
+{
+	struct looked *looked = arg;
+
+	assert_string_equal(name, "10s/20400101.sb");
+	assert_in_range(block->begin_s, T0, T0 + 10 * NR_BLOCKS);
+	looked->nr_named++;
+}
+
+/* Whatever bit is another one, a look at all of it finds it. */
+static void test_look(void **state)
+{
+	struct looked looked = {};
+	const struct sb_store_look look = { true, note_file, note_damaged, &looked };
+	struct sb_store *store;
+	size_t len, at, i, nr_named = 0;
+	char *bytes;
+
+	fill();
+	assert_int_equal(sb_store_open(dir, &store), 0);
+	assert_int_equal(sb_store_look(store, &look), 0);
+	assert_int_equal(looked.nr_files, 1);
+	assert_int_equal(looked.nr_blocks, NR_BLOCKS);
+	assert_int_equal(looked.nr_damaged, 0);
+	read_fine(&bytes, &len);
+	for (i = 0; i < 200; i++) {
+		at = random_of((uint32_t)len);
+		bytes[at] ^= (char)(1 << i % 8);
+		write_fine(bytes, len);
+		looked = (struct looked){};
+		assert_int_equal(sb_store_look(store, &look), 0);
+		assert_true(looked.nr_damaged > 0);
+		nr_named += looked.nr_named;
+		bytes[at] ^= (char)(1 << i % 8);
+	}
+	assert_true(nr_named > 20);
+	free(bytes);
+	sb_store_close(store);
+}
+
+/* Two hosts in one: each range is the sum of both. */
+static void test_merge(void **state)
+{
+	struct sb_store *store, *other;
+	char path[80];
+	uint32_t i;
+
+	snprintf(path, sizeof(path), "%s-other", dir);
+	assert_int_equal(sb_store_open_to_write(path, &opts, &other), 0);
+	for (i = 0; i < 500; i++)
+		assert_int_equal(put_block(other, T0 + 20 * i, 2), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 300; i++)
+		assert_int_equal(put_block(store, T0 + 50 * i, 2), 0);
+	assert_int_equal(sb_store_merge(store, other, T0 + 15000), 0);
+	assert_int_equal(put_block(store, T0 + 2 * DAY, 1), 0);
+	for (i = 0; i < 50; i++) {
+		int64_t from_s = T0 + 10 * (int64_t)random_of(1500);
+
+		expect(store, from_s, from_s + 10 * (1 + (int64_t)random_of(700)),
+		       (int)random_of(NR_SERVICES + 1) - 1);
+	}
+	expect(store, T0, T0 + 3 * DAY, -1);
+	sb_store_close(store);
+	sb_store_close(other);
+	assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 static void test_one_writer(void **state)
 {
 	struct sb_store *store, *other;
@@ -513,6 +683,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cut_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_zeroed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_half_summed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_look, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_merge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expiry, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other, setup, teardown),

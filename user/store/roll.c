@@ -212,6 +212,32 @@ static int read_below(struct sb_store *store, size_t level, int64_t time_s,
 	return sb_segment_read(scratch, store->dir_fd, name);
 }
 
+struct next_file {
+	int64_t from_s, found_s;
+};
+
+static int note_next(void *arg, const char *name, int64_t begin_s)
+{
+	struct next_file *next = arg;
+
+	if (begin_s >= next->from_s && begin_s < next->found_s)
+		next->found_s = begin_s;
+	return 0;
+}
+
+/* There is no file of the level below at rolled_s: on to the next one, which may be years later. */
+static int skip_gap(struct sb_store *store, size_t level, int64_t end_s)
+{
+	struct next_file next = {
+		.from_s = sb_level_file_end(level - 1, store->rolled_s[level]),
+		.found_s = end_s,
+	};
+	int err = sb_store_each_file(store, level - 1, note_next, &next);
+
+	store->rolled_s[level] = sb_level_begin(level, next.found_s);
+	return err;
+}
+
 /* All periods of @level up to @end_s that lie in the file of the level below that has rolled_s. */
 static int roll_file(struct sb_store *store, size_t level, int64_t end_s)
 {
@@ -219,10 +245,8 @@ static int roll_file(struct sb_store *store, size_t level, int64_t end_s)
 	struct sb_segment scratch, *below;
 	int err = read_below(store, level, store->rolled_s[level], &scratch, &below);
 
-	if (err == -ENOENT) {
-		store->rolled_s[level] = file_end_s < end_s ? file_end_s : end_s;
-		return 0;
-	}
+	if (err == -ENOENT)
+		return skip_gap(store, level, end_s);
 	if (err)
 		return err;
 	while (!err && store->rolled_s[level] < end_s && store->rolled_s[level] < file_end_s) {

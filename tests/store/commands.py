@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""query, timeline and store, of a store whose rows are known one by one: commands.py STACKBPF STORE_MODEL."""
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'live'))
+from live import Result, check, done  # noqa: E402
+
+STACKBPF, MODEL = sys.argv[1:3]
+BEGIN, SECONDS = 2208988800, 3 * 3600 + 50  # 2040-01-01; a part of a period at the end
+STEP = 50
+random.seed(1)
+
+
+def model(*args):
+    return subprocess.run([MODEL, *map(str, args)], check=True, capture_output=True, text=True).stdout
+
+
+def run(command, store, *options, text=True):
+    return subprocess.run([STACKBPF, *command.split(), '--store', store, *map(str, options)], capture_output=True,
+                          text=text, check=False)
+
+
+def query(store, begin, end, *options):
+    done_ = run('query', store, '--from', f'@{begin}', '--to', f'@{end}', '--format', 'folded', *options)
+    return Result(done_.returncode, done_.stdout, done_.stderr)
+
+
+def sums(store, rows):
+    """Any range is the sum of its blocks, whatever levels it is made of."""
+    for _ in range(12):
+        begin = BEGIN + 10 * random.randrange(SECONDS // 10)
+        end = begin + 10 * random.randrange(1, SECONDS // 10)
+        want = sum(weight for at, weight in rows if begin <= at < end)
+        have = query(store, begin, end)
+        check(have.total == want, f'{(begin - BEGIN, end - BEGIN)}: {have.total}, rows say {want}')
+        check(have.status == (0 if want else 3), f'exit status {have.status}')
+    # Stack by stack: an unaligned range against its blocks, one question each.
+    begin, end = BEGIN + 3550, BEGIN + 4850
+    blocks = collections.Counter()
+    for at in range(begin, end, STEP):
+        blocks.update(query(store, at, at + 10).stacks)
+    check(query(store, begin, end).stacks == blocks, 'stacks of a range are those of its blocks')
+    services = collections.Counter()
+    for i in range(20):
+        services.update(query(store, begin, end, '--tag', f'service=service{i}').stacks)
+    check(services == blocks, 'services add up to all')
+    by = query(store, begin, end, '--by', 'service')
+    check(collections.Counter({stack: weight for stack, weight in by.stacks.items() if stack[0] == 'service3'}) ==
+          collections.Counter({('service3', *stack): weight for stack, weight in
+                               query(store, begin, end, '--tag', 'service=service3').stacks.items()}),
+          '--by has the service at the root')
+    check(by.facts['by'] == 'service' and by.facts['kind'] == 'oncpu' and by.facts['hz'] == '99', 'facts of a run')
+    check(query(store, begin, end, '--tag', 'service!~.').total == 0, 'a rule that nothing passes')
+
+
+def formats(store, work):
+    end = BEGIN + 600
+    want = query(store, BEGIN, end).total
+    for name in 'svg', 'html', 'pb.gz', 'speedscope.json', 'firefox.json.gz', 'callgrind', 'json', 'bt', 'folded':
+        path = work / f'x.{name}'
+        made = run('query', store, '--from', f'@{BEGIN}', '--to', f'@{end}', '-o', path)
+        check(made.returncode == 0 and path.stat().st_size > 1000, f'-o x.{name}: {made.stderr}')
+    check(Result(0, (work / 'x.folded').read_text(), '').total == want, '-o x.folded has all')
+    lines = run('query', store, '--from', f'@{BEGIN}', '--to', f'@{end}', '--limit', 5).stdout.splitlines()
+    check(lines[0].startswith(f'oncpu: {want} samples at 99 Hz, 2040-01-01T00:00:00Z to 2040-01-01T00:10:00Z'),
+          f'top: {lines[0]}')
+    check(len(lines) == 8 and 'more functions' in lines[-1], 'top: five functions, and how many more')
+    top = {line.split()[6]: float(line.split()[0].rstrip('%')) for line in lines[2:7]}
+    leaves = collections.Counter()
+    for stack, weight in query(store, BEGIN, end).stacks.items():
+        leaves[stack[-1]] += weight
+    for name, share in top.items():
+        check(abs(share - 100 * leaves[name] / want) < 0.01, f'top: {name} {share} %, folded {leaves[name]} of {want}')
+
+
+def refusals(store, work):
+    for options, status, words in (
+            (['--from', '-1h'], 3, 'there is oncpu from 2040-01-01T00:00:00Z'),
+            (['--kind', 'io'], 3, 'no io was ever recorded; --kind can be oncpu'),
+            (['--from', 'soon'], 2, 'is no time: try -1h'),
+            (['--from', 'now', '--to', '-1h'], 2, 'ends before it begins'),
+            (['--tag', 'service'], 2, "'service' is no rule for tags"),
+            (['--tag', 'a=~('], 2, 'is no rule for tags'),
+            (['--format', 'xml'], 2, "there is no format 'xml'"),
+            (['--format', 'distr'], 2, 'a store keeps none'),
+            (['-o', 'x.xml'], 2, 'no format has this extension'),
+            (['what'], 2, "what is 'what'?")):
+        asked = run('query', store, *options)
+        check(asked.returncode == status and words in asked.stderr, f'{options}: {asked.returncode} {asked.stderr}')
+    check('there is no store at' in run('query', work / 'none').stderr, 'no store')
+    (work / 'other').mkdir()
+    (work / 'other/file').touch()
+    check('is a directory of other things' in run('query', work / 'other').stderr, 'no store, but something')
+
+
+def timeline(store, rows):
+    asked = run('timeline', store, '--from', f'@{BEGIN}', '--to', f'@{BEGIN + SECONDS}', '--step', '10m', '--format', 'json',
+                '--by', 'service')
+    line = json.loads(asked.stdout)
+    check((line['from'], line['step_s'], line['unit']) == (BEGIN, 600, 'samples'), 'timeline: head')
+    for i in range(len(line['sampled_ms'])):
+        begin = BEGIN + 600 * i
+        want = sum(weight for at, weight in rows if begin <= at < begin + 600)
+        have = sum(series['weights'][i] for series in line['series'])
+        check(have == want, f'timeline: step {i} has {have}, rows say {want}')
+    check(len(line['series']) == 20, 'timeline: all services for programs')
+    table = run('timeline', store, '--from', f'@{BEGIN}', '--to', f'@{BEGIN + SECONDS}', '--by', 'service').stdout
+    check(len(table.splitlines()) == 12 and '(other)' in table, 'timeline: ten services and (other) for people')
+    fine = run('timeline', store, '--from', f'@{BEGIN}', '--to', f'@{BEGIN + 100}', '--step', '10s', '--format', 'tsv')
+    lines = [line.split('\t') for line in fine.stdout.splitlines()]
+    check(lines[0] == ['time', 'sampled_ms', 'lost', 'samples'] and len(lines) == 11, 'timeline: tsv')
+    check(lines[1][3] != '' and lines[2][1:] == ['', '', ''], 'timeline: what was not recorded is empty')
+    check(run('timeline', store, '--step', '15').returncode == 2, 'timeline: a step of 15 s')
+
+
+def stat(store):
+    have = json.loads(run('store stat', store, '--format', 'json').stdout)
+    blocks = {level['name']: level['blocks'] for level in have['levels']}
+    check(blocks['10s'] == SECONDS // STEP and blocks['10min'] == 18 and blocks['1h'] == 3, f'stat: {blocks}')
+    check(have['kinds'][0] == {'kind': 'oncpu', 'unit': 'samples', 'hz': 99, 'from': BEGIN, 'to': BEGIN + SECONDS // STEP * STEP - STEP + 10},
+          f'stat: {have["kinds"]}')
+    table = run('store stat', store, '--cardinality').stdout
+    check(re.search(r'^service +20 ', table, re.M), f'stat: 20 services: {table}')
+    check(run('store', store).returncode == 2 and run('store stat more', store).returncode == 2, 'store: wrong use')
+
+
+def injured(store):
+    path = next((store / '10s').iterdir())
+    whole = path.read_bytes()
+    check(run('store check', store).returncode == 0, 'check: whole')
+    named, weights = 0, query(store, BEGIN, BEGIN + 500).total
+    for _ in range(30):
+        bad = bytearray(whole)
+        bad[random.randrange(len(bad))] ^= 1 << random.randrange(8)
+        path.write_bytes(bad)
+        asked = run('store check', store)
+        check(asked.returncode == 1 and '10s/20400101.sb' in asked.stdout, f'check: {asked.stdout}')
+        named += 'the block of oncpu at 2040-01-01T' in asked.stdout
+    check(named > 5, f'check: names blocks ({named} of 30)')
+    bad = bytearray(whole)
+    bad[4096:8192] = bytes(4096)
+    path.write_bytes(bad)
+    asked = query(store, BEGIN, BEGIN + 500)
+    check('the store is damaged' in asked.err and asked.total <= weights, f'query: what is damaged is said: {asked.err}')
+    check(any('(lost)' in frame for stack in asked.stacks for frame in stack), 'query: what is lost has a name')
+    path.write_bytes(whole[:-100])
+    asked = run('store check', store)
+    check(asked.returncode == 0 and 'not whole' in asked.stdout, 'check: a torn end is said, and is no damage')
+    path.write_bytes(whole)
+
+
+def prune(store):
+    for options, words in ((['--older', '@1'], '0 files'), (['--max-size', '1'], '0 files')):
+        asked = run('store prune', store, *options, '--dry-run')
+        check(words in asked.stdout, f'prune {options}: {asked.stdout}')
+    check(run('store prune', store).returncode == 2, 'prune: of what?')
+    check('no time in the past' in run('store prune', store, '--older', 'x').stderr, 'prune: --older x')
+
+
+def old(work):
+    """A store of long ago: what is expired is coarser, and says so."""
+    store, begin = work / 'old', 1577836800  # 2020-01-01
+    model('make', store, begin, 7200, 600, 0.01)
+    total = query(store, begin, begin + 7200).total
+    asked = run('store prune', store, '--retain', '10s=1d', '--dry-run')
+    check('would remove 10s/20200101.sb' in asked.stdout and (store / '10s/20200101.sb').exists(), 'prune: a dry run')
+    asked = run('store prune', store, '--retain', '10s=1d,10min=0')
+    check('removed 10s/20200101.sb' in asked.stdout and not (store / '10s/20200101.sb').exists(), 'prune: removes')
+    check(query(store, begin, begin + 7200).total == total, 'prune: sums remain')
+    asked = query(store, begin + 100, begin + 200)
+    check('finer blocks have expired: this is from 2020-01-01T00:00:00Z to 2020-01-01T00:10:00Z' in asked.err,
+          f'expired: {asked.err}')
+    check(asked.facts['from'] == '2020-01-01T00:00:00Z', 'expired: the facts say which time it is')
+    run('store prune', store, '--max-size', 1)
+    check(not list(store.glob('*/*.sb')), 'prune: no room for anything')
+    check('nothing was recorded in this store yet' in query(store, begin, begin + 10).err, 'an empty store')
+
+
+def merge(store, work):
+    other, both = work / 'web2', work / 'both'
+    model('make', other, BEGIN + 100, 1000, STEP, 0.1)
+    total = query(other, BEGIN, BEGIN + 7200).total
+    run('store merge', both, other)
+    check(query(both, BEGIN, BEGIN + 7200).total == total, 'merge: into a new one')
+    asked = run('store merge', both, store)
+    check(asked.returncode == 1 and "host 'model' at the same time" in asked.stderr, f'merge: twice: {asked.stderr}')
+    check(query(both, BEGIN, BEGIN + 7200).total == total, 'merge: a refusal changes nothing')
+    check('which store?' in run('store merge', both).stderr, 'merge: which one?')
+    check('there is no store' in run('store merge', both, work / 'none').stderr, 'merge: one that is not there')
+    check(not (work / 'none').exists(), 'merge: makes none')
+
+
+def main():
+    os.environ['TZ'] = 'Asia/Kathmandu'  # times are UTC everywhere
+    with tempfile.TemporaryDirectory(prefix='sb-store-') as name:
+        work = pathlib.Path(name)
+        store = work / 'store'
+        model('make', store, BEGIN, SECONDS, STEP, 0.05)
+        rows = [tuple(map(int, line.split()[::2])) for line in model('rows', store, BEGIN, BEGIN + SECONDS).splitlines()]
+        check(len(rows) > 10000, 'the model has rows')
+        sums(store, rows)
+        formats(store, work)
+        refusals(store, work)
+        timeline(store, rows)
+        stat(store)
+        injured(store)
+        prune(store)
+        old(work)
+        merge(store, work)
+    done()
+
+
+main()
