@@ -156,12 +156,17 @@ def shares_and_tags():
 
 
 def waits_are_split():
-    """A thread that sleeps all the time has in all blocks together what passed."""
+    """A thread that sleeps all the time has in each block what passed in it, and in all together what passed."""
     with tempfile.TemporaryDirectory() as work, running('sleep', '1000') as sleeper:
         store = f'{work}/store'
         with recording(store, '--kinds', 'offcpu', '-p', str(sleeper.pid)) as recorder:
-            for _ in range(3):
-                written(recorder)
+            written(recorder)
+            begin = time.monotonic()
+            written(recorder)
+            end = time.monotonic()
+            written(recorder)
+            have = ask(store, 'comm', kind='offcpu').total / 1e6
+            check(have >= end - begin, f'before it has ended: slept {have:.3f} s of at least {end - begin:.3f}')
             recorder.end()
         result = ask(store, 'comm', kind='offcpu')
         seconds = float(re.search(r'in ([\d.]+) s', recorder.said)[1])
