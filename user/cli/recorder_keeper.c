@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -261,6 +262,8 @@ static int put_block(struct keeper *keeper, const struct sb_store_kind *kind,
 	if (!err)
 		err = sb_store_put(keeper->store, &whole);
 	sb_block_release(&block);
+	/* A block is much for a moment. */
+	(void)malloc_trim(0);
 	if (!err) {
 		say_sync(keeper);
 		keeper->stats.nr_blocks++;
