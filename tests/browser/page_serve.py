@@ -26,7 +26,7 @@ def fill(store, begin):
     for block in (*range(NR_BLOCKS // 2), *range(NR_BLOCKS // 2 + 6, NR_BLOCKS)):
         for region in REGIONS:
             for vehicle, weight in VEHICLES.items():
-                tags = {'host': 'shop-1', 'service': 'ride', 'region': region, 'vehicle': vehicle}
+                tags = {'host': 'shop-1', 'service': 'ride', 'region': region, 'vehicle': vehicle, 'PID': block % 3}
                 find = ('main', f'order_{vehicle}', 'find_nearest_vehicle')
                 for stack, part in ((find, weight), ((*find, 'haversine'), weight // 2 + block % 3)):
                     lines.append((begin + block * BLOCK_S, 'oncpu', 'samples', tags, part, stack))
@@ -79,12 +79,29 @@ class PageOfServe(unittest.TestCase):
         nr = sum(line[1] == 'oncpu' for line in self.store.lines)
         self.assertIn(f'{nr:,} lost', ' '.join(steps.texts('.pane .warn')))
         self.assertIn('nothing was recorded', steps.tip_of_time(self.begin + (NR_BLOCKS // 2 + 3) * BLOCK_S, self.begin, end))
+        steps.pick(0, 'PID', '2', lambda: self.assertIn('the sums of long ago do not have it', steps.texts('.values')[0]))
+        self.assertEqual(steps.texts('.chip'), ['PID=2\u00d7'])
+        want = sum(line[4] for line in self.store.lines if line[1] == 'oncpu' and line[3].get('PID') == 2)
+        self.assertIn(f'{want:,} samples', steps.texts('.pane-head strong')[0])
         steps.open('from=yesterday')
         steps.page.wait("return document.querySelector('.message').textContent.includes('is no time')")
         steps.open(f'from={self.begin}&to={end}&norm=rate&v=diff&vs_from={self.begin}&vs_to={end}')
         self.assertEqual(len(steps.texts('.pane .message:not([hidden])')), 0)
         messages = [text for text in steps.messages() if '400' not in text]
         self.assertEqual(messages, [])
+
+    def test_damage(self):
+        """A store whose middle is overwritten says so beside what it still has."""
+        files = [path for path in pathlib.Path(self.store.path).rglob('*') if path.is_file()]
+        path = max(files, key=lambda path: path.stat().st_size)
+        with open(path, 'r+b') as file:
+            file.seek(path.stat().st_size // 2)
+            file.write(b'\xa5' * 64)
+        end = self.begin + NR_BLOCKS * BLOCK_S
+        for view in ('single', 'diff'):
+            self.steps.open(f'v={view}&from={self.begin}&to={end}&vs_from={self.begin}&vs_to={end}')
+            self.assertRegex(' '.join(self.steps.texts('.pane .warn')), 'bytes unreadable|KiB unreadable')
+            self.assertEqual(self.steps.texts('.pane .message:not([hidden])'), [])
 
 
 def main():

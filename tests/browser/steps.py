@@ -54,8 +54,11 @@ class Steps:
         self.look('by-' + key)
         return self.texts('.legend button')
 
-    def pick(self, side, key, value):
-        """A value of a tag in the picker of the first or second side, in place of what was chosen of that key."""
+    def pick(self, side, key, value, look=None):
+        """
+        A value of a tag in the picker of the first or second side, in place of what was chosen of that key; @look sees
+        its values.
+        """
         chip = self.page.run("""const chips = [...document.querySelectorAll('.side')[arguments[0]].querySelectorAll('.chip')];
             return chips.find((one) => one.textContent.startsWith(arguments[1] + '='))?.lastChild ?? null""", side, key)
         if chip:
@@ -64,6 +67,8 @@ class Steps:
         self.page.click(self.page.run("return document.querySelectorAll('.side')[arguments[0]].querySelector('.add-tag')", side))
         self.page.click(self.page.wait("""return [...document.querySelectorAll('.keys button')]
             .find((one) => one.textContent.startsWith(arguments[0] + ' '))""", key))
+        if look:
+            look()
         self.page.click(self.page.wait("""return [...document.querySelectorAll('.value')]
             .find((one) => one.querySelector('.name').textContent === arguments[0])?.querySelector('button')""", value))
         self.ready()

@@ -245,6 +245,8 @@ int sb_api_flame(struct sb_asked *asked)
 		sb_json_u64_pair(json, "nr_samples", sb_store_answer_samples(&answer));
 		sb_json_u64_pair(json, "lost", answer.figure[SB_BLOCK_LOST]);
 		sb_json_u64_pair(json, "trunc", answer.figure[SB_BLOCK_CUT]);
+		sb_json_u64_pair(json, "nr_damaged", answer.nr_damaged);
+		sb_json_u64_pair(json, "nr_skipped_bytes", answer.nr_skipped_bytes);
 		sb_json_u64_pair(json, "lost_weight", answer.lost_weight);
 		sb_json_u64_pair(json, "nr_nodes_cut", tree->nr_cut);
 		sb_json_u64_pair(json, "weight_cut", sb_api_other(tree));
@@ -375,6 +377,12 @@ static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = two->answer[side].figure[SB_BLOCK_CUT];
 	put_both(json, "trunc", totals);
+	for (side = 0; side < SB_TREE_NR; side++)
+		totals[side] = two->answer[side].nr_damaged;
+	put_both(json, "nr_damaged", totals);
+	for (side = 0; side < SB_TREE_NR; side++)
+		totals[side] = two->answer[side].nr_skipped_bytes;
+	put_both(json, "nr_skipped_bytes", totals);
 	sb_json_raw(json, ",");
 	sb_json_pair(json, "norm", sb_diff_norm_name(two->diff.norm));
 	/* What weights are divided by, to be compared. */

@@ -2034,6 +2034,8 @@ function fillValues(picker, tag) {
 	const sum = tag.values.reduce((all, { weight }) => all + weight, 0);
 
 	picker.right.replaceChildren();
+	if (tag.wide)
+		make('p', picker.right, 'Kept in blocks of ' + (info.block_s || BLOCK_S) + ' s only: the sums of long ago do not have it.');
 	for (const { value, weight } of tag.values) {
 		const row = make('div', picker.right, null, { class: 'value' });
 
@@ -2136,7 +2138,8 @@ const warnings = [
 	['trunc', (nr) => grouped(nr, 0) + ' truncated', 'Stacks of which only a part could be read'],
 	['nr_nodes_cut', (nr) => grouped(nr, 0) + ' frames in (other)', 'Frames too small to be sent, their weight is in frames "(other)"; a download has all'],
 	['lost_weight', (nr, all, unit) => weightText(nr, unit) + ' without names', 'What they were is in a damaged part of the store'],
-	['nr_damaged', (nr) => grouped(nr, 0) + ' damaged', 'Records of the store that could not be read'],
+	['nr_damaged', (nr) => grouped(nr, 0) + ' damaged', 'Records of the store that are not what was written; see stackbpf store check'],
+	['nr_skipped_bytes', (nr) => weightText(nr, 'bytes') + ' unreadable', 'No records of the store any more; see stackbpf store check'],
 ];
 
 function addWarnings(head, data) {
