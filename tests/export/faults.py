@@ -68,9 +68,11 @@ def failing(stackbpf, store):
 
 def hanging(stackbpf, store):
     with peer(['hang', None, None, 'hang']) as server:
-        export(stackbpf, store, '--to', f'pyroscope:{server.url}', '--timeout', '500ms')
-        once(store, server, 'hanging')
-        same(state_of(store)['unsure'], 2, 'hanging: what may have been taken is counted')
+        export(stackbpf, store, '--to', f'pyroscope:{server.url}', '--timeout', '1s')
+        # A busy machine may make others late.
+        unsure = state_of(store)['unsure']
+        check(unsure >= 2, 'hanging: what may have been taken is counted', unsure)
+        once(store, server, 'hanging', unsure - 2)
         # One that hangs is no reason not to end.
         server.faults.append('hang')
         store.add(BEGIN + 300, nr=6)
@@ -160,7 +162,11 @@ def killed(stackbpf, store):
         # It goes on with what is recorded; another one may not do the same.
         with running(stackbpf, store, server) as process:
             nr = len(server.taken)
+            # What is so old is complete to it as soon as it is there: it comes at once.
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
             store.add(BEGIN + 300, nr=12)
+            process.send_signal(signal.SIGCONT)
             server.wait_for(lambda: len(server.taken) >= nr + 24, 'follow: what is new is sent')
             done = export(stackbpf, store, '--to', f'pyroscope:{server.url}', status=1)
             check('another one' in done.stderr, 'follow: a second one is refused', done.stderr)
