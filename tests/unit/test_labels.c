@@ -58,6 +58,7 @@ static void test_self(void **state)
 	struct sb_interp_confs confs;
 	struct sb_interp *interp;
 	struct sb_str text = {};
+	uint64_t published_ns;
 
 	assert_int_equal(sb_label_set("color", "red"), 0);
 	assert_int_equal(sb_label_set("region", "eu-north"), 0);
@@ -72,8 +73,22 @@ static void test_self(void **state)
 	sb_str_clear(&text);
 	assert_int_equal(sb_label_set("absent", "now"), 0);
 	assert_int_equal(sb_label_clear("vehicle"), 0);
-	assert_int_equal(sb_interp_labels_outside(interp, &space, thread_pointer(), &text), 1);
+	assert_int_equal(sb_interp_labels_outside(interp, &space, thread_pointer(), &text),
+			 SB_LABELS_NEWS);
 	assert_memory_equal(text.s, "\0eu-north\0now", text.len);
+	/* One that has no name at this moment, because the table is being changed, has one at the next. */
+	assert_int_equal(sb_label_set("late", "x"), 0);
+	assert_int_equal(sb_label_set("region", "us"), 0);
+	published_ns = sb_labels_context->published_ns;
+	sb_labels_context->published_ns = 0;
+	sb_str_clear(&text);
+	assert_int_equal(sb_interp_labels_outside(interp, &space, thread_pointer(), &text),
+			 SB_LABELS_AGAIN);
+	assert_memory_equal(text.s, "\0us\0now", text.len);
+	sb_labels_context->published_ns = published_ns;
+	sb_str_clear(&text);
+	assert_int_equal(sb_interp_labels_outside(interp, &space, thread_pointer(), &text),
+			 SB_LABELS_NEWS);
 	/* None. */
 	sb_str_clear(&text);
 	assert_int_equal(sb_labels_clear(), 0);

@@ -125,7 +125,7 @@ static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_inte
 {
 	struct sb_batch_labels labels = { .id = id };
 	size_t first = watch->labels.texts.len;
-	int ret = 0;
+	int ret = 0, err = 0;
 
 	if (watch->labels.at.nr >= LABELS_MAX || first >= LABELS_BYTES_MAX) {
 		__atomic_fetch_add(&watch->stats.nr_labels_lost, 1, __ATOMIC_RELAXED);
@@ -136,10 +136,13 @@ static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_inte
 	if (ret < 0)
 		return ret;
 	/* Its keys are known now: the thread tells the kernel. */
-	if (ret > 0)
-		ret = sb_vec_push(&watch->needs, space);
+	if (ret & SB_LABELS_NEWS)
+		err = sb_vec_push(&watch->needs, space);
+	/* Shipped again with its next sample, it takes the place of this one. */
+	if (ret & SB_LABELS_AGAIN)
+		bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.labels_seen), &id);
 	labels.nr_bytes = (uint32_t)(watch->labels.texts.len - first);
-	return ret ? ret : sb_vec_push(&watch->labels.at, labels);
+	return err ? err : sb_vec_push(&watch->labels.at, labels);
 }
 
 static int on_labels(struct sb_interpwatch *watch, const struct sb_interp_event *event, size_t len)
@@ -629,9 +632,13 @@ int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *
 {
 	const struct sb_interp_space space = space_of(asleep);
 
-	return asleep->labels ? sb_interp_labels_outside(watch->interp, &space,
-							 asleep->thread_pointer, text)
-			      : 0;
+	int ret;
+
+	if (!asleep->labels)
+		return 0;
+	ret = sb_interp_labels_outside(watch->interp, &space, asleep->thread_pointer, text);
+	/* Keys that are known now: the thread tells the kernel. */
+	return ret > 0 && ret & SB_LABELS_NEWS ? need(watch, &space) : ret < 0 ? ret : 0;
 }
 
 int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,

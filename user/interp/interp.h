@@ -110,8 +110,14 @@ struct sb_interp_label_set {
 };
 /*
  * Append what a set says: for each key that is asked for its value, or nothing, and a NUL.
- * Return: 0; 1: the same, and what sb_interp_look() says of the process has changed; -ENOMEM.
+ * Return: 0, or bits SB_LABELS_*; -ENOMEM.
  */
+enum {
+	/* What sb_interp_look() says of the process has changed. */
+	SB_LABELS_NEWS = 1 << 0,
+	/* The process did not name all of its keys at this moment: it may at the next. */
+	SB_LABELS_AGAIN = 1 << 1,
+};
 int sb_interp_labels(struct sb_interp *interp, const struct sb_interp_space *space,
 		     const struct sb_interp_label_set *set, struct sb_str *text);
 /* The same for a thread that sleeps; nothing is appended where it has no labels. */

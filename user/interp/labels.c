@@ -18,6 +18,8 @@
 #define CONTEXT_REST_NS	 (50 * SB_NS_PER_MS)
 /* No static block of thread-local variables is longer: what is, is a pointer. */
 #define STATIC_BYTES_MAX (1 << 24)
+/* Sets that are to be looked at again, of one process: one that never names its keys is to cost no more. */
+#define AGAIN_MAX	 1000u
 
 static const char *const symbols[SB_LABEL_KIND_MAX] = {
 	[SB_LABEL_OTEL] = "otel_thread_ctx_v1",
@@ -257,9 +259,9 @@ struct values {
 	uint8_t len[SB_LABELS_MAX];
 };
 
-/* Return: the place in the run's list, NOT_WANTED; @ret_is_news: the kernel is to be told. */
+/* Return: the place in the run's list, NOT_WANTED; @bits: SB_LABELS_*, added to. */
 static uint8_t place_of(struct sb_interp *interp, struct space *space, uint32_t kind,
-			uint8_t number, bool *ret_is_news)
+			uint8_t number, int *bits)
 {
 	struct sb_labels *labels = space->labels;
 
@@ -267,18 +269,22 @@ static uint8_t place_of(struct sb_interp *interp, struct space *space, uint32_t 
 		return number;
 	if (!labels)
 		return SB_LABEL_NOT_WANTED;
-	if (number >= labels->keys.nr && read_keys(interp, space, number))
-		*ret_is_news |= mask_keys(labels);
+	if (number >= labels->keys.nr && read_keys(interp, space, number) && mask_keys(labels))
+		*bits |= SB_LABELS_NEWS;
 	if (number < labels->keys.nr)
 		return labels->keys.place[number];
+	/* It may be changing its table just now. */
+	if (labels->nr_again < AGAIN_MAX) {
+		labels->nr_again++;
+		*bits |= SB_LABELS_AGAIN;
+	}
 	interp->stats.nr_unknown_keys++;
 	return SB_LABEL_NOT_WANTED;
 }
 
 /* Of two with the same key the last one counts (OTEP 4947). */
 static void read_values(struct sb_interp *interp, struct space *space,
-			const struct sb_interp_label_set *set, struct values *values,
-			bool *ret_is_news)
+			const struct sb_interp_label_set *set, struct values *values, int *bits)
 {
 	const uint8_t *data = set->data;
 	size_t at, len;
@@ -288,7 +294,7 @@ static void read_values(struct sb_interp *interp, struct space *space,
 		len = data[at + 1];
 		if (len > set->nr_bytes - at - 2)
 			return;
-		place = place_of(interp, space, set->kind, data[at], ret_is_news);
+		place = place_of(interp, space, set->kind, data[at], bits);
 		if (place >= interp->opts.nr_labels || place >= SB_LABELS_MAX)
 			continue;
 		values->at[place] = data + at + 2;
@@ -319,20 +325,19 @@ int sb_interp_labels(struct sb_interp *interp, const struct sb_interp_space *key
 		     const struct sb_interp_label_set *set, struct sb_str *text)
 {
 	struct values values = {};
-	bool is_news = false;
 	struct space *space;
-	int err;
+	int err, bits = 0;
 
 	pthread_mutex_lock(&interp->lock);
 	space = sb_interp_find(interp, key);
 	if (space)
-		read_values(interp, space, set, &values, &is_news);
+		read_values(interp, space, set, &values, &bits);
 	else
 		interp->stats.nr_unknown_keys++;
 	interp->stats.nr_label_sets++;
 	err = add_text(interp, &values, text);
 	pthread_mutex_unlock(&interp->lock);
-	return err ? err : is_news;
+	return err ? err : bits;
 }
 
 /* Threads that sleep. */

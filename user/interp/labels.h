@@ -67,6 +67,7 @@ struct sb_labels {
 	struct sb_label_conf conf;
 	uint64_t context_addr; /* of the process context; 0: not known */
 	uint64_t read_ns;      /* when it was looked for last */
+	uint32_t nr_again;     /* how often a key had no name */
 	struct sb_label_keys keys;
 };
 

@@ -33,28 +33,58 @@ static struct sb_known_labels *find(struct sb_labels_table *table, uint64_t id)
 	return NULL;
 }
 
+/* Return: 0 or -ENOMEM. Without room there is no text. */
+static int copy_text(struct sb_labels_table *table, const struct sb_batch_labels *from,
+		     char **ret_text)
+{
+	*ret_text = NULL;
+	if (!from->nr_bytes || table->nr_bytes + from->nr_bytes > BYTES_MAX)
+		return 0;
+	*ret_text = malloc(from->nr_bytes);
+	if (!*ret_text)
+		return -ENOMEM;
+	memcpy(*ret_text, from->text, from->nr_bytes);
+	table->nr_bytes += from->nr_bytes;
+	return 0;
+}
+
+/* Shipped again, because the BPF side had no room to remember it; or there is more known of it by now. */
+static int keep_again(struct sb_labels_table *table, struct sb_known_labels *labels,
+		      const struct sb_batch_labels *from)
+{
+	char *text;
+	int err;
+
+	if (labels->nr_bytes == from->nr_bytes && labels->text &&
+	    !memcmp(labels->text, from->text, from->nr_bytes))
+		return 0;
+	err = copy_text(table, from, &text);
+	if (err)
+		return err;
+	table->nr_bytes -= labels->text ? labels->nr_bytes : 0;
+	free(labels->text);
+	labels->text = text;
+	labels->nr_bytes = from->nr_bytes;
+	return 0;
+}
+
 int sb_labels_table_keep(struct sb_labels_table *table, const struct sb_batch_labels *from,
 			 uint64_t batch)
 {
-	struct sb_known_labels labels = { .id = from->id, .batch = batch };
-	sb_cleanup(sb_freep) char *text = NULL;
+	struct sb_known_labels labels = { .id = from->id,
+					  .batch = batch,
+					  .nr_bytes = from->nr_bytes },
+			       *known = find(table, from->id);
 	int err;
 
-	if (find(table, from->id))
-		return 0; /* shipped again, because the BPF side had no room to remember it */
-	if (from->nr_bytes && table->nr_bytes + from->nr_bytes <= BYTES_MAX) {
-		text = malloc(from->nr_bytes);
-		if (!text)
-			return -ENOMEM;
-		memcpy(text, from->text, from->nr_bytes);
-		table->nr_bytes += from->nr_bytes;
-	}
-	labels.nr_bytes = from->nr_bytes;
-	labels.text = text;
-	err = sb_vec_push(&table->at, labels);
+	if (known)
+		return keep_again(table, known, from);
+	err = sb_vec_reserve(&table->at, table->at.nr + 1);
+	if (!err)
+		err = copy_text(table, from, &labels.text);
 	if (err)
 		return err;
-	text = NULL;
+	table->at.at[table->at.nr++] = labels;
 	return sb_index_add(&table->index, from->id, (uint32_t)table->at.nr - 1);
 }
 

@@ -26,7 +26,7 @@ struct sb_labels_table {
 };
 void sb_labels_table_release(struct sb_labels_table *table);
 
-/* Keep a copy. @batch: the number of the batch. Return: 0 or -ENOMEM. */
+/* Keep a copy; of two of one name the last. @batch: the number of the batch. Return: 0 or -ENOMEM. */
 int sb_labels_table_keep(struct sb_labels_table *table, const struct sb_batch_labels *labels,
 			 uint64_t batch);
 /* Return: the set, seen in @batch; or NULL: it never came. Valid until the next one is kept. */
