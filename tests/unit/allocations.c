@@ -30,6 +30,8 @@
 #include "interp/interp_priv.h"
 #include "kallsyms.h"
 #include "modcache.h"
+#include "output/comparison.h"
+#include "output/input.h"
 #include "output/output.h"
 #include "perfmap.h"
 #include "plt.h"
@@ -618,6 +620,48 @@ static int outputs(void)
 
 /* What is sent elsewhere. */
 
+/* Two profiles, the second out of text, as everything that a comparison can be. */
+static int compare(const struct sb_profile *a, const struct sb_profile *b)
+{
+	static const struct sb_comparison_opts opts = { .nr_rows = 10 };
+	struct sb_comparison comparison = { .sides = { a, b }, .what = { "a", "b" } };
+	const struct sb_comparison_output *output;
+	struct sb_tree *tree = NULL;
+	size_t i;
+	int err = sb_tree_new(a, b, &tree);
+
+	comparison.tree = tree;
+	err = err ?: sb_tree_prune(tree, 60);
+	err = err ?: sb_diff_init(&comparison.diff, tree, a, b, SB_DIFF_SHARE);
+	for (i = 0; !err && (output = sb_comparison_output_at(i)); i++)
+		err = output->write(&comparison, &opts, nowhere);
+	sb_tree_free(tree);
+	return err;
+}
+
+static int comparisons(void)
+{
+	static const char *const lines[] = { "#stackbpf;v=1;unit=samples;n=9", "f0;f1;f2 5",
+					     "f0;g_[k] 4" };
+	struct sb_profile *a = NULL, *b = NULL;
+	struct sb_fg *fg = NULL;
+	uint64_t nr_rounded;
+	size_t i;
+	int err = sb_profile_new(&a);
+
+	err = err ?: add_stacks(a);
+	err = err ?: sb_profile_seal(a);
+	err = err ?: sb_fg_new(&fg);
+	for (i = 0; i < SB_ARRAY_SIZE(lines) && !err; i++)
+		err = sb_fg_add_folded(fg, lines[i], strlen(lines[i]));
+	err = err ?: sb_input_profile(fg, &b, &nr_rounded);
+	err = err ?: compare(a, b);
+	sb_fg_free(fg);
+	sb_profile_free(a);
+	sb_profile_free(b);
+	return err;
+}
+
 static int export_to(const char *to, const struct sb_export_period *period)
 {
 	/* As if all had been sent before: it is put together nevertheless. */
@@ -799,7 +843,8 @@ static const struct {
 	ROW(process_maps), ROW(files),	       ROW(symbols),	    ROW(unwind_rows),
 	ROW(dwarf),	   ROW(perf_map),      ROW(kernel_symbols), ROW(symbolizer),
 	ROW(raw_stacks),   ROW(unwind_tables), ROW(interpreters),   ROW(profiles),
-	ROW(outputs),	   ROW(exports),       ROW(samples),	    ROW(pictures),
+	ROW(outputs),	   ROW(comparisons),   ROW(exports),	    ROW(samples),
+	ROW(pictures),
 };
 
 static bool has_leaked(void)
