@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from itertools import repeat
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'labels'))
 from stackbpf_labels import Labels  # noqa: E402
@@ -35,7 +36,7 @@ def mutex_lock(seconds):
     with drivers:
         begin = now = time.thread_time()
         while now < begin + seconds:
-            for _ in range(10000):
+            for _ in repeat(None, 10000):
                 pass
             now = time.thread_time()
     count('car', 'mutex_lock', now - begin)
@@ -44,7 +45,7 @@ def mutex_lock(seconds):
 def check_driver_availability(seconds):
     begin = now = time.thread_time()
     while now < begin + seconds / 2:
-        for _ in range(10000):
+        for _ in repeat(None, 10000):
             pass
         now = time.thread_time()
     count('car', 'check_driver_availability', now - begin)
@@ -55,7 +56,7 @@ def check_driver_availability(seconds):
 def find_nearest_vehicle(vehicle, seconds):
     begin = now = time.thread_time()
     while now < begin + seconds:
-        for _ in range(10000):
+        for _ in repeat(None, 10000):
             pass
         now = time.thread_time()
     count(vehicle, 'find_nearest_vehicle', now - begin)
