@@ -22,19 +22,15 @@ struct folding {
 	SB_VEC(uint32_t) stack; /* root first */
 };
 
-static int push_frame(struct folding *folding, uint32_t id)
+/* That of the profile which is @id of the dictionary. */
+static int frame_of(struct folding *folding, uint32_t id, uint32_t *ret_frame)
 {
-	struct sb_frame frame;
-	uint32_t to = id == SB_DICT_NONE ? SB_DICT_NONE : folding->frame[id];
-	int err = 0;
+	struct sb_frame frame = sb_dict_frame_at(folding->dict, id);
+	int err = sb_profile_frame(folding->profile, &frame, ret_frame);
 
-	if (to == SB_DICT_NONE) {
-		frame = sb_dict_frame_at(folding->dict, id);
-		err = sb_profile_frame(folding->profile, &frame, &to);
-	}
 	if (!err && id != SB_DICT_NONE)
-		folding->frame[id] = to;
-	return err ? err : sb_vec_push(&folding->stack, to);
+		folding->frame[id] = *ret_frame;
+	return err;
 }
 
 /* The values of the tags of query->by. */
@@ -63,20 +59,25 @@ static int push_roots(struct folding *folding, uint32_t tags_id)
 /* Frames from the root to @node, behind those that are there. Return: 0, -EBADMSG, -ENOMEM, -E2BIG. */
 static int push_path(struct folding *folding, uint32_t node)
 {
-	size_t i, first = folding->stack.nr, nr;
-	int err = 0;
+	const struct sb_dict_node *nodes = folding->dict->nodes.at;
+	size_t depth = 0;
+	uint32_t at, id, *to;
+	int err;
 
-	for (; node && !err; node = folding->dict->nodes.at[node].parent)
-		err = folding->stack.nr < DEPTH_MAX
-			      ? push_frame(folding, folding->dict->nodes.at[node].frame)
-			      : -EBADMSG;
-	nr = folding->stack.nr - first;
-	for (i = 0; i < nr / 2; i++) {
-		uint32_t *a = &folding->stack.at[first + i],
-			 *b = &folding->stack.at[first + nr - 1 - i], swap = *a;
-
-		*a = *b;
-		*b = swap;
+	for (at = node; at && depth <= DEPTH_MAX; at = nodes[at].parent)
+		depth++;
+	if (depth > DEPTH_MAX)
+		return -EBADMSG;
+	err = sb_vec_reserve(&folding->stack, folding->stack.nr + depth);
+	if (err)
+		return err;
+	folding->stack.nr += depth;
+	to = folding->stack.at + folding->stack.nr;
+	for (; node && !err; node = nodes[node].parent) {
+		id = nodes[node].frame;
+		*--to = id == SB_DICT_NONE ? SB_DICT_NONE : folding->frame[id];
+		if (*to == SB_DICT_NONE)
+			err = frame_of(folding, id, to);
 	}
 	return err;
 }
