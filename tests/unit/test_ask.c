@@ -312,6 +312,45 @@ static void test_profile(void **state)
 	sb_store_close(store);
 }
 
+/* What sums do not have is summed from what has it. */
+static void test_wide(void **state)
+{
+	struct sb_store *store = fill();
+	struct sb_ask ask = { .from_s = T0, .to_s = T0 + HOUR, .by = "pid" };
+	const struct sb_timeline_opts opts = { .step_s = 1200 };
+	struct sb_timeline *timeline;
+	struct sb_store_answer answer;
+	struct sb_profile *profile;
+	const uint32_t *ids;
+	uint64_t weight;
+	size_t nr;
+
+	assert_int_equal(sb_ask_profile(store, &ask, &profile, &answer), 0);
+	assert_true(answer.is_fine_only);
+	assert_int_equal(answer.weight, 300 * 33);
+	ids = sb_profile_stack_at(profile, 0, &nr, &weight);
+	assert_string_equal(sb_profile_frame_at(profile, ids[0])->name, "s2");
+	assert_int_equal(weight, 300 * 9);
+	sb_profile_free(profile);
+	ask.by = NULL;
+	assert_int_equal(sb_ask_rule(&ask, "pid=s1"), 0);
+	assert_int_equal(sb_ask_profile(store, &ask, &profile, &answer), 0);
+	assert_int_equal(answer.weight, 300 * 11);
+	sb_profile_free(profile);
+	assert_int_equal(sb_store_timeline(store, &ask, &opts, &timeline), 0);
+	assert_int_equal(timeline->series.at[0].weights[0], 120 * 11);
+	assert_int_equal(timeline->series.at[0].weights[1], 60 * 11);
+	sb_timeline_free(timeline);
+	sb_ask_release(&ask);
+	/* Others are as quick as ever. */
+	ask = (struct sb_ask){ .from_s = T0, .to_s = T0 + HOUR, .by = "service" };
+	assert_int_equal(sb_ask_profile(store, &ask, &profile, &answer), 0);
+	assert_false(answer.is_fine_only);
+	assert_int_equal(answer.nr_blocks, 1);
+	sb_profile_free(profile);
+	sb_store_close(store);
+}
+
 /* Few nodes: no weight is lost, and each node that is left has what it had. */
 static void test_nodes_max(void **state)
 {
@@ -429,6 +468,7 @@ int main(void)
 		cmocka_unit_test(test_range),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test_setup_teardown(test_profile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wide, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nodes_max, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timeline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tags, setup, teardown),

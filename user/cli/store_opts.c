@@ -124,6 +124,12 @@ static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *a
 {
 	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
 
+	/* Where there is nothing, nothing may have been recorded, too. */
+	if (answer->is_fine_only && answer->from_s >= ask->from_s + SB_STORE_BLOCK_S) {
+		sb_ask_print_time(answer->from_s, from);
+		sb_info("only blocks of 10 s have such tags: the first in this range is of %s",
+			from);
+	}
 	if (answer->from_s > ask->from_s - SB_STORE_BLOCK_S &&
 	    answer->to_s < ask->to_s + SB_STORE_BLOCK_S)
 		return;

@@ -305,7 +305,9 @@ int sb_store_query(struct sb_store *store, const struct sb_store_query *query,
 	int err;
 
 	sb_search_begin(&search);
-	err = sb_search_range(&search, query->from_s, query->to_s);
+	err = sb_search_tags(&search, query->rules, query->by, query->from_s, query->to_s);
+	if (!err)
+		err = sb_search_range(&search, query->from_s, query->to_s);
 	if (!err)
 		err = fold_all(&search, query, profile);
 	sb_search_end(&search);

@@ -319,7 +319,7 @@ void sb_search_begin(struct sb_search *search)
 
 int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s)
 {
-	int ret = cover(search, SB_STORE_LEVELS - 1, from_s, to_s);
+	int ret = cover(search, search->is_fine_only ? 0 : SB_STORE_LEVELS - 1, from_s, to_s);
 
 	return ret < 0 ? ret : 0;
 }
@@ -346,6 +346,64 @@ void sb_search_end(struct sb_search *search)
 }
 
 /* Tags. */
+
+/* Those that are in sums whatever was recorded need no look. */
+static bool is_narrow(const char *key)
+{
+	static const char *const keys[] = { "host",	 "service", "cgroup", "unit",
+					    "container", "comm",    "runtime" };
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(keys); i++)
+		if (sb_streq(keys[i], key))
+			return true;
+	return false;
+}
+
+static bool is_wide(const struct sb_dict *dict, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < dict->pairs.nr; i++)
+		if ((dict->pairs.at[i].key & 1) &&
+		    sb_streq(sb_strtab_get(&dict->strings, dict->pairs.at[i].key >> 1, NULL), key))
+			return true;
+	return false;
+}
+
+/* In any file of the range. */
+static int look_for(struct sb_search *search, const char *key, int64_t from_s, int64_t to_s)
+{
+	struct sb_part *part;
+	int err = 0;
+
+	if (is_narrow(key))
+		return 0;
+	for (; from_s < to_s && !err && !search->is_fine_only;
+	     from_s = sb_level_file_end(0, from_s)) {
+		err = sb_search_part(search, 0, from_s, &part);
+		if (!err && part->is_there)
+			search->is_fine_only = is_wide(&part->segment.dict, key);
+	}
+	return err;
+}
+
+int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, const char *by,
+		   int64_t from_s, int64_t to_s)
+{
+	char key[SB_TAG_KEY_BYTES];
+	size_t i;
+	int err = sb_search_narrow(search->store, &from_s, &to_s);
+
+	for (i = 0; rules && i < rules->rules.nr && !err; i++)
+		err = look_for(search, rules->rules.at[i].key, from_s, to_s);
+	while (by && !err) {
+		by = sb_tag_list_next(by, key);
+		err = look_for(search, key, from_s, to_s);
+	}
+	search->answer->is_fine_only = search->is_fine_only;
+	return err;
+}
 
 int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
 		   const struct sb_tag_rules *rules)

@@ -19,6 +19,7 @@ struct sb_search {
 	/* What is done with a block. Return: 0; -EBADMSG: damaged, which is counted; others end it. */
 	int (*visit)(struct sb_search *search, struct sb_part *part, const struct sb_record *block);
 	void *arg;
+	bool is_fine_only;		/* sums do not have the tags that are asked for */
 	SB_VEC(struct sb_part *) parts; /* of this search; those that are not there, too */
 	struct sb_part *last[SB_STORE_LEVELS];
 };
@@ -36,6 +37,13 @@ void sb_search_end(struct sb_search *search);
 
 /* A visit(): add the rows to part->sums. */
 int sb_search_add(struct sb_search *search, struct sb_part *part, const struct sb_record *block);
+
+/*
+ * Set is_fine_only if one of the keys of @rules or @by, either may be NULL, is a wide tag in [from, to).
+ * Return: 0 or a negative errno.
+ */
+int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, const char *by,
+		   int64_t from_s, int64_t to_s);
 
 /* Narrow [from, to) to the time of which there are files: nobody looks at years without one. Return: 0 or a
  * negative errno. */

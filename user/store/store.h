@@ -131,6 +131,7 @@ struct sb_store_answer {
 	uint64_t lost_weight; /* whose stack is in a damaged record */
 	uint64_t cut_weight;  /* of subtrees that nr_nodes_max made "(other)" */
 	uint64_t nr_blocks, nr_damaged, nr_skipped_bytes;
+	bool is_fine_only; /* a wide tag was asked for: only blocks of 10 s have it, as long as they are kept */
 	uint64_t nr_other_unit; /* blocks that were measured in another unit, and are left out */
 };
 /* Add what was asked for to @profile. Return: 0, -EINVAL, -ENOMEM, others of I/O. */

@@ -338,6 +338,8 @@ static int draw(struct sb_store *store, struct drawing *drawing, int64_t from_s,
 	nr_steps = from_s < to_s ? (size_t)((to_s - timeline->from_s + step_s - 1) / step_s) : 0;
 	err = prepare(drawing, nr_steps);
 	sb_search_begin(&search);
+	if (!err)
+		err = sb_search_tags(&search, &drawing->ask->rules, drawing->ask->by, from_s, to_s);
 	for (at_s = timeline->from_s; at_s < to_s && !err; at_s += step_s)
 		err = sb_search_cover(&search, at_s, at_s + step_s);
 	sb_search_end(&search);
@@ -563,7 +565,9 @@ int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_va
 	if (err)
 		return err;
 	sb_search_begin(&search);
-	err = sb_search_range(&search, ask->from_s, ask->to_s);
+	err = sb_search_tags(&search, &ask->rules, NULL, ask->from_s, ask->to_s);
+	if (!err)
+		err = sb_search_range(&search, ask->from_s, ask->to_s);
 	for (i = 0; i < search.parts.nr && !err; i++)
 		if (search.parts.at[i]->is_there)
 			err = count_part(&counting, search.parts.at[i]);
