@@ -5,6 +5,8 @@ import gzip
 import json
 import random
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -233,6 +235,10 @@ def metrics(server, store):
     check(after['stackbpf_samples_total{kind="oncpu"}'] == old + 35 and
           after['stackbpf_lost_samples_total{kind="oncpu"}'] == 6 + 5 and
           after['stackbpf_sampled_seconds_total{kind="oncpu"}'] == 60, 'metrics: what came, once')
+    if promtool := shutil.which('promtool'):
+        said = subprocess.run([promtool, 'check', 'metrics'], input=server.get('/metrics')[2], capture_output=True,
+                              check=False)
+        check(said.returncode == 0 and not said.stdout + said.stderr, f'metrics: promtool: {said.stdout} {said.stderr}')
     again = server.metrics()
     check(again['stackbpf_samples_total{kind="oncpu"}'] == old + 35, 'metrics: and not twice')
     check(again['stackbpf_serve_replies_total{class="4xx"}'] > 10 and again['stackbpf_serve_replies_total{class="5xx"}'] == 0

@@ -140,11 +140,11 @@ static void put_kinds(struct sb_json *json, const struct sb_store_extent *extent
 	sb_json_raw(json, "]");
 }
 
-/* Of the last day of a kind: there are more than one if stores were merged. */
+/* Of the last hour of a kind: there are more than one if stores were merged. */
 static int put_hosts(struct sb_asked *asked, const struct sb_store_extent *extent)
 {
 	sb_cleanup(sb_tags_freep) struct sb_tags *tags = NULL;
-	struct sb_ask ask = { .from_s = extent->to_s - 86400, .to_s = extent->to_s };
+	struct sb_ask ask = { .from_s = extent->to_s - 3600, .to_s = extent->to_s };
 	struct sb_json *json = &asked->json;
 	size_t i, k;
 	int err = sb_ask_set_kind(&ask, extent->kind.name);
