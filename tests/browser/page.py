@@ -92,9 +92,17 @@ class Page(unittest.TestCase):
         return self.page.run("return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)", selector)
 
     def click(self, selector, text=None):
-        element = self.page.wait("""return [...document.querySelectorAll(arguments[0])]
-            .find((one) => arguments[1] === null || one.textContent.trim() === arguments[1])""", selector, text)
-        self.page.click(element)
+        # An answer that comes in may make it anew; then nothing was clicked.
+        for attempt in range(3):
+            self.ready()
+            element = self.page.wait("""return [...document.querySelectorAll(arguments[0])]
+                .find((one) => arguments[1] === null || one.textContent.trim() === arguments[1])""", selector, text)
+            try:
+                self.page.click(element)
+                break
+            except RuntimeError as error:
+                if 'stale' not in str(error) or attempt == 2:
+                    raise
         self.ready()
 
     def box(self, selector, nth=0):
@@ -194,6 +202,7 @@ class Page(unittest.TestCase):
         self.click('.side-foot button', 'Zoom in')
         self.assertEqual(int(self.asked('timeline')['from']), want[0])
         self.page.run('history.back()')
+        self.page.wait("return location.hash.includes('win_from')")
         self.click('.side-foot button', 'Clear')
         self.assertEqual(self.asked('flame')['from'], 'now-1h')
         # The same with the keyboard.

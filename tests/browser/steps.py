@@ -34,6 +34,7 @@ class Steps:
         return self.page.run("return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)", selector)
 
     def click(self, selector, text=None):
+        self.ready()
         element = self.page.wait("""return [...document.querySelectorAll(arguments[0])]
             .find((one) => arguments[1] === null || one.textContent.trim() === arguments[1])""", selector, text)
         self.page.click(element)
