@@ -245,6 +245,13 @@ class Page(unittest.TestCase):
         # Who moves about in the graph stays where they are.
         self.page.press('ArrowRight')
         self.assertTrue(self.text('#said').startswith('order_scooter'))
+        # A press that has begun is not lost when an answer comes in.
+        self.show('live=1&by=region')
+        left, top, width, height = self.box('.legend button')
+        self.mouse((left + width / 2, top + height / 2), DOWN)
+        self.page.wait(f'return {nr_flames} > 2')
+        self.mouse(UP)
+        self.page.wait("return location.hash.includes('tag=region%3Dap-south')")
         # Nobody else makes it ask again: not what is typed, not a zoom.
         self.click('#live')
         nr = len(self.mock.requests)

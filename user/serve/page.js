@@ -1800,28 +1800,36 @@ Timeline.prototype.drawChosen = function (context, plot) {
 	}
 };
 
-// What has the keyboard keeps it when what is around it is made anew.
-function keepingFocus(host, draw) {
-	const old = host.contains(document.activeElement) ? document.activeElement : null;
+/*
+ * Draw the head or foot anew, unless it would be the same: a press that has begun on a button would be lost. What has
+ * the keyboard keeps it.
+ */
+Timeline.prototype.redraw = function (name, draw) {
+	const old = this[name], active = old.contains(document.activeElement) ? document.activeElement : null;
 
-	draw();
-	if (old)
-		[...host.querySelectorAll(old.tagName)].find((one) =>
-			one.className === old.className && one.textContent === old.textContent)?.focus();
-}
+	if (menuOpener && old.contains(menuOpener))
+		return;
+	this[name] = make('div', null, null, { class: old.className });
+	draw.call(this);
+	if (this[name].isEqualNode(old)) {
+		this[name] = old;
+		return;
+	}
+	old.replaceWith(this[name]);
+	if (active)
+		[...this[name].querySelectorAll(active.tagName)].find((one) =>
+			one.className === active.className && one.textContent === active.textContent)?.focus();
+};
 
 Timeline.prototype.drawTexts = function () {
-	keepingFocus(this.section, () => {
-		this.drawHead();
-		this.drawFoot();
-	});
+	this.redraw('head', this.drawHead);
+	this.redraw('foot', this.drawFoot);
 };
 
 // Legend, and what is chosen.
 Timeline.prototype.drawFoot = function () {
 	const legend = make('div', null, null, { class: 'legend' });
 
-	this.foot.replaceChildren();
 	if (this.isPaired && this.name === 'A')
 		this.drawBy(this.foot);
 	this.foot.append(legend);
@@ -1868,7 +1876,6 @@ Timeline.prototype.setTags = function (rules) {
 Timeline.prototype.drawHead = function () {
 	const rules = state[this.keys.tag];
 
-	this.head.replaceChildren();
 	if (this.isPaired) {
 		make('span', this.head, this.name, { class: 'badge ' + this.name.toLowerCase() });
 		make('span', this.head, this.name === 'A' ? 'baseline' : 'comparison', { class: 'dim' });
@@ -1882,7 +1889,7 @@ Timeline.prototype.drawHead = function () {
 			{ 'aria-label': 'Remove ' + clean(rule).slice(0, 100) });
 	});
 	const opener = button(this.head, rules.length ? '+ tag' : '+ filter by tag', 'Choose by tag', () => openPicker(this, opener),
-		{ 'aria-haspopup': 'dialog', class: 'add-tag' });
+		{ 'aria-haspopup': 'dialog', 'aria-expanded': 'false', class: 'add-tag' });
 	make('span', this.head, null, { class: 'space' });
 	if (!this.isPaired)
 		this.drawBy(this.head);
@@ -1895,8 +1902,7 @@ Timeline.prototype.drawBy = function (parent) {
 
 	make('option', select, 'nothing', { value: '' });
 	for (const key of names)
-		make('option', select, cut(clean(key), 40), { value: key });
-	select.value = state.by;
+		make('option', select, cut(clean(key), 40), key === state.by ? { value: key, selected: '' } : { value: key });
 	select.addEventListener('change', () => change({ by: select.value, split: select.value && state.split }));
 	if (!state.by || this.isPaired)
 		return;
@@ -1967,6 +1973,7 @@ function closeMenu(isFocused) {
 		menuOpener.focus();
 	menuOpener = null;
 	menu.hidden = true;
+	sides.forEach((side) => side.drawTexts());
 }
 
 async function openPicker(side, opener) {
