@@ -74,12 +74,17 @@ def formats(store, work):
     check(lines[0].startswith(f'oncpu: {want} samples at 99 Hz, 2040-01-01T00:00:00Z to 2040-01-01T00:10:00Z'),
           f'top: {lines[0]}')
     check(len(lines) == 8 and 'more functions' in lines[-1], 'top: five functions, and how many more')
-    top = {line.split()[6]: float(line.split()[0].rstrip('%')) for line in lines[2:7]}
-    leaves = collections.Counter()
+    own, below = collections.Counter(), collections.Counter()
     for stack, weight in query(store, BEGIN, end).stacks.items():
-        leaves[stack[-1]] += weight
-    for name, share in top.items():
-        check(abs(share - 100 * leaves[name] / want) < 0.01, f'top: {name} {share} %, folded {leaves[name]} of {want}')
+        own[stack[-1]] += weight
+        for name in set(stack):
+            below[name] += weight
+    for line in run('query', store, '--from', f'@{BEGIN}', '--to', f'@{end}', '--limit', 200).stdout.splitlines()[2:202]:
+        words = line.split()
+        shares = float(words[0].rstrip('%')), float(words[3].rstrip('%'))
+        want_shares = 100 * own[words[6]] / want, 100 * below[words[6]] / want
+        if max(abs(a - b) for a, b in zip(shares, want_shares)) > 0.01:
+            check(False, f'top: {line}: folded says {want_shares}')
 
 
 def refusals(store, work):

@@ -448,11 +448,13 @@ static void test_half_summed(void **state)
 	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
 	assert_int_equal(put_block(store, T0 + 1200, 1), 0);
 	expect_sums(store, T0, T0 + 600);
+	sb_store_close(store);
+	/* Without the finer blocks, it is all that there is. */
+	assert_int_equal(unlink(fine_path()), 0);
+	assert_int_equal(sb_store_open(dir, &store), 0);
 	assert_int_equal(sb_profile_new(&found), 0);
 	assert_int_equal(sb_store_query(store, &query, found, &answer), 0);
 	assert_int_equal(answer.weight, 77);
-	assert_int_equal(stat(path, &after), 0);
-	assert_true(after.st_size > before.st_size);
 	sb_profile_free(found);
 	sb_profile_free(profile);
 	sb_store_close(store);
