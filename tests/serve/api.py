@@ -141,6 +141,9 @@ def files(server, store):
             for line in body.decode().splitlines() if not line.startswith('#')}
     want = store.sums(T0, T0 + 4000, holds=lambda t: t['service'] == 'car')
     check(status == 200 and have == want, 'profile: folded text')
+    query = subprocess.run([server.process.args[0], 'query', '--store', store.path, '--from', str(T0), '--to', str(T0 + 4000),
+                            '--tag', 'service=car', '--format', 'folded'], stdout=subprocess.PIPE, check=True)
+    check(query.stdout == body, 'profile: what `query` prints')
     check(re.fullmatch(r'attachment; filename="oncpu-\d{8}T\d{6}Z\.folded"', headers['Content-Disposition']),
           'profile: a file with a name')
     for name in 'pprof', 'svg', 'html', 'speedscope', 'json', 'callgrind', 'firefox', 'bt':

@@ -51,7 +51,7 @@ static void name_file(struct sb_asked *asked, const struct sb_ask *ask,
 static int write_profile(struct sb_asked *asked, struct sb_ask *ask, const struct sb_output *output)
 {
 	sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
-	struct sb_output_opts opts = { .fold = { .annotate = true, .header = true } };
+	struct sb_output_opts opts = { .fold = { .header = true } };
 	int err = sb_ask_profile(asked->opts->store, ask, &profile, NULL);
 
 	if (err)
