@@ -6,14 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 
 /* Files of one search; a store whose sums are there needs a dozen. */
-#define PARTS_MAX    4096u
-/* Much longer than a write of some KB into the cache takes. */
-#define TAIL_WAIT_NS 2000000
+#define PARTS_MAX 4096u
 
 /* Files. */
 
@@ -102,35 +99,21 @@ static int refresh_part(struct sb_store *store, struct sb_part *part)
 	return read_part(store, part);
 }
 
-/* What is not whole at the end may be half of a write that goes on just now: that is no damage. */
-static int await_end(struct sb_segment *segment)
-{
-	const struct timespec wait = { .tv_nsec = TAIL_WAIT_NS };
-	int err;
-
-	if (!segment->nr_tail_bytes)
-		return 0;
-	(void)nanosleep(&wait, NULL);
-	err = sb_segment_refresh(segment);
-	/* It was cut off: what was read is still right. */
-	return err == -ESTALE ? 0 : err;
-}
-
 /* As it is now: its sums are 0. */
 static int use_part(struct sb_search *search, struct sb_part *part)
 {
 	int err = refresh_part(search->store, part);
 
-	if (!err && part->is_there)
-		err = await_end(&part->segment);
 	part->used = search->store->nr_queries;
 	part->sums.weight.nr = 0;
 	part->sums.sums = (struct sb_segment_sums){};
 	if (err || !part->is_there)
 		return err;
 	search->answer->nr_damaged += part->segment.nr_damaged;
-	search->answer->nr_skipped_bytes +=
-		part->segment.nr_skipped_bytes + part->segment.nr_tail_bytes;
+	search->answer->nr_skipped_bytes += part->segment.nr_skipped_bytes;
+	/* What is not whole at the end may be half of a write that goes on just now: that is no damage. */
+	if (part->segment.nr_tail_bytes && !sb_store_has_writer(search->store))
+		search->answer->nr_skipped_bytes += part->segment.nr_tail_bytes;
 	return sb_sums_fit(&part->sums, &part->segment.dict);
 }
 

@@ -81,6 +81,16 @@ static int lock(struct sb_store *store)
 	return 0;
 }
 
+bool sb_store_has_writer(const struct sb_store *store)
+{
+	sb_cleanup(sb_closep) int fd =
+		openat(store->dir_fd, LOCK_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (store->lock_fd >= 0)
+		return true;
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+}
+
 static int new_store(const char *path, struct sb_store **ret_store)
 {
 	struct sb_store *store = calloc(1, sizeof(*store));

@@ -56,6 +56,9 @@ struct sb_row_key {
 int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		     struct sb_sums *sums);
 
+/* Return: whether any process has it open for writing, as far as we may know. */
+bool sb_store_has_writer(const struct sb_store *store);
+
 /* Call @fn with the files of a level, oldest first, with the time at which they begin. Return: 0, a negative
  * errno, or what @fn returned if that is not 0. */
 int sb_store_each_file(const struct sb_store *store, size_t level,
