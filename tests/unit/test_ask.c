@@ -256,7 +256,8 @@ static void expect_meta(const struct sb_profile *profile, const char *key, const
 	const char *have = sb_profile_meta_get(profile, key);
 
 	if (!value != !have || (value && strcmp(have, value)))
-		fail_msg("%s is '%s', not '%s'", key, have, value);
+		fail_msg("%s is '%s', not '%s'", key, have ? have : "(none)",
+			 value ? value : "(none)");
 }
 
 static void test_profile(void **state)

@@ -29,7 +29,7 @@ static int add_word(struct sb_str *to, const char *name)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; name[i] && i < COMMAND_LEN_MAX && !err; i++) {
+	for (i = 0; i < COMMAND_LEN_MAX && name[i] && !err; i++) {
 		bool is_good = strchr(good, name[i]) && (i || (name[i] != '-' && name[i] != '.'));
 
 		err = sb_str_addc(to, is_good ? name[i] : '_');

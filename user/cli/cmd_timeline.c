@@ -55,12 +55,14 @@ SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
 static uint32_t nr_bars(void)
 {
 	struct winsize size;
+	uint32_t nr;
 
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
 		return BARS_DEFAULT;
 	if (size.ws_col < TEXT_COLUMNS + BARS_MIN)
 		return BARS_MIN;
-	return size.ws_col - TEXT_COLUMNS < BARS_MAX ? size.ws_col - TEXT_COLUMNS : BARS_MAX;
+	nr = size.ws_col - (uint32_t)TEXT_COLUMNS;
+	return nr < BARS_MAX ? nr : BARS_MAX;
 }
 
 static int print_name(const char *value, FILE *out)

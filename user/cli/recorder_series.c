@@ -135,7 +135,6 @@ static const char *attribute(const char *list, const char *name, size_t *ret_len
 	size_t len = strlen(name), nr;
 
 	for (; *list; list += nr + (list[nr] == ',')) {
-		nr = strcspn(list, ",");
 		list += strspn(list, " ");
 		nr = strcspn(list, ",");
 		if (nr > len && !strncmp(list, name, len) && list[len] == '=') {
