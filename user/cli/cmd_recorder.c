@@ -625,6 +625,8 @@ int sb_cmd_recorder(const struct sb_command *command, char **argv)
 	size_t i;
 
 	sb_run_init(&recorder.run);
+	/* Of programs that come and go, debug data would be most of what is kept, and read. */
+	recorder.run.opts.no_inlines = true;
 	status = sb_run_parse(&recorder.run, command, argv);
 	for (i = 0; i < SB_ARRAY_SIZE(stages) && status < 0; i++)
 		status = stages[i](&recorder);

@@ -550,7 +550,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "add file:line where debug data has it" },
 	{ .name = "inline",
 	  .type = SB_OPT_OFF, .group = SB_OPT_SHAPE, FIELD(no_inlines),
-	  .help = "show inlined functions where debug data has them: the default" },
+	  .help = "show inlined functions where debug data has them: the default, but of record" },
 	{ .name = "no-inline",
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(no_inlines),
 	  .help = "do not" },
