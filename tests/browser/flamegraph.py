@@ -12,7 +12,8 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-from webdriver import CHROMIUM_ARGS, ELEMENT, Browser, Missing
+from steps import share
+from webdriver import CHROMIUM_ARGS, ELEMENT, browser
 
 # In A and in B: the same, more, less, gone, new, and what may be chance.
 COMPARED = {
@@ -77,16 +78,6 @@ def fold(stacks):
 
 def narrow():
     return {'main;big': 1_000_000, **{f'main;n{i:03}': 1 for i in range(NR_NARROW)}}
-
-
-def share(part):
-    """As the picture writes shares."""
-    percent = part * 100
-    if 0 < percent < 0.005:
-        return 'under 0.01%'
-    if percent in (0, 100):
-        return f'{percent:.0f}%'
-    return f'{percent:.2f}%' if percent < 9.995 else f'{percent:.1f}%'
 
 
 def label(name):
@@ -797,15 +788,8 @@ class Viewer(unittest.TestCase):
 def main():
     global BROWSER, FLAMEGRAPH, DIR
     FLAMEGRAPH, DIR = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
-    try:
-        BROWSER = Browser()
-    except Missing as missing:
-        print(f'skipped: {missing}')
-        sys.exit(77)
-    try:
+    with browser() as BROWSER:
         unittest.main()
-    finally:
-        BROWSER.close()
 
 
 if __name__ == '__main__':

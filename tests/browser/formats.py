@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'formats'))
 import readers  # noqa: E402
 import sample  # noqa: E402
-from webdriver import Browser, Missing  # noqa: E402
+from webdriver import browser  # noqa: E402
 
 NR_NODES = 8192
 WRITE_FORMATS = NPM_DIR = DIR = BROWSER = None
@@ -164,14 +164,8 @@ class Formats(unittest.TestCase):
 def main():
     global BROWSER, WRITE_FORMATS, NPM_DIR, DIR
     WRITE_FORMATS, NPM_DIR, DIR = (pathlib.Path(sys.argv.pop(1)).resolve() for _ in range(3))
-    try:
-        BROWSER = Browser()
-    except Missing as missing:
-        sample.skip(missing)
-    try:
+    with browser() as BROWSER:
         unittest.main()
-    finally:
-        BROWSER.close()
 
 
 if __name__ == '__main__':

@@ -11,7 +11,8 @@ import urllib.request
 
 from page_mock import (CSP, FILE, INLINED, INTERP, JIT, KERNEL, MARK, ROOT, USER, WAKER, Frame, Mock, Model, Series, functions,
                        large, rideshare)
-from webdriver import PRESS, Browser, Missing
+from steps import share
+from webdriver import PRESS, browser
 
 NOW = 1795300000
 HOUR = 3600
@@ -27,16 +28,6 @@ PAGE_DIR = FLAMEGRAPH = DIR = None
 def model_of(stacks, kind='oncpu', **how):
     """One series, all of it in the last hour: a block has each stack's weight in 360 parts."""
     return Model(NOW, [Series({'kind': kind, 'service': 'app'}, stacks, NOW - HOUR, NOW)], **how)
-
-
-def share(part):
-    """As the page writes shares."""
-    percent = part * 100
-    if 0 < percent < 0.005:
-        return 'under 0.01%'
-    if percent in (0, 100):
-        return f'{percent:.0f}%'
-    return f'{percent:.2f}%' if percent < 9.995 else f'{percent:.1f}%'
 
 
 def places(weights, width_of=None):
@@ -756,15 +747,8 @@ class Page(unittest.TestCase):
 def main():
     global BROWSER, PAGE_DIR, FLAMEGRAPH, DIR
     PAGE_DIR, FLAMEGRAPH, DIR = (sys.argv.pop(1) for _ in range(3))
-    try:
-        BROWSER = Browser()
-    except Missing as missing:
-        print(f'skipped: {missing}')
-        sys.exit(77)
-    try:
+    with browser() as BROWSER:
         unittest.main()
-    finally:
-        BROWSER.close()
 
 
 if __name__ == '__main__':

@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'serve'))
 from serving import Server, Store  # noqa: E402
 from steps import Steps, share  # noqa: E402
-from webdriver import Browser, Missing  # noqa: E402
+from webdriver import browser  # noqa: E402
 
 NR_BLOCKS, BLOCK_S = 60, 10
 REGIONS, VEHICLES = ('ap-south', 'eu-north', 'us-east'), {'bike': 20, 'scooter': 30, 'car': 50}
@@ -108,15 +108,8 @@ class PageOfServe(unittest.TestCase):
 def main():
     global BROWSER, STACKBPF, STORE_TEXT, DIR
     STACKBPF, STORE_TEXT, DIR = (sys.argv.pop(1) for _ in range(3))
-    try:
-        BROWSER = Browser()
-    except Missing as missing:
-        print(f'skipped: {missing}')
-        sys.exit(77)
-    try:
+    with browser() as BROWSER:
         unittest.main()
-    finally:
-        BROWSER.close()
 
 
 if __name__ == '__main__':

@@ -3,7 +3,7 @@
 
 
 def share(part):
-    """As the page writes shares."""
+    """As the page, and the pictures, write shares."""
     percent = part * 100
     if 0 < percent < 0.005:
         return 'under 0.01%'

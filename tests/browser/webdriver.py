@@ -2,10 +2,12 @@
 """As much of WebDriver (w3.org/TR/webdriver2) as the tests need, with nothing but the standard
 library, and headless Chromium behind it."""
 import base64
+import contextlib
 import json
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -165,3 +167,17 @@ class Browser:
         with open(path, 'wb') as file:
             file.write(data)
         return data
+
+
+@contextlib.contextmanager
+def browser():
+    """A browser for as long as the block; where there is none, the test is a skip."""
+    try:
+        started = Browser()
+    except Missing as missing:
+        print(f'skipped: {missing}')
+        sys.exit(77)
+    try:
+        yield started
+    finally:
+        started.close()

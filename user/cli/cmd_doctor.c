@@ -115,13 +115,8 @@ int sb_cmd_doctor(const struct sb_command *command, char **argv)
 {
 	struct doctor_opts fields = {};
 	struct sb_opts opts = { .fields = &fields };
-	int status = sb_command_parse(command, &opts, argv);
+	int status = sb_command_parse_options(command, &opts, argv, "A process is named with -p");
 
-	if (status < 0 && (opts.operands.nr || opts.tail)) {
-		sb_err(0, "doctor: what is '%s'? A process is named with -p",
-		       opts.operands.nr ? opts.operands.at[0] : "--");
-		status = SB_EXIT_USAGE;
-	}
 	sb_opts_release(&opts);
 	return status < 0 ? examine(fields.tgid) : status;
 }

@@ -449,11 +449,8 @@ int sb_cmd_export(const struct sb_command *command, char **argv)
 	struct export_opts fields = {};
 	struct export export = { .opts = &fields, .dir_fd = -1, .stop_fd = -1 };
 	struct sb_opts opts = { .fields = &fields };
-	int status = sb_command_parse(command, &opts, argv);
+	int status = sb_command_parse_options(command, &opts, argv, "The place is named with --to");
 
-	if (status < 0 && (opts.operands.nr || opts.tail))
-		status = usage("what is '%s'? The place is named with --to",
-			       opts.operands.nr ? opts.operands.at[0] : "--");
 	if (status < 0)
 		status = run_export(&export);
 	sb_store_close(export.plan.store);

@@ -134,13 +134,9 @@ int sb_cmd_query(const struct sb_command *command, char **argv)
 {
 	struct query_opts fields = {};
 	struct sb_opts opts = { .fields = &fields };
-	int status = sb_command_parse(command, &opts, argv);
+	int status =
+		sb_command_parse_options(command, &opts, argv, "The store is named with --store");
 
-	if (status < 0 && (opts.operands.nr || opts.tail)) {
-		sb_err(0, "query: what is '%s'? The store is named with --store",
-		       opts.operands.nr ? opts.operands.at[0] : "--");
-		status = SB_EXIT_USAGE;
-	}
 	if (status < 0)
 		status = run(&fields);
 	sb_opts_release(&opts);

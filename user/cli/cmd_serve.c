@@ -159,13 +159,9 @@ int sb_cmd_serve(const struct sb_command *command, char **argv)
 {
 	struct serve_opts fields = { .args.dir = SB_STORE_DIR_DEFAULT, .listen = SB_SERVE_LISTEN };
 	struct sb_opts opts = { .fields = &fields };
-	int status = sb_command_parse(command, &opts, argv);
+	int status =
+		sb_command_parse_options(command, &opts, argv, "The store is named with --store");
 
-	if (status < 0 && (opts.operands.nr || opts.tail)) {
-		sb_err(0, "serve: what is '%s'? A store is named with --store",
-		       opts.operands.nr ? opts.operands.at[0] : "--");
-		status = SB_EXIT_USAGE;
-	}
 	if (status < 0)
 		status = serve(&fields);
 	sb_opts_release(&opts);

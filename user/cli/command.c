@@ -34,3 +34,15 @@ int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, cha
 		sb_log_init("stackbpf", SB_LOG_ERR);
 	return -1;
 }
+
+int sb_command_parse_options(const struct sb_command *command, struct sb_opts *opts, char **argv,
+			     const char *instead)
+{
+	int status = sb_command_parse(command, opts, argv);
+
+	if (status >= 0 || (!opts->operands.nr && !opts->tail))
+		return status;
+	sb_err(0, "%s: what is '%s'? %s", command->name,
+	       opts->operands.nr ? opts->operands.at[0] : "--", instead);
+	return SB_EXIT_USAGE;
+}

@@ -100,5 +100,8 @@ enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
  * --version, set the log level. Return: -1 to go on, or an exit status; errors were logged.
  */
 int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, char **argv);
+/* The same, of a command that takes nothing but options; @instead: what is said to a word that is none. */
+int sb_command_parse_options(const struct sb_command *command, struct sb_opts *opts, char **argv,
+			     const char *instead);
 
 #endif
