@@ -2,6 +2,7 @@
 /* The other processes: see parser.h. Each has one thread. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -148,7 +149,7 @@ static int parse(const struct sb_parser_request *request, const struct sb_parser
 
 static int serve(int fd, const struct sb_parser_area *area)
 {
-	int fds[SB_PEER_FDS_MAX], nr_fds, i;
+	int fds[SB_PEER_FDS_MAX], nr_fds, i, err;
 	struct sb_parser_answer answer = {};
 	struct sb_parser_request request;
 
@@ -158,7 +159,10 @@ static int serve(int fd, const struct sb_parser_area *area)
 	answer.err = parse(&request, area, fds, &answer.len);
 	for (i = 0; i < nr_fds; i++)
 		close(fds[i]);
-	return sb_peer_send(fd, &answer, sizeof(answer), NULL, 0);
+	err = sb_peer_send(fd, &answer, sizeof(answer), NULL, 0);
+	/* The next one may be asked for in hours; a large file leaves some ten megabytes. */
+	(void)malloc_trim(0);
+	return err;
 }
 
 static void work(void *arg, int fd)
