@@ -103,11 +103,12 @@ class Steps:
         self.look('compare')
 
     def diff(self):
-        """The cells of the row that changed most."""
+        """The cells of the row that became more by most: shares of others become less by that."""
         self.page.press('Escape')
         self.click('#views button', 'Diff')
         self.look('diff')
-        return self.page.wait("""const row = document.querySelector('.row');
+        return self.page.wait("""const row = [...document.querySelectorAll('.row')].find((one) =>
+                [...one.querySelectorAll('.num')].some((cell) => cell.textContent.startsWith('+')));
             return row && [row.querySelector('bdi').textContent, ...[...row.querySelectorAll('.num')].map((one) => one.textContent)]""")
 
     def tip_of_time(self, at, begin, end):

@@ -26,6 +26,7 @@ SESSION = {DAC_READ_SEARCH, SYS_PTRACE, SYSLOG, PERFMON, BPF, CHECKPOINT}
 THREADS = {
     'stackbpf-unwind': {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT},
     'stackbpf-interp': {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT},
+    'stackbpf-pool': {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT},
     'stackbpf-touch': {DAC_READ_SEARCH, SYS_PTRACE, CHECKPOINT},
     'stackbpf-watch': {DAC_READ_SEARCH, SYS_PTRACE, CHECKPOINT},
 }
@@ -75,8 +76,14 @@ def check_task(what, task, want, uid):
     check(not set(task['Groups']) - {str(uid)}, f'{what}: {name}: groups {task["Groups"]}')
 
 
+def named_tasks(pid):
+    """None: a thread has just begun; it has the name of the one that made it for a moment."""
+    found = tasks(pid)
+    return found if all(task['Name'][0] in THREADS for task in found[1:]) else None
+
+
 def check_tasks(what, pid, uid=NOBODY, session=frozenset(SESSION)):
-    first, *others = tasks(pid)
+    first, *others = wait_for(lambda: named_tasks(pid), 'all threads are known by name')
     check_task(what, first, session, uid)
     for task in others:
         check_task(what, task, THREADS[task['Name'][0]], uid)

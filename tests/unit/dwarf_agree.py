@@ -271,7 +271,7 @@ def built(*flags, after="", oracle=False):
         def compile_as(path, flags):
             run([flags[0], "-D_GNU_SOURCE", "-I" + top + "/user", "-I" + top + "/symbolizer",
                  *flags[1:], top + "/tests/unit/dwarf_lookup.c", *sources, "-o", path, "-lelf", "-lz",
-                 "-lzstd"])
+                 "-lzstd", "-lm"])
 
         sources = glob.glob(top + "/symbolizer/dwarf*.c") + glob.glob(top + "/user/base/*.c")
         args.file = os.path.join(work, "dwarf_lookup")
