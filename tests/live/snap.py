@@ -59,15 +59,10 @@ def test_python():
             asleep = [int(tid) for name, tid, _ in threads if name != 'work']
             wait_for(lambda: all(sleeps(process.pid, tid) for tid in asleep[:3]), 'they sleep')
             before = [nr_switches(process.pid, tid) for tid in asleep]
-            times = [time.monotonic()]
             stacks = stacks_of(process.pid)
-            times.append(time.monotonic())
             check([nr_switches(process.pid, tid) for tid in asleep] == before, 'nobody was woken by it')
             with open(f'/proc/{process.pid}/status', encoding='ascii') as file:
                 check(re.search(r'^State:\s+S', file.read(), re.M), 'nor stopped')
-            times.append(time.monotonic())
-            later = stacks_of(process.pid)
-            times.append(time.monotonic())
             process.stdout.close()
         check(len(stacks) == 6, f'six threads: {len(stacks)}')
         for name, tid, ident in threads:
@@ -80,16 +75,12 @@ def test_python():
             check(names[:2] == ['sleep_below', 'sleep_here'], f'its leaf first: {names}')
             modules = [frame['module'] for frame in stacks[tid]['frames']]
             check('[kernel]' in modules and modules.index('[kernel]') == 0, f'the kernel\'s before: {modules[:3]}')
-            waiting = [of[tid]['threads'][0]['waiting_us'] for of in (stacks, later)]
-            # Not every kernel says it; its ticks are 10 ms at most. What went to sleep within that has not waited yet.
-            check(None in waiting or
-                  times[2] - times[1] - 0.02 <= (waiting[1] - waiting[0]) / 1e6 <= times[3] - times[0] + 0.02,
-                  f'it waits for {waiting} us, as long as we do')
 
 
 def test_faulthandler():
     """The same threads, by the program's own words."""
-    with tempfile.TemporaryFile('w+') as err:
+    # Read by a descriptor of its own: where one reads, the other would write.
+    with tempfile.NamedTemporaryFile('w') as err, open(err.name, encoding='utf-8', errors='replace') as out:
         with running(sys.executable, PROGRAM, stdout=subprocess.PIPE, stderr=err, text=True) as process:
             threads = [part.split('=') for part in process.stdout.readline().split()[1:]]
             wait_for(lambda: all(sleeps(process.pid, tid) for name, tid, _ in threads if name == 'sleep_here'),
@@ -100,8 +91,7 @@ def test_faulthandler():
             said = ''
             while 'Current thread' not in said or 'in <module>' not in said:
                 assert time.monotonic() < end, f'nothing was said: {said}'
-                err.seek(0)
-                said = err.read()
+                said += out.read()
             process.stdout.close()
         for name, tid, ident in threads:
             if name == 'work':

@@ -5,7 +5,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,6 @@
 /* So long threads are awaited that run, and so often looked at: a tick comes to each CPU twenty times. */
 #define WINDOW_NS	 (20 * SB_NS_PER_MS)
 #define FREQ_HZ		 997
-#define SCHED_BYTES_MAX	 16384
 #define IDLE_MARK	 "[idle: "
 #define NOT_SAMPLED_MARK "[running: not sampled]"
 
@@ -236,52 +234,6 @@ static int add_others(struct sb_snap *snap, uint32_t tgid)
 	return err;
 }
 
-/*
- * When the thread last ran, by the scheduler's clock: CONFIG_SCHED_DEBUG, show_schedstat of
- * kernel/sched/debug.c. Return: 0 or a negative errno: this kernel does not say.
- */
-static int last_ran_ns(const char *path, uint64_t *ret_ns)
-{
-	static const char name[] = "se.exec_start";
-	sb_cleanup(sb_freep) char *text = NULL;
-	char *at;
-	int err = sb_read_file(path, SCHED_BYTES_MAX, &text, NULL);
-
-	if (err)
-		return err;
-	at = strstr(text, name);
-	at = at ? strchr(at, ':') : NULL;
-	if (!at)
-		return -ENODATA;
-	at += 1 + strspn(at + 1, " ");
-	at[strcspn(at, "\n")] = '\0';
-	/* "72882384.928823" */
-	return sb_parse_duration(at, SB_NS_PER_MS, ret_ns);
-}
-
-/* Ours is now, when we have just slept. */
-static void find_waits(struct sb_snap *snap)
-{
-	struct sb_snap_thread *thread;
-	uint64_t now_ns, ran_ns;
-	char path[64];
-	size_t i;
-
-	(void)poll(NULL, 0, 1);
-	if (last_ran_ns("/proc/self/sched", &now_ns))
-		return;
-	for (i = 0; i < snap->threads.nr; i++) {
-		thread = &snap->threads.at[i];
-		if (thread->state == SB_STATE_RUNNING || thread->state == SB_STATE_NONE)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%u/task/%u/sched", thread->tgid, thread->tid);
-		if (last_ran_ns(path, &ran_ns) || ran_ns > now_ns)
-			continue;
-		thread->is_waiting_known = true;
-		thread->waiting_ns = now_ns - ran_ns;
-	}
-}
-
 static bool has_interp_frame(const struct sb_profile *profile, const struct sb_snap_thread *thread)
 {
 	size_t i;
@@ -332,7 +284,6 @@ static int collect(struct snap *snap, struct sb_run *run)
 	if (err)
 		return err;
 	keep_heaviest(to);
-	find_waits(to);
 	if (run->interp)
 		err = sb_interp_each(run->interp, note_missing,
 				     &(struct missing){ to, run->profile });

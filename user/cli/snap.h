@@ -18,9 +18,7 @@ struct sb_snap_thread {
 	uint32_t tgid, tid;
 	char comm[SB_COMM_LEN + 1];
 	uint32_t state; /* enum sb_task_state; SB_STATE_NONE: no stack was found */
-	bool is_waiting_known;
-	uint64_t waiting_ns; /* for so long it has not run */
-	char idle[24]; /* "epoll": what it waits for, if it is a worker without work; or empty */
+	char idle[24];	/* "epoll": what it waits for, if it is a worker without work; or empty */
 	const char *missing; /* "java": frames that are not seen while it sleeps; or NULL */
 	/* Frames, root first, numbers in the profile; of the sample of this weight. */
 	const uint32_t *ids;

@@ -146,8 +146,6 @@ static void put_heading(const struct stack *stack, FILE *out)
 		fprintf(out, "thread %u (", thread->tid);
 		put_text(thread->comm, out);
 		fprintf(out, "): %s", states[thread->state]);
-		if (thread->is_waiting_known)
-			fprintf(out, " for %.3f s", (double)thread->waiting_ns / 1e9);
 	}
 	if (*thread->idle)
 		fprintf(out, ", idle: %s", thread->idle);
@@ -264,11 +262,6 @@ static void put_thread(struct sb_json *json, const struct sb_snap_thread *thread
 	sb_json_u64(json, thread->tid);
 	sb_json_raw(json, ",");
 	sb_json_pair(json, "comm", thread->comm);
-	sb_json_raw(json, ",\"waiting_us\":");
-	if (thread->is_waiting_known)
-		sb_json_u64(json, thread->waiting_ns / 1000);
-	else
-		sb_json_raw(json, "null");
 	sb_json_raw(json, "}");
 }
 
