@@ -37,7 +37,7 @@ def line_of_doctor(binary):
 
 
 def profile(binary, prefix, target):
-    done_ = subprocess.run([*prefix, binary, 'oncpu', '-p', str(target.pid), '-t', '3', '-F', '499'], text=True,
+    done_ = subprocess.run([*prefix, binary, 'oncpu', '-p', str(target.pid), '-t', '2', '-F', '499'], text=True,
                            capture_output=True, check=False, timeout=120)
     # Parsed as others are.
     with tempfile.NamedTemporaryFile('w+', suffix='.out') as file:
