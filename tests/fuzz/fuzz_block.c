@@ -21,7 +21,7 @@ static void check_series(const struct sb_store_series *series)
 	}
 	for (i = 0; i < sb_profile_nr_stacks(series->profile); i++) {
 		ids = sb_profile_stack_at(series->profile, i, &nr, &weight);
-		must(nr <= SB_BLOCK_FRAMES_MAX);
+		must(nr && nr <= SB_BLOCK_FRAMES_MAX);
 		for (k = 0; k < nr; k++) {
 			const struct sb_frame *frame = sb_profile_frame_at(series->profile, ids[k]);
 

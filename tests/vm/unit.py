@@ -17,6 +17,7 @@ from machine import Failure, Missing
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 SECONDS_MAX = 600
+COPY = '/var/lib/stackbpf.copy'  # the build may lie in /tmp, which the unit does not see
 
 
 def main():
@@ -27,7 +28,7 @@ def main():
         'stackbpf@.service': text.replace('@bindir@', str(build / 'user/cli')),
         # No other unit of this system is to run for it. More samples, and sooner than after a minute.
         'stackbpf@.service.d/test.conf':
-            f'[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=\nExecStart={build}/user/cli/stackbpf %i -q -t 5s '
+            f'[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=\nExecStart={COPY} %i -q -t 5s '
             '--max-overhead off -o /var/lib/stackbpf/%i.folded\nStandardError=append:/run/stackbpf.err\n',
     }
     try:
@@ -35,7 +36,7 @@ def main():
             raise Missing('there is no systemd')
         setup = machine.Setup(kernels.unpack(sys.argv[2]), units=units, seconds_max=SECONDS_MAX,
                               writable=(TOP,) if TOP in build.parents else (TOP, build))
-        return machine.run_twice(setup, [sys.executable, str(HERE / 'unit_inside.py'), str(build), *sys.argv[3:]])
+        return machine.run_twice(setup, [sys.executable, str(HERE / 'unit_inside.py'), str(build), COPY, *sys.argv[3:]])
     except Missing as missing:
         print(f'skipped: {missing}')
         return 77

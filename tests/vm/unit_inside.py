@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """In a guest that systemd runs: each view as the unit has it, beside the same as root.
 
-unit_inside.py BUILD [VIEW...]"""
+unit_inside.py BUILD COPY [VIEW...]      COPY: where the unit expects stackbpf"""
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -116,10 +117,11 @@ def refused():
         file.write('2')
 
 
+shutil.copy(BINARY, sys.argv[2])
 open('/run/stackbpf.err', 'w', encoding='utf-8').close()
 refused()
 with running(*as_user(OTHER, SPLIT)), running(*as_user(OTHER, '/usr/bin/python3', '-c', PYTHON)), \
         running(*as_user(USER, 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=64k'), stderr=subprocess.DEVNULL):
-    for name_ in sys.argv[2:] or VIEWS:
+    for name_ in sys.argv[3:] or VIEWS:
         compare(name_)
 done()

@@ -180,8 +180,10 @@ static struct stack *find_stack(const struct sb_profile *profile, const uint32_t
 	     it = sb_index_next(&profile->stacks_index, it)) {
 		struct stack *stack = &profile->stacks.at[it.id];
 
-		if (stack->nr_frames == nr && !memcmp(profile->stack_frames.at + stack->first_frame,
-						      frame_ids, nr * sizeof(*frame_ids)))
+		/* Of none there may be no array. */
+		if (stack->nr_frames == nr &&
+		    (!nr || !memcmp(profile->stack_frames.at + stack->first_frame, frame_ids,
+				    nr * sizeof(*frame_ids))))
 			return stack;
 	}
 	return NULL;

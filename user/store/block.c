@@ -491,7 +491,7 @@ static int read_stack(struct reader *reader, struct sb_profile *profile)
 	size_t nr = get_nr(reader, SB_BLOCK_FRAMES_MAX), i;
 	int err = sb_vec_reserve(&reader->stack, nr + 1);
 
-	if (!weight)
+	if (!weight || !nr)
 		reader->cursor.is_bad = true;
 	for (i = 0; i < nr && !err; i++) {
 		id = sb_get_varint(&reader->cursor);
