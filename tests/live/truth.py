@@ -53,7 +53,7 @@ class Truth:
         return sorted({thread['name'] for thread in self.threads})
 
 
-def waits(binary, program, view, mode, *options, seconds=3, nr=0):
+def waits(binary, program, view, mode, *options, seconds=2, nr=0):
     """Run the program from its start to its end. Return: what stackbpf says, and what it says."""
     with tempfile.TemporaryDirectory() as work:
         result = stackbpf(binary, view, *options, '--', program, mode, str(seconds), f'{work}/truth',
