@@ -53,29 +53,21 @@ static int need_durations(struct sb_run *run, const struct sb_output *format)
 
 static int add_output(struct sb_run *run, const char *path)
 {
-	struct sb_run_output output = { .path = path };
+	const struct sb_output *format;
 	const char *name = run->opts.format;
-	bool is_stdout = sb_streq(path, "-");
-	int err;
 
-	if (!name && is_stdout)
+	if (!name && sb_streq(path, "-"))
 		name = run->opts.view.distr ? FORMAT_OF_DURATIONS : FORMAT_DEFAULT;
-	output.format = sb_result_format(path, name);
-	if (!output.format)
+	format = sb_result_format(path, name);
+	if (!format)
 		return SB_EXIT_USAGE;
-	if (output.format->needs_durations) {
-		int status = need_durations(run, output.format);
+	if (format->needs_durations) {
+		int status = need_durations(run, format);
 
 		if (status >= 0)
 			return status;
 	}
-	err = is_stdout ? 0 : try_path(path);
-	if (!err)
-		err = sb_vec_push(&run->outputs, output);
-	if (!err)
-		return -1;
-	sb_err(err, "cannot write '%s'", path);
-	return SB_EXIT_FAILED;
+	return sb_run_add_output(run, path, format);
 }
 
 int sb_run_choose_outputs(struct sb_run *run)
