@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/time.h"
 #include "elf_file.h"
 #include "parser_priv.h"
@@ -72,21 +73,13 @@ static int keep_fds(int *fds, int nr)
 
 /* The worker. */
 
-static void limit(int resource, uint64_t value)
-{
-	const struct rlimit rlimit = { .rlim_cur = value, .rlim_max = value };
-
-	/* What is refused is lower already. */
-	(void)setrlimit(resource, &rlimit);
-}
-
 static void limit_all(void)
 {
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_NOFILE, WORKER_FDS);
-	limit(RLIMIT_FSIZE, 0);
+	sb_lower_limit(RLIMIT_CORE, 0);
+	sb_lower_limit(RLIMIT_NOFILE, WORKER_FDS);
+	sb_lower_limit(RLIMIT_FSIZE, 0);
 #ifndef SB_SANITIZED
-	limit(RLIMIT_AS, WORKER_AS_BYTES);
+	sb_lower_limit(RLIMIT_AS, WORKER_AS_BYTES);
 #endif
 }
 

@@ -93,6 +93,14 @@ void sb_raise_nofile(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+void sb_lower_limit(int resource, uint64_t value)
+{
+	const struct rlimit limit = { .rlim_cur = value, .rlim_max = value };
+
+	/* What is refused is lower already. */
+	(void)setrlimit(resource, &limit);
+}
+
 static bool env_id(const char *name, uint32_t *ret)
 {
 	const char *s = getenv(name);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -24,6 +25,8 @@ int sb_write_all(int fd, const void *data, size_t len);
 
 /* Raise RLIMIT_NOFILE as far as we may: one descriptor for each CPU and each file kept open. */
 void sb_raise_nofile(void);
+/* Lower a limit of setrlimit(2) for good, or leave it where it is lower already. */
+void sb_lower_limit(int resource, uint64_t value);
 
 /* Who called sudo (SUDO_UID and SUDO_GID, believed only as root), else who we are. */
 struct sb_owner {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "output/gzip.h"
 #include "serve/routes.h"
 
@@ -184,21 +185,13 @@ void sb_worker_answer(const struct sb_serve_opts *opts, const struct sb_question
 
 /* The process. */
 
-static void limit(int resource, uint64_t value)
-{
-	const struct rlimit rlimit = { .rlim_cur = value, .rlim_max = value };
-
-	/* What is refused is lower already. */
-	(void)setrlimit(resource, &rlimit);
-}
-
 static void limit_all(void)
 {
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_NOFILE, WORKER_FDS);
-	limit(RLIMIT_FSIZE, SB_SERVE_ANSWER_BYTES);
+	sb_lower_limit(RLIMIT_CORE, 0);
+	sb_lower_limit(RLIMIT_NOFILE, WORKER_FDS);
+	sb_lower_limit(RLIMIT_FSIZE, SB_SERVE_ANSWER_BYTES);
 #ifndef SB_SANITIZED
-	limit(RLIMIT_DATA, SB_SERVE_WORKER_BYTES);
+	sb_lower_limit(RLIMIT_DATA, SB_SERVE_WORKER_BYTES);
 #endif
 }
 
