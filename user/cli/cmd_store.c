@@ -154,14 +154,10 @@ static void json_stat(struct sb_json *json, const struct stat_sums *sums,
 
 		sb_json_raw(json, i ? ",{" : "{");
 		sb_json_pair(json, "name", sb_levels[i].name);
-		sb_json_raw(json, ",\"files\":");
-		sb_json_u64(json, level->nr_files);
-		sb_json_raw(json, ",\"bytes\":");
-		sb_json_u64(json, level->bytes);
-		sb_json_raw(json, ",\"blocks\":");
-		sb_json_u64(json, level->nr_blocks);
-		sb_json_raw(json, ",\"rows\":");
-		sb_json_u64(json, level->nr_rows);
+		sb_json_u64_pair(json, "files", level->nr_files);
+		sb_json_u64_pair(json, "bytes", level->bytes);
+		sb_json_u64_pair(json, "blocks", level->nr_blocks);
+		sb_json_u64_pair(json, "rows", level->nr_rows);
 		sb_json_raw(json, "}");
 	}
 	sb_json_raw(json, "],\"kinds\":[");
@@ -170,12 +166,9 @@ static void json_stat(struct sb_json *json, const struct stat_sums *sums,
 		sb_json_pair(json, "kind", extents[k].kind.name);
 		sb_json_raw(json, ",");
 		sb_json_pair(json, "unit", extents[k].kind.unit);
-		sb_json_raw(json, ",\"hz\":");
-		sb_json_u64(json, extents[k].hz);
-		sb_json_raw(json, ",\"from\":");
-		sb_json_u64(json, (uint64_t)extents[k].from_s);
-		sb_json_raw(json, ",\"to\":");
-		sb_json_u64(json, (uint64_t)extents[k].to_s);
+		sb_json_u64_pair(json, "hz", extents[k].hz);
+		sb_json_i64_pair(json, "from", extents[k].from_s);
+		sb_json_i64_pair(json, "to", extents[k].to_s);
 		sb_json_raw(json, "}");
 	}
 	sb_json_raw(json, "],\"damaged_files\":");

@@ -250,8 +250,7 @@ static void put_frame(struct sb_json *json, const struct sb_frame *frame)
 	if (frame->file) {
 		sb_json_raw(json, ",");
 		sb_json_pair(json, "file", frame->file);
-		sb_json_raw(json, ",\"line\":");
-		sb_json_u64(json, frame->line);
+		sb_json_u64_pair(json, "line", frame->line);
 	}
 	sb_json_raw(json, "}");
 }

@@ -1,34 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* A comparison as JSON for programs of one's own; docs/formats.md describes it. */
 #include <errno.h>
-#include <math.h>
 
 #include "base/cleanup.h"
 #include "base/version.h"
 #include "output/comparison.h"
 #include "output/functions.h"
 #include "output/jsontext.h"
-
-/* Six digits; JSON has no NAN. */
-static void put_real(struct sb_json *json, double val)
-{
-	char text[32];
-
-	if (isfinite(val))
-		snprintf(text, sizeof(text), "%.6g", val);
-	sb_json_raw(json, isfinite(val) ? text : "null");
-}
-
-static void put_pair(struct sb_json *json, const char *key, const uint64_t weights[SB_TREE_NR])
-{
-	sb_json_raw(json, ",\"");
-	sb_json_raw(json, key);
-	sb_json_raw(json, "\":[");
-	sb_json_u64(json, weights[SB_TREE_A]);
-	sb_json_raw(json, ",");
-	sb_json_u64(json, weights[SB_TREE_B]);
-	sb_json_raw(json, "]");
-}
 
 static void put_side(struct sb_json *json, const struct sb_comparison *comparison, int side)
 {
@@ -38,17 +16,15 @@ static void put_side(struct sb_json *json, const struct sb_comparison *compariso
 
 	sb_json_raw(json, side ? ",\n\"b\":{" : ",\n\"a\":{");
 	sb_json_pair(json, "what", comparison->what[side]);
-	sb_json_raw(json, ",\"total\":");
-	sb_json_u64(json, comparison->tree->nodes.at[0].total[side]);
+	sb_json_u64_pair(json, "total", comparison->tree->nodes.at[0].total[side]);
 	sb_json_raw(json, ",\"samples\":");
 	if (comparison->tree->nr_samples[side])
 		sb_json_u64(json, comparison->tree->nr_samples[side]);
 	else
 		sb_json_raw(json, "null");
-	sb_json_raw(json, ",\"error\":");
-	put_real(json, sb_compare_error(diff->all[side], diff->all_squares[side]));
-	sb_json_raw(json, ",\"per\":");
-	put_real(json, diff->per[side]);
+	sb_json_double_pair(json, "error",
+			    sb_compare_error(diff->all[side], diff->all_squares[side]));
+	sb_json_double_pair(json, "per", diff->per[side]);
 	sb_json_raw(json, ",\"facts\":{");
 	for (i = 0; (key = sb_profile_meta_at(comparison->sides[side], i, &value)); i++) {
 		sb_json_raw(json, i ? "," : "");
@@ -70,12 +46,12 @@ static void put_function(struct sb_json *json, const struct sb_comparison *compa
 		sb_json_raw(json, ",");
 		sb_json_pair(json, "module", sb_strtab_get(strings, row->module, NULL));
 	}
-	put_pair(json, "self", row->self);
-	put_pair(json, "total", row->total);
+	sb_json_two_pair(json, "self", row->self);
+	sb_json_two_pair(json, "total", row->total);
 	sb_json_raw(json, ",\"z\":[");
-	put_real(json, sb_diff_z(&comparison->diff, row->self, row->self_squares));
+	sb_json_double(json, sb_diff_z(&comparison->diff, row->self, row->self_squares));
 	sb_json_raw(json, ",");
-	put_real(json, sb_diff_z(&comparison->diff, row->total, row->total_squares));
+	sb_json_double(json, sb_diff_z(&comparison->diff, row->total, row->total_squares));
 	sb_json_raw(json, "]}");
 }
 
@@ -105,10 +81,10 @@ static void put_node(struct sb_json *json, const struct sb_comparison *compariso
 	sb_json_pair(json, "name", sb_tree_name(comparison->tree, i));
 	sb_json_raw(json, ",");
 	sb_json_pair(json, "kind", sb_function_kind_name(node->kind));
-	put_pair(json, "self", node->self);
-	put_pair(json, "total", node->total);
-	sb_json_raw(json, ",\"z\":");
-	put_real(json, sb_diff_z(&comparison->diff, node->total, node->total_squares));
+	sb_json_two_pair(json, "self", node->self);
+	sb_json_two_pair(json, "total", node->total);
+	sb_json_double_pair(json, "z",
+			    sb_diff_z(&comparison->diff, node->total, node->total_squares));
 	sb_json_raw(json, "}");
 }
 

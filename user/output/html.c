@@ -96,8 +96,7 @@ static void put_data(struct page *page, size_t nr_stacks)
 
 	sb_json_raw(json, "{");
 	sb_json_pair(json, "unit", sb_measure_of(page->profile).unit);
-	sb_json_raw(json, ",\"total\":");
-	sb_json_u64(json, weight_of(page->profile, nr_stacks));
+	sb_json_u64_pair(json, "total", weight_of(page->profile, nr_stacks));
 	sb_json_raw(json, ",\"facts\":{");
 	for (i = 0; (key = sb_profile_meta_at(page->profile, i, &value)); i++) {
 		sb_json_raw(json, i ? "," : "");

@@ -73,10 +73,8 @@ static void put_frames(struct writer *writer)
 		sb_json_raw(json, comma);
 		sb_json_raw(json, "{\"function\":");
 		sb_json_u64(json, writer->functions.of_frame[i]);
-		if (frame->line) {
-			sb_json_raw(json, ",\"line\":");
-			sb_json_u64(json, frame->line);
-		}
+		if (frame->line)
+			sb_json_u64_pair(json, "line", frame->line);
 		if (frame->kind != sb_function_kind(frame->kind))
 			sb_json_raw(json, ",\"inlined\":true");
 		sb_json_raw(json, "}");
@@ -116,10 +114,8 @@ static void put_stack(struct writer *writer, size_t i)
 
 	sb_json_raw(json, i ? ",\n{\"weight\":" : "\n{\"weight\":");
 	sb_json_u64(json, weight);
-	if (nr_samples) {
-		sb_json_raw(json, ",\"samples\":");
-		sb_json_u64(json, nr_samples);
-	}
+	if (nr_samples)
+		sb_json_u64_pair(json, "samples", nr_samples);
 	sb_json_raw(json, ",\"frames\":[");
 	for (at = 0; at < nr; at++) {
 		sb_json_raw(json, at ? "," : "");
@@ -144,8 +140,7 @@ static void put_file(struct writer *writer, const char *title)
 	sb_json_raw(json, ",");
 	sb_json_pair(json, "unit", measure.unit);
 	put_optional(json, "title", title);
-	sb_json_raw(json, ",\"total\":");
-	sb_json_u64(json, sb_profile_weight(writer->profile));
+	sb_json_u64_pair(json, "total", sb_profile_weight(writer->profile));
 	sb_json_raw(json, ",\n");
 	put_facts(writer);
 	put_functions(writer);

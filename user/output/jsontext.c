@@ -2,6 +2,7 @@
 #include "output/jsontext.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "flamegraph/text.h"
@@ -84,6 +85,60 @@ void sb_json_pair(struct sb_json *json, const char *key, const char *value)
 	sb_json_string(json, key);
 	sb_json_raw(json, ":");
 	sb_json_string(json, value);
+}
+
+void sb_json_i64(struct sb_json *json, int64_t val)
+{
+	if (val < 0)
+		sb_json_raw(json, "-");
+	sb_json_u64(json, val < 0 ? 0 - (uint64_t)val : (uint64_t)val);
+}
+
+void sb_json_double(struct sb_json *json, double val)
+{
+	char text[32];
+
+	if (!isfinite(val)) {
+		sb_json_raw(json, "null");
+		return;
+	}
+	snprintf(text, sizeof(text), "%.6g", val);
+	sb_json_raw(json, text);
+}
+
+static void put_key(struct sb_json *json, const char *key)
+{
+	sb_json_raw(json, ",");
+	sb_json_string(json, key);
+	sb_json_raw(json, ":");
+}
+
+void sb_json_u64_pair(struct sb_json *json, const char *key, uint64_t val)
+{
+	put_key(json, key);
+	sb_json_u64(json, val);
+}
+
+void sb_json_i64_pair(struct sb_json *json, const char *key, int64_t val)
+{
+	put_key(json, key);
+	sb_json_i64(json, val);
+}
+
+void sb_json_double_pair(struct sb_json *json, const char *key, double val)
+{
+	put_key(json, key);
+	sb_json_double(json, val);
+}
+
+void sb_json_two_pair(struct sb_json *json, const char *key, const uint64_t vals[2])
+{
+	put_key(json, key);
+	sb_json_raw(json, "[");
+	sb_json_u64(json, vals[0]);
+	sb_json_raw(json, ",");
+	sb_json_u64(json, vals[1]);
+	sb_json_raw(json, "]");
 }
 
 int sb_json_end(struct sb_json *json)

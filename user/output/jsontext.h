@@ -27,6 +27,9 @@ int sb_json_put_file(void *file, const void *data, size_t len);
 /* What is JSON already. */
 void sb_json_raw(struct sb_json *json, const char *s);
 void sb_json_u64(struct sb_json *json, uint64_t val);
+void sb_json_i64(struct sb_json *json, int64_t val);
+/* With six digits; what is no number is null. */
+void sb_json_double(struct sb_json *json, double val);
 /*
  * A string, quoted. A byte that is not UTF-8 and a control character become U+FFFD, a tab a space: as
  * sb_fg_text_clean() does it for the picture. "<" and what ends lines in JavaScript are written as
@@ -35,6 +38,12 @@ void sb_json_u64(struct sb_json *json, uint64_t val);
 void sb_json_string(struct sb_json *json, const char *s);
 /* "key": "value" */
 void sb_json_pair(struct sb_json *json, const char *key, const char *value);
+/* ,"key":number */
+void sb_json_u64_pair(struct sb_json *json, const char *key, uint64_t val);
+void sb_json_i64_pair(struct sb_json *json, const char *key, int64_t val);
+void sb_json_double_pair(struct sb_json *json, const char *key, double val);
+/* ,"key":[number,number] */
+void sb_json_two_pair(struct sb_json *json, const char *key, const uint64_t vals[2]);
 
 /* Put what is left and forget all memory. Return: 0 or the first error. */
 int sb_json_end(struct sb_json *json);

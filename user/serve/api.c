@@ -19,46 +19,6 @@
 SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
 SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
 
-/* JSON. */
-
-void sb_json_i64(struct sb_json *json, int64_t val)
-{
-	if (val < 0)
-		sb_json_raw(json, "-");
-	sb_json_u64(json, val < 0 ? 0 - (uint64_t)val : (uint64_t)val);
-}
-
-void sb_json_double(struct sb_json *json, double val)
-{
-	char text[32];
-
-	if (!isfinite(val)) {
-		sb_json_raw(json, "null");
-		return;
-	}
-	snprintf(text, sizeof(text), "%.6g", val);
-	sb_json_raw(json, text);
-}
-
-static void put_key(struct sb_json *json, const char *key)
-{
-	sb_json_raw(json, ",");
-	sb_json_string(json, key);
-	sb_json_raw(json, ":");
-}
-
-void sb_json_u64_pair(struct sb_json *json, const char *key, uint64_t val)
-{
-	put_key(json, key);
-	sb_json_u64(json, val);
-}
-
-void sb_json_i64_pair(struct sb_json *json, const char *key, int64_t val)
-{
-	put_key(json, key);
-	sb_json_i64(json, val);
-}
-
 /* Parameters. */
 
 int sb_api_number(struct sb_asked *asked, const char *name, uint32_t min, uint32_t max,

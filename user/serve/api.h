@@ -41,12 +41,6 @@ int sb_numbering_init(struct sb_numbering *numbering, const struct sb_tree *tree
 void sb_numbering_release(struct sb_numbering *numbering);
 uint32_t sb_numbering_of(struct sb_numbering *numbering, uint32_t string);
 
-void sb_json_i64(struct sb_json *json, int64_t val);
-/* With six digits; what is no number is null. */
-void sb_json_double(struct sb_json *json, double val);
-/* ,"key":number */
-void sb_json_u64_pair(struct sb_json *json, const char *key, uint64_t val);
-void sb_json_i64_pair(struct sb_json *json, const char *key, int64_t val);
 /* Return: the weight of what is "(other)" because there were to be few nodes. */
 uint64_t sb_api_other(const struct sb_tree *tree);
 

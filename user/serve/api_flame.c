@@ -312,17 +312,6 @@ static int compare(struct sb_asked *asked, struct two *two, enum sb_diff_norm no
 	return err;
 }
 
-static void put_both(struct sb_json *json, const char *key, const uint64_t values[SB_TREE_NR])
-{
-	sb_json_raw(json, ",\"");
-	sb_json_raw(json, key);
-	sb_json_raw(json, "\":[");
-	sb_json_u64(json, values[SB_TREE_A]);
-	sb_json_raw(json, ",");
-	sb_json_u64(json, values[SB_TREE_B]);
-	sb_json_raw(json, "]");
-}
-
 static int put_table(struct sb_json *json, const struct two *two, const struct sb_diff_row *rows,
 		     size_t nr)
 {
@@ -335,12 +324,12 @@ static int put_table(struct sb_json *json, const struct two *two, const struct s
 		sb_json_pair(json, "name", sb_strtab_get(&tree->strings, rows[i].name, NULL));
 		sb_json_raw(json, ",");
 		sb_json_pair(json, "module", sb_strtab_get(&tree->strings, rows[i].module, NULL));
-		put_both(json, "self", rows[i].self);
-		put_both(json, "total", rows[i].total);
-		sb_json_raw(json, ",\"z\":");
-		sb_json_double(json, sb_diff_z(&two->diff, rows[i].self, rows[i].self_squares));
-		sb_json_raw(json, ",\"z_total\":");
-		sb_json_double(json, sb_diff_z(&two->diff, rows[i].total, rows[i].total_squares));
+		sb_json_two_pair(json, "self", rows[i].self);
+		sb_json_two_pair(json, "total", rows[i].total);
+		sb_json_double_pair(json, "z",
+				    sb_diff_z(&two->diff, rows[i].self, rows[i].self_squares));
+		sb_json_double_pair(json, "z_total",
+				    sb_diff_z(&two->diff, rows[i].total, rows[i].total_squares));
 		sb_json_raw(json, "}");
 	}
 	sb_json_raw(json, "]");
@@ -367,22 +356,22 @@ static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 	put_range(json, "vs_", &two->answer[SB_TREE_B], &two->ask[SB_TREE_B]);
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = sb_profile_weight(two->profile[side]);
-	put_both(json, "totals", totals);
+	sb_json_two_pair(json, "totals", totals);
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = sb_store_answer_samples(&two->answer[side]);
-	put_both(json, "nr_samples", totals);
+	sb_json_two_pair(json, "nr_samples", totals);
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = two->answer[side].figure[SB_BLOCK_LOST];
-	put_both(json, "lost", totals);
+	sb_json_two_pair(json, "lost", totals);
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = two->answer[side].figure[SB_BLOCK_CUT];
-	put_both(json, "trunc", totals);
+	sb_json_two_pair(json, "trunc", totals);
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = two->answer[side].nr_damaged;
-	put_both(json, "nr_damaged", totals);
+	sb_json_two_pair(json, "nr_damaged", totals);
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = two->answer[side].nr_skipped_bytes;
-	put_both(json, "nr_skipped_bytes", totals);
+	sb_json_two_pair(json, "nr_skipped_bytes", totals);
 	sb_json_raw(json, ",");
 	sb_json_pair(json, "norm", sb_diff_norm_name(two->diff.norm));
 	/* What weights are divided by, to be compared. */
