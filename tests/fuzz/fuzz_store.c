@@ -13,26 +13,9 @@
 #include "base/fs.h"
 #include "must.h"
 #include "store/ask.h"
-
-#define T0 2208988800ll /* 2040-01-01 */
+#include "store_dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static char dir[] = "/tmp/sb-fuzz-store-XXXXXX";
-
-static void forget_dir(void)
-{
-	static const char *const files[] = { "10s/20400101.sb", "10min/20400101.sb", "1h/204001.sb",
-					     "1d/2040.sb",	"stackbpf-store",    "LOCK" };
-	size_t i;
-
-	must(!chdir(dir));
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		(void)!unlink(files[i]);
-	for (i = 0; i < SB_STORE_LEVELS; i++)
-		(void)!rmdir(sb_levels[i].name);
-	(void)!rmdir(dir);
-}
 
 /* What follows of one input is not the next one's. */
 static void forget_sums(void)

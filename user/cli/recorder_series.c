@@ -145,14 +145,14 @@ static const char *attribute(const char *list, const char *name, size_t *ret_len
 	return NULL;
 }
 
-int sb_series_service(const char *environ, size_t len, struct sb_str *service)
+int sb_series_service(const char *env, size_t len, struct sb_str *service)
 {
 	static const char name[] = "OTEL_SERVICE_NAME=", list[] = "OTEL_RESOURCE_ATTRIBUTES=";
-	const char *at, *end = environ + len, *found = NULL;
+	const char *at, *end = env + len, *found = NULL;
 	size_t nr, found_len = 0;
 
 	/* The last one may be cut: the rest was not read. */
-	for (at = environ; at < end; at += nr + 1) {
+	for (at = env; at < end; at += nr + 1) {
 		nr = strnlen(at, (size_t)(end - at));
 		if (at + nr == end)
 			break;
@@ -183,18 +183,18 @@ static ssize_t read_some(uint32_t tgid, const char *name, char *buf, size_t max)
 
 static int read_service(struct proc *proc)
 {
-	sb_cleanup(sb_freep) char *environ = malloc(ENVIRON_BYTES_MAX + 1);
+	sb_cleanup(sb_freep) char *env = malloc(ENVIRON_BYTES_MAX + 1);
 	sb_cleanup(sb_str_release) struct sb_str text = {};
 	ssize_t nr;
 	int err;
 
-	if (!environ)
+	if (!env)
 		return -ENOMEM;
-	nr = read_some(proc->tgid, "environ", environ, ENVIRON_BYTES_MAX);
+	nr = read_some(proc->tgid, "environ", env, ENVIRON_BYTES_MAX);
 	if (nr <= 0)
 		return 0;
-	environ[nr] = '\0';
-	err = sb_series_service(environ, (size_t)nr, &text);
+	env[nr] = '\0';
+	err = sb_series_service(env, (size_t)nr, &text);
 	if (!err)
 		err = value_of(text.s, text.len, &proc->service);
 	return err == -ENOENT ? 0 : err;

@@ -46,6 +46,6 @@ void sb_series_next_block(struct sb_series_table *table);
  * of systemd's or another hierarchy of version 1. Return: 0, -ENOENT: none but the root, -ENOMEM. */
 int sb_series_cgroup(const char *text, struct sb_str *path);
 /* The same: the service that an environment (strings ended by NUL, @len bytes in all) tells. */
-int sb_series_service(const char *environ, size_t len, struct sb_str *service);
+int sb_series_service(const char *env, size_t len, struct sb_str *service);
 
 #endif
