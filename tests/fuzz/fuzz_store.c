@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What follows of one input is not the next one's. */
 static void forget_sums(void)
 {
-	static const char *const files[] = { "10min/20400101.sb", "1h/204001.sb", "1d/2040.sb",
+	static const char *const files[] = { "10min/20400101.sb", "1h/204001.sb", "1d/204001.sb",
 					     "10s/20400103.sb" };
 	char path[sizeof(dir) + SB_LEVEL_NAME_MAX];
 	size_t i;

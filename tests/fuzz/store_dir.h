@@ -17,7 +17,7 @@ static char dir[] = "/tmp/sb-fuzz-store-XXXXXX"; /* for mkdtemp() */
 static void forget_dir(void)
 {
 	static const char *const files[] = { "10s/20400101.sb", "10min/20400101.sb", "1h/204001.sb",
-					     "1d/2040.sb",	"stackbpf-store",    "LOCK" };
+					     "1d/204001.sb",	"stackbpf-store",    "LOCK" };
 	size_t i;
 
 	must(!chdir(dir));

@@ -356,7 +356,7 @@ static void test_wide(void **state)
 static void test_nodes_max(void **state)
 {
 	struct sb_store *store = fill();
-	struct sb_ask ask = { .from_s = T0, .to_s = T0 + 600, .nr_nodes_max = 3 };
+	struct sb_ask ask = { .from_s = T0, .to_s = T0 + 600, .nr_nodes_max = 2 };
 	struct sb_store_answer answer;
 	struct sb_profile *profile;
 	const uint32_t *ids;

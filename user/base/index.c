@@ -42,19 +42,18 @@ static void put(struct sb_index *index, uint32_t hash, uint32_t id)
 	index->slots[at] = (struct sb_index_slot){ .hash = hash, .id = id };
 }
 
-static int grow(struct sb_index *index)
+static int resize(struct sb_index *index, uint64_t nr_slots)
 {
 	struct sb_index bigger = { .nr = index->nr };
-	uint32_t nr_slots = index->slots ? (index->mask + 1) * 2 : NR_SLOTS_MIN;
 	uint32_t i;
 
-	if (index->slots && index->mask + 1 >= 1u << 31)
+	if (nr_slots > 1u << 31)
 		return -E2BIG;
 	bigger.slots = malloc((size_t)nr_slots * sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
 	memset(bigger.slots, 0xff, (size_t)nr_slots * sizeof(*bigger.slots));
-	bigger.mask = nr_slots - 1;
+	bigger.mask = (uint32_t)nr_slots - 1;
 	if (index->slots) {
 		for (i = 0; i <= index->mask; i++)
 			if (index->slots[i].id != SB_INDEX_NONE)
@@ -65,12 +64,26 @@ static int grow(struct sb_index *index)
 	return 0;
 }
 
+static uint64_t nr_slots_of(const struct sb_index *index)
+{
+	return index->slots ? index->mask + 1ull : 0;
+}
+
+int sb_index_reserve(struct sb_index *index, size_t nr)
+{
+	uint64_t nr_slots = NR_SLOTS_MIN;
+
+	while (nr_slots / 4 * 3 < nr && nr_slots <= 1u << 31)
+		nr_slots *= 2;
+	return nr_slots > nr_slots_of(index) ? resize(index, nr_slots) : 0;
+}
+
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id)
 {
 	int err;
 
 	if (!index->slots || index->nr >= (index->mask + 1) / 4 * 3) {
-		err = grow(index);
+		err = resize(index, index->slots ? nr_slots_of(index) * 2 : NR_SLOTS_MIN);
 		if (err)
 			return err;
 	}
@@ -166,9 +179,10 @@ int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len)
 int sb_strtab_index(struct sb_strtab *tab)
 {
 	size_t i;
-	int err = 0;
+	int err;
 
 	sb_index_release(&tab->index);
+	err = sb_index_reserve(&tab->index, tab->strs.nr);
 	for (i = 0; i < tab->strs.nr && !err; i++)
 		err = sb_index_add(&tab->index, sb_hash(tab->strs.at[i].s, tab->strs.at[i].len, 0),
 				   (uint32_t)i);

@@ -3,24 +3,22 @@
 
 #define VARINT_BYTES_MAX 10
 
-uint64_t sb_get_long_varint(struct sb_cursor *cursor)
+struct sb_varint sb_long_varint(const uint8_t *p, const uint8_t *end)
 {
 	uint64_t value = 0;
 	unsigned int i;
 
-	for (i = 0; i < VARINT_BYTES_MAX && cursor->p < cursor->end; i++) {
-		uint8_t byte = *cursor->p++;
+	for (i = 0; i < VARINT_BYTES_MAX && p < end; i++) {
+		uint8_t byte = *p++;
 
 		/* The tenth has one bit only. */
 		if (i == VARINT_BYTES_MAX - 1 && byte > 1)
 			break;
 		value |= (uint64_t)(byte & 0x7f) << (7 * i);
 		if (!(byte & 0x80))
-			return value;
+			return (struct sb_varint){ p, value };
 	}
-	cursor->is_bad = true;
-	cursor->p = cursor->end;
-	return 0;
+	return (struct sb_varint){};
 }
 
 const char *sb_get_bytes(struct sb_cursor *cursor, size_t len)

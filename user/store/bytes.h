@@ -18,13 +18,29 @@ struct sb_cursor {
 	bool is_bad;
 };
 
-uint64_t sb_get_long_varint(struct sb_cursor *cursor);
+/* A number, and what is behind it: NULL if there is none. In registers: of millions, that halves the time. */
+struct sb_varint {
+	const uint8_t *end;
+	uint64_t value;
+};
+struct sb_varint sb_long_varint(const uint8_t *p, const uint8_t *end);
+static inline struct sb_varint sb_varint(const uint8_t *p, const uint8_t *end)
+{
+	/* Most are of one byte or two. */
+	if (end - p >= 2 && p[0] < 0x80)
+		return (struct sb_varint){ p + 1, p[0] };
+	if (end - p >= 2 && p[1] < 0x80)
+		return (struct sb_varint){ p + 2, (p[0] & 0x7f) | (uint64_t)p[1] << 7 };
+	return sb_long_varint(p, end);
+}
+
 static inline uint64_t sb_get_varint(struct sb_cursor *cursor)
 {
-	/* Most are of one byte. */
-	if (cursor->p < cursor->end && *cursor->p < 0x80)
-		return *cursor->p++;
-	return sb_get_long_varint(cursor);
+	struct sb_varint varint = sb_varint(cursor->p, cursor->end);
+
+	cursor->is_bad |= !varint.end;
+	cursor->p = varint.end ? varint.end : cursor->end;
+	return varint.value;
 }
 /* The same, as 32 bits; larger ones are bad. */
 static inline uint32_t sb_get_u32(struct sb_cursor *cursor)

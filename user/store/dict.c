@@ -7,6 +7,8 @@
 
 static bool is_full(const struct sb_dict *dict, size_t nr, size_t max)
 {
+	if (dict->is_unbounded)
+		return nr >= INT32_MAX;
 	return nr >= max - (dict->may_use_spare ? 0 : SB_DICT_SPARE);
 }
 
@@ -54,10 +56,30 @@ void sb_dict_release(struct sb_dict *dict)
 	sb_vec_release(&dict->rows);
 }
 
+static size_t index_bytes(const struct sb_index *index)
+{
+	return index->slots ? (index->mask + 1ull) * sizeof(*index->slots) : 0;
+}
+
+size_t sb_dict_bytes(const struct sb_dict *dict)
+{
+	/* What arrays have beyond their elements was never touched. */
+	return dict->strings.arena.nr_bytes +
+	       dict->strings.strs.nr * sizeof(dict->strings.strs.at[0]) +
+	       dict->frames.nr * sizeof(dict->frames.at[0]) +
+	       dict->nodes.nr * sizeof(dict->nodes.at[0]) +
+	       dict->tags.nr * sizeof(dict->tags.at[0]) +
+	       dict->pairs.nr * sizeof(dict->pairs.at[0]) +
+	       dict->rows.nr * sizeof(dict->rows.at[0]) + index_bytes(&dict->strings.index) +
+	       index_bytes(&dict->frames_index) + index_bytes(&dict->nodes_index) +
+	       index_bytes(&dict->tags_index) + index_bytes(&dict->rows_index) +
+	       index_bytes(&dict->paths_index) + index_bytes(&dict->texts_index);
+}
+
 static bool has_room(const struct sb_dict *dict, size_t len)
 {
 	return !is_full(dict, dict->strings.strs.nr, SB_DICT_STRINGS_MAX) &&
-	       dict->nr_text_bytes + len <= SB_DICT_TEXT_MAX;
+	       (dict->is_unbounded || dict->nr_text_bytes + len <= SB_DICT_TEXT_MAX);
 }
 
 static int add_string(struct sb_dict *dict, const char *s, size_t len, uint32_t *ret_id)
@@ -94,6 +116,27 @@ static uint64_t hash_tags(const struct sb_dict *dict, const struct sb_dict_tags 
 		       tags->nr);
 }
 
+static uint64_t hash_node(const struct sb_dict_node *node)
+{
+	return hash_pair(node->parent, node->frame);
+}
+
+/* Of a year there are millions. */
+static int index_nodes(struct sb_dict *dict)
+{
+	const uint32_t ahead = 16;
+	uint32_t i;
+	int err = sb_index_reserve(&dict->nodes_index, dict->nodes.nr);
+
+	for (i = 1; i < dict->nodes.nr && !err; i++) {
+		if (dict->nodes.nr - i > ahead)
+			sb_index_expect(&dict->nodes_index, hash_node(&dict->nodes.at[i + ahead]));
+		if (dict->nodes.at[i].frame != SB_DICT_NONE)
+			err = sb_index_add(&dict->nodes_index, hash_node(&dict->nodes.at[i]), i);
+	}
+	return err;
+}
+
 /* What is lost is not found, either. Return: 0 or -ENOMEM. */
 static int need_indexes(struct sb_dict *dict)
 {
@@ -103,14 +146,15 @@ static int need_indexes(struct sb_dict *dict)
 	if (dict->is_indexed)
 		return 0;
 	err = sb_strtab_index(&dict->strings);
+	if (!err)
+		err = sb_index_reserve(&dict->frames_index, dict->frames.nr);
+	if (!err)
+		err = sb_index_reserve(&dict->rows_index, dict->rows.nr);
 	for (i = 0; i < dict->frames.nr && !err; i++)
 		if (dict->frames.at[i].name != SB_DICT_NONE)
 			err = sb_index_add(&dict->frames_index, hash_frame(&dict->frames.at[i]), i);
-	for (i = 1; i < dict->nodes.nr && !err; i++)
-		if (dict->nodes.at[i].frame != SB_DICT_NONE)
-			err = sb_index_add(
-				&dict->nodes_index,
-				hash_pair(dict->nodes.at[i].parent, dict->nodes.at[i].frame), i);
+	if (!err)
+		err = index_nodes(dict);
 	for (i = 0; i < dict->tags.nr && !err; i++)
 		if (dict->tags.at[i].first != SB_DICT_NONE)
 			err = sb_index_add(&dict->tags_index, hash_tags(dict, &dict->tags.at[i]),

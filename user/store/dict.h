@@ -22,6 +22,8 @@
 #define SB_DICT_NODES_MAX   (1u << 21)
 #define SB_DICT_STRINGS_MAX (1u << 20)
 #define SB_DICT_TEXT_MAX    (32u << 20)
+/* Deeper stacks were not made by us. */
+#define SB_DICT_DEPTH_MAX   4096u
 /* Of one set of tags. */
 #define SB_DICT_TAGS_MAX    32u
 
@@ -64,7 +66,8 @@ struct sb_dict {
 	struct sb_index paths_index, texts_index;
 	bool is_indexed; /* not after reading, until something is looked up to be added */
 	bool may_use_spare;
-	uint64_t nr_lost; /* entries whose record was damaged */
+	bool is_unbounded; /* of no file: whoever has it bounds it */
+	uint64_t nr_lost;  /* entries whose record was damaged */
 	/* How much of each has been written. */
 	struct sb_dict_mark {
 		uint32_t strings, frames, nodes, tags, rows;
@@ -73,6 +76,8 @@ struct sb_dict {
 
 int sb_dict_init(struct sb_dict *dict);
 void sb_dict_release(struct sb_dict *dict);
+/* Return: what it takes. */
+size_t sb_dict_bytes(const struct sb_dict *dict);
 
 /* Each returns 0 and the number; -E2BIG at a bound; -ENOMEM. */
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id);

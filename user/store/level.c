@@ -11,7 +11,7 @@ const struct sb_level sb_levels[SB_STORE_LEVELS] = {
 	{ "10s", SB_STORE_BLOCK_S, SB_SPAN_DAY, 7 * DAY_S },
 	{ "10min", 600, SB_SPAN_DAY, 30 * DAY_S },
 	{ "1h", 3600, SB_SPAN_MONTH, 366 * DAY_S },
-	{ "1d", DAY_S, SB_SPAN_YEAR, 0 },
+	{ "1d", DAY_S, SB_SPAN_MONTH, 0 },
 };
 
 int64_t sb_level_begin(size_t level, int64_t time_s)
@@ -35,7 +35,7 @@ void sb_level_file(size_t level, int64_t time_s, char name[SB_LEVEL_NAME_MAX])
 {
 	struct tm tm = split(time_s);
 	char stem[32];
-	size_t len[] = { [SB_SPAN_DAY] = 8, [SB_SPAN_MONTH] = 6, [SB_SPAN_YEAR] = 4 };
+	size_t len[] = { [SB_SPAN_DAY] = 8, [SB_SPAN_MONTH] = 6 };
 
 	snprintf(stem, sizeof(stem), "%04d%02d%02d", tm.tm_year % 8100 + 1900, tm.tm_mon % 12 + 1,
 		 tm.tm_mday % 32);
@@ -55,11 +55,6 @@ static int64_t bound_of(size_t level, int64_t time_s, int next)
 	case SB_SPAN_MONTH:
 		tm.tm_mday = 1;
 		tm.tm_mon += next;
-		break;
-	case SB_SPAN_YEAR:
-		tm.tm_mday = 1;
-		tm.tm_mon = 0;
-		tm.tm_year += next;
 		break;
 	}
 	return timegm(&tm);

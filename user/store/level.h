@@ -9,14 +9,14 @@
 #define SB_STORE_LEVELS	  4
 /* Of the finest blocks. */
 #define SB_STORE_BLOCK_S  10
-/* Longest name of a file: "1d/2026.sb". */
+/* Longest name of a file: "10min/20261121.sb". */
 #define SB_LEVEL_NAME_MAX 32
 
 struct sb_level {
 	const char *name; /* of its directory, and in options */
 	uint32_t seconds;
-	enum sb_span { SB_SPAN_DAY, SB_SPAN_MONTH, SB_SPAN_YEAR } span; /* of a file */
-	uint64_t keep_s;						/* default; 0: for ever */
+	enum sb_span { SB_SPAN_DAY, SB_SPAN_MONTH } span; /* of a file */
+	uint64_t keep_s;				  /* default; 0: for ever */
 };
 extern const struct sb_level sb_levels[SB_STORE_LEVELS];
 

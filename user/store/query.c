@@ -7,18 +7,15 @@
 #include "base/cleanup.h"
 #include "store/search.h"
 
-/* Deeper stacks were not made by us. */
-#define DEPTH_MAX 4096u
-
 struct folding {
 	const struct sb_store_query *query;
 	struct sb_store_answer *answer;
 	struct sb_profile *profile;
+	/* Of a file, or the atlas. */
 	struct sb_part *part;
 	const struct sb_dict *dict;
 	struct sb_wanted wanted;
 	uint32_t *frame;	/* of the profile, by those of the dictionary */
-	uint64_t *self, *total; /* by node; of a tree */
 	SB_VEC(uint32_t) stack; /* root first */
 };
 
@@ -64,9 +61,9 @@ static int push_path(struct folding *folding, uint32_t node)
 	uint32_t at, id, *to;
 	int err;
 
-	for (at = node; at && depth <= DEPTH_MAX; at = nodes[at].parent)
+	for (at = node; at && depth <= SB_DICT_DEPTH_MAX; at = nodes[at].parent)
 		depth++;
-	if (depth > DEPTH_MAX)
+	if (depth > SB_DICT_DEPTH_MAX)
 		return -EBADMSG;
 	err = sb_vec_reserve(&folding->stack, folding->stack.nr + depth);
 	if (err)
@@ -120,13 +117,80 @@ static int fold_rows(struct folding *folding)
 	return err;
 }
 
-/* A tree that is cut before anything is named. */
+/* Trees that are cut before anything is named. */
 
-static void weigh_nodes(struct folding *folding)
+struct tree {
+	const struct sb_dict_node *nodes;
+	size_t nr;
+	uint64_t *total; /* by node; to begin with, what is its own */
+	/* How many nodes are of each power of two, and of each half more than one. */
+	size_t nr_of[128];
+};
+
+static void weigh(struct tree *tree)
+{
+	uint64_t *total = tree->total;
+	unsigned int log2;
+	size_t i;
+
+	/* Children have higher numbers. */
+	for (i = tree->nr; i-- > 1;) {
+		if (!total[i])
+			continue;
+		total[tree->nodes[i].parent] += total[i];
+		log2 = 63 - (unsigned int)__builtin_clzll(total[i]);
+		tree->nr_of[2 * log2 + (log2 && (total[i] >> (log2 - 1) & 1))]++;
+	}
+}
+
+/* Return: the least weight of which there are at most @nr_max nodes, to half a power of two. */
+static uint64_t threshold(const struct tree *tree, size_t nr_max)
+{
+	size_t i, sum = 0;
+
+	for (i = SB_ARRAY_SIZE(tree->nr_of); i-- > 0;) {
+		sum += tree->nr_of[i];
+		if (sum > nr_max)
+			break;
+	}
+	/* The one above the last that fits. */
+	i++;
+	return i / 2 > 63 ? UINT64_MAX
+			  : (1ull << i / 2) + (i & 1 && i > 1 ? 1ull << (i / 2 - 1) : 0);
+}
+
+/* What is left of tree->total then is what those that are kept below have not taken. */
+static void cut(struct tree *tree, size_t nr_max)
+{
+	uint64_t least, *total = tree->total;
+	size_t i;
+
+	weigh(tree);
+	least = threshold(tree, nr_max);
+	/* Totals of parents are not less: all above one that is kept are kept. Parents first, whose own
+	 * total is taken from theirs as it was. */
+	for (i = 1; i < tree->nr; i++) {
+		if (total[i] < least)
+			total[i] = 0;
+		else
+			total[tree->nodes[i].parent] -= total[i];
+	}
+}
+
+/* Kept with the store: to get them from the system each time costs as much as what is done with them. */
+static int need_weights(struct sb_store *store, size_t nr)
+{
+	int err = sb_vec_reserve(&store->self, nr);
+
+	return err ? err : sb_vec_reserve(&store->total, nr);
+}
+
+static void weigh_rows(struct folding *folding, uint64_t *self)
 {
 	const struct sb_dict *dict = folding->dict;
 	size_t i;
 
+	memset(self, 0, dict->nodes.nr * sizeof(*self));
 	for (i = 0; i < dict->rows.nr; i++) {
 		uint64_t weight = folding->part->sums.sums.weight[i];
 
@@ -135,40 +199,47 @@ static void weigh_nodes(struct folding *folding)
 		folding->answer->all_weight += weight;
 		if (!sb_wanted_is(&folding->wanted, dict->rows.at[i].tags))
 			continue;
-		folding->self[dict->rows.at[i].node] += weight;
+		self[dict->rows.at[i].node] += weight;
 		folding->answer->weight += weight;
 	}
-	/* Children have higher numbers. */
-	for (i = dict->nodes.nr; i-- > 1;) {
-		folding->total[i] += folding->self[i];
-		folding->total[dict->nodes.at[i].parent] += folding->total[i];
-	}
-	folding->total[0] += folding->self[0];
 }
 
-/* Return: the least weight of which there are at most @nr_max nodes, to half a power of two. */
-static uint64_t threshold(const struct folding *folding, size_t nr_max)
+/* What is heavy enough in one file goes to the atlas, and of all that was there what is heavy enough is drawn:
+ * twice as much of each, since there it may be more than here. */
+static int gather_tree(struct folding *folding, struct sb_store *store)
 {
-	size_t nr[128] = {}, i, sum = 0;
-	uint64_t total;
-	unsigned int log2;
+	const struct sb_dict *dict = folding->dict;
+	struct tree tree = { .nodes = dict->nodes.at, .nr = dict->nodes.nr };
+	uint64_t rest;
+	uint32_t node;
+	size_t i;
+	int err = need_weights(store, tree.nr);
 
-	for (i = 0; i < folding->dict->nodes.nr; i++) {
-		total = folding->total[i];
-		if (!total)
+	if (!err)
+		err = sb_atlas_fit(&store->atlas, &folding->part->map, dict);
+	if (err)
+		return err;
+	tree.total = store->total.at;
+	weigh_rows(folding, store->self.at);
+	memcpy(tree.total, store->self.at, tree.nr * sizeof(*tree.total));
+	cut(&tree, 2 * (size_t)folding->query->nr_nodes_max);
+	for (i = 0; i < tree.nr && !err; i++) {
+		rest = tree.total[i];
+		if (!rest)
 			continue;
-		log2 = 63 - (unsigned int)__builtin_clzll(total);
-		nr[2 * log2 + (log2 && (total >> (log2 - 1) & 1))]++;
-	}
-	for (i = 128; i-- > 0;) {
-		sum += nr[i];
-		if (sum > nr_max)
+		err = sb_atlas_node(&store->atlas, &folding->part->map, dict, (uint32_t)i, &node);
+		if (err == -EBADMSG) {
+			folding->answer->lost_weight += rest;
+			folding->answer->weight -= rest;
+			err = 0;
+			continue;
+		}
+		if (err)
 			break;
+		store->atlas.self.at[node] += store->self.at[i];
+		store->atlas.other.at[node] += rest - store->self.at[i];
 	}
-	/* The one above the last that fits. */
-	i++;
-	return i / 2 > 63 ? UINT64_MAX
-			  : (1ull << i / 2) + (i & 1 && i > 1 ? 1ull << (i / 2 - 1) : 0);
+	return err;
 }
 
 static int add_path(struct folding *folding, uint32_t node, const struct sb_frame *more,
@@ -194,71 +265,77 @@ static int add_path(struct folding *folding, uint32_t node, const struct sb_fram
 	return 0;
 }
 
-/* What is left of folding->total is what the kept ones below have not taken. */
-static int fold_tree(struct folding *folding)
+static int need_frames(struct folding *folding)
+{
+	size_t nr = folding->dict->frames.nr + 1;
+
+	folding->frame = malloc(nr * sizeof(*folding->frame));
+	if (!folding->frame)
+		return -ENOMEM;
+	memset(folding->frame, 0xff, nr * sizeof(*folding->frame));
+	return 0;
+}
+
+static int fold_tree(struct folding *folding, struct sb_store *store)
 {
 	static const struct sb_frame other = { .name = "(other)", .kind = SB_FRAME_MARK };
-	const struct sb_dict *dict = folding->dict;
-	uint64_t least;
+	const struct sb_atlas *atlas = &store->atlas;
+	struct tree tree = { .nodes = atlas->dict.nodes.at, .nr = atlas->dict.nodes.nr };
 	size_t i;
-	int err = 0;
+	int err;
 
-	weigh_nodes(folding);
-	/* A file that is one of many knows only its part of the weight. */
-	least = threshold(folding, folding->query->nr_nodes_max);
-	for (i = 1; i < dict->nodes.nr; i++)
-		if (folding->total[i] < least)
-			folding->total[i] = 0;
-	/* Totals of parents are not less: all above one that is kept are kept. Parents first, whose own
-	 * total was taken from theirs as it was. */
-	for (i = 1; i < dict->nodes.nr; i++)
-		folding->total[dict->nodes.at[i].parent] -= folding->total[i];
-	for (i = 0; i < dict->nodes.nr && !err; i++) {
-		uint64_t weight = folding->total[i], self = folding->self[i];
+	folding->dict = &atlas->dict;
+	err = need_frames(folding);
+	if (!err)
+		err = need_weights(store, tree.nr);
+	if (err)
+		return err;
+	tree.total = store->total.at;
+	for (i = 0; i < tree.nr; i++)
+		tree.total[i] = atlas->self.at[i] + atlas->other.at[i];
+	cut(&tree, folding->query->nr_nodes_max);
+	for (i = 0; i < tree.nr && !err; i++) {
+		uint64_t rest = tree.total[i], self = atlas->self.at[i];
 
-		if (!weight)
+		if (!rest)
 			continue;
 		if (self)
 			err = add_path(folding, (uint32_t)i, NULL, self);
-		if (!err && weight > self) {
-			err = add_path(folding, (uint32_t)i, &other, weight - self);
-			folding->answer->cut_weight += weight - self;
+		if (!err && rest > self) {
+			err = add_path(folding, (uint32_t)i, &other, rest - self);
+			folding->answer->cut_weight += rest - self;
 		}
 	}
 	return err;
 }
 
-/* Kept with the file: to get them from the system each time costs as much as what is done with them. */
-static int need_nodes(struct folding *folding)
+/* For the next question. */
+static void clear_atlas(struct sb_atlas *atlas)
 {
-	struct sb_part *part = folding->part;
-	size_t nr = folding->dict->nodes.nr;
-	int err = sb_vec_reserve(&part->self, nr);
-
-	if (!err)
-		err = sb_vec_reserve(&part->total, nr);
-	if (err)
-		return err;
-	folding->self = memset(part->self.at, 0, nr * sizeof(*folding->self));
-	folding->total = memset(part->total.at, 0, nr * sizeof(*folding->total));
-	return 0;
+	if (!atlas->self.nr)
+		return;
+	memset(atlas->self.at, 0, atlas->self.nr * sizeof(atlas->self.at[0]));
+	memset(atlas->other.at, 0, atlas->other.nr * sizeof(atlas->other.at[0]));
 }
 
-static int fold(struct folding *folding)
-{
-	const struct sb_dict *dict = folding->dict;
-	bool is_tree = folding->query->nr_nodes_max && !folding->query->by;
-	int err = sb_wanted_init(&folding->wanted, dict, folding->query->rules);
+/* All of it. */
 
-	folding->frame = malloc((dict->frames.nr + 1) * sizeof(*folding->frame));
-	if (!folding->frame)
-		err = -ENOMEM;
-	if (!err && is_tree)
-		err = need_nodes(folding);
-	if (!err)
-		memset(folding->frame, 0xff, (dict->frames.nr + 1) * sizeof(*folding->frame));
-	if (!err)
-		err = is_tree ? fold_tree(folding) : fold_rows(folding);
+static bool is_tree(const struct sb_store_query *query)
+{
+	return query->nr_nodes_max && !query->by;
+}
+
+static int fold_part(struct folding *folding, struct sb_store *store)
+{
+	int err = sb_wanted_init(&folding->wanted, folding->dict, folding->query->rules);
+
+	if (!err && is_tree(folding->query)) {
+		err = gather_tree(folding, store);
+	} else if (!err) {
+		err = need_frames(folding);
+		if (!err)
+			err = fold_rows(folding);
+	}
 	sb_wanted_release(&folding->wanted);
 	free(folding->frame);
 	folding->frame = NULL;
@@ -286,8 +363,14 @@ static int fold_all(struct sb_search *search, const struct sb_store_query *query
 			search->answer->figure[k] += part->sums.sums.figure[k];
 		folding.part = part;
 		folding.dict = &part->segment.dict;
-		err = fold(&folding);
+		err = fold_part(&folding, search->store);
 	}
+	if (!err && is_tree(query))
+		err = fold_tree(&folding, search->store);
+	free(folding.frame);
+	if (err)
+		sb_store_forget_atlas(search->store);
+	clear_atlas(&search->store->atlas);
 	search->answer->all_weight += search->answer->lost_weight;
 	sb_vec_release(&folding.stack);
 	return err;

@@ -19,25 +19,27 @@ static void free_part(struct sb_part *part)
 	if (part->is_there)
 		sb_segment_release(&part->segment);
 	sb_sums_release(&part->sums);
-	sb_vec_release(&part->self);
-	sb_vec_release(&part->total);
+	sb_atlas_map_release(&part->map);
 	free(part);
 }
 
 static size_t bytes_of(const struct sb_part *part)
 {
-	const struct sb_dict *dict = &part->segment.dict;
-
 	if (!part->is_there)
 		return 0;
-	return dict->strings.arena.nr_bytes +
-	       dict->strings.strs.cap * sizeof(dict->strings.strs.at[0]) +
-	       dict->frames.cap * sizeof(dict->frames.at[0]) +
-	       dict->nodes.cap * sizeof(dict->nodes.at[0]) +
-	       dict->rows.cap * (sizeof(dict->rows.at[0]) + sizeof(uint64_t)) +
-	       (part->self.cap + part->total.cap) * sizeof(uint64_t) +
-	       part->segment.blocks.cap * sizeof(struct sb_record) + part->segment.window.cap +
+	return sb_dict_bytes(&part->segment.dict) + part->sums.weight.nr * sizeof(uint64_t) +
+	       (part->map.frame.nr + part->map.node.nr) * sizeof(uint32_t) +
+	       part->segment.blocks.nr * sizeof(struct sb_record) + part->segment.window.cap +
 	       part->segment.raw.cap;
+}
+
+void sb_store_forget_atlas(struct sb_store *store)
+{
+	size_t i;
+
+	for (i = 0; i < store->parts.nr; i++)
+		sb_atlas_map_release(&store->parts.at[i]->map);
+	sb_atlas_release(&store->atlas);
 }
 
 /* What was not used for longest goes first. */
@@ -56,6 +58,9 @@ static void evict(struct sb_store *store)
 		free_part(store->parts.at[oldest]);
 		store->parts.at[oldest] = store->parts.at[--store->parts.nr];
 	}
+	/* It does not forget what was in files that are gone. */
+	if (sb_atlas_bytes(&store->atlas) > SB_ATLAS_BYTES_MAX)
+		sb_store_forget_atlas(store);
 }
 
 void sb_store_forget_parts(struct sb_store *store)
@@ -65,6 +70,9 @@ void sb_store_forget_parts(struct sb_store *store)
 	for (i = 0; i < store->parts.nr; i++)
 		free_part(store->parts.at[i]);
 	sb_vec_release(&store->parts);
+	sb_atlas_release(&store->atlas);
+	sb_vec_release(&store->self);
+	sb_vec_release(&store->total);
 }
 
 static int read_part(struct sb_store *store, struct sb_part *part)
@@ -96,6 +104,7 @@ static int refresh_part(struct sb_store *store, struct sb_part *part)
 	if (part->is_there)
 		sb_segment_release(&part->segment);
 	part->is_there = false;
+	sb_atlas_map_release(&part->map);
 	return read_part(store, part);
 }
 

@@ -49,6 +49,8 @@ int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, c
  * negative errno. */
 int sb_search_narrow(struct sb_store *store, int64_t *from_s, int64_t *to_s);
 
+/* What the parts' maps are of; after an error in one of them, too. */
+void sb_store_forget_atlas(struct sb_store *store);
 /* Of sb_store_close(). */
 void sb_store_forget_parts(struct sb_store *store);
 

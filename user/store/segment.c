@@ -312,12 +312,34 @@ static void get_figures(struct sb_cursor *cursor, uint64_t figure[SB_BLOCK_FIGUR
 	}
 }
 
+/* @nr of each, from where two cursors are. Return: whether they are there. */
+static bool get_numbers(const struct sb_cursor *rows, const struct sb_cursor *weights, uint32_t nr,
+			struct sb_segment *to)
+{
+	const uint8_t *row_p = rows->p, *weight_p = weights->p;
+	uint64_t row = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		struct sb_varint gap = sb_varint(row_p, rows->end),
+				 weight = sb_varint(weight_p, weights->end);
+
+		if (!gap.end || gap.value >= SB_DICT_ROWS_MAX || !weight.end)
+			return false;
+		row += gap.value + 1;
+		row_p = gap.end;
+		weight_p = weight.end;
+		to->rows.at[i] = (uint32_t)row;
+		to->weights.at[i] = weight.value + 1;
+	}
+	return row + 1 <= SB_DICT_ROWS_MAX;
+}
+
 static int get_rows(struct sb_segment *segment, struct sb_cursor *numbers, size_t *ret_nr)
 {
-	uint32_t i, nr = sb_get_u32(numbers);
+	uint32_t nr = sb_get_u32(numbers);
 	size_t nr_bytes = sb_get_varint(numbers);
 	struct sb_cursor weights = *numbers;
-	uint64_t row = UINT64_MAX;
 	int err;
 
 	/* Each takes a byte or more. */
@@ -330,13 +352,10 @@ static int get_rows(struct sb_segment *segment, struct sb_cursor *numbers, size_
 		err = sb_vec_reserve(&segment->weights, nr);
 	if (err)
 		return err;
-	for (i = 0; i < nr; i++) {
-		row += sb_get_u32(numbers) + 1ull;
-		segment->rows.at[i] = (uint32_t)row;
-		segment->weights.at[i] = sb_get_varint(&weights) + 1;
-	}
+	if (!get_numbers(numbers, &weights, nr, segment))
+		return -EBADMSG;
 	*ret_nr = nr;
-	return weights.is_bad || numbers->is_bad || row + 1 > SB_DICT_ROWS_MAX ? -EBADMSG : 0;
+	return 0;
 }
 
 int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
@@ -366,13 +385,14 @@ int sb_segment_add(struct sb_segment *segment, const struct sb_record *block,
 {
 	struct sb_block_rows rows;
 	size_t i, nr_known = segment->dict.rows.nr;
+	bool is_whole = !segment->dict.nr_lost;
 	int err = sb_segment_rows(segment, block, &rows, sums->figure);
 
 	if (err)
 		return err;
 	for (i = 0; i < rows.nr; i++) {
 		if (rows.row[i] < nr_known &&
-		    segment->dict.rows.at[rows.row[i]].tags != SB_DICT_NONE)
+		    (is_whole || segment->dict.rows.at[rows.row[i]].tags != SB_DICT_NONE))
 			sums->weight[rows.row[i]] += rows.weight[i];
 		else
 			sums->lost_weight += rows.weight[i];

@@ -198,11 +198,8 @@ static bool time_of(size_t level, const char *file, int64_t *ret_begin_s)
 		tm.tm_mday = (int)(digits % 100);
 		digits /= 100;
 	}
-	if (sb_levels[level].span != SB_SPAN_YEAR) {
-		tm.tm_mon = (int)(digits % 100) - 1;
-		digits /= 100;
-	}
-	tm.tm_year = (int)(digits % 10000) - 1900;
+	tm.tm_mon = (int)(digits % 100) - 1;
+	tm.tm_year = (int)(digits / 100 % 10000) - 1900;
 	*ret_begin_s = timegm(&tm);
 	sb_level_file(level, *ret_begin_s, name);
 	snprintf(given, sizeof(given), "%s/%.16s", sb_levels[level].name, file);

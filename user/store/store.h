@@ -8,7 +8,7 @@
  *	DIR/10s/20261121.sb	segment.h; times are UTC
  *	DIR/10min/20261121.sb	without wide tags from here on
  *	DIR/1h/202611.sb
- *	DIR/1d/2026.sb
+ *	DIR/1d/202611.sb
  *
  * One writer; readers need no lock. The files may be anything: all is bounded and checked. Not thread-safe.
  * After the storage of Pyroscope (2021): levels, interned stacks; see docs/continuous.md.

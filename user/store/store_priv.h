@@ -3,6 +3,7 @@
 #ifndef SB_STORE_STORE_PRIV_H
 #define SB_STORE_STORE_PRIV_H
 
+#include "store/atlas.h"
 #include "store/store.h"
 
 struct sb_store_file {
@@ -23,9 +24,9 @@ struct sb_part {
 	uint64_t dev, ino;
 	struct sb_segment segment;
 	uint64_t used; /* by which query */
+	struct sb_atlas_map map;
 	/* Of that query. */
 	struct sb_sums sums;
-	SB_VEC(uint64_t) self, total; /* by node */
 };
 
 struct sb_store {
@@ -33,6 +34,8 @@ struct sb_store {
 	struct sb_store_opts opts;
 	/* Reading. */
 	SB_VEC(struct sb_part *) parts;
+	struct sb_atlas atlas;	      /* of the parts' maps */
+	SB_VEC(uint64_t) self, total; /* by node, while a question is answered */
 	uint64_t nr_queries;
 	/* Writing. */
 	struct sb_store_file out[SB_STORE_LEVELS];

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "store/atlas.h"
+
+#include <string.h>
+
+/* As many in @vec as @nr: what is new is filled with @byte. */
+#define fit(vec, to, byte)                                              \
+	({                                                              \
+		size_t to_ = (to);                                      \
+		int fit_err_ = sb_vec_reserve((vec), to_);              \
+                                                                        \
+		if (!fit_err_ && to_ > (vec)->nr) {                     \
+			memset((vec)->at + (vec)->nr, (byte),           \
+			       (to_ - (vec)->nr) * sizeof(*(vec)->at)); \
+			(vec)->nr = to_;                                \
+		}                                                       \
+		fit_err_;                                               \
+	})
+
+static int fit_nodes(struct sb_atlas *atlas)
+{
+	int err = fit(&atlas->self, atlas->dict.nodes.nr, 0);
+
+	return err ? err : fit(&atlas->other, atlas->dict.nodes.nr, 0);
+}
+
+int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict)
+{
+	int err = 0;
+
+	if (!atlas->dict.nodes.nr) {
+		err = sb_dict_init(&atlas->dict);
+		atlas->dict.is_unbounded = true;
+	}
+	if (!err)
+		err = fit_nodes(atlas);
+	if (!err)
+		err = fit(&map->frame, dict->frames.nr, 0xff);
+	if (!err)
+		err = fit(&map->node, dict->nodes.nr, 0xff);
+	if (!err)
+		map->node.at[0] = 0;
+	return err;
+}
+
+static int find_frame(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
+		      uint32_t id, uint32_t *ret_frame)
+{
+	struct sb_frame frame;
+	int err;
+
+	if (id < dict->frames.nr && map->frame.at[id] != SB_DICT_NONE) {
+		*ret_frame = map->frame.at[id];
+		return 0;
+	}
+	frame = sb_dict_frame_at(dict, id);
+	err = sb_dict_frame(&atlas->dict, &frame, ret_frame);
+	if (!err && id < dict->frames.nr)
+		map->frame.at[id] = *ret_frame;
+	return err;
+}
+
+/* Those of atlas->path, outermost last, below @at. */
+static int add_path(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
+		    uint32_t at)
+{
+	uint32_t frame, node;
+	int err = 0;
+
+	for (; atlas->path.nr && !err; at = node) {
+		node = atlas->path.at[--atlas->path.nr];
+		err = find_frame(atlas, map, dict, dict->nodes.at[node].frame, &frame);
+		if (!err)
+			err = sb_dict_node(&atlas->dict, map->node.at[at], frame,
+					   &map->node.at[node]);
+	}
+	return err ? err : fit_nodes(atlas);
+}
+
+int sb_atlas_node(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
+		  uint32_t node, uint32_t *ret_node)
+{
+	uint32_t at = node;
+	int err = 0;
+
+	/* Up to one that is known, and down again. */
+	atlas->path.nr = 0;
+	for (; map->node.at[at] == SB_DICT_NONE && !err; at = dict->nodes.at[at].parent)
+		err = atlas->path.nr < SB_DICT_DEPTH_MAX ? sb_vec_push(&atlas->path, at) : -EBADMSG;
+	if (!err)
+		err = add_path(atlas, map, dict, at);
+	*ret_node = map->node.at[node];
+	return err;
+}
+
+size_t sb_atlas_bytes(const struct sb_atlas *atlas)
+{
+	return sb_dict_bytes(&atlas->dict) +
+	       (atlas->self.nr + atlas->other.nr) * sizeof(atlas->self.at[0]);
+}
+
+void sb_atlas_release(struct sb_atlas *atlas)
+{
+	sb_dict_release(&atlas->dict);
+	sb_vec_release(&atlas->self);
+	sb_vec_release(&atlas->other);
+	sb_vec_release(&atlas->path);
+	*atlas = (struct sb_atlas){};
+}
+
+void sb_atlas_map_release(struct sb_atlas_map *map)
+{
+	sb_vec_release(&map->frame);
+	sb_vec_release(&map->node);
+}
