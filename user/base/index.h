@@ -42,12 +42,6 @@ struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id);
 /* Have room for @nr elements in all, without growing again and again. Return: as sb_index_add(). */
 int sb_index_reserve(struct sb_index *index, size_t nr);
-/* Say that @hash is looked for or added soon: of many, one after the other, that hides the memory's latency. */
-static inline void sb_index_expect(const struct sb_index *index, uint64_t hash)
-{
-	if (index->slots)
-		__builtin_prefetch(&index->slots[(uint32_t)(hash ^ (hash >> 32)) & index->mask]);
-}
 void sb_index_release(struct sb_index *index);
 
 /* 64-bit hash of bytes; not for keys an attacker gains from colliding beyond slowness. */

@@ -116,27 +116,6 @@ static uint64_t hash_tags(const struct sb_dict *dict, const struct sb_dict_tags 
 		       tags->nr);
 }
 
-static uint64_t hash_node(const struct sb_dict_node *node)
-{
-	return hash_pair(node->parent, node->frame);
-}
-
-/* Of a year there are millions. */
-static int index_nodes(struct sb_dict *dict)
-{
-	const uint32_t ahead = 16;
-	uint32_t i;
-	int err = sb_index_reserve(&dict->nodes_index, dict->nodes.nr);
-
-	for (i = 1; i < dict->nodes.nr && !err; i++) {
-		if (dict->nodes.nr - i > ahead)
-			sb_index_expect(&dict->nodes_index, hash_node(&dict->nodes.at[i + ahead]));
-		if (dict->nodes.at[i].frame != SB_DICT_NONE)
-			err = sb_index_add(&dict->nodes_index, hash_node(&dict->nodes.at[i]), i);
-	}
-	return err;
-}
-
 /* What is lost is not found, either. Return: 0 or -ENOMEM. */
 static int need_indexes(struct sb_dict *dict)
 {
@@ -149,12 +128,17 @@ static int need_indexes(struct sb_dict *dict)
 	if (!err)
 		err = sb_index_reserve(&dict->frames_index, dict->frames.nr);
 	if (!err)
+		err = sb_index_reserve(&dict->nodes_index, dict->nodes.nr);
+	if (!err)
 		err = sb_index_reserve(&dict->rows_index, dict->rows.nr);
 	for (i = 0; i < dict->frames.nr && !err; i++)
 		if (dict->frames.at[i].name != SB_DICT_NONE)
 			err = sb_index_add(&dict->frames_index, hash_frame(&dict->frames.at[i]), i);
-	if (!err)
-		err = index_nodes(dict);
+	for (i = 1; i < dict->nodes.nr && !err; i++)
+		if (dict->nodes.at[i].frame != SB_DICT_NONE)
+			err = sb_index_add(
+				&dict->nodes_index,
+				hash_pair(dict->nodes.at[i].parent, dict->nodes.at[i].frame), i);
 	for (i = 0; i < dict->tags.nr && !err; i++)
 		if (dict->tags.at[i].first != SB_DICT_NONE)
 			err = sb_index_add(&dict->tags_index, hash_tags(dict, &dict->tags.at[i]),
