@@ -146,7 +146,7 @@ _stackbpf()
 			mapfile -t COMPREPLY < <(compgen -W 'table svg html folded json' -- "$cur")
 			return
 		}
-		mapfile -t COMPREPLY < <(compgen -W 'folded svg html bt distr pprof speedscope firefox callgrind json' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'folded svg html bt distr pprof otlp speedscope firefox callgrind json' -- "$cur")
 		return
 		;;
 	-o | --output | --store | -G | --cgroup | -c | --command)

@@ -74,7 +74,7 @@ __stackbpf_views -l lines -d 'add file and line'
 __stackbpf_views -l modules -d 'add the name of the file'
 __stackbpf_views -l offsets -d 'add the offset into the function'
 __stackbpf_views -s o -l output -rF -d 'write to a file'
-__stackbpf_views -l format -x -a 'folded svg html bt distr pprof speedscope firefox callgrind json' -d 'the format'
+__stackbpf_views -l format -x -a 'folded svg html bt distr pprof otlp speedscope firefox callgrind json' -d 'the format'
 __stackbpf_views -s f -l folded -d 'folded stacks'
 __stackbpf_views -s l -l limit -x -d 'only the heaviest stacks'
 __stackbpf_views -l title -x -d 'title of the picture'
@@ -167,7 +167,7 @@ functions -e __stackbpf_asked
 function __stackbpf_query
     complete -c stackbpf -n '__fish_seen_subcommand_from query' $argv
 end
-__stackbpf_query -l format -x -a 'top folded svg html bt pprof speedscope firefox callgrind json' -d 'the format'
+__stackbpf_query -l format -x -a 'top folded svg html bt pprof otlp speedscope firefox callgrind json' -d 'the format'
 __stackbpf_query -s o -l output -rF -d 'write to a file'
 __stackbpf_query -s l -l limit -x -d 'only the heaviest'
 __stackbpf_query -l annotate -d 'mark frames by kind'

@@ -13,94 +13,13 @@ import tempfile
 
 import peers
 
-HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'formats'))
+from otlp import Dictionary, decode, is_there, one  # noqa: E402
+
 NS_PER_SAMPLE = round(1e9 / 99)
 
 
 # ---- OTLP ----
-
-def parse_text(lines):
-    """protoc's text format: {field: [values]}."""
-    message = collections.defaultdict(list)
-    for line in lines:
-        line = line.strip()
-        if line == '}':
-            return message
-        if line.endswith('{'):
-            message[line[:-2]].append(parse_text(lines))
-        elif line:
-            key, _, value = line.partition(': ')
-            message[key].append(unquote(value) if value.startswith('"') else int(value))
-    return message
-
-
-def unquote(text):
-    escapes = {'n': b'\n', 't': b'\t', 'r': b'\r', '"': b'"', "'": b"'", '\\': b'\\'}
-    out, at, text = b'', 0, text[1:-1]
-    while at < len(text):
-        if text[at] != '\\':
-            out += text[at].encode()
-            at += 1
-        elif text[at + 1].isdigit():
-            out += bytes([int(text[at + 1:at + 4], 8)])
-            at += 4
-        else:
-            out += escapes[text[at + 1]]
-            at += 2
-    return out
-
-
-def decode(body):
-    done = subprocess.run(['protoc', f'-I{HERE}', '--decode', 'Request', 'profiles.proto'], input=body,
-                          capture_output=True, check=False)
-    if done.returncode:
-        raise AssertionError(done.stderr.decode())
-    text = done.stdout.decode()
-    peers.check(not re.search(r'^\s*\d+[:{ ]', text, re.M), 'protoc knows all fields')
-    return parse_text(iter(text.splitlines()))
-
-
-def one(message, field, default=0):
-    values = message.get(field, [default])
-    assert len(values) == 1, (field, values)
-    return values[0]
-
-
-class Dictionary:
-    """Every index is checked on its way; entry 0 of each table is empty."""
-
-    def __init__(self, message):
-        self.message = message
-        for table in 'mapping', 'location', 'function', 'link', 'attribute', 'stack':
-            peers.check(message[table + '_table'][0] == {}, f'entry 0 of the table of {table}s is empty')
-        peers.check(message['string_table'][0] == b'', 'string 0 is empty')
-        peers.check(len(message['link_table']) == 1, 'there are no links')
-
-    def at(self, table, index):
-        values = self.message[table + '_table']
-        assert 0 <= index < len(values), (table, index)
-        return values[index]
-
-    def string(self, index):
-        return self.at('string', index).decode()
-
-    def frame(self, index):
-        location = self.at('location', index)
-        name = self.string(one(self.at('function', one(one(location, 'lines'), 'function_index')), 'name_strindex'))
-        module = self.string(one(self.at('mapping', one(location, 'mapping_index')), 'filename_strindex'))
-        kind = None
-        for number in location['attribute_indices']:
-            attribute = self.at('attribute', number)
-            assert self.string(one(attribute, 'key_strindex')) == 'profile.frame.type'
-            kind = one(one(attribute, 'value'), 'string_value').decode()
-        return name, module, kind
-
-    def stack(self, index):
-        return [self.frame(number) for number in reversed(self.at('stack', index)['location_indices'])]
-
-    def type(self, message):
-        return self.string(one(message, 'type_strindex')), self.string(one(message, 'unit_strindex'))
-
 
 def attributes_of(dictionary, resource, how):
     attributes = {}
@@ -122,7 +41,7 @@ TYPES = {'oncpu': (('samples', 'count'), ('cpu', 'nanoseconds'), NS_PER_SAMPLE),
 
 
 def otlp(stackbpf, store):
-    if not shutil.which('protoc'):
+    if not is_there():
         peers.skip('no protoc')
     for how in 'both', 'inline', 'ref':
         with peers.peer() as peer:
@@ -150,7 +69,7 @@ def check_otlp(store, requests, how):
             peers.check(one(profile, 'duration_nano') == 60 * 10**9, 'it is a minute')
             ids.add(one(profile, 'profile_id'))
             for sample in profile['samples']:
-                names = tuple(name for name, _, _ in dictionary.stack(one(sample, 'stack_index')))
+                names = tuple(frame.name for frame in dictionary.stack(one(sample, 'stack_index')))
                 value = one(sample, 'values')
                 sums[begin, kind, attributes.get('service.name', ''), attributes['region'], names] += value
     weight = {'oncpu': 1, 'offcpu': 1000}

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+import otlp
 import sample
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -356,7 +357,37 @@ def json_text(program, work, _):
           (set(range(len(read['frames']))), set(range(len(read['functions'])))), 'json: nothing that is not used')
 
 
-READERS = {'go': go_pprof, 'npm-pprof': npm_pprof, 'callgrind': callgrind, 'firefox': firefox, 'json': json_text}
+# ---- OTLP ----
+
+def otlp_profiles(program, work, _):
+    """protoc, by a schema of our own: stacks with modules, files and lines, values, what they mean, facts."""
+    if not otlp.is_there():
+        sample.skip('no protoc')
+    for profile, what in (sample.ordinary(hz='99'), 'ordinary'), (sample.hostile(), 'hostile'):
+        path = profile.write(program, work, 'otlp')['otlp']
+        sums, types, period, facts, read = otlp.read_file(pathlib.Path(path).read_bytes())
+        want = counted((tuple((*(sample.clean(part) for part in (f.name, f.file, f.module)), f.line) for f in stack), weight)
+                       for stack, weight in profile.stacks)
+        check(counted((((f.name, f.file, f.module, f.line) for f in stack), weight) for stack, weight in sums.items()),
+              want, f'otlp: {what}: names, files, modules, lines, weights')
+        check(facts, {'stackbpf.' + key: sample.clean(val) for key, val in profile.facts.items()}, f'otlp: {what}: facts')
+        if what == 'ordinary':
+            check((types, period), ([('samples', 'count'), ('cpu', 'nanoseconds')], 10101010), 'otlp: samples of a timer')
+            check((otlp.one(read, 'time_unix_nano'), otlp.one(read, 'duration_nano')), (1700000000 * 10**9, 5 * 10**9),
+                  'otlp: when, and how long')
+            kinds = {f.name: f.kind for stack in sums for f in stack}
+            check((kinds['copy'], kinds['step'], kinds['work']), ('kernel', 'native', None), 'otlp: kinds of code')
+    for kind, unit, name, factor in ('offcpu', 'us', 'off_cpu/nanoseconds', 1000), ('io', 'bytes', 'io/bytes', 1):
+        profile = sample.ordinary(kind, unit)
+        path = profile.write(program, work, 'otlp')['otlp']
+        sums, types, *_ = otlp.read_file(pathlib.Path(path).read_bytes())
+        check(('/'.join(types[0]), sum(sums.values())), (name, profile.total * factor), f'otlp: {kind} in {unit}')
+    path = sample.ordinary().write(program, work, 'otlp', limit=3)['otlp']
+    check(sorted(otlp.read_file(pathlib.Path(path).read_bytes())[0].values()), [130, 160, 250], 'otlp: --limit')
+
+
+READERS = {'go': go_pprof, 'npm-pprof': npm_pprof, 'callgrind': callgrind, 'firefox': firefox, 'json': json_text,
+           'otlp': otlp_profiles}
 
 
 def main():

@@ -317,6 +317,35 @@ static void check_pprof(const struct sb_profile *profile, const char *s, size_t 
 	must(seen.mapping_max <= seen.nr_mappings);
 }
 
+/* Each table of OTLP's dictionary: how many entries there are. */
+static void check_dictionary(struct input in, uint64_t nr[8])
+{
+	while (in.at < in.end) {
+		uint64_t tag = take_varint(&in);
+		struct input entry = take_bytes(&in);
+
+		must((tag & 7) == 2 && tag >> 3 >= 1 && tag >> 3 <= 7);
+		/* Number 0 is the empty one. */
+		must(nr[tag >> 3]++ || entry.at == entry.end);
+		while (tag >> 3 == 5 && entry.at < entry.end)
+			check_char(&entry);
+	}
+}
+
+static void check_otlp(const struct sb_profile *profile, const char *s, size_t len)
+{
+	struct input in = { (const uint8_t *)s, (const uint8_t *)s + len };
+	uint64_t nr[8] = {};
+
+	must(take_varint(&in) == (1 << 3 | 2));
+	take_bytes(&in);
+	must(take_varint(&in) == (2 << 3 | 2));
+	check_dictionary(take_bytes(&in), nr);
+	must(in.at == in.end);
+	must(nr[7] <= sb_profile_nr_stacks(profile) + 1 && nr[4] == 1);
+	must(nr[2] <= sb_profile_nr_frames(profile) + 1 && nr[3] <= nr[2] + 1);
+}
+
 /* ---- what callgrind's readers take ---- */
 
 static bool begins(const char *line, const char *head)
@@ -390,14 +419,9 @@ static const struct {
 	const char *name;
 	void (*check)(const struct sb_profile *profile, const char *s, size_t len);
 } formats[] = {
-	{ "json", check_json },
-	{ "speedscope", check_json },
-	{ "firefox", check_firefox },
-	{ "pprof", check_pprof },
-	{ "callgrind", check_callgrind },
-	{ "html", check_html },
-	{ "folded", NULL },
-	{ "bt", NULL },
+	{ "json", check_json },	  { "speedscope", check_json }, { "firefox", check_firefox },
+	{ "pprof", check_pprof }, { "otlp", check_otlp },	{ "callgrind", check_callgrind },
+	{ "html", check_html },	  { "folded", NULL },		{ "bt", NULL },
 	{ "distr", NULL },
 };
 

@@ -33,7 +33,7 @@ MAY = {
                  'user/resolve', 'user/store', 'user/export', 'user/serve'},
 }
 # Single headers that a layer may see of another one.
-ALSO = {('user/resolve', 'user/capture/batch.h'), ('user/export', 'user/flamegraph/text.h')}
+ALSO = {('user/resolve', 'user/capture/batch.h')}
 
 INCLUDE_DIRS = ('user', 'symbolizer', 'bpf/include', 'bpf/vmlinux')
 LIBRARIES = (

@@ -14,8 +14,11 @@ import tempfile
 
 import live
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'formats'))
+import otlp  # noqa: E402
+
 STACKBPF, SPLIT, SOURCE = sys.argv[1:]
-EXTENSIONS = ('folded', 'svg', 'html', 'bt', 'pb.gz', 'speedscope.json', 'firefox.json.gz', 'callgrind', 'json')
+EXTENSIONS = ('folded', 'svg', 'html', 'bt', 'pb.gz', 'speedscope.json', 'firefox.json.gz', 'callgrind', 'json', 'otlp')
 
 
 def run(work, view, *args):
@@ -49,6 +52,15 @@ def of_firefox(path):
     return thread['samples']['weightType'], total, thread['samples']['length']
 
 
+def of_otlp(path):
+    """In ns where it is time."""
+    values, types, *_ = otlp.read_file(pathlib.Path(path).read_bytes())
+    sums = collections.Counter()
+    for stack, value in values.items():
+        sums[tuple(frame.name.replace(';', ':') for frame in stack)] += value
+    return types[0][1], sums
+
+
 def of_callgrind(path):
     text = subprocess.run(['callgrind_annotate', '--threshold=100', '--auto=no', path], check=True,
                           capture_output=True, text=True).stdout
@@ -75,6 +87,11 @@ def check_all(work, view, paths, folded, unit, firefox_type, factor):
     kind, total, nr = of_firefox(paths['firefox.json.gz'])
     live.check(kind == firefox_type and abs(total * (1000 if kind == 'tracing-ms' else 1) - folded.total) < 0.01 * nr + 0.01,
                f'{view}: firefox has {total} {kind} of {folded.total}')
+    if otlp.is_there():
+        kind, stacks = of_otlp(paths['otlp'])
+        scale = 1000 if kind == 'nanoseconds' else 1
+        live.check(stacks == {stack: weight * scale for stack, weight in folded.stacks.items()},
+                   f'{view}: otlp has the stacks of the folded text in {kind}')
     if shutil.which('callgrind_annotate'):
         live.check(of_callgrind(paths['callgrind']) == folded.total, f'{view}: callgrind_annotate has {folded.total}')
     if shutil.which('go'):

@@ -146,7 +146,7 @@ def files(server, store):
     check(query.stdout == body, 'profile: what `query` prints')
     check(re.fullmatch(r'attachment; filename="oncpu-\d{8}T\d{6}Z\.folded"', headers['Content-Disposition']),
           'profile: a file with a name')
-    for name in 'pprof', 'svg', 'html', 'speedscope', 'json', 'callgrind', 'firefox', 'bt':
+    for name in 'pprof', 'svg', 'html', 'speedscope', 'json', 'callgrind', 'firefox', 'bt', 'otlp':
         status, headers, body = server.get('/api/profile', format=name, from_=T0, to=T0 + 4000,
                                            headers={'Accept-Encoding': 'gzip'})
         if headers.get('Content-Encoding') == 'gzip':

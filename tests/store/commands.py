@@ -13,6 +13,8 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'live'))
 from live import Result, check, done  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'formats'))
+import otlp  # noqa: E402
 
 STACKBPF, MODEL = sys.argv[1:3]
 BEGIN, SECONDS = 2208988800, 3 * 3600 + 50  # 2040-01-01; a part of a period at the end
@@ -65,11 +67,12 @@ def sums(store, rows):
 def formats(store, work):
     end = BEGIN + 600
     want = query(store, BEGIN, end).total
-    for name in 'svg', 'html', 'pb.gz', 'speedscope.json', 'firefox.json.gz', 'callgrind', 'json', 'bt', 'folded':
+    for name in 'svg', 'html', 'pb.gz', 'speedscope.json', 'firefox.json.gz', 'callgrind', 'json', 'bt', 'otlp', 'folded':
         path = work / f'x.{name}'
         made = run('query', store, '--from', f'@{BEGIN}', '--to', f'@{end}', '-o', path)
         check(made.returncode == 0 and path.stat().st_size > 1000, f'-o x.{name}: {made.stderr}')
     check(Result(0, (work / 'x.folded').read_text(), '').total == want, '-o x.folded has all')
+    otlp_file(store, work / 'x.otlp', end)
     lines = run('query', store, '--from', f'@{BEGIN}', '--to', f'@{end}', '--limit', 5).stdout.splitlines()
     check(lines[0].startswith(f'oncpu: {want} samples at 99 Hz, 2040-01-01T00:00:00Z to 2040-01-01T00:10:00Z'),
           f'top: {lines[0]}')
@@ -85,6 +88,24 @@ def formats(store, work):
         want_shares = 100 * own[words[6]] / want, 100 * below[words[6]] / want
         if max(abs(a - b) for a, b in zip(shares, want_shares)) > 0.01:
             check(False, f'top: {line}: folded says {want_shares}')
+
+
+def otlp_file(store, path, end):
+    """Stack by stack, what the folded text has; on standard output the same bytes."""
+    piped = run('query', store, '--from', f'@{BEGIN}', '--to', f'@{end}', '--format', 'otlp', text=False).stdout
+    check(piped == path.read_bytes(), '--format otlp: a file and standard output are the same')
+    if not otlp.is_there():
+        print('no protoc: OTLP is not decoded')
+        return
+    for options in (), ('--by', 'service'):
+        piped = run('query', store, '--from', f'@{BEGIN}', '--to', f'@{end}', '--format', 'otlp', *options, text=False)
+        values, types, period, facts, _ = otlp.read_file(piped.stdout)
+        have = collections.Counter()
+        for stack, value in values.items():
+            have[tuple(frame.name for frame in stack)] += value
+        check(have == query(store, BEGIN, end, *options).stacks, f'--format otlp {options}: stacks of the folded text')
+        check(types == [('samples', 'count'), ('cpu', 'nanoseconds')] and period == round(1e9 / 99), 'otlp: what values are')
+        check(facts['stackbpf.from'] == '2040-01-01T00:00:00Z', 'otlp: of which time')
 
 
 def refusals(store, work):

@@ -306,10 +306,14 @@ static void test_otlp_bytes(void **state)
 {
 	struct sb_export_period *period;
 	struct sb_profile *profile;
+	static const uint8_t id[SB_OTLP_ID_BYTES] = { 0x51, 0x26, 0x01, 0xe0, 0x32, 0xee,
+						      0xa7, 0xa9, 0xc4, 0x29, 0x62, 0x8e,
+						      0x4c, 0xe5, 0xf2, 0xef };
 	struct sb_otlp *otlp;
-	struct sb_export_opts opts = { .attrs = SB_OTLP_BOTH };
 	struct sb_str body = {}, hex = {}, want = {};
-	size_t i;
+	const uint32_t *ids;
+	uint64_t weight;
+	size_t i, nr;
 
 	if (strlen(sb_version) != 5)
 		skip();
@@ -320,9 +324,14 @@ static void test_otlp_bytes(void **state)
 	sb_profile_meta(profile, "hz", "100");
 	assert_int_equal(sb_profile_seal(profile), 0);
 	assert_int_equal(sb_export_period_new(profile, keys, 2, 60, 120, &period), 0);
-	assert_int_equal(sb_otlp_new(&opts, &otlp), 0);
-	assert_int_equal(sb_otlp_begin(otlp, period, &period->series[0], 0), 0);
-	assert_int_equal(sb_otlp_add_stack(otlp, period->series[0].stacks[0]), 0);
+	ids = sb_export_stack(period, period->series[0].stacks[0], &nr, &weight);
+	assert_int_equal(sb_otlp_new(SB_OTLP_BOTH, &otlp), 0);
+	assert_int_equal(sb_otlp_begin(otlp, profile, 60000000000, 60000000000, id), 0);
+	assert_int_equal(sb_otlp_add_stack(otlp, ids, nr, weight), 0);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(sb_otlp_tag(otlp, period->series[0].tags[i].key,
+					     period->series[0].tags[i].value),
+				 0);
 	assert_int_equal(sb_otlp_end(otlp), 0);
 	assert_int_equal(sb_otlp_take(otlp, &body), 0);
 	for (i = 0; i < body.len; i++)

@@ -23,7 +23,7 @@ const struct sb_opt sb_query_rows[] = {
 	SB_STORE_ROWS(struct query_opts, store),
 	{ .name = "format", .metavar = "NAME", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct query_opts, format),
-	  .help = "top (the default), folded, svg, html, pprof, speedscope, firefox, callgrind, json, bt" },
+	  .help = "top (the default), folded, svg, html, pprof, otlp, speedscope, firefox, callgrind, json, bt" },
 	{ .name = "output", .letters = "o", .metavar = "FILE", .type = SB_OPT_STRING,
 	  .group = SB_OPT_OUTPUT, .offset = offsetof(struct query_opts, path),
 	  .help = "write to FILE, in the format of its extension; - is stdout" },

@@ -18,15 +18,13 @@
 #include "export/state.h"
 #include "model/profile.h"
 #include "output/measure.h"
+#include "output/otlp.h"
 #include "store/tags.h"
 
 /* A request is sent when its body has grown to this; one more stack may be in it. */
 #define SB_EXPORT_PIECE_BYTES (4u << 20)
 /* Of a kind in a period; the rest is one series, whose tags are "(other)". */
 #define SB_EXPORT_SERIES_MAX  10000u
-
-/* Which fields say the key of a resource's attribute; see otlp.c. */
-enum sb_otlp_attrs { SB_OTLP_BOTH, SB_OTLP_INLINE, SB_OTLP_REF };
 
 struct sb_export_opts {
 	const char *address; /* behind "scheme:" */

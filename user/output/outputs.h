@@ -7,6 +7,6 @@
 
 extern const struct sb_output sb_output_folded, sb_output_svg, sb_output_bt, sb_output_distr;
 extern const struct sb_output sb_output_pprof, sb_output_speedscope, sb_output_firefox;
-extern const struct sb_output sb_output_callgrind, sb_output_json, sb_output_html;
+extern const struct sb_output sb_output_callgrind, sb_output_json, sb_output_html, sb_output_otlp;
 
 #endif
