@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "must.h"
 #include "store/ask.h"
+#include "store/check.h"
 #include "store_dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -89,10 +90,16 @@ static void write_records(const uint8_t *data, size_t size)
 
 static void on_file(void *arg, const struct sb_store_file_info *info) {}
 
+static void on_wrong(void *arg, const struct sb_store_wrong_sum *sum)
+{
+	must(sum->is_missing || sum->nr_stacks || sum->nr_figures);
+}
+
 /* The same files, which are known by now, in other ways. */
 static void ask_more(struct sb_store *store)
 {
 	const struct sb_store_look look = { .reads_blocks = true, .on_file = on_file };
+	struct sb_store_sums_check check = { .on_wrong = on_wrong };
 	const struct sb_timeline_opts opts = { .nr_steps_max = 100, .nr_series_max = 3 };
 	struct sb_ask ask = { .from_s = T0, .to_s = T0 + 86400, .by = "service,pid" };
 	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
@@ -106,6 +113,7 @@ static void ask_more(struct sb_store *store)
 	sb_tags_free(tags);
 	must(sb_store_extents(store, extents) >= 0);
 	must(!sb_store_look(store, &look));
+	must(!sb_store_check_sums(store, &check));
 	ask.by = NULL;
 	ask.nr_nodes_max = 5;
 	must(!sb_ask_profile(store, &ask, &profile, NULL));

@@ -16,7 +16,8 @@
 #include <cmocka.h>
 
 #include "base/fs.h"
-#include "store/store.h"
+#include "store/check.h"
+#include "store/store_priv.h"
 
 #define HOUR	    3600
 #define DAY	    (24 * HOUR)
@@ -514,6 +515,169 @@ static void test_look(void **state)
 	sb_store_close(store);
 }
 
+struct wrongs {
+	struct sb_store_wrong_sum last;
+	uint64_t nr;
+};
+
+static void note_wrong(void *arg, const struct sb_store_wrong_sum *sum)
+{
+	struct wrongs *wrongs = arg;
+
+	wrongs->last = *sum;
+	wrongs->nr++;
+}
+
+static struct sb_store_sums_check check_sums(struct wrongs *wrongs)
+{
+	struct sb_store_sums_check check = { note_wrong, wrongs };
+	struct sb_store *store;
+
+	*wrongs = (struct wrongs){};
+	assert_int_equal(sb_store_open(dir, &store), 0);
+	assert_int_equal(sb_store_check_sums(store, &check), 0);
+	sb_store_close(store);
+	assert_int_equal(wrongs->nr, check.nr_wrong);
+	return check;
+}
+
+/* A block more in a file: @weight in its first row, and @nr_samples. */
+static void append(const char *name, int64_t begin_s, uint32_t seconds, uint64_t weight,
+		   uint64_t nr_samples)
+{
+	struct sb_segment_sums sums = { .figure = { [SB_BLOCK_SAMPLES] = nr_samples } };
+	const struct sb_store_kind kind = { "oncpu", "samples" };
+	struct sb_segment segment;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY);
+
+	assert_int_equal(sb_segment_open(&segment, fd, name), 0);
+	sums.weight = calloc(segment.dict.rows.nr, sizeof(*sums.weight));
+	sums.weight[0] = weight;
+	assert_int_equal(sb_segment_append(&segment, begin_s, seconds, &kind, &sums), 0);
+	free(sums.weight);
+	sb_segment_release(&segment);
+	close(fd);
+}
+
+/* Three days of 10 minutes each half an hour, with late ones, are right; then one sum, and one figure, is not. */
+static void test_wrong_sum(void **state)
+{
+	struct sb_store_sums_check check;
+	struct wrongs wrongs;
+	struct sb_store *store;
+	char path[128];
+	uint32_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 3 * 48; i++) {
+		assert_int_equal(put_block(store, T0 + 1800 * i, 4), 0);
+		assert_int_equal(put_block(store, T0 + 1800 * i + 10, 4), 0);
+		if (i > 10 && i % 7 == 0)
+			assert_int_equal(put_block(store, T0 + 1800 * (i - 10) + 20, 4), 0);
+	}
+	assert_int_equal(put_block(store, T0 + 4 * DAY, 4), 0);
+	sb_store_close(store);
+	check = check_sums(&wrongs);
+	assert_int_equal(check.nr_wrong, 0);
+	assert_int_equal(check.nr_left, 0);
+	assert_int_equal(check.nr_equal, 3 * (48 + 24 + 1));
+
+	append("1h/204001.sb", T0 + 5 * HOUR, HOUR, 7, 0);
+	append("10min/20400102.sb", T0 + DAY + 1800, 600, 5, 3);
+	check = check_sums(&wrongs);
+	/* The hour above that is not that of its 10 minutes any more, and the day not that of its hours. */
+	assert_int_equal(check.nr_wrong, 4);
+	assert_int_equal(check.nr_equal, 3 * (48 + 24 + 1) - 4);
+	assert_string_equal(wrongs.last.kind.name, "oncpu");
+
+	/* What has expired is not compared. */
+	snprintf(path, sizeof(path), "%s/10s/20400102.sb", dir);
+	assert_int_equal(unlink(path), 0);
+	check = check_sums(&wrongs);
+	assert_int_equal(check.nr_wrong, 3);
+	assert_int_equal(check.nr_left, 48);
+	snprintf(path, sizeof(path), "%s/10min/20400101.sb", dir);
+	assert_int_equal(unlink(path), 0);
+	check = check_sums(&wrongs);
+	assert_int_equal(check.nr_left, 48 + 24);
+	/* The hour of the second day, and the first day, which has the other wrong hour. */
+	assert_int_equal(check.nr_wrong, 2);
+	assert_int_equal(wrongs.last.begin_s, T0);
+	assert_int_equal(wrongs.last.seconds, DAY);
+	assert_int_equal(wrongs.last.finer_weight - wrongs.last.weight, 7);
+	assert_int_equal(wrongs.last.nr_figures, 0);
+}
+
+static void put_host(struct sb_store *store, int64_t begin_s, const char *host)
+{
+	struct put one = { begin_s, random_of(NR_STACKS), 0, 0, 1 + random_of(1000) };
+	struct sb_tag tag = { "host", host, false };
+	struct sb_store_series series = { &tag, 1, profile_of(&one) };
+	struct sb_store_block block = { begin_s, "oncpu", "samples", { 10000 }, &series, 1 };
+
+	assert_int_equal(sb_store_put(store, &block), 0);
+	sb_profile_free((struct sb_profile *)series.profile);
+}
+
+/* A host whose finer blocks had expired when it was merged in is no damage of the sums that have it; another is. */
+static void test_merged_sum(void **state)
+{
+	struct sb_store_sums_check check;
+	struct sb_store *store, *other;
+	struct wrongs wrongs;
+	char path[80], fine[128];
+	uint32_t i;
+
+	snprintf(path, sizeof(path), "%s-other", dir);
+	assert_int_equal(sb_store_open_to_write(path, &opts, &other), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 12; i++) {
+		put_host(store, T0 + 600 * i, "a");
+		put_host(other, T0 + 600 * i, "b");
+	}
+	snprintf(fine, sizeof(fine), "%s/10s/20400101.sb", path);
+	assert_int_equal(unlink(fine), 0);
+	assert_int_equal(sb_store_merge(store, other, T0 + 6600), 0);
+	sb_store_close(store);
+	sb_store_close(other);
+	check = check_sums(&wrongs);
+	assert_int_equal(check.nr_wrong, 0);
+	assert_int_equal(check.nr_left, 11);
+	assert_int_equal(check.nr_equal, 1);
+	append("10min/20400101.sb", T0 + 600, 600, 3, 0);
+	check = check_sums(&wrongs);
+	/* Of host "b" or "a": the hour is wrong in any case. */
+	assert_in_range(check.nr_wrong, 1, 2);
+	assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* A sum that is not there, while a later one is; figures alone. */
+static void test_missing_sum(void **state)
+{
+	struct sb_store_sums_check check;
+	struct wrongs wrongs;
+	struct sb_store *store;
+	uint32_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 12; i++)
+		assert_int_equal(put_block(store, T0 + 600 * i, 1), 0);
+	sb_store_close(store);
+	assert_int_equal(check_sums(&wrongs).nr_wrong, 0);
+	append("10min/20400101.sb", T0 + 1200, 600, 0, 9);
+	check = check_sums(&wrongs);
+	/* The hour of it, too. */
+	assert_int_equal(check.nr_wrong, 2);
+	assert_int_equal(wrongs.last.nr_figures, 1);
+	assert_int_equal(wrongs.last.nr_stacks, 0);
+	append("10s/20400101.sb", T0 + 12 * 600, 10, 3, 0);
+	append("10min/20400101.sb", T0 + 13 * 600, 600, 3, 0);
+	check = check_sums(&wrongs);
+	/* Those of the last block that was put, and of this one; the sum of nothing cannot be compared. */
+	assert_int_equal(check.nr_wrong, 4);
+	assert_int_equal(check.nr_left, 1);
+}
+
 /* Two hosts in one: each range is the sum of both. */
 static void test_merge(void **state)
 {
@@ -688,6 +852,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_zeroed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_half_summed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_look, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wrong_sum, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_merged_sum, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_missing_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expiry, setup, teardown),

@@ -11,6 +11,7 @@
 #include "cli/recorder_opts.h"
 #include "cli/store_opts.h"
 #include "output/jsontext.h"
+#include "store/check.h"
 
 #define VALUES_SHOWN 5
 
@@ -295,10 +296,53 @@ static void check_file(void *arg, const struct sb_store_file_info *info)
 		       info->name, info->nr_tail_bytes);
 }
 
+static void on_wrong_sum(void *arg, const struct sb_store_wrong_sum *sum)
+{
+	struct sb_store_kind kind = sum->kind;
+	char from[SB_ASK_TIME_BYTES];
+
+	sb_replace_controls(kind.name, strlen(kind.name));
+	sb_ask_print_time(sum->begin_s, from);
+	if (sum->is_missing)
+		printf("%s: there is no sum of %s at %s, %" PRIu32
+		       " s, whose blocks are in %s: they are missing from it once these have expired\n",
+		       sum->name, kind.name, from, sum->seconds, sum->finer);
+	else
+		printf("%s: the sum of %s at %s, %" PRIu32 " s, has weight %" PRIu64
+		       ", its blocks in %s have %" PRIu64 "; %" PRIu64 " stacks and %" PRIu64
+		       " figures are not equal\n",
+		       sum->name, kind.name, from, sum->seconds, sum->weight, sum->finer,
+		       sum->finer_weight, sum->nr_stacks, sum->nr_figures);
+}
+
+static int say_checked(const struct check *check, const struct sb_store_sums_check *sums)
+{
+	uint64_t nr_sums = sums->nr_equal + sums->nr_wrong;
+
+	if (sums->nr_left)
+		printf("%" PRIu64
+		       " sums are not compared: their blocks have expired, or are damaged\n",
+		       sums->nr_left);
+	if (sums->nr_wrong)
+		printf("%" PRIu64 " of %" PRIu64 " sums are not those of their blocks\n",
+		       sums->nr_wrong, nr_sums);
+	if (check->nr_injured)
+		printf("%" PRIu64 " of %" PRIu64
+		       " files are damaged; all that is whole can be read\n",
+		       check->nr_injured, check->nr_files);
+	if (sums->nr_wrong || check->nr_injured)
+		return SB_EXIT_FAILED;
+	printf("%" PRIu64 " files, %" PRIu64 " blocks: nothing is damaged; %" PRIu64
+	       " sums are those of their blocks\n",
+	       check->nr_files, check->nr_blocks, nr_sums);
+	return SB_EXIT_DATA;
+}
+
 static int cmd_check(const struct store_opts *fields)
 {
 	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
 	struct check check = {};
+	struct sb_store_sums_check sums = { .on_wrong = on_wrong_sum };
 	const struct sb_store_look look = {
 		.reads_blocks = true,
 		.on_file = check_file,
@@ -310,17 +354,9 @@ static int cmd_check(const struct store_opts *fields)
 	if (status >= 0)
 		return status;
 	err = sb_store_look(store, &look);
-	if (err)
-		return failed(err, dir_of(fields));
-	if (check.nr_injured) {
-		printf("%" PRIu64 " of %" PRIu64
-		       " files are damaged; all that is whole can be read\n",
-		       check.nr_injured, check.nr_files);
-		return SB_EXIT_FAILED;
-	}
-	printf("%" PRIu64 " files, %" PRIu64 " blocks: nothing is damaged\n", check.nr_files,
-	       check.nr_blocks);
-	return SB_EXIT_DATA;
+	if (!err)
+		err = sb_store_check_sums(store, &sums);
+	return err ? failed(err, dir_of(fields)) : say_checked(&check, &sums);
 }
 
 /* prune */
