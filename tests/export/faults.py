@@ -195,6 +195,22 @@ def expired(stackbpf, store):
     check(state_of(store)['coarse_seconds'] >= 3000, 'expired: what is coarse is counted')
 
 
+def future(stackbpf, store):
+    """Blocks of a clock that was wrong once: they wait for their time, and nothing else waits for them."""
+    store.add(249994166400, nr=1)  # 9892-01-01
+    far = [put for put in store.puts if put.begin > 1 << 36]
+    store.puts = [put for put in store.puts if put not in far]
+    with peer() as server:
+        export(stackbpf, store, '--to', f'pyroscope:{server.url}', '--every', '10s')
+        sums, twice = taken_of(server.taken)
+        same((sums, twice), (want_of(store, every=10), []), 'future: all up to now is there')
+        check(state_of(store)['behind_seconds'] < 1 << 31, 'future: it is not behind by millennia', state_of(store))
+        store.add(BEGIN + 300, nr=6)
+        export(stackbpf, store, '--to', f'pyroscope:{server.url}', '--every', '10s')
+        sums, twice = taken_of(server.taken)
+        same((sums, twice), (want_of(store, every=10), []), 'future: it goes on with what comes after that')
+
+
 def tls(stackbpf, store):
     if not shutil.which('openssl'):
         peers.skip('no openssl')

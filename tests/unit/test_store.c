@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/fs.h"
+#include "store/ask.h"
 #include "store/check.h"
 #include "store/store_priv.h"
 
@@ -678,6 +679,88 @@ static void test_missing_sum(void **state)
 	assert_int_equal(check.nr_left, 1);
 }
 
+static void count_blocks(void *arg, const struct sb_store_file_info *info)
+{
+	size_t *nr_blocks = arg;
+
+	nr_blocks[info->level] += info->nr_blocks;
+}
+
+static void expect_timeline(struct sb_store *store, int64_t from_s, int64_t to_s)
+{
+	const struct sb_ask ask = { .from_s = from_s, .to_s = to_s };
+	uint64_t want[NR_STACKS];
+	struct sb_timeline *timeline;
+
+	sum_of(from_s, to_s, -1, want);
+	assert_int_equal(sb_store_timeline(store, &ask, &(struct sb_timeline_opts){}, &timeline),
+			 0);
+	assert_int_equal(timeline->series.at[0].weight, total_of(want));
+	sb_timeline_free(timeline);
+}
+
+/* 9892-01-01: a clock that was wrong. */
+#define FAR 249994166400ll
+
+/*
+ * One block of millennia later costs nothing of what is between, neither to write nor to ask, and what comes after
+ * it, when the clock is right again, is summed as ever: a sum for each period, and not for each block.
+ */
+static void test_far(void **state)
+{
+	size_t nr_blocks[SB_STORE_LEVELS] = {};
+	const struct sb_store_look look = { .on_file = count_blocks, .arg = nr_blocks };
+	struct wrongs wrongs;
+	struct sb_store *store;
+	uint32_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 400; i++) {
+		assert_int_equal(put_block(store, T0 + 30 * i, 2), 0);
+		if (i == 100 || i == 300)
+			assert_int_equal(put_block(store, FAR, 2), 0);
+		if (i != 200)
+			continue;
+		/* Whoever opens it then knows what is missing. */
+		sb_store_close(store);
+		assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	}
+	assert_int_equal(put_block(store, T0 + 2 * DAY, 1), 0);
+	expect(store, 0, INT64_MAX, -1);
+	expect(store, T0 + 1000, FAR + 10, 1);
+	expect(store, T0 + DAY, FAR, -1);
+	expect(store, FAR - DAY, FAR + DAY, -1);
+	expect(store, T0, T0 + 3 * HOUR, -1);
+	expect_timeline(store, 0, FAR + DAY);
+	assert_int_equal(sb_store_look(store, &look), 0);
+	/* 20 periods; what was summed when the clock went wrong has the rest of its blocks one by one. */
+	assert_in_range(nr_blocks[1], 20, 20 + 2 * 60);
+	assert_int_equal(
+		sb_store_put(store, &(struct sb_store_block){ SB_LEVEL_TIME_MAX, "a", "b" }),
+		-EINVAL);
+	sb_store_close(store);
+	assert_int_equal(check_sums(&wrongs).nr_wrong, 0);
+}
+
+/* What comes for a period that was the last one to be summed, after opening: its sum has it, too. */
+static void test_late_after_opening(void **state)
+{
+	struct wrongs wrongs;
+	struct sb_store *store;
+	uint32_t i;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(put_block(store, T0 + 600 * i, 2), 0);
+	sb_store_close(store);
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(put_block(store, T0 + 1210, 2), 0);
+	assert_int_equal(put_block(store, T0 + 2400, 2), 0);
+	expect(store, T0 + 1200, T0 + 1800, -1);
+	sb_store_close(store);
+	assert_int_equal(check_sums(&wrongs).nr_wrong, 0);
+}
+
 /* Two hosts in one: each range is the sum of both. */
 static void test_merge(void **state)
 {
@@ -855,6 +938,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_wrong_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merged_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_sum, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_far, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_after_opening, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expiry, setup, teardown),

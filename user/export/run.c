@@ -129,13 +129,24 @@ static bool extent(const struct run *run, int64_t *ret_from_s, int64_t *ret_to_s
 	return is_any;
 }
 
-/* Whether nothing will come to the period any more that ends then: each kind is sampled by a process of its own. */
-static bool is_settled(const struct run *run, int64_t end_s)
+/*
+ * The end of the time to which nothing will come any more: each kind, which is sampled by a process of its own, has a
+ * later block, or it is long enough ago. Blocks of times to come, of a clock that was wrong, say nothing.
+ */
+static int64_t settled_to(const struct run *run)
 {
-	for (size_t i = 0; i < (size_t)run->nr_extents; i++)
-		if (is_wanted_kind(run, i) && run->extents[i].to_s <= end_s)
-			return time(NULL) >= end_s + SB_EXPORT_SETTLE_S;
-	return true;
+	int64_t now_s = time(NULL), old_s = now_s - SB_EXPORT_SETTLE_S, to_s = now_s;
+
+	for (size_t i = 0; i < (size_t)run->nr_extents; i++) {
+		int64_t last_s = run->extents[i].to_s;
+
+		if (is_wanted_kind(run, i) && last_s <= now_s + SB_STORE_BLOCK_S &&
+		    last_s - 1 < to_s)
+			to_s = last_s - 1;
+		if (is_wanted_kind(run, i) && last_s > now_s + SB_STORE_BLOCK_S)
+			to_s = old_s;
+	}
+	return to_s > old_s ? to_s : old_s;
 }
 
 /* ---- one period ---- */
@@ -343,7 +354,12 @@ static int advance(struct run *run, int64_t next_s)
 	run->state.part_end_s = 0;
 	run->state.nr_part_pieces = 0;
 	run->state.behind_s = 0;
-	if (extent(run, &from_s, &to_s) && to_s > next_s)
+	if (!extent(run, &from_s, &to_s))
+		return save(run);
+	/* Not up to a time that is not yet. */
+	if (to_s > time(NULL))
+		to_s = time(NULL);
+	if (to_s > next_s)
 		run->state.behind_s = (uint64_t)(to_s - next_s);
 	return save(run);
 }
@@ -471,16 +487,15 @@ static int send_all(struct run *run, int64_t limit_s)
 static int64_t limit_of(const struct run *run)
 {
 	const struct sb_export_plan *plan = run->plan;
-	int64_t every_s = plan->every_s, from_s, to_s, limit_s;
+	int64_t every_s = plan->every_s, from_s, to_s, limit_s, settled_s;
 
 	if (!extent(run, &from_s, &to_s))
 		return 0;
 	limit_s = align(to_s + every_s - 1, plan->every_s);
 	if (plan->to_s && align(plan->to_s + every_s - 1, plan->every_s) < limit_s)
 		limit_s = align(plan->to_s + every_s - 1, plan->every_s);
-	while (limit_s > from_s && !is_settled(run, limit_s))
-		limit_s -= every_s;
-	return limit_s;
+	settled_s = align(settled_to(run), plan->every_s);
+	return settled_s < limit_s ? settled_s : limit_s;
 }
 
 /* Where to begin, when that is known: as soon as there is something. */

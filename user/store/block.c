@@ -388,7 +388,8 @@ static void read_head(struct reader *reader, struct sb_block *block)
 		if (i < SB_BLOCK_FIGURE_MAX)
 			block->figure[i] = value;
 	}
-	if (block->begin_s < 0 || block->begin_s % SB_STORE_BLOCK_S)
+	if (block->begin_s < 0 || block->begin_s >= SB_LEVEL_TIME_MAX ||
+	    block->begin_s % SB_STORE_BLOCK_S)
 		reader->cursor.is_bad = true;
 }
 

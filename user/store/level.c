@@ -24,7 +24,7 @@ int64_t sb_level_begin(size_t level, int64_t time_s)
 /* Years of four digits: others are no times that were measured. */
 static struct tm split(int64_t time_s)
 {
-	time_t time = time_s < 0 ? 0 : time_s > 253402300799 ? 253402300799 : time_s;
+	time_t time = time_s < 0 ? 0 : time_s >= SB_LEVEL_TIME_MAX ? SB_LEVEL_TIME_MAX - 1 : time_s;
 	struct tm tm = {};
 
 	gmtime_r(&time, &tm);

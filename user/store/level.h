@@ -9,6 +9,8 @@
 #define SB_STORE_LEVELS	  4
 /* Of the finest blocks. */
 #define SB_STORE_BLOCK_S  10
+/* The end of the last file's time, year 9999: what is later was not measured. */
+#define SB_LEVEL_TIME_MAX 253402300800
 /* Longest name of a file: "10min/20261121.sb". */
 #define SB_LEVEL_NAME_MAX 32
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -108,6 +109,8 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 
 	if (err)
 		return err;
+	if (store->summed_s[level] < begin_s + (int64_t)sb_levels[level].seconds)
+		store->summed_s[level] = begin_s + sb_levels[level].seconds;
 	transfer.to = &out->dict;
 	memcpy(transfer.sums.sums.figure, sums->figure, sizeof(sums->figure));
 	err = begin_transfer(&transfer);
@@ -131,14 +134,16 @@ struct period {
 	bool *is_done;
 };
 
-/* The last writer may have come to some kinds of a period only. Return: 1, 0, or a negative errno. */
-static int is_summed(struct sb_store *store, size_t level, int64_t begin_s,
-		     const struct sb_store_kind *kind)
+int sb_store_is_summed(struct sb_store *store, size_t level, int64_t begin_s,
+		       const struct sb_store_kind *kind)
 {
 	struct sb_segment *out;
 	size_t i;
-	int err = sb_store_out(store, level, begin_s, &out);
+	int err;
 
+	if (begin_s >= store->summed_s[level])
+		return 0;
+	err = sb_store_out(store, level, begin_s, &out);
 	if (err)
 		return err;
 	for (i = sb_segment_find(out, begin_s); i < sb_segment_find(out, begin_s + 1); i++)
@@ -154,7 +159,8 @@ static int sum_kind(struct sb_store *store, size_t level, int64_t begin_s, struc
 	const struct sb_store_kind kind = below->blocks.at[period->first].kind;
 	struct sb_sums sums = {};
 	size_t i, nr = 0;
-	int err = is_summed(store, level, begin_s, &kind);
+	/* The last writer may have come to some kinds of a period only. */
+	int err = sb_store_is_summed(store, level, begin_s, &kind);
 	bool is_old = err > 0;
 
 	if (!err)
@@ -198,13 +204,11 @@ static int sum_period(struct sb_store *store, size_t level, int64_t begin_s,
 }
 
 /* What is open for writing is known already. Return: 0, -ENOENT, others of I/O. */
-static int read_below(struct sb_store *store, size_t level, int64_t time_s,
+static int read_below(struct sb_store *store, size_t level, const char *name,
 		      struct sb_segment *scratch, struct sb_segment **ret_below)
 {
 	struct sb_store_file *out = &store->out[level - 1];
-	char name[SB_LEVEL_NAME_MAX];
 
-	sb_level_file(level - 1, time_s, name);
 	*ret_below = &out->segment;
 	if (out->is_open && sb_streq(out->name, name))
 		return 0;
@@ -212,133 +216,161 @@ static int read_below(struct sb_store *store, size_t level, int64_t time_s,
 	return sb_segment_read(scratch, store->dir_fd, name);
 }
 
-struct next_file {
-	int64_t from_s, found_s;
+struct rolling {
+	struct sb_store *store;
+	size_t level;
+	int64_t end_s;
 };
 
-static int note_next(void *arg, const char *name, int64_t begin_s)
+/* Periods in which there are blocks, of a file of the level below, up to rolling->end_s: a file may have one at each
+ * end of its time, and the next file may be millennia away. */
+static int roll_periods(struct rolling *rolling, struct sb_segment *below, int64_t file_end_s)
 {
-	struct next_file *next = arg;
+	int64_t *rolled_s = &rolling->store->rolled_s[rolling->level], begin_s;
+	size_t at;
+	int err = 0;
 
-	if (begin_s >= next->from_s && begin_s < next->found_s)
-		next->found_s = begin_s;
-	return 0;
-}
-
-/* There is no file of the level below at rolled_s: on to the next one, which may be years later. */
-static int skip_gap(struct sb_store *store, size_t level, int64_t end_s)
-{
-	struct next_file next = {
-		.from_s = sb_level_file_end(level - 1, store->rolled_s[level]),
-		.found_s = end_s,
-	};
-	int err = sb_store_each_file(store, level - 1, note_next, &next);
-
-	store->rolled_s[level] = sb_level_begin(level, next.found_s);
+	while (!err) {
+		at = sb_segment_find(below, *rolled_s);
+		begin_s = at < below->blocks.nr
+				  ? sb_level_begin(rolling->level, below->blocks.at[at].begin_s)
+				  : file_end_s;
+		if (begin_s >= file_end_s || begin_s >= rolling->end_s)
+			break;
+		err = sum_period(rolling->store, rolling->level, begin_s, below);
+		if (!err)
+			*rolled_s = begin_s + sb_levels[rolling->level].seconds;
+	}
 	return err;
 }
 
-/* All periods of @level up to @end_s that lie in the file of the level below that has rolled_s. */
-static int roll_file(struct sb_store *store, size_t level, int64_t end_s)
+static int roll_file(void *arg, const char *name, int64_t begin_s)
 {
-	int64_t file_end_s = sb_level_file_end(level - 1, store->rolled_s[level]);
+	struct rolling *rolling = arg;
+	struct sb_store *store = rolling->store;
+	int64_t file_end_s = sb_level_file_end(rolling->level - 1, begin_s);
+	int64_t *rolled_s = &store->rolled_s[rolling->level];
 	struct sb_segment scratch, *below;
-	int err = read_below(store, level, store->rolled_s[level], &scratch, &below);
+	int err;
 
-	if (err == -ENOENT)
-		return skip_gap(store, level, end_s);
+	if (file_end_s <= *rolled_s || begin_s >= rolling->end_s)
+		return 0;
+	if (*rolled_s < begin_s)
+		*rolled_s = begin_s;
+	err = read_below(store, rolling->level, name, &scratch, &below);
 	if (err)
-		return err;
-	while (!err && store->rolled_s[level] < end_s && store->rolled_s[level] < file_end_s) {
-		err = sum_period(store, level, store->rolled_s[level], below);
-		if (!err)
-			store->rolled_s[level] += sb_levels[level].seconds;
-	}
+		return err == -ENOENT ? 0 : err;
+	err = roll_periods(rolling, below, file_end_s);
 	if (below == &scratch)
 		sb_segment_release(&scratch);
 	return err;
 }
 
+/* The clock was wrong: of times that are not yet, sums are made when they are over. */
+static void set_back(struct sb_store *store, size_t level, int64_t end_s)
+{
+	int64_t now_s = sb_level_begin(level, time(NULL));
+
+	if (store->rolled_s[level] > now_s)
+		store->rolled_s[level] = now_s > end_s ? now_s : end_s;
+}
+
 int sb_store_roll(struct sb_store *store, int64_t now_s)
 {
-	size_t level;
+	struct rolling rolling = { .store = store, .level = 1 };
 	int err = 0;
 
-	for (level = 1; level < SB_STORE_LEVELS && !err; level++) {
-		int64_t end_s = sb_level_begin(level, now_s);
+	for (; rolling.level < SB_STORE_LEVELS && !err; rolling.level++) {
+		int64_t *rolled_s = &store->rolled_s[rolling.level];
 
-		if (!store->rolled_s[level])
-			store->rolled_s[level] = end_s;
-		while (!err && store->rolled_s[level] < end_s)
-			err = roll_file(store, level, end_s);
+		rolling.end_s = sb_level_begin(rolling.level, now_s);
+		if (*rolled_s > rolling.end_s)
+			set_back(store, rolling.level, rolling.end_s);
+		else if (*rolled_s && *rolled_s < rolling.end_s)
+			err = sb_store_each_file(store, rolling.level - 1, roll_file, &rolling);
+		if (!err && *rolled_s < rolling.end_s)
+			*rolled_s = rolling.end_s;
 	}
 	return err;
 }
 
 /* After opening. */
 
+/* The last block that does not begin after @now_s, or the first one after it, and where the last one ends. */
 struct edge {
 	struct sb_store *store;
-	int64_t first_s, last_s; /* where the first block begins, and the last one ends; 0: none */
+	int64_t now_s;
+	int64_t begin_s, end_s; /* 0: none */
 };
 
-static int note_edge(void *arg, const char *name, int64_t begin_s)
+static int note_edge(struct edge *edge, const char *name)
 {
-	struct edge *edge = arg;
 	struct sb_segment segment;
 	size_t i;
-	int err = sb_segment_read(&segment, edge->store->dir_fd, name);
+	int err = name[0] ? sb_segment_read(&segment, edge->store->dir_fd, name) : -ENOENT;
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	for (i = 0; i < segment.blocks.nr; i++) {
 		const struct sb_record *block = &segment.blocks.at[i];
 
-		if (!edge->first_s || block->begin_s < edge->first_s)
-			edge->first_s = block->begin_s;
-		if (block->begin_s + block->seconds > edge->last_s)
-			edge->last_s = block->begin_s + block->seconds;
+		if (block->begin_s <= edge->now_s || !edge->begin_s)
+			edge->begin_s = block->begin_s;
+		if (block->begin_s + block->seconds > edge->end_s)
+			edge->end_s = block->begin_s + block->seconds;
 	}
 	sb_segment_release(&segment);
 	return 0;
 }
 
-struct last_file {
-	char name[SB_LEVEL_NAME_MAX];
-	int64_t first_begin_s;
+struct last_files {
+	int64_t now_s, first_begin_s;
+	char past[SB_LEVEL_NAME_MAX]; /* that does not begin after now */
+	char last[SB_LEVEL_NAME_MAX];
 };
 
 static int note_last(void *arg, const char *name, int64_t begin_s)
 {
-	struct last_file *last = arg;
+	struct last_files *files = arg;
 
-	if (!last->name[0])
-		last->first_begin_s = begin_s;
-	memcpy(last->name, name, sizeof(last->name));
+	if (!files->last[0])
+		files->first_begin_s = begin_s;
+	memcpy(files->last, name, sizeof(files->last));
+	if (begin_s <= files->now_s)
+		memcpy(files->past, name, sizeof(files->past));
 	return 0;
 }
 
-int sb_store_find_rolled(struct sb_store *store)
+/* A clock that was wrong once has made sums of times to come: where sums are missing from is before them. */
+static int find_rolled(struct sb_store *store, size_t level, int64_t now_s)
+{
+	struct edge edge = { .store = store, .now_s = now_s }, end = edge;
+	struct last_files files = { .now_s = now_s }, below = files;
+	int err = sb_store_each_file(store, level, note_last, &files);
+
+	if (!err)
+		err = note_edge(&edge, files.past[0] ? files.past : files.last);
+	if (!err && !sb_streq(files.past, files.last))
+		err = note_edge(&end, files.last);
+	store->summed_s[level] = edge.end_s > end.end_s ? edge.end_s : end.end_s;
+	/* The last period again: not all of its kinds may have been come to. */
+	if (edge.begin_s)
+		store->rolled_s[level] = sb_level_begin(level, edge.begin_s);
+	if (err || edge.begin_s)
+		return err;
+	/* None yet: from the beginning of what there is below. */
+	err = sb_store_each_file(store, level - 1, note_last, &below);
+	if (!err && below.last[0])
+		store->rolled_s[level] = sb_level_begin(level, below.first_begin_s);
+	return err;
+}
+
+int sb_store_find_rolled(struct sb_store *store, int64_t now_s)
 {
 	size_t level;
 	int err = 0;
 
-	for (level = 1; level < SB_STORE_LEVELS && !err; level++) {
-		struct edge edge = { .store = store };
-		struct last_file last = {};
-
-		err = sb_store_each_file(store, level, note_last, &last);
-		if (!err && last.name[0])
-			err = note_edge(&edge, last.name, 0);
-		/* The last period again: not all of its kinds may have been come to. */
-		if (edge.last_s)
-			store->rolled_s[level] = sb_level_begin(level, edge.last_s - 1);
-		if (err || edge.last_s)
-			continue;
-		/* None yet: from the beginning of what there is below. */
-		err = sb_store_each_file(store, level - 1, note_last, &last);
-		if (!err && last.name[0])
-			store->rolled_s[level] = sb_level_begin(level, last.first_begin_s);
-	}
+	for (level = 1; level < SB_STORE_LEVELS && !err; level++)
+		err = find_rolled(store, level, now_s);
 	return err;
 }

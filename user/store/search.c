@@ -226,12 +226,63 @@ static int64_t max_s(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* Which times have files. */
+
+struct listing {
+	struct sb_search *search;
+	size_t level;
+};
+
+static int note_file(void *arg, const char *name, int64_t begin_s)
+{
+	struct listing *listing = arg;
+	struct sb_search_file file = { begin_s, sb_level_file_end(listing->level, begin_s) };
+
+	return sb_vec_push(&listing->search->files[listing->level], file);
+}
+
+static int list_files(struct sb_search *search)
+{
+	struct listing listing = { .search = search };
+	int err = 0;
+
+	if (search->has_files)
+		return 0;
+	for (; listing.level < SB_STORE_LEVELS && !err; listing.level++)
+		err = sb_store_each_file(search->store, listing.level, note_file, &listing);
+	search->has_files = !err;
+	return err;
+}
+
+/* The first time from @time_s on that a file of @level or a finer one has; INT64_MAX: there is none. The calendar is
+ * long, and one block of a clock that was wrong is at its other end. */
+static int64_t next_there(const struct sb_search *search, size_t level, int64_t time_s)
+{
+	int64_t next_s = INT64_MAX;
+	size_t i, from, to, middle;
+
+	for (i = 0; i <= level; i++) {
+		const struct sb_search_file *files = search->files[i].at;
+
+		for (from = 0, to = search->files[i].nr; from < to;) {
+			middle = from + (to - from) / 2;
+			if (files[middle].end_s <= time_s)
+				from = middle + 1;
+			else
+				to = middle;
+		}
+		if (from < search->files[i].nr)
+			next_s = min_s(next_s, max_s(time_s, files[from].begin_s));
+	}
+	return next_s;
+}
+
 /* The finest blocks. Return: how many, or a negative errno. */
 static int cover_fine(struct sb_search *search, int64_t from_s, int64_t to_s)
 {
 	int nr = 0, ret;
 
-	while (from_s < to_s) {
+	while ((from_s = next_there(search, 0, from_s)) < to_s) {
 		int64_t end_s = min_s(to_s, sb_level_file_end(0, from_s));
 		struct sb_part *part;
 
@@ -267,14 +318,18 @@ static int is_expired(struct sb_search *search, size_t level, int64_t time_s)
  */
 static int cover(struct sb_search *search, size_t level, int64_t from_s, int64_t to_s)
 {
-	int64_t begin_s, end_s;
+	int64_t begin_s, end_s, there_s;
 	struct sb_part *part;
 	bool is_whole;
 	int nr = 0, ret;
 
 	if (!level)
 		return cover_fine(search, from_s, to_s);
-	for (begin_s = sb_level_begin(level, from_s); begin_s < to_s; begin_s = end_s) {
+	for (there_s = from_s;; there_s = end_s) {
+		there_s = next_there(search, level, there_s);
+		if (there_s >= to_s)
+			return nr;
+		begin_s = sb_level_begin(level, there_s);
 		end_s = begin_s + sb_levels[level].seconds;
 		is_whole = begin_s >= from_s && end_s <= to_s;
 		ret = sb_search_part(search, level, begin_s, &part);
@@ -291,34 +346,40 @@ static int cover(struct sb_search *search, size_t level, int64_t from_s, int64_t
 			return ret;
 		nr += ret;
 	}
-	return nr;
 }
 
 /* Ranges. */
 
-struct extent {
-	size_t level;
-	int64_t from_s, to_s;
-};
-
-static int note_extent(void *arg, const char *name, int64_t begin_s)
+/* To the time of which there are files. */
+static int narrow(struct sb_search *search, int64_t *from_s, int64_t *to_s)
 {
-	struct extent *extent = arg;
+	int64_t first_s = INT64_MAX, last_s = INT64_MIN;
+	size_t i;
+	int err = list_files(search);
 
-	extent->from_s = min_s(extent->from_s, begin_s);
-	extent->to_s = max_s(extent->to_s, sb_level_file_end(extent->level, begin_s));
-	return 0;
+	for (i = 0; i < SB_STORE_LEVELS; i++) {
+		if (!search->files[i].nr)
+			continue;
+		first_s = min_s(first_s, search->files[i].at[0].begin_s);
+		last_s = max_s(last_s, search->files[i].at[search->files[i].nr - 1].end_s);
+	}
+	*from_s = max_s(*from_s, first_s);
+	*to_s = min_s(*to_s, last_s);
+	return err;
+}
+
+static void release_files(struct sb_search *search)
+{
+	for (size_t i = 0; i < SB_STORE_LEVELS; i++)
+		sb_vec_release(&search->files[i]);
 }
 
 int sb_search_narrow(struct sb_store *store, int64_t *from_s, int64_t *to_s)
 {
-	struct extent extent = { .from_s = INT64_MAX, .to_s = INT64_MIN };
-	int err = 0;
+	struct sb_search search = { .store = store };
+	int err = narrow(&search, from_s, to_s);
 
-	for (; extent.level < SB_STORE_LEVELS && !err; extent.level++)
-		err = sb_store_each_file(store, extent.level, note_extent, &extent);
-	*from_s = max_s(*from_s, extent.from_s);
-	*to_s = min_s(*to_s, extent.to_s);
+	release_files(&search);
 	return err;
 }
 
@@ -330,8 +391,10 @@ void sb_search_begin(struct sb_search *search)
 
 int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s)
 {
-	int ret = cover(search, search->is_fine_only ? 0 : SB_STORE_LEVELS - 1, from_s, to_s);
+	int ret = list_files(search);
 
+	if (!ret)
+		ret = cover(search, search->is_fine_only ? 0 : SB_STORE_LEVELS - 1, from_s, to_s);
 	return ret < 0 ? ret : 0;
 }
 
@@ -341,7 +404,7 @@ int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s)
 
 	if (from_s >= to_s)
 		return -EINVAL;
-	err = sb_search_narrow(search->store, &from_s, &to_s);
+	err = narrow(search, &from_s, &to_s);
 	if (err || from_s >= to_s)
 		return err;
 	from_s = sb_level_begin(0, from_s);
@@ -353,6 +416,7 @@ int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s)
 void sb_search_end(struct sb_search *search)
 {
 	sb_vec_release(&search->parts);
+	release_files(search);
 	evict(search->store);
 }
 
@@ -390,11 +454,11 @@ static int look_for(struct sb_search *search, const char *key, int64_t from_s, i
 
 	if (is_narrow(key))
 		return 0;
-	for (; from_s < to_s && !err && !search->is_fine_only;
-	     from_s = sb_level_file_end(0, from_s)) {
+	while (!err && !search->is_fine_only && (from_s = next_there(search, 0, from_s)) < to_s) {
 		err = sb_search_part(search, 0, from_s, &part);
 		if (!err && part->is_there)
 			search->is_fine_only = is_wide(&part->segment.dict, key);
+		from_s = sb_level_file_end(0, from_s);
 	}
 	return err;
 }
@@ -404,7 +468,7 @@ int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, c
 {
 	char key[SB_TAG_KEY_BYTES];
 	size_t i;
-	int err = sb_search_narrow(search->store, &from_s, &to_s);
+	int err = narrow(search, &from_s, &to_s);
 
 	for (i = 0; rules && i < rules->rules.nr && !err; i++)
 		err = look_for(search, rules->rules.at[i].key, from_s, to_s);

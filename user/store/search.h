@@ -12,6 +12,10 @@
 #define SB_STORE_CACHE_BYTES (256u << 20)
 #define SB_STORE_CACHE_FILES 64u
 
+struct sb_search_file {
+	int64_t begin_s, end_s;
+};
+
 struct sb_search {
 	struct sb_store *store;
 	const char *kind;
@@ -22,6 +26,9 @@ struct sb_search {
 	bool is_fine_only;		/* sums do not have the tags that are asked for */
 	SB_VEC(struct sb_part *) parts; /* of this search; those that are not there, too */
 	struct sb_part *last[SB_STORE_LEVELS];
+	/* Which times have files, by level, oldest first, as of the first look: nobody looks at those between. */
+	SB_VEC(struct sb_search_file) files[SB_STORE_LEVELS];
+	bool has_files;
 };
 
 /* Zeroes *search->answer. To be ended in any case. */

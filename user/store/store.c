@@ -127,6 +127,7 @@ int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 			   struct sb_store **ret_store)
 {
 	struct sb_store *store = NULL;
+	int64_t now_s = time(NULL);
 	int err;
 
 	if (mkdir(path, 0750) && errno != EEXIST)
@@ -141,9 +142,9 @@ int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 	if (!err)
 		err = lock(store);
 	if (!err)
-		err = sb_store_find_rolled(store);
+		err = sb_store_find_rolled(store, now_s);
 	if (!err)
-		err = sb_store_roll(store, time(NULL));
+		err = sb_store_roll(store, now_s);
 	if (err) {
 		sb_store_close(store);
 		return err;

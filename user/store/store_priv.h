@@ -41,6 +41,8 @@ struct sb_store {
 	struct sb_store_file out[SB_STORE_LEVELS];
 	int put_err;			   /* of what comes after appending a block */
 	int64_t rolled_s[SB_STORE_LEVELS]; /* sums are there up to here */
+	int64_t summed_s
+		[SB_STORE_LEVELS]; /* no sum is there from here on: if the clock was wrong, later */
 };
 
 /* As many as @dict has rows. Return: 0 or -ENOMEM. */
@@ -76,7 +78,10 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 		      const struct sb_segment_sums *sums);
 /* Make the sums of all periods that have ended at @now_s. Return: 0 or a negative errno. */
 int sb_store_roll(struct sb_store *store, int64_t now_s);
+/* Return: 1: the period of @level that begins then has its sum of @kind, 0, or a negative errno. */
+int sb_store_is_summed(struct sb_store *store, size_t level, int64_t begin_s,
+		       const struct sb_store_kind *kind);
 /* Where sums are missing from: after opening. Return: 0 or a negative errno. */
-int sb_store_find_rolled(struct sb_store *store);
+int sb_store_find_rolled(struct sb_store *store, int64_t now_s);
 
 #endif

@@ -160,10 +160,14 @@ static int add_late(struct sb_store *store, int64_t begin_s, const struct sb_sto
 	size_t level;
 	int err = 0;
 
-	for (level = 1; level < SB_STORE_LEVELS && !err; level++)
-		if (sb_level_begin(level, begin_s) < store->rolled_s[level])
-			err = sb_store_transfer(store, level, sb_level_begin(level, begin_s), kind,
-						dict, sums);
+	for (level = 1; level < SB_STORE_LEVELS && !err; level++) {
+		int64_t period_s = sb_level_begin(level, begin_s);
+		int ret = period_s < store->rolled_s[level]
+				  ? 1
+				  : sb_store_is_summed(store, level, period_s, kind);
+
+		err = ret > 0 ? sb_store_transfer(store, level, period_s, kind, dict, sums) : ret;
+	}
 	return err;
 }
 
@@ -186,7 +190,8 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 	size_t i;
 	int err;
 
-	if (store->lock_fd < 0 || block->begin_s % SB_STORE_BLOCK_S || !kind_of(block, &kind))
+	if (store->lock_fd < 0 || block->begin_s % SB_STORE_BLOCK_S || block->begin_s < 0 ||
+	    block->begin_s >= SB_LEVEL_TIME_MAX || !kind_of(block, &kind))
 		return -EINVAL;
 	err = sb_store_roll(store, block->begin_s);
 	if (!err)
