@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cfi.h"
 
+#include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 #define RULE_CACHE_MAX	1024u
 /* Of a function that is a signal trampoline, and not marked so: the instructions, and a nop. */
 #define NOP_BYTES_MAX	4
+/* From the system call that makes a thread to where the thread begins: glibc has 10 on x86-64, 28 on arm64. */
+#define CLONE_BYTES_MAX 64
 
 #ifdef SB_MACHINE_ARM64
 #define SB_CFI_NATIVE EM_AARCH64
@@ -227,10 +230,45 @@ static int fill_gap(struct builder *b, uint64_t start, uint64_t end)
 	return err;
 }
 
+/* Nothing calls what begins there. */
+static bool is_root(const struct sb_cfi_section *section, const struct sb_cfi_fde *fde)
+{
+	const uint8_t *insns = section->bytes + fde->insns;
+
+	return fde->end - fde->insns >= 2 && insns[0] == DW_CFA_undefined &&
+	       insns[1] == section->machine->ra;
+}
+
+/*
+ * clone() and clone3() return twice, and between the system call and the branch to where the new thread
+ * begins, @root, the CFI can be right for one of the two: glibc's hold for the caller, or end, which is
+ * the same (sysdeps/unix/sysv/linux: x86_64/clone3.S, aarch64/clone.S). The code begins at @start.
+ */
+static int add_clone(struct builder *b, const struct sb_elf *elf,
+		     const struct sb_cfi_section *section, uint64_t start,
+		     const struct sb_cfi_fde *root)
+{
+	struct sb_uw_rule rule = b->cfi->rules.at[b->next_rule];
+	uint64_t len = root->lo - start, offset;
+	uint8_t code[CLONE_BYTES_MAX];
+	size_t behind;
+
+	if (len > sizeof(code))
+		len = sizeof(code);
+	if (rule.cfa != SB_UW_CFA_SP || !sb_elf_addr_to_offset(elf, root->lo - len, &offset) ||
+	    sb_elf_read(elf, offset, code, len))
+		return 0;
+	behind = section->machine->find_clone(code, len);
+	if (!behind || root->lo - len + behind < b->next_addr)
+		return 0;
+	rule.cfa = SB_UW_CFA_CLONE;
+	return add_row(b, root->lo - len + behind, &rule);
+}
+
 static int add_fdes(struct builder *b, const struct sb_elf *elf,
 		    const struct sb_cfi_section *section, const struct sb_cfi_entries *entries)
 {
-	uint64_t end = b->cfi->text_lo;
+	uint64_t start = b->cfi->text_lo, end = start;
 	size_t i;
 	int err = 0;
 
@@ -242,8 +280,11 @@ static int add_fdes(struct builder *b, const struct sb_elf *elf,
 			continue;
 		}
 		err = fill_gap(b, end, fde->lo);
+		if (!err && is_root(section, fde))
+			err = add_clone(b, elf, section, start, fde);
 		if (!err)
 			err = add_fde(b, elf, section, fde, &entries->cies.at[fde->cie]);
+		start = fde->lo;
 		end = fde->hi;
 		b->cfi->info.nr_fdes++;
 	}

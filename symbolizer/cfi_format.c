@@ -15,11 +15,12 @@ static void x86_format_cfa(const struct sb_uw_rule *rule, char *buf, size_t len)
 		[SB_UW_CFA_PLT10] = "rsp+8+((rip&15)>=10)*8",
 		[SB_UW_CFA_PLT11] = "rsp+8+((rip&15)>=11)*8",
 	};
-	const char *reg = rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_AT_SP ? "rsp" : "rbp";
+	const char *reg = rule->cfa == SB_UW_CFA_FP || rule->cfa == SB_UW_CFA_AT_FP ? "rbp" : "rsp";
 
 	if (rule->cfa < SB_ARRAY_SIZE(words) && words[rule->cfa])
 		snprintf(buf, len, "%s", words[rule->cfa]);
-	else if (rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_FP)
+	else if (rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_FP ||
+		 rule->cfa == SB_UW_CFA_CLONE)
 		snprintf(buf, len, "%s%+d", reg, rule->cfa_off);
 	else if (rule->cfa == SB_UW_CFA_AT_SP || rule->cfa == SB_UW_CFA_AT_FP)
 		snprintf(buf, len, "*(%s%+d)+%u", reg, (int16_t)rule->cfa_off,
@@ -55,7 +56,8 @@ static void x86_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 		snprintf(bx, sizeof(bx), " rbx=lost");
 	else if (rule->bx != SB_UW_BX_SAME)
 		snprintf(bx, sizeof(bx), " rbx=*(cfa-%d)", 8 * rule->bx);
-	snprintf(buf, len, "%s %s%s", cfa, fp, bx);
+	snprintf(buf, len, "%s %s%s%s", cfa, fp, bx,
+		 rule->cfa == SB_UW_CFA_CLONE ? " stop-if-rax=0" : "");
 }
 
 static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)
@@ -65,7 +67,7 @@ static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 
 	if (rule->cfa >= SB_UW_CFA_REG)
 		snprintf(reg, sizeof(reg), "x%d", rule->cfa & 31);
-	else if (rule->cfa == SB_UW_CFA_SP)
+	else if (rule->cfa != SB_UW_CFA_FP)
 		snprintf(reg, sizeof(reg), "sp");
 	snprintf(cfa, sizeof(cfa), "%s%+d", reg, rule->cfa_off);
 	if (rule->fp == SB_UW_FP_AT_CFA || rule->fp == SB_UW_FP_AT_FP)
@@ -78,7 +80,8 @@ static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 		snprintf(ra, sizeof(ra), "x30=*(%s%+d)", base, 8 * rule->fp_off + 8);
 	else
 		snprintf(ra, sizeof(ra), "x30=*(cfa-%d)", 8 * rule->bx);
-	snprintf(buf, len, "%s %s %s", cfa, fp, ra);
+	snprintf(buf, len, "%s %s %s%s", cfa, fp, ra,
+		 rule->cfa == SB_UW_CFA_CLONE ? " stop-if-x0=0" : "");
 }
 
 void sb_uw_rule_format(uint16_t machine, const struct sb_uw_rule *rule, char *buf, size_t len)

@@ -178,6 +178,19 @@ static bool x86_match_cfa(const uint8_t *bytes, size_t len, struct sb_uw_rule *r
 	return match_plt(bytes, len, rule) || match_deref(bytes, len, rule);
 }
 
+static size_t x86_find_clone(const uint8_t *code, size_t len)
+{
+	size_t at, behind = 0;
+
+	for (at = 0; at + 2 <= len; at++) {
+		if (code[at] == 0x0f && code[at + 1] == 0x05) /* syscall */
+			behind = at + 2;
+		else if (behind && code[at] == 0x74 && code[at + 1] == len - at - 2) /* je */
+			return behind;
+	}
+	return 0;
+}
+
 static bool arm64_set_cfa(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
 {
 	if (state->is_expr)
@@ -268,6 +281,23 @@ static struct sb_uw_rule arm64_rule(const struct sb_cfi_state *state)
 	return rule;
 }
 
+static size_t arm64_find_clone(const uint8_t *code, size_t len)
+{
+	size_t at, behind = 0;
+	uint32_t insn;
+
+	for (at = 0; at + sizeof(insn) <= len; at += sizeof(insn)) {
+		memcpy(&insn, code + at, sizeof(insn));
+		if (insn == 0xd4000001) /* svc #0 */
+			behind = at + sizeof(insn);
+		/* b.eq; cbz x0 */
+		else if (behind && (insn >> 5 & 0x7ffff) * sizeof(insn) == len - at &&
+			 ((insn & 0xff00001f) == 0x54000000 || (insn & 0xff00001f) == 0xb4000000))
+			return behind;
+	}
+	return 0;
+}
+
 static const struct sb_cfi_machine machines[] = {
 	{
 		.elf_machine = EM_X86_64,
@@ -285,6 +315,7 @@ static const struct sb_cfi_machine machines[] = {
 		.nop_bytes = 1,
 		.match_cfa = x86_match_cfa,
 		.to_rule = x86_rule,
+		.find_clone = x86_find_clone,
 	},
 	{
 		.elf_machine = EM_AARCH64,
@@ -301,6 +332,7 @@ static const struct sb_cfi_machine machines[] = {
 		.trampoline_bytes = 8,
 		.nop_bytes = 4,
 		.to_rule = arm64_rule,
+		.find_clone = arm64_find_clone,
 	},
 };
 

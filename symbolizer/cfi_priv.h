@@ -91,6 +91,9 @@ struct sb_cfi_machine {
 	/* An expression for the CFA as a rule, if it is one of ours; NULL: there are none. */
 	bool (*match_cfa)(const uint8_t *bytes, size_t len, struct sb_uw_rule *rule);
 	struct sb_uw_rule (*to_rule)(const struct sb_cfi_state *state);
+	/* In @code, which ends where a new thread begins: what lies behind the system call that makes
+	 * it, if that is followed by a branch to the end when the result is 0. 0: there is none. */
+	size_t (*find_clone)(const uint8_t *code, size_t len);
 };
 /* Return: NULL: none we have rules for. */
 const struct sb_cfi_machine *sb_cfi_machine_of(uint16_t elf_machine);

@@ -41,7 +41,8 @@
 
 /*
  * How the canonical frame address (CFA: sp as it was before the call) is found. rbp stands for the
- * frame pointer, which is x29 on arm64; there of these only FP_CHAIN, STOP, SP, FP, UNSUP and REG are in use.
+ * frame pointer, which is x29 on arm64; there of these only FP_CHAIN, STOP, SP, FP, CLONE, UNSUP and REG are
+ * in use.
  */
 enum sb_uw_cfa {
 	SB_UW_CFA_FP_CHAIN, /* no rule here (a gap, JIT code): try the frame pointer */
@@ -56,6 +57,8 @@ enum sb_uw_cfa {
 			       bignum multiplication of OpenSSL */
 	SB_UW_CFA_SIGNAL,   /* the registers are in the signal frame at sp */
 	SB_UW_CFA_RA_REG,   /* sp + cfa_off; return address in register fp_off (a leaf only) */
+	SB_UW_CFA_CLONE,    /* sp + cfa_off; but a leaf that has 0 in the register of results (rax,
+			       x0) is a new thread, behind the system call that made it: its root */
 	SB_UW_CFA_UNSUP,    /* there is a rule which cannot be said in these terms */
 	/* + DWARF number of a register, below SB_UNWIND_REGS: reg + cfa_off (a leaf only; rbx
 	   anywhere) */

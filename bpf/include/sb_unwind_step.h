@@ -29,6 +29,7 @@
 /* No code lies below: vm.mmap_min_addr. */
 #define SB_PC_MIN	      4096ull
 /* Numbers of registers. */
+#define SB_REG_RESULT	      0 /* rax, x0 */
 #ifdef SB_MACHINE_ARM64
 #define SB_REG_FP 29
 #define SB_REG_LR 30
@@ -126,6 +127,18 @@ static __always_inline enum sb_step sb_step_to_caller(struct sb_walk *walk,
 	    (rule->cfa == SB_UW_CFA_SP || (rule->cfa == SB_UW_CFA_FP && !fp)))
 		return sb_step_end(walk, SB_STACK_COMPLETE);
 	return sb_step_to(walk, pc, sp, fp);
+}
+
+/*
+ * The system call that makes a thread returns twice: into the frame that made it, and with 0 into the
+ * new thread, which has registers of that frame, but a stack of its own, and no caller.
+ */
+static __always_inline int sb_is_new_thread(struct sb_walk *walk, const struct sb_uw_rule *rule)
+{
+	if (rule->cfa != SB_UW_CFA_CLONE)
+		return 0;
+	walk->uses |= SB_WALK_USES_REGS;
+	return (walk->flags & SB_WALK_LEAF) && !walk->regs[SB_REG_RESULT];
 }
 
 /* The outermost frame has none. But zero proves nothing in a leaf, nor in code that was generated:
@@ -260,6 +273,7 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 
 	switch (rule->cfa) {
 	case SB_UW_CFA_SP:
+	case SB_UW_CFA_CLONE:
 	case SB_UW_CFA_RA_REG:
 		cfa = walk->sp + (__s64)rule->cfa_off;
 		break;
@@ -336,7 +350,7 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 	walk->mark = 0;
 	if (rule->cfa == SB_UW_CFA_FP_CHAIN)
 		return SB_STEP_FP_CHAIN;
-	if (rule->cfa == SB_UW_CFA_STOP)
+	if (rule->cfa == SB_UW_CFA_STOP || sb_is_new_thread(walk, rule))
 		return sb_step_end(walk, SB_STACK_COMPLETE);
 	if (rule->cfa == SB_UW_CFA_SIGNAL)
 		return sb_signal_step(walk, mem);

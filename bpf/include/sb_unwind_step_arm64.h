@@ -159,12 +159,13 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const struct sb_uw_rule *rule,
 						__u64 *ret_cfa)
 {
+	const int is_by_sp = rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_CLONE;
 	__u32 reg = rule->cfa & (SB_UNWIND_REGS - 1);
 	__u64 cfa;
 
-	if (rule->cfa == SB_UW_CFA_SP && !(walk->flags & SB_WALK_SP_LOST)) {
+	if (is_by_sp && !(walk->flags & SB_WALK_SP_LOST)) {
 		cfa = walk->sp + (__s64)rule->cfa_off;
-	} else if (rule->cfa == SB_UW_CFA_SP) {
+	} else if (is_by_sp) {
 		/* Back from the frame record, to which x29 points. */
 		if (rule->bx != SB_UW_RA_PAIR ||
 		    (rule->fp != SB_UW_FP_AT_CFA && rule->fp != SB_UW_FP_AT_FP))
@@ -219,7 +220,7 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 	walk->mark = 0;
 	if (rule->cfa == SB_UW_CFA_FP_CHAIN)
 		return SB_STEP_FP_CHAIN;
-	if (rule->cfa == SB_UW_CFA_STOP)
+	if (rule->cfa == SB_UW_CFA_STOP || sb_is_new_thread(walk, rule))
 		return sb_step_end(walk, SB_STACK_COMPLETE);
 	if (rule->cfa == SB_UW_CFA_SIGNAL)
 		return walk->flags & SB_WALK_SP_LOST ? SB_STEP_FP_CHAIN : sb_signal_step(walk, mem);

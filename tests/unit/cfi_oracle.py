@@ -12,6 +12,7 @@ import collections
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -29,6 +30,10 @@ PROGRAMS = ['python3', 'perl', 'bash', 'node', 'git', 'cmake', 'busybox', 'gdb',
 NR_BIGGEST = 2
 ENTRY_BYTES, ENTRY_FAR = 32, 16 << 20
 PADDING = 16
+# Where threads are made, the caller's rule up to where a new one begins, and what is special there.
+NEW_THREAD = ' stop-if-x0=0' if IS_ARM64 else ' stop-if-rax=0'
+CLONE_BYTES = 64
+MAKES_THREADS = 'libc.so.6'
 LEA_BYTES = 4
 
 Fde = collections.namedtuple('Fde', 'lo hi rows offset')
@@ -342,12 +347,29 @@ def gap(start, end, entry):
     return rows
 
 
+def behind_clone(path, start, root):
+    """Where new threads that begin at `root` come from: behind the last system call before a branch to there."""
+    objdump = 'aarch64-linux-gnu-objdump' if IS_ARM64 else 'objdump'
+    if not shutil.which(objdump):
+        return None
+    text = subprocess.run([objdump, '-d', f'--start-address={start:#x}', f'--stop-address={root:#x}', path],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout
+    insns = re.findall(r'^ *([0-9a-f]+):\t[0-9a-f ]+\t(\S+) *([^</\n]*)', text, re.M)
+    behind, found = None, None
+    for (_, name, args), (after, _, _) in zip(insns, insns[1:] + [(f'{root:x}', '', '')]):
+        if name in ('syscall', 'svc'):
+            behind = int(after, 16)
+        elif name in ('je', 'b.eq', 'cbz') and behind and int(args.split()[-1], 16) == root:
+            found = behind
+    return found
+
+
 def expected_rows(path, section):
     """[(address, rule)], addresses where rows may be, and how many FDEs overlap another."""
     fdes, need = parse_interp(path, section)
     exact = parse_instructions(path, section, need) if need else {}
     ranges, entry = text_ranges(path), entry_of(path)
-    rows, allowed, end, nr_bad = [], set(), 0, 0
+    rows, allowed, start, end, nr_bad = [], set(), 0, 0, 0
     if not any(lo <= entry < hi for lo, hi in ranges):
         entry = 0
     for fde in sorted(fdes, key=lambda fde: fde.lo):
@@ -357,11 +379,15 @@ def expected_rows(path, section):
             nr_bad += 1
             continue
         rows += gap(end, fde.lo, entry)
+        if fde.rows[fde.lo] == 'stop' and start and fde.lo - end < CLONE_BYTES:
+            addr = behind_clone(path, start, fde.lo)
+            if addr and fde.lo - addr < CLONE_BYTES and rows[-1][1].startswith(('rsp', 'sp')):
+                rows.append((addr, rows[-1][1] + NEW_THREAD))
         told = exact.get(fde.offset, {})
         of_fde = {addr: told[addr] if rule == 'exp' else rule for addr, rule in fde.rows.items()}
         rows += ((addr, rule) for addr, rule in mended(of_fde, fde.hi) if addr < fde.hi)
         allowed.update((fde.lo - 1, end))
-        end = fde.hi
+        start, end = fde.lo, fde.hi
     rows += gap(end, 1 << 64, entry)
     allowed.update(addr for addr, _ in rows)
     return rows, allowed, nr_bad
@@ -395,6 +421,8 @@ def compare(path):
             wrong.append(f'{path} {addr:x}: {in_force(starts, rules, addr)}, readelf: {rule}')
     wrong += [f'{path} {addr:x}: a row that readelf does not have' for addr in starts
               if addr not in allowed]
+    if os.path.basename(path) == MAKES_THREADS and not any(NEW_THREAD in rule for rule in rules):
+        wrong.append(f'{path}: no threads are made there')
     told_bad = int(re.search(r' bad=(\d+) ', out[-1])[1])
     if told_bad != nr_bad:
         wrong.append(f'{path}: {told_bad} bad, readelf has {nr_bad} that overlap or lie outside')

@@ -484,6 +484,46 @@ static void test_signal(void **state)
 	assert_int_equal(info.nr_bad, 0);
 }
 
+/* Behind the system call of clone() the new thread begins, but CFI hold for its maker there, or end. */
+static void test_clone(void **state)
+{
+	/* syscall; test %rax, %rax; jl; je 1f; ret; 1: glibc's clone3() */
+	static const uint8_t call[] = {
+		0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7c, 0x18, 0x74, 0x01, 0xc3
+	};
+
+	/* CFI end at the call; hold behind it; the branch leads elsewhere; no call; nobody's root */
+	memcpy(img.text + 0x16, call, sizeof(call));
+	memcpy(img.text + 0x56, call, sizeof(call));
+	memcpy(img.text + 0x95, call, sizeof(call));
+	memcpy(img.text + 0xd8, call + 2, sizeof(call) - 2);
+	memcpy(img.text + 0x116, call, sizeof(call));
+	put_plain_cie(&eh);
+	FDE(&eh, AT(0x00), 0x16, 0x0e, 8);
+	FDE(&eh, AT(0x20), 0x10, 0x07, 16);
+	FDE(&eh, AT(0x30), 0x30, 0x0e, 8);
+	FDE(&eh, AT(0x60), 0x10, 0x07, 16);
+	FDE(&eh, AT(0x70), 0x30, 0x0e, 8);
+	FDE(&eh, AT(0xa0), 0x10, 0x07, 16);
+	FDE(&eh, AT(0xb0), 0x30, 0x0e, 8);
+	FDE(&eh, AT(0xe0), 0x10, 0x07, 16);
+	FDE(&eh, AT(0xf0), 0x30, 0x0e, 8);
+	FDE(&eh, AT(0x120), 0x10, 0x0e, 16);
+	expect_rows("0 rsp+8 rbp=same\n"
+		    "18 rsp+8 rbp=same stop-if-rax=0\n"
+		    "20 stop\n"
+		    "30 rsp+8 rbp=same\n"
+		    "58 rsp+8 rbp=same stop-if-rax=0\n"
+		    "60 stop\n"
+		    "70 rsp+8 rbp=same\n"
+		    "a0 stop\n"
+		    "b0 rsp+8 rbp=same\n"
+		    "e0 stop\n"
+		    "f0 rsp+8 rbp=same\n"
+		    "120 rsp+16 rbp=same\n"
+		    "130 frame-pointer\n");
+}
+
 /* What compilers write for arm64: CFA = sp, and the return address is in x30. */
 static void put_arm64_cie(void)
 {
@@ -522,6 +562,35 @@ static void test_arm64(void **state)
 		    "70 frame-pointer\n");
 	assert_int_equal(info.machine, EM_AARCH64);
 	assert_int_equal(info.nr_bad, 0);
+}
+
+static void test_arm64_clone(void **state)
+{
+	/* svc #0; cmp x0, #0; b.eq 1f; b.lt; ret; b; nop; 1: glibc's clone() */
+	static const uint32_t call[] = { 0xd4000001, 0xf100001f, 0x540000a0, 0x5400004b,
+					 0xd65f03c0, 0x17fcfea6, 0xd503201f };
+	/* svc #0; cbz x0, 1f; ret; 1: */
+	static const uint32_t other[] = { 0xd4000001, 0xb4000040, 0xd65f03c0 };
+
+	memcpy(img.text + 0x14, call, sizeof(call));
+	memcpy(img.text + 0x54, other, sizeof(other));
+	memcpy(img.text + 0x90, call, sizeof(call));
+	put_arm64_cie();
+	FDE(&eh, AT(0x00), 0x2c, 0x44);
+	FDE(&eh, AT(0x30), 0x10, 0x07, 30);
+	FDE(&eh, AT(0x40), 0x20, 0x44);
+	FDE(&eh, AT(0x60), 0x10, 0x07, 30);
+	FDE(&eh, AT(0x70), 0x3c, 0x44);
+	FDE(&eh, AT(0xb0), 0x10, 0x07, 30); /* where no branch leads to */
+	expect_rows("0 sp+0 x29=same x30=same\n"
+		    "18 sp+0 x29=same x30=same stop-if-x0=0\n"
+		    "30 stop\n"
+		    "40 sp+0 x29=same x30=same\n"
+		    "58 sp+0 x29=same x30=same stop-if-x0=0\n"
+		    "60 stop\n"
+		    "70 sp+0 x29=same x30=same\n"
+		    "b0 stop\n"
+		    "c0 frame-pointer\n");
 }
 
 /* glibc's _dl_runtime_resolve(): the return address above the CFA, which is not the CFA. */
@@ -1233,7 +1302,9 @@ int main(void)
 		TEST(gaps),
 		TEST(order),
 		TEST(signal),
+		TEST(clone),
 		TEST(arm64),
+		TEST(arm64_clone),
 		TEST(arm64_big_frame),
 		TEST(arm64_resolver),
 		TEST(arm64_signal),

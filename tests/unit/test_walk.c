@@ -308,6 +308,28 @@ static void test_return_in_register(void **state)
 	expect(SB_STACK_NO_RULE, code(1, 9));
 }
 
+/* Behind the system call that makes threads: the caller goes on, and the new thread begins. */
+static void test_new_thread(void **state)
+{
+	rule(1, SB_UW_CFA_CLONE, 8, SB_UW_FP_SAME, 0);
+	rule(2, SB_UW_CFA_SP, 16, SB_UW_FP_SAME, 0);
+	memory[0] = code(2, 3);
+	memory[2] = code(0, 7);
+	from.regs[RAX] = (uint64_t)-38; /* within the call */
+	expect(SB_STACK_COMPLETE, code(2, 3), code(0, 7));
+	from.regs[RAX] = 4711;
+	expect(SB_STACK_COMPLETE, code(2, 3), code(0, 7));
+	from.regs[RAX] = 0; /* its stack is empty, and what is above is not its own */
+	expect(SB_STACK_COMPLETE);
+	memory[0] = addr(5);
+	expect(SB_STACK_COMPLETE);
+	/* A frame that calls something is not just behind its system call. */
+	from.pc = code(2, 0);
+	memory[1] = code(1, 3);
+	memory[2] = code(0, 7);
+	expect(SB_STACK_COMPLETE, code(1, 3), code(0, 7));
+}
+
 static void test_no_rule(void **state)
 {
 	rule(1, SB_UW_CFA_UNSUP, 0, SB_UW_FP_SAME, 0);
@@ -599,6 +621,7 @@ int main(void)
 		cmocka_unit_test_setup(test_saved_rbx, setup),
 		cmocka_unit_test_setup(test_at_sp_r9, setup),
 		cmocka_unit_test_setup(test_return_in_register, setup),
+		cmocka_unit_test_setup(test_new_thread, setup),
 		cmocka_unit_test_setup(test_no_rule, setup),
 		cmocka_unit_test_setup(test_signal, setup),
 		cmocka_unit_test_setup(test_key, setup),

@@ -148,6 +148,18 @@ static void test_link_register(void **state)
 	expect(SB_STACK_NO_RULE, code(2, 8), code(1, 8));
 }
 
+/* Behind the system call that makes threads: the new one has its maker's x30. */
+static void test_new_thread(void **state)
+{
+	RULE(1, .cfa = SB_UW_CFA_CLONE, .bx = SB_UW_RA_LR);
+	record_rule(2, 32);
+	from.regs[LR] = code(2, 8);
+	put_record(0, 0, code(0, 7));
+	expect(SB_STACK_COMPLETE, code(2, 8), code(0, 7));
+	from.regs[0] = 0;
+	expect(SB_STACK_COMPLETE);
+}
+
 static void test_record(void **state)
 {
 	record_rule(1, 48);
@@ -360,6 +372,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(link_register),
+		TEST(new_thread),
 		TEST(record),
 		TEST(return_address_apart),
 		TEST(signed),
