@@ -694,8 +694,8 @@ class Page(unittest.TestCase):
         self.click('#open-download')
         links = self.page.run("return [...document.querySelectorAll('.menu a')].map((one) => one.href)")
         self.assertEqual([re.search('format=([a-z]+)', link)[1] for link in links],
-                         ['pprof', 'folded', 'speedscope', 'svg', 'html', 'json', 'callgrind', 'firefox'])
-        with urllib.request.urlopen(links[1]) as answer:
+                         ['pprof', 'otlp', 'folded', 'speedscope', 'svg', 'html', 'json', 'callgrind', 'firefox'])
+        with urllib.request.urlopen(links[2]) as answer:
             lines = answer.read().decode().splitlines()
         self.assertEqual(sum(int(line.rsplit(' ', 1)[1]) for line in lines), sum(self.weights(rules=['vehicle=car']).values()))
 
@@ -725,7 +725,7 @@ class Page(unittest.TestCase):
         urls = self.page.run("return performance.getEntriesByType('resource').map((one) => one.name)")
         self.assertEqual([url for url in urls if not url.startswith(self.mock.url)], [])
         self.assertIn("script-src 'self'", CSP)
-        for name in ('page.html', 'page.css', 'page.js'):
+        for name in ('page.html', 'page.css', 'page.js', '../flamegraph/common.js'):
             text = (pathlib.Path(PAGE_DIR) / name).read_text(encoding='utf-8')
             self.assertNotRegex(text, r'innerHTML|insertAdjacentHTML|document\.write|eval\(|style="|https?://')
 

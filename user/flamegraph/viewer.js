@@ -16,9 +16,6 @@ if (svg !== document.documentElement && !svg.classList.contains('page'))
 
 const SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml';
 const GAP = -1;
-// The bits of the colour rules: enum sb_fg_kind.
-const PLAIN = 0, KERNEL = 1, INLINED = 2, JIT = 3, WAKER = 4, UNKNOWN = 5, MARK = 6, DELIMITER = 7;
-const FILE = 8, IDLE = 9, RUNNING = 10, WAITING = 11, BLOCKED = 12, RESIDUAL = 13, INTERP = 14;
 const KIND_NAMES = ['', 'kernel', 'inlined', 'JIT', 'waker', '', '', '', 'file', 'idle', '', '', '', '', 'interpreter'];
 const PAD = 12, TEXT_PAD = 3, STATUS_HEIGHT = 30, EDGE = 2;
 const TOOLS_MIN = 230, TOOLS_MAX = 400;
@@ -53,7 +50,10 @@ const config = {
 	negate: settings.hasAttribute('negate'),
 };
 
-const byId = (id) => document.getElementById(id);
+// include common.js
+
+const weigh = (weight) => weightText(weight * config.factor, config.unit);
+
 function make(tag, attrs, parent, namespace) {
 	const element = document.createElementNS(namespace || SVG, tag);
 
@@ -66,36 +66,8 @@ function make(tag, attrs, parent, namespace) {
 
 // ---- names ----
 
-// What does not show, or reorders what is around it: as label.c has it.
-const HIDDEN_CHARS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufffe\uffff]/g;
 const SUFFIX_KINDS = { k: KERNEL, i: INLINED, j: JIT, w: WAKER, f: FILE, p: INTERP, z: IDLE };
 const names = [], nameIds = new Map();
-
-// The beginning says it; one that ends in ] is the whole name.
-const SHAPES = [
-	['[truncated', MARK], ['[lost ', MARK], ['[Missed ', MARK], ['[empty]', MARK],
-	['[idle]', IDLE], ['[idle: ', IDLE], ['[running]', RUNNING], ['[running: ', RUNNING],
-	['[runqueue]', WAITING], ['[throttled]', WAITING], ['[blocked]', BLOCKED],
-	['[stopped]', BLOCKED], ['[residual]', RESIDUAL], ['[unreadable ', UNKNOWN],
-];
-
-// The kind by annotation and shape: as text.c has it.
-function kindOf(text) {
-	if (text === '-' || text === '--')
-		return DELIMITER;
-	if (/^\[.*\]$/s.test(text)) {
-		const shape = SHAPES.find(([head]) =>
-			head.endsWith(']') ? text === head : text.startsWith(head));
-
-		if (shape)
-			return shape[1];
-		if (/^\[[a-z0-9]+ truncated: /.test(text))
-			return MARK;
-		if (/^\[unknown|\+0x[0-9a-f]*\]$/i.test(text))
-			return UNKNOWN;
-	}
-	return PLAIN;
-}
 
 function nameId(text) {
 	let id = nameIds.get(text);
@@ -103,29 +75,17 @@ function nameId(text) {
 	if (id === undefined) {
 		const suffix = /_\[([kijwfpz])\]$/.exec(text);
 		const said = suffix ? SUFFIX_KINDS[suffix[1]] : PLAIN;
-		const label = (suffix ? text.slice(0, -4) : text).replace(HIDDEN_CHARS, '\ufffd');
+		const label = clean(suffix ? text.slice(0, -4) : text);
 
 		id = names.length;
 		// A file may have any name, and what is idle none.
-		names.push({ label, kind: said === FILE || said === IDLE ? said : kindOf(label) || said });
+		names.push({ label, kind: said === FILE || said === IDLE ? said : shapeOf(label) || said });
 		nameIds.set(text, id);
 	}
 	return id;
 }
 
 // ---- colours: as palette.c has them ----
-
-const encoder = new TextEncoder();
-
-function hashBytes(text) {
-	let hash = 2166136261;
-
-	for (const byte of encoder.encode(text))
-		hash = Math.imul(hash ^ byte, 16777619);
-	hash ^= hash >>> 15;
-	hash = Math.imul(hash, 0x2c1b3c6d);
-	return (hash ^ hash >>> 12) >>> 0;
-}
 
 function hashPrefix(text) {
 	const bytes = encoder.encode(text.replace(/^_+/, ''));
@@ -192,41 +152,6 @@ function learnFromBoxes() {
 		Object.assign(name, learned.get(name.label));
 }
 
-// ---- numbers: as label.c has them ----
-
-const grouped = (val, decimals) => val.toLocaleString('en-US',
-	{ minimumFractionDigits: decimals, maximumFractionDigits: decimals });
-const number = (val) => grouped(val, Math.abs(val - Math.round(val)) < 0.005 ? 0 : 2);
-const TIMES = ['s', 'ms', '\u00b5s', 'ns'], BYTES = ['TiB', 'GiB', 'MiB', 'KiB', 'bytes'];
-const SCALES = {
-	ns: [1e-9, 1000, TIMES], us: [1e-6, 1000, TIMES], ms: [1e-3, 1000, TIMES], s: [1, 1000, TIMES],
-	bytes: [2 ** -40, 1024, BYTES],
-};
-
-function weightText(weight) {
-	const scale = Object.hasOwn(SCALES, config.unit) && SCALES[config.unit];
-	let val = weight * config.factor, at = 0;
-
-	if (!scale)
-		return number(val) + ' ' + (val === 1 && config.unit === 'samples' ? 'sample' : config.unit);
-	val *= scale[0];
-	while (Math.abs(val) < 0.9995 && at + 1 < scale[2].length) {
-		val *= scale[1];
-		at++;
-	}
-	return number(val) + ' ' + scale[2][at];
-}
-
-function shareText(share) {
-	const percent = share * 100;
-
-	if (percent > 0 && percent < 0.005)
-		return 'under 0.01%';
-	if (percent >= 99.995 || percent === 0)
-		return grouped(percent, 0) + '%';
-	return grouped(percent, percent < 9.995 ? 2 : 1) + '%';
-}
-
 // ---- trees ----
 
 /*
@@ -272,8 +197,6 @@ function measureTree(tree) {
 }
 
 // ---- comparisons: as diff.c and base/compare.c have them ----
-
-const NOISE_Z = 3, STEPS = [1.25, 2, 4];
 
 /* Weights in A and B, and the sums of squares of those of their samples. */
 function noPair() {
@@ -331,11 +254,10 @@ function zOf(pair) {
 
 function diffClass(pair) {
 	const a = pair[0] / base.per[0], b = pair[1] / base.per[1], isMore = b > a;
-	const ratio = Math.max(a, b) / Math.min(a, b);
 
 	if (a === b || Math.abs(zOf(pair)) < NOISE_Z)
 		return b > 0 || !(a > 0) ? 'same' : 'same gone';
-	const step = !(a > 0) || !(b > 0) ? 4 : 1 + STEPS.filter((from) => ratio >= from).length;
+	const step = !(a > 0) || !(b > 0) ? 4 : stepOf(a, b);
 
 	return (isMore !== config.negate ? 'more' : 'less') + step + (a > 0 ? b > 0 ? '' : ' gone' : ' new');
 }
@@ -344,8 +266,8 @@ function valueText(val) {
 	if (config.diff === 'share')
 		return shareText(val);
 	if (config.diff === 'raw')
-		return weightText(val);
-	return config.rate === 's' ? weightText(val) + '/s' :
+		return weigh(val);
+	return config.rate === 's' ? weigh(val) + '/s' :
 		shareText(val) + (config.rate === 'cpu' ? ' of a CPU' : ' of the CPUs');
 }
 
@@ -390,7 +312,7 @@ function figuresOfPair(box) {
 	const pair = pairOf(box), figures = [pairText(pair), changeOf(pair)];
 
 	if (config.diff !== 'raw')
-		figures.push(weightText(pair[0]) + ' \u2192 ' + weightText(pair[1]) + samplesText(pair));
+		figures.push(weigh(pair[0]) + ' \u2192 ' + weigh(pair[1]) + samplesText(pair));
 	if (!box.isCut && box.node) {
 		const self = tree.pairs[box.node];
 
@@ -433,7 +355,7 @@ const factUnit = (text) => (/^#stackbpf;[^\n]*?\bunit=([^;\n]*)/.exec(text) || [
 
 // Each line shares its first frames with the one before: the lines are in the order of the tree.
 function parseFolded(text) {
-	const tree = newTree(), ends = [], path = [0], isMeasure = Object.hasOwn(SCALES, factUnit(text));
+	const tree = newTree(), ends = [], path = [0], isMeasure = SCALES.has(factUnit(text));
 	let before = '', said = null;
 
 	for (let at = 0, stop; at < text.length; at = stop + 1) {
@@ -684,7 +606,7 @@ function figuresOf(box) {
 	if (config.diff)
 		return figuresOfPair(box);
 	const weight = box.to - box.from, parent = tree.parent[box.node];
-	const figures = [weightText(weight), shareText(weight / whole()) + ' of all'];
+	const figures = [weigh(weight), shareText(weight / whole()) + ' of all'];
 
 	if (box.level > 1)
 		figures.push(shareText(weight / tree.total[parent]) + ' of ' +
@@ -694,7 +616,7 @@ function figuresOf(box) {
 
 		for (let i = box.node + 1; i < tree.end[box.node]; i = tree.end[i])
 			self -= tree.name[i] === GAP ? 0 : tree.total[i];
-		figures.push(self > weight * 1e-9 ? 'self ' + weightText(self) + ', ' +
+		figures.push(self > weight * 1e-9 ? 'self ' + weigh(self) + ', ' +
 			shareText(self / whole()) : 'self 0');
 	}
 	return figures;
@@ -980,10 +902,10 @@ function updateStatus(box) {
 		const hiddenWeight = base.total[0] - tree.total[0];
 
 		if (state.zoom && !config.diff)
-			parts.push(['span', 'shown: ' + weightText(state.zoom.to - state.zoom.from) + ', ' +
+			parts.push(['span', 'shown: ' + weigh(state.zoom.to - state.zoom.from) + ', ' +
 				shareText((state.zoom.to - state.zoom.from) / whole())]);
 		if (hiddenWeight > base.total[0] * 1e-9 && !config.diff)
-			parts.push(['span', 'hidden: ' + weightText(hiddenWeight) + ', ' +
+			parts.push(['span', 'hidden: ' + weigh(hiddenWeight) + ', ' +
 				shareText(hiddenWeight / base.total[0]) + ' (h shows it)']);
 		if (state.reverse)
 			parts.push(['span', 'merged from the leaves']);

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Make C strings of what browsers run: viewer_text.py OUT.c HEADER.h NAME=FILE...
 
-Indentation and lines that are only a comment are left out: every picture carries this text.
+Indentation and lines that are only a comment are left out: every picture carries this text. A line
+"// include FILE" stands for that file, which is beside the one it is in.
 """
+import os
 import sys
 
 
@@ -13,6 +15,9 @@ def lines_of(path):
         line = line.strip()
         if in_comment or line.startswith('/*'):
             in_comment = not line.endswith('*/')
+            continue
+        if line.startswith('// include '):
+            yield from lines_of(os.path.join(os.path.dirname(path), line.split()[2]))
             continue
         if line and not line.startswith('//'):
             yield line

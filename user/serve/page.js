@@ -8,7 +8,7 @@
 (function () {
 'use strict';
 
-const byId = (id) => document.getElementById(id);
+// include ../flamegraph/common.js
 
 function make(tag, parent, text, attrs) {
 	const element = document.createElement(tag);
@@ -32,50 +32,12 @@ function button(parent, text, title, action, attrs) {
 const clamp = (val, min, max) => Math.max(min, Math.min(max, val));
 const say = (text) => { byId('said').textContent = text; };
 
-// ---- numbers: as flamegraph/label.c has them ----
-
-const grouped = (val, decimals) => val.toLocaleString('en-US',
-	{ minimumFractionDigits: decimals, maximumFractionDigits: decimals });
-const number = (val) => grouped(val, Math.abs(val - Math.round(val)) < 0.005 ? 0 : 2);
-const TIMES = ['s', 'ms', '\u00b5s', 'ns'], BYTES = ['TiB', 'GiB', 'MiB', 'KiB', 'bytes'];
-const SCALES = new Map([['ns', [1e-9, 1000, TIMES]], ['us', [1e-6, 1000, TIMES]], ['ms', [1e-3, 1000, TIMES]],
-	['s', [1, 1000, TIMES]], ['bytes', [2 ** -40, 1024, BYTES]]]);
-
-function weightText(weight, unit) {
-	const scale = SCALES.get(unit);
-	let val = weight, at = 0;
-
-	if (!scale)
-		return number(val) + ' ' + (val === 1 && unit === 'samples' ? 'sample' : unit);
-	val *= scale[0];
-	while (Math.abs(val) < 0.9995 && at + 1 < scale[2].length) {
-		val *= scale[1];
-		at++;
-	}
-	return number(val) + ' ' + scale[2][at];
-}
-
-function shareText(share) {
-	const percent = share * 100;
-
-	if (!Number.isFinite(percent))
-		return '\u2013';
-	if (percent > 0 && percent < 0.005)
-		return 'under 0.01%';
-	if (percent >= 99.995 || percent === 0)
-		return grouped(percent, 0) + '%';
-	return grouped(percent, percent < 9.995 ? 2 : 1) + '%';
-}
+// ---- numbers ----
 
 const signed = (val, decimals) => (val > 0 ? '+' : val < 0 ? '\u2212' : '') + grouped(Math.abs(val), decimals);
 // 99 of 100 such shares are nearer to the truth than this, whatever they are.
 const uncertainty = (nr) => Math.sqrt(1.97 / nr);
 const pointsText = (share) => '\u00b1 ' + grouped(share * 100, share < 0.001 ? 2 : 1) + ' points';
-const Z_MIN = 3;
-
-// What does not show, or reorders what is around it: as label.c has it.
-const HIDDEN_CHARS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufffe\uffff]/g;
-const clean = (text) => String(text).replace(HIDDEN_CHARS, '\ufffd');
 const cut = (text, max) => text.length > max ? text.slice(0, max).replace(/[\ud800-\udbff]$/, '') + '\u2026' : text;
 
 // ---- times ----
@@ -136,8 +98,6 @@ function spanText(seconds) {
 
 // ---- colours: as flamegraph/palette.c has them ----
 
-const PLAIN = 0, KERNEL = 1, INLINED = 2, JIT = 3, WAKER = 4, UNKNOWN = 5, MARK = 6, DELIMITER = 7;
-const FILE = 8, IDLE = 9, RUNNING = 10, WAITING = 11, BLOCKED = 12, RESIDUAL = 13, INTERP = 14, ROOT = 15, CUT = 16;
 // By enum sb_frame_kind; marks are known by their shape.
 const OF_FRAME = [PLAIN, PLAIN, INLINED, JIT, KERNEL, KERNEL, DELIMITER, PLAIN, FILE, INTERP, WAKER];
 // As model/tree.h: whether a frame is inlined makes no other frame of it.
@@ -233,45 +193,18 @@ function paintOf(name, shade, isDark) {
 	return paints.get(key)[shade];
 }
 
-const encoder = new TextEncoder();
 const hashes = new Map();
 
-function hashBytes(text) {
+function hashOf(text) {
 	let hash = hashes.get(text);
 
 	if (hash !== undefined)
 		return hash;
-	hash = 2166136261;
-	for (const byte of encoder.encode(text))
-		hash = Math.imul(hash ^ byte, 16777619);
-	hash ^= hash >>> 15;
-	hash = Math.imul(hash, 0x2c1b3c6d);
-	hash = (hash ^ hash >>> 12) >>> 0;
+	hash = hashBytes(text);
 	if (hashes.size > 200000)
 		hashes.clear();
 	hashes.set(text, hash);
 	return hash;
-}
-
-// The beginning says it; one that ends in ] is the whole name.
-const SHAPES = [
-	['[truncated', MARK], ['[lost ', MARK], ['[Missed ', MARK], ['[empty]', MARK],
-	['[idle]', IDLE], ['[idle: ', IDLE], ['[running]', RUNNING], ['[running: ', RUNNING],
-	['[runqueue]', WAITING], ['[throttled]', WAITING], ['[blocked]', BLOCKED],
-	['[stopped]', BLOCKED], ['[residual]', RESIDUAL], ['[unreadable ', UNKNOWN],
-];
-
-function shapeOf(text) {
-	if (text === '-' || text === '--')
-		return DELIMITER;
-	if (text[0] !== '[' || !text.endsWith(']'))
-		return PLAIN;
-	const shape = SHAPES.find(([head]) => head.endsWith(']') ? text === head : text.startsWith(head));
-
-	if (shape)
-		return shape[1];
-	return /^\[[a-z0-9]+ truncated: /.test(text) ? MARK :
-		/^\[unknown|\+0x[0-9a-f]*\]$/i.test(text) ? UNKNOWN : PLAIN;
 }
 
 function familyOf(text, frameKind, theme) {
@@ -283,7 +216,6 @@ function familyOf(text, frameKind, theme) {
 }
 
 // What changed, by its ratio: as flamegraph/diff.c has it. 0 is what may be chance.
-const RATIOS = [1.25, 2, 4];
 const CHANGES = [
 	[[222, 222, 222], [253, 227, 220], [249, 183, 166], [242, 138, 115], [232, 96, 74]],
 	[[69, 72, 78], [92, 58, 52], [125, 59, 45], [158, 56, 36], [186, 56, 32]],
@@ -295,13 +227,6 @@ function changePaint(step, dark) {
 	return [hex(CHANGES[(step < 0 ? 2 : 0) + dark][Math.abs(step)]), dark ? '#fff' : '#000'];
 }
 
-function stepOf(a, b) {
-	const ratio = Math.max(a, b) / Math.min(a, b);
-	const step = 1 + RATIOS.filter((from) => ratio >= from).length;
-
-	return b > a ? step : -step;
-}
-
 const rootPaint = (isDark) => isDark ? ['#3a3d43', '#fff'] : ['#e3e0da', '#000'];
 const SERIES = [['#e0822f', '#f0a050'], ['#3b7dd8', '#6ea8f5'], ['#3f9f63', '#62c088'], ['#a05bc4', '#c48be4'],
 	['#c8476b', '#ee7d9b'], ['#2a9d9d', '#55c4c4'], ['#a88a12', '#d4b83f'], ['#7a6fd0', '#a79df2'],
@@ -311,7 +236,7 @@ const OTHER = '(other)';
 
 // ---- state ----
 
-const FORMATS = [['pprof', 'go tool pprof, Speedscope'], ['folded', 'text, one line for each stack'],
+const FORMATS = [['pprof', 'go tool pprof, Speedscope'], ['otlp', 'OpenTelemetry'], ['folded', 'text, one line for each stack'],
 	['speedscope', 'speedscope.app'], ['svg', 'flame graph'], ['html', 'page of its own'], ['json', 'stacks and facts'],
 	['callgrind', 'KCachegrind'], ['firefox', 'profiler.firefox.com']];
 const VIEWS = [['single', 'Both', 'Table and flame graph'], ['table', 'Table', 'Table alone'],
@@ -354,6 +279,13 @@ const isPair = () => state.v === 'compare' || state.v === 'diff';
 const serverNow = () => info.now ? info.now + (performance.now() - infoAt) / 1000 : Date.now() / 1000;
 const isRelative = (text) => text.startsWith('now');
 
+// A range in Unix seconds; null: only the server knows.
+function known(range, now = serverNow()) {
+	const from = secondsOf(range.from, now), to = secondsOf(range.to, now);
+
+	return from === null || to === null ? null : { from, to, now };
+}
+
 // What the timelines show; of two ranges from the beginning of the one to the end of the other.
 function windowOf() {
 	const now = serverNow(), at = (name) => secondsOf(state[name], now);
@@ -384,15 +316,12 @@ const unixText = (seconds) => String(Math.round(seconds));
 
 // Baseline and comparison: the earlier and the later half.
 function halves(from, to) {
-	const now = serverNow(), start = secondsOf(from, now), end = secondsOf(to, now);
-	let middle;
+	const span = known({ from, to });
 
-	if (start === null || end === null)
+	if (!span)
 		return {};
-	if (isRelative(from) && isRelative(to))
-		middle = 'now-' + Math.round(now - (start + end) / 2) + 's';
-	else
-		middle = unixText((start + end) / 2);
+	const at = (span.from + span.to) / 2;
+	const middle = isRelative(from) && isRelative(to) ? 'now-' + Math.round(span.now - at) + 's' : unixText(at);
 	return { from, to: middle, vs_from: middle, vs_to: to, win_from: from, win_to: to };
 }
 
@@ -402,10 +331,10 @@ function setView(view) {
 
 	if (isNew && state.win_from) {
 		// The range that was chosen, and as much time before it.
-		const now = serverNow(), from = secondsOf(state.from, now), to = secondsOf(state.to, now);
+		const span = known(state);
 
-		if (from !== null && to !== null)
-			Object.assign(what, { from: unixText(2 * from - to), to: unixText(from), vs_from: state.from, vs_to: state.to });
+		if (span)
+			Object.assign(what, { from: unixText(2 * span.from - span.to), to: unixText(span.from), vs_from: state.from, vs_to: state.to });
 	} else if (isNew) {
 		Object.assign(what, halves(state.from, state.to));
 	}
@@ -610,7 +539,7 @@ function Tree(data, isDiff) {
 }
 
 Tree.prototype.arrange = function () {
-	const nr = this.nr, labelHash = this.labels.map(hashBytes), path = [];
+	const nr = this.nr, labelHash = this.labels.map(hashOf), path = [];
 
 	this.parent = new Int32Array(nr);
 	this.end = new Int32Array(nr);
@@ -668,7 +597,7 @@ Tree.prototype.label = function (i) {
 
 // What is not known is not called chance.
 Tree.prototype.isNoise = function (z) {
-	return z !== null && Math.abs(z) < Z_MIN;
+	return z !== null && Math.abs(z) < NOISE_Z;
 };
 
 // [fill, text] of a node; what it was is kept until light or dark changes.
@@ -688,15 +617,16 @@ Tree.prototype.choosePaint = function (i, dark) {
 	if (this.isDiff) {
 		const [a, b] = this.sides(this.total[i], this.totalB[i]);
 
-		return changePaint(this.isNoise(this.z[i]) || a === b ? 0 : stepOf(a, b), +dark);
+		return changePaint(this.isNoise(this.z[i]) || a === b ? 0 : b > a ? stepOf(a, b) : -stepOf(a, b), +dark);
 	}
 	const theme = THEMES.get(this.data.kind) || THEMES.get('oncpu');
 	const family = label === OTHER ? MARK : familyOf(label, this.kind[i], theme);
 
-	return paintOf(family, (hashBytes(label) >>> 16) * NR_SHADES >>> 16, dark);
+	return paintOf(family, (hashOf(label) >>> 16) * NR_SHADES >>> 16, dark);
 };
 
-// What is looked for: part of a name; /expression/; =name. Case counts where there is a capital letter.
+// What is looked for: part of a name; /expression/; =name. Case counts where there is a capital letter. null: nothing is;
+// undefined: it is no expression, or not yet, and the field says so.
 function matcherOf(query) {
 	if (!query)
 		return null;
@@ -705,9 +635,13 @@ function matcherOf(query) {
 	const isExact = /[A-Z]/.test(query);
 
 	if (/^\/.+\/$/.test(query)) {
-		const regex = new RegExp(query.slice(1, -1), isExact ? '' : 'i');
+		try {
+			const regex = new RegExp(query.slice(1, -1), isExact ? '' : 'i');
 
-		return (label) => regex.test(label);
+			return (label) => regex.test(label);
+		} catch (error) {
+			return undefined;
+		}
 	}
 	return isExact ? (label) => label.includes(query) : (label) => label.toLowerCase().includes(query);
 }
@@ -898,13 +832,8 @@ Graph.prototype.drawCrumbs = function () {
 };
 
 Graph.prototype.search = function () {
-	let matcher = null;
+	const matcher = matcherOf(state.q);
 
-	try {
-		matcher = matcherOf(state.q);
-	} catch (error) {
-		// An expression that is being typed; the field says so.
-	}
 	this.found = matcher && this.tree ? this.tree.find(matcher) : null;
 };
 
@@ -1242,14 +1171,9 @@ Table.prototype.ofDiff = function (tree) {
 Table.prototype.update = function () {
 	if (!this.tree)
 		return;
-	let matcher = null;
+	const matcher = state.q[0] === '=' ? null : matcherOf(state.q);
 	this.all = this.of || this.ofDiff(this.tree);
 	this.nr = this.all.length;
-	try {
-		matcher = state.q[0] === '=' ? null : matcherOf(state.q);
-	} catch (error) {
-		// An expression that is being typed.
-	}
 	const isDiff = this.tree.isDiff, known = this.columns.some(([name]) => name === state.sort.replace('-', ''));
 	const sort = known ? state.sort : isDiff ? 'change' : 'self', name = sort.replace('-', ''), sign = sort[0] === '-' ? -1 : 1;
 	const weigh = name === 'change' || name === 'z' ? (row) => Math.abs(row[name] ?? 0) : (row) => row[name];
@@ -1446,9 +1370,7 @@ Timeline.prototype.stepAt = function (x) {
 
 // What was chosen, where that is not all that is shown.
 Timeline.prototype.chosen = function () {
-	const from = secondsOf(state[this.keys.from], this.at), to = secondsOf(state[this.keys.to], this.at);
-
-	return (this.isPaired || state.win_from) && from !== null && to !== null ? { from, to } : null;
+	return this.isPaired || state.win_from ? known({ from: state[this.keys.from], to: state[this.keys.to] }, this.at) : null;
 };
 
 Timeline.prototype.spanOfWindow = function () {
@@ -2174,8 +2096,8 @@ function fillHead(graph, data) {
 		make('span', head, pointsText(uncertainty(data.nr_samples)),
 			{ title: '99 of 100 shares are nearer to the truth than this' });
 	addWarnings(head, data);
-	const side = SIDES[graph.side || 'A'], now = serverNow(), from = secondsOf(state[side.from], now), to = secondsOf(state[side.to], now);
-	if (from !== null && to !== null && (data.from < from - 2 * BLOCK_S || data.to > to + 2 * BLOCK_S))
+	const side = SIDES[graph.side || 'A'], span = known({ from: state[side.from], to: state[side.to] });
+	if (span && (data.from < span.from - 2 * BLOCK_S || data.to > span.to + 2 * BLOCK_S))
 		make('span', head, 'of ' + dateText(data.from) + ' \u2013 ' + dateText(data.to),
 			{ class: 'warn', title: 'Of so long ago there are sums of longer times only' });
 }
@@ -2265,13 +2187,7 @@ function press(host, name) {
 
 function showFound() {
 	const found = byId('found'), of = graphs.filter((graph) => graph.found);
-	let isBad = false;
-
-	try {
-		matcherOf(state.q);
-	} catch (error) {
-		isBad = true;
-	}
+	const isBad = matcherOf(state.q) === undefined;
 	const nr = of.reduce((sum, graph) => sum + graph.found.nr, 0), shares = of.flatMap((graph) => graph.found.shares);
 	found.textContent = isBad ? 'not a regular expression' : !of.length ? '' :
 		grouped(nr, 0) + (nr === 1 ? ' frame, ' : ' frames, ') +
@@ -2344,33 +2260,29 @@ function keepLive() {
 }
 
 function toggleLive() {
-	const shown = windowOf(), now = serverNow(), from = secondsOf(shown.from, now), to = secondsOf(shown.to, now);
+	const shown = windowOf(), span = known(shown);
 
-	if (!state.live && shown.to !== 'now' && from !== null && to !== null)
-		Object.assign(state, { from: 'now-' + Math.round(to - from) + 's', to: 'now', win_from: '', win_to: '', vs_from: '', vs_to: '' });
+	if (!state.live && shown.to !== 'now' && span)
+		Object.assign(state, { from: 'now-' + Math.round(span.to - span.from) + 's', to: 'now', win_from: '', win_to: '', vs_from: '', vs_to: '' });
 	change({ live: state.live ? '' : '1' });
 }
 
 // ---- acting ----
 
 function shift(by) {
-	const now = serverNow(), shown = windowOf(), from = secondsOf(shown.from, now), to = secondsOf(shown.to, now);
+	const span = known(windowOf());
 
-	if (from === null || to === null)
-		return;
-	const length = to - from;
-	setWindow(unixText(from + by * length), unixText(to + by * length));
+	if (span)
+		setWindow(...[span.from, span.to].map((at) => unixText(at + by * (span.to - span.from))));
 }
 
 function widen() {
-	const now = serverNow(), shown = windowOf(), from = secondsOf(shown.from, now), to = secondsOf(shown.to, now);
+	const shown = windowOf(), span = known(shown), length = span && span.to - span.from;
 
-	if (from === null || to === null)
-		return;
-	if (shown.to === 'now')
-		setWindow('now-' + Math.round(2 * (to - from)) + 's', 'now');
-	else
-		setWindow(unixText(from - (to - from) / 2), unixText(Math.min(to + (to - from) / 2, now)));
+	if (span && shown.to === 'now')
+		setWindow('now-' + Math.round(2 * length) + 's', 'now');
+	else if (span)
+		setWindow(unixText(span.from - length / 2), unixText(Math.min(span.to + length / 2, span.now)));
 }
 
 function toggleTheme() {
