@@ -205,10 +205,40 @@ def future(stackbpf, store):
         sums, twice = taken_of(server.taken)
         same((sums, twice), (want_of(store, every=10), []), 'future: all up to now is there')
         check(state_of(store)['behind_seconds'] < 1 << 31, 'future: it is not behind by millennia', state_of(store))
+        check(state_of(store)['next'] <= time.time(), 'future: it goes on from now', state_of(store))
+
+
+def late(stackbpf, store):
+    """What is recorded after its time was sent is not sent, and that is said: once, and counted."""
+    with peer() as server:
+        url = f'pyroscope:{server.url}'
+        export(stackbpf, store, '--to', url)
+        once(store, server, 'late: what came in time')
+        same(state_of(store)['late_blocks'], 0, 'late: none yet')
+        nr, puts = server.nr_requests, list(store.puts)
+        store.add(BEGIN + 60, nr=3).add(BEGIN - 86400 * 3, nr=1)
+        done = export(stackbpf, store, '--to', url)
+        same((state_of(store)['late_blocks'], server.nr_requests), (8, nr), 'late: counted, not sent')
+        check('8 blocks were recorded after their time was sent' in done.stderr, 'late: said', done.stderr)
+        store.puts = puts
         store.add(BEGIN + 300, nr=6)
-        export(stackbpf, store, '--to', f'pyroscope:{server.url}', '--every', '10s')
-        sums, twice = taken_of(server.taken)
-        same((sums, twice), (want_of(store, every=10), []), 'future: it goes on with what comes after that')
+        export(stackbpf, store, '--to', url)
+        same(state_of(store)['late_blocks'], 8, 'late: not counted again')
+        once(store, server, 'late: what comes in time after that')
+
+
+def late_again(stackbpf, store):
+    """To a place where what comes twice is one, a time is sent again."""
+    directory = os.path.join(store.path, '..', 'out')
+    to = ('--to', f'pprof-dir:{directory}', '--by', 'service')
+    export(stackbpf, store, *to)
+    names = sorted(os.listdir(directory))
+    store.add(BEGIN + 60, nr=3)
+    export(stackbpf, store, *to, '--from', f'@{BEGIN + 60}', '--to', f'@{BEGIN + 120}')
+    same(sorted(os.listdir(directory)), names, 'late: the same files')
+    export(stackbpf, store, '--to', f'pprof-dir:{directory}2', '--by', 'service', '--from', f'@{BEGIN}')
+    same({name: pathlib.Path(directory, name).read_bytes() for name in names},
+         {name: pathlib.Path(directory + '2', name).read_bytes() for name in names}, 'late: with all that is there now')
 
 
 def tls(stackbpf, store):

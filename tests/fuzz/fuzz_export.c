@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "export/export.h"
 #include "export/otlp.h"
 #include "must.h"
+#include "store/late.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,13 +22,21 @@ static void is_text(const char *text)
 
 static void fuzz_state(const char *text, size_t len)
 {
+	struct sb_late_place place, again;
 	struct sb_export_state state;
+	char seen[SB_EXPORT_TEXT_MAX];
 
 	if (sb_export_state_parse(text, len, &state))
 		return;
 	is_text(state.to);
 	is_text(state.what);
 	is_text(state.error);
+	is_text(state.seen);
+	sb_late_parse(&place, state.seen);
+	sb_late_print(&place, seen, sizeof(seen));
+	sb_late_parse(&again, seen);
+	must(again.nr == place.nr && place.nr <= SB_LATE_FILES_MAX);
+	must(!memcmp(again.files, place.files, place.nr * sizeof(place.files[0])));
 	must(state.next_s >= 0 && state.sent_s >= 0 && state.part_end_s >= 0);
 }
 

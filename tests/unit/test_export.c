@@ -21,6 +21,7 @@
 static const struct sb_export_state full = {
 	.to = "otlp:http://host:4318",
 	.what = "kind=oncpu",
+	.seen = "1763683200:4096 1763769600:77",
 	.error = "cannot send to 'x': Connection refused",
 	.next_s = 1763762400,
 	.part_end_s = 1763762460,
@@ -32,6 +33,7 @@ static const struct sb_export_state full = {
 	.nr_refused = 8,
 	.nr_unsure = 9,
 	.expired_s = 10,
+	.nr_late = 15,
 	.coarse_s = 11,
 	.behind_s = 12,
 	.sent_s = 13,
@@ -58,6 +60,7 @@ static void test_state(void **state)
 	assert_string_equal(have.to, full.to);
 	assert_string_equal(have.what, full.what);
 	assert_string_equal(have.error, full.error);
+	assert_string_equal(have.seen, full.seen);
 	assert_memory_equal(&have.next_s, &full.next_s,
 			    sizeof(full) - offsetof(struct sb_export_state, next_s));
 	/* Nothing else is left. */

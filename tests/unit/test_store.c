@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "store/ask.h"
 #include "store/check.h"
+#include "store/late.h"
 #include "store/store_priv.h"
 
 #define HOUR	    3600
@@ -761,6 +762,50 @@ static void test_late_after_opening(void **state)
 	assert_int_equal(check_sums(&wrongs).nr_wrong, 0);
 }
 
+static void count_late(void *arg, const struct sb_record *block)
+{
+	(*(int *)arg)++;
+	assert_true(block->begin_s < T0 + 60);
+}
+
+static int late_of(struct sb_store *store, struct sb_late_place *place)
+{
+	int nr = 0;
+
+	assert_int_equal(sb_store_late(store, place, T0 + 60, count_late, &nr), 0);
+	return nr;
+}
+
+/* What is added for a time that is done with, also in a new file; each once, whoever kept the place as text. */
+static void test_late_place(void **state)
+{
+	struct sb_late_place place = {};
+	struct sb_store *store;
+	char text[512], cut[20];
+
+	fill();
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(late_of(store, &place), 0);
+	assert_int_equal(put_block(store, T0 + 300, 2), 0);
+	assert_int_equal(late_of(store, &place), 0);
+	assert_int_equal(put_block(store, T0 + 20, 2), 0);
+	assert_int_equal(put_block(store, T0 - DAY, 2), 0);
+	assert_int_equal(put_block(store, T0 + 400, 2), 0);
+	sb_late_print(&place, text, sizeof(text));
+	sb_late_parse(&place, text);
+	assert_int_equal(late_of(store, &place), 2);
+	assert_int_equal(late_of(store, &place), 0);
+	sb_late_print(&place, text, sizeof(text));
+	sb_late_print(&place, cut, sizeof(cut));
+	/* The newest. */
+	assert_string_equal(strchr(text, ' ') + 1, cut);
+	sb_late_parse(&place, "5:6 7");
+	assert_int_equal(place.nr, 1);
+	sb_late_parse(&place, "253402300800:6 7:8");
+	assert_int_equal(place.nr, 0);
+	sb_store_close(store);
+}
+
 /* Two hosts in one: each range is the sum of both. */
 static void test_merge(void **state)
 {
@@ -940,6 +985,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_missing_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_far, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_after_opening, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_writer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expiry, setup, teardown),

@@ -369,6 +369,10 @@ static void say_end(const struct sb_export_state *state)
 	if (state->nr_refused)
 		sb_warn("export: %llu pieces were refused by it, and are left out",
 			(unsigned long long)state->nr_refused);
+	if (state->nr_late)
+		sb_warn("export: %llu blocks were recorded after their time was sent, and are not there; "
+			"--from and --to send a time again",
+			(unsigned long long)state->nr_late);
 	if (state->expired_s)
 		sb_warn("export: up to %llu s had expired before they could be sent",
 			(unsigned long long)state->expired_s);

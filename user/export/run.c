@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/index.h"
+#include "store/late.h"
 
 #define WAIT_MAX_MS 60000u
 /* Between two looks for something new. */
@@ -37,7 +38,8 @@ struct run {
 	char name[64]; /* of the file; "": no place is kept */
 	int lock_fd;
 	uint32_t nr_failures; /* in a row */
-	bool is_damage_said;
+	bool is_damage_said, is_late_said;
+	struct sb_late_place place;
 	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
 	int nr_extents;
 };
@@ -84,6 +86,7 @@ static int load_state(struct run *run)
 		err = lock(run);
 	if (!err && run->name[0])
 		err = sb_export_state_read(plan->dir_fd, run->name, &run->state);
+	sb_late_parse(&run->place, run->state.seen);
 	sb_export_text(run->state.to, to.s);
 	sb_export_text(run->state.what, plan->what);
 	sb_str_release(&to);
@@ -147,6 +150,36 @@ static int64_t settled_to(const struct run *run)
 			to_s = old_s;
 	}
 	return to_s > old_s ? to_s : old_s;
+}
+
+/* ---- what comes too late ---- */
+
+static void count_late(void *arg, const struct sb_record *block)
+{
+	struct run *run = arg;
+
+	run->state.nr_late += !run->plan->kind || sb_streq(run->plan->kind, block->kind.name);
+}
+
+/* Blocks for a time that was sent: a disk that was full, a clock that was set back. */
+static int note_late(struct run *run)
+{
+	const struct sb_export_plan *plan = run->plan;
+	uint64_t before = run->state.nr_late;
+	int err;
+
+	if (!run->name[0])
+		return 0;
+	err = sb_store_late(plan->store, &run->place, run->state.next_s, count_late, run);
+	sb_late_print(&run->place, run->state.seen, sizeof(run->state.seen));
+	if (err || run->state.nr_late == before)
+		return err;
+	if (!run->is_late_said)
+		plan->say(
+			plan->arg, true,
+			"blocks were recorded after their time was sent: they are not sent, and counted");
+	run->is_late_said = true;
+	return save(run);
 }
 
 /* ---- one period ---- */
@@ -259,11 +292,13 @@ static void say_notes(struct run *run)
 static int send_period(struct run *run, int64_t begin_s, int64_t end_s)
 {
 	size_t i;
-	int err = 0;
+	int err;
 
 	run->state.next_s = begin_s;
 	run->state.part_end_s = end_s;
 	run->link.nr_pieces = 0;
+	/* What is there by now is in it. */
+	err = note_late(run);
 	for (i = 0; i < (size_t)run->nr_extents && !err; i++)
 		if (is_wanted_kind(run, i))
 			err = send_kind(run, i, begin_s, end_s);
@@ -526,6 +561,7 @@ static int go(struct run *run)
 	for (;;) {
 		err = look(run);
 		err = err ?: begin(run);
+		err = err ?: note_late(run);
 		err = err ?: send_all(run, limit_of(run));
 		if (err || !plan->is_follow)
 			return err;

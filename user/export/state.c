@@ -31,6 +31,7 @@ static const struct row {
 } rows[] = {
 	ROW("to", TEXT, to),
 	ROW("what", TEXT, what),
+	ROW("seen", TEXT, seen),
 	ROW("next", TIME, next_s),
 	ROW("part_end", TIME, part_end_s),
 	ROW("part_pieces", NUMBER, nr_part_pieces),
@@ -41,6 +42,7 @@ static const struct row {
 	ROW("refused", NUMBER, nr_refused),
 	ROW("unsure", NUMBER, nr_unsure),
 	ROW("expired_seconds", NUMBER, expired_s),
+	ROW("late_blocks", NUMBER, nr_late),
 	ROW("coarse_seconds", NUMBER, coarse_s),
 	ROW("behind_seconds", NUMBER, behind_s),
 	ROW("sent_at", TIME, sent_s),

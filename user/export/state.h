@@ -22,7 +22,9 @@ struct sb_export_state {
 	char what[SB_EXPORT_TEXT_MAX]; /* tags and kind that were asked for; "": everything */
 	char error
 		[SB_EXPORT_TEXT_MAX]; /* the last one, one sentence; "": none since it last went well */
-	int64_t next_s;		      /* all before it is sent, or was not there; 0: nothing yet */
+	/* How far files of the store are known, see store/late.h. */
+	char seen[SB_EXPORT_TEXT_MAX];
+	int64_t next_s; /* all before it is sent, or was not there; 0: nothing yet */
 	/* Of the period that begins at next_s: its end, and how many pieces of it are sent. 0: none. */
 	int64_t part_end_s;
 	uint64_t nr_part_pieces;
@@ -32,6 +34,7 @@ struct sb_export_state {
 	uint64_t nr_refused; /* pieces that the other side will not have, and were left out */
 	uint64_t nr_unsure;  /* sent again without knowing whether the first was taken */
 	uint64_t expired_s;  /* seconds that were gone from the store before they could be sent */
+	uint64_t nr_late;    /* blocks that came for a time before next_s, and are not sent */
 	uint64_t coarse_s;   /* seconds of which only sums over 10 minutes or more were left */
 	uint64_t
 		behind_s; /* from next_s to the newest time that could be sent, when this was written */

@@ -220,6 +220,8 @@ static int put_exports(FILE *out, const char *path)
 		    "Pieces sent again that may have been taken before"),
 		ROW("export_expired_seconds_total", "counter", expired_s,
 		    "Time that was gone from the store before it could be sent"),
+		ROW("export_late_blocks_total", "counter", nr_late,
+		    "Blocks that were recorded after their time was sent, and are not sent"),
 		ROW("export_behind_seconds", "gauge", behind_s, "Time that is to be sent yet"),
 		ROW("export_sent_timestamp_seconds", "gauge", sent_s, "When it last went well"),
 #undef ROW
