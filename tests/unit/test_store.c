@@ -653,6 +653,48 @@ static void test_merged_sum(void **state)
 	assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+static void put_stack(const char *path, uint32_t stack, const char *service)
+{
+	struct put one = { T0, stack, 0, 0, 77 };
+	struct sb_tag tag = { "service", service, false };
+	struct sb_store_series series = { &tag, 1, profile_of(&one) };
+	struct sb_store_block block = { T0, "oncpu", "samples", { 10000 }, &series, 1 };
+	struct sb_store *store;
+
+	assert_int_equal(sb_store_open_to_write(path, &opts, &store), 0);
+	assert_int_equal(sb_store_put(store, &block), 0);
+	block.begin_s += 600;
+	assert_int_equal(sb_store_put(store, &block), 0);
+	sb_store_close(store);
+	sb_profile_free((struct sb_profile *)series.profile);
+}
+
+/* The same weight, but of another stack, or of other tags. */
+static void test_moved_sum(void **state)
+{
+	static const struct {
+		uint32_t stack;
+		const char *service;
+		uint64_t nr_wrong;
+	} cases[] = { { 1, "a", 0 }, { 2, "a", 1 }, { 1, "b", 1 } };
+	struct wrongs wrongs;
+	char path[80], from[128], to[128];
+	size_t i;
+
+	put_stack(dir, 1, "a");
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(path, sizeof(path), "%s-other", dir);
+		put_stack(path, cases[i].stack, cases[i].service);
+		snprintf(from, sizeof(from), "%s/10min/20400101.sb", path);
+		snprintf(to, sizeof(to), "%s/10min/20400101.sb", dir);
+		assert_int_equal(rename(from, to), 0);
+		assert_int_equal(check_sums(&wrongs).nr_wrong, cases[i].nr_wrong);
+		assert_int_equal(wrongs.last.nr_stacks, 2 * cases[i].nr_wrong);
+		assert_int_equal(wrongs.last.weight, wrongs.last.finer_weight);
+		assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	}
+}
+
 /* A sum that is not there, while a later one is; figures alone. */
 static void test_missing_sum(void **state)
 {
@@ -982,6 +1024,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_look, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrong_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merged_sum, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_moved_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_far, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_after_opening, setup, teardown),
