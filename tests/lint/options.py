@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Every option of the table is in the man page and in each completion, and nothing else is."""
+"""Every option of the table is in the man page, and nothing else is."""
 import pathlib
 import re
 import subprocess
@@ -32,8 +32,7 @@ def compare(where, have, want):
     for option in sorted(have.keys() - want.keys()):
         breach(where, f'there is no option {option}')
     for option in sorted(want.keys() & have.keys()):
-        # None: this kind of text does not say.
-        if have[option] is not None and have[option] != want[option]:
+        if have[option] != want[option]:
             breach(where, f'{option} takes {"a" if want[option] else "no"} value')
 
 
@@ -58,47 +57,8 @@ def from_pages(path, shared):
     return {**shared, **own}
 
 
-def from_bash(text, command):
-    def words(name):
-        found = re.search(rf'local {name}=(["\'])(.*?)\1', text, re.S)
-        return re.sub(r'\$(\w+)', lambda m: words(m.group(1)), found.group(2)) if found else ''
-    listed = words(command)
-    return {word: None for word in listed.split() if word.startswith('-')}
-
-
-def from_zsh(text, command):
-    def entries(name):
-        found = re.search(rf'^\t{name}=\(\n(.*?)^\t\)', text, re.S | re.M)
-        return re.sub(r'\$(\w+)', lambda m: entries(m.group(1)), found.group(1)) if found else ''
-    lines = entries('common' if command == 'help' else command)
-    options = {}
-    for line in lines.splitlines():
-        spec = re.sub(r"'\([^)]*\)'|'\([^)]*\)(?=-)", '', line.split('[')[0])
-        for option in re.findall(r'--?[A-Za-z][\w-]*=?', spec):
-            # Letters carry no =, whether they take a value or not; what follows [...] says it.
-            options[option.rstrip('=')] = bool(re.search(r'\]:', line))
-    return options
-
-
-def from_fish(text, command):
-    options = {}
-    # A function adds the options of the commands that its condition names.
-    functions = re.findall(r'^function (\w+)\n.*__fish_seen_subcommand_from ([\w ]+)\'', text, re.M)
-    adders = [name for name, commands in functions if command in commands.split()]
-    for line in text.splitlines():
-        if line.split(' ')[0] not in adders and not line.startswith('complete -c stackbpf -s'):
-            continue
-        takes_value = bool(re.search(r' -(x|r|rF) ', line))
-        for flag, name in re.findall(r' -(s|l) (\S+)', line):
-            options[('-' if flag == 's' else '--') + name] = takes_value
-    return options
-
-
 def main():
     docs = ROOT / 'docs'
-    bash = (docs / 'completions/stackbpf.bash').read_text(encoding='utf-8')
-    zsh = (docs / 'completions/_stackbpf').read_text(encoding='utf-8')
-    fish = (docs / 'completions/stackbpf.fish').read_text(encoding='utf-8')
     shared = from_man(docs / 'man/stackbpf-options.7')
     commands = table()
     for command, want in commands.items():
@@ -109,12 +69,6 @@ def main():
             compare(f'docs/man/{page.name}', have, want)
         else:
             breach(f'docs/man/{page.name}', 'is missing')
-        compare(f'stackbpf.bash: {command}', from_bash(bash, command), want)
-        compare(f'_stackbpf: {command}', from_zsh(zsh, command), want)
-        compare(f'stackbpf.fish: {command}', from_fish(fish, command), want)
-        for name, text in ('stackbpf.bash', bash), ('_stackbpf', zsh), ('stackbpf.fish', fish):
-            if not re.search(rf'\b{command}\b', text):
-                breach(name, f'the command {command} is missing')
     if len(commands) < 3 or len(commands['oncpu']) < 20:
         breach('print_options', 'the table cannot be this short')
     sys.exit(1 if breaches else 0)

@@ -3,6 +3,7 @@
 #ifndef SB_BASE_CLEANUP_H
 #define SB_BASE_CLEANUP_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -48,6 +49,12 @@ static inline void sb_fclosep(FILE **file)
 {
 	if (*file)
 		fclose(*file);
+}
+
+static inline void sb_closedirp(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/store_opts.h"
 #include "flamegraph/fg.h"
 #include "output/comparison.h"
@@ -42,6 +43,15 @@ static int parse_format(void *field, const char *value, const char **ret_why)
 	return *format ? 0 : -EINVAL;
 }
 
+static void complete_format(struct sb_completion *to)
+{
+	size_t i;
+
+	for (i = 0; sb_comparison_output_at(i); i++)
+		sb_complete_add(to, sb_comparison_output_at(i)->name,
+				sb_comparison_output_at(i)->summary);
+}
+
 static const struct sb_opt_word norms[] = {
 	{ "share", SB_DIFF_SHARE }, { "rate", SB_DIFF_RATE }, { "raw", SB_DIFF_RAW }, {}
 };
@@ -56,8 +66,10 @@ static const struct sb_opt_word widths[] = { { "b", 0 }, { "a", 1 }, { "both", 2
 const struct sb_opt sb_diff_option_rows[] = {
 	SB_STORE_ROWS(struct diff_opts, store),
 	{ .name = "vs-from", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_WINDOW, AT(vs_from),
+	  .suggest = SB_STORE_FROM_SUGGEST,
 	  .help = "what is compared with it: from here on; default --from's, or up to now" },
 	{ .name = "vs-to", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_WINDOW, AT(vs_to),
+	  .suggest = SB_STORE_TO_SUGGEST,
 	  .help = "up to here" },
 	{ .name = "vs-tag", .metavar = "RULE", .type = SB_OPT_STRINGS, .group = SB_OPT_TARGET, AT(vs_tags),
 	  .help = "with these tags; default --tag's" },
@@ -76,10 +88,10 @@ const struct sb_opt sb_diff_option_rows[] = {
 	{ .name = "negate", .type = SB_OPT_ON, .group = SB_OPT_SHAPE, AT(is_negated),
 	  .help = "of the picture: red is less, blue is more" },
 	{ .name = "output", .letters = "o", .metavar = "FILE", .type = SB_OPT_STRING,
-	  .group = SB_OPT_OUTPUT, AT(output),
+	  .group = SB_OPT_OUTPUT, AT(output), .complete = sb_complete_file,
 	  .help = "write here; .svg, .html, .folded, .json and .txt say the format" },
 	{ .name = "format", .metavar = "NAME", .type = SB_OPT_PARSED, .group = SB_OPT_OUTPUT,
-	  AT(format), .parse = parse_format,
+	  AT(format), .parse = parse_format, .complete = complete_format,
 	  .help = "table (the default), svg, html, folded, json" },
 	{ .name = "title", .metavar = "TEXT", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, AT(title),
 	  .help = "of the picture" },

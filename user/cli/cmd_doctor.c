@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "capture/privileges.h"
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/doctor.h"
 #include "parser.h"
 
@@ -23,7 +24,7 @@ struct doctor_opts {
 const struct sb_opt sb_doctor_rows[] = {
 	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "PID", .type = SB_OPT_U32,
 	  .group = SB_OPT_TARGET, .offset = offsetof(struct doctor_opts, tgid),
-	  .min = 1, .max = 4194304, /* PID_MAX_LIMIT of the kernel */
+	  .complete = sb_complete_pids, .min = 1, .max = 4194304, /* PID_MAX_LIMIT of the kernel */
 	  .help = "look at this process, too" },
 	SB_COMMON_ROWS,
 	SB_OPT_END

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/store_opts.h"
 #include "export/file.h"
 #include "export/run.h"
@@ -65,12 +66,13 @@ const struct sb_opt sb_export_rows[] = {
 	SB_STORE_DIR_ROW(struct export_opts, store),
 	{ .name = "to", .metavar = "PLACE", .type = SB_OPT_PARSED, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct export_opts, to), .parse = parse_to,
+	  .suggest = "clickhouse:http:// otlp:http:// pyroscope:http:// pprof-dir: file:",
 	  .help = "where to, see below; if it is a time (a second --to), up to when" },
 	{ .name = "from", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_WINDOW,
-	  .offset = offsetof(struct export_opts, store.from),
+	  .offset = offsetof(struct export_opts, store.from), .suggest = SB_STORE_FROM_SUGGEST,
 	  .help = "from here on, whatever was sent before; with --follow, where to begin the first time" },
 	{ .name = "kind", .metavar = "KIND", .type = SB_OPT_STRING, .group = SB_OPT_EVENTS,
-	  .offset = offsetof(struct export_opts, store.kind),
+	  .offset = offsetof(struct export_opts, store.kind), .complete = sb_complete_kind,
 	  .help = "only this: oncpu, offcpu, io, ...; default all" },
 	{ .name = "tag", .metavar = "RULE", .type = SB_OPT_STRINGS, .group = SB_OPT_TARGET,
 	  .offset = offsetof(struct export_opts, store.tags),
@@ -80,7 +82,7 @@ const struct sb_opt sb_export_rows[] = {
 	  .offset = offsetof(struct export_opts, store.by),
 	  .help = "these tags make a series; default all but pid, tid and labels" },
 	{ .name = "every", .metavar = "TIME", .type = SB_OPT_DURATION, .group = SB_OPT_WINDOW,
-	  .offset = offsetof(struct export_opts, every_ns),
+	  .offset = offsetof(struct export_opts, every_ns), .suggest = "60s 10s 10m",
 	  .help = "how long a period is that is sent as one, a multiple of 10 s (60s)" },
 	{ .name = "follow", .letters = "f", .type = SB_OPT_ON, .group = SB_OPT_WINDOW,
 	  .offset = offsetof(struct export_opts, is_follow),
@@ -92,16 +94,16 @@ const struct sb_opt sb_export_rows[] = {
 	  .offset = offsetof(struct export_opts, headers),
 	  .help = "one more line of each request: 'X-Scope-OrgID: 1'" },
 	{ .name = "token-file", .metavar = "FILE", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
-	  .offset = offsetof(struct export_opts, token_file),
+	  .offset = offsetof(struct export_opts, token_file), .complete = sb_complete_file,
 	  .help = "send its first line as 'Authorization: Bearer ...'" },
 	{ .name = "ca-file", .metavar = "FILE", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
-	  .offset = offsetof(struct export_opts, ca_file),
+	  .offset = offsetof(struct export_opts, ca_file), .complete = sb_complete_file,
 	  .help = "trust these certificates, not the system's" },
 	{ .name = "timeout", .metavar = "TIME", .type = SB_OPT_DURATION, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct export_opts, timeout_ns),
 	  .help = "give a request up after (30s)" },
 	{ .name = "state", .metavar = "DIR", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
-	  .offset = offsetof(struct export_opts, state_dir),
+	  .offset = offsetof(struct export_opts, state_dir), .complete = sb_complete_directory,
 	  .help = "keep there how far it came (STORE/" SB_EXPORT_DIR ")" },
 	SB_COMMON_ROWS,
 	SB_OPT_END

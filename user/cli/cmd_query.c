@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/result.h"
 #include "cli/store_opts.h"
 
@@ -18,14 +19,25 @@ struct query_opts {
 	bool annotate, modules, no_header;
 };
 
+static void complete_format(struct sb_completion *to)
+{
+	const struct sb_output *output;
+	size_t i;
+
+	sb_complete_add(to, sb_output_top.name, sb_output_top.summary);
+	for (i = 0; (output = sb_output_at(i)); i++)
+		if (!output->needs_durations)
+			sb_complete_add(to, output->name, output->summary);
+}
+
 /* clang-format off */
 const struct sb_opt sb_query_rows[] = {
 	SB_STORE_ROWS(struct query_opts, store),
 	{ .name = "format", .metavar = "NAME", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
-	  .offset = offsetof(struct query_opts, format),
+	  .offset = offsetof(struct query_opts, format), .complete = complete_format,
 	  .help = "top (the default), folded, svg, html, pprof, otlp, speedscope, firefox, callgrind, json, bt" },
 	{ .name = "output", .letters = "o", .metavar = "FILE", .type = SB_OPT_STRING,
-	  .group = SB_OPT_OUTPUT, .offset = offsetof(struct query_opts, path),
+	  .group = SB_OPT_OUTPUT, .offset = offsetof(struct query_opts, path), .complete = sb_complete_file,
 	  .help = "write to FILE, in the format of its extension; - is stdout" },
 	{ .name = "limit", .letters = "l", .metavar = "N", .type = SB_OPT_U32, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct query_opts, limit), .min = 1, .max = UINT32_MAX,

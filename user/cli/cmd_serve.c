@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "capture/privileges.h"
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/store_opts.h"
 #include "serve/serve.h"
 
@@ -27,14 +28,14 @@ struct serve_opts {
 const struct sb_opt sb_serve_rows[] = {
 	SB_STORE_DIR_ROW(struct serve_opts, args),
 	{ .name = "listen", .letters = "l", .metavar = "ADDRESS:PORT", .type = SB_OPT_STRING,
-	  .group = SB_OPT_TARGET, .offset = offsetof(struct serve_opts, listen),
+	  .group = SB_OPT_TARGET, .offset = offsetof(struct serve_opts, listen), .suggest = SB_SERVE_LISTEN,
 	  .help = "where (default " SB_SERVE_LISTEN "; port 0: one that is free). Any other address than "
 		  "127.0.0.1 and [::1] needs --token-file" },
 	{ .name = "token-file", .metavar = "FILE", .type = SB_OPT_STRING, .group = SB_OPT_TARGET,
-	  .offset = offsetof(struct serve_opts, token_file),
+	  .offset = offsetof(struct serve_opts, token_file), .complete = sb_complete_file,
 	  .help = "who asks must know what is in it: 16 characters or more" },
 	{ .name = "host", .metavar = "NAME", .type = SB_OPT_STRINGS, .group = SB_OPT_TARGET,
-	  .offset = offsetof(struct serve_opts, hosts),
+	  .offset = offsetof(struct serve_opts, hosts), .complete = sb_complete_host,
 	  .help = "a name by which browsers reach this machine, besides its host name and numbers" },
 	SB_COMMON_ROWS,
 	SB_OPT_END

@@ -16,6 +16,7 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/record.h"
 #include "cli/snap.h"
 
@@ -31,9 +32,11 @@
 const struct sb_opt sb_snap_rows[] = {
 	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "LIST",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_pids,
+	  .complete = sb_complete_pids,
 	  .help = "processes, with all their threads: 1302,1400" },
 	{ .name = "tid", .letters = "L", .metavar = "LIST",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_tids,
+	  .complete = sb_complete_pids,
 	  .help = "single threads" },
 
 	{ .name = "user", .letters = "uU",
@@ -65,6 +68,7 @@ const struct sb_opt sb_snap_rows[] = {
 	  .help = "stacks (default: leaf first, as debuggers have it), folded, json" },
 	{ .name = "output", .letters = "o", .metavar = "FILE",
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
+	  .complete = sb_complete_file,
 	  .help = "write to FILE instead of stdout; can be repeated" },
 	SB_COMMON_ROWS,
 	SB_OPT_END

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/nearest.h"
 #include "views/view.h"
 
@@ -39,6 +40,20 @@ static const char store_notes[] =
 	"  check   which records are damaged; exit status 1 if there are any\n"
 	"  prune   remove what is older, or more, than the options say\n"
 	"  merge   add what another store, DIR2, has: of another host\n";
+
+static const char completion_notes[] =
+	"Packages install it where the shell looks for it. Otherwise, for bash, in ~/.bashrc:\n"
+	"  source <(stackbpf completion bash)\n"
+	"zsh the same, in ~/.zshrc behind compinit; for fish, once:\n"
+	"  stackbpf completion fish >~/.config/fish/completions/stackbpf.fish\n";
+
+static void complete_store(struct sb_completion *to)
+{
+	if (!to->nr_operands)
+		sb_complete_add_all(to, "stat check prune merge");
+	else
+		sb_complete_directory(to);
+}
 
 static const struct sb_command commands[] = {
 	{
@@ -93,6 +108,7 @@ static const struct sb_command commands[] = {
 		.synopsis = "[options] A B | --store DIR [question] --vs-from ... --vs-tag ...",
 		.opts = sb_diff_option_rows,
 		.notes = diff_notes,
+		.complete = sb_complete_file,
 		.run = sb_cmd_diff,
 	},
 	{
@@ -117,6 +133,7 @@ static const struct sb_command commands[] = {
 		.synopsis = "stat|check|prune|merge [options] [DIR2]",
 		.opts = sb_store_rows,
 		.notes = store_notes,
+		.complete = complete_store,
 		.run = sb_cmd_store,
 	},
 	{
@@ -131,7 +148,17 @@ static const struct sb_command commands[] = {
 		.summary = "what a command does, and its options",
 		.synopsis = "[COMMAND]",
 		.opts = sb_help_rows,
+		.complete = sb_complete_command,
 		.run = sb_cmd_help,
+	},
+	{
+		.name = "completion",
+		.summary = "for a shell: what it completes at the Tab key",
+		.synopsis = "bash|zsh|fish",
+		.opts = sb_help_rows,
+		.notes = completion_notes,
+		.complete = sb_complete_shell,
+		.run = sb_cmd_completion,
 	},
 };
 

@@ -20,6 +20,8 @@ struct sb_command {
 	const char *synopsis;	   /* what follows the name in the first line of its help */
 	const struct sb_opt *opts; /* NULL: it takes none */
 	const char *notes;	   /* more lines for its help, or NULL */
+	/* What shells complete where no option stands: see cli/complete.h; NULL: nothing */
+	void (*complete)(struct sb_completion *to);
 	/* @argv begins with the first word after the name. Return: the exit status. */
 	int (*run)(const struct sb_command *command, char **argv);
 };
@@ -43,6 +45,7 @@ int sb_cmd_diff(const struct sb_command *command, char **argv);
 int sb_cmd_doctor(const struct sb_command *command, char **argv);
 int sb_cmd_export(const struct sb_command *command, char **argv);
 int sb_cmd_help(const struct sb_command *command, char **argv);
+int sb_cmd_completion(const struct sb_command *command, char **argv);
 
 extern const struct sb_opt sb_record_rows[];
 extern const struct sb_opt sb_serve_rows[];

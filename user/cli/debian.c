@@ -15,12 +15,6 @@
 /* The longest list of a package in Debian 12 has 5 MB. */
 #define LIST_BYTES_MAX (64u << 20)
 
-static void closedirp(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 /* With merged /usr, /lib/x and /usr/lib/x are one file, and lists have either name. */
 static const char *without_usr(const char *path, size_t *len)
 {
@@ -96,7 +90,7 @@ static int search_all(struct search *search, DIR *dir)
 int sb_debian_owners(const char *info_dir, const char *const *paths, size_t nr, char **ret_packages)
 {
 	struct search search = { .paths = paths, .packages = ret_packages };
-	sb_cleanup(closedirp) DIR *dir = opendir(info_dir ? info_dir : "/var/lib/dpkg/info");
+	sb_cleanup(sb_closedirp) DIR *dir = opendir(info_dir ? info_dir : "/var/lib/dpkg/info");
 	size_t i;
 	int err = 0;
 

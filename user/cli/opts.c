@@ -288,23 +288,34 @@ static int apply_next(struct sb_opts *opts, const struct sb_opt *row, struct spe
 	return apply(opts, row, as, value);
 }
 
-static const struct sb_opt *find_long(const struct sb_opts *opts, const char *name, size_t len)
+bool sb_opt_takes_value(const struct sb_opt *row)
+{
+	return types[row->type].takes_value;
+}
+
+bool sb_opt_takes_next(const struct sb_opt *row)
+{
+	return types[row->type].takes_value && !row->preset;
+}
+
+const struct sb_opt *sb_opt_find(const struct sb_opt *rows, const char *command, const char *name,
+				 size_t len)
 {
 	const struct sb_opt *row;
 
-	for (row = opts->rows; !sb_opt_is_end(row); row++)
-		if (row->name && sb_opt_is_for(row, opts->command) && strlen(row->name) == len &&
+	for (row = rows; !sb_opt_is_end(row); row++)
+		if (row->name && sb_opt_is_for(row, command) && strlen(row->name) == len &&
 		    !memcmp(row->name, name, len))
 			return row;
 	return NULL;
 }
 
-static const struct sb_opt *find_letter(const struct sb_opts *opts, char letter)
+const struct sb_opt *sb_opt_find_letter(const struct sb_opt *rows, const char *command, char letter)
 {
 	const struct sb_opt *row;
 
-	for (row = opts->rows; !sb_opt_is_end(row); row++) {
-		if (!sb_opt_is_for(row, opts->command))
+	for (row = rows; !sb_opt_is_end(row); row++) {
+		if (!sb_opt_is_for(row, command))
 			continue;
 		if ((row->letters && strchr(row->letters, letter)) ||
 		    (row->synonyms && strchr(row->synonyms, letter)))
@@ -337,7 +348,7 @@ static int parse_long(struct sb_opts *opts, char ***argv)
 	size_t len = strcspn(word + 2, "=");
 	const char *value = word[2 + len] ? word + 2 + len + 1 : NULL;
 	struct spelling as = { .len = (int)len + 2, .s = word };
-	const struct sb_opt *row = find_long(opts, word + 2, len);
+	const struct sb_opt *row = sb_opt_find(opts->rows, opts->command, word + 2, len);
 
 	if (!row)
 		return unknown_long(opts, as);
@@ -360,7 +371,7 @@ static int parse_letters(struct sb_opts *opts, char ***argv)
 	int err = 0;
 
 	for (at = **argv + 1; *at && !err; at++) {
-		const struct sb_opt *row = find_letter(opts, *at);
+		const struct sb_opt *row = sb_opt_find_letter(opts->rows, opts->command, *at);
 
 		name[1] = *at;
 		if (!row)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Options are rows: one row says everything about an option, and the parser, `--help` and the
- * checks of man pages and completions (tests/lint/options.py) all go by the same rows.
+ * Options are rows: one row says everything about an option, and the parser, `--help`, what shells
+ * complete (cli/complete.h) and the check of man pages (tests/lint/options.py) all go by the same rows.
  *
  * Accepted: -p 1, -p1, --pid 1, --pid=1, bundled flags (-uk, -ukp1), "--" before a command. A
  * value that begins with '-' must be attached to its option: a forgotten value would otherwise
@@ -19,6 +19,8 @@
 #include "base/vec.h"
 
 typedef SB_VEC(const char *) sb_vec_str;
+
+struct sb_completion; /* cli/complete.h */
 
 /* What an option does to its field. */
 enum sb_opt_type {
@@ -79,6 +81,9 @@ struct sb_opt {
 	 * of a sentence ("is longer than ..."), -ENOMEM.
 	 */
 	int (*parse)(void *field, const char *value, const char **ret_why);
+	/* What shells complete, beside `words`: values, "1h 1d"; those that have to be looked for. */
+	const char *suggest;
+	void (*complete)(struct sb_completion *to);
 };
 
 /* A table ends with a row that has neither name nor letters. */
@@ -110,6 +115,14 @@ int sb_opts_fail(struct sb_opts *opts, const char *fmt, ...) __attribute__((form
 /* Return: whether @command has this option. */
 bool sb_opt_is_for(const struct sb_opt *row, const char *command);
 bool sb_opt_is_end(const struct sb_opt *row);
+/* Return: whether it can have a value, and whether that may be the next word. */
+bool sb_opt_takes_value(const struct sb_opt *row);
+bool sb_opt_takes_next(const struct sb_opt *row);
+/* Return: the option of that name (without dashes) or letter that @command has; NULL: none. */
+const struct sb_opt *sb_opt_find(const struct sb_opt *rows, const char *command, const char *name,
+				 size_t len);
+const struct sb_opt *sb_opt_find_letter(const struct sb_opt *rows, const char *command,
+					char letter);
 
 /* The options that are shown, under the headings of their groups. */
 void sb_opts_print_help(const struct sb_opt *rows, const char *command, FILE *out);

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "cli/complete.h"
 #include "sb_abi_io.h"
 #include "sb_sym.h"
 #include "views/view.h"
@@ -365,18 +366,23 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 const struct sb_opt sb_record_rows[] = {
 	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "LIST",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_pids,
+	  .complete = sb_complete_pids,
 	  .help = "processes, with all their threads: 1302,1400" },
 	{ .name = "tid", .letters = "L", .metavar = "LIST",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_tids,
+	  .complete = sb_complete_pids,
 	  .help = "single threads" },
 	{ .name = "comm", .letters = "n", .metavar = "GLOB",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_comm,
+	  .complete = sb_complete_comm,
 	  .help = "threads whose name matches, with * and ?; can be repeated" },
 	{ .name = "cgroup", .letters = "G", .metavar = "PATH",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_cgroup,
+	  .complete = sb_complete_directory,
 	  .help = "a cgroup and all below it; can be repeated" },
 	{ .name = "uid", .metavar = "LIST",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_uids,
+	  .complete = sb_complete_users,
 	  .help = "tasks of these users (ids or names)" },
 	{ .name = "all", .letters = "a",
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(all),
@@ -386,6 +392,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "the children of -p and of the command, too, now and later" },
 	{ .name = "command", .letters = "c", .metavar = "CMD", SHOWN,
 	  .type = SB_OPT_STRING, .group = SB_OPT_TARGET, FIELD(shell_command),
+	  .complete = sb_complete_program,
 	  .help = "run this line with sh, sample it and its children, and end with it" },
 
 	{ .name = "time", .letters = "t", .metavar = "DUR",
@@ -405,7 +412,7 @@ const struct sb_opt sb_record_rows[] = {
 
 	{ .name = "max-overhead", .metavar = "PCT",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_WINDOW, FIELD(overhead_max_ppm),
-	  .parse = parse_percent,
+	  .parse = parse_percent, .suggest = "1 0.5 off",
 	  .help = "sample less while the run itself takes more than so many percent of all CPUs "
 		  "(default 1); what is sampled weighs more then; off: no limit" },
 
@@ -453,12 +460,15 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "only files of these kinds: file, dir, pipe, sock, tty, chr, blk, anon, other" },
 	{ .name = "path", .metavar = "GLOB", FILES,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(view.io_path),
+	  .complete = sb_complete_file,
 	  .help = "only files whose path matches, with * (over slashes, too), ? and [...]" },
 	{ .name = "fs", .metavar = "TYPE", FILES,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(view.io_fs),
+	  .complete = sb_complete_filesystem,
 	  .help = "only on filesystems of this type: ext4, tmpfs, ..." },
 	{ .name = "dev", .metavar = "DEVICE", FILES,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.io_dev), .parse = parse_dev,
+	  .complete = sb_complete_device,
 	  .help = "only on this device: vda1, 254:1, or any file on it" },
 	{ .name = "inode", .metavar = "N", FILES,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.io_ino), .parse = parse_inode,
@@ -469,14 +479,16 @@ const struct sb_opt sb_record_rows[] = {
 
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,
+	  .complete = sb_complete_kind,
 	  .help = "what is sampled: oncpu (default), offcpu, wall, io, wakeup, offwake" },
 
 	{ .name = "store", .metavar = "DIR", RECORDER,
 	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(recorder.store),
+	  .complete = sb_complete_directory,
 	  .help = "where profiles go (default " SB_RECORDER_STORE "); made if it is not there" },
 	{ .name = "kinds", .metavar = "LIST", RECORDER,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(recorder),
-	  .parse = sb_recorder_parse_kinds,
+	  .parse = sb_recorder_parse_kinds, .complete = sb_complete_kinds,
 	  .help = "what is sampled: oncpu (default), offcpu, wall, io, wakeup, offwake; a process "
 		  "for each" },
 	{ .name = "tag", .metavar = "KEY=VALUE", RECORDER,
@@ -527,6 +539,7 @@ const struct sb_opt sb_record_rows[] = {
 
 	{ .name = "by", .metavar = "LIST", SHOWN,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
+	  .complete = sb_complete_roots,
 	  .help = "what stands at the root, outermost first: comm (default), pid, thread, cpu, "
 		  "cgroup, container" },
 	{ .name = "label", .metavar = "KEY",
@@ -582,6 +595,7 @@ const struct sb_opt sb_record_rows[] = {
 
 	{ .name = "output", .letters = "o", .metavar = "FILE", RESULT,
 	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
+	  .complete = sb_complete_file,
 	  .help = "write to FILE, in the format of its extension (.folded .svg ...); can be "
 		  "repeated; '-' is stdout" },
 	{ .name = "open", .commands = "run",
@@ -589,6 +603,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "show the first FILE when it is written, by xdg-open" },
 	{ .name = "format", .metavar = "NAME", RESULT,
 	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(format),
+	  .complete = sb_complete_format,
 	  .help = "the format, whatever the extension says" },
 	{ .name = "folded", .letters = "f", RESULT,
 	  .type = SB_OPT_NONE, .group = SB_OPT_OUTPUT,

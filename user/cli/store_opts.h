@@ -4,10 +4,14 @@
 #define SB_CLI_STORE_OPTS_H
 
 #include "cli/command.h"
+#include "cli/complete.h"
 #include "cli/opts.h"
 #include "store/ask.h"
 
-#define SB_STORE_DIR_DEFAULT "/var/lib/stackbpf"
+#define SB_STORE_DIR_DEFAULT  "/var/lib/stackbpf"
+/* What shells complete. */
+#define SB_STORE_FROM_SUGGEST "-1h -1d -7d -30d"
+#define SB_STORE_TO_SUGGEST   "now"
 
 /* All borrowed; zero-initialize. */
 struct sb_store_args {
@@ -20,7 +24,7 @@ struct sb_store_args {
 #define SB_STORE_DIR_ROW(fields, member)                                                         \
 	{                                                                                        \
 		.name = "store", .metavar = "DIR", .type = SB_OPT_STRING, .group = SB_OPT_STORE, \
-		.offset = offsetof(fields, member.dir),                                          \
+		.offset = offsetof(fields, member.dir), .complete = sb_complete_directory,       \
 		.help = "the store; default " SB_STORE_DIR_DEFAULT                               \
 	}
 
@@ -31,18 +35,21 @@ struct sb_store_args {
 	  .type = SB_OPT_TIME,                                                                      \
 	  .group = SB_OPT_STORE,                                                                    \
 	  .offset = offsetof(fields, member.from),                                                  \
+	  .suggest = SB_STORE_FROM_SUGGEST,                                                         \
 	  .help = "from here on: -1h (the default), now-2d, 2026-11-21T10:00 (UTC), @1795255200" }, \
 		{ .name = "to",                                                                     \
 		  .metavar = "TIME",                                                                \
 		  .type = SB_OPT_TIME,                                                              \
 		  .group = SB_OPT_STORE,                                                            \
 		  .offset = offsetof(fields, member.to),                                            \
+		  .suggest = SB_STORE_TO_SUGGEST,                                                   \
 		  .help = "up to here; default now" },                                              \
 		{ .name = "kind",                                                                   \
 		  .metavar = "KIND",                                                                \
 		  .type = SB_OPT_STRING,                                                            \
 		  .group = SB_OPT_STORE,                                                            \
 		  .offset = offsetof(fields, member.kind),                                          \
+		  .complete = sb_complete_kind,                                                     \
 		  .help = "what was measured: oncpu (the default), offcpu, io, ..." },              \
 		{ .name = "tag",                                                                    \
 		  .metavar = "RULE",                                                                \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Make C strings of what browsers run: viewer_text.py OUT.c HEADER.h NAME=FILE...
+"""Make C strings of what browsers and shells run: viewer_text.py OUT.c HEADER.h NAME=FILE...
 
 Indentation and lines that are only a comment are left out: every picture carries this text. A line
 "// include FILE" stands for that file, which is beside the one it is in.
