@@ -16,7 +16,6 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "cli/command.h"
-#include "cli/complete.h"
 #include "cli/record.h"
 #include "cli/snap.h"
 
@@ -25,55 +24,6 @@
 #define FREQ_HZ		 997
 #define IDLE_MARK	 "[idle: "
 #define NOT_SAMPLED_MARK "[running: not sampled]"
-
-#define FIELD(name)	 .offset = offsetof(struct sb_record_opts, name)
-
-/* clang-format off */
-const struct sb_opt sb_snap_rows[] = {
-	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "LIST",
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_pids,
-	  .complete = sb_complete_pids,
-	  .help = "processes, with all their threads: 1302,1400" },
-	{ .name = "tid", .letters = "L", .metavar = "LIST",
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_tids,
-	  .complete = sb_complete_pids,
-	  .help = "single threads" },
-
-	{ .name = "user", .letters = "uU",
-	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(sides), .bits = SB_SIDE_USER,
-	  .help = "user stacks only" },
-	{ .name = "kernel", .letters = "kK",
-	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(sides), .bits = SB_SIDE_KERNEL,
-	  .help = "kernel stacks only; with -u: both, the default" },
-	{ .name = "interp", .metavar = "HOW",
-	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(interp), .words = sb_interp_words,
-	  .help = "frames of interpreters: auto (default: in the place of the interpreter's own), "
-		  "both (beside them), only (no native ones where there are any), off" },
-
-	{ .name = "lines",
-	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(lines),
-	  .help = "add file:line where debug data has it" },
-	{ .name = "no-inline",
-	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(no_inlines),
-	  .help = "no inlined functions" },
-	{ .name = "demangle", .metavar = "MODE",
-	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(demangle), .words = sb_demangle_words,
-	  .help = "C++ and Rust names: short (default, without parameters), full, off" },
-
-	{ .name = "group",
-	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(group),
-	  .help = "threads of equal stacks together, those of most threads first" },
-	{ .name = "format", .metavar = "NAME",
-	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(format), .words = sb_snap_formats,
-	  .help = "stacks (default: leaf first, as debuggers have it), folded, json" },
-	{ .name = "output", .letters = "o", .metavar = "FILE",
-	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
-	  .complete = sb_complete_file,
-	  .help = "write to FILE instead of stdout; can be repeated" },
-	SB_COMMON_ROWS,
-	SB_OPT_END
-};
-/* clang-format on */
 
 /* A thread in one state, as samples name it. */
 struct key {

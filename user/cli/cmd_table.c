@@ -69,7 +69,7 @@ static const struct sb_command commands[] = {
 		.name = "snap",
 		.summary = "what each thread of a process does now",
 		.synopsis = "-p PID [options]",
-		.opts = sb_snap_rows,
+		.opts = sb_record_rows,
 		.run = sb_cmd_snap,
 	},
 	{

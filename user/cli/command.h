@@ -51,7 +51,6 @@ extern const struct sb_opt sb_record_rows[];
 extern const struct sb_opt sb_serve_rows[];
 extern const struct sb_opt sb_diff_option_rows[];
 extern const struct sb_opt sb_query_rows[];
-extern const struct sb_opt sb_snap_rows[];
 extern const struct sb_opt sb_timeline_rows[];
 extern const struct sb_opt sb_store_rows[];
 extern const struct sb_opt sb_doctor_rows[];

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "cli/complete.h"
+#include "cli/snap.h"
 #include "sb_abi_io.h"
 #include "sb_sym.h"
 #include "views/view.h"
@@ -76,7 +77,7 @@ static int add_id(void *field, const char *element, uint32_t rule, const char **
 	return sb_vec_push(ids, (struct sb_pid_rule){ .pid = (uint32_t)id, .rule = rule });
 }
 
-int sb_record_parse_pids(void *field, const char *value, const char **ret_why)
+static int parse_pids(void *field, const char *value, const char **ret_why)
 {
 	struct sb_targets *targets = field;
 	int err = for_each_element(&targets->tgids, value, add_id, ret_why);
@@ -86,7 +87,7 @@ int sb_record_parse_pids(void *field, const char *value, const char **ret_why)
 	return err;
 }
 
-int sb_record_parse_tids(void *field, const char *value, const char **ret_why)
+static int parse_tids(void *field, const char *value, const char **ret_why)
 {
 	struct sb_targets *targets = field;
 	__typeof__(targets->tgids) *ids = (void *)&targets->tids;
@@ -200,7 +201,7 @@ static int parse_roots(void *field, const char *value, const char **ret_why)
 	}
 }
 
-const struct sb_opt_word sb_demangle_words[] = {
+static const struct sb_opt_word demangle_words[] = {
 	{ "short", SB_SYM_DEMANGLE_SHORT },
 	{ "full", SB_SYM_DEMANGLE_FULL },
 	{ "off", SB_SYM_DEMANGLE_OFF },
@@ -237,7 +238,7 @@ static const struct sb_opt_word idle_words[] = {
 	{},
 };
 
-const struct sb_opt_word sb_interp_words[] = {
+static const struct sb_opt_word interp_words[] = {
 	{ "auto", SB_INTERP_AUTO },
 	{ "off", SB_INTERP_OFF },
 	{ "only", SB_INTERP_ONLY },
@@ -358,36 +359,38 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 #define OF_A_KIND   .commands = "run top" /* that are no view */
 #define RECORDER    .commands = "record"
 /* What says how a result looks: there is none but the store. */
-#define RESULT	    .commands = "!record top"
+#define RESULT	    .commands = "!record top snap"
 /* What is shown of a sample, wherever that is. */
-#define SHOWN	    .commands = "!record"
+#define SHOWN	    .commands = "!record snap"
+/* What says for how long, and of whom: snap is one look at what is named. */
+#define SAMPLING    .commands = "!snap"
 
 /* clang-format off */
 const struct sb_opt sb_record_rows[] = {
 	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "LIST",
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_pids,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_pids,
 	  .complete = sb_complete_pids,
 	  .help = "processes, with all their threads: 1302,1400" },
 	{ .name = "tid", .letters = "L", .metavar = "LIST",
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = sb_record_parse_tids,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_tids,
 	  .complete = sb_complete_pids,
 	  .help = "single threads" },
-	{ .name = "comm", .letters = "n", .metavar = "GLOB",
+	{ .name = "comm", .letters = "n", .metavar = "GLOB", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_comm,
 	  .complete = sb_complete_comm,
 	  .help = "threads whose name matches, with * and ?; can be repeated" },
-	{ .name = "cgroup", .letters = "G", .metavar = "PATH",
+	{ .name = "cgroup", .letters = "G", .metavar = "PATH", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_cgroup,
 	  .complete = sb_complete_directory,
 	  .help = "a cgroup and all below it; can be repeated" },
-	{ .name = "uid", .metavar = "LIST",
+	{ .name = "uid", .metavar = "LIST", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_uids,
 	  .complete = sb_complete_users,
 	  .help = "tasks of these users (ids or names)" },
-	{ .name = "all", .letters = "a",
+	{ .name = "all", .letters = "a", SAMPLING,
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(all),
 	  .help = "the whole machine; the default when nothing else is named" },
-	{ .name = "subprocesses", .letters = "s",
+	{ .name = "subprocesses", .letters = "s", SAMPLING,
 	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(targets.follow_children),
 	  .help = "the children of -p and of the command, too, now and later" },
 	{ .name = "command", .letters = "c", .metavar = "CMD", SHOWN,
@@ -395,7 +398,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .complete = sb_complete_program,
 	  .help = "run this line with sh, sample it and its children, and end with it" },
 
-	{ .name = "time", .letters = "t", .metavar = "DUR",
+	{ .name = "time", .letters = "t", .metavar = "DUR", SAMPLING,
 	  .type = SB_OPT_DURATION, .group = SB_OPT_WINDOW, FIELD(time_ns),
 	  .help = "how long: 5 (seconds), 500ms, 2m, 1h; default: until Ctrl-C, or until every "
 		  "process of -p has ended" },
@@ -410,7 +413,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_LIST, .group = SB_OPT_WINDOW, FIELD(cpus), .max = 65535,
 	  .help = "only on these CPUs: 0,2,4-7" },
 
-	{ .name = "max-overhead", .metavar = "PCT",
+	{ .name = "max-overhead", .metavar = "PCT", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_WINDOW, FIELD(overhead_max_ppm),
 	  .parse = parse_percent, .suggest = "1 0.5 off",
 	  .help = "sample less while the run itself takes more than so many percent of all CPUs "
@@ -531,18 +534,18 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_BYTES, .group = SB_OPT_STACKS, FIELD(unwind_bytes), .min = UNWIND_MIN,
 	  .help = "unwind tables kept in memory at most (default 64M, of record 16M; limit 1G)" },
 	{ .name = "interp", .metavar = "HOW",
-	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(interp), .words = sb_interp_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(interp), .words = interp_words,
 	  .help = "frames of Python, Perl, Ruby, PHP, Lua, JavaScript, Java: auto (default: in the "
 		  "place of the interpreter's own), both (beside them), only (no native ones where "
 		  "there are any), off" },
-	{ .letters = "g", .type = SB_OPT_NONE, .group = SB_OPT_STACKS },
+	{ .letters = "g", SAMPLING, .type = SB_OPT_NONE, .group = SB_OPT_STACKS },
 
 	{ .name = "by", .metavar = "LIST", SHOWN,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
 	  .complete = sb_complete_roots,
 	  .help = "what stands at the root, outermost first: comm (default), pid, thread, cpu, "
 		  "cgroup, container" },
-	{ .name = "label", .metavar = "KEY",
+	{ .name = "label", .metavar = "KEY", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
 	  .parse = sb_recorder_parse_label,
 	  .help = "what programs say of their threads, outside of all else: KEY=value; of a store, a "
@@ -558,7 +561,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(annotate),
 	  .help = "mark frames: _[k] kernel, _[i] inlined, _[j] compiled at run time, _[p] of an "
 		  "interpreter, _[f] file, _[w] of a waker" },
-	{ .name = "lines", RESULT,
+	{ .name = "lines", .commands = "!record top",
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(lines),
 	  .help = "add file:line where debug data has it" },
 	{ .name = "inline",
@@ -574,7 +577,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(offsets),
 	  .help = "add the offset into the function" },
 	{ .name = "demangle", .metavar = "MODE",
-	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(demangle), .words = sb_demangle_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(demangle), .words = demangle_words,
 	  .help = "C++ and Rust names: short (default, without parameters), full, off" },
 	{ .name = "no-demangle",
 	  .type = SB_OPT_SET, .group = SB_OPT_SHAPE, FIELD(demangle),
@@ -618,6 +621,17 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(no_header),
 	  .help = "leave out the first line, '#stackbpf;...'" },
 
+	{ .name = "group", .commands = "snap",
+	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(group),
+	  .help = "threads of equal stacks together, those of most threads first" },
+	{ .name = "format", .metavar = "NAME", .commands = "snap",
+	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(format), .words = sb_snap_formats,
+	  .help = "stacks (default: leaf first, as debuggers have it), folded, json" },
+	{ .name = "output", .letters = "o", .metavar = "FILE", .commands = "snap",
+	  .type = SB_OPT_STRINGS, .group = SB_OPT_OUTPUT, FIELD(output_paths),
+	  .complete = sb_complete_file,
+	  .help = "write to FILE instead of stdout; can be repeated" },
+
 	{ .name = "every", .metavar = "DUR", .commands = "top",
 	  .type = SB_OPT_DURATION, .group = SB_OPT_OUTPUT, FIELD(every_ns),
 	  .help = "how often what is shown is renewed: 2 (seconds, the default), 500ms" },
@@ -635,7 +649,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_U32, .group = SB_OPT_OUTPUT, FIELD(limit), .min = 1, .max = UINT32_MAX,
 	  .help = "so many functions in a table (default 30); the rest is counted" },
 
-	{ .name = "stats",
+	{ .name = "stats", SAMPLING,
 	  .type = SB_OPT_ON, .group = SB_OPT_META, FIELD(stats),
 	  .help = "at the end, every figure about the run instead of one line" },
 	SB_COMMON_ROWS,

@@ -62,11 +62,6 @@ struct sb_record_opts {
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
 void sb_record_opts_release(struct sb_record_opts *fields);
 
-/* For tables of other commands: of the rows "pid" and "tid", whose field is `targets`; words of rows. */
-int sb_record_parse_pids(void *field, const char *value, const char **ret_why);
-int sb_record_parse_tids(void *field, const char *value, const char **ret_why);
-extern const struct sb_opt_word sb_interp_words[], sb_demangle_words[];
-
 /* Return: whether @command has the option of this name. */
 bool sb_record_opt_is_for(const char *name, const char *command);
 
