@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/complete.h"
+#include "cli/result.h"
 #include "cli/store_opts.h"
 #include "flamegraph/fg.h"
 #include "output/comparison.h"
@@ -20,8 +20,6 @@
 #define NODES_DEFAULT 100000
 
 SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
-SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
-SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
 
 struct diff_opts {
 	struct sb_common_opts common; /* first */
@@ -89,7 +87,7 @@ const struct sb_opt sb_diff_option_rows[] = {
 	  .help = "of the picture: red is less, blue is more" },
 	{ .name = "output", .letters = "o", .metavar = "FILE", .type = SB_OPT_STRING,
 	  .group = SB_OPT_OUTPUT, AT(output), .complete = sb_complete_file,
-	  .help = "write here; .svg, .html, .folded, .json and .txt say the format" },
+	  .help = "write here; .svg, .html, .folded, .json and .txt say the format; - is stdout" },
 	{ .name = "format", .metavar = "NAME", .type = SB_OPT_PARSED, .group = SB_OPT_OUTPUT,
 	  AT(format), .parse = parse_format, .complete = complete_format,
 	  .help = "table (the default), svg, html, folded, json" },
@@ -257,8 +255,15 @@ static int ask_store(struct sides *sides, const struct diff_opts *opts)
 
 /* ---- the result ---- */
 
-static int write_to(const struct sb_comparison *comparison, const struct diff_opts *opts, FILE *out)
+struct written {
+	const struct sb_comparison *comparison;
+	const struct diff_opts *opts;
+};
+
+static int write_comparison(const void *arg, FILE *out)
 {
+	const struct written *written = arg;
+	const struct diff_opts *opts = written->opts;
 	const struct sb_comparison_opts how = {
 		.title = opts->title,
 		.width = widths[opts->width].name,
@@ -266,34 +271,17 @@ static int write_to(const struct sb_comparison *comparison, const struct diff_op
 		.sort = opts->sort,
 		.nr_rows = opts->nr_rows,
 	};
-	int err, err_write;
 
-	errno = 0;
-	err = opts->format->write(comparison, &how, out);
-	err_write = errno;
-	if (fflush(out) || ferror(out))
-		return err_write ? -err_write : errno ? -errno : -EIO;
-	return err;
+	return opts->format->write(written->comparison, &how, out);
 }
 
 static int write_result(const struct sb_comparison *comparison, const struct diff_opts *opts)
 {
-	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
-	int err;
+	const struct written written = { comparison, opts };
 
-	if (!opts->output) {
-		err = write_to(comparison, opts, stdout);
-	} else {
-		err = sb_output_file_new(opts->output, &file);
-		err = err ?: write_to(comparison, opts, sb_output_file_stream(file));
-		if (!err)
-			err = sb_output_file_commit(file);
-	}
-	/* The reader has enough: that is its right. */
-	if (!err || err == -EPIPE)
-		return SB_EXIT_DATA;
-	sb_err(err, "cannot write '%s'", opts->output ? opts->output : "standard output");
-	return SB_EXIT_FAILED;
+	return sb_result_write_by(opts->output ? opts->output : "-", write_comparison, &written)
+		       ? SB_EXIT_FAILED
+		       : SB_EXIT_DATA;
 }
 
 static int say_incomparable(int err, const struct sides *sides)
@@ -351,13 +339,12 @@ static int compare(const struct sides *sides, const struct diff_opts *opts)
 	return status;
 }
 
-static int choose_format(struct diff_opts *opts)
+static void choose_format(struct diff_opts *opts)
 {
 	if (!opts->format && opts->output)
 		opts->format = sb_comparison_output_by_path(opts->output);
 	if (!opts->format)
 		opts->format = &sb_comparison_table;
-	return -1;
 }
 
 static int run(struct diff_opts *opts, const sb_vec_str *operands)

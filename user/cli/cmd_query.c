@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* stackbpf query: what a store has of a range of time. */
-#include <errno.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -15,6 +12,7 @@ struct query_opts {
 	struct sb_common_opts common; /* first */
 	struct sb_store_args store;
 	const char *format, *path, *title;
+	const struct sb_output *chosen; /* by format and path */
 	uint32_t limit;
 	bool annotate, modules, no_header;
 };
@@ -56,7 +54,6 @@ const struct sb_opt sb_query_rows[] = {
 /* clang-format on */
 
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
-SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
 
 static const struct sb_output *choose_format(const struct query_opts *fields)
 {
@@ -70,13 +67,12 @@ static const struct sb_output *choose_format(const struct query_opts *fields)
 }
 
 /* That it is a part is said in the result, and here. Return: 0 or -ENOMEM. */
-static int note_limit(const struct query_opts *fields, const struct sb_output *format,
-		      struct sb_profile *profile)
+static int note_limit(const struct query_opts *fields, struct sb_profile *profile)
 {
 	uint64_t weight, cut = 0;
 	size_t i, nr;
 
-	if (!fields->limit || format == &sb_output_top)
+	if (!fields->limit || fields->chosen == &sb_output_top)
 		return 0;
 	for (i = fields->limit; i < sb_profile_nr_stacks(profile); i++) {
 		sb_profile_stack_at(profile, i, &nr, &weight);
@@ -90,9 +86,22 @@ static int note_limit(const struct query_opts *fields, const struct sb_output *f
 	return sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
 }
 
-static int answer(const struct query_opts *fields, const struct sb_output *format,
-		  const struct sb_ask *ask)
+static int check(void *arg)
 {
+	struct query_opts *fields = arg;
+
+	fields->chosen = choose_format(fields);
+	if (!fields->chosen)
+		return SB_EXIT_USAGE;
+	if (!fields->chosen->needs_durations)
+		return -1;
+	sb_err(0, "format '%s' is made of durations, and a store keeps none", fields->chosen->name);
+	return SB_EXIT_USAGE;
+}
+
+static int answer(const void *arg, struct sb_store *store, const struct sb_ask *ask)
+{
+	const struct query_opts *fields = arg;
 	const struct sb_output_opts opts = {
 		.fold = {
 			.annotate = fields->annotate,
@@ -103,13 +112,9 @@ static int answer(const struct query_opts *fields, const struct sb_output *forma
 		.title = fields->title,
 	};
 	sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
-	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
 	struct sb_store_answer found;
-	int status = sb_store_args_open(&fields->store, &store), err;
+	int status, err = sb_ask_profile(store, ask, &profile, &found);
 
-	if (status >= 0)
-		return status;
-	err = sb_ask_profile(store, ask, &profile, &found);
 	if (err) {
 		sb_err(err, "cannot read the store");
 		return SB_EXIT_FAILED;
@@ -117,41 +122,16 @@ static int answer(const struct query_opts *fields, const struct sb_output *forma
 	status = sb_store_say_answer(store, ask, &found);
 	if (status != SB_EXIT_DATA)
 		return status;
-	if (note_limit(fields, format, profile) ||
-	    sb_result_write(format, fields->path ? fields->path : "-", profile, &opts))
+	if (note_limit(fields, profile) ||
+	    sb_result_write(fields->chosen, fields->path ? fields->path : "-", profile, &opts))
 		return SB_EXIT_FAILED;
 	return SB_EXIT_DATA;
-}
-
-static int run(const struct query_opts *fields)
-{
-	const struct sb_output *format = choose_format(fields);
-	struct sb_ask ask = {};
-	int status;
-
-	if (!format)
-		return SB_EXIT_USAGE;
-	if (format->needs_durations) {
-		sb_err(0, "format '%s' is made of durations, and a store keeps none", format->name);
-		return SB_EXIT_USAGE;
-	}
-	status = sb_store_args_ask(&fields->store, "query", time(NULL), &ask);
-	if (status < 0)
-		status = answer(fields, format, &ask);
-	sb_ask_release(&ask);
-	return status;
 }
 
 int sb_cmd_query(const struct sb_command *command, char **argv)
 {
 	struct query_opts fields = {};
-	struct sb_opts opts = { .fields = &fields };
-	int status =
-		sb_command_parse_options(command, &opts, argv, "The store is named with --store");
 
-	if (status < 0)
-		status = run(&fields);
-	sb_opts_release(&opts);
-	sb_store_args_release(&fields.store);
-	return status;
+	return sb_store_command_run(
+		&(struct sb_store_command){ &fields, &fields.store, check, answer }, command, argv);
 }

@@ -55,7 +55,6 @@ const struct sb_opt sb_store_rows[] = {
 };
 /* clang-format on */
 
-SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
 SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
 
 static int failed(int err, const char *dir)

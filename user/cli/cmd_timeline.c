@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/result.h"
 #include "cli/store_opts.h"
 #include "output/jsontext.h"
 
@@ -30,6 +30,7 @@ struct timeline_opts {
 	struct sb_common_opts common; /* first */
 	struct sb_store_args store;
 	const char *step;
+	int64_t step_s; /* 0: as long as fits */
 	uint32_t format;
 };
 
@@ -47,7 +48,6 @@ const struct sb_opt sb_timeline_rows[] = {
 };
 /* clang-format on */
 
-SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
 SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
 
 /* The table. */
@@ -213,32 +213,48 @@ static int print_json(const struct sb_timeline *timeline, FILE *out)
 	return sb_json_end(&json);
 }
 
-static int print(const struct sb_timeline *timeline, uint32_t format)
-{
-	int err = format == TSV	   ? print_tsv(timeline, stdout)
-		  : format == JSON ? print_json(timeline, stdout)
-				   : print_table(timeline, stdout);
+struct printed {
+	const struct sb_timeline *timeline;
+	uint32_t format;
+};
 
-	if (!err && (fflush(stdout) || ferror(stdout)))
-		err = errno == EPIPE ? 0 : errno ? -errno : -EIO;
-	clearerr(stdout);
-	return err ? sb_err(err, "cannot write to standard output") : 0;
+static int print(const void *arg, FILE *out)
+{
+	const struct printed *printed = arg;
+
+	return printed->format == TSV	 ? print_tsv(printed->timeline, out)
+	       : printed->format == JSON ? print_json(printed->timeline, out)
+					 : print_table(printed->timeline, out);
 }
 
-static int answer(const struct timeline_opts *fields, const struct sb_ask *ask, int64_t step_s)
+static int check(void *arg)
 {
+	struct timeline_opts *fields = arg;
+	int64_t step_s;
+
+	if (!fields->step)
+		return -1;
+	if (sb_ask_length(fields->step, &step_s) || step_s <= 0 || step_s % SB_STORE_BLOCK_S ||
+	    step_s > 366 * 86400) {
+		sb_err(0, "timeline: --step '%s' is no multiple of 10 s such as 10s, 5m or 1h",
+		       fields->step);
+		return SB_EXIT_USAGE;
+	}
+	fields->step_s = step_s;
+	return -1;
+}
+
+static int answer(const void *arg, struct sb_store *store, const struct sb_ask *ask)
+{
+	const struct timeline_opts *fields = arg;
 	const struct sb_timeline_opts opts = {
-		.step_s = (uint32_t)step_s,
+		.step_s = (uint32_t)fields->step_s,
 		.nr_steps_max = fields->format == TABLE ? nr_bars() : 0,
 		.nr_series_max = fields->format == TABLE ? 0 : 1000,
 	};
-	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
 	sb_cleanup(sb_timeline_freep) struct sb_timeline *timeline = NULL;
-	int status = sb_store_args_open(&fields->store, &store), err;
+	int status, err = sb_store_timeline(store, ask, &opts, &timeline);
 
-	if (status >= 0)
-		return status;
-	err = sb_store_timeline(store, ask, &opts, &timeline);
 	if (err == -E2BIG) {
 		sb_err(0, "timeline: --step %s: that is more than 20,000 steps", fields->step);
 		return SB_EXIT_USAGE;
@@ -247,43 +263,19 @@ static int answer(const struct timeline_opts *fields, const struct sb_ask *ask, 
 		sb_err(err, "cannot read the store");
 		return SB_EXIT_FAILED;
 	}
-	if (step_s && timeline->step_s != step_s)
+	if (fields->step_s && timeline->step_s != fields->step_s)
 		sb_warn("finer blocks have expired: a step is %" PRIu32 " s", timeline->step_s);
 	status = sb_store_say_answer(store, ask, &timeline->answer);
-	if (status == SB_EXIT_DATA && print(timeline, fields->format))
+	if (status == SB_EXIT_DATA &&
+	    sb_result_write_by("-", print, &(struct printed){ timeline, fields->format }))
 		status = SB_EXIT_FAILED;
-	return status;
-}
-
-static int run(const struct timeline_opts *fields)
-{
-	struct sb_ask ask = {};
-	int64_t step_s = 0;
-	int status = sb_store_args_ask(&fields->store, "timeline", time(NULL), &ask);
-
-	if (status < 0 && fields->step &&
-	    (sb_ask_length(fields->step, &step_s) || step_s <= 0 || step_s % SB_STORE_BLOCK_S ||
-	     step_s > 366 * 86400)) {
-		sb_err(0, "timeline: --step '%s' is no multiple of 10 s such as 10s, 5m or 1h",
-		       fields->step);
-		status = SB_EXIT_USAGE;
-	}
-	if (status < 0)
-		status = answer(fields, &ask, step_s);
-	sb_ask_release(&ask);
 	return status;
 }
 
 int sb_cmd_timeline(const struct sb_command *command, char **argv)
 {
 	struct timeline_opts fields = {};
-	struct sb_opts opts = { .fields = &fields };
-	int status =
-		sb_command_parse_options(command, &opts, argv, "The store is named with --store");
 
-	if (status < 0)
-		status = run(&fields);
-	sb_opts_release(&opts);
-	sb_store_args_release(&fields.store);
-	return status;
+	return sb_store_command_run(
+		&(struct sb_store_command){ &fields, &fields.store, check, answer }, command, argv);
 }

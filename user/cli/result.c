@@ -45,50 +45,64 @@ const struct sb_output *sb_result_format(const char *path, const char *name)
 	return format;
 }
 
-/* Write to @out and flush it. Formats only know that something went wrong; the stream knows what. */
-int sb_result_write_stream(const struct sb_output *format, const struct sb_profile *profile,
-			   const struct sb_output_opts *opts, FILE *out)
+/* Who writes only knows that something went wrong; the stream knows what. */
+static int write_stream(sb_result_writer writer, const void *arg, FILE *out)
 {
 	int err, err_write;
 
 	errno = 0;
-	err = format->write(profile, opts, out);
+	err = writer(arg, out);
 	err_write = errno;
 	if (fflush(out) || ferror(out))
 		return err_write ? -err_write : errno ? -errno : -EIO;
 	return err;
 }
 
-static int write_stdout(const struct sb_output *format, const struct sb_profile *profile,
-			const struct sb_output_opts *opts)
-{
-	int err = sb_result_write_stream(format, profile, opts, stdout);
-
-	clearerr(stdout);
-	/* The reader has enough: that is its right. */
-	if (err == -EPIPE)
-		return 0;
-	return err ? sb_err(err, "cannot write to standard output") : 0;
-}
-
-static int write_file(const struct sb_output *format, const char *path,
-		      const struct sb_profile *profile, const struct sb_output_opts *opts)
+static int write_file(const char *path, sb_result_writer writer, const void *arg)
 {
 	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
 	int err = sb_output_file_new(path, &file);
 
 	if (!err)
-		err = sb_result_write_stream(format, profile, opts, sb_output_file_stream(file));
-	if (!err)
-		err = sb_output_file_commit(file);
-	if (err == -EPIPE)
+		err = write_stream(writer, arg, sb_output_file_stream(file));
+	return err ? err : sb_output_file_commit(file);
+}
+
+int sb_result_write_by(const char *path, sb_result_writer writer, const void *arg)
+{
+	bool is_stdout = sb_streq(path, "-");
+	int err = is_stdout ? write_stream(writer, arg, stdout) : write_file(path, writer, arg);
+
+	if (is_stdout)
+		clearerr(stdout);
+	/* The reader has enough: that is its right. */
+	if (!err || err == -EPIPE)
 		return 0;
-	return err ? sb_err(err, "cannot write '%s'", path) : 0;
+	return is_stdout ? sb_err(err, "cannot write to standard output")
+			 : sb_err(err, "cannot write '%s'", path);
+}
+
+struct written {
+	const struct sb_output *format;
+	const struct sb_profile *profile;
+	const struct sb_output_opts *opts;
+};
+
+static int write_profile(const void *arg, FILE *out)
+{
+	const struct written *written = arg;
+
+	return written->format->write(written->profile, written->opts, out);
+}
+
+int sb_result_write_stream(const struct sb_output *format, const struct sb_profile *profile,
+			   const struct sb_output_opts *opts, FILE *out)
+{
+	return write_stream(write_profile, &(struct written){ format, profile, opts }, out);
 }
 
 int sb_result_write(const struct sb_output *format, const char *path,
 		    const struct sb_profile *profile, const struct sb_output_opts *opts)
 {
-	return sb_streq(path, "-") ? write_stdout(format, profile, opts)
-				   : write_file(format, path, profile, opts);
+	return sb_result_write_by(path, write_profile, &(struct written){ format, profile, opts });
 }

@@ -2,6 +2,7 @@
 #include "cli/store_opts.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -79,6 +80,33 @@ int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_s
 	int err = sb_store_open(dir_of(args), ret_store);
 
 	return err ? sb_store_say_error(err, dir_of(args)) : -1;
+}
+
+static int ask_store(const struct sb_store_command *asked, const char *name)
+{
+	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
+	sb_cleanup(sb_ask_release) struct sb_ask ask = {};
+	int status = asked->check(asked->fields);
+
+	if (status < 0)
+		status = sb_store_args_ask(asked->args, name, time(NULL), &ask);
+	if (status < 0)
+		status = sb_store_args_open(asked->args, &store);
+	return status < 0 ? asked->answer(asked->fields, store, &ask) : status;
+}
+
+int sb_store_command_run(const struct sb_store_command *asked, const struct sb_command *command,
+			 char **argv)
+{
+	struct sb_opts opts = { .fields = asked->fields };
+	int status =
+		sb_command_parse_options(command, &opts, argv, "The store is named with --store");
+
+	if (status < 0)
+		status = ask_store(asked, command->name);
+	sb_opts_release(&opts);
+	sb_store_args_release(asked->args);
+	return status;
 }
 
 static void say_other_kinds(const char *kind, const struct sb_store_extent *extents, int nr)

@@ -3,6 +3,7 @@
 #ifndef SB_CLI_STORE_OPTS_H
 #define SB_CLI_STORE_OPTS_H
 
+#include "base/cleanup.h"
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/opts.h"
@@ -67,7 +68,23 @@ struct sb_store_args {
 #define SB_STORE_ROWS(fields, member) \
 	SB_STORE_DIR_ROW(fields, member), SB_STORE_ASK_ROWS(fields, member)
 
+SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
+
 void sb_store_args_release(struct sb_store_args *args);
+
+/* A command that takes options alone and asks a store. Functions return -1 to go on, or an exit status. */
+struct sb_store_command {
+	void *fields;		    /* its options */
+	struct sb_store_args *args; /* of which these are the store's */
+	/* What is wrong with the others, before anything is opened. */
+	int (*check)(void *fields);
+	/* Return: the exit status; errors were logged. */
+	int (*answer)(const void *fields, struct sb_store *store, const struct sb_ask *ask);
+};
+
+/* Parse @argv, open the store, have it answered. Return: the exit status. */
+int sb_store_command_run(const struct sb_store_command *asked, const struct sb_command *command,
+			 char **argv);
 
 /* What the options of @command say, at @now_s. Return: -1 to go on, or an exit status; errors were logged. */
 int sb_store_args_ask(const struct sb_store_args *args, const char *command, int64_t now_s,
