@@ -6,34 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "resolve/resolve_priv.h"
 #include "resolve/roots.h"
 #include "sb_abi_label.h"
 
-/* sysctl kernel.perf_event_max_stack: the kernel hands out no more, and does not say so. */
-#define KERNEL_FRAMES_MAX 127
-
 /* Of what lies below one stack, between two drains. More are taken as one: in a second, no program
  * gives each of them a time worth a sample. */
-#define CHANGES_MAX	  1000
-
-const char *const sb_cut_names[] = {
-	[SB_STACK_COMPLETE] = NULL,
-	[SB_STACK_NONE] = NULL,
-	[SB_STACK_DEPTH] = "too deep",
-	[SB_STACK_FAULT] = "unreadable stack",
-	[SB_STACK_BAD_FP] = "no frame pointer",
-	[SB_STACK_BAD_PC] = "bad return address",
-	[SB_STACK_COMPAT] = "32-bit process",
-	[SB_STACK_NO_REGS] = "no registers",
-	[SB_STACK_NO_TABLE] = "unwind table not ready",
-	[SB_STACK_NO_RULE] = "no unwind rule",
-	[SB_STACK_BAD_CFA] = "bad unwind rule",
-	[SB_STACK_PIECE] = "longer than its first piece",
-	[SB_STACK_RAN] = "ran before it was looked at",
-};
-_Static_assert(SB_ARRAY_SIZE(sb_cut_names) == SB_STACK_STATUS_MAX, "a row for each status");
+#define CHANGES_MAX 1000
 
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver)
@@ -121,7 +100,7 @@ static int keep_stack(struct sb_resolver *resolver, const struct sb_batch_stack 
 	return 0;
 }
 
-static int push_frame(struct sb_resolver *resolver, const struct sb_frame *frame)
+int sb_resolver_push_frame(struct sb_resolver *resolver, const struct sb_frame *frame)
 {
 	uint32_t id;
 	int err = sb_profile_frame(resolver->profile, frame, &id);
@@ -131,7 +110,7 @@ static int push_frame(struct sb_resolver *resolver, const struct sb_frame *frame
 
 int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_frame_kind kind)
 {
-	return push_frame(resolver, &(struct sb_frame){ .name = name, .kind = kind });
+	return sb_resolver_push_frame(resolver, &(struct sb_frame){ .name = name, .kind = kind });
 }
 
 /* Values of the labels that were asked for; NULL: the thread has none of that key. */
@@ -208,289 +187,6 @@ static int push_roots(struct sb_resolver *resolver, const struct sb_sample_key *
 			err = sb_resolver_push(resolver, resolver->text.s, SB_FRAME_ROOT);
 	}
 	return err;
-}
-
-static enum sb_frame_kind kind_of(const struct sb_sym_frame *frame)
-{
-	switch (frame->kind) {
-	case SB_SYM_KERNEL:
-	case SB_SYM_KMOD:
-	case SB_SYM_BPF:
-		return frame->is_inlined ? SB_FRAME_KERNEL_INLINED : SB_FRAME_KERNEL;
-	case SB_SYM_JIT:
-		return SB_FRAME_JIT;
-	default:
-		return frame->is_inlined ? SB_FRAME_INLINED : SB_FRAME_USER;
-	}
-}
-
-/* "[libc.so.6+0x1234]": never a name from a symbol that does not cover the address. */
-static int stand_in(struct sb_resolver *resolver, const struct sb_sym_frame *frame)
-{
-	const char *module = frame->module;
-	size_t len = strlen(module);
-
-	sb_str_clear(&resolver->text);
-	if (!len)
-		return sb_str_add(&resolver->text, "[unknown]");
-	if (module[0] == '[' && module[len - 1] == ']') {
-		module++;
-		len -= 2;
-	}
-	return sb_str_addf(&resolver->text, "[%.*s+0x%llx]", (int)len, module,
-			   (unsigned long long)frame->module_addr);
-}
-
-static int push_sym(struct sb_resolver *resolver, const struct sb_sym_frame *sym)
-{
-	const struct sb_resolve_opts *opts = &resolver->opts;
-	struct sb_frame frame = {
-		.name = sym->name,
-		.kind = kind_of(sym),
-		.module = opts->modules ? sym->module : NULL,
-		.file = opts->lines ? sym->file : NULL,
-		.line = opts->lines ? sym->line : 0,
-		.func_offset = opts->offsets ? sym->func_offset : 0,
-	};
-	int err;
-
-	if (!sym->name) {
-		err = stand_in(resolver, sym);
-		if (err)
-			return err;
-		frame.name = resolver->text.s;
-		frame.func_offset = 0;
-		frame.is_unnamed = true;
-	}
-	return push_frame(resolver, &frame);
-}
-
-/* Note down where the frames of one address begin, for merge.c. */
-static int note_native(struct sb_resolver *resolver, size_t i, const struct sb_sym_frame *physical)
-{
-	const uint64_t ip = resolver->marks_at[resolver->reqs.nr - 1 - i];
-
-	return sb_vec_push(
-		&resolver->natives,
-		(struct native_frame){
-			.addr = resolver->reqs.at[i].addr,
-			.func = physical->name ? resolver->reqs.at[i].addr - physical->func_offset
-					       : 0,
-			.first = resolver->frames.nr,
-			.name = physical->name,
-			.module = physical->module,
-			.is_marked = ip & SB_IP_INTERP,
-			.is_generated =
-				physical->kind == SB_SYM_JIT || physical->reason == SB_SYM_ANON,
-		});
-}
-
-static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, size_t nr_frames)
-{
-	struct sb_resolver *resolver = arg;
-	const struct sb_sym_frame *physical = &frames[nr_frames - 1];
-	int err = 0;
-
-	/* Frame pointers that lead to no code were none, and neither is what lies further up. */
-	if (physical->reason == SB_SYM_UNMAPPED && i + 1 < resolver->reqs.nr) {
-		memset(&resolver->counts, 0, sizeof(resolver->counts));
-		resolver->frames.nr = resolver->part_start;
-		resolver->natives.nr = 0;
-		resolver->is_broken = true;
-		return 0;
-	}
-	resolver->is_leaf_unmapped = physical->reason == SB_SYM_UNMAPPED;
-	resolver->counts.nr++;
-	if (resolver->marks_at)
-		err = note_native(resolver, i, physical);
-	if (err)
-		return err;
-	/* Where an interpreter's frame will stand, there is a name. */
-	if (!physical->name &&
-	    !(resolver->marks_at && resolver->natives.at[resolver->natives.nr - 1].is_marked))
-		resolver->counts.nr_unnamed[physical->reason]++;
-	while (nr_frames-- && !err)
-		err = push_sym(resolver, &frames[nr_frames]);
-	return err;
-}
-
-/* The addresses of @stack as requests, root first. */
-static int make_requests(struct sb_resolver *resolver, const struct known_stack *stack)
-{
-	uint32_t at = stack->nr_ips;
-	int err = 0;
-
-	resolver->reqs.nr = 0;
-	while (at-- && !err) {
-		uint64_t ip = resolver->ips.at[stack->first_ip + at];
-		uint64_t marks = stack->flags & SB_STACK_KERNEL ? 0 : ip & SB_IP_MARKS;
-		bool is_caller = at > 0 || (stack->flags & SB_STACK_LEAF_RETURNS);
-
-		is_caller = is_caller && !(marks & SB_IP_EXACT);
-		err = sb_vec_push(&resolver->reqs, (struct sb_sym_req){ .addr = ip & ~marks,
-									.is_caller = is_caller });
-	}
-	return err;
-}
-
-static void add_counts(struct sb_resolver *resolver, const struct frame_counts *counts)
-{
-	int i;
-
-	resolver->stats.nr_frames += counts->nr * resolver->nr_samples;
-	for (i = 0; i < SB_SYM_REASON_MAX; i++)
-		resolver->stats.nr_unnamed[i] += counts->nr_unnamed[i] * resolver->nr_samples;
-}
-
-/* Why a stack was cut, as its reader sees it. */
-static int push_cut(struct sb_resolver *resolver, uint32_t status)
-{
-	int err;
-
-	sb_str_clear(&resolver->text);
-	err = sb_str_addf(&resolver->text, "[truncated: %s]", sb_cut_names[status]);
-	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_MARK);
-}
-
-static int push_missing(struct sb_resolver *resolver)
-{
-	resolver->stats.nr_missing_stacks += resolver->nr_samples;
-	return sb_resolver_push(resolver, "[lost stack]", SB_FRAME_MARK);
-}
-
-static struct sb_sym_query query_of(struct sb_resolver *resolver)
-{
-	return (struct sb_sym_query){
-		.reqs = resolver->reqs.at,
-		.nr = resolver->reqs.nr,
-		.emit = on_address,
-		.arg = resolver,
-	};
-}
-
-/* Put the mark that the stack was cut where its missing callers would be. */
-static int mark_cut(struct sb_resolver *resolver, uint32_t status)
-{
-	size_t nr = resolver->frames.nr - resolver->part_start;
-	int err = push_cut(resolver, status);
-	uint32_t *at = resolver->frames.at + resolver->part_start, mark;
-
-	if (err)
-		return err;
-	mark = at[nr];
-	memmove(at + 1, at, nr * sizeof(*at));
-	at[0] = mark;
-	return 0;
-}
-
-static int resolve_user(struct sb_resolver *resolver, const struct user_part *part,
-			const struct known_stack *stack)
-{
-	struct sb_sym_query query;
-	int err = make_requests(resolver, stack);
-
-	if (err)
-		return err;
-	memset(&resolver->counts, 0, sizeof(resolver->counts));
-	resolver->is_broken = resolver->is_leaf_unmapped = false;
-	if (resolver->opts.interp)
-		resolver->marks_at = resolver->ips.at + stack->first_ip;
-	query = query_of(resolver);
-	err = sb_symbolizer_user(resolver->sym, part->tgid, part->time_ns, &query);
-	resolver->marks_at = NULL;
-	return err;
-}
-
-int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *part)
-{
-	struct known_stack *stack = sb_resolver_find_stack(resolver, part->ustack);
-	uint32_t status;
-	int err;
-
-	resolver->stats.nr_user_stacks += resolver->nr_samples;
-	if (!stack)
-		return push_missing(resolver);
-	stack->tgid = part->tgid;
-	stack->batch = resolver->nr_batches;
-	status = stack->status;
-	resolver->part_start = resolver->frames.nr;
-	resolver->natives.nr = 0;
-	err = resolve_user(resolver, part, stack);
-	if (err)
-		return err;
-	if (resolver->is_broken)
-		status = SB_STACK_BAD_PC;
-	/* No system call comes from where no code is: exec has put the caller's memory away, and
-	 * the new program has not begun. There is no user stack at this moment. */
-	if (resolver->is_leaf_unmapped && (stack->flags & SB_STACK_LEAF_RETURNS)) {
-		resolver->frames.nr = resolver->part_start;
-		resolver->natives.nr = 0;
-		memset(&resolver->counts, 0, sizeof(resolver->counts));
-		status = SB_STACK_NONE;
-	}
-	add_counts(resolver, &resolver->counts);
-	resolver->stats.nr_status[status] += resolver->nr_samples;
-	if (resolver->opts.interp) {
-		err = sb_resolver_merge(resolver, part, !sb_cut_names[status]);
-		if (err)
-			return err;
-	}
-	return sb_cut_names[status] ? mark_cut(resolver, status) : 0;
-}
-
-static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stack)
-{
-	size_t before = resolver->frames.nr, nr;
-	int err = make_requests(resolver, stack);
-	struct sb_sym_query query = query_of(resolver);
-
-	memset(&resolver->counts, 0, sizeof(resolver->counts));
-	resolver->part_start = before;
-	if (!err)
-		err = sb_symbolizer_kernel(resolver->sym, &query);
-	if (!err && resolver->opts.trim)
-		sb_resolver_trim(resolver, before);
-	nr = resolver->frames.nr - before;
-	if (!err)
-		err = sb_vec_reserve(&resolver->kernel_frames, resolver->kernel_frames.nr + nr);
-	if (err)
-		return err;
-	memcpy(resolver->kernel_frames.at + resolver->kernel_frames.nr,
-	       resolver->frames.at + before, nr * sizeof(uint32_t));
-	stack->first_frame = resolver->kernel_frames.nr;
-	stack->nr_frames = (uint32_t)nr;
-	stack->is_resolved = true;
-	stack->counts = resolver->counts;
-	resolver->kernel_frames.nr += nr;
-	add_counts(resolver, &stack->counts);
-	return 0;
-}
-
-/* Kernel addresses mean the same in every sample: each stack is resolved once. */
-int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
-{
-	struct known_stack *stack = sb_resolver_find_stack(resolver, id);
-	int err;
-
-	if (!stack)
-		return push_missing(resolver);
-	if (stack->nr_ips >= KERNEL_FRAMES_MAX) {
-		resolver->stats.nr_kernel_cut += resolver->nr_samples;
-		err = push_cut(resolver, SB_STACK_DEPTH);
-		if (err)
-			return err;
-	}
-	if (!stack->is_resolved)
-		return resolve_kernel(resolver, stack);
-	err = sb_vec_reserve(&resolver->frames, resolver->frames.nr + stack->nr_frames);
-	if (err)
-		return err;
-	memcpy(resolver->frames.at + resolver->frames.nr,
-	       resolver->kernel_frames.at + stack->first_frame,
-	       stack->nr_frames * sizeof(uint32_t));
-	resolver->frames.nr += stack->nr_frames;
-	add_counts(resolver, &stack->counts);
-	return 0;
 }
 
 static int count_space(struct sb_resolver *resolver, const struct sb_sample_key *key)
@@ -594,25 +290,6 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 	return err ? err : add_to_profile(resolver, count);
 }
 
-/* When the code below @count changes next, after @from_ns; UINT64_MAX: it stays what it is. */
-static int next_change(struct sb_resolver *resolver, const struct sb_batch_count *count,
-		       uint64_t from_ns, uint64_t *ret_ns)
-{
-	const struct known_stack *stack = sb_resolver_find_stack(resolver, count->key.ustack);
-	struct sb_sym_query query;
-	int err;
-
-	*ret_ns = UINT64_MAX;
-	if (!stack || stack->has_one_meaning || from_ns >= count->count.last_ns)
-		return 0;
-	err = make_requests(resolver, stack);
-	query = query_of(resolver);
-	if (!err)
-		*ret_ns = sb_symbolizer_next_change(resolver->sym, count->key.tgid, from_ns,
-						    count->count.last_ns, &query);
-	return err;
-}
-
 /* How many of the samples of @count came before @time_ns, when they came evenly. */
 static uint64_t nr_samples_before(const struct sb_count *count, uint64_t time_ns)
 {
@@ -648,7 +325,7 @@ static int add_split(struct sb_resolver *resolver, const struct sb_batch_count *
 		nr_done = nr_until;
 		part.count.first_ns = change_ns;
 		if (!err && nr_done < whole->nr_samples)
-			err = next_change(resolver, count, change_ns, &change_ns);
+			err = sb_resolver_next_change(resolver, count, change_ns, &change_ns);
 	}
 	resolver->stats.nr_shared_out += whole->nr_samples;
 	return err;
@@ -660,7 +337,7 @@ static int add_count(struct sb_resolver *resolver, const struct sb_batch_count *
 	int err = 0;
 
 	if (count->count.nr_samples > 1 && sb_stack_is_there(count->key.ustack))
-		err = next_change(resolver, count, count->count.first_ns, &change_ns);
+		err = sb_resolver_next_change(resolver, count, count->count.first_ns, &change_ns);
 	if (err)
 		return err;
 	return change_ns == UINT64_MAX ? add_part(resolver, count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by resolve.c and beyond.c. */
+/* Shared by the files of this folder: resolve.c has the whole, stack.c one stack, beyond.c what is beyond it. */
 #ifndef SB_RESOLVE_RESOLVE_PRIV_H
 #define SB_RESOLVE_RESOLVE_PRIV_H
 
@@ -113,10 +113,14 @@ struct sb_resolver {
 };
 
 /* Append a frame. Return: 0, -ENOMEM, -E2BIG. */
+int sb_resolver_push_frame(struct sb_resolver *resolver, const struct sb_frame *frame);
 int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_frame_kind kind);
 /* Append the frames of a user or kernel stack, root first, and count what they are worth. */
 int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *part);
 int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id);
+/* When the code below @count changes next, after @from_ns; UINT64_MAX: it stays what it is. Return: 0 or -ENOMEM. */
+int sb_resolver_next_change(struct sb_resolver *resolver, const struct sb_batch_count *count,
+			    uint64_t from_ns, uint64_t *ret_ns);
 
 /*
  * Put the frames of interpreters of @part where they belong among the native ones, which are there from
