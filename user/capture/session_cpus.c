@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* CPUs that are sampled by time: their timers; those that come and go. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "capture/hotplug.h"
+#include "capture/perf_event.h"
+#include "capture/procwatch.h"
+#include "capture/refused.h"
+#include "capture/session_priv.h"
+
+static int attach_timer(struct sb_session *session, uint32_t cpu)
+{
+	struct bpf_link *link;
+	int fd, err;
+
+	fd = sb_perf_open_timer(session->opts.event, session->opts.freq_hz, (int)cpu);
+	if (fd == -ENODEV)
+		return fd;
+	if (fd == -ENOENT || fd == -EOPNOTSUPP) {
+		sb_err(0, "this machine has no event '%s'; use -e cpu-clock", session->opts.event);
+		return -EOPNOTSUPP;
+	}
+	if (fd == -EINVAL) {
+		sb_err(0,
+		       "cannot sample '%s' %u times a second; see -e, -F and sysctl "
+		       "kernel.perf_event_max_sample_rate",
+		       session->opts.event, session->opts.freq_hz);
+		return fd;
+	}
+	if (fd < 0)
+		return sb_explain(fd, "open a timer");
+	link = bpf_program__attach_perf_event(session->timer, fd);
+	if (!link) {
+		err = -errno;
+		close(fd);
+		return sb_explain(err, "attach to a timer");
+	}
+	/* The link owns fd from here on. */
+	err = sb_vec_reserve(&session->timer_cpus, session->timers.nr + 1);
+	if (err) {
+		bpf_link__destroy(link);
+		return err;
+	}
+	err = sb_view_keep_link(&session->timers, link);
+	if (!err)
+		session->timer_cpus.at[session->timer_cpus.nr++] = cpu;
+	return err ? err : sb_thinning_add_timer(&session->thinning, fd, cpu);
+}
+
+int sb_session_attach_timers(struct sb_session *session)
+{
+	size_t i;
+	int err;
+
+	if (!session->timer)
+		return 0;
+	for (i = 0; i < session->cpus.nr; i++) {
+		err = attach_timer(session, session->cpus.at[i]);
+		if (err == -ENODEV && !session->opts.cpus)
+			continue; /* went offline meanwhile */
+		if (err == -ENODEV)
+			sb_err(0, "CPU %u is not online", session->cpus.at[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int sb_session_hotplug_fd(const struct sb_session *session)
+{
+	return session->hotplug_fd;
+}
+
+static size_t find_cpu(const sb_vec_u32 *cpus, uint32_t cpu)
+{
+	size_t i;
+
+	for (i = 0; i < cpus->nr && cpus->at[i] != cpu; i++)
+		;
+	return i;
+}
+
+static bool has_cpu(const sb_vec_u32 *cpus, uint32_t cpu)
+{
+	return find_cpu(cpus, cpu) < cpus->nr;
+}
+
+static void remove_cpu(sb_vec_u32 *cpus, size_t i)
+{
+	cpus->at[i] = cpus->at[--cpus->nr];
+}
+
+/* The @i-th of those that were online. Its events are dead. */
+static void drop_cpu(struct sb_session *session, size_t i)
+{
+	uint32_t cpu = session->online_cpus.at[i];
+	size_t t = find_cpu(&session->timer_cpus, cpu);
+
+	sb_procwatch_drop_cpu(session->procwatch, cpu);
+	if (t < session->timer_cpus.nr) {
+		sb_thinning_forget_timer(&session->thinning, cpu);
+		bpf_link__destroy(session->timers.at[t]);
+		session->timers.at[t] = session->timers.at[--session->timers.nr];
+		remove_cpu(&session->timer_cpus, t);
+	}
+	remove_cpu(&session->online_cpus, i);
+	session->nr_cpus_went++;
+}
+
+/* What fails now would fail at each look. Return: 0; -ENODEV: it is offline again; others. */
+static int add_cpu(struct sb_session *session, uint32_t cpu)
+{
+	bool is_sampled = !session->opts.cpus || has_cpu(&session->cpus, cpu);
+	int err = sb_procwatch_add_cpu(session->procwatch, cpu);
+
+	if (!err && session->timer && is_sampled)
+		err = attach_timer(session, cpu);
+	if (!err && !has_cpu(&session->cpus, cpu) && is_sampled)
+		err = sb_vec_push(&session->cpus, cpu);
+	if (err == -ENODEV)
+		sb_procwatch_drop_cpu(session->procwatch, cpu);
+	else if (sb_vec_push(&session->online_cpus, cpu))
+		err = -ENOMEM;
+	return err;
+}
+
+/* @gone: were offline since the last look, for a moment at least; @is_any: all may have been. */
+static void drop_cpus(struct sb_session *session, const sb_vec_u32 *online, const sb_vec_u32 *gone,
+		      bool is_any)
+{
+	size_t i = session->online_cpus.nr;
+
+	while (i--) {
+		uint32_t cpu = session->online_cpus.at[i];
+
+		if (is_any || has_cpu(gone, cpu) || !has_cpu(online, cpu))
+			drop_cpu(session, i);
+	}
+}
+
+static void add_cpus(struct sb_session *session, const sb_vec_u32 *online)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < online->nr; i++) {
+		if (has_cpu(&session->online_cpus, online->at[i]))
+			continue;
+		err = add_cpu(session, online->at[i]);
+		if (err == -ENODEV)
+			continue; /* offline again */
+		session->nr_cpus_came++;
+		session->nr_cpus_refused += err != 0;
+	}
+}
+
+int sb_session_hotplug(struct sb_session *session)
+{
+	sb_vec_u32 online = {}, gone = {};
+	int err = 0, read_err;
+
+	if (session->hotplug_fd >= 0)
+		err = sb_hotplug_read(session->hotplug_fd, &gone);
+	/* In this order: whatever went offline before it is in the list again has been told of. */
+	read_err = sb_cpus_online(&online);
+	if (!read_err) {
+		drop_cpus(session, &online, &gone, err != 0);
+		add_cpus(session, &online);
+	}
+	sb_vec_release(&online);
+	sb_vec_release(&gone);
+	return read_err ? sb_err(read_err, "cannot read which CPUs are online") : 0;
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* From what was asked for to BPF programs that are loaded, and threads that stand beside them. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "capture/cmdfiles.h"
+#include "capture/drain.h"
+#include "capture/hotplug.h"
+#include "capture/interpwatch.h"
+#include "capture/perf_event.h"
+#include "capture/procwatch.h"
+#include "capture/refused.h"
+#include "capture/session_priv.h"
+#include "capture/targets.h"
+#include "capture/unwinder.h"
+#include "parser.h"
+#include "sb_sym.h"
+#include "views/skel.h"
+
+/* Keys of one generation of counts: 5 MB of kernel memory each. Three quarters full wakes us. */
+#define COUNTS_MAX_DEFAULT   32768u
+/* Names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
+#define STACKS_MAX_DEFAULT   65536u
+#define EVENT_DEFAULT	     "cpu-clock"
+/* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
+#define MEMOS_PER_SLOT	     128u
+/* Programs that a run goes on without, see sb_view_do_without(): one by one, it is opened again for each. */
+#define NR_WITHOUT_MAX	     4u
+/* The ring `events`: room for raw stacks of each CPU (raw.bpf.c) when a run begins. */
+#define EVENTS_BYTES_PER_CPU (2u << 20)
+#define EVENTS_BYTES_MIN     (4u << 20)
+#define EVENTS_BYTES_MAX     (64u << 20)
+
+static int check_kernel(void)
+{
+	char ns[64];
+	ssize_t len;
+
+	if (!sb_can_access("/sys/kernel/btf/vmlinux", R_OK)) {
+		sb_err(0,
+		       "this kernel has no BTF (/sys/kernel/btf/vmlinux); Linux 5.15 or newer with "
+		       "CONFIG_DEBUG_INFO_BTF is needed");
+		return -EOPNOTSUPP;
+	}
+	/* 4026531836 is PROC_PID_INIT_INO. BPF sees the pids of that namespace, /proc ours. */
+	len = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
+	if (len > 0) {
+		ns[len] = '\0';
+		if (strcmp(ns, "pid:[4026531836]")) {
+			sb_err(0,
+			       "not in the host's pid namespace, so processes cannot be told apart; "
+			       "start the container with --pid=host");
+			return -EOPNOTSUPP;
+		}
+	}
+	return 0;
+}
+
+static int choose_cpus(struct sb_session *session)
+{
+	size_t i;
+	int err;
+
+	if (!session->opts.cpus)
+		return sb_cpus_online(&session->cpus);
+	for (i = 0; i < session->opts.nr_cpus; i++) {
+		err = sb_vec_push(&session->cpus, session->opts.cpus[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Side-band needs every CPU, also those that are not sampled: processes migrate. */
+static int start_procwatch(struct sb_session *session)
+{
+	sb_vec_u32 *online = &session->online_cpus;
+	int err;
+
+	session->hotplug_fd = sb_hotplug_open();
+	err = sb_cpus_online(online);
+	if (!err)
+		err = sb_procwatch_new(online->at, online->nr, &session->procwatch);
+	return err ? sb_explain(err, "watch processes with perf events") : 0;
+}
+
+/* The size of a ring is a power of two. */
+static uint32_t events_bytes(const struct sb_session *session)
+{
+	uint32_t nr_bytes = EVENTS_BYTES_MIN;
+
+	if (!(session->opts.unwind & SB_UNWIND_CFI))
+		return nr_bytes;
+	while (nr_bytes < EVENTS_BYTES_MAX && nr_bytes / EVENTS_BYTES_PER_CPU < session->cpus.nr)
+		nr_bytes *= 2;
+	return nr_bytes;
+}
+
+/* Events come to the same places again; timers do not. */
+static int prepare_memos(struct sb_session *session)
+{
+	uint32_t *first = (uint32_t *)session->skel->rodata->cfg_memo_first;
+	uint32_t slots = session->opts.view->slots & ~(1u << SB_SCRATCH_TIMER), slot, nr = 0;
+
+	for (slot = 0; slot < SB_SCRATCH_MAX; slot++) {
+		first[slot] = UINT32_MAX;
+		if (slots & (1u << slot))
+			first[slot] = MEMOS_PER_SLOT * nr++;
+	}
+	session->skel->rodata->cfg_memo = nr > 0;
+	return bpf_map__set_max_entries(session->skel->maps.memos, nr ? MEMOS_PER_SLOT * nr : 1);
+}
+
+/* What only the walk by unwind tables needs. */
+static int prepare_tables(struct sb_session *session)
+{
+	struct sampler_bpf *skel = session->skel;
+	uint32_t slot, nr_slots = 0;
+	int err;
+
+	if (!(session->opts.unwind & SB_UNWIND_CFI))
+		return 0;
+	for (slot = 0; slot < SB_SCRATCH_MAX; slot++)
+		if (session->opts.view->slots & (1u << slot))
+			((uint32_t *)skel->rodata->cfg_raw_slot)[slot] = nr_slots++;
+	skel->rodata->cfg_nr_raw_slots = nr_slots;
+	if (session->opts.command)
+		skel->rodata->cfg_first_tgid = session->opts.command_tgid;
+	err = prepare_memos(session);
+	if (err)
+		return sb_err(err, "cannot size the memory of walks");
+	err = bpf_map__set_max_entries(skel->maps.raw_records,
+				       nr_slots * (uint32_t)libbpf_num_possible_cpus());
+	if (err)
+		return sb_err(err, "cannot size the pieces of stack");
+	err = sb_unwinder_prepare(session->unwinder, skel);
+	return err ? sb_err(err, "cannot prepare the unwind tables") : 0;
+}
+
+static int prepare(struct sb_session *session)
+{
+	const struct sb_session_opts *opts = &session->opts;
+	struct sampler_bpf *skel = session->skel;
+	uint64_t *seed = (uint64_t *)skel->rodata->cfg_hash_seed;
+	int err;
+
+	/* The built-in seed is good enough when there is no entropy yet. */
+	if (getrandom(seed, sizeof(skel->rodata->cfg_hash_seed), GRND_NONBLOCK) < 0)
+		sb_debug("stack hashes use the built-in seed");
+	skel->rodata->cfg_sides = opts->sides;
+	skel->rodata->cfg_by = opts->by;
+	skel->rodata->cfg_unwind = opts->unwind;
+	skel->rodata->cfg_user_end = sb_sym_user_end();
+	if (opts->depth_max)
+		skel->rodata->cfg_ustack_depth_max = opts->depth_max;
+	skel->rodata->cfg_counts_nudge = opts->counts_max / 4 * 3;
+	skel->rodata->cfg_started_boot_ns = sb_boot_ns();
+	err = bpf_map__set_max_entries(skel->maps.counts_first, opts->counts_max);
+	if (err)
+		return sb_err(err, "cannot size the table of %u counts", opts->counts_max);
+	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
+	if (err)
+		return sb_err(err, "cannot size the table of %u stacks", opts->stacks_max);
+	err = bpf_map__set_max_entries(skel->maps.events, events_bytes(session));
+	if (err)
+		return sb_err(err, "cannot size the ring of stacks");
+	err = sb_targets_prepare(opts->targets, skel);
+	if (err)
+		return err;
+	err = prepare_tables(session);
+	if (err)
+		return err;
+	if (opts->interp)
+		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
+	if (err)
+		return sb_err(err, "cannot size the tables of interpreters");
+	if (opts->view->objects_max)
+		err = bpf_map__set_max_entries(skel->maps.objects_seen, opts->view->objects_max);
+	if (err)
+		return sb_err(err, "cannot size the table of objects");
+	session->opts.view_opts.is_governed = opts->overhead_max > 0;
+	err = opts->view->prepare(skel, &opts->view_opts);
+	if (err)
+		return sb_err(err, "cannot prepare the view '%s'", opts->view->name);
+	sb_thinning_init(&session->thinning,
+			 &(struct sb_thinning_opts){
+				 .view = opts->view,
+				 .view_opts = &opts->view_opts,
+				 .limit = opts->overhead_max,
+				 .event = opts->event,
+				 .freq_hz = opts->freq_hz,
+				 .parser = opts->parser,
+			 },
+			 skel);
+	return 0;
+}
+
+static void on_changed(void *arg, uint32_t tgid)
+{
+	struct sb_session *session = arg;
+
+	if (session->unwinder)
+		sb_unwinder_changed(session->unwinder, tgid);
+	if (session->interps)
+		sb_interpwatch_changed(session->interps, tgid);
+}
+
+static int start_interps(struct sb_session *session)
+{
+	int err;
+
+	if (!session->opts.interp)
+		return 0;
+	err = sb_interpwatch_new(session->skel, session->opts.interp, &session->interps);
+	session->asleep.interps = session->interps;
+	return err ? sb_explain(err, "watch interpreters") : 0;
+}
+
+/* Targets that run already: so that their first samples have all frames. */
+static void expect_targets(struct sb_session *session)
+{
+	const struct sb_targets *targets = session->opts.targets;
+	size_t i;
+
+	for (i = 0; i < targets->tgids.nr; i++) {
+		const struct sb_pid_rule *rule = &targets->tgids.at[i];
+
+		if ((rule->rule & (SB_RULE_ALLOW | SB_RULE_AT_EXEC)) != SB_RULE_ALLOW)
+			continue;
+		if (session->unwinder)
+			sb_unwinder_expect(session->unwinder, rule->pid);
+		if (session->interps)
+			sb_interpwatch_expect(session->interps, rule->pid);
+	}
+}
+
+/* So that the first samples of the command have all frames, too. */
+static void expect_command(struct sb_session *session)
+{
+	struct sb_cmdfiles *files;
+	size_t i;
+
+	if (!session->opts.command || !session->unwinder)
+		return;
+	sb_unwinder_first(session->unwinder, session->opts.command_tgid);
+	/* The vDSO is everybody's. */
+	sb_unwinder_expect_file(session->unwinder, -1, session->opts.command_tgid);
+	files = sb_cmdfiles_find(session->opts.command);
+	for (i = 0; files && i < files->nr; i++)
+		sb_unwinder_expect_file(session->unwinder, sb_take_fd(files->at[i].fd),
+					session->opts.command_tgid);
+	sb_cmdfiles_free(files);
+}
+
+static int make_unwinder(struct sb_session *session)
+{
+	int err;
+
+	if (!(session->opts.unwind & SB_UNWIND_CFI))
+		return 0;
+	err = sb_unwinder_new(session->opts.unwind_bytes_max,
+			      sb_parser_seat(session->opts.parser, SB_PARSER_TABLES),
+			      &session->unwinder);
+	return err ? sb_explain(err, "make the memory of unwind tables") : 0;
+}
+
+static int start_unwinder(struct sb_session *session)
+{
+	int err = session->unwinder ? sb_unwinder_start(session->unwinder, session->skel) : 0;
+
+	return err ? sb_explain(err, "make unwind tables") : 0;
+}
+
+struct refused {
+	char names[NR_WITHOUT_MAX][64];
+	size_t nr;
+};
+
+/* Return: 0; -EAGAIN: once more, without what the kernel has refused now; or a negative errno, logged. */
+static int try_programs(struct sb_session *session, struct refused *refused)
+{
+	const char *name, *lacks = NULL;
+	size_t i;
+	int err;
+
+	session->skel = sb_view_open(session->opts.view);
+	if (!session->skel)
+		return sb_explain(-errno, "open the BPF object");
+	err = prepare(session);
+	if (err)
+		return err;
+	for (i = 0; i < refused->nr && !err; i++)
+		err = sb_view_do_without(session->skel, refused->names[i]);
+	if (err)
+		return sb_explain(err, "do without a BPF program");
+	err = sb_load(session->skel);
+	if (!err)
+		return 0;
+	name = sb_load_refused(err);
+	if (name && refused->nr < NR_WITHOUT_MAX)
+		lacks = sb_view_lacks_without(name);
+	if (!lacks)
+		return sb_load_explain(err);
+	sb_warn("the kernel refuses the BPF program '%s' (%s), so %s", name, strerror(-err), lacks);
+	snprintf(refused->names[refused->nr++], sizeof(refused->names[0]), "%s", name);
+	sampler_bpf__destroy(sb_take(session->skel));
+	return -EAGAIN;
+}
+
+static int load_programs(struct sb_session *session)
+{
+	struct refused refused = {};
+	int err;
+
+	do {
+		err = try_programs(session, &refused);
+	} while (err == -EAGAIN);
+	return err;
+}
+
+static int load(struct sb_session *session)
+{
+	int err = make_unwinder(session);
+
+	if (!err)
+		err = load_programs(session);
+	if (err)
+		return err;
+	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
+	if (err)
+		return sb_explain(err, "make the maps of counts");
+	err = start_unwinder(session);
+	if (!err)
+		err = start_interps(session);
+	if (err)
+		return err;
+	sb_procwatch_notify(session->procwatch, on_changed, session);
+	expect_targets(session);
+	expect_command(session);
+	return sb_targets_apply(session->opts.targets, session->skel);
+}
+
+static int make_stats(struct sb_session *session)
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+
+	if (nr_cpus < 0)
+		return nr_cpus;
+	session->stats = calloc((size_t)nr_cpus * SB_STAT_MAX, sizeof(*session->stats));
+	return session->stats ? 0 : -ENOMEM;
+}
+
+int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session)
+{
+	struct sb_session *session;
+	int err = check_kernel();
+
+	if (err)
+		return err;
+	session = calloc(1, sizeof(*session));
+	if (!session)
+		return sb_explain(-ENOMEM, "start");
+	session->opts = *opts;
+	session->hotplug_fd = -1;
+	session->links_root = -1;
+	if (!session->opts.event)
+		session->opts.event = EVENT_DEFAULT;
+	if (!session->opts.counts_max)
+		session->opts.counts_max = COUNTS_MAX_DEFAULT;
+	if (!session->opts.stacks_max)
+		session->opts.stacks_max = STACKS_MAX_DEFAULT;
+	err = make_stats(session);
+	if (!err)
+		err = choose_cpus(session);
+	if (err)
+		sb_err(err, "cannot read which CPUs there are");
+	if (!err)
+		err = start_procwatch(session);
+	if (!err)
+		err = load(session);
+	if (err) {
+		sb_session_free(session);
+		return err;
+	}
+	*ret_session = session;
+	return 0;
+}
