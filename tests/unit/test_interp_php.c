@@ -21,42 +21,12 @@
 #define CURRENT	 488
 #define SP	 0x7ffd00000000ull
 
-static uint8_t image[BYTES];
-static uint32_t used;
+#include "interp_image.h"
+
 static struct sb_interp_walk walk;
 static struct sb_runtime rt;
 static struct sb_runtime_text text;
 static uint64_t globals;
-
-static int read_image(void *arg, void *dst, size_t len, uint64_t addr)
-{
-	(void)arg;
-	if (addr < BASE || addr >= BASE + BYTES || len > BASE + BYTES - addr)
-		return -EFAULT;
-	memcpy(dst, image + (addr - BASE), len);
-	return 0;
-}
-
-static struct sb_memory memory = { .read = read_image };
-
-static uint64_t make(uint32_t len)
-{
-	uint64_t addr = BASE + used;
-
-	used += (len + 31) & ~31u;
-	assert_true(used <= BYTES);
-	return addr;
-}
-
-static void put64(uint64_t addr, uint64_t val)
-{
-	memcpy(image + (addr - BASE), &val, sizeof(val));
-}
-
-static void put32(uint64_t addr, uint32_t val)
-{
-	memcpy(image + (addr - BASE), &val, sizeof(val));
-}
 
 static uint64_t string(const char *s, uint32_t len)
 {

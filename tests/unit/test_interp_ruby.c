@@ -28,58 +28,28 @@
 #define USER1 (1u << 13)
 #define NIL   4
 
-static uint8_t image[BYTES];
-static uint32_t used;
+#include "interp_image.h"
+
 static struct sb_interp_walk walk;
 static struct sb_ruby ruby;
 static struct sb_runtime_text text;
 static uint64_t next_cfp, ec;
-
-static int read_image(void *arg, void *dst, size_t len, uint64_t addr)
-{
-	(void)arg;
-	if (addr < BASE || addr >= BASE + BYTES || len > BASE + BYTES - addr)
-		return -EFAULT;
-	memcpy(dst, image + (addr - BASE), len);
-	return 0;
-}
-
-static struct sb_memory memory = { .read = read_image };
-
-static uint64_t make(uint32_t len)
-{
-	uint64_t addr = BASE + used;
-
-	used += (len + 39) & ~31u;
-	assert_true(used <= BYTES);
-	return addr;
-}
-
-static void put(uint64_t addr, uint64_t val)
-{
-	memcpy(image + (addr - BASE), &val, sizeof(val));
-}
-
-static void put32(uint64_t addr, uint32_t val)
-{
-	memcpy(image + (addr - BASE), &val, sizeof(val));
-}
 
 /* Short ones are in the object, as the layout has it; long ones elsewhere. */
 static uint64_t string(const char *s)
 {
 	uint64_t addr = make(128), len = strlen(s), bytes = addr + ruby.layout->string_at;
 
-	put(addr, 5);
+	put64(addr, 5);
 	if (ruby.layout->string_at == 16)
-		put(addr, 5 | len << 14);
+		put64(addr, 5 | len << 14);
 	if (len > 20) {
 		bytes = make((uint32_t)len);
-		put(addr, 5 | USER1);
-		put(addr + 24, bytes);
+		put64(addr, 5 | USER1);
+		put64(addr + 24, bytes);
 	}
 	if (len > 20 || ruby.layout->string_at != 16)
-		put(addr + 16, len);
+		put64(addr + 16, len);
 	memcpy(image + (bytes - BASE), s, len);
 	return addr;
 }
@@ -88,8 +58,8 @@ static uint64_t class_named(const char *name)
 {
 	uint64_t addr = make(256);
 
-	put(addr, CLASS);
-	put(addr + 32 + 120, name ? string(name) : NIL);
+	put64(addr, CLASS);
+	put64(addr + 32 + 120, name ? string(name) : NIL);
 	return addr;
 }
 
@@ -97,8 +67,8 @@ static uint64_t singleton_of(uint64_t obj)
 {
 	uint64_t addr = class_named(NULL);
 
-	put(addr, CLASS | 1u << ruby.layout->singleton_bit);
-	put(addr + 32 + 96, obj);
+	put64(addr, CLASS | 1u << ruby.layout->singleton_bit);
+	put64(addr + 32 + 96, obj);
 	return addr;
 }
 
@@ -107,11 +77,11 @@ static uint64_t method(uint64_t owner, uint64_t id, uint64_t func)
 {
 	uint64_t addr = make(40), def = make(48);
 
-	put(addr, MENT);
-	put(addr + 16, def);
-	put(addr + 32, owner);
-	put(def + 8, func);
-	put(def + 32, id);
+	put64(addr, MENT);
+	put64(addr + 16, def);
+	put64(addr + 32, owner);
+	put64(def + 8, func);
+	put64(def + 32, id);
 	return addr;
 }
 
@@ -122,15 +92,15 @@ static uint64_t iseq(const char *label, const char *base, uint32_t nr_lines)
 	uint64_t addr = make(24), body = make(256), entries = make(nr_lines * 12), i;
 	uint64_t index = make(48 + 80), rank;
 
-	put(addr, ISEQ);
-	put(addr + 16, body);
+	put64(addr, ISEQ);
+	put64(addr + 16, body);
 	put32(body, 1);
 	put32(body + 4, nr_lines);
-	put(body + 8, make(nr_lines * 8));
-	put(body + 64, string("/app/tree.rb"));
-	put(body + 72, string(base));
-	put(body + 80, string(label));
-	put(body + layout->info, entries);
+	put64(body + 8, make(nr_lines * 8));
+	put64(body + 64, string("/app/tree.rb"));
+	put64(body + 72, string(base));
+	put64(body + 80, string(label));
+	put64(body + layout->info, entries);
 	put32(body + layout->info_size, nr_lines);
 	for (i = 0; i < nr_lines; i++) {
 		put32(entries + i * layout->entry_bytes + layout->entry_line, (uint32_t)i + 1);
@@ -139,20 +109,20 @@ static uint64_t iseq(const char *label, const char *base, uint32_t nr_lines)
 	}
 	if (!layout->info_index)
 		return addr;
-	put(body + layout->info_index, index);
+	put64(body + layout->info_index, index);
 	for (i = 0; i < nr_lines && i < 54; i++) {
 		uint64_t at = index + 8 * (i / 9), val = 0;
 
 		read_image(NULL, &val, 8, at);
-		put(at, val | (i + 1) << (7 * (i % 9)));
+		put64(at, val | (i + 1) << (7 * (i % 9)));
 	}
 	/* One block: all bits are set. */
-	put(index + 48, 54);
+	put64(index + 48, 54);
 	for (i = rank = 0; i < 7; i++)
 		rank |= (i + 1) * 64 << (9 * i);
-	put(index + 56, rank);
+	put64(index + 56, rank);
 	for (i = 0; i < 8; i++)
-		put(index + 64 + 8 * i, ~0ull);
+		put64(index + 64 + 8 * i, ~0ull);
 	return addr;
 }
 
@@ -161,9 +131,9 @@ static uint64_t environment(uint64_t cref_or_method, uint64_t prev, uint32_t kin
 {
 	uint64_t addr = make(24);
 
-	put(addr, cref_or_method);
-	put(addr + 8, prev | 1);
-	put(addr + 16, (uint64_t)kind << 16 | flags | 1 | (prev ? 0 : SB_RUBY_LOCAL));
+	put64(addr, cref_or_method);
+	put64(addr + 8, prev | 1);
+	put64(addr + 16, (uint64_t)kind << 16 | flags | 1 | (prev ? 0 : SB_RUBY_LOCAL));
 	return addr + 16;
 }
 
@@ -177,10 +147,10 @@ static void push(uint64_t code, uint64_t position, uint64_t env)
 		read_image(NULL, &body, 8, code + 16);
 		read_image(NULL, &encoded, 8, body + 8);
 	}
-	put(next_cfp, code ? encoded + 8 * position : 0);
-	put(next_cfp + 16, code);
-	put(next_cfp + 32, env);
-	put(ec + 16, next_cfp);
+	put64(next_cfp, code ? encoded + 8 * position : 0);
+	put64(next_cfp + 16, code);
+	put64(next_cfp + 32, env);
+	put64(ec + 16, next_cfp);
 }
 
 static struct sb_ruby_conf *conf(void)
@@ -204,10 +174,10 @@ static void begin(unsigned int major, unsigned int minor)
 	conf()->ec_offset = (uint64_t)-16;
 	conf()->cfp_bytes = CFP;
 	ec = make(128);
-	put(FS - 16, ec);
+	put64(FS - 16, ec);
 	stack = make(CFP * 600);
-	put(ec, stack);
-	put(ec + 8, CFP * 600 / 8);
+	put64(ec, stack);
+	put64(ec + 8, CFP * 600 / 8);
 	next_cfp = stack + CFP * 600;
 	push(0, 0, environment(0, 0, SB_RUBY_DUMMY, SB_RUBY_FINISH));
 }
@@ -246,15 +216,15 @@ static void make_ids(const char *name)
 {
 	uint64_t ids = make(64), part = make(40), values = make(8 * 512 * 2);
 
-	put(ids, 7 | USER1 | 1 << 15);
-	put(ids + 16, part);
-	put(part, 7);
-	put(part + 16, 1024);
-	put(part + 32, values);
-	put(values + 16 * '+', string("+"));
-	put(values + 16 * 171, string(name));
+	put64(ids, 7 | USER1 | 1 << 15);
+	put64(ids + 16, part);
+	put64(part, 7);
+	put64(part + 16, 1024);
+	put64(part + 32, values);
+	put64(values + 16 * '+', string("+"));
+	put64(values + 16 * 171, string(name));
 	ruby.ids_addr = make(8);
-	put(ruby.ids_addr, ids);
+	put64(ruby.ids_addr, ids);
 }
 
 static void names_have_their_class(void **state)
@@ -321,19 +291,19 @@ static void the_method_of_a_block_is_looked_for(void **state)
 
 	begin(3, 3);
 	svar = make(24);
-	put(svar, SVAR);
-	put(svar + 8, method(class_named("Foo"), 0, 0));
+	put64(svar, SVAR);
+	put64(svar + 8, method(class_named("Foo"), 0, 0));
 	env = environment(svar, 0, SB_RUBY_METHOD, 0);
 	for (i = 0; i < 20; i++) {
 		uint64_t cref = make(24);
 
-		put(cref, CREF);
+		put64(cref, CREF);
 		env = environment(cref, env, SB_RUBY_BLOCK, 0);
 	}
 	push(iseq("block (20 levels) in bar", "bar", 1), 1, env);
 	env = make(24) + 16;
-	put(env - 8, env); /* a block around itself */
-	put(env, (uint64_t)SB_RUBY_BLOCK << 16 | 1);
+	put64(env - 8, env); /* a block around itself */
+	put64(env, (uint64_t)SB_RUBY_BLOCK << 16 | 1);
 	push(iseq("block in bar", "bar", 1), 1, env);
 	assert_int_equal(run(), SB_STACK_COMPLETE);
 	assert_string_equal(name_of(0), "block in bar");
@@ -379,19 +349,19 @@ static void classes_of_older_versions(void **state)
 	ext = make(16);
 	table = make(56);
 	entries = make(48);
-	put(class, CLASS);
-	put(class + 24, ext);
-	put(ext + 8, table);
-	put(table + 40, 2);
-	put(table + 48, entries);
-	put(entries, ~0ull); /* was removed */
-	put(entries + 32, 171 << 4);
-	put(entries + 40, string("Old::Foo"));
+	put64(class, CLASS);
+	put64(class + 24, ext);
+	put64(ext + 8, table);
+	put64(table + 40, 2);
+	put64(table + 48, entries);
+	put64(entries, ~0ull); /* was removed */
+	put64(entries + 32, 171 << 4);
+	put64(entries + 40, string("Old::Foo"));
 	push(iseq("bar", "bar", 1), 1, environment(method(class, 0, 0), 0, SB_RUBY_METHOD, 0));
 	assert_int_equal(run(), SB_STACK_COMPLETE);
 	assert_string_equal(name_of(0), "Old::Foo#bar");
-	put(table + 40, UINT64_MAX);
-	put(entries + 32, 0);
+	put64(table + 40, UINT64_MAX);
+	put64(entries + 32, 0);
 	assert_string_equal(name_of(0), "bar");
 }
 
@@ -409,13 +379,13 @@ static void threads_before_3_0(void **state)
 	conf()->vm_addr = vm;
 	conf()->thread_vm = ruby.layout->thread_vm;
 	conf()->thread_ec = ruby.layout->thread_ec;
-	put(vm, BASE + 8);
-	put(thread + 24, BASE + 8);
-	put(thread + 32, ec);
-	put(FS + 0x310 + 2 * 16 + 8, thread);
+	put64(vm, BASE + 8);
+	put64(thread + 24, BASE + 8);
+	put64(thread + 32, ec);
+	put64(FS + 0x310 + 2 * 16 + 8, thread);
 	assert_int_equal(run(), SB_STACK_COMPLETE);
 	assert_int_equal(walk.nr_frames, 1);
-	put(thread + 24, BASE); /* the key's value is something else */
+	put64(thread + 24, BASE); /* the key's value is something else */
 	assert_int_equal(run(), SB_STACK_COMPLETE);
 	assert_int_equal(walk.nr_frames, 0);
 }
@@ -427,15 +397,15 @@ static void what_is_no_stack_ends_the_walk(void **state)
 	assert_int_equal(run(), SB_STACK_BAD_FP);
 	push(iseq("bar", "bar", 1), 1, 8);
 	assert_int_equal(run(), SB_STACK_FAULT);
-	put(ec + 16, 8);
+	put64(ec + 16, 8);
 	assert_int_equal(run(), SB_STACK_BAD_FP);
-	put(ec + 8, UINT64_MAX);
+	put64(ec + 8, UINT64_MAX);
 	assert_int_equal(run(), SB_STACK_BAD_FP);
-	put(ec, 0);
+	put64(ec, 0);
 	assert_int_equal(run(), SB_STACK_COMPLETE);
-	put(FS - 16, 8);
+	put64(FS - 16, 8);
 	assert_int_equal(run(), SB_STACK_FAULT);
-	put(FS - 16, 0);
+	put64(FS - 16, 0);
 	assert_int_equal(run(), SB_STACK_COMPLETE);
 }
 
@@ -449,10 +419,10 @@ static void another_object_at_the_same_address_has_no_name(void **state)
 	run();
 	assert_string_equal(name_of(0), "bar");
 	read_image(NULL, &body, 8, code + 16);
-	put(code + 16, body + 16);
+	put64(code + 16, body + 16);
 	assert_string_equal(name_of(0), "?");
-	put(code + 16, body);
-	put(code, 5);
+	put64(code + 16, body);
+	put64(code, 5);
 	assert_string_equal(name_of(0), "?");
 }
 
@@ -473,7 +443,7 @@ static void nonsense_ends(void **state)
 			seed = seed * 1664525 + 1013904223;
 			at = BASE + 128 + seed / 8 % ((used - 128) / 8) * 8;
 			seed = seed * 1664525 + 1013904223;
-			put(at, seed & 0x800 ? BASE + seed % used : seed);
+			put64(at, seed & 0x800 ? BASE + seed % used : seed);
 		}
 		run();
 		assert_true(walk.nr_frames <= SB_INTERP_FRAMES_MAX);

@@ -18,6 +18,8 @@
 #define BASE  0x7f0000000000ull
 #define BYTES (64u << 10)
 
+#include "interp_image.h"
+
 /* Instance types, as V8 13.6 has them. */
 enum {
 	TYPE_SEQ2 = 32,
@@ -42,46 +44,9 @@ enum {
 	TYPE_FUNCTION = 2065,
 };
 
-static uint8_t image[BYTES];
-static uint32_t used;
 static uint64_t maps[4096]; /* by instance type; tagged */
 static struct sb_v8 v8;
 static struct sb_str str;
-
-static int read_image(void *arg, void *dst, size_t len, uint64_t addr)
-{
-	(void)arg;
-	if (addr < BASE || addr >= BASE + BYTES || len > BASE + BYTES - addr)
-		return -EFAULT;
-	memcpy(dst, image + (addr - BASE), len);
-	return 0;
-}
-
-static struct sb_memory memory = { .read = read_image };
-
-static uint64_t make(uint32_t len)
-{
-	uint64_t addr = BASE + used;
-
-	used += (len + 31) & ~31u;
-	assert_true(used <= BYTES);
-	return addr;
-}
-
-static void put(uint64_t addr, const void *from, size_t len)
-{
-	memcpy(image + (addr - BASE), from, len);
-}
-
-static void put64(uint64_t addr, uint64_t val)
-{
-	put(addr, &val, sizeof(val));
-}
-
-static void put32(uint64_t addr, uint32_t val)
-{
-	put(addr, &val, sizeof(val));
-}
 
 static void put_ptr(uint64_t addr, uint64_t object)
 {
