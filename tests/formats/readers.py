@@ -294,10 +294,10 @@ def firefox(program, work, directory):
                   {name: row for name, row in want.items() if name != 'read'}, f'firefox: {what}')
         finally:
             profiler('stop')
-    check_firefox_tables(program, work)
+    firefox_tables(program, work, directory)
 
 
-def check_firefox_tables(program, work):
+def firefox_tables(program, work, _):
     """The same by the tables themselves, also with hostile names."""
     for profile, what in (sample.ordinary(hz='99'), 'ordinary'), (sample.hostile(), 'hostile'):
         path = profile.write(program, work, 'firefox')['firefox']
@@ -386,8 +386,8 @@ def otlp_profiles(program, work, _):
     check(sorted(otlp.read_file(pathlib.Path(path).read_bytes())[0].values()), [130, 160, 250], 'otlp: --limit')
 
 
-READERS = {'go': go_pprof, 'npm-pprof': npm_pprof, 'callgrind': callgrind, 'firefox': firefox, 'json': json_text,
-           'otlp': otlp_profiles}
+READERS = {'go': go_pprof, 'npm-pprof': npm_pprof, 'callgrind': callgrind, 'firefox': firefox,
+           'firefox-tables': firefox_tables, 'json': json_text, 'otlp': otlp_profiles}
 
 
 def main():

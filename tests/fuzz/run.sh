@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# run.sh FUZZER SEEDS: fuzz for SB_FUZZ_SECONDS (default 4), starting from the seeds in the tree,
+# run.sh FUZZER SEEDS: fuzz for SB_FUZZ_SECONDS (default 2), starting from the seeds in the tree,
 # with the dictionary SEEDS.dict if there is one. An input that fails, takes 30 s or 2 GiB, is kept in
 # meson-logs. For long, and to keep what is found: long.py. libFuzzer's
 # own status for a failure is 77, which means "skipped" here.
@@ -15,7 +15,7 @@ found=$work/found
 # For those that need files.
 export TMPDIR="$work/tmp"
 mkdir "$found" "$TMPDIR"
-set -- "-max_total_time=${SB_FUZZ_SECONDS:-4}" -timeout=30 -rss_limit_mb=2048 \
+set -- "-max_total_time=${SB_FUZZ_SECONDS:-2}" -timeout=30 -rss_limit_mb=2048 \
 	-max_len=16384 -error_exitcode=1 -print_final_stats=1 \
 	"-artifact_prefix=$PWD/meson-logs/$(basename "$fuzzer")-"
 [ ! -f "$seeds.dict" ] || set -- "$@" "-dict=$seeds.dict"

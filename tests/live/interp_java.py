@@ -53,11 +53,25 @@ class Machine:
                             files={f'/classes/{c.name}': c for c in classes.iterdir()}, **pipes)
 
 
+def version_at(home):
+    with contextlib.suppress(OSError):
+        found = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', (home / 'release').read_text(), re.M)
+        return int(found[1]) if found else None
+    return None
+
+
 def machines():
+    here = set()
     for java in sorted(HERE.glob('*/bin/java')):
-        if not java.parent.parent.is_symlink():
-            yield Machine(java.parent.parent.name, str(java))
+        home = java.parent.parent
+        if not home.is_symlink():
+            here.add(version_at(home))
+            yield Machine(home.name, str(java))
     for suite, version in SUITES:
+        # Others' builds of the same: with --all.
+        if version in here and not beside.is_allowed('all'):
+            print(f'without JDK {version} of {suite}: the system has one')
+            continue
         try:
             root = beside.unpack(suite, [f'openjdk-{version}-jre-headless'])
         except beside.Missing as reason:

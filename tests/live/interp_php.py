@@ -227,10 +227,10 @@ def on_cpu(versions):
     wanted = {(version, mode): () for version in versions for mode in CPU
               if mode != 'fiber' or float(version) >= 8.1}
     with programs(wanted) as started:
-        judge(sample('oncpu', started, '-F', '999', seconds=5), 'on the CPU', wanted)
+        judge(sample('oncpu', started, '-F', '999', seconds=3), 'on the CPU', wanted)
     wanted = {(version, 'split'): () for version in versions}
     with programs(wanted) as started:
-        result = sample('oncpu', started, '-F', '999', seconds=6)
+        result = sample('oncpu', started, '-F', '999', seconds=3)
         judge(result, 'split', wanted)
         check_split(result, started, versions, 'split')
 
@@ -248,7 +248,7 @@ def compiled(versions):
         options = (*JIT, '-d', f'opcache.jit={kind}')
         wanted = {(version, mode): options for version in versions for mode in ('split', 'method', 'sort')}
         with programs(wanted) as started:
-            result = sample('oncpu', started, '-F', '999', seconds=4)
+            result = sample('oncpu', started, '-F', '999', seconds=3)
             judge(result, f'JIT {kind}', wanted, False)
             check_split(result, started, versions, f'JIT {kind}')
 

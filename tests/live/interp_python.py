@@ -16,7 +16,7 @@ import beside
 import interp
 import live
 
-HZ, SECONDS = 1999, 6
+HZ, SECONDS = 1999, 2
 # Of each program; fewer would not say a share to 3 points. Rounds bound it.
 SAMPLES_MIN, ROUNDS_MAX = 3000, 4
 SHARES = {'seventy': 0.7, 'twenty': 0.2, 'ten': 0.1}

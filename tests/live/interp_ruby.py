@@ -209,12 +209,12 @@ def check_split(result, started, versions, what):
 
 def on_cpu(versions):
     with programs({(version, 'all'): () for version in versions}) as started:
-        result = sample('oncpu', started, '-F', '999', seconds=5)
+        result = sample('oncpu', started, '-F', '999', seconds=3)
     judge(result, 'on the CPU', {(version, mode): () for version in versions for mode in CPU})
     check_native(result, versions)
     wanted = {(version, 'split'): () for version in versions}
     with programs(wanted) as started:
-        result = sample('oncpu', started, '-F', '999', seconds=6)
+        result = sample('oncpu', started, '-F', '999', seconds=3)
         judge(result, 'split', wanted)
         check_split(result, started, versions, 'split')
 

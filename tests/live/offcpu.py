@@ -221,9 +221,9 @@ def every():
     result, truth = waits(BINARY, WAITS, 'offcpu', 'sleeps', '--every', '1ms', seconds=5, nr=4)
     for function in SLEEPS:
         check_near(weight(result, function), truth.of_function(function), f'--every 1ms: {function}', 0.05)
-    # Each wait is shorter than what one sample stands for.
-    result, truth = waits(BINARY, WAITS, 'offcpu', 'pair', '--every', '10ms', seconds=20)
-    for function in ('ping_reads', 'pong_reads', 'ping_thinks', 'pong_thinks'):
+    # Each wait is shorter than what one sample stands for; of the shorter ones there are some 800.
+    result, truth = waits(BINARY, WAITS, 'offcpu', 'naps', '--every', '10ms', seconds=4, nr=8)
+    for function in ('nap_1ms', 'nap_3ms'):
         check_near(weight(result, function), truth.of_function(function), f'--every 10ms: {function}', 0.15)
 
 

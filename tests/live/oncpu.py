@@ -25,7 +25,7 @@ def check_split(result, of):
 
 def one_process():
     with running(SPLIT) as target:
-        result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '10', '-F', '999', '-u')
+        result = stackbpf(BINARY, 'oncpu', '-p', str(target.pid), '-t', '4', '-F', '999', '-u')
     check(result.status == 0, f'exit status {result.status}')
     check(all(s[0] == 'split' for s in result.stacks), 'nothing but the target was sampled')
     check(result.total > 200, f'{result.total} samples')
@@ -36,7 +36,7 @@ def one_process():
 
 def whole_machine():
     with running(SPLIT), running(DEEP, '20'), running('sh', '-c', 'while :; do /bin/true; done'):
-        result = stackbpf(BINARY, 'oncpu', '-t', '10', '-F', '999')
+        result = stackbpf(BINARY, 'oncpu', '-t', '4', '-F', '999')
     check(result.status == 0, f'exit status {result.status}')
     check_split(result, 'split')
     check(result.share('descend', 'deep') > 0.98, 'another program beside it is seen as well')

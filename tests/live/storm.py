@@ -20,7 +20,7 @@ from live import Result, check, done, need_root, running
 
 need_root()
 BINARY, WAITS, CALLS = sys.argv[1:4]
-SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 15
+SECONDS = int(sys.argv[4]) if len(sys.argv) > 4 else 8
 VIEWS = (('oncpu',), ('offcpu',), ('offcpu', '--every', '1ms'), ('wakeup',), ('offwake',), ('wall',), ('io',),
          ('io', '--latency'))
 END_SECONDS_MAX = 120

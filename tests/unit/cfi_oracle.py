@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The rows of `sbsym --cfi` against those of readelf, for programs and libraries of this machine, or arm64.
 
-cfi_oracle.py SBSYM [--arm64] [FILE...]
+cfi_oracle.py SBSYM [--arm64] [--few] [FILE...]
 
 Of each row readelf has, the rule in force there has to be the same: CFA, rbp (x29), return address. And
 there is no row but where readelf has one, where a function ends, or a byte before a trampoline.
@@ -20,9 +20,9 @@ import elf_tools
 
 SBSYM = sys.argv[1]
 IS_ARM64 = '--arm64' in sys.argv
-FILES = [arg for arg in sys.argv[2:] if arg != '--arm64']
+FILES = [arg for arg in sys.argv[2:] if not arg.startswith('--')]
 EM = b'\xb7\x00' if IS_ARM64 else b'\x3e\x00'
-NR_FILES = 50
+NR_FILES = 10 if '--few' in sys.argv else 50
 # What matters most, then the biggest, then every so many: the same on each run.
 FIRST = ['libc.so.6', 'ld-linux-x86-64.so.2', 'libstdc++.so.6', 'libgcc_s.so.1', 'libcrypto.so.3',
          'libm.so.6', 'libgcrypt.so.20', 'libpython3.11.so.1.0', 'libz.so.1', 'libpthread.so.0']

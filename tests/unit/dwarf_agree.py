@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Do we and llvm-symbolizer agree on functions, inlined chains, files and lines?
 
-    dwarf_agree.py LOOKUP --subject NAME        one of SUBJECTS below ("list": print them)
+    dwarf_agree.py LOOKUP --subject NAME        one of SUBJECTS below
+    dwarf_agree.py list [few]                   their names
     dwarf_agree.py LOOKUP --file FILE [--debug FILE] [--alt FILE] [--oracle FILE]
 
 draws N addresses from the bytes of FILE's functions (uniformly, seeded), asks LOOKUP (dwarf_lookup,
@@ -304,6 +305,8 @@ SUBJECTS = {
     "perl": installed("/usr/bin/perl"),
     "libstdc++": with_debug("/usr/lib/x86_64-linux-gnu/debug/libstdc++.so.6"),
 }
+# Of each way through the reader one: versions 4 and 5, .dwo files, dwz's of both kinds, compressed sections.
+FEW = ["gcc-dwarf4-gc", "gcc-split5", "gcc-dwz", "clang-dwarf5-gc", "clang-zstd", "libpython3.11", "libstdc++"]
 
 
 def main(argv):
@@ -318,10 +321,10 @@ def main(argv):
     parser.add_argument("-n", type=int, default=int(os.environ.get("SB_AGREE_ADDRESSES", "1000")))
     parser.add_argument("--seed", type=int, default=12345)
     parser.add_argument("-v", "--verbose", action="store_true")
-    args = parser.parse_args(argv)
-    if args.lookup == "list":
-        print("\n".join(SUBJECTS))
+    if argv[:1] == ["list"]:
+        print("\n".join(FEW if argv[1:] else SUBJECTS))
         return 0
+    args = parser.parse_args(argv)
     for tool in (args.llvm, "nm", "readelf", "c++filt"):
         if not shutil.which(tool):
             skip("no " + tool)

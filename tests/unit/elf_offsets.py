@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """From an address in a running program, by way of /proc/self/maps, to the function's name.
 
-    elf_offsets.py MODULE_LOOKUP
+    elf_offsets.py MODULE_LOOKUP [--few]
 
 Programs print, for each of their functions, its address and the mapping it is in. Address minus
 mapping plus offset is what a sampler knows; sb_module_offset_to_addr() has to turn that into the
@@ -61,7 +61,7 @@ int main(void)
 """
 CALLER = "void show_all(void); int main(void) { show_all(); return 0; }\n"
 
-LINKERS = [[], ["-fuse-ld=gold"], ["-fuse-ld=lld"], ["-fuse-ld=mold"]]
+LINKERS = [[], ["-fuse-ld=gold"], ["-fuse-ld=lld"], ["-fuse-ld=mold"]][:1 if "--few" in sys.argv else None]
 MODES = [
     ["-pie", "-fPIE"],
     ["-no-pie", "-fno-pie"],

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Are stubs of the procedure linkage table named as objdump names them?
 
-    elf_plt.py MODULE_LOOKUP
+    elf_plt.py MODULE_LOOKUP [--few]
 
 Every address of every stub, in binaries of the system and in ones built here: lazy and bound
 (-z now), with and without branch tracking (-z ibtplt), by each linker there is; of 64-bit ARM,
@@ -106,7 +106,7 @@ def build(folder):
     source = os.path.join(folder, "plt.c")
     with open(source, "w", encoding="ascii") as file:
         file.write(SOURCE)
-    linkers = [[]] + [[f"-fuse-ld={name}"] for name in ("gold", "lld", "mold")]
+    linkers = [[]] + [[f"-fuse-ld={name}"] for name in ("gold", "lld", "mold") if "--few" not in sys.argv]
     modes = [["-Wl,-z,lazy"], ["-Wl,-z,now"], ["-no-pie", "-fno-pie", "-Wl,-z,lazy"],
              ["-shared", "-fPIC", "-Wl,-z,lazy"], ["-Wl,-z,lazy,-z,ibtplt", "-fcf-protection"],
              ["-Wl,-z,now,-z,ibtplt", "-fcf-protection"], ["-no-pie", "-static"]]

@@ -84,7 +84,7 @@ def each(unwinders, *views):
 
 # (programs that run at once, views of them) of each mode. "some" is for kernels between those with "all".
 MODES = {
-    'none': [],
+    'few': [(FEW, each(('dwarf',), 'oncpu', 'offcpu', 'io'))],
     'normal': [(TOGETHER, each(('dwarf',), 'oncpu', 'offcpu', 'io'))],
     'some': [(FEW, each(('dwarf',), 'oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'io block'))],
     'all': [(TOGETHER, each(('auto',), 'oncpu') + each(('dwarf', 'fp'), *OTHER_VIEWS)),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """In the guest: runs what is to be tested there, and says what came out as lines of JSON.
 
-inside.py BUILD none|normal|some|all|old [WORD...]      cells.py: which; WORD: only what has it in its name
+inside.py BUILD few|normal|some|all|old [WORD...]      cells.py: which; WORD: only what has it in its name
 
 {"kind": "test", "what": name, "result": "pass"|"fail"|"skip", "why": ..., "seconds": ..., "commit": of stackbpf}
 {"kind": "cell", "what": ..., "view": ..., "unwinder": ..., "interp": ..., "result": ..., "why": ...}
@@ -63,7 +63,7 @@ def is_wanted(what):
 
 BPF_TESTS = ('test_bpf_core', 'test_bpf_unwind_self', 'test_bpf_verifier')
 # Name, programs, parts. Those of --all disturb whoever else is on the machine, so they run nowhere else.
-LIVE_TESTS = {mode: (('io_kernel', (), ('',)),) for mode in ('none', 'normal', 'some')}
+LIVE_TESTS = {mode: (('io_kernel', (), ('',)),) for mode in ('few', 'normal', 'some')}
 LIVE_TESTS['all'] = (*LIVE_TESTS['normal'], ('chaos_clock', ('chaos',), ('',)),
                      ('chaos_files', ('chaos', LIVE.parent / 'programs'), ('wrap',)),
                      ('chaos_cpus', ('chaos',), ('offline_and_online', 'online_later', 'again_and_again')),

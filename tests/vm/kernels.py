@@ -38,8 +38,8 @@ class Kernel:
 BOTH = ('x86_64', 'aarch64')
 KERNELS = (
     Kernel('5.10', 'bullseye-security', r'5\.10\.\d+-\d+', normal='old', all='old'),
-    Kernel('5.15', 'jammy', r'5\.15\.0-\d+', flavour='generic', normal='none', all='all'),
-    Kernel('6.1', 'bookworm-security', r'6\.1\.\d+-\d+', arches=BOTH, normal='normal', all='all'),
+    Kernel('5.15', 'jammy', r'5\.15\.0-\d+', flavour='generic', normal='few', all='all'),
+    Kernel('6.1', 'bookworm-security', r'6\.1\.\d+-\d+', arches=BOTH, all='all'),
     Kernel('6.1-rt', 'bookworm-security', r'6\.1\.\d+-\d+', flavour='rt-{arch}'),
     Kernel('6.12', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', arches=BOTH, all='all'),
     Kernel('6.12-rt', 'bookworm-security', r'6\.12\.[\d.]+\+deb12', flavour='rt-{arch}'),
