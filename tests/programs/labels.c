@@ -11,6 +11,8 @@
  *	custom		labels as custom-labels 1 has them
  *	forged		records with sizes and pointers that lead anywhere
  *	none		no labels
+ *
+ * LABELS_SLOWNESS: how much longer each of these times lasts, where an emulated CPU stands still now and then.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -79,14 +81,17 @@ static void must(int err)
 
 static void take_turns(void (*spend_ms)(uint64_t ms))
 {
+	const char *slowness = getenv("LABELS_SLOWNESS");
+	uint64_t times = slowness ? strtoull(slowness, NULL, 10) : 1;
+
 	must(set("region", "eu-north"));
 	for (;;) {
 		must(set("vehicle", "car"));
-		spend_ms(35);
+		spend_ms(35 * times);
 		must(set("vehicle", "bike"));
-		spend_ms(10);
+		spend_ms(10 * times);
 		must(set("vehicle", "scooter"));
-		spend_ms(5);
+		spend_ms(5 * times);
 	}
 }
 

@@ -19,9 +19,12 @@ import machine
 from kernel import SECONDS_MAX, run
 from machine import Missing
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'live'))
+import labels_programs  # pylint: disable=wrong-import-position
+
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-TARGETS = ('user/cli/stackbpf', 'tests/programs/split', 'tests/programs/deep', 'tests/programs/rounds',
+TARGETS = ('user/cli/stackbpf', *(f'tests/programs/{name}' for name in ('split', 'deep', 'rounds', 'newborn')),
            'tests/bpf/test_bpf_core', 'tests/bpf/test_bpf_unwind_self', 'tests/bpf/test_bpf_verifier')
 NO_FP = ('-O2', '-fomit-frame-pointer', '-pthread')
 # What selfunwind.py takes instead of compiling it.
@@ -42,6 +45,7 @@ def prepare(build):
         out = cross.build(build, root, TARGETS)
         for name, flags in SELFCHECKS.items():
             cross.compile_program(root, TOP / 'tests/programs/selfcheck.c', out / f'selfcheck-{name}', *flags)
+        cross.compile_labels(root, labels_programs, out / 'labels')
         cross.compile_program(root, TOP / 'tests/programs/split.c', out / 'split-signed', '-O1', '-pthread',
                               '-mbranch-protection=standard')
     return root, out
@@ -60,7 +64,7 @@ def main():
         root, out = prepare(build)
         setup = machine.Setup(kernels.unpack(args.name, 'aarch64'), arch='aarch64', root=str(root),
                               busybox=str(root / 'usr/bin/busybox'), seconds_max=SECONDS_MAX['some'],
-                              writable=(out, TOP / 'tests'))
+                              writable=(out, TOP / 'docs', TOP / 'tests'))
         return run(setup, ['python3', HERE / 'arm64_inside.py', out, 'arm64', *args.only],
                    build / 'vm' / f'aarch64-{args.name}.json', is_whole=not args.only)
     except Missing as missing:

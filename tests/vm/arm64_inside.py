@@ -9,15 +9,23 @@ import sys
 import inside
 from inside import BUILD, LIVE
 
+LABELS = ('programs', 'libraries', 'shares', 'custom', 'python', 'torn', 'keys', 'hostile')
+
 
 def main():
     os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
     inside.bpf_tests()
     inside.test('live arm64', sys.executable, str(LIVE / 'arm64.py'), inside.STACKBPF, str(BUILD))
+    inside.test('live newborn', sys.executable, str(LIVE / 'newborn.py'), inside.STACKBPF,
+                str(BUILD / 'tests/programs/newborn'))
     for program in sorted(BUILD.glob('selfcheck-*')):
         os.environ['SELFCHECK'] = str(program)
         name = program.name.removeprefix('selfcheck-')
         inside.test(f'live selfunwind {name}', sys.executable, str(LIVE / 'selfunwind.py'), inside.STACKBPF, str(BUILD))
+    os.environ['LABELS'] = str(BUILD / 'labels')
+    for part in LABELS:
+        inside.test(f'live labels {part}', sys.executable, str(LIVE / 'labels.py'), inside.STACKBPF,
+                    str(LIVE.parents[1]), part)
     inside.all_cells()
     return 0
 

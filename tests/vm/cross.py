@@ -81,6 +81,15 @@ def compile_program(root, source, out, *flags):
     run([COMPILER, f'--sysroot={root}', *flags, '-o', out, source])
 
 
+def compile_labels(root, programs, out):
+    """Once, too: all that labels_programs.py has."""
+    out.mkdir(exist_ok=True)
+    compiler = (COMPILER, f'--sysroot={root}')
+    for name, command in programs.commands(compiler, TOP, out, 'aarch64').items():
+        if not (out / name).exists():
+            run(command)
+
+
 def run(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
                           check=False)
