@@ -16,7 +16,7 @@ from machine import Failure, Missing
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-SECONDS_MAX = 600
+SECONDS_MAX = 1200
 COPY = '/var/lib/stackbpf.copy'  # the build may lie in /tmp, which the unit does not see
 
 

@@ -21,7 +21,7 @@ PARANOID = '/proc/sys/kernel/perf_event_paranoid'
 USER, OTHER = 12321, 12322
 TRUTH = {'seventy': 0.70, 'twenty': 0.20, 'ten': 0.10}
 PYTHON = 'import time\ndef busy():\n    sum(range(10000))\n    time.sleep(0.002)\ndef outer():\n    while True: busy()\nouter()'
-SECONDS_MAX = 40
+SECONDS_MAX = 150
 CAPS = ('bpf', 'perfmon', 'sys_ptrace', 'syslog', 'dac_read_search', 'checkpoint_restore')
 # A frame of each program that each view must have, at the least.
 VIEWS = {'oncpu': ('split', 'seventy', 'outer', 'busy', 'ksys_read'), 'offcpu': ('outer', 'busy'),
