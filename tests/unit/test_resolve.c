@@ -421,6 +421,57 @@ static void test_shed(void **state)
 	sb_profile_free(profile);
 }
 
+/* A wait that the waker @id ended; @is_new: which is shipped with it. */
+static void add_wait(struct sb_resolver *resolver, uint64_t id, uint32_t tgid, bool is_new)
+{
+	const struct sb_object_waker waker = { .start_ns = id, .tgid = tgid, .comm = "waker" };
+	const struct sb_batch_object object = {
+		.id = id, .kind = SB_OBJECT_WAKER, .nr_bytes = sizeof(waker), .data = &waker
+	};
+	const struct sb_batch_count count = {
+		{ .tgid = tgid, .start_ns = id, .object = id, .comm = "app" },
+		{ .weight = 1, .nr_samples = 1 }
+	};
+	const struct sb_batch batch = {
+		.counts = &count, .nr_counts = 1, .objects = &object, .nr_objects = is_new
+	};
+
+	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
+}
+
+/* Wakers, and processes, that have ended are forgotten, without a word: no wait can name them. */
+static void test_shed_wakers(void **state)
+{
+	const struct sb_resolve_opts opts = { .stacks_max = 10 };
+	const uint32_t gone = 4194303, here = (uint32_t)getpid();
+	struct sb_resolve_stats stats;
+	struct sb_resolver *resolver;
+	struct sb_profile *profile;
+	size_t i;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_resolver_new(&opts, NULL, profile, &resolver), 0);
+	for (i = 1; i <= 20; i++)
+		add_wait(resolver, i, here, true);
+	for (; i <= 100; i++)
+		add_wait(resolver, i, gone, true);
+	/* The two parts of a wait may come in two batches. */
+	add_wait(resolver, 100, gone, false);
+	for (i = 1; i <= 20; i++)
+		add_wait(resolver, i, here, false);
+	sb_resolver_stats(resolver, &stats);
+	assert_int_equal(stats.nr_missing_objects, 0);
+	assert_int_equal(stats.nr_processes, 100);
+	assert_int_equal(stats.nr_samples, 121);
+	/* Of who is gone only what came last is left. */
+	for (i = 21; i <= 60; i++)
+		add_wait(resolver, i, gone, false);
+	sb_resolver_stats(resolver, &stats);
+	assert_int_equal(stats.nr_missing_objects, 40);
+	sb_resolver_free(resolver);
+	sb_profile_free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_cut_and_lost),
 		cmocka_unit_test(test_broken_chain),
 		cmocka_unit_test(test_shed),
+		cmocka_unit_test(test_shed_wakers),
 		cmocka_unit_test(test_kernel_stacks_are_remembered),
 	};
 

@@ -296,6 +296,7 @@ static int push_object(struct sb_resolver *resolver, uint64_t id)
 		resolver->stats.nr_missing_objects += resolver->nr_samples;
 		return sb_resolver_push(resolver, "[lost object]", SB_FRAME_MARK);
 	}
+	object->batch = resolver->nr_batches;
 	if (object->is_resolved) {
 		nr = object->nr_frames;
 		err = sb_vec_reserve(&resolver->frames, first + nr);

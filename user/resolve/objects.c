@@ -50,33 +50,78 @@ static int check_path(struct sb_objects *objects, struct sb_object *object, cons
 	return sb_vec_push(&objects->unwanted, object->id);
 }
 
+/* Its data and frames are copied. */
+static int push_object(struct sb_objects *objects, const struct sb_object *from,
+		       const uint32_t *frames)
+{
+	struct sb_object object = *from;
+	void *data = sb_arena_alloc(&objects->data, from->nr_bytes);
+	int err = data ? sb_vec_reserve(&objects->frames, objects->frames.nr + from->nr_frames)
+		       : -ENOMEM;
+
+	if (err)
+		return err;
+	object.data = memcpy(data, from->data, from->nr_bytes);
+	object.first_frame = objects->frames.nr;
+	if (from->nr_frames)
+		memcpy(objects->frames.at + objects->frames.nr, frames,
+		       from->nr_frames * sizeof(*frames));
+	err = sb_vec_push(&objects->at, object);
+	if (!err)
+		err = sb_index_add(&objects->index, object.id, (uint32_t)objects->at.nr - 1);
+	if (!err)
+		objects->frames.nr += from->nr_frames;
+	return err;
+}
+
 int sb_objects_keep(struct sb_objects *objects, const struct sb_batch_object *from,
-		    const char *path_glob)
+		    const char *path_glob, uint64_t batch)
 {
 	struct sb_object object = {
 		.id = from->id,
 		.kind = from->kind,
 		.nr_bytes = from->nr_bytes,
+		.data = from->data,
+		.batch = batch,
 	};
-	void *data;
+	struct sb_object *known;
 	int err;
 
 	if (!from->kind || from->kind >= SB_OBJECT_KIND_MAX ||
 	    from->nr_bytes < data_bytes_min[from->kind])
 		return -EBADMSG;
-	if (sb_objects_find(objects, from->id))
+	known = sb_objects_find(objects, from->id);
+	if (known) {
+		known->batch = batch;
 		return 0;
-	data = sb_arena_alloc(&objects->data, from->nr_bytes);
-	if (!data)
-		return -ENOMEM;
-	memcpy(data, from->data, from->nr_bytes);
-	object.data = data;
+	}
 	err = check_path(objects, &object, path_glob);
-	if (!err)
-		err = sb_vec_push(&objects->at, object);
-	if (!err)
-		err = sb_index_add(&objects->index, object.id, (uint32_t)objects->at.nr - 1);
-	return err;
+	return err ? err : push_object(objects, &object, NULL);
+}
+
+int sb_objects_shed(struct sb_objects *objects,
+		    bool (*is_of_use)(void *arg, const struct sb_object *object), void *arg)
+{
+	struct sb_objects kept = {};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < objects->at.nr && !err; i++) {
+		const struct sb_object *object = &objects->at.at[i];
+
+		if (is_of_use(arg, object))
+			err = push_object(&kept, object, objects->frames.at + object->first_frame);
+	}
+	if (err) {
+		sb_objects_release(&kept);
+		return err;
+	}
+	/* What --path leaves out has been told, by its place in the list. */
+	memcpy(&kept.unwanted, &objects->unwanted, sizeof(kept.unwanted));
+	memset(&objects->unwanted, 0, sizeof(objects->unwanted));
+	sb_objects_release(objects);
+	*objects = kept;
+	return 0;
 }
 
 static const char *socket_name(const struct sb_object_file *file)

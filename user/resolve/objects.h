@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What samples are about beyond their stacks (sb_sample_key.object), kept for the whole run: the BPF
- * side ships each once. Internal to resolve.
+ * What samples are about beyond their stacks (sb_sample_key.object), kept for as long as a sample may name it:
+ * the BPF side ships each once. Internal to resolve.
  */
 #ifndef SB_RESOLVE_OBJECTS_H
 #define SB_RESOLVE_OBJECTS_H
@@ -26,6 +26,7 @@ struct sb_object {
 	/* The frames it stands for, once they are known; in sb_objects.frames. */
 	bool is_resolved;
 	size_t first_frame, nr_frames;
+	uint64_t batch; /* that it was last named in */
 };
 
 struct sb_objects {
@@ -38,11 +39,15 @@ struct sb_objects {
 void sb_objects_release(struct sb_objects *objects);
 
 /*
- * Keep a copy; one that is known already is passed over. @path_glob: or NULL.
+ * Keep a copy, named in @batch; one that is known already is passed over. @path_glob: or NULL.
  * Return: 0, -EBADMSG: less data than its kind has; -ENOMEM.
  */
 int sb_objects_keep(struct sb_objects *objects, const struct sb_batch_object *from,
-		    const char *path_glob);
+		    const char *path_glob, uint64_t batch);
+/* Forget all but those that @is_of_use, told nobody: no sample names them any more. Return: 0 or -ENOMEM, and
+ * then all are there. */
+int sb_objects_shed(struct sb_objects *objects,
+		    bool (*is_of_use)(void *arg, const struct sb_object *object), void *arg);
 /* Return: the object, valid until the next one is kept; NULL: it never came. */
 struct sb_object *sb_objects_find(struct sb_objects *objects, uint64_t id);
 

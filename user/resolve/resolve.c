@@ -191,17 +191,22 @@ static int push_roots(struct sb_resolver *resolver, const struct sb_sample_key *
 
 static int count_space(struct sb_resolver *resolver, const struct sb_sample_key *key)
 {
-	const struct space space = { .start_ns = key->start_ns, .tgid = key->tgid };
-	uint64_t hash = key->start_ns * 31 + key->tgid;
+	const struct space space = {
+		.start_ns = key->start_ns,
+		.tgid = key->tgid,
+		.batch = resolver->nr_batches,
+	};
+	uint64_t hash = sb_space_hash(&space);
 	struct sb_index_iter it;
 	int err;
 
-	hash = sb_hash(&hash, sizeof(hash), 0);
 	for (it = sb_index_first(&resolver->spaces_index, hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&resolver->spaces_index, it))
 		if (resolver->spaces.at[it.id].start_ns == space.start_ns &&
-		    resolver->spaces.at[it.id].tgid == space.tgid)
+		    resolver->spaces.at[it.id].tgid == space.tgid) {
+			resolver->spaces.at[it.id].batch = space.batch;
 			return 0;
+		}
 	err = sb_vec_push(&resolver->spaces, space);
 	if (!err)
 		err = sb_index_add(&resolver->spaces_index, hash,
@@ -354,7 +359,7 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 		err = keep_stack(resolver, &batch->stacks[i]);
 	for (i = 0; i < batch->nr_objects && !err; i++)
 		err = sb_objects_keep(&resolver->objects, &batch->objects[i],
-				      resolver->opts.path_glob);
+				      resolver->opts.path_glob, resolver->nr_batches);
 	for (i = 0; i < batch->nr_labels && !err; i++)
 		err = sb_labels_table_keep(&resolver->labels, &batch->labels[i],
 					   resolver->nr_batches);

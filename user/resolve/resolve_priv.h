@@ -70,8 +70,15 @@ struct sb_stack_parts {
 /* An address space, for counting processes. */
 struct space {
 	uint64_t start_ns;
+	uint64_t batch; /* that it was last seen in */
 	uint32_t tgid;
 };
+static inline uint64_t sb_space_hash(const struct space *space)
+{
+	uint64_t hash = space->start_ns * 31 + space->tgid;
+
+	return sb_hash(&hash, sizeof(hash), 0);
+}
 
 struct sb_resolver {
 	struct sb_resolve_opts opts;
@@ -80,6 +87,7 @@ struct sb_resolver {
 	SB_VEC(struct known_stack) stacks;
 	struct sb_index stacks_index;
 	size_t shed_at; /* stacks: time to look which are of no more use; shed.c */
+	size_t objects_shed_at, spaces_shed_at; /* the same */
 	uint64_t nr_batches;
 	SB_VEC(struct sb_stack_id) evicted; /* by the last batch */
 	SB_VEC(uint64_t) ips;

@@ -2,7 +2,8 @@
 /*
  * Stacks are kept for as long as a sample may name them. A machine that starts processes all the time
  * makes new ones all the time: those of processes that have ended, and those that are for one sample
- * only, which has come, are forgotten when they are many.
+ * only, which has come, are forgotten when they are many. The same holds for what is known of wakers, and of
+ * processes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -79,25 +80,86 @@ static int index_stacks(struct sb_resolver *resolver)
 	return err;
 }
 
+/* Who is asked after. */
+struct asking {
+	const struct sb_resolver *resolver;
+	uint8_t *known;
+};
+
+/* A waker's number is of its process, too: no sample names it when that has ended. */
+static bool is_object_of_use(void *arg, const struct sb_object *object)
+{
+	const struct asking *asking = arg;
+	const struct sb_object_waker *waker = object->data;
+
+	if (object->kind != SB_OBJECT_WAKER || !waker->tgid || waker->tgid >= PID_LIMIT ||
+	    object->batch + 1 >= asking->resolver->nr_batches)
+		return true;
+	return is_alive(asking->known, waker->tgid);
+}
+
+/* They have been counted. */
+static int drop_spaces(struct sb_resolver *resolver, uint8_t *known)
+{
+	size_t i, nr = 0;
+	int err = 0;
+
+	for (i = 0; i < resolver->spaces.nr; i++) {
+		struct space space = resolver->spaces.at[i];
+
+		if (space.tgid >= PID_LIMIT || space.batch + 1 >= resolver->nr_batches ||
+		    is_alive(known, space.tgid))
+			resolver->spaces.at[nr++] = space;
+	}
+	resolver->spaces.nr = nr;
+	sb_index_release(&resolver->spaces_index);
+	for (i = 0; i < nr && !err; i++)
+		err = sb_index_add(&resolver->spaces_index, sb_space_hash(&resolver->spaces.at[i]),
+				   (uint32_t)i);
+	return err;
+}
+
+static int shed_stacks(struct sb_resolver *resolver, uint8_t *known)
+{
+	int err = drop_stacks(resolver, known);
+
+	return err ? err : index_stacks(resolver);
+}
+
+static int shed_objects(struct sb_resolver *resolver, uint8_t *known)
+{
+	struct asking asking = { .resolver = resolver, .known = known };
+
+	return sb_objects_shed(&resolver->objects, is_object_of_use, &asking);
+}
+
 int sb_resolver_shed(struct sb_resolver *resolver)
 {
-	size_t max = resolver->opts.stacks_max ? resolver->opts.stacks_max : STACKS_MAX_DEFAULT;
+	const struct {
+		const size_t *nr;
+		size_t *at;
+		int (*shed)(struct sb_resolver *resolver, uint8_t *known);
+	} kinds[] = {
+		{ &resolver->stacks.nr, &resolver->shed_at, shed_stacks },
+		{ &resolver->objects.at.nr, &resolver->objects_shed_at, shed_objects },
+		{ &resolver->spaces.nr, &resolver->spaces_shed_at, drop_spaces },
+	};
+	size_t i, max = resolver->opts.stacks_max ? resolver->opts.stacks_max : STACKS_MAX_DEFAULT;
 	sb_cleanup(sb_freep) uint8_t *known = NULL;
-	int err;
+	int err = 0;
 
 	resolver->evicted.nr = 0;
-	if (resolver->shed_at < max)
-		resolver->shed_at = max;
-	if (resolver->stacks.nr < resolver->shed_at)
-		return 0;
-	known = calloc(PID_LIMIT / 4, 1);
-	if (!known)
-		return -ENOMEM;
-	err = drop_stacks(resolver, known);
-	if (!err)
-		err = index_stacks(resolver);
-	/* Looking at those that stay costs less than making them. */
-	resolver->shed_at = 2 * resolver->stacks.nr;
+	for (i = 0; i < SB_ARRAY_SIZE(kinds) && !err; i++) {
+		if (*kinds[i].at < max)
+			*kinds[i].at = max;
+		if (*kinds[i].nr < *kinds[i].at)
+			continue;
+		if (!known)
+			known = calloc(PID_LIMIT / 4, 1);
+		err = known ? kinds[i].shed(resolver, known) : -ENOMEM;
+		/* Looking at those that stay costs less than making them. */
+		*kinds[i].at = 2 * *kinds[i].nr;
+	}
 	return err;
 }
 
