@@ -99,7 +99,7 @@ static void on_wrong(void *arg, const struct sb_store_wrong_sum *sum)
 static void ask_more(struct sb_store *store)
 {
 	const struct sb_store_look look = { .reads_blocks = true, .on_file = on_file };
-	struct sb_store_sums_check check = { .on_wrong = on_wrong };
+	struct sb_store_sums_check check = { .on_wrong = on_wrong, .now_s = INT64_MAX };
 	const struct sb_timeline_opts opts = { .nr_steps_max = 100, .nr_series_max = 3 };
 	struct sb_ask ask = { .from_s = T0, .to_s = T0 + 86400, .by = "service,pid" };
 	struct sb_store_extent extents[SB_STORE_KINDS_MAX];

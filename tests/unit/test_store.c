@@ -530,9 +530,9 @@ static void note_wrong(void *arg, const struct sb_store_wrong_sum *sum)
 	wrongs->nr++;
 }
 
-static struct sb_store_sums_check check_sums(struct wrongs *wrongs)
+static struct sb_store_sums_check check_sums_at(struct wrongs *wrongs, int64_t now_s)
 {
-	struct sb_store_sums_check check = { note_wrong, wrongs };
+	struct sb_store_sums_check check = { note_wrong, wrongs, now_s };
 	struct sb_store *store;
 
 	*wrongs = (struct wrongs){};
@@ -541,6 +541,11 @@ static struct sb_store_sums_check check_sums(struct wrongs *wrongs)
 	sb_store_close(store);
 	assert_int_equal(wrongs->nr, check.nr_wrong);
 	return check;
+}
+
+static struct sb_store_sums_check check_sums(struct wrongs *wrongs)
+{
+	return check_sums_at(wrongs, INT64_MAX);
 }
 
 /* A block more in a file: @weight in its first row, and @nr_samples. */
@@ -720,6 +725,9 @@ static void test_missing_sum(void **state)
 	/* Those of the last block that was put, and of this one; the sum of nothing cannot be compared. */
 	assert_int_equal(check.nr_wrong, 4);
 	assert_int_equal(check.nr_left, 1);
+	/* Not of what is not over. */
+	assert_int_equal(check_sums_at(&wrongs, T0 + 1800).nr_wrong, 1);
+	assert_int_equal(check_sums_at(&wrongs, T0 + 1799).nr_wrong, 0);
 }
 
 static void count_blocks(void *arg, const struct sb_store_file_info *info)

@@ -14,6 +14,8 @@
 #include "store/check.h"
 
 #define VALUES_SHOWN 5
+/* What ended so long ago is summed, if anybody writes. */
+#define SETTLE_S     60
 
 enum { TABLE, JSON };
 
@@ -341,7 +343,8 @@ static int cmd_check(const struct store_opts *fields)
 {
 	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
 	struct check check = {};
-	struct sb_store_sums_check sums = { .on_wrong = on_wrong_sum };
+	struct sb_store_sums_check sums = { .on_wrong = on_wrong_sum,
+					    .now_s = time(NULL) - SETTLE_S };
 	const struct sb_store_look look = {
 		.reads_blocks = true,
 		.on_file = check_file,

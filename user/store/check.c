@@ -281,6 +281,9 @@ static int compare(struct pair *pair, struct span upper, struct span lower,
 		sum->nr_figures += i != SB_BLOCK_OTHER && have[i] != want[i];
 	if ((sum->nr_stacks || sum->nr_figures) && !has_all_hosts(pair))
 		return 0;
+	if ((sum->nr_stacks || sum->nr_figures || sum->is_missing) &&
+	    sum->begin_s + sum->seconds > pair->check->now_s)
+		return 0;
 	pair->nr_compared += !sum->is_missing;
 	if (!sum->nr_stacks && !sum->nr_figures && !sum->is_missing)
 		pair->nr_equal++;

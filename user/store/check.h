@@ -21,10 +21,13 @@ struct sb_store_wrong_sum {
 struct sb_store_sums_check {
 	void (*on_wrong)(void *arg, const struct sb_store_wrong_sum *sum);
 	void *arg;
+	/* Sums of what ends later may be as they are: they were made while the clock was ahead, and blocks come to
+	 * them one by one, before they come to the sums below. */
+	int64_t now_s;
 	/* Set by the check: one for each period and kind. */
 	uint64_t nr_equal, nr_wrong;
 	uint64_t
-		nr_left; /* not compared: finer blocks are gone, damaged, or lack a host that was merged */
+		nr_left; /* not compared: finer blocks are gone, damaged, not over, or lack a host that was merged */
 };
 /*
  * Each sum against the blocks of the level below: figures, and weights by stack and narrow tags. Of a store that is
