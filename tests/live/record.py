@@ -17,103 +17,13 @@ import sys
 import tempfile
 import time
 
-from live import Result, check, done, need_root, ran_seconds, run_parts, running, wait_for
+from live import check, done, need_root, ran_seconds, run_parts, running, wait_for
+from recorder import ask, below, gone, recording, written
 
 need_root()
 ALL = '--all' in sys.argv
 BINARY, SPLIT, UNIT, *CHOSEN = (arg for arg in sys.argv[1:] if arg != '--all')
 TRUTH = {'seventy': 0.70, 'twenty': 0.20, 'ten': 0.10}
-
-
-class Recorder:
-    """A run of stackbpf record, from the moment it says that it records."""
-
-    def __init__(self, store, *args, binary=BINARY, prefix=(), **kwargs):
-        self.store, self.said = store, ''
-        self.process = subprocess.Popen([*prefix, binary, 'record', '--store', store, '--max-overhead=off', *args],
-                                        stderr=subprocess.PIPE, text=True, errors='replace', **kwargs)
-        os.set_blocking(self.process.stderr.fileno(), False)
-        self.wait_for('recording to')
-
-    def read(self):
-        with contextlib.suppress(TypeError):
-            self.said += self.process.stderr.read() or ''
-        return self.said
-
-    def wait_for(self, text, seconds=60):
-        wait_for(lambda: text in self.read() or self.process.poll() is not None, text, seconds)
-        assert text in self.read(), f'never said: {text}\n{self.said}'
-
-    def samplers(self, prefix='stackbpf-'):
-        """{name: pid} of the processes right below."""
-        found = {}
-        with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as file:
-            for pid in file.read().split():
-                with contextlib.suppress(OSError), open(f'/proc/{pid}/comm', encoding='ascii') as comm:
-                    found[comm.read().strip()] = int(pid)
-        return {name: pid for name, pid in found.items() if name.startswith(prefix)}
-
-    def end(self, sig=signal.SIGTERM):
-        self.process.send_signal(sig)
-        return self.wait()
-
-    def wait(self):
-        status = self.process.wait(timeout=60)
-        self.read()
-        self.process.stderr.close()
-        return status
-
-
-@contextlib.contextmanager
-def recording(store, *args, **kwargs):
-    recorder = Recorder(store, *args, **kwargs)
-    try:
-        yield recorder
-    finally:
-        if recorder.process.poll() is None:
-            recorder.process.kill()
-            recorder.process.wait()
-
-
-def ask(store, by, *rules, kind='oncpu'):
-    tags = [word for rule in rules for word in ('--tag', rule)]
-    done_ = subprocess.run([BINARY, 'query', '--store', store, '--from', '-1d', '--to', 'now+1h', '--kind', kind,
-                            '--by', by, '--format', 'folded', *tags],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors='replace', check=False)
-    return Result(done_.returncode, done_.stdout, done_.stderr)
-
-
-def bytes_of(store):
-    return sum(os.path.getsize(os.path.join(top, name)) for top, _, names in os.walk(store) for name in names)
-
-
-def written(recorder):
-    """What was sampled up to now is in the store."""
-    before = bytes_of(recorder.store)
-    recorder.process.send_signal(signal.SIGUSR1)
-    wait_for(lambda: bytes_of(recorder.store) > before, 'a block is written')
-
-
-def gone(pids):
-    def is_gone(pid):
-        try:
-            with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as file:
-                return file.read().rsplit(')', 1)[1].split()[0] in 'ZX'
-        except OSError:
-            return True
-    return all(is_gone(pid) for pid in pids)
-
-
-def below(pid):
-    """All processes that come from @pid, itself included."""
-    found, at = [pid], 0
-    while at < len(found):
-        with contextlib.suppress(OSError):
-            for tid in os.listdir(f'/proc/{found[at]}/task'):
-                with open(f'/proc/{found[at]}/task/{tid}/children', encoding='ascii') as file:
-                    found += [int(child) for child in file.read().split()]
-        at += 1
-    return found
 
 
 def check_split(result, of):
@@ -317,6 +227,29 @@ def as_service():
         check_split(ask(f'{work}/store', 'comm'), 'split')
 
 
+def runtimes():
+    """What processes run; who began while it records has a number if it is still there at the end of the block."""
+    python = [sys.executable, f'{os.path.dirname(os.path.abspath(__file__))}/../programs/mix.py']
+    with tempfile.TemporaryDirectory() as work, running(*python) as expected:
+        store = f'{work}/store'
+        with recording(store, '-p', str(expected.pid), '-n', 'split', '-n', 'python*', '-F', '499') as recorder:
+            written(recorder)
+            with running(*python) as later, running(SPLIT) as native:
+                with running(SPLIT) as short:
+                    wait_for(lambda: min(ran_seconds(p.pid) for p in (expected, later, native, short)) > 0.5, 'all ran')
+                written(recorder)
+                numbers = {s[1] for s in ask(store, 'comm,pid').stacks if s[0] == 'split'}
+                check(str(native.pid) in numbers and str(short.pid) not in numbers,
+                      f'{native.pid} goes on, {short.pid} has ended: {numbers}')
+            recorder.end()
+        for process, want in ((expected, 'python'), (later, 'python'), (native, 'native')):
+            tags = {s[0] for s in ask(store, 'runtime', f'pid={process.pid}').stacks}
+            check(tags == {want}, f'{want}, of process {process.pid}: {tags}')
+        both = ask(store, 'pid', 'runtime=python', f'pid={expected.pid},{later.pid},{native.pid}').total
+        alone = ask(store, 'pid', f'pid={expected.pid},{later.pid}').total
+        check(both == alone > 0, f'asked for: {both} of {alone} samples')
+
+
 def said_to_manager():
     """sd_notify(3)."""
     with tempfile.TemporaryDirectory() as work, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -328,5 +261,5 @@ def said_to_manager():
             check(manager.recv(4096) == b'STOPPING=1', 'and that it ends')
 
 
-run_parts((shares_and_tags, waits_are_split, disk_full, kills, cgroups, as_service, said_to_manager), CHOSEN)
+run_parts((shares_and_tags, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager), CHOSEN)
 done()

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* More runtimes in one process than are walked, and more processes than are remembered. This program looks as if it were one of Lua's, too. */
+/* More runtimes in one process than are walked, and more processes than are remembered. This program looks as if it were one of Lua's, too, and of Go's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -14,6 +15,7 @@
 
 extern const char lua_ident[];
 __attribute__((used, visibility("default"))) const char lua_ident[] = "$LuaVersion: Lua 5.4 $";
+__attribute__((used, section(".go.buildinfo"))) static const char go_info[] = "";
 
 static const struct sb_runtime_ops other = { .runtime = SB_RUNTIME_PYTHON, .name = "python" };
 
@@ -52,7 +54,9 @@ static void test_fifth(void **state)
 	assert_int_equal(stats.nr_refused, 0);
 	space = sb_interp_find(interp, &key);
 	assert_int_equal(space->nr_found, 1); /* refused for what it is */
+	assert_string_equal(sb_interp_runtime_of(interp, &key), "lua");
 	sb_interp_drop_found(space, 0);
+	assert_string_equal(sb_interp_runtime_of(interp, &key), "go");
 	for (i = 0; i < SB_INTERP_PER_PROC; i++) {
 		space->found[i] = calloc(1, sizeof(struct found));
 		assert_non_null(space->found[i]);
@@ -111,11 +115,48 @@ static void test_forgotten(void **state)
 	sb_interp_free(interp);
 }
 
+/* What a process runs, by its number before anybody knows more of it; nothing is said of one that is not there. */
+static void test_runtime(void **state)
+{
+	const uint64_t tick_ns = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct sb_interp_space key = { .tgid = (uint32_t)getpid() }, dead = { .start_ns = 1 };
+	struct sb_interp_confs confs;
+	struct sb_procfs_stat stat;
+	struct sb_interp *interp;
+	siginfo_t info;
+	pid_t child = fork();
+
+	(void)state;
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
+	assert_int_equal(sb_interp_look(interp, &key, &confs), 0);
+	assert_int_equal(sb_procfs_stat(key.tgid, &stat), 0);
+	key.exec_id = 5;
+	key.start_ns = stat.start_ticks * tick_ns + 1;
+	assert_string_equal(sb_interp_runtime_of(interp, &key), "lua");
+	key.start_ns += tick_ns;
+	assert_null(sb_interp_runtime_of(interp, &key));
+	/* It has no memory any more. */
+	dead.tgid = (uint32_t)child;
+	sb_interp_look(interp, &dead, &confs);
+	assert_null(sb_interp_runtime_of(interp, &dead));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	sb_interp_free(interp);
+	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){ .no_frames = true }, &interp), 0);
+	key.start_ns = 1;
+	assert_int_equal(sb_interp_look(interp, &key, &confs), 0);
+	assert_null(sb_interp_runtime_of(interp, &key)); /* nobody looked for any */
+	sb_interp_free(interp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fifth),
 		cmocka_unit_test(test_forgotten),
+		cmocka_unit_test(test_runtime),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

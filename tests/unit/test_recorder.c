@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -15,6 +16,7 @@
 #include "base/str.h"
 #include "cli/recorder_opts.h"
 #include "cli/recorder_series.h"
+#include "interp/interp.h"
 
 static void check_cgroup(const char *text, const char *want)
 {
@@ -112,7 +114,7 @@ static void test_series(void **state)
 	assert_int_equal(sb_series_of(table, &here, car, &again), 0);
 	assert_true(first && first != second && third != first && fourth != third &&
 		    again == third);
-	all = sb_series_all(table, &nr);
+	assert_int_equal(sb_series_all(table, &all, &nr), 0);
 	assert_int_equal(nr, 5);
 	assert_string_equal(tag_of(&all[0], "service"), "(other)");
 	assert_string_equal(tag_of(&all[first], "comm"), "a?b");
@@ -124,17 +126,77 @@ static void test_series(void **state)
 	for (i = 1; i < all[third].nr; i++)
 		assert_true(strcmp(all[third].at[i - 1].key, all[third].at[i].key) < 0);
 	sb_series_next_block(table);
-	sb_series_all(table, &nr);
+	assert_int_equal(sb_series_all(table, &all, &nr), 0);
 	assert_int_equal(nr, 0);
 	assert_int_equal(sb_series_of(table, &other, none, &again), 0);
 	assert_int_equal(again, 1);
-	/* One that began within the block has no pid: there may be thousands. */
-	here.start_ns = UINT64_MAX;
-	assert_int_equal(sb_series_of(table, &here, none, &again), 0);
-	all = sb_series_all(table, &nr);
-	assert_null(tag_of(&all[again], "pid"));
-	assert_string_equal(tag_of(&all[again], "comm"), "a?b");
 	sb_series_free(table);
+}
+
+/* One that began within the block has a pid if it is there at its end: of those that came and went there may be
+ * thousands. */
+static void test_pids(void **state)
+{
+	static const char *const none[] = { NULL };
+	struct sb_sample_key here = key_of((uint32_t)getpid(), "here"), gone = key_of(0, "gone");
+	struct sb_series_table *table;
+	const struct sb_block_tags *all;
+	uint32_t first, second, third;
+	pid_t child = fork();
+	size_t nr;
+
+	if (!child)
+		_exit(0);
+	gone.tgid = (uint32_t)child;
+	here.start_ns = gone.start_ns = UINT64_MAX;
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(sb_series_new(true, none, 0, &table), 0);
+	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
+	assert_int_equal(sb_series_of(table, &gone, none, &second), 0);
+	gone.start_ns = 5;
+	assert_int_equal(sb_series_of(table, &gone, none, &third), 0);
+	assert_int_equal(sb_series_all(table, &all, &nr), 0);
+	assert_non_null(tag_of(&all[first], "pid"));
+	assert_non_null(tag_of(&all[first], "tid"));
+	assert_null(tag_of(&all[second], "pid"));
+	assert_null(tag_of(&all[second], "tid"));
+	assert_string_equal(tag_of(&all[second], "comm"), "gone");
+	assert_non_null(tag_of(&all[third], "pid"));
+	sb_series_free(table);
+}
+
+/* What is found out of a process within a block is said of all of it; what was found out of one that is gone stays. */
+static void test_runtimes(void **state)
+{
+	static const char *const none[] = { NULL };
+	struct sb_sample_key here = key_of((uint32_t)getpid(), "here"),
+			     kernel = key_of(0, "swapper");
+	const struct sb_interp_space space = { .start_ns = here.start_ns, .tgid = here.tgid };
+	struct sb_interp_confs confs;
+	struct sb_series_table *table;
+	const struct sb_block_tags *all;
+	struct sb_interp *interp;
+	uint32_t first, second;
+	size_t nr;
+
+	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
+	assert_int_equal(sb_series_new(false, none, 0, &table), 0);
+	sb_series_set_interp(table, interp);
+	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
+	assert_int_equal(sb_series_of(table, &kernel, none, &second), 0);
+	assert_int_equal(sb_series_all(table, &all, &nr), 0);
+	assert_null(tag_of(&all[first], "runtime"));
+	assert_int_equal(sb_interp_look(interp, &space, &confs), 0);
+	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
+	sb_interp_ended(interp, &space);
+	assert_int_equal(sb_interp_forget(interp, UINT64_MAX), 0);
+	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
+	assert_int_equal(sb_series_all(table, &all, &nr), 0);
+	assert_int_equal(nr, 3);
+	assert_string_equal(tag_of(&all[first], "runtime"), "native");
+	assert_string_equal(tag_of(&all[second], "runtime"), "kernel");
+	sb_series_free(table);
+	sb_interp_free(interp);
 }
 
 /* As many names of threads as there may be pids: memory is bounded, the rest is "(other)". */
@@ -142,6 +204,7 @@ static void test_many(void **state)
 {
 	static const char *const none[] = { NULL };
 	struct sb_series_table *table;
+	const struct sb_block_tags *all;
 	uint32_t series, i, nr_other = 0;
 	char comm[16];
 	size_t nr;
@@ -156,7 +219,7 @@ static void test_many(void **state)
 		nr_other += !series;
 	}
 	assert_int_equal(nr_other, 1000000 - SB_BLOCK_SERIES_MAX + 1);
-	sb_series_all(table, &nr);
+	assert_int_equal(sb_series_all(table, &all, &nr), 0);
 	assert_int_equal(nr, SB_BLOCK_SERIES_MAX);
 	sb_series_free(table);
 }
@@ -207,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cgroup),	cmocka_unit_test(test_service),
 		cmocka_unit_test(test_series),	cmocka_unit_test(test_many),
+		cmocka_unit_test(test_pids),	cmocka_unit_test(test_runtimes),
 		cmocka_unit_test(test_options),
 	};
 

@@ -214,6 +214,7 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 	struct sb_blocks *blocks = (struct sb_blocks *)sink;
 	int err;
 
+	sb_series_set_interp(blocks->series, run->interp);
 	next_block(blocks);
 	blocks->began_ns = run->start_ns;
 	blocks->own_ns = run->own_start_ns;
@@ -314,10 +315,12 @@ static int drop(struct sb_blocks *blocks, const struct sb_block_head *head)
 static int enqueue(struct sb_blocks *blocks, struct sb_run *run, const struct sb_block_head *head)
 {
 	size_t nr_series, before = blocks->queue.len;
-	const struct sb_block_tags *series = sb_series_all(blocks->series, &nr_series);
+	const struct sb_block_tags *series;
 	uint64_t tiny;
-	int err = sb_block_encode(&blocks->queue, head, run->profile, series, nr_series, &tiny);
+	int err = sb_series_all(blocks->series, &series, &nr_series);
 
+	if (!err)
+		err = sb_block_encode(&blocks->queue, head, run->profile, series, nr_series, &tiny);
 	if (err == -E2BIG || (!err && blocks->queue.len - blocks->sent > QUEUE_BYTES_MAX)) {
 		blocks->queue.len = before;
 		return drop(blocks, head);

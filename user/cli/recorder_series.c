@@ -15,6 +15,8 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "base/vec.h"
+#include "interp/interp.h"
+#include "procfs.h"
 
 /* Of an environment that are looked at: more than a shell's, less than all that ARG_MAX allows. */
 #define ENVIRON_BYTES_MAX (128u << 10)
@@ -25,12 +27,15 @@
 #define PROCS_MAX	  16384u
 /* Cgroups whose path is remembered, for processes that ended before we looked. */
 #define CGROUPS_MAX	  4096u
+/* The parent of all other threads of the kernel. */
+#define KTHREADD_TGID	  2u
 
 struct proc {
 	uint64_t start_ns;
 	uint32_t tgid, exec_id;
 	uint64_t block;				   /* that it was last seen in */
 	char *cgroup, *unit, *container, *service; /* NULL: none */
+	const char *runtime;			   /* borrowed; NULL: not known yet */
 };
 
 struct known_cgroup {
@@ -49,13 +54,15 @@ struct sb_series_table {
 	bool by_thread;
 	const char *const *labels; /* keys of labels from inside the code */
 	size_t nr_labels;
+	struct sb_interp *interp;      /* borrowed, or NULL */
 	uint64_t block, began_boot_ns; /* the block, and when it began by CLOCK_BOOTTIME */
 	SB_VEC(struct proc) procs;
 	struct sb_index procs_index;
 	SB_VEC(struct known_cgroup) cgroups;
+	bool is_in_use;			/* there is a series in this block */
 	SB_VEC(struct series_key) keys; /* of series 1, 2, ...; 0 is "(other)" */
 	struct sb_index keys_index;
-	SB_VEC(struct sb_block_tags) tags;
+	SB_VEC(struct sb_block_tags) tags; /* of all series, once they are asked for */
 	struct sb_strtab
 		label_sets; /* of this block: for each key its value, or nothing, and a NUL */
 	struct sb_str text;
@@ -105,6 +112,11 @@ void sb_series_free(struct sb_series_table *table)
 	sb_str_release(&table->text);
 	sb_arena_release(&table->arena);
 	free(table);
+}
+
+void sb_series_set_interp(struct sb_series_table *table, struct sb_interp *interp)
+{
+	table->interp = interp;
 }
 
 uint32_t sb_series_by(const struct sb_series_table *table)
@@ -181,6 +193,16 @@ static ssize_t read_some(uint32_t tgid, const char *name, char *buf, size_t max)
 	return (ssize_t)nr;
 }
 
+/* Of a process without an environment. It may also be one that has ended. */
+static void note_kernel(struct proc *proc)
+{
+	struct sb_procfs_stat stat;
+
+	if (!proc->tgid || proc->tgid == KTHREADD_TGID ||
+	    (!sb_procfs_stat(proc->tgid, &stat) && stat.ppid == KTHREADD_TGID))
+		proc->runtime = "kernel";
+}
+
 static int read_service(struct proc *proc)
 {
 	sb_cleanup(sb_freep) char *env = malloc(ENVIRON_BYTES_MAX + 1);
@@ -191,6 +213,8 @@ static int read_service(struct proc *proc)
 	if (!env)
 		return -ENOMEM;
 	nr = read_some(proc->tgid, "environ", env, ENVIRON_BYTES_MAX);
+	if (!nr)
+		note_kernel(proc);
 	if (nr <= 0)
 		return 0;
 	env[nr] = '\0';
@@ -339,6 +363,8 @@ static int look_at(struct sb_series_table *table, struct proc *proc,
 	/* What the kernel runs by itself has no environment. */
 	if (!err && key->tgid)
 		err = read_service(proc);
+	else if (!err)
+		note_kernel(proc);
 	if (err || proc->service)
 		return err;
 	instead = proc->unit ? proc->unit : proc->container;
@@ -402,6 +428,20 @@ static int find_proc(struct sb_series_table *table, const struct sb_sample_key *
 	return 0;
 }
 
+/* It may begin at any moment, and at the end of the block nobody may know of the process any more. */
+static void note_runtime(struct sb_series_table *table, struct proc *proc)
+{
+	const struct sb_interp_space space = {
+		.start_ns = proc->start_ns,
+		.tgid = proc->tgid,
+		.exec_id = proc->exec_id,
+	};
+	const char *name = table->interp ? sb_interp_runtime_of(table->interp, &space) : NULL;
+
+	if (name)
+		proc->runtime = name;
+}
+
 /* Series. */
 
 /* Room for all tags of a sample. */
@@ -445,13 +485,26 @@ static int add_labels(struct sb_series_table *table, uint32_t set, struct tag_li
 	return err;
 }
 
+/*
+ * A thousand compilers of a build would be a thousand rows for each of their stacks. Who was there when the block
+ * began, or is there still, is not one of many that come and go.
+ */
+static bool lasts(const struct sb_series_table *table, const struct proc *proc)
+{
+	char path[32];
+
+	if (proc->start_ns <= table->began_boot_ns)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%u", proc->tgid);
+	return sb_can_access(path, F_OK);
+}
+
 /* More that is known of a sample becomes a tag here, and a part of struct series_key. */
 static int add_tags(struct sb_series_table *table, const struct series_key *key,
 		    struct tag_list *list)
 {
 	const struct proc *proc = &table->procs.at[key->proc];
-	/* A thousand compilers of a build would be a thousand rows for each of their stacks. */
-	const bool is_old = proc->start_ns <= table->began_boot_ns;
+	const bool has_number = lasts(table, proc);
 	char comm[SB_COMM_LEN + 1] = {};
 	int err;
 
@@ -462,13 +515,15 @@ static int add_tags(struct sb_series_table *table, const struct series_key *key,
 		err = add_tag(table, list, "comm", comm, false);
 	if (!err)
 		err = add_tag(table, list, "container", proc->container, false);
-	if (!err && is_old)
+	if (!err && has_number)
 		err = add_number(table, list, "pid", proc->tgid);
+	if (!err)
+		err = add_tag(table, list, "runtime", proc->runtime, false);
 	if (!err)
 		err = add_tag(table, list, "service", proc->service, false);
 	if (!err && key->labels)
 		err = add_labels(table, key->labels, list);
-	if (!err && table->by_thread && is_old)
+	if (!err && table->by_thread && has_number)
 		err = add_number(table, list, "tid", key->tid);
 	return err ? err : add_tag(table, list, "unit", proc->unit, false);
 }
@@ -496,33 +551,30 @@ static int push_tags(struct sb_series_table *table, struct tag_list *list)
 static int make_other(struct sb_series_table *table)
 {
 	struct tag_list list = {};
-	int err;
+	int err = add_tag(table, &list, "comm", "(other)", false);
 
-	if (table->tags.nr)
-		return 0;
-	err = add_tag(table, &list, "comm", "(other)", false);
 	if (!err)
 		err = add_tag(table, &list, "service", "(other)", false);
 	return err ? err : push_tags(table, &list);
 }
 
-static int series_new(struct sb_series_table *table, const struct series_key *key, uint64_t hash)
+static int make_tags(struct sb_series_table *table, const struct series_key *key)
 {
 	struct tag_list list = {};
 	int err = add_tags(table, key, &list);
 
-	if (!err)
-		err = sb_vec_reserve(&table->keys, table->keys.nr + 1);
-	if (!err)
-		err = push_tags(table, &list);
+	return err ? err : push_tags(table, &list);
+}
+
+static int series_new(struct sb_series_table *table, const struct series_key *key, uint64_t hash)
+{
+	int err = sb_vec_push(&table->keys, *key);
+
 	if (err)
 		return err;
-	table->keys.at[table->keys.nr++] = *key;
 	err = sb_index_add(&table->keys_index, hash, (uint32_t)table->keys.nr - 1);
-	if (err) {
+	if (err)
 		table->keys.nr--;
-		table->tags.nr--;
-	}
 	return err;
 }
 
@@ -540,7 +592,7 @@ static int find_series(struct sb_series_table *table, const struct series_key *k
 			return 0;
 		}
 	}
-	if (table->tags.nr == SB_BLOCK_SERIES_MAX)
+	if (table->keys.nr + 1 == SB_BLOCK_SERIES_MAX)
 		return -E2BIG;
 	err = series_new(table, key, hash);
 	if (!err)
@@ -579,15 +631,17 @@ int sb_series_of(void *arg, const struct sb_sample_key *sample, const char *cons
 {
 	struct sb_series_table *table = arg;
 	struct series_key key;
-	int err = make_other(table);
+	int err;
 
+	table->is_in_use = true;
 	memset(&key, 0, sizeof(key));
 	key.tid = table->by_thread ? sample->tid : 0;
 	memcpy(key.comm, sample->comm, strnlen(sample->comm, sizeof(sample->comm)));
-	if (!err)
-		err = find_label_set(table, labels, &key.labels);
+	err = find_label_set(table, labels, &key.labels);
 	if (!err)
 		err = find_proc(table, sample, &key.proc);
+	if (!err)
+		note_runtime(table, &table->procs.at[key.proc]);
 	if (!err)
 		err = find_series(table, &key, ret_series);
 	if (err != -E2BIG)
@@ -596,10 +650,20 @@ int sb_series_of(void *arg, const struct sb_sample_key *sample, const char *cons
 	return 0;
 }
 
-const struct sb_block_tags *sb_series_all(const struct sb_series_table *table, size_t *ret_nr)
+int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **ret_tags,
+		  size_t *ret_nr)
 {
+	size_t i;
+	int err;
+
+	table->tags.nr = 0;
+	sb_arena_release(&table->arena);
+	err = table->is_in_use ? make_other(table) : 0;
+	for (i = 0; i < table->keys.nr && !err; i++)
+		err = make_tags(table, &table->keys.at[i]);
+	*ret_tags = table->tags.at;
 	*ret_nr = table->tags.nr;
-	return table->tags.at;
+	return err;
 }
 
 static void forget_procs(struct sb_series_table *table)
@@ -627,9 +691,9 @@ void sb_series_next_block(struct sb_series_table *table)
 	table->block++;
 	table->began_boot_ns = sb_boot_ns();
 	forget_procs(table);
-	table->keys.nr = table->tags.nr = 0;
+	table->keys.nr = 0;
+	table->is_in_use = false;
 	sb_index_release(&table->keys_index);
 	sb_strtab_release(&table->label_sets);
 	memset(&table->label_sets, 0, sizeof(table->label_sets));
-	sb_arena_release(&table->arena);
 }

@@ -7,8 +7,9 @@
  *	cgroup unit container	of the process, from /proc/PID/cgroup
  *	service			OTEL_SERVICE_NAME, service.name of OTEL_RESOURCE_ATTRIBUTES, or the unit, the
  *				container, the name of the program
+ *	runtime			sb_interp_runtime_of(), or "kernel"; none where nobody could look in time
  *	comm			of the thread
- *	pid tid			wide; tid if asked for; of a process that began before the block
+ *	pid tid			wide; tid if asked for; of a process that began before the block, or outlives it
  */
 #ifndef SB_CLI_RECORDER_SERIES_H
 #define SB_CLI_RECORDER_SERIES_H
@@ -20,12 +21,15 @@
 #include "sb_abi.h"
 #include "store/block.h"
 
+struct sb_interp;
 struct sb_series_table;
 
 /* @labels: keys, borrowed. */
 int sb_series_new(bool by_thread, const char *const *labels, size_t nr_labels,
 		  struct sb_series_table **ret_table);
 void sb_series_free(struct sb_series_table *table);
+/* Who knows what processes run, borrowed; NULL, as at first: nobody. */
+void sb_series_set_interp(struct sb_series_table *table, struct sb_interp *interp);
 /* Bits of SB_BY_* that keys must be split by. */
 uint32_t sb_series_by(const struct sb_series_table *table);
 
@@ -36,8 +40,12 @@ uint32_t sb_series_by(const struct sb_series_table *table);
 int sb_series_of(void *table, const struct sb_sample_key *key, const char *const *labels,
 		 uint32_t *ret_series);
 
-/* All of the block; valid until sb_series_next_block(). */
-const struct sb_block_tags *sb_series_all(const struct sb_series_table *table, size_t *ret_nr);
+/*
+ * All of the block, at its end: what is known of processes now is said of all of their samples in it. Valid until
+ * the next call. Return: 0 or -ENOMEM.
+ */
+int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **ret_tags,
+		  size_t *ret_nr);
 /* A new block: series are numbered from the beginning; processes that are in none of the last two are
  * forgotten. */
 void sb_series_next_block(struct sb_series_table *table);

@@ -1,7 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the resolver asks of processes that were looked at: where loops of interpreters are, rules of code. */
+/* What the resolver asks of processes that were looked at: what they run, where loops of interpreters are, rules of code. */
+#include <unistd.h>
+
+#include "base/time.h"
 #include "interp/interp.h"
 #include "interp/interp_priv.h"
+
+/* One that was expected, and is known by its number only. */
+static const struct space *find_expected(struct sb_interp *interp,
+					 const struct sb_interp_space *key)
+{
+	const uint64_t tick_ns = SB_NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	const struct space *space =
+		sb_interp_find(interp, &(struct sb_interp_space){ .tgid = key->tgid });
+
+	return space && space->expected.start_ticks == key->start_ns / tick_ns ? space : NULL;
+}
+
+static const char *runtime_in(const struct space *space)
+{
+	size_t i;
+
+	for (i = 0; i < space->nr_found; i++)
+		if (!space->found[i]->is_pending)
+			return space->found[i]->rt.ops->name;
+	return space->is_go ? "go" : "native";
+}
+
+const char *sb_interp_runtime_of(struct sb_interp *interp, const struct sb_interp_space *key)
+{
+	const struct space *space;
+	const char *name = NULL;
+
+	if (interp->opts.no_frames)
+		return NULL;
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	if (!space)
+		space = find_expected(interp, key);
+	if (space && space->has_memory)
+		name = runtime_in(space);
+	pthread_mutex_unlock(&interp->lock);
+	return name;
+}
 
 static void add_anchors(struct sb_interp_anchors *to, const struct sb_runtime *rt,
 			const struct sb_range *ranges, size_t nr, uint32_t kind)

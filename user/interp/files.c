@@ -7,12 +7,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf_file.h"
 #include "interp/interp.h"
 #include "interp/interp_priv.h"
 #include "procfs.h"
 
+/* What the linker of Go puts into each program, stripped or not. */
+#define GO_SECTION ".go.buildinfo"
+
 /* Files that are remembered to have no interpreter in them, or one. More are looked at again. */
-#define FILES_MAX 65536u
+#define FILES_MAX  65536u
 
 static uint32_t runtimes_of(const struct sb_interp *interp, struct sb_image_file *file)
 {
@@ -23,6 +27,8 @@ static uint32_t runtimes_of(const struct sb_interp *interp, struct sb_image_file
 
 	if (interp->opts.nr_labels && sb_label_place_find(&image, &place))
 		runtimes |= FILE_LABELS;
+	if (sb_elf_section_named(file->elf, GO_SECTION))
+		runtimes |= FILE_GO;
 	for (i = 0; !interp->opts.no_frames && sb_runtimes[i]->runtime; i++)
 		for (at = 0; at < SB_RUNTIME_MARKERS_MAX && sb_runtimes[i]->markers[at]; at++)
 			if (sb_image_file_has(file, sb_runtimes[i]->markers[at]))
@@ -108,7 +114,7 @@ static int examine(struct sb_interp *interp, int fd, const char *path, struct se
 	seen->file->parser = interp->opts.parser;
 	seen->runtimes = runtimes_of(interp, seen->file);
 	sb_image_file_unload(seen->file);
-	if (!seen->runtimes) {
+	if (!(seen->runtimes & ~FILE_GO)) {
 		sb_image_file_free(seen->file);
 		seen->file = NULL;
 	}

@@ -223,7 +223,10 @@ static int look_at_map(struct sb_interp *interp, struct space *space,
 
 	if (err)
 		return err;
-	if (!seen || image_of(seen, map, &image))
+	if (!seen)
+		return 0;
+	space->is_go |= !!(seen->runtimes & FILE_GO);
+	if (!seen->file || image_of(seen, map, &image))
 		return 0;
 	if (seen->runtimes & FILE_LABELS)
 		ret = sb_labels_look_at(interp, space, &image, maps);
@@ -274,6 +277,7 @@ static void expect(struct space *space, const struct sb_procfs_stat *now)
 		while (space->nr_found)
 			sb_interp_drop_found(space, space->nr_found - 1);
 		free(sb_take(space->labels));
+		space->has_memory = space->is_go = false;
 	}
 	space->expected = *now;
 }
@@ -320,6 +324,7 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 		space->ended_ns = 0;
 		if (!key->start_ns)
 			expect(space, &now);
+		space->has_memory |= list.maps.nr > 0;
 		err = look_at_all(interp, space, &list);
 		confs_of(space, ret_confs);
 	}

@@ -124,6 +124,13 @@ int sb_interp_labels(struct sb_interp *interp, const struct sb_interp_space *spa
 int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_interp_space *space,
 			     uint64_t thread_pointer, struct sb_str *text);
 
+/*
+ * What a process runs: the name of the runtime that began in it first, that of the program itself before those of
+ * libraries; "go"; "native": none that is known. NULL: the process has not been looked at, or not in time. The
+ * string lives for ever.
+ */
+const char *sb_interp_runtime_of(struct sb_interp *interp, const struct sb_interp_space *space);
+
 /* Where the loops of a process's interpreters are. */
 #define SB_INTERP_ANCHORS_MAX 128
 enum sb_interp_anchor_kind {

@@ -21,12 +21,14 @@ struct seen_file {
 	ino_t ino;
 	off_t size;
 	struct timespec changed;
-	uint32_t runtimes;	    /* bits: whose markers it has, and FILE_LABELS */
-	struct sb_image_file *file; /* with runtimes only */
+	uint32_t runtimes;	    /* bits: whose markers it has, FILE_LABELS and FILE_GO */
+	struct sb_image_file *file; /* with runtimes or labels only */
 };
 
 /* In the place of SB_RUNTIME_NONE. */
 #define FILE_LABELS 1u
+/* Above all of them. Its frames are native ones: nothing is walked, but it has a name. */
+#define FILE_GO	    (1u << 31)
 
 /* A runtime found in a process. */
 struct found {
@@ -63,8 +65,10 @@ struct space {
 	size_t nr_found;
 	struct sb_labels *labels; /* NULL: none were found */
 	bool is_full;		  /* that there are more has been counted */
-	uint64_t ended_ns;	  /* when that was noticed; 0: it has not */
-	uint64_t used;		  /* count of looks at it: the one unused for longest goes first */
+	bool has_memory; /* there was anything to look at: it is no thread of the kernel, no zombie */
+	bool is_go;
+	uint64_t ended_ns; /* when that was noticed; 0: it has not */
+	uint64_t used;	   /* count of looks at it: the one unused for longest goes first */
 	SB_VEC(struct name) names;
 	SB_VEC(struct text) texts;
 	struct sb_index names_index;
