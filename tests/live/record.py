@@ -261,5 +261,72 @@ def said_to_manager():
             check(manager.recv(4096) == b'STOPPING=1', 'and that it ends')
 
 
-run_parts((shares_and_tags, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager), CHOSEN)
+class Manager:
+    """A service manager, as the one that it tells of itself sees it."""
+
+    def __init__(self, work, seconds):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(f'{work}/notify')
+        self.seconds = seconds
+        self.env = dict(os.environ, NOTIFY_SOCKET=f'{work}/notify', WATCHDOG_USEC=str(int(seconds * 1e6)))
+
+    def hear(self, seconds=60):
+        """Return: the next words, or '' after so long without any."""
+        self.socket.settimeout(seconds)
+        try:
+            return self.socket.recv(4096).decode()
+        except socket.timeout:
+            return ''
+
+    def wait_for(self, words):
+        heard = self.hear()
+        while heard and words not in heard:
+            heard = self.hear()
+        return heard
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def watched():
+    """The watchdog of systemd: it hears of us as often as it wants to, until one of us does not go on."""
+    with tempfile.TemporaryDirectory() as work:
+        manager = Manager(work, 1)
+        with recording(f'{work}/store', '-p', str(os.getpid()), '--kinds', 'oncpu,offcpu', env=manager.env) as recorder:
+            check('READY=1' in manager.wait_for('READY=1'), 'it is ready')
+            check(all(manager.wait_for('WATCHDOG=1') for _ in range(4)), 'all is well')
+            for name in ('stackbpf-offcpu', 'stackbpf-store'):
+                pid = recorder.samplers()[name]
+                with stopped(pid):
+                    said = manager.wait_for('STATUS=')
+                    check('does not go on' in said, f'{name} is stopped: {said}')
+                    heard = manager.hear(manager.seconds)
+                    check(not heard, f'the manager hears no more, and would start all again: {heard}')
+                said = manager.wait_for('WATCHDOG=1')
+                check(said == 'WATCHDOG=1\nSTATUS=recording', f'{name} goes on: {said}')
+            check(recorder.end() == 0, 'it ends as it should')
+            check('does not go on' in recorder.said, 'it is said')
+        manager.socket.close()
+
+
+def not_watched():
+    """Of somebody else's watchdog it knows nothing."""
+    with tempfile.TemporaryDirectory() as work:
+        manager = Manager(work, 0.5)
+        with recording(f'{work}/store', '-p', str(os.getpid()), env=dict(manager.env, WATCHDOG_PID='1')) as recorder:
+            check(manager.hear().startswith('READY=1'), 'it is ready')
+            check(not manager.hear(2 * manager.seconds), 'and says no more')
+            recorder.end()
+            check(manager.hear() == 'STOPPING=1', 'until it ends')
+        manager.socket.close()
+
+
+run_parts((shares_and_tags, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager, watched,
+           not_watched), CHOSEN)
 done()

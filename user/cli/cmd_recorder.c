@@ -15,14 +15,12 @@
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +33,7 @@
 #include "cli/record.h"
 #include "cli/recorder_blocks.h"
 #include "cli/recorder_keeper.h"
+#include "cli/recorder_watch.h"
 
 /* How long until a sampler that has died is started again: doubled each time, until one has lived for a while. */
 #define PAUSE_NS	SB_NS_PER_SEC
@@ -66,6 +65,7 @@ struct sampler {
 struct recorder {
 	struct sb_run run; /* options; samplers have their own */
 	struct sb_peer keeper;
+	struct sb_watch watch;
 	struct sampler samplers[SB_RECORDER_KINDS_MAX];
 	size_t nr_samplers;
 	int signal_fd;
@@ -79,25 +79,6 @@ struct said {
 	uint32_t is_end;
 	uint32_t end; /* enum sb_run_end */
 };
-
-/* sd_notify(3), where a service manager listens. */
-static void notify(const char *text)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	sb_cleanup(sb_closep) int fd = -1;
-	size_t len = path ? strlen(path) : 0;
-
-	if (!len || len >= sizeof(to.sun_path) || (path[0] != '/' && path[0] != '@'))
-		return;
-	memcpy(to.sun_path, path, len);
-	if (path[0] == '@')
-		to.sun_path[0] = '\0';
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0)
-		(void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&to,
-			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
-}
 
 /* The sampler. */
 
@@ -145,6 +126,11 @@ static void be_normal(const struct sampler *sampler)
 	sb_log_init(program, sb_log_max());
 }
 
+static size_t part_of(const struct recorder *recorder, const struct sampler *sampler)
+{
+	return SB_WATCH_SAMPLER + (size_t)(sampler - recorder->samplers);
+}
+
 static int sample(struct sb_run *run, struct sb_blocks *blocks)
 {
 	struct said said = { .is_end = true };
@@ -172,6 +158,8 @@ static void be_sampler(void *arg, int fd)
 		.labels = run.opts.recorder.labels,
 		.nr_labels = run.opts.recorder.nr_labels,
 		.on_ready = say_ready,
+		.watch = &start->recorder->watch,
+		.part = part_of(start->recorder, start->sampler),
 	};
 	uint64_t now_ns = sb_now_ns(), ran_ns;
 	int status = SB_EXIT_FAILED, err;
@@ -179,6 +167,7 @@ static void be_sampler(void *arg, int fd)
 	control_fd = fd;
 	close_others(start);
 	be_normal(start->sampler);
+	sb_watch_keep(opts.watch);
 	run.view = start->sampler->view;
 	run.entry_ns = now_ns;
 	/* One that is started again has what is left. */
@@ -218,6 +207,8 @@ static int start_sampler(struct recorder *recorder, struct sampler *sampler)
 		return -errno;
 	start.keeper_fd = fds[0];
 	start.others_fd = fds[1];
+	/* It says so itself once it samples. */
+	sb_watch_beat(&recorder->watch, part_of(recorder, sampler));
 	err = sb_recorder_keeper_add(&recorder->keeper, sampler->view->name,
 				     unit_of(recorder, sampler), fds[1]);
 	if (!err)
@@ -249,7 +240,7 @@ static void order_end(struct recorder *recorder)
 	size_t i;
 
 	if (!recorder->is_ending)
-		notify("STOPPING=1");
+		sb_watch_notify("STOPPING=1");
 	recorder->is_ending = true;
 	for (i = 0; i < recorder->nr_samplers; i++) {
 		struct sampler *sampler = &recorder->samplers[i];
@@ -320,6 +311,33 @@ static void look_at_memory(struct recorder *recorder)
 	}
 }
 
+/* Who does not come round any more; NULL: all do. */
+static const char *who_is_stuck(const struct recorder *recorder, char name[32])
+{
+	size_t i;
+
+	if (recorder->keeper.pid && sb_watch_is_stuck(&recorder->watch, SB_WATCH_KEEPER))
+		return "what writes the store";
+	for (i = 0; i < recorder->nr_samplers; i++) {
+		const struct sampler *sampler = &recorder->samplers[i];
+
+		if ((sampler->state != STARTING && sampler->state != SAMPLING) ||
+		    !sb_watch_is_stuck(&recorder->watch, part_of(recorder, sampler)))
+			continue;
+		snprintf(name, 32, "what samples '%s'", sampler->view->name);
+		return name;
+	}
+	return NULL;
+}
+
+static void look_at_progress(struct recorder *recorder)
+{
+	char name[32];
+
+	if (sb_watch_is_due(&recorder->watch))
+		sb_watch_tell(&recorder->watch, who_is_stuck(recorder, name));
+}
+
 static void on_sampler_end(struct recorder *recorder, struct sampler *sampler, bool is_through)
 {
 	reap(sampler);
@@ -354,7 +372,7 @@ static void say_all_ready(struct recorder *recorder)
 	if (recorder->began_ns)
 		return;
 	recorder->began_ns = sb_now_ns();
-	notify("READY=1\nSTATUS=recording");
+	sb_watch_notify("READY=1\nSTATUS=recording");
 	sb_info("recording to '%s'; Ctrl-C ends it", recorder->run.opts.recorder.store
 							     ? recorder->run.opts.recorder.store
 							     : SB_RECORDER_STORE);
@@ -451,14 +469,18 @@ static void loop(struct recorder *recorder)
 {
 	struct pollfd fds[SB_RECORDER_KINDS_MAX + 2];
 	size_t i, nr = recorder->nr_samplers;
-	int timeout_ms;
+	int timeout_ms, look_ms = sb_watch_beat_ms(&recorder->watch);
 
+	if (look_ms < 0 || look_ms > LOOK_MS)
+		look_ms = LOOK_MS;
 	while (!has_ended(recorder)) {
 		timeout_ms = recorder->is_ending ? -1 : start_again(recorder);
-		if (!recorder->is_ending)
+		if (!recorder->is_ending) {
 			look_at_memory(recorder);
-		if (timeout_ms < 0 || timeout_ms > LOOK_MS)
-			timeout_ms = LOOK_MS;
+			look_at_progress(recorder);
+		}
+		if (timeout_ms < 0 || timeout_ms > look_ms)
+			timeout_ms = look_ms;
 		for (i = 0; i < nr; i++)
 			fds[i] = (struct pollfd){
 				.fd = recorder->samplers[i].peer.pid ? recorder->samplers[i].peer.fd
@@ -527,8 +549,13 @@ static int make_keeper(struct recorder *recorder)
 {
 	const struct sb_recorder_opts *opts = &recorder->run.opts.recorder;
 	const char *path = opts->store ? opts->store : SB_RECORDER_STORE;
-	int err = sb_recorder_keeper_new(opts, &recorder->keeper);
+	int err = sb_watch_init(&recorder->watch);
 
+	if (err) {
+		sb_err(err, "cannot share memory with the processes that are to be watched");
+		return SB_EXIT_FAILED;
+	}
+	err = sb_recorder_keeper_new(opts, &recorder->watch, &recorder->keeper);
 	switch (err) {
 	case 0:
 		return -1;
@@ -636,6 +663,7 @@ int sb_cmd_recorder(const struct sb_command *command, char **argv)
 	if (status == SB_EXIT_DATA)
 		status = recorder.status;
 	sb_closep(&recorder.signal_fd);
+	sb_watch_release(&recorder.watch);
 	sb_run_release(&recorder.run);
 	return status;
 }

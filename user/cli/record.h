@@ -62,6 +62,8 @@ struct sb_run_sink {
 	int (*on_readable)(struct sb_run_sink *sink, struct sb_run *run);
 	/* When all is attached and privileges are laid down; NULL: nothing. */
 	int (*begin)(struct sb_run_sink *sink, struct sb_run *run);
+	/* About once a second, when what was sampled has been taken from the kernel; NULL: nothing. */
+	void (*tick)(struct sb_run_sink *sink);
 	/* Samples are kept apart by what it says and not by roots: struct sb_resolve_opts; NULL: by roots. */
 	int (*series)(void *arg, const struct sb_sample_key *key, const char *const *labels,
 		      uint32_t *ret_series);

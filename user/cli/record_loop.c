@@ -245,6 +245,8 @@ static int on_tick(struct sb_run *run)
 	sb_resolver_stats(run->resolver, &stats);
 	sb_session_govern(run->session, stats.weight, stats.nr_samples);
 	show_progress(run);
+	if (!err && run->sink && run->sink->tick)
+		run->sink->tick(run->sink);
 	return err;
 }
 

@@ -46,6 +46,7 @@ struct sb_blocks {
 static int on_readable(struct sb_run_sink *sink, struct sb_run *run);
 static int begin(struct sb_run_sink *sink, struct sb_run *run);
 static int take(struct sb_run_sink *sink, struct sb_run *run);
+static void tick(struct sb_run_sink *sink);
 
 static int watch(struct sb_blocks *blocks, int fd, enum source source)
 {
@@ -91,6 +92,7 @@ int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_bloc
 		.fd = blocks->epoll_fd,
 		.on_readable = on_readable,
 		.begin = begin,
+		.tick = tick,
 		.series = sb_series_of,
 		.series_arg = blocks->series,
 		.by = sb_series_by(blocks->series),
@@ -223,6 +225,13 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 		return sb_err(err, "cannot set a timer");
 	blocks->opts.on_ready(blocks->opts.arg);
 	return 0;
+}
+
+static void tick(struct sb_run_sink *sink)
+{
+	const struct sb_blocks *blocks = (const struct sb_blocks *)sink;
+
+	sb_watch_beat(blocks->opts.watch, blocks->opts.part);
 }
 
 static int on_timer(struct sb_blocks *blocks, struct sb_run *run)

@@ -11,6 +11,7 @@
 #define SB_CLI_RECORDER_BLOCKS_H
 
 #include "cli/record.h"
+#include "cli/recorder_watch.h"
 
 struct sb_blocks;
 
@@ -29,6 +30,8 @@ struct sb_blocks_opts {
 	/* When all is attached. */
 	void (*on_ready)(void *arg);
 	void *arg;
+	const struct sb_watch *watch; /* borrowed: who is told that we go on, */
+	size_t part;		      /* and what we are there */
 };
 
 int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_blocks);

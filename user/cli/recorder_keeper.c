@@ -65,6 +65,7 @@ struct key_values {
 
 struct keeper {
 	const struct sb_recorder_opts *opts;
+	const struct sb_watch *watch;
 	const char *path;
 	char host[HOST_NAME_MAX + 1];
 	int fd; /* to the one who has started us */
@@ -456,6 +457,7 @@ static bool serve(struct keeper *keeper)
 	size_t nr, i;
 
 	while (drop_ended(keeper) || (has_owner && !is_asked)) {
+		sb_watch_beat(keeper->watch, SB_WATCH_KEEPER);
 		nr = keeper->sources.nr < SB_ARRAY_SIZE(fds) - 1 ? keeper->sources.nr
 								 : SB_ARRAY_SIZE(fds) - 1;
 		for (i = 0; i < nr; i++)
@@ -463,7 +465,7 @@ static bool serve(struct keeper *keeper)
 				(struct pollfd){ .fd = keeper->sources.at[i].fd, .events = POLLIN };
 		fds[nr] = (struct pollfd){ .fd = has_owner && !is_asked ? keeper->fd : -1,
 					   .events = POLLIN };
-		if (poll(fds, nr + 1, -1) < 0 && errno != EINTR)
+		if (poll(fds, nr + 1, sb_watch_beat_ms(keeper->watch)) < 0 && errno != EINTR)
 			break;
 		for (i = 0; i < nr; i++)
 			if (fds[i].revents)
@@ -507,9 +509,15 @@ static int open_store(struct keeper *keeper)
 	return err ? err : sb_sandbox_storer();
 }
 
+struct start {
+	const struct sb_recorder_opts *opts;
+	const struct sb_watch *watch;
+};
+
 static void be_keeper(void *arg, int fd)
 {
-	struct keeper keeper = { .opts = arg, .fd = fd };
+	const struct start *start = arg;
+	struct keeper keeper = { .opts = start->opts, .watch = start->watch, .fd = fd };
 	struct answer answer = {};
 	size_t i;
 
@@ -519,6 +527,7 @@ static void be_keeper(void *arg, int fd)
 		snprintf(keeper.host, sizeof(keeper.host), "localhost");
 	sb_replace_controls(keeper.host, strlen(keeper.host));
 	answer.err = open_store(&keeper);
+	sb_watch_beat(keeper.watch, SB_WATCH_KEEPER);
 	if (sb_peer_send(fd, &answer, sizeof(answer), NULL, 0) || answer.err)
 		return;
 	expire(&keeper);
@@ -539,10 +548,12 @@ static void be_keeper(void *arg, int fd)
 
 /* The other side. */
 
-int sb_recorder_keeper_new(const struct sb_recorder_opts *opts, struct sb_peer *ret_peer)
+int sb_recorder_keeper_new(const struct sb_recorder_opts *opts, const struct sb_watch *watch,
+			   struct sb_peer *ret_peer)
 {
+	struct start start = { .opts = opts, .watch = watch };
 	struct answer answer;
-	int err = sb_peer_new(be_keeper, (void *)opts, ret_peer);
+	int err = sb_peer_new(be_keeper, &start, ret_peer);
 
 	if (err)
 		return err;

@@ -16,6 +16,7 @@
 
 #include "base/peer.h"
 #include "cli/recorder_opts.h"
+#include "cli/recorder_watch.h"
 
 struct sb_keeper_stats {
 	uint64_t nr_blocks, nr_bytes; /* written; bytes as they came */
@@ -25,9 +26,10 @@ struct sb_keeper_stats {
 	uint64_t own_ns;	  /* CPU time */
 };
 
-/* Fork it. @opts is borrowed until then. Return: 0 when the store is open; -EBUSY, ... as
+/* Fork it. @opts and @watch are borrowed until then. Return: 0 when the store is open; -EBUSY, ... as
  * sb_store_open_to_write(). */
-int sb_recorder_keeper_new(const struct sb_recorder_opts *opts, struct sb_peer *ret_peer);
+int sb_recorder_keeper_new(const struct sb_recorder_opts *opts, const struct sb_watch *watch,
+			   struct sb_peer *ret_peer);
 /* @fd: of the stream that a sampler of @kind writes to; the caller keeps it. Return: 0 or a negative errno. */
 int sb_recorder_keeper_add(struct sb_peer *peer, const char *kind, const char *unit, int fd);
 /* All samplers have ended: wait until all is written. Return: 0; -ECHILD: it had ended. */
