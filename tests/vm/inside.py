@@ -68,6 +68,8 @@ LIVE_TESTS['all'] = (*LIVE_TESTS['normal'], ('chaos_clock', ('chaos',), ('',)),
                      ('chaos_files', ('chaos', LIVE.parent / 'programs'), ('wrap',)),
                      ('chaos_cpus', ('chaos',), ('offline_and_online', 'online_later', 'again_and_again')),
                      ('chaos_memory', ('chaos',), ('target', 'own')))
+for _mode in ('few', 'all'):
+    LIVE_TESTS[_mode] += (('record_clock', ('split',), ('',)),)
 
 
 def bpf_tests():

@@ -202,13 +202,28 @@ static int arm(struct sb_blocks *blocks)
 		       : 0;
 }
 
+static int64_t wall_s(void)
+{
+	return (int64_t)((sb_real_us() + SLACK_US) / 1000000);
+}
+
 static void next_block(struct sb_blocks *blocks)
 {
-	int64_t now_s = (int64_t)((sb_real_us() + SLACK_US) / 1000000);
-
-	blocks->begin_s = sb_level_begin(0, now_s);
+	blocks->begin_s = sb_level_begin(0, wall_s());
 	blocks->began_ns = sb_now_ns();
 	sb_series_next_block(blocks->series);
+}
+
+/* The timer tells when the clock is set, but not when it was before: then its end would be hours away. */
+static int arm_block(struct sb_blocks *blocks)
+{
+	int err = arm(blocks);
+
+	while (!err && wall_s() < blocks->begin_s) {
+		blocks->begin_s = sb_level_begin(0, wall_s());
+		err = arm(blocks);
+	}
+	return err ? sb_err(err, "cannot set a timer") : 0;
 }
 
 static int begin(struct sb_run_sink *sink, struct sb_run *run)
@@ -220,9 +235,9 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 	next_block(blocks);
 	blocks->began_ns = run->start_ns;
 	blocks->own_ns = run->own_start_ns;
-	err = arm(blocks);
+	err = arm_block(blocks);
 	if (err)
-		return sb_err(err, "cannot set a timer");
+		return err;
 	blocks->opts.on_ready(blocks->opts.arg);
 	return 0;
 }
@@ -242,10 +257,7 @@ static int on_timer(struct sb_blocks *blocks, struct sb_run *run)
 	if (read(blocks->timer_fd, &nr_expired, sizeof(nr_expired)) < 0 && errno != ECANCELED)
 		return 0;
 	err = sb_run_take(run);
-	if (err)
-		return err;
-	err = arm(blocks);
-	return err ? sb_err(err, "cannot set a timer") : 0;
+	return err ? err : arm_block(blocks);
 }
 
 static int on_order(struct sb_blocks *blocks, struct sb_run *run)

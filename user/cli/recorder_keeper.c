@@ -34,6 +34,9 @@
 #define LABEL_VALUES_MAX  1000u
 #define KEYS_MAX	  64u
 #define DAY_S		  86400
+/* A clock that was set ahead by more is believed after so long. */
+#define AHEAD_S		  60
+#define BELIEVED_S	  3600
 
 struct request {
 	struct sb_store_kind
@@ -75,6 +78,8 @@ struct keeper {
 	size_t nr_pending_bytes;
 	SB_VEC(struct key_values) keys;
 	int64_t day, expired_s;
+	int64_t offset_s; /* of the clock on the wall to that since the system began; 0: not looked at yet */
+	int64_t ahead_s; /* when it was seen to be set ahead, by the latter; 0: never */
 	bool cannot_write, cannot_expire, cannot_sync; /* has been said */
 	uint64_t nr_failed;			       /* since then: blocks that are lost */
 	struct sb_keeper_stats stats;
@@ -213,15 +218,28 @@ static int complete_tags(struct keeper *keeper, struct sb_block *block,
 
 /* Writing. */
 
+/* What is removed by a clock that was wrong for a minute does not come back when it is right again. */
+static bool is_believed(struct keeper *keeper, int64_t now_s)
+{
+	int64_t boot_s = (int64_t)(sb_boot_ns() / SB_NS_PER_SEC), offset_s = now_s - boot_s;
+
+	if (keeper->offset_s && offset_s > keeper->offset_s + AHEAD_S)
+		keeper->ahead_s = boot_s;
+	keeper->offset_s = offset_s;
+	return !keeper->ahead_s || boot_s - keeper->ahead_s >= BELIEVED_S;
+}
+
 static void expire(struct keeper *keeper)
 {
+	const struct sb_store_prune to_size = { .bytes_max = keeper->opts->bytes_max };
 	int64_t now_s = (int64_t)(sb_real_us() / 1000000);
 	int err;
 
 	if (now_s - keeper->expired_s < EXPIRE_S && now_s >= keeper->expired_s)
 		return;
 	keeper->expired_s = now_s;
-	err = sb_store_expire(keeper->store, now_s);
+	err = is_believed(keeper, now_s) ? sb_store_expire(keeper->store, now_s)
+					 : sb_store_prune(keeper->store, &to_size, now_s);
 	if (err && !keeper->cannot_expire)
 		sb_err(err, "cannot remove what is too old from the store '%s'", keeper->path);
 	keeper->cannot_expire = err;
