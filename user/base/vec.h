@@ -58,6 +58,15 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		err_;                                        \
 	})
 
+/* Empty it, for others as many. What one time was much is not much for ever: beyond this its memory is given back. */
+#define SB_VEC_KEPT_BYTES (1u << 20)
+#define sb_vec_clear(v)                                              \
+	do {                                                         \
+		if ((v)->cap * sizeof(*(v)->at) > SB_VEC_KEPT_BYTES) \
+			sb_vec_release(v);                           \
+		(v)->nr = 0;                                         \
+	} while (0)
+
 #define sb_vec_release(v)               \
 	do {                            \
 		free((v)->at);          \

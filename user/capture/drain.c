@@ -66,7 +66,8 @@ int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack)
 
 static void clear_stacks(struct stacks *stacks)
 {
-	stacks->at.nr = stacks->frames.nr = 0;
+	sb_vec_clear(&stacks->at);
+	sb_vec_clear(&stacks->frames);
 }
 
 static void release_stacks(struct stacks *stacks)
@@ -293,9 +294,10 @@ int sb_drain_run(struct sb_drain *drain, sb_vec_u32 *tgids)
 {
 	int old = drain->generations[drain->current], err;
 
-	drain->counts.nr = 0;
+	sb_vec_clear(&drain->counts);
 	take_early(drain);
-	drain->objects.nr = drain->object_words.nr = 0;
+	sb_vec_clear(&drain->objects);
+	sb_vec_clear(&drain->object_words);
 	sb_rawstacks_clear(&drain->raw);
 	/* Returns when no program uses the old generation any more. */
 	err = put_generation(drain, 1 - drain->current);

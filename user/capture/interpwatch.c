@@ -519,7 +519,9 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			name_late(watch, stack);
 		err = add(arg, &into);
 	}
-	watch->waiting.nr = watch->words.nr = watch->nr_named = 0;
+	sb_vec_clear(&watch->waiting);
+	sb_vec_clear(&watch->words);
+	watch->nr_named = 0;
 	has_needs = watch->needs.nr > 0;
 	pthread_mutex_unlock(&watch->ring_lock);
 	/* Processes that were asked for are the thread's. */
@@ -591,6 +593,7 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 	const struct sb_interp_space space = space_of(asleep);
 	struct sb_interp_confs confs = {};
 	bool is_adopted;
+	int err = 0;
 
 	walk->nr_frames = 0;
 	walk->thread_pointer = asleep->thread_pointer;
@@ -600,9 +603,10 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 	if (!sb_interp_knows(watch->interp, &space)) {
 		is_adopted = !sb_interp_adopt(watch->interp, &space);
 		if (!is_adopted)
-			sb_interp_look(watch->interp, &space, &confs);
-		if (is_adopted || confs.nr)
-			need(watch, &space); /* for when it wakes up */
+			err = sb_interp_look(watch->interp, &space, &confs);
+		/* For when it wakes up, and for when it ends: else it would be known for ever. */
+		if (err != -ESRCH)
+			need(watch, &space);
 	}
 	sb_interp_walk_outside(watch->interp, &space, walk);
 }

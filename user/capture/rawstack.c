@@ -41,7 +41,8 @@ int sb_rawstacks_add(struct sb_rawstacks *raw, const void *record, size_t len)
 
 void sb_rawstacks_clear(struct sb_rawstacks *raw)
 {
-	raw->bytes.nr = raw->at.nr = 0;
+	sb_vec_clear(&raw->bytes);
+	sb_vec_clear(&raw->at);
 }
 
 void sb_rawstacks_release(struct sb_rawstacks *raw)
