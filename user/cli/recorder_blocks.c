@@ -214,12 +214,15 @@ static void next_block(struct sb_blocks *blocks)
 	sb_series_next_block(blocks->series);
 }
 
-/* The timer tells when the clock is set, but not when it was before: then its end would be hours away. */
+/*
+ * The timer tells when the clock is set. When that was just before, the block would end hours away: it is another
+ * one then. When it is just now, the timer cannot be set, the first time.
+ */
 static int arm_block(struct sb_blocks *blocks)
 {
 	int err = arm(blocks);
 
-	while (!err && wall_s() < blocks->begin_s) {
+	while (err == -ECANCELED || (!err && wall_s() < blocks->begin_s)) {
 		blocks->begin_s = sb_level_begin(0, wall_s());
 		err = arm(blocks);
 	}
