@@ -29,12 +29,14 @@ const struct sb_sym_frame *sb_memo_find(struct sb_memo *memo, uint32_t module_id
 void sb_memo_add(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
 		 const struct sb_sym_frame *frames, size_t nr)
 {
+	uint32_t max = memo->frames_max ? memo->frames_max : SB_MEMO_FRAMES_DEFAULT;
+
 	if (!memo->slots) {
 		memo->slots = calloc(SB_MEMO_SLOTS, sizeof(*memo->slots));
 		if (!memo->slots)
 			return;
 	}
-	if (memo->frames.nr + nr > SB_MEMO_FRAMES_MAX) {
+	if (memo->frames.nr + nr > max) {
 		memset(memo->slots, 0, SB_MEMO_SLOTS * sizeof(*memo->slots));
 		memo->frames.nr = 0;
 	}

@@ -14,9 +14,9 @@
 #include "sb_sym.h"
 
 /* 1.5 MiB; a minute of a whole machine has some 20,000 distinct addresses. */
-#define SB_MEMO_SLOTS	   65536u
+#define SB_MEMO_SLOTS	       65536u
 /* 10 MiB. */
-#define SB_MEMO_FRAMES_MAX 131072u
+#define SB_MEMO_FRAMES_DEFAULT 131072u
 
 struct sb_memo {
 	struct sb_memo_slot {
@@ -24,6 +24,7 @@ struct sb_memo {
 		uint32_t module_id, first_frame, nr_frames;
 	} * slots; /* NULL: nothing was added yet */
 	SB_VEC(struct sb_sym_frame) frames;
+	uint32_t frames_max; /* 0: SB_MEMO_FRAMES_DEFAULT */
 	uint64_t nr_hits;
 };
 

@@ -56,6 +56,7 @@ int sb_symbolizer_new(const struct sb_symbolizer_opts *opts, struct sb_symbolize
 	if (!sym)
 		return -ENOMEM;
 	sym->opts = *opts;
+	sym->memo.frames_max = opts->memo_max;
 	sym->procs.free_priv = sb_symbolizer_free_jit;
 	sym->procs.free_arg = sym;
 	module_opts.sym = &sym->opts;

@@ -75,7 +75,7 @@ static int make_resolver(struct sb_run *run)
 	const struct sb_record_opts *opts = &run->opts;
 	const bool has_places = sb_run_has_places(run);
 	const bool has_interp = opts->interp != SB_INTERP_OFF && (opts->sides & SB_SIDE_USER);
-	const struct sb_symbolizer_opts sym_opts = {
+	struct sb_symbolizer_opts sym_opts = {
 		.inlines = !opts->no_inlines,
 		.lines = opts->lines || has_places,
 		.debuginfod = opts->debuginfod,
@@ -122,6 +122,8 @@ static int make_resolver(struct sb_run *run)
 		resolve_opts.series = run->sink->series;
 		resolve_opts.series_arg = run->sink->series_arg;
 		resolve_opts.stacks_max = run->sink->stacks_max;
+		resolve_opts.idle_batches = run->sink->idle_batches;
+		sym_opts.memo_max = run->sink->memo_max;
 	}
 	if (!err)
 		err = sb_symbolizer_new(&sym_opts, &run->sym);

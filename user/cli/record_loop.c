@@ -21,8 +21,8 @@
 #define TICK_NS	       SB_NS_PER_SEC
 
 /* Beyond them names and frames of a run without end are forgotten and found again. */
-#define FRAMES_MAX     (1u << 17)
-#define TEXT_BYTES_MAX (16u << 20)
+#define FRAMES_MAX     (1u << 15)
+#define TEXT_BYTES_MAX (4u << 20)
 
 /* What woke us; the low half of epoll's word, above it the number of the target. */
 enum source { SIGNAL, TIME, TICK, SESSION, CPUS, CHILD, TARGET, SINK_TIME, SINK };

@@ -136,7 +136,7 @@ int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
 	if (stat(path, &st)) {
 		fd = open_map(tgid, map);
 		if (fd < 0 || fstat(fd, &st))
-			return 0;
+			return -ENOENT;
 	}
 	if (!S_ISREG(st.st_mode))
 		return 0;
@@ -152,13 +152,13 @@ int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
 	if (fd < 0)
 		fd = open_map(tgid, map);
 	if (fd < 0)
-		return 0;
+		return -ENOENT;
 	err = examine(interp, fd, map->path, &seen);
 	if (!err)
 		err = add_file(interp, &seen);
 	if (err) {
 		sb_image_file_free(seen.file);
-		return err == -ENOMEM ? err : 0;
+		return err == -ENOMEM ? err : -ENOENT;
 	}
 	if (seen.runtimes)
 		*ret_file = &interp->files.at[interp->files.nr - 1];

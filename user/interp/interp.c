@@ -57,6 +57,9 @@ void sb_interp_free(struct sb_interp *interp)
 	free(interp);
 }
 
+/* Files without a runtime that are remembered of one process. More are looked at again. */
+#define PLAIN_MAX 256u
+
 /* Mappings. */
 
 struct map_list {
@@ -213,20 +216,44 @@ static int image_of(const struct seen_file *seen, const struct sb_process_map *m
 	return 0;
 }
 
+/* Most of what a process maps, and it is looked at again and again while it maps more. */
+static bool is_plain(const struct space *space, uint64_t hash)
+{
+	size_t i;
+
+	for (i = 0; i < space->plain.nr; i++)
+		if (space->plain.at[i] == hash)
+			return true;
+	return false;
+}
+
+/* Without memory it is looked at again. */
+static void note_plain(struct space *space, uint64_t hash)
+{
+	if (space->plain.nr < PLAIN_MAX)
+		(void)sb_vec_push(&space->plain, hash);
+}
+
 static int look_at_map(struct sb_interp *interp, struct space *space,
 		       const struct sb_process_maps *maps, const struct sb_process_map *map)
 {
+	const uint64_t hash = sb_hash(map->path, strlen(map->path), map->ino);
 	struct seen_file *seen;
 	struct sb_image image;
-	int err = sb_interp_look_at_file(interp, space->key.tgid, map, &seen), ret = 0;
+	int err, ret = 0;
 	size_t i;
 
-	if (err)
-		return err;
-	if (!seen)
+	if (is_plain(space, hash))
 		return 0;
-	space->is_go |= !!(seen->runtimes & FILE_GO);
-	if (!seen->file || image_of(seen, map, &image))
+	err = sb_interp_look_at_file(interp, space->key.tgid, map, &seen);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	space->is_go |= seen && seen->runtimes & FILE_GO;
+	if (!seen || !seen->file) {
+		note_plain(space, hash);
+		return 0;
+	}
+	if (image_of(seen, map, &image))
 		return 0;
 	if (seen->runtimes & FILE_LABELS)
 		ret = sb_labels_look_at(interp, space, &image, maps);
@@ -278,6 +305,7 @@ static void expect(struct space *space, const struct sb_procfs_stat *now)
 			sb_interp_drop_found(space, space->nr_found - 1);
 		free(sb_take(space->labels));
 		space->has_memory = space->is_go = false;
+		space->plain.nr = 0;
 	}
 	space->expected = *now;
 }

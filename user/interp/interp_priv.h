@@ -67,6 +67,8 @@ struct space {
 	bool is_full;		  /* that there are more has been counted */
 	bool has_memory; /* there was anything to look at: it is no thread of the kernel, no zombie */
 	bool is_go;
+	SB_VEC(uint64_t)
+	plain; /* hashes of files it maps that have nothing for us: not looked at again */
 	uint64_t ended_ns; /* when that was noticed; 0: it has not */
 	uint64_t used;	   /* count of looks at it: the one unused for longest goes first */
 	SB_VEC(struct name) names;
@@ -105,7 +107,7 @@ int sb_interp_make_space(struct sb_interp *interp, const struct sb_interp_space 
 void sb_interp_free_space(struct space *space);
 void sb_interp_drop_found(struct space *space, size_t i);
 void sb_interp_release_past(struct sb_interp *interp);
-/* What runtimes the mapped file has. Return: 0 and NULL: none, or it cannot be had; -ENOMEM. */
+/* What runtimes the mapped file has. Return: 0, and NULL: none; -ENOENT: it cannot be had; -ENOMEM. */
 int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
 			   const struct sb_process_map *map, struct seen_file **ret_seen);
 /* The runtime of a frame in a process, or NULL. */

@@ -29,6 +29,7 @@ void sb_interp_free_space(struct space *space)
 	while (space->nr_found)
 		sb_interp_drop_found(space, space->nr_found - 1);
 	sb_interp_release_names(space);
+	sb_vec_release(&space->plain);
 	free(space->labels);
 	free(space);
 }
