@@ -421,6 +421,79 @@ static void test_shed(void **state)
 	sb_profile_free(profile);
 }
 
+static void add_kernel(struct sb_resolver *resolver, struct sb_stack_id id, bool is_new)
+{
+	const struct sb_batch_stack stack = {
+		.id = id, .flags = SB_STACK_KERNEL, .nr_frames = 2, .ip = kernel_ips
+	};
+	const struct sb_batch_count count = {
+		{ .kstack = id, .tgid = 1, .comm = "kernel" },
+		{ .weight = 1, .nr_samples = 1 },
+	};
+	const struct sb_batch batch = {
+		.counts = &count, .nr_counts = 1, .stacks = &stack, .nr_stacks = is_new
+	};
+
+	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
+}
+
+/* A program that goes on and on: stacks of it, and of the kernel, that were not met for long are forgotten, but not
+ * before the BPF side has been told to and everything that it had counted has come. */
+static void test_idle(void **state)
+{
+	enum { NR = 400, IDLE = 20 };
+	const struct sb_resolve_opts opts = { .stacks_max = 10, .idle_batches = IDLE };
+	const struct sb_stack_id busy = { 1, 3 }, busy_kernel = { 2, 3 };
+	const uint32_t here = (uint32_t)getpid();
+	const struct sb_fold_opts fold = {};
+	const struct sb_stack_id *evicted;
+	struct sb_stack_id late = {};
+	struct sb_resolve_stats stats;
+	struct sb_resolver *resolver;
+	struct sb_profile *profile;
+	size_t nr, nr_told = 0, i, k;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_resolver_new(&opts, NULL, profile, &resolver), 0);
+	for (i = 1; i <= NR; i++) {
+		add(resolver, (struct sb_stack_id){ i, 1 }, here, true, false);
+		evicted = sb_resolver_evicted(resolver, &nr);
+		for (k = 0; k < nr; k++) {
+			assert_true(evicted[k].hi != 3);
+			late = evicted[k];
+		}
+		nr_told += nr;
+		/* Its sample was taken just before, and comes now. */
+		if (nr && late.hi == 1)
+			add(resolver, late, here, false, false);
+		add_kernel(resolver, (struct sb_stack_id){ i, 2 }, true);
+		(void)sb_resolver_evicted(resolver, &nr);
+		nr_told += nr;
+		add(resolver, busy, here, i == 1, false);
+		(void)sb_resolver_evicted(resolver, &nr);
+		nr_told += nr;
+		add_kernel(resolver, busy_kernel, i == 1);
+		(void)sb_resolver_evicted(resolver, &nr);
+		nr_told += nr;
+	}
+	sb_resolver_stats(resolver, &stats);
+	assert_int_equal(stats.nr_missing_stacks, 0);
+	assert_true(nr_told >= stats.nr_evicted);
+	assert_in_range(stats.nr_evicted, 2 * NR - 200, 2 * NR);
+	sb_profile_clear(profile);
+	add_kernel(resolver, busy_kernel, false);
+	folded[0] = '\0';
+	sb_profile_seal(profile);
+	assert_int_equal(sb_fold(profile, &fold, collect, NULL), 0);
+	assert_string_equal(folded, "kernel;k3';k2 1\n");
+	/* It has gone: what names it without being told of it is lost, which is said. */
+	add(resolver, (struct sb_stack_id){ 5, 1 }, here, false, false);
+	sb_resolver_stats(resolver, &stats);
+	assert_int_equal(stats.nr_missing_stacks, 1);
+	sb_resolver_free(resolver);
+	sb_profile_free(profile);
+}
+
 /* A wait that the waker @id ended; @is_new: which is shipped with it. */
 static void add_wait(struct sb_resolver *resolver, uint64_t id, uint32_t tgid, bool is_new)
 {
@@ -483,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_cut_and_lost),
 		cmocka_unit_test(test_broken_chain),
 		cmocka_unit_test(test_shed),
+		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_shed_wakers),
 		cmocka_unit_test(test_kernel_stacks_are_remembered),
 	};

@@ -122,6 +122,7 @@ static int make_resolver(struct sb_run *run)
 		resolve_opts.series = run->sink->series;
 		resolve_opts.series_arg = run->sink->series_arg;
 		resolve_opts.stacks_max = run->sink->stacks_max;
+		resolve_opts.idle_batches = run->sink->idle_batches;
 		sym_opts.memo_max = run->sink->memo_max;
 	}
 	if (!err)

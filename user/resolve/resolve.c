@@ -62,8 +62,11 @@ struct known_stack *sb_resolver_find_stack(struct sb_resolver *resolver, struct 
 	     it = sb_index_next(&resolver->stacks_index, it)) {
 		struct known_stack *stack = &resolver->stacks.at[it.id];
 
-		if (stack->id.lo == id.lo && stack->id.hi == id.hi)
+		if (stack->id.lo == id.lo && stack->id.hi == id.hi) {
+			stack->batch = resolver->nr_batches;
+			stack->is_doubtful = false;
 			return stack;
+		}
 	}
 	return NULL;
 }
@@ -78,6 +81,7 @@ static int keep_stack(struct sb_resolver *resolver, const struct sb_batch_stack 
 		.has_one_meaning = from->list != 0,
 		.is_single = from->is_single,
 		.first_ip = resolver->ips.nr,
+		.batch = resolver->nr_batches,
 	};
 	int err;
 

@@ -28,6 +28,7 @@ struct known_stack {
 	bool is_single;		    /* see struct sb_batch_stack */
 	uint32_t tgid;		    /* of the process that was last seen in it; 0: none yet */
 	uint64_t batch;		    /* that was last seen in */
+	bool is_doubtful;	    /* the BPF side has been told to forget it */
 	struct frame_counts counts; /* with is_resolved */
 };
 
@@ -86,8 +87,9 @@ struct sb_resolver {
 	struct sb_profile *profile;
 	SB_VEC(struct known_stack) stacks;
 	struct sb_index stacks_index;
-	size_t shed_at; /* stacks: time to look which are of no more use; shed.c */
-	size_t objects_shed_at, spaces_shed_at; /* the same */
+	/* So many stacks, objects, spaces: time to look which are of no more use; shed.c. */
+	size_t shed_at, objects_shed_at, spaces_shed_at;
+	uint64_t doubt_ends; /* the batch with which those that are doubtful can go; 0: none are */
 	uint64_t nr_batches;
 	SB_VEC(struct sb_stack_id) evicted; /* by the last batch */
 	SB_VEC(uint64_t) ips;

@@ -4,6 +4,10 @@
  * makes new ones all the time: those of processes that have ended, and those that are for one sample
  * only, which has come, are forgotten when they are many. The same holds for what is known of wakers, and of
  * processes.
+ *
+ * So does a program that goes on and on, of which most are met once. Those that were not met for long are
+ * forgotten in two steps, because a sample may name one just now: the BPF side is told to, and ships it again
+ * with the next sample; if it was not named in some batches then, it goes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +20,8 @@
 
 #define STACKS_MAX_DEFAULT 65536u
 #define PID_LIMIT	   4194304u /* PID_MAX_LIMIT, include/linux/threads.h */
+/* What was counted before the BPF side forgot a stack comes with the next batch at the latest. */
+#define DOUBT_BATCHES	   3u
 
 /* What is known of a process: two bits, asked and alive. A pid that was given anew is taken for alive. */
 static bool is_alive(uint8_t *known, uint32_t tgid)
@@ -35,16 +41,55 @@ static bool is_alive(uint8_t *known, uint32_t tgid)
 static bool is_of_use(const struct sb_resolver *resolver, const struct known_stack *stack,
 		      uint8_t *known)
 {
-	if ((stack->flags & SB_STACK_KERNEL) || !stack->tgid || stack->tgid >= PID_LIMIT ||
-	    stack->batch + 1 >= resolver->nr_batches)
+	if (stack->batch + 1 >= resolver->nr_batches)
+		return true;
+	if (stack->is_doubtful)
+		return resolver->nr_batches < resolver->doubt_ends;
+	if ((stack->flags & SB_STACK_KERNEL) || !stack->tgid || stack->tgid >= PID_LIMIT)
 		return true;
 	return !stack->is_single && is_alive(known, stack->tgid);
+}
+
+static bool is_idle(const struct sb_resolver *resolver, const struct known_stack *stack)
+{
+	return resolver->opts.idle_batches && !stack->is_doubtful &&
+	       stack->batch + resolver->opts.idle_batches < resolver->nr_batches;
+}
+
+/* Kernel stacks that are left keep their frames, which lie in the order in which they were resolved. */
+static int drop_kernel_frames(struct sb_resolver *resolver)
+{
+	__typeof__(resolver->kernel_frames) kept = {};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < resolver->stacks.nr && !err; i++) {
+		struct known_stack *stack = &resolver->stacks.at[i];
+
+		if (!stack->is_resolved)
+			continue;
+		err = sb_vec_reserve(&kept, kept.nr + stack->nr_frames);
+		if (err)
+			break;
+		if (stack->nr_frames)
+			memcpy(kept.at + kept.nr, resolver->kernel_frames.at + stack->first_frame,
+			       stack->nr_frames * sizeof(*kept.at));
+		stack->first_frame = kept.nr;
+		kept.nr += stack->nr_frames;
+	}
+	if (err) {
+		sb_vec_release(&kept);
+		return err;
+	}
+	sb_vec_release(&resolver->kernel_frames);
+	memcpy(&resolver->kernel_frames, &kept, sizeof(kept));
+	return 0;
 }
 
 /* Their addresses lie in the order of the stacks. */
 static int drop_stacks(struct sb_resolver *resolver, uint8_t *known)
 {
-	size_t i, nr = 0, nr_ips = 0;
+	size_t i, nr = 0, nr_ips = 0, nr_doubtful = 0;
 	int err = 0;
 
 	for (i = 0; i < resolver->stacks.nr && !err; i++) {
@@ -52,10 +97,16 @@ static int drop_stacks(struct sb_resolver *resolver, uint8_t *known)
 
 		if (!is_of_use(resolver, &stack, known)) {
 			resolver->stats.nr_evicted++;
-			if (!stack.is_single)
+			if (!stack.is_single && !stack.is_doubtful)
 				err = sb_vec_push(&resolver->evicted, stack.id);
 			continue;
 		}
+		/* One round after the other: looking at all of them has its price. */
+		if (!resolver->doubt_ends && is_idle(resolver, &stack)) {
+			err = sb_vec_push(&resolver->evicted, stack.id);
+			stack.is_doubtful = true;
+		}
+		nr_doubtful += stack.is_doubtful;
 		memmove(resolver->ips.at + nr_ips, resolver->ips.at + stack.first_ip,
 			stack.nr_ips * sizeof(*resolver->ips.at));
 		stack.first_ip = nr_ips;
@@ -64,6 +115,7 @@ static int drop_stacks(struct sb_resolver *resolver, uint8_t *known)
 	}
 	resolver->stacks.nr = nr;
 	resolver->ips.nr = nr_ips;
+	resolver->doubt_ends = nr_doubtful ? resolver->nr_batches + DOUBT_BATCHES : 0;
 	return err;
 }
 
@@ -123,7 +175,9 @@ static int shed_stacks(struct sb_resolver *resolver, uint8_t *known)
 {
 	int err = drop_stacks(resolver, known);
 
-	return err ? err : index_stacks(resolver);
+	if (!err)
+		err = index_stacks(resolver);
+	return err ? err : drop_kernel_frames(resolver);
 }
 
 static int shed_objects(struct sb_resolver *resolver, uint8_t *known)
@@ -149,8 +203,10 @@ int sb_resolver_shed(struct sb_resolver *resolver)
 	int err = 0;
 
 	resolver->evicted.nr = 0;
+	if (resolver->doubt_ends && resolver->nr_batches >= resolver->doubt_ends)
+		resolver->shed_at = resolver->stacks.nr;
 	for (i = 0; i < SB_ARRAY_SIZE(kinds) && !err; i++) {
-		if (*kinds[i].at < max)
+		if (!*kinds[i].at)
 			*kinds[i].at = max;
 		if (*kinds[i].nr < *kinds[i].at)
 			continue;
@@ -158,7 +214,7 @@ int sb_resolver_shed(struct sb_resolver *resolver)
 			known = calloc(PID_LIMIT / 4, 1);
 		err = known ? kinds[i].shed(resolver, known) : -ENOMEM;
 		/* Looking at those that stay costs less than making them. */
-		*kinds[i].at = 2 * *kinds[i].nr;
+		*kinds[i].at = 2 * *kinds[i].nr > max ? 2 * *kinds[i].nr : max;
 	}
 	return err;
 }

@@ -226,7 +226,6 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 	if (!stack)
 		return push_missing(resolver);
 	stack->tgid = part->tgid;
-	stack->batch = resolver->nr_batches;
 	status = stack->status;
 	resolver->part_start = resolver->frames.nr;
 	resolver->natives.nr = 0;
