@@ -11,6 +11,22 @@
 #include "capture/refused.h"
 #include "capture/session_priv.h"
 
+/* The link, which owns @fd, becomes the session's. Return: 0 or -ENOMEM, said. */
+static int keep_timer(struct sb_session *session, struct bpf_link *link, int fd, uint32_t cpu)
+{
+	int err = sb_vec_reserve(&session->timer_cpus, session->timers.nr + 1);
+
+	if (err)
+		bpf_link__destroy(link);
+	else
+		err = sb_view_keep_link(&session->timers, link);
+	if (!err) {
+		session->timer_cpus.at[session->timer_cpus.nr++] = cpu;
+		err = sb_thinning_add_timer(&session->thinning, fd, cpu);
+	}
+	return err ? sb_err(err, "cannot keep the timer of CPU %u", cpu) : 0;
+}
+
 static int attach_timer(struct sb_session *session, uint32_t cpu)
 {
 	struct bpf_link *link;
@@ -38,16 +54,7 @@ static int attach_timer(struct sb_session *session, uint32_t cpu)
 		close(fd);
 		return sb_explain(err, "attach to a timer");
 	}
-	/* The link owns fd from here on. */
-	err = sb_vec_reserve(&session->timer_cpus, session->timers.nr + 1);
-	if (err) {
-		bpf_link__destroy(link);
-		return err;
-	}
-	err = sb_view_keep_link(&session->timers, link);
-	if (!err)
-		session->timer_cpus.at[session->timer_cpus.nr++] = cpu;
-	return err ? err : sb_thinning_add_timer(&session->thinning, fd, cpu);
+	return keep_timer(session, link, fd, cpu);
 }
 
 int sb_session_attach_timers(struct sb_session *session)
