@@ -53,7 +53,11 @@ def judge(command, outcome):
 def look(name, command):
     sites = set()
     for _ in range(2):
-        outcome = fault.run(FAULT, command, sites='1')
+        # What is sampled may get no CPU for that long: only then again.
+        for _ in range(5):
+            outcome = fault.run(FAULT, command, sites='1')
+            if 'nothing was sampled' not in outcome.err:
+                break
         check(outcome.status == 0, f'{name}: unharmed {outcome.status} {outcome.err[:300]}')
         sites |= set(outcome.named('site'))
     jobs = [site + how for site in sorted(sites) for how in ('', '+')]
@@ -78,13 +82,13 @@ def main():
         folded = f'{work}/a.folded'
         with open(folded, 'w', encoding='ascii') as file:
             file.writelines(f'main;f{i % 40};g{i} {i + 100}\n' for i in range(200))
-        record = ('-p', pid, '-t', '0.2')
+        record = ('-p', pid, '-t', '1')
         address = re.search(r'^([0-9a-f]+) . main$', subprocess.run(['nm', SPLIT], stdout=subprocess.PIPE, text=True,
                                                                     check=True).stdout, re.M)[1]
         for name, command in (('oncpu', (STACKBPF, 'oncpu', '-F', '999', *record)),
                               ('oncpu to SVG', (STACKBPF, 'oncpu', '-F', '999', '--format', 'svg', '-o', '/dev/stdout', *record)),
-                              ('offcpu', (STACKBPF, 'offcpu', '-s', '-p', switching, '-t', '0.2')),
-                              ('io', (STACKBPF, 'io', '-s', '-p', switching, '-t', '0.2')),
+                              ('offcpu', (STACKBPF, 'offcpu', '-s', '-p', switching, '-t', '1')),
+                              ('io', (STACKBPF, 'io', '-s', '-p', switching, '-t', '1')),
                               ('flamegraph', (FLAMEGRAPH, folded)),
                               ('sbsym', (SBSYM, SPLIT, address))):
             look(name, command)

@@ -44,8 +44,12 @@ def caps(words):
 
 
 def tasks(pid):
-    """Status of all threads, the thread of the session first."""
-    return [status(f'/proc/{pid}/task/{tid}') for tid in sorted(map(int, os.listdir(f'/proc/{pid}/task')))]
+    """Status of all threads, the thread of the session first; one that brings pages in may end meanwhile."""
+    found = []
+    for tid in sorted(map(int, os.listdir(f'/proc/{pid}/task'))):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found.append(status(f'/proc/{pid}/task/{tid}'))
+    return found
 
 
 @contextlib.contextmanager
