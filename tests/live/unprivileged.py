@@ -5,6 +5,7 @@
 unprivileged.py STACKBPF SPLIT UNIT
 """
 import configparser
+import math
 import os
 import re
 import shutil
@@ -56,8 +57,9 @@ def compare(what, binary, prefix):
             ours = profile(BINARY, [], split)
             check(theirs.status == 0 and ours.status == 0, f'{what}, {owner}: {theirs.status} {theirs.err}')
             for name, want in TRUTH.items():
-                have = theirs.share(name)
-                check(abs(have - want) <= 0.06, f'{what}, {owner}: {name} {100 * have:.1f} % of {100 * want:.0f} %')
+                have, chance = theirs.share(name), 4 * math.sqrt(want * (1 - want) / max(theirs.total, 1))
+                check(abs(have - want) <= max(0.06, chance),
+                      f'{what}, {owner}: {name} {100 * have:.1f} % of {100 * want:.0f} %, {theirs.total} samples')
             # Stacks that stand for something: one sample may fall anywhere.
             common = {s for s, w in ours.stacks.items() if w >= 0.02 * ours.total and '[' not in ''.join(s)}
             check(common and common <= set(theirs.stacks), f'{what}, {owner}: every stack of root\'s is there')
