@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SB_VEC(type)            \
 	struct {                \
@@ -56,6 +57,19 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		if (!err_)                                   \
 			(v)->at[(v)->nr++] = (__VA_ARGS__);  \
 		err_;                                        \
+	})
+
+/* As many as @n at the least: bytes of new ones are @byte. Return: 0 or -ENOMEM. */
+#define sb_vec_fit(v, n, byte)                                                                 \
+	({                                                                                     \
+		size_t to_ = (n);                                                              \
+		int err_ = sb_vec_reserve((v), to_);                                           \
+                                                                                               \
+		if (!err_ && to_ > (v)->nr) {                                                  \
+			memset((v)->at + (v)->nr, (byte), (to_ - (v)->nr) * sizeof(*(v)->at)); \
+			(v)->nr = to_;                                                         \
+		}                                                                              \
+		err_;                                                                          \
 	})
 
 /* Empty it, for others as many. What one time was much is not much for ever: beyond this its memory is given back. */

@@ -307,19 +307,11 @@ static int push_object(struct sb_resolver *resolver, uint64_t id)
 		return err;
 	}
 	err = pushers[object->kind](resolver, object);
-	nr = resolver->frames.nr - first;
 	if (!err)
-		err = sb_vec_reserve(&objects->frames, objects->frames.nr + nr);
-	if (err)
-		return err;
-	if (nr)
-		memcpy(objects->frames.at + objects->frames.nr, resolver->frames.at + first,
-		       nr * sizeof(uint32_t));
-	object->first_frame = objects->frames.nr;
-	object->nr_frames = nr;
-	object->is_resolved = true;
-	objects->frames.nr += nr;
-	return 0;
+		err = sb_objects_set_frames(objects, object, resolver->frames.at + first,
+					    resolver->frames.nr - first);
+	object->is_resolved = !err;
+	return err;
 }
 
 int sb_resolver_push_beyond(struct sb_resolver *resolver, const struct sb_sample_key *key)

@@ -50,28 +50,36 @@ static int check_path(struct sb_objects *objects, struct sb_object *object, cons
 	return sb_vec_push(&objects->unwanted, object->id);
 }
 
+int sb_objects_set_frames(struct sb_objects *objects, struct sb_object *object,
+			  const uint32_t *frames, size_t nr)
+{
+	int err = sb_vec_reserve(&objects->frames, objects->frames.nr + nr);
+
+	if (err)
+		return err;
+	if (nr)
+		memcpy(objects->frames.at + objects->frames.nr, frames, nr * sizeof(*frames));
+	object->first_frame = objects->frames.nr;
+	object->nr_frames = nr;
+	objects->frames.nr += nr;
+	return 0;
+}
+
 /* Its data and frames are copied. */
 static int push_object(struct sb_objects *objects, const struct sb_object *from,
 		       const uint32_t *frames)
 {
 	struct sb_object object = *from;
 	void *data = sb_arena_alloc(&objects->data, from->nr_bytes);
-	int err = data ? sb_vec_reserve(&objects->frames, objects->frames.nr + from->nr_frames)
-		       : -ENOMEM;
+	int err = data ? 0 : -ENOMEM;
 
 	if (err)
 		return err;
 	object.data = memcpy(data, from->data, from->nr_bytes);
-	object.first_frame = objects->frames.nr;
-	if (from->nr_frames)
-		memcpy(objects->frames.at + objects->frames.nr, frames,
-		       from->nr_frames * sizeof(*frames));
-	err = sb_vec_push(&objects->at, object);
+	err = sb_objects_set_frames(objects, &object, frames, from->nr_frames);
 	if (!err)
-		err = sb_index_add(&objects->index, object.id, (uint32_t)objects->at.nr - 1);
-	if (!err)
-		objects->frames.nr += from->nr_frames;
-	return err;
+		err = sb_vec_push(&objects->at, object);
+	return err ? err : sb_index_add(&objects->index, object.id, (uint32_t)objects->at.nr - 1);
 }
 
 int sb_objects_keep(struct sb_objects *objects, const struct sb_batch_object *from,

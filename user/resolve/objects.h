@@ -44,6 +44,9 @@ void sb_objects_release(struct sb_objects *objects);
  */
 int sb_objects_keep(struct sb_objects *objects, const struct sb_batch_object *from,
 		    const char *path_glob, uint64_t batch);
+/* Copy the frames that @object stands for. Return: 0 or -ENOMEM. */
+int sb_objects_set_frames(struct sb_objects *objects, struct sb_object *object,
+			  const uint32_t *frames, size_t nr);
 /* Forget all but those that @is_of_use, told nobody: no sample names them any more. Return: 0 or -ENOMEM, and
  * then all are there. */
 int sb_objects_shed(struct sb_objects *objects,

@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "store/atlas.h"
 
-#include <string.h>
-
-/* As many in @vec as @nr: what is new is filled with @byte. */
-#define fit(vec, to, byte)                                              \
-	({                                                              \
-		size_t to_ = (to);                                      \
-		int fit_err_ = sb_vec_reserve((vec), to_);              \
-                                                                        \
-		if (!fit_err_ && to_ > (vec)->nr) {                     \
-			memset((vec)->at + (vec)->nr, (byte),           \
-			       (to_ - (vec)->nr) * sizeof(*(vec)->at)); \
-			(vec)->nr = to_;                                \
-		}                                                       \
-		fit_err_;                                               \
-	})
-
 static int fit_nodes(struct sb_atlas *atlas)
 {
-	int err = fit(&atlas->self, atlas->dict.nodes.nr, 0);
+	int err = sb_vec_fit(&atlas->self, atlas->dict.nodes.nr, 0);
 
-	return err ? err : fit(&atlas->other, atlas->dict.nodes.nr, 0);
+	return err ? err : sb_vec_fit(&atlas->other, atlas->dict.nodes.nr, 0);
 }
 
 int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict)
@@ -35,9 +19,9 @@ int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct 
 	if (!err)
 		err = fit_nodes(atlas);
 	if (!err)
-		err = fit(&map->frame, dict->frames.nr, 0xff);
+		err = sb_vec_fit(&map->frame, dict->frames.nr, 0xff);
 	if (!err)
-		err = fit(&map->node, dict->nodes.nr, 0xff);
+		err = sb_vec_fit(&map->node, dict->nodes.nr, 0xff);
 	if (!err)
 		map->node.at[0] = 0;
 	return err;

@@ -12,17 +12,14 @@
 
 int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict)
 {
+	/* Of no rows there is an array, too. */
 	int err = sb_vec_reserve(&sums->weight, dict->rows.nr + 1);
 
-	if (err)
-		return err;
-	if (sums->weight.nr < dict->rows.nr)
-		memset(sums->weight.at + sums->weight.nr, 0,
-		       (dict->rows.nr - sums->weight.nr) * sizeof(sums->weight.at[0]));
-	if (sums->weight.nr < dict->rows.nr)
-		sums->weight.nr = dict->rows.nr;
-	sums->sums.weight = sums->weight.at;
-	return 0;
+	if (!err)
+		err = sb_vec_fit(&sums->weight, dict->rows.nr, 0);
+	if (!err)
+		sums->sums.weight = sums->weight.at;
+	return err;
 }
 
 void sb_sums_release(struct sb_sums *sums)
