@@ -251,6 +251,15 @@ static struct sb_store *fill(void)
 	return store;
 }
 
+/* The file of blocks of 10 s. */
+static void remove_fine(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/10s/20400101.sb", dir);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void expect_meta(const struct sb_profile *profile, const char *key, const char *value)
 {
 	const char *have = sb_profile_meta_get(profile, key);
@@ -419,6 +428,63 @@ static void test_timeline(void **state)
 	sb_store_close(store);
 }
 
+static uint64_t weight_of(struct sb_store *store, const struct sb_ask *ask,
+			  struct sb_store_answer *answer)
+{
+	struct sb_profile *profile;
+
+	assert_int_equal(sb_ask_profile(store, ask, &profile, answer), 0);
+	sb_profile_free(profile);
+	return answer->weight;
+}
+
+/* Blocks of 10 s are gone: each step has whole sums, and none is in two of them. */
+static void test_coarse_steps(void **state)
+{
+	struct sb_store *store = fill();
+	struct sb_ask ask = { .from_s = T0 + 300, .to_s = T0 + HOUR };
+	struct sb_timeline_opts opts;
+	struct sb_timeline *timeline;
+
+	remove_fine();
+	for (opts = (struct sb_timeline_opts){ .step_s = 10 }; opts.step_s < 2000;
+	     opts.step_s += 10) {
+		assert_int_equal(sb_store_timeline(store, &ask, &opts, &timeline), 0);
+		if (timeline->step_s % 600 == 0)
+			assert_int_equal(timeline->series.at[0].weight, 300 * 33);
+		assert_int_equal(timeline->answer.weight, timeline->series.at[0].weight);
+		assert_in_range(timeline->series.at[0].weight, 240 * 33, 300 * 33);
+		assert_int_equal(timeline->answer.nr_damaged, 0);
+		sb_timeline_free(timeline);
+	}
+	sb_store_close(store);
+}
+
+/* The same, while there are new ones of that day. */
+static void test_made_anew(void **state)
+{
+	const struct sb_store_opts opts = { .no_sync = true };
+	struct sb_store *store = fill();
+	struct sb_ask ask = { .from_s = T0 + 300, .to_s = T0 + 400 };
+	struct sb_store_answer answer;
+
+	sb_store_close(store);
+	remove_fine();
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	put(store, T0 + 2 * HOUR, "oncpu", "samples");
+	assert_int_equal(weight_of(store, &ask, &answer), 60 * 33);
+	assert_int_equal(answer.from_s, T0);
+	assert_int_equal(answer.to_s, T0 + 600);
+	/* Nor is one of another kind of that time. */
+	put(store, T0 + 300, "offcpu", "us");
+	assert_int_equal(weight_of(store, &ask, &answer), 60 * 33);
+	ask = (struct sb_ask){ .from_s = T0, .to_s = T0 + DAY };
+	assert_int_equal(weight_of(store, &ask, &answer), 301 * 33);
+	ask.from_s = T0 + 2 * HOUR + 10;
+	assert_int_equal(weight_of(store, &ask, &answer), 0);
+	sb_store_close(store);
+}
+
 static void test_tags(void **state)
 {
 	struct sb_store *store = fill();
@@ -472,6 +538,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_wide, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nodes_max, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timeline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_coarse_steps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_made_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_extents, setup, teardown),
 	};

@@ -297,15 +297,29 @@ static int cover_fine(struct sb_search *search, int64_t from_s, int64_t to_s)
 	return nr;
 }
 
-/* Return: 1: no finer blocks of that time are kept any more, 0, or a negative errno. */
-static int is_expired(struct sb_search *search, size_t level, int64_t time_s)
+static bool has_block(const struct sb_search *search, const struct sb_part *part, int64_t from_s,
+		      int64_t to_s)
 {
+	const struct sb_segment *segment = &part->segment;
+	size_t i, end = part->is_there ? sb_segment_find(segment, to_s) : 0;
+
+	for (i = end ? sb_segment_find(segment, from_s) : 0; i < end; i++)
+		if (sb_streq(segment->blocks.at[i].kind.name, search->kind))
+			return true;
+	return false;
+}
+
+/* Return: 1: no finer blocks of a period of @level are kept any more, 0, or a negative errno. A file that is there
+ * says nothing: it may have been removed, and made anew for the rest of its time. */
+static int is_expired(struct sb_search *search, size_t level, int64_t begin_s)
+{
+	int64_t end_s = begin_s + (int64_t)sb_levels[level].seconds;
 	struct sb_part *part;
 	int err = 0;
 
 	while (level-- && !err) {
-		err = sb_search_part(search, level, time_s, &part);
-		if (!err && part->is_there)
+		err = sb_search_part(search, level, begin_s, &part);
+		if (!err && has_block(search, part, begin_s, end_s))
 			return 0;
 	}
 	return err ? err : 1;

@@ -123,6 +123,33 @@ static int value_of_row(struct drawing *drawing, struct value_map *map, uint32_t
 	return err;
 }
 
+/* Files may say anything. */
+static bool is_of_level(const struct sb_record *block)
+{
+	size_t i;
+
+	for (i = 0; i < SB_STORE_LEVELS; i++)
+		if (block->seconds == sb_levels[i].seconds)
+			return block->begin_s % block->seconds == 0;
+	return false;
+}
+
+/* Return: 0, -EBADMSG, -EAGAIN: its weight is not of one step only. */
+static int step_of(struct drawing *drawing, const struct sb_record *block, size_t *ret_step)
+{
+	const struct sb_timeline *timeline = drawing->timeline;
+	int64_t at_s = block->begin_s - timeline->from_s;
+
+	if (!is_of_level(block) || at_s >= (int64_t)timeline->nr_steps * timeline->step_s)
+		return -EBADMSG;
+	if (at_s < 0 || at_s % timeline->step_s + block->seconds > timeline->step_s) {
+		drawing->need_s = block->seconds;
+		return -EAGAIN;
+	}
+	*ret_step = (size_t)(at_s / timeline->step_s);
+	return 0;
+}
+
 static int visit(struct sb_search *search, struct sb_part *part, const struct sb_record *block)
 {
 	struct drawing *drawing = search->arg;
@@ -131,18 +158,12 @@ static int visit(struct sb_search *search, struct sb_part *part, const struct sb
 	uint64_t figure[SB_BLOCK_FIGURE_MAX] = {};
 	struct sb_block_rows rows;
 	struct value_map *map;
-	size_t i, step = (size_t)((block->begin_s - timeline->from_s) / timeline->step_s);
+	size_t i, step;
 	uint32_t value;
-	int err;
+	int err = step_of(drawing, block, &step);
 
-	/* Files may say anything. */
-	if (block->begin_s < timeline->from_s || step >= timeline->nr_steps ||
-	    block->seconds > sb_levels[SB_STORE_LEVELS - 1].seconds)
-		return -EBADMSG;
-	if (block->seconds > timeline->step_s) {
-		drawing->need_s = block->seconds;
-		return -EAGAIN;
-	}
+	if (err)
+		return err;
 	err = sb_segment_rows(&part->segment, block, &rows, figure);
 	if (!err)
 		err = map_of(drawing, part, &map);
