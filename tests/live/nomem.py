@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Allocations that fail, over whole runs: one sentence and a status, or a result that says what is missing.
 
-nomem.py FAULT SPLIT CALLS STACKBPF FLAMEGRAPH SBSYM [--all]
+nomem.py FAULT SPLIT CALLS STACKBPF FLAMEGRAPH SBSYM [--all] [NAME...]
 
 A first run says from which places in the code memory is asked for; then each place gets none, once and from then
 on, a run for each: some of them, or --all.
@@ -21,6 +21,7 @@ from live import Result, check, done, need_root, running
 need_root()
 FAULT, SPLIT, CALLS, STACKBPF, FLAMEGRAPH, SBSYM = (os.path.abspath(path) for path in sys.argv[1:7])
 ALL = '--all' in sys.argv[7:]
+NAMES = [arg for arg in sys.argv[7:] if arg != '--all']
 SAMPLED = 6  # places of each program, where not all are asked for
 AT_ONCE = 2
 fault.need_libraries(STACKBPF)
@@ -76,22 +77,36 @@ def look(name, command):
     check(nr_faults > 0, f'{name}: {nr_faults} runs with faults of {len(sites)} places, statuses {statuses}')
 
 
+def folded_file(work):
+    with open(f'{work}/a.folded', 'w', encoding='ascii') as file:
+        file.writelines(f'main;f{i % 40};g{i} {i + 100}\n' for i in range(200))
+    return file.name
+
+
+def main_address():
+    symbols = subprocess.run(['nm', SPLIT], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return re.search(r'^([0-9a-f]+) . main$', symbols, re.M)[1]
+
+
 def main():
-    with running(SPLIT) as target, running(CALLS, 'switches', '1000', '1') as switches, tempfile.TemporaryDirectory() as work:
-        pid, switching = str(target.pid), str(switches.pid)
-        folded = f'{work}/a.folded'
-        with open(folded, 'w', encoding='ascii') as file:
-            file.writelines(f'main;f{i % 40};g{i} {i + 100}\n' for i in range(200))
-        record = ('-p', pid, '-t', '1')
-        address = re.search(r'^([0-9a-f]+) . main$', subprocess.run(['nm', SPLIT], stdout=subprocess.PIPE, text=True,
-                                                                    check=True).stdout, re.M)[1]
-        for name, command in (('oncpu', (STACKBPF, 'oncpu', '-F', '999', *record)),
-                              ('oncpu to SVG', (STACKBPF, 'oncpu', '-F', '999', '--format', 'svg', '-o', '/dev/stdout', *record)),
-                              ('offcpu', (STACKBPF, 'offcpu', '-s', '-p', switching, '-t', '1')),
-                              ('io', (STACKBPF, 'io', '-s', '-p', switching, '-t', '1')),
-                              ('flamegraph', (FLAMEGRAPH, folded)),
-                              ('sbsym', (SBSYM, SPLIT, address))):
-            look(name, command)
+    with tempfile.TemporaryDirectory() as work:
+        on, waits, nothing = (SPLIT,), (CALLS, 'switches', '1000', '1'), ()
+        # What is run, and what it looks at meanwhile.
+        rows = {
+            'oncpu': (on, (STACKBPF, 'oncpu', '-F', '999')),
+            'oncpu to SVG': (on, (STACKBPF, 'oncpu', '-F', '999', '--format', 'svg', '-o', '/dev/stdout')),
+            'offcpu': (waits, (STACKBPF, 'offcpu', '-s')),
+            'io': (waits, (STACKBPF, 'io', '-s')),
+            'flamegraph': (nothing, (FLAMEGRAPH, folded_file(work))),
+            'sbsym': (nothing, (SBSYM, SPLIT, main_address())),
+        }
+        for name in NAMES or rows:
+            target, command = rows[name]
+            if not target:
+                look(name, command)
+                continue
+            with running(*target) as process:
+                look(name, (*command, '-p', str(process.pid), '-t', '1'))
 
 
 main()
