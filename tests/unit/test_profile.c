@@ -136,6 +136,75 @@ static void test_merge(void **state)
 	sb_profile_free(to);
 }
 
+/* What was not looked up is found afterwards. */
+static void test_pushed(void **state)
+{
+	const struct sb_frame a = { .name = "a", .module = "m", .kind = SB_FRAME_USER },
+			      b = { .name = "b", .module = "m", .file = "f", .line = 3 };
+	struct sb_profile *profile;
+	uint32_t ids[2], id;
+	const uint32_t *have;
+	uint64_t weight;
+	size_t nr;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	assert_int_equal(sb_profile_push_frame(profile, &a, &ids[0]), 0);
+	assert_int_equal(sb_profile_push_frame(profile, &b, &ids[1]), 0);
+	assert_int_equal(sb_profile_push(profile, ids, 2, 5), 0);
+	assert_int_equal(sb_profile_push(profile, ids, 1, 3), 0);
+	assert_int_equal(sb_profile_push(profile, ids, 0, 1), 0);
+	assert_int_equal(sb_profile_frame(profile, &b, &id), 0);
+	assert_int_equal(id, ids[1]);
+	assert_int_equal(frame(profile, "a", SB_FRAME_USER), 2);
+	assert_int_equal(sb_profile_add(profile, ids, 1, 30), 0);
+	assert_int_equal(sb_profile_push(profile, &id, 1, 7), 0);
+	assert_int_equal(sb_profile_add(profile, &id, 1, 70), 0);
+	assert_int_equal(sb_profile_add(profile, NULL, 0, 10), 0);
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_profile_weight(profile), 126);
+	assert_int_equal(sb_profile_nr_stacks(profile), 4);
+	assert_int_equal(sb_profile_nr_frames(profile), 3);
+	have = sb_profile_stack_at(profile, 0, &nr, &weight);
+	assert_int_equal(weight, 77);
+	assert_string_equal(sb_profile_frame_at(profile, *have)->module, "m");
+	assert_string_equal(sb_profile_frame_at(profile, *have)->file, "f");
+	sb_profile_stack_at(profile, 1, &nr, &weight);
+	assert_int_equal(weight, 33);
+	sb_profile_free(profile);
+}
+
+/* Of each number of bytes, and all ties, against the order that it is to be. */
+static void test_order(void **state)
+{
+	enum { NR = 300 };
+	struct sb_profile *profile;
+	uint32_t ids[NR], i;
+	const uint32_t *have;
+	uint64_t weight, before = UINT64_MAX;
+	const char *name, *name_before = "";
+	char text[16];
+	size_t nr;
+
+	srand(11);
+	assert_int_equal(sb_profile_new(&profile), 0);
+	for (i = 0; i < NR; i++) {
+		snprintf(text, sizeof(text), "f%03u", (uint32_t)(i * 7919u) % NR);
+		ids[i] = frame(profile, text, SB_FRAME_USER);
+		weight = (uint64_t)(rand() % 3) << (rand() % 9 * 7);
+		assert_int_equal(sb_profile_add(profile, &ids[i], 1, weight), 0);
+	}
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_profile_nr_stacks(profile), NR);
+	for (i = 0; i < NR; i++) {
+		have = sb_profile_stack_at(profile, i, &nr, &weight);
+		name = sb_profile_frame_at(profile, *have)->name;
+		assert_true(weight < before || (weight == before && strcmp(name, name_before) > 0));
+		before = weight;
+		name_before = name;
+	}
+	sb_profile_free(profile);
+}
+
 /* Counts of @counts, each at its bucket, and no others. */
 static void check_log2(const uint64_t *log2, const uint32_t (*want)[2], size_t nr_want)
 {
@@ -330,6 +399,8 @@ int main(void)
 		cmocka_unit_test(test_many_stacks_against_sums),
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_log2),
+		cmocka_unit_test(test_pushed),
+		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_scale),
 		cmocka_unit_test(test_scale_keeps_account),
 		cmocka_unit_test(test_clear),

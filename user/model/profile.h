@@ -48,11 +48,19 @@ void sb_profile_free(struct sb_profile *profile);
 /* Intern a frame; strings are copied. Return: 0 and its number, -ENOMEM, -E2BIG. */
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
 
+/* The same of one that is none of those before, which is not looked up: a quarter of the time. Nothing tells if it is. */
+int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *frame,
+			  uint32_t *ret_id);
+
 /* Add @weight to the stack of these frames, root first. Return: 0, -ENOMEM, -E2BIG. */
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight);
 
-/* The same, and that these are @nr_samples samples, waits or calls, where that is not the weight. */
+/* The same of a stack that is none of those before, which is not looked up. Nothing tells if it is. */
+int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+		    uint64_t weight);
+
+/* sb_profile_add(), and that these are @nr_samples samples, waits or calls, where that is not the weight. */
 int sb_profile_add_samples(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 			   uint64_t weight, uint64_t nr_samples);
 
@@ -94,7 +102,8 @@ uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unsc
  */
 void sb_profile_clear(struct sb_profile *profile);
 
-/* Sort stacks heaviest first, ties by their frames' names: the same run gives the same bytes. */
+/* Sort stacks heaviest first, ties by their frames' names: the same run gives the same bytes. Return: 0, or -ENOMEM: they
+ * are all there, in the order in which they came. */
 int sb_profile_seal(struct sb_profile *profile);
 
 /* After seal. Pointers are valid until the profile is freed. */
