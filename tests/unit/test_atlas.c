@@ -79,8 +79,7 @@ static void test_two(void **state)
 	assert_int_equal(id_one, id_two);
 	/* Of what is new there are two nodes. */
 	assert_int_equal(atlas.dict.nodes.nr, one.nodes.nr + 2);
-	assert_int_equal(atlas.self.nr, atlas.dict.nodes.nr);
-	assert_int_equal(atlas.other.nr, atlas.dict.nodes.nr);
+	assert_int_equal(atlas.weights.nr, atlas.dict.nodes.nr);
 	/* What is told later has its place, too. */
 	b = child(&two, new, "later");
 	assert_int_equal(sb_atlas_fit(&atlas, &map_two, &two), 0);

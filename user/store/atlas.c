@@ -3,9 +3,10 @@
 
 static int fit_nodes(struct sb_atlas *atlas)
 {
-	int err = sb_vec_fit(&atlas->self, atlas->dict.nodes.nr, 0);
+	size_t nr = atlas->dict.nodes.nr;
+	int err = sb_vec_fit(&atlas->weights, nr, 0);
 
-	return err ? err : sb_vec_fit(&atlas->other, atlas->dict.nodes.nr, 0);
+	return err ? err : sb_vec_fit(&atlas->marks, nr / SB_ATLAS_MARK_BITS + 1, 0);
 }
 
 int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict)
@@ -71,23 +72,37 @@ int sb_atlas_node(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct
 	atlas->path.nr = 0;
 	for (; map->node.at[at] == SB_DICT_NONE && !err; at = dict->nodes.at[at].parent)
 		err = atlas->path.nr < SB_DICT_DEPTH_MAX ? sb_vec_push(&atlas->path, at) : -EBADMSG;
-	if (!err)
+	if (!err && atlas->path.nr)
 		err = add_path(atlas, map, dict, at);
 	*ret_node = map->node.at[node];
 	return err;
 }
 
+void sb_atlas_clear(struct sb_atlas *atlas)
+{
+	size_t i, node;
+	uint64_t left;
+
+	for (i = 0; i < atlas->marks.nr; i++) {
+		for (left = atlas->marks.at[i]; left; left &= left - 1) {
+			node = i * SB_ATLAS_MARK_BITS + (size_t)__builtin_ctzll(left);
+			atlas->weights.at[node] = (struct sb_atlas_weight){};
+		}
+		atlas->marks.at[i] = 0;
+	}
+}
+
 size_t sb_atlas_bytes(const struct sb_atlas *atlas)
 {
-	return sb_dict_bytes(&atlas->dict) +
-	       (atlas->self.nr + atlas->other.nr) * sizeof(atlas->self.at[0]);
+	return sb_dict_bytes(&atlas->dict) + atlas->weights.nr * sizeof(atlas->weights.at[0]) +
+	       atlas->marks.nr * sizeof(atlas->marks.at[0]);
 }
 
 void sb_atlas_release(struct sb_atlas *atlas)
 {
 	sb_dict_release(&atlas->dict);
-	sb_vec_release(&atlas->self);
-	sb_vec_release(&atlas->other);
+	sb_vec_release(&atlas->weights);
+	sb_vec_release(&atlas->marks);
 	sb_vec_release(&atlas->path);
 	*atlas = (struct sb_atlas){};
 }

@@ -11,12 +11,16 @@
 /* When it has become larger it is forgotten, and begins anew with the next question. */
 #define SB_ATLAS_BYTES_MAX (64u << 20)
 
+struct sb_atlas_weight {
+	uint64_t self, other; /* other: of what is not drawn below it */
+};
 /* Zero-initialize. */
 struct sb_atlas {
 	struct sb_dict dict; /* its frames and nodes; in use if there are nodes */
-	/* By node, of a question; 0 for nodes that are new: weights, and those of what is not drawn below it. */
-	SB_VEC(uint64_t) self, other;
-	SB_VEC(uint32_t) path; /* scratch */
+	/* By node, of a question; 0 for nodes that are new. */
+	SB_VEC(struct sb_atlas_weight) weights;
+	SB_VEC(uint64_t) marks; /* a bit for each node that has a weight */
+	SB_VEC(uint32_t) path;	/* scratch */
 };
 /* What is where in it, of one file: SB_DICT_NONE if nobody asked. Zero-initialize. */
 struct sb_atlas_map {
@@ -31,6 +35,18 @@ int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct 
  */
 int sb_atlas_node(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
 		  uint32_t node, uint32_t *ret_node);
+
+#define SB_ATLAS_MARK_BITS 64u
+/* Of a node that sb_atlas_node() gave. */
+static inline void sb_atlas_add(struct sb_atlas *atlas, uint32_t node, uint64_t self,
+				uint64_t other)
+{
+	atlas->marks.at[node / SB_ATLAS_MARK_BITS] |= 1ull << node % SB_ATLAS_MARK_BITS;
+	atlas->weights.at[node].self += self;
+	atlas->weights.at[node].other += other;
+}
+/* For the next question: no node has a weight, nor a mark. */
+void sb_atlas_clear(struct sb_atlas *atlas);
 
 /* Return: what it takes. */
 size_t sb_atlas_bytes(const struct sb_atlas *atlas);

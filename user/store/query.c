@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "store/cut.h"
 #include "store/search.h"
 
 struct folding {
 	const struct sb_store_query *query;
 	struct sb_store_answer *answer;
 	struct sb_profile *profile;
-	/* Of a file, or the atlas. */
+	/* Of a file. */
 	struct sb_part *part;
 	const struct sb_dict *dict;
 	struct sb_wanted wanted;
@@ -119,65 +120,6 @@ static int fold_rows(struct folding *folding)
 
 /* Trees that are cut before anything is named. */
 
-struct tree {
-	const struct sb_dict_node *nodes;
-	size_t nr;
-	uint64_t *total; /* by node; to begin with, what is its own */
-	/* How many nodes are of each power of two, and of each half more than one. */
-	size_t nr_of[128];
-};
-
-static void weigh(struct tree *tree)
-{
-	uint64_t *total = tree->total;
-	unsigned int log2;
-	size_t i;
-
-	/* Children have higher numbers. */
-	for (i = tree->nr; i-- > 1;) {
-		if (!total[i])
-			continue;
-		total[tree->nodes[i].parent] += total[i];
-		log2 = 63 - (unsigned int)__builtin_clzll(total[i]);
-		tree->nr_of[2 * log2 + (log2 && (total[i] >> (log2 - 1) & 1))]++;
-	}
-}
-
-/* Return: the least weight of which there are at most @nr_max nodes, to half a power of two. */
-static uint64_t threshold(const struct tree *tree, size_t nr_max)
-{
-	size_t i, sum = 0;
-
-	for (i = SB_ARRAY_SIZE(tree->nr_of); i-- > 0;) {
-		sum += tree->nr_of[i];
-		if (sum > nr_max)
-			break;
-	}
-	/* The one above the last that fits. */
-	i++;
-	return i / 2 > 63 ? UINT64_MAX
-			  : (1ull << i / 2) + (i & 1 && i > 1 ? 1ull << (i / 2 - 1) : 0);
-}
-
-/* What is left of tree->total then is what those that are kept below have not taken. */
-static void cut(struct tree *tree, size_t nr_max)
-{
-	uint64_t least, *total = tree->total;
-	size_t i;
-
-	weigh(tree);
-	least = threshold(tree, nr_max);
-	/* Totals of parents are not less: all above one that is kept are kept. Parents first, whose own
-	 * total is taken from theirs as it was. */
-	for (i = 1; i < tree->nr; i++) {
-		if (total[i] < least)
-			total[i] = 0;
-		else
-			total[tree->nodes[i].parent] -= total[i];
-	}
-}
-
-/* Kept with the store: to get them from the system each time costs as much as what is done with them. */
 static int need_weights(struct sb_store *store, size_t nr)
 {
 	int err = sb_vec_reserve(&store->self, nr);
@@ -185,22 +127,26 @@ static int need_weights(struct sb_store *store, size_t nr)
 	return err ? err : sb_vec_reserve(&store->total, nr);
 }
 
+/* @self by joint. */
 static void weigh_rows(struct folding *folding, uint64_t *self)
 {
-	const struct sb_dict *dict = folding->dict;
+	const struct sb_part *part = folding->part;
+	const struct sb_dict_row *rows = folding->dict->rows.at;
+	const uint32_t *joint_of = part->joints.of_row.at;
+	struct sb_store_answer *answer = folding->answer;
 	size_t i;
 
-	memset(self, 0, dict->nodes.nr * sizeof(*self));
-	for (i = 0; i < dict->rows.nr; i++) {
-		uint64_t weight = folding->part->sums.sums.weight[i];
+	memset(self, 0, part->joints.node.nr * sizeof(*self));
+	for (i = 0; i < folding->dict->rows.nr; i++) {
+		uint64_t weight = part->sums.sums.weight[i];
 
 		if (!weight)
 			continue;
-		folding->answer->all_weight += weight;
-		if (!sb_wanted_is(&folding->wanted, dict->rows.at[i].tags))
+		answer->all_weight += weight;
+		if (!sb_wanted_is(&folding->wanted, rows[i].tags))
 			continue;
-		self[dict->rows.at[i].node] += weight;
-		folding->answer->weight += weight;
+		self[joint_of[i]] += weight;
+		answer->weight += weight;
 	}
 }
 
@@ -208,62 +154,59 @@ static void weigh_rows(struct folding *folding, uint64_t *self)
  * twice as much of each, since there it may be more than here. */
 static int gather_tree(struct folding *folding, struct sb_store *store)
 {
-	const struct sb_dict *dict = folding->dict;
-	struct tree tree = { .nodes = dict->nodes.at, .nr = dict->nodes.nr };
+	struct sb_part *part = folding->part;
+	const struct sb_joints *joints = &part->joints;
+	struct sb_cut cut = {};
 	uint64_t rest;
 	uint32_t node;
 	size_t i;
-	int err = need_weights(store, tree.nr);
+	int err = sb_joints_fit(&part->joints, folding->dict);
 
 	if (!err)
-		err = sb_atlas_fit(&store->atlas, &folding->part->map, dict);
+		err = need_weights(store, joints->node.nr);
+	if (!err)
+		err = sb_atlas_fit(&store->atlas, &part->map, folding->dict);
 	if (err)
 		return err;
-	tree.total = store->total.at;
 	weigh_rows(folding, store->self.at);
-	memcpy(tree.total, store->self.at, tree.nr * sizeof(*tree.total));
-	cut(&tree, 2 * (size_t)folding->query->nr_nodes_max);
-	for (i = 0; i < tree.nr && !err; i++) {
-		rest = tree.total[i];
+	memcpy(store->total.at, store->self.at, joints->node.nr * sizeof(store->self.at[0]));
+	cut.nr = joints->node.nr;
+	cut.parent = joints->parent.at;
+	cut.nr_nodes = joints->nr_nodes.at;
+	cut.total = store->total.at;
+	sb_cut(&cut, 2 * (size_t)folding->query->nr_nodes_max);
+	for (i = 0; i < cut.nr && !err; i++) {
+		rest = cut.total[i];
 		if (!rest)
 			continue;
-		err = sb_atlas_node(&store->atlas, &folding->part->map, dict, (uint32_t)i, &node);
+		err = sb_atlas_node(&store->atlas, &part->map, folding->dict, joints->node.at[i],
+				    &node);
 		if (err == -EBADMSG) {
 			folding->answer->lost_weight += rest;
 			folding->answer->weight -= rest;
 			err = 0;
-			continue;
+		} else if (!err) {
+			sb_atlas_add(&store->atlas, node, store->self.at[i],
+				     rest - store->self.at[i]);
 		}
-		if (err)
-			break;
-		store->atlas.self.at[node] += store->self.at[i];
-		store->atlas.other.at[node] += rest - store->self.at[i];
 	}
 	return err;
 }
 
-static int add_path(struct folding *folding, uint32_t node, const struct sb_frame *more,
-		    uint64_t weight)
+static int draw_tree(struct folding *folding, struct sb_store *store)
 {
-	uint32_t id;
-	int err;
+	struct sb_store_answer *answer = folding->answer;
+	struct sb_drawn drawn;
+	int err = sb_draw(&store->drawing, &store->atlas, folding->query->nr_nodes_max,
+			  folding->profile, &drawn);
 
-	folding->stack.nr = 0;
-	err = push_path(folding, node);
-	if (!err && more) {
-		err = sb_profile_frame(folding->profile, more, &id);
-		if (!err)
-			err = sb_vec_push(&folding->stack, id);
-	}
-	if (!err)
-		err = sb_profile_add(folding->profile, folding->stack.at, folding->stack.nr,
-				     weight);
-	if (err != -EBADMSG)
-		return err;
-	folding->answer->lost_weight += weight;
-	folding->answer->weight -= weight;
-	return 0;
+	answer->cut_weight += drawn.cut_weight;
+	answer->lost_weight += drawn.lost_weight;
+	answer->weight -= drawn.lost_weight;
+	return err;
 }
+
+/* All of it. */
 
 static int need_frames(struct folding *folding)
 {
@@ -275,50 +218,6 @@ static int need_frames(struct folding *folding)
 	memset(folding->frame, 0xff, nr * sizeof(*folding->frame));
 	return 0;
 }
-
-static int fold_tree(struct folding *folding, struct sb_store *store)
-{
-	static const struct sb_frame other = { .name = "(other)", .kind = SB_FRAME_MARK };
-	const struct sb_atlas *atlas = &store->atlas;
-	struct tree tree = { .nodes = atlas->dict.nodes.at, .nr = atlas->dict.nodes.nr };
-	size_t i;
-	int err;
-
-	folding->dict = &atlas->dict;
-	err = need_frames(folding);
-	if (!err)
-		err = need_weights(store, tree.nr);
-	if (err)
-		return err;
-	tree.total = store->total.at;
-	for (i = 0; i < tree.nr; i++)
-		tree.total[i] = atlas->self.at[i] + atlas->other.at[i];
-	cut(&tree, folding->query->nr_nodes_max);
-	for (i = 0; i < tree.nr && !err; i++) {
-		uint64_t rest = tree.total[i], self = atlas->self.at[i];
-
-		if (!rest)
-			continue;
-		if (self)
-			err = add_path(folding, (uint32_t)i, NULL, self);
-		if (!err && rest > self) {
-			err = add_path(folding, (uint32_t)i, &other, rest - self);
-			folding->answer->cut_weight += rest - self;
-		}
-	}
-	return err;
-}
-
-/* For the next question. */
-static void clear_atlas(struct sb_atlas *atlas)
-{
-	if (!atlas->self.nr)
-		return;
-	memset(atlas->self.at, 0, atlas->self.nr * sizeof(atlas->self.at[0]));
-	memset(atlas->other.at, 0, atlas->other.nr * sizeof(atlas->other.at[0]));
-}
-
-/* All of it. */
 
 static bool is_tree(const struct sb_store_query *query)
 {
@@ -366,11 +265,10 @@ static int fold_all(struct sb_search *search, const struct sb_store_query *query
 		err = fold_part(&folding, search->store);
 	}
 	if (!err && is_tree(query))
-		err = fold_tree(&folding, search->store);
-	free(folding.frame);
+		err = draw_tree(&folding, search->store);
 	if (err)
 		sb_store_forget_atlas(search->store);
-	clear_atlas(&search->store->atlas);
+	sb_atlas_clear(&search->store->atlas);
 	search->answer->all_weight += search->answer->lost_weight;
 	sb_vec_release(&folding.stack);
 	return err;

@@ -20,6 +20,7 @@ static void free_part(struct sb_part *part)
 		sb_segment_release(&part->segment);
 	sb_sums_release(&part->sums);
 	sb_atlas_map_release(&part->map);
+	sb_joints_release(&part->joints);
 	free(part);
 }
 
@@ -29,8 +30,8 @@ static size_t bytes_of(const struct sb_part *part)
 		return 0;
 	return sb_dict_bytes(&part->segment.dict) + part->sums.weight.nr * sizeof(uint64_t) +
 	       (part->map.frame.nr + part->map.node.nr) * sizeof(uint32_t) +
-	       part->segment.blocks.nr * sizeof(struct sb_record) + part->segment.window.cap +
-	       part->segment.raw.cap;
+	       sb_joints_bytes(&part->joints) + part->segment.blocks.nr * sizeof(struct sb_record) +
+	       part->segment.window.cap + part->segment.raw.cap;
 }
 
 void sb_store_forget_atlas(struct sb_store *store)
@@ -73,6 +74,7 @@ void sb_store_forget_parts(struct sb_store *store)
 	sb_atlas_release(&store->atlas);
 	sb_vec_release(&store->self);
 	sb_vec_release(&store->total);
+	sb_drawing_release(&store->drawing);
 }
 
 static int read_part(struct sb_store *store, struct sb_part *part)
@@ -105,6 +107,7 @@ static int refresh_part(struct sb_store *store, struct sb_part *part)
 		sb_segment_release(&part->segment);
 	part->is_there = false;
 	sb_atlas_map_release(&part->map);
+	sb_joints_release(&part->joints);
 	return read_part(store, part);
 }
 

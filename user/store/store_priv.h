@@ -4,6 +4,8 @@
 #define SB_STORE_STORE_PRIV_H
 
 #include "store/atlas.h"
+#include "store/draw.h"
+#include "store/joints.h"
 #include "store/store.h"
 
 struct sb_store_file {
@@ -25,6 +27,7 @@ struct sb_part {
 	struct sb_segment segment;
 	uint64_t used; /* by which query */
 	struct sb_atlas_map map;
+	struct sb_joints joints; /* when a question was cut */
 	/* Of that query. */
 	struct sb_sums sums;
 };
@@ -34,8 +37,11 @@ struct sb_store {
 	struct sb_store_opts opts;
 	/* Reading. */
 	SB_VEC(struct sb_part *) parts;
-	struct sb_atlas atlas;	      /* of the parts' maps */
-	SB_VEC(uint64_t) self, total; /* by node, while a question is answered */
+	struct sb_atlas atlas; /* of the parts' maps */
+	/* Kept from one question to the next: to get them from the system each time costs as much as what is done with
+	 * them. */
+	SB_VEC(uint64_t) self, total; /* by joint */
+	struct sb_drawing drawing;
 	uint64_t nr_queries;
 	/* Writing. */
 	struct sb_store_file out[SB_STORE_LEVELS];

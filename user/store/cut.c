@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "store/cut.h"
+
+#include "base/cleanup.h"
+
+/* How many nodes are of each power of two, and of each half more than one. */
+struct histogram {
+	size_t nr_of[128];
+};
+
+static void weigh(const struct sb_cut *cut, struct histogram *histogram)
+{
+	const uint32_t *parent = cut->parent, *nr_nodes = cut->nr_nodes;
+	uint64_t *total = cut->total;
+	size_t i;
+
+	for (i = cut->nr; i-- > 1;) {
+		uint64_t weight = total[i];
+		unsigned int log2, half;
+
+		if (!weight)
+			continue;
+		total[parent[i]] += weight;
+		log2 = 63 - (unsigned int)__builtin_clzll(weight);
+		half = log2 ? weight >> (log2 - 1) & 1 : 0;
+		histogram->nr_of[2 * log2 + half] += nr_nodes ? nr_nodes[i] : 1;
+	}
+}
+
+/* Return: the least weight of which there are at most @nr_max nodes, to half a power of two. */
+static uint64_t threshold(const struct histogram *histogram, size_t nr_max)
+{
+	size_t i, sum = 0;
+
+	for (i = SB_ARRAY_SIZE(histogram->nr_of); i-- > 0;) {
+		sum += histogram->nr_of[i];
+		if (sum > nr_max)
+			break;
+	}
+	/* The one above the last that fits. */
+	i++;
+	return i / 2 > 63 ? UINT64_MAX
+			  : (1ull << i / 2) + (i & 1 && i > 1 ? 1ull << (i / 2 - 1) : 0);
+}
+
+void sb_cut(const struct sb_cut *cut, size_t nr_max)
+{
+	const uint32_t *parent = cut->parent;
+	struct histogram histogram = {};
+	uint64_t least, *total = cut->total;
+	size_t i;
+
+	weigh(cut, &histogram);
+	least = threshold(&histogram, nr_max);
+	/* Totals of parents are not less: all above one that is left are left. Parents first, whose own total is taken
+	 * from theirs as it was. */
+	for (i = 1; i < cut->nr; i++) {
+		if (total[i] < least)
+			total[i] = 0;
+		else
+			total[parent[i]] -= total[i];
+	}
+}

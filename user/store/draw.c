@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "store/draw.h"
+
+#include "store/cut.h"
+
+struct drawer {
+	struct sb_drawing *drawing;
+	const struct sb_atlas *atlas;
+	struct sb_profile *profile;
+	struct sb_drawn *drawn;
+	uint32_t other; /* the frame, in the atlas */
+};
+
+/* Parents have lower numbers: what a mark sets is still to come. Return: how many there are then. */
+static size_t mark_parents(struct sb_atlas *atlas)
+{
+	const struct sb_dict_node *nodes = atlas->dict.nodes.at;
+	uint64_t *marks = atlas->marks.at, rest, left;
+	size_t i, nr = 0;
+	uint32_t parent;
+	unsigned int bit;
+
+	for (i = atlas->marks.nr; i-- > 0;) {
+		/* They may be in the same word. */
+		for (rest = UINT64_MAX; (left = marks[i] & rest); rest = (1ull << bit) - 1) {
+			bit = 63 - (unsigned int)__builtin_clzll(left);
+			parent = nodes[i * SB_ATLAS_MARK_BITS + bit].parent;
+			marks[parent / SB_ATLAS_MARK_BITS] |= 1ull << parent % SB_ATLAS_MARK_BITS;
+			nr++;
+		}
+	}
+	return nr;
+}
+
+static int need_room(struct sb_drawing *drawing, const struct sb_atlas *atlas, size_t nr)
+{
+	int err = sb_vec_reserve(&drawing->number, atlas->dict.nodes.nr);
+
+	if (!err)
+		err = sb_vec_reserve(&drawing->node, nr);
+	if (!err)
+		err = sb_vec_reserve(&drawing->parent, nr);
+	if (!err)
+		err = sb_vec_reserve(&drawing->first, nr);
+	if (!err)
+		err = sb_vec_reserve(&drawing->next, nr);
+	if (!err)
+		err = sb_vec_reserve(&drawing->total, nr);
+	drawing->frame.nr = drawing->path.nr = 0;
+	return err ? err : sb_vec_fit(&drawing->frame, atlas->dict.frames.nr, 0xff);
+}
+
+/* Nodes that have a mark. */
+static void number_nodes(struct sb_drawing *drawing, const struct sb_atlas *atlas)
+{
+	size_t i, nr = 0;
+	uint64_t left;
+	uint32_t node;
+
+	for (i = 0; i < atlas->marks.nr; i++)
+		for (left = atlas->marks.at[i]; left; left &= left - 1) {
+			node = (uint32_t)(i * SB_ATLAS_MARK_BITS) + (uint32_t)__builtin_ctzll(left);
+			drawing->node.at[nr] = node;
+			drawing->number.at[node] = (uint32_t)nr;
+			drawing->parent.at[nr] =
+				drawing->number.at[atlas->dict.nodes.at[node].parent];
+			drawing->total.at[nr++] =
+				atlas->weights.at[node].self + atlas->weights.at[node].other;
+		}
+	drawing->node.nr = nr;
+}
+
+/* Children of each node, of those that have a weight or are above one that has. */
+static void link_nodes(struct sb_drawing *drawing)
+{
+	uint32_t *first = drawing->first.at, *next = drawing->next.at;
+	size_t i;
+
+	memset(first, 0, drawing->node.nr * sizeof(*first));
+	for (i = drawing->node.nr; i-- > 1;) {
+		if (!drawing->total.at[i] && !first[i])
+			continue;
+		next[i] = first[drawing->parent.at[i]];
+		first[drawing->parent.at[i]] = (uint32_t)i;
+	}
+}
+
+/* That of the profile which is @id of the atlas, in which each is once. */
+static int need_frame(struct drawer *drawer, uint32_t id, uint32_t *ret_frame)
+{
+	uint32_t *have = &drawer->drawing->frame.at[id];
+	struct sb_frame frame;
+	int err = 0;
+
+	if (*have == SB_DICT_NONE) {
+		frame = sb_dict_frame_at(&drawer->atlas->dict, id);
+		err = sb_profile_push_frame(drawer->profile, &frame, have);
+	}
+	*ret_frame = *have;
+	return err;
+}
+
+static int push_frame(struct drawer *drawer, uint32_t id)
+{
+	uint32_t frame;
+	int err = need_frame(drawer, id, &frame);
+
+	return err ? err : sb_vec_push(&drawer->drawing->path, frame);
+}
+
+/* What is its own of the weight of node @number, whose path is there, and the rest. */
+static int draw_node(struct drawer *drawer, uint32_t number)
+{
+	struct sb_drawing *drawing = drawer->drawing;
+	uint32_t node = drawing->node.at[number];
+	uint64_t self = drawer->atlas->weights.at[node].self, all = drawing->total.at[number];
+	int err = 0;
+
+	if (!all)
+		return 0;
+	if (drawing->path.nr > SB_DICT_DEPTH_MAX) {
+		drawer->drawn->lost_weight += all;
+		return 0;
+	}
+	/* What is recorded as "(other)" is the same stack as what was cut beside it, which is there already; all others
+	 * are new. */
+	if (self && drawer->atlas->dict.nodes.at[node].frame == drawer->other && node)
+		err = sb_profile_add(drawer->profile, drawing->path.at, drawing->path.nr, self);
+	else if (self)
+		err = sb_profile_push(drawer->profile, drawing->path.at, drawing->path.nr, self);
+	if (err || all == self)
+		return err;
+	err = push_frame(drawer, drawer->other);
+	if (err)
+		return err;
+	drawer->drawn->cut_weight += all - self;
+	err = sb_profile_push(drawer->profile, drawing->path.at, drawing->path.nr, all - self);
+	drawing->path.nr--;
+	return err;
+}
+
+/* Each below its parent, so that a path is made once: depth first. */
+static int draw_nodes(struct drawer *drawer)
+{
+	struct sb_drawing *drawing = drawer->drawing;
+	const uint32_t *first = drawing->first.at, *next = drawing->next.at;
+	const struct sb_dict_node *nodes = drawer->atlas->dict.nodes.at;
+	uint32_t at = 0;
+	int err = draw_node(drawer, 0);
+
+	while (!err) {
+		if (first[at]) {
+			at = first[at];
+		} else {
+			for (; at && !next[at]; at = drawing->parent.at[at])
+				drawing->path.nr--;
+			if (!at)
+				break;
+			drawing->path.nr--;
+			at = next[at];
+		}
+		err = push_frame(drawer, nodes[drawing->node.at[at]].frame);
+		if (!err)
+			err = draw_node(drawer, at);
+	}
+	return err;
+}
+
+int sb_draw(struct sb_drawing *drawing, struct sb_atlas *atlas, size_t nr_nodes_max,
+	    struct sb_profile *profile, struct sb_drawn *ret_drawn)
+{
+	static const struct sb_frame other = { .name = "(other)", .kind = SB_FRAME_MARK };
+	struct drawer drawer = {
+		.drawing = drawing,
+		.atlas = atlas,
+		.profile = profile,
+		.drawn = ret_drawn,
+	};
+	struct sb_cut cut = { .nr = mark_parents(atlas) };
+	int err;
+
+	*ret_drawn = (struct sb_drawn){};
+	/* There may be no atlas, either. */
+	if (!cut.nr)
+		return 0;
+	err = sb_dict_frame(&atlas->dict, &other, &drawer.other);
+	if (!err)
+		err = need_room(drawing, atlas, cut.nr);
+	if (err)
+		return err;
+	number_nodes(drawing, atlas);
+	cut.parent = drawing->parent.at;
+	cut.total = drawing->total.at;
+	sb_cut(&cut, nr_nodes_max);
+	link_nodes(drawing);
+	return draw_nodes(&drawer);
+}
+
+void sb_drawing_release(struct sb_drawing *drawing)
+{
+	sb_vec_release(&drawing->node);
+	sb_vec_release(&drawing->number);
+	sb_vec_release(&drawing->parent);
+	sb_vec_release(&drawing->first);
+	sb_vec_release(&drawing->next);
+	sb_vec_release(&drawing->total);
+	sb_vec_release(&drawing->frame);
+	sb_vec_release(&drawing->path);
+}
