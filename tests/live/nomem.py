@@ -90,7 +90,7 @@ def main_address():
 
 def main():
     with tempfile.TemporaryDirectory() as work:
-        on, waits, nothing = (SPLIT,), (CALLS, 'switches', '1000', '1'), ()
+        on, waits, nothing = (SPLIT,), (CALLS, 'switches', '100000', '1'), ()
         # What is run, and what it looks at meanwhile.
         rows = {
             'oncpu': (on, (STACKBPF, 'oncpu', '-F', '999')),

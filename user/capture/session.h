@@ -99,7 +99,8 @@ int sb_session_hotplug(struct sb_session *session);
  * @weight: of all samples so far, @nr_samples.
  */
 void sb_session_govern(struct sb_session *session, uint64_t weight, uint64_t nr_samples);
-/* What is going on and would be accounted when it ends is accounted up to now: before a snapshot. */
+/* What is going on and would be accounted when it ends is accounted up to now: before a snapshot. On failure the
+ * reason has been logged, here and by sb_session_stop(). */
 int sb_session_settle(struct sb_session *session);
 /* An object that no sample is wanted of: the BPF side leaves out what it can. */
 int sb_session_unwant(struct sb_session *session, uint64_t object);

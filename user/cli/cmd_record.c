@@ -238,10 +238,8 @@ static int stop(struct sb_run *run)
 		run->end_ns = run->start_ns + run->opts.time_ns;
 	run->own_end_ns = sb_run_own_ns(run);
 	err = sb_session_stop(run->session);
-	if (err) {
-		sb_err(err, "cannot stop sampling");
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return exit_status(err);
 	return sb_run_drain(run) ? SB_EXIT_FAILED : -1;
 }
 
