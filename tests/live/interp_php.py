@@ -29,8 +29,10 @@ VERSIONS = {
     '8.5': ('experimental', ['php8.5-cli']),
     '8.6': ('experimental', ['php8.6-cli']),
 }
-# Closures and files that are made and gone again all the time may be gone before their name is read.
+# Closures and files that are made and gone again all the time, in these modes, may be gone before their name is
+# read: 76 of 1,004 samples of all modes at a load of 25. A closure of `gen` lies at six places in turn.
 UNREADABLE = '[unreadable php frame]'
+PASSING = ('gen', 'preg', 'include', 'fiber')
 SPLIT = ('App\\a', 'App\\b', 'App\\c')
 JIT = ('-d', 'opcache.enable_cli=1', '-d', 'opcache.jit_buffer_size=32M')
 
@@ -186,13 +188,15 @@ def judge(result, what, wanted, wants_lines=True, first=8):
         count = counts[version]
         count['all'] += weight
         count['with'] += weight if frames else 0
-        count['unreadable'] += weight if any(name == UNREADABLE for name, _ in frames) else 0
+        is_unreadable = any(name == UNREADABLE for name, _ in frames)
+        count['unreadable'] += weight if is_unreadable else 0
+        count['passing'] += weight if mode in PASSING else 0
         is_cut = any(frame.startswith('[truncated') for frame in stack)
         if mode != 'fiber':
             count['native'] += weight
             count['whole'] += 0 if is_cut else weight
         # Of a native stack that was cut, nobody knows what stood where.
-        if not share or mode == 'sort' and share == 1 and not is_cut and not has_sort_between(stack):
+        if not share or is_unreadable and mode not in PASSING or mode == 'sort' and share == 1 and not is_cut and not has_sort_between(stack):
             wrong[version, stack] += weight
         weights[version, mode] += weight
         whole[version, mode] += weight if share == 1 else 0
@@ -204,7 +208,8 @@ def judge(result, what, wanted, wants_lines=True, first=8):
         check(interp.are_few(nr_wrong, total, 0.001), f'{what} {version}: {nr_wrong} of {total} in wrong order')
         early = first * sum(1 for other, _ in wanted if other == version)
         check(interp.are_most(count['with'] + early, total, 0.99), f'{what} {version}: {count["with"]} of {total} have frames')
-        check(interp.are_few(count['unreadable'], total, 0.05), f'{what} {version}: {count["unreadable"]} of {total} unreadable')
+        check(count['unreadable'] <= count['passing'] / 2,
+              f'{what} {version}: {count["unreadable"]} of {count["passing"]} unreadable')
         check(interp.are_most(count['whole'] + early, count['native'], 0.995),
               f'{what} {version}: {count["whole"]} of {count["native"]} complete')
     for version, mode in wanted:
@@ -244,6 +249,8 @@ def blocked(versions):
 def compiled(versions):
     """The line of the innermost frame is not kept by the JIT."""
     versions = [version for version in versions if float(version) >= 8.1]
+    if not versions:
+        return
     for kind in ('tracing', 'function'):
         options = (*JIT, '-d', f'opcache.jit={kind}')
         wanted = {(version, mode): options for version in versions for mode in ('split', 'method', 'sort')}

@@ -19,10 +19,14 @@
 /* As many as are remembered. */
 #define NR_FILES  65536u
 
+static bool is_two_there;
+
 static int no_name(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		   struct sb_runtime_text *text)
 {
 	(void)rt;
+	if (frame->obj == 2 && is_two_there)
+		return sb_str_add(&text->name, "two");
 	return frame->obj == 1 ? sb_str_add(&text->name, "one") : -EFAULT;
 }
 
@@ -103,6 +107,34 @@ static void test_one_readable(void **state)
 	assert_int_equal(fetch(interp, &space, 1, 1), 0);
 	assert_int_equal(fetch(interp, &space, 100, 100), 0);
 	assert_int_equal(fetch(interp, &space, 300, 100), 0);
+	sb_interp_free(interp);
+}
+
+/* What cannot be read at one moment, however many stacks of that moment have it, can be read at another. */
+static void test_read_later(void **state)
+{
+	const struct sb_interp_frame two = {
+		.obj = 2,
+		.where = (uint64_t)SB_RUNTIME_PYTHON << SB_WHERE_RUNTIME_SHIFT,
+	};
+	struct sb_interp_space space;
+	struct sb_interp *interp = make(&space);
+	struct sb_interp_name name = {};
+	size_t i;
+
+	(void)state;
+	is_two_there = false;
+	assert_int_equal(fetch(interp, &space, 1, 1), 0);
+	for (i = 0; i < 100; i++)
+		assert_int_equal(fetch(interp, &space, 2, 1), 0);
+	assert_int_equal(sb_interp_name(interp, &space, &two, 0, &name), 0);
+	assert_string_equal(name.name.s, "[unreadable python frame]");
+	is_two_there = true;
+	for (i = 0; i < 100000000 && name.is_unnamed; i++)
+		assert_int_equal(sb_interp_name(interp, &space, &two, 0, &name), 0);
+	assert_string_equal(name.name.s, "two");
+	sb_str_release(&name.name);
+	sb_str_release(&name.file);
 	sb_interp_free(interp);
 }
 
@@ -215,9 +247,10 @@ static void test_expected_another(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_readable),  cmocka_unit_test(test_one_readable),
-		cmocka_unit_test(test_reads_are_bounded), cmocka_unit_test(test_many_files),
-		cmocka_unit_test(test_expected),	  cmocka_unit_test(test_expected_another),
+		cmocka_unit_test(test_nothing_readable), cmocka_unit_test(test_one_readable),
+		cmocka_unit_test(test_read_later),	 cmocka_unit_test(test_reads_are_bounded),
+		cmocka_unit_test(test_many_files),	 cmocka_unit_test(test_expected),
+		cmocka_unit_test(test_expected_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

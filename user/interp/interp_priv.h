@@ -43,7 +43,8 @@ struct found {
 struct name {
 	uint64_t obj, where; /* without SB_WHERE_END */
 	uint32_t first, nr;  /* in texts */
-	uint32_t nr_bad;     /* how often it could not be read, if it was not */
+	uint32_t nr_bad;     /* how often it could not be read, if it was not; */
+	uint32_t bad_ms;     /* when that was last */
 };
 
 struct text {

@@ -10,8 +10,9 @@
 
 /* Functions inlined into one another at one place. */
 #define INLINED_MAX 64u
-/* A frame that cannot be read may be one that was just being made or freed: it is tried again with each
- * new stack that has it. */
+/* A frame that cannot be read may be one that was just being made or freed: it is tried again with new stacks that
+ * have it. Many come at one moment, and a process that waits for a CPU stays as it is: so the first time after 1 ms,
+ * then after 2, 4, ... */
 #define TRIES_MAX   16u
 /* Of one process: a generator of code must not fill our memory. */
 #define NAMES_MAX   1000000u
@@ -125,6 +126,12 @@ static int add_name(struct sb_interp *interp, struct space *space, const struct 
 	return err;
 }
 
+/* It wraps: for differences. */
+static uint32_t now_ms(void)
+{
+	return (uint32_t)(sb_now_ns() / 1000000);
+}
+
 /* Read the name of a frame that is not known, or was not readable. */
 static int read_name(struct sb_interp *interp, struct space *space,
 		     const struct sb_interp_frame *frame)
@@ -145,10 +152,12 @@ static int read_name(struct sb_interp *interp, struct space *space,
 		*(err ? &found->nr_bad : &found->nr_ok) += 1;
 	if (err && known) {
 		known->nr_bad++;
+		known->bad_ms = now_ms();
 		space->texts.nr = name.first;
 		return 0;
 	}
 	name.nr_bad = err != 0;
+	name.bad_ms = err ? now_ms() : 0;
 	err = err ? keep_unreadable(interp, space, found) : 0;
 	name.nr = (uint32_t)space->texts.nr - name.first;
 	interp->stats.nr_bytes += space->arena.nr_bytes - before;
@@ -164,7 +173,8 @@ static bool needs_name(const struct space *space, const struct sb_interp_frame *
 	const struct name *known = find_name(space, frame);
 
 	if (known)
-		return known->nr_bad && known->nr_bad < TRIES_MAX;
+		return known->nr_bad && known->nr_bad < TRIES_MAX &&
+		       now_ms() - known->bad_ms >= 1u << (known->nr_bad - 1);
 	return space->names.nr < NAMES_MAX;
 }
 
