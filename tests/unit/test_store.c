@@ -384,6 +384,104 @@ static void test_flipped(void **state)
 	free(bytes);
 }
 
+/* Question after question, as the store grows: what is kept of the one before is not seen in the next. */
+static void test_again(void **state)
+{
+	uint64_t want[NR_STACKS], have[NR_STACKS];
+	SB_VEC(int64_t) begins = {};
+	struct sb_store_answer answer;
+	struct sb_store *store;
+	int64_t from_s, to_s;
+	size_t i, k, nr;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < 800; i++) {
+		/* Every fifth is late. */
+		if (i < 200 || i % 4 == 0)
+			assert_int_equal(
+				sb_vec_push(&begins,
+					    T0 - 900 +
+						    10 * (i % 5 ? (int64_t)i
+								: random_of((uint32_t)i + 1))),
+				0);
+		if (i < 200 || i % 4 == 0)
+			assert_int_equal(put_block(store, begins.at[begins.nr - 1], random_of(4)),
+					 0);
+		/* Most of them, or few; the same ones often. */
+		from_s = T0 - 900 + 10 * (int64_t)random_of(i % 3 ? 6 : 600);
+		to_s = from_s + 10 * (1 + (int64_t)random_of(i % 7 ? 90 : 9));
+		sum_of(from_s, to_s, -1, want);
+		ask(store, from_s, to_s, -1, have, &answer);
+		assert_memory_equal(have, want, sizeof(want));
+		for (k = nr = 0; k < begins.nr; k++)
+			nr += begins.at[k] >= from_s && begins.at[k] < to_s;
+		assert_int_equal(answer.figure[SB_BLOCK_SAMPLED_MS], nr * 10000);
+		if (i % 5 == 0)
+			expect(store, from_s, to_s, (int)random_of(NR_SERVICES));
+	}
+	sb_vec_release(&begins);
+	sb_store_close(store);
+}
+
+/* And the file becomes longer, so that it is looked at again. */
+static void flip_block(size_t nr)
+{
+	struct sb_segment segment;
+	size_t len;
+	char *bytes;
+
+	assert_int_equal(sb_segment_read(&segment, AT_FDCWD, fine_path()), 0);
+	read_fine(&bytes, &len);
+	bytes[segment.blocks.at[nr].at + SB_RECORD_HEADER_BYTES + 1] ^= 1;
+	write_fine(bytes, len + 1); /* the NUL that ends them */
+	free(bytes);
+	sb_segment_release(&segment);
+}
+
+/* What was read once and cannot be read now: as if it had never been. */
+static void test_damaged_again(void **state)
+{
+	uint64_t want[NR_STACKS], have[NR_STACKS];
+	struct sb_store_answer answer;
+	struct sb_store *store, *fresh;
+	int64_t to_s = T0 + 10 * NR_BLOCKS;
+	uint32_t i;
+
+	fill();
+	assert_int_equal(sb_store_open(dir, &store), 0);
+	expect(store, T0, to_s, -1);
+	/* One that is to be taken away, and one that is not. */
+	flip_block(0);
+	flip_block(5);
+	assert_int_equal(sb_store_open(dir, &fresh), 0);
+	ask(fresh, T0 + 10, to_s, -1, want, &answer);
+	assert_int_equal(answer.nr_damaged, 1);
+	for (i = 0; i < 3; i++) {
+		ask(store, T0 + 10, to_s, -1, have, &answer);
+		assert_memory_equal(have, want, sizeof(want));
+		assert_int_equal(answer.nr_damaged, 1);
+		assert_int_equal(answer.nr_blocks, NR_BLOCKS - 2);
+		assert_int_equal(answer.figure[SB_BLOCK_SAMPLED_MS], 10000 * (NR_BLOCKS - 2));
+	}
+	sb_store_close(fresh);
+	sb_store_close(store);
+}
+
+/* A file that is removed and made anew has nothing to do with what was kept. */
+static void test_another_file(void **state)
+{
+	struct sb_store *store;
+
+	fill();
+	assert_int_equal(sb_store_open(dir, &store), 0);
+	expect(store, T0, T0 + HOUR, -1);
+	assert_int_equal(unlink(fine_path()), 0);
+	puts_made.nr = 0;
+	fill();
+	expect(store, T0, T0 + HOUR, -1);
+	sb_store_close(store);
+}
+
 /* Pages of the disk that became zeros: what they had is lost, and said; nothing else is. */
 static void test_zeroed(void **state)
 {
@@ -1027,6 +1125,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cut_short, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_another_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_zeroed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_half_summed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_look, setup, teardown),

@@ -100,7 +100,7 @@ static int fold_rows(struct folding *folding)
 	int err = 0;
 
 	for (i = 0; i < dict->rows.nr && !err; i++) {
-		uint64_t weight = folding->part->sums.sums.weight[i];
+		uint64_t weight = folding->part->resum.sums.sums.weight[i];
 
 		if (!weight)
 			continue;
@@ -138,7 +138,7 @@ static void weigh_rows(struct folding *folding, uint64_t *self)
 
 	memset(self, 0, part->joints.node.nr * sizeof(*self));
 	for (i = 0; i < folding->dict->rows.nr; i++) {
-		uint64_t weight = part->sums.sums.weight[i];
+		uint64_t weight = part->resum.sums.sums.weight[i];
 
 		if (!weight)
 			continue;
@@ -257,9 +257,9 @@ static int fold_all(struct sb_search *search, const struct sb_store_query *query
 
 		if (!part->is_there)
 			continue;
-		search->answer->lost_weight += part->sums.sums.lost_weight;
+		search->answer->lost_weight += part->resum.sums.sums.lost_weight;
 		for (k = 0; k < SB_BLOCK_FIGURE_MAX; k++)
-			search->answer->figure[k] += part->sums.sums.figure[k];
+			search->answer->figure[k] += part->resum.sums.sums.figure[k];
 		folding.part = part;
 		folding.dict = &part->segment.dict;
 		err = fold_part(&folding, search->store);
@@ -281,14 +281,13 @@ int sb_store_query(struct sb_store *store, const struct sb_store_query *query,
 		.store = store,
 		.kind = query->kind,
 		.answer = ret_answer,
-		.visit = sb_search_add,
 	};
 	int err;
 
 	sb_search_begin(&search);
 	err = sb_search_tags(&search, query->rules, query->by, query->from_s, query->to_s);
 	if (!err)
-		err = sb_search_range(&search, query->from_s, query->to_s);
+		err = sb_search_sums(&search, query->from_s, query->to_s);
 	if (!err)
 		err = fold_all(&search, query, profile);
 	sb_search_end(&search);

@@ -18,7 +18,7 @@ static void free_part(struct sb_part *part)
 {
 	if (part->is_there)
 		sb_segment_release(&part->segment);
-	sb_sums_release(&part->sums);
+	sb_resum_release(&part->resum);
 	sb_atlas_map_release(&part->map);
 	sb_joints_release(&part->joints);
 	free(part);
@@ -28,7 +28,7 @@ static size_t bytes_of(const struct sb_part *part)
 {
 	if (!part->is_there)
 		return 0;
-	return sb_dict_bytes(&part->segment.dict) + part->sums.weight.nr * sizeof(uint64_t) +
+	return sb_dict_bytes(&part->segment.dict) + sb_resum_bytes(&part->resum) +
 	       (part->map.frame.nr + part->map.node.nr) * sizeof(uint32_t) +
 	       sb_joints_bytes(&part->joints) + part->segment.blocks.nr * sizeof(struct sb_record) +
 	       part->segment.window.cap + part->segment.raw.cap;
@@ -108,17 +108,16 @@ static int refresh_part(struct sb_store *store, struct sb_part *part)
 	part->is_there = false;
 	sb_atlas_map_release(&part->map);
 	sb_joints_release(&part->joints);
+	sb_resum_forget(&part->resum);
 	return read_part(store, part);
 }
 
-/* As it is now: its sums are 0. */
+/* As it is now. */
 static int use_part(struct sb_search *search, struct sb_part *part)
 {
 	int err = refresh_part(search->store, part);
 
 	part->used = search->store->nr_queries;
-	part->sums.weight.nr = 0;
-	part->sums.sums = (struct sb_segment_sums){};
 	if (err || !part->is_there)
 		return err;
 	search->answer->nr_damaged += part->segment.nr_damaged;
@@ -126,7 +125,7 @@ static int use_part(struct sb_search *search, struct sb_part *part)
 	/* What is not whole at the end may be half of a write that goes on just now: that is no damage. */
 	if (part->segment.nr_tail_bytes && !sb_store_has_writer(search->store))
 		search->answer->nr_skipped_bytes += part->segment.nr_tail_bytes;
-	return sb_sums_fit(&part->sums, &part->segment.dict);
+	return 0;
 }
 
 static int new_part(struct sb_store *store, const char *name, struct sb_part **ret_part)
@@ -171,11 +170,6 @@ int sb_search_part(struct sb_search *search, size_t level, int64_t time_s,
 }
 
 /* Blocks. */
-
-int sb_search_add(struct sb_search *search, struct sb_part *part, const struct sb_record *block)
-{
-	return sb_segment_add(&part->segment, block, &part->sums.sums);
-}
 
 /* Return: whether its weights can be added to those before. */
 static bool is_of_unit(struct sb_search *search, const struct sb_record *block)
@@ -428,6 +422,43 @@ int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s)
 	if (to_s % SB_STORE_BLOCK_S)
 		to_s = sb_level_begin(0, to_s) + SB_STORE_BLOCK_S;
 	return sb_search_cover(search, from_s, to_s);
+}
+
+/* A visit(). */
+static int add_to_sums(struct sb_search *search, struct sb_part *part,
+		       const struct sb_record *block)
+{
+	int err = sb_resum_begin(&part->resum, &part->segment, search->store->nr_queries);
+
+	return err ? err : sb_resum_add(&part->resum, &part->segment, block);
+}
+
+/* Of parts of which no block was asked for, too. */
+static int end_sums(struct sb_search *search, struct sb_part *part)
+{
+	uint64_t nr_damaged;
+	int err = sb_resum_begin(&part->resum, &part->segment, search->store->nr_queries);
+
+	if (!err)
+		err = sb_resum_end(&part->resum, &part->segment, &nr_damaged);
+	if (err)
+		return err;
+	search->answer->nr_damaged += nr_damaged;
+	search->answer->nr_blocks -= nr_damaged;
+	return 0;
+}
+
+int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s)
+{
+	size_t i;
+	int err;
+
+	search->visit = add_to_sums;
+	err = sb_search_range(search, from_s, to_s);
+	for (i = 0; i < search->parts.nr && !err; i++)
+		if (search->parts.at[i]->is_there)
+			err = end_sums(search, search->parts.at[i]);
+	return err;
 }
 
 void sb_search_end(struct sb_search *search)

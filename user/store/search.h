@@ -42,8 +42,8 @@ int sb_search_part(struct sb_search *search, size_t level, int64_t time_s,
 		   struct sb_part **ret_part);
 void sb_search_end(struct sb_search *search);
 
-/* A visit(): add the rows to part->sums. */
-int sb_search_add(struct sb_search *search, struct sb_part *part, const struct sb_record *block);
+/* sb_search_range() with a visit() of its own: add up the rows, part by part, in part->resum.sums. */
+int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 
 /*
  * Set is_fine_only if one of the keys of @rules or @by, either may be NULL, is a wide tag in [from, to).

@@ -139,6 +139,7 @@ static void sort_blocks(struct sb_segment *segment)
 		if (segment->blocks.at[i].begin_s < segment->blocks.at[i - 1].begin_s) {
 			qsort(segment->blocks.at, segment->blocks.nr, sizeof(segment->blocks.at[0]),
 			      by_time);
+			segment->nr_sorts++;
 			return;
 		}
 }
@@ -398,6 +399,25 @@ int sb_segment_add(struct sb_segment *segment, const struct sb_record *block,
 			sums->lost_weight += rows.weight[i];
 	}
 	return 0;
+}
+
+int sb_segment_take(struct sb_segment *segment, const struct sb_record *block,
+		    struct sb_segment_sums *sums)
+{
+	uint64_t figure[SB_BLOCK_FIGURE_MAX] = {};
+	struct sb_block_rows rows;
+	size_t i, nr_known = segment->dict.rows.nr;
+	int err = sb_segment_rows(segment, block, &rows, figure);
+
+	for (i = 0; i < SB_BLOCK_FIGURE_MAX && !err; i++)
+		sums->figure[i] -= figure[i];
+	for (i = 0; i < rows.nr && !err; i++) {
+		if (rows.row[i] < nr_known && sums->weight[rows.row[i]] >= rows.weight[i])
+			sums->weight[rows.row[i]] -= rows.weight[i];
+		else
+			err = -EBADMSG;
+	}
+	return err;
 }
 
 /* Writing. */

@@ -38,6 +38,7 @@ struct sb_segment {
 	size_t len; /* what was read or written: records and what was skipped between them */
 	struct sb_dict dict;
 	SB_VEC(struct sb_record) blocks; /* by the time at which they begin */
+	uint64_t nr_sorts;		 /* how often reading gave them other numbers */
 	uint64_t nr_skipped_bytes;	 /* that are no record, before len */
 	uint64_t
 		nr_tail_bytes; /* behind it: of a record that is being written, or was not to its end */
@@ -88,6 +89,10 @@ struct sb_segment_sums {
 /* Add a block. Return: as sb_segment_rows(). */
 int sb_segment_add(struct sb_segment *segment, const struct sb_record *block,
 		   struct sb_segment_sums *sums);
+/* Take away one that was added, of which nothing was lost. Return: as sb_segment_rows(); -EBADMSG also: it is not what
+ * was added. After a failure the sums are of no use. */
+int sb_segment_take(struct sb_segment *segment, const struct sb_record *block,
+		    struct sb_segment_sums *sums);
 
 /*
  * Append a block of these sums, and the new part of the dictionary before it, with one write. If that

@@ -7,6 +7,7 @@
 #include "store/draw.h"
 #include "store/joints.h"
 #include "store/store.h"
+#include "store/sums.h"
 
 struct sb_store_file {
 	char name[SB_LEVEL_NAME_MAX];
@@ -14,11 +15,6 @@ struct sb_store_file {
 	bool is_open;
 };
 
-/* Dense sums of a growing dictionary. */
-struct sb_sums {
-	SB_VEC(uint64_t) weight;
-	struct sb_segment_sums sums; /* its weight is the above, when it is asked for */
-};
 /* A file that was read, and is kept for the next query. */
 struct sb_part {
 	char name[SB_LEVEL_NAME_MAX];
@@ -28,8 +24,7 @@ struct sb_part {
 	uint64_t used; /* by which query */
 	struct sb_atlas_map map;
 	struct sb_joints joints; /* when a question was cut */
-	/* Of that query. */
-	struct sb_sums sums;
+	struct sb_resum resum;
 };
 
 struct sb_store {
@@ -50,10 +45,6 @@ struct sb_store {
 	int64_t summed_s
 		[SB_STORE_LEVELS]; /* no sum is there from here on: if the clock was wrong, later */
 };
-
-/* As many as @dict has rows. Return: 0 or -ENOMEM. */
-int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict);
-void sb_sums_release(struct sb_sums *sums);
 
 /* A stack with its tags, to be found in, or put into, a dictionary. */
 struct sb_row_key {

@@ -479,8 +479,8 @@ static int count_part(struct counting *counting, const struct sb_part *part)
 	if (err)
 		return err;
 	for (i = 0; i < dict->rows.nr; i++)
-		if (part->sums.sums.weight[i])
-			weight[dict->rows.at[i].tags] += part->sums.sums.weight[i];
+		if (part->resum.sums.sums.weight[i])
+			weight[dict->rows.at[i].tags] += part->resum.sums.sums.weight[i];
 	for (i = 0; i < dict->tags.nr && !err; i++) {
 		if (!weight[i] || !sb_wanted_is(&wanted, (uint32_t)i))
 			continue;
@@ -578,7 +578,6 @@ int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_va
 		.store = store,
 		.kind = sb_ask_kind(ask),
 		.answer = &answer,
-		.visit = sb_search_add,
 	};
 	size_t i;
 	int err = tags ? sb_strtab_init(&counting.pairs) : -ENOMEM;
@@ -588,7 +587,7 @@ int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_va
 	sb_search_begin(&search);
 	err = sb_search_tags(&search, &ask->rules, NULL, ask->from_s, ask->to_s);
 	if (!err)
-		err = sb_search_range(&search, ask->from_s, ask->to_s);
+		err = sb_search_sums(&search, ask->from_s, ask->to_s);
 	for (i = 0; i < search.parts.nr && !err; i++)
 		if (search.parts.at[i]->is_there)
 			err = count_part(&counting, search.parts.at[i]);

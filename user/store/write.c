@@ -8,26 +8,6 @@
 #include "base/cleanup.h"
 #include "store/store_priv.h"
 
-/* Sums. */
-
-int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict)
-{
-	/* Of no rows there is an array, too. */
-	int err = sb_vec_reserve(&sums->weight, dict->rows.nr + 1);
-
-	if (!err)
-		err = sb_vec_fit(&sums->weight, dict->rows.nr, 0);
-	if (!err)
-		sums->sums.weight = sums->weight.at;
-	return err;
-}
-
-void sb_sums_release(struct sb_sums *sums)
-{
-	sb_vec_release(&sums->weight);
-	sums->sums.weight = NULL;
-}
-
 static int add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		   struct sb_sums *sums)
 {
