@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "procmap_query.h"
 
 /* Room for a line with the longest path and its fields. */
 #define CHUNK_BYTES	   (64u << 10)
@@ -216,22 +217,21 @@ static int read_lines(int fd, struct lines *lines,
 	return -EFBIG;
 }
 
-int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
+/* @fd is of its maps. */
+static int read_all(uint32_t tgid, int fd, int (*fn)(void *arg, const struct sb_maps_line *line),
+		    void *arg)
 {
-	sb_cleanup(sb_freep) struct lines *lines = NULL;
+	sb_cleanup(sb_freep) struct lines *lines = malloc(sizeof(*lines));
 	char path[PROC_PATH_MAX];
 	uint32_t tid;
 	DIR *dir;
-	int err, fd;
+	int err;
 
-	lines = calloc(1, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;
-	fd = open_entry(tgid, "maps", O_RDONLY);
-	if (fd < 0)
-		return fd;
+	lines->len = 0;
+	lines->nr_bytes = lines->nr_bad = 0;
 	err = read_lines(fd, lines, fn, arg);
-	close(fd);
 	if (err || lines->nr_bytes)
 		return err;
 	/* Empty: a kernel thread, a zombie, or a main thread that ended before the others. */
@@ -249,6 +249,24 @@ int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line
 	}
 	closedir(dir);
 	return err;
+}
+
+int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
+{
+	sb_cleanup(sb_closep) int fd = open_entry(tgid, "maps", O_RDONLY);
+
+	return fd < 0 ? fd : read_all(tgid, fd, fn, arg);
+}
+
+int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
+{
+	sb_cleanup(sb_closep) int fd = open_entry(tgid, "maps", O_RDONLY);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = sb_procmap_query_code(fd, fn, arg);
+	return err == -ENOTSUP ? read_all(tgid, fd, fn, arg) : err;
 }
 
 bool sb_moved_text_feed(struct sb_moved_text *moved, const struct sb_maps_line *line)

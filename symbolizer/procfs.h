@@ -46,8 +46,14 @@ bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret);
 int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
 
 /*
+ * The same, but lines that are not executable may be left out, unless they are just behind anonymous ones
+ * that are (see below). Much cheaper where the kernel can be asked for them (6.11).
+ */
+int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
+
+/*
  * Text that was moved to other memory, for huge pages: a piece of anonymous executable memory lies
- * exactly where a piece of one file is missing. Feed all lines of a process, lowest address first.
+ * exactly where a piece of one file is missing. Feed all lines of a process, lowest address first, or those of sb_procfs_code().
  * Return: whether @anon, the line before @line, is such a piece of the file of @before.
  */
 struct sb_moved_text {

@@ -25,11 +25,19 @@ static int find_span(void *arg, const struct sb_maps_line *line)
 
 const void *sb_vdso_own(size_t *ret_len)
 {
+	/* It stays where it is, and every process that comes is asked whether it has the same. */
+	static size_t len;
 	struct span span = { .start = getauxval(AT_SYSINFO_EHDR) };
 
-	if (!span.start || sb_procfs_maps((uint32_t)getpid(), find_span, &span) || !span.len)
+	if (!span.start)
 		return NULL;
-	*ret_len = span.len;
+	*ret_len = __atomic_load_n(&len, __ATOMIC_RELAXED);
+	if (!*ret_len) {
+		if (sb_procfs_maps((uint32_t)getpid(), find_span, &span) || !span.len)
+			return NULL;
+		*ret_len = span.len;
+		__atomic_store_n(&len, *ret_len, __ATOMIC_RELAXED);
+	}
 	return (const void *)(uintptr_t)span.start;
 }
 

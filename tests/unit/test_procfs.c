@@ -225,6 +225,82 @@ static void test_memory(void **state)
 }
 
 /* A process that is no more: ESRCH from all. */
+struct code {
+	struct {
+		struct sb_maps_line line;
+		char path[PATH_MAX];
+	} at[256];
+	size_t nr;
+};
+
+static int keep_line(void *arg, const struct sb_maps_line *line)
+{
+	struct code *code = arg;
+
+	assert_true(code->nr < 256);
+	code->at[code->nr].line = *line;
+	memcpy(code->at[code->nr].path, line->path, line->path_len);
+	code->at[code->nr++].path[line->path_len] = '\0';
+	return 0;
+}
+
+static void drop_all_but_code(struct code *code)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < code->nr; i++)
+		if (code->at[i].line.is_exec && strcmp(code->at[i].path, "[vsyscall]"))
+			code->at[nr++] = code->at[i];
+	code->nr = nr;
+}
+
+/* However it is asked for, code is what the text says, and so is what lies behind anonymous code. */
+static void test_code(void **state)
+{
+	static struct code text, code;
+	const size_t page = (size_t)getpagesize();
+	char dir[] = "/tmp/sb-procfs-XXXXXX", path[64];
+	bool has_behind = false;
+	size_t i;
+	int fd;
+
+	/* Text in the midst of a file that was moved, and a file whose name is two lines. */
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/two\nlines", dir);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	assert_int_equal(ftruncate(fd, 3 * (off_t)page), 0);
+	char *at = mmap(NULL, 3 * page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(at != MAP_FAILED);
+	assert_true(mmap(at + page, page, PROT_READ | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+	assert_int_equal(mprotect(at + 2 * page, page, PROT_READ), 0);
+	assert_int_equal(sb_procfs_maps((uint32_t)getpid(), keep_line, &text), 0);
+	assert_int_equal(sb_procfs_code((uint32_t)getpid(), keep_line, &code), 0);
+	for (i = 0; i < code.nr; i++)
+		has_behind |= code.at[i].line.start == (uintptr_t)at + 2 * page &&
+			      !code.at[i].line.is_exec && code.at[i].line.pgoff == 2 * page;
+	assert_true(has_behind);
+	drop_all_but_code(&text);
+	drop_all_but_code(&code);
+	assert_int_equal(code.nr, text.nr);
+	for (i = 0; i < code.nr; i++) {
+		const struct sb_maps_line *a = &code.at[i].line, *b = &text.at[i].line;
+
+		assert_true(a->start == b->start && a->end == b->end && a->pgoff == b->pgoff);
+		assert_true(a->ino == b->ino && a->maj == b->maj && a->min == b->min);
+		assert_int_equal(a->is_writable, b->is_writable);
+		assert_null(strchr(code.at[i].path, '\n'));
+		if (a->start != (uintptr_t)at)
+			assert_string_equal(code.at[i].path, text.at[i].path);
+		assert_int_equal(sb_map_kind(code.at[i].path, a->path_len),
+				 sb_map_kind(text.at[i].path, b->path_len));
+	}
+	munmap(at, 3 * page);
+	close(fd);
+	unlink(path);
+	rmdir(dir);
+}
+
 static void test_stat(void **state)
 {
 	struct sb_procfs_stat stat, child;
@@ -264,6 +340,7 @@ static void test_gone(void **state)
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(sb_procfs_maps(tgid, search, &s), -ESRCH);
+	assert_int_equal(sb_procfs_code(tgid, search, &s), -ESRCH);
 	assert_int_equal(sb_procfs_ids(tgid, &ids), -ESRCH);
 	assert_int_equal(sb_procfs_root(tgid), -ESRCH);
 	assert_int_equal(sb_procfs_read_memory(tgid, 0, &ids, sizeof(ids)), -ESRCH);
@@ -278,6 +355,7 @@ int main(void)
 		cmocka_unit_test(test_ids),	cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_bad_ids), cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_stat),	cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

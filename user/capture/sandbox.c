@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "procmap_query.h"
 
 /* Who may. */
 #define SESSION	 (1u << 0)
@@ -257,6 +258,8 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(ioctl), ALL, IS(1, TCGETS) },
 	{ SCMP_SYS(ioctl), ALL, IS(1, TIOCGWINSZ) },
 	{ SCMP_SYS(ioctl), TERMINAL, IS(1, TCSETS) },
+	/* What a process has mapped. */
+	{ SCMP_SYS(ioctl), ALL, 1, UINT32_MAX, SB_PROCMAP_QUERY },
 	/* What newer C libraries do instead, TCGETS2 and TCSETS2 of asm/termbits.h. */
 	{ SCMP_SYS(ioctl), TERMINAL, IS(1, _IOC(_IOC_READ, 'T', 0x2a, TERMIOS2_BYTES)) },
 	{ SCMP_SYS(ioctl), TERMINAL, IS(1, _IOC(_IOC_WRITE, 'T', 0x2b, TERMIOS2_BYTES)) },

@@ -281,7 +281,7 @@ static int read_segs(struct sb_uwprocs *procs, uint32_t tgid, seg_list *ret_segs
 		.tgid = tgid,
 		.seg_of = { NO_SEG, NO_SEG, NO_SEG },
 	};
-	int err = sb_procfs_maps(tgid, on_line, &reading);
+	int err = sb_procfs_code(tgid, on_line, &reading);
 
 	procs->stats.nr_reads++;
 	if (err == -EFBIG || err == -EBADMSG)
@@ -525,7 +525,7 @@ int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event 
 		return 0;
 	if (sb_uwtables_is_vdso(procs->opts.tables, need->bin))
 		return sb_uwtables_build(procs->opts.tables, need->bin, -1, need->tgid);
-	err = sb_procfs_maps(need->tgid, build_if_it_is, &building);
+	err = sb_procfs_code(need->tgid, build_if_it_is, &building);
 	return err && err != -ECANCELED ? err : building.ret;
 }
 
@@ -535,7 +535,7 @@ void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid)
 
 	/* What is missing is asked for. */
 	if (sb_uwprocs_has(procs, tgid))
-		sb_procfs_maps(tgid, build_if_it_is, &building);
+		sb_procfs_code(tgid, build_if_it_is, &building);
 }
 
 bool sb_uwprocs_has(const struct sb_uwprocs *procs, uint32_t tgid)

@@ -60,6 +60,8 @@ struct sb_uwtables {
 	SB_VEC(struct spot) spots;
 	struct sb_index spots_index;
 	uint64_t last_serial;
+	bool has_vdso_addr;
+	uint64_t vdso_addr; /* in its ELF file */
 	struct sb_uwtables_stats stats;
 };
 
@@ -351,12 +353,10 @@ int sb_uwtables_add(struct sb_uwtables *tables, int fd, uint64_t pgoff,
 	return 0;
 }
 
-int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *ret_spot)
+static int find_vdso_addr(struct sb_uwtables *tables)
 {
 	sb_cleanup(sb_elf_freep) struct sb_elf *elf = NULL;
-	struct sb_uwtables_spot spot;
 	const void *image;
-	struct file_id id;
 	size_t len;
 	int err;
 
@@ -366,15 +366,27 @@ int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *re
 	err = sb_elf_new_image(image, len, &elf);
 	if (err)
 		return err;
-	if (!sb_elf_offset_to_addr(elf, 0, &spot.elf_addr))
-		return -ENODATA;
+	tables->has_vdso_addr = sb_elf_offset_to_addr(elf, 0, &tables->vdso_addr);
+	return tables->has_vdso_addr ? 0 : -ENODATA;
+}
+
+int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *ret_spot)
+{
+	struct sb_uwtables_spot spot;
+	struct file_id id;
+	int err = tables->has_vdso_addr ? 0 : find_vdso_addr(tables);
+
+	if (err)
+		return err;
 	/* No file is like this. */
 	memset(&id, 0, sizeof(id));
 	id.uid = id.ino = UINT64_MAX;
 	err = find_or_new_bin(tables, &id, true, &spot.bin);
-	if (!err)
-		*ret_spot = spot;
-	return err;
+	if (err)
+		return err;
+	spot.elf_addr = tables->vdso_addr;
+	*ret_spot = spot;
+	return 0;
 }
 
 /* Tables. */

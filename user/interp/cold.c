@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "interp/disasm.h"
-#include "interp/image.h"
+#include "interp/image_priv.h"
 #include "interp/runtime.h"
 
 /* The loop of CPython 3.14 has 60 KB. */
@@ -28,7 +28,7 @@ static bool is_within(const struct sb_range *range, uint64_t addr)
 	return addr > range->begin && addr < range->end;
 }
 
-/* Call @fn for each jump in @range, until it returns something else than 0, which is returned. */
+/* Call @fn for each jump in @range, until it returns something else than 0, which is returned; -ENOMEM. */
 static int each_jump(struct sb_image *image, const struct sb_range *range,
 		     int (*fn)(void *arg, const struct sb_insn *insn), void *arg)
 {
@@ -40,7 +40,9 @@ static int each_jump(struct sb_image *image, const struct sb_range *range,
 	if (!SB_DISASM_HERE || range->end <= range->begin || len > FUNCTION_BYTES_MAX)
 		return 0;
 	code = malloc(len);
-	if (!code || sb_image_read(image, range->begin, code, len))
+	if (!code)
+		return -ENOMEM;
+	if (sb_image_read(image, range->begin, code, len))
 		return 0;
 	while (at < len && !ret) {
 		if (sb_insn_decode(code + at, len - at, range->begin + at, &insn)) {
@@ -63,6 +65,7 @@ static int see_jump(void *arg, const struct sb_insn *insn)
 {
 	struct seek *seek = arg;
 	struct sb_range function = { seek->begin, seek->end }, part;
+	int ret;
 	size_t i;
 
 	if (insn->target >= seek->begin && insn->target < seek->end)
@@ -75,19 +78,67 @@ static int see_jump(void *arg, const struct sb_insn *insn)
 	/* To its begin: a conditional jump, or it is a tail call. */
 	if (insn->target == part.begin && insn->kind != SB_INSN_JCC)
 		return 0;
-	if (!each_jump(seek->image, &part, is_jump_into, &function))
-		return 0;
+	ret = each_jump(seek->image, &part, is_jump_into, &function);
+	if (ret <= 0)
+		return ret;
 	seek->found[seek->nr++] = part;
 	return seek->nr == seek->max;
+}
+
+static struct sb_image_cold *find_known(const struct sb_image *image, uint64_t begin, uint64_t end,
+					size_t max)
+{
+	const struct sb_image_file *file = image->file;
+	size_t i;
+
+	for (i = 0; i < file->nr_cold; i++)
+		if (file->cold[i].begin + image->bias == begin &&
+		    file->cold[i].end + image->bias == end && file->cold[i].max == max)
+			return &file->cold[i];
+	return NULL;
+}
+
+/* Without memory they are sought again. */
+static void keep(struct sb_image *image, const struct seek *seek)
+{
+	struct sb_image_file *file = image->file;
+	struct sb_image_cold *cold;
+	size_t i;
+
+	if (file->lacks_functions || file->nr_cold == SB_IMAGE_COLD_MAX ||
+	    seek->max > SB_RUNTIME_ANCHORS_MAX)
+		return;
+	cold = realloc(file->cold, (file->nr_cold + 1) * sizeof(*cold));
+	if (!cold)
+		return;
+	file->cold = cold;
+	cold += file->nr_cold++;
+	*cold = (struct sb_image_cold){
+		.begin = seek->begin - image->bias,
+		.end = seek->end - image->bias,
+		.max = seek->max,
+		.nr = seek->nr,
+	};
+	for (i = 0; i < seek->nr; i++)
+		cold->part[i] = (struct sb_range){ seek->found[i].begin - image->bias,
+						   seek->found[i].end - image->bias };
 }
 
 size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
 			   struct sb_range *ret, size_t max)
 {
 	struct seek seek = { .image = image, .begin = begin, .end = end, .found = ret, .max = max };
+	const struct sb_image_cold *known = find_known(image, begin, end, max);
 	struct sb_range function = { begin, end };
+	size_t i;
 
-	if (max)
-		each_jump(image, &function, see_jump, &seek);
-	return seek.nr;
+	if (!known) {
+		if (max && each_jump(image, &function, see_jump, &seek) >= 0)
+			keep(image, &seek);
+		return seek.nr;
+	}
+	for (i = 0; i < known->nr; i++)
+		ret[i] = (struct sb_range){ known->part[i].begin + image->bias,
+					    known->part[i].end + image->bias };
+	return known->nr;
 }

@@ -56,7 +56,7 @@ void sb_image_file_unload(struct sb_image_file *file)
 	free(file->functions);
 	file->functions = NULL;
 	file->nr_functions = 0;
-	file->has_tried_functions = false;
+	file->has_tried_functions = file->lacks_functions = false;
 }
 
 void sb_image_file_free(struct sb_image_file *file)
@@ -67,6 +67,7 @@ void sb_image_file_free(struct sb_image_file *file)
 	sb_elf_free(file->elf);
 	sb_str_release(&file->text);
 	free(file->kept);
+	free(file->cold);
 	free(file->path);
 	free(file);
 }
@@ -222,19 +223,21 @@ static void load_functions(struct sb_image_file *file)
 	if (file->has_tried_functions)
 		return;
 	file->has_tried_functions = true;
-	if (sb_parser_functions(file->parser, file->elf, &file->functions, &file->nr_functions))
+	if (sb_parser_functions(file->parser, file->elf, &file->functions, &file->nr_functions)) {
+		file->lacks_functions = true;
 		file->nr_functions = 0;
+	}
 }
 
-int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin, uint64_t *ret_end)
+/* The one around @addr of the file; 0, 0: none. */
+static struct sb_cfi_function find_function(struct sb_image_file *file, uint64_t addr)
 {
 	const struct sb_cfi_function *functions;
 	size_t from = 0, to;
 
-	load_functions(image->file);
-	functions = image->file->functions;
-	to = image->file->nr_functions;
-	addr -= image->bias;
+	load_functions(file);
+	functions = file->functions;
+	to = file->nr_functions;
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
@@ -243,10 +246,32 @@ int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin
 		else
 			to = mid;
 	}
-	if (from == image->file->nr_functions || functions[from].lo > addr)
+	if (from == file->nr_functions || functions[from].lo > addr)
+		return (struct sb_cfi_function){};
+	return functions[from];
+}
+
+int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin, uint64_t *ret_end)
+{
+	struct sb_image_file *file = image->file;
+	struct sb_cfi_function function;
+	size_t i = 0;
+
+	addr -= image->bias;
+	while (i < file->nr_asked && file->asked[i].addr != addr)
+		i++;
+	if (i < file->nr_asked) {
+		function = file->asked[i].function;
+	} else {
+		function = find_function(file, addr);
+		if (i < SB_IMAGE_ASKED_MAX && !file->lacks_functions)
+			file->asked[file->nr_asked++] =
+				(struct sb_image_asked){ .addr = addr, .function = function };
+	}
+	if (function.lo == function.hi)
 		return -ENOENT;
-	*ret_begin = functions[from].lo + image->bias;
-	*ret_end = functions[from].hi + image->bias;
+	*ret_begin = function.lo + image->bias;
+	*ret_end = function.hi + image->bias;
 	return 0;
 }
 

@@ -9,6 +9,11 @@
 #include "base/vec.h"
 #include "cfi.h"
 #include "interp/image.h"
+#include "interp/runtime.h"
+
+/* Of one file. More are sought again. */
+#define SB_IMAGE_ASKED_MAX 256
+#define SB_IMAGE_COLD_MAX  32
 
 /* Symbols of one table, in memory once they are asked for. */
 struct sb_image_table {
@@ -26,7 +31,20 @@ struct sb_image_file {
 	struct sb_image_table dynsym, symtab;
 	struct sb_cfi_function *functions; /* ascending */
 	size_t nr_functions;
-	bool has_tried_functions;
+	bool has_tried_functions, lacks_functions; /* they could not be had */
+	/* What was asked of them is asked again for each process that has the file: then they need not be
+	 * read. Addresses are those of the file. */
+	struct sb_image_asked {
+		uint64_t addr;
+		struct sb_cfi_function function; /* 0, 0: there is none */
+	} asked[SB_IMAGE_ASKED_MAX];
+	size_t nr_asked;
+	struct sb_image_cold {
+		uint64_t begin, end;
+		size_t max, nr;
+		struct sb_range part[SB_RUNTIME_ANCHORS_MAX];
+	} * cold;
+	size_t nr_cold;
 	struct sb_str text;
 	void *kept; /* see sb_image_keep() */
 	const void *kept_by;

@@ -234,27 +234,38 @@ static void note_plain(struct space *space, uint64_t hash)
 		(void)sb_vec_push(&space->plain, hash);
 }
 
-static int look_at_map(struct sb_interp *interp, struct space *space,
-		       const struct sb_process_maps *maps, const struct sb_process_map *map)
+/* Return: 0, and the file if it has something for us, else NULL; -ENOMEM. */
+static int find_file(struct sb_interp *interp, struct space *space,
+		     const struct sb_process_map *map, struct seen_file **ret_seen)
 {
 	const uint64_t hash = sb_hash(map->path, strlen(map->path), map->ino);
 	struct seen_file *seen;
-	struct sb_image image;
-	int err, ret = 0;
-	size_t i;
+	int err;
 
+	*ret_seen = NULL;
 	if (is_plain(space, hash))
 		return 0;
 	err = sb_interp_look_at_file(interp, space->key.tgid, map, &seen);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	space->is_go |= seen && seen->runtimes & FILE_GO;
-	if (!seen || !seen->file) {
+	if (seen && seen->file)
+		*ret_seen = seen;
+	else
 		note_plain(space, hash);
-		return 0;
-	}
-	if (image_of(seen, map, &image))
-		return 0;
+	return 0;
+}
+
+static int look_at_map(struct sb_interp *interp, struct space *space,
+		       const struct sb_process_maps *maps, const struct sb_process_map *map)
+{
+	struct seen_file *seen;
+	struct sb_image image;
+	int err = find_file(interp, space, map, &seen), ret = 0;
+	size_t i;
+
+	if (err || !seen || image_of(seen, map, &image))
+		return err;
 	if (seen->runtimes & FILE_LABELS)
 		ret = sb_labels_look_at(interp, space, &image, maps);
 	for (i = 0; sb_runtimes[i]->runtime; i++) {
@@ -268,26 +279,63 @@ static int look_at_map(struct sb_interp *interp, struct space *space,
 	return ret;
 }
 
+/* The next from @from on that has code of another file than the one before it, or NULL: the pieces of one
+ * file lie next to one another. */
+static const struct sb_process_map *next_file(const struct map_list *list, size_t *from,
+					      uint64_t *last_ino)
+{
+	for (; *from < list->maps.nr; ++*from) {
+		const struct sb_process_map *map = &list->maps.at[*from];
+
+		if (!map->is_exec || map->path[0] != '/' || map->ino == *last_ino)
+			continue;
+		*last_ino = map->ino;
+		++*from;
+		return map;
+	}
+	return NULL;
+}
+
+/* Whether there is anything in its code that wants to know of all its mappings: of most processes there is not. */
+static bool needs_all(struct sb_interp *interp, struct space *space, const struct map_list *list)
+{
+	const struct sb_process_map *map;
+	struct seen_file *seen;
+	uint64_t last_ino = 0;
+	size_t from = 0;
+
+	while ((map = next_file(list, &from, &last_ino)))
+		if (find_file(interp, space, map, &seen) || seen)
+			return true;
+	return false;
+}
+
+static void release_list(struct map_list *list)
+{
+	sb_vec_release(&list->maps);
+	sb_arena_release(&list->arena);
+	*list = (struct map_list){};
+}
+
 static int look_at_all(struct sb_interp *interp, struct space *space, struct map_list *list)
 {
-	const struct sb_process_maps maps = {
-		.at = list->maps.at,
-		.nr = list->maps.nr,
-		.tgid = space->key.tgid,
-	};
+	const struct sb_process_map *map;
+	struct sb_process_maps maps = { .tgid = space->key.tgid };
 	uint64_t last_ino = 0;
+	size_t from = 0;
 	int err, ret = 0;
-	size_t i;
 
+	if (needs_all(interp, space, list)) {
+		release_list(list);
+		err = sb_procfs_maps(maps.tgid, on_line, list);
+		if (err && err != -EFBIG)
+			return err;
+	}
+	maps.at = list->maps.at;
+	maps.nr = list->maps.nr;
 	drop_pending(space);
 	sb_labels_look_begin(space, &maps);
-	for (i = 0; i < maps.nr; i++) {
-		const struct sb_process_map *map = &maps.at[i];
-
-		/* The pieces of one file lie next to one another. */
-		if (!map->is_exec || map->path[0] != '/' || map->ino == last_ino)
-			continue;
-		last_ino = map->ino;
+	while ((map = next_file(list, &from, &last_ino))) {
 		err = look_at_map(interp, space, &maps, map);
 		if (err && (!ret || err != -EAGAIN))
 			ret = err;
@@ -341,7 +389,7 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 	/* Before its mappings: what they are of is this, or what has taken its place. */
 	if (!key->start_ns && sb_procfs_stat(key->tgid, &now))
 		now.start_ticks = 0;
-	err = sb_procfs_maps(key->tgid, on_line, &list);
+	err = sb_procfs_code(key->tgid, on_line, &list);
 	pthread_mutex_lock(&interp->lock);
 	if (!err || err == -EFBIG)
 		err = sb_interp_make_space(interp, key, &space);
@@ -359,7 +407,6 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 	interp->stats.nr_looks++;
 	interp->stats.look_ns += sb_now_ns() - start_ns;
 	pthread_mutex_unlock(&interp->lock);
-	sb_vec_release(&list.maps);
-	sb_arena_release(&list.arena);
+	release_list(&list);
 	return err;
 }

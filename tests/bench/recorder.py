@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What `record` costs where processes come and go: CPU time and memory of each of its processes and threads.
+
+recorder.py [--rate N] [--seconds N] [--kinds LIST] STACKBPF...
+
+N short programs a second are started, in turns; 0: none. Several STACKBPF run side by side, so that they
+see the same. Figures are of the seconds in the midst, without start and end.
+"""
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TICKS = os.sysconf('SC_CLK_TCK')
+SETTLE_SECONDS = 12
+PROGRAMS = (['/bin/true'], ['/bin/ls', '/'], ['/bin/sh', '-c', ':'], ['/usr/bin/python3', '-c', 'pass'],
+            ['/bin/date'], ['/usr/bin/perl', '-e', '1'], ['/usr/bin/env', 'true'], ['/bin/cat', '/etc/passwd'])
+
+
+class Load(threading.Thread):
+    def __init__(self, rate):
+        super().__init__(daemon=True)
+        self.rate, self.nr, self.is_ending = rate, 0, False
+
+    def run(self):
+        null = os.open('/dev/null', os.O_RDWR)
+        actions = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
+        start = time.monotonic()
+        running = set()
+        while self.rate and not self.is_ending:
+            command = PROGRAMS[self.nr % len(PROGRAMS)]
+            running.add(os.posix_spawn(command[0], command, os.environ, file_actions=actions))
+            self.nr += 1
+            running -= {pid for pid in running if os.waitpid(pid, os.WNOHANG)[0]}
+            time.sleep(max(0, start + self.nr / self.rate - time.monotonic()))
+
+
+def stat(path):
+    with open(path, encoding='ascii', errors='replace') as file:
+        text = file.read()
+    name, fields = text[text.index('(') + 1:text.rindex(')')], text[text.rindex(')') + 2:].split()
+    return name, (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def rss_mib(pid):
+    with open(f'/proc/{pid}/status', encoding='ascii') as file:
+        return next(int(line.split()[1]) for line in file if line.startswith('VmRSS')) / 1024
+
+
+def children(pid):
+    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+        return [int(child) for child in file.read().split()]
+
+
+def family(pid):
+    return [pid] + [below for child in children(pid) for below in family(child)]
+
+
+def nr_forks():
+    """Of the whole machine, threads as well."""
+    with open('/proc/stat', encoding='ascii') as file:
+        return next(int(line.split()[1]) for line in file if line.startswith('processes'))
+
+
+def look(pid):
+    """{pid: (CPU seconds, MiB, {(tid, name): CPU seconds})}"""
+    seen = {}
+    for process in family(pid):
+        threads = {}
+        for tid in os.listdir(f'/proc/{process}/task'):
+            name, seconds = stat(f'/proc/{process}/task/{tid}/stat')
+            threads[int(tid), name] = seconds
+        seen[process] = stat(f'/proc/{process}/stat')[1], rss_mib(process), threads
+    return seen
+
+
+def show(binary, before, after, seconds, nr_begun):
+    print(f'\n{binary}')
+    total = 0
+    for pid, (cpu, rss, threads) in after.items():
+        if pid not in before:
+            print(f'  {pid}: it was started in the midst')
+            continue
+        share = 100 * (cpu - before[pid][0]) / seconds
+        total += share
+        parts = sorted(((100 * (cpu - before[pid][2].get(key, 0)) / seconds, key[1])
+                        for key, cpu in threads.items()), reverse=True)
+        print(f'  {share:5.2f} % {rss:6.1f} MiB  ' + ', '.join(f'{name} {part:.2f}' for part, name in parts if part >= 0.01))
+    print(f'  {total:5.2f} % in all; {total / 100 * seconds / max(1, nr_begun) * 1e6:.0f} us for each process or thread')
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--rate', type=float, default=90)
+    parser.add_argument('--seconds', type=float, default=60)
+    parser.add_argument('--kinds', default='oncpu,offcpu,io')
+    parser.add_argument('binaries', nargs='+', metavar='STACKBPF')
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        recorders = [subprocess.Popen([binary, 'record', '--store', f'{work}/{i}', '--kinds', args.kinds, '-a', '-q'],
+                                      start_new_session=True)
+                     for i, binary in enumerate(args.binaries)]
+        load = Load(args.rate)
+        load.start()
+        try:
+            time.sleep(SETTLE_SECONDS)
+            nr, forks, begin = load.nr, nr_forks(), time.monotonic()
+            before = [look(recorder.pid) for recorder in recorders]
+            time.sleep(args.seconds)
+            after = [look(recorder.pid) for recorder in recorders]
+            seconds, forks = time.monotonic() - begin, nr_forks() - forks
+            print(f'{(load.nr - nr) / seconds:.0f} processes a second for {seconds:.0f} s, {forks / seconds:.0f} processes '
+                  f'and threads began on this machine, its load was {os.getloadavg()[0]:.1f}')
+            for binary, *looks in zip(args.binaries, before, after):
+                show(binary, *looks, seconds, forks)
+        finally:
+            load.is_ending = True
+            load.join()
+            for recorder in recorders:
+                os.kill(recorder.pid, signal.SIGINT)
+            for recorder in recorders:
+                recorder.wait()
+
+
+if os.geteuid() != 0:
+    print('skipped: sampling needs root')
+    sys.exit(77)
+main()
