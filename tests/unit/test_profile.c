@@ -188,7 +188,8 @@ static void test_order(void **state)
 	srand(11);
 	assert_int_equal(sb_profile_new(&profile), 0);
 	for (i = 0; i < NR; i++) {
-		snprintf(text, sizeof(text), "f%03u", (uint32_t)(i * 7919u) % NR);
+		snprintf(text, sizeof(text), "%s%03u", i % 2 ? "f" : "functions",
+			 (uint32_t)(i * 7919u) % NR);
 		ids[i] = frame(profile, text, SB_FRAME_USER);
 		weight = (uint64_t)(rand() % 3) << (rand() % 9 * 7);
 		assert_int_equal(sb_profile_add(profile, &ids[i], 1, weight), 0);

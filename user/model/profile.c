@@ -510,10 +510,51 @@ struct rank {
 	uint32_t stack;
 };
 
-/* Ties of weight. qsort_r() hands us the profile. */
+/* The names of frames: their first bytes as numbers, which say it most of the time, and are in the cache. */
+struct names {
+	const struct sb_profile *profile;
+	uint64_t *first;
+};
+
+static int compare_names(const struct names *names, uint32_t left, uint32_t right)
+{
+	if (names->first[left] != names->first[right])
+		return names->first[left] < names->first[right] ? -1 : 1;
+	return left == right ? 0
+			     : strcmp(names->profile->frames.at[left].name,
+				      names->profile->frames.at[right].name);
+}
+
+static uint64_t first_of(const char *name)
+{
+	uint64_t first = 0;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(first) && name[i]; i++)
+		first |= (uint64_t)(unsigned char)name[i] << (56 - 8 * i);
+	return first;
+}
+
+/* When the first tie is there. Return: 0 or -ENOMEM. */
+static int need_first(struct names *names)
+{
+	size_t nr = names->profile->frames.nr, i;
+
+	if (names->first)
+		return 0;
+	names->first = malloc((nr + 1) * sizeof(*names->first));
+	if (!names->first)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		names->first[i] = first_of(names->profile->frames.at[i].name);
+	return 0;
+}
+
+/* Ties of weight. */
 static int by_names(const void *a, const void *b, void *arg)
 {
-	const struct sb_profile *profile = arg;
+	const struct names *names = arg;
+	const struct sb_profile *profile = names->profile;
 	const struct stack *left = &profile->stacks.at[((const struct rank *)a)->stack];
 	const struct stack *right = &profile->stacks.at[((const struct rank *)b)->stack];
 	uint32_t i;
@@ -523,7 +564,7 @@ static int by_names(const void *a, const void *b, void *arg)
 		const uint32_t *ids = profile->stack_frames.at;
 		uint32_t l = ids[left->first_frame + i], r = ids[right->first_frame + i];
 
-		order = l == r ? 0 : strcmp(profile->frames.at[l].name, profile->frames.at[r].name);
+		order = l == r ? 0 : compare_names(names, l, r);
 		if (order)
 			return order;
 	}
@@ -560,39 +601,48 @@ static struct rank *sort_by_weight(struct rank *ranks, size_t nr)
 	return from;
 }
 
-static void sort_ties(struct sb_profile *profile, struct rank *ranks, size_t nr)
+/* Return: 0 or -ENOMEM. */
+static int sort_ties(const struct sb_profile *profile, struct rank *ranks, size_t nr)
 {
+	struct names names = { .profile = profile };
 	size_t i, end;
+	int err = 0;
 
-	for (i = 0; i < nr; i = end) {
+	for (i = 0; i < nr && !err; i = end) {
 		for (end = i + 1; end < nr && ranks[end].weight == ranks[i].weight;)
 			end++;
-		if (end - i > 1)
-			qsort_r(ranks + i, end - i, sizeof(*ranks), by_names, profile);
+		if (end - i == 1)
+			continue;
+		err = need_first(&names);
+		if (!err)
+			qsort_r(ranks + i, end - i, sizeof(*ranks), by_names, &names);
 	}
+	free(names.first);
+	return err;
 }
 
 int sb_profile_seal(struct sb_profile *profile)
 {
 	size_t nr = profile->stacks.nr, i;
 	sb_cleanup(sb_freep) struct rank *ranks = malloc((2 * nr + 1) * sizeof(*ranks));
-	struct stack *sorted = malloc((nr + 1) * sizeof(*sorted));
+	sb_cleanup(sb_freep) struct stack *sorted = malloc((nr + 1) * sizeof(*sorted));
 	struct rank *from;
+	int err;
 
 	/* The index would name the wrong stacks after sorting, and nobody adds any more. */
 	sb_index_release(&profile->stacks_index);
-	if (!ranks || !sorted) {
-		free(sorted);
+	if (!ranks || !sorted)
 		return -ENOMEM;
-	}
 	for (i = 0; i < nr; i++)
 		ranks[i] = (struct rank){ profile->stacks.at[i].weight, (uint32_t)i };
 	from = sort_by_weight(ranks, nr);
-	sort_ties(profile, from, nr);
+	err = sort_ties(profile, from, nr);
+	if (err)
+		return err;
 	for (i = 0; i < nr; i++)
 		sorted[i] = profile->stacks.at[from[i].stack];
 	free(profile->stacks.at);
-	profile->stacks.at = sorted;
+	profile->stacks.at = sb_take(sorted);
 	profile->stacks.cap = nr + 1;
 	return 0;
 }
