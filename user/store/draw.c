@@ -85,27 +85,38 @@ static void link_nodes(struct sb_drawing *drawing)
 	}
 }
 
-/* That of the profile which is @id of the atlas, in which each is once. */
-static int need_frame(struct drawer *drawer, uint32_t id, uint32_t *ret_frame)
+static int name_frame(struct drawer *drawer, uint32_t id)
 {
-	uint32_t *have = &drawer->drawing->frame.at[id];
-	struct sb_frame frame;
+	struct sb_frame frame = sb_dict_frame_at(&drawer->atlas->dict, id);
+
+	return sb_profile_push_frame(drawer->profile, &frame, &drawer->drawing->frame.at[id]);
+}
+
+/* All that are drawn, each of which is once in the atlas; in its order, in which their names are in memory, too. */
+static int name_frames(struct drawer *drawer)
+{
+	struct sb_drawing *drawing = drawer->drawing;
+	const struct sb_dict *dict = &drawer->atlas->dict;
+	uint32_t *frame = drawing->frame.at;
+	size_t i;
 	int err = 0;
 
-	if (*have == SB_DICT_NONE) {
-		frame = sb_dict_frame_at(&drawer->atlas->dict, id);
-		err = sb_profile_push_frame(drawer->profile, &frame, have);
-	}
-	*ret_frame = *have;
+	for (i = 1; i < drawing->node.nr; i++)
+		if (drawing->total.at[i] || drawing->first.at[i])
+			frame[dict->nodes.at[drawing->node.at[i]].frame] = 0;
+	for (i = 0; i < dict->frames.nr && !err; i++)
+		if (frame[i] != SB_DICT_NONE)
+			err = name_frame(drawer, (uint32_t)i);
 	return err;
 }
 
-static int push_frame(struct drawer *drawer, uint32_t id)
+/* On the path. */
+static int push_other(struct drawer *drawer)
 {
-	uint32_t frame;
-	int err = need_frame(drawer, id, &frame);
+	uint32_t *frame = &drawer->drawing->frame.at[drawer->other];
+	int err = *frame == SB_DICT_NONE ? name_frame(drawer, drawer->other) : 0;
 
-	return err ? err : sb_vec_push(&drawer->drawing->path, frame);
+	return err ? err : sb_vec_push(&drawer->drawing->path, *frame);
 }
 
 /* What is its own of the weight of node @number, whose path is there, and the rest. */
@@ -130,7 +141,7 @@ static int draw_node(struct drawer *drawer, uint32_t number)
 		err = sb_profile_push(drawer->profile, drawing->path.at, drawing->path.nr, self);
 	if (err || all == self)
 		return err;
-	err = push_frame(drawer, drawer->other);
+	err = push_other(drawer);
 	if (err)
 		return err;
 	drawer->drawn->cut_weight += all - self;
@@ -143,7 +154,8 @@ static int draw_node(struct drawer *drawer, uint32_t number)
 static int draw_nodes(struct drawer *drawer)
 {
 	struct sb_drawing *drawing = drawer->drawing;
-	const uint32_t *first = drawing->first.at, *next = drawing->next.at;
+	const uint32_t *first = drawing->first.at, *next = drawing->next.at,
+		       *frame = drawing->frame.at;
 	const struct sb_dict_node *nodes = drawer->atlas->dict.nodes.at;
 	uint32_t at = 0;
 	int err = draw_node(drawer, 0);
@@ -159,7 +171,7 @@ static int draw_nodes(struct drawer *drawer)
 			drawing->path.nr--;
 			at = next[at];
 		}
-		err = push_frame(drawer, nodes[drawing->node.at[at]].frame);
+		err = sb_vec_push(&drawing->path, frame[nodes[drawing->node.at[at]].frame]);
 		if (!err)
 			err = draw_node(drawer, at);
 	}
@@ -193,7 +205,8 @@ int sb_draw(struct sb_drawing *drawing, struct sb_atlas *atlas, size_t nr_nodes_
 	cut.total = drawing->total.at;
 	sb_cut(&cut, nr_nodes_max);
 	link_nodes(drawing);
-	return draw_nodes(&drawer);
+	err = name_frames(&drawer);
+	return err ? err : draw_nodes(&drawer);
 }
 
 void sb_drawing_release(struct sb_drawing *drawing)
