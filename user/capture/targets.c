@@ -221,40 +221,41 @@ int sb_targets_add(struct sampler_bpf *skel, uint32_t tgid, uint32_t rule)
 	return 0;
 }
 
-/* Return: the parent of @pid, 0 when it is gone. */
-static uint32_t parent_of(uint32_t pid)
+/* Return: 1: it got the rule of its parent, 0, or a negative errno: whether it has that parent is not known. */
+static int follow_process(int fd, uint32_t tgid)
 {
 	struct sb_procfs_stat stat;
+	uint32_t rule, own;
+	int err = sb_procfs_stat(tgid, &stat);
 
-	return sb_procfs_stat(pid, &stat) ? 0 : stat.ppid;
+	if (err) /* or it is gone */
+		return err == -ENOMEM || err == -EMFILE || err == -ENFILE ? err : 0;
+	if (bpf_map_lookup_elem(fd, &stat.ppid, &rule) || !(rule & SB_RULE_FOLLOW))
+		return 0;
+	if (!bpf_map_lookup_elem(fd, &tgid, &own))
+		return 0;
+	return !bpf_map_update_elem(fd, &tgid, &rule, BPF_NOEXIST);
 }
 
 /* One look at every process: children of processes that have the rule get it, too. */
 static int follow_once(struct sampler_bpf *skel, size_t *nr_found)
 {
-	int fd = bpf_map__fd(skel->maps.target_tgids);
+	int fd = bpf_map__fd(skel->maps.target_tgids), ret = 0;
 	struct dirent *entry;
 	uint64_t pid;
-	uint32_t tgid, parent, rule, own;
 	DIR *proc = opendir("/proc");
 
 	if (!proc)
 		return -errno;
 	*nr_found = 0;
-	while ((entry = readdir(proc))) {
+	while (ret >= 0 && (entry = readdir(proc))) {
 		if (sb_parse_u64(entry->d_name, INT32_MAX, &pid))
 			continue;
-		tgid = (uint32_t)pid;
-		parent = parent_of(tgid);
-		if (bpf_map_lookup_elem(fd, &parent, &rule) || !(rule & SB_RULE_FOLLOW))
-			continue;
-		if (!bpf_map_lookup_elem(fd, &tgid, &own))
-			continue;
-		if (!bpf_map_update_elem(fd, &tgid, &rule, BPF_NOEXIST))
-			(*nr_found)++;
+		ret = follow_process(fd, (uint32_t)pid);
+		*nr_found += ret > 0;
 	}
 	closedir(proc);
-	return 0;
+	return ret < 0 ? ret : 0;
 }
 
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel)
