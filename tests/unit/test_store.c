@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -51,6 +52,20 @@ static uint32_t random_of(uint32_t nr)
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	return remove(path);
+}
+
+/* What a store takes for now; 0: what the clock says. */
+static int64_t set_now_s;
+time_t time(time_t *ret_time)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (set_now_s)
+		now.tv_sec = set_now_s;
+	if (ret_time)
+		*ret_time = now.tv_sec;
+	return now.tv_sec;
 }
 
 static int setup(void **state)
@@ -910,6 +925,46 @@ static void test_late_after_opening(void **state)
 	assert_int_equal(check_sums(&wrongs).nr_wrong, 0);
 }
 
+/* Every ten minutes from @from_s on; as the clock says. */
+static void record(struct sb_store *store, int64_t from_s, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		set_now_s = from_s + 600 * i + 10;
+		assert_int_equal(put_block(store, from_s + 600 * i, 2), 0);
+	}
+}
+
+/* A clock was hours ahead, was set right, and soon the recorder ended. It begins again when those hours are over: of
+ * what it had come to there are sums. */
+static void test_was_ahead(void **state)
+{
+	/* Within a day, and over the end of one. */
+	static const int64_t begins[] = { T0 + 2 * HOUR, T0 + 20 * HOUR };
+	struct wrongs wrongs;
+	struct sb_store *store;
+	size_t i;
+
+	for (i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		int64_t begin_s = begins[i] + (int64_t)i * 10 * DAY;
+
+		set_now_s = begin_s;
+		assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+		record(store, begin_s, 6);
+		record(store, begin_s + 5 * HOUR, 9);
+		record(store, begin_s + HOUR, 4);
+		sb_store_close(store);
+		set_now_s = begin_s + 9 * HOUR;
+		assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+		record(store, begin_s + 9 * HOUR, 12);
+		expect(store, 0, INT64_MAX, -1);
+		sb_store_close(store);
+		assert_int_equal(check_sums_at(&wrongs, set_now_s).nr_wrong, 0);
+	}
+	set_now_s = 0;
+}
+
 static void count_late(void *arg, const struct sb_record *block)
 {
 	(*(int *)arg)++;
@@ -1137,6 +1192,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_missing_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_far, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_after_opening, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_was_ahead, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_writer, setup, teardown),

@@ -325,7 +325,8 @@ static int note_edge(struct edge *edge, const char *name)
 
 struct last_files {
 	int64_t now_s, first_begin_s;
-	char past[SB_LEVEL_NAME_MAX]; /* that does not begin after now */
+	char before[SB_LEVEL_NAME_MAX]; /* the one before the next */
+	char past[SB_LEVEL_NAME_MAX];	/* that does not begin after now */
 	char last[SB_LEVEL_NAME_MAX];
 };
 
@@ -336,9 +337,43 @@ static int note_last(void *arg, const char *name, int64_t begin_s)
 	if (!files->last[0])
 		files->first_begin_s = begin_s;
 	memcpy(files->last, name, sizeof(files->last));
-	if (begin_s <= files->now_s)
-		memcpy(files->past, name, sizeof(files->past));
+	if (begin_s > files->now_s)
+		return 0;
+	memcpy(files->before, files->past, sizeof(files->before));
+	memcpy(files->past, name, sizeof(files->past));
 	return 0;
+}
+
+/* Set *time_s to when the block begins that was written last, if that is earlier. */
+static int note_written(struct sb_store *store, const char *name, int64_t *time_s)
+{
+	struct sb_segment segment;
+	const struct sb_record *last = NULL;
+	size_t i;
+	int err = name[0] ? sb_segment_read(&segment, store->dir_fd, name) : -ENOENT;
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	for (i = 0; i < segment.blocks.nr; i++)
+		if (!last || segment.blocks.at[i].at > last->at)
+			last = &segment.blocks.at[i];
+	if (last && last->begin_s < *time_s)
+		*time_s = last->begin_s;
+	sb_segment_release(&segment);
+	return 0;
+}
+
+/* What the last writer had come to when it ended. If its clock had been ahead before, there are later blocks, and
+ * sums of them; perhaps in the next day's file, so both are looked at. */
+static int find_written(struct sb_store *store, int64_t now_s, int64_t *ret_time_s)
+{
+	struct last_files files = { .now_s = now_s };
+	int err = sb_store_each_file(store, 0, note_last, &files);
+
+	*ret_time_s = INT64_MAX;
+	if (!err)
+		err = note_written(store, files.before, ret_time_s);
+	return err ? err : note_written(store, files.past, ret_time_s);
 }
 
 /* A clock that was wrong once has made sums of times to come: where sums are missing from is before them. */
@@ -367,10 +402,15 @@ static int find_rolled(struct sb_store *store, size_t level, int64_t now_s)
 
 int sb_store_find_rolled(struct sb_store *store, int64_t now_s)
 {
+	int64_t written_s, begin_s;
 	size_t level;
-	int err = 0;
+	int err = find_written(store, now_s, &written_s);
 
-	for (level = 1; level < SB_STORE_LEVELS && !err; level++)
+	for (level = 1; level < SB_STORE_LEVELS && !err; level++) {
 		err = find_rolled(store, level, now_s);
+		begin_s = sb_level_begin(level, written_s);
+		if (store->rolled_s[level] > begin_s)
+			store->rolled_s[level] = begin_s;
+	}
 	return err;
 }
