@@ -62,7 +62,20 @@ PARSERS = [
     ('labels of threads', 'labels', 'user/interp/label_keys.c bpf/include/sb_step_label.h'),
     ('blocks on their way to the store', 'block', 'user/store/block.c'),
     ('files of the store', 'store', 'user/store/record.c user/store/dict.c user/store/segment.c '
-     'user/store/bytes.c user/store/query.c'),
+     'user/store/bytes.c user/store/query.c user/store/check.c'),
+    ('times, lengths and rules of questions', 'ask', 'user/store/ask.c user/store/tags.c'),
+    ('heads of requests, who may ask', 'http',
+     'user/serve/http.c user/serve/params.c user/serve/access.c'),
+    ('answers of the server', 'serve',
+     'user/serve/routes.c user/serve/api.c user/serve/api_flame.c user/serve/api_metrics.c '
+     'user/serve/api_profile.c user/serve/api_render.c user/store/query.c user/store/search.c '
+     'user/store/timeline.c'),
+    ('what others say to an export', 'export',
+     'user/export/state.c user/export/http.c user/export/link.c user/export/otlp.c user/store/late.c'),
+    ('outputs of names that are anything', 'formats',
+     'user/output/bt.c user/output/callgrind.c user/output/firefox.c user/output/folded.c '
+     'user/output/html.c user/output/json.c user/output/jsontext.c user/output/otlp.c user/output/pprof.c '
+     'user/output/protobuf.c user/output/speedscope.c user/output/svg.c'),
     ('numbers, lists, durations', 'num', 'user/base/num.c'),
     ('images of interpreters: functions, relocations', 'attach',
      'user/interp/image.c user/interp/cold.c'),
