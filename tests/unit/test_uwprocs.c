@@ -295,7 +295,10 @@ static void test_reread(void **state)
 
 	assert_int_equal(sb_uwprocs_reread(procs, self, &when_ns), 0); /* nobody asked yet */
 	assert_int_equal(find_shown(self), -1);
+	assert_false(sb_uwprocs_is_read_since(procs, self, clock_ns - 1));
 	assert_int_equal(need(self, 5, 0), 0);
+	assert_true(sb_uwprocs_is_read_since(procs, self, clock_ns - 1));
+	assert_false(sb_uwprocs_is_read_since(procs, self, clock_ns));
 	at = find_shown(self);
 	word = shown[at].proc.segs_word;
 	nr_segs = shown[at].proc.nr_segs;
@@ -307,6 +310,8 @@ static void test_reread(void **state)
 	assert_true(when_ns > clock_ns);
 	clock_ns = when_ns;
 	assert_int_equal(sb_uwprocs_reread(procs, self, &when_ns), 0);
+	assert_true(sb_uwprocs_is_read_since(procs, self,
+					     clock_ns - 1)); /* the same list, read again */
 	assert_int_equal(shown[at].nr_new, 1);
 	assert_int_equal(shown[at].nr_same, nr_early + 1);
 	assert_int_equal(shown[at].proc.segs_word, word);

@@ -67,7 +67,7 @@ struct sb_procwatch {
 	struct sb_index files_index;
 	uint64_t nr_open, open_max; /* descriptors in the queue */
 	struct sb_procwatch_stats stats;
-	void (*changed)(void *arg, uint32_t tgid);
+	void (*changed)(void *arg, uint32_t tgid, uint64_t time_ns);
 	void *changed_arg;
 };
 
@@ -153,7 +153,7 @@ static int on_record(void *arg, const struct perf_event_header *record)
 	if (event.kind == SB_SIDEBAND_LOST)
 		watch->stats.nr_lost += watch->tells_lost ? 0 : event.nr_lost;
 	else if (event.kind != SB_SIDEBAND_FORK && watch->changed)
-		watch->changed(watch->changed_arg, event.tgid);
+		watch->changed(watch->changed_arg, event.tgid, event.time_ns);
 	if (watch->queue.nr >= QUEUE_MAX) {
 		lose(watch, &event);
 		return 0;
@@ -297,8 +297,8 @@ void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu)
 	pthread_mutex_unlock(&watch->lock);
 }
 
-void sb_procwatch_notify(struct sb_procwatch *watch, void (*changed)(void *arg, uint32_t tgid),
-			 void *arg)
+void sb_procwatch_notify(struct sb_procwatch *watch,
+			 void (*changed)(void *arg, uint32_t tgid, uint64_t time_ns), void *arg)
 {
 	pthread_mutex_lock(&watch->lock);
 	watch->changed = changed;

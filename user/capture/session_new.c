@@ -204,12 +204,12 @@ static int prepare(struct sb_session *session)
 	return 0;
 }
 
-static void on_changed(void *arg, uint32_t tgid)
+static void on_changed(void *arg, uint32_t tgid, uint64_t time_ns)
 {
 	struct sb_session *session = arg;
 
 	if (session->unwinder)
-		sb_unwinder_changed(session->unwinder, tgid);
+		sb_unwinder_changed(session->unwinder, tgid, time_ns);
 	if (session->interps)
 		sb_interpwatch_changed(session->interps, tgid);
 }

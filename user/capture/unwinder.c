@@ -25,11 +25,13 @@
 #include "sb_abi_unwind.h"
 #include "views/skel.h"
 
-#define BINS_BYTES (SB_UW_BINS_MAX * sizeof(struct sb_uw_bin))
+#define BINS_BYTES  (SB_UW_BINS_MAX * sizeof(struct sb_uw_bin))
 /* The kernel's PID_MAX_LIMIT. */
-#define TGIDS_MAX  (4u << 20)
+#define TGIDS_MAX   (4u << 20)
 /* Requests taken from the ring at a time, and for tables waiting: more than it holds. */
-#define NEEDS_MAX  8192u
+#define NEEDS_MAX   8192u
+/* Changes that wait to be looked at. */
+#define CHANGES_MAX 65536u
 
 /* One bit for each process. */
 struct tgid_set {
@@ -68,10 +70,13 @@ struct sb_unwinder {
 	/* Of all threads, by atomic operations. */
 	uint32_t first_tgid;	    /* it goes before others; 0: none */
 	struct tgid_set *published; /* or about to be */
-	struct tgid_set *changed;   /* in the list below */
 
 	pthread_mutex_t lock; /* of everything below */
-	sb_vec_u32 changed_tgids;
+	SB_VEC(struct change {
+		uint32_t tgid;
+		uint64_t time_ns;
+	})
+	changes;
 	sb_vec_u32 expected_tgids;
 	SB_VEC(struct wanted_file) expected_files; /* descriptors are owned */
 	uint32_t nr_expected;			   /* in the lists, or being served */
@@ -86,13 +91,10 @@ static bool has_tgid(const struct tgid_set *set, uint32_t tgid)
 	       __atomic_load_n(&set->bits[tgid / 64], __ATOMIC_SEQ_CST) >> tgid % 64 & 1;
 }
 
-/* Return: whether it was there before. */
-static bool add_tgid(struct tgid_set *set, uint32_t tgid)
+static void add_tgid(struct tgid_set *set, uint32_t tgid)
 {
-	uint64_t bit = 1ull << tgid % 64;
-
-	return tgid < TGIDS_MAX &&
-	       __atomic_fetch_or(&set->bits[tgid / 64], bit, __ATOMIC_SEQ_CST) & bit;
+	if (tgid < TGIDS_MAX)
+		__atomic_fetch_or(&set->bits[tgid / 64], 1ull << tgid % 64, __ATOMIC_SEQ_CST);
 }
 
 static void remove_tgid(struct tgid_set *set, uint32_t tgid)
@@ -278,18 +280,21 @@ static bool serve_bin(struct sb_unwinder *unwinder)
 
 static void serve_changes(struct sb_unwinder *unwinder)
 {
-	sb_vec_u32 tgids;
+	__typeof__(unwinder->changes) changes;
 	size_t i;
 
 	pthread_mutex_lock(&unwinder->lock);
-	tgids = unwinder->changed_tgids;
-	unwinder->changed_tgids = (sb_vec_u32){};
+	changes = unwinder->changes;
+	memset(&unwinder->changes, 0, sizeof(unwinder->changes));
 	pthread_mutex_unlock(&unwinder->lock);
-	for (i = 0; i < tgids.nr && !sb_server_is_ending(&unwinder->server); i++) {
-		remove_tgid(unwinder->changed, tgids.at[i]);
-		reread(unwinder, tgids.at[i]);
+	for (i = 0; i < changes.nr && !sb_server_is_ending(&unwinder->server); i++) {
+		const struct change *change = &changes.at[i];
+
+		/* A program that begins makes half a dozen in a row. */
+		if (!sb_uwprocs_is_read_since(unwinder->procs, change->tgid, change->time_ns))
+			reread(unwinder, change->tgid);
 	}
-	sb_vec_release(&tgids);
+	sb_vec_release(&changes);
 }
 
 /* Those whose time has come. Return: when the next one's is, in ms, or -1. */
@@ -499,8 +504,7 @@ int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 	pthread_mutex_init(&unwinder->lock, NULL);
 	sb_cond_init(&unwinder->is_served);
 	unwinder->published = calloc(1, sizeof(*unwinder->published));
-	unwinder->changed = calloc(1, sizeof(*unwinder->changed));
-	if (!unwinder->published || !unwinder->changed)
+	if (!unwinder->published)
 		err = -ENOMEM;
 	if (!err)
 		err = make_pool(unwinder,
@@ -557,9 +561,8 @@ void sb_unwinder_free(struct sb_unwinder *unwinder)
 	sb_vec_release(&unwinder->first_needs);
 	sb_vec_release(&unwinder->bins_needed);
 	sb_vec_release(&unwinder->rereadings);
-	sb_vec_release(&unwinder->changed_tgids);
+	sb_vec_release(&unwinder->changes);
 	free(unwinder->published);
-	free(unwinder->changed);
 	sb_vec_release(&unwinder->expected_tgids);
 	for (i = 0; i < unwinder->expected_files.nr; i++)
 		sb_closep(&unwinder->expected_files.at[i].fd);
@@ -607,19 +610,20 @@ void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *unt
 	pthread_mutex_unlock(&unwinder->lock);
 }
 
-void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid)
+void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid, uint64_t time_ns)
 {
+	const struct change change = { .tgid = tgid, .time_ns = time_ns };
 	bool is_first;
 
-	if (!has_tgid(unwinder->published, tgid) || add_tgid(unwinder->changed, tgid))
+	if (!has_tgid(unwinder->published, tgid))
 		return;
 	pthread_mutex_lock(&unwinder->lock);
-	is_first = !unwinder->changed_tgids.nr;
-	if (sb_vec_push(&unwinder->changed_tgids, tgid)) {
-		/* The walker will find out by itself. */
-		remove_tgid(unwinder->changed, tgid);
+	is_first = !unwinder->changes.nr;
+	/* What is lost the walker will find out by itself. */
+	if (!is_first && unwinder->changes.at[unwinder->changes.nr - 1].tgid == tgid)
+		unwinder->changes.at[unwinder->changes.nr - 1] = change;
+	else if (unwinder->changes.nr >= CHANGES_MAX || sb_vec_push(&unwinder->changes, change))
 		unwinder->nr_changes_lost++;
-	}
 	pthread_mutex_unlock(&unwinder->lock);
 	if (is_first)
 		sb_server_wake(&unwinder->server);

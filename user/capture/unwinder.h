@@ -57,9 +57,9 @@ void sb_unwinder_free(struct sb_unwinder *unwinder);
 
 /*
  * The executable mappings of @tgid changed, or it ended (side-band records say so): if its list was
- * published, it is read anew. Any thread; never blocks for long.
+ * published, and read before @time_ns (CLOCK_MONOTONIC), it is read anew. Any thread; never blocks for long.
  */
-void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid);
+void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid, uint64_t time_ns);
 
 /* @tgid is about to be sampled: its mappings are read, and its tables built, at once. */
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid);

@@ -28,6 +28,7 @@ struct proc {
 	struct sb_uwpool_place place;
 	uint32_t nr_segs;
 	uint64_t exec_vm; /* pages of executable mappings, as the kernel counts them */
+	uint64_t read_ns; /* when that began */
 	uint64_t published_ns, next_read_ns;
 	uint32_t nr_early; /* reads without a rest */
 };
@@ -391,8 +392,10 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 	uint64_t begin_ns = procs->opts.cpu_ns();
 	struct proc *have;
 	seg_list segs;
-	int err = read_segs(procs, new->tgid, &segs, &new->exec_vm);
+	int err;
 
+	new->read_ns = procs->opts.now_ns();
+	err = read_segs(procs, new->tgid, &segs, &new->exec_vm);
 	if (err) {
 		if (err != -ENOMEM)
 			drop_tgid(procs, new->tgid);
@@ -402,6 +405,7 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 	have = find_proc(procs, new->tgid);
 	set_next_read(new, have, procs->opts.cpu_ns() - begin_ns);
 	if (is_same_list(procs, have, new, &segs)) {
+		have->read_ns = new->read_ns;
 		have->next_read_ns = new->next_read_ns;
 		have->nr_early = new->nr_early;
 		drop_bins(procs, segs.at, segs.nr);
@@ -464,6 +468,13 @@ int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_whe
 	new = *have;
 	read_proc(procs, &new);
 	return 0;
+}
+
+bool sb_uwprocs_is_read_since(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t time_ns)
+{
+	const struct proc *have = find_proc(procs, tgid);
+
+	return have && have->read_ns > time_ns;
 }
 
 /* All bins. */

@@ -58,6 +58,9 @@ bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t a
  */
 int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_when_ns);
 
+/* Return: whether a list of @tgid is published, and was read when all was as it was at @time_ns or later. */
+bool sb_uwprocs_is_read_since(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t time_ns);
+
 /* Build all tables that @tgid needs, if a list of it is published. */
 void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid);
 
