@@ -371,8 +371,8 @@ static void test_kernel_stacks_are_remembered(void **state)
 			 SB_BY_THREAD | SB_BY_CPU);
 }
 
-static void add_as(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tgid, bool is_new,
-		   bool is_single, bool is_settled)
+static void add(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tgid, bool is_new,
+		bool is_single)
 {
 	const struct sb_batch_stack stack = {
 		.id = id, .nr_frames = 3, .ip = user_ips, .is_single = is_single
@@ -380,20 +380,10 @@ static void add_as(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t
 	const struct sb_batch_count count = { { .ustack = id, .tgid = tgid, .comm = "app" },
 					      { .weight = 1, .nr_samples = 1 } };
 	const struct sb_batch batch = {
-		.counts = &count,
-		.nr_counts = 1,
-		.stacks = &stack,
-		.nr_stacks = is_new,
-		.is_settled = is_settled,
+		.counts = &count, .nr_counts = 1, .stacks = &stack, .nr_stacks = is_new
 	};
 
 	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
-}
-
-static void add(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tgid, bool is_new,
-		bool is_single)
-{
-	add_as(resolver, id, tgid, is_new, is_single, false);
 }
 
 /* Stacks of processes that have ended are forgotten, and told; those of living ones stay. */
@@ -427,41 +417,6 @@ static void test_shed(void **state)
 	sb_resolver_stats(resolver, &stats);
 	assert_int_equal(stats.nr_missing_stacks, 0);
 	assert_int_equal(stats.nr_samples, 141);
-	sb_resolver_free(resolver);
-	sb_profile_free(profile);
-}
-
-/* A wait that is counted in pieces, because a block ended in its midst, has the only stack of its kind until it
- * is over. */
-static void test_shed_settled(void **state)
-{
-	const struct sb_resolve_opts opts = { .stacks_max = 10 };
-	const struct sb_stack_id long_one = { 1, 3 };
-	const uint32_t here = (uint32_t)getpid();
-	struct sb_resolve_stats stats;
-	struct sb_resolver *resolver;
-	struct sb_profile *profile;
-	size_t block, i;
-
-	assert_int_equal(sb_profile_new(&profile), 0);
-	assert_int_equal(sb_resolver_new(&opts, NULL, profile, &resolver), 0);
-	for (block = 1; block <= 3; block++) {
-		add_as(resolver, long_one, here, block == 1, true, true);
-		for (i = 1; i <= 100; i++)
-			add(resolver, (struct sb_stack_id){ 100 * block + i, 1 }, here, true, true);
-	}
-	sb_resolver_stats(resolver, &stats);
-	assert_int_equal(stats.nr_missing_stacks, 0);
-	assert_in_range(stats.nr_evicted, 280, 300);
-	/* Its end; and that it is not kept for ever. */
-	add(resolver, long_one, here, false, true);
-	for (i = 1; i <= 100; i++)
-		add(resolver, (struct sb_stack_id){ i, 1 }, here, true, true);
-	sb_resolver_stats(resolver, &stats);
-	assert_int_equal(stats.nr_missing_stacks, 0);
-	add(resolver, long_one, here, false, true);
-	sb_resolver_stats(resolver, &stats);
-	assert_int_equal(stats.nr_missing_stacks, 1);
 	sb_resolver_free(resolver);
 	sb_profile_free(profile);
 }
@@ -601,7 +556,6 @@ int main(void)
 		cmocka_unit_test(test_cut_and_lost),
 		cmocka_unit_test(test_broken_chain),
 		cmocka_unit_test(test_shed),
-		cmocka_unit_test(test_shed_settled),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_shed_wakers),
 		cmocka_unit_test(test_kernel_stacks_are_remembered),

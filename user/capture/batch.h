@@ -22,8 +22,8 @@ struct sb_batch_stack {
 	uint32_t status; /* enum sb_stack_status */
 	uint32_t flags;	 /* SB_STACK_KERNEL, ... */
 	uint32_t nr_frames;
-	bool is_single; /* no other sample will name it, but this one may again: see is_settled */
-	uint32_t list;	/* not 0: the same mappings lay below all of its samples */
+	bool is_single;	    /* no other sample will name it */
+	uint32_t list;	    /* not 0: the same mappings lay below all of its samples */
 	const uint64_t *ip; /* leaf first */
 };
 
@@ -51,7 +51,6 @@ struct sb_batch {
 	size_t nr_objects;
 	const struct sb_batch_labels *labels; /* that came since the last batch */
 	size_t nr_labels;
-	bool is_settled; /* what goes on was counted up to now: the rest of such a sample names its stacks again */
 };
 
 #endif

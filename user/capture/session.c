@@ -251,8 +251,6 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 		return err;
 	sb_rawstacks_clear(&session->asleep.raw);
 	sb_drain_batch(session->drain, &session->batch);
-	session->batch.is_settled = session->is_settled;
-	session->is_settled = false;
 	if (session->interps)
 		session->batch.nr_labels =
 			sb_interpwatch_take_labels(session->interps, &session->batch.labels);
@@ -262,7 +260,6 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 
 int sb_session_settle(struct sb_session *session)
 {
-	session->is_settled = true;
 	return iterate(session, session->settle, NULL);
 }
 

@@ -31,7 +31,6 @@ struct sb_session {
 	uint64_t began_ns;
 	uint64_t *stats; /* of each CPU: room for reading them, so that it is there at the end */
 	struct sb_batch batch;
-	bool is_settled; /* since the last drain */
 };
 
 /* A timer of the view, if it has one, on each CPU that is sampled. Return: 0 or a negative errno, logged. */

@@ -359,8 +359,6 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 	int err = 0;
 
 	resolver->nr_batches++;
-	if (batch->is_settled)
-		resolver->settled_batch = resolver->nr_batches;
 	for (i = 0; i < batch->nr_stacks && !err; i++)
 		err = keep_stack(resolver, &batch->stacks[i]);
 	for (i = 0; i < batch->nr_objects && !err; i++)

@@ -91,7 +91,6 @@ struct sb_resolver {
 	size_t shed_at, objects_shed_at, spaces_shed_at;
 	uint64_t doubt_ends; /* the batch with which those that are doubtful can go; 0: none are */
 	uint64_t nr_batches;
-	uint64_t settled_batch;		    /* the last one with is_settled; 0: none */
 	SB_VEC(struct sb_stack_id) evicted; /* by the last batch */
 	SB_VEC(uint64_t) ips;
 	SB_VEC(uint32_t) kernel_frames;

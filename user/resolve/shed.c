@@ -2,7 +2,7 @@
 /*
  * Stacks are kept for as long as a sample may name them. A machine that starts processes all the time
  * makes new ones all the time: those of processes that have ended, and those that are for one sample
- * only, all of which has come, are forgotten when they are many. The same holds for what is known of wakers, and of
+ * only, which has come, are forgotten when they are many. The same holds for what is known of wakers, and of
  * processes.
  *
  * So does a program that goes on and on, of which most are met once. Those that were not met for long are
@@ -47,10 +47,7 @@ static bool is_of_use(const struct sb_resolver *resolver, const struct known_sta
 		return resolver->nr_batches < resolver->doubt_ends;
 	if ((stack->flags & SB_STACK_KERNEL) || !stack->tgid || stack->tgid >= PID_LIMIT)
 		return true;
-	/* Of a wait that goes on, which was counted up to the last time that all were. */
-	if (stack->is_single && stack->batch != resolver->settled_batch)
-		return false;
-	return is_alive(known, stack->tgid);
+	return !stack->is_single && is_alive(known, stack->tgid);
 }
 
 static bool is_idle(const struct sb_resolver *resolver, const struct known_stack *stack)
