@@ -222,7 +222,8 @@ static int fill_gap(struct builder *b, uint64_t start, uint64_t end)
 
 	if (end - start >= PADDING_BYTES)
 		err = add_row(b, start, &chain);
-	if (err || b->entry < start || b->entry >= end || b->entry - start > ENTRY_FAR_BYTES)
+	if (err || !b->entry || b->entry < start || b->entry >= end ||
+	    b->entry - start > ENTRY_FAR_BYTES)
 		return err;
 	err = add_row(b, b->entry, &stop);
 	if (!err && end - b->entry > ENTRY_BYTES)

@@ -32,7 +32,7 @@
 
 /* A bio that was queued. */
 struct block_bio {
-	struct sb_capture capture;
+	struct sb_capture capture; /* first, as in the others: user space looks at its key */
 	__u64 queued_ns;
 	__u32 nr_bytes;
 	__u32 is_wanted;

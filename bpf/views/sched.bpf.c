@@ -1098,3 +1098,23 @@ int sched_settle(struct bpf_iter__task *ctx)
 		account_wait(capture, SB_SCRATCH_ITER, st, from_ns, now_ns);
 	return 0;
 }
+
+/* The three ids at the beginning of a key: the kernel comes again with a task there was no room for. */
+static void put_stacks(struct seq_file *seq, struct sb_capture *capture)
+{
+	if (capture->now_ns)
+		bpf_seq_write(seq, &capture->key, offsetof(struct sb_sample_key, object));
+}
+
+/* Of waits that go on, and of runs: they were shipped when these began, and are named at the end. */
+SEC("?iter/task")
+int sched_pending(struct bpf_iter__task *ctx)
+{
+	struct sched_task *st = ctx->task ? find_task(ctx->task) : NULL;
+
+	if (!st)
+		return 0;
+	put_stacks(ctx->meta->seq, &st->capture);
+	put_stacks(ctx->meta->seq, &st->ran);
+	return 0;
+}

@@ -81,6 +81,21 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		(v)->nr = 0;                                         \
 	} while (0)
 
+/* Give back what is more than twice what is in use, and much. Without memory for the copy it stays. */
+#define sb_vec_trim(v)                                                                           \
+	do {                                                                                     \
+		void *mem_ = NULL;                                                               \
+                                                                                                 \
+		if ((v)->cap > 2 * (v)->nr && (v)->cap * sizeof(*(v)->at) > SB_VEC_KEPT_BYTES) { \
+			if ((v)->nr)                                                             \
+				mem_ = realloc((v)->at, (v)->nr * sizeof(*(v)->at));             \
+			if (mem_) {                                                              \
+				(v)->at = mem_;                                                  \
+				(v)->cap = (v)->nr;                                              \
+			}                                                                        \
+		}                                                                                \
+	} while (0)
+
 #define sb_vec_release(v)               \
 	do {                            \
 		free((v)->at);          \

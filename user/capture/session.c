@@ -47,8 +47,8 @@ static bool is_for_attach(const struct sb_session *session, const struct bpf_pro
 {
 	const struct sb_view *view = session->opts.view;
 
-	if (!bpf_program__autoload(prog) || prog == session->timer || prog == session->begin ||
-	    prog == session->settle)
+	if (!bpf_program__autoload(prog) || prog == session->timer ||
+	    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER)
 		return false;
 	return !view->attaches || !view->attaches(session->skel, prog);
 }
@@ -263,6 +263,20 @@ int sb_session_settle(struct sb_session *session)
 	return iterate(session, session->settle, NULL);
 }
 
+int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
+		       size_t *ret_nr)
+{
+	const struct sb_view *view = session->opts.view;
+	int err = 0;
+
+	session->pending.nr = 0;
+	if (view->pending)
+		err = view->pending(session->skel, &session->pending);
+	*ret_ids = session->pending.at;
+	*ret_nr = session->pending.nr;
+	return err ? sb_explain(err, "list the stacks of what goes on") : 0;
+}
+
 int sb_session_unwant(struct sb_session *session, uint64_t object)
 {
 	const uint32_t unwanted = SB_OBJECT_UNWANTED;
@@ -321,6 +335,7 @@ void sb_session_free(struct sb_session *session)
 	detach(session);
 	sb_closep(&session->links_root);
 	sb_asleep_release(&session->asleep);
+	sb_vec_release(&session->pending);
 	sb_vec_release(&session->timers);
 	sb_thinning_release(&session->thinning);
 	sb_vec_release(&session->links);

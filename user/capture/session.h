@@ -104,6 +104,10 @@ void sb_session_govern(struct sb_session *session, uint64_t weight, uint64_t nr_
 int sb_session_settle(struct sb_session *session);
 /* An object that no sample is wanted of: the BPF side leaves out what it can. */
 int sb_session_unwant(struct sb_session *session, uint64_t object);
+/* Stacks, zeros and doubles among them, that samples will name which have begun; valid until the next call. What is
+ * not among them then, nor in the next two batches, is named by nobody that was not shipped it again. */
+int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
+		       size_t *ret_nr);
 /* Stacks that user space has forgotten are shipped again when they come again. */
 void sb_session_forget_stacks(struct sb_session *session, const struct sb_stack_id *ids, size_t nr);
 /* The same for sets of labels. */

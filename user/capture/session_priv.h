@@ -28,6 +28,7 @@ struct sb_session {
 	int hotplug_fd;		/* -1: not to be had; then the list of CPUs has to do */
 	uint64_t nr_cpus_went, nr_cpus_came, nr_cpus_refused;
 	sb_vec_u32 new_tgids; /* to be seeded */
+	sb_vec_stack_id pending;
 	uint64_t began_ns;
 	uint64_t *stats; /* of each CPU: room for reading them, so that it is there at the end */
 	struct sb_batch batch;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The commands that record: the stages of a run, in their order. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,10 @@
 #include "cli/record.h"
 
 #define KIND_DEFAULT "oncpu"
+/* Of malloc(): each thread would have one, half empty. */
+#define ARENAS_MAX   2
+/* What is bigger is a mapping of its own, and gone when it is freed; else malloc() learns to keep it. */
+#define MAPPED_BYTES (256 << 10)
 
 int sb_run_parse(struct sb_run *run, const struct sb_command *command, char **argv)
 {
@@ -121,8 +126,6 @@ static int make_resolver(struct sb_run *run)
 	if (run->sink) {
 		resolve_opts.series = run->sink->series;
 		resolve_opts.series_arg = run->sink->series_arg;
-		resolve_opts.stacks_max = run->sink->stacks_max;
-		resolve_opts.idle_batches = run->sink->idle_batches;
 		sym_opts.memo_max = run->sink->memo_max;
 	}
 	if (!err)
@@ -335,8 +338,16 @@ static void choose_unit(struct sb_run *run)
 	run->unit = unit ? unit : run->view->unit;
 }
 
+/* A run may go on for months. Of what is freed and made anew all the time, holes are left in a heap. */
+static void save_memory(void)
+{
+	(void)mallopt(M_ARENA_MAX, ARENAS_MAX);
+	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+}
+
 void sb_run_init(struct sb_run *run)
 {
+	save_memory();
 	*run = (struct sb_run){
 		.entry_ns = sb_now_ns(),
 		.opts = { .unwind = SB_UNWIND_CFI | SB_UNWIND_FP,

@@ -12,7 +12,6 @@
  * so does the writer. At most the block that is being sampled is lost.
  */
 #include <errno.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,10 +46,6 @@
 #define LOOK_NS		(60 * SB_NS_PER_SEC)
 #define LOOK_MS		60000
 #define STATM_BYTES_MAX 256
-/* Of malloc(): each thread would have one, half empty. */
-#define ARENAS_MAX	2
-/* What is bigger is a mapping of its own, and gone when it is freed; else malloc() learns to keep it. */
-#define MAPPED_BYTES	(256 << 10)
 
 enum state { STARTING, SAMPLING, PAUSED, ENDED };
 
@@ -643,15 +638,6 @@ static void end_keeper(struct recorder *recorder)
 		recorder->status = SB_EXIT_FAILED;
 }
 
-/* Of all that will be forked. What is there for months is to be small. */
-static void save_memory(void)
-{
-	(void)mallopt(M_ARENA_MAX, ARENAS_MAX);
-	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
-	/* Stacks of threads and arenas are touched here and there: no 2 MB for each of these. */
-	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-}
-
 int sb_cmd_recorder(const struct sb_command *command, char **argv)
 {
 	static int (*const stages[])(struct recorder * recorder) = {
@@ -661,8 +647,10 @@ int sb_cmd_recorder(const struct sb_command *command, char **argv)
 	int status;
 	size_t i;
 
-	save_memory();
 	sb_run_init(&recorder.run);
+	/* Of all that will be forked: stacks of threads and arenas are touched here and there, no 2 MB for each
+	 * of these. */
+	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	/* Of programs that come and go, debug data would be most of what is kept, and read. */
 	recorder.run.opts.no_inlines = true;
 	status = sb_run_parse(&recorder.run, command, argv);

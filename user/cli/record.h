@@ -69,8 +69,6 @@ struct sb_run_sink {
 		      uint32_t *ret_series);
 	void *series_arg;
 	uint32_t by;	       /* SB_BY_*: what keys are split by for that */
-	size_t stacks_max;     /* struct sb_resolve_opts */
-	uint64_t idle_batches; /* the same */
 	uint32_t memo_max;     /* struct sb_symbolizer_opts */
 	/* Of a process whose owner says when to end: signals are none of its business. */
 	bool has_owner;

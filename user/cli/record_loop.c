@@ -147,6 +147,20 @@ void sb_run_loop_release(struct sb_run *run)
 	sb_closep(&run->sink_fd);
 }
 
+static int keep_pending(struct sb_run *run)
+{
+	const struct sb_stack_id *ids;
+	size_t nr;
+	int err;
+
+	if (!sb_resolver_asks(run->resolver))
+		return 0;
+	err = sb_session_pending(run->session, &ids, &nr);
+	if (!err)
+		sb_resolver_keep(run->resolver, ids, nr);
+	return err;
+}
+
 int sb_run_drain(struct sb_run *run)
 {
 	uint64_t before_ns = sb_now_ns();
@@ -154,8 +168,11 @@ int sb_run_drain(struct sb_run *run)
 	const uint64_t *unwanted;
 	size_t nr, i;
 	const struct sb_batch *batch;
-	int err = sb_session_drain(run->session, &batch);
+	int err = keep_pending(run);
 
+	if (err)
+		return err;
+	err = sb_session_drain(run->session, &batch);
 	if (err)
 		return sb_err(err, "cannot read the samples");
 	err = sb_resolver_add(run->resolver, batch);

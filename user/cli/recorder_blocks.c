@@ -23,9 +23,6 @@
 /* A clock that is corrected bit by bit says less than a multiple of 10 s when the timer says that it is one. */
 #define SLACK_US	500000
 
-#define STACKS_MAX	16384u
-/* Some minutes. Waits that go on are sampled at the end of each block. */
-#define IDLE_BATCHES	1000u
 /* Frames whose names are remembered: some blocks' worth. */
 #define MEMO_MAX	32768u
 
@@ -100,8 +97,6 @@ int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_bloc
 		.series = sb_series_of,
 		.series_arg = blocks->series,
 		.by = sb_series_by(blocks->series),
-		.stacks_max = STACKS_MAX,
-		.idle_batches = IDLE_BATCHES,
 		.memo_max = MEMO_MAX,
 		.has_owner = true,
 	};

@@ -79,9 +79,8 @@ struct sb_resolve_opts {
 	const char *const
 		*labels;  /* borrowed: keys of labels, frames "KEY=value" outside of all roots */
 	size_t nr_labels; /* up to SB_LABELS_MAX */
-	size_t stacks_max; /* so many are kept before those of ended processes are forgotten; 0: 65,536 */
-	/* With them go those that were in none of so many batches, if no sample lasts for longer; 0: none do. */
-	uint64_t idle_batches;
+	size_t stacks_max; /* so many are kept before those of no more use are forgotten; 0: 16,384 */
+	uint64_t idle_batches; /* of no more use are those that were in none of so many; 0: 128 */
 	/*
 	 * Samples that are kept apart by more than roots can say: @series gives each a number, and a frame of
 	 * that name (decimal) is the outermost one; there are no other roots then. @labels: the values of the
@@ -100,10 +99,15 @@ void sb_resolver_free(struct sb_resolver *resolver);
 
 /* Append a batch to the profile. @sym must have been told of processes up to the batch. */
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
+/* Before a batch. Return: whether stacks are about to be forgotten, of which those that samples under way will name
+ * have to be kept. */
+bool sb_resolver_asks(const struct sb_resolver *resolver);
+/* These. An id that is not known is passed over. */
+void sb_resolver_keep(struct sb_resolver *resolver, const struct sb_stack_id *ids, size_t nr);
 /* Objects that turned out not to be wanted since the last call; valid until sb_resolver_add(). */
 const uint64_t *sb_resolver_unwanted(struct sb_resolver *resolver, size_t *ret_nr);
-/* Stacks that are forgotten, because their processes have ended or nothing was sampled there for long: the BPF
- * side must forget them, too, or it would not ship them again. Of the last batch; valid until sb_resolver_add(). */
+/* Stacks that are forgotten, because their processes have ended, or are about to be, because nothing was sampled
+ * there for long: the BPF side must forget them, too, or it would not ship them again. Of the last batch; valid until sb_resolver_add(). */
 const struct sb_stack_id *sb_resolver_evicted(const struct sb_resolver *resolver, size_t *ret_nr);
 /*
  * Go on in @profile, which is empty: frames that are kept for later samples get their numbers there. The old

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Stacks are kept for as long as a sample may name them. A machine that starts processes all the time
- * makes new ones all the time: those of processes that have ended, and those that are for one sample
- * only, which has come, are forgotten when they are many. The same holds for what is known of wakers, and of
- * processes.
+ * makes new ones all the time, and so does a program that goes on and on, of which most are met once. When they are
+ * many, those of processes that have ended, those for one sample only, which has come, and those that were not
+ * met for long are forgotten, in three steps, because a sample may name one just now: the BPF side is told to
+ * forget it, and ships it again with the next sample; it is asked which ones samples will name that have begun,
+ * those stay; what was counted before that comes; the rest goes.
  *
- * So does a program that goes on and on, of which most are met once. Those that were not met for long are
- * forgotten in two steps, because a sample may name one just now: the BPF side is told to, and ships it again
- * with the next sample; if it was not named in some batches then, it goes.
+ * What is known of wakers and of processes goes when these have ended.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,10 +18,13 @@
 #include "base/fs.h"
 #include "resolve/resolve_priv.h"
 
-#define STACKS_MAX_DEFAULT 65536u
-#define PID_LIMIT	   4194304u /* PID_MAX_LIMIT, include/linux/threads.h */
-/* What was counted before the BPF side forgot a stack comes with the next batch at the latest. */
-#define DOUBT_BATCHES	   3u
+#define STACKS_MAX_DEFAULT   16384u
+#define IDLE_BATCHES_DEFAULT 128u
+#define PID_LIMIT	     4194304u /* PID_MAX_LIMIT, include/linux/threads.h */
+/* One in which the BPF side is told, and two after it was asked: what was counted comes with the next one at the
+ * latest. */
+#define DOUBT_BATCHES	     3u
+#define ASKED_BATCHES	     2u
 
 /* What is known of a process: two bits, asked and alive. A pid that was given anew is taken for alive. */
 static bool is_alive(uint8_t *known, uint32_t tgid)
@@ -37,23 +40,49 @@ static bool is_alive(uint8_t *known, uint32_t tgid)
 	return *at >> shift & 2;
 }
 
-/* The two parts of a wait may come in two batches, one after the other. */
-static bool is_of_use(const struct sb_resolver *resolver, const struct known_stack *stack,
-		      uint8_t *known)
+/* Its process has ended, or it was for one sample only, which has come, or it was not met for long. The two parts
+ * of a wait may come in two batches, one after the other. */
+static bool may_go(const struct sb_resolver *resolver, const struct known_stack *stack,
+		   uint8_t *known)
 {
+	uint64_t idle_batches = resolver->opts.idle_batches;
+
 	if (stack->batch + 1 >= resolver->nr_batches)
+		return false;
+	if (!idle_batches)
+		idle_batches = IDLE_BATCHES_DEFAULT;
+	if (stack->batch + idle_batches < resolver->nr_batches)
 		return true;
-	if (stack->is_doubtful)
-		return resolver->nr_batches < resolver->doubt_ends;
 	if ((stack->flags & SB_STACK_KERNEL) || !stack->tgid || stack->tgid >= PID_LIMIT)
-		return true;
-	return !stack->is_single && is_alive(known, stack->tgid);
+		return false;
+	return stack->is_single || !is_alive(known, stack->tgid);
 }
 
-static bool is_idle(const struct sb_resolver *resolver, const struct known_stack *stack)
+bool sb_resolver_asks(const struct sb_resolver *resolver)
 {
-	return resolver->opts.idle_batches && !stack->is_doubtful &&
-	       stack->batch + resolver->opts.idle_batches < resolver->nr_batches;
+	return resolver->doubt_ends && resolver->nr_batches + ASKED_BATCHES == resolver->doubt_ends;
+}
+
+/* To be looked up when the wait is over that it ended. */
+static void keep_of_object(struct sb_resolver *resolver, const struct sb_object *object)
+{
+	const struct sb_object_waker *waker = object->data;
+
+	if (object->kind != SB_OBJECT_WAKER || object->is_resolved)
+		return;
+	(void)sb_resolver_find_stack(resolver, waker->kstack);
+	(void)sb_resolver_find_stack(resolver, waker->ustack);
+	(void)sb_resolver_find_stack(resolver, waker->istack);
+}
+
+void sb_resolver_keep(struct sb_resolver *resolver, const struct sb_stack_id *ids, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		(void)sb_resolver_find_stack(resolver, ids[i]);
+	for (i = 0; i < resolver->objects.at.nr; i++)
+		keep_of_object(resolver, &resolver->objects.at.at[i]);
 }
 
 /* Kernel stacks that are left keep their frames, which lie in the order in which they were resolved. */
@@ -86,26 +115,31 @@ static int drop_kernel_frames(struct sb_resolver *resolver)
 	return 0;
 }
 
+/* Begin a round, or end it. Looking at all of them has its price: there is one at a time. */
+static int doubt_or_drop(struct sb_resolver *resolver, struct known_stack *stack, uint8_t *known,
+			 bool *ret_is_dropped)
+{
+	*ret_is_dropped = stack->is_doubtful && resolver->nr_batches >= resolver->doubt_ends;
+	resolver->stats.nr_evicted += *ret_is_dropped;
+	if (resolver->doubt_ends || !may_go(resolver, stack, known))
+		return 0;
+	stack->is_doubtful = true;
+	return stack->is_single ? 0 : sb_vec_push(&resolver->evicted, stack->id);
+}
+
 /* Their addresses lie in the order of the stacks. */
 static int drop_stacks(struct sb_resolver *resolver, uint8_t *known)
 {
 	size_t i, nr = 0, nr_ips = 0, nr_doubtful = 0;
+	bool is_dropped;
 	int err = 0;
 
 	for (i = 0; i < resolver->stacks.nr && !err; i++) {
 		struct known_stack stack = resolver->stacks.at[i];
 
-		if (!is_of_use(resolver, &stack, known)) {
-			resolver->stats.nr_evicted++;
-			if (!stack.is_single && !stack.is_doubtful)
-				err = sb_vec_push(&resolver->evicted, stack.id);
+		err = doubt_or_drop(resolver, &stack, known, &is_dropped);
+		if (is_dropped)
 			continue;
-		}
-		/* One round after the other: looking at all of them has its price. */
-		if (!resolver->doubt_ends && is_idle(resolver, &stack)) {
-			err = sb_vec_push(&resolver->evicted, stack.id);
-			stack.is_doubtful = true;
-		}
 		nr_doubtful += stack.is_doubtful;
 		memmove(resolver->ips.at + nr_ips, resolver->ips.at + stack.first_ip,
 			stack.nr_ips * sizeof(*resolver->ips.at));
@@ -115,7 +149,12 @@ static int drop_stacks(struct sb_resolver *resolver, uint8_t *known)
 	}
 	resolver->stacks.nr = nr;
 	resolver->ips.nr = nr_ips;
-	resolver->doubt_ends = nr_doubtful ? resolver->nr_batches + DOUBT_BATCHES : 0;
+	sb_vec_trim(&resolver->stacks);
+	sb_vec_trim(&resolver->ips);
+	if (!nr_doubtful)
+		resolver->doubt_ends = 0;
+	else if (!resolver->doubt_ends)
+		resolver->doubt_ends = resolver->nr_batches + DOUBT_BATCHES;
 	return err;
 }
 
@@ -213,8 +252,8 @@ int sb_resolver_shed(struct sb_resolver *resolver)
 		if (!known)
 			known = calloc(PID_LIMIT / 4, 1);
 		err = known ? kinds[i].shed(resolver, known) : -ENOMEM;
-		/* Looking at those that stay costs less than making them. */
-		*kinds[i].at = 2 * *kinds[i].nr > max ? 2 * *kinds[i].nr : max;
+		/* Looking at those that stay costs less than making a quarter of them. */
+		*kinds[i].at = *kinds[i].nr + (*kinds[i].nr / 4 > max ? *kinds[i].nr / 4 : max);
 	}
 	return err;
 }

@@ -304,6 +304,19 @@ static const char *cannot_thin(const struct sampler_bpf *skel, const struct sb_v
 	return "--layer block takes the stack of a request before it is known how long it takes";
 }
 
+static int pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids)
+{
+	const struct bpf_map *const maps[] = { skel->maps.io_block_bios,
+					       skel->maps.io_block_dirtiers,
+					       skel->maps.io_uring_requests };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < SB_ARRAY_SIZE(maps) && !err; i++)
+		err = sb_pending_of_map(maps[i], ids);
+	return err;
+}
+
 const struct sb_view sb_view_io = {
 	.name = "io",
 	.title = "File I/O",
@@ -323,6 +336,7 @@ const struct sb_view sb_view_io = {
 	.attach = attach,
 	.attaches = attaches,
 	.nests = sb_io_layer_nests,
+	.pending = pending,
 	.thin = sb_view_thin_events,
 	.cannot_thin = cannot_thin,
 	.report = report,

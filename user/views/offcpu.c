@@ -64,6 +64,7 @@ const struct sb_view sb_view_offcpu = {
 	.prepare = prepare,
 	.begin = sb_sched_begin,
 	.settle = sb_sched_settle,
+	.pending = sb_sched_pending,
 	.thin = thin,
 	.cannot_thin = cannot_thin,
 };

@@ -35,5 +35,6 @@ const struct sb_view sb_view_offwake = {
 	.prepare = prepare,
 	.begin = sb_sched_begin,
 	.settle = sb_sched_settle,
+	.pending = sb_sched_pending,
 	.cannot_thin = cannot_thin,
 };

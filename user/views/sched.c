@@ -18,6 +18,7 @@ int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 		skel->progs.sched_new,
 		skel->progs.sched_switch,
 		skel->progs.sched_begin,
+		skel->progs.sched_pending,
 	};
 
 	skel->rodata->cfg_sched_min_ns = opts->min_ns;
@@ -48,4 +49,9 @@ struct bpf_program *sb_sched_begin(struct sampler_bpf *skel)
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel)
 {
 	return skel->progs.sched_settle;
+}
+
+int sb_sched_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids)
+{
+	return sb_pending_of_tasks(skel->progs.sched_pending, ids);
 }

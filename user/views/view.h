@@ -13,12 +13,15 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "sb_abi.h"
 
 struct sampler_bpf;
 struct bpf_link;
+struct bpf_map;
 struct bpf_program;
 
 typedef SB_VEC(struct bpf_link *) sb_vec_link;
+typedef SB_VEC(struct sb_stack_id) sb_vec_stack_id;
 
 /* What only some views have; the others ignore it. Zero: the default. Strings are borrowed. */
 struct sb_view_opts {
@@ -89,6 +92,12 @@ struct sb_view {
 	 * Their output is a sequence of struct sb_asleep. */
 	struct bpf_program *(*begin)(struct sampler_bpf *skel);
 	struct bpf_program *(*settle)(struct sampler_bpf *skel);
+	/*
+	 * Append the stacks, zeros and doubles among them, of samples that have begun and come later: waits,
+	 * requests. They were shipped when they were taken. Return: 0 or a negative errno. NULL: stacks
+	 * are taken with their samples.
+	 */
+	int (*pending)(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
 	/*
 	 * Make it cheaper while it runs: with each step about half as many samples, of more weight, so
 	 * that sums are what they were on average. Step 0: as was asked for. @mean: weight of a sample

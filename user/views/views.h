@@ -23,6 +23,12 @@ int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 			     uint32_t step, uint64_t mean);
 
+/* pending.c: parts of sb_view.pending. */
+/* What an iterator over tasks writes: ids, nothing else. */
+int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids);
+/* Of a hash whose values begin with a struct sb_sample_key; entries may come and go meanwhile. */
+int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids);
+
 /* sched.c, the user half of bpf/views/sched.bpf.c: of the views of waits. */
 
 /* Frames of the kernel that are the switch's and the tracer's; of the wake-up; of both. */
@@ -36,6 +42,7 @@ int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel);
+int sb_sched_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
 
 /* io.c: the layers "syscall" and "fsync" of "io". */
 

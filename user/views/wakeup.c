@@ -40,5 +40,6 @@ const struct sb_view sb_view_wakeup = {
 	.check = check,
 	.prepare = prepare,
 	.begin = sb_sched_begin,
+	.pending = sb_sched_pending,
 	.thin = sb_view_thin_events,
 };

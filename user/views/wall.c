@@ -41,5 +41,6 @@ const struct sb_view sb_view_wall = {
 	.timer = timer,
 	.begin = sb_sched_begin,
 	.settle = sb_sched_settle,
+	.pending = sb_sched_pending,
 	.expected = expected,
 };
