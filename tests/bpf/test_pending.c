@@ -3,25 +3,26 @@
  * A wait that goes on names the stacks it began with when it is over: sb_session_pending() lists them, or user
  * space would have forgotten them by then. A child waits in read(), is asked after, and goes on.
  */
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/log.h"
+#include "base/status.h"
 #include "capture/session.h"
 #include "sb_sym.h"
-
-/* Nothing else of the child waits for so long. */
-#define WAIT_NS 200000000l
 
 struct child {
 	pid_t pid;
@@ -59,6 +60,21 @@ static void wake(const struct child *child)
 	assert_int_equal(read(child->from, &c, 1), 1);
 }
 
+/* Until it waits. */
+static void see_it_wait(const struct child *child)
+{
+	sb_cleanup(sb_freep) char *status = NULL;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)child->pid);
+	do {
+		free(status);
+		status = NULL;
+		sched_yield();
+		assert_int_equal(sb_read_file(path, SB_STATUS_BYTES_MAX, &status, NULL), 0);
+	} while (!strstr(status, "State:\tS"));
+}
+
 static void end_child(struct child *child)
 {
 	close(child->to);
@@ -78,7 +94,7 @@ static bool is_among(struct sb_stack_id id, const struct sb_stack_id *ids, size_
 	return false;
 }
 
-/* Return: how many waits of the child were as long as ours, all stacks of which are among @ids. */
+/* Return: how many counts there are of the child's waits, all stacks of which are among @ids. */
 static size_t check_waits(const struct sb_batch *batch, const struct child *child,
 			  const struct sb_stack_id *ids, size_t nr)
 {
@@ -87,8 +103,7 @@ static size_t check_waits(const struct sb_batch *batch, const struct child *chil
 	for (i = 0; i < batch->nr_counts; i++) {
 		const struct sb_sample_key *key = &batch->counts[i].key;
 
-		if (key->tgid != (uint32_t)child->pid ||
-		    batch->counts[i].count.weight < (uint64_t)WAIT_NS / 2)
+		if (key->tgid != (uint32_t)child->pid || key->state != SB_STATE_SLEEP)
 			continue;
 		assert_true(key->kstack.lo || key->kstack.hi);
 		assert_true(is_among(key->kstack, ids, nr));
@@ -100,7 +115,6 @@ static size_t check_waits(const struct sb_batch *batch, const struct child *chil
 
 static void look(struct sb_session *session, const struct child *child)
 {
-	const struct timespec length = { .tv_nsec = WAIT_NS };
 	const struct sb_stack_id *ids;
 	const struct sb_batch *batch;
 	size_t nr, nr_found = 0;
@@ -109,7 +123,7 @@ static void look(struct sb_session *session, const struct child *child)
 	assert_int_equal(sb_session_start(session), 0);
 	/* A wait that the run saw from its beginning on. */
 	wake(child);
-	nanosleep(&length, NULL);
+	see_it_wait(child);
 	assert_int_equal(sb_session_drain(session, &batch), 0);
 	assert_int_equal(sb_session_pending(session, &ids, &nr), 0);
 	assert_true(nr > 0);

@@ -68,8 +68,8 @@ struct sb_run_sink {
 	int (*series)(void *arg, const struct sb_sample_key *key, const char *const *labels,
 		      uint32_t *ret_series);
 	void *series_arg;
-	uint32_t by;	       /* SB_BY_*: what keys are split by for that */
-	uint32_t memo_max;     /* struct sb_symbolizer_opts */
+	uint32_t by;	   /* SB_BY_*: what keys are split by for that */
+	uint32_t memo_max; /* struct sb_symbolizer_opts */
 	/* Of a process whose owner says when to end: signals are none of its business. */
 	bool has_owner;
 	bool has_terminal; /* it draws on one */
