@@ -375,8 +375,9 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	int err;
 
 	fill_figures(blocks, run, &head);
-	sb_profile_seal(run->profile);
-	err = enqueue(blocks, run, &head);
+	err = sb_profile_seal(run->profile);
+	if (!err)
+		err = enqueue(blocks, run, &head);
 	if (err == -ECHILD)
 		sb_err(0, "the process that writes the store has gone");
 	else if (err)
