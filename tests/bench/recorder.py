@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What `record` costs where processes come and go: CPU time and memory of each of its processes and threads.
 
-recorder.py [--rate N] [--seconds N] [--kinds LIST] STACKBPF...
+recorder.py [--rate N] [--seconds N] [--kinds LIST] [--alone] STACKBPF...
 
 N short programs a second are started, in turns; 0: none. Several STACKBPF run side by side, so that they
-see the same. Figures are of the seconds in the midst, without start and end.
+see the same; with --alone each kind's own command, too: what sampling costs without a recorder. Figures are
+of the seconds in the midst, without start and end.
 """
 import argparse
 import os
@@ -79,8 +80,8 @@ def look(pid):
     return seen
 
 
-def show(binary, before, after, seconds, nr_begun):
-    print(f'\n{binary}')
+def show(command, before, after, seconds, nr_begun):
+    print(f'\n{" ".join(command[:2])}')
     total = 0
     for pid, (cpu, rss, threads) in after.items():
         if pid not in before:
@@ -99,12 +100,16 @@ def main():
     parser.add_argument('--rate', type=float, default=90)
     parser.add_argument('--seconds', type=float, default=60)
     parser.add_argument('--kinds', default='oncpu,offcpu,io')
+    parser.add_argument('--alone', action='store_true')
     parser.add_argument('binaries', nargs='+', metavar='STACKBPF')
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        recorders = [subprocess.Popen([binary, 'record', '--store', f'{work}/{i}', '--kinds', args.kinds, '-a', '-q'],
-                                      start_new_session=True)
-                     for i, binary in enumerate(args.binaries)]
+        commands = [[binary, 'record', '--store', f'{work}/{i}', '--kinds', args.kinds, '-a', '-q']
+                    for i, binary in enumerate(args.binaries)]
+        if args.alone:
+            commands += [[binary, kind, '--no-inlines', '-q', '-o', '/dev/null']
+                         for binary in args.binaries for kind in args.kinds.split(',')]
+        recorders = [subprocess.Popen(command, start_new_session=True) for command in commands]
         load = Load(args.rate)
         load.start()
         try:
@@ -116,8 +121,8 @@ def main():
             seconds, forks = time.monotonic() - begin, nr_forks() - forks
             print(f'{(load.nr - nr) / seconds:.0f} processes a second for {seconds:.0f} s, {forks / seconds:.0f} processes '
                   f'and threads began on this machine, its load was {os.getloadavg()[0]:.1f}')
-            for binary, *looks in zip(args.binaries, before, after):
-                show(binary, *looks, seconds, forks)
+            for command, *looks in zip(commands, before, after):
+                show(command, *looks, seconds, forks)
         finally:
             load.is_ending = True
             load.join()
