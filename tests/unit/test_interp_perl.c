@@ -36,12 +36,15 @@ static struct sb_runtime rt;
 static struct sb_memory memory;
 static const struct sb_perl_conf *conf;
 static uint64_t si_last;
+static uint64_t gone_when_read; /* what is there is something else from then on */
 
 static int read_bytes(void *arg, void *dst, size_t len, uint64_t addr)
 {
 	if (addr < BASE || addr - BASE > NR_BYTES || len > NR_BYTES - (addr - BASE))
 		return -EFAULT;
 	memcpy(dst, bytes + (addr - BASE), len);
+	if (gone_when_read && addr == gone_when_read)
+		memset(bytes + (addr - BASE), 0x77, len);
 	return 0;
 }
 
@@ -362,6 +365,16 @@ static void a_statement_that_is_gone_has_no_line(void **state)
 	assert_string_equal(walked(cop), "(eval):1 {main}:1|");
 	put32(cop + 36, 77);
 	assert_int_equal(sb_perl_describe(&rt, &walk.frame[0], &text), 0);
+	assert_string_equal(text.name.s, "(eval)");
+	assert_int_equal(text.line, 0);
+	assert_int_equal(text.file.len, 0);
+	/* It goes while its file is read, which may be that of another by then. */
+	cop = make_cop("(eval 8)", 1);
+	assert_string_equal(walked(cop), "(eval):1 {main}:1|");
+	gone_when_read = cop + SB_PERL_COP_LINE;
+	sb_str_clear(&text.name);
+	assert_int_equal(sb_perl_describe(&rt, &walk.frame[0], &text), 0);
+	gone_when_read = 0;
 	assert_string_equal(text.name.s, "(eval)");
 	assert_int_equal(text.line, 0);
 	assert_int_equal(text.file.len, 0);

@@ -161,18 +161,22 @@ static int describe_cv(const struct sb_runtime *rt, uint64_t cv, struct sb_str *
 	return err ? err : add_hek(rt, hek, 0, name);
 }
 
-/* The place, if the statement is still the one that was seen. */
+static int read_cop(const struct sb_runtime *rt, uint64_t position, __u64 cop[3])
+{
+	return sb_memory_read(rt->memory, cop, 3 * sizeof(*cop), position + SB_PERL_COP_LINE);
+}
+
+/* The place, if the statement is still the one that was seen, and still is when its file was read: an eval "" ends,
+ * and its text goes, while the program runs on. */
 static int describe_cop(const struct sb_runtime *rt, const struct sb_interp_frame *frame,
 			struct sb_runtime_text *text)
 {
 	uint64_t position = sb_where_position(frame->where), words[2];
-	__u64 cop[3];
 	uint64_t hash = sb_where_check(frame->where) >> SB_PERL_CHECK_SUB_BITS;
+	__u64 cop[3], again[3];
 	int err;
 
-	if (!position ||
-	    sb_memory_read(rt->memory, cop, sizeof(cop), position + SB_PERL_COP_LINE) ||
-	    sb_perl_cop_hash(cop) != hash)
+	if (!position || read_cop(rt, position, cop) || sb_perl_cop_hash(cop) != hash)
 		return 0;
 	/* With threads a string; without, a glob by the name of "_</the/file". */
 	if (perl_of(rt)->has_threads)
@@ -184,7 +188,7 @@ static int describe_cop(const struct sb_runtime *rt, const struct sb_interp_fram
 	}
 	if (err == -ENOMEM)
 		return err;
-	if (err)
+	if (err || read_cop(rt, position, again) || memcmp(cop, again, sizeof(cop)))
 		sb_str_clear(&text->file);
 	else
 		text->line = (uint32_t)(cop[0] >> 32);
