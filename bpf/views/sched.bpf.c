@@ -1110,8 +1110,12 @@ static void put_stacks(struct seq_file *seq, struct sb_capture *capture)
 SEC("?iter/task")
 int sched_pending(struct bpf_iter__task *ctx)
 {
-	struct sched_task *st = ctx->task ? find_task(ctx->task) : NULL;
+	struct task_struct *task = ctx->task;
+	struct sched_task *st;
 
+	if (!task)
+		return 0;
+	st = find_task(task);
 	if (!st)
 		return 0;
 	put_stacks(ctx->meta->seq, &st->capture);
