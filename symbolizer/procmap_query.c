@@ -63,7 +63,7 @@ int sb_procmap_query_code(int fd, int (*fn)(void *arg, const struct sb_maps_line
 {
 	uint64_t addr = 0, flags = VMA_EXECUTABLE;
 	struct sb_maps_line line;
-	char name[PATH_MAX];
+	char name[PATH_MAX] = {}; /* memory checkers do not know that the kernel writes there */
 	uint32_t nr;
 	int err;
 
