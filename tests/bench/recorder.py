@@ -107,9 +107,10 @@ def main():
         commands = [[binary, 'record', '--store', f'{work}/{i}', '--kinds', args.kinds, '-a', '-q']
                     for i, binary in enumerate(args.binaries)]
         if args.alone:
-            commands += [[binary, kind, '--no-inlines', '-q', '-o', '/dev/null']
+            commands += [[binary, kind, '--no-inline', '-q']
                          for binary in args.binaries for kind in args.kinds.split(',')]
-        recorders = [subprocess.Popen(command, start_new_session=True) for command in commands]
+        recorders = [subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+                     for command in commands]
         load = Load(args.rate)
         load.start()
         try:
