@@ -53,7 +53,8 @@ int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line
 
 /*
  * Text that was moved to other memory, for huge pages: a piece of anonymous executable memory lies
- * exactly where a piece of one file is missing. Feed all lines of a process, lowest address first, or those of sb_procfs_code().
+ * exactly where a piece of one file is missing. Feed all lines of a process, or those of sb_procfs_code(), lowest
+ * address first.
  * Return: whether @anon, the line before @line, is such a piece of the file of @before.
  */
 struct sb_moved_text {

@@ -27,8 +27,8 @@ void sb_procwatch_free(struct sb_procwatch *watch);
 
 /*
  * Call @changed for each process whose executable mappings change, or that ends, as soon as that is
- * known, and say when (CLOCK_MONOTONIC); on the reader's thread or on that of sb_procwatch_drain(), one at a time. It must not
- * block. NULL: no more calls, from the return on.
+ * known, and say when (CLOCK_MONOTONIC); on the reader's thread or on that of sb_procwatch_drain(), one at a time.
+ * It must not block. NULL: no more calls, from the return on.
  */
 void sb_procwatch_notify(struct sb_procwatch *watch,
 			 void (*changed)(void *arg, uint32_t tgid, uint64_t time_ns), void *arg);

@@ -212,10 +212,13 @@ static int drop_spaces(struct sb_resolver *resolver, uint8_t *known)
 
 static int shed_stacks(struct sb_resolver *resolver, uint8_t *known)
 {
+	size_t nr = resolver->stacks.nr;
 	int err = drop_stacks(resolver, known);
 
-	if (!err)
-		err = index_stacks(resolver);
+	/* At the beginning of a round all are left. */
+	if (err || resolver->stacks.nr == nr)
+		return err;
+	err = index_stacks(resolver);
 	return err ? err : drop_kernel_frames(resolver);
 }
 

@@ -134,7 +134,8 @@ struct sb_store_answer {
 	bool is_fine_only; /* a wide tag was asked for: only blocks of 10 s have it, as long as they are kept */
 	uint64_t nr_other_unit; /* blocks that were measured in another unit, and are left out */
 };
-/* Add what was asked for to @profile, which has no frames yet where nr_nodes_max cuts. Return: 0, -EINVAL, -ENOMEM, others of I/O. */
+/* Add what was asked for to @profile, which has no frames yet where nr_nodes_max cuts. Return: 0, -EINVAL, -ENOMEM,
+ * others of I/O. */
 int sb_store_query(struct sb_store *store, const struct sb_store_query *query,
 		   struct sb_profile *profile, struct sb_store_answer *ret_answer);
 

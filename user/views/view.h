@@ -17,7 +17,6 @@
 
 struct sampler_bpf;
 struct bpf_link;
-struct bpf_map;
 struct bpf_program;
 
 typedef SB_VEC(struct bpf_link *) sb_vec_link;

@@ -6,6 +6,8 @@
 #include "sb_abi_io.h"
 #include "views/view.h"
 
+struct bpf_map;
+
 extern const struct sb_view sb_view_io;
 extern const struct sb_view sb_view_offcpu;
 extern const struct sb_view sb_view_offwake;
