@@ -12,7 +12,10 @@
 
 /* Of what lies below one stack, between two drains. More are taken as one: in a second, no program
  * gives each of them a time worth a sample. */
-#define CHANGES_MAX 1000
+#define CHANGES_MAX	     1000
+
+#define STACKS_MAX_DEFAULT   16384u
+#define IDLE_BATCHES_DEFAULT 128u
 
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver)
@@ -26,6 +29,10 @@ int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sy
 	resolver->profile = profile;
 	if (!resolver->opts.nr_roots)
 		resolver->opts.roots[resolver->opts.nr_roots++] = SB_ROOT_COMM;
+	if (!resolver->opts.stacks_max)
+		resolver->opts.stacks_max = STACKS_MAX_DEFAULT;
+	if (!resolver->opts.idle_batches)
+		resolver->opts.idle_batches = IDLE_BATCHES_DEFAULT;
 	*ret_resolver = resolver;
 	return 0;
 }

@@ -18,13 +18,11 @@
 #include "base/fs.h"
 #include "resolve/resolve_priv.h"
 
-#define STACKS_MAX_DEFAULT   16384u
-#define IDLE_BATCHES_DEFAULT 128u
-#define PID_LIMIT	     4194304u /* PID_MAX_LIMIT, include/linux/threads.h */
+#define PID_LIMIT     4194304u /* PID_MAX_LIMIT, include/linux/threads.h */
 /* One in which the BPF side is told, and two after it was asked: what was counted comes with the next one at the
  * latest. */
-#define DOUBT_BATCHES	     3u
-#define ASKED_BATCHES	     2u
+#define DOUBT_BATCHES 3u
+#define ASKED_BATCHES 2u
 
 /* What is known of a process: two bits, asked and alive. A pid that was given anew is taken for alive. */
 static bool is_alive(uint8_t *known, uint32_t tgid)
@@ -45,13 +43,9 @@ static bool is_alive(uint8_t *known, uint32_t tgid)
 static bool may_go(const struct sb_resolver *resolver, const struct known_stack *stack,
 		   uint8_t *known)
 {
-	uint64_t idle_batches = resolver->opts.idle_batches;
-
 	if (stack->batch + 1 >= resolver->nr_batches)
 		return false;
-	if (!idle_batches)
-		idle_batches = IDLE_BATCHES_DEFAULT;
-	if (stack->batch + idle_batches < resolver->nr_batches)
+	if (stack->batch + resolver->opts.idle_batches < resolver->nr_batches)
 		return true;
 	if ((stack->flags & SB_STACK_KERNEL) || !stack->tgid || stack->tgid >= PID_LIMIT)
 		return false;
@@ -240,7 +234,7 @@ int sb_resolver_shed(struct sb_resolver *resolver)
 		{ &resolver->objects.at.nr, &resolver->objects_shed_at, shed_objects },
 		{ &resolver->spaces.nr, &resolver->spaces_shed_at, drop_spaces },
 	};
-	size_t i, max = resolver->opts.stacks_max ? resolver->opts.stacks_max : STACKS_MAX_DEFAULT;
+	size_t i, max = resolver->opts.stacks_max;
 	sb_cleanup(sb_freep) uint8_t *known = NULL;
 	int err = 0;
 
