@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "capture/asleep.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -16,13 +14,10 @@
 #include "base/status.h"
 #include "capture/interpwatch.h"
 #include "interp/step.h"
+#include "views/view.h"
 
-/* Records taken from the iterator at a time. */
-#define NR_RECORDS    64u
 /* Pieces kept before they are unwound. One is 64 KiB in most cases, as there is no end of the stack. */
 #define RAW_BYTES_MAX (16u << 20)
-
-SB_DEFINE_CLEANUP(struct bpf_link, bpf_link__destroy)
 
 struct reader {
 	struct sb_asleep_stacks *asleep;
@@ -30,7 +25,6 @@ struct reader {
 	struct sb_str labels;
 	uint32_t tgid; /* whose memory is open */
 	int mem_fd;
-	SB_VEC(struct sb_asleep) found;
 	struct {
 		struct sb_event_raw event;
 		uint8_t stack[SB_RAW_BYTES_MAX];
@@ -117,72 +111,42 @@ static int take(struct reader *reader, const struct sb_asleep *asleep)
 				sizeof(reader->piece.event) + reader->piece.event.nr_stack_bytes);
 }
 
-/*
- * All threads first, and what it takes time to read of each of them after that: their waits count from
- * the moment on at which the iterator comes to them, so it is not to wait for us.
- * The kernel may hand out half a record at the end of a read.
- */
-static int find_all(struct reader *reader, int fd)
+static int take_all(struct reader *reader, const struct sb_str *found)
 {
-	struct sb_asleep records[NR_RECORDS];
-	size_t have = 0, i;
-	ssize_t nr_bytes;
+	const struct sb_asleep *at = (const struct sb_asleep *)found->s;
+	size_t i, nr = found->len / sizeof(*at);
 	int err = 0;
 
-	for (;;) {
-		nr_bytes = read(fd, (char *)records + have, sizeof(records) - have);
-		if (nr_bytes < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (nr_bytes <= 0)
-			return nr_bytes ? -errno : 0;
-		have += (size_t)nr_bytes;
-		for (i = 0; (i + 1) * sizeof(*records) <= have && !err; i++)
-			err = sb_vec_push(&reader->found, records[i]);
-		if (err)
-			return err;
-		have -= i * sizeof(*records);
-		memmove(records, records + i, have);
-	}
-}
-
-static int take_all(struct reader *reader)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < reader->found.nr && !err; i++)
-		err = take(reader, &reader->found.at[i]);
+	for (i = 0; i < nr && !err; i++)
+		err = take(reader, &at[i]);
 	return err;
 }
 
-static int run_iterator(struct reader *reader, const struct bpf_link *link)
-{
-	sb_cleanup(sb_closep) int fd = bpf_iter_create(bpf_link__fd(link));
-
-	return fd < 0 ? fd : find_all(reader, fd);
-}
-
+/*
+ * All threads first, and what it takes time to read of each of them after that: their waits count from
+ * the moment on at which the iterator comes to them, so it is not to wait for us.
+ */
 int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
 		  void (*found)(void *arg))
 {
-	sb_cleanup(bpf_link__destroyp) struct bpf_link *link = bpf_program__attach_iter(prog, NULL);
 	sb_cleanup(sb_freep) struct reader *reader = calloc(1, sizeof(*reader));
+	struct sb_str threads = {};
 	int err;
 
-	if (!link || !reader)
-		return link ? -ENOMEM : -errno;
+	if (!reader)
+		return -ENOMEM;
 	reader->asleep = asleep;
 	reader->mem_fd = -1;
-	err = run_iterator(reader, link);
+	err = sb_iter_run(prog, &threads);
 	/* Those whose state could not be made: sched_begin passes over all others. */
 	if (!err && found)
-		err = run_iterator(reader, link);
+		err = sb_iter_run(prog, &threads);
 	if (!err && found)
 		found(asleep->arg);
 	if (!err)
-		err = take_all(reader);
+		err = take_all(reader, &threads);
 	sb_closep(&reader->mem_fd);
-	sb_vec_release(&reader->found);
+	sb_str_release(&threads);
 	sb_str_release(&reader->labels);
 	return err;
 }

@@ -4,46 +4,26 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
+#include "base/str.h"
 #include "views/skel.h"
 #include "views/views.h"
 
-/* Bytes that an iterator is asked for at a time. */
-#define READ_BYTES 4096u
-
-SB_DEFINE_CLEANUP(struct bpf_link, bpf_link__destroy)
-
-/* The kernel may hand out half an id at the end of a read. */
-static int read_ids(int fd, sb_vec_stack_id *ids)
-{
-	size_t nr_bytes = ids->nr * sizeof(*ids->at);
-	ssize_t n;
-	int err;
-
-	for (;;) {
-		err = sb_vec_reserve(ids, (nr_bytes + READ_BYTES) / sizeof(*ids->at) + 1);
-		if (err)
-			return err;
-		n = read(fd, (char *)ids->at + nr_bytes, READ_BYTES);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0)
-			break;
-		nr_bytes += (size_t)n;
-	}
-	ids->nr = nr_bytes / sizeof(*ids->at);
-	return n < 0 ? -errno : 0;
-}
-
 int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids)
 {
-	sb_cleanup(bpf_link__destroyp) struct bpf_link *link = bpf_program__attach_iter(iter, NULL);
-	sb_cleanup(sb_closep) int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -errno;
+	struct sb_str bytes = {};
+	int err = sb_iter_run(iter, &bytes);
+	size_t nr = bytes.len / sizeof(*ids->at);
 
-	return fd < 0 ? fd : read_ids(fd, ids);
+	err = err ?: sb_vec_reserve(ids, ids->nr + nr);
+	if (!err && nr) {
+		memcpy(ids->at + ids->nr, bytes.s, nr * sizeof(*ids->at));
+		ids->nr += nr;
+	}
+	sb_str_release(&bytes);
+	return err;
 }
 
 static int push_stacks(const struct sb_sample_key *key, sb_vec_stack_id *ids)

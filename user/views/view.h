@@ -18,6 +18,7 @@
 struct sampler_bpf;
 struct bpf_link;
 struct bpf_program;
+struct sb_str;
 
 typedef SB_VEC(struct bpf_link *) sb_vec_link;
 typedef SB_VEC(struct sb_stack_id) sb_vec_stack_id;
@@ -126,6 +127,9 @@ enum bpf_attach_type;
 /* Load and attach "return 0" to a function or tracepoint of the kernel, by its BTF id, and take it away.
  * Return: 0 or a negative errno. */
 int sb_try_tracing(uint32_t btf_id, enum bpf_attach_type attach_type);
+
+/* Run an iterator once over all there is, and append what it writes, to its end. Return: 0 or a negative errno. */
+int sb_iter_run(const struct bpf_program *iter, struct sb_str *bytes);
 
 /* What a run lacks that does without @program, which the kernel refuses: a part of a sentence; NULL: no run
  * can. */
