@@ -12,10 +12,12 @@ import urllib.request
 from page_mock import (CSP, FILE, INLINED, INTERP, JIT, KERNEL, MARK, ROOT, USER, WAKER, Frame, Mock, Model, Series, functions,
                        large, rideshare)
 from steps import share
+from viewer_text import shipped
 from webdriver import PRESS, browser
 
 NOW = 1795300000
 HOUR = 3600
+PAGE_BYTES_MAX = 80000
 ROW, LEFT, RIGHT = 18, 52, 6  # of the page's pictures, in pixels
 HOSTILE = ['<script>hit=1</script>', '"><img src=x onerror=hit=1>', '</script><script>hit=1</script>', '__proto__',
            'constructor', '\u202eevil\u202c', '\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd', '\U0001f525\U0001f468\u200d\U0001f469',
@@ -727,9 +729,22 @@ class Page(unittest.TestCase):
         urls = self.page.run("return performance.getEntriesByType('resource').map((one) => one.name)")
         self.assertEqual([url for url in urls if not url.startswith(self.mock.url)], [])
         self.assertIn("script-src 'self'", CSP)
+        nr_bytes = sum(len(shipped(pathlib.Path(PAGE_DIR) / f'page.{name}').encode()) for name in ('html', 'css', 'js'))
+        self.assertLess(nr_bytes, PAGE_BYTES_MAX)
         for name in ('page.html', 'page.css', 'page.js', '../flamegraph/common.js'):
             text = (pathlib.Path(PAGE_DIR) / name).read_text(encoding='utf-8')
             self.assertNotRegex(text, r'innerHTML|insertAdjacentHTML|document\.write|eval\(|style="|https?://')
+
+    def test_stylesheets(self):
+        """What is sent of them says what was written."""
+        self.show()
+        read = """const sheet = new CSSStyleSheet();
+            sheet.replaceSync(arguments[0]);
+            return [...sheet.cssRules].map((rule) => rule.cssText.replace(/, +/g, ','));"""
+        for path in pathlib.Path(PAGE_DIR).parent.glob('*/*.css'):
+            rules = self.page.run(read, path.read_text(encoding='utf-8'))
+            self.assertTrue(rules)
+            self.assertEqual(self.page.run(read, shipped(path)), rules, path)
 
     def test_pictures(self):
         """To be looked at."""

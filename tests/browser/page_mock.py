@@ -14,7 +14,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'user/flamegraph'))
-from viewer_text import lines_of  # noqa: E402
+from viewer_text import shipped  # noqa: E402
 
 BLOCK_S = 10
 # enum sb_frame_kind
@@ -177,7 +177,7 @@ class Mock:
         name = url.path.lstrip('/') or 'page.html'
         types = {'page.html': 'text/html; charset=utf-8', 'page.css': 'text/css', 'page.js': 'text/javascript'}
         if name in types:
-            self.reply(request, 200, '\n'.join(lines_of(self.page / name)).encode(), types[name])
+            self.reply(request, 200, shipped(self.page / name).encode(), types[name])
         else:
             self.reply(request, 404, b'{"error":"there is no such page"}')
 

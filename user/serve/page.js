@@ -263,14 +263,14 @@ function readState(text) {
 	return read;
 }
 
-function stateText(of) {
+function stateText(shown) {
 	const params = new URLSearchParams();
 
 	for (const name of Object.keys(DEFAULTS)) {
 		if (LISTS.includes(name))
-			of[name].forEach((rule) => params.append(name, rule));
-		else if (of[name] !== DEFAULTS[name] || ['v', 'kind', 'from', 'to'].includes(name))
-			params.append(name, of[name]);
+			shown[name].forEach((rule) => params.append(name, rule));
+		else if (shown[name] !== DEFAULTS[name] || ['v', 'kind', 'from', 'to'].includes(name))
+			params.append(name, shown[name]);
 	}
 	return params.toString();
 }
@@ -1203,8 +1203,8 @@ Table.prototype.drawHead = function () {
 		return;
 	make('span', this.head, null, { class: 'space' });
 	const group = make('span', this.head, null, { class: 'group small', role: 'group', 'aria-label': 'Weights' });
-	for (const [of, title] of [['self', 'Of the function itself'], ['total', 'With all that it calls']])
-		button(group, of, title, () => change({ of }), { 'aria-pressed': state.of === of });
+	for (const [part, title] of [['self', 'Of the function itself'], ['total', 'With all that it calls']])
+		button(group, part, title, () => change({ of: part }), { 'aria-pressed': state.of === part });
 };
 
 Table.prototype.drawTitles = function (name, sign) {
@@ -1505,18 +1505,18 @@ Timeline.prototype.seconds = function (step) {
  * depend on how long a step is.
  */
 Timeline.prototype.rate = function (weight, step) {
-	const { unit, kind } = this.data, of = info.kinds.find((one) => one.kind === kind), size = this.seconds(step);
+	const { unit, kind } = this.data, row = info.kinds.find((one) => one.kind === kind), size = this.seconds(step);
 
-	return unit === 'us' ? weight / 1e6 / size : unit === 'samples' && of && of.hz > 0 ? weight / of.hz / size : weight / size;
+	return unit === 'us' ? weight / 1e6 / size : unit === 'samples' && row && row.hz > 0 ? weight / row.hz / size : weight / size;
 };
 
 Timeline.prototype.rateText = function (rate) {
-	const { unit, kind } = this.data, of = info.kinds.find((one) => one.kind === kind);
+	const { unit, kind } = this.data, row = info.kinds.find((one) => one.kind === kind);
 
 	if (unit === 'bytes')
 		return weightText(rate, 'bytes') + '/s';
 	const text = grouped(rate, rate >= 100 || rate === Math.round(rate) ? 0 : rate >= 1 ? 1 : 2);
-	return text + (unit === 'us' ? ' threads' : unit === 'samples' && of && of.hz > 0 ? (rate === 1 ? ' CPU' : ' CPUs') : '/s');
+	return text + (unit === 'us' ? ' threads' : unit === 'samples' && row && row.hz > 0 ? (rate === 1 ? ' CPU' : ' CPUs') : '/s');
 };
 
 Timeline.prototype.isGap = function (step) {
@@ -2186,13 +2186,13 @@ function press(host, name) {
 }
 
 function showFound() {
-	const found = byId('found'), of = graphs.filter((graph) => graph.found);
+	const found = byId('found'), those = graphs.filter((graph) => graph.found);
 	const isBad = matcherOf(state.q) === undefined;
-	const nr = of.reduce((sum, graph) => sum + graph.found.nr, 0), shares = of.flatMap((graph) => graph.found.shares);
-	found.textContent = isBad ? 'not a regular expression' : !of.length ? '' :
+	const nr = those.reduce((sum, graph) => sum + graph.found.nr, 0), shares = those.flatMap((graph) => graph.found.shares);
+	found.textContent = isBad ? 'not a regular expression' : !those.length ? '' :
 		grouped(nr, 0) + (nr === 1 ? ' frame, ' : ' frames, ') +
 		(shares.length > 1 ? 'A ' + shareText(shares[0]) + ', B ' + shareText(shares[1]) : shareText(shares[0]));
-	found.className = isBad || of.length && !nr ? 'bad' : '';
+	found.className = isBad || those.length && !nr ? 'bad' : '';
 }
 
 // The page as the state has it; asks for what is not here.
