@@ -28,8 +28,11 @@
 #define PROC_PATH_MAX	   128
 /* Fields of /proc/PID/stat, as proc_pid_stat(5) counts them. */
 #define STAT_FIELD_PPID	   4
+#define STAT_FIELD_FLAGS   9
 #define STAT_FIELD_START   22
 #define STAT_FIELD_LAST	   28 /* startstack */
+/* PF_KTHREAD, include/linux/sched.h */
+#define KTHREAD_FLAG	   0x00200000u
 
 static bool scan_char(const char **p, const char *end, char want)
 {
@@ -334,6 +337,7 @@ int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *re
 	}
 	*ret_stat = (struct sb_procfs_stat){ .state = state,
 					     .ppid = (uint32_t)field[STAT_FIELD_PPID],
+					     .is_kernel = field[STAT_FIELD_FLAGS] & KTHREAD_FLAG,
 					     .start_ticks = field[STAT_FIELD_START],
 					     .stack_addr = field[STAT_FIELD_LAST] };
 	return 0;

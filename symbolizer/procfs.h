@@ -74,7 +74,8 @@ int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
 
 struct sb_procfs_stat {
-	char state; /* R, S, Z... */
+	char state;	/* R, S, Z... */
+	bool is_kernel; /* a thread of the kernel: it has no memory */
 	uint32_t ppid;
 	uint64_t start_ticks; /* when it began, in ticks since boot */
 	/* Where its stack begins: with start_ticks a name for what it has executed, because each

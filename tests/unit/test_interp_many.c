@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* More runtimes in one process than are walked, and more processes than are remembered. This program looks as if it were one of Lua's, too, and of Go's. */
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -140,7 +143,7 @@ static void test_runtime(void **state)
 	assert_null(sb_interp_runtime_of(interp, &key));
 	/* It has no memory any more. */
 	dead.tgid = (uint32_t)child;
-	sb_interp_look(interp, &dead, &confs);
+	assert_int_equal(sb_interp_look(interp, &dead, &confs), -ESRCH);
 	assert_null(sb_interp_runtime_of(interp, &dead));
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	sb_interp_free(interp);
@@ -151,12 +154,49 @@ static void test_runtime(void **state)
 	sb_interp_free(interp);
 }
 
+/* Nobody tells when one that has ended is waited for: then it would be remembered for ever. */
+static void test_ended(void **state)
+{
+	struct sb_interp_space key = { .start_ns = 1 }, kernel = { .start_ns = 1, .tgid = 2 };
+	struct sb_interp_confs confs;
+	struct sb_procfs_stat stat;
+	struct sb_interp *interp;
+	siginfo_t info;
+	pid_t child;
+
+	(void)state;
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(1);
+	}
+	key.tgid = (uint32_t)child;
+	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
+	assert_int_equal(sb_interp_look(interp, &key, &confs), 0);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(sb_interp_look(interp, &key, &confs), -ESRCH);
+	/* What is known of it is good for samples that come still. */
+	assert_true(sb_interp_knows(interp, &key));
+	sb_interp_ended(interp, &key);
+	assert_int_equal(sb_interp_forget(interp, UINT64_MAX), 0);
+	assert_false(sb_interp_knows(interp, &key));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	/* One of the kernel has no memory, either, and goes on; in a container there is none. */
+	if (!sb_procfs_stat(kernel.tgid, &stat) && stat.is_kernel)
+		assert_int_equal(sb_interp_look(interp, &kernel, &confs), 0);
+	sb_interp_free(interp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fifth),
 		cmocka_unit_test(test_forgotten),
 		cmocka_unit_test(test_runtime),
+		cmocka_unit_test(test_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES (64u << 10)
+/* Many arenas hold a few names each: a block is as big as all before it, within these. */
+#define BLOCK_BYTES_MIN (1u << 10)
+#define BLOCK_BYTES_MAX (64u << 10)
 
 struct sb_arena_block {
 	struct sb_arena_block *next;
@@ -28,19 +30,30 @@ static struct sb_arena_block *block_new(struct sb_arena *arena, size_t size)
 	return block;
 }
 
+static size_t next_block_bytes(const struct sb_arena *arena)
+{
+	size_t size = BLOCK_BYTES_MIN;
+
+	while (size < BLOCK_BYTES_MAX && size < arena->nr_bytes)
+		size *= 2;
+	return size;
+}
+
 void *sb_arena_alloc(struct sb_arena *arena, size_t size)
 {
 	struct sb_arena_block *block = arena->blocks;
+	size_t block_bytes;
 	void *mem;
 
 	if (size > SIZE_MAX - 8)
 		return NULL;
 	size = (size + 7) & ~(size_t)7;
 	if (!block || block->size - block->used < size) {
-		block = block_new(arena, size > BLOCK_BYTES / 4 ? size : BLOCK_BYTES);
+		block_bytes = next_block_bytes(arena);
+		block = block_new(arena, size > block_bytes / 4 ? size : block_bytes);
 		if (!block)
 			return NULL;
-		if (size > BLOCK_BYTES / 4 && arena->blocks) {
+		if (size > block_bytes / 4 && arena->blocks) {
 			/* A big object gets a block of its own behind the one that still has room. */
 			block->next = arena->blocks->next;
 			arena->blocks->next = block;

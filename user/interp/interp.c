@@ -377,6 +377,17 @@ static void confs_of(struct space *space, struct sb_interp_confs *ret)
 	}
 }
 
+/* What ends has given its memory back long before somebody waits for it, and nothing tells of that. */
+static int look_at_code(uint32_t tgid, struct map_list *list)
+{
+	struct sb_procfs_stat stat;
+	int err = sb_procfs_code(tgid, on_line, list);
+
+	if (!err && !list->maps.nr && (sb_procfs_stat(tgid, &stat) || !stat.is_kernel))
+		err = -ESRCH;
+	return err;
+}
+
 int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 		   struct sb_interp_confs *ret_confs)
 {
@@ -389,7 +400,7 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 	/* Before its mappings: what they are of is this, or what has taken its place. */
 	if (!key->start_ns && sb_procfs_stat(key->tgid, &now))
 		now.start_ticks = 0;
-	err = sb_procfs_code(key->tgid, on_line, &list);
+	err = look_at_code(key->tgid, &list);
 	pthread_mutex_lock(&interp->lock);
 	if (!err || err == -EFBIG)
 		err = sb_interp_make_space(interp, key, &space);

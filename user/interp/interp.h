@@ -55,7 +55,8 @@ struct sb_interp_confs {
 };
 /*
  * Look at a process (again), and say what the walkers must know.
- * Return: 0; -EAGAIN: the same, but a runtime in it has not begun: ask again soon; -ESRCH, -ENOMEM.
+ * Return: 0; -EAGAIN: the same, but a runtime in it has not begun: ask again soon; -ESRCH: it has ended, even if
+ * nobody has waited for it; -ENOMEM.
  */
 int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *space,
 		   struct sb_interp_confs *ret_confs);

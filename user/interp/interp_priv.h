@@ -66,7 +66,7 @@ struct space {
 	size_t nr_found;
 	struct sb_labels *labels; /* NULL: none were found */
 	bool is_full;		  /* that there are more has been counted */
-	bool has_memory; /* there was anything to look at: it is no thread of the kernel, no zombie */
+	bool has_memory;	  /* there was anything to look at: it is no thread of the kernel */
 	bool is_go;
 	SB_VEC(uint64_t)
 	plain; /* hashes of files it maps that have nothing for us: not looked at again */
