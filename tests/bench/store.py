@@ -39,12 +39,13 @@ def percentile(values, percent):
     return values[min(len(values) - 1, len(values) * percent // 100)]
 
 
-def ask(what, store, begin, end, length):
-    """Percentiles of whole profiles, and of those of 8,192 nodes, as `serve` asks."""
-    for nodes in 0, 8192:
-        lines = [line.split() for line in model('ask', store, begin, end, length, NR_ASKED, nodes).splitlines()]
+def ask(what, store, begin, end, length, *rules):
+    """Percentiles of whole profiles, and of those of 8,192 nodes, as `serve` asks; of these alone with RULES in turns."""
+    for nodes in (8192,) if rules else (0, 8192):
+        answers = model('ask', store, begin, end, length, NR_ASKED, nodes, *rules)
+        lines = [line.split() for line in answers.splitlines()]
         times = [int(line[0]) / 1000 for line in lines]
-        print(f'  {what:8} {"whole" if not nodes else "8,192":6} p50 {percentile(times[1:], 50):7.1f} ms  '
+        print(f'  {what:14} {"whole" if not nodes else "8,192":6} p50 {percentile(times[1:], 50):7.1f} ms  '
               f'p99 {percentile(times[1:], 99):7.1f} ms  first {times[0]:7.1f} ms  '
               f'at most {max(int(line[1]) for line in lines)} blocks, {max(int(line[2]) for line in lines)} stacks')
 
@@ -86,7 +87,7 @@ def peers(store, work):
 def main():
     with tempfile.TemporaryDirectory(prefix='sb-bench-store-') as name:
         work = pathlib.Path(name)
-        week, year = work / 'week', work / 'year'
+        week, year, mixed = work / 'week', work / 'year', work / 'mixed'
         model('make', week, BEGIN, 6 * DAY, 600)
         before = size(week)
         made = json.loads(model('make', week, BEGIN + 6 * DAY, HOURS * 3600 + 600, 10))
@@ -106,6 +107,11 @@ def main():
         made = json.loads(model('make', year, BEGIN, 366 * DAY, DAY))
         print(f'a year of days: {size(year / "1d") / 1e6:.1f} MB, {made["rows"] // made["blocks"]:,} rows each')
         ask('1 year', year, BEGIN, BEGIN + 366 * DAY, 365 * DAY)
+        # As the page asks: one kind after the other.
+        kinds = 'oncpu', 'offcpu', 'io'
+        model('make', mixed, BEGIN, 366 * DAY, DAY, 1, *kinds)
+        rules = [f'kind={kind}' for kind in kinds]
+        ask('year, by turns', mixed, BEGIN, BEGIN + 366 * DAY, 365 * DAY, *rules)
 
 
 main()

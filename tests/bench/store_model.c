@@ -4,9 +4,12 @@
  * 30.7 +- 8, 4.3 new nodes of the tree a stack, load by the time of day, 2 % of the ranks exchanged each hour,
  * 1,000 new stacks a day. A block of 10 s has about 4,500 samples and 2,000 rows.
  *
- *	store_model make DIR BEGIN SECONDS STEP [SCALE]	blocks of STEP seconds' samples, one each STEP
- *	store_model ask DIR FROM TO LENGTH NR NODES	the first of NR random ranges of LENGTH, then all of them, files
- *						having been read; prints CPU us, blocks, stacks
+ *	store_model make DIR BEGIN SECONDS STEP [SCALE [KIND...]]
+ *						blocks of STEP seconds' samples, one each STEP and KIND
+ *	store_model ask DIR FROM TO LENGTH NR NODES [RULE...]
+ *						the first of NR random ranges of LENGTH, then all of them, files
+ *						having been read; each with the next RULE; prints CPU us, blocks,
+ *						stacks
  *	store_model open DIR				us that it takes to open for writing
  *	store_model rows DIR FROM TO			"time row weight" of all 10-second blocks
  *
@@ -255,15 +258,15 @@ struct made {
 	double cpu_us, cpu_max_us;
 };
 
-static void put_block(struct sb_store *store, int64_t begin_s, uint64_t nr_samples,
-		      struct made *made)
+static void put_block(struct sb_store *store, int64_t begin_s, const char *kind,
+		      uint64_t nr_samples, struct made *made)
 {
 	struct sb_store_series series[NR_SERVICES];
 	struct sb_tag tags[NR_SERVICES][2];
 	char service[NR_SERVICES][16];
 	struct sb_store_block block = {
 		.begin_s = begin_s,
-		.kind = "oncpu",
+		.kind = kind,
 		.unit = "samples",
 		.figure = { [SB_BLOCK_SAMPLED_MS] = 10000,
 			    [SB_BLOCK_CPU_MS] = 160000,
@@ -297,11 +300,14 @@ static void put_block(struct sb_store *store, int64_t begin_s, uint64_t nr_sampl
 
 static int make(char **argv, int argc)
 {
+	static char oncpu[] = SB_ASK_KIND_DEFAULT, *default_kind = oncpu;
 	const struct sb_store_opts opts = { .no_sync = true };
 	int64_t begin_s = atoll(argv[1]), seconds = atoll(argv[2]), step_s = atoll(argv[3]), at_s;
 	double scale = argc > 4 ? atof(argv[4]) : 1;
 	struct sb_store *store;
 	struct made made = {};
+	char **kinds = argc > 5 ? argv + 5 : &default_kind;
+	int k, nr_kinds = argc > 5 ? argc - 5 : 1;
 	uint32_t i;
 
 	make_host();
@@ -314,9 +320,11 @@ static int make(char **argv, int argc)
 			next_hour();
 		if (at_s > begin_s && at_s % DAY < step_s)
 			next_day();
-		put_block(store, at_s,
-			  (uint64_t)(scale * load_at(at_s) * SAMPLES_10S * (double)step_s / 10),
-			  &made);
+		for (k = 0; k < nr_kinds; k++)
+			put_block(store, at_s, kinds[k],
+				  (uint64_t)(scale * load_at(at_s) * SAMPLES_10S * (double)step_s /
+					     10),
+				  &made);
 	}
 	sb_store_close(store);
 	printf("{\"blocks\": %llu, \"rows\": %llu, \"samples\": %llu, \"put_us\": %.1f, \"put_max_us\": %.1f}\n",
@@ -328,36 +336,48 @@ static int make(char **argv, int argc)
 
 /* Questions. */
 
+/* Return: the CPU time of the answer, us. */
+static double ask_one(struct sb_store *store, struct sb_ask *ask, struct sb_store_answer *answer,
+		      size_t *ret_nr_stacks)
+{
+	struct sb_profile *profile;
+	double before_us = cpu_us();
+
+	must(sb_ask_profile(store, ask, &profile, answer), "ask");
+	before_us = cpu_us() - before_us;
+	*ret_nr_stacks = sb_profile_nr_stacks(profile);
+	sb_profile_free(profile);
+	return before_us;
+}
+
 static int ask(char **argv, int argc)
 {
-	struct sb_ask ask = { .nr_nodes_max = argc > 5 ? (uint32_t)atol(argv[5]) : 0 };
 	int64_t from_s = atoll(argv[1]), to_s = atoll(argv[2]), length_s = atoll(argv[3]);
 	long i, nr = atol(argv[4]);
 	struct sb_store_answer answer;
-	struct sb_profile *profile;
 	struct sb_store *store;
-	double before_us;
+	size_t nr_stacks;
+	double us;
 
 	must(sb_store_open(argv[0], &store), "open");
-	if (argc > 6)
-		must(sb_ask_rule(&ask, argv[6]), "rule");
 	/* The same ranges twice: first, files are read; of these, the first question of all is told. */
 	for (i = 0; i < 2 * nr; i++) {
+		struct sb_ask ask = { .nr_nodes_max = argc > 5 ? (uint32_t)atol(argv[5]) : 0 };
+
 		if (i % nr == 0)
 			seed = SEED;
 		ask.from_s = from_s +
 			     (int64_t)(random_unit() * (double)(to_s - from_s - length_s + 10)) /
 				     10 * 10;
 		ask.to_s = ask.from_s + length_s;
-		before_us = cpu_us();
-		must(sb_ask_profile(store, &ask, &profile, &answer), "ask");
-		before_us = cpu_us() - before_us;
+		if (argc > 6)
+			must(sb_ask_rule(&ask, argv[6 + i % (argc - 6)]), "rule");
+		us = ask_one(store, &ask, &answer, &nr_stacks);
 		if (!i || i >= nr)
-			printf("%.0f %llu %llu\n", before_us, (unsigned long long)answer.nr_blocks,
-			       (unsigned long long)sb_profile_nr_stacks(profile));
-		sb_profile_free(profile);
+			printf("%.0f %llu %llu\n", us, (unsigned long long)answer.nr_blocks,
+			       (unsigned long long)nr_stacks);
+		sb_ask_release(&ask);
 	}
-	sb_ask_release(&ask);
 	sb_store_close(store);
 	return 0;
 }

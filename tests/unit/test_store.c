@@ -399,7 +399,7 @@ static void test_flipped(void **state)
 	free(bytes);
 }
 
-/* Question after question, as the store grows: what is kept of the one before is not seen in the next. */
+/* Question after question, as the store grows: what is kept of those before is not seen in the next. */
 static void test_again(void **state)
 {
 	uint64_t want[NR_STACKS], have[NR_STACKS];
@@ -425,6 +425,11 @@ static void test_again(void **state)
 		/* Most of them, or few; the same ones often. */
 		from_s = T0 - 900 + 10 * (int64_t)random_of(i % 3 ? 6 : 600);
 		to_s = from_s + 10 * (1 + (int64_t)random_of(i % 7 ? 90 : 9));
+		/* Some in turns: more than are kept, and as many. */
+		if (i % 2) {
+			from_s = T0 - 900 + (int64_t)(i % (i < 400 ? 23 : 8)) * 250;
+			to_s = from_s + 600;
+		}
 		sum_of(from_s, to_s, -1, want);
 		ask(store, from_s, to_s, -1, have, &answer);
 		assert_memory_equal(have, want, sizeof(want));
@@ -464,6 +469,8 @@ static void test_damaged_again(void **state)
 
 	fill();
 	assert_int_equal(sb_store_open(dir, &store), 0);
+	/* Kept both: one of nearly the same range as the next question. */
+	expect(store, T0 + 30, T0 + 70, -1);
 	expect(store, T0, to_s, -1);
 	/* One that is to be taken away, and one that is not. */
 	flip_block(0);
@@ -478,6 +485,11 @@ static void test_damaged_again(void **state)
 		assert_int_equal(answer.nr_blocks, NR_BLOCKS - 2);
 		assert_int_equal(answer.figure[SB_BLOCK_SAMPLED_MS], 10000 * (NR_BLOCKS - 2));
 	}
+	/* Nor in what else had it. */
+	ask(fresh, T0 + 30, T0 + 70, -1, want, &answer);
+	ask(store, T0 + 30, T0 + 70, -1, have, &answer);
+	assert_memory_equal(have, want, sizeof(want));
+	assert_int_equal(answer.nr_damaged, 1);
 	sb_store_close(fresh);
 	sb_store_close(store);
 }

@@ -100,7 +100,7 @@ static int fold_rows(struct folding *folding)
 	int err = 0;
 
 	for (i = 0; i < dict->rows.nr && !err; i++) {
-		uint64_t weight = folding->part->resum.sums.sums.weight[i];
+		uint64_t weight = folding->part->resum.result->weight[i];
 
 		if (!weight)
 			continue;
@@ -138,7 +138,7 @@ static void weigh_rows(struct folding *folding, uint64_t *self)
 
 	memset(self, 0, part->joints.node.nr * sizeof(*self));
 	for (i = 0; i < folding->dict->rows.nr; i++) {
-		uint64_t weight = part->resum.sums.sums.weight[i];
+		uint64_t weight = part->resum.result->weight[i];
 
 		if (!weight)
 			continue;
@@ -254,12 +254,13 @@ static int fold_all(struct sb_search *search, const struct sb_store_query *query
 
 	for (i = 0; i < search->parts.nr && !err; i++) {
 		struct sb_part *part = search->parts.at[i];
+		const struct sb_segment_sums *sums = part->is_there ? part->resum.result : NULL;
 
-		if (!part->is_there)
+		if (!sums)
 			continue;
-		search->answer->lost_weight += part->resum.sums.sums.lost_weight;
+		search->answer->lost_weight += sums->lost_weight;
 		for (k = 0; k < SB_BLOCK_FIGURE_MAX; k++)
-			search->answer->figure[k] += part->resum.sums.sums.figure[k];
+			search->answer->figure[k] += sums->figure[k];
 		folding.part = part;
 		folding.dict = &part->segment.dict;
 		err = fold_part(&folding, search->store);

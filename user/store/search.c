@@ -43,11 +43,33 @@ void sb_store_forget_atlas(struct sb_store *store)
 	sb_atlas_release(&store->atlas);
 }
 
+/* Each time of one question, which is of several files. */
+static void evict_sums(struct sb_store *store)
+{
+	size_t i, nr_bytes;
+	uint64_t oldest, at;
+
+	for (;;) {
+		nr_bytes = 0;
+		oldest = UINT64_MAX;
+		for (i = 0; i < store->parts.nr; i++) {
+			nr_bytes += sb_resum_bytes(&store->parts.at[i]->resum);
+			at = sb_resum_oldest(&store->parts.at[i]->resum);
+			oldest = at < oldest ? at : oldest;
+		}
+		if (nr_bytes <= SB_STORE_SUMS_BYTES || oldest == UINT64_MAX)
+			return;
+		for (i = 0; i < store->parts.nr; i++)
+			sb_resum_drop(&store->parts.at[i]->resum, oldest);
+	}
+}
+
 /* What was not used for longest goes first. */
 static void evict(struct sb_store *store)
 {
 	size_t i, oldest, nr_bytes = 0;
 
+	evict_sums(store);
 	for (i = 0; i < store->parts.nr; i++)
 		nr_bytes += bytes_of(store->parts.at[i]);
 	while (store->parts.nr &&

@@ -10,6 +10,8 @@
 
 /* Dictionaries of files that no search needs just now, and files. */
 #define SB_STORE_CACHE_BYTES (256u << 20)
+/* Of these, sums of questions before, of all files: those that were asked for longest ago are forgotten beyond it. */
+#define SB_STORE_SUMS_BYTES  (64u << 20)
 #define SB_STORE_CACHE_FILES 64u
 
 struct sb_search_file {
@@ -42,7 +44,7 @@ int sb_search_part(struct sb_search *search, size_t level, int64_t time_s,
 		   struct sb_part **ret_part);
 void sb_search_end(struct sb_search *search);
 
-/* sb_search_range() with a visit() of its own: add up the rows, part by part, in part->resum.sums. */
+/* sb_search_range() with a visit() of its own: add up the rows, part by part, in part->resum.result. */
 int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 
 /*

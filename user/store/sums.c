@@ -23,28 +23,16 @@ void sb_sums_release(struct sb_sums *sums)
 
 /* Question by question. */
 
-/* Of a block: of which sums it is. */
-enum {
-	IS_KEPT = 1,
-	IS_ASKED = 2,
-};
-
-void sb_resum_forget(struct sb_resum *resum)
-{
-	resum->is_whole = false;
-}
-
-/* What the question before asked for is what is kept. */
-static void keep(struct sb_resum *resum)
-{
-	struct sb_sums before = resum->kept;
-	size_t i;
-
-	resum->kept = resum->sums;
-	resum->sums = before;
-	for (i = 0; i < resum->state.nr; i++)
-		resum->state.at[i] = resum->state.at[i] & IS_ASKED ? IS_KEPT : 0;
-}
+/* Of a block: the lower bits say in which of resum->kept it is. */
+#define IS_KEPT	   ((1u << SB_RESUM_KEPT) - 1)
+#define IS_ASKED   (1u << SB_RESUM_KEPT)
+/* It is kept somewhere, so whether to add it is known at the end. */
+#define IS_LATER   (2u << SB_RESUM_KEPT)
+#define NR_STATES  (4u << SB_RESUM_KEPT)
+/* To go on from, if nothing is. */
+#define NOTHING	   SB_RESUM_KEPT
+/* Where so small a part of the blocks differs, the new sums take the place of the old ones: the range has moved. */
+#define MOVED_PART 4
 
 static void empty(struct sb_sums *sums)
 {
@@ -52,27 +40,50 @@ static void empty(struct sb_sums *sums)
 	sums->sums = (struct sb_segment_sums){};
 }
 
+static void clear_states(struct sb_resum *resum, unsigned int bits)
+{
+	size_t i;
+
+	for (i = 0; i < resum->state.nr; i++)
+		resum->state.at[i] &= (uint16_t)~bits;
+}
+
+static void drop(struct sb_resum *resum, size_t k)
+{
+	resum->kept[k].question = 0;
+	clear_states(resum, 1u << k);
+}
+
+void sb_resum_forget(struct sb_resum *resum)
+{
+	size_t k;
+
+	for (k = 0; k < SB_RESUM_KEPT; k++)
+		resum->kept[k].question = 0;
+	resum->state.nr = 0;
+	resum->question = 0;
+}
+
 int sb_resum_begin(struct sb_resum *resum, const struct sb_segment *segment, uint64_t question)
 {
+	size_t k;
 	int err;
 
 	if (resum->question == question)
 		return 0;
-	/* A block has its number until they are sorted. Rows that were not known may be known now. */
-	if (resum->is_whole && resum->nr_sorts == segment->nr_sorts &&
-	    !resum->sums.sums.lost_weight) {
-		keep(resum);
-	} else {
-		resum->state.nr = 0;
-		empty(&resum->kept);
-	}
-	resum->is_whole = false;
-	empty(&resum->sums);
+	/* A block has its number until they are sorted. */
+	if (resum->nr_sorts != segment->nr_sorts)
+		sb_resum_forget(resum);
+	/* Rows that were not known may be known now. */
+	for (k = 0; k < SB_RESUM_KEPT; k++)
+		if (resum->kept[k].question && resum->kept[k].sums.sums.lost_weight)
+			drop(resum, k);
+	clear_states(resum, IS_ASKED | IS_LATER);
+	resum->result = NULL;
+	empty(&resum->fresh);
 	err = sb_vec_fit(&resum->state, segment->blocks.nr, 0);
 	if (!err)
-		err = sb_sums_fit(&resum->kept, &segment->dict);
-	if (!err)
-		err = sb_sums_fit(&resum->sums, &segment->dict);
+		err = sb_sums_fit(&resum->fresh, &segment->dict);
 	if (err)
 		return err;
 	resum->nr_sorts = segment->nr_sorts;
@@ -82,81 +93,249 @@ int sb_resum_begin(struct sb_resum *resum, const struct sb_segment *segment, uin
 
 int sb_resum_add(struct sb_resum *resum, struct sb_segment *segment, const struct sb_record *block)
 {
-	uint8_t *state = &resum->state.at[block - segment->blocks.at];
+	uint16_t *state = &resum->state.at[block - segment->blocks.at];
 	int err = 0;
 
-	/* If it is kept, whether to add it is known at the end. */
-	if (!(*state & IS_KEPT))
-		err = sb_segment_add(segment, block, &resum->sums.sums);
+	if (*state & IS_KEPT)
+		*state |= IS_LATER;
+	else
+		err = sb_segment_add(segment, block, &resum->fresh.sums);
 	if (!err)
 		*state |= IS_ASKED;
 	return err;
 }
 
-/* What is kept, less blocks that are not asked for. Return: as sb_segment_take(); then kept is of no use. */
-static int use_kept(struct sb_resum *resum, struct sb_segment *segment)
-{
-	const struct sb_sums *kept = &resum->kept;
-	size_t i;
-	int err = 0;
+/* The end of a question. */
 
-	for (i = 0; i < resum->state.nr && !err; i++)
-		if (resum->state.at[i] == IS_KEPT)
-			err = sb_segment_take(segment, &segment->blocks.at[i], &resum->kept.sums);
+struct ending {
+	struct sb_resum *resum;
+	struct sb_segment *segment;
+	size_t nr_of[NR_STATES]; /* blocks */
+	size_t nr_asked, nr_differ;
+	size_t from; /* the one to go on from, or NOTHING: the fewest blocks are to be read then */
+	unsigned int unsure; /* those of which a block cannot be read any more */
+	uint64_t nr_damaged;
+};
+
+static void choose(struct ending *ending)
+{
+	size_t nr[SB_RESUM_KEPT + 1] = {}, k, state;
+
+	for (state = 1; state < NR_STATES; state++) {
+		bool is_asked = state & IS_ASKED;
+		size_t nr_of = ending->nr_of[state];
+
+		ending->nr_asked += is_asked ? nr_of : 0;
+		ending->nr_differ += is_asked && !(state & IS_LATER) ? nr_of : 0;
+		if (!nr_of || (is_asked && !(state & IS_LATER)))
+			continue;
+		for (k = 0; k < SB_RESUM_KEPT; k++)
+			nr[k] += is_asked != (state >> k & 1) ? nr_of : 0;
+		nr[NOTHING] += is_asked ? nr_of : 0;
+	}
+	for (ending->from = NOTHING, k = 0; k < SB_RESUM_KEPT; k++)
+		if (ending->resum->kept[k].question && nr[k] < nr[ending->from])
+			ending->from = k;
+	ending->nr_differ += nr[ending->from];
+}
+
+/* Where new sums are put. */
+static size_t oldest(const struct sb_resum *resum, size_t but)
+{
+	size_t k, at = !but;
+
+	for (k = 0; k < SB_RESUM_KEPT; k++)
+		if (k != but && resum->kept[k].question < resum->kept[at].question)
+			at = k;
+	return at;
+}
+
+static int copy(struct sb_resum *resum, size_t from, size_t to)
+{
+	const struct sb_sums *of = &resum->kept[from].sums;
+	struct sb_sums *sums = &resum->kept[to].sums;
+	int err = sb_vec_reserve(&sums->weight, of->weight.nr + 1);
+	size_t i;
+
 	if (err)
 		return err;
-	for (i = 0; i < kept->weight.nr; i++)
-		resum->sums.weight.at[i] += kept->weight.at[i];
-	for (i = 0; i < SB_BLOCK_FIGURE_MAX; i++)
-		resum->sums.sums.figure[i] += kept->sums.figure[i];
+	memcpy(sums->weight.at, of->weight.at, of->weight.nr * sizeof(*of->weight.at));
+	sums->weight.nr = of->weight.nr;
+	sums->sums = of->sums;
+	sums->sums.weight = sums->weight.at;
+	resum->kept[to].question = resum->kept[from].question;
+	for (i = 0; i < resum->state.nr; i++)
+		resum->state.at[i] |= (uint16_t)((resum->state.at[i] >> from & 1) << to);
 	return 0;
 }
 
-/* Those that are kept and asked for, from the file. */
-static int add_again(struct sb_resum *resum, struct sb_segment *segment, uint64_t *nr_damaged)
+/* Take away what is not asked for. Return: as sb_segment_take(); then nothing is to be gone on from. */
+static int take_rest(struct ending *ending)
 {
+	struct sb_resum *resum = ending->resum;
+	struct sb_sums *sums = &resum->kept[ending->from].sums;
+	uint16_t bit = (uint16_t)(1u << ending->from);
 	size_t i;
+	int err = sb_sums_fit(sums, &ending->segment->dict);
+
+	for (i = 0; i < resum->state.nr && !err; i++) {
+		if (!(resum->state.at[i] & bit) || resum->state.at[i] & IS_ASKED)
+			continue;
+		err = sb_segment_take(ending->segment, &ending->segment->blocks.at[i], &sums->sums);
+		ending->unsure |= err ? resum->state.at[i] & IS_KEPT : 0;
+		resum->state.at[i] &= (uint16_t)~bit;
+	}
+	if (!err)
+		return 0;
+	drop(resum, ending->from);
+	ending->from = NOTHING;
+	return err;
+}
+
+/* Those that are kept somewhere, but not in what is gone on from. */
+static int add_missing(struct ending *ending)
+{
+	struct sb_resum *resum = ending->resum;
+	size_t i, k;
 	int err = 0;
 
 	for (i = 0; i < resum->state.nr && !err; i++) {
-		if (resum->state.at[i] != (IS_KEPT | IS_ASKED))
+		uint16_t *state = &resum->state.at[i];
+
+		if (!(*state & IS_LATER) || (ending->from < NOTHING && *state >> ending->from & 1))
 			continue;
-		err = sb_segment_add(segment, &segment->blocks.at[i], &resum->sums.sums);
+		err = sb_segment_add(ending->segment, &ending->segment->blocks.at[i],
+				     &resum->fresh.sums);
 		if (err != -EBADMSG)
 			continue;
-		resum->state.at[i] = 0;
-		(*nr_damaged)++;
 		err = 0;
+		ending->nr_damaged++;
+		ending->unsure |= *state & IS_KEPT;
+		*state &= (uint16_t) ~(IS_ASKED | IS_LATER);
 	}
+	for (k = 0; k < SB_RESUM_KEPT; k++)
+		if (ending->unsure >> k & 1)
+			drop(resum, k);
 	return err;
+}
+
+static void add_fresh(struct sb_resum *resum, struct sb_sums *sums)
+{
+	const struct sb_segment_sums *fresh = &resum->fresh.sums;
+	size_t i;
+
+	for (i = 0; i < resum->fresh.weight.nr; i++)
+		sums->weight.at[i] += fresh->weight[i];
+	for (i = 0; i < SB_BLOCK_FIGURE_MAX; i++)
+		sums->sums.figure[i] += fresh->figure[i];
+	sums->sums.lost_weight += fresh->lost_weight;
+}
+
+/* The sums are those of kept[@at]. */
+static void note_result(struct sb_resum *resum, size_t at)
+{
+	size_t i;
+
+	resum->kept[at].question = resum->question;
+	resum->result = &resum->kept[at].sums.sums;
+	for (i = 0; i < resum->state.nr; i++)
+		if (resum->state.at[i] & IS_ASKED)
+			resum->state.at[i] |= (uint16_t)(1u << at);
+		else
+			resum->state.at[i] &= (uint16_t) ~(1u << at);
+}
+
+/* Sums that are not of the same range any more are two. */
+static int go_on_from(struct ending *ending)
+{
+	struct sb_resum *resum = ending->resum;
+	size_t to = ending->from;
+	int err = 0;
+
+	if (ending->nr_differ * MOVED_PART > ending->nr_asked) {
+		to = oldest(resum, ending->from);
+		drop(resum, to);
+		err = copy(resum, ending->from, to);
+		ending->from = to;
+	}
+	return err ? err : take_rest(ending);
 }
 
 int sb_resum_end(struct sb_resum *resum, struct sb_segment *segment, uint64_t *ret_nr_damaged)
 {
-	size_t i, nr_again = 0, nr_gone = 0;
-	int err = -EBADMSG;
+	struct ending ending = { .resum = resum, .segment = segment };
+	struct sb_sums before;
+	size_t i, at;
+	int err = 0;
 
 	*ret_nr_damaged = 0;
-	for (i = 0; i < resum->state.nr; i++) {
-		nr_again += resum->state.at[i] == (IS_KEPT | IS_ASKED);
-		nr_gone += resum->state.at[i] == IS_KEPT;
+	for (i = 0; i < resum->state.nr; i++)
+		ending.nr_of[resum->state.at[i]]++;
+	choose(&ending);
+	if (!ending.nr_asked)
+		return 0;
+	if (ending.from < NOTHING)
+		err = go_on_from(&ending);
+	if (!err || err == -EBADMSG)
+		err = add_missing(&ending);
+	if (err)
+		return err;
+	at = ending.from;
+	if (at < NOTHING && ending.nr_differ) {
+		add_fresh(resum, &resum->kept[at].sums);
+	} else if (at == NOTHING) {
+		at = oldest(resum, NOTHING);
+		before = resum->kept[at].sums;
+		resum->kept[at].sums = resum->fresh;
+		resum->fresh = before;
 	}
-	if (nr_gone < nr_again)
-		err = use_kept(resum, segment);
-	if (err == -EBADMSG)
-		err = add_again(resum, segment, ret_nr_damaged);
-	resum->is_whole = !err;
-	return err;
+	note_result(resum, at);
+	*ret_nr_damaged = ending.nr_damaged;
+	return 0;
 }
+
+/* What is kept. */
 
 size_t sb_resum_bytes(const struct sb_resum *resum)
 {
-	return (resum->sums.weight.nr + resum->kept.weight.nr) * sizeof(uint64_t) + resum->state.nr;
+	size_t k, nr = resum->fresh.weight.cap;
+
+	for (k = 0; k < SB_RESUM_KEPT; k++)
+		nr += resum->kept[k].sums.weight.cap;
+	return nr * sizeof(uint64_t) + resum->state.cap * sizeof(resum->state.at[0]);
+}
+
+uint64_t sb_resum_oldest(const struct sb_resum *resum)
+{
+	uint64_t question, least = UINT64_MAX;
+	size_t k;
+
+	for (k = 0; k < SB_RESUM_KEPT; k++) {
+		question = resum->kept[k].question;
+		if (question && question < least)
+			least = question;
+	}
+	return least;
+}
+
+void sb_resum_drop(struct sb_resum *resum, uint64_t question)
+{
+	size_t k;
+
+	for (k = 0; k < SB_RESUM_KEPT; k++)
+		if (resum->kept[k].question == question) {
+			drop(resum, k);
+			sb_sums_release(&resum->kept[k].sums);
+		}
+	resum->result = NULL;
 }
 
 void sb_resum_release(struct sb_resum *resum)
 {
-	sb_sums_release(&resum->sums);
-	sb_sums_release(&resum->kept);
+	size_t k;
+
+	for (k = 0; k < SB_RESUM_KEPT; k++)
+		sb_sums_release(&resum->kept[k].sums);
+	sb_sums_release(&resum->fresh);
 	sb_vec_release(&resum->state);
 }

@@ -470,6 +470,7 @@ static int count_tag(struct counting *counting, const struct sb_tag *tag, uint64
 static int count_part(struct counting *counting, const struct sb_part *part)
 {
 	const struct sb_dict *dict = &part->segment.dict;
+	const struct sb_segment_sums *sums = part->resum.result;
 	sb_cleanup(sb_freep) uint64_t *weight = calloc(dict->tags.nr + 1, sizeof(*weight));
 	struct sb_tag tags[SB_DICT_TAGS_MAX];
 	struct sb_wanted wanted;
@@ -479,8 +480,8 @@ static int count_part(struct counting *counting, const struct sb_part *part)
 	if (err)
 		return err;
 	for (i = 0; i < dict->rows.nr; i++)
-		if (part->resum.sums.sums.weight[i])
-			weight[dict->rows.at[i].tags] += part->resum.sums.sums.weight[i];
+		if (sums->weight[i])
+			weight[dict->rows.at[i].tags] += sums->weight[i];
 	for (i = 0; i < dict->tags.nr && !err; i++) {
 		if (!weight[i] || !sb_wanted_is(&wanted, (uint32_t)i))
 			continue;
@@ -589,7 +590,7 @@ int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_va
 	if (!err)
 		err = sb_search_sums(&search, ask->from_s, ask->to_s);
 	for (i = 0; i < search.parts.nr && !err; i++)
-		if (search.parts.at[i]->is_there)
+		if (search.parts.at[i]->is_there && search.parts.at[i]->resum.result)
 			err = count_part(&counting, search.parts.at[i]);
 	sb_search_end(&search);
 	if (!err)
