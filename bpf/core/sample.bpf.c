@@ -17,8 +17,13 @@ const volatile __u32 cfg_by = 0;
 const volatile __u32 cfg_counts_nudge = 16384; /* keys: drain before the map is full */
 const volatile __u64 cfg_started_boot_ns = 0;  /* processes born later are known from side-band */
 
+/* The number of the view that takes samples in a slot. */
+const volatile __u8 cfg_slot_view[SB_SCRATCH_MAX] = {};
+
 /* Set by user space to 0 at each drain. */
 __u32 nr_keys = 0;
+/* Samples of each view for which there was no room in `counts`. */
+__u64 view_lost[SB_VIEWS_MAX] = {};
 __u64 first_sample_ns = 0;
 /* Set by user space: no sample after this, however late it comes to stop us; 0: no end. */
 __u64 end_ns = 0;
@@ -109,7 +114,7 @@ static void keep_kernel(struct sb_scratch *s, __u32 slot, long nr_bytes)
 		sb_stat_add(SB_STAT_KSTACK_ERR, 1);
 		return;
 	}
-	s->stack.flags = SB_STACK_KERNEL;
+	s->stack.flags = SB_STACK_KERNEL | (__u32)s->capture.key.view << SB_STACK_VIEW_SHIFT;
 	s->stack.list = 0;
 	s->stack.nr_frames = (__u32)nr_bytes / sizeof(s->ip[0]);
 	s->stack.status = SB_STACK_COMPLETE;
@@ -197,10 +202,12 @@ __hidden __u64 sb_begin_ns(void)
 }
 
 /* Return: whether it is time to take samples. */
-static bool start_sample(struct sb_scratch *s)
+static bool start_sample(struct sb_scratch *s, __u32 slot)
 {
 	s->capture.now_ns = bpf_ktime_get_ns();
 	__builtin_memset(&s->capture.key, 0, sizeof(s->capture.key));
+	if (slot < SB_SCRATCH_MAX)
+		s->capture.key.view = cfg_slot_view[slot];
 	return !end_ns || s->capture.now_ns <= end_ns;
 }
 
@@ -213,7 +220,7 @@ __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 	/* The idle task, where the event could not leave it out; as a waker it is one. */
 	if (!s || (!pid_tgid && !(how & SB_BEGIN_ANYBODY)))
 		return -ENOENT;
-	if (!start_sample(s))
+	if (!start_sample(s, slot))
 		return -ENOENT;
 	comm = s->capture.key.comm;
 	bpf_get_current_comm(comm, sizeof(s->capture.key.comm));
@@ -235,7 +242,7 @@ __hidden int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_captu
 
 	if (!s || !task->pid)
 		return -ENOENT;
-	start_sample(s); /* what goes on beyond the end is looked at after it */
+	start_sample(s, slot); /* what goes on beyond the end is looked at after it */
 	BPF_CORE_READ_STR_INTO(&s->capture.key.comm, task, comm);
 	if (!sb_filter_accepts_task(task, s->capture.key.comm)) {
 		sb_stat_add(SB_STAT_FILTERED, 1);
@@ -344,6 +351,7 @@ static int add_key(void *generation, const struct sb_capture *capture)
 
 	if (err && err != -EEXIST) {
 		sb_stat_add(err == -EBUSY ? SB_STAT_COUNTS_BUSY : SB_STAT_COUNTS_FULL, 1);
+		__sync_fetch_and_add(&view_lost[capture->key.view % SB_VIEWS_MAX], 1);
 		return err;
 	}
 	if (!err && __sync_fetch_and_add(&nr_keys, 1) + 1 == cfg_counts_nudge)

@@ -14,6 +14,9 @@
 
 #define SB_COMM_LEN	    16
 
+/* Views that may run at once: each has slots of its own, see enum sb_scratch_slot. */
+#define SB_VIEWS_MAX	    4
+
 /* Frames of one stack. The kernel's own limit for kernel stacks is sysctl perf_event_max_stack,
  * 127 by default; user stacks are walked by us. Both are powers of two for the verifier. */
 #define SB_KSTACK_DEPTH_MAX 256
@@ -77,7 +80,8 @@ struct sb_sample_key {
 	__u8 state;		/* enum sb_task_state */
 	__u8 op;		/* kind of call, in the numbers of the view; 0: none */
 	__u8 log2_ns;		/* SB_BY_DURATION: 1 + the logarithm of the nanoseconds; 0: none */
-	__u8 reserved[5];
+	__u8 view; /* its number in the run: what took the sample, and what weight means */
+	__u8 reserved[4];
 };
 
 /* What the aggregation keeps for one key. Times are CLOCK_MONOTONIC. */
@@ -109,6 +113,10 @@ enum {
 				      user space reads it from the process */
 	SB_STACK_INTERP = 1u << 3, /* in user space only: struct sb_interp_frame, not addresses */
 };
+
+/* Above them, of a kernel stack: the number of its view. What is cut from its leaf depends on that, so equal
+ * addresses are two stacks. */
+#define SB_STACK_VIEW_SHIFT 16
 
 /* nr_frames raw addresses (__u64), leaf first, follow the struct. */
 struct sb_event_stack {
@@ -276,7 +284,8 @@ enum sb_stat {
 
 /*
  * Kinds of programs that can interrupt one another; each builds its sample in a record of its own.
- * Programs of one kind do not nest: the kernel skips, and counts, what would.
+ * Programs of one kind do not nest: the kernel skips, and counts, what would. Of views that run at once, each slot
+ * belongs to one.
  */
 enum sb_scratch_slot {
 	SB_SCRATCH_TIMER,  /* perf events: interrupt everything else */

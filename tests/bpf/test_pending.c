@@ -142,7 +142,7 @@ static void test_view(void **state)
 	struct child child;
 	struct sb_targets targets = {};
 	struct sb_session_opts opts = {
-		.view = sb_view_find(*state),
+		.views = { .at = { sb_view_find(*state) }, .nr = 1 },
 		.targets = &targets,
 		.freq_hz = 99,
 		.sides = SB_SIDE_USER | SB_SIDE_KERNEL,

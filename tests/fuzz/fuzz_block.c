@@ -43,8 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		bytes[4 + i] = (uint8_t)(size >> (8 * i));
 	memcpy(bytes + SB_BLOCK_HEAD_BYTES, data, size);
 	if (size > SB_BLOCK_BYTES_MAX - SB_BLOCK_HEAD_BYTES) {
-		must(sb_block_decode(bytes, len, 1, &block));
-	} else if (!sb_block_decode(bytes, len, 1, &block)) {
+		must(sb_block_decode(bytes, len, 1, 1, &block));
+	} else if (!sb_block_decode(bytes, len, 1, 1, &block)) {
 		must(block.nr_series <= SB_BLOCK_SERIES_MAX);
 		for (i = 0; i < block.nr_series; i++)
 			check_series(&block.series[i]);

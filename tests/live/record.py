@@ -83,6 +83,76 @@ def waits_are_split():
         check(abs(result.total / 1e6 - seconds) <= 0.06, f'slept {result.total / 1e6:.3f} of {seconds} s')
 
 
+# It works when it is told to, and says what it did: seconds of CPU time in one function, of waiting in the second,
+# bytes read by the third.
+DAY = '''
+import os, sys, time
+def burn():
+    end = time.thread_time() + 0.02
+    while time.thread_time() < end:
+        sum(range(1000))
+def nap():
+    time.sleep(0.01)
+def take(fd):
+    return len(os.pread(fd, 5000, 0))
+def of(clock, function, *args):
+    begin = clock()
+    done = function(*args)
+    return done, clock() - begin
+fd = os.open(sys.argv[1], os.O_RDONLY)
+burnt = napped = taken = 0
+print('ready', flush=True)
+sys.stdin.readline()
+for _ in range(100):
+    burnt += of(time.thread_time, burn)[1]
+    napped += of(lambda: time.monotonic() - time.thread_time(), nap)[1]
+    taken += take(fd)
+print(burnt, napped, taken, flush=True)
+sys.stdin.readline()
+'''
+
+
+def weight_of(result, function):
+    return sum(weight for stack, weight in result.stacks.items() if function in stack)
+
+
+def kinds_at_once():
+    """One sampler for three kinds: each has its own truth, and its own kernel frames."""
+    hz, kinds = 499, ('oncpu', 'offcpu', 'io')
+    with tempfile.TemporaryDirectory() as work:
+        with open(f'{work}/read', 'wb') as file:
+            file.write(b'x' * 5000)
+        with subprocess.Popen([sys.executable, '-c', DAY, f'{work}/read'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as process:
+            assert process.stdout.readline() == 'ready\n'
+            with recording(f'{work}/store', '-p', str(process.pid), '-F', str(hz), '--kinds', ','.join(kinds)) as recorder:
+                samplers = recorder.samplers('stackbpf-sample')
+                print('go', file=process.stdin, flush=True)
+                burnt, napped, taken = (float(word) for word in process.stdout.readline().split())
+                check(recorder.end() == 0, 'it ends as it should')
+                lasted = float(re.search(r'in ([\d.]+) s', recorder.said)[1])
+        check(len(samplers) == 1, f'one process samples: {samplers}')
+        oncpu, offcpu, io = (ask(f'{work}/store', 'comm', kind=kind) for kind in kinds)
+        have = weight_of(oncpu, 'burn') / hz
+        chance = 4.4 * math.sqrt(max(burnt * hz, 1)) / hz
+        check(abs(have - burnt) <= 0.02 * burnt + chance, f'burnt {have:.3f} s of {burnt:.3f}')
+        have = weight_of(offcpu, 'nap') / 1e6
+        check(abs(have - napped) <= 0.03 * napped, f'napped {have:.3f} s of {napped:.3f}')
+        have = weight_of(io, 'take')
+        check(have == taken, f'read {have} bytes of {taken:.0f}')
+        whole = offcpu.total / 1e6 + oncpu.total / hz
+        check(abs(whole - lasted) <= 0.1 * lasted, f'{whole:.3f} s on and off CPUs, of {lasted}')
+        check(oncpu.total < 3 * burnt * hz, f'samples of the clock only: {oncpu.total}')
+        check(not weight_of(offcpu, '__schedule'), 'frames of the scheduler are cut off waits')
+        for kind in kinds:
+            check(len(re.findall(f' {kind}: ', recorder.said)) == 1, f'the closing line of {kind}')
+        with recording(f'{work}/both', '-p', str(os.getpid()), '--kinds', 'offcpu,wall,oncpu') as recorder:
+            wait_for(lambda: len(below(recorder.process.pid)) > 3, 'two samplers and the writer')
+            recorder.end()
+        check(recorder.said.count('offcpu,oncpu: ') == 2 and recorder.said.count('wall: ') == 1,
+              f'views that look at the same places have a sampler each: {recorder.said}')
+
+
 @contextlib.contextmanager
 def small_disk():
     with tempfile.TemporaryDirectory() as work:
@@ -136,7 +206,7 @@ def kill_one(store, victim, pid, rng):
             recorder.process.kill()
         else:
             os.kill(recorder.samplers()[victim], signal.SIGKILL)
-        if victim == 'stackbpf-oncpu':
+        if victim == 'stackbpf-sample':
             recorder.wait_for('it is started again')
             wait_for(lambda: victim in recorder.samplers(), 'a new one')
             recorder.end()
@@ -155,7 +225,7 @@ def kill_one(store, victim, pid, rng):
 
 def kills():
     rng = random.Random(7)
-    victims = ['main', 'stackbpf-store', 'stackbpf-oncpu']
+    victims = ['main', 'stackbpf-store', 'stackbpf-sample']
     with tempfile.TemporaryDirectory() as work, running(SPLIT) as split:
         for i in range(200 if ALL else 3):
             kill_one(f'{work}/store', victims[i % 3], split.pid, rng)
@@ -312,7 +382,7 @@ def watched():
         with recording(f'{work}/store', '-p', str(os.getpid()), '--kinds', 'oncpu,offcpu', env=manager.env) as recorder:
             check('READY=1' in manager.wait_for('READY=1'), 'it is ready')
             check(all(manager.wait_for('WATCHDOG=1') for _ in range(4)), 'all is well')
-            for name in ('stackbpf-offcpu', 'stackbpf-store'):
+            for name in ('stackbpf-sample', 'stackbpf-store'):
                 pid = recorder.samplers()[name]
                 with stopped(pid):
                     said = manager.wait_for('STATUS=')
@@ -338,6 +408,6 @@ def not_watched():
         manager.socket.close()
 
 
-run_parts((shares_and_tags, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager, watched,
+run_parts((shares_and_tags, kinds_at_once, waits_are_split, disk_full, kills, cgroups, as_service, runtimes, said_to_manager, watched,
            not_watched), CHOSEN)
 done()

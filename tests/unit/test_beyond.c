@@ -140,7 +140,7 @@ static int resolve(const struct sb_resolve_opts *opts, const struct sb_batch_obj
 	assert_int_equal(sb_profile_new(&profile), 0);
 	assert_int_equal(sb_resolver_new(opts, NULL, profile, &resolver), 0);
 	err = sb_resolver_add(resolver, &batch);
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(sb_profile_seal(profile), 0);
 	folded[0] = '\0';
 	assert_int_equal(sb_fold(profile, &fold, collect, NULL), 0);
@@ -167,7 +167,7 @@ static void test_states(void **state)
 		COUNT(5, .ustack = { 2, 1 }, .state = SB_STATE_RUNNING),
 		COUNT(5, .ustack = { 2, 1 }, .state = 99),
 	};
-	struct sb_resolve_opts opts = { .trim = trim, .state_at_root = true };
+	struct sb_resolve_opts opts = { .views[0].trim = trim, .views[0].state_at_root = true };
 
 	assert_int_equal(resolve(&opts, NULL, 0, counts, 6), 0);
 	assert_string_equal(folded,
@@ -177,7 +177,7 @@ static void test_states(void **state)
 			    "[runqueue];app;root;work;__lll_lock_wait 8\n"
 			    "[throttled];app;root;work;__lll_lock_wait 7\n"
 			    "app 6\n");
-	opts = (struct sb_resolve_opts){ .state_at_leaf = true };
+	opts = (struct sb_resolve_opts){ .views[0].state_at_leaf = true };
 	assert_int_equal(resolve(&opts, NULL, 0, counts, 5), 0);
 	assert_string_equal(
 		folded,
@@ -198,7 +198,7 @@ static void test_idle(void **state)
 		COUNT(7, .ustack = { 2, 1 }, .kstack = { 12, 1 }, .state = SB_STATE_SLEEP),
 		COUNT(6, .ustack = { 2, 1 }, .kstack = { 12, 1 }, .state = SB_STATE_RUNQUEUE),
 	};
-	struct sb_resolve_opts opts = { .trim = trim, .has_idle = true };
+	struct sb_resolve_opts opts = { .views[0].trim = trim, .views[0].has_idle = true };
 
 	assert_int_equal(resolve(&opts, NULL, 0, counts, 4), 0);
 	assert_string_equal(
@@ -260,7 +260,7 @@ static int resolve_files(const struct sb_resolve_opts *opts)
 
 static void test_files(void **state)
 {
-	struct sb_resolve_opts opts = { .op_name = op_name };
+	struct sb_resolve_opts opts = { .views[0].op_name = op_name };
 
 	assert_int_equal(resolve_files(&opts), 0);
 	assert_string_equal(folded, "app;sys_read;/ 183\n" /* the directory, and nothing but NULs */
@@ -289,7 +289,7 @@ static void test_files(void **state)
 
 static void test_path(void **state)
 {
-	const struct sb_resolve_opts opts = { .op_name = op_name, .path_glob = "/a/*" };
+	const struct sb_resolve_opts opts = { .views[0].op_name = op_name, .path_glob = "/a/*" };
 
 	assert_int_equal(resolve_files(&opts), 0);
 	assert_string_equal(folded, "app;sys_read;/a/bb/c 100\napp;[lost object] 1\n");
@@ -312,7 +312,7 @@ static void test_short_object(void **state)
 
 static void test_wakers(void **state)
 {
-	const struct sb_resolve_opts opts = { .trim = trim };
+	const struct sb_resolve_opts opts = { .views[0].trim = trim };
 	const struct sb_batch_object objects[] = {
 		{ .id = 1, .kind = SB_OBJECT_TASK, .nr_bytes = sizeof(task), .data = &task },
 		{ .id = 2, .kind = SB_OBJECT_WAKER, .nr_bytes = sizeof(waker), .data = &waker },
@@ -337,7 +337,8 @@ static void test_wakers(void **state)
 /* Not who was interrupted wakes, but the interrupt. */
 static void test_interrupts(void **state)
 {
-	const struct sb_resolve_opts opts = { .trim = trim, .is_of_wakers = true };
+	const struct sb_resolve_opts opts = { .views[0].trim = trim,
+					      .views[0].is_of_wakers = true };
 	struct sb_object_waker timer_waker = waker;
 	const struct sb_batch_object objects[] = {
 		{ .id = 1, .kind = SB_OBJECT_TASK, .nr_bytes = sizeof(task), .data = &task },

@@ -55,7 +55,7 @@ static struct sb_profile *make_profile(size_t extra)
 static const struct sb_tag one[] = { { .key = "comm", .value = "a" },
 				     { .key = "pid", .value = "12", .is_wide = true } };
 static const struct sb_tag two[] = { { .key = "comm", .value = "b" } };
-static const struct sb_block_tags tags[] = { { NULL, 0 }, { one, 2 }, { two, 1 } };
+static const struct sb_block_tags tags[] = { { NULL, 0, 0 }, { one, 2, 0 }, { two, 1, 0 } };
 
 static void encode(size_t extra, struct sb_str *out)
 {
@@ -98,7 +98,7 @@ static void test_round(void **state)
 	encode(0, &out);
 	assert_int_equal(sb_block_scan(out.s, out.len, &len), 0);
 	assert_int_equal(len, out.len);
-	assert_int_equal(sb_block_decode(out.s, out.len, 2, &block), 0);
+	assert_int_equal(sb_block_decode(out.s, out.len, 2, 1, &block), 0);
 	assert_int_equal(block.begin_s, 1795255200);
 	assert_int_equal(block.figure[SB_BLOCK_SAMPLES], 9);
 	assert_int_equal(block.figure[SB_BLOCK_OTHER], 1);
@@ -128,7 +128,7 @@ static void test_too_many(void **state)
 	struct sb_block block;
 
 	encode(SB_BLOCK_STACKS_MAX + 10, &out);
-	assert_int_equal(sb_block_decode(out.s, out.len, 2, &block), 0);
+	assert_int_equal(sb_block_decode(out.s, out.len, 2, 1, &block), 0);
 	assert_int_equal(block.nr_series, 3);
 	assert_int_equal(sb_profile_weight(block.series[1].profile), 7);
 	assert_int_equal(sb_profile_weight(block.series[2].profile), 2 + SB_BLOCK_STACKS_MAX + 10);
@@ -158,7 +158,7 @@ static void test_no_samples(void **state)
 
 	assert_int_equal(sb_profile_new(&profile), 0);
 	assert_int_equal(sb_block_encode(&out, &head, profile, NULL, 0, &tiny), 0);
-	assert_int_equal(sb_block_decode(out.s, out.len, 2, &block), 0);
+	assert_int_equal(sb_block_decode(out.s, out.len, 2, 1, &block), 0);
 	assert_int_equal(block.nr_series, 0);
 	assert_int_equal(block.figure[0], 10000);
 	sb_block_release(&block);
@@ -190,7 +190,7 @@ static void test_hostile(void **state)
 	/* Cut anywhere: a series less, or nothing. */
 	for (i = SB_BLOCK_HEAD_BYTES; i < out.len; i++) {
 		set_len(&out, i);
-		err = sb_block_decode(out.s, i, 2, &block);
+		err = sb_block_decode(out.s, i, 2, 1, &block);
 		assert_true(err == -EPROTO || !err);
 		if (!err) {
 			assert_true(block.nr_series < 3);
@@ -202,7 +202,7 @@ static void test_hostile(void **state)
 		out.s[SB_BLOCK_HEAD_BYTES +
 		      (size_t)rand_r(&seed) % (out.len - SB_BLOCK_HEAD_BYTES)] ^=
 			(char)(1u << rand_r(&seed) % 8);
-		err = sb_block_decode(out.s, out.len, 2, &block);
+		err = sb_block_decode(out.s, out.len, 2, 1, &block);
 		assert_true(err == -EPROTO || !err);
 		if (!err)
 			sb_block_release(&block);

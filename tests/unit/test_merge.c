@@ -209,7 +209,7 @@ static const char *merged(const struct given *given)
 	assert_int_equal(sb_profile_new(&profile), 0);
 	assert_int_equal(sb_resolver_new(&opts, NULL, profile, &resolver), 0);
 	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(sb_profile_seal(profile), 0);
 	assert_int_equal(sb_fold(profile, &(struct sb_fold_opts){}, collect, folded), 0);
 	sb_resolver_free(resolver);

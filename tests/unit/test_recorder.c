@@ -106,7 +106,12 @@ static void test_series(void **state)
 	char pid[16];
 	size_t nr, i;
 
-	assert_int_equal(sb_series_new(false, labels, 1, &table), 0);
+	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .by_thread = false,
+								 .labels = labels,
+								 .nr_labels = 1,
+								 .nr_kinds = 1 },
+				       &table),
+			 0);
 	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
 	assert_int_equal(sb_series_of(table, &other, none, &second), 0);
 	assert_int_equal(sb_series_of(table, &here, car, &third), 0);
@@ -150,7 +155,12 @@ static void test_pids(void **state)
 	gone.tgid = (uint32_t)child;
 	here.start_ns = gone.start_ns = UINT64_MAX;
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(sb_series_new(true, none, 0, &table), 0);
+	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .by_thread = true,
+								 .labels = none,
+								 .nr_labels = 0,
+								 .nr_kinds = 1 },
+				       &table),
+			 0);
 	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
 	assert_int_equal(sb_series_of(table, &gone, none, &second), 0);
 	gone.start_ns = 5;
@@ -180,7 +190,12 @@ static void test_runtimes(void **state)
 	size_t nr;
 
 	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
-	assert_int_equal(sb_series_new(false, none, 0, &table), 0);
+	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .by_thread = false,
+								 .labels = none,
+								 .nr_labels = 0,
+								 .nr_kinds = 1 },
+				       &table),
+			 0);
 	sb_series_set_interp(table, interp);
 	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
 	assert_int_equal(sb_series_of(table, &kernel, none, &second), 0);
@@ -209,7 +224,12 @@ static void test_many(void **state)
 	char comm[16];
 	size_t nr;
 
-	assert_int_equal(sb_series_new(false, none, 0, &table), 0);
+	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .by_thread = false,
+								 .labels = none,
+								 .nr_labels = 0,
+								 .nr_kinds = 1 },
+				       &table),
+			 0);
 	for (i = 0; i < 1000000; i++) {
 		struct sb_sample_key key;
 

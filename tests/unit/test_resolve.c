@@ -139,7 +139,7 @@ static struct sb_resolve_stats resolve(const struct sb_resolve_opts *opts,
 	assert_int_equal(sb_profile_new(&profile), 0);
 	assert_int_equal(sb_resolver_new(opts, NULL, profile, &resolver), 0);
 	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(sb_profile_seal(profile), 0);
 	folded[0] = '\0';
 	assert_int_equal(sb_fold(profile, &fold, collect, NULL), 0);
@@ -266,7 +266,7 @@ static void test_interrupt(void **state)
 	static const char *const keys[] = { "vehicle", "region" };
 	const struct sb_resolve_opts opts = { .labels = keys,
 					      .nr_labels = 2,
-					      .is_of_wakers = true };
+					      .views[0].is_of_wakers = true };
 	const struct sb_batch_count counts[] = {
 		{ { .labels = 11, .ustack = { 1, 1 }, .kstack = { 7, 1 }, .tgid = 42, .comm = "a" },
 		  { .weight = 4, .nr_samples = 4 } },
@@ -319,7 +319,7 @@ static void test_many_labels(void **state)
 	batch.counts = &last;
 	batch.nr_counts = 1;
 	assert_int_equal(sb_resolver_add(resolver, &batch), 0);
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(stats.nr_other_labels, 5);
 	sb_resolver_free(resolver);
 	sb_profile_free(profile);
@@ -424,7 +424,7 @@ static void test_shed(void **state)
 		nr_late++;
 	}
 	assert_true(nr_late > 1);
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_in_range(stats.nr_evicted, 80, 98);
 	assert_in_range(nr_told, 40, 59);
 	for (i = 1; i <= 20; i++)
@@ -432,7 +432,7 @@ static void test_shed(void **state)
 	for (i = 1; i <= 20; i++)
 		add(resolver, (struct sb_stack_id){ i, 2 }, here, false, false);
 	add(resolver, (struct sb_stack_id){ 2, 1 }, gone, true, false); /* shipped again */
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(stats.nr_missing_stacks, 0);
 	assert_int_equal(stats.nr_samples, 141 + nr_late);
 	sb_resolver_free(resolver);
@@ -496,7 +496,7 @@ static void test_idle(void **state)
 		(void)sb_resolver_evicted(resolver, &nr);
 		nr_told += nr;
 	}
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(stats.nr_missing_stacks, 0);
 	assert_true(nr_told >= stats.nr_evicted);
 	assert_in_range(stats.nr_evicted, 2 * NR - 200, 2 * NR);
@@ -508,11 +508,11 @@ static void test_idle(void **state)
 	assert_string_equal(folded, "kernel;k3';k2 1\n");
 	/* The wait is over. */
 	add(resolver, waits, here, false, false);
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(stats.nr_missing_stacks, 0);
 	/* It has gone: what names it without being told of it is lost, which is said. */
 	add(resolver, (struct sb_stack_id){ 5, 1 }, here, false, false);
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(stats.nr_missing_stacks, 1);
 	sb_resolver_free(resolver);
 	sb_profile_free(profile);
@@ -556,14 +556,14 @@ static void test_shed_wakers(void **state)
 	add_wait(resolver, 100, gone, false);
 	for (i = 1; i <= 20; i++)
 		add_wait(resolver, i, here, false);
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(stats.nr_missing_objects, 0);
 	assert_int_equal(stats.nr_processes, 100);
 	assert_int_equal(stats.nr_samples, 121);
 	/* Of who is gone only what came last is left. */
 	for (i = 21; i <= 60; i++)
 		add_wait(resolver, i, gone, false);
-	sb_resolver_stats(resolver, &stats);
+	sb_resolver_stats(resolver, 0, &stats);
 	assert_int_equal(stats.nr_missing_objects, 40);
 	sb_resolver_free(resolver);
 	sb_profile_free(profile);

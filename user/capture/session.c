@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,19 +46,24 @@ static void settle_targets(struct sb_session *session)
 /* Whether the session attaches the program to what its section names. */
 static bool is_for_attach(const struct sb_session *session, const struct bpf_program *prog)
 {
-	const struct sb_view *view = session->opts.view;
+	const struct sb_views *views = &session->opts.views;
+	size_t i;
 
 	if (!bpf_program__autoload(prog) || prog == session->timer ||
 	    bpf_program__expected_attach_type(prog) == BPF_TRACE_ITER)
 		return false;
-	return !view->attaches || !view->attaches(session->skel, prog);
+	for (i = 0; i < views->nr; i++)
+		if (views->at[i]->attaches && views->at[i]->attaches(session->skel, prog))
+			return false;
+	return true;
 }
 
 static int attach_others(struct sb_session *session)
 {
-	const struct sb_view *view = session->opts.view;
+	const struct sb_views *views = &session->opts.views;
 	struct bpf_program *prog;
 	struct bpf_link *link;
+	size_t i;
 	int err;
 
 	bpf_object__for_each_program(prog, session->skel->obj) {
@@ -71,9 +77,11 @@ static int attach_others(struct sb_session *session)
 		if (err)
 			return sb_err(err, "cannot attach '%s'", bpf_program__name(prog));
 	}
-	if (!view->attach)
-		return 0;
-	return view->attach(session->skel, &session->opts.view_opts, &session->links);
+	for (i = 0, err = 0; i < views->nr && !err; i++)
+		if (views->at[i]->attach)
+			err = views->at[i]->attach(session->skel, &session->opts.view_opts,
+						   &session->links);
+	return err;
 }
 
 /*
@@ -94,11 +102,21 @@ static int seed_existing(struct sb_session *session)
 
 static void find_programs(struct sb_session *session)
 {
-	const struct sb_view *view = session->opts.view;
+	const struct sb_views *views = &session->opts.views;
+	size_t i;
 
-	session->timer = view->timer ? view->timer(session->skel) : NULL;
-	session->begin = view->begin ? view->begin(session->skel) : NULL;
-	session->settle = view->settle ? view->settle(session->skel) : NULL;
+	/* Views that go together have no two of a kind: sb_views_add(). */
+	for (i = 0; i < views->nr; i++) {
+		const struct sb_view *view = views->at[i];
+
+		if (view->timer)
+			session->timer = view->timer(session->skel);
+		if (view->begin)
+			session->begin = view->begin(session->skel);
+		if (view->settle)
+			session->settle = view->settle(session->skel);
+		session->begins_with_timer |= view->timer && view->begin;
+	}
 }
 
 static void how_to_unwind(const struct sb_session *session, struct sb_rawstacks_into *ret_into)
@@ -167,6 +185,30 @@ static void begin_now(void *arg)
 	session->skel->bss->begin_ns = session->began_ns;
 }
 
+/* Samples of a timer come at once; waits count when the iterator is through. */
+static int begin_by_iterator(struct sb_session *session)
+{
+	int err = seed_existing(session);
+
+	if (!err && session->begins_with_timer)
+		err = sb_session_attach_timers(session);
+	if (!err)
+		err = iterate(session, session->begin, begin_now);
+	if (!err && !session->begins_with_timer)
+		err = sb_session_attach_timers(session);
+	return err;
+}
+
+static int begin_at_once(struct sb_session *session)
+{
+	int err = sb_session_attach_timers(session);
+
+	if (err)
+		return err;
+	session->began_ns = sb_now_ns();
+	return seed_existing(session);
+}
+
 int sb_session_start(struct sb_session *session)
 {
 	int err;
@@ -184,21 +226,11 @@ int sb_session_start(struct sb_session *session)
 	if (err)
 		return sb_err(err, "cannot list the children of the targets");
 	settle_targets(session);
-	/* Samples of a timer come at once; waits count when the iterator is through. */
-	if (session->begin)
-		err = seed_existing(session);
-	if (!err)
-		err = sb_session_attach_timers(session);
+	err = session->begin ? begin_by_iterator(session) : begin_at_once(session);
 	if (err)
 		return err;
-	if (session->begin) {
-		err = iterate(session, session->begin, begin_now);
-	} else {
-		session->began_ns = sb_now_ns();
-		err = seed_existing(session);
-	}
 	sb_thinning_start(&session->thinning, bpf_ns(session));
-	return err;
+	return 0;
 }
 
 uint64_t sb_session_began_ns(const struct sb_session *session)
@@ -266,12 +298,14 @@ int sb_session_settle(struct sb_session *session)
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
 		       size_t *ret_nr)
 {
-	const struct sb_view *view = session->opts.view;
+	const struct sb_views *views = &session->opts.views;
+	size_t i;
 	int err = 0;
 
 	session->pending.nr = 0;
-	if (view->pending)
-		err = view->pending(session->skel, &session->pending);
+	for (i = 0; i < views->nr && !err; i++)
+		if (views->at[i]->pending)
+			err = views->at[i]->pending(session->skel, &session->pending);
 	*ret_ids = session->pending.at;
 	*ret_nr = session->pending.nr;
 	return err ? sb_explain(err, "list the stacks of what goes on") : 0;
@@ -354,14 +388,26 @@ void sb_session_free(struct sb_session *session)
 	free(session);
 }
 
-void sb_session_govern(struct sb_session *session, uint64_t weight, uint64_t nr_samples)
+void sb_session_govern(struct sb_session *session, const uint64_t *means)
 {
-	sb_thinning_tick(&session->thinning, bpf_ns(session), nr_samples ? weight / nr_samples : 0);
+	sb_thinning_tick(&session->thinning, bpf_ns(session), means);
 }
 
-static uint64_t recursion_misses(const struct sb_session *session)
+/* Whether it is a program of the view, or one that all have: those count for the first. */
+static bool is_of_view(const struct sb_session *session, uint32_t view, const char *program)
 {
-	const struct sb_view *view = session->opts.view;
+	const struct sb_views *views = &session->opts.views;
+	size_t i;
+
+	for (i = 0; i < views->nr; i++)
+		if (!strncmp(program, views->at[i]->prefix, strlen(views->at[i]->prefix)))
+			return i == view;
+	return view == 0;
+}
+
+static uint64_t recursion_misses(const struct sb_session *session, uint32_t number)
+{
+	const struct sb_view *view = session->opts.views.at[number];
 	struct bpf_program *prog;
 	uint64_t nr = 0;
 
@@ -369,21 +415,37 @@ static uint64_t recursion_misses(const struct sb_session *session)
 		struct bpf_prog_info info = {};
 		uint32_t len = sizeof(info);
 
-		if (view->nests && view->nests(session->skel, prog))
+		if (!bpf_program__autoload(prog) ||
+		    !is_of_view(session, number, bpf_program__name(prog)) ||
+		    (view->nests && view->nests(session->skel, prog)))
 			continue;
-		if (bpf_program__autoload(prog) &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
 			nr += info.recursion_misses;
 	}
 	return nr;
 }
 
-void sb_session_stats(const struct sb_session *session, struct sb_session_stats *ret_stats)
+static uint64_t lost_of_view(const struct sb_session *session, uint32_t view,
+			     const struct sb_session_stats *stats)
 {
+	uint64_t losses = session->opts.views.at[view]->losses;
+	uint64_t nr = session->skel->bss->view_lost[view] + stats->nr_skipped_recursion;
+	unsigned int i;
+
+	for (i = 0; i < SB_STAT_MAX; i++)
+		if (losses & (1ull << i))
+			nr += stats->stat[i];
+	return nr;
+}
+
+void sb_session_stats(const struct sb_session *session, uint32_t view,
+		      struct sb_session_stats *ret_stats)
+{
+	const struct sb_view *of = session->opts.views.at[view];
 	struct sb_procwatch_stats watch;
 
 	*ret_stats = (struct sb_session_stats){
-		.nr_skipped_recursion = recursion_misses(session),
+		.nr_skipped_recursion = recursion_misses(session, view),
 		.first_sample_ns = session->skel->bss->first_sample_ns,
 		.nr_cpus = (uint32_t)session->cpus.nr,
 		.freq_hz = session->opts.freq_hz,
@@ -392,24 +454,25 @@ void sb_session_stats(const struct sb_session *session, struct sb_session_stats 
 		.nr_cpus_refused = session->nr_cpus_refused,
 	};
 	ret_stats->err = sum_stats(session, ret_stats->stat);
+	ret_stats->nr_lost = lost_of_view(session, view, ret_stats);
 	ret_stats->nr_asleep = session->asleep.nr;
 	ret_stats->nr_asleep_lost = session->asleep.nr_lost;
-	if (session->opts.view->expected)
-		ret_stats->expected = session->opts.view->expected(session->skel);
+	if (of->expected)
+		ret_stats->expected = of->expected(session->skel);
 	sb_procwatch_stats(session->procwatch, &watch);
 	if (session->unwinder)
 		sb_unwinder_stats(session->unwinder, &ret_stats->unwinder);
 	if (session->interps)
 		sb_interpwatch_stats(session->interps, &ret_stats->interps);
-	sb_thinning_stats(&session->thinning, &ret_stats->thinning);
+	sb_thinning_stats(&session->thinning, view, &ret_stats->thinning);
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
 	ret_stats->nr_no_fd = watch.nr_no_fd;
 }
 
-void sb_session_report(const struct sb_session *session,
+void sb_session_report(const struct sb_session *session, uint32_t view,
 		       void (*row)(const char *name, const char *value))
 {
-	if (session->opts.view->report)
-		session->opts.view->report(session->skel, row);
+	if (session->opts.views.at[view]->report)
+		session->opts.views.at[view]->report(session->skel, row);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One run of one view, from open to the last drain:
+ * One run of a view, or of several at once, from open to the last drain:
  *
  *	new (open, prepare, load) -> start (attach, enable) -> drain... -> stop -> drain -> free
  *
@@ -49,8 +49,8 @@ struct sb_targets {
 void sb_targets_release(struct sb_targets *targets);
 
 struct sb_session_opts {
-	const struct sb_view *view;
-	struct sb_view_opts view_opts;
+	struct sb_views views;
+	struct sb_view_opts view_opts; /* of all */
 	const struct sb_targets *targets;
 	struct sb_symbolizer *symbolizer; /* borrowed; is fed what happens to processes */
 	struct sb_interp *interp;	  /* borrowed; NULL: no frames of interpreters */
@@ -68,7 +68,7 @@ struct sb_session_opts {
 	uint32_t unwind;		 /* SB_UNWIND_* */
 	uint64_t unwind_bytes_max;	 /* of unwind tables; 0: a default */
 	uint32_t depth_max;		 /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
-	uint32_t counts_max, stacks_max; /* entries; 0: defaults, 64 Ki and 128 Ki */
+	uint32_t counts_max, stacks_max; /* entries; 0: defaults, for each view */
 	double overhead_max;		 /* of all CPUs, see capture/thinning.h; 0: no limit */
 };
 
@@ -96,9 +96,9 @@ int sb_session_hotplug_fd(const struct sb_session *session);
 int sb_session_hotplug(struct sb_session *session);
 /*
  * Look what the run costs, and make it cheaper where that is more than overhead_max: once a second or so.
- * @weight: of all samples so far, @nr_samples.
+ * @means: of each view, the weight of a sample so far, 0: there is none yet.
  */
-void sb_session_govern(struct sb_session *session, uint64_t weight, uint64_t nr_samples);
+void sb_session_govern(struct sb_session *session, const uint64_t *means);
 /* What is going on and would be accounted when it ends is accounted up to now: before a snapshot. On failure the
  * reason has been logged, here and by sb_session_stop(). */
 int sb_session_settle(struct sb_session *session);
@@ -115,11 +115,13 @@ void sb_session_forget_labels(struct sb_session *session, const uint64_t *ids, s
 int sb_session_stop(struct sb_session *session);
 void sb_session_free(struct sb_session *session);
 
-/* Figures so far. */
+/* Figures so far; those marked are of one view, the rest is of the run. */
 struct sb_session_stats {
 	int err; /* the counters that follow could not be read: a negative errno */
 	uint64_t stat[SB_STAT_MAX];
-	uint64_t nr_skipped_recursion; /* samples the kernel skipped inside another BPF program */
+	uint64_t nr_lost; /* of the view: samples, all ways to lose one */
+	uint64_t
+		nr_skipped_recursion; /* of the view: samples skipped by the kernel inside another BPF program */
 	uint64_t nr_sideband_records, nr_sideband_lost;
 	uint64_t nr_no_fd;	  /* new files that were not opened for want of a descriptor */
 	uint64_t nr_counts_lost;  /* counts whose stack never came */
@@ -129,14 +131,15 @@ struct sb_session_stats {
 	uint64_t nr_cpus_went, nr_cpus_came; /* offline, online, in the run */
 	uint64_t nr_cpus_refused;	     /* of those that came: could not be sampled */
 	uint64_t nr_asleep, nr_asleep_lost; /* threads looked at while they slept; those that ran */
-	uint64_t expected;		    /* see struct sb_view; 0: not known */
+	uint64_t expected;		    /* of the view, see struct sb_view; 0: not known */
 	struct sb_interpwatch_stats interps; /* zero without interpreters */
 	struct sb_unwinder_stats unwinder;   /* zero without SB_UNWIND_CFI */
-	struct sb_thinning_stats thinning;
+	struct sb_thinning_stats thinning;   /* of the view */
 };
-/* What the view says about how it works here: calls @row for each line. */
-void sb_session_report(const struct sb_session *session,
+/* What the view of that number says about how it works here: calls @row for each line. */
+void sb_session_report(const struct sb_session *session, uint32_t view,
 		       void (*row)(const char *name, const char *value));
-void sb_session_stats(const struct sb_session *session, struct sb_session_stats *ret_stats);
+void sb_session_stats(const struct sb_session *session, uint32_t view,
+		      struct sb_session_stats *ret_stats);
 
 #endif

@@ -26,9 +26,9 @@
 #include "sb_sym.h"
 #include "views/skel.h"
 
-/* Keys of one generation of counts: 5 MB of kernel memory each. Three quarters full wakes us. */
+/* Of each view: keys of one generation of counts: 5 MB of kernel memory each. Three quarters full wakes us. */
 #define COUNTS_MAX_DEFAULT   32768u
-/* Names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
+/* The same: names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
 #define STACKS_MAX_DEFAULT   65536u
 #define EVENT_DEFAULT	     "cpu-clock"
 /* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
@@ -105,11 +105,38 @@ static uint32_t events_bytes(const struct sb_session *session)
 	return nr_bytes;
 }
 
+/* Whose samples are taken in which slot. */
+static void prepare_slots(struct sb_session *session)
+{
+	const struct sb_views *views = &session->opts.views;
+	uint8_t *view_of = (uint8_t *)session->skel->rodata->cfg_slot_view;
+	uint32_t slot, slots;
+	size_t i;
+
+	for (i = 0; i < views->nr; i++) {
+		slots = views->at[i]->slots | views->at[i]->other_slots;
+		for (slot = 0; slot < SB_SCRATCH_MAX; slot++)
+			if (slots & (1u << slot))
+				view_of[slot] = (uint8_t)i;
+	}
+}
+
+/* Of programs that take user stacks. */
+static uint32_t slots_of(const struct sb_views *views)
+{
+	uint32_t slots = 0;
+	size_t i;
+
+	for (i = 0; i < views->nr; i++)
+		slots |= views->at[i]->slots;
+	return slots;
+}
+
 /* Events come to the same places again; timers do not. */
 static int prepare_memos(struct sb_session *session)
 {
 	uint32_t *first = (uint32_t *)session->skel->rodata->cfg_memo_first;
-	uint32_t slots = session->opts.view->slots & ~(1u << SB_SCRATCH_TIMER), slot, nr = 0;
+	uint32_t slots = slots_of(&session->opts.views) & ~(1u << SB_SCRATCH_TIMER), slot, nr = 0;
 
 	for (slot = 0; slot < SB_SCRATCH_MAX; slot++) {
 		first[slot] = UINT32_MAX;
@@ -124,13 +151,13 @@ static int prepare_memos(struct sb_session *session)
 static int prepare_tables(struct sb_session *session)
 {
 	struct sampler_bpf *skel = session->skel;
-	uint32_t slot, nr_slots = 0;
+	uint32_t slots = slots_of(&session->opts.views), slot, nr_slots = 0;
 	int err;
 
 	if (!(session->opts.unwind & SB_UNWIND_CFI))
 		return 0;
 	for (slot = 0; slot < SB_SCRATCH_MAX; slot++)
-		if (session->opts.view->slots & (1u << slot))
+		if (slots & (1u << slot))
 			((uint32_t *)skel->rodata->cfg_raw_slot)[slot] = nr_slots++;
 	skel->rodata->cfg_nr_raw_slots = nr_slots;
 	if (session->opts.command)
@@ -144,6 +171,29 @@ static int prepare_tables(struct sb_session *session)
 		return sb_err(err, "cannot size the pieces of stack");
 	err = sb_unwinder_prepare(session->unwinder, skel);
 	return err ? sb_err(err, "cannot prepare the unwind tables") : 0;
+}
+
+static int prepare_views(struct sb_session *session)
+{
+	const struct sb_session_opts *opts = &session->opts;
+	struct sampler_bpf *skel = session->skel;
+	uint32_t objects_max = 0;
+	size_t i;
+	int err;
+
+	prepare_slots(session);
+	for (i = 0; i < opts->views.nr; i++)
+		objects_max += opts->views.at[i]->objects_max;
+	err = objects_max ? bpf_map__set_max_entries(skel->maps.objects_seen, objects_max) : 0;
+	if (err)
+		return sb_err(err, "cannot size the table of objects");
+	session->opts.view_opts.is_governed = opts->overhead_max > 0;
+	for (i = 0; i < opts->views.nr; i++) {
+		err = opts->views.at[i]->prepare(skel, &opts->view_opts);
+		if (err)
+			return sb_err(err, "cannot prepare the view '%s'", opts->views.at[i]->name);
+	}
+	return 0;
 }
 
 static int prepare(struct sb_session *session)
@@ -183,17 +233,12 @@ static int prepare(struct sb_session *session)
 		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
 	if (err)
 		return sb_err(err, "cannot size the tables of interpreters");
-	if (opts->view->objects_max)
-		err = bpf_map__set_max_entries(skel->maps.objects_seen, opts->view->objects_max);
+	err = prepare_views(session);
 	if (err)
-		return sb_err(err, "cannot size the table of objects");
-	session->opts.view_opts.is_governed = opts->overhead_max > 0;
-	err = opts->view->prepare(skel, &opts->view_opts);
-	if (err)
-		return sb_err(err, "cannot prepare the view '%s'", opts->view->name);
+		return err;
 	sb_thinning_init(&session->thinning,
 			 &(struct sb_thinning_opts){
-				 .view = opts->view,
+				 .views = &opts->views,
 				 .view_opts = &opts->view_opts,
 				 .limit = opts->overhead_max,
 				 .event = opts->event,
@@ -292,7 +337,7 @@ static int try_programs(struct sb_session *session, struct refused *refused)
 	size_t i;
 	int err;
 
-	session->skel = sb_view_open(session->opts.view);
+	session->skel = sb_views_open(&session->opts.views);
 	if (!session->skel)
 		return sb_explain(-errno, "open the BPF object");
 	err = prepare(session);
@@ -375,9 +420,9 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 	if (!session->opts.event)
 		session->opts.event = EVENT_DEFAULT;
 	if (!session->opts.counts_max)
-		session->opts.counts_max = COUNTS_MAX_DEFAULT;
+		session->opts.counts_max = COUNTS_MAX_DEFAULT * (uint32_t)opts->views.nr;
 	if (!session->opts.stacks_max)
-		session->opts.stacks_max = STACKS_MAX_DEFAULT;
+		session->opts.stacks_max = STACKS_MAX_DEFAULT * (uint32_t)opts->views.nr;
 	err = make_stats(session);
 	if (!err)
 		err = choose_cpus(session);

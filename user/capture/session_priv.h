@@ -16,7 +16,8 @@ struct sb_session {
 	struct sb_procwatch *procwatch;
 	struct sb_interpwatch *interps;		    /* NULL: not asked for */
 	struct sb_unwinder *unwinder;		    /* NULL without unwind tables */
-	struct bpf_program *timer, *begin, *settle; /* of the view; NULL: it has none */
+	struct bpf_program *timer, *begin, *settle; /* of one of the views; NULL: none has one */
+	bool begins_with_timer;			    /* timer and begin are of the same one */
 	sb_vec_link links;
 	int links_root; /* see capture/detach.h */
 	sb_vec_link timers;

@@ -31,9 +31,9 @@ static struct sb_governor_reading read_cost(const struct sb_thinning *thinning, 
 	};
 }
 
-static bool has_timer(const struct sb_thinning *thinning)
+static bool has_timer(const struct sb_thinned *thinned)
 {
-	return thinning->opts.view->timer && !thinning->opts.view->thin;
+	return thinned->view->timer && !thinned->view->thin;
 }
 
 /* Down to 1 Hz. */
@@ -46,16 +46,29 @@ static uint32_t timer_steps(uint32_t freq_hz)
 	return steps;
 }
 
+static void init_view(struct sb_thinning *thinning, struct sb_thinned *thinned)
+{
+	const struct sb_view *view = thinned->view;
+
+	if (view->cannot_thin)
+		thinned->why_not = view->cannot_thin(thinning->skel, thinning->opts.view_opts);
+	else if (!view->thin && !view->timer)
+		thinned->why_not = "its samples cannot be made fewer";
+	if (!thinned->why_not)
+		thinned->step_max =
+			has_timer(thinned) ? timer_steps(thinning->opts.freq_hz) : VIEW_STEPS_MAX;
+}
+
 void sb_thinning_init(struct sb_thinning *thinning, const struct sb_thinning_opts *opts,
 		      struct sampler_bpf *skel)
 {
-	const struct sb_view *view = opts->view;
+	size_t i;
 
 	*thinning = (struct sb_thinning){ .opts = *opts, .skel = skel };
-	if (view->cannot_thin)
-		thinning->why_not = view->cannot_thin(skel, opts->view_opts);
-	else if (!view->thin && !view->timer)
-		thinning->why_not = "its samples cannot be made fewer";
+	for (i = 0; i < opts->views->nr; i++) {
+		thinning->views[i].view = opts->views->at[i];
+		init_view(thinning, &thinning->views[i]);
+	}
 }
 
 void sb_thinning_release(struct sb_thinning *thinning)
@@ -63,9 +76,10 @@ void sb_thinning_release(struct sb_thinning *thinning)
 	sb_vec_release(&thinning->timers);
 }
 
-static void slow_down(const struct sb_thinning *thinning, const struct sb_thinning_timer *timer)
+static void slow_down(const struct sb_thinning *thinning, const struct sb_thinning_timer *timer,
+		      uint32_t step)
 {
-	uint32_t weight = 1u << thinning->step;
+	uint32_t weight = 1u << step;
 	int err;
 
 	if (timer->cpu >= SB_TICK_CPUS)
@@ -80,11 +94,13 @@ static void slow_down(const struct sb_thinning *thinning, const struct sb_thinni
 int sb_thinning_add_timer(struct sb_thinning *thinning, int fd, uint32_t cpu)
 {
 	struct sb_thinning_timer timer = { .fd = fd, .cpu = cpu };
+	size_t i;
 
 	if (cpu < SB_TICK_CPUS)
 		thinning->skel->bss->tick_weights[cpu] = 1;
-	if (thinning->step)
-		slow_down(thinning, &timer);
+	for (i = 0; i < thinning->opts.views->nr; i++)
+		if (has_timer(&thinning->views[i]) && thinning->views[i].step)
+			slow_down(thinning, &timer, thinning->views[i].step);
 	return sb_vec_push(&thinning->timers, timer);
 }
 
@@ -105,58 +121,72 @@ void sb_thinning_forget_timers(struct sb_thinning *thinning)
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns)
 {
 	const struct sb_governor_reading now = read_cost(thinning, bpf_ns);
-	bool is_timer = has_timer(thinning);
 	struct sb_governor_opts opts = {
 		.limit = thinning->opts.limit,
-		.step_max = is_timer ? timer_steps(thinning->opts.freq_hz) : VIEW_STEPS_MAX,
-		.jump_max = is_timer ? TIMER_JUMP_MAX : VIEW_JUMP_MAX,
+		.jump_max = TIMER_JUMP_MAX,
 	};
+	size_t i;
 
-	if (thinning->why_not)
-		opts.step_max = 0;
+	for (i = 0; i < thinning->opts.views->nr; i++) {
+		const struct sb_thinned *thinned = &thinning->views[i];
+
+		if (opts.step_max < thinned->step_max)
+			opts.step_max = thinned->step_max;
+		if (thinned->step_max && !has_timer(thinned))
+			opts.jump_max = VIEW_JUMP_MAX;
+	}
 	sb_governor_init(&thinning->governor, &opts, &now);
 }
 
-static void apply(struct sb_thinning *thinning, uint32_t step)
+static void apply(struct sb_thinning *thinning, struct sb_thinned *thinned, uint32_t step)
 {
-	const struct sb_view *view = thinning->opts.view;
 	uint64_t weight;
 	size_t i;
 
-	thinning->step = step;
-	if (has_timer(thinning)) {
+	thinned->step = step;
+	if (has_timer(thinned)) {
 		for (i = 0; i < thinning->timers.nr; i++)
-			slow_down(thinning, &thinning->timers.at[i]);
+			slow_down(thinning, &thinning->timers.at[i], step);
 		return;
 	}
-	weight = view->thin(thinning->skel, thinning->opts.view_opts, step, thinning->mean);
-	if (thinning->worst < weight)
-		thinning->worst = weight;
+	weight = thinned->view->thin(thinning->skel, thinning->opts.view_opts, step, thinned->mean);
+	if (thinned->worst < weight)
+		thinned->worst = weight;
 }
 
-void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, uint64_t mean)
+void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means)
 {
 	const struct sb_governor_reading now = read_cost(thinning, bpf_ns);
-	uint32_t step;
+	uint32_t step = sb_governor_step(&thinning->governor, &now), mine;
+	size_t i;
 
-	if (!thinning->step)
-		thinning->mean = mean ? mean : 1;
-	step = sb_governor_step(&thinning->governor, &now);
 	sb_debug("cost of a window: %.2f %% of the machine; step %u",
 		 100 * thinning->governor.stats.last, step);
-	if (step != thinning->step)
-		apply(thinning, step);
+	for (i = 0; i < thinning->opts.views->nr; i++) {
+		struct sb_thinned *thinned = &thinning->views[i];
+
+		if (!thinned->step)
+			thinned->mean = means[i] ? means[i] : 1;
+		mine = step < thinned->step_max ? step : thinned->step_max;
+		if (mine != thinned->step)
+			apply(thinning, thinned, mine);
+	}
 }
 
-void sb_thinning_stats(const struct sb_thinning *thinning, struct sb_thinning_stats *ret_stats)
+void sb_thinning_stats(const struct sb_thinning *thinning, uint32_t view,
+		       struct sb_thinning_stats *ret_stats)
 {
+	const struct sb_thinned *thinned = &thinning->views[view];
+	uint32_t worst = thinning->governor.stats.step_worst;
+
 	*ret_stats = (struct sb_thinning_stats){
 		.governor = thinning->governor.stats,
 		.limit = thinning->opts.limit,
-		.weight = thinning->worst,
-		.why_not = thinning->why_not,
+		.weight = thinned->worst,
+		.why_not = thinned->why_not,
 	};
-	if (has_timer(thinning))
-		ret_stats->rate_hz = (double)thinning->opts.freq_hz /
-				     (double)(1u << thinning->governor.stats.step_worst);
+	if (worst > thinned->step_max)
+		worst = thinned->step_max;
+	if (has_timer(thinned))
+		ret_stats->rate_hz = (double)thinning->opts.freq_hz / (double)(1u << worst);
 }

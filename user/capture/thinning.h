@@ -2,7 +2,8 @@
 /*
  * How a run is made cheaper while it costs too much (--max-overhead): the steps of governor.h, put into
  * force. Timers fire once in 2, 4, ... of their periods, and a sample weighs as many; other views know
- * themselves (sb_view.thin). Sums stay what they were, on average.
+ * themselves (sb_view.thin). Sums stay what they were, on average. Views that run at once take the same step, each
+ * as far as it can: what the run costs is their sum.
  *
  * What is in force for a timer is two things, its period and the weight of its ticks, and the second
  * one is written at once after the first: a timer whose period is set begins a new one, so a tick of
@@ -21,7 +22,7 @@
 #include "views/view.h"
 
 struct sb_thinning_opts {
-	const struct sb_view *view;
+	const struct sb_views *views;
 	const struct sb_view_opts *view_opts;
 	double limit; /* see struct sb_governor_opts */
 	const char *event;
@@ -29,19 +30,25 @@ struct sb_thinning_opts {
 	const struct sb_parser *parser; /* borrowed: what it costs counts as well; may be NULL */
 };
 
+/* Of one view. */
+struct sb_thinned {
+	const struct sb_view *view;
+	uint32_t step, step_max; /* in force; the last one that it can take */
+	uint64_t mean;		 /* see sb_view.thin; 0: not known yet */
+	uint64_t worst;		 /* what sb_view.thin said at the highest step */
+	const char *why_not;
+};
+
 struct sb_thinning {
 	struct sb_thinning_opts opts;
 	struct sampler_bpf *skel;
+	struct sb_thinned views[SB_VIEWS_MAX];
 	SB_VEC(struct sb_thinning_timer {
 		int fd; /* borrowed from the link that holds it */
 		uint32_t cpu;
 	})
 	timers;
 	struct sb_governor governor;
-	uint32_t step;	/* in force */
-	uint64_t mean;	/* see sb_view.thin; 0: not known yet */
-	uint64_t worst; /* what sb_view.thin said at the highest step */
-	const char *why_not;
 };
 
 struct sb_thinning_stats {
@@ -66,9 +73,11 @@ void sb_thinning_forget_timers(struct sb_thinning *thinning);
 /* Everything is attached; @bpf_ns so far. */
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
-/* Once a second or so. @mean: weight of a sample so far, 0: there is none yet. */
-void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, uint64_t mean);
+/* Once a second or so. @means: of each view, the weight of a sample so far, 0: there is none yet. */
+void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means);
 
-void sb_thinning_stats(const struct sb_thinning *thinning, struct sb_thinning_stats *ret_stats);
+/* Of the view of that number; what the governor did is that of all. */
+void sb_thinning_stats(const struct sb_thinning *thinning, uint32_t view,
+		       struct sb_thinning_stats *ret_stats);
 
 #endif

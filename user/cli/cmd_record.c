@@ -75,6 +75,24 @@ static void check_debuginfod(const struct sb_record_opts *opts)
 			SB_IS_STATIC ? " by a static program" : ", install libdebuginfod1");
 }
 
+static void describe_views(const struct sb_views *views, struct sb_resolve_view *ret_views)
+{
+	size_t i;
+
+	for (i = 0; i < views->nr; i++) {
+		const struct sb_view *view = views->at[i];
+
+		ret_views[i] = (struct sb_resolve_view){
+			.trim = view->trim,
+			.op_name = view->op_name,
+			.state_at_root = view->state_place == SB_STATE_AT_ROOT,
+			.state_at_leaf = view->state_place == SB_STATE_AT_LEAF,
+			.is_of_wakers = view->is_of_wakers,
+			.has_idle = view->has_idle,
+		};
+	}
+}
+
 static int make_resolver(struct sb_run *run)
 {
 	const struct sb_record_opts *opts = &run->opts;
@@ -102,12 +120,6 @@ static int make_resolver(struct sb_run *run)
 		.lines = opts->lines || has_places,
 		.modules = opts->modules || has_places,
 		.sides = opts->sides,
-		.trim = run->view->trim,
-		.op_name = run->view->op_name,
-		.state_at_root = run->view->state_place == SB_STATE_AT_ROOT,
-		.state_at_leaf = run->view->state_place == SB_STATE_AT_LEAF,
-		.is_of_wakers = run->view->is_of_wakers,
-		.has_idle = run->view->has_idle,
 		.idle = opts->idle,
 		.file = opts->file,
 		.path_glob = opts->view.io_path,
@@ -118,6 +130,7 @@ static int make_resolver(struct sb_run *run)
 	int err = 0;
 
 	check_debuginfod(opts);
+	describe_views(&run->views, resolve_opts.views);
 	sb_raise_nofile(); /* the symbolizer shares it out */
 	memcpy(resolve_opts.roots, opts->roots.at, sizeof(opts->roots.at));
 	if (has_interp || opts->recorder.nr_labels)
@@ -155,11 +168,15 @@ static int exit_status(int err)
 	}
 }
 
-static int check_view(struct sb_run *run)
+static int check_views(struct sb_run *run)
 {
 	const char *why = NULL;
-	int err = run->view->check ? run->view->check(&run->opts.view, &why) : 0;
+	size_t i;
+	int err = 0;
 
+	for (i = 0; i < run->views.nr && !err; i++)
+		if (run->views.at[i]->check)
+			err = run->views.at[i]->check(&run->opts.view, &why);
 	if (!err)
 		return -1;
 	sb_err(0, "%s", why);
@@ -170,7 +187,7 @@ static int make_session(struct sb_run *run)
 {
 	const struct sb_record_opts *opts = &run->opts;
 	struct sb_session_opts session_opts = {
-		.view = run->view,
+		.views = run->views,
 		.view_opts = opts->view,
 		.targets = &opts->targets,
 		.symbolizer = run->sym,
@@ -186,7 +203,7 @@ static int make_session(struct sb_run *run)
 		.depth_max = opts->depth_max,
 		.unwind = opts->unwind,
 		.unwind_bytes_max = opts->unwind_bytes,
-		.overhead_max = opts->overhead_max_ppm / 1e6,
+		.overhead_max = opts->overhead_max_ppm / 1e6 * (double)run->views.nr,
 	};
 	size_t i;
 	int err;
@@ -246,16 +263,27 @@ static int stop(struct sb_run *run)
 	return sb_run_drain(run) ? SB_EXIT_FAILED : -1;
 }
 
+static bool has_samples(const struct sb_run *run)
+{
+	struct sb_resolve_stats stats;
+	uint32_t i;
+
+	for (i = 0; i < run->views.nr; i++) {
+		sb_resolver_stats(run->resolver, i, &stats);
+		if (stats.nr_samples)
+			return true;
+	}
+	return false;
+}
+
 static int finish(struct sb_run *run)
 {
-	struct sb_run_figures figures;
 	int err = 0;
 
 	/* Also of nothing: whoever counts periods counts this one. */
 	if (run->sink && sb_run_take(run))
 		return SB_EXIT_FAILED;
-	sb_run_figures(run, &figures);
-	if (!figures.nr_samples) {
+	if (!has_samples(run)) {
 		sb_run_explain_empty(run);
 		return SB_EXIT_EMPTY;
 	}
@@ -272,7 +300,7 @@ static int record(struct sb_run *run)
 {
 	static int (*const stages[])(struct sb_run * run) = {
 		sb_run_choose_outputs,
-		check_view,
+		check_views,
 		sb_run_check_targets,
 		sb_run_make_writer,
 		sb_run_make_parser,
@@ -328,14 +356,13 @@ void sb_run_release(struct sb_run *run)
 	sb_record_opts_release(&run->opts);
 }
 
-static void choose_unit(struct sb_run *run)
+static void choose_units(struct sb_run *run)
 {
-	const char *unit = NULL;
+	size_t i;
 
-	run->divisor = run->view->divisor;
-	if (run->view->unit_of)
-		unit = run->view->unit_of(&run->opts.view, &run->divisor);
-	run->unit = unit ? unit : run->view->unit;
+	for (i = 0; i < run->views.nr; i++)
+		run->units[i].name =
+			sb_view_unit(run->views.at[i], &run->opts.view, &run->units[i].divisor);
 }
 
 /* A run may go on for months. Of what is freed and made anew all the time, holes are left in a heap. */
@@ -362,11 +389,12 @@ void sb_run_init(struct sb_run *run)
 
 int sb_run_go(struct sb_run *run)
 {
+	const char *kind = run->opts.kind ? run->opts.kind : KIND_DEFAULT;
 	int status;
 
-	if (!run->view)
-		run->view = sb_view_find(run->opts.kind ? run->opts.kind : KIND_DEFAULT);
-	choose_unit(run);
+	if (!run->views.nr)
+		(void)sb_views_add(&run->views, sb_view_find(kind));
+	choose_units(run);
 	status = record(run);
 	return run->child && run->start_ns ? pass_status_on(run, status) : status;
 }
@@ -377,7 +405,7 @@ int sb_cmd_record(const struct sb_command *command, char **argv)
 	int status;
 
 	sb_run_init(&run);
-	run.view = sb_view_find(command->name);
+	(void)sb_views_add(&run.views, sb_view_find(command->name));
 	status = sb_run_parse(&run, command, argv);
 	if (status < 0)
 		status = sb_run_go(&run);

@@ -4,8 +4,9 @@
  *
  *	this one		starts the others, gives the end on, starts samplers again
  *	recorder_keeper.c	writes the store; forked first, with nothing but its directory
- *	a sampler for each kind	a run (record.h) whose samples become blocks (recorder_blocks.c); each has the
- *				processes that parse for it (symbolizer/parser.h)
+ *	a sampler		a run (record.h) of all kinds that can be sampled at once, whose samples become blocks
+ *				(recorder_blocks.c), with the processes that parse for it (symbolizer/parser.h).
+ *				Kinds that look at the same places, such as offcpu and wall, have one each
  *
  * Whoever is killed: without the one that writes, all end, because nothing can be kept. A sampler is started
  * again, after a pause that grows with each time. Without this one, samplers send their last block and end, and
@@ -50,7 +51,8 @@
 enum state { STARTING, SAMPLING, PAUSED, ENDED };
 
 struct sampler {
-	const struct sb_view *view;
+	struct sb_views views;
+	char name[64]; /* of its kinds */
 	enum state state;
 	struct sb_peer peer;
 	uint64_t started_ns, pause_ns, again_ns;
@@ -110,15 +112,13 @@ static void close_others(const struct start *start)
 
 static void be_normal(const struct sampler *sampler)
 {
-	static char program[32];
-	char name[32];
+	static char program[96];
 	sigset_t none;
 
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	snprintf(name, sizeof(name), "stackbpf-%s", sampler->view->name);
-	(void)prctl(PR_SET_NAME, name);
-	snprintf(program, sizeof(program), "stackbpf: %s", sampler->view->name);
+	(void)prctl(PR_SET_NAME, "stackbpf-sample");
+	snprintf(program, sizeof(program), "stackbpf: %s", sampler->name);
 	sb_log_init(program, sb_log_max());
 }
 
@@ -150,6 +150,7 @@ static void be_sampler(void *arg, int fd)
 	const struct sb_blocks_opts opts = {
 		.orders_fd = fd,
 		.keeper_fd = start->keeper_fd,
+		.nr_kinds = (uint32_t)start->sampler->views.nr,
 		.by_thread = run.opts.recorder.by_thread,
 		.labels = run.opts.recorder.labels,
 		.nr_labels = run.opts.recorder.nr_labels,
@@ -164,7 +165,7 @@ static void be_sampler(void *arg, int fd)
 	close_others(start);
 	be_normal(start->sampler);
 	sb_watch_keep(opts.watch);
-	run.view = start->sampler->view;
+	run.views = start->sampler->views;
 	run.entry_ns = now_ns;
 	/* One that is started again has what is left. */
 	ran_ns = start->recorder->began_ns ? now_ns - start->recorder->began_ns : 0;
@@ -184,19 +185,27 @@ static void be_sampler(void *arg, int fd)
 
 /* Samplers, from here. */
 
-static const char *unit_of(const struct recorder *recorder, const struct sampler *sampler)
+static void describe_kinds(const struct recorder *recorder, const struct sampler *sampler,
+			   struct sb_keeper_kinds *ret_kinds)
 {
 	uint64_t divisor;
-	const char *unit = sampler->view->unit_of
-				   ? sampler->view->unit_of(&recorder->run.opts.view, &divisor)
-				   : NULL;
+	size_t i;
 
-	return unit ? unit : sampler->view->unit;
+	*ret_kinds = (struct sb_keeper_kinds){ .nr = (uint32_t)sampler->views.nr };
+	for (i = 0; i < sampler->views.nr; i++) {
+		const struct sb_view *view = sampler->views.at[i];
+		struct sb_store_kind *kind = &ret_kinds->at[i];
+
+		snprintf(kind->name, sizeof(kind->name), "%s", view->name);
+		snprintf(kind->unit, sizeof(kind->unit), "%s",
+			 sb_view_unit(view, &recorder->run.opts.view, &divisor));
+	}
 }
 
 static int start_sampler(struct recorder *recorder, struct sampler *sampler)
 {
 	struct start start = { .recorder = recorder, .sampler = sampler };
+	struct sb_keeper_kinds kinds;
 	int fds[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
@@ -205,8 +214,8 @@ static int start_sampler(struct recorder *recorder, struct sampler *sampler)
 	start.others_fd = fds[1];
 	/* It says so itself once it samples. */
 	sb_watch_beat(&recorder->watch, part_of(recorder, sampler));
-	err = sb_recorder_keeper_add(&recorder->keeper, sampler->view->name,
-				     unit_of(recorder, sampler), fds[1]);
+	describe_kinds(recorder, sampler, &kinds);
+	err = sb_recorder_keeper_add(&recorder->keeper, &kinds, fds[1]);
 	if (!err)
 		err = sb_peer_new(be_sampler, &start, &sampler->peer);
 	close(fds[0]);
@@ -256,7 +265,7 @@ static void pause_sampler(struct recorder *recorder, struct sampler *sampler)
 		sampler->pause_ns = PAUSE_NS;
 	sampler->again_ns = now_ns + sampler->pause_ns;
 	sb_warn("what samples '%s' has ended (status %d); it is started again in %llu s",
-		sampler->view->name, sampler->status,
+		sampler->name, sampler->status,
 		(unsigned long long)(sampler->pause_ns / SB_NS_PER_SEC));
 	sampler->state = PAUSED;
 	sampler->pause_ns =
@@ -301,7 +310,7 @@ static void look_at_memory(struct recorder *recorder)
 		if (nr_bytes <= ANON_BYTES_MAX || sampler->is_too_big)
 			continue;
 		sb_warn("what samples '%s' has grown to %llu MB; another one takes its place",
-			sampler->view->name, (unsigned long long)(nr_bytes >> 20));
+			sampler->name, (unsigned long long)(nr_bytes >> 20));
 		sampler->is_too_big = true;
 		(void)sb_peer_send(sampler->peer.fd, &order, sizeof(order), NULL, 0);
 	}
@@ -320,7 +329,7 @@ static const char *who_is_stuck(const struct recorder *recorder, char name[32])
 		if ((sampler->state != STARTING && sampler->state != SAMPLING) ||
 		    !sb_watch_is_stuck(&recorder->watch, part_of(recorder, sampler)))
 			continue;
-		snprintf(name, 32, "what samples '%s'", sampler->view->name);
+		snprintf(name, 32, "what samples '%s'", sampler->name);
 		return name;
 	}
 	return NULL;
@@ -409,7 +418,7 @@ static int start_again(struct recorder *recorder)
 			err = start_sampler(recorder, sampler);
 			if (err) {
 				sb_err(err, "cannot make a process that samples '%s'",
-				       sampler->view->name);
+				       sampler->name);
 				sampler->again_ns = now_ns + PAUSE_MAX_NS;
 			}
 		}
@@ -500,6 +509,23 @@ static void loop(struct recorder *recorder)
 	}
 }
 
+/* To the first sampler that can have it besides its others. */
+static void add_kind(struct recorder *recorder, const struct sb_view *view)
+{
+	struct sampler *sampler;
+	size_t i = 0, len;
+
+	/* An empty one takes any, and there are as many as kinds. */
+	while (!sb_views_add(&recorder->samplers[i].views, view))
+		i++;
+	sampler = &recorder->samplers[i];
+	if (i == recorder->nr_samplers)
+		recorder->nr_samplers++;
+	len = strlen(sampler->name);
+	snprintf(sampler->name + len, sizeof(sampler->name) - len, "%s%s", len ? "," : "",
+		 view->name);
+}
+
 /* Stages; as those of record.h. */
 
 static int check(struct recorder *recorder)
@@ -518,9 +544,8 @@ static int check(struct recorder *recorder)
 		opts->symbol_cache_bytes = SYMBOL_BYTES;
 	if (!opts->recorder.nr_kinds)
 		opts->recorder.kinds[opts->recorder.nr_kinds++] = sb_view_find("oncpu");
-	recorder->nr_samplers = opts->recorder.nr_kinds;
-	for (i = 0; i < recorder->nr_samplers; i++)
-		recorder->samplers[i].view = opts->recorder.kinds[i];
+	for (i = 0; i < opts->recorder.nr_kinds; i++)
+		add_kind(recorder, opts->recorder.kinds[i]);
 	return -1;
 }
 
@@ -580,7 +605,7 @@ static int start_all(struct recorder *recorder)
 		err = start_sampler(recorder, &recorder->samplers[i]);
 		if (err)
 			sb_err(err, "cannot make a process that samples '%s'",
-			       recorder->samplers[i].view->name);
+			       recorder->samplers[i].name);
 	}
 	for (; err && i <= recorder->nr_samplers; i++)
 		recorder->samplers[i - 1].state = ENDED;

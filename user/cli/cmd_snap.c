@@ -274,8 +274,7 @@ static int prepare(struct snap *snap, struct sb_run *run)
 	opts->time_ns = WINDOW_NS;
 	/* It is too short for that, and to be exact. */
 	opts->overhead_max_ppm = 0;
-	run->view = sb_view_find("wall");
-
+	(void)sb_views_add(&run->views, sb_view_find("wall"));
 	snap->snap.group = opts->group;
 	snap->sink = (struct sb_run_sink){
 		.take = take,

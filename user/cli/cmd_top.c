@@ -60,14 +60,15 @@ static void know_run(struct view *view, const struct sb_run *run)
 	struct sb_top_facts *facts = &view->top.facts;
 	struct sb_run_figures figures;
 
-	sb_run_figures(run, &figures);
+	sb_run_figures(run, 0, &figures);
 	*facts = (struct sb_top_facts){
-		.kind = run->view->name,
-		.unit = run->unit,
+		.kind = run->views.at[0]->name,
+		.unit = run->units[0].name,
 		.targets = view->targets.s,
-		.divisor = run->divisor,
-		.hz = run->view->timer && sb_streq(run->opts.event, "cpu-clock") ? run->opts.freq_hz
-										 : 0,
+		.divisor = run->units[0].divisor,
+		.hz = run->views.at[0]->timer && sb_streq(run->opts.event, "cpu-clock")
+			      ? run->opts.freq_hz
+			      : 0,
 		.nr_cpus = figures.session.nr_cpus,
 		.nr_samples = figures.nr_samples,
 		.nr_lost = figures.nr_lost,

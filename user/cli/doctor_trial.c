@@ -190,7 +190,7 @@ int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser
 	sb_cleanup(sb_session_freep) struct sb_session *session = NULL;
 	struct sb_targets targets = {};
 	struct sb_session_opts opts = {
-		.view = sb_view_find("oncpu"),
+		.views = { .at = { sb_view_find("oncpu") }, .nr = 1 },
 		.targets = &targets,
 		.freq_hz = TRIAL_FREQ_HZ,
 		.sides = SB_SIDE_USER,

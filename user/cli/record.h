@@ -77,10 +77,12 @@ struct sb_run_sink {
 };
 
 struct sb_run {
-	const struct sb_view *view;
+	struct sb_views views; /* more than one only for a sink; none: that of opts.kind */
+	struct sb_run_unit {
+		const char *name; /* of the weights as they are shown */
+		uint64_t divisor; /* of those of the BPF side to these */
+	} units[SB_VIEWS_MAX];
 	struct sb_run_sink *sink; /* borrowed; NULL: a result at the end */
-	const char *unit;	  /* of the weights as they are shown */
-	uint64_t divisor;	  /* of those of the BPF side to these */
 	struct sb_record_opts opts;
 	SB_VEC(struct sb_run_output) outputs;
 	SB_VEC(struct sb_run_target) targets; /* of -p and -L */
@@ -110,7 +112,7 @@ struct sb_run {
 void sb_run_init(struct sb_run *run);
 /* Parse @argv into run->opts. Return: -1 to go on, or the exit status. */
 int sb_run_parse(struct sb_run *run, const struct sb_command *command, char **argv);
-/* All stages of a run of run->view, which is that of opts.kind if it is NULL. Return: the exit status, which is that of a command it ran. */
+/* All stages of a run of run->views. Return: the exit status, which is that of a command it ran. */
 int sb_run_go(struct sb_run *run);
 void sb_run_release(struct sb_run *run);
 
@@ -169,8 +171,9 @@ int sb_run_write_as(struct sb_run *run, const struct sb_profile *profile,
 /* CPU time of this process and of those that parse for it, in nanoseconds. */
 uint64_t sb_run_own_ns(const struct sb_run *run);
 
-/* What the run is worth. */
+/* What the run is worth: the samples of one view. */
 struct sb_run_figures {
+	uint32_t view; /* its number */
 	struct sb_session_stats session;
 	struct sb_resolve_stats resolve;
 	struct sb_sym_stats symbolizer;
@@ -180,9 +183,9 @@ struct sb_run_figures {
 };
 /* How much of what should be accounted for is, in percent. */
 double sb_run_accounted(const struct sb_run_figures *figures);
-void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures);
+void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
 
-/* The last line, or the block of --stats. */
+/* The last line, or the block of --stats, for each view. */
 void sb_run_report(const struct sb_run *run);
 /* The interpreters in the samples: for the last line, for --stats, and what is missing. */
 void sb_run_add_interps(const struct sb_run *run, const struct sb_run_figures *figures,

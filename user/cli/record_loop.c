@@ -236,10 +236,10 @@ static void show_progress(struct sb_run *run)
 
 	if (!run->has_progress)
 		return;
-	sb_resolver_stats(run->resolver, &stats);
+	sb_resolver_stats(run->resolver, 0, &stats);
 	n = snprintf(line, sizeof(line), "\r\033[Kstackbpf: %.0f s, %llu %s",
 		     (double)(sb_now_ns() - run->start_ns) / 1e9,
-		     (unsigned long long)stats.nr_samples, run->view->event);
+		     (unsigned long long)stats.nr_samples, run->views.at[0]->event);
 	/* A terminal that is gone is no reason to stop. */
 	(void)!write(STDERR_FILENO, line, (size_t)n);
 }
@@ -252,15 +252,26 @@ static void clear_progress(const struct sb_run *run)
 		(void)!write(STDERR_FILENO, clear, sizeof(clear) - 1);
 }
 
+static void govern(struct sb_run *run)
+{
+	uint64_t means[SB_VIEWS_MAX] = {};
+	struct sb_resolve_stats stats;
+	uint32_t i;
+
+	for (i = 0; i < run->views.nr; i++) {
+		sb_resolver_stats(run->resolver, i, &stats);
+		means[i] = stats.nr_samples ? stats.weight / stats.nr_samples : 0;
+	}
+	sb_session_govern(run->session, means);
+}
+
 static int on_tick(struct sb_run *run)
 {
-	struct sb_resolve_stats stats;
 	int err = sb_run_drain(run);
 
 	if (!err)
 		err = sb_session_hotplug(run->session);
-	sb_resolver_stats(run->resolver, &stats);
-	sb_session_govern(run->session, stats.weight, stats.nr_samples);
+	govern(run);
 	show_progress(run);
 	if (!err && run->sink && run->sink->tick)
 		run->sink->tick(run->sink);

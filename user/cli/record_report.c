@@ -29,22 +29,17 @@ uint64_t sb_run_own_ns(const struct sb_run *run)
 	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime) + parser.cpu_ns;
 }
 
-void sb_run_figures(const struct sb_run *run, struct sb_run_figures *ret_figures)
+void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures)
 {
-	struct sb_run_figures figures = {};
-	const uint64_t *stat = figures.session.stat;
+	struct sb_run_figures figures = { .view = view };
 	unsigned int i;
 
-	sb_session_stats(run->session, &figures.session);
-	sb_resolver_stats(run->resolver, &figures.resolve);
+	sb_session_stats(run->session, view, &figures.session);
+	sb_resolver_stats(run->resolver, view, &figures.resolve);
 	sb_symbolizer_stats(run->sym, &figures.symbolizer);
 	sb_parser_stats(run->parser, &figures.parser);
 	figures.nr_samples = figures.resolve.nr_samples;
-	figures.nr_lost = stat[SB_STAT_COUNTS_FULL] + stat[SB_STAT_COUNTS_BUSY] +
-			  stat[SB_STAT_BLOCK_FULL] + stat[SB_STAT_VMA_BUSY] +
-			  stat[SB_STAT_URING_FULL] + stat[SB_STAT_URING_UNSEEN] +
-			  stat[SB_STAT_URING_UNNAMED] + stat[SB_STAT_KERNEL_BUSY] +
-			  figures.session.nr_skipped_recursion;
+	figures.nr_lost = figures.session.nr_lost;
 	figures.nr_cut = figures.resolve.nr_kernel_cut + figures.resolve.nr_missing_stacks;
 	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
 		if (sb_cut_names[i])
@@ -153,12 +148,15 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 }
 
 /* "24.75 Hz", "a sample for 4000 us". */
-static void lowest(const struct sb_run *run, const struct sb_thinning_stats *stats, char *text,
+static void lowest(const struct sb_run *run, const struct sb_run_figures *figures, char *text,
 		   size_t nr_bytes)
 {
+	const struct sb_thinning_stats *stats = &figures->session.thinning;
+	const struct sb_run_unit *unit = &run->units[figures->view];
+
 	if (stats->weight)
 		snprintf(text, nr_bytes, "a sample for %llu %s",
-			 (unsigned long long)(stats->weight / run->divisor), run->unit);
+			 (unsigned long long)(stats->weight / unit->divisor), unit->name);
 	else
 		snprintf(text, nr_bytes, "%.4g Hz", stats->rate_hz);
 }
@@ -171,7 +169,7 @@ static void add_governed(const struct sb_run *run, const struct sb_run_figures *
 
 	if (!stats->governor.lowered_ns)
 		return;
-	lowest(run, stats, text, sizeof(text));
+	lowest(run, figures, text, sizeof(text));
 	(void)sb_str_addf(list,
 			  "%slowered to %s for %.1f of %.1f s, to stay below %.4g %% of the "
 			  "machine (--max-overhead)",
@@ -225,7 +223,9 @@ static void report_line(const struct sb_run *run, const struct sb_run_figures *f
 	sb_cleanup(sb_str_release) struct sb_str cuts = {}, unnamed = {}, lost = {}, more = {};
 	sb_cleanup(sb_str_release) struct sb_str stacks = {};
 	const struct sb_resolve_stats *resolve = &figures->resolve;
+	const struct sb_view *view = run->views.at[figures->view];
 	uint64_t bpf_ns = figures->session.stat[SB_STAT_RUN_NS];
+	const bool has_more = run->views.nr > 1;
 
 	add_stacks(run, &stacks);
 	add_cuts(&cuts, resolve);
@@ -238,9 +238,10 @@ static void report_line(const struct sb_run *run, const struct sb_run_figures *f
 	add_governed(run, figures, &more);
 	add_left_out(run, figures, &more);
 	sb_run_add_interps(run, figures, &more);
-	sb_info("%llu %s%s, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
+	sb_info("%s%s%llu %s%s, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
 		"%.1f %% of frames unnamed%s%s%s; %llu lost%s%s%s; %s%sown cost %.2f %% of a CPU",
-		(unsigned long long)figures->nr_samples, run->view->event, tail(&stacks),
+		has_more ? view->name : "", has_more ? ": " : "",
+		(unsigned long long)figures->nr_samples, view->event, tail(&stacks),
 		(unsigned long long)resolve->nr_processes, resolve->nr_processes == 1 ? "" : "es",
 		(double)figures->wall_ns / 1e9,
 		percent(figures->nr_samples - figures->nr_cut, figures->nr_samples),
@@ -281,13 +282,13 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 	const struct sb_resolve_stats *resolve = &figures->resolve;
 	unsigned int i;
 
-	row_nr(run->view->event, figures->nr_samples);
+	row_nr(run->views.at[figures->view]->event, figures->nr_samples);
 	row_nr("events not asked for", session->stat[SB_STAT_FILTERED]);
 	row_nr("processes", resolve->nr_processes);
 	if (!run->sink)
 		row_nr("distinct stacks", sb_profile_nr_stacks(run->profile));
 	row_nr("by address, user and kernel", resolve->nr_stacks);
-	if (run->view->timer)
+	if (run->views.at[figures->view]->timer)
 		row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);
 	else
 		row_nr("CPUs", session->nr_cpus);
@@ -367,8 +368,8 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		row("threads found asleep", "%llu, of which ran before they were looked at: %llu",
 		    (unsigned long long)figures->session.nr_asleep,
 		    (unsigned long long)figures->session.nr_asleep_lost);
-	if (run->view->report)
-		sb_session_report(run->session, row_text);
+	if (run->views.at[figures->view]->report)
+		sb_session_report(run->session, figures->view, row_text);
 }
 
 static void report_unwinding(const struct sb_run_figures *figures)
@@ -430,7 +431,7 @@ static void report_governor(const struct sb_run *run, const struct sb_run_figure
 	    100 * stats->governor.worst, 100 * stats->governor.last);
 	if (!stats->limit)
 		return;
-	lowest(run, stats, text, sizeof(text));
+	lowest(run, figures, text, sizeof(text));
 	if (stats->governor.lowered_ns)
 		row("lowered", "to %s, for %.3f s, in %u changes", text,
 		    (double)stats->governor.lowered_ns / 1e9, stats->governor.nr_changes);
@@ -459,35 +460,48 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 	    (unsigned long long)sym->nr_evictions);
 }
 
+static void report_doubts(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	if (figures->resolve.nr_unnamed[SB_SYM_RESTRICTED])
+		sb_info("kernel frames have no names, because the kernel hides its addresses: run as "
+			"root or with CAP_SYSLOG, and with sysctl kernel.kptr_restrict below 2");
+	if (figures->session.err)
+		sb_warn("what was lost is not known: the counters of the kernel's side cannot be read "
+			"(%s)",
+			strerror(-figures->session.err));
+	sb_run_warn_interps(run);
+	warn_overhead(figures);
+	warn_parser(figures);
+}
+
+static void report_all(const struct sb_run *run, struct sb_run_figures *figures)
+{
+	sb_info("%.3f s of %s", (double)figures->wall_ns / 1e9, run->views.at[figures->view]->name);
+	if (figures->session.first_sample_ns)
+		figures->session.first_sample_ns -= run->entry_ns;
+	report_samples(run, figures);
+	report_losses(figures);
+	report_left_out(run, figures);
+	report_unwinding(figures);
+	sb_run_report_interps(run, figures, row_text);
+	report_labels(run, figures);
+	report_cost(run, figures);
+}
+
 void sb_run_report(const struct sb_run *run)
 {
 	struct sb_run_figures figures;
+	uint32_t i;
 
-	sb_run_figures(run, &figures);
-	if (figures.resolve.nr_unnamed[SB_SYM_RESTRICTED])
-		sb_info("kernel frames have no names, because the kernel hides its addresses: run as "
-			"root or with CAP_SYSLOG, and with sysctl kernel.kptr_restrict below 2");
-	if (figures.session.err)
-		sb_warn("what was lost is not known: the counters of the kernel's side cannot be read "
-			"(%s)",
-			strerror(-figures.session.err));
-	sb_run_warn_interps(run);
-	warn_overhead(&figures);
-	warn_parser(&figures);
-	if (!run->opts.stats) {
-		report_line(run, &figures);
-		return;
+	for (i = 0; i < run->views.nr; i++) {
+		sb_run_figures(run, i, &figures);
+		if (!i)
+			report_doubts(run, &figures);
+		if (run->opts.stats)
+			report_all(run, &figures);
+		else
+			report_line(run, &figures);
 	}
-	sb_info("%.3f s of %s", (double)figures.wall_ns / 1e9, run->view->name);
-	if (figures.session.first_sample_ns)
-		figures.session.first_sample_ns -= run->entry_ns;
-	report_samples(run, &figures);
-	report_losses(&figures);
-	report_left_out(run, &figures);
-	report_unwinding(&figures);
-	sb_run_report_interps(run, &figures, row_text);
-	report_labels(run, &figures);
-	report_cost(run, &figures);
 }
 
 /* Return: the state letter of a process, 0 when it is gone. */
@@ -523,13 +537,13 @@ void sb_run_explain_empty(const struct sb_run *run)
 	struct sb_run_figures figures;
 	double nr_ticks;
 
-	sb_run_figures(run, &figures);
+	sb_run_figures(run, 0, &figures);
 	nr_ticks = (double)figures.wall_ns / 1e9 * run->opts.freq_hz;
 	if (figures.nr_lost)
 		sb_err(0, "nothing was sampled: all of %llu samples were lost",
 		       (unsigned long long)figures.nr_lost);
-	else if (run->view->empty)
-		sb_err(0, "nothing was sampled: %s", run->view->empty);
+	else if (run->views.at[0]->empty)
+		sb_err(0, "nothing was sampled: %s", run->views.at[0]->empty);
 	else if (run->child && !run->opts.all)
 		sb_err(0,
 		       "nothing was sampled: '%s' used too little CPU; see -F, and -s for its "

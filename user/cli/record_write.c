@@ -42,9 +42,9 @@ static int try_path(const char *path)
 /* Whoever wants durations shown wants them collected. */
 static int need_durations(struct sb_run *run, const struct sb_output *format)
 {
-	if (!sb_record_opt_is_for("distr", run->view->name)) {
+	if (!sb_record_opt_is_for("distr", run->views.at[0]->name)) {
 		sb_err(0, "format '%s' is made of durations, and %s measures none", format->name,
-		       run->view->name);
+		       run->views.at[0]->name);
 		return SB_EXIT_USAGE;
 	}
 	run->opts.view.distr = true;
@@ -129,7 +129,7 @@ static int add_governed(const struct sb_run *run, const struct sb_thinning_stats
 		return err;
 	if (stats->weight)
 		return sb_profile_meta(profile, "every", "%llu",
-				       (unsigned long long)(stats->weight / run->divisor));
+				       (unsigned long long)(stats->weight / run->units[0].divisor));
 	return sb_profile_meta(profile, "rate_hz", "%.4g..%u", stats->rate_hz, run->opts.freq_hz);
 }
 
@@ -144,7 +144,7 @@ static int add_times(const struct sb_run *run, const struct sb_run_figures *figu
 	if (!err && now_us > ago_us)
 		err = sb_profile_meta(profile, "start_us", "%llu",
 				      (unsigned long long)(now_us - ago_us));
-	if (!err && sb_streq(run->unit, "samples") && run->opts.freq_hz &&
+	if (!err && sb_streq(run->units[0].name, "samples") && run->opts.freq_hz &&
 	    (!run->opts.event || sb_streq(run->opts.event, "cpu-clock")))
 		err = sb_profile_meta(profile, "hz", "%u", run->opts.freq_hz);
 	return err;
@@ -177,10 +177,10 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 	uint64_t cut = weight_cut(run, profile);
 	int err;
 
-	sb_run_figures(run, &figures);
-	err = sb_profile_meta(profile, "kind", "%s", run->view->name);
+	sb_run_figures(run, 0, &figures);
+	err = sb_profile_meta(profile, "kind", "%s", run->views.at[0]->name);
 	if (!err)
-		err = sb_profile_meta(profile, "unit", "%s", run->unit);
+		err = sb_profile_meta(profile, "unit", "%s", run->units[0].name);
 	if (!err)
 		err = add_times(run, &figures, profile);
 	if (!err)
@@ -197,7 +197,7 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 	if (!err && figures.resolve.idle_weight)
 		err = sb_profile_meta(
 			profile, "idle", "%llu",
-			(unsigned long long)(figures.resolve.idle_weight / run->divisor));
+			(unsigned long long)(figures.resolve.idle_weight / run->units[0].divisor));
 	if (!err && figures.session.expected)
 		err = sb_profile_meta(profile, "accounted", "%.2f", sb_run_accounted(&figures));
 	if (!err)
@@ -205,7 +205,7 @@ static int add_facts(const struct sb_run *run, struct sb_profile *profile)
 	if (!err && cut) {
 		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
 		sb_info("--limit left out %llu of %llu %s", (unsigned long long)cut,
-			(unsigned long long)sb_profile_weight(profile), run->unit);
+			(unsigned long long)sb_profile_weight(profile), run->units[0].name);
 	}
 	return err;
 }
@@ -301,12 +301,12 @@ static int weigh(const struct sb_run *run, struct sb_profile *profile)
 	uint64_t known;
 	int err = 0;
 
-	sb_run_figures(run, &figures);
+	sb_run_figures(run, 0, &figures);
 	known = figures.resolve.weight + figures.resolve.idle_weight;
 	if (figures.session.expected > known)
 		err = sb_resolver_add_residual(profile, figures.session.expected - known);
-	if (!err && run->divisor > 1)
-		err = sb_profile_scale(profile, run->divisor);
+	if (!err && run->units[0].divisor > 1)
+		err = sb_profile_scale(profile, run->units[0].divisor);
 	return err;
 }
 

@@ -38,9 +38,11 @@ struct sb_blocks {
 	bool is_waiting; /* for the writer to take more */
 	int64_t begin_s;
 	uint64_t began_ns; /* CLOCK_MONOTONIC */
-	/* Up to the block. */
-	uint64_t nr_samples, nr_lost, nr_cut, nr_unnamed, own_ns;
-	uint64_t lost_before; /* samples in blocks that were dropped */
+	/* Up to the block, of each kind. */
+	struct kind {
+		uint64_t nr_samples, nr_lost, nr_cut, nr_unnamed, own_ns;
+		uint64_t lost_before; /* samples in blocks that were dropped */
+	} kinds[SB_VIEWS_MAX];
 	struct sb_blocks_stats stats;
 };
 
@@ -81,7 +83,11 @@ int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_bloc
 		return -ENOMEM;
 	blocks->opts = *opts;
 	blocks->epoll_fd = blocks->timer_fd = -1;
-	err = sb_series_new(opts->by_thread, opts->labels, opts->nr_labels, &blocks->series);
+	err = sb_series_new(&(struct sb_series_opts){ .by_thread = opts->by_thread,
+						      .labels = opts->labels,
+						      .nr_labels = opts->nr_labels,
+						      .nr_kinds = opts->nr_kinds },
+			    &blocks->series);
 	if (!err)
 		err = make_fds(blocks);
 	if (err) {
@@ -233,12 +239,14 @@ static int arm_block(struct sb_blocks *blocks)
 static int begin(struct sb_run_sink *sink, struct sb_run *run)
 {
 	struct sb_blocks *blocks = (struct sb_blocks *)sink;
+	uint32_t i;
 	int err;
 
 	sb_series_set_interp(blocks->series, run->interp);
 	next_block(blocks);
 	blocks->began_ns = run->start_ns;
-	blocks->own_ns = run->own_start_ns;
+	for (i = 0; i < blocks->opts.nr_kinds; i++)
+		blocks->kinds[i].own_ns = run->own_start_ns;
 	err = arm_block(blocks);
 	if (err)
 		return err;
@@ -309,53 +317,70 @@ static uint64_t since(uint64_t now, uint64_t *before)
 	return nr;
 }
 
+/* What the run costs is shared by its kinds. */
 static void fill_figures(struct sb_blocks *blocks, struct sb_run *run, struct sb_block_head *head)
 {
+	struct kind *kind = &blocks->kinds[head->kind];
 	struct sb_run_figures figures;
-	uint64_t end_ns = run->end_ns ? run->end_ns : sb_now_ns(), ms;
+	uint64_t end_ns = run->end_ns ? run->end_ns : sb_now_ns(), ms, own_ns;
 
-	sb_run_figures(run, &figures);
+	sb_run_figures(run, head->kind, &figures);
+	own_ns = sb_run_own_ns(run) + figures.session.stat[SB_STAT_RUN_NS];
 	ms = end_ns > blocks->began_ns ? (end_ns - blocks->began_ns) / SB_NS_PER_MS : 0;
 	head->figure[SB_BLOCK_SAMPLED_MS] = ms;
 	head->figure[SB_BLOCK_CPU_MS] = ms * figures.session.nr_cpus;
-	head->figure[SB_BLOCK_HZ_MS] = run->view->timer ? ms * figures.session.freq_hz : 0;
-	head->figure[SB_BLOCK_SAMPLES] = since(figures.nr_samples, &blocks->nr_samples);
-	head->figure[SB_BLOCK_LOST] =
-		since(figures.nr_lost, &blocks->nr_lost) + blocks->lost_before;
-	head->figure[SB_BLOCK_CUT] = since(figures.nr_cut, &blocks->nr_cut);
-	head->figure[SB_BLOCK_UNNAMED] = since(figures.nr_unnamed, &blocks->nr_unnamed);
-	head->figure[SB_BLOCK_OWN_US] =
-		since(sb_run_own_ns(run) + figures.session.stat[SB_STAT_RUN_NS], &blocks->own_ns) /
-		1000;
+	head->figure[SB_BLOCK_HZ_MS] =
+		run->views.at[head->kind]->timer ? ms * figures.session.freq_hz : 0;
+	head->figure[SB_BLOCK_SAMPLES] = since(figures.nr_samples, &kind->nr_samples);
+	head->figure[SB_BLOCK_LOST] = since(figures.nr_lost, &kind->nr_lost) + kind->lost_before;
+	head->figure[SB_BLOCK_CUT] = since(figures.nr_cut, &kind->nr_cut);
+	head->figure[SB_BLOCK_UNNAMED] = since(figures.nr_unnamed, &kind->nr_unnamed);
+	head->figure[SB_BLOCK_OWN_US] = since(own_ns, &kind->own_ns) / 1000 / blocks->opts.nr_kinds;
 }
 
 static int drop(struct sb_blocks *blocks, const struct sb_block_head *head)
 {
 	if (!blocks->stats.nr_dropped++)
 		sb_warn("the process that writes the store does not keep up: blocks are dropped");
-	blocks->lost_before = head->figure[SB_BLOCK_SAMPLES] + head->figure[SB_BLOCK_LOST];
+	blocks->kinds[head->kind].lost_before =
+		head->figure[SB_BLOCK_SAMPLES] + head->figure[SB_BLOCK_LOST];
 	return 0;
 }
 
-static int enqueue(struct sb_blocks *blocks, struct sb_run *run, const struct sb_block_head *head)
+/* Return: 0; -ECHILD: the writer has gone; others. */
+static int enqueue(struct sb_blocks *blocks, struct sb_run *run, const struct sb_block_head *head,
+		   const struct sb_block_tags *series, size_t nr_series)
 {
-	size_t nr_series, before = blocks->queue.len;
-	const struct sb_block_tags *series;
+	size_t before = blocks->queue.len;
 	uint64_t tiny;
-	int err = sb_series_all(blocks->series, &series, &nr_series);
+	int err = sb_block_encode(&blocks->queue, head, run->profile, series, nr_series, &tiny);
 
-	if (!err)
-		err = sb_block_encode(&blocks->queue, head, run->profile, series, nr_series, &tiny);
 	if (err == -E2BIG || (!err && blocks->queue.len - blocks->sent > QUEUE_BYTES_MAX)) {
 		blocks->queue.len = before;
 		return drop(blocks, head);
 	}
 	if (err)
 		return err;
-	blocks->lost_before = 0;
+	blocks->kinds[head->kind].lost_before = 0;
 	blocks->stats.nr_blocks++;
 	err = send_some(blocks);
 	return err ? err : wait_for_keeper(blocks);
+}
+
+/* One for each kind. */
+static int enqueue_all(struct sb_blocks *blocks, struct sb_run *run)
+{
+	struct sb_block_head head = { .begin_s = blocks->begin_s };
+	const struct sb_block_tags *series;
+	size_t nr_series;
+	int err = sb_series_all(blocks->series, &series, &nr_series);
+
+	for (; head.kind < blocks->opts.nr_kinds && !err; head.kind++) {
+		head.divisor = run->units[head.kind].divisor;
+		fill_figures(blocks, run, &head);
+		err = enqueue(blocks, run, &head, series, nr_series);
+	}
+	return err;
 }
 
 /* Months of names of programs that came and went are not kept. */
@@ -371,13 +396,10 @@ static int begin_anew(struct sb_blocks *blocks, struct sb_run *run)
 static int take(struct sb_run_sink *sink, struct sb_run *run)
 {
 	struct sb_blocks *blocks = (struct sb_blocks *)sink;
-	struct sb_block_head head = { .begin_s = blocks->begin_s, .divisor = run->divisor };
-	int err;
+	int err = sb_profile_seal(run->profile);
 
-	fill_figures(blocks, run, &head);
-	err = sb_profile_seal(run->profile);
 	if (!err)
-		err = enqueue(blocks, run, &head);
+		err = enqueue_all(blocks, run);
 	if (err == -ECHILD)
 		sb_err(0, "the process that writes the store has gone");
 	else if (err)

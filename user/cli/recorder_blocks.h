@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a sampler of `stackbpf record` does with its samples: at each multiple of 10 s of the clock on the wall
- * a block of them goes to the process that writes. See recorder.h for who there is.
+ * a block of them goes to the process that writes, one for each kind. See recorder.h for who there is.
  *
  * Time of a block is what CLOCK_MONOTONIC says; when it began is what the clock on the wall said then. When
  * that clock is set, the block ends at once: what was sampled before it keeps its time, what comes has the new
@@ -22,8 +22,9 @@ enum sb_blocks_order {
 };
 
 struct sb_blocks_opts {
-	int orders_fd; /* of struct sb_peer; borrowed */
-	int keeper_fd; /* a stream of messages, store/block.h; made non-blocking; borrowed */
+	int orders_fd;	   /* of struct sb_peer; borrowed */
+	int keeper_fd;	   /* a stream of messages, store/block.h; made non-blocking; borrowed */
+	uint32_t nr_kinds; /* views of the run */
 	bool by_thread;
 	const char *const *labels; /* keys, borrowed */
 	size_t nr_labels;

@@ -39,8 +39,8 @@
 #define BELIEVED_S	  3600
 
 struct request {
-	struct sb_store_kind
-		kind; /* of a new sampler, whose stream comes along; none: all have ended */
+	struct sb_keeper_kinds
+		kinds; /* of a new sampler, whose stream comes along; none: all have ended */
 };
 
 struct answer {
@@ -50,12 +50,12 @@ struct answer {
 
 struct source {
 	int fd; /* -1: it has ended */
-	struct sb_store_kind kind;
+	struct sb_keeper_kinds kinds;
 	struct sb_str in;
 };
 
 struct pending {
-	struct sb_store_kind kind;
+	struct sb_keeper_kinds kinds;
 	struct sb_str message;
 };
 
@@ -258,13 +258,14 @@ static void say_sync(struct keeper *keeper)
 }
 
 /* Return: 0; -EPROTO: it is no block; others: it can be tried again. */
-static int put_block(struct keeper *keeper, const struct sb_store_kind *kind,
+static int put_block(struct keeper *keeper, const struct sb_keeper_kinds *kinds,
 		     const struct sb_str *message)
 {
-	struct sb_store_block whole = { .kind = kind->name, .unit = kind->unit };
+	struct sb_store_block whole = {};
 	struct sb_block block;
 	size_t i;
-	int err = sb_block_decode(message->s, message->len, keeper->opts->nr_tags + 1, &block);
+	int err = sb_block_decode(message->s, message->len, keeper->opts->nr_tags + 1, kinds->nr,
+				  &block);
 
 	if (err)
 		return err;
@@ -274,6 +275,8 @@ static int put_block(struct keeper *keeper, const struct sb_store_kind *kind,
 	}
 	for (i = 0; i < block.nr_series && !err; i++)
 		err = complete_tags(keeper, &block, &block.series[i]);
+	whole.kind = kinds->at[block.kind].name;
+	whole.unit = kinds->at[block.kind].unit;
 	whole.begin_s = block.begin_s;
 	whole.series = block.series;
 	whole.nr = block.nr_series;
@@ -323,7 +326,7 @@ static void drop_first(struct keeper *keeper)
 static void keep_for_later(struct keeper *keeper, const struct source *source,
 			   const struct sb_str *message)
 {
-	struct pending pending = { .kind = source->kind };
+	struct pending pending = { .kinds = source->kinds };
 
 	while (keeper->pending.nr && keeper->nr_pending_bytes + message->len > PENDING_BYTES_MAX) {
 		drop_first(keeper);
@@ -346,7 +349,7 @@ static bool put_pending(struct keeper *keeper)
 	int err = 0;
 
 	while (keeper->pending.nr && !err) {
-		err = put_block(keeper, &keeper->pending.at[0].kind,
+		err = put_block(keeper, &keeper->pending.at[0].kinds,
 				&keeper->pending.at[0].message);
 		if (!err)
 			drop_first(keeper);
@@ -362,7 +365,7 @@ static int take_block(struct keeper *keeper, const struct source *source,
 
 	expire(keeper);
 	if (put_pending(keeper))
-		err = put_block(keeper, &source->kind, message);
+		err = put_block(keeper, &source->kinds, message);
 	else
 		err = -ENOSPC;
 	if (err == -EPROTO)
@@ -428,13 +431,13 @@ static void read_source(struct keeper *keeper, struct source *source)
 	if (!err)
 		return;
 	keeper->stats.nr_refused++;
-	sb_err(0, "what samples '%s' has sent is no block; it is ended", source->kind.name);
+	sb_err(0, "what samples '%s' has sent is no block; it is ended", source->kinds.at[0].name);
 	end_source(source);
 }
 
 static void add_source(struct keeper *keeper, const struct request *request, int fd)
 {
-	struct source source = { .fd = fd, .kind = request->kind };
+	struct source source = { .fd = fd, .kinds = request->kinds };
 
 	if (sb_vec_push(&keeper->sources, source))
 		close(fd);
@@ -582,12 +585,10 @@ int sb_recorder_keeper_new(const struct sb_recorder_opts *opts, const struct sb_
 	return err;
 }
 
-int sb_recorder_keeper_add(struct sb_peer *peer, const char *kind, const char *unit, int fd)
+int sb_recorder_keeper_add(struct sb_peer *peer, const struct sb_keeper_kinds *kinds, int fd)
 {
-	struct request request = {};
+	const struct request request = { .kinds = *kinds };
 
-	snprintf(request.kind.name, sizeof(request.kind.name), "%s", kind);
-	snprintf(request.kind.unit, sizeof(request.kind.unit), "%s", unit);
 	return sb_peer_send(peer->fd, &request, sizeof(request), &fd, 1);
 }
 

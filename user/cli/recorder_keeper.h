@@ -17,6 +17,7 @@
 #include "base/peer.h"
 #include "cli/recorder_opts.h"
 #include "cli/recorder_watch.h"
+#include "store/store.h"
 
 struct sb_keeper_stats {
 	uint64_t nr_blocks, nr_bytes; /* written; bytes as they came */
@@ -30,8 +31,13 @@ struct sb_keeper_stats {
  * sb_store_open_to_write(). */
 int sb_recorder_keeper_new(const struct sb_recorder_opts *opts, const struct sb_watch *watch,
 			   struct sb_peer *ret_peer);
-/* @fd: of the stream that a sampler of @kind writes to; the caller keeps it. Return: 0 or a negative errno. */
-int sb_recorder_keeper_add(struct sb_peer *peer, const char *kind, const char *unit, int fd);
+/* What a sampler samples, in the order of its numbers: sb_block_head.kind. */
+struct sb_keeper_kinds {
+	struct sb_store_kind at[SB_VIEWS_MAX];
+	uint32_t nr;
+};
+/* @fd: of the stream that a sampler of @kinds writes to; the caller keeps it. Return: 0 or a negative errno. */
+int sb_recorder_keeper_add(struct sb_peer *peer, const struct sb_keeper_kinds *kinds, int fd);
 /* All samplers have ended: wait until all is written. Return: 0; -ECHILD: it had ended. */
 int sb_recorder_keeper_end(struct sb_peer *peer, struct sb_keeper_stats *ret_stats);
 

@@ -47,20 +47,21 @@ struct known_cgroup {
 struct series_key {
 	uint32_t proc, tid;
 	uint32_t labels; /* in label_sets; 0: none */
+	uint32_t kind;
 	char comm[SB_COMM_LEN];
 };
 
 struct sb_series_table {
-	bool by_thread;
-	const char *const *labels; /* keys of labels from inside the code */
-	size_t nr_labels;
+	struct sb_series_opts opts;
 	struct sb_interp *interp;      /* borrowed, or NULL */
 	uint64_t block, began_boot_ns; /* the block, and when it began by CLOCK_BOOTTIME */
 	SB_VEC(struct proc) procs;
 	struct sb_index procs_index;
 	SB_VEC(struct known_cgroup) cgroups;
-	bool is_in_use;			/* there is a series in this block */
-	SB_VEC(struct series_key) keys; /* of series 1, 2, ...; 0 is "(other)" */
+	bool is_in_use; /* there is a series in this block */
+	SB_VEC(struct series_key)
+	keys; /* of the series behind the first, which are "(other)" of each kind */
+	uint32_t nr_keys[SB_VIEWS_MAX]; /* of each kind */
 	struct sb_index keys_index;
 	SB_VEC(struct sb_block_tags) tags; /* of all series, once they are asked for */
 	struct sb_strtab
@@ -69,16 +70,13 @@ struct sb_series_table {
 	struct sb_arena arena; /* of tags; of this block */
 };
 
-int sb_series_new(bool by_thread, const char *const *labels, size_t nr_labels,
-		  struct sb_series_table **ret_table)
+int sb_series_new(const struct sb_series_opts *opts, struct sb_series_table **ret_table)
 {
 	struct sb_series_table *table = calloc(1, sizeof(*table));
 
 	if (!table)
 		return -ENOMEM;
-	table->by_thread = by_thread;
-	table->labels = labels;
-	table->nr_labels = nr_labels;
+	table->opts = *opts;
 	table->began_boot_ns = sb_boot_ns();
 	*ret_table = table;
 	return 0;
@@ -121,7 +119,7 @@ void sb_series_set_interp(struct sb_series_table *table, struct sb_interp *inter
 
 uint32_t sb_series_by(const struct sb_series_table *table)
 {
-	return SB_BY_CGROUP | (table->by_thread ? SB_BY_THREAD : 0);
+	return SB_BY_CGROUP | (table->opts.by_thread ? SB_BY_THREAD : 0);
 }
 
 /* What a process says of itself. */
@@ -480,8 +478,8 @@ static int add_labels(struct sb_series_table *table, uint32_t set, struct tag_li
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < table->nr_labels && !err; i++, at += strlen(at) + 1)
-		err = add_tag(table, list, table->labels[i], at, false);
+	for (i = 0; i < table->opts.nr_labels && !err; i++, at += strlen(at) + 1)
+		err = add_tag(table, list, table->opts.labels[i], at, false);
 	return err;
 }
 
@@ -523,7 +521,7 @@ static int add_tags(struct sb_series_table *table, const struct series_key *key,
 		err = add_tag(table, list, "service", proc->service, false);
 	if (!err && key->labels)
 		err = add_labels(table, key->labels, list);
-	if (!err && table->by_thread && has_number)
+	if (!err && table->opts.by_thread && has_number)
 		err = add_number(table, list, "tid", key->tid);
 	return err ? err : add_tag(table, list, "unit", proc->unit, false);
 }
@@ -535,7 +533,7 @@ static int by_key(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-static int push_tags(struct sb_series_table *table, struct tag_list *list)
+static int push_tags(struct sb_series_table *table, struct tag_list *list, uint32_t kind)
 {
 	size_t nr_bytes = list->nr * sizeof(list->at[0]);
 	struct sb_tag *tags = sb_arena_alloc(&table->arena, nr_bytes + 1);
@@ -544,18 +542,19 @@ static int push_tags(struct sb_series_table *table, struct tag_list *list)
 		return -ENOMEM;
 	qsort(list->at, list->nr, sizeof(list->at[0]), by_key);
 	memcpy(tags, list->at, nr_bytes);
-	return sb_vec_push(&table->tags, (struct sb_block_tags){ .at = tags, .nr = list->nr });
+	return sb_vec_push(&table->tags,
+			   (struct sb_block_tags){ .at = tags, .nr = list->nr, .kind = kind });
 }
 
-/* Series 0. */
-static int make_other(struct sb_series_table *table)
+/* The first series: its number is that of the kind. */
+static int make_other(struct sb_series_table *table, uint32_t kind)
 {
 	struct tag_list list = {};
 	int err = add_tag(table, &list, "comm", "(other)", false);
 
 	if (!err)
 		err = add_tag(table, &list, "service", "(other)", false);
-	return err ? err : push_tags(table, &list);
+	return err ? err : push_tags(table, &list, kind);
 }
 
 static int make_tags(struct sb_series_table *table, const struct series_key *key)
@@ -563,7 +562,7 @@ static int make_tags(struct sb_series_table *table, const struct series_key *key
 	struct tag_list list = {};
 	int err = add_tags(table, key, &list);
 
-	return err ? err : push_tags(table, &list);
+	return err ? err : push_tags(table, &list, key->kind);
 }
 
 static int series_new(struct sb_series_table *table, const struct series_key *key, uint64_t hash)
@@ -588,16 +587,18 @@ static int find_series(struct sb_series_table *table, const struct series_key *k
 	for (it = sb_index_first(&table->keys_index, hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&table->keys_index, it)) {
 		if (!memcmp(&table->keys.at[it.id], key, sizeof(*key))) {
-			*ret_series = it.id + 1;
+			*ret_series = table->opts.nr_kinds + it.id;
 			return 0;
 		}
 	}
-	if (table->keys.nr + 1 == SB_BLOCK_SERIES_MAX)
+	if (table->nr_keys[key->kind] + 1 == SB_BLOCK_SERIES_MAX)
 		return -E2BIG;
 	err = series_new(table, key, hash);
-	if (!err)
-		*ret_series = (uint32_t)table->keys.nr;
-	return err;
+	if (err)
+		return err;
+	table->nr_keys[key->kind]++;
+	*ret_series = table->opts.nr_kinds + (uint32_t)table->keys.nr - 1;
+	return 0;
 }
 
 /* Number the values of a thread's labels. Longer ones are cut, as those of all tags. */
@@ -610,7 +611,7 @@ static int find_label_set(struct sb_series_table *table, const char *const *labe
 
 	*ret_number = 0;
 	sb_str_clear(&table->text);
-	for (i = 0; i < table->nr_labels && !err; i++) {
+	for (i = 0; i < table->opts.nr_labels && !err; i++) {
 		if (labels[i])
 			err = sb_str_addn(&table->text, labels[i],
 					  strnlen(labels[i], VALUE_BYTES_MAX));
@@ -635,7 +636,8 @@ int sb_series_of(void *arg, const struct sb_sample_key *sample, const char *cons
 
 	table->is_in_use = true;
 	memset(&key, 0, sizeof(key));
-	key.tid = table->by_thread ? sample->tid : 0;
+	key.kind = sample->view;
+	key.tid = table->opts.by_thread ? sample->tid : 0;
 	memcpy(key.comm, sample->comm, strnlen(sample->comm, sizeof(sample->comm)));
 	err = find_label_set(table, labels, &key.labels);
 	if (!err)
@@ -646,19 +648,21 @@ int sb_series_of(void *arg, const struct sb_sample_key *sample, const char *cons
 		err = find_series(table, &key, ret_series);
 	if (err != -E2BIG)
 		return err;
-	*ret_series = 0;
+	*ret_series = sample->view;
 	return 0;
 }
 
 int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **ret_tags,
 		  size_t *ret_nr)
 {
+	uint32_t kind;
 	size_t i;
-	int err;
+	int err = 0;
 
 	table->tags.nr = 0;
 	sb_arena_release(&table->arena);
-	err = table->is_in_use ? make_other(table) : 0;
+	for (kind = 0; kind < table->opts.nr_kinds && table->is_in_use && !err; kind++)
+		err = make_other(table, kind);
 	for (i = 0; i < table->keys.nr && !err; i++)
 		err = make_tags(table, &table->keys.at[i]);
 	*ret_tags = table->tags.at;
@@ -692,6 +696,7 @@ void sb_series_next_block(struct sb_series_table *table)
 	table->began_boot_ns = sb_boot_ns();
 	forget_procs(table);
 	table->keys.nr = 0;
+	memset(table->nr_keys, 0, sizeof(table->nr_keys));
 	table->is_in_use = false;
 	sb_index_release(&table->keys_index);
 	sb_strtab_release(&table->label_sets);

@@ -24,9 +24,13 @@
 struct sb_interp;
 struct sb_series_table;
 
-/* @labels: keys, borrowed. */
-int sb_series_new(bool by_thread, const char *const *labels, size_t nr_labels,
-		  struct sb_series_table **ret_table);
+struct sb_series_opts {
+	bool by_thread;
+	const char *const *labels; /* keys, borrowed */
+	size_t nr_labels;
+	uint32_t nr_kinds; /* whose samples come together: sb_sample_key.view */
+};
+int sb_series_new(const struct sb_series_opts *opts, struct sb_series_table **ret_table);
 void sb_series_free(struct sb_series_table *table);
 /* Who knows what processes run, borrowed; NULL, as at first: nobody. */
 void sb_series_set_interp(struct sb_series_table *table, struct sb_interp *interp);
@@ -35,7 +39,8 @@ uint32_t sb_series_by(const struct sb_series_table *table);
 
 /*
  * The number of the series of @key, in the block that is being sampled; @table is a void pointer for struct
- * sb_resolve_opts. Beyond SB_BLOCK_SERIES_MAX it is that of "(other)", which is counted. Return: 0 or -ENOMEM.
+ * sb_resolve_opts. Beyond SB_BLOCK_SERIES_MAX of its kind it is that of "(other)", which is counted. Return: 0 or
+ * -ENOMEM.
  */
 int sb_series_of(void *table, const struct sb_sample_key *key, const char *const *labels,
 		 uint32_t *ret_series);

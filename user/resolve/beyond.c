@@ -32,7 +32,7 @@ static bool is_trimmed(const struct sb_resolver *resolver, const char *name)
 {
 	const char *const *at;
 
-	for (at = resolver->opts.trim; *at; at++)
+	for (at = resolver->view->trim; *at; at++)
 		if (is_like(name, *at))
 			return true;
 	return false;
@@ -68,7 +68,7 @@ int sb_resolver_push_state_root(struct sb_resolver *resolver, const struct sb_sa
 {
 	const char *name = key->state < SB_STATE_MAX ? root_of_state[key->state] : NULL;
 
-	if (!resolver->opts.state_at_root || !name)
+	if (!resolver->view->state_at_root || !name)
 		return 0;
 	return sb_resolver_push(resolver, name, SB_FRAME_MARK);
 }
@@ -77,7 +77,7 @@ static int push_state_leaf(struct sb_resolver *resolver, const struct sb_sample_
 {
 	const char *name = key->state < SB_STATE_MAX ? leaf_of_state[key->state] : NULL;
 
-	if (!resolver->opts.state_at_leaf || !name)
+	if (!resolver->view->state_at_leaf || !name)
 		return 0;
 	if (key->state == SB_STATE_RUNNING && key->op == OP_NOT_SAMPLED)
 		name = "[running: not sampled]";
@@ -106,7 +106,7 @@ static const char *idle_kind(struct sb_resolver *resolver, const struct sb_sampl
 	struct sb_idle_wait wait = { .user = user };
 	size_t i;
 
-	if (!resolver->opts.has_idle ||
+	if (!resolver->view->has_idle ||
 	    (key->state != SB_STATE_SLEEP && key->state != SB_STATE_IDLE &&
 	     key->state != SB_STATE_DISK))
 		return NULL;
@@ -126,12 +126,12 @@ bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch
 	if (count->key.object)
 		object = sb_objects_find(&resolver->objects, count->key.object);
 	if (object && object->is_unwanted) {
-		resolver->stats.nr_unwanted += count->count.nr_samples;
+		resolver->stats->nr_unwanted += count->count.nr_samples;
 		return true;
 	}
 	if (resolver->opts.idle != SB_IDLE_DROP || !idle_kind(resolver, &count->key))
 		return false;
-	resolver->stats.idle_weight += count->count.weight;
+	resolver->stats->idle_weight += count->count.weight;
 	return true;
 }
 
@@ -293,7 +293,7 @@ static int push_object(struct sb_resolver *resolver, uint64_t id)
 	int err;
 
 	if (!object) {
-		resolver->stats.nr_missing_objects += resolver->nr_samples;
+		resolver->stats->nr_missing_objects += resolver->nr_samples;
 		return sb_resolver_push(resolver, "[lost object]", SB_FRAME_MARK);
 	}
 	object->batch = resolver->nr_batches;
@@ -316,7 +316,7 @@ static int push_object(struct sb_resolver *resolver, uint64_t id)
 
 int sb_resolver_push_beyond(struct sb_resolver *resolver, const struct sb_sample_key *key)
 {
-	const char *op = resolver->opts.op_name ? resolver->opts.op_name(key->op) : NULL;
+	const char *op = resolver->view->op_name ? resolver->view->op_name(key->op) : NULL;
 	int err = 0;
 
 	if (op)

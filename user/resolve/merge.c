@@ -228,9 +228,9 @@ static void place_by_callers(struct merge *merge, uint32_t runtime)
 		segment->is_placed = segment->is_ready || (nr_anchors && merge->is_from_root);
 	}
 	if (nr_anchors || nr_segments_of(resolver, runtime))
-		resolver->stats.runtime[runtime].nr_inside += resolver->nr_samples;
+		resolver->stats->runtime[runtime].nr_inside += resolver->nr_samples;
 	if (nr_odd)
-		resolver->stats.runtime[runtime].nr_odd += resolver->nr_samples;
+		resolver->stats->runtime[runtime].nr_odd += resolver->nr_samples;
 }
 
 /*
@@ -260,9 +260,9 @@ static void place_runtime(struct merge *merge, uint32_t runtime)
 	for (i = 0; i < resolver->natives.nr; i++)
 		nr_anchors += resolver->natives.at[i].anchor == runtime;
 	if (nr_anchors || nr_segments)
-		resolver->stats.runtime[runtime].nr_inside += resolver->nr_samples;
+		resolver->stats->runtime[runtime].nr_inside += resolver->nr_samples;
 	if (nr_segments && nr_anchors != nr_segments)
-		resolver->stats.runtime[runtime].nr_odd += resolver->nr_samples;
+		resolver->stats->runtime[runtime].nr_odd += resolver->nr_samples;
 	if (is_whole && nr_anchors > nr_segments)
 		skip = nr_anchors - nr_segments;
 	else if (is_whole && nr_anchors && begins_thread(resolver))
@@ -338,7 +338,7 @@ static void count_native_runtime(struct sb_resolver *resolver, uint32_t runtime)
 	for (i = 0; i < resolver->natives.nr && !is_inside; i++)
 		is_inside = resolver->natives.at[i].is_generated;
 	if (is_inside)
-		resolver->stats.runtime[runtime].nr_inside += resolver->nr_samples;
+		resolver->stats->runtime[runtime].nr_inside += resolver->nr_samples;
 }
 
 static void count_found(struct merge *merge)
@@ -352,7 +352,7 @@ static void count_found(struct merge *merge)
 		runtime = sb_where_runtime(merge->frames[i].where);
 		if (runtime >= SB_RUNTIME_MAX || merge->frames[i].obj == SB_INTERP_READY)
 			continue;
-		stats = &resolver->stats.runtime[runtime];
+		stats = &resolver->stats->runtime[runtime];
 		stats->nr_frames += resolver->nr_samples;
 		if (is_counted[runtime])
 			continue;
@@ -387,7 +387,8 @@ static int keep_interp(struct merge *merge, const struct sb_interp_frame *frame)
 		if (err)
 			break;
 		if (name->is_unnamed && ops)
-			resolver->stats.runtime[ops->runtime].nr_unreadable += resolver->nr_samples;
+			resolver->stats->runtime[ops->runtime].nr_unreadable +=
+				resolver->nr_samples;
 		if (name->is_glue && resolver->opts.interp_mode != SB_INTERP_BOTH)
 			continue;
 		err = keep(resolver,
@@ -580,7 +581,7 @@ int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part
 		merge.nr_frames = stack->nr_ips / 2;
 		merge.status = stack->status;
 	} else if (sb_stack_is_there(part->istack)) {
-		resolver->stats.nr_missing_stacks += resolver->nr_samples;
+		resolver->stats->nr_missing_stacks += resolver->nr_samples;
 	}
 	err = find_segments(&merge);
 	if (err)

@@ -17,6 +17,12 @@
 #define STACKS_MAX_DEFAULT   16384u
 #define IDLE_BATCHES_DEFAULT 128u
 
+static void choose_view(struct sb_resolver *resolver, uint32_t view)
+{
+	resolver->view = &resolver->opts.views[view];
+	resolver->stats = &resolver->view_stats[view];
+}
+
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver)
 {
@@ -27,6 +33,7 @@ int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sy
 	resolver->opts = *opts;
 	resolver->sym = sym;
 	resolver->profile = profile;
+	choose_view(resolver, 0);
 	if (!resolver->opts.nr_roots)
 		resolver->opts.roots[resolver->opts.nr_roots++] = SB_ROOT_COMM;
 	if (!resolver->opts.stacks_max)
@@ -107,7 +114,7 @@ static int keep_stack(struct sb_resolver *resolver, const struct sb_batch_stack 
 		       from->nr_frames * sizeof(*from->ip));
 	resolver->ips.nr += from->nr_frames;
 	resolver->stacks.at[resolver->stacks.nr++] = stack;
-	resolver->stats.nr_stacks++;
+	resolver->nr_stacks++;
 	return 0;
 }
 
@@ -137,15 +144,15 @@ static void find_labels(struct sb_resolver *resolver, const struct sb_sample_key
 		return;
 	labels = sb_labels_table_find(&resolver->labels, key->labels, resolver->nr_batches);
 	if (!labels)
-		resolver->stats.nr_missing_labels += resolver->nr_samples;
+		resolver->stats->nr_missing_labels += resolver->nr_samples;
 	for (i = 0; labels && i < resolver->opts.nr_labels; i++) {
 		values[i] = sb_known_labels_value(labels, i);
 		has_any |= values[i] != NULL;
 	}
 	if (has_any)
-		resolver->stats.nr_labelled += resolver->nr_samples;
+		resolver->stats->nr_labelled += resolver->nr_samples;
 	if (has_any && !labels->text)
-		resolver->stats.nr_other_labels += resolver->nr_samples;
+		resolver->stats->nr_other_labels += resolver->nr_samples;
 }
 
 /* "vehicle=car", for each that was asked for and that the thread has. */
@@ -205,6 +212,7 @@ static int count_space(struct sb_resolver *resolver, const struct sb_sample_key 
 	const struct space space = {
 		.start_ns = key->start_ns,
 		.tgid = key->tgid,
+		.view = (uint32_t)(resolver->stats - resolver->view_stats),
 		.batch = resolver->nr_batches,
 	};
 	uint64_t hash = sb_space_hash(&space);
@@ -214,7 +222,8 @@ static int count_space(struct sb_resolver *resolver, const struct sb_sample_key 
 	for (it = sb_index_first(&resolver->spaces_index, hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&resolver->spaces_index, it))
 		if (resolver->spaces.at[it.id].start_ns == space.start_ns &&
-		    resolver->spaces.at[it.id].tgid == space.tgid) {
+		    resolver->spaces.at[it.id].tgid == space.tgid &&
+		    resolver->spaces.at[it.id].view == space.view) {
 			resolver->spaces.at[it.id].batch = space.batch;
 			return 0;
 		}
@@ -223,7 +232,7 @@ static int count_space(struct sb_resolver *resolver, const struct sb_sample_key 
 		err = sb_index_add(&resolver->spaces_index, hash,
 				   (uint32_t)resolver->spaces.nr - 1);
 	if (!err)
-		resolver->stats.nr_processes++;
+		resolver->stats->nr_processes++;
 	return err;
 }
 
@@ -265,14 +274,14 @@ static int add_to_profile(struct sb_resolver *resolver, const struct sb_batch_co
 /* What was counted of the stacks of a sample that is left out is not of the result. */
 static void uncount_stacks(struct sb_resolver *resolver, struct sb_resolve_stats *before)
 {
-	before->idle_weight = resolver->stats.idle_weight;
-	before->nr_unwanted = resolver->stats.nr_unwanted;
-	resolver->stats = *before;
+	before->idle_weight = resolver->stats->idle_weight;
+	before->nr_unwanted = resolver->stats->nr_unwanted;
+	*resolver->stats = *before;
 }
 
 static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
-	struct sb_resolve_stats before = resolver->stats;
+	struct sb_resolve_stats before = *resolver->stats;
 	size_t first;
 	int err;
 
@@ -287,7 +296,7 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 		err = push_roots(resolver, &count->key);
 	if (!err)
 		err = push_stacks(resolver, count);
-	if (!err && resolver->opts.is_of_wakers)
+	if (!err && resolver->view->is_of_wakers)
 		err = sb_resolver_cut_interrupted(resolver, first, resolver->parts.kernel);
 	if (err)
 		return err;
@@ -298,10 +307,10 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 	err = count_space(resolver, &count->key);
 	if (err)
 		return err;
-	resolver->stats.nr_samples += count->count.nr_samples;
-	resolver->stats.weight += count->count.weight;
+	resolver->stats->nr_samples += count->count.nr_samples;
+	resolver->stats->weight += count->count.weight;
 	if (count->key.state < SB_STATE_MAX)
-		resolver->stats.state_weight[count->key.state] += count->count.weight;
+		resolver->stats->state_weight[count->key.state] += count->count.weight;
 	err = sb_resolver_push_beyond(resolver, &count->key);
 	return err ? err : add_to_profile(resolver, count);
 }
@@ -343,7 +352,7 @@ static int add_split(struct sb_resolver *resolver, const struct sb_batch_count *
 		if (!err && nr_done < whole->nr_samples)
 			err = sb_resolver_next_change(resolver, count, change_ns, &change_ns);
 	}
-	resolver->stats.nr_shared_out += whole->nr_samples;
+	resolver->stats->nr_shared_out += whole->nr_samples;
 	return err;
 }
 
@@ -352,6 +361,7 @@ static int add_count(struct sb_resolver *resolver, const struct sb_batch_count *
 	uint64_t change_ns = UINT64_MAX;
 	int err = 0;
 
+	choose_view(resolver, count->key.view % SB_VIEWS_MAX);
 	if (count->count.nr_samples > 1 && sb_stack_is_there(count->key.ustack))
 		err = sb_resolver_next_change(resolver, count, count->count.first_ns, &change_ns);
 	if (err)
@@ -416,7 +426,10 @@ const uint64_t *sb_resolver_evicted_labels(const struct sb_resolver *resolver, s
 	return resolver->labels.evicted.at;
 }
 
-void sb_resolver_stats(const struct sb_resolver *resolver, struct sb_resolve_stats *ret_stats)
+void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
+		       struct sb_resolve_stats *ret_stats)
 {
-	*ret_stats = resolver->stats;
+	*ret_stats = resolver->view_stats[view];
+	ret_stats->nr_stacks = resolver->nr_stacks;
+	ret_stats->nr_evicted = resolver->nr_evicted;
 }

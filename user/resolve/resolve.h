@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Batches -> profile: addresses become frames with a name or a reason, while processes live.
+ * Batches -> profile: addresses become frames with a name or a reason, while processes live. Samples of several
+ * views go into one profile, where only their roots can tell them apart: series.
  * Stacks are remembered for the whole run (the BPF side ships each once). Not thread-safe.
  */
 #ifndef SB_RESOLVE_RESOLVE_H
@@ -58,20 +59,24 @@ enum sb_interp_mode {
 	SB_INTERP_BOTH, /* beside all native frames */
 };
 
-struct sb_resolve_opts {
-	enum sb_root roots[SB_ROOTS_MAX]; /* nr_roots 0: SB_ROOT_COMM */
-	size_t nr_roots;
-	bool delimited; /* a frame "-" between user and kernel part */
-	bool offsets;	/* frames of one function differ by offset */
-	bool lines;	/* frames of one function differ by line */
-	bool modules;	/* frames know their module */
-	uint32_t sides; /* SB_SIDE_*: which parts were asked for */
-	/* What views say of themselves; see struct sb_view. */
+/* What views say of themselves; see struct sb_view. */
+struct sb_resolve_view {
 	const char *const *trim;
 	const char *(*op_name)(uint32_t op);
 	bool state_at_root, state_at_leaf;
 	bool is_of_wakers;
 	bool has_idle;
+};
+
+struct sb_resolve_opts {
+	enum sb_root roots[SB_ROOTS_MAX]; /* nr_roots 0: SB_ROOT_COMM */
+	size_t nr_roots;
+	bool delimited;				    /* a frame "-" between user and kernel part */
+	bool offsets;				    /* frames of one function differ by offset */
+	bool lines;				    /* frames of one function differ by line */
+	bool modules;				    /* frames know their module */
+	uint32_t sides;				    /* SB_SIDE_*: which parts were asked for */
+	struct sb_resolve_view views[SB_VIEWS_MAX]; /* by sb_sample_key.view */
 	enum sb_idle_mode idle;
 	enum sb_file_text file;
 	struct sb_interp *interp; /* borrowed; NULL: no frames of interpreters */
@@ -154,6 +159,8 @@ struct sb_resolve_stats {
 	struct sb_resolve_runtime runtime[SB_RUNTIME_MAX];
 	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these: without a name, by reason */
 };
-void sb_resolver_stats(const struct sb_resolver *resolver, struct sb_resolve_stats *ret_stats);
+/* Of the view of that number; nr_stacks and nr_evicted are of all. */
+void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
+		       struct sb_resolve_stats *ret_stats);
 
 #endif

@@ -68,15 +68,15 @@ struct sb_stack_parts {
 	size_t user, kernel, end;
 };
 
-/* An address space, for counting processes. */
+/* An address space, for counting the processes of a view. */
 struct space {
 	uint64_t start_ns;
 	uint64_t batch; /* that it was last seen in */
-	uint32_t tgid;
+	uint32_t tgid, view;
 };
 static inline uint64_t sb_space_hash(const struct space *space)
 {
-	uint64_t hash = space->start_ns * 31 + space->tgid;
+	uint64_t hash = space->start_ns * 31 + ((uint64_t)space->view << 32 | space->tgid);
 
 	return sb_hash(&hash, sizeof(hash), 0);
 }
@@ -96,7 +96,11 @@ struct sb_resolver {
 	SB_VEC(uint32_t) kernel_frames;
 	SB_VEC(struct space) spaces;
 	struct sb_index spaces_index;
-	struct sb_resolve_stats stats;
+	struct sb_resolve_stats view_stats[SB_VIEWS_MAX];
+	uint64_t nr_stacks, nr_evicted; /* of all */
+	/* Of the view whose sample is being put together. */
+	const struct sb_resolve_view *view;
+	struct sb_resolve_stats *stats;
 	/* The stack being put together, root first. */
 	SB_VEC(uint32_t) frames;
 	SB_VEC(struct sb_sym_req) reqs;

@@ -114,7 +114,7 @@ static int doubt_or_drop(struct sb_resolver *resolver, struct known_stack *stack
 			 bool *ret_is_dropped)
 {
 	*ret_is_dropped = stack->is_doubtful && resolver->nr_batches >= resolver->doubt_ends;
-	resolver->stats.nr_evicted += *ret_is_dropped;
+	resolver->nr_evicted += *ret_is_dropped;
 	if (resolver->doubt_ends || !may_go(resolver, stack, known))
 		return 0;
 	stack->is_doubtful = true;

@@ -152,9 +152,9 @@ static void add_counts(struct sb_resolver *resolver, const struct frame_counts *
 {
 	int i;
 
-	resolver->stats.nr_frames += counts->nr * resolver->nr_samples;
+	resolver->stats->nr_frames += counts->nr * resolver->nr_samples;
 	for (i = 0; i < SB_SYM_REASON_MAX; i++)
-		resolver->stats.nr_unnamed[i] += counts->nr_unnamed[i] * resolver->nr_samples;
+		resolver->stats->nr_unnamed[i] += counts->nr_unnamed[i] * resolver->nr_samples;
 }
 
 /* Why a stack was cut, as its reader sees it. */
@@ -169,7 +169,7 @@ static int push_cut(struct sb_resolver *resolver, uint32_t status)
 
 static int push_missing(struct sb_resolver *resolver)
 {
-	resolver->stats.nr_missing_stacks += resolver->nr_samples;
+	resolver->stats->nr_missing_stacks += resolver->nr_samples;
 	return sb_resolver_push(resolver, "[lost stack]", SB_FRAME_MARK);
 }
 
@@ -222,7 +222,7 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 	uint32_t status;
 	int err;
 
-	resolver->stats.nr_user_stacks += resolver->nr_samples;
+	resolver->stats->nr_user_stacks += resolver->nr_samples;
 	if (!stack)
 		return push_missing(resolver);
 	stack->tgid = part->tgid;
@@ -243,7 +243,7 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 		status = SB_STACK_NONE;
 	}
 	add_counts(resolver, &resolver->counts);
-	resolver->stats.nr_status[status] += resolver->nr_samples;
+	resolver->stats->nr_status[status] += resolver->nr_samples;
 	if (resolver->opts.interp) {
 		err = sb_resolver_merge(resolver, part, !sb_cut_names[status]);
 		if (err)
@@ -262,7 +262,7 @@ static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stac
 	resolver->part_start = before;
 	if (!err)
 		err = sb_symbolizer_kernel(resolver->sym, &query);
-	if (!err && resolver->opts.trim)
+	if (!err && resolver->view->trim)
 		sb_resolver_trim(resolver, before);
 	nr = resolver->frames.nr - before;
 	if (!err)
@@ -289,7 +289,7 @@ int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
 	if (!stack)
 		return push_missing(resolver);
 	if (stack->nr_ips >= KERNEL_FRAMES_MAX) {
-		resolver->stats.nr_kernel_cut += resolver->nr_samples;
+		resolver->stats->nr_kernel_cut += resolver->nr_samples;
 		err = push_cut(resolver, SB_STACK_DEPTH);
 		if (err)
 			return err;

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "store/bytes.h"
 
-#define MAGIC	   0x316b6273u /* "sbk1" */
+#define MAGIC	   0x326b6273u /* "sbk2" */
 #define KEY_MAX	   64u
 #define FIGURE_MAX 64u /* of a later version */
 
@@ -28,6 +28,7 @@ struct coder {
 	const struct sb_profile *profile;
 	const struct sb_block_tags *series;
 	size_t nr_series;
+	uint32_t kind;
 	uint64_t divisor;
 	struct sb_strtab strings;
 	uint32_t *frame_of;  /* of the profile -> of the message; 0: not used yet */
@@ -114,7 +115,9 @@ static int sort(struct coder *coder)
 		if (err)
 			return err;
 		sb_profile_stack_at(coder->profile, i, &nr_frames, &weight);
-		if (!scaled(coder, weight)) {
+		if (coder->series[coder->series_of[i]].kind != coder->kind) {
+			coder->series_of[i] = UINT32_MAX;
+		} else if (!scaled(coder, weight)) {
 			coder->tiny += weight;
 			coder->series_of[i] = UINT32_MAX;
 		} else if (coder->nr_kept == SB_BLOCK_STACKS_MAX) {
@@ -256,8 +259,10 @@ static int put_frames(struct coder *coder, struct sb_str *to)
 static int put_head(struct coder *coder, const struct sb_block_head *head)
 {
 	size_t i;
-	int err = sb_put_varint(&coder->table, (uint64_t)head->begin_s);
+	int err = sb_put_varint(&coder->table, head->kind);
 
+	if (!err)
+		err = sb_put_varint(&coder->table, (uint64_t)head->begin_s);
 	if (!err)
 		err = sb_put_varint(&coder->table, SB_BLOCK_FIGURE_MAX);
 	for (i = 0; i < SB_BLOCK_FIGURE_MAX && !err; i++)
@@ -315,6 +320,7 @@ int sb_block_encode(struct sb_str *out, const struct sb_block_head *head,
 		.profile = profile,
 		.series = series,
 		.nr_series = nr_series,
+		.kind = head->kind,
 		.divisor = head->divisor,
 	};
 	sb_cleanup(sb_str_release) struct sb_str frames = {};
@@ -342,6 +348,7 @@ struct reader {
 	struct sb_cursor cursor;
 	struct sb_arena *arena;
 	size_t nr_tags_max;
+	uint32_t nr_kinds;
 	SB_VEC(const char *) strings;
 	SB_VEC(struct sb_frame) frames;
 	SB_VEC(struct sb_store_series) series;
@@ -381,6 +388,10 @@ static void read_head(struct reader *reader, struct sb_block *block)
 	size_t nr, i;
 	uint64_t value;
 
+	value = sb_get_varint(&reader->cursor);
+	if (value >= reader->nr_kinds)
+		reader->cursor.is_bad = true;
+	block->kind = (uint32_t)value;
 	block->begin_s = (int64_t)sb_get_varint(&reader->cursor);
 	nr = get_nr(reader, FIGURE_MAX);
 	for (i = 0; i < nr; i++) {
@@ -547,12 +558,14 @@ static int read_all(struct reader *reader, struct sb_block *block)
 	return err;
 }
 
-int sb_block_decode(const void *bytes, size_t len, size_t nr_more, struct sb_block *ret_block)
+int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
+		    struct sb_block *ret_block)
 {
 	struct sb_block block = {};
 	struct reader reader = {
 		.arena = &block.arena,
 		.nr_tags_max = SB_DICT_TAGS_MAX - nr_more,
+		.nr_kinds = nr_kinds,
 	};
 	size_t nr_bytes;
 	int err = sb_block_scan(bytes, len, &nr_bytes);

@@ -4,7 +4,7 @@
  * the store, which believes nothing of it: a message of a stream, bounded and checked.
  *
  *	 0  4  magic, with the version		then varints, and strings with their lengths:
- *	 4  4  bytes that follow		begin, figures, strings, frames, series, stacks
+ *	 4  4  bytes that follow		kind, begin, figures, strings, frames, series, stacks
  */
 #ifndef SB_STORE_BLOCK_H
 #define SB_STORE_BLOCK_H
@@ -33,9 +33,11 @@
 struct sb_block_tags {
 	const struct sb_tag *at;
 	size_t nr;
+	uint32_t kind; /* which of the sampler's kinds it is of */
 };
 
 struct sb_block_head {
+	uint32_t kind; /* series of others are left out */
 	int64_t begin_s;
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* SB_BLOCK_OTHER is added to */
 	uint64_t divisor;		      /* of weights, see sb_profile_scale(); not 0 */
@@ -52,6 +54,7 @@ int sb_block_encode(struct sb_str *out, const struct sb_block_head *head,
 		    size_t nr_series, uint64_t *ret_tiny);
 
 struct sb_block {
+	uint32_t kind; /* below the number that the reader gave */
 	int64_t begin_s;
 	uint64_t figure[SB_BLOCK_FIGURE_MAX];
 	struct sb_store_series
@@ -64,10 +67,12 @@ struct sb_block {
  * it is none, or too long. */
 int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
 /*
- * A whole message. Tags are at most SB_DICT_TAGS_MAX - @nr_more, sorted by key, no two of one key.
+ * A whole message of a sampler of @nr_kinds. Tags are at most SB_DICT_TAGS_MAX - @nr_more, sorted by key, no two of
+ * one key.
  * Return: 0; -EPROTO: it is not what sb_block_encode() makes; -ENOMEM.
  */
-int sb_block_decode(const void *bytes, size_t len, size_t nr_more, struct sb_block *ret_block);
+int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
+		    struct sb_block *ret_block);
 void sb_block_release(struct sb_block *block);
 
 #endif

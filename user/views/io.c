@@ -327,6 +327,11 @@ const struct sb_view sb_view_io = {
 	.has_files = true,
 	.slots = 1u << SB_SCRATCH_CALL | 1u << SB_SCRATCH_FAULT,
 	.objects_max = FILES_MAX,
+	.other_slots = 1u << SB_SCRATCH_KERNEL,
+	.losses = 1ull << SB_STAT_BLOCK_FULL | 1ull << SB_STAT_VMA_BUSY |
+		  1ull << SB_STAT_URING_FULL | 1ull << SB_STAT_URING_UNSEEN |
+		  1ull << SB_STAT_URING_UNNAMED | 1ull << SB_STAT_KERNEL_BUSY,
+	.prefix = "io_",
 	.divisor = 1,
 	.unit_of = unit_of,
 	.op_name = op_name,

@@ -21,6 +21,7 @@ const struct sb_view sb_view_oncpu = {
 	.summary = "timed samples of what runs on the CPUs",
 	.event = "samples",
 	.slots = 1u << SB_SCRATCH_TIMER,
+	.prefix = "oncpu_",
 	.divisor = 1,
 	.prepare = prepare,
 	.timer = timer,

@@ -44,12 +44,22 @@ static void leave_out_files(struct bpf_object_skeleton *skeleton)
 	skeleton->data = (void *)sampler_base_bpf__elf_bytes(&skeleton->data_sz);
 }
 
-struct sampler_bpf *sb_view_open(const struct sb_view *view)
+static bool have_files(const struct sb_views *views)
+{
+	bool have = false;
+	size_t i;
+
+	for (i = 0; i < views->nr; i++)
+		have |= views->at[i]->has_files;
+	return have;
+}
+
+struct sampler_bpf *sb_views_open(const struct sb_views *views)
 {
 	struct sampler_bpf *skel = calloc(1, sizeof(*skel));
 	int err = skel ? sampler_bpf__create_skeleton(skel) : -ENOMEM;
 
-	if (!err && !view->has_files)
+	if (!err && !have_files(views))
 		leave_out_files(skel->skeleton);
 	if (!err)
 		err = bpf_object__open_skeleton(skel->skeleton, NULL);

@@ -15,6 +15,8 @@
 #include "base/vec.h"
 #include "sb_abi.h"
 
+_Static_assert(SB_STAT_MAX <= 64, "sets of them are bits of a word");
+
 struct sampler_bpf;
 struct bpf_link;
 struct bpf_program;
@@ -55,9 +57,13 @@ struct sb_view {
 	const char *event;    /* what is counted, plural: "samples", "waits" */
 	const char *empty;    /* the end of "nothing was sampled: ..." when nothing happened */
 	uint32_t slots;	      /* bits 1 << enum sb_scratch_slot of programs that take user stacks */
+	uint32_t other_slots; /* of those that take samples without */
 	uint32_t objects_max; /* distinct objects that the BPF side remembers; 0: it has none */
 	uint64_t divisor;     /* weights of the BPF side for one of the unit: 1000 for ns to us */
 	bool has_files;	      /* its programs look at files: those of the larger object */
+	uint64_t
+		losses; /* bits 1 << enum sb_stat of samples that are lost, and are nobody else's */
+	const char *prefix; /* of the names of its programs */
 	enum sb_state_place state_place;
 	bool is_of_wakers; /* stacks are those of wakers: an interrupt is not who it interrupted */
 	bool has_idle;	   /* waits of idle workers are told apart, see resolve/idle.h */
@@ -117,11 +123,24 @@ struct sb_view {
 		       void (*row)(const char *name, const char *value));
 };
 
+/* Return: the unit of its weights as they are shown, and by what those of the BPF side are divided for that. */
+const char *sb_view_unit(const struct sb_view *view, const struct sb_view_opts *opts,
+			 uint64_t *ret_divisor);
+
+/* Views that run at once, in one object: their places are their numbers (sb_sample_key.view). */
+struct sb_views {
+	const struct sb_view *at[SB_VIEWS_MAX];
+	size_t nr;
+};
+
+/* Add @view, unless one of @views takes samples in the same place. Return: whether it could be added. */
+bool sb_views_add(struct sb_views *views, const struct sb_view *view);
+
 /*
- * Open the object that has the programs of @view, all switched off; sampler_bpf__destroy() frees it.
+ * Open the object that has the programs of @views, all switched off; sampler_bpf__destroy() frees it.
  * Programs and maps that it lacks are NULL. Return: NULL with errno when it cannot be opened.
  */
-struct sampler_bpf *sb_view_open(const struct sb_view *view);
+struct sampler_bpf *sb_views_open(const struct sb_views *views);
 
 enum bpf_attach_type;
 /* Load and attach "return 0" to a function or tracepoint of the kernel, by its BTF id, and take it away.
