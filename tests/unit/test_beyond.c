@@ -190,6 +190,27 @@ static void test_states(void **state)
 	assert_int_equal(stats.state_weight[SB_STATE_RUNNING], 11);
 }
 
+/* Samples of views that run at once: each is put together as its own view has it, and counted there. */
+static void test_views(void **state)
+{
+	const struct sb_batch_count counts[] = {
+		COUNT(9, .ustack = { 2, 1 }, .kstack = { 11, 1 }, .state = SB_STATE_SLEEP),
+		COUNT(8, .ustack = { 2, 1 }, .state = SB_STATE_SLEEP, .view = 2),
+		COUNT(7, .ustack = { 2, 1 }, .state = SB_STATE_RUNQUEUE, .view = 2),
+		COUNT(6, .ustack = { 2, 1 }, .state = SB_STATE_RUNQUEUE),
+	};
+	const struct sb_resolve_opts opts = { .views[0] = { .trim = trim, .state_at_root = true },
+					      .views[2] = { .state_at_leaf = true } };
+
+	assert_int_equal(resolve(&opts, NULL, 0, counts, 4), 0);
+	assert_string_equal(folded, "app;root;work;__lll_lock_wait;futex_do_wait;schedule 9\n"
+				    "app;root;work;__lll_lock_wait;[blocked] 8\n"
+				    "app;root;work;__lll_lock_wait;[runqueue] 7\n"
+				    "[runqueue];app;root;work;__lll_lock_wait 6\n");
+	assert_int_equal(stats.nr_samples, 2);
+	assert_int_equal(stats.weight, 15);
+}
+
 static void test_idle(void **state)
 {
 	const struct sb_batch_count counts[] = {
@@ -365,10 +386,11 @@ static void test_interrupts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_states),	    cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_idle_suffix), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_path),	    cmocka_unit_test(test_short_object),
-		cmocka_unit_test(test_wakers),	    cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_states),	     cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_views),	     cmocka_unit_test(test_idle_suffix),
+		cmocka_unit_test(test_files),	     cmocka_unit_test(test_path),
+		cmocka_unit_test(test_short_object), cmocka_unit_test(test_wakers),
+		cmocka_unit_test(test_interrupts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,35 @@ static void test_too_many(void **state)
 	sb_block_release(&block);
 }
 
+/* Of several kinds that are sampled together, a block is of one; one that no sampler said it has is refused. */
+static void test_kinds(void **state)
+{
+	static const struct sb_block_tags mixed[] = { { NULL, 0, 0 },
+						      { one, 2, 1 },
+						      { two, 1, 0 } };
+	struct sb_block_head head = { .begin_s = 1795255200, .divisor = 1000 };
+	struct sb_profile *profile = make_profile(0);
+	static const uint64_t weights[] = { 3 + 2, 7 };
+	uint64_t tiny, sum;
+	struct sb_block block;
+	size_t i;
+
+	for (; head.kind < 2; head.kind++) {
+		sb_cleanup(sb_str_release) struct sb_str out = {};
+
+		assert_int_equal(sb_block_encode(&out, &head, profile, mixed, 3, &tiny), 0);
+		assert_int_equal(tiny, head.kind ? 0 : 499);
+		assert_int_equal(sb_block_decode(out.s, out.len, 2, head.kind, &block), -EPROTO);
+		assert_int_equal(sb_block_decode(out.s, out.len, 2, 2, &block), 0);
+		assert_int_equal(block.kind, head.kind);
+		for (i = 0, sum = 0; i < block.nr_series; i++)
+			sum += sb_profile_weight(block.series[i].profile);
+		assert_int_equal(sum, weights[head.kind]);
+		sb_block_release(&block);
+	}
+	sb_profile_free(profile);
+}
+
 static void test_unknown_series(void **state)
 {
 	sb_cleanup(sb_str_release) struct sb_str out = {};
@@ -218,9 +247,9 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),	       cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_unknown_series), cmocka_unit_test(test_no_samples),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_round),	   cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_kinds),	   cmocka_unit_test(test_unknown_series),
+		cmocka_unit_test(test_no_samples), cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

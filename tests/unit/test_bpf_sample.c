@@ -128,6 +128,29 @@ static void test_key(void **state)
 	assert_int_equal(sample(&in_kernel, &key), -ENOENT);
 }
 
+/* Whose sample it is, the slot says. Kernel stacks of two views are two, user stacks are one. */
+static void test_views(void **state)
+{
+	struct sb_sample_key first, second;
+	const struct sb_event_stack *stack;
+	uint32_t nr_kernel = 0, nr_user = 0;
+
+	assert_int_equal(sample(&in_kernel, &first), 0);
+	cfg_slot_view[SB_SCRATCH_TIMER] = 2;
+	assert_int_equal(sample(&in_kernel, &second), 0);
+	cfg_slot_view[SB_SCRATCH_TIMER] = 0;
+	assert_int_equal(first.view, 0);
+	assert_int_equal(second.view, 2);
+	assert_memory_equal(&first.ustack, &second.ustack, sizeof(first.ustack));
+	assert_memory_not_equal(&first.kstack, &second.kstack, sizeof(first.kstack));
+	while ((stack = next_stack())) {
+		nr_kernel += (stack->flags & SB_STACK_KERNEL) != 0;
+		nr_user += !(stack->flags & SB_STACK_KERNEL);
+	}
+	assert_int_equal(nr_kernel, 2);
+	assert_int_equal(nr_user, 1);
+}
+
 /* A process older than the run is announced with its first sample, and again under a reused pid. */
 static void test_announce(void **state)
 {
@@ -406,6 +429,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_key, setup),
+		cmocka_unit_test_setup(test_views, setup),
 		cmocka_unit_test_setup(test_announce, setup),
 		cmocka_unit_test_setup(test_aggregates, setup),
 		cmocka_unit_test_setup(test_kernel_side, setup),

@@ -214,6 +214,41 @@ static void test_runtimes(void **state)
 	sb_interp_free(interp);
 }
 
+/* What is sampled together is apart in series, "(other)" as well. */
+static void test_kinds(void **state)
+{
+	static const char *const none[] = { NULL };
+	struct sb_sample_key key = key_of(0, "kworker/0:1");
+	const struct sb_block_tags *all;
+	struct sb_series_table *table;
+	uint32_t series[3], kind, i;
+	size_t nr;
+
+	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .nr_kinds = 3 }, &table), 0);
+	for (kind = 0; kind < 3; kind++) {
+		key.view = (uint8_t)kind;
+		assert_int_equal(sb_series_of(table, &key, none, &series[kind]), 0);
+	}
+	assert_int_equal(sb_series_all(table, &all, &nr), 0);
+	assert_int_equal(nr, 6);
+	for (kind = 0; kind < 3; kind++) {
+		assert_int_equal(all[kind].kind, kind);
+		assert_string_equal(tag_of(&all[kind], "service"), "(other)");
+		assert_int_equal(all[series[kind]].kind, kind);
+		assert_string_equal(tag_of(&all[series[kind]], "comm"), "kworker/0:1");
+	}
+	/* One that has too many takes no room from the others. */
+	for (i = 0; i < SB_BLOCK_SERIES_MAX; i++) {
+		snprintf(key.comm, sizeof(key.comm), "t%u", i);
+		assert_int_equal(sb_series_of(table, &key, none, &series[2]), 0);
+	}
+	assert_int_equal(series[2], 2);
+	key.view = 0;
+	assert_int_equal(sb_series_of(table, &key, none, &series[0]), 0);
+	assert_true(series[0] > 2);
+	sb_series_free(table);
+}
+
 /* As many names of threads as there may be pids: memory is bounded, the rest is "(other)". */
 static void test_many(void **state)
 {
@@ -288,10 +323,10 @@ static void test_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cgroup),	cmocka_unit_test(test_service),
-		cmocka_unit_test(test_series),	cmocka_unit_test(test_many),
-		cmocka_unit_test(test_pids),	cmocka_unit_test(test_runtimes),
-		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_cgroup),	 cmocka_unit_test(test_service),
+		cmocka_unit_test(test_series),	 cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_many),	 cmocka_unit_test(test_pids),
+		cmocka_unit_test(test_runtimes), cmocka_unit_test(test_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
