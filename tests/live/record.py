@@ -4,6 +4,7 @@
 
 record.py STACKBPF SPLIT UNIT [--all] [PART...]
 """
+import collections
 import contextlib
 import math
 import os
@@ -323,11 +324,14 @@ def runtimes():
                       f'{native.pid} goes on, {short.pid} has ended: {numbers}')
             recorder.end()
         for process, want in ((expected, 'python'), (later, 'python'), (native, 'native')):
-            tags = {s[0] for s in ask(store, 'runtime', f'pid={process.pid}').stacks}
-            check(tags == {want}, f'{want}, of process {process.pid}: {tags}')
+            tags = collections.Counter()
+            for stack, weight in ask(store, 'runtime', f'pid={process.pid}').stacks.items():
+                tags[stack[0]] += weight
+            # On a busy machine a tick may fall between fork and exec.
+            check(sum(tags.values()) - tags[want] <= 2 < tags[want], f'{want}, of process {process.pid}: {tags}')
         both = ask(store, 'pid', 'runtime=python', f'pid={expected.pid},{later.pid},{native.pid}').total
         alone = ask(store, 'pid', f'pid={expected.pid},{later.pid}').total
-        check(both == alone > 0, f'asked for: {both} of {alone} samples')
+        check(0 <= alone - both <= 4 < alone, f'asked for: {both} of {alone} samples')
 
 
 def said_to_manager():
