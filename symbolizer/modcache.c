@@ -22,6 +22,8 @@
 /* Pinned descriptors looked at for one whose file can be found again by its path. */
 #define PIN_LOOKS    32u
 #define ROOT_LEN_MAX 32
+/* Unwind tables of which nobody has asked for so long. */
+#define RESTED_NS    (30 * SB_NS_PER_SEC)
 
 static const char deleted[] = " (deleted)";
 
@@ -337,18 +339,39 @@ static void drop_module(struct sb_modcache *cache, size_t i)
 	cache->nr_evictions++;
 }
 
-/* Return: the index of the least recently used one but @keep, with heavy data if asked for. */
-static size_t find_oldest(const struct sb_modcache *cache, const struct sb_cached_module *keep,
-			  bool heavy)
+/* Return: the index of the least recently used one: there is one. */
+static size_t find_oldest(const struct sb_modcache *cache)
 {
-	size_t i, oldest = SIZE_MAX;
+	size_t i, oldest = 0;
+
+	for (i = 1; i < cache->modules.nr; i++)
+		if (cache->modules.at[i]->used < cache->modules.at[oldest]->used)
+			oldest = i;
+	return oldest;
+}
+
+static size_t heavy_bytes_of(const struct sb_cached_module *module)
+{
+	return module->heavy_bytes;
+}
+
+static size_t light_bytes_of(const struct sb_cached_module *module)
+{
+	return module->light_bytes;
+}
+
+/* Return: the least recently used one but @keep of those that have some of these, or NULL. */
+static struct sb_cached_module *find_idle(const struct sb_modcache *cache,
+					  const struct sb_cached_module *keep,
+					  size_t (*bytes_of)(const struct sb_cached_module *module))
+{
+	struct sb_cached_module *oldest = NULL, *module;
+	size_t i;
 
 	for (i = 0; i < cache->modules.nr; i++) {
-		if (cache->modules.at[i] == keep || (heavy && !cache->modules.at[i]->heavy_bytes))
-			continue;
-		if (oldest == SIZE_MAX ||
-		    cache->modules.at[i]->used < cache->modules.at[oldest]->used)
-			oldest = i;
+		module = cache->modules.at[i];
+		if (module != keep && bytes_of(module) && (!oldest || module->used < oldest->used))
+			oldest = module;
 	}
 	return oldest;
 }
@@ -358,13 +381,10 @@ static int add_module(struct sb_modcache *cache, struct sb_module *module,
 		      const struct sb_file_stamp *stamp, struct sb_cached_module **ret_module)
 {
 	struct sb_cached_module *new;
-	size_t oldest;
 	int err;
 
-	if (cache->modules.nr >= cache->modules_max) {
-		oldest = find_oldest(cache, NULL, false);
-		drop_module(cache, oldest);
-	}
+	if (cache->modules.nr >= cache->modules_max)
+		drop_module(cache, find_oldest(cache));
 	new = calloc(1, sizeof(*new));
 	err = new ? sb_vec_push(&cache->modules, new) : -ENOMEM;
 	if (err) {
@@ -605,9 +625,16 @@ int sb_modcache_get_image(struct sb_modcache *cache, const void *image, size_t l
 	return err;
 }
 
+static void drop_heavy(struct sb_modcache *cache, struct sb_cached_module *module)
+{
+	sb_module_drop_heavy(module->module);
+	cache->heavy_bytes -= module->heavy_bytes;
+	module->heavy_bytes = 0;
+}
+
 void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *module)
 {
-	size_t i;
+	struct sb_cached_module *oldest;
 
 	cache->light_bytes -= module->light_bytes;
 	cache->heavy_bytes -= module->heavy_bytes;
@@ -619,21 +646,44 @@ void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *mod
 		cache->heavy_bytes_peak = cache->heavy_bytes;
 	while (cache->heavy_bytes > cache->heavy_bytes_max) {
 		/* Alone too big: it must go itself. */
-		i = find_oldest(cache, module, true);
-		if (i == SIZE_MAX)
-			i = find_oldest(cache, NULL, true);
-		if (i == SIZE_MAX)
+		oldest = find_idle(cache, module, heavy_bytes_of);
+		if (!oldest)
+			oldest = find_idle(cache, NULL, heavy_bytes_of);
+		if (!oldest)
 			break;
-		sb_module_drop_heavy(cache->modules.at[i]->module);
-		cache->heavy_bytes -= cache->modules.at[i]->heavy_bytes;
-		cache->modules.at[i]->heavy_bytes = 0;
+		drop_heavy(cache, oldest);
 		cache->nr_evictions++;
 	}
-	while (cache->light_bytes > SB_MODCACHE_LIGHT_PER_HEAVY * cache->heavy_bytes_max) {
-		i = find_oldest(cache, module, false);
-		if (i == SIZE_MAX)
+	/* The file stays open: it may have no name any more. */
+	while (cache->light_bytes > cache->heavy_bytes_max) {
+		oldest = find_idle(cache, module, light_bytes_of);
+		if (!oldest)
 			break;
-		drop_module(cache, i);
+		sb_module_drop_light(oldest->module);
+		cache->light_bytes -= oldest->light_bytes;
+		oldest->light_bytes = 0;
+		cache->nr_evictions++;
+	}
+}
+
+void sb_modcache_rest(struct sb_modcache *cache, uint64_t now_ns)
+{
+	bool is_first = !cache->now_ns;
+	struct sb_cached_module *module;
+	size_t i;
+
+	if (now_ns < cache->now_ns + RESTED_NS / 2)
+		return;
+	cache->now_ns = now_ns;
+	if (is_first)
+		return;
+	for (i = 0; i < cache->modules.nr; i++) {
+		module = cache->modules.at[i];
+		if (!module->table_ns || now_ns - module->table_ns < RESTED_NS)
+			continue;
+		sb_module_drop_table(module->module);
+		module->table_ns = 0;
+		sb_modcache_account(cache, module);
 	}
 }
 

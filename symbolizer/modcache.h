@@ -19,19 +19,18 @@
 #include "sb_sym.h"
 
 /* Distinct mapped files known at a time. */
-#define SB_MODCACHE_FILES_MAX	    65536u
+#define SB_MODCACHE_FILES_MAX	65536u
 /* So few are kept, mapped or not. */
-#define SB_MODCACHE_FILES_FEW	    256u
+#define SB_MODCACHE_FILES_FEW	256u
 /* The kernel's PATH_MAX. */
-#define SB_MODCACHE_PATH_MAX	    4096u
+#define SB_MODCACHE_PATH_MAX	4096u
 /* Modules open at a time, if descriptors suffice (each may hold two). */
-#define SB_MODCACHE_MODULES_MAX	    2048u
-/* Their symbol tables together; the least recently used go first. */
-#define SB_MODCACHE_LIGHT_PER_HEAVY 2		 /* bound of theirs, by that of DWARF data */
-#define SB_MODCACHE_HEAVY_BYTES	    (256u << 20) /* default of sb_symbolizer_opts */
+#define SB_MODCACHE_MODULES_MAX 2048u
+/* Default of sb_symbolizer_opts. */
+#define SB_MODCACHE_HEAVY_BYTES (256u << 20)
 
 /* The number of a file that could not be taken in: a bound. */
-#define SB_MODCACHE_FILE_NONE	    0u
+#define SB_MODCACHE_FILE_NONE	0u
 
 /* As an event or a line of /proc/PID/maps has it. */
 struct sb_mapped_file {
@@ -48,6 +47,8 @@ struct sb_cached_module {
 	uint32_t id;   /* never used again */
 	uint64_t used; /* when last: ticks of the cache */
 	size_t light_bytes, heavy_bytes;
+	uint64_t
+		table_ns; /* when its unwind table was asked for, by the cache's time; 0: it was not */
 	bool is_mapped; /* while forgetting */
 	/* How the file itself looks; all 0 for an image. */
 	struct sb_file_stamp {
@@ -76,6 +77,7 @@ struct sb_modcache {
 	SB_VEC(struct sb_cached_module *) modules; /* by id, ascending */
 	uint32_t last_id;
 	uint64_t tick, tick_forgot; /* when files were forgotten last */
+	uint64_t now_ns;	    /* when they rested last */
 	size_t nr_left;		    /* files that were left then */
 	uint32_t nr_pins, pins_max, modules_max, pin_clock;
 	size_t light_bytes, heavy_bytes, heavy_bytes_peak, heavy_bytes_max;
@@ -119,6 +121,17 @@ int sb_modcache_get_image(struct sb_modcache *cache, const void *image, size_t l
 
 /* After lookups in @module: count its memory, and keep all modules within their bounds. */
 void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *module);
+
+/*
+ * The unwind table of @module is asked for. And from time to time, @now_ns: give back those that were not asked for
+ * in half a minute. The walk in the kernel has its own, and only what it has not yet is unwound by these.
+ */
+static inline void sb_modcache_note_table(const struct sb_modcache *cache,
+					  struct sb_cached_module *module)
+{
+	module->table_ns = cache->now_ns + 1;
+}
+void sb_modcache_rest(struct sb_modcache *cache, uint64_t now_ns);
 
 /*
  * Forget files, when they have become many more than are mapped: if begin says so, mark those in use, and

@@ -50,7 +50,13 @@ struct sb_module {
 	struct sb_symtab *symtab;
 	int symtab_err;
 	enum symbol_source source;
-	struct label *symbol_labels; /* by number of the symbol */
+	/* Of those that were met: of a big file that is one of a hundred. */
+	SB_VEC(struct symbol_label {
+		uint32_t symbol;
+		struct label label;
+	})
+	symbol_labels;
+	struct sb_index symbol_index;
 
 	uint64_t plt_start, plt_end; /* no stub is outside */
 	struct sb_plt *plt;
@@ -151,9 +157,7 @@ void sb_module_free(struct sb_module *mod)
 	if (!mod)
 		return;
 	sb_module_drop_heavy(mod);
-	sb_plt_free(mod->plt);
-	sb_symtab_free(mod->symtab);
-	free(mod->symbol_labels);
+	sb_module_drop_light(mod);
 	sb_debugfile_release(&mod->debug);
 	sb_elf_free(mod->elf);
 	sb_str_release(&mod->scratch);
@@ -291,12 +295,6 @@ static int need_symtab(struct sb_module *mod)
 		return -ENOMEM;
 	reason = add_symbols(mod);
 	err = reason == -ENOMEM ? reason : sb_symtab_finish(mod->symtab);
-	if (!err) {
-		mod->symbol_labels =
-			calloc(sb_symtab_nr(mod->symtab) + 1, sizeof(*mod->symbol_labels));
-		if (!mod->symbol_labels)
-			err = -ENOMEM;
-	}
 	if (err) {
 		sb_symtab_free(sb_take(mod->symtab));
 		return err;
@@ -330,19 +328,28 @@ static int make_label(struct sb_module *mod, const char *suffix, struct label *r
 /* A name that cannot be read (any more) is like a symbol that is not there. */
 static int symbol_label(struct sb_module *mod, uint32_t symbol, struct label *ret_label)
 {
-	struct label *label = &mod->symbol_labels[symbol];
+	uint64_t hash = sb_hash(&symbol, sizeof(symbol), 0);
+	struct symbol_label entry = { .symbol = symbol };
+	struct sb_index_iter it;
 	int err;
 
-	if (!label->raw) {
-		sb_str_clear(&mod->scratch);
-		err = sb_symtab_name(mod->symtab, symbol, &mod->scratch);
-		if (!err && mod->scratch.len)
-			err = make_label(mod, "", label);
-		if (err == -ENOMEM)
-			return err;
+	for (it = sb_index_first(&mod->symbol_index, hash); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&mod->symbol_index, it)) {
+		if (mod->symbol_labels.at[it.id].symbol == symbol) {
+			*ret_label = mod->symbol_labels.at[it.id].label;
+			return 0;
+		}
 	}
-	*ret_label = *label;
-	return 0;
+	sb_str_clear(&mod->scratch);
+	err = sb_symtab_name(mod->symtab, symbol, &mod->scratch);
+	if (!err && mod->scratch.len)
+		err = make_label(mod, "", &entry.label);
+	if (!err && entry.label.raw)
+		err = sb_vec_push(&mod->symbol_labels, entry);
+	if (!err && entry.label.raw)
+		err = sb_index_add(&mod->symbol_index, hash, (uint32_t)mod->symbol_labels.nr - 1);
+	*ret_label = entry.label;
+	return err == -ENOMEM ? err : 0;
 }
 
 static int plt_label(struct sb_module *mod, const struct sb_plt_stub *stub, struct label *ret_label)
@@ -639,6 +646,13 @@ int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_tabl
 	return 0;
 }
 
+void sb_module_drop_table(struct sb_module *mod)
+{
+	sb_walk_table_release(&mod->table);
+	if (!mod->table_err)
+		mod->table_err = NOT_YET;
+}
+
 int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len)
 {
 	uint64_t offset;
@@ -648,25 +662,39 @@ int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t
 	return sb_elf_read(mod->elf, offset, buf, len);
 }
 
+static size_t index_bytes(const struct sb_index *index)
+{
+	return index->slots ? (index->mask + 1ull) * sizeof(*index->slots) : 0;
+}
+
 size_t sb_module_light_bytes(const struct sb_module *mod)
 {
-	size_t bytes = sizeof(*mod);
+	size_t bytes = mod->symbol_labels.cap * sizeof(*mod->symbol_labels.at) +
+		       index_bytes(&mod->symbol_index);
 
 	if (mod->symtab)
-		bytes += sb_symtab_bytes(mod->symtab) +
-			 sb_symtab_nr(mod->symtab) * sizeof(*mod->symbol_labels);
+		bytes += sb_symtab_bytes(mod->symtab);
 	if (mod->plt)
 		bytes += sb_plt_bytes(mod->plt);
 	return bytes;
 }
 
+void sb_module_drop_light(struct sb_module *mod)
+{
+	sb_vec_release(&mod->symbol_labels);
+	sb_index_release(&mod->symbol_index);
+	sb_symtab_free(sb_take(mod->symtab));
+	mod->symtab_err = NOT_YET;
+	sb_plt_free(sb_take(mod->plt));
+	mod->plt_err = NOT_YET;
+}
+
 size_t sb_module_heavy_bytes(const struct sb_module *mod)
 {
 	size_t bytes = mod->dwarf_labels.cap * sizeof(*mod->dwarf_labels.at) +
-		       mod->table.nr_words * sizeof(*mod->table.words);
+		       mod->table.nr_words * sizeof(*mod->table.words) +
+		       index_bytes(&mod->dwarf_index);
 
-	if (mod->dwarf_index.slots)
-		bytes += ((size_t)mod->dwarf_index.mask + 1) * sizeof(*mod->dwarf_index.slots);
 	return bytes + (mod->dwarf ? sb_dwarf_bytes(mod->dwarf) : 0);
 }
 
@@ -677,9 +705,7 @@ void sb_module_drop_heavy(struct sb_module *mod)
 	sb_dwarf_free(sb_take(mod->dwarf));
 	if (!mod->dwarf_err)
 		mod->dwarf_err = NOT_YET;
-	sb_walk_table_release(&mod->table);
-	if (!mod->table_err)
-		mod->table_err = NOT_YET;
+	sb_module_drop_table(mod);
 }
 
 static const char *unwind_of(const struct sb_elf *elf)

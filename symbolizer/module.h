@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One ELF file: symbols always ("light": sorted tables, kept), lines and inlined frames on first
- * use ("heavy": DWARF and unwind tables, can be dropped and comes back by itself). Internal to the symbolizer.
+ * One ELF file: symbols ("light": sorted tables, on first use), lines and inlined frames ("heavy": DWARF and
+ * unwind tables, the same). Both can be dropped, and come back by themselves. Internal to the symbolizer.
  * One thread at a time.
  */
 #ifndef SB_MODULE_H
@@ -63,17 +63,19 @@ struct sb_walk_table;
 
 /*
  * The unwind table, compiled at its first use: of the file, or of its debug file; *ret_table is
- * NULL when there is no CFI that can be used. Good until the heavy data are dropped.
+ * NULL when there is no CFI that can be used. Good until it is dropped, alone or with the heavy data.
  * Return: 0 or -ENOMEM.
  */
 int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_table);
+void sb_module_drop_table(struct sb_module *mod);
 
 /* Copy what the file has at virtual address @addr. Return: 0, -EFAULT, or of I/O. */
 int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len);
 
-/* Memory: tables that stay, and DWARF and unwind tables that sb_module_drop_heavy() gives back. */
+/* What each of these gives back; strings that were handed out stay. */
 size_t sb_module_light_bytes(const struct sb_module *mod);
 size_t sb_module_heavy_bytes(const struct sb_module *mod);
+void sb_module_drop_light(struct sb_module *mod);
 void sb_module_drop_heavy(struct sb_module *mod);
 
 /* Fill in symbols, debug_path, unwind, has_dwarf, build_id of @source. */

@@ -129,6 +129,7 @@ static void mark_file(void *arg, const struct sb_mapping *map)
 void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns)
 {
 	sb_procmaps_forget(&sym->procs, time_ns);
+	sb_modcache_rest(&sym->modules, time_ns);
 	if (!sb_modcache_forget_begin(&sym->modules))
 		return;
 	sb_procmaps_each(&sym->procs, mark_file, &sym->modules);

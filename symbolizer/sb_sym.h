@@ -77,8 +77,8 @@ struct sb_symbolizer_opts {
 	bool inlines, lines;	       /* need DWARF; nothing happens where there is none */
 	bool debuginfod;	       /* ask debuginfod servers; off: no network, ever */
 	enum sb_sym_demangle demangle; /* SHORT: without parameters */
-	size_t heavy_bytes_max; /* bound of DWARF data kept, half of that of symbol tables; 0: 256 MiB */
-	uint32_t memo_max;	/* frames of addresses that are remembered; 0: 131,072, 10 MiB */
+	size_t heavy_bytes_max; /* bound of DWARF data and unwind tables kept, and of symbol tables; 0: 256 MiB */
+	uint32_t memo_max; /* frames of addresses that are remembered; 0: 131,072, 10 MiB */
 	struct sb_parser_seat
 		*parser; /* borrowed: who compiles unwind tables; NULL: we do (parser.h) */
 	const char *const *debug_dirs; /* NULL-terminated; NULL: /usr/lib/debug */

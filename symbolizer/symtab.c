@@ -17,6 +17,9 @@
 /* Aliases with a longer common beginning are equals; a million of them must not take minutes. */
 #define NAME_COMPARED_MAX 1024
 #define NR_NAMES_MAX	  4 /* .symtab (broken), of the debug file (too), .dynsym, .gnu_debugdata */
+/* A name is its offset, and above it the number of its table. */
+#define NAME_BITS	  29
+_Static_assert(SB_NAMES_BYTES_MAX == 1u << NAME_BITS && NR_NAMES_MAX <= 8, "both fit");
 
 enum layer { LAYER_FUNC, LAYER_UNTYPED, LAYER_UNSIZED, LAYER_MAX };
 
@@ -33,12 +36,6 @@ struct candidate {
 	uint8_t rank;
 };
 
-struct symbol {
-	uint64_t addr;
-	uint32_t name;
-	uint32_t names_idx;
-};
-
 /* From @start up to the next one's start, @owner or nobody (SB_SYMBOL_NONE). */
 struct segment {
 	uint64_t start;
@@ -46,18 +43,57 @@ struct segment {
 };
 typedef SB_VEC(struct segment) segment_vec;
 
+/* Addresses, as few bytes as will do: only of vmlinux and the like are they more than 4 GiB apart. */
+struct addrs {
+	uint64_t base;
+	uint32_t *near; /* from base on */
+	uint64_t *far;	/* NULL: these are near */
+};
+
 struct sb_symtab {
 	struct sb_names names[NR_NAMES_MAX];
 	size_t nr_names;
 	SB_VEC(struct candidate) candidates; /* until flattened */
 	size_t nr_broken;
-	struct symbol *symbols;
+	/* Of symbols. */
+	struct addrs addrs;
+	uint32_t *symbol_names;
 	size_t nr_symbols;
-	/* Two arrays: the search touches the first only. */
-	uint64_t *starts;
+	/* Of segments: the search touches the first only. */
+	struct addrs starts;
 	uint32_t *owners;
 	size_t nr_segments;
 };
+
+/* Room for @nr, none of which is less than @base or more than @last. Return: 0 or -ENOMEM. */
+static int addrs_init(struct addrs *addrs, uint64_t base, uint64_t last, size_t nr)
+{
+	addrs->base = base;
+	if (last - base > UINT32_MAX)
+		addrs->far = malloc(nr * sizeof(*addrs->far) + 1);
+	else
+		addrs->near = malloc(nr * sizeof(*addrs->near) + 1);
+	return addrs->near || addrs->far ? 0 : -ENOMEM;
+}
+
+static void addrs_release(struct addrs *addrs)
+{
+	free(addrs->near);
+	free(addrs->far);
+}
+
+static void addrs_set(struct addrs *addrs, size_t i, uint64_t addr)
+{
+	if (addrs->far)
+		addrs->far[i] = addr;
+	else
+		addrs->near[i] = (uint32_t)(addr - addrs->base);
+}
+
+static size_t addrs_bytes(const struct addrs *addrs, size_t nr)
+{
+	return nr * (addrs->far ? sizeof(*addrs->far) : sizeof(*addrs->near));
+}
 
 struct sb_symtab *sb_symtab_new(void)
 {
@@ -73,8 +109,9 @@ void sb_symtab_free(struct sb_symtab *tab)
 	for (i = 0; i < tab->nr_names; i++)
 		sb_names_release(&tab->names[i]);
 	sb_vec_release(&tab->candidates);
-	free(tab->symbols);
-	free(tab->starts);
+	addrs_release(&tab->addrs);
+	free(tab->symbol_names);
+	addrs_release(&tab->starts);
 	free(tab->owners);
 	free(tab);
 }
@@ -535,42 +572,52 @@ static int flatten(struct sb_symtab *tab, segment_vec *ret_out)
 	return err;
 }
 
+/* Those that own something, by number. */
+static int keep_symbols(struct sb_symtab *tab, const uint32_t *numbers)
+{
+	size_t i;
+	int err = addrs_init(&tab->addrs, tab->starts.base,
+			     tab->candidates.nr ? tab->candidates.at[tab->candidates.nr - 1].start
+						: tab->starts.base,
+			     tab->nr_symbols);
+
+	tab->symbol_names = malloc(tab->nr_symbols * sizeof(*tab->symbol_names) + 1);
+	if (err || !tab->symbol_names)
+		return -ENOMEM;
+	for (i = 0; i < tab->candidates.nr; i++) {
+		const struct candidate *cand = &tab->candidates.at[i];
+
+		if (numbers[i] == SB_SYMBOL_NONE)
+			continue;
+		addrs_set(&tab->addrs, numbers[i], cand->start);
+		tab->symbol_names[numbers[i]] = cand->name | (uint32_t)cand->names_idx << NAME_BITS;
+	}
+	return 0;
+}
+
 /* Number the symbols that own something, in order of appearance. */
 static int keep_owners(struct sb_symtab *tab, const segment_vec *segments)
 {
 	sb_cleanup(sb_freep) uint32_t *numbers = NULL;
-	size_t i, nr = 0;
+	size_t i, nr = segments->nr;
 	uint32_t owner;
 
 	numbers = malloc(tab->candidates.nr * sizeof(*numbers) + 1);
-	tab->starts = malloc(segments->nr * sizeof(*tab->starts) + 1);
-	tab->owners = malloc(segments->nr * sizeof(*tab->owners) + 1);
-	if (!numbers || !tab->starts || !tab->owners)
+	tab->owners = malloc(nr * sizeof(*tab->owners) + 1);
+	if (!numbers || !tab->owners ||
+	    addrs_init(&tab->starts, nr ? segments->at[0].start : 0,
+		       nr ? segments->at[nr - 1].start : 0, nr))
 		return -ENOMEM;
 	memset(numbers, 0xff, tab->candidates.nr * sizeof(*numbers));
-	for (i = 0; i < segments->nr; i++) {
+	for (i = 0; i < nr; i++) {
 		owner = segments->at[i].owner;
 		if (owner != SB_SYMBOL_NONE && numbers[owner] == SB_SYMBOL_NONE)
-			numbers[owner] = (uint32_t)nr++;
-		tab->starts[i] = segments->at[i].start;
+			numbers[owner] = (uint32_t)tab->nr_symbols++;
+		addrs_set(&tab->starts, i, segments->at[i].start);
 		tab->owners[i] = owner == SB_SYMBOL_NONE ? owner : numbers[owner];
 	}
-	tab->nr_segments = segments->nr;
-	tab->symbols = malloc(nr * sizeof(*tab->symbols) + 1);
-	if (!tab->symbols)
-		return -ENOMEM;
-	tab->nr_symbols = nr;
-	for (i = 0; i < tab->candidates.nr; i++) {
-		const struct candidate *cand = &tab->candidates.at[i];
-
-		if (numbers[i] != SB_SYMBOL_NONE)
-			tab->symbols[numbers[i]] = (struct symbol){
-				.addr = cand->start,
-				.name = cand->name,
-				.names_idx = cand->names_idx,
-			};
-	}
-	return 0;
+	tab->nr_segments = nr;
+	return keep_symbols(tab, numbers);
 }
 
 int sb_symtab_finish(struct sb_symtab *tab)
@@ -596,25 +643,51 @@ int sb_symtab_finish(struct sb_symtab *tab)
 	return err;
 }
 
-uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr)
+/* The last one that is not beyond @addr. Without branches: which half is a coin toss to the predictor. */
+static size_t find_near(const uint32_t *starts, size_t nr, uint32_t addr)
 {
-	const uint64_t *base = tab->starts;
-	size_t nr = tab->nr_segments, half;
+	const uint32_t *base = starts;
+	size_t half;
 
-	if (!nr || addr < base[0])
-		return SB_SYMBOL_NONE;
-	/* Without branches: which half is a coin toss to the predictor. */
 	while (nr > 1) {
 		half = nr / 2;
 		base += base[half] <= addr ? half : 0;
 		nr -= half;
 	}
-	return tab->owners[base - tab->starts];
+	return (size_t)(base - starts);
+}
+
+static size_t find_far(const uint64_t *starts, size_t nr, uint64_t addr)
+{
+	const uint64_t *base = starts;
+	size_t half;
+
+	while (nr > 1) {
+		half = nr / 2;
+		base += base[half] <= addr ? half : 0;
+		nr -= half;
+	}
+	return (size_t)(base - starts);
+}
+
+uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr)
+{
+	const struct addrs *starts = &tab->starts;
+	uint64_t offset = addr - starts->base;
+
+	if (!tab->nr_segments || addr < starts->base)
+		return SB_SYMBOL_NONE;
+	if (starts->far)
+		return tab->owners[find_far(starts->far, tab->nr_segments, addr)];
+	return tab->owners[find_near(starts->near, tab->nr_segments,
+				     offset < UINT32_MAX ? (uint32_t)offset : UINT32_MAX)];
 }
 
 uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol)
 {
-	return tab->symbols[symbol].addr;
+	const struct addrs *addrs = &tab->addrs;
+
+	return addrs->far ? addrs->far[symbol] : addrs->base + addrs->near[symbol];
 }
 
 size_t sb_symtab_nr(const struct sb_symtab *tab)
@@ -624,9 +697,10 @@ size_t sb_symtab_nr(const struct sb_symtab *tab)
 
 int sb_symtab_name(const struct sb_symtab *tab, uint32_t symbol, struct sb_str *name)
 {
-	const struct symbol *sym = &tab->symbols[symbol];
+	uint32_t packed = tab->symbol_names[symbol];
 
-	return sb_names_get(&tab->names[sym->names_idx], sym->name, name);
+	return sb_names_get(&tab->names[packed >> NAME_BITS], packed & ((1u << NAME_BITS) - 1),
+			    name);
 }
 
 size_t sb_symtab_nr_broken(const struct sb_symtab *tab)
@@ -638,8 +712,10 @@ size_t sb_symtab_bytes(const struct sb_symtab *tab)
 {
 	size_t i, bytes = sizeof(*tab);
 
-	bytes += tab->nr_segments * (sizeof(*tab->starts) + sizeof(*tab->owners));
-	bytes += tab->nr_symbols * sizeof(*tab->symbols);
+	bytes += addrs_bytes(&tab->starts, tab->nr_segments) +
+		 tab->nr_segments * sizeof(*tab->owners);
+	bytes += addrs_bytes(&tab->addrs, tab->nr_symbols) +
+		 tab->nr_symbols * sizeof(*tab->symbol_names);
 	for (i = 0; i < tab->nr_names; i++)
 		bytes += tab->names[i].mem ? tab->names[i].len + 1 : 0;
 	return bytes;

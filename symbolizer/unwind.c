@@ -104,6 +104,7 @@ static int find_code(void *arg, uint64_t addr, struct sb_walk_code *ret_code)
 		err = -ENOENT;
 	if (!err) {
 		unwinding->bias = ret_code->bias = addr - elf_addr;
+		sb_modcache_note_table(&unwinding->sym->modules, unwinding->module);
 		err = sb_module_table(unwinding->module->module, &ret_code->table);
 	} else {
 		leave_module(unwinding);

@@ -586,6 +586,52 @@ static void test_heavy(void **state)
 	sb_symbolizer_free(small);
 }
 
+/* Symbol tables, too: and a file that nobody can open again stays open. */
+static void test_light(void **state)
+{
+	struct sb_symbolizer_opts opts = { .heavy_bytes_max = 1 };
+	struct sb_symbolizer *whole = sym;
+	struct sb_sym_mmap id;
+	struct sb_sym_stats stats;
+	struct own libc;
+	uint64_t one, libc_bytes, both_bytes;
+	char path[64];
+	int fd, i;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/binary", dir);
+	copy_self(path, 0);
+	id = by_inode(path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	unlink(path);
+	get_own(&libc, dlsym(RTLD_NEXT, "gnu_get_libc_version"));
+	assert_int_equal(sb_symbolizer_new(&opts, &sym), 0);
+	one = map_file(10, path, fd, &id);
+	libc.ev.tgid = NOBODY;
+	libc.ev.time_ns = 10;
+	assert_int_equal(sb_symbolizer_mmap(sym, &libc.ev), 0);
+	ask(NOBODY, 10, libc.addr);
+	sb_symbolizer_stats(sym, &stats);
+	libc_bytes = stats.nr_light_bytes;
+	for (i = 0; i < 2; i++) {
+		expect(NOBODY, 10, one, "function_one");
+		ask(NOBODY, 10, libc.addr);
+		sb_symbolizer_stats(sym, &stats);
+		assert_true(stats.nr_light_bytes < libc_bytes + 100);
+		assert_int_equal(stats.nr_modules, 2);
+	}
+	sb_symbolizer_free(sym);
+	/* Where there is room, both are kept. */
+	sym = whole;
+	ask((uint32_t)getpid(), sb_now_ns(), (uint64_t)(uintptr_t)function_one);
+	ask((uint32_t)getpid(), sb_now_ns(), libc.addr);
+	sb_symbolizer_stats(sym, &stats);
+	both_bytes = stats.nr_light_bytes;
+	assert_true(both_bytes > libc_bytes + 1000);
+	assert_int_equal(stats.nr_evictions, 0);
+}
+
 struct seen {
 	bool self, libc, vdso;
 	uint64_t last;
@@ -651,6 +697,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_batch, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_emit_fails, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_heavy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_light, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sources, setup, teardown),
 	};
 

@@ -41,7 +41,9 @@
 #define LIVED_NS	(300 * SB_NS_PER_SEC)
 /* Enough for a machine's own programs; what is evicted is made again. */
 #define UNWIND_BYTES	(16ull << 20)
-#define SYMBOL_BYTES	(64ull << 20)
+#define SYMBOL_BYTES	(8ull << 20)
+/* Debug data of one big program are more than the above, and cost more to make. */
+#define DEBUG_BYTES	(64ull << 20)
 /* What a sampler may have of its own after months; then another one takes its place. */
 #define ANON_BYTES_MAX	(256ull << 20)
 #define LOOK_NS		(60 * SB_NS_PER_SEC)
@@ -541,7 +543,8 @@ static int check(struct recorder *recorder)
 	if (!opts->unwind_bytes)
 		opts->unwind_bytes = UNWIND_BYTES;
 	if (!opts->symbol_cache_bytes)
-		opts->symbol_cache_bytes = SYMBOL_BYTES;
+		opts->symbol_cache_bytes =
+			opts->no_inlines && !opts->lines ? SYMBOL_BYTES : DEBUG_BYTES;
 	if (!opts->recorder.nr_kinds)
 		opts->recorder.kinds[opts->recorder.nr_kinds++] = sb_view_find("oncpu");
 	for (i = 0; i < opts->recorder.nr_kinds; i++)

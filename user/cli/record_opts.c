@@ -588,7 +588,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "fetch missing debug data from $DEBUGINFOD_URLS; without it no network is used" },
 	{ .name = "symbol-cache", .metavar = "BYTES",
 	  .type = SB_OPT_BYTES, .group = SB_OPT_SHAPE, FIELD(symbol_cache_bytes), .min = CACHE_MIN,
-	  .help = "debug data kept in memory at most (default 256M, of record 64M)" },
+	  .help = "debug data kept in memory at most, and symbol tables (default 256M)" },
 
 	{ .name = "file", .metavar = "HOW", FILES,
 	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(file), .words = file_words,
