@@ -279,6 +279,9 @@ static int recall_cgroup(const struct sb_series_table *table, uint64_t id, struc
 	size_t i;
 	int err;
 
+	/* The root, which is all that there is without cgroup2. */
+	if (id <= 1)
+		return 0;
 	for (i = 0; i < table->cgroups.nr; i++)
 		if (table->cgroups.at[i].id == id)
 			return sb_str_add(path, table->cgroups.at[i].path);
