@@ -63,7 +63,9 @@ def is_wanted(what):
 
 BPF_TESTS = ('test_bpf_core', 'test_bpf_unwind_self', 'test_bpf_verifier')
 # Name, programs, parts. Those of --all disturb whoever else is on the machine, so they run nowhere else.
-LIVE_TESTS = {mode: (('io_kernel', (), ('',)),) for mode in ('few', 'normal', 'some')}
+LIVE_TESTS = {mode: (('io_kernel', (), ('',)),
+                     ('record', ('split', BUILD / 'systemd/stackbpf-record.service'), ('kinds_at_once',)))
+              for mode in ('few', 'normal', 'some')}
 LIVE_TESTS['all'] = (*LIVE_TESTS['normal'], ('chaos_clock', ('chaos',), ('',)),
                      ('chaos_files', ('chaos', LIVE.parent / 'programs'), ('wrap',)),
                      ('chaos_cpus', ('chaos',), ('offline_and_online', 'online_later', 'again_and_again')),
