@@ -14,8 +14,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "cli/recorder_opts.h"
-#include "cli/recorder_series.h"
+#include "cli/recorder/opts.h"
+#include "cli/recorder/series.h"
 #include "interp/interp.h"
 
 static void check_cgroup(const char *text, const char *want)
@@ -83,6 +83,14 @@ static struct sb_sample_key key_of(uint32_t tgid, const char *comm)
 	return key;
 }
 
+static struct sb_series_table *table_of(struct sb_series_opts opts)
+{
+	struct sb_series_table *table;
+
+	assert_int_equal(sb_series_new(&opts, &table), 0);
+	return table;
+}
+
 static const char *tag_of(const struct sb_block_tags *tags, const char *name)
 {
 	size_t i;
@@ -106,12 +114,8 @@ static void test_series(void **state)
 	char pid[16];
 	size_t nr, i;
 
-	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .by_thread = false,
-								 .labels = labels,
-								 .nr_labels = 1,
-								 .nr_kinds = 1 },
-				       &table),
-			 0);
+	table = table_of(
+		(struct sb_series_opts){ .labels = labels, .nr_labels = 1, .nr_kinds = 1 });
 	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
 	assert_int_equal(sb_series_of(table, &other, none, &second), 0);
 	assert_int_equal(sb_series_of(table, &here, car, &third), 0);
@@ -155,12 +159,7 @@ static void test_pids(void **state)
 	gone.tgid = (uint32_t)child;
 	here.start_ns = gone.start_ns = UINT64_MAX;
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .by_thread = true,
-								 .labels = none,
-								 .nr_labels = 0,
-								 .nr_kinds = 1 },
-				       &table),
-			 0);
+	table = table_of((struct sb_series_opts){ .by_thread = true, .nr_kinds = 1 });
 	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
 	assert_int_equal(sb_series_of(table, &gone, none, &second), 0);
 	gone.start_ns = 5;
@@ -190,12 +189,7 @@ static void test_runtimes(void **state)
 	size_t nr;
 
 	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
-	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .by_thread = false,
-								 .labels = none,
-								 .nr_labels = 0,
-								 .nr_kinds = 1 },
-				       &table),
-			 0);
+	table = table_of((struct sb_series_opts){ .nr_kinds = 1 });
 	sb_series_set_interp(table, interp);
 	assert_int_equal(sb_series_of(table, &here, none, &first), 0);
 	assert_int_equal(sb_series_of(table, &kernel, none, &second), 0);
@@ -224,7 +218,7 @@ static void test_kinds(void **state)
 	uint32_t series[3], kind, i;
 	size_t nr;
 
-	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .nr_kinds = 3 }, &table), 0);
+	table = table_of((struct sb_series_opts){ .nr_kinds = 3 });
 	for (kind = 0; kind < 3; kind++) {
 		key.view = (uint8_t)kind;
 		assert_int_equal(sb_series_of(table, &key, none, &series[kind]), 0);
@@ -259,12 +253,7 @@ static void test_many(void **state)
 	char comm[16];
 	size_t nr;
 
-	assert_int_equal(sb_series_new(&(struct sb_series_opts){ .by_thread = false,
-								 .labels = none,
-								 .nr_labels = 0,
-								 .nr_kinds = 1 },
-				       &table),
-			 0);
+	table = table_of((struct sb_series_opts){ .nr_kinds = 1 });
 	for (i = 0; i < 1000000; i++) {
 		struct sb_sample_key key;
 

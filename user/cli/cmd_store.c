@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cli/command.h"
-#include "cli/recorder_opts.h"
+#include "cli/recorder/opts.h"
 #include "cli/store_opts.h"
 #include "output/jsontext.h"
 #include "store/check.h"

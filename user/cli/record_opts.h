@@ -10,7 +10,7 @@
 #include "capture/session.h"
 #include "cli/command.h"
 #include "cli/opts.h"
-#include "cli/recorder_opts.h"
+#include "cli/recorder/opts.h"
 #include "resolve/resolve.h"
 
 #define SB_OVERHEAD_MAX_PPM_DEFAULT 10000u

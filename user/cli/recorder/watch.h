@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/recorder_opts.h"
+#include "cli/recorder/opts.h"
 
 /* Those that are watched: the one that writes, those that sample. */
 #define SB_WATCH_KEEPER	   0u

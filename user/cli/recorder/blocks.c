@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cli/recorder_blocks.h"
+#include "cli/recorder/blocks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/peer.h"
 #include "base/time.h"
-#include "cli/recorder_series.h"
+#include "cli/recorder/series.h"
 #include "store/block.h"
 
 /* What the writer has not taken yet, while its disk is slow; then whole blocks are dropped. */

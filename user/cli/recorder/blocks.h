@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a sampler of `stackbpf record` does with its samples: at each multiple of 10 s of the clock on the wall
- * a block of them goes to the process that writes, one for each kind. See recorder.h for who there is.
+ * a block of them goes to the process that writes, one for each kind. See cmd_recorder.c for who there is.
  *
  * Time of a block is what CLOCK_MONOTONIC says; when it began is what the clock on the wall said then. When
  * that clock is set, the block ends at once: what was sampled before it keeps its time, what comes has the new
@@ -11,7 +11,7 @@
 #define SB_CLI_RECORDER_BLOCKS_H
 
 #include "cli/record.h"
-#include "cli/recorder_watch.h"
+#include "cli/recorder/watch.h"
 
 struct sb_blocks;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cli/recorder_series.h"
+#include "cli/recorder/series.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "base/peer.h"
-#include "cli/recorder_opts.h"
-#include "cli/recorder_watch.h"
+#include "cli/recorder/opts.h"
+#include "cli/recorder/watch.h"
 #include "store/store.h"
 
 struct sb_keeper_stats {

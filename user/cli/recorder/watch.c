@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cli/recorder_watch.h"
+#include "cli/recorder/watch.h"
 
 #include <errno.h>
 #include <stdio.h>

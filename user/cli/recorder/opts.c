@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cli/recorder_opts.h"
+#include "cli/recorder/opts.h"
 
 #include <ctype.h>
 #include <errno.h>

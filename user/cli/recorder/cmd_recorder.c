@@ -3,9 +3,9 @@
  * stackbpf record: profiles over time, into a store. The processes:
  *
  *	this one		starts the others, gives the end on, starts samplers again
- *	recorder_keeper.c	writes the store; forked first, with nothing but its directory
+ *	keeper.c		writes the store; forked first, with nothing but its directory
  *	a sampler		a run (record.h) of all kinds that can be sampled at once, whose samples become blocks
- *				(recorder_blocks.c), with the processes that parse for it (symbolizer/parser.h).
+ *				(blocks.c), with the processes that parse for it (symbolizer/parser.h).
  *				Kinds that look at the same places, such as offcpu and wall, have one each
  *
  * Whoever is killed: without the one that writes, all end, because nothing can be kept. A sampler is started
@@ -31,9 +31,9 @@
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/record.h"
-#include "cli/recorder_blocks.h"
-#include "cli/recorder_keeper.h"
-#include "cli/recorder_watch.h"
+#include "cli/recorder/blocks.h"
+#include "cli/recorder/keeper.h"
+#include "cli/recorder/watch.h"
 
 /* How long until a sampler that has died is started again: doubled each time, until one has lived for a while. */
 #define PAUSE_NS	SB_NS_PER_SEC
