@@ -494,6 +494,38 @@ static void test_damaged_again(void **state)
 	sb_store_close(store);
 }
 
+/* What is kept is as it was, or gone, and a day of blocks is kept. */
+static void test_unpacked(void **state)
+{
+	static uint8_t bytes[100003];
+	struct sb_unpacked unpacked = {};
+	SB_VEC(uint64_t) places = {};
+	const uint8_t *kept;
+	size_t i, k, nr, nr_kept = 0;
+
+	assert_null(sb_unpacked_at(&unpacked, 0, 1));
+	assert_int_equal(sb_unpacked_keep(&unpacked, bytes, 0), 0);
+	assert_int_equal(sb_unpacked_keep(&unpacked, bytes, SB_UNPACKED_BYTES), 0);
+	for (i = 0; i < 700; i++) {
+		nr = 1 + (i * 7919) % sizeof(bytes);
+		memset(bytes, (int)i, nr);
+		assert_int_equal(sb_vec_push(&places, sb_unpacked_keep(&unpacked, bytes, nr)), 0);
+		assert_int_not_equal(places.at[i], 0);
+	}
+	for (i = 0; i < 700; i++) {
+		nr = 1 + (i * 7919) % sizeof(bytes);
+		kept = sb_unpacked_at(&unpacked, places.at[i], nr);
+		assert_true(kept || !nr_kept);
+		nr_kept += kept ? nr : 0;
+		for (k = 0; kept && k < nr; k++)
+			assert_int_equal(kept[k], i & 0xff);
+	}
+	assert_in_range(nr_kept, SB_UNPACKED_BYTES - 3 * sizeof(bytes), SB_UNPACKED_BYTES);
+	assert_int_equal(sb_unpacked_bytes(&unpacked), SB_UNPACKED_BYTES);
+	sb_vec_release(&places);
+	sb_unpacked_release(&unpacked);
+}
+
 /* A file that is removed and made anew has nothing to do with what was kept. */
 static void test_another_file(void **state)
 {
@@ -1194,6 +1226,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_again, setup, teardown),
+		cmocka_unit_test(test_unpacked),
 		cmocka_unit_test_setup_teardown(test_another_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_zeroed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_half_summed, setup, teardown),

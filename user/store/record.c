@@ -103,13 +103,18 @@ fail:
 	return err;
 }
 
+bool sb_record_is_whole(const uint8_t *stored, const struct sb_record *record)
+{
+	return crc_of(stored, record->nr_stored_bytes) == record->crc;
+}
+
 int sb_record_unpack(struct sb_codec *codec, const uint8_t *stored, const struct sb_record *record,
 		     struct sb_str *raw)
 {
 	size_t nr;
 	int err;
 
-	if (crc_of(stored, record->nr_stored_bytes) != record->crc)
+	if (!sb_record_is_whole(stored, record))
 		return -EBADMSG;
 	if (!codec->unpack)
 		codec->unpack = ZSTD_createDCtx();

@@ -44,6 +44,7 @@ struct sb_record {
 	uint32_t seconds;
 	struct sb_store_kind kind; /* of a block */
 	size_t at;		   /* of the header in the file */
+	uint64_t unpacked;	   /* where it is in the segment's sb_unpacked; 0: not there */
 };
 
 /* Packs and unpacks: what zstd needs, made when it is needed. Zero-initialize. Not thread-safe. */
@@ -64,8 +65,9 @@ bool sb_record_header(const uint8_t *p, struct sb_record *ret_record);
 /* The first place behind @p and before @end where a header may begin, or @end. */
 const uint8_t *sb_record_resync(const uint8_t *p, const uint8_t *end);
 
-/* What it holds, into @raw, which is overwritten; @stored is what follows its header. Return: 0; -EBADMSG:
- * damaged; -ENOMEM. */
+/* Return: whether @stored, what follows its header, is what was written. */
+bool sb_record_is_whole(const uint8_t *stored, const struct sb_record *record);
+/* What it holds, into @raw, which is overwritten. Return: 0; -EBADMSG: damaged; -ENOMEM. */
 int sb_record_unpack(struct sb_codec *codec, const uint8_t *stored, const struct sb_record *record,
 		     struct sb_str *raw);
 

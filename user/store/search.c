@@ -67,7 +67,7 @@ static void evict_sums(struct sb_store *store)
 /* What was not used for longest goes first. */
 static void evict(struct sb_store *store)
 {
-	size_t i, oldest, nr_bytes = 0;
+	size_t i, oldest, nr_bytes = sb_unpacked_bytes(&store->unpacked);
 
 	evict_sums(store);
 	for (i = 0; i < store->parts.nr; i++)
@@ -97,6 +97,7 @@ void sb_store_forget_parts(struct sb_store *store)
 	sb_vec_release(&store->self);
 	sb_vec_release(&store->total);
 	sb_drawing_release(&store->drawing);
+	sb_unpacked_release(&store->unpacked);
 }
 
 static int read_part(struct sb_store *store, struct sb_part *part)
@@ -107,6 +108,7 @@ static int read_part(struct sb_store *store, struct sb_part *part)
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	part->is_there = true;
+	part->segment.unpacked = &store->unpacked;
 	if (fstat(part->segment.fd, &st))
 		return -errno;
 	part->dev = st.st_dev;

@@ -8,7 +8,7 @@
 
 #include "store/store_priv.h"
 
-/* Dictionaries of files that no search needs just now, and files. */
+/* Dictionaries of files that no search needs just now, what is known of their blocks, and files. */
 #define SB_STORE_CACHE_BYTES (256u << 20)
 /* Of these, sums of questions before, of all files: those that were asked for longest ago are forgotten beyond it. */
 #define SB_STORE_SUMS_BYTES  (64u << 20)

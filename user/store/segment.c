@@ -11,8 +11,8 @@
 
 /* More of them are of a later version. */
 #define FIGURES_MAX  64u
-/* Read at once, at the least. */
-#define WINDOW_BYTES (256u << 10)
+/* Read at once, at the least: blocks of ten minutes. */
+#define WINDOW_BYTES (64u << 10)
 
 /* Reading. */
 
@@ -75,6 +75,35 @@ static struct sb_cursor cursor_of(const struct sb_str *raw)
 	const uint8_t *p = (const uint8_t *)raw->s;
 
 	return (struct sb_cursor){ .p = p, .end = p + raw->len };
+}
+
+/* The same of a block. What it has is read again even if that is known: it may be damaged since. */
+static int unpack_block(struct sb_segment *segment, const struct sb_record *block,
+			struct sb_cursor *ret_cursor)
+{
+	struct sb_record *own = &segment->blocks.at[block - segment->blocks.at];
+	const uint8_t *stored, *raw;
+	int err;
+
+	raw = segment->unpacked
+		      ? sb_unpacked_at(segment->unpacked, block->unpacked, block->nr_bytes)
+		      : NULL;
+	if (raw) {
+		err = look(segment, block->at + SB_RECORD_HEADER_BYTES, block->nr_stored_bytes,
+			   &stored);
+		if (err == -ENODATA || (!err && !sb_record_is_whole(stored, block)))
+			err = -EBADMSG;
+		*ret_cursor = (struct sb_cursor){ .p = raw, .end = raw + block->nr_bytes };
+		return err;
+	}
+	err = unpack(segment, block);
+	if (err)
+		return err;
+	if (segment->unpacked)
+		own->unpacked =
+			sb_unpacked_keep(segment->unpacked, segment->raw.s, segment->raw.len);
+	*ret_cursor = cursor_of(&segment->raw);
+	return 0;
 }
 
 /* Return: 0 also for what is damaged, which is counted. */
@@ -313,91 +342,119 @@ static void get_figures(struct sb_cursor *cursor, uint64_t figure[SB_BLOCK_FIGUR
 	}
 }
 
-/* @nr of each, from where two cursors are. Return: whether they are there. */
-static bool get_numbers(const struct sb_cursor *rows, const struct sb_cursor *weights, uint32_t nr,
-			struct sb_segment *to)
+/* Rows and weights: @nr of each, from where two cursors are. */
+struct numbers {
+	struct sb_cursor rows, weights;
+	uint32_t nr;
+};
+
+static int find_numbers(struct sb_cursor *cursor, struct numbers *ret_numbers)
 {
-	const uint8_t *row_p = rows->p, *weight_p = weights->p;
-	uint64_t row = UINT64_MAX;
-	uint32_t i;
+	struct numbers numbers = { .nr = sb_get_u32(cursor) };
+	size_t nr_bytes = sb_get_varint(cursor);
 
-	for (i = 0; i < nr; i++) {
-		struct sb_varint gap = sb_varint(row_p, rows->end),
-				 weight = sb_varint(weight_p, weights->end);
-
-		if (!gap.end || gap.value >= SB_DICT_ROWS_MAX || !weight.end)
-			return false;
-		row += gap.value + 1;
-		row_p = gap.end;
-		weight_p = weight.end;
-		to->rows.at[i] = (uint32_t)row;
-		to->weights.at[i] = weight.value + 1;
-	}
-	return row + 1 <= SB_DICT_ROWS_MAX;
+	numbers.rows = numbers.weights = *cursor;
+	/* Each takes a byte or more. */
+	if (cursor->is_bad || numbers.nr > nr_bytes || !sb_get_bytes(&numbers.weights, nr_bytes) ||
+	    numbers.nr > (size_t)(numbers.weights.end - numbers.weights.p))
+		return -EBADMSG;
+	numbers.rows.end = numbers.weights.p;
+	*ret_numbers = numbers;
+	return 0;
 }
 
-static int get_rows(struct sb_segment *segment, struct sb_cursor *numbers, size_t *ret_nr)
+/* The next row behind *row, and its weight. Return: whether they are there. */
+static inline bool next_numbers(struct numbers *numbers, uint64_t *row, uint64_t *weight)
 {
-	uint32_t nr = sb_get_u32(numbers);
-	size_t nr_bytes = sb_get_varint(numbers);
-	struct sb_cursor weights = *numbers;
-	int err;
+	struct sb_varint gap = sb_varint(numbers->rows.p, numbers->rows.end),
+			 less = sb_varint(numbers->weights.p, numbers->weights.end);
 
-	/* Each takes a byte or more. */
-	if (numbers->is_bad || nr > nr_bytes || !sb_get_bytes(&weights, nr_bytes) ||
-	    nr > (size_t)(weights.end - weights.p))
-		return -EBADMSG;
-	numbers->end = weights.p;
-	err = sb_vec_reserve(&segment->rows, nr);
-	if (!err)
-		err = sb_vec_reserve(&segment->weights, nr);
+	if (!gap.end || gap.value >= SB_DICT_ROWS_MAX || !less.end)
+		return false;
+	*row += gap.value + 1;
+	numbers->rows.p = gap.end;
+	numbers->weights.p = less.end;
+	*weight = less.value + 1;
+	return *row < SB_DICT_ROWS_MAX;
+}
+
+static int find_block(struct sb_segment *segment, const struct sb_record *block,
+		      uint64_t figures[SB_BLOCK_FIGURE_MAX], struct numbers *ret_numbers)
+{
+	struct sb_cursor cursor;
+	int err = unpack_block(segment, block, &cursor);
+
+	memset(figures, 0, SB_BLOCK_FIGURE_MAX * sizeof(figures[0]));
 	if (err)
 		return err;
-	if (!get_numbers(numbers, &weights, nr, segment))
-		return -EBADMSG;
-	*ret_nr = nr;
-	return 0;
+	get_figures(&cursor, figures);
+	return find_numbers(&cursor, ret_numbers);
 }
 
 int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
 		    struct sb_block_rows *ret_rows, uint64_t figure[SB_BLOCK_FIGURE_MAX])
 {
-	uint64_t figures[SB_BLOCK_FIGURE_MAX] = {};
-	struct sb_cursor cursor = {};
+	uint64_t figures[SB_BLOCK_FIGURE_MAX], row = UINT64_MAX;
+	struct numbers numbers;
 	size_t i;
-	int err = unpack(segment, block);
+	int err = find_block(segment, block, figures, &numbers);
 
-	if (!err) {
-		cursor = cursor_of(&segment->raw);
-		get_figures(&cursor, figures);
-		err = get_rows(segment, &cursor, &ret_rows->nr);
-	}
+	if (!err)
+		err = sb_vec_reserve(&segment->rows, numbers.nr);
+	if (!err)
+		err = sb_vec_reserve(&segment->weights, numbers.nr);
 	if (err)
 		return err;
+	for (i = 0; i < numbers.nr; i++) {
+		if (!next_numbers(&numbers, &row, &segment->weights.at[i]))
+			return -EBADMSG;
+		segment->rows.at[i] = (uint32_t)row;
+	}
 	for (i = 0; i < SB_BLOCK_FIGURE_MAX; i++)
 		figure[i] += figures[i];
 	ret_rows->row = segment->rows.at;
 	ret_rows->weight = segment->weights.at;
+	ret_rows->nr = numbers.nr;
 	return 0;
+}
+
+/* The first @nr of them, @times 1 or, which takes them away, -1. Return: how many there are. */
+static uint32_t add_numbers(struct numbers numbers, uint32_t nr, const struct sb_dict *dict,
+			    struct sb_segment_sums *sums, uint64_t times)
+{
+	const struct sb_dict_row *known = dict->rows.at;
+	size_t nr_known = dict->rows.nr;
+	bool is_whole = !dict->nr_lost;
+	uint64_t row = UINT64_MAX, weight;
+	uint32_t i;
+
+	for (i = 0; i < nr && next_numbers(&numbers, &row, &weight); i++) {
+		if (row < nr_known && (is_whole || known[row].tags != SB_DICT_NONE))
+			sums->weight[row] += times * weight;
+		else
+			sums->lost_weight += times * weight;
+	}
+	return i;
 }
 
 int sb_segment_add(struct sb_segment *segment, const struct sb_record *block,
 		   struct sb_segment_sums *sums)
 {
-	struct sb_block_rows rows;
-	size_t i, nr_known = segment->dict.rows.nr;
-	bool is_whole = !segment->dict.nr_lost;
-	int err = sb_segment_rows(segment, block, &rows, sums->figure);
+	uint64_t figures[SB_BLOCK_FIGURE_MAX];
+	struct numbers numbers;
+	uint32_t nr;
+	size_t i;
+	int err = find_block(segment, block, figures, &numbers);
 
 	if (err)
 		return err;
-	for (i = 0; i < rows.nr; i++) {
-		if (rows.row[i] < nr_known &&
-		    (is_whole || segment->dict.rows.at[rows.row[i]].tags != SB_DICT_NONE))
-			sums->weight[rows.row[i]] += rows.weight[i];
-		else
-			sums->lost_weight += rows.weight[i];
+	nr = add_numbers(numbers, numbers.nr, &segment->dict, sums, 1);
+	if (nr < numbers.nr) {
+		add_numbers(numbers, nr, &segment->dict, sums, UINT64_MAX);
+		return -EBADMSG;
 	}
+	for (i = 0; i < SB_BLOCK_FIGURE_MAX; i++)
+		sums->figure[i] += figures[i];
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 
 #include "store/dict.h"
 #include "store/record.h"
+#include "store/unpacked.h"
 
 /* Larger ones are not read. */
 #define SB_SEGMENT_BYTES_MAX (1ull << 30)
@@ -42,6 +43,7 @@ struct sb_segment {
 	uint64_t nr_skipped_bytes;	 /* that are no record, before len */
 	uint64_t
 		nr_tail_bytes; /* behind it: of a record that is being written, or was not to its end */
+	struct sb_unpacked *unpacked; /* borrowed: blocks that were read; NULL: none is kept */
 	uint64_t
 		nr_damaged; /* parts of the dictionary, and last blocks cut off: not what was written */
 	/* Scratch. */

@@ -33,6 +33,7 @@ struct sb_store {
 	/* Reading. */
 	SB_VEC(struct sb_part *) parts;
 	struct sb_atlas atlas; /* of the parts' maps */
+	struct sb_unpacked unpacked;
 	/* Kept from one question to the next: to get them from the system each time costs as much as what is done with
 	 * them. */
 	SB_VEC(uint64_t) self, total; /* by joint */
