@@ -14,7 +14,7 @@ uint64_t sb_unpacked_keep(struct sb_unpacked *unpacked, const void *bytes, size_
 	if (!nr || nr > LONGEST)
 		return 0;
 	if (!unpacked->bytes)
-		unpacked->bytes = malloc(SB_UNPACKED_BYTES);
+		unpacked->bytes = calloc(1, SB_UNPACKED_BYTES); /* pages that are used only */
 	if (!unpacked->bytes)
 		return 0;
 	/* In one piece. */
