@@ -4,25 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A longer one would take the place of too many others. */
-#define LONGEST (SB_UNPACKED_BYTES / 16)
+/* The longest that is kept, too: all is in one piece. */
+#define CHUNK_BYTES (SB_UNPACKED_BYTES / SB_UNPACKED_CHUNKS)
+
+static size_t chunk_of(uint64_t place)
+{
+	return place / CHUNK_BYTES % SB_UNPACKED_CHUNKS;
+}
 
 uint64_t sb_unpacked_keep(struct sb_unpacked *unpacked, const void *bytes, size_t nr)
 {
-	size_t at = unpacked->end % SB_UNPACKED_BYTES;
+	size_t rest = CHUNK_BYTES - unpacked->end % CHUNK_BYTES;
+	uint8_t **chunk;
 
-	if (!nr || nr > LONGEST)
+	if (!nr || nr > CHUNK_BYTES)
 		return 0;
-	if (!unpacked->bytes)
-		unpacked->bytes = calloc(1, SB_UNPACKED_BYTES); /* pages that are used only */
-	if (!unpacked->bytes)
+	unpacked->end += nr > rest ? rest : 0;
+	chunk = &unpacked->chunks[chunk_of(unpacked->end)];
+	if (!*chunk)
+		*chunk = malloc(CHUNK_BYTES);
+	if (!*chunk)
 		return 0;
-	/* In one piece. */
-	if (nr > SB_UNPACKED_BYTES - at) {
-		unpacked->end += SB_UNPACKED_BYTES - at;
-		at = 0;
-	}
-	memcpy(unpacked->bytes + at, bytes, nr);
+	memcpy(*chunk + unpacked->end % CHUNK_BYTES, bytes, nr);
 	unpacked->end += nr;
 	/* A place is where they end, which is not 0. */
 	return unpacked->end;
@@ -30,18 +33,27 @@ uint64_t sb_unpacked_keep(struct sb_unpacked *unpacked, const void *bytes, size_
 
 const uint8_t *sb_unpacked_at(const struct sb_unpacked *unpacked, uint64_t place, size_t nr)
 {
-	if (!place || unpacked->end - (place - nr) > SB_UNPACKED_BYTES)
+	uint64_t begin = place - nr;
+
+	if (!place || unpacked->end - begin > SB_UNPACKED_BYTES)
 		return NULL;
-	return unpacked->bytes + (place - nr) % SB_UNPACKED_BYTES;
+	return unpacked->chunks[chunk_of(begin)] + begin % CHUNK_BYTES;
 }
 
 size_t sb_unpacked_bytes(const struct sb_unpacked *unpacked)
 {
-	return unpacked->end < SB_UNPACKED_BYTES ? unpacked->end : SB_UNPACKED_BYTES;
+	size_t i, nr = 0;
+
+	for (i = 0; i < SB_UNPACKED_CHUNKS; i++)
+		nr += unpacked->chunks[i] ? CHUNK_BYTES : 0;
+	return nr;
 }
 
 void sb_unpacked_release(struct sb_unpacked *unpacked)
 {
-	free(unpacked->bytes);
+	size_t i;
+
+	for (i = 0; i < SB_UNPACKED_CHUNKS; i++)
+		free(unpacked->chunks[i]);
 	*unpacked = (struct sb_unpacked){};
 }

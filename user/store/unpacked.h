@@ -10,12 +10,13 @@
 #include <stdint.h>
 
 /* About a day of blocks of 10 s of one kind. */
-#define SB_UNPACKED_BYTES (32u << 20)
+#define SB_UNPACKED_BYTES  (32u << 20)
+#define SB_UNPACKED_CHUNKS 32u
 
 /* Zero-initialize. */
 struct sb_unpacked {
-	uint8_t *bytes; /* made when there is something to keep */
-	uint64_t end;	/* how many were ever kept: where the next ones are */
+	uint8_t *chunks[SB_UNPACKED_CHUNKS]; /* made when there is something to keep there */
+	uint64_t end; /* how many bytes were ever kept: where the next ones are */
 };
 
 /* Keep a copy. Return: where it is, of which sb_unpacked_at() is asked; 0: there is no memory, or it is too long. */
