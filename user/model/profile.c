@@ -232,6 +232,18 @@ int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *fra
 	return err;
 }
 
+int sb_profile_reserve(struct sb_profile *profile, size_t nr_frames, size_t nr_stacks,
+		       size_t nr_stack_frames)
+{
+	int err = sb_vec_reserve(&profile->frames, profile->frames.nr + nr_frames);
+
+	if (!err)
+		err = sb_vec_reserve(&profile->stacks, profile->stacks.nr + nr_stacks);
+	return err ? err
+		   : sb_vec_reserve(&profile->stack_frames,
+				    profile->stack_frames.nr + nr_stack_frames);
+}
+
 static struct stack *find_stack(const struct sb_profile *profile, const uint32_t *frame_ids,
 				size_t nr, uint64_t hash)
 {

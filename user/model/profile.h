@@ -52,6 +52,10 @@ int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, u
 int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *frame,
 			  uint32_t *ret_id);
 
+/* Have room for so many more frames, stacks, and frames of these in all: to be pushed. Return: 0 or -ENOMEM. */
+int sb_profile_reserve(struct sb_profile *profile, size_t nr_frames, size_t nr_stacks,
+		       size_t nr_stack_frames);
+
 /* Add @weight to the stack of these frames, root first. Return: 0, -ENOMEM, -E2BIG. */
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight);

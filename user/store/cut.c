@@ -14,16 +14,14 @@ static void weigh(const struct sb_cut *cut, struct histogram *histogram)
 	uint64_t *total = cut->total;
 	size_t i;
 
+	/* Without branches on weights, which nobody can foretell. */
 	for (i = cut->nr; i-- > 1;) {
 		uint64_t weight = total[i];
-		unsigned int log2, half;
+		unsigned int log2 = 63 - (unsigned int)__builtin_clzll(weight | 1);
+		unsigned int half = weight << 1 >> log2 & 1;
 
-		if (!weight)
-			continue;
 		total[parent[i]] += weight;
-		log2 = 63 - (unsigned int)__builtin_clzll(weight);
-		half = log2 ? weight >> (log2 - 1) & 1 : 0;
-		histogram->nr_of[2 * log2 + half] += nr_nodes ? nr_nodes[i] : 1;
+		histogram->nr_of[2 * log2 + half] += weight ? nr_nodes ? nr_nodes[i] : 1 : 0;
 	}
 }
 
@@ -55,9 +53,9 @@ void sb_cut(const struct sb_cut *cut, size_t nr_max)
 	/* Totals of parents are not less: all above one that is left are left. Parents first, whose own total is taken
 	 * from theirs as it was. */
 	for (i = 1; i < cut->nr; i++) {
-		if (total[i] < least)
-			total[i] = 0;
-		else
-			total[parent[i]] -= total[i];
+		uint64_t left = total[i] < least ? 0 : total[i];
+
+		total[parent[i]] -= left;
+		total[i] = left;
 	}
 }

@@ -45,6 +45,8 @@ static int need_room(struct sb_drawing *drawing, const struct sb_atlas *atlas, s
 	if (!err)
 		err = sb_vec_reserve(&drawing->next, nr);
 	if (!err)
+		err = sb_vec_reserve(&drawing->depth, nr);
+	if (!err)
 		err = sb_vec_reserve(&drawing->total, nr);
 	drawing->frame.nr = drawing->path.nr = 0;
 	return err ? err : sb_vec_fit(&drawing->frame, atlas->dict.frames.nr, 0xff);
@@ -64,6 +66,8 @@ static void number_nodes(struct sb_drawing *drawing, const struct sb_atlas *atla
 			drawing->number.at[node] = (uint32_t)nr;
 			drawing->parent.at[nr] =
 				drawing->number.at[atlas->dict.nodes.at[node].parent];
+			drawing->depth.at[nr] =
+				nr ? drawing->depth.at[drawing->parent.at[nr]] + 1 : 0;
 			drawing->total.at[nr++] =
 				atlas->weights.at[node].self + atlas->weights.at[node].other;
 		}
@@ -83,6 +87,24 @@ static void link_nodes(struct sb_drawing *drawing)
 		next[i] = first[drawing->parent.at[i]];
 		first[drawing->parent.at[i]] = (uint32_t)i;
 	}
+}
+
+/* For all that is drawn: what grows bit by bit is moved again and again. */
+static int need_profile(struct drawer *drawer)
+{
+	const struct sb_drawing *drawing = drawer->drawing;
+	const struct sb_atlas_weight *weights = drawer->atlas->weights.at;
+	size_t i, nr_stacks = 0, nr_frames = 0;
+
+	for (i = 0; i < drawing->node.nr; i++) {
+		uint64_t all = drawing->total.at[i], self = weights[drawing->node.at[i]].self;
+
+		if (!all || drawing->depth.at[i] > SB_DICT_DEPTH_MAX)
+			continue;
+		nr_stacks += !!self + (all != self);
+		nr_frames += (!!self + (all != self)) * ((size_t)drawing->depth.at[i] + 1);
+	}
+	return sb_profile_reserve(drawer->profile, 0, nr_stacks, nr_frames);
 }
 
 static int name_frame(struct drawer *drawer, uint32_t id)
@@ -205,7 +227,9 @@ int sb_draw(struct sb_drawing *drawing, struct sb_atlas *atlas, size_t nr_nodes_
 	cut.total = drawing->total.at;
 	sb_cut(&cut, nr_nodes_max);
 	link_nodes(drawing);
-	err = name_frames(&drawer);
+	err = need_profile(&drawer);
+	if (!err)
+		err = name_frames(&drawer);
 	return err ? err : draw_nodes(&drawer);
 }
 
@@ -216,6 +240,7 @@ void sb_drawing_release(struct sb_drawing *drawing)
 	sb_vec_release(&drawing->parent);
 	sb_vec_release(&drawing->first);
 	sb_vec_release(&drawing->next);
+	sb_vec_release(&drawing->depth);
 	sb_vec_release(&drawing->total);
 	sb_vec_release(&drawing->frame);
 	sb_vec_release(&drawing->path);

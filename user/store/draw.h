@@ -9,8 +9,9 @@
  * initialize. */
 struct sb_drawing {
 	/* Nodes of the atlas that have a weight, and those above them, in its order: which, by node of the atlas the
-	 * number here, and by this number: the one above, the first below and the next beside (0: none), the weight. */
-	SB_VEC(uint32_t) node, number, parent, first, next;
+	 * number here, and by this number: the one above, the first below and the next beside (0: none), how many are
+	 * above, the weight. */
+	SB_VEC(uint32_t) node, number, parent, first, next, depth;
 	SB_VEC(uint64_t) total;
 	SB_VEC(uint32_t) frame; /* of the profile, by those of the atlas; SB_DICT_NONE: not yet */
 	SB_VEC(uint32_t) path;	/* of the profile, root first */

@@ -134,6 +134,7 @@ static void weigh_rows(struct folding *folding, uint64_t *self)
 	const struct sb_dict_row *rows = folding->dict->rows.at;
 	const uint32_t *joint_of = part->joints.of_row.at;
 	struct sb_store_answer *answer = folding->answer;
+	bool are_all = !folding->query->rules || !folding->query->rules->rules.nr;
 	size_t i;
 
 	memset(self, 0, part->joints.node.nr * sizeof(*self));
@@ -143,7 +144,7 @@ static void weigh_rows(struct folding *folding, uint64_t *self)
 		if (!weight)
 			continue;
 		answer->all_weight += weight;
-		if (!sb_wanted_is(&folding->wanted, rows[i].tags))
+		if (!are_all && !sb_wanted_is(&folding->wanted, rows[i].tags))
 			continue;
 		self[joint_of[i]] += weight;
 		answer->weight += weight;
