@@ -361,6 +361,105 @@ static void test_wide(void **state)
 	sb_store_close(store);
 }
 
+/* Two hours of waits: some all the time, and one of 5 ms. */
+static struct sb_store *fill_waits(const char *unit)
+{
+	static const char *const always[] = { "main", "always" },
+				 *const other[] = { "main", "other" },
+				 *const once[] = { "main", "once" };
+	const struct sb_store_opts opts = { .no_sync = true };
+	struct sb_store_series series = {};
+	struct sb_store_block block = {
+		.kind = "offcpu", .unit = unit, .series = &series, .nr = 1
+	};
+	struct sb_store *store;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (block.begin_s = T0; block.begin_s < T0 + 2 * HOUR; block.begin_s += 10) {
+		struct sb_profile *profile;
+
+		assert_int_equal(sb_profile_new(&profile), 0);
+		add(profile, always, 2, 1000);
+		add(profile, other, 2, 700 + block.begin_s % 70);
+		if (block.begin_s == T0 + 1230)
+			add(profile, once, 2, 5000);
+		assert_int_equal(sb_profile_seal(profile), 0);
+		series.profile = profile;
+		assert_int_equal(sb_store_put(store, &block), 0);
+		sb_profile_free(profile);
+	}
+	assert_int_equal(sb_store_put(store, &(struct sb_store_block){ .begin_s = T0 + 2 * DAY,
+								       .kind = "offcpu",
+								       .unit = unit }),
+			 0);
+	sb_store_close(store);
+	assert_int_equal(sb_store_open(dir, &store), 0);
+	return store;
+}
+
+/* The same as if nothing was to be compared, and whether it is known how uneven they are: @is_known. */
+static void expect_compared(struct sb_store *store, int64_t from_s, int64_t to_s, bool is_known)
+{
+	struct sb_ask ask = { .from_s = from_s, .to_s = to_s };
+	struct sb_profile *plain, *compared;
+	size_t i, nr;
+
+	assert_int_equal(sb_ask_set_kind(&ask, "offcpu"), 0);
+	assert_int_equal(sb_ask_profile(store, &ask, &plain, NULL), 0);
+	ask.is_compared = true;
+	assert_int_equal(sb_ask_profile(store, &ask, &compared, NULL), 0);
+	assert_int_equal(sb_profile_nr_stacks(plain), 3);
+	assert_int_equal(sb_profile_nr_stacks(compared), 3);
+	for (i = 0; i < 3; i++) {
+		uint64_t weight, weight_plain;
+		const uint32_t *ids = sb_profile_stack_at(compared, i, &nr, &weight);
+		const uint32_t *ids_plain = sb_profile_stack_at(plain, i, &nr, &weight_plain);
+		double squares = sb_profile_squares_at(compared, i),
+		       is_one = squares / (double)weight / (double)weight;
+
+		assert_int_equal(weight, weight_plain);
+		assert_string_equal(sb_profile_frame_at(compared, ids[1])->name,
+				    sb_profile_frame_at(plain, ids_plain[1])->name);
+		assert_true(sb_profile_squares_at(plain, i) == 0);
+		if (!is_known)
+			assert_true(squares == 0);
+		else if (weight == 5000)
+			assert_true(is_one > 0.9 && is_one <= 1);
+		else
+			assert_true(is_one > 0 && is_one < 0.05);
+	}
+	expect_meta(compared, "n", sb_profile_meta_get(plain, "n"));
+	expect_meta(compared, "from", sb_profile_meta_get(plain, "from"));
+	sb_profile_free(plain);
+	sb_profile_free(compared);
+	sb_ask_release(&ask);
+}
+
+static void test_compared(void **state)
+{
+	struct sb_store *store = fill_waits("us");
+
+	expect_compared(store, T0, T0 + 2 * HOUR, true);
+	expect_compared(store, T0 + 1003, T0 + 1507, true);
+	expect_compared(store, T0 + 1200, T0 + 1270, false);
+	/* By sums of ten minutes then; within one there is nothing to be learned. */
+	remove_fine();
+	sb_store_close(store);
+	assert_int_equal(sb_store_open(dir, &store), 0);
+	expect_compared(store, T0, T0 + 2 * HOUR, true);
+	expect_compared(store, T0 + 1003, T0 + 1507, false);
+	sb_store_close(store);
+}
+
+/* Samples are as many as they weigh. */
+static void test_compared_counts(void **state)
+{
+	struct sb_store *store = fill_waits("samples");
+
+	expect_compared(store, T0, T0 + 2 * HOUR, false);
+	sb_store_close(store);
+}
+
 /* Few nodes: no weight is lost, and each node that is left has what it had. */
 static void test_nodes_max(void **state)
 {
@@ -536,6 +635,8 @@ int main(void)
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test_setup_teardown(test_profile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wide, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_compared, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_compared_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nodes_max, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timeline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_coarse_steps, setup, teardown),

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "model/diff.h"
+#include "model/spread.h"
 
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 SB_DEFINE_CLEANUP(struct sb_tree, sb_tree_free)
@@ -205,6 +206,149 @@ static void test_samples_not_known(void **state)
 	pair_release(&pair);
 }
 
+/*
+ * Waits as they are: of each stack they are of their own length, from 20 us to 2 s, uneven (lognormal), as many as the
+ * work is; 40 stacks below 5 functions. Of parts of an hour only sums are known.
+ */
+#define NR_STACKS  40
+#define NR_CALLERS 5
+struct waiting {
+	double mean_us[NR_STACKS], sigma[NR_STACKS], nr_of_part[NR_STACKS];
+	double (*load)(size_t part, unsigned short seed[3]);
+};
+
+static double normal(unsigned short seed[3])
+{
+	return sqrt(-2 * log(1 - erand48(seed))) * cos(2 * M_PI * erand48(seed));
+}
+
+static double even_load(size_t part, unsigned short seed[3])
+{
+	return 1;
+}
+
+static double load_of_a_day(size_t part, unsigned short seed[3])
+{
+	return 1 + 0.7 * sin((double)part / SB_SPREAD_PARTS_MAX * 2 * M_PI);
+}
+
+static double load_in_bursts(size_t part, unsigned short seed[3])
+{
+	return exp(0.5 * normal(seed));
+}
+
+static uint64_t poisson(double mean, unsigned short seed[3])
+{
+	double at;
+	uint64_t nr = 0;
+
+	if (mean > 100)
+		return (uint64_t)fmax(mean + sqrt(mean) * normal(seed) + 0.5, 0);
+	for (at = -log(1 - erand48(seed)); at < mean; at -= log(1 - erand48(seed)))
+		nr++;
+	return nr;
+}
+
+static void make_waiting(struct waiting *waiting, unsigned short seed[3])
+{
+	size_t i;
+
+	for (i = 0; i < NR_STACKS; i++) {
+		waiting->mean_us[i] = 20 * pow(10, 5 * erand48(seed));
+		waiting->sigma[i] = 1.5 * erand48(seed);
+		/* At most three threads that do nothing else, in 150 s. */
+		waiting->nr_of_part[i] = fmin(150e6 / waiting->mean_us[i] *
+						      (0.01 + 3 * erand48(seed) * erand48(seed)),
+					      1000);
+	}
+}
+
+static void wait_for_part(struct pair *pair, int side, const struct waiting *waiting, size_t part,
+			  double slower, unsigned short seed[3])
+{
+	double load = waiting->load(part, seed);
+	char names[2][16];
+	uint32_t ids[2];
+	size_t i, k;
+
+	for (i = 0; i < NR_STACKS; i++) {
+		uint64_t nr = poisson(waiting->nr_of_part[i] * load, seed);
+		double sum_us = 0, sigma = waiting->sigma[i], sharp = sigma * sigma / 2;
+
+		while (nr--)
+			sum_us += waiting->mean_us[i] * exp(sigma * normal(seed) - sharp);
+		sum_us *= i % NR_CALLERS ? 1 : slower;
+		snprintf(names[0], sizeof(names[0]), "caller%zu", i % NR_CALLERS);
+		snprintf(names[1], sizeof(names[1]), "wait%zu", i);
+		for (k = 0; k < 2; k++)
+			assert_int_equal(
+				sb_profile_frame(pair->sides[side],
+						 &(struct sb_frame){ .name = names[k],
+								     .kind = SB_FRAME_USER },
+						 &ids[k]),
+				0);
+		if (sum_us >= 1)
+			assert_int_equal(
+				sb_profile_add(pair->sides[side], ids, 2, (uint64_t)sum_us), 0);
+	}
+}
+
+/* The hour before and the hour after. */
+static void wait_twice(struct pair *pair, const struct waiting *waiting, size_t nr_parts,
+		       double slower, unsigned short seed[3])
+{
+	size_t part;
+	int side;
+
+	pair_begin(pair, "us");
+	for (side = 0; side < 2; side++) {
+		struct sb_spread spread = {};
+
+		for (part = 0; part < nr_parts; part++) {
+			wait_for_part(pair, side, waiting, part, side ? slower : 1, seed);
+			assert_int_equal(sb_spread_part(&spread, pair->sides[side]), 0);
+		}
+		assert_int_equal(sb_spread_end(&spread, pair->sides[side]), 0);
+		sb_spread_release(&spread);
+	}
+	assert_int_equal(pair_end(pair, SB_DIFF_SHARE), 0);
+}
+
+static void test_parts_say_what_is_noise(void **state)
+{
+	double (*const loads[])(size_t, unsigned short *) = { even_load, load_of_a_day,
+							      load_in_bursts };
+	static const size_t nr_parts[] = { SB_SPREAD_PARTS_MIN, SB_SPREAD_PARTS_MAX };
+	unsigned short seed[3] = { 3, 4, 5 };
+	size_t i, n, round, node;
+
+	for (i = 0; i < SB_ARRAY_SIZE(loads); i++) {
+		for (n = 0; n < SB_ARRAY_SIZE(nr_parts); n++) {
+			size_t nr = 0, nr_grey = 0, nr_found = 0, nr_large = 0;
+
+			for (round = 0; round < 8; round++) {
+				struct waiting waiting = { .load = loads[i] };
+				struct pair pair;
+
+				make_waiting(&waiting, seed);
+				wait_twice(&pair, &waiting, nr_parts[n], 1, seed);
+				for (node = 1; node < pair.tree->nodes.nr; node++, nr++)
+					nr_grey += fabs(z_of(&pair, node)) < SB_COMPARE_NOISE_Z;
+				pair_release(&pair);
+				wait_twice(&pair, &waiting, nr_parts[n], 1.2, seed);
+				nr_large++;
+				nr_found +=
+					z_of(&pair, find(&pair, "caller0")) >= SB_COMPARE_NOISE_Z;
+				pair_release(&pair);
+			}
+			printf("%zu parts, load %zu: %zu of %zu are noise, %zu of %zu changes are found\n",
+			       nr_parts[n], i, nr_grey, nr, nr_found, nr_large);
+			assert_true((double)nr_grey >= 0.98 * (double)nr);
+			assert_true(nr_found >= nr_large * nr_parts[n] / (SB_SPREAD_PARTS_MAX + 4));
+		}
+	}
+}
+
 static void test_of_itself_and_swapped(void **state)
 {
 	static const enum sb_diff_norm norms[] = { SB_DIFF_SHARE, SB_DIFF_RATE, SB_DIFF_RAW };
@@ -360,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_noise_is_noise),
 		cmocka_unit_test(test_long_waits_are_few),
 		cmocka_unit_test(test_samples_not_known),
+		cmocka_unit_test(test_parts_say_what_is_noise),
 		cmocka_unit_test(test_of_itself_and_swapped),
 		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_units_differ),

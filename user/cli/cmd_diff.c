@@ -245,6 +245,7 @@ static int ask_store(struct sides *sides, const struct diff_opts *opts)
 	status = sb_store_args_open(&opts->store, &store);
 	for (side = 0; side < SB_TREE_NR && status < 0; side++) {
 		status = sb_store_args_ask(&args[side], "diff", now_s, &asks[side]);
+		asks[side].is_compared = true;
 		if (status < 0)
 			status = ask_side(sides, side, store, &asks[side]);
 	}

@@ -41,6 +41,7 @@ struct sb_profile {
 	SB_VEC(struct stack) stacks;
 	struct sb_index stacks_index;
 	SB_VEC(struct log2) log2s; /* the first is of all stacks; empty: no durations were added */
+	SB_VEC(double) squares;	   /* by stack; fewer: the others are 0 */
 	SB_VEC(struct meta) metas;
 	uint64_t weight;
 	uint64_t nr_tiny, tiny_weight; /* left out by sb_profile_scale() */
@@ -85,6 +86,7 @@ void sb_profile_free(struct sb_profile *profile)
 	sb_vec_release(&profile->stack_frames);
 	sb_vec_release(&profile->stacks);
 	sb_vec_release(&profile->log2s);
+	sb_vec_release(&profile->squares);
 	sb_index_release(&profile->frames_index);
 	sb_index_release(&profile->stacks_index);
 	sb_strtab_release(&profile->strings);
@@ -506,6 +508,7 @@ void sb_profile_clear(struct sb_profile *profile)
 	sb_vec_release(&profile->stack_frames);
 	sb_vec_release(&profile->stacks);
 	sb_vec_release(&profile->log2s);
+	sb_vec_release(&profile->squares);
 	profile->weight = 0;
 	profile->nr_tiny = profile->tiny_weight = 0;
 }
@@ -633,6 +636,35 @@ static int sort_ties(const struct sb_profile *profile, struct rank *ranks, size_
 	return err;
 }
 
+int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares)
+{
+	int err = sb_vec_fit(&profile->squares, i + 1, 0);
+
+	if (!err)
+		profile->squares.at[i] = squares;
+	return err;
+}
+
+/* As stacks are sorted. Return: 0 or -ENOMEM. */
+static int sort_squares(struct sb_profile *profile, const struct rank *ranks)
+{
+	sb_cleanup(sb_freep) double *sorted = NULL;
+	size_t nr = profile->stacks.nr, i;
+
+	if (!profile->squares.nr)
+		return 0;
+	sorted = calloc(nr + 1, sizeof(*sorted));
+	if (!sorted)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++)
+		sorted[i] = sb_profile_squares_at(profile, ranks[i].stack);
+	free(profile->squares.at);
+	profile->squares.at = sb_take(sorted);
+	profile->squares.nr = nr;
+	profile->squares.cap = nr + 1;
+	return 0;
+}
+
 int sb_profile_seal(struct sb_profile *profile)
 {
 	size_t nr = profile->stacks.nr, i;
@@ -648,7 +680,7 @@ int sb_profile_seal(struct sb_profile *profile)
 	for (i = 0; i < nr; i++)
 		ranks[i] = (struct rank){ profile->stacks.at[i].weight, (uint32_t)i };
 	from = sort_by_weight(ranks, nr);
-	err = sort_ties(profile, from, nr);
+	err = sort_ties(profile, from, nr) ?: sort_squares(profile, from);
 	if (err)
 		return err;
 	for (i = 0; i < nr; i++)
@@ -697,6 +729,11 @@ const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, 
 uint64_t sb_profile_nr_samples_at(const struct sb_profile *profile, size_t i)
 {
 	return profile->stacks.at[i].nr_samples;
+}
+
+double sb_profile_squares_at(const struct sb_profile *profile, size_t i)
+{
+	return i < profile->squares.nr ? profile->squares.at[i] : 0;
 }
 
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i)

@@ -87,6 +87,12 @@ int sb_profile_add_log2(struct sb_profile *profile, const uint32_t *frame_ids, s
  */
 int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
 
+/*
+ * What the squares of the weights of its samples add up to, of stack @i as they are numbered before the seal; above 0.
+ * When all stacks are there, as they are to be written. Return: 0 or -ENOMEM.
+ */
+int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares);
+
 /* Fact about the run: "kind", "unit", "lost", ...; shown in headers in the order they came. */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -110,7 +116,7 @@ void sb_profile_clear(struct sb_profile *profile);
  * are all there, in the order in which they came. */
 int sb_profile_seal(struct sb_profile *profile);
 
-/* After seal. Pointers are valid until the profile is freed. */
+/* After seal, or before it in the order in which they came. Pointers are valid until the profile is freed, or grows. */
 size_t sb_profile_nr_stacks(const struct sb_profile *profile);
 size_t sb_profile_nr_frames(const struct sb_profile *profile);
 /* Return: what names, modules and files take, before the seal, too. */
@@ -122,6 +128,8 @@ const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, 
 				    uint64_t *ret_weight);
 /* Return: of how many samples, waits or calls the weight of stack @i is; 0: not known. */
 uint64_t sb_profile_nr_samples_at(const struct sb_profile *profile, size_t i);
+/* Return: what sb_profile_set_squares() said; 0: nothing. */
+double sb_profile_squares_at(const struct sb_profile *profile, size_t i);
 /* Return: the SB_PROFILE_NR_LOG2 counts of stack @i, NULL: none were added. */
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i);
 /* Return: the counts of all stacks together, NULL: none were added. */

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "model/spread.h"
 
 #define NONE 0 /* node 0 is the root, which is nobody's child or sibling */
 
@@ -176,22 +177,10 @@ struct mean {
 	bool is_even; /* all samples have it; else they are as uneven as waits are */
 };
 
-static bool is_count(const struct sb_profile *profile)
-{
-	static const char *const measures[] = { "ns", "us", "ms", "s", "bytes" };
-	const char *unit = sb_profile_meta_get(profile, "unit");
-	size_t i;
-
-	for (i = 0; unit && i < SB_ARRAY_SIZE(measures); i++)
-		if (sb_streq(unit, measures[i]))
-			return false;
-	return true;
-}
-
 static struct mean mean_of_rest(const struct sb_profile *profile, uint64_t *ret_nr_samples)
 {
 	const char *value = sb_profile_meta_get(profile, "n");
-	struct mean mean = { .is_even = is_count(profile) };
+	struct mean mean = { .is_even = sb_spread_is_even(sb_profile_meta_get(profile, "unit")) };
 	uint64_t weight, rest = 0, nr_said = 0, nr = 0;
 	size_t i, nr_frames;
 
@@ -239,7 +228,10 @@ static double squares_of(const struct sb_profile *profile, size_t i, uint64_t we
 {
 	const uint64_t *log2 = sb_profile_log2_at(profile, i);
 	double nr = (double)sb_profile_nr_samples_at(profile, i), all = (double)weight;
+	double known = sb_profile_squares_at(profile, i);
 
+	if (known > 0)
+		return known;
 	if (log2)
 		return all * all * squares_by_log2(log2);
 	if (!nr && !mean->weight)

@@ -294,9 +294,11 @@ static int compare(struct sb_asked *asked, struct two *two, enum sb_diff_norm no
 {
 	int side, err = 0;
 
-	for (side = 0; side < SB_TREE_NR && !err; side++)
+	for (side = 0; side < SB_TREE_NR && !err; side++) {
+		two->ask[side].is_compared = true;
 		err = sb_ask_profile(asked->opts->store, &two->ask[side], &two->profile[side],
 				     &two->answer[side]);
+	}
 	if (!err)
 		err = sb_tree_new(two->profile[SB_TREE_A], two->profile[SB_TREE_B], &two->tree);
 	if (err)

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "store/parts.h"
 
 /* 9999-12-31 23:59:59. */
 #define TIME_MAX_S   253402300799ll
@@ -455,6 +456,8 @@ int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 
 	if (!err)
 		err = sb_store_query(store, &query, profile, &answer);
+	if (!err && ask->is_compared)
+		err = sb_store_query_parts(store, &query, &answer, &profile);
 	if (!err)
 		err = add_lost(profile, ask, &answer);
 	if (!err)

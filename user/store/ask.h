@@ -28,6 +28,8 @@ struct sb_ask {
 	 * their parent, with all of their weight. What is then asked over years costs as over days.
 	 */
 	uint32_t nr_nodes_max;
+	/* To be compared: find out how uneven waits and bytes are (parts.h). Not with nr_nodes_max. */
+	bool is_compared;
 };
 /* Zero-initialize, then use. The same fields can be used again. */
 void sb_ask_release(struct sb_ask *ask);
