@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
 
 static bool is_full(const struct sb_dict *dict, size_t nr, size_t max)
 {
@@ -24,7 +27,7 @@ int sb_dict_init(struct sb_dict *dict)
 {
 	int err;
 
-	*dict = (struct sb_dict){ .is_indexed = true };
+	*dict = (struct sb_dict){};
 	err = sb_strtab_init(&dict->strings);
 	if (!err)
 		err = sb_vec_push(&dict->nodes, (struct sb_dict_node){});
@@ -33,21 +36,21 @@ int sb_dict_init(struct sb_dict *dict)
 	return err;
 }
 
-static void drop_indexes(struct sb_dict *dict)
+void sb_dict_rest(struct sb_dict *dict)
 {
 	sb_index_release(&dict->strings.index);
-	sb_index_release(&dict->frames_index);
-	sb_index_release(&dict->nodes_index);
-	sb_index_release(&dict->tags_index);
-	sb_index_release(&dict->rows_index);
-	sb_index_release(&dict->paths_index);
-	sb_index_release(&dict->texts_index);
+	sb_ids_release(&dict->frames_ids);
+	sb_ids_release(&dict->nodes_ids);
+	sb_ids_release(&dict->tags_ids);
+	sb_ids_release(&dict->rows_ids);
+	sb_ids_release(&dict->paths_ids);
+	sb_ids_release(&dict->texts_ids);
 	dict->is_indexed = false;
 }
 
 void sb_dict_release(struct sb_dict *dict)
 {
-	drop_indexes(dict);
+	sb_dict_rest(dict);
 	sb_strtab_release(&dict->strings);
 	sb_vec_release(&dict->frames);
 	sb_vec_release(&dict->nodes);
@@ -71,9 +74,9 @@ size_t sb_dict_bytes(const struct sb_dict *dict)
 	       dict->tags.nr * sizeof(dict->tags.at[0]) +
 	       dict->pairs.nr * sizeof(dict->pairs.at[0]) +
 	       dict->rows.nr * sizeof(dict->rows.at[0]) + index_bytes(&dict->strings.index) +
-	       index_bytes(&dict->frames_index) + index_bytes(&dict->nodes_index) +
-	       index_bytes(&dict->tags_index) + index_bytes(&dict->rows_index) +
-	       index_bytes(&dict->paths_index) + index_bytes(&dict->texts_index);
+	       sb_ids_bytes(&dict->frames_ids) + sb_ids_bytes(&dict->nodes_ids) +
+	       sb_ids_bytes(&dict->tags_ids) + sb_ids_bytes(&dict->rows_ids) +
+	       sb_ids_bytes(&dict->paths_ids) + sb_ids_bytes(&dict->texts_ids);
 }
 
 static bool has_room(const struct sb_dict *dict, size_t len)
@@ -116,6 +119,117 @@ static uint64_t hash_tags(const struct sb_dict *dict, const struct sb_dict_tags 
 		       tags->nr);
 }
 
+static uint64_t hash_frame_at(const void *arg, uint32_t id)
+{
+	const struct sb_dict *dict = arg;
+
+	return hash_frame(&dict->frames.at[id]);
+}
+
+static uint64_t hash_node_at(const void *arg, uint32_t id)
+{
+	const struct sb_dict *dict = arg;
+
+	return hash_pair(dict->nodes.at[id].parent, dict->nodes.at[id].frame);
+}
+
+static uint64_t hash_tags_at(const void *arg, uint32_t id)
+{
+	const struct sb_dict *dict = arg;
+
+	return hash_tags(dict, &dict->tags.at[id]);
+}
+
+static uint64_t hash_row_at(const void *arg, uint32_t id)
+{
+	const struct sb_dict *dict = arg;
+
+	return hash_pair(dict->rows.at[id].tags, dict->rows.at[id].node);
+}
+
+/* A frame by its text. */
+struct text {
+	const char *name, *module;
+	size_t name_len, module_len;
+	uint32_t kind;
+};
+
+static uint64_t hash_text(const struct text *text)
+{
+	return sb_hash(text->name, text->name_len,
+		       text->module_len ? sb_hash(text->module, text->module_len, text->kind)
+					: text->kind);
+}
+
+static uint64_t hash_text_at(const void *arg, uint32_t id)
+{
+	const struct sb_dict *dict = arg;
+	const struct sb_dict_frame *frame = &dict->frames.at[id];
+	struct text text = { .kind = frame->kind };
+
+	text.name = sb_strtab_get(&dict->strings, frame->name, &text.name_len);
+	text.module = sb_strtab_get(&dict->strings, frame->module, &text.module_len);
+	return hash_text(&text);
+}
+
+static uint64_t hash_path(const uint32_t *frames, size_t nr)
+{
+	return sb_hash(frames, nr * sizeof(*frames), nr);
+}
+
+/* It has been given as that many frames. */
+static uint64_t hash_path_at(const void *arg, uint32_t id)
+{
+	const struct sb_dict *dict = arg;
+	uint32_t frames[SB_DICT_DEPTH_MAX];
+	size_t at = SB_DICT_DEPTH_MAX;
+
+	for (; id && at; id = dict->nodes.at[id].parent)
+		frames[--at] = dict->nodes.at[id].frame;
+	return hash_path(frames + at, SB_DICT_DEPTH_MAX - at);
+}
+
+static int note_frame(struct sb_dict *dict, uint32_t id)
+{
+	return sb_ids_add(&dict->frames_ids, id, &(struct sb_ids_owner){ hash_frame_at, dict });
+}
+
+static int note_node(struct sb_dict *dict, uint32_t id)
+{
+	return sb_ids_add(&dict->nodes_ids, id, &(struct sb_ids_owner){ hash_node_at, dict });
+}
+
+static int note_tags(struct sb_dict *dict, uint32_t id)
+{
+	return sb_ids_add(&dict->tags_ids, id, &(struct sb_ids_owner){ hash_tags_at, dict });
+}
+
+static int note_row(struct sb_dict *dict, uint32_t id)
+{
+	return sb_ids_add(&dict->rows_ids, id, &(struct sb_ids_owner){ hash_row_at, dict });
+}
+
+static int reserve_ids(struct sb_dict *dict)
+{
+	const struct {
+		struct sb_ids *ids;
+		size_t nr;
+		uint64_t (*hash_of)(const void *arg, uint32_t id);
+	} all[] = {
+		{ &dict->frames_ids, dict->frames.nr, hash_frame_at },
+		{ &dict->nodes_ids, dict->nodes.nr, hash_node_at },
+		{ &dict->tags_ids, dict->tags.nr, hash_tags_at },
+		{ &dict->rows_ids, dict->rows.nr, hash_row_at },
+	};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < SB_ARRAY_SIZE(all) && !err; i++)
+		err = sb_ids_reserve(all[i].ids, (uint32_t)all[i].nr,
+				     &(struct sb_ids_owner){ all[i].hash_of, dict });
+	return err;
+}
+
 /* What is lost is not found, either. Return: 0 or -ENOMEM. */
 static int need_indexes(struct sb_dict *dict)
 {
@@ -124,32 +238,23 @@ static int need_indexes(struct sb_dict *dict)
 
 	if (dict->is_indexed)
 		return 0;
-	err = sb_strtab_index(&dict->strings);
+	err = dict->strings.index.slots ? 0 : sb_strtab_index(&dict->strings);
 	if (!err)
-		err = sb_index_reserve(&dict->frames_index, dict->frames.nr);
-	if (!err)
-		err = sb_index_reserve(&dict->nodes_index, dict->nodes.nr);
-	if (!err)
-		err = sb_index_reserve(&dict->rows_index, dict->rows.nr);
+		err = reserve_ids(dict);
 	for (i = 0; i < dict->frames.nr && !err; i++)
 		if (dict->frames.at[i].name != SB_DICT_NONE)
-			err = sb_index_add(&dict->frames_index, hash_frame(&dict->frames.at[i]), i);
+			err = note_frame(dict, i);
 	for (i = 1; i < dict->nodes.nr && !err; i++)
 		if (dict->nodes.at[i].frame != SB_DICT_NONE)
-			err = sb_index_add(
-				&dict->nodes_index,
-				hash_pair(dict->nodes.at[i].parent, dict->nodes.at[i].frame), i);
+			err = note_node(dict, i);
 	for (i = 0; i < dict->tags.nr && !err; i++)
 		if (dict->tags.at[i].first != SB_DICT_NONE)
-			err = sb_index_add(&dict->tags_index, hash_tags(dict, &dict->tags.at[i]),
-					   i);
+			err = note_tags(dict, i);
 	for (i = 0; i < dict->rows.nr && !err; i++)
 		if (dict->rows.at[i].tags != SB_DICT_NONE)
-			err = sb_index_add(&dict->rows_index,
-					   hash_pair(dict->rows.at[i].tags, dict->rows.at[i].node),
-					   i);
+			err = note_row(dict, i);
 	if (err)
-		drop_indexes(dict);
+		sb_dict_rest(dict);
 	else
 		dict->is_indexed = true;
 	return err;
@@ -157,12 +262,11 @@ static int need_indexes(struct sb_dict *dict)
 
 static int add_frame(struct sb_dict *dict, const struct sb_dict_frame *frame, uint32_t *ret_id)
 {
-	uint64_t hash = hash_frame(frame);
-	struct sb_index_iter it;
+	struct sb_ids_iter it;
 	int err;
 
-	for (it = sb_index_first(&dict->frames_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&dict->frames_index, it))
+	for (it = sb_ids_first(&dict->frames_ids, hash_frame(frame)); it.id != SB_IDS_NONE;
+	     it = sb_ids_next(&dict->frames_ids, it))
 		if (!memcmp(&dict->frames.at[it.id], frame, sizeof(*frame))) {
 			*ret_id = it.id;
 			return 0;
@@ -173,7 +277,7 @@ static int add_frame(struct sb_dict *dict, const struct sb_dict_frame *frame, ui
 	if (err)
 		return err;
 	*ret_id = (uint32_t)dict->frames.nr - 1;
-	return sb_index_add(&dict->frames_index, hash, *ret_id);
+	return note_frame(dict, *ret_id);
 }
 
 static bool is_text(const struct sb_dict *dict, uint32_t string, const char *s, size_t len)
@@ -183,52 +287,58 @@ static bool is_text(const struct sb_dict *dict, uint32_t string, const char *s, 
 	return have->len == len && !memcmp(have->s, s, len);
 }
 
-static int add_text(struct sb_dict *dict, const struct sb_frame *frame, size_t name_len,
-		    size_t module_len, uint32_t *ret_id)
+static int add_text(struct sb_dict *dict, const struct text *text, uint32_t *ret_id)
 {
-	struct sb_dict_frame new = { .kind = (uint32_t)frame->kind << 1 | frame->is_unnamed };
-	int err = add_string(dict, frame->name, name_len, &new.name);
+	struct sb_dict_frame new = { .kind = text->kind };
+	int err = add_string(dict, text->name, text->name_len, &new.name);
 
-	if (!err && frame->module)
-		err = add_string(dict, frame->module, module_len, &new.module);
-	return err ? err : add_frame(dict, &new, ret_id);
+	if (!err && text->module_len)
+		err = add_string(dict, text->module, text->module_len, &new.module);
+	if (!err)
+		err = add_frame(dict, &new, ret_id);
+	return err ? err
+		   : sb_ids_add(&dict->texts_ids, *ret_id,
+				&(struct sb_ids_owner){ hash_text_at, dict });
 }
 
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id)
 {
-	uint32_t kind = (uint32_t)frame->kind << 1 | frame->is_unnamed;
-	size_t name_len = strlen(frame->name),
-	       module_len = frame->module ? strlen(frame->module) : 0;
-	uint64_t hash = sb_hash(frame->name, name_len,
-				module_len ? sb_hash(frame->module, module_len, kind) : kind);
-	struct sb_index_iter it;
-	int err = need_indexes(dict);
-
-	for (it = sb_index_first(&dict->texts_index, hash); !err && it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&dict->texts_index, it)) {
-		const struct sb_dict_frame *have = &dict->frames.at[it.id];
-
-		if (have->kind == kind && is_text(dict, have->name, frame->name, name_len) &&
-		    is_text(dict, have->module, frame->module ? frame->module : "", module_len)) {
-			*ret_id = it.id;
-			return 0;
-		}
-	}
-	if (!err)
-		err = add_text(dict, frame, name_len, module_len, ret_id);
-	return err ? err : sb_index_add(&dict->texts_index, hash, *ret_id);
-}
-
-int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id)
-{
-	uint64_t hash = hash_pair(parent, frame);
-	struct sb_index_iter it;
+	const struct text text = {
+		.name = frame->name,
+		.name_len = strlen(frame->name),
+		.module = frame->module,
+		.module_len = frame->module ? strlen(frame->module) : 0,
+		.kind = (uint32_t)frame->kind << 1 | frame->is_unnamed,
+	};
+	struct sb_ids_iter it;
 	int err = need_indexes(dict);
 
 	if (err)
 		return err;
-	for (it = sb_index_first(&dict->nodes_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&dict->nodes_index, it))
+	for (it = sb_ids_first(&dict->texts_ids, hash_text(&text)); it.id != SB_IDS_NONE;
+	     it = sb_ids_next(&dict->texts_ids, it)) {
+		const struct sb_dict_frame *have = &dict->frames.at[it.id];
+
+		if (have->kind == text.kind &&
+		    is_text(dict, have->name, text.name, text.name_len) &&
+		    is_text(dict, have->module, text.module_len ? text.module : "",
+			    text.module_len)) {
+			*ret_id = it.id;
+			return 0;
+		}
+	}
+	return add_text(dict, &text, ret_id);
+}
+
+int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id)
+{
+	struct sb_ids_iter it;
+	int err = need_indexes(dict);
+
+	if (err)
+		return err;
+	for (it = sb_ids_first(&dict->nodes_ids, hash_pair(parent, frame)); it.id != SB_IDS_NONE;
+	     it = sb_ids_next(&dict->nodes_ids, it))
 		if (dict->nodes.at[it.id].parent == parent &&
 		    dict->nodes.at[it.id].frame == frame) {
 			*ret_id = it.id;
@@ -240,7 +350,7 @@ int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t
 	if (err)
 		return err;
 	*ret_id = (uint32_t)dict->nodes.nr - 1;
-	return sb_index_add(&dict->nodes_index, hash, *ret_id);
+	return note_node(dict, *ret_id);
 }
 
 /* Without a look whether it is there. */
@@ -270,14 +380,15 @@ static bool is_path(const struct sb_dict *dict, uint32_t node, const uint32_t *f
 
 int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32_t *ret_id)
 {
-	uint64_t hash = sb_hash(frames, nr * sizeof(*frames), nr);
-	struct sb_index_iter it;
 	uint32_t node = 0;
+	struct sb_ids_iter it;
 	size_t i;
 	int err = need_indexes(dict);
 
-	for (it = sb_index_first(&dict->paths_index, hash); !err && it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&dict->paths_index, it))
+	if (err)
+		return err;
+	for (it = sb_ids_first(&dict->paths_ids, hash_path(frames, nr)); it.id != SB_IDS_NONE;
+	     it = sb_ids_next(&dict->paths_ids, it))
 		if (is_path(dict, it.id, frames, nr)) {
 			*ret_id = it.id;
 			return 0;
@@ -285,18 +396,22 @@ int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32
 	for (i = 0; i < nr && !err; i++)
 		err = sb_dict_node(dict, node, frames[i], &node);
 	*ret_id = node;
-	return err ? err : sb_index_add(&dict->paths_index, hash, node);
+	/* Deeper ones are looked up node by node. */
+	return err || !nr || nr > SB_DICT_DEPTH_MAX
+		       ? err
+		       : sb_ids_add(&dict->paths_ids, node,
+				    &(struct sb_ids_owner){ hash_path_at, dict });
 }
 
 static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr,
 		    uint32_t *ret_id)
 {
 	uint64_t hash = sb_hash(pairs, nr * sizeof(*pairs), nr);
-	struct sb_index_iter it;
+	struct sb_ids_iter it;
 	int err;
 
-	for (it = sb_index_first(&dict->tags_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&dict->tags_index, it)) {
+	for (it = sb_ids_first(&dict->tags_ids, hash); it.id != SB_IDS_NONE;
+	     it = sb_ids_next(&dict->tags_ids, it)) {
 		const struct sb_dict_tags *tags = &dict->tags.at[it.id];
 
 		if (tags->nr == nr && tags->first != SB_DICT_NONE &&
@@ -309,7 +424,7 @@ static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint
 	if (err)
 		return err;
 	*ret_id = (uint32_t)dict->tags.nr - 1;
-	return sb_index_add(&dict->tags_index, hash, *ret_id);
+	return note_tags(dict, *ret_id);
 }
 
 int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uint32_t *ret_id)
@@ -333,14 +448,13 @@ int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uin
 
 int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *ret_id)
 {
-	uint64_t hash = hash_pair(tags, node);
-	struct sb_index_iter it;
+	struct sb_ids_iter it;
 	int err = need_indexes(dict);
 
 	if (err)
 		return err;
-	for (it = sb_index_first(&dict->rows_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&dict->rows_index, it))
+	for (it = sb_ids_first(&dict->rows_ids, hash_pair(tags, node)); it.id != SB_IDS_NONE;
+	     it = sb_ids_next(&dict->rows_ids, it))
 		if (dict->rows.at[it.id].tags == tags && dict->rows.at[it.id].node == node) {
 			*ret_id = it.id;
 			return 0;
@@ -351,7 +465,7 @@ int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *re
 	if (err)
 		return err;
 	*ret_id = (uint32_t)dict->rows.nr - 1;
-	return sb_index_add(&dict->rows_index, hash, *ret_id);
+	return note_row(dict, *ret_id);
 }
 
 size_t sb_dict_tags_at(const struct sb_dict *dict, uint32_t id,
@@ -666,7 +780,7 @@ int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor)
 {
 	int err;
 
-	drop_indexes(dict);
+	sb_dict_rest(dict);
 	dict->may_use_spare = true;
 	err = decode_strings(dict, cursor);
 	if (!err)

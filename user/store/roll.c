@@ -275,9 +275,22 @@ static void set_back(struct sb_store *store, size_t level, int64_t end_s)
 		store->rolled_s[level] = now_s > end_s ? now_s : end_s;
 }
 
+/* Until the next period is over nobody needs their dictionaries, which are as big as that of the blocks. */
+static void close_sums(struct sb_store *store)
+{
+	size_t level;
+
+	for (level = 1; level < SB_STORE_LEVELS; level++) {
+		if (store->out[level].is_open)
+			sb_segment_release(&store->out[level].segment);
+		store->out[level].is_open = false;
+	}
+}
+
 int sb_store_roll(struct sb_store *store, int64_t now_s)
 {
 	struct rolling rolling = { .store = store, .level = 1 };
+	bool has_rolled = false;
 	int err = 0;
 
 	for (; rolling.level < SB_STORE_LEVELS && !err; rolling.level++) {
@@ -288,9 +301,16 @@ int sb_store_roll(struct sb_store *store, int64_t now_s)
 			set_back(store, rolling.level, rolling.end_s);
 		else if (*rolled_s && *rolled_s < rolling.end_s)
 			err = sb_store_each_file(store, rolling.level - 1, roll_file, &rolling);
-		if (!err && *rolled_s < rolling.end_s)
-			*rolled_s = rolling.end_s;
+		if (err || *rolled_s >= rolling.end_s)
+			continue;
+		*rolled_s = rolling.end_s;
+		has_rolled = true;
+		/* What was added to is read for the next level: by number. */
+		if (store->out[rolling.level].is_open)
+			sb_dict_rest(&store->out[rolling.level].segment.dict);
 	}
+	if (has_rolled)
+		close_sums(store);
 	return err;
 }
 

@@ -257,15 +257,14 @@ struct expiry {
 	bool is_for_room;
 };
 
-/* By us, or, if it has the present, perhaps by another process. */
+/* By us, or, if it has the present, perhaps by another process, or by us again. */
 static bool is_written(const struct expiry *expiry, const char *name, int64_t begin_s)
 {
 	const struct sb_store_file *out = &expiry->store->out[expiry->level];
 
 	if (out->is_open && sb_streq(out->name, name))
 		return true;
-	return expiry->store->lock_fd < 0 &&
-	       sb_level_file_end(expiry->level, begin_s) > expiry->now_s - SB_STORE_BLOCK_S;
+	return sb_level_file_end(expiry->level, begin_s) > expiry->now_s - SB_STORE_BLOCK_S;
 }
 
 static int remove_file(const struct expiry *expiry, const char *name, uint64_t bytes)

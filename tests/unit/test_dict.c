@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What a dictionary takes in memory, and that what is given back of it is found again. */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/index.h"
+#include "store/dict.h"
+
+/* Of half an hour of a test suite. */
+#define NR_ROWS		245000u
+#define NODES_A_ROW	36u /* tenths, that are no other row's */
+#define HALF		(NR_ROWS / 2)
+#define BYTES_A_ROW_MAX 120u
+
+static uint64_t hash_few(const void *arg, uint32_t id)
+{
+	const uint64_t *nr_hashes = arg;
+
+	return sb_hash(&id, sizeof(id), 0) % *nr_hashes << 32 | id % *nr_hashes;
+}
+
+static uint32_t nr_found(const struct sb_ids *ids, uint64_t hash, uint32_t id)
+{
+	struct sb_ids_iter it;
+	uint32_t nr = 0;
+
+	for (it = sb_ids_first(ids, hash); it.id != SB_IDS_NONE; it = sb_ids_next(ids, it))
+		nr += it.id == id;
+	return nr;
+}
+
+/* All that are in it come up, however few hashes there are and however it has grown; others do not. */
+static void test_ids(void **state)
+{
+	static const uint64_t hashes[] = { 1, 7, 1ull << 31 };
+	static const uint32_t steps[] = { 1, 3, 70000 };
+	uint32_t h, s, i, nr;
+
+	(void)state;
+	for (h = 0; h < 3; h++) {
+		for (s = 0; s < 3; s++) {
+			const struct sb_ids_owner owner = { hash_few, &hashes[h] };
+			struct sb_ids ids = {};
+
+			nr = h ? 3000 : 300;
+			assert_int_equal(sb_ids_first(&ids, 5).id, SB_IDS_NONE);
+			for (i = 0; i < nr; i++)
+				assert_int_equal(sb_ids_add(&ids, i * steps[s], &owner), 0);
+			for (i = 0; i < nr; i++)
+				assert_int_equal(nr_found(&ids, hash_few(&hashes[h], i * steps[s]),
+							  i * steps[s]),
+						 1);
+			assert_int_equal(
+				nr_found(&ids, hash_few(&hashes[h], 1000000007u), 1000000007u), 0);
+			assert_true(sb_ids_bytes(&ids) <= nr * 16);
+			sb_ids_release(&ids);
+			assert_int_equal(sb_ids_bytes(&ids), 0);
+		}
+	}
+}
+
+/* A row like those of programs that come and go: most of its path is others', too. */
+static uint32_t add_row(struct sb_dict *dict, uint32_t i)
+{
+	const uint32_t nr = NODES_A_ROW / 10 + (i % 10 < NODES_A_ROW % 10);
+	struct sb_tag tag = { .key = "comm" };
+	uint32_t path[30], id, tags, row, k;
+	char text[64];
+
+	for (k = 0; k < 30; k++) {
+		uint32_t number = k < 30 - nr ? k : i / HALF * 5 + i + k;
+
+		snprintf(text, sizeof(text), "%u_name_of_a_function", number % HALF * 7919);
+		assert_int_equal(sb_dict_frame(dict, &(struct sb_frame){ .name = text }, &path[k]),
+				 0);
+	}
+	assert_int_equal(sb_dict_path(dict, path, 30, &id), 0);
+	tag.value = text;
+	snprintf(text, sizeof(text), "comm%u", i % 3000);
+	assert_int_equal(sb_dict_tags(dict, &tag, 1, &tags), 0);
+	assert_int_equal(sb_dict_row(dict, tags, id, &row), 0);
+	return row;
+}
+
+static size_t heap_bytes(void)
+{
+	const struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+static void test_bytes(void **state)
+{
+	struct sb_dict dict;
+	size_t before, bytes;
+	uint32_t i;
+
+	(void)state;
+	before = heap_bytes();
+	assert_int_equal(sb_dict_init(&dict), 0);
+	for (i = 0; i < NR_ROWS; i++)
+		assert_int_equal(add_row(&dict, i), i);
+	assert_in_range(dict.nodes.nr, NR_ROWS * 3, NR_ROWS * 4);
+	assert_in_range(dict.frames.nr, NR_ROWS / 3, NR_ROWS);
+	bytes = sb_dict_bytes(&dict);
+	assert_true(bytes < NR_ROWS * BYTES_A_ROW_MAX);
+	/* It says so itself: but for what arrays have been given beyond their elements, it is so. */
+	assert_true(heap_bytes() - before < 2 * bytes);
+	/* What is there is found, and found again when all but itself was given back. */
+	assert_int_equal(add_row(&dict, 77), 77);
+	sb_dict_rest(&dict);
+	assert_true(sb_dict_bytes(&dict) < bytes * 3 / 4);
+	for (i = 0; i < NR_ROWS; i += 7)
+		assert_int_equal(add_row(&dict, i), i);
+	assert_int_equal(dict.rows.nr, NR_ROWS);
+	assert_true(sb_dict_bytes(&dict) < NR_ROWS * BYTES_A_ROW_MAX);
+	sb_dict_release(&dict);
+	assert_true(heap_bytes() < before + (64u << 10));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
