@@ -377,8 +377,55 @@ def options_in_fish(text):
             for kind, name in re.findall(r" -([sl]) ([a-zA-Z][a-z-]*)", line)}
 
 
+def with_palettes(text, palettes):
+    return text.replace("$palettes", re.search(palettes, text)[1])
+
+
+def values_in_zsh(text):
+    """{option: the words that its value may be}; None: it has no value."""
+    text = with_palettes(text, r"palettes='\(([^)]*)\)'").replace(":palette:", ":palette:(").replace('"', ")'")
+    return {name: set((words or "").split()) if has_value else None for name, has_value, words
+            in re.findall(r"'?(--[a-z-]+)(=?)(?:\[[^]]*\](?::[^:']*:(?:\(([^)]*)\))?)?|\}')", text)}
+
+
+def values_in_fish(text):
+    text = with_palettes(text, r"set -l palettes (.*)").replace('"', "'")
+    return {"--" + name: set((words or "").split()) if has_value else None for name, has_value, words
+            in re.findall(r"complete -c \S+(?: -s .)? -l ([a-z-]+)( -[xr])?(?: -a '([^']*)')?", text)}
+
+
+ASK_BASH = """source "$1"
+compopt() { :; }
+for name in "${@:2}"; do
+    COMP_WORDS=(flamegraph "$name" '') COMP_CWORD=2 COMPREPLY=()
+    _flamegraph
+    echo "$name ${COMPREPLY[*]}"
+done"""
+
+
 class Documents(unittest.TestCase):
     """Man page and completions have the options of --help, neither fewer nor more."""
+
+    def test_values(self):
+        """What is completed is what is taken: the words that are said of a value which is none of them."""
+        help_text = run("--help").stdout.decode()
+        known, files = {}, set()
+        for name, metavar in re.findall(r"(?<![\w-])(--[a-z-]+)( [A-Z]\S*)?", help_text):
+            said = run(name + "=zzz", text="a 1\n").stderr.decode() if metavar and metavar != " FILE" else ""
+            words = re.search(r"expected one of (.*?)( or #rrggbb)?$", said, re.M)
+            files |= {name} if metavar in ("", " FILE") else set()
+            known[name] = set(words[1].split(", ")) if words else set() if metavar else None
+        self.assertGreater(sum(bool(words) for words in known.values()), 6)
+        for name, find in ("_flamegraph", values_in_zsh), ("flamegraph.fish", values_in_fish):
+            with self.subTest(document=name), open(os.path.join(DOCS, "completions", name), encoding="utf-8") as document:
+                self.assertEqual(find(document.read()), known)
+        with tempfile.TemporaryDirectory() as work:
+            with open(os.path.join(work, "a-file"), "w", encoding="utf-8"):
+                pass
+            said = subprocess.run(["bash", "-c", ASK_BASH, "bash", os.path.realpath(os.path.join(DOCS, "completions/flamegraph.bash")),
+                                   *known], cwd=work, stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertEqual({line.split(" ")[0]: set(line.split()[1:]) for line in said.splitlines()},
+                         {name: {"a-file"} if name in files else words for name, words in known.items()})
 
     def test_options(self):
         shown = set(re.findall(r"(?<![\w-])" + OPTION, run("--help").stdout.decode()))
