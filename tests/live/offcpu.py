@@ -253,14 +253,14 @@ def distribution():
 
 
 def everybody():
-    """The whole machine: two programs at a time; idle CPUs are not threads."""
-    with at_work(WAITS, 'pause', 2), at_work(WAITS, 'sleeps', 2):
-        result = stackbpf(BINARY, 'offcpu', '-t', '3')
+    """The whole machine: two programs at a time, others beside them; idle CPUs are not threads."""
+    with at_work(WAITS, 'pause', 2) as pausing, at_work(WAITS, 'sleeps', 2) as sleeping:
+        result = stackbpf(BINARY, 'offcpu', '-t', '3', '--by', 'pid')
     check(result.status == 0, f'everybody: exit status {result.status}')
-    check_near(weight(result, 'wait_forever'), dur_us(result), 'everybody: wait_forever', 0.03)
-    blocked = weight(result, comm='sleeper')
+    check_near(weight(result, 'wait_forever', pid=pausing.pid), dur_us(result), 'everybody: wait_forever', 0.03)
+    blocked = weight(result, comm='sleeper', pid=sleeping.pid)
     for function, share in zip(SLEEPS, (0.3, 0.5, 0.2)):
-        check_near(weight(result, function) / blocked, share, f'everybody: {function}', 0.05)
+        check_near(weight(result, function, pid=sleeping.pid) / blocked, share, f'everybody: {function}', 0.05)
     roots = {name for name, _ in by_comm(result)}
     check(not any(r.startswith('swapper') for r in roots), 'everybody: idle CPUs are left out')
 

@@ -86,12 +86,16 @@ def named_threads(pid):
     return 1 + sum(name != 'waits' for name in names.values())
 
 
-def weight(result, *functions, queue=False, comm=None):
-    """Of stacks that have all these functions; those below the root "[runqueue]", or the others."""
+def weight(result, *functions, queue=False, comm=None, pid=None):
+    """Of stacks that have all these functions; those below the root "[runqueue]", or the others. pid: with --by pid."""
     total = 0
     for stack, us in result.stacks.items():
         is_queue = stack[0] in ('[runqueue]', '[throttled]')
         name = stack[1] if stack[0] in ROOT_MARKS else stack[0]
+        if pid is not None:
+            name, _, of = name.rpartition('-')
+            if of != str(pid):
+                continue
         if is_queue == queue and comm in (None, name) and all(f in stack for f in functions):
             total += us
     return total
