@@ -17,8 +17,9 @@
 #define NO_DEV		UINT64_MAX
 /* Twice what most tables are. */
 #define AREA_BYTES_MIN	(1u << 20)
-/* Memory that is held on to. */
-#define AREA_BYTES_KEPT (4u << 20)
+/* Memory that is held on to: most tables are smaller, and to make a bigger one takes a hundred times as long as to touch
+ * its memory. */
+#define AREA_BYTES_KEPT (256u << 10)
 
 SB_DEFINE_CLEANUP(struct sb_parser, sb_parser_free)
 
@@ -175,13 +176,17 @@ static int take_answer(struct sb_parser_seat *seat, void **ret_bytes, size_t *re
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes, area->at, answer.len);
-	/* It is not needed twice. */
-	if (answer.len > AREA_BYTES_KEPT)
-		(void)madvise((char *)area->at + AREA_BYTES_KEPT, area->len - AREA_BYTES_KEPT,
-			      MADV_REMOVE);
 	*ret_bytes = bytes;
 	*ret_len = answer.len;
 	return 0;
+}
+
+/* What was asked and answered is not needed twice; how much an answer was that failed nobody knows. */
+static void give_back(const struct sb_parser_area *area)
+{
+	if (area->len > AREA_BYTES_KEPT)
+		(void)madvise((char *)area->at + AREA_BYTES_KEPT, area->len - AREA_BYTES_KEPT,
+			      MADV_REMOVE);
 }
 
 static int ask(struct sb_parser_seat *seat, enum sb_parser_what what, const struct sb_elf *elf,
@@ -193,6 +198,8 @@ static int ask(struct sb_parser_seat *seat, enum sb_parser_what what, const stru
 	err = send_request(seat, what, elf, debug);
 	if (!err)
 		err = take_answer(seat, ret_bytes, ret_len);
+	if (err || elf->image || *ret_len > AREA_BYTES_KEPT)
+		give_back(&seat->area);
 	pthread_mutex_unlock(&seat->lock);
 	return err;
 }

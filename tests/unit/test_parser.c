@@ -259,6 +259,31 @@ static void test_image(void **state)
 	assert_int_equal(stats_of(parser).nr_forged, 0);
 }
 
+/* Memory of a big question, or a big answer, is given back. */
+static void test_area(void **state)
+{
+	enum { KEPT = 256 << 10, MORE = 2 << 20 };
+	sb_cleanup(sb_parser_freep) struct sb_parser *parser = start();
+	sb_cleanup(sb_elf_freep) struct sb_elf *file = self();
+	sb_cleanup(sb_elf_freep) struct sb_elf *image = NULL;
+	sb_cleanup(sb_freep) void *bytes = calloc(1, file->size + MORE);
+	unsigned char is_there[MORE / 4096];
+	size_t who, i;
+
+	assert_non_null(bytes);
+	assert_int_equal(sb_elf_read(file, 0, bytes, file->size), 0);
+	assert_int_equal(sb_elf_new_image(bytes, file->size + MORE, &image), 0);
+	assert_int_equal(ask(parser, image), 0);
+	for (who = 0; who < SB_PARSER_WHO_MAX; who++) {
+		const struct sb_parser_area *area = &parser->seats[who].area;
+
+		assert_true(area->len > KEPT + MORE);
+		assert_int_equal(mincore((char *)area->at + KEPT, MORE, is_there), 0);
+		for (i = 0; i < MORE / (size_t)sysconf(_SC_PAGESIZE); i++)
+			assert_false(is_there[i] & 1);
+	}
+}
+
 /* What was in one user's file does not see another's. */
 static void test_domains(void **state)
 {
@@ -513,10 +538,11 @@ static void test_forged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same),	     cmocka_unit_test(test_image),
-		cmocka_unit_test(test_domains),	     cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_flood),	     cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_not_confined), cmocka_unit_test(test_forged),
+		cmocka_unit_test(test_same),   cmocka_unit_test(test_image),
+		cmocka_unit_test(test_area),   cmocka_unit_test(test_domains),
+		cmocka_unit_test(test_bad),    cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_killed), cmocka_unit_test(test_not_confined),
+		cmocka_unit_test(test_forged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
