@@ -577,10 +577,37 @@ static void test_made_anew(void **state)
 	/* Nor is one of another kind of that time. */
 	put(store, T0 + 300, "offcpu", "us");
 	assert_int_equal(weight_of(store, &ask, &answer), 60 * 33);
+	/* One that is left of many is not all that there was. */
+	put(store, T0 + 310, "oncpu", "samples");
+	assert_int_equal(weight_of(store, &ask, &answer), 61 * 33);
+	assert_int_equal(answer.from_s, T0);
+	assert_int_equal(answer.to_s, T0 + 600);
+	ask = (struct sb_ask){ .from_s = T0 + 1000, .to_s = T0 + 1100 };
+	assert_int_equal(weight_of(store, &ask, &answer), 60 * 33);
 	ask = (struct sb_ask){ .from_s = T0, .to_s = T0 + DAY };
-	assert_int_equal(weight_of(store, &ask, &answer), 301 * 33);
+	assert_int_equal(weight_of(store, &ask, &answer), 302 * 33);
 	ask.from_s = T0 + 2 * HOUR + 10;
 	assert_int_equal(weight_of(store, &ask, &answer), 0);
+	sb_store_close(store);
+}
+
+/* A recorder that began in the middle of a period, or stood still in it, has lost nothing. */
+static void test_gap(void **state)
+{
+	const struct sb_store_opts opts = { .no_sync = true };
+	struct sb_ask ask = { .from_s = T0 + 300, .to_s = T0 + 400 };
+	struct sb_store_answer answer;
+	struct sb_store *store;
+	int64_t at_s;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (at_s = T0 + 200; at_s < T0 + DAY + 700; at_s += at_s < T0 + 7000 ? 10 : 1010)
+		put(store, at_s, "oncpu", "samples");
+	assert_int_equal(weight_of(store, &ask, &answer), 10 * 33);
+	assert_int_equal(answer.from_s, T0 + 300);
+	assert_int_equal(answer.to_s, T0 + 400);
+	ask = (struct sb_ask){ .from_s = T0, .to_s = T0 + 10000 };
+	assert_int_equal(weight_of(store, &ask, &answer), 683 * 33);
 	sb_store_close(store);
 }
 
@@ -641,6 +668,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_timeline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_coarse_steps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_made_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_extents, setup, teardown),
 	};

@@ -44,7 +44,10 @@ struct sb_record {
 	uint32_t seconds;
 	struct sb_store_kind kind; /* of a block */
 	size_t at;		   /* of the header in the file */
-	uint64_t unpacked;	   /* where it is in the segment's sb_unpacked; 0: not there */
+	/* Of a block that was read. */
+	uint64_t unpacked; /* where it is in the segment's sb_unpacked; 0: not there */
+	uint64_t sampled_ms;
+	bool is_read;
 };
 
 /* Packs and unpacks: what zstd needs, made when it is needed. Zero-initialize. Not thread-safe. */

@@ -346,9 +346,87 @@ static int is_expired(struct sb_search *search, size_t level, int64_t begin_s)
 	return err ? err : 1;
 }
 
+/* Periods of which finer blocks are left, but not all of them. */
+
+/* For how long was sampled in [from, to), which is of one file of @level, by its blocks. Return: how many times have
+ * one, or a negative errno; -EBADMSG: some of it is damaged, which the answer says by itself. */
+static int sampled_in(struct sb_search *search, size_t level, int64_t from_s, int64_t to_s,
+		      bool is_read, uint64_t *sampled_ms)
+{
+	struct sb_part *part;
+	int64_t last_s = INT64_MIN;
+	size_t i, end;
+	int nr = 0, err = sb_search_part(search, level, from_s, &part);
+
+	if (err || !part->is_there)
+		return err;
+	if (part->segment.nr_skipped_bytes)
+		return -EBADMSG;
+	end = sb_segment_find(&part->segment, to_s);
+	for (i = sb_segment_find(&part->segment, from_s); i < end && !err; i++) {
+		const struct sb_record *block = &part->segment.blocks.at[i];
+
+		if (!sb_streq(block->kind.name, search->kind))
+			continue;
+		nr += block->begin_s != last_s;
+		last_s = block->begin_s;
+		if (is_read)
+			err = sb_segment_sampled(&part->segment, block, sampled_ms);
+	}
+	return err ? err : nr;
+}
+
+/* The same, where there is none by blocks of the levels below. Four levels deep. Return: 0 or a negative errno. */
+static int sampled_below(struct sb_search *search, size_t level, int64_t from_s, int64_t to_s,
+			 uint64_t *sampled_ms)
+{
+	int64_t step_s = level ? sb_levels[level].seconds : to_s - from_s;
+	int ret = 0;
+
+	for (; from_s < to_s && ret >= 0; from_s += step_s) {
+		if (next_there(search, level, from_s) >= from_s + step_s)
+			continue;
+		ret = sampled_in(search, level, from_s, from_s + step_s, true, sampled_ms);
+		if (!ret && level)
+			ret = sampled_below(search, level - 1, from_s, from_s + step_s, sampled_ms);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+static int find_partial(struct sb_search *search, size_t level, int64_t begin_s)
+{
+	int64_t end_s = begin_s + (int64_t)sb_levels[level].seconds;
+	uint64_t sampled_ms = 0, left_ms = 0;
+	int ret = sampled_in(search, level - 1, begin_s, end_s, false, &left_ms);
+
+	/* As many as there can be. */
+	if (ret < 0 || ret >= (int)(sb_levels[level].seconds / sb_levels[level - 1].seconds))
+		return ret < 0 ? ret : 0;
+	ret = sampled_in(search, level, begin_s, end_s, true, &sampled_ms);
+	if (ret > 0)
+		ret = sampled_below(search, level - 1, begin_s, end_s, &left_ms);
+	return ret < 0 ? ret : left_ms < sampled_ms;
+}
+
+/* Return: 1: finer blocks of a period of @level are not all that it sums up, 0, or a negative errno. */
+static int is_partial(struct sb_search *search, size_t level, int64_t begin_s)
+{
+	int ret;
+
+	if (search->looked[level].is_known && search->looked[level].begin_s == begin_s)
+		return search->looked[level].is_partial;
+	ret = find_partial(search, level, begin_s);
+	if (ret == -EBADMSG)
+		ret = 0;
+	search->looked[level].begin_s = begin_s;
+	search->looked[level].is_known = ret >= 0;
+	search->looked[level].is_partial = ret > 0;
+	return ret;
+}
+
 /*
  * A block of @level for each of its periods that is in the range as a whole, finer ones for the rest. Where
- * these are gone, the whole block: more than was asked for, which the answer says. Four levels deep.
+ * some of these are gone, the whole block: more than was asked for, which the answer says. Four levels deep.
  * Return: how many blocks, or a negative errno.
  */
 static int cover(struct sb_search *search, size_t level, int64_t from_s, int64_t to_s)
@@ -368,6 +446,11 @@ static int cover(struct sb_search *search, size_t level, int64_t from_s, int64_t
 		end_s = begin_s + sb_levels[level].seconds;
 		is_whole = begin_s >= from_s && end_s <= to_s;
 		ret = sb_search_part(search, level, begin_s, &part);
+		if (!ret && !is_whole && part->is_there) {
+			ret = is_partial(search, level, begin_s);
+			is_whole = ret > 0;
+			ret = ret < 0 ? ret : 0;
+		}
 		if (!ret && is_whole)
 			ret = add_blocks(search, part, begin_s, end_s);
 		if (!ret)

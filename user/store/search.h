@@ -31,6 +31,11 @@ struct sb_search {
 	/* Which times have files, by level, oldest first, as of the first look: nobody looks at those between. */
 	SB_VEC(struct sb_search_file) files[SB_STORE_LEVELS];
 	bool has_files;
+	/* By level, the period that was looked at last, and whether a part of what it sums up is gone. */
+	struct {
+		int64_t begin_s;
+		bool is_known, is_partial;
+	} looked[SB_STORE_LEVELS];
 };
 
 /* Zeroes *search->answer. To be ended in any case. */

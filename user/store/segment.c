@@ -381,6 +381,7 @@ static inline bool next_numbers(struct numbers *numbers, uint64_t *row, uint64_t
 static int find_block(struct sb_segment *segment, const struct sb_record *block,
 		      uint64_t figures[SB_BLOCK_FIGURE_MAX], struct numbers *ret_numbers)
 {
+	struct sb_record *own = &segment->blocks.at[block - segment->blocks.at];
 	struct sb_cursor cursor;
 	int err = unpack_block(segment, block, &cursor);
 
@@ -388,7 +389,10 @@ static int find_block(struct sb_segment *segment, const struct sb_record *block,
 	if (err)
 		return err;
 	get_figures(&cursor, figures);
-	return find_numbers(&cursor, ret_numbers);
+	err = find_numbers(&cursor, ret_numbers);
+	own->sampled_ms = figures[SB_BLOCK_SAMPLED_MS];
+	own->is_read = !err;
+	return err;
 }
 
 int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
@@ -416,6 +420,17 @@ int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
 	ret_rows->weight = segment->weights.at;
 	ret_rows->nr = numbers.nr;
 	return 0;
+}
+
+int sb_segment_sampled(struct sb_segment *segment, const struct sb_record *block,
+		       uint64_t *sampled_ms)
+{
+	uint64_t figures[SB_BLOCK_FIGURE_MAX];
+	struct numbers numbers;
+	int err = block->is_read ? 0 : find_block(segment, block, figures, &numbers);
+
+	*sampled_ms += err ? 0 : block->sampled_ms;
+	return err;
 }
 
 /* The first @nr of them, @times 1 or, which takes them away, -1. Return: how many there are. */

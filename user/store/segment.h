@@ -82,6 +82,10 @@ struct sb_block_rows {
 int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
 		    struct sb_block_rows *ret_rows, uint64_t figure[SB_BLOCK_FIGURE_MAX]);
 
+/* Add its SB_BLOCK_SAMPLED_MS, which is known if it was ever read. Return: the same. */
+int sb_segment_sampled(struct sb_segment *segment, const struct sb_record *block,
+		       uint64_t *sampled_ms);
+
 /* Sums over the rows of segment->dict. */
 struct sb_segment_sums {
 	uint64_t *weight; /* as many as there are rows */

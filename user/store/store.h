@@ -123,7 +123,8 @@ struct sb_store_query {
 	uint32_t nr_nodes_max; /* see struct sb_ask */
 };
 struct sb_store_answer {
-	int64_t from_s, to_s; /* what was summed: coarser where fine blocks are gone; 0: nothing */
+	int64_t from_s,
+		to_s; /* what was summed: coarser where some fine blocks are gone; 0: nothing */
 	struct sb_store_kind kind;	      /* unit: of the first block */
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* of all series of the kind in that time */
 	uint64_t weight;		      /* in the profile */
