@@ -25,7 +25,8 @@ struct sb_ask {
 	const char *by; /* borrowed: a tag, or "a,b": outermost frames; NULL: none */
 	/*
 	 * Not 0: about so many nodes of the tree are enough; smaller subtrees become a frame "(other)" under
-	 * their parent, with all of their weight. What is then asked over years costs as over days.
+	 * their parent, with all of their weight. What is then asked over years costs as over days. Not
+	 * with `by`: all stacks are in that answer.
 	 */
 	uint32_t nr_nodes_max;
 	/* To be compared: find out how uneven waits and bytes are (parts.h). Not with nr_nodes_max. */

@@ -327,7 +327,7 @@ static int note_edge(struct edge *edge, const char *name)
 {
 	struct sb_segment segment;
 	size_t i;
-	int err = name[0] ? sb_segment_read(&segment, edge->store->dir_fd, name) : -ENOENT;
+	int err = name[0] ? sb_segment_list(&segment, edge->store->dir_fd, name) : -ENOENT;
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
@@ -370,7 +370,7 @@ static int note_written(struct sb_store *store, const char *name, int64_t *time_
 	struct sb_segment segment;
 	const struct sb_record *last = NULL;
 	size_t i;
-	int err = name[0] ? sb_segment_read(&segment, store->dir_fd, name) : -ENOENT;
+	int err = name[0] ? sb_segment_list(&segment, store->dir_fd, name) : -ENOENT;
 
 	if (err)
 		return err == -ENOENT ? 0 : err;

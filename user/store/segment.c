@@ -187,7 +187,7 @@ static int scan(struct sb_segment *segment, size_t size)
 		segment->nr_skipped_bytes += record.at - begin;
 		segment->len = begin = at;
 		if (record.type == SB_RECORD_DICT)
-			err = take_dict(segment, &record);
+			err = segment->has_no_dict ? 0 : take_dict(segment, &record);
 		else if (record.type == SB_RECORD_BLOCK)
 			err = sb_vec_push(&segment->blocks, record);
 	}
@@ -219,11 +219,11 @@ static int begin(struct sb_segment *segment)
 	return err ? err : scan(segment, size);
 }
 
-int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name)
+static int read_file(struct sb_segment *segment, int dir_fd, const char *name, bool has_no_dict)
 {
 	int err, fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
-	*segment = (struct sb_segment){ .fd = fd };
+	*segment = (struct sb_segment){ .fd = fd, .has_no_dict = has_no_dict };
 	if (fd < 0)
 		return -errno;
 	err = begin(segment);
@@ -232,6 +232,16 @@ int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name)
 	else
 		sort_blocks(segment);
 	return err;
+}
+
+int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name)
+{
+	return read_file(segment, dir_fd, name, false);
+}
+
+int sb_segment_list(struct sb_segment *segment, int dir_fd, const char *name)
+{
+	return read_file(segment, dir_fd, name, true);
 }
 
 int sb_segment_refresh(struct sb_segment *segment)

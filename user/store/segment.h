@@ -43,6 +43,7 @@ struct sb_segment {
 	uint64_t nr_skipped_bytes;	 /* that are no record, before len */
 	uint64_t
 		nr_tail_bytes; /* behind it: of a record that is being written, or was not to its end */
+	bool has_no_dict;      /* nobody asked for it */
 	struct sb_unpacked *unpacked; /* borrowed: blocks that were read; NULL: none is kept */
 	uint64_t
 		nr_damaged; /* parts of the dictionary, and last blocks cut off: not what was written */
@@ -59,6 +60,8 @@ struct sb_segment {
 
 /* Read what there is: the dictionary, and where blocks are. Return: 0, -ENOENT, -EFBIG, -ENOMEM, others of I/O. */
 int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name);
+/* The same without the dictionary: which blocks there are, and not what is in them. */
+int sb_segment_list(struct sb_segment *segment, int dir_fd, const char *name);
 /* Read what has come since. Return: 0; -ESTALE: it became shorter; others as above. */
 int sb_segment_refresh(struct sb_segment *segment);
 /*
