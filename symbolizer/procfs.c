@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -461,6 +462,28 @@ int sb_procfs_open_line(uint32_t tgid, const struct sb_maps_line *line)
 	int fd = sb_procfs_open_mapped(tgid, line->start, line->end);
 
 	return fd == -EPERM || fd == -EACCES ? open_named(tgid, line) : fd;
+}
+
+/* A file that is mapped keeps its number to itself. */
+static bool is_file_of(const struct sb_maps_line *line, const struct stat *st)
+{
+	return st->st_ino == line->ino && major(st->st_dev) == line->maj &&
+	       minor(st->st_dev) == line->min;
+}
+
+int sb_procfs_stat_line(uint32_t tgid, const struct sb_maps_line *line, struct stat *ret_st)
+{
+	char path[PATH_MAX];
+
+	if (line->path_len && line->path[0] == '/' && line->path_len < sizeof(path)) {
+		memcpy(path, line->path, line->path_len);
+		path[line->path_len] = '\0';
+		if (!stat(path, ret_st) && is_file_of(line, ret_st))
+			return 0;
+	}
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
+		 (unsigned long long)line->start, (unsigned long long)line->end);
+	return stat(path, ret_st) ? -errno : 0;
 }
 
 int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len)

@@ -117,6 +117,13 @@ int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end);
 int sb_procfs_open_line(uint32_t tgid, const struct sb_maps_line *line);
 
 /*
+ * What stat(2) says of it: by its name where we are, which is quicker, if that leads to the file that is mapped.
+ * Return: 0, -ENOENT, -EPERM/-EACCES.
+ */
+struct stat;
+int sb_procfs_stat_line(uint32_t tgid, const struct sb_maps_line *line, struct stat *ret_st);
+
+/*
  * Copy @len bytes of the memory of a process at @addr. Return: 0, -ESRCH, -EACCES, -EFAULT.
  */
 int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);

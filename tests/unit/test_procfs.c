@@ -330,6 +330,41 @@ static void test_stat(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* Of the file that is mapped, also when another one has its name by now. */
+static void test_stat_line(void **state)
+{
+	char dir[] = "/tmp/sb-procfs-XXXXXX", path[64], other[64];
+	struct search s = {};
+	struct stat mapped, st;
+	int fd, err;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/mapped", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	assert_int_equal(write(fd, "text", 4), 4);
+	assert_int_equal(fstat(fd, &mapped), 0);
+	s.addr = (uint64_t)(uintptr_t)mmap(NULL, 4, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_int_equal(sb_procfs_maps((uint32_t)getpid(), search, &s), 0);
+	s.found.path = s.path;
+	assert_int_equal(sb_procfs_stat_line((uint32_t)getpid(), &s.found, &st), 0);
+	assert_true(st.st_ino == mapped.st_ino && st.st_size == 4);
+	close(open(other, O_RDWR | O_CREAT, 0600));
+	assert_int_equal(rename(other, path), 0);
+	err = sb_procfs_stat_line((uint32_t)getpid(), &s.found, &st);
+	/* Where that is not for us to see, nothing is better than another file. */
+	if (err)
+		assert_true(err == -EPERM || err == -EACCES);
+	else
+		assert_true(st.st_ino == mapped.st_ino && st.st_size == 4);
+	munmap((void *)(uintptr_t)s.addr, 4);
+	assert_int_equal(unlink(path), 0);
+	err = sb_procfs_stat_line((uint32_t)getpid(), &s.found, &st);
+	assert_true(err == -ENOENT || err == -EPERM || err == -EACCES);
+	close(fd);
+	rmdir(dir);
+}
+
 static void test_gone(void **state)
 {
 	struct search s = {};
@@ -357,7 +392,7 @@ int main(void)
 		cmocka_unit_test(test_ids),	cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_bad_ids), cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_stat),	cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_code),	cmocka_unit_test(test_stat_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
