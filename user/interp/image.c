@@ -61,11 +61,17 @@ void sb_image_file_unload(struct sb_image_file *file)
 
 void sb_image_file_free(struct sb_image_file *file)
 {
+	size_t i;
+
 	if (!file)
 		return;
 	sb_image_file_unload(file);
 	sb_elf_free(file->elf);
 	sb_str_release(&file->text);
+	for (i = 0; i < file->nr_named; i++)
+		free(file->named[i].name);
+	for (i = 0; i < file->nr_relocs; i++)
+		free(file->reloc[i].name);
 	free(file->kept);
 	free(file->cold);
 	free(file->path);
@@ -166,10 +172,37 @@ static uint64_t address_of(const struct sb_image *image, const Elf64_Sym *sym)
 	return ELF64_ST_TYPE(sym->st_info) == STT_TLS ? sym->st_value : sym->st_value + image->bias;
 }
 
+/* Not to remember it is to seek it again. */
+static void note_named(struct sb_image_file *file, const char *name, const Elf64_Sym *sym)
+{
+	struct sb_image_named *named = &file->named[file->nr_named];
+
+	if (file->nr_named == SB_IMAGE_NAMED_MAX)
+		return;
+	named->name = strdup(name);
+	named->is_there = sym;
+	if (sym)
+		named->sym = *sym;
+	file->nr_named += named->name != NULL;
+}
+
+static const Elf64_Sym *find_named(struct sb_image_file *file, const char *name)
+{
+	const Elf64_Sym *sym;
+	size_t i;
+
+	for (i = 0; i < file->nr_named; i++)
+		if (!strcmp(file->named[i].name, name))
+			return file->named[i].is_there ? &file->named[i].sym : NULL;
+	sym = find_symbol(file, name);
+	note_named(file, name, sym);
+	return sym;
+}
+
 int sb_image_symbol(struct sb_image *image, const char *name, uint64_t *ret_addr,
 		    uint64_t *ret_size)
 {
-	const Elf64_Sym *sym = find_symbol(image->file, name);
+	const Elf64_Sym *sym = find_named(image->file, name);
 
 	if (!sym)
 		return -ENOENT;
@@ -435,10 +468,27 @@ static int is_at(void *arg, const Elf64_Rela *rela)
 	return 1;
 }
 
+static void note_reloc(struct sb_image_file *file, uint64_t addr, const char *name)
+{
+	struct sb_image_reloc *reloc = &file->reloc[file->nr_relocs];
+
+	if (file->nr_relocs == SB_IMAGE_RELOCS_MAX)
+		return;
+	reloc->addr = addr;
+	reloc->name = name ? strdup(name) : NULL;
+	file->nr_relocs += !name || reloc->name;
+}
+
 const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr)
 {
 	struct rela_search search = { .file = image->file, .addr = addr - image->bias };
+	struct sb_image_file *file = image->file;
+	size_t i;
 
-	each_rela(image->file, is_at, &search);
+	for (i = 0; i < file->nr_relocs; i++)
+		if (file->reloc[i].addr == search.addr)
+			return file->reloc[i].name;
+	if (each_rela(file, is_at, &search) >= 0)
+		note_reloc(file, search.addr, search.found);
 	return search.found;
 }

@@ -16,6 +16,7 @@ struct sb_image;
 /* One mapping of a process, file mappings of data included; strings live with the list. */
 struct sb_process_map {
 	uint64_t start, end, pgoff, ino;
+	uint32_t maj, min;
 	bool is_exec, is_writable;
 	const char *path; /* "" for anonymous memory */
 };
@@ -81,7 +82,7 @@ enum sb_image_tls {
 enum sb_image_tls sb_image_tls_access(struct sb_image *image, const char *name, uint64_t offset,
 				      uint64_t *ret_got);
 /* Where PLT slots and GOT entries lead is in relocations: the symbol whose address is put at @addr
- * (JUMP_SLOT, GLOB_DAT), or NULL; valid until the next call. */
+ * (JUMP_SLOT, GLOB_DAT), or NULL; valid until the next call. Remembered for a few addresses. */
 const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr);
 
 /* Return: whether the process's libc is musl. */

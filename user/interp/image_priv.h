@@ -12,8 +12,10 @@
 #include "interp/runtime.h"
 
 /* Of one file. More are sought again. */
-#define SB_IMAGE_ASKED_MAX 256
-#define SB_IMAGE_COLD_MAX  32
+#define SB_IMAGE_ASKED_MAX  256
+#define SB_IMAGE_NAMED_MAX  64
+#define SB_IMAGE_RELOCS_MAX 16
+#define SB_IMAGE_COLD_MAX   32
 
 /* Symbols of one table, in memory once they are asked for. */
 struct sb_image_table {
@@ -39,6 +41,17 @@ struct sb_image_file {
 		struct sb_cfi_function function; /* 0, 0: there is none */
 	} asked[SB_IMAGE_ASKED_MAX];
 	size_t nr_asked;
+	struct sb_image_named {
+		char *name; /* owned */
+		bool is_there;
+		Elf64_Sym sym;
+	} named[SB_IMAGE_NAMED_MAX];
+	size_t nr_named;
+	struct sb_image_reloc {
+		uint64_t addr;
+		char *name; /* owned; NULL: none */
+	} reloc[SB_IMAGE_RELOCS_MAX];
+	size_t nr_relocs;
 	struct sb_image_cold {
 		uint64_t begin, end;
 		size_t max, nr;

@@ -8,7 +8,7 @@
 /* A page is the least that can be there or not. */
 #define PAGE_BYTES 4096u
 
-int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr)
+static int read_now(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr)
 {
 	const struct iovec ours = { .iov_base = dst, .iov_len = len };
 	const struct iovec theirs = { .iov_base = (void *)(uintptr_t)addr, .iov_len = len };
@@ -24,6 +24,41 @@ int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64
 	if (nr_bytes < 0)
 		return errno == ESRCH || errno == EPERM ? -errno : -EFAULT;
 	return (size_t)nr_bytes == len ? 0 : -EFAULT;
+}
+
+/* The piece that has @addr. They do not reach across pages. Return: NULL: it cannot be read. */
+static const uint8_t *piece_of(const struct sb_memory *memory, uint64_t addr)
+{
+	struct sb_memory_recent *recent = memory->recent;
+	uint32_t i;
+
+	for (i = 0; i < recent->nr; i++)
+		if (recent->piece[i].addr == addr)
+			return recent->piece[i].bytes;
+	i = recent->nr < SB_MEMORY_PIECES ? recent->nr : recent->next++ % SB_MEMORY_PIECES;
+	recent->piece[i].addr = UINT64_MAX;
+	if (read_now(memory, recent->piece[i].bytes, SB_MEMORY_PIECE_BYTES, addr))
+		return NULL;
+	recent->piece[i].addr = addr;
+	recent->nr += i == recent->nr;
+	return recent->piece[i].bytes;
+}
+
+int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr)
+{
+	uint64_t from = addr % SB_MEMORY_PIECE_BYTES, nr = SB_MEMORY_PIECE_BYTES - from;
+	const uint8_t *first, *second;
+
+	if (!memory->recent || len > SB_MEMORY_PIECE_BYTES)
+		return read_now(memory, dst, len, addr);
+	nr = nr < len ? nr : len;
+	first = piece_of(memory, addr - from);
+	if (first)
+		memcpy(dst, first + from, nr);
+	second = first && nr < len ? piece_of(memory, addr + nr) : NULL;
+	if (second)
+		memcpy((uint8_t *)dst + nr, second, len - nr);
+	return first && (nr == len || second) ? 0 : read_now(memory, dst, len, addr);
 }
 
 #define DEFINE_READ(bits)                                                                         \

@@ -8,8 +8,23 @@
 
 #include "base/str.h"
 
+/*
+ * What was read last, with what lies around it: fields of an object are read one by one, and each costs a system
+ * call. For things that stay as they are, and for a moment.
+ */
+#define SB_MEMORY_PIECES      8u
+#define SB_MEMORY_PIECE_BYTES 512u
+struct sb_memory_recent {
+	uint32_t nr, next;
+	struct {
+		uint64_t addr;
+		uint8_t bytes[SB_MEMORY_PIECE_BYTES];
+	} piece[SB_MEMORY_PIECES];
+};
+
 struct sb_memory {
 	uint32_t tgid;
+	struct sb_memory_recent *recent; /* NULL: each read is one of the process */
 	/* For tests: instead of a process. Return: 0 or -EFAULT. */
 	int (*read)(void *arg, void *dst, size_t len, uint64_t addr);
 	void *arg;

@@ -197,6 +197,7 @@ static bool has_gone_bad(struct space *space)
 int sb_interp_fetch(struct sb_interp *interp, const struct sb_interp_space *key,
 		    const struct sb_interp_frame *frames, size_t nr)
 {
+	struct sb_memory_recent recent = { .nr = 0 };
 	uint64_t start_ns = sb_now_ns();
 	struct space *space;
 	size_t i;
@@ -204,9 +205,13 @@ int sb_interp_fetch(struct sb_interp *interp, const struct sb_interp_space *key,
 
 	pthread_mutex_lock(&interp->lock);
 	space = sb_interp_find(interp, key);
+	if (space)
+		space->memory.recent = &recent;
 	for (i = 0; space && i < nr && !err; i++)
 		if (needs_name(space, &frames[i]))
 			err = read_name(interp, space, &frames[i]);
+	if (space)
+		space->memory.recent = NULL;
 	if (!err && space && has_gone_bad(space))
 		err = -ENOTSUP;
 	interp->stats.fetch_ns += sb_now_ns() - start_ns;

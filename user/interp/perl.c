@@ -249,25 +249,50 @@ static const char *op_name(struct sb_runtime *rt, struct op_names *names, uint64
 	return names->text;
 }
 
-/* Operations, by the table of them: PL_op_name[i] is done by PL_ppaddr[i]. */
-int sb_perl_op(struct sb_runtime *rt, const char *name, uint64_t *ret_addr)
+/* Operations by the table of them: PL_op_name[i] is done by PL_ppaddr[i]. Return: 0 and i. */
+static int find_op(struct sb_runtime *rt, const char *name, size_t *ret_i)
 {
 	sb_cleanup(sb_freep) struct op_names *texts = calloc(1, sizeof(*texts));
-	uint64_t at[SB_PERL_OPS_MAX], names, addrs, bytes;
+	uint64_t at[SB_PERL_OPS_MAX], names, bytes;
 	size_t i, nr;
 
 	if (!texts)
 		return -ENOMEM;
-	if (sb_image_symbol(rt->image, "PL_op_name", &names, &bytes) ||
-	    sb_image_symbol(rt->image, "PL_ppaddr", &addrs, NULL))
+	if (sb_image_symbol(rt->image, "PL_op_name", &names, &bytes))
 		return -ENOENT;
 	nr = bytes / 8 < SB_PERL_OPS_MAX ? bytes / 8 : SB_PERL_OPS_MAX;
 	if (sb_memory_read(rt->memory, at, nr * 8, names))
 		return -EFAULT;
 	for (i = 0; i < nr; i++)
-		if (at[i] && !strcmp(op_name(rt, texts, at[i]), name))
-			return sb_memory_u64(rt->memory, addrs + 8 * i, ret_addr);
+		if (at[i] && !strcmp(op_name(rt, texts, at[i]), name)) {
+			*ret_i = i;
+			return 0;
+		}
 	return -ENOENT;
+}
+
+/* Which number it has is the file's. */
+int sb_perl_entertry(struct sb_runtime *rt, uint64_t *ret_addr)
+{
+	static const char who;
+	size_t *kept = sb_image_kept(rt->image, &who), i;
+	uint64_t addrs;
+
+	if (sb_image_symbol(rt->image, "PL_ppaddr", &addrs, NULL))
+		return -ENOENT;
+	if (kept) {
+		i = *kept;
+	} else {
+		int err = find_op(rt, "entertry", &i);
+
+		if (err)
+			return err;
+		kept = malloc(sizeof(*kept));
+		if (kept)
+			*kept = i;
+		sb_image_keep(rt->image, &who, kept);
+	}
+	return sb_memory_u64(rt->memory, addrs + 8 * i, ret_addr);
 }
 
 static const char *const anchors[] = { "Perl_runops_standard", "Perl_runops_debug", NULL };

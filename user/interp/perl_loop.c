@@ -205,6 +205,6 @@ void sb_perl_find_loop(struct sb_runtime *rt)
 	if (find_slots(rt, &loop))
 		return;
 	find_callers(rt, &loop);
-	if (!sb_perl_op(rt, "entertry", &addr) && !calls_of(rt, addr, &range, &calls))
+	if (!sb_perl_entertry(rt, &addr) && !calls_of(rt, addr, &range, &calls))
 		each_inner(rt, &calls, &loop, add_inner);
 }

@@ -20,8 +20,8 @@ int sb_perl_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 /* Fills in rt->anchors, rt->callers, rt->inner, as far as they can be told. */
 void sb_perl_find_loop(struct sb_runtime *rt);
 
-/* The address of an operation's function, by the operation's name: "entertry". 0, -ENOENT, -EFAULT. */
+/* The function that does the operation "entertry". Return: 0, -ENOENT, -EFAULT, -ENOMEM. */
 #define SB_PERL_OPS_MAX 1024u
-int sb_perl_op(struct sb_runtime *rt, const char *name, uint64_t *ret_addr);
+int sb_perl_entertry(struct sb_runtime *rt, uint64_t *ret_addr);
 
 #endif

@@ -3,7 +3,8 @@
  * The self-test. CPython keeps lists of its interpreters and of their threads, with the address that
  * pthread_self() has, from which the thread pointer follows. So a thread's state can be looked up the way the
  * kernel will, compared with the list, and its stack walked by the kernel's own walker. Threads run
- * meanwhile, so a stack may fall to pieces now and then, but not each time.
+ * meanwhile, so a stack may fall to pieces now and then, but not each time. Where frames lie is the file's: that
+ * is proven once, by one of the processes that have it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,21 +17,29 @@
 #define INTERPS_MAX 16u
 #define THREADS_MAX 32u
 
+/* For sb_image_keep(). */
+static const char proven;
+
 struct proof {
 	struct sb_runtime *rt;
 	const struct sb_python_layout *layout;
 	struct sb_interp_walk *walk;
 	struct sb_runtime_text text;
+	bool is_proven; /* of another process that has the same file: how frames lie in it */
 	size_t nr_states, nr_found; /* threads; those whose state was found the kernel's way */
 	size_t nr_stacks, nr_bad;   /* that were walked, and all their frames are code; not */
 };
 
 static bool is_code(struct proof *p, const struct sb_interp_frame *frame)
 {
+	struct sb_memory_recent recent = { .nr = 0 };
+	struct sb_memory memory = *p->rt->memory;
+
+	memory.recent = &recent;
 	sb_str_clear(&p->text.name);
 	sb_str_clear(&p->text.file);
-	return !sb_python_code(p->rt->memory, p->layout, frame->obj,
-			       sb_where_position(frame->where), &p->text);
+	return !sb_python_code(&memory, p->layout, frame->obj, sb_where_position(frame->where),
+			       &p->text);
 }
 
 static void walk_thread(struct proof *p)
@@ -72,7 +81,10 @@ static void try_thread(struct proof *p, uint64_t interp, uint64_t state)
 	    sb_python_state(walk, (void *)p->rt->memory) != state)
 		return;
 	p->nr_found++;
-	walk_thread(p);
+	if (p->is_proven)
+		p->nr_stacks++;
+	else
+		walk_thread(p);
 }
 
 static void try_all(struct proof *p)
@@ -114,6 +126,8 @@ int sb_python_prove(struct sb_runtime *rt, const struct sb_python_layout *layout
 
 	if (!walk)
 		return -ENOMEM;
+	/* What is only assumed is proven each time. */
+	p.is_proven = !layout->is_assumed && sb_image_kept(rt->image, &proven);
 	walk->conf = rt->conf;
 	for (size_t i = 0; i < TRIES_MAX && err == -EBADMSG; i++) {
 		try_all(&p);
@@ -121,5 +135,8 @@ int sb_python_prove(struct sb_runtime *rt, const struct sb_python_layout *layout
 	}
 	sb_str_release(&p.text.name);
 	sb_str_release(&p.text.file);
+	/* Not to remember it is to prove it again. */
+	if (!err && p.nr_stacks && !p.is_proven)
+		sb_image_keep(rt->image, &proven, strdup("proven"));
 	return err;
 }

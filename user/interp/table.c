@@ -34,13 +34,25 @@ const char *sb_interp_runtime_name(size_t i)
 	return i + 1 < sizeof(sb_runtimes) / sizeof(sb_runtimes[0]) ? sb_runtimes[i]->name : NULL;
 }
 
+/* fnmatch(3) takes long to see that the first characters differ, and most globs are the beginning of a name. */
+static bool is_match(const char *glob, const char *name)
+{
+	while (*glob && *glob == *name && *glob != '*') {
+		glob++;
+		name++;
+	}
+	if (*glob == '*')
+		return !glob[1] || !fnmatch(glob, name, 0);
+	return *glob == '?' ? !fnmatch(glob, name, 0) : !*glob && !*name;
+}
+
 bool sb_runtime_is_glue(uint32_t runtime, const char *name)
 {
 	const struct sb_runtime_ops *ops = sb_runtime_find(runtime);
 	size_t i;
 
 	for (i = 0; ops && ops->glue && ops->glue[i]; i++)
-		if (!fnmatch(ops->glue[i], name, 0))
+		if (is_match(ops->glue[i], name))
 			return true;
 	return false;
 }

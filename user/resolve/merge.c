@@ -466,12 +466,16 @@ static bool is_of_runtime(const struct sb_resolver *resolver, const struct nativ
 /* A runtime's own function, which says nothing that its frames do not say. */
 static bool is_glue(const struct sb_resolver *resolver, const struct native_frame *native)
 {
+	uint32_t asked = SB_RUNTIME_NONE; /* of many anchors, most are one runtime's */
 	size_t i;
 
 	for (i = 0; i < resolver->natives.nr; i++) {
 		const struct native_frame *anchor = &resolver->natives.at[i];
 
-		if (!anchor->anchor || !is_of_runtime(resolver, native, anchor->anchor))
+		if (!anchor->anchor || anchor->anchor == asked)
+			continue;
+		asked = anchor->anchor;
+		if (!is_of_runtime(resolver, native, asked))
 			continue;
 		if (!native->name || sb_runtime_is_glue(anchor->anchor, native->name))
 			return true;
