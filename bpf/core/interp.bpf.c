@@ -55,9 +55,16 @@ static void begin_event(struct sb_scratch *s, __u32 kind)
 	event->tid = (__u32)bpf_get_current_pid_tgid();
 }
 
-/* A process that is not known: user space will look at it. */
+/*
+ * A process that is not known: user space will look at it. Who reads its mappings for the unwinder sees whether
+ * there can be an interpreter in it: in most there is none.
+ */
 static void ask(struct sb_scratch *s)
 {
+	if ((cfg_unwind & SB_UNWIND_CFI) && !*(volatile __u32 *)&uw_is_busy) {
+		sb_unwind_need(s, SB_UW_NEED_INTERP, 0);
+		return;
+	}
 	if (sb_unwind_was_asked(s, SB_UW_NEED_INTERP, 0))
 		return;
 	begin_event(s, SB_INTERP_NEED);

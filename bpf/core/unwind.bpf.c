@@ -28,6 +28,8 @@ const volatile __u32 cfg_ustack_depth_max = SB_USTACK_DEPTH_MAX;
 /* --unwind: SB_UNWIND_*. */
 const volatile __u32 cfg_unwind = SB_UNWIND_FP;
 
+__u32 uw_is_busy = 0;
+
 /* A part of the pool. No BTF types, see counts_generation in sample.bpf.c. */
 struct uw_part {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

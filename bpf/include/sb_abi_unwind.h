@@ -153,7 +153,7 @@ enum sb_uw_need {
 	SB_UW_NEED_PROC,   /* this process is not known, or its mappings changed */
 	SB_UW_NEED_BIN,	   /* the binary at @addr has no table */
 	SB_UW_NEED_TOUCH,  /* the page at @addr could not be read: bring it in */
-	SB_UW_NEED_INTERP, /* what interpreters are in it: by the ring `interp_events` */
+	SB_UW_NEED_INTERP, /* what interpreters are in it; or by the ring `interp_events` */
 };
 
 /* Record of the ring buffer `uw_needs`. */

@@ -42,6 +42,10 @@ static __always_inline void sb_unwind_user(__u32 slot)
 	sb_unwind_end(slot);
 }
 
+/* Set by user space: what reads `uw_needs` is at something that takes long. */
+extern __u32 uw_is_busy;
+extern const volatile __u32 cfg_unwind;
+
 /*
  * Ship the registers and a piece of the stack (struct sb_event_raw), and name it in stack.id.
  * Return: 0, or a reason not to: over budget, unreadable, no room; those are counted.

@@ -139,8 +139,32 @@ def look_at(programs):
         check_waiting(name, truth, waits[name])
 
 
+LATE = """
+import time
+def unit():
+    while time.process_time() < 1.5:
+        pass
+unit()
+"""
+
+
+def check_late():
+    """A program that was known to have no interpreter when it was sampled first."""
+    library = next(iter(sorted(glob.glob(PYENV + '/3.*/lib/libpython3.*.so.1.0'))), None)
+    if not library:
+        print('not tried: late: no libpython')
+        return
+    result = live.stackbpf(STACKBPF, 'oncpu', '-F', '999', '--', EMBED, 'late', library, '-c', LATE)
+    before = sum(weight for stack, weight in result.stacks.items() if 'late' in stack)
+    units = sum(weight for stack, weight in result.stacks.items() if 'unit' in stack)
+    live.check(before > 100, f'late: {before} of {result.total} samples before there was an interpreter')
+    # The rest begins and ends it.
+    live.check(units >= 0.9 * (result.total - before), f'late: {units} of {result.total} samples in unit()')
+
+
 def main():
     live.need_root()
+    check_late()
     todo, nr_seen = list(starters()), 0
     nr_cpus = len(os.sched_getaffinity(0))
     while todo:

@@ -2,13 +2,18 @@
 /* Names of frames that a process does not have, or makes up: what is done about it, and how often. */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -159,6 +164,133 @@ static void test_reads_are_bounded(void **state)
 	assert_int_equal(nr_left, 0);
 }
 
+static bool is_glue_by_fnmatch(const struct sb_runtime_ops *ops, const char *name)
+{
+	size_t i;
+
+	for (i = 0; ops->glue && ops->glue[i]; i++)
+		if (!fnmatch(ops->glue[i], name, 0))
+			return true;
+	return false;
+}
+
+/* Glue is what fnmatch(3) says: of names that are like the globs, and almost like them. */
+static void test_glue(void **state)
+{
+	static const char *const stars[] = { "", "x", ".cold", "::Invoke", "_HANDLER" };
+	char name[256];
+	size_t i, at, star, nr = 0, cut;
+
+	(void)state;
+	for (i = 0; sb_runtimes[i]->runtime; i++)
+		for (at = 0; sb_runtimes[i]->glue && sb_runtimes[i]->glue[at]; at++)
+			for (star = 0; star < 5; star++) {
+				const char *glob = sb_runtimes[i]->glue[at];
+
+				for (name[0] = '\0'; *glob; glob++)
+					snprintf(name + strlen(name), sizeof(name) - strlen(name),
+						 "%.*s", *glob == '*' ? 99 : 1,
+						 *glob == '*' ? stars[star] : glob);
+				assert_true(sb_runtime_is_glue(sb_runtimes[i]->runtime, name));
+				for (cut = strlen(name); cut--; nr++) {
+					name[cut] = '\0';
+					assert_int_equal(
+						sb_runtime_is_glue(sb_runtimes[i]->runtime, name),
+						is_glue_by_fnmatch(sb_runtimes[i], name));
+				}
+			}
+	assert_true(nr > 1000);
+}
+
+/* A page that is there, and counts how often it is asked for. */
+struct page {
+	uint8_t bytes[4096];
+	uint64_t addr;
+	size_t nr_reads;
+};
+
+static int read_page(void *arg, void *dst, size_t len, uint64_t addr)
+{
+	struct page *page = arg;
+
+	page->nr_reads++;
+	if (addr < page->addr || addr + len > page->addr + sizeof(page->bytes))
+		return -EFAULT;
+	memcpy(dst, page->bytes + (addr - page->addr), len);
+	return 0;
+}
+
+/* What lies together is read once, and is the same; up to the last byte, and not beyond. */
+static void test_recent_reads(void **state)
+{
+	static struct sb_memory_recent recent;
+	struct page page = { .addr = 0x7000 };
+	const struct sb_memory memory = { .read = read_page, .arg = &page, .recent = &recent };
+	uint8_t bytes[sizeof(page.bytes)];
+	uint64_t word;
+	size_t at, len;
+
+	(void)state;
+	for (at = 0; at < sizeof(page.bytes); at++)
+		page.bytes[at] = (uint8_t)(at * 7 + at / 256);
+	for (at = 0; at + 8 <= sizeof(page.bytes); at++) {
+		assert_int_equal(sb_memory_u64(&memory, page.addr + at, &word), 0);
+		assert_memory_equal(&word, page.bytes + at, 8);
+	}
+	assert_int_equal(page.nr_reads, sizeof(page.bytes) / SB_MEMORY_PIECE_BYTES);
+	for (len = 1; len < sizeof(bytes); len += 97)
+		for (at = 0; at + len <= sizeof(bytes); at += 61) {
+			assert_int_equal(sb_memory_read(&memory, bytes, len, page.addr + at), 0);
+			assert_memory_equal(bytes, page.bytes + at, len);
+		}
+	assert_int_equal(sb_memory_u64(&memory, page.addr + sizeof(page.bytes) - 7, &word),
+			 -EFAULT);
+	assert_int_equal(word, 0);
+	assert_int_equal(sb_memory_u64(&memory, page.addr - 1, &word), -EFAULT);
+	/* More pieces than are kept. */
+	for (at = 0; at < 64; at++)
+		assert_int_equal(sb_memory_u8(&memory, at * SB_MEMORY_PIECE_BYTES, bytes),
+				 at * SB_MEMORY_PIECE_BYTES >= page.addr &&
+						 at * SB_MEMORY_PIECE_BYTES <
+							 page.addr + sizeof(page.bytes)
+					 ? 0
+					 : -EFAULT);
+}
+
+/* A process that nobody has waited for has a name still, and nothing else. */
+static void test_zombie(void **state)
+{
+	struct sb_interp_space space = key;
+	struct sb_interp_confs confs;
+	struct sb_interp *interp;
+	struct stat st;
+	siginfo_t info;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(sb_interp_new(&(struct sb_interp_opts){}, &interp), 0);
+	pid = fork();
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	space.tgid = (uint32_t)pid;
+	assert_int_equal(sb_interp_look(interp, &space, &confs), 0);
+	/* The file has none, and one that is not quite the same may have. */
+	assert_int_equal(stat("/proc/self/exe", &st), 0);
+	assert_true(sb_interp_is_plain(interp, &st));
+	st.st_ctim.tv_nsec++;
+	assert_false(sb_interp_is_plain(interp, &st));
+	/* Where files were that have no interpreter, there seem to be none; elsewhere nobody knows. */
+	assert_true(sb_interp_seems_plain(interp, realpath("/proc/self/exe", (char[PATH_MAX]){})));
+	assert_false(sb_interp_seems_plain(interp, "/usr/bin/another"));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(sb_interp_look(interp, &space, &confs), -ESRCH);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	sb_interp_free(interp);
+}
+
 /* Whoever maps many files does not keep others' from being looked at. */
 static void test_many_files(void **state)
 {
@@ -247,9 +379,15 @@ static void test_expected_another(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_readable), cmocka_unit_test(test_one_readable),
-		cmocka_unit_test(test_read_later),	 cmocka_unit_test(test_reads_are_bounded),
-		cmocka_unit_test(test_many_files),	 cmocka_unit_test(test_expected),
+		cmocka_unit_test(test_nothing_readable),
+		cmocka_unit_test(test_one_readable),
+		cmocka_unit_test(test_read_later),
+		cmocka_unit_test(test_reads_are_bounded),
+		cmocka_unit_test(test_recent_reads),
+		cmocka_unit_test(test_zombie),
+		cmocka_unit_test(test_glue),
+		cmocka_unit_test(test_many_files),
+		cmocka_unit_test(test_expected),
 		cmocka_unit_test(test_expected_another),
 	};
 

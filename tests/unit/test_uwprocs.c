@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -100,6 +101,14 @@ static void unpublish(void *arg, uint32_t tgid)
 	memset(&shown[i], 0, sizeof(shown[i]));
 }
 
+/* A file with an interpreter; 0: there is none. */
+static ino_t odd_ino;
+
+static bool is_plain(void *arg, const struct stat *st)
+{
+	return st->st_ino != odd_ino;
+}
+
 static int setup(void **state)
 {
 	const struct sb_uwpool_opts pool_opts = { .add_part = add_part, .now_ns = now_ns };
@@ -112,6 +121,7 @@ static int setup(void **state)
 		.nr_procs_max = NR_PROCS,
 		.publish = publish,
 		.unpublish = unpublish,
+		.is_plain = is_plain,
 		.now_ns = now_ns,
 		.cpu_ns = cpu_ns,
 	};
@@ -285,6 +295,37 @@ static void test_own_mappings(void **state)
 
 /* A list is read again no sooner than after a rest, but for the first times, and replaced only if it
  * changed. */
+/* By all files of this very program, once they are known. */
+static void test_plain(void **state)
+{
+	struct sb_uw_need_event event = {
+		.tgid = (uint32_t)getpid(),
+		.exec_id = 5,
+		.start_ns = START_NS,
+		.need = SB_UW_NEED_INTERP,
+	};
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/exe", &st), 0);
+	odd_ino = 0;
+	assert_false(sb_uwprocs_is_plain(procs, &event));
+	assert_int_equal(need(event.tgid, 5, 0), 0);
+	assert_false(sb_uwprocs_is_plain(procs, &event)); /* they were new */
+	assert_int_equal(need(event.tgid, 5, 0), 0);
+	assert_true(sb_uwprocs_is_plain(procs, &event));
+	event.exec_id = 6;
+	assert_false(sb_uwprocs_is_plain(procs, &event));
+	odd_ino = st.st_ino;
+	assert_int_equal(need(event.tgid, 6, 0), 0);
+	assert_false(sb_uwprocs_is_plain(procs, &event));
+	odd_ino = 0;
+	assert_int_equal(need(event.tgid, 6, 0), 0);
+	assert_true(sb_uwprocs_is_plain(procs, &event));
+	sb_uwprocs_forget(procs, event.tgid);
+	assert_false(sb_uwprocs_is_plain(procs, &event));
+	assert_int_equal(find_shown(event.tgid), -1);
+}
+
 static void test_reread(void **state)
 {
 	uint32_t self = (uint32_t)getpid(), word, nr_segs, nr_early = 0;
@@ -465,8 +506,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_own_mappings), TEST(test_reread),   TEST(test_process_ends),
-		TEST(test_moved_text),	 TEST(test_too_many), TEST(test_processes_run_out),
+		TEST(test_own_mappings),      TEST(test_plain),	     TEST(test_reread),
+		TEST(test_process_ends),      TEST(test_moved_text), TEST(test_too_many),
+		TEST(test_processes_run_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

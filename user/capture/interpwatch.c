@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "base/vec.h"
+#include "capture/news.h"
 #include "capture/privileges.h"
 #include "capture/server.h"
 #include "capture/thread.h"
@@ -81,6 +82,7 @@ struct sb_interpwatch {
 
 	pthread_mutex_t ring_lock; /* of reading the ring, and of what comes from it */
 	SB_VEC(struct sb_interp_space) needs;
+	SB_VEC(struct sb_interp_space) native; /* known to have nothing, and published */
 	SB_VEC(struct waiting) waiting;
 	SB_VEC(uint64_t) words;
 	struct labels labels;
@@ -89,8 +91,7 @@ struct sb_interpwatch {
 	size_t nr_named;	    /* of waiting: those before are named, or being named */
 	struct labels taken_labels; /* the drain's: what it was given last */
 
-	pthread_mutex_t lock; /* of these */
-	SB_VEC(uint32_t) changed;
+	struct sb_newsbox news; /* of procs */
 	struct sb_interpwatch_stats stats;
 };
 
@@ -207,6 +208,11 @@ static struct proc *find_proc(struct sb_interpwatch *watch, uint32_t tgid)
 	return NULL;
 }
 
+static bool is_same_space(const struct sb_interp_space *a, const struct sb_interp_space *b)
+{
+	return a->tgid == b->tgid && a->start_ns == b->start_ns && a->exec_id == b->exec_id;
+}
+
 static void give_confs_back(struct sb_interpwatch *watch, struct proc *proc)
 {
 	uint32_t i;
@@ -280,6 +286,7 @@ static void drop_proc(struct sb_interpwatch *watch, struct proc *proc)
 	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.interp_procs), &proc->space.tgid);
 	give_confs_back(watch, proc);
 	sb_interp_ended(watch->interp, &proc->space);
+	sb_newsbox_unfollow(&watch->news, proc->space.tgid);
 	*proc = watch->procs.at[--watch->procs.nr];
 }
 
@@ -315,8 +322,7 @@ static void serve_need(struct sb_interpwatch *watch, const struct sb_interp_spac
 		publish(watch, proc);
 		return;
 	}
-	if (proc &&
-	    (proc->space.start_ns != space->start_ns || proc->space.exec_id != space->exec_id)) {
+	if (proc && !is_same_space(&proc->space, space)) {
 		drop_proc(watch, proc);
 		proc = NULL;
 	}
@@ -324,6 +330,8 @@ static void serve_need(struct sb_interpwatch *watch, const struct sb_interp_spac
 		if (sb_vec_push(&watch->procs, (struct proc){ .space = *space }))
 			return;
 		proc = &watch->procs.at[watch->procs.nr - 1];
+		/* Before it is looked at: what changes from then on must not be missed. */
+		sb_newsbox_follow(&watch->news, space->tgid);
 	}
 	look(watch, proc);
 }
@@ -400,24 +408,76 @@ static void rest(struct proc *proc)
 	proc->look_ns = proc->looked_ns + proc->rest_ns;
 }
 
-static void serve_changed(struct sb_interpwatch *watch)
+static bool has_nothing(const struct proc *proc)
 {
-	__typeof__(watch->changed) changed;
-	struct proc *proc;
+	return !proc->nr_confs && !proc->labels && !proc->again_ns;
+}
+
+/* It is published; what was here of another program of its number goes. */
+static void take_native(struct sb_interpwatch *watch, const struct sb_interp_space *space)
+{
+	const struct proc new = { .space = *space, .looked_ns = sb_now_ns() };
+	struct proc *proc = find_proc(watch, space->tgid);
+
+	if (proc && is_same_space(&proc->space, space)) {
+		publish(watch, proc);
+		return;
+	}
+	if (proc) {
+		give_confs_back(watch, proc);
+		sb_interp_ended(watch->interp, &proc->space);
+	}
+	/* Without memory it is unknown once more when the BPF side forgets it. */
+	if (sb_interp_note_native(watch->interp, space))
+		return;
+	if (proc)
+		*proc = new;
+	else
+		(void)sb_vec_push(&watch->procs, new);
+}
+
+static void serve_native(struct sb_interpwatch *watch)
+{
+	__typeof__(watch->native) native;
 	size_t i;
 
-	pthread_mutex_lock(&watch->lock);
-	changed = watch->changed;
-	memset(&watch->changed, 0, sizeof(watch->changed));
-	pthread_mutex_unlock(&watch->lock);
-	for (i = 0; i < changed.nr; i++) {
-		proc = find_proc(watch, changed.at[i]);
-		if (!proc || proc->is_changed)
-			continue;
+	pthread_mutex_lock(&watch->ring_lock);
+	native = watch->native;
+	memset(&watch->native, 0, sizeof(watch->native));
+	pthread_mutex_unlock(&watch->ring_lock);
+	for (i = 0; i < native.nr; i++)
+		take_native(watch, &native.at[i]);
+	sb_vec_release(&native);
+}
+
+static void serve_piece(struct sb_interpwatch *watch, const struct sb_news *news)
+{
+	struct proc *proc = find_proc(watch, news->tgid);
+
+	if (!proc)
+		return;
+	/* What takes its place has another name, by which it is asked for; as are threads that go on. */
+	if (news->kind == SB_SIDEBAND_EXEC ||
+	    (news->kind == SB_SIDEBAND_EXIT && has_nothing(proc))) {
+		if (proc->looked_ns < news->time_ns)
+			drop_proc(watch, proc);
+	} else if (news->kind == SB_SIDEBAND_EXIT) {
+		proc->is_changed = true;
+		proc->look_ns = news->time_ns; /* at once: it is gone, but for threads that go on */
+	} else if (!proc->is_changed) {
 		proc->is_changed = true;
 		rest(proc);
 	}
-	sb_vec_release(&changed);
+}
+
+static void serve_news(struct sb_interpwatch *watch)
+{
+	sb_news_list list = sb_newsbox_take(&watch->news, sb_now_ns());
+	size_t i;
+
+	for (i = 0; i < list.nr; i++)
+		serve_piece(watch, &list.at[i]);
+	sb_vec_release(&list);
 }
 
 /* Return: when the next look is due, in ms, or -1. */
@@ -455,9 +515,10 @@ static void *serve(void *arg)
 	sb_thread_hurry();
 	sb_privileges_thread(SB_KEEPER_TABLES);
 	while (sb_server_wait(&watch->server, timeout_ms)) {
+		serve_native(watch);
 		serve_needs(watch);
 		serve_names(watch);
-		serve_changed(watch);
+		serve_news(watch);
 		timeout_ms = serve_looks(watch);
 	}
 	return NULL;
@@ -465,17 +526,14 @@ static void *serve(void *arg)
 
 /* What others call. */
 
-void sb_interpwatch_changed(struct sb_interpwatch *watch, uint32_t tgid)
+void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband *event)
 {
-	bool is_first;
-
-	pthread_mutex_lock(&watch->lock);
-	is_first = !watch->changed.nr;
-	if (watch->changed.nr < PROCS_MAX &&
-	    (is_first || watch->changed.at[watch->changed.nr - 1] != tgid))
-		sb_vec_push(&watch->changed, tgid);
-	pthread_mutex_unlock(&watch->lock);
-	if (is_first)
+	if (event)
+		sb_newsbox_put(&watch->news,
+			       &(struct sb_news){ event->tgid, event->kind, event->time_ns },
+			       event->kind == SB_SIDEBAND_MMAP &&
+				       !sb_interp_seems_plain(watch->interp, event->map.path));
+	else if (sb_newsbox_is_due(&watch->news, sb_now_ns()))
 		sb_server_wake(&watch->server);
 }
 
@@ -504,6 +562,9 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 
 	pthread_mutex_lock(&watch->ring_lock);
 	ring_buffer__consume(watch->server.ring);
+	/* Whoever asks from here on what they are, is told. */
+	for (i = 0; i < watch->native.nr && !err; i++)
+		err = sb_interp_note_native(watch->interp, &watch->native.at[i]);
 	for (i = 0; i < watch->waiting.nr && !err; i++) {
 		const struct waiting *stack = &watch->waiting.at[i];
 		const struct sb_batch_stack into = {
@@ -562,6 +623,27 @@ static int need(struct sb_interpwatch *watch, const struct sb_interp_space *spac
 	pthread_mutex_unlock(&watch->ring_lock);
 	sb_server_wake(&watch->server);
 	return err;
+}
+
+void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid)
+{
+	sb_newsbox_follow(&watch->news, tgid);
+}
+
+void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_interp_space *space,
+			 bool is_plain)
+{
+	bool is_kept = false;
+
+	if (is_plain) {
+		pthread_mutex_lock(&watch->ring_lock);
+		is_kept = !sb_vec_push(&watch->native, *space);
+		pthread_mutex_unlock(&watch->ring_lock);
+	}
+	if (is_kept)
+		publish(watch, &(struct proc){ .space = *space });
+	else
+		need(watch, space);
 }
 
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid)
@@ -665,7 +747,8 @@ int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asl
 
 void sb_interpwatch_stats(struct sb_interpwatch *watch, struct sb_interpwatch_stats *ret_stats)
 {
-	ret_stats->nr_refused = __atomic_load_n(&watch->stats.nr_refused, __ATOMIC_RELAXED);
+	ret_stats->nr_refused = __atomic_load_n(&watch->stats.nr_refused, __ATOMIC_RELAXED) +
+				sb_newsbox_nr_lost(&watch->news);
 	ret_stats->nr_lost = __atomic_load_n(&watch->stats.nr_lost, __ATOMIC_RELAXED);
 	ret_stats->nr_labels_lost = __atomic_load_n(&watch->stats.nr_labels_lost, __ATOMIC_RELAXED);
 }
@@ -693,13 +776,13 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 {
 	struct sb_interpwatch *watch = calloc(1, sizeof(*watch));
 	uint32_t i;
-	int err = 0;
+	int err;
 
 	if (!watch)
 		return -ENOMEM;
+	err = sb_newsbox_init(&watch->news);
 	watch->skel = skel;
 	watch->interp = interp;
-	pthread_mutex_init(&watch->lock, NULL);
 	pthread_mutex_init(&watch->ring_lock, NULL);
 	sb_cond_init(&watch->is_looked_at);
 	for (i = 0; i < SB_INTERP_CONFS_MAX && !err; i++)
@@ -735,12 +818,12 @@ void sb_interpwatch_free(struct sb_interpwatch *watch)
 	sb_vec_release(&watch->procs);
 	sb_vec_release(&watch->free_confs);
 	sb_vec_release(&watch->needs);
+	sb_vec_release(&watch->native);
 	sb_vec_release(&watch->waiting);
 	sb_vec_release(&watch->words);
 	release_labels(&watch->labels);
 	release_labels(&watch->taken_labels);
-	sb_vec_release(&watch->changed);
-	pthread_mutex_destroy(&watch->lock);
+	sb_newsbox_release(&watch->news);
 	pthread_mutex_destroy(&watch->ring_lock);
 	pthread_cond_destroy(&watch->is_looked_at);
 	free(watch);

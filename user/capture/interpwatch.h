@@ -25,8 +25,21 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 		       struct sb_interpwatch **ret_watch);
 void sb_interpwatch_free(struct sb_interpwatch *watch);
 
-/* The mappings of @tgid changed, or it ended. Any thread; does not block for long. */
-void sb_interpwatch_changed(struct sb_interpwatch *watch, uint32_t tgid);
+/*
+ * What side-band records say of a process, or NULL: that was all for now. It is looked at again, soon if it maps
+ * what may have an interpreter. Any thread; does not block for long.
+ */
+struct sb_sideband;
+void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband *event);
+
+/*
+ * A process was asked for elsewhere. follow(): its news are ours from here on. Then need(): its mappings were read
+ * since, and by sb_interp_is_plain() of each there is no interpreter in it; or it is to be looked at. Any thread;
+ * does not block for long.
+ */
+void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid);
+void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_interp_space *space,
+			 bool is_plain);
 
 /* @tgid is about to be sampled: look at it at once. */
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid);

@@ -67,8 +67,8 @@ struct sb_procwatch {
 	struct sb_index files_index;
 	uint64_t nr_open, open_max; /* descriptors in the queue */
 	struct sb_procwatch_stats stats;
-	void (*changed)(void *arg, uint32_t tgid, uint64_t time_ns);
-	void *changed_arg;
+	void (*tell)(void *arg, const struct sb_sideband *event);
+	void *tell_arg;
 };
 
 static struct file_key file_key_of(const struct sb_sym_mmap *map)
@@ -152,8 +152,8 @@ static int on_record(void *arg, const struct perf_event_header *record)
 	}
 	if (event.kind == SB_SIDEBAND_LOST)
 		watch->stats.nr_lost += watch->tells_lost ? 0 : event.nr_lost;
-	else if (event.kind != SB_SIDEBAND_FORK && watch->changed)
-		watch->changed(watch->changed_arg, event.tgid, event.time_ns);
+	else if (event.kind != SB_SIDEBAND_FORK && watch->tell)
+		watch->tell(watch->tell_arg, &event);
 	if (watch->queue.nr >= QUEUE_MAX) {
 		lose(watch, &event);
 		return 0;
@@ -198,6 +198,8 @@ static void collect(struct sb_procwatch *watch)
 		if (ring->was_full && watch->tells_lost)
 			count_lost(watch, ring);
 	}
+	if (watch->tell)
+		watch->tell(watch->tell_arg, NULL);
 }
 
 static void *reader(void *arg)
@@ -298,11 +300,11 @@ void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu)
 }
 
 void sb_procwatch_notify(struct sb_procwatch *watch,
-			 void (*changed)(void *arg, uint32_t tgid, uint64_t time_ns), void *arg)
+			 void (*tell)(void *arg, const struct sb_sideband *event), void *arg)
 {
 	pthread_mutex_lock(&watch->lock);
-	watch->changed = changed;
-	watch->changed_arg = arg;
+	watch->tell = tell;
+	watch->tell_arg = arg;
 	pthread_mutex_unlock(&watch->lock);
 }
 

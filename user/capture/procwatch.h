@@ -26,12 +26,13 @@ int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch *
 void sb_procwatch_free(struct sb_procwatch *watch);
 
 /*
- * Call @changed for each process whose executable mappings change, or that ends, as soon as that is
- * known, and say when (CLOCK_MONOTONIC); on the reader's thread or on that of sb_procwatch_drain(), one at a time.
- * It must not block. NULL: no more calls, from the return on.
+ * Call @tell for each process whose executable mappings change, or that ends, as soon as that is known, and
+ * with NULL when that was all for now, every 20 ms at least; on the reader's thread or on that of
+ * sb_procwatch_drain(), one at a time. It must not block. NULL: no more calls, from the return on.
  */
+struct sb_sideband;
 void sb_procwatch_notify(struct sb_procwatch *watch,
-			 void (*changed)(void *arg, uint32_t tgid, uint64_t time_ns), void *arg);
+			 void (*tell)(void *arg, const struct sb_sideband *event), void *arg);
 
 /* A CPU came online. What processes did there before is made up for from /proc. */
 int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu);

@@ -374,8 +374,9 @@ void sb_session_free(struct sb_session *session)
 	sb_thinning_release(&session->thinning);
 	sb_vec_release(&session->links);
 	sb_procwatch_free(session->procwatch);
-	sb_interpwatch_free(session->interps);
+	/* Its thread tells the next one. */
 	sb_unwinder_free(session->unwinder);
+	sb_interpwatch_free(session->interps);
 	sb_drain_free(session->drain);
 	sampler_bpf__destroy(session->skel);
 	sb_vec_release(&session->cpus);

@@ -249,14 +249,37 @@ static int prepare(struct sb_session *session)
 	return 0;
 }
 
-static void on_changed(void *arg, uint32_t tgid, uint64_t time_ns)
+static void on_news(void *arg, const struct sb_sideband *event)
 {
 	struct sb_session *session = arg;
 
 	if (session->unwinder)
-		sb_unwinder_changed(session->unwinder, tgid, time_ns);
+		sb_unwinder_tell(session->unwinder, event);
 	if (session->interps)
-		sb_interpwatch_changed(session->interps, tgid);
+		sb_interpwatch_tell(session->interps, event);
+}
+
+static void follow_interps(void *arg, uint32_t tgid)
+{
+	const struct sb_session *session = arg;
+
+	sb_interpwatch_follow(session->interps, tgid);
+}
+
+static bool is_plain(void *arg, const struct stat *st)
+{
+	const struct sb_session *session = arg;
+
+	return sb_interp_is_plain(session->opts.interp, st);
+}
+
+static void on_interp_need(void *arg, const struct sb_uw_need_event *need, bool is_plain)
+{
+	const struct sb_session *session = arg;
+
+	sb_interpwatch_need(session->interps,
+			    &(struct sb_interp_space){ need->start_ns, need->tgid, need->exec_id },
+			    is_plain);
 }
 
 static int start_interps(struct sb_session *session)
@@ -267,6 +290,10 @@ static int start_interps(struct sb_session *session)
 		return 0;
 	err = sb_interpwatch_new(session->skel, session->opts.interp, &session->interps);
 	session->asleep.interps = session->interps;
+	session->unwinder_interps =
+		(struct sb_unwinder_interps){ follow_interps, is_plain, on_interp_need, session };
+	if (!err && session->unwinder)
+		sb_unwinder_serve_interps(session->unwinder, &session->unwinder_interps);
 	return err ? sb_explain(err, "watch interpreters") : 0;
 }
 
@@ -388,7 +415,7 @@ static int load(struct sb_session *session)
 		err = start_interps(session);
 	if (err)
 		return err;
-	sb_procwatch_notify(session->procwatch, on_changed, session);
+	sb_procwatch_notify(session->procwatch, on_news, session);
 	expect_targets(session);
 	expect_command(session);
 	return sb_targets_apply(session->opts.targets, session->skel);

@@ -7,6 +7,7 @@
 #include "capture/asleep.h"
 #include "capture/session.h"
 #include "capture/thinning.h"
+#include "capture/unwinder.h"
 #include "views/view.h"
 
 struct sb_session {
@@ -14,8 +15,9 @@ struct sb_session {
 	struct sampler_bpf *skel;
 	struct sb_drain *drain;
 	struct sb_procwatch *procwatch;
-	struct sb_interpwatch *interps;		    /* NULL: not asked for */
-	struct sb_unwinder *unwinder;		    /* NULL without unwind tables */
+	struct sb_interpwatch *interps; /* NULL: not asked for */
+	struct sb_unwinder *unwinder;	/* NULL without unwind tables */
+	struct sb_unwinder_interps unwinder_interps;
 	struct bpf_program *timer, *begin, *settle; /* of one of the views; NULL: none has one */
 	bool begins_with_timer;			    /* timer and begin are of the same one */
 	sb_vec_link links;

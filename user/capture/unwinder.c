@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "capture/news.h"
 #include "capture/privileges.h"
 #include "capture/server.h"
 #include "capture/thread.h"
@@ -25,24 +26,17 @@
 #include "sb_abi_unwind.h"
 #include "views/skel.h"
 
-#define BINS_BYTES  (SB_UW_BINS_MAX * sizeof(struct sb_uw_bin))
-/* The kernel's PID_MAX_LIMIT. */
-#define TGIDS_MAX   (4u << 20)
+#define BINS_BYTES (SB_UW_BINS_MAX * sizeof(struct sb_uw_bin))
 /* Requests taken from the ring at a time, and for tables waiting: more than it holds. */
-#define NEEDS_MAX   8192u
-/* Changes that wait to be looked at. */
-#define CHANGES_MAX 65536u
-
-/* One bit for each process. */
-struct tgid_set {
-	uint64_t bits[TGIDS_MAX / 64];
-};
+#define NEEDS_MAX  8192u
 
 /* A file that is about to be mapped. */
 struct wanted_file {
 	int fd; /* -1: the vDSO */
 	uint32_t tgid;
 };
+
+typedef SB_VEC(struct sb_uw_need_event) need_list;
 
 struct sb_unwinder {
 	struct sampler_bpf *skel; /* borrowed */
@@ -56,10 +50,11 @@ struct sb_unwinder {
 	struct sb_uwprocs *procs;
 	struct sb_uwtouch *touch;
 	struct sb_server server;
+	struct sb_newsbox news; /* of processes whose lists are published, or about to be */
 
 	/* Of the thread. */
-	SB_VEC(struct sb_uw_need_event) needs, first_needs; /* first_tgid's are the latter */
-	SB_VEC(struct sb_uw_need_event) bins_needed;	    /* oldest first */
+	need_list needs, first_needs;		     /* first_tgid's are the latter */
+	SB_VEC(struct sb_uw_need_event) bins_needed; /* oldest first */
 	SB_VEC(struct rereading {
 		uint32_t tgid;
 		uint64_t when_ns;
@@ -68,39 +63,24 @@ struct sb_unwinder {
 	uint64_t nr_needs, nr_refused;
 
 	/* Of all threads, by atomic operations. */
-	uint32_t first_tgid;	    /* it goes before others; 0: none */
-	struct tgid_set *published; /* or about to be */
+	const struct sb_unwinder_interps *interps; /* borrowed; NULL: not yet */
+	uint32_t first_tgid;			   /* it goes before others; 0: none */
 
 	pthread_mutex_t lock; /* of everything below */
-	SB_VEC(struct change {
-		uint32_t tgid;
-		uint64_t time_ns;
-	})
-	changes;
 	sb_vec_u32 expected_tgids;
 	SB_VEC(struct wanted_file) expected_files; /* descriptors are owned */
 	uint32_t nr_expected;			   /* in the lists, or being served */
 	pthread_cond_t is_served;
-	uint64_t nr_changes_lost;
 	struct sb_unwinder_stats stats;
 };
 
-static bool has_tgid(const struct tgid_set *set, uint32_t tgid)
+static bool is_plain(void *arg, const struct stat *st)
 {
-	return tgid < TGIDS_MAX &&
-	       __atomic_load_n(&set->bits[tgid / 64], __ATOMIC_SEQ_CST) >> tgid % 64 & 1;
-}
+	const struct sb_unwinder *unwinder = arg;
+	const struct sb_unwinder_interps *interps =
+		__atomic_load_n(&unwinder->interps, __ATOMIC_ACQUIRE);
 
-static void add_tgid(struct tgid_set *set, uint32_t tgid)
-{
-	if (tgid < TGIDS_MAX)
-		__atomic_fetch_or(&set->bits[tgid / 64], 1ull << tgid % 64, __ATOMIC_SEQ_CST);
-}
-
-static void remove_tgid(struct tgid_set *set, uint32_t tgid)
-{
-	if (tgid < TGIDS_MAX)
-		__atomic_fetch_and(&set->bits[tgid / 64], ~(1ull << tgid % 64), __ATOMIC_SEQ_CST);
+	return interps && interps->is_plain(interps->arg, st);
 }
 
 /* The maps of the BPF side. */
@@ -139,7 +119,7 @@ static void unpublish(void *arg, uint32_t tgid)
 
 	/* What is not there any more need not be deleted. */
 	bpf_map_delete_elem(bpf_map__fd(unwinder->skel->maps.uw_procs), &tgid);
-	remove_tgid(unwinder->published, tgid);
+	sb_newsbox_unfollow(&unwinder->news, tgid);
 }
 
 /* Requests. */
@@ -194,16 +174,36 @@ static void serve_proc(struct sb_unwinder *unwinder, const struct sb_uw_need_eve
 	int err;
 
 	/* Before its mappings are read: what changes from then on must not be missed. */
-	add_tgid(unwinder->published, need->tgid);
+	sb_newsbox_follow(&unwinder->news, need->tgid);
 	err = sb_uwprocs_need(unwinder->procs, need);
 	if (err == -EAGAIN)
 		reread(unwinder, need->tgid);
 	else if (err)
 		sb_debug("no mappings of process %u: %s", need->tgid, strerror(-err));
 	if (!sb_uwprocs_has(unwinder->procs, need->tgid))
-		remove_tgid(unwinder->published, need->tgid);
+		sb_newsbox_unfollow(&unwinder->news, need->tgid);
 	else if (sb_uwprocs_bin_at(unwinder->procs, need->tgid, need->addr, &bin.bin))
 		need_bin(unwinder, &bin);
+}
+
+/*
+ * What interpreters there are in a process is asked for: by its mappings we know of most that there are none. They are
+ * read when its news are followed, so that none are missed.
+ */
+static void serve_interps(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
+{
+	const struct sb_unwinder_interps *interps =
+		__atomic_load_n(&unwinder->interps, __ATOMIC_ACQUIRE);
+	uint64_t now_ns = sb_now_ns();
+	bool is_plain;
+
+	if (!interps)
+		return;
+	interps->follow(interps->arg, need->tgid);
+	serve_proc(unwinder, need);
+	is_plain = sb_uwprocs_is_read_since(unwinder->procs, need->tgid, now_ns) &&
+		   sb_uwprocs_is_plain(unwinder->procs, need);
+	interps->need(interps->arg, need, is_plain);
 }
 
 static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
@@ -220,7 +220,26 @@ static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *n
 		if (sb_uwtouch_ask(unwinder->touch, need->tgid, need->addr))
 			unwinder->nr_refused++;
 		break;
+	case SB_UW_NEED_INTERP:
+		serve_interps(unwinder, need);
+		break;
 	}
+}
+
+/* Return: how many were served: a sample that asks for interpreters asks for mappings next, which is one. */
+static size_t serve_next(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need,
+			 size_t nr)
+{
+	struct sb_uw_need_event both = need[0];
+
+	if (nr < 2 || need[0].need != SB_UW_NEED_INTERP || need[1].need != SB_UW_NEED_PROC ||
+	    need[0].tgid != need[1].tgid || need[0].exec_id != need[1].exec_id) {
+		serve(unwinder, need);
+		return 1;
+	}
+	both.addr = need[1].addr;
+	serve(unwinder, &both);
+	return 2;
 }
 
 /* Looked at anew after each, so that what goes first waits for one. */
@@ -231,13 +250,21 @@ static void serve_needs(struct sb_unwinder *unwinder)
 	do {
 		ring_buffer__consume(unwinder->server.ring);
 		if (next_first < unwinder->first_needs.nr)
-			serve(unwinder, &unwinder->first_needs.at[next_first++]);
+			next_first += serve_next(unwinder, &unwinder->first_needs.at[next_first],
+						 unwinder->first_needs.nr - next_first);
 		else if (next < unwinder->needs.nr)
-			serve(unwinder, &unwinder->needs.at[next++]);
+			next += serve_next(unwinder, &unwinder->needs.at[next],
+					   unwinder->needs.nr - next);
 		else
 			break;
 	} while (!sb_server_is_ending(&unwinder->server));
 	unwinder->first_needs.nr = unwinder->needs.nr = 0;
+}
+
+/* Compiling takes long: who needs to know of interpreters meanwhile asks elsewhere. */
+static void set_busy(struct sb_unwinder *unwinder, bool is_busy)
+{
+	__atomic_store_n(&unwinder->skel->bss->uw_is_busy, is_busy, __ATOMIC_SEQ_CST);
 }
 
 /* Which is next: the smallest of those that are missing still, so that a big one keeps few waiting. */
@@ -272,29 +299,37 @@ static bool serve_bin(struct sb_unwinder *unwinder)
 
 	if (!unwinder->bins_needed.nr)
 		return false;
+	set_busy(unwinder, true);
 	sb_uwprocs_need_bin(unwinder->procs, &unwinder->bins_needed.at[i]);
+	set_busy(unwinder, false);
 	memmove(&unwinder->bins_needed.at[i], &unwinder->bins_needed.at[i + 1],
 		(--unwinder->bins_needed.nr - i) * sizeof(unwinder->bins_needed.at[0]));
 	return unwinder->bins_needed.nr > 0;
 }
 
-static void serve_changes(struct sb_unwinder *unwinder)
+/* Of a program that is no more. The BPF side asks for the next one, or for threads that go on. */
+static void forget_old(struct sb_unwinder *unwinder, const struct sb_news *news)
 {
-	__typeof__(unwinder->changes) changes;
+	if (!sb_uwprocs_is_read_since(unwinder->procs, news->tgid, news->time_ns))
+		sb_uwprocs_forget(unwinder->procs, news->tgid);
+}
+
+static void serve_news(struct sb_unwinder *unwinder)
+{
+	sb_news_list list = sb_newsbox_take(&unwinder->news, sb_now_ns());
 	size_t i;
 
-	pthread_mutex_lock(&unwinder->lock);
-	changes = unwinder->changes;
-	memset(&unwinder->changes, 0, sizeof(unwinder->changes));
-	pthread_mutex_unlock(&unwinder->lock);
-	for (i = 0; i < changes.nr && !sb_server_is_ending(&unwinder->server); i++) {
-		const struct change *change = &changes.at[i];
+	for (i = 0; i < list.nr; i++)
+		if (list.at[i].kind != SB_SIDEBAND_MMAP)
+			forget_old(unwinder, &list.at[i]);
+	for (i = 0; i < list.nr && !sb_server_is_ending(&unwinder->server); i++) {
+		const struct sb_news *news = &list.at[i];
 
-		/* A program that begins makes half a dozen in a row. */
-		if (!sb_uwprocs_is_read_since(unwinder->procs, change->tgid, change->time_ns))
-			reread(unwinder, change->tgid);
+		if (news->kind == SB_SIDEBAND_MMAP &&
+		    !sb_uwprocs_is_read_since(unwinder->procs, news->tgid, news->time_ns))
+			reread(unwinder, news->tgid);
 	}
-	sb_vec_release(&changes);
+	sb_vec_release(&list);
 }
 
 /* Those whose time has come. Return: when the next one's is, in ms, or -1. */
@@ -338,6 +373,7 @@ static void serve_expected(struct sb_unwinder *unwinder)
 	pthread_mutex_lock(&unwinder->lock);
 	tgids = unwinder->expected_tgids;
 	unwinder->expected_tgids = (sb_vec_u32){};
+	set_busy(unwinder, tgids.nr || unwinder->expected_files.nr);
 	files = unwinder->expected_files;
 	memset(&unwinder->expected_files, 0, sizeof(unwinder->expected_files));
 	pthread_mutex_unlock(&unwinder->lock);
@@ -352,6 +388,7 @@ static void serve_expected(struct sb_unwinder *unwinder)
 		sb_closep(&files.at[i].fd);
 		note_served(unwinder);
 	}
+	set_busy(unwinder, false);
 	sb_vec_release(&files);
 	sb_vec_release(&tgids);
 }
@@ -378,7 +415,7 @@ static void note_stats(struct sb_unwinder *unwinder)
 		.build_ns = tables.build_ns,
 		.nr_processes = procs.nr_processes,
 		.nr_refused = procs.nr_refused + tables.nr_refused + unwinder->nr_refused +
-			      unwinder->nr_changes_lost,
+			      sb_newsbox_nr_lost(&unwinder->news),
 		.nr_needs = unwinder->nr_needs,
 	};
 	pthread_mutex_unlock(&unwinder->lock);
@@ -415,7 +452,7 @@ static void *serve_all(void *arg)
 	sb_privileges_thread(SB_KEEPER_TABLES);
 	wait_for_grower(unwinder);
 	while (sb_server_wait(&unwinder->server, timeout_ms)) {
-		serve_changes(unwinder);
+		serve_news(unwinder);
 		serve_needs(unwinder);
 		serve_expected(unwinder);
 		timeout_ms = serve_rereadings(unwinder);
@@ -474,6 +511,7 @@ static int make_tables(struct sb_unwinder *unwinder)
 		.pool = unwinder->pool,
 		.publish = publish,
 		.unpublish = unpublish,
+		.is_plain = is_plain,
 		.arg = unwinder,
 	};
 	void *bins;
@@ -495,7 +533,7 @@ int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 		    struct sb_unwinder **ret_unwinder)
 {
 	struct sb_unwinder *unwinder = calloc(1, sizeof(*unwinder));
-	int err = 0;
+	int err;
 
 	if (!unwinder)
 		return -ENOMEM;
@@ -503,9 +541,7 @@ int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 	unwinder->parser = parser;
 	pthread_mutex_init(&unwinder->lock, NULL);
 	sb_cond_init(&unwinder->is_served);
-	unwinder->published = calloc(1, sizeof(*unwinder->published));
-	if (!unwinder->published)
-		err = -ENOMEM;
+	err = sb_newsbox_init(&unwinder->news);
 	if (!err)
 		err = make_pool(unwinder,
 				pool_bytes_max ? pool_bytes_max : SB_UNWINDER_POOL_BYTES_DEFAULT);
@@ -561,8 +597,7 @@ void sb_unwinder_free(struct sb_unwinder *unwinder)
 	sb_vec_release(&unwinder->first_needs);
 	sb_vec_release(&unwinder->bins_needed);
 	sb_vec_release(&unwinder->rereadings);
-	sb_vec_release(&unwinder->changes);
-	free(unwinder->published);
+	sb_newsbox_release(&unwinder->news);
 	sb_vec_release(&unwinder->expected_tgids);
 	for (i = 0; i < unwinder->expected_files.nr; i++)
 		sb_closep(&unwinder->expected_files.at[i].fd);
@@ -570,6 +605,12 @@ void sb_unwinder_free(struct sb_unwinder *unwinder)
 	pthread_cond_destroy(&unwinder->is_served);
 	pthread_mutex_destroy(&unwinder->lock);
 	free(unwinder);
+}
+
+void sb_unwinder_serve_interps(struct sb_unwinder *unwinder,
+			       const struct sb_unwinder_interps *interps)
+{
+	__atomic_store_n(&unwinder->interps, interps, __ATOMIC_RELEASE);
 }
 
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid)
@@ -610,22 +651,14 @@ void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *unt
 	pthread_mutex_unlock(&unwinder->lock);
 }
 
-void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid, uint64_t time_ns)
+void sb_unwinder_tell(struct sb_unwinder *unwinder, const struct sb_sideband *event)
 {
-	const struct change change = { .tgid = tgid, .time_ns = time_ns };
-	bool is_first;
-
-	if (!has_tgid(unwinder->published, tgid))
-		return;
-	pthread_mutex_lock(&unwinder->lock);
-	is_first = !unwinder->changes.nr;
-	/* What is lost the walker will find out by itself. */
-	if (!is_first && unwinder->changes.at[unwinder->changes.nr - 1].tgid == tgid)
-		unwinder->changes.at[unwinder->changes.nr - 1] = change;
-	else if (unwinder->changes.nr >= CHANGES_MAX || sb_vec_push(&unwinder->changes, change))
-		unwinder->nr_changes_lost++;
-	pthread_mutex_unlock(&unwinder->lock);
-	if (is_first)
+	if (event)
+		sb_newsbox_put(&unwinder->news,
+			       &(struct sb_news){ event->tgid, event->kind, event->time_ns },
+			       event->kind == SB_SIDEBAND_MMAP &&
+				       goes_first(unwinder, event->tgid));
+	else if (sb_newsbox_is_due(&unwinder->news, sb_now_ns()))
 		sb_server_wake(&unwinder->server);
 }
 

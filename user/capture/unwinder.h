@@ -13,15 +13,17 @@
  *	uwpool.c	the pool: parts of 4 MiB, made when needed; extents of words
  *
  * All functions but the threads' are called by the owner of the session, except
- * sb_unwinder_changed().
+ * sb_unwinder_tell().
  */
 #ifndef SB_CAPTURE_UNWINDER_H
 #define SB_CAPTURE_UNWINDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct sampler_bpf;
+struct sb_uw_need_event;
 struct sb_parser_seat;
 struct sb_unwinder;
 
@@ -56,10 +58,28 @@ int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel);
 void sb_unwinder_free(struct sb_unwinder *unwinder);
 
 /*
- * The executable mappings of @tgid changed, or it ended (side-band records say so): if its list was
- * published, and read before @time_ns (CLOCK_MONOTONIC), it is read anew. Any thread; never blocks for long.
+ * Before programs are attached: whom to tell that it was asked which interpreters there are in a process, and
+ * whether none can be, as far as is_plain() says so of each file that it maps. On the thread; lives as long as the
+ * unwinder does.
  */
-void sb_unwinder_changed(struct sb_unwinder *unwinder, uint32_t tgid, uint64_t time_ns);
+struct stat;
+struct sb_unwinder_interps {
+	/* From here on it is noticed when the process maps more. */
+	void (*follow)(void *arg, uint32_t tgid);
+	bool (*is_plain)(void *arg, const struct stat *st);
+	void (*need)(void *arg, const struct sb_uw_need_event *need, bool is_plain);
+	void *arg;
+};
+void sb_unwinder_serve_interps(struct sb_unwinder *unwinder,
+			       const struct sb_unwinder_interps *interps);
+
+/*
+ * What side-band records say of a process, or NULL: that was all for now. If its list was published, and read
+ * before that, it is read anew, or forgotten; not at once, because most processes end soon, and the BPF side asks
+ * when it needs it. Any thread; never blocks for long.
+ */
+struct sb_sideband;
+void sb_unwinder_tell(struct sb_unwinder *unwinder, const struct sb_sideband *event);
 
 /* @tgid is about to be sampled: its mappings are read, and its tables built, at once. */
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,6 +30,7 @@ struct proc {
 	uint64_t read_ns; /* when that began */
 	uint64_t published_ns, next_read_ns;
 	uint32_t nr_early; /* reads without a rest */
+	bool is_plain;	   /* no file of it has an interpreter */
 };
 
 struct sb_uwprocs {
@@ -125,7 +125,7 @@ static void drop_proc(struct sb_uwprocs *procs, struct proc *proc)
 	procs->at.nr--;
 }
 
-static void drop_tgid(struct sb_uwprocs *procs, uint32_t tgid)
+void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid)
 {
 	struct proc *proc = find_proc(procs, tgid);
 
@@ -149,25 +149,29 @@ static void drop_oldest(struct sb_uwprocs *procs)
 
 /* What a line of /proc/PID/maps is of. */
 
+/* Return: whether it is known; then, *@ret_is_plain: it has no interpreter. */
 static bool find_by_stat(const struct sb_uwprocs *procs, uint32_t tgid,
-			 const struct sb_maps_line *line, struct sb_uwtables_spot *ret_spot)
+			 const struct sb_maps_line *line, struct sb_uwtables_spot *ret_spot,
+			 bool *ret_is_plain)
 {
-	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
-		 (unsigned long long)line->start, (unsigned long long)line->end);
-	return !stat(path, &st) && sb_uwtables_find(procs->opts.tables, &st, line->pgoff, ret_spot);
+	if (sb_procfs_stat_line(tgid, line, &st) ||
+	    !sb_uwtables_find(procs->opts.tables, &st, line->pgoff, ret_spot))
+		return false;
+	*ret_is_plain = procs->opts.is_plain && procs->opts.is_plain(procs->opts.arg, &st);
+	return true;
 }
 
 /* Return: 0 and a bin that is held; -ENODATA: none, by the nature of it; -ENOENT: the mapping is
  * gone; others. */
 static int identify(const struct sb_uwprocs *procs, uint32_t tgid, const struct sb_maps_line *line,
-		    struct sb_uwtables_spot *ret_spot)
+		    struct sb_uwtables_spot *ret_spot, bool *ret_is_plain)
 {
 	sb_cleanup(sb_closep) int fd = -1;
 	int err;
 
+	*ret_is_plain = true;
 	switch (sb_map_kind(line->path, line->path_len)) {
 	case SB_MAP_VDSO:
 		err = sb_uwtables_add_vdso(procs->opts.tables, ret_spot);
@@ -178,8 +182,9 @@ static int identify(const struct sb_uwprocs *procs, uint32_t tgid, const struct 
 	default:
 		return -ENODATA;
 	}
-	if (find_by_stat(procs, tgid, line, ret_spot))
+	if (find_by_stat(procs, tgid, line, ret_spot, ret_is_plain))
 		return 0;
+	*ret_is_plain = false;
 	fd = sb_procfs_open_line(tgid, line);
 	if (fd < 0)
 		return fd == -EINVAL ? -ENODATA : fd; /* a device */
@@ -198,7 +203,7 @@ struct reading {
 	struct sb_moved_text moved;
 	size_t seg_of[3]; /* of the lines of @moved */
 	uint64_t exec_bytes;
-	bool is_cut;
+	bool is_cut, is_plain;
 };
 
 static int add_seg(struct reading *reading, const struct sb_maps_line *line)
@@ -210,13 +215,15 @@ static int add_seg(struct reading *reading, const struct sb_maps_line *line)
 		.flags = SB_UW_SEG_ANON,
 	};
 	struct sb_uwtables_spot spot;
+	bool is_plain;
 	int err;
 
 	if (reading->segs.nr == SB_UW_SEGS_MAX) {
 		reading->is_cut = true;
 		return 0;
 	}
-	err = identify(reading->procs, reading->tgid, line, &spot);
+	err = identify(reading->procs, reading->tgid, line, &spot, &is_plain);
+	reading->is_plain &= is_plain;
 	if (err == -ENOMEM || err == -ESRCH)
 		return err;
 	if (err == -ENOENT)
@@ -274,15 +281,16 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 	return err;
 }
 
-static int read_segs(struct sb_uwprocs *procs, uint32_t tgid, seg_list *ret_segs,
-		     uint64_t *ret_exec_vm)
+/* Return: 0, the list, and what is to be told of it in @new; as read_proc(). */
+static int read_segs(struct sb_uwprocs *procs, struct proc *new, seg_list *ret_segs)
 {
 	struct reading reading = {
 		.procs = procs,
-		.tgid = tgid,
+		.tgid = new->tgid,
 		.seg_of = { NO_SEG, NO_SEG, NO_SEG },
+		.is_plain = true,
 	};
-	int err = sb_procfs_code(tgid, on_line, &reading);
+	int err = sb_procfs_code(new->tgid, on_line, &reading);
 
 	procs->stats.nr_reads++;
 	if (err == -EFBIG || err == -EBADMSG)
@@ -296,7 +304,8 @@ static int read_segs(struct sb_uwprocs *procs, uint32_t tgid, seg_list *ret_segs
 	}
 	procs->stats.nr_refused += reading.is_cut;
 	*ret_segs = reading.segs;
-	*ret_exec_vm = reading.exec_bytes / (uint64_t)getpagesize();
+	new->exec_vm = reading.exec_bytes / (uint64_t)getpagesize();
+	new->is_plain = reading.is_plain && !reading.is_cut;
 	return 0;
 }
 
@@ -395,10 +404,10 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 	int err;
 
 	new->read_ns = procs->opts.now_ns();
-	err = read_segs(procs, new->tgid, &segs, &new->exec_vm);
+	err = read_segs(procs, new, &segs);
 	if (err) {
 		if (err != -ENOMEM)
-			drop_tgid(procs, new->tgid);
+			sb_uwprocs_forget(procs, new->tgid);
 		return err;
 	}
 	new->published_ns = procs->opts.now_ns();
@@ -408,6 +417,7 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 		have->read_ns = new->read_ns;
 		have->next_read_ns = new->next_read_ns;
 		have->nr_early = new->nr_early;
+		have->is_plain = new->is_plain;
 		drop_bins(procs, segs.at, segs.nr);
 		err = show(procs, have, true);
 	} else {
@@ -477,6 +487,14 @@ bool sb_uwprocs_is_read_since(const struct sb_uwprocs *procs, uint32_t tgid, uin
 	return have && have->read_ns > time_ns;
 }
 
+bool sb_uwprocs_is_plain(const struct sb_uwprocs *procs, const struct sb_uw_need_event *need)
+{
+	const struct proc *have = find_proc(procs, need->tgid);
+
+	return have && have->start_ns == need->start_ns && have->exec_id == need->exec_id &&
+	       have->is_plain;
+}
+
 /* All bins. */
 #define ANY_BIN UINT32_MAX
 
@@ -508,9 +526,11 @@ static int build_if_it_is(void *arg, const struct sb_maps_line *line)
 	struct building *building = arg;
 	struct sb_uwprocs *procs = building->procs;
 	struct sb_uwtables_spot spot;
+	bool is_plain;
 	int err;
 
-	if (!line->is_exec || line->end > USER_END || identify(procs, building->tgid, line, &spot))
+	if (!line->is_exec || line->end > USER_END ||
+	    identify(procs, building->tgid, line, &spot, &is_plain))
 		return 0;
 	if (building->bin == spot.bin || building->bin == ANY_BIN) {
 		err = build_held(building, line, spot.bin);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "capture/uwpool.h"
 #include "capture/uwtables.h"
@@ -30,6 +31,8 @@ struct sb_uwprocs_opts {
 	 * Return: 0, or a negative errno. */
 	int (*publish)(void *arg, uint32_t tgid, const struct sb_uw_proc *proc, bool is_same);
 	void (*unpublish)(void *arg, uint32_t tgid);
+	/* Return: whether there is no interpreter in a file. NULL: nobody knows. */
+	bool (*is_plain)(void *arg, const struct stat *st);
 	void *arg;
 	uint64_t (*now_ns)(void); /* NULL: sb_now_ns() */
 	uint64_t (*cpu_ns)(void); /* NULL: CPU time of the thread that calls */
@@ -58,8 +61,14 @@ bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t a
  */
 int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_when_ns);
 
+/* Its list is of no use any more. */
+void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid);
+
 /* Return: whether a list of @tgid is published, and was read when all was as it was at @time_ns or later. */
 bool sb_uwprocs_is_read_since(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t time_ns);
+
+/* Return: whether a list of this very space is published, and there is no interpreter in its files. */
+bool sb_uwprocs_is_plain(const struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 
 /* Build all tables that @tgid needs, if a list of it is published. */
 void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid);

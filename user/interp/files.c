@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Files that processes map: which runtimes they have, looked at once. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -93,17 +92,6 @@ static int add_file(struct sb_interp *interp, const struct seen_file *seen)
 	return err;
 }
 
-static int open_map(uint32_t tgid, const struct sb_process_map *map)
-{
-	return sb_procfs_open_line(tgid, &(struct sb_maps_line){
-						 .start = map->start,
-						 .end = map->end,
-						 .ino = map->ino,
-						 .path = map->path,
-						 .path_len = strlen(map->path),
-					 });
-}
-
 /* Return: 0, even if it can tell nothing; -ENOMEM: what it is is not known. */
 static int examine(struct sb_interp *interp, int fd, const char *path, struct seen_file *seen)
 {
@@ -121,36 +109,75 @@ static int examine(struct sb_interp *interp, int fd, const char *path, struct se
 	return 0;
 }
 
+static struct seen_file seen_of(const struct stat *st)
+{
+	return (struct seen_file){
+		.dev = st->st_dev,
+		.ino = st->st_ino,
+		.size = st->st_size,
+		.changed = st->st_ctim,
+	};
+}
+
+static uint64_t hash_stamp(const struct seen_file *file)
+{
+	const uint64_t words[] = { file->dev, file->ino, (uint64_t)file->size,
+				   (uint64_t)file->changed.tv_sec,
+				   (uint64_t)file->changed.tv_nsec };
+
+	return sb_hash(words, sizeof(words), 0) | 1;
+}
+
+static uint64_t hash_path(const char *path)
+{
+	return sb_hash(path, strlen(path), 1) | 1;
+}
+
+static void note(struct sb_interp *interp, uint64_t hash)
+{
+	__atomic_store_n(&interp->plain[hash / 2 % PLAIN_NOTES], hash, __ATOMIC_RELAXED);
+}
+
+static bool is_noted(const struct sb_interp *interp, uint64_t hash)
+{
+	return __atomic_load_n(&interp->plain[hash / 2 % PLAIN_NOTES], __ATOMIC_RELAXED) == hash;
+}
+
 int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
 			   const struct sb_process_map *map, struct seen_file **ret_file)
 {
 	sb_cleanup(sb_closep) int fd = -1;
-	struct seen_file seen = {}, *known;
-	char path[64];
+	const struct sb_maps_line line = {
+		.start = map->start,
+		.end = map->end,
+		.ino = map->ino,
+		.maj = map->maj,
+		.min = map->min,
+		.path = map->path,
+		.path_len = strlen(map->path),
+	};
+	struct seen_file seen, *known;
 	struct stat st;
 	int err;
 
 	*ret_file = NULL;
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
-		 (unsigned long long)map->start, (unsigned long long)map->end);
-	if (stat(path, &st)) {
-		fd = open_map(tgid, map);
+	if (sb_procfs_stat_line(tgid, &line, &st)) {
+		fd = sb_procfs_open_line(tgid, &line);
 		if (fd < 0 || fstat(fd, &st))
 			return -ENOENT;
 	}
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	seen.dev = st.st_dev;
-	seen.ino = st.st_ino;
-	seen.size = st.st_size;
-	seen.changed = st.st_ctim;
+	seen = seen_of(&st);
 	known = find_file(interp, &seen);
+	if (known && !known->runtimes)
+		note(interp, hash_stamp(known));
 	if (known) {
 		*ret_file = known->runtimes ? known : NULL;
 		return 0;
 	}
 	if (fd < 0)
-		fd = open_map(tgid, map);
+		fd = sb_procfs_open_line(tgid, &line);
 	if (fd < 0)
 		return -ENOENT;
 	err = examine(interp, fd, map->path, &seen);
@@ -160,7 +187,27 @@ int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
 		sb_image_file_free(seen.file);
 		return err == -ENOMEM ? err : -ENOENT;
 	}
-	if (seen.runtimes)
+	if (!seen.runtimes)
+		note(interp, hash_stamp(&seen));
+	else
 		*ret_file = &interp->files.at[interp->files.nr - 1];
 	return 0;
+}
+
+void sb_interp_note_plain(struct sb_interp *interp, const char *path)
+{
+	note(interp, hash_path(path));
+}
+
+bool sb_interp_seems_plain(const struct sb_interp *interp, const char *path)
+{
+	/* The vDSO and such. */
+	return path[0] == '[' || is_noted(interp, hash_path(path));
+}
+
+bool sb_interp_is_plain(const struct sb_interp *interp, const struct stat *st)
+{
+	const struct seen_file file = seen_of(st);
+
+	return is_noted(interp, hash_stamp(&file));
 }

@@ -381,6 +381,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_hotspot = {
 	.runtime = SB_RUNTIME_HOTSPOT,
 	.name = "java",
+	.needs_all_maps = true,
 	.markers = { "gHotSpotVMStructs" },
 	.attach = attach,
 	.detach = detach,

@@ -75,6 +75,8 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 		.end = line->end,
 		.pgoff = line->pgoff,
 		.ino = line->ino,
+		.maj = line->maj,
+		.min = line->min,
 		.is_exec = line->is_exec,
 		.is_writable = line->is_writable,
 		.path = sb_arena_strndup(&list->arena, line->path, line->path_len),
@@ -249,10 +251,12 @@ static int find_file(struct sb_interp *interp, struct space *space,
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	space->is_go |= seen && seen->runtimes & FILE_GO;
-	if (seen && seen->file)
+	if (seen && seen->file) {
 		*ret_seen = seen;
-	else
-		note_plain(space, hash);
+		return 0;
+	}
+	note_plain(space, hash);
+	sb_interp_note_plain(interp, map->path);
 	return 0;
 }
 
@@ -296,7 +300,21 @@ static const struct sb_process_map *next_file(const struct map_list *list, size_
 	return NULL;
 }
 
-/* Whether there is anything in its code that wants to know of all its mappings: of most processes there is not. */
+/* Whether there is anything in @seen that wants to know of all mappings. */
+static bool wants_all(const struct sb_interp *interp, const struct seen_file *seen)
+{
+	size_t i;
+
+	if (interp->opts.nr_labels)
+		return true;
+	for (i = 0; sb_runtimes[i]->runtime; i++)
+		if (seen->runtimes & 1u << sb_runtimes[i]->runtime &&
+		    sb_runtimes[i]->needs_all_maps)
+			return true;
+	return false;
+}
+
+/* The same of the process's code: of most processes there is not. */
 static bool needs_all(struct sb_interp *interp, struct space *space, const struct map_list *list)
 {
 	const struct sb_process_map *map;
@@ -305,7 +323,7 @@ static bool needs_all(struct sb_interp *interp, struct space *space, const struc
 	size_t from = 0;
 
 	while ((map = next_file(list, &from, &last_ino)))
-		if (find_file(interp, space, map, &seen) || seen)
+		if (find_file(interp, space, map, &seen) || (seen && wants_all(interp, seen)))
 			return true;
 	return false;
 }
@@ -411,8 +429,9 @@ int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *key,
 		space->ended_ns = 0;
 		if (!key->start_ns)
 			expect(space, &now);
+		err = space->has_memory && !list.maps.nr ? -ESRCH
+							 : look_at_all(interp, space, &list);
 		space->has_memory |= list.maps.nr > 0;
-		err = look_at_all(interp, space, &list);
 		confs_of(space, ret_confs);
 	}
 	interp->stats.nr_looks++;

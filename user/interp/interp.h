@@ -60,6 +60,16 @@ struct sb_interp_confs {
  */
 int sb_interp_look(struct sb_interp *interp, const struct sb_interp_space *space,
 		   struct sb_interp_confs *ret_confs);
+/*
+ * Return: whether a file of this path had no interpreter in it, where one was looked at. Another one may have: it is
+ * a reason to look later, not to look elsewhere. Any thread, does not block.
+ */
+bool sb_interp_seems_plain(const struct sb_interp *interp, const char *path);
+/* Return: whether this very file has none, as far as that is known. Any thread, does not block. */
+struct stat;
+bool sb_interp_is_plain(const struct sb_interp *interp, const struct stat *st);
+/* All that this process maps is like that: as if it had been looked at. Return: 0 or -ENOMEM. */
+int sb_interp_note_native(struct sb_interp *interp, const struct sb_interp_space *space);
 /* Return: whether it has been looked at. */
 bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *space);
 /*

@@ -54,8 +54,11 @@ struct text {
 	uint64_t native;
 };
 
+/* Files without a runtime, and paths, that are remembered; two of one place push each other out. */
+#define PLAIN_NOTES 8192u
+
 /* Runtimes in one process that are remembered, with those that are not walked. */
-#define FOUND_MAX 16
+#define FOUND_MAX   16
 
 struct space {
 	struct sb_interp_space key;
@@ -95,6 +98,8 @@ struct sb_interp {
 	SB_VEC(struct past) past;
 	SB_VEC(struct seen_file) files;
 	struct sb_index files_index;
+	/* Hashes of files without a runtime, and of their paths, each in its place. Of all threads, by atomic operations. */
+	uint64_t plain[PLAIN_NOTES];
 	struct sb_interp_stats stats;
 	uint64_t clock;
 	struct sb_runtime_text text; /* scratch */
@@ -111,6 +116,7 @@ void sb_interp_release_past(struct sb_interp *interp);
 /* What runtimes the mapped file has. Return: 0, and NULL: none; -ENOENT: it cannot be had; -ENOMEM. */
 int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
 			   const struct sb_process_map *map, struct seen_file **ret_seen);
+void sb_interp_note_plain(struct sb_interp *interp, const char *path);
 /* The runtime of a frame in a process, or NULL. */
 struct found *sb_interp_found_of(struct space *space, uint32_t runtime);
 /* Not one of its names can be read: it is not walked. */

@@ -313,6 +313,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_php = {
 	.runtime = SB_RUNTIME_PHP,
 	.name = "php",
+	.needs_all_maps = true,
 	.markers = { "execute_ex" },
 	.attach = attach,
 	.look_again = sb_php_find_jit,

@@ -79,6 +79,8 @@ struct sb_runtime_ops {
 	/* Whether attach() and the walker know of nothing but memory: no code, no registers. The others
 	 * are for x86-64. */
 	bool is_for_any_machine;
+	/* Whether attach() or look_again() read of rt->maps what is not code. */
+	bool needs_all_maps;
 	/* Symbols that only this runtime's files define (.dynsym, or .symtab); one is enough. */
 	const char *markers[SB_RUNTIME_MARKERS_MAX];
 

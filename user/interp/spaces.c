@@ -202,6 +202,21 @@ static int forget_oldest(struct sb_interp *interp)
 	return drop_space_at(interp, oldest);
 }
 
+int sb_interp_note_native(struct sb_interp *interp, const struct sb_interp_space *key)
+{
+	struct space *space;
+	int err;
+
+	pthread_mutex_lock(&interp->lock);
+	err = sb_interp_make_space(interp, key, &space);
+	if (!err) {
+		space->has_memory = true;
+		space->used = ++interp->clock;
+	}
+	pthread_mutex_unlock(&interp->lock);
+	return err;
+}
+
 bool sb_interp_knows(struct sb_interp *interp, const struct sb_interp_space *key)
 {
 	bool is_known;

@@ -368,6 +368,7 @@ static const char *const glue[] = {
 const struct sb_runtime_ops sb_runtime_v8 = {
 	.runtime = SB_RUNTIME_V8,
 	.name = "v8",
+	.needs_all_maps = true,
 	.markers = { SB_V8_MARKER },
 	.attach = attach,
 	.detach = detach,

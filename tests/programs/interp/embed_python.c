@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A program of another name that has CPython in it: embed_python LIBPYTHON SCRIPT [ARG...]. */
+/*
+ * A program of another name that has CPython in it: embed_python [late] LIBPYTHON SCRIPT [ARG...]. late: not before it
+ * has run for a while, 0.3 s, in late().
+ */
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static __attribute__((noinline)) void late(void)
+{
+	while (clock() < CLOCKS_PER_SEC * 3 / 10)
+		;
+}
 
 int main(int argc, char **argv)
 {
-	void *lib = argc > 2 ? dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) : NULL;
+	void *lib;
+
+	if (argc > 1 && !strcmp(argv[1], "late")) {
+		late();
+		argc--;
+		argv++;
+	}
+	lib = argc > 2 ? dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) : NULL;
 	int (*run)(int argc, char **argv) = NULL;
 
 	if (lib)
