@@ -526,13 +526,20 @@ static void *serve(void *arg)
 
 /* What others call. */
 
+static void keep_news(struct sb_interpwatch *watch, const struct sb_sideband *event)
+{
+	const struct sb_news news = { event->tgid, event->kind, event->time_ns };
+
+	if (sb_newsbox_follows(&watch->news, news.tgid))
+		sb_newsbox_put(&watch->news, &news,
+			       news.kind == SB_SIDEBAND_MMAP &&
+				       !sb_interp_seems_plain(watch->interp, event->map.path));
+}
+
 void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband *event)
 {
 	if (event)
-		sb_newsbox_put(&watch->news,
-			       &(struct sb_news){ event->tgid, event->kind, event->time_ns },
-			       event->kind == SB_SIDEBAND_MMAP &&
-				       !sb_interp_seems_plain(watch->interp, event->map.path));
+		keep_news(watch, event);
 	else if (sb_newsbox_is_due(&watch->news, sb_now_ns()))
 		sb_server_wake(&watch->server);
 }
