@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The tables of docs/matrix.md, out of what kernel.py has kept.
 
-matrix.py BUILD [--update]      without --update: prints them
+matrix.py BUILD [--update | --update-costs]      without --update: prints them
 
-Kernels of which BUILD/vm has nothing are left out: run the suite with --all before."""
+Kernels of which BUILD/vm has nothing are left out: run the suite with --all before. --update-costs: only what was
+verified, of those kernels of which it has something; of the others what is in the table stays, and a program that is new
+is "not run" there. It takes half a minute a kernel: kernel.py BUILD NAME --only bpf_verifier."""
 import collections
 import json
 import pathlib
@@ -31,6 +33,13 @@ in `oncpu`.
 `pass`: with at least two of these; `dwarf`, `fp`, `auto`: with this one; a number: why not, below the table. `not
 run`: not in the list of this kernel (`tests/vm/cells.py`): the oldest, two of long-term support and the newest have
 the whole list. `-`: the program does no such thing. `Tests` are those of `tests/bpf` and `tests/live`.
+"""
+
+
+COSTS = """## Instructions verified
+
+By `tests/bpf/test_verifier.c`, which fails above 60,000 for a program, on each kernel. `-`: not there; `not run`:
+not yet when that kernel was looked at.
 """
 
 
@@ -84,16 +93,25 @@ def summary(found):
 
 
 def costs(all_found):
-    """Verified instructions: programs down, kernels across."""
-    names = [name for name, found in all_found if any(r['kind'] == 'cost' for r in found['records'])]
-    by_name = {name: {r['what']: r['insns'] for r in found['records'] if r['kind'] == 'cost'}
-               for name, found in all_found}
-    programs = list(dict.fromkeys(program for name in names for program in by_name[name]))
-    lines = ['## Instructions verified', '',
-             'By `tests/bpf/test_verifier.c`, which fails above 60,000 for a program, on each kernel. `-`: not there.',
-             '', '| program | ' + ' | '.join(names) + ' |', '|---' * (len(names) + 1) + '|']
+    """Verified instructions, {kernel: {program: text}}."""
+    return {name: {r['what']: f"{r['insns']:,}" for r in found['records'] if r['kind'] == 'cost'}
+            for name, found in all_found if any(r['kind'] == 'cost' for r in found['records'])}
+
+
+def costs_of_table(text):
+    """The same, out of the document."""
+    head, _, *rows = (line.strip('| \n').split(' | ') for line in text.split(COSTS)[1].splitlines()
+                      if line.startswith('|'))
+    return {name: {row[0].strip('`'): row[i] for row in rows} for i, name in enumerate(head) if i}
+
+
+def table_of_costs(by_name, tried):
+    """Programs down, kernels across. tried: kernels of which all programs are known."""
+    programs = list(dict.fromkeys(program for name in [*tried, *by_name] for program in by_name[name]
+                                  if name in tried or not tried))
+    lines = [COSTS, '| program | ' + ' | '.join(by_name) + ' |', '|---' * (len(by_name) + 1) + '|']
     for program in programs:
-        row = [f"{by_name[name][program]:,}" if program in by_name[name] else '-' for name in names]
+        row = [by_name[name].get(program, '-' if name in tried else 'not run') for name in by_name]
         lines.append(f'| `{program}` | ' + ' | '.join(row) + ' |')
     return '\n'.join(lines) + '\n'
 
@@ -107,7 +125,14 @@ def main():
             if path.exists():
                 name = kernel.name if arch == 'x86_64' else f'{kernel.name} {kernels.DEBIAN_ARCH[arch]}'
                 all_found.append((name, json.loads(path.read_text(encoding='utf-8'))))
-    text = '\n'.join([HEAD, *(section(name, found) for name, found in all_found), costs(all_found)])
+    found_costs = costs(all_found)
+    if '--update-costs' in sys.argv:
+        text = DOC.read_text(encoding='utf-8')
+        DOC.write_text(text.split(COSTS)[0] + table_of_costs({**costs_of_table(text), **found_costs}, list(found_costs)),
+                       encoding='utf-8')
+        return
+    text = '\n'.join([HEAD, *(section(name, found) for name, found in all_found),
+                      table_of_costs(found_costs, list(found_costs))])
     if '--update' in sys.argv:
         DOC.write_text(text, encoding='utf-8')
     else:
