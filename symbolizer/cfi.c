@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/index.h"
 #include "cfi_priv.h"
+#include "gopcln.h"
 #include "sb_abi.h"
 
 /* Functions are aligned to 16: between two of them is padding, or code without CFI. */
@@ -197,16 +198,22 @@ static bool find_trampoline(const struct sb_elf *elf, const struct sb_cfi_machin
 
 static int add_fde(struct builder *b, const struct sb_elf *elf,
 		   const struct sb_cfi_section *section, const struct sb_cfi_fde *fde,
-		   const struct sb_cfi_cie *cie)
+		   const struct sb_cfi_entries *entries)
 {
 	static const struct sb_uw_rule signal = { .cfa = SB_UW_CFA_SIGNAL };
 	const struct sb_cfi_sink sink = { .row = add_row, .arg = b };
+	const struct sb_cfi_cie *cie = NULL;
 	uint64_t start;
 	int err;
 
-	if (find_trampoline(elf, section->machine, fde, cie->is_signal, &start))
+	if (fde->cie != SB_CFI_CIE_GO)
+		cie = &entries->cies.at[fde->cie];
+	if (cie && find_trampoline(elf, section->machine, fde, cie->is_signal, &start))
 		return add_row(b, start, &signal);
-	err = sb_cfi_exec_fde(section, cie, fde, &sink);
+	if (cie)
+		err = sb_cfi_exec_fde(section, cie, fde, &sink);
+	else
+		err = sb_cfi_go_exec(section->go, fde, &sink);
 	if (err != -EBADMSG)
 		return err;
 	b->cfi->info.nr_bad++;
@@ -236,6 +243,8 @@ static bool is_root(const struct sb_cfi_section *section, const struct sb_cfi_fd
 {
 	const uint8_t *insns = section->bytes + fde->insns;
 
+	if (fde->cie == SB_CFI_CIE_GO)
+		return false;
 	return fde->end - fde->insns >= 2 && insns[0] == DW_CFA_undefined &&
 	       insns[1] == section->machine->ra;
 }
@@ -284,7 +293,7 @@ static int add_fdes(struct builder *b, const struct sb_elf *elf,
 		if (!err && is_root(section, fde))
 			err = add_clone(b, elf, section, start, fde);
 		if (!err)
-			err = add_fde(b, elf, section, fde, &entries->cies.at[fde->cie]);
+			err = add_fde(b, elf, section, fde, entries);
 		start = fde->lo;
 		end = fde->hi;
 		b->cfi->info.nr_fdes++;
@@ -415,8 +424,10 @@ static int build(const struct sb_elf *elf, const struct sb_cfi_section *section,
 static int read_sorted(const struct sb_elf *elf, const struct sb_cfi_section *section,
 		       struct sb_cfi_entries *entries)
 {
-	int err = sb_cfi_read(section, entries);
+	int err = section->len ? sb_cfi_read(section, entries) : 0;
 
+	if (!err && section->go)
+		err = sb_cfi_go_read(section->go, entries);
 	if (!err) {
 		drop_outside_text(elf, entries);
 		err = sort_fdes(entries);
@@ -472,20 +483,20 @@ static int list_functions(const struct sb_elf *elf, const struct sb_cfi_section 
 	return err;
 }
 
+typedef int (*use_section)(const struct sb_elf *elf, const struct sb_cfi_section *section,
+			   void *ret);
+
 /* Call @fn with the first place that has something usable. */
 static int from_best_place(const struct sb_elf *elf, const struct sb_elf *debug,
-			   int (*fn)(const struct sb_elf *elf, const struct sb_cfi_section *section,
-				     void *ret),
-			   void *ret)
+			   const struct sb_gopcln *go, use_section fn, void *ret)
 {
 	struct sb_cfi_section section;
 	int place, err, worst = -ENODATA;
 
-	if (!sb_cfi_machine_of(elf->machine) || !elf->is_64 || elf->type == ET_REL)
-		return -ENOTSUP;
 	for (place = 0; place < SB_CFI_PLACE_MAX; place++) {
 		err = sb_cfi_section_load(elf, debug, place, &section);
 		if (!err) {
+			section.go = go;
 			err = fn(elf, &section, ret);
 			sb_cfi_section_release(&section);
 		}
@@ -494,12 +505,37 @@ static int from_best_place(const struct sb_elf *elf, const struct sb_elf *debug,
 		if (err == -EBADMSG)
 			worst = err;
 	}
-	return worst;
+	if (!go)
+		return worst;
+	section = (struct sb_cfi_section){
+		.machine = sb_cfi_machine_of(elf->machine),
+		.name = ".gopclntab",
+		.go = go,
+	};
+	return fn(elf, &section, ret);
+}
+
+/* C in a Go program has CFI, if it has any, beside what Go says of its own. */
+static int from_file(const struct sb_elf *elf, const struct sb_elf *debug, use_section fn,
+		     void *ret)
+{
+	struct sb_gopcln go = {};
+	int err = -ENODATA;
+
+	if (!sb_cfi_machine_of(elf->machine) || !elf->is_64 || elf->type == ET_REL)
+		return -ENOTSUP;
+	if (elf->machine == EM_X86_64)
+		err = sb_gopcln_load(elf, &go);
+	if (err && err != -ENODATA && err != -EBADMSG)
+		return err;
+	err = from_best_place(elf, debug, err ? NULL : &go, fn, ret);
+	sb_gopcln_release(&go);
+	return err;
 }
 
 int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi)
 {
-	return from_best_place(elf, debug, compile, ret_cfi);
+	return from_file(elf, debug, compile, ret_cfi);
 }
 
 int sb_cfi_new_native(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi)
@@ -510,7 +546,7 @@ int sb_cfi_new_native(const struct sb_elf *elf, const struct sb_elf *debug, stru
 int sb_cfi_functions(const struct sb_elf *elf, struct sb_cfi_function **ret, size_t *ret_nr)
 {
 	struct function_list list = {};
-	int err = from_best_place(elf, NULL, list_functions, &list);
+	int err = from_file(elf, NULL, list_functions, &list);
 
 	if (err)
 		return err;

@@ -25,8 +25,8 @@ struct sb_cfi;
 
 /* Where a table came from, and what is in it. */
 struct sb_cfi_info {
-	const char *source;	   /* ".eh_frame", "PT_GNU_EH_FRAME", ".debug_frame" */
-	uint16_t machine;	   /* EM_*: whose rules these are */
+	const char *source; /* ".eh_frame", "PT_GNU_EH_FRAME", ".debug_frame", ".gopclntab" */
+	uint16_t machine;   /* EM_*: whose rules these are */
 	uint64_t text_lo, text_hi; /* from the first FDE to the last, ELF addresses; a row for the
 				      entry point may lie outside */
 	uint32_t nr_fdes, nr_rows, nr_rules, nr_granules;
@@ -38,7 +38,8 @@ struct sb_cfi_info {
 /*
  * Compile @elf, or @debug (its separate debug file, may be NULL) where @elf has no CFI.
  * Gaps of 16 bytes and more between functions, and what lies behind the last one, get the rule
- * FP_CHAIN; a smaller gap is padding. Go's .debug_frame is not used: it does not say that rbp is saved.
+ * FP_CHAIN; a smaller gap is padding. Functions of Go are compiled from .gopclntab on x86-64 (gopcln.h); its
+ * .debug_frame is not used: it does not say that rbp is saved.
  * Return: 0; -ENODATA: there is no CFI, frame pointers it is; -ENOTSUP: not a machine we have rules
  * for, 32-bit, or not linked; -EFBIG: more bytes, functions, rows or rules than any program has, or
  * text of more than 4 GiB; -EBADMSG: nothing in it is usable; -ENOMEM; or of I/O.

@@ -15,12 +15,15 @@ static void x86_format_cfa(const struct sb_uw_rule *rule, char *buf, size_t len)
 		[SB_UW_CFA_PLT10] = "rsp+8+((rip&15)>=10)*8",
 		[SB_UW_CFA_PLT11] = "rsp+8+((rip&15)>=11)*8",
 	};
-	const char *reg = rule->cfa == SB_UW_CFA_FP || rule->cfa == SB_UW_CFA_AT_FP ? "rbp" : "rsp";
+	const char *reg = rule->cfa == SB_UW_CFA_FP || rule->cfa == SB_UW_CFA_AT_FP ||
+					  rule->cfa == SB_UW_CFA_SWITCH
+				  ? "rbp"
+				  : "rsp";
 
 	if (rule->cfa < SB_ARRAY_SIZE(words) && words[rule->cfa])
 		snprintf(buf, len, "%s", words[rule->cfa]);
 	else if (rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_FP ||
-		 rule->cfa == SB_UW_CFA_CLONE)
+		 rule->cfa == SB_UW_CFA_CLONE || rule->cfa == SB_UW_CFA_SWITCH)
 		snprintf(buf, len, "%s%+d", reg, rule->cfa_off);
 	else if (rule->cfa == SB_UW_CFA_AT_SP || rule->cfa == SB_UW_CFA_AT_FP)
 		snprintf(buf, len, "*(%s%+d)+%u", reg, (int16_t)rule->cfa_off,
@@ -57,7 +60,9 @@ static void x86_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 	else if (rule->bx != SB_UW_BX_SAME)
 		snprintf(bx, sizeof(bx), " rbx=*(cfa-%d)", 8 * rule->bx);
 	snprintf(buf, len, "%s %s%s%s", cfa, fp, bx,
-		 rule->cfa == SB_UW_CFA_CLONE ? " stop-if-rax=0" : "");
+		 rule->cfa == SB_UW_CFA_CLONE	 ? " stop-if-rax=0"
+		 : rule->cfa == SB_UW_CFA_SWITCH ? " other-stack"
+						 : "");
 }
 
 static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)

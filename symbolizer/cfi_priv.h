@@ -27,8 +27,10 @@ enum sb_cfi_place {
 };
 
 struct sb_cfi_machine;
+struct sb_gopcln;
 
 struct sb_cfi_section {
+	const struct sb_gopcln *go; /* borrowed; NULL: not of a Go program */
 	const struct sb_cfi_machine *machine;
 	const char *name;
 	uint8_t *bytes;
@@ -109,10 +111,11 @@ struct sb_cfi_cie {
 	struct sb_cfi_state init;
 };
 
+#define SB_CFI_CIE_GO UINT32_MAX
 struct sb_cfi_fde {
 	uint64_t lo, hi;     /* ELF addresses */
-	uint32_t insns, end; /* offsets in the section */
-	uint32_t cie;	     /* index */
+	uint32_t insns, end; /* offsets in the section; insns: or the number of a function of Go */
+	uint32_t cie;	     /* index; SB_CFI_CIE_GO: of none */
 };
 
 struct sb_cfi_entries {
@@ -146,6 +149,14 @@ int sb_cfi_exec_cie(const struct sb_cfi_section *section, const struct sb_cursor
  */
 int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_cie *cie,
 		    const struct sb_cfi_fde *fde, const struct sb_cfi_sink *sink);
+
+/* cfi_go.c: the same of functions that the Go linker describes, in the place of CFI, for x86-64. */
+
+/* Append FDEs of all functions. Return: 0, -ENOMEM, -EFBIG; what is broken is counted and left out. */
+int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries);
+/* Rows of one, as sb_cfi_exec_fde(). */
+int sb_cfi_go_exec(const struct sb_gopcln *go, const struct sb_cfi_fde *fde,
+		   const struct sb_cfi_sink *sink);
 
 /* cfi.c: the table; cfi_save.c: the same as bytes. */
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "cfi_priv.h"
+#include "gopcln.h"
 
 /* Since elfutils 0.189. */
 #ifndef ELFCOMPRESS_ZSTD
@@ -176,10 +177,10 @@ int sb_cfi_section_load(const struct sb_elf *elf, const struct sb_elf *debug,
 	if (is_other && !debug)
 		return -ENODATA;
 	/*
-	 * Go says where the CFA is, but not that its functions save rbp, which they do: its frame
-	 * pointers are the better source.
+	 * Go says where the CFA is, but not that its functions save rbp, which they do. Its own tables
+	 * (cfi_go.c), and frame pointers, are better sources.
 	 */
-	if (!is_eh && sb_elf_has_section(elf, ".gopclntab"))
+	if (!is_eh && sb_gopcln_is_there(elf))
 		return -ENODATA;
 	if (place == SB_CFI_EH_SEGMENT)
 		err = load_segment(elf, &section);

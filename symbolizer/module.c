@@ -19,7 +19,14 @@
 
 #define DEBUGDATA_BYTES_MAX (64u << 20)
 
-enum symbol_source { FROM_NOTHING, FROM_SYMTAB, FROM_DEBUG_FILE, FROM_DYNSYM, FROM_DEBUGDATA };
+enum symbol_source {
+	FROM_NOTHING,
+	FROM_SYMTAB,
+	FROM_DEBUG_FILE,
+	FROM_DYNSYM,
+	FROM_DEBUGDATA,
+	FROM_GO
+};
 
 static const char *const symbol_source_names[] = {
 	[FROM_NOTHING] = "none",
@@ -27,6 +34,7 @@ static const char *const symbol_source_names[] = {
 	[FROM_DEBUG_FILE] = "debug file",
 	[FROM_DYNSYM] = ".dynsym",
 	[FROM_DEBUGDATA] = ".gnu_debugdata",
+	[FROM_GO] = ".gopclntab",
 };
 
 /* A name as it is handed out, made once. */
@@ -250,6 +258,21 @@ static int add_debugdata(struct sb_module *mod)
 	return err;
 }
 
+/* What stripped programs may still have. Return: 0, -ENODATA, or the last error. */
+static int add_hidden(struct sb_module *mod)
+{
+	int err = add_debugdata(mod), go_err;
+
+	if (!err)
+		mod->source = FROM_DEBUGDATA;
+	if (!err || err == -ENOMEM)
+		return err;
+	go_err = sb_symtab_add_go(mod->symtab, mod->elf, 0);
+	if (!go_err)
+		mod->source = FROM_GO;
+	return go_err == -ENODATA ? err : go_err;
+}
+
 /* The best source there is. Return: 0, or why there is none: -ENODATA, or the last error. */
 static int add_symbols(struct sb_module *mod)
 {
@@ -274,9 +297,7 @@ static int add_symbols(struct sb_module *mod)
 	dynsym_err = try_table(mod, mod->elf, SHT_DYNSYM, 0);
 	if (!dynsym_err)
 		mod->source = FROM_DYNSYM;
-	err = dynsym_err == -ENOMEM ? dynsym_err : add_debugdata(mod);
-	if (!err)
-		mod->source = FROM_DEBUGDATA;
+	err = dynsym_err == -ENOMEM ? dynsym_err : add_hidden(mod);
 	if (err == -ENODATA || (err && err != -ENOMEM && !dynsym_err))
 		err = dynsym_err;
 	/* What has no name then is not for want of symbols: they could not be read. */

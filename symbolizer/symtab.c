@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "gopcln.h"
 #include "names.h"
 
 /* Browsers with all their symbols have some 1.2 million functions. */
@@ -16,9 +17,10 @@
 #define NR_ENTRIES_MAX	  (8u << 20)
 /* Aliases with a longer common beginning are equals; a million of them must not take minutes. */
 #define NAME_COMPARED_MAX 1024
-#define NR_NAMES_MAX	  4 /* .symtab (broken), of the debug file (too), .dynsym, .gnu_debugdata */
+#define NR_NAMES_MAX \
+	5 /* .symtab (broken), of the debug file (too), .dynsym, .gnu_debugdata, Go's */
 /* A name is its offset, and above it the number of its table. */
-#define NAME_BITS	  29
+#define NAME_BITS 29
 _Static_assert(SB_NAMES_BYTES_MAX == 1u << NAME_BITS && NR_NAMES_MAX <= 8, "both fit");
 
 enum layer { LAYER_FUNC, LAYER_UNTYPED, LAYER_UNSIZED, LAYER_MAX };
@@ -335,6 +337,46 @@ int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t sect
 	if (section_type == SHT_DYNSYM && !elf->nr_shdrs)
 		return add_dynamic(tab, elf, bias);
 	return -ENODATA;
+}
+
+static int add_go_functions(struct sb_symtab *tab, const struct sb_gopcln *go, uint64_t bias)
+{
+	struct sb_gopcln_func func;
+	struct candidate cand = { .names_idx = (uint8_t)(tab->nr_names - 1),
+				  .layer = LAYER_FUNC,
+				  .rank = RANK_FUNC | RANK_STRONG };
+	uint64_t i;
+	int err = 0;
+
+	for (i = 0; i < go->nr_funcs && !err; i++) {
+		if (sb_gopcln_func(go, i, &func)) {
+			tab->nr_broken++;
+			continue;
+		}
+		cand.name = (uint32_t)(func.name - (const char *)(go->bytes + go->names));
+		cand.start = func.lo + bias;
+		cand.end = func.hi + bias < cand.start ? UINT64_MAX : func.hi + bias;
+		err = tab->candidates.nr < NR_SYMBOLS_MAX ? sb_vec_push(&tab->candidates, cand)
+							  : -EFBIG;
+	}
+	return err;
+}
+
+int sb_symtab_add_go(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t bias)
+{
+	struct sb_gopcln go;
+	int err = tab->nr_names == NR_NAMES_MAX ? -EFBIG : sb_gopcln_load(elf, &go);
+
+	if (err)
+		return err;
+	err = sb_names_init(&tab->names[tab->nr_names], elf, go.offset + go.names,
+			    go.len - go.names);
+	if (!err) {
+		tab->nr_names++;
+		err = add_go_functions(tab, &go, bias);
+	}
+	sb_gopcln_release(&go);
+	return err;
 }
 
 /* "memcpy@@GLIBC_2.14" is no longer a name than "memcpy". */

@@ -40,6 +40,9 @@ void sb_symtab_free(struct sb_symtab *tab);
 int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t section_type,
 		  uint64_t bias);
 
+/* The same of what the Go linker says of its functions, which stripped programs have, too: gopcln.h. */
+int sb_symtab_add_go(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t bias);
+
 /* Flatten; once, after the last addition and before the first lookup. Return: 0 or -ENOMEM. */
 int sb_symtab_finish(struct sb_symtab *tab);
 

@@ -59,7 +59,9 @@ enum sb_uw_cfa {
 	SB_UW_CFA_RA_REG,   /* sp + cfa_off; return address in register fp_off (a leaf only) */
 	SB_UW_CFA_CLONE,    /* sp + cfa_off; but a leaf that has 0 in the register of results (rax,
 			       x0) is a new thread, behind the system call that made it: its root */
-	SB_UW_CFA_UNSUP,    /* there is a rule which cannot be said in these terms */
+	SB_UW_CFA_SWITCH, /* rbp + cfa_off, on another stack, which may lie anywhere: Go's switches to the
+			       system's. 0 in rbp: the root */
+	SB_UW_CFA_UNSUP, /* there is a rule which cannot be said in these terms */
 	/* + DWARF number of a register, below SB_UNWIND_REGS: reg + cfa_off (a leaf only; rbx
 	   anywhere) */
 	SB_UW_CFA_REG = 0x20

@@ -124,7 +124,8 @@ static __always_inline enum sb_step sb_step_to_caller(struct sb_walk *walk,
 						      __u64 sp, __u64 fp)
 {
 	if (!pc && !(walk->flags & SB_WALK_LEAF) &&
-	    (rule->cfa == SB_UW_CFA_SP || (rule->cfa == SB_UW_CFA_FP && !fp)))
+	    (rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_SWITCH ||
+	     (rule->cfa == SB_UW_CFA_FP && !fp)))
 		return sb_step_end(walk, SB_STACK_COMPLETE);
 	return sb_step_to(walk, pc, sp, fp);
 }
@@ -281,6 +282,12 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 		walk->uses |= SB_WALK_USES_FP;
 		cfa = walk->fp + (__s64)rule->cfa_off;
 		break;
+	case SB_UW_CFA_SWITCH:
+		walk->uses |= SB_WALK_USES_FP;
+		if (!walk->fp)
+			return sb_step_end(walk, SB_STACK_COMPLETE);
+		*ret_cfa = walk->fp + (__s64)rule->cfa_off;
+		return SB_STEP_GO_ON;
 	case SB_UW_CFA_PLT10:
 		cfa = walk->sp + 8 + ((walk->pc & 15) >= 10 ? 8 : 0);
 		break;

@@ -65,6 +65,7 @@ static void check_symtab(const struct sb_elf *elf, const struct addrs *addrs)
 	must(tab);
 	sb_symtab_add(tab, elf, SHT_SYMTAB, 0);
 	sb_symtab_add(tab, elf, SHT_DYNSYM, 0);
+	sb_symtab_add_go(tab, elf, 0);
 	must(!sb_symtab_finish(tab));
 	for (i = 0; i < addrs->nr; i++) {
 		symbol = sb_symtab_find(tab, addrs->at[i]);

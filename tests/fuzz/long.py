@@ -36,7 +36,7 @@ PARSERS = [
     ('mini debug info', 'elf', 'symbolizer/inflate.c'),
     ('names (mangled)', 'demangle', 'symbolizer/demangle.c'),
     ('call frame information', 'cfi',
-     'symbolizer/cfi.c symbolizer/cfi_exec.c symbolizer/cfi_machine.c symbolizer/cfi_read.c symbolizer/cfi_section.c'),
+     'symbolizer/cfi.c symbolizer/cfi_exec.c symbolizer/cfi_go.c symbolizer/gopcln.c symbolizer/cfi_machine.c symbolizer/cfi_read.c symbolizer/cfi_section.c'),
     ('unwind tables of another process', 'cfi_saved',
      'symbolizer/cfi_save.c'),
     ('DWARF: units, abbreviations, inlined functions', 'dwarf',

@@ -23,6 +23,7 @@ import sys
 import tempfile
 import threading
 
+import beside
 import frames
 from interp import are_most
 from live import check, done, need_root, running, skip, stackbpf, wait_for
@@ -110,16 +111,26 @@ def compile_cxx(work, _):
                   ends=True, paths=(shutil.which('clang++'),))
 
 
-def go(work, programs):
-    need('go')
-    subprocess.run(['go', 'build', '-o', f'{work}/program', f'{programs}/mix.go'], check=True,
-                   env={'PATH': os.environ['PATH'], 'HOME': work, 'GOCACHE': f'{work}/cache'})
-    # The scheduler and the garbage collector run on stacks that begin in these.
-    return Target([f'{work}/program'], may_be_cut=True, gate=0.7, roots=frozenset({
-        'runtime.goexit', 'runtime.mstart', 'runtime.rt0_go', 'runtime.mcall', 'runtime.morestack',
-        'runtime.systemstack', 'runtime.goexit.abi0', 'runtime.mstart.abi0', 'runtime.rt0_go.abi0',
-        'runtime.systemstack.abi0', 'runtime.morestack.abi0', 'runtime.clone.abi0',
-        '_rt0_amd64_linux'}))
+def go(source, *flags, suite=None, version='', **how):
+    """Where goroutines, threads and the program begin; and where a thread leaves a goroutine, for the scheduler."""
+    roots = frozenset(name + abi for abi in ('', '.abi0') for name in (
+        'runtime.goexit', 'runtime.mstart', 'runtime.rt0_go', 'runtime.mcall', '_rt0_amd64_linux'))
+
+    def make(work, programs):
+        need('go', 'gcc')
+        goroot = {}
+        if suite:
+            try:
+                root = beside.unpack(suite, [f'golang-{version}-go'])
+            except beside.Missing as error:
+                skip(f'there is no Go {version}: {error}')
+            goroot = {'GOROOT': f'{root}/usr/lib/go-{version}', 'GOTOOLCHAIN': 'local'}
+        tool = f'{goroot["GOROOT"]}/bin/go' if suite else 'go'
+        subprocess.run([tool, 'build', *flags, '-o', f'{work}/program', f'{programs}/{source}'], check=True,
+                       env={'PATH': os.environ['PATH'], 'HOME': work, 'GOCACHE': f'{work}/cache', 'GO111MODULE': 'off',
+                            **goroot})
+        return Target([f'{work}/program'], roots=roots, **how)
+    return make
 
 
 def nginx(work, _):
@@ -155,6 +166,7 @@ PYTHON = {'via': frozenset({'Py_BytesMain'})}
 # There is no CFI in it, and the shared library has no symbols either.
 MUSL = {'cc': 'musl-gcc', 'gate': 0.99,  # its strcmp() and the like are leaves without anything
         'starters': frozenset({'libc_start_main_stage2', '__libc_start_main', '[libc.so]'})}
+GO_STRIPPED = ('-ldflags=-s -w', '-buildmode=pie')
 MADE_ANEW = {'via': ('main', 'start_thread', '__clone3', 'clone3')}
 JAVA = {'ready': 'warm'}
 WORKLOADS = {
@@ -189,7 +201,14 @@ WORKLOADS = {
     'node': script('mix.js', 'node'),
     'java-fp': script('Mix.java', 'java', '-XX:+PreserveFramePointer', **JAVA),
     'java': script('Mix.java', 'java', **JAVA),
-    'go': go,
+    'go': go('mix.go'),
+    'go-stripped': go('mix.go', *GO_STRIPPED),
+    # The table has another layout in each.
+    'go-1.15': go('mix.go', *GO_STRIPPED, suite='bullseye', version='1.15'),
+    'go-1.24': go('cgo.go', *GO_STRIPPED, suite='trixie', version='1.24'),
+    'go-1.26': go('cgo.go', *GO_STRIPPED, suite='sid', version='1.26'),
+    'go-cgo': go('cgo.go', via=frozenset({'main.main', 'runtime.mstart', 'runtime.mstart.abi0', 'runtime.mcall',
+                                          'runtime.gcenable.func1', 'runtime.sysmon'})),
     'xz': tool('xz', '-c', '-6', '-T1', '-',
                stdin=['sh', '-c', 'while cat /usr/bin/[a-f]*; do :; done 2>/dev/null']),
     'openssl-rsa': tool('openssl', 'speed', '-seconds', '5', 'rsa2048'),
