@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The rows of `sbsym --cfi` against those of readelf, for programs and libraries of this machine, or arm64.
 
-cfi_oracle.py SBSYM [--arm64] [--few] [FILE...]
+cfi_oracle.py SBSYM [--arm64] [--few] [FILE...]     SOURCE.go: the program that is made of it
 
 Of each row readelf has, the rule in force there has to be the same: CFA, rbp (x29), return address. And
 there is no row but where readelf has one, where a function ends, or a byte before a trampoline.
@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import elf_tools
 
@@ -36,6 +37,7 @@ NEW_THREAD = ' stop-if-x0=0' if IS_ARM64 else ' stop-if-rax=0'
 CLONE_BYTES = 64
 MAKES_THREADS = 'libc.so.6'
 LEA_BYTES = 4
+GO_SPECIAL_MAX = 24
 
 Fde = collections.namedtuple('Fde', 'lo hi rows offset is_odd')
 REGISTER = re.compile(r'^r\d+ \((\w+)\)$')
@@ -407,12 +409,37 @@ def ask(path):
     return done.stdout.splitlines()
 
 
+def compare_go(path, ours):
+    """Go's .debug_frame, which stripped programs have not, says where the CFA is. The functions of the runtime that are
+    where something begins, or go on on another stack, are not said there."""
+    fdes, _ = parse_interp(path, '.debug_frame')
+    starts = [int(addr, 16) for addr, _ in ours]
+    rules = [rule for _, rule in ours]
+    nr, wrong, special = 0, [], set()
+    for fde in fdes:
+        for addr, rule in fde.rows.items():
+            if not fde.lo <= addr < fde.hi:
+                continue
+            have = in_force(starts, rules, addr)
+            if have in ('stop', 'signal', 'frame-pointer') or have.endswith((NEW_THREAD, ' other-stack')):
+                special.add(fde.lo)
+                continue
+            nr += 1
+            if have.split()[0] != rule.split()[0]:
+                wrong.append(f'{path} {addr:x}: {have}, readelf: {rule}')
+    if len(special) > GO_SPECIAL_MAX:
+        wrong.append(f'{path}: {len(special)} functions are special')
+    return nr, wrong
+
+
 def compare(path):
     """How many rows were compared, and what differs."""
     out = ask(path)
     if out is None:
         nr = len(parse_interp(path, '.eh_frame')[0])
         return 0, [f'{path}: nothing, readelf: {nr} functions'] if nr else []
+    if any('.gopclntab' in line for line in readelf(path, '-SW')):
+        return compare_go(path, [line.split(' ', 1) for line in out if not line.startswith('#')])
     section = '.debug_frame' if 'source=.debug_frame' in out[-1] else '.eh_frame'
     rows, allowed, nr_bad = expected_rows(path, section)
     ours = [line.split(' ', 1) for line in out if not line.startswith('#')]
@@ -433,11 +460,24 @@ def compare(path):
     return len(rows), wrong
 
 
+def built(path, work):
+    if not path.endswith('.go'):
+        return path
+    elf_tools.need('go')
+    subprocess.run(['go', 'build', '-ldflags=-compressdwarf=false', '-o', f'{work}/program', path], check=True,
+                   env={'PATH': os.environ['PATH'], 'HOME': work, 'GOCACHE': f'{work}/cache'})
+    return f'{work}/program'
+
+
 def main():
     elf_tools.need('readelf')
     if os.uname().machine != 'x86_64' and not IS_ARM64:
         elf_tools.skip('files of x86-64 only')
-    files = FILES or (choose_arm64() if IS_ARM64 else choose())
+    with tempfile.TemporaryDirectory() as work:
+        compare_all([built(path, work) for path in FILES] or (choose_arm64() if IS_ARM64 else choose()))
+
+
+def compare_all(files):
     if not files:
         elf_tools.skip('no file of arm64 here (package libc6-arm64-cross)')
     total, nr_wrong, nr_files = 0, 0, 0
