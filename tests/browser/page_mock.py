@@ -93,6 +93,11 @@ def tree_of(*profiles):
     return root
 
 
+def error_of(nr):
+    """What n = @nr samples know shares to, at 99 %."""
+    return math.sqrt(1.97 / nr) if nr else None
+
+
 def z_of(a, b, all_a, all_b):
     if not all_a or not all_b:
         return None
@@ -259,7 +264,7 @@ class Mock:
         root = tree_of(self.model.stacks(*span, one['kind'], rules, one.get('by')))
         nr = root.total[0]
         return {'kind': one['kind'], 'unit': self.model.units[one['kind']], 'hz': 99 if one['kind'] == 'oncpu' else 0,
-                'from': span[0], 'to': span[1], 'total': nr, 'nr_samples': nr,
+                'from': span[0], 'to': span[1], 'total': nr, 'nr_samples': nr, 'errors': [error_of(nr)],
                 'lost': sum(nr for at, nr in self.model.lost.items() if span[0] <= at < span[1]),
                 'trunc': self.model.trunc, 'nr_nodes_cut': self.model.nr_cut, **nodes_of(root, False)}
 
@@ -272,7 +277,7 @@ class Mock:
                   'z': z_of(a[name][0], b[name][0], *root.total), 'z_total': z_of(a[name][1], b[name][1], *root.total)} for name in sorted({*a, *b})]
         share = lambda row: abs(row['self'][1] / (root.total[1] or 1) - row['self'][0] / (root.total[0] or 1))  # noqa: E731
         return {'kind': one['kind'], 'unit': self.model.units[one['kind']], 'hz': 99, 'from': span[0], 'to': span[1],
-                'total': sum(root.total), 'totals': root.total, 'nr_samples': root.total, 'norm': one['norm'],
+                'total': sum(root.total), 'totals': root.total, 'nr_samples': root.total, 'errors': [error_of(nr) for nr in root.total], 'norm': one['norm'],
                 'lost': 0, 'trunc': 0, 'nr_nodes_cut': self.model.nr_cut,
                 'table': sorted(table, key=share, reverse=True)[:500], **nodes_of(root, True)}
 

@@ -66,7 +66,8 @@ def flame(server, store):
     check(stacks_of(data) == store.sums(T0, T0 + 10 * BLOCKS, by='service'), 'flame: by a tag')
     lines = [line for line in store.lines if line[1] == 'oncpu']
     check(data['lost'] == len(lines) and data['trunc'] == sum(line[5][-1] == 'cut' for line in lines)
-          and data['nr_samples'] == data['total'] and data['hz'] == 100 and data['unit'] == 'samples',
+          and data['nr_samples'] == data['total'] and abs(data['errors'][0] ** 2 * data['total'] - 1.97) < 1e-3
+          and data['hz'] == 100 and data['unit'] == 'samples',
           'flame: what was lost and cut, and the unit')
     few = server.json('/api/flame', from_=T0, to=T0 + 10 * BLOCKS, nodes=12)
     check(len(few['nodes']['name']) <= 12 and few['nr_nodes_cut'] > 0 and few['weight_cut'] > 0
@@ -117,7 +118,8 @@ def diff(server, store):
     a, b = store.sums(T0, T0 + 300), store.sums(T0 + 500, T0 + 1500)
     check(stacks_of(data) == a and stacks_of(data, '_b') == b and data['totals'] == [sum(a.values()), sum(b.values())],
           'diff: both sides')
-    check(len(data['nodes']['z']) == len(data['nodes']['name']) and data['norm'] == 'share', 'diff: z of each node')
+    check(len(data['nodes']['z']) == len(data['nodes']['name']) and data['norm'] == 'share'
+          and len(data['errors']) == 2 and all(0 < error < 1 for error in data['errors']), 'diff: z of each node')
     swapped = server.json('/api/diff', from_=T0 + 500, to=T0 + 1500, vs_from=T0, vs_to=T0 + 300)
     check(all(abs((x or 0) + (y or 0)) < 1e-3 for x, y in zip(data['nodes']['z'], swapped['nodes']['z'])),
           'diff: swapped is negated')

@@ -222,6 +222,20 @@ static void put_range(struct sb_json *json, const char *prefix,
 	sb_json_i64(json, is_empty ? ask->to_s : answer->to_s);
 }
 
+/* To how much shares are known, of as many sides. */
+static void put_errors(struct sb_json *json, const struct sb_tree *tree, int nr_sides)
+{
+	const struct sb_tree_node *root = &tree->nodes.at[0];
+	int side;
+
+	for (side = 0; side < nr_sides; side++) {
+		sb_json_raw(json, side ? "," : ",\"errors\":[");
+		sb_json_double(json, sb_compare_error((double)root->total[side],
+						      root->total_squares[side]));
+	}
+	sb_json_raw(json, "]");
+}
+
 int sb_api_flame(struct sb_asked *asked)
 {
 	sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
@@ -243,6 +257,7 @@ int sb_api_flame(struct sb_asked *asked)
 		put_range(json, "", &answer, &ask);
 		sb_json_u64_pair(json, "total", sb_profile_weight(profile));
 		sb_json_u64_pair(json, "nr_samples", sb_store_answer_samples(&answer));
+		put_errors(json, tree, 1);
 		sb_json_u64_pair(json, "lost", answer.figure[SB_BLOCK_LOST]);
 		sb_json_u64_pair(json, "trunc", answer.figure[SB_BLOCK_CUT]);
 		sb_json_u64_pair(json, "nr_damaged", answer.nr_damaged);
@@ -362,6 +377,7 @@ static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = sb_store_answer_samples(&two->answer[side]);
 	sb_json_two_pair(json, "nr_samples", totals);
+	put_errors(json, two->tree, SB_TREE_NR);
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = two->answer[side].figure[SB_BLOCK_LOST];
 	sb_json_two_pair(json, "lost", totals);

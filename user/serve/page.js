@@ -35,8 +35,6 @@ const say = (text) => { byId('said').textContent = text; };
 // ---- numbers ----
 
 const signed = (val, decimals) => (val > 0 ? '+' : val < 0 ? '\u2212' : '') + grouped(Math.abs(val), decimals);
-// 99 of 100 such shares are nearer to the truth than this, whatever they are.
-const uncertainty = (nr) => Math.sqrt(1.97 / nr);
 const pointsText = (share) => '\u00b1 ' + grouped(share * 100, share < 0.001 ? 2 : 1) + ' points';
 const cut = (text, max) => text.length > max ? text.slice(0, max).replace(/[\ud800-\udbff]$/, '') + '\u2026' : text;
 
@@ -1266,7 +1264,7 @@ Table.prototype.drawChange = function (element, row) {
 	const change = changeText(tree, row.a, row.b).replace(' points', '');
 
 	for (const val of [tree.text(row.a), tree.text(row.b)])
-		make('span', element, val, { class: 'num', role: 'gridcell' });
+		make('span', element, val.replace('under ', '<'), { class: 'num', role: 'gridcell' });
 	make('span', element, change, { class: 'num ' + tone, role: 'gridcell' });
 	make('span', element, row.z === null ? '\u2013' : signed(row.z, 1), { class: 'num ' + tone, role: 'gridcell' });
 };
@@ -2083,6 +2081,9 @@ function addWarnings(head, data) {
 		make('span', head, clean(note), { class: 'warn' });
 }
 
+// To how much all shares are known; null: not.
+const isKnown = (errors) => Array.isArray(errors) && errors.every(Number.isFinite);
+
 function fillHead(graph, data) {
 	const head = graph.head, hz = data.hz > 0 ? ' at ' + number(data.hz) + ' Hz' : '';
 
@@ -2092,8 +2093,8 @@ function fillHead(graph, data) {
 	make('strong', head, weightText(data.total, data.unit) + (data.unit === 'samples' ? hz : ''));
 	if (data.unit !== 'samples' && data.nr_samples)
 		make('span', head, 'of ' + weightText(data.nr_samples, 'samples'));
-	if (data.nr_samples > 0)
-		make('span', head, pointsText(uncertainty(data.nr_samples)),
+	if (isKnown(data.errors))
+		make('span', head, pointsText(data.errors[0]),
 			{ title: '99 of 100 shares are nearer to the truth than this' });
 	addWarnings(head, data);
 	const side = SIDES[graph.side || 'A'], span = known({ from: state[side.from], to: state[side.to] });
@@ -2110,8 +2111,8 @@ function fillDiffHead(graph, data) {
 		make('span', head, name, { class: 'badge ' + name.toLowerCase() });
 		make('strong', head, 'n = ' + grouped(nr, 0));
 	}
-	if (a > 0 && b > 0)
-		make('span', head, pointsText(Math.hypot(uncertainty(a), uncertainty(b))),
+	if (isKnown(data.errors))
+		make('span', head, pointsText(Math.hypot(...data.errors)),
 			{ title: '99 of 100 changes of a share are nearer to the truth than this' });
 	const scale = make('span', head, null, { class: 'scale' }), swatch = (step) => {
 		make('i', scale).style.background = changePaint(step, +isDark())[0];
