@@ -83,13 +83,21 @@ static uint64_t column(const struct table *table, const uint8_t *entry, enum col
 }
 
 /* Names are constants of the library; its file is at hand. */
-static const char *name_at(struct sb_runtime *rt, uint64_t addr, char name[NAME_BYTES_MAX])
+static int read_constant(void *arg, void *dst, size_t len, uint64_t addr)
+{
+	struct sb_runtime *rt = arg;
+
+	return sb_image_read(rt->image, addr, dst, len) ? sb_memory_read(rt->memory, dst, len, addr)
+							: 0;
+}
+
+static const char *name_at(const struct sb_memory *constants, uint64_t addr,
+			   char name[NAME_BYTES_MAX])
 {
 	size_t len;
 
 	name[0] = '\0';
-	if (sb_image_read(rt->image, addr, name, NAME_BYTES_MAX) &&
-	    sb_memory_read(rt->memory, name, NAME_BYTES_MAX, addr))
+	if (sb_memory_read(constants, name, NAME_BYTES_MAX, addr))
 		return name;
 	len = strnlen(name, NAME_BYTES_MAX);
 	if (len == NAME_BYTES_MAX)
@@ -121,6 +129,8 @@ static void take(const struct table *table, const struct wanted *wanted, const u
 static int read_table(struct sb_runtime *rt, const struct table *table, const struct wanted *wanted,
 		      struct sb_hotspot_layout *layout)
 {
+	struct sb_memory_recent recent = { .nr = 0 };
+	const struct sb_memory constants = { .read = read_constant, .arg = rt, .recent = &recent };
 	sb_cleanup(sb_freep) uint8_t *piece = malloc(PIECE_BYTES);
 	uint64_t nr_piece = PIECE_BYTES / table->stride, at = table->at, last_type = 0, i, nr;
 	char type[NAME_BYTES_MAX], field[NAME_BYTES_MAX];
@@ -144,12 +154,14 @@ static int read_table(struct sb_runtime *rt, const struct table *table, const st
 				return 0;
 			/* Those of one type lie together. */
 			if (type_at != last_type)
-				is_wanted = is_wanted_type(wanted, name_at(rt, type_at, type));
+				is_wanted =
+					is_wanted_type(wanted, name_at(&constants, type_at, type));
 			last_type = type_at;
 			if (is_wanted)
 				take(table, wanted, entry, type,
 				     table->names[FIELD]
-					     ? name_at(rt, column(table, entry, FIELD), field)
+					     ? name_at(&constants, column(table, entry, FIELD),
+						       field)
 					     : "",
 				     layout);
 		}
