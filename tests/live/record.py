@@ -82,6 +82,8 @@ def waits_are_split():
         result = ask(store, 'comm', kind='offcpu')
         seconds = float(re.search(r'in ([\d.]+) s', recorder.said)[1])
         check(abs(result.total / 1e6 - seconds) <= 0.06, f'slept {result.total / 1e6:.3f} of {seconds} s')
+        sampled = int(result.facts['dur_us']) / 1e6
+        check(abs(result.total / 1e6 - sampled) <= 0.02, f'in {sampled} s of all blocks')
 
 
 # It works when it is told to, and says what it did: seconds of CPU time in one function, of waiting in the second,

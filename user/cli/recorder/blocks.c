@@ -214,10 +214,11 @@ static int64_t wall_s(void)
 	return (int64_t)((sb_real_us() + SLACK_US) / 1000000);
 }
 
-static void next_block(struct sb_blocks *blocks)
+/* What was sampled since @began_ns is in it. */
+static void next_block(struct sb_blocks *blocks, uint64_t began_ns)
 {
 	blocks->begin_s = sb_level_begin(0, wall_s());
-	blocks->began_ns = sb_now_ns();
+	blocks->began_ns = began_ns;
 	sb_series_next_block(blocks->series);
 }
 
@@ -243,8 +244,7 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 	int err;
 
 	sb_series_set_interp(blocks->series, run->interp);
-	next_block(blocks);
-	blocks->began_ns = run->start_ns;
+	next_block(blocks, run->start_ns);
 	for (i = 0; i < blocks->opts.nr_kinds; i++)
 		blocks->kinds[i].own_ns = run->own_start_ns;
 	err = arm_block(blocks);
@@ -317,12 +317,18 @@ static uint64_t since(uint64_t now, uint64_t *before)
 	return nr;
 }
 
+/* When the samples were taken from the kernel: to make a block of them can take a while, which is the next one's. */
+static uint64_t end_of_block(const struct sb_run *run)
+{
+	return run->end_ns ? run->end_ns : run->drained_ns;
+}
+
 /* What the run costs is shared by its kinds. */
 static void fill_figures(struct sb_blocks *blocks, struct sb_run *run, struct sb_block_head *head)
 {
 	struct kind *kind = &blocks->kinds[head->kind];
 	struct sb_run_figures figures;
-	uint64_t end_ns = run->end_ns ? run->end_ns : sb_now_ns(), ms, own_ns;
+	uint64_t end_ns = end_of_block(run), ms, own_ns;
 
 	sb_run_figures(run, head->kind, &figures);
 	own_ns = sb_run_own_ns(run) + figures.session.stat[SB_STAT_RUN_NS];
@@ -404,7 +410,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 		sb_err(0, "the process that writes the store has gone");
 	else if (err)
 		sb_err(err, "cannot make a block of the samples");
-	next_block(blocks);
+	next_block(blocks, end_of_block(run));
 	sb_resolver_forget_processes(run->resolver);
 	/* What a block needed for a moment is others' until the next one. */
 	(void)malloc_trim(0);
