@@ -40,12 +40,13 @@ def percentile(values, percent):
 
 
 def ask(what, store, begin, end, length, *rules):
-    """Percentiles of whole profiles, and of those of 8,192 nodes, as `serve` asks; of these alone with RULES in turns."""
-    for nodes in (8192,) if rules else (0, 8192):
+    """Percentiles of whole profiles, of those of 8,192 nodes, and of as many as `serve` asks for to choose 8,192; of the
+    second alone with RULES in turns."""
+    for nodes in (8192,) if rules else (0, 8192, 32768):
         answers = model('ask', store, begin, end, length, NR_ASKED, nodes, *rules)
         lines = [line.split() for line in answers.splitlines()]
         times = [int(line[0]) / 1000 for line in lines]
-        print(f'  {what:14} {"whole" if not nodes else "8,192":6} p50 {percentile(times[1:], 50):7.1f} ms  '
+        print(f'  {what:14} {f"{nodes:,}" if nodes else "whole":6} p50 {percentile(times[1:], 50):7.1f} ms  '
               f'p99 {percentile(times[1:], 99):7.1f} ms  first {times[0]:7.1f} ms  '
               f'at most {max(int(line[1]) for line in lines)} blocks, {max(int(line[2]) for line in lines)} stacks')
 

@@ -494,6 +494,64 @@ static void test_damaged_again(void **state)
 	sb_store_close(store);
 }
 
+/* Blocks from @first on, by what is kept and without it. */
+static void expect_resum(struct sb_resum *resum, struct sb_segment *segment, uint64_t question,
+			 size_t first, size_t nr)
+{
+	struct sb_sums want = {};
+	uint64_t nr_damaged;
+	size_t i;
+
+	assert_int_equal(sb_sums_fit(&want, &segment->dict), 0);
+	assert_int_equal(sb_resum_begin(resum, segment, question), 0);
+	for (i = first; i < first + nr; i++) {
+		const struct sb_record *block = &segment->blocks.at[i];
+
+		assert_int_equal(sb_segment_add(segment, block, &want.sums), 0);
+		assert_int_equal(sb_resum_add(resum, segment, block), 0);
+	}
+	assert_int_equal(sb_resum_end(resum, segment, &nr_damaged), 0);
+	assert_int_equal(nr_damaged, 0);
+	assert_true(!nr == !resum->result);
+	for (i = 0; nr && i < want.weight.nr; i++)
+		assert_int_equal(resum->result->weight[i], want.weight.at[i]);
+	for (i = 0; nr && i < SB_BLOCK_FIGURE_MAX; i++)
+		assert_int_equal(resum->result->figure[i], want.sums.figure[i]);
+	sb_sums_release(&want);
+}
+
+/* What was asked for longest ago is forgotten first, and nothing but it. */
+static void test_dropped(void **state)
+{
+	struct sb_resum resum = {};
+	struct sb_segment segment;
+	uint64_t question, oldest;
+	size_t before, i;
+
+	fill();
+	assert_int_equal(sb_segment_read(&segment, AT_FDCWD, fine_path()), 0);
+	assert_int_equal(sb_resum_oldest(&resum), UINT64_MAX);
+	for (question = 1; question <= 500; question++) {
+		/* Now and then the same one, or none at all. */
+		i = random_of(4) ? random_of(NR_BLOCKS) : 3;
+		expect_resum(&resum, &segment, question, i,
+			     i == 3 ? 4 : random_of((uint32_t)(NR_BLOCKS - i) + 1));
+		if (question % 5)
+			continue;
+		before = sb_resum_bytes(&resum);
+		oldest = sb_resum_oldest(&resum);
+		assert_in_range(oldest, 1, question);
+		sb_resum_drop(&resum, oldest);
+		assert_true(sb_resum_bytes(&resum) < before);
+		assert_true(sb_resum_oldest(&resum) > oldest);
+	}
+	while (sb_resum_oldest(&resum) != UINT64_MAX)
+		sb_resum_drop(&resum, sb_resum_oldest(&resum));
+	expect_resum(&resum, &segment, question, 0, NR_BLOCKS);
+	sb_resum_release(&resum);
+	sb_segment_release(&segment);
+}
+
 /* What is kept is as it was, or gone, and a day of blocks is kept. */
 static void test_unpacked(void **state)
 {
@@ -1226,6 +1284,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
 		cmocka_unit_test(test_unpacked),
 		cmocka_unit_test_setup_teardown(test_another_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_zeroed, setup, teardown),
