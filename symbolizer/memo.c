@@ -8,7 +8,7 @@
 
 static struct sb_memo_slot *slot_of(struct sb_memo *memo, uint32_t module_id, uint64_t addr)
 {
-	return &memo->slots[sb_hash(&addr, sizeof(addr), module_id) % SB_MEMO_SLOTS];
+	return &memo->slots[sb_hash(&addr, sizeof(addr), module_id) % memo->nr_slots];
 }
 
 const struct sb_sym_frame *sb_memo_find(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
@@ -32,12 +32,13 @@ void sb_memo_add(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
 	uint32_t max = memo->frames_max ? memo->frames_max : SB_MEMO_FRAMES_DEFAULT;
 
 	if (!memo->slots) {
-		memo->slots = calloc(SB_MEMO_SLOTS, sizeof(*memo->slots));
+		memo->nr_slots = max / SB_MEMO_FRAMES_A_SLOT + 1;
+		memo->slots = calloc(memo->nr_slots, sizeof(*memo->slots));
 		if (!memo->slots)
 			return;
 	}
 	if (memo->frames.nr + nr > max) {
-		memset(memo->slots, 0, SB_MEMO_SLOTS * sizeof(*memo->slots));
+		memset(memo->slots, 0, memo->nr_slots * sizeof(*memo->slots));
 		memo->frames.nr = 0;
 	}
 	if (sb_vec_reserve(&memo->frames, memo->frames.nr + nr))

@@ -13,16 +13,17 @@
 #include "base/vec.h"
 #include "sb_sym.h"
 
-/* 1.5 MiB; a minute of a whole machine has some 20,000 distinct addresses. */
-#define SB_MEMO_SLOTS	       65536u
-/* 10 MiB. */
+/* 10 MiB, and 1.5 MiB of slots; a minute of a whole machine has some 20,000 distinct addresses. */
 #define SB_MEMO_FRAMES_DEFAULT 131072u
+/* Frames for each slot. */
+#define SB_MEMO_FRAMES_A_SLOT  2u
 
 struct sb_memo {
 	struct sb_memo_slot {
 		uint64_t addr;
 		uint32_t module_id, first_frame, nr_frames;
 	} * slots; /* NULL: nothing was added yet */
+	uint32_t nr_slots;
 	SB_VEC(struct sb_sym_frame) frames;
 	uint32_t frames_max; /* 0: SB_MEMO_FRAMES_DEFAULT */
 	uint64_t nr_hits;

@@ -23,7 +23,7 @@
 #define PIN_LOOKS    32u
 #define ROOT_LEN_MAX 32
 /* Unwind tables of which nobody has asked for so long. */
-#define RESTED_NS    (30 * SB_NS_PER_SEC)
+#define RESTED_NS    (10 * SB_NS_PER_SEC)
 
 static const char deleted[] = " (deleted)";
 

@@ -124,7 +124,7 @@ void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *mod
 
 /*
  * The unwind table of @module is asked for. And from time to time, @now_ns: give back those that were not asked for
- * in half a minute. The walk in the kernel has its own, and only what it has not yet is unwound by these.
+ * in ten seconds. The walk in the kernel has its own, and only what it has not yet is unwound by these.
  */
 static inline void sb_modcache_note_table(const struct sb_modcache *cache,
 					  struct sb_cached_module *module)

@@ -16,7 +16,7 @@
 /* Of malloc(): each thread would have one, half empty. */
 #define ARENAS_MAX   2
 /* What is bigger is a mapping of its own, and gone when it is freed; else malloc() learns to keep it. */
-#define MAPPED_BYTES (256 << 10)
+#define MAPPED_BYTES (128 << 10)
 
 int sb_run_parse(struct sb_run *run, const struct sb_command *command, char **argv)
 {

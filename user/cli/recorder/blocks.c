@@ -24,7 +24,7 @@
 #define SLACK_US	500000
 
 /* Frames whose names are remembered: some blocks' worth. */
-#define MEMO_MAX	32768u
+#define MEMO_MAX	16384u
 
 enum source { TIMER, ORDERS, KEEPER };
 
