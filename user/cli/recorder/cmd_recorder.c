@@ -41,7 +41,7 @@
 #define LIVED_NS	(300 * SB_NS_PER_SEC)
 /* Enough for a machine's own programs; what is evicted is made again. */
 #define UNWIND_BYTES	(16ull << 20)
-#define SYMBOL_BYTES	(8ull << 20)
+#define SYMBOL_BYTES	(16ull << 20)
 /* Debug data of one big program are more than the above, and cost more to make. */
 #define DEBUG_BYTES	(64ull << 20)
 /* What a sampler may have of its own after months; then another one takes its place. */
