@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What `record` costs where processes come and go: CPU time and memory of each of its processes and threads.
 
-recorder.py [--rate N] [--seconds N] [--kinds LIST] [--alone] STACKBPF...
+recorder.py [--rate N] [--seconds N] [--kinds LIST] [--alone] [--ungoverned] STACKBPF...
 
 N short programs a second are started, in turns; 0: none. Several STACKBPF run side by side, so that they
-see the same; with --alone each kind's own command, too: what sampling costs without a recorder. Figures are
-of the seconds in the midst, without start and end.
+see the same; with --alone each kind's own command, too: what sampling costs without a recorder; --ungoverned: at
+any cost, so that all take the same samples. Figures are of the seconds in the midst, without start and end.
 """
 import argparse
 import os
@@ -101,6 +101,7 @@ def main():
     parser.add_argument('--seconds', type=float, default=60)
     parser.add_argument('--kinds', default='oncpu,offcpu,io')
     parser.add_argument('--alone', action='store_true')
+    parser.add_argument('--ungoverned', action='store_true')
     parser.add_argument('binaries', nargs='+', metavar='STACKBPF')
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
@@ -109,6 +110,8 @@ def main():
         if args.alone:
             commands += [[binary, kind, '--no-inline', '-q']
                          for binary in args.binaries for kind in args.kinds.split(',')]
+        if args.ungoverned:
+            commands = [command + ['--max-overhead', 'off'] for command in commands]
         recorders = [subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
                      for command in commands]
         load = Load(args.rate)
