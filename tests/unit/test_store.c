@@ -268,6 +268,15 @@ static void test_sums(void **state)
 	sb_store_close(store);
 }
 
+static size_t nr_sums_open(const struct sb_store *store)
+{
+	size_t level, nr = 0;
+
+	for (level = 1; level < SB_STORE_LEVELS; level++)
+		nr += store->out[level].is_open;
+	return nr;
+}
+
 /* Clocks are set back: what comes for an hour that is summed is in all sums of it. */
 static void test_late(void **state)
 {
@@ -275,11 +284,19 @@ static void test_late(void **state)
 	uint32_t i;
 
 	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
-	for (i = 0; i < 1000; i++)
+	/* Dictionaries of sums are not held on to, but while such blocks come. */
+	for (i = 0; i < 1000; i++) {
 		assert_int_equal(put_block(store, T0 + 10 * i, 2), 0);
-	for (i = 0; i < 10; i++)
+		assert_int_equal(nr_sums_open(store), 0);
+	}
+	for (i = 0; i < 10; i++) {
 		assert_int_equal(put_block(store, T0 + 500 + 10 * i, 2), 0);
+		assert_true(nr_sums_open(store) > 0);
+	}
+	assert_int_equal(put_block(store, T0 + 10 * 1000, 2), 0);
+	assert_int_equal(nr_sums_open(store), 0);
 	assert_int_equal(put_block(store, T0 + 2 * DAY, 2), 0);
+	assert_int_equal(nr_sums_open(store), 0);
 	expect(store, T0, T0 + 600, -1);
 	expect(store, T0, T0 + HOUR, -1);
 	expect(store, T0, T0 + DAY, -1);

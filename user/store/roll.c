@@ -275,8 +275,7 @@ static void set_back(struct sb_store *store, size_t level, int64_t end_s)
 		store->rolled_s[level] = now_s > end_s ? now_s : end_s;
 }
 
-/* Until the next period is over nobody needs their dictionaries, which are as big as that of the blocks. */
-static void close_sums(struct sb_store *store)
+void sb_store_close_sums(struct sb_store *store)
 {
 	size_t level;
 
@@ -310,7 +309,7 @@ int sb_store_roll(struct sb_store *store, int64_t now_s)
 			sb_dict_rest(&store->out[rolling.level].segment.dict);
 	}
 	if (has_rolled)
-		close_sums(store);
+		sb_store_close_sums(store);
 	return err;
 }
 

@@ -41,7 +41,8 @@ struct sb_store {
 	uint64_t nr_queries;
 	/* Writing. */
 	struct sb_store_file out[SB_STORE_LEVELS];
-	int put_err;			   /* of what comes after appending a block */
+	bool has_used_sums; /* since a block came: files of levels above the finest */
+	int put_err;	    /* of what comes after appending a block */
 	int64_t rolled_s[SB_STORE_LEVELS]; /* sums are there up to here */
 	int64_t summed_s
 		[SB_STORE_LEVELS]; /* no sum is there from here on: if the clock was wrong, later */
@@ -74,7 +75,9 @@ int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 		      const struct sb_store_kind *kind, const struct sb_dict *from,
 		      const struct sb_segment_sums *sums);
-/* Make the sums of all periods that have ended at @now_s. Return: 0 or a negative errno. */
+/* Until the next period is over nobody needs their dictionaries, which are as big as that of the blocks. */
+void sb_store_close_sums(struct sb_store *store);
+/* Make the sums of all periods that have ended at @now_s, and close them. Return: 0 or a negative errno. */
 int sb_store_roll(struct sb_store *store, int64_t now_s);
 /* Return: 1: the period of @level that begins then has its sum of @kind, 0, or a negative errno. */
 int sb_store_is_summed(struct sb_store *store, size_t level, int64_t begin_s,

@@ -61,6 +61,7 @@ int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 	char name[SB_LEVEL_NAME_MAX];
 	int err;
 
+	store->has_used_sums |= level > 0;
 	sb_level_file(level, time_s, name);
 	if (!out->is_open || !sb_streq(out->name, name)) {
 		if (out->is_open)
@@ -171,6 +172,7 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 	    block->begin_s >= SB_LEVEL_TIME_MAX || !kind_of(block, &kind))
 		return -EINVAL;
 	err = sb_store_roll(store, block->begin_s);
+	store->has_used_sums = false;
 	if (!err)
 		err = sb_store_out(store, 0, block->begin_s, &out);
 	memcpy(sums.sums.figure, block->figure, sizeof(sums.sums.figure));
@@ -186,6 +188,9 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 		if (!store->opts.no_sync && fdatasync(out->fd) && !store->put_err)
 			store->put_err = -errno;
 	}
+	/* Those that come late come one after the other. */
+	if (!store->has_used_sums)
+		sb_store_close_sums(store);
 	sb_sums_release(&sums);
 	return err;
 }
