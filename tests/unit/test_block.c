@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Blocks on their way to the store: what comes out is what went in, and what is none is refused. */
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,6 +137,47 @@ static void test_too_many(void **state)
 	sb_block_release(&block);
 }
 
+static size_t heap_bytes(void)
+{
+	const struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* Each series has a profile of its own when it is unpacked, and of programs that come and go there are many. */
+static void test_memory(void **state)
+{
+	enum { NR_SERIES = 1000, NR_FRAMES = 100 };
+	const struct sb_block_head head = { .begin_s = 1795255200, .divisor = 1 };
+	sb_cleanup(sb_str_release) struct sb_str out = {};
+	static struct sb_block_tags series[NR_SERIES];
+	uint32_t ids[NR_FRAMES + 1], i, k;
+	struct sb_profile *profile;
+	struct sb_block block;
+	char name[64];
+	size_t before;
+	uint64_t tiny;
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	for (i = 0; i < NR_SERIES; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		ids[0] = frame(profile, name, SB_FRAME_ROOT);
+		for (k = 1; k <= NR_FRAMES; k++) {
+			snprintf(name, sizeof(name), "a_function_of_a_program_%u", k);
+			ids[k] = frame(profile, name, SB_FRAME_USER);
+		}
+		assert_int_equal(sb_profile_add(profile, ids, NR_FRAMES + 1, 1), 0);
+	}
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_block_encode(&out, &head, profile, series, NR_SERIES, &tiny), 0);
+	sb_profile_free(profile);
+	before = heap_bytes();
+	assert_int_equal(sb_block_decode(out.s, out.len, 2, 1, &block), 0);
+	assert_int_equal(block.nr_series, NR_SERIES);
+	assert_true(heap_bytes() - before < (size_t)NR_SERIES * NR_FRAMES * 180);
+	sb_block_release(&block);
+}
+
 /* Of several kinds that are sampled together, a block is of one; one that no sampler said it has is refused. */
 static void test_kinds(void **state)
 {
@@ -247,9 +289,10 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),	   cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_kinds),	   cmocka_unit_test(test_unknown_series),
-		cmocka_unit_test(test_no_samples), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_round),	       cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_kinds),	       cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_unknown_series), cmocka_unit_test(test_no_samples),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -488,7 +488,7 @@ static int frame_id(struct reader *reader, struct sb_profile *profile, uint64_t 
 	int err = 0;
 
 	if (*known >> 32 != reader->series.nr) {
-		err = sb_profile_frame(profile, &reader->frames.at[i], &id);
+		err = sb_profile_push_frame(profile, &reader->frames.at[i], &id);
 		if (err)
 			return err;
 		*known = (uint64_t)reader->series.nr << 32 | id;
