@@ -69,7 +69,8 @@ struct sb_session_opts {
 	uint64_t unwind_bytes_max;	 /* of unwind tables; 0: a default */
 	uint32_t depth_max;		 /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
 	uint32_t counts_max, stacks_max; /* entries; 0: defaults, for each view */
-	double overhead_max;		 /* of all CPUs, see capture/thinning.h; 0: no limit */
+	bool is_lasting;     /* for so long that its first second is none to make room for */
+	double overhead_max; /* of all CPUs, see capture/thinning.h; 0: no limit */
 };
 
 /*

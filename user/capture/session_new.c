@@ -27,18 +27,21 @@
 #include "views/skel.h"
 
 /* Of each view: keys of one generation of counts: 5 MB of kernel memory each. Three quarters full wakes us. */
-#define COUNTS_MAX_DEFAULT   32768u
+#define COUNTS_MAX_DEFAULT    32768u
 /* The same: names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
-#define STACKS_MAX_DEFAULT   65536u
-#define EVENT_DEFAULT	     "cpu-clock"
+#define STACKS_MAX_DEFAULT    65536u
+#define EVENT_DEFAULT	      "cpu-clock"
 /* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
-#define MEMOS_PER_SLOT	     128u
+#define MEMOS_PER_SLOT	      128u
 /* Programs that a run goes on without, see sb_view_do_without(): one by one, it is opened again for each. */
-#define NR_WITHOUT_MAX	     4u
+#define NR_WITHOUT_MAX	      4u
 /* The ring `events`: room for raw stacks of each CPU (raw.bpf.c) when a run begins. */
-#define EVENTS_BYTES_PER_CPU (2u << 20)
-#define EVENTS_BYTES_MIN     (4u << 20)
-#define EVENTS_BYTES_MAX     (64u << 20)
+#define EVENTS_BYTES_PER_CPU  (2u << 20)
+#define EVENTS_BYTES_MIN      (4u << 20)
+#define EVENTS_BYTES_MAX      (64u << 20)
+/* Of a lasting run: what it maps of a ring counts twice. */
+#define LASTING_BYTES_PER_CPU (1u << 20)
+#define LASTING_BYTES_MAX     (16u << 20)
 
 static int check_kernel(void)
 {
@@ -96,11 +99,14 @@ static int start_procwatch(struct sb_session *session)
 /* The size of a ring is a power of two. */
 static uint32_t events_bytes(const struct sb_session *session)
 {
+	const bool is_lasting = session->opts.is_lasting;
+	uint32_t per_cpu = is_lasting ? LASTING_BYTES_PER_CPU : EVENTS_BYTES_PER_CPU;
+	uint32_t max = is_lasting ? LASTING_BYTES_MAX : EVENTS_BYTES_MAX;
 	uint32_t nr_bytes = EVENTS_BYTES_MIN;
 
 	if (!(session->opts.unwind & SB_UNWIND_CFI))
 		return nr_bytes;
-	while (nr_bytes < EVENTS_BYTES_MAX && nr_bytes / EVENTS_BYTES_PER_CPU < session->cpus.nr)
+	while (nr_bytes < max && nr_bytes / per_cpu < session->cpus.nr)
 		nr_bytes *= 2;
 	return nr_bytes;
 }

@@ -214,8 +214,10 @@ static int make_session(struct sb_run *run)
 		session_opts.command = opts->command[0];
 		session_opts.command_tgid = (uint32_t)sb_child_pid(run->child);
 	}
-	if (run->sink)
+	if (run->sink) {
 		session_opts.by |= run->sink->by;
+		session_opts.is_lasting = run->sink->is_lasting;
+	}
 	for (i = 0; i < opts->roots.nr; i++)
 		session_opts.by |= sb_root_by(opts->roots.at[i]);
 	err = sb_session_new(&session_opts, &run->session);

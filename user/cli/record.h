@@ -73,6 +73,7 @@ struct sb_run_sink {
 	/* Of a process whose owner says when to end: signals are none of its business. */
 	bool has_owner;
 	bool has_terminal; /* it draws on one */
+	bool is_lasting;   /* struct sb_session_opts */
 	bool has_report;   /* what it writes says what it is worth: no closing line */
 };
 

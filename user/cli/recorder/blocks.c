@@ -105,6 +105,7 @@ int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_bloc
 		.by = sb_series_by(blocks->series),
 		.memo_max = MEMO_MAX,
 		.has_owner = true,
+		.is_lasting = true,
 	};
 	*ret_blocks = blocks;
 	return 0;
