@@ -269,6 +269,14 @@ def check_truth(args, machine, mode):
               f'{machine.name}: as jstack says: {want}')
 
 
+def check_newborn(args, machine):
+    """One that is looked at while the loader is at it is not refused: it is looked at again."""
+    result = stackbpf(args.stackbpf, 'oncpu', '-F', '999', '-s', '--', 'sh', '-c',
+                      f'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do {machine.java} -version & done 2>/dev/null; wait')
+    check(result.total > 100 and 'java' in result.err, f'{machine.name}: machines that begin: {result.total} samples')
+    check('has no frames of java' not in result.err, f'{machine.name}: none is refused: {result.err}')
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('stackbpf')
@@ -294,6 +302,7 @@ def main():
                 check_sort(args, machine, 'C1')
                 check_lines(args, machine, 'interpreted')
                 check_truth(args, machine, 'default')
+                check_newborn(args, machine)
             check_recursion(args, machine, 'default')
             check_sort(args, machine, 'default')
             check_lines(args, machine, 'default')

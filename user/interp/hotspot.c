@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "interp/hotspot_priv.h"
 #include "interp/runtimes.h"
 #include "interp/step.h"
@@ -382,6 +383,7 @@ const struct sb_runtime_ops sb_runtime_hotspot = {
 	.runtime = SB_RUNTIME_HOTSPOT,
 	.name = "java",
 	.needs_all_maps = true,
+	.settles_ns = SB_NS_PER_SEC,
 	.markers = { "gHotSpotVMStructs" },
 	.attach = attach,
 	.detach = detach,

@@ -194,6 +194,8 @@ static int attach(struct sb_interp *interp, struct space *space, const struct sb
 	err = nr_attached(space) < SB_INTERP_PER_PROC ? attach_bounded(space, &found->rt)
 						      : refuse(interp, &found->rt);
 	found->rt.maps = NULL;
+	if (err == -ENOTSUP && sb_boot_ns() - space->key.start_ns < ops->settles_ns)
+		err = -EAGAIN;
 	found->is_attached = !err;
 	found->is_pending = err == -EAGAIN;
 	if (err == -ENOTSUP || err == -EAGAIN)

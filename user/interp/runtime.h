@@ -81,6 +81,8 @@ struct sb_runtime_ops {
 	bool is_for_any_machine;
 	/* Whether attach() or look_again() read of rt->maps what is not code. */
 	bool needs_all_maps;
+	/* What it refuses in a process that is younger may be what the loader has not finished: it is asked again. */
+	uint64_t settles_ns;
 	/* Symbols that only this runtime's files define (.dynsym, or .symtab); one is enough. */
 	const char *markers[SB_RUNTIME_MARKERS_MAX];
 
