@@ -241,10 +241,11 @@ static int fill_gap(struct builder *b, uint64_t start, uint64_t end)
 /* Nothing calls what begins there. */
 static bool is_root(const struct sb_cfi_section *section, const struct sb_cfi_fde *fde)
 {
-	const uint8_t *insns = section->bytes + fde->insns;
+	const uint8_t *insns;
 
 	if (fde->cie == SB_CFI_CIE_GO)
 		return false;
+	insns = section->bytes + fde->insns;
 	return fde->end - fde->insns >= 2 && insns[0] == DW_CFA_undefined &&
 	       insns[1] == section->machine->ra;
 }

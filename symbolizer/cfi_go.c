@@ -68,7 +68,8 @@ int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries)
 	int err = sb_vec_reserve(&entries->fdes, entries->fdes.nr + go->nr_funcs);
 
 	for (i = 0; i < go->nr_funcs && !err; i++) {
-		if (sb_gopcln_func(go, i, &func)) {
+		/* As of other files, nothing is at 0: the byte before it is looked at. */
+		if (sb_gopcln_func(go, i, &func) || !func.lo) {
 			entries->nr_bad++;
 			continue;
 		}

@@ -404,9 +404,16 @@ static void use(struct sb_runtime *rt)
 static void attach(struct sb_image *image)
 {
 	const struct sb_process_map map[] = {
-		{ BIAS, BIAS + ((lib.len + 4095) & ~4095ull), 0, 7, true, false,
-		  "/usr/lib/librt.so" },
-		{ BIAS + (1 << 20), BIAS + (2 << 20), 0, 0, true, true, "" },
+		{ .start = BIAS,
+		  .end = BIAS + ((lib.len + 4095) & ~4095ull),
+		  .ino = 7,
+		  .is_exec = true,
+		  .path = "/usr/lib/librt.so" },
+		{ .start = BIAS + (1 << 20),
+		  .end = BIAS + (2 << 20),
+		  .is_exec = true,
+		  .is_writable = true,
+		  .path = "" },
 	};
 	const struct sb_process_maps maps = { .at = map, .nr = SB_ARRAY_SIZE(map) };
 	uint64_t nr_left = READS_MAX;
