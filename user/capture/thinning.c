@@ -59,6 +59,20 @@ static void init_view(struct sb_thinning *thinning, struct sb_thinned *thinned)
 			has_timer(thinned) ? timer_steps(thinning->opts.freq_hz) : VIEW_STEPS_MAX;
 }
 
+/* The timer comes last. */
+static void order(struct sb_thinning *thinning)
+{
+	uint32_t nr_before = 0;
+	size_t i;
+
+	for (i = 0; i < thinning->opts.views->nr; i++)
+		if (!has_timer(&thinning->views[i]) && thinning->views[i].step_max > nr_before)
+			nr_before = thinning->views[i].step_max;
+	for (i = 0; i < thinning->opts.views->nr; i++)
+		if (has_timer(&thinning->views[i]))
+			thinning->views[i].nr_before = nr_before;
+}
+
 void sb_thinning_init(struct sb_thinning *thinning, const struct sb_thinning_opts *opts,
 		      struct sampler_bpf *skel)
 {
@@ -69,6 +83,7 @@ void sb_thinning_init(struct sb_thinning *thinning, const struct sb_thinning_opt
 		thinning->views[i].view = opts->views->at[i];
 		init_view(thinning, &thinning->views[i]);
 	}
+	order(thinning);
 }
 
 void sb_thinning_release(struct sb_thinning *thinning)
@@ -130,12 +145,19 @@ void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns)
 	for (i = 0; i < thinning->opts.views->nr; i++) {
 		const struct sb_thinned *thinned = &thinning->views[i];
 
-		if (opts.step_max < thinned->step_max)
-			opts.step_max = thinned->step_max;
+		if (thinned->step_max && opts.step_max < thinned->nr_before + thinned->step_max)
+			opts.step_max = thinned->nr_before + thinned->step_max;
 		if (thinned->step_max && !has_timer(thinned))
 			opts.jump_max = VIEW_JUMP_MAX;
 	}
 	sb_governor_init(&thinning->governor, &opts, &now);
+}
+
+/* Its part of the governor's step. */
+static uint32_t step_of(const struct sb_thinned *thinned, uint32_t step)
+{
+	step = step > thinned->nr_before ? step - thinned->nr_before : 0;
+	return step < thinned->step_max ? step : thinned->step_max;
 }
 
 static void apply(struct sb_thinning *thinning, struct sb_thinned *thinned, uint32_t step)
@@ -167,7 +189,7 @@ void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint6
 
 		if (!thinned->step)
 			thinned->mean = means[i] ? means[i] : 1;
-		mine = step < thinned->step_max ? step : thinned->step_max;
+		mine = step_of(thinned, step);
 		if (mine != thinned->step)
 			apply(thinning, thinned, mine);
 	}
@@ -177,7 +199,7 @@ void sb_thinning_stats(const struct sb_thinning *thinning, uint32_t view,
 		       struct sb_thinning_stats *ret_stats)
 {
 	const struct sb_thinned *thinned = &thinning->views[view];
-	uint32_t worst = thinning->governor.stats.step_worst;
+	uint32_t worst = step_of(thinned, thinning->governor.stats.step_worst);
 
 	*ret_stats = (struct sb_thinning_stats){
 		.governor = thinning->governor.stats,
@@ -185,8 +207,9 @@ void sb_thinning_stats(const struct sb_thinning *thinning, uint32_t view,
 		.weight = thinned->worst,
 		.why_not = thinned->why_not,
 	};
-	if (worst > thinned->step_max)
-		worst = thinned->step_max;
+	/* Others were. */
+	if (!worst)
+		ret_stats->governor.lowered_ns = 0;
 	if (has_timer(thinned))
 		ret_stats->rate_hz = (double)thinning->opts.freq_hz / (double)(1u << worst);
 }

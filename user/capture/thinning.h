@@ -2,8 +2,9 @@
 /*
  * How a run is made cheaper while it costs too much (--max-overhead): the steps of governor.h, put into
  * force. Timers fire once in 2, 4, ... of their periods, and a sample weighs as many; other views know
- * themselves (sb_view.thin). Sums stay what they were, on average. Views that run at once take the same step, each
- * as far as it can: what the run costs is their sum.
+ * themselves (sb_view.thin). Sums stay what they were, on average. Of views that run at once, those of events take
+ * all of their steps first, the same of each: what they cost goes with what the machine does. A timer costs what it
+ * costs, which is little, and follows when they are at their end.
  *
  * What is in force for a timer is two things, its period and the weight of its ticks, and the second
  * one is written at once after the first: a timer whose period is set begins a new one, so a tick of
@@ -34,6 +35,7 @@ struct sb_thinning_opts {
 struct sb_thinned {
 	const struct sb_view *view;
 	uint32_t step, step_max; /* in force; the last one that it can take */
+	uint32_t nr_before;	 /* steps that others take first */
 	uint64_t mean;		 /* see sb_view.thin; 0: not known yet */
 	uint64_t worst;		 /* what sb_view.thin said at the highest step */
 	const char *why_not;
