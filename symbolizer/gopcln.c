@@ -26,14 +26,12 @@ struct layout {
 	uint32_t magic;
 	int8_t nr_words, text, names, pairs, funcs;
 	bool has_offsets;
-	uint8_t name_at,
-		pairs_at; /* in struct _func, behind the entry, which is as long as it is */
 };
 static const struct layout layouts[] = {
-	{ 0xfffffffb, 1, -1, -1, -1, -1, false, 0, 12 }, /* Go 1.2 */
-	{ 0xfffffffa, 7, -1, 2, 5, 6, false, 0, 12 },	 /* 1.16 */
-	{ 0xfffffff0, 8, 2, 3, 6, 7, true, 0, 12 },	 /* 1.18 */
-	{ 0xfffffff1, 8, 2, 3, 6, 7, true, 0, 12 },	 /* 1.20 */
+	{ 0xfffffffb, 1, -1, -1, -1, -1, false }, /* Go 1.2 */
+	{ 0xfffffffa, 7, -1, 2, 5, 6, false },	  /* 1.16 */
+	{ 0xfffffff0, 8, 2, 3, 6, 7, true },	  /* 1.18 */
+	{ 0xfffffff1, 8, 2, 3, 6, 7, true },	  /* 1.20 */
 };
 
 static const struct layout *find_layout(uint32_t magic)
@@ -120,7 +118,6 @@ static int read_head(const struct sb_elf *elf, uint64_t addr, struct sb_gopcln *
 		words[i] =
 			read_uint(table, HEAD_BYTES + (uint64_t)i * ptr_bytes, ptr_bytes, &is_bad);
 	table->nr_funcs = words[0];
-	table->has_offsets = layout->has_offsets;
 	table->entry_bytes = layout->has_offsets ? 4 : ptr_bytes;
 	if (layout->funcs < 0) {
 		/* The list follows, and all other places count from the beginning. */
@@ -230,11 +227,13 @@ int sb_gopcln_load(const struct sb_elf *elf, struct sb_gopcln *ret_table)
 	if (!err && (!table.nr_funcs || !sb_elf_is_code(elf, first.lo) ||
 		     !sb_elf_is_code(elf, entry_of(&table, table.nr_funcs, &is_bad) - 1)))
 		err = -EBADMSG;
-	if (err || is_bad)
+	if (!err && is_bad)
+		err = -EBADMSG;
+	if (err)
 		sb_gopcln_release(&table);
 	else
 		*ret_table = table;
-	return err ? err : is_bad ? -EBADMSG : 0;
+	return err;
 }
 
 void sb_gopcln_release(struct sb_gopcln *table)

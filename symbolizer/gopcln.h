@@ -29,7 +29,6 @@ struct sb_gopcln {
 	size_t names, pairs, funcs;
 	uint8_t quantum;     /* bytes that pc deltas count */
 	uint8_t entry_bytes; /* of a number in the list of functions */
-	bool has_offsets;    /* functions begin with an offset in the text, not an address */
 };
 
 /* Return: whether it is a Go program. */

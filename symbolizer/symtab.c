@@ -686,31 +686,21 @@ int sb_symtab_finish(struct sb_symtab *tab)
 }
 
 /* The last one that is not beyond @addr. Without branches: which half is a coin toss to the predictor. */
-static size_t find_near(const uint32_t *starts, size_t nr, uint32_t addr)
-{
-	const uint32_t *base = starts;
-	size_t half;
-
-	while (nr > 1) {
-		half = nr / 2;
-		base += base[half] <= addr ? half : 0;
-		nr -= half;
+#define DEFINE_FIND(name, type)                                      \
+	static size_t name(const type *starts, size_t nr, type addr) \
+	{                                                            \
+		const type *base = starts;                           \
+		size_t half;                                         \
+                                                                     \
+		while (nr > 1) {                                     \
+			half = nr / 2;                               \
+			base += base[half] <= addr ? half : 0;       \
+			nr -= half;                                  \
+		}                                                    \
+		return (size_t)(base - starts);                      \
 	}
-	return (size_t)(base - starts);
-}
-
-static size_t find_far(const uint64_t *starts, size_t nr, uint64_t addr)
-{
-	const uint64_t *base = starts;
-	size_t half;
-
-	while (nr > 1) {
-		half = nr / 2;
-		base += base[half] <= addr ? half : 0;
-		nr -= half;
-	}
-	return (size_t)(base - starts);
-}
+DEFINE_FIND(find_near, uint32_t)
+DEFINE_FIND(find_far, uint64_t)
 
 uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr)
 {
