@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Manners of the stackbpf command: exit statuses, sentences, signals, files, commands it runs."""
 import contextlib
+import fcntl
 import os
 import pty
 import re
@@ -10,9 +11,11 @@ import shutil
 import signal
 import stat
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import traceback
@@ -467,9 +470,10 @@ def test_signal_passed_on(tmp):
         assert proc.returncode == 6, (proc.returncode, err)
 
 
-def on_terminal(*args):
+def on_terminal(*args, columns=80):
     """What stderr shows when it is a terminal."""
     ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
     shown = b''
     with background(*args, stderr=theirs, stdout=subprocess.DEVNULL) as proc:
         os.close(theirs)
@@ -493,6 +497,23 @@ def test_progress(_):
         assert re.search(rb'\r\x1b\[Kstackbpf: [12] s, ', shown), shown
         assert on_terminal(*args, '-q') == b''
         assert '\x1b' not in run(*args).stderr
+
+
+def test_closing_report(_):
+    """The result in one line, each detail in one of its own, none wider than the terminal."""
+    program = 'import time; time.sleep(0.05)\nfor i in range(4000): time.sleep(0.0001); sum(range(500))'
+    for columns in (80, 60):
+        shown = on_terminal('wall', '--idle', 'drop', '--', 'python3', '-c', program, columns=columns).decode()
+        lines = [line.split('\x1b[K')[-1] for line in shown.splitlines()]
+        assert all(len(line) <= columns for line in lines), lines
+        report = ' '.join(line.removeprefix('stackbpf:').strip() for line in lines)
+        result = r'\d+ samples and waits, \d+ stacks, 1 process in [0-9.]+ s; [0-9.]+ % complete, \d+ lost '
+        assert re.match(result, report) and len(re.match(result, report)[0]) < 2 * columns, report
+        # Each figure that the one long line had begins a line.
+        for detail in (r'[0-9.]+ % of threads x time accounted for', r'python [0-9.]+: [0-9.]+ % of \d+ with its frames',
+                       r'own cost [0-9.]+ % of a CPU'):
+            assert any(re.match('stackbpf:   ' + detail.split(' ', maxsplit=1)[0], line) for line in lines), (detail, lines)
+            assert re.search(detail, report), (detail, report)
 
 
 def main():

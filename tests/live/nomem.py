@@ -43,7 +43,7 @@ def has_result(command, outcome):
 
 def judge(command, outcome):
     wrong = fault.complaints(outcome, os.path.basename(command[0]))
-    said = [line for line in outcome.sentences if ' own cost ' not in line]
+    said = [line for line in outcome.sentences if not re.search(r' in [0-9.]+ s; |^[a-z]+:   ', line)]
     if outcome.status and not any('memory' in line or any(w in line for w in OTHER_WORDS) for line in said):
         wrong.append(f'status {outcome.status}, and nothing about memory: {outcome.err!r}')
     if outcome.status == 0 and not has_result(command, outcome):

@@ -83,7 +83,7 @@ def test_keys(pid):
         screen.await_(lambda s: re.search(r'in all [0-2]\.', s.text), 'begun anew')
         screen.press('q')
         check(screen.end() == 0 and screen.is_as_before(), 'the terminal is as it was, after q')
-        check(' samples, 1 process in ' in screen.raw, 'and the closing line is there')
+        check(' samples, 1 process in ' in screen.raw, 'and the closing report is there')
 
 
 def test_ends(pid):

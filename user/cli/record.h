@@ -74,7 +74,7 @@ struct sb_run_sink {
 	bool has_owner;
 	bool has_terminal; /* it draws on one */
 	bool is_lasting;   /* struct sb_session_opts */
-	bool has_report;   /* what it writes says what it is worth: no closing line */
+	bool has_report;   /* what it writes says what it is worth: no closing report */
 };
 
 struct sb_run {
@@ -186,9 +186,9 @@ struct sb_run_figures {
 double sb_run_accounted(const struct sb_run_figures *figures);
 void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
 
-/* The last line, or the block of --stats, for each view. */
+/* The closing report or, with --stats, all figures, for each view: docs/loss.md. */
 void sb_run_report(const struct sb_run *run);
-/* The interpreters in the samples: for the last line, for --stats, and what is missing. */
+/* The interpreters in the samples: for the closing report, a line each; for --stats; and what is missing. */
 void sb_run_add_interps(const struct sb_run *run, const struct sb_run_figures *figures,
 			struct sb_str *list);
 void sb_run_report_interps(const struct sb_run *run, const struct sb_run_figures *figures,

@@ -66,7 +66,7 @@ void sb_run_add_interps(const struct sb_run *run, const struct sb_run_figures *f
 		if (versions.name)
 			(void)sb_str_addf(
 				list, "%s%s%s%s: %.1f %% of %llu with its frames",
-				list->len ? "; " : "", versions.name, versions.list.len ? " " : "",
+				list->len ? "\n" : "", versions.name, versions.list.len ? " " : "",
 				versions.list.len ? versions.list.s : "",
 				100.0 * (double)runtime->nr_found / (double)runtime->nr_inside,
 				(unsigned long long)runtime->nr_inside);

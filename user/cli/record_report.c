@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/record.h"
+#include "cli/wrap.h"
 #include "procfs.h"
 
 static uint64_t timeval_ns(struct timeval tv)
@@ -114,12 +115,6 @@ double sb_run_accounted(const struct sb_run_figures *figures)
 		       figures->session.expected);
 }
 
-/* ": 3 too deep, ..." or nothing. */
-static const char *tail(const struct sb_str *list)
-{
-	return list->len ? list->s : "";
-}
-
 /* What is not in the result because it was not asked for, or fell between two stools. */
 static void add_left_out(const struct sb_run *run, const struct sb_run_figures *figures,
 			 struct sb_str *list)
@@ -128,9 +123,6 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	const uint64_t *stat = figures->session.stat;
 	uint64_t tiny_weight;
 
-	if (figures->session.expected)
-		(void)sb_str_addf(list, "%s%.2f %% of threads x time accounted for",
-				  list->len ? ", " : "", sb_run_accounted(figures));
 	if (resolve->idle_weight)
 		(void)sb_str_addf(list, "%s%.1f s of idle waits left out", list->len ? ", " : "",
 				  (double)resolve->idle_weight / 1e9);
@@ -171,9 +163,9 @@ static void add_governed(const struct sb_run *run, const struct sb_run_figures *
 		return;
 	lowest(run, figures, text, sizeof(text));
 	(void)sb_str_addf(list,
-			  "%slowered to %s for %.1f of %.1f s, to stay below %.4g %% of the "
+			  "lowered to %s for %.1f of %.1f s, to stay below %.4g %% of the "
 			  "machine (--max-overhead)",
-			  list->len ? ", " : "", text, (double)stats->governor.lowered_ns / 1e9,
+			  text, (double)stats->governor.lowered_ns / 1e9,
 			  (double)figures->wall_ns / 1e9, 100 * stats->limit);
 }
 
@@ -211,46 +203,138 @@ static void warn_parser(const struct sb_run_figures *figures)
 		(unsigned long long)parser->nr_forged);
 }
 
-/* How many there are in the result, where there is one. */
-static void add_stacks(const struct sb_run *run, struct sb_str *text)
+/* Percent as it is shown, one decimal: rounded down, so that 100.0 is all of it. */
+static double percent_shown(uint64_t part, uint64_t whole)
 {
-	if (!run->sink)
-		(void)sb_str_addf(text, ", %zu stacks", sb_profile_nr_stacks(run->profile));
+	return (double)(uint64_t)(10 * percent(part, whole)) / 10;
 }
 
-static void report_line(const struct sb_run *run, const struct sb_run_figures *figures)
+/* The first line: how much there is, and what it is worth. */
+static void add_result(const struct sb_run *run, const struct sb_run_figures *figures,
+		       struct sb_str *line)
 {
-	sb_cleanup(sb_str_release) struct sb_str cuts = {}, unnamed = {}, lost = {}, more = {};
-	sb_cleanup(sb_str_release) struct sb_str stacks = {};
-	const struct sb_resolve_stats *resolve = &figures->resolve;
 	const struct sb_view *view = run->views.at[figures->view];
-	uint64_t bpf_ns = figures->session.stat[SB_STAT_RUN_NS];
-	const bool has_more = run->views.nr > 1;
 
-	add_stacks(run, &stacks);
-	add_cuts(&cuts, resolve);
-	add_unnamed(&unnamed, resolve);
-	add_lost(&lost, &figures->session);
-	add_item(&more, figures->session.nr_sideband_lost, "process records lost");
-	add_item(&more, figures->session.nr_no_fd, "files not opened: raise ulimit -n");
-	add_item(&more, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
-	add_cpus(&more, &figures->session);
-	add_governed(run, figures, &more);
-	add_left_out(run, figures, &more);
-	sb_run_add_interps(run, figures, &more);
-	sb_info("%s%s%llu %s%s, %llu process%s in %.1f s; %.1f %% complete%s%s%s; "
-		"%.1f %% of frames unnamed%s%s%s; %llu lost%s%s%s; %s%sown cost %.2f %% of a CPU",
-		has_more ? view->name : "", has_more ? ": " : "",
-		(unsigned long long)figures->nr_samples, view->event, tail(&stacks),
-		(unsigned long long)resolve->nr_processes, resolve->nr_processes == 1 ? "" : "es",
-		(double)figures->wall_ns / 1e9,
-		percent(figures->nr_samples - figures->nr_cut, figures->nr_samples),
-		cuts.len ? " (" : "", tail(&cuts), cuts.len ? ")" : "",
-		percent(figures->nr_unnamed, resolve->nr_frames), unnamed.len ? " (" : "",
-		tail(&unnamed), unnamed.len ? ")" : "", (unsigned long long)figures->nr_lost,
-		lost.len ? " (" : "", tail(&lost), lost.len ? ")" : "", tail(&more),
-		more.len ? "; " : "",
-		percent(run->own_end_ns - run->own_start_ns + bpf_ns, figures->wall_ns));
+	if (run->views.nr > 1)
+		(void)sb_str_addf(line, "%s: ", view->name);
+	(void)sb_str_addf(line, "%llu %s", (unsigned long long)figures->nr_samples, view->event);
+	/* Where there is no result they are not kept. */
+	if (!run->sink)
+		(void)sb_str_addf(line, ", %zu %s", sb_profile_nr_stacks(run->profile),
+				  sb_plural(sb_profile_nr_stacks(run->profile), "stack", "stacks"));
+	(void)sb_str_addf(line, ", %llu %s in %.1f s; %.1f %% complete, %llu lost",
+			  (unsigned long long)figures->resolve.nr_processes,
+			  sb_plural(figures->resolve.nr_processes, "process", "processes"),
+			  (double)figures->wall_ns / 1e9,
+			  percent_shown(figures->nr_samples - figures->nr_cut, figures->nr_samples),
+			  (unsigned long long)figures->nr_lost);
+}
+
+static void add_lost_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *line)
+{
+	(void)run;
+	add_lost(line, &figures->session);
+}
+
+static void add_cut_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			struct sb_str *line)
+{
+	(void)run;
+	add_cuts(line, &figures->resolve);
+}
+
+static void add_unnamed_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			    struct sb_str *line)
+{
+	(void)run;
+	add_unnamed(line, &figures->resolve);
+	if (figures->nr_unnamed)
+		(void)sb_str_addf(line, " (%.1f %% of all)",
+				  percent(figures->nr_unnamed, figures->resolve.nr_frames));
+}
+
+static void add_processes_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			      struct sb_str *line)
+{
+	(void)run;
+	add_item(line, figures->session.nr_sideband_lost, "process records lost");
+	add_item(line, figures->session.nr_no_fd, "files not opened: raise ulimit -n");
+	add_item(line, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
+}
+
+static void add_cpus_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *line)
+{
+	(void)run;
+	add_cpus(line, &figures->session);
+}
+
+static void add_accounted(const struct sb_run *run, const struct sb_run_figures *figures,
+			  struct sb_str *line)
+{
+	(void)run;
+	if (figures->session.expected)
+		(void)sb_str_addf(line, "%.2f %% of threads x time accounted for",
+				  sb_run_accounted(figures));
+}
+
+static void add_own_cost(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *line)
+{
+	uint64_t bpf_ns = figures->session.stat[SB_STAT_RUN_NS];
+
+	(void)sb_str_addf(line, "own cost %.2f %% of a CPU",
+			  percent(run->own_end_ns - run->own_start_ns + bpf_ns, figures->wall_ns));
+}
+
+/*
+ * The closing report: the result in one line, then a row for each thing that there is something to say of, in
+ * this order. A function appends the text of its row; nothing if there is none; more rows after a '\n'.
+ */
+static const struct {
+	const char *label; /* what precedes each of its rows */
+	void (*add)(const struct sb_run *run, const struct sb_run_figures *figures,
+		    struct sb_str *line);
+} closing_rows[] = {
+	{ "lost: ", add_lost_row },
+	{ "stacks cut: ", add_cut_row },
+	{ "frames unnamed: ", add_unnamed_row },
+	{ "processes: ", add_processes_row },
+	{ "CPUs: ", add_cpus_row },
+	{ "", add_governed },
+	{ "", add_accounted },
+	{ "left out: ", add_left_out },
+	{ "", sb_run_add_interps },
+	{ "", add_own_cost },
+};
+
+static void report_rows(const char *label, struct sb_str *text)
+{
+	char *line, *rest;
+
+	for (line = strtok_r(text->s, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		sb_cleanup(sb_str_release) struct sb_str row = {};
+
+		if (!sb_str_addf(&row, "  %s%s", label, line))
+			sb_wrap_info(row.s);
+	}
+}
+
+static void report_closing(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	sb_cleanup(sb_str_release) struct sb_str text = {};
+	size_t i;
+
+	add_result(run, figures, &text);
+	if (text.len)
+		sb_wrap_info(text.s);
+	for (i = 0; i < SB_ARRAY_SIZE(closing_rows); i++) {
+		sb_str_clear(&text);
+		closing_rows[i].add(run, figures, &text);
+		if (text.len)
+			report_rows(closing_rows[i].label, &text);
+	}
 }
 
 /* One line of --stats. */
@@ -500,7 +584,7 @@ void sb_run_report(const struct sb_run *run)
 		if (run->opts.stats)
 			report_all(run, &figures);
 		else
-			report_line(run, &figures);
+			report_closing(run, &figures);
 	}
 }
 

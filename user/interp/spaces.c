@@ -138,7 +138,7 @@ static bool is_same(const struct past *past, const struct sb_interp_found *found
 	       (!past->why || sb_streq(past->why, found->why));
 }
 
-/* What the closing lines say of a process does not depend on how long ago it ended. */
+/* What the closing report says of a process does not depend on how long ago it ended. */
 static void keep_past(struct sb_interp *interp, const struct sb_interp_found *found)
 {
 	struct past past = {
