@@ -246,6 +246,47 @@ static void test_reuse(void **state)
 	assert_int_equal(sb_php_describe(&rt, &walk.frame[0], &text), -EBADMSG);
 }
 
+/* Hashes as zend_hash_func() of PHP 8.2 on x86-64 gives them, and as it would on arm64, where char has no sign. */
+static void test_names_in_utf8(void **state)
+{
+	static const struct {
+		const char *class, *name;
+		uint64_t class_hash, name_hash;
+	} machines[] = {
+		{ "App\\Größe", "überprüfe", 0xbfc1df0bc986b3fb, 0xbcf6863933bd80c9 },
+		{ "App\\Größe", "überprüfe", 0xbfc1df0bdc2ff7fb, 0xc291b2c29b9484c9 },
+	};
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		uint64_t class, name;
+
+		setup(state);
+		class = text_of(machines[i].class);
+		name = text_of(machines[i].name);
+		put64(class + 8, machines[i].class_hash);
+		put64(name + 8, machines[i].name_hash);
+		frame(function(2, name, class_of(class), 1, 9), opline(7, 60, 0), 0x20000);
+		run();
+		expect(0, "App\\Größe::überprüfe", 7, true);
+		put64(name + 8, machines[i].name_hash ^ 1); /* another string by now */
+		assert_int_equal(sb_php_describe(&rt, &walk.frame[0], &text), -EBADMSG);
+	}
+}
+
+/* File names are bytes; their strings need not have a hash. */
+static void test_file_in_latin1(void **state)
+{
+	uint64_t func = function(2, text_of("f"), 0, 1, 9);
+
+	(void)state;
+	put64(func + FILENAME, text_of("/srv/caf\xe9.php"));
+	frame(func, opline(7, 60, 0), 0x20000);
+	run();
+	expect(0, "f", 7, true);
+	assert_string_equal(text.file.s, "/srv/caf\xe9.php");
+}
+
 static void test_nonsense(void **state)
 {
 	uint64_t ex, func;
@@ -345,6 +386,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_leaf_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_others_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reuse, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_in_utf8, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_file_in_latin1, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nonsense, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_noise, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_jit, setup, teardown),

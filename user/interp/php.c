@@ -33,7 +33,7 @@
 #define SELF_TEST_STEPS 64
 
 /* Printable characters in UTF-8, which what others have written into a freed string hardly ever is. */
-static bool is_text(const char *s, size_t len)
+static bool is_utf8(const char *s, size_t len)
 {
 	size_t i = 0, nr_more;
 
@@ -50,15 +50,43 @@ static bool is_text(const char *s, size_t len)
 	return true;
 }
 
+/* A path is bytes of any encoding. Words that are pointers or small numbers have bytes that are 0. */
+static bool has_no_controls(const char *s, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
+			return false;
+	return true;
+}
+
+/*
+ * Whether a string has this hash. zend_inline_hash_func() adds up values of type char. Those of bytes above 127 are
+ * negative on x86, unless PHP was built with -funsigned-char, and positive on arm64. Both sums are computed, because
+ * nothing in the process says which it is, and a foreign string hits either by chance once in 2^62 times.
+ */
+static bool has_hash(const char *s, size_t len, uint64_t hash)
+{
+	uint64_t of_signed = 5381, of_unsigned = 5381;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		of_signed = of_signed * 33 + (uint64_t)(int64_t)(int8_t)s[i];
+		of_unsigned = of_unsigned * 33 + (uint8_t)s[i];
+	}
+	return hash == (of_signed | 1ull << 63) || hash == (of_unsigned | 1ull << 63);
+}
+
 /*
  * The characters of a zend_string, at most @max. One that was freed begins with a pointer, and others
- * write into it; a string that was used as a key says what its hash is (zend_inline_hash_func()).
+ * write into it; a string that was used as a key says what its hash is.
  */
 static int read_string(struct sb_runtime *rt, uint64_t addr, char *buf, size_t max, size_t *ret_len,
 		       bool *ret_is_proved)
 {
-	uint64_t head[3], hash = 5381;
-	size_t len, i;
+	uint64_t head[3];
+	size_t len;
 	int err = sb_memory_read(rt->memory, head, sizeof(head), addr);
 
 	if (err)
@@ -69,16 +97,16 @@ static int read_string(struct sb_runtime *rt, uint64_t addr, char *buf, size_t m
 	err = sb_memory_read(rt->memory, buf, len, addr + STRING_VAL);
 	if (err)
 		return err;
-	for (i = 0; i < len; i++)
-		hash = hash * 33 + (uint8_t)buf[i];
-	if (head[1] && len == head[STRING_LEN / 8] && head[1] != (hash | 1ull << 63))
+	*ret_is_proved = head[1] && len == head[STRING_LEN / 8];
+	if (*ret_is_proved && !has_hash(buf, len, head[1]))
 		return -EBADMSG;
 	*ret_len = len;
-	*ret_is_proved = head[1] && len == head[STRING_LEN / 8];
 	return 0;
 }
 
-static int add_string(struct sb_runtime *rt, uint64_t addr, size_t max, struct sb_str *str)
+/* Append the characters of a string that @is_text says are plausible, or that its hash proves. */
+static int add_string(struct sb_runtime *rt, uint64_t addr, size_t max,
+		      bool (*is_text)(const char *, size_t), struct sb_str *str)
 {
 	char buf[FILE_BYTES_MAX];
 	bool is_proved;
@@ -92,6 +120,16 @@ static int add_string(struct sb_runtime *rt, uint64_t addr, size_t max, struct s
 		return err;
 	sb_replace_controls(buf, len);
 	return sb_str_addn(str, buf, len);
+}
+
+static int add_name(struct sb_runtime *rt, uint64_t addr, struct sb_str *str)
+{
+	return add_string(rt, addr, NAME_BYTES_MAX, is_utf8, str);
+}
+
+static int add_path(struct sb_runtime *rt, uint64_t addr, struct sb_str *str)
+{
+	return add_string(rt, addr, FILE_BYTES_MAX, has_no_controls, str);
 }
 
 /* "A::", when it has a class. The name of one without a name ends with a NUL, its file and more. */
@@ -129,7 +167,7 @@ static int describe_code(struct sb_runtime *rt, const struct sb_interp_frame *fr
 	if (!err && (len & SB_WHERE_CHECK_MASK) != sb_where_check(frame->where))
 		err = -EBADMSG;
 	if (!err)
-		err = add_string(rt, frame->obj, FILE_BYTES_MAX, &text->file);
+		err = add_path(rt, frame->obj, &text->file);
 	if (err == -ENOMEM)
 		return err;
 	if (err)
@@ -182,10 +220,10 @@ static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 	if (!is_same(frame, head, place))
 		return -EBADMSG; /* another one by now */
 	text->line = (uint32_t)(position & SB_PHP_LINE_MASK);
-	err = place[0] ? add_string(rt, place[0], FILE_BYTES_MAX, &text->file) : 0;
+	err = place[0] ? add_path(rt, place[0], &text->file) : 0;
 	if (!err)
 		err = add_class(rt, head[2], &text->name);
-	return err ? err : add_string(rt, head[1], NAME_BYTES_MAX, &text->name);
+	return err ? err : add_name(rt, head[1], &text->name);
 }
 
 /*
