@@ -44,9 +44,10 @@ class PageOfServe(unittest.TestCase):
         # No whole 10 minutes of the clock: of these there are sums, without wide tags, in another file.
         self.begin = int(time.time()) // 600 * 600 - 1200 + 60
         fill(self.store, self.begin)
-        self.server = Server(STACKBPF, '--store', scratch.name)
+        # As it is started without options: the browser has what is printed.
+        self.server = Server(STACKBPF, '--store', scratch.name, asks=True)
         self.addCleanup(self.server.end)
-        self.steps = Steps(BROWSER, f'http://{self.server.host}:{self.server.port}/', DIR)
+        self.steps = Steps(BROWSER, f'http://{self.server.host}:{self.server.port}/?token={self.server.token}', DIR)
 
     def part(self, leaf, **tags):
         sums = self.store.sums(0, 1 << 40, holds=lambda of: all(of.get(key) == value for key, value in tags.items()))
@@ -56,6 +57,8 @@ class PageOfServe(unittest.TestCase):
         steps = self.steps
         end = self.begin + NR_BLOCKS * BLOCK_S
         steps.open(f'from={self.begin}&to={end}')
+        # The token has become a cookie that no script can read, and stands in no address that somebody copies.
+        self.assertEqual(BROWSER.run("return [location.search, document.cookie]"), ['', ''])
         self.assertEqual(steps.texts('#kinds button'), ['offcpu', 'oncpu'])
         self.assertEqual(steps.split_by('service'), ['ride'])
         self.assertEqual(steps.split_by('vehicle'), ['car', 'scooter', 'bike'])

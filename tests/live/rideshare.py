@@ -161,7 +161,7 @@ def main():
         counts = json.loads(ran.stdout.splitlines()[-1])
         check('#v=diff' in ran.stdout, 'it says what to open')
         port = free_port()
-        with running(BINARY, 'serve', '--store', f'{work}/store', '--listen', f'127.0.0.1:{port}'):
+        with running(BINARY, 'serve', '--no-token', '--store', f'{work}/store', '--listen', f'127.0.0.1:{port}'):
             wait_for(lambda: not socket.socket().connect_ex(('127.0.0.1', port)), 'the page')
             page = Page(port, begin)
             tags = {tag['key']: {v['value'] for v in tag['values']} for tag in page.get(f'tags?{page.range}')['tags']}

@@ -18,6 +18,7 @@ import time
 from serving import TOKEN, Store, check, done, fill, rss_bytes, serving, wait_for
 
 T0 = int(time.time()) // 10 * 10 - 3000
+OTHER = 65533  # a user who has nothing to do with the store
 GOOD = b'GET /api/info HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 
@@ -307,13 +308,127 @@ def tokens(binary, store, work):
         check(server.get('/api/info', headers={'Authorization': f'bearer {TOKEN}'})[0] == 200, 'with the token')
         status, reply, body = server.get(f'/?token={TOKEN}')
         cookie = reply.get('Set-Cookie', '')
-        check(status == 303 and reply['Location'] == '/' and not body and 'HttpOnly' in cookie and 'SameSite' in cookie,
+        check(status == 303 and reply['Location'] == '/' and not body and 'HttpOnly' in cookie and
+              'SameSite=Strict' in cookie,
               'the token becomes a cookie')
         check(server.get('/api/info', headers={'Cookie': 'a=b; ' + cookie.split(';')[0]})[0] == 200, 'with the cookie')
         status, reply, _ = server.get(f'//evil.example/?token={TOKEN}')
         check('Location' not in reply, 'no way to elsewhere')
         counted = server.get('/metrics', headers={'Authorization': f'Bearer {TOKEN}'})[2].decode()
         check(float(re.search(r'^stackbpf_serve_unauthorized_requests_total (\d+)', counted, re.M)[1]) >= 42, 'counted')
+
+
+def as_user(uid, function):
+    """What a function returns, as JSON, in a process of a user without other groups; as ourselves without root."""
+    read_fd, write_fd = os.pipe()
+    pid = os.fork()
+    if not pid:
+        with contextlib.suppress(Exception):
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setresgid(uid, uid, uid)
+                os.setresuid(uid, uid, uid)
+            os.write(write_fd, json.dumps(function()).encode())
+        os._exit(0)
+    os.close(write_fd)
+    with open(read_fd, 'rb') as pipe:
+        said = pipe.read()
+    os.waitpid(pid, 0)
+    return json.loads(said) if said else None
+
+
+def statuses_of_another(server):
+    """What another user of this machine is told, by path."""
+    paths = '/', '/page.js', '/api/info', '/api/flame', '/render', '/metrics', '/nothing', '/?token=' + 64 * '0'
+    return as_user(OTHER, lambda: {path: server.get(path)[0] for path in paths})
+
+
+def by_default(binary, store):
+    """Without an option nobody gets anything who has not read what was printed."""
+    printed = set()
+    for _ in range(2):
+        with serving(binary, '--store', store.path, asks=True) as server:
+            told = statuses_of_another(server)
+            check(set(told.values()) == {401}, f'another user, by default: {told}')
+            check(server.token and len(server.token) == 64, 'a token of 32 bytes is printed')
+            printed.add(server.token)
+            check(server.get('/metrics', headers={'Authorization': f'Bearer {server.token}'})[0] == 200, 'with it')
+            cookie = server.get('/', token=server.token)[1]['Set-Cookie'].split(';')[0]
+            check(server.get('/', headers={'Cookie': cookie})[0] == 200, 'the page, by its cookie')
+    check(len(printed) == 2, 'each run has another token')
+    with serving(binary, '--store', store.path) as server:
+        told = statuses_of_another(server)
+        check(told['/'] == told['/api/info'] == told['/metrics'] == 200, f'--no-token: {told}')
+    for args in (['--no-token', '--token-file', 'x'], ['--no-token', '--url'], ['-q'],
+                 ['--no-token', '--listen', '0.0.0.0:0'], ['--no-token', '--listen', '192.0.2.1:1']):
+        status, said = refused(binary, '--store', store.path, *args)
+        check(status == 2 and said.count('\n') == 1, f'{args}: {said!r}')
+
+
+def kept(binary, store, work):
+    """A token file that is not there is made, and is the same the next time."""
+    os.mkdir(f'{work}/kept')
+    path, tokens_ = f'{work}/kept/token', set()
+    for _ in range(2):
+        with serving(binary, '--store', store.path, '--token-file', path) as server:
+            said = subprocess.run([binary, 'serve', '--url', '--token-file', path, '--listen', f'127.0.0.1:{server.port}'],
+                                  stdout=subprocess.PIPE, text=True, check=True).stdout
+            found = re.fullmatch(rf'http://127\.0\.0\.1:{server.port}/\?token=([0-9a-f]{{64}})\n', said)
+            check(found, f'--url: {said!r}')
+            tokens_.add(found[1])
+            check(set(statuses_of_another(server).values()) == {401}, 'a token file: others get nothing')
+            check(server.get('/api/info', headers={'Authorization': f'Bearer {found[1]}'})[0] == 200, 'but who knows it')
+    check(len(tokens_) == 1 and os.stat(path).st_mode & 0o777 == 0o640, 'it is kept, mode 0640')
+    status, said = refused(binary, '--url', '--token-file', path + '2')
+    check(status == 1 and 'cannot read' in said and not os.path.exists(path + '2'), '--url makes none')
+    os.mkfifo(f'{work}/kept/fifo')
+    status, said = refused(binary, '--store', store.path, '--token-file', f'{work}/kept/fifo')
+    check(status == 1 and 'cannot read' in said, f'a FIFO does not make it wait: {said!r}')
+
+
+def over_path(path):
+    """The status that is answered through a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(20)
+        sock.connect(path)
+        sock.sendall(b'GET /api/info HTTP/1.0\r\nHost: localhost\r\n\r\n')
+        return status_of(read_all(sock))
+
+
+def unix_socket(binary, store, work):
+    """Its mode says who may ask; one that a killed server left behind is replaced, one in use is not."""
+    path = f'{work}/socket'
+    command = [binary, 'serve', '--store', store.path, '--listen', f'unix:{path}']
+
+    def start():
+        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        said = server.stderr.readline()
+        check(said.rstrip().endswith(f'at unix:{path}'), f'a socket: {said!r}')
+        return server
+    server = start()
+    st = os.stat(path)
+    check(st.st_mode & 0o7777 == 0o660 and st.st_gid == os.stat(store.path).st_gid, f'its mode: {st.st_mode:o} {st.st_gid}')
+    check(over_path(path) == 200, 'who may open it needs no token')
+    check(as_user(st.st_gid, lambda: over_path(path)) == 200, "the store's group")
+    if os.geteuid() == 0:
+        check(as_user(OTHER, lambda: over_path(path)) is None, 'nobody else')
+    status, said = refused(binary, *command[2:])
+    check(status == 1 and 'in use' in said, f'a socket in use: {said!r}')
+    server.kill()
+    server.wait()
+    server.stderr.close()
+    server = start()
+    check(over_path(path) == 200, 'the next one takes its place')
+    server.send_signal(signal.SIGTERM)
+    check(server.wait(20) == 0, 'it ends')
+    server.stderr.close()
+    os.unlink(path)
+    with open(path, 'w', encoding='ascii') as file:
+        file.write('a file')
+    status, said = refused(binary, *command[2:])
+    check(status == 1 and os.path.getsize(path) == 6, f'a file of that name is left alone: {said!r}')
+    status, said = refused(binary, '--store', store.path, '--listen', 'unix:' + 'x' * 108)
+    check(status == 2, f'a path that is too long: {said!r}')
 
 
 def damaged(binary, store, work):
@@ -375,6 +490,9 @@ def main():
             workers(server)
         as_service(unit, work)
         tokens(binary, store, work)
+        by_default(binary, store)
+        kept(binary, store, work)
+        unix_socket(binary, store, work)
         damaged(binary, store, work)
 
 

@@ -61,13 +61,17 @@ def fill(store, begin_s, nr_blocks, seed=1):
 
 
 class Server:
-    def __init__(self, binary, *args):
+    """One that shows all to everybody, unless it is to ask for a token: then @token is that which it printed."""
+
+    def __init__(self, binary, *args, asks=False):
+        if not asks and '--token-file' not in args:
+            args = ('--no-token', *args)
         self.process = subprocess.Popen([binary, 'serve', '--listen', '127.0.0.1:0', *args],
                                         stderr=subprocess.PIPE, text=True)
         said = self.process.stderr.readline()
-        found = re.search(r'at http://(.+):(\d+)/$', said)
+        found = re.search(r'at http://(\S+):(\d+)/(?:\?token=(\S+))?( to whoever .*)?$', said)
         assert found, said
-        self.host, self.port = found[1].strip('[]'), int(found[2])
+        self.host, self.port, self.token = found[1].strip('[]'), int(found[2]), found[3]
 
     def get(self, path, headers=None, method='GET', **params):
         """(status, headers, bytes)"""
@@ -108,8 +112,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(binary, *args):
-    server = Server(binary, *args)
+def serving(binary, *args, **kwargs):
+    server = Server(binary, *args, **kwargs)
     try:
         yield server
     finally:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,29 +11,38 @@
 #include "capture/privileges.h"
 #include "cli/command.h"
 #include "cli/complete.h"
+#include "cli/serve_token.h"
 #include "cli/store_opts.h"
 #include "serve/serve.h"
-
-#define TOKEN_FILE_MAX 4096
 
 struct serve_opts {
 	struct sb_common_opts common; /* first */
 	struct sb_store_args args;    /* the store alone */
 	const char *listen;
 	const char *token_file;
+	bool has_no_token;
+	bool shows_url; /* and no more */
 	sb_vec_str hosts;
 };
 
 /* clang-format off */
 const struct sb_opt sb_serve_rows[] = {
 	SB_STORE_DIR_ROW(struct serve_opts, args),
-	{ .name = "listen", .letters = "l", .metavar = "ADDRESS:PORT", .type = SB_OPT_STRING,
+	{ .name = "listen", .letters = "l", .metavar = "ADDRESS:PORT|unix:PATH", .type = SB_OPT_STRING,
 	  .group = SB_OPT_TARGET, .offset = offsetof(struct serve_opts, listen), .suggest = SB_SERVE_LISTEN,
-	  .help = "where (default " SB_SERVE_LISTEN "; port 0: one that is free). Any other address than "
-		  "127.0.0.1 and [::1] needs --token-file" },
+	  .help = "where (default " SB_SERVE_LISTEN "; port 0: one that is free), or a Unix socket, which its "
+		  "owner and the store's group may use without a token. Any other address than 127.0.0.1 and "
+		  "[::1] needs --token-file" },
 	{ .name = "token-file", .metavar = "FILE", .type = SB_OPT_STRING, .group = SB_OPT_TARGET,
 	  .offset = offsetof(struct serve_opts, token_file), .complete = sb_complete_file,
-	  .help = "who asks must know what is in it: 16 characters or more" },
+	  .help = "take the token from this file, which is made if it is not there (default: a new token for "
+		  "each run, which is part of the address that is printed)" },
+	{ .name = "no-token", .type = SB_OPT_ON, .group = SB_OPT_TARGET,
+	  .offset = offsetof(struct serve_opts, has_no_token),
+	  .help = "show everything to every user of this machine" },
+	{ .name = "url", .type = SB_OPT_ON, .group = SB_OPT_TARGET, .offset = offsetof(struct serve_opts, shows_url),
+	  .help = "only print the address with the token of --token-file (default " SB_SERVE_TOKEN_FILE
+		  ", that of stackbpf-serve.service)" },
 	{ .name = "host", .metavar = "NAME", .type = SB_OPT_STRINGS, .group = SB_OPT_TARGET,
 	  .offset = offsetof(struct serve_opts, hosts), .complete = sb_complete_host,
 	  .help = "a name by which browsers reach this machine, besides its host name and numbers" },
@@ -42,55 +51,61 @@ const struct sb_opt sb_serve_rows[] = {
 };
 /* clang-format on */
 
-/* The first word of a file that nobody else can read. Return: -1 to go on, or an exit status. */
-static int read_token(const char *path, char **ret_token)
+static int wrong(const struct serve_opts *fields, const char *why)
 {
-	sb_cleanup(sb_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	sb_cleanup(sb_freep) char *text = NULL;
-	struct stat st;
-	size_t len;
-	int err = fd < 0 || fstat(fd, &st) ? -errno : 0;
-
-	if (!err && st.st_mode & (S_IRWXG | S_IRWXO)) {
-		sb_err(0, "--token-file '%s': others may read it: chmod 600 it first", path);
-		return SB_EXIT_USAGE;
-	}
-	if (!err)
-		err = sb_read_fd(fd, TOKEN_FILE_MAX, &text, &len);
-	if (err) {
-		sb_err(err, "cannot read --token-file '%s'", path);
-		return SB_EXIT_FAILED;
-	}
-	text[strcspn(text, " \t\r\n")] = '\0';
-	if (sb_serve_check_token(text)) {
-		sb_err(0,
-		       "--token-file '%s': a token is %u to %u letters, digits or -._~; make one with "
-		       "'openssl rand -hex 32'",
-		       path, SB_SERVE_TOKEN_MIN, SB_SERVE_TOKEN_MAX);
-		return SB_EXIT_USAGE;
-	}
-	*ret_token = sb_take(text);
-	return -1;
+	sb_err(0, "--listen '%s': %s", fields->listen, why);
+	return SB_EXIT_USAGE;
 }
 
 static int check_listen(const struct serve_opts *fields)
 {
-	int ret = sb_serve_is_loopback(fields->listen);
+	int reach = sb_serve_reach(fields->listen);
 
-	if (ret < 0) {
-		sb_err(0,
-		       "--listen '%s': this is no address and port, such as " SB_SERVE_LISTEN
-		       " or [::1]:4040",
-		       fields->listen);
-		return SB_EXIT_USAGE;
-	}
-	if (!ret && !fields->token_file) {
-		sb_err(0,
-		       "--listen '%s': others can reach this address, so a --token-file is needed",
-		       fields->listen);
-		return SB_EXIT_USAGE;
-	}
+	if (reach < 0)
+		return wrong(fields, "this is no address and port, such as " SB_SERVE_LISTEN
+				     " or [::1]:4040, nor unix:PATH");
+	if (reach == SB_SERVE_REACH_OTHERS && fields->has_no_token)
+		return wrong(fields,
+			     "other machines can reach this address, so --no-token is refused: "
+			     "name a --token-file");
+	if (reach == SB_SERVE_REACH_OTHERS && !fields->token_file)
+		return wrong(fields,
+			     "other machines can reach this address, so a --token-file is needed");
 	return -1;
+}
+
+static int check_token(const struct serve_opts *fields)
+{
+	const char *why = NULL;
+
+	if (fields->has_no_token && fields->token_file)
+		why = "--no-token and --token-file cannot go together";
+	else if (fields->has_no_token && fields->shows_url)
+		why = "--url: with --no-token there is no token that the address could have";
+	else if (fields->common.quiet && !fields->has_no_token && !fields->token_file &&
+		 sb_serve_reach(fields->listen) != SB_SERVE_REACH_FILE && !fields->shows_url)
+		why = "--quiet: nobody would see the token of this run: name a --token-file";
+	if (!why)
+		return -1;
+	sb_err(0, "%s", why);
+	return SB_EXIT_USAGE;
+}
+
+/* The token, or NULL where none is needed. Return: -1 to go on, or the exit status. */
+static int choose_token(const struct serve_opts *fields, char **ret_token)
+{
+	int err;
+
+	if (fields->token_file)
+		return sb_serve_token_of_file(fields->token_file, true, ret_token);
+	/* The mode of a socket says who may ask. */
+	if (fields->has_no_token || sb_serve_reach(fields->listen) == SB_SERVE_REACH_FILE)
+		return -1;
+	err = sb_serve_token_new(ret_token);
+	if (!err)
+		return -1;
+	sb_err(err, "cannot make a token");
+	return SB_EXIT_FAILED;
 }
 
 /* Whom to be as root: who may read the store. */
@@ -111,6 +126,35 @@ static int confine_front(void)
 	return sb_privileges_front(&owner);
 }
 
+/* A token of a file stays in its file: what is said may be kept by a journal. */
+static void say_where(const struct serve_opts *fields, const char *url, const char *token)
+{
+	if (fields->token_file)
+		sb_info("'%s' is shown at %s to whoever knows the token in '%s'", fields->args.dir,
+			url, fields->token_file);
+	else if (token)
+		sb_info("'%s' is shown at %s?token=%s", fields->args.dir, url, token);
+	else
+		sb_info("'%s' is shown at %s", fields->args.dir, url);
+}
+
+static int show_url(const struct serve_opts *fields)
+{
+	sb_cleanup(sb_freep) char *token = NULL;
+	const char *path = fields->token_file ? fields->token_file : SB_SERVE_TOKEN_FILE;
+	int status;
+
+	if (sb_serve_reach(fields->listen) == SB_SERVE_REACH_FILE)
+		return wrong(fields, "--url: a Unix socket has no address with a token");
+	status = sb_serve_token_of_file(path, false, &token);
+	if (status >= 0)
+		return status;
+	/* ":4040" is an address to listen at, and none to go to. */
+	printf("http://%s%s/?token=%s\n", fields->listen[0] == ':' ? "127.0.0.1" : "",
+	       fields->listen, token);
+	return SB_EXIT_DATA;
+}
+
 static int run(const struct serve_opts *fields, struct sb_store *store, const char *token)
 {
 	struct sb_serve_opts opts = {
@@ -124,14 +168,16 @@ static int run(const struct serve_opts *fields, struct sb_store *store, const ch
 		.confine_worker = sb_privileges_answerer,
 	};
 	struct sb_serve *serve;
-	int err = sb_serve_new(&opts, &serve);
+	int err;
 
+	owner = owner_of(fields->args.dir);
+	opts.group = owner.gid;
+	err = sb_serve_new(&opts, &serve);
 	if (err) {
 		sb_err(err, "cannot listen on '%s'", fields->listen);
 		return SB_EXIT_FAILED;
 	}
-	owner = owner_of(fields->args.dir);
-	sb_info("'%s' is shown at %s", fields->args.dir, sb_serve_url(serve));
+	say_where(fields, sb_serve_url(serve), token);
 	err = sb_serve_run(serve);
 	if (err)
 		sb_err(err, "cannot serve '%s'", fields->args.dir);
@@ -145,13 +191,17 @@ static int serve(const struct serve_opts *fields)
 	struct sb_store *store;
 	int status = check_listen(fields);
 
-	if (status < 0 && fields->token_file)
-		status = read_token(fields->token_file, &token);
+	if (status < 0)
+		status = check_token(fields);
+	if (status < 0 && fields->shows_url)
+		return show_url(fields);
 	if (status < 0)
 		status = sb_store_args_open(&fields->args, &store);
 	if (status >= 0)
 		return status;
-	status = run(fields, store, token);
+	status = choose_token(fields, &token);
+	if (status < 0)
+		status = run(fields, store, token);
 	sb_store_close(store);
 	return status;
 }

@@ -11,7 +11,21 @@
 #include "base/str.h"
 #include "serve/serve.h"
 
-#define PORT_MAX 65535
+#define PORT_MAX    65535
+
+#define UNIX_PREFIX "unix:"
+
+static int parse_path(const char *path, union sb_address *ret_address)
+{
+	union sb_address address = { .path.sun_family = AF_UNIX };
+	size_t len = strlen(path);
+
+	if (!len || len >= sizeof(address.path.sun_path))
+		return -EINVAL;
+	memcpy(address.path.sun_path, path, len);
+	*ret_address = address;
+	return 0;
+}
 
 /* Numbers only: what a name means may change. */
 int sb_address_parse(const char *text, union sb_address *ret_address)
@@ -22,6 +36,8 @@ int sb_address_parse(const char *text, union sb_address *ret_address)
 	size_t len = colon ? (size_t)(colon - text) : 0;
 	uint64_t port;
 
+	if (!strncmp(text, UNIX_PREFIX, sizeof(UNIX_PREFIX) - 1))
+		return parse_path(text + sizeof(UNIX_PREFIX) - 1, ret_address);
 	if (!colon || len >= sizeof(host) || sb_parse_u64(colon + 1, PORT_MAX, &port))
 		return -EINVAL;
 	memcpy(host, text, len);
@@ -43,19 +59,30 @@ int sb_address_parse(const char *text, union sb_address *ret_address)
 	return 0;
 }
 
-bool sb_address_is_loopback(const union sb_address *address)
+socklen_t sb_address_len(const union sb_address *address)
+{
+	if (address->any.sa_family == AF_UNIX)
+		return sizeof(address->path);
+	return address->any.sa_family == AF_INET ? sizeof(address->v4) : sizeof(address->v6);
+}
+
+static bool is_loopback(const union sb_address *address)
 {
 	if (address->any.sa_family == AF_INET)
 		return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
 	return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
 }
 
-int sb_serve_is_loopback(const char *listen)
+int sb_serve_reach(const char *listen)
 {
 	union sb_address address;
 	int err = sb_address_parse(listen, &address);
 
-	return err ? err : sb_address_is_loopback(&address);
+	if (err)
+		return err;
+	if (address.any.sa_family == AF_UNIX)
+		return SB_SERVE_REACH_FILE;
+	return is_loopback(&address) ? SB_SERVE_REACH_MACHINE : SB_SERVE_REACH_OTHERS;
 }
 
 int sb_serve_check_token(const char *token)
@@ -196,7 +223,9 @@ int sb_access_check(const struct sb_access *access, const struct sb_http_request
 	if (status || !access->token || has_bearer(access, request->authorization) ||
 	    has_token_at(access, request->cookie, access->cookie, ';'))
 		return status;
-	*ret_why = "this needs the token of --token-file: open /?token=TOKEN once, or send it as "
-		   "'Authorization: Bearer TOKEN'";
+	*ret_why =
+		"a token is needed: open the address that 'stackbpf serve' printed when it began, "
+		"or that 'stackbpf serve --url' prints for the service; programs send "
+		"'Authorization: Bearer TOKEN'";
 	return 401;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "serve/http.h"
 
@@ -22,11 +23,16 @@ union sb_address {
 	struct sockaddr any;
 	struct sockaddr_in v4;
 	struct sockaddr_in6 v6;
+	struct sockaddr_un path;
 };
 
-/* "127.0.0.1:4040", "[::1]:4040", "localhost:4040", ":4040" (loopback). Return: 0 or -EINVAL. */
+/*
+ * "127.0.0.1:4040", "[::1]:4040", "localhost:4040", ":4040" (loopback), "unix:PATH". Return: 0; -EINVAL, also of a
+ * path that is longer than unix(7) allows.
+ */
 int sb_address_parse(const char *text, union sb_address *ret_address);
-bool sb_address_is_loopback(const union sb_address *address);
+/* Return: how long it is, as bind(2) has it. */
+socklen_t sb_address_len(const union sb_address *address);
 
 /*
  * Whether @request is one that we answer: of a host that is us (a page of another site whose name was made to

@@ -169,7 +169,7 @@ int sb_reply_cookie(struct sb_conn *conn, const struct sb_access *access)
 
 	/* The fragment, which is the state of the page, is kept by the browser. */
 	snprintf(more, sizeof(more),
-		 "Location: /\r\nSet-Cookie: %s=%s; Path=/; HttpOnly; SameSite=Lax; "
+		 "Location: /\r\nSet-Cookie: %s=%s; Path=/; HttpOnly; SameSite=Strict; "
 		 "Max-Age=31536000\r\n",
 		 access->cookie, access->token);
 	return sb_reply_head(conn, &(struct sb_reply){

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/str.h"
 #include "store/store.h"
@@ -36,8 +37,9 @@
 #define SB_SERVE_TOKEN_MAX    256u
 
 struct sb_serve_opts {
-	const char *listen; /* "127.0.0.1:4040", "[::1]:0"; port 0: one that is free */
-	const char *token;  /* who asks must know it; NULL: nobody need to */
+	const char *listen; /* "127.0.0.1:4040", "[::1]:0", "unix:PATH"; port 0: one that is free */
+	gid_t group; /* who may connect to a Unix socket, besides the user: mode 0660; as root only */
+	const char *token; /* who asks must know it; NULL: nobody need to */
 	const char *const *
 		hosts; /* names of this machine that may be in Host, besides those that are known */
 	size_t nr_hosts;
@@ -55,14 +57,20 @@ struct sb_serve;
  * borrowed. Return: 0; -EINVAL: no address; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES, ...; -ENOMEM.
  */
 int sb_serve_new(const struct sb_serve_opts *opts, struct sb_serve **ret_serve);
-/* Return: "http://127.0.0.1:4040/", valid until the end. */
+/* Return: "http://127.0.0.1:4040/" or "unix:PATH", valid until the end. */
 const char *sb_serve_url(const struct sb_serve *serve);
 /* Answer until SIGINT or SIGTERM. Return: 0, or a negative errno: it cannot go on. */
 int sb_serve_run(struct sb_serve *serve);
 void sb_serve_free(struct sb_serve *serve);
 
-/* Return: 1: only this machine reaches @listen; 0: others do, too; -EINVAL: it is no address. */
-int sb_serve_is_loopback(const char *listen);
+/* Who can connect to an address. */
+enum sb_serve_reach {
+	SB_SERVE_REACH_FILE,	/* a Unix socket: whom its mode lets in */
+	SB_SERVE_REACH_MACHINE, /* loopback: every user of this machine */
+	SB_SERVE_REACH_OTHERS,	/* other machines, too */
+};
+/* Return: enum sb_serve_reach of @listen; -EINVAL: it is no address, or a path that is too long. */
+int sb_serve_reach(const char *listen);
 /* Return: 0, -EINVAL: too short, too long, or of other characters than RFC 6750 has for tokens. */
 int sb_serve_check_token(const char *token);
 

@@ -483,35 +483,92 @@ int sb_serve_watch_worker(struct sb_serve *serve, size_t i)
 	return watch(serve, serve->seats[i].peer.fd, ID_WORKERS + (uint32_t)i);
 }
 
+/* A socket that nobody listens on any more is in the way; one that is in use is not touched. */
+static void remove_stale(const union sb_address *address)
+{
+	sb_cleanup(sb_closep) int fd =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+
+	if (lstat(address->path.sun_path, &st) || !S_ISSOCK(st.st_mode) || fd < 0)
+		return;
+	if (connect(fd, &address->any, sizeof(address->path)) && errno == ECONNREFUSED)
+		(void)unlink(address->path.sun_path);
+}
+
+/*
+ * Mode 0660 and the group from the first moment on: the socket is made as what it is to be, because a name that is
+ * changed afterwards may by then be another file's.
+ */
+static int bind_path(int fd, const union sb_address *address, gid_t group)
+{
+	gid_t before = getegid();
+	mode_t mask;
+	int err;
+
+	remove_stale(address);
+	if (geteuid() == 0 && setegid(group))
+		return -errno;
+	mask = umask(0117);
+	err = bind(fd, &address->any, sizeof(address->path)) ? -errno : 0;
+	(void)umask(mask);
+	if (geteuid() == 0 && setegid(before) && !err)
+		err = -errno;
+	return err;
+}
+
+static int bind_port(int fd, const union sb_address *address)
+{
+	const int on = 1;
+
+	/* TCP_NODELAY: connections have it from here. */
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ||
+	    bind(fd, &address->any, sb_address_len(address)))
+		return -errno;
+	return 0;
+}
+
+/* What it goes by, and the name of its cookie: another server on this machine has another port. */
+static void name_it(struct sb_serve *serve, const union sb_address *address)
+{
+	char host[INET6_ADDRSTRLEN];
+	unsigned int port = 0;
+
+	if (address->any.sa_family == AF_UNIX) {
+		snprintf(serve->url, sizeof(serve->url), "%s", serve->opts->listen);
+	} else if (address->any.sa_family == AF_INET) {
+		port = ntohs(address->v4.sin_port);
+		snprintf(serve->url, sizeof(serve->url), "http://%s:%u/",
+			 inet_ntop(AF_INET, &address->v4.sin_addr, host, sizeof(host)), port);
+	} else {
+		port = ntohs(address->v6.sin6_port);
+		snprintf(serve->url, sizeof(serve->url), "http://[%s]:%u/",
+			 inet_ntop(AF_INET6, &address->v6.sin6_addr, host, sizeof(host)), port);
+	}
+	snprintf(serve->access.cookie, sizeof(serve->access.cookie), "stackbpf-%u", port);
+}
+
 static int start_listening(struct sb_serve *serve)
 {
 	union sb_address address;
 	socklen_t len;
-	const int on = 1;
-	char host[INET6_ADDRSTRLEN];
 	int fd, err = sb_address_parse(serve->opts->listen, &address);
 
 	if (err)
 		return err;
-	len = address.any.sa_family == AF_INET ? sizeof(address.v4) : sizeof(address.v6);
 	fd = serve->listen_fd =
 		socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	/* TCP_NODELAY: connections have it from here. */
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ||
-	    bind(fd, &address.any, len) || listen(fd, SOMAXCONN) ||
-	    getsockname(fd, &address.any, &len))
+	if (fd < 0)
 		return -errno;
-	if (address.any.sa_family == AF_INET)
-		snprintf(serve->url, sizeof(serve->url), "http://%s:%u/",
-			 inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof(host)),
-			 ntohs(address.v4.sin_port));
-	else
-		snprintf(serve->url, sizeof(serve->url), "http://[%s]:%u/",
-			 inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof(host)),
-			 ntohs(address.v6.sin6_port));
-	snprintf(serve->access.cookie, sizeof(serve->access.cookie), "stackbpf-%u",
-		 ntohs(address.v4.sin_port));
+	err = address.any.sa_family == AF_UNIX ? bind_path(fd, &address, serve->opts->group)
+					       : bind_port(fd, &address);
+	len = sb_address_len(&address);
+	if (!err && (listen(fd, SOMAXCONN) || getsockname(fd, &address.any, &len)))
+		err = -errno;
+	if (err)
+		return err;
+	name_it(serve, &address);
 	return watch(serve, fd, ID_LISTEN);
 }
 

@@ -22,7 +22,7 @@ struct sb_seat {
 struct sb_serve {
 	const struct sb_serve_opts *opts;
 	int listen_fd, signal_fd, epoll_fd;
-	char url[80];
+	char url[128]; /* longer than a path of unix(7) */
 	struct sb_access access;
 	struct sb_asset assets[SB_SERVE_NR_ASSETS];
 
