@@ -65,7 +65,7 @@ static void undo_caller(struct sb_sym_frame *frames, size_t nr)
 
 	for (i = 0; i < nr; i++) {
 		frames[i].module_addr++;
-		if (!frames[i].is_inlined && frames[i].name)
+		if (!frames[i].is_inlined && (frames[i].name || frames[i].has_start))
 			frames[i].func_offset++;
 	}
 }

@@ -215,7 +215,7 @@ static int add_hex(struct sb_str *out, uint64_t val)
 	return sb_str_addn(out, text + at, sizeof(text) - at);
 }
 
-/* "[libc.so.6+0x1234]", "[anon]", "[unknown]" */
+/* "[libc.so.6+0x1200]+0x34" behind the start of a function, "[libc.so.6+0x1234]", "[anon]", "[unknown]" */
 static int add_unnamed(struct sb_str *out, const struct sb_sym_frame *frame)
 {
 	int err;
@@ -229,8 +229,13 @@ static int add_unnamed(struct sb_str *out, const struct sb_sym_frame *frame)
 	if (frame->module[0] == '[')
 		out->s[--out->len] = '\0'; /* the bracket goes behind the offset */
 	err = err ? err : sb_str_addc(out, '+');
-	err = err ? err : add_hex(out, frame->module_addr);
-	return err ? err : sb_str_addc(out, ']');
+	err = err ? err
+		  : add_hex(out, frame->module_addr - (frame->has_start ? frame->func_offset : 0));
+	err = err ? err : sb_str_addc(out, ']');
+	if (err || !frame->has_start)
+		return err;
+	err = sb_str_addc(out, '+');
+	return err ? err : add_hex(out, frame->func_offset);
 }
 
 static int add_line_number(struct sb_str *out, const struct sb_sym_frame *frame)

@@ -11,6 +11,7 @@
 #include "debugfile.h"
 #include "demangle.h"
 #include "elf_file.h"
+#include "funcs.h"
 #include "inflate.h"
 #include "plt.h"
 #include "sb_dwarf.h"
@@ -66,6 +67,9 @@ struct sb_module {
 	symbol_labels;
 	struct sb_index symbol_index;
 
+	struct sb_funcs funcs; /* when an address came that has no symbol, or a label only */
+	int funcs_err;
+
 	uint64_t plt_start, plt_end; /* no stub is outside */
 	struct sb_plt *plt;
 	int plt_err;
@@ -104,7 +108,8 @@ static int init(struct sb_module *mod, const char *path, const struct sb_module_
 
 	mod->sym = opts->sym;
 	mod->strings = opts->strings;
-	mod->debug_err = mod->symtab_err = mod->plt_err = mod->dwarf_err = mod->table_err = NOT_YET;
+	mod->debug_err = mod->symtab_err = mod->funcs_err = mod->plt_err = mod->dwarf_err =
+		mod->table_err = NOT_YET;
 	mod->path = strdup(path);
 	if (!mod->path)
 		return -ENOMEM;
@@ -434,27 +439,94 @@ static enum sb_sym_reason reason_of(const struct sb_module *mod)
 									 : SB_SYM_NO_MATCH;
 }
 
+/* Return: 0 (mod->funcs can be asked, and has nothing if there are no unwind tables), or -ENOMEM. */
+static int need_funcs(struct sb_module *mod)
+{
+	if (mod->funcs_err != NOT_YET)
+		return 0;
+	mod->funcs_err = sb_funcs_init(mod->sym->parser, mod->elf, &mod->funcs);
+	if (mod->funcs_err == -ENOMEM) {
+		mod->funcs_err = NOT_YET;
+		return -ENOMEM;
+	}
+	if (mod->funcs_err && mod->funcs_err != -ENODATA)
+		sb_debug("functions of '%s' are not known (error %d)", mod->path, -mod->funcs_err);
+	return 0;
+}
+
+/*
+ * Find the symbol that names @addr, and the address at which the name begins; symtab.h has the rule. One byte is named
+ * that its symbol does not cover: the one before glibc's __restore_rt. A signal handler returns to the first byte of
+ * that trampoline, and the byte before a return address is what is looked up; so glibc's unwind entry begins there, and
+ * so does the name.
+ */
+static int find_symbol(struct sb_module *mod, uint64_t addr, uint32_t *ret_symbol,
+		       uint64_t *ret_start)
+{
+	uint32_t symbol = sb_symtab_find(mod->symtab, addr);
+	struct sb_func func;
+	int err;
+
+	*ret_symbol = symbol;
+	if (symbol != SB_SYMBOL_NONE) {
+		*ret_start = sb_symtab_addr(mod->symtab, symbol);
+		if (!sb_symtab_is_label(mod->symtab, symbol))
+			return 0;
+	}
+	err = need_funcs(mod);
+	if (err)
+		return err;
+	if (symbol != SB_SYMBOL_NONE && sb_funcs_is_same(&mod->funcs, *ret_start, addr))
+		return 0;
+	*ret_symbol = SB_SYMBOL_NONE;
+	if (!sb_funcs_find(&mod->funcs, addr, &func) || addr != func.lo || addr + 1 == func.hi)
+		return 0;
+	symbol = sb_symtab_find(mod->symtab, addr + 1);
+	if (symbol == SB_SYMBOL_NONE || sb_symtab_addr(mod->symtab, symbol) != addr + 1)
+		return 0;
+	*ret_symbol = symbol;
+	*ret_start = addr;
+	return 0;
+}
+
+/* A frame at @addr that no symbol names: of the PLT, or else of a function without a name. */
+static int lookup_unnamed(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frame)
+{
+	struct sb_func func;
+	int err;
+
+	frame->reason = reason_of(mod);
+	err = lookup_plt(mod, addr, frame);
+	if (err || frame->name)
+		return err;
+	frame->has_start = sb_funcs_find(&mod->funcs, addr, &func);
+	if (frame->has_start)
+		frame->func_offset = addr - func.lo;
+	return 0;
+}
+
 /* The function at @addr as the symbol table has it. */
 static int lookup_symbol(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *ret_frame)
 {
 	struct sb_sym_frame frame = { .module = mod->name, .raw_name = "", .module_addr = addr };
 	struct label label = {};
 	uint32_t symbol;
+	uint64_t start;
 	int err;
 
 	err = need_symtab(mod);
+	if (!err)
+		err = find_symbol(mod, addr, &symbol, &start);
 	if (err)
 		return err;
-	symbol = sb_symtab_find(mod->symtab, addr);
 	if (symbol != SB_SYMBOL_NONE) {
 		err = symbol_label(mod, symbol, &label);
 		frame.name = label.name;
 		frame.raw_name = label.raw ? label.raw : "";
-		frame.func_offset = addr - sb_symtab_addr(mod->symtab, symbol);
+		frame.func_offset = addr - start;
 		frame.reason = label.raw ? SB_SYM_OK : SB_SYM_BAD_FILE;
 	} else {
-		frame.reason = reason_of(mod);
-		err = lookup_plt(mod, addr, &frame);
+		err = lookup_unnamed(mod, addr, &frame);
 	}
 	if (!err)
 		*ret_frame = frame;
@@ -570,6 +642,7 @@ static int fill_name(struct sb_module *mod, const struct sb_dwarf_frame *from,
 	frame->raw_name = label.raw;
 	frame->name = label.name;
 	frame->reason = SB_SYM_OK;
+	frame->has_start = false;
 	return err;
 }
 
@@ -586,6 +659,7 @@ static int take_frames(struct sb_module *mod, const struct sb_dwarf_frame *from,
 		frames[i] = *symbol;
 		if (!is_last) {
 			frames[i].is_inlined = true;
+			frames[i].has_start = false;
 			frames[i].func_offset = 0;
 			frames[i].name = NULL;
 			frames[i].raw_name = "";
@@ -697,7 +771,7 @@ size_t sb_module_light_bytes(const struct sb_module *mod)
 		bytes += sb_symtab_bytes(mod->symtab);
 	if (mod->plt)
 		bytes += sb_plt_bytes(mod->plt);
-	return bytes;
+	return bytes + sb_funcs_bytes(&mod->funcs);
 }
 
 void sb_module_drop_light(struct sb_module *mod)
@@ -708,6 +782,8 @@ void sb_module_drop_light(struct sb_module *mod)
 	mod->symtab_err = NOT_YET;
 	sb_plt_free(sb_take(mod->plt));
 	mod->plt_err = NOT_YET;
+	sb_funcs_release(&mod->funcs);
+	mod->funcs_err = NOT_YET;
 }
 
 size_t sb_module_heavy_bytes(const struct sb_module *mod)

@@ -62,11 +62,14 @@ struct sb_sym_frame {
 	const char *file;     /* source file, or NULL */
 	uint32_t line;	      /* 0: not known */
 	uint32_t decl_line;   /* where the function is declared, 0: not known */
-	uint64_t func_offset; /* address minus start of the symbol; 0 for inlined frames */
+	uint64_t
+		func_offset; /* address minus start of the symbol, or without a name of the function, if
+				 has_start; 0 for inlined frames */
 	uint64_t module_addr; /* the address as the module's own file has it, without a file: offset
 				 in the mapping or the address itself */
 	uint8_t kind, reason; /* enum sb_sym_kind, enum sb_sym_reason */
 	bool is_inlined;
+	bool has_start; /* no name, but unwind tables say where the function begins */
 };
 
 struct sb_parser_seat;

@@ -36,6 +36,7 @@ struct candidate {
 	uint8_t names_idx;
 	uint8_t layer; /* enum layer */
 	uint8_t rank;
+	bool is_label;
 };
 
 /* From @start up to the next one's start, @owner or nobody (SB_SYMBOL_NONE). */
@@ -60,6 +61,7 @@ struct sb_symtab {
 	/* Of symbols. */
 	struct addrs addrs;
 	uint32_t *symbol_names;
+	uint8_t *label_bits;
 	size_t nr_symbols;
 	/* Of segments: the search touches the first only. */
 	struct addrs starts;
@@ -113,6 +115,7 @@ void sb_symtab_free(struct sb_symtab *tab)
 	sb_vec_release(&tab->candidates);
 	addrs_release(&tab->addrs);
 	free(tab->symbol_names);
+	free(tab->label_bits);
 	addrs_release(&tab->starts);
 	free(tab->owners);
 	free(tab);
@@ -131,6 +134,18 @@ static bool is_function(const Elf64_Sym *sym)
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
 
 	return type == STT_FUNC || type == STT_GNU_IFUNC;
+}
+
+/* GHC's code is of type OBJECT. What data have of that type is not in sections that can be executed. */
+static bool may_be_code(const struct sb_elf *elf, const Elf64_Sym *sym)
+{
+	const Elf64_Shdr *shdr = NULL;
+
+	if (is_function(sym) || ELF64_ST_TYPE(sym->st_info) == STT_NOTYPE)
+		return true;
+	if (ELF64_ST_TYPE(sym->st_info) == STT_OBJECT && sym->st_shndx < SHN_LORESERVE)
+		shdr = sb_elf_section_at(elf, sym->st_shndx);
+	return shdr && shdr->sh_type == SHT_PROGBITS && (shdr->sh_flags & SHF_EXECINSTR);
 }
 
 /* Where code of this symbol may stand; and for one without size, up to where. */
@@ -169,8 +184,8 @@ static int add_symbol(struct sb_symtab *tab, const struct sb_elf *elf, const Elf
 	struct candidate cand = { .name = sym->st_name, .rank = rank_of(sym) };
 	uint64_t start = sym->st_value, limit;
 
-	if ((!is_function(sym) && ELF64_ST_TYPE(sym->st_info) != STT_NOTYPE) ||
-	    sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || !is_in_code(elf, sym, &limit))
+	if (!may_be_code(elf, sym) || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS ||
+	    !is_in_code(elf, sym, &limit))
 		return 0;
 	if (sym->st_name >= names->len) {
 		tab->nr_broken++;
@@ -182,6 +197,7 @@ static int add_symbol(struct sb_symtab *tab, const struct sb_elf *elf, const Elf
 	if (elf->machine == EM_ARM && is_function(sym))
 		start &= ~1ull; /* the bit says Thumb */
 	cand.names_idx = (uint8_t)(tab->nr_names - 1);
+	cand.is_label = !sym->st_size || ELF64_ST_TYPE(sym->st_info) == STT_OBJECT;
 	if (sym->st_size) {
 		cand.layer = is_function(sym) ? LAYER_FUNC : LAYER_UNTYPED;
 		limit = start + sym->st_size < start ? UINT64_MAX : start + sym->st_size;
@@ -624,7 +640,8 @@ static int keep_symbols(struct sb_symtab *tab, const uint32_t *numbers)
 			     tab->nr_symbols);
 
 	tab->symbol_names = malloc(tab->nr_symbols * sizeof(*tab->symbol_names) + 1);
-	if (err || !tab->symbol_names)
+	tab->label_bits = calloc(tab->nr_symbols / 8 + 1, 1);
+	if (err || !tab->symbol_names || !tab->label_bits)
 		return -ENOMEM;
 	for (i = 0; i < tab->candidates.nr; i++) {
 		const struct candidate *cand = &tab->candidates.at[i];
@@ -633,6 +650,8 @@ static int keep_symbols(struct sb_symtab *tab, const uint32_t *numbers)
 			continue;
 		addrs_set(&tab->addrs, numbers[i], cand->start);
 		tab->symbol_names[numbers[i]] = cand->name | (uint32_t)cand->names_idx << NAME_BITS;
+		if (cand->is_label)
+			tab->label_bits[numbers[i] / 8] |= (uint8_t)(1u << numbers[i] % 8);
 	}
 	return 0;
 }
@@ -722,6 +741,11 @@ uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol)
 	return addrs->far ? addrs->far[symbol] : addrs->base + addrs->near[symbol];
 }
 
+bool sb_symtab_is_label(const struct sb_symtab *tab, uint32_t symbol)
+{
+	return tab->label_bits[symbol / 8] >> symbol % 8 & 1;
+}
+
 size_t sb_symtab_nr(const struct sb_symtab *tab)
 {
 	return tab->nr_symbols;
@@ -747,7 +771,7 @@ size_t sb_symtab_bytes(const struct sb_symtab *tab)
 	bytes += addrs_bytes(&tab->starts, tab->nr_segments) +
 		 tab->nr_segments * sizeof(*tab->owners);
 	bytes += addrs_bytes(&tab->addrs, tab->nr_symbols) +
-		 tab->nr_symbols * sizeof(*tab->symbol_names);
+		 tab->nr_symbols * sizeof(*tab->symbol_names) + tab->nr_symbols / 8;
 	for (i = 0; i < tab->nr_names; i++)
 		bytes += tab->names[i].mem ? tab->names[i].len + 1 : 0;
 	return bytes;

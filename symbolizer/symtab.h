@@ -3,10 +3,19 @@
  * Address to symbol. The symbols of one module, flattened to non-overlapping pieces once, so that
  * a lookup is one binary search and an address no symbol covers has no name. Internal.
  *
+ * A symbol names an address only if it covers it:
+ *	a sized function, or sized code without a type: its size says so
+ *	an object in an executable section (GHC's code is declared like that): its size says so, and the
+ *	unwind tables do not contradict
+ *	a label without a size (glibc's __restore_rt): up to the next symbol, the end of the sized one
+ *	it is in, or the end of its section (from .dynsym: only its own address), as far as the
+ *	unwind tables do not contradict
+ * The tables contradict where a function that they describe begins between the symbol and the address, or where the
+ * one that holds the symbol ends before the address. A symbol table does not know them: the caller of
+ * sb_symtab_find() checks this for symbols of the last two kinds (sb_symtab_is_label(), funcs.h).
+ *
  * Which symbol wins an address, the first rule that decides:
- *	a sized function; then sized code without a type; then labels without a size, which reach
- *	to the next symbol, the end of the sized one they are in, or the end of their section (from
- *	.dynsym: only their own address)
+ *	a sized function; then other sized ones; then labels
  *	the one that starts last: nested symbols are inside
  *	of those that start together: function over untyped, strong over weak, global over local,
  *	fewer leading underscores, longer, first in the alphabet (perf's order, choose_best_symbol()
@@ -49,6 +58,9 @@ int sb_symtab_finish(struct sb_symtab *tab);
 /* Return: the number of the symbol which covers @addr, or SB_SYMBOL_NONE. */
 uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr);
 uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol);
+/* Return: whether @symbol is an object or without a size: it covers an address only if the unwind tables do not
+ * contradict. */
+bool sb_symtab_is_label(const struct sb_symtab *tab, uint32_t symbol);
 /* Symbols that own at least one address; their numbers are below. */
 size_t sb_symtab_nr(const struct sb_symtab *tab);
 

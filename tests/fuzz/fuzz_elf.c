@@ -111,6 +111,8 @@ static void look_up(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *r
 		must(frames[i].raw_name && frames[i].module);
 		must(!frames[i].name == (frames[i].reason != SB_SYM_OK));
 		must(frames[i].is_inlined == (i + 1 < nr));
+		must(!frames[i].has_start || (!frames[i].name && !frames[i].is_inlined));
+		must(!frames[i].has_start || frames[i].func_offset <= addr);
 	}
 	*ret_last = frames[nr - 1];
 }

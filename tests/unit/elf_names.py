@@ -52,7 +52,7 @@ QUESTIONS = [
     (304, "asm_label", 0), (312, "asm_label", 8), (319, "asm_label", 15), (320, "asm_next", 0),
     (335, "asm_next", 15), (336, "unsized_function", 0), (351, "unsized_function", 15),
     (352, "after", 0), (360, None, 0), (368, None, 0), (384, "chooser", 0), (399, "chooser", 15),
-    (400, None, 0), (416, "strong", 0), (432, None, 0),
+    (400, None, 0), (416, "strong", 0), (432, "with_data", 0), (447, "with_data", 15), (448, None, 0),
 ]
 # Raw name, as it is shown without and with parameters.
 SHOWN = [

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-Frame = collections.namedtuple("Frame", "name raw source offset kind reason inlined")
+Frame = collections.namedtuple("Frame", "name raw source offset kind reason inlined has_start")
 
 KIND_PLT = 6
 OK, BAD_FILE, NO_SYMBOLS, NO_MATCH = 0, 4, 5, 6
@@ -42,7 +42,7 @@ def parse(block):
     frames = []
     for line in block.split("\n"):
         # The name can have bars of its own (operator|), the numbers cannot.
-        head, offset, kind, reason, inlined = line.rsplit("|", 4)
+        head, offset, kind, reason, inlined, has_start = line.rsplit("|", 5)
         head, source = head.rsplit("|", 1)
         half = len(head) // 2
         if head[half] == "|" and head[:half] == head[half + 1:]:
@@ -50,7 +50,7 @@ def parse(block):
         else:
             name, raw = head.rsplit("|", 1)
         frames.append(Frame(name, raw, source, int(offset), int(kind), int(reason),
-                            inlined == "1"))
+                            inlined == "1", has_start == "1"))
     return frames
 
 

@@ -4,7 +4,7 @@
  *
  * What tests of symbols from outside talk to. Lines of standard input, and the answers to them:
  *	HEX	the frames at that address, innermost first, and an empty line:
- *		"name|raw name|source file:line|offset in the function|kind|reason|inlined"
+ *		"name|raw name|source file:line|offset in the function|kind|reason|inlined|has start"
  *	+HEX	the address of that offset in the file, or "none"
  *	drop	give DWARF back; no answer
  *	source	"symbols|debug file|unwind|has DWARF|build ID"
@@ -49,9 +49,9 @@ static int look_up(struct sb_module *mod, uint64_t addr)
 	int err = sb_module_lookup(mod, addr, frames, SB_MODULE_FRAMES_MAX, &nr);
 
 	for (i = 0; i < nr && !err; i++)
-		printf("%s|%s|%s:%u|%lu|%u|%u|%u\n", or_none(frames[i].name), frames[i].raw_name,
+		printf("%s|%s|%s:%u|%lu|%u|%u|%u|%u\n", or_none(frames[i].name), frames[i].raw_name,
 		       or_none(frames[i].file), frames[i].line, frames[i].func_offset,
-		       frames[i].kind, frames[i].reason, frames[i].is_inlined);
+		       frames[i].kind, frames[i].reason, frames[i].is_inlined, frames[i].has_start);
 	putchar('\n');
 	return err;
 }

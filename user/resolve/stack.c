@@ -39,9 +39,14 @@ static enum sb_frame_kind kind_of(const struct sb_sym_frame *frame)
 	}
 }
 
-/* "[libc.so.6+0x1234]": never a name from a symbol that does not cover the address. */
+/*
+ * "[libc.so.6+0x1234]": where the function begins, so that all of it is one frame; the address itself where that is not
+ * known, or offsets are asked for. Never a name from a symbol that does not cover the address.
+ */
 static int stand_in(struct sb_resolver *resolver, const struct sb_sym_frame *frame)
 {
+	const bool is_start = frame->has_start && !resolver->opts.offsets;
+	const uint64_t addr = frame->module_addr - (is_start ? frame->func_offset : 0);
 	const char *module = frame->module;
 	size_t len = strlen(module);
 
@@ -53,7 +58,7 @@ static int stand_in(struct sb_resolver *resolver, const struct sb_sym_frame *fra
 		len -= 2;
 	}
 	return sb_str_addf(&resolver->text, "[%.*s+0x%llx]", (int)len, module,
-			   (unsigned long long)frame->module_addr);
+			   (unsigned long long)addr);
 }
 
 static int push_sym(struct sb_resolver *resolver, const struct sb_sym_frame *sym)
