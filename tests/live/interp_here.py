@@ -5,6 +5,7 @@
 interp_here.py STACKBPF PART...
 """
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -24,6 +25,56 @@ fwrite(STDOUT, "ready\n");
 for (;;) überprüfe(10000);
 '''
 LATIN1 = b'<?php function caf\xe9($n) { return array_sum(range(1, $n)); } function loop() { for (;;) caf\xe9(1000); }'
+
+# Calls itself as often as its only argument says, and works at the end: 600 frames are more than are kept.
+DEEP = {
+    'python3': ('import sys\nsys.setrecursionlimit(5000)\n'
+                'def deep(n): return deep(n - 1) if n else work()\n'
+                'def work():\n    print("ready", flush=True)\n    while True: sum(range(100))\n'
+                'deep(int(sys.argv[1]))\n'),
+    'ruby': ('def deep(n) n > 0 ? deep(n - 1) : work end\n'
+             'def work; puts "ready"; $stdout.flush; x = 0; loop { x = (x * 17 + 1) % 65521 } end\n'
+             'deep(ARGV[0].to_i)\n'),
+}
+
+
+def deep_stacks(language, depth, *options):
+    """[(frames of `deep`, whether it says that it was cut, weight)], and the result."""
+    with tempfile.TemporaryDirectory() as work:
+        path = f'{work}/deep'
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(DEEP[language])
+        with ready(language, path, str(depth)) as program:
+            result = stackbpf(BINARY, 'oncpu', '-p', str(program.pid), '-F', '499', '-t', '1', *options)
+    return [(sum('deep' in frame for frame in stack), 'truncated: too deep]' in ';'.join(stack), weight)
+            for stack, weight in result.stacks.items()], result
+
+
+def deep():
+    """What an interpreter's walk did not reach is missing: the stack is not complete, and this is counted. --depth
+    bounds what is shown."""
+    for language in DEEP:
+        if not shutil.which(language):
+            print(f'not tried: no {language} here')
+            continue
+        stacks, result = deep_stacks(language, 600)
+        nr_cut = sum(weight for _, is_cut, weight in stacks if is_cut)
+        share = float(re.search(r'([0-9.]+) % complete', result.err)[1])
+        check(nr_cut > 0.9 * result.total, f'{language}: {nr_cut} of {result.total} say that they are cut')
+        check(int(result.facts['trunc']) == nr_cut, f'{language}: trunc={result.facts["trunc"]}, {nr_cut} are cut')
+        check(abs(share - 100 * (1 - nr_cut / result.total)) < 0.11, f'{language}: {share} % complete of {result.total}')
+        check(f'{nr_cut} too deep' in result.err and f', {nr_cut} cut' in result.err, f'{language}: {result.err}')
+        stacks, result = deep_stacks(language, 100)
+        check(result.facts['trunc'] == '0' and not any(is_cut for _, is_cut, _ in stacks),
+              f'{language}: 100 calls are complete, trunc={result.facts["trunc"]}')
+        stacks, result = deep_stacks(language, 100, '--depth', '20')
+        most = max(len(stack) for stack in result.stacks)
+        kernel = 40  # at most, in an interrupt
+        check(0 < max(nr for nr, _, _ in stacks) <= 20 and most <= 20 + 2 + kernel,
+              f'{language}: --depth 20 leaves {max(nr for nr, _, _ in stacks)} calls, {most} frames')
+        nr_cut = sum(weight for _, is_cut, weight in stacks if is_cut)
+        check(nr_cut > 0.9 * result.total and result.facts['trunc'] == str(nr_cut),
+              f'{language}: --depth 20: {nr_cut} of {result.total} say so, trunc={result.facts["trunc"]}')
 
 
 def utf8():
@@ -60,5 +111,5 @@ def latin1():
           f'PHP: {nr} of {result.total} have a name in Latin-1: {result.err}')
 
 
-run_parts((utf8, latin1), PARTS)
+run_parts((utf8, latin1, deep), PARTS)
 done()

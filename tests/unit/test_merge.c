@@ -148,6 +148,7 @@ struct given {
 	const char *found;
 	uint32_t status, interp_status;
 	enum sb_interp_mode mode;
+	uint32_t depth_max;
 };
 
 static uint32_t make_frames(const char *found, struct sb_interp_frame *frames)
@@ -197,6 +198,7 @@ static const char *merged(const struct given *given)
 	const struct sb_resolve_opts opts = {
 		.interp = (struct sb_interp *)frames, /* not looked into */
 		.interp_mode = given->mode,
+		.depth_max = given->depth_max,
 	};
 	struct sb_resolver *resolver;
 	struct sb_profile *profile;
@@ -324,6 +326,44 @@ static void a_walk_that_was_cut_says_so(void **state)
 	assert_merged("c;main;list_sort;[python truncated: too deep];A;B 1",
 		      .ip = { PY, SORT, PY, MAIN }, .found = "BA", .interp_status = SB_STACK_DEPTH);
 	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_cut, 1);
+	assert_int_equal(stats.nr_status[SB_STACK_DEPTH], 1);
+	assert_int_equal(stats.nr_status[SB_STACK_COMPLETE], 0);
+	assert_int_equal(stats.nr_cut, 1);
+}
+
+/* Both parts are cut, for reasons of their own: the sample counts once, by its native part. */
+static void what_is_cut_twice_counts_once(void **state)
+{
+	merged(&(struct given){ .ip = { PY, SORT },
+				.found = "B",
+				.status = SB_STACK_FAULT,
+				.interp_status = SB_STACK_DEPTH });
+	assert_int_equal(stats.nr_cut, 1);
+	assert_int_equal(stats.nr_status[SB_STACK_FAULT], 1);
+	assert_int_equal(stats.nr_status[SB_STACK_DEPTH], 0);
+}
+
+static void depth_holds_for_what_is_shown(void **state)
+{
+	assert_merged("c;[truncated: too deep];C;list_sort;D 1", .ip = { PY, SORT, PY, MAIN },
+		      .found = "D|CBA|", .depth_max = 3);
+	assert_int_equal(stats.nr_status[SB_STACK_DEPTH], 1);
+	assert_int_equal(stats.nr_cut, 1);
+	assert_merged("c;main;A;B;C;list_sort;D 1", .ip = { PY, SORT, PY, MAIN }, .found = "D|CBA|",
+		      .depth_max = 6);
+	assert_int_equal(stats.nr_cut, 0);
+	/* What was inlined is no frame of its own; what is not shown is none at all. */
+	assert_merged("c;[truncated: too deep];X;x;read 1",
+		      .ip = { LIBC, JIT | SB_IP_INTERP, GLUE, MAIN }, .found = "#X|",
+		      .depth_max = 2);
+	/* One reason is enough. */
+	assert_merged("c;[truncated: too deep];B 1", .ip = { PY, PY, MAIN }, .found = "BA",
+		      .interp_status = SB_STACK_FAULT, .depth_max = 1);
+	assert_merged("c;[truncated: too deep];B 1", .ip = { PY, SORT }, .found = "B|A|",
+		      .status = SB_STACK_FAULT, .depth_max = 1);
+	/* Frames of C alone are what the walk has left. */
+	assert_merged("c;main;list_sort;read 1", .ip = { LIBC, SORT, MAIN }, .found = "",
+		      .depth_max = 2);
 }
 
 static void runtimes_call_one_another(void **state)
@@ -399,6 +439,8 @@ int main(void)
 		cmocka_unit_test(callers_tell_loops_apart),
 		cmocka_unit_test(what_has_not_begun_or_has_ended_has_no_place),
 		cmocka_unit_test(a_walk_that_was_cut_says_so),
+		cmocka_unit_test(what_is_cut_twice_counts_once),
+		cmocka_unit_test(depth_holds_for_what_is_shown),
 		cmocka_unit_test(runtimes_call_one_another),
 		cmocka_unit_test(frames_of_c_functions_replace_them),
 		cmocka_unit_test(marked_addresses_have_their_segment),

@@ -126,6 +126,8 @@ static int make_resolver(struct sb_run *run)
 		.interp_mode = opts->interp,
 		.labels = opts->recorder.labels,
 		.nr_labels = opts->recorder.nr_labels,
+		/* The limit of the walks is none of the stack that is put together of several. */
+		.depth_max = opts->depth_max < SB_USTACK_DEPTH_MAX ? opts->depth_max : 0,
 	};
 	int err = 0;
 

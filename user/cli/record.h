@@ -179,7 +179,8 @@ struct sb_run_figures {
 	struct sb_resolve_stats resolve;
 	struct sb_sym_stats symbolizer;
 	struct sb_parser_stats parser;
-	uint64_t nr_samples, nr_lost, nr_cut, nr_unnamed;
+	uint64_t nr_samples, nr_lost, nr_cut;
+	uint64_t nr_frames, nr_unnamed; /* of the machine and of interpreters */
 	uint64_t wall_ns;
 };
 /* How much of what should be accounted for is, in percent. */

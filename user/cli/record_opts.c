@@ -525,7 +525,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "depth", .metavar = "N",
 	  .type = SB_OPT_U32, .group = SB_OPT_STACKS, FIELD(depth_max),
 	  .min = 1, .max = SB_USTACK_DEPTH_MAX,
-	  .help = "user frames per stack at most (default and limit 512)" },
+	  .help = "user frames per stack at most, with those of interpreters (default and limit 512)" },
 	{ .name = "unwind", .metavar = "HOW",
 	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(unwind), .words = unwind_words,
 	  .help = "how callers are found: auto (default: unwind tables, frame pointers where there "

@@ -41,15 +41,14 @@ void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figur
 	sb_parser_stats(run->parser, &figures.parser);
 	figures.nr_samples = figures.resolve.nr_samples;
 	figures.nr_lost = figures.session.nr_lost;
-	figures.nr_cut = figures.resolve.nr_kernel_cut + figures.resolve.nr_missing_stacks;
-	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
-		if (sb_cut_names[i])
-			figures.nr_cut += figures.resolve.nr_status[i];
-	/* A sample whose two parts are both cut is one sample. */
-	if (figures.nr_cut > figures.nr_samples)
-		figures.nr_cut = figures.nr_samples;
+	figures.nr_cut = figures.resolve.nr_cut;
+	figures.nr_frames = figures.resolve.nr_frames;
 	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)
 		figures.nr_unnamed += figures.resolve.nr_unnamed[i];
+	for (i = 0; i < SB_RUNTIME_MAX; i++) {
+		figures.nr_unnamed += figures.resolve.runtime[i].nr_unreadable;
+		figures.nr_frames += figures.resolve.runtime[i].nr_frames;
+	}
 	figures.wall_ns = (run->end_ns ? run->end_ns : sb_now_ns()) - run->start_ns;
 	*ret_figures = figures;
 }
@@ -76,10 +75,14 @@ static void add_cuts(struct sb_str *list, const struct sb_resolve_stats *stats)
 
 static void add_unnamed(struct sb_str *list, const struct sb_resolve_stats *stats)
 {
+	uint64_t nr_unreadable = 0;
 	unsigned int i;
 
 	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)
 		add_item(list, stats->nr_unnamed[i], sb_sym_reason_names[i]);
+	for (i = 0; i < SB_RUNTIME_MAX; i++)
+		nr_unreadable += stats->runtime[i].nr_unreadable;
+	add_item(list, nr_unreadable, "unreadable of interpreters");
 }
 
 static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
@@ -251,7 +254,7 @@ static void add_unnamed_row(const struct sb_run *run, const struct sb_run_figure
 	add_unnamed(line, &figures->resolve);
 	if (figures->nr_unnamed)
 		(void)sb_str_addf(line, " (%.1f %% of all)",
-				  percent(figures->nr_unnamed, figures->resolve.nr_frames));
+				  percent(figures->nr_unnamed, figures->nr_frames));
 }
 
 static void add_processes_row(const struct sb_run *run, const struct sb_run_figures *figures,

@@ -373,6 +373,12 @@ static int keep(struct sb_resolver *resolver, const struct sb_frame *frame)
 	return err ? err : sb_vec_push(&resolver->merged, id);
 }
 
+/* A frame of the machine or of the interpreter begins here; --depth counts these. */
+static int begin_unit(struct sb_resolver *resolver)
+{
+	return sb_vec_push(&resolver->units, (uint32_t)resolver->merged.nr);
+}
+
 static int keep_interp(struct merge *merge, const struct sb_interp_frame *frame)
 {
 	struct sb_resolver *resolver = merge->resolver;
@@ -380,9 +386,9 @@ static int keep_interp(struct merge *merge, const struct sb_interp_frame *frame)
 	struct sb_interp_name *name = &resolver->name;
 	size_t first = resolver->merged.nr, i, nr;
 	uint32_t inner;
-	int err;
+	int err = begin_unit(resolver);
 
-	for (inner = 0;; inner++) {
+	for (inner = 0; !err; inner++) {
 		err = sb_interp_name(resolver->opts.interp, &merge->space, frame, inner, name);
 		if (err)
 			break;
@@ -406,6 +412,8 @@ static int keep_interp(struct merge *merge, const struct sb_interp_frame *frame)
 	}
 	/* Innermost first as they came; outermost first as they go. */
 	nr = resolver->merged.nr - first;
+	if (!nr && resolver->units.nr)
+		resolver->units.nr--; /* nothing of it is shown */
 	for (i = 0; i < nr / 2; i++) {
 		uint32_t *at = resolver->merged.at + first, swapped = at[i];
 
@@ -443,7 +451,7 @@ static int keep_native(struct sb_resolver *resolver, size_t i)
 	size_t at = resolver->natives.at[i].first;
 	size_t end = i + 1 < resolver->natives.nr ? resolver->natives.at[i + 1].first
 						  : resolver->frames.nr;
-	int err = 0;
+	int err = begin_unit(resolver);
 
 	for (; at < end && !err; at++)
 		err = sb_vec_push(&resolver->merged, resolver->frames.at[at]);
@@ -559,7 +567,7 @@ static int put_together(struct merge *merge)
 	return 0;
 }
 
-int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part, bool is_complete)
+int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part, uint32_t *status)
 {
 	struct merge merge = {
 		.resolver = resolver,
@@ -568,12 +576,13 @@ int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part
 			.tgid = part->tgid,
 			.exec_id = part->exec_id,
 		},
-		.is_complete = is_complete,
+		.is_complete = !sb_cut_names[*status],
 	};
 	struct known_stack *stack = NULL;
 	size_t i;
 	int err;
 
+	resolver->units.nr = 0;
 	if (!sb_interp_anchors(resolver->opts.interp, &merge.space, &resolver->anchors))
 		return 0;
 	if (sb_stack_is_there(part->istack))
@@ -586,6 +595,7 @@ int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part
 		merge.status = stack->status;
 	} else if (sb_stack_is_there(part->istack)) {
 		resolver->stats->nr_missing_stacks += resolver->nr_samples;
+		resolver->is_cut = true;
 	}
 	err = find_segments(&merge);
 	if (err)
@@ -606,5 +616,7 @@ int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part
 	if (err)
 		return err;
 	count_found(&merge);
+	if (merge.is_complete && sb_cut_names[merge.status])
+		*status = merge.status;
 	return merge.nr_frames ? put_together(&merge) : 0;
 }

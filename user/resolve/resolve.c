@@ -61,6 +61,7 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_vec_release(&resolver->natives);
 	sb_vec_release(&resolver->segments);
 	sb_vec_release(&resolver->merged);
+	sb_vec_release(&resolver->units);
 	sb_interp_name_release(&resolver->name);
 	sb_objects_release(&resolver->objects);
 	sb_labels_table_release(&resolver->labels);
@@ -242,6 +243,7 @@ static int push_stacks(struct sb_resolver *resolver, const struct sb_batch_count
 	bool has_kernel = sb_stack_is_there(count->key.kstack);
 	int err = 0;
 
+	resolver->is_cut = false;
 	resolver->parts.user = resolver->frames.nr;
 	if (has_user)
 		err = sb_resolver_push_user(resolver, &(struct user_part){
@@ -309,6 +311,8 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 		return err;
 	resolver->stats->nr_samples += count->count.nr_samples;
 	resolver->stats->weight += count->count.weight;
+	if (resolver->is_cut)
+		resolver->stats->nr_cut += count->count.nr_samples;
 	if (count->key.state < SB_STATE_MAX)
 		resolver->stats->state_weight[count->key.state] += count->count.weight;
 	err = sb_resolver_push_beyond(resolver, &count->key);

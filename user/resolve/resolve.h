@@ -96,6 +96,8 @@ struct sb_resolve_opts {
 		      uint32_t *ret_series);
 	void *series_arg;
 	const char *path_glob; /* files that it does not match are left out; NULL: none is */
+	uint32_t
+		depth_max; /* frames of a user stack that has frames of interpreters, at most; 0: no limit */
 };
 
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
@@ -145,12 +147,14 @@ struct sb_resolve_stats {
 	uint64_t nr_unwanted;	     /* samples left out by path_glob */
 	uint64_t nr_missing_objects; /* samples whose object never came */
 	uint64_t state_weight[SB_STATE_MAX];
-	uint64_t nr_stacks;			 /* distinct, kernel and user */
-	uint64_t nr_processes;			 /* distinct address spaces sampled */
-	uint64_t nr_user_stacks;		 /* samples that have a user stack */
-	uint64_t nr_status[SB_STACK_STATUS_MAX]; /* samples by the worth of their user stack */
-	uint64_t nr_kernel_cut;	    /* samples whose kernel stack is as deep as the kernel gives */
-	uint64_t nr_labelled;	    /* samples that have one of the labels */
+	uint64_t nr_stacks;	 /* distinct, kernel and user */
+	uint64_t nr_processes;	 /* distinct address spaces sampled */
+	uint64_t nr_user_stacks; /* samples that have a user stack */
+	/* Samples by the worth of their user stack: of its native part or, if that is whole, of the interpreter's. */
+	uint64_t nr_status[SB_STACK_STATUS_MAX];
+	uint64_t nr_cut;	/* samples of whose stacks anything is missing, each counted once */
+	uint64_t nr_kernel_cut; /* samples whose kernel stack is as deep as the kernel gives */
+	uint64_t nr_labelled;	/* samples that have one of the labels */
 	uint64_t nr_missing_labels; /* samples whose labels never came */
 	uint64_t nr_other_labels;   /* samples of "(other)": too many sets at a time */
 	uint64_t nr_missing_stacks; /* samples whose stack never came through the ring */

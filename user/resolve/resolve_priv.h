@@ -107,6 +107,7 @@ struct sb_resolver {
 	uint64_t nr_samples;	    /* that it stands for */
 	struct frame_counts counts; /* of the part being looked up */
 	size_t part_start;	    /* where that part begins in frames */
+	bool is_cut;		    /* something of the sample's stacks is missing */
 	bool is_broken;		    /* a caller in it lies where no code was */
 	bool is_leaf_unmapped;	    /* and so does its leaf */
 	struct sb_str text;
@@ -116,6 +117,8 @@ struct sb_resolver {
 	SB_VEC(struct native_frame) natives; /* root first, of the user part */
 	SB_VEC(struct interp_segment) segments;
 	SB_VEC(uint32_t) merged;
+	SB_VEC(uint32_t)
+	units; /* where each frame of the merged stack begins in `merged`: some have inlined ones */
 	struct sb_interp_anchors anchors;
 	struct sb_interp_name name;
 	/* What stands beyond stacks; beyond.c. */
@@ -138,9 +141,11 @@ int sb_resolver_next_change(struct sb_resolver *resolver, const struct sb_batch_
 
 /*
  * Put the frames of interpreters of @part where they belong among the native ones, which are there from
- * part_start on, and are listed in `natives`. @is_complete: these reach the root.
+ * part_start on, and are listed in `natives`. `units` says where each frame begins; it is empty if there were none
+ * to put there. @status: how the native walk ended; if that is whole, it becomes how the interpreter's walk ended.
+ * Return: 0 or -ENOMEM, -E2BIG.
  */
-int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part, bool is_complete);
+int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part, uint32_t *status);
 struct known_stack *sb_resolver_find_stack(struct sb_resolver *resolver, struct sb_stack_id id);
 
 /* Forget stacks that no sample can name any more, if there are many. Return: 0 or -ENOMEM. */

@@ -175,6 +175,7 @@ static int push_cut(struct sb_resolver *resolver, uint32_t status)
 static int push_missing(struct sb_resolver *resolver)
 {
 	resolver->stats->nr_missing_stacks += resolver->nr_samples;
+	resolver->is_cut = true;
 	return sb_resolver_push(resolver, "[lost stack]", SB_FRAME_MARK);
 }
 
@@ -221,10 +222,24 @@ static int resolve_user(struct sb_resolver *resolver, const struct user_part *pa
 	return err;
 }
 
+/* --depth holds for the merged stack as for a native one: the frames next to the leaf stay. Return: whether any went. */
+static bool shorten(struct sb_resolver *resolver)
+{
+	size_t nr = resolver->units.nr, max = resolver->opts.depth_max, nr_gone;
+	uint32_t *at = resolver->frames.at + resolver->part_start;
+
+	if (!max || nr <= max)
+		return false;
+	nr_gone = resolver->units.at[nr - max];
+	resolver->frames.nr -= nr_gone;
+	memmove(at, at + nr_gone, (resolver->frames.nr - resolver->part_start) * sizeof(*at));
+	return true;
+}
+
 int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *part)
 {
 	struct known_stack *stack = sb_resolver_find_stack(resolver, part->ustack);
-	uint32_t status;
+	uint32_t status, native_status;
 	int err;
 
 	resolver->stats->nr_user_stacks += resolver->nr_samples;
@@ -248,13 +263,18 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 		status = SB_STACK_NONE;
 	}
 	add_counts(resolver, &resolver->counts);
-	resolver->stats->nr_status[status] += resolver->nr_samples;
+	native_status = status;
 	if (resolver->opts.interp) {
-		err = sb_resolver_merge(resolver, part, !sb_cut_names[status]);
+		err = sb_resolver_merge(resolver, part, &status);
 		if (err)
 			return err;
+		if (shorten(resolver))
+			status = native_status = SB_STACK_DEPTH;
 	}
-	return sb_cut_names[status] ? mark_cut(resolver, status) : 0;
+	resolver->stats->nr_status[status] += resolver->nr_samples;
+	resolver->is_cut |= sb_cut_names[status] != NULL;
+	/* The mark of an interpreter's stack stands where that ends. */
+	return sb_cut_names[native_status] ? mark_cut(resolver, native_status) : 0;
 }
 
 static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stack)
@@ -295,6 +315,7 @@ int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
 		return push_missing(resolver);
 	if (stack->nr_ips >= KERNEL_FRAMES_MAX) {
 		resolver->stats->nr_kernel_cut += resolver->nr_samples;
+		resolver->is_cut = true;
 		err = push_cut(resolver, SB_STACK_DEPTH);
 		if (err)
 			return err;
