@@ -137,6 +137,42 @@ static void test_too_many(void **state)
 	sb_block_release(&block);
 }
 
+/* Names that are together more than a message may be: others' series are in it, and all of the weight. */
+static void test_long_names(void **state)
+{
+	const struct sb_block_head head = { .begin_s = 1795255200, .divisor = 1 };
+	sb_cleanup(sb_str_release) struct sb_str out = {};
+	struct sb_profile *profile;
+	struct sb_block block;
+	uint64_t tiny, weight = 0;
+	uint32_t ids[2], i;
+	char name[4096];
+
+	assert_int_equal(sb_profile_new(&profile), 0);
+	ids[0] = frame(profile, "1", SB_FRAME_ROOT);
+	ids[1] = frame(profile, "main", SB_FRAME_USER);
+	assert_int_equal(sb_profile_add(profile, ids, 2, 7000), 0);
+	ids[0] = frame(profile, "2", SB_FRAME_ROOT);
+	memset(name, 'x', sizeof(name));
+	for (i = 0; i < SB_BLOCK_STACKS_MAX + 1000; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		name[strlen(name)] = 'x';
+		name[600] = '\0';
+		ids[1] = frame(profile, name, SB_FRAME_USER);
+		assert_int_equal(sb_profile_add(profile, ids, 2, 1), 0);
+	}
+	assert_int_equal(sb_profile_seal(profile), 0);
+	assert_int_equal(sb_block_encode(&out, &head, profile, tags, 3, &tiny), 0);
+	assert_int_equal(sb_block_decode(out.s, out.len, 0, 1, &block), 0);
+	assert_int_equal(block.nr_series, 2);
+	for (i = 0; i < 2; i++)
+		weight += sb_profile_weight(block.series[i].profile);
+	assert_int_equal(weight, 7000 + SB_BLOCK_STACKS_MAX + 1000);
+	assert_true(block.figure[SB_BLOCK_OTHER] > 1000);
+	sb_block_release(&block);
+	sb_profile_free(profile);
+}
+
 static size_t heap_bytes(void)
 {
 	const struct mallinfo2 info = mallinfo2();
@@ -292,7 +328,7 @@ int main(void)
 		cmocka_unit_test(test_round),	       cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_kinds),	       cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_unknown_series), cmocka_unit_test(test_no_samples),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile),	       cmocka_unit_test(test_long_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

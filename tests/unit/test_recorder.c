@@ -236,35 +236,51 @@ static void test_kinds(void **state)
 		snprintf(key.comm, sizeof(key.comm), "t%u", i);
 		assert_int_equal(sb_series_of(table, &key, none, &series[2]), 0);
 	}
-	assert_int_equal(series[2], 2);
+	assert_int_equal(sb_series_all(table, &all, &nr), 0);
+	assert_string_equal(tag_of(&all[series[2]], "comm"), "(other)");
 	key.view = 0;
 	assert_int_equal(sb_series_of(table, &key, none, &series[0]), 0);
 	assert_true(series[0] > 2);
 	sb_series_free(table);
 }
 
-/* As many names of threads as there may be pids: memory is bounded, the rest is "(other)". */
+/* As many names of threads as there may be pids: memory is bounded, the rest is "(other)" of whose they are, and others
+ * who come later are not concerned. */
 static void test_many(void **state)
 {
 	static const char *const none[] = { NULL };
 	struct sb_series_table *table;
 	const struct sb_block_tags *all;
-	uint32_t series, i, nr_other = 0;
+	struct sb_sample_key key;
+	uint32_t series, other = 0, i, nr_other = 0, later[100];
 	char comm[16];
 	size_t nr;
 
 	table = table_of((struct sb_series_opts){ .nr_kinds = 1 });
 	for (i = 0; i < 1000000; i++) {
-		struct sb_sample_key key;
-
 		snprintf(comm, sizeof(comm), "t%u", i);
 		key = key_of(0, comm);
 		assert_int_equal(sb_series_of(table, &key, none, &series), 0);
-		nr_other += !series;
+		if (i == 999999)
+			other = series;
 	}
-	assert_int_equal(nr_other, 1000000 - SB_BLOCK_SERIES_MAX + 1);
+	for (i = 0; i < 100; i++) {
+		snprintf(comm, sizeof(comm), "car%u", i);
+		key = key_of((uint32_t)getpid(), comm);
+		assert_int_equal(sb_series_of(table, &key, none, &later[i]), 0);
+	}
 	assert_int_equal(sb_series_all(table, &all, &nr), 0);
-	assert_int_equal(nr, SB_BLOCK_SERIES_MAX);
+	assert_true(nr <= SB_BLOCK_SERIES_MAX);
+	for (i = 0; i < nr; i++)
+		nr_other += sb_streq(tag_of(&all[i], "comm"), "(other)");
+	/* One of the kind, one of the owner. */
+	assert_int_equal(nr_other, 2);
+	assert_string_equal(tag_of(&all[other], "service"), "(other)");
+	snprintf(comm, sizeof(comm), "%u", getuid());
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(strncmp(tag_of(&all[later[i]], "comm"), "car", 3), 0);
+		assert_string_equal(tag_of(&all[later[i]], "uid"), comm);
+	}
 	sb_series_free(table);
 }
 

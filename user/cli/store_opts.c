@@ -189,7 +189,11 @@ int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 	}
 	say_coarse(ask, answer);
 	if (answer->figure[SB_BLOCK_OTHER])
-		sb_warn("%llu %s are \"(other)\": there were more stacks and tags than a file holds",
+		sb_warn("%llu %s are \"(other)\", by their tags: there were more stacks and tags "
+			"than a file holds, or than the share of one user or service in it",
 			(unsigned long long)answer->figure[SB_BLOCK_OTHER], unit);
+	if (answer->figure[SB_BLOCK_NAMES_CUT])
+		sb_warn("%llu names were longer than %u bytes, and end in '...'",
+			(unsigned long long)answer->figure[SB_BLOCK_NAMES_CUT], SB_DICT_NAME_MAX);
 	return SB_EXIT_DATA;
 }

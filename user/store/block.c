@@ -38,7 +38,7 @@ struct coder {
 	uint32_t *nr_stacks; /* a series' */
 	uint64_t *other;     /* a series' weight of what is left out */
 	uint32_t *series_nr; /* a frame's number of a series, plus 1; 0: not looked at */
-	size_t nr_kept;
+	size_t nr_kept, nr_kept_max;
 	uint64_t tiny, nr_other;
 	struct sb_str table, body;
 };
@@ -120,7 +120,7 @@ static int sort(struct coder *coder)
 		} else if (!scaled(coder, weight)) {
 			coder->tiny += weight;
 			coder->series_of[i] = UINT32_MAX;
-		} else if (coder->nr_kept == SB_BLOCK_STACKS_MAX) {
+		} else if (coder->nr_kept == coder->nr_kept_max) {
 			coder->other[coder->series_of[i]] += scaled(coder, weight);
 			coder->nr_other += scaled(coder, weight);
 			coder->series_of[i] = UINT32_MAX;
@@ -312,33 +312,46 @@ static int put_parts(struct coder *coder, const struct sb_str *frames, struct sb
 	return err;
 }
 
+/* With at most @coder->nr_kept_max stacks. */
+static int encode(struct coder *coder, const struct sb_block_head *head, struct sb_str *out)
+{
+	sb_cleanup(sb_str_release) struct sb_str frames = {};
+	int err = head->divisor ? coder_init(coder) : -EINVAL;
+
+	if (!err)
+		err = sort(coder);
+	if (!err)
+		err = put_head(coder, head);
+	if (!err)
+		err = put_all_series(coder);
+	if (!err)
+		err = put_frames(coder, &frames);
+	return err ? err : put_parts(coder, &frames, out);
+}
+
 int sb_block_encode(struct sb_str *out, const struct sb_block_head *head,
 		    const struct sb_profile *profile, const struct sb_block_tags *series,
 		    size_t nr_series, uint64_t *ret_tiny)
 {
-	struct coder coder = {
-		.profile = profile,
-		.series = series,
-		.nr_series = nr_series,
-		.kind = head->kind,
-		.divisor = head->divisor,
-	};
-	sb_cleanup(sb_str_release) struct sb_str frames = {};
-	int err = head->divisor ? coder_init(&coder) : -EINVAL;
+	size_t nr_max = SB_BLOCK_STACKS_MAX;
+	int err = -E2BIG;
 
-	if (!err)
-		err = sort(&coder);
-	if (!err)
-		err = put_head(&coder, head);
-	if (!err)
-		err = put_all_series(&coder);
-	if (!err)
-		err = put_frames(&coder, &frames);
-	if (!err)
-		err = put_parts(&coder, &frames, out);
-	if (!err)
-		*ret_tiny = coder.tiny;
-	coder_release(&coder);
+	/* Names that somebody generates must not cost all others the block. */
+	for (; err == -E2BIG && nr_max; nr_max /= 4) {
+		struct coder coder = {
+			.profile = profile,
+			.series = series,
+			.nr_series = nr_series,
+			.kind = head->kind,
+			.divisor = head->divisor,
+			.nr_kept_max = nr_max,
+		};
+
+		err = encode(&coder, head, out);
+		if (!err)
+			*ret_tiny = coder.tiny;
+		coder_release(&coder);
+	}
 	return err;
 }
 

@@ -26,8 +26,8 @@
 #define SB_BLOCK_STACKS_MAX 65536u
 /* Of one stack: those of the kernel, of a process, of its interpreters, of a waker. */
 #define SB_BLOCK_FRAMES_MAX 4096u
-/* Longer names are cut. */
-#define SB_BLOCK_STRING_MAX 4096u
+/* Longer names are cut; one byte more than a store keeps, so that the writer sees it, marks it and counts it. */
+#define SB_BLOCK_STRING_MAX (SB_DICT_NAME_MAX + 1)
 
 /* The tags of a series, sorted by key. */
 struct sb_block_tags {
@@ -45,8 +45,8 @@ struct sb_block_head {
 
 /*
  * Append the message. @profile is sealed; the outermost frame of each stack is the number of its series, in
- * decimal, and is left out. Stacks beyond SB_BLOCK_STACKS_MAX are one stack of their series, "(other)"; they
- * are the lightest. What weighs less than half of the unit is left out; @ret_tiny gets what it was.
+ * decimal, and is left out. Stacks beyond SB_BLOCK_STACKS_MAX, or beyond fewer if the message would be too long, are one
+ * stack of their series, "(other)"; they are the lightest. What weighs less than half of the unit is left out; @ret_tiny gets what it was.
  * Return: 0; -E2BIG: it would be too long; -EINVAL: no such series; -ENOMEM.
  */
 int sb_block_encode(struct sb_str *out, const struct sb_block_head *head,

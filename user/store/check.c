@@ -21,6 +21,7 @@
 struct key {
 	uint64_t hash;
 	uint32_t host; /* its name's number */
+	bool is_other; /* what had no place */
 };
 
 struct side {
@@ -38,7 +39,6 @@ struct pair {
 	SB_VEC(struct key) keys;
 	struct sb_index index;
 	struct sb_strtab hosts;
-	uint32_t other;	       /* the key of "(other)" */
 	SB_VEC(uint64_t) diff; /* by key: of the sum, less the finer blocks; modulo 2^64 */
 	SB_VEC(bool) has_host; /* by host: of the finer blocks of a period */
 	SB_VEC(struct sb_store_wrong_sum) wrong;
@@ -94,23 +94,22 @@ static uint64_t *hash_nodes(const struct sb_dict *dict)
 	return node;
 }
 
-static int add_key(struct pair *pair, uint64_t hash, uint32_t host, uint32_t *ret_id)
+static int add_key(struct pair *pair, const struct key *key, uint32_t *ret_id)
 {
-	const struct key key = { hash, host };
 	struct sb_index_iter it;
 	int err;
 
-	for (it = sb_index_first(&pair->index, hash); it.id != SB_INDEX_NONE;
+	for (it = sb_index_first(&pair->index, key->hash); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&pair->index, it))
-		if (pair->keys.at[it.id].hash == hash) {
+		if (pair->keys.at[it.id].hash == key->hash) {
 			*ret_id = it.id;
 			return 0;
 		}
 	*ret_id = (uint32_t)pair->keys.nr;
-	err = sb_vec_push(&pair->keys, key);
+	err = sb_vec_push(&pair->keys, *key);
 	if (!err)
 		err = sb_vec_push(&pair->diff, 0);
-	return err ? err : sb_index_add(&pair->index, hash, *ret_id);
+	return err ? err : sb_index_add(&pair->index, key->hash, *ret_id);
 }
 
 /* A set of tags without the wide ones. */
@@ -135,6 +134,8 @@ static int make_keys(struct pair *pair, struct side *side)
 	const struct sb_dict *dict = &side->segment.dict;
 	sb_cleanup(sb_freep) uint64_t *node = hash_nodes(dict);
 	sb_cleanup(sb_freep) struct key *tags = calloc(dict->tags.nr + 1, sizeof(*tags));
+	const struct sb_frame other_frame = { .name = SB_SHARE_OTHER, .kind = SB_FRAME_MARK };
+	const uint64_t other = mix(0, hash_frame(&other_frame));
 	size_t i;
 	int err = 0;
 
@@ -148,8 +149,12 @@ static int make_keys(struct pair *pair, struct side *side)
 
 		side->key_of[i] = SB_DICT_NONE;
 		if (row->tags != SB_DICT_NONE)
-			err = add_key(pair, mix(tags[row->tags].hash, node[row->node]),
-				      tags[row->tags].host, &side->key_of[i]);
+			err = add_key(
+				pair,
+				&(struct key){ .hash = mix(tags[row->tags].hash, node[row->node]),
+					       .host = tags[row->tags].host,
+					       .is_other = node[row->node] == other },
+				&side->key_of[i]);
 	}
 	return err;
 }
@@ -247,6 +252,20 @@ static bool has_all_hosts(const struct pair *pair)
 	return true;
 }
 
+/* What had no place in the dictionary of the sum is "(other)" of its series there: more than the finer blocks have. */
+static void take_moved(struct pair *pair, uint64_t nr_moved)
+{
+	for (size_t i = 0; i < pair->keys.nr && nr_moved; i++) {
+		uint64_t *diff = &pair->diff.at[i], nr;
+
+		if (!pair->keys.at[i].is_other || (int64_t)*diff <= 0)
+			continue;
+		nr = *diff < nr_moved ? *diff : nr_moved;
+		*diff -= nr;
+		nr_moved -= nr;
+	}
+}
+
 static uint64_t nr_unequal(const struct pair *pair, uint64_t nr_moved)
 {
 	uint64_t nr = 0;
@@ -275,7 +294,7 @@ static int compare(struct pair *pair, struct span upper, struct span lower,
 		return nr_upper == -EBADMSG || nr_upper >= 0 ? 0 : nr_upper;
 	sum->is_missing = !nr_upper;
 	nr_moved = have[SB_BLOCK_OTHER] - want[SB_BLOCK_OTHER];
-	pair->diff.at[pair->other] -= nr_moved;
+	take_moved(pair, nr_moved);
 	sum->nr_stacks = nr_unequal(pair, nr_moved) + (sum->weight != sum->finer_weight);
 	for (i = 0; i < SB_BLOCK_FIGURE_MAX; i++)
 		sum->nr_figures += i != SB_BLOCK_OTHER && have[i] != want[i];
@@ -414,13 +433,10 @@ static int check_lower(struct pair *pair)
 /* Sums first: what they are of was there before them. */
 static int open_upper(struct pair *pair)
 {
-	const struct sb_frame other = { .name = "(other)", .kind = SB_FRAME_MARK };
 	int err = sb_strtab_init(&pair->hosts);
 
 	if (!err)
 		err = sb_vec_push(&pair->has_host, false);
-	if (!err)
-		err = add_key(pair, mix(0, mix(0, hash_frame(&other))), 0, &pair->other);
 	return err ? err : open_side(pair, &pair->upper, pair->name);
 }
 

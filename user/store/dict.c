@@ -8,13 +8,6 @@
 
 #include "base/cleanup.h"
 
-static bool is_full(const struct sb_dict *dict, size_t nr, size_t max)
-{
-	if (dict->is_unbounded)
-		return nr >= INT32_MAX;
-	return nr >= max - (dict->may_use_spare ? 0 : SB_DICT_SPARE);
-}
-
 /* Numbers of the same meaning in hashes: two words. */
 static uint64_t hash_pair(uint32_t a, uint32_t b)
 {
@@ -57,6 +50,8 @@ void sb_dict_release(struct sb_dict *dict)
 	sb_vec_release(&dict->tags);
 	sb_vec_release(&dict->pairs);
 	sb_vec_release(&dict->rows);
+	free(dict->shares);
+	dict->shares = NULL;
 }
 
 static size_t index_bytes(const struct sb_index *index)
@@ -79,33 +74,272 @@ size_t sb_dict_bytes(const struct sb_dict *dict)
 	       sb_ids_bytes(&dict->paths_ids) + sb_ids_bytes(&dict->texts_ids);
 }
 
-static bool has_room(const struct sb_dict *dict, size_t len)
+/* Shares. */
+
+static const struct part {
+	uint64_t max, spare;
+} parts[] = {
+	[SB_DICT_PART_STRINGS] = { SB_DICT_STRINGS_MAX, SB_DICT_SPARE },
+	[SB_DICT_PART_TEXT] = { SB_DICT_TEXT_MAX, SB_DICT_SPARE_TEXT },
+	[SB_DICT_PART_FRAMES] = { SB_DICT_NODES_MAX, SB_DICT_SPARE },
+	[SB_DICT_PART_NODES] = { SB_DICT_NODES_MAX, SB_DICT_SPARE },
+	[SB_DICT_PART_TAGS] = { SB_DICT_ROWS_MAX, SB_DICT_SPARE },
+	[SB_DICT_PART_ROWS] = { SB_DICT_ROWS_MAX, SB_DICT_SPARE_ROWS },
+};
+_Static_assert(SB_ARRAY_SIZE(parts) == SB_DICT_PART_MAX, "a bound for each part");
+
+static uint64_t nr_of(const struct sb_dict *dict, enum sb_dict_part part)
 {
-	return !is_full(dict, dict->strings.strs.nr, SB_DICT_STRINGS_MAX) &&
-	       (dict->is_unbounded || dict->nr_text_bytes + len <= SB_DICT_TEXT_MAX);
+	const uint64_t nr[] = {
+		[SB_DICT_PART_STRINGS] = dict->strings.strs.nr,
+		[SB_DICT_PART_TEXT] = dict->nr_text_bytes,
+		[SB_DICT_PART_FRAMES] = dict->frames.nr,
+		[SB_DICT_PART_NODES] = dict->nodes.nr,
+		[SB_DICT_PART_TAGS] = dict->tags.nr,
+		[SB_DICT_PART_ROWS] = dict->rows.nr,
+	};
+
+	return nr[part];
+}
+
+/* What has been charged to somebody. */
+struct charged {
+	const struct sb_dict *dict;
+	struct sb_dict_shares *shares;
+	bool *string, *frame, *node;
+};
+
+static void charge_string(struct charged *charged, uint64_t *nr, uint32_t id)
+{
+	if (charged->string[id])
+		return;
+	charged->string[id] = true;
+	nr[SB_DICT_PART_STRINGS]++;
+	nr[SB_DICT_PART_TEXT] += charged->dict->strings.strs.at[id].len;
+}
+
+static void charge_row(struct charged *charged, uint64_t *nr, uint32_t node)
+{
+	const struct sb_dict *dict = charged->dict;
+
+	nr[SB_DICT_PART_ROWS]++;
+	for (; node && !charged->node[node]; node = dict->nodes.at[node].parent) {
+		uint32_t id = dict->nodes.at[node].frame;
+
+		charged->node[node] = true;
+		nr[SB_DICT_PART_NODES]++;
+		if (id == SB_DICT_NONE || charged->frame[id])
+			continue;
+		charged->frame[id] = true;
+		nr[SB_DICT_PART_FRAMES]++;
+		if (dict->frames.at[id].name == SB_DICT_NONE)
+			continue;
+		charge_string(charged, nr, dict->frames.at[id].name);
+		charge_string(charged, nr, dict->frames.at[id].module);
+	}
+}
+
+bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node)
+{
+	uint32_t id = dict->nodes.at[node].frame;
+
+	return node && !dict->nodes.at[node].parent && id != SB_DICT_NONE &&
+	       sb_streq(sb_dict_frame_at(dict, id).name, SB_SHARE_OTHER);
+}
+
+/* An entry is charged to the first that has a row with it, as it was when it was added. */
+static int charge_all(struct charged *charged)
+{
+	const struct sb_dict *dict = charged->dict;
+	sb_cleanup(sb_freep) uint32_t *owner = calloc(dict->tags.nr + 1, sizeof(*owner));
+	struct sb_tag tags[SB_DICT_TAGS_MAX];
+	uint32_t i, k;
+
+	if (!owner)
+		return -ENOMEM;
+	for (i = 0; i < dict->tags.nr; i++) {
+		const struct sb_dict_tags *set = &dict->tags.at[i];
+
+		if (set->first == SB_DICT_NONE)
+			continue;
+		owner[i] = sb_share_owner(&charged->shares->owners, tags,
+					  sb_dict_tags_at(dict, i, tags));
+		charged->shares->nr[owner[i]][SB_DICT_PART_TAGS]++;
+		for (k = 0; k < set->nr; k++)
+			charge_string(charged, charged->shares->nr[owner[i]],
+				      dict->pairs.at[set->first + k].value);
+	}
+	for (i = 0; i < dict->rows.nr; i++) {
+		const struct sb_dict_row *row = &dict->rows.at[i];
+
+		if (row->tags == SB_DICT_NONE)
+			continue;
+		charge_row(charged, charged->shares->nr[owner[row->tags]], row->node);
+		charged->shares->nr_other[owner[row->tags]] += sb_dict_is_other(dict, row->node);
+	}
+	return 0;
+}
+
+static int need_shares(struct sb_dict *dict)
+{
+	sb_cleanup(sb_freep) struct sb_dict_shares *shares = NULL;
+	sb_cleanup(sb_freep) bool *string = NULL, *frame = NULL, *node = NULL;
+	struct charged charged = { .dict = dict };
+	int err;
+
+	if (dict->shares)
+		return 0;
+	shares = calloc(1, sizeof(*shares));
+	string = calloc(dict->strings.strs.nr + 1, sizeof(*string));
+	frame = calloc(dict->frames.nr + 1, sizeof(*frame));
+	node = calloc(dict->nodes.nr + 1, sizeof(*node));
+	if (!shares || !string || !frame || !node)
+		return -ENOMEM;
+	charged.shares = shares;
+	charged.string = string;
+	charged.frame = frame;
+	charged.node = node;
+	err = charge_all(&charged);
+	if (!err)
+		dict->shares = sb_take(shares);
+	return err;
+}
+
+void sb_dict_charge(struct sb_dict *dict, const struct sb_tag *tags, size_t nr)
+{
+	dict->payer = tags;
+	dict->nr_payer = tags ? nr : 0;
+	dict->payer_id = SB_DICT_NONE;
+}
+
+static uint32_t payer_of(struct sb_dict *dict)
+{
+	if (dict->payer_id == SB_DICT_NONE)
+		dict->payer_id = dict->payer ? sb_share_owner(&dict->shares->owners, dict->payer,
+							      dict->nr_payer)
+					     : 0;
+	return dict->payer_id;
+}
+
+/* Return: 0; -E2BIG: there is no room for so many more, or not for who pays; -ENOMEM. */
+static int need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more)
+{
+	uint64_t nr = nr_of(dict, part) + nr_more - 1, max = parts[part].max - parts[part].spare;
+	int err;
+
+	if (dict->is_unbounded)
+		return nr >= INT32_MAX ? -E2BIG : 0;
+	if (dict->may_use_spare)
+		return nr >= parts[part].max ? -E2BIG : 0;
+	if (!dict->shares && sb_share_allows(max, nr, UINT64_MAX))
+		return 0;
+	err = need_shares(dict);
+	if (err)
+		return err;
+	return sb_share_allows(max, nr, dict->shares->nr[payer_of(dict)][part]) ? 0 : -E2BIG;
+}
+
+/* There was room, and it was used. */
+static void pay(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr)
+{
+	if (dict->shares)
+		dict->shares->nr[payer_of(dict)][part] += nr;
+}
+
+uint32_t sb_dict_payer(const struct sb_dict *dict)
+{
+	return dict->shares && dict->payer_id != SB_DICT_NONE ? dict->payer_id : 0;
+}
+
+int sb_dict_may_add_other(struct sb_dict *dict)
+{
+	int err = need_shares(dict);
+
+	if (err)
+		return err;
+	if (dict->shares->nr_other[payer_of(dict)] >= SB_DICT_OTHER_MAX)
+		return 0;
+	dict->shares->nr_other[payer_of(dict)]++;
+	return 1;
+}
+
+/* Strings. */
+
+static int need_text(struct sb_dict *dict, size_t len)
+{
+	int err = need_room(dict, SB_DICT_PART_STRINGS, 1);
+
+	return err ? err : need_room(dict, SB_DICT_PART_TEXT, len + 1);
+}
+
+static void pay_text(struct sb_dict *dict, size_t len)
+{
+	dict->nr_text_bytes += len;
+	pay(dict, SB_DICT_PART_STRINGS, 1);
+	pay(dict, SB_DICT_PART_TEXT, len);
+}
+
+/* What is there needs no room. */
+static bool find_string(const struct sb_dict *dict, const char *s, size_t len, uint32_t *ret_id)
+{
+	const struct sb_strtab *tab = &dict->strings;
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&tab->index, sb_hash(s, len, 0)); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&tab->index, it))
+		if (tab->strs.at[it.id].len == len && !memcmp(tab->strs.at[it.id].s, s, len)) {
+			*ret_id = it.id;
+			return true;
+		}
+	return false;
 }
 
 static int add_string(struct sb_dict *dict, const char *s, size_t len, uint32_t *ret_id)
 {
-	size_t before = dict->strings.strs.nr;
 	int err;
 
-	if (!has_room(dict, len))
-		return -E2BIG;
-	err = sb_strtab_add(&dict->strings, s, len, ret_id);
-	if (!err && dict->strings.strs.nr > before)
-		dict->nr_text_bytes += len;
+	if (find_string(dict, s, len, ret_id))
+		return 0;
+	err = need_text(dict, len);
+	if (!err)
+		err = sb_strtab_add(&dict->strings, s, len, ret_id);
+	if (!err)
+		pay_text(dict, len);
 	return err;
 }
 
 /* What a file said is taken in as it is; that it says nothing twice nobody relies on. */
 static int push_string(struct sb_dict *dict, const char *s, size_t len)
 {
-	int err = has_room(dict, len) ? sb_strtab_push(&dict->strings, s, len) : -E2BIG;
+	int err = need_text(dict, len);
 
 	if (!err)
-		dict->nr_text_bytes += len;
+		err = sb_strtab_push(&dict->strings, s, len);
+	if (!err)
+		pay_text(dict, len);
 	return err;
+}
+
+/* A name that is cut. */
+struct name {
+	char text[SB_DICT_NAME_MAX];
+};
+
+/* Cut *@s, which has *@len bytes, between two characters of UTF-8 if it is too long. */
+static void cut_name(struct sb_dict *dict, const char **s, size_t *len, struct name *name)
+{
+	static const char mark[] = "...";
+	size_t nr = sizeof(name->text) - strlen(mark);
+
+	if (*len <= sizeof(name->text) || dict->is_unbounded)
+		return;
+	while (nr && ((unsigned char)(*s)[nr] & 0xc0) == 0x80)
+		nr--;
+	memcpy(name->text, *s, nr);
+	memcpy(name->text + nr, mark, strlen(mark));
+	*s = name->text;
+	*len = nr + strlen(mark);
+	dict->nr_names_cut++;
 }
 
 static uint64_t hash_frame(const struct sb_dict_frame *frame)
@@ -271,11 +505,12 @@ static int add_frame(struct sb_dict *dict, const struct sb_dict_frame *frame, ui
 			*ret_id = it.id;
 			return 0;
 		}
-	if (is_full(dict, dict->frames.nr, SB_DICT_NODES_MAX))
-		return -E2BIG;
-	err = sb_vec_push(&dict->frames, *frame);
+	err = need_room(dict, SB_DICT_PART_FRAMES, 1);
+	if (!err)
+		err = sb_vec_push(&dict->frames, *frame);
 	if (err)
 		return err;
+	pay(dict, SB_DICT_PART_FRAMES, 1);
 	*ret_id = (uint32_t)dict->frames.nr - 1;
 	return note_frame(dict, *ret_id);
 }
@@ -303,18 +538,21 @@ static int add_text(struct sb_dict *dict, const struct text *text, uint32_t *ret
 
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id)
 {
-	const struct text text = {
+	struct text text = {
 		.name = frame->name,
 		.name_len = strlen(frame->name),
 		.module = frame->module,
 		.module_len = frame->module ? strlen(frame->module) : 0,
 		.kind = (uint32_t)frame->kind << 1 | frame->is_unnamed,
 	};
+	struct name name, module;
 	struct sb_ids_iter it;
 	int err = need_indexes(dict);
 
 	if (err)
 		return err;
+	cut_name(dict, &text.name, &text.name_len, &name);
+	cut_name(dict, &text.module, &text.module_len, &module);
 	for (it = sb_ids_first(&dict->texts_ids, hash_text(&text)); it.id != SB_IDS_NONE;
 	     it = sb_ids_next(&dict->texts_ids, it)) {
 		const struct sb_dict_frame *have = &dict->frames.at[it.id];
@@ -344,11 +582,12 @@ int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t
 			*ret_id = it.id;
 			return 0;
 		}
-	if (is_full(dict, dict->nodes.nr, SB_DICT_NODES_MAX))
-		return -E2BIG;
-	err = sb_vec_push(&dict->nodes, (struct sb_dict_node){ parent, frame });
+	err = need_room(dict, SB_DICT_PART_NODES, 1);
+	if (!err)
+		err = sb_vec_push(&dict->nodes, (struct sb_dict_node){ parent, frame });
 	if (err)
 		return err;
+	pay(dict, SB_DICT_PART_NODES, 1);
 	*ret_id = (uint32_t)dict->nodes.nr - 1;
 	return note_node(dict, *ret_id);
 }
@@ -357,16 +596,17 @@ int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t
 static int push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr)
 {
 	uint32_t i;
-	int err;
+	int err = need_room(dict, SB_DICT_PART_TAGS, 1);
 
-	if (is_full(dict, dict->tags.nr, SB_DICT_ROWS_MAX))
-		return -E2BIG;
-	err = sb_vec_reserve(&dict->pairs, dict->pairs.nr + nr);
+	if (!err)
+		err = sb_vec_reserve(&dict->pairs, dict->pairs.nr + nr);
 	if (!err)
 		err = sb_vec_push(&dict->tags,
 				  (struct sb_dict_tags){ (uint32_t)dict->pairs.nr, nr });
 	for (i = 0; i < nr && !err; i++)
 		dict->pairs.at[dict->pairs.nr++] = pairs[i];
+	if (!err)
+		pay(dict, SB_DICT_PART_TAGS, 1);
 	return err;
 }
 
@@ -427,6 +667,15 @@ static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint
 	return note_tags(dict, *ret_id);
 }
 
+static int add_value(struct sb_dict *dict, const char *value, uint32_t *ret_id)
+{
+	size_t len = strlen(value);
+	struct name name;
+
+	cut_name(dict, &value, &len, &name);
+	return add_string(dict, value, len, ret_id);
+}
+
 int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uint32_t *ret_id)
 {
 	struct sb_dict_pair pairs[SB_DICT_TAGS_MAX];
@@ -438,8 +687,7 @@ int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uin
 	for (i = 0; i < nr && !err; i++) {
 		err = add_string(dict, tags[i].key, strlen(tags[i].key), &pairs[i].key);
 		if (!err)
-			err = add_string(dict, tags[i].value, strlen(tags[i].value),
-					 &pairs[i].value);
+			err = add_value(dict, tags[i].value, &pairs[i].value);
 		if (!err)
 			pairs[i].key = pairs[i].key << 1 | tags[i].is_wide;
 	}
@@ -459,11 +707,12 @@ int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *re
 			*ret_id = it.id;
 			return 0;
 		}
-	if (is_full(dict, dict->rows.nr, SB_DICT_ROWS_MAX))
-		return -E2BIG;
-	err = sb_vec_push(&dict->rows, (struct sb_dict_row){ tags, node });
+	err = need_room(dict, SB_DICT_PART_ROWS, 1);
+	if (!err)
+		err = sb_vec_push(&dict->rows, (struct sb_dict_row){ tags, node });
 	if (err)
 		return err;
+	pay(dict, SB_DICT_PART_ROWS, 1);
 	*ret_id = (uint32_t)dict->rows.nr - 1;
 	return note_row(dict, *ret_id);
 }
@@ -682,9 +931,9 @@ static int decode_frames(struct sb_dict *dict, struct sb_cursor *cursor)
 			return -EBADMSG;
 		if (range.first + i < dict->frames.nr)
 			continue;
-		if (is_full(dict, dict->frames.nr, SB_DICT_NODES_MAX))
-			return -E2BIG;
-		err = sb_vec_push(&dict->frames, frame);
+		err = need_room(dict, SB_DICT_PART_FRAMES, 1);
+		if (!err)
+			err = sb_vec_push(&dict->frames, frame);
 	}
 	return err;
 }
@@ -708,10 +957,10 @@ static int decode_nodes(struct sb_dict *dict, struct sb_cursor *cursor)
 			return -EBADMSG;
 		if (at < dict->nodes.nr)
 			continue;
-		if (is_full(dict, dict->nodes.nr, SB_DICT_NODES_MAX))
-			return -E2BIG;
-		err = sb_vec_push(&dict->nodes,
-				  (struct sb_dict_node){ at - (uint32_t)back - 1, frame });
+		err = need_room(dict, SB_DICT_PART_NODES, 1);
+		if (!err)
+			err = sb_vec_push(&dict->nodes,
+					  (struct sb_dict_node){ at - (uint32_t)back - 1, frame });
 	}
 	return err;
 }
@@ -769,9 +1018,9 @@ static int decode_rows(struct sb_dict *dict, struct sb_cursor *cursor)
 			return -EBADMSG;
 		if (range.first + i < dict->rows.nr)
 			continue;
-		if (is_full(dict, dict->rows.nr, SB_DICT_ROWS_MAX))
-			return -E2BIG;
-		err = sb_vec_push(&dict->rows, row);
+		err = need_room(dict, SB_DICT_PART_ROWS, 1);
+		if (!err)
+			err = sb_vec_push(&dict->rows, row);
 	}
 	return err;
 }

@@ -16,9 +16,16 @@
 #include "model/profile.h"
 #include "store/bytes.h"
 #include "store/ids.h"
+#include "store/share.h"
 
-/* Of one file. Beyond them, less SB_DICT_SPARE, rows are "(other)" and counted. */
+/*
+ * Of one file. Near them owners have fair shares (share.h); what is beyond a share is "(other)" of its series, in what is
+ * spare, and counted. A row of "(other)" is for a set of tags, SB_DICT_OTHER_MAX for each owner, then one for the owner.
+ */
 #define SB_DICT_SPARE	    1024u
+#define SB_DICT_OTHER_MAX   240u
+#define SB_DICT_SPARE_ROWS  (SB_SHARE_OWNERS_MAX * 256u)
+#define SB_DICT_SPARE_TEXT  (1u << 20)
 #define SB_DICT_ROWS_MAX    (1u << 20)
 #define SB_DICT_NODES_MAX   (1u << 21)
 #define SB_DICT_STRINGS_MAX (1u << 20)
@@ -27,15 +34,12 @@
 #define SB_DICT_DEPTH_MAX   4096u
 /* Of one set of tags. */
 #define SB_DICT_TAGS_MAX    32u
+/* Bytes of a name, a module or a value of a tag. Longer ones are cut, end in "..." and are counted. */
+#define SB_DICT_NAME_MAX    512u
 
 /* What was in a record that is damaged. */
 #define SB_DICT_NONE	    UINT32_MAX
 #define SB_DICT_LOST	    "(lost)"
-
-struct sb_tag {
-	const char *key, *value;
-	bool is_wide; /* of many values, like pids: not for long */
-};
 
 struct sb_dict_frame {
 	uint32_t name, module; /* strings; module 0: none; name SB_DICT_NONE: lost */
@@ -54,6 +58,24 @@ struct sb_dict_row {
 	uint32_t tags, node; /* tags SB_DICT_NONE: lost */
 };
 
+/* What entries take of. */
+enum sb_dict_part {
+	SB_DICT_PART_STRINGS,
+	SB_DICT_PART_TEXT,
+	SB_DICT_PART_FRAMES,
+	SB_DICT_PART_NODES,
+	SB_DICT_PART_TAGS,
+	SB_DICT_PART_ROWS,
+	SB_DICT_PART_MAX,
+};
+
+/* Whose entries are whose; made when a bound comes near, from the rows that are there. */
+struct sb_dict_shares {
+	struct sb_share_owners owners;
+	uint64_t nr[SB_SHARE_OWNERS_MAX][SB_DICT_PART_MAX];
+	uint32_t nr_other[SB_SHARE_OWNERS_MAX]; /* rows of "(other)" */
+};
+
 struct sb_dict {
 	struct sb_strtab strings; /* 0: "" */
 	size_t nr_text_bytes;
@@ -69,6 +91,12 @@ struct sb_dict {
 	bool may_use_spare;
 	bool is_unbounded; /* of no file: whoever has it bounds it */
 	uint64_t nr_lost;  /* entries whose record was damaged */
+	uint64_t nr_names_cut;
+	struct sb_dict_shares *shares; /* NULL: no bound is near */
+	/* Who pays for what is added: the owner of these tags, borrowed. */
+	const struct sb_tag *payer;
+	size_t nr_payer;
+	uint32_t payer_id; /* SB_DICT_NONE: not looked up yet */
 	/* How much of each has been written. */
 	struct sb_dict_mark {
 		uint32_t strings, frames, nodes, tags, rows;
@@ -86,7 +114,25 @@ void sb_dict_rest(struct sb_dict *dict);
  */
 size_t sb_dict_bytes(const struct sb_dict *dict);
 
-/* Each returns 0 and the number; -E2BIG at a bound; -ENOMEM. */
+/**
+ * sb_dict_charge() - say who pays for what is added from here on
+ * @tags: of the samples; borrowed until the next call, which may be with NULL: nobody in particular
+ *
+ * Thread: that of the dictionary.
+ */
+void sb_dict_charge(struct sb_dict *dict, const struct sb_tag *tags, size_t nr);
+/* Return: whether a stack is "(other)": of what had no place. */
+bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node);
+/* Return: the number of who pays (share.h), once something could not be added; before that 0. */
+uint32_t sb_dict_payer(const struct sb_dict *dict);
+/**
+ * sb_dict_may_add_other() - may the payer have one more row of "(other)" for a set of tags
+ *
+ * The caller adds the row with may_use_spare set. Return: 1, which is counted; 0; -ENOMEM.
+ */
+int sb_dict_may_add_other(struct sb_dict *dict);
+
+/* Each returns 0 and the number; -E2BIG at a bound, or at the share of who pays; -ENOMEM. */
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id);
 int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id);
 /* The node of a whole path, root first: one look-up if it was there before. */

@@ -87,15 +87,19 @@ static int transfer_row(struct transfer *transfer, const struct sb_dict_row *row
 	struct sb_tag tags[SB_DICT_TAGS_MAX];
 	size_t nr = sb_dict_tags_at(transfer->from, row->tags, tags), i;
 	struct sb_row_key key = { .tags = tags, .tags_id = &transfer->tags[row->tags] };
-	int err = transfer_node(transfer, row->node, &key.node);
+	int err;
 
-	key.has_no_node = err == -E2BIG;
-	if (err && !key.has_no_node)
-		return err;
+	key.is_other = sb_dict_is_other(transfer->from, row->node);
 	for (i = 0; i < nr; i++)
 		if (!tags[i].is_wide || transfer->keeps_wide)
 			tags[key.nr_tags++] = tags[i];
-	return sb_store_add_row(transfer->to, &key, weight, &transfer->sums);
+	sb_dict_charge(transfer->to, tags, key.nr_tags);
+	err = transfer_node(transfer, row->node, &key.node);
+	key.has_no_node = err == -E2BIG;
+	if (!err || key.has_no_node)
+		err = sb_store_add_row(transfer->to, &key, weight, &transfer->sums);
+	sb_dict_charge(transfer->to, NULL, 0);
+	return err;
 }
 
 int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
@@ -104,6 +108,7 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 {
 	struct transfer transfer = { .from = from, .keeps_wide = !level };
 	struct sb_segment *out;
+	uint64_t nr_cut;
 	size_t i;
 	int err = sb_store_out(store, level, begin_s, &out);
 
@@ -112,6 +117,7 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 	if (store->summed_s[level] < begin_s + (int64_t)sb_levels[level].seconds)
 		store->summed_s[level] = begin_s + sb_levels[level].seconds;
 	transfer.to = &out->dict;
+	nr_cut = out->dict.nr_names_cut;
 	memcpy(transfer.sums.sums.figure, sums->figure, sizeof(sums->figure));
 	err = begin_transfer(&transfer);
 	for (i = 0; i < from->rows.nr && !err; i++)
@@ -119,6 +125,8 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 			err = transfer_row(&transfer, &from->rows.at[i], sums->weight[i]);
 	if (!err)
 		err = sb_sums_fit(&transfer.sums, &out->dict);
+	if (!err)
+		transfer.sums.sums.figure[SB_BLOCK_NAMES_CUT] += out->dict.nr_names_cut - nr_cut;
 	if (!err)
 		err = sb_segment_append(out, begin_s, sb_levels[level].seconds, kind,
 					&transfer.sums.sums);

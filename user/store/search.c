@@ -580,8 +580,8 @@ void sb_search_end(struct sb_search *search)
 /* Those that are in sums whatever was recorded need no look. */
 static bool is_narrow(const char *key)
 {
-	static const char *const keys[] = { "host",	 "service", "cgroup", "unit",
-					    "container", "comm",    "runtime" };
+	static const char *const keys[] = { "host",	 "service", "cgroup",  "unit",
+					    "container", "comm",    "runtime", "uid" };
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(keys); i++)

@@ -29,8 +29,9 @@ enum sb_block_figure {
 	SB_BLOCK_LOST,	  /* samples */
 	SB_BLOCK_CUT,	  /* stacks that do not reach the root */
 	SB_BLOCK_UNNAMED,
-	SB_BLOCK_OWN_US, /* CPU time of the recorder */
-	SB_BLOCK_OTHER,	 /* weight of "(other)": what had no place in the dictionary */
+	SB_BLOCK_OWN_US,    /* CPU time of the recorder */
+	SB_BLOCK_OTHER,	    /* weight of "(other)": what had no place in the dictionary */
+	SB_BLOCK_NAMES_CUT, /* names and values of tags that are longer than SB_DICT_NAME_MAX */
 	SB_BLOCK_FIGURE_MAX,
 };
 

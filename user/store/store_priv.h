@@ -55,8 +55,12 @@ struct sb_row_key {
 	uint32_t *tags_id; /* their number, kept for the next row; SB_DICT_NONE: not known yet */
 	uint32_t node;
 	bool has_no_node; /* there was no place for it */
+	bool is_other;	  /* it was "(other)" before, and counted then */
 };
-/* What has no place in @dict is "(other)" of its kind. Return: 0 or -ENOMEM. */
+/*
+ * What has no place in @dict is "(other)" of its series, or of its owner, who is told by sb_dict_charge() before.
+ * Return: 0 or -ENOMEM.
+ */
 int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		     struct sb_sums *sums);
 

@@ -25,22 +25,56 @@ static int add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t 
 	return err;
 }
 
-static int add_other(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
-		     struct sb_sums *sums)
+/* A row for tags of "(other)"; @is_last: of the owner alone, for which there is always room. */
+static int find_other(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, bool is_last,
+		      uint32_t *ret_row)
 {
-	static const struct sb_frame frame = { .name = "(other)", .kind = SB_FRAME_MARK };
-	uint32_t frame_id, tags_id = SB_DICT_NONE;
-	struct sb_row_key other = { .tags_id = &tags_id };
-	int err;
+	static const struct sb_frame frame = { .name = SB_SHARE_OTHER, .kind = SB_FRAME_MARK };
+	uint32_t frame_id, node, tags_id = SB_DICT_NONE;
+	int err, may_add;
 
 	dict->may_use_spare = true;
 	err = sb_dict_frame(dict, &frame, &frame_id);
 	if (!err)
-		err = sb_dict_node(dict, 0, frame_id, &other.node);
+		err = sb_dict_node(dict, 0, frame_id, &node);
+	dict->may_use_spare = is_last;
 	if (!err)
-		err = add_row(dict, &other, weight, sums);
+		err = sb_dict_tags(dict, tags, nr, &tags_id);
+	if (!err)
+		err = sb_dict_row(dict, tags_id, node, ret_row);
+	if (err == -E2BIG && !is_last && tags_id != SB_DICT_NONE) {
+		may_add = sb_dict_may_add_other(dict);
+		dict->may_use_spare = true;
+		if (may_add)
+			err = may_add < 0 ? may_add : sb_dict_row(dict, tags_id, node, ret_row);
+	}
 	dict->may_use_spare = false;
-	sums->sums.figure[SB_BLOCK_OTHER] += weight;
+	return err;
+}
+
+/* Weight without a place keeps the tags of its series, but those of many values; or at least those of its owner. */
+static int add_other(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
+		     struct sb_sums *sums)
+{
+	struct sb_tag narrow[SB_DICT_TAGS_MAX];
+	struct sb_share_tags owner;
+	size_t i, nr = 0;
+	uint32_t row;
+	int err;
+
+	for (i = 0; i < key->nr_tags; i++)
+		if (!key->tags[i].is_wide)
+			narrow[nr++] = key->tags[i];
+	err = find_other(dict, narrow, nr, false, &row);
+	if (err == -E2BIG) {
+		sb_share_tags(sb_dict_payer(dict), key->tags, key->nr_tags, &owner);
+		err = find_other(dict, owner.at, owner.nr, true, &row);
+	}
+	if (!err)
+		err = sb_sums_fit(sums, dict);
+	if (!err)
+		sums->weight.at[row] += weight;
+	sums->sums.figure[SB_BLOCK_OTHER] += key->is_other ? 0 : weight;
 	return err;
 }
 
@@ -120,12 +154,14 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 	if (!paths.frame)
 		return -ENOMEM;
 	memset(paths.frame, 0xff, nr_frames * sizeof(*paths.frame));
+	sb_dict_charge(dict, series->tags, series->nr_tags);
 	for (i = 0; i < sb_profile_nr_stacks(series->profile) && !err; i++) {
 		err = node_of(dict, series->profile, i, &paths, &key.node, &weight);
 		key.has_no_node = err == -E2BIG;
 		if (!err || key.has_no_node)
 			err = sb_store_add_row(dict, &key, weight, sums);
 	}
+	sb_dict_charge(dict, NULL, 0);
 	free(paths.frame);
 	sb_vec_release(&paths.frames);
 	return err;
@@ -165,6 +201,7 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 	struct sb_sums sums = {};
 	struct sb_store_kind kind;
 	struct sb_segment *out;
+	uint64_t nr_cut;
 	size_t i;
 	int err;
 
@@ -176,10 +213,13 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 	if (!err)
 		err = sb_store_out(store, 0, block->begin_s, &out);
 	memcpy(sums.sums.figure, block->figure, sizeof(sums.sums.figure));
+	nr_cut = err ? 0 : out->dict.nr_names_cut;
 	for (i = 0; i < block->nr && !err; i++)
 		err = add_series(&out->dict, &block->series[i], &sums);
 	if (!err)
 		err = sb_sums_fit(&sums, &out->dict);
+	if (!err)
+		sums.sums.figure[SB_BLOCK_NAMES_CUT] += out->dict.nr_names_cut - nr_cut;
 	if (!err)
 		err = sb_segment_append(out, block->begin_s, SB_STORE_BLOCK_S, &kind, &sums.sums);
 	/* It is there from here on: to try again would count it twice. */

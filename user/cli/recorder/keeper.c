@@ -23,6 +23,7 @@
 #include "capture/privileges.h"
 #include "capture/sandbox.h"
 #include "store/block.h"
+#include "store/share.h"
 #include "store/store.h"
 
 #define READ_BYTES	  (64u << 10)
@@ -64,6 +65,7 @@ struct key_values {
 	const char *key; /* of the strings of `keys` */
 	uint32_t max;
 	struct sb_strtab values;
+	uint32_t nr_own[SB_SHARE_OWNERS_MAX]; /* of these, by whose samples had them first */
 };
 
 struct keeper {
@@ -77,6 +79,7 @@ struct keeper {
 	SB_VEC(struct pending) pending; /* oldest first */
 	size_t nr_pending_bytes;
 	SB_VEC(struct key_values) keys;
+	struct sb_share_owners owners; /* of the day */
 	int64_t day, expired_s;
 	int64_t offset_s; /* of the clock on the wall to that since the system began; 0: not looked at yet */
 	int64_t ahead_s; /* when it was seen to be set ahead, by the latter; 0: never */
@@ -96,6 +99,7 @@ static void forget_values(struct keeper *keeper)
 		free((char *)keeper->keys.at[i].key);
 	}
 	sb_vec_release(&keeper->keys);
+	keeper->owners.nr = 0;
 }
 
 static bool is_label(const struct keeper *keeper, const char *key)
@@ -149,19 +153,33 @@ static bool has_value(const struct key_values *values, const char *value)
 	return false;
 }
 
-/* One value more than a day may have is "(other)". */
-static int bound_value(struct keeper *keeper, struct sb_tag *tag, bool *is_other)
+/* Whose tags they are. */
+struct owner {
+	uint32_t id;
+	const struct sb_share_tags *tags;
+};
+
+/* A value beyond what the owner may have in a day is "(other)", and a cgroup the owner's. */
+static int bound_value(struct keeper *keeper, struct sb_tag *tag, const struct owner *owner,
+		       bool *is_other)
 {
 	struct key_values *values;
+	size_t nr;
 	uint32_t id;
 	int err = values_of(keeper, tag->key, &values);
 
 	if (err)
 		return err;
 	/* The table has "" as well. */
-	if (values && (values->values.strs.nr <= values->max || has_value(values, tag->value)))
+	nr = values ? values->values.strs.nr - 1 : 0;
+	if (values && has_value(values, tag->value))
+		return 0;
+	if (values && sb_share_allows(values->max, nr, values->nr_own[owner->id])) {
+		values->nr_own[owner->id]++;
 		return sb_strtab_add(&values->values, tag->value, strlen(tag->value), &id);
-	tag->value = "(other)";
+	}
+	tag->value = sb_streq(tag->key, "cgroup") && owner->tags->cgroup[0] ? owner->tags->cgroup
+									    : SB_SHARE_OTHER;
 	*is_other = true;
 	return 0;
 }
@@ -190,15 +208,21 @@ static int complete_tags(struct keeper *keeper, struct sb_block *block,
 	size_t nr = 0, i;
 	struct sb_tag *tags =
 		sb_arena_alloc(&block->arena, SB_DICT_TAGS_MAX * sizeof(struct sb_tag));
+	struct sb_share_tags *share = sb_arena_alloc(&block->arena, sizeof(*share));
+	struct owner owner = { .tags = share };
 	bool is_other = false;
-	int err = tags ? 0 : -ENOMEM;
+	int err = tags && share ? 0 : -ENOMEM;
 
+	if (err)
+		return err;
+	owner.id = sb_share_owner(&keeper->owners, series->tags, series->nr_tags);
+	sb_share_tags(owner.id, series->tags, series->nr_tags, share);
 	for (i = 0; i < series->nr_tags && !err; i++) {
 		tags[nr] = series->tags[i];
 		if (is_label(keeper, tags[nr].key))
 			tags[nr].is_wide = false;
 		if (!tags[nr].is_wide)
-			err = bound_value(keeper, &tags[nr], &is_other);
+			err = bound_value(keeper, &tags[nr], &owner, &is_other);
 		nr++;
 	}
 	if (err)

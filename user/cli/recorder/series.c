@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -17,13 +18,15 @@
 #include "base/vec.h"
 #include "interp/interp.h"
 #include "procfs.h"
+#include "store/share.h"
 
 /* Of an environment that are looked at: more than a shell's, less than all that ARG_MAX allows. */
 #define ENVIRON_BYTES_MAX (128u << 10)
 #define CGROUP_BYTES_MAX  (16u << 10)
 /* Longer values are cut. */
 #define VALUE_BYTES_MAX	  200u
-/* Processes that are remembered: of two blocks. Beyond them, they are looked at again for each sample's key. */
+/* Processes that are remembered: of two blocks. Those beyond their owner's share are looked at again for each sample's
+ * key. */
 #define PROCS_MAX	  16384u
 /* Cgroups whose path is remembered, for processes that ended before we looked. */
 #define CGROUPS_MAX	  4096u
@@ -35,7 +38,9 @@ struct proc {
 	uint32_t tgid, exec_id;
 	uint64_t block;				   /* that it was last seen in */
 	char *cgroup, *unit, *container, *service; /* NULL: none */
-	const char *runtime;			   /* borrowed; NULL: not known yet */
+	char uid[12];				   /* "": not known */
+	uint32_t owner;	     /* whose share of the table it takes (store/share.h) */
+	const char *runtime; /* borrowed; NULL: not known yet */
 };
 
 struct known_cgroup {
@@ -50,6 +55,17 @@ struct series_key {
 	uint32_t kind;
 	char comm[SB_COMM_LEN];
 };
+/* series_key.labels: all that an owner has beyond its share; proc is any process of the owner. */
+#define OTHER_OF_OWNER UINT32_MAX
+
+/* Series are for owners by their shares; one more for each owner is "(other)", and one for each kind. */
+#define SERIES_MAX     (SB_BLOCK_SERIES_MAX - SB_SHARE_OWNERS_MAX - 1)
+
+/* What an owner has in this block. */
+struct owner {
+	uint32_t nr_procs, nr_keys[SB_VIEWS_MAX];
+	uint32_t proc; /* one of them */
+};
 
 struct sb_series_table {
 	struct sb_series_opts opts;
@@ -62,6 +78,8 @@ struct sb_series_table {
 	SB_VEC(struct series_key)
 	keys; /* of the series behind the first, which are "(other)" of each kind */
 	uint32_t nr_keys[SB_VIEWS_MAX]; /* of each kind */
+	struct sb_share_owners owners;
+	struct owner owner[SB_SHARE_OWNERS_MAX];
 	struct sb_index keys_index;
 	SB_VEC(struct sb_block_tags) tags; /* of all series, once they are asked for */
 	struct sb_strtab
@@ -343,6 +361,35 @@ static int read_cgroup(struct sb_series_table *table, struct proc *proc, uint64_
 	return err;
 }
 
+/*
+ * The real user ID. The directory in /proc says the effective one without a file to be read and parsed, but says root
+ * of any process that may not be dumped.
+ */
+static void read_uid(struct proc *proc)
+{
+	struct sb_procfs_ids ids;
+	struct stat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u", proc->tgid);
+	if (!proc->tgid || stat(path, &st))
+		return;
+	ids.uid = st.st_uid;
+	if (!ids.uid && sb_procfs_ids(proc->tgid, &ids))
+		return;
+	snprintf(proc->uid, sizeof(proc->uid), "%u", ids.uid);
+}
+
+static uint32_t owner_of(struct sb_series_table *table, const struct proc *proc)
+{
+	const struct sb_tag tags[] = {
+		{ .key = "cgroup", .value = proc->cgroup ? proc->cgroup : "" },
+		{ .key = "uid", .value = proc->uid },
+	};
+
+	return sb_share_owner(&table->owners, tags, SB_ARRAY_SIZE(tags));
+}
+
 /* The name of the program, which is that of its first thread. */
 static int read_comm(struct proc *proc, const struct sb_sample_key *key)
 {
@@ -361,6 +408,7 @@ static int look_at(struct sb_series_table *table, struct proc *proc,
 	const char *instead;
 	int err = read_cgroup(table, proc, key->cgroup_id);
 
+	read_uid(proc);
 	/* What the kernel runs by itself has no environment. */
 	if (!err && key->tgid)
 		err = read_service(proc);
@@ -372,8 +420,11 @@ static int look_at(struct sb_series_table *table, struct proc *proc,
 	return instead ? value_of(instead, strlen(instead), &proc->service) : read_comm(proc, key);
 }
 
-static int proc_new(struct sb_series_table *table, const struct sb_sample_key *key, uint64_t hash)
+/* Return: 0; -E2BIG: its owner has no share left, *ret_owner is who that is; -ENOMEM. */
+static int proc_new(struct sb_series_table *table, const struct sb_sample_key *key, uint64_t hash,
+		    uint32_t *ret_owner)
 {
+	struct owner *owner;
 	struct proc proc = {
 		.start_ns = key->start_ns,
 		.tgid = key->tgid,
@@ -381,6 +432,10 @@ static int proc_new(struct sb_series_table *table, const struct sb_sample_key *k
 	};
 	int err = look_at(table, &proc, key);
 
+	*ret_owner = proc.owner = owner_of(table, &proc);
+	owner = &table->owner[proc.owner];
+	if (!err && !sb_share_allows(PROCS_MAX, table->procs.nr, owner->nr_procs))
+		err = -E2BIG;
 	if (!err)
 		err = sb_vec_push(&table->procs, proc);
 	if (err) {
@@ -388,9 +443,13 @@ static int proc_new(struct sb_series_table *table, const struct sb_sample_key *k
 		return err;
 	}
 	err = sb_index_add(&table->procs_index, hash, (uint32_t)table->procs.nr - 1);
-	if (err)
+	if (err) {
 		proc_release(&table->procs.at[--table->procs.nr]);
-	return err;
+		return err;
+	}
+	if (!owner->nr_procs++)
+		owner->proc = (uint32_t)table->procs.nr - 1;
+	return 0;
 }
 
 static uint64_t hash_proc(uint64_t start_ns, uint32_t tgid, uint32_t exec_id)
@@ -400,9 +459,9 @@ static uint64_t hash_proc(uint64_t start_ns, uint32_t tgid, uint32_t exec_id)
 	return sb_hash(words, sizeof(words), 0);
 }
 
-/* Return: 0; -E2BIG: they are too many; -ENOMEM. */
+/* Return: 0; -E2BIG: there are too many of *ret_owner; -ENOMEM. */
 static int find_proc(struct sb_series_table *table, const struct sb_sample_key *key,
-		     uint32_t *ret_proc)
+		     uint32_t *ret_proc, uint32_t *ret_owner)
 {
 	uint64_t hash = hash_proc(key->start_ns, key->tgid, key->exec_id);
 	struct sb_index_iter it;
@@ -416,12 +475,11 @@ static int find_proc(struct sb_series_table *table, const struct sb_sample_key *
 		    proc->exec_id == key->exec_id) {
 			proc->block = table->block;
 			*ret_proc = it.id;
+			*ret_owner = proc->owner;
 			return 0;
 		}
 	}
-	if (table->procs.nr == PROCS_MAX)
-		return -E2BIG;
-	err = proc_new(table, key, hash);
+	err = proc_new(table, key, hash, ret_owner);
 	if (err)
 		return err;
 	*ret_proc = (uint32_t)table->procs.nr - 1;
@@ -526,6 +584,8 @@ static int add_tags(struct sb_series_table *table, const struct series_key *key,
 		err = add_labels(table, key->labels, list);
 	if (!err && table->opts.by_thread && has_number)
 		err = add_number(table, list, "tid", key->tid);
+	if (!err)
+		err = add_tag(table, list, "uid", proc->uid, false);
 	return err ? err : add_tag(table, list, "unit", proc->unit, false);
 }
 
@@ -560,10 +620,29 @@ static int make_other(struct sb_series_table *table, uint32_t kind)
 	return err ? err : push_tags(table, &list, kind);
 }
 
+static int add_owner_tags(struct sb_series_table *table, const struct proc *proc,
+			  struct tag_list *list)
+{
+	const struct sb_tag tags[] = {
+		{ .key = "cgroup", .value = proc->cgroup ? proc->cgroup : "" },
+		{ .key = "uid", .value = proc->uid },
+	};
+	struct sb_share_tags owner;
+	size_t i;
+	int err = 0;
+
+	sb_share_tags(proc->owner, tags, SB_ARRAY_SIZE(tags), &owner);
+	for (i = 0; i < owner.nr && !err; i++)
+		err = add_tag(table, list, owner.at[i].key, owner.at[i].value, false);
+	return err;
+}
+
 static int make_tags(struct sb_series_table *table, const struct series_key *key)
 {
 	struct tag_list list = {};
-	int err = add_tags(table, key, &list);
+	int err = key->labels == OTHER_OF_OWNER
+			  ? add_owner_tags(table, &table->procs.at[key->proc], &list)
+			  : add_tags(table, key, &list);
 
 	return err ? err : push_tags(table, &list, key->kind);
 }
@@ -580,8 +659,9 @@ static int series_new(struct sb_series_table *table, const struct series_key *ke
 	return err;
 }
 
+/* Return: 0; -E2BIG: @owner has no share left; -ENOMEM. */
 static int find_series(struct sb_series_table *table, const struct series_key *key,
-		       uint32_t *ret_series)
+		       struct owner *owner, uint32_t *ret_series)
 {
 	uint64_t hash = sb_hash(key, sizeof(*key), 0);
 	struct sb_index_iter it;
@@ -594,12 +674,14 @@ static int find_series(struct sb_series_table *table, const struct series_key *k
 			return 0;
 		}
 	}
-	if (table->nr_keys[key->kind] + 1 == SB_BLOCK_SERIES_MAX)
+	if (key->labels != OTHER_OF_OWNER &&
+	    !sb_share_allows(SERIES_MAX, table->nr_keys[key->kind], owner->nr_keys[key->kind]))
 		return -E2BIG;
 	err = series_new(table, key, hash);
 	if (err)
 		return err;
-	table->nr_keys[key->kind]++;
+	table->nr_keys[key->kind] += key->labels != OTHER_OF_OWNER;
+	owner->nr_keys[key->kind]++;
 	*ret_series = table->opts.nr_kinds + (uint32_t)table->keys.nr - 1;
 	return 0;
 }
@@ -630,11 +712,28 @@ static int find_label_set(struct sb_series_table *table, const char *const *labe
 		   : sb_strtab_add(&table->label_sets, table->text.s, table->text.len, ret_number);
 }
 
+/* What has no place of its own is its owner's; who has no process here has none, either. */
+static int find_other(struct sb_series_table *table, struct owner *owner, uint32_t kind,
+		      uint32_t *ret_series)
+{
+	struct series_key key;
+
+	*ret_series = kind;
+	if (!owner->nr_procs)
+		return 0;
+	memset(&key, 0, sizeof(key));
+	key.kind = kind;
+	key.proc = owner->proc;
+	key.labels = OTHER_OF_OWNER;
+	return find_series(table, &key, owner, ret_series);
+}
+
 int sb_series_of(void *arg, const struct sb_sample_key *sample, const char *const *labels,
 		 uint32_t *ret_series)
 {
 	struct sb_series_table *table = arg;
 	struct series_key key;
+	uint32_t owner = 0;
 	int err;
 
 	table->is_in_use = true;
@@ -644,15 +743,12 @@ int sb_series_of(void *arg, const struct sb_sample_key *sample, const char *cons
 	memcpy(key.comm, sample->comm, strnlen(sample->comm, sizeof(sample->comm)));
 	err = find_label_set(table, labels, &key.labels);
 	if (!err)
-		err = find_proc(table, sample, &key.proc);
+		err = find_proc(table, sample, &key.proc, &owner);
 	if (!err)
 		note_runtime(table, &table->procs.at[key.proc]);
 	if (!err)
-		err = find_series(table, &key, ret_series);
-	if (err != -E2BIG)
-		return err;
-	*ret_series = sample->view;
-	return 0;
+		err = find_series(table, &key, &table->owner[owner], ret_series);
+	return err == -E2BIG ? find_other(table, &table->owner[owner], key.kind, ret_series) : err;
 }
 
 int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **ret_tags,
@@ -673,11 +769,25 @@ int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **re
 	return err;
 }
 
+static void keep_proc(struct sb_series_table *table, const struct proc *proc, uint32_t at)
+{
+	uint32_t id = owner_of(table, proc);
+	struct owner *owner = &table->owner[id];
+
+	table->procs.at[at] = *proc;
+	table->procs.at[at].owner = id;
+	if (!owner->nr_procs++)
+		owner->proc = at;
+}
+
 static void forget_procs(struct sb_series_table *table)
 {
 	size_t i, nr = 0;
 
 	sb_index_release(&table->procs_index);
+	/* Owners come and go, as containers do. */
+	memset(&table->owners, 0, sizeof(table->owners));
+	memset(table->owner, 0, sizeof(table->owner));
 	for (i = 0; i < table->procs.nr; i++) {
 		struct proc *proc = &table->procs.at[i];
 
@@ -688,7 +798,7 @@ static void forget_procs(struct sb_series_table *table)
 				 (uint32_t)nr))
 			proc_release(proc);
 		else
-			table->procs.at[nr++] = *proc;
+			keep_proc(table, proc, (uint32_t)nr++);
 	}
 	table->procs.nr = nr;
 }

@@ -9,6 +9,7 @@
  *				container, the name of the program
  *	runtime			sb_interp_runtime_of(), or "kernel"; none where nobody could look in time
  *	comm			of the thread
+ *	uid			the real user ID of the process
  *	pid tid			wide; tid if asked for; of a process that began before the block, or outlives it
  */
 #ifndef SB_CLI_RECORDER_SERIES_H
@@ -39,7 +40,8 @@ uint32_t sb_series_by(const struct sb_series_table *table);
 
 /*
  * The number of the series of @key, in the block that is being sampled; @table is a void pointer for struct
- * sb_resolve_opts. Beyond SB_BLOCK_SERIES_MAX of its kind it is that of "(other)", which is counted. Return: 0 or
+ * sb_resolve_opts. Near SB_BLOCK_SERIES_MAX of its kind owners have fair
+ * shares (store/share.h); what is beyond is "(other)" of its owner. Return: 0 or
  * -ENOMEM.
  */
 int sb_series_of(void *table, const struct sb_sample_key *key, const char *const *labels,
