@@ -64,16 +64,16 @@ def test_open(tmp):
     os.mkdir(f'{tmp}/bin')
     os.chmod(tmp, 0o777)
     with open(f'{tmp}/bin/xdg-open', 'w', encoding='utf-8') as file:
-        file.write(f'#!/bin/sh\necho "$(id -u) $1 $(test -s "$1" && echo there)" >{said}.new && mv {said}.new {said}\n')
+        file.write(f'#!/bin/sh\necho "$(id -u) $(id -G) $1 $(test -s "$1" && echo there)" >{said}.new && mv {said}.new {said}\n')
     os.chmod(f'{tmp}/bin/xdg-open', 0o755)
     env = {**os.environ, 'PATH': f'{tmp}/bin:{os.environ["PATH"]}', 'DISPLAY': ':7', 'SUDO_UID': '65534',
            'SUDO_GID': '65534'}
-    ended = run('--open', '-o', 'x.svg', '--', 'sh', '-c', COUNT, cwd=tmp, env=env)
+    ended = run('--open', '-o', 'x.svg', '--', 'sh', '-c', COUNT, cwd=tmp, env=env, extra_groups=[0, 4, 6])
     check(ended.returncode == 0, f'it ran: {ended.stderr}')
     wait_for(lambda: os.path.exists(said), 'xdg-open')
     with open(said, encoding='utf-8') as file:
         text = file.read()
-    check(text == '65534 x.svg there\n', f'as the sudo user, when it is written: {text!r}')
+    check(text == '65534 65534 x.svg there\n', f'as the sudo user, in none of our groups, when it is written: {text!r}')
     os.unlink(said)
     ended = run('--open', '-o', 'x.svg', '--', 'sh', '-c', COUNT, cwd=tmp,
                 env={name: value for name, value in env.items() if name != 'DISPLAY'})

@@ -52,6 +52,11 @@ def main():
         for path in ('usr/bin/stackbpf', 'usr/bin/flamegraph', 'usr/bin/sbsym',
                      'usr/share/man/man8/stackbpf.8.gz', 'usr/share/bash-completion/completions/stackbpf'):
             check(os.path.exists(f'{tmp}/unpacked/{path}'), f'{path} is in the package')
+        units = {path.name: path.read_text() for path in pathlib.Path(f'{tmp}/unpacked').glob('**/systemd/system/*')}
+        check(set(units) == {'stackbpf-record.service', 'stackbpf-serve.service', 'stackbpf@.service'} and
+              all('ExecStart=/usr/bin/stackbpf ' in text for text in units.values()), f'its units: {sorted(units)}')
+        enabled = in_chroot(chroot, 'find /etc/systemd/system -name "stackbpf*"')
+        check(not enabled, f'none of them is enabled: {enabled!r}')
         # It was built without this kernel's types, and works on it.
         if os.path.exists('/sys/kernel/btf/vmlinux'):
             done = subprocess.run([f'{tmp}/unpacked/usr/bin/stackbpf', 'oncpu', '--', 'sh', '-c',

@@ -2,6 +2,7 @@
 /* stackbpf run: a run of one view with a command, whose result is a picture with a name of its own. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -82,6 +83,18 @@ static void find_screen(const struct sb_owner *who)
 	setenv("DBUS_SESSION_BUS_ADDRESS", path, 0);
 }
 
+/* With the groups of @who, as a login has them: those of root would go on into the browser. */
+static int become(const struct sb_owner *who)
+{
+	const struct passwd *passwd = getpwuid(who->uid);
+
+	if (passwd ? initgroups(passwd->pw_name, who->gid) : setgroups(1, &who->gid))
+		return -errno;
+	if (setresgid(who->gid, who->gid, who->gid) || setresuid(who->uid, who->uid, who->uid))
+		return -errno;
+	return 0;
+}
+
 /* In a process of its own. Waits for a byte that says that the picture is there; none comes if it is not. */
 static void show(int fd, const char *path)
 {
@@ -93,7 +106,7 @@ static void show(int fd, const char *path)
 	if (read(fd, &byte, 1) != 1)
 		_exit(SB_EXIT_DATA);
 	if (geteuid() == 0 && who.uid != 0) {
-		if (setgid(who.gid) || setuid(who.uid))
+		if (become(&who))
 			_exit(SB_EXIT_FAILED);
 		find_screen(&who);
 	}
