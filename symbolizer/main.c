@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "main_cfi.h"
 #include "sb_sym.h"

@@ -4,10 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 static void test_append(void **state)
 {
@@ -102,10 +105,76 @@ static void test_replace_controls(void **state)
 				memset(text, 'a', sizeof(text));
 				memset(want, 'a', sizeof(want));
 				text[at] = (char)c;
-				want[at] = (char)(c < 32 || c == 127 ? '?' : c);
+				want[at] = (char)(c < 32 || c >= 127 ? '?' : c);
 				sb_replace_controls(text, len);
 				assert_memory_equal(text, want, sizeof(text));
 			}
+		}
+	}
+}
+
+/* What sb_print_clean() makes of @text. */
+static void print_to(char *buf, size_t size, const char *text)
+{
+	FILE *out = fmemopen(buf, size, "w");
+
+	assert_non_null(out);
+	sb_print_clean(out, text, strlen(text));
+	assert_int_equal(fclose(out), 0);
+}
+
+/* Each of these inside of text, at all distances from the begin and the end of eight bytes. */
+static const struct {
+	const char *s, *want;
+} foreign_texts[] = {
+	{ "\xc2\x80", "??" }, /* C1 controls, the first and the last; U+009B is CSI */
+	{ "\xc2\x9b"
+	  "31m",
+	  "??31m" },
+	{ "\xc2\x9f", "??" },
+	{ "\xc2\xa0", "\xc2\xa0" }, /* what follows them is a space */
+	{ "\x1b[31m\r\n\t", "?[31m???" },
+	{ "\x7f", "?" },
+	{ "\xe2\x80\xa7", "\xe2\x80\xa7" },
+	{ "\xe2\x80\xa8", "???" }, /* separators of lines and paragraphs */
+	{ "\xe2\x80\xa9", "???" },
+	{ "\xe2\x80\xaa", "???" }, /* overrides of direction, from the first to the last */
+	{ "\xe2\x80\xae", "???" },
+	{ "\xe2\x80\xaf", "\xe2\x80\xaf" },
+	{ "\xe2\x81\xa5", "\xe2\x81\xa5" },
+	{ "\xe2\x81\xa6", "???" }, /* isolates */
+	{ "\xe2\x81\xa9", "???" },
+	{ "\xe2\x81\xaa", "\xe2\x81\xaa" },
+	{ "\xef\xbf\xbf", "???" }, /* a non-character */
+	{ "\xed\xa0\x80", "???" }, /* half of a pair of UTF-16 */
+	{ "\xc0\x9b", "??" },	   /* U+001B, longer than it need be */
+	{ "\xe0\x82\x9b", "???" }, /* U+009B, the same */
+	{ "\xf0\x80\x82\x9b", "????" },
+	{ "\xf4\x90\x80\x80", "????" }, /* above U+10FFFF */
+	{ "\x9b", "?" },		/* as Latin-1 has it */
+	{ "\xe9t\xe9", "?t?" },
+	{ "\xe2\x80", "??" }, /* cut short */
+	{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x98", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x98" },
+};
+
+static void test_foreign_texts(void **state)
+{
+	static const char filler[] = "0123456789";
+	char text[64], want[64], printed[64];
+	size_t i, before, after;
+
+	(void)state;
+	for (i = 0; i < SB_ARRAY_SIZE(foreign_texts); i++) {
+		for (before = 0; before < sizeof(filler); before++) {
+			after = (before * 3) % sizeof(filler);
+			snprintf(text, sizeof(text), "%.*s%s%.*s", (int)before, filler,
+				 foreign_texts[i].s, (int)after, filler);
+			snprintf(want, sizeof(want), "%.*s%s%.*s", (int)before, filler,
+				 foreign_texts[i].want, (int)after, filler);
+			print_to(printed, sizeof(printed), text);
+			assert_string_equal(printed, want);
+			sb_replace_controls(text, strlen(text));
+			assert_string_equal(text, want);
 		}
 	}
 }
@@ -122,9 +191,10 @@ static void test_base_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replace_controls), cmocka_unit_test(test_append),
-		cmocka_unit_test(test_decimal),		 cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_too_long),	 cmocka_unit_test(test_base_name),
+		cmocka_unit_test(test_foreign_texts), cmocka_unit_test(test_replace_controls),
+		cmocka_unit_test(test_append),	      cmocka_unit_test(test_decimal),
+		cmocka_unit_test(test_growth),	      cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_base_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

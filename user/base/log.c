@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 static const char *program_name = "stackbpf";
 static enum sb_log_level level_max = SB_LOG_INFO;
@@ -44,9 +45,13 @@ static const char *level_prefix(enum sb_log_level level)
 /* Names of processes and files are other people's bytes: they must not drive the terminal. */
 static void neutralize(char *s)
 {
-	for (; *s; s++)
-		if (((unsigned char)*s < ' ' && *s != '\n' && *s != '\t') || *s == 0x7f)
-			*s = '?';
+	size_t len;
+
+	/* The verifier's log has lines of its own. */
+	for (; *s; s += len + (s[len] != '\0')) {
+		len = strcspn(s, "\n\t");
+		sb_replace_controls(s, len);
+	}
 }
 
 static struct iovec part(const char *s)

@@ -82,32 +82,6 @@ int sb_str_addu(struct sb_str *str, uint64_t val)
 	return sb_str_addn(str, digits + at, sizeof(digits) - at);
 }
 
-#define EACH_BYTE(val) (0x0101010101010101ull * (val))
-
-/* Whether one of eight bytes is below 0x20 or is 0x7f. May say so wrongly, of bytes above 0x7f. */
-static bool may_have_control(const char *s)
-{
-	uint64_t word, del;
-
-	memcpy(&word, s, sizeof(word));
-	del = word ^ EACH_BYTE(0x7f);
-	return ((word - EACH_BYTE(0x20)) | (del - EACH_BYTE(1))) & EACH_BYTE(0x80);
-}
-
-void sb_replace_controls(char *s, size_t len)
-{
-	size_t i, end;
-
-	for (i = 0; i < len; i = end) {
-		end = len - i < 8 ? len : i + 8;
-		if (end - i == 8 && !may_have_control(s + i))
-			continue;
-		for (; i < end; i++)
-			if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
-				s[i] = '?';
-	}
-}
-
 void sb_str_clear(struct sb_str *str)
 {
 	str->len = 0;

@@ -24,9 +24,6 @@ int sb_str_addf(struct sb_str *str, const char *fmt, ...) __attribute__((format(
 /* Append @val in decimal; much faster than sb_str_addf(). */
 int sb_str_addu(struct sb_str *str, uint64_t val);
 
-/* Replace control characters, which would break a line of text apart, by '?'. */
-void sb_replace_controls(char *s, size_t len);
-
 /* Make it empty, keep the memory. */
 void sb_str_clear(struct sb_str *str);
 /* Free the memory; the string can be used again. */

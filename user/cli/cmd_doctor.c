@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "capture/privileges.h"
 #include "cli/command.h"
 #include "cli/complete.h"
@@ -31,13 +32,25 @@ const struct sb_opt sb_doctor_rows[] = {
 };
 /* clang-format on */
 
+/* Names of files and processes are other people's bytes. */
+static void __attribute__((format(printf, 2, 0)))
+put_text(struct sb_doctor *doctor, const char *fmt, va_list ap)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	if (text)
+		sb_print_clean(doctor->out, text, strlen(text));
+}
+
 void sb_doctor_title(struct sb_doctor *doctor, const char *fmt, ...)
 {
 	va_list ap;
 
 	fputc('\n', doctor->out);
 	va_start(ap, fmt);
-	vfprintf(doctor->out, fmt, ap);
+	put_text(doctor, fmt, ap);
 	va_end(ap);
 	fputc('\n', doctor->out);
 }
@@ -53,9 +66,12 @@ void sb_doctor_say(struct sb_doctor *doctor, enum sb_verdict verdict, const char
 	va_list ap;
 
 	doctor->nr_no += verdict == SB_VERDICT_NO;
-	fprintf(doctor->out, "  %s  %-*s", marks[verdict], TEXT_COLUMN - 6, what);
+	fprintf(doctor->out, "  %s  ", marks[verdict]);
+	sb_print_clean(doctor->out, what, strlen(what));
+	fprintf(doctor->out, "%*s",
+		(int)(strlen(what) < TEXT_COLUMN - 6 ? TEXT_COLUMN - 6 - strlen(what) : 0), "");
 	va_start(ap, fmt);
-	vfprintf(doctor->out, fmt, ap);
+	put_text(doctor, fmt, ap);
 	va_end(ap);
 	fputc('\n', doctor->out);
 }
@@ -66,7 +82,7 @@ void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
 
 	fprintf(doctor->out, "%*s-> ", TEXT_COLUMN, "");
 	va_start(ap, fmt);
-	vfprintf(doctor->out, fmt, ap);
+	put_text(doctor, fmt, ap);
 	va_end(ap);
 	fputc('\n', doctor->out);
 }

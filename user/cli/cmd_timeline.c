@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/result.h"
 #include "cli/store_opts.h"

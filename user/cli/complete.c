@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/num.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "output/output.h"
 #include "resolve/resolve.h"

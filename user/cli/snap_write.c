@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "cli/snap.h"
 #include "output/functions.h"
 #include "output/jsontext.h"
@@ -107,8 +108,22 @@ static const struct sb_frame *frame_at(const struct input *input,
 /* Names are other people's bytes. */
 static void put_text(const char *s, FILE *out)
 {
-	for (; *s; s++)
-		putc((unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s, out);
+	sb_print_clean(out, s, strlen(s));
+}
+
+/* The same where a semicolon separates names. */
+static void put_name(const char *s, FILE *out)
+{
+	size_t len;
+
+	for (; *s; s += len) {
+		len = strcspn(s, ";");
+		sb_print_clean(out, s, len);
+		if (s[len]) {
+			putc(':', out);
+			len++;
+		}
+	}
 }
 
 static void put_place(const struct sb_frame *frame, FILE *out)
@@ -210,17 +225,11 @@ static int write_line(const struct input *input, const struct stack *stack, void
 	FILE *out = arg;
 	size_t i;
 
-	put_text(thread->comm, out);
+	put_name(thread->comm, out);
 	fprintf(out, stack->nr > 1 ? "-%u" : "-%u/%u", thread->tgid, thread->tid);
 	for (i = 0; i < thread->nr_ids; i++) {
-		const char *name = frame_at(input, thread, i)->name;
-
 		putc(';', out);
-		for (; *name; name++)
-			putc(*name == ';'				   ? ':'
-			     : (unsigned char)*name < ' ' || *name == 0x7f ? '?'
-									   : *name,
-			     out);
+		put_name(frame_at(input, thread, i)->name, out);
 	}
 	fprintf(out, ";[%s] %zu\n", states[thread->state], stack->nr);
 	return ferror(out) ? -EIO : 0;

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 void sb_store_args_release(struct sb_store_args *args)
 {

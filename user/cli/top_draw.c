@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/index.h"
+#include "base/utf8.h"
 #include "cli/top.h"
 
 /* Rows of the screen: facts, the spans, the heading, then what there is; keys at the bottom. */
@@ -383,8 +384,7 @@ int sb_top_draw(struct sb_top *top)
 /* Names are other people's bytes, and this may be a terminal, too. */
 static void print_name(const char *name, FILE *out)
 {
-	for (; *name; name++)
-		putc((unsigned char)*name < ' ' || *name == 0x7f ? '?' : *name, out);
+	sb_print_clean(out, name, strlen(name));
 }
 
 void sb_top_print(const struct sb_top *top, size_t nr_max, FILE *out)

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/utf8.h"
 #include "base/version.h"
 
 #define CONNECT_TIMEOUT_MS 10000L

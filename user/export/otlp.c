@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/index.h"
+#include "base/utf8.h"
 #include "export/kinds.h"
 
 enum { RESPONSE_PARTIAL_SUCCESS = 1 };

@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #define FIRST_LINE "stackbpf-export 1"
 #define SUFFIX	   ".state"

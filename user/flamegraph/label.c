@@ -7,52 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-#define INVALID 0x110000 /* beyond the last character */
-
-/*
- * Decode one character of at most @len bytes, len > 0. Return: how many bytes it took; for bytes
- * that are no UTF-8, as many as could have begun a character (at least one) and INVALID, as browsers
- * count them (Unicode 3.9, "substitution of maximal subparts").
- */
-static size_t decode(const char *s, size_t len, uint32_t *ret_rune)
-{
-	static const struct {
-		uint8_t first_lo, first_hi, second_lo, second_hi, len;
-	} forms[] = {
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
-		{ 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-	const uint8_t *p = (const uint8_t *)s;
-	size_t n = 1, form = 0;
-
-	*ret_rune = p[0];
-	if (p[0] < 0x80)
-		return 1;
-	*ret_rune = INVALID;
-	while (form < SB_ARRAY_SIZE(forms) && p[0] > forms[form].first_hi)
-		form++;
-	if (form == SB_ARRAY_SIZE(forms) || p[0] < forms[form].first_lo || len < 2 ||
-	    p[1] < forms[form].second_lo || p[1] > forms[form].second_hi)
-		return 1;
-	for (n = 2; n < forms[form].len; n++) {
-		if (n == len || (p[n] & 0xc0) != 0x80)
-			return n;
-	}
-	*ret_rune = p[0] & (0xff >> (n + 1));
-	for (size_t i = 1; i < n; i++)
-		*ret_rune = *ret_rune << 6 | (p[i] & 0x3f);
-	return n;
-}
-
-static bool is_shown(uint32_t rune)
-{
-	return rune != INVALID && rune >= 0x20 && !(rune >= 0x7f && rune < 0xa0) &&
-	       !(rune >= 0x202a && rune <= 0x202e) && !(rune >= 0x2066 && rune <= 0x2069) &&
-	       (rune & 0xfffe) != 0xfffe;
-}
+#include "base/utf8.h"
 
 static const char *entity(char c)
 {
@@ -80,9 +35,9 @@ int sb_fg_label_add_xml(struct sb_str *out, const char *s, size_t len, uint64_t 
 		size_t text_len = text ? strlen(text) : 0;
 		uint32_t rune;
 
-		n = decode(s + i, len - i, &rune);
+		n = sb_utf8_decode(s + i, len - i, &rune);
 		if (!text) {
-			bool is_good = is_shown(rune);
+			bool is_good = sb_rune_is_shown(rune);
 
 			nr += !is_good;
 			text = is_good ? s + i : "\xef\xbf\xbd";
@@ -103,7 +58,7 @@ size_t sb_fg_label_clip(const char *s, size_t len, size_t max)
 		return len;
 	while (at < max) {
 		uint32_t rune;
-		size_t n = decode(s + at, len - at, &rune);
+		size_t n = sb_utf8_decode(s + at, len - at, &rune);
 
 		if (at + n > max)
 			break;
@@ -135,8 +90,9 @@ double sb_fg_label_width(const char *s, size_t len, double fixed_em)
 	for (size_t i = 0; i < len;) {
 		uint32_t rune;
 
-		i += decode(s + i, len - i, &rune);
-		width += fixed_em > 0 ? fixed_em : rune_width(rune ? rune : INVALID) / 100.0;
+		i += sb_utf8_decode(s + i, len - i, &rune);
+		width +=
+			fixed_em > 0 ? fixed_em : rune_width(rune ? rune : SB_RUNE_INVALID) / 100.0;
 	}
 	return width;
 }
@@ -206,7 +162,7 @@ static int add_beginning(struct sb_str *out, const char *s, size_t len, double m
 	max_em -= sb_fg_label_width("…", strlen("…"), fixed);
 	while (at < len) {
 		uint32_t rune;
-		size_t n = decode(s + at, len - at, &rune);
+		size_t n = sb_utf8_decode(s + at, len - at, &rune);
 		double width = sb_fg_label_width(s + at, n, fixed);
 
 		if (width > max_em)

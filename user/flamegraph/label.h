@@ -9,9 +9,8 @@
 #include "base/str.h"
 
 /*
- * Append @s as XML text or attribute value. Bytes that are not UTF-8, characters that XML 1.0
- * does not allow, controls, and those that reorder text (U+202A-E, U+2066-9: a name could show as
- * another one) each become U+FFFD; *@nr_repaired, if not NULL, grows by their number.
+ * Append @s as XML text or attribute value. What may not be shown (base/utf8.h) becomes U+FFFD, each character or
+ * sequence of invalid bytes one; *@nr_repaired, if not NULL, grows by their number.
  * Return: 0 or -ENOMEM.
  */
 int sb_fg_label_add_xml(struct sb_str *out, const char *s, size_t len, uint64_t *nr_repaired);

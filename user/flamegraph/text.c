@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/utf8.h"
 
 #define IDLE_ROOT "[idle]"
 
@@ -36,34 +37,16 @@ bool sb_fg_text_is_plain(const char *s, size_t len)
 	return !bad;
 }
 
-/*
- * Unicode 15, table 3-7. Return: the length of the well-formed sequence at @s, 0: there is none, or
- * it is a character that XML does not allow.
- */
+/* Return: the length of the character at @s, 0: it may not be shown. */
 static size_t utf8_len(const unsigned char *s, size_t len)
 {
-	uint32_t code;
-	size_t need, i;
+	uint32_t rune;
+	size_t nr;
 
 	if (s[0] < 0x80)
 		return s[0] >= 0x20 && s[0] != 0x7f;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	need = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	if (need > len)
-		return 0;
-	code = s[0] & (0x7fu >> need);
-	for (i = 1; i < need; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (s[i] & 0x3fu);
-	}
-	if ((need == 3 && code < 0x800) || (need == 4 && code < 0x10000) || code > 0x10ffff)
-		return 0;
-	/* C1 controls, surrogates, non-characters. */
-	if (code < 0xa0 || (code >= 0xd800 && code < 0xe000) || (code & 0xfffe) == 0xfffe)
-		return 0;
-	return need;
+	nr = sb_utf8_decode((const char *)s, len, &rune);
+	return sb_rune_is_shown(rune) ? nr : 0;
 }
 
 long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len)

@@ -13,8 +13,8 @@
 bool sb_fg_text_is_plain(const char *s, size_t len);
 
 /*
- * Append @s to @out as XML 1.0 can hold it: a tab becomes a space; a byte that is not UTF-8, a
- * control character and a non-character become U+FFFD each.
+ * Append @s to @out as XML 1.0 can hold it and a reader can trust it: a tab becomes a space; each byte of what may not
+ * be shown (base/utf8.h) becomes U+FFFD.
  * Return: the number of replaced bytes (tabs not counted), or -ENOMEM.
  */
 long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);

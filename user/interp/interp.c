@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "elf_file.h"
 #include "interp/disasm.h"
 #include "interp/interp_priv.h"

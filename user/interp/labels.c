@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "elf_file.h"
 #include "interp/interp.h"
 #include "interp/interp_priv.h"

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/utf8.h"
+
 /* A page is the least that can be there or not. */
 #define PAGE_BYTES 4096u
 
@@ -79,6 +81,7 @@ DEFINE_READ(8)
 int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
 		   struct sb_str *str)
 {
+	const size_t first = str->len;
 	char piece[256];
 	int err = 0;
 
@@ -89,17 +92,20 @@ int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, si
 
 		err = sb_memory_read(memory, piece, nr, addr);
 		if (err)
-			return err;
-		sb_replace_controls(piece, nr);
+			break;
 		err = sb_str_addn(str, piece, nr);
 		addr += nr;
 		len -= nr;
 	}
+	/* When it is whole: a character can begin in one piece and end in the next. */
+	if (str->len > first)
+		sb_replace_controls(str->s + first, str->len - first);
 	return err;
 }
 
 int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, struct sb_str *str)
 {
+	const size_t first = str->len;
 	char piece[256];
 	int err = 0;
 
@@ -110,14 +116,15 @@ int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, st
 		nr = nr < max ? nr : max;
 		err = sb_memory_read(memory, piece, nr, addr);
 		if (err)
-			return err;
+			break;
 		len = strnlen(piece, nr);
-		sb_replace_controls(piece, len);
 		err = sb_str_addn(str, piece, len);
 		if (len < nr)
 			break;
 		addr += nr;
 		max -= nr;
 	}
+	if (str->len > first)
+		sb_replace_controls(str->s + first, str->len - first);
 	return err;
 }

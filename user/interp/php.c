@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "interp/php_priv.h"
 #include "interp/runtimes.h"
 #include "interp/step.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "interp/python_priv.h"
 
 /* In characters. Names are short, paths may be not. */

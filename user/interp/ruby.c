@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "interp/ruby_priv.h"
 #include "interp/runtimes.h"
 #include "interp/step.h"

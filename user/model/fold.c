@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 /* What stackcollapse-perf.pl appends and flamegraph.pl understands. */
 static const char *const annotations[SB_FRAME_KIND_MAX] = {

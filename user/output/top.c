@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "output/functions.h"
 #include "output/measure.h"
 #include "output/output.h"

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "capture/privileges.h"
 #include "capture/sandbox.h"

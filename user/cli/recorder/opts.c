@@ -7,6 +7,7 @@
 
 #include "base/num.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #define KEY_BYTES_MAX	64u
 #define VALUE_BYTES_MAX 200u

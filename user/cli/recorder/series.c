@@ -15,6 +15,7 @@
 #include "base/index.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "interp/interp.h"
 #include "procfs.h"
