@@ -82,6 +82,8 @@ static int answers_end(struct sb_symbolizer *sym, const struct sb_sym_query *que
 		nr_frames = sym->answers[i].nr_frames;
 		if (query->reqs[first + i].is_caller && query->reqs[first + i].addr)
 			undo_caller(frames, nr_frames);
+		else if (frames[nr_frames - 1].func_offset == UINT64_MAX)
+			frames[nr_frames - 1].func_offset = 0; /* the byte before a trampoline */
 		sym->nr_lookups++;
 		sym->nr_reason[frames[nr_frames - 1].reason]++;
 		err = query->emit(query->arg, first + i, frames, nr_frames);

@@ -457,8 +457,8 @@ static int need_funcs(struct sb_module *mod)
 /*
  * Find the symbol that names @addr, and the address at which the name begins; symtab.h has the rule. One byte is named
  * that its symbol does not cover: the one before glibc's __restore_rt. A signal handler returns to the first byte of
- * that trampoline, and the byte before a return address is what is looked up; so glibc's unwind entry begins there, and
- * so does the name.
+ * that trampoline, and the byte before a return address is what is looked up; so glibc's unwind entry begins there. Its
+ * offset is -1, which becomes 0 for the return address.
  */
 static int find_symbol(struct sb_module *mod, uint64_t addr, uint32_t *ret_symbol,
 		       uint64_t *ret_start)
@@ -485,7 +485,7 @@ static int find_symbol(struct sb_module *mod, uint64_t addr, uint32_t *ret_symbo
 	if (symbol == SB_SYMBOL_NONE || sb_symtab_addr(mod->symtab, symbol) != addr + 1)
 		return 0;
 	*ret_symbol = symbol;
-	*ret_start = addr;
+	*ret_start = addr + 1;
 	return 0;
 }
 

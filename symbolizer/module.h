@@ -54,7 +54,8 @@ bool sb_module_offset_to_addr(const struct sb_module *mod, uint64_t offset, uint
  *
  * The frames at virtual address @addr, innermost first: inlined ones if the options ask for them
  * and DWARF has them, then the function itself, whose name comes from the symbol table. Always at
- * least one; without a name its reason is set. Return: 0 or -ENOMEM.
+ * least one; without a name its reason is set. One byte before a signal trampoline has its name, too, with a func_offset
+ * of UINT64_MAX, that is -1. Return: 0 or -ENOMEM.
  */
 int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frames, size_t max,
 		     size_t *ret_nr);

@@ -96,7 +96,7 @@ data:
 # (place, offset): the name and the offset in it; None: no name; an offset alone: no name, behind the start of a function
 EXPECTED = [
     ("_start", 0, ("_start", 0)), ("_start", 15, ("_start", 15)),
-    ("restorer", -1, ("restorer", 0)), ("restorer", 0, ("restorer", 0)), ("restorer", 8, ("restorer", 8)),
+    ("restorer", -1, ("restorer", (1 << 64) - 1)), ("restorer", 0, ("restorer", 0)), ("restorer", 8, ("restorer", 8)),
     ("restorer", 9, None), ("restorer", -2, None),
     ("closure_info", 0, ("closure_info", 0)), ("closure_info", 31, ("closure_info", 31)),
     ("bare", 0, ("bare", 0)), ("bare", 15, ("bare", 15)),
