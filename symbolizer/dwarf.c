@@ -25,7 +25,7 @@ int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd)
 	struct sb_dwarf *dwarf = file->dwarf;
 	int err;
 
-	err = sb_dwarf_image_read(fd, file->is_dwo, &file->image);
+	err = sb_dwarf_image_read(fd, file->is_dwo, dwarf->budget, &file->image);
 	if (err)
 		return err;
 	if (file->image.len > SB_DWARF_IMAGE_BYTES_MAX - dwarf->nr_image_bytes)
@@ -72,13 +72,14 @@ static int finish_index(struct sb_dwarf *dwarf)
 	return 0;
 }
 
-int sb_dwarf_new(int fd, int alt_fd, struct sb_dwarf **ret_dwarf)
+int sb_dwarf_new(int fd, int alt_fd, struct sb_budget *budget, struct sb_dwarf **ret_dwarf)
 {
 	sb_cleanup(sb_dwarf_freep) struct sb_dwarf *dwarf = calloc(1, sizeof(*dwarf));
 	int err;
 
 	if (!dwarf)
 		return -ENOMEM;
+	dwarf->budget = budget;
 	dwarf->file = (struct sb_dwarf_file){ .dwarf = dwarf, .main = &dwarf->file };
 	dwarf->alt = (struct sb_dwarf_file){ .dwarf = dwarf, .main = &dwarf->alt };
 	if (alt_fd >= 0) {
@@ -148,7 +149,7 @@ static int index_segs(struct sb_dwarf *dwarf, const struct sb_dwarf_map *segs, u
 		if (next < segs->nr && next > i) {
 			range.lo = segs->starts[i];
 			range.hi = segs->starts[next];
-			err = sb_vec_push(&dwarf->index, range);
+			err = sb_budget_push(dwarf->budget, &dwarf->index, range);
 		}
 		next++;
 	}
@@ -299,6 +300,12 @@ int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 			if (!err)
 				err = index_lookup(dwarf, &query);
 		}
+	}
+	if (err == -EFBIG) {
+		/* What a symbol says is still there. */
+		dwarf->stats.nr_cut++;
+		query.nr = 0;
+		err = 0;
 	}
 	if (err)
 		return err;

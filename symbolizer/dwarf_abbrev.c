@@ -246,7 +246,7 @@ static int read_table(const struct sb_unit *unit, struct sb_abbrev_table *table,
 		if (!err && table->abbrevs.nr >= ABBREVS_MAX)
 			err = -EFBIG;
 		if (!err)
-			err = sb_vec_push(&table->abbrevs, abbrev);
+			err = sb_budget_push(dwarf->budget, &table->abbrevs, abbrev);
 		if (only && abbrev.code == only)
 			break;
 	}
@@ -288,7 +288,7 @@ int sb_abbrevs_load(struct sb_unit *unit)
 			return 0;
 		}
 	}
-	err = sb_dwarf_check_full(file->dwarf);
+	err = sb_dwarf_check_full(file->dwarf, 0, 0);
 	if (err)
 		return err;
 	table = calloc(1, sizeof(*table));
@@ -299,6 +299,9 @@ int sb_abbrevs_load(struct sb_unit *unit)
 					   .addr_size = unit->addr_size,
 					   .offset_size = unit->offset_size };
 	err = read_table(unit, table, 0);
+	if (!err)
+		err = sb_budget_charge(file->dwarf->budget,
+				       table->ops.cap * sizeof(struct sb_abbrev_op));
 	if (!err)
 		err = sb_vec_push(&file->tables, table);
 	if (err) {

@@ -140,10 +140,18 @@ static const char *section_string(const struct sb_dwarf_file *file, enum sb_dwar
 				  uint64_t offset)
 {
 	struct sb_cursor cur = sb_dwarf_file_cursor(file, which, offset);
+	const uint8_t *begin;
+	const char *s;
 
 	if (sb_cursor_left(&cur) > STRING_BYTES_MAX)
 		cur.end = cur.at + STRING_BYTES_MAX;
-	return cur.at ? sb_cursor_string(&cur) : NULL;
+	if (!cur.at)
+		return NULL;
+	begin = cur.at;
+	s = sb_cursor_string(&cur);
+	/* The same long string may be asked for again and again. */
+	return sb_dwarf_check_full(file->dwarf, (uint64_t)(cur.at - begin), WORK_OF_STRINGS) ? NULL
+											     : s;
 }
 
 /* Entry @idx of a table of offsets or addresses at @base. */
@@ -278,7 +286,7 @@ static int collect_range(struct collect *col, uint64_t lo, uint64_t hi)
 	col->has_any = true;
 	col->to.lo = (uint32_t)(lo - exec_lo);
 	col->to.hi = (uint32_t)(hi - exec_lo);
-	return sb_vec_push(col->ranges, col->to);
+	return sb_budget_push(dwarf->budget, col->ranges, col->to);
 }
 
 /* DWARF 2 to 4, 2.17.3: pairs of offsets from a base. */
@@ -573,9 +581,11 @@ int sb_dwarf_file_load_units(struct sb_dwarf_file *file)
 			stats->nr_cut++;
 			break;
 		}
-		err = sb_dwarf_note_error(file->dwarf, load_unit(file, &unit));
+		err = sb_dwarf_check_full(file->dwarf, 1, WORK_OF_UNIT);
 		if (!err)
-			err = sb_vec_push(&file->units, unit);
+			err = sb_dwarf_note_error(file->dwarf, load_unit(file, &unit));
+		if (!err)
+			err = sb_budget_push(file->dwarf->budget, &file->units, unit);
 		if (err)
 			return err;
 	}

@@ -22,6 +22,13 @@
 #define ZSTD_WINDOW_LOG_MAX 27
 /* Behind the sections, so that a string without its NUL ends in the image. */
 #define TAIL_BYTES	    8u
+/* What libelf reads whole, to look names up in. Linked files have a kilobyte. */
+#define SECTION_NAMES_MAX   (4u << 20)
+/* What libelf keeps for each section. */
+#define LIBELF_SHDR_BYTES   512u
+/* Work of a byte that is read, and of one that is inflated. */
+#define WORK_READ(len)	    ((len) / 4)
+#define WORK_INFLATED(len)  ((len)*3)
 
 static const char *const section_names[SB_DWARF_SECTION_MAX] = {
 	[SB_DWARF_INFO] = "info",     [SB_DWARF_ABBREV] = "abbrev",
@@ -42,6 +49,7 @@ struct source {
 struct reader {
 	int fd;
 	bool is_dwo;
+	struct sb_budget *budget; /* borrowed, or NULL */
 	Elf *elf;
 	uint64_t file_bytes;
 	struct source sources[SB_DWARF_SECTION_MAX];
@@ -180,6 +188,19 @@ static void note_exec(struct sb_dwarf_image *image, const GElf_Shdr *shdr)
 		image->exec_hi = end;
 }
 
+/* libelf would allocate what the section claims to hold, and inflate it. */
+static int check_section_names(const struct reader *reader, size_t shstrndx)
+{
+	Elf_Scn *scn = elf_getscn(reader->elf, shstrndx);
+	GElf_Shdr shdr;
+
+	if (!scn || !gelf_getshdr(scn, &shdr) || (shdr.sh_flags & SHF_COMPRESSED))
+		return -EBADMSG;
+	if (shdr.sh_size > SECTION_NAMES_MAX)
+		return -EFBIG;
+	return sb_budget_charge(reader->budget, shdr.sh_size);
+}
+
 static int find_sections(struct reader *reader)
 {
 	size_t shstrndx;
@@ -188,6 +209,9 @@ static int find_sections(struct reader *reader)
 
 	if (elf_getshdrstrndx(reader->elf, &shstrndx))
 		return -ENODATA;
+	err = check_section_names(reader, shstrndx);
+	if (err)
+		return err;
 	while ((scn = elf_nextscn(reader->elf, scn))) {
 		const char *name;
 		GElf_Shdr shdr;
@@ -283,6 +307,20 @@ static int read_section(const struct reader *reader, const struct source *src, u
 	}
 }
 
+/* All of it beforehand: headers say how much it will be. */
+static int charge_sections(const struct reader *reader, uint64_t len)
+{
+	uint64_t work = 0;
+	int i;
+
+	for (i = 0; i < SB_DWARF_SECTION_MAX; i++) {
+		const struct source *src = &reader->sources[i];
+
+		work += src->packing ? WORK_INFLATED(src->len_inflated) : WORK_READ(src->len);
+	}
+	return sb_budget_charge(reader->budget, len) ?: sb_budget_work(reader->budget, work);
+}
+
 static int read_sections(struct reader *reader)
 {
 	struct sb_dwarf_image *image = &reader->image;
@@ -293,6 +331,9 @@ static int read_sections(struct reader *reader)
 		len += reader->sources[i].len_inflated;
 	if (len > SB_DWARF_IMAGE_BYTES_MAX)
 		return -EFBIG;
+	err = charge_sections(reader, len);
+	if (err)
+		return err;
 	image->mem = malloc(len);
 	if (!image->mem)
 		return -ENOMEM;
@@ -317,7 +358,7 @@ static int read_sections(struct reader *reader)
  * The count of sections stands in the header or, from 65,280 on, in the first section. libelf would
  * allocate what that one claims; linked files never have so many, so such a file is left alone.
  */
-static int check_header(int fd, uint64_t file_bytes)
+static int check_header(int fd, uint64_t file_bytes, struct sb_budget *budget)
 {
 	union {
 		unsigned char ident[EI_NIDENT];
@@ -343,13 +384,16 @@ static int check_header(int fd, uint64_t file_bytes)
 	}
 	if (!bytes)
 		return -ENODATA;
-	return offset < file_bytes && bytes <= file_bytes - offset ? 0 : -EBADMSG;
+	if (offset >= file_bytes || bytes > file_bytes - offset)
+		return -EBADMSG;
+	return sb_budget_charge(budget, bytes / sizeof(Elf32_Shdr) * LIBELF_SHDR_BYTES);
 }
 
-int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_dwarf_image *ret_image)
+int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_budget *budget,
+			struct sb_dwarf_image *ret_image)
 {
 	sb_cleanup(elf_endp) Elf *elf = NULL;
-	struct reader reader = { .fd = fd, .is_dwo = is_dwo };
+	struct reader reader = { .fd = fd, .is_dwo = is_dwo, .budget = budget };
 	struct stat st;
 	GElf_Ehdr ehdr;
 	int err;
@@ -358,7 +402,7 @@ int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_dwarf_image *ret_image)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
-	err = check_header(fd, (uint64_t)st.st_size);
+	err = check_header(fd, (uint64_t)st.st_size, budget);
 	if (err)
 		return err;
 	elf_version(EV_CURRENT);

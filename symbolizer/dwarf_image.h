@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "budget.h"
+
 enum sb_dwarf_section {
 	SB_DWARF_INFO,
 	SB_DWARF_ABBREV,
@@ -41,10 +43,12 @@ struct sb_dwarf_image {
 /*
  * Read the sections of @fd, which is not kept; @is_dwo: those named .debug_x.dwo. Knows plain sections, SHF_COMPRESSED ones (zlib,
  * zstd; ELF gABI, "Compression Header") and .zdebug_* (the GNU form before it).
+ * @budget is charged before anything is read or inflated; it may be NULL.
  * Return: 0, -ENODATA (no .debug_info, or another byte order), -EBADMSG, -EFBIG (beyond the bound
- * above), -ENOMEM, or an errno of read(2).
+ * above or the budget), -ENOMEM, or an errno of read(2).
  */
-int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_dwarf_image *ret_image);
+int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_budget *budget,
+			struct sb_dwarf_image *ret_image);
 void sb_dwarf_image_release(struct sb_dwarf_image *image);
 
 #endif

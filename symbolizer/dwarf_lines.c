@@ -36,38 +36,44 @@ struct program {
 	size_t seq_first;
 };
 
-static int add_source(struct sb_dwarf_lines *lines, const char *name, uint64_t dir)
+static int add_source(struct sb_unit *unit, const char *name, uint64_t dir)
 {
+	struct sb_dwarf_lines *lines = &unit->lines;
+
 	if (lines->files.nr >= UNIT_SOURCES_MAX)
 		return -EFBIG;
-	return sb_vec_push(
-		&lines->files,
+	return sb_budget_push(
+		unit->file->dwarf->budget, &lines->files,
 		(struct sb_dwarf_source){ .name = name, .dir = dir > NONE ? NONE : (uint32_t)dir });
 }
 
-static int add_dir(struct sb_dwarf_lines *lines, const char *name)
+static int add_dir(struct sb_unit *unit, const char *name)
 {
-	return lines->dirs.nr < UNIT_SOURCES_MAX ? sb_vec_push(&lines->dirs, name) : -EFBIG;
+	struct sb_dwarf_lines *lines = &unit->lines;
+
+	if (lines->dirs.nr >= UNIT_SOURCES_MAX)
+		return -EFBIG;
+	return sb_budget_push(unit->file->dwarf->budget, &lines->dirs, name);
 }
 
 /* DWARF 2 to 4: names end with an empty one; file 0 and directory 0 are the unit's own. */
-static int read_old_tables(struct program *prog, struct sb_dwarf_lines *lines)
+static int read_old_tables(struct program *prog)
 {
 	struct sb_cursor *cur = &prog->cur;
 	const char *name;
 	int err;
 
-	err = add_dir(lines, prog->unit->comp_dir);
+	err = add_dir(prog->unit, prog->unit->comp_dir);
 	while (!err && (name = sb_cursor_string(cur)) && *name)
-		err = add_dir(lines, name);
+		err = add_dir(prog->unit, name);
 	if (!err)
-		err = add_source(lines, NULL, 0);
+		err = add_source(prog->unit, NULL, 0);
 	while (!err && (name = sb_cursor_string(cur)) && *name) {
 		uint64_t dir = sb_cursor_uleb(cur);
 
 		sb_cursor_uleb(cur); /* time of modification */
 		sb_cursor_uleb(cur); /* size */
-		err = add_source(lines, name, dir);
+		err = add_source(prog->unit, name, dir);
 	}
 	return err ?: cur->is_bad ? -EBADMSG : 0;
 }
@@ -113,7 +119,7 @@ static const char *read_entry(struct program *prog, struct entry_format format,
 }
 
 /* DWARF 5: file 0 and directory 0 stand in the tables. */
-static int read_new_tables(struct program *prog, struct sb_dwarf_lines *lines)
+static int read_new_tables(struct program *prog)
 {
 	struct sb_unit forms = *prog->unit;
 	bool is_files;
@@ -130,11 +136,17 @@ static int read_new_tables(struct program *prog, struct sb_dwarf_lines *lines)
 		if (prog->cur.is_bad || nr > sb_cursor_left(&prog->cur))
 			return -EBADMSG;
 		for (i = 0; !err && i < nr; i++) {
-			const char *name = read_entry(prog, format, &forms, &dir);
+			const char *name;
 
+			/* Forms without bytes take none of those that the program was charged for. */
+			err = sb_dwarf_check_full(forms.file->dwarf, format.nr, WORK_OF_LINES);
+			if (err)
+				return err;
+			name = read_entry(prog, format, &forms, &dir);
 			if (prog->cur.is_bad)
 				return -EBADMSG;
-			err = is_files ? add_source(lines, name, dir) : add_dir(lines, name);
+			err = is_files ? add_source(prog->unit, name, dir)
+				       : add_dir(prog->unit, name);
 		}
 		if (is_files)
 			break;
@@ -142,7 +154,7 @@ static int read_new_tables(struct program *prog, struct sb_dwarf_lines *lines)
 	return err;
 }
 
-static int read_header(struct program *prog, struct sb_dwarf_lines *lines)
+static int read_header(struct program *prog)
 {
 	struct sb_dwarf *dwarf = prog->unit->file->dwarf;
 	struct sb_cursor *cur = &prog->cur;
@@ -161,6 +173,9 @@ static int read_header(struct program *prog, struct sb_dwarf_lines *lines)
 	if (len > dwarf->line_bytes_left)
 		return -EFBIG;
 	dwarf->line_bytes_left -= len;
+	err = sb_dwarf_check_full(dwarf, len, WORK_OF_LINES);
+	if (err)
+		return err;
 	cur->end = cur->at + len;
 	prog->version = (uint16_t)sb_cursor_uint(cur, 2);
 	if (prog->version < 2 || prog->version > 5)
@@ -183,7 +198,7 @@ static int read_header(struct program *prog, struct sb_dwarf_lines *lines)
 	sb_cursor_skip(cur, prog->opcode_base ? prog->opcode_base - 1u : 0);
 	if (cur->is_bad || !prog->line_range || !prog->opcode_base || prog->addr_size > 8)
 		return -EBADMSG;
-	err = prog->version >= 5 ? read_new_tables(prog, lines) : read_old_tables(prog, lines);
+	err = prog->version >= 5 ? read_new_tables(prog) : read_old_tables(prog);
 	cur->at = code;
 	return err;
 }
@@ -200,6 +215,7 @@ static int add_row(struct program *prog)
 {
 	const struct sb_dwarf_image *image = &prog->unit->file->dwarf->file.image;
 	struct sb_dwarf_row row = { .file = prog->file, .line = prog->line };
+	struct sb_budget *budget = prog->unit->file->dwarf->budget;
 	size_t nr = prog->rows.nr;
 	uint32_t at;
 	int err;
@@ -227,8 +243,8 @@ static int add_row(struct program *prog)
 	}
 	if (nr >= UNIT_ROWS_MAX)
 		return -EFBIG;
-	err = sb_vec_push(&prog->starts, at);
-	return err ?: sb_vec_push(&prog->rows, row);
+	err = sb_budget_push(budget, &prog->starts, at);
+	return err ?: sb_budget_push(budget, &prog->rows, row);
 }
 
 static int end_seq(struct program *prog)
@@ -246,7 +262,7 @@ static int end_seq(struct program *prog)
 			prog->starts.nr = --prog->rows.nr;
 		seq.nr = prog->rows.nr - seq.first;
 		if (seq.nr)
-			err = sb_vec_push(&prog->seqs, seq);
+			err = sb_budget_push(prog->unit->file->dwarf->budget, &prog->seqs, seq);
 		prog->seq_first = prog->rows.nr;
 	}
 	start_seq(prog);
@@ -281,7 +297,7 @@ static int run_extended(struct program *prog)
 		break;
 	case DW_LNE_define_file:
 		name = sb_cursor_string(cur);
-		err = add_source(&prog->unit->lines, name, sb_cursor_uleb(cur));
+		err = add_source(prog->unit, name, sb_cursor_uleb(cur));
 		break;
 	default:
 		break;
@@ -392,13 +408,17 @@ int sb_lines_build(struct sb_unit *unit)
 	if (!unit->has_stmt_list)
 		return 0;
 	prog.cur = sb_dwarf_file_cursor(unit->file, SB_DWARF_LINE, unit->stmt_list);
-	err = prog.cur.is_bad ? -EBADMSG : sb_dwarf_check_full(dwarf);
+	err = prog.cur.is_bad ? -EBADMSG : 0;
 	if (!err)
-		err = read_header(&prog, &unit->lines);
+		err = read_header(&prog);
 	if (!err)
 		err = run(&prog);
 	/* What came before a fault is good. */
 	err = sb_dwarf_note_error(dwarf, err);
+	if (!err && prog.seqs.nr)
+		err = sb_budget_charge(dwarf->budget,
+				       prog.rows.nr * 2 *
+					       (sizeof(uint32_t) + sizeof(struct sb_dwarf_row)));
 	if (!err && prog.seqs.nr)
 		err = flatten(&prog, &unit->lines);
 	sb_vec_release(&prog.starts);
@@ -453,7 +473,7 @@ const char *sb_lines_path(struct sb_unit *unit, uint32_t file)
 	len = join(buf, dir, source->name);
 	if (len && buf[0] != '/')
 		len = join(buf, unit->comp_dir, buf);
-	if (len && !sb_dwarf_check_full(unit->file->dwarf))
+	if (len && !sb_dwarf_check_full(unit->file->dwarf, len, WORK_OF_STRINGS))
 		source->path = sb_arena_strndup(arena, buf, len);
 	else
 		unit->file->dwarf->stats.nr_cut++;

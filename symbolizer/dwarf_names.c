@@ -31,7 +31,7 @@ static int enter_scope(struct sb_die_walk *walk, const struct sb_die *die, uint3
 	if (unit->scopes.nr >= UNIT_SCOPES_MAX)
 		return -EFBIG;
 	level->id = (uint32_t)unit->scopes.nr;
-	return sb_vec_push(&unit->scopes, scope);
+	return sb_budget_push(unit->file->dwarf->budget, &unit->scopes, scope);
 }
 
 static void leave_scope(struct sb_die_walk *walk, const struct sb_die_level *level, uint32_t offset)
@@ -49,7 +49,7 @@ static int scopes_load(struct sb_unit *unit)
 	if (unit->is_scopes_built)
 		return 0;
 	unit->is_scopes_built = true;
-	err = sb_dwarf_check_full(unit->file->dwarf) ?: sb_die_walk_run(&walk);
+	err = sb_die_walk_run(&walk);
 	err = sb_dwarf_note_error(unit->file->dwarf, err);
 	unit->file->dwarf->nr_bytes += unit->scopes.cap * sizeof(struct sb_dwarf_scope);
 	return err;
@@ -104,7 +104,7 @@ static int qualify(struct sb_unit *unit, uint32_t offset, const char **name)
 	err = err ?: sb_str_add(&str, *name);
 	if (err)
 		return err;
-	if (str.len > NAME_BYTES_MAX || sb_dwarf_check_full(dwarf)) {
+	if (str.len > NAME_BYTES_MAX || sb_dwarf_check_full(dwarf, str.len, WORK_OF_STRINGS)) {
 		dwarf->stats.nr_cut++;
 		return 0;
 	}
@@ -173,7 +173,7 @@ int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node)
 	func = (struct sb_dwarf_func){ .file = ref.file, .offset = ref.offset };
 	err = sb_dwarf_note_error(dwarf, read_func(ref, &func));
 	if (!err)
-		err = sb_vec_push(&dwarf->funcs, func);
+		err = sb_budget_push(dwarf->budget, &dwarf->funcs, func);
 	if (!err)
 		err = sb_index_add(&dwarf->func_index, hash, (uint32_t)dwarf->funcs.nr - 1);
 	if (!err)

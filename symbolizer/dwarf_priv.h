@@ -209,6 +209,7 @@ struct sb_dwarf_func {
 };
 
 struct sb_dwarf {
+	struct sb_budget *budget; /* borrowed, or NULL */
 	struct sb_dwarf_file file, alt;
 	SB_VEC(struct sb_dwarf_file *) splits;
 	sb_dwarf_ranges index; /* value: unit */
@@ -325,11 +326,20 @@ int sb_unit_load_split(struct sb_unit *unit);
 int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd);
 void sb_dwarf_file_release(struct sb_dwarf_file *file);
 
-/* Return: 0, or -EFBIG: no more tables. */
-static inline int sb_dwarf_check_full(const struct sb_dwarf *dwarf)
+/* Before a table is made of @len bytes of the file, at @work units for each. Return: 0, or -EFBIG: no more tables. */
+static inline int sb_dwarf_check_full(const struct sb_dwarf *dwarf, uint64_t len, uint32_t work)
 {
-	return dwarf->nr_bytes + dwarf->arena.nr_bytes > TABLE_BYTES_MAX ? -EFBIG : 0;
+	if (dwarf->nr_bytes + dwarf->arena.nr_bytes > TABLE_BYTES_MAX)
+		return -EFBIG;
+	return sb_budget_work(dwarf->budget, len * work);
 }
+
+/* Work of a byte of DIEs, of line programs and of strings, and of a range that is sorted. */
+#define WORK_OF_DIES	10u
+#define WORK_OF_LINES	10u
+#define WORK_OF_STRINGS 2u
+#define WORK_OF_RANGE	200u
+#define WORK_OF_UNIT	1000u
 
 /* Count an error that costs a unit something but not the lookup. Return: 0, or -ENOMEM as it is. */
 static inline int sb_dwarf_note_error(struct sb_dwarf *dwarf, int err)

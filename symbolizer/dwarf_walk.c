@@ -77,7 +77,9 @@ int sb_die_walk_run(struct sb_die_walk *walk)
 	struct sb_unit *unit = walk->unit;
 	int err;
 
-	err = sb_abbrevs_load(unit);
+	err = sb_dwarf_check_full(unit->file->dwarf, unit->end - unit->offset, WORK_OF_DIES);
+	if (!err)
+		err = sb_abbrevs_load(unit);
 	if (err)
 		return err;
 	walk->cur = sb_unit_cursor(unit, unit->offset + unit->header_bytes);
@@ -122,7 +124,7 @@ static int add_node(struct sb_unit *unit, const struct sb_die *die, uint32_t off
 	}
 	level->id = id;
 	level->nr_inlined = nr_inlined;
-	return sb_vec_push(&unit->nodes, node) ?: 1;
+	return sb_budget_push(unit->file->dwarf->budget, &unit->nodes, node) ?: 1;
 }
 
 static int enter_code(struct sb_die_walk *walk, const struct sb_die *die, uint32_t offset,
@@ -155,8 +157,12 @@ int sb_unit_build(struct sb_unit *unit)
 	unit->is_built = true;
 	dwarf->scratch.nr = 0;
 	dwarf->stats.nr_units_read++;
-	err = sb_dwarf_check_full(dwarf) ?: sb_die_walk_run(&walk);
+	err = sb_die_walk_run(&walk);
 	err = sb_dwarf_note_error(dwarf, err);
+	if (!err)
+		err = sb_budget_charge(dwarf->budget,
+				       dwarf->scratch.nr * 2 * sizeof(struct sb_dwarf_range))
+			      ?: sb_dwarf_check_full(dwarf, dwarf->scratch.nr, WORK_OF_RANGE);
 	if (!err)
 		err = sb_dwarf_map_build(&dwarf->scratch, &unit->segs);
 	if (err)

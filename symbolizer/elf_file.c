@@ -21,6 +21,8 @@
 /* Of all notes of a file; the build ID is among the first. */
 #define NOTES_BYTES_MAX	  (64u << 10)
 #define NR_DYNAMIC_MAX	  65536
+/* Work of a read: the system call, and some bytes a nanosecond. */
+#define WORK_OF_READ(len) (500 + (len) / 4)
 
 #if __BYTE_ORDER == __LITTLE_ENDIAN
 #define HOST_DATA ELFDATA2LSB
@@ -39,6 +41,8 @@ int sb_elf_read(const struct sb_elf *elf, uint64_t offset, void *buf, size_t len
 		memcpy(buf, elf->image + offset, len);
 		return 0;
 	}
+	if (sb_budget_work(elf->budget, WORK_OF_READ(len)))
+		return -EFBIG;
 	while (len) {
 		n = pread(elf->fd, to, len, (off_t)offset);
 		if (n < 0 && errno == EINTR)
@@ -181,6 +185,9 @@ static int read_shdrs(struct sb_elf *elf, const Elf64_Ehdr *ehdr)
 		return -EFBIG;
 	if (nr > elf->size / bytes)
 		return -EBADMSG;
+	err = sb_budget_charge(elf->budget, nr * sizeof(*elf->shdrs));
+	if (err)
+		return err;
 	elf->shdrs = calloc(nr, sizeof(*elf->shdrs));
 	if (!elf->shdrs && nr)
 		return -ENOMEM;
@@ -302,6 +309,12 @@ static int read_headers(struct sb_elf *elf)
 	return 0;
 }
 
+static void open_budget(struct sb_elf *elf)
+{
+	sb_budget_init(&elf->own, NULL, elf->uid, NULL);
+	elf->budget = &elf->own;
+}
+
 static int finish(struct sb_elf *elf, struct sb_elf **ret_elf)
 {
 	int err = read_headers(elf);
@@ -330,6 +343,8 @@ int sb_elf_new_fd(int fd, struct sb_elf **ret_elf)
 	if (!elf)
 		return -ENOMEM;
 	elf->size = (uint64_t)st.st_size;
+	elf->uid = st.st_uid;
+	open_budget(elf);
 	elf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (elf->fd < 0) {
 		err = -errno;
@@ -352,6 +367,7 @@ int sb_elf_new_image(const void *image, size_t len, struct sb_elf **ret_elf)
 		return -ENOMEM;
 	}
 	memcpy(copy, image, len);
+	open_budget(elf);
 	elf->fd = -1;
 	elf->image = copy;
 	elf->size = len;
@@ -419,6 +435,9 @@ int sb_elf_load(const struct sb_elf *elf, const Elf64_Shdr *shdr, size_t max_byt
 		return -EFBIG;
 	if (shdr->sh_flags & SHF_COMPRESSED)
 		return -ENOTSUP;
+	err = sb_budget_charge(elf->budget, shdr->sh_size + 1);
+	if (err)
+		return err;
 	data = malloc(shdr->sh_size + 1);
 	if (!data)
 		return -ENOMEM;

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "budget.h"
 #include "sb_sym.h"
 
 struct sb_elf {
@@ -33,7 +34,10 @@ struct sb_elf {
 	char *section_names; /* NUL-terminated */
 	size_t section_names_len;
 	uint8_t build_id[SB_BUILD_ID_MAX];
-	size_t build_id_len; /* 0: none, or one longer than the kernel would accept */
+	size_t build_id_len;	  /* 0: none, or one longer than the kernel would accept */
+	uint32_t uid;		  /* who owns the file; 0: an image */
+	struct sb_budget own;	  /* of the headers, and of all else until a loader sets @budget */
+	struct sb_budget *budget; /* what reading and loading is charged to */
 };
 
 /*
@@ -46,7 +50,7 @@ int sb_elf_new_fd(int fd, struct sb_elf **ret_elf);
 int sb_elf_new_image(const void *image, size_t len, struct sb_elf **ret_elf);
 void sb_elf_free(struct sb_elf *elf);
 
-/* Return: 0, -EBADMSG when the file does not reach that far (any more), or of pread(2). */
+/* Return: 0, -EBADMSG when the file does not reach that far (any more), -EFBIG beyond the budget, or of pread(2). */
 int sb_elf_read(const struct sb_elf *elf, uint64_t offset, void *buf, size_t len);
 
 /* Return: the first section of that name or type, or NULL. */
@@ -60,7 +64,7 @@ bool sb_elf_has_section(const struct sb_elf *elf, const char *name);
 /*
  * A section, with a NUL behind it; the caller frees it. Return: 0, -ENODATA (no contents),
  * -ENOTSUP (compressed: sections of DWARF are, which are not read here), -EBADMSG, -EFBIG beyond
- * @max_bytes, -ENOMEM, or of I/O.
+ * @max_bytes or the budget, -ENOMEM, or of I/O.
  */
 int sb_elf_load(const struct sb_elf *elf, const Elf64_Shdr *shdr, size_t max_bytes, char **ret_data,
 		size_t *ret_len);

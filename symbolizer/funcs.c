@@ -45,6 +45,9 @@ int sb_funcs_init(struct sb_parser_seat *seat, const struct sb_elf *elf, struct 
 		return err;
 	if (!nr || nr > NR_FUNCS_MAX)
 		return nr ? -EFBIG : -ENODATA;
+	err = sb_budget_charge(elf->budget, nr * sizeof(*funcs.at));
+	if (err)
+		return err;
 	funcs.at = malloc(nr * sizeof(*funcs.at));
 	if (!funcs.at)
 		return -ENOMEM;

@@ -11,6 +11,8 @@
 #define XZ_OUT_BYTES_MAX   (128u << 20)
 #define XZ_MEM_BYTES_MAX   (128u << 20) /* xz -9 needs 65 MiB to decode */
 #define XZ_OUT_FIRST_BYTES (256u << 10)
+/* Work of a byte that comes out: some 150 MB/s. */
+#define WORK_PER_BYTE	   7u
 
 static int xz_error(lzma_ret ret)
 {
@@ -24,22 +26,39 @@ static int xz_error(lzma_ret ret)
 	}
 }
 
+/* Room for @want bytes, of which there were @cap. Return: 0, -EFBIG, -ENOMEM. */
+static int grow(struct sb_budget *budget, char **out, size_t cap, size_t want)
+{
+	char *bigger;
+	int err;
+
+	if (want > XZ_OUT_BYTES_MAX)
+		return -EFBIG;
+	err = sb_budget_charge(budget, want - cap);
+	if (!err)
+		err = sb_budget_work(budget, (want - cap) * WORK_PER_BYTE);
+	if (err)
+		return err;
+	bigger = realloc(*out, want + 1);
+	if (!bigger)
+		return -ENOMEM;
+	*out = bigger;
+	return 0;
+}
+
 /* Decode into *@out, which grows; it is the caller's on failure, too. */
-static int run_xz(lzma_stream *xz, char **out, size_t *ret_len)
+static int run_xz(lzma_stream *xz, struct sb_budget *budget, char **out, size_t *ret_len)
 {
 	size_t cap = 0, used = 0, want;
 	lzma_ret ret = LZMA_OK;
-	char *bigger;
+	int err;
 
 	while (ret == LZMA_OK) {
 		if (used == cap) {
 			want = cap ? cap * 2 : XZ_OUT_FIRST_BYTES;
-			if (want > XZ_OUT_BYTES_MAX)
-				return -EFBIG;
-			bigger = realloc(*out, want + 1);
-			if (!bigger)
-				return -ENOMEM;
-			*out = bigger;
+			err = grow(budget, out, cap, want);
+			if (err)
+				return err;
 			cap = want;
 		}
 		xz->next_out = (uint8_t *)*out + used;
@@ -54,7 +73,8 @@ static int run_xz(lzma_stream *xz, char **out, size_t *ret_len)
 	return 0;
 }
 
-int sb_inflate_xz(const void *in, size_t in_len, char **ret_out, size_t *ret_len)
+int sb_inflate_xz(const void *in, size_t in_len, struct sb_budget *budget, char **ret_out,
+		  size_t *ret_len)
 {
 	sb_cleanup(sb_freep) char *out = NULL;
 	lzma_stream xz = LZMA_STREAM_INIT;
@@ -66,7 +86,7 @@ int sb_inflate_xz(const void *in, size_t in_len, char **ret_out, size_t *ret_len
 		return xz_error(ret);
 	xz.next_in = in;
 	xz.avail_in = in_len;
-	err = run_xz(&xz, &out, ret_len);
+	err = run_xz(&xz, budget, &out, ret_len);
 	lzma_end(&xz);
 	if (!err)
 		*ret_out = sb_take(out);

@@ -5,10 +5,17 @@
 
 #include <stddef.h>
 
+#include "budget.h"
+
 /*
- * Return: 0 and *@ret_len bytes with a NUL behind them, which the caller frees; -EBADMSG (broken),
- * -EFBIG (larger than any symbol table, or wants more memory than xz -9), -ENOMEM.
+ * sb_inflate_xz() - unpack an xz stream
+ * @budget: charged for the output, before it grows, and for the decoder; may be NULL
+ * @ret_out: *@ret_len bytes with a NUL behind them, which the caller frees
+ *
+ * Return: 0; -EBADMSG (broken); -EFBIG (beyond the budget, larger than any symbol table, or wants more memory than
+ * xz -9); -ENOMEM.
  */
-int sb_inflate_xz(const void *in, size_t in_len, char **ret_out, size_t *ret_len);
+int sb_inflate_xz(const void *in, size_t in_len, struct sb_budget *budget, char **ret_out,
+		  size_t *ret_len);
 
 #endif

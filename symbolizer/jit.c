@@ -22,18 +22,20 @@ struct sb_jit {
 	struct sb_procfs_ids ids;
 	bool has_other_root;
 	int root_fd; /* of the process, if it is not ours and is to be kept */
-	struct sb_perfmap map;
+	struct sb_perfmaps *maps;
+	struct sb_perfmap *map; /* shared; NULL: none was read */
 	uint64_t read_ns;
 	uint64_t moved_start, moved_end; /* what was last found about moved text */
 	bool is_moved;
 };
 
-struct sb_jit *sb_jit_new(uint32_t tgid, bool keep_root)
+struct sb_jit *sb_jit_new(struct sb_perfmaps *maps, uint32_t tgid, bool keep_root)
 {
 	struct sb_jit *jit = calloc(1, sizeof(*jit));
 
 	if (!jit)
 		return NULL;
+	jit->maps = maps;
 	jit->tgid = tgid;
 	jit->has_ids = !sb_procfs_ids(tgid, &jit->ids);
 	jit->root_fd = sb_procfs_other_root(tgid);
@@ -54,7 +56,7 @@ void sb_jit_free(struct sb_jit *jit)
 {
 	if (!jit)
 		return;
-	sb_perfmap_release(&jit->map);
+	sb_perfmaps_put(jit->maps, jit->map);
 	if (jit->root_fd >= 0)
 		close(jit->root_fd);
 	free(jit);
@@ -84,7 +86,7 @@ static bool read_from(struct sb_jit *jit, int root_fd, uint32_t tgid)
 
 	snprintf(path, sizeof(path), "/tmp/perf-%u.map", tgid);
 	fd = sb_procfs_open(root_fd, path);
-	return fd >= 0 && is_trusted(jit, fd) && !sb_perfmap_read(&jit->map, fd);
+	return fd >= 0 && is_trusted(jit, fd) && !sb_perfmaps_read(jit->maps, fd, &jit->map);
 }
 
 /* The map as the process itself names it. */
@@ -114,26 +116,21 @@ const char *sb_jit_lookup(struct sb_jit *jit, uint64_t addr, uint64_t time_ns, u
 
 	if (!jit->read_ns || jit->read_ns < time_ns)
 		sb_jit_read(jit);
-	name = sb_perfmap_lookup(&jit->map, addr, ret_start);
+	name = jit->map ? sb_perfmap_lookup(jit->map, addr, ret_start) : NULL;
 	if (name || sb_now_ns() - jit->read_ns < MISS_WAIT_NS)
 		return name;
 	sb_jit_read(jit);
-	return sb_perfmap_lookup(&jit->map, addr, ret_start);
+	return jit->map ? sb_perfmap_lookup(jit->map, addr, ret_start) : NULL;
 }
 
 bool sb_jit_is_cut(const struct sb_jit *jit)
 {
-	return jit->map.is_cut;
+	return jit->map && jit->map->is_cut;
 }
 
 bool sb_jit_has_map(const struct sb_jit *jit)
 {
-	return jit->map.entries.nr;
-}
-
-size_t sb_jit_bytes(const struct sb_jit *jit)
-{
-	return sb_perfmap_bytes(&jit->map);
+	return jit->map && jit->map->entries.nr;
 }
 
 struct moved_search {

@@ -11,13 +11,15 @@
 #include <stdint.h>
 
 struct sb_jit;
+struct sb_perfmaps;
 
 /*
  * Note who the process is while it lives; later, its map can be found even if it has ended.
  * @keep_root: hold its root directory open if it is not ours; descriptors are few. Without, its map
- * can be read only as long as it lives. Return: NULL without memory.
+ * can be read only as long as it lives. @maps: borrowed; where its map is, which others may share.
+ * Return: NULL without memory.
  */
-struct sb_jit *sb_jit_new(uint32_t tgid, bool keep_root);
+struct sb_jit *sb_jit_new(struct sb_perfmaps *maps, uint32_t tgid, bool keep_root);
 bool sb_jit_keeps_root(const struct sb_jit *jit);
 void sb_jit_free(struct sb_jit *jit);
 
@@ -31,7 +33,6 @@ void sb_jit_read(struct sb_jit *jit);
 /* Return: whether a bound kept names from being read. */
 bool sb_jit_is_cut(const struct sb_jit *jit);
 bool sb_jit_has_map(const struct sb_jit *jit);
-size_t sb_jit_bytes(const struct sb_jit *jit);
 
 /*
  * Has the process moved the text of a file to other memory, for huge pages? True if its anonymous

@@ -181,13 +181,10 @@ static int lookup_jit(struct user_lookup *lookup, struct sb_procgen *gen, uint64
 	struct sb_jit *jit = sb_symbolizer_jit(sym, gen);
 	const char *name;
 	uint64_t start;
-	size_t before;
 
 	if (!jit)
 		return 0;
-	before = sb_jit_bytes(jit);
 	name = sb_jit_lookup(jit, addr, lookup->time_ns, &start);
-	sb_symbolizer_account_jit(sym, jit, before);
 	if (!name)
 		return 0;
 	*ret_frame = unnamed(addr, "[jit]", SB_SYM_OK);

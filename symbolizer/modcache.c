@@ -18,12 +18,14 @@
 #include "base/time.h"
 
 /* A file that failed for one process may be found through others, so many times. */
-#define TRIES_MAX    8u
+#define TRIES_MAX	  8u
 /* Pinned descriptors looked at for one whose file can be found again by its path. */
-#define PIN_LOOKS    32u
-#define ROOT_LEN_MAX 32
+#define PIN_LOOKS	  32u
+#define ROOT_LEN_MAX	  32
 /* Unwind tables of which nobody has asked for so long. */
-#define RESTED_NS    (10 * SB_NS_PER_SEC)
+#define RESTED_NS	  (10 * SB_NS_PER_SEC)
+/* Some 40 sections, and their names. */
+#define HEADER_BYTES_FAIR (64u << 10)
 
 static const char deleted[] = " (deleted)";
 
@@ -43,6 +45,8 @@ static void set_fd_budget(struct sb_modcache *cache)
 		cache->modules_max = 1;
 }
 
+static void reclaim(void *arg, const struct sb_budget *keep_budget, size_t bytes);
+
 int sb_modcache_init(struct sb_modcache *cache, const struct sb_module_opts *opts)
 {
 	struct sb_file none = { .fd = -1, .kind = SB_MAP_SPECIAL };
@@ -51,6 +55,10 @@ int sb_modcache_init(struct sb_modcache *cache, const struct sb_module_opts *opt
 	cache->heavy_bytes_max =
 		opts->sym->heavy_bytes_max ? opts->sym->heavy_bytes_max : SB_MODCACHE_HEAVY_BYTES;
 	set_fd_budget(cache);
+	if (opts->pool) {
+		opts->pool->reclaim = reclaim;
+		opts->pool->reclaim_arg = cache;
+	}
 	return sb_vec_push(&cache->files, none);
 }
 
@@ -628,8 +636,19 @@ int sb_modcache_get_image(struct sb_modcache *cache, const void *image, size_t l
 static void drop_heavy(struct sb_modcache *cache, struct sb_cached_module *module)
 {
 	sb_module_drop_heavy(module->module);
+	sb_module_settle(module->module);
 	cache->heavy_bytes -= module->heavy_bytes;
 	module->heavy_bytes = 0;
+	cache->nr_evictions++;
+}
+
+static void drop_light(struct sb_modcache *cache, struct sb_cached_module *module)
+{
+	sb_module_drop_light(module->module);
+	sb_module_settle(module->module);
+	cache->light_bytes -= module->light_bytes;
+	module->light_bytes = 0;
+	cache->nr_evictions++;
 }
 
 void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *module)
@@ -640,6 +659,7 @@ void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *mod
 	cache->heavy_bytes -= module->heavy_bytes;
 	module->light_bytes = sb_module_light_bytes(module->module);
 	module->heavy_bytes = sb_module_heavy_bytes(module->module);
+	sb_module_settle(module->module);
 	cache->light_bytes += module->light_bytes;
 	cache->heavy_bytes += module->heavy_bytes;
 	if (cache->heavy_bytes > cache->heavy_bytes_peak)
@@ -652,17 +672,60 @@ void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *mod
 		if (!oldest)
 			break;
 		drop_heavy(cache, oldest);
-		cache->nr_evictions++;
 	}
 	/* The file stays open: it may have no name any more. */
 	while (cache->light_bytes > cache->heavy_bytes_max) {
 		oldest = find_idle(cache, module, light_bytes_of);
 		if (!oldest)
 			break;
-		sb_module_drop_light(oldest->module);
-		cache->light_bytes -= oldest->light_bytes;
-		oldest->light_bytes = 0;
-		cache->nr_evictions++;
+		drop_light(cache, oldest);
+	}
+}
+
+/* Headers that are larger than those of linked files ever are: such a module is opened again if need be. */
+static size_t odd_header_bytes_of(const struct sb_cached_module *module)
+{
+	size_t bytes = sb_module_header_bytes(module->module);
+
+	return bytes > HEADER_BYTES_FAIR ? bytes : 0;
+}
+
+static void close_module(struct sb_modcache *cache, struct sb_cached_module *module)
+{
+	size_t i;
+
+	for (i = 0; cache->modules.at[i] != module; i++)
+		;
+	drop_module(cache, i);
+}
+
+/* See struct sb_budget_pool: what costs least to get again goes first, and of it the least recently used. */
+static void reclaim(void *arg, const struct sb_budget *keep_budget, size_t bytes)
+{
+	static const struct {
+		size_t (*bytes_of)(const struct sb_cached_module *module);
+		void (*drop)(struct sb_modcache *cache, struct sb_cached_module *module);
+	} kinds[] = {
+		{ light_bytes_of, drop_light },
+		{ heavy_bytes_of, drop_heavy },
+		{ odd_header_bytes_of, close_module },
+	};
+	struct sb_modcache *cache = arg;
+	const struct sb_budget_pool *pool = cache->opts.pool;
+	const struct sb_cached_module *keep = NULL;
+	struct sb_cached_module *oldest;
+	size_t i;
+
+	for (i = 0; i < cache->modules.nr; i++)
+		if (sb_module_is_charged(cache->modules.at[i]->module, keep_budget))
+			keep = cache->modules.at[i];
+	for (i = 0; i < SB_ARRAY_SIZE(kinds); i++) {
+		while (pool->bytes + bytes > pool->bytes_max) {
+			oldest = find_idle(cache, keep, kinds[i].bytes_of);
+			if (!oldest)
+				break;
+			kinds[i].drop(cache, oldest);
+		}
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "debugfile.h"
 #include "demangle.h"
 #include "elf_file.h"
@@ -18,7 +19,11 @@
 #include "symtab.h"
 #include "walk.h"
 
-#define DEBUGDATA_BYTES_MAX (64u << 20)
+#define DEBUGDATA_BYTES_MAX   (64u << 20)
+/* A file that was refused is not tried again before. */
+#define RETRY_NS	      (60 * SB_NS_PER_SEC)
+/* To demangle: names of templates take some ten times their length, in time as in bytes. */
+#define WORK_TO_DEMANGLE(len) (2000 + 50ull * (len))
 
 enum symbol_source {
 	FROM_NOTHING,
@@ -52,6 +57,10 @@ struct sb_module {
 	char *root, *path;
 	const char *name;
 	struct sb_elf *elf;
+
+	struct sb_budget budget;
+	size_t header_bytes; /* of what is charged: kept as long as the files are open */
+	uint64_t retry_ns;   /* when a file that was refused may be tried again */
 
 	struct sb_debugfile debug;
 	int debug_err;
@@ -121,6 +130,18 @@ static int init(struct sb_module *mod, const char *path, const struct sb_module_
 	return intern(mod, base, strlen(base), &mod->name);
 }
 
+/* From here on @elf and what is read of it is charged to the module. Return: 0, -EFBIG, -ENOMEM. */
+static int adopt(struct sb_module *mod, struct sb_elf *elf)
+{
+	int err = sb_budget_charge(&mod->budget, elf->own.bytes);
+
+	if (err)
+		return err;
+	mod->header_bytes += elf->own.bytes;
+	elf->budget = &mod->budget;
+	return 0;
+}
+
 /* Takes @elf over. */
 static int module_new(struct sb_elf *elf, const char *path, const struct sb_module_opts *opts,
 		      struct sb_module **ret_mod)
@@ -139,6 +160,10 @@ static int module_new(struct sb_elf *elf, const char *path, const struct sb_modu
 	mod->elf = elf;
 	sb_plt_bounds(elf, &mod->plt_start, &mod->plt_end);
 	err = init(mod, path, opts);
+	if (!err) {
+		sb_budget_init(&mod->budget, opts->pool, elf->uid, mod->path);
+		err = adopt(mod, elf);
+	}
 	if (err) {
 		sb_module_free(mod);
 		return err;
@@ -171,6 +196,7 @@ void sb_module_free(struct sb_module *mod)
 		return;
 	sb_module_drop_heavy(mod);
 	sb_module_drop_light(mod);
+	sb_budget_settle(&mod->budget, 0);
 	sb_debugfile_release(&mod->debug);
 	sb_elf_free(mod->elf);
 	sb_str_release(&mod->scratch);
@@ -205,13 +231,18 @@ static struct sb_debugfile_opts debugfile_opts(const struct sb_module *mod)
 	};
 }
 
-/* Return: 0 if there is a separate debug file, -ENOENT, -ENOMEM. */
+/* Return: 0 if there is a separate debug file, -ENOENT, -EFBIG, -ENOMEM. */
 static int need_debug_file(struct sb_module *mod)
 {
 	struct sb_debugfile_opts opts = debugfile_opts(mod);
 
-	if (mod->debug_err == NOT_YET || mod->debug_err == -ENOMEM)
-		mod->debug_err = sb_debugfile_find(mod->elf, &opts, &mod->debug);
+	if (mod->debug_err != NOT_YET && mod->debug_err != -ENOMEM)
+		return mod->debug_err;
+	mod->debug_err = sb_debugfile_find(mod->elf, &opts, &mod->debug);
+	if (!mod->debug_err)
+		mod->debug_err = adopt(mod, mod->debug.elf);
+	if (mod->debug_err)
+		sb_debugfile_release(&mod->debug);
 	return mod->debug_err;
 }
 
@@ -253,11 +284,14 @@ static int add_debugdata(struct sb_module *mod)
 		return -ENODATA;
 	err = sb_elf_load(mod->elf, shdr, DEBUGDATA_BYTES_MAX, &packed, &packed_len);
 	if (!err)
-		err = sb_inflate_xz(packed, packed_len, &image, &len);
+		err = sb_inflate_xz(packed, packed_len, &mod->budget, &image, &len);
+	if (!err)
+		err = sb_budget_charge(&mod->budget, len); /* the copy */
 	if (!err)
 		err = sb_elf_new_image(image, len, &elf);
 	if (err)
 		return err;
+	elf->budget = &mod->budget;
 	err = try_table(mod, elf, SHT_SYMTAB, 0);
 	sb_elf_free(elf);
 	return err;
@@ -309,18 +343,49 @@ static int add_symbols(struct sb_module *mod)
 	return err != -ENOMEM && symtab_err != -ENODATA ? symtab_err : err;
 }
 
+/* Symbols that are too many to be sorted are as good as none. */
+static int finish_symtab(struct sb_module *mod, int *reason)
+{
+	int err = sb_symtab_finish(mod->symtab);
+
+	if (err != -EFBIG)
+		return err;
+	*reason = err;
+	mod->source = FROM_NOTHING;
+	sb_symtab_free(mod->symtab);
+	mod->symtab = sb_symtab_new(NULL);
+	return mod->symtab ? sb_symtab_finish(mod->symtab) : -ENOMEM;
+}
+
+/* A file that cost too much is tried again when it may cost something, and other files may be gone, but not often. */
+static void try_again(struct sb_module *mod)
+{
+	uint64_t now_ns;
+
+	if (mod->symtab_err != -EFBIG)
+		return;
+	now_ns = sb_now_ns();
+	if (now_ns < mod->retry_ns)
+		return;
+	mod->retry_ns = now_ns + RETRY_NS;
+	if (sb_budget_may_retry(&mod->budget))
+		sb_module_drop_light(mod);
+}
+
 /* Return: 0 (mod->symtab can be asked, mod->symtab_err is an error that users see), or -ENOMEM. */
 static int need_symtab(struct sb_module *mod)
 {
 	int err, reason;
 
+	try_again(mod);
 	if (mod->symtab_err != NOT_YET)
 		return 0;
-	mod->symtab = sb_symtab_new();
+	mod->retry_ns = sb_now_ns() + RETRY_NS;
+	mod->symtab = sb_symtab_new(&mod->budget);
 	if (!mod->symtab)
 		return -ENOMEM;
 	reason = add_symbols(mod);
-	err = reason == -ENOMEM ? reason : sb_symtab_finish(mod->symtab);
+	err = reason == -ENOMEM ? reason : finish_symtab(mod, &reason);
 	if (err) {
 		sb_symtab_free(sb_take(mod->symtab));
 		return err;
@@ -337,7 +402,12 @@ static int make_label(struct sb_module *mod, const char *suffix, struct label *r
 	struct label label;
 	int err;
 
-	err = sb_demangle(raw->s, mod->sym->demangle, &name);
+	/* Beyond the budget names stay as the linker knows them. */
+	err = sb_demangle(raw->s,
+			  sb_budget_work(&mod->budget, WORK_TO_DEMANGLE(raw->len))
+				  ? SB_SYM_DEMANGLE_OFF
+				  : mod->sym->demangle,
+			  &name);
 	if (!err)
 		err = sb_str_add(&name, suffix);
 	if (!err)
@@ -524,7 +594,9 @@ static int lookup_symbol(struct sb_module *mod, uint64_t addr, struct sb_sym_fra
 		frame.name = label.name;
 		frame.raw_name = label.raw ? label.raw : "";
 		frame.func_offset = addr - start;
-		frame.reason = label.raw ? SB_SYM_OK : SB_SYM_BAD_FILE;
+		frame.reason = label.raw		? SB_SYM_OK
+			       : mod->budget.is_refused ? SB_SYM_LIMIT
+							: SB_SYM_BAD_FILE;
 	} else {
 		err = lookup_unnamed(mod, addr, &frame);
 	}
@@ -548,7 +620,7 @@ static int open_dwarf_of(struct sb_module *mod, const struct sb_elf *elf, const 
 	err = sb_debugfile_find_alt(elf, path, &opts, &alt_fd);
 	if (err && err != -ENOENT)
 		return err;
-	return sb_dwarf_new(elf->fd, alt_fd, &mod->dwarf);
+	return sb_dwarf_new(elf->fd, alt_fd, &mod->budget, &mod->dwarf);
 }
 
 static int open_dwarf(struct sb_module *mod)
@@ -726,10 +798,19 @@ static int make_table(struct sb_module *mod)
 	return sb_walk_table_init(&mod->table, mod->sym->parser, mod->elf, mod->debug.elf);
 }
 
+static size_t table_bytes(const struct sb_module *mod)
+{
+	return mod->table.nr_words * sizeof(*mod->table.words);
+}
+
 int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_table)
 {
 	if (mod->table_err == NOT_YET) {
 		mod->table_err = make_table(mod);
+		if (!mod->table_err && sb_budget_charge(&mod->budget, table_bytes(mod))) {
+			sb_walk_table_release(&mod->table);
+			mod->table_err = -EFBIG;
+		}
 		if (mod->table_err == -ENOMEM) {
 			mod->table_err = NOT_YET;
 			return -ENOMEM;
@@ -755,6 +836,22 @@ int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t
 	if (!sb_elf_addr_to_offset(mod->elf, addr, &offset))
 		return -EFAULT;
 	return sb_elf_read(mod->elf, offset, buf, len);
+}
+
+void sb_module_settle(struct sb_module *mod)
+{
+	sb_budget_settle(&mod->budget, mod->header_bytes + sb_module_light_bytes(mod) +
+					       sb_module_heavy_bytes(mod));
+}
+
+bool sb_module_is_charged(const struct sb_module *mod, const struct sb_budget *budget)
+{
+	return &mod->budget == budget;
+}
+
+size_t sb_module_header_bytes(const struct sb_module *mod)
+{
+	return mod->header_bytes;
 }
 
 static size_t index_bytes(const struct sb_index *index)
@@ -788,8 +885,7 @@ void sb_module_drop_light(struct sb_module *mod)
 
 size_t sb_module_heavy_bytes(const struct sb_module *mod)
 {
-	size_t bytes = mod->dwarf_labels.cap * sizeof(*mod->dwarf_labels.at) +
-		       mod->table.nr_words * sizeof(*mod->table.words) +
+	size_t bytes = mod->dwarf_labels.cap * sizeof(*mod->dwarf_labels.at) + table_bytes(mod) +
 		       index_bytes(&mod->dwarf_index);
 
 	return bytes + (mod->dwarf ? sb_dwarf_bytes(mod->dwarf) : 0);

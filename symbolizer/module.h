@@ -12,11 +12,14 @@
 #include <stdint.h>
 
 #include "base/index.h"
+#include "budget.h"
 #include "sb_sym.h"
 
 struct sb_module;
 
 struct sb_module_opts {
+	struct sb_budget_pool
+		*pool; /* borrowed: what all modules may cost together; NULL: no bound */
 	const struct sb_symbolizer_opts *sym; /* borrowed for the life of the module */
 	struct sb_strtab *strings;	      /* borrowed; every string handed out lives there */
 	const char *
@@ -78,6 +81,16 @@ size_t sb_module_light_bytes(const struct sb_module *mod);
 size_t sb_module_heavy_bytes(const struct sb_module *mod);
 void sb_module_drop_light(struct sb_module *mod);
 void sb_module_drop_heavy(struct sb_module *mod);
+
+/*
+ * What lookups allocated is done: from here on the budget is charged with what is still held. After each lookup, or
+ * some of them.
+ */
+void sb_module_settle(struct sb_module *mod);
+/* Return: whether @budget is the one that this module is charged to. */
+bool sb_module_is_charged(const struct sb_module *mod, const struct sb_budget *budget);
+/* What is held as long as the module is there: the headers of its files. */
+size_t sb_module_header_bytes(const struct sb_module *mod);
 
 /* Fill in symbols, debug_path, unwind, has_dwarf, build_id of @source. */
 void sb_module_source(struct sb_module *mod, struct sb_sym_source *source);

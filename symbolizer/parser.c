@@ -58,6 +58,7 @@ int sb_parser_new(const struct sb_parser_opts *opts, struct sb_parser **ret_pars
 	if (!parser)
 		return -ENOMEM;
 	parser->opts = *opts;
+	(void)sb_budget_machine_bytes(); /* found out while files can be opened, for those who are forked */
 	if (!parser->opts.patience_ns)
 		parser->opts.patience_ns = SB_PARSER_PATIENCE_NS;
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)
@@ -157,7 +158,8 @@ static int send_request(struct sb_parser_seat *seat, enum sb_parser_what what,
 }
 
 /* First a copy: the worker may write there still. */
-static int take_answer(struct sb_parser_seat *seat, void **ret_bytes, size_t *ret_len)
+static int take_answer(struct sb_parser_seat *seat, const struct sb_elf *elf, void **ret_bytes,
+		       size_t *ret_len)
 {
 	const struct sb_parser_area *area = &seat->area;
 	struct sb_parser_answer answer;
@@ -172,6 +174,9 @@ static int take_answer(struct sb_parser_seat *seat, void **ret_bytes, size_t *re
 		return answer.err;
 	if (!answer.len || answer.len > area->len)
 		return -EPROTO;
+	err = sb_budget_charge(elf->budget, answer.len);
+	if (err)
+		return err;
 	bytes = malloc(answer.len);
 	if (!bytes)
 		return -ENOMEM;
@@ -197,7 +202,7 @@ static int ask(struct sb_parser_seat *seat, enum sb_parser_what what, const stru
 	pthread_mutex_lock(&seat->lock);
 	err = send_request(seat, what, elf, debug);
 	if (!err)
-		err = take_answer(seat, ret_bytes, ret_len);
+		err = take_answer(seat, elf, ret_bytes, ret_len);
 	if (err || elf->image || *ret_len > AREA_BYTES_KEPT)
 		give_back(&seat->area);
 	pthread_mutex_unlock(&seat->lock);

@@ -17,18 +17,21 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/time.h"
+#include "budget.h"
 #include "elf_file.h"
 #include "parser_priv.h"
 
 /* As threads that are waited for (capture/thread.c): they wait for this. */
-#define NICE		(-10)
+#define NICE		      (-10)
 /* The socket, what was handed over, copies of it. */
-#define WORKER_FDS	16
+#define WORKER_FDS	      16
 /* The biggest file there is needs half of it. */
-#define WORKER_AS_BYTES (4ull << 30)
+#define WORKER_AS_BYTES	      (4ull << 30)
+/* What it has before it is asked anything. */
+#define WORKER_DATA_BYTES_MIN (64ull << 20)
 /* More than are open at the beginning. */
-#define FDS_MAX		4096
-#define FIRST_FD	(STDERR_FILENO + 1)
+#define FDS_MAX		      4096
+#define FIRST_FD	      (STDERR_FILENO + 1)
 
 SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
 SB_DEFINE_CLEANUP(struct sb_cfi, sb_cfi_free)
@@ -80,6 +83,9 @@ static void limit_all(void)
 	sb_lower_limit(RLIMIT_FSIZE, 0);
 #ifndef SB_SANITIZED
 	sb_lower_limit(RLIMIT_AS, WORKER_AS_BYTES);
+	/* The kernel would end all of our cgroup, not the one process that takes its memory. */
+	if (sb_budget_machine_bytes() < SB_BUDGET_BYTES_MAX)
+		sb_lower_limit(RLIMIT_DATA, WORKER_DATA_BYTES_MIN + sb_budget_machine_bytes() / 2);
 #endif
 }
 

@@ -2,6 +2,7 @@
 #include "perfmap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,15 +10,27 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/time.h"
 
 #define CHUNK_BYTES	(256u << 10)
 /* Offsets of names are 32 bits wide; and a process must not make us hold more than this. */
 #define NAMES_BYTES_MAX (64u << 20)
+/* Work of a byte that is read and looked at, and of an entry that is sorted, for each halving. */
+#define WORK_OF_BYTE	3u
+#define WORK_OF_ENTRY	12u
 
-void sb_perfmap_release(struct sb_perfmap *map)
+/* For another file; the budget stays. */
+static void clear(struct sb_perfmap *map)
 {
 	sb_vec_release(&map->entries);
 	sb_vec_release(&map->names);
+	sb_budget_settle(&map->budget, 0);
+	*map = (struct sb_perfmap){ .budget = map->budget, .nr_users = map->nr_users };
+}
+
+void sb_perfmap_release(struct sb_perfmap *map)
+{
+	clear(map);
 	*map = (struct sb_perfmap){};
 }
 
@@ -64,18 +77,19 @@ static int add_line(struct sb_perfmap *map, const char *line, size_t len)
 		map->is_cut = true;
 		return 0;
 	}
-	err = sb_vec_reserve(&map->names, map->names.nr + name_len + 1);
+	err = sb_budget_charge_vec(&map->budget, map->names.nr + name_len + 1, map->names.cap, 1);
+	if (!err)
+		err = sb_vec_reserve(&map->names, map->names.nr + name_len + 1);
 	if (err)
 		return err;
 	entry.name = (uint32_t)map->names.nr;
 	entry.seq = (uint32_t)map->entries.nr;
-	err = sb_vec_push(&map->entries, entry);
+	err = sb_budget_push(&map->budget, &map->entries, entry);
 	if (err)
 		return err;
 	memcpy(map->names.at + entry.name, name, name_len);
 	map->names.at[entry.name + name_len] = '\0';
 	map->names.nr += name_len + 1;
-	map->is_dirty = true;
 	return 0;
 }
 
@@ -107,10 +121,9 @@ static int read_on(struct sb_perfmap *map, int fd, char *chunk)
 			return -errno;
 		if (n == 0)
 			return 0;
-		if (map->offset + (uint64_t)n > SB_PERFMAP_BYTES_MAX) {
-			map->is_cut = true;
-			return 0;
-		}
+		if (map->offset + (uint64_t)n > SB_PERFMAP_BYTES_MAX ||
+		    sb_budget_work(&map->budget, (uint64_t)n * WORK_OF_BYTE))
+			return -EFBIG;
 		len += (size_t)n;
 		err = sb_perfmap_add(map, chunk, len, &used);
 		if (err)
@@ -127,24 +140,132 @@ static int read_on(struct sb_perfmap *map, int fd, char *chunk)
 	}
 }
 
-int sb_perfmap_read(struct sb_perfmap *map, int fd)
+/* Numbers of inodes are used again: the time when a file was made tells it from the one before. */
+static uint64_t birth_ns(int fd)
+{
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &stx) || !(stx.stx_mask & STATX_BTIME))
+		return 0;
+	return (uint64_t)stx.stx_btime.tv_sec * SB_NS_PER_SEC + stx.stx_btime.tv_nsec;
+}
+
+static bool is_of(const struct sb_perfmap *map, const struct stat *st, uint64_t born_ns)
+{
+	return st->st_dev == map->dev && st->st_ino == map->ino && born_ns == map->birth_ns &&
+	       (uint64_t)st->st_size >= map->offset;
+}
+
+static void begin(struct sb_perfmap *map, const struct stat *st, uint64_t born_ns)
+{
+	clear(map);
+	map->budget.uid = st->st_uid;
+	map->dev = st->st_dev;
+	map->ino = st->st_ino;
+	map->birth_ns = born_ns;
+}
+
+static int read_rest(struct sb_perfmap *map, int fd, const struct stat *st)
 {
 	sb_cleanup(sb_freep) char *chunk = NULL;
-	struct stat st;
+	int err;
 
-	if (fstat(fd, &st))
-		return -errno;
-	if (st.st_dev != map->dev || st.st_ino != map->ino || (uint64_t)st.st_size < map->offset) {
-		sb_perfmap_release(map);
-		map->dev = st.st_dev;
-		map->ino = st.st_ino;
-	}
-	if ((uint64_t)st.st_size == map->offset)
+	if ((uint64_t)st->st_size == map->offset)
+		return 0;
+	if (map->is_cut && !sb_budget_may_retry(&map->budget))
 		return 0;
 	chunk = malloc(CHUNK_BYTES);
 	if (!chunk)
 		return -ENOMEM;
-	return read_on(map, fd, chunk);
+	err = read_on(map, fd, chunk);
+	if (err != -EFBIG)
+		return err;
+	map->is_cut = true;
+	return 0;
+}
+
+int sb_perfmap_read(struct sb_perfmap *map, int fd)
+{
+	uint64_t born_ns;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	born_ns = birth_ns(fd);
+	if (!is_of(map, &st, born_ns))
+		begin(map, &st, born_ns);
+	return read_rest(map, fd, &st);
+}
+
+/* The map of the file, one user more of which is the caller; or a new one, or NULL without memory. */
+static struct sb_perfmap *find_map(struct sb_perfmaps *maps, const struct stat *st,
+				   uint64_t born_ns)
+{
+	struct sb_perfmap *map;
+	size_t i;
+
+	for (i = 0; i < maps->at.nr; i++) {
+		map = maps->at.at[i];
+		if (is_of(map, st, born_ns)) {
+			map->nr_users++;
+			return map;
+		}
+	}
+	map = calloc(1, sizeof(*map));
+	if (!map || sb_vec_push(&maps->at, map)) {
+		free(map);
+		return NULL;
+	}
+	sb_budget_init(&map->budget, maps->pool, st->st_uid, "perf map");
+	map->nr_users = 1;
+	begin(map, st, born_ns);
+	return map;
+}
+
+int sb_perfmaps_read(struct sb_perfmaps *maps, int fd, struct sb_perfmap **map)
+{
+	struct sb_perfmap *found;
+	uint64_t born_ns;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	born_ns = birth_ns(fd);
+	if (!*map || !is_of(*map, &st, born_ns)) {
+		found = find_map(maps, &st, born_ns);
+		if (!found)
+			return -ENOMEM;
+		sb_perfmaps_put(maps, *map);
+		*map = found;
+	}
+	return read_rest(*map, fd, &st);
+}
+
+void sb_perfmaps_put(struct sb_perfmaps *maps, struct sb_perfmap *map)
+{
+	size_t i;
+
+	if (!map || --map->nr_users)
+		return;
+	for (i = 0; maps->at.at[i] != map; i++)
+		;
+	maps->at.at[i] = maps->at.at[--maps->at.nr];
+	sb_perfmap_release(map);
+	free(map);
+}
+
+void sb_perfmaps_release(struct sb_perfmaps *maps)
+{
+	sb_vec_release(&maps->at);
+}
+
+size_t sb_perfmaps_bytes(const struct sb_perfmaps *maps)
+{
+	size_t i, bytes = 0;
+
+	for (i = 0; i < maps->at.nr; i++)
+		bytes += sb_perfmap_bytes(maps->at.at[i]);
+	return bytes;
 }
 
 static int by_start(const void *a, const void *b)
@@ -246,12 +367,29 @@ static size_t sweep(struct heap *heap, size_t nr, struct sb_perfmap_entry *out)
 	return nr_out;
 }
 
-/* Make the entries flat. Return: 0 or -ENOMEM, and then nothing has changed. */
+/* Sorting costs about as much as this many bytes and units. */
+static int charge_flatten(struct sb_perfmap *map)
+{
+	const size_t nr = map->entries.nr;
+	unsigned int halvings = 1;
+
+	while (nr >> halvings)
+		halvings++;
+	return sb_budget_charge(&map->budget,
+				nr * (sizeof(uint32_t) + 2 * sizeof(*map->entries.at)))
+		       ?: sb_budget_work(&map->budget, (uint64_t)nr * halvings * WORK_OF_ENTRY);
+}
+
+/* Make the entries flat. Return: 0, or -ENOMEM or -EFBIG, and then nothing has changed. */
 static int flatten(struct sb_perfmap *map)
 {
 	struct heap heap = { .entries = map->entries.at };
-	struct sb_perfmap_entry *out;
+	struct sb_perfmap_entry *out, *less;
 	size_t nr = map->entries.nr, i;
+	int err = charge_flatten(map);
+
+	if (err)
+		return err;
 
 	heap.at = calloc(nr, sizeof(*heap.at));
 	/* Each start and each end begins at most one piece. */
@@ -266,13 +404,14 @@ static int flatten(struct sb_perfmap *map)
 	nr = sweep(&heap, nr, out);
 	free(heap.at);
 	free(map->entries.at);
-	map->entries.at = out;
-	map->entries.cap = 2 * map->entries.nr;
-	map->entries.nr = nr;
+	less = realloc(out, (nr + 1) * sizeof(*out));
+	map->entries.cap = less ? nr + 1 : 2 * map->entries.nr;
+	map->entries.at = out = less ? less : out;
+	map->entries.nr = map->nr_flat = nr;
 	/* All of these came before what is still to come, and no longer overlap each other. */
 	for (i = 0; i < nr; i++)
 		out[i].seq = (uint32_t)i;
-	map->is_dirty = false;
+	sb_budget_settle(&map->budget, sb_perfmap_bytes(map));
 	return 0;
 }
 
@@ -281,9 +420,9 @@ const char *sb_perfmap_lookup(struct sb_perfmap *map, uint64_t addr, uint64_t *r
 	const struct sb_perfmap_entry *entry;
 	size_t lo = 0, hi;
 
-	if (map->is_dirty && flatten(map))
-		return NULL;
-	hi = map->entries.nr;
+	if (map->nr_flat < map->entries.nr && flatten(map))
+		map->is_cut = true;
+	hi = map->nr_flat;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 

@@ -16,27 +16,17 @@ struct sb_jit *sb_symbolizer_jit(struct sb_symbolizer *sym, struct sb_procgen *g
 
 	if (gen->priv)
 		return gen->priv;
-	if (sym->jit_bytes > SB_JIT_BYTES_MAX) {
-		sym->nr_jit_refused++;
-		return NULL;
-	}
-	jit = sb_jit_new(gen->tgid, sym->nr_jit_roots < SB_JIT_ROOTS_MAX);
+	jit = sb_jit_new(&sym->perfmaps, gen->tgid, sym->nr_jit_roots < SB_JIT_ROOTS_MAX);
 	if (jit && sb_jit_keeps_root(jit))
 		sym->nr_jit_roots++;
 	gen->priv = jit;
 	return jit;
 }
 
-void sb_symbolizer_account_jit(struct sb_symbolizer *sym, const struct sb_jit *jit, size_t before)
-{
-	sym->jit_bytes += sb_jit_bytes(jit) - before;
-}
-
 void sb_symbolizer_free_jit(void *arg, void *jit)
 {
 	struct sb_symbolizer *sym = arg;
 
-	sym->jit_bytes -= sb_jit_bytes(jit);
 	sym->nr_jit_roots -= sb_jit_keeps_root(jit);
 	sb_jit_free(jit);
 }
@@ -102,15 +92,11 @@ int sb_symbolizer_exec(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgi
 int sb_symbolizer_exit(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid)
 {
 	struct sb_procgen *gen;
-	size_t before;
 	bool limit;
 
 	gen = sb_procmaps_find(&sym->procs, tgid, time_ns, &limit);
-	if (gen && gen->priv) {
-		before = sb_jit_bytes(gen->priv);
+	if (gen && gen->priv)
 		sb_jit_read(gen->priv);
-		sb_symbolizer_account_jit(sym, gen->priv, before);
-	}
 	return sb_procmaps_exit(&sym->procs, time_ns, tgid);
 }
 

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "budget.h"
+
 struct sb_dwarf;
 
 /* Strings live until the sb_dwarf is freed. */
@@ -29,9 +31,10 @@ struct sb_dwarf_frame {
 /*
  * @fd: file with .debug_info (the binary or its separate debug file). @alt_fd: the dwz file its
  * .gnu_debugaltlink names, or -1. Both are read here and not kept. Sections may be compressed.
+ * @budget: borrowed, charged here and by lookups; NULL: only the bounds of the reader hold.
  * Return: 0, -ENODATA (no DWARF there), -EBADMSG (broken), -EFBIG (beyond a bound), -ENOMEM.
  */
-int sb_dwarf_new(int fd, int alt_fd, struct sb_dwarf **ret_dwarf);
+int sb_dwarf_new(int fd, int alt_fd, struct sb_budget *budget, struct sb_dwarf **ret_dwarf);
 void sb_dwarf_free(struct sb_dwarf *dwarf);
 
 /*

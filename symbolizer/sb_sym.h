@@ -81,6 +81,7 @@ struct sb_symbolizer_opts {
 	bool debuginfod;	       /* ask debuginfod servers; off: no network, ever */
 	enum sb_sym_demangle demangle; /* SHORT: without parameters */
 	size_t heavy_bytes_max; /* bound of DWARF data and unwind tables kept, and of symbol tables; 0: 256 MiB */
+	size_t bytes_max; /* of all files together, while they are loaded, too; 0: budget.h says how much */
 	uint32_t memo_max; /* frames of addresses that are remembered; 0: 131,072, 10 MiB */
 	struct sb_parser_seat
 		*parser; /* borrowed: who compiles unwind tables; NULL: we do (parser.h) */
@@ -210,6 +211,10 @@ struct sb_sym_stats {
 	uint64_t nr_modules, nr_processes;
 	uint64_t nr_light_bytes, nr_heavy_bytes, nr_heavy_bytes_peak, nr_evictions;
 	uint64_t nr_refused; /* mappings, processes, files, perf maps: not taken in at a bound */
+	uint64_t nr_bytes_peak,
+		nr_bytes_max; /* of symbol data of all files, those that were freed at once, too */
+	uint64_t
+		nr_files_cut; /* whose names were given up, all or some, because they cost too much */
 	uint64_t nr_files_closed; /* kept open for good reason, but descriptors ran out */
 	uint64_t nr_lookups;
 	uint64_t nr_reason[SB_SYM_REASON_MAX]; /* lookups by outcome */

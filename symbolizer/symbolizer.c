@@ -61,6 +61,8 @@ int sb_symbolizer_new(const struct sb_symbolizer_opts *opts, struct sb_symbolize
 	sym->procs.free_arg = sym;
 	module_opts.sym = &sym->opts;
 	module_opts.strings = &sym->strings;
+	module_opts.pool = sym->perfmaps.pool = &sym->budget;
+	sb_budget_pool_init(&sym->budget, opts->bytes_max);
 	err = sb_strtab_init(&sym->strings);
 	if (!err)
 		err = copy_strings(sym);
@@ -94,6 +96,8 @@ void sb_symbolizer_free(struct sb_symbolizer *sym)
 		free(sym->debug_dirs[i]);
 	free(sym->debug_dirs);
 	free(sym->kallsyms_path);
+	sb_perfmaps_release(&sym->perfmaps);
+	sb_budget_pool_release(&sym->budget);
 	free(sym);
 }
 
@@ -105,13 +109,16 @@ void sb_symbolizer_stats(const struct sb_symbolizer *sym, struct sb_sym_stats *r
 	*ret_stats = (struct sb_sym_stats){
 		.nr_modules = modules->nr_opened,
 		.nr_processes = procs->processes.nr,
-		.nr_light_bytes =
-			modules->light_bytes + sb_kallsyms_bytes(&sym->kallsyms) + sym->jit_bytes,
+		.nr_light_bytes = modules->light_bytes + sb_kallsyms_bytes(&sym->kallsyms) +
+				  sb_perfmaps_bytes(&sym->perfmaps),
 		.nr_heavy_bytes = modules->heavy_bytes,
 		.nr_heavy_bytes_peak = modules->heavy_bytes_peak,
 		.nr_evictions = modules->nr_evictions,
+		.nr_bytes_peak = sym->budget.bytes_peak,
+		.nr_bytes_max = sym->budget.bytes_max,
+		.nr_files_cut = sym->budget.nr_refused_files,
 		.nr_refused = procs->nr_mappings_refused + procs->nr_generations_refused +
-			      modules->nr_files_refused + sym->nr_jit_refused,
+			      modules->nr_files_refused,
 		.nr_files_closed = modules->nr_pins_dropped,
 		.nr_lookups = sym->nr_lookups,
 	};

@@ -6,16 +6,16 @@
 #include "base/index.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "budget.h"
 #include "jit.h"
 #include "kallsyms.h"
 #include "memo.h"
 #include "modcache.h"
 #include "module.h"
+#include "perfmap.h"
 #include "procmaps.h"
 #include "sb_sym.h"
 
-/* Perf maps of all processes together; one more is not read when they have grown beyond. */
-#define SB_JIT_BYTES_MAX (512u << 20)
 /* Root directories of processes with generated code held open, so that their maps can be read when
  * they have ended. */
 #define SB_JIT_ROOTS_MAX 256u
@@ -34,15 +34,16 @@ struct sb_symbolizer {
 	char **debug_dirs;
 	char *kallsyms_path;
 	struct sb_strtab strings;
+	struct sb_budget_pool budget; /* of all files that are kept here, perf maps too */
 	struct sb_procmaps procs;
 	struct sb_modcache modules;
 	struct sb_kallsyms kallsyms;
 	struct sb_memo memo;
 	struct sb_str scratch;
 	uint64_t lost_ns;
-	size_t jit_bytes;
+	struct sb_perfmaps perfmaps;
 	uint32_t nr_jit_roots;
-	uint64_t nr_jit_refused, nr_lookups;
+	uint64_t nr_lookups;
 	uint64_t nr_reason[SB_SYM_REASON_MAX];
 	/* Of the lookup under way. */
 	SB_VEC(struct sb_place) places;
@@ -59,10 +60,8 @@ struct sb_symbolizer {
 int sb_symbolizer_generation(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 			     struct sb_procgen **ret_gen, bool *ret_limit);
 
-/* Return: the perf map of a process, or NULL at a bound (which is counted) or without memory. */
+/* Return: the perf map of a process, or NULL without memory. */
 struct sb_jit *sb_symbolizer_jit(struct sb_symbolizer *sym, struct sb_procgen *gen);
-/* A perf map may have grown: keep count. @before: sb_jit_bytes() from before. */
-void sb_symbolizer_account_jit(struct sb_symbolizer *sym, const struct sb_jit *jit, size_t before);
 void sb_symbolizer_free_jit(void *sym, void *jit);
 
 /* The module of the vDSO which @tgid has at @map. Return: 0, -ENOMEM, others: it cannot be read. */

@@ -23,6 +23,20 @@
 #define NAME_BITS 29
 _Static_assert(SB_NAMES_BYTES_MAX == 1u << NAME_BITS && NR_NAMES_MAX <= 8, "both fit");
 
+/* To look at a symbol, and to sort one and give it what it owns. */
+#define WORK_OF_SYMBOL	    20u
+#define WORK_OF_CANDIDATE   250u
+/* Memory that finishing takes for each, beyond the candidates themselves. */
+#define BYTES_TO_FINISH	    (sizeof(struct candidate) + 6 * sizeof(struct segment))
+/*
+ * Bytes of names that are compared to choose among aliases, so many and so many more for each symbol. All C++
+ * libraries of a distribution stay far below. A million symbols of one address and one name would cost 20 s.
+ */
+#define COMPARED_BYTES	    (16u << 20)
+#define COMPARED_BYTES_MORE 64u
+/* A shorter beginning says nothing. */
+#define NAME_COMPARED_MIN   8u
+
 enum layer { LAYER_FUNC, LAYER_UNTYPED, LAYER_UNSIZED, LAYER_MAX };
 
 /* Aliases, best bit first. */
@@ -54,6 +68,7 @@ struct addrs {
 };
 
 struct sb_symtab {
+	struct sb_budget *budget; /* borrowed, or NULL */
 	struct sb_names names[NR_NAMES_MAX];
 	size_t nr_names;
 	SB_VEC(struct candidate) candidates; /* until flattened */
@@ -99,9 +114,13 @@ static size_t addrs_bytes(const struct addrs *addrs, size_t nr)
 	return nr * (addrs->far ? sizeof(*addrs->far) : sizeof(*addrs->near));
 }
 
-struct sb_symtab *sb_symtab_new(void)
+struct sb_symtab *sb_symtab_new(struct sb_budget *budget)
 {
-	return calloc(1, sizeof(struct sb_symtab));
+	struct sb_symtab *tab = calloc(1, sizeof(*tab));
+
+	if (tab)
+		tab->budget = budget;
+	return tab;
 }
 
 void sb_symtab_free(struct sb_symtab *tab)
@@ -212,25 +231,29 @@ static int add_symbol(struct sb_symtab *tab, const struct sb_elf *elf, const Elf
 	cand.end = limit + bias < cand.start ? UINT64_MAX : limit + bias;
 	if (tab->candidates.nr >= NR_SYMBOLS_MAX)
 		return -EFBIG;
-	return sb_vec_push(&tab->candidates, cand);
+	return sb_budget_push(tab->budget, &tab->candidates, cand);
 }
 
 static int add_all(struct sb_symtab *tab, struct sb_elf_reader *reader, uint32_t section_type,
 		   uint64_t bias)
 {
+	const uint64_t work = WORK_OF_SYMBOL + reader->elf->nr_phdrs;
 	size_t before = tab->candidates.nr, nr = 0;
 	Elf64_Sym sym;
-	int got, err;
+	int got = 0, err = 0;
 
-	while ((got = sb_elf_next_sym(reader, &sym)) > 0) {
-		if (++nr > NR_ENTRIES_MAX)
-			return -EFBIG;
-		err = add_symbol(tab, reader->elf, &sym, section_type, bias);
-		if (err)
-			return err;
+	while (!err && (got = sb_elf_next_sym(reader, &sym)) > 0) {
+		if (++nr > NR_ENTRIES_MAX || sb_budget_work(tab->budget, work))
+			err = -EFBIG;
+		else
+			err = add_symbol(tab, reader->elf, &sym, section_type, bias);
 	}
-	if (got < 0)
-		return got;
+	err = err ? err : got;
+	/* Half a table would let labels reach over functions that are missing. */
+	if (err == -EFBIG)
+		tab->candidates.nr = before;
+	if (err)
+		return err;
 	return tab->candidates.nr > before ? 0 : -ENODATA;
 }
 
@@ -365,6 +388,9 @@ static int add_go_functions(struct sb_symtab *tab, const struct sb_gopcln *go, u
 	int err = 0;
 
 	for (i = 0; i < go->nr_funcs && !err; i++) {
+		err = sb_budget_work(tab->budget, WORK_OF_SYMBOL);
+		if (err)
+			return err;
 		if (sb_gopcln_func(go, i, &func)) {
 			tab->nr_broken++;
 			continue;
@@ -372,8 +398,9 @@ static int add_go_functions(struct sb_symtab *tab, const struct sb_gopcln *go, u
 		cand.name = (uint32_t)(func.name - (const char *)(go->bytes + go->names));
 		cand.start = func.lo + bias;
 		cand.end = func.hi + bias < cand.start ? UINT64_MAX : func.hi + bias;
-		err = tab->candidates.nr < NR_SYMBOLS_MAX ? sb_vec_push(&tab->candidates, cand)
-							  : -EFBIG;
+		err = tab->candidates.nr < NR_SYMBOLS_MAX
+			      ? sb_budget_push(tab->budget, &tab->candidates, cand)
+			      : -EFBIG;
 	}
 	return err;
 }
@@ -395,38 +422,49 @@ int sb_symtab_add_go(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t b
 	return err;
 }
 
+/* How two names are compared, and what may still be spent on that. */
+struct comparison {
+	const struct sb_symtab *tab;
+	size_t len_max;	     /* of the names; 0: they are not looked at */
+	uint64_t bytes_left; /* of all comparisons */
+};
+
 /* "memcpy@@GLIBC_2.14" is no longer a name than "memcpy". */
-static size_t name_len(const char *name)
+static size_t name_len(const char *name, size_t max)
 {
-	size_t len = strnlen(name, NAME_COMPARED_MAX);
+	size_t len = strnlen(name, max);
 	const char *version = memchr(name, '@', len);
 
 	return version ? (size_t)(version - name) : len;
 }
 
-static size_t nr_underscores(const char *name)
+static size_t nr_underscores(const char *name, size_t max)
 {
 	size_t nr = 0;
 
-	while (nr < NAME_COMPARED_MAX && name[nr] == '_')
+	while (nr < max && name[nr] == '_')
 		nr++;
 	return nr;
 }
 
-static int compare_names(const struct sb_symtab *tab, const struct candidate *a,
+static int compare_names(struct comparison *comparison, const struct candidate *a,
 			 const struct candidate *b)
 {
+	const struct sb_symtab *tab = comparison->tab;
+	const size_t max = comparison->len_max;
 	const char *name_a = tab->names[a->names_idx].mem + a->name;
 	const char *name_b = tab->names[b->names_idx].mem + b->name;
-	size_t a_scores = nr_underscores(name_a), b_scores = nr_underscores(name_b);
-	size_t a_len = name_len(name_a), b_len = name_len(name_b);
+	size_t a_scores = nr_underscores(name_a, max), b_scores = nr_underscores(name_b, max);
+	size_t a_len = name_len(name_a, max), b_len = name_len(name_b, max);
+	uint64_t spent = a_len + b_len;
 	int diff;
 
+	comparison->bytes_left -= spent < comparison->bytes_left ? spent : comparison->bytes_left;
 	if (a_scores != b_scores)
 		return a_scores > b_scores ? -1 : 1;
 	if (a_len != b_len)
 		return a_len < b_len ? -1 : 1;
-	diff = strncmp(name_b, name_a, NAME_COMPARED_MAX);
+	diff = strncmp(name_b, name_a, max);
 	if (diff)
 		return diff;
 	return b->names_idx - a->names_idx;
@@ -436,10 +474,31 @@ static int compare_names(const struct sb_symtab *tab, const struct candidate *a,
 static int compare(const void *pa, const void *pb, void *arg)
 {
 	const struct candidate *a = pa, *b = pb;
+	struct comparison *comparison = arg;
 
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
-	return compare_names(arg, a, b);
+	if (a->names_idx == b->names_idx && a->name == b->name)
+		return 0;
+	return comparison->len_max ? compare_names(comparison, a, b) : 0;
+}
+
+/*
+ * Sort @nr that start together. The length to compare is set before, so that the order is one order: what the sort
+ * will compare is at most nr log2(nr) pairs, and what is left has to do for all of them.
+ */
+static void sort_aliases(struct candidate *at, size_t nr, struct comparison *comparison)
+{
+	unsigned int steps = 1;
+	uint64_t len;
+
+	while (nr >> steps)
+		steps++;
+	len = comparison->bytes_left / (2 * (uint64_t)nr * steps);
+	comparison->len_max = len < NAME_COMPARED_MIN	? 0
+			      : len < NAME_COMPARED_MAX ? (size_t)len
+							: NAME_COMPARED_MAX;
+	qsort_r(at, nr, sizeof(*at), compare, comparison);
 }
 
 /* By one byte of the start, stable. Return: false when they are all the same there: nothing moved. */
@@ -467,6 +526,10 @@ static int sort_candidates(struct sb_symtab *tab)
 {
 	struct candidate *from = tab->candidates.at, *to, *swap;
 	const size_t nr = tab->candidates.nr;
+	struct comparison comparison = {
+		.tab = tab,
+		.bytes_left = COMPARED_BYTES + (uint64_t)nr * COMPARED_BYTES_MORE,
+	};
 	unsigned int shift;
 	size_t i, end;
 
@@ -487,7 +550,7 @@ static int sort_candidates(struct sb_symtab *tab)
 		for (end = i + 1; end < nr && from[end].start == from[i].start;)
 			end++;
 		if (end - i > 1)
-			qsort_r(from + i, end - i, sizeof(*from), compare, tab);
+			sort_aliases(from + i, end - i, &comparison);
 	}
 	return 0;
 }
@@ -687,7 +750,10 @@ int sb_symtab_finish(struct sb_symtab *tab)
 	size_t i;
 	int err;
 
-	err = sort_candidates(tab);
+	err = sb_budget_charge(tab->budget, tab->candidates.nr * BYTES_TO_FINISH)
+		      ?: sb_budget_work(tab->budget, tab->candidates.nr * WORK_OF_CANDIDATE);
+	if (!err)
+		err = sort_candidates(tab);
 	if (!err) {
 		bound_unsized(tab);
 		err = flatten(tab, &segments);

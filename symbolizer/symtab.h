@@ -37,14 +37,15 @@ struct sb_symtab;
 
 #define SB_SYMBOL_NONE UINT32_MAX
 
-struct sb_symtab *sb_symtab_new(void); /* NULL: no memory */
+/* @budget: borrowed until sb_symtab_finish() returns, and charged; NULL: nothing is. Return: NULL without memory. */
+struct sb_symtab *sb_symtab_new(struct sb_budget *budget);
 void sb_symtab_free(struct sb_symtab *tab);
 
 /*
  * Add .symtab or .dynsym of @elf; the latter is found through PT_DYNAMIC, too. @bias is added to
  * each address. A file @elf has to outlive the table, whose names stay there; an image need not.
  * Return: 0, -ENODATA when there is no such table, or nothing in it that is code; -EBADMSG,
- * -EFBIG, -ENOMEM, or of I/O.
+ * -EFBIG (nothing was added then), -ENOMEM, or of I/O.
  */
 int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t section_type,
 		  uint64_t bias);
@@ -52,7 +53,8 @@ int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t sect
 /* The same of what the Go linker says of its functions, which stripped programs have, too: gopcln.h. */
 int sb_symtab_add_go(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t bias);
 
-/* Flatten; once, after the last addition and before the first lookup. Return: 0 or -ENOMEM. */
+/* Flatten; once, after the last addition and before the first lookup. Return: 0, -ENOMEM, or -EFBIG
+ * beyond the budget: then the table can only be freed. */
 int sb_symtab_finish(struct sb_symtab *tab);
 
 /* Return: the number of the symbol which covers @addr, or SB_SYMBOL_NONE. */

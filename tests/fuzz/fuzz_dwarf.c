@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (sb_dwarf_image_read(fd, false, &image))
 		return 0;
-	if (!sb_dwarf_new(fd, fd, &dwarf)) {
+	if (!sb_dwarf_new(fd, fd, NULL, &dwarf)) {
 		uint64_t step = (image.exec_hi - image.exec_lo) / NR_ADDRS + 1;
 
 		for (i = 0; i < NR_ADDRS; i++)

@@ -57,7 +57,7 @@ static void collect(const struct sb_elf *elf, struct addrs *addrs)
 
 static void check_symtab(const struct sb_elf *elf, const struct addrs *addrs)
 {
-	struct sb_symtab *tab = sb_symtab_new();
+	struct sb_symtab *tab = sb_symtab_new(NULL);
 	struct sb_str name = {};
 	uint32_t symbol;
 	size_t i;

@@ -240,7 +240,7 @@ static int symbols(void)
 
 	if (err)
 		return err;
-	tab = sb_symtab_new();
+	tab = sb_symtab_new(NULL);
 	err = tab ? sb_symtab_add(tab, elf, SHT_SYMTAB, 0) : -ENOMEM;
 	if (!err)
 		err = sb_symtab_finish(tab);
@@ -279,7 +279,7 @@ static int dwarf(void)
 	struct sb_dwarf_frame frames[FRAMES_MAX];
 	struct sb_dwarf *dw = NULL;
 	size_t i, nr;
-	int err = sb_dwarf_new(subject_fd, -1, &dw);
+	int err = sb_dwarf_new(subject_fd, -1, NULL, &dw);
 
 	for (i = 0; i < NR_ADDRS && !err; i++)
 		err = sb_dwarf_lookup(dw, addr_of(i), true, frames, FRAMES_MAX, &nr);

@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: dwarf_lookup FILE [ALT] <ADDRESSES\n");
 		return 2;
 	}
-	err = sb_dwarf_new(fd, alt_fd, &dwarf);
+	err = sb_dwarf_new(fd, alt_fd, NULL, &dwarf);
 	if (err) {
 		fprintf(stderr, "%s: %s\n", argv[1], strerror(-err));
 		return 1;

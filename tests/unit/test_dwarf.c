@@ -76,7 +76,7 @@ static int setup(void **state)
 	sb_cleanup(sb_closep) int fd = open_self();
 
 	assert_int_equal(outer(1), 4);
-	assert_int_equal(sb_dwarf_new(fd, -1, (struct sb_dwarf **)state), 0);
+	assert_int_equal(sb_dwarf_new(fd, -1, NULL, (struct sb_dwarf **)state), 0);
 	return 0;
 }
 
@@ -177,7 +177,7 @@ static int new_from(const void *data, size_t len)
 
 	assert_true(fd >= 0);
 	assert_int_equal(sb_write_all(fd, data, len), 0);
-	err = sb_dwarf_new(fd, -1, &dwarf);
+	err = sb_dwarf_new(fd, -1, NULL, &dwarf);
 	assert_true(!err == !!dwarf);
 	sb_dwarf_free(dwarf);
 	return err;
@@ -191,8 +191,8 @@ static void test_errors(void **state)
 	struct sb_dwarf *dwarf;
 	size_t len, cut;
 
-	assert_int_equal(sb_dwarf_new(dir, -1, &dwarf), -EBADMSG);
-	assert_int_equal(sb_dwarf_new(-1, -1, &dwarf), -EBADF);
+	assert_int_equal(sb_dwarf_new(dir, -1, NULL, &dwarf), -EBADMSG);
+	assert_int_equal(sb_dwarf_new(-1, -1, NULL, &dwarf), -EBADF);
 	assert_int_equal(new_from("", 0), -EBADMSG);
 	assert_int_equal(sb_read_fd(self, EXE_BYTES_MAX, &exe, &len), 0);
 	assert_int_equal(new_from(exe, len), 0);

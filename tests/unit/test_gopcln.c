@@ -199,7 +199,7 @@ static void expect_rules(const struct sb_elf *elf)
 
 static void expect_names(const struct sb_elf *elf)
 {
-	struct sb_symtab *tab = sb_symtab_new();
+	struct sb_symtab *tab = sb_symtab_new(NULL);
 	uint64_t addr = TEXT_ADDR;
 	struct sb_str name = {};
 	uint32_t symbol;
@@ -321,7 +321,7 @@ static void test_hostile(void **state)
 	for (i = 0; i < 2 * whole; i++) {
 		const size_t at = i % whole;
 		uint8_t was = table.at[at];
-		struct sb_symtab *tab = sb_symtab_new();
+		struct sb_symtab *tab = sb_symtab_new(NULL);
 
 		if (i >= whole)
 			table.at[at] ^= 0xff;

@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/num.h"
 
 #define CGROUP2_MAGIC	 0x63677270
 #define FILEID_KERNFS	 0xfe
@@ -73,4 +76,75 @@ int sb_cgroup_container(const char *path, struct sb_str *container)
 		p += nr ? nr : 1;
 	}
 	return found ? sb_str_addn(container, found, SHORT_DIGITS) : -ENOENT;
+}
+
+/* The old hierarchy has this, less the size of a page, where nothing is limited. */
+#define NO_LIMIT_BYTES	   (1ull << 62)
+#define LIMIT_BYTES_MAX	   64
+#define OWN_PATH_BYTES_MAX (64u << 10)
+
+/* The limit in the file @name of the cgroup at @path, if that is less than *@least. */
+static void take_limit(const char *path, const char *name, uint64_t *least)
+{
+	sb_cleanup(sb_freep) char *file = NULL;
+	sb_cleanup(sb_freep) char *text = NULL;
+	uint64_t bytes;
+	size_t len;
+
+	if (asprintf(&file, "%s/%s", path, name) < 0) {
+		file = NULL;
+		return;
+	}
+	if (sb_read_file(file, LIMIT_BYTES_MAX, &text, &len))
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	/* "max" is no number. */
+	if (!sb_parse_u64(text, UINT64_MAX, &bytes) && bytes < *least)
+		*least = bytes;
+}
+
+/* Those of the cgroup @below the mount point and of all that it is in. */
+static void take_limits(const char *mount, const char *below, const char *name, uint64_t *least)
+{
+	sb_cleanup(sb_freep) char *path = NULL;
+	char *slash;
+
+	if (asprintf(&path, "%s%s", mount, below) < 0) {
+		path = NULL;
+		return;
+	}
+	while (strlen(path) > strlen(mount)) {
+		take_limit(path, name, least);
+		slash = strrchr(path, '/');
+		*slash = '\0';
+	}
+	take_limit(mount, name, least);
+}
+
+int sb_cgroup_memory_max(uint64_t *ret_bytes)
+{
+	static const char old_mark[] = ":memory:", new_mark[] = "0::";
+	sb_cleanup(sb_freep) char *own = NULL;
+	const char *mount = mount_point();
+	uint64_t least = UINT64_MAX;
+	char *line, *next, *old;
+	size_t len;
+
+	if (sb_read_file("/proc/self/cgroup", OWN_PATH_BYTES_MAX, &own, &len))
+		return -ENOENT;
+	for (line = own; line && *line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		old = strstr(line, old_mark);
+		if (old)
+			take_limits("/sys/fs/cgroup/memory", old + strlen(old_mark),
+				    "memory.limit_in_bytes", &least);
+		else if (mount && !strncmp(line, new_mark, strlen(new_mark)))
+			take_limits(mount, line + strlen(new_mark), "memory.max", &least);
+	}
+	if (least >= NO_LIMIT_BYTES)
+		return -ENOENT;
+	*ret_bytes = least;
+	return 0;
 }

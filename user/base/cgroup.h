@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names of cgroups. */
+/* Names of cgroups, and how much memory ours may use. */
 #ifndef SB_BASE_CGROUP_H
 #define SB_BASE_CGROUP_H
 
@@ -21,5 +21,13 @@ int sb_cgroup_path(uint64_t id, struct sb_str *path);
  * Return: 0; -ENOENT when the path names no container; -ENOMEM.
  */
 int sb_cgroup_container(const char *path, struct sb_str *container);
+
+/*
+ * sb_cgroup_memory_max() - the least memory limit of this process's cgroup and of those above it
+ * @ret_bytes: memory.max of cgroup2, or memory.limit_in_bytes of the older hierarchy
+ *
+ * Thread: any. Return: 0; -ENOENT when there is no limit, or none that can be read.
+ */
+int sb_cgroup_memory_max(uint64_t *ret_bytes);
 
 #endif

@@ -104,6 +104,7 @@ static int make_resolver(struct sb_run *run)
 		.debuginfod = opts->debuginfod,
 		.demangle = opts->demangle,
 		.heavy_bytes_max = opts->symbol_cache_bytes,
+		.bytes_max = opts->symbol_bytes_max,
 		.parser = sb_parser_seat(run->parser, SB_PARSER_NAMES),
 	};
 	const struct sb_interp_opts interp_opts = {

@@ -45,6 +45,7 @@ struct sb_record_opts {
 	uint32_t idle, file;	     /* enum sb_idle_mode, enum sb_file_text */
 	uint32_t interp;	     /* enum sb_interp_mode */
 	uint64_t symbol_cache_bytes; /* 0: the symbolizer's default */
+	uint64_t symbol_bytes_max;   /* while files are read, too; 0: what the machine allows */
 	const char *kind; /* of commands that are no view: the name of one; NULL: oncpu */
 	bool open;	  /* run: show the picture */
 	struct sb_recorder_opts recorder;

@@ -263,6 +263,8 @@ static void add_processes_row(const struct sb_run *run, const struct sb_run_figu
 	(void)run;
 	add_item(line, figures->session.nr_sideband_lost, "process records lost");
 	add_item(line, figures->session.nr_no_fd, "files not opened: raise ulimit -n");
+	add_item(line, figures->symbolizer.nr_files_cut,
+		 "files over their budget, names left out: -v names them");
 	add_item(line, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
 }
 
@@ -542,6 +544,9 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 	    (unsigned long long)sym->nr_processes);
 	sb_run_report_privileges(run, row_text);
 	row("memory of symbols", "%.1f MB", (double)sym->nr_light_bytes / 1e6);
+	row("symbol data while reading", "at most %.1f of %.1f MB; files over their budget: %llu",
+	    (double)sym->nr_bytes_peak / 1e6, (double)sym->nr_bytes_max / 1e6,
+	    (unsigned long long)sym->nr_files_cut);
 	row("memory of debug data", "%.1f MB, at most %.1f MB, evicted %llu times",
 	    (double)sym->nr_heavy_bytes / 1e6, (double)sym->nr_heavy_bytes_peak / 1e6,
 	    (unsigned long long)sym->nr_evictions);

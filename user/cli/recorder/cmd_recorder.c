@@ -545,6 +545,10 @@ static int check(struct recorder *recorder)
 	if (!opts->symbol_cache_bytes)
 		opts->symbol_cache_bytes =
 			opts->no_inlines && !opts->lines ? SYMBOL_BYTES : DEBUG_BYTES;
+	/* A file may be read without a new sampler being needed for it, and any number of them. */
+	opts->symbol_bytes_max = ANON_BYTES_MAX / 2;
+	if (opts->symbol_bytes_max < 2 * opts->symbol_cache_bytes)
+		opts->symbol_bytes_max = 2 * opts->symbol_cache_bytes;
 	if (!opts->recorder.nr_kinds)
 		opts->recorder.kinds[opts->recorder.nr_kinds++] = sb_view_find("oncpu");
 	for (i = 0; i < opts->recorder.nr_kinds; i++)
