@@ -5,15 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -38,17 +37,9 @@ struct search {
 
 static int open_beneath(const char *root, const char *path)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
 	sb_cleanup(sb_closep) int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd;
 
-	if (root_fd < 0)
-		return -errno;
-	fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	return fd < 0 ? -errno : fd;
+	return root_fd < 0 ? -errno : sb_open_beneath(root_fd, path);
 }
 
 /*

@@ -5,14 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/num.h"
@@ -402,19 +401,14 @@ static int reopen_regular(int path_fd)
 
 int sb_procfs_open(int root_fd, const char *path)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT,
-	};
-	long fd;
+	int fd;
 
-	if (root_fd < 0)
-		fd = open(path, O_PATH | O_CLOEXEC);
-	else
-		fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (fd < 0)
-		return -errno;
-	return reopen_regular((int)fd);
+	if (root_fd >= 0) {
+		fd = sb_open_beneath(root_fd, path);
+		return fd < 0 ? fd : reopen_regular(fd);
+	}
+	fd = open(path, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : reopen_regular(fd);
 }
 
 int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end)

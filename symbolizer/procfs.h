@@ -99,7 +99,7 @@ int sb_procfs_other_root(uint32_t tgid);
  * Open a regular file for reading: @path below @root_fd, where symbolic links and ".." cannot lead
  * out of it; or in our own root when @root_fd is -1. Nothing but a regular file is ever opened:
  * opening a device can have effects, opening a FIFO can block.
- * Return: the descriptor, -ENOENT, -EACCES, -EINVAL (not a regular file), others of openat2(2).
+ * Return: the descriptor, -ENOENT, -EACCES, -EINVAL (not a regular file), others of sb_open_beneath().
  */
 int sb_procfs_open(int root_fd, const char *path);
 

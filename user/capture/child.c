@@ -10,18 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/peer.h"
 #include "base/vec.h"
+#include "capture/privileges.h"
 
 #define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
 
 struct sb_child {
 	pid_t pid;
-	int pidfd;
+	int pidfd; /* to wait for its end */
+	struct sb_peer signaller;
 	int fd; /* a byte to it: go, end of file: do not; from it: an errno, end of file: it runs */
 	int status; /* after the wait */
 	bool is_waited;
@@ -189,6 +193,30 @@ static int fork_child(struct sb_child *child, const struct plan *plan)
 	return child->pidfd < 0 ? -errno : 0;
 }
 
+/*
+ * Who sends it signals: a process that can do nothing else. pidfd_send_signal(2) takes a descriptor of any /proc/PID
+ * as well, and a session opens these all the time: so it is not to have that call.
+ */
+static void be_signaller(void *arg, int fd)
+{
+	const struct sb_child *child = arg;
+	const int fds[] = { child->fd, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+	int32_t sig, err;
+	size_t i;
+
+	(void)prctl(PR_SET_NAME, "stackbpf-signal");
+	/* The command is not to wait for our end as well. */
+	for (i = 0; i < SB_ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	if (sb_privileges_to_signal(child->pidfd))
+		return;
+	while (!sb_peer_receive(fd, &sig, sizeof(sig), NULL, 0)) {
+		err = pidfd_send_signal(child->pidfd, sig, NULL, 0) ? -errno : 0;
+		if (sb_peer_send(fd, &err, sizeof(err), NULL, 0))
+			return;
+	}
+}
+
 int sb_child_new(char *const *argv, struct sb_owner owner, struct sb_child **ret_child)
 {
 	struct sb_child *child = calloc(1, sizeof(*child));
@@ -202,6 +230,8 @@ int sb_child_new(char *const *argv, struct sb_owner owner, struct sb_child **ret
 	if (!err)
 		err = fork_child(child, &plan);
 	plan_release(&plan);
+	if (!err)
+		err = sb_peer_new(be_signaller, child, &child->signaller);
 	if (err) {
 		sb_child_free(child);
 		return err;
@@ -221,6 +251,7 @@ void sb_child_free(struct sb_child *child)
 	}
 	if (child->pidfd >= 0)
 		close(child->pidfd);
+	sb_peer_release(&child->signaller);
 	free(child);
 }
 
@@ -253,7 +284,13 @@ int sb_child_start(struct sb_child *child)
 
 int sb_child_kill(const struct sb_child *child, int sig)
 {
-	return pidfd_send_signal(child->pidfd, sig, NULL, 0) ? -errno : 0;
+	int fd = child->signaller.fd;
+	int32_t number = sig, answer = 0;
+	int err = sb_peer_send(fd, &number, sizeof(number), NULL, 0);
+
+	if (!err)
+		err = sb_peer_receive(fd, &answer, sizeof(answer), NULL, 0);
+	return err < 0 ? err : answer;
 }
 
 bool sb_child_has_ended(const struct sb_child *child)

@@ -41,8 +41,7 @@ const struct sb_capability sb_capabilities[] = {
 	/* /proc/PID/map_files/: proc_map_files_get_link() of fs/proc/base.c. */
 	{ CAP_CHECKPOINT_RESTORE, ALL, false, "cap_checkpoint_restore",
 	  "files that were deleted, or lie in containers" },
-	/* pidfd_send_signal(2) to a command that is another user's. The filter of system calls leaves
-	 * no way to another pidfd. */
+	/* pidfd_send_signal(2) to a command that is another user's, or has become another user. */
 	{ CAP_KILL, SB_KEEPER_COMMAND, false, NULL, NULL },
 };
 /* clang-format on */
@@ -122,6 +121,13 @@ static int keep(unsigned int keepers)
 	return set_caps(&(struct caps){ .effective = kept, .permitted = kept });
 }
 
+void sb_privileges_hide(void)
+{
+#ifndef SB_SANITIZED
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
 /* No execve() from here on gives what we do not have, in threads that are begun from here on, too. */
 static void close_the_way_up(void)
 {
@@ -161,11 +167,13 @@ bool sb_privileges_begin(const struct sb_owner *who)
 	int err;
 
 	close_the_way_up();
+	sb_privileges_hide();
 	if (geteuid() != 0 || who->uid == 0)
 		return false;
 	err = become(who);
 	if (err)
 		sb_debug("cannot become user %u: %s", who->uid, strerror(-err));
+	sb_privileges_hide();
 	return !err;
 }
 
@@ -216,7 +224,7 @@ void sb_privileges_thread(enum sb_keeper keeper)
 
 int sb_privileges_settle(const struct sb_privileges_opts *opts)
 {
-	int err = keep(SB_KEEPER_SESSION | (opts->has_command ? SB_KEEPER_COMMAND : 0));
+	int err = keep(SB_KEEPER_SESSION);
 
 	if (!err)
 		err = sb_sandbox_session(opts);
@@ -238,10 +246,22 @@ static int confine_keeper(void)
 
 	/* Whoever may not become another remains who he is, without a capability. */
 	(void)sb_privileges_begin(&nobody);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	err = set_caps(&(struct caps){});
 	return err ? err : sb_sandbox_keeper();
+}
+
+int sb_privileges_to_signal(int pidfd)
+{
+	static const struct sb_owner nobody = { .uid = SB_NOBODY, .gid = SB_NOBODY };
+	int err;
+
+	(void)sb_privileges_begin(&nobody);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	err = keep(SB_KEEPER_COMMAND);
+	return err ? err : sb_sandbox_signaller(pidfd);
 }
 
 const struct sb_parser_opts sb_privileges_of_parsers = {
@@ -254,7 +274,7 @@ int sb_privileges_front(const struct sb_owner *who)
 	int err;
 
 	(void)sb_privileges_begin(who);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	err = set_caps(&(struct caps){});
 	return err ? err : sb_sandbox_front();

@@ -26,7 +26,7 @@ enum sb_keeper {
 	SB_KEEPER_SESSION = 1u << 0, /* the thread of the session */
 	SB_KEEPER_TABLES = 1u << 1,  /* threads that write into BPF maps */
 	SB_KEEPER_READER = 1u << 2,  /* threads that only look at processes */
-	SB_KEEPER_COMMAND = 1u << 3, /* the thread of the session, if it started a command */
+	SB_KEEPER_COMMAND = 1u << 3, /* the process that passes signals on to a command */
 };
 
 /* The kernel's overflow user: it owns nothing. */
@@ -58,7 +58,6 @@ bool sb_privileges_is_paranoid(int err);
 const char *sb_privileges_filter(void);
 
 struct sb_privileges_opts {
-	bool has_command;  /* signals are passed on to it */
 	bool writes_files; /* this process itself makes files */
 	bool has_network;  /* debuginfod is asked */
 	bool has_terminal; /* that is drawn on, and left as it was */
@@ -88,6 +87,26 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts);
  * no capability. Where it may not become another it remains who it is. Return: 0 or a negative errno.
  */
 int sb_privileges_to_write(const struct sb_owner *who);
+
+/**
+ * sb_privileges_hide() - let no process of the same user look into this one
+ *
+ * From here on /proc/PID belongs to root: processes without CAP_SYS_PTRACE cannot trace this one, nor open its memory,
+ * and it leaves no core. To be called again after each change of the user, which may undo it. Nothing is done below a
+ * sanitizer, whose leak checker traces its own process.
+ */
+void sb_privileges_hide(void);
+
+/**
+ * sb_privileges_to_signal() - keep nothing but the right to signal one process
+ * @pidfd: that process
+ *
+ * For a process with one thread. It keeps CAP_KILL, if it has it, and a filter that leaves pidfd_send_signal(2) on
+ * @pidfd, and answers.
+ *
+ * Return: 0 or a negative errno.
+ */
+int sb_privileges_to_signal(int pidfd);
 
 /* For processes that parse files (parser.h), which need nothing: no capability, as root another user, and a
  * filter that leaves them memory and their socket. */

@@ -5,9 +5,9 @@
  * signals to others, ... A refusal and not a kill: a call that a libc of tomorrow makes and can do
  * without must not cost anybody an hour of samples.
  *
- * A filter sees registers, not memory. So openat2(2) and clone3(2), whose flags are in memory, cannot
- * be judged: the first is there for paths in containers, and cannot write what the user and the
- * capabilities of the thread do not let it; the second is answered by ENOSYS, and libc takes clone().
+ * A filter sees registers, not memory. The flags of openat2(2) and clone3(2) are in memory, so neither is allowed:
+ * paths in containers are walked with openat(2) (base/beneath.h), and clone3() is answered with ENOSYS, so that
+ * the C library takes clone().
  */
 #include "capture/sandbox.h"
 
@@ -73,12 +73,10 @@ static const struct call calls[] = {
 	CALL(writev, ALL | SERVERS | STORER),
 	CALL(lseek, ALL | SERVERS | STORER),
 	CALL(close, ALL | PARSERS),
-	CALL(fcntl, ALL | SERVERS | STORER),
 	CALL(dup, ALL),
 	CALL(getdents64, ALL | SERVERS | STORER),
 	CALL(fadvise64, ALL | SERVERS),
 	/* Names of files. */
-	CALL(openat2, ALL),
 	CALL(stat, ALL | SERVERS),
 	CALL(lstat, ALL | SERVERS),
 	CALL(fstat, ALL | PARSERS),
@@ -143,8 +141,7 @@ static const struct call calls[] = {
 	CALL(membarrier, ALL),
 	CALL(exit, ALL | PARSERS),
 	CALL(exit_group, ALL | PARSERS),
-	/* The command: its signals by the pidfd that is open, its status. */
-	CALL(pidfd_send_signal, SESSION),
+	/* The status of the command. Its signals are sent by another process: SIGNALLER. */
 	CALL(wait4, SESSION | KEEPER),
 	CALL(waitid, SESSION),
 	/* CPUs that come online. */
@@ -159,10 +156,8 @@ static const struct call calls[] = {
 	CALL(sendfile, FRONT),
 	CALL(memfd_create, SERVERS),
 	/* Processes that parse: to make one, which lays down more, and to end it. */
-	CALL(kill, KEEPER),
 	CALL(close_range, KEEPER),
 	CALL(seccomp, KEEPER),
-	CALL(prlimit64, KEEPER),
 	CALL(setrlimit, KEEPER),
 	/* Files of our own. */
 	CALL(open, FILES | NETWORK),
@@ -187,7 +182,6 @@ static const struct call calls[] = {
 	CALL(setsockopt, NETWORK),
 	CALL(sendmmsg, NETWORK),
 	CALL(shutdown, NETWORK | FRONT),
-	CALL(ioctl, NETWORK),
 	CALL(pipe2, NETWORK),
 	CALL(eventfd2, NETWORK),
 	CALL(select, NETWORK),
@@ -206,19 +200,23 @@ static const struct call calls[] = {
 	CALL(dup3, NETWORK | KEEPER),
 };
 
-/* Calls of which one argument is looked at: those with (argument & mask) == value. */
+/* Calls of which one argument is looked at, or two: those with (argument & mask) == value. */
 struct judged {
 	int number;
 	unsigned int who;
 	unsigned int argument;
 	uint64_t mask, value;
+	unsigned int argument2;
+	uint64_t mask2, value2; /* mask2 0: one argument only */
 };
 
 #define TERMIOS2_BYTES 44 /* struct termios2, which glibc's headers do not have */
 #define WHOLE	       UINT64_MAX
 #define IS(nr, val)    (nr), WHOLE, (uint64_t)(val)
 #define WITHOUT(nr, m) (nr), (uint64_t)(m), 0
-#define WITH(nr, m)    (nr), (uint64_t)(m), (uint64_t)(m)
+#define NAMESPACES                                                                                 \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
+	 CLONE_NEWCGROUP)
 
 static const struct judged judged[] = {
 	/* To read only, and nothing new. */
@@ -229,12 +227,20 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(mmap), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
 	{ SCMP_SYS(mprotect), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
 	/* A thread, no process. */
-	{ SCMP_SYS(clone), ALL, WITH(0, CLONE_VM | CLONE_THREAD) },
+	{ SCMP_SYS(clone), ALL, 0, CLONE_VM | CLONE_THREAD | NAMESPACES, CLONE_VM | CLONE_THREAD },
 	/* The other way round; glibc's fork(). */
 	{ SCMP_SYS(clone), KEEPER, IS(0, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD) },
 	/* fstat(), and nothing by its name; a descriptor once more. */
 	{ SCMP_SYS(newfstatat), PARSERS, IS(3, AT_EMPTY_PATH) },
-	{ SCMP_SYS(fcntl), PARSERS, IS(1, F_DUPFD_CLOEXEC) },
+	{ SCMP_SYS(fcntl), ALL | PARSERS | SERVERS | STORER, IS(1, F_DUPFD_CLOEXEC) },
+	/*
+	 * What a descriptor is. Not F_SETOWN, F_SETSIG and O_ASYNC, by which the kernel sends signals to any process of
+	 * the same user, nor F_SETLEASE and F_NOTIFY. musl's open() sets FD_CLOEXEC once more.
+	 */
+	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER, IS(1, F_GETFD) },
+	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER, IS(1, F_SETFD) },
+	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER, IS(1, F_GETFL) },
+	{ SCMP_SYS(fcntl), NETWORK, IS(1, F_SETFL), WITHOUT(2, O_ASYNC) },
 	/* Maps, which are ours; detaching; no new programs, nothing of others by its number. */
 	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_LOOKUP_ELEM) },
 	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_UPDATE_ELEM) },
@@ -258,6 +264,9 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(ioctl), ALL, IS(1, TCGETS) },
 	{ SCMP_SYS(ioctl), ALL, IS(1, TIOCGWINSZ) },
 	{ SCMP_SYS(ioctl), TERMINAL, IS(1, TCSETS) },
+	/* What libcurl and the resolver ask of sockets. Not TIOCSTI, which types on a terminal. */
+	{ SCMP_SYS(ioctl), NETWORK, IS(1, FIONBIO) },
+	{ SCMP_SYS(ioctl), NETWORK, IS(1, FIONREAD) },
 	/* What a process has mapped. */
 	{ SCMP_SYS(ioctl), ALL, 1, UINT32_MAX, SB_PROCMAP_QUERY },
 	/* What newer C libraries do instead, TCGETS2 and TCSETS2 of asm/termbits.h. */
@@ -265,6 +274,10 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(ioctl), TERMINAL, IS(1, _IOC(_IOC_WRITE, 'T', 0x2b, TERMIOS2_BYTES)) },
 	/* Limits to read, by those who share descriptors out. */
 	{ SCMP_SYS(prlimit64), ALL, IS(2, 0) },
+	/* One's own; that of no other process. */
+	{ SCMP_SYS(prlimit64), KEEPER, IS(0, 0) },
+	/* One process, at once. Which one cannot be judged, since workers come and go: Landlock does, where it can. */
+	{ SCMP_SYS(kill), KEEPER, WITHOUT(0, INT32_MIN), IS(1, SIGKILL) },
 	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_NAME) },
 	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_VMA) },
 	{ SCMP_SYS(prctl), KEEPER, IS(0, PR_SET_NAME) },
@@ -302,8 +315,9 @@ static int add_judged(scmp_filter_ctx ctx, unsigned int who)
 		if (!(rule->who & who) || rule->number < 0 || is_free(rule->number, who))
 			continue;
 		err = seccomp_rule_add_exact(
-			ctx, SCMP_ACT_ALLOW, rule->number, 1,
-			SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, rule->mask, rule->value));
+			ctx, SCMP_ACT_ALLOW, rule->number, rule->mask2 ? 2 : 1,
+			SCMP_CMP(rule->argument, SCMP_CMP_MASKED_EQ, rule->mask, rule->value),
+			SCMP_CMP(rule->argument2, SCMP_CMP_MASKED_EQ, rule->mask2, rule->value2));
 	}
 	return err;
 }
@@ -449,6 +463,27 @@ int sb_sandbox_answerer(void)
 	return install(&answerer_filter);
 }
 
+/* Alone with this one: it has no close() and no dup2(), so that @pidfd remains what it is. */
+int sb_sandbox_signaller(int pidfd)
+{
+	static const int numbers[] = { SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(rt_sigreturn),
+				       SCMP_SYS(exit_group) };
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	struct filter filter;
+	size_t i;
+	int err = ctx ? 0 : -ENOMEM;
+
+	for (i = 0; i < SB_ARRAY_SIZE(numbers) && !err; i++)
+		err = seccomp_rule_add_exact(ctx, SCMP_ACT_ALLOW, numbers[i], 0);
+	if (!err)
+		err = seccomp_rule_add_exact(ctx, SCMP_ACT_ALLOW, SCMP_SYS(pidfd_send_signal), 1,
+					     SCMP_A0(SCMP_CMP_EQ, (uint64_t)pidfd));
+	if (!err)
+		err = export(ctx, &filter);
+	seccomp_release(ctx);
+	return err ? err : install(&filter);
+}
+
 int sb_sandbox_storer(void)
 {
 	struct filter filter;
@@ -494,6 +529,11 @@ int sb_sandbox_storer(void)
 }
 
 int sb_sandbox_worker(void)
+{
+	return 0;
+}
+
+int sb_sandbox_signaller(int pidfd)
 {
 	return 0;
 }

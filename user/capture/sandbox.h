@@ -17,6 +17,8 @@ int sb_sandbox_worker(void);
 /* The same for `serve`: the process that has the connections, which compiles the filter of those it makes. */
 int sb_sandbox_front(void);
 int sb_sandbox_answerer(void);
+/* The same for the process that passes signals on to the command: by @pidfd, and no other descriptor. */
+int sb_sandbox_signaller(int pidfd);
 /* The same for the process of `record` that writes the store, when it is open. */
 int sb_sandbox_storer(void);
 

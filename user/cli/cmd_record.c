@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "capture/privileges.h"
 #include "cli/command.h"
 #include "cli/record.h"
 
@@ -397,6 +398,7 @@ int sb_run_go(struct sb_run *run)
 	const char *kind = run->opts.kind ? run->opts.kind : KIND_DEFAULT;
 	int status;
 
+	sb_privileges_hide();
 	if (!run->views.nr)
 		(void)sb_views_add(&run->views, sb_view_find(kind));
 	choose_units(run);

@@ -213,6 +213,7 @@ int sb_cmd_serve(const struct sb_command *command, char **argv)
 	int status =
 		sb_command_parse_options(command, &opts, argv, "The store is named with --store");
 
+	sb_privileges_hide();
 	if (status < 0)
 		status = serve(&fields);
 	sb_opts_release(&opts);

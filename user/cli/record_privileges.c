@@ -87,7 +87,6 @@ int sb_run_begin_privileges(struct sb_run *run)
 int sb_run_settle_privileges(struct sb_run *run)
 {
 	struct sb_privileges_opts opts = {
-		.has_command = run->child,
 		.has_network = run->opts.debuginfod,
 		.has_terminal = run->sink && run->sink->has_terminal,
 	};

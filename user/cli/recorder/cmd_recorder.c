@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "capture/privileges.h"
 #include "cli/command.h"
 #include "cli/record.h"
 #include "cli/recorder/blocks.h"
@@ -679,6 +680,7 @@ int sb_cmd_recorder(const struct sb_command *command, char **argv)
 	int status;
 	size_t i;
 
+	sb_privileges_hide();
 	sb_run_init(&recorder.run);
 	/* Of all that will be forked: stacks of threads and arenas are touched here and there, no 2 MB for each
 	 * of these. */
