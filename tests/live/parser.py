@@ -18,7 +18,7 @@ from live import Result, check, done, is_in_loop, need_root, running, wait_for
 
 need_root()
 BINARY, FAULT = (os.path.abspath(path) for path in sys.argv[1:3])
-NOBODY = ['65534'] * 4
+OWN_USERS = 0x70000000  # users of one process each: capture/privileges.h
 SAMPLED, EMPTY = 0, 3
 TRIES, ENOUGH = 5, 20
 WAITING = {'7', '47'} if os.uname().machine == 'x86_64' else {'73', '212'}  # poll(), ppoll(), recvmsg()
@@ -117,8 +117,8 @@ def what_it_may(target):
         for name in NAMES:
             for pid in found[name]:
                 has = status(pid)
-                check(has['Uid'] == NOBODY and has['Gid'] == NOBODY, f'{name}: user {has["Uid"]}')
-                check(not has['Groups'] or has['Groups'] == ['65534'], f'{name}: groups {has["Groups"]}')
+                check(len({*has['Uid'], *has['Gid']}) == 1 and int(has['Uid'][0]) > OWN_USERS, f'{name}: user {has["Uid"]}')
+                check(set(has['Groups']) <= {has['Gid'][0]}, f'{name}: groups {has["Groups"]}')
                 for kind in 'CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb':
                     check(int(has[kind][0], 16) == 0, f'{name}: {kind} {has[kind][0]}')
                 check(has['NoNewPrivs'] == ['1'], f'{name}: no new privileges')

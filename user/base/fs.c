@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/fs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -63,6 +64,23 @@ int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *re
 bool sb_can_access(const char *path, int mode)
 {
 	return !faccessat(AT_FDCWD, path, mode, AT_EACCESS);
+}
+
+bool sb_dir_is_empty(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+	size_t nr = 0;
+
+	if (!dir) {
+		sb_closep(&fd);
+		return false;
+	}
+	while ((entry = readdir(dir)))
+		nr += entry->d_name[0] != '.';
+	closedir(dir);
+	return !nr;
 }
 
 int sb_write_all(int fd, const void *data, size_t len)

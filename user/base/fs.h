@@ -20,6 +20,9 @@ int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
  * for the real user and, if that is not root, without any capability. */
 bool sb_can_access(const char *path, int mode);
 
+/* Whether a directory has nothing in it but names that begin with a dot. False if it cannot be read. */
+bool sb_dir_is_empty(int dir_fd);
+
 /* Return: 0 when all was written, or a negative errno. */
 int sb_write_all(int fd, const void *data, size_t len);
 

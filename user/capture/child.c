@@ -16,11 +16,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fsuser.h"
 #include "base/peer.h"
 #include "base/vec.h"
 #include "capture/privileges.h"
-
-#define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
 
 struct sb_child {
 	pid_t pid;
@@ -37,7 +36,7 @@ struct plan {
 	char **envp;
 	struct sb_owner owner;
 	bool is_other_user;
-	SB_VEC(gid_t) groups;
+	sb_vec_gid groups;
 	SB_VEC(char *) env;
 };
 
@@ -105,38 +104,16 @@ static int plan_env(struct plan *plan, const struct passwd *passwd)
 	return err;
 }
 
-static int plan_groups(struct plan *plan, const struct passwd *passwd)
-{
-	int nr = 64, err;
-
-	if (!passwd)
-		return sb_vec_push(&plan->groups, plan->owner.gid);
-	for (;;) {
-		err = sb_vec_reserve(&plan->groups, (size_t)nr);
-		if (err)
-			return err;
-		nr = (int)plan->groups.cap;
-		if (getgrouplist(passwd->pw_name, plan->owner.gid, plan->groups.at, &nr) >= 0)
-			break;
-		if (nr > GROUPS_MAX)
-			return -E2BIG;
-	}
-	plan->groups.nr = (size_t)nr;
-	return 0;
-}
-
 static int plan_init(struct plan *plan, char *const *argv, struct sb_owner owner)
 {
-	const struct passwd *passwd;
 	int err;
 
 	*plan = (struct plan){ .argv = argv, .envp = environ, .owner = owner };
 	plan->is_other_user = owner.uid != geteuid() || owner.gid != getegid();
 	if (!plan->is_other_user)
 		return 0;
-	passwd = getpwuid(owner.uid);
-	err = plan_groups(plan, passwd);
-	return err ? err : plan_env(plan, passwd);
+	err = sb_user_groups(&plan->owner, &plan->groups);
+	return err ? err : plan_env(plan, getpwuid(owner.uid));
 }
 
 static int become(const struct plan *plan)

@@ -8,16 +8,21 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "capture/landlock.h"
 #include "capture/sandbox.h"
 
 #define BIT(number) (1ull << (number))
-#define CAPS_MAX    64 /* of the words that capset() takes */
+/* From here on nobody hands out numbers of users; process IDs have 22 bits. */
+#define OWN_USERS   0x70000000u
+#define NOBODY	    65534u /* the kernel's overflow user */
+#define CAPS_MAX    64	   /* of the words that capset() takes */
 
 #define ALL	    (SB_KEEPER_SESSION | SB_KEEPER_TABLES | SB_KEEPER_READER)
 
@@ -162,8 +167,16 @@ const char *sb_privileges_filter(void)
 	return sb_sandbox_version();
 }
 
+struct sb_owner sb_privileges_own_user(void)
+{
+	uint32_t id = OWN_USERS + (uint32_t)getpid();
+
+	return (struct sb_owner){ .uid = id, .gid = id };
+}
+
 bool sb_privileges_begin(const struct sb_owner *who)
 {
+	static const struct sb_owner nobody = { .uid = NOBODY, .gid = NOBODY };
 	int err;
 
 	close_the_way_up();
@@ -171,6 +184,9 @@ bool sb_privileges_begin(const struct sb_owner *who)
 	if (geteuid() != 0 || who->uid == 0)
 		return false;
 	err = become(who);
+	/* It is not mapped here. */
+	if (err == -EINVAL && who->uid >= OWN_USERS)
+		err = become(&nobody);
 	if (err)
 		sb_debug("cannot become user %u: %s", who->uid, strerror(-err));
 	sb_privileges_hide();
@@ -231,7 +247,8 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts)
 	return err ? err : wait_for_threads();
 }
 
-int sb_privileges_to_write(const struct sb_owner *who)
+/* As root become @who; without a capability in any case. */
+static int keep_nothing(const struct sb_owner *who)
 {
 	(void)sb_privileges_begin(who);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -239,28 +256,49 @@ int sb_privileges_to_write(const struct sb_owner *who)
 	return set_caps(&(struct caps){});
 }
 
-static int confine_keeper(void)
+int sb_privileges_to_write(const struct sb_owner *who)
 {
-	static const struct sb_owner nobody = { .uid = SB_NOBODY, .gid = SB_NOBODY };
-	int err;
+	return keep_nothing(who);
+}
 
-	/* Whoever may not become another remains who he is, without a capability. */
-	(void)sb_privileges_begin(&nobody);
+int sb_privileges_to_store(const char *dir)
+{
+	int err = sb_landlock(SB_LANDLOCK_WRITE, dir, false);
+
+	return err ? err : sb_sandbox_storer();
+}
+
+int sb_privileges_to_start(void)
+{
+	sb_privileges_hide();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
-	err = set_caps(&(struct caps){});
+	return sb_sandbox_starter();
+}
+
+static int confine_keeper(void)
+{
+	struct sb_owner own = sb_privileges_own_user();
+	int err = keep_nothing(&own);
+
+	/* Not in the group of processes that kill(0, ...) ends. */
+	(void)setpgid(0, 0);
+	if (!err)
+		err = sb_landlock(SB_LANDLOCK_NONE, NULL, false);
 	return err ? err : sb_sandbox_keeper();
 }
 
 int sb_privileges_to_signal(int pidfd)
 {
-	static const struct sb_owner nobody = { .uid = SB_NOBODY, .gid = SB_NOBODY };
+	struct sb_owner own = sb_privileges_own_user();
 	int err;
 
-	(void)sb_privileges_begin(&nobody);
+	(void)sb_privileges_begin(&own);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	err = keep(SB_KEEPER_COMMAND);
+	if (!err)
+		err = sb_landlock(SB_LANDLOCK_NONE, NULL, true);
 	return err ? err : sb_sandbox_signaller(pidfd);
 }
 
@@ -269,14 +307,13 @@ const struct sb_parser_opts sb_privileges_of_parsers = {
 	.confine_worker = sb_sandbox_worker,
 };
 
-int sb_privileges_front(const struct sb_owner *who)
+int sb_privileges_front(const struct sb_owner *who, const char *dir)
 {
-	int err;
+	int err = keep_nothing(who);
 
-	(void)sb_privileges_begin(who);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return -errno;
-	err = set_caps(&(struct caps){});
+	tzset(); /* of a file that cannot be opened any more */
+	if (!err)
+		err = sb_landlock(SB_LANDLOCK_READ, dir, false);
 	return err ? err : sb_sandbox_front();
 }
 

@@ -29,8 +29,13 @@ enum sb_keeper {
 	SB_KEEPER_COMMAND = 1u << 3, /* the process that passes signals on to a command */
 };
 
-/* The kernel's overflow user: it owns nothing. */
-#define SB_NOBODY 65534
+/**
+ * sb_privileges_own_user() - a user that no other process on the machine is
+ *
+ * Return: the user and group with the number 0x70000000 + the process ID of the caller. No distribution hands out
+ * numbers from there on, and user namespaces of containers end below (systemd's "Users, Groups, UIDs and GIDs").
+ */
+struct sb_owner sb_privileges_own_user(void);
 
 struct sb_capability {
 	unsigned int number; /* CAP_* of linux/capability.h */
@@ -65,8 +70,9 @@ struct sb_privileges_opts {
 
 /*
  * Before there are threads, after the command: from here on execve() gives nothing, and as root we
- * become @who, with no group but its own. Capabilities stay. What is refused stays as it was:
- * without CAP_SETUID and CAP_SETGID, or where @who is not mapped, we remain root.
+ * become @who, with no group but its own. Capabilities stay. Where a user of sb_privileges_own_user() is not mapped
+ * (a user namespace), it is 'nobody' (65534). What is refused stays as it was: without CAP_SETUID and CAP_SETGID, or
+ * where no such user is mapped, we remain root.
  * Return: whether we have become @who.
  */
 bool sb_privileges_begin(const struct sb_owner *who);
@@ -87,6 +93,18 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts);
  * no capability. Where it may not become another it remains who it is. Return: 0 or a negative errno.
  */
 int sb_privileges_to_write(const struct sb_owner *who);
+/* The same process, when its store is open: it opens and makes files below @dir only, and has a filter. */
+int sb_privileges_to_store(const char *dir);
+
+/**
+ * sb_privileges_to_start() - what nobody who samples or records needs, not even before all is attached
+ *
+ * For a process that makes others and keeps its user and capabilities for that, and all that it makes: no other
+ * program (execve), no tracing or writing of processes, no mounts, modules, namespaces, keys, clocks.
+ *
+ * Return: 0 or a negative errno.
+ */
+int sb_privileges_to_start(void);
 
 /**
  * sb_privileges_hide() - let no process of the same user look into this one
@@ -112,9 +130,9 @@ int sb_privileges_to_signal(int pidfd);
  * filter that leaves them memory and their socket. */
 extern const struct sb_parser_opts sb_privileges_of_parsers;
 
-/* For `serve`, which needs nothing either: no capability, no way to any, a filter. @who: whom to become as root.
- * Return: 0 or a negative errno. */
-int sb_privileges_front(const struct sb_owner *who);
+/* For `serve`, which needs nothing either: no capability, no way to any, a filter, no files but those below @dir, to
+ * read. @who: whom to become as root. Return: 0 or a negative errno. */
+int sb_privileges_front(const struct sb_owner *who, const char *dir);
 int sb_privileges_answerer(void);
 
 #endif

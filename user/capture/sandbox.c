@@ -484,6 +484,70 @@ int sb_sandbox_signaller(int pidfd)
 	return err ? err : install(&filter);
 }
 
+/* The other way round: what loading and attaching need differs by kernel and library, and is needed in those that
+ * inherit the filter. */
+int sb_sandbox_starter(void)
+{
+	static const int refused[] = {
+		SCMP_SYS(execve),
+		SCMP_SYS(execveat),
+		SCMP_SYS(ptrace),
+		SCMP_SYS(process_vm_writev),
+		SCMP_SYS(pidfd_getfd),
+		SCMP_SYS(process_madvise),
+		SCMP_SYS(init_module),
+		SCMP_SYS(finit_module),
+		SCMP_SYS(delete_module),
+		SCMP_SYS(kexec_load),
+		SCMP_SYS(kexec_file_load),
+		SCMP_SYS(reboot),
+		SCMP_SYS(mount),
+		SCMP_SYS(umount2),
+		SCMP_SYS(move_mount),
+		SCMP_SYS(open_tree),
+		SCMP_SYS(mount_setattr),
+		SCMP_SYS(pivot_root),
+		SCMP_SYS(chroot),
+		SCMP_SYS(setns),
+		SCMP_SYS(unshare),
+		SCMP_SYS(swapon),
+		SCMP_SYS(swapoff),
+		SCMP_SYS(acct),
+		SCMP_SYS(quotactl),
+		SCMP_SYS(settimeofday),
+		SCMP_SYS(clock_settime),
+		SCMP_SYS(adjtimex),
+		SCMP_SYS(clock_adjtime),
+		SCMP_SYS(sethostname),
+		SCMP_SYS(setdomainname),
+		SCMP_SYS(personality),
+		SCMP_SYS(userfaultfd),
+		SCMP_SYS(keyctl),
+		SCMP_SYS(add_key),
+		SCMP_SYS(request_key),
+		SCMP_SYS(io_uring_setup),
+		SCMP_SYS(io_uring_enter),
+		SCMP_SYS(io_uring_register),
+		SCMP_SYS(mknod),
+		SCMP_SYS(mknodat),
+		SCMP_SYS(symlink),
+		SCMP_SYS(symlinkat),
+		SCMP_SYS(link),
+	};
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+	struct filter filter;
+	size_t i;
+	int err = ctx ? seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2) : -ENOMEM;
+
+	for (i = 0; i < SB_ARRAY_SIZE(refused) && !err; i++)
+		if (refused[i] >= 0)
+			err = seccomp_rule_add_exact(ctx, SCMP_ACT_ERRNO(EPERM), refused[i], 0);
+	if (!err)
+		err = export(ctx, &filter);
+	seccomp_release(ctx);
+	return err ? err : install(&filter);
+}
+
 int sb_sandbox_storer(void)
 {
 	struct filter filter;
@@ -534,6 +598,11 @@ int sb_sandbox_worker(void)
 }
 
 int sb_sandbox_signaller(int pidfd)
+{
+	return 0;
+}
+
+int sb_sandbox_starter(void)
 {
 	return 0;
 }

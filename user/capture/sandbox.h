@@ -19,6 +19,8 @@ int sb_sandbox_front(void);
 int sb_sandbox_answerer(void);
 /* The same for the process that passes signals on to the command: by @pidfd, and no other descriptor. */
 int sb_sandbox_signaller(int pidfd);
+/* What this process, and all that it makes, do without from the beginning on; see sb_privileges_to_start(). */
+int sb_sandbox_starter(void);
 /* The same for the process of `record` that writes the store, when it is open. */
 int sb_sandbox_storer(void);
 

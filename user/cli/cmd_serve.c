@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/fsuser.h"
 #include "base/log.h"
 #include "capture/privileges.h"
 #include "cli/command.h"
@@ -108,22 +110,50 @@ static int choose_token(const struct serve_opts *fields, char **ret_token)
 	return SB_EXIT_FAILED;
 }
 
+/* Whether @who, in no further group, can get to the store at @path and read its files: by the first that is made. */
+static bool may_read(const struct sb_owner *who, const char *path)
+{
+	sb_cleanup(sb_freep) char *mark = NULL;
+	sb_cleanup(sb_closep) int fd = -1;
+	struct sb_fsuser before;
+
+	if (asprintf(&mark, "%s/" SB_STORE_MARK, path) < 0) {
+		mark = NULL;
+		return false;
+	}
+	if (sb_fsuser_begin(who, NULL, 0, &before))
+		return false;
+	fd = open(mark, O_RDONLY | O_CLOEXEC);
+	sb_fsuser_end(&before);
+	return fd >= 0;
+}
+
 /* Whom to be as root: who may read the store. */
 static struct sb_owner owner_of(const char *path)
 {
 	struct sb_owner owner = { .uid = geteuid(), .gid = getegid() };
 	struct stat st;
 
-	if (!stat(path, &st))
-		owner = (struct sb_owner){ .uid = st.st_uid, .gid = st.st_gid };
+	if (stat(path, &st))
+		return owner;
+	owner = (struct sb_owner){ .uid = st.st_uid, .gid = st.st_gid };
+	/* Whoever only reads need not be root, nor the user who writes. */
+	if (geteuid() == 0) {
+		struct sb_owner own = sb_privileges_own_user();
+
+		own.gid = st.st_gid;
+		if (may_read(&own, path))
+			owner = own;
+	}
 	return owner;
 }
 
 static struct sb_owner owner;
+static const char *store_dir;
 
 static int confine_front(void)
 {
-	return sb_privileges_front(&owner);
+	return sb_privileges_front(&owner, store_dir);
 }
 
 /* A token of a file stays in its file: what is said may be kept by a journal. */
@@ -170,7 +200,8 @@ static int run(const struct serve_opts *fields, struct sb_store *store, const ch
 	struct sb_serve *serve;
 	int err;
 
-	owner = owner_of(fields->args.dir);
+	store_dir = fields->args.dir;
+	owner = owner_of(store_dir);
 	opts.group = owner.gid;
 	err = sb_serve_new(&opts, &serve);
 	if (err) {

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "capture/landlock.h"
 #include "capture/perf_event.h"
 #include "capture/privileges.h"
 #include "cli/doctor.h"
@@ -415,6 +416,21 @@ static void check_filter(struct sb_doctor *doctor)
 			      "none of system calls while sampling: built without libseccomp");
 }
 
+static void check_landlock(struct sb_doctor *doctor)
+{
+	int version = sb_landlock_version();
+
+	if (version)
+		sb_doctor_say(
+			doctor, SB_VERDICT_OK, "landlock",
+			"version %d: processes that parse, store or serve open no other files%s",
+			version, version < 6 ? "" : ", and signal nobody");
+	else
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "landlock",
+			      "none: processes that parse, store or serve are held by their user "
+			      "and the filter alone");
+}
+
 static void check_parser(struct sb_doctor *doctor)
 {
 	int err = doctor->parser ? sb_parser_settle(doctor->parser) : -ENOMEM;
@@ -436,6 +452,7 @@ void sb_doctor_privileges(struct sb_doctor *doctor)
 	if (check_capabilities(doctor))
 		advise_setcap(doctor);
 	check_filter(doctor);
+	check_landlock(doctor);
 	check_parser(doctor);
 	check_pid_namespace(doctor);
 }

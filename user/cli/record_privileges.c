@@ -9,12 +9,13 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "capture/landlock.h"
 #include "capture/privileges.h"
 #include "cli/command.h"
 #include "cli/record.h"
 
 /*
- * The sudo user, and nobody if there is none. What debuginfod brings is kept in the home directory,
+ * The sudo user, and one of this run alone if there is none. What debuginfod brings is kept in the home directory,
  * so that root without sudo who asks for it remains root.
  */
 static struct sb_owner who_to_be(const struct sb_run *run)
@@ -22,7 +23,7 @@ static struct sb_owner who_to_be(const struct sb_run *run)
 	struct sb_owner who = sb_sudo_owner();
 
 	if (geteuid() == 0 && who.uid == 0 && !run->opts.debuginfod)
-		who = (struct sb_owner){ .uid = SB_NOBODY, .gid = SB_NOBODY };
+		who = sb_privileges_own_user();
 	return who;
 }
 
@@ -120,7 +121,9 @@ void sb_run_report_privileges(const struct sb_run *run,
 		err = sb_str_addf(&text, "; system calls %sfiltered",
 				  sb_privileges_filter() ? "" : "not ");
 	if (!err && run->parser)
-		err = sb_str_addf(&text, "; unwind tables by a process without any");
+		err = sb_str_addf(&text, "; unwind tables by a process without any, %s",
+				  sb_landlock_version() ? "which can open no file"
+							: "but without Landlock");
 	if (!err && run->writer)
 		err = sb_str_addf(&text, "; files by a process of its own");
 	if (!err)

@@ -17,33 +17,16 @@
 #include "base/num.h"
 #include "store/search.h"
 
-#define MARK_NAME "stackbpf-store"
 #define MARK_TEXT "stackbpf store 1\n"
 #define LOCK_NAME "LOCK"
 /* Files of a level that are looked at: a day each for 27 years. */
 #define FILES_MAX 10000u
 
-static bool is_empty(int dir_fd)
-{
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *entry;
-	size_t nr = 0;
-
-	if (!dir) {
-		sb_closep(&fd);
-		return false;
-	}
-	while ((entry = readdir(dir)))
-		nr += entry->d_name[0] != '.';
-	closedir(dir);
-	return !nr;
-}
-
 /* Return: 0, -ENOENT: there is none, -EPROTO: of another version. */
 static int check_mark(int dir_fd)
 {
-	sb_cleanup(sb_closep) int fd = openat(dir_fd, MARK_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	sb_cleanup(sb_closep) int fd =
+		openat(dir_fd, SB_STORE_MARK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	sb_cleanup(sb_freep) char *text = NULL;
 	size_t len;
 	int err;
@@ -61,12 +44,12 @@ static int make_mark(int dir_fd)
 	sb_cleanup(sb_closep) int fd = -1;
 	size_t i;
 
-	if (!is_empty(dir_fd))
+	if (!sb_dir_is_empty(dir_fd))
 		return -ENOTEMPTY;
 	for (i = 0; i < SB_STORE_LEVELS; i++)
 		if (mkdirat(dir_fd, sb_levels[i].name, 0750) && errno != EEXIST)
 			return -errno;
-	fd = openat(dir_fd, MARK_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+	fd = openat(dir_fd, SB_STORE_MARK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 	return fd < 0 ? -errno : sb_write_all(fd, MARK_TEXT, strlen(MARK_TEXT));
 }
 

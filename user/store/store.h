@@ -16,6 +16,9 @@
 #ifndef SB_STORE_STORE_H
 #define SB_STORE_STORE_H
 
+/* The file by which a directory is known to be a store; the first that is made. */
+#define SB_STORE_MARK "stackbpf-store"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

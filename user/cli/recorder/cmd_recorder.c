@@ -535,10 +535,16 @@ static int check(struct recorder *recorder)
 {
 	struct sb_record_opts *opts = &recorder->run.opts;
 	size_t i;
+	int err;
 
 	if (opts->command) {
 		sb_err(0, "record: runs no command; start '%s' apart", opts->command[0]);
 		return SB_EXIT_USAGE;
+	}
+	err = sb_privileges_to_start();
+	if (err) {
+		sb_err(err, "cannot give up what recording does not need");
+		return SB_EXIT_FAILED;
 	}
 	opts->modules = true;
 	if (!opts->unwind_bytes)
@@ -680,7 +686,6 @@ int sb_cmd_recorder(const struct sb_command *command, char **argv)
 	int status;
 	size_t i;
 
-	sb_privileges_hide();
 	sb_run_init(&recorder.run);
 	/* Of all that will be forked: stacks of threads and arenas are touched here and there, no 2 MB for each
 	 * of these. */

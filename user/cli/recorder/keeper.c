@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/recorder/keeper.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <poll.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,7 +25,6 @@
 #include "base/utf8.h"
 #include "base/vec.h"
 #include "capture/privileges.h"
-#include "capture/sandbox.h"
 #include "store/block.h"
 #include "store/share.h"
 #include "store/store.h"
@@ -36,6 +38,7 @@
 #define LABEL_VALUES_MAX  1000u
 #define KEYS_MAX	  64u
 #define DAY_S		  86400
+#define STORE_USER	  "stackbpf-store"
 /* A clock that was set ahead by more is believed after so long. */
 #define AHEAD_S		  60
 #define BELIEVED_S	  3600
@@ -522,14 +525,77 @@ static bool serve(struct keeper *keeper)
 	return is_asked;
 }
 
-/* A directory that is made for somebody who called sudo is theirs, as files of other commands are. */
-static int make_dir(const char *path)
+/* A directory that is made for somebody who called sudo is theirs. It is given away by its descriptor: its name may
+ * have become another's meanwhile, a symbolic link to one of root's directories for instance. */
+static int make_dir(const char *path, bool *ret_is_new)
 {
 	struct sb_owner owner = sb_sudo_owner();
+	sb_cleanup(sb_closep) int fd = -1;
+	struct stat st;
 
 	if (mkdir(path, 0750))
 		return errno == EEXIST ? 0 : -errno;
-	return chown(path, owner.uid, owner.gid) && geteuid() == 0 ? -errno : 0;
+	*ret_is_new = true;
+	if (geteuid() || !owner.uid)
+		return 0;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		return -errno;
+	/* One that has just been made has no name but its own and ".", and nothing in it. */
+	if (st.st_uid || st.st_nlink > 2 || !sb_dir_is_empty(fd))
+		return -ENOTEMPTY;
+	return fchown(fd, owner.uid, owner.gid) ? -errno : 0;
+}
+
+/* @dir_fd, taken over, and what is in it. Symbolic links are not followed. */
+static int give_dir(int dir_fd, uid_t uid)
+{
+	DIR *dir = dir_fd < 0 ? NULL : fdopendir(dir_fd);
+	const struct dirent *entry;
+	struct stat st;
+	int err = dir ? 0 : -errno;
+
+	if (!dir) {
+		sb_closep(&dir_fd);
+		return err;
+	}
+	if (fchown(dir_fd, uid, (gid_t)-1))
+		err = -errno;
+	while (!err && (entry = readdir(dir))) {
+		if (sb_streq(entry->d_name, ".") || sb_streq(entry->d_name, "..") ||
+		    fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		if (S_ISDIR(st.st_mode))
+			err = give_dir(openat(dir_fd, entry->d_name,
+					      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+				       uid);
+		else if (fchownat(dir_fd, entry->d_name, uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW))
+			err = -errno;
+	}
+	closedir(dir);
+	return err;
+}
+
+/* A store of root's becomes that of the user who is there for it (systemd/stackbpf-store.sysusers.conf), so that what
+ * writes it need not be root. Only what is a store already, or was made just now. */
+static int choose_writer(const char *path, bool is_new, struct sb_owner *ret_who)
+{
+	sb_cleanup(sb_closep) int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct passwd *passwd;
+	struct stat st;
+	int err;
+
+	if (dir_fd < 0 || fstat(dir_fd, &st))
+		return -errno;
+	*ret_who = (struct sb_owner){ .uid = st.st_uid, .gid = st.st_gid };
+	if (st.st_uid || geteuid() || (!is_new && faccessat(dir_fd, SB_STORE_MARK, F_OK, 0)))
+		return 0;
+	passwd = getpwnam(STORE_USER);
+	if (!passwd)
+		return 0;
+	err = give_dir(fcntl(dir_fd, F_DUPFD_CLOEXEC, 0), passwd->pw_uid);
+	ret_who->uid = passwd->pw_uid;
+	return err;
 }
 
 static int open_store(struct keeper *keeper)
@@ -538,21 +604,21 @@ static int open_store(struct keeper *keeper)
 		.no_sync = keeper->opts->no_sync,
 		.bytes_max = keeper->opts->bytes_max,
 	};
-	struct stat st;
+	struct sb_owner who;
+	bool is_new = false;
 	size_t i;
-	int err = make_dir(keeper->path);
+	int err = make_dir(keeper->path, &is_new);
 
-	if (!err && stat(keeper->path, &st))
-		err = -errno;
 	if (!err)
-		err = sb_privileges_to_write(
-			&(struct sb_owner){ .uid = st.st_uid, .gid = st.st_gid });
+		err = choose_writer(keeper->path, is_new, &who);
+	if (!err)
+		err = sb_privileges_to_write(&who);
 	for (i = 0; i < SB_STORE_LEVELS; i++)
 		opts.keep_s[i] =
 			keeper->opts->has_keep[i] ? keeper->opts->keep_s[i] : sb_levels[i].keep_s;
 	if (!err)
 		err = sb_store_open_to_write(keeper->path, &opts, &keeper->store);
-	return err ? err : sb_sandbox_storer();
+	return err ? err : sb_privileges_to_store(keeper->path);
 }
 
 struct start {

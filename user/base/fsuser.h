@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * To open, make and name files with the rights of another user, as root: what setfsuid(2) is for. The process remains
+ * root otherwise, so that nobody of that user can signal or trace it.
+ */
+#ifndef SB_BASE_FSUSER_H
+#define SB_BASE_FSUSER_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/fs.h"
+#include "base/vec.h"
+
+typedef SB_VEC(gid_t) sb_vec_gid;
+
+/**
+ * sb_user_groups() - the groups of a user, as login(1) would give them
+ * @owner: whose; a user without an entry in the user database has @owner->gid alone
+ * @ret_groups: emptied, then filled; the caller releases it, also on error
+ *
+ * Return: 0, -ENOMEM, or -E2BIG.
+ */
+int sb_user_groups(const struct sb_owner *owner, sb_vec_gid *ret_groups);
+
+/* Who the thread was. */
+struct sb_fsuser {
+	sb_vec_gid groups;
+	uid_t uid;
+	gid_t gid;
+	int is_dumpable;
+};
+
+/**
+ * sb_fsuser_begin() - look at files with the rights of another user from here on
+ * @who: the user and group
+ * @groups, @nr_groups: further groups
+ * @ret_before: for sb_fsuser_end(), which has to be called on success
+ *
+ * Only this thread changes. It must be root's, with CAP_SETUID and CAP_SETGID.
+ *
+ * Return: 0; -EPERM, -ENOMEM: nothing has changed.
+ */
+int sb_fsuser_begin(const struct sb_owner *who, const gid_t *groups, size_t nr_groups,
+		    struct sb_fsuser *ret_before);
+void sb_fsuser_end(struct sb_fsuser *before);
+
+#endif
