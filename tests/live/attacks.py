@@ -257,6 +257,39 @@ def store_user(tmp):
     check(out.returncode == 0 and out.stdout, 'what was recorded before and since is there')
 
 
+SWAP = """
+    #define _GNU_SOURCE
+    #include <fcntl.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/stat.h>
+    #include <unistd.h>
+    int mkdir(const char *path, mode_t mode)
+    {
+        int ret = mkdirat(AT_FDCWD, path, mode);
+        if (!ret && strstr(path, "/swapped") && !rmdir(path))
+            ret = rename(getenv("SWAP_FOR"), path);
+        return ret;
+    }
+    """
+
+
+def swapped(tmp):
+    """Below sudo, a directory that was made is another one, by a symbolic link, when it is given to the user."""
+    os.mkdir(f'{tmp}/precious', 0o700)
+    os.symlink(f'{tmp}/precious', f'{tmp}/link')
+    with open(f'{tmp}/swap.c', 'w', encoding='ascii') as file:
+        file.write(SWAP)
+    subprocess.run(['gcc', '-shared', '-fPIC', '-o', f'{tmp}/swap.so', f'{tmp}/swap.c'], check=True)
+    ended = subprocess.run([BINARY, 'record', '-t', '0.1', '--store', f'{tmp}/swapped'], timeout=60, check=False,
+                           stderr=subprocess.PIPE, text=True,
+                           env={**os.environ, 'LD_PRELOAD': f'{tmp}/swap.so', 'SWAP_FOR': f'{tmp}/link',
+                                'SUDO_UID': str(USER), 'SUDO_GID': str(USER)})
+    check(os.path.islink(f'{tmp}/swapped') and os.stat(f'{tmp}/precious').st_uid == 0,
+          f'what the link leads to remains root\'s: {ended.returncode} {ended.stderr}')
+
+
 @contextlib.contextmanager
 def sandbox():
     with tempfile.TemporaryDirectory() as tmp:
@@ -277,5 +310,5 @@ def part(function):
 reason = inject.why_not(BINARY)
 if reason or not shutil.which('setpriv'):
     skip(reason or 'no setpriv')
-run_parts([part(one) for one in (session, record_as_root, record_as_unit, store_user)], sys.argv[3:])
+run_parts([part(one) for one in (session, record_as_root, record_as_unit, store_user, swapped)], sys.argv[3:])
 done()

@@ -114,8 +114,60 @@ def sudo_user(tmp):
         check_tasks('sudo', process.pid, USER)
         process.send_signal(signal.SIGUSR1)
         wait_for(lambda: os.path.exists(path), 'the snapshot')
-    check(os.stat(path).st_uid == USER and os.stat(path).st_gid == USER, 'the file is the sudo user\'s')
+        os.truncate(path, 0)
+        process.send_signal(signal.SIGUSR1)
+        wait_for(lambda: os.stat(path).st_size, 'the next one in its place')
+    check(owner_and_mode(path) == (0, 0, 0o600), f'where the sudo user may not write, root makes files: {owner_and_mode(path)}')
     check(os.listdir(closed) == ['a.folded'], 'nothing else is left')
+    sudo_results(tmp, closed, env)
+
+
+def owner_and_mode(path):
+    found = os.stat(path)
+    return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+
+
+def sudo_results(tmp, closed, env):
+    """Files below sudo: made with the rights of the user, never in the place of what they could not replace."""
+    theirs, sticky = f'{tmp}/theirs', f'{tmp}/sticky'
+    for path, mode in ((theirs, 0o755), (sticky, 0o1777)):
+        os.mkdir(path)
+        os.chmod(path, mode)
+    os.chown(theirs, USER, USER)
+
+    def write(path):
+        done_ = subprocess.run([BINARY, 'oncpu', '-q', '-F', '999', '--format', 'folded', '-o', path, '--', 'sh', '-c',
+                                'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'],
+                               env={**os.environ, **env}, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        return done_.returncode, done_.stderr
+
+    os.symlink(f'{closed}/linked', f'{theirs}/link')
+    for name in 'new', 'new', 'link':
+        check(write(f'{theirs}/{name}')[0] == 0 and owner_and_mode(f'{theirs}/{name}') == (USER, USER, 0o600), f'{name}: theirs alone')
+    check(not os.path.exists(f'{closed}/linked'), 'a link is not followed')
+    for path in f'{closed}/root', f'{sticky}/root':
+        with open(path, 'w', encoding='ascii') as file:
+            file.write('what root has')
+        status_, said = write(path)
+        check(status_ == 1 and 'may not replace' in said and said.count('\n') == 1, f'{path}: {status_} {said}')
+        with open(path, encoding='ascii') as file:
+            check(file.read() == 'what root has' and os.stat(path).st_uid == 0, f'{path}: is left')
+
+
+def planted(tmp):
+    """A FIFO of another user at the place of the result: nothing is written to it, as root and below sudo."""
+    place = f'{tmp}/planted'
+    os.mkdir(place)
+    os.chmod(place, 0o1777)
+    os.mkfifo(f'{place}/a.folded')
+    os.chmod(f'{place}/a.folded', 0o666)
+    os.chown(f'{place}/a.folded', NOBODY, NOBODY)
+    with open(os.open(f'{place}/a.folded', os.O_RDONLY | os.O_NONBLOCK), 'rb') as reader:
+        for env in ({}, {'SUDO_UID': str(USER), 'SUDO_GID': str(USER)}):
+            ended = subprocess.run([BINARY, 'oncpu', '-a', '-q', '-t', '0.2', '-o', f'{place}/a.folded'], timeout=60, check=False,
+                                   env={**os.environ, **env}, stderr=subprocess.PIPE, text=True)
+            check(ended.returncode == 1 and f'user {NOBODY} made this FIFO' in ended.stderr, f'{env}: {ended.returncode} {ended.stderr}')
+            check(not reader.read(), 'its reader got nothing')
 
 
 def write_by_another(tmp):
@@ -189,6 +241,7 @@ with tempfile.TemporaryDirectory() as directory:
     with running(SPLIT) as split:
         each_view(split)
     sudo_user(directory)
+    planted(directory)
     write_by_another(directory)
     killed(directory)
     commands(directory)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fsuser.h"
 #include "base/num.h"
 #include "base/str.h"
 
@@ -143,6 +144,13 @@ struct sb_owner sb_sudo_owner(void)
 	return owner;
 }
 
+static void release_groups(sb_vec_gid *groups)
+{
+	sb_vec_release(groups);
+}
+
+/* Outputs of one run. */
+#define MADE_MAX   16u
 /* Names tried for a file that is to replace another. */
 #define NAME_TRIES 1000u
 
@@ -150,6 +158,7 @@ struct sb_output_file {
 	FILE *stream;
 	char *path, *tmp_path; /* tmp_path: NULL when written directly, or while it has no name */
 	bool is_unnamed;       /* until it is committed: nothing is left of it, however we end */
+	bool is_roots;	       /* below sudo, where the user may not write */
 	struct sb_output_file *next;
 };
 
@@ -196,18 +205,24 @@ static int make_tmp_path(struct sb_output_file *file)
 	return 0;
 }
 
+/* Return: the directory that @path is in, to be freed by the caller, or NULL. */
+static char *dir_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+}
+
 /* A file without a name, where @path is to be. Return: a descriptor, or a negative errno: -EOPNOTSUPP,
  * -EISDIR, -ENOENT or -EINVAL where the filesystem or the kernel does not have such files. */
 static int open_unnamed(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	sb_cleanup(sb_freep) char *dir = NULL;
+	sb_cleanup(sb_freep) char *dir = dir_of(path);
 	int fd;
 
-	dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
 	if (!dir)
 		return -ENOMEM;
-	fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -243,7 +258,6 @@ static int name_it(struct sb_output_file *file)
 
 static int open_tmp(struct sb_output_file *file)
 {
-	mode_t mask;
 	int fd, err;
 
 	fd = open_unnamed(file->path);
@@ -257,13 +271,6 @@ static int open_tmp(struct sb_output_file *file)
 	if (fd < 0) {
 		err = -errno;
 		free(sb_take(file->tmp_path));
-		return err;
-	}
-	mask = umask(0);
-	umask(mask);
-	if (fchmod(fd, 0666 & ~mask)) {
-		err = -errno;
-		close(fd);
 		return err;
 	}
 	return fd;
@@ -292,18 +299,120 @@ bool sb_output_is_fd(const char *path)
 	return own_fd(path) >= 0;
 }
 
+/*
+ * Below sudo, from here on with the rights of the user who called it: files are theirs then, and what they may not
+ * replace is not replaced. Return: whether it is so.
+ */
+static bool begin_as_user(struct sb_fsuser *ret_before)
+{
+	sb_cleanup(release_groups) sb_vec_gid groups = {};
+	struct sb_owner owner = sb_sudo_owner();
+
+	if (geteuid() != 0 || !owner.uid || sb_user_groups(&owner, &groups))
+		return false;
+	return !sb_fsuser_begin(&owner, groups.at, groups.nr, ret_before);
+}
+
+/* What is read from a FIFO is read by who made it: the user, or root. */
+static bool is_trusted(const struct stat *st)
+{
+	return !S_ISFIFO(st->st_mode) || st->st_uid == sb_sudo_owner().uid || !st->st_uid;
+}
+
+int sb_output_open_special(const char *path, int flags)
+{
+	sb_cleanup(sb_closep) int path_fd = -1;
+	struct sb_fsuser before;
+	bool is_user;
+	struct stat st;
+	char self[32];
+	int fd;
+
+	if (lstat(path, &st) || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode))
+		return -ENOENT;
+	is_user = begin_as_user(&before);
+	/* Looked at before it is opened: to open a FIFO has effects, and waits. */
+	path_fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (path_fd < 0 || fstat(path_fd, &st)) {
+		fd = -errno;
+	} else if (!is_trusted(&st)) {
+		fd = -EPERM;
+	} else {
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
+		fd = open(self, O_WRONLY | O_CLOEXEC | O_NOCTTY | flags);
+		fd = fd < 0 ? -errno : fd;
+	}
+	if (is_user)
+		sb_fsuser_end(&before);
+	return fd;
+}
+
+/* Files that this process has made where the sudo user may not write: it may replace them. */
+static struct {
+	dev_t dev;
+	ino_t ino;
+} made[MADE_MAX];
+static size_t nr_made;
+
+static void note_made(const struct stat *st)
+{
+	made[nr_made % MADE_MAX].dev = st->st_dev;
+	made[nr_made++ % MADE_MAX].ino = st->st_ino;
+}
+
+/* Whether root may give a file of its own this name, for somebody who could not. */
+static bool may_replace(const char *path)
+{
+	struct stat st;
+	size_t i;
+
+	if (lstat(path, &st))
+		return true;
+	for (i = 0; i < nr_made && i < MADE_MAX; i++)
+		if (made[i].dev == st.st_dev && made[i].ino == st.st_ino)
+			return true;
+	return false;
+}
+
+/* Whether what is there cannot be replaced by @owner, for the directory is sticky, as /tmp is. */
+static bool is_kept(const char *path, const struct sb_owner *owner)
+{
+	sb_cleanup(sb_freep) char *dir = dir_of(path);
+	struct stat of_dir, st;
+
+	if (!dir || lstat(path, &st) || stat(dir, &of_dir))
+		return false;
+	return of_dir.st_mode & S_ISVTX && st.st_uid != owner->uid && of_dir.st_uid != owner->uid;
+}
+
+static int open_regular(struct sb_output_file *file)
+{
+	struct sb_owner owner = sb_sudo_owner();
+	struct sb_fsuser before;
+	int fd;
+
+	if (begin_as_user(&before)) {
+		fd = is_kept(file->path, &owner) ? -EEXIST : open_tmp(file);
+		sb_fsuser_end(&before);
+		if (fd != -EACCES && fd != -EPERM)
+			return fd;
+	}
+	file->is_roots = owner.uid != geteuid();
+	if (file->is_roots && !may_replace(file->path))
+		return -EEXIST;
+	return open_tmp(file);
+}
+
 static int open_output(struct sb_output_file *file)
 {
 	int fd = own_fd(file->path);
-	struct stat st;
 
-	if (fd >= 0)
+	if (fd >= 0) {
 		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	else if (!lstat(file->path, &st) && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-		fd = open(file->path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
-	else
-		return open_tmp(file);
-	return fd < 0 ? -errno : fd;
+		return fd < 0 ? -errno : fd;
+	}
+	fd = sb_output_open_special(file->path, 0);
+	return fd == -ENOENT ? open_regular(file) : fd;
 }
 
 int sb_output_file_new(const char *path, struct sb_output_file **ret_file)
@@ -347,39 +456,45 @@ FILE *sb_output_file_stream(struct sb_output_file *file)
 	return file->stream;
 }
 
-/* As root, give the file to the one who called sudo. */
-static int hand_over(int fd)
+/* It gets its name from who made it. */
+static int name_or_rename(struct sb_output_file *file)
 {
-	struct sb_owner owner = sb_sudo_owner();
+	if (file->is_roots && !may_replace(file->path))
+		return -EEXIST;
+	if (file->is_unnamed) {
+		int err = name_it(file);
 
-	if (geteuid() != 0 || !fchown(fd, owner.uid, owner.gid))
+		if (err)
+			return err;
+	}
+	if (!file->tmp_path)
 		return 0;
-	/* A file system without owners (vfat) refuses; the file is as much the user's as any there. */
-	return errno == EPERM ? 0 : -errno;
+	if (rename(file->tmp_path, file->path))
+		return -errno;
+	list_remove(file);
+	free(sb_take(file->tmp_path));
+	return 0;
 }
 
 int sb_output_file_commit(struct sb_output_file *file)
 {
-	int err = 0;
+	struct sb_fsuser before;
+	struct stat st;
+	bool is_user;
+	int err;
 
 	errno = 0;
 	if (fflush(file->stream) || ferror(file->stream))
 		return errno ? -errno : -EIO;
-	if (file->tmp_path || file->is_unnamed)
-		err = hand_over(fileno(file->stream));
-	if (!err && file->is_unnamed)
-		err = name_it(file);
+	if (file->is_roots && !fstat(fileno(file->stream), &st))
+		note_made(&st);
+	is_user = !file->is_roots && begin_as_user(&before);
+	err = name_or_rename(file);
+	if (is_user)
+		sb_fsuser_end(&before);
 	if (err)
 		return err;
-	if (fclose(sb_take(file->stream)))
-		return -errno;
-	if (file->tmp_path) {
-		if (rename(file->tmp_path, file->path))
-			return -errno;
-		list_remove(file);
-		free(sb_take(file->tmp_path));
-	}
-	return 0;
+	return fclose(sb_take(file->stream)) ? -errno : 0;
 }
 
 void sb_output_file_free(struct sb_output_file *file)

@@ -39,18 +39,33 @@ struct sb_owner {
 struct sb_owner sb_sudo_owner(void);
 
 /*
- * An output file. It is written under a temporary name in the same directory and appears under its
- * own name, owned by the sudo user, only when sb_output_file_commit() is called. A device or a FIFO
- * is written directly, and so is /dev/stdout, /dev/stderr, /dev/fd/N: the descriptor itself, from
+ * An output file. It has no name, or a temporary one in the same directory, until sb_output_file_commit() is called.
+ * Only its owner can read it (mode 0600): profiles have names, paths and command lines of everybody on the machine. A
+ * device or a FIFO is written directly, and so is /dev/stdout, /dev/stderr, /dev/fd/N: the descriptor itself, from
  * where it stands. A symbolic link is replaced, not followed: root must not write wherever another
  * user's link in a shared directory points to.
+ *
+ * Below sudo, files are made with the rights of the user who called it, and are theirs. Where they may not write, root
+ * makes new files, which remain root's; a file that is there is not replaced (-EEXIST).
  */
 struct sb_output_file;
 
 /* Whether @path stands for a descriptor of ours: /dev/stdout, /dev/fd/N, /proc/self/fd/N. */
 bool sb_output_is_fd(const char *path);
 
-/* Return: 0 or a negative errno: -EISDIR, -EACCES, -ENOENT, ... */
+/**
+ * sb_output_open_special() - open a device or a FIFO to write to it
+ * @path: its name; a symbolic link is not followed
+ * @flags: further flags of open(2): O_NONBLOCK, not to wait for the reader of a FIFO
+ *
+ * Below sudo, with the rights of the user who called it. A FIFO must belong to that user, or to root.
+ *
+ * Return: a descriptor; -ENOENT: it is neither, or not there; -EPERM: it is another user's FIFO; -ENXIO: with
+ * O_NONBLOCK, it has no reader; or what open(2) fails with.
+ */
+int sb_output_open_special(const char *path, int flags);
+
+/* Return: 0 or a negative errno: -EISDIR, -EACCES, -ENOENT, -EEXIST and -EPERM as above, ... */
 int sb_output_file_new(const char *path, struct sb_output_file **ret_file);
 /* Return: the stream to write to; owned by the file. */
 FILE *sb_output_file_stream(struct sb_output_file *file);

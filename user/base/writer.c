@@ -22,6 +22,7 @@
 struct sb_writer {
 	struct sb_peer peer;
 	const char *const *paths; /* while it is forked */
+	int (*confine)(void);
 	size_t nr;
 };
 
@@ -55,14 +56,10 @@ struct slot {
 /* Return: a descriptor, -ENXIO for a FIFO without a reader, or -ENOENT where a file is to be made. */
 static int open_direct(const char *path)
 {
-	struct stat st;
-	int fd;
+	int fd = sb_output_open_special(path, O_NONBLOCK);
 
-	if (lstat(path, &st) || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode))
-		return -ENOENT;
-	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	/* Only the opening was not to wait. */
 	if (fcntl(fd, F_SETFL, 0)) {
 		close(fd);
@@ -123,9 +120,8 @@ static void be_writer(void *arg, int fd)
 	size_t i;
 
 	(void)prctl(PR_SET_NAME, "stackbpf-write");
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	peer_fd = fd;
-	if (!slots)
+	if (!slots || (writer->confine && writer->confine()))
 		return;
 	serve_all(writer, slots);
 	for (i = 0; i < writer->nr; i++)
@@ -134,14 +130,15 @@ static void be_writer(void *arg, int fd)
 
 /* Our side. */
 
-int sb_writer_new(const char *const *paths, size_t nr, struct sb_writer **ret_writer)
+int sb_writer_new(const char *const *paths, size_t nr, int (*confine)(void),
+		  struct sb_writer **ret_writer)
 {
 	struct sb_writer *writer = calloc(1, sizeof(*writer));
 	int err;
 
 	if (!writer)
 		return -ENOMEM;
-	*writer = (struct sb_writer){ .paths = paths, .nr = nr };
+	*writer = (struct sb_writer){ .paths = paths, .nr = nr, .confine = confine };
 	err = sb_peer_new(be_writer, writer, &writer->peer);
 	if (err) {
 		free(writer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A process of its own that makes output files, with the privileges there were when it was forked;
- * so that we can lay ours down for good, and files still come to stand where root may write, and
- * belong to the sudo user. It knows the paths from the beginning, and takes no others; it parses
+ * so that we can lay ours down for good, and files are still made by the rules of
+ * sb_output_file_new(). It knows the paths from the beginning, and takes no others; it parses
  * nothing. What it makes is written by us, through a descriptor that it hands over.
  *
  * It ends with us, whatever our end is, and removes what was not committed.
@@ -16,9 +16,11 @@ struct sb_writer;
 
 /*
  * Fork. Before threads are made. @paths are copied by the fork; none stands for a descriptor of ours
- * (sb_output_is_fd()). Return: 0 or a negative errno.
+ * (sb_output_is_fd()). @confine is called in the new process, to give up what it does not need; NULL: nothing.
+ * Return: 0 or a negative errno.
  */
-int sb_writer_new(const char *const *paths, size_t nr, struct sb_writer **ret_writer);
+int sb_writer_new(const char *const *paths, size_t nr, int (*confine)(void),
+		  struct sb_writer **ret_writer);
 
 /* Make the file for @paths[@i]. Return: a descriptor to write to, which the caller closes, or a
  * negative errno, as sb_output_file_new(). Waits for the reader of a FIFO: -EINTR after a signal. */

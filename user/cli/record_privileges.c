@@ -45,7 +45,8 @@ int sb_run_make_writer(struct sb_run *run)
 		err = sb_vec_push(&paths, output->path);
 	}
 	if (!err && paths.nr)
-		err = sb_writer_new((const char *const *)paths.at, paths.nr, &run->writer);
+		err = sb_writer_new((const char *const *)paths.at, paths.nr, sb_privileges_to_start,
+				    &run->writer);
 	sb_vec_release(&paths);
 	if (!err)
 		return -1;

@@ -32,7 +32,9 @@ static int try_path(const char *path)
 
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) &&
 	    !S_ISDIR(st.st_mode))
-		return 0;
+		return S_ISFIFO(st.st_mode) && st.st_uid && st.st_uid != sb_sudo_owner().uid
+			       ? -EPERM
+			       : 0;
 	err = sb_output_file_new(path, &file);
 	if (!err)
 		sb_output_file_free(file);
@@ -234,7 +236,7 @@ static int write_by_writer(struct sb_writer *writer, const struct sb_run_output 
 		sb_writer_discard(writer, output->writer_i);
 	if (err == -EPIPE)
 		return 0;
-	return err ? sb_err(err, "cannot write '%s'", output->path) : 0;
+	return err ? sb_result_cannot_write(output->path, err) : 0;
 }
 
 static bool lacks_durations(const struct sb_output *format, const struct sb_profile *profile)
@@ -290,7 +292,7 @@ int sb_run_add_output(struct sb_run *run, const char *path, const struct sb_outp
 		err = sb_vec_push(&run->outputs, output);
 	if (!err)
 		return -1;
-	sb_err(err, "cannot write '%s'", path);
+	(void)sb_result_cannot_write(path, err);
 	return SB_EXIT_FAILED;
 }
 

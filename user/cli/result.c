@@ -2,6 +2,7 @@
 #include "cli/result.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
@@ -58,6 +59,26 @@ static int write_stream(sb_result_writer writer, const void *arg, FILE *out)
 	return err;
 }
 
+int sb_result_cannot_write(const char *path, int err)
+{
+	struct stat st;
+
+	if (err == -EEXIST) {
+		sb_err(0,
+		       "cannot write '%s': it exists, and user %u, who called sudo, may not "
+		       "replace it; remove it first, or choose another name",
+		       path, sb_sudo_owner().uid);
+		return err;
+	}
+	if (err != -EPERM || lstat(path, &st) || !S_ISFIFO(st.st_mode))
+		return sb_err(err, "cannot write '%s'", path);
+	sb_err(0,
+	       "cannot write '%s': user %u made this FIFO, and would read the result; remove it "
+	       "first, or choose another name",
+	       path, st.st_uid);
+	return err;
+}
+
 static int write_file(const char *path, sb_result_writer writer, const void *arg)
 {
 	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
@@ -79,7 +100,7 @@ int sb_result_write_by(const char *path, sb_result_writer writer, const void *ar
 	if (!err || err == -EPIPE)
 		return 0;
 	return is_stdout ? sb_err(err, "cannot write to standard output")
-			 : sb_err(err, "cannot write '%s'", path);
+			 : sb_result_cannot_write(path, err);
 }
 
 struct written {

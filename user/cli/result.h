@@ -23,4 +23,13 @@ int sb_result_write_by(const char *path, sb_result_writer writer, const void *ar
 int sb_result_write(const struct sb_output *format, const char *path,
 		    const struct sb_profile *profile, const struct sb_output_opts *opts);
 
+/**
+ * sb_result_cannot_write() - say why an output file could not be written, and what to do
+ * @path: the file, as the user gave it
+ * @err: what sb_output_file_new() and others returned
+ *
+ * Return: @err.
+ */
+int sb_result_cannot_write(const char *path, int err);
+
 #endif
