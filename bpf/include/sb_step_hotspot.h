@@ -359,7 +359,8 @@ static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const str
 	*ret_check = code >> 3 ^ size;
 	code += conf->const_size;
 	*ret_bci = 0;
-	if (!size && !bcp) /* a native method */
+	/* A native method: no bytecode; or, where the VM was called to link it, a pointer to where that would be. */
+	if (!size && (hs_is(bcp, 0) | hs_is(bcp, code)))
 		return method;
 	if (running_bcp - code < size)
 		bcp = running_bcp;

@@ -202,6 +202,40 @@ static void what_leads_nowhere_ends(void **state)
 	assert_int_equal(sb_hotspot_native(&walk, &native, &memory), SB_STEP_END);
 }
 
+/* The VM writes down where the bytecode is, also of a method that has none, when it is called to link it. */
+static void native_methods_are_known_by_having_no_bytecode(void **state)
+{
+	enum { METHOD = 0x3000, CONST = 0x3100, CONST_BYTES = 0x30 };
+	const uint64_t bcps[] = { 0, CACHE + CONST + CONST_BYTES, CACHE + CONST };
+	const uint64_t fp = STACK + 512;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		struct sb_hotspot_conf *conf = (struct sb_hotspot_conf *)walk.conf.word;
+
+		setup(state);
+		conf->method_const = 8;
+		conf->const_code_size = 16;
+		conf->const_size = CONST_BYTES;
+		put(CACHE + METHOD + 8, CACHE + CONST, 8);
+		put(fp - 64, bcps[i], 8);
+		put(fp - 24, CACHE + METHOD, 8);
+		put(fp - 8, fp + 32, 8);
+		put(fp, 0xf00, 8);
+		put(fp + 8, CALLER, 8);
+		native.flags = 0;
+		native.pc = INTERP + 8;
+		native.fp = fp;
+		if (i < 2) {
+			step_to(CALLER, fp + 32, 0xf00);
+			assert_int_equal(walk.frame[0].obj, CACHE + METHOD);
+			continue;
+		}
+		assert_int_equal(sb_hotspot_native(&walk, &native, &memory), SB_STEP_END);
+		assert_int_equal(native.status, SB_STACK_BAD_FP);
+	}
+}
+
 static void lines_are_those_of_the_table(void **state)
 {
 	/* bci 0: 10; 4: 11; 8: 13; and, in numbers of more bits, 108: 313. */
@@ -276,6 +310,7 @@ int main(void)
 		cmocka_unit_test_setup(epilogues_are_known, setup),
 		cmocka_unit_test_setup(words_in_excess_are_skipped, setup),
 		cmocka_unit_test_setup(what_leads_nowhere_ends, setup),
+		cmocka_unit_test_setup(native_methods_are_known_by_having_no_bytecode, setup),
 		cmocka_unit_test(lines_are_those_of_the_table),
 		cmocka_unit_test(numbers_are_decoded),
 		cmocka_unit_test_setup(nonsense_ends, setup),
