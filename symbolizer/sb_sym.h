@@ -170,16 +170,32 @@ uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uin
 int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path,
 		       const struct sb_sym_query *query);
 
-/*
- * Unwind a user stack of which a piece was captured, by .eh_frame or .debug_frame of the files that
- * were mapped at @time_ns, with the step that the BPF side takes (sb_unwind_step.h).
- */
 /* Code without a file of which a rule is known all the same: what a JIT makes. */
 struct sb_sym_rule {
 	uint64_t begin, end; /* the same: there is none */
 	struct sb_uw_rule rule;
 };
 
+/*
+ * A walker that finds frames of an interpreter on the native stack. It is asked before the unwind rule of code in
+ * [begin, end), and where other code has no rule.
+ */
+struct sb_walk;
+struct sb_sym_hook {
+	uint64_t begin, end;
+	/*
+	 * @walk stands at a frame; see native() in sb_interp_step.h. *ret_has_frames: frames were found that stand
+	 * for this one, whose address is marked SB_IP_INTERP then. Return: enum sb_step.
+	 */
+	int (*step)(void *arg, struct sb_walk *walk,
+		    bool *ret_has_frames); /* NULL: there is none */
+	void *arg;
+};
+
+/*
+ * Unwind a user stack of which a piece was captured, by .eh_frame or .debug_frame of the files that
+ * were mapped at @time_ns, with the step that the BPF side takes (sb_unwind_step.h).
+ */
 struct sb_sym_unwind {
 	uint64_t time_ns;
 	uint32_t tgid;
@@ -191,6 +207,7 @@ struct sb_sym_unwind {
 	const void *stack; /* what lay from there up */
 	size_t stack_bytes;
 	struct sb_sym_rule known;
+	struct sb_sym_hook hook;
 };
 /*
  * @ip: room for @max addresses, leaf first, with SB_IP_* marks; *ret_status: enum sb_stack_status.

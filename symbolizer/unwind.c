@@ -150,6 +150,7 @@ int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *
 		.arg = &unwinding,
 		.modes = from->modes,
 		.known = from->known,
+		.hook = from->hook,
 	};
 	struct sb_walk_frames frames = { .ip = ip, .max = max };
 	struct sb_walk_from start = { .pc = from->pc };

@@ -92,17 +92,34 @@ static int look_at_lr(struct sb_walk *walk, const struct sb_walk_env *env)
 #endif
 }
 
-/* Return: enum sb_step, or -ENOMEM. */
-static int step(struct sb_walk *walk, const struct sb_walk_env *env,
-		const struct sb_walk_code *code)
+/* What a runtime has to say about the frame the walk stands at. Return: enum sb_step. */
+static int hook_step(struct sb_walk *walk, const struct sb_walk_env *env, uint64_t *ip)
 {
-	struct sb_uw_rule rule = find_rule(env, sb_walk_key(walk), code);
-	enum sb_step step;
-	int err;
+	bool has_frames = false;
+	int step = env->hook.step(env->hook.arg, walk, &has_frames);
 
-	if (code->is_generated)
+	if (has_frames)
+		*ip |= SB_IP_INTERP;
+	return step;
+}
+
+/* As sb_unwind_step() in core/unwind.bpf.c. @ip: the address of this frame. Return: enum sb_step, or -ENOMEM. */
+static int step(struct sb_walk *walk, const struct sb_walk_env *env,
+		const struct sb_walk_code *code, uint64_t *ip)
+{
+	uint64_t key = sb_walk_key(walk);
+	bool is_hooked = env->hook.step && key >= env->hook.begin && key < env->hook.end;
+	struct sb_uw_rule rule = find_rule(env, key, code);
+	int step = SB_STEP_FP_CHAIN, err;
+
+	if (is_hooked)
+		step = hook_step(walk, env, ip);
+	if (code->is_generated && step == SB_STEP_FP_CHAIN)
 		walk->flags |= SB_WALK_GENERATED;
-	step = sb_cfi_step(walk, &rule, (void *)env);
+	if (step == SB_STEP_FP_CHAIN)
+		step = sb_cfi_step(walk, &rule, (void *)env);
+	if (step == SB_STEP_FP_CHAIN && env->hook.step && !is_hooked)
+		step = hook_step(walk, env, ip);
 	if (step != SB_STEP_FP_CHAIN)
 		return step;
 	if (!(env->modes & SB_UNWIND_FP))
@@ -153,7 +170,7 @@ int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 			frames->nr -= frames->nr > 1;
 			break;
 		}
-		ret = step(&walk, env, &code);
+		ret = step(&walk, env, &code, &frames->ip[frames->nr - 1]);
 		if (ret < 0)
 			return ret;
 	} while (ret == SB_STEP_GO_ON);

@@ -57,6 +57,7 @@ struct sb_walk_env {
 	void *arg;
 	uint32_t modes; /* SB_UNWIND_* */
 	struct sb_sym_rule known;
+	struct sb_sym_hook hook;
 };
 
 /* Where the walk begins: what was interrupted. */

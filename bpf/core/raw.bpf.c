@@ -139,6 +139,7 @@ __noinline int sb_raw_capture(__u32 slot)
 	record->event.tgid = s->capture.key.tgid;
 	record->event.exec_id = s->capture.key.exec_id;
 	record->event.flags = s->stack.flags;
+	record->event.thread_pointer = 0;
 	sb_regs_by_dwarf(&s->regs, record->event.regs);
 	if (ship_raw(record)) {
 		sb_stat_add(SB_STAT_RAW_FULL, 1);

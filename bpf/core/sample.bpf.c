@@ -337,7 +337,7 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	ret->istack = s->capture.key.istack;
 	ret->labels = s->capture.key.labels;
 	ret->tid = task->pid;
-	ret->thread_pointer = sb_interp_thread_pointer(task);
+	ret->raw.thread_pointer = sb_interp_thread_pointer(task);
 	ret->nr_switches = task->nvcsw + task->nivcsw;
 	ret->raw.stack_addr = sb_regs_sp(&s->regs) - SB_RED_ZONE_BYTES;
 	sb_regs_by_dwarf(&s->regs, ret->raw.regs);

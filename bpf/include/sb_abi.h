@@ -186,6 +186,7 @@ struct sb_event_raw {
 	__u64 stack_addr;
 	__u64 pc;
 	__u64 regs[SB_UNWIND_REGS];
+	__u64 thread_pointer; /* with SB_STACK_ASLEEP; else 0 */
 };
 
 /* What the output of the iterators over tasks is made of: threads that sleep, with the registers
@@ -196,7 +197,6 @@ struct sb_asleep {
 	__u64 labels;		   /* name of its labels; 0: not asked for */
 	__u32 tid;
 	__u32 reserved;
-	__u64 thread_pointer;
 	__u64 nr_switches; /* voluntary and other ones, as /proc/PID/task/TID/status has them */
 };
 
@@ -355,7 +355,7 @@ struct sb_uid_rule {
 _Static_assert(sizeof(struct sb_sample_key) == 120, "a hash key must have no padding");
 _Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");
-_Static_assert(sizeof(struct sb_event_raw) == 72 + 8 * SB_UNWIND_REGS, "layout is shared");
+_Static_assert(sizeof(struct sb_event_raw) == 80 + 8 * SB_UNWIND_REGS, "layout is shared");
 _Static_assert(sizeof(struct sb_event_object) == 24, "layout is shared");
 _Static_assert(sizeof(struct sb_object_waker) == 88, "layout is shared");
 

@@ -4,13 +4,15 @@
 
 interp_here.py STACKBPF PART...
 """
+import contextlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, ready, run_parts, skip, stackbpf
+from live import check, done, need_root, ready, run_parts, skip, stackbpf, wait_for
 
 need_root()
 BINARY, PARTS = sys.argv[1], sys.argv[2:]
@@ -76,6 +78,61 @@ def deep():
         check(nr_cut > 0.9 * result.total and result.facts['trunc'] == str(nr_cut),
               f'{language}: --depth 20: {nr_cut} of {result.total} say so, trunc={result.facts["trunc"]}')
 
+# outer() calls inner(), which waits for standard input for as long as the test lasts: nothing of it runs meanwhile.
+ASLEEP = {
+    'python3': ('.py', 'import os\ndef inner(): os.read(0, 1)\ndef outer(): inner()\n'
+                       'print("ready", flush=True)\nouter()\n'),
+    'ruby': ('.rb', 'def inner; $stdin.sysread(1); end\ndef outer; inner; end\n'
+                    'puts "ready"; $stdout.flush\nouter\n'),
+    'perl': ('.pl', '$| = 1; sub inner { sysread(STDIN, my $c, 1); 1 }\nsub outer { inner(); 1 }\n'
+                    'print "ready\\n"; outer();\n'),
+    'php': ('.php', '<?php function inner() { fgetc(STDIN); }\nfunction outer() { inner(); }\n'
+                    'fwrite(STDOUT, "ready\\n"); outer();\n'),
+    'node': ('.js', 'const fs = require("fs");\nfunction inner() { fs.readSync(0, Buffer.alloc(1)); }\n'
+                    'function outer() { inner(); return 1; }\nfs.writeSync(1, "ready\\n"); outer();\n'),
+    'java': ('.java', 'class A { static int inner() throws Exception { return System.in.read(); }\n'
+                      'static int outer() throws Exception { return inner() + 1; }\n'
+                      'public static void main(String[] a) throws Exception {\n'
+                      'System.out.println("ready"); System.out.flush(); outer(); } }\n'),
+}
+LUA = ('.lua', 'local function inner() io.read(1) return 1 end\nlocal function outer() inner() return 1 end\n'
+               'print("ready") io.stdout:flush() outer()\n')
+ASLEEP.update({name: LUA for name in ('lua5.1', 'lua5.4', 'luajit')})
+
+
+def sleeps_in_read(pid):
+    """A thread waits for the pipe that is its standard input."""
+    pipe = os.stat(f'/proc/{pid}/fd/0').st_ino
+    for tid in os.listdir(f'/proc/{pid}/task'):
+        with contextlib.suppress(OSError), open(f'/proc/{pid}/task/{tid}/syscall', encoding='ascii') as file:
+            words = file.read().split()
+            if words[0] == '0' and os.stat(f'/proc/{pid}/fd/{int(words[1], 16)}').st_ino == pipe:
+                return True
+    return False
+
+
+def asleep():
+    """Threads that sleep for all of the run have the frames of their program, whatever the view."""
+    for language, (suffix, text) in ASLEEP.items():
+        if not shutil.which(language):
+            print(f'not tried: no {language} here')
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            with open(f'{work}/asleep{suffix}', 'w', encoding='ascii') as file:
+                file.write(text)
+            with ready(language, f'{work}/asleep{suffix}', stdin=subprocess.PIPE) as program:
+                wait_for(lambda pid=program.pid: sleeps_in_read(pid), f'{language} reads')
+                said = {'snap': stackbpf(BINARY, 'snap', '-p', str(program.pid), '--format', 'folded')}
+                for view in ('offcpu', 'wall'):
+                    said[view] = stackbpf(BINARY, view, '-p', str(program.pid), '-t', '0.3')
+                program.stdin.close()
+        for view, result in said.items():
+            stacks = [stack for stack in result.stacks
+                      if any(re.search(r'\bouter\b', a) and re.search(r'\binner\b', b) for a, b in zip(stack, stack[1:]))]
+            check(len(stacks) == 1, f'{language}: {view}: outer and inner are in {len(stacks)} stacks: '
+                  f'{"" if stacks else [";".join(stack) for stack in result.stacks][:3]} {result.err if not stacks else ""}')
+            check(not any('truncated' in frame for stack in stacks for frame in stack), f'{language}: {view}: it is complete')
+
 
 def utf8():
     """PHP's hash of a name is by char, which has a sign on some machines and none on others."""
@@ -111,5 +168,5 @@ def latin1():
           f'PHP: {nr} of {result.total} have a name in Latin-1: {result.err}')
 
 
-run_parts((utf8, latin1, deep), PARTS)
+run_parts((utf8, latin1, deep, asleep), PARTS)
 done()

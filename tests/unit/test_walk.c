@@ -12,6 +12,10 @@
 #include "base/cleanup.h"
 #include "walk.h"
 
+static int read_at(void *arg, void *buf, size_t len, uint64_t addr);
+#define SB_STEP_READ(mem, dst, len, addr) read_at(mem, dst, len, addr)
+#include "sb_unwind_step.h"
+
 #define STACK	    0x7ffe00000000ull
 #define BIAS	    0x550000000000ull
 #define TEXT_LO	    0x1000u
@@ -33,6 +37,7 @@ static uint32_t modes;
 static int find_err;
 static uint64_t ip[MAX];
 static struct sb_walk_frames frames;
+static struct sb_sym_hook hook;
 
 /* An address in granule @g of the only binary. */
 static uint64_t code(uint32_t g, uint32_t off)
@@ -131,7 +136,7 @@ static int read_at(void *arg, void *buf, size_t len, uint64_t at)
 
 static int walk_up_to(size_t max)
 {
-	struct sb_walk_env env = { .find = find, .read = read_at, .modes = modes };
+	struct sb_walk_env env = { .find = find, .read = read_at, .modes = modes, .hook = hook };
 
 	memset(ip, 0xee, sizeof(ip));
 	frames = (struct sb_walk_frames){ .ip = ip, .max = max, .status = 0xee };
@@ -538,6 +543,44 @@ static void test_fp_chain(void **state)
 	expect(SB_STACK_COMPLETE, JIT + 48, code(2, 4) | SB_IP_BY_FP, code(0, 4));
 }
 
+/* A walker whose frames are of 16 bytes each; in granule 3 it has seen what stands there, and leaves it to the rule. */
+static int hook_step(void *arg, struct sb_walk *walk, bool *ret_has_frames)
+{
+	uint32_t *nr_asked = arg;
+
+	++*nr_asked;
+	*ret_has_frames = true;
+	if (walk->pc >= code(3, 0) && walk->pc < code(4, 0))
+		return SB_STEP_FP_CHAIN;
+	walk->mark = 0;
+	return sb_step_to(walk, memory[(walk->sp - STACK) / 8 + 1], walk->sp + 16, walk->fp);
+}
+
+static void test_hook(void **state)
+{
+	uint32_t nr_asked = 0;
+
+	hook = (struct sb_sym_hook){
+		.begin = code(3, 0), .end = code(4, 0), .step = hook_step, .arg = &nr_asked
+	};
+	/* Code without a rule, wherever it is; the hook's own; code with a rule, about which it is not asked. */
+	from.pc = JIT + 16;
+	rule(2, SB_UW_CFA_SP, 8, SB_UW_FP_SAME, 0);
+	rule(3, SB_UW_CFA_SP, 8, SB_UW_FP_SAME, 0);
+	memory[1] = code(3, 8);
+	memory[2] = code(2, 8);
+	memory[3] = code(0, 8);
+	assert_int_equal(walk_up_to(MAX), 0);
+	assert_int_equal(frames.status, SB_STACK_COMPLETE);
+	assert_int_equal(frames.nr, 4);
+	assert_int_equal(ip[0], (JIT + 16) | SB_IP_INTERP);
+	assert_int_equal(ip[1], code(3, 8) | SB_IP_INTERP);
+	assert_int_equal(ip[2], code(2, 8));
+	assert_int_equal(ip[3], code(0, 8));
+	assert_int_equal(nr_asked, 2);
+	hook = (struct sb_sym_hook){};
+}
+
 static void test_fp_broken(void **state)
 {
 	from.pc = JIT + 16;
@@ -613,6 +656,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_sp, setup),
+		cmocka_unit_test_setup(test_hook, setup),
 		cmocka_unit_test_setup(test_fp, setup),
 		cmocka_unit_test_setup(test_saved_fp, setup),
 		cmocka_unit_test_setup(test_plt, setup),

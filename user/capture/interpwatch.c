@@ -685,7 +685,7 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 	int err = 0;
 
 	walk->nr_frames = 0;
-	walk->thread_pointer = asleep->thread_pointer;
+	walk->thread_pointer = asleep->raw.thread_pointer;
 	walk->pc = asleep->raw.pc;
 	walk->sp = asleep->raw.regs[SB_REG_SP];
 	memcpy(walk->regs, asleep->raw.regs, sizeof(walk->regs));
@@ -729,7 +729,7 @@ int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *
 
 	if (!asleep->labels)
 		return 0;
-	ret = sb_interp_labels_outside(watch->interp, &space, asleep->thread_pointer, text);
+	ret = sb_interp_labels_outside(watch->interp, &space, asleep->raw.thread_pointer, text);
 	/* Keys that are known now: the thread tells the kernel. */
 	return ret > 0 && ret & SB_LABELS_NEWS ? need(watch, &space) : ret < 0 ? ret : 0;
 }

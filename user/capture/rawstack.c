@@ -2,10 +2,12 @@
 #include "capture/rawstack.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "interp/interp.h"
+#include "interp/step.h"
 #include "sb_sym.h"
 
 /* How struct sb_event_raw.flags says, from here on, that the piece was not kept. No bit of
@@ -51,17 +53,46 @@ void sb_rawstacks_release(struct sb_rawstacks *raw)
 	sb_vec_release(&raw->at);
 }
 
-static int unwind(const struct sb_event_raw *event, struct sb_symbolizer *sym,
-		  const struct sb_rawstacks_into *into)
+static struct sb_interp_space space_of(const struct sb_event_raw *event)
 {
-	uint64_t ip[SB_USTACK_DEPTH_MAX];
-	struct sb_batch_stack stack = {
-		.id = event->id,
-		.status = SB_STACK_NO_TABLE,
+	return (struct sb_interp_space){
+		.start_ns = event->start_ns,
+		.tgid = event->tgid,
+		.exec_id = event->exec_id,
+	};
+}
+
+/* Frames of interpreters of a thread that sleeps, by the name that sb_interp_name_asleep() gave them. */
+static int add_interps(const struct sb_event_raw *event, const struct sb_interp_walk *walk,
+		       const struct sb_rawstacks_into *into)
+{
+	const struct sb_interp_space space = space_of(event);
+	const struct sb_batch_stack stack = {
+		.id = { .lo = ~event->id.lo, .hi = event->id.hi },
+		.status = walk->event.status,
+		.flags = SB_STACK_INTERP,
 		.is_single = true,
-		.flags = event->flags & ~NOT_KEPT,
-		.nr_frames = 1,
-		.ip = ip,
+		.nr_frames = (uint32_t)walk->nr_frames * 2,
+		.ip = (const uint64_t *)walk->frame,
+	};
+
+	/* What cannot be read now is tried again when the result is made. */
+	(void)sb_interp_fetch(into->interp, &space, walk->frame, walk->nr_frames);
+	return into->add(into->arg, &stack);
+}
+
+/* @walk: scratch for threads that sleep, or NULL. Return: 0, -ENOMEM, or of @into. */
+static int unwind_piece(const struct sb_event_raw *event, struct sb_symbolizer *sym,
+			struct sb_interp_walk *walk, const struct sb_rawstacks_into *into,
+			struct sb_batch_stack *stack, uint64_t *ip)
+{
+	struct sb_interp_hook hook = {
+		.interp = into->interp,
+		.space = space_of(event),
+		.walk = walk,
+		.stack = event + 1,
+		.stack_addr = event->stack_addr,
+		.nr_stack_bytes = event->nr_stack_bytes,
 	};
 	struct sb_sym_unwind from = {
 		.time_ns = event->now_ns,
@@ -73,40 +104,66 @@ static int unwind(const struct sb_event_raw *event, struct sb_symbolizer *sym,
 		.stack_bytes = event->nr_stack_bytes,
 	};
 	size_t max = into->depth_max, nr;
+	bool is_hooked = false;
 	int err;
 
 	if (!max || max > SB_USTACK_DEPTH_MAX)
 		max = SB_USTACK_DEPTH_MAX;
+	memcpy(from.regs, event->regs, sizeof(from.regs));
+	if (into->interp)
+		sb_interp_code_rule(into->interp, &hook.space, &from.known);
+	if (walk) {
+		walk->thread_pointer = event->thread_pointer;
+		walk->pc = event->pc;
+		walk->sp = event->regs[SB_REG_SP];
+		memcpy(walk->regs, event->regs, sizeof(walk->regs));
+		is_hooked = sb_interp_hook_begin(&hook, &from.hook);
+	}
+	err = sb_symbolizer_unwind(sym, &from, ip, max, &nr, &stack->status);
+	if (err)
+		return err;
+	stack->nr_frames = (uint32_t)nr;
+	return is_hooked && sb_interp_hook_end(&hook) ? add_interps(event, walk, into) : 0;
+}
+
+static int unwind(const struct sb_event_raw *event, struct sb_symbolizer *sym,
+		  struct sb_interp_walk *walk, const struct sb_rawstacks_into *into)
+{
+	uint64_t ip[SB_USTACK_DEPTH_MAX];
+	struct sb_batch_stack stack = {
+		.id = event->id,
+		.status = SB_STACK_NO_TABLE,
+		.is_single = true,
+		.flags = event->flags & ~NOT_KEPT,
+		.nr_frames = 1,
+		.ip = ip,
+	};
+	int err = 0;
+
 	ip[0] = event->pc;
 	if (event->flags & SB_STACK_ASLEEP) {
 		stack.status = SB_STACK_RAN;
 		stack.flags &= ~SB_STACK_ASLEEP;
 	} else if (!(event->flags & NOT_KEPT)) {
-		memcpy(from.regs, event->regs, sizeof(from.regs));
-		if (into->interp)
-			sb_interp_code_rule(into->interp,
-					    &(struct sb_interp_space){
-						    .start_ns = event->start_ns,
-						    .tgid = event->tgid,
-						    .exec_id = event->exec_id,
-					    },
-					    &from.known);
-		err = sb_symbolizer_unwind(sym, &from, ip, max, &nr, &stack.status);
-		if (err)
-			return err;
-		stack.nr_frames = (uint32_t)nr;
+		err = unwind_piece(event, sym, walk, into, &stack, ip);
 	}
-	return into->add(into->arg, &stack);
+	return err ? err : into->add(into->arg, &stack);
 }
 
 int sb_rawstacks_unwind(const struct sb_rawstacks *raw, struct sb_symbolizer *sym,
 			const struct sb_rawstacks_into *into)
 {
+	sb_cleanup(sb_freep) struct sb_interp_walk *walk = NULL;
 	size_t i;
 	int err = 0;
 
+	if (into->is_asleep && into->interp && raw->at.nr) {
+		walk = malloc(sizeof(*walk));
+		if (!walk)
+			return -ENOMEM;
+	}
 	for (i = 0; i < raw->at.nr && !err; i++)
 		err = unwind((const struct sb_event_raw *)(raw->bytes.at + raw->at.at[i]), sym,
-			     into);
+			     walk, into);
 	return err;
 }

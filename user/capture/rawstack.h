@@ -6,6 +6,7 @@
 #ifndef SB_CAPTURE_RAWSTACK_H
 #define SB_CAPTURE_RAWSTACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,12 +34,16 @@ struct sb_rawstacks_into {
 	uint32_t modes;		  /* SB_UNWIND_* */
 	uint32_t depth_max;	  /* frames; 0: SB_USTACK_DEPTH_MAX */
 	struct sb_interp *interp; /* borrowed; what it knows of generated code, or NULL */
+	bool is_asleep; /* the threads sleep: frames of interpreters on their native stacks are found, too */
 	/* stack->ip is valid during the call. A negative return value ends it. */
 	int (*add)(void *arg, const struct sb_batch_stack *stack);
 	void *arg;
 };
 
-/* Each gives one stack, whose status tells what it is worth. Return: 0, -ENOMEM, or of @into. */
+/*
+ * Each gives one stack, whose status tells what it is worth; and of a thread that sleeps, before it, the frames of
+ * its interpreters, if some lie on its native stack. Return: 0, -ENOMEM, or of @into.
+ */
 int sb_rawstacks_unwind(const struct sb_rawstacks *raw, struct sb_symbolizer *sym,
 			const struct sb_rawstacks_into *into);
 

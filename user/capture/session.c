@@ -140,6 +140,7 @@ static int unwind_asleep(void *arg)
 
 	how_to_unwind(session, &into);
 	into.add = sb_drain_add_early;
+	into.is_asleep = true;
 	if (!err)
 		err = sb_rawstacks_unwind(&session->asleep.raw, sym, &into);
 	sb_rawstacks_clear(&session->asleep.raw);
@@ -275,6 +276,7 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 		/* Gone or closed to us: its frames will say so. */
 	}
 	err = sb_rawstacks_unwind(sb_drain_raw(session->drain), sym, &into);
+	into.is_asleep = true;
 	if (!err)
 		err = sb_rawstacks_unwind(&session->asleep.raw, sym, &into);
 	if (!err && session->interps)

@@ -188,40 +188,6 @@ static int add_others(struct sb_snap *snap, uint32_t tgid)
 	return err;
 }
 
-static bool has_interp_frame(const struct sb_profile *profile, const struct sb_snap_thread *thread)
-{
-	size_t i;
-
-	for (i = 0; i < thread->nr_ids; i++)
-		if (sb_profile_frame_at(profile, thread->ids[i])->kind == SB_FRAME_INTERP)
-			return true;
-	return false;
-}
-
-struct missing {
-	struct sb_snap *snap;
-	const struct sb_profile *profile;
-};
-
-/* Runtimes whose frames are not seen in threads that sleep. */
-static int note_missing(void *arg, const struct sb_interp_found *found)
-{
-	const struct missing *args = arg;
-	struct sb_snap *snap = args->snap;
-	struct sb_snap_thread *thread;
-	size_t i;
-
-	if (found->is_seen_asleep || found->why)
-		return 0;
-	for (i = 0; i < snap->threads.nr; i++) {
-		thread = &snap->threads.at[i];
-		if (thread->tgid == found->space.tgid && thread->state != SB_STATE_RUNNING &&
-		    thread->state != SB_STATE_NONE && !has_interp_frame(args->profile, thread))
-			thread->missing = found->runtime_name;
-	}
-	return 0;
-}
-
 static int collect(struct snap *snap, struct sb_run *run)
 {
 	const struct sb_targets *targets = &run->opts.targets;
@@ -238,9 +204,6 @@ static int collect(struct snap *snap, struct sb_run *run)
 	if (err)
 		return err;
 	keep_heaviest(to);
-	if (run->interp)
-		err = sb_interp_each(run->interp, note_missing,
-				     &(struct missing){ to, run->profile });
 	return err;
 }
 

@@ -19,7 +19,6 @@ struct sb_snap_thread {
 	char comm[SB_COMM_LEN + 1];
 	uint32_t state; /* enum sb_task_state; SB_STATE_NONE: no stack was found */
 	char idle[24];	/* "epoll": what it waits for, if it is a worker without work; or empty */
-	const char *missing; /* "java": frames that are not seen while it sleeps; or NULL */
 	/* Frames, root first, numbers in the profile; of the sample of this weight. */
 	const uint32_t *ids;
 	size_t nr_ids;

@@ -188,35 +188,12 @@ static int write_stack(const struct input *input, const struct stack *stack, voi
 	return ferror(out) ? -EIO : 0;
 }
 
-/* Once for each process, with how many of its threads that is about. */
-static void put_missing(const struct sb_snap *snap, FILE *out)
-{
-	const struct sb_snap_thread *at = snap->threads.at, *end = at + snap->threads.nr, *first;
-	size_t nr;
-
-	while (at < end) {
-		const char *missing = NULL;
-
-		for (first = at, nr = 0; at < end && at->tgid == first->tgid; at++) {
-			missing = at->missing ? at->missing : missing;
-			nr += at->missing != NULL;
-		}
-		if (missing)
-			fprintf(out,
-				"Frames of %s are not seen in threads that sleep, as %zu of process "
-				"%u do.\n",
-				missing, nr, first->tgid);
-	}
-}
-
 static int write_stacks(const struct sb_profile *profile, const struct sb_output_opts *opts,
 			FILE *out)
 {
 	const struct input input = input_of(profile, opts);
-	int err = for_each_stack(&input, write_stack, out);
 
-	put_missing(input.snap, out);
-	return err;
+	return for_each_stack(&input, write_stack, out);
 }
 
 static int write_line(const struct input *input, const struct stack *stack, void *arg)
@@ -287,8 +264,6 @@ static int write_object(const struct input *input, const struct stack *stack, vo
 	sb_json_pair(json, "state", states[thread->state]);
 	sb_json_raw(json, ",");
 	sb_json_pair(json, "idle", *thread->idle ? thread->idle : NULL);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "missing", thread->missing);
 	sb_json_raw(json, ",\"threads\":[");
 	for (i = 0; i < stack->nr; i++) {
 		sb_json_raw(json, i ? "," : "");

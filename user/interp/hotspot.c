@@ -379,6 +379,11 @@ static const char *const glue[] = {
 	NULL,
 };
 
+static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
+{
+	return sb_hotspot_native(walk, at, memory);
+}
+
 const struct sb_runtime_ops sb_runtime_hotspot = {
 	.runtime = SB_RUNTIME_HOTSPOT,
 	.name = "java",
@@ -389,5 +394,6 @@ const struct sb_runtime_ops sb_runtime_hotspot = {
 	.detach = detach,
 	.describe = describe,
 	.describe_inlined = describe_inlined,
+	.native = native,
 	.glue = glue,
 };

@@ -191,14 +191,34 @@ struct sb_interp_walk;
 int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_interp_space *space,
 			   struct sb_interp_walk *walk);
 
+/*
+ * The same for frames that lie on its native stack, as that is unwound. hook_begin(), sb_symbolizer_unwind() with
+ * @ret_hook, hook_end(), which appends what runtimes walked by state have; then @hook->walk has the frames.
+ */
+struct sb_sym_hook;
+struct sb_interp_hook {
+	struct sb_interp *interp; /* borrowed */
+	struct sb_interp_space space;
+	struct sb_interp_walk *walk; /* borrowed; thread_pointer, pc, sp, regs are set */
+	/* What lay on its stack when it was seen asleep, at @stack_addr: read in the place of the process's memory. */
+	const void *stack;
+	uint64_t stack_addr, nr_stack_bytes;
+	/* Ours. */
+	const void *memory;
+	uint32_t nr_steps;
+};
+/* Return: whether the process has such a runtime; else nothing is set. */
+bool sb_interp_hook_begin(struct sb_interp_hook *hook, struct sb_sym_hook *ret_hook);
+/* Return: whether frames were found on the native stack. */
+bool sb_interp_hook_end(struct sb_interp_hook *hook);
+
 /* For doctor and the end line: what was found; of processes that are forgotten, one for all that are alike. */
 struct sb_interp_found {
 	struct sb_interp_space space;
 	uint32_t runtime;
 	const char *runtime_name, *version, *path;
-	const char *why;     /* NULL: it works; or a sentence's end */
-	bool is_pending;     /* it has not begun, which why says */
-	bool is_seen_asleep; /* its frames are walked in threads that sleep, too */
+	const char *why; /* NULL: it works; or a sentence's end */
+	bool is_pending; /* it has not begun, which why says */
 };
 int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);

@@ -424,11 +424,23 @@ static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 static const char *const glue[] = { "luaV_*", "luaD_*", "lua_call*", "lua_pcall*", "lua_resume",
 				    "ccall",  "resume", "f_call",    "precallC",   NULL };
 
+static int step(struct sb_interp_walk *walk, void *memory)
+{
+	return sb_lua_step(walk, memory);
+}
+
+static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
+{
+	return sb_lua_native(walk, at, memory);
+}
+
 const struct sb_runtime_ops sb_runtime_lua = {
 	.runtime = SB_RUNTIME_LUA,
 	.name = "lua",
 	.markers = { "lua_ident" },
 	.attach = attach,
 	.describe = describe,
+	.step = step,
+	.native = native,
 	.glue = glue,
 };

@@ -406,6 +406,16 @@ static const char *const glue[] = { "lj_vm_*",	      "lj_BC_*",   "lj_cont_*",	 
 				    "lua_call",	      "lua_pcall", "lua_cpcall", "lua_resume",
 				    "lj_ccallback_*", NULL };
 
+static int step(struct sb_interp_walk *walk, void *memory)
+{
+	return sb_luajit_step(walk, memory);
+}
+
+static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
+{
+	return sb_luajit_native(walk, at, memory);
+}
+
 const struct sb_runtime_ops sb_runtime_luajit = {
 	.runtime = SB_RUNTIME_LUAJIT,
 	.name = "luajit",
@@ -414,5 +424,7 @@ const struct sb_runtime_ops sb_runtime_luajit = {
 	.detach = detach,
 	.describe = describe,
 	.describe_inlined = describe_inlined,
+	.step = step,
+	.native = native,
 	.glue = glue,
 };

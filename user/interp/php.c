@@ -349,6 +349,11 @@ static const char *const glue[] = {
 	NULL,
 };
 
+static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
+{
+	return sb_php_native(walk, at, memory);
+}
+
 const struct sb_runtime_ops sb_runtime_php = {
 	.runtime = SB_RUNTIME_PHP,
 	.name = "php",
@@ -359,6 +364,7 @@ const struct sb_runtime_ops sb_runtime_php = {
 	.describe = sb_php_describe,
 	.begin = begin,
 	.step = step,
+	.native = native,
 	.anchors = anchors,
 	.glue = glue,
 };

@@ -21,6 +21,7 @@
 #include "sb_sym.h"
 
 struct sb_interp_walk;
+struct sb_walk;
 
 #define SB_RUNTIME_MARKERS_MAX 4
 #define SB_RUNTIME_ANCHORS_MAX 16
@@ -113,9 +114,10 @@ struct sb_runtime_ops {
 	int (*describe_inlined)(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 				size_t i, struct sb_runtime_text *text);
 
-	/* The walker, compiled for user space; NULL with SB_INTERP_BY_NATIVE. */
+	/* The walker, compiled for user space, for threads that sleep; NULL where there is no such function. */
 	int (*begin)(struct sb_interp_walk *walk, void *memory);
 	int (*step)(struct sb_interp_walk *walk, void *memory);
+	int (*native)(struct sb_interp_walk *walk, struct sb_walk *at, void *memory);
 
 	/*
 	 * The loop's functions by name, for files with symbols where attach() knows no range:

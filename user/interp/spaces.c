@@ -127,7 +127,6 @@ static struct sb_interp_found tell(const struct space *space, const struct found
 		.path = sb_image_path(&found->image),
 		.why = why,
 		.is_pending = found->is_pending,
-		.is_seen_asleep = found->rt.conf.flags & SB_INTERP_BY_STATE,
 	};
 }
 

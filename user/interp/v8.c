@@ -365,6 +365,11 @@ static const char *const glue[] = {
 	NULL,
 };
 
+static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
+{
+	return sb_v8_native(walk, at, memory);
+}
+
 const struct sb_runtime_ops sb_runtime_v8 = {
 	.runtime = SB_RUNTIME_V8,
 	.name = "v8",
@@ -374,5 +379,6 @@ const struct sb_runtime_ops sb_runtime_v8 = {
 	.detach = detach,
 	.describe = describe,
 	.describe_inlined = describe_inlined,
+	.native = native,
 	.glue = glue,
 };
