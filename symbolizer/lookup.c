@@ -247,6 +247,7 @@ static int lookup_anon(struct user_lookup *lookup, const struct sb_procmaps_hit 
 	if (!name)
 		return -ENOMEM;
 	frame = unnamed(addr, name, is_jit_cut(lookup->gen) ? SB_SYM_LIMIT : SB_SYM_ANON);
+	frame.is_absolute = true;
 	return answer(sym, idx, &frame, 1);
 }
 
@@ -561,6 +562,7 @@ static int lookup_kernel(struct sb_symbolizer *sym, uint64_t addr, size_t idx)
 	if (err == -ENOMEM)
 		return err;
 	if (err) {
+		frame.is_absolute = true;
 		frame.reason = (uint8_t)kernel_reason(err);
 		return answer(sym, idx, &frame, 1);
 	}

@@ -69,7 +69,8 @@ struct sb_sym_frame {
 				 in the mapping or the address itself */
 	uint8_t kind, reason; /* enum sb_sym_kind, enum sb_sym_reason */
 	bool is_inlined;
-	bool has_start; /* no name, but unwind tables say where the function begins */
+	bool is_absolute; /* module_addr is the address itself, in the process or the kernel */
+	bool has_start;	  /* no name, but unwind tables say where the function begins */
 };
 
 struct sb_parser_seat;

@@ -51,6 +51,13 @@ static int answer(const struct sb_sym_query *query, char side)
 			frames[1].reason = SB_SYM_NO_MATCH;
 			frames[1].module_addr = 0x99;
 		}
+		if (n == 11) {
+			frames[1].name = NULL;
+			frames[1].reason = SB_SYM_ANON;
+			frames[1].module = side == 'k' ? "[kernel]" : "[anon]";
+			frames[1].module_addr = 0xffffffff81000000;
+			frames[1].is_absolute = true;
+		}
 		if (n == 7) {
 			frames[1].name = NULL;
 			frames[1].reason = SB_SYM_UNMAPPED;
@@ -92,6 +99,7 @@ int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *q
 
 static const uint64_t user_ips[] = { 0x1001, 0x1005, 0x1009 };
 static const uint64_t broken_ips[] = { 0x1001, 0x1002, 0x1007, 0x1003 };
+static const uint64_t anon_ips[] = { 0x100b, 0x1009 };
 static const uint64_t kernel_ips[] = { 0x1002, 0x1003 };
 static const uint64_t interrupt_ips[] = { 0x1002, 0x100a, 0x1003 };
 
@@ -100,6 +108,8 @@ static const struct sb_batch_stack stacks[] = {
 	{ .id = { 2, 1 }, .flags = SB_STACK_KERNEL, .nr_frames = 2, .ip = kernel_ips },
 	{ .id = { 7, 1 }, .flags = SB_STACK_KERNEL, .nr_frames = 3, .ip = interrupt_ips },
 	{ .id = { 4, 1 }, .nr_frames = 4, .ip = broken_ips },
+	{ .id = { 8, 1 }, .nr_frames = 2, .ip = anon_ips },
+	{ .id = { 9, 1 }, .flags = SB_STACK_KERNEL, .nr_frames = 1, .ip = anon_ips },
 	{ .id = { 5, 1 }, .nr_frames = 1, .ip = broken_ips + 2 },
 	{ .id = { 6, 1 }, .nr_frames = 2, .ip = broken_ips + 2, .flags = SB_STACK_LEAF_RETURNS },
 	{ .id = { 3, 1 },
@@ -192,6 +202,22 @@ static void test_frames(void **state)
 	assert_int_equal(stats.nr_unnamed[SB_SYM_NO_MATCH], 5);
 	assert_int_equal(stats.nr_status[SB_STACK_COMPLETE], 5);
 	assert_int_equal(stats.nr_processes, 1);
+}
+
+/* What is kept for others to read says where in a file code is, and not where memory is. */
+static void test_addresses(void **state)
+{
+	const struct sb_resolve_opts hidden = { .hides_addresses = true }, shown = {};
+	const struct sb_batch_count counts[] = {
+		{ { .ustack = { 8, 1 }, .kstack = { 9, 1 }, .tgid = 42, .comm = "app" },
+		  { .weight = 50, .nr_samples = 5, .first_ns = 77 } },
+	};
+
+	(void)resolve(&hidden, counts, 1);
+	assert_string_equal(folded, "app;[m+0x99];[anon];[kernel] 50\n");
+	(void)resolve(&shown, counts, 1);
+	assert_string_equal(folded, "app;[m+0x99];[anon+0xffffffff81000000];"
+				    "[kernel+0xffffffff81000000] 50\n");
 }
 
 static void test_cut_and_lost(void **state)
@@ -577,6 +603,7 @@ int main(void)
 		cmocka_unit_test(test_many_labels),
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_cut_and_lost),
 		cmocka_unit_test(test_broken_chain),
 		cmocka_unit_test(test_shed),

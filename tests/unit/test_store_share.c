@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "store/ask.h"
 #include "store/check.h"
 #include "store/share.h"
@@ -260,6 +261,50 @@ static void test_long_names(void **state)
 	sb_store_close(store);
 }
 
+/* Where memory is, of a process or of the kernel, is in no store; offsets in files are. */
+static void test_addresses(void **state)
+{
+	static const struct {
+		const char *name, *want;
+		bool is_unnamed;
+	} cases[] = {
+		{ "[anon+0x7f0102030405]", "[anon]", true },
+		{ "[kernel+0xffffffff81000000]", "[kernel]", true },
+		{ "[libc.so.6+0x1234]", "[libc.so.6+0x1234]", true },
+		{ "[unknown]", "[unknown]", true },
+		{ "operator+0x7f0102030405]", "operator+0x7f0102030405]", false },
+	};
+	struct sb_store_query query = { .from_s = T0, .to_s = T0 + 10, .kind = "oncpu" };
+	struct sb_store_answer answer;
+	struct sb_profile *profile, *answered;
+	struct sb_store *store;
+	uint32_t id;
+	uint64_t weight;
+	size_t i, nr;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	for (i = 0; i < SB_ARRAY_SIZE(cases); i++) {
+		struct sb_frame frame = { .name = cases[i].name,
+					  .is_unnamed = cases[i].is_unnamed };
+
+		assert_int_equal(sb_profile_new(&profile), 0);
+		assert_int_equal(sb_profile_frame(profile, &frame, &id), 0);
+		assert_int_equal(sb_profile_add(profile, &id, 1, 3), 0);
+		assert_int_equal(sb_profile_seal(profile), 0);
+		query.from_s = T0 + 10 * (int64_t)i;
+		query.to_s = query.from_s + 10;
+		put(store, query.from_s, of_user, profile);
+		assert_int_equal(sb_profile_new(&answered), 0);
+		assert_int_equal(sb_store_query(store, &query, answered, &answer), 0);
+		assert_int_equal(sb_profile_seal(answered), 0);
+		id = *sb_profile_stack_at(answered, 0, &nr, &weight);
+		assert_string_equal(sb_profile_frame_at(answered, id)->name, cases[i].want);
+		sb_profile_free(profile);
+		sb_profile_free(answered);
+	}
+	sb_store_close(store);
+}
+
 static void check_owner(const char *cgroup, const char *owner)
 {
 	assert_int_equal(sb_share_cgroup(cgroup), strlen(owner));
@@ -310,6 +355,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_addresses, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

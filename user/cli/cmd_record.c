@@ -119,6 +119,7 @@ static int make_resolver(struct sb_run *run)
 		.nr_roots = opts->roots.nr,
 		.delimited = opts->delimited,
 		.offsets = opts->offsets,
+		.hides_addresses = run->sink && run->sink->is_lasting,
 		.lines = opts->lines || has_places,
 		.modules = opts->modules || has_places,
 		.sides = opts->sides,

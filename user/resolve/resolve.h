@@ -71,11 +71,12 @@ struct sb_resolve_view {
 struct sb_resolve_opts {
 	enum sb_root roots[SB_ROOTS_MAX]; /* nr_roots 0: SB_ROOT_COMM */
 	size_t nr_roots;
-	bool delimited;				    /* a frame "-" between user and kernel part */
-	bool offsets;				    /* frames of one function differ by offset */
-	bool lines;				    /* frames of one function differ by line */
-	bool modules;				    /* frames know their module */
-	uint32_t sides;				    /* SB_SIDE_*: which parts were asked for */
+	bool delimited;	      /* a frame "-" between user and kernel part */
+	bool offsets;	      /* frames of one function differ by offset */
+	bool hides_addresses; /* "[anon]" and "[kernel]" without the address */
+	bool lines;	      /* frames of one function differ by line */
+	bool modules;	      /* frames know their module */
+	uint32_t sides;	      /* SB_SIDE_*: which parts were asked for */
 	struct sb_resolve_view views[SB_VIEWS_MAX]; /* by sb_sample_key.view */
 	enum sb_idle_mode idle;
 	enum sb_file_text file;

@@ -41,7 +41,8 @@ static enum sb_frame_kind kind_of(const struct sb_sym_frame *frame)
 
 /*
  * "[libc.so.6+0x1234]": where the function begins, so that all of it is one frame; the address itself where that is not
- * known, or offsets are asked for. Never a name from a symbol that does not cover the address.
+ * known, or offsets are asked for. Never a name from a symbol that does not cover the address. Where a process or the
+ * kernel has its memory is not for everybody who may read a store: "[anon]".
  */
 static int stand_in(struct sb_resolver *resolver, const struct sb_sym_frame *frame)
 {
@@ -57,6 +58,8 @@ static int stand_in(struct sb_resolver *resolver, const struct sb_sym_frame *fra
 		module++;
 		len -= 2;
 	}
+	if (frame->is_absolute && resolver->opts.hides_addresses)
+		return sb_str_addf(&resolver->text, "[%.*s]", (int)len, module);
 	return sb_str_addf(&resolver->text, "[%.*s+0x%llx]", (int)len, module,
 			   (unsigned long long)addr);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/num.h"
 
 /* Numbers of the same meaning in hashes: two words. */
 static uint64_t hash_pair(uint32_t a, uint32_t b)
@@ -522,6 +523,30 @@ static bool is_text(const struct sb_dict *dict, uint32_t string, const char *s, 
 	return have->len == len && !memcmp(have->s, s, len);
 }
 
+/* Offsets in files are less than this, and where memory is of processes and of the kernel is more. */
+#define OFFSET_MAX (1ull << 40)
+
+/* "[anon+0x7f0102030405]" is "[anon]": no address of a process or of the kernel is kept, whoever wrote the name. */
+static void drop_address(struct text *text, struct name *name)
+{
+	static const char sign[] = "+0x";
+	const char *at = memmem(text->name, text->name_len, sign, strlen(sign));
+	const char *end = text->name + text->name_len;
+	uint64_t addr = 0;
+	size_t len;
+
+	if (!(text->kind & 1) || !at || end[-1] != ']')
+		return;
+	len = (size_t)(at - text->name);
+	at += strlen(sign);
+	if (sb_scan_hex(&at, end, &addr) && addr < OFFSET_MAX)
+		return;
+	memcpy(name->text, text->name, len);
+	name->text[len] = ']';
+	text->name = name->text;
+	text->name_len = len + 1;
+}
+
 static int add_text(struct sb_dict *dict, const struct text *text, uint32_t *ret_id)
 {
 	struct sb_dict_frame new = { .kind = text->kind };
@@ -552,6 +577,7 @@ int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *
 	if (err)
 		return err;
 	cut_name(dict, &text.name, &text.name_len, &name);
+	drop_address(&text, &name);
 	cut_name(dict, &text.module, &text.module_len, &module);
 	for (it = sb_ids_first(&dict->texts_ids, hash_text(&text)); it.id != SB_IDS_NONE;
 	     it = sb_ids_next(&dict->texts_ids, it)) {
