@@ -792,7 +792,9 @@ static void append(const char *name, int64_t begin_s, uint32_t seconds, uint64_t
 	assert_int_equal(sb_segment_open(&segment, fd, name), 0);
 	sums.weight = calloc(segment.dict.rows.nr, sizeof(*sums.weight));
 	sums.weight[0] = weight;
-	assert_int_equal(sb_segment_append(&segment, begin_s, seconds, &kind, &sums), 0);
+	assert_int_equal(sb_segment_append(&segment, &(struct sb_segment_time){ begin_s, seconds },
+					   &kind, &sums),
+			 0);
 	free(sums.weight);
 	sb_segment_release(&segment);
 	close(fd);
@@ -980,6 +982,70 @@ static void expect_timeline(struct sb_store *store, int64_t from_s, int64_t to_s
 			 0);
 	assert_int_equal(timeline->series.at[0].weight, total_of(want));
 	sb_timeline_free(timeline);
+}
+
+/* A block of one stack that began @lead_ms after @begin_s, and how long it was sampled. */
+static void put_long(struct sb_store *store, int64_t begin_s, uint16_t lead_ms, uint64_t length_ms,
+		     uint64_t weight)
+{
+	struct put one = { begin_s, 1, 0, 0, weight };
+	struct sb_tag tag = { "service", "a", false };
+	struct sb_store_series series = { &tag, 1, profile_of(&one) };
+	struct sb_store_block block = { begin_s, "oncpu", "samples", { length_ms }, &series, 1 };
+
+	block.lead_ms = lead_ms;
+	assert_int_equal(sb_store_put(store, &block), 0);
+	sb_profile_free((struct sb_profile *)series.profile);
+}
+
+static void expect_steps(struct sb_store *store, int64_t from_s, size_t nr,
+			 const uint64_t (*want)[2])
+{
+	const struct sb_ask ask = { .from_s = from_s, .to_s = from_s + 10 * (int64_t)nr };
+	struct sb_timeline *timeline;
+	size_t i;
+
+	assert_int_equal(sb_store_timeline(store, &ask, &(struct sb_timeline_opts){ .step_s = 10 },
+					   &timeline),
+			 0);
+	assert_int_equal(timeline->nr_steps, nr);
+	for (i = 0; i < nr; i++) {
+		assert_int_equal(timeline->sampled_ms[i], want[i][0]);
+		assert_int_equal(timeline->series.at[0].weights[i], want[i][1]);
+	}
+	assert_string_equal(timeline->kind.unit, "samples");
+	sb_timeline_free(timeline);
+}
+
+/* Under load a block is longer than its period: it is drawn as long as it is, and at its rate, not as a peak and a gap. */
+static void test_long_block(void **state)
+{
+	static const uint64_t want[][2] = {
+		{ 10000, 100 }, { 10000, 100 }, { 10000, 100 }, { 4000, 40 }, { 6000, 60 },
+	};
+	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
+	struct sb_store *store;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	put_long(store, T0, 3, 10000, 100); /* a timer is not exact */
+	put_long(store, T0 + 10, 0, 24000, 240);
+	put_long(store, T0 + 40, 4000, 6000, 60);
+	expect_steps(store, T0, 5, want);
+	/* Ranges that begin, or are, within a block. */
+	expect_steps(store, T0 + 20, 3, want + 2);
+	expect_steps(store, T0 + 20, 1, want + 2);
+	assert_int_equal(sb_store_extents(store, extents), 1);
+	assert_int_equal(extents[0].to_s, T0 + 50);
+	sb_store_close(store);
+	assert_int_equal(nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	/* The last one ends long after its period; and at midnight it is in another file. */
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	put_long(store, T0 + DAY - 10, 0, 20000, 200);
+	assert_int_equal(sb_store_extents(store, extents), 1);
+	assert_int_equal(extents[0].to_s, T0 + DAY + 10);
+	put_long(store, T0 + DAY + 10, 0, 10000, 100);
+	expect_steps(store, T0 + DAY, 2, want);
+	sb_store_close(store);
 }
 
 /* 9892-01-01: a clock that was wrong. */
@@ -1312,6 +1378,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_moved_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing_sum, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_far, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long_block, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_after_opening, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_was_ahead, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_late_place, setup, teardown),

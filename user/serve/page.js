@@ -1491,11 +1491,12 @@ Timeline.prototype.key = function (event) {
 	event.stopPropagation();
 };
 
-// For how long a step was recorded; stores of more than one host have more of it than there is time.
+// For how long a step was recorded; stores of more than one host have more of it than there is time. What was taken in
+// less than a second, as the end of a recording is, says nothing of a rate.
 Timeline.prototype.seconds = function (step) {
 	const { step_s: size, sampled_ms: sampled } = this.data;
 
-	return sampled && sampled[step] > 0 ? Math.min(size, sampled[step] / 1000) : size;
+	return sampled && sampled[step] > 0 ? Math.min(size, Math.max(1, sampled[step] / 1000)) : size;
 };
 
 /*
@@ -1550,6 +1551,8 @@ Timeline.prototype.describe = function (into, step) {
 	tipRows(into, state.by && series.length > 1 ? rows.map(({ one, i, weight }) =>
 		[cut(clean(one.value) || 'none', 40), this.rateText(this.rate(weight, step)), this.color(i)]) : []);
 	make('p', into, this.rateText(this.rate(total, step)) + ', ' + weightText(total, unit));
+	if (this.seconds(step) < 0.9 * size)
+		make('p', into, 'recorded for ' + grouped(this.seconds(step), 0) + ' of these ' + grouped(size, 0) + ' s');
 	if (lost && lost[step])
 		make('p', into, weightText(lost[step], 'samples') + ' lost', { class: 'warn' });
 };

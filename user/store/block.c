@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "store/bytes.h"
 
-#define MAGIC	   0x326b6273u /* "sbk2" */
+#define MAGIC	   0x336b6273u /* "sbk3" */
 #define KEY_MAX	   64u
 #define FIGURE_MAX 64u /* of a later version */
 
@@ -264,6 +264,8 @@ static int put_head(struct coder *coder, const struct sb_block_head *head)
 	if (!err)
 		err = sb_put_varint(&coder->table, (uint64_t)head->begin_s);
 	if (!err)
+		err = sb_put_varint(&coder->table, head->lead_ms);
+	if (!err)
 		err = sb_put_varint(&coder->table, SB_BLOCK_FIGURE_MAX);
 	for (i = 0; i < SB_BLOCK_FIGURE_MAX && !err; i++)
 		err = sb_put_varint(&coder->table,
@@ -406,6 +408,10 @@ static void read_head(struct reader *reader, struct sb_block *block)
 		reader->cursor.is_bad = true;
 	block->kind = (uint32_t)value;
 	block->begin_s = (int64_t)sb_get_varint(&reader->cursor);
+	value = sb_get_varint(&reader->cursor);
+	block->lead_ms = (uint16_t)value;
+	if (value > UINT16_MAX)
+		reader->cursor.is_bad = true;
 	nr = get_nr(reader, FIGURE_MAX);
 	for (i = 0; i < nr; i++) {
 		value = sb_get_varint(&reader->cursor);

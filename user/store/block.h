@@ -4,7 +4,7 @@
  * the store, which believes nothing of it: a message of a stream, bounded and checked.
  *
  *	 0  4  magic, with the version		then varints, and strings with their lengths:
- *	 4  4  bytes that follow		kind, begin, figures, strings, frames, series, stacks
+ *	 4  4  bytes that follow		kind, begin, lead, figures, strings, frames, series, stacks
  */
 #ifndef SB_STORE_BLOCK_H
 #define SB_STORE_BLOCK_H
@@ -39,6 +39,7 @@ struct sb_block_tags {
 struct sb_block_head {
 	uint32_t kind; /* series of others are left out */
 	int64_t begin_s;
+	uint16_t lead_ms;		      /* after begin_s, when it began */
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* SB_BLOCK_OTHER is added to */
 	uint64_t divisor;		      /* of weights, see sb_profile_scale(); not 0 */
 };
@@ -56,6 +57,7 @@ int sb_block_encode(struct sb_str *out, const struct sb_block_head *head,
 struct sb_block {
 	uint32_t kind; /* below the number that the reader gave */
 	int64_t begin_s;
+	uint16_t lead_ms;
 	uint64_t figure[SB_BLOCK_FIGURE_MAX];
 	struct sb_store_series
 		*series; /* those that have stacks; owned, as all that they point at */

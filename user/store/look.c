@@ -97,15 +97,20 @@ struct merging {
 static int add_block(struct merging *merging, struct sb_segment *segment,
 		     const struct sb_record *block)
 {
+	const struct sb_segment_time time = {
+		.begin_s = sb_level_begin(merging->level, block->begin_s),
+		.seconds = sb_levels[merging->level].seconds,
+		.lead_ms = block->lead_ms,
+		.length_ms = block->length_ms,
+	};
 	struct sb_sums sums = {};
 	int err = sb_sums_fit(&sums, &segment->dict);
 
 	if (!err)
 		err = sb_segment_add(segment, block, &sums.sums);
 	if (!err)
-		err = sb_store_transfer(merging->store, merging->level,
-					sb_level_begin(merging->level, block->begin_s),
-					&block->kind, &segment->dict, &sums.sums);
+		err = sb_store_transfer(merging->store, merging->level, &time, &block->kind,
+					&segment->dict, &sums.sums);
 	sb_sums_release(&sums);
 	/* What is damaged there is not here. */
 	return err == -EBADMSG ? 0 : err;

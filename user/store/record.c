@@ -7,10 +7,15 @@
 #include <zstd.h>
 
 #include "store/bytes.h"
+#include "store/level.h"
 
 #define KIND_AT	   32u
 #define UNIT_AT	   44u
+#define LENGTH_AT  56u
 #define CRC_AT	   60u
+/* Of the timer that ends blocks. */
+#define SLACK_MS   500
+#define PERIOD_MS  (SB_STORE_BLOCK_S * 1000ll)
 #define MAGIC	   0x31526273u /* "sbR1" */
 /* Beyond it, a block becomes 6 % smaller, and takes ten times as long. */
 #define ZSTD_LEVEL 1
@@ -32,6 +37,7 @@ static void put_header(uint8_t *p, const struct sb_record *record)
 	memset(p, 0, SB_RECORD_HEADER_BYTES);
 	sb_store_le(p, 4, MAGIC);
 	sb_store_le(p + 4, 2, record->type);
+	sb_store_le(p + 6, 2, record->lead_ms);
 	sb_store_le(p + 8, 4, record->nr_stored_bytes);
 	sb_store_le(p + 12, 4, record->nr_bytes);
 	sb_store_le(p + 16, 8, (uint64_t)record->begin_s);
@@ -39,6 +45,7 @@ static void put_header(uint8_t *p, const struct sb_record *record)
 	sb_store_le(p + 28, 4, record->crc);
 	memcpy(p + KIND_AT, record->kind.name, SB_KIND_BYTES);
 	memcpy(p + UNIT_AT, record->kind.unit, SB_KIND_BYTES);
+	sb_store_le(p + LENGTH_AT, 4, record->length_ms);
 	sb_store_le(p + CRC_AT, 4, crc_of(p, CRC_AT));
 }
 
@@ -48,17 +55,42 @@ bool sb_record_header(const uint8_t *p, struct sb_record *record)
 		return false;
 	*record = (struct sb_record){
 		.type = (uint16_t)sb_load_le(p + 4, 2),
+		.lead_ms = (uint16_t)sb_load_le(p + 6, 2),
 		.nr_stored_bytes = (uint32_t)sb_load_le(p + 8, 4),
 		.nr_bytes = (uint32_t)sb_load_le(p + 12, 4),
 		.begin_s = (int64_t)sb_load_le(p + 16, 8),
 		.seconds = (uint32_t)sb_load_le(p + 24, 4),
 		.crc = (uint32_t)sb_load_le(p + 28, 4),
+		.length_ms = (uint32_t)sb_load_le(p + LENGTH_AT, 4),
 	};
 	memcpy(record->kind.name, p + KIND_AT, SB_KIND_BYTES);
 	memcpy(record->kind.unit, p + UNIT_AT, SB_KIND_BYTES);
 	record->kind.name[SB_KIND_BYTES - 1] = record->kind.unit[SB_KIND_BYTES - 1] = '\0';
 	return record->nr_bytes <= SB_RECORD_BYTES_MAX &&
 	       record->nr_stored_bytes <= SB_RECORD_BYTES_MAX;
+}
+
+void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64_t *ret_end_ms)
+{
+	int64_t begin_ms = record->begin_s * 1000, end_ms, over_ms;
+
+	if (!record->length_ms) {
+		*ret_begin_ms = begin_ms;
+		*ret_end_ms = begin_ms + record->seconds * 1000ll;
+		return;
+	}
+	begin_ms += record->lead_ms;
+	end_ms = begin_ms + record->length_ms;
+	over_ms = begin_ms % PERIOD_MS;
+	if (over_ms < SLACK_MS)
+		begin_ms -= over_ms;
+	over_ms = end_ms % PERIOD_MS;
+	if (over_ms < SLACK_MS && end_ms - over_ms > begin_ms)
+		end_ms -= over_ms;
+	else if (over_ms > PERIOD_MS - SLACK_MS && end_ms - begin_ms > SLACK_MS)
+		end_ms += PERIOD_MS - over_ms;
+	*ret_begin_ms = begin_ms;
+	*ret_end_ms = end_ms;
 }
 
 const uint8_t *sb_record_resync(const uint8_t *p, const uint8_t *end)

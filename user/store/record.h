@@ -6,11 +6,15 @@
  *
  *	 0  4  magic		24  4  length of time, seconds
  *	 4  2  type		28  4  CRC-32 (of zlib) of the stored bytes
- *	 6  2  0		32 12  kind, padded with zeros
+ *	 6  2  lead, ms		32 12  kind, padded with zeros
  *	 8  4  bytes stored	44 12  unit, the same
- *	12  4  bytes unpacked	56  4  0
+ *	12  4  bytes unpacked	56  4  length, ms
  *	16  8  begin, seconds	60  4  CRC-32 of the 60 bytes before
  *	       since 1970	64     what is stored: a zstd frame
+ *
+ * A block is kept under the period in which it begins. When exactly it began, and for how long it was sampled, is its
+ * lead and its length: under load a block may be longer than its period. Sums, and blocks of older versions, have a
+ * length of 0: that of their period.
  */
 #ifndef SB_STORE_RECORD_H
 #define SB_STORE_RECORD_H
@@ -42,6 +46,8 @@ struct sb_record {
 	uint32_t nr_stored_bytes, nr_bytes, crc;
 	int64_t begin_s;
 	uint32_t seconds;
+	uint16_t lead_ms;
+	uint32_t length_ms;
 	struct sb_store_kind kind; /* of a block */
 	size_t at;		   /* of the header in the file */
 	/* Of a block that was read. */
@@ -62,6 +68,16 @@ void sb_codec_release(struct sb_codec *codec);
 /* Append a record of @raw to @out, and complete *@record. Return: 0, -E2BIG, -ENOMEM. */
 int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record *record,
 		   const struct sb_str *raw);
+
+/**
+ * sb_record_time() - from when to when a block was sampled
+ * @ret_begin_ms: since the epoch
+ * @ret_end_ms: the same; at least a millisecond later
+ *
+ * Blocks begin and end with a timer. What that is late or early by, less than half a second, is no part of another
+ * period.
+ */
+void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64_t *ret_end_ms);
 
 /* Return: whether the SB_RECORD_HEADER_BYTES at @p are a whole header; ret_record->at is 0. */
 bool sb_record_header(const uint8_t *p, struct sb_record *ret_record);

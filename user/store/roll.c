@@ -102,7 +102,7 @@ static int transfer_row(struct transfer *transfer, const struct sb_dict_row *row
 	return err;
 }
 
-int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
+int sb_store_transfer(struct sb_store *store, size_t level, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_dict *from,
 		      const struct sb_segment_sums *sums)
 {
@@ -110,12 +110,12 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 	struct sb_segment *out;
 	uint64_t nr_cut;
 	size_t i;
-	int err = sb_store_out(store, level, begin_s, &out);
+	int err = sb_store_out(store, level, time->begin_s, &out);
 
 	if (err)
 		return err;
-	if (store->summed_s[level] < begin_s + (int64_t)sb_levels[level].seconds)
-		store->summed_s[level] = begin_s + sb_levels[level].seconds;
+	if (store->summed_s[level] < time->begin_s + (int64_t)time->seconds)
+		store->summed_s[level] = time->begin_s + time->seconds;
 	transfer.to = &out->dict;
 	nr_cut = out->dict.nr_names_cut;
 	memcpy(transfer.sums.sums.figure, sums->figure, sizeof(sums->figure));
@@ -128,8 +128,7 @@ int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
 	if (!err)
 		transfer.sums.sums.figure[SB_BLOCK_NAMES_CUT] += out->dict.nr_names_cut - nr_cut;
 	if (!err)
-		err = sb_segment_append(out, begin_s, sb_levels[level].seconds, kind,
-					&transfer.sums.sums);
+		err = sb_segment_append(out, time, kind, &transfer.sums.sums);
 	release_transfer(&transfer);
 	return err;
 }
@@ -185,7 +184,10 @@ static int sum_kind(struct sb_store *store, size_t level, int64_t begin_s, struc
 			err = 0;
 	}
 	if (!err && nr)
-		err = sb_store_transfer(store, level, begin_s, &kind, &below->dict, &sums.sums);
+		err = sb_store_transfer(
+			store, level,
+			&(struct sb_segment_time){ begin_s, sb_levels[level].seconds }, &kind,
+			&below->dict, &sums.sums);
 	sb_sums_release(&sums);
 	return err < 0 ? err : 0;
 }

@@ -574,13 +574,13 @@ static void insert_block(struct sb_segment *segment, const struct sb_record *rec
 	segment->blocks.nr++;
 }
 
-int sb_segment_append(struct sb_segment *segment, int64_t begin_s, uint32_t seconds,
+int sb_segment_append(struct sb_segment *segment, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_segment_sums *sums)
 {
 	struct sb_record record = {
 		.type = SB_RECORD_DICT,
-		.begin_s = begin_s,
-		.seconds = seconds,
+		.begin_s = time->begin_s,
+		.seconds = time->seconds,
 	};
 	int err;
 
@@ -594,6 +594,8 @@ int sb_segment_append(struct sb_segment *segment, int64_t begin_s, uint32_t seco
 		err = encode_block(segment, sums, &segment->raw);
 	record.type = SB_RECORD_BLOCK;
 	record.kind = *kind;
+	record.lead_ms = time->lead_ms;
+	record.length_ms = time->length_ms;
 	if (!err)
 		err = pack(segment, &record);
 	if (!err && segment->len + segment->out.len > SB_SEGMENT_BYTES_MAX)

@@ -104,11 +104,19 @@ int sb_segment_add(struct sb_segment *segment, const struct sb_record *block,
 int sb_segment_take(struct sb_segment *segment, const struct sb_record *block,
 		    struct sb_segment_sums *sums);
 
+/* When a block was sampled. */
+struct sb_segment_time {
+	int64_t begin_s;  /* of the period */
+	uint32_t seconds; /* that it has */
+	uint16_t lead_ms; /* see record.h */
+	uint32_t length_ms;
+};
+
 /*
  * Append a block of these sums, and the new part of the dictionary before it, with one write. If that
  * fails, the file is as before. @weight has dict.rows.nr elements. Return: 0, -ENOSPC, ..., -ENOMEM.
  */
-int sb_segment_append(struct sb_segment *segment, int64_t begin_s, uint32_t seconds,
+int sb_segment_append(struct sb_segment *segment, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_segment_sums *sums);
 
 #endif

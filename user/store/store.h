@@ -61,6 +61,8 @@ struct sb_store_block {
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* but SB_BLOCK_OTHER */
 	const struct sb_store_series *series;
 	size_t nr;
+	uint16_t
+		lead_ms; /* after begin_s, when it began; for how long it was sampled is a figure */
 };
 /*
  * Add a block: one for each kind and time; several of one time add up.

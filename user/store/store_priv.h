@@ -76,7 +76,7 @@ int sb_store_each_file(const struct sb_store *store, size_t level,
 int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 		 struct sb_segment **ret_segment);
 /* Add sums over rows of @from, without wide tags but at the finest level, as a block of @level. Return: 0 or a negative errno. */
-int sb_store_transfer(struct sb_store *store, size_t level, int64_t begin_s,
+int sb_store_transfer(struct sb_store *store, size_t level, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_dict *from,
 		      const struct sb_segment_sums *sums);
 /* Until the next period is over nobody needs their dictionaries, which are as big as that of the blocks. */

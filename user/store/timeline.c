@@ -21,6 +21,8 @@
 #define PAIRS_MAX	   200000u
 #define TAG_VALUES_DEFAULT 100u
 
+#define PERIOD_MS	   (SB_STORE_BLOCK_S * 1000ll)
+
 #define NOT_WANTED	   UINT32_MAX
 #define NOT_KNOWN	   (UINT32_MAX - 1)
 #define OTHER		   0u /* the number of "(other)" */
@@ -33,12 +35,18 @@ struct value_map {
 	size_t nr;
 };
 
+/* Of a block, in ms after timeline->from_s. */
+struct span {
+	int64_t begin_ms, end_ms;
+};
+
 struct drawing {
 	const struct sb_ask *ask;
 	struct sb_timeline *timeline;
 	struct sb_strtab values; /* 0: (other) */
 	uint32_t nr_values_max;
 	SB_VEC(uint64_t) cells; /* by value, then by step */
+	SB_VEC(uint64_t) whole; /* by value: of one block */
 	SB_VEC(struct value_map) maps;
 	uint32_t need_s; /* a step must be so long */
 };
@@ -134,56 +142,153 @@ static bool is_of_level(const struct sb_record *block)
 	return false;
 }
 
-/* Return: 0, -EBADMSG, -EAGAIN: its weight is not of one step only. */
-static int step_of(struct drawing *drawing, const struct sb_record *block, size_t *ret_step)
+/*
+ * From when to when a block lasts, in ms of the timeline, of which it may be beyond either end. Return: 0, -EBADMSG,
+ * -EAGAIN: it is a sum over more than a step, and nobody knows how much of it is of which.
+ */
+static int span_of(struct drawing *drawing, const struct sb_record *block, struct span *ret_span)
 {
 	const struct sb_timeline *timeline = drawing->timeline;
-	int64_t at_s = block->begin_s - timeline->from_s;
+	int64_t at_s = block->begin_s - timeline->from_s, begin_ms, end_ms;
 
 	if (!is_of_level(block) || at_s >= (int64_t)timeline->nr_steps * timeline->step_s)
 		return -EBADMSG;
-	if (at_s < 0 || at_s % timeline->step_s + block->seconds > timeline->step_s) {
+	if (block->seconds > SB_STORE_BLOCK_S &&
+	    (at_s < 0 || at_s % timeline->step_s + block->seconds > timeline->step_s)) {
 		drawing->need_s = block->seconds;
 		return -EAGAIN;
 	}
-	*ret_step = (size_t)(at_s / timeline->step_s);
+	sb_record_time(block, &begin_ms, &end_ms);
+	ret_span->begin_ms = begin_ms - timeline->from_s * 1000;
+	ret_span->end_ms = end_ms - timeline->from_s * 1000;
 	return 0;
+}
+
+/* The part of @whole that falls into the span up to @at_ms. */
+static uint64_t part_of(const struct span *span, int64_t at_ms, uint64_t whole)
+{
+	if (at_ms <= span->begin_ms)
+		return 0;
+	if (at_ms >= span->end_ms)
+		return whole;
+	return (uint64_t)((double)whole * (double)(at_ms - span->begin_ms) /
+			  (double)(span->end_ms - span->begin_ms));
+}
+
+/* Share @whole out to the steps that overlap the span, in proportion. Return: what is in the timeline of it. */
+static uint64_t share_out(const struct sb_timeline *timeline, const struct span *span,
+			  uint64_t whole, uint64_t *steps)
+{
+	const int64_t step_ms = timeline->step_s * 1000ll;
+	int64_t at_ms = span->begin_ms > 0 ? span->begin_ms - span->begin_ms % step_ms : 0;
+	uint64_t all = 0, before, part;
+
+	before = part_of(span, at_ms, whole);
+	for (; at_ms < span->end_ms && at_ms / step_ms < (int64_t)timeline->nr_steps;
+	     at_ms += step_ms) {
+		part = part_of(span, at_ms + step_ms, whole) - before;
+		before += part;
+		steps[at_ms / step_ms] += part;
+		all += part;
+	}
+	return all;
+}
+
+/* Weights of a block by value, in drawing->whole. Single rows are too small to be shared out. */
+static int weigh_block(struct drawing *drawing, struct sb_part *part,
+		       const struct sb_block_rows *rows, struct sb_store_answer *answer)
+{
+	const struct sb_dict *dict = &part->segment.dict;
+	struct value_map *map;
+	uint32_t value;
+	size_t i;
+	int err = map_of(drawing, part, &map);
+
+	drawing->whole.nr = 0;
+	for (i = 0; i < rows->nr && !err; i++) {
+		answer->all_weight += rows->weight[i];
+		if (rows->row[i] >= dict->rows.nr ||
+		    dict->rows.at[rows->row[i]].tags == SB_DICT_NONE) {
+			answer->lost_weight += rows->weight[i];
+			continue;
+		}
+		err = value_of_row(drawing, map, dict->rows.at[rows->row[i]].tags, &value);
+		if (err || value == NOT_WANTED)
+			continue;
+		err = sb_vec_fit(&drawing->whole, drawing->values.strs.nr, 0);
+		if (!err)
+			drawing->whole.at[value] += rows->weight[i];
+	}
+	return err;
 }
 
 static int visit(struct sb_search *search, struct sb_part *part, const struct sb_record *block)
 {
 	struct drawing *drawing = search->arg;
 	struct sb_timeline *timeline = drawing->timeline;
-	const struct sb_dict *dict = &part->segment.dict;
-	uint64_t figure[SB_BLOCK_FIGURE_MAX] = {};
+	uint64_t figure[SB_BLOCK_FIGURE_MAX] = {}, sampled_ms;
 	struct sb_block_rows rows;
-	struct value_map *map;
-	size_t i, step;
-	uint32_t value;
-	int err = step_of(drawing, block, &step);
+	struct span span;
+	size_t i;
+	int err = span_of(drawing, block, &span);
 
+	if (!err)
+		err = sb_segment_rows(&part->segment, block, &rows, figure);
+	if (!err)
+		err = weigh_block(drawing, part, &rows, search->answer);
+	for (i = 0; i < drawing->whole.nr && !err; i++)
+		if (drawing->whole.at[i])
+			search->answer->weight +=
+				share_out(timeline, &span, drawing->whole.at[i],
+					  drawing->cells.at + i * timeline->nr_steps);
 	if (err)
 		return err;
-	err = sb_segment_rows(&part->segment, block, &rows, figure);
-	if (!err)
-		err = map_of(drawing, part, &map);
-	for (i = 0; i < rows.nr && !err; i++) {
-		search->answer->all_weight += rows.weight[i];
-		if (rows.row[i] >= dict->rows.nr ||
-		    dict->rows.at[rows.row[i]].tags == SB_DICT_NONE) {
-			search->answer->lost_weight += rows.weight[i];
-			continue;
-		}
-		err = value_of_row(drawing, map, dict->rows.at[rows.row[i]].tags, &value);
-		if (err || value == NOT_WANTED)
-			continue;
-		drawing->cells.at[value * timeline->nr_steps + step] += rows.weight[i];
-		search->answer->weight += rows.weight[i];
-	}
-	timeline->sampled_ms[step] += figure[SB_BLOCK_SAMPLED_MS] ? figure[SB_BLOCK_SAMPLED_MS] : 1;
-	timeline->lost[step] += figure[SB_BLOCK_LOST];
+	sampled_ms = figure[SB_BLOCK_SAMPLED_MS];
+	share_out(timeline, &span, sampled_ms ? sampled_ms : 1, timeline->sampled_ms);
+	share_out(timeline, &span, figure[SB_BLOCK_LOST], timeline->lost);
 	for (i = 0; i < SB_BLOCK_FIGURE_MAX; i++)
 		search->answer->figure[i] += figure[i];
+	return 0;
+}
+
+/*
+ * Blocks that begin before the timeline and end in it: they are in the same file as its begin, or in the one before.
+ * Headers say which these are. What they have is drawn, and no part of what the answer says otherwise.
+ */
+static int visit_before(struct sb_search *search, int64_t from_s, int64_t file_s)
+{
+	struct sb_store_answer before = *search->answer, now;
+	struct sb_part *part;
+	int64_t begin_ms, end_ms;
+	size_t i;
+	int err = file_s < 0 ? 0 : sb_search_part(search, 0, file_s, &part);
+
+	if (err || file_s < 0 || !part->is_there)
+		return err;
+	for (i = 0; i < part->segment.blocks.nr && !err; i++) {
+		const struct sb_record *block = &part->segment.blocks.at[i];
+
+		if (block->begin_s >= from_s)
+			break;
+		sb_record_time(block, &begin_ms, &end_ms);
+		if (end_ms <= from_s * 1000 || !sb_streq(block->kind.name, search->kind))
+			continue;
+		if (!search->answer->kind.name[0])
+			search->answer->kind = block->kind;
+		if (!sb_streq(search->answer->kind.unit, block->kind.unit))
+			continue;
+		err = visit(search, part, block);
+		search->answer->nr_blocks += !err;
+		search->answer->nr_damaged += err == -EBADMSG;
+		err = err == -EBADMSG ? 0 : err;
+	}
+	now = *search->answer;
+	*search->answer = before;
+	search->answer->weight = now.weight;
+	search->answer->nr_damaged = now.nr_damaged;
+	search->answer->nr_skipped_bytes = now.nr_skipped_bytes;
+	search->answer->nr_blocks = now.nr_blocks;
+	search->answer->kind = now.kind;
 	return err;
 }
 
@@ -298,6 +403,7 @@ static void release_drawing(struct drawing *drawing)
 	}
 	sb_vec_release(&drawing->maps);
 	sb_vec_release(&drawing->cells);
+	sb_vec_release(&drawing->whole);
 	sb_strtab_release(&drawing->values);
 }
 
@@ -351,7 +457,7 @@ static int draw(struct sb_store *store, struct drawing *drawing, int64_t from_s,
 		.visit = visit,
 		.arg = drawing,
 	};
-	int64_t at_s, step_s = timeline->step_s;
+	int64_t at_s, file_s, step_s = timeline->step_s;
 	size_t nr_steps;
 	int err;
 
@@ -363,6 +469,12 @@ static int draw(struct sb_store *store, struct drawing *drawing, int64_t from_s,
 		err = sb_search_tags(&search, &drawing->ask->rules, drawing->ask->by, from_s, to_s);
 	for (at_s = timeline->from_s; at_s < to_s && !err; at_s += step_s)
 		err = sb_search_cover(&search, at_s, at_s + step_s);
+	/* After the others, which say what unit it is. */
+	file_s = sb_level_file_begin(0, timeline->from_s);
+	if (!err && nr_steps)
+		err = visit_before(&search, timeline->from_s, file_s);
+	if (!err && nr_steps)
+		err = visit_before(&search, timeline->from_s, file_s - 1);
 	sb_search_end(&search);
 	timeline->kind = timeline->answer.kind;
 	return err;
@@ -655,16 +767,17 @@ static int note_blocks(struct sb_part *part, struct sb_store_extent *extents, in
 	for (i = part->is_there ? segment->blocks.nr : 0; i-- > 0;) {
 		const struct sb_record *block = &segment->blocks.at[i];
 		struct sb_store_extent *extent = extent_of(extents, nr, &block->kind);
-		int64_t end_s = block->begin_s + block->seconds;
+		int64_t begin_ms, end_ms;
 
 		if (!extent)
 			continue;
+		sb_record_time(block, &begin_ms, &end_ms);
 		if (block->begin_s < extent->from_s)
 			extent->from_s = block->begin_s;
 		/* The first that is met ends last, and at finer levels nearer to when it did. */
 		if (extent->to_s)
 			continue;
-		extent->to_s = end_s;
+		extent->to_s = (end_ms + PERIOD_MS - 1) / PERIOD_MS * SB_STORE_BLOCK_S;
 		note_rate(segment, block, extent);
 	}
 	return 0;

@@ -180,7 +180,11 @@ static int add_late(struct sb_store *store, int64_t begin_s, const struct sb_sto
 				  ? 1
 				  : sb_store_is_summed(store, level, period_s, kind);
 
-		err = ret > 0 ? sb_store_transfer(store, level, period_s, kind, dict, sums) : ret;
+		err = ret > 0 ? sb_store_transfer(store, level,
+						  &(struct sb_segment_time){
+							  period_s, sb_levels[level].seconds },
+						  kind, dict, sums)
+			      : ret;
 	}
 	return err;
 }
@@ -198,6 +202,13 @@ static bool kind_of(const struct sb_store_block *block, struct sb_store_kind *ki
 
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 {
+	const uint64_t length_ms = block->figure[SB_BLOCK_SAMPLED_MS];
+	const struct sb_segment_time time = {
+		.begin_s = block->begin_s,
+		.seconds = SB_STORE_BLOCK_S,
+		.lead_ms = block->lead_ms,
+		.length_ms = length_ms < UINT32_MAX ? (uint32_t)length_ms : UINT32_MAX,
+	};
 	struct sb_sums sums = {};
 	struct sb_store_kind kind;
 	struct sb_segment *out;
@@ -221,7 +232,7 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 	if (!err)
 		sums.sums.figure[SB_BLOCK_NAMES_CUT] += out->dict.nr_names_cut - nr_cut;
 	if (!err)
-		err = sb_segment_append(out, block->begin_s, SB_STORE_BLOCK_S, &kind, &sums.sums);
+		err = sb_segment_append(out, &time, &kind, &sums.sums);
 	/* It is there from here on: to try again would count it twice. */
 	if (!err) {
 		store->put_err = add_late(store, block->begin_s, &kind, &out->dict, &sums.sums);

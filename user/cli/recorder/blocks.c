@@ -35,9 +35,10 @@ struct sb_blocks {
 	int epoll_fd, timer_fd;
 	struct sb_str queue; /* from sent on */
 	size_t sent;
-	bool is_waiting; /* for the writer to take more */
-	int64_t begin_s;
-	uint64_t began_ns; /* CLOCK_MONOTONIC */
+	bool is_waiting;	/* for the writer to take more */
+	int64_t begin_s, end_s; /* the period in which it began, and when it is to end */
+	uint16_t lead_ms;	/* after begin_s, when it began */
+	uint64_t began_ns;	/* CLOCK_MONOTONIC */
 	/* Up to the block, of each kind. */
 	struct kind {
 		uint64_t nr_samples, nr_lost, nr_cut, nr_unnamed, own_ns;
@@ -201,7 +202,7 @@ int sb_blocks_flush(struct sb_blocks *blocks)
 
 static int arm(struct sb_blocks *blocks)
 {
-	const struct itimerspec at = { .it_value.tv_sec = blocks->begin_s + SB_STORE_BLOCK_S };
+	const struct itimerspec at = { .it_value.tv_sec = blocks->end_s };
 
 	/* It is told of, too, when the clock is set. */
 	return timerfd_settime(blocks->timer_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at,
@@ -215,11 +216,30 @@ static int64_t wall_s(void)
 	return (int64_t)((sb_real_us() + SLACK_US) / 1000000);
 }
 
+/*
+ * Under load the block before took a while to be made, and what was sampled meanwhile, since began_ns, is in this one: it
+ * begins then, and ends at the next multiple of 10 s that is still to come.
+ */
+static void set_times(struct sb_blocks *blocks)
+{
+	uint64_t now_ns = sb_now_ns();
+	int64_t since_us =
+		now_ns > blocks->began_ns ? (int64_t)(now_ns - blocks->began_ns) / 1000 : 0;
+	int64_t began_us = (int64_t)sb_real_us() - since_us, lead_us;
+
+	if (began_us < 0)
+		began_us = 0;
+	blocks->begin_s = sb_level_begin(0, (began_us + SLACK_US) / 1000000);
+	blocks->end_s = sb_level_begin(0, wall_s()) + SB_STORE_BLOCK_S;
+	lead_us = began_us - blocks->begin_s * 1000000;
+	blocks->lead_ms = lead_us > 0 ? (uint16_t)(lead_us / 1000) : 0;
+}
+
 /* What was sampled since @began_ns is in it. */
 static void next_block(struct sb_blocks *blocks, uint64_t began_ns)
 {
-	blocks->begin_s = sb_level_begin(0, wall_s());
 	blocks->began_ns = began_ns;
+	set_times(blocks);
 	sb_series_next_block(blocks->series);
 }
 
@@ -231,8 +251,8 @@ static int arm_block(struct sb_blocks *blocks)
 {
 	int err = arm(blocks);
 
-	while (err == -ECANCELED || (!err && wall_s() < blocks->begin_s)) {
-		blocks->begin_s = sb_level_begin(0, wall_s());
+	while (err == -ECANCELED || (!err && wall_s() < blocks->end_s - SB_STORE_BLOCK_S)) {
+		set_times(blocks);
 		err = arm(blocks);
 	}
 	return err ? sb_err(err, "cannot set a timer") : 0;
@@ -377,7 +397,7 @@ static int enqueue(struct sb_blocks *blocks, struct sb_run *run, const struct sb
 /* One for each kind. */
 static int enqueue_all(struct sb_blocks *blocks, struct sb_run *run)
 {
-	struct sb_block_head head = { .begin_s = blocks->begin_s };
+	struct sb_block_head head = { .begin_s = blocks->begin_s, .lead_ms = blocks->lead_ms };
 	const struct sb_block_tags *series;
 	size_t nr_series;
 	int err = sb_series_all(blocks->series, &series, &nr_series);

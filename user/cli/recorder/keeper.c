@@ -306,6 +306,7 @@ static int put_block(struct keeper *keeper, const struct sb_keeper_kinds *kinds,
 	whole.kind = kinds->at[block.kind].name;
 	whole.unit = kinds->at[block.kind].unit;
 	whole.begin_s = block.begin_s;
+	whole.lead_ms = block.lead_ms;
 	whole.series = block.series;
 	whole.nr = block.nr_series;
 	memcpy(whole.figure, block.figure, sizeof(whole.figure));
