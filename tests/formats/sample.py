@@ -94,7 +94,7 @@ def ordinary(kind='oncpu', unit='samples', **facts):
 HOSTILE = [
     '</script><script>hit=1</script>', ']]>', '<![CDATA[', '"><img src=x onerror=hit=1>', "' onmouseover='hit=1",
     'a\nfn=(1) b\n1 99999', 'calls=1 1', '(1)', '(2) x', ' leading', 'trailing ', 'tab\there', '\\', '"', '\\"', '\u4f60\u597d',
-    '\u2028\u2029', '\U0001f525', 'bad \udcff\udc80 bytes', '\udced\udca0\udc80', '\x01\x1f\x7f', '__proto__',
+    '\u2028\u2029', 'a\u202eb\u2066c\x9bd', '\U0001f525', 'bad \udcff\udc80 bytes', '\udced\udca0\udc80', '\x01\x1f\x7f', '__proto__',
     'constructor', '<!--', '-->', '${hit=1}', '&lt;&#0;', 'x' * 5000, 'toString', '0', '{"a":[', '%s%n', ';;', '-',
 ]
 
@@ -110,10 +110,12 @@ def hostile():
 
 
 def clean(name):
-    """What becomes of a name: bytes that are no text are replaced, and what controls a terminal."""
+    """What becomes of a name: bytes that are no text are replaced, and what controls a terminal, by the byte."""
     data, out = name.encode('utf-8', 'surrogateescape'), []
     for char in data.decode('utf-8', 'surrogateescape'):
         value = ord(char)
         bad = value < 0x20 or 0x7f <= value < 0xa0 or 0xd800 <= value < 0xe000 or value & 0xfffe == 0xfffe
-        out.append(' ' if char == '\t' else '\ufffd' if bad else char)
+        bad |= 0x2028 <= value <= 0x202e or 0x2066 <= value <= 0x2069
+        nr_bytes = len(char.encode('utf-8', 'surrogateescape'))
+        out.append(' ' if char == '\t' else '\ufffd' * nr_bytes if bad else char)
     return ''.join(out)

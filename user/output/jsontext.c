@@ -36,27 +36,20 @@ void sb_json_u64(struct sb_json *json, uint64_t val)
 	put_if(json, TEXT_BYTES);
 }
 
-/* The text is clean: there are no control characters in it. */
+/* The text is clean: there are no control characters in it, nor separators of lines (base/utf8.h). */
 static int add_escaped(struct sb_str *to, const char *s, size_t len)
 {
 	const char *end = s + len, *from = s;
 	int err = 0;
 
 	for (; s < end && !err; s++) {
-		/* U+2028 and U+2029 end lines in JavaScript. */
-		bool is_line_end =
-			end - s >= 3 && !memcmp(s, "\xe2\x80", 2) && ((uint8_t)s[2] | 1) == 0xa9;
-
-		if (*s != '"' && *s != '\\' && *s != '<' && !is_line_end)
+		if (*s != '"' && *s != '\\' && *s != '<')
 			continue;
 		err = sb_str_addn(to, from, (size_t)(s - from));
 		if (!err && *s == '<')
 			err = sb_str_add(to, "\\u003c");
-		else if (!err && is_line_end)
-			err = sb_str_add(to, s[2] & 1 ? "\\u2029" : "\\u2028");
 		else if (!err)
 			err = sb_str_addf(to, "\\%c", *s);
-		s += is_line_end ? 2 : 0;
 		from = s + 1;
 	}
 	return err ? err : sb_str_addn(to, from, (size_t)(end - from));
