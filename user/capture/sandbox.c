@@ -167,10 +167,9 @@ static const struct call calls[] = {
 	CALL(renameat2, FILES | NETWORK),
 	CALL(unlink, FILES | NETWORK),
 	CALL(unlinkat, FILES | NETWORK | STORER),
-	CALL(fchmod, FILES | NETWORK),
-	CALL(fchown, FILES),
+	CALL(fchmod, NETWORK),
 	CALL(linkat, FILES),
-	CALL(umask, FILES | NETWORK),
+	CALL(umask, NETWORK),
 	/* What libdebuginfod, libcurl and the resolver do; what dlopen() does is below. */
 	CALL(socket, NETWORK),
 	CALL(socketpair, NETWORK | KEEPER),
