@@ -74,7 +74,7 @@ def formats(store, work):
     check(Result(0, (work / 'x.folded').read_text(), '').total == want, '-o x.folded has all')
     otlp_file(store, work / 'x.otlp', end)
     lines = run('query', store, '--from', f'@{BEGIN}', '--to', f'@{end}', '--limit', 5).stdout.splitlines()
-    check(lines[0].startswith(f'oncpu: {want} samples at 99 Hz, 2040-01-01T00:00:00Z to 2040-01-01T00:10:00Z'),
+    check(lines[0].startswith(f'oncpu: {want} samples at 99 Hz, 2040-01-01T05:45:00+05:45 to 2040-01-01T05:55:00+05:45'),
           f'top: {lines[0]}')
     check(len(lines) == 8 and 'more functions' in lines[-1], 'top: five functions, and how many more')
     own, below = collections.Counter(), collections.Counter()
@@ -105,12 +105,12 @@ def otlp_file(store, path, end):
             have[tuple(frame.name for frame in stack)] += value
         check(have == query(store, BEGIN, end, *options).stacks, f'--format otlp {options}: stacks of the folded text')
         check(types == [('samples', 'count'), ('cpu', 'nanoseconds')] and period == round(1e9 / 99), 'otlp: what values are')
-        check(facts['stackbpf.from'] == '2040-01-01T00:00:00Z', 'otlp: of which time')
+        check(facts['stackbpf.from'] == '2040-01-01T05:45:00+05:45', 'otlp: of which time')
 
 
 def refusals(store, work):
     for options, status, words in (
-            (['--from', '-1h'], 3, 'there is oncpu from 2040-01-01T00:00:00Z'),
+            (['--from', '-1h'], 3, 'there is oncpu from 2040-01-01T05:45:00+05:45'),
             (['--kind', 'io'], 3, 'no io was ever recorded; --kind can be oncpu'),
             (['--from', 'soon'], 2, 'is no time: try -1h'),
             (['--from', 'now', '--to', '-1h'], 2, 'ends before it begins'),
@@ -140,7 +140,14 @@ def timeline(store, rows):
         check(have == want, f'timeline: step {i} has {have}, rows say {want}')
     check(len(line['series']) == 20, 'timeline: all services for programs')
     table = run('timeline', store, '--from', f'@{BEGIN}', '--to', f'@{BEGIN + SECONDS}', '--by', 'service').stdout
-    check(len(table.splitlines()) == 12 and '(other)' in table, 'timeline: ten services and (other) for people')
+    check(len(table.splitlines()) == 13 and '(other)' in table, 'timeline: ten services and (other) for people')
+    local = '2040-01-01T05:45:00+05:45'  # of BEGIN in Kathmandu, by date(1)
+    check(table.splitlines()[1].startswith(local), f'timeline: local time, and its zone: {table.splitlines()[1]}')
+    many = run('timeline', store, '--from', local[:-6], '--to', f'@{BEGIN + SECONDS}', '--step', '1m', '--by', 'service').stdout
+    for text in table, many:
+        check(max(map(len, text.splitlines())) <= 80, f'timeline: {max(map(len, text.splitlines()))} columns')
+    check(many.count(local) == 1 and sum(line.count('+05:45 to ') for line in many.splitlines()) == -(-SECONDS // 60 // 38),
+          'timeline: more steps than columns go on below')
     fine = run('timeline', store, '--from', f'@{BEGIN}', '--to', f'@{BEGIN + 100}', '--step', '10s', '--format', 'tsv')
     lines = [line.split('\t') for line in fine.stdout.splitlines()]
     check(lines[0] == ['time', 'sampled_ms', 'lost', 'samples'] and len(lines) == 11, 'timeline: tsv')
@@ -203,9 +210,9 @@ def old(work):
     check('removed 10s/20200101.sb' in asked.stdout and not (store / '10s/20200101.sb').exists(), 'prune: removes')
     check(query(store, begin, begin + 7200).total == total, 'prune: sums remain')
     asked = query(store, begin + 100, begin + 200)
-    check('finer blocks have expired: this is from 2020-01-01T00:00:00Z to 2020-01-01T00:10:00Z' in asked.err,
+    check('finer blocks have expired: this is from 2020-01-01T05:45:00+05:45 to 2020-01-01T05:55:00+05:45' in asked.err,
           f'expired: {asked.err}')
-    check(asked.facts['from'] == '2020-01-01T00:00:00Z', 'expired: the facts say which time it is')
+    check(asked.facts['from'] == '2020-01-01T05:45:00+05:45', 'expired: the facts say which time it is')
     run('store prune', store, '--max-size', 1)
     check(not list(store.glob('*/*.sb')), 'prune: no room for anything')
     check('nothing was recorded in this store yet' in query(store, begin, begin + 10).err, 'an empty store')
@@ -226,7 +233,7 @@ def merge(store, work):
 
 
 def main():
-    os.environ['TZ'] = 'Asia/Kathmandu'  # times are UTC everywhere
+    os.environ['TZ'] = 'Asia/Kathmandu'  # times are local, and say so
     with tempfile.TemporaryDirectory(prefix='sb-store-') as name:
         work = pathlib.Path(name)
         store = work / 'store'

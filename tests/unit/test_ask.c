@@ -75,6 +75,8 @@ static void test_times(void **state)
 	int64_t time_s;
 	size_t i;
 
+	setenv("TZ", "UTC0", 1);
+	tzset();
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int err = sb_ask_time(cases[i].text, NOW, &time_s);
 
@@ -82,6 +84,41 @@ static void test_times(void **state)
 		    (!err && time_s != cases[i].time_s))
 			fail_msg("'%s': %d, %lld", cases[i].text, err, (long long)time_s);
 	}
+}
+
+/* Without an offset a time is of the zone of this place, and what is printed says its offset. */
+static void test_zones(void **state)
+{
+	static const struct {
+		const char *zone, *text, *printed;
+		int64_t time_s;
+	} cases[] = {
+		/* By date(1). */
+		{ "CET-1CEST,M3.5.0,M10.5.0/3", "2026-11-21T11:00", "2026-11-21T11:00:00+01:00",
+		  NOW },
+		{ "CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-01T12:00", "2026-07-01T12:00:00+02:00",
+		  1782900000 },
+		{ "<+0545>-5:45", "2026-11-21 15:45", "2026-11-21T15:45:00+05:45", NOW },
+		{ "EST5", "2026-11-21", "2026-11-21T00:00:00-05:00", NOW - 5 * HOUR },
+		{ "EST5", "2026-11-21T10:00Z", "2026-11-21T05:00:00-05:00", NOW },
+		{ "UTC0", "2026-11-21T10:00", "2026-11-21T10:00:00Z", NOW },
+	};
+	char printed[SB_ASK_TIME_BYTES];
+	int64_t time_s;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		setenv("TZ", cases[i].zone, 1);
+		tzset();
+		assert_int_equal(sb_ask_time(cases[i].text, NOW, &time_s), 0);
+		assert_int_equal(time_s, cases[i].time_s);
+		sb_ask_print_time(time_s, printed);
+		assert_string_equal(printed, cases[i].printed);
+		assert_int_equal(sb_ask_time(printed, NOW, &time_s), 0);
+		assert_int_equal(time_s, cases[i].time_s);
+	}
+	setenv("TZ", "UTC0", 1);
+	tzset();
 }
 
 static void test_range(void **state)
@@ -658,6 +695,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_zones),
 		cmocka_unit_test(test_range),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test_setup_teardown(test_profile, setup, teardown),

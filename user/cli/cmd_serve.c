@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -221,6 +223,10 @@ static int serve(const struct serve_opts *fields)
 	sb_cleanup(sb_freep) char *token = NULL;
 	struct sb_store *store;
 	int status = check_listen(fields);
+
+	/* Named, the file of the zone is read once: workers may not be able to open it again. */
+	(void)setenv("TZ", ":/etc/localtime", 0);
+	tzset();
 
 	if (status < 0)
 		status = check_token(fields);

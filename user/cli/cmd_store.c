@@ -111,7 +111,7 @@ static void print_stat(const struct stat_sums *sums)
 	uint64_t bytes = 0;
 	size_t i;
 
-	printf("LEVEL   FILES        BYTES     BLOCKS  BYTES/BLOCK       ROWS  FROM                  TO\n");
+	printf("LEVEL   FILES        BYTES     BLOCKS  BYTES/BLOCK       ROWS  FROM                       TO\n");
 	for (i = 0; i < SB_STORE_LEVELS; i++) {
 		const struct level_stat *level = &sums->level[i];
 
@@ -119,7 +119,7 @@ static void print_stat(const struct stat_sums *sums)
 		sb_ask_print_time(level->to_s, to);
 		bytes += level->bytes;
 		printf("%-6s %6" PRIu64 " %12" PRIu64 " %10" PRIu64 " %12" PRIu64 " %10" PRIu64
-		       "  %s  %s\n",
+		       "  %-25s  %s\n",
 		       sb_levels[i].name, level->nr_files, level->bytes, level->nr_blocks,
 		       level->nr_blocks ? level->bytes / level->nr_blocks : 0, level->nr_rows,
 		       level->nr_blocks ? from : "-", level->nr_blocks ? to : "-");
@@ -132,7 +132,7 @@ static void print_extents(const struct sb_store_extent *extents, int nr)
 	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
 	int i;
 
-	printf("\nKIND         UNIT          HZ  FROM                  TO\n");
+	printf("\nKIND         UNIT          HZ  FROM                       TO\n");
 	for (i = 0; i < nr; i++) {
 		struct sb_store_kind kind = extents[i].kind;
 
@@ -140,7 +140,7 @@ static void print_extents(const struct sb_store_extent *extents, int nr)
 		sb_replace_controls(kind.unit, strlen(kind.unit));
 		sb_ask_print_time(extents[i].from_s, from);
 		sb_ask_print_time(extents[i].to_s, to);
-		printf("%-12s %-11s %4" PRIu64 "  %s  %s\n", kind.name, kind.unit, extents[i].hz,
+		printf("%-12s %-11s %4" PRIu64 "  %-25s  %s\n", kind.name, kind.unit, extents[i].hz,
 		       from, to);
 	}
 }

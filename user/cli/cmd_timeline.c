@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -12,13 +11,13 @@
 #include "cli/command.h"
 #include "cli/result.h"
 #include "cli/store_opts.h"
+#include "cli/wrap.h"
 #include "output/jsontext.h"
 
 /* Of a line, without its bars. */
 #define TEXT_COLUMNS 42
 #define NAME_COLUMNS 20
-#define BARS_MIN     20u
-#define BARS_DEFAULT 60u
+#define BARS_MIN     8u
 #define BARS_MAX     400u
 
 enum { TABLE, TSV, JSON };
@@ -53,16 +52,14 @@ SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
 
 /* The table. */
 
+/* As many as fit into a line. */
 static uint32_t nr_bars(void)
 {
-	struct winsize size;
-	uint32_t nr;
+	uint32_t nr_columns = sb_wrap_columns(STDOUT_FILENO), nr;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return BARS_DEFAULT;
-	if (size.ws_col < TEXT_COLUMNS + BARS_MIN)
+	if (nr_columns < TEXT_COLUMNS + BARS_MIN)
 		return BARS_MIN;
-	nr = size.ws_col - (uint32_t)TEXT_COLUMNS;
+	nr = nr_columns - (uint32_t)TEXT_COLUMNS;
 	return nr < BARS_MAX ? nr : BARS_MAX;
 }
 
@@ -80,13 +77,16 @@ static int print_name(const char *value, FILE *out)
 
 /* A bar for each step; where nothing was recorded there is a point. */
 static void print_bars(const struct sb_timeline *timeline, const struct sb_timeline_series *series,
-		       uint64_t max, FILE *out)
+		       size_t first, FILE *out)
 {
 	static const char *const bars[] = { "\u2581", "\u2582", "\u2583", "\u2584",
 					    "\u2585", "\u2586", "\u2587", "\u2588" };
+	uint64_t max = 1;
 	size_t i;
 
-	for (i = 0; i < timeline->nr_steps; i++) {
+	for (i = 0; i < timeline->nr_steps; i++)
+		max = series->weights[i] > max ? series->weights[i] : max;
+	for (i = first; i < timeline->nr_steps && i < first + nr_bars(); i++) {
 		uint64_t weight = series->weights[i];
 
 		if (!timeline->sampled_ms[i])
@@ -99,35 +99,44 @@ static void print_bars(const struct sb_timeline *timeline, const struct sb_timel
 }
 
 static int print_series(const struct sb_timeline *timeline, const struct sb_timeline_series *series,
-			FILE *out)
+			size_t first, FILE *out)
 {
-	uint64_t max = 0, all = timeline->answer.weight;
-	size_t i;
+	uint64_t all = timeline->answer.weight;
 	int err = print_name(series->value, out);
 
-	for (i = 0; i < timeline->nr_steps; i++)
-		max = series->weights[i] > max ? series->weights[i] : max;
 	fprintf(out, " %12" PRIu64 " %5.1f%% ", series->weight,
 		all ? 100.0 * (double)series->weight / (double)all : 0.0);
-	print_bars(timeline, series, max ? max : 1, out);
+	print_bars(timeline, series, first, out);
 	fputc('\n', out);
+	return err;
+}
+
+/* The steps from @first on that fit into a line, below their time. */
+static int print_part(const struct sb_timeline *timeline, size_t first, FILE *out)
+{
+	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
+	size_t last = first + nr_bars(), i;
+	int err = 0;
+
+	last = last < timeline->nr_steps ? last : timeline->nr_steps;
+	sb_ask_print_time(timeline->from_s + (int64_t)first * timeline->step_s, from);
+	sb_ask_print_time(timeline->from_s + (int64_t)last * timeline->step_s, to);
+	fprintf(out, "%s to %s\n", from, to);
+	for (i = 0; i < timeline->series.nr && !err; i++)
+		err = print_series(timeline, &timeline->series.at[i], first, out);
 	return err;
 }
 
 static int print_table(const struct sb_timeline *timeline, FILE *out)
 {
-	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
-	size_t i;
+	size_t first;
 	int err = 0;
 
-	sb_ask_print_time(timeline->from_s, from);
-	sb_ask_print_time(timeline->from_s + (int64_t)timeline->nr_steps * timeline->step_s, to);
-	fprintf(out,
-		"%s in %s, %s to %s, %zu steps of %" PRIu32 " s; bars are of each line's largest\n",
-		timeline->kind.name, timeline->kind.unit, from, to, timeline->nr_steps,
-		timeline->step_s);
-	for (i = 0; i < timeline->series.nr && !err; i++)
-		err = print_series(timeline, &timeline->series.at[i], out);
+	fprintf(out, "%s in %s, %zu %s of %" PRIu32 " s; bars are of each line's largest\n",
+		timeline->kind.name, timeline->kind.unit, timeline->nr_steps,
+		sb_plural(timeline->nr_steps, "step", "steps"), timeline->step_s);
+	for (first = 0; first < timeline->nr_steps && !err; first += nr_bars())
+		err = print_part(timeline, first, out);
 	return err;
 }
 

@@ -30,39 +30,41 @@ struct sb_store_args {
 	}
 
 /* All rows but the above. */
-#define SB_STORE_ASK_ROWS(fields, member)                                                           \
-	{ .name = "from",                                                                           \
-	  .metavar = "TIME",                                                                        \
-	  .type = SB_OPT_TIME,                                                                      \
-	  .group = SB_OPT_STORE,                                                                    \
-	  .offset = offsetof(fields, member.from),                                                  \
-	  .suggest = SB_STORE_FROM_SUGGEST,                                                         \
-	  .help = "from here on: -1h (the default), now-2d, 2026-11-21T10:00 (UTC), @1795255200" }, \
-		{ .name = "to",                                                                     \
-		  .metavar = "TIME",                                                                \
-		  .type = SB_OPT_TIME,                                                              \
-		  .group = SB_OPT_STORE,                                                            \
-		  .offset = offsetof(fields, member.to),                                            \
-		  .suggest = SB_STORE_TO_SUGGEST,                                                   \
-		  .help = "up to here; default now" },                                              \
-		{ .name = "kind",                                                                   \
-		  .metavar = "KIND",                                                                \
-		  .type = SB_OPT_STRING,                                                            \
-		  .group = SB_OPT_STORE,                                                            \
-		  .offset = offsetof(fields, member.kind),                                          \
-		  .complete = sb_complete_kind,                                                     \
-		  .help = "what was measured: oncpu (the default), offcpu, io, ..." },              \
-		{ .name = "tag",                                                                    \
-		  .metavar = "RULE",                                                                \
-		  .type = SB_OPT_STRINGS,                                                           \
-		  .group = SB_OPT_STORE,                                                            \
-		  .offset = offsetof(fields, member.tags),                                          \
-		  .help = "only with these tags: KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX, "       \
-			  "KEY!~REGEX; several must all hold" },                                    \
-	{                                                                                           \
-		.name = "by", .metavar = "KEY[,KEY]", .type = SB_OPT_STRING,                        \
-		.group = SB_OPT_STORE, .offset = offsetof(fields, member.by),                       \
-		.help = "apart by the values of this tag"                                           \
+#define SB_STORE_ASK_ROWS(fields, member)                                                                     \
+	{                                                                                                     \
+		.name = "from",                                                                               \
+		.metavar = "TIME",                                                                            \
+		.type = SB_OPT_TIME,                                                                          \
+		.group = SB_OPT_STORE,                                                                        \
+		.offset = offsetof(fields, member.from),                                                      \
+		.suggest = SB_STORE_FROM_SUGGEST,                                                             \
+		.help = "from here on: -1h (the default), now-2d, 2026-11-21T10:00 (local time), @1795255200" \
+	},                                                                                                    \
+		{ .name = "to",                                                                               \
+		  .metavar = "TIME",                                                                          \
+		  .type = SB_OPT_TIME,                                                                        \
+		  .group = SB_OPT_STORE,                                                                      \
+		  .offset = offsetof(fields, member.to),                                                      \
+		  .suggest = SB_STORE_TO_SUGGEST,                                                             \
+		  .help = "up to here; default now" },                                                        \
+		{ .name = "kind",                                                                             \
+		  .metavar = "KIND",                                                                          \
+		  .type = SB_OPT_STRING,                                                                      \
+		  .group = SB_OPT_STORE,                                                                      \
+		  .offset = offsetof(fields, member.kind),                                                    \
+		  .complete = sb_complete_kind,                                                               \
+		  .help = "what was measured: oncpu (the default), offcpu, io, ..." },                        \
+		{ .name = "tag",                                                                              \
+		  .metavar = "RULE",                                                                          \
+		  .type = SB_OPT_STRINGS,                                                                     \
+		  .group = SB_OPT_STORE,                                                                      \
+		  .offset = offsetof(fields, member.tags),                                                    \
+		  .help = "only with these tags: KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX, "                 \
+			  "KEY!~REGEX; several must all hold" },                                              \
+	{                                                                                                     \
+		.name = "by", .metavar = "KEY[,KEY]", .type = SB_OPT_STRING,                                  \
+		.group = SB_OPT_STORE, .offset = offsetof(fields, member.by),                                 \
+		.help = "apart by the values of this tag"                                                     \
 	}
 
 #define SB_STORE_ROWS(fields, member) \

@@ -96,13 +96,14 @@ static bool take(const char **p, char c)
 	return true;
 }
 
-/* "Z", "+01:00", "-0530", "+01" or nothing. */
-static bool take_offset(const char **p, int64_t *ret_s)
+/* "Z", "+01:00", "-0530", "+01" or nothing: then *ret_is_local. */
+static bool take_offset(const char **p, int64_t *ret_s, bool *ret_is_local)
 {
 	int hours, minutes = 0, sign = **p == '-' ? -1 : 1;
 
 	*ret_s = 0;
-	if (!**p || take(p, 'Z') || take(p, 'z'))
+	*ret_is_local = !**p;
+	if (*ret_is_local || take(p, 'Z') || take(p, 'z'))
 		return true;
 	if (!take(p, '+') && !take(p, '-'))
 		return false;
@@ -133,6 +134,7 @@ static int parse_iso(const char *text, int64_t *ret_s)
 {
 	struct tm tm = {}, day;
 	int64_t offset_s = 0;
+	bool is_local;
 	int year;
 
 	if (!take_digits(&text, 4, &year) || !take(&text, '-') ||
@@ -147,12 +149,14 @@ static int parse_iso(const char *text, int64_t *ret_s)
 	if (day.tm_mday != tm.tm_mday)
 		return -EINVAL;
 	if (take(&text, 'T') || take(&text, 't') || take(&text, ' ')) {
-		if (!take_clock(&text, &tm) || !take_offset(&text, &offset_s))
+		if (!take_clock(&text, &tm) || !take_offset(&text, &offset_s, &is_local))
 			return -EINVAL;
-	} else if (!take_offset(&text, &offset_s)) {
+	} else if (!take_offset(&text, &offset_s, &is_local)) {
 		return -EINVAL;
 	}
-	*ret_s = timegm(&tm) - offset_s;
+	/* Whether it is summer time then, the zone knows. */
+	tm.tm_isdst = -1;
+	*ret_s = is_local ? mktime(&tm) : timegm(&tm) - offset_s;
 	return *text ? -EINVAL : 0;
 }
 
@@ -344,9 +348,17 @@ void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES])
 {
 	time_t time = time_s < 0 ? 0 : time_s > TIME_MAX_S ? TIME_MAX_S : time_s;
 	struct tm tm = {};
+	size_t len;
 
-	gmtime_r(&time, &tm);
-	strftime(text, SB_ASK_TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	localtime_r(&time, &tm);
+	len = strftime(text, SB_ASK_TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
+	/* Whole minutes: what sb_ask_time() reads. */
+	if (tm.tm_gmtoff)
+		snprintf(text + len, SB_ASK_TIME_BYTES - len, "%c%02ld:%02ld",
+			 tm.tm_gmtoff < 0 ? '-' : '+', labs(tm.tm_gmtoff) / HOUR_S % 100,
+			 labs(tm.tm_gmtoff) % HOUR_S / MINUTE_S);
+	else
+		snprintf(text + len, SB_ASK_TIME_BYTES - len, "Z");
 }
 
 static int add_u64(struct sb_profile *profile, const char *key, uint64_t value)

@@ -37,14 +37,14 @@ void sb_ask_release(struct sb_ask *ask);
 
 /*
  * A time: "now", "-1h", "now-2d", "now-1h30m", "2026-11-21", "2026-11-21T10:00", "2026-11-21 10:00:05Z",
- * "2026-11-21T10:00+01:00" (UTC without an offset), "@1795255200", or as plain a number. Units: s, m or min,
+ * "2026-11-21T10:00+01:00" (local time, tzset(3), without an offset), "@1795255200", or as plain a number. Units: s, m or min,
  * h, d, w. Return: 0; -EINVAL: no time, or outside of the years 1970 to 9999.
  */
 int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s);
 /* What sb_ask_time() takes, as the end of a sentence: "... is no time: try -1h, ...". */
-#define SB_ASK_TIME_HELP  "try -1h, now-2d, 2026-11-21T10:00 (UTC) or @1795255200"
+#define SB_ASK_TIME_HELP  "try -1h, now-2d, 2026-11-21T10:00 (local time), 2026-11-21T10:00Z or @1795255200"
 
-/* As "2026-11-21T10:00:05Z". */
+/* In local time, whose offset is always said: "2026-11-21T10:00:05+01:00", "2026-11-21T10:00:05Z". */
 #define SB_ASK_TIME_BYTES 32
 void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES]);
 
