@@ -377,6 +377,19 @@ class Viewer(unittest.TestCase):
                   pooled * (1 - pooled) * (1 / sums[0] + 1 / sums[1]))
         return a, b, (b - a) / max(errors) ** 0.5 if a != b else 0
 
+    def test_narrow_window(self):
+        """On a telephone the title leaves room for the buttons, and nothing of what was lost is beyond the edge."""
+        self.addCleanup(self.page.devtools, 'Emulation.clearDeviceMetricsOverride')
+        for width in (400, 1280):
+            self.page.devtools('Emulation.setDeviceMetricsOverride', width=width, height=700, deviceScaleFactor=1, mobile=False)
+            self.show(HEADER + fold(ORDINARY), '--title', 'A title that is rather long, of a program on some host')
+            title, subtitle, tools = self.page.run("""return ['#title', '#subtitle', '#tools'].map((name) => {
+                const box = document.querySelector(name).getBoundingClientRect(); return [box.left, box.right]; })""")
+            self.assertLessEqual(title[1], tools[0], width)
+            self.assertLessEqual(subtitle[1], width)
+            self.assertEqual(self.text('#subtitle'), '1,000 samples in 5 s \u00b7 7 lost (0.70%) \u00b7 '
+                             '99 stacks truncated (9.90%) \u00b7 11 frames unnamed')
+
     def test_comparison(self):
         self.show(''.join(f'{stack} {a} {b}\n' for stack, (a, b) in COMPARED.items()))
         self.assertEqual(self.text('#title'), 'Flame graph: what changed from A to B')

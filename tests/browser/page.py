@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 import unittest
 import urllib.request
 
@@ -224,6 +225,51 @@ class Page(unittest.TestCase):
                          document.querySelector('#range').requestSubmit()""")
         self.refused = 1
         self.page.wait("return document.querySelector('.message').textContent.includes('is no time')")
+
+    def test_zone(self):
+        """Times are of this place wherever they stand, and their zone is named."""
+        self.page.devtools('Emulation.setTimezoneOverride', timezoneId='Asia/Kathmandu')
+        # Of the same moments in UTC, by date(1).
+        self.show('from=2026-11-21T17:45&to=2026-11-21T17%3A45%3A00Z')
+        self.assertEqual(self.text('#zone'), 'UTC+5:45')
+        self.assertEqual((self.asked('flame')['from'], self.asked('flame')['to']), ('1795262400', '1795283100'))
+        self.page.run("""document.querySelector('#from').value = '2026-11-21 17:45';
+                         document.querySelector('#to').value = '2026-11-21';
+                         document.querySelector('#range').requestSubmit()""")
+        self.ready()
+        self.assertEqual((self.asked('timeline')['from'], self.asked('timeline')['to']), ('1795262400', '1795198500'))
+        self.show()
+        self.mouse((self.step_x(NOW - 1800)))
+        when = time.strftime('%H:%M', time.gmtime(NOW - 1800 + 20700))
+        self.assertRegex(self.text('#tip'), rf'{when}.* \u2013 .* UTC\+5:45')
+
+    def test_gone(self):
+        """The server goes, comes back, and has another token: what was shown stays, and is new again by itself."""
+        self.show()
+        shown = self.text('.pane-head strong'), self.texts('.row')[:5]
+        self.refused = 1
+        port = self.mock.server.server_port
+        self.mock.stop()
+        self.page.run("document.querySelector('#presets button').click()")
+        self.page.wait("return document.querySelector('#notice').textContent.includes('does not answer')")
+        self.ready()
+        self.assertEqual((self.text('.pane-head strong'), self.texts('.row')[:5]), shown)
+        self.assertTrue(self.page.run("return !document.querySelector('#notice').hidden && document.querySelector('.message').hidden"))
+        # Another kind would not be what the page says that it shows.
+        self.click('#kinds button', 'offcpu')
+        self.assertEqual(self.texts('.row'), [])
+        self.mock = Mock(PAGE_DIR, rideshare(NOW), port)
+        self.addCleanup(self.mock.stop)
+        self.page.wait("return document.querySelector('#notice').hidden && document.querySelectorAll('.row').length")
+        self.click('#kinds button', 'oncpu')
+        for path in ('flame', 'timeline', 'tags', 'info'):
+            self.mock.errors[path] = (401, {'error': 'a token is needed'})
+        self.click('#presets button', '5 min')
+        self.page.wait("return document.querySelector('#notice').textContent.includes('a token is needed')")
+        self.ready()
+        self.assertTrue(self.texts('.row'))
+        self.mock.errors = {}
+        self.page.wait("return document.querySelector('#notice').hidden")
 
     def test_live(self):
         self.show()
@@ -617,6 +663,22 @@ class Page(unittest.TestCase):
                 self.mouse((5, 5))
                 self.check_colors([name for name, _ in names], where, truth, (kind, scheme))
 
+    def test_widths(self):
+        """At no width is anything beyond the edge, nor does a long number hide its share."""
+        stacks = [((Frame('java', '', ROOT), Frame(name, 'x.jar')), 5 ** i) for i, name in enumerate(
+            ('short', 'org.apache.catalina.core.ApplicationFilterChain.internalDoFilter(ServletRequest, ServletResponse)') * 7)]
+        self.addCleanup(self.page.devtools, 'Emulation.clearDeviceMetricsOverride')
+        for width in (400, 700, 1280):
+            self.page.devtools('Emulation.setDeviceMetricsOverride', width=width, height=900, deviceScaleFactor=1, mobile=False)
+            for fragment in ('kind=offcpu', 'kind=offcpu&v=table', 'kind=offcpu&v=diff', 'kind=offcpu&v=compare'):
+                self.show(fragment, model_of(stacks, 'offcpu'))
+                beyond = self.page.run("""return [...document.querySelectorAll('button, input, select, canvas, .row, #zone')].filter((one) =>
+                    one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 80))""")
+                self.assertEqual((beyond, self.page.run('return document.documentElement.scrollWidth')), ([], width), fragment)
+                shares = self.page.run("""return [...document.querySelectorAll('.row .num small')].map((one) => [one.textContent,
+                    one.scrollWidth <= one.clientWidth + 1, one.getBoundingClientRect().right <= one.parentNode.getBoundingClientRect().right])""")
+                self.assertTrue(all(is_whole and is_inside for _, is_whole, is_inside in shares), (width, fragment, shares))
+
     def test_hostile(self):
         stacks = [([Frame(name, name), Frame(name, name, KERNEL)], 3) for name in HOSTILE]
         tags = {'kind': 'oncpu', '<b>key</b>': HOSTILE[1], '__proto__': HOSTILE[0], 'comma': 'a,b'}
@@ -691,7 +753,7 @@ class Page(unittest.TestCase):
         self.show()
         self.mock.stop()
         self.page.run("document.querySelector('#presets button').click()")
-        self.page.wait("return document.querySelector('.message').textContent.includes('does not answer')")
+        self.page.wait("return document.querySelector('#notice').textContent.includes('does not answer')")
 
     def test_download(self):
         self.show('tag=vehicle%3Dcar&from=now-1h')

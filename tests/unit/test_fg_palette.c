@@ -140,6 +140,27 @@ static void test_kinds_apart(void **state)
 	}
 }
 
+/* On a dark ground unnamed frames are not the brightest, and are told apart from what stands around them. */
+static void test_unnamed_on_dark(void **state)
+{
+	static const enum sb_fg_kind around[] = { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_INTERP,
+						  SB_FG_IDLE, SB_FG_RESIDUAL, SB_FG_MARK };
+	static const struct sb_fg_rgb ground = { 0x17, 0x19, 0x1d };
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct sb_fg_palette palette;
+		struct sb_fg_rgb unknown;
+
+		assert_int_equal(sb_fg_palette_init(&palette, &(struct sb_fg_opts){}, runs[i]), 0);
+		unknown = fill_of(&palette, SB_FG_UNKNOWN, 1);
+		for (size_t k = 0; k < sizeof(around) / sizeof(around[0]); k++)
+			assert_true(distance(unknown, fill_of(&palette, around[k], 1)) >= 30);
+		assert_true(sb_fg_contrast(unknown, ground) <
+			    sb_fg_contrast(fill_of(&palette, SB_FG_PLAIN, 1), ground));
+		sb_fg_palette_release(&palette);
+	}
+}
+
 /* Idle frames stand back: nearer to the ground than any other, also on a dark one. */
 static void test_idle_is_faint(void **state)
 {
@@ -279,7 +300,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_palettes_by_name), cmocka_unit_test(test_palettes_by_run),
-		cmocka_unit_test(test_kinds_apart),	 cmocka_unit_test(test_idle_is_faint),
+		cmocka_unit_test(test_kinds_apart),
+		cmocka_unit_test(test_unnamed_on_dark),	 cmocka_unit_test(test_idle_is_faint),
 		cmocka_unit_test(test_text_of_a_kind),	 cmocka_unit_test(test_language_palettes),
 		cmocka_unit_test(test_shades),
 	};

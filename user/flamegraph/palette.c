@@ -20,6 +20,8 @@
 struct sb_fg_family {
 	struct sb_fg_rgb from, to;
 	bool is_spread;
+	/* What is light on a light ground and would be bright on a dark one: eighths of it that are left there; 0: as all. */
+	unsigned int dark_eighths;
 	bool is_faint;		/* near to the ground, also to a dark one */
 	unsigned int nr_shades; /* a multiple of SB_FG_NR_SHADES */
 };
@@ -74,7 +76,10 @@ static const struct sb_fg_family jit = FAMILY(112, 200, 160, 146, 217, 182);
 static const struct sb_fg_family script = FAMILY(120, 190, 88, 156, 214, 118);
 static const struct sb_fg_family script_on_leaf = FAMILY(190, 146, 226, 180, 130, 220);
 static const struct sb_fg_family waker = FAMILY(86, 184, 184, 122, 204, 200);
-static const struct sb_fg_family unknown = FAMILY(204, 204, 204, 220, 220, 220);
+static const struct sb_fg_family unknown = { .from = { 204, 204, 204 },
+					     .to = { 220, 220, 220 },
+					     .dark_eighths = 3,
+					     .nr_shades = SB_FG_NR_SHADES };
 static const struct sb_fg_family mark = FAMILY(238, 232, 222, 244, 238, 230);
 static const struct sb_fg_family delimiter = FAMILY(92, 92, 92, 92, 92, 92);
 static const struct sb_fg_family spread = { .is_spread = true, .nr_shades = 24 };
@@ -408,7 +413,13 @@ static struct sb_fg_rgb fill_of(const struct sb_fg_family *family, unsigned int 
 		rgb.g = mix(family->from.g, family->to.g, shade, nr);
 		rgb.b = mix(family->from.b, family->to.b, shade, nr);
 	}
-	return !is_dark ? rgb : family->is_faint ? dim(rgb) : darken(rgb);
+	if (!is_dark)
+		return rgb;
+	if (family->dark_eighths)
+		return (struct sb_fg_rgb){ (uint8_t)(rgb.r * family->dark_eighths / 8),
+					   (uint8_t)(rgb.g * family->dark_eighths / 8),
+					   (uint8_t)(rgb.b * family->dark_eighths / 8) };
+	return family->is_faint ? dim(rgb) : darken(rgb);
 }
 
 static double luminance(struct sb_fg_rgb rgb)

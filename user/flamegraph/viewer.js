@@ -857,7 +857,73 @@ function toggleHelp() {
 	panels.help.setAttribute('visibility', isHidden ? 'visible' : 'hidden');
 }
 
+const DOT = ' \u00b7 ', SMALLEST_PX = 7;
+const headTexts = new Map();	// texts of the head as they came
+
+function wholeText(element) {
+	if (!headTexts.has(element))
+		headTexts.set(element, element.textContent);
+	element.style.fontSize = '';
+	element.textContent = headTexts.get(element);
+	return headTexts.get(element);
+}
+
+// As much of a line as there is room for.
+function cutTitle(element, room) {
+	let text = wholeText(element);
+
+	element.setAttribute('aria-label', text);
+	while (text && element.getComputedTextLength() > room) {
+		text = text.slice(0, -1);
+		element.textContent = text.trimEnd() + '\u2026';
+	}
+}
+
+// Lines of what stands between dots, each as long as there is room for.
+function linesOf(element, parts, room) {
+	const lines = [];
+
+	for (const part of parts) {
+		const last = lines.length - 1;
+
+		element.textContent = last < 0 ? part : lines[last] + part;
+		if (last < 0 || element.getComputedTextLength() > room)
+			lines.push(part);
+		else
+			lines[last] += part;
+	}
+	return lines;
+}
+
+/*
+ * What was lost and cut stands in the subtitle: nothing of it may be beyond the edge of a narrow window. It takes the
+ * line of the legend, and then smaller letters.
+ */
+function fitSubtitle(element, legend, room) {
+	const parts = wholeText(element).split(DOT).map((part, i, all) => i < all.length - 1 ? part + DOT : part);
+	let size = parseFloat(getComputedStyle(element).fontSize), lines = [element.textContent];
+
+	if (element.getComputedTextLength() > room) {
+		lines = linesOf(element, parts, room);
+		while (lines.length > (legend ? 2 : 1) && size > SMALLEST_PX) {
+			element.style.fontSize = (size -= 0.5) + 'px';
+			lines = linesOf(element, parts, room);
+		}
+	}
+	element.replaceChildren();
+	lines.forEach((line, i) =>
+		make('tspan', i ? { x: element.getAttribute('x'), dy: '1.4em' } : {}, element).textContent = line);
+	if (legend)
+		legend.style.visibility = lines.length > 1 ? 'hidden' : '';
+}
+
+function fitHead() {
+	cutTitle(byId('title'), innerWidth - TOOLS_MIN - 3 * PAD);
+	fitSubtitle(byId('subtitle'), byId('legend'), innerWidth - 2 * PAD);
+}
+
 function placePanels() {
+	fitHead();
 	view.setAttribute('width', innerWidth);
 	view.setAttribute('height', Math.max(innerHeight - config.top + EDGE - STATUS_HEIGHT, 0));
 	const title = byId('title').getBoundingClientRect().right;

@@ -52,21 +52,24 @@ function secondsOf(text, now) {
 	found = /^@?(\d+(?:\.\d+)?)$/.exec(text);
 	if (found)
 		return Number(found[1]);
-	const at = Date.parse(/\d\d:\d\d.*(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : text + 'Z');
+	// Without a zone it is of this place; a day alone would be of UTC.
+	const at = Date.parse(/^\d{4}-\d\d-\d\d$/.test(text) ? text + 'T00:00' : text.replace(' ', 'T'));
 	return Number.isNaN(at) ? null : at / 1000;
 }
 
-// A time without zone is of this place in the page, and UTC for the server.
+// As the server is to have it: its own zone may be another one than that of this place.
+const sentTime = (text) => /^\d{4}-/.test(text) ? String(secondsOf(text, 0) ?? text) : text;
+
 function fromField(text) {
 	text = text.trim();
-	if (/^-\d+[smhdw]$/.test(text))
-		return 'now' + text;
-	if (/^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?$/.test(text)) {
-		const at = Date.parse(text.length > 10 ? text.replace(' ', 'T') : text + 'T00:00');
+	return /^-\d+[smhdw]$/.test(text) ? 'now' + text : sentTime(text);
+}
 
-		return Number.isNaN(at) ? text : String(at / 1000);
-	}
-	return text;
+// The zone of this place at a time, as the command line names it: "UTC+5:45".
+function zoneText(seconds) {
+	const east = -new Date(seconds * 1000).getTimezoneOffset(), away = Math.abs(east);
+
+	return 'UTC' + (east ? (east < 0 ? '-' : '+') + Math.floor(away / 60) + (away % 60 ? ':' + two(away % 60) : '') : '');
 }
 
 // Without the day where that is @today.
@@ -158,6 +161,8 @@ function fillOf(name, shade, isDark) {
 
 	if (!isDark)
 		return rgb;
+	if (name === String(UNKNOWN))
+		return rgb.map((part) => Math.floor(part * 3 / 8));
 	return name === String(IDLE) ? [rgb[0] / 5, rgb[1] / 5, rgb[2] * 2 / 9].map(Math.floor) : darken(rgb);
 }
 
@@ -344,7 +349,57 @@ function setView(view) {
 // ---- asking the server ----
 
 const slots = new Map();
-let nrPending = 0;
+let nrPending = 0, goneTimer = 0, goneS = 0, heardAt = Date.now() / 1000;
+
+const AGAIN_S = [2, 30];
+
+/*
+ * The server does not answer, or not to us: what is shown stays, under a banner that says how old it is, and we go on
+ * asking, more and more rarely.
+ */
+function sayGone(text) {
+	const notice = byId('notice');
+
+	notice.replaceChildren();
+	make('span', notice, text + '. What is shown came before ' + dateText(Math.floor(heardAt)) + ' ' + zoneText(heardAt) + '. ');
+	button(notice, 'Try again', '', tryAgain);
+	notice.hidden = false;
+	if (!goneTimer) {
+		goneS = clamp(2 * goneS, ...AGAIN_S);
+		goneTimer = setTimeout(tryAgain, goneS * 1000);
+	}
+}
+
+function sayBack() {
+	heardAt = Date.now() / 1000;
+	if (!goneS)
+		return;
+	clearTimeout(goneTimer);
+	goneTimer = goneS = 0;
+	byId('notice').hidden = true;
+	askAgain();
+	setTimeout(infoAt ? refresh : askInfo);
+}
+
+function tryAgain() {
+	clearTimeout(goneTimer);
+	goneTimer = 0;
+	askAgain();
+	if (infoAt)
+		refresh();
+	else
+		askInfo();
+}
+
+function gone(text) {
+	const error = new Error(text);
+
+	error.isGone = true;
+	return error;
+}
+
+// A question without its time: answers to it may stand for each other, as their heads say of when they are.
+const scopeOf = (url) => url.replace(/(from|to)=[^&]*/g, '');
 
 function pending(by) {
 	nrPending += by;
@@ -361,14 +416,17 @@ async function fetchJson(url, question) {
 	} catch (error) {
 		if (error.name === 'AbortError')
 			throw error;
-		throw new Error('stackbpf serve does not answer; does it still run?');
+		throw gone('stackbpf serve does not answer; does it still run?');
 	}
 	question.arrived = performance.now();
 	try {
 		data = JSON.parse(text);
 	} catch (error) {
-		throw new Error('the server answered with status ' + answer.status + ' and not with JSON');
+		throw ([502, 503, 504].includes(answer.status) ? gone : Error)('the server answered with status ' + answer.status + ' and not with JSON');
 	}
+	// Started again, it has another token.
+	if (answer.status === 401)
+		throw gone(clean(data && data.error || 'the server wants a token'));
 	if (!answer.ok)
 		throw new Error(clean(data && data.error || 'the server answered with status ' + answer.status));
 	return data;
@@ -377,7 +435,7 @@ async function fetchJson(url, question) {
 /*
  * Ask for @path and give the answer to @show, or what failed to @fail. One question for each slot: a new one
  * ends the one before. The same question is asked again when it failed, when askAgain() says so, and about
- * "now" after a block's time.
+ * "now" after a block's time. While the server is gone, what @show got before stays, unless it was of something else.
  */
 async function ask(slot, path, params, show, fail) {
 	const url = 'api/' + path + '?' + params, before = slots.get(slot);
@@ -387,17 +445,25 @@ async function ask(slot, path, params, show, fail) {
 		return;
 	if (before)
 		before.abort.abort();
-	const mine = { url, abort: new AbortController(), at: performance.now() };
+	const mine = { url, abort: new AbortController(), at: performance.now(), shown: before && before.shown };
 	slots.set(slot, mine);
 	pending(1);
 	try {
 		const data = await fetchJson(url, mine);
 
 		mine.isGood = true;
+		mine.shown = scopeOf(url);
+		sayBack();
 		show(data, mine.arrived);
 	} catch (error) {
-		if (error.name !== 'AbortError' && slots.get(slot) === mine)
-			fail(error.message);
+		if (error.name === 'AbortError' || slots.get(slot) !== mine)
+			return;
+		if (error.isGone)
+			sayGone(error.message);
+		if (error.isGone && mine.shown === scopeOf(url))
+			return;
+		mine.shown = null;
+		fail(error.message);
 	} finally {
 		pending(-1);
 	}
@@ -411,8 +477,8 @@ function askAgain() {
 function rangeParams(from, to, tags, prefix) {
 	const params = new URLSearchParams();
 
-	params.append((prefix || '') + 'from', from);
-	params.append((prefix || '') + 'to', to);
+	params.append((prefix || '') + 'from', sentTime(from));
+	params.append((prefix || '') + 'to', sentTime(to));
 	for (const rule of tags)
 		params.append((prefix || '') + 'tag', rule);
 	return params;
@@ -1254,7 +1320,9 @@ Table.prototype.drawWeight = function (element, val) {
 	const cell = make('span', element, null, { class: 'num', role: 'gridcell' }), share = part(val, this.tree.all[0]);
 
 	make('i', cell).style.width = clamp(share * 100, 0, 100) + '%';
-	make('b', cell, this.tree.unit === 'samples' || !val ? grouped(val, 0) : weightText(val, this.tree.unit));
+	const text = this.tree.unit === 'samples' || !val ? grouped(val, 0) : weightText(val, this.tree.unit);
+	make('b', cell, text);
+	cell.title = text;
 	make('small', cell, val ? shareText(share).replace('under ', '<') : '');
 };
 
@@ -1540,7 +1608,7 @@ Timeline.prototype.describe = function (into, step) {
 	const { from, step_s: size, series, unit, lost } = this.data;
 
 	make('strong', into, dateText(from + step * size) + ' \u2013 ' +
-		dateText(from + (step + 1) * size, new Date((from + step * size) * 1000).toDateString()));
+		dateText(from + (step + 1) * size, new Date((from + step * size) * 1000).toDateString()) + ' ' + zoneText(from + step * size));
 	if (this.isGap(step)) {
 		make('p', into, 'nothing was recorded then');
 		return;
@@ -1607,6 +1675,7 @@ Timeline.prototype.drawScale = function (context, plot) {
 			context.fillText(this.rateText(val).replace(/ (threads|CPUs?)$/, ''), LEFT - 6, y + 1);
 	}
 	context.fillText(this.data.unit === 'us' ? 'threads' : this.data.unit === 'bytes' ? '' : this.rateText(2).slice(2).trim() || '', LEFT - 6, plot.low);
+	context.fillText(zoneText(from), LEFT - 6, plot.height - 7);
 	context.textAlign = 'center';
 	const span = nr * size, wanted = span / ((plot.width - LEFT - RIGHT) / 90);
 	const tick = TIME_STEPS.find((one) => one >= wanted) || 31536000, zone = new Date(from * 1000).getTimezoneOffset() * 60;
@@ -1616,7 +1685,7 @@ Timeline.prototype.drawScale = function (context, plot) {
 			two(date.getMonth() + 1) + '-' + two(date.getDate());
 		const x = this.x(t), half = context.measureText(text).width / 2;
 
-		if (x - half >= LEFT - 4 && x + half <= plot.width)
+		if (x - half >= LEFT + 2 && x + half <= plot.width)
 			context.fillText(text, x, plot.height - 7);
 	}
 };
@@ -2452,8 +2521,15 @@ async function start() {
 	} catch (error) {
 		// As the system has it.
 	}
+	byId('zone').textContent = zoneText(Date.now() / 1000);
+	byId('zone').title = 'Times are local: ' + (Intl.DateTimeFormat().resolvedOptions().timeZone || '');
 	listen();
 	refresh();
+	await askInfo();
+}
+
+// What there is, then the page of it.
+async function askInfo() {
 	await ask('info', 'info', new URLSearchParams(), (data) => {
 		info = data;
 		infoAt = performance.now();
@@ -2461,11 +2537,7 @@ async function start() {
 		byId('host').title = clean(info.store || '') + ' ' + clean(info.version || '');
 		for (const { kind, unit } of info.kinds)
 			button(byId('kinds'), clean(kind), clean(unit), () => change({ kind })).dataset.name = kind;
-	}, (text) => {
-		byId('notice').hidden = false;
-		make('span', byId('notice'), text + ' ');
-		button(byId('notice'), 'Try again', '', () => location.reload());
-	});
+	}, sayGone);
 	if (!infoAt)
 		return;
 	refresh();
