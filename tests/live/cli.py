@@ -516,6 +516,14 @@ def test_closing_report(_):
             assert re.search(detail, report), (detail, report)
 
 
+def test_doctor_fits(_):
+    """Lines of 80 columns where there is no terminal to say otherwise; what does not fit goes on below its column."""
+    with spinner() as spin:
+        shown = run('doctor', '-p', str(spin.pid)).stdout.splitlines()
+    assert max(map(len, shown)) <= 80, [line for line in shown if len(line) > 80]
+    assert sum(re.match(' {30}[^ ]', line) is not None for line in shown) > 2, shown
+
+
 def main():
     need_root()
     failed = 0

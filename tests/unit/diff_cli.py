@@ -3,14 +3,18 @@
 """diff_cli.py STACKBPF FLAMEGRAPH STORE_TEXT: `stackbpf diff` of files and of a store, as a user runs it. The truth is computed here from
 the text, and by difffolded.pl where it is installed."""
 import collections
+import fcntl
 import json
 import os
+import pty
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 STACKBPF, FLAMEGRAPH, STORE_TEXT = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
@@ -146,7 +150,22 @@ class Formats(Case):
         row = next(line for line in table.splitlines() if line.endswith(' eval'))
         self.assertRegex(row, r'^ +18\.57% +38\.10% +\+19\.53 \u00b1\d\.\d\d ')
         self.assertRegex(self.run_diff(self.a, self.b, '--limit', '1').stdout, r'\.\.\. and \d functions more')
-        self.assertEqual(len(self.run_diff(self.a, self.b, '--limit', '0').stdout.splitlines()), 5 + 8)
+        self.assertEqual(len(self.run_diff(self.a, self.b, '--limit', '0').stdout.splitlines()), 6 + 8)
+
+    def test_on_a_terminal(self):
+        """At 80 columns a name stands above its numbers; where there is room, before them. Nothing is wider."""
+        long = 'std::map<std::string, std::vector<std::pair<int, long>>, std::less<std::string>>::operator[](std::string&&)'
+        a, b = (self.write(name, fold({f'main;{long}': nr, 'main;read': 100})) for name, nr in (('one', 50), ('two', 90)))
+        for columns, is_tall in ((80, True), (100, True), (120, False)):
+            ours, theirs = pty.openpty()
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+            subprocess.run([STACKBPF, 'diff', a, b], stdout=theirs, check=True)
+            os.close(theirs)
+            lines = os.read(ours, 65536).decode().splitlines()
+            os.close(ours)
+            self.assertLessEqual(max(map(len, lines)), columns, lines)
+            self.assertEqual((lines.count('read'), sum(line.endswith('  read') for line in lines)), (is_tall, not is_tall), lines)
+            self.assertTrue(any('std::map<std::string' in line for line in lines), lines)
 
     def test_folded_is_drawn(self):
         text = self.run_diff(self.a, self.b, '--format', 'folded').stdout

@@ -12,6 +12,7 @@
 #include "cli/complete.h"
 #include "cli/result.h"
 #include "cli/store_opts.h"
+#include "cli/wrap.h"
 #include "flamegraph/fg.h"
 #include "output/comparison.h"
 #include "output/input.h"
@@ -271,6 +272,8 @@ static int write_comparison(const void *arg, FILE *out)
 		.is_negated = opts->is_negated,
 		.sort = opts->sort,
 		.nr_rows = opts->nr_rows,
+		.nr_columns =
+			!opts->output && isatty(STDOUT_FILENO) ? sb_wrap_columns(STDOUT_FILENO) : 0,
 	};
 
 	return opts->format->write(written->comparison, &how, out);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "base/utf8.h"
 #include "capture/privileges.h"
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/doctor.h"
+#include "cli/wrap.h"
 #include "parser.h"
 
 #define TEXT_COLUMN 30
@@ -55,6 +58,24 @@ void sb_doctor_title(struct sb_doctor *doctor, const char *fmt, ...)
 	fputc('\n', doctor->out);
 }
 
+/* In lines of the terminal, those behind the first below the first word behind @head. */
+static void __attribute__((format(printf, 3, 0)))
+print_wrapped(struct sb_doctor *doctor, const char *head, const char *fmt, va_list ap)
+{
+	sb_cleanup(sb_str_release) struct sb_str text = {}, lines = {};
+	sb_cleanup(sb_freep) char *said = NULL;
+
+	/* Without memory, what there is of it. */
+	if (vasprintf(&said, fmt, ap) < 0)
+		said = NULL;
+	if (sb_str_addf(&text, "%s%s", head, said ? said : ""))
+		return;
+	sb_replace_controls(text.s, text.len);
+	if (sb_wrap(&lines, text.s, sb_wrap_columns(STDOUT_FILENO), TEXT_COLUMN))
+		sb_str_clear(&lines);
+	fprintf(doctor->out, "%s\n", lines.len ? lines.s : text.s);
+}
+
 void sb_doctor_say(struct sb_doctor *doctor, enum sb_verdict verdict, const char *what,
 		   const char *fmt, ...)
 {
@@ -63,28 +84,36 @@ void sb_doctor_say(struct sb_doctor *doctor, enum sb_verdict verdict, const char
 		[SB_VERDICT_LESS] = "no",
 		[SB_VERDICT_NO] = "NO",
 	};
+	char head[TEXT_COLUMN + 256];
 	va_list ap;
 
 	doctor->nr_no += verdict == SB_VERDICT_NO;
-	fprintf(doctor->out, "  %s  ", marks[verdict]);
-	sb_print_clean(doctor->out, what, strlen(what));
-	fprintf(doctor->out, "%*s",
-		(int)(strlen(what) < TEXT_COLUMN - 6 ? TEXT_COLUMN - 6 - strlen(what) : 0), "");
+	snprintf(head, sizeof(head), "  %s  %-*s", marks[verdict], TEXT_COLUMN - 6, what);
 	va_start(ap, fmt);
-	put_text(doctor, fmt, ap);
+	print_wrapped(doctor, head, fmt, ap);
 	va_end(ap);
-	fputc('\n', doctor->out);
+}
+
+void sb_doctor_more(struct sb_doctor *doctor, const char *fmt, ...)
+{
+	char head[TEXT_COLUMN + 1];
+	va_list ap;
+
+	snprintf(head, sizeof(head), "%*s", TEXT_COLUMN, "");
+	va_start(ap, fmt);
+	print_wrapped(doctor, head, fmt, ap);
+	va_end(ap);
 }
 
 void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
 {
+	char head[TEXT_COLUMN + 4];
 	va_list ap;
 
-	fprintf(doctor->out, "%*s-> ", TEXT_COLUMN, "");
+	snprintf(head, sizeof(head), "%*s-> ", TEXT_COLUMN, "");
 	va_start(ap, fmt);
-	put_text(doctor, fmt, ap);
+	print_wrapped(doctor, head, fmt, ap);
 	va_end(ap);
-	fputc('\n', doctor->out);
 }
 
 static int say_process_error(int err, uint32_t tgid)

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/recorder/opts.h"
 #include "cli/store_opts.h"
+#include "cli/wrap.h"
 #include "output/jsontext.h"
 #include "store/check.h"
 
@@ -248,8 +249,8 @@ static int cmd_stat(const struct store_opts *fields)
 			err = print_cardinality(store, extents, nr);
 	}
 	if (sums.nr_bad)
-		sb_warn("%" PRIu64 " files are damaged: 'stackbpf store check' says more",
-			sums.nr_bad);
+		sb_warn("%" PRIu64 " %s damaged: 'stackbpf store check' says more", sums.nr_bad,
+			sb_plural(sums.nr_bad, "file is", "files are"));
 	return err ? failed(err, dir_of(fields)) : SB_EXIT_DATA;
 }
 
@@ -329,14 +330,16 @@ static int say_checked(const struct check *check, const struct sb_store_sums_che
 		printf("%" PRIu64 " of %" PRIu64 " sums are not those of their blocks\n",
 		       sums->nr_wrong, nr_sums);
 	if (check->nr_injured)
-		printf("%" PRIu64 " of %" PRIu64
-		       " files are damaged; all that is whole can be read\n",
-		       check->nr_injured, check->nr_files);
+		printf("%" PRIu64 " of %" PRIu64 " %s damaged; all that is whole can be read\n",
+		       check->nr_injured, check->nr_files,
+		       sb_plural(check->nr_files, "file is", "files are"));
 	if (sums->nr_wrong || check->nr_injured)
 		return SB_EXIT_FAILED;
-	printf("%" PRIu64 " files, %" PRIu64 " blocks: nothing is damaged; %" PRIu64
-	       " sums are those of their blocks\n",
-	       check->nr_files, check->nr_blocks, nr_sums);
+	printf("%" PRIu64 " %s, %" PRIu64 " %s: nothing is damaged; %" PRIu64
+	       " %s of their blocks\n",
+	       check->nr_files, sb_plural(check->nr_files, "file", "files"), check->nr_blocks,
+	       sb_plural(check->nr_blocks, "block", "blocks"), nr_sums,
+	       sb_plural(nr_sums, "sum is that", "sums are those"));
 	return SB_EXIT_DATA;
 }
 
@@ -434,7 +437,8 @@ static int cmd_prune(const struct store_opts *fields)
 		sb_err(err, "cannot remove files of the store at '%s'", dir_of(fields));
 		return SB_EXIT_FAILED;
 	}
-	printf("%" PRIu64 " files, %" PRIu64 " bytes\n", pruned.nr, pruned.bytes);
+	printf("%" PRIu64 " %s, %" PRIu64 " bytes\n", pruned.nr,
+	       sb_plural(pruned.nr, "file", "files"), pruned.bytes);
 	return SB_EXIT_DATA;
 }
 

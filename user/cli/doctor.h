@@ -26,6 +26,9 @@ void sb_doctor_title(struct sb_doctor *doctor, const char *fmt, ...)
 /* One finding: what was looked at, and what was found. */
 void sb_doctor_say(struct sb_doctor *doctor, enum sb_verdict verdict, const char *what,
 		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* More of the finding before, below it. */
+void sb_doctor_more(struct sb_doctor *doctor, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* What to do about the finding before. */
 void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -13,6 +13,7 @@
 #include "cli/debian.h"
 #include "cli/doctor.h"
 #include "cli/doctor_trial.h"
+#include "cli/wrap.h"
 #include "resolve/resolve.h"
 #include "sb_sym.h"
 
@@ -96,17 +97,6 @@ static bool is_sampled(const struct module *module)
 	return module->nr_by_table | module->nr_by_fp | module->nr_cut;
 }
 
-/* "1204 by table, 3 by frame pointer, 1 cut", or that nothing was seen of it. */
-static void format_trial(const struct module *module, char *buf, size_t len)
-{
-	if (!is_sampled(module))
-		snprintf(buf, len, "not sampled");
-	else
-		snprintf(buf, len, "%llu by table, %llu by frame pointer, %llu cut",
-			 (unsigned long long)module->nr_by_table,
-			 (unsigned long long)module->nr_by_fp, (unsigned long long)module->nr_cut);
-}
-
 static enum sb_verdict verdict_of(const struct module *module)
 {
 	bool has_names =
@@ -118,12 +108,17 @@ static enum sb_verdict verdict_of(const struct module *module)
 
 static void say_module(struct sb_doctor *doctor, const struct module *module)
 {
-	char name[NAME_COLUMNS], trial[96];
+	char name[NAME_COLUMNS];
 
 	snprintf(name, sizeof(name), "%s", sb_base_name(module->path));
-	format_trial(module, trial, sizeof(trial));
 	sb_doctor_say(doctor, verdict_of(module), name, "%-16s%-7s%-14s%s", module->symbols,
-		      module->has_dwarf ? "yes" : "no", module->unwind, trial);
+		      module->has_dwarf ? "yes" : "no", module->unwind,
+		      is_sampled(module) ? "" : "not sampled");
+	if (is_sampled(module))
+		sb_doctor_more(doctor, "callers: %llu by table, %llu by frame pointer, %llu cut",
+			       (unsigned long long)module->nr_by_table,
+			       (unsigned long long)module->nr_by_fp,
+			       (unsigned long long)module->nr_cut);
 	if (module->debug_path)
 		sb_debug("'%s' has its debug data in '%s'", module->path, module->debug_path);
 }
@@ -135,7 +130,7 @@ static void say_modules(struct sb_doctor *doctor, const struct process *process)
 	bool is_long = process->modules.nr > ROWS_MAX && sb_log_max() < SB_LOG_DEBUG;
 
 	fprintf(doctor->out, "      %-24s%-16s%-7s%-14s%s\n", "file", "names from", "lines",
-		"unwinding", "callers found in trial samples");
+		"unwinding", "in the trial");
 	for (i = 0; i < process->modules.nr; i++) {
 		const struct module *module = &process->modules.at[i];
 		enum sb_verdict verdict = verdict_of(module);
@@ -151,8 +146,8 @@ static void say_modules(struct sb_doctor *doctor, const struct process *process)
 	}
 	for (i = 0; i < SB_ARRAY_SIZE(nr_counted); i++)
 		if (nr_counted[i])
-			sb_doctor_say(doctor, (enum sb_verdict)i, "others", "%zu files; -v has all",
-				      nr_counted[i]);
+			sb_doctor_say(doctor, (enum sb_verdict)i, "others", "%zu %s; -v has all",
+				      nr_counted[i], sb_plural(nr_counted[i], "file", "files"));
 }
 
 /* What the trial says of whole stacks. */

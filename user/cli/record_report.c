@@ -221,6 +221,10 @@ static void add_result(const struct sb_run *run, const struct sb_run_figures *fi
 	if (run->views.nr > 1)
 		(void)sb_str_addf(line, "%s: ", view->name);
 	(void)sb_str_addf(line, "%llu %s", (unsigned long long)figures->nr_samples, view->event);
+	/* One is "1 sample"; what has two nouns stays as it is. */
+	if (figures->nr_samples == 1 && line->len && !strchr(view->event, ' ') &&
+	    line->s[line->len - 1] == 's')
+		line->s[--line->len] = '\0';
 	/* Where there is no result they are not kept. */
 	if (!run->sink)
 		(void)sb_str_addf(line, ", %zu %s", sb_profile_nr_stacks(run->profile),

@@ -26,6 +26,8 @@ struct sb_comparison_opts {
 	bool is_negated;   /* of a picture: blue is more */
 	enum sb_diff_sort sort;
 	uint64_t nr_rows; /* of the table; 0: all */
+	/* Of the terminal that the table is for: what does not fit stands in two lines; 0: a line for each function. */
+	unsigned int nr_columns;
 };
 
 struct sb_comparison_output {

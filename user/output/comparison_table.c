@@ -13,11 +13,15 @@
 #define VALUE_COLUMNS  10
 #define CHANGE_COLUMNS 20
 #define NAME_BYTES_MAX 200 /* of a function; JSON has it whole */
+#define NAME_COLUMNS   24  /* that a name has beside its numbers, at least */
+#define ROW_COLUMNS    (4 * VALUE_COLUMNS + 2 * CHANGE_COLUMNS) /* of the numbers */
 
 struct writer {
 	const struct sb_comparison *comparison;
 	FILE *out;
-	struct sb_str text; /* scratch */
+	struct sb_str text;	 /* scratch */
+	unsigned int nr_columns; /* 0: no limit */
+	bool is_tall;		 /* a function's numbers stand below its name */
 };
 
 /* ---- numbers ---- */
@@ -106,9 +110,10 @@ static int put_weights(struct writer *writer, const uint64_t weights[SB_TREE_NR]
 /* ---- head ---- */
 
 /* A terminal takes controls for commands. */
-static int add_clean(struct writer *writer, const char *s)
+static int add_clean(struct writer *writer, const char *s, size_t room)
 {
-	size_t len = strlen(s), shown = sb_fg_label_clip(s, len, NAME_BYTES_MAX);
+	size_t len = strlen(s);
+	size_t shown = len <= room ? len : sb_fg_label_clip(s, len, room - 1);
 	long nr = sb_fg_text_clean(&writer->text, s, shown);
 
 	if (nr < 0)
@@ -126,7 +131,11 @@ static int put_side(struct writer *writer, int side)
 	struct sb_str *text = &writer->text;
 	int err = sb_str_add(text, side ? "B: " : "A: ");
 
-	err = err ?: add_clean(writer, comparison->what[side]) ?: sb_str_add(text, ": ");
+	err = err ?: add_clean(writer, comparison->what[side], writer->is_tall ? writer->nr_columns - 4 : NAME_BYTES_MAX) ?: sb_str_add(text, ": ");
+	if (!err && writer->is_tall) {
+		fprintf(writer->out, "%s\n   ", text->s);
+		sb_str_clear(text);
+	}
 	err = err ?: sb_fg_label_add_weight(text, diff->all[side], sb_comparison_unit(comparison));
 	if (!err && dur_us)
 		err = sb_str_add(text, " in ")
@@ -162,7 +171,8 @@ static void put_what(const struct writer *writer)
 	for (i = 0; comparison->diff.norm == SB_DIFF_RATE && i < SB_ARRAY_SIZE(rates); i++)
 		if (sb_streq(sb_comparison_rate(comparison), rates[i].rate))
 			fputs(rates[i].words, writer->out);
-	fputs(". A change is B - A \xc2\xb1 3 standard deviations; ~ is noise, no more than chance.\n",
+	fputs(". A change is B - A \xc2\xb1 3 standard deviations.\n"
+	      "~ is noise: a change that chance alone can make.\n",
 	      writer->out);
 	if (isnan(comparison->diff.all_squares[SB_TREE_A]) ||
 	    isnan(comparison->diff.all_squares[SB_TREE_B]))
@@ -173,24 +183,39 @@ static void put_headings(struct writer *writer)
 {
 	const char *change = writer->comparison->diff.norm == SB_DIFF_SHARE ? "POINTS" : "CHANGE";
 
-	fprintf(writer->out, "\n%*s%*s%*s  %*s%*s%*s    %s\n", VALUE_COLUMNS, "SELF A",
-		VALUE_COLUMNS, "SELF B", CHANGE_COLUMNS - 2, change, VALUE_COLUMNS, "TOTAL A",
-		VALUE_COLUMNS, "TOTAL B", CHANGE_COLUMNS - 2, change, "FUNCTION");
+	fprintf(writer->out, "\n%s%*s%*s%*s  %*s%*s%*s%s\n", writer->is_tall ? "FUNCTION\n" : "",
+		VALUE_COLUMNS, "SELF A", VALUE_COLUMNS, "SELF B", CHANGE_COLUMNS - 2, change,
+		VALUE_COLUMNS, "TOTAL A", VALUE_COLUMNS, "TOTAL B", CHANGE_COLUMNS - 2, change,
+		writer->is_tall ? "" : "    FUNCTION");
 }
 
 /* ---- rows ---- */
 
-static int put_row(struct writer *writer, const struct sb_diff_row *row)
+static int put_name(struct writer *writer, const char *name, const char *before, const char *after)
 {
-	const struct sb_tree *tree = writer->comparison->tree;
-	int err = put_weights(writer, row->self, row->self_squares);
+	size_t room = writer->is_tall	   ? writer->nr_columns
+		      : writer->nr_columns ? writer->nr_columns - ROW_COLUMNS - 2
+					   : NAME_BYTES_MAX;
+	int err = add_clean(writer, name, room);
 
-	err = err ?: put_weights(writer, row->total, row->total_squares);
-	err = err ?: add_clean(writer, sb_strtab_get(&tree->strings, row->name, NULL));
 	if (!err)
-		fprintf(writer->out, "  %s\n", writer->text.len ? writer->text.s : "");
+		fprintf(writer->out, "%s%s%s", before, writer->text.len ? writer->text.s : "",
+			after);
 	sb_str_clear(&writer->text);
 	return err;
+}
+
+static int put_row(struct writer *writer, const struct sb_diff_row *row)
+{
+	const char *name = sb_strtab_get(&writer->comparison->tree->strings, row->name, NULL);
+	int err = writer->is_tall ? put_name(writer, name, "", "\n") : 0;
+
+	err = err ?: put_weights(writer, row->self, row->self_squares);
+	err = err ?: put_weights(writer, row->total, row->total_squares);
+	if (err || !writer->is_tall)
+		return err ?: put_name(writer, name, "  ", "\n");
+	fputc('\n', writer->out);
+	return 0;
 }
 
 static bool is_change(const struct sb_diff *diff, const struct sb_diff_row *row)
@@ -213,15 +238,21 @@ static int put_rows(struct writer *writer, const struct sb_comparison_opts *opts
 			nr_changes += is_change(diff, &rows[i]);
 	}
 	if (!err && opts->nr_rows && nr > opts->nr_rows)
-		fprintf(writer->out, "... and %" PRIu64 " functions more, %zu of them changed\n",
-			nr - opts->nr_rows, nr_changes);
+		fprintf(writer->out, "... and %" PRIu64 " %s more, %zu of them changed\n",
+			nr - opts->nr_rows, nr - opts->nr_rows == 1 ? "function" : "functions",
+			nr_changes);
 	return err;
 }
 
 static int write_table(const struct sb_comparison *comparison,
 		       const struct sb_comparison_opts *opts, FILE *out)
 {
-	struct writer writer = { .comparison = comparison, .out = out };
+	struct writer writer = {
+		.comparison = comparison,
+		.out = out,
+		.nr_columns = opts->nr_columns,
+		.is_tall = opts->nr_columns && opts->nr_columns < ROW_COLUMNS + 2 + NAME_COLUMNS,
+	};
 	int err = put_side(&writer, SB_TREE_A) ?: put_side(&writer, SB_TREE_B);
 
 	put_what(&writer);
