@@ -143,8 +143,8 @@ static void test_kinds_apart(void **state)
 /* On a dark ground unnamed frames are not the brightest, and are told apart from what stands around them. */
 static void test_unnamed_on_dark(void **state)
 {
-	static const enum sb_fg_kind around[] = { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_INTERP,
-						  SB_FG_IDLE, SB_FG_RESIDUAL, SB_FG_MARK };
+	static const enum sb_fg_kind around[] = { SB_FG_PLAIN, SB_FG_KERNEL,   SB_FG_INTERP,
+						  SB_FG_IDLE,  SB_FG_RESIDUAL, SB_FG_MARK };
 	static const struct sb_fg_rgb ground = { 0x17, 0x19, 0x1d };
 
 	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
@@ -299,11 +299,10 @@ static void test_shades(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_palettes_by_name), cmocka_unit_test(test_palettes_by_run),
-		cmocka_unit_test(test_kinds_apart),
-		cmocka_unit_test(test_unnamed_on_dark),	 cmocka_unit_test(test_idle_is_faint),
-		cmocka_unit_test(test_text_of_a_kind),	 cmocka_unit_test(test_language_palettes),
-		cmocka_unit_test(test_shades),
+		cmocka_unit_test(test_palettes_by_name),  cmocka_unit_test(test_palettes_by_run),
+		cmocka_unit_test(test_kinds_apart),	  cmocka_unit_test(test_unnamed_on_dark),
+		cmocka_unit_test(test_idle_is_faint),	  cmocka_unit_test(test_text_of_a_kind),
+		cmocka_unit_test(test_language_palettes), cmocka_unit_test(test_shades),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,8 @@ void sb_ask_release(struct sb_ask *ask);
  */
 int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s);
 /* What sb_ask_time() takes, as the end of a sentence: "... is no time: try -1h, ...". */
-#define SB_ASK_TIME_HELP  "try -1h, now-2d, 2026-11-21T10:00 (local time), 2026-11-21T10:00Z or @1795255200"
+#define SB_ASK_TIME_HELP \
+	"try -1h, now-2d, 2026-11-21T10:00 (local time), 2026-11-21T10:00Z or @1795255200"
 
 /* In local time, whose offset is always said: "2026-11-21T10:00:05+01:00", "2026-11-21T10:00:05Z". */
 #define SB_ASK_TIME_BYTES 32
