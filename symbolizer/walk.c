@@ -92,6 +92,34 @@ static int look_at_lr(struct sb_walk *walk, const struct sb_walk_env *env)
 #endif
 }
 
+/* As sb_unwind_hides() in core/unwind.bpf.c, with what can be read here of the code. Return: 1, 0 or -ENOMEM. */
+static int hides(const struct sb_walk *walk, const struct sb_walk_env *env)
+{
+#ifdef SB_MACHINE_X86
+	struct sb_walk_code code;
+	uint64_t at = walk->sp, word, before;
+	int ret = 0, i;
+
+	for (i = 0; i < SB_HIDDEN_WORDS_MAX && at < walk->fp && ret >= 0; i++, at += 8) {
+		if (env->read(env->arg, &word, sizeof(word), at))
+			break;
+		code = (struct sb_walk_code){};
+		ret = word < SB_PC_MIN || word >= walk->user_end
+			      ? 0
+			      : env->find(env->arg, word - 1, &code);
+		if (ret <= 0 || (!code.table && !code.is_generated))
+			continue;
+		if (env->read(env->arg, &before, sizeof(before), word - 8)
+			    ? code.is_generated
+			    : sb_ends_in_call(before))
+			return 1;
+	}
+	return ret < 0 ? ret : 0;
+#else
+	return 0;
+#endif
+}
+
 /* What a runtime has to say about the frame the walk stands at. Return: enum sb_step. */
 static int hook_step(struct sb_walk *walk, const struct sb_walk_env *env, uint64_t *ip)
 {
@@ -100,6 +128,27 @@ static int hook_step(struct sb_walk *walk, const struct sb_walk_env *env, uint64
 
 	if (has_frames)
 		*ip |= SB_IP_INTERP;
+	return step;
+}
+
+/* Return: enum sb_step, or -ENOMEM. */
+static int fp_step(struct sb_walk *walk, const struct sb_walk_env *env)
+{
+	bool is_generated = (walk->flags & SB_WALK_GENERATED) && !env->hook.step;
+	struct sb_walk_code code;
+	uint64_t fp = walk->fp, pc = sb_walk_key(walk);
+	int step, hidden = is_generated ? hides(walk, env) : 0;
+
+	/* And back, because what is read next is code at pc. */
+	if (is_generated && hidden >= 0) {
+		step = env->find(env->arg, pc, &code);
+		hidden = step < 0 ? step : hidden;
+	}
+	if (hidden < 0)
+		return hidden;
+	step = sb_fp_step(walk, (void *)env);
+	if (hidden && walk->sp == fp + 16)
+		walk->mark |= SB_IP_HIDES;
 	return step;
 }
 
@@ -129,7 +178,7 @@ static int step(struct sb_walk *walk, const struct sb_walk_env *env,
 		if (err)
 			return err;
 	}
-	return sb_fp_step(walk, (void *)env);
+	return fp_step(walk, env);
 }
 
 static int push(struct sb_walk_frames *frames, uint64_t ip)

@@ -427,6 +427,66 @@ static enum sb_step hook_step(struct sb_scratch *s, __u32 slot)
 	return step;
 }
 
+#if defined(__TARGET_ARCH_x86)
+/* Return: whether map.word can be a return address: code that is mapped, behind a call. */
+__noinline int sb_unwind_is_return(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	const struct sb_uw_seg *seg;
+	__u64 word, code = 0;
+
+	if (!s || !s->map.nr_segs)
+		return 0;
+	word = s->map.word;
+	seg = seg_below(s->map.segs_word, s->map.nr_segs, word - 1);
+	if (!seg || word <= seg->begin || word > seg->end)
+		return 0;
+	if (bpf_probe_read_user(&code, sizeof(code), (const void *)(word - 8)))
+		return 0;
+	return sb_ends_in_call(code);
+}
+
+/* Return: whether a word between the stack pointer and the frame can be one. */
+__noinline int sb_unwind_hides(__u32 slot)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u32 i;
+
+	if (!s)
+		return 0;
+	for (i = 0; i < SB_HIDDEN_WORDS_MAX; i++) {
+		__u64 at = s->walk.sp + 8 * i;
+
+		if (at >= s->walk.fp ||
+		    bpf_probe_read_user(&s->map.word, sizeof(s->map.word), (const void *)at))
+			return 0;
+		if (sb_unwind_is_return(slot))
+			return 1;
+	}
+	return 0;
+}
+#else
+#define sb_unwind_hides(slot) 0
+#endif
+
+/* By the frame pointer, where there is no rule. */
+static enum sb_step fp_step(struct sb_scratch *s, __u32 slot)
+{
+	__u64 fp = s->walk.fp;
+	bool hides = false;
+	enum sb_step step;
+
+	/* A walker of an interpreter knows what it leaves to the frame pointer. */
+	if ((s->walk.flags & SB_WALK_GENERATED) && !s->interp.has_hook)
+		hides = sb_unwind_hides(slot);
+	step = sb_fp_step(&s->walk, s);
+	s->map.nr_by_fp += step == SB_STEP_GO_ON;
+	/* And not by the code at pc, which may say that no frame stands yet. */
+	if (hides && s->walk.sp == fp + 16)
+		s->walk.mark |= SB_IP_HIDES;
+	return step;
+}
+
 __noinline int sb_unwind_step(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
@@ -446,8 +506,7 @@ __noinline int sb_unwind_step(__u32 slot)
 	if (step == SB_STEP_FP_CHAIN) {
 		if (!(s->map.modes & SB_UNWIND_FP))
 			return end(s, s->map.modes ? SB_STACK_NO_RULE : SB_STACK_COMPLETE);
-		step = sb_fp_step(&s->walk, s);
-		s->map.nr_by_fp += step == SB_STEP_GO_ON;
+		step = fp_step(s, slot);
 	}
 	return step == SB_STEP_GO_ON ? push(s, s->walk.pc | s->walk.mark) : step;
 }

@@ -136,7 +136,8 @@ struct sb_event_stack {
 #define SB_IP_BY_FP  (1ull << 63) /* by the frame pointer, where there is no unwind rule */
 #define SB_IP_EXACT  (1ull << 62) /* interrupted by a signal: the address itself, not a return */
 #define SB_IP_INTERP (1ull << 61) /* the next segment of the interpreter stack stands for it */
-#define SB_IP_MARKS  (SB_IP_BY_FP | SB_IP_EXACT | SB_IP_INTERP)
+#define SB_IP_HIDES  (1ull << 60) /* with BY_FP: callers of the frame before may be missing */
+#define SB_IP_MARKS  (SB_IP_BY_FP | SB_IP_EXACT | SB_IP_INTERP | SB_IP_HIDES)
 
 /*
  * Whose stacks are walked: those of the machine that the BPF side is built for, in user space those of

@@ -33,6 +33,7 @@ struct sb_walk_map {
 	struct sb_uw_rule rule;	  /* for the address of the walk */
 	__u64 exec_vm;		  /* of the process now */
 	__u64 fault_addr;	  /* that could not be read */
+	__u64 word;		  /* of the stack, see sb_unwind_is_return() */
 };
 
 /* What a walk read of the process, by which its result can be known again. */

@@ -181,6 +181,25 @@ static __always_inline int sb_fp_pair_at(struct sb_walk *walk, void *mem)
 	return 0;
 }
 
+/*
+ * Generated code need not keep a frame pointer, and then the register is that of some frame further out: its return
+ * address leads past callers. Each of those has left a return address of its own between the stack pointer and the
+ * frame, where a function that has a frame pointer keeps its locals. So words there are looked at, up to this many.
+ */
+#define SB_HIDDEN_WORDS_MAX 64
+
+/* @code: the eight bytes before an address. Return: whether they end in a call: e8, or ff /2. */
+static __always_inline int sb_ends_in_call(__u64 code)
+{
+	return (code >> 24 & 0xff) == 0xe8 ||	  /* rel32 */
+	       (code >> 48 & 0xf8ff) == 0xd0ff || /* *%reg */
+	       (code >> 48 & 0xf8ff) == 0x10ff || /* *(%reg) */
+	       (code >> 40 & 0xf8ff) == 0x50ff || /* *disp8(%reg) */
+	       (code >> 32 & 0xffff) == 0x54ff || /* *disp8(%reg,%reg,n) */
+	       (code >> 16 & 0xf8ff) == 0x90ff || /* *disp32(%reg) */
+	       (code >> 16 & 0xffff) == 0x15ff;	  /* *disp32(%rip) */
+}
+
 static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *mem, int at)
 {
 	__u64 frame[2] = {};

@@ -111,27 +111,76 @@ def sleeps_in_read(pid):
     return False
 
 
+def judge_asleep(language, view, result, root):
+    """@root: what the name of its process, the outermost frame, is like."""
+    stacks = [stack for stack in result.stacks if re.fullmatch(root, stack[0]) and
+              any(re.search(r'\bouter\b', a) and re.search(r'\binner\b', b) for a, b in zip(stack, stack[1:]))]
+    check(len(stacks) == 1, f'{language}: {view}: outer and inner are in {len(stacks)} stacks'
+          f'{"" if stacks else [";".join(stack) for stack in result.stacks if re.fullmatch(root, stack[0])][:3]}')
+    check(not any('truncated' in frame for stack in stacks for frame in stack), f'{language}: {view}: it is complete')
+
+
 def asleep():
     """Threads that sleep for all of the run have the frames of their program, whatever the view."""
-    for language, (suffix, text) in ASLEEP.items():
-        if not shutil.which(language):
-            print(f'not tried: no {language} here')
-            continue
-        with tempfile.TemporaryDirectory() as work:
-            with open(f'{work}/asleep{suffix}', 'w', encoding='ascii') as file:
+    programs = {}
+    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as stack:
+        for language, (suffix, text) in ASLEEP.items():
+            if not shutil.which(language):
+                print(f'not tried: no {language} here')
+                continue
+            with open(f'{work}/{language}{suffix}', 'w', encoding='ascii') as file:
                 file.write(text)
-            with ready(language, f'{work}/asleep{suffix}', stdin=subprocess.PIPE) as program:
-                wait_for(lambda pid=program.pid: sleeps_in_read(pid), f'{language} reads')
-                said = {'snap': stackbpf(BINARY, 'snap', '-p', str(program.pid), '--format', 'folded')}
-                for view in ('offcpu', 'wall'):
-                    said[view] = stackbpf(BINARY, view, '-p', str(program.pid), '-t', '0.3')
-                program.stdin.close()
-        for view, result in said.items():
-            stacks = [stack for stack in result.stacks
-                      if any(re.search(r'\bouter\b', a) and re.search(r'\binner\b', b) for a, b in zip(stack, stack[1:]))]
-            check(len(stacks) == 1, f'{language}: {view}: outer and inner are in {len(stacks)} stacks: '
-                  f'{"" if stacks else [";".join(stack) for stack in result.stacks][:3]} {result.err if not stacks else ""}')
-            check(not any('truncated' in frame for stack in stacks for frame in stack), f'{language}: {view}: it is complete')
+            program = ready(language, f'{work}/{language}{suffix}', stdin=subprocess.PIPE)
+            programs[language] = stack.enter_context(program)
+        for language, program in programs.items():
+            wait_for(lambda pid=program.pid: sleeps_in_read(pid), f'{language} reads')
+        pids = [option for program in programs.values() for option in ('-p', str(program.pid))]
+        said = {'snap': stackbpf(BINARY, 'snap', *pids, '--format', 'folded')}
+        for view in ('offcpu', 'wall'):
+            said[view] = stackbpf(BINARY, view, *pids, '-t', '0.5', '--by', 'pid')
+    for view, result in said.items():
+        check(result.status == 0 and result.stacks, f'{view}: {result.err}')
+        for language, program in programs.items():
+            judge_asleep(language, view, result, rf'.*-{program.pid}(/\d+)?')
+
+
+def generated():
+    """Where a frame pointer leads past callers, the stack is cut there, and not complete; where not, it is."""
+    if os.uname().machine != 'x86_64':
+        skip('the code is for x86-64')
+    with tempfile.TemporaryDirectory() as work:
+        with open(f'{work}/generated.c', 'w', encoding='ascii') as file:
+            file.write(GENERATED)
+        subprocess.run(['gcc', '-O1', '-fno-omit-frame-pointer', '-o', f'{work}/generated', f'{work}/generated.c'], check=True)
+        for option, want in (((), 'main;[anon];[anon];[anon]'), (('used',), '[truncated: no frame pointer];[anon]')):
+            with ready(f'{work}/generated', *option) as program:
+                result = stackbpf(BINARY, 'oncpu', '-u', '-p', str(program.pid), '-F', '499', '-t', '0.5')
+            stacks = {re.sub(r'anon\+0x[0-9a-f]+', 'anon', ';'.join(stack)): weight for stack, weight in result.stacks.items()}
+            nr = sum(weight for stack, weight in stacks.items() if stack.endswith(want))
+            nr_cut = result.total if option else 0
+            check(0 < nr == result.total, f'{nr} of {result.total} end in {want}: {stacks}')
+            check(int(result.facts['trunc']) == nr_cut and f'{0 if option else 100}.0 % complete' in result.err,
+                  f'trunc={result.facts["trunc"]} of {result.total}: {result.err}')
+
+
+def yjit():
+    """Frames of Ruby are whole, those of C below its generated code are not."""
+    if subprocess.run(['ruby', '--yjit', '-e', 'exit RubyVM::YJIT.enabled?'], stderr=subprocess.DEVNULL,
+                      check=False).returncode if shutil.which('ruby') else True:
+        skip('no ruby with YJIT here')
+    with tempfile.TemporaryDirectory() as work:
+        with open(f'{work}/jit.rb', 'w', encoding='ascii') as file:
+            file.write('def leaf(n); s = 0; i = 0; while i < n; s = (s * 17 + i) % 65521; i += 1; end; s; end\n'
+                       'def top(n); leaf(n) + 1; end\n'
+                       '100.times { top(1000) }\nputs "ready"; $stdout.flush\nloop { top(1000) }\n')
+        with ready('ruby', '--yjit', f'{work}/jit.rb') as program:
+            result = stackbpf(BINARY, 'oncpu', '-u', '-p', str(program.pid), '-F', '499', '-t', '1')
+    inside = {stack: weight for stack, weight in result.stacks.items() if stack[-1].startswith('[anon')}
+    cut = sum(weight for stack, weight in inside.items() if any(frame.startswith('[truncated') for frame in stack))
+    check(0 < sum(inside.values()) == cut, f'{cut} of {sum(inside.values())} in generated code are cut, of {result.total}')
+    check(int(result.facts['trunc']) >= cut, f'trunc={result.facts["trunc"]}')
+    nr = sum(weight for stack, weight in inside.items() if 'Object#top' in stack and 'Object#leaf' in stack)
+    check(nr == sum(inside.values()), f'{nr} of {sum(inside.values())} have the callers of Ruby')
 
 
 def utf8():
@@ -168,5 +217,5 @@ def latin1():
           f'PHP: {nr} of {result.total} have a name in Latin-1: {result.err}')
 
 
-run_parts((utf8, latin1, deep, asleep), PARTS)
+run_parts((utf8, latin1, deep, asleep, generated, yjit), PARTS)
 done()

@@ -35,6 +35,7 @@ static struct sb_walk_table table;
 static struct sb_walk_from from;
 static uint32_t modes;
 static int find_err;
+static bool is_generated; /* the code at JIT */
 static uint64_t ip[MAX];
 static struct sb_walk_frames frames;
 static struct sb_sym_hook hook;
@@ -108,6 +109,7 @@ static int find(void *arg, uint64_t at, struct sb_walk_code *ret)
 	if (find_err)
 		return find_err;
 	*ret = (struct sb_walk_code){};
+	ret->is_generated = is_generated && at >= JIT && at < JIT + JIT_BYTES;
 	if (at >= JIT && at < JIT + JIT_BYTES)
 		return 1;
 	/* One granule on either side is mapped, but has no table. */
@@ -581,6 +583,32 @@ static void test_hook(void **state)
 	hook = (struct sb_sym_hook){};
 }
 
+/*
+ * Generated code that keeps no frame pointer: rbp is that of a frame further out, and a word below it is a return
+ * address. One that is data, or lies in code that nothing was called from, is none.
+ */
+static void test_hidden_callers(void **state)
+{
+	from.pc = JIT + 16;
+	from.regs[RBP] = addr(4);
+	memory[4] = 0;
+	memory[5] = code(0, 7);
+	is_generated = true;
+	expect(SB_STACK_COMPLETE, code(0, 7) | SB_IP_BY_FP);
+	memory[2] = JIT + 40;
+	expect(SB_STACK_COMPLETE, code(0, 7) | SB_IP_BY_FP);
+	jit[40 - 5] = 0xe8;
+	expect(SB_STACK_COMPLETE, code(0, 7) | SB_IP_BY_FP | SB_IP_HIDES);
+	memory[2] = NOWHERE;
+	expect(SB_STACK_COMPLETE, code(0, 7) | SB_IP_BY_FP);
+	/* The code at pc says that there is no frame yet: it does not go by rbp. */
+	memory[2] = JIT + 40;
+	memory[0] = code(0, 7);
+	memcpy(jit + 16, "\x55\x48\x89\xe5", 4); /* push, mov */
+	expect(SB_STACK_COMPLETE, code(0, 7) | SB_IP_BY_FP);
+	is_generated = false;
+}
+
 static void test_fp_broken(void **state)
 {
 	from.pc = JIT + 16;
@@ -657,6 +685,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_sp, setup),
 		cmocka_unit_test_setup(test_hook, setup),
+		cmocka_unit_test_setup(test_hidden_callers, setup),
 		cmocka_unit_test_setup(test_fp, setup),
 		cmocka_unit_test_setup(test_saved_fp, setup),
 		cmocka_unit_test_setup(test_plt, setup),

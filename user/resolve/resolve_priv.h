@@ -109,6 +109,8 @@ struct sb_resolver {
 	size_t part_start;	    /* where that part begins in frames */
 	bool is_cut;		    /* something of the sample's stacks is missing */
 	bool is_broken;		    /* a caller in it lies where no code was */
+	bool hides_callers;	    /* within it, callers may be missing */
+	const uint64_t *ips_at;	    /* the addresses of that part, leaf first */
 	bool is_leaf_unmapped;	    /* and so does its leaf */
 	struct sb_str text;
 	/* Interpreters; merge.c. */

@@ -108,6 +108,16 @@ static int note_native(struct sb_resolver *resolver, size_t i, const struct sb_s
 		});
 }
 
+/* Why a stack was cut, as its reader sees it. */
+static int push_cut(struct sb_resolver *resolver, uint32_t status)
+{
+	int err;
+
+	sb_str_clear(&resolver->text);
+	err = sb_str_addf(&resolver->text, "[truncated: %s]", sb_cut_names[status]);
+	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_MARK);
+}
+
 static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, size_t nr_frames)
 {
 	struct sb_resolver *resolver = arg;
@@ -120,6 +130,7 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 		resolver->frames.nr = resolver->part_start;
 		resolver->natives.nr = 0;
 		resolver->is_broken = true;
+		resolver->hides_callers = false;
 		return 0;
 	}
 	resolver->is_leaf_unmapped = physical->reason == SB_SYM_UNMAPPED;
@@ -132,6 +143,12 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 	if (!physical->name &&
 	    !(resolver->marks_at && resolver->natives.at[resolver->natives.nr - 1].is_marked))
 		resolver->counts.nr_unnamed[physical->reason]++;
+	/* The mark of what is missing goes with this frame: that of its caller may be left out. */
+	if (!err && i && resolver->ips_at &&
+	    resolver->ips_at[resolver->reqs.nr - i] & SB_IP_HIDES) {
+		resolver->hides_callers = true;
+		err = push_cut(resolver, SB_STACK_BAD_FP);
+	}
 	while (nr_frames-- && !err)
 		err = push_sym(resolver, &frames[nr_frames]);
 	return err;
@@ -163,16 +180,6 @@ static void add_counts(struct sb_resolver *resolver, const struct frame_counts *
 	resolver->stats->nr_frames += counts->nr * resolver->nr_samples;
 	for (i = 0; i < SB_SYM_REASON_MAX; i++)
 		resolver->stats->nr_unnamed[i] += counts->nr_unnamed[i] * resolver->nr_samples;
-}
-
-/* Why a stack was cut, as its reader sees it. */
-static int push_cut(struct sb_resolver *resolver, uint32_t status)
-{
-	int err;
-
-	sb_str_clear(&resolver->text);
-	err = sb_str_addf(&resolver->text, "[truncated: %s]", sb_cut_names[status]);
-	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_MARK);
 }
 
 static int push_missing(struct sb_resolver *resolver)
@@ -216,12 +223,13 @@ static int resolve_user(struct sb_resolver *resolver, const struct user_part *pa
 	if (err)
 		return err;
 	memset(&resolver->counts, 0, sizeof(resolver->counts));
-	resolver->is_broken = resolver->is_leaf_unmapped = false;
+	resolver->is_broken = resolver->is_leaf_unmapped = resolver->hides_callers = false;
+	resolver->ips_at = resolver->ips.at + stack->first_ip;
 	if (resolver->opts.interp)
 		resolver->marks_at = resolver->ips.at + stack->first_ip;
 	query = query_of(resolver);
 	err = sb_symbolizer_user(resolver->sym, part->tgid, part->time_ns, &query);
-	resolver->marks_at = NULL;
+	resolver->marks_at = resolver->ips_at = NULL;
 	return err;
 }
 
@@ -257,16 +265,16 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 		return err;
 	if (resolver->is_broken)
 		status = SB_STACK_BAD_PC;
+	native_status = status;
 	/* No system call comes from where no code is: exec has put the caller's memory away, and
 	 * the new program has not begun. There is no user stack at this moment. */
 	if (resolver->is_leaf_unmapped && (stack->flags & SB_STACK_LEAF_RETURNS)) {
 		resolver->frames.nr = resolver->part_start;
 		resolver->natives.nr = 0;
 		memset(&resolver->counts, 0, sizeof(resolver->counts));
-		status = SB_STACK_NONE;
+		status = native_status = SB_STACK_NONE;
 	}
 	add_counts(resolver, &resolver->counts);
-	native_status = status;
 	if (resolver->opts.interp) {
 		err = sb_resolver_merge(resolver, part, &status);
 		if (err)
@@ -274,6 +282,9 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 		if (shorten(resolver))
 			status = native_status = SB_STACK_DEPTH;
 	}
+	/* Both ends are there. The mark stands where callers are missing, and not at the root. */
+	if (resolver->hides_callers && !sb_cut_names[status])
+		status = SB_STACK_BAD_FP;
 	resolver->stats->nr_status[status] += resolver->nr_samples;
 	resolver->is_cut |= sb_cut_names[status] != NULL;
 	/* The mark of an interpreter's stack stands where that ends. */
