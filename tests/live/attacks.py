@@ -23,7 +23,7 @@ BINARY, SPLIT = (os.path.abspath(path) for path in sys.argv[1:3])
 USER, UNIT = 12321, 12322
 EPERM, EACCES, ENOSYS = 1, 13, 38
 AT_FDCWD = -100
-O_WRONLY, O_RDWR, O_TRUNC, O_ASYNC, O_DIRECTORY = 1, 2, 0o1000, 0o20000, 0o200000
+O_WRONLY, O_RDWR, O_TRUNC, O_NONBLOCK, O_ASYNC, O_DIRECTORY = 1, 2, 0o1000, 0o4000, 0o20000, 0o200000
 F_SETFD, F_SETFL, F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY = 2, 4, 8, 10, 15, 1024, 1026
 TIOCSTI, RLIMIT_NOFILE, PR_SET_DUMPABLE, PR_SET_PTRACER, KILL = 0x5412, 7, 4, 0x59616d61, 9
 CLONE_NEW_USER_THREAD = 0x10000000 | 0x100 | 0x10000
@@ -58,6 +58,13 @@ def signals(victim):
         ('prlimit64', victim, RLIMIT_NOFILE, [0, 0], 0),
         ('ptrace', 16, victim, 0, 0), ('process_vm_writev', victim, 0, 0, 0, 0, 0),
     )
+
+
+def sigtrap(victim):
+    """An event of perf in another process that ends it with SIGTRAP when it has used some CPU."""
+    flags = 1 << 5 | 1 << 6 | 1 << 36 | 1 << 37  # exclude_kernel, exclude_hv, remove_on_exec, sigtrap
+    task_clock = [1 | 136 << 32, 1, 100000, 0, 0, flags] + [0] * 11
+    return (('perf_event_open', task_clock, victim, -1, -1, 0),)
 
 
 def descriptors(victim):
@@ -111,10 +118,10 @@ def attack(what, pid, paths, others=(), tid=None, secrets=()):
     uid = int(status(pid)['Uid'][0])
     for path in paths:
         os.chown(path, uid, -1)
-    with running('setpriv', f'--reuid={uid}', '--clear-groups', 'sleep', '1000') as victim:
-        wait_for(lambda: status(victim.pid)['Name'] == ['sleep'], 'the victim')
+    with running('setpriv', f'--reuid={uid}', '--clear-groups', 'yes', stdout=subprocess.DEVNULL) as victim:
+        wait_for(lambda: status(victim.pid)['Name'] == ['yes'], 'the victim')
         memory = [f'/proc/{other}/mem' for other in (victim.pid, *others)]
-        calls = [*signals(victim.pid), *descriptors(victim.pid), *ourselves(), *writing([*paths, *memory]), *reading(secrets)]
+        calls = [*sigtrap(victim.pid), *signals(victim.pid), *descriptors(victim.pid), *ourselves(), *writing([*paths, *memory]), *reading(secrets)]
         before = [(os.stat(path).st_ino, os.stat(path).st_size, os.stat(path).st_mode) for path in paths]
         results = inject.call_in(pid, calls, tid)
         bad = [f'{call}: {os.strerror(errno) if errno else "done"}' for call, errno in zip(calls, results)
@@ -175,6 +182,26 @@ def session(tmp):
             attack_any(f'below sudo: {name}', process.pid, name, [f'{tmp}/theirs'], [process.pid], secrets=SECRETS)
         for name in sorted(set(names) - {'split'}):
             is_hidden(f'below sudo: {name}', names[name])
+        refuses('below sudo: stackbpf-write', names['stackbpf-write'][0])
+
+
+def refuses(what, pid):
+    calls = starting(pid)
+    results = inject.call_in(pid, calls)
+    check(set(results) <= {EPERM, ENOSYS}, f'{what}: {list(zip(calls, results))}')
+
+
+def debuginfod(tmp):
+    """What a session with a network is left in addition does not signal, nor type on a terminal."""
+    env = {**os.environ, 'SUDO_UID': str(USER), 'SUDO_GID': str(USER), 'DEBUGINFOD_URLS': '', 'HOME': tmp}
+    with started(BINARY, 'oncpu', '-q', '--debuginfod', '-o', f'{tmp}/o.folded', '--', SPLIT, ready=is_settled, env=env) as process, \
+            running('setpriv', f'--reuid={USER}', '--clear-groups', 'sleep', '1000') as victim:
+        wait_for(lambda: status(victim.pid)['Name'] == ['sleep'], 'the victim')
+        calls = [('fcntl', 0, F_SETFL, O_NONBLOCK), *signals(victim.pid), *descriptors(victim.pid)]
+        first, *results = inject.call_in(process.pid, calls)
+        bad = [(call, errno) for call, errno in zip(calls[1:], results) if errno not in (EPERM, EACCES) and not is_harmless(call)]
+        check(not bad and victim.poll() is None, f'--debuginfod: {len(calls)} calls are refused, but for {bad}')
+        check(first == 0, f'--debuginfod: sockets can be made not to wait: {first}')
 
 
 def has_sampler(pid):
@@ -195,9 +222,7 @@ def recorder(tmp, prefix, what, uid):
                        secrets=() if name == 'stackbpf-sample' else (f'{tmp}/theirs', *SECRETS))
         for name, pids in names.items():
             is_hidden(f'{what}: {name}', pids)
-        calls = starting(process.pid)
-        results = inject.call_in(process.pid, calls)
-        check(set(results) <= {EPERM, ENOSYS}, f'{what}: the process that starts the others: {list(zip(calls, results))}')
+        refuses(f'{what}: the process that starts the others', process.pid)
         users = [status(names[name][0])['Uid'][0] for name in ('stackbpf-sample', 'stackbpf-keeper')]
         check(uid or len({*users, '0'}) == 3, f'{what}: the sampler and the parsers have users of their own: {users}')
     server(prefix, what, tmp, store)
@@ -310,5 +335,5 @@ def part(function):
 reason = inject.why_not(BINARY)
 if reason or not shutil.which('setpriv'):
     skip(reason or 'no setpriv')
-run_parts([part(one) for one in (session, record_as_root, record_as_unit, store_user, swapped)], sys.argv[3:])
+run_parts([part(one) for one in (session, debuginfod, record_as_root, record_as_unit, store_user, swapped)], sys.argv[3:])
 done()

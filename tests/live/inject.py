@@ -8,7 +8,7 @@ import subprocess
 NUMBERS = {
     'open': 2, 'dup2': 33, 'ioctl': 16, 'socket': 41, 'clone': 56, 'fork': 57, 'execve': 59, 'kill': 62, 'fcntl': 72,
     'truncate': 76, 'rename': 82, 'unlink': 87, 'chmod': 90, 'ptrace': 101, 'prctl': 157, 'tkill': 200, 'tgkill': 234,
-    'openat': 257, 'unshare': 272, 'dup3': 292, 'prlimit64': 302, 'process_vm_writev': 311, 'bpf': 321,
+    'openat': 257, 'unshare': 272, 'dup3': 292, 'perf_event_open': 298, 'prlimit64': 302, 'process_vm_writev': 311, 'bpf': 321,
     'pidfd_send_signal': 424, 'io_uring_setup': 425, 'pidfd_open': 434, 'openat2': 437, 'pidfd_getfd': 438,
     'landlock_create_ruleset': 444,
 }

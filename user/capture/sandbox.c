@@ -30,6 +30,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -144,12 +145,8 @@ static const struct call calls[] = {
 	/* The status of the command. Its signals are sent by another process: SIGNALLER. */
 	CALL(wait4, SESSION | KEEPER),
 	CALL(waitid, SESSION),
-	/* CPUs that come online. */
-	CALL(perf_event_open, SESSION),
 	/* The writer of files and the processes that parse, by the sockets that are open. */
-	CALL(sendmsg, ALL | PARSERS),
 	CALL(recvmsg, ALL | PARSERS),
-	CALL(sendto, SESSION | FRONT),
 	CALL(recvfrom, SESSION | FRONT | STORER),
 	/* Connections; answers, which are files in memory. */
 	CALL(accept4, FRONT),
@@ -255,6 +252,12 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_ITER_CREATE) },
 	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_OBJ_PIN) },		 /* see capture/detach.c */
 	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_PROG_GET_NEXT_ID) }, /* see symbolizer/kallsyms.c */
+	/* Without MSG_FASTOPEN, which is a connect(2). */
+	{ SCMP_SYS(sendmsg), ALL | PARSERS, WITHOUT(2, MSG_FASTOPEN) },
+	{ SCMP_SYS(sendto), SESSION | FRONT, WITHOUT(3, MSG_FASTOPEN) },
+	/* Events of CPUs that come online, by the process -1. One in a process can send it SIGTRAP, as perf_event_attr says,
+	 * which a filter cannot see. */
+	{ SCMP_SYS(perf_event_open), SESSION, 1, UINT32_MAX, UINT32_MAX },
 	/* Timers: of new CPUs, and their rate; whether there is a terminal. */
 	{ SCMP_SYS(ioctl), SESSION, IS(1, PERF_EVENT_IOC_ENABLE) },
 	{ SCMP_SYS(ioctl), SESSION, IS(1, PERF_EVENT_IOC_DISABLE) },
