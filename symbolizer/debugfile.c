@@ -97,6 +97,17 @@ static bool is_same_file(int fd_a, int fd_b)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+/* As whom root goes on when it has dropped its privileges. */
+#define UID_NOBODY 65534u
+
+/* Below a container's root anybody may put a file of the right name: believe root, the owner of the program, and the
+ * user who runs us. */
+static bool may_speak(const struct sb_elf *of, const struct sb_elf *debug)
+{
+	return !debug->uid || debug->uid == of->uid ||
+	       (debug->uid == geteuid() && debug->uid != UID_NOBODY);
+}
+
 /* Return: 0 if the file is the one that is looked for, -ENOENT, or another negative errno. */
 static int check(const struct search *search, const struct sb_elf *elf)
 {
@@ -106,6 +117,12 @@ static int check(const struct search *search, const struct sb_elf *elf)
 	/* A link may have the binary's own name, to be found in another directory. */
 	if (is_same_file(search->elf->fd, elf->fd) || (elf->type == ET_REL && !search->is_alt))
 		return -ENOENT;
+	if (!may_speak(search->elf, elf)) {
+		sb_debug(
+			"a debug file belongs to user %u, who owns neither the program nor us, skipping",
+			elf->uid);
+		return -ENOENT;
+	}
 	if (search->build_id_len) {
 		return elf->build_id_len == search->build_id_len &&
 				       !memcmp(elf->build_id, search->build_id, elf->build_id_len)

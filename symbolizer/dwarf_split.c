@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "dwarf_priv.h"
@@ -21,8 +22,19 @@ static void file_freep(struct sb_dwarf_file **file)
 	free(*file);
 }
 
+/* As whom root goes on when it has dropped its privileges. */
+#define UID_NOBODY 65534u
+
+/* The directory that a program was built in may be anybody's by now: believe root, the owner of the program, and the
+ * user who runs us. Without a budget the file was named by who runs us. */
+static bool may_speak(const struct stat *st, const struct sb_budget *budget)
+{
+	return !budget || !st->st_uid || st->st_uid == budget->uid ||
+	       (st->st_uid == geteuid() && st->st_uid != UID_NOBODY);
+}
+
 /* Return: a file descriptor, or a negative errno. */
-static int open_regular(const char *path)
+static int open_regular(const char *path, const struct sb_budget *budget)
 {
 	sb_cleanup(sb_closep) int place = open(path, O_PATH | O_CLOEXEC);
 	char self[64];
@@ -33,6 +45,8 @@ static int open_regular(const char *path)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || !st.st_size)
 		return -EINVAL;
+	if (!may_speak(&st, budget))
+		return -EACCES;
 	/* Through /proc it is the same inode, whatever the path leads to by now. */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", place);
 	fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -45,11 +59,12 @@ static int open_split(const struct sb_unit *unit)
 	int len;
 
 	if (unit->dwo_name[0] == '/')
-		return open_regular(unit->dwo_name);
+		return open_regular(unit->dwo_name, unit->file->dwarf->budget);
 	if (!unit->comp_dir || unit->comp_dir[0] != '/')
 		return -ENOENT;
 	len = snprintf(path, sizeof(path), "%s/%s", unit->comp_dir, unit->dwo_name);
-	return len < (int)sizeof(path) ? open_regular(path) : -ENAMETOOLONG;
+	return len < (int)sizeof(path) ? open_regular(path, unit->file->dwarf->budget)
+				       : -ENAMETOOLONG;
 }
 
 /* Return: the unit that belongs to @skeleton, or NULL. */

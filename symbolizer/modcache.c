@@ -21,6 +21,7 @@
 #define TRIES_MAX	  8u
 /* Pinned descriptors looked at for one whose file can be found again by its path. */
 #define PIN_LOOKS	  32u
+#define MAP_PATH_MAX	  64
 #define ROOT_LEN_MAX	  32
 /* Unwind tables of which nobody has asked for so long. */
 #define RESTED_NS	  (10 * SB_NS_PER_SEC)
@@ -282,6 +283,50 @@ static struct sb_file_stamp stamp_of(const struct stat *st)
 	};
 }
 
+static bool runs_as(uint32_t tgid, const struct sb_file_owner *owner)
+{
+	struct sb_procfs_ids ids;
+
+	return !owner->ino && !sb_procfs_ids(tgid, &ids) && ids.euid == owner->uid;
+}
+
+/* Return: 1 if the process maps that very file, 0 if it maps another one there, -ENOENT if that cannot be told. */
+static int is_mapping(const struct sb_mapped_at *at, const struct sb_file_stamp *stamp)
+{
+	struct statx stx;
+	char path[MAP_PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", at->tgid,
+		 (unsigned long long)at->start, (unsigned long long)at->end);
+	/* The server of a file system that does not answer is not asked. */
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &stx))
+		return -ENOENT;
+	return stx.stx_ino == stamp->ino &&
+	       makedev(stx.stx_dev_major, stx.stx_dev_minor) == stamp->dev;
+}
+
+/* May a file that is not root's speak for what the process @at has mapped as @file? */
+static bool may_speak(struct sb_file *file, const struct sb_mapped_at *at,
+		      const struct sb_file_owner *owner, const struct sb_file_stamp *stamp)
+{
+	struct sb_procfs_ids ids;
+	int proof;
+
+	if (sb_is_of_root(owner) || file->proven_tgid == at->tgid)
+		return true;
+	proof = is_mapping(at, stamp);
+	if (proof > 0)
+		file->proven_tgid = at->tgid;
+	if (!proof)
+		file->is_contested = true;
+	if (proof >= 0)
+		return proof;
+	if (!sb_procfs_ids(at->tgid, &ids))
+		return runs_as(at->tgid, owner);
+	/* It has ended: children of a user's programs are known by their parents' files. */
+	return !file->is_contested;
+}
+
 static bool has_build_id(const struct sb_cached_module *module, const uint8_t *build_id, size_t len)
 {
 	size_t have_len;
@@ -302,16 +347,36 @@ static struct sb_cached_module *find_stamp(struct sb_modcache *cache,
 	return NULL;
 }
 
-/* @size 0: of any size. The size tells a stripped file from its unstripped twin. */
-static struct sb_cached_module *find_build_id(struct sb_modcache *cache, const uint8_t *build_id,
-					      size_t len, uint64_t size)
+/* The size tells a stripped file from its unstripped twin. */
+static struct sb_cached_module *find_twin(struct sb_modcache *cache, const uint8_t *build_id,
+					  size_t len, uint64_t size,
+					  const struct sb_file_owner *owner)
 {
+	struct sb_cached_module *module;
 	size_t i;
 
-	for (i = 0; i < cache->modules.nr; i++)
-		if ((!size || cache->modules.at[i]->stamp.size == size) &&
-		    has_build_id(cache->modules.at[i], build_id, len))
-			return cache->modules.at[i];
+	for (i = 0; i < cache->modules.nr; i++) {
+		module = cache->modules.at[i];
+		if (module->stamp.size == size && sb_is_same_owner(&module->owner, owner) &&
+		    has_build_id(module, build_id, len))
+			return module;
+	}
+	return NULL;
+}
+
+/* For a process whose own file cannot be opened: one of root, or of the user it runs as. */
+static struct sb_cached_module *find_stand_in(struct sb_modcache *cache,
+					      const struct sb_mapped_file *id, uint32_t tgid)
+{
+	struct sb_cached_module *module;
+	size_t i;
+
+	for (i = 0; i < cache->modules.nr; i++) {
+		module = cache->modules.at[i];
+		if (has_build_id(module, id->build_id, id->build_id_bytes) &&
+		    (sb_is_of_root(&module->owner) || runs_as(tgid, &module->owner)))
+			return module;
+	}
 	return NULL;
 }
 
@@ -439,6 +504,7 @@ static int open_module(struct sb_modcache *cache, int fd, const struct opening *
 	struct sb_module_opts opts = cache->opts;
 	struct sb_cached_module *have;
 	struct sb_file_stamp stamp;
+	struct sb_file_owner owner;
 	struct sb_module *module;
 	const uint8_t *build_id;
 	struct stat st;
@@ -447,6 +513,7 @@ static int open_module(struct sb_modcache *cache, int fd, const struct opening *
 
 	if (fstat(fd, &st))
 		return -errno;
+	owner = sb_file_owner(fd, &st);
 	if (id && !is_mapped_file(id, fd, &st))
 		return -ESTALE;
 	stamp = stamp_of(&st);
@@ -468,13 +535,16 @@ static int open_module(struct sb_modcache *cache, int fd, const struct opening *
 		sb_module_free(module);
 		return -ESTALE;
 	}
-	have = find_build_id(cache, build_id, len, stamp.size);
+	have = find_twin(cache, build_id, len, stamp.size, &owner);
 	if (have) {
 		sb_module_free(module);
 		*ret_module = have;
 		return 0;
 	}
-	return add_module(cache, module, &stamp, ret_module);
+	err = add_module(cache, module, &stamp, ret_module);
+	if (!err)
+		(*ret_module)->owner = owner;
+	return err;
 }
 
 /* Ways to a mapped file */
@@ -509,8 +579,22 @@ static bool try_paths(struct search *search, int root_fd, const struct sb_file *
 	return real_len(file) != file->id.path_len && try_fd(search, sb_procfs_open(root_fd, path));
 }
 
-static bool try_all(struct search *search, const struct sb_file *file,
-		    const struct sb_mapped_at *at, char *path)
+/* What was pinned is the file of the first process that was seen with this name. */
+static bool may_use_pin(struct sb_file *file, const struct sb_mapped_at *at)
+{
+	struct sb_file_owner owner;
+	struct sb_file_stamp stamp;
+	struct stat st;
+
+	if (file->fd < 0 || fstat(file->fd, &st))
+		return false;
+	owner = sb_file_owner(file->fd, &st);
+	stamp = stamp_of(&st);
+	return may_speak(file, at, &owner, &stamp);
+}
+
+static bool try_all(struct search *search, struct sb_file *file, const struct sb_mapped_at *at,
+		    char *path)
 {
 	sb_cleanup(sb_closep) int root_fd = -1;
 
@@ -519,7 +603,7 @@ static bool try_all(struct search *search, const struct sb_file *file,
 		snprintf(search->root, sizeof(search->root), "/proc/%u/root", at->tgid);
 		search->opening.root = search->root;
 	}
-	if (file->fd >= 0 && try_fd(search, fcntl(file->fd, F_DUPFD_CLOEXEC, 0)))
+	if (may_use_pin(file, at) && try_fd(search, fcntl(file->fd, F_DUPFD_CLOEXEC, 0)))
 		return true;
 	if (try_fd(search, sb_procfs_open_mapped(at->tgid, at->start, at->end)))
 		return true;
@@ -532,12 +616,14 @@ static bool try_all(struct search *search, const struct sb_file *file,
 }
 
 /* Another file with the same build ID, opened already or pinned, is as good. */
-static bool try_same_build_id(struct search *search, const struct sb_mapped_file *id)
+static bool try_same_build_id(struct search *search, const struct sb_mapped_file *id, uint32_t tgid)
 {
 	struct sb_modcache *cache = search->cache;
+	struct sb_file_owner owner;
+	struct stat st;
 	size_t i;
 
-	search->module = find_build_id(cache, id->build_id, id->build_id_bytes, 0);
+	search->module = find_stand_in(cache, id, tgid);
 	if (search->module) {
 		search->err = 0;
 		return true;
@@ -547,6 +633,9 @@ static bool try_same_build_id(struct search *search, const struct sb_mapped_file
 
 		if (file->fd >= 0 && file->id.build_id_bytes == id->build_id_bytes &&
 		    !memcmp(file->id.build_id, id->build_id, id->build_id_bytes) &&
+		    !fstat(file->fd, &st) &&
+		    (owner = sb_file_owner(file->fd, &st),
+		     sb_is_of_root(&owner) || runs_as(tgid, &owner)) &&
 		    try_fd(search, fcntl(file->fd, F_DUPFD_CLOEXEC, 0)))
 			return true;
 	}
@@ -563,11 +652,12 @@ int sb_modcache_get(struct sb_modcache *cache, uint32_t file_nr, const struct sb
 	if (file_nr == SB_MODCACHE_FILE_NONE)
 		return -EFBIG;
 	search.module = file->module_id ? find_id(cache, file->module_id) : NULL;
-	if (search.module) {
+	if (search.module && may_speak(file, at, &search.module->owner, &search.module->stamp)) {
 		search.module->used = ++cache->tick;
 		*ret_module = search.module;
 		return 0;
 	}
+	search.module = NULL;
 	if (file->err && (file->err_tgid == at->tgid || file->nr_tries >= TRIES_MAX))
 		return file->err;
 	path = strndup(file->path, real_len(file));
@@ -576,7 +666,7 @@ int sb_modcache_get(struct sb_modcache *cache, uint32_t file_nr, const struct sb
 	search.opening.path = path;
 	search.opening.id = &file->id;
 	if (!try_all(&search, file, at, path))
-		try_same_build_id(&search, &file->id);
+		try_same_build_id(&search, &file->id, at->tgid);
 	if (search.err || !search.module) {
 		sb_debug("cannot use '%s' of process %u (error %d)", path, at->tgid, -search.err);
 		file->err = search.err == -ENOMEM ? 0 : search.err;
@@ -584,9 +674,12 @@ int sb_modcache_get(struct sb_modcache *cache, uint32_t file_nr, const struct sb
 		file->nr_tries++;
 		return search.err;
 	}
-	unpin(cache, file);
+	/* One that all may use is kept for all. */
+	if (!file->is_contested || sb_is_of_root(&search.module->owner)) {
+		unpin(cache, file);
+		file->module_id = search.module->id;
+	}
 	file->err = 0;
-	file->module_id = search.module->id;
 	search.module->used = ++cache->tick;
 	*ret_module = search.module;
 	return 0;

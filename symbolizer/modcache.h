@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * From "what the kernel says is mapped" to an opened module: mapped files, each known once and
- * opened when first needed; modules, shared by all files that are the same by build ID or by
- * inode; bounds on how many are open and on their memory. Internal to the symbolizer.
+ * opened when first needed; modules, shared by all files that are the same by inode, or by build ID
+ * and owner; bounds on how many are open and on their memory. Internal to the symbolizer.
+ *
+ * A build ID is what the maker of a file says it is, and a path is what a process sees: one user could
+ * name the functions of another's processes by a copy of a file with other symbols. So modules of
+ * different owners are never shared, files of root may be, and a module that is not root's serves a
+ * process only if the process maps that very file, or runs as its owner.
  */
 #ifndef SB_MODCACHE_H
 #define SB_MODCACHE_H
@@ -15,6 +20,7 @@
 #include "base/index.h"
 #include "base/vec.h"
 #include "module.h"
+#include "owner.h"
 #include "procfs.h"
 #include "sb_sym.h"
 
@@ -54,7 +60,8 @@ struct sb_cached_module {
 	struct sb_file_stamp {
 		uint64_t dev, ino, size, mtime_ns, ctime_ns;
 	} stamp;
-	uint64_t hash; /* of an image's contents */
+	struct sb_file_owner owner; /* all 0 for an image */
+	uint64_t hash;		    /* of an image's contents */
 };
 
 struct sb_modcache {
@@ -64,10 +71,12 @@ struct sb_modcache {
 		const char *name; /* base name for frames, interned when needed */
 		struct sb_mapped_file id;
 		enum sb_map_kind kind;
-		int fd;		    /* pinned, or -1 */
-		uint32_t module_id; /* of the module it turned out to be, 0: not opened */
-		int err;	    /* why it could not be opened, or 0 */
-		uint32_t err_tgid;  /* which it failed for */
+		int fd;		      /* pinned, or -1 */
+		uint32_t proven_tgid; /* the last process that was seen to map the module's file */
+		bool is_contested;    /* processes map different files by this name */
+		uint32_t module_id;   /* of the module it turned out to be, 0: not opened */
+		int err;	      /* why it could not be opened, or 0 */
+		uint32_t err_tgid;    /* which it failed for */
 		uint32_t nr_tries;
 		bool is_used; /* while forgetting */
 	})

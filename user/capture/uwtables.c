@@ -17,6 +17,7 @@
 #include "cfi.h"
 #include "debugfile.h"
 #include "elf_file.h"
+#include "owner.h"
 #include "parser.h"
 #include "vdso.h"
 
@@ -27,8 +28,9 @@
 struct file_id {
 	uint8_t build_id[SB_BUILD_ID_MAX];
 	uint32_t build_id_bytes;
-	uint64_t size, uid;
-	/* Without a build ID. */
+	struct sb_file_owner owner;
+	uint64_t size;
+	/* Without a build ID, or where nobody can tell who owns it. */
 	uint64_t dev, ino, mtime_ns;
 };
 
@@ -132,11 +134,12 @@ static struct file_id file_id_of(const struct sb_elf *elf, const struct stat *st
 
 	memset(&id, 0, sizeof(id));
 	id.size = (uint64_t)st->st_size;
-	id.uid = st->st_uid;
+	id.owner = sb_file_owner(elf->fd, st);
 	if (elf->build_id_len) {
 		memcpy(id.build_id, elf->build_id, elf->build_id_len);
 		id.build_id_bytes = (uint32_t)elf->build_id_len;
-	} else {
+	}
+	if (!elf->build_id_len || id.owner.ino) {
 		id.dev = st->st_dev;
 		id.ino = st->st_ino;
 		id.mtime_ns = ns_of(&st->st_mtim);
@@ -380,7 +383,7 @@ int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *re
 		return err;
 	/* No file is like this. */
 	memset(&id, 0, sizeof(id));
-	id.uid = id.ino = UINT64_MAX;
+	id.owner.uid = id.ino = UINT64_MAX;
 	err = find_or_new_bin(tables, &id, true, &spot.bin);
 	if (err)
 		return err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Files to bins: which number the unwind table of a file has, and whether it stands. Files are the
- * same when their build ID, size and owner are; without a build ID, when they are one file which
- * did not change. The owner counts because a build ID is what its maker says it is: a table that
+ * same when their build ID, size, owner and, unless root owns them, device are; without a build ID, or where
+ * a server of FUSE says who owns them, when they are one file which did not change. The owner counts because a build ID is what its maker says it is: a table that
  * one user's file gave must not serve another's.
  *
  * A bin is held by each process that maps its file. What nobody holds stays, for the next process,
