@@ -645,7 +645,7 @@ class Page(unittest.TestCase):
         suffix = {USER: '', INLINED: '_[i]', JIT: '_[j]', KERNEL: '_[k]', FILE: '_[f]', INTERP: '_[p]', WAKER: '_[w]', ROOT: ''}
         names = [(f'{word}_{kind}', kind) for kind in suffix for word in ('read', 'parse', 'std::sort')]
         names += [('[unknown]', USER), ('[libx.so+0x12]', USER), ('--', USER)]
-        names += [(f'[{name}]', MARK) for name in ('truncated: too deep', 'idle: epoll', 'runqueue', 'blocked', 'residual')]
+        names += [(f'[{name}]', MARK) for name in ('truncated: too deep', 'idle: epoll', 'lock: mutex', 'runqueue', 'blocked', 'residual')]
         for kind, schemes in (('oncpu', ('light', 'dark')), ('offcpu', ('dark',)), ('wall', ('light',))):
             folded = f'#stackbpf;v=1;kind={kind};unit=samples\n' + ''.join(f'{name}{suffix.get(of, "")} 10\n' for name, of in names)
             for scheme in schemes:

@@ -25,7 +25,7 @@ IN_EXEC = {'load_elf_binary', 'begin_new_exec'}
 
 # Outermost and innermost of stacks of time and of files.
 ROOT_MARKS = {'[runqueue]', '[throttled]', '[idle]'}
-LEAF_MARK = re.compile(r'\[(idle: \w+|running.*|runqueue|throttled|blocked)\]|.*_\[f\]')
+LEAF_MARK = re.compile(r'\[(idle: \w+|lock: \w+|running.*|runqueue|throttled|blocked)\]|.*_\[f\]')
 DEBUG_DIR = '/usr/lib/debug/.build-id'
 
 

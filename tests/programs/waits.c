@@ -12,10 +12,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -341,7 +343,55 @@ static void burner(void)
 		MEASURED(burn);
 }
 
-/* idle: workers that wait for work, each in another way; none comes. */
+/* locks: whoever has the semaphore or the rwlock sleeps, as in a convoy. */
+
+static sem_t semaphore;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+static NOINLINE void wait_for_semaphore(void)
+{
+	while (sem_wait(&semaphore))
+		;
+}
+
+static NOINLINE void wait_for_rwlock(void)
+{
+	pthread_rwlock_wrlock(&rwlock);
+}
+
+static void semaphore_rival(void)
+{
+	while (!is_over) {
+		MEASURED(wait_for_semaphore);
+		MEASURED(hold_lock);
+		sem_post(&semaphore);
+		MEASURED(stay_away);
+	}
+}
+
+static void rwlock_rival(void)
+{
+	while (!is_over) {
+		MEASURED(wait_for_rwlock);
+		MEASURED(hold_lock);
+		pthread_rwlock_unlock(&rwlock);
+		MEASURED(stay_away);
+	}
+}
+
+/* idle: threads that wait in a loop for what does not come, some of them where only workers wait. */
+
+static NOINLINE void wait_in_epoll(void)
+{
+	int epoll = epoll_create1(EPOLL_CLOEXEC), fd = eventfd(0, EFD_CLOEXEC);
+	struct epoll_event event = { .events = EPOLLIN };
+
+	epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+	while (!is_over)
+		epoll_wait(epoll, &event, 1, -1);
+	close(fd);
+	close(epoll);
+}
 
 static NOINLINE void wait_in_poll(void)
 {
@@ -353,7 +403,8 @@ static NOINLINE void wait_in_poll(void)
 	close(fd);
 }
 
-static NOINLINE void wait_for_condition(void)
+/* A second at a time: the end comes without a signal to the condition. */
+static inline __attribute__((always_inline)) void wait_in_condition(void)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -368,14 +419,36 @@ static NOINLINE void wait_for_condition(void)
 	pthread_mutex_unlock(&mutex);
 }
 
+static NOINLINE void wait_for_condition(void)
+{
+	wait_in_condition();
+	__asm__ volatile(""); /* no jump in the place of the call */
+}
+
+static NOINLINE void wait_for_work(void)
+{
+	wait_in_condition();
+	__asm__ volatile("");
+}
+
 static void poller(void)
 {
 	MEASURED(wait_in_poll);
 }
 
+static void epoller(void)
+{
+	MEASURED(wait_in_epoll);
+}
+
 static void waiter(void)
 {
 	MEASURED(wait_for_condition);
+}
+
+static void worker(void)
+{
+	MEASURED(wait_for_work);
 }
 
 /* mixed: all of it, and threads that come and go. */
@@ -481,10 +554,20 @@ static void mode_queue(int nr)
 	start_many(nr ? nr : 3, "burner", burner);
 }
 
+static void mode_locks(int nr)
+{
+	sem_init(&semaphore, 0, 1);
+	start_many(nr ? nr : 3, "rival", rival);
+	start_many(nr ? nr : 3, "sem_rival", semaphore_rival);
+	start_many(nr ? nr : 3, "rw_rival", rwlock_rival);
+}
+
 static void mode_idle(int nr)
 {
 	start("poller", poller);
+	start("epoller", epoller);
 	start("waiter", waiter);
+	start("worker", worker);
 	start("pauser", pauser);
 }
 
@@ -506,7 +589,7 @@ static const struct {
 	{ "sleeps", mode_sleeps }, { "convoy", mode_convoy }, { "pair", mode_pair },
 	{ "pause", mode_pause },   { "dstate", mode_dstate }, { "queue", mode_queue },
 	{ "idle", mode_idle },	   { "mixed", mode_mixed },   { "naps", mode_naps },
-	{ "bursts", mode_bursts },
+	{ "bursts", mode_bursts }, { "locks", mode_locks },
 };
 
 static void put_clocks(FILE *out, const struct clocks *c)

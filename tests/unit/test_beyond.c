@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* States, calls, objects and idle waits: what the resolver says beyond stacks. */
+/* States, calls, objects and why threads wait: what the resolver says beyond stacks. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,6 @@
 
 #include "model/fold.h"
 #include "model/profile.h"
-#include "resolve/idle.h"
 #include "resolve/resolve.h"
 #include "sb_abi_io.h"
 
@@ -23,7 +22,7 @@ static const char *const names[] = {
 	"futex_do_wait",  "schedule",	    "__schedule",
 	"bpf_prog_1",	  "ep_poll",	    "__lll_lock_wait",
 	"wake_up_q",	  "try_to_wake_up", "asm_sysvec_timer",
-	"hrtimer_wakeup",
+	"hrtimer_wakeup", "wait_for_work",
 };
 
 static int answer(const struct sb_sym_query *query, uint8_t kind)
@@ -62,6 +61,7 @@ uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uin
 
 /* Leaf first. */
 static const uint64_t condvar[] = { 0x1002, 0x1001, 0x1000 }, mutex[] = { 0x1008, 0x1001, 0x1000 };
+static const uint64_t pool[] = { 0x1002, 0x100d, 0x1000 };
 static const uint64_t futex[] = { 0x1006, 0x1005, 0x1004, 0x1003 };
 static const uint64_t epoll[] = { 0x1005, 0x1004, 0x1007 }, waking[] = { 0x1006, 0x100a, 0x1009 };
 /* A timer that interrupts a system call. */
@@ -77,8 +77,8 @@ static const uint64_t timer[] = { 0x100a, 0x100c, 0x100b, 0x1007 };
 		.flags = SB_STACK_KERNEL                                              \
 	}
 static const struct sb_batch_stack stacks[] = {
-	USER(1, condvar),  USER(2, mutex),     KERNEL(11, futex),
-	KERNEL(12, epoll), KERNEL(13, waking), KERNEL(14, timer),
+	USER(1, condvar),   USER(2, mutex),    KERNEL(11, futex), KERNEL(12, epoll),
+	KERNEL(13, waking), KERNEL(14, timer), USER(3, pool),
 };
 
 struct file {
@@ -211,45 +211,41 @@ static void test_views(void **state)
 	assert_int_equal(stats.weight, 15);
 }
 
-static void test_idle(void **state)
+static void test_waits(void **state)
 {
 	const struct sb_batch_count counts[] = {
-		COUNT(9, .ustack = { 1, 1 }, .kstack = { 11, 1 }, .state = SB_STATE_SLEEP),
+		COUNT(9, .ustack = { 3, 1 }, .kstack = { 11, 1 }, .state = SB_STATE_SLEEP),
 		COUNT(8, .ustack = { 2, 1 }, .kstack = { 11, 1 }, .state = SB_STATE_SLEEP),
 		COUNT(7, .ustack = { 2, 1 }, .kstack = { 12, 1 }, .state = SB_STATE_SLEEP),
 		COUNT(6, .ustack = { 2, 1 }, .kstack = { 12, 1 }, .state = SB_STATE_RUNQUEUE),
+		COUNT(5, .ustack = { 1, 1 }, .kstack = { 11, 1 }, .state = SB_STATE_SLEEP),
 	};
 	struct sb_resolve_opts opts = { .views[0].trim = trim, .views[0].has_idle = true };
 
-	assert_int_equal(resolve(&opts, NULL, 0, counts, 4), 0);
+	assert_int_equal(resolve(&opts, NULL, 0, counts, 5), 0);
 	assert_string_equal(
-		folded, "app;root;work;pthread_cond_wait;futex_do_wait;schedule;[idle: condvar] 9\n"
-			"app;root;work;__lll_lock_wait;futex_do_wait;schedule 8\n"
-			"app;root;work;__lll_lock_wait;ep_poll;schedule;[idle: epoll] 7\n"
-			"app;root;work;__lll_lock_wait;ep_poll;schedule 6\n");
+		folded,
+		"app;root;wait_for_work;pthread_cond_wait;futex_do_wait;schedule;[idle: worker] 9\n"
+		"app;root;work;__lll_lock_wait;futex_do_wait;schedule;[lock: mutex] 8\n"
+		"app;root;work;__lll_lock_wait;ep_poll;schedule;[idle: epoll] 7\n"
+		"app;root;work;__lll_lock_wait;ep_poll;schedule 6\n"
+		"app;root;work;pthread_cond_wait;futex_do_wait;schedule 5\n");
+	assert_int_equal(stats.lock_weight, 8);
 	opts.idle = SB_IDLE_DIM;
 	assert_int_equal(resolve(&opts, NULL, 0, counts, 2), 0);
-	assert_string_equal(folded,
-			    "[idle];app;root;work;pthread_cond_wait;futex_do_wait;schedule 9\n"
-			    "app;root;work;__lll_lock_wait;futex_do_wait;schedule 8\n");
+	assert_string_equal(
+		folded, "[idle];app;root;wait_for_work;pthread_cond_wait;futex_do_wait;schedule 9\n"
+			"app;root;work;__lll_lock_wait;futex_do_wait;schedule;[lock: mutex] 8\n");
 	opts.idle = SB_IDLE_DROP;
 	assert_int_equal(resolve(&opts, NULL, 0, counts, 3), 0);
-	assert_string_equal(folded, "app;root;work;__lll_lock_wait;futex_do_wait;schedule 8\n");
+	assert_string_equal(
+		folded, "app;root;work;__lll_lock_wait;futex_do_wait;schedule;[lock: mutex] 8\n");
 	assert_int_equal(stats.idle_weight, 16);
+	assert_int_equal(stats.lock_weight, 8);
 	assert_int_equal(stats.nr_samples, 1);
 	/* Stacks that were left out are not counted as complete or cut. */
 	assert_int_equal(stats.nr_user_stacks, 1);
 	assert_int_equal(stats.nr_status[SB_STACK_COMPLETE], 1);
-}
-
-/* Compilers append to the names of functions that they change. */
-static void test_idle_suffix(void **state)
-{
-	const struct sb_idle_wait wait = { .kernel = "sigsuspend.isra.0" };
-	const struct sb_idle_wait other = { .kernel = "do_wait" };
-
-	assert_string_equal(sb_idle_kind(&wait), "signal");
-	assert_null(sb_idle_kind(&other));
 }
 
 static const char *op_name(uint32_t op)
@@ -386,11 +382,10 @@ static void test_interrupts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_states),	     cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_views),	     cmocka_unit_test(test_idle_suffix),
-		cmocka_unit_test(test_files),	     cmocka_unit_test(test_path),
-		cmocka_unit_test(test_short_object), cmocka_unit_test(test_wakers),
-		cmocka_unit_test(test_interrupts),
+		cmocka_unit_test(test_states), cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_views),  cmocka_unit_test(test_files),
+		cmocka_unit_test(test_path),   cmocka_unit_test(test_short_object),
+		cmocka_unit_test(test_wakers), cmocka_unit_test(test_interrupts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

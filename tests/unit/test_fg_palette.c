@@ -107,16 +107,17 @@ static void test_kinds_apart(void **state)
 {
 	static const struct {
 		const char *run;
-		enum sb_fg_kind kinds[8]; /* up to the first SB_FG_PLAIN behind the first */
+		enum sb_fg_kind kinds[9]; /* up to the first SB_FG_PLAIN behind the first */
 	} cases[] = {
 		{ "offcpu",
-		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_WAITING, SB_FG_IDLE, SB_FG_INTERP } },
+		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_WAITING, SB_FG_IDLE, SB_FG_LOCK,
+		    SB_FG_INTERP } },
 		{ "offwake",
 		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_WAKER, SB_FG_DELIMITER, SB_FG_IDLE,
-		    SB_FG_INTERP } },
+		    SB_FG_INTERP, SB_FG_LOCK } },
 		{ "wall",
 		  { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_RUNNING, SB_FG_WAITING, SB_FG_BLOCKED,
-		    SB_FG_RESIDUAL, SB_FG_INTERP } },
+		    SB_FG_RESIDUAL, SB_FG_INTERP, SB_FG_LOCK } },
 		{ "io", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_FILE, SB_FG_INTERP } },
 		{ "oncpu", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_INLINED, SB_FG_JIT, SB_FG_INTERP } },
 		{ "mem", { SB_FG_PLAIN, SB_FG_KERNEL, SB_FG_INTERP } },
@@ -129,7 +130,7 @@ static void test_kinds_apart(void **state)
 		assert_int_equal(sb_fg_palette_init(&palette, &(struct sb_fg_opts){}, cases[i].run),
 				 0);
 		for (int dark = 0; dark < 2; dark++) {
-			for (size_t a = 0; !a || (a < 8 && kinds[a]); a++) {
+			for (size_t a = 0; !a || (a < 9 && kinds[a]); a++) {
 				for (size_t b = 0; b < a; b++)
 					assert_true(distance(fill_of(&palette, kinds[a], dark),
 							     fill_of(&palette, kinds[b], dark)) >=

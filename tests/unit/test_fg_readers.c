@@ -306,6 +306,8 @@ static void test_kinds(void **state)
 		{ "[idle: epoll]", SB_FG_IDLE },
 		{ "[idle]", SB_FG_IDLE },
 		{ "[idler]", SB_FG_PLAIN },
+		{ "[lock: mutex]", SB_FG_LOCK },
+		{ "[lock]", SB_FG_PLAIN },
 		{ "f_[z]", SB_FG_IDLE },
 		{ "[x+0x1]_[z]", SB_FG_IDLE },
 		{ "Foo::bar_[p]", SB_FG_INTERP },

@@ -23,6 +23,7 @@
 #define WINDOW_NS	 (20 * SB_NS_PER_MS)
 #define FREQ_HZ		 997
 #define IDLE_MARK	 "[idle: "
+#define LOCK_MARK	 "[lock: "
 #define NOT_SAMPLED_MARK "[running: not sampled]"
 
 /* A thread in one state, as samples name it. */
@@ -79,8 +80,17 @@ static int by_ids(const void *va, const void *vb)
 	return a->weight > b->weight ? -1 : a->weight < b->weight;
 }
 
+/* "epoll" of "[idle: epoll]", if the name is of that shape. */
+static void take_kind(const char *name, const char *mark, char *ret, size_t size)
+{
+	size_t len = strlen(mark);
+
+	if (!strncmp(name, mark, len))
+		snprintf(ret, size, "%.*s", (int)strcspn(name + len, "]"), name + len);
+}
+
 /*
- * The frames without what stands for the thread, its state and its idleness, which are told otherwise. The marks
+ * The frames without what stands for the thread, its state and why it waits, which are told otherwise. The marks
  * of a stack that was cut remain.
  */
 static void strip(const struct sb_profile *profile, struct sb_snap_thread *thread)
@@ -94,10 +104,8 @@ static void strip(const struct sb_profile *profile, struct sb_snap_thread *threa
 		if (leaf->kind != SB_FRAME_MARK || !strncmp(leaf->name, "[truncated", 10) ||
 		    !strncmp(leaf->name, "[lost", 5))
 			break;
-		if (!strncmp(leaf->name, IDLE_MARK, strlen(IDLE_MARK)))
-			snprintf(thread->idle, sizeof(thread->idle), "%.*s",
-				 (int)strcspn(leaf->name + strlen(IDLE_MARK), "]"),
-				 leaf->name + strlen(IDLE_MARK));
+		take_kind(leaf->name, IDLE_MARK, thread->idle, sizeof(thread->idle));
+		take_kind(leaf->name, LOCK_MARK, thread->lock, sizeof(thread->lock));
 		/* It ran, and no tick found it: any other stack says more. */
 		if (sb_streq(leaf->name, NOT_SAMPLED_MARK))
 			thread->weight = 0;

@@ -453,6 +453,8 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 			row_nr(rows[i].name, figures->session.stat[rows[i].stat]);
 	if (resolve->idle_weight)
 		row("left out: idle waits", "%.3f s", (double)resolve->idle_weight / 1e9);
+	if (resolve->lock_weight)
+		row("waits for locks", "%.3f s", (double)resolve->lock_weight / 1e9);
 	if (resolve->nr_unwanted)
 		row_nr("left out: other paths", resolve->nr_unwanted);
 	if (resolve->nr_missing_objects)

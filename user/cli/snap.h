@@ -19,6 +19,7 @@ struct sb_snap_thread {
 	char comm[SB_COMM_LEN + 1];
 	uint32_t state; /* enum sb_task_state; SB_STATE_NONE: no stack was found */
 	char idle[24];	/* "epoll": what it waits for, if it is a worker without work; or empty */
+	char lock[24];	/* "mutex": what kind of lock it waits for; or empty */
 	/* Frames, root first, numbers in the profile; of the sample of this weight. */
 	const uint32_t *ids;
 	size_t nr_ids;

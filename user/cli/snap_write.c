@@ -164,6 +164,8 @@ static void put_heading(const struct stack *stack, FILE *out)
 	}
 	if (*thread->idle)
 		fprintf(out, ", idle: %s", thread->idle);
+	if (*thread->lock)
+		fprintf(out, ", lock: %s", thread->lock);
 	putc('\n', out);
 }
 
@@ -264,6 +266,8 @@ static int write_object(const struct input *input, const struct stack *stack, vo
 	sb_json_pair(json, "state", states[thread->state]);
 	sb_json_raw(json, ",");
 	sb_json_pair(json, "idle", *thread->idle ? thread->idle : NULL);
+	sb_json_raw(json, ",");
+	sb_json_pair(json, "lock", *thread->lock ? thread->lock : NULL);
 	sb_json_raw(json, ",\"threads\":[");
 	for (i = 0; i < stack->nr; i++) {
 		sb_json_raw(json, i ? "," : "");

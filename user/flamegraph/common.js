@@ -12,12 +12,12 @@ const clean = (text) => String(text).replace(HIDDEN_CHARS, '\ufffd');
 
 // The bits of the colour rules: enum sb_fg_kind.
 const PLAIN = 0, KERNEL = 1, INLINED = 2, JIT = 3, WAKER = 4, UNKNOWN = 5, MARK = 6, DELIMITER = 7;
-const FILE = 8, IDLE = 9, RUNNING = 10, WAITING = 11, BLOCKED = 12, RESIDUAL = 13, INTERP = 14;
+const FILE = 8, IDLE = 9, RUNNING = 10, WAITING = 11, BLOCKED = 12, RESIDUAL = 13, INTERP = 14, LOCK = 15;
 
 // The beginning says it; one that ends in ] is the whole name.
 const SHAPES = [
 	['[truncated', MARK], ['[lost ', MARK], ['[Missed ', MARK], ['[empty]', MARK],
-	['[idle]', IDLE], ['[idle: ', IDLE], ['[running]', RUNNING], ['[running: ', RUNNING],
+	['[idle]', IDLE], ['[idle: ', IDLE], ['[lock: ', LOCK], ['[running]', RUNNING], ['[running: ', RUNNING],
 	['[runqueue]', WAITING], ['[throttled]', WAITING], ['[blocked]', BLOCKED],
 	['[stopped]', BLOCKED], ['[residual]', RESIDUAL], ['[unreadable ', UNKNOWN],
 ];

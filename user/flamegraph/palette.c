@@ -67,6 +67,7 @@ static const struct sb_fg_family file = FAMILY(252, 211, 130, 243, 190, 104);
 static const struct sb_fg_family running = FAMILY(250, 158, 98, 243, 138, 82);
 static const struct sb_fg_family waiting = FAMILY(246, 214, 70, 251, 228, 116);
 static const struct sb_fg_family blocked = FAMILY(128, 174, 226, 146, 188, 233);
+static const struct sb_fg_family lock = FAMILY(226, 104, 132, 236, 126, 150);
 static const struct sb_fg_family residual = FAMILY(104, 104, 104, 116, 116, 116);
 static const struct sb_fg_family idle = { .from = { 229, 231, 235 },
 					  .to = { 238, 240, 243 },
@@ -97,7 +98,7 @@ struct rule {
 			{ KIND(WAKER), NULL, &waker }, { KIND(UNKNOWN), NULL, &unknown },     \
 			{ KIND(FILE), NULL, &file }, { KIND(RUNNING), NULL, &running },       \
 			{ KIND(WAITING), NULL, &waiting }, { KIND(BLOCKED), NULL, &blocked }, \
-			{ KIND(RESIDUAL), NULL, &residual },                                  \
+			{ KIND(RESIDUAL), NULL, &residual }, { KIND(LOCK), NULL, &lock },     \
 		{                                                                             \
 			ALL_KINDS, NULL, plain                                                \
 		}                                                                             \
@@ -106,7 +107,7 @@ struct rule {
 static const struct theme {
 	const char *name; /* of the palette, or of the kind of run */
 	bool is_by_kind;
-	struct rule rules[12];
+	struct rule rules[13];
 } themes[] = {
 	/* by the kind of the run: the first is the default */
 	{ "oncpu", true, BY_KIND(&flame, &flame_kernel, &flame_inlined, &script) },

@@ -631,13 +631,21 @@ static int add_legend(const struct picture *picture, struct sb_str *out, double 
 		enum sb_fg_kind kind;
 		const char *name;
 	} rows[] = {
-		{ SB_FG_PLAIN, "user" },      { SB_FG_KERNEL, "kernel" },
-		{ SB_FG_INLINED, "inlined" }, { SB_FG_INTERP, "interpreter" },
-		{ SB_FG_JIT, "JIT" },	      { SB_FG_WAKER, "waker" },
-		{ SB_FG_UNKNOWN, "no name" }, { SB_FG_MARK, "truncated" },
-		{ SB_FG_FILE, "file" },	      { SB_FG_IDLE, "idle" },
-		{ SB_FG_RUNNING, "running" }, { SB_FG_WAITING, "waiting for a CPU" },
-		{ SB_FG_BLOCKED, "blocked" }, { SB_FG_RESIDUAL, "not accounted for" },
+		{ SB_FG_PLAIN, "user" },
+		{ SB_FG_KERNEL, "kernel" },
+		{ SB_FG_INLINED, "inlined" },
+		{ SB_FG_INTERP, "interpreter" },
+		{ SB_FG_JIT, "JIT" },
+		{ SB_FG_WAKER, "waker" },
+		{ SB_FG_UNKNOWN, "no name" },
+		{ SB_FG_MARK, "truncated" },
+		{ SB_FG_FILE, "file" },
+		{ SB_FG_IDLE, "idle" },
+		{ SB_FG_RUNNING, "running" },
+		{ SB_FG_WAITING, "waiting for a CPU" },
+		{ SB_FG_BLOCKED, "blocked" },
+		{ SB_FG_LOCK, "lock" },
+		{ SB_FG_RESIDUAL, "not accounted for" },
 	};
 	double x = PAD_PX;
 	int err = sb_str_add(out, "<g id=\"legend\">");

@@ -151,13 +151,14 @@ static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_ki
 		const char *head;
 		enum sb_fg_kind kind;
 	} shapes[] = {
-		{ "[truncated", SB_FG_MARK },	  { "[lost ", SB_FG_MARK },
-		{ "[Missed ", SB_FG_MARK },	  { "[empty]", SB_FG_MARK },
-		{ IDLE_ROOT, SB_FG_IDLE },	  { "[idle: ", SB_FG_IDLE },
-		{ "[running]", SB_FG_RUNNING },	  { "[running: ", SB_FG_RUNNING },
-		{ "[runqueue]", SB_FG_WAITING },  { "[throttled]", SB_FG_WAITING },
-		{ "[blocked]", SB_FG_BLOCKED },	  { "[stopped]", SB_FG_BLOCKED },
-		{ "[residual]", SB_FG_RESIDUAL }, { "[unreadable ", SB_FG_UNKNOWN },
+		{ "[truncated", SB_FG_MARK },	   { "[lost ", SB_FG_MARK },
+		{ "[Missed ", SB_FG_MARK },	   { "[empty]", SB_FG_MARK },
+		{ IDLE_ROOT, SB_FG_IDLE },	   { "[idle: ", SB_FG_IDLE },
+		{ "[lock: ", SB_FG_LOCK },	   { "[running]", SB_FG_RUNNING },
+		{ "[running: ", SB_FG_RUNNING },   { "[runqueue]", SB_FG_WAITING },
+		{ "[throttled]", SB_FG_WAITING },  { "[blocked]", SB_FG_BLOCKED },
+		{ "[stopped]", SB_FG_BLOCKED },	   { "[residual]", SB_FG_RESIDUAL },
+		{ "[unreadable ", SB_FG_UNKNOWN },
 	};
 
 	if (!len || name[len - 1] != ']' || name[0] != '[')

@@ -34,6 +34,7 @@ enum sb_fg_kind {
 	SB_FG_BLOCKED,	 /* "[blocked]" */
 	SB_FG_RESIDUAL,	 /* "[residual]": what no measurement accounts for */
 	SB_FG_INTERP,	 /* code that an interpreter runs */
+	SB_FG_LOCK,	 /* "[lock: mutex]" */
 	SB_FG_GAP,	 /* in_order trees: the parent's own time between two children; not drawn */
 	SB_FG_KIND_MAX,
 };

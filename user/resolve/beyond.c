@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What is known of a sample beside its stacks: thread states, calls, objects, idle waits. */
+/* What is known of a sample beside its stacks: thread states, calls, objects, why it waits. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "resolve/idle.h"
 #include "resolve/resolve_priv.h"
 
 /* The frames of a tracer on top of what it looked at are few. */
@@ -100,23 +99,50 @@ static const char *waits_in(const struct sb_resolver *resolver)
 	return NULL;
 }
 
-static const char *idle_kind(struct sb_resolver *resolver, const struct sb_sample_key *key)
+/* What the table of waits.c knows of the name of a frame, remembered for each: most frames are none of its words. */
+enum { WORD_UNKNOWN, WORD_NO, WORD_YES };
+
+static bool is_word(struct sb_resolver *resolver, uint32_t frame, const char *name)
 {
-	const char *user[4];
-	struct sb_idle_wait wait = { .user = user };
+	size_t nr = resolver->words.nr;
+
+	if (frame >= nr) {
+		if (sb_vec_reserve(&resolver->words, (size_t)frame + 1))
+			return sb_waits_is_word(name);
+		memset(resolver->words.at + nr, WORD_UNKNOWN, frame + 1 - nr);
+		resolver->words.nr = (size_t)frame + 1;
+	}
+	if (resolver->words.at[frame] == WORD_UNKNOWN)
+		resolver->words.at[frame] = sb_waits_is_word(name) ? WORD_YES : WORD_NO;
+	return resolver->words.at[frame] == WORD_YES;
+}
+
+void sb_resolver_find_reason(struct sb_resolver *resolver, const struct sb_sample_key *key)
+{
+	struct sb_wait_frame user[SB_WAIT_FRAMES_MAX];
+	struct sb_wait wait = { .user = user };
 	size_t i;
 
+	resolver->reason = (struct sb_wait_reason){ .class = SB_WAIT_PLAIN };
 	if (!resolver->view->has_idle ||
 	    (key->state != SB_STATE_SLEEP && key->state != SB_STATE_IDLE &&
 	     key->state != SB_STATE_DISK))
-		return NULL;
+		return;
 	wait.kernel = waits_in(resolver);
 	for (i = resolver->parts.kernel; i-- > resolver->parts.user;) {
+		const struct sb_frame *frame = frame_at(resolver, i);
+
 		if (wait.nr_user == SB_ARRAY_SIZE(user))
 			break;
-		user[wait.nr_user++] = frame_at(resolver, i)->name;
+		if (frame->kind == SB_FRAME_DELIMITER)
+			continue;
+		user[wait.nr_user++] = (struct sb_wait_frame){
+			.name = frame->name,
+			.is_interp = frame->kind == SB_FRAME_INTERP,
+			.is_word = is_word(resolver, resolver->frames.at[i], frame->name),
+		};
 	}
-	return sb_idle_kind(&wait);
+	resolver->reason = sb_waits_reason(&wait);
 }
 
 bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch_count *count)
@@ -129,26 +155,34 @@ bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch
 		resolver->stats->nr_unwanted += count->count.nr_samples;
 		return true;
 	}
-	if (resolver->opts.idle != SB_IDLE_DROP || !idle_kind(resolver, &count->key))
+	if (resolver->opts.idle != SB_IDLE_DROP || resolver->reason.class != SB_WAIT_IDLE)
 		return false;
 	resolver->stats->idle_weight += count->count.weight;
 	return true;
 }
 
-/* A mark behind the stack, or a root before it. */
-static int push_idle(struct sb_resolver *resolver, const struct sb_sample_key *key)
+/* "[idle: epoll]", "[lock: mutex]" */
+static int push_reason_mark(struct sb_resolver *resolver, const char *what)
 {
-	const char *kind = idle_kind(resolver, key);
+	int err;
+
+	sb_str_clear(&resolver->text);
+	err = sb_str_addf(&resolver->text, "[%s: %s]", what, resolver->reason.kind);
+	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_MARK);
+}
+
+/* A mark behind the stack, or a root before it. */
+static int push_reason(struct sb_resolver *resolver)
+{
 	uint32_t root;
 	int err;
 
-	if (!kind)
+	if (resolver->reason.class == SB_WAIT_PLAIN)
 		return 0;
-	if (resolver->opts.idle == SB_IDLE_SHOW) {
-		sb_str_clear(&resolver->text);
-		err = sb_str_addf(&resolver->text, "[idle: %s]", kind);
-		return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_MARK);
-	}
+	if (resolver->reason.class == SB_WAIT_LOCK)
+		return push_reason_mark(resolver, "lock");
+	if (resolver->opts.idle == SB_IDLE_SHOW)
+		return push_reason_mark(resolver, "idle");
 	err = sb_resolver_push(resolver, "[idle]", SB_FRAME_MARK);
 	if (err)
 		return err;
@@ -322,7 +356,7 @@ int sb_resolver_push_beyond(struct sb_resolver *resolver, const struct sb_sample
 	if (op)
 		err = sb_resolver_push(resolver, op, SB_FRAME_KERNEL);
 	if (!err)
-		err = push_idle(resolver, key);
+		err = push_reason(resolver);
 	if (!err && key->object)
 		err = push_object(resolver, key->object);
 	return err ? err : push_state_leaf(resolver, key);

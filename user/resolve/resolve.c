@@ -66,6 +66,7 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_objects_release(&resolver->objects);
 	sb_labels_table_release(&resolver->labels);
 	sb_vec_release(&resolver->names);
+	sb_vec_release(&resolver->words);
 	free(resolver);
 }
 
@@ -302,6 +303,7 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 		err = sb_resolver_cut_interrupted(resolver, first, resolver->parts.kernel);
 	if (err)
 		return err;
+	sb_resolver_find_reason(resolver, &count->key);
 	if (sb_resolver_is_left_out(resolver, count)) {
 		uncount_stacks(resolver, &before);
 		return 0;
@@ -315,6 +317,8 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 		resolver->stats->nr_cut += count->count.nr_samples;
 	if (count->key.state < SB_STATE_MAX)
 		resolver->stats->state_weight[count->key.state] += count->count.weight;
+	if (resolver->reason.class == SB_WAIT_LOCK)
+		resolver->stats->lock_weight += count->count.weight;
 	err = sb_resolver_push_beyond(resolver, &count->key);
 	return err ? err : add_to_profile(resolver, count);
 }
@@ -418,6 +422,7 @@ int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile)
 	int err;
 
 	resolver->profile = profile;
+	resolver->words.nr = 0; /* frames get other numbers */
 	err = move_frames(from, profile, resolver->kernel_frames.at, resolver->kernel_frames.nr);
 	if (err)
 		return err;

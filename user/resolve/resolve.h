@@ -36,7 +36,7 @@ uint32_t sb_root_by(enum sb_root root);
 
 #define SB_ROOTS_MAX 8
 
-/* What becomes of waits of idle workers, see idle.h. */
+/* What becomes of waits of idle workers, see waits.h. Waits for locks are never among them. */
 enum sb_idle_mode {
 	SB_IDLE_SHOW, /* a mark behind the leaf: "[idle: epoll]" */
 	SB_IDLE_DIM,  /* apart: below the root "[idle]" */
@@ -144,6 +144,7 @@ struct sb_resolve_runtime {
 struct sb_resolve_stats {
 	uint64_t nr_samples, weight; /* in the profile; weight as the BPF side has it */
 	uint64_t idle_weight;	     /* left out by SB_IDLE_DROP */
+	uint64_t lock_weight;	     /* in the profile, of waits for locks */
 	uint64_t nr_evicted;	     /* stacks forgotten */
 	uint64_t nr_unwanted;	     /* samples left out by path_glob */
 	uint64_t nr_missing_objects; /* samples whose object never came */

@@ -11,6 +11,7 @@
 #include "resolve/labels.h"
 #include "resolve/objects.h"
 #include "resolve/resolve.h"
+#include "resolve/waits.h"
 
 /* Physical frames of one stack, and how many of them have no name, by reason. */
 struct frame_counts {
@@ -127,8 +128,11 @@ struct sb_resolver {
 	struct sb_objects objects;
 	struct sb_labels_table labels;
 	size_t nr_unwanted_told;
-	struct sb_stack_parts parts; /* of the stack being put together */
-	SB_VEC(const char *) names;  /* of some of its frames */
+	struct sb_stack_parts parts;  /* of the stack being put together */
+	SB_VEC(const char *) names;   /* of some of its frames */
+	struct sb_wait_reason reason; /* why it waits */
+	SB_VEC(uint8_t)
+	words; /* by the number of a frame in the profile: what beyond.c knows of its name */
 };
 
 /* Append a frame. Return: 0, -ENOMEM, -E2BIG. */
@@ -163,6 +167,8 @@ int sb_resolver_cut_interrupted(struct sb_resolver *resolver, size_t first, size
 /* Before and after the stack: what else is known of the sample. */
 int sb_resolver_push_state_root(struct sb_resolver *resolver, const struct sb_sample_key *key);
 int sb_resolver_push_beyond(struct sb_resolver *resolver, const struct sb_sample_key *key);
+/* After its stacks: find out why the thread waits, for the two below and for sb_resolver_push_beyond(). */
+void sb_resolver_find_reason(struct sb_resolver *resolver, const struct sb_sample_key *key);
 /* Return: whether the sample is left out: an idle wait, an unwanted file. Those are counted. */
 bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch_count *count);
 

@@ -66,7 +66,7 @@ struct sb_view {
 	const char *prefix; /* of the names of its programs */
 	enum sb_state_place state_place;
 	bool is_of_wakers; /* stacks are those of wakers: an interrupt is not who it interrupted */
-	bool has_idle;	   /* waits of idle workers are told apart, see resolve/idle.h */
+	bool has_idle;	   /* waits for locks and for work are told apart, see resolve/waits.h */
 	/* Frames of the kernel that are not what the sample is about: leaf frames up to the last
 	 * one of these names are cut. NULL-terminated; NULL: none. */
 	const char *const *trim;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Why a thread waits, as far as its frames say it: for a lock that somebody holds, for work (it is idle), or for
+ * something else. The resolver calls this for every wait. The rules are the table in waits.c, one line each; a wait
+ * that no rule knows is plain, because --idle drop deletes what is called idle. Thread: any.
+ */
+#ifndef SB_RESOLVE_WAITS_H
+#define SB_RESOLVE_WAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* So many user frames next to the kernel are looked at: a take from a queue of Java is 12 frames deep. */
+#define SB_WAIT_FRAMES_MAX 32u
+
+enum sb_wait_class {
+	SB_WAIT_PLAIN, /* neither of the two, or not known */
+	SB_WAIT_IDLE,  /* a worker's own loop waits for work */
+	SB_WAIT_LOCK,  /* somebody else holds what the thread wants */
+};
+
+struct sb_wait_frame {
+	const char *name;
+	bool is_interp; /* a function of an interpreted language */
+	bool is_word;	/* sb_waits_is_word() of its name, which the caller may remember */
+};
+
+struct sb_wait {
+	const char *kernel; /* the kernel function that called the scheduler; NULL: not known */
+	const struct sb_wait_frame *user; /* user frames, leaf first */
+	size_t nr_user;			  /* at most SB_WAIT_FRAMES_MAX are looked at */
+};
+
+struct sb_wait_reason {
+	enum sb_wait_class class;
+	const char *kind; /* "epoll", "mutex": one word, static; NULL: SB_WAIT_PLAIN */
+};
+
+/* Return: whether a rule can begin with a frame of this name. A stack without any such frame needs no rules of frames. */
+bool sb_waits_is_word(const char *name);
+
+/* Return: what the first rule that fits says of the wait. */
+struct sb_wait_reason sb_waits_reason(const struct sb_wait *wait);
+
+#endif
