@@ -101,3 +101,27 @@ const char *sb_base_name(const char *path)
 
 	return slash ? slash + 1 : path;
 }
+
+bool sb_glob_matches(const char *glob, size_t glob_len, const char *text)
+{
+	const char *end = glob + glob_len, *star = NULL, *from = NULL;
+
+	for (;;) {
+		if (glob < end && *glob == '*') {
+			star = glob++;
+			from = text;
+			if (glob == end)
+				return true;
+		} else if (glob < end && *text && *glob == *text) {
+			glob++;
+			text++;
+		} else if (glob == end && !*text) {
+			return true;
+		} else if (star && *from) {
+			glob = star + 1;
+			text = ++from;
+		} else {
+			return false;
+		}
+	}
+}

@@ -32,6 +32,12 @@ void sb_str_release(struct sb_str *str);
 /* Return: what is behind the last slash of @path: a part of it. */
 const char *sb_base_name(const char *path);
 
+/*
+ * Whether all of @text is of the shape of the @glob_len bytes at @glob, in which '*' stands for any text and everything
+ * else for itself. Names of functions have brackets, which fnmatch(3) takes for a set; and this takes a tenth of its time.
+ */
+bool sb_glob_matches(const char *glob, size_t glob_len, const char *text);
+
 static inline bool sb_streq(const char *a, const char *b)
 {
 	return __builtin_strcmp(a, b) == 0;

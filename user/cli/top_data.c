@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/index.h"
+#include "model/owner.h"
 
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
@@ -169,26 +170,43 @@ static bool recurs(const struct sb_tree *tree, size_t node)
 	return false;
 }
 
-/* Who the own weight of @node is to be put down to: behind a leaf may stand what is said of it. Return: its
- * node; the node itself where there is no code. */
-static size_t owner_of(const struct sb_tree *tree, size_t node)
+static const char *frame_at(const void *arg, size_t i, enum sb_frame_kind *ret_kind)
 {
-	size_t at;
+	const struct sb_top_data *data = arg;
 
-	for (at = node; at; at = tree->nodes.at[at].parent)
-		if (sb_top_is_func(tree->nodes.at[at].kind))
-			return at;
-	return node;
+	*ret_kind = data->tree->nodes.at[data->path.at[i]].kind;
+	return sb_tree_name(data->tree, data->path.at[i]);
+}
+
+/* Find the node that the own weight of @node is counted for, from the root to @node. Return: 0 or -ENOMEM. */
+static int find_owner(struct sb_top_data *data, size_t node, size_t *ret_owner)
+{
+	struct sb_owner_path path = { .frame_at = frame_at, .arg = data };
+	const struct sb_tree_node *nodes = data->tree->nodes.at;
+	size_t at, i;
+	int err;
+
+	for (at = node; at; at = nodes[at].parent)
+		path.nr++;
+	data->path.nr = 0;
+	err = sb_vec_reserve(&data->path, path.nr);
+	if (err)
+		return err;
+	data->path.nr = path.nr;
+	for (at = node, i = path.nr; i--; at = nodes[at].parent)
+		data->path.at[i] = at;
+	*ret_owner = data->path.at[sb_owner_find(&path)];
+	return 0;
 }
 
 static int add_node(struct sb_top_data *data, struct sb_index *index, size_t i)
 {
 	const struct sb_tree_node *node = &data->tree->nodes.at[i];
 	bool has_self = node->self[SB_TOP_RECENT] || node->self[SB_TOP_ALL], is_alone;
-	size_t owner = has_self ? owner_of(data->tree, i) : i;
+	size_t owner;
 	struct sb_top_func *func;
 	int64_t id;
-	int span;
+	int span, err;
 
 	if (sb_top_is_func(node->kind) && !recurs(data->tree, i)) {
 		id = find_func(data, index, i);
@@ -200,6 +218,9 @@ static int add_node(struct sb_top_data *data, struct sb_index *index, size_t i)
 	}
 	if (!has_self)
 		return 0;
+	err = find_owner(data, i, &owner);
+	if (err)
+		return err;
 	id = find_func(data, index, owner);
 	if (id < 0)
 		return (int)id;
@@ -234,5 +255,6 @@ void sb_top_data_reset(struct sb_top_data *data)
 	sb_profile_free(data->all);
 	sb_tree_free(data->tree);
 	sb_vec_release(&data->funcs);
+	sb_vec_release(&data->path);
 	*data = (struct sb_top_data){ .nr_slots = nr_slots, .stacks_max = stacks_max };
 }

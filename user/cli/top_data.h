@@ -33,6 +33,7 @@ struct sb_top_data {
 	uint64_t weight[SB_TOP_SPAN_MAX]; /* after sb_top_data_sum() */
 	struct sb_tree *tree;		  /* NULL: before sb_top_data_sum() */
 	SB_VEC(struct sb_top_func) funcs; /* in no order */
+	SB_VEC(size_t) path;		  /* scratch: nodes from the root's child on */
 	size_t stacks_max;		  /* 0: SB_TOP_STACKS_MAX */
 	uint64_t nr_shed;		  /* stacks that became "(other)" */
 };

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "model/owner.h"
 
 static const char *const norm_names[] = {
 	[SB_DIFF_SHARE] = "share",
@@ -122,6 +123,7 @@ struct counting {
 	SB_VEC(struct sb_diff_row) rows;
 	struct sb_index index;
 	SB_VEC(uint32_t) path;	  /* of the node in question: rows, from the root's child on */
+	SB_VEC(uint32_t) nodes;	  /* the same as nodes of the tree */
 	SB_VEC(uint32_t) nr_open; /* by row: how often it is in the path */
 };
 
@@ -130,6 +132,7 @@ static void counting_release(struct counting *counting)
 	sb_vec_release(&counting->rows);
 	sb_index_release(&counting->index);
 	sb_vec_release(&counting->path);
+	sb_vec_release(&counting->nodes);
 	sb_vec_release(&counting->nr_open);
 }
 
@@ -157,15 +160,36 @@ static int find_row(struct counting *counting, const struct sb_tree_node *node, 
 	return err ?: sb_index_add(&counting->index, hash, *ret_row);
 }
 
-static void add_node(struct sb_diff_row *row, const struct sb_tree_node *node, bool is_outermost)
+static const char *frame_at(const void *arg, size_t i, enum sb_frame_kind *ret_kind)
+{
+	const struct counting *counting = arg;
+	const struct sb_tree_node *node = &counting->tree->nodes.at[counting->nodes.at[i]];
+
+	*ret_kind = node->kind;
+	return sb_strtab_get(&counting->tree->strings, node->name, NULL);
+}
+
+/* The own weight of the last node of the path, for whom it counts. */
+static void add_self(struct counting *counting, const struct sb_tree_node *node)
+{
+	const struct sb_owner_path path = { frame_at, counting, counting->nodes.nr };
+	struct sb_diff_row *row;
+	int side;
+
+	if (!node->self[SB_TREE_A] && !node->self[SB_TREE_B])
+		return;
+	row = &counting->rows.at[counting->path.at[sb_owner_find(&path)]];
+	for (side = 0; side < SB_TREE_NR; side++) {
+		row->self[side] += node->self[side];
+		row->self_squares[side] += node->self_squares[side];
+	}
+}
+
+static void add_total(struct sb_diff_row *row, const struct sb_tree_node *node)
 {
 	int side;
 
 	for (side = 0; side < SB_TREE_NR; side++) {
-		row->self[side] += node->self[side];
-		row->self_squares[side] += node->self_squares[side];
-		if (!is_outermost)
-			continue;
 		row->total[side] += node->total[side];
 		row->total_squares[side] += node->total_squares[side];
 	}
@@ -182,11 +206,15 @@ static int count(struct counting *counting)
 
 		while (counting->path.nr >= node->depth)
 			counting->nr_open.at[counting->path.at[--counting->path.nr]]--;
+		counting->nodes.nr = counting->path.nr;
 		err = find_row(counting, node, &row);
 		err = err ?: sb_vec_push(&counting->path, row);
+		err = err ?: sb_vec_push(&counting->nodes, (uint32_t)i);
 		if (err)
 			return err;
-		add_node(&counting->rows.at[row], node, !counting->nr_open.at[row]++);
+		if (!counting->nr_open.at[row]++)
+			add_total(&counting->rows.at[row], node);
+		add_self(counting, node);
 	}
 	return 0;
 }

@@ -41,7 +41,7 @@ double sb_diff_value(const struct sb_diff *diff, int side, double weight);
 double sb_diff_z(const struct sb_diff *diff, const uint64_t weights[SB_TREE_NR],
 		 const double squares[SB_TREE_NR]);
 
-/* Functions, over all their places in the tree; recursion counts once. */
+/* Functions, over all their places in the tree; recursion counts once. Of waits, `self` is their owner's: see owner.h. */
 struct sb_diff_row {
 	uint32_t name, module; /* in the tree's strings; module 0: not known */
 	enum sb_frame_kind kind;

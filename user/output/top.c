@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The functions with the largest weight, for people: a line each. */
+/* The functions with the largest weight, for people: a line each. Waits are listed by who waits: model/owner.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "model/owner.h"
 #include "output/functions.h"
 #include "output/measure.h"
 #include "output/output.h"
@@ -29,6 +30,20 @@ struct top {
 	uint64_t weight;
 };
 
+struct stack {
+	const struct sb_profile *profile;
+	const uint32_t *ids;
+};
+
+static const char *frame_at(const void *arg, size_t i, enum sb_frame_kind *ret_kind)
+{
+	const struct stack *stack = arg;
+	const struct sb_frame *frame = sb_profile_frame_at(stack->profile, stack->ids[i]);
+
+	*ret_kind = frame->kind;
+	return frame->name;
+}
+
 static void weigh(struct top *top)
 {
 	size_t i, k, nr;
@@ -37,6 +52,9 @@ static void weigh(struct top *top)
 	for (i = 0; i < sb_profile_nr_stacks(top->profile); i++) {
 		const uint32_t *ids = sb_profile_stack_at(top->profile, i, &nr, &weight);
 
+		const struct stack stack = { top->profile, ids };
+		const struct sb_owner_path path = { frame_at, &stack, nr };
+
 		top->weight += weight;
 		for (k = 0; k < nr; k++) {
 			struct line *line = &top->lines[top->functions.of_frame[ids[k]]];
@@ -44,9 +62,10 @@ static void weigh(struct top *top)
 			if (line->last_stack != i + 1)
 				line->total += weight;
 			line->last_stack = i + 1;
-			if (k + 1 == nr)
-				line->self += weight;
 		}
+		if (nr)
+			top->lines[top->functions.of_frame[ids[sb_owner_find(&path)]]].self +=
+				weight;
 	}
 }
 

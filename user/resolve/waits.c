@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 /* What kind of system call the thread waits in, as bits. */
 #define FUTEX  (1u << 0)
@@ -414,41 +415,11 @@ static const struct rule rules[] = {
 	IDLE("worker", KTHREAD, NULL),
 };
 
-/* Whether @text is of the shape of @glob, which ends at @end; '*' is any text. */
-static bool is_like(const char *glob, const char *end, const char *text)
-{
-	const char *star = NULL, *from = NULL;
-
-	for (;;) {
-		if (glob < end && *glob == '*') {
-			star = glob++;
-			from = text;
-			if (glob == end)
-				return true;
-		} else if (glob < end && *text && *glob == *text) {
-			glob++;
-			text++;
-		} else if (glob == end && !*text) {
-			return true;
-		} else if (star && *from) {
-			glob = star + 1;
-			text = ++from;
-		} else {
-			return false;
-		}
-	}
-}
-
 static const char *end_of(const char *frames)
 {
 	const char *end = strstr(frames, " < ");
 
 	return end ? end : frames + strlen(frames);
-}
-
-static bool is_whole(const char *glob, const char *text)
-{
-	return is_like(glob, glob + strlen(glob), text);
 }
 
 /* The frames of @wait that a chain is matched with: all, or those of the interpreted language. */
@@ -467,7 +438,7 @@ static bool fits_at(const char *frames, const struct sb_wait *wait, size_t i, bo
 	for (;; frames = end + strlen(" < "), i = next_of(wait, i + 1, only_interp)) {
 		end = end_of(frames);
 		if (i >= wait->nr_user || i >= SB_WAIT_FRAMES_MAX ||
-		    !is_like(frames, end, wait->user[i].name))
+		    !sb_glob_matches(frames, (size_t)(end - frames), wait->user[i].name))
 			return false;
 		if (!*end)
 			return true;
@@ -493,7 +464,7 @@ static uint32_t call_of(const char *kernel)
 	if (!kernel)
 		return UNKNOWN;
 	for (i = 0; i < SB_ARRAY_SIZE(calls); i++)
-		if (is_whole(calls[i].function, kernel))
+		if (sb_glob_matches(calls[i].function, strlen(calls[i].function), kernel))
 			return calls[i].call;
 	return OTHER;
 }
@@ -505,7 +476,10 @@ bool sb_waits_is_word(const char *name)
 	for (i = 0; i < SB_ARRAY_SIZE(rules); i++) {
 		const char *frames = rules[i].frames;
 
-		if (frames && is_like(frames + (*frames == '@'), end_of(frames), name))
+		if (!frames)
+			continue;
+		frames += *frames == '@';
+		if (sb_glob_matches(frames, (size_t)(end_of(frames) - frames), name))
 			return true;
 	}
 	return false;

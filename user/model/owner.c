@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "model/owner.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+#define NONE SIZE_MAX
+
+struct frame {
+	const char *name;
+	enum sb_frame_kind kind;
+};
+
+/* Marks behind a stack that say what its thread was doing; '*' stands for any text. */
+static const char *const state_marks[] = {
+	"[idle: *]", "[lock: *]",  "[blocked]",	  "[stopped]",
+	"[running]", "[runqueue]", "[throttled]",
+};
+
+/* Where the resolver leaves off the kernel stack of a thread that gave its CPU away. */
+static const char *const scheduler[] = {
+	"schedule*", "preempt_schedule*", "io_schedule*", "*cond_resched*", "rt_mutex_schedule",
+};
+
+/* What C libraries and languages wait in: no function of a program. */
+static const char *const primitives[] = {
+	/* C libraries */
+	"*futex*",
+	"*lll_lock*",
+	"*lll_mutex_lock*",
+	"*pthread_cond_*",
+	"*pthread_mutex_*lock*",
+	"*pthread_rwlock_*lock*",
+	"*pthread_*join*",
+	"*pthread_once*",
+	"*pthread_barrier_wait*",
+	"*sem_*wait*",
+	"*nanosleep*",
+	"usleep",
+	"sleep",
+	"epoll_wait",
+	"epoll_pwait*",
+	"poll",
+	"__poll",
+	"ppoll*",
+	"select",
+	"pselect*",
+	"read",
+	"__read",
+	"__libc_read",
+	"recv*",
+	"accept",
+	"accept4",
+	"wait4",
+	"waitpid",
+	"*waitid",
+	"pause",
+	"sigsuspend",
+	"*sigtimedwait",
+	"sigwait*",
+	"syscall",
+	"[libc.so*",
+	"[libpthread*",
+	/* C++ */
+	"std::condition_variable::wait*",
+	"std::*mutex*::lock*",
+	"std::__glibcxx_rwlock_*",
+	"std::__shared_mutex_pthread::*",
+	"std::this_thread::sleep_*",
+	"__gthread_*",
+	/* Java */
+	"os::PlatformEvent::park*",
+	"os::PlatformMonitor::*",
+	"Parker::park",
+	"Unsafe_Park",
+	"ObjectMonitor::*",
+	"ObjectSynchronizer::*",
+	"InterpreterRuntime::monitorenter*",
+	"JVM_MonitorWait",
+	"JVM_Sleep",
+	"JavaThread::sleep*",
+	"PosixSemaphore::*",
+	"Monitor::wait*",
+	"jdk.internal.misc.Unsafe.park",
+	"sun.misc.Unsafe.park",
+	"java.lang.Object.wait*",
+	"java.lang.Thread.sleep*",
+	"java.util.concurrent.locks.LockSupport.park*",
+	"java.util.concurrent.locks.AbstractQueued*",
+	/* CPython, Ruby */
+	"PyThread_acquire_lock*",
+	"lock_PyThread_acquire_lock*",
+	"acquire_timed",
+	"rlock_acquire*",
+	"take_gil",
+	"PyCOND_*",
+	"PyEval_RestoreThread",
+	"PyEval_AcquireThread",
+	"pysleep",
+	"time_sleep",
+	"rb_native_cond_*",
+	"rb_native_mutex_lock",
+	"rb_mutex_synchronize",
+	/* Go */
+	"runtime.futex*",
+	"runtime.note*sleep*",
+	"runtime.mPark*",
+	"runtime.usleep*",
+	"runtime.epollwait*",
+	/* libuv */
+	"uv_cond_*wait",
+	"uv_sem_wait",
+};
+
+static bool is_among(const char *const *globs, size_t nr, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (sb_glob_matches(globs[i], strlen(globs[i]), name))
+			return true;
+	return false;
+}
+
+static struct frame at(const struct sb_owner_path *path, size_t i)
+{
+	struct frame frame = {};
+
+	frame.name = path->frame_at(path->arg, i, &frame.kind);
+	return frame;
+}
+
+static bool is_kernel(const struct frame *frame)
+{
+	return frame->kind == SB_FRAME_KERNEL || frame->kind == SB_FRAME_KERNEL_INLINED ||
+	       frame->kind == SB_FRAME_DELIMITER;
+}
+
+static bool is_scheduler(const struct frame *frame)
+{
+	return frame->kind == SB_FRAME_KERNEL &&
+	       is_among(scheduler, SB_ARRAY_SIZE(scheduler), frame->name);
+}
+
+static bool is_code(const struct frame *frame)
+{
+	return frame->kind != SB_FRAME_ROOT && frame->kind != SB_FRAME_MARK && !is_kernel(frame);
+}
+
+/* Return: how many frames are left without the waker's and the state's, which stand behind a stack. */
+static size_t without_state(const struct sb_owner_path *path)
+{
+	size_t nr = path->nr;
+
+	while (nr) {
+		const struct frame frame = at(path, nr - 1);
+
+		/* Marks that were read from a file have any kind. */
+		if (frame.kind != SB_FRAME_WAKER && frame.kind != SB_FRAME_DELIMITER &&
+		    (*frame.name != '[' ||
+		     !is_among(state_marks, SB_ARRAY_SIZE(state_marks), frame.name)))
+			break;
+		nr--;
+	}
+	return nr;
+}
+
+size_t sb_owner_find(const struct sb_owner_path *path)
+{
+	size_t nr = without_state(path), leaf = nr - 1, in_kernel = NONE, user;
+	struct frame frame;
+
+	if (!nr)
+		return path->nr - 1;
+	frame = at(path, leaf);
+	/* Nobody owns what only a process's or a thread's name stands for. */
+	if (frame.kind == SB_FRAME_ROOT)
+		return path->nr - 1;
+	if (!is_scheduler(&frame))
+		return leaf;
+	for (; nr; nr--) {
+		frame = at(path, nr - 1);
+		if (!is_kernel(&frame))
+			break;
+		if (in_kernel == NONE && !is_scheduler(&frame) && frame.kind != SB_FRAME_DELIMITER)
+			in_kernel = nr - 1;
+	}
+	for (user = nr; user; user--) {
+		frame = at(path, user - 1);
+		if (!is_code(&frame))
+			break;
+		if (!is_among(primitives, SB_ARRAY_SIZE(primitives), frame.name))
+			return user - 1;
+	}
+	/* A thread of the kernel; or nothing but primitives are known. */
+	return user < nr ? nr - 1 : in_kernel != NONE ? in_kernel : leaf;
+}
