@@ -13,6 +13,8 @@
 #define BLIND_TIMES	 16
 #define NR_FUTILE_WANTED 8
 #define NR_FUTILE_MAX	 64
+/* Tables of some thousand processes take so long; whatever costs more than the limit afterwards is no start-up. */
+#define STARTUP_NS_MAX	 (10ull * SB_NS_PER_SEC)
 
 static double min(double a, double b)
 {
@@ -33,6 +35,7 @@ void sb_governor_init(struct sb_governor *governor, const struct sb_governor_opt
 		.step_max = opts->step_max,
 		.nr_calm_wanted = NR_CALM_WANTED,
 		.nr_futile_wanted = NR_FUTILE_WANTED,
+		.startup_ns = STARTUP_NS_MAX,
 	};
 	if (governor->opts.step_max > SB_GOVERNOR_STEPS_MAX)
 		governor->opts.step_max = governor->step_max = SB_GOVERNOR_STEPS_MAX;
@@ -50,19 +53,26 @@ static void change(struct sb_governor *governor, uint32_t step)
 		governor->stats.step_worst = step;
 }
 
-/* What BPF may take. */
-static double room(const struct sb_governor *governor, double own)
+/* Our own time as far as it speaks for sampling less than at @step. */
+static double counting(const struct sb_governor *governor, double own, uint32_t step)
 {
-	return max(governor->opts.limit - own, governor->opts.limit * BPF_ROOM_MIN);
+	return governor->startup_ns || step >= governor->opts.own_step_max ? 0 : own;
+}
+
+/* What BPF may take at @step. */
+static double room(const struct sb_governor *governor, double own, uint32_t step)
+{
+	return max(governor->opts.limit - counting(governor, own, step),
+		   governor->opts.limit * BPF_ROOM_MIN);
 }
 
 /* Two windows in a row took at least so much. Return: whether a step was taken. */
 static bool lower(struct sb_governor *governor, double bpf, double own)
 {
-	double wanted = room(governor, own), expected = bpf;
+	double expected = bpf;
 	uint32_t step = governor->step;
 
-	while (expected > wanted && step < governor->step_max &&
+	while (expected > room(governor, own, step) && step < governor->step_max &&
 	       step < governor->step + governor->opts.jump_max) {
 		expected /= 2;
 		step++;
@@ -118,6 +128,7 @@ static bool is_time_to_rise(struct sb_governor *governor, double bpf, double own
 		return false;
 	jump = &governor->jumps[governor->nr_jumps - 1];
 	nr_steps = governor->step - jump->from;
+	own = counting(governor, own, jump->from);
 	if (bpf * (double)(1u << nr_steps) + own > CALM * governor->opts.limit) {
 		governor->nr_calm = 0;
 		return false;
@@ -128,10 +139,14 @@ static bool is_time_to_rise(struct sb_governor *governor, double bpf, double own
 	return governor->nr_calm >= governor->nr_calm_wanted;
 }
 
-static void account(struct sb_governor *governor, uint64_t ns, double cost)
+static void account(struct sb_governor *governor, uint64_t ns, double bpf, double own)
 {
 	struct sb_governor_stats *stats = &governor->stats;
+	double cost = bpf + own;
 
+	governor->startup_ns = own > CALM * governor->opts.limit && governor->startup_ns > ns
+				       ? governor->startup_ns - ns
+				       : 0;
 	if (governor->step)
 		stats->lowered_ns += ns;
 	stats->last = cost;
@@ -153,11 +168,17 @@ static void decide(struct sb_governor *governor, double bpf, double own, uint64_
 	if (governor->nr_windows < 2)
 		return;
 	if (bpf_least + own_least > governor->opts.limit) {
-		governor->nr_calm = 0;
-		if (lower(governor, bpf_least, own_least))
+		if (lower(governor, bpf_least, own_least)) {
+			governor->nr_calm = 0;
 			return;
-		governor->stats.helpless_ns += ns;
-		governor->stats.is_own_time = own_least > bpf_least;
+		}
+		if (!governor->startup_ns || bpf_least > governor->opts.limit) {
+			governor->stats.helpless_ns += ns;
+			governor->stats.is_own_time = own_least > bpf_least;
+		}
+	}
+	if (bpf_least + counting(governor, own_least, governor->step) > governor->opts.limit) {
+		governor->nr_calm = 0;
 	} else if (is_time_to_rise(governor, bpf, own)) {
 		governor->nr_since_back = 1;
 		go_back(governor);
@@ -176,7 +197,7 @@ uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor
 	bpf = (double)(now->bpf_ns - last->bpf_ns) / all;
 	own = (double)(now->own_ns - last->own_ns) / all;
 	governor->last = *now;
-	account(governor, ns, bpf + own);
+	account(governor, ns, bpf, own);
 	if (governor->opts.limit > 0)
 		decide(governor, bpf, own, ns);
 	governor->bpf_before = bpf;

@@ -9,7 +9,9 @@
  *   tables of a run's begin, is no reason.
  * - Time in BPF goes with the number of samples. Our own time does so in part only (names and tables are
  *   made once), so it may take room from BPF, but not more than three quarters: to sample less for
- *   what sampling does not cost helps nobody.
+ *   what sampling does not cost helps nobody. It takes none while the run starts up, when processes, symbols and
+ *   unwind tables are read for the first time, and none of a rate that the user asked for (own_step_max): that one
+ *   gives way only to what its samples cost in BPF.
  * - A step that did not help (by a tenth, at least) is taken back: the cost is that of looking at each
  *   event, whether it becomes a sample or not. It is tried again after 8 windows, then 16, up to 64.
  * - Back it goes as it came, when the cost is calm and what was saved would fit in again; each time that
@@ -26,8 +28,9 @@
 
 struct sb_governor_opts {
 	double limit; /* cost of the run, as a part of all CPUs: 0.01. 0: none, it stays at step 0 */
-	uint32_t step_max; /* at most SB_GOVERNOR_STEPS_MAX; 0: it cannot be made cheaper */
-	uint32_t jump_max; /* steps at once */
+	uint32_t step_max;     /* at most SB_GOVERNOR_STEPS_MAX; 0: it cannot be made cheaper */
+	uint32_t jump_max;     /* steps at once */
+	uint32_t own_step_max; /* our own time takes no step beyond this one */
 };
 
 /* Sums since any point, which may be another one for each of them. */
@@ -54,6 +57,7 @@ struct sb_governor {
 	uint32_t step,
 		step_max; /* now; step_max: lower than opts.step_max after a step that was futile */
 	uint32_t nr_windows; /* since the last change */
+	uint64_t startup_ns; /* that the start-up may still take; 0: it is over */
 	uint32_t nr_calm, nr_calm_wanted, nr_since_back, nr_futile, nr_futile_wanted;
 	double bpf_before, own_before; /* in the window before */
 	struct sb_governor_jump {

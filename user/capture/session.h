@@ -60,6 +60,7 @@ struct sb_session_opts {
 	uint32_t command_tgid;
 	struct sb_parser *parser; /* borrowed: who compiles unwind tables; NULL: we do */
 	uint32_t freq_hz;
+	bool is_freq_asked;   /* see struct sb_thinning_opts */
 	const char *event;    /* "cpu-clock" (default), "cycles" */
 	const uint32_t *cpus; /* NULL: all, those that come online later too */
 	size_t nr_cpus;

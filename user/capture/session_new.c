@@ -249,6 +249,7 @@ static int prepare(struct sb_session *session)
 				 .limit = opts->overhead_max,
 				 .event = opts->event,
 				 .freq_hz = opts->freq_hz,
+				 .is_freq_asked = opts->is_freq_asked,
 				 .parser = opts->parser,
 			 },
 			 skel);

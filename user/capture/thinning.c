@@ -133,6 +133,18 @@ void sb_thinning_forget_timers(struct sb_thinning *thinning)
 	thinning->timers.nr = 0;
 }
 
+/* Return: how many steps views of events take before a timer takes any. */
+static uint32_t steps_before_timers(const struct sb_thinning *thinning)
+{
+	uint32_t nr = UINT32_MAX;
+	size_t i;
+
+	for (i = 0; i < thinning->opts.views->nr; i++)
+		if (has_timer(&thinning->views[i]))
+			nr = thinning->views[i].nr_before;
+	return nr;
+}
+
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns)
 {
 	const struct sb_governor_reading now = read_cost(thinning, bpf_ns);
@@ -150,6 +162,8 @@ void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns)
 		if (thinned->step_max && !has_timer(thinned))
 			opts.jump_max = VIEW_JUMP_MAX;
 	}
+	opts.own_step_max =
+		thinning->opts.is_freq_asked ? steps_before_timers(thinning) : opts.step_max;
 	sb_governor_init(&thinning->governor, &opts, &now);
 }
 

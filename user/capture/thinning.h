@@ -27,7 +27,8 @@ struct sb_thinning_opts {
 	const struct sb_view_opts *view_opts;
 	double limit; /* see struct sb_governor_opts */
 	const char *event;
-	uint32_t freq_hz;		/* of the timers */
+	uint32_t freq_hz;   /* of the timers */
+	bool is_freq_asked; /* by the user: it gives way to the cost of its samples only */
 	const struct sb_parser *parser; /* borrowed: what it costs counts as well; may be NULL */
 };
 

@@ -201,6 +201,7 @@ static int make_session(struct sb_run *run)
 		.labels = opts->recorder.nr_labels > 0,
 		.parser = run->parser,
 		.freq_hz = opts->freq_hz,
+		.is_freq_asked = opts->is_freq_asked,
 		.event = opts->event,
 		.cpus = opts->cpus.nr ? opts->cpus.at : NULL,
 		.nr_cpus = opts->cpus.nr,

@@ -779,6 +779,7 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 		return sb_opts_fail(opts, "--max is shorter than --min: nothing is both");
 	if (!fields->sides)
 		fields->sides = SB_SIDE_USER | SB_SIDE_KERNEL;
+	fields->is_freq_asked = fields->freq_hz != 0;
 	if (!fields->freq_hz)
 		fields->freq_hz = 99;
 	if (!fields->event)

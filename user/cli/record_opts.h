@@ -25,6 +25,7 @@ struct sb_record_opts {
 	char *shell_argv[4];	   /* what `command` points at for -c */
 	uint64_t time_ns;	   /* 0: until it is stopped */
 	uint32_t freq_hz;
+	bool is_freq_asked;
 	const char *event;
 	sb_vec_u32 cpus;
 	uint32_t sides; /* SB_SIDE_* */
