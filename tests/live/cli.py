@@ -511,7 +511,7 @@ def test_closing_report(_):
         assert re.match(result, report) and len(re.match(result, report)[0]) < 2 * columns, report
         # Each figure that the one long line had begins a line.
         for detail in (r'[0-9.]+ % of threads x time accounted for', r'python [0-9.]+: [0-9.]+ % of \d+ with its frames',
-                       r'own cost [0-9.]+ % of a CPU'):
+                       r'own cost [0-9.]+ % of a CPU, and [0-9.]+ s of CPU time to start up'):
             assert any(re.match('stackbpf:   ' + detail.split(' ', maxsplit=1)[0], line) for line in lines), (detail, lines)
             assert re.search(detail, report), (detail, report)
 

@@ -107,6 +107,8 @@ struct sb_run {
 	uint64_t start_ns, end_ns;	   /* of sampling */
 	uint64_t drained_ns;		   /* when the last drain began */
 	uint64_t own_start_ns, own_end_ns; /* CPU time of ours at these */
+	/* The same when the run had started up, a second after the begin of sampling; 0: it ended before. */
+	uint64_t warm_ns, own_warm_ns;
 };
 
 /* A run of nothing yet, with the defaults of its options. */

@@ -18,7 +18,9 @@
 #include "cli/term.h"
 
 /* How often to drain, to look for new CPUs, and to show progress. */
-#define TICK_NS	       SB_NS_PER_SEC
+#define TICK_NS SB_NS_PER_SEC
+#define STARTUP_NS \
+	SB_NS_PER_SEC /* of sampling: processes, symbols and tables are read for the first time */
 
 /* Beyond them names and frames of a run without end are forgotten and found again. */
 #define FRAMES_MAX     (1u << 15)
@@ -268,7 +270,12 @@ static void govern(struct sb_run *run)
 static int on_tick(struct sb_run *run)
 {
 	int err = sb_run_drain(run);
+	uint64_t now_ns = sb_now_ns();
 
+	if (!run->warm_ns && now_ns >= run->start_ns + STARTUP_NS) {
+		run->warm_ns = now_ns;
+		run->own_warm_ns = sb_run_own_ns(run);
+	}
 	if (!err)
 		err = sb_session_hotplug(run->session);
 	govern(run);

@@ -291,10 +291,14 @@ static void add_accounted(const struct sb_run *run, const struct sb_run_figures 
 static void add_own_cost(const struct sb_run *run, const struct sb_run_figures *figures,
 			 struct sb_str *line)
 {
-	uint64_t bpf_ns = figures->session.stat[SB_STAT_RUN_NS];
+	uint64_t startup_ns = run->warm_ns ? run->own_warm_ns : run->own_end_ns;
+	double cost = percent(figures->session.stat[SB_STAT_RUN_NS], figures->wall_ns);
 
-	(void)sb_str_addf(line, "own cost %.2f %% of a CPU",
-			  percent(run->own_end_ns - run->own_start_ns + bpf_ns, figures->wall_ns));
+	/* To load, and to read processes, symbols and tables for the first time, is done once: no share of a CPU. */
+	if (run->end_ns > run->warm_ns && run->warm_ns)
+		cost += percent(run->own_end_ns - run->own_warm_ns, run->end_ns - run->warm_ns);
+	(void)sb_str_addf(line, "own cost %.2f %% of a CPU, and %.2f s of CPU time to start up",
+			  cost, (double)startup_ns / 1e9);
 }
 
 /*
