@@ -63,6 +63,14 @@ static const struct {
 	      "pthread_cond_wait", "futex_wait_k", "schedule_k" } } },
 	/* a system call that is no primitive has its caller in the C library, too */
 	{ "load", { { "app_r", "load", "read", "vfs_read_k", "folio_wait_k", "io_schedule_k" } } },
+	/* text that does not say what is the kernel's; and a program that has a function of that name */
+	{ "work",
+	  { { "app_r", "main", "work", "read", "entry_SYSCALL_64_after_hwframe", "do_syscall_64",
+	      "vfs_read", "schedule", "[blocked]" } } },
+	{ "worker_thread",
+	  { { "kworker_r", "ret_from_fork_asm", "ret_from_fork", "kthread", "worker_thread",
+	      "schedule" } } },
+	{ "schedule", { { "app_r", "main", "run", "schedule" } } },
 	/* who wakes is none of it */
 	{ "work",
 	  { { "app_r", "work", "poll", "do_poll_k", "schedule_k", "--", "try_to_wake_up_w",

@@ -25,6 +25,12 @@ static const char *const scheduler[] = {
 	"schedule*", "preempt_schedule*", "io_schedule*", "*cond_resched*", "rt_mutex_schedule",
 };
 
+/* Where the kernel's part of a stack begins: folded text need not say which frames are the kernel's. */
+static const char *const kernel_entries[] = {
+	"entry_SYSCALL_*", "do_syscall_64", "asm_exc_*",      "asm_sysvec_*",
+	"el0t_64_sync*",   "el0_svc*",	    "ret_from_fork*",
+};
+
 /* What C libraries and languages wait in: no function of a program. */
 static const char *const primitives[] = {
 	/* C libraries */
@@ -141,7 +147,7 @@ static bool is_kernel(const struct frame *frame)
 
 static bool is_scheduler(const struct frame *frame)
 {
-	return frame->kind == SB_FRAME_KERNEL &&
+	return (frame->kind == SB_FRAME_KERNEL || frame->kind == SB_FRAME_USER) &&
 	       is_among(scheduler, SB_ARRAY_SIZE(scheduler), frame->name);
 }
 
@@ -168,9 +174,27 @@ static size_t without_state(const struct sb_owner_path *path)
 	return nr;
 }
 
+/* Return: where the kernel's part of the first @nr frames begins, which end in the scheduler; @nr: they do not. */
+static size_t kernel_begin(const struct sb_owner_path *path, size_t nr)
+{
+	struct frame frame = at(path, nr - 1);
+	size_t begin = nr, i;
+
+	if (is_kernel(&frame)) {
+		while (begin && is_kernel(&frame))
+			if (--begin)
+				frame = at(path, begin - 1);
+		return begin;
+	}
+	for (i = nr; i--;)
+		if (is_among(kernel_entries, SB_ARRAY_SIZE(kernel_entries), at(path, i).name))
+			begin = i;
+	return begin;
+}
+
 size_t sb_owner_find(const struct sb_owner_path *path)
 {
-	size_t nr = without_state(path), leaf = nr - 1, in_kernel = NONE, user;
+	size_t nr = without_state(path), leaf = nr - 1, in_kernel = NONE, begin, user;
 	struct frame frame;
 
 	if (!nr)
@@ -181,10 +205,11 @@ size_t sb_owner_find(const struct sb_owner_path *path)
 		return path->nr - 1;
 	if (!is_scheduler(&frame))
 		return leaf;
-	for (; nr; nr--) {
+	begin = kernel_begin(path, nr);
+	if (begin == nr)
+		return leaf;
+	for (; nr > begin; nr--) {
 		frame = at(path, nr - 1);
-		if (!is_kernel(&frame))
-			break;
 		if (in_kernel == NONE && !is_scheduler(&frame) && frame.kind != SB_FRAME_DELIMITER)
 			in_kernel = nr - 1;
 	}
