@@ -95,6 +95,7 @@ static void check(const struct sb_sym_unwind *from, const uint64_t *ip, size_t n
 
 		must((ip[i] & SB_IP_MARKS) != SB_IP_MARKS);
 		must(!(ip[i] & SB_IP_BY_FP) || from->modes & SB_UNWIND_FP);
+		must(!(ip[i] & SB_IP_HIDES) || ip[i] & SB_IP_BY_FP);
 		/* The last one of a stack that is too deep is not looked up any more. */
 		if (from->modes & SB_UNWIND_CFI && i + 1 < FRAMES_MAX)
 			must(is_code(ip[i] & SB_IP_EXACT ? addr : addr - 1));
