@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "reader.h"
 #include "sb_sym.h"
 
 static const char *const default_dirs[] = { "/usr/lib/debug", NULL };
@@ -35,34 +35,25 @@ struct search {
 	struct sb_debugfile found;
 };
 
-static int open_beneath(const char *root, const char *path)
-{
-	sb_cleanup(sb_closep) int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return root_fd < 0 ? -errno : sb_open_beneath(root_fd, path);
-}
-
-/*
- * Open a regular file. Looked at before it is opened for reading: a container can plant a device
- * or a FIFO there, and with those the opening itself has effects.
- */
 static int open_regular(const char *root, const char *path)
 {
-	sb_cleanup(sb_closep) int path_fd = -1;
-	char link[64];
-	struct stat st;
-	int fd;
+	struct sb_reader_file file = { .place = SB_READER_HERE, .path = path, .root_fd = -1 };
+	sb_cleanup(sb_closep) int root_fd = -1;
+	int end = 0;
 
-	path_fd = root ? open_beneath(root, path) : open(path, O_PATH | O_CLOEXEC);
-	if (path_fd < 0)
-		return root ? path_fd : -errno;
-	if (fstat(path_fd, &st))
+	if (!root)
+		return sb_reader_open(&file);
+	if (sscanf(root, "/proc/%u/root%n", &file.tgid, &end) == 1 && end && !root[end]) {
+		file.place = SB_READER_IN;
+		return sb_reader_open(&file);
+	}
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOENT;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-	fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	file.tgid = 0;
+	file.place = SB_READER_BELOW;
+	file.root_fd = root_fd;
+	return sb_reader_open(&file);
 }
 
 static int checksum(const struct sb_elf *elf, uint32_t *ret_crc)
@@ -93,7 +84,7 @@ static bool is_same_file(int fd_a, int fd_b)
 {
 	struct stat a, b;
 
-	return fd_a >= 0 && fd_b >= 0 && !fstat(fd_a, &a) && !fstat(fd_b, &b) &&
+	return fd_a >= 0 && fd_b >= 0 && !sb_reader_fstat(fd_a, &a) && !sb_reader_fstat(fd_b, &b) &&
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
@@ -361,8 +352,9 @@ void sb_debugfile_release(struct sb_debugfile *file)
 /* A relative name is relative to the file which has the link, where that really is. */
 static int find_alt_by_name(struct search *search, const char *name, const char *debug_path)
 {
-	char path[PATH_MAX], real[PATH_MAX];
+	char path[PATH_MAX], real[PATH_MAX], link[64];
 	struct dir dir = dir_of(debug_path);
+	ssize_t len;
 	int err;
 
 	if (name[0] == '/')
@@ -370,8 +362,14 @@ static int find_alt_by_name(struct search *search, const char *name, const char 
 	if (snprintf(path, sizeof(path), "%.*s/%s", dir.len, dir.path, name) >= (int)sizeof(path))
 		return -ENOENT;
 	err = try_path(search, NULL, path);
-	if (err != -ENOENT || !realpath(debug_path, real))
+	if (err != -ENOENT)
 		return err;
+	/* Where it is that was opened; nothing is asked of its file system. */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", search->elf->fd);
+	len = readlink(link, real, sizeof(real) - 1);
+	if (len < 0 || real[0] != '/')
+		return err;
+	real[len] = '\0';
 	dir = dir_of(real);
 	if (snprintf(path, sizeof(path), "%.*s/%s", dir.len, dir.path, name) >= (int)sizeof(path))
 		return -ENOENT;

@@ -5,7 +5,6 @@
  * opened (no device, no pipe that waits for a writer), and only the unit of the right ID is used.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,8 @@
 
 #include "base/cleanup.h"
 #include "dwarf_priv.h"
+#include "procfs.h"
+#include "reader.h"
 
 static void file_freep(struct sb_dwarf_file **file)
 {
@@ -36,21 +37,20 @@ static bool may_speak(const struct stat *st, const struct sb_budget *budget)
 /* Return: a file descriptor, or a negative errno. */
 static int open_regular(const char *path, const struct sb_budget *budget)
 {
-	sb_cleanup(sb_closep) int place = open(path, O_PATH | O_CLOEXEC);
-	char self[64];
+	int fd = sb_procfs_open(-1, path), err;
 	struct stat st;
-	int fd;
 
-	if (place < 0 || fstat(place, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || !st.st_size)
-		return -EINVAL;
-	if (!may_speak(&st, budget))
-		return -EACCES;
-	/* Through /proc it is the same inode, whatever the path leads to by now. */
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", place);
-	fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return fd;
+	err = sb_reader_fstat(fd, &st);
+	if (!err && !st.st_size)
+		err = -EINVAL;
+	if (!err && !may_speak(&st, budget))
+		err = -EACCES;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 static int open_split(const struct sb_unit *unit)

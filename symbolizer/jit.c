@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "perfmap.h"
 #include "procfs.h"
+#include "reader.h"
 
 #define MAP_PATH_MAX 64
 /* An address that the map does not have is looked for again no sooner: some runtimes write their
@@ -71,7 +72,7 @@ static bool is_trusted(const struct sb_jit *jit, int fd)
 {
 	struct stat st;
 
-	if (fstat(fd, &st))
+	if (sb_reader_fstat(fd, &st))
 		return false;
 	if (st.st_uid == 0)
 		return true;

@@ -16,6 +16,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "procfs.h"
+#include "reader.h"
 
 /* A file that failed for one process may be found through others, so many times. */
 #define TRIES_MAX	  8u
@@ -221,7 +223,10 @@ static bool is_found_again(const struct sb_file *file)
 {
 	struct stat by_path, by_fd;
 
-	return !fstat(file->fd, &by_fd) && !stat(file->path, &by_path) &&
+	return !sb_reader_fstat(file->fd, &by_fd) &&
+	       !sb_reader_stat(
+		       &(struct sb_reader_file){ .place = SB_READER_HERE, .path = file->path },
+		       &by_path) &&
 	       by_path.st_dev == by_fd.st_dev && by_path.st_ino == by_fd.st_ino;
 }
 
@@ -486,6 +491,9 @@ static bool is_mapped_file(const struct sb_mapped_file *id, int fd, const struct
 		return false;
 	if (st->st_dev == makedev(id->maj, id->min))
 		return true;
+	/* What a copy is of was found by way of the mapping, or by its number. */
+	if (sb_reader_is_copy(fd))
+		return true;
 	return !fstatfs(fd, &fs) &&
 	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
 }
@@ -511,8 +519,9 @@ static int open_module(struct sb_modcache *cache, int fd, const struct opening *
 	size_t len;
 	int err;
 
-	if (fstat(fd, &st))
-		return -errno;
+	err = sb_reader_fstat(fd, &st);
+	if (err)
+		return err;
 	owner = sb_file_owner(fd, &st);
 	if (id && !is_mapped_file(id, fd, &st))
 		return -ESTALE;
@@ -586,7 +595,7 @@ static bool may_use_pin(struct sb_file *file, const struct sb_mapped_at *at)
 	struct sb_file_stamp stamp;
 	struct stat st;
 
-	if (file->fd < 0 || fstat(file->fd, &st))
+	if (file->fd < 0 || sb_reader_fstat(file->fd, &st))
 		return false;
 	owner = sb_file_owner(file->fd, &st);
 	stamp = stamp_of(&st);
@@ -633,7 +642,7 @@ static bool try_same_build_id(struct search *search, const struct sb_mapped_file
 
 		if (file->fd >= 0 && file->id.build_id_bytes == id->build_id_bytes &&
 		    !memcmp(file->id.build_id, id->build_id, id->build_id_bytes) &&
-		    !fstat(file->fd, &st) &&
+		    !sb_reader_fstat(file->fd, &st) &&
 		    (owner = sb_file_owner(file->fd, &st),
 		     sb_is_of_root(&owner) || runs_as(tgid, &owner)) &&
 		    try_fd(search, fcntl(file->fd, F_DUPFD_CLOEXEC, 0)))

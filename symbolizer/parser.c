@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "elf_file.h"
 #include "parser_priv.h"
+#include "reader.h"
 
 /* Images in memory have no owner: each is a domain. */
 #define NO_DEV		UINT64_MAX
@@ -122,13 +123,15 @@ static int domain_of(struct sb_parser_seat *seat, const struct sb_elf *elf,
 		     struct sb_parser_domain *domain)
 {
 	struct stat st;
+	int err;
 
 	if (elf->image) {
 		*domain = (struct sb_parser_domain){ NO_DEV, seat->nr_images++ };
 		return 0;
 	}
-	if (fstat(elf->fd, &st))
-		return -errno;
+	err = sb_reader_fstat(elf->fd, &st);
+	if (err)
+		return err;
 	*domain = (struct sb_parser_domain){ st.st_dev, st.st_uid };
 	return 0;
 }

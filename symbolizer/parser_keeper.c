@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The other processes: see parser.h. Each has one thread. */
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,9 +27,6 @@
 #define WORKER_AS_BYTES	      (4ull << 30)
 /* What it has before it is asked anything. */
 #define WORKER_DATA_BYTES_MIN (64ull << 20)
-/* More than are open at the beginning. */
-#define FDS_MAX		      4096
-#define FIRST_FD	      (STDERR_FILENO + 1)
 
 SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
 SB_DEFINE_CLEANUP(struct sb_cfi, sb_cfi_free)
@@ -48,31 +43,6 @@ struct bench {
 	uint32_t nr_workers;
 	uint64_t deadline_ns, worker_cpu_ns;
 };
-
-/* Both. */
-
-/* Keep @fds, which become numbers from FIRST_FD on, and nothing else above that. */
-static int keep_fds(int *fds, int nr)
-{
-	int i;
-
-	/* First out of the way of each other. */
-	for (i = 0; i < nr; i++) {
-		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_FD + nr);
-		if (fds[i] < 0)
-			return -errno;
-	}
-	for (i = 0; i < nr; i++) {
-		if (dup3(fds[i], FIRST_FD + i, O_CLOEXEC) < 0)
-			return -errno;
-		fds[i] = FIRST_FD + i;
-	}
-	if (syscall(SYS_close_range, FIRST_FD + nr, ~0u, 0))
-		/* A filter that does not know it: that of a service manager. */
-		for (i = FIRST_FD + nr; i < sysconf(_SC_OPEN_MAX) && i < FDS_MAX; i++)
-			(void)close(i);
-	return 0;
-}
 
 /* The worker. */
 
@@ -171,7 +141,7 @@ static void work(void *arg, int fd)
 	const struct sb_parser_area area = bench->area;
 
 	(void)prctl(PR_SET_NAME, "stackbpf-parse");
-	if (keep_fds(&fd, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL))
+	if (sb_peer_keep_fds(&fd, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL))
 		return;
 	limit_all();
 	if (opts->confine_worker && opts->confine_worker())
@@ -354,21 +324,6 @@ static void keep_all(struct keeper *keeper)
 	}
 }
 
-/* The terminal is none of its business, but for what a sanitizer has to say. */
-static int leave_terminal(void)
-{
-#ifndef SB_SANITIZED
-	int fd, null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null < 0)
-		return -errno;
-	for (fd = 0; fd < FIRST_FD; fd++)
-		if (dup2(null, fd) < 0)
-			return -errno;
-#endif
-	return 0;
-}
-
 static int begin(struct keeper *keeper, const struct sb_parser *parser)
 {
 	int fds[SB_PARSER_WHO_MAX + 1], err;
@@ -379,9 +334,9 @@ static int begin(struct keeper *keeper, const struct sb_parser *parser)
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)
 		fds[i] = parser->seats[i].peer_fd;
 	fds[i] = keeper->fd;
-	err = leave_terminal();
+	err = sb_peer_leave_terminal();
 	if (!err)
-		err = keep_fds(fds, SB_PARSER_WHO_MAX + 1);
+		err = sb_peer_keep_fds(fds, SB_PARSER_WHO_MAX + 1);
 	if (err)
 		return err;
 	for (i = 0; i < SB_PARSER_WHO_MAX; i++)

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "reader.h"
 
 #define CHUNK_BYTES	(256u << 10)
 /* Offsets of names are 32 bits wide; and a process must not make us hold more than this. */
@@ -189,7 +190,7 @@ int sb_perfmap_read(struct sb_perfmap *map, int fd)
 	uint64_t born_ns;
 	struct stat st;
 
-	if (fstat(fd, &st))
+	if (sb_reader_fstat(fd, &st))
 		return -errno;
 	born_ns = birth_ns(fd);
 	if (!is_of(map, &st, born_ns))
@@ -228,7 +229,7 @@ int sb_perfmaps_read(struct sb_perfmaps *maps, int fd, struct sb_perfmap **map)
 	uint64_t born_ns;
 	struct stat st;
 
-	if (fstat(fd, &st))
+	if (sb_reader_fstat(fd, &st))
 		return -errno;
 	born_ns = birth_ns(fd);
 	if (!*map || !is_of(*map, &st, born_ns)) {

@@ -6,17 +6,17 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "procmap_query.h"
+#include "reader.h"
 
 /* Room for a line with the longest path and its fields. */
 #define CHUNK_BYTES	   (64u << 10)
@@ -195,7 +195,7 @@ static int give_lines(struct lines *lines, int (*fn)(void *arg, const struct sb_
 	return 0;
 }
 
-static int read_lines(int fd, struct lines *lines,
+static int read_lines(uint32_t tgid, struct lines *lines,
 		      int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {
 	ssize_t n;
@@ -204,11 +204,10 @@ static int read_lines(int fd, struct lines *lines,
 	while (lines->nr_bytes < SB_MAPS_BYTES_MAX) {
 		if (lines->len == sizeof(lines->buf))
 			return -EBADMSG;
-		n = read(fd, lines->buf + lines->len, sizeof(lines->buf) - lines->len);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = sb_reader_entry(tgid, SB_READER_MAPS, lines->nr_bytes, lines->buf + lines->len,
+				    sizeof(lines->buf) - lines->len);
 		if (n < 0)
-			return -errno;
+			return (int)n;
 		if (n == 0)
 			return lines->nr_bad ? -EBADMSG : 0;
 		lines->len += (size_t)n;
@@ -220,56 +219,64 @@ static int read_lines(int fd, struct lines *lines,
 	return -EFBIG;
 }
 
-/* @fd is of its maps. */
-static int read_all(uint32_t tgid, int fd, int (*fn)(void *arg, const struct sb_maps_line *line),
-		    void *arg)
+int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {
 	sb_cleanup(sb_freep) struct lines *lines = malloc(sizeof(*lines));
-	char path[PROC_PATH_MAX];
-	uint32_t tid;
-	DIR *dir;
-	int err;
 
 	if (!lines)
 		return -ENOMEM;
 	lines->len = 0;
 	lines->nr_bytes = lines->nr_bad = 0;
-	err = read_lines(fd, lines, fn, arg);
-	if (err || lines->nr_bytes)
-		return err;
-	/* Empty: a kernel thread, a zombie, or a main thread that ended before the others. */
-	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
-	dir = opendir(path);
-	if (!dir)
-		return no_such_process(-errno);
-	while (!err && !lines->nr_bytes && (tid = next_thread(dir, tgid))) {
-		snprintf(path, sizeof(path), "/proc/%u/task/%u/maps", tgid, tid);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		err = read_lines(fd, lines, fn, arg);
-		close(fd);
-	}
-	closedir(dir);
-	return err;
+	return read_lines(tgid, lines, fn, arg);
 }
 
-int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
+/* Return: 0, -EPROTO, or what @fn said. */
+static int give_records(const uint8_t *at, size_t len,
+			int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {
-	sb_cleanup(sb_closep) int fd = open_entry(tgid, "maps", O_RDONLY);
+	struct sb_reader_map map;
+	int err = 0;
 
-	return fd < 0 ? fd : read_all(tgid, fd, fn, arg);
+	for (; len && err >= 0; at += map.record_bytes, len -= map.record_bytes) {
+		if (len < sizeof(map))
+			return -EPROTO;
+		memcpy(&map, at, sizeof(map));
+		if (map.record_bytes > len || map.record_bytes < sizeof(map) ||
+		    map.path_len > map.record_bytes - sizeof(map))
+			return -EPROTO;
+		err = fn(arg, &(struct sb_maps_line){
+				      .start = map.start,
+				      .end = map.end,
+				      .pgoff = map.pgoff,
+				      .ino = map.ino,
+				      .maj = map.maj,
+				      .min = map.min,
+				      .is_exec = map.is_exec,
+				      .is_writable = map.is_writable,
+				      .path = (const char *)at + sizeof(map),
+				      .path_len = map.path_len,
+			      });
+	}
+	return err < 0 ? err : 0;
 }
 
 int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {
-	sb_cleanup(sb_closep) int fd = open_entry(tgid, "maps", O_RDONLY);
-	int err;
+	sb_cleanup(sb_freep) uint8_t *buf = malloc(SB_READER_CODE_BYTES);
+	bool is_first = true;
+	uint64_t at = 0;
+	ssize_t n;
+	int err = 0;
 
-	if (fd < 0)
-		return fd;
-	err = sb_procmap_query_code(fd, fn, arg);
-	return err == -ENOTSUP ? read_all(tgid, fd, fn, arg) : err;
+	if (!buf)
+		return -ENOMEM;
+	for (; !err && at != UINT64_MAX; is_first = false) {
+		n = sb_reader_code(tgid, is_first, &at, buf);
+		if (n == -ENOTSUP && is_first)
+			return sb_procfs_maps(tgid, fn, arg);
+		err = n < 0 ? (int)n : give_records(buf, (size_t)n, fn, arg);
+	}
+	return err;
 }
 
 bool sb_moved_text_feed(struct sb_moved_text *moved, const struct sb_maps_line *line)
@@ -358,70 +365,31 @@ int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat)
 
 int sb_procfs_root(uint32_t tgid)
 {
-	return open_entry(tgid, "root", O_PATH | O_DIRECTORY);
+	return sb_reader_root(tgid, false);
 }
 
 int sb_procfs_other_root(uint32_t tgid)
 {
-	char path[PROC_PATH_MAX];
-	struct stat ours, theirs;
-	int fd = sb_procfs_root(tgid);
-
-	if (fd < 0)
-		return fd;
-	if (!stat("/", &ours) && !fstat(fd, &theirs) && ours.st_dev == theirs.st_dev &&
-	    ours.st_ino == theirs.st_ino) {
-		/* Other mounts below the same root are another namespace. */
-		snprintf(path, sizeof(path), "/proc/%u/ns/mnt", tgid);
-		if (!stat("/proc/self/ns/mnt", &ours) && !stat(path, &theirs) &&
-		    ours.st_ino == theirs.st_ino) {
-			close(fd);
-			return -ENOENT;
-		}
-	}
-	return fd;
-}
-
-/* An O_PATH descriptor, taken over, becomes one for reading if it is a regular file. */
-static int reopen_regular(int path_fd)
-{
-	sb_cleanup(sb_closep) int owned_fd = path_fd;
-	char path[PROC_PATH_MAX];
-	struct stat st;
-	int fd;
-
-	if (fstat(owned_fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", owned_fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	return sb_reader_root(tgid, true);
 }
 
 int sb_procfs_open(int root_fd, const char *path)
 {
-	int fd;
-
-	if (root_fd >= 0) {
-		fd = sb_open_beneath(root_fd, path);
-		return fd < 0 ? fd : reopen_regular(fd);
-	}
-	fd = open(path, O_PATH | O_CLOEXEC);
-	return fd < 0 ? -errno : reopen_regular(fd);
+	return sb_reader_open(&(struct sb_reader_file){
+		.place = root_fd < 0 ? SB_READER_HERE : SB_READER_BELOW,
+		.root_fd = root_fd,
+		.path = path,
+	});
 }
 
 int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end)
 {
-	char path[PROC_PATH_MAX];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
-		 (unsigned long long)start, (unsigned long long)end);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	return reopen_regular(fd);
+	return sb_reader_open(&(struct sb_reader_file){
+		.place = SB_READER_MAPPED,
+		.tgid = tgid,
+		.start = start,
+		.end = end,
+	});
 }
 
 static int open_named(uint32_t tgid, const struct sb_maps_line *line)
@@ -442,7 +410,7 @@ static int open_named(uint32_t tgid, const struct sb_maps_line *line)
 	close(root_fd);
 	if (fd < 0)
 		return fd;
-	err = fstat(fd, &st) ? -errno : 0;
+	err = sb_reader_fstat(fd, &st);
 	if (!err && st.st_ino != line->ino)
 		err = -ENOENT;
 	if (!err)
@@ -467,36 +435,31 @@ static bool is_file_of(const struct sb_maps_line *line, const struct stat *st)
 
 int sb_procfs_stat_line(uint32_t tgid, const struct sb_maps_line *line, struct stat *ret_st)
 {
+	struct sb_reader_file file = {
+		.place = SB_READER_MAPPED,
+		.tgid = tgid,
+		.start = line->start,
+		.end = line->end,
+	};
 	char path[PATH_MAX];
 
 	if (line->path_len && line->path[0] == '/' && line->path_len < sizeof(path)) {
 		memcpy(path, line->path, line->path_len);
 		path[line->path_len] = '\0';
-		if (!stat(path, ret_st) && is_file_of(line, ret_st))
+		if (!sb_reader_stat(
+			    &(struct sb_reader_file){ .place = SB_READER_HERE, .path = path },
+			    ret_st) &&
+		    is_file_of(line, ret_st))
 			return 0;
 	}
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", tgid,
-		 (unsigned long long)line->start, (unsigned long long)line->end);
-	return stat(path, ret_st) ? -errno : 0;
+	return sb_reader_stat(&file, ret_st);
 }
 
 int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len)
 {
-	sb_cleanup(sb_closep) int fd = open_entry(tgid, "mem", O_RDONLY);
-	char *p = buf;
-	ssize_t n;
+	ssize_t n = sb_reader_memory(tgid, addr, buf, len);
 
-	if (fd < 0)
-		return fd;
-	while (len) {
-		n = pread(fd, p, len, (off_t)addr);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EFAULT;
-		p += n;
-		addr += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
+	if (n >= 0)
+		return (size_t)n == len ? 0 : -EFAULT;
+	return n == -EPERM ? -EACCES : (int)n;
 }

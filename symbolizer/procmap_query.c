@@ -59,9 +59,10 @@ static int ask(int fd, uint64_t addr, uint64_t flags, char name[PATH_MAX],
 	return 0;
 }
 
-int sb_procmap_query_code(int fd, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
+int sb_procmap_query_code(int fd, uint64_t from, bool is_behind,
+			  int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {
-	uint64_t addr = 0, flags = VMA_EXECUTABLE;
+	uint64_t addr = from, flags = is_behind ? 0 : VMA_EXECUTABLE;
 	struct sb_maps_line line;
 	char name[PATH_MAX] = {}; /* memory checkers do not know that the kernel writes there */
 	uint32_t nr;
@@ -75,7 +76,7 @@ int sb_procmap_query_code(int fd, int (*fn)(void *arg, const struct sb_maps_line
 			__atomic_store_n(&is_absent, true, __ATOMIC_RELAXED);
 		/* Nothing from the start: it is a zombie, or the text says more. Later, it has ended. */
 		if (err)
-			return nr ? 0 : -ENOTSUP;
+			return nr || from ? 0 : -ENOTSUP;
 		err = fn(arg, &line);
 		if (err < 0)
 			return err;

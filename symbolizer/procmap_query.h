@@ -6,6 +6,7 @@
 #ifndef SB_PROCMAP_QUERY_H
 #define SB_PROCMAP_QUERY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 
@@ -23,9 +24,11 @@ struct sb_procmap_query {
 #define SB_PROCMAP_QUERY _IOWR('f', 17, struct sb_procmap_query)
 
 /*
- * Call @fn as sb_procfs_code() does; @fd is of /proc/PID/maps. Return: 0 or what @fn said; -EFBIG;
- * -ENOTSUP: nothing was handed over, and the text must be read.
+ * Call @fn for each executable mapping from @from on, and for what lies just behind anonymous ones; @is_behind: @from
+ * is behind one. @fd is of /proc/PID/maps. Return: 0 or what @fn said; -EFBIG; -ENOTSUP: nothing was handed over,
+ * and the text must be read.
  */
-int sb_procmap_query_code(int fd, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
+int sb_procmap_query_code(int fd, uint64_t from, bool is_behind,
+			  int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
 
 #endif

@@ -274,7 +274,9 @@ def built(*flags, after="", oracle=False):
                  *flags[1:], top + "/tests/unit/dwarf_lookup.c", *sources, "-o", path, "-lelf", "-lz",
                  "-lzstd", "-lm"])
 
-        sources = [top + "/symbolizer/budget.c", *glob.glob(top + "/symbolizer/dwarf*.c"), *glob.glob(top + "/user/base/*.c")]
+        sources = glob.glob(top + "/symbolizer/dwarf*.c") + [
+            top + "/symbolizer/" + name for name in ("budget.c", "procfs.c", "procmap_query.c", "reader.c", "reader_ops.c",
+                                                     "reader_process.c")] + glob.glob(top + "/user/base/*.c")
         args.file = os.path.join(work, "dwarf_lookup")
         compile_as(args.file, flags)
         if oracle:

@@ -2,14 +2,19 @@
 #include "base/peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
+/* More than are open at the beginning. */
+#define FDS_MAX	      4096
+#define FIRST_FD      (STDERR_FILENO + 1)
 #define CONTROL_BYTES CMSG_SPACE(SB_PEER_FDS_MAX * sizeof(int))
 
 union control {
@@ -150,4 +155,40 @@ int sb_peer_receive(int fd, void *message, size_t len, int *ret_fds, size_t fds_
 	for (i = 0; i < fds_max && err; i++)
 		sb_closep(&ret_fds[i]);
 	return err ? err : (int)nr_fds;
+}
+
+int sb_peer_keep_fds(int *fds, int nr)
+{
+	int i;
+
+	/* First out of the way of each other. */
+	for (i = 0; i < nr; i++) {
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_FD + nr);
+		if (fds[i] < 0)
+			return -errno;
+	}
+	for (i = 0; i < nr; i++) {
+		if (dup3(fds[i], FIRST_FD + i, O_CLOEXEC) < 0)
+			return -errno;
+		fds[i] = FIRST_FD + i;
+	}
+	if (syscall(SYS_close_range, FIRST_FD + nr, ~0u, 0))
+		/* A filter that does not know it: that of a service manager. */
+		for (i = FIRST_FD + nr; i < sysconf(_SC_OPEN_MAX) && i < FDS_MAX; i++)
+			(void)close(i);
+	return 0;
+}
+
+int sb_peer_leave_terminal(void)
+{
+#ifndef SB_SANITIZED
+	int fd, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return -errno;
+	for (fd = 0; fd < FIRST_FD; fd++)
+		if (dup2(null, fd) < 0)
+			return -errno;
+#endif
+	return 0;
 }

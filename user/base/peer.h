@@ -24,6 +24,13 @@ void sb_peer_release(struct sb_peer *peer);
 /* The same, and do not leave it to the process when that is. */
 void sb_peer_kill(struct sb_peer *peer);
 
+/* In the new process. Keep the @nr descriptors @fds, which become numbers from 3 on, and nothing else above 2.
+ * Return: 0 or a negative errno. */
+int sb_peer_keep_fds(int *fds, int nr);
+/* Standard input, output and error become /dev/null, but below a sanitizer, which writes there.
+ * Return: 0 or a negative errno. */
+int sb_peer_leave_terminal(void);
+
 #define SB_PEER_FDS_MAX 2
 
 /* Either end; does not wait. The caller keeps @fds. Return: 0; -ECHILD: the other end is closed; -EAGAIN: it

@@ -2,18 +2,17 @@
 #include "capture/asleep.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/status.h"
 #include "capture/interpwatch.h"
 #include "interp/step.h"
+#include "reader.h"
 #include "views/view.h"
 
 /* Pieces kept before they are unwound. One is 64 KiB in most cases, as there is no end of the stack. */
@@ -23,8 +22,6 @@ struct reader {
 	struct sb_asleep_stacks *asleep;
 	struct sb_interp_walk walk;
 	struct sb_str labels;
-	uint32_t tgid; /* whose memory is open */
-	int mem_fd;
 	struct {
 		struct sb_event_raw event;
 		uint8_t stack[SB_RAW_BYTES_MAX];
@@ -44,18 +41,6 @@ static bool still_sleeps(const struct sb_asleep *asleep)
 	    sb_status_numbers(status, "nonvoluntary_ctxt_switches", &nr_other, 1) != 1)
 		return false;
 	return nr_voluntary + nr_other == asleep->nr_switches;
-}
-
-static void open_memory(struct reader *reader, uint32_t tgid)
-{
-	char path[32];
-
-	if (reader->tgid == tgid)
-		return;
-	sb_closep(&reader->mem_fd);
-	snprintf(path, sizeof(path), "/proc/%u/mem", tgid);
-	reader->mem_fd = open(path, O_RDONLY | O_CLOEXEC);
-	reader->tgid = tgid;
 }
 
 static int look_at_interpreters(struct reader *reader, const struct sb_asleep *asleep)
@@ -79,14 +64,16 @@ static int keep_interpreters(struct reader *reader, const struct sb_asleep *asle
 static int take(struct reader *reader, const struct sb_asleep *asleep)
 {
 	struct sb_interpwatch *interps = reader->asleep->interps;
-	ssize_t nr_bytes = -1;
+	ssize_t nr_bytes;
 	bool is_good;
 	int err = 0;
 
-	open_memory(reader, asleep->raw.tgid);
-	if (reader->mem_fd >= 0)
-		nr_bytes = pread(reader->mem_fd, reader->piece.stack, sizeof(reader->piece.stack),
-				 (off_t)asleep->raw.stack_addr);
+	nr_bytes = sb_reader_memory(asleep->raw.tgid, asleep->raw.stack_addr, reader->piece.stack,
+				    sizeof(reader->piece.stack));
+	/* The main thread has ended before this one. */
+	if (nr_bytes == -ESRCH)
+		nr_bytes = sb_reader_memory(asleep->tid, asleep->raw.stack_addr,
+					    reader->piece.stack, sizeof(reader->piece.stack));
 	reader->piece.event = asleep->raw;
 	reader->piece.event.nr_stack_bytes = 0;
 	reader->asleep->nr++;
@@ -136,7 +123,6 @@ int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *pro
 	if (!reader)
 		return -ENOMEM;
 	reader->asleep = asleep;
-	reader->mem_fd = -1;
 	err = sb_iter_run(prog, &threads);
 	/* Those whose state could not be made: sched_begin passes over all others. */
 	if (!err && found)
@@ -145,7 +131,6 @@ int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *pro
 		found(asleep->arg);
 	if (!err)
 		err = take_all(reader, &threads);
-	sb_closep(&reader->mem_fd);
 	sb_str_release(&threads);
 	sb_str_release(&reader->labels);
 	return err;

@@ -307,6 +307,23 @@ const struct sb_parser_opts sb_privileges_of_parsers = {
 	.confine_worker = sb_sandbox_worker,
 };
 
+int sb_privileges_spawner(void *who)
+{
+	int err;
+
+	(void)sb_privileges_begin(who);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return -errno;
+	err = keep(SB_KEEPER_READER);
+	return err ? err : sb_sandbox_spawner();
+}
+
+int sb_privileges_reader(void *who)
+{
+	(void)who;
+	return sb_sandbox_reader();
+}
+
 int sb_privileges_front(const struct sb_owner *who, const char *dir)
 {
 	int err = keep_nothing(who);

@@ -130,6 +130,14 @@ int sb_privileges_to_signal(int pidfd);
  * filter that leaves them memory and their socket. */
 extern const struct sb_parser_opts sb_privileges_of_parsers;
 
+/*
+ * For the processes that read foreign memory and files (reader.h): as root they become @who, a struct sb_owner; they
+ * keep what SB_KEEPER_READER keeps, and have a filter. struct sb_reader_opts.confine_spawner and confine_reader.
+ * Return: 0 or a negative errno.
+ */
+int sb_privileges_spawner(void *who);
+int sb_privileges_reader(void *who);
+
 /* For `serve`, which needs nothing either: no capability, no way to any, a filter, no files but those below @dir, to
  * read. @who: whom to become as root. Return: 0 or a negative errno. */
 int sb_privileges_front(const struct sb_owner *who, const char *dir);

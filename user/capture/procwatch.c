@@ -24,6 +24,7 @@
 #include "capture/privileges.h"
 #include "capture/sideband.h"
 #include "capture/thread.h"
+#include "procfs.h"
 
 /* All rings together; each CPU gets its share, a power of two in these bounds. A record of a
  * mapping is about 150 bytes, an exec about seven records. */
@@ -103,7 +104,7 @@ static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
 {
 	struct file_key key = file_key_of(map);
 	uint64_t hash = sb_hash(&key, sizeof(key), 0);
-	char path[64];
+	int fd;
 
 	if (map->path[0] != '/' || !strncmp(map->path, "//", 2))
 		return; /* [vdso], //anon */
@@ -113,10 +114,9 @@ static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
 		watch->stats.nr_no_fd++;
 		return;
 	}
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", map->tgid,
-		 (unsigned long long)map->addr, (unsigned long long)(map->addr + map->len));
-	map->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (map->fd < 0 && (errno == EMFILE || errno == ENFILE))
+	fd = sb_procfs_open_mapped(map->tgid, map->addr, map->addr + map->len);
+	map->fd = fd < 0 ? -1 : fd;
+	if (fd == -EMFILE || fd == -ENFILE)
 		watch->stats.nr_no_fd++;
 	else if (map->fd < 0)
 		watch->stats.nr_unopened++;

@@ -53,6 +53,11 @@
 #define ANSWERER (1u << 8)
 #define SERVERS	 (FRONT | ANSWERER)
 #define STORER	 (1u << 9) /* `record`: writes the store */
+/* Makes accesses to foreign memory and files, and starts those that do: symbolizer/reader.h. A reader has the filter of
+ * the spawner, too. */
+#define READER	 (1u << 10)
+#define SPAWNER	 (1u << 11)
+#define READERS	 (READER | SPAWNER)
 
 struct call {
 	int number;
@@ -67,40 +72,40 @@ struct call {
 /* Whatever the arguments are. Calls that an architecture does not have are negative numbers. */
 static const struct call calls[] = {
 	/* What is open already. */
-	CALL(read, ALL | SERVERS | STORER),
-	CALL(pread64, ALL | PARSERS),
+	CALL(read, ALL | SERVERS | STORER | READER),
+	CALL(pread64, ALL | PARSERS | READERS),
 	CALL(readv, ALL),
 	CALL(write, ALL | SERVERS | STORER),
 	CALL(writev, ALL | SERVERS | STORER),
 	CALL(lseek, ALL | SERVERS | STORER),
-	CALL(close, ALL | PARSERS),
+	CALL(close, ALL | PARSERS | READERS),
 	CALL(dup, ALL),
-	CALL(getdents64, ALL | SERVERS | STORER),
+	CALL(getdents64, ALL | SERVERS | STORER | READER),
 	CALL(fadvise64, ALL | SERVERS),
 	/* Names of files. */
-	CALL(stat, ALL | SERVERS),
+	CALL(stat, ALL | SERVERS | READER),
 	CALL(lstat, ALL | SERVERS),
-	CALL(fstat, ALL | PARSERS),
-	CALL(newfstatat, ALL | SERVERS | STORER),
-	CALL(statx, ALL | SERVERS | STORER),
+	CALL(fstat, ALL | PARSERS | READERS),
+	CALL(newfstatat, ALL | SERVERS | STORER | READER),
+	CALL(statx, ALL | SERVERS | STORER | READER),
 	CALL(statfs, ALL),
-	CALL(fstatfs, ALL),
+	CALL(fstatfs, ALL | READER),
 	CALL(access, ALL),
 	CALL(faccessat, ALL),
 	CALL(faccessat2, ALL),
 	CALL(readlink, ALL),
-	CALL(readlinkat, ALL),
+	CALL(readlinkat, ALL | READER),
 	CALL(getcwd, ALL),
 	/* Other processes: their memory, to read. */
-	CALL(process_vm_readv, ALL),
+	CALL(process_vm_readv, READER),
 	/* Own memory. mmap() and mprotect() are below. */
-	CALL(brk, ALL | PARSERS),
-	CALL(munmap, ALL | PARSERS),
-	CALL(mremap, ALL | PARSERS),
-	CALL(madvise, ALL | PARSERS),
+	CALL(brk, ALL | PARSERS | READERS),
+	CALL(munmap, ALL | PARSERS | READERS),
+	CALL(mremap, ALL | PARSERS | READERS),
+	CALL(madvise, ALL | PARSERS | READERS),
 	CALL(mincore, ALL),
 	/* Waiting. */
-	CALL(futex, ALL | PARSERS),
+	CALL(futex, ALL | PARSERS | READERS),
 	CALL(epoll_wait, ALL | FRONT),
 	CALL(epoll_pwait, ALL | FRONT),
 	CALL(epoll_ctl, ALL | FRONT),
@@ -108,24 +113,24 @@ static const struct call calls[] = {
 	CALL(ppoll, ALL | KEEPER | STORER),
 	CALL(nanosleep, ALL),
 	CALL(clock_nanosleep, ALL),
-	CALL(restart_syscall, ALL | PARSERS),
-	CALL(sched_yield, ALL | PARSERS),
+	CALL(restart_syscall, ALL | PARSERS | READERS),
+	CALL(sched_yield, ALL | PARSERS | READERS),
 	CALL(timerfd_settime, SESSION),
 	/* Time, and what is known of ourselves. */
-	CALL(clock_gettime, ALL | PARSERS),
+	CALL(clock_gettime, ALL | PARSERS | READERS),
 	CALL(clock_getres, ALL | KEEPER | STORER),
 	CALL(gettimeofday, ALL | SERVERS | STORER),
 	CALL(time, ALL | SERVERS | STORER),
-	CALL(getrusage, ALL),
+	CALL(getrusage, ALL | READER),
 	CALL(times, ALL),
-	CALL(getpid, ALL | KEEPER | STORER),
-	CALL(gettid, ALL | KEEPER),
+	CALL(getpid, ALL | KEEPER | STORER | SPAWNER),
+	CALL(gettid, ALL | KEEPER | SPAWNER),
 	CALL(getppid, ALL),
 	CALL(getuid, ALL),
 	CALL(geteuid, ALL | STORER),
 	CALL(getgid, ALL),
 	CALL(getegid, ALL),
-	CALL(getrandom, ALL | PARSERS),
+	CALL(getrandom, ALL | PARSERS | READERS),
 	CALL(getrlimit, ALL),
 	CALL(getcpu, ALL),
 	CALL(sched_getaffinity, ALL),
@@ -133,29 +138,29 @@ static const struct call calls[] = {
 	CALL(uname, ALL | SERVERS),
 	CALL(capget, ALL),
 	/* Signals to us; threads; the end. */
-	CALL(rt_sigaction, ALL | KEEPER),
-	CALL(rt_sigprocmask, ALL | PARSERS),
-	CALL(rt_sigreturn, ALL | PARSERS),
+	CALL(rt_sigaction, ALL | KEEPER | SPAWNER),
+	CALL(rt_sigprocmask, ALL | PARSERS | READERS),
+	CALL(rt_sigreturn, ALL | PARSERS | READERS),
 	CALL(sigaltstack, ALL),
-	CALL(set_robust_list, ALL | KEEPER),
-	CALL(rseq, ALL | KEEPER),
+	CALL(set_robust_list, ALL | KEEPER | SPAWNER),
+	CALL(rseq, ALL | KEEPER | SPAWNER),
 	CALL(membarrier, ALL),
-	CALL(exit, ALL | PARSERS),
-	CALL(exit_group, ALL | PARSERS),
+	CALL(exit, ALL | PARSERS | READERS),
+	CALL(exit_group, ALL | PARSERS | READERS),
 	/* The status of the command. Its signals are sent by another process: SIGNALLER. */
-	CALL(wait4, SESSION | KEEPER),
+	CALL(wait4, SESSION | KEEPER | SPAWNER),
 	CALL(waitid, SESSION),
 	/* The writer of files and the processes that parse, by the sockets that are open. */
-	CALL(recvmsg, ALL | PARSERS),
+	CALL(recvmsg, ALL | PARSERS | READERS),
 	CALL(recvfrom, SESSION | FRONT | STORER),
 	/* Connections; answers, which are files in memory. */
 	CALL(accept4, FRONT),
 	CALL(sendfile, FRONT),
-	CALL(memfd_create, SERVERS),
+	CALL(memfd_create, SERVERS | READERS),
 	/* Processes that parse: to make one, which lays down more, and to end it. */
-	CALL(close_range, KEEPER),
-	CALL(seccomp, KEEPER),
-	CALL(setrlimit, KEEPER),
+	CALL(close_range, KEEPER | SPAWNER),
+	CALL(seccomp, KEEPER | SPAWNER),
+	CALL(setrlimit, KEEPER | SPAWNER),
 	/* Files of our own. */
 	CALL(open, FILES | NETWORK),
 	CALL(openat, FILES | NETWORK | STORER),
@@ -169,7 +174,7 @@ static const struct call calls[] = {
 	CALL(umask, NETWORK),
 	/* What libdebuginfod, libcurl and the resolver do; what dlopen() does is below. */
 	CALL(socket, NETWORK),
-	CALL(socketpair, NETWORK | KEEPER),
+	CALL(socketpair, NETWORK | KEEPER | SPAWNER),
 	CALL(connect, NETWORK),
 	CALL(bind, NETWORK),
 	CALL(getsockname, NETWORK),
@@ -187,13 +192,13 @@ static const struct call calls[] = {
 	CALL(mkdir, NETWORK),
 	CALL(mkdirat, NETWORK),
 	CALL(rmdir, NETWORK),
-	CALL(pwrite64, STORER),
+	CALL(pwrite64, STORER | READER),
 	CALL(fdatasync, STORER),
-	CALL(ftruncate, STORER | NETWORK),
+	CALL(ftruncate, STORER | NETWORK | READER),
 	CALL(utimensat, NETWORK),
 	CALL(flock, NETWORK),
-	CALL(dup2, NETWORK | KEEPER),
-	CALL(dup3, NETWORK | KEEPER),
+	CALL(dup2, NETWORK | KEEPER | SPAWNER),
+	CALL(dup3, NETWORK | KEEPER | SPAWNER),
 };
 
 /* Calls of which one argument is looked at, or two: those with (argument & mask) == value. */
@@ -216,27 +221,34 @@ struct judged {
 
 static const struct judged judged[] = {
 	/* To read only, and nothing new. */
-	{ SCMP_SYS(openat), ALL | SERVERS, WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
-	{ SCMP_SYS(open), ALL | SERVERS, WITHOUT(1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
+	{ SCMP_SYS(openat), ALL | SERVERS | READER,
+	  WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
+	{ SCMP_SYS(open), ALL | SERVERS | READER,
+	  WITHOUT(1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
 	{ SCMP_SYS(open_by_handle_at), ALL, WITHOUT(2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC) },
 	/* No code that was not there. */
-	{ SCMP_SYS(mmap), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
-	{ SCMP_SYS(mprotect), ALL | PARSERS, WITHOUT(2, PROT_EXEC) },
+	{ SCMP_SYS(mmap), ALL | PARSERS | READERS, WITHOUT(2, PROT_EXEC) },
+	{ SCMP_SYS(mprotect), ALL | PARSERS | READERS, WITHOUT(2, PROT_EXEC) },
 	/* A thread, no process. */
 	{ SCMP_SYS(clone), ALL, 0, CLONE_VM | CLONE_THREAD | NAMESPACES, CLONE_VM | CLONE_THREAD },
 	/* The other way round; glibc's fork(). */
-	{ SCMP_SYS(clone), KEEPER, IS(0, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD) },
+	{ SCMP_SYS(clone), KEEPER | SPAWNER,
+	  IS(0, CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD) },
 	/* fstat(), and nothing by its name; a descriptor once more. */
-	{ SCMP_SYS(newfstatat), PARSERS, IS(3, AT_EMPTY_PATH) },
-	{ SCMP_SYS(fcntl), ALL | PARSERS | SERVERS | STORER, IS(1, F_DUPFD_CLOEXEC) },
+	{ SCMP_SYS(newfstatat), PARSERS | SPAWNER, IS(3, AT_EMPTY_PATH) },
+	{ SCMP_SYS(fcntl), ALL | PARSERS | SERVERS | STORER | READERS, IS(1, F_DUPFD_CLOEXEC) },
 	/*
 	 * What a descriptor is. Not F_SETOWN, F_SETSIG and O_ASYNC, by which the kernel sends signals to any process of
 	 * the same user, nor F_SETLEASE and F_NOTIFY. musl's open() sets FD_CLOEXEC once more.
 	 */
 	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER, IS(1, F_GETFD) },
 	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER, IS(1, F_SETFD) },
-	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER, IS(1, F_GETFL) },
+	{ SCMP_SYS(fcntl), ALL | SERVERS | STORER | READER, IS(1, F_GETFL) },
 	{ SCMP_SYS(fcntl), NETWORK, IS(1, F_SETFL), WITHOUT(2, O_ASYNC) },
+	/* Memory that is shared, and copies of files: see symbolizer/reader_ops.c and reader.c. */
+	{ SCMP_SYS(fcntl), READERS, IS(1, F_ADD_SEALS) },
+	{ SCMP_SYS(fcntl), READER, IS(1, F_OFD_SETLK) },
+	{ SCMP_SYS(fcntl), ALL, IS(1, F_OFD_GETLK) },
 	/* Maps, which are ours; detaching; no new programs, nothing of others by its number. */
 	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_LOOKUP_ELEM) },
 	{ SCMP_SYS(bpf), ALL, IS(0, BPF_MAP_UPDATE_ELEM) },
@@ -253,7 +265,7 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_OBJ_PIN) },		 /* see capture/detach.c */
 	{ SCMP_SYS(bpf), SESSION, IS(0, BPF_PROG_GET_NEXT_ID) }, /* see symbolizer/kallsyms.c */
 	/* Without MSG_FASTOPEN, which is a connect(2). */
-	{ SCMP_SYS(sendmsg), ALL | PARSERS, WITHOUT(2, MSG_FASTOPEN) },
+	{ SCMP_SYS(sendmsg), ALL | PARSERS | READERS, WITHOUT(2, MSG_FASTOPEN) },
 	{ SCMP_SYS(sendto), SESSION | FRONT, WITHOUT(3, MSG_FASTOPEN) },
 	/* Events of CPUs that come online, by the process -1. One in a process can send it SIGTRAP, as perf_event_attr says,
 	 * which a filter cannot see. */
@@ -270,20 +282,20 @@ static const struct judged judged[] = {
 	{ SCMP_SYS(ioctl), NETWORK, IS(1, FIONBIO) },
 	{ SCMP_SYS(ioctl), NETWORK, IS(1, FIONREAD) },
 	/* What a process has mapped. */
-	{ SCMP_SYS(ioctl), ALL, 1, UINT32_MAX, SB_PROCMAP_QUERY },
+	{ SCMP_SYS(ioctl), READER, 1, UINT32_MAX, SB_PROCMAP_QUERY },
 	/* What newer C libraries do instead, TCGETS2 and TCSETS2 of asm/termbits.h. */
 	{ SCMP_SYS(ioctl), TERMINAL, IS(1, _IOC(_IOC_READ, 'T', 0x2a, TERMIOS2_BYTES)) },
 	{ SCMP_SYS(ioctl), TERMINAL, IS(1, _IOC(_IOC_WRITE, 'T', 0x2b, TERMIOS2_BYTES)) },
 	/* Limits to read, by those who share descriptors out. */
 	{ SCMP_SYS(prlimit64), ALL, IS(2, 0) },
 	/* One's own; that of no other process. */
-	{ SCMP_SYS(prlimit64), KEEPER, IS(0, 0) },
+	{ SCMP_SYS(prlimit64), KEEPER | SPAWNER, IS(0, 0) },
 	/* One process, at once. Which one cannot be judged, since workers come and go: Landlock does, where it can. */
-	{ SCMP_SYS(kill), KEEPER, WITHOUT(0, INT32_MIN), IS(1, SIGKILL) },
+	{ SCMP_SYS(kill), KEEPER | SPAWNER, WITHOUT(0, INT32_MIN), IS(1, SIGKILL) },
 	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_NAME) },
 	{ SCMP_SYS(prctl), ALL, IS(0, PR_SET_VMA) },
-	{ SCMP_SYS(prctl), KEEPER, IS(0, PR_SET_NAME) },
-	{ SCMP_SYS(prctl), KEEPER, IS(0, PR_SET_PDEATHSIG) },
+	{ SCMP_SYS(prctl), KEEPER | SPAWNER, IS(0, PR_SET_NAME) },
+	{ SCMP_SYS(prctl), KEEPER | SPAWNER, IS(0, PR_SET_PDEATHSIG) },
 };
 
 static int add_calls(scmp_filter_ctx ctx, unsigned int who)
@@ -340,7 +352,7 @@ static int build(scmp_filter_ctx ctx, unsigned int who)
 		err = add_calls(ctx, who);
 	if (!err)
 		err = add_judged(ctx, who);
-	if (!err && !(who & PARSERS))
+	if (!err && !(who & (PARSERS | READERS)))
 		err = add_tgkill(ctx);
 	if (!err)
 		err = seccomp_rule_add_exact(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -446,6 +458,23 @@ int sb_sandbox_keeper(void)
 int sb_sandbox_worker(void)
 {
 	return install(&worker_filter);
+}
+
+static struct filter reader_filter;
+
+int sb_sandbox_spawner(void)
+{
+	struct filter filter;
+	int err = compile(READER, &reader_filter);
+
+	if (!err)
+		err = compile(READER | SPAWNER, &filter);
+	return err ? err : install(&filter);
+}
+
+int sb_sandbox_reader(void)
+{
+	return install(&reader_filter);
 }
 
 static struct filter answerer_filter;
@@ -604,7 +633,17 @@ int sb_sandbox_signaller(int pidfd)
 	return 0;
 }
 
+int sb_sandbox_spawner(void)
+{
+	return 0;
+}
+
 int sb_sandbox_starter(void)
+{
+	return 0;
+}
+
+int sb_sandbox_reader(void)
 {
 	return 0;
 }

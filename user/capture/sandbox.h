@@ -14,6 +14,10 @@ int sb_sandbox_thread(void);
 /* The same for the processes that parse. The keeper compiles the filter of its workers, too. */
 int sb_sandbox_keeper(void);
 int sb_sandbox_worker(void);
+/* The same for the processes that read foreign memory and files (symbolizer/reader.h). The spawner compiles the
+ * filter of the readers, too. */
+int sb_sandbox_spawner(void);
+int sb_sandbox_reader(void);
 /* The same for `serve`: the process that has the connections, which compiles the filter of those it makes. */
 int sb_sandbox_front(void);
 int sb_sandbox_answerer(void);

@@ -7,6 +7,7 @@
 #include "base/time.h"
 #include "capture/perf_event.h"
 #include "parser.h"
+#include "reader.h"
 #include "sb_abi.h"
 #include "views/skel.h"
 
@@ -20,13 +21,14 @@ static struct sb_governor_reading read_cost(const struct sb_thinning *thinning, 
 {
 	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct sb_parser_stats parser;
+	struct sb_reader_stats readers;
 
 	sb_parser_stats(thinning->opts.parser, &parser);
-
+	sb_reader_stats(&readers);
 	return (struct sb_governor_reading){
 		.now_ns = sb_now_ns(),
 		.bpf_ns = bpf_ns,
-		.own_ns = sb_cpu_time_ns() + parser.cpu_ns,
+		.own_ns = sb_cpu_time_ns() + parser.cpu_ns + readers.cpu_ns,
 		.nr_cpus = nr_cpus > 0 ? (uint32_t)nr_cpus : 1,
 	};
 }

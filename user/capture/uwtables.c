@@ -19,6 +19,7 @@
 #include "elf_file.h"
 #include "owner.h"
 #include "parser.h"
+#include "reader.h"
 #include "vdso.h"
 
 /* Mappings remembered by how their file looks: 3 MB. More, and all are looked at again. */
@@ -340,8 +341,9 @@ int sb_uwtables_add(struct sb_uwtables *tables, int fd, uint64_t pgoff,
 	struct stat st;
 	int err;
 
-	if (fstat(fd, &st))
-		return -errno;
+	err = sb_reader_fstat(fd, &st);
+	if (err)
+		return err;
 	err = sb_elf_new_fd(fd, &elf);
 	if (err)
 		return err;
@@ -496,8 +498,9 @@ static int open_elf(const struct bin *file, int fd, struct sb_elf **ret_elf)
 		image = sb_vdso_own(&len);
 		return image ? sb_elf_new_image(image, len, ret_elf) : -ENODATA;
 	}
-	if (fstat(fd, &st))
-		return -errno;
+	err = sb_reader_fstat(fd, &st);
+	if (err)
+		return err;
 	err = sb_elf_new_fd(fd, &elf);
 	if (err)
 		return err;

@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 
 #include "capture/privileges.h"
 #include "capture/thread.h"
+#include "reader.h"
 
 /* Asked for and not yet looked at. Whoever still needs a page asks again. */
 #define PAGES_MAX 256u
@@ -38,13 +38,8 @@ static void release(struct sb_uwtouch *touch)
 static bool bring_in(const struct page *page)
 {
 	char byte;
-	const struct iovec ours = { .iov_base = &byte, .iov_len = 1 };
-	const struct iovec theirs = {
-		.iov_base = (void *)(uintptr_t)page->addr,
-		.iov_len = 1,
-	};
 
-	return process_vm_readv((pid_t)page->tgid, &ours, 1, &theirs, 1, 0) == 1;
+	return sb_reader_memory(page->tgid, page->addr, &byte, 1) == 1;
 }
 
 static void *touch_all(void *arg)

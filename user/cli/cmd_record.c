@@ -312,6 +312,7 @@ static int record(struct sb_run *run)
 		sb_run_check_targets,
 		sb_run_make_writer,
 		sb_run_make_parser,
+		sb_run_make_readers,
 		make_child,
 		sb_run_block_signals,
 		sb_run_begin_privileges,
@@ -355,6 +356,7 @@ void sb_run_release(struct sb_run *run)
 	sb_child_free(run->child);
 	sb_writer_free(run->writer);
 	sb_parser_free(run->parser);
+	sb_reader_end();
 	sb_run_loop_release(run);
 	for (i = 0; i < run->targets.nr; i++)
 		if (run->targets.at[i].fd >= 0)

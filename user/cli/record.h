@@ -16,6 +16,7 @@
 #include "model/profile.h"
 #include "output/output.h"
 #include "parser.h"
+#include "reader.h"
 #include "resolve/resolve.h"
 #include "sb_sym.h"
 #include "views/view.h"
@@ -132,6 +133,8 @@ bool sb_run_has_places(const struct sb_run *run);
 int sb_run_make_writer(struct sb_run *run);
 /* Fork what parses files. */
 int sb_run_make_parser(struct sb_run *run);
+/* Fork what reads memory and files of other processes. */
+int sb_run_make_readers(struct sb_run *run);
 /* Become somebody else; and when all is attached, keep only what is needed: capture/privileges.h. */
 int sb_run_begin_privileges(struct sb_run *run);
 int sb_run_settle_privileges(struct sb_run *run);
@@ -181,6 +184,7 @@ struct sb_run_figures {
 	struct sb_resolve_stats resolve;
 	struct sb_sym_stats symbolizer;
 	struct sb_parser_stats parser;
+	struct sb_reader_stats readers;
 	uint64_t nr_samples, nr_lost, nr_cut;
 	uint64_t nr_frames, nr_unnamed; /* of the machine and of interpreters */
 	uint64_t wall_ns;

@@ -326,6 +326,7 @@ static void end_by_signal(struct sb_run *run, int sig, int code)
 {
 	if (run->child && code != SI_KERNEL)
 		sb_child_kill(run->child, sig);
+	sb_reader_hurry();
 	run->end = SB_END_SIGNAL;
 	run->end_signal = sig;
 }

@@ -67,6 +67,23 @@ int sb_run_make_parser(struct sb_run *run)
 	return SB_EXIT_FAILED;
 }
 
+int sb_run_make_readers(struct sb_run *run)
+{
+	static struct sb_owner who;
+	int err;
+
+	who = who_to_be(run);
+	err = sb_reader_begin(&(struct sb_reader_opts){
+		.confine_spawner = sb_privileges_spawner,
+		.confine_reader = sb_privileges_reader,
+		.arg = &who,
+	});
+	if (!err)
+		return -1;
+	sb_err(err, "cannot make a process that reads other processes");
+	return SB_EXIT_FAILED;
+}
+
 /* sudo leaves the home directory of root, where the user cannot keep anything. */
 static void move_home(const struct sb_owner *who)
 {
@@ -102,6 +119,8 @@ int sb_run_settle_privileges(struct sb_run *run)
 	if (!err && run->parser)
 		err = sb_parser_settle(run->parser);
 	if (!err)
+		err = sb_reader_settle();
+	if (!err)
 		return -1;
 	sb_err(err, "cannot lay down privileges that are not needed any more");
 	return SB_EXIT_FAILED;
@@ -125,6 +144,9 @@ void sb_run_report_privileges(const struct sb_run *run,
 		err = sb_str_addf(&text, "; unwind tables by a process without any, %s",
 				  sb_landlock_version() ? "which can open no file"
 							: "but without Landlock");
+	if (!err)
+		err = sb_str_addf(&text, "; other processes are read by processes that can be "
+					 "abandoned");
 	if (!err && run->writer)
 		err = sb_str_addf(&text, "; files by a process of its own");
 	if (!err)

@@ -14,6 +14,9 @@
 #include "cli/wrap.h"
 #include "procfs.h"
 
+/* Processes and file systems that made us wait, in the closing line. */
+#define CULPRITS_SHOWN 5u
+
 static uint64_t timeval_ns(struct timeval tv)
 {
 	return (uint64_t)tv.tv_sec * SB_NS_PER_SEC + (uint64_t)tv.tv_usec * 1000;
@@ -22,12 +25,15 @@ static uint64_t timeval_ns(struct timeval tv)
 uint64_t sb_run_own_ns(const struct sb_run *run)
 {
 	struct sb_parser_stats parser;
+	struct sb_reader_stats readers;
 	struct rusage usage;
 
 	if (getrusage(RUSAGE_SELF, &usage))
 		return 0;
 	sb_parser_stats(run->parser, &parser);
-	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime) + parser.cpu_ns;
+	sb_reader_stats(&readers);
+	return timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime) + parser.cpu_ns +
+	       readers.cpu_ns;
 }
 
 void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures)
@@ -39,6 +45,7 @@ void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figur
 	sb_resolver_stats(run->resolver, view, &figures.resolve);
 	sb_symbolizer_stats(run->sym, &figures.symbolizer);
 	sb_parser_stats(run->parser, &figures.parser);
+	sb_reader_stats(&figures.readers);
 	figures.nr_samples = figures.resolve.nr_samples;
 	figures.nr_lost = figures.session.nr_lost;
 	figures.nr_cut = figures.resolve.nr_cut;
@@ -204,6 +211,29 @@ static void warn_parser(const struct sb_run_figures *figures)
 		(unsigned long long)nr, (unsigned long long)parser->nr_crashed,
 		SB_PARSER_PATIENCE_NS / SB_NS_PER_SEC, (unsigned long long)parser->nr_timeouts,
 		(unsigned long long)parser->nr_forged);
+}
+
+/* Who let us wait for memory or files, by name. */
+static void warn_readers(const struct sb_run_figures *figures)
+{
+	const struct sb_reader_stats *readers = &figures->readers;
+	sb_cleanup(sb_str_release) struct sb_str list = {};
+	char text[SB_READER_CULPRIT_BYTES];
+	size_t i;
+
+	for (i = 0; sb_reader_culprit(i, text); i++)
+		if (i < CULPRITS_SHOWN)
+			(void)sb_str_addf(&list, "%s%s", i ? ", " : "", text);
+	if (i > CULPRITS_SHOWN)
+		(void)sb_str_addf(&list, " and %zu more", i - CULPRITS_SHOWN);
+	if (list.len)
+		sb_warn("%s did not answer when memory or files were read (%llu readers given up, "
+			"%llu reads refused): left alone, so stacks and names are missing there",
+			list.s, (unsigned long long)readers->nr_abandoned,
+			(unsigned long long)readers->nr_refused);
+	if (readers->nr_leased)
+		sb_warn("files were left alone because somebody has a lease on them: %llu times",
+			(unsigned long long)readers->nr_leased);
 }
 
 /* Percent as it is shown, one decimal: rounded down, so that 100.0 is all of it. */
@@ -494,6 +524,14 @@ static void report_unwinding(const struct sb_run_figures *figures)
 	row("files parsed apart", "%llu, by %llu processes, %.1f ms of CPU time",
 	    (unsigned long long)figures->parser.nr_answers,
 	    (unsigned long long)figures->parser.nr_workers, (double)figures->parser.cpu_ns / 1e6);
+	row("reads of other processes", "%llu, by %llu readers, %.1f ms of CPU time",
+	    (unsigned long long)figures->readers.nr_requests,
+	    (unsigned long long)figures->readers.nr_readers, (double)figures->readers.cpu_ns / 1e6);
+	row("readers given up", "%llu, crashed %llu; reads refused %llu; files copied %llu",
+	    (unsigned long long)figures->readers.nr_abandoned,
+	    (unsigned long long)figures->readers.nr_crashed,
+	    (unsigned long long)figures->readers.nr_refused,
+	    (unsigned long long)figures->readers.nr_copies);
 	row("processes with tables", "%llu, %llu refused",
 	    (unsigned long long)unwinder->nr_processes, (unsigned long long)unwinder->nr_refused);
 }
@@ -574,6 +612,7 @@ static void report_doubts(const struct sb_run *run, const struct sb_run_figures 
 	sb_run_warn_interps(run);
 	warn_overhead(figures);
 	warn_parser(figures);
+	warn_readers(figures);
 }
 
 static void report_all(const struct sb_run *run, struct sb_run_figures *figures)

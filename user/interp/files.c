@@ -10,6 +10,7 @@
 #include "interp/interp.h"
 #include "interp/interp_priv.h"
 #include "procfs.h"
+#include "reader.h"
 
 /* What the linker of Go puts into each program, stripped or not. */
 #define GO_SECTION ".go.buildinfo"
@@ -163,7 +164,7 @@ int sb_interp_look_at_file(struct sb_interp *interp, uint32_t tgid,
 	*ret_file = NULL;
 	if (sb_procfs_stat_line(tgid, &line, &st)) {
 		fd = sb_procfs_open_line(tgid, &line);
-		if (fd < 0 || fstat(fd, &st))
+		if (fd < 0 || sb_reader_fstat(fd, &st))
 			return -ENOENT;
 	}
 	if (!S_ISREG(st.st_mode))

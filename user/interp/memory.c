@@ -3,17 +3,15 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/utf8.h"
+#include "reader.h"
 
 /* A page is the least that can be there or not. */
 #define PAGE_BYTES 4096u
 
 static int read_now(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr)
 {
-	const struct iovec ours = { .iov_base = dst, .iov_len = len };
-	const struct iovec theirs = { .iov_base = (void *)(uintptr_t)addr, .iov_len = len };
 	ssize_t nr_bytes;
 
 	if (memory->nr_left && !*memory->nr_left)
@@ -22,9 +20,9 @@ static int read_now(const struct sb_memory *memory, void *dst, size_t len, uint6
 		--*memory->nr_left;
 	if (memory->read)
 		return memory->read(memory->arg, dst, len, addr);
-	nr_bytes = process_vm_readv((pid_t)memory->tgid, &ours, 1, &theirs, 1, 0);
+	nr_bytes = sb_reader_memory(memory->tgid, addr, dst, len);
 	if (nr_bytes < 0)
-		return errno == ESRCH || errno == EPERM ? -errno : -EFAULT;
+		return nr_bytes == -ESRCH || nr_bytes == -EPERM ? (int)nr_bytes : -EFAULT;
 	return (size_t)nr_bytes == len ? 0 : -EFAULT;
 }
 

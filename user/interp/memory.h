@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading a process from outside, without stopping it: process_vm_readv(2). Any thread. */
+/* Reading a process from outside, without stopping it (symbolizer/reader.h). Any thread. */
 #ifndef SB_INTERP_MEMORY_H
 #define SB_INTERP_MEMORY_H
 
@@ -13,7 +13,7 @@
  * call. For things that stay as they are, and for a moment.
  */
 #define SB_MEMORY_PIECES      8u
-#define SB_MEMORY_PIECE_BYTES 512u
+#define SB_MEMORY_PIECE_BYTES 4096u
 struct sb_memory_recent {
 	uint32_t nr, next;
 	struct {

@@ -19,6 +19,7 @@
 #include "base/vec.h"
 #include "interp/interp.h"
 #include "procfs.h"
+#include "reader.h"
 #include "store/share.h"
 
 /* Of an environment that are looked at: more than a shell's, less than all that ARG_MAX allows. */
@@ -193,7 +194,7 @@ int sb_series_service(const char *env, size_t len, struct sb_str *service)
 	return found && found_len ? sb_str_addn(service, found, found_len) : -ENOENT;
 }
 
-/* The first @max bytes of a file of /proc. Return: how many, or a negative errno. */
+/* The first @max bytes of a file of /proc that waits for nobody. Return: how many, or a negative errno. */
 static ssize_t read_some(uint32_t tgid, const char *name, char *buf, size_t max)
 {
 	sb_cleanup(sb_closep) int fd = -1;
@@ -208,6 +209,19 @@ static ssize_t read_some(uint32_t tgid, const char *name, char *buf, size_t max)
 	while (nr < max && (got = read(fd, buf + nr, max - nr)) > 0)
 		nr += (size_t)got;
 	return (ssize_t)nr;
+}
+
+/* Its environment is memory of the process. Return: as read_some(). */
+static ssize_t read_environ(uint32_t tgid, char *buf, size_t max)
+{
+	size_t nr = 0;
+	ssize_t got = 1;
+
+	while (nr < max && got > 0) {
+		got = sb_reader_entry(tgid, SB_READER_ENVIRON, nr, buf + nr, max - nr);
+		nr += got > 0 ? (size_t)got : 0;
+	}
+	return nr || got >= 0 ? (ssize_t)nr : got;
 }
 
 /* Of a process without an environment. It may also be one that has ended. */
@@ -229,7 +243,7 @@ static int read_service(struct proc *proc)
 
 	if (!env)
 		return -ENOMEM;
-	nr = read_some(proc->tgid, "environ", env, ENVIRON_BYTES_MAX);
+	nr = read_environ(proc->tgid, env, ENVIRON_BYTES_MAX);
 	if (!nr)
 		note_kernel(proc);
 	if (nr <= 0)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Processes and files that do not let themselves be looked at: pages of a FUSE server that never answers, and of
+userfaultfd(2), leases, FIFOs, perf maps and debug links that lead there. A run beside them ends, ends when it is
+told to, samples everybody else, and names who made it wait. That it ends is seen by a bound which no run that
+works comes near to."""
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+from live import check, done, is_in_loop, need_root, ready, run_parts, running, skip, stackbpf, wait_for
+from recorder import ask, recording, written
+
+BINARY, STUCK_FS, STUCK, SPLIT = sys.argv[1:5]
+HANGS = 60  # seconds
+NAMED = r'process {}\b'
+
+
+@contextlib.contextmanager
+def stuck_fs(work, *files):
+    """The file system, on WORK/mnt. Everybody that waits for it goes on when its server is killed."""
+    mnt = f'{work}/mnt'
+    os.mkdir(mnt)
+    with ready(STUCK_FS, mnt, *files) as server:
+        try:
+            yield server, mnt
+        finally:
+            server.kill()
+            subprocess.run(['umount', '-l', mnt], check=True)
+
+
+@contextlib.contextmanager
+def stuck(*ways):
+    """A process for each way, and its pid."""
+    with contextlib.ExitStack() as stack:
+        pids = {}
+        for how, path in ways:
+            try:
+                pids[how] = stack.enter_context(ready(STUCK, how, path)).pid
+            except AssertionError:
+                print(f'not here: {how}')
+        yield pids
+
+
+def judge(what, result, pids, split=True):
+    check(result.status == 0, f'{what}: ends (status {result.status})')
+    for how, pid in pids.items():
+        check(re.search(NAMED.format(pid), result.err), f'{what}: names the process of "{how}"')
+    if split:
+        stacks = [stack for stack in result.stacks if stack[0] == 'split']
+        named = sum(result.stacks[stack] for stack in stacks if 'spin' in stack)
+        check(named > 0, f'{what}: {named} samples of a program beside them, with names')
+
+
+def memory():
+    """Structures and stacks that we read."""
+    with tempfile.TemporaryDirectory() as work, stuck_fs(work) as (_, mnt), running(SPLIT) as split:
+        page = f'{mnt}/read'
+        with stuck(('runtime', page), ('uffd', page), ('args', page)) as pids:
+            # Nobody reads arguments here.
+            del pids['args']
+            judge('oncpu', stackbpf(BINARY, 'oncpu', '-a', '-t', '1', timeout=HANGS), pids)
+        with stuck(('stack', page)) as pids:
+            judge('offcpu', stackbpf(BINARY, 'offcpu', '-a', '-t', '1', timeout=HANGS), pids, False)
+            judge('wall', stackbpf(BINARY, 'wall', '-a', '-t', '1', timeout=HANGS), pids)
+            done_ = subprocess.run([BINARY, 'snap', '-p', f'{pids["stack"]},{split.pid}'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, timeout=HANGS, check=False)
+            check(done_.returncode == 0 and 'split' in done_.stdout, f'snap: ends (status {done_.returncode})')
+
+
+def debug_link(work, name, target):
+    """SPLIT as WORK/NAME, without names, with a link to TARGET in the place of its debug file."""
+    shutil.copy(SPLIT, f'{work}/{name}')
+    subprocess.run(['objcopy', '--only-keep-debug', SPLIT, f'{work}/{name}.debug'], check=True)
+    subprocess.run(['objcopy', '--strip-all', '--remove-section=.note.gnu.build-id',
+                    f'--add-gnu-debuglink={work}/{name}.debug', f'{work}/{name}'], check=True)
+    if target:
+        os.unlink(f'{work}/{name}.debug')
+        target(f'{work}/{name}.debug')
+
+
+def links():
+    """What is there in the place of a debug file, by name."""
+    return {
+        'open': lambda mnt, path: os.symlink(f'{mnt}/open', path),
+        'lookup': lambda mnt, path: os.symlink(f'{mnt}/lookup/x', path),
+        'read': lambda mnt, path: os.symlink(f'{mnt}/read', path),
+        'fifo': lambda mnt, path: os.mkfifo(path),
+    }
+
+
+def files():
+    """Files that are mapped, debug files and perf maps; each beside others that are as they should be."""
+    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as stack:
+        os.chmod(work, 0o755)
+        server, mnt = stack.enter_context(stuck_fs(work, f'prog={SPLIT}'))
+        stack.enter_context(running(SPLIT))
+        for name, make in links().items():
+            debug_link(work, name, lambda path, make=make: make(mnt, path))
+            stack.enter_context(running(f'{work}/{name}'))
+        debug_link(work, 'leased', None)
+        stack.enter_context(stuck(('lease', f'{work}/leased.debug')))
+        leased = stack.enter_context(running(f'{work}/leased'))
+        pids = stack.enter_context(stuck(('map', f'{mnt}/read'), ('jit', f'{mnt}/open')))
+        stack.callback(lambda: [os.unlink(f'/tmp/perf-{pids["jit"]}.map')])
+        # Read while it still can be, and then nothing of it comes any more.
+        prog = stack.enter_context(running(f'{mnt}/prog'))
+        result = stackbpf(BINARY, 'oncpu', '-t', '1', '-p', str(prog.pid), timeout=HANGS)
+        check(result.share('spin') > 0, 'a program on a file system that is not local has names')
+        server.send_signal(signal.SIGUSR1)
+        result = stackbpf(BINARY, 'oncpu', '-a', '-t', '2', timeout=HANGS)
+        judge('oncpu', result, {})
+        check(mnt in result.err or 'the way to' in result.err, 'names the file system')
+        result = stackbpf(BINARY, 'oncpu', '-t', '1', '-p', str(leased.pid), timeout=HANGS)
+        judge('a lease', result, {}, False)
+        check('lease' in result.err, f'says that a file has a lease on it: {result.err[-500:]}')
+
+
+def stop():
+    """SIGINT and SIGTERM end a run, and what it has is written."""
+    with tempfile.TemporaryDirectory() as work, stuck_fs(work) as (_, mnt), running(SPLIT):
+        page = f'{mnt}/read'
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for kind in ('oncpu', 'wall'):
+                with stuck(('runtime', page), ('map', page), ('stack', page)):
+                    out = f'{work}/{kind}.folded'
+                    run = subprocess.Popen([BINARY, kind, '-a', '-o', out, '--max-overhead=off'],
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                    wait_for(lambda run=run: is_in_loop(run.pid) or run.poll() is not None, 'it samples', HANGS)
+                    run.send_signal(number)
+                    # To the end of its standard error: what was abandoned does not hold it.
+                    _, err = run.communicate(timeout=HANGS)
+                check(run.returncode == 0 and os.path.getsize(out) > 0, f'{kind} ends by {number.name}: {err[-300:]}')
+
+
+def recorder():
+    """A recorder goes on: the next blocks are written as well."""
+    with tempfile.TemporaryDirectory() as work, stuck_fs(work) as (_, mnt), running(SPLIT):
+        page = f'{mnt}/read'
+        with stuck(('runtime', page), ('map', page), ('stack', page), ('args', page)):
+            with recording(f'{work}/store', '-a', '--kinds', 'oncpu,offcpu') as run:
+                written(run)
+                written(run)
+                status = run.end()
+            check(status == 0, f'record: ends (status {status})')
+            check(ask(f'{work}/store', 'comm').share('spin', 'split') > 0, 'record: has what ran beside them')
+            check(re.search('did not answer', run.said), 'record: says who did not answer')
+
+
+need_root()
+if not os.path.exists('/dev/fuse'):
+    skip('there is no /dev/fuse')
+run_parts((memory, files, stop, recorder), sys.argv[5:])
+done()
