@@ -6,6 +6,7 @@ a debugger has it make is in attacks.py.
 privileges.py STACKBPF SPLIT
 """
 import contextlib
+import ctypes
 import os
 import signal
 import stat
@@ -190,6 +191,16 @@ def children(pid):
                                                  check=False).stdout.split()]
 
 
+def stats():
+    """What is said of it, by somebody who could not ask the kernel any more."""
+    has_landlock = ctypes.CDLL(None).syscall(444, None, 0, 1) > 0  # landlock_create_ruleset(): its version
+    with running(SPLIT) as target:
+        said = subprocess.run([BINARY, 'oncpu', '-p', str(target.pid), '-F', '999', '-t', '0.3', '--stats'], text=True, timeout=60,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True).stderr
+    row = next(line for line in said.splitlines() if 'privileges left' in line)
+    check(('which can open no file' in row) == has_landlock and 'user 18' in row, f'Landlock {has_landlock}: {row}')
+
+
 def killed(tmp):
     """kill -9 amid writing: the process that makes files goes as well, and takes what is half done along."""
     place = f'{tmp}/killed'
@@ -245,4 +256,5 @@ with tempfile.TemporaryDirectory() as directory:
     write_by_another(directory)
     killed(directory)
     commands(directory)
+    stats()
 done()

@@ -55,7 +55,7 @@ static const struct {
 };
 #define SCOPED_SIGNAL (1ull << 1)
 
-int sb_landlock_version(void)
+static int ask_version(void)
 {
 #ifdef SB_NO_LANDLOCK
 	return 0; /* sanitizers and coverage open files of their own */
@@ -64,6 +64,16 @@ int sb_landlock_version(void)
 
 	return version < 0 ? 0 : (int)version;
 #endif
+}
+
+int sb_landlock_version(void)
+{
+	static int version = -1;
+
+	/* Below our own filters it cannot be asked any more. */
+	if (version < 0)
+		version = ask_version();
+	return version;
 }
 
 static int allow(int ruleset_fd, uint64_t allowed, const char *dir)

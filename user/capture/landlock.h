@@ -20,6 +20,9 @@ enum sb_landlock_files {
 /**
  * sb_landlock_version() - what the kernel can do
  *
+ * The first call has to come before there are threads, and before a filter of system calls is installed;
+ * sb_privileges_begin() does it.
+ *
  * Return: the version of Landlock: 1 is that of Linux 5.13; from 6 on (Linux 6.12) signals are confined, too.
  * 0: the kernel has none, or it is switched off.
  */

@@ -181,6 +181,7 @@ bool sb_privileges_begin(const struct sb_owner *who)
 
 	close_the_way_up();
 	sb_privileges_hide();
+	(void)sb_landlock_version(); /* to be told later */
 	if (geteuid() != 0 || who->uid == 0)
 		return false;
 	err = become(who);
