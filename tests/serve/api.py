@@ -65,11 +65,24 @@ def flame(server, store):
     data = server.json('/api/flame', from_=T0, to=T0 + 10 * BLOCKS, by='service')
     check(stacks_of(data) == store.sums(T0, T0 + 10 * BLOCKS, by='service'), 'flame: by a tag')
     lines = [line for line in store.lines if line[1] == 'oncpu']
-    check(data['lost'] == len(lines) and data['trunc'] == sum(line[5][-1] == 'cut' for line in lines)
+    check(data['lost'] == len(lines) and data['trunc'] == sum(line[4] for line in lines if line[5][-1].startswith('[trunc'))
           and data['nr_samples'] == data['total'] and abs(data['errors'][0] ** 2 * data['total'] - 1.97) < 1e-3
           and data['hz'] == 100 and data['unit'] == 'samples',
           'flame: what was lost and cut, and the unit')
-    few = server.json('/api/flame', from_=T0, to=T0 + 10 * BLOCKS, nodes=12)
+    some = server.json('/api/flame', from_=T0, to=T0 + 10 * BLOCKS, tag='service=car')
+    mine = [line for line in lines if line[3].get('service') == 'car']
+    check(some['trunc'] == sum(line[4] for line in mine if line[5][-1].startswith('[trunc')), 'flame: what was cut, by tags')
+    asked = server.get('/api/flame', from_=T0, to=T0 + 10 * BLOCKS, by='nosuch')
+    check(asked[0] == 400 and b"the tag 'nosuch'; there are" in asked[2], f'by: no such tag: {asked[2]}')
+    few = server.json('/api/flame', from_=T0, to=T0 + 10 * BLOCKS, nodes=12, table=1000)
+    want = {}
+    for line in lines:
+        for name in set(line[5]):
+            row = want.setdefault(name, [0, 0])
+            row[0] += line[4] * (name == line[5][-1])
+            row[1] += line[4]
+    check({row['name']: [row['self'], row['total']] for row in few['table']} == want and few['nr_rows_cut'] == 0,
+          'flame: the table is of all stacks, however few are shown')
     check(len(few['nodes']['name']) <= 12 and few['nr_nodes_cut'] > 0 and few['weight_cut'] > 0
           and sum(stacks_of(few).values()) == data['total'], 'flame: few nodes, and no weight is lost')
     nothing = server.json('/api/flame', from_=T0 - 86400, to=T0 - 80000)
@@ -233,7 +246,7 @@ def metrics(server, store):
     check(before['stackbpf_store_newest_block_timestamp_seconds{kind="oncpu"}'] == T0 + 10 * BLOCKS and
           before['stackbpf_store_bytes{level="10s"}'] > 1000, 'metrics: the store')
     end = T0 + 10 * BLOCKS
-    store.add([(end + 10 * i, 'oncpu', 'samples', {'host': 'h1', 'service': 'car'}, 7, ('main', 'cut')) for i in range(6)])
+    store.add([(end + 10 * i, 'oncpu', 'samples', {'host': 'h1', 'service': 'car'}, 7, ('main', '[truncated: cut]')) for i in range(6)])
     after = server.metrics()
     # All but the last block, which may be added to; and the last one of before.
     old = sum(store.sums(end - 10, end).values())

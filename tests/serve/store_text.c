@@ -5,8 +5,8 @@
  *	BEGIN KIND UNIT KEY=VALUE[,KEY=VALUE...] WEIGHT ROOT;...;LEAF
  *
  * sorted by time and kind; one block for each two of them, with figures that follow from its lines: 10 s
- * sampled at 100 Hz on 4 CPUs, as many samples as there is weight, 1 lost for each line, 1 truncated for each
- * stack whose leaf is "cut". Keys in upper case are wide ones.
+ * sampled at 100 Hz on 4 CPUs, as many samples as there is weight, 1 lost for each line. Stacks with a frame
+ * "[truncated: ...]" are truncated. Keys in upper case are wide ones.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -89,6 +89,8 @@ static struct sb_profile *profile_of(const struct line *line)
 	     name = strtok_r(NULL, ";", &save)) {
 		struct sb_frame frame = { .name = name, .module = "prog", .kind = SB_FRAME_USER };
 
+		if (!strncmp(name, "[truncated: ", strlen("[truncated: ")))
+			frame.kind = SB_FRAME_MARK;
 		err = sb_profile_frame(profile, &frame, &frames[nr++]);
 	}
 	if (!err)
@@ -116,14 +118,11 @@ static void put(struct sb_store *store, struct line *const *lines, size_t nr)
 	int err = 0;
 
 	for (i = 0; i < nr && !err; i++) {
-		const char *leaf = strrchr(lines[i]->stack, ';');
-
 		err = sb_vec_push(&series,
 				  (struct sb_store_series){ lines[i]->tags, lines[i]->nr_tags,
 							    profile_of(lines[i]) });
 		block.figure[SB_BLOCK_SAMPLES] += lines[i]->weight;
 		block.figure[SB_BLOCK_LOST]++;
-		block.figure[SB_BLOCK_CUT] += leaf && !strcmp(leaf, ";cut");
 	}
 	block.series = series.at;
 	block.nr = series.nr;

@@ -117,6 +117,7 @@ def refusals(store, work):
             (['--tag', 'service'], 2, "'service' is no rule for tags"),
             (['--tag', 'a=~('], 2, 'is no rule for tags'),
             (['--format', 'xml'], 2, "there is no format 'xml'"),
+            (['--from', f'@{BEGIN}', '--to', f'@{BEGIN + 600}', '--by', 'nosuch'], 2, "the tag 'nosuch'; there are "),
             (['--format', 'distr'], 2, 'a store keeps none'),
             (['-o', 'x.xml'], 2, 'no format has this extension'),
             (['what'], 2, "what is 'what'?")):
@@ -187,7 +188,9 @@ def injured(store):
     check(any('(lost)' in frame for stack in asked.stacks for frame in stack), 'query: what is lost has a name')
     path.write_bytes(whole[:-100])
     asked = run('store check', store)
-    check(asked.returncode == 0 and 'not whole' in asked.stdout, 'check: a torn end is said, and is no damage')
+    check(asked.returncode == 1 and 'not whole' in asked.stdout, 'check: a torn end is said')
+    damaged = query(store, BEGIN, BEGIN + 500).err
+    check('the store is damaged' in damaged, f'query: a torn end: {damaged}')
     path.write_bytes(whole)
 
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/cleanup.h"
 #include "store/ask.h"
 
 #define NOW  1795255200ll /* 2026-11-21 10:00 UTC, says date(1) */
@@ -327,7 +328,7 @@ static void test_profile(void **state)
 	expect_meta(profile, "by", "service");
 	expect_meta(profile, "n", "1980");
 	expect_meta(profile, "lost", "120");
-	expect_meta(profile, "trunc", "60");
+	expect_meta(profile, "trunc", "0");
 	expect_meta(profile, "from", "2040-01-01T00:00:00Z");
 	expect_meta(profile, "to", "2040-01-01T00:10:00Z");
 	expect_meta(profile, "tags", NULL);
@@ -357,6 +358,97 @@ static void test_profile(void **state)
 	assert_int_equal(answer.nr_blocks, 0);
 	assert_int_equal(sb_profile_nr_stacks(profile), 0);
 	sb_profile_free(profile);
+	sb_store_close(store);
+}
+
+/* One of two series has stacks that were cut, the other one frames without names. */
+static void put_marked(struct sb_store *store, const char *kind, const char *unit)
+{
+	static const struct sb_frame frames[] = {
+		{ .name = "main", .kind = SB_FRAME_USER },
+		{ .name = "[truncated: too deep]", .kind = SB_FRAME_MARK },
+		{ .name = "[m+0x12]", .kind = SB_FRAME_USER, .is_unnamed = true },
+	};
+	struct sb_store_series series[2] = {};
+	struct sb_tag tags[2] = { { "service", "cut", false }, { "service", "unnamed", false } };
+	struct sb_store_block block = {
+		.begin_s = T0,
+		.kind = kind,
+		.unit = unit,
+		.figure = { [SB_BLOCK_SAMPLED_MS] = 10000, [SB_BLOCK_SAMPLES] = 30 },
+		.series = series,
+		.nr = 2,
+	};
+	uint32_t ids[3], i;
+
+	for (i = 0; i < 2; i++) {
+		struct sb_profile *profile;
+
+		assert_int_equal(sb_profile_new(&profile), 0);
+		assert_int_equal(sb_profile_frame(profile, &frames[0], &ids[0]), 0);
+		assert_int_equal(sb_profile_frame(profile, &frames[i + 1], &ids[1]), 0);
+		ids[2] = ids[1];
+		assert_int_equal(sb_profile_add(profile, ids, i + 2, 100 * (i + 1)), 0);
+		assert_int_equal(sb_profile_seal(profile), 0);
+		series[i] = (struct sb_store_series){ &tags[i], 1, profile };
+	}
+	assert_int_equal(sb_store_put(store, &block), 0);
+	for (i = 0; i < 2; i++)
+		sb_profile_free((struct sb_profile *)series[i].profile);
+}
+
+/* What is said of an answer's stacks is of those that it is made of, however it is asked and cut. */
+static void test_marks(void **state)
+{
+	static const struct {
+		const char *rule, *trunc, *nosym;
+	} cases[] = {
+		{ "service!=x", "100", "400" },
+		{ "service=cut", "100", "0" },
+		{ "service=unnamed", "0", "400" },
+		/* 30 waits of 300 us. */
+		{ "offcpu{service=\"cut\"}", "10", "0" },
+		{ "offcpu{service=\"unnamed\"}", "0", "40" },
+	};
+	const struct sb_store_opts opts = { .no_sync = true };
+	struct sb_profile *profile;
+	struct sb_store *store;
+	size_t i, k;
+
+	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	put_marked(store, "oncpu", "samples");
+	put_marked(store, "offcpu", "us");
+	for (i = 0; i < 2 * SB_ARRAY_SIZE(cases); i++) {
+		struct sb_ask ask = { .from_s = T0, .to_s = T0 + 10 };
+
+		k = i / 2;
+		ask.nr_nodes_max = i % 2 ? 2 : 0;
+		assert_int_equal(sb_ask_rule(&ask, cases[k].rule), 0);
+		assert_int_equal(sb_ask_profile(store, &ask, &profile, NULL), 0);
+		expect_meta(profile, "trunc", cases[k].trunc);
+		expect_meta(profile, "nosym", cases[k].nosym);
+		sb_profile_free(profile);
+		sb_ask_release(&ask);
+	}
+	sb_store_close(store);
+}
+
+static void test_by(void **state)
+{
+	struct sb_store *store = fill();
+	struct sb_ask ask = { .from_s = T0, .to_s = T0 + HOUR, .by = "service" };
+	sb_cleanup(sb_str_release) struct sb_str why = {};
+
+	assert_int_equal(sb_ask_check_by(store, &ask, &why), 0);
+	ask.by = "pid"; /* in blocks of 10 s only */
+	assert_int_equal(sb_ask_check_by(store, &ask, &why), 0);
+	ask.by = "service,nosuch";
+	assert_int_equal(sb_ask_check_by(store, &ask, &why), -ENOENT);
+	assert_string_equal(why.s, "nothing in this range has the tag 'nosuch'; there are service");
+	/* Nothing was recorded then: that is for others to say. */
+	ask.from_s = T0 + 1200;
+	ask.to_s = T0 + 1800;
+	assert_int_equal(sb_ask_check_by(store, &ask, &why), 0);
 	sb_store_close(store);
 }
 
@@ -700,6 +792,8 @@ int main(void)
 		cmocka_unit_test(test_range),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test_setup_teardown(test_profile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_marks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_by, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wide, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compared, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compared_counts, setup, teardown),

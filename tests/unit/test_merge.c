@@ -268,6 +268,8 @@ static void a_loop_about_to_begin_is_not_the_roots(void **state)
 	assert_int_equal(stats.runtime[SB_RUNTIME_PYTHON].nr_odd, 1);
 	/* Or code that was compiled runs without a loop. */
 	assert_merged("c;_start;A;B;C;read 1", .ip = { LIBC, JIT, PY, START }, .found = "C|B|A|");
+	/* What is not shown is no frame without a name. */
+	assert_int_equal(stats.nr_unnamed[SB_SYM_ANON], 0);
 	/* Without a loop nothing is known of where they belong. */
 	assert_merged("c;A;B;_start;read 1", .ip = { LIBC, START }, .found = "B|A|");
 	/* A coroutine's own stack, whole as it is, has the frames of its callers' loops elsewhere. */

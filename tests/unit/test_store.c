@@ -697,6 +697,7 @@ static void test_half_summed(void **state)
 
 struct looked {
 	uint64_t nr_files, nr_blocks, nr_damaged, nr_named;
+	uint64_t nr_skipped;
 };
 
 static void note_file(void *arg, const struct sb_store_file_info *info)
@@ -704,6 +705,7 @@ static void note_file(void *arg, const struct sb_store_file_info *info)
 	struct looked *looked = arg;
 
 	looked->nr_files++;
+	looked->nr_skipped += info->nr_skipped_bytes;
 	looked->nr_blocks += info->nr_blocks;
 	looked->nr_damaged += info->nr_damaged_blocks + info->nr_damaged_dicts +
 			      (info->nr_skipped_bytes > 0) + (info->nr_tail_bytes > 0);
@@ -745,6 +747,11 @@ static void test_look(void **state)
 		bytes[at] ^= (char)(1 << i % 8);
 	}
 	assert_true(nr_named > 20);
+	/* What a question calls damaged, a look does, too: the end of a file that nobody writes any more. */
+	write_fine(bytes, len - 7);
+	looked = (struct looked){};
+	assert_int_equal(sb_store_look(store, &look), 0);
+	assert_true(looked.nr_skipped > 0);
 	free(bytes);
 	sb_store_close(store);
 }
@@ -994,6 +1001,7 @@ static void put_long(struct sb_store *store, int64_t begin_s, uint16_t lead_ms, 
 	struct sb_store_block block = { begin_s, "oncpu", "samples", { length_ms }, &series, 1 };
 
 	block.lead_ms = lead_ms;
+	block.figure[SB_BLOCK_HZ_MS] = 99 * length_ms;
 	assert_int_equal(sb_store_put(store, &block), 0);
 	sb_profile_free((struct sb_profile *)series.profile);
 }
@@ -1036,6 +1044,11 @@ static void test_long_block(void **state)
 	expect_steps(store, T0 + 20, 1, want + 2);
 	assert_int_equal(sb_store_extents(store, extents), 1);
 	assert_int_equal(extents[0].to_s, T0 + 50);
+	/* A last block of no time has no rate: the one before says it. */
+	put_long(store, T0 + 50, 0, 0, 1);
+	assert_int_equal(sb_store_extents(store, extents), 1);
+	assert_int_equal(extents[0].to_s, T0 + 60);
+	assert_int_equal(extents[0].hz, 99);
 	sb_store_close(store);
 	assert_int_equal(nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 	/* The last one ends long after its period; and at midnight it is in another file. */

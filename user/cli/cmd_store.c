@@ -281,7 +281,7 @@ static void check_file(void *arg, const struct sb_store_file_info *info)
 	check->nr_injured += is_injured(info);
 	if (info->err)
 		printf("%s: cannot be read: %s\n", info->name, strerror(-info->err));
-	if (info->nr_skipped_bytes)
+	if (info->nr_skipped_bytes && info->nr_skipped_bytes != info->nr_tail_bytes)
 		printf("%s: %" PRIu64
 		       " bytes are no records: blocks that were there are missing, or a writer was stopped\n",
 		       info->name, info->nr_skipped_bytes);

@@ -83,6 +83,20 @@ int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_s
 	return err ? sb_store_say_error(err, dir_of(args)) : -1;
 }
 
+int sb_store_check_by(struct sb_store *store, const struct sb_ask *ask, const char *command)
+{
+	sb_cleanup(sb_str_release) struct sb_str why = {};
+	int err = sb_ask_check_by(store, ask, &why);
+
+	if (err == -ENOENT) {
+		sb_err(0, "%s: --by %s: %s", command, ask->by, why.s);
+		return SB_EXIT_USAGE;
+	}
+	if (err)
+		sb_err(err, "cannot read the store");
+	return err ? SB_EXIT_FAILED : -1;
+}
+
 static int ask_store(const struct sb_store_command *asked, const char *name)
 {
 	sb_cleanup(sb_store_closep) struct sb_store *store = NULL;
@@ -93,6 +107,8 @@ static int ask_store(const struct sb_store_command *asked, const char *name)
 		status = sb_store_args_ask(asked->args, name, time(NULL), &ask);
 	if (status < 0)
 		status = sb_store_args_open(asked->args, &store);
+	if (status < 0)
+		status = sb_store_check_by(store, &ask, name);
 	return status < 0 ? asked->answer(asked->fields, store, &ask) : status;
 }
 

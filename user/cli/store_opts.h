@@ -94,6 +94,9 @@ int sb_store_args_ask(const struct sb_store_args *args, const char *command, int
 /* Rules alone: of a second set of tags, as `diff` has one. Return: as above. */
 int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_ask *ask);
 
+/* Tags of --by that nothing in the range has are an error, which is said. Return: -1, or the exit status. */
+int sb_store_check_by(struct sb_store *store, const struct sb_ask *ask, const char *command);
+
 /* Open for reading. Return: -1, or an exit status; errors were logged. */
 int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_store);
 /* Log why the store at @dir cannot be opened. Return: the exit status. */

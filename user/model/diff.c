@@ -255,20 +255,26 @@ static int compare_rows(const void *va, const void *vb, void *arg)
 	return order ? order : (a->kind > b->kind) - (a->kind < b->kind);
 }
 
-int sb_diff_rows(const struct sb_diff *diff, const struct sb_tree *tree, enum sb_diff_sort sort,
-		 struct sb_diff_row **ret_rows, size_t *ret_nr)
+int sb_diff_functions(const struct sb_tree *tree, struct sb_diff_row **ret_rows, size_t *ret_nr)
 {
 	struct counting counting = { .tree = tree };
-	struct by_change by = { diff, tree, sort };
 	int err = sb_vec_reserve(&counting.rows, 1) ?: count(&counting);
 
 	if (!err) {
-		if (counting.rows.nr)
-			qsort_r(counting.rows.at, counting.rows.nr, sizeof(*counting.rows.at),
-				compare_rows, &by);
 		*ret_nr = counting.rows.nr;
 		*ret_rows = sb_take(counting.rows.at);
 	}
 	counting_release(&counting);
+	return err;
+}
+
+int sb_diff_rows(const struct sb_diff *diff, const struct sb_tree *tree, enum sb_diff_sort sort,
+		 struct sb_diff_row **ret_rows, size_t *ret_nr)
+{
+	struct by_change by = { diff, tree, sort };
+	int err = sb_diff_functions(tree, ret_rows, ret_nr);
+
+	if (!err && *ret_nr)
+		qsort_r(*ret_rows, *ret_nr, sizeof(**ret_rows), compare_rows, &by);
 	return err;
 }

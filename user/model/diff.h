@@ -58,4 +58,12 @@ enum sb_diff_sort { SB_DIFF_BY_SELF, SB_DIFF_BY_TOTAL };
 int sb_diff_rows(const struct sb_diff *diff, const struct sb_tree *tree, enum sb_diff_sort sort,
 		 struct sb_diff_row **ret_rows, size_t *ret_nr);
 
+/**
+ * sb_diff_functions() - the functions of a tree of one profile
+ * @ret_rows: in no order, of side A; the caller frees them
+ *
+ * Return: 0, -ENOMEM, -E2BIG.
+ */
+int sb_diff_functions(const struct sb_tree *tree, struct sb_diff_row **ret_rows, size_t *ret_nr);
+
 #endif

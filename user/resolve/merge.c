@@ -537,6 +537,14 @@ static int keep_ahead(struct merge *merge, size_t before)
 	return err;
 }
 
+/* What is not shown is no part of the share of frames without a name. */
+static void uncount(struct frame_counts *counts, const struct native_frame *native)
+{
+	counts->nr--;
+	if (native->reason)
+		counts->nr_unnamed[native->reason]--;
+}
+
 static int put_together(struct merge *merge)
 {
 	struct sb_resolver *resolver = merge->resolver;
@@ -552,6 +560,8 @@ static int put_together(struct merge *merge)
 			err = keep_ahead(merge, i);
 		if (!err && is_kept(resolver, native))
 			err = keep_native(resolver, i);
+		else if (!err)
+			uncount(&resolver->counts, native);
 		if (!err && native->segment != NO_SEGMENT)
 			err = keep_segment(merge, native->segment);
 	}

@@ -42,6 +42,7 @@ struct native_frame {
 	const char *module; /* lives as long as the symbolizer */
 	bool is_marked;	    /* SB_IP_INTERP */
 	bool is_generated;  /* code without a file */
+	uint8_t reason;	    /* enum sb_sym_reason, that it is counted under; SB_SYM_OK: it is not */
 	uint32_t anchor;    /* runtime whose loop it is of, 0: none */
 	uint32_t caller;    /* of such: enum sb_interp_anchor_kind of the frame that called it */
 	uint32_t segment;   /* that stands for it, see merge.c; none: UINT32_MAX */

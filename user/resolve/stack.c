@@ -103,6 +103,8 @@ static int note_native(struct sb_resolver *resolver, size_t i, const struct sb_s
 			.name = physical->name,
 			.module = physical->module,
 			.is_marked = ip & SB_IP_INTERP,
+			.reason =
+				physical->name || ip & SB_IP_INTERP ? SB_SYM_OK : physical->reason,
 			.is_generated =
 				physical->kind == SB_SYM_JIT || physical->reason == SB_SYM_ANON,
 		});
@@ -274,7 +276,6 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 		memset(&resolver->counts, 0, sizeof(resolver->counts));
 		status = native_status = SB_STACK_NONE;
 	}
-	add_counts(resolver, &resolver->counts);
 	if (resolver->opts.interp) {
 		err = sb_resolver_merge(resolver, part, &status);
 		if (err)
@@ -282,6 +283,7 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 		if (shorten(resolver))
 			status = native_status = SB_STACK_DEPTH;
 	}
+	add_counts(resolver, &resolver->counts);
 	/* Both ends are there. The mark stands where callers are missing, and not at the root. */
 	if (resolver->hides_callers && !sb_cut_names[status])
 		status = SB_STACK_BAD_FP;

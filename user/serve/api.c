@@ -51,6 +51,14 @@ static int ask_tags(struct sb_asked *asked, const char *name, struct sb_ask *ask
 	return 0;
 }
 
+static int check_by(struct sb_asked *asked, const struct sb_ask *ask)
+{
+	sb_cleanup(sb_str_release) struct sb_str why = {};
+	int err = sb_ask_check_by(asked->opts->store, ask, &why);
+
+	return err == -ENOENT ? sb_asked_fail(asked, 400, "by=%s: %s", ask->by, why.s) : err;
+}
+
 int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_ask)
 {
 	char from[NAME_MAX_], to[NAME_MAX_], tag[NAME_MAX_];
@@ -69,7 +77,7 @@ int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_as
 	if (!err && kind)
 		err = sb_ask_set_kind(ret_ask, kind);
 	ret_ask->by = sb_params_get(&asked->params, "by");
-	return err;
+	return err ? err : check_by(asked, ret_ask);
 }
 
 uint64_t sb_api_fact(const struct sb_profile *profile, const char *key)

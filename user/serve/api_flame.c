@@ -8,7 +8,8 @@
 #include "output/measure.h"
 #include "serve/api.h"
 
-#define ROWS_MAX 500u
+#define ROWS_MAX      500u
+#define FUNCTIONS_MAX 10000u
 
 int sb_api_tree(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes_max,
 		struct sb_profile **ret_profile, struct sb_tree **ret_tree,
@@ -18,13 +19,13 @@ int sb_api_tree(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes_ma
 	sb_cleanup(sb_tree_freep) struct sb_tree *tree = NULL;
 	int err;
 
-	/* Room for the tree to choose by itself: what it cuts is counted. */
+	/* Room for the tree to choose by itself: what it cuts is counted. 0: all of it. */
 	ask->nr_nodes_max = 4 * nr_nodes_max;
 	err = sb_ask_profile(asked->opts->store, ask, &profile, ret_answer);
 	if (!err)
 		err = sb_tree_new(profile, NULL, &tree);
 	if (!err)
-		err = sb_tree_prune(tree, nr_nodes_max);
+		err = nr_nodes_max ? sb_tree_prune(tree, nr_nodes_max) : 0;
 	if (err)
 		return err;
 	*ret_profile = sb_take(profile);
@@ -236,38 +237,121 @@ static void put_errors(struct sb_json *json, const struct sb_tree *tree, int nr_
 	sb_json_raw(json, "]");
 }
 
-int sb_api_flame(struct sb_asked *asked)
+/* Functions of the whole profile: in a tree that was cut they have a part of their weight only. */
+struct functions {
+	struct sb_diff_row *rows;
+	size_t nr, nr_all;
+};
+
+static int by_total(const void *a, const void *b)
+{
+	const struct sb_diff_row *x = a, *y = b;
+
+	return (x->total[SB_TREE_A] < y->total[SB_TREE_A]) -
+	       (x->total[SB_TREE_A] > y->total[SB_TREE_A]);
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct sb_diff_row *x = a, *y = b;
+
+	return (x->self[SB_TREE_A] < y->self[SB_TREE_A]) -
+	       (x->self[SB_TREE_A] > y->self[SB_TREE_A]);
+}
+
+/* The @nr_max heaviest by total, and as many of the rest by self. */
+static int choose_functions(const struct sb_tree *tree, size_t nr_max, struct functions *functions)
+{
+	int err = sb_diff_functions(tree, &functions->rows, &functions->nr_all);
+	size_t nr = functions->nr_all;
+
+	if (err)
+		return err;
+	if (nr)
+		qsort(functions->rows, nr, sizeof(*functions->rows), by_total);
+	if (nr > nr_max)
+		qsort(functions->rows + nr_max, nr - nr_max, sizeof(*functions->rows), by_self);
+	functions->nr = nr < 2 * nr_max ? nr : 2 * nr_max;
+	return 0;
+}
+
+static void put_functions(struct sb_json *json, const struct sb_tree *tree,
+			  const struct functions *functions)
+{
+	size_t i;
+
+	sb_json_raw(json, ",\n\"table\":[");
+	for (i = 0; i < functions->nr; i++) {
+		const struct sb_diff_row *row = &functions->rows[i];
+
+		sb_json_raw(json, i ? ",\n{" : "\n{");
+		sb_json_pair(json, "name", sb_strtab_get(&tree->strings, row->name, NULL));
+		sb_json_raw(json, ",");
+		sb_json_pair(json, "module", sb_strtab_get(&tree->strings, row->module, NULL));
+		sb_json_u64_pair(json, "self", row->self[SB_TREE_A]);
+		sb_json_u64_pair(json, "total", row->total[SB_TREE_A]);
+		sb_json_raw(json, "}");
+	}
+	sb_json_raw(json, "]");
+	sb_json_u64_pair(json, "nr_rows_cut", functions->nr_all - functions->nr);
+}
+
+static void put_figures(struct sb_json *json, const struct sb_store_answer *answer)
+{
+	sb_json_u64_pair(json, "lost", answer->figure[SB_BLOCK_LOST]);
+	sb_json_u64_pair(json, "trunc", sb_store_answer_trunc(answer));
+	sb_json_u64_pair(json, "nr_damaged", answer->nr_damaged);
+	sb_json_u64_pair(json, "nr_skipped_bytes", answer->nr_skipped_bytes);
+	sb_json_u64_pair(json, "lost_weight", answer->lost_weight);
+}
+
+static int put_flame(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes,
+		     uint32_t nr_functions)
 {
 	sb_cleanup(sb_profile_freep) struct sb_profile *profile = NULL;
 	sb_cleanup(sb_tree_freep) struct sb_tree *tree = NULL;
+	struct functions functions = {};
 	struct sb_json *json = &asked->json;
 	struct sb_store_answer answer;
+	int err = sb_api_tree(asked, ask, nr_functions ? 0 : nr_nodes, &profile, &tree, &answer);
+
+	if (!err && nr_functions) {
+		err = choose_functions(tree, nr_functions, &functions);
+		if (!err)
+			err = sb_tree_prune(tree, nr_nodes);
+	}
+	if (!err) {
+		put_measure(json, ask, profile);
+		put_range(json, "", &answer, ask);
+		sb_json_u64_pair(json, "total", sb_profile_weight(profile));
+		sb_json_u64_pair(json, "nr_samples", sb_store_answer_samples(&answer));
+		put_errors(json, tree, 1);
+		put_figures(json, &answer);
+		sb_json_u64_pair(json, "nr_nodes_cut", tree->nr_cut);
+		sb_json_u64_pair(json, "weight_cut", sb_api_other(tree));
+		err = put_tree(json, tree, NULL);
+		if (!err && nr_functions)
+			put_functions(json, tree, &functions);
+		sb_json_raw(json, "}\n");
+	}
+	free(functions.rows);
+	return err;
+}
+
+int sb_api_flame(struct sb_asked *asked)
+{
 	struct sb_ask ask = {};
-	uint32_t nr_nodes;
+	uint32_t nr_nodes, nr_functions;
 	int err = sb_api_ask(asked, "", &ask);
 
 	if (!err)
 		err = sb_api_number(asked, "nodes", 2, SB_API_NODES_MAX, SB_API_NODES, &nr_nodes);
 	if (!err)
+		err = sb_api_number(asked, "table", 1, FUNCTIONS_MAX, 0, &nr_functions);
+	if (!err)
 		err = sb_asked_all(asked);
 	if (!err)
-		err = sb_api_tree(asked, &ask, nr_nodes, &profile, &tree, &answer);
-	if (!err) {
-		put_measure(json, &ask, profile);
-		put_range(json, "", &answer, &ask);
-		sb_json_u64_pair(json, "total", sb_profile_weight(profile));
-		sb_json_u64_pair(json, "nr_samples", sb_store_answer_samples(&answer));
-		put_errors(json, tree, 1);
-		sb_json_u64_pair(json, "lost", answer.figure[SB_BLOCK_LOST]);
-		sb_json_u64_pair(json, "trunc", answer.figure[SB_BLOCK_CUT]);
-		sb_json_u64_pair(json, "nr_damaged", answer.nr_damaged);
-		sb_json_u64_pair(json, "nr_skipped_bytes", answer.nr_skipped_bytes);
-		sb_json_u64_pair(json, "lost_weight", answer.lost_weight);
-		sb_json_u64_pair(json, "nr_nodes_cut", tree->nr_cut);
-		sb_json_u64_pair(json, "weight_cut", sb_api_other(tree));
-		err = put_tree(json, tree, NULL);
-		sb_json_raw(json, "}\n");
-	}
+		err = put_flame(asked, &ask, nr_nodes, nr_functions);
 	sb_ask_release(&ask);
 	return err;
 }
@@ -382,7 +466,7 @@ static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 		totals[side] = two->answer[side].figure[SB_BLOCK_LOST];
 	sb_json_two_pair(json, "lost", totals);
 	for (side = 0; side < SB_TREE_NR; side++)
-		totals[side] = two->answer[side].figure[SB_BLOCK_CUT];
+		totals[side] = sb_store_answer_trunc(&two->answer[side]);
 	sb_json_two_pair(json, "trunc", totals);
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = two->answer[side].nr_damaged;

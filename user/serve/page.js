@@ -1184,7 +1184,7 @@ function painted(since) {
 
 // ---- table ----
 
-const ROW_HEIGHT = 24;
+const ROW_HEIGHT = 24, TABLE_ROWS = 1000;
 const COLUMNS = [['label', 'Function', ''], ['self', 'Self', 'Of the function itself'],
 	['total', 'Total', 'With all that it calls; recursion counts once']];
 const DIFF_COLUMNS = [['label', 'Function', ''], ['a', 'A', 'In the baseline'], ['b', 'B', 'In the comparison'],
@@ -1210,7 +1210,7 @@ Table.prototype.show = function (tree) {
 	this.tree = tree;
 	this.columns = tree.isDiff ? DIFF_COLUMNS : COLUMNS;
 	this.box.classList.toggle('diff', tree.isDiff);
-	this.of = tree.isDiff ? null : tree.functions();
+	this.of = tree.isDiff ? null : this.ofAll(tree);
 	this.update();
 };
 
@@ -1220,6 +1220,17 @@ Table.prototype.clear = function () {
 	this.head.replaceChildren();
 	this.titles.replaceChildren();
 	this.draw();
+};
+
+// Functions of the whole profile, in the colors of the graph, which may have been cut.
+Table.prototype.ofAll = function (tree) {
+	const shown = tree.functions(), nodes = new Map(shown.map((row) => [row.label + '\n' + row.module, row.node]));
+
+	return !tree.data.table ? shown : tree.data.table.map((row) => {
+		const label = clean(row.name), module = row.module ? clean(row.module) : '';
+
+		return { label, module, self: row.self, total: row.total, node: nodes.get(label + '\n' + module) };
+	});
 };
 
 Table.prototype.ofDiff = function (tree) {
@@ -1257,7 +1268,9 @@ Table.prototype.drawHead = function () {
 
 	this.head.replaceChildren();
 	make('span', this.head, (nr < this.nr ? grouped(nr, 0) + ' of ' : '') + grouped(this.nr, 0) + ' functions');
-	if (cutNr && !this.tree.isDiff)
+	if (this.tree.data.table && this.tree.data.nr_rows_cut && !this.tree.isDiff)
+		make('span', this.head, 'that are the heaviest, of ' + grouped(this.nr + this.tree.data.nr_rows_cut, 0));
+	else if (cutNr && !this.tree.data.table && !this.tree.isDiff)
 		make('span', this.head, 'of the frames that are shown', { class: 'warn',
 			title: grouped(cutNr, 0) + ' small frames are together in "(other)"; a download has all' });
 	if (this.tree.isDiff)
@@ -1301,7 +1314,9 @@ Table.prototype.drawRow = function (i) {
 	const name = make('span', element, null, { role: 'gridcell', title: row.label.slice(0, 1000) + (row.module ? '\n' + row.module : '') });
 
 	element.style.top = i * ROW_HEIGHT + 'px';
-	if (!tree.isDiff)
+	if (!tree.isDiff && row.node === undefined)
+		make('i', name, null, { class: 'swatch' });
+	else if (!tree.isDiff)
 		make('i', name, null, { class: 'swatch' }).style.background = tree.paint(row.node, isDark())[0];
 	make('bdi', name, row.label.slice(0, 300));
 	if (row.module)
@@ -2236,7 +2251,10 @@ function askForProfiles() {
 		for (const name of ['A', 'B'])
 			ask('flame-' + name, 'flame', askedParams(SIDES[name]), showFlame(panes[name]), fail(panes[name]));
 	} else {
-		ask('flame-A', 'flame', askedParams(SIDES.A), showFlame(panes.graph), fail(panes.graph));
+		const params = askedParams(SIDES.A);
+
+		params.append('table', TABLE_ROWS);
+		ask('flame-A', 'flame', params, showFlame(panes.graph), fail(panes.graph));
 	}
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/utf8.h"
 #include "store/parts.h"
 
 /* 9999-12-31 23:59:59. */
@@ -384,6 +385,25 @@ uint64_t sb_store_answer_samples(const struct sb_store_answer *answer)
 			  0.5);
 }
 
+static uint64_t samples_of(const struct sb_store_answer *answer, uint64_t weight)
+{
+	if (!answer->weight || sb_streq(answer->kind.unit, "samples"))
+		return weight;
+	return (uint64_t)((double)sb_store_answer_samples(answer) * (double)weight /
+				  (double)answer->weight +
+			  0.5);
+}
+
+uint64_t sb_store_answer_trunc(const struct sb_store_answer *answer)
+{
+	return samples_of(answer, answer->trunc_weight);
+}
+
+uint64_t sb_store_answer_nosym(const struct sb_store_answer *answer)
+{
+	return samples_of(answer, answer->nosym_weight);
+}
+
 static int add_facts(struct sb_profile *profile, const struct sb_ask *ask,
 		     const struct sb_store_answer *answer)
 {
@@ -407,8 +427,8 @@ static int add_facts(struct sb_profile *profile, const struct sb_ask *ask,
 	if (!err)
 		err = add_u64(profile, "lost", figure[SB_BLOCK_LOST]);
 	if (!err)
-		err = add_u64(profile, "trunc", figure[SB_BLOCK_CUT]);
-	return err ? err : add_u64(profile, "nosym", figure[SB_BLOCK_UNNAMED]);
+		err = add_u64(profile, "trunc", sb_store_answer_trunc(answer));
+	return err ? err : add_u64(profile, "nosym", sb_store_answer_nosym(answer));
 }
 
 static int add_store_facts(struct sb_profile *profile, const struct sb_ask *ask,
@@ -486,4 +506,42 @@ int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 		*ret_answer = answer;
 	*ret_profile = profile;
 	return 0;
+}
+
+static bool has_key(const struct sb_tags *tags, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < tags->keys.nr; i++)
+		if (sb_streq(tags->keys.at[i].key, key))
+			return true;
+	return false;
+}
+
+static int say_keys(const struct sb_tags *tags, const char *key, struct sb_str *why)
+{
+	size_t i;
+	int err = sb_str_addf(why, "nothing in this range has the tag '%s'; there are ", key);
+
+	for (i = 0; i < tags->keys.nr && !err; i++)
+		err = sb_str_addf(why, "%s%s", i ? ", " : "", tags->keys.at[i].key);
+	if (!err)
+		sb_replace_controls(why->s, why->len);
+	return err ? err : -ENOENT;
+}
+
+int sb_ask_check_by(struct sb_store *store, const struct sb_ask *ask, struct sb_str *ret_why)
+{
+	struct sb_tags *tags = NULL;
+	const char *by = ask->by;
+	char key[SB_TAG_KEY_BYTES];
+	int err = by ? sb_store_tags(store, ask, 1, &tags) : 0;
+
+	while (!err && by && tags->keys.nr) {
+		by = sb_tag_list_next(by, key);
+		if (!has_key(tags, key))
+			err = say_keys(tags, key, ret_why);
+	}
+	sb_tags_free(tags);
+	return err;
 }

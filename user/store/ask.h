@@ -87,6 +87,10 @@ uint64_t sb_store_answer_hz(const struct sb_store_answer *answer);
 /* Return: of how many samples, waits or calls the weight is; where weights are no samples, by the share that
  * it has of all. */
 uint64_t sb_store_answer_samples(const struct sb_store_answer *answer);
+/* Return: of how many of these samples a part of the stack is missing, and how many frames without a name they have; by
+ * their shares of the weight. */
+uint64_t sb_store_answer_trunc(const struct sb_store_answer *answer);
+uint64_t sb_store_answer_nosym(const struct sb_store_answer *answer);
 
 /* Weights over time. */
 
@@ -143,5 +147,13 @@ struct sb_tags {
 int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_values_max,
 		  struct sb_tags **ret_tags);
 void sb_tags_free(struct sb_tags *tags);
+
+/**
+ * sb_ask_check_by() - is every tag of ask->by a tag of something in the range
+ * @ret_why: on -ENOENT, one sentence that names what is not there and what is; owned by the caller
+ *
+ * With nothing in the range there is nothing to compare with, and all is well. Return: 0, -ENOENT, -ENOMEM, others of I/O.
+ */
+int sb_ask_check_by(struct sb_store *store, const struct sb_ask *ask, struct sb_str *ret_why);
 
 #endif

@@ -13,6 +13,22 @@ struct looking {
 	size_t level;
 };
 
+/* Stacks that are deeper than any that were written are lost. */
+static uint64_t weight_of_deep(const struct sb_dict *dict, const struct sb_segment_sums *sums)
+{
+	uint64_t weight = 0;
+	uint32_t node, depth;
+	size_t i;
+
+	for (i = 0; i < dict->rows.nr; i++) {
+		for (node = sums->weight[i] ? dict->rows.at[i].node : 0, depth = 0;
+		     node && depth <= SB_DICT_DEPTH_MAX; depth++)
+			node = dict->nodes.at[node].parent;
+		weight += node ? sums->weight[i] : 0;
+	}
+	return weight;
+}
+
 static int read_blocks(struct looking *looking, struct sb_segment *segment,
 		       struct sb_store_file_info *info)
 {
@@ -21,7 +37,9 @@ static int read_blocks(struct looking *looking, struct sb_segment *segment,
 	int err = sb_sums_fit(&sums, &segment->dict);
 
 	for (i = 0; i < segment->blocks.nr && !err; i++) {
-		err = sb_segment_add(segment, &segment->blocks.at[i], &sums.sums);
+		err = sb_record_is_of_level(&segment->blocks.at[i])
+			      ? sb_segment_add(segment, &segment->blocks.at[i], &sums.sums)
+			      : -EBADMSG;
 		if (err != -EBADMSG)
 			continue;
 		err = 0;
@@ -30,12 +48,13 @@ static int read_blocks(struct looking *looking, struct sb_segment *segment,
 			looking->look->on_damaged(looking->look->arg, info->name,
 						  &segment->blocks.at[i]);
 	}
-	info->lost_weight = sums.sums.lost_weight;
+	info->lost_weight = sums.sums.lost_weight + weight_of_deep(&segment->dict, &sums.sums);
 	sb_sums_release(&sums);
 	return err;
 }
 
-static void note_segment(const struct sb_segment *segment, struct sb_store_file_info *info)
+static void note_segment(const struct sb_store *store, const struct sb_segment *segment,
+			 struct sb_store_file_info *info)
 {
 	const struct sb_record *last;
 
@@ -45,7 +64,7 @@ static void note_segment(const struct sb_segment *segment, struct sb_store_file_
 	info->nr_nodes = segment->dict.nodes.nr;
 	info->nr_tags = segment->dict.tags.nr;
 	info->nr_rows = segment->dict.rows.nr;
-	info->nr_skipped_bytes = segment->nr_skipped_bytes;
+	info->nr_skipped_bytes = sb_store_skipped_bytes(store, segment);
 	info->nr_tail_bytes = segment->nr_tail_bytes;
 	info->nr_damaged_dicts = segment->nr_damaged;
 	info->nr_lost_entries = segment->dict.nr_lost;
@@ -67,7 +86,7 @@ static int look_at(void *arg, const char *name, int64_t begin_s)
 		return err == -ENOENT ? 0 : err;
 	info.err = err;
 	if (!err) {
-		note_segment(&segment, &info);
+		note_segment(looking->store, &segment, &info);
 		if (looking->look->reads_blocks)
 			err = read_blocks(looking, &segment, &info);
 		sb_segment_release(&segment);

@@ -80,6 +80,16 @@ static int push_path(struct folding *folding, uint32_t node)
 	return err;
 }
 
+/* What is in the profile. */
+static void add_weight(struct folding *folding, size_t row, uint64_t weight)
+{
+	const uint16_t marks = folding->part->marks.of_row.at[row];
+
+	folding->answer->weight += weight;
+	folding->answer->trunc_weight += marks & SB_MARKS_CUT ? weight : 0;
+	folding->answer->nosym_weight += (marks & SB_MARKS_UNNAMED) * weight;
+}
+
 static int fold_row(struct folding *folding, const struct sb_dict_row *row, uint64_t weight)
 {
 	int err = 0;
@@ -113,7 +123,7 @@ static int fold_rows(struct folding *folding)
 			err = 0;
 			continue;
 		}
-		folding->answer->weight += weight;
+		add_weight(folding, i, weight);
 	}
 	return err;
 }
@@ -147,7 +157,7 @@ static void weigh_rows(struct folding *folding, uint64_t *self)
 		if (!are_all && !sb_wanted_is(&folding->wanted, rows[i].tags))
 			continue;
 		self[joint_of[i]] += weight;
-		answer->weight += weight;
+		add_weight(folding, i, weight);
 	}
 }
 
@@ -229,6 +239,8 @@ static int fold_part(struct folding *folding, struct sb_store *store)
 {
 	int err = sb_wanted_init(&folding->wanted, folding->dict, folding->query->rules);
 
+	if (!err)
+		err = sb_marks_fit(&folding->part->marks, folding->dict);
 	if (!err && is_tree(folding->query)) {
 		err = gather_tree(folding, store);
 	} else if (!err) {

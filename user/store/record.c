@@ -93,6 +93,16 @@ void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64
 	*ret_end_ms = end_ms;
 }
 
+bool sb_record_is_of_level(const struct sb_record *block)
+{
+	size_t i;
+
+	for (i = 0; i < SB_STORE_LEVELS; i++)
+		if (block->seconds == sb_levels[i].seconds)
+			return block->begin_s % block->seconds == 0;
+	return false;
+}
+
 const uint8_t *sb_record_resync(const uint8_t *p, const uint8_t *end)
 {
 	const uint8_t *next =

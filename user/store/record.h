@@ -79,6 +79,9 @@ int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record 
  */
 void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64_t *ret_end_ms);
 
+/* Return: whether a block has the length, and begins at a multiple, of a level, which it must have to be of any use. */
+bool sb_record_is_of_level(const struct sb_record *block);
+
 /* Return: whether the SB_RECORD_HEADER_BYTES at @p are a whole header; ret_record->at is 0. */
 bool sb_record_header(const uint8_t *p, struct sb_record *ret_record);
 /* The first place behind @p and before @end where a header may begin, or @end. */

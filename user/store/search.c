@@ -21,6 +21,7 @@ static void free_part(struct sb_part *part)
 	sb_resum_release(&part->resum);
 	sb_atlas_map_release(&part->map);
 	sb_joints_release(&part->joints);
+	sb_marks_release(&part->marks);
 	free(part);
 }
 
@@ -30,8 +31,9 @@ static size_t bytes_of(const struct sb_part *part)
 		return 0;
 	return sb_dict_bytes(&part->segment.dict) + sb_resum_bytes(&part->resum) +
 	       (part->map.frame.nr + part->map.node.nr) * sizeof(uint32_t) +
-	       sb_joints_bytes(&part->joints) + part->segment.blocks.nr * sizeof(struct sb_record) +
-	       part->segment.window.cap + part->segment.raw.cap;
+	       sb_joints_bytes(&part->joints) + part->marks.of_row.nr * sizeof(uint16_t) +
+	       part->segment.blocks.nr * sizeof(struct sb_record) + part->segment.window.cap +
+	       part->segment.raw.cap;
 }
 
 void sb_store_forget_atlas(struct sb_store *store)
@@ -132,8 +134,18 @@ static int refresh_part(struct sb_store *store, struct sb_part *part)
 	part->is_there = false;
 	sb_atlas_map_release(&part->map);
 	sb_joints_release(&part->joints);
+	sb_marks_release(&part->marks);
 	sb_resum_forget(&part->resum);
 	return read_part(store, part);
+}
+
+uint64_t sb_store_skipped_bytes(const struct sb_store *store, const struct sb_segment *segment)
+{
+	uint64_t nr = segment->nr_skipped_bytes;
+
+	if (segment->nr_tail_bytes && !sb_store_has_writer(store))
+		nr += segment->nr_tail_bytes;
+	return nr;
 }
 
 /* As it is now. */
@@ -145,10 +157,7 @@ static int use_part(struct sb_search *search, struct sb_part *part)
 	if (err || !part->is_there)
 		return err;
 	search->answer->nr_damaged += part->segment.nr_damaged;
-	search->answer->nr_skipped_bytes += part->segment.nr_skipped_bytes;
-	/* What is not whole at the end may be half of a write that goes on just now: that is no damage. */
-	if (part->segment.nr_tail_bytes && !sb_store_has_writer(search->store))
-		search->answer->nr_skipped_bytes += part->segment.nr_tail_bytes;
+	search->answer->nr_skipped_bytes += sb_store_skipped_bytes(search->store, &part->segment);
 	return 0;
 }
 
@@ -221,7 +230,8 @@ static int add_blocks(struct sb_search *search, struct sb_part *part, int64_t fr
 
 		if (!sb_streq(block->kind.name, search->kind) || !is_of_unit(search, block))
 			continue;
-		err = search->visit(search, part, block);
+		/* Files may say anything. */
+		err = sb_record_is_of_level(block) ? search->visit(search, part, block) : -EBADMSG;
 		answer->nr_damaged += err == -EBADMSG;
 		if (err == -EBADMSG)
 			continue;

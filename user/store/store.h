@@ -133,9 +133,11 @@ struct sb_store_answer {
 	struct sb_store_kind kind;	      /* unit: of the first block */
 	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* of all series of the kind in that time */
 	uint64_t weight;		      /* in the profile */
-	uint64_t all_weight;  /* the same, had there been no rules; with lost_weight */
-	uint64_t lost_weight; /* whose stack is in a damaged record */
-	uint64_t cut_weight;  /* of subtrees that nr_nodes_max made "(other)" */
+	uint64_t all_weight;   /* the same, had there been no rules; with lost_weight */
+	uint64_t trunc_weight; /* in the profile, of stacks of which a part is missing */
+	uint64_t nosym_weight; /* the same, for each frame without a name once */
+	uint64_t lost_weight;  /* whose stack is in a damaged record */
+	uint64_t cut_weight;   /* of subtrees that nr_nodes_max made "(other)" */
 	uint64_t nr_blocks, nr_damaged, nr_skipped_bytes;
 	bool is_fine_only; /* a wide tag was asked for: only blocks of 10 s have it, as long as they are kept */
 	uint64_t nr_other_unit; /* blocks that were measured in another unit, and are left out */
@@ -149,7 +151,8 @@ int sb_store_query(struct sb_store *store, const struct sb_store_query *query,
 struct sb_store_extent {
 	struct sb_store_kind kind;
 	int64_t from_s, to_s; /* the first block of it that is left, and the end of the last */
-	uint64_t hz;	      /* of the last one; 0: not by a clock */
+	uint64_t hz;	      /* of the last one that says; 0: not by a clock */
+	bool has_hz;	      /* one says */
 };
 #define SB_STORE_KINDS_MAX 32
 /*

@@ -6,6 +6,7 @@
 #include "store/atlas.h"
 #include "store/draw.h"
 #include "store/joints.h"
+#include "store/marks.h"
 #include "store/store.h"
 #include "store/sums.h"
 
@@ -24,6 +25,7 @@ struct sb_part {
 	uint64_t used; /* by which query */
 	struct sb_atlas_map map;
 	struct sb_joints joints; /* when a question was cut */
+	struct sb_marks marks;
 	struct sb_resum resum;
 };
 
@@ -66,6 +68,9 @@ int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_
 
 /* Return: whether any process has it open for writing, as far as we may know. */
 bool sb_store_has_writer(const struct sb_store *store);
+
+/* Return: bytes of a file that are damaged. What is not whole at its end may be half of a write that goes on just now. */
+uint64_t sb_store_skipped_bytes(const struct sb_store *store, const struct sb_segment *segment);
 
 /* Call @fn with the files of a level, oldest first, with the time at which they begin. Return: 0, a negative
  * errno, or what @fn returned if that is not 0. */

@@ -131,17 +131,6 @@ static int value_of_row(struct drawing *drawing, struct value_map *map, uint32_t
 	return err;
 }
 
-/* Files may say anything. */
-static bool is_of_level(const struct sb_record *block)
-{
-	size_t i;
-
-	for (i = 0; i < SB_STORE_LEVELS; i++)
-		if (block->seconds == sb_levels[i].seconds)
-			return block->begin_s % block->seconds == 0;
-	return false;
-}
-
 /*
  * From when to when a block lasts, in ms of the timeline, of which it may be beyond either end. Return: 0, -EBADMSG,
  * -EAGAIN: it is a sum over more than a step, and nobody knows how much of it is of which.
@@ -151,7 +140,7 @@ static int span_of(struct drawing *drawing, const struct sb_record *block, struc
 	const struct sb_timeline *timeline = drawing->timeline;
 	int64_t at_s = block->begin_s - timeline->from_s, begin_ms, end_ms;
 
-	if (!is_of_level(block) || at_s >= (int64_t)timeline->nr_steps * timeline->step_s)
+	if (!sb_record_is_of_level(block) || at_s >= (int64_t)timeline->nr_steps * timeline->step_s)
 		return -EBADMSG;
 	if (block->seconds > SB_STORE_BLOCK_S &&
 	    (at_s < 0 || at_s % timeline->step_s + block->seconds > timeline->step_s)) {
@@ -698,7 +687,7 @@ int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_va
 	if (err)
 		return err;
 	sb_search_begin(&search);
-	err = sb_search_tags(&search, &ask->rules, NULL, ask->from_s, ask->to_s);
+	err = sb_search_tags(&search, &ask->rules, ask->by, ask->from_s, ask->to_s);
 	if (!err)
 		err = sb_search_sums(&search, ask->from_s, ask->to_s);
 	for (i = 0; i < search.parts.nr && !err; i++)
@@ -754,8 +743,11 @@ static void note_rate(struct sb_segment *segment, const struct sb_record *block,
 	struct sb_store_answer answer = {};
 	struct sb_block_rows rows;
 
-	if (!sb_segment_rows(segment, block, &rows, answer.figure))
+	/* What was sampled for less than a millisecond, as at the end of a recording, has no rate. */
+	if (!sb_segment_rows(segment, block, &rows, answer.figure)) {
 		extent->hz = sb_store_answer_hz(&answer);
+		extent->has_hz = answer.figure[SB_BLOCK_SAMPLED_MS] > 0;
+	}
 }
 
 /* From the last on, so that rates are those of the last blocks. */
@@ -774,11 +766,11 @@ static int note_blocks(struct sb_part *part, struct sb_store_extent *extents, in
 		sb_record_time(block, &begin_ms, &end_ms);
 		if (block->begin_s < extent->from_s)
 			extent->from_s = block->begin_s;
+		if (!extent->has_hz)
+			note_rate(segment, block, extent);
 		/* The first that is met ends last, and at finer levels nearer to when it did. */
-		if (extent->to_s)
-			continue;
-		extent->to_s = (end_ms + PERIOD_MS - 1) / PERIOD_MS * SB_STORE_BLOCK_S;
-		note_rate(segment, block, extent);
+		if (!extent->to_s)
+			extent->to_s = (end_ms + PERIOD_MS - 1) / PERIOD_MS * SB_STORE_BLOCK_S;
 	}
 	return 0;
 }
