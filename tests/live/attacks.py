@@ -27,6 +27,8 @@ O_WRONLY, O_RDWR, O_TRUNC, O_NONBLOCK, O_ASYNC, O_DIRECTORY = 1, 2, 0o1000, 0o40
 F_SETFD, F_SETFL, F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY = 2, 4, 8, 10, 15, 1024, 1026
 TIOCSTI, RLIMIT_NOFILE, PR_SET_DUMPABLE, PR_SET_PTRACER, KILL = 0x5412, 7, 4, 0x59616d61, 9
 CLONE_NEW_USER_THREAD = 0x10000000 | 0x100 | 0x10000
+READERS = ('stackbpf-sample', 'stackbpf-read')  # who is there to read files
+SPAWNER = 'stackbpf-spawn'  # it ends readers, and so may end any process of its user: docs/privileges.md
 SECRETS = ('/etc/passwd', '/proc/self/status')
 CAPS = '+bpf,+perfmon,+sys_ptrace,+syslog,+dac_read_search,+checkpoint_restore'
 AS_UNIT = ('setpriv', f'--reuid={UNIT}', f'--regid={UNIT}', '--clear-groups', '--no-new-privs', f'--bounding-set=-all,{CAPS}',
@@ -178,8 +180,9 @@ def session(tmp):
         threads = {int(tid): status(f'{process.pid}/task/{tid}')['Name'][0] for tid in os.listdir(f'/proc/{process.pid}/task')}
         for tid, name in threads.items():
             attack(f'below sudo: {name}', process.pid, [f'{tmp}/theirs'], tid=tid)
-        for name in sorted(set(names) - {'stackbpf', 'split', 'stackbpf-write'}):
-            attack_any(f'below sudo: {name}', process.pid, name, [f'{tmp}/theirs'], [process.pid], secrets=SECRETS)
+        for name in sorted(set(names) - {'stackbpf', 'split', 'stackbpf-write', SPAWNER}):
+            attack_any(f'below sudo: {name}', process.pid, name, [f'{tmp}/theirs'], [process.pid],
+                       secrets=() if name in READERS else SECRETS)
         for name in sorted(set(names) - {'split'}):
             is_hidden(f'below sudo: {name}', names[name])
         refuses('below sudo: stackbpf-write', names['stackbpf-write'][0])
@@ -216,10 +219,10 @@ def recorder(tmp, prefix, what, uid):
         names = below(process.pid)
         writer = names['stackbpf-store'][0]
         files = [f'{store}/{name}' for name in os.listdir(store) if os.path.isfile(f'{store}/{name}')]
-        for name in sorted(set(names) - {'stackbpf'}):
+        for name in sorted(set(names) - {'stackbpf', SPAWNER}):
             inside = [] if name == 'stackbpf-store' else files[:1]
             attack_any(f'{what}: {name}', process.pid, name, [f'{tmp}/theirs', *inside], [process.pid, writer],
-                       secrets=() if name == 'stackbpf-sample' else (f'{tmp}/theirs', *SECRETS))
+                       secrets=() if name in READERS else (f'{tmp}/theirs', *SECRETS))
         for name, pids in names.items():
             is_hidden(f'{what}: {name}', pids)
         refuses(f'{what}: the process that starts the others', process.pid)
