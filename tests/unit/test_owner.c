@@ -61,6 +61,10 @@ static const struct {
 	{ "App.work",
 	  { { "java_r", "App.work", "ObjectMonitor::enter", "os::PlatformEvent::park",
 	      "pthread_cond_wait", "futex_wait_k", "schedule_k" } } },
+	{ "App.hold",
+	  { { "java_r", "App.hold", "java.lang.Thread.sleep0", "JVM_SleepNanos",
+	      "JavaThread::sleep_nanos", "PlatformEvent::park_nanos", "pthread_cond_timedwait",
+	      "futex_wait_k", "schedule_k" } } },
 	/* a system call that is no primitive has its caller in the C library, too */
 	{ "load", { { "app_r", "load", "read", "vfs_read_k", "folio_wait_k", "io_schedule_k" } } },
 	/* text that does not say what is the kernel's; and a program that has a function of that name */
