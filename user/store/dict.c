@@ -530,12 +530,14 @@ static bool is_text(const struct sb_dict *dict, uint32_t string, const char *s, 
 static void drop_address(struct text *text, struct name *name)
 {
 	static const char sign[] = "+0x";
-	const char *at = memmem(text->name, text->name_len, sign, strlen(sign));
-	const char *end = text->name + text->name_len;
+	const char *end = text->name + text->name_len, *at;
 	uint64_t addr = 0;
 	size_t len;
 
-	if (!(text->kind & 1) || !at || end[-1] != ']')
+	if (!(text->kind & 1) || end[-1] != ']')
+		return;
+	at = memmem(text->name, text->name_len, sign, strlen(sign));
+	if (!at)
 		return;
 	len = (size_t)(at - text->name);
 	at += strlen(sign);
