@@ -382,6 +382,11 @@ def kept(binary, store, work):
     check(len(tokens_) == 1 and os.stat(path).st_mode & 0o777 == 0o640, 'it is kept, mode 0640')
     status, said = refused(binary, '--url', '--token-file', path + '2')
     check(status == 1 and 'cannot read' in said and not os.path.exists(path + '2'), '--url makes none')
+    if os.geteuid() == 0:
+        os.chmod(path, 0o600)
+        os.chown(path, 65534, 65534)
+        status, said = refused(binary, '--store', store.path, '--token-file', path)
+        check(status == 2 and 'own it' in said and said.count('\n') == 1, f'a file of another user: {said!r}')
     os.mkfifo(f'{work}/kept/fifo')
     status, said = refused(binary, '--store', store.path, '--token-file', f'{work}/kept/fifo')
     check(status == 1 and 'cannot read' in said, f'a FIFO does not make it wait: {said!r}')

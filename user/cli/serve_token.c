@@ -62,8 +62,17 @@ static int make_file(const char *path)
 	return err;
 }
 
-/* Return: 0 or a negative errno; -EPERM: others may read or change it. */
-static int read_file(const char *path, char **ret_text)
+/* Who owns the file knows the token: that may be root, we ourselves, or who called sudo. */
+static bool owner_may_know(uid_t uid)
+{
+	return uid == 0 || uid == geteuid() || uid == sb_sudo_owner().uid;
+}
+
+/*
+ * @serves: its token will let people in, so its owner counts; who only shows it changes nothing.
+ * Return: 0 or a negative errno; -EPERM: others may read or change it.
+ */
+static int read_file(const char *path, bool serves, char **ret_text)
 {
 	/* O_NONBLOCK: what has the name may be a FIFO, whose open would wait. */
 	sb_cleanup(sb_closep) int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -74,26 +83,28 @@ static int read_file(const char *path, char **ret_text)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
-	if (st.st_mode & (S_IRWXO | S_IWGRP))
+	if ((st.st_mode & (S_IRWXO | S_IWGRP)) || (serves && !owner_may_know(st.st_uid)))
 		return -EPERM;
 	return sb_read_fd(fd, TOKEN_FILE_MAX, ret_text, &len);
 }
 
-int sb_serve_token_of_file(const char *path, bool makes, char **ret_token)
+int sb_serve_token_of_file(const char *path, bool serves, char **ret_token)
 {
 	sb_cleanup(sb_freep) char *text = NULL;
-	int err = read_file(path, &text);
+	int err = read_file(path, serves, &text);
 
-	if (err == -ENOENT && makes) {
+	if (err == -ENOENT && serves) {
 		err = make_file(path);
 		if (err && err != -EEXIST) {
 			sb_err(err, "cannot make --token-file '%s'", path);
 			return SB_EXIT_FAILED;
 		}
-		err = read_file(path, &text);
+		err = read_file(path, serves, &text);
 	}
 	if (err == -EPERM) {
-		sb_err(0, "--token-file '%s': others may read or change it: chmod 600 it first",
+		sb_err(0,
+		       "--token-file '%s': others own it, or may read or change it: chown and "
+		       "chmod 600 it first",
 		       path);
 		return SB_EXIT_USAGE;
 	}

@@ -19,12 +19,13 @@ int sb_serve_token_new(char **ret_token);
 /*
  * sb_serve_token_of_file() - the first word of a file
  * @path: a regular file that only its owner can write, and at most its group can read
- * @makes: a file that is not there is made, mode 0640, with a new token
+ * @serves: the token will let people in: the file must belong to root, to the caller or to who called sudo; one that is
+ *          not there is made, mode 0640, with a new token
  * @ret_token: the caller frees it; untouched on error
  *
  * Errors are logged.
  * Return: -1 to go on, or the exit status.
  */
-int sb_serve_token_of_file(const char *path, bool makes, char **ret_token);
+int sb_serve_token_of_file(const char *path, bool serves, char **ret_token);
 
 #endif
