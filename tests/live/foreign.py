@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Processes and files that do not let themselves be looked at: pages of a FUSE server that never answers, and of
 userfaultfd(2), leases, FIFOs, perf maps and debug links that lead there. A run beside them ends, ends when it is
