@@ -403,6 +403,35 @@ static void end_child(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+#define NR_LONG 2 /* fewer than NR_PROCS, so that each keeps its list */
+
+/* Any number of processes with long lists share one twentieth of our time. */
+static void test_many_reread(void **state)
+{
+	const uint64_t span_ns = 6000000000ull;
+	pid_t pids[NR_LONG];
+	uint64_t when_ns[NR_LONG], first_ns = clock_ns, end_ns;
+	unsigned int nr_reads = 0;
+	size_t i;
+
+	for (i = 0; i < NR_LONG; i++) {
+		when_ns[i] = 0;
+		pids[i] = child();
+		assert_int_equal(need((uint32_t)pids[i], 5, 0), 0);
+	}
+	read_costs_ns = 3000000;
+	for (end_ns = first_ns + span_ns; clock_ns < end_ns; clock_ns += 10000000)
+		for (i = 0; i < NR_LONG; i++)
+			if (clock_ns >= when_ns[i] &&
+			    !sb_uwprocs_reread(procs, (uint32_t)pids[i], &when_ns[i]))
+				nr_reads++;
+	for (i = 0; i < NR_LONG; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	assert_in_range(nr_reads, NR_LONG, span_ns / (20 * read_costs_ns) + NR_LONG);
+}
+
 static void test_process_ends(void **state)
 {
 	pid_t pid = child();
@@ -506,9 +535,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_own_mappings),      TEST(test_plain),	     TEST(test_reread),
-		TEST(test_process_ends),      TEST(test_moved_text), TEST(test_too_many),
-		TEST(test_processes_run_out),
+		TEST(test_own_mappings), TEST(test_plain),
+		TEST(test_reread),	 TEST(test_many_reread),
+		TEST(test_process_ends), TEST(test_moved_text),
+		TEST(test_too_many),	 TEST(test_processes_run_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

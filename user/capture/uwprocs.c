@@ -17,8 +17,8 @@
 
 /* Above are the kernel's addresses, which are not searched: comparisons are signed. */
 #define USER_END      (1ull << 56)
-/* A process which maps code all the time is read no more often than this, and for no more than a
- * twentieth of a CPU's time. */
+/* A process which maps code all the time is read no more often than this, and all processes whose lists are long
+ * are read for no more than a twentieth of a CPU's time together. */
 #define REREAD_NS     10000000ull
 #define REREAD_FACTOR 20
 struct proc {
@@ -36,6 +36,7 @@ struct proc {
 struct sb_uwprocs {
 	struct sb_uwprocs_opts opts;
 	SB_VEC(struct proc) at; /* by tgid, ascending */
+	uint64_t reserved_ns;	/* up to then our time is given to long lists */
 	struct sb_uwprocs_stats stats;
 };
 
@@ -381,9 +382,10 @@ static int publish_new(struct sb_uwprocs *procs, struct proc *new, const seg_lis
 }
 
 /* When it may be read again, after this read, which took so much of our time. */
-static void set_next_read(struct proc *new, const struct proc *have, uint64_t own_ns)
+static void set_next_read(struct sb_uwprocs *procs, struct proc *new, const struct proc *have,
+			  uint64_t own_ns)
 {
-	uint64_t rest_ns = REREAD_FACTOR * own_ns;
+	uint64_t rest_ns = REREAD_FACTOR * own_ns, from_ns = new->published_ns;
 
 	new->nr_early = is_same_space(have, new) ? have->nr_early : 0;
 	if (rest_ns <= REREAD_NS && new->nr_early < SB_UWPROCS_NR_EARLY_MAX) {
@@ -391,8 +393,13 @@ static void set_next_read(struct proc *new, const struct proc *have, uint64_t ow
 		rest_ns = 0;
 	} else if (rest_ns < REREAD_NS) {
 		rest_ns = REREAD_NS;
+	} else {
+		/* Behind the others: each would take a twentieth, and there may be any number of them. */
+		if (procs->reserved_ns > from_ns)
+			from_ns = procs->reserved_ns;
+		procs->reserved_ns = from_ns + rest_ns;
 	}
-	new->next_read_ns = new->published_ns + rest_ns;
+	new->next_read_ns = from_ns + rest_ns;
 }
 
 /* Read and publish; @new says which process, and by which label. */
@@ -412,7 +419,7 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 	}
 	new->published_ns = procs->opts.now_ns();
 	have = find_proc(procs, new->tgid);
-	set_next_read(new, have, procs->opts.cpu_ns() - begin_ns);
+	set_next_read(procs, new, have, procs->opts.cpu_ns() - begin_ns);
 	if (is_same_list(procs, have, new, &segs)) {
 		have->read_ns = new->read_ns;
 		have->next_read_ns = new->next_read_ns;
