@@ -21,8 +21,6 @@
 /* One unit is back after so many nanoseconds: a file may cost 2 % of a CPU for ever, all files 6 %. */
 #define FILE_REFILL_NS	    50u
 #define POOL_REFILL_NS	    16u
-/* Between two looks at whether somebody waits. */
-#define UNITS_PER_BREATH    (2 * SB_NS_PER_MS)
 
 static size_t machine_bytes;
 
@@ -211,26 +209,14 @@ static bool has_work(const struct sb_budget *budget, const struct sb_budget_user
 	       (user->work <= pool->work_max / 2 && units <= pool->work_max / 2 - user->work);
 }
 
-static void breathe(struct sb_budget_pool *pool, uint64_t units)
-{
-	pool->unbreathed += units;
-	if (pool->unbreathed < UNITS_PER_BREATH)
-		return;
-	pool->unbreathed = 0;
-	if (pool->breathe)
-		pool->breathe(pool->breathe_arg);
-}
-
 int sb_budget_work(struct sb_budget *budget, uint64_t units)
 {
 	struct sb_budget_user *user = NULL;
 
 	if (!budget)
 		return 0;
-	if (budget->pool) {
-		breathe(budget->pool, units);
+	if (budget->pool)
 		user = find_user(budget->pool, budget->uid, true);
-	}
 	/* The clock is only looked at when a bucket seems to be empty. */
 	if (!has_work(budget, user, units)) {
 		refill(budget);

@@ -36,9 +36,6 @@ struct sb_budget_pool {
 	 */
 	void (*reclaim)(void *arg, const struct sb_budget *keep, size_t bytes);
 	void *reclaim_arg;
-	/* Called every few million units, so that work which lasts long stops nobody. NULL: nothing is called. */
-	void (*breathe)(void *arg);
-	void *breathe_arg;
 	/* The rest is private. */
 	SB_VEC(struct sb_budget_user {
 		uint32_t uid;
@@ -47,7 +44,6 @@ struct sb_budget_pool {
 	})
 	users;
 	uint64_t work, work_ns; /* spent, and when it and that of users was last refilled */
-	uint64_t unbreathed;	/* units since breathe() was called */
 };
 
 /* One file. */
