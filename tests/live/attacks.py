@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -134,15 +135,36 @@ def attack(what, pid, paths, others=(), tid=None, secrets=()):
               f'{what}: the files of its user are as they were')
 
 
+def is_gone(pid):
+    try:
+        return status(pid)['State'][0] in 'ZX'
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@contextlib.contextmanager
+def asked_nothing(parent, pid):
+    """Those who sample, but for `pid`, wait meanwhile: a reader that a debugger has stopped would be ended by them."""
+    samplers = [sampler for sampler in (parent, *below(parent).get('stackbpf-sample', [])) if sampler != pid]
+    for sampler in samplers:
+        os.kill(sampler, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for sampler in samplers:
+            os.kill(sampler, signal.SIGCONT)
+
+
 def attack_any(what, parent, name, *args, **kwargs):
     """A process of that name below `parent`. One that parses may be replaced by another before it has made all calls."""
     for _ in range(5):
         pid = wait_for(lambda: below(parent).get(name), name)[-1]
         try:
-            attack(what, pid, *args, **kwargs)
+            with asked_nothing(parent, pid):
+                attack(what, pid, *args, **kwargs)
             return
         except (FileNotFoundError, ProcessLookupError, AssertionError):
-            if os.path.exists(f'/proc/{pid}'):
+            if not is_gone(pid):
                 raise
     check(False, f'{what}: none lives for long enough')
 
@@ -155,9 +177,10 @@ def is_hidden(what, pids):
             check(os.stat(f'/proc/{pid}/mem').st_uid == 0, f'{what}: {pid} is not dumpable')
 
 
-def is_settled(pid):
-    """It samples, and each of its threads is filtered."""
-    return is_in_loop(pid) and all(status(f'{pid}/task/{tid}')['Seccomp'] == ['2'] for tid in os.listdir(f'/proc/{pid}/task'))
+def is_settled(pid, nr_filters=1):
+    """It samples, and each of its threads has installed its filter."""
+    return is_in_loop(pid) and all(int(status(f'{pid}/task/{tid}')['Seccomp_filters'][0]) >= nr_filters
+                                   for tid in os.listdir(f'/proc/{pid}/task'))
 
 
 @contextlib.contextmanager
@@ -208,7 +231,8 @@ def debuginfod(tmp):
 
 
 def has_sampler(pid):
-    return any(is_settled(sampler) for sampler in below(pid).get('stackbpf-sampl', []) + below(pid).get('stackbpf-sample', []))
+    # It has that of the one that started it from the beginning on.
+    return any(is_settled(sampler, 2) for sampler in below(pid).get('stackbpf-sampl', []) + below(pid).get('stackbpf-sample', []))
 
 
 def recorder(tmp, prefix, what, uid):
