@@ -164,6 +164,9 @@ def stat(store):
           f'stat: {have["kinds"]}')
     table = run('store stat', store, '--cardinality').stdout
     check(re.search(r'^service +20 ', table, re.M), f'stat: 20 services: {table}')
+    with_offset = subprocess.run([STACKBPF, 'store', 'stat', '--store', store], stdout=subprocess.PIPE, text=True,
+                                 env={**os.environ, 'TZ': 'XXX-5:45'}, check=True).stdout
+    check('+05:45' in with_offset and max(map(len, with_offset.splitlines())) <= 80, f'stat: 80 columns: {with_offset}')
     check(run('store', store).returncode == 2 and run('store stat more', store).returncode == 2, 'store: wrong use')
 
 

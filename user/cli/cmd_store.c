@@ -108,24 +108,38 @@ static void add_file(void *arg, const struct sb_store_file_info *info)
 
 static void print_stat(const struct stat_sums *sums)
 {
-	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
 	uint64_t bytes = 0;
 	size_t i;
 
-	printf("LEVEL   FILES        BYTES     BLOCKS  BYTES/BLOCK       ROWS  FROM                       TO\n");
+	printf("LEVEL   FILES        BYTES     BLOCKS  BYTES/BLOCK       ROWS\n");
 	for (i = 0; i < SB_STORE_LEVELS; i++) {
 		const struct level_stat *level = &sums->level[i];
 
-		sb_ask_print_time(level->from_s, from);
-		sb_ask_print_time(level->to_s, to);
 		bytes += level->bytes;
 		printf("%-6s %6" PRIu64 " %12" PRIu64 " %10" PRIu64 " %12" PRIu64 " %10" PRIu64
-		       "  %-25s  %s\n",
+		       "\n",
 		       sb_levels[i].name, level->nr_files, level->bytes, level->nr_blocks,
-		       level->nr_blocks ? level->bytes / level->nr_blocks : 0, level->nr_rows,
-		       level->nr_blocks ? from : "-", level->nr_blocks ? to : "-");
+		       level->nr_blocks ? level->bytes / level->nr_blocks : 0, level->nr_rows);
 	}
 	printf("all    %19" PRIu64 "\n", bytes);
+}
+
+/* A table of its own: beside the sizes it would be wider than 80 columns. */
+static void print_ranges(const struct stat_sums *sums)
+{
+	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
+	size_t i;
+
+	printf("\nLEVEL   FROM                       TO\n");
+	for (i = 0; i < SB_STORE_LEVELS; i++) {
+		const struct level_stat *level = &sums->level[i];
+
+		if (!level->nr_blocks)
+			continue;
+		sb_ask_print_time(level->from_s, from);
+		sb_ask_print_time(level->to_s, to);
+		printf("%-6s  %-25s  %s\n", sb_levels[i].name, from, to);
+	}
 }
 
 static void print_extents(const struct sb_store_extent *extents, int nr)
@@ -133,7 +147,7 @@ static void print_extents(const struct sb_store_extent *extents, int nr)
 	char from[SB_ASK_TIME_BYTES], to[SB_ASK_TIME_BYTES];
 	int i;
 
-	printf("\nKIND         UNIT          HZ  FROM                       TO\n");
+	printf("\nKIND       UNIT       HZ  FROM                       TO\n");
 	for (i = 0; i < nr; i++) {
 		struct sb_store_kind kind = extents[i].kind;
 
@@ -141,7 +155,7 @@ static void print_extents(const struct sb_store_extent *extents, int nr)
 		sb_replace_controls(kind.unit, strlen(kind.unit));
 		sb_ask_print_time(extents[i].from_s, from);
 		sb_ask_print_time(extents[i].to_s, to);
-		printf("%-12s %-11s %4" PRIu64 "  %-25s  %s\n", kind.name, kind.unit, extents[i].hz,
+		printf("%-10s %-8s %4" PRIu64 "  %-25s  %s\n", kind.name, kind.unit, extents[i].hz,
 		       from, to);
 	}
 }
@@ -244,6 +258,7 @@ static int cmd_stat(const struct store_opts *fields)
 		err = sb_json_end(&json);
 	} else {
 		print_stat(&sums);
+		print_ranges(&sums);
 		print_extents(extents, nr);
 		if (fields->cardinality)
 			err = print_cardinality(store, extents, nr);

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cli/wrap.h"
 
 void sb_store_args_release(struct sb_store_args *args)
 {
@@ -210,7 +211,9 @@ int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 			"than a file holds, or than the share of one user or service in it",
 			(unsigned long long)answer->figure[SB_BLOCK_OTHER], unit);
 	if (answer->figure[SB_BLOCK_NAMES_CUT])
-		sb_warn("%llu names were longer than %u bytes, and end in '...'",
-			(unsigned long long)answer->figure[SB_BLOCK_NAMES_CUT], SB_DICT_NAME_MAX);
+		sb_warn("%llu %s longer than %u bytes: what is over is cut, and '...' in its place",
+			(unsigned long long)answer->figure[SB_BLOCK_NAMES_CUT],
+			sb_plural(answer->figure[SB_BLOCK_NAMES_CUT], "name was", "names were"),
+			SB_DICT_NAME_MAX);
 	return SB_EXIT_DATA;
 }
