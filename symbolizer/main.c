@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "main_cfi.h"
+#include "reader.h"
 #include "sb_sym.h"
 
 /* Addresses looked up at a time; also how long a reader of our output waits for a full pipe. */
@@ -481,9 +482,29 @@ static int run_target(struct run *run, char **addrs, int nr)
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
-int main(int argc, char **argv)
+/* Return: an exit code. */
+static int name_addresses(const struct options *opts, char **operands, int nr)
 {
 	static struct run run;
+	int err, status;
+
+	sb_raise_nofile();
+	run.opts = opts;
+	run.target = operands[0];
+	err = sb_symbolizer_new(&opts->sym, &run.sym);
+	if (err) {
+		sb_err(err, "cannot start");
+		return EXIT_FAILED;
+	}
+	status = run_target(&run, operands + 1, nr - 1);
+	sb_symbolizer_free(run.sym);
+	sb_str_release(&run.out);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct sb_reader_stats stats;
 	struct options opts;
 	int first, err, status;
 
@@ -495,21 +516,21 @@ int main(int argc, char **argv)
 		first = wrong("of what? Give a process, a file, or 'kernel'");
 	if (first < 0)
 		return EXIT_USAGE;
-	if (opts.cfi_summary)
-		return sb_main_cfi_summary(opts.sym.debug_dirs, argv + first, argc - first);
-	if (opts.cfi)
-		return sb_main_cfi(argv[first], opts.sym.debug_dirs, argv + first + 1,
-				   argc - first - 1);
-	sb_raise_nofile();
-	run.opts = &opts;
-	run.target = argv[first];
-	err = sb_symbolizer_new(&opts.sym, &run.sym);
+	/* Nothing is confined: the caller's privileges are what we have, and we keep them ourselves. */
+	err = sb_reader_begin(&(struct sb_reader_opts){});
 	if (err) {
-		sb_err(err, "cannot start");
+		sb_err(err, "cannot make a process that reads other processes");
 		return EXIT_FAILED;
 	}
-	status = run_target(&run, argv + first + 1, argc - first - 1);
-	sb_symbolizer_free(run.sym);
-	sb_str_release(&run.out);
+	if (opts.cfi_summary)
+		status = sb_main_cfi_summary(opts.sym.debug_dirs, argv + first, argc - first);
+	else if (opts.cfi)
+		status = sb_main_cfi(argv[first], opts.sym.debug_dirs, argv + first + 1,
+				     argc - first - 1);
+	else
+		status = name_addresses(&opts, argv + first, argc - first);
+	sb_reader_stats(&stats);
+	sb_reader_warn(&stats);
+	sb_reader_end();
 	return status;
 }

@@ -151,4 +151,7 @@ void sb_reader_stats(struct sb_reader_stats *ret_stats);
 #define SB_READER_CULPRIT_BYTES 192u
 bool sb_reader_culprit(size_t i, char text[SB_READER_CULPRIT_BYTES]);
 
+/* Warn of the first of them, and of leases. @stats: of this run. Before sb_reader_end(). */
+void sb_reader_warn(const struct sb_reader_stats *stats);
+
 #endif

@@ -16,7 +16,7 @@ import tempfile
 from live import check, done, is_in_loop, need_root, ready, run_parts, running, skip, stackbpf, wait_for
 from recorder import ask, recording, written
 
-BINARY, STUCK_FS, STUCK, SPLIT = sys.argv[1:5]
+BINARY, SBSYM, STUCK_FS, STUCK, SPLIT = sys.argv[1:6]
 HANGS = 60  # seconds
 NAMED = r'process {}\b'
 
@@ -152,8 +152,54 @@ def recorder():
             check(re.search('did not answer', run.said), 'record: says who did not answer')
 
 
+def tool(what, pid, *command):
+    """A COMMAND that looks at process PID, and names it or the file system. Return: what it printed."""
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        out, err = run.communicate(timeout=HANGS)
+    except subprocess.TimeoutExpired:
+        # Nobody waits for its end: that comes when the file system is gone.
+        run.kill()
+        check(False, f'{what}: ends')
+        return ''
+    check(run.returncode == 0, f'{what}: ends (status {run.returncode}): {err[-300:]}')
+    if pid:
+        check('did not answer' in err and (re.search(NAMED.format(pid), err) or 'file system' in err),
+              f'{what}: names who did not answer: {err[-300:]}')
+    return out
+
+
+def tools():
+    """doctor and sbsym, of processes whose memory or files do not come, and of one beside them."""
+    with tempfile.TemporaryDirectory() as work, stuck_fs(work) as (_, mnt), running(SPLIT) as split:
+        page = f'{mnt}/read'
+        with stuck(('runtime', page), ('map', page), ('jit', page)) as pids:
+            stuck_map = f'/tmp/perf-{pids["jit"]}.map'
+            try:
+                for how, pid in pids.items():
+                    # Of its machine code, nobody reads the perf map but sbsym.
+                    if how != 'jit':
+                        tool(f'doctor, {how}', pid, BINARY, 'doctor', '-p', str(pid))
+                    if how != 'runtime':
+                        tool(f'sbsym, {how}', pid, SBSYM, str(pid), executable(pid))
+            finally:
+                os.unlink(stuck_map)
+            out = tool('doctor, another process', None, BINARY, 'doctor', '-p', str(split.pid))
+            check('split' in out, 'doctor: says what it knows of another process')
+
+
+def executable(pid):
+    """An address in a mapping of PID that is none of its program: the one that does not come, or machine code."""
+    with open(f'/proc/{pid}/maps', encoding='ascii') as maps:
+        for line in maps:
+            fields = line.split()
+            if 'x' in fields[1] and (len(fields) < 6 or '/mnt/' in fields[5]):
+                return fields[0].split('-')[0]
+    raise AssertionError(f'process {pid} has no such mapping')
+
+
 need_root()
 if not os.path.exists('/dev/fuse'):
     skip('there is no /dev/fuse')
-run_parts((memory, files, stop, recorder), sys.argv[5:])
+run_parts((memory, files, stop, recorder, tools), sys.argv[6:])
 done()

@@ -16,6 +16,7 @@
 #include "cli/doctor.h"
 #include "cli/wrap.h"
 #include "parser.h"
+#include "reader.h"
 
 #define TEXT_COLUMN 30
 
@@ -123,6 +124,10 @@ static int say_process_error(int err, uint32_t tgid)
 		sb_err(0, "there is no process %u", tgid);
 		return SB_EXIT_NO_TARGET;
 	}
+	if (err == -ETIMEDOUT) {
+		sb_err(0, "process %u does not answer when its memory or files are read", tgid);
+		return SB_EXIT_FAILED;
+	}
 	sb_err(err, "cannot look at process %u", tgid);
 	return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
 }
@@ -135,13 +140,45 @@ static bool has_process(uint32_t tgid)
 	return sb_can_access(path, F_OK);
 }
 
+/* As a run has them (cli/record_privileges.c): the process, its memory and its files can make us wait for ever. */
+static int make_readers(void)
+{
+	static struct sb_owner who;
+	int err;
+
+	who = sb_sudo_owner();
+	if (geteuid() == 0 && who.uid == 0)
+		who = sb_privileges_own_user();
+	err = sb_reader_begin(&(struct sb_reader_opts){
+		.confine_spawner = sb_privileges_spawner,
+		.confine_reader = sb_privileges_reader,
+		.arg = &who,
+	});
+	return err ? err : sb_reader_settle();
+}
+
+static void end_readers(void)
+{
+	struct sb_reader_stats stats;
+
+	fflush(stdout);
+	sb_reader_stats(&stats);
+	sb_reader_warn(&stats);
+	sb_reader_end();
+}
+
 static int examine(uint32_t tgid)
 {
 	struct sb_doctor doctor = { .out = stdout };
-	int err = 0;
+	int err;
 
 	if (tgid && !has_process(tgid))
 		return say_process_error(-ESRCH, tgid);
+	err = tgid ? make_readers() : 0;
+	if (err) {
+		sb_err(err, "cannot make a process that reads other processes");
+		return SB_EXIT_FAILED;
+	}
 	/* Without it, it is said below. */
 	(void)sb_parser_new(&sb_privileges_of_parsers, &doctor.parser);
 	sb_doctor_kernel(&doctor);
@@ -149,6 +186,8 @@ static int examine(uint32_t tgid)
 	if (tgid)
 		err = sb_doctor_process(&doctor, tgid);
 	sb_parser_free(doctor.parser);
+	if (tgid)
+		end_readers();
 	if (err)
 		return say_process_error(err, tgid);
 	fprintf(stdout, "\n%s\n",

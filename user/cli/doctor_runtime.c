@@ -92,6 +92,11 @@ int sb_doctor_runtimes(struct sb_doctor *doctor, uint32_t tgid, const struct sb_
 	if (err)
 		return err;
 	err = sb_interp_look(interp, &space, &confs);
+	if (err == -ETIMEDOUT) {
+		sb_doctor_say(doctor, SB_VERDICT_LESS, "interpreters",
+			      "not known: the process did not answer when its memory was read");
+		return 0;
+	}
 	if (err && err != -EAGAIN) /* begun or not, it is reported */
 		return err;
 	err = sb_interp_each(interp, on_found, &report);

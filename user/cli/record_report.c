@@ -14,9 +14,6 @@
 #include "cli/wrap.h"
 #include "procfs.h"
 
-/* Processes and file systems that made us wait, in the closing line. */
-#define CULPRITS_SHOWN 5u
-
 static uint64_t timeval_ns(struct timeval tv)
 {
 	return (uint64_t)tv.tv_sec * SB_NS_PER_SEC + (uint64_t)tv.tv_usec * 1000;
@@ -211,29 +208,6 @@ static void warn_parser(const struct sb_run_figures *figures)
 		(unsigned long long)nr, (unsigned long long)parser->nr_crashed,
 		SB_PARSER_PATIENCE_NS / SB_NS_PER_SEC, (unsigned long long)parser->nr_timeouts,
 		(unsigned long long)parser->nr_forged);
-}
-
-/* Who let us wait for memory or files, by name. */
-static void warn_readers(const struct sb_run_figures *figures)
-{
-	const struct sb_reader_stats *readers = &figures->readers;
-	sb_cleanup(sb_str_release) struct sb_str list = {};
-	char text[SB_READER_CULPRIT_BYTES];
-	size_t i;
-
-	for (i = 0; sb_reader_culprit(i, text); i++)
-		if (i < CULPRITS_SHOWN)
-			(void)sb_str_addf(&list, "%s%s", i ? ", " : "", text);
-	if (i > CULPRITS_SHOWN)
-		(void)sb_str_addf(&list, " and %zu more", i - CULPRITS_SHOWN);
-	if (list.len)
-		sb_warn("%s did not answer when memory or files were read (%llu readers given up, "
-			"%llu reads refused): left alone, so stacks and names are missing there",
-			list.s, (unsigned long long)readers->nr_abandoned,
-			(unsigned long long)readers->nr_refused);
-	if (readers->nr_leased)
-		sb_warn("files were left alone because somebody has a lease on them: %llu times",
-			(unsigned long long)readers->nr_leased);
 }
 
 /* Percent as it is shown, one decimal: rounded down, so that 100.0 is all of it. */
@@ -612,7 +586,7 @@ static void report_doubts(const struct sb_run *run, const struct sb_run_figures 
 	sb_run_warn_interps(run);
 	warn_overhead(figures);
 	warn_parser(figures);
-	warn_readers(figures);
+	sb_reader_warn(&figures->readers);
 }
 
 static void report_all(const struct sb_run *run, struct sb_run_figures *figures)
