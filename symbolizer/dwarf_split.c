@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "dwarf_priv.h"
+#include "owner.h"
 #include "procfs.h"
 #include "reader.h"
 
@@ -27,11 +28,17 @@ static void file_freep(struct sb_dwarf_file **file)
 #define UID_NOBODY 65534u
 
 /* The directory that a program was built in may be anybody's by now: believe root, the owner of the program, and the
- * user who runs us. Without a budget the file was named by who runs us. */
-static bool may_speak(const struct stat *st, const struct sb_budget *budget)
+ * user who runs us. Of a file that is not on a local file system nobody can tell the owner. Without a budget the file was
+ * named by who runs us. */
+static bool may_speak(int fd, const struct stat *st, const struct sb_budget *budget)
 {
-	return !budget || !st->st_uid || st->st_uid == budget->uid ||
-	       (st->st_uid == geteuid() && st->st_uid != UID_NOBODY);
+	struct sb_file_owner owner;
+
+	if (!budget)
+		return true;
+	owner = sb_file_owner(fd, st);
+	return sb_is_known_owner(&owner) && (!st->st_uid || st->st_uid == budget->uid ||
+					     (st->st_uid == geteuid() && st->st_uid != UID_NOBODY));
 }
 
 /* Return: a file descriptor, or a negative errno. */
@@ -45,7 +52,7 @@ static int open_regular(const char *path, const struct sb_budget *budget)
 	err = sb_reader_fstat(fd, &st);
 	if (!err && !st.st_size)
 		err = -EINVAL;
-	if (!err && !may_speak(&st, budget))
+	if (!err && !may_speak(fd, &st, budget))
 		err = -EACCES;
 	if (!err)
 		return fd;

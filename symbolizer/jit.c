@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "owner.h"
 #include "perfmap.h"
 #include "procfs.h"
 #include "reader.h"
@@ -67,12 +68,17 @@ void sb_jit_free(struct sb_jit *jit)
 #define UID_NOBODY 65534u
 
 /* Anybody may write a file of that name into /tmp: believe the process's own user, and root; of one that
- * is gone, whose user is not known any more, the user who runs us. */
+ * is gone, whose user is not known any more, the user who runs us. A file system that is not a local one says of
+ * its files what its server wants: believe nobody there. */
 static bool is_trusted(const struct sb_jit *jit, int fd)
 {
+	struct sb_file_owner owner;
 	struct stat st;
 
 	if (sb_reader_fstat(fd, &st))
+		return false;
+	owner = sb_file_owner(fd, &st);
+	if (!sb_is_known_owner(&owner))
 		return false;
 	if (st.st_uid == 0)
 		return true;

@@ -32,6 +32,12 @@ static inline bool sb_is_of_root(const struct sb_file_owner *owner)
 	return !owner->dev;
 }
 
+/* Whether it can be told who made the file: only then its user ID says anything. */
+static inline bool sb_is_known_owner(const struct sb_file_owner *owner)
+{
+	return !owner->ino;
+}
+
 static inline bool sb_is_same_owner(const struct sb_file_owner *a, const struct sb_file_owner *b)
 {
 	return a->uid == b->uid && a->dev == b->dev && a->ino == b->ino;

@@ -63,7 +63,8 @@ void sb_reader_hurry(void);
 
 /*
  * Copy up to @len bytes of the memory of @tgid (or of the process of that thread) from @addr on into @buf.
- * Return: how many, fewer than @len when memory ends before; -EFAULT, -ESRCH, -EPERM, -ETIMEDOUT.
+ * Return: how many, fewer than @len when memory ends before; -EFAULT, -ESRCH, -EPERM, -ETIMEDOUT; -EIO: the reader
+ * crashed, as in all accesses below, and the next access gets another.
  */
 ssize_t sb_reader_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);
 
