@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/str.h"
 #include "reader.h"
 
 /* Room for a line with the longest path and its fields. */
@@ -167,67 +168,55 @@ static int open_entry(uint32_t tgid, const char *name, int flags)
 	return fd >= 0 ? fd : no_such_process(err);
 }
 
-struct lines {
-	char buf[CHUNK_BYTES];
-	size_t len;
-	uint64_t nr_bytes, nr_bad;
-};
-
-/* Hand over all complete lines in the buffer and keep the rest. */
-static int give_lines(struct lines *lines, int (*fn)(void *arg, const struct sb_maps_line *line),
-		      void *arg)
+/* Hand over all complete lines. Return: 0, -EBADMSG (some lines are not of a maps file), or what @fn said. */
+static int give_lines(const struct sb_str *text,
+		      int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {
-	char *p = lines->buf, *end = lines->buf + lines->len, *eol;
+	const char *p = text->s, *end = text->s + text->len, *eol;
 	struct sb_maps_line line;
+	uint64_t nr_bad = 0;
 	int err;
 
-	for (; (eol = memchr(p, '\n', (size_t)(end - p))); p = eol + 1) {
+	for (; p < end && (eol = memchr(p, '\n', (size_t)(end - p))); p = eol + 1) {
 		if (!sb_maps_line_parse(p, (size_t)(eol - p), &line)) {
-			lines->nr_bad++;
+			nr_bad++;
 			continue;
 		}
 		err = fn(arg, &line);
 		if (err < 0)
 			return err;
 	}
-	lines->len = (size_t)(end - p);
-	memmove(lines->buf, p, lines->len);
-	return 0;
+	return nr_bad ? -EBADMSG : 0;
 }
 
-static int read_lines(uint32_t tgid, struct lines *lines,
-		      int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
+static int read_lines(uint32_t tgid, struct sb_str *text)
 {
 	ssize_t n;
-	int err;
 
-	while (lines->nr_bytes < SB_MAPS_BYTES_MAX) {
-		if (lines->len == sizeof(lines->buf))
-			return -EBADMSG;
-		n = sb_reader_entry(tgid, SB_READER_MAPS, lines->nr_bytes, lines->buf + lines->len,
-				    sizeof(lines->buf) - lines->len);
-		if (n < 0)
+	while (text->len < SB_MAPS_BYTES_MAX) {
+		if (sb_str_reserve(text, CHUNK_BYTES))
+			return -ENOMEM;
+		n = sb_reader_entry(tgid, SB_READER_MAPS, text->len, text->s + text->len,
+				    CHUNK_BYTES);
+		if (n <= 0)
 			return (int)n;
-		if (n == 0)
-			return lines->nr_bad ? -EBADMSG : 0;
-		lines->len += (size_t)n;
-		lines->nr_bytes += (uint64_t)n;
-		err = give_lines(lines, fn, arg);
-		if (err)
-			return err;
+		text->len += (size_t)n;
 	}
 	return -EFBIG;
 }
 
+/*
+ * The whole text is read before the first line is handed over: @fn may read entries of other processes, which closes the
+ * one that the reader has open, and what is read behind a line of a file that was opened anew can begin within a line.
+ */
 int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {
-	sb_cleanup(sb_freep) struct lines *lines = malloc(sizeof(*lines));
+	sb_cleanup(sb_str_release) struct sb_str text = {};
+	int err = read_lines(tgid, &text), err_lines = 0;
 
-	if (!lines)
-		return -ENOMEM;
-	lines->len = 0;
-	lines->nr_bytes = lines->nr_bad = 0;
-	return read_lines(tgid, lines, fn, arg);
+	if (text.len && (!err || err == -EFBIG))
+		err_lines = give_lines(&text, fn, arg);
+	return err_lines ? err_lines : err;
 }
 
 /* Return: 0, -EPROTO, or what @fn said. */
