@@ -40,6 +40,36 @@ DEEP = {
 }
 
 
+# Three functions of generated code: two that call the next one, and one that works. With an argument they have no frame
+# pointers, and the register is that of main().
+GENERATED = r'''
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int main(int argc, char **argv)
+{
+	static const unsigned char kept[] = {
+		0x55, 0x48, 0x89, 0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3, /* push rbp; mov rbp, rsp; call; pop rbp; ret */
+		0x55, 0x48, 0x89, 0xe5, 0xe8, 2, 0, 0, 0, 0x5d, 0xc3,
+		0x55, 0x48, 0x89, 0xe5, 0xeb, 0xfe, /* jmp . */
+	};
+	static const unsigned char used[] = {
+		0x48, 0x83, 0xec, 0x18, 0xe8, 5, 0, 0, 0, 0x48, 0x83, 0xc4, 0x18, 0xc3, /* sub rsp, 24; call; add rsp, 24; ret */
+		0x48, 0x83, 0xec, 0x18, 0xe8, 5, 0, 0, 0, 0x48, 0x83, 0xc4, 0x18, 0xc3,
+		0xeb, 0xfe,
+	};
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(code, 0, 4096);
+	memcpy(code, argc > 1 ? used : kept, argc > 1 ? sizeof(used) : sizeof(kept));
+	puts("ready");
+	fflush(stdout);
+	((void (*)(void))code)();
+	return argv[0][0];
+}
+'''
+
 def deep_stacks(language, depth, *options):
     """[(frames of `deep`, whether it says that it was cut, weight)], and the result."""
     with tempfile.TemporaryDirectory() as work:

@@ -89,6 +89,8 @@ static void test_output(void **state)
 
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chdir(dir), 0);
+	/* A file is made with the rights of the user, who has to be able to write here. */
+	assert_int_equal(chown(dir, SOMEBODY, SOMEBODY), 0);
 	sudo_says("54321", "54321");
 	write_out("out");
 	assert_int_equal(stat("out", &st), 0);
@@ -101,6 +103,7 @@ static void test_output(void **state)
 	/* What was there before, and is no regular file, is not ours to give away. */
 	sudo_says("54321", "54321");
 	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_int_equal(chmod("fifo", 0666), 0); /* root made it for the user to write to */
 	fd = open("fifo", O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
 	write_out("fifo");
