@@ -253,21 +253,45 @@ static int note_dev(struct sb_reader_area *area, const struct sb_reader_request 
 	return 0;
 }
 
-/* An overlay's files are those of other file systems. What is in our own table was mounted by somebody who may. */
-static bool is_mounted_here(dev_t dev)
+/*
+ * Whether our own mount table has @dev, with a type of that name. An overlay's files are those of other file systems, and
+ * virtiofs is FUSE, served by the host of this machine; what is in our table was mounted by somebody who may.
+ */
+static bool is_mounted_here(dev_t dev, const char *type)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	char want_dev[48], want_type[48], *line, *end;
+
+	snprintf(want_dev, sizeof(want_dev), " %u:%u ", major(dev), minor(dev));
+	snprintf(want_type, sizeof(want_type), " - %s ", type);
+	if (sb_read_file("/proc/self/mountinfo", MOUNTINFO_BYTES, &text, NULL))
+		return false;
+	/* Spaces in paths are written as \040, so these strings stand between fields only. */
+	for (line = text; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (strstr(line, want_dev) && strstr(line, want_type))
+			return true;
+	}
+	return false;
+}
+
+/* Asked for each file, and the answer for one file system stays. */
+static bool is_mounted_by_root(dev_t dev, const char *type)
 {
 	static dev_t known;
-	sb_cleanup(sb_freep) char *text = NULL;
-	char want[48];
 
-	if (known == dev)
-		return true;
-	snprintf(want, sizeof(want), " %u:%u ", major(dev), minor(dev));
-	if (sb_read_file("/proc/self/mountinfo", MOUNTINFO_BYTES, &text, NULL) ||
-	    !strstr(text, want))
+	if (known != dev && !is_mounted_here(dev, type))
 		return false;
 	known = dev;
 	return true;
+}
+
+/* Whatever it is: when it does not answer, this machine stands still. */
+static bool is_own_root(dev_t dev)
+{
+	struct stat root;
+
+	return !stat("/", &root) && root.st_dev == dev;
 }
 
 /* File systems that are read from a local disk or from memory, by nobody's leave. */
@@ -296,8 +320,12 @@ static bool is_local(int fd, const struct stat *st)
 
 	if (fstatfs(fd, &fs))
 		return false;
+	if (is_own_root(st->st_dev))
+		return true;
 	if ((uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC)
-		return is_mounted_here(st->st_dev);
+		return is_mounted_by_root(st->st_dev, "overlay");
+	if ((uint32_t)fs.f_type == FUSE_SUPER_MAGIC)
+		return is_mounted_by_root(st->st_dev, "virtiofs");
 	for (i = 0; i < SB_ARRAY_SIZE(types); i++)
 		if ((uint32_t)fs.f_type == types[i])
 			return true;
