@@ -65,6 +65,13 @@ static const struct {
 	  { { "java_r", "App.hold", "java.lang.Thread.sleep0", "JVM_SleepNanos",
 	      "JavaThread::sleep_nanos", "PlatformEvent::park_nanos", "pthread_cond_timedwait",
 	      "futex_wait_k", "schedule_k" } } },
+	/* a thread that slept before the run began has no functions of the scheduler; nor has a stack without the kernel's */
+	{ "work",
+	  { { "app_r", "main", "work", "read", "do_syscall_64_k", "anon_pipe_read_k",
+	      "[blocked]" } } },
+	{ "work", { { "app_r", "main", "work", "poll", "[idle: poll]", "[blocked]" } } },
+	{ "do_syscall_64",
+	  { { "app_r", "main", "work", "read", "do_syscall_64_k", "[running]" } } },
 	/* a system call that is no primitive has its caller in the C library, too */
 	{ "load", { { "app_r", "load", "read", "vfs_read_k", "folio_wait_k", "io_schedule_k" } } },
 	/* text that does not say what is the kernel's; and a program that has a function of that name */

@@ -156,8 +156,14 @@ static bool is_code(const struct frame *frame)
 	return frame->kind != SB_FRAME_ROOT && frame->kind != SB_FRAME_MARK && !is_kernel(frame);
 }
 
-/* Return: how many frames are left without the waker's and the state's, which stand behind a stack. */
-static size_t without_state(const struct sb_owner_path *path)
+/* Those of them that say that it waited. */
+static const char *const wait_marks[] = { "[idle: *]", "[lock: *]", "[blocked]", "[stopped]" };
+
+/*
+ * Return: how many frames are left without the waker's and the state's, which stand behind a stack. *ret_is_wait: one of
+ * them says that the thread waited.
+ */
+static size_t without_state(const struct sb_owner_path *path, bool *ret_is_wait)
 {
 	size_t nr = path->nr;
 
@@ -169,6 +175,8 @@ static size_t without_state(const struct sb_owner_path *path)
 		    (*frame.name != '[' ||
 		     !is_among(state_marks, SB_ARRAY_SIZE(state_marks), frame.name)))
 			break;
+		if (is_among(wait_marks, SB_ARRAY_SIZE(wait_marks), frame.name))
+			*ret_is_wait = true;
 		nr--;
 	}
 	return nr;
@@ -194,7 +202,8 @@ static size_t kernel_begin(const struct sb_owner_path *path, size_t nr)
 
 size_t sb_owner_find(const struct sb_owner_path *path)
 {
-	size_t nr = without_state(path), leaf = nr - 1, in_kernel = NONE, begin, user;
+	bool is_wait = false;
+	size_t nr = without_state(path, &is_wait), leaf = nr - 1, in_kernel = NONE, begin, user;
 	struct frame frame;
 
 	if (!nr)
@@ -203,10 +212,11 @@ size_t sb_owner_find(const struct sb_owner_path *path)
 	/* Nobody owns what only a process's or a thread's name stands for. */
 	if (frame.kind == SB_FRAME_ROOT)
 		return path->nr - 1;
-	if (!is_scheduler(&frame))
+	/* The kernel leaves its scheduler's functions out of the stack of a thread that slept before the run began. */
+	if (!is_wait && !is_scheduler(&frame))
 		return leaf;
 	begin = kernel_begin(path, nr);
-	if (begin == nr)
+	if (!is_wait && begin == nr)
 		return leaf;
 	for (; nr > begin; nr--) {
 		frame = at(path, nr - 1);
