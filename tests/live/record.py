@@ -152,7 +152,9 @@ def kinds_at_once():
         with recording(f'{work}/both', '-p', str(os.getpid()), '--kinds', 'offcpu,wall,oncpu') as recorder:
             wait_for(lambda: len(below(recorder.process.pid)) > 3, 'two samplers and the writer')
             recorder.end()
-        check(recorder.said.count('offcpu,oncpu: ') == 2 and recorder.said.count('wall: ') == 1,
+        # The first lines of closing reports; their rows begin with spaces.
+        heads = re.findall(r'^stackbpf: (\S+: (?:offcpu: |oncpu: )?)\d', recorder.said, re.M)
+        check(sorted(heads) == ['offcpu,oncpu: offcpu: ', 'offcpu,oncpu: oncpu: ', 'wall: '],
               f'views that look at the same places have a sampler each: {recorder.said}')
 
 

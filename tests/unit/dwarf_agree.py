@@ -275,7 +275,7 @@ def built(*flags, after="", oracle=False):
                  "-lzstd", "-lm"])
 
         sources = glob.glob(top + "/symbolizer/dwarf*.c") + [
-            top + "/symbolizer/" + name for name in ("budget.c", "procfs.c", "procmap_query.c", "reader.c", "reader_ops.c",
+            top + "/symbolizer/" + name for name in ("budget.c", "owner.c", "procfs.c", "procmap_query.c", "reader.c", "reader_ops.c",
                                                      "reader_process.c")] + glob.glob(top + "/user/base/*.c")
         args.file = os.path.join(work, "dwarf_lookup")
         compile_as(args.file, flags)
