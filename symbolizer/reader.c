@@ -609,24 +609,37 @@ static bool is_beyond_hurry(void)
 	       __atomic_load_n(&readers.hurry_ns, __ATOMIC_RELAXED) >= HURRY_TOTAL_NS;
 }
 
-/* A seat with a request that has to be filled in. Return: NULL: there is no memory, or no reader. */
-static struct seat *begin_access(enum sb_reader_op op, uint32_t tgid)
+/* Return: 0: @seat has an area; -ENOMEM; -ETIMEDOUT: there is no reader for it. */
+static int need_area(struct seat *seat)
+{
+	int err;
+
+	if (seat->area)
+		return 0;
+	if (!readers.spawner.pid) {
+		seat->area = calloc(1, sizeof(*seat->area));
+		return seat->area ? 0 : -ENOMEM;
+	}
+	err = is_beyond_hurry() ? -ETIMEDOUT : start_reader(seat);
+	if (err)
+		count(&readers.stats.nr_refused);
+	return err && err != -ENOMEM ? -ETIMEDOUT : err;
+}
+
+/* Get a seat with a request that has to be filled in. Return: 0, or as need_area(). */
+static int begin_access(enum sb_reader_op op, uint32_t tgid, struct seat **ret_seat)
 {
 	struct seat *seat = seat_of_thread();
+	int err = seat ? need_area(seat) : -ENOMEM;
 
-	if (!seat)
-		return NULL;
-	if (!seat->area && !readers.spawner.pid)
-		seat->area = calloc(1, sizeof(*seat->area));
-	if (!seat->area && (!readers.spawner.pid || is_beyond_hurry() || start_reader(seat))) {
-		count(&readers.stats.nr_refused);
-		return NULL;
-	}
+	if (err)
+		return err;
 	seat->area->request.op = op;
 	seat->area->request.tgid = tgid;
 	seat->area->request.is_first = seat->area->request.is_other = 0;
 	seat->area->request.path[0] = '\0';
-	return seat;
+	*ret_seat = seat;
+	return 0;
 }
 
 /*
@@ -779,10 +792,11 @@ ssize_t sb_reader_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len)
 
 	while (done < len) {
 		size_t want = len - done < SB_READER_DATA_BYTES ? len - done : SB_READER_DATA_BYTES;
-		struct seat *seat = begin_access(SB_READER_OP_MEMORY, tgid);
+		struct seat *seat;
+		int err = begin_access(SB_READER_OP_MEMORY, tgid, &seat);
 
-		if (!seat)
-			return -ETIMEDOUT;
+		if (err)
+			return err;
 		seat->area->request.addr = addr + done;
 		seat->area->request.len = want;
 		nr = make_access(seat, -1, &fd);
@@ -799,12 +813,12 @@ ssize_t sb_reader_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len)
 ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offset, void *buf,
 			size_t len)
 {
-	struct seat *seat = begin_access(SB_READER_OP_ENTRY, tgid);
+	struct seat *seat;
 	int64_t nr;
-	int fd;
+	int fd, err = begin_access(SB_READER_OP_ENTRY, tgid, &seat);
 
-	if (!seat)
-		return -ETIMEDOUT;
+	if (err)
+		return err;
 	len = len < SB_READER_DATA_BYTES ? len : SB_READER_DATA_BYTES;
 	seat->area->request.entry = entry;
 	seat->area->request.addr = offset;
@@ -820,12 +834,12 @@ ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offs
 ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
 		       uint8_t buf[SB_READER_CODE_BYTES])
 {
-	struct seat *seat = begin_access(SB_READER_OP_CODE, tgid);
+	struct seat *seat;
 	int64_t nr;
-	int fd;
+	int fd, err = begin_access(SB_READER_OP_CODE, tgid, &seat);
 
-	if (!seat)
-		return -ETIMEDOUT;
+	if (err)
+		return err;
 	seat->area->request.addr = *at;
 	seat->area->request.is_first = is_first;
 	nr = make_access(seat, -1, &fd);
@@ -838,24 +852,22 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
 	return (ssize_t)nr;
 }
 
-/* Return: a seat that has the request, or NULL, and then *ret_err says why. */
-static struct seat *begin_file(enum sb_reader_op op, const struct sb_reader_file *file,
-			       int *ret_err)
+/* Get a seat that has the request. Return: 0; -ENAMETOOLONG; or as need_area(). */
+static int begin_file(enum sb_reader_op op, const struct sb_reader_file *file,
+		      struct seat **ret_seat)
 {
 	const char *path = file->path ? file->path : "";
 	struct seat *seat;
+	int err = strlen(path) < PATH_MAX ? begin_access(op, file->tgid, &seat) : -ENAMETOOLONG;
 
-	*ret_err = strlen(path) < PATH_MAX ? -ETIMEDOUT : -ENAMETOOLONG;
-	if (*ret_err != -ETIMEDOUT)
-		return NULL;
-	seat = begin_access(op, file->tgid);
-	if (!seat)
-		return NULL;
+	if (err)
+		return err;
 	seat->area->request.place = file->place;
 	seat->area->request.start = file->start;
 	seat->area->request.end = file->end;
 	memcpy(seat->area->request.path, path, strlen(path) + 1);
-	return seat;
+	*ret_seat = seat;
+	return 0;
 }
 
 static int make_file_access(struct seat *seat, const struct sb_reader_file *file, int *ret_fd)
@@ -876,10 +888,10 @@ static int make_file_access(struct seat *seat, const struct sb_reader_file *file
 
 int sb_reader_open(const struct sb_reader_file *file)
 {
-	int fd = -1, err;
-	struct seat *seat = begin_file(SB_READER_OP_OPEN, file, &err);
+	struct seat *seat;
+	int fd = -1, err = begin_file(SB_READER_OP_OPEN, file, &seat);
 
-	if (!seat)
+	if (err)
 		return err;
 	err = make_file_access(seat, file, &fd);
 	if (err == -EWOULDBLOCK)
@@ -896,10 +908,10 @@ int sb_reader_open(const struct sb_reader_file *file)
 
 int sb_reader_stat(const struct sb_reader_file *file, struct stat *ret_st)
 {
-	int fd = -1, err;
-	struct seat *seat = begin_file(SB_READER_OP_STAT, file, &err);
+	struct seat *seat;
+	int fd = -1, err = begin_file(SB_READER_OP_STAT, file, &seat);
 
-	if (!seat)
+	if (err)
 		return err;
 	err = make_file_access(seat, file, &fd);
 	sb_closep(&fd);
@@ -910,12 +922,12 @@ int sb_reader_stat(const struct sb_reader_file *file, struct stat *ret_st)
 
 int sb_reader_root(uint32_t tgid, bool is_other)
 {
-	struct seat *seat = begin_access(SB_READER_OP_ROOT, tgid);
+	struct seat *seat;
 	int fd = -1;
-	int64_t err;
+	int64_t err = begin_access(SB_READER_OP_ROOT, tgid, &seat);
 
-	if (!seat)
-		return -ETIMEDOUT;
+	if (err)
+		return (int)err;
 	seat->area->request.is_other = is_other;
 	err = make_access(seat, -1, &fd);
 	if (!err)

@@ -10,9 +10,10 @@
  *	reader	makes one access at a time; it answers in memory that it shares with its caller
  *
  * A reader that has been blocked for the patience below is abandoned: it is killed, nobody waits for its end, and
- * another takes its place. The process, the file system or the directory that made us wait is left alone for the rest
- * of the run: further accesses fail with -ETIMEDOUT at once. Files are handed over as descriptors if their file
- * system is a local one; files of any other (FUSE, NFS, ...) are copied into memory by the reader.
+ * another takes its place. The process, the file system or the directory that made us wait is left alone for a minute,
+ * the next time for two, and so on: meanwhile accesses fail with -ETIMEDOUT at once. Every access can also fail with
+ * -ENOMEM. Files are handed over as descriptors if their file system is a local one, our own root's, or virtiofs; files
+ * of any other (FUSE, NFS, ...) are copied into memory by the reader.
  *
  * Without sb_reader_begin() the calling thread makes the accesses itself. docs/architecture.md, "Foreign memory and
  * files".
