@@ -74,6 +74,7 @@ struct culprit {
 /* A copy of a file that is open somewhere. */
 struct copy {
 	int probe_fd;
+	int original_fd; /* sb_reader_state */
 	uint64_t ino, nr_bytes;
 	struct stat original;
 };
@@ -200,6 +201,7 @@ static void free_seat(void *arg)
 	else
 		free(seat->area);
 	sb_closep(&seat->state.entry_fd);
+	sb_closep(&seat->state.original_fd);
 	pthread_mutex_lock(&readers.lock);
 	for (at = &readers.seats; *at; at = &(*at)->next) {
 		if (*at == seat) {
@@ -226,7 +228,7 @@ static struct seat *seat_of_thread(void)
 	seat = calloc(1, sizeof(*seat));
 	if (!seat)
 		return NULL;
-	seat->socket_fd = seat->state.entry_fd = -1;
+	seat->socket_fd = seat->state.entry_fd = seat->state.original_fd = -1;
 	if (pthread_setspecific(seat_key, seat)) {
 		free(seat);
 		return NULL;
@@ -533,19 +535,29 @@ static int wait_for_answer(struct wait *wait, uint32_t asked)
 	return __atomic_load_n(answered, __ATOMIC_ACQUIRE) == asked ? 0 : err;
 }
 
-/* Return: 0, or a negative errno. What came without being asked for is none of ours. */
-static int take_fd(const struct seat *seat, uint32_t asked, int *ret_fd)
+/*
+ * What came without being asked for is none of ours. Return: 0, and the descriptor of the original is in @seat if it is
+ * one of a copy; or a negative errno.
+ */
+static int take_fd(struct seat *seat, uint32_t asked, int *ret_fd)
 {
 	struct pollfd poll_fd = { .fd = seat->socket_fd, .events = POLLIN };
+	int fds[2] = { -1, -1 }, nr;
 	uint32_t number;
-	int nr;
 
 	if (poll(&poll_fd, 1, 0) != 1)
 		return -EPROTO;
-	nr = sb_peer_receive(seat->socket_fd, &number, sizeof(number), ret_fd, 1);
+	nr = sb_peer_receive(seat->socket_fd, &number, sizeof(number), fds, 2);
 	if (nr < 0)
 		return nr;
-	return nr == 1 && number == asked ? 0 : -EPROTO;
+	if (nr == 1 + !!seat->area->answer.is_copy && number == asked) {
+		*ret_fd = fds[0];
+		seat->state.original_fd = fds[1];
+		return 0;
+	}
+	sb_closep(&fds[0]);
+	sb_closep(&fds[1]);
+	return -EPROTO;
 }
 
 static void note_answer(const struct sb_reader_area *area)
@@ -702,6 +714,7 @@ static uint64_t sweep_copies(void)
 			continue;
 		}
 		close(copy->probe_fd);
+		close(copy->original_fd);
 		*copy = readers.copies.at[--readers.copies.nr];
 	}
 	return nr_bytes;
@@ -717,10 +730,11 @@ static bool has_room_for_copies(void)
 	return ret;
 }
 
-/* Return: 0 or a negative errno. */
-static int keep_copy(const struct sb_reader_answer *answer, int fd)
+/* *@original_fd is taken over, and then -1, if there is no error. Return: 0 or a negative errno. */
+static int keep_copy(const struct sb_reader_answer *answer, int fd, int *original_fd)
 {
-	struct copy copy = { .ino = answer->copy_ino,
+	struct copy copy = { .original_fd = *original_fd,
+			     .ino = answer->copy_ino,
 			     .nr_bytes = answer->copy_bytes,
 			     .original = answer->st };
 	struct stat st;
@@ -740,6 +754,8 @@ static int keep_copy(const struct sb_reader_answer *answer, int fd)
 	pthread_mutex_unlock(&readers.lock);
 	if (err)
 		close(copy.probe_fd);
+	else
+		*original_fd = -1;
 	count(&readers.stats.nr_copies);
 	return err;
 }
@@ -872,14 +888,13 @@ static int begin_file(enum sb_reader_op op, const struct sb_reader_file *file,
 
 static int make_file_access(struct seat *seat, const struct sb_reader_file *file, int *ret_fd)
 {
-	struct sb_reader_state state = { .entry_fd = -1 };
 	struct sb_reader_area *area;
 	int64_t ret;
 
 	/* Relative to where we are; the reader is elsewhere. Such paths are from the command line. */
 	if (file->place == SB_READER_HERE && file->path[0] != '/' && seat->pid) {
 		area = seat->area;
-		*ret_fd = sb_reader_serve(area, &state, -1);
+		*ret_fd = sb_reader_serve(area, &seat->state, -1);
 		return (int)area->answer.ret;
 	}
 	ret = make_access(seat, file->place == SB_READER_BELOW ? file->root_fd : -1, ret_fd);
@@ -899,7 +914,11 @@ int sb_reader_open(const struct sb_reader_file *file)
 	if (!err && fd < 0)
 		err = -EMFILE;
 	if (!err && seat->area->answer.is_copy)
-		err = has_room_for_copies() ? keep_copy(&seat->area->answer, fd) : -EFBIG;
+		err = has_room_for_copies()
+			      ? keep_copy(&seat->area->answer, fd, &seat->state.original_fd)
+			      : -EFBIG;
+	sb_closep(&seat->state.original_fd);
+	seat->state.original_fd = -1;
 	if (!err)
 		return fd;
 	sb_closep(&fd);

@@ -432,7 +432,8 @@ static int copy(struct sb_reader_area *area, int fd)
 	return lock_anew(to_fd);
 }
 
-static int64_t open_file(struct sb_reader_area *area, int root_fd, int *ret_fd)
+static int64_t open_file(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd,
+			 int *ret_fd)
 {
 	sb_cleanup(sb_closep) int path_fd = -1;
 	sb_cleanup(sb_closep) int fd = -1;
@@ -455,7 +456,10 @@ static int64_t open_file(struct sb_reader_area *area, int root_fd, int *ret_fd)
 	}
 	*ret_fd = copy(area, fd);
 	answer->is_copy = *ret_fd >= 0;
-	return *ret_fd < 0 ? *ret_fd : 0;
+	if (*ret_fd < 0)
+		return *ret_fd;
+	state->original_fd = sb_take_fd(path_fd);
+	return 0;
 }
 
 static int64_t stat_file(struct sb_reader_area *area, int root_fd)
@@ -500,7 +504,7 @@ static int64_t make_access(struct sb_reader_area *area, struct sb_reader_state *
 	case SB_READER_OP_CODE:
 		return read_code(request, state, area->data, &area->answer.addr);
 	case SB_READER_OP_OPEN:
-		return open_file(area, root_fd, ret_fd);
+		return open_file(area, state, root_fd, ret_fd);
 	case SB_READER_OP_STAT:
 		return stat_file(area, root_fd);
 	case SB_READER_OP_ROOT:

@@ -59,15 +59,19 @@ struct sb_reader_area {
 	uint8_t data[SB_READER_DATA_BYTES];
 };
 
-/* What an access leaves for the next one: the entry that is open. */
+/* What an access leaves behind. */
 struct sb_reader_state {
+	/* For the next one: the entry that is open. */
 	uint32_t tgid, entry;
 	int entry_fd; /* -1: none */
+	/* For the caller: the file that was copied (O_PATH), or -1. As long as somebody has it, its device and inode
+	 * number are those of no other file: a file system that is gone gives its number to the next one. */
+	int original_fd;
 };
 
 /*
  * Make the access of @area->request and write @area->answer. @root_fd: -1, or what came with the request; borrowed.
- * Return: a descriptor to hand over, or -1.
+ * Return: a descriptor to hand over, or -1; if it is of a copy, @state->original_fd is to be handed over with it.
  */
 int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
 

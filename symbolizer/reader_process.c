@@ -34,11 +34,14 @@ static void wait_for_request(struct sb_reader_area *area, uint32_t last)
 		(void)syscall(SYS_futex, &area->asked, FUTEX_WAIT, last, NULL, NULL, 0);
 }
 
-static void answer(struct sb_reader_area *area, int socket_fd, uint32_t asked, int fd)
+static void answer(struct sb_reader_area *area, int socket_fd, uint32_t asked, int fd,
+		   int original_fd)
 {
-	/* The descriptor first: who sees the answer finds it there. */
+	const int fds[] = { fd, original_fd };
+
+	/* The descriptors first: who sees the answer finds them there. */
 	if (fd >= 0) {
-		if (sb_peer_send(socket_fd, &asked, sizeof(asked), &fd, 1))
+		if (sb_peer_send(socket_fd, &asked, sizeof(asked), fds, original_fd < 0 ? 1 : 2))
 			area->answer.has_fd = false;
 		close(fd);
 	}
@@ -48,9 +51,9 @@ static void answer(struct sb_reader_area *area, int socket_fd, uint32_t asked, i
 
 static void read_all(struct sb_reader_area *area, int socket_fd)
 {
-	struct sb_reader_state state = { .entry_fd = -1 };
+	struct sb_reader_state state = { .entry_fd = -1, .original_fd = -1 };
 	uint32_t asked = 0, number;
-	int root_fd;
+	int root_fd, fd;
 
 	for (;;) {
 		wait_for_request(area, asked);
@@ -59,7 +62,10 @@ static void read_all(struct sb_reader_area *area, int socket_fd)
 		if (area->request.has_root_fd &&
 		    sb_peer_receive(socket_fd, &number, sizeof(number), &root_fd, 1) < 0)
 			return;
-		answer(area, socket_fd, asked, sb_reader_serve(area, &state, root_fd));
+		fd = sb_reader_serve(area, &state, root_fd);
+		answer(area, socket_fd, asked, fd, state.original_fd);
+		sb_closep(&state.original_fd);
+		state.original_fd = -1;
 		sb_closep(&root_fd);
 	}
 }
