@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "budget.h"
 #include "dwarf_image.h"
 #include "sb_dwarf.h"
 
@@ -40,14 +41,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	sb_cleanup(sb_closep) int fd = memfd_create("dwarf", MFD_CLOEXEC);
 	struct sb_dwarf_image image = {};
+	struct sb_budget budget;
 	struct sb_dwarf *dwarf;
 	uint64_t i;
 
+	sb_budget_init(&budget, NULL, 0, "fuzz");
 	if (fd < 0 || sb_write_all(fd, data, size))
 		abort();
-	if (sb_dwarf_image_read(fd, false, &image))
+	if (sb_dwarf_image_read(fd, false, &budget, &image))
 		return 0;
-	if (!sb_dwarf_new(fd, fd, NULL, &dwarf)) {
+	if (!sb_dwarf_new(fd, fd, &budget, &dwarf)) {
 		uint64_t step = (image.exec_hi - image.exec_lo) / NR_ADDRS + 1;
 
 		for (i = 0; i < NR_ADDRS; i++)
