@@ -283,8 +283,11 @@ static int compare(struct pair *pair, struct span upper, struct span lower,
 	int nr_upper, nr_lower;
 	size_t i;
 
-	memset(pair->diff.at, 0, pair->diff.nr * sizeof(pair->diff.at[0]));
-	memset(pair->has_host.at, 0, pair->has_host.nr * sizeof(pair->has_host.at[0]));
+	/* Of a dictionary without stacks there is no array. */
+	if (pair->diff.nr)
+		memset(pair->diff.at, 0, pair->diff.nr * sizeof(pair->diff.at[0]));
+	if (pair->has_host.nr)
+		memset(pair->has_host.at, 0, pair->has_host.nr * sizeof(pair->has_host.at[0]));
 	nr_lower = add_blocks(pair, &pair->lower, lower, &sum->kind, want, &sum->finer_weight);
 	nr_upper = nr_lower < 0
 			   ? nr_lower
