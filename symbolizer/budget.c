@@ -14,7 +14,7 @@
 #define share_of_file(n)    ((n) / 2)
 /* A quarter is left to the others, whatever one user does. Root may have all of it. */
 #define share_of_user(n)    ((n) / 4 * 3)
-/* A full bucket of one file: a browser with all of its symbols needs a third of it. */
+/* The most work that one file may cause at once. Loading all symbols of a web browser takes a third of it. */
 #define FILE_WORK_MAX	    (3ull * SB_NS_PER_SEC)
 /* The programs of a big machine, looked at in one go when a run begins. */
 #define POOL_WORK_MAX	    (12ull * SB_NS_PER_SEC)

@@ -56,7 +56,7 @@ struct sb_budget {
 	bool is_refused;
 };
 
-/* Browsers with all of their debug data need some 700 MB; what is larger is not worth the machine's memory. */
+/* The most that all files together may take, however much memory there is. A web browser's debug data need 700 MB. */
 #define SB_BUDGET_BYTES_MAX ((size_t)1 << 30)
 
 /*

@@ -509,7 +509,10 @@ static enum sb_sym_reason reason_of(const struct sb_module *mod)
 									 : SB_SYM_NO_MATCH;
 }
 
-/* Return: 0 (mod->funcs can be asked, and has nothing if there are no unwind tables), or -ENOMEM. */
+/*
+ * Load the list of functions, unless that has been tried before. A file without unwind tables has an empty list.
+ * Return: 0 when mod->funcs can be searched, or -ENOMEM.
+ */
 static int need_funcs(struct sb_module *mod)
 {
 	if (mod->funcs_err != NOT_YET)

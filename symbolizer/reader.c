@@ -621,7 +621,10 @@ static bool is_beyond_hurry(void)
 	       __atomic_load_n(&readers.hurry_ns, __ATOMIC_RELAXED) >= HURRY_TOTAL_NS;
 }
 
-/* Return: 0: @seat has an area; -ENOMEM; -ETIMEDOUT: there is no reader for it. */
+/*
+ * Make sure that @seat has an area, and a reader if there is a spawner.
+ * Return: 0; -ENOMEM; or -ETIMEDOUT when no reader could be started.
+ */
 static int need_area(struct seat *seat)
 {
 	int err;

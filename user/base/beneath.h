@@ -8,7 +8,7 @@
 #define SB_BASE_BENEATH_H
 
 /**
- * sb_open_beneath() - look up a path, never leaving a directory
+ * sb_open_beneath() - look up a path that cannot lead out of a directory
  * @root_fd: the directory that "/" and ".." above it stand for; O_PATH is enough; not closed
  * @path: absolute or relative, both begin at @root_fd
  *

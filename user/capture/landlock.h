@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Landlock, landlock(7): which files a process may open, whatever its user is. It complements the filters of sandbox.h,
- * which see how a file is opened, but not which.
+ * which see the flags with which a file is opened, but not which file it is.
  *
  * It is not for processes that look at others: a process below Landlock may not trace, and so not read the memory or
  * /proc/PID/maps of, any process outside of its own domain (hook_ptrace_access_check() of security/landlock).

@@ -19,7 +19,8 @@
 #include "capture/sandbox.h"
 
 #define BIT(number) (1ull << (number))
-/* From here on nobody hands out numbers of users; process IDs have 22 bits. */
+/* The first user ID of our own processes. No distribution assigns user IDs above it, and a process ID, which is added to
+ * it, has at most 22 bits. */
 #define OWN_USERS   0x70000000u
 #define NOBODY	    65534u /* the kernel's overflow user */
 #define CAPS_MAX    64	   /* of the words that capset() takes */
@@ -46,7 +47,7 @@ const struct sb_capability sb_capabilities[] = {
 	/* /proc/PID/map_files/: proc_map_files_get_link() of fs/proc/base.c. */
 	{ CAP_CHECKPOINT_RESTORE, ALL, false, "cap_checkpoint_restore",
 	  "files that were deleted, or lie in containers" },
-	/* pidfd_send_signal(2) to a command that is another user's, or has become another user. */
+	/* To send a signal to the command (pidfd_send_signal(2)) when it runs as another user, or has changed its user. */
 	{ CAP_KILL, SB_KEEPER_COMMAND, false, NULL, NULL },
 };
 /* clang-format on */

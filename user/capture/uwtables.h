@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Files to bins: which number the unwind table of a file has, and whether it stands. Files are the
- * same when their build ID, size, owner and, unless root owns them, device are; without a build ID, or where
- * a server of FUSE says who owns them, when they are one file which did not change. The owner counts because a build ID is what its maker says it is: a table that
- * one user's file gave must not serve another's.
+ * Maps files to bins: the number of a file's unwind table, and whether the table is ready. Two files share a table
+ * when their build ID, size and owner are equal and, unless root owns them, their device. A file without a build ID,
+ * or one whose owner only a FUSE server vouches for, shares its table with nobody but itself, as long as it does not
+ * change. The owner counts because a file's maker can choose any build ID: the table of one user's file must not be
+ * used for another user's.
  *
  * A bin is held by each process that maps its file. What nobody holds stays, for the next process,
  * until its number or its words are needed. Knows nothing of BPF; one thread.

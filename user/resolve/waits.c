@@ -382,7 +382,10 @@ static const struct rule rules[] = {
 	IDLE("worker", FUTEX, "*aitForTask"),
 	IDLE("worker", FUTEX, "*aitForJob"),
 
-	/* 4. Neither, where the rules below would say otherwise: conditions of Python, which are made of locks, */
+	/*
+	 * 4. Neither idle nor a lock, although the rules below would match: Python builds its condition variables from
+	 * locks, so a wait for a condition looks like a wait for a lock.
+	 */
 	LOCK("semaphore", FUTEX | UNKNOWN, "@Condition.wait < Semaphore.acquire"),
 	LOCK("semaphore", FUTEX | UNKNOWN, "@Condition.wait < Semaphore.__enter__"),
 	PLAIN(FUTEX | UNKNOWN, "@Condition.wait"),

@@ -458,7 +458,7 @@ static int draw(struct sb_store *store, struct drawing *drawing, int64_t from_s,
 		err = sb_search_tags(&search, &drawing->ask->rules, drawing->ask->by, from_s, to_s);
 	for (at_s = timeline->from_s; at_s < to_s && !err; at_s += step_s)
 		err = sb_search_cover(&search, at_s, at_s + step_s);
-	/* After the others, which say what unit it is. */
+	/* Read last: the blocks of the steps before have set the unit of the timeline by now. */
 	file_s = sb_level_file_begin(0, timeline->from_s);
 	if (!err && nr_steps)
 		err = visit_before(&search, timeline->from_s, file_s);
