@@ -275,17 +275,6 @@ static bool is_mounted_here(dev_t dev, const char *type)
 	return false;
 }
 
-/* Asked for each file, and the answer for one file system stays. */
-static bool is_mounted_by_root(dev_t dev, const char *type)
-{
-	static dev_t known;
-
-	if (known != dev && !is_mounted_here(dev, type))
-		return false;
-	known = dev;
-	return true;
-}
-
 /* Whatever it is: when it does not answer, this machine stands still. */
 static bool is_own_root(dev_t dev)
 {
@@ -323,9 +312,9 @@ static bool is_local(int fd, const struct stat *st)
 	if (is_own_root(st->st_dev))
 		return true;
 	if ((uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC)
-		return is_mounted_by_root(st->st_dev, "overlay");
+		return is_mounted_here(st->st_dev, "overlay");
 	if ((uint32_t)fs.f_type == FUSE_SUPER_MAGIC)
-		return is_mounted_by_root(st->st_dev, "virtiofs");
+		return is_mounted_here(st->st_dev, "virtiofs");
 	for (i = 0; i < SB_ARRAY_SIZE(types); i++)
 		if ((uint32_t)fs.f_type == types[i])
 			return true;
