@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Labels for profilers: what a thread is working on, "vehicle=car", told by the program itself. The samples
- * that stackbpf takes of the thread carry them (`--label vehicle`), and so do those of any other reader of
- * OpenTelemetry's thread context. Nothing is sent, nobody has to listen: a label is some bytes in memory.
+ * Labels for profilers: a program says what each of its threads is working on, "vehicle=car". The
+ * samples that stackbpf takes of the thread carry the labels (`--label vehicle`), and so do those
+ * of any other reader of OpenTelemetry's thread context. Nothing is sent and no profiler need be
+ * running: a label is some bytes in memory.
  *
- * One header, no library. In one source file of the program or library:
+ * This is one header without a library. In one source file of the program or library:
  *
  *	#define SB_LABELS_IMPLEMENTATION
  *	#include "stackbpf-labels.h"
  *
- * and in those that set labels the #include alone. It needs Linux, gcc or clang, C99 or C++11, and in a program
- * (not in a library) the linker option
+ * and only the #include in those that set labels. It needs Linux, gcc or clang, C99 or C++11. A
+ * program (not a library) whose symbols are stripped also needs the linker option
  *
  *	-Wl,--export-dynamic-symbol=otel_thread_ctx_v1		or -rdynamic
  *
- * if its symbols are stripped: readers find the variable by its name.
+ * because readers find the variable by its name.
  *
- * What is written is OpenTelemetry's thread context, OTEP 4947: the thread-local pointer otel_thread_ctx_v1,
- * which leads to the labels of the thread, with keys as numbers; and their names in the process context,
- * OTEP 4719. In a program that OpenTelemetry's own SDK does this for, set labels through that.
+ * The format is OpenTelemetry's thread context, OTEP 4947: the thread-local pointer
+ * otel_thread_ctx_v1 leads to the labels of the thread, with keys as numbers. The names of the
+ * keys are in the process context, OTEP 4719. If the program uses OpenTelemetry's own SDK for
+ * this, set labels by that instead.
  */
 #ifndef STACKBPF_LABELS_H
 #define STACKBPF_LABELS_H
@@ -29,33 +31,43 @@
 extern "C" {
 #endif
 
-/* Different keys in one process; bytes of one value; bytes of all labels of a thread with two for each. */
+/*
+ * Limits: different keys in one process; bytes of a key; bytes of a value; bytes of all labels of
+ * a thread, where each value takes two more.
+ */
 #define SB_LABEL_KEYS_LIMIT   64
 #define SB_LABEL_KEY_LIMIT    64
 #define SB_LABEL_VALUE_LIMIT  255
 #define SB_LABEL_THREAD_LIMIT 612
 
 struct sb_label {
-	const char *key, *value; /* value NULL or "": none */
+	const char *key, *value; /* value NULL or "": no label */
 };
 
 /*
- * Set one label of the calling thread, or change it; @value NULL or "": clear it. Strings are copied, UTF-8.
- * 20 ns; the first use of a key in the process takes a lock and some microseconds.
+ * Set or change one label of the calling thread. The strings are UTF-8 and are copied.
+ * @value: NULL or "": clear the label
  *
- * A reader that looks at any moment sees the labels before or those after, or, in the first call of a thread,
- * none; never half of each. A signal handler may call this; if it came while this thread was setting a label,
- * it gets -EBUSY and nothing changes.
+ * It takes 20 ns; the first use of a key in the process takes a lock and some microseconds. A
+ * reader sees, at any moment, the labels before or those after, or, during the first call of a
+ * thread, none; never half of each. A signal handler may call this; if it has interrupted a call
+ * in the same thread, it gets -EBUSY.
  *
- * Return: 0; -EINVAL: no key; -E2BIG: beyond a limit above, nothing is changed; -EBUSY; -errno of making the
- * process context.
+ * Return: 0; -EINVAL: no key; -E2BIG: beyond a limit above; -EBUSY; or the errno of mmap(2),
+ * negative, when the process context could not be made. On error the labels are not changed.
  */
 int sb_label_set(const char *key, const char *value);
 
-/* The same for several at a time; all other labels are cleared: no reader sees some of them only. */
+/*
+ * Set several labels at once, and clear all others. No reader sees only some of them. Return: as
+ * above.
+ */
 int sb_labels_replace(const struct sb_label *labels, size_t nr);
 
-/* Clear one label, or all, of the calling thread. They cannot fail but by -EBUSY. */
+/*
+ * Clear one label of the calling thread, or all. Return: 0 or -EBUSY; sb_label_clear() of a key
+ * that was never set also fails as sb_label_set() does.
+ */
 int sb_label_clear(const char *key);
 int sb_labels_clear(void);
 
@@ -82,7 +94,7 @@ int sb_labels_clear(void);
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
-/* As the specification has it: no padding, native byte order. */
+/* As the specification defines it: no padding, native byte order. */
 struct sb_labels_record {
 	uint8_t trace_id[16], span_id[8];
 	uint8_t is_valid, trace_flags;
@@ -96,32 +108,32 @@ extern "C" {
 #else
 #define SB_LABELS_THREAD __thread
 #endif
-/* Readers find it by this name. Kept, even if all else is hidden. */
+/* Readers find it by this name. It is kept even if everything else is hidden. */
 extern __attribute__((visibility("default")))
 SB_LABELS_THREAD struct sb_labels_record *otel_thread_ctx_v1;
 __attribute__((visibility("default"), used))
 SB_LABELS_THREAD struct sb_labels_record *otel_thread_ctx_v1;
 
 /*
- * Two records for each thread: the one that readers see, and the one that is being written. Whoever looks
- * interrupts this thread, so one store of a pointer is all that has to be whole.
+ * Each thread has two records: the one that readers see, and the one that is being written. A
+ * reader interrupts the thread, so only the store of the pointer has to be atomic.
  */
 static SB_LABELS_THREAD struct sb_labels_thread {
 	struct sb_labels_record record[2];
-	uint8_t shown;	 /* which of them is, once there is one */
-	uint8_t is_busy; /* this thread is in the midst of it */
+	uint8_t shown;	 /* index of the record that readers see, once there is one */
+	uint8_t is_busy; /* this thread is changing its labels */
 } sb_labels_thread;
 
 #define SB_LABELS_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* The keys of the process: added, never changed. Readers of `nr` need no lock. */
+/* The keys of the process. They are added but never changed, so reading `nr` takes no lock. */
 static struct sb_labels_keys {
 	int lock;
 	uint32_t nr;
 	char name[SB_LABEL_KEYS_LIMIT][SB_LABEL_KEY_LIMIT + 1];
 } sb_labels_keys;
 
-/* OTEP 4719: the header, what it leads to now, and room for what it will lead to next. */
+/* OTEP 4719: the header, and room for the current payload and for the next one. */
 struct sb_labels_context {
 	char signature[8];
 	uint32_t version, payload_bytes;
@@ -130,7 +142,9 @@ struct sb_labels_context {
 };
 static struct sb_labels_context *sb_labels_context;
 
-/* Protobuf: a field of bytes, whose length takes two bytes so that it can be filled in later. */
+/*
+ * Protobuf: begin a field of bytes. Its length takes two bytes, so that it can be filled in later.
+ */
 static uint8_t *sb_labels_field(uint8_t *at, unsigned number)
 {
 	*at = (uint8_t)(number << 3 | 2);
@@ -181,8 +195,8 @@ static size_t sb_labels_payload(uint8_t *to)
 }
 
 /*
- * A mapping with the name that readers look for: of a memfd, or else anonymous. A child keeps it over fork():
- * its keys are the same.
+ * Make a mapping with the name that readers look for: of a memfd, or else anonymous. A child
+ * inherits it by fork(), with the same keys.
  */
 static int sb_labels_map(void)
 {
@@ -204,7 +218,7 @@ static int sb_labels_map(void)
 	return 0;
 }
 
-/* With the lock held. What readers may be reading is left as it is. */
+/* Publish the keys, with the lock held. The payload that readers may be reading is not changed. */
 static int sb_labels_publish(void)
 {
 	struct sb_labels_context *context = sb_labels_context;
@@ -243,7 +257,7 @@ static int sb_labels_find_key(const char *key, uint32_t from, uint32_t nr)
 	return -1;
 }
 
-/* Return: the number of the key, -E2BIG, -errno. */
+/* Return: the number of the key; -E2BIG; or a negative errno. */
 static int sb_labels_add_key(const char *key)
 {
 	size_t len = strlen(key);
@@ -280,7 +294,7 @@ static int sb_labels_key(const char *key)
 	return number >= 0 ? number : sb_labels_add_key(key);
 }
 
-/* Append a label to the record that nobody sees. */
+/* Append a label to the record that readers do not see. */
 static int sb_labels_put(struct sb_labels_record *record, int key, const char *value)
 {
 	size_t len = value ? strlen(value) : 0;
@@ -296,7 +310,7 @@ static int sb_labels_put(struct sb_labels_record *record, int key, const char *v
 	return 0;
 }
 
-/* Copy the labels that are shown, but for @key. */
+/* Copy the labels that readers see, except @key. */
 static void sb_labels_copy(struct sb_labels_record *to, const struct sb_labels_record *from,
 			   int key)
 {
@@ -311,7 +325,7 @@ static void sb_labels_copy(struct sb_labels_record *to, const struct sb_labels_r
 	}
 }
 
-/* Return: the record that nobody sees, empty; NULL: this thread is writing it. */
+/* Return: the record that readers do not see, emptied; NULL: this thread is already writing it. */
 static struct sb_labels_record *sb_labels_begin(struct sb_labels_thread *thread)
 {
 	struct sb_labels_record *record;
@@ -326,7 +340,7 @@ static struct sb_labels_record *sb_labels_begin(struct sb_labels_thread *thread)
 	return record;
 }
 
-/* Show the record, if all went well. */
+/* Let readers see the record, if there was no error. */
 static int sb_labels_end(struct sb_labels_thread *thread, struct sb_labels_record *record, int err)
 {
 	SB_LABELS_BARRIER();

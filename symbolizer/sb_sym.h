@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Addresses to names: the only public header of the symbolizer, a library without BPF.
+ * From addresses to names: the only public header of the symbolizer, a library that does not need
+ * BPF. It symbolizes three kinds of addresses:
  *
- *	kernel, modules, BPF programs	kallsyms
- *	a process at a point in time	mappings, fed by the caller (side-band events) or read from /proc
- *	a file				any ELF, no process involved
+ *	kernel, modules, BPF programs	from kallsyms
+ *	a process at a point in time	from mappings that the caller feeds (side-band events) or
+ *					that are read from /proc
+ *	a file				any ELF file, without a process
  *
- * A lookup never fails: an address without a name gives one frame which says why. Return values
- * are 0 or a negative errno for what the caller did wrong and for -ENOMEM. A context is used by
- * one thread at a time. Everything read (ELF, DWARF, /proc, perf maps) is taken to be hostile.
+ * A lookup does not fail because a name is missing: such an address gets one frame, which says why
+ * it has no name. An error means that the caller passed something wrong, that memory ran out
+ * (-ENOMEM), or that a callback returned it. All input (ELF, DWARF, /proc, perf maps) is hostile.
+ *
+ * Thread: a symbolizer is used by one thread at a time; several symbolizers are independent.
  */
 #ifndef SB_SYM_H
 #define SB_SYM_H
@@ -18,9 +22,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sb_abi.h"
-#include "sb_abi_unwind.h"
+#include "bpf/abi/sb_abi.h"
+#include "bpf/abi/sb_abi_unwind.h"
 
+struct sb_ration;
 struct sb_symbolizer;
 
 #define SB_BUILD_ID_MAX 20
@@ -40,37 +45,41 @@ enum sb_sym_kind {
 enum sb_sym_reason {
 	SB_SYM_OK,
 	SB_SYM_UNMAPPED,   /* no executable mapping held the address at that time */
-	SB_SYM_GONE,	   /* the process ended before anything of it was seen */
+	SB_SYM_GONE,	   /* the process ended before any of its mappings was seen */
 	SB_SYM_NO_FILE,	   /* the mapped file cannot be opened any more */
-	SB_SYM_BAD_FILE,   /* it is not an ELF file, or a broken one */
-	SB_SYM_NO_SYMBOLS, /* it is stripped, and no debug file was found */
-	SB_SYM_NO_MATCH,   /* it has symbols, but none covers the address */
+	SB_SYM_BAD_FILE,   /* the file is not an ELF file, or it is broken */
+	SB_SYM_NO_SYMBOLS, /* the file is stripped, and no debug file was found */
+	SB_SYM_NO_MATCH,   /* there are symbols, but none covers the address */
 	SB_SYM_ANON,	   /* anonymous memory without a perf map */
 	SB_SYM_RESTRICTED, /* kernel addresses are hidden (kptr_restrict, privileges) */
-	SB_SYM_LIMIT,	   /* a bound of ours was hit */
+	SB_SYM_LIMIT,	   /* the answer was cut off by one of the symbolizer's own bounds */
 	SB_SYM_REASON_MAX,
 };
 
 /* Short names for output, e.g. "no-symbols"; indexed by the enum. */
 extern const char *const sb_sym_reason_names[SB_SYM_REASON_MAX];
 
-/* One frame. Strings live as long as the symbolizer; none is NULL but name and file. */
+/*
+ * One frame. All strings live as long as the symbolizer. A frame without a name (@reason is not
+ * SB_SYM_OK) has NULL in @name, and NULL or "" in @raw_name.
+ */
 struct sb_sym_frame {
-	const char *name;     /* demangled unless told not to; NULL: see reason */
-	const char *raw_name; /* as it stands in the symbol table */
+	const char *name;     /* demangled as opts.demangle says */
+	const char *raw_name; /* as in the symbol table */
 	const char *module;   /* base name of the file, "[kernel]", "[nf_tables]", "[vdso]", "" */
-	const char *file;     /* source file, or NULL */
+	const char *file;     /* source file; NULL: not known */
 	uint32_t line;	      /* 0: not known */
-	uint32_t decl_line;   /* where the function is declared, 0: not known */
-	uint64_t
-		func_offset; /* address minus start of the symbol, or without a name of the function, if
-				 has_start; 0 for inlined frames */
-	uint64_t module_addr; /* the address as the module's own file has it, without a file: offset
-				 in the mapping or the address itself */
+	uint32_t decl_line;   /* line where the function is declared; 0: not known */
+	/* Address minus the start of the symbol; without a name, minus the start of the function
+	 * if has_start. 0 for inlined frames. */
+	uint64_t func_offset;
+	/* ELF address in the module's file. Without a file: offset in the mapping, or, if
+	 * is_absolute, the address itself. */
+	uint64_t module_addr;
 	uint8_t kind, reason; /* enum sb_sym_kind, enum sb_sym_reason */
 	bool is_inlined;
-	bool is_absolute; /* module_addr is the address itself, in the process or the kernel */
-	bool has_start;	  /* no name, but unwind tables say where the function begins */
+	bool is_absolute; /* module_addr is an address of the process or of the kernel */
+	bool has_start;	  /* there is no name, but unwind tables say where the function begins */
 };
 
 struct sb_parser_seat;
@@ -78,28 +87,42 @@ struct sb_parser_seat;
 enum sb_sym_demangle { SB_SYM_DEMANGLE_SHORT, SB_SYM_DEMANGLE_FULL, SB_SYM_DEMANGLE_OFF };
 
 struct sb_symbolizer_opts {
-	bool inlines, lines;	       /* need DWARF; nothing happens where there is none */
-	bool debuginfod;	       /* ask debuginfod servers; off: no network, ever */
+	bool inlines, lines;	       /* both need DWARF, and have no effect on files without it */
+	bool debuginfod;	       /* ask debuginfod servers; false: never use the network */
 	enum sb_sym_demangle demangle; /* SHORT: without parameters */
-	size_t heavy_bytes_max; /* bound of DWARF data and unwind tables kept, and of symbol tables; 0: 256 MiB */
-	size_t bytes_max; /* of all files together, while they are loaded, too; 0: budget.h says how much */
-	uint32_t memo_max; /* frames of addresses that are remembered; 0: 131,072, 10 MiB */
-	struct sb_parser_seat
-		*parser; /* borrowed: who compiles unwind tables; NULL: we do (parser.h) */
-	const char *const *debug_dirs; /* NULL-terminated; NULL: /usr/lib/debug */
-	const char *kallsyms_path;     /* NULL: /proc/kallsyms */
+	/* Bound of what is cached of DWARF data, unwind tables and symbol tables; 0: 256 MiB. */
+	size_t heavy_bytes_max;
+	/* Bound of the memory of all files together, also while they are being loaded; 0: as much
+	 * as sb_budget_machine_bytes() allows. */
+	size_t bytes_max;
+	uint32_t memo_max; /* frames in the cache of addresses; 0: 131,072, which take 10 MiB */
+	/* Borrowed: the parser process that compiles unwind tables (parser.h). NULL: the caller's
+	 * process compiles them. */
+	struct sb_parser_seat *parser;
+	const char *const *debug_dirs; /* copied, NULL-terminated; NULL: /usr/lib/debug */
+	const char *kallsyms_path;     /* copied; NULL: /proc/kallsyms */
 };
 
-/* Return: whether debuginfod's client library can be loaded, without which the option does nothing. */
+/*
+ * Return: whether debuginfod's client library can be loaded; without it opts.debuginfod is
+ * ignored.
+ */
 bool sb_sym_has_debuginfod(void);
 
+/* The caller owns *ret_sym and ends it with sb_symbolizer_free(). Return: 0 or a negative errno. */
 int sb_symbolizer_new(const struct sb_symbolizer_opts *opts, struct sb_symbolizer **ret_sym);
+/* Free @sym with all strings that it returned. Accepts NULL. */
 void sb_symbolizer_free(struct sb_symbolizer *sym);
 
 /*
- * What happens to processes, in the order of time; time_ns is CLOCK_MONOTONIC. An event older
- * than one already applied to the same process is sorted in. Source of the records:
- * perf_event_open(2), PERF_RECORD_MMAP2, FORK, COMM, EXIT.
+ * What happens to processes: an executable mapping is made, a process forks, executes a program or
+ * exits. Feed the events in the order of time (CLOCK_MONOTONIC); an event that is older than one
+ * already applied to the same process is sorted in. They come from the records MMAP2, FORK, COMM
+ * and EXIT of perf_event_open(2).
+ *
+ * An event that exceeds a bound is counted (sb_sym_stats) and returns 0.
+ * Return: 0; -ENOMEM; -EINVAL for a mapping without a length, that wraps around, or with too long
+ * a build ID.
  */
 struct sb_sym_mmap {
 	uint64_t time_ns;
@@ -110,26 +133,50 @@ struct sb_sym_mmap {
 	uint8_t build_id[SB_BUILD_ID_MAX];
 	uint32_t build_id_bytes; /* 0: not known */
 	const char *path; /* as the kernel names it: "/usr/lib/x.so", "[vdso]", "//anon", ... */
-	int fd;		  /* the file, opened while the process lived, or -1; the
-					 * symbolizer takes it over, on failure too */
+	/* The file, opened while the process lived, or -1. sb_symbolizer_mmap() takes ownership,
+	 * also when it fails. */
+	int fd;
 };
 
 int sb_symbolizer_mmap(struct sb_symbolizer *sym, const struct sb_sym_mmap *ev);
 int sb_symbolizer_fork(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid,
 		       uint32_t parent_tgid);
+/* @tgid has a new, empty address space from @time_ns on. */
 int sb_symbolizer_exec(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
+/* Reads the perf map of @tgid, if it has generated code, before it disappears. */
 int sb_symbolizer_exit(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
-/* Events were lost: what is known of living processes is read anew from /proc at their next use. */
+/* Events up to @time_ns were lost: the next lookup of a process reads it again. Return: 0. */
 int sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
-/* Forget processes that ended, and mappings that were replaced, before @time_ns. */
+/*
+ * The caller skipped mapping events of one process between first_ns and last_ns because there were
+ * too many. The process is read again from /proc, as after a loss. Addresses of that time get a
+ * name if the same file lies there before and after; otherwise, and until the process has been
+ * read again, their reason is SB_SYM_LIMIT. Return: 0 or -ENOMEM.
+ */
+struct sb_sym_skip {
+	uint32_t tgid;
+	uint64_t first_ns, last_ns;
+};
+int sb_symbolizer_skipped(struct sb_symbolizer *sym, const struct sb_sym_skip *skip);
+/*
+ * Get the ration of CPU time for reading processes again: the longer a process takes to read, the
+ * later it is read the next time. Borrowed; lives as long as @sym.
+ */
+struct sb_ration *sb_symbolizer_ration(struct sb_symbolizer *sym);
+/*
+ * Free what lookups at @time_ns and later cannot need: address spaces that ended before, mappings
+ * that were replaced before, and their files. Lookups of earlier times get wrong answers after it.
+ */
 void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns);
 
 /*
- * Read the mappings of a living process from /proc, as of @time_ns. Events win where they
- * disagree. Return: 0, -ESRCH when there is no such process, -EACCES, -ENOMEM.
+ * Read the mappings of a living process from /proc, as of @time_ns. Where events say otherwise, the
+ * events win. Return: 0; -ESRCH (no such process); -EACCES; -ETIMEDOUT (the process is left alone,
+ * see process/reader.h); -ENOMEM.
  */
 int sb_symbolizer_seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
-/* The same for every process there is; those that vanish or refuse are passed over. */
+/* The same for every process in /proc. Those that vanish or refuse access are skipped. Return: 0,
+ * -ENOMEM, or why /proc cannot be listed. */
 int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns);
 
 struct sb_sym_req {
@@ -138,14 +185,15 @@ struct sb_sym_req {
 };
 
 /*
- * Called once for each request, in the order of requests. @frames are innermost first: inlined
- * functions, then the function itself; at least one. They are valid during the call only, their
- * strings for ever. A negative return value ends the lookup and is handed on.
+ * Receives the answer to request @i. It is called once for each request, in the order of requests.
+ * @frames: innermost first: inlined functions, then the function itself; at least one. The array is
+ * valid during the call, its strings as long as the symbolizer.
+ * Return: a negative value ends the lookup, which returns it.
  */
 typedef int (*sb_sym_emit_fn)(void *arg, size_t i, const struct sb_sym_frame *frames,
 			      size_t nr_frames);
 
-/* What is looked up, and where the answers go. */
+/* What to look up, and who receives the answers. */
 struct sb_sym_query {
 	const struct sb_sym_req *reqs;
 	size_t nr;
@@ -153,49 +201,57 @@ struct sb_sym_query {
 	void *arg;
 };
 
+/* Look kernel addresses up. Return: 0, -ENOMEM, or what @query->emit returned. */
 int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *query);
-/* A process as it was at @time_ns. One never heard of is seeded from /proc first. */
+/*
+ * Look addresses of @tgid up, in its address space as it was at @time_ns. A process that is not
+ * known is read from /proc first. Return: 0, -ENOMEM, or what @query->emit returned.
+ */
 int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 		       const struct sb_sym_query *query);
 /*
- * Return: the first time after @from_ns, up to @to_ns, at which one of the addresses of @query came
- * to mean something else, because another file was mapped there (dlclose, dlopen); UINT64_MAX when
- * none did. Costs next to nothing for a process that mapped nothing in that time.
+ * Find out until when answers stay valid. Return: the first time after @from_ns, up to @to_ns, at
+ * which another file was mapped at one of the addresses of @query (dlclose, dlopen); UINT64_MAX
+ * when that did not happen, or nothing is known of the process. @query->emit is not called. Very
+ * cheap for a process that mapped nothing in that time.
  */
 uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uint64_t from_ns,
 				   uint64_t to_ns, const struct sb_sym_query *query);
 /*
- * A file by itself; addr is what the file's own symbol table has (ELF virtual address).
- * Return: 0, or why the file cannot be used: -ENOENT, -EACCES, -ENOEXEC (no ELF), -EFBIG.
+ * Look addresses of a file up, without a process. They are ELF virtual addresses, as in the file's
+ * own symbol table.
+ * Return: 0; -ENOMEM; what @query->emit returned; or why the file cannot be used: -ENOENT, -EACCES,
+ * -ENOEXEC (not an ELF file), -EFBIG (a bound).
  */
 int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path,
 		       const struct sb_sym_query *query);
 
-/* Code without a file of which a rule is known all the same: what a JIT makes. */
+/* Code without a file, as a JIT makes it, for which the caller knows the unwind rule. */
 struct sb_sym_rule {
-	uint64_t begin, end; /* the same: there is none */
+	uint64_t begin, end; /* addresses, end exclusive; begin == end: there is no such code */
 	struct sb_uw_rule rule;
 };
 
 /*
- * A walker that finds frames of an interpreter on the native stack. It is asked before the unwind rule of code in
- * [begin, end), and where other code has no rule.
+ * An interpreter's walker, which finds the interpreter's frames while the native stack is unwound.
+ * It is called instead of the unwind rule for code in [begin, end), and for other code that has no
+ * rule.
  */
 struct sb_walk;
 struct sb_sym_hook {
 	uint64_t begin, end;
 	/*
-	 * @walk stands at a frame; see native() in sb_interp_step.h. *ret_has_frames: frames were found that stand
-	 * for this one, whose address is marked SB_IP_INTERP then. Return: enum sb_step.
+	 * Look at the frame where @walk stands, as native() of sb_interp_step.h does. Set
+	 * *ret_has_frames when interpreter frames were found that stand for this native frame; its
+	 * address is then marked with SB_IP_INTERP. Return: enum sb_step. NULL: no such walker.
 	 */
-	int (*step)(void *arg, struct sb_walk *walk,
-		    bool *ret_has_frames); /* NULL: there is none */
+	int (*step)(void *arg, struct sb_walk *walk, bool *ret_has_frames);
 	void *arg;
 };
 
 /*
- * Unwind a user stack of which a piece was captured, by .eh_frame or .debug_frame of the files that
- * were mapped at @time_ns, with the step that the BPF side takes (sb_unwind_step.h).
+ * A user stack to unwind, of which a piece was captured. It is unwound by .eh_frame or .debug_frame
+ * of the files that were mapped at @time_ns, with the same step as in BPF (sb_unwind_step.h).
  */
 struct sb_sym_unwind {
 	uint64_t time_ns;
@@ -203,57 +259,64 @@ struct sb_sym_unwind {
 	uint32_t modes; /* SB_UNWIND_*: tables, frame pointers, or both */
 	uint64_t pc;
 	uint64_t regs[SB_UNWIND_REGS];
-	uint64_t
-		stack_addr; /* of the first byte; best is SB_RED_ZONE_BYTES below the stack pointer */
-	const void *stack; /* what lay from there up */
+	/* Address of the first byte of @stack; best SB_RED_ZONE_BYTES below the stack pointer. */
+	uint64_t stack_addr;
+	const void *stack; /* the captured memory, from stack_addr upwards */
 	size_t stack_bytes;
 	struct sb_sym_rule known;
 	struct sb_sym_hook hook;
 };
 /*
- * @ip: room for @max addresses, leaf first, with SB_IP_* marks; *ret_status: enum sb_stack_status.
- * Tables are kept with the other heavy data. Return: 0 or -ENOMEM.
+ * Unwind the stack.
+ * @ip: room for @max addresses, at least one; written leaf first, with SB_IP_* marks
+ * @ret_status: enum sb_stack_status: whether the stack is complete, or why not
+ *
+ * Unwind tables stay in the cache, within opts.heavy_bytes_max.
+ * Return: 0 or -ENOMEM; on error @ret_nr and @ret_status are not set.
  */
 int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *from, uint64_t *ip,
 			 size_t max, size_t *ret_nr, uint32_t *ret_status);
 
 /*
- * First address that no code can have. x86-64: 47 bits; what 5-level paging adds is only used by
- * programs that ask for it. arm64: 39 to 48 bits, as the kernel was built; 52 are, too, for programs
- * that ask for it.
+ * Return: the end of the addresses that code can have. x86-64: 47 bits; only programs that ask for
+ * it get more by 5-level paging. arm64: 39 to 48 bits, as the kernel was built; 52 only for
+ * programs that ask for it.
  */
 uint64_t sb_sym_user_end(void);
 
-/* Figures for the end line and --stats. */
+/* Counters for the closing line and --stats, since the symbolizer was made. */
 struct sb_sym_stats {
 	uint64_t nr_modules, nr_processes;
 	uint64_t nr_light_bytes, nr_heavy_bytes, nr_heavy_bytes_peak, nr_evictions;
-	uint64_t nr_refused; /* mappings, processes, files, perf maps: not taken in at a bound */
-	uint64_t nr_bytes_peak,
-		nr_bytes_max; /* of symbol data of all files, those that were freed at once, too */
-	uint64_t
-		nr_files_cut; /* whose names were given up, all or some, because they cost too much */
-	uint64_t nr_files_closed; /* kept open for good reason, but descriptors ran out */
+	uint64_t nr_refused; /* mappings, processes and files not accepted because of a bound */
+	/* Memory of the symbol data of all files, including what was freed during loading. */
+	uint64_t nr_bytes_peak, nr_bytes_max;
+	/* Files that lost some or all of their names because they cost too much to load. */
+	uint64_t nr_files_cut;
+	/* Files held open for processes that may end, and closed because descriptors ran out. */
+	uint64_t nr_files_closed;
 	uint64_t nr_lookups;
 	uint64_t nr_reason[SB_SYM_REASON_MAX]; /* lookups by outcome */
 };
 void sb_symbolizer_stats(const struct sb_symbolizer *sym, struct sb_sym_stats *ret_stats);
 
-/*
- * For `doctor`: where names and lines of one mapped file come from. Strings live as long as the
- * symbolizer. Calls @fn for each executable mapping of a living process, lowest first.
- */
+/* Where the names, lines and unwind tables of one mapped file come from, for `doctor`. */
 struct sb_sym_source {
 	uint64_t addr, len;
 	const char *path;
 	const char *
-		symbols; /* ".symtab", ".dynsym", ".gnu_debugdata", "debug file", "perf map", "none" */
-	const char *debug_path; /* the separate debug file in use, or NULL */
+		symbols; /* ".symtab" or another section, ".gopclntab", "debug file", "perf map", "none" */
+	const char *debug_path; /* the separate debug file in use; NULL: none */
 	const char *unwind;	/* ".eh_frame", ".debug_frame", "none" */
 	bool has_dwarf;
 	uint8_t build_id[SB_BUILD_ID_MAX];
 	uint32_t build_id_bytes;
 };
+/*
+ * Call @fn for each executable mapping of a living process, lowest address first. A negative return
+ * value of @fn ends it and is returned. The strings live as long as the symbolizer.
+ * Return: 0; -ESRCH; -EACCES; -ETIMEDOUT; -EFBIG (a bound); -ENOMEM.
+ */
 int sb_symbolizer_sources(struct sb_symbolizer *sym, uint32_t tgid,
 			  int (*fn)(void *arg, const struct sb_sym_source *source), void *arg);
 

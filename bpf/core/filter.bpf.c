@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Who is sampled. Rules add up: any allow rule lets a task in, any deny rule keeps it out. */
+/* Which tasks are sampled: any allow rule admits a task, and any deny rule excludes it. */
 #include <bpf/bpf_core_read.h>
 
-#include "sb_filter.bpf.h"
-#include "sb_sample.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_filter.bpf.h"
+#include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* Of a cgroup below the root; the kernel has no limit of its own (cgroup.max.depth). */
 #define CGROUP_LEVELS_MAX 32

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Frames of interpreters. They are numbers here; user space, which learns of each new stack at once,
- * reads names for them as long as the process lives. Owns `interp_procs`, `interp_confs` and
+ * Frames of interpreters. Here they are numbers. User space learns of each new stack at once, and
+ * reads the names as long as the process lives. Owns `interp_procs`, `interp_confs` and
  * `interp_events`.
  */
 #include <bpf/bpf_core_read.h>
 
-#include "sb_interp.bpf.h"
-#include "sb_unwind.bpf.h"
+#include "bpf/core/sb_interp.bpf.h"
+#include "bpf/core/sb_unwind.bpf.h"
 
 const volatile bool cfg_interp = false;
 const volatile bool cfg_interp_lines = false;

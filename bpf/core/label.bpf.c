@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Labels that a program sets on its threads. A set of them goes the way of a stack: the key carries its
- * hash, what it says goes through the ring once, to the thread of user space that reads names of frames,
- * because the keys of OTEL have their names in the process.
+ * Labels that a program sets on its threads. A set of labels is treated like a stack: the key of a
+ * sample has its hash, and the set itself goes through the ring once, to the thread of user space
+ * that reads names of frames, because the names of OTEL's keys are in the process.
  */
-#include "sb_interp.bpf.h"
-#include "sb_label.bpf.h"
+#include "bpf/core/sb_interp.bpf.h"
+#include "bpf/core/sb_label.bpf.h"
 
 const volatile bool cfg_labels = false;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Walks that need not be taken again. What is remembered lies in the memory of one CPU and one kind
- * of program, by the place where the walk begins: nobody else writes it, and what falls into one place
- * overwrites.
+ * A memo of native walks, so that they need not be repeated. It is in the memory of one CPU and
+ * one kind of program, indexed by where the walk begins. Nobody else writes it, and a new walk
+ * overwrites the one in its place.
  */
-#include "sb_unwind.bpf.h"
+#include "bpf/core/sb_unwind.bpf.h"
 
 #define NR_PLACES    128u
 

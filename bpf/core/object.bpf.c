@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What samples are about beyond their stacks: named in keys, shipped once. */
-#include "sb_sample.bpf.h"
-#include "sb_stack.bpf.h"
-#include "sb_util.bpf.h"
+/*
+ * Objects, which samples are about in addition to their stacks: keys have their ID, and each is
+ * shipped once.
+ */
+#include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_stack.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* id -> SB_OBJECT_*. User space writes SB_OBJECT_UNWANTED for those that --path leaves out. When it
  * is full, the least recently used ones are shipped again. */

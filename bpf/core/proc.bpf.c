@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the BPF side itself must see of processes; everything else comes from side-band events. */
+/*
+ * Programs for the events of processes (fork, exec, end) that other BPF programs depend on. User
+ * space learns of all others from the side-band records of perf events.
+ */
 #include "vmlinux.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "sb_filter.bpf.h"
-#include "sb_unwind.bpf.h"
+#include "bpf/core/sb_filter.bpf.h"
+#include "bpf/core/sb_unwind.bpf.h"
 
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)

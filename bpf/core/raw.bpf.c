@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * First sight of a process or of a binary: there is no unwind table yet, and there will be one in
- * milliseconds, when this stack is gone. So a piece of it is taken along, and user space walks it.
+ * When a process or a binary is sampled for the first time, there is no unwind table yet. In some
+ * milliseconds there will be one, but this stack will be gone. So a piece of the stack is
+ * captured, and user space walks it.
  */
 #include <bpf/bpf_core_read.h>
 
-#include "sb_unwind.bpf.h"
+#include "bpf/core/sb_unwind.bpf.h"
 
 #define PAGE_BYTES     4096u
 /* A walk that takes the first function for one with a caller, or a frame pointer, finds the same there as

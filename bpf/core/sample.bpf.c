@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Capture and account: the way of every sample, whatever the view. Owns `counts`. */
+/* Capturing and accounting of samples, for all views. Owns `counts`. */
 #include <bpf/bpf_core_read.h>
 
-#include "sb_filter.bpf.h"
-#include "sb_interp.bpf.h"
-#include "sb_label.bpf.h"
-#include "sb_sample.bpf.h"
-#include "sb_stack.bpf.h"
-#include "sb_unwind.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_filter.bpf.h"
+#include "bpf/core/sb_interp.bpf.h"
+#include "bpf/core/sb_label.bpf.h"
+#include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_stack.bpf.h"
+#include "bpf/core/sb_unwind.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Interned stacks. A stack is named by a hash over its frames; its frames go to user space once,
- * when the name is new, and from then on samples carry the name only.
+ * Interned stacks. The ID of a stack is a hash over its frames. Its frames go to user space once,
+ * when the ID is new; from then on samples have only the ID.
  *
- * Why not BPF_MAP_TYPE_STACK_TRACE: there, two stacks that fall into one bucket are one stack
- * lost; here a collision takes two equal 128-bit hashes.
+ * BPF_MAP_TYPE_STACK_TRACE is not used, because it loses one of two stacks that fall into one
+ * bucket. Here two stacks are confused only if their 128-bit hashes are equal.
  */
-#include "sb_stack.bpf.h"
+#include "bpf/core/sb_stack.bpf.h"
 
 /* Differs from run to run, so that no program can forge two stacks of one name. */
 const volatile __u64 cfg_hash_seed[2] = { 0x243f6a8885a308d3ull, 0x13198a2e03707344ull };

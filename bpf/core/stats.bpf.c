@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Counters of the BPF side. Every way to lose something has its own; docs/loss.md explains them. */
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 struct sb_stats {
 	__u64 val[SB_STAT_MAX];

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Fewer samples, of more weight each, while the run costs too much; and what it costs where a look at
- * the clock would be a good part of that. User space writes what is in force: user/capture/thinning.h.
+ * Throttling while the run costs too much: fewer samples, each of more weight. And the measuring
+ * of that cost for programs where reading the clock would be a good part of it. User space writes
+ * the settings: user/capture/thinning.h.
  */
-#include "sb_sample.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* Of so many short programs one is measured. */
 #define SPENT_EACH 16

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * User stacks, walked step by step: each step finds one caller from the registers of one frame, by
- * the rule for its address (sb_abi_unwind.h), or by the frame pointer where there is no rule.
+ * Walking of user stacks, step by step. Each step finds one caller from the registers of one
+ * frame, by the rule for its address (sb_abi_unwind.h), or by the frame pointer if there is no
+ * rule.
  *
- * Functions that are neither static nor hidden are global for the verifier's sake: it looks at each
- * once, not once for each caller and each round of the loop. So they take numbers only, and the
- * state is in the record.
+ * Functions that are neither static nor hidden are global for the sake of the verifier, which
+ * examines each of them once, instead of once for each caller and each iteration of a loop. So
+ * they take only numbers, and the state is in the record.
  */
-#include "sb_interp.bpf.h"
-#include "sb_stack.bpf.h"
-#include "sb_unwind.bpf.h"
+#include "bpf/core/sb_interp.bpf.h"
+#include "bpf/core/sb_stack.bpf.h"
+#include "bpf/core/sb_unwind.bpf.h"
 
 /* Ask again for what was asked for already only after this long. */
 #define ASK_AGAIN_NS	 20000000ull

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "sb_interp.bpf.h"
-#include "sb_step_v8.h"
+#include "bpf/core/sb_interp.bpf.h"
+
+#include "bpf/step/sb_step_v8.h"
 
 SB_INTERP_NATIVE(v8)

@@ -8,8 +8,8 @@
  */
 #include <bpf/bpf_core_read.h>
 
-#include "sb_io.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_io.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 #define FMODE_WRITE	 2u /* <linux/fs.h> */
 /* struct mmsghdr of recvmmsg(2), and UIO_MAXIOV, the most of a call. */

@@ -15,8 +15,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "sb_io_layers.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_io_layers.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* <linux/blk_types.h>, stable since 4.8: who writes is odd. */
 #define REQ_OP_MASK	    0xffu

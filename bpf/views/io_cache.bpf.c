@@ -5,8 +5,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "sb_io_layers.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_io_layers.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* Of a rw_semaphore's owner. */
 #define RWSEM_FLAGS	   7ull

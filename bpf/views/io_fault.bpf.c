@@ -10,8 +10,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "sb_io_layers.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_io_layers.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* Of the error code of x86: Intel SDM volume 3, 4.7. */
 #define FAULT_WRITES  (1u << 1)

@@ -6,8 +6,8 @@
  */
 #include <bpf/bpf_core_read.h>
 
-#include "sb_io.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_io.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* <linux/magic.h> */
 #define ANON_INODE_FS_MAGIC 0x09041934

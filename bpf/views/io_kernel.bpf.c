@@ -13,9 +13,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#include "sb_io.bpf.h"
-#include "sb_io_layers.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_io.bpf.h"
+#include "bpf/core/sb_io_layers.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* What a thread is in. */
 struct kernel_state {

@@ -4,8 +4,8 @@
 
 #include <bpf/bpf_core_read.h>
 
-#include "sb_io_layers.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_io_layers.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* <asm/fcntl.h>, <asm/unistd.h> */
 #if defined(__TARGET_ARCH_x86)

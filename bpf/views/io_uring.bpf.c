@@ -12,8 +12,8 @@
  */
 #include <bpf/bpf_core_read.h>
 
-#include "sb_io.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_io.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* <linux/splice.h>: the descriptor is one of the ring's own. */
 #define SPLICE_F_FD_IN_FIXED (1u << 31)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* View "oncpu": a sample each time the clock of a CPU fires. Weight: samples at the rate asked for. */
-#include "sb_sample.bpf.h"
+#include "bpf/core/sb_sample.bpf.h"
 
 SEC("?perf_event")
 int oncpu_tick(struct bpf_perf_event_data *ctx)

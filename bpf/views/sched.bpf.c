@@ -28,8 +28,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "sb_sample.bpf.h"
-#include "sb_util.bpf.h"
+#include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
 
 /* Of task_struct.__state, include/linux/sched.h. */
 #define TASK_INTERRUPTIBLE   0x0001u

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Completion of flamegraph for bash. tests/unit/flamegraph_cli.py holds it against --help.
+# Completion of flamegraph for bash. tests/unit/flamegraph/flamegraph_cli.py holds it against --help.
 _flamegraph()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Completion of flamegraph for fish. tests/unit/flamegraph_cli.py holds it against --help.
+# Completion of flamegraph for fish. tests/unit/flamegraph/flamegraph_cli.py holds it against --help.
 set -l palettes hot mem io wakeup chain java js perl rust python red green blue aqua yellow purple orange
 
 complete -c flamegraph -l title -x -d 'heading'

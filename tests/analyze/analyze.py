@@ -90,7 +90,7 @@ def cppcheck():
     text = run('cppcheck', '-j', JOBS, '--enable=warning,performance,portability', '--quiet',
                f'--cppcheck-build-dir={folder}', '--suppress=missingIncludeSystem',
                '--template={file}:{line}:1: warning: {message} [{id}]',
-               '-I', 'user', '-I', 'bpf/include', '-I', 'symbolizer', '-D_GNU_SOURCE', *FOLDERS)
+               '-I', '.', '-I', 'user', '-D_GNU_SOURCE', *FOLDERS)
     yield from gcc_findings('cppcheck', text, ROOT)
 
 

@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "kinds/view_kind.h"
 #include "store/ask.h"
 #include "store/search.h"
 
@@ -300,7 +301,7 @@ static void put_block(struct sb_store *store, int64_t begin_s, const char *kind,
 
 static int make(char **argv, int argc)
 {
-	static char oncpu[] = SB_ASK_KIND_DEFAULT, *default_kind = oncpu;
+	char *default_kind = (char *)sb_view_kind_default()->name;
 	const struct sb_store_opts opts = { .no_sync = true };
 	int64_t begin_s = atoll(argv[1]), seconds = atoll(argv[2]), step_s = atoll(argv[3]), at_s;
 	double scale = argc > 4 ? atof(argv[4]) : 1;
@@ -394,12 +395,13 @@ static int open_it(char **argv)
 	return 0;
 }
 
-static int print_rows(struct sb_search *search, struct sb_part *part, const struct sb_record *block)
+static int print_rows(struct sb_search *search, struct sb_kept_file *kept,
+		      const struct sb_record *block)
 {
 	uint64_t figure[SB_BLOCK_FIGURE_MAX] = {};
 	struct sb_block_rows rows;
 	size_t i;
-	int err = sb_segment_rows(&part->segment, block, &rows, figure);
+	int err = sb_segment_rows(&kept->segment, block, &rows, figure);
 
 	for (i = 0; i < rows.nr && !err; i++)
 		printf("%lld %u %llu\n", (long long)block->begin_s, rows.row[i],

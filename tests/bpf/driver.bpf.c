@@ -4,9 +4,9 @@
  * as in stackbpf, in the kernel, without waiting for events. raw_tp, because it may use every map
  * that the real programs use (a "syscall" program may not).
  */
-#include "sb_filter.bpf.h"
-#include "sb_stack.bpf.h"
-#include "sb_unwind.bpf.h"
+#include "bpf/core/sb_filter.bpf.h"
+#include "bpf/core/sb_stack.bpf.h"
+#include "bpf/core/sb_unwind.bpf.h"
 
 struct {
 	struct sb_sample_key key;

@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "bpf/abi/sb_abi.h"
 #include "capture/targets.h"
-#include "sb_abi.h"
 /* Behind the types it names. */
 #include "driver.skel.h"
 

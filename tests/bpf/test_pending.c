@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "capture/session.h"
-#include "sb_sym.h"
+#include "symbolizer/sb_sym.h"
 
 struct child {
 	pid_t pid;
@@ -155,11 +155,13 @@ static void test_view(void **state)
 				     (struct sb_pid_rule){ (uint32_t)child.pid, SB_RULE_ALLOW }),
 			 0);
 	assert_int_equal(sb_symbolizer_new(&(struct sb_symbolizer_opts){}, &opts.symbolizer), 0);
+	assert_int_equal(sb_processes_new(NULL, &opts.processes), 0);
 	assert_int_equal(sb_session_new(&opts, &session), 0);
 	look(session, &child);
 	end_child(&child);
 	sb_session_free(session);
 	sb_symbolizer_free(opts.symbolizer);
+	sb_processes_free(opts.processes);
 	sb_targets_release(&targets);
 }
 

@@ -25,13 +25,13 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "bpf/abi/sb_abi.h"
+#include "bpf/abi/sb_abi_unwind.h"
 #include "capture/perf_event.h"
 #include "capture/uwpool.h"
 #include "capture/uwtables.h"
-#include "procfs.h"
-#include "sb_abi.h"
-#include "sb_abi_unwind.h"
-#include "sb_sym.h"
+#include "symbolizer/process/procfs.h"
+#include "symbolizer/sb_sym.h"
 /* Behind the types it names. */
 #include "driver.skel.h"
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import urllib.parse
+import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'user/flamegraph'))
 from viewer_text import shipped  # noqa: E402
@@ -21,6 +22,7 @@ BLOCK_S = 10
 ROOT, USER, INLINED, JIT, KERNEL, KERNEL_INLINED, DELIMITER, MARK, FILE, INTERP, WAKER = range(11)
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+FORMATS = ('pprof', 'svg', 'folded', 'newest')
 OTHER = '(other)'
 
 Frame = collections.namedtuple('Frame', 'name module kind', defaults=('', USER))
@@ -106,9 +108,35 @@ def z_of(a, b, all_a, all_b):
     return (b / all_b - a / all_a) / error if error else 0
 
 
+def palette(colors):
+    """[fill, text] of each colour on a light and on a dark ground."""
+    fills = [[f'#{round(red * part):02x}{round(green * part):02x}{round(blue * part):02x}' for red, green, blue in colors]
+             for part in (1, 0.5)]
+    return {ground: [[fill, text] for fill in of] for ground, of, text in zip(('light', 'dark'), fills, ('#000000', '#ffffff'))}
+
+
+# By kind of frame, four shades of each; in a comparison no change, more, less.
+KIND_RGB = ((250, 200, 110), (253, 196, 106), (254, 236, 190), (130, 208, 170), (234, 116, 78), (234, 116, 78), (92, 92, 92),
+            (240, 234, 225), (248, 200, 116), (138, 202, 104), (104, 194, 192))
+FRAME_PALETTE = palette([[part - 6 * shade for part in rgb] for rgb in KIND_RGB for shade in range(4)])
+CHANGE_PALETTE = palette([(222, 222, 222), *[(250, 236 - 40 * i, 226 - 40 * i) for i in range(1, 5)],
+                          *[(226 - 40 * i, 236 - 20 * i, 250) for i in range(1, 5)]])
+
+
+def color_of(frame):
+    return 4 * frame.kind + zlib.crc32(frame.name.encode()) % 4
+
+
+def color_of_change(a, b, z):
+    if a == b or z is not None and abs(z) < 3:
+        return 0
+    step = 1 + sum(max(a, b) >= ratio * min(a, b) for ratio in (1.25, 2, 4))
+    return step if b > a else 4 + step
+
+
 def nodes_of(root, is_diff):
     names, modules = {}, {'': 0}
-    rows = {key: [] for key in ('name', 'module', 'kind', 'depth', 'self', 'total')}
+    rows = {key: [] for key in ('name', 'module', 'kind', 'depth', 'self', 'total', 'color')}
     if is_diff:
         rows.update(self_b=[], total_b=[], z=[])
     work = [(Frame('all', '', ROOT), root, 0)]
@@ -124,8 +152,12 @@ def nodes_of(root, is_diff):
             rows['self_b'].append(node.self[1])
             rows['total_b'].append(node.total[1])
             rows['z'].append(z_of(*node.total, *root.total))
+            rows['color'].append(color_of_change(*(part / (all_ or 1) for part, all_ in zip(node.total, root.total)), rows['z'][-1]))
+        else:
+            rows['color'].append(color_of(frame))
         work += [(name, child, depth + 1) for name, child in sorted(node.children.items(), reverse=True)]
-    return {'names': list(names), 'modules': list(modules), 'nodes': rows}
+    return {'names': list(names), 'modules': list(modules), 'nodes': rows,
+            'palette': CHANGE_PALETTE if is_diff else FRAME_PALETTE}
 
 
 def functions(profile):
@@ -230,7 +262,9 @@ class Mock:
         series = self.model.series
         return {'version': '0', 'store': '/var/lib/stackbpf', 'host': ['shop-1'], 'now': self.model.now,
                 'from': min((one.begin for one in series), default=0),
-                'to': max((one.end for one in series), default=0), 'block_s': BLOCK_S, 'kinds': self.model.kinds()}
+                'to': max((one.end for one in series), default=0), 'block_s': BLOCK_S, 'default_kind': 'oncpu',
+                'formats': [{'format': name, 'summary': f'{name}, in words'} for name in FORMATS],
+                'kinds': self.model.kinds()}
 
     def tags(self, one, span, rules):
         values = collections.defaultdict(collections.Counter)
@@ -261,12 +295,17 @@ class Mock:
                 'lost': known([self.model.lost.get(at, 0) for at in steps])}
 
     def flame(self, one, span, rules):
-        root = tree_of(self.model.stacks(*span, one['kind'], rules, one.get('by')))
+        stacks = self.model.stacks(*span, one['kind'], rules, one.get('by'))
+        root = tree_of(stacks)
+        frames = {frame.name: frame for stack in stacks for frame in stack}
+        table = [{'name': name, 'module': frames[name].module, 'self': row[0], 'total': row[1], 'color': color_of(frames[name])}
+                 for name, row in functions(stacks).items()] if 'table' in one else None
         nr = root.total[0]
         return {'kind': one['kind'], 'unit': self.model.units[one['kind']], 'hz': 99 if one['kind'] == 'oncpu' else 0,
                 'from': span[0], 'to': span[1], 'total': nr, 'nr_samples': nr, 'errors': [error_of(nr)],
                 'lost': sum(nr for at, nr in self.model.lost.items() if span[0] <= at < span[1]),
-                'trunc': self.model.trunc, 'nr_nodes_cut': self.model.nr_cut, **nodes_of(root, False)}
+                'trunc': self.model.trunc, 'nr_nodes_cut': self.model.nr_cut, 'table': table,
+                'nr_rows_cut': 0, **nodes_of(root, False)}
 
     def diff(self, one, span, rules, vs_rules):
         sides = (self.model.stacks(*span, one['kind'], rules),

@@ -9,7 +9,11 @@ import sys
 # enum sb_frame_kind
 ROOT, USER, INLINED, JIT, KERNEL, KERNEL_INLINED, DELIMITER, MARK, FILE, INTERP, WAKER = range(11)
 
-Frame = collections.namedtuple('Frame', 'kind name module file line', defaults=('', '', 0))
+# enum sb_attr_kind
+COMM, PROCESS, THREAD, CPU, CGROUP, CONTAINER, LABEL, TAG = range(1, 9)
+
+Frame = collections.namedtuple('Frame', 'kind name module file line attr', defaults=('', '', 0, None))
+Attr = collections.namedtuple('Attr', 'kind key text pid tid cpu', defaults=('', '', 0, 0, 0))
 
 
 def skip(reason):
@@ -50,7 +54,9 @@ class Profile:
         for key, value in self.facts.items():
             yield f'meta {key} {encoded(value)}\n'
         for stack, weight in self.stacks:
-            frames = (f'{f.kind}:{encoded(f.name)}:{encoded(f.module)}:{encoded(f.file)}:{f.line}' for f in stack)
+            frames = (f'@{f.attr.kind}:{encoded(f.attr.key)}:{encoded(f.attr.text)}:'
+                      f'{f.attr.pid}:{f.attr.tid}:{f.attr.cpu}' if f.attr else
+                      f'{f.kind}:{encoded(f.name)}:{encoded(f.module)}:{encoded(f.file)}:{f.line}' for f in stack)
             yield ' '.join(['stack', f'{weight}/{self.samples(weight)}', *frames]) + '\n'
 
     def write(self, program, directory, *formats, limit=0, title=None):
@@ -71,7 +77,8 @@ def ordinary(kind='oncpu', unit='samples', **facts):
     main, parse, evaluate = code('main', 3), code('parse', 10), code('eval', 20)
     inl, deep = code('step', 31, INLINED), code('store', 32, INLINED)
     read = Frame(KERNEL, 'read', '[kernel]', '', 0)
-    app, db = Frame(ROOT, 'app-12/13'), Frame(ROOT, 'my db-7/8')
+    app = Frame(ROOT, 'app-12/13', attr=Attr(THREAD, text='app', pid=12, tid=13))
+    db = Frame(ROOT, 'my db-7/8', attr=Attr(THREAD, text='my db', pid=7, tid=8))
     module = Frame(INTERP, '<module>', 'python', '/srv/a.py', 1)
     stacks = [
         ([app, main, parse, evaluate], 250),

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cfi.h"
 #include "must.h"
+#include "symbolizer/unwind/cfi.h"
 
 /* The search of the walkers; nothing is walked here. */
 static int read_nothing(void *mem, void *dst, size_t len, uint64_t addr)
@@ -16,7 +16,7 @@ static int read_nothing(void *mem, void *dst, size_t len, uint64_t addr)
 	return -1;
 }
 #define SB_STEP_READ read_nothing
-#include "sb_unwind_step.h"
+#include "bpf/step/sb_unwind_step.h"
 
 /* Larger tables are built, but not laid out: the fuzzer has 2 GiB. */
 #define NR_WORDS_MAX (1u << 22)

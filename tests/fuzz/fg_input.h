@@ -50,8 +50,8 @@ static void fold(struct sb_fg *fg, struct sb_str *text)
 {
 	double total = sb_fg_total(fg), sum;
 
-	must(!sb_fg_tree_seal(&fg->tree, SB_FG_SORT_WEIGHT));
-	must(!sb_fg_tree_seal(&fg->tree, SB_FG_SORT_NAME));
+	must(!sb_tree_seal(&fg->tree, SB_TREE_SORT_WEIGHT));
+	must(!sb_tree_seal(&fg->tree, SB_TREE_SORT_NAME));
 	sum = fg->tree.nodes.at[0].total;
 	must(fg->tree.has_fractions || total > EXACT_MAX || sum == total);
 	must(!sb_fg_tree_fold(&fg->tree, put_str, text));

@@ -17,12 +17,12 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "interp/disasm.h"
-#include "interp/image.h"
-#include "interp/image_priv.h"
-#include "interp/runtime.h"
-#include "interp/step.h"
-#include "interp/stub.h"
+#include "interp/core/disasm.h"
+#include "interp/core/image.h"
+#include "interp/core/image_priv.h"
+#include "interp/core/runtime.h"
+#include "interp/core/step.h"
+#include "interp/core/stub.h"
 #include "must.h"
 
 #define NAMES_MAX   96u

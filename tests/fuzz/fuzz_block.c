@@ -10,9 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_series(const struct sb_store_series *series)
 {
-	const uint32_t *ids;
-	uint64_t weight;
-	size_t i, k, nr;
+	struct sb_row row;
+	size_t i, k;
 
 	must(series->nr_tags <= SB_DICT_TAGS_MAX - 1);
 	for (i = 0; i < series->nr_tags; i++) {
@@ -20,10 +19,11 @@ static void check_series(const struct sb_store_series *series)
 		must(!i || strcmp(series->tags[i - 1].key, series->tags[i].key) < 0);
 	}
 	for (i = 0; i < sb_profile_nr_stacks(series->profile); i++) {
-		ids = sb_profile_stack_at(series->profile, i, &nr, &weight);
-		must(nr && nr <= SB_BLOCK_FRAMES_MAX);
-		for (k = 0; k < nr; k++) {
-			const struct sb_frame *frame = sb_profile_frame_at(series->profile, ids[k]);
+		row = sb_profile_row_at(series->profile, i);
+		must(row.nr && row.nr <= SB_BLOCK_FRAMES_MAX);
+		for (k = 0; k < row.nr; k++) {
+			const struct sb_frame *frame =
+				sb_profile_frame_at(series->profile, row.frames[k]);
 
 			must(frame->name[0] && frame->kind < SB_FRAME_KIND_MAX);
 		}

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demangle.h"
 #include "must.h"
+#include "symbolizer/symbols/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "budget.h"
-#include "dwarf_image.h"
-#include "sb_dwarf.h"
+#include "symbolizer/dwarf/dwarf_image.h"
+#include "symbolizer/dwarf/sb_dwarf.h"
+#include "symbolizer/elf/budget.h"
 
 #define NR_ADDRS   97
 #define FRAMES_MAX 8

@@ -10,11 +10,11 @@
 
 #include "base/fs.h"
 #include "base/str.h"
-#include "elf_file.h"
-#include "module.h"
 #include "must.h"
-#include "plt.h"
-#include "symtab.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/symbols/module.h"
+#include "symbolizer/symbols/plt.h"
+#include "symbolizer/symbols/symtab.h"
 
 #define NR_ADDRS_MAX 96
 

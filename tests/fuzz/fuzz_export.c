@@ -9,7 +9,7 @@
 #include "export/export.h"
 #include "export/otlp.h"
 #include "must.h"
-#include "store/late.h"
+#include "store/late_blocks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,7 +22,7 @@ static void is_text(const char *text)
 
 static void fuzz_state(const char *text, size_t len)
 {
-	struct sb_late_place place, again;
+	struct sb_read_place place, again;
 	struct sb_export_state state;
 	char seen[SB_EXPORT_TEXT_MAX];
 
@@ -32,10 +32,10 @@ static void fuzz_state(const char *text, size_t len)
 	is_text(state.what);
 	is_text(state.error);
 	is_text(state.seen);
-	sb_late_parse(&place, state.seen);
-	sb_late_print(&place, seen, sizeof(seen));
-	sb_late_parse(&again, seen);
-	must(again.nr == place.nr && place.nr <= SB_LATE_FILES_MAX);
+	sb_read_place_parse(&place, state.seen);
+	sb_read_place_print(&place, seen, sizeof(seen));
+	sb_read_place_parse(&again, seen);
+	must(again.nr == place.nr && place.nr <= SB_READ_PLACE_FILES_MAX);
 	must(!memcmp(again.files, place.files, place.nr * sizeof(place.files[0])));
 	must(state.next_s >= 0 && state.sent_s >= 0 && state.part_end_s >= 0);
 }

@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		name = name ? NULL : p;
 	}
 	must(opts->minwidth >= 0 && opts->fontsize >= 1 && opts->frame_height >= 4);
-	must(opts->sort <= SB_FG_SORT_WEIGHT && opts->color_by <= SB_FG_BY_MODULE);
+	must(opts->sort <= SB_TREE_SORT_WEIGHT && opts->color_by <= SB_FG_BY_MODULE);
 	sb_fg_opts_free(opts);
 	free(text);
 	return 0;

@@ -83,7 +83,12 @@ static struct sb_profile *take_profile(struct input *input)
 		nr = 1 + take(input) % FRAMES_MAX;
 		for (i = 0; i < nr; i++)
 			ids[i] = take_frame(input, profile);
-		must(!sb_profile_add_log2(profile, ids, nr, weight, (uint32_t)weight % 64, nr));
+		must(!sb_profile_add_row(profile,
+					 &(struct sb_row){ .frames = ids,
+							   .nr = nr,
+							   .log2_ns = 1 + (uint32_t)weight % 64,
+							   .weight = weight,
+							   .nr_samples = nr }));
 	}
 	must(!sb_profile_seal(profile));
 	return profile;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Java in the memory of an adversary: its walk as in the kernel, and the names of its frames. */
-#include "interp/hotspot_priv.h"
-#include "interp/step.h"
+#include "interp/core/step.h"
+#include "interp/hotspot/hotspot_priv.h"
 #include "interp_input.h"
-#include "sb_step_hotspot.h"
+
+#include "bpf/step/sb_step_hotspot.h"
 
 /* Where check_layout() lets fields lie. */
 #define OFFSET_MAX 4096u

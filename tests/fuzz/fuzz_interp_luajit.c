@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* LuaJIT in the memory of an adversary: its walk as in the kernel, and the names of its frames. */
-#include "interp/luajit_priv.h"
-#include "interp/step.h"
+#include "interp/core/step.h"
+#include "interp/luajit/luajit_priv.h"
 #include "interp_input.h"
-#include "sb_step_luajit.h"
+
+#include "bpf/step/sb_step_luajit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Python in the memory of an adversary: its walk as in the kernel, and the names of its frames. */
-#include "interp/python_priv.h"
+#include "interp/python/python_priv.h"
 #include "interp_input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* V8 in the memory of an adversary: its walk as in the kernel, and the names of its frames. */
-#include "interp/step.h"
-#include "interp/v8_priv.h"
+#include "interp/core/step.h"
+#include "interp/v8/v8_priv.h"
 #include "interp_input.h"
-#include "sb_step_v8.h"
+
+#include "bpf/step/sb_step_v8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

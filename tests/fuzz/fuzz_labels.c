@@ -8,10 +8,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "interp/labels.h"
-#include "interp/step.h"
+#include "interp/core/labels.h"
+#include "interp/core/step.h"
 #include "must.h"
-#include "sb_step_label.h"
+
+#include "bpf/step/sb_step_label.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

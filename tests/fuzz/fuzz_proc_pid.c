@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "must.h"
-#include "procfs.h"
+#include "symbolizer/process/procfs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

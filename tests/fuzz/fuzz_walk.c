@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "must.h"
-#include "procfs.h"
-#include "sb_sym.h"
+#include "symbolizer/process/procfs.h"
+#include "symbolizer/sb_sym.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

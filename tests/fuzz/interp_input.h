@@ -20,9 +20,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "interp/runtime.h"
-#include "interp/runtimes.h"
-#include "interp/step.h"
+#include "interp/core/runtime.h"
+#include "interp/core/runtimes.h"
+#include "interp/core/step.h"
 #include "must.h"
 
 enum {

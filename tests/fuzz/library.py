@@ -20,7 +20,7 @@ def names_of(runtime):
 
 
 def row_of(runtime):
-    table = (HERE / '../../user/interp/table.c').read_text(encoding='utf-8')
+    table = (HERE / '../../user/interp/core/table.c').read_text(encoding='utf-8')
     return re.findall(r'&sb_runtime_(\w+),', table).index(runtime)
 
 

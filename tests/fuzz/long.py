@@ -30,27 +30,27 @@ END = '<!-- end -->'
 # Parser, its fuzzers, its files.
 PARSERS = [
     ('ELF: headers, sections, notes, symbols, PLT', 'elf attach',
-     'symbolizer/elf_file.c symbolizer/symtab.c symbolizer/plt.c'),
+     'symbolizer/elf/elf_file.c symbolizer/symbols/symtab.c symbolizer/symbols/plt.c'),
     ('ELF: debug links, build IDs, alternate files', 'elf',
-     'symbolizer/debugfile.c'),
-    ('mini debug info', 'elf', 'symbolizer/inflate.c'),
-    ('names (mangled)', 'demangle', 'symbolizer/demangle.c'),
+     'symbolizer/elf/debugfile.c'),
+    ('mini debug info', 'elf', 'symbolizer/elf/inflate.c'),
+    ('names (mangled)', 'demangle', 'symbolizer/symbols/demangle.c'),
     ('call frame information', 'cfi',
-     'symbolizer/cfi.c symbolizer/cfi_exec.c symbolizer/cfi_go.c symbolizer/gopcln.c symbolizer/cfi_machine.c symbolizer/cfi_read.c symbolizer/cfi_section.c'),
+     'symbolizer/unwind/cfi.c symbolizer/unwind/cfi_exec.c symbolizer/unwind/cfi_go.c symbolizer/elf/gopcln.c symbolizer/unwind/cfi_machine.c symbolizer/unwind/cfi_read.c symbolizer/unwind/cfi_section.c'),
     ('unwind tables of another process', 'cfi_saved',
-     'symbolizer/cfi_save.c'),
+     'symbolizer/unwind/cfi_save.c'),
     ('DWARF: units, abbreviations, inlined functions', 'dwarf',
-     'symbolizer/dwarf.c symbolizer/dwarf_abbrev.c symbolizer/dwarf_die.c symbolizer/dwarf_walk.c '
-     'symbolizer/dwarf_names.c symbolizer/dwarf_map.c symbolizer/dwarf_split.c'),
-    ('DWARF: lines', 'dwarf', 'symbolizer/dwarf_lines.c'),
-    ('DWARF: sections, compressed ones', 'dwarf', 'symbolizer/dwarf_image.c'),
+     'symbolizer/dwarf/dwarf.c symbolizer/dwarf/dwarf_abbrev.c symbolizer/dwarf/dwarf_die.c symbolizer/dwarf/dwarf_walk.c '
+     'symbolizer/dwarf/dwarf_names.c symbolizer/dwarf/dwarf_map.c symbolizer/dwarf/dwarf_split.c'),
+    ('DWARF: lines', 'dwarf', 'symbolizer/dwarf/dwarf_lines.c'),
+    ('DWARF: sections, compressed ones', 'dwarf', 'symbolizer/dwarf/dwarf_image.c'),
     ('stacks walked in user space', 'walk',
-     'symbolizer/walk.c symbolizer/walk_table.c symbolizer/unwind.c'),
-    ('kallsyms, modules', 'kallsyms', 'symbolizer/kallsyms.c'),
-    ('lines of `/proc/PID/maps`; `status`, `stat`', 'maps_line proc_pid', 'symbolizer/procfs.c user/base/status.c'),
+     'symbolizer/unwind/walk.c symbolizer/unwind/walk_table.c symbolizer/symbols/raw_stacks.c'),
+    ('kallsyms, modules', 'kallsyms', 'symbolizer/symbols/kallsyms.c'),
+    ('lines of `/proc/PID/maps`, mappings that a reader names; `status`, `stat`', 'maps_line proc_pid reader_code', 'symbolizer/process/procfs.c user/base/status.c'),
     ('names of cgroups', 'cgroup', 'user/base/cgroup.c'),
     ("dpkg's lists of files", 'debian', 'user/cli/debian.c'),
-    ('perf maps', 'perfmap', 'symbolizer/perfmap.c'),
+    ('perf maps', 'perfmap', 'symbolizer/symbols/perfmap.c'),
     ('side-band records', 'sideband', 'user/capture/sideband.c'),
     ('folded text', 'folded', 'user/flamegraph/read_folded.c user/flamegraph/facts.c'),
     ('comparisons', 'diff', 'user/flamegraph/read_folded.c user/flamegraph/diff.c'),
@@ -59,7 +59,7 @@ PARSERS = [
     ('options of flamegraph, palettes, attributes', 'fg_opts',
      'user/flamegraph/opts.c user/flamegraph/attrs.c'),
     ('pictures with stacks in them', 'extract', 'user/flamegraph/embed.c'),
-    ('labels of threads', 'labels', 'user/interp/label_keys.c bpf/include/sb_step_label.h'),
+    ('labels of threads', 'labels', 'user/interp/core/label_keys.c bpf/step/sb_step_label.h'),
     ('blocks on their way to the store', 'block', 'user/store/block.c'),
     ('files of the store', 'store', 'user/store/record.c user/store/dict.c user/store/segment.c '
      'user/store/bytes.c user/store/query.c user/store/check.c'),
@@ -71,19 +71,19 @@ PARSERS = [
      'user/serve/api_profile.c user/serve/api_render.c user/store/query.c user/store/search.c '
      'user/store/timeline.c'),
     ('what others say to an export', 'export',
-     'user/export/state.c user/export/http.c user/export/link.c user/export/otlp.c user/store/late.c'),
+     'user/export/state.c user/export/http.c user/export/link.c user/export/otlp.c user/store/late_blocks.c'),
     ('outputs of names that are anything', 'formats',
      'user/output/bt.c user/output/callgrind.c user/output/firefox.c user/output/folded.c '
      'user/output/html.c user/output/json.c user/output/jsontext.c user/output/otlp.c user/output/pprof.c '
      'user/output/protobuf.c user/output/speedscope.c user/output/svg.c'),
     ('numbers, lists, durations', 'num', 'user/base/num.c'),
     ('images of interpreters: functions, relocations', 'attach',
-     'user/interp/image.c user/interp/cold.c'),
-    ('machine code', 'attach', 'user/interp/disasm.c user/interp/stub.c'),
+     'user/interp/core/image.c user/interp/core/split_functions.c'),
+    ('machine code', 'attach', 'user/interp/core/disasm.c user/interp/core/stub.c'),
 ]
 RUNTIMES = {
     'hotspot': 'hotspot hotspot_method hotspot_nmethod hotspot_structs',
-    'lua': 'lua lua_names lua_text',
+    'lua': 'lua lua_names',
     'luajit': 'luajit luajit_names luajit_trace',
     'perl': 'perl perl_loop perl_names',
     'php': 'php php_layout',
@@ -95,15 +95,15 @@ NAMES = {'hotspot': 'Java', 'lua': 'Lua', 'luajit': 'LuaJIT', 'perl': 'Perl', 'p
          'python': 'Python', 'ruby': 'Ruby', 'v8': 'V8'}
 for runtime, files in RUNTIMES.items():
     PARSERS.append((f'{NAMES[runtime]}: where it lies, names', f'interp_{runtime} attach',
-                    ' '.join(f'user/interp/{name}.c' for name in files.split())))
+                    ' '.join(f'user/interp/{runtime}/{name}.c' for name in files.split())))
 for runtime in RUNTIMES:
     PARSERS.append((f'{NAMES[runtime]}: the walk in the kernel', f'interp_{runtime} core',
-                    f'bpf/include/sb_step_{runtime}.h'))
+                    f'bpf/step/sb_step_{runtime}.h'))
 PARSERS += [
     ('the native walk in the kernel', 'core',
-     'bpf/core/unwind.bpf.c bpf/core/memo.bpf.c bpf/core/raw.bpf.c bpf/include/sb_unwind_step.h'),
+     'bpf/core/unwind.bpf.c bpf/core/memo.bpf.c bpf/core/raw.bpf.c bpf/step/sb_unwind_step.h'),
     ('interpreters in the kernel', 'core',
-     'bpf/core/interp.bpf.c bpf/interp/table.bpf.c bpf/include/sb_interp_step.h'),
+     'bpf/core/interp.bpf.c bpf/interp/table.bpf.c bpf/step/sb_interp_step.h'),
 ]
 
 

@@ -14,22 +14,23 @@
 #include <sys/wait.h>
 
 #include "base/vec.h"
-#include "interp/hotspot_priv.h"
-#include "interp/interp.h"
-#include "interp/interp_priv.h"
-#include "interp/lua_priv.h"
-#include "interp/luajit_priv.h"
-#include "interp/perl_priv.h"
-#include "interp/python_priv.h"
-#include "interp/ruby_priv.h"
-#include "interp/step.h"
-#include "interp/v8_priv.h"
+#include "interp/core/interp.h"
+#include "interp/core/interp_priv.h"
+#include "interp/core/step.h"
+#include "interp/hotspot/hotspot_priv.h"
+#include "interp/lua/lua_priv.h"
+#include "interp/luajit/luajit_priv.h"
+#include "interp/perl/perl_priv.h"
+#include "interp/python/python_priv.h"
+#include "interp/ruby/ruby_priv.h"
+#include "interp/v8/v8_priv.h"
 #define INPUT_NO_MUTATOR
 #include "interp_input.h"
-#include "sb_step_hotspot.h"
-#include "sb_step_lua.h"
-#include "sb_step_luajit.h"
-#include "sb_step_v8.h"
+
+#include "bpf/step/sb_step_hotspot.h"
+#include "bpf/step/sb_step_lua.h"
+#include "bpf/step/sb_step_luajit.h"
+#include "bpf/step/sb_step_v8.h"
 
 #define TRIES_MAX  2000
 #define FRAMES_MAX 6 /* names of so many; a seed is to be small */
@@ -184,8 +185,7 @@ static void put(const struct input_head *head)
 }
 
 /* The first runtime of that name; the space lives as long as @interp. */
-static struct sb_runtime *find(struct sb_interp *interp, struct sb_interp_space *key,
-			       const char *name)
+static struct sb_runtime *find(struct sb_interp *interp, struct sb_space_key *key, const char *name)
 {
 	struct sb_interp_confs confs;
 	struct space *space;
@@ -203,7 +203,7 @@ static struct sb_runtime *find(struct sb_interp *interp, struct sb_interp_space 
 int main(int argc, char **argv)
 {
 	struct sb_interp_opts opts = { .lines = true };
-	struct sb_interp_space key = {};
+	struct sb_space_key key = {};
 	struct sb_interp *interp;
 	static struct input input;
 	struct input_run run;

@@ -5,7 +5,7 @@ import re
 
 import tree
 
-PROGRAMS = ('user/cli/', 'user/flamegraph/main.c', 'symbolizer/main.c')
+PROGRAMS = ('user/cli/', 'user/flamegraph/main.c', 'symbolizer/sbsym/sbsym.c')
 TESTS = ('tests/',)
 
 # What, where it is right nevertheless, why not elsewhere.
@@ -15,11 +15,11 @@ RULES = (
     (r'v?sprintf|strcpy|stpcpy|strcat|strncat|gets', TESTS, 'does not know the size: use base/str.h'),
     (r'alloca', (), 'has no limit and no error'),
     (r'system|popen', (), 'runs a shell'),
-    (r'exit|quick_exit', ('user/cli/main.c', 'user/flamegraph/main.c', 'symbolizer/main.c', *TESTS),
+    (r'exit|quick_exit', ('user/cli/main.c', 'user/flamegraph/main.c', 'symbolizer/sbsym/sbsym.c', *TESTS),
      'only main() ends the program: return an error'),
     (r'signal|bsd_signal|sysv_signal', (), 'differs between systems: use sigaction() or signalfd()'),
     # procwatch rests between two looks so as not to be woken for every record.
-    (r'sleep|usleep|nanosleep|clock_nanosleep', ('user/capture/procwatch.c', 'user/interp/php.c', 'tests/programs/'),
+    (r'sleep|usleep|nanosleep|clock_nanosleep', ('user/capture/procwatch.c', 'user/interp/php/php.c', 'tests/programs/'),
      'wait for the condition, not for a time'),
     (r'bpf_printk|bpf_trace_printk', (), 'writes into a pipe that the whole machine shares'),
     (r'perror|psignal|warnx?|errx?|error', TESTS, 'use base/log.h'),

@@ -7,35 +7,49 @@ import tree
 
 # A layer, and those it may include besides itself. "libbpf" and "elf" stand for the headers of
 # these libraries, "skeleton" for the generated one.
+SYMBOLIZER = {'symbolizer', *('symbolizer/' + part for part in ('process', 'elf', 'dwarf', 'unwind', 'symbols'))}
+BPF = {'bpf/core', 'contract', 'vmlinux', 'libbpf'}
 MAY = {
     'contract': set(),
     'vmlinux': {'libbpf'},
-    'bpf/include': {'contract', 'vmlinux', 'libbpf'},
-    'bpf/core': {'bpf/include', 'contract', 'vmlinux', 'libbpf'},
-    'bpf/views': {'bpf/include', 'contract', 'vmlinux', 'libbpf'},
-    'bpf/interp': {'bpf/include', 'contract', 'vmlinux', 'libbpf'},
-    'bpf/calib': {'bpf/include', 'contract', 'vmlinux', 'libbpf'},
+    'bpf/core': BPF,
+    'bpf/views': BPF,
+    'bpf/interp': BPF,
     'user/base': set(),
-    'symbolizer': {'user/base', 'contract', 'elf'},
-    'user/model': {'user/base'},
-    'user/store': {'user/base', 'user/model'},
-    'user/flamegraph': {'user/base'},
-    'user/output': {'user/base', 'user/model', 'user/flamegraph'},
-    'user/export': {'user/base', 'user/model', 'user/store', 'user/output'},
-    'user/serve': {'user/base', 'user/model', 'user/store', 'user/output', 'user/export'},
-    'user/views': {'user/base', 'contract', 'skeleton', 'libbpf'},
-    'user/interp': {'user/base', 'contract', 'symbolizer'},
-    'user/capture': {'user/base', 'contract', 'skeleton', 'libbpf', 'user/views', 'user/interp',
-                     'symbolizer'},
-    'user/resolve': {'user/base', 'contract', 'user/model', 'symbolizer', 'user/interp'},
-    'user/cli': {'user/base', 'contract', 'skeleton', 'libbpf', 'elf', 'symbolizer', 'user/model',
-                 'user/flamegraph', 'user/output', 'user/views', 'user/interp', 'user/capture',
-                 'user/resolve', 'user/store', 'user/export', 'user/serve'},
+    'user/process': {'user/base'},
+    'symbolizer': {'contract'},  # sb_sym.h, what it offers
+    'symbolizer/process': {'user/base', 'symbolizer', 'contract'},
+    'symbolizer/elf': {'user/base', 'symbolizer', 'symbolizer/process', 'elf'},
+    'symbolizer/dwarf': {'user/base', 'symbolizer', 'symbolizer/process', 'symbolizer/elf', 'elf'},
+    'symbolizer/unwind': {'user/base', 'contract', 'symbolizer', 'symbolizer/process', 'symbolizer/elf', 'elf'},
+    'symbolizer/symbols': {'user/base', 'contract', *SYMBOLIZER, 'elf'},
+    'symbolizer/sbsym': {'user/base', 'contract', *SYMBOLIZER, 'elf'},
+    'user/workers': {'user/base', 'libbpf', 'symbolizer/process', 'symbolizer/unwind'},
+    'user/kinds': {'user/base'},
+    'user/tree': {'user/base'},
+    'user/model': {'user/base', 'user/tree'},
+    'user/store': {'user/base', 'user/kinds', 'user/model'},
+    'user/flamegraph': {'user/base', 'user/kinds', 'user/tree'},
+    'user/output': {'user/base', 'user/kinds', 'user/tree', 'user/model', 'user/flamegraph'},
+    'user/export': {'user/base', 'user/kinds', 'user/model', 'user/store', 'user/output'},
+    'user/serve': {'user/base', 'user/kinds', 'user/tree', 'user/model', 'user/store', 'user/output', 'user/export'},
+    'user/views': {'user/base', 'user/kinds', 'contract', 'skeleton', 'libbpf'},
+    'user/interp': {'user/base', 'user/process', 'contract', *SYMBOLIZER},
+    'user/capture': {'user/base', 'user/process', 'contract', 'skeleton', 'libbpf', 'user/views',
+                     'user/interp', 'user/workers', *SYMBOLIZER},
+    'user/resolve': {'user/base', 'user/process', 'contract', 'user/model', 'user/interp', *SYMBOLIZER},
+    'user/run': {'user/base', 'user/kinds', 'user/process', 'contract', 'user/views', 'user/interp',
+                 'user/workers', 'user/capture', 'user/model', 'user/resolve', *SYMBOLIZER},
+    'user/recorder': {'user/base', 'user/kinds', 'user/process', 'contract', 'user/views', 'user/interp',
+                      'user/workers', 'user/capture', 'user/model', 'user/resolve', 'user/run', 'user/store', *SYMBOLIZER},
+    'user/cli': {'user/base', 'user/kinds', 'user/process', 'contract', 'skeleton', 'libbpf', 'elf', 'user/tree', 'user/model',
+                 'user/workers', 'user/flamegraph', 'user/output', 'user/views', 'user/interp', 'user/capture', 'user/resolve',
+                 'user/store', 'user/export', 'user/serve', 'user/run', 'user/recorder', *SYMBOLIZER},
 }
 # Single headers that a layer may see of another one.
 ALSO = {('user/resolve', 'user/capture/batch.h')}
 
-INCLUDE_DIRS = ('user', 'symbolizer', 'bpf/include', 'bpf/vmlinux')
+INCLUDE_DIRS = ('.', 'user', 'bpf/vmlinux')
 LIBRARIES = (
     (re.compile(r'(bpf/|linux/(bpf|btf|perf_event)\.h)'), 'libbpf'),
     (re.compile(r'(elfutils/|dwarf\.h|gelf\.h|libelf\.h)'), 'elf'),
@@ -44,12 +58,12 @@ LIBRARIES = (
 
 def layer(path):
     name = path.as_posix()
-    if re.match(r'bpf/include/sb_(abi\w*|unwind_step\w*|interp_step|step_\w+)\.h$', name):
+    if name.startswith(('bpf/abi/', 'bpf/step/')):
         return 'contract'
     if name.endswith('vmlinux.h'):
         return 'vmlinux'
     parts = path.parts
-    return parts[0] if parts[0] == 'symbolizer' else '/'.join(parts[:2])
+    return '/'.join(parts[:2] if len(parts) > 2 else parts[:1])
 
 
 def resolve(path, name):
@@ -73,13 +87,10 @@ def target(path, bracket, name):
 
 def is_sibling(path, header):
     """Views and runtimes know their interface, not each other."""
-    source = tree.root / header.with_suffix('.c')
     if layer(path) == 'user/interp':
-        runtime = re.match(r'(\w+)_priv$', header.stem)
-        return bool(runtime) and runtime[1] not in ('interp', 'image') \
-            and not path.stem.startswith(runtime[1])
+        return header.parent != path.parent and header.parent.name != 'core'
     return layer(path) == 'user/views' and header.stem not in (path.stem, 'table') \
-        and source.exists()
+        and (tree.root / header.with_suffix('.c')).exists()
 
 
 for path in tree.files('*.c', '*.h', under=('bpf', 'symbolizer', 'user')):

@@ -14,16 +14,17 @@ HOME = '/' + 'home'
 LONG = 'int f(void)\n{\n' + '\tg();\n' * 80 + '}\n'
 
 CLEAN = {
-    'bpf/include/sb_abi.h': SPDX_C,
-    'bpf/views/a.bpf.c': SPDX_C + '#include "sb_abi.h"\n',
+    'bpf/abi/sb_abi.h': SPDX_C,
+    'bpf/views/a.bpf.c': SPDX_C + '#include "bpf/abi/sb_abi.h"\n',
     'user/base/str.h': SPDX_C,
     'user/base/log.c': SPDX_C + '#include "base/str.h"\n',
     'user/views/view.h': SPDX_C,
     'user/views/a.h': SPDX_C,
     'user/views/a.c': SPDX_C + '#include "views/a.h"\n\n#include "views/view.h"\n',
-    'user/capture/batch.h': SPDX_C + '#include "sb_abi.h"\n',
+    'user/capture/batch.h': SPDX_C + '#include "bpf/abi/sb_abi.h"\n',
     'user/capture/session.h': SPDX_C,
     'user/resolve/resolve.c': SPDX_C + '#include "capture/batch.h"\n',
+    'user/kinds/views.def': 'SB_VIEW(oncpu,\n\t.unit = "io")\nSB_VIEW(io)\n',
     'scripts/run': SPDX_SH + 'echo "$1"\n',
     'docs/a.md': '[b](b.md), [c](https://example.org/a/b)\n',
     'docs/b.md': 'reads /proc/7/maps and/or /usr/lib/debug\n',
@@ -50,8 +51,13 @@ BREACHES = (
     ('paths', 'docs/x.md', f'a\nsee {HOME}/me\n', 2),
     ('format', 'user/base/x.c', 'int  x;\n', 2),
     ('scripts', 'scripts/new', SPDX_SH + 'echo $1\n', 3),
+    ('views', 'user/base/x.c', 'int x = sb_streq(kind, "io");\n', 2),
+    ('views', 'user/base/x.c', '/* "io" */\nconst char *x = "oncpu run io top";\n', 3),
+    ('views', 'user/base/x.c', 'const char *x = "kind=oncpu";\n', 2),
+    ('views', 'user/serve/x.js', "if (kind === 'io')\n", 1),
     ('scripts', 'tests/x.py', 'def f(:\n', 1),
     ('links', 'docs/x.md', '\n[x](none.md)\n', 2),
+    ('spelling', 'docs/x.md', 'It is right.\nIt is ' + 'teh' + ' wrong.\n', 2),
 )
 # What looks like a breach and is none.
 FINE = (
@@ -62,6 +68,7 @@ FINE = (
     ('calls', 'user/base/x.c', '/* atoi(s) */\nconst char *s = "system(";\n'),
     ('calls', 'user/base/x.c', 'int fd = open(path,\n\t      O_RDONLY | O_CLOEXEC);\n'),
     ('calls', 'user/base/x.c', 'FILE *f = fopen(path, "re");\nint x = p->open(1);\n'),
+    ('views', 'user/base/x.c', 'const char *x = "io sees no requests of io", *y = "!top run", *z = "ion";\n'),
     ('paths', 'docs/x.md', 'read/write of https://a.b/home/x, ${top}/user/base, a/b/c\n'),
 )
 

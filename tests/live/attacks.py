@@ -28,8 +28,7 @@ O_WRONLY, O_RDWR, O_TRUNC, O_NONBLOCK, O_ASYNC, O_DIRECTORY = 1, 2, 0o1000, 0o40
 F_SETFD, F_SETFL, F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY = 2, 4, 8, 10, 15, 1024, 1026
 TIOCSTI, RLIMIT_NOFILE, PR_SET_DUMPABLE, PR_SET_PTRACER, KILL = 0x5412, 7, 4, 0x59616d61, 9
 CLONE_NEW_USER_THREAD = 0x10000000 | 0x100 | 0x10000
-READERS = ('stackbpf-sample', 'stackbpf-read')  # who is there to read files
-SPAWNER = 'stackbpf-spawn'  # it ends readers, and so may end any process of its user: docs/privileges.md
+READERS = ('stackbpf-sample', 'stackbpf-read', 'stackbpf-spawn')  # who is there to read files, and who makes those
 SECRETS = ('/etc/passwd', '/proc/self/status')
 CAPS = '+bpf,+perfmon,+sys_ptrace,+syslog,+dac_read_search,+checkpoint_restore'
 AS_UNIT = ('setpriv', f'--reuid={UNIT}', f'--regid={UNIT}', '--clear-groups', '--no-new-privs', f'--bounding-set=-all,{CAPS}',
@@ -203,7 +202,7 @@ def session(tmp):
         threads = {int(tid): status(f'{process.pid}/task/{tid}')['Name'][0] for tid in os.listdir(f'/proc/{process.pid}/task')}
         for tid, name in threads.items():
             attack(f'below sudo: {name}', process.pid, [f'{tmp}/theirs'], tid=tid)
-        for name in sorted(set(names) - {'stackbpf', 'split', 'stackbpf-write', SPAWNER}):
+        for name in sorted(set(names) - {'stackbpf', 'split', 'stackbpf-write'}):
             attack_any(f'below sudo: {name}', process.pid, name, [f'{tmp}/theirs'], [process.pid],
                        secrets=() if name in READERS else SECRETS)
         for name in sorted(set(names) - {'split'}):
@@ -243,7 +242,7 @@ def recorder(tmp, prefix, what, uid):
         names = below(process.pid)
         writer = names['stackbpf-store'][0]
         files = [f'{store}/{name}' for name in os.listdir(store) if os.path.isfile(f'{store}/{name}')]
-        for name in sorted(set(names) - {'stackbpf', SPAWNER}):
+        for name in sorted(set(names) - {'stackbpf'}):
             inside = [] if name == 'stackbpf-store' else files[:1]
             attack_any(f'{what}: {name}', process.pid, name, [f'{tmp}/theirs', *inside], [process.pid, writer],
                        secrets=() if name in READERS else (f'{tmp}/theirs', *SECRETS))

@@ -53,6 +53,43 @@ int main(int argc, char **argv)
 }
 '''
 
+SLEEPER = r'''
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) void honest_work(void) { usleep(10000); }
+int main(void) { puts("ready"); fflush(stdout); for (;;) honest_work(); }
+'''
+
+# Each wait has a stack of its own: 32 calls, to the left or to the right.
+STACKS = r'''
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static volatile unsigned long sink;
+static void leaf(void) { struct timespec t = { 0, 300000 }; nanosleep(&t, NULL); }
+__attribute__((noinline)) void left(unsigned long path, int depth);
+__attribute__((noinline)) void right(unsigned long path, int depth)
+{ if (!depth) leaf(); else if (path & 1) left(path >> 1, depth - 1); else right(path >> 1, depth - 1); sink++; }
+__attribute__((noinline)) void left(unsigned long path, int depth)
+{ if (!depth) leaf(); else if (path & 1) left(path >> 1, depth - 1); else right(path >> 1, depth - 1); sink++; }
+static void *work(void *arg)
+{
+	unsigned int seed = (unsigned long)arg;
+	for (;;)
+		left((unsigned long)rand_r(&seed) << 20 ^ rand_r(&seed), 32);
+}
+int main(void)
+{
+	pthread_t thread;
+	for (long i = 1; i < 5; i++)
+		pthread_create(&thread, NULL, work, (void *)i);
+	puts("ready");
+	fflush(stdout);
+	work(NULL);
+}
+'''
+
 
 class Elf:
     """Section headers of a 64-bit file, to be read and rewritten."""
@@ -91,8 +128,8 @@ class Elf:
                 file.truncate(size)
 
 
-def build(path, *flags):
-    subprocess.run(['gcc', '-O1', '-g0', '-x', 'c', '-', '-w', '-o', path, *flags], input=SPINNER, text=True, check=True)
+def build(path, source=SPINNER):
+    subprocess.run(['gcc', '-O1', '-g0', '-x', 'c', '-', '-w', '-pthread', '-o', path], input=source, text=True, check=True)
     return path
 
 
@@ -107,9 +144,9 @@ def sparse(path):
     elf.write(size=end + 513 * MIB)
 
 
-def million(path):
+def million(path, source=SPINNER):
     """A million symbols of one address, whose names are long and the same to far beyond what is compared."""
-    elf = Elf(build(path))
+    elf = Elf(build(path, source))
     value, section = elf.address('honest_work')
     nr = 1_000_000
     end = len(elf.data)
@@ -237,6 +274,30 @@ def perf_maps():
         check(result.share('x' * 60) > 0.1, 'twenty links to one perf map: its names are used')
 
 
+def slow_names():
+    """Files whose symbols take seconds to load, beside waits of new stacks: these go on to be read meanwhile."""
+    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as stack:
+        os.chmod(work, 0o755)
+        stacks = spinners(stack, build(f'{work}/stacks', STACKS), 1)
+        bombs = []
+        for i, owner in enumerate((NOBODY, NOBODY, NOBODY - 1, NOBODY - 1)):
+            million(f'{work}/bomb{i}', SLEEPER)
+            os.chmod(f'{work}/bomb{i}', 0o755)
+            os.chown(f'{work}/bomb{i}', owner, owner)
+            bombs += spinners(stack, f'{work}/bomb{i}', 1)
+        pids = [arg for pid in stacks + bombs for arg in ('-p', str(pid))]
+        process = subprocess.run([BINARY, *ungoverned(['offcpu', '-t', str(SECONDS), '--stats', *pids])],
+                                 capture_output=True, text=True, check=False)
+        rows = {name.strip(): value
+                for name, value in re.findall(r'^stackbpf:   (.{28}) (.*)$', process.stderr, re.M)}
+        nr = {name: int(rows[name].split()[0])
+              for name in ('waits', 'lost: table full', 'stack lost', 'drained while finding names')}
+        if nr['waits'] < 50_000:
+            skip(f'only {nr["waits"]} waits could be made in {SECONDS} s: they fit without a drain')
+        check(nr['drained while finding names'] > 0, f'slow names: samples are read meanwhile: {nr}')
+        check(nr['lost: table full'] == 0 and nr['stack lost'] == 0, f'slow names: nothing is lost: {nr}')
+
+
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-run_parts((sparse_file, million_symbols, perf_maps), sys.argv[3:])
+run_parts((sparse_file, million_symbols, perf_maps, slow_names), sys.argv[3:])
 done()

@@ -16,8 +16,15 @@ import tempfile
 from live import check, done, is_in_loop, need_root, ready, run_parts, running, skip, stackbpf, wait_for
 from recorder import ask, recording, written
 
-BINARY, SBSYM, STUCK_FS, STUCK, SPLIT = sys.argv[1:6]
+BINARY, SBSYM, STUCK_FS, STUCK, SPLIT = (os.path.abspath(path) for path in sys.argv[1:6])
 HANGS = 60  # seconds
+COPY_BYTES_MAX = 64 << 20  # symbolizer/reader.h
+OVERLAY = '''mount -t overlay overlay -o "lowerdir=$1/lower:$1/lower2" "$1/merged" || exit
+"$1/merged/large" >/dev/null 2>&1 &
+"$2" oncpu -t 1 --max-overhead=off -p $!
+status=$?
+kill $!
+exit $status'''
 NAMED = r'process {}\b'
 
 
@@ -121,6 +128,19 @@ def files():
         check('lease' in result.err, f'says that a file has a lease on it: {result.err[-500:]}')
 
 
+def overlay():
+    """A file on an overlay of our own mount table is read in place: a copy of one that is so large would be refused."""
+    with tempfile.TemporaryDirectory() as work:
+        for name in ('lower', 'lower2', 'merged'):
+            os.mkdir(f'{work}/{name}')
+        shutil.copy(SPLIT, f'{work}/lower/large')
+        os.truncate(f'{work}/lower/large', COPY_BYTES_MAX + (1 << 20))
+        result = stackbpf('unshare', '--mount', '--propagation', 'private', 'sh', '-c', OVERLAY, 'sh', work, BINARY,
+                          timeout=HANGS)
+        check(result.status == 0, f'overlay: ends (status {result.status})')
+        check(result.share('spin') > 0, f'overlay: a file of 65 MiB has names: {result.err[-300:]}')
+
+
 def stop():
     """SIGINT and SIGTERM end a run, and what it has is written."""
     with tempfile.TemporaryDirectory() as work, stuck_fs(work) as (_, mnt), running(SPLIT):
@@ -152,9 +172,9 @@ def recorder():
             check(re.search('did not answer', run.said), 'record: says who did not answer')
 
 
-def tool(what, pid, *command):
+def tool(what, pid, *command, status=0, cwd=None):
     """A COMMAND that looks at process PID, and names it or the file system. Return: what it printed."""
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
     try:
         out, err = run.communicate(timeout=HANGS)
     except subprocess.TimeoutExpired:
@@ -162,9 +182,10 @@ def tool(what, pid, *command):
         run.kill()
         check(False, f'{what}: ends')
         return ''
-    check(run.returncode == 0, f'{what}: ends (status {run.returncode}): {err[-300:]}')
-    if pid:
-        check('did not answer' in err and (re.search(NAMED.format(pid), err) or 'file system' in err),
+    check(run.returncode == status, f'{what}: ends (status {run.returncode}): {err[-300:]}')
+    if pid is not None:
+        check('did not answer' in err and
+              (re.search(NAMED.format(pid), err) or 'file system' in err or 'the way to' in err),
               f'{what}: names who did not answer: {err[-300:]}')
     return out
 
@@ -184,6 +205,10 @@ def tools():
                         tool(f'sbsym, {how}', pid, SBSYM, str(pid), executable(pid))
             finally:
                 os.unlink(stuck_map)
+            # No process: files, by a path that is relative to where sbsym is started.
+            tool('sbsym FILE', '', SBSYM, 'open', '1000', status=1, cwd=mnt)
+            tool('sbsym --cfi', '', SBSYM, '--cfi', 'read', status=1, cwd=mnt)
+            tool('sbsym --cfi-summary', '', SBSYM, '--cfi-summary', f'{mnt}/lookup/x', status=1)
             out = tool('doctor, another process', None, BINARY, 'doctor', '-p', str(split.pid))
             check('split' in out, 'doctor: says what it knows of another process')
 
@@ -201,5 +226,5 @@ def executable(pid):
 need_root()
 if not os.path.exists('/dev/fuse'):
     skip('there is no /dev/fuse')
-run_parts((memory, files, stop, recorder, tools), sys.argv[6:])
+run_parts((memory, files, overlay, stop, recorder, tools), sys.argv[6:])
 done()

@@ -210,7 +210,8 @@ def yjit():
     check(0 < sum(inside.values()) == cut, f'{cut} of {sum(inside.values())} in generated code are cut, of {result.total}')
     check(int(result.facts['trunc']) >= cut, f'trunc={result.facts["trunc"]}')
     nr = sum(weight for stack, weight in inside.items() if 'Object#top' in stack and 'Object#leaf' in stack)
-    check(nr == sum(inside.values()), f'{nr} of {sum(inside.values())} have the callers of Ruby')
+    # A tick can come while generated code is making Ruby's frame, or taking it away: two of 448 were seen.
+    check(nr >= 0.98 * sum(inside.values()), f'{nr} of {sum(inside.values())} have the callers of Ruby')
 
 
 def utf8():

@@ -18,7 +18,7 @@ from live import Result, check, done, is_in_loop, need_root, running, wait_for
 
 need_root()
 BINARY, FAULT = (os.path.abspath(path) for path in sys.argv[1:3])
-OWN_USERS = 0x70000000  # users of one process each: capture/privileges.h
+OWN_USERS = 0x70000000  # users of one process each: workers/privileges.h
 SAMPLED, EMPTY = 0, 3
 TRIES, ENOUGH = 5, 20
 WAITING = {'7', '47'} if os.uname().machine == 'x86_64' else {'73', '212'}  # poll(), ppoll(), recvmsg()

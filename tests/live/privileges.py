@@ -19,13 +19,14 @@ from live import check, done, is_in_loop, need_root, running, wait_for
 need_root()
 BINARY, SPLIT = (os.path.abspath(path) for path in sys.argv[1:3])
 NOBODY, USER = 65534, 12321
-OWN, OWN_USERS = 'a user of its own', 0x70000000  # and the process ID: capture/privileges.h
+OWN, OWN_USERS = 'a user of its own', 0x70000000  # and the process ID: workers/privileges.h
 # By number; capability.h.
 KILL, DAC_READ_SEARCH, SYS_PTRACE, SYSLOG, PERFMON, BPF, CHECKPOINT = 5, 2, 19, 34, 38, 39, 40
 SESSION = {DAC_READ_SEARCH, SYS_PTRACE, SYSLOG, PERFMON, BPF, CHECKPOINT}
 THREADS = {
     'stackbpf-unwind': {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT},
     'stackbpf-interp': {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT},
+    'stackbpf-drain': {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT},
     'stackbpf-pool': {DAC_READ_SEARCH, SYS_PTRACE, BPF, CHECKPOINT},
     'stackbpf-touch': {DAC_READ_SEARCH, SYS_PTRACE, CHECKPOINT},
     'stackbpf-watch': {DAC_READ_SEARCH, SYS_PTRACE, CHECKPOINT},

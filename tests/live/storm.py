@@ -5,7 +5,7 @@
 storm.py STACKBPF WAITS CALLS [SECONDS]
 
 Each has to end by itself, in time, with a result that can be read, and with what was lost in its
-header; and its memory stays within the bounds of docs/architecture.md. In a minute or more it also has
+header; and its memory stays within the bounds of docs/bounds.md. In a minute or more it also has
 to stop growing; before, debug data are still being read.
 """
 import contextlib

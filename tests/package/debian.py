@@ -25,6 +25,8 @@ def make_chroot(tmp, control):
     fields = re.search(r'^Build-Depends:(.*?)^\n', control, re.M | re.S)[1]
     names = [re.match(r'[^\s:(|]+', entry.strip())[0] for entry in fields.split(',')]
     names[names.index('debhelper-compat')] = 'debhelper'
+    # What the package depends on beside libraries, where there is no systemd.
+    names.append('systemd-standalone-sysusers')
     suite = re.search(r'VERSION_CODENAME=(\w+)', pathlib.Path('/etc/os-release').read_text())[1]
     run('mmdebstrap', '--variant=buildd', '--mode=root', f'--include={",".join(names)}', suite, f'{tmp}/chroot')
     # What mmdebstrap has mounted is gone by now; an own /dev is all that builds want.
@@ -48,6 +50,8 @@ def main():
         check(next(pathlib.Path(f'{chroot}/build').glob('stackbpf_*.dsc')).exists(), 'there is a source package')
         said = in_chroot(chroot, f'dpkg -i /build/{package.name} >/dev/null && stackbpf --version')
         check(said.splitlines()[0].endswith(f'(commit {tarball.commit})'), f'{said.splitlines()[0]}')
+        user = in_chroot(chroot, 'getent passwd stackbpf-store')
+        check(user.startswith('stackbpf-store:'), f'its installation makes the user of stores: {user!r}')
         run('dpkg-deb', '-x', package, f'{tmp}/unpacked')
         for path in ('usr/bin/stackbpf', 'usr/bin/flamegraph', 'usr/bin/sbsym',
                      'usr/share/man/man8/stackbpf.8.gz', 'usr/share/bash-completion/completions/stackbpf'):

@@ -256,7 +256,7 @@ def confined(server, owner):
         if has_filter(server):
             check(re.search(r'^Seccomp:\t2$', status, re.M), f'{pid}: a filter of system calls')
         uid = int(re.search(r'^Uid:\t(\d+)', status, re.M)[1])
-        own = 0x70000000 + server.process.pid  # as capture/privileges.h has it
+        own = 0x70000000 + server.process.pid  # as workers/privileges.h has it
         check(uid == (own if os.geteuid() == 0 else owner), f'{pid}: user {uid}, neither root nor who owns the store')
     if is_sanitized(server):
         return

@@ -6,7 +6,7 @@
  *
  * sorted by time and kind; one block for each two of them, with figures that follow from its lines: 10 s
  * sampled at 100 Hz on 4 CPUs, as many samples as there is weight, 1 lost for each line. Stacks with a frame
- * "[truncated: ...]" are truncated. Keys in upper case are wide ones.
+ * "[truncated: ...]" are truncated. Annotations of frames, as _[k], give their kind. Keys in upper case are wide ones.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -76,6 +76,30 @@ static int read_line(struct line *line)
 	return 1;
 }
 
+/* Take the annotation off. */
+static enum sb_frame_kind kind_of(char *name)
+{
+	static const struct {
+		const char *annotation;
+		enum sb_frame_kind kind;
+	} rows[] = {
+		{ "_[i]", SB_FRAME_INLINED }, { "_[j]", SB_FRAME_JIT },
+		{ "_[k]", SB_FRAME_KERNEL },  { "_[f]", SB_FRAME_FILE },
+		{ "_[p]", SB_FRAME_INTERP },  { "_[w]", SB_FRAME_WAKER },
+	};
+	size_t len = strlen(name), i;
+
+	if (!strncmp(name, "[truncated: ", strlen("[truncated: ")))
+		return SB_FRAME_MARK;
+	for (i = 0; len > 4 && i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strcmp(name + len - 4, rows[i].annotation))
+			continue;
+		name[len - 4] = '\0';
+		return rows[i].kind;
+	}
+	return strcmp(name, "--") ? SB_FRAME_USER : SB_FRAME_DELIMITER;
+}
+
 static struct sb_profile *profile_of(const struct line *line)
 {
 	char stack[LINE_MAX_], *save, *name;
@@ -87,10 +111,8 @@ static struct sb_profile *profile_of(const struct line *line)
 	strcpy(stack, line->stack);
 	for (name = strtok_r(stack, ";", &save); name && nr < 256 && !err;
 	     name = strtok_r(NULL, ";", &save)) {
-		struct sb_frame frame = { .name = name, .module = "prog", .kind = SB_FRAME_USER };
+		struct sb_frame frame = { .name = name, .module = "prog", .kind = kind_of(name) };
 
-		if (!strncmp(name, "[truncated: ", strlen("[truncated: ")))
-			frame.kind = SB_FRAME_MARK;
 		err = sb_profile_frame(profile, &frame, &frames[nr++]);
 	}
 	if (!err)

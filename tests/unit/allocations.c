@@ -22,24 +22,24 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "bpf/abi/sb_abi_io.h"
 #include "capture/rawstack.h"
 #include "capture/uwprocs.h"
-#include "cfi.h"
 #include "export/export.h"
 #include "flamegraph/fg.h"
-#include "interp/interp_priv.h"
-#include "kallsyms.h"
-#include "modcache.h"
+#include "interp/core/interp_priv.h"
 #include "output/comparison.h"
 #include "output/input.h"
 #include "output/output.h"
-#include "perfmap.h"
-#include "plt.h"
-#include "procmaps.h"
 #include "resolve/resolve.h"
-#include "sb_abi_io.h"
-#include "sb_dwarf.h"
-#include "symtab.h"
+#include "symbolizer/dwarf/sb_dwarf.h"
+#include "symbolizer/process/procmaps.h"
+#include "symbolizer/symbols/kallsyms.h"
+#include "symbolizer/symbols/modcache.h"
+#include "symbolizer/symbols/perfmap.h"
+#include "symbolizer/symbols/plt.h"
+#include "symbolizer/symbols/symtab.h"
+#include "symbolizer/unwind/cfi.h"
 
 /* Allocations of one module; more are a mistake here. What libraries allocate does not fail. */
 #define NR_MAX	   20000u
@@ -162,7 +162,7 @@ static int process_maps(void)
 	if (!err)
 		err = sb_procmaps_seed_begin(&pm, 2000, 500, &gen);
 	if (!err && gen)
-		err = sb_procmaps_seed(&pm, gen, 0, &maps[0]);
+		err = sb_procmaps_seed(&pm, gen, 0, maps, 1);
 	sb_procmaps_forget(&pm, 1010);
 	sb_procmaps_release(&pm);
 	return err;
@@ -471,9 +471,13 @@ static int unwind_tables(void)
 	struct sb_uwtables *tables = NULL;
 	struct sb_uwprocs *procs = NULL;
 	struct sb_uwpool *pool = NULL;
+	struct sb_processes *processes = NULL;
 	int err = sb_uwpool_new(&pool_opts, &pool);
 
 	memset(bins, 0, sizeof(bins));
+	if (!err)
+		err = sb_processes_new(NULL, &processes);
+	opts.processes = processes;
 	opts.pool = table_opts.pool = pool;
 	if (!err)
 		err = sb_uwtables_new(&table_opts, &tables);
@@ -483,6 +487,7 @@ static int unwind_tables(void)
 	if (!err)
 		err = use_tables(tables, procs);
 	sb_uwprocs_free(procs);
+	sb_processes_free(processes);
 	sb_uwtables_free(tables);
 	sb_uwpool_free(pool);
 	return err;
@@ -501,7 +506,7 @@ static int name_of(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 	return sb_str_addf(&text->name, "function %llu", (unsigned long long)frame->obj);
 }
 
-static int names_of(struct sb_interp *interp, const struct sb_interp_space *key)
+static int names_of(struct sb_interp *interp, const struct sb_space_key *key)
 {
 	struct sb_interp_frame frame = { .where = (uint64_t)SB_RUNTIME_PYTHON
 						  << SB_WHERE_RUNTIME_SHIFT };
@@ -523,11 +528,21 @@ static int interpreters(void)
 	static const struct sb_runtime_ops ops = { .runtime = SB_RUNTIME_PYTHON,
 						   .name = "python",
 						   .describe = name_of };
-	struct sb_interp_space key = { .start_ns = 1, .tgid = (uint32_t)getpid() };
+	struct sb_space_key key = { .start_ns = 1, .tgid = (uint32_t)getpid() };
 	struct sb_interp_confs confs;
 	struct sb_interp *interp;
 	struct space *space;
-	int err = sb_interp_new(&(struct sb_interp_opts){ .lines = true }, &interp), i;
+	struct sb_processes *processes;
+	int err = sb_processes_new(NULL, &processes), i;
+
+	if (err)
+		return err;
+	err = sb_interp_new(&(struct sb_interp_opts){ .processes = processes, .lines = true },
+			    &interp);
+	if (err)
+		sb_processes_free(processes);
+	if (err)
+		return err;
 
 	for (i = 0; i < 3 && !err; i++, key.exec_id++) {
 		err = sb_interp_look(interp, &key, &confs);
@@ -541,10 +556,9 @@ static int interpreters(void)
 		err = names_of(interp, &key);
 		sb_interp_ended(interp, &key);
 	}
-	if (i && !err)
-		err = sb_interp_forget(interp, UINT64_MAX);
-	if (i)
-		sb_interp_free(interp);
+	sb_processes_forget(processes, UINT64_MAX);
+	sb_interp_free(interp);
+	sb_processes_free(processes);
 	return err;
 }
 
@@ -567,8 +581,12 @@ static int add_stacks(struct sb_profile *profile)
 			err = sb_profile_frame(profile, &frame, &ids[k]);
 		}
 		if (!err)
-			err = sb_profile_add_log2(profile, ids, 1 + i % SB_ARRAY_SIZE(ids),
-						  1000 * i, i, 3);
+			err = sb_profile_add_row(profile,
+						 &(struct sb_row){ .frames = ids,
+								   .nr = 1 + i % SB_ARRAY_SIZE(ids),
+								   .log2_ns = 1 + i,
+								   .weight = 1000 * i,
+								   .nr_samples = 3 });
 	}
 	return err;
 }
@@ -628,11 +646,11 @@ static int compare(const struct sb_profile *a, const struct sb_profile *b)
 	const struct sb_comparison_output *output;
 	struct sb_tree *tree = NULL;
 	size_t i;
-	int err = sb_tree_new(a, b, &tree);
+	int err = sb_calltree_new(a, b, &tree);
 
 	comparison.tree = tree;
-	err = err ?: sb_tree_prune(tree, 60);
-	err = err ?: sb_diff_init(&comparison.diff, tree, a, b, SB_DIFF_SHARE);
+	err = err ?: sb_tree_prune(tree, 60, SB_FRAME_MARK);
+	err = err ?: sb_calltree_diff(&comparison.diff, tree, a, b, SB_DIFF_SHARE);
 	for (i = 0; !err && (output = sb_comparison_output_at(i)); i++)
 		err = output->write(&comparison, &opts, nowhere);
 	sb_tree_free(tree);
@@ -766,7 +784,7 @@ static int samples(void)
 					      .offsets = true,
 					      .stacks_max = 8,
 					      .nr_roots = 2,
-					      .roots = { SB_ROOT_COMM, SB_ROOT_PID } };
+					      .roots = { SB_ATTR_COMM, SB_ATTR_PROCESS } };
 	struct sb_profile *profile = NULL;
 	struct sb_resolver *resolver = NULL;
 	struct sb_symbolizer *sym = NULL;

@@ -9,12 +9,12 @@ struct sb_arena_block;
 
 struct sb_arena {
 	struct sb_arena_block *blocks; /* newest first */
-	size_t nr_bytes;	       /* asked from the system so far */
+	size_t nr_bytes;	       /* allocated from the system so far */
 };
 
-/* Return: @size bytes aligned to 8, not zeroed, valid until the release; NULL without memory. */
+/* Return: @size bytes, aligned to 8 and not zeroed, valid until sb_arena_release(); NULL when there is no memory. */
 void *sb_arena_alloc(struct sb_arena *arena, size_t size);
-/* Return: a NUL-terminated copy of @len bytes, or NULL. */
+/* Return: a NUL-terminated copy of the @len bytes at @s, valid until sb_arena_release(); NULL when there is no memory. */
 char *sb_arena_strndup(struct sb_arena *arena, const char *s, size_t len);
 void sb_arena_release(struct sb_arena *arena);
 

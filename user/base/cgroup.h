@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names of cgroups, and how much memory ours may use. */
+/* Paths of cgroups, and the memory limit of our own cgroup. */
 #ifndef SB_BASE_CGROUP_H
 #define SB_BASE_CGROUP_H
 

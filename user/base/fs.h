@@ -16,11 +16,13 @@
 int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
 int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
 
-/* Whether we may, with what we effectively have, open @path (R_OK), or it is there (F_OK). access(2) asks
- * for the real user and, if that is not root, without any capability. */
+/*
+ * Return: whether the effective user and capabilities of this thread allow to open @path (R_OK), or whether it exists
+ * (F_OK). access(2) would ask for the real user instead and, if that is not root, without any capability.
+ */
 bool sb_can_access(const char *path, int mode);
 
-/* Whether a directory has nothing in it but names that begin with a dot. False if it cannot be read. */
+/* Return: whether a directory has no entry other than names that begin with a dot; false if it cannot be read. */
 bool sb_dir_is_empty(int dir_fd);
 
 /* Return: 0 when all was written, or a negative errno. */

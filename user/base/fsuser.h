@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * To open, make and name files with the rights of another user, as root: what setfsuid(2) is for. The process remains
- * root otherwise, so that nobody of that user can signal or trace it.
+ * Lets root open, create and rename files with the rights of another user, by setfsuid(2). In all other respects the
+ * process remains root, so that this user's processes cannot signal or trace it.
  */
 #ifndef SB_BASE_FSUSER_H
 #define SB_BASE_FSUSER_H
@@ -23,7 +23,7 @@ typedef SB_VEC(gid_t) sb_vec_gid;
  */
 int sb_user_groups(const struct sb_owner *owner, sb_vec_gid *ret_groups);
 
-/* Who the thread was. */
+/* What sb_fsuser_begin() changed in the thread, for sb_fsuser_end() to restore. */
 struct sb_fsuser {
 	sb_vec_gid groups;
 	uid_t uid;

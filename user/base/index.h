@@ -34,20 +34,26 @@ struct sb_index_iter {
 	uint32_t at, hash, id;
 };
 
-/* Elements whose hash is @hash, one after the other; id is SB_INDEX_NONE at the end. */
+/*
+ * Iterate over the elements that were added with @hash: the first one, and the one after @iter. After the last one the
+ * iterator's id is SB_INDEX_NONE. Adding to the index invalidates iterators.
+ */
 struct sb_index_iter sb_index_first(const struct sb_index *index, uint64_t hash);
 struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index_iter iter);
 
 /* Remember that element @id has hash @hash. Return: 0, -ENOMEM, or -E2BIG beyond 2^31 elements. */
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id);
-/* Have room for @nr elements in all, without growing again and again. Return: as sb_index_add(). */
+/* Grow the index once so that it can hold @nr elements in all. Return: as sb_index_add(). */
 int sb_index_reserve(struct sb_index *index, size_t nr);
 void sb_index_release(struct sb_index *index);
 
-/* 64-bit hash of bytes; not for keys an attacker gains from colliding beyond slowness. */
+/*
+ * Return: a 64-bit hash of @len bytes. It is not cryptographic: whoever chooses the bytes can make them collide, which may
+ * slow a table down and must not do more harm than that.
+ */
 uint64_t sb_hash(const void *data, size_t len, uint64_t seed);
 
-/* Strings, each kept once; the number of a string is its handle. Id 0 is always "". */
+/* A table of interned strings: equal strings are stored once and have the same ID. ID 0 is always "". */
 struct sb_strtab {
 	struct sb_arena arena;
 	struct sb_index index;
@@ -62,12 +68,13 @@ int sb_strtab_init(struct sb_strtab *tab);
 /* Return: 0 and the id, -ENOMEM, or -E2BIG for a string or a table beyond 2^31. */
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
 /*
- * Append @s without a look whether it is there: its id is the number of strings before. Much faster, for
- * tables that are read from a file; sb_strtab_index() before sb_strtab_add() is called again.
+ * Append @s without looking for a duplicate; its ID is the number of strings that were there before. This is much
+ * faster, for tables that are read from a file. Call sb_strtab_index() before the next sb_strtab_add().
+ * Return: 0, -ENOMEM, -E2BIG.
  */
 int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len);
 int sb_strtab_index(struct sb_strtab *tab);
-/* Return: the string, valid until the release; "" for an id that was never given out. */
+/* Return: the string with this ID, valid until sb_strtab_release(); "" for an ID that was never returned. */
 const char *sb_strtab_get(const struct sb_strtab *tab, uint32_t id, size_t *ret_len);
 void sb_strtab_release(struct sb_strtab *tab);
 

@@ -9,10 +9,10 @@
 
 #include "base/vec.h"
 
-/* All of @s is one decimal number. Return: 0, -EINVAL, or -ERANGE when it exceeds @max. */
+/* Parse @s, all of which has to be one decimal number. Return: 0, -EINVAL, or -ERANGE when it exceeds @max. */
 int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret);
 
-/* The same for hexadecimal, with or without 0x. */
+/* Parse @s, all of which has to be one hexadecimal number, with or without 0x. Return: 0, -EINVAL, -ERANGE. */
 int sb_parse_hex(const char *s, uint64_t *ret);
 
 /*
@@ -23,21 +23,23 @@ bool sb_scan_hex(const char **p, const char *end, uint64_t *ret);
 bool sb_scan_u64(const char **p, const char *end, uint64_t *ret);
 
 /*
- * "5" in units of @bare_ns, or a number (with decimals) and one of ns us ms s m h, as nanoseconds:
- * "500ms", "1.5s", "2m". Return: 0, -EINVAL, or -ERANGE beyond 100 years.
+ * Parse a duration: a number, which may have decimals, and a unit (ns, us, ms, s, m, h), such as "500ms", "1.5s", "2m".
+ * A number without a unit counts units of @bare_ns nanoseconds.
+ * Return: 0, -EINVAL, or -ERANGE beyond 100 years.
  */
 int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns);
 
-/* "1", "0.5", "2.25%", as parts of a million of the whole. Return: 0, -EINVAL, -ERANGE beyond 100 %. */
+/* Parse a percentage, such as "1", "0.5" or "2.25%", into parts per million. Return: 0, -EINVAL, -ERANGE beyond 100 %. */
 int sb_parse_percent(const char *s, uint32_t *ret_ppm);
 
-/* A number and optionally K, M, G (1024-based): "64M". Return: 0, -EINVAL, -ERANGE. */
+/* Parse a size in bytes: a number and, optionally, K, M or G (1024-based), such as "64M". Return: 0, -EINVAL, -ERANGE. */
 int sb_parse_bytes(const char *s, uint64_t *ret_bytes);
 
 typedef SB_VEC(uint32_t) sb_vec_u32;
 
 /*
- * "1,2,5-7" appended to @list, at most 65,536 numbers in all; the format of CPU lists, too.
+ * Parse a list of numbers and ranges such as "1,2,5-7", which is also the kernel's format of CPU lists, and append it to
+ * @list, which may have 65,536 numbers in all.
  * Return: 0, -EINVAL, -ERANGE, -E2BIG, -ENOMEM; the list is as before on failure.
  */
 int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list);

@@ -11,9 +11,9 @@
 #define SB_STATUS_BYTES_MAX (1u << 20)
 
 /*
- * The decimal numbers behind "@key:" at the beginning of a line of @status, blanks between them: the first
- * @max of them are stored. A line ends, too, where there is something else.
- * Return: how many there are, which may be more than @max; 0 when there is no such line.
+ * Find the line of @status that begins with "@key:" and read the decimal numbers that follow, separated by blanks, up to
+ * the end of the line or to the first thing that is no number. The first @max of them are stored in @ret_nums.
+ * Return: how many numbers the line has, which may be more than @max; 0 when there is no such line.
  */
 size_t sb_status_numbers(const char *status, const char *key, uint64_t *ret_nums, size_t max);
 

@@ -12,10 +12,10 @@ struct sb_str {
 	size_t len, cap;
 };
 
-/* Room for @more bytes behind those that are there, and the NUL. Return: 0 or -ENOMEM. */
+/* Make room for @more bytes after those that are there, and for the NUL. Return: 0 or -ENOMEM. */
 int sb_str_reserve(struct sb_str *str, size_t more);
 
-/* Append. Return 0 or -ENOMEM, in which case nothing was appended. */
+/* Append bytes, a string, a character, formatted text. Return: 0; -ENOMEM, in which case nothing was appended. */
 int sb_str_addn(struct sb_str *str, const char *s, size_t len);
 int sb_str_add(struct sb_str *str, const char *s);
 int sb_str_addc(struct sb_str *str, char c);
@@ -24,17 +24,18 @@ int sb_str_addf(struct sb_str *str, const char *fmt, ...) __attribute__((format(
 /* Append @val in decimal; much faster than sb_str_addf(). */
 int sb_str_addu(struct sb_str *str, uint64_t val);
 
-/* Make it empty, keep the memory. */
+/* Make the string empty and keep its memory for reuse. */
 void sb_str_clear(struct sb_str *str);
 /* Free the memory; the string can be used again. */
 void sb_str_release(struct sb_str *str);
 
-/* Return: what is behind the last slash of @path: a part of it. */
+/* Return: the part of @path after its last slash: a pointer into @path. */
 const char *sb_base_name(const char *path);
 
 /*
- * Whether all of @text is of the shape of the @glob_len bytes at @glob, in which '*' stands for any text and everything
- * else for itself. Names of functions have brackets, which fnmatch(3) takes for a set; and this takes a tenth of its time.
+ * Return: whether the whole of @text matches the pattern of @glob_len bytes at @glob, in which '*' matches any text and
+ * every other character matches itself. Unlike fnmatch(3) it does not take brackets, which names of functions have, for a
+ * set of characters; and it takes a tenth of the time.
  */
 bool sb_glob_matches(const char *glob, size_t glob_len, const char *text);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Text that somebody else has chosen: names of processes, threads, files, cgroups, symbols, labels. A terminal takes
- * some characters for commands, and some change the order in which the others are shown, so that one name looks like
- * another. Everything that writes such text goes by the judgement of this file.
+ * Text that somebody else has chosen: names of processes, threads, files, cgroups, symbols, labels. A terminal executes
+ * some characters as commands, and some change the order in which others are shown, so that one name can look like
+ * another. Whatever writes such text asks this module which characters it may write.
  */
 #ifndef SB_BASE_UTF8_H
 #define SB_BASE_UTF8_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Growing arrays: `struct { T *at; size_t nr, cap; } v = {};`, written SB_VEC(T).
- * The owner frees v.at. Elements move when the array grows: keep indices, not pointers.
+ * The owner frees v.at. Elements move when the array grows, so keep indices and not pointers.
  */
 #ifndef SB_BASE_VEC_H
 #define SB_BASE_VEC_H
@@ -18,7 +18,8 @@
 		size_t nr, cap; \
 	}
 
-/* Return: the moved array with room for @need > *@cap elements, or NULL with nothing changed. */
+/* Return: the array, moved, with room for @need elements, which is more than *@cap; NULL when there is no memory: nothing
+ * has changed then. */
 static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 {
 	size_t to = *cap ? *cap : 8;
@@ -35,7 +36,7 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 	return mem;
 }
 
-/* Room for @n elements in all. Return: 0 or -ENOMEM. */
+/* Make room for @n elements in all. Return: 0 or -ENOMEM. */
 #define sb_vec_reserve(v, n)                                                          \
 	({                                                                            \
 		size_t need_ = (n);                                                   \
@@ -59,7 +60,7 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		err_;                                        \
 	})
 
-/* As many as @n at the least: bytes of new ones are @byte. Return: 0 or -ENOMEM. */
+/* Grow the array to at least @n elements; each byte of the new ones is set to @byte. Return: 0 or -ENOMEM. */
 #define sb_vec_fit(v, n, byte)                                                                 \
 	({                                                                                     \
 		size_t to_ = (n);                                                              \
@@ -72,7 +73,7 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		err_;                                                                          \
 	})
 
-/* Empty it, for others as many. What one time was much is not much for ever: beyond this its memory is given back. */
+/* Remove all elements. Memory is kept for reuse unless it exceeds SB_VEC_KEPT_BYTES, when it is freed. */
 #define SB_VEC_KEPT_BYTES (1u << 20)
 #define sb_vec_clear(v)                                              \
 	do {                                                         \
@@ -81,7 +82,10 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		(v)->nr = 0;                                         \
 	} while (0)
 
-/* Give back what is more than twice what is in use, and much. Without memory for the copy it stays. */
+/*
+ * Free unused memory if the array has room for more than twice its elements and exceeds SB_VEC_KEPT_BYTES. When there is
+ * no memory for the smaller copy, nothing changes.
+ */
 #define sb_vec_trim(v)                                                                           \
 	do {                                                                                     \
 		void *mem_ = NULL;                                                               \

@@ -11,11 +11,12 @@
 #include "base/fs.h"
 #include "base/status.h"
 #include "capture/interpwatch.h"
-#include "interp/step.h"
-#include "reader.h"
+#include "interp/core/step.h"
+#include "symbolizer/process/reader.h"
 #include "views/view.h"
 
-/* Pieces kept before they are unwound. One is 64 KiB in most cases, as there is no end of the stack. */
+/* Bytes that are kept before they are unwound. Most pieces have 64 KiB, because the end of the
+ * stack is not known. */
 #define RAW_BYTES_MAX (16u << 20)
 
 struct reader {
@@ -70,7 +71,7 @@ static int take(struct reader *reader, const struct sb_asleep *asleep)
 
 	nr_bytes = sb_reader_memory(asleep->raw.tgid, asleep->raw.stack_addr, reader->piece.stack,
 				    sizeof(reader->piece.stack));
-	/* The main thread has ended before this one. */
+	/* If the main thread has ended before this one, memory is read through the thread. */
 	if (nr_bytes == -ESRCH)
 		nr_bytes = sb_reader_memory(asleep->tid, asleep->raw.stack_addr,
 					    reader->piece.stack, sizeof(reader->piece.stack));
@@ -110,8 +111,9 @@ static int take_all(struct reader *reader, const struct sb_str *found)
 }
 
 /*
- * All threads first, and what it takes time to read of each of them after that: their waits count from
- * the moment on at which the iterator comes to them, so it is not to wait for us.
+ * The iterator runs over all threads before anything is read of them. Reading takes time, and a
+ * thread's wait counts from the moment at which the iterator comes to it, so the iterator should
+ * not wait for the reading.
  */
 int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
 		  void (*found)(void *arg))
@@ -124,7 +126,8 @@ int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *pro
 		return -ENOMEM;
 	reader->asleep = asleep;
 	err = sb_iter_run(prog, &threads);
-	/* Those whose state could not be made: sched_begin passes over all others. */
+	/* A second time, for threads for which no state could be made; sched_begin skips all
+	 * others. */
 	if (!err && found)
 		err = sb_iter_run(prog, &threads);
 	if (!err && found)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads that sleep while an iterator of a view looks at them: their user stacks are read from the
- * outside, which no program in the kernel can do before 5.18. Internal to capture.
+ * User stacks of threads that sleep while an iterator of a view looks at them. User space reads a
+ * piece of the stack, because BPF programs cannot do so before Linux 5.18, and checks that the
+ * thread has not run meanwhile. Internal to capture; the session's thread.
  */
 #ifndef SB_CAPTURE_ASLEEP_H
 #define SB_CAPTURE_ASLEEP_H
@@ -17,18 +18,21 @@ struct sb_interpwatch;
 
 struct sb_asleep_stacks {
 	struct sb_interpwatch *interps; /* borrowed; NULL: no frames of interpreters */
-	struct sb_rawstacks raw;	/* pieces of stack, to be unwound at the next drain */
-	/* There are many: unwind `raw`, and clear it. Return: 0 or a negative errno. */
+	struct sb_rawstacks raw;	/* pieces of stack that wait to be unwound */
+	/* Called when `raw` grows large: unwind and clear it. Return: 0 or a negative errno. */
 	int (*unwind)(void *arg);
-	void *arg;	      /* of it, and of found() below */
-	uint64_t nr, nr_lost; /* threads; of them: ran, ended or closed to us meanwhile */
+	void *arg;	      /* for unwind() and for found() below */
+	uint64_t nr, nr_lost; /* threads; those that ran, ended or could not be read */
 };
 
 /*
- * Run the iterator over all tasks; for each struct sb_asleep that it writes, read a piece of the
- * thread's stack, and make sure that it has not run since. A stack that could not be had is kept
- * as its leaf, with a status that says so. @found, if not NULL, is called in between: the iterator is
- * through, and nothing was read yet; then it is run twice, for those it could not take at first. Return: 0 or a negative errno.
+ * Run the iterator @prog over all tasks. For each struct sb_asleep that it writes, append a piece
+ * of the thread's stack to asleep->raw. Of a thread that has run since, or cannot be read, only the
+ * leaf is kept, with a status that says so.
+ * @found: NULL; or called after the iterator and before stacks are read. The iterator then runs
+ *	twice, the second time for tasks that it could not take at first
+ *
+ * Return: 0 or a negative errno.
  */
 int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
 		  void (*found)(void *arg));

@@ -19,7 +19,7 @@
 #include "base/fsuser.h"
 #include "base/peer.h"
 #include "base/vec.h"
-#include "capture/privileges.h"
+#include "workers/privileges.h"
 
 struct sb_child {
 	pid_t pid;

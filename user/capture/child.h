@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The command of `-- CMD`: made first, so that it can be made a target, and let go when sampling
- * has begun, so that it is seen from its first instruction:
+ * The process of `-- CMD`. It is created first, so that it can be made a target, and runs the
+ * command when sampling has begun, so that it is sampled from its first instruction:
  *
- *	new (it exists and waits) -> start (it becomes the command) -> fd is readable -> wait
+ *	new (it exists and waits) -> start (it executes the command) -> fd is readable -> wait
  *
- * It runs as the user behind sudo, with the environment such a user has, and with the signal
- * mask and dispositions that we had at sb_child_new(): make it before changing them, and before
- * there are threads or descriptors which it must not inherit. Its stdin, stdout, stderr and
- * working directory are ours. If we die before the start, it ends without having run anything.
+ * It runs as the user behind sudo, with that user's environment, and with the signal mask and
+ * dispositions that the caller had at sb_child_new(). So call that before changing them, before
+ * starting threads, and before opening descriptors that it must not inherit. It inherits stdin,
+ * stdout, stderr and the working directory. If this process dies before the start, the child exits
+ * without running anything. One thread.
  */
 #ifndef SB_CAPTURE_CHILD_H
 #define SB_CAPTURE_CHILD_H
@@ -21,33 +22,37 @@
 struct sb_child;
 
 /*
- * @argv is NULL-terminated, looked up in $PATH by the new user, and copied nowhere: it must live
- * until the start. @owner is who it runs as; the same as we are: nothing is changed.
- * Return: 0, -ENOMEM, or what fork(2), pipe(2), pidfd_open(2) fail with.
+ * Create the process. @argv is NULL-terminated, looked up in $PATH by the new user, and borrowed
+ * until the start.
+ * @owner: who it runs as; if that is the current user, its environment is left alone.
+ * Return: 0; -ENOMEM; or the error of fork(2), socketpair(2) or pidfd_open(2).
  */
 int sb_child_new(char *const *argv, struct sb_owner owner, struct sb_child **ret_child);
 
 pid_t sb_child_pid(const struct sb_child *child);
 
-/* Return: a descriptor which is readable once it has ended; owned by the child. */
+/* Return: a descriptor that is readable once the process has ended; owned by the child. */
 int sb_child_fd(const struct sb_child *child);
 
 /*
- * Let it go. Return: 0 when the command runs, or why it does not: -ENOENT, -EACCES, -ENOEXEC and
- * others of execve(2), -EPERM when it could not become @owner. It has ended then.
+ * Let it execute the command. Return: 0 when the command runs; else why not, and the process has
+ * ended: -ENOENT, -EACCES, -ENOEXEC and other errors of execve(2); -EPERM when it could not become
+ * @owner; -EIO.
  */
 int sb_child_start(struct sb_child *child);
 
-/* Send a signal, unless it has ended. Return: 0 or a negative errno. */
+/* Send a signal. Return: 0; -ESRCH when it has ended; or another negative errno. */
 int sb_child_kill(const struct sb_child *child, int sig);
 
-/* Whether sb_child_wait() would return at once. */
+/* Return: whether the process has ended, so that sb_child_wait() does not block. */
 bool sb_child_has_ended(const struct sb_child *child);
 
-/* Wait for its end. Return: its exit status, or 128 + the signal that ended it. */
+/* Wait until it has ended. Return: its exit status, or 128 + the signal that killed it. May be
+ * called again. */
 int sb_child_wait(struct sb_child *child);
 
-/* Free. One that was never started ends; one that runs is left running. Accepts NULL. */
+/* Free the handle. A process that was not started exits; one that runs is left running. Accepts
+ * NULL. */
 void sb_child_free(struct sb_child *child);
 
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "capture/cmdfiles.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf_file.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/process/procfs.h"
+#include "symbolizer/process/reader.h"
 
 /* What execvp(3) takes without $PATH. */
 #define PATH_DEFAULT   "/bin:/usr/bin"
@@ -34,45 +34,31 @@ struct strings {
 	uint64_t offset, nr_bytes;
 };
 
-/* Looked at before it is opened for reading: opening a device or a FIFO has effects. */
-static int open_regular(const char *path, struct stat *ret_st)
+/*
+ * By a reader: the command may lie on a file system that does not answer, and what a hostile program names as its loader
+ * or its libraries may be leased or be no file at all.
+ * Return: its row of the list, or NULL when there is no such file, or no room.
+ */
+static const struct sb_cmdfile *add_file(struct sb_cmdfiles *files, const char *path)
 {
-	sb_cleanup(sb_closep) int path_fd = open(path, O_PATH | O_CLOEXEC);
-	char link[64];
-	int fd;
-
-	if (path_fd < 0 || fstat(path_fd, ret_st))
-		return -errno;
-	if (!S_ISREG(ret_st->st_mode))
-		return -EINVAL;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-	fd = open(link, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-/* Return: whether there is such a file; it is in the list then. */
-static bool add_file(struct sb_cmdfiles *files, const char *path)
-{
-	struct sb_cmdfile *file = &files->at[files->nr];
-	struct stat st = {};
-	int fd = open_regular(path, &st);
+	struct sb_cmdfile *file;
+	struct stat st;
+	sb_cleanup(sb_closep) int fd = sb_procfs_open(-1, path);
 	size_t i;
 
-	if (fd < 0)
-		return false;
+	if (fd < 0 || sb_reader_fstat(fd, &st))
+		return NULL;
 	for (i = 0; i < files->nr; i++)
 		if (files->at[i].dev == st.st_dev && files->at[i].ino == st.st_ino)
-			break;
-	if (i < files->nr || files->nr == SB_CMDFILES_MAX) {
-		close(fd);
-		return true;
-	}
-	file->fd = fd;
+			return &files->at[i];
+	if (files->nr == SB_CMDFILES_MAX)
+		return NULL;
+	file = &files->at[files->nr++];
+	file->fd = sb_take_fd(fd);
 	file->dev = st.st_dev;
 	file->ino = st.st_ino;
 	snprintf(file->path, sizeof(file->path), "%s", path);
-	files->nr++;
-	return true;
+	return file;
 }
 
 /*
@@ -132,9 +118,28 @@ static bool add_interpreter(struct sb_cmdfiles *files, int fd)
 	return true;
 }
 
+/* Where @file really lies, without links in its path. The kernel knows it of what is open, and asks nobody. */
+static void find_dir(const struct sb_cmdfile *file, char dir[PATH_MAX])
+{
+	char link[64], *slash;
+	ssize_t len = -1;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	if (!sb_reader_is_copy(file->fd))
+		len = readlink(link, dir, PATH_MAX - 1);
+	if (len >= 0)
+		dir[len] = '\0';
+	else
+		snprintf(dir, PATH_MAX, "%s", file->path);
+	slash = strrchr(dir, '/');
+	if (slash)
+		*slash = '\0';
+}
+
 static void add_loader(struct finding *finding, const struct sb_elf *elf)
 {
-	char path[PATH_MAX], *slash;
+	const struct sb_cmdfile *loader;
+	char path[PATH_MAX];
 	size_t i;
 
 	for (i = 0; i < elf->nr_phdrs; i++) {
@@ -144,13 +149,9 @@ static void add_loader(struct finding *finding, const struct sb_elf *elf)
 		    sb_elf_read(elf, phdr->p_offset, path, phdr->p_filesz))
 			continue;
 		path[phdr->p_filesz - 1] = '\0';
-		if (!add_file(finding->files, path) || !realpath(path, finding->loader_dir)) {
-			finding->loader_dir[0] = '\0';
-			return;
-		}
-		slash = strrchr(finding->loader_dir, '/');
-		if (slash)
-			*slash = '\0';
+		loader = add_file(finding->files, path);
+		if (loader)
+			find_dir(loader, finding->loader_dir);
 		return;
 	}
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * To take a program from a tracepoint of perf, the kernel waits until no CPU runs it: some 40 ms,
- * each, one after the other, for up to 66 tracepoints of system calls. Who closes the descriptor
- * waits; but the last reference to a link in a BPF filesystem is dropped by a worker of the kernel
- * (bpf_link_put() of kernel/bpf/syscall.c). So each link is put into one, which nobody else sees,
- * and the filesystem is left behind.
+ * Detaching a program from a perf tracepoint takes some 40 ms, because the kernel waits until no
+ * CPU runs the program. With up to 66 tracepoints of system calls, one after the other, that is
+ * seconds. Whoever closes the last descriptor of a link waits; but if the last reference is in a
+ * BPF filesystem, a worker of the kernel drops it (bpf_link_put() in kernel/bpf/syscall.c). So each
+ * link is pinned in a BPF filesystem that nobody else sees, and that filesystem is then closed.
  */
 #include "capture/detach.h"
 

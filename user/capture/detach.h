@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Taking programs off what they are attached to, without waiting for it where that takes long. */
+/* Detaches BPF programs without waiting for the kernel where it waits long: see detach.c. */
 #ifndef SB_CAPTURE_DETACH_H
 #define SB_CAPTURE_DETACH_H
 
 #include "views/view.h"
 
-/* Make what sb_links_release() needs, while there is the privilege (CAP_SYS_ADMIN). Return: a descriptor,
- * or -1: the kernel does not let us, and each link will be waited for. */
+/* Prepare for sb_links_release(), while CAP_SYS_ADMIN is there. Return: a descriptor owned by the
+ * caller; -1: the kernel does not allow it, so that sb_links_release() waits for each link. */
 int sb_links_prepare(void);
 
-/* Destroy all links, with @root from sb_links_prepare(), or -1. Their programs may run a little longer: they must know that it is over, and what
- * they count then is not read. */
+/* Destroy all links and empty @links. @root: from sb_links_prepare(), or -1. With a root, programs
+ * may run a little longer: they must know that the run is over, and what they count then is not
+ * read. */
 void sb_links_release(sb_vec_link *links, int root);
 
 #endif

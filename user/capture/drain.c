@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,74 +16,92 @@
 #include "views/skel.h"
 
 #define NR_GENERATIONS 2
-/* Keys read by one call. The kernel wants room for a whole bucket at least. */
+/* Keys that one call reads. The kernel demands room for a whole hash bucket at least. */
 #define READ_KEYS      4096u
 
-/* Stacks and their frames, one after the other. */
-struct stacks {
-	SB_VEC(struct sb_batch_stack) at;
-	SB_VEC(uint64_t) frames;
+/* What was read from the BPF side, and will become a batch. */
+struct intake {
+	SB_VEC(struct sb_batch_count) counts;
+	SB_VEC(struct sb_batch_stack) stacks;
+	SB_VEC(uint64_t) frames; /* theirs, one after the other */
+	SB_VEC(struct sb_batch_object) objects;
+	SB_VEC(uint64_t) object_words; /* their data */
+	struct sb_rawstacks raw;
+	sb_vec_u32 tgids; /* of processes that were announced */
 };
 
 struct sb_drain {
 	struct sampler_bpf *skel; /* borrowed */
 	struct ring_buffer *ring;
 	int generations[NR_GENERATIONS];
+	struct intake taken;  /* by the last sb_drain_run(): its caller's */
+	pthread_mutex_t lock; /* of all that follows */
+	struct intake next;   /* for the next one */
 	unsigned int current;
 	struct sb_sample_key *read_keys;
 	struct sb_count *read_counts;
-	/* What the batch of the last drain points to. */
-	SB_VEC(struct sb_batch_count) counts;
-	struct stacks stacks;
-	struct stacks early; /* for the batch of the next one */
-	SB_VEC(struct sb_batch_object) objects;
-	SB_VEC(uint64_t) object_words; /* their data */
-	struct sb_rawstacks raw;
-	sb_vec_u32 *tgids; /* during a drain: where announced processes go */
+	uint64_t nr_runs; /* atomic */
+	struct sb_drain_stats stats;
 };
 
-static int add_stack(struct stacks *stacks, const struct sb_batch_stack *stack)
+static int add_stack(struct intake *to, const struct sb_batch_stack *stack)
 {
 	uint32_t i;
 	int err;
 
 	for (i = 0; i < stack->nr_frames; i++) {
-		err = sb_vec_push(&stacks->frames, stack->ip[i]);
+		err = sb_vec_push(&to->frames, stack->ip[i]);
 		if (err)
 			return err;
 	}
-	return sb_vec_push(&stacks->at, *stack);
+	return sb_vec_push(&to->stacks, *stack);
 }
 
 int sb_drain_add(void *arg, const struct sb_batch_stack *stack)
 {
-	return add_stack(&((struct sb_drain *)arg)->stacks, stack);
+	return add_stack(&((struct sb_drain *)arg)->taken, stack);
 }
 
 int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack)
 {
-	return add_stack(&((struct sb_drain *)arg)->early, stack);
+	struct sb_drain *drain = arg;
+	int err;
+
+	pthread_mutex_lock(&drain->lock);
+	err = add_stack(&drain->next, stack);
+	pthread_mutex_unlock(&drain->lock);
+	return err;
 }
 
-static void clear_stacks(struct stacks *stacks)
+static void clear(struct intake *intake)
 {
-	sb_vec_clear(&stacks->at);
-	sb_vec_clear(&stacks->frames);
+	sb_vec_clear(&intake->counts);
+	sb_vec_clear(&intake->stacks);
+	sb_vec_clear(&intake->frames);
+	sb_vec_clear(&intake->objects);
+	sb_vec_clear(&intake->object_words);
+	sb_rawstacks_clear(&intake->raw);
+	intake->tgids.nr = 0;
 }
 
-static void release_stacks(struct stacks *stacks)
+static void release(struct intake *intake)
 {
-	sb_vec_release(&stacks->at);
-	sb_vec_release(&stacks->frames);
+	sb_vec_release(&intake->counts);
+	sb_vec_release(&intake->stacks);
+	sb_vec_release(&intake->frames);
+	sb_vec_release(&intake->objects);
+	sb_vec_release(&intake->object_words);
+	sb_rawstacks_release(&intake->raw);
+	sb_vec_release(&intake->tgids);
 }
 
-static void take_early(struct sb_drain *drain)
+static size_t nr_bytes(const struct intake *intake)
 {
-	struct stacks last = drain->stacks;
-
-	drain->stacks = drain->early;
-	drain->early = last;
-	clear_stacks(&drain->early);
+	return intake->counts.nr * sizeof(*intake->counts.at) +
+	       intake->stacks.nr * sizeof(*intake->stacks.at) +
+	       intake->frames.nr * sizeof(*intake->frames.at) +
+	       intake->objects.nr * sizeof(*intake->objects.at) +
+	       intake->object_words.nr * sizeof(*intake->object_words.at) + intake->raw.bytes.nr;
 }
 
 static int on_stack(struct sb_drain *drain, const struct sb_event_stack *event, size_t len)
@@ -98,12 +117,12 @@ static int on_stack(struct sb_drain *drain, const struct sb_event_stack *event, 
 
 	if (len < sizeof(*event) || (len - sizeof(*event)) / sizeof(*stack.ip) < event->nr_frames)
 		return -EBADMSG;
-	return sb_drain_add(drain, &stack);
+	return add_stack(&drain->next, &stack);
 }
 
-static int on_object(struct sb_drain *drain, const struct sb_event_object *event, size_t len)
+static int on_object(struct intake *to, const struct sb_event_object *event, size_t len)
 {
-	size_t at = drain->object_words.nr, nr_words;
+	size_t at = to->object_words.nr, nr_words;
 	struct sb_batch_object object;
 	int err;
 
@@ -115,15 +134,15 @@ static int on_object(struct sb_drain *drain, const struct sb_event_object *event
 		.nr_bytes = event->nr_bytes,
 	};
 	nr_words = (event->nr_bytes + 7) / 8;
-	err = sb_vec_reserve(&drain->object_words, at + nr_words);
+	err = sb_vec_reserve(&to->object_words, at + nr_words);
 	if (!err)
-		err = sb_vec_push(&drain->objects, object);
+		err = sb_vec_push(&to->objects, object);
 	if (err)
 		return err;
 	if (nr_words)
-		drain->object_words.at[at + nr_words - 1] = 0;
-	memcpy(drain->object_words.at + at, event + 1, event->nr_bytes);
-	drain->object_words.nr += nr_words;
+		to->object_words.at[at + nr_words - 1] = 0;
+	memcpy(to->object_words.at + at, event + 1, event->nr_bytes);
+	to->object_words.nr += nr_words;
 	return 0;
 }
 
@@ -138,13 +157,14 @@ static int on_event(void *arg, void *data, size_t len)
 	case SB_EVENT_STACK:
 		return on_stack(drain, data, len);
 	case SB_EVENT_RAW:
-		return sb_rawstacks_add(&drain->raw, data, len);
+		return sb_rawstacks_add(&drain->next.raw, data, len);
 	case SB_EVENT_OBJECT:
-		return on_object(drain, data, len);
+		return on_object(&drain->next, data, len);
 	case SB_EVENT_PROCESS:
 		if (len < sizeof(struct sb_event_process))
 			return -EBADMSG;
-		return sb_vec_push(drain->tgids, ((const struct sb_event_process *)data)->tgid);
+		return sb_vec_push(&drain->next.tgids,
+				   ((const struct sb_event_process *)data)->tgid);
 	case SB_EVENT_COUNTS_NUDGE:
 		return 0; /* it did its work by waking us */
 	default:
@@ -163,7 +183,7 @@ static int put_generation(struct sb_drain *drain, unsigned int which)
 	return 0;
 }
 
-/* The first one is the BPF side's own, in force already; it had its size before load. */
+/* The first map is the BPF side's own, which it uses already; its size was set before load. */
 static int make_generations(struct sb_drain *drain, uint32_t counts_max)
 {
 	drain->generations[0] =
@@ -184,6 +204,7 @@ int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain 
 	if (!drain)
 		return -ENOMEM;
 	drain->skel = skel;
+	pthread_mutex_init(&drain->lock, NULL);
 	drain->generations[0] = drain->generations[1] = -1;
 	drain->read_keys = malloc(READ_KEYS * sizeof(*drain->read_keys));
 	drain->read_counts = malloc(READ_KEYS * sizeof(*drain->read_counts));
@@ -218,12 +239,9 @@ void sb_drain_free(struct sb_drain *drain)
 			close(drain->generations[i]);
 	free(drain->read_keys);
 	free(drain->read_counts);
-	sb_vec_release(&drain->counts);
-	release_stacks(&drain->stacks);
-	release_stacks(&drain->early);
-	sb_vec_release(&drain->objects);
-	sb_vec_release(&drain->object_words);
-	sb_rawstacks_release(&drain->raw);
+	release(&drain->taken);
+	release(&drain->next);
+	pthread_mutex_destroy(&drain->lock);
 	free(drain);
 }
 
@@ -238,17 +256,17 @@ static int keep_counts(struct sb_drain *drain, uint32_t nr)
 	int err;
 
 	for (i = 0; i < nr; i++) {
-		err = sb_vec_push(&drain->counts, (struct sb_batch_count){
-							  .key = drain->read_keys[i],
-							  .count = drain->read_counts[i],
-						  });
+		err = sb_vec_push(&drain->next.counts, (struct sb_batch_count){
+							       .key = drain->read_keys[i],
+							       .count = drain->read_counts[i],
+						       });
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-/* Read and empty a generation that no program writes any more. */
+/* Read and empty a map of counts that no program writes any more. */
 static int read_generation(struct sb_drain *drain, int fd)
 {
 	uint32_t batch, nr;
@@ -269,36 +287,32 @@ static int read_generation(struct sb_drain *drain, int fd)
 	return 0;
 }
 
-static void point_objects_at_data(struct sb_drain *drain)
+static void point_objects_at_data(struct intake *intake)
 {
 	size_t i, at = 0;
 
-	for (i = 0; i < drain->objects.nr; i++) {
-		drain->objects.at[i].data = drain->object_words.at + at;
-		at += (drain->objects.at[i].nr_bytes + 7) / 8;
+	for (i = 0; i < intake->objects.nr; i++) {
+		intake->objects.at[i].data = intake->object_words.at + at;
+		at += (intake->objects.at[i].nr_bytes + 7) / 8;
 	}
 }
 
-/* The frames moved while they grew; only now do they stay where they are. */
-static void point_stacks_at_frames(struct sb_drain *drain)
+/* `frames` was reallocated while it grew, so pointers into it are set at the end. */
+static void point_stacks_at_frames(struct intake *intake)
 {
 	size_t i, at = 0;
 
-	for (i = 0; i < drain->stacks.at.nr; i++) {
-		drain->stacks.at.at[i].ip = drain->stacks.frames.at + at;
-		at += drain->stacks.at.at[i].nr_frames;
+	for (i = 0; i < intake->stacks.nr; i++) {
+		intake->stacks.at[i].ip = intake->frames.at + at;
+		at += intake->stacks.at[i].nr_frames;
 	}
 }
 
-int sb_drain_run(struct sb_drain *drain, sb_vec_u32 *tgids)
+/* Append all that the BPF side has to drain->next. Called with the lock held. */
+static int collect(struct sb_drain *drain)
 {
 	int old = drain->generations[drain->current], err;
 
-	sb_vec_clear(&drain->counts);
-	take_early(drain);
-	sb_vec_clear(&drain->objects);
-	sb_vec_clear(&drain->object_words);
-	sb_rawstacks_clear(&drain->raw);
 	/* Returns when no program uses the old generation any more. */
 	err = put_generation(drain, 1 - drain->current);
 	if (err)
@@ -307,27 +321,77 @@ int sb_drain_run(struct sb_drain *drain, sb_vec_u32 *tgids)
 	err = read_generation(drain, old);
 	if (err)
 		return err;
-	/* Stacks after counts: a stack is shipped before the first count that names it. */
-	drain->tgids = tgids;
+	/* Stacks are read after counts, because a stack is shipped before the first count that
+	 * references it. */
 	err = ring_buffer__consume(drain->ring);
 	return err < 0 ? err : 0;
 }
 
+int sb_drain_collect(struct sb_drain *drain)
+{
+	int err = -EAGAIN;
+
+	pthread_mutex_lock(&drain->lock);
+	if (nr_bytes(&drain->next) < SB_DRAIN_EARLY_BYTES_MAX) {
+		err = collect(drain);
+		drain->stats.nr_early++;
+	} else {
+		drain->stats.nr_early_full++;
+	}
+	pthread_mutex_unlock(&drain->lock);
+	return err;
+}
+
+int sb_drain_run(struct sb_drain *drain)
+{
+	struct intake last = drain->taken;
+	int err;
+
+	clear(&last);
+	pthread_mutex_lock(&drain->lock);
+	err = collect(drain);
+	drain->taken = drain->next;
+	drain->next = last;
+	pthread_mutex_unlock(&drain->lock);
+	__atomic_fetch_add(&drain->nr_runs, 1, __ATOMIC_RELAXED);
+	return err;
+}
+
+uint64_t sb_drain_nr_runs(const struct sb_drain *drain)
+{
+	return __atomic_load_n(&drain->nr_runs, __ATOMIC_RELAXED);
+}
+
+void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats)
+{
+	pthread_mutex_lock(&drain->lock);
+	*ret_stats = drain->stats;
+	pthread_mutex_unlock(&drain->lock);
+}
+
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain)
 {
-	return &drain->raw;
+	return &drain->taken.raw;
+}
+
+const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr)
+{
+	*ret_nr = drain->taken.tgids.nr;
+	return drain->taken.tgids.at;
 }
 
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch)
 {
-	point_stacks_at_frames(drain);
-	point_objects_at_data(drain);
+	struct intake *taken = &drain->taken;
+
+	point_stacks_at_frames(taken);
+	point_objects_at_data(taken);
 	*ret_batch = (struct sb_batch){
-		.counts = drain->counts.at,
-		.nr_counts = drain->counts.nr,
-		.stacks = drain->stacks.at.at,
-		.nr_stacks = drain->stacks.at.nr,
-		.objects = drain->objects.at,
-		.nr_objects = drain->objects.nr,
+		.counts = taken->counts.at,
+		.nr_counts = taken->counts.nr,
+		.stacks = taken->stacks.at,
+		.nr_stacks = taken->stacks.nr,
+		.objects = taken->objects.at,
+		.nr_objects = taken->objects.nr,
 	};
 }

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Maps and ring buffer -> struct sb_batch. Internal to capture. */
+/*
+ * Reads what the BPF side counted, from maps and the ring buffer, into a struct sb_batch. Internal
+ * to capture.
+ *
+ * Counts have two maps ("generations"), of which the BPF side writes one while the other is read.
+ * Thread: the session's, unless said otherwise.
+ */
 #ifndef SB_CAPTURE_DRAIN_H
 #define SB_CAPTURE_DRAIN_H
 
@@ -14,27 +20,49 @@ struct sb_rawstacks;
 struct sb_drain;
 
 /*
- * Make the second generation of counts, of @counts_max keys like the first. After load.
- * Return: 0 or a negative errno.
+ * Make a drain. The second map of counts gets @counts_max entries, as many as the first. Call it
+ * after load; @skel is borrowed. Return: 0 or a negative errno.
  */
 int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain);
 void sb_drain_free(struct sb_drain *drain);
 
-/* Return: a descriptor that is readable when the BPF side asks to be drained. */
+/* Return: a descriptor, owned by the drain, that is readable when the BPF side asks to be
+ * drained. */
 int sb_drain_poll_fd(const struct sb_drain *drain);
 
+/* How much sb_drain_collect() keeps. Beyond it, data stay in the kernel's maps, and are lost when
+ * these are full. */
+#define SB_DRAIN_EARLY_BYTES_MAX ((size_t)64 << 20)
+
 /*
- * Swap the generations and read the one that was written, then the stacks. @tgids is appended with
- * processes older than the run that were sampled first. Return: 0 or a negative errno.
+ * Swap the maps of counts, read the one that was written, then read stacks and objects from the
+ * ring. The result, together with what sb_drain_collect() has read, is the next batch. Return: 0 or
+ * a negative errno.
  */
-int sb_drain_run(struct sb_drain *drain, sb_vec_u32 *tgids);
-/* Return: those of the stacks that have to be unwound yet; until the next run. */
+int sb_drain_run(struct sb_drain *drain);
+/* Read the same early, for the next sb_drain_run(). Thread: any. Return: 0; -EAGAIN when
+ * SB_DRAIN_EARLY_BYTES_MAX are kept already, so nothing was read; or a negative errno as
+ * sb_drain_run(). */
+int sb_drain_collect(struct sb_drain *drain);
+/* Return: how often sb_drain_run() was called. Thread: any. */
+uint64_t sb_drain_nr_runs(const struct sb_drain *drain);
+
+struct sb_drain_stats {
+	uint64_t nr_early;	/* early reads */
+	uint64_t nr_early_full; /* early reads for which there was no room */
+};
+void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats);
+
+/* Of the last run, valid until the next: processes that are older than the session and were sampled
+ * for the first time. */
+const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr);
+/* Of the last run, valid until the next: stacks that have yet to be unwound. */
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);
-/* Add a stack; its frames are copied. @arg is the drain. Return: 0 or -ENOMEM. */
+/* Add a stack to the last run's; its frames are copied. @arg: the drain. Return: 0 or -ENOMEM. */
 int sb_drain_add(void *arg, const struct sb_batch_stack *stack);
-/* The same between two runs: it is among the stacks of the next one. */
+/* Add a stack to the next run's. Thread: any. Otherwise the same. */
 int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
-/* All that the last run and additions gave; valid until the next of either. */
+/* Get the batch: all that the last run and additions gave. Valid until the next run or addition. */
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch);
 
 #endif

@@ -6,14 +6,17 @@
 #define WINDOW_NS_MIN	 (300ull * SB_NS_PER_MS)
 #define CALM		 0.7 /* of the limit: what would come back has to fit in with room to spare */
 #define BPF_ROOM_MIN	 0.25 /* of the limit: our own time takes no more from BPF's room */
+#define REREAD_MIN	 0.25 /* of the limit: less is no reason to read processes more seldom */
 #define HELPED		 0.9  /* of the cost before, or less */
 #define NR_CALM_WANTED	 4
 #define NR_CALM_MAX	 64
-/* Times nr_calm_wanted: then it is tried, whatever the jump has saved once. */
+/* After nr_calm_wanted times this, going back is tried, whatever the jump saved when it was
+ * made. */
 #define BLIND_TIMES	 16
 #define NR_FUTILE_WANTED 8
 #define NR_FUTILE_MAX	 64
-/* Tables of some thousand processes take so long; whatever costs more than the limit afterwards is no start-up. */
+/* Making tables for some thousand processes takes so long. Cost above the limit after that is not
+ * start-up. */
 #define STARTUP_NS_MAX	 (10ull * SB_NS_PER_SEC)
 
 static double min(double a, double b)
@@ -53,20 +56,21 @@ static void change(struct sb_governor *governor, uint32_t step)
 		governor->stats.step_worst = step;
 }
 
-/* Our own time as far as it speaks for sampling less than at @step. */
+/* The part of our own time that counts as a reason to sample less than at @step. */
 static double counting(const struct sb_governor *governor, double own, uint32_t step)
 {
 	return governor->startup_ns || step >= governor->opts.own_step_max ? 0 : own;
 }
 
-/* What BPF may take at @step. */
+/* The cost that BPF may have at @step. */
 static double room(const struct sb_governor *governor, double own, uint32_t step)
 {
 	return max(governor->opts.limit - counting(governor, own, step),
 		   governor->opts.limit * BPF_ROOM_MIN);
 }
 
-/* Two windows in a row took at least so much. Return: whether a step was taken. */
+/* Throttle. Both of the last two windows cost at least @bpf and @own. Return: whether a step was
+ * taken. */
 static bool lower(struct sb_governor *governor, double bpf, double own)
 {
 	double expected = bpf;
@@ -79,7 +83,7 @@ static bool lower(struct sb_governor *governor, double bpf, double own)
 	}
 	if (step == governor->step)
 		return false;
-	/* It had been gone back too early. */
+	/* The last step back was too early. */
 	if (governor->nr_since_back && governor->nr_since_back <= 2 * governor->nr_calm_wanted &&
 	    governor->nr_calm_wanted < NR_CALM_MAX)
 		governor->nr_calm_wanted *= 2;
@@ -97,7 +101,7 @@ static void go_back(struct sb_governor *governor)
 	change(governor, governor->jumps[--governor->nr_jumps].from);
 }
 
-/* The first window after a jump says what it was good for. Return: whether it is taken back. */
+/* Judge the last jump by the first window after it. Return: whether it was taken back. */
 static bool judge_jump(struct sb_governor *governor, double bpf)
 {
 	struct sb_governor_jump *jump;
@@ -118,7 +122,7 @@ static bool judge_jump(struct sb_governor *governor, double bpf)
 	return true;
 }
 
-/* Whether to go back one jump, and to see what that costs. */
+/* Whether to take one jump back, to see what that costs. */
 static bool is_time_to_rise(struct sb_governor *governor, double bpf, double own)
 {
 	const struct sb_governor_jump *jump;
@@ -185,21 +189,50 @@ static void decide(struct sb_governor *governor, double bpf, double own, uint64_
 	}
 }
 
+/* Decide on work that throttling does not save: reading processes again whose mappings change. */
+static void be_thrifty(struct sb_governor *governor, double own, double reread, uint64_t ns)
+{
+	double own_least = min(own, governor->own_before);
+
+	if (governor->thrift)
+		governor->stats.thrift_ns += ns;
+	governor->nr_thrift_windows++;
+	if (governor->startup_ns)
+		return;
+	if (own_least > governor->opts.limit && reread > governor->opts.limit * REREAD_MIN) {
+		governor->nr_thrift_calm = 0;
+		if (governor->thrift == SB_GOVERNOR_THRIFT_MAX || governor->nr_thrift_windows < 2)
+			return;
+		governor->thrift++;
+		governor->nr_thrift_windows = 0;
+		if (governor->stats.thrift_worst < governor->thrift)
+			governor->stats.thrift_worst = governor->thrift;
+	} else if (reread * 2 + own > CALM * governor->opts.limit) {
+		governor->nr_thrift_calm = 0;
+	} else if (governor->thrift && ++governor->nr_thrift_calm >= NR_FUTILE_WANTED) {
+		governor->thrift--;
+		governor->nr_thrift_calm = governor->nr_thrift_windows = 0;
+	}
+}
+
 uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor_reading *now)
 {
 	const struct sb_governor_reading *last = &governor->last;
 	uint64_t ns = now->now_ns - last->now_ns;
 	double all = (double)ns * (now->nr_cpus ? now->nr_cpus : 1);
-	double bpf, own;
+	double bpf, own, reread;
 
 	if (now->now_ns <= last->now_ns || ns < WINDOW_NS_MIN)
 		return governor->step;
 	bpf = (double)(now->bpf_ns - last->bpf_ns) / all;
 	own = (double)(now->own_ns - last->own_ns) / all;
+	reread = (double)(now->reread_ns - last->reread_ns) / all;
 	governor->last = *now;
 	account(governor, ns, bpf, own);
-	if (governor->opts.limit > 0)
+	if (governor->opts.limit > 0) {
 		decide(governor, bpf, own, ns);
+		be_thrifty(governor, own, reread, ns);
+	}
 	governor->bpf_before = bpf;
 	governor->own_before = own;
 	return governor->step;

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The law by which a run is made cheaper while it costs too much: readings of its cost in, a step out.
- * Each step halves what is sampled, about; what that is, thinning.h knows. No clock, no kernel: it is
- * a function of its readings, so that tests can play any load to it. Not thread-safe.
+ * Decides when a run is throttled because it costs too much (--max-overhead), and when it is sped
+ * up again. It is a function of cost readings, without clock and kernel, so that tests can play any
+ * load to it. Each step halves the number of samples, roughly; what that means for a view is in
+ * thinning.h. Not thread-safe.
  *
- * What it goes by:
- * - Two windows in a row are over the limit, each of a second or so: what comes once, such as the
- *   tables of a run's begin, is no reason.
- * - Time in BPF goes with the number of samples. Our own time does so in part only (names and tables are
- *   made once), so it may take room from BPF, but not more than three quarters: to sample less for
- *   what sampling does not cost helps nobody. It takes none while the run starts up, when processes, symbols and
- *   unwind tables are read for the first time, and none of a rate that the user asked for (own_step_max): that one
- *   gives way only to what its samples cost in BPF.
- * - A step that did not help (by a tenth, at least) is taken back: the cost is that of looking at each
- *   event, whether it becomes a sample or not. It is tried again after 8 windows, then 16, up to 64.
- * - Back it goes as it came, when the cost is calm and what was saved would fit in again; each time that
- *   was wrong, it waits twice as long. So one who is wrong is over the limit for two seconds, then less
- *   and less often, and nothing swings.
+ * The rules: - It throttles when two windows in a row (of about a second) are over the limit. A
+ * single peak, such as the unwind tables at the start of a run, is ignored. - Time in BPF is
+ * proportional to the number of samples. CPU time of the process is so only in part, because names
+ * and tables are made once. So own time reduces what is left of the limit for BPF, but to no less
+ * than a quarter: sampling less does not save what sampling does not cost. Own time does not count
+ * at all while the run starts up (processes, symbols and tables are read for the first time), nor
+ * against a rate that the user asked for (own_step_max), which is lowered only for its cost in BPF.
+ * - When own time is over the limit, and a quarter of the limit or more is spent on reading
+ * processes again whose mappings change, these are read half as often, down to an eighth (thrift).
+ * Samples are not affected. - A step that did not reduce the cost by at least a tenth is taken
+ * back: the cost is then that of looking at each event, sampled or not. It is tried again after 8
+ * windows, then 16, up to 64. - It goes back the way it came when the cost is low enough for what
+ * was saved to fit in again. Each time that was wrong, it waits twice as long before the next
+ * attempt. So the limit is exceeded for two seconds at a time, less and less often, and the rate
+ * does not oscillate.
  */
 #ifndef SB_CAPTURE_GOVERNOR_H
 #define SB_CAPTURE_GOVERNOR_H
@@ -24,30 +27,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SB_GOVERNOR_STEPS_MAX 20u
+#define SB_GOVERNOR_STEPS_MAX  20u
+#define SB_GOVERNOR_THRIFT_MAX 3u
 
 struct sb_governor_opts {
-	double limit; /* cost of the run, as a part of all CPUs: 0.01. 0: none, it stays at step 0 */
-	uint32_t step_max;     /* at most SB_GOVERNOR_STEPS_MAX; 0: it cannot be made cheaper */
-	uint32_t jump_max;     /* steps at once */
-	uint32_t own_step_max; /* our own time takes no step beyond this one */
+	double limit; /* cost of the run as a part of all CPUs: 0.01; 0: no limit, it stays at step 0 */
+	uint32_t step_max;     /* up to SB_GOVERNOR_STEPS_MAX; 0: the run cannot be throttled */
+	uint32_t jump_max;     /* most steps at once */
+	uint32_t own_step_max; /* CPU time of the process causes no step beyond this one */
 };
 
-/* Sums since any point, which may be another one for each of them. */
+/* Sums that only grow. Each may begin at any value; only differences count. */
 struct sb_governor_reading {
 	uint64_t now_ns;
-	uint64_t bpf_ns; /* in our BPF programs, on all CPUs */
-	uint64_t own_ns; /* CPU time of our process */
+	uint64_t bpf_ns;    /* time in our BPF programs, on all CPUs */
+	uint64_t own_ns;    /* CPU time of our processes */
+	uint64_t reread_ns; /* part of own_ns: reading again processes whose mappings change */
 	uint32_t nr_cpus;
 };
 
 struct sb_governor_stats {
 	uint64_t lowered_ns;  /* time above step 0 */
-	uint64_t helpless_ns; /* time over the limit, where no step could be taken */
+	uint64_t helpless_ns; /* time over the limit in which no step could be taken */
 	uint32_t step_worst;
 	uint32_t nr_changes;
-	bool is_own_time;   /* what was over the limit then was our own time, mostly */
-	double last, worst; /* cost of a window, as a part of all CPUs */
+	uint32_t thrift_worst;
+	uint64_t thrift_ns; /* time above thrift 0 */
+	bool is_own_time;   /* in helpless_ns, most of the cost was own time */
+	double last, worst; /* cost of one window, as a part of all CPUs */
 };
 
 struct sb_governor {
@@ -55,26 +62,30 @@ struct sb_governor {
 	struct sb_governor_reading last;
 	struct sb_governor_stats stats;
 	uint32_t step,
-		step_max; /* now; step_max: lower than opts.step_max after a step that was futile */
+		step_max; /* now; step_max is below opts.step_max for a while after a futile step */
 	uint32_t nr_windows; /* since the last change */
-	uint64_t startup_ns; /* that the start-up may still take; 0: it is over */
+	uint32_t
+		thrift; /* processes whose mappings change are to be read 2^thrift times less often */
+	uint32_t nr_thrift_windows, nr_thrift_calm;
+	uint64_t startup_ns; /* how long the start-up may still last; 0: it is over */
 	uint32_t nr_calm, nr_calm_wanted, nr_since_back, nr_futile, nr_futile_wanted;
-	double bpf_before, own_before; /* in the window before */
+	double bpf_before, own_before; /* of the last window */
 	struct sb_governor_jump {
 		uint32_t from;
 		double before,
-			saved; /* cost in BPF, and by what the jump divided it; 0: not known yet */
+			saved; /* cost in BPF before; the factor by which it fell, 0: not known yet */
 	} jumps[SB_GOVERNOR_STEPS_MAX];
 	uint32_t nr_jumps;
 };
 
-/* @now: the reading from which the first window counts. */
+/* Start to govern. @now: the reading that begins the first window. */
 void sb_governor_init(struct sb_governor *governor, const struct sb_governor_opts *opts,
 		      const struct sb_governor_reading *now);
 
 /*
- * A window is over: to be called once a second or so; windows shorter than a third of a second are not
- * judged, the next reading has them. Return: the step from now on.
+ * End a window. Call it about once a second; a window of less than 0.3 s is not judged, but becomes
+ * part of the next.
+ * Return: the step to use from now on; governor->thrift is set, too.
  */
 uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor_reading *now);
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * CPUs that go offline take the perf events of theirs with them, for good: the events of a CPU that
- * comes back have to be made anew (kernel/events/core.c, perf_event_exit_cpu_context()). One that is
- * back before anybody looked at the list of CPUs can only be told by the kernel's uevents.
+ * Notices CPUs that went offline. The kernel then closes all perf events of the CPU, and does not
+ * open them again when it comes back (kernel/events/core.c, perf_event_exit_cpu_context()). A CPU
+ * that is back before the list of CPUs is read again is noticed only through the kernel's uevents.
  */
 #ifndef SB_CAPTURE_HOTPLUG_H
 #define SB_CAPTURE_HOTPLUG_H
 
 #include "base/num.h"
 
-/* Return: a descriptor that is readable when something happened to a device, or a negative errno. */
+/* Open a socket for uevents, owned by the caller; it is readable when anything happened to a
+ * device. Return: a descriptor or a negative errno. */
 int sb_hotplug_open(void);
 
 /*
- * Append the CPUs that went offline since the last call, whether or not they came back, to @gone.
- * Return: 0; -ENOBUFS: there was more than could be kept, so it may be any; -ENOMEM.
+ * Append to @gone the CPUs that went offline since the last call, whether they came back or not.
+ * Does not block.
+ * Return: 0; -ENOBUFS when messages were lost, so that any CPU may be concerned; -ENOMEM.
  */
 int sb_hotplug_read(int fd, sb_vec_u32 *gone);
 

@@ -11,38 +11,41 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/ration.h"
 #include "base/time.h"
 #include "base/vec.h"
+#include "bpf/abi/sb_abi_label.h"
 #include "capture/news.h"
-#include "capture/privileges.h"
 #include "capture/server.h"
 #include "capture/thread.h"
-#include "interp/step.h"
-#include "sb_abi_label.h"
+#include "interp/core/step.h"
+#include "symbolizer/process/reader.h"
 #include "views/skel.h"
+#include "workers/privileges.h"
 
 #define PROCS_MAX	 16384u
 #define EVENTS_BYTES	 (1u << 20)
-/* Words of stacks that wait for a drain: 64 MB. */
+/* Words of stacks that may wait for a drain: 64 MB. */
 #define WORDS_MAX	 (8u << 20)
-/* Sets of labels that wait for a drain: 16 MB. */
+/* Label sets that may wait for a drain: 16 MB. */
 #define LABELS_MAX	 65536u
 #define LABELS_BYTES_MAX (16u << 20)
-/* Sets that the BPF side remembers to have shipped: 2 MB. */
+/* Label sets that the BPF side remembers as shipped: 2 MB. */
 #define LABELS_SEEN_MAX	 32768u
-/* A runtime that has not begun is looked at again so soon, and then ever more seldom. */
+/* How soon a runtime that has not begun is looked at again; the pause grows each time. */
 #define AGAIN_NS	 (2 * SB_NS_PER_MS)
 #define AGAIN_NS_MAX	 (1000 * SB_NS_PER_MS)
-/* A process that maps code is looked at so soon after the last time: at first at once, because many
- * live no longer than it takes to begin, and ever more seldom while it goes on. */
+/* How soon a process that maps code is looked at again. The first pauses are short, because many
+ * processes do not live longer than their start; later ones grow. */
 #define REST_NS_MIN	 (1 * SB_NS_PER_MS)
 #define REST_NS_MAX	 (20 * SB_NS_PER_MS)
-/* So long after the last look it may begin anew. */
+/* After so long without a look, pauses begin short again. */
 #define RESTED_NS	 (1000 * SB_NS_PER_MS)
 
-/* A process that the walkers know of. */
+/* A process that the walkers know, in the slot of its address space. */
 struct proc {
-	struct sb_interp_space space;
+	struct sb_space *space; /* a reference */
+	size_t at;		/* in procs */
 	uint32_t nr_confs;
 	uint32_t conf_at[SB_INTERP_PER_PROC];
 	uint32_t hook;	   /* as in struct sb_interp_proc */
@@ -51,38 +54,42 @@ struct proc {
 	uint64_t again_ns; /* the time from one look to the next, while something has not begun */
 	uint64_t looked_ns;
 	uint64_t rest_ns; /* the time to the next look, if it maps code */
+	uint64_t cost_ns; /* of the last look, in CPU time */
+	uint64_t next_ns; /* no look before that: the last ones took so much of our time */
 	bool is_changed;
 };
 
 /* A stack that waits for the drain. */
 struct waiting {
 	struct sb_stack_id id;
-	struct sb_interp_space space;
+	struct sb_space_key space;
 	uint32_t status, nr_frames;
 	size_t first; /* in words */
 	bool is_single;
 };
 
-/* Sets of labels, and what they say, one behind the other. */
+/* Label sets, and their texts one after the other. */
 struct labels {
 	SB_VEC(struct sb_batch_labels) at;
 	struct sb_str texts;
 };
 
 struct sb_interpwatch {
-	struct sampler_bpf *skel; /* borrowed */
-	struct sb_interp *interp; /* borrowed */
+	struct sampler_bpf *skel;	/* borrowed */
+	struct sb_processes *processes; /* borrowed */
+	struct sb_interp *interp;	/* borrowed */
 	struct sb_server server;
 
-	/* The thread's own. */
-	SB_VEC(struct proc) procs;
+	/* Used by the thread only. */
+	SB_VEC(struct proc *) procs; /* in no order */
+	struct sb_ration ration;
 	SB_VEC(uint32_t)
 	free_confs; /* first in, first out: what was given back last rests longest */
 	size_t next_free;
 
 	pthread_mutex_t ring_lock; /* of reading the ring, and of what comes from it */
-	SB_VEC(struct sb_interp_space) needs;
-	SB_VEC(struct sb_interp_space) native; /* known to have nothing, and published */
+	SB_VEC(struct sb_space_key) needs;
+	SB_VEC(struct sb_space_key) native; /* known to have nothing, and published */
 	SB_VEC(struct waiting) waiting;
 	SB_VEC(uint64_t) words;
 	struct labels labels;
@@ -95,7 +102,7 @@ struct sb_interpwatch {
 	struct sb_interpwatch_stats stats;
 };
 
-/* What comes from the ring. */
+/* Records of the ring. */
 
 static int keep_stack(struct sb_interpwatch *watch, const struct waiting *from,
 		      const struct sb_interp_frame *frames)
@@ -120,8 +127,9 @@ static int keep_stack(struct sb_interpwatch *watch, const struct waiting *from,
 	return 0;
 }
 
-/* Names of keys are read at once, as those of frames are: the process may be gone at the drain. */
-static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_interp_space space,
+/* The names of label keys are read at once, as names of frames are: the process may be gone at the
+ * drain. */
+static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_space_key space,
 		       const struct sb_interp_label_set *set)
 {
 	struct sb_batch_labels labels = { .id = id };
@@ -136,10 +144,10 @@ static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_inte
 		ret = sb_interp_labels(watch->interp, &space, set, &watch->labels.texts);
 	if (ret < 0)
 		return ret;
-	/* Its keys are known now: the thread tells the kernel. */
+	/* Its keys are known now, and the thread publishes them. */
 	if (ret & SB_LABELS_NEWS)
 		err = sb_vec_push(&watch->needs, space);
-	/* Shipped again with its next sample, it takes the place of this one. */
+	/* It will be shipped again with the next sample, and replace this one. */
 	if (ret & SB_LABELS_AGAIN)
 		bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.labels_seen), &id);
 	labels.nr_bytes = (uint32_t)(watch->labels.texts.len - first);
@@ -148,11 +156,7 @@ static int keep_labels(struct sb_interpwatch *watch, uint64_t id, struct sb_inte
 
 static int on_labels(struct sb_interpwatch *watch, const struct sb_interp_event *event, size_t len)
 {
-	const struct sb_interp_space space = {
-		.start_ns = event->start_ns,
-		.tgid = event->tgid,
-		.exec_id = event->exec_id,
-	};
+	const struct sb_space_key space = SB_SPACE_KEY(event);
 	const struct sb_interp_label_set set = {
 		.kind = (uint32_t)event->id.hi,
 		.nr_bytes = event->nr_frames,
@@ -161,7 +165,8 @@ static int on_labels(struct sb_interpwatch *watch, const struct sb_interp_event 
 
 	if (event->nr_frames > SB_LABEL_DATA_MAX || len - sizeof(*event) < event->nr_frames)
 		return -EBADMSG;
-	/* One that was expected, and is known by its number only. The thread goes on with it by this name. */
+	/* It was expected, and is known by its number only. The thread will adopt it under this
+	 * key. */
 	if (!sb_interp_knows(watch->interp, &space) &&
 	    (sb_interp_adopt(watch->interp, &space) || sb_vec_push(&watch->needs, space)))
 		return 0;
@@ -183,11 +188,7 @@ static int on_event(void *arg, void *data, size_t len)
 		return -EBADMSG;
 	stack = (struct waiting){
 		.id = event->id,
-		.space = {
-			.start_ns = event->start_ns,
-			.tgid = event->tgid,
-			.exec_id = event->exec_id,
-		},
+		.space = SB_SPACE_KEY(event),
 		.status = event->status,
 		.nr_frames = event->nr_frames,
 	};
@@ -200,24 +201,56 @@ static int on_event(void *arg, void *data, size_t len)
 
 static struct proc *find_proc(struct sb_interpwatch *watch, uint32_t tgid)
 {
-	size_t i;
-
-	for (i = 0; i < watch->procs.nr; i++)
-		if (watch->procs.at[i].space.tgid == tgid)
-			return &watch->procs.at[i];
-	return NULL;
+	return sb_processes_of(watch->processes, tgid, SB_SLOT_WALKERS);
 }
 
-static bool is_same_space(const struct sb_interp_space *a, const struct sb_interp_space *b)
+static const struct sb_space_key *key_of(const struct proc *proc)
 {
-	return a->tgid == b->tgid && a->start_ns == b->start_ns && a->exec_id == b->exec_id;
+	return sb_space_key(proc->space);
+}
+
+static void leave_slot(struct sb_interpwatch *watch, struct proc *proc)
+{
+	if (!proc->space)
+		return;
+	sb_space_set(watch->processes, proc->space, SB_SLOT_WALKERS, NULL);
+	sb_processes_put(watch->processes, sb_take(proc->space));
+}
+
+/* Give an entry the key of the address space that replaced its own. Return: 0, -ENOMEM, -E2BIG. */
+static int set_key(struct sb_interpwatch *watch, struct proc *proc, const struct sb_space_key *key)
+{
+	struct sb_space *space;
+	int err = sb_processes_get(watch->processes, key, &space);
+
+	if (err)
+		return err;
+	leave_slot(watch, proc);
+	proc->space = space;
+	sb_space_set(watch->processes, space, SB_SLOT_WALKERS, proc);
+	return 0;
+}
+
+/* Return: a new entry; NULL: no memory, and it will be asked for again. */
+static struct proc *make_proc(struct sb_interpwatch *watch, const struct sb_space_key *key)
+{
+	struct proc *proc = calloc(1, sizeof(*proc));
+
+	if (!proc || sb_vec_reserve(&watch->procs, watch->procs.nr + 1) ||
+	    set_key(watch, proc, key)) {
+		free(proc);
+		return NULL;
+	}
+	proc->at = watch->procs.nr;
+	watch->procs.at[watch->procs.nr++] = proc;
+	return proc;
 }
 
 static void give_confs_back(struct sb_interpwatch *watch, struct proc *proc)
 {
 	uint32_t i;
 
-	/* There is room: they came from there. */
+	/* Cannot fail: room was reserved for all of them. */
 	for (i = 0; i < proc->nr_confs; i++)
 		sb_vec_push(&watch->free_confs, proc->conf_at[i]);
 	if (proc->labels)
@@ -225,7 +258,7 @@ static void give_confs_back(struct sb_interpwatch *watch, struct proc *proc)
 	proc->nr_confs = proc->hook = proc->labels = 0;
 }
 
-/* Return: its number, or a negative errno. */
+/* Return: the index of the configuration, or a negative errno. */
 static int64_t write_conf(struct sb_interpwatch *watch, const struct sb_interp_conf *conf)
 {
 	uint32_t at;
@@ -264,74 +297,98 @@ static void write_confs(struct sb_interpwatch *watch, struct proc *proc,
 	}
 }
 
-static void publish(struct sb_interpwatch *watch, const struct proc *proc)
+static void publish(struct sb_interpwatch *watch, const struct sb_space_key *key,
+		    const struct proc *proc)
 {
 	struct sb_interp_proc shown = {
-		.start_ns = proc->space.start_ns,
-		.exec_id = proc->space.exec_id,
+		.start_ns = key->start_ns,
+		.exec_id = key->exec_id,
 		.nr_confs = proc->nr_confs,
 		.hook = proc->hook,
 		.labels = proc->labels,
 	};
 
 	memcpy(shown.conf_at, proc->conf_at, sizeof(shown.conf_at));
-	/* The map forgets what is not used; a process that is not in it is asked for again. */
-	if (bpf_map_update_elem(bpf_map__fd(watch->skel->maps.interp_procs), &proc->space.tgid,
-				&shown, BPF_ANY))
-		sb_debug("cannot publish the interpreters of process %u", proc->space.tgid);
+	/* The map evicts entries that are not used; a process that is missing is asked for
+	 * again. */
+	if (bpf_map_update_elem(bpf_map__fd(watch->skel->maps.interp_procs), &key->tgid, &shown,
+				BPF_ANY))
+		sb_debug("cannot publish the interpreters of process %u", key->tgid);
 }
 
 static void drop_proc(struct sb_interpwatch *watch, struct proc *proc)
 {
-	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.interp_procs), &proc->space.tgid);
+	struct proc *last = watch->procs.at[--watch->procs.nr];
+
+	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.interp_procs), &key_of(proc)->tgid);
 	give_confs_back(watch, proc);
-	sb_interp_ended(watch->interp, &proc->space);
-	sb_newsbox_unfollow(&watch->news, proc->space.tgid);
-	*proc = watch->procs.at[--watch->procs.nr];
+	sb_interp_ended(watch->interp, key_of(proc));
+	sb_newsbox_unfollow(&watch->news, key_of(proc)->tgid);
+	leave_slot(watch, proc);
+	watch->procs.at[proc->at] = last;
+	last->at = proc->at;
+	free(proc);
+}
+
+static void look_at(struct proc *proc, uint64_t time_ns)
+{
+	proc->look_ns = time_ns < proc->next_ns ? proc->next_ns : time_ns;
+}
+
+/* The cost of reading a file for the first time is no reason to pause, since it is read once. */
+static void note_cost(struct sb_interpwatch *watch, struct proc *proc, uint64_t begin_ns)
+{
+	uint64_t end_ns = sb_reader_thread_cpu_ns(), before_ns = proc->cost_ns;
+
+	proc->cost_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
+	proc->next_ns = sb_ration_next_ns(&watch->ration, proc->looked_ns,
+					  proc->cost_ns < before_ns ? proc->cost_ns : before_ns);
 }
 
 static void look(struct sb_interpwatch *watch, struct proc *proc)
 {
+	uint64_t begin_ns = sb_reader_thread_cpu_ns();
 	struct sb_interp_confs confs;
-	int err = sb_interp_look(watch->interp, &proc->space, &confs);
+	int err = sb_interp_look(watch->interp, key_of(proc), &confs);
 
 	proc->looked_ns = sb_now_ns();
+	note_cost(watch, proc, begin_ns);
 	proc->look_ns = 0;
 	if (err == -ESRCH) {
 		drop_proc(watch, proc);
 		return;
 	}
-	if (err == -EAGAIN || err == -ENOMEM) {
+	if (err == -EAGAIN || err == -ENOMEM || err == -E2BIG) {
 		proc->again_ns = proc->again_ns ? proc->again_ns * 2 : AGAIN_NS;
 		if (proc->again_ns > AGAIN_NS_MAX)
 			proc->again_ns = AGAIN_NS_MAX;
-		proc->look_ns = proc->looked_ns + proc->again_ns;
+		look_at(proc, proc->looked_ns + proc->again_ns);
 	}
 	give_confs_back(watch, proc);
 	write_confs(watch, proc, &confs);
-	publish(watch, proc);
+	publish(watch, key_of(proc), proc);
 }
 
-static void serve_need(struct sb_interpwatch *watch, const struct sb_interp_space *space)
+static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *key)
 {
-	struct proc *proc = find_proc(watch, space->tgid);
+	struct proc *proc = find_proc(watch, key->tgid);
 
-	/* One that was expected: now we know which it is, and what is in it. */
-	if (proc && !proc->space.start_ns && !sb_interp_adopt(watch->interp, space)) {
-		proc->space = *space;
-		publish(watch, proc);
+	/* It was expected: now its address space is known, and so is what is in it. */
+	if (proc && !key_of(proc)->start_ns && !sb_interp_adopt(watch->interp, key) &&
+	    !set_key(watch, proc, key)) {
+		publish(watch, key, proc);
 		return;
 	}
-	if (proc && !is_same_space(&proc->space, space)) {
+	if (proc && !sb_space_key_is(key_of(proc), key)) {
 		drop_proc(watch, proc);
 		proc = NULL;
 	}
 	if (!proc) {
-		if (sb_vec_push(&watch->procs, (struct proc){ .space = *space }))
+		proc = make_proc(watch, key);
+		if (!proc)
 			return;
-		proc = &watch->procs.at[watch->procs.nr - 1];
-		/* Before it is looked at: what changes from then on must not be missed. */
-		sb_newsbox_follow(&watch->news, space->tgid);
+		/* Before the look, so that changes that come during it are not missed. */
+		sb_newsbox_follow(&watch->news, key->tgid);
 	}
 	look(watch, proc);
 }
@@ -358,8 +415,9 @@ static void serve_needs(struct sb_interpwatch *watch)
 	sb_vec_release(&needs);
 }
 
-/* Those whose names nobody has read. Frames are copied: what they lie in grows meanwhile. */
-static bool take_unnamed(struct sb_interpwatch *watch, struct sb_interp_space *ret_space,
+/* Take the next stack whose names nobody has read. Its frames are copied, because their memory may
+ * be reallocated. */
+static bool take_unnamed(struct sb_interpwatch *watch, struct sb_space_key *ret_space,
 			 struct sb_interp_frame *ret_frames, size_t *ret_nr)
 {
 	bool is_there;
@@ -382,18 +440,18 @@ static bool take_unnamed(struct sb_interpwatch *watch, struct sb_interp_space *r
 static void serve_names(struct sb_interpwatch *watch)
 {
 	struct sb_interp_frame frames[SB_INTERP_FRAMES_MAX];
-	struct sb_interp_space space;
+	struct sb_space_key space;
 	struct proc *proc;
 	size_t nr;
 
 	while (take_unnamed(watch, &space, frames, &nr)) {
 		proc = find_proc(watch, space.tgid);
-		if ((proc && !proc->space.start_ns) || !sb_interp_knows(watch->interp, &space))
+		if ((proc && !key_of(proc)->start_ns) || !sb_interp_knows(watch->interp, &space))
 			serve_need(watch, &space);
 		if (sb_interp_fetch(watch->interp, &space, frames, nr) != -ENOTSUP)
 			continue;
 		proc = find_proc(watch, space.tgid);
-		if (proc)
+		if (proc && sb_now_ns() >= proc->next_ns)
 			look(watch, proc);
 	}
 }
@@ -405,7 +463,7 @@ static void rest(struct proc *proc)
 	proc->rest_ns = has_rested || !proc->rest_ns ? REST_NS_MIN : proc->rest_ns * 2;
 	if (proc->rest_ns > REST_NS_MAX)
 		proc->rest_ns = REST_NS_MAX;
-	proc->look_ns = proc->looked_ns + proc->rest_ns;
+	look_at(proc, proc->looked_ns + proc->rest_ns);
 }
 
 static bool has_nothing(const struct proc *proc)
@@ -413,27 +471,32 @@ static bool has_nothing(const struct proc *proc)
 	return !proc->nr_confs && !proc->labels && !proc->again_ns;
 }
 
-/* It is published; what was here of another program of its number goes. */
-static void take_native(struct sb_interpwatch *watch, const struct sb_interp_space *space)
+/* Note a process without interpreters, which is published already; drop what was known of another
+ * program of its number. */
+static void take_native(struct sb_interpwatch *watch, const struct sb_space_key *key)
 {
-	const struct proc new = { .space = *space, .looked_ns = sb_now_ns() };
-	struct proc *proc = find_proc(watch, space->tgid);
+	struct proc *proc = find_proc(watch, key->tgid);
+	struct sb_space_key old;
 
-	if (proc && is_same_space(&proc->space, space)) {
-		publish(watch, proc);
+	if (proc && sb_space_key_is(key_of(proc), key)) {
+		publish(watch, key, proc);
 		return;
 	}
 	if (proc) {
+		old = *key_of(proc);
 		give_confs_back(watch, proc);
-		sb_interp_ended(watch->interp, &proc->space);
+		sb_interp_ended(watch->interp, &old);
 	}
-	/* Without memory it is unknown once more when the BPF side forgets it. */
-	if (sb_interp_note_native(watch->interp, space))
+	/* Without memory it stays unknown, and is asked for when the BPF side has evicted it. */
+	if (sb_interp_note_native(watch->interp, key))
 		return;
+	if (!proc) {
+		proc = make_proc(watch, key);
+	} else if (!set_key(watch, proc, key)) {
+		*proc = (struct proc){ .space = proc->space, .at = proc->at };
+	}
 	if (proc)
-		*proc = new;
-	else
-		(void)sb_vec_push(&watch->procs, new);
+		proc->looked_ns = sb_now_ns();
 }
 
 static void serve_native(struct sb_interpwatch *watch)
@@ -456,7 +519,8 @@ static void serve_piece(struct sb_interpwatch *watch, const struct sb_news *news
 
 	if (!proc)
 		return;
-	/* What takes its place has another name, by which it is asked for; as are threads that go on. */
+	/* The next program has another key, by which it will be asked for; so will threads that
+	 * continue. */
 	if (news->kind == SB_SIDEBAND_EXEC ||
 	    (news->kind == SB_SIDEBAND_EXIT && has_nothing(proc))) {
 		if (proc->looked_ns < news->time_ns)
@@ -487,7 +551,7 @@ static int serve_looks(struct sb_interpwatch *watch)
 	size_t i;
 
 	for (i = watch->procs.nr; i--;) {
-		struct proc *proc = &watch->procs.at[i];
+		struct proc *proc = watch->procs.at[i];
 
 		if (!proc->look_ns)
 			continue;
@@ -500,8 +564,8 @@ static int serve_looks(struct sb_interpwatch *watch)
 			next_ns = proc->look_ns;
 	}
 	for (i = 0; i < watch->procs.nr; i++)
-		if (watch->procs.at[i].look_ns && watch->procs.at[i].look_ns < next_ns)
-			next_ns = watch->procs.at[i].look_ns;
+		if (watch->procs.at[i]->look_ns && watch->procs.at[i]->look_ns < next_ns)
+			next_ns = watch->procs.at[i]->look_ns;
 	if (next_ns == UINT64_MAX)
 		return -1;
 	return next_ns > now_ns ? (int)((next_ns - now_ns) / SB_NS_PER_MS) + 1 : 0;
@@ -513,7 +577,7 @@ static void *serve(void *arg)
 	int timeout_ms = -1;
 
 	sb_thread_hurry();
-	sb_privileges_thread(SB_KEEPER_TABLES);
+	sb_privileges_thread(SB_ROLE_TABLES);
 	while (sb_server_wait(&watch->server, timeout_ms)) {
 		serve_native(watch);
 		serve_needs(watch);
@@ -524,7 +588,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* What others call. */
+/* Called by other threads. */
 
 static void keep_news(struct sb_interpwatch *watch, const struct sb_sideband *event)
 {
@@ -544,7 +608,7 @@ void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband 
 		sb_server_wake(&watch->server);
 }
 
-/* The drain was here before the thread. */
+/* Read names in the drain, because the thread has not done it yet. */
 static void name_late(struct sb_interpwatch *watch, const struct waiting *stack)
 {
 	struct sb_interp_confs confs;
@@ -552,7 +616,7 @@ static void name_late(struct sb_interpwatch *watch, const struct waiting *stack)
 	if (!sb_interp_knows(watch->interp, &stack->space)) {
 		if (sb_interp_adopt(watch->interp, &stack->space))
 			sb_interp_look(watch->interp, &stack->space, &confs);
-		/* The thread goes on with it by this name, and notices its end. */
+		/* The thread will adopt it under this key, and notice its end. */
 		sb_vec_push(&watch->needs, stack->space);
 	}
 	sb_interp_fetch(watch->interp, &stack->space,
@@ -569,9 +633,11 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 
 	pthread_mutex_lock(&watch->ring_lock);
 	ring_buffer__consume(watch->server.ring);
-	/* Whoever asks from here on what they are, is told. */
-	for (i = 0; i < watch->native.nr && !err; i++)
+	/* So that whoever asks from here on what they run gets an answer. */
+	for (i = 0; i < watch->native.nr && !err; i++) {
 		err = sb_interp_note_native(watch->interp, &watch->native.at[i]);
+		err = err == -E2BIG ? 0 : err;
+	}
 	for (i = 0; i < watch->waiting.nr && !err; i++) {
 		const struct waiting *stack = &watch->waiting.at[i];
 		const struct sb_batch_stack into = {
@@ -592,7 +658,7 @@ int sb_interpwatch_drain(struct sb_interpwatch *watch,
 	watch->nr_named = 0;
 	has_needs = watch->needs.nr > 0;
 	pthread_mutex_unlock(&watch->ring_lock);
-	/* Processes that were asked for are the thread's. */
+	/* The thread serves the processes that were asked for. */
 	if (has_needs)
 		sb_server_wake(&watch->server);
 	return err;
@@ -609,7 +675,7 @@ size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_
 	watch->taken_labels = watch->labels;
 	watch->labels = taken;
 	pthread_mutex_unlock(&watch->ring_lock);
-	/* They moved while they grew. */
+	/* The texts were reallocated while they grew. */
 	for (i = 0; i < watch->taken_labels.at.nr; i++) {
 		watch->taken_labels.at.at[i].text = watch->taken_labels.texts.s + at;
 		at += watch->taken_labels.at.at[i].nr_bytes;
@@ -618,8 +684,8 @@ size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_
 	return watch->taken_labels.at.nr;
 }
 
-/* Not to be told is to be asked later. Return: 0 or -ENOMEM. */
-static int need(struct sb_interpwatch *watch, const struct sb_interp_space *space)
+/* Request a look. If it fails, the process is asked for again later. Return: 0 or -ENOMEM. */
+static int need(struct sb_interpwatch *watch, const struct sb_space_key *space)
 {
 	int err;
 
@@ -637,7 +703,7 @@ void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid)
 	sb_newsbox_follow(&watch->news, tgid);
 }
 
-void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_interp_space *space,
+void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key *space,
 			 bool is_plain)
 {
 	bool is_kept = false;
@@ -648,14 +714,14 @@ void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_interp_sp
 		pthread_mutex_unlock(&watch->ring_lock);
 	}
 	if (is_kept)
-		publish(watch, &(struct proc){ .space = *space });
+		publish(watch, space, &(struct proc){});
 	else
 		need(watch, space);
 }
 
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid)
 {
-	need(watch, &(struct sb_interp_space){ .tgid = tgid });
+	need(watch, &(struct sb_space_key){ .tgid = tgid });
 }
 
 void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *until)
@@ -667,19 +733,10 @@ void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *
 	pthread_mutex_unlock(&watch->ring_lock);
 }
 
-static struct sb_interp_space space_of(const struct sb_asleep *asleep)
-{
-	return (struct sb_interp_space){
-		.start_ns = asleep->raw.start_ns,
-		.tgid = asleep->raw.tgid,
-		.exec_id = asleep->raw.exec_id,
-	};
-}
-
 void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			 struct sb_interp_walk *walk)
 {
-	const struct sb_interp_space space = space_of(asleep);
+	const struct sb_space_key space = SB_SPACE_KEY(&asleep->raw);
 	struct sb_interp_confs confs = {};
 	bool is_adopted;
 	int err = 0;
@@ -693,7 +750,7 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 		is_adopted = !sb_interp_adopt(watch->interp, &space);
 		if (!is_adopted)
 			err = sb_interp_look(watch->interp, &space, &confs);
-		/* For when it wakes up, and for when it ends: else it would be known for ever. */
+		/* So that the thread publishes it for when it wakes up, and notices its end. */
 		if (err != -ESRCH)
 			need(watch, &space);
 	}
@@ -705,7 +762,7 @@ int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *as
 {
 	const struct waiting stack = {
 		.id = asleep->istack,
-		.space = space_of(asleep),
+		.space = SB_SPACE_KEY(&asleep->raw),
 		.status = walk ? walk->event.status : SB_STACK_RAN,
 		.nr_frames = walk ? (uint32_t)walk->nr_frames : 0,
 		.is_single = true,
@@ -723,14 +780,14 @@ int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *as
 int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			  struct sb_str *text)
 {
-	const struct sb_interp_space space = space_of(asleep);
+	const struct sb_space_key space = SB_SPACE_KEY(&asleep->raw);
 
 	int ret;
 
 	if (!asleep->labels)
 		return 0;
 	ret = sb_interp_labels_outside(watch->interp, &space, asleep->raw.thread_pointer, text);
-	/* Keys that are known now: the thread tells the kernel. */
+	/* New keys are known, and the thread publishes them. */
 	return ret > 0 && ret & SB_LABELS_NEWS ? need(watch, &space) : ret < 0 ? ret : 0;
 }
 
@@ -752,6 +809,11 @@ int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asl
 	return err;
 }
 
+struct sb_ration *sb_interpwatch_ration(struct sb_interpwatch *watch)
+{
+	return &watch->ration;
+}
+
 void sb_interpwatch_stats(struct sb_interpwatch *watch, struct sb_interpwatch_stats *ret_stats)
 {
 	ret_stats->nr_refused = __atomic_load_n(&watch->stats.nr_refused, __ATOMIC_RELAXED) +
@@ -760,7 +822,7 @@ void sb_interpwatch_stats(struct sb_interpwatch *watch, struct sb_interpwatch_st
 	ret_stats->nr_labels_lost = __atomic_load_n(&watch->stats.nr_labels_lost, __ATOMIC_RELAXED);
 }
 
-/* Life. */
+/* Construction and destruction. */
 
 int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels)
 {
@@ -778,8 +840,8 @@ int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels)
 	return err ? err : bpf_map__set_max_entries(skel->maps.interp_events, EVENTS_BYTES);
 }
 
-int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
-		       struct sb_interpwatch **ret_watch)
+int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
+		       struct sb_interp *interp, struct sb_interpwatch **ret_watch)
 {
 	struct sb_interpwatch *watch = calloc(1, sizeof(*watch));
 	uint32_t i;
@@ -789,12 +851,13 @@ int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
 		return -ENOMEM;
 	err = sb_newsbox_init(&watch->news);
 	watch->skel = skel;
+	watch->processes = processes;
 	watch->interp = interp;
 	pthread_mutex_init(&watch->ring_lock, NULL);
 	sb_cond_init(&watch->is_looked_at);
 	for (i = 0; i < SB_INTERP_CONFS_MAX && !err; i++)
 		err = sb_vec_push(&watch->free_confs, i);
-	/* So that giving back cannot fail. */
+	/* So that pushing to it later cannot fail. */
 	if (!err)
 		err = sb_vec_reserve(&watch->free_confs, 3 * SB_INTERP_CONFS_MAX);
 	if (!err)
@@ -818,10 +881,16 @@ static void release_labels(struct labels *labels)
 
 void sb_interpwatch_free(struct sb_interpwatch *watch)
 {
+	size_t i;
+
 	if (!watch)
 		return;
 	sb_server_stop(&watch->server);
 	sb_server_release(&watch->server);
+	for (i = 0; i < watch->procs.nr; i++) {
+		leave_slot(watch, watch->procs.at[i]);
+		free(watch->procs.at[i]);
+	}
 	sb_vec_release(&watch->procs);
 	sb_vec_release(&watch->free_confs);
 	sb_vec_release(&watch->needs);

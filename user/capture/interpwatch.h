@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Serves the walkers of interpreters in the kernel: a thread of its own looks at processes that they
- * do not know, tells them what they must know of the interpreters there (maps `interp_procs`,
- * `interp_confs`), and reads the names of frames at the moment when a stack is seen for the first
- * time, because its process may end the moment after.
+ * Serves the interpreter walkers in the kernel. Its thread looks at processes that they do not
+ * know, publishes which interpreters there are (maps `interp_procs`, `interp_confs`), and reads the
+ * names of frames as soon as a stack is seen for the first time, because the process may end right
+ * after that.
  */
 #ifndef SB_CAPTURE_INTERPWATCH_H
 #define SB_CAPTURE_INTERPWATCH_H
@@ -13,53 +13,61 @@
 #include <stdint.h>
 
 #include "capture/batch.h"
-#include "interp/interp.h"
+#include "interp/core/interp.h"
 
 struct sampler_bpf;
 struct sb_interpwatch;
 
-/* Before load: how big the maps are. Return: 0 or a negative errno. */
+/* Set the sizes of maps and the settings, before load. @lines: ship positions; @labels: read labels
+ * of threads. Return: 0 or a negative errno. */
 int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels);
-/* After load; starts the thread. @interp is borrowed. Return: 0 or a negative errno. */
-int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_interp *interp,
-		       struct sb_interpwatch **ret_watch);
+/* Start the thread, after load. @processes (the same as in @interp) and @interp are borrowed.
+ * Return: 0 or a negative errno. */
+int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
+		       struct sb_interp *interp, struct sb_interpwatch **ret_watch);
+/* End the thread and free. Accepts NULL. */
 void sb_interpwatch_free(struct sb_interpwatch *watch);
 
 /*
- * What side-band records say of a process, or NULL: that was all for now. It is looked at again, soon if it maps
- * what may have an interpreter. Any thread; does not block for long.
+ * Pass on a side-band record. @event: a record; NULL: there are no more for now. A process that is
+ * followed is looked at again, soon if it maps a file that may have an interpreter. Any thread;
+ * does not block for long.
  */
 struct sb_sideband;
 void sb_interpwatch_tell(struct sb_interpwatch *watch, const struct sb_sideband *event);
 
 /*
- * A process was asked for elsewhere. follow(): its news are ours from here on. Then need(): its mappings were read
- * since, and by sb_interp_is_plain() of each there is no interpreter in it; or it is to be looked at. Any thread;
- * does not block for long.
+ * For the unwinder, which is asked for interpreters together with mappings. It calls follow(),
+ * after which side-band records of the process count, then reads its mappings, then calls need()
+ * with the result: @is_plain says that sb_interp_is_plain() is true for each file it maps. If so,
+ * the process is published as one without interpreters, else it is looked at. Any thread; does not
+ * block for long.
  */
 void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid);
-void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_interp_space *space,
+void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key *space,
 			 bool is_plain);
 
-/* @tgid is about to be sampled: look at it at once. */
+/* Look at @tgid at once, because it is about to be sampled. Any thread. */
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid);
-/* Wait until all that are expected have been looked at, but not beyond @until (CLOCK_MONOTONIC). */
+/* Wait until all expected processes have been looked at, but no longer than @until
+ * (CLOCK_MONOTONIC). */
 struct timespec;
 void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *until);
 
-/* Hand the stacks that came since the last call to @add; their words are struct sb_interp_frame.
- * Names are read on the way, where the thread has not been here before us. Return: 0, -ENOMEM, or
- * what @add said. */
+/* Call @add for each stack that came since the last call; its words are struct sb_interp_frame.
+ * Names that the thread has not read yet are read on the way. Return: 0; -ENOMEM; or what @add
+ * returned. */
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 
-/* After it: sets of labels that came since the last call. Return: how many; they are valid until the next. */
+/* Get the label sets that came since the last call. Call it after sb_interpwatch_drain(). Return:
+ * how many; *ret is valid until the next call. */
 size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_batch_labels **ret);
 
 /*
- * A thread that sleeps: walk it from here; its process may be new to us. walk->nr_frames says what
- * was found. Then, when it is known whether the thread has slept all the time: keep the result as the
- * stack that its samples name, NULL: it has not. Return: 0 or -ENOMEM.
+ * For a thread that sleeps. walk() walks its interpreter stack from user space; walk->nr_frames is
+ * the result. keep() then stores the result as the stack that samples of the thread reference, once
+ * it is known whether the thread slept all the time; @walk NULL: it did not. Return: 0 or -ENOMEM.
  */
 struct sb_interp_walk;
 void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
@@ -67,18 +75,22 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			const struct sb_interp_walk *walk);
 
-/* The same for its labels: what they say, for which @text is empty on both occasions if there are none, or if
- * it has not slept. Return: 0 or -ENOMEM. */
+/* The same for its labels. labels() appends their values to @text; keep_labels() stores them. Pass
+ * an empty @text when the thread did not sleep all the time. Return: 0 or a negative errno. */
 int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			  struct sb_str *text);
 int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			       const struct sb_str *text);
 
 struct sb_interpwatch_stats {
-	uint64_t nr_refused;	 /* runtimes in processes at a bound */
-	uint64_t nr_lost;	 /* stacks: no memory for more */
-	uint64_t nr_labels_lost; /* the same of sets of labels */
+	uint64_t nr_refused; /* runtimes that found no room in the maps; side-band records lost */
+	uint64_t nr_lost;    /* stacks lost for lack of memory */
+	uint64_t nr_labels_lost; /* label sets lost for lack of memory */
 };
+/* Return: the ration that limits how much time goes into looking again at large processes. Valid as
+ * long as @watch. */
+struct sb_ration *sb_interpwatch_ration(struct sb_interpwatch *watch);
+
 void sb_interpwatch_stats(struct sb_interpwatch *watch, struct sb_interpwatch_stats *ret_stats);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What happened to processes, on its way to a thread that looks at them. Most processes live for some ms
- * only: news that are not urgent rest until there are more, by when most of those that they are about have
- * ended. Knows no clock; any thread.
+ * A queue of side-band records for a thread that looks at processes. Most processes live for some
+ * milliseconds only, so records that are not urgent wait until there are more; by then most of the
+ * processes have ended and need no look. The caller passes the time. Any thread.
  */
 #ifndef SB_CAPTURE_NEWS_H
 #define SB_CAPTURE_NEWS_H
@@ -14,9 +14,10 @@
 #include "base/vec.h"
 #include "capture/sideband.h"
 
-/* So long do news rest that are not urgent. What a sample needs meanwhile the BPF side asks for. */
+/* How long records wait that are not urgent. If a sample needs the process meanwhile, the BPF side
+ * asks for it. */
 #define SB_NEWS_REST_NS (100 * 1000000ull)
-/* More are lost, and counted. */
+/* Records in the queue. Others are dropped and counted. */
 #define SB_NEWS_MAX	65536u
 
 struct sb_news {
@@ -29,27 +30,28 @@ typedef SB_VEC(struct sb_news) sb_news_list;
 struct sb_tgid_set;
 
 struct sb_newsbox {
-	struct sb_tgid_set *followed;
-	pthread_mutex_t lock; /* of everything below */
-	sb_news_list news;
-	uint64_t since_ns; /* of the first of them */
-	bool is_urgent, is_told;
+	struct sb_tgid_set *followed; /* atomic */
+	pthread_mutex_t lock;	      /* protects everything below */
+	sb_news_list news;	      /* oldest first */
+	uint64_t since_ns;	      /* time of the first one */
+	bool is_urgent, is_told;      /* is_told: sb_newsbox_is_due() has returned true for these */
 	uint64_t nr_lost;
 };
 
-/* Return: 0 or -ENOMEM. To be released in any case. */
+/* Make an empty queue. Call sb_newsbox_release() even if it fails. Return: 0 or -ENOMEM. */
 int sb_newsbox_init(struct sb_newsbox *box);
 void sb_newsbox_release(struct sb_newsbox *box);
 
-/* Whose news are kept: from the return on, or no longer. */
+/* Choose the processes whose records are kept. Takes effect before it returns; does not block. */
 void sb_newsbox_follow(struct sb_newsbox *box, uint32_t tgid);
 void sb_newsbox_unfollow(struct sb_newsbox *box, uint32_t tgid);
 bool sb_newsbox_follows(const struct sb_newsbox *box, uint32_t tgid);
 
+/* Append a record if its process is followed. A record like the last one only updates its time. */
 void sb_newsbox_put(struct sb_newsbox *box, const struct sb_news *news, bool is_urgent);
-/* Return: whether the thread is to be woken for them: once for each lot. */
+/* Return: whether to wake the thread. True once until the next take. */
 bool sb_newsbox_is_due(struct sb_newsbox *box, uint64_t now_ns);
-/* Return: all of them, oldest first, if they are due, else none. The caller releases the list. */
+/* Take all records, oldest first, if they are due; else none. The caller releases the list. */
 sb_news_list sb_newsbox_take(struct sb_newsbox *box, uint64_t now_ns);
 uint64_t sb_newsbox_nr_lost(struct sb_newsbox *box);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Perf events: timers on CPUs, and the ring buffers of side-band records. */
+/* Perf events: the timers of CPUs, and the ring buffers of side-band records. See
+ * perf_event_open(2). */
 #ifndef SB_CAPTURE_PERF_EVENT_H
 #define SB_CAPTURE_PERF_EVENT_H
 
@@ -12,54 +13,63 @@
 struct perf_event_attr;
 struct perf_event_mmap_page;
 
-/* Return: a descriptor, or a negative errno. perf_event_open(2) with every pid on one CPU. */
+/* Open an event for all processes on one CPU. Sets attr->size. Return: a descriptor or a negative
+ * errno. */
 int sb_perf_open(struct perf_event_attr *attr, int cpu);
 
-/* The same, for an event whose ring says how many records there was no room for: *@ret_tells_lost, from
- * Linux 6.0 on. */
+/* The same, for an event that counts the records for which its ring had no room. *ret_tells_lost:
+ * whether the kernel can do that (Linux 6.0 and later). */
 int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
 
 /*
- * A timer that fires @freq_hz times a second on @cpu: the clock of the CPU, or "cycles" where there
- * is a PMU. Not enabled. Return: a descriptor; -ENODEV: that CPU is offline; -ENOENT: no such
- * event on this machine; -EINVAL: not an event we know; or another negative errno.
+ * Open a timer that fires @freq_hz times a second on @cpu, except when it is idle. It is not
+ * enabled yet.
+ * @event: "cpu-clock", or "cycles" where there is a PMU
+ *
+ * Return: a descriptor; -ENODEV when the CPU is offline; -ENOENT when the machine has no such
+ * event; -EINVAL when the name is not known or the kernel refuses the frequency; or another
+ * negative errno.
  */
 int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu);
 
 /*
- * Let a timer that sb_perf_open_timer() made, with the same arguments, fire once in @divisor of its
- * periods. Needs no privilege. Return: 0 or a negative errno: it goes on as it did.
+ * Divide the rate of a timer by @divisor. The other arguments are those that it was opened with.
+ * Needs no privilege.
+ * Return: 0; or a negative errno, and the rate has not changed.
  */
 int sb_perf_slow_down(int fd, const char *event, uint32_t freq_hz, uint32_t divisor);
 
-/* The CPUs that are online now, appended to @cpus. Return: 0 or a negative errno. */
+/* Append the CPUs that are online to @cpus. Return: 0 or a negative errno. */
 int sb_cpus_online(sb_vec_u32 *cpus);
 
-/* A mapped ring of one event, read by us. */
+/* The mapped ring buffer of one event. One thread. */
 struct sb_perf_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
-	size_t nr_bytes;  /* of the data, a power of two */
-	char *wrapped;	  /* a record that goes round the end is put together here */
-	bool was_full;	  /* when it was read: records may have been lost since the last reading */
-	uint64_t nr_lost; /* as of the last sb_perf_ring_lost() */
+	size_t nr_bytes;  /* size of the data, a power of two */
+	char *wrapped;	  /* buffer for a record that wraps around the end */
+	bool was_full;	  /* at the last read: records may have been lost before it */
+	uint64_t nr_lost; /* the total at the last sb_perf_ring_lost() */
 };
 
-/* Take over @fd and map @nr_bytes of ring. Return: 0 or a negative errno; @fd is closed then. */
+/* Map the ring of @fd, with @nr_bytes of data. Takes over @fd, which is closed on error. Return: 0
+ * or a negative errno. */
 int sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes);
 void sb_perf_ring_release(struct sb_perf_ring *ring);
 
 struct perf_event_header;
 /*
- * Call @fn for each record there is. A record is valid during the call.
- * Return: 0, or what @fn returned when negative (that record is consumed).
+ * Call @fn for each record in the ring, and consume it. A record is valid during the call. Return:
+ * 0; -EBADMSG when the ring is corrupt; or what @fn returned, if not 0: then the rest stays in the
+ * ring.
  */
 int sb_perf_ring_read(struct sb_perf_ring *ring,
 		      int (*fn)(void *arg, const struct perf_event_header *record), void *arg);
 
 /*
- * How many records were lost since the last call, of an event that tells. PERF_RECORD_LOST says so, too, but
- * with the next record, which may never come. Return: 0 or a negative errno.
+ * Get how many records were lost since the last call. Only for events with *ret_tells_lost.
+ * (PERF_RECORD_LOST has the same number, but is written with the next record, which may never
+ * come.) Return: 0 or a negative errno.
  */
 int sb_perf_ring_lost(struct sb_perf_ring *ring, uint64_t *ret_nr);
 

@@ -16,34 +16,42 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/index.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "base/utf8.h"
+#include "capture/churn.h"
 #include "capture/perf_event.h"
-#include "capture/privileges.h"
 #include "capture/sideband.h"
 #include "capture/thread.h"
-#include "procfs.h"
+#include "process/process.h"
+#include "symbolizer/process/procfs.h"
+#include "workers/privileges.h"
 
-/* All rings together; each CPU gets its share, a power of two in these bounds. A record of a
- * mapping is about 150 bytes, an exec about seven records. */
+/* TASK_COMM_LEN and a newline; some kernel threads have longer names. */
+#define COMM_BYTES_MAX	64u
+/* All rings together. Each CPU gets an equal share, rounded to a power of two within these bounds.
+ * A record of a mapping is about 150 bytes, an exec about seven records. */
 #define RINGS_BYTES_MAX (64u << 20)
 #define RING_BYTES_MAX	(512u << 10)
 #define RING_BYTES_MIN	(64u << 10)
-/* Records that wait for the next drain: about 100 MB. More are lost, and counted. */
+/* Records that may wait for the next drain: about 100 MB. Others are lost, and counted. */
 #define QUEUE_MAX	500000u
-/* Of these, files that are open. The others are opened by their path, if that still leads there. */
+/* How many of these may have an open file. Others are opened by path later, if that still leads to
+ * the file. */
 #define OPEN_MAX	16384u
-/* Files we remember to have opened. More are opened again for each process. */
+/* Files that are remembered as opened. Others are opened again for each process. */
 #define FILES_MAX	65536u
-/* How often the reader looks without being woken: what a process maps must be opened while the
- * process lives. Costs about 0.02 % of a CPU. */
+/* How often the reader looks without being woken: a file must be opened while the process that maps
+ * it lives. This costs about 0.02 % of a CPU. */
 #define LOOK_MS		20
-/* After a wake-up it rests: records come in bursts, and this bounds it to 200 rounds a second. */
+/* A pause after each wake-up: records come in bursts, and this limits the rate to 200 rounds a
+ * second. */
 #define REST_NS		5000000
 
-/* What identifies a file: its build ID, or where it lies. */
+/* The identity of a file: its build ID, or device and inode. */
 struct file_key {
 	uint8_t build_id[SB_BUILD_ID_MAX];
 	uint32_t maj, min;
@@ -51,6 +59,8 @@ struct file_key {
 	uint64_t ino, ino_generation;
 };
 _Static_assert(sizeof(struct file_key) == SB_BUILD_ID_MAX + 28, "no padding");
+
+typedef SB_VEC(struct sb_churn_skip) skip_list;
 
 struct sb_procwatch {
 	pthread_t thread;
@@ -67,6 +77,7 @@ struct sb_procwatch {
 	SB_VEC(struct file_key) files;
 	struct sb_index files_index;
 	uint64_t nr_open, open_max; /* descriptors in the queue */
+	struct sb_churn churn;
 	struct sb_procwatch_stats stats;
 	void (*tell)(void *arg, const struct sb_sideband *event);
 	void *tell_arg;
@@ -99,7 +110,7 @@ static bool is_known_file(const struct sb_procwatch *watch, const struct file_ke
 	return false;
 }
 
-/* Open a file that is seen for the first time, before its process can go. */
+/* Open a file that is seen for the first time, before its process may end. */
 static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
 {
 	struct file_key key = file_key_of(map);
@@ -130,7 +141,7 @@ static void pin_file(struct sb_procwatch *watch, struct sb_sym_mmap *map)
 		watch->files.nr--;
 }
 
-/* As what the kernel had no room for: those who live are read anew. */
+/* Treat them like records that the kernel lost: living processes are read again. */
 static void lose(struct sb_procwatch *watch, const struct sb_sideband *event)
 {
 	watch->stats.nr_lost++;
@@ -138,13 +149,58 @@ static void lose(struct sb_procwatch *watch, const struct sb_sideband *event)
 		watch->lost_ns = event->time_ns;
 }
 
+/* Read the name of a process while it lives. */
+static void name_skipping(struct sb_procwatch *watch, uint32_t tgid)
+{
+	sb_cleanup(sb_freep) char *text = NULL;
+	char path[32], *name = watch->stats.skipping;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
+	if (sb_read_file(path, COMM_BYTES_MAX, &text, NULL))
+		text = NULL;
+	snprintf(name, SB_SKIPPING_BYTES, "process %u ('%.*s')", tgid,
+		 text ? (int)strcspn(text, "\n") : 0, text ? text : "");
+	sb_replace_controls(name, strlen(name));
+}
+
+/*
+ * Apply the rate limit of a process. If a record is skipped, the process is noted, and told once in
+ * each round. Return: whether the record was skipped.
+ */
+static bool skip(struct sb_procwatch *watch, const struct perf_event_header *record)
+{
+	struct sb_sideband event = { .kind = SB_SIDEBAND_MMAP, .map = { .fd = -1, .path = "" } };
+
+	if (!sb_sideband_is_mmap(record, &event.tgid, &event.time_ns))
+		return false;
+	switch (sb_churn_judge(&watch->churn, event.tgid, event.time_ns)) {
+	case SB_CHURN_TAKE:
+		return false;
+	case SB_CHURN_SKIP:
+		break;
+	case SB_CHURN_SKIP_FIRST:
+		if (!watch->stats.skipping[0])
+			name_skipping(watch, event.tgid);
+		if (watch->tell)
+			watch->tell(watch->tell_arg, &event);
+		break;
+	case SB_CHURN_LOST:
+		lose(watch, &event);
+		break;
+	}
+	return true;
+}
+
 static int on_record(void *arg, const struct perf_event_header *record)
 {
 	struct sb_procwatch *watch = arg;
 	struct sb_sideband event;
-	int ret = sb_sideband_decode(record, &event);
+	int ret;
 
 	watch->stats.nr_records++;
+	if (skip(watch, record))
+		return 0;
+	ret = sb_sideband_decode(record, &event);
 	if (ret <= 0) {
 		if (ret)
 			watch->stats.nr_lost++;
@@ -192,7 +248,7 @@ static void collect(struct sb_procwatch *watch)
 	for (i = 0; i < watch->rings.nr; i++) {
 		struct sb_perf_ring *ring = &watch->rings.at[i];
 
-		/* Only a broken ring makes this fail, and then its records are lost. */
+		/* It fails only if the ring is corrupt, and then its records are lost. */
 		if (sb_perf_ring_read(ring, on_record, watch))
 			watch->stats.nr_lost++;
 		if (ring->was_full && watch->tells_lost)
@@ -200,6 +256,7 @@ static void collect(struct sb_procwatch *watch)
 	}
 	if (watch->tell)
 		watch->tell(watch->tell_arg, NULL);
+	sb_churn_round(&watch->churn);
 }
 
 static void *reader(void *arg)
@@ -209,7 +266,7 @@ static void *reader(void *arg)
 	struct epoll_event event;
 
 	sb_thread_hurry();
-	sb_privileges_thread(SB_KEEPER_READER);
+	sb_privileges_thread(SB_ROLE_READER);
 	for (;;) {
 		int nr = epoll_wait(watch->epoll_fd, &event, 1, LOOK_MS);
 
@@ -323,7 +380,8 @@ static int start_thread(struct sb_procwatch *watch)
 	return 0;
 }
 
-/* Of all descriptors that we may have; the symbolizer, where they go, takes another half. */
+/* How many files may be open here, a quarter of all descriptors. The symbolizer, to which they go,
+ * takes half. */
 static uint64_t open_max(void)
 {
 	struct rlimit limit;
@@ -395,6 +453,7 @@ void sb_procwatch_free(struct sb_procwatch *watch)
 	clear_queue(watch);
 	sb_vec_release(&watch->files);
 	sb_index_release(&watch->files_index);
+	sb_churn_release(&watch->churn);
 	if (watch->epoll_fd >= 0)
 		close(watch->epoll_fd);
 	if (watch->quit_fd >= 0)
@@ -412,7 +471,8 @@ static int by_time(const void *a, const void *b)
 	return 0;
 }
 
-static int apply(struct sb_sideband *event, struct sb_symbolizer *sym)
+static int apply(struct sb_sideband *event, struct sb_symbolizer *sym,
+		 struct sb_processes *processes)
 {
 	int err;
 
@@ -424,8 +484,10 @@ static int apply(struct sb_sideband *event, struct sb_symbolizer *sym)
 	case SB_SIDEBAND_FORK:
 		return sb_symbolizer_fork(sym, event->time_ns, event->tgid, event->parent_tgid);
 	case SB_SIDEBAND_EXEC:
+		sb_processes_exec(processes, event->tgid, event->time_ns);
 		return sb_symbolizer_exec(sym, event->time_ns, event->tgid);
 	case SB_SIDEBAND_EXIT:
+		sb_processes_exit(processes, event->tgid, event->time_ns);
 		return sb_symbolizer_exit(sym, event->time_ns, event->tgid);
 	case SB_SIDEBAND_LOST:
 		return sb_symbolizer_lost(sym, event->time_ns);
@@ -433,15 +495,25 @@ static int apply(struct sb_sideband *event, struct sb_symbolizer *sym)
 	return 0;
 }
 
-int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym)
+static int keep_skip(void *arg, const struct sb_churn_skip *skip)
 {
+	skip_list *skips = arg;
+
+	return sb_vec_push(skips, *skip);
+}
+
+int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
+		       struct sb_processes *processes)
+{
+	skip_list skips = {};
 	__typeof__(watch->queue) queue;
 	uint64_t lost_ns;
 	size_t i;
-	int err, ret = 0;
+	int err, ret;
 
 	pthread_mutex_lock(&watch->lock);
 	collect(watch);
+	ret = sb_churn_take(&watch->churn, keep_skip, &skips);
 	queue = watch->queue;
 	memset(&watch->queue, 0, sizeof(watch->queue));
 	watch->nr_open = 0;
@@ -449,17 +521,24 @@ int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym)
 	watch->lost_ns = 0;
 	pthread_mutex_unlock(&watch->lock);
 
-	/* Each ring is in order, the rings among themselves are not. */
+	/* The records of one ring are in order, but those of different rings are not. */
 	if (queue.nr)
 		qsort(queue.at, queue.nr, sizeof(queue.at[0]), by_time);
 	for (i = 0; i < queue.nr; i++) {
-		err = apply(&queue.at[i], sym);
+		err = apply(&queue.at[i], sym, processes);
 		if (err && !ret)
 			ret = err;
 		if (queue.at[i].kind == SB_SIDEBAND_MMAP)
 			free((char *)queue.at[i].map.path);
 	}
 	sb_vec_release(&queue);
+	for (i = 0; i < skips.nr && !ret; i++)
+		ret = sb_symbolizer_skipped(sym, &(struct sb_sym_skip){
+							 .tgid = skips.at[i].tgid,
+							 .first_ns = skips.at[i].first_ns,
+							 .last_ns = skips.at[i].last_ns,
+						 });
+	sb_vec_release(&skips);
 	if (lost_ns && !ret)
 		ret = sb_symbolizer_lost(sym, lost_ns);
 	return ret;
@@ -469,5 +548,7 @@ void sb_procwatch_stats(struct sb_procwatch *watch, struct sb_procwatch_stats *r
 {
 	pthread_mutex_lock(&watch->lock);
 	*ret_stats = watch->stats;
+	ret_stats->nr_skipped = watch->churn.nr_skipped;
+	ret_stats->nr_skipping = watch->churn.nr_procs;
 	pthread_mutex_unlock(&watch->lock);
 }

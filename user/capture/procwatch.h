@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What happens to processes while we sample: perf side-band records (perf_event_open(2),
- * PERF_RECORD_MMAP2, COMM, FORK, EXIT), one ring per CPU. A thread of its own reads them, because
- * a new file must be opened while its process lives; the owner collects them at each drain.
+ * Follows what happens to processes, by perf side-band records (PERF_RECORD_MMAP2, COMM, FORK,
+ * EXIT), with one ring for each CPU. Its thread reads them at once, because a new file must be
+ * opened while its process lives. The session's thread collects the records at each drain.
  */
 #ifndef SB_CAPTURE_PROCWATCH_H
 #define SB_CAPTURE_PROCWATCH_H
@@ -10,37 +10,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct sb_processes;
 struct sb_procwatch;
 struct sb_symbolizer;
 
+#define SB_SKIPPING_BYTES 64u
+
 struct sb_procwatch_stats {
 	uint64_t nr_records;
-	uint64_t nr_lost;     /* records the kernel had no room for, or we no memory */
-	uint64_t nr_files;    /* distinct files opened in time */
-	uint64_t nr_no_fd;    /* new files for which there was no descriptor */
-	uint64_t nr_unopened; /* new files whose process was gone before we could open them */
+	uint64_t nr_lost;     /* records for which the kernel had no room, or we no memory */
+	uint64_t nr_skipped;  /* records of mappings that were skipped: see churn.h */
+	uint64_t nr_skipping; /* the processes of skipped records */
+	char skipping[SB_SKIPPING_BYTES]; /* the first of them: "process 7 ('name')" */
+	uint64_t nr_files;		  /* distinct files that were opened in time */
+	uint64_t nr_no_fd;		  /* new files not opened for lack of descriptors */
+	uint64_t nr_unopened; /* new files whose process had ended before they could be opened */
 };
 
-/* Records flow from the return on. Return: 0 or a negative errno; -EACCES without privilege. */
+/* Open the rings and start the thread. Records count from the return on. Return: 0; -EACCES without
+ * privilege; or another negative errno. */
 int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch);
 void sb_procwatch_free(struct sb_procwatch *watch);
+/* End the thread and free. Accepts NULL. */
 
 /*
- * Call @tell for each process whose executable mappings change, or that ends, as soon as that is known, and
- * with NULL when that was all for now, every 20 ms at least; on the reader's thread or on that of
- * sb_procwatch_drain(), one at a time. It must not block. NULL: no more calls, from the return on.
+ * Call @tell as soon as it is known that a process ended, or that its executable mappings changed,
+ * and with NULL when there are no more for now, at least every 20 ms. It is called on the watch's
+ * thread or that of sb_procwatch_drain(), one call at a time, and must not block. @tell NULL: there
+ * are no calls any more after the return.
  */
 struct sb_sideband;
 void sb_procwatch_notify(struct sb_procwatch *watch,
 			 void (*tell)(void *arg, const struct sb_sideband *event), void *arg);
 
-/* A CPU came online. What processes did there before is made up for from /proc. */
+/* Open the ring of a CPU that came online. Processes that it ran before are looked at through
+ * /proc. Return: 0; -ENODEV when it is offline; or another negative errno. */
 int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu);
-/* It went offline, and its events with it; what they had recorded is kept. */
+/* Close the ring of a CPU that went offline. What it has recorded is kept. */
 void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu);
 
-/* Tell @sym everything that was recorded until now, in the order of time. 0 or -ENOMEM. */
-int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym);
+/* Tell @sym everything that was recorded so far, in order of time, and @processes which have ended.
+ * On an error the rest is still told. Return: 0 or a negative errno, the first one. */
+int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
+		       struct sb_processes *processes);
 
 void sb_procwatch_stats(struct sb_procwatch *watch, struct sb_procwatch_stats *ret_stats);
 

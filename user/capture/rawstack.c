@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "interp/interp.h"
-#include "interp/step.h"
-#include "sb_sym.h"
+#include "interp/core/interp.h"
+#include "interp/core/step.h"
+#include "symbolizer/sb_sym.h"
 
-/* How struct sb_event_raw.flags says, from here on, that the piece was not kept. No bit of
- * SB_STACK_* is this. */
+/* A flag in struct sb_event_raw.flags of a kept record: its stack was not kept. It is no bit of
+ * SB_STACK_*. */
 #define NOT_KEPT (1u << 31)
 
 int sb_rawstacks_add(struct sb_rawstacks *raw, const void *record, size_t len)
@@ -53,20 +53,11 @@ void sb_rawstacks_release(struct sb_rawstacks *raw)
 	sb_vec_release(&raw->at);
 }
 
-static struct sb_interp_space space_of(const struct sb_event_raw *event)
-{
-	return (struct sb_interp_space){
-		.start_ns = event->start_ns,
-		.tgid = event->tgid,
-		.exec_id = event->exec_id,
-	};
-}
-
 /* Frames of interpreters of a thread that sleeps, by the name that sb_interp_name_asleep() gave them. */
 static int add_interps(const struct sb_event_raw *event, const struct sb_interp_walk *walk,
 		       const struct sb_rawstacks_into *into)
 {
-	const struct sb_interp_space space = space_of(event);
+	const struct sb_space_key space = SB_SPACE_KEY(event);
 	const struct sb_batch_stack stack = {
 		.id = { .lo = ~event->id.lo, .hi = event->id.hi },
 		.status = walk->event.status,
@@ -76,7 +67,7 @@ static int add_interps(const struct sb_event_raw *event, const struct sb_interp_
 		.ip = (const uint64_t *)walk->frame,
 	};
 
-	/* What cannot be read now is tried again when the result is made. */
+	/* Names that cannot be read now are tried again when the result is made. */
 	(void)sb_interp_fetch(into->interp, &space, walk->frame, walk->nr_frames);
 	return into->add(into->arg, &stack);
 }
@@ -88,7 +79,7 @@ static int unwind_piece(const struct sb_event_raw *event, struct sb_symbolizer *
 {
 	struct sb_interp_hook hook = {
 		.interp = into->interp,
-		.space = space_of(event),
+		.space = SB_SPACE_KEY(event),
 		.walk = walk,
 		.stack = event + 1,
 		.stack_addr = event->stack_addr,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Stacks that came as a piece of memory (struct sb_event_raw), because there was no unwind table
- * yet: kept from their arrival until the symbolizer knows what was mapped then. Internal to capture.
+ * Stacks that were shipped as a copy of stack memory (struct sb_event_raw) because there was no
+ * unwind table yet. They are kept until the symbolizer knows the mappings of their time, and are
+ * then unwound in user space. Internal to capture.
  */
 #ifndef SB_CAPTURE_RAWSTACK_H
 #define SB_CAPTURE_RAWSTACK_H
@@ -16,33 +17,35 @@
 struct sb_interp;
 struct sb_symbolizer;
 
-/* Pieces kept at a time; of more, only the leaf is. */
+/* Bytes that are kept at a time. Of stacks beyond it, only the leaf is kept. */
 #define SB_RAWSTACKS_BYTES_MAX (64u << 20)
 
 struct sb_rawstacks {
-	SB_VEC(uint8_t) bytes; /* records, each at a multiple of 8 */
-	SB_VEC(size_t) at;     /* where they begin */
+	SB_VEC(uint8_t) bytes; /* records, each aligned to 8 */
+	SB_VEC(size_t) at;     /* their offsets */
 };
 
-/* Keep a copy of one record. Return: 0, -EBADMSG: its sizes do not fit together; -ENOMEM. */
+/* Append a copy of one record. Return: 0; -EBADMSG when its sizes do not fit together; -ENOMEM. */
 int sb_rawstacks_add(struct sb_rawstacks *raw, const void *record, size_t len);
 void sb_rawstacks_clear(struct sb_rawstacks *raw);
 void sb_rawstacks_release(struct sb_rawstacks *raw);
 
-/* How they are unwound, and where they go. */
+/* How stacks are unwound, and where the result goes. */
 struct sb_rawstacks_into {
 	uint32_t modes;		  /* SB_UNWIND_* */
 	uint32_t depth_max;	  /* frames; 0: SB_USTACK_DEPTH_MAX */
-	struct sb_interp *interp; /* borrowed; what it knows of generated code, or NULL */
-	bool is_asleep; /* the threads sleep: frames of interpreters on their native stacks are found, too */
-	/* stack->ip is valid during the call. A negative return value ends it. */
+	struct sb_interp *interp; /* borrowed, for what it knows of generated code; or NULL */
+	bool is_asleep; /* the threads sleep: find interpreter frames on their native stacks, too */
+	/* Called for each stack; stack->ip is valid during the call. A negative return value ends
+	 * it. */
 	int (*add)(void *arg, const struct sb_batch_stack *stack);
 	void *arg;
 };
 
 /*
- * Each gives one stack, whose status tells what it is worth; and of a thread that sleeps, before it, the frames of
- * its interpreters, if some lie on its native stack. Return: 0, -ENOMEM, or of @into.
+ * Unwind all. Each record gives one stack, whose status says how far it was unwound. With
+ * is_asleep, a stack of interpreter frames comes before it if there is one. Return: 0; -ENOMEM; or
+ * what add() returned.
  */
 int sb_rawstacks_unwind(const struct sb_rawstacks *raw, struct sb_symbolizer *sym,
 			const struct sb_rawstacks_into *into);

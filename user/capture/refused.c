@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
-#include "capture/privileges.h"
 #include "views/skel.h"
+#include "workers/privileges.h"
 
 /* What libbpf complained of first: it is what failed, the rest follows from it. */
 static struct {
@@ -50,12 +49,13 @@ static bool is_too_old(void)
 	return true;
 }
 
-static int say_too_old(void)
+static int say_too_old(struct sb_reason *reason)
 {
 	struct utsname name;
 
 	uname(&name);
-	sb_err(0, "Linux %s cannot do what is needed; boot Linux 5.15 or newer", name.release);
+	sb_reason_set(reason, 0, "Linux %s cannot do what is needed; boot Linux 5.15 or newer",
+		      name.release);
 	return -EOPNOTSUPP;
 }
 
@@ -72,46 +72,50 @@ static bool may_load(void)
 	return (data[0].effective & admin) || !(~data[1].effective & (bpf | perfmon));
 }
 
-int sb_explain(int err, const char *what)
+int sb_explain(struct sb_reason *reason, int err, const char *what)
 {
 	char text[128];
 
 	if (is_too_old())
-		return say_too_old();
+		return say_too_old(reason);
 	if (sb_privileges_is_paranoid(err)) {
-		sb_err(0,
-		       "cannot %s: kernel.perf_event_paranoid is above 2, by which this kernel demands "
-		       "CAP_SYS_ADMIN; run it as root, or 'sysctl kernel.perf_event_paranoid=2'",
-		       what);
+		sb_reason_set(
+			reason, 0,
+			"cannot %s: kernel.perf_event_paranoid is above 2, by which this kernel demands "
+			"CAP_SYS_ADMIN; run it as root, or 'sysctl kernel.perf_event_paranoid=2'",
+			what);
 		return err;
 	}
 	if ((err == -EPERM || err == -EACCES) && may_load()) {
-		sb_err(0,
-		       "cannot %s: %s, in spite of all privileges; a seccomp filter or a security module "
-		       "may forbid it",
-		       what, strerror(-err));
+		sb_reason_set(
+			reason, 0,
+			"cannot %s: %s, in spite of all privileges; a seccomp filter or a security module "
+			"may forbid it",
+			what, strerror(-err));
 		return err;
 	}
 	if (err == -EPERM || err == -EACCES) {
-		sb_err(0,
-		       "cannot %s: no privilege; run it as root, or give it capabilities by the "
-		       "setcap line of 'stackbpf doctor'",
-		       what);
+		sb_reason_set(
+			reason, 0,
+			"cannot %s: no privilege; run it as root, or give it capabilities by the "
+			"setcap line of 'stackbpf doctor'",
+			what);
 		return err;
 	}
 	if (err <= -__LIBBPF_ERRNO__START) {
 		libbpf_strerror(err, text, sizeof(text));
-		sb_err(0, "cannot %s: %s", what, text);
+		sb_reason_set(reason, 0, "cannot %s: %s", what, text);
 		return -EIO;
 	}
 	if (err == -EAGAIN) {
-		sb_err(0,
-		       "cannot %s: no thread could be made, for want of memory or beyond the limit: see "
-		       "ulimit -u, and pids.max of the cgroup",
-		       what);
+		sb_reason_set(
+			reason, 0,
+			"cannot %s: no thread could be made, for want of memory or beyond the limit: see "
+			"ulimit -u, and pids.max of the cgroup",
+			what);
 		return err;
 	}
-	return sb_err(err, "cannot %s", what);
+	return sb_reason_set(reason, err, "cannot %s", what);
 }
 
 /* "libbpf: prog 'oncpu_tick': BPF program load failed: ...", "libbpf: map 'counts': failed to create: ..." */
@@ -149,31 +153,33 @@ const char *sb_load_refused(int err)
 	return heard.name;
 }
 
-int sb_load_explain(int err)
+int sb_load_explain(struct sb_reason *reason, int err)
 {
 	const char *program = sb_load_refused(err);
 
 	if (program) {
-		sb_err(0,
-		       "the kernel refuses the BPF program '%s' (%s); -v shows why, and stackbpf doctor "
-		       "what this kernel lacks",
-		       program, strerror(-err));
+		sb_reason_set(
+			reason, 0,
+			"the kernel refuses the BPF program '%s' (%s); -v shows why, and stackbpf doctor "
+			"what this kernel lacks",
+			program, strerror(-err));
 		return -EOPNOTSUPP;
 	}
 	if (heard.lacks_fd)
-		return sb_err(-EMFILE, "cannot load the BPF programs");
+		return sb_reason_set(reason, -EMFILE, "cannot load the BPF programs");
 	if (err == -ESRCH) {
 		/* That is what libbpf makes of any failure there. */
-		sb_err(0, "cannot read the kernel's types, in /sys/kernel/btf/vmlinux");
+		sb_reason_set(reason, 0,
+			      "cannot read the kernel's types, in /sys/kernel/btf/vmlinux");
 		return -EIO;
 	}
 	if (strcmp(heard.kind, "map") || err <= -__LIBBPF_ERRNO__START)
-		return sb_explain(err, "load the BPF programs");
+		return sb_explain(reason, err, "load the BPF programs");
 	if ((err == -EPERM || err == -EACCES) && !may_load())
-		return sb_explain(err, "load the BPF programs");
+		return sb_explain(reason, err, "load the BPF programs");
 	if (is_too_old())
-		return say_too_old();
-	return sb_err(err, "the kernel refuses the BPF map '%s'", heard.name);
+		return say_too_old(reason);
+	return sb_reason_set(reason, err, "the kernel refuses the BPF map '%s'", heard.name);
 }
 
 int sb_load(struct sampler_bpf *skel)

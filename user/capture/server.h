@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A thread that serves what BPF programs ask for through a ring of their own, and what other threads
- * of ours wake it for. Internal to capture: the owner has a struct sb_server in its own state, zeroed
- * and then opened. Life: open, start, stop, release; stop and release may follow any failure.
+ * A thread that serves requests of BPF programs, which come through a ring buffer of their own, and
+ * requests of other threads. Internal to capture. A module that needs one embeds a zeroed struct
+ * sb_server and calls sb_server_open(), _start(), _stop() and _release() in this order. The last two
+ * may also be called after any of the others has failed.
  */
 #ifndef SB_CAPTURE_SERVER_H
 #define SB_CAPTURE_SERVER_H
@@ -12,30 +13,30 @@
 #include <stdbool.h>
 
 struct sb_server {
-	struct ring_buffer *ring; /* consumed by the owner, under whatever lock it has */
+	struct ring_buffer *ring; /* consumed by the owner, under its own lock */
 	bool is_open;
 	int event_fd, epoll_fd;
 	pthread_t thread;
 	bool has_thread, is_ending;
 };
 
-/* The ring is the map @map_fd; @on_event is called for each record when it is consumed.
- * Return: 0 or a negative errno. */
+/* Open the ring buffer map @map_fd. @on_event is called for each record when the owner consumes the
+ * ring. Return: 0 or a negative errno. */
 int sb_server_open(struct sb_server *server, int map_fd, ring_buffer_sample_fn on_event, void *arg);
-/* @run(@arg) loops over sb_server_wait() on a thread of its own. @name: 15 characters.
- * Return: 0 or a negative errno. */
+/* Start the thread. @run loops over sb_server_wait(). @name: at most 15 characters. Return: 0 or a
+ * negative errno. */
 int sb_server_start(struct sb_server *server, const char *name, void *(*run)(void *arg), void *arg);
 
-/* The thread's: sleep until there is something in the ring, somebody wakes it, or @timeout_ms have
- * passed (-1: for ever). Return: false when it is to end. */
+/* Called by the server's thread: sleep until the ring has records, sb_server_wake() is called, or
+ * @timeout_ms have passed (-1: no limit). Return: false when the thread is to end. */
 bool sb_server_wait(struct sb_server *server, int timeout_ms);
-/* Return: whether it is to end: for loops that take long. Any thread. */
+/* Return: whether the thread is to end. For long loops. Any thread. */
 bool sb_server_is_ending(const struct sb_server *server);
 
-/* Any thread; does not block. */
+/* Wake the thread. Any thread; does not block. */
 void sb_server_wake(struct sb_server *server);
 
-/* Returns when the thread has ended; what it uses can be freed from then on. */
+/* End the thread and wait for it. What it uses can be freed after that. */
 void sb_server_stop(struct sb_server *server);
 void sb_server_release(struct sb_server *server);
 

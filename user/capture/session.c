@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "capture/collector.h"
 #include "capture/detach.h"
 #include "capture/drain.h"
 #include "capture/interpwatch.h"
@@ -21,11 +22,11 @@
 #include "capture/session_priv.h"
 #include "capture/targets.h"
 #include "capture/unwinder.h"
-#include "sb_sym.h"
+#include "symbolizer/sb_sym.h"
 #include "views/skel.h"
 
-/* How long the begin of a run waits for tables and interpreters of its targets. Most take a few ms. A
- * command waits itself, and would be sampled without them for its first milliseconds. */
+/* How long the start waits for unwind tables and interpreters of the targets. Most take a few ms. A
+ * command waits anyway, and its first milliseconds would be sampled without them. */
 #define EXPECT_NS	  (500ull * SB_NS_PER_MS)
 #define EXPECT_COMMAND_NS (2ull * SB_NS_PER_SEC)
 
@@ -70,12 +71,14 @@ static int attach_others(struct sb_session *session)
 		if (!is_for_attach(session, prog))
 			continue;
 		link = bpf_program__attach(prog);
-		/* Without it, mappings that replace others of their size are seen later. */
+		/* It is optional: without it, mappings that replace others of the same size are
+		 * noticed later. */
 		if (!link && errno == ENOENT && prog == session->skel->progs.proc_mapped)
 			continue;
 		err = sb_view_keep_link(&session->links, link);
 		if (err)
-			return sb_err(err, "cannot attach '%s'", bpf_program__name(prog));
+			return sb_reason_set(session->opts.reason, err, "cannot attach '%s'",
+					     bpf_program__name(prog));
 	}
 	for (i = 0, err = 0; i < views->nr && !err; i++)
 		if (views->at[i]->attach)
@@ -85,9 +88,9 @@ static int attach_others(struct sb_session *session)
 }
 
 /*
- * A process that is here already may end, or fork a child that ends, before its first sample has
- * been looked at; then nothing would be known of it. Processes asked for by number are few, and are
- * seeded with their first sample.
+ * A process that runs already may end, or fork a child that ends, before its first sample is looked
+ * at; then nothing would be known of it. So all processes are read now. Processes that are given by
+ * number are few, and are read at their first sample.
  */
 static int seed_existing(struct sb_session *session)
 {
@@ -97,7 +100,9 @@ static int seed_existing(struct sb_session *session)
 	if ((targets->tgids.nr || targets->tids.nr) && !targets->follow_children)
 		return 0;
 	err = sb_symbolizer_seed_all(session->opts.symbolizer, sb_now_ns());
-	return err ? sb_err(err, "cannot look at the processes there are") : 0;
+	return err ? sb_reason_set(session->opts.reason, err,
+				   "cannot look at the processes there are")
+		   : 0;
 }
 
 static void find_programs(struct sb_session *session)
@@ -105,7 +110,7 @@ static void find_programs(struct sb_session *session)
 	const struct sb_views *views = &session->opts.views;
 	size_t i;
 
-	/* Views that go together have no two of a kind: sb_views_add(). */
+	/* sb_views_add() makes sure that no two views have the same of these. */
 	for (i = 0; i < views->nr; i++) {
 		const struct sb_view *view = views->at[i];
 
@@ -130,13 +135,13 @@ static void how_to_unwind(const struct sb_session *session, struct sb_rawstacks_
 	};
 }
 
-/* There are more threads asleep than memory for their stacks up to the next drain. */
+/* Called when the stacks of sleeping threads take too much memory to wait for the next drain. */
 static int unwind_asleep(void *arg)
 {
 	struct sb_session *session = arg;
 	struct sb_symbolizer *sym = session->opts.symbolizer;
 	struct sb_rawstacks_into into;
-	int err = sb_procwatch_drain(session->procwatch, sym);
+	int err = sb_procwatch_drain(session->procwatch, sym, session->opts.processes);
 
 	how_to_unwind(session, &into);
 	into.add = sb_drain_add_early;
@@ -147,13 +152,13 @@ static int unwind_asleep(void *arg)
 	return err;
 }
 
-/* Once more over all tasks, by one of the view's iterators. */
+/* Run one of the view's iterators over all tasks. */
 static int iterate(struct sb_session *session, const struct bpf_program *prog,
 		   void (*found)(void *arg))
 {
 	int err = prog ? sb_asleep_run(&session->asleep, prog, found) : 0;
 
-	return err ? sb_explain(err, "go through the threads there are") : 0;
+	return err ? sb_explain(session->opts.reason, err, "go through the threads there are") : 0;
 }
 
 static int sum_stats(const struct sb_session *session, uint64_t *stat)
@@ -186,7 +191,7 @@ static void begin_now(void *arg)
 	session->skel->bss->begin_ns = session->began_ns;
 }
 
-/* Samples of a timer come at once; waits count when the iterator is through. */
+/* Timer samples are taken from now on; waits count from when the iterator is through. */
 static int begin_by_iterator(struct sb_session *session)
 {
 	int err = seed_existing(session);
@@ -225,11 +230,17 @@ int sb_session_start(struct sb_session *session)
 		session->links_root = sb_links_prepare();
 	err = sb_targets_follow_existing(session->opts.targets, session->skel);
 	if (err)
-		return sb_err(err, "cannot list the children of the targets");
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot list the children of the targets");
 	settle_targets(session);
 	err = session->begin ? begin_by_iterator(session) : begin_at_once(session);
 	if (err)
 		return err;
+	sb_thinning_add_ration(&session->thinning, sb_symbolizer_ration(session->opts.symbolizer));
+	if (session->unwinder)
+		sb_thinning_add_ration(&session->thinning, sb_unwinder_ration(session->unwinder));
+	if (session->interps)
+		sb_thinning_add_ration(&session->thinning, sb_interpwatch_ration(session->interps));
 	sb_thinning_start(&session->thinning, bpf_ns(session));
 	return 0;
 }
@@ -258,22 +269,23 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
 {
 	struct sb_symbolizer *sym = session->opts.symbolizer;
 	struct sb_rawstacks_into into;
-	size_t i;
+	const uint32_t *tgids;
+	size_t i, nr_tgids;
 	int err;
 
 	how_to_unwind(session, &into);
-	session->new_tgids.nr = 0;
-	err = sb_drain_run(session->drain, &session->new_tgids);
+	err = sb_drain_run(session->drain);
 	if (err)
 		return err;
-	err = sb_procwatch_drain(session->procwatch, sym);
+	err = sb_procwatch_drain(session->procwatch, sym, session->opts.processes);
 	if (err)
 		return err;
-	for (i = 0; i < session->new_tgids.nr; i++) {
-		err = sb_symbolizer_seed(sym, sb_now_ns(), session->new_tgids.at[i]);
+	tgids = sb_drain_processes(session->drain, &nr_tgids);
+	for (i = 0; i < nr_tgids; i++) {
+		err = sb_symbolizer_seed(sym, sb_now_ns(), tgids[i]);
 		if (err == -ENOMEM)
 			return err;
-		/* Gone or closed to us: its frames will say so. */
+		/* If it is gone or cannot be read, its frames will have that as their reason. */
 	}
 	err = sb_rawstacks_unwind(sb_drain_raw(session->drain), sym, &into);
 	into.is_asleep = true;
@@ -310,36 +322,25 @@ int sb_session_pending(struct sb_session *session, const struct sb_stack_id **re
 			err = views->at[i]->pending(session->skel, &session->pending);
 	*ret_ids = session->pending.at;
 	*ret_nr = session->pending.nr;
-	return err ? sb_explain(err, "list the stacks of what goes on") : 0;
+	return err ? sb_explain(session->opts.reason, err, "list the stacks of what goes on") : 0;
 }
 
-int sb_session_unwant(struct sb_session *session, uint64_t object)
+int sb_session_forget(struct sb_session *session, const struct sb_batch_evicted *evicted)
 {
+	const struct sampler_bpf *skel = session->skel;
 	const uint32_t unwanted = SB_OBJECT_UNWANTED;
+	size_t i;
 
-	if (bpf_map_update_elem(bpf_map__fd(session->skel->maps.objects_seen), &object, &unwanted,
-				BPF_ANY))
-		return -errno;
+	for (i = 0; i < evicted->nr_unwanted; i++)
+		if (bpf_map_update_elem(bpf_map__fd(skel->maps.objects_seen), &evicted->unwanted[i],
+					&unwanted, BPF_ANY))
+			return -errno;
+	/* A key that is not in the map is no error. */
+	for (i = 0; i < evicted->nr_stacks; i++)
+		bpf_map_delete_elem(bpf_map__fd(skel->maps.stacks_seen), &evicted->stacks[i]);
+	for (i = 0; i < evicted->nr_labels; i++)
+		bpf_map_delete_elem(bpf_map__fd(skel->maps.labels_seen), &evicted->labels[i]);
 	return 0;
-}
-
-void sb_session_forget_labels(struct sb_session *session, const uint64_t *ids, size_t nr)
-{
-	int fd = bpf_map__fd(session->skel->maps.labels_seen);
-	size_t i;
-
-	for (i = 0; i < nr; i++)
-		bpf_map_delete_elem(fd, &ids[i]);
-}
-
-void sb_session_forget_stacks(struct sb_session *session, const struct sb_stack_id *ids, size_t nr)
-{
-	int fd = bpf_map__fd(session->skel->maps.stacks_seen);
-	size_t i;
-
-	/* What is not there any more need not be deleted. */
-	for (i = 0; i < nr; i++)
-		bpf_map_delete_elem(fd, &ids[i]);
 }
 
 static void detach(struct sb_session *session)
@@ -376,9 +377,10 @@ void sb_session_free(struct sb_session *session)
 	sb_thinning_release(&session->thinning);
 	sb_vec_release(&session->links);
 	sb_procwatch_free(session->procwatch);
-	/* Its thread tells the next one. */
+	/* First those whose threads call the ones that follow. */
 	sb_unwinder_free(session->unwinder);
 	sb_interpwatch_free(session->interps);
+	sb_collector_free(session->collector);
 	sb_drain_free(session->drain);
 	sampler_bpf__destroy(session->skel);
 	sb_vec_release(&session->cpus);
@@ -386,7 +388,6 @@ void sb_session_free(struct sb_session *session)
 	sb_vec_release(&session->online_cpus);
 	if (session->hotplug_fd >= 0)
 		close(session->hotplug_fd);
-	sb_vec_release(&session->new_tgids);
 	free(session->stats);
 	free(session);
 }
@@ -396,7 +397,7 @@ void sb_session_govern(struct sb_session *session, const uint64_t *means)
 	sb_thinning_tick(&session->thinning, bpf_ns(session), means);
 }
 
-/* Whether it is a program of the view, or one that all have: those count for the first. */
+/* Whether a program belongs to the view. Programs that all views share count for the first one. */
 static bool is_of_view(const struct sb_session *session, uint32_t view, const char *program)
 {
 	const struct sb_views *views = &session->opts.views;
@@ -467,9 +468,13 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 		sb_unwinder_stats(session->unwinder, &ret_stats->unwinder);
 	if (session->interps)
 		sb_interpwatch_stats(session->interps, &ret_stats->interps);
+	sb_drain_stats(session->drain, &ret_stats->drain);
 	sb_thinning_stats(&session->thinning, view, &ret_stats->thinning);
 	ret_stats->nr_sideband_records = watch.nr_records;
 	ret_stats->nr_sideband_lost = watch.nr_lost;
+	ret_stats->nr_sideband_skipped = watch.nr_skipped;
+	ret_stats->nr_skipping = watch.nr_skipping;
+	memcpy(ret_stats->skipping, watch.skipping, sizeof(watch.skipping));
 	ret_stats->nr_no_fd = watch.nr_no_fd;
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One run of a view, or of several at once, from open to the last drain:
+ * One run of a view, or of several views at once: it loads the BPF programs, attaches them, and
+ * collects what they count. The sequence of calls is
  *
  *	new (open, prepare, load) -> start (attach, enable) -> drain... -> stop -> drain -> free
  *
- * One thread calls all of this; the side-band reader (procwatch) is a thread of the session's own.
+ * Thread: one thread makes all calls. The session has threads of its own: one reads the next batch
+ * from the kernel while the caller is busy with the last one (collector.h), others serve the BPF
+ * side (procwatch.h, unwinder.h, interpwatch.h).
  */
 #ifndef SB_CAPTURE_SESSION_H
 #define SB_CAPTURE_SESSION_H
@@ -14,14 +17,18 @@
 #include <stdint.h>
 
 #include "base/num.h"
+#include "base/reason.h"
+#include "bpf/abi/sb_abi.h"
 #include "capture/batch.h"
+#include "capture/drain.h"
 #include "capture/interpwatch.h"
+#include "capture/procwatch.h"
 #include "capture/thinning.h"
 #include "capture/unwinder.h"
-#include "sb_abi.h"
 #include "views/view.h"
 
 struct sb_interp;
+struct sb_processes;
 struct sb_session;
 struct sb_symbolizer;
 
@@ -30,7 +37,8 @@ struct sb_comm_rule {
 	uint32_t rule;			      /* SB_RULE_ALLOW or SB_RULE_DENY */
 };
 
-/* Which tasks. Rules of all kinds add up; a deny rule wins over every allow rule. */
+/* Which tasks to sample. Rules of all kinds are combined; a deny rule wins over every allow
+ * rule. */
 struct sb_targets {
 	SB_VEC(struct sb_pid_rule {
 		uint32_t pid;  /* a tgid in `tgids`, a tid in `tids` */
@@ -40,107 +48,136 @@ struct sb_targets {
 	struct sb_comm_rule comms[SB_RULES_MAX];
 	struct sb_uid_rule uids[SB_RULES_MAX];
 	struct sb_cgroup_rule {
-		char *path; /* below the cgroup2 mount, or a full path; owned */
+		char *path; /* relative to the cgroup2 mount, or absolute; owned */
 		uint32_t rule;
 	} cgroups[SB_RULES_MAX];
 	size_t nr_comms, nr_uids, nr_cgroups;
-	bool follow_children; /* of the allowed tgids, now and later */
+	bool follow_children; /* sample descendants of the allowed tgids, too */
 };
 void sb_targets_release(struct sb_targets *targets);
 
 struct sb_session_opts {
 	struct sb_views views;
-	struct sb_view_opts view_opts; /* of all */
+	struct sb_view_opts view_opts; /* for all views */
 	const struct sb_targets *targets;
-	struct sb_symbolizer *symbolizer; /* borrowed; is fed what happens to processes */
-	struct sb_interp *interp;	  /* borrowed; NULL: no frames of interpreters */
-	bool interp_lines;		  /* their positions are wanted */
-	bool labels;			  /* and labels of threads */
-	const char *command;		  /* about to be run, see sb_cmdfiles_find(); or NULL */
+	struct sb_symbolizer *symbolizer; /* borrowed; is told what happens to processes */
+	struct sb_processes *processes;	  /* borrowed; is told which processes have ended */
+	struct sb_interp
+		*interp;     /* borrowed, with the same registry; NULL: no frames of interpreters */
+	bool interp_lines;   /* ship positions in interpreter frames, too */
+	bool labels;	     /* read labels of threads, too */
+	const char *command; /* that is about to run, see sb_cmdfiles_find(); or NULL */
 	uint32_t command_tgid;
-	struct sb_parser *parser; /* borrowed: who compiles unwind tables; NULL: we do */
+	struct sb_parser *parser; /* borrowed: compiles unwind tables; NULL: this process does */
 	uint32_t freq_hz;
 	bool is_freq_asked;   /* see struct sb_thinning_opts */
 	const char *event;    /* "cpu-clock" (default), "cycles" */
-	const uint32_t *cpus; /* NULL: all, those that come online later too */
+	const uint32_t *cpus; /* NULL: all CPUs, those that come online later included */
 	size_t nr_cpus;
 	uint32_t sides;			 /* SB_SIDE_* */
 	uint32_t by;			 /* SB_BY_* */
 	uint32_t unwind;		 /* SB_UNWIND_* */
-	uint64_t unwind_bytes_max;	 /* of unwind tables; 0: a default */
+	uint64_t unwind_bytes_max;	 /* memory for unwind tables; 0: a default */
 	uint32_t depth_max;		 /* frames of a user stack; 0: SB_USTACK_DEPTH_MAX */
-	uint32_t counts_max, stacks_max; /* entries; 0: defaults, for each view */
-	bool is_lasting;     /* for so long that its first second is none to make room for */
-	double overhead_max; /* of all CPUs, see capture/thinning.h; 0: no limit */
+	uint32_t counts_max, stacks_max; /* map entries; 0: defaults, for each view */
+	struct sb_reason
+		*reason;     /* borrowed: receives why a function of the session failed, or NULL */
+	bool is_lasting;     /* a long run: smaller ring, without room for the burst of its start */
+	double overhead_max; /* as a part of all CPUs, see thinning.h; 0: no limit */
 };
 
 /*
- * Open, prepare, load. On failure the reason has been logged as one sentence.
- * Return: 0, -EPERM/-EACCES (privilege), -EOPNOTSUPP (kernel), -ESRCH (no such target), others.
+ * Open the BPF object, prepare it and load it. On failure opts->reason has the cause. *ret_session
+ * is owned by the caller. What pointers in @opts point to must live as long as the session.
+ * Return: 0; -EPERM, -EACCES without privilege; -EOPNOTSUPP when the kernel cannot do it; -ESRCH
+ * when a target does not exist; or another negative errno.
  */
 int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session);
+/* Attach the programs and begin to sample. Waits until unwind tables and interpreters of the
+ * targets are known, at most 0.5 s, with opts->command 2 s. Return: 0 or a negative errno, with
+ * opts->reason. */
 int sb_session_start(struct sb_session *session);
-/* Return: when the samples began (CLOCK_MONOTONIC); after sb_session_start(). */
+/* Return: the time at which sampling began (CLOCK_MONOTONIC). Valid after sb_session_start(). */
 uint64_t sb_session_began_ns(const struct sb_session *session);
-/* Take no sample after @end_ns (CLOCK_MONOTONIC), even if sb_session_stop() comes later. */
+/* Take no samples after @end_ns (CLOCK_MONOTONIC), even if sb_session_stop() is called later. */
 void sb_session_end_at(struct sb_session *session, uint64_t end_ns);
-/* Follow a process made after sb_session_new(), e.g. the command of -- CMD. */
+/* Add a target that was created after sb_session_new(), e.g. the command of -- CMD. Return: 0 or a
+ * negative errno. */
 int sb_session_follow(struct sb_session *session, uint32_t tgid, bool children);
 
-/* Return: a descriptor that becomes readable when a drain is due early; owned by the session. */
+/* Return: a descriptor that is readable when sb_session_drain() should be called early; owned by
+ * the session. */
 int sb_session_poll_fd(const struct sb_session *session);
-/* Collect what came since the last drain, and tell the symbolizer about processes first. */
+/*
+ * Collect all counts and stacks since the last drain, after the symbolizer was told what happened
+ * to processes. *ret_batch is owned by the session and valid until the next drain. Return: 0 or a
+ * negative errno.
+ */
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch);
-/* Return: a descriptor that is readable when sb_session_hotplug() is due early, or -1; owned by the
- * session. */
+/* Return: a descriptor that is readable when sb_session_hotplug() should be called; -1: there is
+ * none, so call it from time to time. Owned by the session. */
 int sb_session_hotplug_fd(const struct sb_session *session);
-/* CPUs that came online since the last call, again or for the first time, are sampled from now on. */
+/* Begin to sample CPUs that came online since the last call, and let go of those that went offline.
+ * A CPU that cannot be sampled is counted. Return: 0; or a negative errno when the list of CPUs
+ * cannot be read. */
 int sb_session_hotplug(struct sb_session *session);
 /*
- * Look what the run costs, and make it cheaper where that is more than overhead_max: once a second or so.
- * @means: of each view, the weight of a sample so far, 0: there is none yet.
+ * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about
+ * once a second.
+ * @means: for each view, the mean weight of its samples so far; 0 when there was no sample yet
  */
 void sb_session_govern(struct sb_session *session, const uint64_t *means);
-/* What is going on and would be accounted when it ends is accounted up to now: before a snapshot. On failure the
- * reason has been logged, here and by sb_session_stop(). */
+/* Before a snapshot: account for waits that are not over, up to now. Return: 0 or a negative errno,
+ * with opts->reason. */
 int sb_session_settle(struct sb_session *session);
-/* An object that no sample is wanted of: the BPF side leaves out what it can. */
-int sb_session_unwant(struct sb_session *session, uint64_t object);
-/* Stacks, zeros and doubles among them, that samples will name which have begun; valid until the next call. What is
- * not among them then, nor in the next two batches, is named by nobody that was not shipped it again. */
+/*
+ * Get the IDs of stacks that pending samples still reference. The array may contain zeros and
+ * duplicates; it is owned by the session and valid until the next call. An ID that is missing from
+ * it and from the next two batches can be evicted safely. Return: 0 or a negative errno, with
+ * opts->reason.
+ */
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
 		       size_t *ret_nr);
-/* Stacks that user space has forgotten are shipped again when they come again. */
-void sb_session_forget_stacks(struct sb_session *session, const struct sb_stack_id *ids, size_t nr);
-/* The same for sets of labels. */
-void sb_session_forget_labels(struct sb_session *session, const uint64_t *ids, size_t nr);
+/*
+ * Make the BPF side ship evicted stacks and labels again when they are next seen, and drop samples
+ * of unwanted objects where it can. Return: 0 or a negative errno.
+ */
+int sb_session_forget(struct sb_session *session, const struct sb_batch_evicted *evicted);
+/* End sampling and detach. Drain once more after it, for what was counted last. Return: 0 or a
+ * negative errno, with opts->reason. */
 int sb_session_stop(struct sb_session *session);
+/* Detach what is still attached, end the threads, and free. Accepts NULL. */
 void sb_session_free(struct sb_session *session);
 
-/* Figures so far; those marked are of one view, the rest is of the run. */
+/* Figures so far. Those "of the view" are of one view, the rest is of the run. */
 struct sb_session_stats {
-	int err; /* the counters that follow could not be read: a negative errno */
+	int err; /* 0; or a negative errno: `stat` could not be read */
 	uint64_t stat[SB_STAT_MAX];
-	uint64_t nr_lost; /* of the view: samples, all ways to lose one */
+	uint64_t nr_lost; /* of the view: lost samples of all causes */
 	uint64_t
 		nr_skipped_recursion; /* of the view: samples skipped by the kernel inside another BPF program */
 	uint64_t nr_sideband_records, nr_sideband_lost;
-	uint64_t nr_no_fd;	  /* new files that were not opened for want of a descriptor */
+	uint64_t nr_sideband_skipped,
+		nr_skipping; /* skipped records, and their processes: they map too often, see churn.h */
+	char skipping[SB_SKIPPING_BYTES];
+	uint64_t nr_no_fd;	  /* new files that were not opened for lack of descriptors */
 	uint64_t nr_counts_lost;  /* counts whose stack never came */
 	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */
 	uint32_t nr_cpus;
 	uint32_t freq_hz;
-	uint64_t nr_cpus_went, nr_cpus_came; /* offline, online, in the run */
-	uint64_t nr_cpus_refused;	     /* of those that came: could not be sampled */
-	uint64_t nr_asleep, nr_asleep_lost; /* threads looked at while they slept; those that ran */
-	uint64_t expected;		    /* of the view, see struct sb_view; 0: not known */
+	uint64_t nr_cpus_went, nr_cpus_came; /* went offline, came online during the run */
+	uint64_t nr_cpus_refused;	     /* came online, but could not be sampled */
+	uint64_t nr_asleep, nr_asleep_lost;  /* sleeping threads: all; those that ran meanwhile */
+	uint64_t expected;		     /* of the view: sb_view.expected(); 0: not known */
 	struct sb_interpwatch_stats interps; /* zero without interpreters */
 	struct sb_unwinder_stats unwinder;   /* zero without SB_UNWIND_CFI */
-	struct sb_thinning_stats thinning;   /* of the view */
+	struct sb_drain_stats drain;
+	struct sb_thinning_stats thinning; /* of the view */
 };
-/* What the view of that number says about how it works here: calls @row for each line. */
+/* Call @row for each line of sb_view.report() of the view with index @view. */
 void sb_session_report(const struct sb_session *session, uint32_t view,
 		       void (*row)(const char *name, const char *value));
+/* Get the figures; @view is the index of a view. */
 void sb_session_stats(const struct sb_session *session, uint32_t view,
 		      struct sb_session_stats *ret_stats);
 

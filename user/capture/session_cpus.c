@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* CPUs that are sampled by time: their timers; those that come and go. */
+/* The timers of the CPUs that are sampled, and CPUs that go offline or come online. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <unistd.h>
@@ -11,7 +11,8 @@
 #include "capture/refused.h"
 #include "capture/session_priv.h"
 
-/* The link, which owns @fd, becomes the session's. Return: 0 or -ENOMEM, said. */
+/* Add a timer to the session, which owns @link then, and @link owns @fd. Return: 0 or -ENOMEM, with
+ * the reason. */
 static int keep_timer(struct sb_session *session, struct bpf_link *link, int fd, uint32_t cpu)
 {
 	int err = sb_vec_reserve(&session->timer_cpus, session->timers.nr + 1);
@@ -24,7 +25,9 @@ static int keep_timer(struct sb_session *session, struct bpf_link *link, int fd,
 		session->timer_cpus.at[session->timer_cpus.nr++] = cpu;
 		err = sb_thinning_add_timer(&session->thinning, fd, cpu);
 	}
-	return err ? sb_err(err, "cannot keep the timer of CPU %u", cpu) : 0;
+	return err ? sb_reason_set(session->opts.reason, err, "cannot keep the timer of CPU %u",
+				   cpu)
+		   : 0;
 }
 
 static int attach_timer(struct sb_session *session, uint32_t cpu)
@@ -36,23 +39,25 @@ static int attach_timer(struct sb_session *session, uint32_t cpu)
 	if (fd == -ENODEV)
 		return fd;
 	if (fd == -ENOENT || fd == -EOPNOTSUPP) {
-		sb_err(0, "this machine has no event '%s'; use -e cpu-clock", session->opts.event);
+		sb_reason_set(session->opts.reason, 0,
+			      "this machine has no event '%s'; use -e cpu-clock",
+			      session->opts.event);
 		return -EOPNOTSUPP;
 	}
 	if (fd == -EINVAL) {
-		sb_err(0,
-		       "cannot sample '%s' %u times a second; see -e, -F and sysctl "
-		       "kernel.perf_event_max_sample_rate",
-		       session->opts.event, session->opts.freq_hz);
+		sb_reason_set(session->opts.reason, 0,
+			      "cannot sample '%s' %u times a second; see -e, -F and sysctl "
+			      "kernel.perf_event_max_sample_rate",
+			      session->opts.event, session->opts.freq_hz);
 		return fd;
 	}
 	if (fd < 0)
-		return sb_explain(fd, "open a timer");
+		return sb_explain(session->opts.reason, fd, "open a timer");
 	link = bpf_program__attach_perf_event(session->timer, fd);
 	if (!link) {
 		err = -errno;
 		close(fd);
-		return sb_explain(err, "attach to a timer");
+		return sb_explain(session->opts.reason, err, "attach to a timer");
 	}
 	return keep_timer(session, link, fd, cpu);
 }
@@ -69,7 +74,8 @@ int sb_session_attach_timers(struct sb_session *session)
 		if (err == -ENODEV && !session->opts.cpus)
 			continue; /* went offline meanwhile */
 		if (err == -ENODEV)
-			sb_err(0, "CPU %u is not online", session->cpus.at[i]);
+			sb_reason_set(session->opts.reason, 0, "CPU %u is not online",
+				      session->cpus.at[i]);
 		if (err)
 			return err;
 	}
@@ -100,7 +106,7 @@ static void remove_cpu(sb_vec_u32 *cpus, size_t i)
 	cpus->at[i] = cpus->at[--cpus->nr];
 }
 
-/* The @i-th of those that were online. Its events are dead. */
+/* Let go of the @i-th CPU that was online. Its events do not work any more. */
 static void drop_cpu(struct sb_session *session, size_t i)
 {
 	uint32_t cpu = session->online_cpus.at[i];
@@ -117,7 +123,8 @@ static void drop_cpu(struct sb_session *session, size_t i)
 	session->nr_cpus_went++;
 }
 
-/* What fails now would fail at each look. Return: 0; -ENODEV: it is offline again; others. */
+/* A failure is final, since it would repeat at each look. Return: 0; -ENODEV: it is offline again;
+ * another negative errno. */
 static int add_cpu(struct sb_session *session, uint32_t cpu)
 {
 	bool is_sampled = !session->opts.cpus || has_cpu(&session->cpus, cpu);
@@ -134,7 +141,8 @@ static int add_cpu(struct sb_session *session, uint32_t cpu)
 	return err;
 }
 
-/* @gone: were offline since the last look, for a moment at least; @is_any: all may have been. */
+/* @gone: CPUs that were offline since the last look, even if only for a moment; @is_any: all CPUs
+ * may have been. */
 static void drop_cpus(struct sb_session *session, const sb_vec_u32 *online, const sb_vec_u32 *gone,
 		      bool is_any)
 {
@@ -160,7 +168,14 @@ static void add_cpus(struct sb_session *session, const sb_vec_u32 *online)
 		if (err == -ENODEV)
 			continue; /* offline again */
 		session->nr_cpus_came++;
-		session->nr_cpus_refused += err != 0;
+		if (!err)
+			continue;
+		/* The run continues, and the closing report says how many. */
+		session->nr_cpus_refused++;
+		if (session->opts.reason) {
+			sb_debug("CPU %u: %s", online->at[i], session->opts.reason->text);
+			*session->opts.reason = (struct sb_reason){};
+		}
 	}
 }
 
@@ -171,7 +186,7 @@ int sb_session_hotplug(struct sb_session *session)
 
 	if (session->hotplug_fd >= 0)
 		err = sb_hotplug_read(session->hotplug_fd, &gone);
-	/* In this order: whatever went offline before it is in the list again has been told of. */
+	/* The order matters: a CPU that is in the list again was reported as offline before. */
 	read_err = sb_cpus_online(&online);
 	if (!read_err) {
 		drop_cpus(session, &online, &gone, err != 0);
@@ -179,5 +194,7 @@ int sb_session_hotplug(struct sb_session *session)
 	}
 	sb_vec_release(&online);
 	sb_vec_release(&gone);
-	return read_err ? sb_err(read_err, "cannot read which CPUs are online") : 0;
+	return read_err ? sb_reason_set(session->opts.reason, read_err,
+					"cannot read which CPUs are online")
+			: 0;
 }

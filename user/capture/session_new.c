@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* From what was asked for to BPF programs that are loaded, and threads that stand beside them. */
+/* Makes a session: options become loaded BPF programs, and the threads that serve them. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "capture/cmdfiles.h"
+#include "capture/collector.h"
 #include "capture/drain.h"
 #include "capture/hotplug.h"
 #include "capture/interpwatch.h"
@@ -22,36 +23,40 @@
 #include "capture/session_priv.h"
 #include "capture/targets.h"
 #include "capture/unwinder.h"
-#include "parser.h"
-#include "sb_sym.h"
+#include "symbolizer/sb_sym.h"
+#include "symbolizer/unwind/parser.h"
 #include "views/skel.h"
 
-/* Of each view: keys of one generation of counts: 5 MB of kernel memory each. Three quarters full wakes us. */
+/* Keys in one map of counts, for each view: 5 MB of kernel memory each. When it is three quarters
+ * full, we are woken. */
 #define COUNTS_MAX_DEFAULT    32768u
-/* The same: names of distinct stacks: 5 MB. Beyond, stacks are shipped at each sample instead of once. */
+/* IDs of distinct stacks that are remembered, for each view: 5 MB. Beyond it, stacks are shipped
+ * with each sample. */
 #define STACKS_MAX_DEFAULT    65536u
 #define EVENT_DEFAULT	      "cpu-clock"
 /* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
 #define MEMOS_PER_SLOT	      128u
-/* Programs that a run goes on without, see sb_view_do_without(): one by one, it is opened again for each. */
+/* Programs that a run can go without: see sb_view_do_without(). The object is opened again for each
+ * one. */
 #define NR_WITHOUT_MAX	      4u
 /* The ring `events`: room for raw stacks of each CPU (raw.bpf.c) when a run begins. */
 #define EVENTS_BYTES_PER_CPU  (2u << 20)
 #define EVENTS_BYTES_MIN      (4u << 20)
 #define EVENTS_BYTES_MAX      (64u << 20)
-/* Of a lasting run: what it maps of a ring counts twice. */
+/* The same for a long run. A ring that is mapped counts twice as memory of the process. */
 #define LASTING_BYTES_PER_CPU (1u << 20)
 #define LASTING_BYTES_MAX     (16u << 20)
 
-static int check_kernel(void)
+static int check_kernel(struct sb_reason *reason)
 {
 	char ns[64];
 	ssize_t len;
 
 	if (!sb_can_access("/sys/kernel/btf/vmlinux", R_OK)) {
-		sb_err(0,
-		       "this kernel has no BTF (/sys/kernel/btf/vmlinux); Linux 5.15 or newer with "
-		       "CONFIG_DEBUG_INFO_BTF is needed");
+		sb_reason_set(
+			reason, 0,
+			"this kernel has no BTF (/sys/kernel/btf/vmlinux); Linux 5.15 or newer with "
+			"CONFIG_DEBUG_INFO_BTF is needed");
 		return -EOPNOTSUPP;
 	}
 	/* 4026531836 is PROC_PID_INIT_INO. BPF sees the pids of that namespace, /proc ours. */
@@ -59,9 +64,10 @@ static int check_kernel(void)
 	if (len > 0) {
 		ns[len] = '\0';
 		if (strcmp(ns, "pid:[4026531836]")) {
-			sb_err(0,
-			       "not in the host's pid namespace, so processes cannot be told apart; "
-			       "start the container with --pid=host");
+			sb_reason_set(
+				reason, 0,
+				"not in the host's pid namespace, so processes cannot be told apart; "
+				"start the container with --pid=host");
 			return -EOPNOTSUPP;
 		}
 	}
@@ -83,7 +89,8 @@ static int choose_cpus(struct sb_session *session)
 	return 0;
 }
 
-/* Side-band needs every CPU, also those that are not sampled: processes migrate. */
+/* Side-band records are needed from every CPU, also from those that are not sampled, because
+ * processes migrate. */
 static int start_procwatch(struct sb_session *session)
 {
 	sb_vec_u32 *online = &session->online_cpus;
@@ -93,7 +100,7 @@ static int start_procwatch(struct sb_session *session)
 	err = sb_cpus_online(online);
 	if (!err)
 		err = sb_procwatch_new(online->at, online->nr, &session->procwatch);
-	return err ? sb_explain(err, "watch processes with perf events") : 0;
+	return err ? sb_explain(session->opts.reason, err, "watch processes with perf events") : 0;
 }
 
 /* The size of a ring is a power of two. */
@@ -111,7 +118,7 @@ static uint32_t events_bytes(const struct sb_session *session)
 	return nr_bytes;
 }
 
-/* Whose samples are taken in which slot. */
+/* For each scratch slot, the view whose samples are taken in it. */
 static void prepare_slots(struct sb_session *session)
 {
 	const struct sb_views *views = &session->opts.views;
@@ -127,7 +134,7 @@ static void prepare_slots(struct sb_session *session)
 	}
 }
 
-/* Of programs that take user stacks. */
+/* The slots of programs that take user stacks. */
 static uint32_t slots_of(const struct sb_views *views)
 {
 	uint32_t slots = 0;
@@ -138,7 +145,7 @@ static uint32_t slots_of(const struct sb_views *views)
 	return slots;
 }
 
-/* Events come to the same places again; timers do not. */
+/* Programs at events see the same stacks again; timers do not. */
 static int prepare_memos(struct sb_session *session)
 {
 	uint32_t *first = (uint32_t *)session->skel->rodata->cfg_memo_first;
@@ -153,7 +160,7 @@ static int prepare_memos(struct sb_session *session)
 	return bpf_map__set_max_entries(session->skel->maps.memos, nr ? MEMOS_PER_SLOT * nr : 1);
 }
 
-/* What only the walk by unwind tables needs. */
+/* Set up what only the walk by unwind tables needs. */
 static int prepare_tables(struct sb_session *session)
 {
 	struct sampler_bpf *skel = session->skel;
@@ -170,13 +177,14 @@ static int prepare_tables(struct sb_session *session)
 		skel->rodata->cfg_first_tgid = session->opts.command_tgid;
 	err = prepare_memos(session);
 	if (err)
-		return sb_err(err, "cannot size the memory of walks");
+		return sb_reason_set(session->opts.reason, err, "cannot size the memory of walks");
 	err = bpf_map__set_max_entries(skel->maps.raw_records,
 				       nr_slots * (uint32_t)libbpf_num_possible_cpus());
 	if (err)
-		return sb_err(err, "cannot size the pieces of stack");
+		return sb_reason_set(session->opts.reason, err, "cannot size the pieces of stack");
 	err = sb_unwinder_prepare(session->unwinder, skel);
-	return err ? sb_err(err, "cannot prepare the unwind tables") : 0;
+	return err ? sb_reason_set(session->opts.reason, err, "cannot prepare the unwind tables")
+		   : 0;
 }
 
 static int prepare_views(struct sb_session *session)
@@ -192,12 +200,14 @@ static int prepare_views(struct sb_session *session)
 		objects_max += opts->views.at[i]->objects_max;
 	err = objects_max ? bpf_map__set_max_entries(skel->maps.objects_seen, objects_max) : 0;
 	if (err)
-		return sb_err(err, "cannot size the table of objects");
+		return sb_reason_set(session->opts.reason, err, "cannot size the table of objects");
 	session->opts.view_opts.is_governed = opts->overhead_max > 0;
 	for (i = 0; i < opts->views.nr; i++) {
 		err = opts->views.at[i]->prepare(skel, &opts->view_opts);
 		if (err)
-			return sb_err(err, "cannot prepare the view '%s'", opts->views.at[i]->name);
+			return sb_reason_set(session->opts.reason, err,
+					     "cannot prepare the view '%s'",
+					     opts->views.at[i]->kind->name);
 	}
 	return 0;
 }
@@ -222,14 +232,16 @@ static int prepare(struct sb_session *session)
 	skel->rodata->cfg_started_boot_ns = sb_boot_ns();
 	err = bpf_map__set_max_entries(skel->maps.counts_first, opts->counts_max);
 	if (err)
-		return sb_err(err, "cannot size the table of %u counts", opts->counts_max);
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot size the table of %u counts", opts->counts_max);
 	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
 	if (err)
-		return sb_err(err, "cannot size the table of %u stacks", opts->stacks_max);
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot size the table of %u stacks", opts->stacks_max);
 	err = bpf_map__set_max_entries(skel->maps.events, events_bytes(session));
 	if (err)
-		return sb_err(err, "cannot size the ring of stacks");
-	err = sb_targets_prepare(opts->targets, skel);
+		return sb_reason_set(session->opts.reason, err, "cannot size the ring of stacks");
+	err = sb_targets_prepare(opts->targets, skel, opts->reason);
 	if (err)
 		return err;
 	err = prepare_tables(session);
@@ -238,7 +250,8 @@ static int prepare(struct sb_session *session)
 	if (opts->interp)
 		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
 	if (err)
-		return sb_err(err, "cannot size the tables of interpreters");
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot size the tables of interpreters");
 	err = prepare_views(session);
 	if (err)
 		return err;
@@ -284,9 +297,7 @@ static void on_interp_need(void *arg, const struct sb_uw_need_event *need, bool 
 {
 	const struct sb_session *session = arg;
 
-	sb_interpwatch_need(session->interps,
-			    &(struct sb_interp_space){ need->start_ns, need->tgid, need->exec_id },
-			    is_plain);
+	sb_interpwatch_need(session->interps, &SB_SPACE_KEY(need), is_plain);
 }
 
 static int start_interps(struct sb_session *session)
@@ -295,16 +306,17 @@ static int start_interps(struct sb_session *session)
 
 	if (!session->opts.interp)
 		return 0;
-	err = sb_interpwatch_new(session->skel, session->opts.interp, &session->interps);
+	err = sb_interpwatch_new(session->skel, session->opts.processes, session->opts.interp,
+				 &session->interps);
 	session->asleep.interps = session->interps;
 	session->unwinder_interps =
 		(struct sb_unwinder_interps){ follow_interps, is_plain, on_interp_need, session };
 	if (!err && session->unwinder)
 		sb_unwinder_serve_interps(session->unwinder, &session->unwinder_interps);
-	return err ? sb_explain(err, "watch interpreters") : 0;
+	return err ? sb_explain(session->opts.reason, err, "watch interpreters") : 0;
 }
 
-/* Targets that run already: so that their first samples have all frames. */
+/* Prepare for targets that run already, so that their first samples have all frames. */
 static void expect_targets(struct sb_session *session)
 {
 	const struct sb_targets *targets = session->opts.targets;
@@ -322,7 +334,7 @@ static void expect_targets(struct sb_session *session)
 	}
 }
 
-/* So that the first samples of the command have all frames, too. */
+/* Prepare for the command, so that its first samples have all frames. */
 static void expect_command(struct sb_session *session)
 {
 	struct sb_cmdfiles *files;
@@ -331,7 +343,7 @@ static void expect_command(struct sb_session *session)
 	if (!session->opts.command || !session->unwinder)
 		return;
 	sb_unwinder_first(session->unwinder, session->opts.command_tgid);
-	/* The vDSO is everybody's. */
+	/* Every process has the vDSO. */
 	sb_unwinder_expect_file(session->unwinder, -1, session->opts.command_tgid);
 	files = sb_cmdfiles_find(session->opts.command);
 	for (i = 0; files && i < files->nr; i++)
@@ -349,14 +361,16 @@ static int make_unwinder(struct sb_session *session)
 	err = sb_unwinder_new(session->opts.unwind_bytes_max,
 			      sb_parser_seat(session->opts.parser, SB_PARSER_TABLES),
 			      &session->unwinder);
-	return err ? sb_explain(err, "make the memory of unwind tables") : 0;
+	return err ? sb_explain(session->opts.reason, err, "make the memory of unwind tables") : 0;
 }
 
 static int start_unwinder(struct sb_session *session)
 {
-	int err = session->unwinder ? sb_unwinder_start(session->unwinder, session->skel) : 0;
+	int err = session->unwinder ? sb_unwinder_start(session->unwinder, session->skel,
+							session->opts.processes)
+				    : 0;
 
-	return err ? sb_explain(err, "make unwind tables") : 0;
+	return err ? sb_explain(session->opts.reason, err, "make unwind tables") : 0;
 }
 
 struct refused {
@@ -364,7 +378,8 @@ struct refused {
 	size_t nr;
 };
 
-/* Return: 0; -EAGAIN: once more, without what the kernel has refused now; or a negative errno, logged. */
+/* Return: 0; -EAGAIN: try again, without what the kernel has just refused; or a negative errno,
+ * with the reason. */
 static int try_programs(struct sb_session *session, struct refused *refused)
 {
 	const char *name, *lacks = NULL;
@@ -373,14 +388,14 @@ static int try_programs(struct sb_session *session, struct refused *refused)
 
 	session->skel = sb_views_open(&session->opts.views);
 	if (!session->skel)
-		return sb_explain(-errno, "open the BPF object");
+		return sb_explain(session->opts.reason, -errno, "open the BPF object");
 	err = prepare(session);
 	if (err)
 		return err;
 	for (i = 0; i < refused->nr && !err; i++)
 		err = sb_view_do_without(session->skel, refused->names[i]);
 	if (err)
-		return sb_explain(err, "do without a BPF program");
+		return sb_explain(session->opts.reason, err, "do without a BPF program");
 	err = sb_load(session->skel);
 	if (!err)
 		return 0;
@@ -388,7 +403,7 @@ static int try_programs(struct sb_session *session, struct refused *refused)
 	if (name && refused->nr < NR_WITHOUT_MAX)
 		lacks = sb_view_lacks_without(name);
 	if (!lacks)
-		return sb_load_explain(err);
+		return sb_load_explain(session->opts.reason, err);
 	sb_warn("the kernel refuses the BPF program '%s' (%s), so %s", name, strerror(-err), lacks);
 	snprintf(refused->names[refused->nr++], sizeof(refused->names[0]), "%s", name);
 	sampler_bpf__destroy(sb_take(session->skel));
@@ -416,7 +431,10 @@ static int load(struct sb_session *session)
 		return err;
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
 	if (err)
-		return sb_explain(err, "make the maps of counts");
+		return sb_explain(session->opts.reason, err, "make the maps of counts");
+	err = sb_collector_new(session->drain, &session->collector);
+	if (err)
+		return sb_explain(session->opts.reason, err, "make a thread that drains");
 	err = start_unwinder(session);
 	if (!err)
 		err = start_interps(session);
@@ -425,7 +443,7 @@ static int load(struct sb_session *session)
 	sb_procwatch_notify(session->procwatch, on_news, session);
 	expect_targets(session);
 	expect_command(session);
-	return sb_targets_apply(session->opts.targets, session->skel);
+	return sb_targets_apply(session->opts.targets, session->skel, session->opts.reason);
 }
 
 static int make_stats(struct sb_session *session)
@@ -441,13 +459,13 @@ static int make_stats(struct sb_session *session)
 int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session)
 {
 	struct sb_session *session;
-	int err = check_kernel();
+	int err = check_kernel(opts->reason);
 
 	if (err)
 		return err;
 	session = calloc(1, sizeof(*session));
 	if (!session)
-		return sb_explain(-ENOMEM, "start");
+		return sb_explain(opts->reason, -ENOMEM, "start");
 	session->opts = *opts;
 	session->hotplug_fd = -1;
 	session->links_root = -1;
@@ -461,7 +479,7 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 	if (!err)
 		err = choose_cpus(session);
 	if (err)
-		sb_err(err, "cannot read which CPUs there are");
+		sb_reason_set(session->opts.reason, err, "cannot read which CPUs there are");
 	if (!err)
 		err = start_procwatch(session);
 	if (!err)

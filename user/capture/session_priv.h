@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Between the stages of a session: session_new.c makes it, session.c runs it, session_cpus.c has its timers. */
+/* The state of a session. session_new.c makes it, session.c runs it, session_cpus.c has its
+ * timers. */
 #ifndef SB_CAPTURE_SESSION_PRIV_H
 #define SB_CAPTURE_SESSION_PRIV_H
 
@@ -11,33 +12,34 @@
 #include "views/view.h"
 
 struct sb_session {
-	struct sb_session_opts opts; /* pointers in it are borrowed from the caller */
+	struct sb_session_opts opts; /* a copy; pointers in it are borrowed */
 	struct sampler_bpf *skel;
 	struct sb_drain *drain;
+	struct sb_collector *collector;
 	struct sb_procwatch *procwatch;
-	struct sb_interpwatch *interps; /* NULL: not asked for */
-	struct sb_unwinder *unwinder;	/* NULL without unwind tables */
+	struct sb_interpwatch *interps; /* NULL: no frames of interpreters */
+	struct sb_unwinder *unwinder;	/* NULL: no unwind tables */
 	struct sb_unwinder_interps unwinder_interps;
-	struct bpf_program *timer, *begin, *settle; /* of one of the views; NULL: none has one */
-	bool begins_with_timer;			    /* timer and begin are of the same one */
+	struct bpf_program *timer, *begin, *settle; /* each of one of the views, or NULL */
+	bool begins_with_timer;			    /* `timer` and `begin` are of the same view */
 	sb_vec_link links;
-	int links_root; /* see capture/detach.h */
+	int links_root; /* from sb_links_prepare() */
 	sb_vec_link timers;
-	sb_vec_u32 timer_cpus; /* of each of `timers` */
+	sb_vec_u32 timer_cpus; /* the CPU of each of `timers` */
 	struct sb_thinning thinning;
 	struct sb_asleep_stacks asleep;
-	sb_vec_u32 cpus;	/* that we sample */
-	sb_vec_u32 online_cpus; /* when last looked at; with events of ours */
-	int hotplug_fd;		/* -1: not to be had; then the list of CPUs has to do */
+	sb_vec_u32 cpus;	/* that are sampled */
+	sb_vec_u32 online_cpus; /* at the last look; they have perf events of the session */
+	int hotplug_fd;		/* from sb_hotplug_open(); -1: there is none */
 	uint64_t nr_cpus_went, nr_cpus_came, nr_cpus_refused;
-	sb_vec_u32 new_tgids; /* to be seeded */
 	sb_vec_stack_id pending;
 	uint64_t began_ns;
-	uint64_t *stats; /* of each CPU: room for reading them, so that it is there at the end */
+	uint64_t *stats; /* buffer for reading the counters of each CPU, allocated in advance */
 	struct sb_batch batch;
 };
 
-/* A timer of the view, if it has one, on each CPU that is sampled. Return: 0 or a negative errno, logged. */
+/* Attach the timer program, if a view has one, to a timer on each sampled CPU. Return: 0 or a
+ * negative errno, with opts.reason. */
 int sb_session_attach_timers(struct sb_session *session);
 
 #endif

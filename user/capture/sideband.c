@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
@@ -137,6 +138,21 @@ static int decode_lost(const void *body, size_t len, struct sb_sideband *ret)
 	ret->kind = SB_SIDEBAND_LOST;
 	ret->nr_lost = lost->nr_lost;
 	return 1;
+}
+
+bool sb_sideband_is_mmap(const struct perf_event_header *record, uint32_t *ret_tgid,
+			 uint64_t *ret_time_ns)
+{
+	const char *body = (const char *)(record + 1);
+	struct sample_id id;
+
+	if (record->type != PERF_RECORD_MMAP2 ||
+	    record->size < sizeof(*record) + sizeof(struct mmap2_body) + sizeof(id))
+		return false;
+	memcpy(ret_tgid, body + offsetof(struct mmap2_body, pid), sizeof(*ret_tgid));
+	memcpy(&id, body + record->size - sizeof(*record) - sizeof(id), sizeof(id));
+	*ret_time_ns = id.time_ns;
+	return true;
 }
 
 int sb_sideband_decode(const struct perf_event_header *record, struct sb_sideband *ret)

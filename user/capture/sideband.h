@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Side-band records, decoded and checked. Internal to capture; hostile only as far as a program
- * chooses its own names and mappings. */
+/* Decodes perf side-band records, and checks their sizes. Internal to capture. The kernel writes
+ * them; a program controls only its names and mappings. */
 #ifndef SB_CAPTURE_SIDEBAND_H
 #define SB_CAPTURE_SIDEBAND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "sb_sym.h"
+#include "symbolizer/sb_sym.h"
 
 struct perf_event_attr;
 struct perf_event_header;
@@ -25,20 +26,26 @@ struct sb_sideband {
 	uint32_t tgid;
 	uint32_t parent_tgid;	/* FORK */
 	uint64_t nr_lost;	/* LOST */
-	struct sb_sym_mmap map; /* MMAP; map.path points into the record */
+	struct sb_sym_mmap map; /* MMAP; map.path points into the record, map.fd is -1 */
 };
 
-/* The reader is woken by this much, about four programs started. Each wake-up costs the process that
- * causes it an interrupt, so not for every record; the reader looks by itself meanwhile. */
+/* The reader is woken when a ring has so many bytes, about four started programs. Each wake-up
+ * costs the process that causes it an interrupt, so there is none for each record; the reader also
+ * looks by itself. */
 #define SB_SIDEBAND_WAKE_BYTES 4096
 
-/* The event whose ring carries such records. */
+/* Fill in the event whose ring carries these records. */
 void sb_sideband_attr(struct perf_event_attr *attr);
 
 /*
- * Return: 1 and the record in *ret; 0: of no interest (threads, other kinds);
- * -EBADMSG: its sizes do not fit together.
+ * Decode a record. Return: 1 with *ret set; 0 when the record is of no interest (threads, other
+ * types); -EBADMSG when its sizes do not fit together.
  */
 int sb_sideband_decode(const struct perf_event_header *record, struct sb_sideband *ret);
+
+/* Return: whether it is a record of a mapping; then its process and time are set. The rest is not
+ * checked. */
+bool sb_sideband_is_mmap(const struct perf_event_header *record, uint32_t *ret_tgid,
+			 uint64_t *ret_time_ns);
 
 #endif

@@ -13,9 +13,8 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/log.h"
 #include "base/str.h"
-#include "procfs.h"
+#include "symbolizer/process/procfs.h"
 #include "views/skel.h"
 
 /* Processes that may be targets at one time when children are followed: as many as a default
@@ -74,7 +73,8 @@ static uint32_t count_allow(const struct sb_targets *targets)
 	return nr;
 }
 
-static int prepare_comms(const struct sb_targets *targets, struct sampler_bpf *skel)
+static int prepare_comms(const struct sb_targets *targets, struct sampler_bpf *skel,
+			 struct sb_reason *reason)
 {
 	/* The skeleton's copy is const volatile for the BPF side; here it is ours until load. */
 	struct sb_comm_matcher *rules = (struct sb_comm_matcher *)skel->rodata->cfg_comm_rules;
@@ -86,7 +86,7 @@ static int prepare_comms(const struct sb_targets *targets, struct sampler_bpf *s
 		int err = sb_comm_matcher_init(&rules[i], rule->glob, rule->rule);
 
 		if (err)
-			return sb_err(err, "pattern '%s' is too long", rule->glob);
+			return sb_reason_set(reason, err, "pattern '%s' is too long", rule->glob);
 	}
 	return 0;
 }
@@ -104,7 +104,8 @@ static int prepare_hooks(struct sampler_bpf *skel)
 	return err;
 }
 
-int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel)
+int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel,
+		       struct sb_reason *reason)
 {
 	struct sb_uid_rule *uids = (struct sb_uid_rule *)skel->rodata->cfg_uid_rules;
 	size_t nr_tgids = targets->follow_children ? FOLLOWED_MAX : targets->tgids.nr + 64, i;
@@ -119,18 +120,21 @@ int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *ske
 		((uint32_t *)skel->rodata->cfg_cgroup_rules)[i] = targets->cgroups[i].rule;
 	err = bpf_map__set_max_entries(skel->maps.target_tgids, (uint32_t)nr_tgids);
 	if (err)
-		return sb_err(err, "cannot size the table of %zu processes", nr_tgids);
+		return sb_reason_set(reason, err, "cannot size the table of %zu processes",
+				     nr_tgids);
 	err = bpf_map__set_max_entries(skel->maps.target_tids, (uint32_t)targets->tids.nr + 1);
 	if (err)
-		return sb_err(err, "cannot size the table of %zu threads", targets->tids.nr);
+		return sb_reason_set(reason, err, "cannot size the table of %zu threads",
+				     targets->tids.nr);
 	err = prepare_hooks(skel);
 	if (err)
-		return sb_err(err, "cannot switch on the hooks of fork, exec and exit");
-	return prepare_comms(targets, skel);
+		return sb_reason_set(reason, err,
+				     "cannot switch on the hooks of fork, exec and exit");
+	return prepare_comms(targets, skel, reason);
 }
 
 static int apply_pids(const struct bpf_map *map, const struct sb_pid_rule *rules, size_t nr,
-		      const char *what)
+		      const char *what, struct sb_reason *reason)
 {
 	char path[32];
 	size_t i;
@@ -138,11 +142,12 @@ static int apply_pids(const struct bpf_map *map, const struct sb_pid_rule *rules
 	for (i = 0; i < nr; i++) {
 		snprintf(path, sizeof(path), "/proc/%u", rules[i].pid);
 		if (!sb_can_access(path, F_OK)) {
-			sb_err(0, "there is no %s %u", what, rules[i].pid);
+			sb_reason_set(reason, 0, "there is no %s %u", what, rules[i].pid);
 			return -ESRCH;
 		}
 		if (bpf_map_update_elem(bpf_map__fd(map), &rules[i].pid, &rules[i].rule, BPF_ANY))
-			return sb_err(-errno, "cannot add %s %u", what, rules[i].pid);
+			return sb_reason_set(reason, -errno, "cannot add %s %u", what,
+					     rules[i].pid);
 	}
 	return 0;
 }
@@ -168,7 +173,8 @@ static int open_cgroup(const char *path)
 	return err;
 }
 
-static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *skel)
+static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *skel,
+			 struct sb_reason *reason)
 {
 	int map_fd = bpf_map__fd(skel->maps.target_cgroups);
 	uint32_t i;
@@ -179,39 +185,43 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 		struct stat st = {};
 
 		if (fd == -ENOENT) {
-			sb_err(0, "there is no cgroup '%s' below the cgroup2 mount", path);
+			sb_reason_set(reason, 0, "there is no cgroup '%s' below the cgroup2 mount",
+				      path);
 			return -ESRCH;
 		}
 		if (fd < 0)
-			return sb_err(fd, "cannot open cgroup '%s'", path);
+			return sb_reason_set(reason, fd, "cannot open cgroup '%s'", path);
 		if (fstat(fd, &st))
-			return sb_err(-errno, "cannot look at cgroup '%s'", path);
+			return sb_reason_set(reason, -errno, "cannot look at cgroup '%s'", path);
 		skel->bss->target_cgroup_ids[i] = st.st_ino; /* of kernfs: it is the id */
 		if (!bpf_map_update_elem(map_fd, &i, &fd, BPF_ANY))
 			continue;
 		if (errno != EBADF)
-			return sb_err(-errno, "cannot use cgroup '%s'", path);
-		sb_err(0, "'%s' is no directory of a cgroup2 file system", path);
+			return sb_reason_set(reason, -errno, "cannot use cgroup '%s'", path);
+		sb_reason_set(reason, 0, "'%s' is no directory of a cgroup2 file system", path);
 		return -ESRCH;
 	}
 	return 0;
 }
 
-int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel)
+int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
+		     struct sb_reason *reason)
 {
 	uint32_t self = (uint32_t)getpid();
 	int err;
 
-	err = apply_pids(skel->maps.target_tgids, targets->tgids.at, targets->tgids.nr, "process");
+	err = apply_pids(skel->maps.target_tgids, targets->tgids.at, targets->tgids.nr, "process",
+			 reason);
 	if (err)
 		return err;
-	err = apply_pids(skel->maps.target_tids, targets->tids.at, targets->tids.nr, "thread");
+	err = apply_pids(skel->maps.target_tids, targets->tids.at, targets->tids.nr, "thread",
+			 reason);
 	if (err)
 		return err;
 	err = sb_targets_add(skel, self, SB_RULE_DENY);
 	if (err)
-		return sb_err(err, "cannot leave ourselves out");
-	return apply_cgroups(targets, skel);
+		return sb_reason_set(reason, err, "cannot leave ourselves out");
+	return apply_cgroups(targets, skel, reason);
 }
 
 int sb_targets_add(struct sampler_bpf *skel, uint32_t tgid, uint32_t rule)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Targets -> settings and maps of the BPF side. Internal to capture. */
+/* Writes the targets of a run into the settings and maps of the BPF side. Internal to capture. */
 #ifndef SB_CAPTURE_TARGETS_H
 #define SB_CAPTURE_TARGETS_H
 
@@ -9,16 +9,21 @@
 
 struct sampler_bpf;
 
-/* Compile a glob of * and ?. Return: 0, or -E2BIG when it has too many positions. */
+/* Compile a glob of * and ?. Return: 0; -E2BIG when it is too long. */
 int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint32_t rule);
 
-/* Between open and load. Errors are logged. Return: 0 or a negative errno. */
-int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel);
-/* After load, before anything is attached: fill the maps; -ESRCH for a process there is not. */
-int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel);
-/* After the fork hook is attached: children that targets already have. */
+/* Write the settings and map sizes, between open and load. Return: 0 or a negative errno, with the
+ * cause in @reason. */
+int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *skel,
+		       struct sb_reason *reason);
+/* Fill the maps, after load and before anything is attached. Return: 0; -ESRCH when a target does
+ * not exist; or another negative errno, with the cause in @reason. */
+int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
+		     struct sb_reason *reason);
+/* With follow_children, add the existing descendants of targets. Call it after the fork hook is
+ * attached, so that none is missed. Return: 0 or a negative errno. */
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel);
-/* Let one more process in. */
+/* Set the rule of one more process (SB_RULE_*). Return: 0 or a negative errno. */
 int sb_targets_add(struct sampler_bpf *skel, uint32_t tgid, uint32_t rule);
 
 #endif

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "capture/thinning.h"
 
+#include <assert.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
+#include "bpf/abi/sb_abi.h"
 #include "capture/perf_event.h"
-#include "parser.h"
-#include "reader.h"
-#include "sb_abi.h"
+#include "symbolizer/process/reader.h"
+#include "symbolizer/unwind/parser.h"
 #include "views/skel.h"
 
 #define TIMER_STEPS_MAX 10u /* 1024 periods: of 999 Hz, one tick a second */
 #define TIMER_JUMP_MAX	3u
 #define VIEW_STEPS_MAX	10u
-/* What is left out of waits at the first step is far more than half of them. */
+/* The first step leaves out far more than half of all waits. */
 #define VIEW_JUMP_MAX	2u
 
 static struct sb_governor_reading read_cost(const struct sb_thinning *thinning, uint64_t bpf_ns)
@@ -22,6 +24,11 @@ static struct sb_governor_reading read_cost(const struct sb_thinning *thinning, 
 	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct sb_parser_stats parser;
 	struct sb_reader_stats readers;
+	uint64_t reread_ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < thinning->nr_rations; i++)
+		reread_ns += sb_ration_spent_ns(thinning->rations[i]);
 
 	sb_parser_stats(thinning->opts.parser, &parser);
 	sb_reader_stats(&readers);
@@ -29,6 +36,7 @@ static struct sb_governor_reading read_cost(const struct sb_thinning *thinning, 
 		.now_ns = sb_now_ns(),
 		.bpf_ns = bpf_ns,
 		.own_ns = sb_cpu_time_ns() + parser.cpu_ns + readers.cpu_ns,
+		.reread_ns = reread_ns,
 		.nr_cpus = nr_cpus > 0 ? (uint32_t)nr_cpus : 1,
 	};
 }
@@ -38,7 +46,7 @@ static bool has_timer(const struct sb_thinned *thinned)
 	return thinned->view->timer && !thinned->view->thin;
 }
 
-/* Down to 1 Hz. */
+/* The number of steps down to 1 Hz. */
 static uint32_t timer_steps(uint32_t freq_hz)
 {
 	uint32_t steps = 0;
@@ -61,7 +69,7 @@ static void init_view(struct sb_thinning *thinning, struct sb_thinned *thinned)
 			has_timer(thinned) ? timer_steps(thinning->opts.freq_hz) : VIEW_STEPS_MAX;
 }
 
-/* The timer comes last. */
+/* Let views of events take their steps before the timer. */
 static void order(struct sb_thinning *thinning)
 {
 	uint32_t nr_before = 0;
@@ -169,7 +177,7 @@ void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns)
 	sb_governor_init(&thinning->governor, &opts, &now);
 }
 
-/* Its part of the governor's step. */
+/* Return: the view's own step at the governor's step. */
 static uint32_t step_of(const struct sb_thinned *thinned, uint32_t step)
 {
 	step = step > thinned->nr_before ? step - thinned->nr_before : 0;
@@ -192,6 +200,12 @@ static void apply(struct sb_thinning *thinning, struct sb_thinned *thinned, uint
 		thinned->worst = weight;
 }
 
+void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *ration)
+{
+	assert(thinning->nr_rations < SB_ARRAY_SIZE(thinning->rations));
+	thinning->rations[thinning->nr_rations++] = ration;
+}
+
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means)
 {
 	const struct sb_governor_reading now = read_cost(thinning, bpf_ns);
@@ -200,6 +214,8 @@ void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint6
 
 	sb_debug("cost of a window: %.2f %% of the machine; step %u",
 		 100 * thinning->governor.stats.last, step);
+	for (i = 0; i < thinning->nr_rations; i++)
+		sb_ration_set_thrift(thinning->rations[i], thinning->governor.thrift);
 	for (i = 0; i < thinning->opts.views->nr; i++) {
 		struct sb_thinned *thinned = &thinning->views[i];
 
@@ -223,7 +239,7 @@ void sb_thinning_stats(const struct sb_thinning *thinning, uint32_t view,
 		.weight = thinned->worst,
 		.why_not = thinned->why_not,
 	};
-	/* Others were. */
+	/* Only other views were throttled. */
 	if (!worst)
 		ret_stats->governor.lowered_ns = 0;
 	if (has_timer(thinned))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How a run is made cheaper while it costs too much (--max-overhead): the steps of governor.h, put into
- * force. Timers fire once in 2, 4, ... of their periods, and a sample weighs as many; other views know
- * themselves (sb_view.thin). Sums stay what they were, on average. Of views that run at once, those of events take
- * all of their steps first, the same of each: what they cost goes with what the machine does. A timer costs what it
- * costs, which is little, and follows when they are at their end.
+ * Throttles the views of a run as the governor decides (governor.h, --max-overhead). Timers fire
+ * once in 2, 4, ... of their periods, and each sample has that weight; views of events do it
+ * themselves (sb_view.thin). So sums stay right on average. When several views run at once, those
+ * of events take all their steps first, the same step for each, because their cost grows with the
+ * load of the machine. The timer follows last: its cost is constant and small.
  *
- * What is in force for a timer is two things, its period and the weight of its ticks, and the second
- * one is written at once after the first: a timer whose period is set begins a new one, so a tick of
- * the wrong weight comes only if this thread is held up for a whole period between the two. (The period
- * that the kernel hands to programs is the one that the clock was opened with: hw.last_period.)
+ * A timer has a period and a weight, and the weight is written right after the period. A timer
+ * whose period is set begins a new one, so a sample has the wrong weight only if this thread is
+ * held up for a whole period between the two writes. (The period that the kernel hands to BPF
+ * programs is the one that the event was opened with: hw.last_period.)
  *
  * One thread. No privilege is needed once the timers are open.
  */
@@ -18,6 +18,7 @@
 
 #include <stdint.h>
 
+#include "base/ration.h"
 #include "base/vec.h"
 #include "capture/governor.h"
 #include "views/view.h"
@@ -27,19 +28,19 @@ struct sb_thinning_opts {
 	const struct sb_view_opts *view_opts;
 	double limit; /* see struct sb_governor_opts */
 	const char *event;
-	uint32_t freq_hz;   /* of the timers */
-	bool is_freq_asked; /* by the user: it gives way to the cost of its samples only */
-	const struct sb_parser *parser; /* borrowed: what it costs counts as well; may be NULL */
+	uint32_t freq_hz;   /* of the timers, at step 0 */
+	bool is_freq_asked; /* by the user: then it is lowered only for its cost in BPF */
+	const struct sb_parser *parser; /* borrowed: its CPU time counts, too; or NULL */
 };
 
-/* Of one view. */
+/* The state of one view. */
 struct sb_thinned {
 	const struct sb_view *view;
-	uint32_t step, step_max; /* in force; the last one that it can take */
-	uint32_t nr_before;	 /* steps that others take first */
-	uint64_t mean;		 /* see sb_view.thin; 0: not known yet */
-	uint64_t worst;		 /* what sb_view.thin said at the highest step */
-	const char *why_not;
+	uint32_t step, step_max; /* in force; the highest */
+	uint32_t nr_before;	 /* steps of the governor that other views take first */
+	uint64_t mean;		 /* for sb_view.thin; 0: not known yet */
+	uint64_t worst;		 /* the highest weight that sb_view.thin returned */
+	const char *why_not;	 /* why it cannot be throttled; NULL: it can */
 };
 
 struct sb_thinning {
@@ -52,34 +53,43 @@ struct sb_thinning {
 	})
 	timers;
 	struct sb_governor governor;
+	struct sb_ration *rations[4];
+	uint32_t nr_rations;
 };
 
 struct sb_thinning_stats {
 	struct sb_governor_stats governor;
 	double limit;	     /* 0: none */
-	double rate_hz;	     /* the lowest; 0: the view has no timer */
-	uint64_t weight;     /* the highest that made a sample, in the BPF side's unit; 0: none */
-	const char *why_not; /* the view cannot be made cheaper: the end of a sentence, or NULL */
+	double rate_hz;	     /* the lowest rate of the timer; 0: the view has none */
+	uint64_t weight;     /* the highest weight of a sample, in the BPF side's unit; 0: none */
+	const char *why_not; /* why the view cannot be throttled, the end of a sentence; or NULL */
 };
 
-/* @opts is copied, what it points to is borrowed. The view has been prepared. */
+/* Start with all views at step 0. @opts is copied, its pointers are borrowed. Call it after
+ * sb_view.prepare(). */
 void sb_thinning_init(struct sb_thinning *thinning, const struct sb_thinning_opts *opts,
 		      struct sampler_bpf *skel);
 void sb_thinning_release(struct sb_thinning *thinning);
 
-/* Another timer, which fires at the rate that was asked for. Return: 0 or a negative errno. */
+/* Add the timer of a CPU, opened at freq_hz; @fd stays with the caller. Return: 0 or a negative
+ * errno. */
 int sb_thinning_add_timer(struct sb_thinning *thinning, int fd, uint32_t cpu);
-/* Forget the timer of a CPU, or all of them, before they are closed. */
+/* Forget the timer of one CPU, or all timers, before they are closed. */
 void sb_thinning_forget_timer(struct sb_thinning *thinning, uint32_t cpu);
 void sb_thinning_forget_timers(struct sb_thinning *thinning);
 
-/* Everything is attached; @bpf_ns so far. */
+/* Begin to govern, when everything is attached. @bpf_ns: time in BPF programs so far. */
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
-/* Once a second or so. @means: of each view, the weight of a sample so far, 0: there is none yet. */
+/* Add a ration, borrowed, that limits work which does not depend on the number of samples. At most
+ * four. */
+void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *ration);
+
+/* End a window; call it about once a second. @bpf_ns: time in BPF programs so far. @means: for each
+ * view, the mean weight of its samples so far; 0 when there was no sample yet. */
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means);
 
-/* Of the view of that number; what the governor did is that of all. */
+/* Get the figures of the view with index @view. What the governor did is the same for all views. */
 void sb_thinning_stats(const struct sb_thinning *thinning, uint32_t view,
 		       struct sb_thinning_stats *ret_stats);
 

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "capture/privileges.h"
+#include "workers/privileges.h"
 
 /* They work for milliseconds, while every sample waits for what they make. */
 #define NICE (-10)

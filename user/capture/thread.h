@@ -5,15 +5,15 @@
 
 #include <pthread.h>
 
-/* Start a thread that takes no signals: they are for the thread that made us. It calls
- * sb_privileges_thread() first (capture/privileges.h). @name: 15 characters.
- * Return: 0 or a negative errno. */
+/* Start a thread with all signals blocked, since they are for the main thread. @run calls
+ * sb_privileges_thread() first (workers/privileges.h). @name: at most 15 characters. The caller
+ * joins it. Return: 0 or a negative errno. */
 int sb_thread_start(const char *name, void *(*run)(void *arg), void *arg, pthread_t *ret_thread);
 
-/* A condition whose timed waits are by CLOCK_MONOTONIC. */
+/* Initialise a condition variable whose timed waits use CLOCK_MONOTONIC. */
 void sb_cond_init(pthread_cond_t *cond);
 
-/* The calling thread goes before others, where that is allowed: what it makes is waited for. */
+/* Raise the priority of the calling thread, if that is allowed: samples wait for what it makes. */
 void sb_thread_hurry(void);
 
 #endif

@@ -15,19 +15,20 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
+#include "bpf/abi/sb_abi_unwind.h"
 #include "capture/news.h"
-#include "capture/privileges.h"
 #include "capture/server.h"
 #include "capture/thread.h"
 #include "capture/uwpool.h"
 #include "capture/uwprocs.h"
 #include "capture/uwtables.h"
 #include "capture/uwtouch.h"
-#include "sb_abi_unwind.h"
 #include "views/skel.h"
+#include "workers/privileges.h"
 
 #define BINS_BYTES (SB_UW_BINS_MAX * sizeof(struct sb_uw_bin))
-/* Requests taken from the ring at a time, and for tables waiting: more than it holds. */
+/* Requests that are taken from the ring at a time, and requests for tables that may wait: more than
+ * the ring holds. */
 #define NEEDS_MAX  8192u
 
 /* A file that is about to be mapped. */
@@ -52,7 +53,7 @@ struct sb_unwinder {
 	struct sb_server server;
 	struct sb_newsbox news; /* of processes whose lists are published, or about to be */
 
-	/* Of the thread. */
+	/* Used by the thread only. */
 	need_list needs, first_needs;		     /* first_tgid's are the latter */
 	SB_VEC(struct sb_uw_need_event) bins_needed; /* oldest first */
 	SB_VEC(struct rereading {
@@ -62,7 +63,7 @@ struct sb_unwinder {
 	rereadings;
 	uint64_t nr_needs, nr_refused;
 
-	/* Of all threads, by atomic operations. */
+	/* Accessed by all threads, atomically. */
 	const struct sb_unwinder_interps *interps; /* borrowed; NULL: not yet */
 	uint32_t first_tgid;			   /* it goes before others; 0: none */
 
@@ -83,7 +84,7 @@ static bool is_plain(void *arg, const struct stat *st)
 	return interps && interps->is_plain(interps->arg, st);
 }
 
-/* The maps of the BPF side. */
+/* Access to the maps of the BPF side. */
 
 static int add_part(void *arg, uint32_t idx, void *at)
 {
@@ -107,7 +108,8 @@ static int publish(void *arg, uint32_t tgid, const struct sb_uw_proc *proc, bool
 	int fd = bpf_map__fd(unwinder->skel->maps.uw_procs);
 	struct sb_uw_proc shown = *proc, before;
 
-	/* A list that was doubted and turns out to be the same is doubted less. */
+	/* A list that the walk doubted, but that is unchanged, is doubted less often from now
+	 * on. */
 	if (is_same && !bpf_map_lookup_elem(fd, &tgid, &before))
 		shown.nr_confirmed = before.nr_confirmed + 1;
 	return bpf_map_update_elem(fd, &tgid, &shown, BPF_ANY) ? -errno : 0;
@@ -117,7 +119,7 @@ static void unpublish(void *arg, uint32_t tgid)
 {
 	struct sb_unwinder *unwinder = arg;
 
-	/* What is not there any more need not be deleted. */
+	/* A key that is not in the map is no error. */
 	bpf_map_delete_elem(bpf_map__fd(unwinder->skel->maps.uw_procs), &tgid);
 	sb_newsbox_unfollow(&unwinder->news, tgid);
 }
@@ -173,7 +175,7 @@ static void serve_proc(struct sb_unwinder *unwinder, const struct sb_uw_need_eve
 	struct sb_uw_need_event bin = *need;
 	int err;
 
-	/* Before its mappings are read: what changes from then on must not be missed. */
+	/* Before its mappings are read, so that changes that come during it are not missed. */
 	sb_newsbox_follow(&unwinder->news, need->tgid);
 	err = sb_uwprocs_need(unwinder->procs, need);
 	if (err == -EAGAIN)
@@ -187,8 +189,9 @@ static void serve_proc(struct sb_unwinder *unwinder, const struct sb_uw_need_eve
 }
 
 /*
- * What interpreters there are in a process is asked for: by its mappings we know of most that there are none. They are
- * read when its news are followed, so that none are missed.
+ * Serve a request for the interpreters of a process. From its mappings it is known for most
+ * processes that there are none. They are read after the process is followed, so that no change is
+ * missed.
  */
 static void serve_interps(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need)
 {
@@ -226,7 +229,8 @@ static void serve(struct sb_unwinder *unwinder, const struct sb_uw_need_event *n
 	}
 }
 
-/* Return: how many were served: a sample that asks for interpreters asks for mappings next, which is one. */
+/* Return: how many requests were served: one that asks for interpreters and the next for mappings
+ * are served as one. */
 static size_t serve_next(struct sb_unwinder *unwinder, const struct sb_uw_need_event *need,
 			 size_t nr)
 {
@@ -242,7 +246,8 @@ static size_t serve_next(struct sb_unwinder *unwinder, const struct sb_uw_need_e
 	return 2;
 }
 
-/* Looked at anew after each, so that what goes first waits for one. */
+/* The ring is read again after each request, so that one that goes first waits for one other at
+ * most. */
 static void serve_needs(struct sb_unwinder *unwinder)
 {
 	size_t next_first = 0, next = 0;
@@ -261,13 +266,13 @@ static void serve_needs(struct sb_unwinder *unwinder)
 	unwinder->first_needs.nr = unwinder->needs.nr = 0;
 }
 
-/* Compiling takes long: who needs to know of interpreters meanwhile asks elsewhere. */
+/* Compiling takes long. Meanwhile the BPF side asks interpwatch.c about interpreters directly. */
 static void set_busy(struct sb_unwinder *unwinder, bool is_busy)
 {
 	__atomic_store_n(&unwinder->skel->bss->uw_is_busy, is_busy, __ATOMIC_SEQ_CST);
 }
 
-/* Which is next: the smallest of those that are missing still, so that a big one keeps few waiting. */
+/* Choose the smallest missing table, so that a large one keeps few requests waiting. */
 static size_t choose_bin(struct sb_unwinder *unwinder)
 {
 	uint64_t best_bytes = UINT64_MAX;
@@ -291,8 +296,8 @@ static size_t choose_bin(struct sb_unwinder *unwinder)
 	return best;
 }
 
-/* One at a time: it may take tens of milliseconds, and processes are not to wait so long.
- * Return: whether there are more. */
+/* Build one table only: it may take tens of milliseconds, and requests for processes should not
+ * wait so long. Return: whether there are more. */
 static bool serve_bin(struct sb_unwinder *unwinder)
 {
 	size_t i = choose_bin(unwinder);
@@ -307,7 +312,8 @@ static bool serve_bin(struct sb_unwinder *unwinder)
 	return unwinder->bins_needed.nr > 0;
 }
 
-/* Of a program that is no more. The BPF side asks for the next one, or for threads that go on. */
+/* Drop the list of a program that has ended. The BPF side asks for the next one, or for threads
+ * that continue. */
 static void forget_old(struct sb_unwinder *unwinder, const struct sb_news *news)
 {
 	if (!sb_uwprocs_is_read_since(unwinder->procs, news->tgid, news->time_ns))
@@ -332,7 +338,7 @@ static void serve_news(struct sb_unwinder *unwinder)
 	sb_vec_release(&list);
 }
 
-/* Those whose time has come. Return: when the next one's is, in ms, or -1. */
+/* Read the processes again whose pause is over. Return: ms until the next one is due, or -1. */
 static int serve_rereadings(struct sb_unwinder *unwinder)
 {
 	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX, when_ns;
@@ -422,16 +428,16 @@ static void note_stats(struct sb_unwinder *unwinder)
 }
 
 /*
- * Showing a part to the walker takes longer than all else, 10 ms to a second: the kernel waits until all
- * CPUs have done something else (synchronize_rcu() of maybe_wait_bpf_programs()). So the first one is shown
- * while the programs are being verified.
+ * Adding a part to the map takes longer than all else, 10 ms to a second, because the kernel waits
+ * for an RCU grace period (synchronize_rcu() in maybe_wait_bpf_programs()). So the first part is
+ * added while the kernel verifies the programs.
  */
 static void *grow(void *arg)
 {
 	struct sb_unwinder *unwinder = arg;
 
 	sb_thread_hurry();
-	sb_privileges_thread(SB_KEEPER_TABLES);
+	sb_privileges_thread(SB_ROLE_TABLES);
 	sb_uwpool_grow(unwinder->pool);
 	return NULL;
 }
@@ -449,7 +455,7 @@ static void *serve_all(void *arg)
 	int timeout_ms = -1;
 
 	sb_thread_hurry();
-	sb_privileges_thread(SB_KEEPER_TABLES);
+	sb_privileges_thread(SB_ROLE_TABLES);
 	wait_for_grower(unwinder);
 	while (sb_server_wait(&unwinder->server, timeout_ms)) {
 		serve_news(unwinder);
@@ -463,9 +469,9 @@ static void *serve_all(void *arg)
 	return NULL;
 }
 
-/* Life. */
+/* Construction and destruction. */
 
-/* The map of maps, as the walker declares it. */
+/* Make the map of maps, as the walker declares it. */
 static int make_pool_map(struct sb_unwinder *unwinder, uint32_t nr_parts)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, part, .map_flags = BPF_F_MMAPABLE);
@@ -499,7 +505,7 @@ static int make_pool(struct sb_unwinder *unwinder, uint64_t bytes_max)
 	return err;
 }
 
-static int make_tables(struct sb_unwinder *unwinder)
+static int make_tables(struct sb_unwinder *unwinder, struct sb_processes *processes)
 {
 	struct sb_uwtables_opts tables = {
 		.nr_bins_max = SB_UW_BINS_MAX,
@@ -507,6 +513,7 @@ static int make_tables(struct sb_unwinder *unwinder)
 		.parser = unwinder->parser,
 	};
 	struct sb_uwprocs_opts procs = {
+		.processes = processes,
 		.nr_procs_max = SB_UW_PROCS_MAX,
 		.pool = unwinder->pool,
 		.publish = publish,
@@ -560,12 +567,13 @@ int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *
 	return err ? err : bpf_map__reuse_fd(skel->maps.uw_pool, unwinder->pool_fd);
 }
 
-int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel)
+int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel,
+		      struct sb_processes *processes)
 {
 	int err;
 
 	unwinder->skel = skel;
-	err = make_tables(unwinder);
+	err = make_tables(unwinder, processes);
 	if (!err)
 		err = sb_server_open(&unwinder->server, bpf_map__fd(skel->maps.uw_needs), on_need,
 				     unwinder);
@@ -616,7 +624,7 @@ void sb_unwinder_serve_interps(struct sb_unwinder *unwinder,
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid)
 {
 	pthread_mutex_lock(&unwinder->lock);
-	/* What is not expected is served when it comes. */
+	/* If there is no memory, it is served when the BPF side asks. */
 	if (!sb_vec_push(&unwinder->expected_tgids, tgid))
 		unwinder->nr_expected++;
 	pthread_mutex_unlock(&unwinder->lock);
@@ -660,6 +668,11 @@ void sb_unwinder_tell(struct sb_unwinder *unwinder, const struct sb_sideband *ev
 				       goes_first(unwinder, event->tgid));
 	else if (sb_newsbox_is_due(&unwinder->news, sb_now_ns()))
 		sb_server_wake(&unwinder->server);
+}
+
+struct sb_ration *sb_unwinder_ration(struct sb_unwinder *unwinder)
+{
+	return sb_uwprocs_ration(unwinder->procs);
 }
 
 void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *ret_stats)

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Serves the walk in the kernel with unwind tables: one bounded pool of table memory, shared by all
- * processes that map the same file, filled through mmap by a thread of its own when the BPF side
- * asks (ring `uw_needs`). Sampling never waits for it: until a table stands, samples go the way of
- * struct sb_event_raw.
+ * Provides the unwinder in the kernel with unwind tables and mappings. Tables lie in one bounded
+ * pool of memory, mapped into BPF maps, and are shared by all processes that map the same file. A
+ * thread fills the pool when the BPF side asks (ring `uw_needs`). Sampling never waits for it:
+ * until a table is ready, samples are shipped as struct sb_event_raw.
  *
- *	unwinder.c	the thread: requests and the maps of the BPF side
- *	uwprocs.c	processes: their executable mappings, read from /proc
- *	uwtables.c	files -> bins: one table a file, compiled when first needed, evicted when the
- *			pool is full, least recently sampled first
- *	uwtouch.c	pages of stacks that were not there
- *	uwpool.c	the pool: parts of 4 MiB, made when needed; extents of words
+ *	unwinder.c	the thread: requests, and the maps of the BPF side
+ *	uwprocs.c	processes: lists of their executable mappings, read from /proc
+ *	uwtables.c	files: a table for each, compiled when it is first needed; when the
+ *			pool is full, the least recently used one is evicted
+ *	uwtouch.c	pages of stacks that were swapped out or never read
+ *	uwpool.c	the pool: parts of 4 MiB, allocated when needed
  *
- * All functions but the threads' are called by the owner of the session, except
- * sb_unwinder_tell().
+ * Thread: the session's, for all functions but sb_unwinder_tell().
  */
 #ifndef SB_CAPTURE_UNWINDER_H
 #define SB_CAPTURE_UNWINDER_H
@@ -25,48 +24,58 @@
 struct sampler_bpf;
 struct sb_uw_need_event;
 struct sb_parser_seat;
+struct sb_processes;
 struct sb_unwinder;
 
 #define SB_UNWINDER_POOL_BYTES_DEFAULT (64u << 20)
 
 struct sb_unwinder_stats {
-	uint64_t nr_pool_bytes, nr_pool_bytes_peak, nr_pool_bytes_max; /* in tables and lists */
-	uint64_t nr_tables;					       /* that stand now */
+	uint64_t nr_pool_bytes, nr_pool_bytes_peak, nr_pool_bytes_max; /* tables and lists */
+	uint64_t nr_tables;					       /* ready now */
 	uint64_t nr_tables_built;  /* since the start, rebuilt ones included */
-	uint64_t nr_tables_failed; /* files whose CFI could not be used: frame pointers there */
+	uint64_t nr_tables_failed; /* files with unusable CFI: unwound by frame pointers */
 	uint64_t nr_evictions;
-	uint64_t nr_rows, build_ns; /* of all that were built */
-	uint64_t nr_processes;	    /* lists of mappings published now */
-	uint64_t nr_refused;	    /* processes, mappings, files at a bound */
-	uint64_t nr_needs;	    /* requests served */
-	uint64_t nr_touched;	    /* pages of stacks brought in */
+	uint64_t nr_rows, build_ns; /* of all tables that were built */
+	uint64_t nr_processes;	    /* lists of mappings that are published now */
+	uint64_t nr_refused;	    /* requests, processes, mappings or files beyond a bound */
+	uint64_t nr_needs;	    /* requests that were served */
+	uint64_t nr_touched;	    /* pages of stacks that were brought in */
 };
 
 /*
- * new -> prepare (each object, before it is loaded) -> start (the one that was) -> free
+ * The sequence is new -> prepare (each BPF object, before it is loaded) -> start (with the one that
+ * was loaded) -> free.
  *
- * The memory of tables is made first, by a thread of its own: it takes as long as to load the programs.
- * @pool_bytes_max: 0 for the default; at least one part is used. @parser: borrowed, who compiles tables;
- * NULL: the thread does. Return: 0 or a negative errno.
+ * Make the pool. A thread allocates its first part at once, because that takes as long as loading
+ * the programs.
+ * @pool_bytes_max: rounded up to parts, at least one; 0: the default
+ * @parser: borrowed, compiles the tables; NULL: the unwinder's thread does
+ *
+ * Return: 0 or a negative errno.
  */
 int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 		    struct sb_unwinder **ret_unwinder);
-/* Return: 0 or a negative errno. */
+/* Set sizes and settings of a BPF object. Return: 0 or a negative errno. */
 int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *skel);
-/* @skel lives until the unwinder is freed. Return: 0 or a negative errno. */
-int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel);
+/* Start the thread. @skel and @processes must outlive the unwinder. Return: 0 or a negative
+ * errno. */
+int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel,
+		      struct sb_processes *processes);
 void sb_unwinder_free(struct sb_unwinder *unwinder);
 
 /*
- * Before programs are attached: whom to tell that it was asked which interpreters there are in a process, and
- * whether none can be, as far as is_plain() says so of each file that it maps. On the thread; lives as long as the
- * unwinder does.
+ * Whom to tell that the BPF side asked which interpreters a process has. The unwinder reads the
+ * mappings anyway, so it can say whether all files are known to have none. Called on the unwinder's
+ * thread; borrowed for the unwinder's lifetime; set before programs are attached.
  */
 struct stat;
 struct sb_unwinder_interps {
-	/* From here on it is noticed when the process maps more. */
+	/* Follow the side-band records of a process from now on. */
 	void (*follow)(void *arg, uint32_t tgid);
+	/* Whether a file is known to have no interpreter. */
 	bool (*is_plain)(void *arg, const struct stat *st);
+	/* The request. @is_plain: the mappings were read since follow(), and is_plain() holds for
+	 * all. */
 	void (*need)(void *arg, const struct sb_uw_need_event *need, bool is_plain);
 	void *arg;
 };
@@ -74,22 +83,27 @@ void sb_unwinder_serve_interps(struct sb_unwinder *unwinder,
 			       const struct sb_unwinder_interps *interps);
 
 /*
- * What side-band records say of a process, or NULL: that was all for now. If its list was published, and read
- * before that, it is read anew, or forgotten; not at once, because most processes end soon, and the BPF side asks
- * when it needs it. Any thread; never blocks for long.
+ * Pass on a side-band record; NULL: there are no more for now. If the list of the process is
+ * published and older than the record, it is read again, or dropped; not at once, because most
+ * processes end soon, and the BPF side asks if it needs it. Any thread; does not block for long.
  */
 struct sb_sideband;
 void sb_unwinder_tell(struct sb_unwinder *unwinder, const struct sb_sideband *event);
 
-/* @tgid is about to be sampled: its mappings are read, and its tables built, at once. */
+/* Read the mappings of @tgid and build its tables at once, because it is about to be sampled. */
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid);
-/* What is asked for about @tgid goes before what is asked for about others. */
+/* Serve requests about @tgid before all others. */
 void sb_unwinder_first(struct sb_unwinder *unwinder, uint32_t tgid);
-/* The file @fd, or the vDSO (-1), is about to be mapped by @tgid: its table is built at once. @fd is closed. */
+/* Build the table of a file at once, because @tgid is about to map it. @fd: closed by the unwinder;
+ * -1: the vDSO. */
 void sb_unwinder_expect_file(struct sb_unwinder *unwinder, int fd, uint32_t tgid);
-/* Wait for what is expected, but not beyond @until (CLOCK_MONOTONIC). */
+/* Wait until all that is expected is done, but no longer than @until (CLOCK_MONOTONIC). */
 struct timespec;
 void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *until);
+
+/* Return: the ration that limits how much time goes into reading long lists again. Valid as long as
+ * @unwinder. */
+struct sb_ration *sb_unwinder_ration(struct sb_unwinder *unwinder);
 
 void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *ret_stats);
 

@@ -11,7 +11,8 @@
 #include "base/time.h"
 #include "base/vec.h"
 
-/* Kept from tables, for lists: without its list, a process has no use for tables. */
+/* One part in so many is reserved for lists, because without its list a process has no use for
+ * tables. */
 #define LISTS_SHARE 16
 
 typedef SB_VEC(struct sb_uwpool_place) extents;
@@ -26,10 +27,10 @@ struct sb_uwpool {
 	uint32_t *words;
 	size_t reserved_bytes;
 	uint32_t nr_parts, nr_parts_max;
-	extents free;			  /* ascending, none touches the next */
-	SB_VEC(struct resting) resting;	  /* oldest first */
-	size_t nr_places;		  /* given out, or resting */
-	uint64_t nr_words, nr_words_peak; /* given out */
+	extents free;			  /* ascending; adjacent ones are joined */
+	SB_VEC(struct resting) resting;	  /* freed, but not to be reused yet; oldest first */
+	size_t nr_places;		  /* allocated or resting */
+	uint64_t nr_words, nr_words_peak; /* allocated */
 	uint64_t nr_resting_words;
 };
 
@@ -54,7 +55,7 @@ int sb_uwpool_new(const struct sb_uwpool_opts *opts, struct sb_uwpool **ret_pool
 		pool->opts.now_ns = sb_now_ns;
 	pool->nr_parts_max = sb_uwpool_nr_parts(opts->bytes_max);
 	pool->reserved_bytes = pool->nr_parts_max * SB_UWPOOL_PART_BYTES;
-	/* Addresses only. */
+	/* Reserve addresses only. */
 	at = mmap(NULL, pool->reserved_bytes, PROT_NONE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED) {
@@ -91,7 +92,7 @@ static uint32_t round_up(uint32_t val, uint32_t to)
 	return (val + to - 1) / to * to;
 }
 
-/* The first element behind @word. */
+/* Find the first extent behind @word. */
 static size_t find_behind(const extents *list, uint32_t word)
 {
 	size_t from = 0, to = list->nr;
@@ -107,7 +108,7 @@ static size_t find_behind(const extents *list, uint32_t word)
 	return from;
 }
 
-/* Add free words, in order, joined with what they touch. There is room for one more. */
+/* Add free words in order, and join them with adjacent ones. There is room for one more element. */
 static void join(extents *list, struct sb_uwpool_place place)
 {
 	size_t i = find_behind(list, place.word);
@@ -133,7 +134,7 @@ static void join(extents *list, struct sb_uwpool_place place)
 	list->nr++;
 }
 
-/* Take the middle out of a free element. There is room for one more. */
+/* Take @place out of a free extent. There is room for one more element. */
 static void carve(extents *list, size_t i, struct sb_uwpool_place place)
 {
 	struct sb_uwpool_place *at = list->at + i;
@@ -152,7 +153,8 @@ static void carve(extents *list, size_t i, struct sb_uwpool_place place)
 	}
 }
 
-/* Return: how many words a table takes there, even; more than any pool when that is its answer. */
+/* Return: how many words a table takes there, rounded up to even; for absurd sizes more than any
+ * pool has. */
 static uint32_t table_words(const struct sb_uwpool_want *want, uint32_t word)
 {
 	size_t nr = want->words_at(want->arg, word);
@@ -181,8 +183,8 @@ static bool fits(const struct sb_uwpool_want *want, struct sb_uwpool_place room,
 }
 
 /*
- * First fit. How big a table is at another place is not known before it is asked, which takes time
- * in proportion to its size; but padding never doubles it.
+ * First fit. The size of a table at another address is known only by asking, which takes time in
+ * proportion to its size; but padding never doubles it.
  */
 static bool find(const extents *list, const struct sb_uwpool_want *want, size_t *ret_i,
 		 struct sb_uwpool_place *ret_place)
@@ -237,8 +239,8 @@ static int add_part(struct sb_uwpool *pool)
 }
 
 /*
- * Between two free elements lies at least one place that is given out or resting: with room for as
- * many here, nothing can fail when one is given back.
+ * Between two free extents there is at least one place that is allocated or resting. So with room
+ * for as many elements as there are places, nothing can fail when one is freed.
  */
 static int make_room_for_lists(struct sb_uwpool *pool)
 {
@@ -318,7 +320,7 @@ bool sb_uwpool_will_fit(const struct sb_uwpool *pool, const struct sb_uwpool_wan
 	bool is_found;
 	size_t i;
 
-	/* Without memory to find out: no, so that more is evicted than need be. */
+	/* Without memory the answer is no, and more is evicted than necessary. */
 	if (sb_vec_reserve(&all, pool->free.nr + pool->resting.nr + 1))
 		return false;
 	for (i = 0; i < pool->free.nr; i++)

@@ -6,24 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/ration.h"
 #include "base/time.h"
 #include "base/vec.h"
-#include "procfs.h"
+#include "process/process.h"
+#include "symbolizer/process/procfs.h"
+#include "symbolizer/process/reader.h"
 
-/* Above are the kernel's addresses, which are not searched: comparisons are signed. */
-#define USER_END      (1ull << 56)
-/* A process which maps code all the time is read no more often than this, and all processes whose lists are long
- * are read for no more than a twentieth of a CPU's time together. */
-#define REREAD_NS     10000000ull
-#define REREAD_FACTOR 20
+/* Kernel addresses are above. They are not searched, and comparisons are signed. */
+#define USER_END  (1ull << 56)
+/* A process that maps code all the time is read again no sooner than this; those with long lists
+ * have a share of a CPU's time (base/ration.h). */
+#define REREAD_NS 10000000ull
+/* A published list. It is in the slot of its address space; there is one for each tgid. */
 struct proc {
-	uint32_t tgid, exec_id;
-	uint64_t start_ns;
+	struct sb_space_key key;
+	struct sb_space *space; /* a reference */
 	struct sb_uwpool_place place;
 	uint32_t nr_segs;
 	uint64_t exec_vm; /* pages of executable mappings, as the kernel counts them */
@@ -35,20 +37,11 @@ struct proc {
 
 struct sb_uwprocs {
 	struct sb_uwprocs_opts opts;
-	SB_VEC(struct proc) at; /* by tgid, ascending */
-	uint64_t reserved_ns;	/* up to then our time is given to long lists */
+	struct sb_ration ration;
 	struct sb_uwprocs_stats stats;
 };
 
 typedef SB_VEC(struct sb_uw_seg) seg_list;
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_procs)
 {
@@ -60,40 +53,37 @@ int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_p
 	if (!procs->opts.now_ns)
 		procs->opts.now_ns = sb_now_ns;
 	if (!procs->opts.cpu_ns)
-		procs->opts.cpu_ns = thread_cpu_ns;
+		procs->opts.cpu_ns = sb_reader_thread_cpu_ns;
 	*ret_procs = procs;
 	return 0;
+}
+
+static void free_proc(void *arg, void *value)
+{
+	struct sb_uwprocs *procs = arg;
+	struct proc *proc = value;
+
+	sb_processes_put(procs->opts.processes, proc->space);
+	free(proc);
 }
 
 void sb_uwprocs_free(struct sb_uwprocs *procs)
 {
 	if (!procs)
 		return;
-	sb_vec_release(&procs->at);
+	sb_processes_own(procs->opts.processes, SB_SLOT_MAPPINGS, free_proc, procs);
+	sb_processes_disown(procs->opts.processes, SB_SLOT_MAPPINGS);
 	free(procs);
 }
 
-/* Where @tgid is, or belongs. */
-static size_t find_at(const struct sb_uwprocs *procs, uint32_t tgid)
+struct sb_ration *sb_uwprocs_ration(struct sb_uwprocs *procs)
 {
-	size_t from = 0, to = procs->at.nr;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (procs->at.at[mid].tgid < tgid)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	return from;
+	return &procs->ration;
 }
 
 static struct proc *find_proc(const struct sb_uwprocs *procs, uint32_t tgid)
 {
-	size_t at = find_at(procs, tgid);
-
-	return at < procs->at.nr && procs->at.at[at].tgid == tgid ? &procs->at.at[at] : NULL;
+	return sb_processes_of(procs->opts.processes, tgid, SB_SLOT_MAPPINGS);
 }
 
 static const struct sb_uw_seg *segs_of(const struct sb_uwprocs *procs, const struct proc *proc)
@@ -116,14 +106,19 @@ static void release_list(struct sb_uwprocs *procs, const struct proc *proc)
 	sb_uwpool_release(procs->opts.pool, proc->place);
 }
 
+/* Free a list that is not published any more, or was replaced. */
+static void remove_proc(struct sb_uwprocs *procs, struct proc *proc)
+{
+	release_list(procs, proc);
+	sb_space_set(procs->opts.processes, proc->space, SB_SLOT_MAPPINGS, NULL);
+	free_proc(procs, proc);
+	procs->stats.nr_processes--;
+}
+
 static void drop_proc(struct sb_uwprocs *procs, struct proc *proc)
 {
-	size_t i = (size_t)(proc - procs->at.at);
-
-	procs->opts.unpublish(procs->opts.arg, proc->tgid);
-	release_list(procs, proc);
-	memmove(proc, proc + 1, (procs->at.nr - i - 1) * sizeof(*proc));
-	procs->at.nr--;
+	procs->opts.unpublish(procs->opts.arg, proc->key.tgid);
+	remove_proc(procs, proc);
 }
 
 void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid)
@@ -134,23 +129,28 @@ void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid)
 		drop_proc(procs, proc);
 }
 
+static void choose_older(void *arg, void *value, uint64_t ended_ns)
+{
+	struct proc **oldest = arg, *proc = value;
+
+	if (!*oldest || proc->published_ns < (*oldest)->published_ns)
+		*oldest = proc;
+}
+
 static void drop_oldest(struct sb_uwprocs *procs)
 {
-	struct proc *oldest = procs->at.at;
-	size_t i;
+	struct proc *oldest = NULL;
 
-	if (!procs->at.nr)
+	sb_processes_each(procs->opts.processes, SB_SLOT_MAPPINGS, choose_older, &oldest);
+	if (!oldest)
 		return;
-	for (i = 1; i < procs->at.nr; i++)
-		if (procs->at.at[i].published_ns < oldest->published_ns)
-			oldest = &procs->at.at[i];
 	procs->stats.nr_refused++;
 	drop_proc(procs, oldest);
 }
 
-/* What a line of /proc/PID/maps is of. */
+/* Identify the file of a line of /proc/PID/maps. */
 
-/* Return: whether it is known; then, *@ret_is_plain: it has no interpreter. */
+/* Whether it is known if the file has an interpreter. Then *@ret_is_plain: it has none. */
 static bool find_by_stat(const struct sb_uwprocs *procs, uint32_t tgid,
 			 const struct sb_maps_line *line, struct sb_uwtables_spot *ret_spot,
 			 bool *ret_is_plain)
@@ -164,8 +164,8 @@ static bool find_by_stat(const struct sb_uwprocs *procs, uint32_t tgid,
 	return true;
 }
 
-/* Return: 0 and a bin that is held; -ENODATA: none, by the nature of it; -ENOENT: the mapping is
- * gone; others. */
+/* Return: 0, with a bin that the caller holds; -ENODATA when such a mapping has none; -ENOENT when
+ * the mapping is gone; or another negative errno. */
 static int identify(const struct sb_uwprocs *procs, uint32_t tgid, const struct sb_maps_line *line,
 		    struct sb_uwtables_spot *ret_spot, bool *ret_is_plain)
 {
@@ -244,7 +244,8 @@ static int add_seg(struct reading *reading, const struct sb_maps_line *line)
 	return err;
 }
 
-/* Memory that took the place of a piece of a file holds the same code, at the same places. */
+/* Anonymous memory that replaced a part of a file (moved text) holds the same code at the same
+ * addresses. */
 static void set_moved_text(struct reading *reading)
 {
 	const struct sb_uw_seg *before;
@@ -272,7 +273,7 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 	reading->seg_of[0] = reading->seg_of[1];
 	reading->seg_of[1] = reading->seg_of[2];
 	reading->seg_of[2] = NO_SEG;
-	/* As is_exec_mapping() of the kernel has it. */
+	/* As in is_exec_mapping() of the kernel. */
 	if (line->is_exec && !line->is_writable)
 		reading->exec_bytes += line->end - line->start;
 	if (line->is_exec)
@@ -282,16 +283,16 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 	return err;
 }
 
-/* Return: 0, the list, and what is to be told of it in @new; as read_proc(). */
+/* Read the list, and set in @new what is published with it. Return: as read_proc(). */
 static int read_segs(struct sb_uwprocs *procs, struct proc *new, seg_list *ret_segs)
 {
 	struct reading reading = {
 		.procs = procs,
-		.tgid = new->tgid,
+		.tgid = new->key.tgid,
 		.seg_of = { NO_SEG, NO_SEG, NO_SEG },
 		.is_plain = true,
 	};
-	int err = sb_procfs_code(new->tgid, on_line, &reading);
+	int err = sb_procfs_code(new->key.tgid, on_line, &reading);
 
 	procs->stats.nr_reads++;
 	if (err == -EFBIG || err == -EBADMSG)
@@ -315,19 +316,19 @@ static int read_segs(struct sb_uwprocs *procs, struct proc *new, seg_list *ret_s
 static int show(struct sb_uwprocs *procs, const struct proc *proc, bool is_same)
 {
 	const struct sb_uw_proc shown = {
-		.start_ns = proc->start_ns,
-		.exec_id = proc->exec_id,
+		.start_ns = proc->key.start_ns,
+		.exec_id = proc->key.exec_id,
 		.exec_vm = proc->exec_vm,
 		.segs_word = proc->place.word,
 		.nr_segs = proc->nr_segs,
 	};
 
-	return procs->opts.publish(procs->opts.arg, proc->tgid, &shown, is_same);
+	return procs->opts.publish(procs->opts.arg, proc->key.tgid, &shown, is_same);
 }
 
 static bool is_same_space(const struct proc *have, const struct proc *new)
 {
-	return have && have->start_ns == new->start_ns && have->exec_id == new->exec_id;
+	return have && sb_space_key_is(&have->key, &new->key);
 }
 
 static bool is_same_list(const struct sb_uwprocs *procs, const struct proc *have,
@@ -338,74 +339,94 @@ static bool is_same_list(const struct sb_uwprocs *procs, const struct proc *have
 	       !memcmp(segs_of(procs, have), segs->at, segs->nr * sizeof(*segs->at));
 }
 
-/* Takes the holds on the bins over, on failure too. */
-static int publish_new(struct sb_uwprocs *procs, struct proc *new, const seg_list *segs)
+/* Publish a list to the walker; if there is no room, the oldest one goes. */
+static int show_new(struct sb_uwprocs *procs, const struct proc *new)
 {
-	struct proc *have;
 	int err;
 
-	new->nr_segs = (uint32_t)segs->nr;
-	err = sb_vec_reserve(&procs->at, procs->at.nr + 1);
-	if (!err)
-		err = sb_uwtables_alloc_list(procs->opts.tables, new->nr_segs *SB_UW_SEG_WORDS,
-					     &new->place);
-	if (err) {
-		drop_bins(procs, segs->at, segs->nr);
-		return err;
-	}
-	memcpy(sb_uwpool_words(procs->opts.pool) + new->place.word, segs->at,
-	       segs->nr * sizeof(*segs->at));
-	if (!find_proc(procs, new->tgid) && procs->at.nr >= procs->opts.nr_procs_max)
+	if (!find_proc(procs, new->key.tgid) &&
+	    procs->stats.nr_processes >= procs->opts.nr_procs_max)
 		drop_oldest(procs);
 	err = show(procs, new, false);
 	if (err == -E2BIG) {
 		drop_oldest(procs);
 		err = show(procs, new, false);
 	}
+	return err;
+}
+
+/* Make a copy of @new that is not in its slot yet. */
+static int make_proc(struct sb_uwprocs *procs, const struct proc *new, struct proc **ret_proc)
+{
+	struct proc *proc = malloc(sizeof(*proc));
+	int err;
+
+	if (!proc)
+		return -ENOMEM;
+	*proc = *new;
+	err = sb_processes_get(procs->opts.processes, &new->key, &proc->space);
+	if (!err)
+		err = sb_uwtables_alloc_list(procs->opts.tables, new->nr_segs *SB_UW_SEG_WORDS,
+					     &proc->place);
+	if (!err) {
+		*ret_proc = proc;
+		return 0;
+	}
+	sb_processes_put(procs->opts.processes, proc->space);
+	free(proc);
+	return err;
+}
+
+/* Takes over the holds on the bins, also on failure. */
+static int publish_new(struct sb_uwprocs *procs, struct proc *new, const seg_list *segs)
+{
+	struct proc *proc, *have;
+	int err;
+
+	new->nr_segs = (uint32_t)segs->nr;
+	new->space = NULL;
+	err = make_proc(procs, new, &proc);
 	if (err) {
-		release_list(procs, new);
+		drop_bins(procs, segs->at, segs->nr);
 		return err;
 	}
-	have = find_proc(procs, new->tgid);
-	if (have) {
-		release_list(procs, have);
-		*have = *new;
-	} else {
-		size_t at = find_at(procs, new->tgid);
-
-		have = procs->at.at + at;
-		memmove(have + 1, have, (procs->at.nr - at) * sizeof(*have));
-		*have = *new;
-		procs->at.nr++;
+	memcpy(sb_uwpool_words(procs->opts.pool) + proc->place.word, segs->at,
+	       segs->nr * sizeof(*segs->at));
+	err = show_new(procs, proc);
+	if (err) {
+		release_list(procs, proc);
+		free_proc(procs, proc);
+		return err;
 	}
+	have = find_proc(procs, new->key.tgid);
+	if (have)
+		remove_proc(procs, have);
+	sb_space_set(procs->opts.processes, proc->space, SB_SLOT_MAPPINGS, proc);
+	procs->stats.nr_processes++;
 	return 0;
 }
 
-/* When it may be read again, after this read, which took so much of our time. */
+/* Set when the process may be read again, by the CPU time that this read took. */
 static void set_next_read(struct sb_uwprocs *procs, struct proc *new, const struct proc *have,
 			  uint64_t own_ns)
 {
-	uint64_t rest_ns = REREAD_FACTOR * own_ns, from_ns = new->published_ns;
+	uint64_t now_ns = new->published_ns;
 
 	new->nr_early = is_same_space(have, new) ? have->nr_early : 0;
-	if (rest_ns <= REREAD_NS && new->nr_early < SB_UWPROCS_NR_EARLY_MAX) {
+	if (own_ns < SB_RATION_CHEAP_NS && new->nr_early < SB_UWPROCS_NR_EARLY_MAX) {
 		new->nr_early++;
-		rest_ns = 0;
-	} else if (rest_ns < REREAD_NS) {
-		rest_ns = REREAD_NS;
-	} else {
-		/* Behind the others: each would take a twentieth, and there may be any number of them. */
-		if (procs->reserved_ns > from_ns)
-			from_ns = procs->reserved_ns;
-		procs->reserved_ns = from_ns + rest_ns;
+		new->next_read_ns = now_ns;
+		return;
 	}
-	new->next_read_ns = from_ns + rest_ns;
+	new->next_read_ns = sb_ration_next_ns(&procs->ration, now_ns, own_ns);
+	if (new->next_read_ns < now_ns + REREAD_NS)
+		new->next_read_ns = now_ns + REREAD_NS;
 }
 
-/* Read and publish; @new says which process, and by which label. */
+/* Read a process and publish its list. @new: its address space. */
 static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 {
-	uint64_t begin_ns = procs->opts.cpu_ns();
+	uint64_t begin_ns = procs->opts.cpu_ns(), end_ns;
 	struct proc *have;
 	seg_list segs;
 	int err;
@@ -414,12 +435,13 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 	err = read_segs(procs, new, &segs);
 	if (err) {
 		if (err != -ENOMEM)
-			sb_uwprocs_forget(procs, new->tgid);
+			sb_uwprocs_forget(procs, new->key.tgid);
 		return err;
 	}
 	new->published_ns = procs->opts.now_ns();
-	have = find_proc(procs, new->tgid);
-	set_next_read(procs, new, have, procs->opts.cpu_ns() - begin_ns);
+	have = find_proc(procs, new->key.tgid);
+	end_ns = procs->opts.cpu_ns();
+	set_next_read(procs, new, have, end_ns > begin_ns ? end_ns - begin_ns : 0);
 	if (is_same_list(procs, have, new, &segs)) {
 		have->read_ns = new->read_ns;
 		have->next_read_ns = new->next_read_ns;
@@ -432,7 +454,7 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 	}
 	sb_vec_release(&segs);
 	if (err) {
-		sb_debug("no list of mappings for process %u: %s", new->tgid, strerror(-err));
+		sb_debug("no list of mappings for process %u: %s", new->key.tgid, strerror(-err));
 		procs->stats.nr_refused++;
 	}
 	return err;
@@ -460,11 +482,7 @@ bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t a
 int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need)
 {
 	const struct proc *have = find_proc(procs, need->tgid);
-	struct proc new = {
-		.tgid = need->tgid,
-		.exec_id = need->exec_id,
-		.start_ns = need->start_ns,
-	};
+	struct proc new = { .key = SB_SPACE_KEY(need) };
 
 	if (is_same_space(have, &new) && procs->opts.now_ns() < have->next_read_ns)
 		return -EAGAIN;
@@ -498,8 +516,7 @@ bool sb_uwprocs_is_plain(const struct sb_uwprocs *procs, const struct sb_uw_need
 {
 	const struct proc *have = find_proc(procs, need->tgid);
 
-	return have && have->start_ns == need->start_ns && have->exec_id == need->exec_id &&
-	       have->is_plain;
+	return have && sb_space_key_is(&have->key, &SB_SPACE_KEY(need)) && have->is_plain;
 }
 
 /* All bins. */
@@ -541,7 +558,7 @@ static int build_if_it_is(void *arg, const struct sb_maps_line *line)
 		return 0;
 	if (building->bin == spot.bin || building->bin == ANY_BIN) {
 		err = build_held(building, line, spot.bin);
-		/* Another mapping may be of the file that it was. */
+		/* The file was replaced; another mapping may still be of the old one. */
 		if (err != -ESTALE)
 			building->ret = err;
 	}
@@ -571,7 +588,7 @@ void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid)
 {
 	struct building building = { .procs = procs, .tgid = tgid, .bin = ANY_BIN };
 
-	/* What is missing is asked for. */
+	/* Tables that are still missing are built when the BPF side asks. */
 	if (sb_uwprocs_has(procs, tgid))
 		sb_procfs_code(tgid, build_if_it_is, &building);
 }
@@ -584,5 +601,4 @@ bool sb_uwprocs_has(const struct sb_uwprocs *procs, uint32_t tgid)
 void sb_uwprocs_stats(const struct sb_uwprocs *procs, struct sb_uwprocs_stats *ret_stats)
 {
 	*ret_stats = procs->stats;
-	ret_stats->nr_processes = procs->at.nr;
 }

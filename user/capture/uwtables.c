@@ -14,28 +14,30 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "base/vec.h"
-#include "cfi.h"
-#include "debugfile.h"
-#include "elf_file.h"
-#include "owner.h"
-#include "parser.h"
-#include "reader.h"
-#include "vdso.h"
+#include "symbolizer/elf/debugfile.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/owner.h"
+#include "symbolizer/process/reader.h"
+#include "symbolizer/symbols/vdso.h"
+#include "symbolizer/unwind/cfi.h"
+#include "symbolizer/unwind/parser.h"
 
-/* Mappings remembered by how their file looks: 3 MB. More, and all are looked at again. */
+/* Places in files that are remembered by the file's identity: 3 MB. When there are more, all are
+ * dropped. */
 #define SPOTS_MAX 32768u
 
-/* Zeroed before use: compared and hashed as bytes. */
+/* What two files must have in common to share a table. Zeroed before use, because it is compared
+ * and hashed as bytes. */
 struct file_id {
 	uint8_t build_id[SB_BUILD_ID_MAX];
 	uint32_t build_id_bytes;
 	struct sb_file_owner owner;
 	uint64_t size;
-	/* Without a build ID, or where nobody can tell who owns it. */
+	/* Set without a build ID, or when the owner cannot be trusted. */
 	uint64_t dev, ino, mtime_ns;
 };
 
-/* The same for one file that does not change, and one place in it. */
+/* The identity of one file that does not change, and an offset in it. */
 struct stamp {
 	uint64_t dev, ino, size, mtime_ns, ctime_ns, pgoff;
 };
@@ -43,7 +45,7 @@ struct stamp {
 struct spot {
 	struct stamp stamp;
 	struct sb_uwtables_spot spot;
-	uint64_t serial; /* of the bin: another one when its number was given to another file */
+	uint64_t serial; /* of the bin; it changes when the number is given to another file */
 };
 
 struct bin {
@@ -51,8 +53,8 @@ struct bin {
 	bool is_vdso;
 	uint64_t serial;
 	uint32_t nr_holders;
-	uint64_t idle_since_ns; /* without a holder */
-	uint64_t retry_ns;	/* no room before */
+	uint64_t idle_since_ns; /* since when nobody holds it */
+	uint64_t retry_ns;	/* there was no room: do not try before this time */
 	struct sb_uwpool_place place;
 };
 
@@ -108,7 +110,7 @@ static uint32_t state_of(const struct sb_uwtables *tables, uint32_t bin)
 
 static void set_state(struct sb_uwtables *tables, uint32_t bin, uint32_t state)
 {
-	/* The walker must not see it before what it stands for. */
+	/* The walker must not see the state before the words that it stands for. */
 	__atomic_store_n(&tables->opts.bins[bin].state, state, __ATOMIC_RELEASE);
 }
 
@@ -174,7 +176,7 @@ uint64_t sb_uwtables_file_bytes(const struct sb_uwtables *tables, uint32_t bin)
 	return bin < tables->bins.nr ? tables->bins.at[bin].id.size : 0;
 }
 
-/* Spots: what was seen already. */
+/* Places in files that were looked at. */
 
 static struct spot *find_spot(struct sb_uwtables *tables, const struct stamp *stamp, uint64_t hash)
 {
@@ -187,7 +189,7 @@ static struct spot *find_spot(struct sb_uwtables *tables, const struct stamp *st
 	return NULL;
 }
 
-/* What cannot be remembered is looked at again, which is only slower. */
+/* Remember a place. If that fails, the file is read again, which is slower but right. */
 static void remember_spot(struct sb_uwtables *tables, const struct stat *st, uint64_t pgoff,
 			  const struct sb_uwtables_spot *at)
 {
@@ -230,7 +232,8 @@ bool sb_uwtables_find(struct sb_uwtables *tables, const struct stat *st, uint64_
 
 static void evict(struct sb_uwtables *tables, uint32_t bin)
 {
-	/* A walk that saw the table standing goes on with it: its words rest. */
+	/* A walk that saw the state "ready" continues with the table, so its words are not reused
+	 * yet. */
 	set_state(tables, bin, SB_UW_BIN_ABSENT);
 	sb_uwpool_release(tables->opts.pool, tables->bins.at[bin].place);
 	tables->bins.at[bin].place = (struct sb_uwpool_place){};
@@ -239,8 +242,8 @@ static void evict(struct sb_uwtables *tables, uint32_t bin)
 }
 
 /*
- * All numbers are given out: take the one that served longest ago of those that nobody holds, nor
- * held a moment ago, when a walk may have begun with it. Return: it, or nr_bins_max.
+ * All numbers are in use: find the least recently used bin that nobody holds, and that nobody held
+ * a moment ago, when a walk may have begun with it. Return: the bin, or nr_bins_max.
  */
 static uint32_t reuse_bin(struct sb_uwtables *tables)
 {
@@ -260,7 +263,8 @@ static uint32_t reuse_bin(struct sb_uwtables *tables)
 	return best;
 }
 
-/* Old numbers of files stay in an index; build it anew when they are the most of it. */
+/* Add a bin to the index. Outdated entries stay in the index until they are most of it; then it is
+ * built anew. */
 static int index_bin(struct sb_uwtables *tables, uint32_t bin)
 {
 	struct sb_index fresh = {};
@@ -306,7 +310,7 @@ static int new_bin(struct sb_uwtables *tables, const struct bin *file, uint32_t 
 	tables->opts.bins[bin].used_s = now_s(tables);
 	err = index_bin(tables, bin);
 	if (err)
-		return err; /* nobody holds it: it will be used again */
+		return err; /* nobody holds the bin, so it will be reused */
 	*ret_bin = bin;
 	return 0;
 }
@@ -383,7 +387,7 @@ int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *re
 
 	if (err)
 		return err;
-	/* No file is like this. */
+	/* No file has this identity. */
 	memset(&id, 0, sizeof(id));
 	id.owner.uid = id.ino = UINT64_MAX;
 	err = find_or_new_bin(tables, &id, true, &spot.bin);
@@ -396,7 +400,7 @@ int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *re
 
 /* Tables. */
 
-/* Return: whether anything was there to be evicted: what served longest ago goes first. */
+/* Evict the least recently used table. Return: whether there was one. */
 static bool evict_one(struct sb_uwtables *tables)
 {
 	uint32_t bin, best = tables->opts.nr_bins_max;
@@ -484,7 +488,7 @@ static int compile(struct sb_parser_seat *parser, const struct sb_elf *elf, int 
 	return err;
 }
 
-/* The ELF file of a bin, if @fd is still that. */
+/* Open the ELF file of a bin, if @fd is still that file. */
 static int open_elf(const struct bin *file, int fd, struct sb_elf **ret_elf)
 {
 	sb_cleanup(sb_elf_freep) struct sb_elf *elf = NULL;
@@ -522,7 +526,7 @@ static int try_build(struct sb_uwtables *tables, uint32_t bin, int fd, uint32_t 
 	err = open_elf(file, fd, &elf);
 	if (err)
 		return err;
-	/* The vDSO is the kernel's. */
+	/* The vDSO comes from the kernel, so it can be parsed in this process. */
 	err = file->is_vdso ? sb_cfi_new_native(elf, NULL, &cfi)
 			    : compile(tables->opts.parser, elf, fd, tgid, &cfi);
 	if (err)
@@ -548,7 +552,7 @@ int sb_uwtables_build(struct sb_uwtables *tables, uint32_t bin, int fd, uint32_t
 		return -EAGAIN;
 	err = try_build(tables, bin, fd, tgid);
 	tables->stats.build_ns += tables->opts.now_ns() - begin_ns;
-	/* What says nothing of the file. */
+	/* These errors say nothing about the file. */
 	if (!err || err == -ENOMEM || err == -ESTALE || err == -EMFILE || err == -ENFILE)
 		return err;
 	if (err == -EAGAIN) {
@@ -562,7 +566,8 @@ int sb_uwtables_build(struct sb_uwtables *tables, uint32_t bin, int fd, uint32_t
 	return 0;
 }
 
-/* Where the kernel or the loader will map its code from. Return: 0, or as sb_elf_new_fd(). */
+/* Find the offset from which the kernel or the loader will map its code. Return: 0, or as
+ * sb_elf_new_fd(). */
 static int find_code(int fd, uint64_t *ret_pgoff)
 {
 	sb_cleanup(sb_elf_freep) struct sb_elf *elf = NULL;

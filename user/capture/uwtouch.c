@@ -6,11 +6,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "capture/privileges.h"
 #include "capture/thread.h"
-#include "reader.h"
+#include "symbolizer/process/reader.h"
+#include "workers/privileges.h"
 
-/* Asked for and not yet looked at. Whoever still needs a page asks again. */
+/* Requests that wait. If there are more, they are dropped; whoever still needs the page asks
+ * again. */
 #define PAGES_MAX 256u
 
 struct page {
@@ -47,7 +48,7 @@ static void *touch_all(void *arg)
 	struct sb_uwtouch *touch = arg;
 	bool is_left;
 
-	sb_privileges_thread(SB_KEEPER_READER);
+	sb_privileges_thread(SB_ROLE_READER);
 	pthread_mutex_lock(&touch->lock);
 	while (!touch->is_ending) {
 		struct page page = touch->pages[touch->first % PAGES_MAX];

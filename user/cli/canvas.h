@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A screen as cells, and cells as what a terminal understands: the few sequences of ECMA-48 that all of
- * them do. Not curses: its two libraries would be loaded by every run of stackbpf, or be needed for the
- * static build, with a data base of terminals at run time; and it cannot be left from a signal handler.
+ * A screen as an array of cells, and the escape sequences that draw it: the few of ECMA-48 that all
+ * terminals have. Used by `top`. It does not use curses, because every run of stackbpf would load
+ * its two libraries, the static build would need them and a terminal database at run time, and
+ * curses cannot be left from a signal handler.
  *
- * Text is other people's bytes (names of processes and functions): what is not printable in the locale
- * (setlocale(LC_CTYPE)) is shown as '?', so that nothing in it drives the terminal.
+ * Text is untrusted (names of processes and functions): bytes that are not printable in the locale
+ * (setlocale(LC_CTYPE)) are shown as '?', so that they cannot control the terminal. One thread.
  */
 #ifndef SB_CLI_CANVAS_H
 #define SB_CLI_CANVAS_H
@@ -16,17 +17,18 @@
 
 #include "base/str.h"
 
-/* A terminal of more is drawn on in part. */
+/* Columns and rows of a canvas at most. */
 #define SB_CANVAS_MAX 1000
 
+/* How a cell looks. */
 enum sb_ink {
 	SB_INK_PLAIN,
 	SB_INK_BOLD,
 	SB_INK_DIM,
 	SB_INK_BAR,    /* headings */
-	SB_INK_CHOSEN, /* where the cursor is */
-	SB_INK_FOUND,  /* what was searched for */
-	/* Backgrounds of frames, two of each so that neighbours are told apart. */
+	SB_INK_CHOSEN, /* what the cursor is on */
+	SB_INK_FOUND,  /* matches of the search */
+	/* Backgrounds of frames, two of each kind so that neighbours differ. */
 	SB_INK_USER,
 	SB_INK_USER_2,
 	SB_INK_KERNEL,
@@ -40,35 +42,36 @@ enum sb_ink {
 
 struct sb_cell {
 	char text
-		[8]; /* one character, in the locale's encoding; "": covered by the wide one before it */
+		[8]; /* one character, in the locale's encoding; "": covered by the wide character before it */
 	uint8_t ink;
 };
 
-/* Zero-initialize, then sb_canvas_resize(). */
+/* Zero-initialise it, then call sb_canvas_resize(). */
 struct sb_canvas {
 	struct sb_cell *cells;
 	int nr_cols, nr_rows;
 };
 
-/* Blank, of that size. Return: 0 or -ENOMEM, with nothing changed. */
+/* Set the size, limited to SB_CANVAS_MAX, and blank all cells. Return: 0; -ENOMEM, and nothing has
+ * changed. */
 int sb_canvas_resize(struct sb_canvas *canvas, int nr_cols, int nr_rows);
 void sb_canvas_release(struct sb_canvas *canvas);
 
-/* Where text goes: it is cut at @nr_cols, and at the edge. */
+/* Where to draw: a part of one row. It is clipped to the canvas. */
 struct sb_place {
 	int row, col, nr_cols;
 };
 
-/* Return: how many columns @text took. */
+/* Draw text, clipped to @at. Return: how many columns it took. */
 int sb_canvas_text(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink, const char *text);
 int sb_canvas_textf(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink, const char *fmt,
 		    ...) __attribute__((format(printf, 4, 5)));
-/* Blanks of that ink. */
+/* Fill @at with blanks. */
 void sb_canvas_fill(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink);
 
 /*
- * Append what makes a terminal show @canvas. @before: what it shows, of the same size; rows that are the
- * same are left out; NULL: anything. Return: 0 or -ENOMEM.
+ * Append the escape sequences that draw @canvas to @out. @before: what the terminal shows, a canvas
+ * of the same size, of which equal rows are not drawn again; NULL: draw all. Return: 0 or -ENOMEM.
  */
 int sb_canvas_render(const struct sb_canvas *canvas, const struct sb_canvas *before,
 		     bool has_colour, struct sb_str *out);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* stackbpf completion: the scripts of shells, and what these ask at each Tab. See complete.h. */
+/* stackbpf completion: prints the scripts of shells, and answers what they ask at each Tab. See
+ * complete.h. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* stackbpf diff A B: what changed, of two files or of two questions to a store. */
+/* stackbpf diff A B: compares two files, or two queries to a store. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -324,17 +324,17 @@ static int compare(const struct sides *sides, const struct diff_opts *opts)
 
 	if (is_empty(sides))
 		return SB_EXIT_EMPTY;
-	err = sb_tree_new(sides->profiles[SB_TREE_A], sides->profiles[SB_TREE_B], &tree);
+	err = sb_calltree_new(sides->profiles[SB_TREE_A], sides->profiles[SB_TREE_B], &tree);
 	if (!err && has_tree)
-		err = sb_tree_prune(tree, opts->nr_nodes);
+		err = sb_tree_prune(tree, opts->nr_nodes, SB_FRAME_MARK);
 	comparison.tree = tree;
 	for (side = 0; side < SB_TREE_NR; side++) {
 		comparison.sides[side] = sides->profiles[side];
 		comparison.what[side] = sides->what[side].s;
 	}
 	err = err
-		      ?: sb_diff_init(&comparison.diff, tree, sides->profiles[SB_TREE_A],
-				      sides->profiles[SB_TREE_B], opts->norm);
+		      ?: sb_calltree_diff(&comparison.diff, tree, sides->profiles[SB_TREE_A],
+					  sides->profiles[SB_TREE_B], opts->norm);
 	if (!err && tree->nr_cut)
 		sb_info("%llu small frames became \"(other)\": --nodes %u",
 			(unsigned long long)tree->nr_cut, opts->nr_nodes);

@@ -10,13 +10,13 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "capture/privileges.h"
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/doctor.h"
 #include "cli/wrap.h"
-#include "parser.h"
-#include "reader.h"
+#include "symbolizer/process/reader.h"
+#include "symbolizer/unwind/parser.h"
+#include "workers/privileges.h"
 
 #define TEXT_COLUMN 30
 
@@ -140,7 +140,7 @@ static bool has_process(uint32_t tgid)
 	return sb_can_access(path, F_OK);
 }
 
-/* As a run has them (cli/record_privileges.c): the process, its memory and its files can make us wait for ever. */
+/* As a run has them (run/privileges.c): the process, its memory and its files can make us wait for ever. */
 static int make_readers(void)
 {
 	static struct sb_owner who;

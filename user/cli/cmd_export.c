@@ -73,7 +73,7 @@ const struct sb_opt sb_export_rows[] = {
 	  .help = "from here on, whatever was sent before; with --follow, where to begin the first time" },
 	{ .name = "kind", .metavar = "KIND", .type = SB_OPT_STRING, .group = SB_OPT_EVENTS,
 	  .offset = offsetof(struct export_opts, store.kind), .complete = sb_complete_kind,
-	  .help = "only this: oncpu, offcpu, io, ...; default all" },
+	  .help = "only this kind, by default all:", .help_values = sb_view_kind_names },
 	{ .name = "tag", .metavar = "RULE", .type = SB_OPT_STRINGS, .group = SB_OPT_TARGET,
 	  .offset = offsetof(struct export_opts, store.tags),
 	  .help = "only with these tags: KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX, KEY!~REGEX; several must "

@@ -5,10 +5,10 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "capture/privileges.h"
 #include "cli/command.h"
-#include "interp/interp.h"
+#include "interp/core/interp.h"
 #include "output/output.h"
+#include "workers/privileges.h"
 
 const struct sb_opt sb_help_rows[] = { SB_COMMON_ROWS, SB_OPT_END };
 

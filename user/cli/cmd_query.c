@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* stackbpf query: what a store has of a range of time. */
+/* stackbpf query: prints what a store recorded in a time range. */
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -69,15 +69,11 @@ static const struct sb_output *choose_format(const struct query_opts *fields)
 /* That it is a part is said in the result, and here. Return: 0 or -ENOMEM. */
 static int note_limit(const struct query_opts *fields, struct sb_profile *profile)
 {
-	uint64_t weight, cut = 0;
-	size_t i, nr;
+	uint64_t cut;
 
 	if (!fields->limit || fields->chosen == &sb_output_top)
 		return 0;
-	for (i = fields->limit; i < sb_profile_nr_stacks(profile); i++) {
-		sb_profile_stack_at(profile, i, &nr, &weight);
-		cut += weight;
-	}
+	cut = sb_profile_weight(profile) - sb_profile_weight_of(profile, fields->limit);
 	if (!cut)
 		return 0;
 	sb_info("--limit left out %llu of %llu %s", (unsigned long long)cut,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* stackbpf run: a run of one view with a command, whose result is a picture with a name of its own. */
+/* stackbpf run: samples a command with one view, and writes a flame graph to a file with a
+ * generated name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -139,18 +140,17 @@ static int make_opener(const char *path, int *ret_fd)
 	return err;
 }
 
-static int prepare(struct sb_run *run, struct sb_str *name, int *ret_opener)
+static int prepare(struct sb_record_opts *opts, struct sb_str *name, int *ret_opener)
 {
-	struct sb_record_opts *opts = &run->opts;
 	int err = 0;
 
-	if (!opts->command) {
+	if (!opts->run.command) {
 		sb_err(0, "run: which command? It comes after '--': stackbpf run -- make -j4");
 		return SB_EXIT_USAGE;
 	}
-	opts->targets.follow_children = true;
+	opts->run.targets.follow_children = true;
 	if (!opts->output_paths.nr) {
-		err = make_name(opts->command[0], name);
+		err = make_name(opts->run.command[0], name);
 		if (!err)
 			err = sb_vec_push(&opts->output_paths, name->s);
 	}
@@ -162,9 +162,8 @@ static int prepare(struct sb_run *run, struct sb_str *name, int *ret_opener)
 	return SB_EXIT_FAILED;
 }
 
-static void tell(const struct sb_run *run)
+static void tell(const sb_vec_str *paths)
 {
-	const sb_vec_str *paths = &run->opts.output_paths;
 	char whole[PATH_MAX];
 	size_t i;
 
@@ -177,20 +176,20 @@ int sb_cmd_run(const struct sb_command *command, char **argv)
 {
 	sb_cleanup(sb_str_release) struct sb_str name = {};
 	sb_cleanup(sb_closep) int opener = -1;
-	struct sb_run run;
+	struct sb_record record;
 	int status;
 
-	sb_run_init(&run);
-	status = sb_run_parse(&run, command, argv);
+	sb_record_init(&record);
+	status = sb_record_parse(&record.opts, command, argv);
 	if (status < 0)
-		status = prepare(&run, &name, &opener);
+		status = prepare(&record.opts, &name, &opener);
 	if (status < 0)
-		status = sb_run_go(&run);
-	if (run.has_written) {
-		tell(&run);
+		status = sb_record_go(&record, NULL);
+	if (record.result.is_written) {
+		tell(&record.opts.output_paths);
 		if (opener >= 0)
 			(void)!write(opener, "", 1);
 	}
-	sb_run_release(&run);
+	sb_record_release(&record);
 	return status;
 }

@@ -12,12 +12,12 @@
 #include "base/fs.h"
 #include "base/fsuser.h"
 #include "base/log.h"
-#include "capture/privileges.h"
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/serve_token.h"
 #include "cli/store_opts.h"
 #include "serve/serve.h"
+#include "workers/privileges.h"
 
 struct serve_opts {
 	struct sb_common_opts common; /* first */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * stackbpf snap: what each thread does now. A run of `wall` that is over at once: threads that sleep are read by
- * its iterator, with whatever they wait in; those that run by its timer. Nothing is stopped.
+ * stackbpf snap: shows what each thread does now. It is a very short run of `wall`: the stacks of
+ * sleeping threads are read by its iterator, those of running threads are sampled by its timer. No
+ * thread is stopped.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,11 +21,8 @@
 #include "cli/snap.h"
 
 /* So long threads are awaited that run, and so often looked at: a tick comes to each CPU twenty times. */
-#define WINDOW_NS	 (20 * SB_NS_PER_MS)
-#define FREQ_HZ		 997
-#define IDLE_MARK	 "[idle: "
-#define LOCK_MARK	 "[lock: "
-#define NOT_SAMPLED_MARK "[running: not sampled]"
+#define WINDOW_NS (20 * SB_NS_PER_MS)
+#define FREQ_HZ	  997
 
 /* A thread in one state, as samples name it. */
 struct key {
@@ -35,6 +33,7 @@ struct key {
 struct snap {
 	struct sb_run_sink sink; /* first */
 	struct sb_snap snap;
+	struct sb_outputs *outputs; /* borrowed */
 	SB_VEC(struct key) keys;
 	struct sb_index keys_index;
 };
@@ -80,55 +79,41 @@ static int by_ids(const void *va, const void *vb)
 	return a->weight > b->weight ? -1 : a->weight < b->weight;
 }
 
-/* "epoll" of "[idle: epoll]", if the name is of that shape. */
-static void take_kind(const char *name, const char *mark, char *ret, size_t size)
-{
-	size_t len = strlen(mark);
-
-	if (!strncmp(name, mark, len))
-		snprintf(ret, size, "%.*s", (int)strcspn(name + len, "]"), name + len);
-}
-
 /*
- * The frames without what stands for the thread, its state and why it waits, which are told otherwise. The marks
- * of a stack that was cut remain.
+ * The frames without the state of the thread and why it waits, which are told otherwise. The marks of a stack that was
+ * cut remain.
  */
 static void strip(const struct sb_profile *profile, struct sb_snap_thread *thread)
 {
-	thread->ids++; /* the series */
-	thread->nr_ids--;
-	while (thread->nr_ids) {
-		const struct sb_frame *leaf =
-			sb_profile_frame_at(profile, thread->ids[thread->nr_ids - 1]);
+	for (; thread->nr_ids; thread->nr_ids--) {
+		const struct sb_attr *leaf =
+			sb_profile_attr_at(profile, thread->ids[thread->nr_ids - 1]);
 
-		if (leaf->kind != SB_FRAME_MARK || !strncmp(leaf->name, "[truncated", 10) ||
-		    !strncmp(leaf->name, "[lost", 5))
+		if (leaf->kind < SB_ATTR_IDLE || leaf->kind > SB_ATTR_NOT_SAMPLED)
 			break;
-		take_kind(leaf->name, IDLE_MARK, thread->idle, sizeof(thread->idle));
-		take_kind(leaf->name, LOCK_MARK, thread->lock, sizeof(thread->lock));
+		if (leaf->kind == SB_ATTR_IDLE)
+			thread->idle = leaf->text;
+		if (leaf->kind == SB_ATTR_LOCK)
+			thread->lock = leaf->text;
 		/* It ran, and no tick found it: any other stack says more. */
-		if (sb_streq(leaf->name, NOT_SAMPLED_MARK))
+		if (leaf->kind == SB_ATTR_NOT_SAMPLED)
 			thread->weight = 0;
-		thread->nr_ids--;
 	}
 }
 
 static int add_stack(struct snap *snap, const struct sb_profile *profile, size_t i)
 {
-	struct sb_snap_thread thread = {};
-	const struct key *key;
-	uint64_t series_nr;
+	const struct sb_row row = sb_profile_row_at(profile, i);
+	const struct key *key = &snap->keys.at[row.series];
+	struct sb_snap_thread thread = {
+		.tgid = key->tgid,
+		.tid = key->tid,
+		.state = key->state,
+		.ids = row.frames,
+		.nr_ids = row.nr,
+		.weight = row.weight,
+	};
 
-	thread.ids = sb_profile_stack_at(profile, i, &thread.nr_ids, &thread.weight);
-	if (!thread.nr_ids ||
-	    sb_parse_u64(sb_profile_frame_at(profile, thread.ids[0])->name, UINT32_MAX,
-			 &series_nr) ||
-	    series_nr >= snap->keys.nr)
-		return 0;
-	key = &snap->keys.at[series_nr];
-	thread.tgid = key->tgid;
-	thread.tid = key->tid;
-	thread.state = key->state;
 	memcpy(thread.comm, key->comm, sizeof(thread.comm));
 	strip(profile, &thread);
 	return sb_vec_push(&snap->snap.threads, thread);
@@ -198,7 +183,7 @@ static int add_others(struct sb_snap *snap, uint32_t tgid)
 
 static int collect(struct snap *snap, struct sb_run *run)
 {
-	const struct sb_targets *targets = &run->opts.targets;
+	const struct sb_targets *targets = &run->config->targets;
 	struct sb_snap *to = &snap->snap;
 	size_t i;
 	int err = sb_profile_seal(run->profile);
@@ -226,55 +211,61 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	err = collect(snap, run);
 	if (err)
 		return sb_err(err, "cannot put the stacks together");
-	return sb_run_write_as(run, run->profile, &snap->snap.opts);
+	return sb_outputs_write(snap->outputs, run->profile, &snap->snap.opts);
 }
 
-static int prepare(struct snap *snap, struct sb_run *run)
+static int prepare_outputs(struct sb_run_sink *sink, struct sb_run *run)
 {
-	struct sb_record_opts *opts = &run->opts;
+	return sb_outputs_prepare(((struct snap *)sink)->outputs, run);
+}
+
+static int prepare(struct snap *snap, struct sb_record *record)
+{
+	struct sb_record_opts *opts = &record->opts;
 	const struct sb_output *format = sb_snap_format(opts->format ? opts->format : "stacks");
 	size_t i;
 	int status = -1;
 
-	if (!sb_targets_have_allow_rule(&opts->targets)) {
+	if (!sb_run_has_allow_rule(&opts->run.targets)) {
 		sb_err(0, "snap: of which process? Name it with -p");
 		return SB_EXIT_USAGE;
 	}
 	opts->modules = true;
-	opts->freq_hz = FREQ_HZ;
-	opts->time_ns = WINDOW_NS;
+	opts->run.freq_hz = FREQ_HZ;
+	opts->run.time_ns = WINDOW_NS;
 	/* It is too short for that, and to be exact. */
-	opts->overhead_max_ppm = 0;
-	(void)sb_views_add(&run->views, sb_view_find("wall"));
+	opts->run.overhead_max_ppm = 0;
+	(void)sb_views_add(&opts->run.views, sb_view_of_all_threads());
 	snap->snap.group = opts->group;
 	snap->sink = (struct sb_run_sink){
+		.prepare = prepare_outputs,
 		.take = take,
 		.series = series,
 		.series_arg = snap,
 		.by = SB_BY_THREAD,
-		.has_report = true,
 	};
-	run->sink = &snap->sink;
+	record->no_report = true;
+	snap->outputs = &record->result.outputs;
 	if (!opts->output_paths.nr)
-		return sb_run_add_output(run, "-", format);
+		return sb_outputs_add(snap->outputs, "-", format);
 	for (i = 0; i < opts->output_paths.nr && status < 0; i++)
-		status = sb_run_add_output(run, opts->output_paths.at[i], format);
+		status = sb_outputs_add(snap->outputs, opts->output_paths.at[i], format);
 	return status;
 }
 
 int sb_cmd_snap(const struct sb_command *command, char **argv)
 {
 	struct snap snap = {};
-	struct sb_run run;
+	struct sb_record record;
 	int status;
 
-	sb_run_init(&run);
-	status = sb_run_parse(&run, command, argv);
+	sb_record_init(&record);
+	status = sb_record_parse(&record.opts, command, argv);
 	if (status < 0)
-		status = prepare(&snap, &run);
+		status = prepare(&snap, &record);
 	if (status < 0)
-		status = sb_run_go(&run);
-	sb_run_release(&run);
+		status = sb_record_go(&record, &snap.sink);
+	sb_record_release(&record);
 	sb_vec_release(&snap.snap.threads);
 	sb_vec_release(&snap.keys);
 	sb_index_release(&snap.keys_index);

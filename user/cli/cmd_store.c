@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* stackbpf store: how large a store is, what of it is damaged; to prune it, and to add another one. */
+/* stackbpf store: prints statistics of a store, checks it, prunes it, or merges another one into
+ * it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cli/command.h"
-#include "cli/recorder/opts.h"
+#include "cli/recorder_opts.h"
 #include "cli/store_opts.h"
 #include "cli/wrap.h"
 #include "output/jsontext.h"
@@ -27,7 +28,7 @@ struct store_opts {
 	struct sb_common_opts common; /* first */
 	struct sb_store_args store;
 	const char *older;
-	struct sb_recorder_opts retain; /* keep_s and has_keep of it */
+	struct sb_recorder_config retain; /* keep_s and has_keep of it */
 	uint64_t bytes_max;
 	uint32_t format;
 	bool cardinality, dry_run;
@@ -182,8 +183,7 @@ static void json_stat(struct sb_json *json, const struct stat_sums *sums,
 	for (k = 0; k < nr; k++) {
 		sb_json_raw(json, k ? ",{" : "{");
 		sb_json_pair(json, "kind", extents[k].kind.name);
-		sb_json_raw(json, ",");
-		sb_json_pair(json, "unit", extents[k].kind.unit);
+		sb_json_string_pair(json, "unit", extents[k].kind.unit);
 		sb_json_u64_pair(json, "hz", extents[k].hz);
 		sb_json_i64_pair(json, "from", extents[k].from_s);
 		sb_json_i64_pair(json, "to", extents[k].to_s);

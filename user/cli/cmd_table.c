@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/nearest.h"
-#include "views/view.h"
+#include "kinds/view_kind.h"
 
 static const char top_notes[] =
 	"Keys: q quit, p pause, s sort, w span, f tree of calls, / filter, r reset, ? help.\n"
@@ -85,7 +85,7 @@ static const struct sb_command commands[] = {
 		.summary = "always on: profiles over time, with tags, into a store",
 		.synopsis = "[--store DIR] [--kinds LIST] [options]",
 		.opts = sb_record_rows,
-		.run = sb_cmd_recorder,
+		.run = sb_cmd_record,
 	},
 	{
 		.name = "query",
@@ -168,25 +168,21 @@ static const char record_notes[] =
 
 bool sb_command_at(size_t i, struct sb_command *ret_command)
 {
-	const struct sb_view *view = sb_view_at(0);
-	size_t nr_views = 0;
-
-	for (; view && nr_views < i; view = sb_view_at(nr_views))
-		nr_views++;
-	if (view) {
+	if (i < SB_VIEW_KIND_MAX) {
 		*ret_command = (struct sb_command){
-			.name = view->name,
-			.summary = view->summary,
+			.name = sb_view_kinds[i].name,
+			.summary = sb_view_kinds[i].summary,
 			.synopsis = "[options] [-- COMMAND [ARGUMENT...]]",
 			.opts = sb_record_rows,
 			.notes = record_notes,
-			.run = sb_cmd_record,
+			.run = sb_cmd_view,
 		};
 		return true;
 	}
-	if (i - nr_views >= SB_ARRAY_SIZE(commands))
+	i -= SB_VIEW_KIND_MAX;
+	if (i >= SB_ARRAY_SIZE(commands))
 		return false;
-	*ret_command = commands[i - nr_views];
+	*ret_command = commands[i];
 	return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* stackbpf timeline: weights over time. */
+/* stackbpf timeline: prints weights over time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -199,8 +199,7 @@ static int print_json(const struct sb_timeline *timeline, FILE *out)
 
 	sb_json_raw(&json, "{");
 	sb_json_pair(&json, "kind", timeline->kind.name);
-	sb_json_raw(&json, ",");
-	sb_json_pair(&json, "unit", timeline->kind.unit);
+	sb_json_string_pair(&json, "unit", timeline->kind.unit);
 	sb_json_raw(&json, ",\"from\":");
 	sb_json_u64(&json, (uint64_t)timeline->from_s);
 	sb_json_raw(&json, ",\"to\":");

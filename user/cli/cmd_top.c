@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* stackbpf top: a run of one view whose samples are shown while they come. */
+/* stackbpf top: samples with one view and shows the result while it comes. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -25,8 +25,8 @@ struct view {
 	struct sb_top top;
 	struct sb_term *term; /* NULL: lines on stdout */
 	struct sb_str targets;
-	uint64_t taken_ns; /* when the last period ended; 0: none has */
-	uint32_t nr_rounds;
+	uint64_t taken_ns;		   /* when the last period ended; 0: none has */
+	uint32_t nr_rounds, nr_rounds_max; /* 0: no limit */
 	size_t nr_lines;
 };
 
@@ -62,12 +62,12 @@ static void know_run(struct view *view, const struct sb_run *run)
 
 	sb_run_figures(run, 0, &figures);
 	*facts = (struct sb_top_facts){
-		.kind = run->views.at[0]->name,
+		.kind = run->config->views.at[0]->kind->name,
 		.unit = run->units[0].name,
 		.targets = view->targets.s,
 		.divisor = run->units[0].divisor,
-		.hz = run->views.at[0]->timer && sb_streq(run->opts.event, "cpu-clock")
-			      ? run->opts.freq_hz
+		.hz = run->config->views.at[0]->timer && sb_streq(run->config->event, "cpu-clock")
+			      ? run->config->freq_hz
 			      : 0,
 		.nr_cpus = figures.session.nr_cpus,
 		.nr_samples = figures.nr_samples,
@@ -79,7 +79,7 @@ static void know_run(struct view *view, const struct sb_run *run)
 
 static int show(struct view *view, struct sb_run *run)
 {
-	bool is_enough = run->opts.nr_rounds && view->nr_rounds >= run->opts.nr_rounds;
+	bool is_enough = view->nr_rounds_max && view->nr_rounds >= view->nr_rounds_max;
 	int err = view->top.is_paused ? 0 : sb_top_update(&view->top);
 
 	if (err)
@@ -92,7 +92,7 @@ static int show(struct view *view, struct sb_run *run)
 	if (is_enough)
 		return 0;
 	err = view->term ? draw(view) : print(view, run);
-	if (++view->nr_rounds == run->opts.nr_rounds)
+	if (++view->nr_rounds == view->nr_rounds_max)
 		run->end = SB_END_ORDERED;
 	return err;
 }
@@ -156,12 +156,12 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 /* "process 1302, 1400", "all processes", for the first line of the screen. */
 static int name_targets(const struct sb_record_opts *opts, struct sb_str *text)
 {
-	const struct sb_targets *targets = &opts->targets;
+	const struct sb_targets *targets = &opts->run.targets;
 	size_t i;
 	int err = 0;
 
-	if (opts->command)
-		return sb_str_addf(text, "command '%s'", opts->command[0]);
+	if (opts->run.command)
+		return sb_str_addf(text, "command '%s'", opts->run.command[0]);
 	for (i = 0; i < targets->tgids.nr && !err; i++)
 		err = sb_str_addf(text, "%s%s%u", i ? "," : "process ",
 				  targets->tgids.at[i].rule & SB_RULE_DENY ? "!" : "",
@@ -176,7 +176,7 @@ static int name_targets(const struct sb_record_opts *opts, struct sb_str *text)
 		err = sb_str_addf(text, "%suser %u", text->len ? "," : "", targets->uids[i].uid);
 	if (!err && !sb_record_opts_has_target(opts))
 		err = sb_str_addf(text, "%sall processes", text->len ? "," : "");
-	if (!err && opts->all)
+	if (!err && opts->run.all)
 		err = sb_str_add(text, "all processes");
 	return err;
 }
@@ -195,7 +195,7 @@ static int check(struct sb_record_opts *opts, bool has_screen)
 	else if (opts->window_ns / opts->every_ns > SB_TOP_SLOTS_MAX)
 		sb_err(0, "top: --window is more than %u times --every: nobody sees so much change",
 		       SB_TOP_SLOTS_MAX);
-	else if (has_screen && opts->command)
+	else if (has_screen && opts->run.command)
 		sb_err(0, "top: the command and the screen would write over each other: use -b, or "
 			  "start it elsewhere and give -p");
 	else
@@ -210,9 +210,8 @@ static void choose_characters(void)
 		setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-static int prepare(struct view *view, struct sb_run *run)
+static int prepare(struct view *view, struct sb_record_opts *opts)
 {
-	struct sb_record_opts *opts = &run->opts;
 	bool has_screen = sb_term_is_there() && !opts->batch;
 	int status = check(opts, has_screen), err;
 
@@ -238,24 +237,24 @@ static int prepare(struct view *view, struct sb_run *run)
 		view->sink.begin = begin;
 		view->sink.has_terminal = true;
 	}
-	run->sink = &view->sink;
+	view->nr_rounds_max = opts->nr_rounds;
 	return -1;
 }
 
 int sb_cmd_top(const struct sb_command *command, char **argv)
 {
 	struct view view = {};
-	struct sb_run run;
+	struct sb_record record;
 	int status;
 
-	sb_run_init(&run);
-	status = sb_run_parse(&run, command, argv);
+	sb_record_init(&record);
+	status = sb_record_parse(&record.opts, command, argv);
 	if (status < 0)
-		status = prepare(&view, &run);
+		status = prepare(&view, &record.opts);
 	if (status < 0)
-		status = sb_run_go(&run);
+		status = sb_record_go(&record, &view.sink);
 	sb_term_free(view.term);
-	sb_run_release(&run);
+	sb_record_release(&record);
 	sb_top_release(&view.top);
 	sb_str_release(&view.targets);
 	return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The commands: rows in cmd_table.c, and one for each view, which cmd_record.c serves. A new
- * command is one file and one row; a new view needs nothing here.
+ * The commands of stackbpf. Each is a row in cmd_table.c, or a view, for which sb_cmd_view() is
+ * called. A new command is one file and one row; a new view needs no change here. main.c finds the
+ * command and runs it.
  */
 #ifndef SB_CLI_COMMAND_H
 #define SB_CLI_COMMAND_H
@@ -18,22 +19,24 @@ struct sb_command {
 	const char *name, *summary;
 	const char *alias;	   /* another name; NULL: none */
 	const char *synopsis;	   /* what follows the name in the first line of its help */
-	const struct sb_opt *opts; /* NULL: it takes none */
-	const char *notes;	   /* more lines for its help, or NULL */
-	/* What shells complete where no option stands: see cli/complete.h; NULL: nothing */
+	const struct sb_opt *opts; /* NULL: no options */
+	const char *notes;	   /* further lines of its help; NULL: none */
+	/* Complete an operand: see complete.h. NULL: nothing */
 	void (*complete)(struct sb_completion *to);
-	/* @argv begins with the first word after the name. Return: the exit status. */
+	/* Run it. @argv begins with the first word after the name. Return: the exit status. */
 	int (*run)(const struct sb_command *command, char **argv);
 };
 
-/* Return: whether there is an @i-th command. Views come first. */
+/* Get the @i-th command; views come first. Return: whether there is one. */
 bool sb_command_at(size_t i, struct sb_command *ret_command);
+/* Find a command by name or alias. Return: whether there is one. */
 bool sb_command_find(const char *name, struct sb_command *ret_command);
-/* Say that there is no such command, and which was perhaps meant. Return: the exit status. */
+/* Log that there is no such command, with the nearest name. Return: the exit status. */
 int sb_command_unknown(const char *name);
 
+/* The functions of the rows: sb_command.run. */
+int sb_cmd_view(const struct sb_command *command, char **argv);
 int sb_cmd_record(const struct sb_command *command, char **argv);
-int sb_cmd_recorder(const struct sb_command *command, char **argv);
 int sb_cmd_query(const struct sb_command *command, char **argv);
 int sb_cmd_timeline(const struct sb_command *command, char **argv);
 int sb_cmd_store(const struct sb_command *command, char **argv);
@@ -47,6 +50,7 @@ int sb_cmd_export(const struct sb_command *command, char **argv);
 int sb_cmd_help(const struct sb_command *command, char **argv);
 int sb_cmd_completion(const struct sb_command *command, char **argv);
 
+/* Options of commands: sb_command.opts. */
 extern const struct sb_opt sb_record_rows[];
 extern const struct sb_opt sb_serve_rows[];
 extern const struct sb_opt sb_diff_option_rows[];
@@ -62,7 +66,7 @@ void sb_print_overview(FILE *out);
 void sb_print_command_help(const struct sb_command *command, FILE *out);
 void sb_print_version(void);
 
-/* What every command's options begin with. */
+/* The options that all commands have. A command's own options begin with this struct. */
 struct sb_common_opts {
 	uint32_t ask; /* enum sb_common_ask */
 	bool quiet, verbose;
@@ -70,7 +74,7 @@ struct sb_common_opts {
 
 enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
 
-/* The rows for `struct sb_common_opts` at the start of a command's options. */
+/* Rows for the struct sb_common_opts at the start of a command's options. */
 #define SB_COMMON_ROWS                                                                       \
 	{ .name = "quiet",                                                                   \
 	  .letters = "q",                                                                    \
@@ -98,11 +102,13 @@ enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
 	}
 
 /*
- * Parse @argv into opts->fields, which begins with a struct sb_common_opts; answer --help and
- * --version, set the log level. Return: -1 to go on, or an exit status; errors were logged.
+ * Parse @argv into opts->fields, which begins with a struct sb_common_opts. Answers --help and
+ * --version, and sets the log level. Return: -1 to go on, or an exit status; errors were logged.
+ * The caller releases @opts.
  */
 int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, char **argv);
-/* The same, of a command that takes nothing but options; @instead: what is said to a word that is none. */
+/* The same, for a command without operands. @instead: a sentence that is logged if there are
+ * any. */
 int sb_command_parse_options(const struct sb_command *command, struct sb_opts *opts, char **argv,
 			     const char *instead);
 

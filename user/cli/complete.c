@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Values of options, as they are on this machine now. */
+/* Finds possible values of options on this machine. */
 #include "cli/complete.h"
 
 #include <dirent.h>
@@ -13,9 +13,9 @@
 #include "base/num.h"
 #include "base/utf8.h"
 #include "cli/command.h"
+#include "kinds/view_kind.h"
 #include "output/output.h"
 #include "resolve/resolve.h"
-#include "views/view.h"
 
 #define PROC_FILE_MAX (64u << 10)
 
@@ -128,11 +128,8 @@ void sb_complete_users(struct sb_completion *to)
 
 void sb_complete_kind(struct sb_completion *to)
 {
-	const struct sb_view *view;
-	size_t i;
-
-	for (i = 0; (view = sb_view_at(i)); i++)
-		sb_complete_add(to, view->name, view->summary);
+	for (size_t i = 0; i < SB_VIEW_KIND_MAX; i++)
+		sb_complete_add(to, sb_view_kinds[i].name, sb_view_kinds[i].summary);
 }
 
 void sb_complete_kinds(struct sb_completion *to)
@@ -146,7 +143,7 @@ void sb_complete_roots(struct sb_completion *to)
 	size_t i;
 
 	sb_complete_list(to);
-	for (i = 0; i < SB_ROOT_MAX; i++)
+	for (i = SB_ATTR_COMM; i <= SB_ATTR_CONTAINER; i++)
 		sb_complete_add(to, sb_root_names[i], NULL);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Between the parts of `stackbpf doctor`. */
+/* Shared by the parts of `stackbpf doctor`: cmd_doctor.c is the command and prints,
+ * doctor_kernel.c, doctor_process.c and doctor_runtime.c check. */
 #ifndef SB_CLI_DOCTOR_H
 #define SB_CLI_DOCTOR_H
 
@@ -9,37 +10,46 @@
 
 enum sb_verdict {
 	SB_VERDICT_OK,
-	SB_VERDICT_LESS, /* it works, with less */
-	SB_VERDICT_NO,	 /* nothing works until this is mended */
+	SB_VERDICT_LESS, /* it works, with limitations */
+	SB_VERDICT_NO,	 /* nothing works until this is fixed */
 };
 
 struct sb_parser;
 
 struct sb_doctor {
 	FILE *out;
-	struct sb_parser *parser; /* parses files of the process that is looked at; NULL: we do */
-	unsigned int nr_no;	  /* findings that are SB_VERDICT_NO */
+	struct sb_parser
+		*parser;    /* parses files of the process; NULL: they are parsed in this one */
+	unsigned int nr_no; /* findings with SB_VERDICT_NO so far */
 };
 
+/* Print a heading. */
 void sb_doctor_title(struct sb_doctor *doctor, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* One finding: what was looked at, and what was found. */
+/* Print a finding: what was checked, and the result. */
 void sb_doctor_say(struct sb_doctor *doctor, enum sb_verdict verdict, const char *what,
 		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* More of the finding before, below it. */
+/* Print more about the last finding, below it. */
 void sb_doctor_more(struct sb_doctor *doctor, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* What to do about the finding before. */
+/* Print what to do about the last finding. */
 void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Check the kernel, and our privileges. */
 void sb_doctor_kernel(struct sb_doctor *doctor);
 void sb_doctor_privileges(struct sb_doctor *doctor);
-/* Return: 0, -ESRCH when there is no such process, or another negative errno. */
+/* Check a process, with trial samples. Return: 0; -ESRCH when there is no such process; or another
+ * negative errno. */
 int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid);
 
-/* The interpreters in it. @trial: samples of it; @files: that it maps, by which those are known that we
- * know nothing else of. Return: 0 or a negative errno. */
+/*
+ * Check the interpreters in a process.
+ * @trial: samples of it
+ * @files: that it maps, to recognise by name interpreters that are not supported
+ *
+ * Return: 0 or a negative errno.
+ */
 struct sb_trial;
 int sb_doctor_runtimes(struct sb_doctor *doctor, uint32_t tgid, const struct sb_trial *trial,
 		       const char *const *files, size_t nr_files);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the kernel has, and what it lets us do: found out by trying, not by its version. */
+/* Checks what the kernel can do, and what it allows us to do, by trying it; versions are not
+ * compared. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -15,12 +16,12 @@
 #include "base/fs.h"
 #include "base/num.h"
 #include "base/str.h"
-#include "capture/landlock.h"
 #include "capture/perf_event.h"
-#include "capture/privileges.h"
 #include "cli/doctor.h"
-#include "parser.h"
+#include "symbolizer/unwind/parser.h"
 #include "views/view.h"
+#include "workers/landlock.h"
+#include "workers/privileges.h"
 
 #define SMALL_FILE_MAX 65536
 

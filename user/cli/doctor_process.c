@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What can be said of the stacks of one process, and what to install so that more can be. */
+/* Checks how well the stacks of one process can be taken, and what to install to improve that. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "cli/doctor_trial.h"
 #include "cli/wrap.h"
 #include "resolve/resolve.h"
-#include "sb_sym.h"
+#include "symbolizer/sb_sym.h"
 
 #define NAME_COLUMNS 24 /* and the NUL is the blank behind the name */
 #define ROWS_MAX     16

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which interpreters a process has, and whether their frames can be had. */
+/* Checks which interpreters a process has, and whether their frames can be read. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "cli/doctor.h"
 #include "cli/doctor_trial.h"
-#include "interp/interp.h"
-#include "parser.h"
+#include "interp/core/interp.h"
+#include "symbolizer/unwind/parser.h"
 
 SB_DEFINE_CLEANUP(struct sb_interp, sb_interp_free)
 
@@ -83,7 +83,7 @@ int sb_doctor_runtimes(struct sb_doctor *doctor, uint32_t tgid, const struct sb_
 		.parser = sb_parser_seat(doctor->parser, SB_PARSER_INTERP),
 	};
 	sb_cleanup(sb_interp_freep) struct sb_interp *interp = NULL;
-	const struct sb_interp_space space = { .tgid = tgid };
+	const struct sb_space_key space = { .tgid = tgid };
 	struct report report = { .doctor = doctor, .trial = trial };
 	struct sb_interp_confs confs;
 	int err;

@@ -7,11 +7,13 @@
 
 #include "base/cleanup.h"
 #include "base/index.h"
+#include "base/log.h"
 #include "base/time.h"
 #include "capture/session.h"
-#include "interp/interp.h"
-#include "parser.h"
-#include "sb_sym.h"
+#include "interp/core/interp.h"
+#include "process/process.h"
+#include "symbolizer/sb_sym.h"
+#include "symbolizer/unwind/parser.h"
 #include "views/view.h"
 
 #define TRIAL_NS      500000000ull
@@ -20,6 +22,7 @@
 
 SB_DEFINE_CLEANUP(struct sb_symbolizer, sb_symbolizer_free)
 SB_DEFINE_CLEANUP(struct sb_interp, sb_interp_free)
+SB_DEFINE_CLEANUP(struct sb_processes, sb_processes_free)
 SB_DEFINE_CLEANUP(struct sb_session, sb_session_free)
 
 /* A stack is shipped once, and counted in each drain after. */
@@ -182,20 +185,23 @@ int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser
 	const struct sb_symbolizer_opts sym_opts = {
 		.parser = sb_parser_seat(parser, SB_PARSER_NAMES),
 	};
-	const struct sb_interp_opts interp_opts = {
+	struct sb_interp_opts interp_opts = {
 		.parser = sb_parser_seat(parser, SB_PARSER_INTERP),
 	};
 	sb_cleanup(sb_symbolizer_freep) struct sb_symbolizer *sym = NULL;
+	sb_cleanup(sb_processes_freep) struct sb_processes *processes = NULL;
 	sb_cleanup(sb_interp_freep) struct sb_interp *interp = NULL;
 	sb_cleanup(sb_session_freep) struct sb_session *session = NULL;
 	struct sb_targets targets = {};
+	struct sb_reason reason = {};
 	struct sb_session_opts opts = {
-		.views = { .at = { sb_view_find("oncpu") }, .nr = 1 },
+		.views = { .at = { sb_view_at(0) }, .nr = 1 },
 		.targets = &targets,
 		.freq_hz = TRIAL_FREQ_HZ,
 		.sides = SB_SIDE_USER,
 		.unwind = SB_UNWIND_CFI | SB_UNWIND_FP,
 		.parser = parser,
+		.reason = &reason,
 	};
 	int err;
 
@@ -203,6 +209,9 @@ int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser
 			  (struct sb_pid_rule){ .pid = tgid, .rule = SB_RULE_ALLOW });
 	if (!err)
 		err = sb_symbolizer_new(&sym_opts, &sym);
+	if (!err)
+		err = sb_processes_new(NULL, &processes);
+	opts.processes = interp_opts.processes = processes;
 	if (!err)
 		err = sb_interp_new(&interp_opts, &interp);
 	opts.symbolizer = sym;
@@ -213,6 +222,8 @@ int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser
 		err = sb_session_start(session);
 	if (!err)
 		err = sample(trial, session);
+	if (sb_reason_is_set(&reason))
+		sb_err(reason.err, "%s", reason.text);
 	sb_targets_release(&targets);
 	return err;
 }

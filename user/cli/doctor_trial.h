@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "sb_abi_interp.h"
+#include "bpf/abi/sb_abi_interp.h"
 
-/* How the callers of the code in one mapping were found, in samples. */
+/* How the callers of frames in one mapping were found; numbers of samples. */
 struct sb_trial_mapping {
 	uint64_t start, end;
 	uint64_t nr_by_table, nr_by_fp, nr_cut;
@@ -18,17 +18,17 @@ struct sb_trial_mapping {
 struct sb_parser;
 
 struct sb_trial {
-	SB_VEC(struct sb_trial_mapping) mappings; /* by the caller: what to count by */
-	struct sb_trial_mapping elsewhere;
-	uint64_t nr_samples; /* that have a user stack */
-	uint64_t nr_complete;
+	SB_VEC(struct sb_trial_mapping) mappings; /* set by the caller before the trial */
+	struct sb_trial_mapping elsewhere;	  /* frames in none of them */
+	uint64_t nr_samples;			  /* with a user stack */
+	uint64_t nr_complete;			  /* with a complete user stack */
 	uint64_t nr_status[SB_STACK_STATUS_MAX];
 	uint64_t nr_runtime[SB_RUNTIME_MAX]; /* with frames of this interpreter */
 };
 
 /*
- * Sample @tgid and count into @trial. @parser: borrowed, may be NULL. Return: 0, also when nothing ran; a negative errno after one
- * sentence about why nothing can be sampled.
+ * Sample the process @tgid for half a second, and count into @trial. @parser: borrowed, or NULL.
+ * Return: 0, also when the process did not run; a negative errno, after the reason was logged.
  */
 int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser);
 void sb_trial_release(struct sb_trial *trial);

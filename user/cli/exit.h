@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Exit statuses: part of the interface, documented in stackbpf(8). */
+/* Exit statuses of the command line. They are part of the interface and documented in
+ * stackbpf(8). */
 #ifndef SB_CLI_EXIT_H
 #define SB_CLI_EXIT_H
 
@@ -11,8 +12,8 @@ enum sb_exit {
 	SB_EXIT_PRIVILEGE, /* a privilege or a kernel feature is missing */
 	SB_EXIT_NO_TARGET, /* no such process, thread or cgroup */
 	SB_EXIT_NO_EXEC = 126,
-	SB_EXIT_NO_COMMAND, /* both as the shell has them, for -- CMD */
-	SB_EXIT_SIGNAL,	    /* + the number of the signal */
+	SB_EXIT_NO_COMMAND, /* these two as in a shell, for -- CMD */
+	SB_EXIT_SIGNAL,	    /* plus the number of the signal */
 };
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* "Did you mean ...?" */
+/* Finds the name that somebody who mistyped probably meant: "did you mean ...?" */
 #ifndef SB_CLI_NEAREST_H
 #define SB_CLI_NEAREST_H
 
 #include <stddef.h>
 
-/* The best of the names offered so far. Zeroed, with `typed` set. */
+/* The name nearest to `typed` so far. Zero-initialise it, but for `typed`. */
 struct sb_nearest {
 	const char *typed;
-	const char *name; /* NULL: nothing is near */
+	const char *name; /* NULL: none is near enough */
 	size_t distance;
 };
 
-/* Offer a name, which is borrowed. */
+/* Compare a name, which is borrowed, by edit distance, and keep it if it is nearer. */
 void sb_nearest_offer(struct sb_nearest *nearest, const char *name);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "base/time.h"
 #include "cli/nearest.h"
+#include "kinds/view_kind.h"
 
 /* An option as it was typed, for messages: "-p" or "--pid". */
 struct spelling {
@@ -25,12 +26,15 @@ bool sb_opt_is_end(const struct sb_opt *row)
 
 bool sb_opt_is_for(const struct sb_opt *row, const char *command)
 {
+	const struct sb_view_kind *view = row->views ? sb_view_kind_find(command) : NULL;
 	size_t len = strlen(command);
 	const char *at = row->commands;
 	bool is_listed = true;
 
+	if (view)
+		return view->options & row->views;
 	if (!at)
-		return true;
+		return !row->views;
 	if (*at == '!') {
 		is_listed = false;
 		at++;

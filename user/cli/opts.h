@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Options are rows: one row says everything about an option, and the parser, `--help`, what shells
- * complete (cli/complete.h) and the check of man pages (tests/lint/options.py) all go by the same rows.
+ * The command line parser. Each option is described by one row, which the parser, --help, shell
+ * completion (cli/complete.h) and the check of man pages (tests/lint/options.py) use.
  *
- * Accepted: -p 1, -p1, --pid 1, --pid=1, bundled flags (-uk, -ukp1), "--" before a command. A
- * value that begins with '-' must be attached to its option: a forgotten value would otherwise
- * swallow the next option. Names are not abbreviated; the nearest one is suggested.
+ * Accepted forms are -p 1, -p1, --pid 1, --pid=1, bundled flags (-uk, -ukp1), and "--" before a
+ * command. A value that begins with '-' must be attached to its option; otherwise a forgotten value
+ * would swallow the next option. Names cannot be abbreviated; the nearest one is suggested.
  */
 #ifndef SB_CLI_OPTS_H
 #define SB_CLI_OPTS_H
@@ -24,7 +24,7 @@ struct sb_completion; /* cli/complete.h */
 
 /* What an option does to its field. */
 enum sb_opt_type {
-	SB_OPT_NONE,	 /* nothing: accepted for the fingers' sake */
+	SB_OPT_NONE,	 /* nothing: accepted because other tools have it */
 	SB_OPT_ON,	 /* bool: true */
 	SB_OPT_OFF,	 /* bool: false */
 	SB_OPT_SET,	 /* uint32_t: = bits */
@@ -32,17 +32,18 @@ enum sb_opt_type {
 	SB_OPT_U32,	 /* uint32_t: a number from min to max */
 	SB_OPT_DURATION, /* uint64_t: nanoseconds, not 0; a bare number is in seconds */
 	SB_OPT_BYTES,	 /* uint64_t: at least min */
-	SB_OPT_STRING,	 /* const char *, borrowed from argv; not empty; of `words`, if any */
-	SB_OPT_TIME,	/* const char *, borrowed: as sb_ask_time() has it; "-1h" is a value, too */
-	SB_OPT_STRINGS, /* sb_vec_str: appended, borrowed from argv */
-	SB_OPT_WORD,	/* uint32_t: = the value of one of `words` */
-	SB_OPT_WORDS,	/* uint32_t: |= the values of some of `words`, separated by commas */
-	SB_OPT_LIST,	/* sb_vec_u32: numbers up to max appended, "1,2,5-7" */
-	SB_OPT_PARSED,	/* anything: parse() knows */
-	SB_OPT_PRESET,	/* no value: parse() gets `preset` */
+	SB_OPT_STRING,	 /* const char *, borrowed from argv; not empty; one of `words`, if any */
+	SB_OPT_TIME,	 /* const char *, borrowed: a time for sb_ask_time(); may begin with '-' */
+	SB_OPT_STRINGS,	 /* sb_vec_str: appended, borrowed from argv */
+	SB_OPT_WORD,	 /* uint32_t: = the value of one of `words` */
+	SB_OPT_WORDS,	 /* uint32_t: |= the values of some of `words`, separated by commas */
+	SB_OPT_LIST,	 /* sb_vec_u32: numbers up to max appended, "1,2,5-7" */
+	SB_OPT_PARSED,	 /* what parse() makes of the value */
+	SB_OPT_PRESET,	 /* takes no value; parse() gets `preset` */
 	SB_OPT_TYPE_MAX,
 };
 
+/* Under which heading --help has it. */
 enum sb_opt_group {
 	SB_OPT_TARGET,
 	SB_OPT_WINDOW,
@@ -62,26 +63,32 @@ struct sb_opt_word {
 
 struct sb_opt {
 	const char *name;     /* without dashes; NULL: letters only */
-	const char *letters;  /* of one meaning, the first is the usual one; NULL: none */
-	const char *metavar;  /* what --help calls the value; NULL: it takes none */
-	const char *help;     /* a phrase or a sentence or two; NULL: not shown */
-	const char *synonyms; /* more letters, accepted and not shown; or NULL */
-	const char
-		*commands; /* "oncpu offcpu": only these have it; "!top": all but this; NULL: all of
-				 the table */
+	const char *letters;  /* all with the same meaning, the usual one first; NULL: none */
+	const char *metavar;  /* name of the value in --help; NULL: it takes none */
+	const char *help;     /* a phrase, or a sentence or two; NULL: not shown */
+	const char *synonyms; /* more letters, accepted but not shown; NULL: none */
+	/* Bits of enum sb_view_options: views with one of them have the option; 0: see
+	 * `commands`. */
+	uint32_t views;
+	/* "run top": only these commands have it, besides the views of `views`. "!top": all but
+	 * this one. NULL: all commands with this table; or, with `views`, only those views. */
+	const char *commands;
 	enum sb_opt_type type;
 	enum sb_opt_group group;
-	size_t offset;		 /* of the field in the command's options */
-	uint32_t min, max, bits; /* see the types */
+	size_t offset;		 /* of the member in the command's options */
+	uint32_t min, max, bits; /* see enum sb_opt_type */
 	const struct sb_opt_word *words;
-	const char *preset; /* for other types than SB_OPT_PRESET: the value may be left out, means
-			       this, and must be attached if it is there (--file=base) */
+	/* With other types than SB_OPT_PRESET: the value that is used if none is given. If one is
+	 * given, it must be attached then (--file=base). */
+	const char *preset;
 	/*
-	 * For SB_OPT_PARSED. Return: 0, or -EINVAL with what is wrong with the value, as the end
-	 * of a sentence ("is longer than ..."), -ENOMEM.
+	 * For SB_OPT_PARSED and SB_OPT_PRESET: parse @value into @field. Return: 0; -EINVAL, with
+	 * *ret_why the end of a sentence about the value ("is longer than ..."); -ENOMEM.
 	 */
 	int (*parse)(void *field, const char *value, const char **ret_why);
-	/* What shells complete, beside `words`: values, "1h 1d"; those that have to be looked for. */
+	/* Get the end of `help`, when the values are in a table elsewhere. NULL: there is none. */
+	const char *(*help_values)(void);
+	/* Values to complete besides `words`: a fixed list, "1h 1d", and what a function finds. */
 	const char *suggest;
 	void (*complete)(struct sb_completion *to);
 };
@@ -91,40 +98,42 @@ struct sb_opt {
 	{          \
 	}
 
-/* What a command was given; zeroed but for the first three, which the caller sets. */
+/* A command line. The caller sets the first three members and `stop`; the others are zeroed. */
 struct sb_opts {
 	const char *command; /* its name */
 	const struct sb_opt *rows;
 	void *fields;
-	sb_vec_str operands;  /* words that are no options, borrowed from argv */
-	char **tail;	      /* what follows "--", NULL-terminated; NULL: there was none */
+	sb_vec_str operands;  /* words that are not options, borrowed from argv */
+	char **tail;	      /* what follows "--", NULL-terminated; NULL: there was no "--" */
 	const uint32_t *stop; /* parsing ends as soon as this is not 0 (--help); or NULL */
-	struct sb_str error;  /* one sentence, after a failure */
+	struct sb_str error;  /* after -EINVAL: one sentence */
 };
 
 /*
  * Parse @argv, which is NULL-terminated and begins with the first word after the command.
- * Return: 0; -EINVAL for wrong use, which opts->error explains; -ENOMEM.
+ * Return: 0; -EINVAL for wrong usage, with opts->error; -ENOMEM.
  */
 int sb_opts_parse(struct sb_opts *opts, char **argv);
 void sb_opts_release(struct sb_opts *opts);
 
-/* Write "command: <sentence>" into opts->error. Return: -EINVAL. */
+/* Set opts->error to "command: <sentence>". Return: -EINVAL; or -ENOMEM. */
 int sb_opts_fail(struct sb_opts *opts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Return: whether @command has this option. */
 bool sb_opt_is_for(const struct sb_opt *row, const char *command);
+/* Return: whether the row ends its table. */
 bool sb_opt_is_end(const struct sb_opt *row);
-/* Return: whether it can have a value, and whether that may be the next word. */
+/* Return: whether the option can have a value, and whether that may be the next word. */
 bool sb_opt_takes_value(const struct sb_opt *row);
 bool sb_opt_takes_next(const struct sb_opt *row);
-/* Return: the option of that name (without dashes) or letter that @command has; NULL: none. */
+/* Find an option of @command by name (without dashes, @len bytes) or by letter. Return: its row;
+ * NULL: there is none. */
 const struct sb_opt *sb_opt_find(const struct sb_opt *rows, const char *command, const char *name,
 				 size_t len);
 const struct sb_opt *sb_opt_find_letter(const struct sb_opt *rows, const char *command,
 					char letter);
 
-/* The options that are shown, under the headings of their groups. */
+/* Print the options of a command that have help, by group. */
 void sb_opts_print_help(const struct sb_opt *rows, const char *command, FILE *out);
 
 #endif

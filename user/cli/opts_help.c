@@ -36,15 +36,11 @@ static int print_names(const struct sb_opt *row, FILE *out)
 	return col;
 }
 
-static void print_wrapped(const char *text, int col, FILE *out)
+/* @col: columns written. Return: the same, behind @text. */
+static int print_wrapped(const char *text, int col, FILE *out)
 {
 	size_t len;
 
-	if (col >= TEXT_COLUMN) {
-		fputc('\n', out);
-		col = 0;
-	}
-	col += fprintf(out, "%*s", TEXT_COLUMN - col, "");
 	while (*text) {
 		len = strcspn(text, " ");
 		if (col + (int)len + 1 > LINE_WIDTH && col > TEXT_COLUMN) {
@@ -54,6 +50,21 @@ static void print_wrapped(const char *text, int col, FILE *out)
 		col += fprintf(out, "%s%.*s", col > TEXT_COLUMN ? " " : "", (int)len, text);
 		text += len + strspn(text + len, " ");
 	}
+	return col;
+}
+
+static void print_row(const struct sb_opt *row, FILE *out)
+{
+	int col = print_names(row, out);
+
+	if (col >= TEXT_COLUMN) {
+		fputc('\n', out);
+		col = 0;
+	}
+	col += fprintf(out, "%*s", TEXT_COLUMN - col, "");
+	col = print_wrapped(row->help, col, out);
+	if (row->help_values)
+		print_wrapped(row->help_values(), col, out);
 	fputc('\n', out);
 }
 
@@ -71,7 +82,7 @@ void sb_opts_print_help(const struct sb_opt *rows, const char *command, FILE *ou
 			if (!has_title)
 				fprintf(out, "\n%s\n", group_titles[group]);
 			has_title = true;
-			print_wrapped(row->help, print_names(row, out), out);
+			print_row(row, out);
 		}
 	}
 }

@@ -11,11 +11,11 @@
 
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "bpf/abi/sb_abi_io.h"
 #include "cli/complete.h"
 #include "cli/snap.h"
-#include "sb_abi_io.h"
-#include "sb_sym.h"
-#include "views/view.h"
+#include "kinds/view_kind.h"
+#include "symbolizer/sb_sym.h"
 
 #define PID_MAX	    4194304u /* PID_MAX_LIMIT of the kernel, include/linux/threads.h */
 #define FREQ_HZ_MAX 100000u  /* above, the timer itself is what is sampled */
@@ -185,11 +185,11 @@ static int parse_roots(void *field, const char *value, const char **ret_why)
 
 	for (;; value += len + 1) {
 		len = strcspn(value, ",");
-		for (root = 0; root < SB_ROOT_MAX; root++)
+		for (root = SB_ATTR_COMM; root <= SB_ATTR_CONTAINER; root++)
 			if (strlen(sb_root_names[root]) == len &&
 			    !memcmp(sb_root_names[root], value, len))
 				break;
-		if (root == SB_ROOT_MAX)
+		if (root > SB_ATTR_CONTAINER)
 			*ret_why = "is not a list of comm, pid, thread, cpu, cgroup, container";
 		else if (roots->nr == SB_ROOTS_MAX)
 			*ret_why = "is one too many: 8 is the limit";
@@ -342,8 +342,11 @@ static int parse_inode(void *field, const char *value, const char **ret_why)
 /* The name of a view. */
 static int parse_kind(void *field, const char *value, const char **ret_why)
 {
-	if (!sb_view_find(value)) {
-		*ret_why = "is none of oncpu, offcpu, wakeup, offwake, wall, io";
+	static char why[512];
+
+	if (!sb_view_kind_find(value)) {
+		snprintf(why, sizeof(why), "is none of %s", sb_view_kind_names());
+		*ret_why = why;
 		return -EINVAL;
 	}
 	*(const char **)field = value;
@@ -351,11 +354,11 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 }
 
 #define FIELD(name) .offset = offsetof(struct sb_record_opts, name)
-#define SAMPLED	    .commands = "oncpu wall run top record"   /* views that sample by time */
-#define WAITS	    .commands = "offcpu offwake wall run top" /* that have the stack of the wait */
-#define SPLIT_WAITS .commands = "offcpu wakeup offwake"
-#define LASTING	    .commands = "offcpu wakeup offwake io" /* views of what takes time */
-#define FILES	    .commands = "io"
+#define SAMPLED	    .views = SB_VIEW_TIMED, .commands = "run top record"
+#define WAITS	    .views = SB_VIEW_IDLE, .commands = "run top"
+#define SPLIT_WAITS .views = SB_VIEW_STATES
+#define LASTING	    .views = SB_VIEW_LASTING
+#define FILES	    .views = SB_VIEW_FILES
 #define OF_A_KIND   .commands = "run top" /* that are no view */
 #define RECORDER    .commands = "record"
 /* What says how a result looks: there is none but the store. */
@@ -368,30 +371,30 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 /* clang-format off */
 const struct sb_opt sb_record_rows[] = {
 	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "LIST",
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_pids,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(run.targets), .parse = parse_pids,
 	  .complete = sb_complete_pids,
 	  .help = "processes, with all their threads: 1302,1400" },
 	{ .name = "tid", .letters = "L", .metavar = "LIST",
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_tids,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(run.targets), .parse = parse_tids,
 	  .complete = sb_complete_pids,
 	  .help = "single threads" },
 	{ .name = "comm", .letters = "n", .metavar = "GLOB", SAMPLING,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_comm,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(run.targets), .parse = parse_comm,
 	  .complete = sb_complete_comm,
 	  .help = "threads whose name matches, with * and ?; can be repeated" },
 	{ .name = "cgroup", .letters = "G", .metavar = "PATH", SAMPLING,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_cgroup,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(run.targets), .parse = parse_cgroup,
 	  .complete = sb_complete_directory,
 	  .help = "a cgroup and all below it; can be repeated" },
 	{ .name = "uid", .metavar = "LIST", SAMPLING,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(targets), .parse = parse_uids,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(run.targets), .parse = parse_uids,
 	  .complete = sb_complete_users,
 	  .help = "tasks of these users (ids or names)" },
 	{ .name = "all", .letters = "a", SAMPLING,
-	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(all),
+	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(run.all),
 	  .help = "the whole machine; the default when nothing else is named" },
 	{ .name = "subprocesses", .letters = "s", SAMPLING,
-	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(targets.follow_children),
+	  .type = SB_OPT_ON, .group = SB_OPT_TARGET, FIELD(run.targets.follow_children),
 	  .help = "the children of -p and of the command, too, now and later" },
 	{ .name = "command", .letters = "c", .metavar = "CMD", SHOWN,
 	  .type = SB_OPT_STRING, .group = SB_OPT_TARGET, FIELD(shell_command),
@@ -399,91 +402,91 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "run this line with sh, sample it and its children, and end with it" },
 
 	{ .name = "time", .letters = "t", .metavar = "DUR", SAMPLING,
-	  .type = SB_OPT_DURATION, .group = SB_OPT_WINDOW, FIELD(time_ns),
+	  .type = SB_OPT_DURATION, .group = SB_OPT_WINDOW, FIELD(run.time_ns),
 	  .help = "how long: 5 (seconds), 500ms, 2m, 1h; default: until Ctrl-C, or until every "
 		  "process of -p has ended" },
 	{ .name = "freq", .letters = "F", .metavar = "HZ", SAMPLED,
-	  .type = SB_OPT_U32, .group = SB_OPT_WINDOW, FIELD(freq_hz), .min = 1, .max = FREQ_HZ_MAX,
+	  .type = SB_OPT_U32, .group = SB_OPT_WINDOW, FIELD(run.freq_hz), .min = 1, .max = FREQ_HZ_MAX,
 	  .help = "samples per second and CPU (default 99)" },
 	{ .name = "event", .letters = "e", .metavar = "EVENT", SAMPLED,
-	  .type = SB_OPT_STRING, .group = SB_OPT_WINDOW, FIELD(event), .words = event_words,
+	  .type = SB_OPT_STRING, .group = SB_OPT_WINDOW, FIELD(run.event), .words = event_words,
 	  .help = "what ticks: cpu-clock (default), or cycles where there is a PMU" },
 	/* Not for "wall", whose sum it would break, nor for what a thread does on several CPUs. */
-	{ .name = "cpu", .letters = "C", .metavar = "LIST", .commands = "oncpu",
-	  .type = SB_OPT_LIST, .group = SB_OPT_WINDOW, FIELD(cpus), .max = 65535,
+	{ .name = "cpu", .letters = "C", .metavar = "LIST", .views = SB_VIEW_PER_CPU,
+	  .type = SB_OPT_LIST, .group = SB_OPT_WINDOW, FIELD(run.cpus), .max = 65535,
 	  .help = "only on these CPUs: 0,2,4-7" },
 
 	{ .name = "max-overhead", .metavar = "PCT", SAMPLING,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_WINDOW, FIELD(overhead_max_ppm),
+	  .type = SB_OPT_PARSED, .group = SB_OPT_WINDOW, FIELD(run.overhead_max_ppm),
 	  .parse = parse_percent, .suggest = "1 0.5 off",
 	  .help = "sample less while the run itself takes more than so many percent of all CPUs "
 		  "(default 1); what is sampled weighs more then; off: no limit" },
 
 	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.min_ns), .parse = parse_micros,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.min_ns), .parse = parse_micros,
 	  .help = "only what takes so long: 500 (microseconds), 10ms, 2s" },
 	{ .name = "max", .letters = "M", .metavar = "DUR", LASTING,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.max_ns), .parse = parse_micros,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.max_ns), .parse = parse_micros,
 	  .help = "only what takes no longer" },
 	{ .name = "state", .metavar = "LIST", SPLIT_WAITS,
-	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(view.states), .words = state_words,
+	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view.states), .words = state_words,
 	  .help = "only waits of these states: R (for a CPU), S (interruptible), D "
 		  "(uninterruptible), T (stopped, frozen), I (idle kernel threads)" },
-	{ .name = "every", .metavar = "DUR", .commands = "offcpu",
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.every_ns),
+	{ .name = "every", .metavar = "DUR", .views = SB_VIEW_EVERY,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.every_ns),
 	  .parse = parse_micros,
 	  .help = "one sample for so much time of waiting, instead of every wait: bounds the cost "
 		  "on hosts that switch very often" },
 	{ .name = "idle", .metavar = "HOW", WAITS,
-	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(idle), .words = idle_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(run.idle), .words = idle_words,
 	  .help = "waits of workers that have nothing to do: show (default: marked), dim (apart and "
 		  "pale), drop" },
-	{ .letters = "r", .commands = "io",
-	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(view.io_dirs), .bits = SB_IO_READ,
+	{ .letters = "r", FILES,
+	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(run.view.io_dirs), .bits = SB_IO_READ,
 	  .help = "only reads" },
-	{ .letters = "w", .commands = "io",
-	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(view.io_dirs), .bits = SB_IO_WRITE,
+	{ .letters = "w", FILES,
+	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(run.view.io_dirs), .bits = SB_IO_WRITE,
 	  .help = "only writes" },
 	{ .name = "bytes", FILES,
-	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(view.io_weight), .bits = SB_IO_BYTES,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view.io_weight), .bits = SB_IO_BYTES,
 	  .help = "weigh by bytes moved: the default" },
 	{ .name = "latency", FILES,
-	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(view.io_weight),
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view.io_weight),
 	  .bits = SB_IO_LATENCY,
 	  .help = "weigh by microseconds taken" },
 	{ .name = "count", FILES,
-	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(view.io_weight), .bits = SB_IO_COUNT,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view.io_weight), .bits = SB_IO_COUNT,
 	  .help = "weigh by number of calls" },
 	{ .name = "layer", .metavar = "NAME", FILES,
-	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(view.io_layer), .words = layer_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(run.view.io_layer), .words = layer_words,
 	  .help = "where to look: syscall (default), cache (what the page cache had to read), block "
 		  "(devices), fsync, fault (memory-mapped files)" },
 	{ .name = "kind", .metavar = "LIST", FILES,
-	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(view.io_kinds), .words = kind_words,
+	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view.io_kinds), .words = kind_words,
 	  .help = "only files of these kinds: file, dir, pipe, sock, tty, chr, blk, anon, other" },
 	{ .name = "path", .metavar = "GLOB", FILES,
-	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(view.io_path),
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(run.view.io_path),
 	  .complete = sb_complete_file,
 	  .help = "only files whose path matches, with * (over slashes, too), ? and [...]" },
 	{ .name = "fs", .metavar = "TYPE", FILES,
-	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(view.io_fs),
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(run.view.io_fs),
 	  .complete = sb_complete_filesystem,
 	  .help = "only on filesystems of this type: ext4, tmpfs, ..." },
 	{ .name = "dev", .metavar = "DEVICE", FILES,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.io_dev), .parse = parse_dev,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.io_dev), .parse = parse_dev,
 	  .complete = sb_complete_device,
 	  .help = "only on this device: vda1, 254:1, or any file on it" },
 	{ .name = "inode", .metavar = "N", FILES,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(view.io_ino), .parse = parse_inode,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.io_ino), .parse = parse_inode,
 	  .help = "only the file with this inode number" },
 	{ .name = "distr", LASTING,
-	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(view.distr),
+	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view.distr),
 	  .help = "how long each took: histograms by powers of two, in total and for each stack" },
 
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(kind), .parse = parse_kind,
 	  .complete = sb_complete_kind,
-	  .help = "what is sampled: oncpu (default), offcpu, wall, io, wakeup, offwake" },
+	  .help = "what is sampled; the first is the default:", .help_values = sb_view_kind_names },
 
 	{ .name = "store", .metavar = "DIR", RECORDER,
 	  .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT, FIELD(recorder.store),
@@ -492,8 +495,8 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "kinds", .metavar = "LIST", RECORDER,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(recorder),
 	  .parse = sb_recorder_parse_kinds, .complete = sb_complete_kinds,
-	  .help = "what is sampled: oncpu (default), offcpu, wall, io, wakeup, offwake; a process "
-		  "for each" },
+	  .help = "what is sampled, in a process each; the first is the default:",
+	  .help_values = sb_view_kind_names },
 	{ .name = "tag", .metavar = "KEY=VALUE", RECORDER,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
 	  .parse = sb_recorder_parse_tag,
@@ -517,45 +520,45 @@ const struct sb_opt sb_record_rows[] = {
 		  "system (off)" },
 
 	{ .name = "user", .letters = "uU",
-	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(sides), .bits = SB_SIDE_USER,
+	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(run.sides), .bits = SB_SIDE_USER,
 	  .help = "user stacks only" },
 	{ .name = "kernel", .letters = "kK",
-	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(sides), .bits = SB_SIDE_KERNEL,
+	  .type = SB_OPT_BITS, .group = SB_OPT_STACKS, FIELD(run.sides), .bits = SB_SIDE_KERNEL,
 	  .help = "kernel stacks only; with -u: both, the default" },
 	{ .name = "depth", .metavar = "N",
-	  .type = SB_OPT_U32, .group = SB_OPT_STACKS, FIELD(depth_max),
+	  .type = SB_OPT_U32, .group = SB_OPT_STACKS, FIELD(run.depth_max),
 	  .min = 1, .max = SB_USTACK_DEPTH_MAX,
 	  .help = "user frames per stack at most, with those of interpreters (default and limit 512)" },
 	{ .name = "unwind", .metavar = "HOW",
-	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(unwind), .words = unwind_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(run.unwind), .words = unwind_words,
 	  .help = "how callers are found: auto (default: unwind tables, frame pointers where there "
 		  "is none), fp, dwarf, none (the leaf only)" },
 	{ .name = "unwind-memory", .metavar = "BYTES",
-	  .type = SB_OPT_BYTES, .group = SB_OPT_STACKS, FIELD(unwind_bytes), .min = UNWIND_MIN,
+	  .type = SB_OPT_BYTES, .group = SB_OPT_STACKS, FIELD(run.unwind_bytes), .min = UNWIND_MIN,
 	  .help = "unwind tables kept in memory at most (default 64M, of record 16M; limit 1G)" },
 	{ .name = "interp", .metavar = "HOW",
-	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(interp), .words = interp_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_STACKS, FIELD(run.interp), .words = interp_words,
 	  .help = "frames of Python, Perl, Ruby, PHP, Lua, JavaScript, Java: auto (default: in the "
 		  "place of the interpreter's own), both (beside them), only (no native ones where "
 		  "there are any), off" },
 	{ .letters = "g", SAMPLING, .type = SB_OPT_NONE, .group = SB_OPT_STACKS },
 
 	{ .name = "by", .metavar = "LIST", SHOWN,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(run.roots), .parse = parse_roots,
 	  .complete = sb_complete_roots,
 	  .help = "what stands at the root, outermost first: comm (default), pid, thread, cpu, "
 		  "cgroup, container" },
 	{ .name = "label", .metavar = "KEY", SAMPLING,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(recorder),
+	  .type = SB_OPT_PARSED, .group = SB_OPT_SHAPE, FIELD(run),
 	  .parse = sb_recorder_parse_label,
 	  .help = "what programs say of their threads, outside of all else: KEY=value; of a store, a "
 		  "tag; can be repeated" },
 	{ .name = "threads", .letters = "T", SHOWN,
-	  .type = SB_OPT_PRESET, .group = SB_OPT_SHAPE, FIELD(roots), .parse = parse_roots,
+	  .type = SB_OPT_PRESET, .group = SB_OPT_SHAPE, FIELD(run.roots), .parse = parse_roots,
 	  .preset = "thread",
 	  .help = "the same as --by thread" },
 	{ .name = "delimited", .letters = "d", RESULT,
-	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(delimited),
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(run.delimited),
 	  .help = "a frame '-' between the user and the kernel part" },
 	{ .name = "annotate", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(annotate),
@@ -565,33 +568,33 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(lines),
 	  .help = "add file:line where debug data has it" },
 	{ .name = "inline",
-	  .type = SB_OPT_OFF, .group = SB_OPT_SHAPE, FIELD(no_inlines),
+	  .type = SB_OPT_OFF, .group = SB_OPT_SHAPE, FIELD(run.no_inlines),
 	  .help = "show inlined functions where debug data has them: the default, but of record" },
 	{ .name = "no-inline",
-	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(no_inlines),
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(run.no_inlines),
 	  .help = "do not" },
 	{ .name = "modules", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(modules),
 	  .help = "add the name of the file each function is from" },
 	{ .name = "offsets", RESULT,
-	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(offsets),
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(run.offsets),
 	  .help = "add the offset into the function" },
 	{ .name = "demangle", .metavar = "MODE",
-	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(demangle), .words = demangle_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(run.demangle), .words = demangle_words,
 	  .help = "C++ and Rust names: short (default, without parameters), full, off" },
 	{ .name = "no-demangle",
-	  .type = SB_OPT_SET, .group = SB_OPT_SHAPE, FIELD(demangle),
+	  .type = SB_OPT_SET, .group = SB_OPT_SHAPE, FIELD(run.demangle),
 	  .bits = SB_SYM_DEMANGLE_OFF,
 	  .help = "the same as --demangle=off" },
 	{ .name = "debuginfod", SHOWN,
-	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(debuginfod),
+	  .type = SB_OPT_ON, .group = SB_OPT_SHAPE, FIELD(run.debuginfod),
 	  .help = "fetch missing debug data from $DEBUGINFOD_URLS; without it no network is used" },
 	{ .name = "symbol-cache", .metavar = "BYTES",
-	  .type = SB_OPT_BYTES, .group = SB_OPT_SHAPE, FIELD(symbol_cache_bytes), .min = CACHE_MIN,
+	  .type = SB_OPT_BYTES, .group = SB_OPT_SHAPE, FIELD(run.symbol_cache_bytes), .min = CACHE_MIN,
 	  .help = "debug data kept in memory at most, and symbol tables (default 256M)" },
 
 	{ .name = "file", .metavar = "HOW", FILES,
-	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(file), .words = file_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_SHAPE, FIELD(run.file), .words = file_words,
 	  .preset = "path",
 	  .help = "the leaf: path (default), base (its last part), full (pipes and sockets by "
 		  "number, too), none" },
@@ -667,31 +670,10 @@ bool sb_record_opt_is_for(const char *name, const char *command)
 }
 /* clang-format on */
 
-bool sb_targets_have_allow_rule(const struct sb_targets *targets)
-{
-	size_t i;
-
-	for (i = 0; i < targets->tgids.nr; i++)
-		if (targets->tgids.at[i].rule & SB_RULE_ALLOW)
-			return true;
-	for (i = 0; i < targets->tids.nr; i++)
-		if (targets->tids.at[i].rule & SB_RULE_ALLOW)
-			return true;
-	for (i = 0; i < targets->nr_comms; i++)
-		if (targets->comms[i].rule & SB_RULE_ALLOW)
-			return true;
-	for (i = 0; i < targets->nr_uids; i++)
-		if (targets->uids[i].rule & SB_RULE_ALLOW)
-			return true;
-	for (i = 0; i < targets->nr_cgroups; i++)
-		if (targets->cgroups[i].rule & SB_RULE_ALLOW)
-			return true;
-	return false;
-}
-
 bool sb_record_opts_has_target(const struct sb_record_opts *fields)
 {
-	return fields->all || fields->command || sb_targets_have_allow_rule(&fields->targets);
+	return fields->run.all || fields->run.command ||
+	       sb_run_has_allow_rule(&fields->run.targets);
 }
 
 /*
@@ -707,14 +689,14 @@ static int take_operand(struct sb_record_opts *fields, struct sb_opts *opts, con
 				    "what is '%s'? To run a command, put it after '--': "
 				    "stackbpf %s -- %s",
 				    word, opts->command, word);
-	if (fields->time_ns)
+	if (fields->run.time_ns)
 		return sb_opts_fail(opts, "'%s': the time was given already", word);
 	if (!ns)
 		return sb_opts_fail(opts, "'%s' is no time to sample", word);
 	if (!sb_parse_u64(word, UINT64_MAX, &number) && !sb_record_opts_has_target(fields))
 		return sb_opts_fail(opts, "'stackbpf %s %s': did you mean -p %s or -t %s?",
 				    opts->command, word, word, word);
-	fields->time_ns = ns;
+	fields->run.time_ns = ns;
 	return 0;
 }
 
@@ -728,11 +710,11 @@ static int take_command(struct sb_record_opts *fields, struct sb_opts *opts)
 		fields->shell_argv[0] = "sh";
 		fields->shell_argv[1] = "-c";
 		fields->shell_argv[2] = (char *)fields->shell_command;
-		fields->command = fields->shell_argv;
+		fields->run.command = fields->shell_argv;
 		/* What the line starts is a child of the shell. */
-		fields->targets.follow_children = true;
+		fields->run.targets.follow_children = true;
 	} else {
-		fields->command = opts->tail;
+		fields->run.command = opts->tail;
 	}
 	return 0;
 }
@@ -743,11 +725,11 @@ static int check_kind(const struct sb_record_opts *fields, struct sb_opts *opts)
 
 	if (!fields->kind)
 		return 0;
-	if (fields->freq_hz && !sb_record_opt_is_for("freq", fields->kind))
+	if (fields->run.freq_hz && !sb_record_opt_is_for("freq", fields->kind))
 		name = "--freq";
-	else if (fields->event && !sb_record_opt_is_for("event", fields->kind))
+	else if (fields->run.event && !sb_record_opt_is_for("event", fields->kind))
 		name = "--event";
-	else if (fields->idle != SB_IDLE_SHOW && !sb_record_opt_is_for("idle", fields->kind))
+	else if (fields->run.idle != SB_IDLE_SHOW && !sb_record_opt_is_for("idle", fields->kind))
 		name = "--idle";
 	return name ? sb_opts_fail(opts, "%s says nothing about --kind=%s", name, fields->kind) : 0;
 }
@@ -764,35 +746,35 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 		err = check_kind(fields, opts);
 	if (err)
 		return err;
-	if (fields->all && sb_targets_have_allow_rule(&fields->targets))
+	if (fields->run.all && sb_run_has_allow_rule(&fields->run.targets))
 		return sb_opts_fail(opts,
 				    "-a means everything; leave it out, or the other targets");
-	if (fields->targets.follow_children && !fields->command && !fields->targets.tgids.nr)
+	if (fields->run.targets.follow_children && !fields->run.command &&
+	    !fields->run.targets.tgids.nr)
 		return sb_opts_fail(opts, "-s follows the children of -p or of a command; "
 					  "neither is given");
-	for (i = 0; fields->targets.follow_children && i < fields->targets.tgids.nr; i++)
-		if (fields->targets.tgids.at[i].rule == SB_RULE_ALLOW)
-			fields->targets.tgids.at[i].rule |= SB_RULE_FOLLOW;
-	if (fields->unwind_bytes > UNWIND_MAX)
+	for (i = 0; fields->run.targets.follow_children && i < fields->run.targets.tgids.nr; i++)
+		if (fields->run.targets.tgids.at[i].rule == SB_RULE_ALLOW)
+			fields->run.targets.tgids.at[i].rule |= SB_RULE_FOLLOW;
+	if (fields->run.unwind_bytes > UNWIND_MAX)
 		return sb_opts_fail(opts, "--unwind-memory: 1G is the limit");
-	if (fields->view.max_ns && fields->view.max_ns < fields->view.min_ns)
+	if (fields->run.view.max_ns && fields->run.view.max_ns < fields->run.view.min_ns)
 		return sb_opts_fail(opts, "--max is shorter than --min: nothing is both");
-	if (!fields->sides)
-		fields->sides = SB_SIDE_USER | SB_SIDE_KERNEL;
-	fields->is_freq_asked = fields->freq_hz != 0;
-	if (!fields->freq_hz)
-		fields->freq_hz = 99;
-	if (!fields->event)
-		fields->event = "cpu-clock";
-	if (!fields->depth_max)
-		fields->depth_max = SB_USTACK_DEPTH_MAX;
+	if (!fields->run.sides)
+		fields->run.sides = SB_SIDE_USER | SB_SIDE_KERNEL;
+	fields->run.is_freq_asked = fields->run.freq_hz != 0;
+	if (!fields->run.freq_hz)
+		fields->run.freq_hz = 99;
+	if (!fields->run.event)
+		fields->run.event = "cpu-clock";
+	if (!fields->run.depth_max)
+		fields->run.depth_max = SB_USTACK_DEPTH_MAX;
 	return 0;
 }
 
 void sb_record_opts_release(struct sb_record_opts *fields)
 {
-	sb_targets_release(&fields->targets);
-	sb_vec_release(&fields->cpus);
+	sb_run_config_release(&fields->run);
 	sb_vec_release(&fields->output_paths);
 	sb_recorder_opts_release(&fields->recorder);
 }

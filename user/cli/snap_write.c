@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "cli/snap.h"
+#include "model/fold.h"
 #include "output/functions.h"
 #include "output/jsontext.h"
 
@@ -111,21 +112,6 @@ static void put_text(const char *s, FILE *out)
 	sb_print_clean(out, s, strlen(s));
 }
 
-/* The same where a semicolon separates names. */
-static void put_name(const char *s, FILE *out)
-{
-	size_t len;
-
-	for (; *s; s += len) {
-		len = strcspn(s, ";");
-		sb_print_clean(out, s, len);
-		if (s[len]) {
-			putc(':', out);
-			len++;
-		}
-	}
-}
-
 static void put_place(const struct sb_frame *frame, FILE *out)
 {
 	const char *module = frame->module ? sb_base_name(frame->module) : "";
@@ -162,9 +148,9 @@ static void put_heading(const struct stack *stack, FILE *out)
 		put_text(thread->comm, out);
 		fprintf(out, "): %s", states[thread->state]);
 	}
-	if (*thread->idle)
+	if (thread->idle)
 		fprintf(out, ", idle: %s", thread->idle);
-	if (*thread->lock)
+	if (thread->lock)
 		fprintf(out, ", lock: %s", thread->lock);
 	putc('\n', out);
 }
@@ -201,16 +187,24 @@ static int write_stacks(const struct sb_profile *profile, const struct sb_output
 static int write_line(const struct input *input, const struct stack *stack, void *arg)
 {
 	const struct sb_snap_thread *thread = stack->at[0];
+	sb_cleanup(sb_str_release) struct sb_str root = {}, line = {};
+	const struct sb_fold_opts opts = {};
+	const struct sb_attr attr = {
+		.kind = stack->nr > 1 ? SB_ATTR_PROCESS : SB_ATTR_THREAD,
+		.pid = thread->tgid,
+		.tid = thread->tid,
+		.text = thread->comm,
+	};
+	const struct sb_row row = { .frames = thread->ids, .nr = thread->nr_ids };
 	FILE *out = arg;
-	size_t i;
+	int err = sb_fold_attr(&root, &attr);
 
-	put_name(thread->comm, out);
-	fprintf(out, stack->nr > 1 ? "-%u" : "-%u/%u", thread->tgid, thread->tid);
-	for (i = 0; i < thread->nr_ids; i++) {
-		putc(';', out);
-		put_name(frame_at(input, thread, i)->name, out);
-	}
-	fprintf(out, ";[%s] %zu\n", states[thread->state], stack->nr);
+	err = err ?: sb_fold_frame(&line, &(struct sb_frame){ .name = root.s }, &opts);
+	err = err ?: sb_str_add(&line, row.nr ? ";" : "");
+	err = err ?: sb_fold_frames(&line, input->profile, &row, &opts);
+	if (err)
+		return err;
+	fprintf(out, "%s;[%s] %zu\n", line.s, states[thread->state], stack->nr);
 	return ferror(out) ? -EIO : 0;
 }
 
@@ -231,13 +225,10 @@ static void put_frame(struct sb_json *json, const struct sb_frame *frame)
 {
 	sb_json_raw(json, "{");
 	sb_json_pair(json, "name", frame->name);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "kind", sb_function_kind_name(frame->kind));
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "module", frame->module);
+	sb_json_string_pair(json, "kind", sb_function_kind_name(frame->kind));
+	sb_json_string_pair(json, "module", frame->module);
 	if (frame->file) {
-		sb_json_raw(json, ",");
-		sb_json_pair(json, "file", frame->file);
+		sb_json_string_pair(json, "file", frame->file);
 		sb_json_u64_pair(json, "line", frame->line);
 	}
 	sb_json_raw(json, "}");
@@ -247,8 +238,7 @@ static void put_thread(struct sb_json *json, const struct sb_snap_thread *thread
 {
 	sb_json_raw(json, "{\"tid\":");
 	sb_json_u64(json, thread->tid);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "comm", thread->comm);
+	sb_json_string_pair(json, "comm", thread->comm);
 	sb_json_raw(json, "}");
 }
 
@@ -262,12 +252,9 @@ static int write_object(const struct input *input, const struct stack *stack, vo
 	sb_json_raw(json, list->has_one ? ",\n{\"pid\":" : "\n{\"pid\":");
 	list->has_one = true;
 	sb_json_u64(json, thread->tgid);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "state", states[thread->state]);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "idle", *thread->idle ? thread->idle : NULL);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "lock", *thread->lock ? thread->lock : NULL);
+	sb_json_string_pair(json, "state", states[thread->state]);
+	sb_json_string_pair(json, "idle", thread->idle);
+	sb_json_string_pair(json, "lock", thread->lock);
 	sb_json_raw(json, ",\"threads\":[");
 	for (i = 0; i < stack->nr; i++) {
 		sb_json_raw(json, i ? "," : "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Options of the commands that ask a store: which one, which time, which kind, which tags. */
+/* Options of the commands that query a store: which store, time range, kind and tags. Also what
+ * they have in common. */
 #ifndef SB_CLI_STORE_OPTS_H
 #define SB_CLI_STORE_OPTS_H
 
@@ -7,21 +8,22 @@
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/opts.h"
+#include "kinds/view_kind.h"
 #include "store/ask.h"
 
 #define SB_STORE_DIR_DEFAULT  "/var/lib/stackbpf"
-/* What shells complete. */
+/* For shell completion. */
 #define SB_STORE_FROM_SUGGEST "-1h -1d -7d -30d"
 #define SB_STORE_TO_SUGGEST   "now"
 
-/* All borrowed; zero-initialize. */
+/* The options' values, borrowed from argv. Zero-initialise it. */
 struct sb_store_args {
 	const char *dir; /* NULL: SB_STORE_DIR_DEFAULT */
 	const char *from, *to, *kind, *by;
 	sb_vec_str tags;
 };
 
-/* The row for `struct sb_store_args MEMBER` in @fields, alone. */
+/* The row of --store, for a member `struct sb_store_args MEMBER` of @fields. */
 #define SB_STORE_DIR_ROW(fields, member)                                                         \
 	{                                                                                        \
 		.name = "store", .metavar = "DIR", .type = SB_OPT_STRING, .group = SB_OPT_STORE, \
@@ -29,7 +31,7 @@ struct sb_store_args {
 		.help = "the store; default " SB_STORE_DIR_DEFAULT                               \
 	}
 
-/* All rows but the above. */
+/* The rows of all other options. */
 #define SB_STORE_ASK_ROWS(fields, member)                                                                     \
 	{                                                                                                     \
 		.name = "from",                                                                               \
@@ -53,7 +55,8 @@ struct sb_store_args {
 		  .group = SB_OPT_STORE,                                                                      \
 		  .offset = offsetof(fields, member.kind),                                                    \
 		  .complete = sb_complete_kind,                                                               \
-		  .help = "what was measured: oncpu (the default), offcpu, io, ..." },                        \
+		  .help = "what was measured; the first is the default:",                                     \
+		  .help_values = sb_view_kind_names },                                                        \
 		{ .name = "tag",                                                                              \
 		  .metavar = "RULE",                                                                          \
 		  .type = SB_OPT_STRINGS,                                                                     \
@@ -74,37 +77,40 @@ SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
 
 void sb_store_args_release(struct sb_store_args *args);
 
-/* A command that takes options alone and asks a store. Functions return -1 to go on, or an exit status. */
+/* A command without operands that queries a store. */
 struct sb_store_command {
 	void *fields;		    /* its options */
-	struct sb_store_args *args; /* of which these are the store's */
-	/* What is wrong with the others, before anything is opened. */
+	struct sb_store_args *args; /* the part of them that is about the store */
+	/* Check the others, before the store is opened. Return: -1 to go on, or the exit status. */
 	int (*check)(void *fields);
-	/* Return: the exit status; errors were logged. */
+	/* Answer. Return: the exit status; errors were logged. */
 	int (*answer)(const void *fields, struct sb_store *store, const struct sb_ask *ask);
 };
 
-/* Parse @argv, open the store, have it answered. Return: the exit status. */
+/* Parse @argv, open the store, and call answer(). Return: the exit status. */
 int sb_store_command_run(const struct sb_store_command *asked, const struct sb_command *command,
 			 char **argv);
 
-/* What the options of @command say, at @now_s. Return: -1 to go on, or an exit status; errors were logged. */
+/* Make a query from the options. @command: for messages; @now_s: the time that relative times count
+ * from. Return: -1 to go on, or the exit status; errors were logged. */
 int sb_store_args_ask(const struct sb_store_args *args, const char *command, int64_t now_s,
 		      struct sb_ask *ask);
-/* Rules alone: of a second set of tags, as `diff` has one. Return: as above. */
+/* Add rules for tags only, such as the second set of `diff`. Return: as above. */
 int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_ask *ask);
 
-/* Tags of --by that nothing in the range has are an error, which is said. Return: -1, or the exit status. */
+/* Check that the tag of --by occurs in the range; it is logged if not. Return: -1 to go on, or the
+ * exit status. */
 int sb_store_check_by(struct sb_store *store, const struct sb_ask *ask, const char *command);
 
-/* Open for reading. Return: -1, or an exit status; errors were logged. */
+/* Open the store for reading. *ret_store is owned by the caller. Return: -1 to go on, or the exit
+ * status; errors were logged. */
 int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_store);
 /* Log why the store at @dir cannot be opened. Return: the exit status. */
 int sb_store_say_error(int err, const char *dir);
 
 /*
- * Say on stderr what the answer is not: coarser than what was asked for, damaged, in another unit, "(other)".
- * With nothing in it, which range there is. Return: SB_EXIT_DATA, or SB_EXIT_EMPTY.
+ * Log in which ways the answer is not what was asked for: coarser, damaged, in part in another unit
+ * or in "(other)". If it is empty, log which range there is. Return: SB_EXIT_DATA or SB_EXIT_EMPTY.
  */
 int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 			const struct sb_store_answer *answer);

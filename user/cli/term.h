@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The terminal: its size, its keys, and how it was before. It is as it was again after sb_term_leave(), and
- * after any end of the program that a signal handler sees; see termios(3). One at a time.
+ * The terminal: its size, its keys, and its settings (termios(3)). The settings are restored by
+ * sb_term_leave(), and when the program is ended by a signal that can be caught. One struct sb_term
+ * at a time, one thread.
  */
 #ifndef SB_CLI_TERM_H
 #define SB_CLI_TERM_H
@@ -13,8 +14,8 @@ struct sb_canvas;
 struct sb_term;
 
 enum sb_key {
-	SB_KEY_NONE, /* no more now */
-	/* Characters are themselves. */
+	SB_KEY_NONE, /* there are no more keys now */
+	/* Characters have their own codes. */
 	SB_KEY_ENTER = '\r',
 	SB_KEY_ESCAPE = 27,
 	SB_KEY_BACKSPACE = 127,
@@ -27,43 +28,48 @@ enum sb_key {
 	SB_KEY_PAGE_UP,
 	SB_KEY_PAGE_DOWN,
 	SB_KEY_UNKNOWN,
-	SB_KEY_REDRAW, /* no key: the size has changed, or we were stopped */
+	SB_KEY_REDRAW, /* not a key: the size changed, or the program was stopped and continued */
 };
 
 /* Return: whether standard output is a terminal that can be drawn on. */
 bool sb_term_is_there(void);
 
 /*
- * Before threads are made: signals of the terminal's size and of Ctrl-Z are read from a descriptor from here
- * on. Nothing is drawn yet. Return: 0 or a negative errno.
+ * Prepare, before threads are made: signals about the terminal's size and Ctrl-Z are read from a
+ * descriptor from here on. Nothing is drawn yet. Return: 0 or a negative errno.
  */
 int sb_term_new(struct sb_term **ret_term);
-/* Leaves it, too. Accepts NULL. */
+/* Calls sb_term_leave(). Accepts NULL. */
 void sb_term_free(struct sb_term *term);
 
-/* Return: a descriptor that is readable when there is a key. */
+/* Return: a descriptor, owned by @term, that is readable when sb_term_read() is to be called. */
 int sb_term_fd(const struct sb_term *term);
+/* Get the size; 80 x 24 when the terminal does not say. */
 void sb_term_size(const struct sb_term *term, int *ret_nr_cols, int *ret_nr_rows);
 
 /*
- * Show it. The first time the terminal is entered: other screen, keys as they come, no cursor; messages of the
- * log are kept if they would go there. Nothing is done as long as the terminal takes no more.
- * Return: 0 or a negative errno: it is gone.
+ * Draw @canvas. The first call switches to the alternate screen, reads keys unbuffered, hides the
+ * cursor, and holds back log messages that would go to the terminal. While the terminal takes no
+ * output, nothing is drawn.
+ * Return: 0; or a negative errno when the terminal is gone.
  */
 int sb_term_show(struct sb_term *term, const struct sb_canvas *canvas);
 
-/* Reads once, as the descriptor said that it can. Return: 0 or a negative errno: it is gone. */
+/* Read pending keys and signals, without blocking. Return: 0; or a negative errno when the terminal
+ * is gone. */
 int sb_term_read(struct sb_term *term);
-/* Return: enum sb_key or a character, of what was read. */
+/* Get the next key that was read. Return: enum sb_key, or a character. */
 int sb_term_key(struct sb_term *term);
 
-/* As it was before; then the messages. It is entered again by sb_term_show(). */
+/* Restore the screen and the settings, and log the messages that were held back. sb_term_show()
+ * switches again. */
 void sb_term_leave(struct sb_term *term);
 
-/* The same without the messages; for signal handlers. */
+/* The same without the messages. Async-signal-safe. */
 void sb_term_restore(void);
 
-/* The first key of @bytes. Return: it, *ret_len: its bytes. */
+/* Decode the first key of @nr bytes, at least one. Return: enum sb_key or a character; *ret_len:
+ * how many bytes it has. */
 int sb_term_parse_key(const unsigned char *bytes, size_t nr, size_t *ret_len);
 
 #endif

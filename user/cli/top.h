@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Between the parts of `top`: cmd_top.c is the run, top_keys.c what keys do, top_draw.c the screen. */
+/* Shared by the parts of `top`: cmd_top.c runs it, top_keys.c handles keys, top_draw.c draws the
+ * screen. One thread. */
 #ifndef SB_CLI_TOP_H
 #define SB_CLI_TOP_H
 
@@ -15,20 +16,20 @@
 
 enum sb_top_screen { SB_TOP_LIST, SB_TOP_TREE, SB_TOP_HELP, SB_TOP_SCREEN_MAX };
 
-/* The run, as the screen says it. */
+/* Facts about the run for the screen. */
 struct sb_top_facts {
 	const char *kind, *unit; /* borrowed */
 	const char *targets;
-	uint64_t divisor; /* of weights to units */
-	double hz;	  /* of a timer; 0: there is none */
+	uint64_t divisor; /* weight / divisor = units */
+	double hz;	  /* of the timer; 0: the view has none */
 	uint32_t nr_cpus;
 	uint64_t nr_samples, nr_lost, nr_cut, run_ns;
 };
 
-/* A node on the screen: columns from x to end. */
+/* A node of the tree on the screen. */
 struct sb_top_box {
 	size_t node;
-	int level, x, end; /* level 0: the node that is zoomed into */
+	int level, x, end; /* columns from x to end; level 0: the node that is zoomed into */
 };
 
 struct sb_top {
@@ -36,31 +37,34 @@ struct sb_top {
 	struct sb_top_facts facts;
 	struct sb_canvas canvas;
 	enum sb_top_screen screen, before_help;
-	enum sb_top_span span; /* what is sorted by, and what the tree is of */
+	enum sb_top_span span; /* the span that the list is sorted by and the tree shows */
 	bool by_total, is_paused, is_typing, is_over;
 	struct sb_str filter;
-	size_t scroll;	       /* first function shown */
-	size_t zoom, chosen;   /* nodes of data.tree */
-	SB_VEC(uint64_t) path; /* the chosen one's, and the first so many of it the zoomed one's */
-	size_t nr_zoom;
-	SB_VEC(struct sb_top_box) boxes; /* as drawn */
-	SB_VEC(size_t) order;		 /* functions as they are listed: numbers in data.funcs */
+	size_t scroll;	     /* the first function that is shown */
+	size_t zoom, chosen; /* nodes of data.tree */
+	SB_VEC(uint64_t)
+	path; /* hashes of names from the root to the chosen node; the zoomed node is on it */
+	size_t nr_zoom;			 /* how many of them lead to the zoomed node */
+	SB_VEC(struct sb_top_box) boxes; /* as drawn last */
+	SB_VEC(size_t) order;		 /* indexes in data.funcs, in the order of the list */
 };
 
 void sb_top_release(struct sb_top *top);
 
-/* Make tree, functions and their order of what there is; find again what was chosen. Return: 0 or a negative
- * errno. */
+/* Make tree, functions and their order from the data, and find the chosen node again. Return: 0 or
+ * a negative errno. */
 int sb_top_update(struct sb_top *top);
-/* Return: 0 or a negative errno; top->is_over: the user wants no more. */
+/* Handle a key. Return: 0 or a negative errno; top->is_over is set when the user quits. */
 int sb_top_press(struct sb_top *top, int key);
 
-/* Draw the screen into top->canvas, which has its size. Return: 0 or a negative errno. */
+/* Draw into top->canvas, whose size is set. Return: 0 or a negative errno. */
 int sb_top_draw(struct sb_top *top);
-/* The table as lines, @nr_max functions at most. */
+/* Print the list as text, with at most @nr_max functions. */
 void sb_top_print(const struct sb_top *top, size_t nr_max, FILE *out);
 
-/* Return: whether @name is what was searched for; nothing: all are. */
+/* Return: whether @name contains the filter text; true without a filter. */
 bool sb_top_is_found(const struct sb_top *top, const char *name);
+/* Return: the name of one of top->data.funcs, valid until the next sb_top_update(). */
+const char *sb_top_name(const struct sb_top *top, const struct sb_top_func *func);
 
 #endif

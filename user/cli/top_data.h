@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `top` shows: the weight of the last periods and of all since the start, by path and by function. */
+/* The data of `top`: weights of the last periods and since the start, by call path and by
+ * function. */
 #ifndef SB_CLI_TOP_DATA_H
 #define SB_CLI_TOP_DATA_H
 
@@ -7,45 +8,46 @@
 #include <stdint.h>
 
 #include "model/profile.h"
-#include "model/tree.h"
+#include "tree/tree.h"
 
 #define SB_TOP_SLOTS_MAX  100
-/* Distinct stacks since the start. Beyond it the lighter half becomes one, "(other)". */
+/* Distinct stacks that are kept since the start. Beyond that, the lighter half is merged into
+ * "(other)". */
 #define SB_TOP_STACKS_MAX 65536
 
-/* A and B of the tree. */
+/* The two spans: the last periods, and since the start. They are A and B of the tree. */
 enum sb_top_span { SB_TOP_RECENT = SB_TREE_A, SB_TOP_ALL = SB_TREE_B, SB_TOP_SPAN_MAX };
 
-/* A function, in whatever places. Those that call themselves count once. */
+/* A function, at all its places. Recursive calls count once. */
 struct sb_top_func {
-	size_t node; /* one of its nodes: its name, module and kind */
+	uint32_t name, module; /* in the tree's string table; module 0: not known */
+	enum sb_frame_kind kind;
 	uint64_t self[SB_TOP_SPAN_MAX], total[SB_TOP_SPAN_MAX];
 };
 
-/* Zero-initialize, set nr_slots. */
+/* Zero-initialise it and set nr_slots. */
 struct sb_top_data {
-	size_t nr_slots; /* periods that are the last ones */
+	size_t nr_slots; /* how many periods are "the last ones" */
 	struct sb_profile *slots[SB_TOP_SLOTS_MAX];
 	uint64_t slot_ns[SB_TOP_SLOTS_MAX];
-	size_t next; /* slot to be written */
+	size_t next; /* the slot to overwrite next */
 	struct sb_profile *all;
-	uint64_t ns[SB_TOP_SPAN_MAX];	  /* that the spans are long */
-	uint64_t weight[SB_TOP_SPAN_MAX]; /* after sb_top_data_sum() */
-	struct sb_tree *tree;		  /* NULL: before sb_top_data_sum() */
-	SB_VEC(struct sb_top_func) funcs; /* in no order */
-	SB_VEC(size_t) path;		  /* scratch: nodes from the root's child on */
+	uint64_t ns[SB_TOP_SPAN_MAX];	  /* duration of the spans */
+	uint64_t weight[SB_TOP_SPAN_MAX]; /* valid after sb_top_data_sum() */
+	struct sb_tree *tree;		  /* NULL before sb_top_data_sum() */
+	SB_VEC(struct sb_top_func) funcs; /* unsorted */
 	size_t stacks_max;		  /* 0: SB_TOP_STACKS_MAX */
-	uint64_t nr_shed;		  /* stacks that became "(other)" */
+	uint64_t nr_shed;		  /* stacks that were merged into "(other)" */
 };
 
-/* @profile is what a period of @ns brought. Return: 0, -ENOMEM, -E2BIG. */
+/* Add the samples of a period of @ns; they are copied. Return: 0, -ENOMEM, -E2BIG. */
 int sb_top_data_add(struct sb_top_data *data, const struct sb_profile *profile, uint64_t ns);
-/* Make tree and functions of what there is. Return: as above. */
+/* Make the tree and the functions. Return: as above. */
 int sb_top_data_sum(struct sb_top_data *data);
-/* As at the start. */
+/* Drop all data; nr_slots and stacks_max stay. */
 void sb_top_data_reset(struct sb_top_data *data);
 
-/* Return: whether frames of that kind are code, or a file: what a list of functions has. */
+/* Return: whether the list of functions contains frames of this kind: code and files. */
 bool sb_top_is_func(enum sb_frame_kind kind);
 
 #endif

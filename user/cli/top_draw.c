@@ -140,13 +140,11 @@ static int module_cols(int nr_cols)
 					: cols;
 }
 
-static const char *module_of(const struct sb_tree *tree, size_t node)
+static const char *module_of(const struct sb_tree *tree, uint32_t module, enum sb_frame_kind kind)
 {
-	const char *module = sb_tree_module(tree, node);
-
 	if (module)
-		return sb_base_name(module);
-	switch (tree->nodes.at[node].kind) {
+		return sb_base_name(sb_strtab_get(&tree->names, module, NULL));
+	switch (kind) {
 	case SB_FRAME_KERNEL:
 	case SB_FRAME_KERNEL_INLINED:
 		return "[kernel]";
@@ -187,8 +185,9 @@ static void draw_func(struct sb_top *top, const struct sb_top_func *func, int ro
 	sb_canvas_textf(canvas, from(canvas, row, 0), SB_INK_PLAIN, "%7.2f %7.2f  %7.2f %7.2f",
 			shares.self[SB_TOP_RECENT], shares.total[SB_TOP_RECENT],
 			shares.self[SB_TOP_ALL], shares.total[SB_TOP_ALL]);
-	sb_canvas_text(canvas, name, SB_INK_BOLD, sb_tree_name(top->data.tree, func->node));
-	sb_canvas_text(canvas, module, SB_INK_PLAIN, module_of(top->data.tree, func->node));
+	sb_canvas_text(canvas, name, SB_INK_BOLD, sb_top_name(top, func));
+	sb_canvas_text(canvas, module, SB_INK_PLAIN,
+		       module_of(top->data.tree, func->module, func->kind));
 }
 
 static void draw_list(struct sb_top *top)
@@ -239,24 +238,23 @@ static int layout(struct sb_top *top, size_t *ret_nr_narrow)
 {
 	const struct sb_tree_node *nodes = top->data.tree->nodes.at, *zoomed = &nodes[top->zoom];
 	sb_cleanup(sb_freep) double *starts = NULL;
-	double whole = (double)zoomed->total[top->span], scale;
+	double whole = sb_tree_total(top->data.tree, top->zoom, top->span), scale;
 	uint32_t nr_levels = 0, level;
-	size_t end, i;
+	size_t i;
 	int err = 0;
 
 	top->boxes.nr = 0;
 	*ret_nr_narrow = 0;
-	for (end = top->zoom + 1;
-	     end < top->data.tree->nodes.nr && nodes[end].depth > zoomed->depth; end++)
-		if (nodes[end].depth - zoomed->depth > nr_levels)
-			nr_levels = nodes[end].depth - zoomed->depth;
+	for (i = top->zoom; i < zoomed->end; i++)
+		if (nodes[i].depth - zoomed->depth > nr_levels)
+			nr_levels = nodes[i].depth - zoomed->depth;
 	starts = calloc(nr_levels + 2, sizeof(*starts));
 	if (!starts)
 		return -ENOMEM;
 	scale = whole > 0 ? (double)top->canvas.nr_cols / whole : 0;
-	for (i = top->zoom; i < end && !err; i++) {
+	for (i = top->zoom; i < zoomed->end && !err; i++) {
 		struct sb_top_box box = { .node = i };
-		double start, weight = (double)nodes[i].total[top->span];
+		double start, weight = sb_tree_total(top->data.tree, i, top->span);
 
 		level = nodes[i].depth - zoomed->depth;
 		start = starts[level];
@@ -291,8 +289,7 @@ static void draw_box(struct sb_top *top, const struct sb_top_box *box, int row)
 	const char *name = sb_tree_name(tree, box->node);
 	struct sb_place at = { row, box->x, box->end - box->x };
 	/* By the name, so that it remains what it was when others come and go beside it. */
-	enum sb_ink ink =
-		ink_of(tree->nodes.at[box->node].kind) + (sb_hash(name, strlen(name), 0) & 1);
+	enum sb_ink ink = ink_of(tree->kinds.at[box->node]) + (sb_hash(name, strlen(name), 0) & 1);
 
 	if (top->filter.len && sb_top_is_found(top, name))
 		ink = SB_INK_FOUND;
@@ -305,22 +302,24 @@ static void draw_box(struct sb_top *top, const struct sb_top_box *box, int row)
 static void draw_chosen(struct sb_top *top, size_t nr_narrow)
 {
 	const struct sb_tree *tree = top->data.tree;
-	const struct sb_tree_node *node = &tree->nodes.at[top->chosen];
 	struct sb_canvas *canvas = &top->canvas;
+	struct sb_top_func func = {};
 	struct shares shares;
-	int row = canvas->nr_rows - 2, col;
+	int row = canvas->nr_rows - 2, col, span;
 
-	shares = shares_of(top, &(struct sb_top_func){
-					.self = { node->self[0], node->self[1] },
-					.total = { node->total[0], node->total[1] },
-				});
+	for (span = 0; span < SB_TOP_SPAN_MAX; span++) {
+		func.self[span] = sb_tree_whole(sb_tree_self(tree, top->chosen, span));
+		func.total[span] = sb_tree_whole(sb_tree_total(tree, top->chosen, span));
+	}
+	shares = shares_of(top, &func);
 	col = sb_canvas_textf(canvas, from(canvas, row, 0), SB_INK_PLAIN,
 			      "self %.2f %%, total %.2f %%  ", shares.self[top->span],
 			      shares.total[top->span]);
 	col += sb_canvas_text(canvas, from(canvas, row, col), SB_INK_BOLD,
 			      sb_tree_name(tree, top->chosen));
-	sb_canvas_textf(canvas, from(canvas, row, col), SB_INK_PLAIN, "  %s",
-			module_of(tree, top->chosen));
+	sb_canvas_textf(
+		canvas, from(canvas, row, col), SB_INK_PLAIN, "  %s",
+		module_of(tree, tree->modules.at[top->chosen], tree->kinds.at[top->chosen]));
 	if (nr_narrow)
 		sb_canvas_textf(canvas, from(canvas, ROW_HEADING, canvas->nr_cols - 30), SB_INK_BAR,
 				"%zu narrower than a cell", nr_narrow);
@@ -409,9 +408,9 @@ void sb_top_print(const struct sb_top *top, size_t nr_max, FILE *out)
 		fprintf(out, "%7.2f %7.2f  %7.2f %7.2f  ", shares.self[SB_TOP_RECENT],
 			shares.total[SB_TOP_RECENT], shares.self[SB_TOP_ALL],
 			shares.total[SB_TOP_ALL]);
-		print_name(sb_tree_name(top->data.tree, func->node), out);
+		print_name(sb_top_name(top, func), out);
 		fputs("  ", out);
-		print_name(module_of(top->data.tree, func->node), out);
+		print_name(module_of(top->data.tree, func->module, func->kind), out);
 		putc('\n', out);
 	}
 	if (top->order.nr > nr_max)

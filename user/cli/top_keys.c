@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What is shown of the data, and what keys make of it. */
+/* What keys do, and what the screen shows of the data. */
 #include <errno.h>
 #include <string.h>
 
@@ -25,12 +25,17 @@ bool sb_top_is_found(const struct sb_top *top, const char *name)
 	return !top->filter.len || strcasestr(name, top->filter.s);
 }
 
+const char *sb_top_name(const struct sb_top *top, const struct sb_top_func *func)
+{
+	return sb_strtab_get(&top->data.tree->names, func->name, NULL);
+}
+
 /* Nodes have other numbers in the next tree; names remain. */
 static uint64_t step_of(const struct sb_tree *tree, size_t node)
 {
 	const char *name = sb_tree_name(tree, node);
 
-	return sb_hash(name, strlen(name), tree->nodes.at[node].kind);
+	return sb_hash(name, strlen(name), tree->kinds.at[node]);
 }
 
 /* Note down where the chosen node is. */
@@ -56,13 +61,11 @@ static int keep_path(struct sb_top *top)
 /* Return: the child of @parent that is that step; SIZE_MAX: there is none. */
 static size_t find_child(const struct sb_tree *tree, size_t parent, uint64_t step)
 {
-	uint32_t depth = tree->nodes.at[parent].depth;
-	size_t i;
+	uint32_t i = sb_tree_first_child(tree, (uint32_t)parent);
 
-	for (i = parent + 1; i < tree->nodes.nr && tree->nodes.at[i].depth > depth; i++)
-		if (tree->nodes.at[i].depth == depth + 1 && step_of(tree, i) == step)
-			return i;
-	return SIZE_MAX;
+	while (i != SB_TREE_NONE && step_of(tree, i) != step)
+		i = sb_tree_next_sibling(tree, i);
+	return i == SB_TREE_NONE ? SIZE_MAX : i;
 }
 
 static void find_path(struct sb_top *top)
@@ -106,7 +109,7 @@ static int compare(const void *va, const void *vb, void *arg)
 	for (i = 0; i < 4; i++)
 		if (wa[i] != wb[i])
 			return wa[i] > wb[i] ? -1 : 1;
-	return a->node < b->node ? -1 : a->node > b->node;
+	return a < b ? -1 : a > b;
 }
 
 static int sort(struct sb_top *top)
@@ -116,7 +119,7 @@ static int sort(struct sb_top *top)
 
 	top->order.nr = 0;
 	for (i = 0; i < top->data.funcs.nr && !err; i++)
-		if (sb_top_is_found(top, sb_tree_name(top->data.tree, top->data.funcs.at[i].node)))
+		if (sb_top_is_found(top, sb_top_name(top, &top->data.funcs.at[i])))
 			err = sb_vec_push(&top->order, i);
 	if (!err && top->order.nr)
 		qsort_r(top->order.at, top->order.nr, sizeof(top->order.at[0]), compare, top);

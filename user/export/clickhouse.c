@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * ClickHouse over HTTP: two tables, rows as tab-separated text (clickhouse.com/docs, "HTTP interface",
- * "TabSeparated"). All of it is there since 2018.
+ * ClickHouse over HTTP: two tables, rows as tab-separated text (clickhouse.com/docs, "HTTP
+ * interface", "TabSeparated"). Everything used exists since 2018.
  *
- * stackbpf_stacks has each stack once, by its hash; stackbpf_samples a row for each period, kind, set of tags and
- * stack. Both are ReplacingMergeTree: a row that is inserted twice has the same key, and one of the two goes at the
- * next merge; FINAL leaves it out before. So a request may be sent again, whatever became of it. What another machine
- * sends, or who asks another question, has another number of its series, and so another key.
+ * stackbpf_stacks has each stack once, by its hash; stackbpf_samples has a row for each period,
+ * kind, set of tags and stack. Both are ReplacingMergeTree: a row that is inserted twice has the
+ * same key, and the next merge removes one of the two; FINAL hides it before. So a request can be
+ * repeated whatever became of it. Other machines and other queries have other series numbers, and
+ * so other keys.
  *
- * With ?cluster=NAME in the address the rows go to tables STACKBPF_..._local on each shard, through Distributed
- * tables that shard by the hash of the stack: a repeated row meets the first one.
+ * With ?cluster=NAME in the address the rows go to tables STACKBPF_..._local on each shard, through
+ * Distributed tables that shard by the hash of the stack, so that a repeated row meets the first
+ * one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +24,12 @@
 #include "model/fold.h"
 
 #define NAME_MAX_BYTES 128u
-/* Stacks that are known to be there, by hash; then they are forgotten, and sent again. 1 MiB. */
+/*
+ * Hashes of stacks that the server has. When there are more, all are forgotten and sent again. 1
+ * MiB.
+ */
 #define KNOWN_MAX      (1u << 16)
-/* "last_seen" of a stack is not older than this while it is in use. */
+/* "last_seen" of a stack that is in use is at most this old. */
 #define SEEN_S	       86400
 
 /* clang-format off */
@@ -55,7 +60,7 @@ struct dest {
 	bool is_ready; /* the tables are there */
 	struct sb_str url, sql, packed;
 	struct sb_str rows[2]; /* by table */
-	/* Hashes of stacks that are there since @known_s. */
+	/* Hashes of stacks that were sent since @known_s. */
 	SB_VEC(uint64_t) known;
 	struct sb_index known_index;
 	int64_t known_s;
@@ -86,7 +91,7 @@ static void close_clickhouse(void *arg)
 
 /* ---- the address ---- */
 
-/* What stands in SQL as it is. */
+/* A name that is put into SQL unquoted. */
 static int take_name(char name[NAME_MAX_BYTES], const char *text, size_t len)
 {
 	size_t i;
@@ -170,7 +175,7 @@ static int create(struct dest *dest, struct sb_export_link *link, const struct t
 	return err ?: run_sql(dest, link);
 }
 
-/* ON CLUSTER takes ZooKeeper or its like, which small clusters do not have. */
+/* ON CLUSTER needs ZooKeeper or the like, which small clusters do not have. */
 static int has_zookeeper(struct dest *dest, struct sb_export_link *link, bool *ret_has)
 {
 	const struct sb_str *body = &link->reply.body;
@@ -210,7 +215,7 @@ static int create_all(struct dest *dest, struct sb_export_link *link)
 
 /* ---- rows ---- */
 
-/* A string in an array. */
+/* Append a quoted string, for an array. */
 static int add_quoted(struct sb_str *row, const char *text, size_t len)
 {
 	static const char from[] = "\\'\t\n\r\b\f", to[] = "\\'tnrbf";
@@ -232,7 +237,7 @@ static int add_quoted(struct sb_str *row, const char *text, size_t len)
 	return err ?: sb_str_addc(row, '\'');
 }
 
-/* A string that is a column. */
+/* Append a string that is a column. */
 static int add_text(struct sb_str *row, const char *text)
 {
 	size_t at = row->len;
@@ -286,7 +291,7 @@ static int add_frame(struct sb_str *row, const struct sb_frame *frame, enum colu
 	if (column == COLUMN_MODULE)
 		return add_quoted(row, frame->module ? frame->module : "",
 				  frame->module ? strlen(frame->module) : 0);
-	/* As in folded text, so that a stack joined by ';' is a line of it. */
+	/* As in folded text: a stack joined by ';' is a folded line. */
 	err = sb_fold_frame(&name, frame, &opts);
 	err = err ?: add_quoted(row, name.s ? name.s : "", name.len);
 	sb_str_release(&name);
@@ -355,7 +360,7 @@ static int add_tags(struct sb_str *row, const struct sb_export_series *series, b
 	return err ?: sb_str_addc(row, ']');
 }
 
-/* All columns but the last two: those of a series are the same. */
+/* All columns but the last two, which are the same for a whole series. */
 static int add_head(const struct dest *dest, struct sb_str *head,
 		    const struct sb_export_period *period, const struct sb_export_series *series)
 {
@@ -380,7 +385,7 @@ static int add_head(const struct dest *dest, struct sb_str *head,
 
 /* ---- sending ---- */
 
-/* The rows of @table, as a piece or not. */
+/* Insert the rows of @table. Samples are a piece, stacks are not. */
 static int insert(struct dest *dest, struct sb_export_link *link, size_t table)
 {
 	struct sb_http_request request = { .type = "text/tab-separated-values",
@@ -393,7 +398,7 @@ static int insert(struct dest *dest, struct sb_export_link *link, size_t table)
 	sb_str_clear(&dest->sql);
 	sb_str_clear(&dest->url);
 	err = sb_str_addf(&dest->sql, "INSERT INTO %s FORMAT TabSeparated", tables[table].name);
-	/* Otherwise the answer comes before the shards have it. */
+	/* Otherwise the reply comes before the shards have the rows. */
 	err = err
 		      ?: sb_str_addf(&dest->url, "%s%s&query=", dest->base.s,
 				     dest->cluster[0] ? "&insert_distributed_sync=1" : "");
@@ -410,8 +415,10 @@ static int insert(struct dest *dest, struct sb_export_link *link, size_t table)
 	return err;
 }
 
-/* A piece is rows of samples; how many there are does not depend on which stacks are known. Stacks go before
- * them: no sample is there whose stack is not. */
+/*
+ * A piece is rows of samples, whose number does not depend on which stacks the server has. Stacks
+ * are sent first, so that no sample refers to a missing stack.
+ */
 static int flush(struct dest *dest, struct sb_export_link *link)
 {
 	if (sb_export_is_sent(link)) {
@@ -426,19 +433,19 @@ static int send_series(struct dest *dest, struct sb_export_link *link,
 		       const struct sb_export_period *period, const struct sb_export_series *series)
 {
 	struct sb_str head = {};
-	size_t i, nr;
+	size_t i;
 	int err = add_head(dest, &head, period, series);
 
 	for (i = 0; i < series->nr_stacks && !err; i++) {
-		uint64_t weight, hash;
-		const uint32_t *ids = sb_export_stack(period, series->stacks[i], &nr, &weight);
+		const struct sb_row row = sb_export_row(period, series->stacks[i]);
+		const uint64_t hash = hash_of_stack(period->profile, row.frames, row.nr);
 
-		hash = hash_of_stack(period->profile, ids, nr);
-		err = add_stack(dest, period, hash, ids, nr);
+		err = add_stack(dest, period, hash, row.frames, row.nr);
 		err = err ?: sb_str_addn(&dest->rows[SAMPLES], head.s, head.len);
 		err = err
 			      ?: sb_str_addf(&dest->rows[SAMPLES], "%llu\t%llu\n",
-					     (unsigned long long)hash, (unsigned long long)weight);
+					     (unsigned long long)hash,
+					     (unsigned long long)row.weight);
 		if (!err &&
 		    dest->rows[SAMPLES].len + dest->rows[STACKS].len >= SB_EXPORT_PIECE_BYTES)
 			err = flush(dest, link);
@@ -464,7 +471,7 @@ static int send_clickhouse(void *arg, struct sb_export_link *link,
 		err = send_series(dest, link, period, &period->series[i]);
 	if (!err && dest->rows[SAMPLES].len)
 		err = flush(dest, link);
-	/* Which of its stacks are there is not known. */
+	/* It is not known which stacks of the failed request arrived. */
 	if (err)
 		forget(dest);
 	return err;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a store can be sent to. The store is the queue: it is gone through by periods of equal length, each with
- * the kinds and series in it, and the place is kept (state.h). To add a destination: a file with a struct
- * sb_export_kind, and a row in table.c.
+ * Destinations that a store can be exported to. The store itself is the queue: run.c walks through
+ * it in periods of equal length, each with the kinds and series in it, and keeps its position
+ * (state.h). To add a destination, write a file with a struct sb_export_kind and add a row to
+ * table.c.
  *
- * What a destination makes of a period goes out in pieces, the same ones in the same order each time, so that
- * what was sent of a period before it failed is not sent again.
+ * A destination sends a period in pieces: the same pieces in the same order each time, so that
+ * those that were sent before a failure are not sent again. Not thread-safe: one thread for each
+ * export.
  */
 #ifndef SB_EXPORT_EXPORT_H
 #define SB_EXPORT_EXPORT_H
@@ -21,100 +23,122 @@
 #include "output/otlp.h"
 #include "store/tags.h"
 
-/* A request is sent when its body has grown to this; one more stack may be in it. */
+/* A request is sent when its body has reached this size; one more stack may be in it. */
 #define SB_EXPORT_PIECE_BYTES (4u << 20)
-/* Of a kind in a period; the rest is one series, whose tags are "(other)". */
+/* Series of a kind in a period. The others become one series whose tags are "(other)". */
 #define SB_EXPORT_SERIES_MAX  10000u
 
 struct sb_export_opts {
-	const char *address; /* behind "scheme:" */
+	const char *address; /* what follows "scheme:" */
 	enum sb_otlp_attrs attrs;
-	/* Of this machine and this question: series with the same tags, but of others, are not the same. */
+	/*
+	 * Hash of this machine and query: equal tags from other machines or queries are other
+	 * series.
+	 */
 	uint64_t salt;
 };
 
 struct sb_export_series {
-	const struct sb_tag *tags; /* sorted by key; those that it has */
+	const struct sb_tag *tags; /* sorted by key, without those that have no value */
 	size_t nr_tags;
-	const uint32_t *stacks; /* of the period's profile, heaviest first */
+	const uint32_t *stacks; /* rows of the period's profile, heaviest first */
 	size_t nr_stacks;
 };
-/* One kind in [begin_s, end_s). */
+/* One kind in [begin_s, end_s), seconds since the epoch. */
 struct sb_export_period {
 	int64_t begin_s, end_s;
-	const struct sb_profile *profile; /* sealed; its first nr_skip frames are values of tags */
+	const struct sb_profile *profile; /* sealed; the first nr_skip frames are tags' values */
 	size_t nr_skip;
 	struct sb_measure measure;
 	const struct sb_export_series *series; /* sorted by tags */
 	size_t nr_series;
 };
 
-/* Split a sealed @profile, whose outermost frames are the values of @keys, by these. The profile and the keys are
- * borrowed. Return: 0, -ENOMEM. */
+/**
+ * sb_export_period_new() - split a profile into series
+ * @profile: sealed, from a query whose `by` are @keys, so that the root frames are their values;
+ *	borrowed
+ * @keys: names of tags; borrowed
+ * @ret_period: owned by the caller
+ *
+ * Return: 0; -EBADMSG if a stack has fewer frames than there are keys; -ENOMEM.
+ */
 int sb_export_period_new(const struct sb_profile *profile, const char *const *keys, size_t nr_keys,
 			 int64_t begin_s, int64_t end_s, struct sb_export_period **ret_period);
 void sb_export_period_free(struct sb_export_period *period);
-/* The frames of stack @i, root first, without values of tags. */
-const uint32_t *sb_export_stack(const struct sb_export_period *period, uint32_t i, size_t *ret_nr,
-				uint64_t *ret_weight);
-/* Its tags, and @salt, as one number: which series it is. The same each time. */
+/* Return: row @i of the profile without the frames of tags' values; borrowed from the profile. */
+struct sb_row sb_export_row(const struct sb_export_period *period, uint32_t i);
+/* Return: a hash of the tags and @salt that identifies the series; the same in every run. */
 uint64_t sb_export_series_hash(const struct sb_export_series *series, uint64_t salt);
-/* The series as a profile of its own, sealed, with the facts of the period's. Return: 0, -ENOMEM, -E2BIG. */
+/*
+ * Make a sealed profile of one series, with the period's metadata and the tags. Owned by the
+ * caller. Return: 0; -ENOMEM; -E2BIG.
+ */
 int sb_export_series_profile(const struct sb_export_period *period,
 			     const struct sb_export_series *series,
 			     struct sb_profile **ret_profile);
 
-/* The way to a destination, and what became of it. */
+/* The connection to a destination, and what became of the last request. */
 struct sb_export_link {
-	struct sb_http *http; /* NULL: none is needed */
+	struct sb_http *http; /* NULL if the destination needs none */
 	struct sb_http_reply reply;
 	struct sb_export_state *state;
-	int (*save)(void *arg); /* the state; 0 or a negative errno */
+	int (*save)(void *arg); /* write the state to disk; 0 or a negative errno */
 	void *arg;
 	uint64_t nr_pieces; /* of this period, so far */
-	bool has_taken;	    /* it has taken something from us */
+	bool has_taken;	    /* the destination has accepted something in this run */
 	uint32_t retry_after_s;
-	struct sb_str why;   /* of the last failure, one sentence */
-	struct sb_str notes; /* of what was refused: to be said once; emptied by who says it */
+	struct sb_str why;   /* of the last failure: one sentence */
+	struct sb_str notes; /* what was refused, for the user; whoever reports it clears it */
 };
 
-/* Whether the next piece of this period was sent before: then it is to be left out, and is counted. */
+/*
+ * Return: whether the next piece was sent before. Then it is counted, and the caller leaves it out.
+ */
 bool sb_export_is_sent(struct sb_export_link *link);
 /*
- * Send the next piece. Return: 0: it is taken, or refused for good, counted and noted; -EAGAIN: to be tried again;
- * -EPERM: the other side will have nothing; for both link->why says it; -ECANCELED; -ENOMEM, others: of the state.
+ * Send the next piece. Return: 0 if it was accepted, or refused for good, which is counted and
+ * noted; -EAGAIN to try again later; -EPERM if the destination refuses everything; link->why
+ * explains both; -ECANCELED; -ENOMEM; other errors of saving the state.
  */
 int sb_export_post(struct sb_export_link *link, const struct sb_http_request *request);
-/* A piece that went without HTTP. Return: 0 or a negative errno of the state. */
+/* Count a piece that was sent without HTTP, and save. Return: 0 or a negative errno of saving. */
 int sb_export_done(struct sb_export_link *link, uint64_t nr_bytes);
-/* Ask something that is no piece. Return: 0: status 2xx; others as sb_export_post(). */
+/* Send a request that is not a piece. Return: 0 for a status 2xx; others as sb_export_post(). */
 int sb_export_ask(struct sb_export_link *link, const struct sb_http_request *request);
-/* @body through gzip. Return: 0 or -ENOMEM. */
+/* Compress @body with gzip; replaces *@ret_packed. Return: 0 or -ENOMEM. */
 int sb_export_pack(const struct sb_str *body, struct sb_str *ret_packed);
 
+/* One kind of destination. */
 struct sb_export_kind {
 	const char *scheme;  /* "otlp" */
 	const char *example; /* "otlp:http://host:4318" */
 	const char *summary;
 	bool is_http;
-	const char
-		*without; /* tags that make no series if none are named: "cgroup,comm"; or NULL */
-	/* Does not send anything yet. Return: 0; -EINVAL: the address is none, *ret_why is the end of a sentence;
-	 * others. */
+	const char *without; /* tags left out unless the user names them: "cgroup,comm"; or NULL */
+	/*
+	 * Parse the address; sends nothing yet. Return: 0; -EINVAL if it is not valid, and *ret_why
+	 * ends the sentence "the destination '...' "; -ENOMEM.
+	 */
 	int (*open)(const struct sb_export_opts *opts, void **ret_dest, const char **ret_why);
-	/* Return: as sb_export_post(). */
+	/* Send all pieces of a period that were not sent yet. Return: as sb_export_post(). */
 	int (*send)(void *dest, struct sb_export_link *link, const struct sb_export_period *period);
 	void (*close)(void *dest);
 };
 
-/* Return: the kind of "scheme:address" and where the address begins, or NULL. */
+/*
+ * Find the kind of "scheme:address", and where the address begins. Return: NULL if there is none.
+ */
 const struct sb_export_kind *sb_export_find(const char *to, const char **ret_address);
-/* Return: the i-th row, or NULL past the end. */
+/* Return: row @i of the table; NULL past the end. */
 const struct sb_export_kind *sb_export_at(size_t i);
 
-/* "http://..." or "https://...", with a host. */
+/*
+ * Return: whether it is "http://..." or "https://..." with a host, without spaces and control
+ * characters.
+ */
 bool sb_export_is_url(const char *address);
-/* Append @url without a slash at its end, up to '?' or '#'. Return: 0 or -ENOMEM. */
+/* Append @url up to '?' or '#', without slashes at its end. Return: 0 or -ENOMEM. */
 int sb_export_add_base(struct sb_str *out, const char *url);
 
 #endif

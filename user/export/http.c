@@ -17,7 +17,7 @@
 
 #define CONNECT_TIMEOUT_MS 10000L
 
-/* Of curl/curl.h: numbers that libcurl promises not to change (libcurl.so.4). */
+/* From curl/curl.h: numbers that libcurl promises not to change (libcurl.so.4). */
 enum option {
 	OPT_POST = 47,
 	OPT_NOPROGRESS = 43,
@@ -116,8 +116,10 @@ static int load(struct curl *curl)
 {
 	void *lib = NULL;
 
-	/* Never closed: libraries of TLS do not like to be unloaded. A static program would need the very C
-	 * library that it was linked with. */
+	/*
+	 * Never closed: TLS libraries cannot be unloaded safely. A static program would need
+	 * exactly the C library that it was linked with.
+	 */
 #ifndef SB_STATIC
 	static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
 
@@ -233,7 +235,7 @@ int sb_http_add_shown(struct sb_str *out, const char *url)
 
 	host = host && host < url + len ? host + 3 : url;
 	host_len = strcspn(host, "/?#");
-	/* The last one: a password may have others. */
+	/* The last one: a password may contain others. */
 	at = memrchr(host, '@', host_len);
 	if (!at)
 		return sb_str_addn(out, url, len);
@@ -255,7 +257,7 @@ static size_t take_body(char *data, size_t size, size_t nr, void *arg)
 	struct sb_str *body = &transfer->reply->body;
 	size_t len = size * nr, room = SB_HTTP_BODY_MAX - body->len;
 
-	/* What is beyond is read and dropped. */
+	/* Read and drop what exceeds the limit. */
 	if (len && room && sb_str_addn(body, data, len < room ? len : room)) {
 		transfer->http->is_out_of_memory = true;
 		return 0;
@@ -285,7 +287,7 @@ static size_t take_header(char *data, size_t size, size_t nr, void *arg)
 	size_t len = size * nr;
 	char line[2048], value[1024];
 
-	/* A longer one is none of those. */
+	/* A longer header is none of those that we read. */
 	if (len >= sizeof(line))
 		return len;
 	memcpy(line, data, len);
@@ -304,7 +306,7 @@ static size_t take_header(char *data, size_t size, size_t nr, void *arg)
 	return len;
 }
 
-/* libcurl asks about once a second, and more often while bytes come and go. */
+/* libcurl calls this about once a second, and more often during transfers. */
 static int look_for_stop(void *arg, int64_t down_total, int64_t down, int64_t up_total, int64_t up)
 {
 	struct transfer *transfer = arg;
@@ -359,8 +361,7 @@ static int set_options(struct transfer *transfer, const struct sb_http_request *
 	code = code ?: set(easy, OPT_SSL_VERIFYHOST, 2L);
 	if (http->opts.ca_file)
 		code = code ?: set(easy, OPT_CAINFO, http->opts.ca_file);
-	/* On a connection that was used before, libcurl sends a request twice if it was closed, and does not
-	 * say so. */
+	/* If a reused connection was closed, libcurl repeats the request without telling us. */
 	code = code ?: set(easy, OPT_FRESH_CONNECT, 1L);
 	code = code ?: set(easy, OPT_FORBID_REUSE, 1L);
 	code = code ?: set(easy, OPT_NOSIGNAL, 1L);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rows of table.c; for the destinations themselves only. */
+/* The rows of table.c. Only for table.c and the destinations. */
 #ifndef SB_EXPORT_KINDS_H
 #define SB_EXPORT_KINDS_H
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* One request, and what its answer means: taken, later, not this one, not at all. */
+/*
+ * Sends one request, and decides what the reply means: accepted, try later, refused, refuses all.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 #include "export/export.h"
 #include "output/gzip.h"
 
-/* Of what the other side says, in a message. */
+/* Bytes of a reply that are quoted in a message. */
 #define SAID_MAX 200u
 
 SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
@@ -23,7 +25,7 @@ bool sb_export_is_sent(struct sb_export_link *link)
 	return is_sent;
 }
 
-/* Requests that are as such not to be had; with others the next one may be. */
+/* Statuses that refuse this request, but perhaps not the next one. */
 static bool is_refusal(long status)
 {
 	return status == 400 || status == 413 || status == 415 || status == 422;
@@ -34,7 +36,7 @@ static bool is_for_later(long status)
 	return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-/* What the other side says of it: the first line. */
+/* Append the first line of the reply. */
 static int add_said(struct sb_str *out, const struct sb_http_reply *reply)
 {
 	const char *body = reply->body.s ? reply->body.s : "";
@@ -76,7 +78,7 @@ static int explain(struct sb_export_link *link, const struct sb_http_request *re
 	return err ?: add_said(why, reply);
 }
 
-/* Return: 0: status 2xx; 1: this one is refused; negative: as sb_export_post(). */
+/* Return: 0 for a status 2xx; 1 if this request was refused; negative as sb_export_post(). */
 static int send_one(struct sb_export_link *link, const struct sb_http_request *request)
 {
 	struct sb_http_reply *reply = &link->reply;
@@ -121,8 +123,10 @@ int sb_export_post(struct sb_export_link *link, const struct sb_http_request *re
 {
 	int ret = send_one(link, request);
 
-	/* A peer that refuses the very first one speaks another language: then nothing is left out, and
-	 * the store keeps it. */
+	/*
+	 * A server that refuses the very first piece does not speak this protocol. Then nothing is
+	 * left out, and the store keeps everything.
+	 */
 	if (ret > 0 && !link->has_taken)
 		return -EPERM;
 	if (ret > 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* OTLP/HTTP, signal "profiles": what is sent is made by output/otlp.c. */
+/* OTLP/HTTP, signal "profiles". output/otlp.c encodes the requests. */
 #include "export/otlp.h"
 
 #include <errno.h>
@@ -33,7 +33,10 @@ static bool read_varint(struct reader *reader, uint64_t *ret)
 	return false;
 }
 
-/* The next field: its bytes in *ret_bytes, or its number in *ret. Return: false at the end or in what is none. */
+/*
+ * Read a field: its bytes in *ret_bytes, or its number in *ret. Return: false at the end, or if it
+ * is invalid.
+ */
 static bool read_field(struct reader *reader, uint32_t *ret_field, uint64_t *ret,
 		       struct reader *ret_bytes)
 {
@@ -120,7 +123,7 @@ static int open_otlp(const struct sb_export_opts *opts, void **ret_dest, const c
 	struct sb_str url = {};
 	int err = dest ? sb_export_add_base(&url, opts->address) : -ENOMEM;
 
-	/* Whoever names the whole path means it. */
+	/* If the address has a path with a version, use it unchanged. */
 	if (!err && !strstr(url.s, "/v1"))
 		err = sb_str_add(&url, "/v1development/profiles");
 	if (dest) {
@@ -167,7 +170,10 @@ static int post(struct dest *dest, struct sb_export_link *link)
 	return err ?: note_rejected(dest, link);
 }
 
-/* The same period, kind and tags, and the same first stack, have the same number: a receiver can tell repetitions. */
+/*
+ * The ID of a profile: equal for the same period, kind, tags and first stack, so that receivers can
+ * detect repetitions.
+ */
 static int begin(const struct dest *dest, const struct sb_export_period *period,
 		 const struct sb_export_series *series, size_t first)
 {
@@ -197,14 +203,13 @@ static int send_series(struct dest *dest, struct sb_export_link *link,
 		       const struct sb_export_period *period, const struct sb_export_series *series)
 {
 	struct sb_otlp *otlp = dest->otlp;
-	size_t i, nr;
+	size_t i;
 	int err = begin(dest, period, series, 0);
 
 	for (i = 0; i < series->nr_stacks && !err; i++) {
-		uint64_t weight;
-		const uint32_t *ids = sb_export_stack(period, series->stacks[i], &nr, &weight);
+		const struct sb_row row = sb_export_row(period, series->stacks[i]);
 
-		err = sb_otlp_add_stack(otlp, ids, nr, weight);
+		err = sb_otlp_add_stack(otlp, row.frames, row.nr, row.weight);
 		if (err || sb_otlp_nr_bytes(otlp) < SB_EXPORT_PIECE_BYTES ||
 		    i + 1 == series->nr_stacks)
 			continue;
@@ -220,7 +225,7 @@ static int send_otlp(void *arg, struct sb_export_link *link, const struct sb_exp
 	size_t i;
 	int err = 0;
 
-	/* What was begun before a failure is begun again. */
+	/* Start again after a failure. */
 	sb_otlp_free(dest->otlp);
 	dest->otlp = NULL;
 	err = sb_otlp_new(dest->opts.attrs, &dest->otlp);

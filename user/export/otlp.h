@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a receiver of OTLP says. */
+/* Parses replies of OTLP receivers. Called by the OTLP destination and its fuzzer. */
 #ifndef SB_EXPORT_OTLP_H
 #define SB_EXPORT_OTLP_H
 
@@ -7,7 +7,10 @@
 
 #include "base/str.h"
 
-/* Of a reply, ExportProfilesServiceResponse: how many profiles were left out, and why. Return: 0 or -ENOMEM. */
+/*
+ * Parse an ExportProfilesServiceResponse: *@ret_nr profiles were rejected; @message is replaced by
+ * the reason, if one is given. Bytes that are not valid end the reply. Return: 0 or -ENOMEM.
+ */
 int sb_otlp_rejected(const struct sb_str *reply, uint64_t *ret_nr, struct sb_str *message);
 
 #endif

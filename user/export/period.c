@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A profile whose outermost frames are tags, taken apart into its series. */
+/* Splits a profile whose root frames are tags into its series. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define NONE  "(none)"
 #define OTHER "(other)"
 
-/* What is made, and what it points to. */
+/* A period with the memory that it points to. */
 struct made {
 	struct sb_export_period period; /* first */
 	struct sb_export_series *series;
@@ -51,7 +51,7 @@ static void release(struct split *split)
 	free(split->of_stack);
 }
 
-/* Return: 0; -E2BIG: it is new, and beyond @nr_max; -ENOMEM. */
+/* Return: 0; -E2BIG if the series is new and exceeds @nr_max; -ENOMEM. */
 static int find_series(struct split *split, const uint32_t *values, size_t nr_max, uint32_t *ret_id)
 {
 	size_t bytes = split->nr_keys * sizeof(*values), i;
@@ -77,16 +77,15 @@ static int find_series(struct split *split, const uint32_t *values, size_t nr_ma
 
 static int assign(struct split *split, size_t i, uint32_t *values)
 {
-	uint64_t weight;
-	size_t nr, k;
-	const uint32_t *ids = sb_profile_stack_at(split->profile, i, &nr, &weight);
+	const struct sb_row row = sb_profile_row_at(split->profile, i);
 	uint32_t id;
+	size_t k;
 	int err;
 
-	if (nr < split->nr_keys)
+	if (row.nr < split->nr_keys)
 		return -EBADMSG;
 	for (k = 0; k < split->nr_keys; k++)
-		values[k] = ids[k];
+		values[k] = row.frames[k];
 	err = find_series(split, values, SB_EXPORT_SERIES_MAX, &id);
 	if (err == -E2BIG) {
 		for (k = 0; k < split->nr_keys; k++)
@@ -139,7 +138,7 @@ static void fill(const struct split *split, struct made *made)
 			made->tags[nr_tags++] = (struct sb_tag){ split->keys[k], value, false };
 			series->nr_tags++;
 		}
-		/* From here on: where its next stack goes. */
+		/* From here on `at` says where the next stack of the series goes. */
 		at[i] = nr_stacks;
 		nr_stacks += series->nr_stacks;
 	}
@@ -195,14 +194,13 @@ int sb_export_period_new(const struct sb_profile *profile, const char *const *ke
 	return 0;
 }
 
-const uint32_t *sb_export_stack(const struct sb_export_period *period, uint32_t i, size_t *ret_nr,
-				uint64_t *ret_weight)
+struct sb_row sb_export_row(const struct sb_export_period *period, uint32_t i)
 {
-	size_t nr;
-	const uint32_t *ids = sb_profile_stack_at(period->profile, i, &nr, ret_weight);
+	struct sb_row row = sb_profile_row_at(period->profile, i);
 
-	*ret_nr = nr - period->nr_skip;
-	return ids + period->nr_skip;
+	row.nr -= period->nr_skip;
+	row.frames += period->nr_skip;
+	return row;
 }
 
 uint64_t sb_export_series_hash(const struct sb_export_series *series, uint64_t salt)
@@ -212,7 +210,7 @@ uint64_t sb_export_series_hash(const struct sb_export_series *series, uint64_t s
 	for (size_t i = 0; i < series->nr_tags; i++) {
 		const struct sb_tag *tag = &series->tags[i];
 
-		/* With their NULs, so that it is clear where they end. */
+		/* With the NULs, so that the hash depends on where texts end. */
 		hash = sb_hash(tag->key, strlen(tag->key) + 1, hash);
 		hash = sb_hash(tag->value, strlen(tag->value) + 1, hash);
 	}
@@ -226,7 +224,7 @@ static int add_facts(struct sb_profile *profile, const struct sb_export_period *
 	size_t i;
 	int err = 0;
 
-	/* What stands at the root is not there any more. */
+	/* The root frames that "by" names have been removed. */
 	for (i = 0; !err && (key = sb_profile_meta_at(period->profile, i, &value)); i++)
 		if (!sb_streq(key, "by"))
 			err = sb_profile_meta(profile, key, "%s", value);
@@ -242,32 +240,19 @@ static int add_facts(struct sb_profile *profile, const struct sb_export_period *
 int sb_export_series_profile(const struct sb_export_period *period,
 			     const struct sb_export_series *series, struct sb_profile **ret_profile)
 {
+	sb_cleanup(sb_freep) uint32_t *known =
+		calloc(sb_profile_nr_frames(period->profile) + 1, sizeof(*known));
 	struct sb_profile *profile;
-	SB_VEC(uint32_t) stack = {};
-	int err = sb_profile_new(&profile);
-	size_t i, k, nr;
+	int err = known ? sb_profile_new(&profile) : -ENOMEM;
+	size_t i;
 
 	if (err)
 		return err;
 	for (i = 0; i < series->nr_stacks && !err; i++) {
-		uint64_t weight;
-		const uint32_t *ids = sb_export_stack(period, series->stacks[i], &nr, &weight);
+		const struct sb_row row = sb_export_row(period, series->stacks[i]);
 
-		stack.nr = 0;
-		for (k = 0; k < nr && !err; k++) {
-			uint32_t id;
-
-			err = sb_profile_frame(profile,
-					       sb_profile_frame_at(period->profile, ids[k]), &id);
-			err = err ?: sb_vec_push(&stack, id);
-		}
-		err = err
-			      ?: sb_profile_add_samples(
-					 profile, stack.at, stack.nr, weight,
-					 sb_profile_nr_samples_at(period->profile,
-								  series->stacks[i]));
+		err = sb_profile_copy_row(profile, period->profile, &row, known);
 	}
-	sb_vec_release(&stack);
 	err = err ?: add_facts(profile, period, series) ?: sb_profile_seal(profile);
 	if (err)
 		sb_profile_free(profile);

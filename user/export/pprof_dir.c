@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A folder of pprof files, one for each period, kind and series:
+ * A directory of pprof files, one for each period, kind and series:
  *
  *	20261121T101500Z-60s-oncpu-car-1f0a8c3e55d07b12.pb.gz
  *
- * Names sort by time. The last word is a hash of the tags, of the machine, and of what was asked for: the
- * same period of the same series has the same name, and is replaced when it is written again.
+ * Names sort by time. The last word is a hash of the tags, the machine and the query: the same
+ * period of the same series has the same name, and is replaced when it is written again.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 #include "export/kinds.h"
 #include "output/output.h"
 
-/* Of a tag's value in a name. */
+/* Bytes of a tag's value in a name. */
 #define WORD_MAX 64u
 
 SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
@@ -64,7 +64,7 @@ static int open_dir(const struct sb_export_opts *opts, void **ret_dest, const ch
 	return 0;
 }
 
-/* What a shell and a person can read: others become '_'. */
+/* Append a word that needs no quoting; other characters become '_'. */
 static int add_word(struct sb_str *name, const char *text)
 {
 	size_t len = strnlen(text, WORD_MAX), i;
@@ -102,7 +102,7 @@ static int name_of(const struct dest *dest, const struct sb_export_period *perio
 				      dest->output->extension);
 }
 
-/* Return: how long the file is, or a negative errno. */
+/* Return: the length of the file, or a negative errno. */
 static long write_file(const struct dest *dest, const struct sb_profile *profile, const char *name)
 {
 	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
@@ -119,7 +119,7 @@ static long write_file(const struct dest *dest, const struct sb_profile *profile
 	if (err)
 		return err;
 	len = ftell(stream);
-	/* The place in the store is on the disk before long, and must not be ahead. */
+	/* The saved position will be on disk soon, and must not be ahead of the file. */
 	if (fflush(stream) || fdatasync(fileno(stream)))
 		return -errno;
 	err = sb_output_file_commit(file);

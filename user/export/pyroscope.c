@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Pyroscope's first interface, which its later versions have kept: POST /ingest, folded text, a request for each
- * series (grafana.com/docs/pyroscope, "Server HTTP API"). Requests of the same time and name add up, so a long
- * series is several, and one that was sent twice counts twice.
+ * Pyroscope's first interface, which later versions kept: POST /ingest with folded text, one
+ * request for each series (grafana.com/docs/pyroscope, "Server HTTP API"). Requests of the same
+ * time and name add up. So a long series is several requests, and a request that is sent twice
+ * counts twice.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "export/kinds.h"
+#include "kinds/view_kind.h"
 #include "model/fold.h"
 
 struct dest {
@@ -50,7 +52,7 @@ static int open_pyroscope(const struct sb_export_opts *opts, void **ret_dest, co
 	return 0;
 }
 
-/* Its parser of names knows no quotes: what would end a word becomes '_'. */
+/* Its parser of names has no quoting: characters that would end a word become '_'. */
 static int add_word(struct sb_str *name, const char *text, bool is_key)
 {
 	int err = 0;
@@ -69,7 +71,6 @@ static int add_word(struct sb_str *name, const char *text, bool is_key)
 static int name_of(struct dest *dest, const struct sb_export_period *period,
 		   const struct sb_export_series *series)
 {
-	const char *kind = period->measure.kind;
 	const char *service = sb_tag_value(series->tags, series->nr_tags, "service");
 	struct sb_str *name = &dest->name;
 	char mark = '{';
@@ -78,7 +79,7 @@ static int name_of(struct dest *dest, const struct sb_export_period *period,
 
 	sb_str_clear(name);
 	err = add_word(name, *service ? service : "stackbpf", false);
-	err = err ?: sb_str_addf(name, ".%s", sb_streq(kind, "oncpu") ? "cpu" : kind);
+	err = err ?: sb_str_addf(name, ".%s", sb_view_kind_pyroscope(period->measure.kind));
 	for (i = 0; i < series->nr_tags && !err; i++) {
 		if (sb_streq(series->tags[i].key, "service"))
 			continue;
@@ -90,13 +91,15 @@ static int name_of(struct dest *dest, const struct sb_export_period *period,
 	return err ?: sb_str_add(name, mark == ',' ? "}" : "{}");
 }
 
-/* Microseconds are samples of which there are a million a second: so it shows them as time. */
+/*
+ * Microseconds are sent as samples with a rate of a million a second, so that it shows them as
+ * time.
+ */
 static int url_of(struct dest *dest, const struct sb_export_period *period,
 		  const struct sb_export_series *series)
 {
 	const struct sb_measure *measure = &period->measure;
-	bool is_time =
-		measure->dimension == SB_DIMENSION_TIME && !sb_streq(measure->unit, "samples");
+	bool is_time = measure->dimension == SB_DIMENSION_TIME && !measure->is_of_timer;
 	uint64_t rate = is_time ? 1000000000u / measure->ns_nominator : measure->hz;
 	struct sb_str *url = &dest->url;
 	int err = name_of(dest, period, series);
@@ -128,19 +131,12 @@ static int post(struct dest *dest, struct sb_export_link *link)
 
 static int add_line(struct dest *dest, const struct sb_export_period *period, uint32_t i)
 {
-	struct sb_fold_opts opts = {};
-	uint64_t weight;
-	size_t nr, k;
-	const uint32_t *ids = sb_export_stack(period, i, &nr, &weight);
-	int err = nr ? 0 : sb_str_add(&dest->body, "[empty]");
+	const struct sb_row row = sb_export_row(period, i);
+	const struct sb_fold_opts opts = {};
+	int err = row.nr ? sb_fold_frames(&dest->body, period->profile, &row, &opts)
+			 : sb_str_add(&dest->body, "[empty]");
 
-	for (k = 0; k < nr && !err; k++) {
-		err = k ? sb_str_addc(&dest->body, ';') : 0;
-		err = err
-			      ?: sb_fold_frame(&dest->body,
-					       sb_profile_frame_at(period->profile, ids[k]), &opts);
-	}
-	return err ?: sb_str_addf(&dest->body, " %llu\n", (unsigned long long)weight);
+	return err ?: sb_str_addf(&dest->body, " %llu\n", (unsigned long long)row.weight);
 }
 
 static int send_series(struct dest *dest, struct sb_export_link *link,

@@ -16,12 +16,12 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/index.h"
-#include "store/late.h"
+#include "store/late_blocks.h"
 
 #define WAIT_MAX_MS 60000u
-/* Between two looks for something new. */
+/* Interval between two looks for new blocks. */
 #define LOOK_MS	    2000u
-/* Longest text of the names of all tags. */
+/* Longest list of tags' names. */
 #define BY_MAX	    4096u
 #define KEYS_MAX    64u
 
@@ -39,7 +39,7 @@ struct run {
 	int lock_fd;
 	uint32_t nr_failures; /* in a row */
 	bool is_damage_said, is_late_said;
-	struct sb_late_place place;
+	struct sb_read_place place;
 	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
 	int nr_extents;
 };
@@ -77,7 +77,7 @@ static int load_state(struct run *run)
 
 	if (err)
 		return err;
-	/* With what is not shown: two databases of one server are two destinations. */
+	/* With the parts that are not shown: two databases of one server are two destinations. */
 	hash = sb_hash(plan->to, strlen(plan->to), sb_hash(plan->what, strlen(plan->what), 0));
 	if (!plan->from_s || plan->is_follow)
 		snprintf(run->name, sizeof(run->name), "%s-%016llx.state", run->kind->scheme,
@@ -86,7 +86,7 @@ static int load_state(struct run *run)
 		err = lock(run);
 	if (!err && run->name[0])
 		err = sb_export_state_read(plan->dir_fd, run->name, &run->state);
-	sb_late_parse(&run->place, run->state.seen);
+	sb_read_place_parse(&run->place, run->state.seen);
 	sb_export_text(run->state.to, to.s);
 	sb_export_text(run->state.what, plan->what);
 	sb_str_release(&to);
@@ -113,7 +113,7 @@ static int look(struct run *run)
 	return run->nr_extents < 0 ? run->nr_extents : 0;
 }
 
-/* Where the store begins and ends; false: there is nothing. */
+/* Find where the store begins and ends. Return: false if it is empty. */
 static bool extent(const struct run *run, int64_t *ret_from_s, int64_t *ret_to_s)
 {
 	bool is_any = false;
@@ -133,8 +133,9 @@ static bool extent(const struct run *run, int64_t *ret_from_s, int64_t *ret_to_s
 }
 
 /*
- * The end of the time to which nothing will come any more: each kind, which is sampled by a process of its own, has a
- * later block, or it is long enough ago. Blocks of times to come, of a clock that was wrong, say nothing.
+ * The end of the time for which no more blocks will come: each kind, which has a sampler of its
+ * own, has a later block, or it was long enough ago. Blocks of future times, from a clock that was
+ * wrong, do not count.
  */
 static int64_t settled_to(const struct run *run)
 {
@@ -161,7 +162,7 @@ static void count_late(void *arg, const struct sb_record *block)
 	run->state.nr_late += !run->plan->kind || sb_streq(run->plan->kind, block->kind.name);
 }
 
-/* Blocks for a time that was sent: a disk that was full, a clock that was set back. */
+/* Count blocks for a time that was sent: a disk was full, or a clock was set back. */
 static int note_late(struct run *run)
 {
 	const struct sb_export_plan *plan = run->plan;
@@ -170,8 +171,8 @@ static int note_late(struct run *run)
 
 	if (!run->name[0])
 		return 0;
-	err = sb_store_late(plan->store, &run->place, run->state.next_s, count_late, run);
-	sb_late_print(&run->place, run->state.seen, sizeof(run->state.seen));
+	err = sb_store_late_blocks(plan->store, &run->place, run->state.next_s, count_late, run);
+	sb_read_place_print(&run->place, run->state.seen, sizeof(run->state.seen));
 	if (err || run->state.nr_late == before)
 		return err;
 	if (!run->is_late_said)
@@ -184,7 +185,7 @@ static int note_late(struct run *run)
 
 /* ---- one period ---- */
 
-/* The question for kind number @i. All of it is borrowed, so it is not released. */
+/* The query for the kind with index @i. Everything is borrowed, so it is not released. */
 static struct sb_ask question(struct run *run, size_t i, int64_t from_s, int64_t to_s)
 {
 	struct sb_ask ask = { .from_s = from_s, .to_s = to_s };
@@ -222,7 +223,7 @@ static bool is_in(const char *list, const char *key)
 	return false;
 }
 
-/* The tags that make a series: "host,region,service". */
+/* Find the tags that make a series: "host,region,service". */
 static int keys_of(struct run *run, size_t i, int64_t from_s, int64_t to_s, struct sb_str *by)
 {
 	const struct sb_export_plan *plan = run->plan;
@@ -247,7 +248,7 @@ static int keys_of(struct run *run, size_t i, int64_t from_s, int64_t to_s, stru
 	return err;
 }
 
-/* In place. Return: how many. */
+/* Split a list in place. Return: how many keys there are. */
 static size_t split(char *by, const char *keys[KEYS_MAX])
 {
 	size_t nr = 0;
@@ -297,7 +298,7 @@ static int send_period(struct run *run, int64_t begin_s, int64_t end_s)
 	run->state.next_s = begin_s;
 	run->state.part_end_s = end_s;
 	run->link.nr_pieces = 0;
-	/* What is there by now is in it. */
+	/* Blocks that exist by now are in the period. */
 	err = note_late(run);
 	for (i = 0; i < (size_t)run->nr_extents && !err; i++)
 		if (is_wanted_kind(run, i))
@@ -337,7 +338,7 @@ static void say_failure(struct run *run, uint64_t ms, bool is_last)
 	if (!err && !is_last)
 		err = sb_str_addf(&text, "; trying again in %.1f s, the store keeps it",
 				  (double)ms / 1000);
-	/* One who is away for long is said to be so once. */
+	/* A destination that is away for long is reported once. */
 	if (!err && (is_last || run->nr_failures == 1))
 		plan->say(plan->arg, true, text.s);
 	sb_str_release(&text);
@@ -357,7 +358,7 @@ static void say_well(struct run *run)
 	run->state.error[0] = '\0';
 }
 
-/* Return: 0: try again; otherwise the end. */
+/* Return: 0 to try again; otherwise why the export ends. */
 static int after_failure(struct run *run, int err)
 {
 	bool is_follow = run->plan->is_follow, is_last;
@@ -372,7 +373,7 @@ static int after_failure(struct run *run, int err)
 	saved = save(run);
 	if (saved)
 		return saved;
-	/* What it has never taken from us is perhaps wrongly said to us. */
+	/* A destination that never accepted anything may be a wrong address. */
 	is_last = err == -EPERM ? !is_follow || !run->link.has_taken
 				: !is_follow && (run->nr_failures >= SB_EXPORT_TRIES_MAX ||
 						 run->link.retry_after_s > SB_EXPORT_WAIT_MAX_S);
@@ -380,7 +381,7 @@ static int after_failure(struct run *run, int err)
 	return is_last ? err : wait_for(run, ms);
 }
 
-/* All before @next_s is done with. */
+/* Everything before @next_s is done. */
 static int advance(struct run *run, int64_t next_s)
 {
 	int64_t from_s, to_s;
@@ -391,7 +392,7 @@ static int advance(struct run *run, int64_t next_s)
 	run->state.behind_s = 0;
 	if (!extent(run, &from_s, &to_s))
 		return save(run);
-	/* Not up to a time that is not yet. */
+	/* Not up to a future time. */
 	if (to_s > time(NULL))
 		to_s = time(NULL);
 	if (to_s > next_s)
@@ -413,7 +414,7 @@ static int send_until_taken(struct run *run, int64_t begin_s, int64_t end_s)
 			run->state.sent_s = time(NULL);
 			return advance(run, end_s);
 		}
-		/* In a row: something was taken in between. */
+		/* A piece was accepted, so the failures are not in a row. */
 		if (run->state.nr_pieces > nr_pieces)
 			run->nr_failures = 0;
 		err = after_failure(run, err);
@@ -424,8 +425,8 @@ static int send_until_taken(struct run *run, int64_t begin_s, int64_t end_s)
 /* ---- which period ---- */
 
 /*
- * What there is in [from, to), of all kinds: 0 blocks, or the time that they cover, which is more than that where
- * only sums over longer times are left.
+ * Find out what [from, to) has, of all kinds: 0 blocks, or the range that they cover, which is
+ * larger where only aggregates are left.
  */
 static int cover(struct run *run, int64_t from_s, int64_t to_s, struct sb_store_answer *ret_cover)
 {
@@ -452,7 +453,7 @@ static int cover(struct run *run, int64_t from_s, int64_t to_s, struct sb_store_
 	return err;
 }
 
-/* Move *begin_s over time in which nothing was recorded, to a period in which something was, or to @limit_s. */
+/* Move *begin_s over times without blocks, to a period that has some, or to @limit_s. */
 static int skip_gap(struct run *run, int64_t *begin_s, int64_t limit_s,
 		    struct sb_store_answer *ret_cover)
 {
@@ -478,12 +479,12 @@ static int skip_gap(struct run *run, int64_t *begin_s, int64_t limit_s,
 	return 0;
 }
 
-/* A period that is longer than asked for: of those times only sums over minutes, hours or days are left. */
+/* Send a period that is longer than asked for, because only aggregates are left. */
 static int send_coarse(struct run *run, int64_t begin_s, struct sb_store_answer *covered)
 {
 	int64_t end_s = covered->to_s;
 
-	/* A part of that sum was sent when it was fine: the rest cannot be told from it. */
+	/* A part of the aggregate was sent before, in finer blocks, and cannot be subtracted. */
 	if (covered->from_s < begin_s) {
 		run->state.expired_s += (uint64_t)(end_s - begin_s);
 		return advance(run, end_s);
@@ -492,14 +493,14 @@ static int send_coarse(struct run *run, int64_t begin_s, struct sb_store_answer 
 	return send_until_taken(run, begin_s, end_s);
 }
 
-/* Send what is settled up to @limit_s. */
+/* Send all complete periods up to @limit_s. */
 static int send_all(struct run *run, int64_t limit_s)
 {
 	int64_t every_s = run->plan->every_s, begin_s, end_s;
 	struct sb_store_answer covered;
 	int err = 0;
 
-	/* Of a period that was begun, the same one. */
+	/* First finish the period that was begun, with the same limits. */
 	if (run->state.part_end_s > run->state.next_s && run->state.nr_part_pieces)
 		err = send_until_taken(run, run->state.next_s, run->state.part_end_s);
 	while (!err && run->state.next_s < limit_s) {
@@ -533,7 +534,7 @@ static int64_t limit_of(const struct run *run)
 	return settled_s < limit_s ? settled_s : limit_s;
 }
 
-/* Where to begin, when that is known: as soon as there is something. */
+/* Choose where to begin, as soon as the store has blocks. */
 static int begin(struct run *run)
 {
 	const struct sb_export_plan *plan = run->plan;
@@ -574,7 +575,7 @@ static int go(struct run *run)
 	}
 }
 
-/* This machine, as machine-id(5) has it, or by its name; and the question. */
+/* Hash of this machine, by machine-id(5) or its name, and of the query. */
 static uint64_t salt_of(const struct sb_export_plan *plan)
 {
 	sb_cleanup(sb_freep) char *id = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A store, period by period, to one destination. The place is kept in a file (state.h): whoever is stopped, killed
- * or refused goes on where it was. Not thread-safe.
+ * Exports a store to one destination, period by period. The position is kept in a file (state.h),
+ * so that an export that is stopped, killed or refused continues where it was. Called by the export
+ * command. Not thread-safe.
  */
 #ifndef SB_EXPORT_RUN_H
 #define SB_EXPORT_RUN_H
@@ -9,47 +10,56 @@
 #include "export/export.h"
 #include "store/ask.h"
 
-/* A period is sent when something newer of each kind is in the store, or so long after its end. */
+/* A period is sent when every kind has a newer block in the store, or this long after its end. */
 #define SB_EXPORT_SETTLE_S    30
-/* Without is_follow: failures in a row, and the longest wait that is asked of us, before we give up. */
+/* Give up after so many failures in a row, or if asked to wait longer. Not with is_follow. */
 #define SB_EXPORT_TRIES_MAX   5u
 #define SB_EXPORT_WAIT_MAX_S  60u
-/* Attempts are so far apart, doubled each time. */
+/* Time between two attempts; doubled after each failure. */
 #define SB_EXPORT_WAIT_MIN_MS 250u
 
+/* Everything is borrowed during sb_export_run(). */
 struct sb_export_plan {
 	struct sb_store *store;
 	const char *to;	  /* "otlp:http://host:4318" */
-	const char *what; /* tags and kind that were asked for, as text */
+	const char *what; /* the tags and the kind of the query, as text */
 	struct sb_export_opts opts;
 	struct sb_http_opts http;
 	const struct sb_tag_rules *rules;
-	const char *kind; /* NULL: all */
+	const char *kind; /* NULL: all kinds */
 	const char *
-		by; /* tags that make a series, by commas; NULL: all but wide ones and kind->without */
-	uint32_t every_s; /* a multiple of 10 */
-	bool is_follow;
+		by; /* "a,b": tags that tell series apart; NULL: all but wide ones, kind->without */
+	uint32_t every_s; /* length of a period, a multiple of 10 */
+	bool is_follow;	  /* wait for new blocks */
 	/*
-	 * 0: from where the last one ended, or the beginning of the store. Otherwise, with is_follow, where to
-	 * begin if there was none; without it, this time, whatever was sent before, and no place is kept.
+	 * 0: continue at the saved position, or at the beginning of the store. Else, with
+	 * is_follow: where to begin without a saved position. Else: begin here whatever was sent
+	 * before, and save no position.
 	 */
 	int64_t from_s;
-	int64_t to_s; /* 0: all there is */
-	int dir_fd;   /* where the place is kept */
-	/* Something that a person should know: a sentence. @is_bad: it went wrong. */
+	int64_t to_s; /* 0: up to the end of the store */
+	int dir_fd;   /* directory of the state files */
+	/* Report a sentence to the user; @is_bad if something went wrong. */
 	void (*say)(void *arg, bool is_bad, const char *sentence);
 	void *arg;
 };
 
-/*
- * Until all is sent, or stopped, or it cannot go on. *ret_state is how far it came, in any case.
- * Return: 0; -ECANCELED: stopped; -EBUSY: another one sends the same to the same; -EINVAL: the address is none;
- * -ELIBACC: no libcurl; -EAGAIN, -EPERM: the destination does not take it, all of which was said; others of the
- * store and of I/O.
+/**
+ * sb_export_run() - export until everything is sent
+ * @ret_state: how far it came; set also on error
+ *
+ * With is_follow it waits for more, until to_s or http.stop_fd ends it.
+ *
+ * Return: 0; -ECANCELED if it was stopped; -EBUSY if another process runs the same export; -EINVAL
+ * if the address is not valid, -EAGAIN or -EPERM if the destination does not accept it, all three
+ * reported by say(); -ELIBACC without libcurl; -ENOMEM; other errors of I/O.
  */
 int sb_export_run(const struct sb_export_plan *plan, struct sb_export_state *ret_state);
 
-/* How long to wait after so many failures in a row, in ms: doubled up to a minute; at least what was asked. */
+/*
+ * Return: how long to wait after @nr_failures (at least 1) failures in a row, in ms: doubled up to
+ * a minute, and at least as long as the destination asked for.
+ */
 uint64_t sb_export_wait_ms(uint32_t nr_failures, uint32_t retry_after_s);
 
 #endif

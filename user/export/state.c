@@ -103,7 +103,7 @@ int sb_export_state_parse(const char *text, size_t len, struct sb_export_state *
 
 	if (!copy)
 		return -ENOMEM;
-	/* Without its last newline it is a part of one. */
+	/* Without the last newline, the file is incomplete. */
 	if (!len || strlen(copy) != len || text[len - 1] != '\n')
 		return -EBADMSG;
 	line = strsep(&rest, "\n");
@@ -176,7 +176,7 @@ int sb_export_state_write(int dir_fd, const char *name, const struct sb_export_s
 	err = err ?: write_whole(dir_fd, part, &text);
 	if (!err && renameat(dir_fd, part, dir_fd, name))
 		err = -errno;
-	/* The name, too. */
+	/* Also wait for the name. */
 	if (!err && fsync(dir_fd))
 		err = -errno;
 	sb_str_release(&text);

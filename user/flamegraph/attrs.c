@@ -11,13 +11,13 @@
 #include "base/num.h"
 #include "flamegraph/text.h"
 
-/* Ids of strings are the keys: the same name is the same id. */
+/* Indexes of strings are the keys: equal names have the same index. */
 static uint64_t id_hash(uint32_t id)
 {
 	return sb_hash(&id, sizeof(id), 0);
 }
 
-/* Clean, then intern. Return: 0, -ENOMEM, -E2BIG. */
+/* Clean a string, then intern it. Return: 0, -ENOMEM, -E2BIG. */
 static int intern(struct sb_strtab *strs, const char *s, size_t len, uint32_t *ret_id)
 {
 	struct sb_str clean = {};
@@ -32,7 +32,7 @@ static int intern(struct sb_strtab *strs, const char *s, size_t len, uint32_t *r
 	return err;
 }
 
-/* Every line of a file, without its end. */
+/* Call @take with each line of a file, without its end. */
 static int each_line(const char *path, int (*take)(void *arg, const char *line, size_t len),
 		     void *arg)
 {
@@ -68,7 +68,7 @@ void sb_fg_palette_map_release(struct sb_fg_palette_map *map)
 	sb_vec_release(&map->entries);
 }
 
-/* "rgb(1,2,3)" or "#rrggbb": it will stand in an attribute, so nothing else will do. */
+/* Only "rgb(1,2,3)" and "#rrggbb" are accepted, because the colour is put into an attribute. */
 static bool is_color(const char *s, size_t len)
 {
 	const char *p = s + 4, *end = s + len;
@@ -132,7 +132,7 @@ static int take_palette_line(void *arg, const char *line, size_t len)
 	struct sb_fg_palette_map *map = arg;
 	const char *end = line + len, *arrow = NULL, *p = line;
 
-	/* The last "->": a name may hold one, a color cannot. */
+	/* The last "->": a name may contain one, a colour cannot. */
 	while ((p = memmem(p, (size_t)(end - p), "->", 2)))
 		arrow = p, p += 2;
 	if (!arrow || arrow == line || !is_color(arrow + 2, (size_t)(end - arrow - 2))) {
@@ -147,7 +147,7 @@ int sb_fg_palette_map_read(struct sb_fg_palette_map *map, const char *path)
 	return each_line(path, take_palette_line, map);
 }
 
-/* Return: the id of a string that is there, 0 if it is not. */
+/* Return: the index of a string; 0 if it is not there. */
 static uint32_t find_string(const struct sb_strtab *strs, const char *s, size_t len)
 {
 	struct sb_index_iter it;
@@ -221,7 +221,7 @@ void sb_fg_name_attrs_release(struct sb_fg_name_attrs *attrs)
 	sb_vec_release(&attrs->attrs);
 }
 
-/* A link that a click may follow: no scheme at all, or one that runs nothing. */
+/* Accept a link without a scheme, or with one that does not run code. */
 static bool is_safe_href(const char *s, size_t len)
 {
 	static const char *const schemes[] = { "http", "https", "mailto", "file", "ftp" };
@@ -263,7 +263,10 @@ static int take_attr(struct sb_fg_name_attrs *attrs, struct sb_fg_name_attr *att
 	const char *value = field ? equals + 1 : NULL;
 	size_t value_len = field ? (size_t)(s + len - value) : 0;
 
-	/* Browsers skip tabs and the like inside a scheme: nothing unprintable, then judge. */
+	/*
+	 * Browsers ignore tabs and the like within a scheme, so refuse unprintable characters
+	 * first.
+	 */
 	if (!field || !sb_fg_text_is_plain(value, value_len) ||
 	    (field == &attr->href && (!value_len || !is_safe_href(value, value_len)))) {
 		attrs->nr_ignored++;

@@ -4,22 +4,21 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/compare.h"
 #include "flamegraph/label.h"
 #include "flamegraph/layout.h"
 #include "flamegraph/opts.h"
 #include "flamegraph/text.h"
 
-#define NR_STEPS 4
 #define GONE_CSS ".gone{stroke-dasharray:4 2}.gone+text{text-decoration:line-through}"
 
-/* Of the larger by the smaller: where the next step of the colour begins. */
-static const double steps[NR_STEPS - 1] = { 1.25, 2, 4 };
+/* Ratios of the larger value to the smaller one at which the next step of the colour begins. */
+static const double steps[SB_FG_DIFF_NR_STEPS - 1] = { 1.25, 2, 4 };
 
-/* Darker than the text is light in the dark, and the other way round: WCAG 2.1, AA. */
+/* The contrast with the text, for light and for dark, fulfils WCAG 2.1, AA. */
 static const struct {
 	const char *class;
 	struct sb_fg_rgb light, dark;
@@ -45,60 +44,23 @@ static double fact_number(const struct sb_fg_facts *facts, const char *key)
 	return value && sb_fg_parse_weight(value, strlen(value), &val) ? val : 0;
 }
 
-void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_fg_tree *tree,
+void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_tree *tree,
 		     const struct sb_fg_facts *facts, const struct sb_fg_opts *opts)
 {
-	static const char *const keys[] = { "per_a", "per_b" };
-	const struct sb_fg_pair *root = &tree->pair_totals.at[0];
-	const char *norm = opts->norm ? opts->norm : sb_fg_fact(facts, "norm");
-	int side;
+	const double per[SB_TREE_NR] = { fact_number(facts, "per_a"), fact_number(facts, "per_b") };
+	const char *name = opts->norm ? opts->norm : sb_fg_fact(facts, "norm");
+	int norm = name ? sb_diff_norm_find(name) : SB_DIFF_SHARE;
 
-	*diff = (struct sb_fg_diff){ .norm = "share", .is_negated = opts->negate };
-	if (norm && sb_streq(norm, "raw"))
-		diff->norm = "raw";
-	if (norm && sb_streq(norm, "rate") && fact_number(facts, keys[0]) > 0 &&
-	    fact_number(facts, keys[1]) > 0)
-		diff->norm = "rate";
-	diff->rate = sb_fg_fact(facts, "rate");
-	diff->is_share = sb_streq(diff->norm, "share");
-	for (side = 0; side < 2; side++) {
-		diff->all[side] = root->weight[side];
-		diff->all_squares[side] = root->squares[side];
-		diff->per[side] = 1;
-		if (diff->is_share && root->weight[side] > 0)
-			diff->per[side] = root->weight[side];
-		if (sb_streq(diff->norm, "rate"))
-			diff->per[side] = fact_number(facts, keys[side]);
-	}
+	if (norm < 0 || (norm == SB_DIFF_RATE && !(per[SB_TREE_A] > 0 && per[SB_TREE_B] > 0)))
+		norm = SB_DIFF_SHARE;
+	*diff = (struct sb_fg_diff){ .rate = sb_fg_fact(facts, "rate"),
+				     .is_negated = opts->negate };
+	sb_diff_init(&diff->diff, tree, (enum sb_diff_norm)norm, per);
 }
 
-static int sum_pairs(struct sb_fg_tree *tree)
-{
-	size_t nr = tree->nodes.nr, i;
-	int side, err = sb_vec_reserve(&tree->pair_totals, nr);
-
-	while (!err && tree->pairs.nr < nr)
-		err = sb_vec_push(&tree->pairs, (struct sb_fg_pair){});
-	if (err)
-		return err;
-	memcpy(tree->pair_totals.at, tree->pairs.at, nr * sizeof(*tree->pairs.at));
-	tree->pair_totals.nr = nr;
-	/* Numbers grow away from the root. */
-	for (i = nr - 1; i > 0; i--) {
-		const struct sb_fg_pair *pair = &tree->pair_totals.at[i];
-		struct sb_fg_pair *parent = &tree->pair_totals.at[tree->nodes.at[i].parent];
-
-		for (side = 0; side < 2; side++) {
-			parent->weight[side] += pair->weight[side];
-			parent->squares[side] += pair->squares[side];
-		}
-	}
-	return 0;
-}
-
-/* In B's unit. */
-static double width_of(const struct sb_fg_diff *diff, const struct sb_fg_pair *self,
-		       const struct sb_fg_pair *total, enum sb_fg_diff_width by)
+/* The width of a node, in B's unit. */
+static double width_of(const struct sb_diff *diff, const struct sb_tree_pair *self,
+		       const struct sb_tree_pair *total, enum sb_fg_diff_width by)
 {
 	double a = self->weight[0] * diff->per[1] / diff->per[0], b = self->weight[1];
 
@@ -112,38 +74,26 @@ static double width_of(const struct sb_fg_diff *diff, const struct sb_fg_pair *s
 	}
 }
 
-int sb_fg_diff_widths(struct sb_fg_tree *tree, const struct sb_fg_facts *facts,
+int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_fg_facts *facts,
 		      const struct sb_fg_opts *opts)
 {
 	struct sb_fg_diff diff;
 	size_t i;
-	int err = sum_pairs(tree);
+	int err = sb_tree_sum_pairs(tree);
 
 	if (err)
 		return err;
 	sb_fg_diff_init(&diff, tree, facts, opts);
 	for (i = 0; i < tree->nodes.nr; i++)
-		tree->nodes.at[i].total = width_of(&diff, &tree->pairs.at[i],
+		tree->nodes.at[i].total = width_of(&diff.diff, &tree->pairs.at[i],
 						   &tree->pair_totals.at[i], opts->diff_width);
 	tree->has_fractions = true;
 	return 0;
 }
 
-double sb_fg_diff_z(const struct sb_fg_diff *diff, const struct sb_fg_pair *pair)
+struct sb_tree_pair sb_fg_diff_box(const struct sb_tree *tree, const struct sb_fg_box *box)
 {
-	struct sb_compare sides[2];
-	int side;
-
-	for (side = 0; side < 2; side++)
-		sides[side] = (struct sb_compare){ pair->weight[side], pair->squares[side],
-						   diff->all[side], diff->all_squares[side],
-						   diff->per[side] };
-	return sb_compare_z(&sides[0], &sides[1], diff->is_share);
-}
-
-struct sb_fg_pair sb_fg_diff_box(const struct sb_fg_tree *tree, const struct sb_fg_box *box)
-{
-	struct sb_fg_pair sum = {};
+	struct sb_tree_pair sum = {};
 	uint32_t node = box->node, i;
 	int side;
 
@@ -154,34 +104,46 @@ struct sb_fg_pair sb_fg_diff_box(const struct sb_fg_tree *tree, const struct sb_
 			sum.weight[side] += tree->pair_totals.at[node].weight[side];
 			sum.squares[side] += tree->pair_totals.at[node].squares[side];
 		}
-		node = tree->nodes.at[node].next_sibling;
+		node = sb_tree_next_sibling(tree, node);
 	}
 	return sum;
 }
 
 /* ---- colours ---- */
 
-const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_fg_pair *pair)
+int sb_fg_diff_step(double a, double b, double z)
 {
-	static const char *const classes[2][NR_STEPS + 1] = {
+	double ratio = fmax(a, b) / fmin(a, b);
+	int step = 1;
+
+	if (a == b || fabs(z) < SB_DIFF_NOISE_Z)
+		return 0;
+	while (step < SB_FG_DIFF_NR_STEPS && ratio >= steps[step - 1])
+		step++;
+	if (!(a > 0) || !(b > 0))
+		step = SB_FG_DIFF_NR_STEPS;
+	return b > a ? step : -step;
+}
+
+const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree_pair *pair)
+{
+	static const char *const classes[2][SB_FG_DIFF_NR_STEPS + 1] = {
 		{ "less1", "less2", "less3", "less4", "less4 gone" },
 		{ "more1", "more2", "more3", "more4", "more4 new" },
 	};
-	static const char *const negated[2][NR_STEPS + 1] = {
+	static const char *const negated[2][SB_FG_DIFF_NR_STEPS + 1] = {
 		{ "more1", "more2", "more3", "more4", "more4 gone" },
 		{ "less1", "less2", "less3", "less4", "less4 new" },
 	};
-	double a = pair->weight[0] / diff->per[0], b = pair->weight[1] / diff->per[1];
-	double z = sb_fg_diff_z(diff, pair), ratio = fmax(a, b) / fmin(a, b);
-	size_t step = 0;
+	double a = sb_diff_value(&diff->diff, SB_TREE_A, pair->weight[SB_TREE_A]);
+	double b = sb_diff_value(&diff->diff, SB_TREE_B, pair->weight[SB_TREE_B]);
+	int step = sb_fg_diff_step(a, b, sb_diff_z(&diff->diff, pair));
+	bool is_one_sided = !(a > 0) || !(b > 0);
+	size_t i = (size_t)abs(step) - 1 + is_one_sided;
 
-	if (a == b || fabs(z) < SB_COMPARE_NOISE_Z)
+	if (!step)
 		return b > 0 || !(a > 0) ? "same" : "same gone";
-	while (step < NR_STEPS - 1 && ratio >= steps[step])
-		step++;
-	if (!(a > 0) || !(b > 0))
-		step = NR_STEPS;
-	return diff->is_negated ? negated[b > a][step] : classes[b > a][step];
+	return diff->is_negated ? negated[b > a][i] : classes[b > a][i];
 }
 
 bool sb_fg_diff_color(const char *class, bool is_dark, struct sb_fg_rgb *ret)
@@ -197,6 +159,11 @@ bool sb_fg_diff_color(const char *class, bool is_dark, struct sb_fg_rgb *ret)
 	return false;
 }
 
+bool sb_fg_diff_color_at(size_t i, bool is_dark, struct sb_fg_rgb *ret)
+{
+	return i < SB_ARRAY_SIZE(colors) && sb_fg_diff_color(colors[i].class, is_dark, ret);
+}
+
 int sb_fg_diff_add_css(struct sb_str *out, bool is_dark)
 {
 	size_t i;
@@ -208,7 +175,7 @@ int sb_fg_diff_add_css(struct sb_str *out, bool is_dark)
 		err = sb_str_addf(out, ".%s{fill:#%02x%02x%02x}\n", colors[i].class, rgb->r, rgb->g,
 				  rgb->b);
 	}
-	/* What is gone by chance needs no edge: there is much of it, and it is narrow. */
+	/* Frames that are gone by chance get no edge: they are many, and narrow. */
 	return err
 		       ?: sb_str_addf(out,
 				      "%s.gone{stroke:%s}.new{stroke:%s}.same.gone{stroke:none}\n",
@@ -235,7 +202,7 @@ bool sb_fg_diff_legend(const struct sb_fg_diff *diff, size_t i, const char **ret
 	return true;
 }
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 static int add_rate(const struct sb_fg_diff *diff, struct sb_str *out, double val, const char *unit)
 {
@@ -250,9 +217,9 @@ static int add_rate(const struct sb_fg_diff *diff, struct sb_str *out, double va
 static int add_value(const struct sb_fg_diff *diff, struct sb_str *out, double val,
 		     const char *unit)
 {
-	if (diff->is_share)
+	if (diff->diff.norm == SB_DIFF_SHARE)
 		return sb_fg_label_add_share(out, val);
-	if (sb_streq(diff->norm, "raw"))
+	if (diff->diff.norm == SB_DIFF_RAW)
 		return sb_fg_label_add_weight(out, val, unit);
 	return add_rate(diff, out, val, unit);
 }
@@ -266,7 +233,7 @@ static int add_change(const struct sb_fg_diff *diff, struct sb_str *out, double 
 		return sb_str_add(out, "no change");
 	/* U+2212, as wide as the plus sign. */
 	err = sb_str_add(out, by > 0 ? "+" : "\xe2\x88\x92");
-	if (diff->is_share)
+	if (diff->diff.norm == SB_DIFF_SHARE)
 		return err
 			       ?: sb_str_addf(out, "%.*f points", fabs(by) < 0.0995 ? 2 : 1,
 					      fabs(by) * 100);
@@ -274,17 +241,18 @@ static int add_change(const struct sb_fg_diff *diff, struct sb_str *out, double 
 }
 
 int sb_fg_diff_add_figures(const struct sb_fg_diff *diff, struct sb_str *out,
-			   const struct sb_fg_pair *pair, const char *unit)
+			   const struct sb_tree_pair *pair, const char *unit)
 {
-	double a = pair->weight[0] / diff->per[0], b = pair->weight[1] / diff->per[1];
-	double z = sb_fg_diff_z(diff, pair);
+	double a = sb_diff_value(&diff->diff, SB_TREE_A, pair->weight[SB_TREE_A]);
+	double b = sb_diff_value(&diff->diff, SB_TREE_B, pair->weight[SB_TREE_B]);
+	double z = sb_diff_z(&diff->diff, pair);
 	int err = sb_str_add(out, "A ") ?: add_value(diff, out, a, unit);
 
 	err = err ?: sb_str_add(out, ", B ") ?: add_value(diff, out, b, unit);
 	err = err ?: sb_str_add(out, ": ") ?: add_change(diff, out, b - a, unit);
 	if (!err && a != b && !isnan(z))
 		err = sb_str_addf(out, ", z = %s%.1f%s", z < 0 ? "\xe2\x88\x92" : "", fabs(z),
-				  fabs(z) < SB_COMPARE_NOISE_Z ? ", noise" : "");
+				  fabs(z) < SB_DIFF_NOISE_Z ? ", noise" : "");
 	return err;
 }
 
@@ -294,14 +262,14 @@ static int add_side(const struct sb_fg_diff *diff, struct sb_str *out, int side,
 {
 	static const char *const nr_keys[] = { "n_a", "n_b" }, *const dur_keys[] = { "dur_us_a",
 										     "dur_us_b" };
-	double error = sb_compare_error(diff->all[side], diff->all_squares[side]);
+	double error = sb_diff_error(diff->diff.all[side], diff->diff.all_squares[side]);
 	double nr = fact_number(facts, nr_keys[side]), dur_us = fact_number(facts, dur_keys[side]);
 	int err = sb_str_addf(out, "%s: ", side ? "B" : "A");
 
-	err = err ?: sb_fg_label_add_weight(out, diff->all[side], unit);
+	err = err ?: sb_fg_label_add_weight(out, diff->diff.all[side], unit);
 	if (!err && dur_us > 0)
 		err = sb_str_add(out, " in ") ?: sb_fg_label_add_weight(out, dur_us, "us");
-	if (!err && nr > 0 && nr != diff->all[side])
+	if (!err && nr > 0 && nr != diff->diff.all[side])
 		err = sb_str_add(out, ", n = ") ?: sb_fg_label_add_number(out, nr);
 	if (!err && !isnan(error))
 		err = sb_str_addf(out, ", \xc2\xb1%.*f points", error < 0.0995 ? 1 : 0,
@@ -312,20 +280,15 @@ static int add_side(const struct sb_fg_diff *diff, struct sb_str *out, int side,
 int sb_fg_diff_add_subtitle(const struct sb_fg_diff *diff, struct sb_str *out, const char *unit,
 			    const struct sb_fg_facts *facts)
 {
-	static const struct {
-		const char *norm, *words;
-	} compared[] = {
-		{ "share", "shares compared" },
-		{ "rate", "rates compared" },
-		{ "raw", "compared as they are" },
+	static const char *const compared[] = {
+		[SB_DIFF_SHARE] = "shares compared",
+		[SB_DIFF_RATE] = "rates compared",
+		[SB_DIFF_RAW] = "compared as they are",
 	};
-	size_t i = 0;
 	int err = add_side(diff, out, 0, unit, facts) ?: add_side(diff, out, 1, unit, facts);
 
-	while (!sb_streq(compared[i].norm, diff->norm))
-		i++;
-	err = err ?: sb_str_add(out, compared[i].words);
-	if (!err && (isnan(diff->all_squares[0]) || isnan(diff->all_squares[1])))
+	err = err ?: sb_str_add(out, compared[diff->diff.norm]);
+	if (!err && (isnan(diff->diff.all_squares[0]) || isnan(diff->diff.all_squares[1])))
 		err = sb_str_add(out, "; number of samples not known, so noise is not told");
 	return err;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Pictures of what changed: the tree is that of A and B over each other, widths are B's, and A's where B has
- * nothing any more, so that what is gone is drawn, too. Colours say what changed, unless it is noise
- * (base/compare.h). The viewer does the same with the data.
+ * Pictures of comparisons: the tree has both profiles. A frame is as wide as in B, and as in A if B
+ * does not have it, so that removed code is drawn, too. Its colour shows the change, unless that is
+ * noise (tree/diff.h). The viewer does the same with the embedded data. Called by svg.c. Not
+ * thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_DIFF_H
 #define SB_FLAMEGRAPH_DIFF_H
@@ -12,54 +13,72 @@
 #include "base/str.h"
 #include "flamegraph/palette.h"
 #include "flamegraph/tree.h"
+#include "tree/diff.h"
 
 struct sb_fg_opts;
 struct sb_fg_box;
 
 struct sb_fg_diff {
-	/* "share": of all; "raw": as it is; "rate": per what the data says. */
-	const char *norm;
-	const char *rate; /* "cpu": parts of one; "cpus": of all; else weights per second */
-	bool is_share, is_negated;
-	double per[2], all[2], all_squares[2];
+	struct sb_diff diff;
+	const char *
+		rate; /* for SB_DIFF_RATE: "cpu": fraction of one CPU; "cpus": of all; else per second */
+	bool is_negated;
 };
 
 /*
- * Before the seal of a comparison: make weights out of the pairs, by opts->norm and opts->diff_width.
- * Return: 0 or -ENOMEM.
+ * Before the tree of a comparison is sealed: compute the widths from the pairs of weights, by
+ * opts->norm and opts->diff_width. Return: 0 or -ENOMEM.
  */
-int sb_fg_diff_widths(struct sb_fg_tree *tree, const struct sb_fg_facts *facts,
+int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_fg_facts *facts,
 		      const struct sb_fg_opts *opts);
 
-/* Of a tree that sb_fg_diff_widths() has seen. */
-void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_fg_tree *tree,
+/* Choose what to compare, from the options and the metadata. Borrows from both. */
+void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_tree *tree,
 		     const struct sb_fg_facts *facts, const struct sb_fg_opts *opts);
 
-/* Return: standard deviations between the two, NAN: not known. */
-double sb_fg_diff_z(const struct sb_fg_diff *diff, const struct sb_fg_pair *pair);
+/* Return: the weights of a box; of one that stands for several frames, their sum. */
+struct sb_tree_pair sb_fg_diff_box(const struct sb_tree *tree, const struct sb_fg_box *box);
 
-/* Return: what a box has; of one that stands for frames the sum over these. */
-struct sb_fg_pair sb_fg_diff_box(const struct sb_fg_tree *tree, const struct sb_fg_box *box);
+#define SB_FG_DIFF_NR_STEPS 4
 
-/* Return: the class of a frame: "same", "more1" to "more4", "less1" to "less4", the last with " new" or " gone". */
-const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_fg_pair *pair);
+/**
+ * sb_fg_diff_step() - how strongly the colour of a frame shows its change
+ * @a, @b: the values to compare
+ * @z: difference in standard deviations; NAN: not known
+ *
+ * Return: 0 if nothing changed, or the change may be chance; 1 to SB_FG_DIFF_NR_STEPS, by the
+ * ratio, if @b is more; negative if it is less.
+ */
+int sb_fg_diff_step(double a, double b, double z);
+
+/*
+ * Return: the CSS class of a frame: "same", "more1" to "more4", "less1" to "less4"; with " new" or
+ * " gone" if only one profile has it.
+ */
+const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree_pair *pair);
 
 /* Append "A 12.3%, B 18.4%: +6.1 points, z = 8.2". Return: 0 or -ENOMEM. */
 int sb_fg_diff_add_figures(const struct sb_fg_diff *diff, struct sb_str *out,
-			   const struct sb_fg_pair *pair, const char *unit);
+			   const struct sb_tree_pair *pair, const char *unit);
 
 /* Append "A: 4,100 samples, ±2.2 points · B: ... · shares compared". Return: 0 or -ENOMEM. */
 int sb_fg_diff_add_subtitle(const struct sb_fg_diff *diff, struct sb_str *out, const char *unit,
 			    const struct sb_fg_facts *facts);
 
-/* Append the rules of the classes. Return: 0 or -ENOMEM. */
+/* Append the CSS rules of the classes. Return: 0 or -ENOMEM. */
 int sb_fg_diff_add_css(struct sb_str *out, bool is_dark);
 
-/* The i-th entry of the legend: its class and what it means; false past the end. */
+/* Get row @i of the legend: its class and meaning, static strings. Return: false past the end. */
 bool sb_fg_diff_legend(const struct sb_fg_diff *diff, size_t i, const char **ret_class,
 		       const char **ret_name);
 
-/* Fill of a class without its mark. Return: false: there is none. */
+/* Get the fill of a class, given without " new" and " gone". Return: false if there is none. */
 bool sb_fg_diff_color(const char *class, bool is_dark, struct sb_fg_rgb *ret);
+
+/*
+ * Get fill @i: no change, then each step of more, then each step of less. Return: false past the
+ * end.
+ */
+bool sb_fg_diff_color_at(size_t i, bool is_dark, struct sb_fg_rgb *ret);
 
 #endif

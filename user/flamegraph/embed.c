@@ -24,7 +24,7 @@ static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 struct packer {
 	z_stream z;
 	FILE *out;
-	uint8_t rest[3]; /* bytes that do not yet make four characters */
+	uint8_t rest[3]; /* bytes that are not enough for four characters */
 	size_t nr_rest, column;
 	uint8_t chunk[CHUNK_BYTES];
 };
@@ -57,7 +57,7 @@ static void put_base64(struct packer *packer, const uint8_t *data, size_t len)
 	}
 }
 
-/* Errors of the stream show in ferror() at the end. */
+/* Errors are detected by ferror() at the end. */
 static void pack(struct packer *packer, const char *data, size_t len, int flush)
 {
 	/* zlib without ZLIB_CONST takes a pointer to what it only reads. */
@@ -77,7 +77,7 @@ static int pack_piece(void *arg, const char *s, size_t len)
 	return 0;
 }
 
-/* Facts as "#stackbpf;k=v;...": other tools skip the line only as long as it has no space in it. */
+/* Metadata as "#stackbpf;k=v;...". Other tools skip the line only if it has no space. */
 static int add_header(struct sb_str *line, const struct sb_fg_facts *facts)
 {
 	int err = 0;
@@ -104,14 +104,14 @@ static int count_piece(void *arg, const char *s, size_t len)
 	return *nr_bytes > SB_FG_EMBED_MAX_BYTES ? -EFBIG : 0;
 }
 
-int sb_fg_embed_check(const struct sb_fg_tree *tree)
+int sb_fg_embed_check(const struct sb_tree *tree)
 {
 	uint64_t nr_bytes = 0;
 
 	return sb_fg_tree_fold(tree, count_piece, &nr_bytes);
 }
 
-int sb_fg_embed(const struct sb_fg_tree *tree, const struct sb_fg_facts *facts, FILE *out)
+int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_facts *facts, FILE *out)
 {
 	sb_cleanup(sb_freep) struct packer *packer = calloc(1, sizeof(*packer));
 	struct sb_str header = {};
@@ -136,7 +136,7 @@ int sb_fg_embed(const struct sb_fg_tree *tree, const struct sb_fg_facts *facts, 
 	return err ?: ferror(out) ? -EIO : 0;
 }
 
-/* The weight of @box that no box on it has, drawn or cut. */
+/* Subtract a box from its parent: in the end `selves` has what is in no box above each box. */
 static void take_from_parent(const struct sb_fg_layout *layout, double *selves, size_t i)
 {
 	selves[i] += layout->boxes.at[i].weight;
@@ -144,36 +144,36 @@ static void take_from_parent(const struct sb_fg_layout *layout, double *selves, 
 		selves[layout->boxes.at[i].parent] -= layout->boxes.at[i].weight;
 }
 
-static int add_box(struct sb_fg_tree *to, const struct sb_fg_tree *from,
-		   const struct sb_fg_box *box, uint32_t parent, uint32_t *ret_node)
+static int add_box(struct sb_tree *to, const struct sb_tree *from, const struct sb_fg_box *box,
+		   uint32_t parent, uint32_t *ret_node)
 {
-	struct sb_fg_tree_frame frame = { .kind = from->kinds.at[box->node] };
+	struct sb_tree_frame frame = { .kind = from->kinds.at[box->node] };
 	char mark[64];
 
 	frame.name = sb_strtab_get(&from->names, from->nodes.at[box->node].name, &frame.len);
 	if (box->kind != SB_FG_BOX_FRAME) {
-		/* Begins with what makes it a mark when it is read again. */
+		/* The beginning makes it a mark when it is read again. */
 		frame.len = (size_t)snprintf(mark, sizeof(mark), "[truncated: %u frames not kept]",
 					     box->nr_cut);
 		frame.name = mark;
 		frame.kind = SB_FG_MARK;
 	}
-	return sb_fg_tree_child(to, parent, &frame, ret_node);
+	return sb_tree_child(to, parent, &frame, ret_node);
 }
 
-/* Of a comparison: what each box has that no box on it has. Return: 0 or -ENOMEM. */
-static int weigh_pairs(struct sb_fg_tree *drawn, const struct sb_fg_tree *tree,
+/* The same for both weights of a comparison. Return: 0 or -ENOMEM. */
+static int weigh_pairs(struct sb_tree *drawn, const struct sb_tree *tree,
 		       const struct sb_fg_layout *layout, const uint32_t *nodes)
 {
 	size_t nr = layout->boxes.nr, i;
-	sb_cleanup(sb_freep) struct sb_fg_pair *selves = calloc(nr, sizeof(*selves));
+	sb_cleanup(sb_freep) struct sb_tree_pair *selves = calloc(nr, sizeof(*selves));
 	int side, err = 0;
 
 	if (!selves)
 		return -ENOMEM;
 	for (i = nr; i-- > 0;) {
-		const struct sb_fg_pair all = sb_fg_diff_box(tree, &layout->boxes.at[i]);
-		struct sb_fg_pair *parent = &selves[layout->boxes.at[i].parent];
+		const struct sb_tree_pair all = sb_fg_diff_box(tree, &layout->boxes.at[i]);
+		struct sb_tree_pair *parent = &selves[layout->boxes.at[i].parent];
 
 		for (side = 0; side < 2; side++) {
 			selves[i].weight[side] += all.weight[side];
@@ -184,34 +184,32 @@ static int weigh_pairs(struct sb_fg_tree *drawn, const struct sb_fg_tree *tree,
 			parent->squares[side] -= all.squares[side];
 		}
 	}
-	/* All nodes are there: nothing is put between them. */
+	/* All nodes exist, so that none is inserted between others. */
 	drawn->in_order = false;
 	for (i = 1; i < nr && !err; i++) {
 		for (side = 0; side < 2; side++) {
 			selves[i].weight[side] = fmax(selves[i].weight[side], 0);
-			/* What is left of a subtraction is no sample's. */
+			/* A remainder of subtractions belongs to no sample. */
 			if (selves[i].squares[side] < 0)
 				selves[i].squares[side] = 0;
 		}
-		drawn->adding = &selves[i];
-		err = sb_fg_tree_weigh(drawn, nodes[i], layout->boxes.at[i].level, 0);
+		err = sb_tree_weigh(drawn, nodes[i], layout->boxes.at[i].level, 0, &selves[i]);
 	}
-	drawn->adding = NULL;
 	return err;
 }
 
-int sb_fg_embed_drawn(const struct sb_fg_tree *tree, const struct sb_fg_layout *layout,
-		      struct sb_fg_tree *ret_tree)
+int sb_fg_embed_drawn(const struct sb_tree *tree, const struct sb_fg_layout *layout,
+		      struct sb_tree *ret_tree)
 {
 	size_t nr = layout->boxes.nr;
 	sb_cleanup(sb_freep) double *selves = calloc(nr, sizeof(*selves));
 	sb_cleanup(sb_freep) uint32_t *nodes = calloc(nr, sizeof(*nodes));
-	struct sb_fg_tree drawn;
+	struct sb_tree drawn;
 	int err;
 
 	if (!selves || !nodes)
 		return -ENOMEM;
-	err = sb_fg_tree_init(&drawn);
+	err = sb_tree_init(&drawn);
 	if (err)
 		return err;
 	drawn.in_order = true; /* the boxes are in order */
@@ -227,12 +225,12 @@ int sb_fg_embed_drawn(const struct sb_fg_tree *tree, const struct sb_fg_layout *
 		err = weigh_pairs(&drawn, tree, layout, nodes);
 	for (size_t i = 1; i < nr && !err && !tree->pairs.nr; i++) {
 		if (selves[i] > layout->boxes.at[i].weight * 1e-9)
-			err = sb_fg_tree_weigh(&drawn, nodes[i], layout->boxes.at[i].level,
-					       selves[i]);
+			err = sb_tree_weigh(&drawn, nodes[i], layout->boxes.at[i].level, selves[i],
+					    NULL);
 	}
-	err = err ?: sb_fg_tree_seal(&drawn, SB_FG_SORT_NONE);
+	err = err ?: sb_tree_seal(&drawn, SB_TREE_SORT_NONE);
 	if (err)
-		sb_fg_tree_release(&drawn);
+		sb_tree_release(&drawn);
 	else
 		*ret_tree = drawn;
 	return err;
@@ -251,7 +249,7 @@ struct unpacker {
 	uint8_t chunk[CHUNK_BYTES];
 };
 
-/* Read up to and with @text, which has no prefix that is also its suffix. Return: found. */
+/* Read up to the end of @text, of which no prefix is a suffix. Return: whether it was found. */
 static bool skip_past(FILE *in, const char *text)
 {
 	size_t at = 0;

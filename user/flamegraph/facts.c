@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* "#stackbpf;v=1;kind=io;unit=bytes;lost=12": what is known of the run beside its stacks. */
+/* Metadata of a profile: "#stackbpf;v=1;kind=io;unit=bytes;lost=12". */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,10 +8,13 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/utf8.h"
+#include "flamegraph/fg.h"
 #include "flamegraph/reader.h"
 #include "flamegraph/text.h"
+#include "kinds/view_kind.h"
 
-/* A header of ours has ten facts of ten bytes; the rest is room for hostile ones. */
+/* Our headers have ten entries of ten bytes; the bounds are for hostile ones. */
 #define NR_FACTS_MAX   64
 #define FACT_BYTES_MAX 256
 
@@ -46,7 +49,7 @@ void sb_fg_facts_release(struct sb_fg_facts *facts)
 	sb_vec_release(&facts->facts);
 }
 
-/* Facts of several inputs: counts are added up. */
+/* Entries that are counts: those of several inputs are added up. */
 static bool is_sum(const char *key)
 {
 	static const char *const keys[] = { "n",       "lost", "trunc",	 "nosym",
@@ -76,7 +79,7 @@ static int fact_new(struct sb_fg_facts *facts, const char *key, size_t key_len, 
 	return 0;
 }
 
-/* A percentage of each input: the worst is true of all. */
+/* A percentage: the lowest one holds for all inputs. */
 static int keep_least(struct sb_fg *fg, struct sb_fg_fact *fact, const char *value)
 {
 	double old, new;
@@ -97,7 +100,7 @@ static int keep_least(struct sb_fg *fg, struct sb_fg_fact *fact, const char *val
 	return 0;
 }
 
-/* The fact is there already. */
+/* Merge a value with the one that is there already. */
 static int fact_merge(struct sb_fg *fg, struct sb_fg_fact *fact, const char *value)
 {
 	uint64_t a, b;
@@ -131,6 +134,13 @@ static bool is_key(const char *s, size_t len)
 	return len > 0;
 }
 
+static bool has_files(const char *kind)
+{
+	const struct sb_view_kind *view = sb_view_kind_find(kind);
+
+	return view && view->has_files;
+}
+
 static int add_part(struct sb_fg *fg, const char *part, size_t len)
 {
 	const char *equals = memchr(part, '=', len);
@@ -144,7 +154,7 @@ static int add_part(struct sb_fg *fg, const char *part, size_t len)
 	}
 	snprintf(value, sizeof(value), "%.*s", (int)(len - key_len - 1), equals + 1);
 	if (key_len == 4 && !memcmp(part, "kind", 4))
-		fg->has_files = sb_streq(value, "io");
+		fg->has_files = has_files(value);
 	fact = find(&fg->facts, part, key_len);
 	if (fact)
 		return fact_merge(fg, fact, value);
@@ -153,6 +163,22 @@ static int add_part(struct sb_fg *fg, const char *part, size_t len)
 		return 0;
 	}
 	return fact_new(&fg->facts, part, key_len, value);
+}
+
+int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value)
+{
+	char part[FACT_BYTES_MAX];
+	int len = snprintf(part, sizeof(part), "%s=%s", key, value), i;
+
+	if (len >= FACT_BYTES_MAX) {
+		sb_fg_complain(fg, SB_FG_BAD_HEADER);
+		return 0;
+	}
+	sb_replace_controls(part, (size_t)len);
+	/* The picture contains the metadata as one header line of folded text. */
+	for (i = 0; i < len; i++)
+		part[i] = part[i] == ' ' ? '_' : part[i] == ';' ? ':' : part[i];
+	return add_part(fg, part, (size_t)len);
 }
 
 int sb_fg_facts_add(struct sb_fg *fg, const char *line, size_t len)

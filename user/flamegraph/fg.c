@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The way through the library: bytes -> lines -> a reader -> tree -> picture. */
+/*
+ * The way through the library: bytes become lines, a reader makes stacks of lines, then tree and
+ * picture.
+ */
 #include "flamegraph/fg.h"
 
 #include <errno.h>
@@ -16,9 +19,9 @@
 #include "flamegraph/text.h"
 
 #define CHUNK_BYTES (128u << 10)
-#define SNIFF_BYTES (64u << 10) /* long comment blocks stand before perf script's first sample */
+#define SNIFF_BYTES (64u << 10) /* perf script may begin with long comment blocks */
 
-/* The formats, in the order in which they are asked. */
+/* The formats, in the order in which they are tried. */
 static const struct sb_fg_reader *const readers[] = {
 	&sb_fg_reader_perf,
 	&sb_fg_reader_bt,
@@ -48,8 +51,8 @@ static const struct {
 			     false },
 };
 
-_Static_assert(SB_FG_LINE_MAX_BYTES == 67108864 && SB_FG_NODES_MAX == 33554432 &&
-		       SB_FG_DEPTH_MAX == 16384 && SB_FG_NAME_MAX == 4096,
+_Static_assert(SB_FG_LINE_MAX_BYTES == 67108864 && SB_TREE_NODES_MAX == 33554432 &&
+		       SB_FG_DEPTH_MAX == 16384 && SB_TREE_NAME_MAX == 4096,
 	       "the sentences say the numbers");
 
 int sb_fg_new(struct sb_fg **ret_fg)
@@ -59,7 +62,7 @@ int sb_fg_new(struct sb_fg **ret_fg)
 
 	if (!fg)
 		return -ENOMEM;
-	err = sb_fg_tree_init(&fg->tree);
+	err = sb_tree_init(&fg->tree);
 	if (err) {
 		free(fg);
 		return err;
@@ -73,7 +76,7 @@ void sb_fg_free(struct sb_fg *fg)
 {
 	if (!fg)
 		return;
-	sb_fg_tree_release(&fg->tree);
+	sb_tree_release(&fg->tree);
 	sb_fg_facts_release(&fg->facts);
 	sb_str_release(&fg->complaint);
 	sb_str_release(&fg->clean);
@@ -138,9 +141,9 @@ const char *sb_fg_complaint(struct sb_fg *fg)
 	return NULL;
 }
 
-int sb_fg_take_stack(struct sb_fg *fg, struct sb_fg_tree_frame *frames, size_t nr, double weight)
+int sb_fg_take_stack(struct sb_fg *fg, struct sb_tree_frame *frames, size_t nr, double weight)
 {
-	struct sb_fg_tree_frame swap;
+	struct sb_tree_frame swap;
 	size_t i;
 	int err;
 
@@ -149,24 +152,54 @@ int sb_fg_take_stack(struct sb_fg *fg, struct sb_fg_tree_frame *frames, size_t n
 		frames[i] = frames[nr - 1 - i];
 		frames[nr - 1 - i] = swap;
 	}
-	err = sb_fg_tree_add(&fg->tree, frames, nr, weight);
+	err = sb_fg_tree_add(&fg->tree, frames, nr, weight, fg->adding);
 	if (!err)
 		fg->total += weight;
 	return err;
 }
 
-int sb_fg_pending_add(struct sb_fg_pending *pending, const struct sb_fg_tree_frame *frame)
+int sb_fg_add_stack(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr, double weight)
+{
+	enum sb_fg_kind above = SB_FG_PLAIN;
+	size_t i;
+
+	if (!nr)
+		return -EINVAL;
+	if (sb_vec_reserve(&fg->frames, nr))
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		struct sb_tree_frame *frame = &fg->frames.at[i];
+
+		*frame = frames[i].len ? frames[i] : sb_fg_frame_empty;
+		frame->kind = sb_fg_kind_by_name(frame->name, frame->len, frame->kind);
+		sb_fg_frame_place(frame, !i, &above);
+	}
+	return sb_fg_take_stack(fg, fg->frames.at, nr, weight);
+}
+
+int sb_fg_add_pair(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr,
+		   const struct sb_tree_pair *pair)
+{
+	int err;
+
+	fg->adding = pair;
+	err = sb_fg_add_stack(fg, frames, nr, pair->weight[0] + pair->weight[1]);
+	fg->adding = NULL;
+	return err;
+}
+
+int sb_fg_pending_add(struct sb_fg_pending *pending, const struct sb_tree_frame *frame)
 {
 	size_t len = frame->len, at = pending->names.len, i;
 	int err;
 
-	/* Room for a root and for the mark. */
+	/* Leave room for a root and for the mark. */
 	if (pending->frames.nr >= SB_FG_DEPTH_MAX - 2) {
 		pending->nr_cut++;
 		return 0;
 	}
 	err = sb_str_addn(&pending->names, frame->name, len);
-	/* Folded text, which the picture carries, has no other way to write it. */
+	/* Folded text cannot represent a ';', and the picture contains folded text. */
 	for (i = at; !err && i < pending->names.len; i++)
 		if (pending->names.s[i] == ';')
 			pending->names.s[i] = ':';
@@ -188,7 +221,7 @@ static int pending_to_frames(struct sb_fg *fg, const char *root)
 		return err;
 	if (root)
 		fg->frames.at[fg->frames.nr++] =
-			(struct sb_fg_tree_frame){ root, strlen(root), SB_FG_PLAIN };
+			(struct sb_tree_frame){ root, strlen(root), SB_FG_PLAIN };
 	if (pending->nr_cut) {
 		fg->frames.at[fg->frames.nr++] = sb_fg_tree_deep_mark();
 		fg->tree.nr_deep++;
@@ -197,8 +230,8 @@ static int pending_to_frames(struct sb_fg *fg, const char *root)
 		const struct sb_fg_pending_frame *frame = &pending->frames.at[i];
 
 		fg->frames.at[fg->frames.nr++] =
-			(struct sb_fg_tree_frame){ pending->names.s + frame->at, frame->len,
-						   frame->kind };
+			(struct sb_tree_frame){ pending->names.s + frame->at, frame->len,
+						frame->kind };
 	}
 	return 0;
 }
@@ -255,13 +288,7 @@ int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len)
 	return take_line(fg, line, len);
 }
 
-int sb_fg_add_diff(struct sb_fg *fg, const char *line, size_t len)
-{
-	fg->reader = &sb_fg_reader_diff;
-	return take_line(fg, line, len);
-}
-
-/* All whole lines of @buf. Return: the bytes consumed, or -ENOMEM. */
+/* Take all complete lines of @buf. Return: how many bytes they have; -ENOMEM. */
 static ssize_t take_lines(struct sb_fg *fg, const char *buf, size_t len)
 {
 	size_t at = 0;
@@ -277,7 +304,10 @@ static ssize_t take_lines(struct sb_fg *fg, const char *buf, size_t len)
 	return (ssize_t)at;
 }
 
-/* Also of a descriptor that does not block. Return: bytes read, 0 at the end, a negative errno. */
+/*
+ * Read, also from a non-blocking descriptor. Return: how many bytes; 0 at the end; a negative
+ * errno.
+ */
 static ssize_t read_some(int fd, char *buf, size_t len)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
@@ -304,7 +334,7 @@ static const struct sb_fg_reader *sniff(const char *head, size_t len)
 	return readers[i];
 }
 
-/* What people hand over by mistake. Return: what to do instead, NULL: it may be text. */
+/* Recognise files that are given by mistake. Return: what to do instead; NULL if it may be text. */
 static const char *is_other_file(const char *head, size_t len)
 {
 	static const struct {
@@ -331,7 +361,10 @@ static const char *is_other_file(const char *head, size_t len)
 	return NULL;
 }
 
-/* One weight and two cannot be added up. Return: what to do instead, NULL: nothing is in the way. */
+/*
+ * Inputs with one weight and with two cannot be merged. Return: what to do instead; NULL if all is
+ * well.
+ */
 static const char *is_of_other_sort(const struct sb_fg *fg)
 {
 	bool is_diff = fg->reader == &sb_fg_reader_diff;
@@ -348,7 +381,7 @@ struct buffer {
 	bool skipping; /* a line that is too long */
 };
 
-/* Take what is whole, keep the rest at the start, make room. Return: 0 or -ENOMEM. */
+/* Take all complete lines, move the rest to the beginning, make room. Return: 0 or -ENOMEM. */
 static int take_buffer(struct sb_fg *fg, struct buffer *buf)
 {
 	ssize_t taken = 0;
@@ -449,13 +482,13 @@ int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)
 
 	if (fg->tree.pairs.nr && !fg->tree.sealed)
 		err = sb_fg_diff_widths(&fg->tree, &fg->facts, opts);
-	err = err ?: sb_fg_tree_seal(&fg->tree, opts->sort);
+	err = err ?: sb_tree_seal(&fg->tree, opts->sort);
 	return err ? err : sb_fg_svg(&fg->tree, &fg->facts, opts, out);
 }
 
 int sb_fg_render_inline(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out)
 {
-	struct sb_fg_opts inlined = *opts; /* its strings remain those of @opts */
+	struct sb_fg_opts inlined = *opts; /* its strings are borrowed from @opts */
 
 	inlined.is_inline = true;
 	return sb_fg_render(fg, &inlined, out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Flame graphs: text in, picture out. The library behind the `flamegraph` program and behind
- * `stackbpf -o x.svg`. Knows base only. Not thread-safe; input is taken to be hostile.
+ * Flame graphs: stacks in, picture out. The library behind the `flamegraph` program, which reads
+ * stacks from text, and behind `stackbpf -o x.svg`, which adds typed stacks. It depends on base,
+ * tree and kinds only. Not thread-safe; input may be hostile.
  */
 #ifndef SB_FLAMEGRAPH_FG_H
 #define SB_FLAMEGRAPH_FG_H
@@ -11,74 +12,107 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "flamegraph/tree.h"
+
 struct sb_fg;
 struct sb_fg_opts;
 
+/* Make an empty picture, owned by the caller. Return: 0 or -ENOMEM. */
 int sb_fg_new(struct sb_fg **ret_fg);
 void sb_fg_free(struct sb_fg *fg);
 
-/* Take from the options what shapes the tree: reverse and flamechart. Before the first line. */
+/* Apply the options that shape the tree: reverse and flamechart. Before the first stack. */
 void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts);
 
 /*
- * Add one folded line, "root;...;leaf weight", without its newline. "#stackbpf;k=v;..." sets facts
- * of the run; other lines that begin with # are comments. Frames may carry the annotations _[k]
- * _[i] _[j] _[w] _[f] _[p] _[z], which give their kind and are not shown. The weight is the last number on the
- * line, whole or decimal; what stands before it are frames, spaces and all.
- * Return: 0, -EINVAL for a line without a weight or a stack, -E2BIG for one that is too long or
- * needs more than SB_FG_NODES_MAX nodes (both counted, see sb_fg_nr_ignored()), -ENOMEM.
+ * Add one folded line, "root;...;leaf weight", without its newline. "#stackbpf;k=v;..." sets
+ * metadata; other lines that begin with # are comments. Annotations _[k] _[i] _[j] _[w] _[f] _[p]
+ * _[z] tell the kind of a frame and are not shown. The weight is the last number of the line, whole
+ * or decimal; everything before it, with spaces, is frames. Return: 0; -EINVAL for a line without a
+ * weight or a stack; -E2BIG for one that is too long or needs more than SB_TREE_NODES_MAX nodes
+ * (both are counted, see sb_fg_nr_ignored()); -ENOMEM.
  */
 int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
 
-/*
- * The same of a comparison, "root;...;leaf a b", as difffolded.pl writes it: the weights in A, what is compared
- * with, and in B. A line "#n;12;3.5" says of how many samples the weights of the next one are; without it those
- * of times and bytes are of an unknown number, others of as many as they are. Lines with one weight
- * cannot be added to these: -EINVAL.
+/**
+ * sb_fg_add_stack() - add a typed stack
+ * @frames: root first; copied. Names are as the picture shows them: UTF-8 that may be shown
+ *	(base/utf8.h), without ';'. SB_FG_MARK, SB_FG_PLAIN and code whose name has the form of
+ *	another kind get that kind.
+ * @nr: at least 1
+ * @weight: 0 or more, in the unit that the metadata "unit" names
+ *
+ * Applies what the frames above imply for a frame, see sb_fg_frame_place().
+ *
+ * Return: 0; -EINVAL if @nr is 0; -E2BIG if the tree would have more than SB_TREE_NODES_MAX nodes,
+ * and nothing was added; -ENOMEM.
  */
-int sb_fg_add_diff(struct sb_fg *fg, const char *line, size_t len);
+int sb_fg_add_stack(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr, double weight);
+
+/**
+ * sb_fg_add_pair() - add a typed stack of a comparison
+ * @pair: its weights in both profiles, and the squares of their samples' weights; copied
+ *
+ * All stacks of a picture must be added this way, or none. Return: as sb_fg_add_stack().
+ */
+int sb_fg_add_pair(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr,
+		   const struct sb_tree_pair *pair);
+
+/**
+ * sb_fg_add_fact() - add metadata, such as "unit" or "dur_us"
+ * @value: copied; characters that a "#stackbpf" header cannot hold are replaced
+ *
+ * Metadata that is too long, or whose name is not valid, is left out and counted. Counts that are
+ * given twice are added up.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
 
 /*
- * Read a whole stream; the format (folded, with one count or two, stap .bt, perf script) is found out from its first
- * bytes. Several streams are merged. Lines that cannot be taken are counted and left out.
- * Return: 0, -EINVAL: it is no text, sb_fg_complaint() says what instead, -ENOMEM, or the error of
- * reading.
+ * Read a whole stream. The format (folded with one count or two, SystemTap .bt, perf script) is
+ * recognised by its first bytes. Several streams are merged. Lines that are not valid are counted
+ * and left out. Return: 0; -EINVAL if it is not text, and sb_fg_complaint() says what it is;
+ * -ENOMEM; another error of reading.
  */
 int sb_fg_read(struct sb_fg *fg, int fd);
 
-/* Return: lines and samples left out so far. */
+/* Return: how many lines and samples were left out so far. */
 uint64_t sb_fg_nr_ignored(const struct sb_fg *fg);
-/* Return: the sum of the weights so far. */
+/* Return: the sum of all weights so far. */
 double sb_fg_total(const struct sb_fg *fg);
-/* Return: what "#stackbpf" lines said about @key ("unit"), until the next line; NULL: nothing. */
+/* Return: metadata @key, valid until something is added; NULL if it is not there. */
 const char *sb_fg_said(const struct sb_fg *fg, const char *key);
 
 /*
- * What was left out or changed since the last call, one sentence at a time: "ignored 3 lines
- * without a count, first at line 7". Return: the sentence, until the next call; NULL: no more.
+ * Return: a sentence about what was left out or changed since the last call, such as "ignored 3
+ * lines without a count, first at line 7", valid until the next call; NULL if there is no more.
  */
 const char *sb_fg_complaint(struct sb_fg *fg);
 
 /*
- * Options by the names of their long options, so that no struct leaks: see flamegraph(1). They are
- * not changed by drawing.
+ * Options, set by the names of their long options (flamegraph(1)), so that no caller depends on a
+ * struct. Drawing does not change them. Owned by the caller. Return: 0 or -ENOMEM.
  */
 int sb_fg_opts_new(struct sb_fg_opts **ret_opts);
 void sb_fg_opts_free(struct sb_fg_opts *opts);
-/* @value is NULL for an option without one. Return: 0, -ENOENT: no such option, -EINVAL: not a
- * value for it, -ENOMEM. */
+/*
+ * @value is NULL for a flag. Return: 0; -ENOENT if there is no such option; -EINVAL for a wrong
+ * value; -ENOMEM.
+ */
 int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value);
 
 /*
- * Write the SVG; more lines cannot be added afterwards.
- * Return: 0, -ENODATA (an SVG that says so was written), -EIO or the stream's error, -ENOMEM, or
- * the error of the palette or attribute file.
+ * Write the SVG. No stacks can be added afterwards. Return: 0; -ENODATA if there is no weight, and
+ * an SVG that says so was written; -EIO or another error of the stream; -ENOMEM; an error of the
+ * palette or attribute file.
  */
 int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 
 /*
- * The same as an element <svg class="page"> without XML declaration, for an HTML page in which it fills the
- * window: html, body { height: 100%; margin: 0 }. Keys and the fragment of the address are the viewer's.
+ * Write the picture as an element <svg class="page"> without XML declaration, for an HTML page that
+ * it fills: html, body { height: 100%; margin: 0 }. The viewer handles keys and the fragment of the
+ * address. Return: as sb_fg_render().
  */
 int sb_fg_render_inline(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 

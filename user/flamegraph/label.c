@@ -67,7 +67,7 @@ size_t sb_fg_label_clip(const char *s, size_t len, size_t max)
 	return at;
 }
 
-/* Upper bounds over DejaVu Sans, Verdana, Helvetica, Segoe UI, Roboto, in hundredths of an em. */
+/* Upper bounds for DejaVu Sans, Verdana, Helvetica, Segoe UI and Roboto, in hundredths of an em. */
 static int rune_width(uint32_t rune)
 {
 	if (rune >= 0x1100)
@@ -104,7 +104,7 @@ static bool ends_with(const char *s, size_t len, const char *end)
 	return len >= end_len && !memcmp(s + len - end_len, end, end_len);
 }
 
-/* "foo(int) const" -> "foo"; "main.(*T).run" and "(anonymous namespace)::f" stay as they are. */
+/* "foo(int) const" -> "foo"; "main.(*T).run" and "(anonymous namespace)::f" are unchanged. */
 static size_t without_arguments(const char *s, size_t len)
 {
 	size_t end = len, depth = 0;
@@ -121,7 +121,7 @@ static size_t without_arguments(const char *s, size_t len)
 	return len;
 }
 
-/* "a<b<c>>::d" -> "a<…>::d". Return: 0, -EINVAL when the brackets do not pair, -ENOMEM. */
+/* "a<b<c>>::d" -> "a<…>::d". Return: 0; -EINVAL if the brackets do not match; -ENOMEM. */
 static int add_without_templates(struct sb_str *out, const char *s, size_t len)
 {
 	size_t depth = 0;
@@ -185,7 +185,7 @@ int sb_fg_label_add_fitted(struct sb_str *out, const char *name, size_t len, dou
 
 	if (max_em < 3 * 0.6)
 		return 0;
-	/* What is cut off anyway need not be looked at: names may be megabytes long. */
+	/* Do not look at what would be cut off anyway: names can have megabytes. */
 	len = sb_fg_label_clip(name, len, 4096);
 	if (sb_fg_label_width(name, len, fixed_em) <= max_em)
 		return sb_str_addn(out, name, len);
@@ -224,7 +224,7 @@ static int add_grouped(struct sb_str *out, uint64_t val)
 	return sb_str_addn(out, digits + at, sizeof(digits) - at);
 }
 
-/* Exactly @decimals digits behind the point; printf() would ask the locale for the point. */
+/* Exactly @decimals digits after the point. printf() would use the locale's decimal point. */
 static int add_fixed(struct sb_str *out, double val, unsigned int decimals)
 {
 	static const unsigned int powers[] = { 1, 10, 100 };

@@ -8,35 +8,31 @@
 #include "base/cleanup.h"
 #include "flamegraph/tree.h"
 
-/*
- * What the tree does not say about each node. Parents are made before their children, so one pass
- * over the numbers, forwards or backwards, meets each node after its parent or after its children.
- */
+/* Sizes of the subtree of each node. */
 struct extent {
-	uint32_t nr_frames; /* the node and all above it */
-	uint32_t level;
-	uint32_t level_max; /* of all above it */
+	uint32_t nr_frames; /* of the node and all above it */
+	uint32_t level_max; /* highest level above it */
 };
 
 struct plan {
-	const struct sb_fg_tree *tree;
+	const struct sb_tree *tree;
 	const struct sb_fg_layout_params *params;
 	struct extent *extents;
 	struct sb_fg_layout layout;
 };
 
-static void measure(const struct sb_fg_tree *tree, struct extent *extents)
+/* Children come after their parent. A gap is not a frame, and has no children. */
+static void measure(const struct sb_tree *tree, struct extent *extents)
 {
-	extents[0] = (struct extent){ .nr_frames = 1 };
-	for (size_t i = 1; i < tree->nodes.nr; i++) {
+	for (size_t i = tree->nodes.nr; i-- > 0;) {
 		bool is_frame = tree->kinds.at[i] != SB_FG_GAP;
-		uint32_t level = extents[tree->nodes.at[i].parent].level + is_frame;
-
-		extents[i] = (struct extent){ is_frame, level, level };
-	}
-	for (size_t i = tree->nodes.nr - 1; i > 0; i--) {
 		struct extent *parent = &extents[tree->nodes.at[i].parent];
 
+		extents[i].nr_frames += is_frame;
+		if (is_frame && extents[i].level_max < tree->nodes.at[i].depth)
+			extents[i].level_max = tree->nodes.at[i].depth;
+		if (!i)
+			break;
 		parent->nr_frames += extents[i].nr_frames;
 		if (parent->level_max < extents[i].level_max)
 			parent->level_max = extents[i].level_max;
@@ -49,7 +45,8 @@ static bool is_drawn(const struct plan *plan, size_t node)
 
 	return total > 0 && total >= plan->layout.min_weight &&
 	       plan->tree->kinds.at[node] != SB_FG_GAP &&
-	       (!plan->params->max_level || plan->extents[node].level <= plan->params->max_level);
+	       (!plan->params->max_level ||
+		plan->tree->nodes.at[node].depth <= plan->params->max_level);
 }
 
 static int compare_descending(const void *a, const void *b)
@@ -60,12 +57,12 @@ static int compare_descending(const void *a, const void *b)
 }
 
 /*
- * No frame is heavier than the one under it, so the frames above a threshold are always a tree and
- * the threshold for n frames is the n-th heaviest weight.
+ * A frame is never heavier than the one below it. So the frames above a threshold are always a
+ * tree, and the threshold for n frames is the n-th largest weight.
  */
 static int raise_minimum(struct plan *plan)
 {
-	const struct sb_fg_tree *tree = plan->tree;
+	const struct sb_tree *tree = plan->tree;
 	sb_cleanup(sb_freep) double *totals = NULL;
 	size_t nr = 0, max = plan->params->max_rects;
 
@@ -81,7 +78,7 @@ static int raise_minimum(struct plan *plan)
 	if (nr <= max)
 		return 0;
 	qsort(totals, nr, sizeof(*totals), compare_descending);
-	/* All frames of equal weight go or stay: the choice among them would be arbitrary. */
+	/* Frames of equal weight are all drawn or all cut: to choose some would be arbitrary. */
 	plan->layout.min_weight =
 		totals[max - 1] > totals[max] ? totals[max - 1] : nextafter(totals[max], INFINITY);
 	plan->layout.is_raised = true;
@@ -103,21 +100,23 @@ static int push_box(struct plan *plan, struct sb_fg_box box)
 static void extend_cut(const struct plan *plan, struct sb_fg_box *cut, uint32_t node)
 {
 	const struct extent *extent = &plan->extents[node];
+	uint32_t nr_levels = extent->level_max - plan->tree->nodes.at[node].depth;
 
 	if (!cut->nr_cut)
 		cut->node = node;
 	cut->nr_siblings++;
 	cut->nr_cut += extent->nr_frames;
 	cut->weight += plan->tree->nodes.at[node].total;
-	if (cut->nr_levels < extent->level_max - extent->level)
-		cut->nr_levels = extent->level_max - extent->level;
+	if (cut->nr_levels < nr_levels)
+		cut->nr_levels = nr_levels;
 }
 
-/* Boxes for the children of box @at, appended: the array of boxes is also the queue of work. */
+/* Append the boxes of the children of box @at. The array of boxes is also the work queue. */
 static int place_children(struct plan *plan, uint32_t at)
 {
 	const struct sb_fg_box under = plan->layout.boxes.at[at];
-	const struct sb_fg_node *nodes = plan->tree->nodes.at;
+	const struct sb_tree *tree = plan->tree;
+	const struct sb_tree_node *nodes = tree->nodes.at;
 	uint32_t level = under.level + 1;
 	bool is_deep = plan->params->max_level && level > plan->params->max_level;
 	const struct sb_fg_box none = { .start = under.start,
@@ -128,7 +127,8 @@ static int place_children(struct plan *plan, uint32_t at)
 	double start = under.start;
 	int err = 0;
 
-	for (uint32_t i = nodes[under.node].first_child; i && !err; i = nodes[i].next_sibling) {
+	for (uint32_t i = sb_tree_first_child(tree, under.node); i && !err;
+	     i = sb_tree_next_sibling(tree, i)) {
 		const struct sb_fg_box frame = { .start = start,
 						 .weight = nodes[i].total,
 						 .node = i,
@@ -154,7 +154,7 @@ static int place_children(struct plan *plan, uint32_t at)
 	return err;
 }
 
-int sb_fg_layout_make(const struct sb_fg_tree *tree, const struct sb_fg_layout_params *params,
+int sb_fg_layout_make(const struct sb_tree *tree, const struct sb_fg_layout_params *params,
 		      struct sb_fg_layout *ret_layout)
 {
 	sb_cleanup(sb_freep) struct extent *extents = NULL;
@@ -163,7 +163,7 @@ int sb_fg_layout_make(const struct sb_fg_tree *tree, const struct sb_fg_layout_p
 
 	if (!tree->nodes.nr || !(tree->nodes.at[0].total > 0))
 		return -ENODATA;
-	extents = malloc(tree->nodes.nr * sizeof(*extents));
+	extents = calloc(tree->nodes.nr, sizeof(*extents));
 	if (!extents)
 		return -ENOMEM;
 	measure(tree, extents);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* flamegraph [OPTIONS] [FILE ...] > x.svg: the library behind a command line. */
+/* The program: flamegraph [OPTIONS] [FILE ...] > x.svg. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -17,7 +17,7 @@
 #include "flamegraph/fg.h"
 #include "flamegraph/opts.h"
 
-#define SAMPLES_MIN 100 /* below, widths say little */
+#define SAMPLES_MIN 100 /* with fewer, widths are unreliable */
 #define NR_ROWS_MAX 64
 
 SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
@@ -217,8 +217,8 @@ static void warn_about_counts(const struct sb_fg *fg, const struct sb_fg_opts *o
 }
 
 /*
- * While the file has its temporary name a signal would leave it behind. Drawing takes less than a
- * second, so signals can wait.
+ * Block signals while the file has its temporary name: they would leave it behind. Drawing takes
+ * less than a second.
  */
 static void hold_signals(void)
 {
@@ -231,10 +231,10 @@ static void hold_signals(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Return: an exit status; the sentence is written. */
+/* Report an error of writing. Return: an exit status. */
 static int fail_writing(const char *output, int err)
 {
-	/* Who closed the pipe knows. */
+	/* Whoever closed the pipe knows it. */
 	if (err != -EPIPE)
 		sb_err(err, "cannot write '%s'", output ? output : "standard output");
 	return EXIT_FAILED;
@@ -290,7 +290,7 @@ static int produce_to_file(const struct job *job)
 	if (err)
 		return err;
 	result = produce(job, sb_output_file_stream(file));
-	/* A picture that says that there is nothing is a picture; nothing extracted is no file. */
+	/* A picture that says that it is empty is valid; an extracted file without data is not. */
 	if (result && (result != -ENODATA || !job->fg))
 		return result;
 	err = sb_output_file_commit(file);
@@ -328,7 +328,7 @@ static int run_extract(const struct args *args)
 	}
 }
 
-/* Before minutes of reading: can the file be written at all? */
+/* Check that the output can be written before reading, which may take minutes. */
 static int check_output(const char *path)
 {
 	sb_cleanup(sb_output_file_freep) struct sb_output_file *file = NULL;
@@ -364,8 +364,8 @@ static int run_draw(const struct args *args)
 static void ignored_once(int sig) {}
 
 /*
- * In `stackbpf oncpu | flamegraph > x.svg` Ctrl-C means: stop sampling and draw. It reaches both
- * programs; here the first one is let pass, the second ends the program.
+ * In `stackbpf oncpu | flamegraph > x.svg`, Ctrl-C means: stop sampling and draw. Both programs get
+ * it, so here the first one is ignored, and the second one ends the program.
  */
 static void let_first_interrupt_pass(void)
 {

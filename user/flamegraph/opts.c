@@ -12,7 +12,7 @@
 #include "flamegraph/fg.h"
 #include "flamegraph/text.h"
 
-#define TEXT_BYTES_MAX 4096 /* of a title; what does not fit a picture is a mistake */
+#define TEXT_BYTES_MAX 4096 /* of a title; a longer one must be a mistake */
 
 static const char *const color_words[] = { "hot",  "mem",  "io",     "wakeup", "chain",	 "java",
 					   "js",   "perl", "rust",   "python", "red",	 "green",
@@ -22,7 +22,7 @@ static const char *const sort_words[] = { "name", "weight", NULL };
 static const char *const norm_words[] = { "share", "raw", NULL };
 static const char *const diff_width_words[] = { "b", "a", "both", NULL };
 static const char *const color_by_words[] = { "kind", "name", "module", NULL };
-/* The picture is written in UTF-8; a file that says otherwise would be wrong. */
+/* The picture is written in UTF-8, so no other encoding is accepted. */
 static const char *const encoding_words[] = { "UTF-8", "US-ASCII", NULL };
 
 #define AT(field) .offset = offsetof(struct sb_fg_opts, field)
@@ -55,7 +55,7 @@ const struct sb_fg_opt sb_fg_opt_rows[] = {
 	{ "colors", "PALETTE",
 	  "hot mem io wakeup chain java js perl rust python red green blue aqua yellow purple orange",
 	  SB_FG_OPT_WORD, AT(colors), .words = color_words },
-	/* People type it so; --color-by makes the abbreviation ambiguous. */
+	/* A common spelling; --color-by makes it an ambiguous abbreviation otherwise. */
 	{ "color", "PALETTE", NULL, SB_FG_OPT_WORD, AT(colors), .words = color_words },
 	{ "color-by", "WHAT", "kind (default), name, module", SB_FG_OPT_ENUM, AT(color_by),
 	  .words = color_by_words },
@@ -115,7 +115,7 @@ void sb_fg_opts_free(struct sb_fg_opts *opts)
 		if (row->type == SB_FG_OPT_TEXT || row->type == SB_FG_OPT_PATH ||
 		    row->type == SB_FG_OPT_WORD || row->type == SB_FG_OPT_COLOR) {
 			free(*text_at(opts, row));
-			*text_at(opts, row) = NULL; /* two names may mean one field */
+			*text_at(opts, row) = NULL; /* two options may set one field */
 		}
 	}
 	free(opts->palette_path);
@@ -132,7 +132,7 @@ const struct sb_fg_opt *sb_fg_opt_find(const char *name)
 	return NULL;
 }
 
-/* Return: the place of @value in the list, case ignored, or -EINVAL. */
+/* Return: the index of @value in the list, ignoring case; -EINVAL. */
 static int find_word(const char *const *words, const char *value)
 {
 	int i;

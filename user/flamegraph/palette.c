@@ -7,22 +7,26 @@
 
 #include "base/cleanup.h"
 #include "flamegraph/opts.h"
+#include "kinds/view_kind.h"
 
 #define KIND(k)		  (1u << SB_FG_##k)
 #define ALL_KINDS	  ((1u << SB_FG_KIND_MAX) - 1)
 
-/* A name is matched by its beginning: regexec() takes stack and time in proportion to the text. */
+/* Match only the beginning of a name: regexec() needs stack and time in proportion to the text. */
 #define MATCHED_LEN_MAX	  512
 /* WCAG 2.1, level AA */
 #define TEXT_CONTRAST_MIN 4.5
 
-/* Two ends of a range of fills, or all hues at one lightness. */
+/* Both ends of a range of fills, or all hues at one lightness. */
 struct sb_fg_family {
 	struct sb_fg_rgb from, to;
 	bool is_spread;
-	/* What is light on a light ground and would be bright on a dark one: eighths of it that are left there; 0: as all. */
+	/*
+	 * For light fills that would be bright on a dark background: eighths that are kept; 0: as
+	 * others.
+	 */
 	unsigned int dark_eighths;
-	bool is_faint;		/* near to the ground, also to a dark one */
+	bool is_faint;		/* near to the background, also to a dark one */
 	unsigned int nr_shades; /* a multiple of SB_FG_NR_SHADES */
 };
 
@@ -31,7 +35,7 @@ struct sb_fg_family {
 		.from = { r0, g0, b0 }, .to = { r1, g1, b1 }, .nr_shades = SB_FG_NR_SHADES \
 	}
 
-/* The names and ranges people know from flamegraph.pl. */
+/* Names and ranges that are known from flamegraph.pl. */
 static const struct sb_fg_family hot = FAMILY(205, 0, 0, 255, 230, 55);
 static const struct sb_fg_family mem = FAMILY(0, 190, 0, 0, 240, 210);
 static const struct sb_fg_family io = FAMILY(80, 80, 190, 140, 140, 245);
@@ -44,9 +48,9 @@ static const struct sb_fg_family aqua = FAMILY(50, 165, 165, 110, 220, 220);
 static const struct sb_fg_family orange = FAMILY(190, 90, 0, 255, 155, 0);
 
 /*
- * Colours by kind. Each run has its hue; kernel frames are darker than user frames and inlined
- * ones paler, a difference in lightness that does not depend on seeing hues. Frames of interpreters
- * are green, as those of Java have been since flamegraph.pl.
+ * Colours by kind. Each kind of profile has its hue. Kernel frames are darker than user frames and
+ * inlined ones paler: differences in lightness, which colour-blind people see, too. Frames of
+ * interpreters are green, as Java's have been since flamegraph.pl.
  */
 static const struct sb_fg_family flame = FAMILY(255, 216, 118, 252, 176, 94);
 static const struct sb_fg_family flame_kernel = FAMILY(240, 126, 84, 226, 102, 72);
@@ -58,11 +62,9 @@ static const struct sb_fg_family wake = FAMILY(140, 210, 204, 108, 192, 188);
 static const struct sb_fg_family wake_kernel = FAMILY(48, 138, 146, 62, 154, 160);
 static const struct sb_fg_family disk = FAMILY(220, 220, 250, 204, 204, 244);
 static const struct sb_fg_family disk_kernel = FAMILY(118, 122, 214, 140, 144, 224);
-static const struct sb_fg_family leaf = FAMILY(182, 225, 156, 152, 211, 126);
-static const struct sb_fg_family leaf_kernel = FAMILY(94, 174, 98, 112, 188, 114);
 static const struct sb_fg_family slate = FAMILY(204, 209, 218, 187, 194, 206);
 static const struct sb_fg_family slate_kernel = FAMILY(132, 140, 158, 146, 153, 170);
-static const struct sb_fg_family slate_inlined = FAMILY(240, 242, 246, 232, 235, 241);
+static const struct sb_fg_family slate_inlined = FAMILY(214, 236, 246, 202, 228, 242);
 static const struct sb_fg_family file = FAMILY(252, 211, 130, 243, 190, 104);
 static const struct sb_fg_family running = FAMILY(250, 158, 98, 243, 138, 82);
 static const struct sb_fg_family waiting = FAMILY(246, 214, 70, 251, 228, 116);
@@ -75,7 +77,6 @@ static const struct sb_fg_family idle = { .from = { 229, 231, 235 },
 					  .nr_shades = SB_FG_NR_SHADES };
 static const struct sb_fg_family jit = FAMILY(112, 200, 160, 146, 217, 182);
 static const struct sb_fg_family script = FAMILY(120, 190, 88, 156, 214, 118);
-static const struct sb_fg_family script_on_leaf = FAMILY(190, 146, 226, 180, 130, 220);
 static const struct sb_fg_family waker = FAMILY(86, 184, 184, 122, 204, 200);
 static const struct sb_fg_family unknown = { .from = { 204, 204, 204 },
 					     .to = { 220, 220, 220 },
@@ -105,18 +106,15 @@ struct rule {
 	}
 
 static const struct theme {
-	const char *name; /* of the palette, or of the kind of run */
+	const char *name; /* of a palette for --colors; NULL: chosen by the view */
 	bool is_by_kind;
 	struct rule rules[13];
-} themes[] = {
-	/* by the kind of the run: the first is the default */
-	{ "oncpu", true, BY_KIND(&flame, &flame_kernel, &flame_inlined, &script) },
-	{ "offcpu", true, BY_KIND(&ice, &ice_kernel, &ice_inlined, &script) },
-	{ "offwake", true, BY_KIND(&ice, &ice_kernel, &ice_inlined, &script) },
-	{ "wakeup", true, BY_KIND(&wake, &wake_kernel, &ice_inlined, &script) },
-	{ "wall", true, BY_KIND(&slate, &slate_kernel, &slate_inlined, &script) },
-	{ "io", true, BY_KIND(&disk, &disk_kernel, &ice_inlined, &script) },
-	{ "mem", true, BY_KIND(&leaf, &leaf_kernel, &flame_inlined, &script_on_leaf) },
+} themes[SB_COLORS_MAX] = {
+	[SB_COLORS_FLAME] = { NULL, true, BY_KIND(&flame, &flame_kernel, &flame_inlined, &script) },
+	[SB_COLORS_ICE] = { NULL, true, BY_KIND(&ice, &ice_kernel, &ice_inlined, &script) },
+	[SB_COLORS_WAKE] = { NULL, true, BY_KIND(&wake, &wake_kernel, &ice_inlined, &script) },
+	[SB_COLORS_SLATE] = { NULL, true, BY_KIND(&slate, &slate_kernel, &slate_inlined, &script) },
+	[SB_COLORS_DISK] = { NULL, true, BY_KIND(&disk, &disk_kernel, &ice_inlined, &script) },
 }, palettes[] = {
 	{ "hot", false, { { ALL_KINDS, NULL, &hot } } },
 	{ "mem", false, { { ALL_KINDS, NULL, &mem } } },
@@ -165,26 +163,24 @@ static const struct theme {
 	{ "orange", false, { { ALL_KINDS, NULL, &orange } } },
 }, by_hue = { "hue", false, { { ALL_KINDS, NULL, &spread } } };
 
-static const struct theme *find_theme(const struct theme *list, size_t nr, const char *name)
+static const struct theme *find_palette(const char *name)
 {
-	for (size_t i = 0; i < nr; i++) {
-		if (sb_streq(list[i].name, name))
-			return &list[i];
+	for (size_t i = 0; i < SB_ARRAY_SIZE(palettes); i++) {
+		if (sb_streq(palettes[i].name, name))
+			return &palettes[i];
 	}
 	return NULL;
 }
 
 static const struct theme *choose_theme(const struct sb_fg_opts *opts, const char *kind_of_run)
 {
-	const struct theme *theme = NULL;
+	const struct sb_view_kind *view = sb_view_kind_find(kind_of_run);
 
 	if (opts->color_by != SB_FG_BY_KIND)
 		return &by_hue;
 	if (opts->colors)
-		return find_theme(palettes, SB_ARRAY_SIZE(palettes), opts->colors);
-	if (kind_of_run)
-		theme = find_theme(themes, SB_ARRAY_SIZE(themes), kind_of_run);
-	return theme ? theme : &themes[0];
+		return find_palette(opts->colors);
+	return &themes[view ? view->colors : SB_COLORS_FLAME];
 }
 
 static int add_rule(struct sb_fg_palette *palette, const struct rule *rule)
@@ -194,7 +190,7 @@ static int add_rule(struct sb_fg_palette *palette, const struct rule *rule)
 	to->kinds = rule->kinds;
 	to->regex = rule->regex;
 	to->family = rule->family;
-	/* The patterns are ours, so only memory can be missing. */
+	/* The patterns are our own, so the only possible error is missing memory. */
 	if (rule->regex && regcomp(&to->compiled, rule->regex, REG_EXTENDED | REG_NOSUB))
 		return -ENOMEM;
 	palette->nr_rules++;
@@ -243,7 +239,7 @@ void sb_fg_palette_release(struct sb_fg_palette *palette)
 
 static uint32_t hash_bytes(const char *s, size_t len)
 {
-	uint32_t hash = 2166136261u; /* FNV-1a, and a last mix: the high bits choose the shade */
+	uint32_t hash = 2166136261u; /* FNV-1a with a final mix: the high bits choose the shade */
 
 	for (size_t i = 0; i < len; i++)
 		hash = (hash ^ (uint8_t)s[i]) * 16777619u;
@@ -252,7 +248,7 @@ static uint32_t hash_bytes(const char *s, size_t len)
 	return hash ^ hash >> 12;
 }
 
-/* Names that begin alike, ext4_read and ext4_write, get neighbouring shades. */
+/* Names with the same beginning, ext4_read and ext4_write, get neighbouring shades. */
 static uint32_t hash_prefix(const char *s)
 {
 	uint32_t hash = 0;
@@ -264,8 +260,8 @@ static uint32_t hash_prefix(const char *s)
 }
 
 /*
- * What a name says about where it comes from: "[libc.so.6+0x1]", "libc.so.6`read", "read [libc]",
- * "std::vec", "java/util/Map". The viewer has the same lines.
+ * Find the part of a name that tells where it comes from: "[libc.so.6+0x1]", "libc.so.6`read",
+ * "read [libc]", "std::vec", "java/util/Map". The viewer has the same rules. Return: its length.
  */
 static size_t module_of(const char *s, const char **ret_module)
 {
@@ -364,7 +360,7 @@ static uint8_t mix(unsigned int from, unsigned int to, unsigned int shade, unsig
 	return (uint8_t)((from * (nr - 1 - shade) + to * shade) / (nr - 1));
 }
 
-/* Hue in degrees, the others 0 to 1. */
+/* Hue in degrees; saturation and lightness from 0 to 1. */
 static struct sb_fg_rgb from_hsl(double hue, double saturation, double lightness)
 {
 	double parts[3], chroma = (1 - fabs(2 * lightness - 1)) * saturation;
@@ -379,7 +375,7 @@ static struct sb_fg_rgb from_hsl(double hue, double saturation, double lightness
 	return (struct sb_fg_rgb){ (uint8_t)parts[0], (uint8_t)parts[1], (uint8_t)parts[2] };
 }
 
-/* On a dark ground: the same hue, less light, a little less colour. */
+/* For a dark background: the same hue, less lightness, a little less saturation. */
 static struct sb_fg_rgb darken(struct sb_fg_rgb rgb)
 {
 	double r = rgb.r / 255.0, g = rgb.g / 255.0, b = rgb.b / 255.0;
@@ -395,7 +391,7 @@ static struct sb_fg_rgb darken(struct sb_fg_rgb rgb)
 	return from_hsl(hue, fmin(saturation, 1) * 0.60, 0.13 + 0.54 * lightness);
 }
 
-/* Faint on a dark ground is dark. */
+/* A faint fill must be dark on a dark background. */
 static struct sb_fg_rgb dim(struct sb_fg_rgb rgb)
 {
 	return (struct sb_fg_rgb){ (uint8_t)(rgb.r / 5), (uint8_t)(rgb.g / 5),
@@ -453,7 +449,7 @@ static double worst_contrast(const struct sb_fg_family *family, struct sb_fg_rgb
 	return worst;
 }
 
-/* One for the whole family where that is readable: two side by side would seem to mean something. */
+/* One colour of text for a whole family, if that is readable: two would seem to mean something. */
 static bool has_white_text(const struct sb_fg_family *family, struct sb_fg_rgb fill, bool is_dark)
 {
 	if (worst_contrast(family, white, is_dark) >= TEXT_CONTRAST_MIN)
@@ -505,7 +501,7 @@ static int add_class_css(const struct sb_fg_palette *palette, const char *class,
 		return 0;
 	fill = fill_of(family, shade, is_dark);
 	err = sb_str_addf(out, ".%s{fill:#%02x%02x%02x}", class, fill.r, fill.g, fill.b);
-	/* What is not said is as the style sheet has it. */
+	/* Attributes that are not set come from the style sheet. */
 	if (!err && has_white_text(family, fill, is_dark) != is_dark)
 		err = sb_str_addf(out, ".%s+text{fill:%s}", class, is_dark ? "#000" : "#fff");
 	return err;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which colour a frame has. A palette is a list of rules, kind and name to family; a family is a
- * range of colours with SB_FG_NR_SHADES shades, one of them chosen by a hash of the name. So a
- * colour is one CSS class, and the viewer, given the rules, colours frames as this code does.
+ * Colours of frames. A palette is a list of rules that map kind and name to a family; a family has
+ * SB_FG_NR_SHADES shades, one of which a hash of the name chooses. So a colour is one CSS class,
+ * and the viewer, which gets the rules, colours frames in the same way. Not thread-safe while it is
+ * made.
  */
 #ifndef SB_FLAMEGRAPH_PALETTE_H
 #define SB_FLAMEGRAPH_PALETTE_H
@@ -32,7 +33,7 @@ struct sb_fg_palette {
 		const char *regex; /* extended; NULL: any name. Valid in JavaScript too. */
 		const struct sb_fg_family *family;
 		regex_t compiled;
-	} rules[SB_FG_NR_RULES_MAX]; /* the first that fits; the last always does */
+	} rules[SB_FG_NR_RULES_MAX]; /* the first that matches; the last one always does */
 	size_t nr_rules;
 	bool is_by_kind;
 	enum {
@@ -44,29 +45,32 @@ struct sb_fg_palette {
 };
 
 /*
- * Choose the palette: opts->colors, else by @kind_of_run ("oncpu", "io", ...; may be NULL).
- * Return: 0, -EINVAL: no such palette, -ENOMEM.
+ * Choose the palette by opts->colors, else by @kind_of_run ("oncpu", "io", ...; may be NULL).
+ * Return: 0; -EINVAL if there is no such palette; -ENOMEM. On error there is nothing to release.
  */
 int sb_fg_palette_init(struct sb_fg_palette *palette, const struct sb_fg_opts *opts,
 		       const char *kind_of_run);
 void sb_fg_palette_release(struct sb_fg_palette *palette);
 
-/* The class of a frame. @level counts for --random only. */
+/* The CSS class of a frame. @level matters only for --random. Cannot fail. */
 void sb_fg_palette_class(const struct sb_fg_palette *palette, const char *name,
 			 enum sb_fg_kind kind, uint32_t level, char ret[SB_FG_CLASS_LEN_MAX]);
 
-/* Rules of CSS: light, then dark inside a @media block that the viewer can switch. */
+/* Append the CSS rules for light or for dark. Return: 0 or -ENOMEM. */
 int sb_fg_palette_add_css(const struct sb_fg_palette *palette, bool is_dark, struct sb_str *out);
-/* [[kinds, "regex", first letter (0: a), number of shades], ...] as JSON, not escaped for XML. */
+/*
+ * Append the rules for the viewer: [[kinds, "regex", first letter (0: a), number of shades], ...]
+ * as JSON, not escaped for XML. Return: 0 or -ENOMEM.
+ */
 int sb_fg_palette_add_json(const struct sb_fg_palette *palette, struct sb_str *out);
 
-/* Class of the legend's swatch for @kind, false when the palette does not tell kinds apart. */
+/* Get the class of a kind in the legend. Return: false if the palette does not tell kinds apart. */
 bool sb_fg_palette_legend(const struct sb_fg_palette *palette, enum sb_fg_kind kind,
 			  char ret[SB_FG_CLASS_LEN_MAX]);
 
-/* WCAG 2.1 contrast ratio, 1 to 21. */
+/* Return: the contrast ratio of WCAG 2.1, from 1 to 21. */
 double sb_fg_contrast(struct sb_fg_rgb a, struct sb_fg_rgb b);
-/* The colours of a class. Return: false when @class is not one of this palette. */
+/* Get the colours of a class. Return: false if the palette does not have it. */
 bool sb_fg_palette_colors(const struct sb_fg_palette *palette, const char *class, bool is_dark,
 			  struct sb_fg_rgb *ret_fill, struct sb_fg_rgb *ret_text);
 

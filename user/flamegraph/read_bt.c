@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Backtraces as SystemTap scripts print them (".bt"): leaf first, one frame per line, then a line
- * with the count:
+ * Backtraces as SystemTap scripts print them (".bt"): leaf first, one frame in each line, then a
+ * line with the count:
  *
  *	 0x7f2a3c4d5e6f : memcpy+0x12/0x40 [libc.so.6]
  *	 0x401234 : main+0x20/0x30 [prog]
  *		17
  *
- * Scripts for interpreters print the name of a frame alone.
+ * Scripts for interpreters print only the name of a frame.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "flamegraph/reader.h"
 #include "flamegraph/text.h"
 
-/* What the scripts say on stderr, which often ends up in the same file. */
+/* Messages of the scripts on stderr, which are often redirected to the same file. */
 static bool is_chatter(const char *line, size_t len)
 {
 	static const char *const heads[] = { "WARNING: ", "Time's up. Quitting",
@@ -41,7 +41,7 @@ static void trim(const char **line, size_t *len)
 	}
 }
 
-/* Take "0x1234" off the start. Return: false if there is none. */
+/* Remove "0x1234" from the beginning. Return: whether it was there. */
 static bool take_addr(const char **line, size_t *len, uint64_t *ret_addr)
 {
 	const char *p = *line + 2, *end = *line + *len;
@@ -61,7 +61,10 @@ static bool take_addr(const char **line, size_t *len, uint64_t *ret_addr)
 	return true;
 }
 
-/* Take " [module]" or " (inexact)" off the end. Return: where the bracket was, or NULL. */
+/*
+ * Remove " [module]" or " (inexact)" from the end. Return: where the bracket was; NULL if it was
+ * not there.
+ */
 static const char *take_tail(const char *line, size_t *len, char open, char close)
 {
 	const char *at;
@@ -76,7 +79,7 @@ static const char *take_tail(const char *line, size_t *len, char open, char clos
 	return at;
 }
 
-/* Take "+0x12/0x40" or "+0x12" off the end. */
+/* Remove "+0x12/0x40" or "+0x12" from the end. */
 static void take_offset(const char *name, size_t *len)
 {
 	static const char allowed[] = "0123456789abcdefABCDEFx/";
@@ -91,8 +94,8 @@ static void take_offset(const char *name, size_t *len)
 	*len = (size_t)(plus - name);
 }
 
-/* "[module]", or "[module+0x12/0x3456]" without the size, which @line then ends before. */
-static struct sb_fg_tree_frame without_symbol(char *line, size_t len)
+/* A frame from "[module]", or from "[module+0x12/0x3456]" without the size. Changes @line. */
+static struct sb_tree_frame without_symbol(char *line, size_t len)
 {
 	static const char unknown[] = "[unknown]";
 	char *slash;
@@ -104,12 +107,12 @@ static struct sb_fg_tree_frame without_symbol(char *line, size_t len)
 		*slash = ']';
 		len = (size_t)(slash - line) + 1;
 	}
-	return (struct sb_fg_tree_frame){ line, len, SB_FG_UNKNOWN };
+	return (struct sb_tree_frame){ line, len, SB_FG_UNKNOWN };
 }
 
-static size_t copy(char to[SB_FG_NAME_MAX], const char *from, size_t len)
+static size_t copy(char to[SB_TREE_NAME_MAX], const char *from, size_t len)
 {
-	len = len < SB_FG_NAME_MAX ? len : SB_FG_NAME_MAX;
+	len = len < SB_TREE_NAME_MAX ? len : SB_TREE_NAME_MAX;
 	if (len)
 		memcpy(to, from, len);
 	return len;
@@ -117,8 +120,8 @@ static size_t copy(char to[SB_FG_NAME_MAX], const char *from, size_t len)
 
 static int feed_frame(struct sb_fg *fg, const char *line, size_t len)
 {
-	struct sb_fg_tree_frame frame;
-	char no_symbol[SB_FG_NAME_MAX];
+	struct sb_tree_frame frame;
+	char no_symbol[SB_TREE_NAME_MAX];
 	const char *module;
 	size_t module_len;
 	uint64_t addr = 0;
@@ -128,17 +131,17 @@ static int feed_frame(struct sb_fg *fg, const char *line, size_t len)
 	module_len = len;
 	module = take_tail(line, &len, '[', ']');
 	module_len = module ? (size_t)(line + module_len - module) : 0;
-	/* A name of an interpreter may hold anything; offsets are SystemTap's. */
+	/* The name of an interpreter's frame may contain anything; offsets are SystemTap's. */
 	if (has_addr || module)
 		take_offset(line, &len);
-	/* Without a symbol the name is the address again, or nothing, or the module alone. */
+	/* Without a symbol, the name is the address again, or empty, or only the module. */
 	if (!len || (len > 2 && !memcmp(line, "0x", 2)))
 		frame = without_symbol(no_symbol, copy(no_symbol, module, module_len));
 	else if (has_addr && line[0] == '[')
 		frame = without_symbol(no_symbol, copy(no_symbol, line, len));
 	else
 		frame = sb_fg_frame_parse(line, len);
-	/* The kernel has the upper half of the address space. */
+	/* Addresses in the upper half belong to the kernel. */
 	if (addr >> 63 && frame.kind == SB_FG_PLAIN)
 		frame.kind = SB_FG_KERNEL;
 	return sb_fg_pending_add(&fg->pending, &frame);
@@ -175,7 +178,7 @@ static int finish(struct sb_fg *fg)
 	return 0;
 }
 
-/* "...;leaf 12": a line that is a stack of its own. */
+/* "...;leaf 12": a line with a whole stack. */
 static bool is_folded(const char *line, size_t len)
 {
 	const char *space = memrchr(line, ' ', len);

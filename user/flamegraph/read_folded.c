@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* "root;...;leaf weight": what every stackcollapse program and our own views write; "root;...;leaf a b": what
- * difffolded.pl writes. */
+/*
+ * Folded text: "root;...;leaf weight", which all stackcollapse programs and our own views write;
+ * and for comparisons "root;...;leaf a b", which difffolded.pl writes.
+ */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -13,10 +15,10 @@
 struct folded {
 	const char *s;
 	size_t len,
-		tail; /* the kind of frames from tail on depends on how near they are to the end */
+		tail; /* from here on, the kind of frames depends on their distance from the end */
 };
 
-/* Return: the number of equal bytes at the start. */
+/* Return: how many bytes are equal at the beginning. */
 static size_t common_len(const char *a, const char *b, size_t len)
 {
 	uint64_t word_a, word_b;
@@ -33,7 +35,10 @@ static size_t common_len(const char *a, const char *b, size_t len)
 	return i;
 }
 
-/* Keep the levels of the last stack that this one shares. Return: where the first other begins. */
+/*
+ * Keep the levels that the last stack shares with this one. Return: where the first other frame
+ * begins.
+ */
 static size_t share_levels(struct sb_fg_last_stack *last, const struct folded *folded)
 {
 	const char *stack = folded->s;
@@ -43,7 +48,7 @@ static size_t share_levels(struct sb_fg_last_stack *last, const struct folded *f
 	max = last->tail < folded->tail ? last->tail : folded->tail;
 	max = last->text.len < max ? last->text.len : max;
 	same = max ? common_len(last->text.s, stack, max) : 0;
-	/* The deepest may be the mark of a cut stack, which is no part of the text. */
+	/* The deepest level may be the mark of a cut stack, which is not in the text. */
 	if (last->levels.nr == SB_FG_DEPTH_MAX)
 		last->levels.nr--;
 	for (; last->levels.nr; last->levels.nr--) {
@@ -63,13 +68,16 @@ static bool starts_with(const char *s, size_t len, const char *head)
 	return len >= n && !memcmp(s, head, n);
 }
 
-/* "sys_read": as the I/O view names a call */
+/* "sys_read": a call as the I/O view names it. */
 static bool is_call(const char *name, size_t len)
 {
 	return starts_with(name, len, "sys_");
 }
 
-/* "/etc/passwd", "nfs:/x" whose mount is not known, "[pipe]", "pipe:[12]": as the I/O view says it. */
+/*
+ * A file as the I/O view names it: "/etc/passwd", "nfs:/x" of an unknown mount, "[pipe]",
+ * "pipe:[12]".
+ */
 static bool is_file(const char *name, size_t len)
 {
 	static const char *const heads[] = { "/", "[...]/", "pipe:[", "socket:[" };
@@ -84,7 +92,7 @@ static bool is_file(const char *name, size_t len)
 	return len > 2 && name[0] == '[' && name[len - 1] == ']';
 }
 
-/* Where the frame before the one at @at begins, which is not the first. */
+/* Where the frame before that at @at begins, which is not the first one. */
 static size_t frame_before(const char *stack, size_t at)
 {
 	const char *semicolon = memrchr(stack, ';', at - 1);
@@ -92,7 +100,7 @@ static size_t frame_before(const char *stack, size_t at)
 	return semicolon ? (size_t)(semicolon - stack) + 1 : 0;
 }
 
-/* Where the last two frames begin, or what may be these two. */
+/* Where the last two frames begin, or what may be these. */
 static size_t tail_of(const char *stack, size_t len)
 {
 	size_t last = len ? frame_before(stack, len + 1) : 0;
@@ -101,8 +109,8 @@ static size_t tail_of(const char *stack, size_t len)
 }
 
 /*
- * Text without annotations: a stack of the I/O view ends in a call and, most often, its file. The
- * frame from @at to @end is one of the last two, and not the first.
+ * In text without annotations, a stack of the I/O view ends with a call and, usually, its file. The
+ * frame from @at to @end is one of the last two, and not the first one.
  */
 static enum sb_fg_kind kind_at_tail(const char *stack, size_t at, size_t end, size_t len)
 {
@@ -120,37 +128,34 @@ static enum sb_fg_kind kind_at_tail(const char *stack, size_t at, size_t end, si
 		       : SB_FG_PLAIN;
 }
 
-/* The frame at @at; a plain one is of the kind that those before it gave. Return: its end. */
+/*
+ * Parse the frame at @at. A plain one gets the kind that the frames before it imply. Return: its
+ * end.
+ */
 static size_t next_frame(const struct folded *folded, size_t at, enum sb_fg_kind *kind,
-			 struct sb_fg_tree_frame *ret_frame)
+			 struct sb_tree_frame *ret_frame)
 {
 	const char *stack = folded->s;
 	size_t len = folded->len;
-	static const char empty[] = "[empty]";
 	const char *found = memchr(stack + at, ';', len - at);
 	size_t end = found ? (size_t)(found - stack) : len;
 
 	if (end == at)
-		*ret_frame = (struct sb_fg_tree_frame){ empty, sizeof(empty) - 1, SB_FG_MARK };
+		*ret_frame = sb_fg_frame_empty;
 	else
 		*ret_frame = sb_fg_frame_parse(stack + at, end - at);
 	if (at && at >= folded->tail && ret_frame->kind == SB_FG_PLAIN)
 		ret_frame->kind = kind_at_tail(stack, at, end, len);
-	if (!at && sb_fg_frame_is_idle_root(ret_frame))
-		*kind = SB_FG_IDLE;
-	else if (ret_frame->kind == SB_FG_DELIMITER)
-		*kind = sb_fg_frame_after(ret_frame, *kind);
-	else if (*kind != SB_FG_PLAIN)
-		ret_frame->kind = sb_fg_frame_under(ret_frame->kind, *kind);
+	sb_fg_frame_place(ret_frame, !at, kind);
 	return end;
 }
 
-/* Below the levels that are shared. Return: 0, -E2BIG, -ENOMEM. */
+/* Add the levels that are not shared with the last stack. Return: 0, -E2BIG, -ENOMEM. */
 static int add_levels(struct sb_fg *fg, const struct folded *folded, size_t at)
 {
 	struct sb_fg_last_stack *last = &fg->last;
 	struct sb_fg_level level = {};
-	struct sb_fg_tree_frame frame;
+	struct sb_tree_frame frame;
 	size_t len = folded->len, end;
 	int err;
 
@@ -164,7 +169,7 @@ static int add_levels(struct sb_fg *fg, const struct folded *folded, size_t at)
 			fg->tree.nr_deep++;
 		}
 		level.end = (uint32_t)end;
-		err = sb_fg_tree_child(&fg->tree, level.node, &frame, &level.node);
+		err = sb_tree_child(&fg->tree, level.node, &frame, &level.node);
 		if (!err)
 			err = sb_vec_push(&last->levels, level);
 		if (err)
@@ -184,8 +189,8 @@ static int add_forward(struct sb_fg *fg, const struct folded *folded, double wei
 				  folded->len - last->text.len);
 	last->tail = folded->tail;
 	if (!err)
-		err = sb_fg_tree_weigh(&fg->tree, last->levels.at[last->levels.nr - 1].node,
-				       (uint32_t)last->levels.nr, weight);
+		err = sb_tree_weigh(&fg->tree, last->levels.at[last->levels.nr - 1].node,
+				    (uint32_t)last->levels.nr, weight, fg->adding);
 	if (err) {
 		last->levels.nr = 0;
 		sb_str_clear(&last->text);
@@ -198,7 +203,7 @@ static int add_forward(struct sb_fg *fg, const struct folded *folded, double wei
 static int add_reversed(struct sb_fg *fg, const struct folded *folded, double weight)
 {
 	enum sb_fg_kind kind = SB_FG_PLAIN;
-	struct sb_fg_tree_frame frame;
+	struct sb_tree_frame frame;
 	size_t at, end;
 	int err;
 
@@ -219,7 +224,9 @@ static size_t without_blanks(const char *line, size_t len)
 	return len;
 }
 
-/* The number at the end of the line, taken off with the blanks before it. Return: false: there is none. */
+/*
+ * Remove the number at the end of a line with the blanks before it. Return: whether it was there.
+ */
 static bool take_weight(const char *line, size_t *len, double *ret_weight)
 {
 	const char *space = memrchr(line, ' ', *len);
@@ -269,7 +276,7 @@ const struct sb_fg_reader sb_fg_reader_folded = { .name = "folded", .sniff = sni
 
 /* ---- comparisons ---- */
 
-/* "#n;12;3.5": of the next line. Return: false: it is another comment. */
+/* "#n;12;3.5", which belongs to the next line. Return: false for any other comment. */
 static bool take_samples(struct sb_fg *fg, const char *line, size_t len)
 {
 	static const char head[] = "#n;";
@@ -300,7 +307,7 @@ static bool is_measure(const char *unit)
 
 static void set_squares(struct sb_fg *fg)
 {
-	struct sb_fg_pair *pair = &fg->pair;
+	struct sb_tree_pair *pair = &fg->pair;
 	bool is_unknown = !fg->has_samples && is_measure(sb_fg_fact(&fg->facts, "unit"));
 	int side;
 
@@ -335,13 +342,13 @@ static int feed_pair(struct sb_fg *fg, const char *line, size_t len)
 	if (fg->tree.in_order)
 		sb_fg_complain(fg, SB_FG_NO_ORDER);
 	fg->tree.in_order = false;
-	fg->tree.adding = &fg->pair;
+	fg->adding = &fg->pair;
 	err = add_stack(fg, line, len, fg->pair.weight[0] + fg->pair.weight[1]);
-	fg->tree.adding = NULL;
+	fg->adding = NULL;
 	return err;
 }
 
-/* Our header says what it is. Return: 1: a comparison, 0: none, -1: it is no header of ours. */
+/* Look for our header. Return: 1 if it says comparison; 0 if not; -1 if it is not our header. */
 static int sniff_header(const char *line, size_t len)
 {
 	if (!starts_with(line, len, "#stackbpf;"))
@@ -349,7 +356,7 @@ static int sniff_header(const char *line, size_t len)
 	return memmem(line, len, ";norm=", 6) != NULL;
 }
 
-/* Two numbers at the end of each line that is no comment, and that is whole. */
+/* Return: whether each complete line that is not a comment ends with two numbers. */
 static bool sniff_pair(const char *head, size_t len)
 {
 	size_t at, end, line_len, nr = 0;
@@ -367,7 +374,7 @@ static bool sniff_pair(const char *head, size_t len)
 			return sniff_header(head + at, line_len);
 		if (!line_len || head[at] == '#')
 			continue;
-		/* The last one may be cut; if it is all there is, it is looked at. */
+		/* The last line may be incomplete; it is used only if there is no other. */
 		if (!newline && nr)
 			break;
 		if (!take_weight(head + at, &line_len, &weight) ||

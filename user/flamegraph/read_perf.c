@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `perf script` text: a line for the sample, its frames leaf first, an empty line:
+ * The text of `perf script`: a line for the sample, its frames leaf first, an empty line:
  *
  *	ssh worker  24636/25607 [000] 94564.109216:     250000 cpu-clock:u:
  *		    7f2a3c4d5e6f memcpy+0x12 (/usr/lib/libc.so.6)
  *		          401234 main (inlined)
  *
- * Each sample weighs 1: with -F the period is the kernel's guess of what a sample stands for. Names
- * come out as users of stackcollapse-perf.pl know them.
+ * Each sample has weight 1: with -F the period is the kernel's estimate of what a sample stands
+ * for. Names are those that stackcollapse-perf.pl makes.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "flamegraph/reader.h"
 #include "flamegraph/text.h"
 
-#define EVENT_BYTES_MAX 256 /* longest that is compared; "cpu/event=0xc0,umask=1/u" is long */
+#define EVENT_BYTES_MAX 256 /* that are compared; "cpu/event=0xc0,umask=1/u" is a long one */
 
 struct token {
 	const char *at;
@@ -47,7 +47,7 @@ static bool is_all(const struct token *token, const char *allowed)
 	return token->len > 0;
 }
 
-/* "1234" or "1234/1235"; perf writes -1 for what it does not know. */
+/* "1234" or "1234/1235"; perf writes -1 if it does not know it. */
 static bool is_pid(const struct token *token)
 {
 	return is_all(token, "0123456789/-") && isdigit((unsigned char)token->at[token->len - 1]);
@@ -62,11 +62,11 @@ static bool is_time(const struct token *token)
 
 struct sample {
 	struct token comm, event;
-	struct token rest; /* behind the event: fields of a tracepoint, or the only frame */
+	struct token rest; /* after the event: fields of a tracepoint, or the only frame */
 	bool has_time;
 };
 
-/* Names of threads have spaces: the name ends where the first number follows. */
+/* Names of threads may contain spaces: the name ends before the first number. */
 static bool parse_sample(const char *line, size_t len, struct sample *ret_sample)
 {
 	const char *p = line, *end = line + len;
@@ -160,7 +160,7 @@ static enum sb_fg_kind kind_of_dso(const struct token *dso)
 	return SB_FG_PLAIN;
 }
 
-/* Without "+0x12" and without the arguments, but "(anonymous namespace)" and Go's "(*T)" stay. */
+/* Remove "+0x12" and arguments, but keep "(anonymous namespace)" and Go's "(*T)". */
 static void tidy(struct token *symbol)
 {
 	static const char anonymous[] = "(anonymous namespace)", call[] = "operator()";
@@ -191,14 +191,14 @@ static void tidy(struct token *symbol)
 	}
 }
 
-/* "[libfoo.so]" for what has no name, or "[unknown]". */
+/* Name code without a symbol: "[libfoo.so]" or "[unknown]". */
 static int add_unknown(struct sb_fg *fg, const struct token *dso)
 {
 	const char *slash = memrchr(dso->at, '/', dso->len);
 	const char *base = slash ? slash + 1 : dso->at;
 	int len = (int)(dso->at + dso->len - base);
-	char name[SB_FG_NAME_MAX];
-	struct sb_fg_tree_frame frame = { .name = name, .kind = SB_FG_UNKNOWN };
+	char name[SB_TREE_NAME_MAX];
+	struct sb_tree_frame frame = { .name = name, .kind = SB_FG_UNKNOWN };
 
 	if (!len || token_is(dso, "[unknown]"))
 		frame.len = (size_t)snprintf(name, sizeof(name), "[unknown]");
@@ -213,7 +213,7 @@ static int add_unknown(struct sb_fg *fg, const struct token *dso)
 
 static int add_named(struct sb_fg *fg, const char *name, size_t len, enum sb_fg_kind kind)
 {
-	struct sb_fg_tree_frame frame;
+	struct sb_tree_frame frame;
 
 	/* Java's descriptors: "Ljava/util/Map;::get". */
 	if (fg->perf_comm.len >= 4 && !memcmp(fg->perf_comm.s, "java", 4) && len &&
@@ -229,7 +229,10 @@ static int add_named(struct sb_fg *fg, const char *name, size_t len, enum sb_fg_
 	return sb_fg_pending_add(&fg->pending, &frame);
 }
 
-/* perf map files may hold "outer->inner": one compiled body, inlined functions to the right. */
+/*
+ * perf map files may contain "outer->inner": one compiled function, and on the right what is
+ * inlined.
+ */
 static int add_symbol(struct sb_fg *fg, const struct token *symbol, enum sb_fg_kind kind)
 {
 	const char *name = symbol->at, *last, *next;
@@ -237,7 +240,7 @@ static int add_symbol(struct sb_fg *fg, const struct token *symbol, enum sb_fg_k
 	int err = 0;
 
 	while (kind == SB_FG_JIT && !err && (last = memmem(name, len, "->", 2))) {
-		/* Leaf first: from the right. */
+		/* From the right, because frames are collected leaf first. */
 		while ((next = memmem(last + 2, (size_t)(name + len - last - 2), "->", 2)))
 			last = next;
 		err = add_named(fg, last + 2, (size_t)(name + len - last - 2), SB_FG_INLINED);
@@ -251,7 +254,7 @@ static int add_frame(struct sb_fg *fg, struct frame_line *line)
 	if (!line->symbol.len || token_is(&line->symbol, "[unknown]"))
 		return add_unknown(fg, &line->dso);
 	if (line->symbol.at[0] == '(' && !memmem(line->symbol.at, line->symbol.len, "::", 2))
-		return 0; /* the name of a process, of old versions */
+		return 0; /* the name of a process; old versions print it here */
 	tidy(&line->symbol);
 	return add_symbol(fg, &line->symbol, kind_of_dso(&line->dso));
 }
@@ -267,7 +270,7 @@ static int finish(struct sb_fg *fg)
 	return err;
 }
 
-/* Of several events only the first: their sum would mean nothing. */
+/* Accept only the first of several events: their sum would have no meaning. */
 static bool is_wanted(struct sb_fg *fg, const struct token *event)
 {
 	size_t len = event->len < EVENT_BYTES_MAX ? event->len : EVENT_BYTES_MAX;
@@ -322,8 +325,8 @@ static int feed(struct sb_fg *fg, const char *line, size_t len)
 }
 
 /*
- * The first line is a sample that ends behind its event or with a frame, or one with a frame below.
- * No folded line ends like that.
+ * The first line is a sample that ends with its event or with a frame, or it is followed by a
+ * frame. No folded line ends like that.
  */
 static bool sniff(const char *head, size_t len)
 {

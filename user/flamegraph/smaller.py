@@ -4,7 +4,7 @@
 JavaScript: comments and what nobody needs of space go; ends of lines stay where a statement may end. What is declared
 in the text gets a short name, one for each name wherever it stands, so that whatever a name refers to in its place
 stays what it was; names of properties stay. Of the language, this knows what our pages are written in, and refuses
-the rest. tests/unit/smaller.js compares what was meant with what came of it, by the grammar.
+the rest. tests/unit/flamegraph/smaller.js compares what was meant with what came of it, by the grammar.
 """
 import collections
 import itertools

@@ -18,22 +18,23 @@
 #include "flamegraph/text.h"
 #include "flamegraph/tree.h"
 #include "flamegraph/viewer.h"
+#include "kinds/view_kind.h"
 
 #define WIDTH_PX	 1200.0
 #define PAD_PX		 12.0 /* left and right of the frames */
 #define TITLE_EM	 1.5  /* of the font size of frames */
 #define TEXT_PAD_PX	 3.0
-/* Narrower boxes of cut frames share one path: ten bytes each instead of a hundred. */
+/*
+ * Narrower boxes of cut frames share one path, which takes ten bytes for each instead of a hundred.
+ */
 #define CUT_WIDTH_MIN_PX 3.0
-/* A tooltip of more is not read; the embedded data has names whole. */
+/* Longest tooltip. Longer ones are not read; the embedded data has the whole names. */
 #define TITLE_LEN_MAX	 1024
 #define FEW_SAMPLES	 100
 #define ROOT_NAME	 "all"
 
-struct run;
-
 struct picture {
-	const struct sb_fg_tree *tree;
+	const struct sb_tree *tree;
 	const struct sb_fg_facts *facts;
 	const struct sb_fg_opts *opts;
 	FILE *file;
@@ -42,22 +43,22 @@ struct picture {
 	struct sb_fg_palette_map map;
 	bool is_map_changed;
 	struct sb_fg_name_attrs attrs;
-	const char *kind;      /* of the run; NULL: not known */
-	const struct run *run; /* what is known of that kind, or NULL */
-	struct sb_str unit;    /* escaped */
-	double total;	       /* of the whole width */
-	double factor;	       /* weights are shown times this */
+	const char *kind;		 /* of the profile; NULL: not known */
+	const struct sb_view_kind *view; /* that recorded it; NULL: none of ours */
+	struct sb_str unit;		 /* escaped */
+	double total;			 /* weight of the whole width */
+	double factor;			 /* weights are multiplied by it to be shown */
 	double px_per_weight;
 	double width, font_px, frame_px, top, bottom; /* pixels */
 	bool has_kind[SB_FG_KIND_MAX];
 	bool is_diff;
 	struct sb_fg_diff diff;
-	bool is_partly_kept;  /* the embedded data is what is drawn, not all */
-	uint64_t nr_repaired; /* bytes that no XML file can hold */
+	bool is_partly_kept;  /* the embedded data has only what is drawn */
+	uint64_t nr_repaired; /* bytes that XML cannot represent */
 	struct sb_str frames, out;
 };
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 static bool is_inverted(const struct picture *picture)
 {
@@ -67,30 +68,6 @@ static bool is_inverted(const struct picture *picture)
 static int add_xml(struct picture *picture, struct sb_str *out, const char *s)
 {
 	return sb_fg_label_add_xml(out, s, strlen(s), &picture->nr_repaired);
-}
-
-/* Kinds of runs. What is not sampled has no error of sampling. */
-static const struct run {
-	const char *kind, *title, *events;
-	bool is_sampled;
-} runs[] = {
-	{ "oncpu", "On-CPU", "samples", true },
-	{ "offcpu", "Off-CPU", "waits", false },
-	{ "wakeup", "Wakeup", "wake-ups", false },
-	{ "offwake", "Off-wake", "waits", false },
-	{ "wall", "Wall-clock", "samples and waits", false },
-	{ "io", "I/O", "calls", false },
-	{ "mem", "Memory", "samples", true },
-	{ "count", "Event", "samples", true },
-};
-
-static const struct run *find_run(const char *kind)
-{
-	for (size_t i = 0; kind && i < SB_ARRAY_SIZE(runs); i++) {
-		if (sb_streq(kind, runs[i].kind))
-			return &runs[i];
-	}
-	return NULL;
 }
 
 static int add_title(struct picture *picture, struct sb_str *out)
@@ -106,11 +83,11 @@ static int add_title(struct picture *picture, struct sb_str *out)
 		return add_xml(picture, out, title);
 	if (picture->is_diff)
 		return sb_str_addf(out, "%s%s: what changed from A to B%s",
-				   picture->run ? picture->run->title : "",
-				   picture->run ? " flame graph" : "Flame graph",
+				   picture->view ? picture->view->title : "",
+				   picture->view ? " flame graph" : "Flame graph",
 				   opts->reverse ? ", by leaf" : "");
-	if (picture->run)
-		return sb_str_addf(out, "%s %s%s%s", picture->run->title, flame, shape,
+	if (picture->view)
+		return sb_str_addf(out, "%s %s%s%s", picture->view->title, flame, shape,
 				   opts->reverse ? ", by leaf" : "");
 	if (sb_streq(flame, ""))
 		return sb_str_addf(out, "Icicle graph%s", opts->reverse ? ", by leaf" : "");
@@ -140,7 +117,7 @@ static int add_share(struct sb_str *out, double share)
 	return sb_str_add(out, " (") ?: sb_fg_label_add_share(out, share) ?: sb_str_addc(out, ')');
 }
 
-/* "3 lost (0.15%) · 1,204 stacks truncated (61.4%)": what the run says it could not see. */
+/* What the recording could not see: "3 lost (0.15%) · 1,204 stacks truncated (61.4%)". */
 static int add_losses(const struct picture *picture, struct sb_str *out)
 {
 	static const struct {
@@ -167,7 +144,7 @@ static int add_losses(const struct picture *picture, struct sb_str *out)
 	return err;
 }
 
-/* What the run itself left out on demand; it is no part of the total. */
+/* What the recording left out on demand; it is not in the total. */
 static int add_left_out(const struct picture *picture, struct sb_str *out)
 {
 	static const struct {
@@ -197,7 +174,7 @@ static int add_accounted(const struct picture *picture, struct sb_str *out)
 			       sb_str_add(out, " accounted for");
 }
 
-/* "sampled less for 3.2 s": so as not to cost too much; weights are right all the same. */
+/* "sampled less for 3.2 s": to limit the overhead; weights are corrected for it. */
 static int add_governed(const struct picture *picture, struct sb_str *out)
 {
 	uint64_t us;
@@ -214,7 +191,7 @@ static int add_few_samples(const struct picture *picture, struct sb_str *out)
 	bool is_known = sb_streq(picture->unit.s, "samples") && picture->factor == 1;
 
 	is_known = fact_number(picture, "n", &nr) || is_known;
-	if (!is_known || nr >= FEW_SAMPLES || (picture->run && !picture->run->is_sampled))
+	if (!is_known || nr >= FEW_SAMPLES || (picture->view && !picture->view->is_estimate))
 		return 0;
 	return add_dot(out) ?: sb_str_add(out, "few samples: shares are rough");
 }
@@ -272,7 +249,7 @@ static int add_subtitle(struct picture *picture, struct sb_str *out)
 		err = add_dot(out) ?: sb_fg_label_add_number(out, (double)val);
 		err = err
 			      ?: sb_str_addf(out, " %s",
-					     picture->run ? picture->run->events : "samples");
+					     picture->view ? picture->view->event : "samples");
 	}
 	err = err ?: add_accounted(picture, out) ?: add_left_out(picture, out);
 	err = err ?: add_losses(picture, out);
@@ -314,7 +291,7 @@ static int add_figures(const struct picture *picture, struct sb_str *out,
 	int err = sb_str_add(out, " (");
 
 	if (picture->is_diff) {
-		struct sb_fg_pair pair = sb_fg_diff_box(picture->tree, box);
+		struct sb_tree_pair pair = sb_fg_diff_box(picture->tree, box);
 
 		err = err ?: sb_fg_diff_add_figures(&picture->diff, out, &pair, picture->unit.s);
 		return err ?: sb_str_addc(out, ')');
@@ -358,7 +335,7 @@ static int add_label(struct picture *picture, struct sb_str *out, const struct s
 					     box_y(picture, box) + floor(picture->frame_px / 2 +
 									 picture->font_px * 0.3));
 		err = err ?: sb_str_addc(out, '>');
-		/* Bytes are counted once, in the title of the box. */
+		/* Bytes are counted once, in the tooltip of the box. */
 		err = err ?: sb_fg_label_add_xml(out, label.s, label.len, NULL);
 		err = err ?: sb_str_add(out, "</text>");
 	}
@@ -376,7 +353,7 @@ static int add_attr(struct picture *picture, struct sb_str *out, const char *nam
 						   sb_str_addc(out, '"');
 }
 
-/* Open the group of a frame, which is a link where --nameattr says so. */
+/* Open the group of a frame, which is a link if --nameattr says so. */
 static int add_group(struct picture *picture, struct sb_str *out,
 		     const struct sb_fg_name_attr *attr)
 {
@@ -392,7 +369,10 @@ static int add_group(struct picture *picture, struct sb_str *out,
 	return err ?: add_attr(picture, out, "class", attr->css_class);
 }
 
-/* The colour a name keeps from one picture to the next; new names get one from the palette. */
+/*
+ * Get the colour that a name keeps from one picture to the next; new names get one from the
+ * palette.
+ */
 static int add_kept_color(struct picture *picture, struct sb_str *out, const char *name, size_t len,
 			  const char *class)
 {
@@ -581,7 +561,7 @@ static int add_colors(const struct picture *picture, struct sb_str *out, bool is
 	return sb_fg_palette_add_css(&picture->palette, is_dark, out);
 }
 
-/* One block for the light, one that adds the dark: the viewer switches the second one's medium. */
+/* One block for light, and one that adds dark, whose medium the viewer switches. */
 static int add_style(const struct picture *picture, struct sb_str *out)
 {
 	int err = sb_str_add(out, "<style>\n") ?: sb_str_add(out, sb_fg_viewer_css);
@@ -624,7 +604,7 @@ static int add_swatch(const struct picture *picture, struct sb_str *out, const c
 	return err;
 }
 
-/* Swatches for the kinds of frames in the picture; one kind alone needs none. */
+/* Swatches for the kinds of frames in the picture, unless there is only one. */
 static int add_legend(const struct picture *picture, struct sb_str *out, double y)
 {
 	static const struct {
@@ -679,7 +659,7 @@ static bool has_legend(const struct picture *picture)
 	return nr > 1 && sb_fg_palette_legend(&picture->palette, SB_FG_PLAIN, class);
 }
 
-/* Title, subtitles, legend. *@y: where the next line would stand. */
+/* Title, subtitles and legend. *@y: where the next line goes. */
 static int add_head(struct picture *picture, struct sb_str *out, const struct sb_str *subtitle,
 		    double *y)
 {
@@ -703,18 +683,19 @@ static int add_head(struct picture *picture, struct sb_str *out, const struct sb
 	return err;
 }
 
-/* How a comparison is made; the sums the viewer has from the data. */
+/* How the comparison was made; the viewer computes the sums from the data. */
 static int add_diff_view(const struct picture *picture, struct sb_str *out)
 {
 	static const char *const widths[] = { "b", "a", "both" };
 	const struct sb_fg_diff *diff = &picture->diff;
-	int err = sb_str_addf(out, " diff=\"%s\" width=\"%s\"", diff->norm,
+	bool is_rate = diff->diff.norm == SB_DIFF_RATE;
+	int err = sb_str_addf(out, " diff=\"%s\" width=\"%s\"", sb_diff_norm_name(diff->diff.norm),
 			      widths[picture->opts->diff_width]);
 
-	if (!err && sb_streq(diff->norm, "rate"))
-		err = sb_str_addf(out, " per_a=\"%.17g\" per_b=\"%.17g\"", diff->per[0],
-				  diff->per[1]);
-	if (!err && diff->rate && sb_streq(diff->norm, "rate"))
+	if (!err && is_rate)
+		err = sb_str_addf(out, " per_a=\"%.17g\" per_b=\"%.17g\"", diff->diff.per[0],
+				  diff->diff.per[1]);
+	if (!err && diff->rate && is_rate)
 		err = sb_str_addf(out, " rate=\"%s\"",
 				  sb_streq(diff->rate, "cpu")	 ? "cpu"
 				  : sb_streq(diff->rate, "cpus") ? "cpus"
@@ -724,7 +705,7 @@ static int add_diff_view(const struct picture *picture, struct sb_str *out)
 	return err;
 }
 
-/* What the viewer has to know beyond what it reads in the data. */
+/* What the viewer must know and cannot read from the data. */
 static int add_view(struct picture *picture, struct sb_str *out)
 {
 	static const char *const shades[] = { "name", "prefix", "place", "module" };
@@ -798,7 +779,7 @@ static int add_ground(struct sb_str *out)
 	return sb_str_add(out, "<rect id=\"bg\" width=\"100%\" height=\"100%\"/>\n");
 }
 
-/* Everything in front of the frames. The frames are done: only then is known what they hold. */
+/* Everything before the frames. It is made after them, when it is known what they contain. */
 static int add_front(struct picture *picture, const struct sb_str *subtitle)
 {
 	struct sb_str *out = &picture->out;
@@ -834,7 +815,7 @@ static int prepare(struct picture *picture)
 	int err;
 
 	picture->kind = sb_fg_fact(picture->facts, "kind");
-	picture->run = find_run(picture->kind);
+	picture->view = sb_view_kind_find(picture->kind);
 	picture->factor = positive(opts->factor, 1);
 	picture->width = positive(opts->width, WIDTH_PX);
 	picture->font_px = positive(opts->fontsize, 12);
@@ -891,7 +872,7 @@ static int lay_out(struct picture *picture)
 
 static int write_data(struct picture *picture)
 {
-	struct sb_fg_tree drawn = {};
+	struct sb_tree drawn = {};
 	int err;
 
 	err = sb_str_add(&picture->out, "</g>\n<metadata>\n") ?:
@@ -904,7 +885,7 @@ static int write_data(struct picture *picture)
 		err = sb_fg_embed_drawn(picture->tree, &picture->layout, &drawn);
 		if (!err) {
 			err = sb_fg_embed(&drawn, picture->facts, picture->file);
-			sb_fg_tree_release(&drawn);
+			sb_tree_release(&drawn);
 		}
 	}
 	return err ?: sb_str_add(&picture->out, "</metadata>\n<script><![CDATA[\n") ?:
@@ -957,7 +938,7 @@ static int draw_nothing(struct picture *picture)
 	return err ?: -ENODATA;
 }
 
-int sb_fg_svg(const struct sb_fg_tree *tree, const struct sb_fg_facts *facts,
+int sb_fg_svg(const struct sb_tree *tree, const struct sb_fg_facts *facts,
 	      const struct sb_fg_opts *opts, FILE *out)
 {
 	struct picture picture = { .tree = tree, .facts = facts, .opts = opts, .file = out };

@@ -11,6 +11,8 @@
 
 #define IDLE_ROOT "[idle]"
 
+const struct sb_tree_frame sb_fg_frame_empty = { .name = "[empty]", .len = 7, .kind = SB_FG_MARK };
+
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 /* Eight bytes at once: the high bit of a byte is set if it is above 0x7e or below 0x20. */
@@ -37,7 +39,7 @@ bool sb_fg_text_is_plain(const char *s, size_t len)
 	return !bad;
 }
 
-/* Return: the length of the character at @s, 0: it may not be shown. */
+/* Return: the length of the character at @s; 0 if it may not be shown. */
 static size_t utf8_len(const unsigned char *s, size_t len)
 {
 	uint32_t rune;
@@ -85,7 +87,7 @@ bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight)
 	weight = (double)whole;
 	if (p < end && *p == '.') {
 		for (p++; p < end && *p >= '0' && *p <= '9'; p++) {
-			/* Both are exact below 2^53; more digits a double does not keep. */
+			/* Both are exact below 2^53; a double cannot keep more digits. */
 			if (weight > 9e14 || scale > 9e14)
 				continue;
 			weight = weight * 10 + (*p - '0');
@@ -146,7 +148,10 @@ static enum sb_fg_kind kind_of_annotation(char letter)
 
 static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_kind otherwise)
 {
-	/* By the beginning; what ends in ] is the whole name. The viewer has the same list. */
+	/*
+	 * Forms by their beginning; one that ends with ] is the whole name. The viewer has the same
+	 * list.
+	 */
 	static const struct {
 		const char *head;
 		enum sb_fg_kind kind;
@@ -175,33 +180,37 @@ static enum sb_fg_kind kind_of_shape(const char *name, size_t len, enum sb_fg_ki
 	return is_unknown(name, len) ? SB_FG_UNKNOWN : otherwise;
 }
 
-struct sb_fg_tree_frame sb_fg_frame_parse(const char *name, size_t len)
+enum sb_fg_kind sb_fg_kind_by_name(const char *name, size_t len, enum sb_fg_kind otherwise)
 {
-	struct sb_fg_tree_frame frame = { .name = name, .len = len, .kind = SB_FG_PLAIN };
-	char last = len ? name[len - 1] : 0;
+	/* A file can have any name. */
+	if (otherwise == SB_FG_FILE || otherwise == SB_FG_IDLE)
+		return otherwise;
+	if (otherwise == SB_FG_PLAIN && len && len <= 2 && name[0] == '-' && name[len - 1] == '-')
+		return SB_FG_DELIMITER;
+	return kind_of_shape(name, len, otherwise);
+}
 
-	if (last == ']') {
-		if (len > 4 && name[len - 4] == '_' && name[len - 3] == '[') {
-			frame.kind = kind_of_annotation(name[len - 2]);
-			if (frame.kind != SB_FG_PLAIN)
-				frame.len -= 4;
-		}
-		/* A file may have any name, and what is idle none. */
-		if (frame.kind != SB_FG_FILE && frame.kind != SB_FG_IDLE)
-			frame.kind = kind_of_shape(name, frame.len, frame.kind);
-	} else if (last == '-' && (len == 1 || (len == 2 && name[0] == '-'))) {
-		frame.kind = SB_FG_DELIMITER;
+struct sb_tree_frame sb_fg_frame_parse(const char *name, size_t len)
+{
+	struct sb_tree_frame frame = { .name = name, .len = len, .kind = SB_FG_PLAIN };
+
+	if (len > 4 && name[len - 1] == ']' && name[len - 3] == '[' && name[len - 4] == '_') {
+		frame.kind = kind_of_annotation(name[len - 2]);
+		if (frame.kind != SB_FG_PLAIN)
+			frame.len -= 4;
 	}
+	frame.kind = sb_fg_kind_by_name(name, frame.len, frame.kind);
 	return frame;
 }
 
-bool sb_fg_frame_is_idle_root(const struct sb_fg_tree_frame *frame)
+static bool is_idle_root(const struct sb_tree_frame *frame)
 {
 	return frame->kind == SB_FG_IDLE && frame->len == sizeof(IDLE_ROOT) - 1 &&
 	       !memcmp(frame->name, IDLE_ROOT, frame->len);
 }
 
-enum sb_fg_kind sb_fg_frame_under(enum sb_fg_kind kind, enum sb_fg_kind above)
+/* The kind of a frame below others: plain frames get @above; SB_FG_IDLE applies to all code. */
+static enum sb_fg_kind kind_below(enum sb_fg_kind kind, enum sb_fg_kind above)
 {
 	const uint32_t code = 1u << SB_FG_PLAIN | 1u << SB_FG_KERNEL | 1u << SB_FG_INLINED |
 			      1u << SB_FG_JIT | 1u << SB_FG_WAKER | 1u << SB_FG_UNKNOWN |
@@ -212,10 +221,13 @@ enum sb_fg_kind sb_fg_frame_under(enum sb_fg_kind kind, enum sb_fg_kind above)
 	return kind == SB_FG_PLAIN ? above : kind;
 }
 
-enum sb_fg_kind sb_fg_frame_after(const struct sb_fg_tree_frame *frame, enum sb_fg_kind before)
+void sb_fg_frame_place(struct sb_tree_frame *frame, bool is_root, enum sb_fg_kind *above)
 {
-	if (frame->kind != SB_FG_DELIMITER || before == SB_FG_IDLE)
-		return before;
-	/* A waker's stack is delimited once more; it remains a waker's. */
-	return frame->len == 2 || before == SB_FG_WAKER ? SB_FG_WAKER : SB_FG_KERNEL;
+	if (is_root && is_idle_root(frame))
+		*above = SB_FG_IDLE;
+	else if (frame->kind != SB_FG_DELIMITER)
+		frame->kind = *above == SB_FG_PLAIN ? frame->kind : kind_below(frame->kind, *above);
+	else if (*above != SB_FG_IDLE && *above != SB_FG_WAKER)
+		/* The stack of a waker has one more delimiter, and stays a waker's. */
+		*above = frame->len == 2 ? SB_FG_WAKER : SB_FG_KERNEL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Foreign text made fit for a tree, and what the shape of a frame's name says. */
+/* Cleans text of others for the tree, and tells from a frame's name what it is. Thread: any. */
 #ifndef SB_FLAMEGRAPH_TEXT_H
 #define SB_FLAMEGRAPH_TEXT_H
 
@@ -9,38 +9,51 @@
 #include "base/str.h"
 #include "flamegraph/tree.h"
 
-/* Return: true if @s is printable ASCII only, so that it need not be cleaned. Fast. */
+/* Return: whether @s is printable ASCII only, so that it need not be cleaned. Fast. */
 bool sb_fg_text_is_plain(const char *s, size_t len);
 
 /*
- * Append @s to @out as XML 1.0 can hold it and a reader can trust it: a tab becomes a space; each byte of what may not
- * be shown (base/utf8.h) becomes U+FFFD.
- * Return: the number of replaced bytes (tabs not counted), or -ENOMEM.
+ * Append @s as XML 1.0 can hold it: a tab becomes a space; each byte of what may not be shown
+ * (base/utf8.h) becomes U+FFFD. Return: how many bytes were replaced, without tabs; -ENOMEM.
  */
 long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 
 /*
- * A count: all of @s is a whole or decimal number without sign and exponent, at most 2^63. "5." is
- * one, ".5" is none. Return: false if it is none.
+ * Parse a weight: all of @s must be a whole or decimal number without sign and exponent, at most
+ * 2^63. "5." is valid, ".5" is not. Return: whether it is valid.
  */
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
 
 /*
- * The kind of a frame by its name: an annotation _[k] _[i] _[j] _[w] _[f] _[p] _[z] is taken off, "-" and
- * "--" delimit, "[unknown]" and "[module+0x12]" are unknown, "[truncated: ...]", "[Missed ...]" and
- * "[empty]" are marks, "[running]" and the like say what a thread was doing. The result points into
- * @name.
+ * Tell name and kind of a frame from its text. An annotation _[k] _[i] _[j] _[w] _[f] _[p] _[z]
+ * tells the kind and is removed. "-" and "--" are delimiters, "[unknown]" and "[module+0x12]"
+ * unknown, "[truncated: ...]", "[Missed ...]" and "[empty]" marks; "[running]" and the like tell
+ * the state of a thread. The result borrows from @name.
  */
-struct sb_fg_tree_frame sb_fg_frame_parse(const char *name, size_t len);
+struct sb_tree_frame sb_fg_frame_parse(const char *name, size_t len);
 
-/*
- * What a delimiter says about the frames behind it: SB_FG_KERNEL behind "-", SB_FG_WAKER behind
- * "--". Under an idle root it says nothing.
+/* "[empty]", a mark that stands for a frame without a name. */
+extern const struct sb_tree_frame sb_fg_frame_empty;
+
+/**
+ * sb_fg_kind_by_name() - tell the kind of a frame by the form of its name
+ * @otherwise: the kind that is known; SB_FG_PLAIN: none
+ *
+ * Knows the same forms as sb_fg_frame_parse(), but no annotations. SB_FG_FILE and SB_FG_IDLE are
+ * kept, because such frames can have any name.
+ *
+ * Return: the kind that the name tells, else @otherwise.
  */
-enum sb_fg_kind sb_fg_frame_after(const struct sb_fg_tree_frame *frame, enum sb_fg_kind before);
-/* "[idle]": if it is the outermost frame, what is above it is SB_FG_IDLE. */
-bool sb_fg_frame_is_idle_root(const struct sb_fg_tree_frame *frame);
-/* The kind of a frame behind those: plain ones take @above over; SB_FG_IDLE all code does. */
-enum sb_fg_kind sb_fg_frame_under(enum sb_fg_kind kind, enum sb_fg_kind above);
+enum sb_fg_kind sb_fg_kind_by_name(const char *name, size_t len, enum sb_fg_kind otherwise);
+
+/**
+ * sb_fg_frame_place() - adjust the kind of a frame to the frames above it in its stack
+ * @is_root: whether it is the first frame of the stack
+ * @above: what the frames above imply; SB_FG_PLAIN before the first frame; updated for the next
+ *
+ * Call it for each frame of a stack, root first. Plain frames after the delimiter "-" become
+ * SB_FG_KERNEL, after "--" SB_FG_WAKER. All code below a root frame "[idle]" becomes SB_FG_IDLE.
+ */
+void sb_fg_frame_place(struct sb_tree_frame *frame, bool is_root, enum sb_fg_kind *above);
 
 #endif

@@ -8,19 +8,19 @@
 #include "base/str.h"
 #include "base/utf8.h"
 
-/* What stackcollapse-perf.pl appends and flamegraph.pl understands. */
+/* The suffixes of stackcollapse-perf.pl, which flamegraph.pl understands. */
 static const char *const annotations[SB_FRAME_KIND_MAX] = {
 	[SB_FRAME_INLINED] = "_[i]",
 	[SB_FRAME_JIT] = "_[j]",
 	[SB_FRAME_KERNEL] = "_[k]",
 	[SB_FRAME_KERNEL_INLINED] = "_[k]",
-	/* Ours: flamegraph(1). */
+	/* Our own suffixes, see flamegraph(1). */
 	[SB_FRAME_FILE] = "_[f]",
 	[SB_FRAME_INTERP] = "_[p]",
 	[SB_FRAME_WAKER] = "_[w]",
 };
 
-/* Bytes that would break the line apart: ; separates frames, controls separate lines. */
+/* Replace bytes that would break the line: ';' separates frames, control characters end lines. */
 static int add_clean(struct sb_str *str, const char *s)
 {
 	size_t len = strlen(s);
@@ -37,13 +37,84 @@ static int add_clean(struct sb_str *str, const char *s)
 	return 0;
 }
 
+/* Names of marks: the part before their text, or the whole name. */
+static const char *const marks[SB_ATTR_KIND_MAX] = {
+	[SB_ATTR_IDLE] = "[idle: ",
+	[SB_ATTR_LOCK] = "[lock: ",
+	[SB_ATTR_BLOCKED] = "[blocked]",
+	[SB_ATTR_STOPPED] = "[stopped]",
+	[SB_ATTR_RUNNING] = "[running]",
+	[SB_ATTR_RUNQUEUE] = "[runqueue]",
+	[SB_ATTR_THROTTLED] = "[throttled]",
+	[SB_ATTR_NOT_SAMPLED] = "[running: not sampled]",
+	[SB_ATTR_ALL_IDLE] = "[idle]",
+	[SB_ATTR_TRUNCATED] = "truncated: ",
+	[SB_ATTR_LOST_STACK] = "[lost stack]",
+	[SB_ATTR_LOST_OBJECT] = "[lost object]",
+	[SB_ATTR_RESIDUAL] = "[residual]",
+};
+
+int sb_fold_attr(struct sb_str *str, const struct sb_attr *attr)
+{
+	switch (attr->kind) {
+	case SB_ATTR_PROCESS:
+		return sb_str_addf(str, "%s-%u", attr->text, attr->pid);
+	case SB_ATTR_THREAD:
+		return sb_str_addf(str, "%s-%u/%u", attr->text, attr->pid, attr->tid);
+	case SB_ATTR_CPU:
+		return sb_str_addf(str, "cpu %u", attr->cpu);
+	case SB_ATTR_LABEL:
+		return sb_str_addf(str, "%s=%s", attr->key, attr->text);
+	case SB_ATTR_IDLE:
+	case SB_ATTR_LOCK:
+		return sb_str_addf(str, "%s%s]", marks[attr->kind], attr->text);
+	case SB_ATTR_TRUNCATED:
+		return sb_str_addf(str, "[%s%s%s%s]", attr->key ? attr->key : "",
+				   attr->key ? " " : "", marks[attr->kind], attr->text);
+	default:
+		return sb_str_add(str, marks[attr->kind] ? marks[attr->kind] : attr->text);
+	}
+}
+
+enum sb_attr_kind sb_fold_mark_kind(const char *name)
+{
+	size_t len = strlen(name);
+	int kind;
+
+	if (name[0] != '[' || name[len - 1] != ']')
+		return SB_ATTR_NONE;
+	if (strstr(name, marks[SB_ATTR_TRUNCATED]))
+		return SB_ATTR_TRUNCATED;
+	for (kind = SB_ATTR_IDLE; kind < SB_ATTR_KIND_MAX; kind++)
+		if (kind == SB_ATTR_IDLE || kind == SB_ATTR_LOCK
+			    ? !strncmp(name, marks[kind], strlen(marks[kind]))
+			    : sb_streq(name, marks[kind]))
+			return (enum sb_attr_kind)kind;
+	return SB_ATTR_NONE;
+}
+
+int sb_fold_unnamed(struct sb_str *str, const char *module, const uint64_t *addr)
+{
+	size_t len = strlen(module);
+
+	if (!len)
+		return sb_str_add(str, "[unknown]");
+	if (module[0] == '[' && module[len - 1] == ']') {
+		module++;
+		len -= 2;
+	}
+	if (!addr)
+		return sb_str_addf(str, "[%.*s]", (int)len, module);
+	return sb_str_addf(str, "[%.*s+0x%llx]", (int)len, module, (unsigned long long)*addr);
+}
+
 static bool is_code(const struct sb_frame *frame)
 {
 	return frame->kind != SB_FRAME_ROOT && frame->kind != SB_FRAME_DELIMITER &&
 	       frame->kind != SB_FRAME_MARK && frame->kind != SB_FRAME_FILE;
 }
 
-/* Where in the code it is, as far as it was asked for. */
+/* Append where in the code the frame is, as the options ask. */
 static int add_place(struct sb_str *str, const struct sb_frame *frame,
 		     const struct sb_fold_opts *opts)
 {
@@ -82,7 +153,9 @@ int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame, const struct
 	return err;
 }
 
-/* Readers skip a line that has no space (and so no weight); hence none may be in it. */
+/*
+ * Readers skip a line without a space, because it has no weight; so the header must not have one.
+ */
 static int add_header_value(struct sb_str *str, const char *value)
 {
 	size_t at = str->len;
@@ -108,26 +181,32 @@ int sb_fold_header(struct sb_str *str, const struct sb_profile *profile)
 	return err;
 }
 
+int sb_fold_frames(struct sb_str *str, const struct sb_profile *profile, const struct sb_row *row,
+		   const struct sb_fold_opts *opts)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < row->nr && !err; i++) {
+		err = i ? sb_str_addc(str, ';') : 0;
+		err = err ?: sb_fold_frame(str, sb_profile_frame_at(profile, row->frames[i]), opts);
+	}
+	return err;
+}
+
 int sb_fold_stack(struct sb_str *str, const struct sb_profile *profile, size_t i,
 		  const struct sb_fold_opts *opts)
 {
-	uint64_t weight;
-	size_t nr, at, begin = str->len;
-	const uint32_t *ids = sb_profile_stack_at(profile, i, &nr, &weight);
-	int err = 0;
+	const struct sb_row row = sb_profile_row_at(profile, i);
+	size_t begin = str->len;
+	int err = sb_fold_frames(str, profile, &row, opts);
 
-	for (at = 0; at < nr && !err; at++) {
-		if (at)
-			err = sb_str_addc(str, ';');
-		if (!err)
-			err = sb_fold_frame(str, sb_profile_frame_at(profile, ids[at]), opts);
-	}
-	/* Else the line would be a comment. */
+	/* Otherwise the line would be a comment. */
 	if (!err && str->len > begin && str->s[begin] == '#')
 		str->s[begin] = '?';
 	if (!err)
 		err = sb_str_addc(str, ' ');
-	return err ? err : sb_str_addu(str, weight);
+	return err ? err : sb_str_addu(str, row.weight);
 }
 
 int sb_fold(const struct sb_profile *profile, const struct sb_fold_opts *opts,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A profile as folded text: "root;...;leaf weight". */
+/*
+ * Writes profiles as folded text: "root;...;leaf weight", and names the frames in it. Thread: any.
+ */
 #ifndef SB_MODEL_FOLD_H
 #define SB_MODEL_FOLD_H
 
@@ -19,19 +21,40 @@ struct sb_fold_opts {
 	uint64_t limit; /* heaviest stacks only; 0: all */
 };
 
-/* Append frame @frame as one frame of folded text: without ; and line breaks in it. 0 or -ENOMEM. */
+/*
+ * Append the name of the frame that shows @attr: "nginx-12/13", "[idle: epoll]". Return: 0 or
+ * -ENOMEM.
+ */
+int sb_fold_attr(struct sb_str *str, const struct sb_attr *attr);
+
+/* Return: the kind of the mark that sb_fold_attr() would name so; SB_ATTR_NONE if there is none. */
+enum sb_attr_kind sb_fold_mark_kind(const char *name);
+
+/*
+ * Append a name for code without a symbol: "[libc.so.6+0x1234]"; "[libc.so.6]" if @addr, the
+ * address in the module, is NULL; "[unknown]" if @module is empty. Return: 0 or -ENOMEM.
+ */
+int sb_fold_unnamed(struct sb_str *str, const char *module, const uint64_t *addr);
+
+/* Append a frame, with its ';' and line breaks replaced. Return: 0 or -ENOMEM. */
 int sb_fold_frame(struct sb_str *str, const struct sb_frame *frame,
 		  const struct sb_fold_opts *opts);
 
-/* Append the lines of sb_fold(), without a newline: the header; stack @i. Return: 0 or -ENOMEM. */
+/* Append the frames of a row of @profile, root first, with ; between them. Return: 0 or -ENOMEM. */
+int sb_fold_frames(struct sb_str *str, const struct sb_profile *profile, const struct sb_row *row,
+		   const struct sb_fold_opts *opts);
+
+/*
+ * Append one line of sb_fold(), without a newline: the header, or stack @i. Return: 0 or -ENOMEM.
+ */
 int sb_fold_header(struct sb_str *str, const struct sb_profile *profile);
 int sb_fold_stack(struct sb_str *str, const struct sb_profile *profile, size_t i,
 		  const struct sb_fold_opts *opts);
 
 /*
- * Call @fn with each line, header first, without its newline; stacks that the options make equal
- * stay separate lines, which every reader adds up.
- * Return: 0, -ENOMEM, or what @fn returned when negative.
+ * Call @fn with each line, the header first, without its newline. @line is valid during the call.
+ * Stacks that look equal with these options are separate lines, which readers sum up. Return: 0;
+ * -ENOMEM; or what @fn returned if that is negative.
  */
 int sb_fold(const struct sb_profile *profile, const struct sb_fold_opts *opts,
 	    int (*fn)(void *arg, const char *line, size_t len), void *arg);

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/fold.h"
 
 #define NONE SIZE_MAX
 
@@ -14,24 +15,21 @@ struct frame {
 	enum sb_frame_kind kind;
 };
 
-/* Marks behind a stack that say what its thread was doing; '*' stands for any text. */
-static const char *const state_marks[] = {
-	"[idle: *]", "[lock: *]",  "[blocked]",	  "[stopped]",
-	"[running]", "[runqueue]", "[throttled]",
-};
-
-/* Where the resolver leaves off the kernel stack of a thread that gave its CPU away. */
+/* Functions where the resolver stops unwinding a thread that gave up its CPU. */
 static const char *const scheduler[] = {
 	"schedule*", "preempt_schedule*", "io_schedule*", "*cond_resched*", "rt_mutex_schedule",
 };
 
-/* Where the kernel's part of a stack begins: folded text need not say which frames are the kernel's. */
+/*
+ * First functions of the kernel's part of a stack: folded text may not say which frames are the
+ * kernel's.
+ */
 static const char *const kernel_entries[] = {
 	"entry_SYSCALL_*", "do_syscall_64", "asm_exc_*",      "asm_sysvec_*",
 	"el0t_64_sync*",   "el0_svc*",	    "ret_from_fork*",
 };
 
-/* What C libraries and languages wait in: no function of a program. */
+/* Functions of C libraries and languages that wait: not part of the program. */
 static const char *const primitives[] = {
 	/* C libraries */
 	"*futex*",
@@ -156,12 +154,9 @@ static bool is_code(const struct frame *frame)
 	return frame->kind != SB_FRAME_ROOT && frame->kind != SB_FRAME_MARK && !is_kernel(frame);
 }
 
-/* Those of them that say that it waited. */
-static const char *const wait_marks[] = { "[idle: *]", "[lock: *]", "[blocked]", "[stopped]" };
-
 /*
- * Return: how many frames are left without the waker's and the state's, which stand behind a stack. *ret_is_wait: one of
- * them says that the thread waited.
+ * Return: how many frames are left without those of the waker and the state, which are at the end
+ * of a stack. *ret_is_wait is set if one of them says that the thread waited.
  */
 static size_t without_state(const struct sb_owner_path *path, bool *ret_is_wait)
 {
@@ -170,19 +165,22 @@ static size_t without_state(const struct sb_owner_path *path, bool *ret_is_wait)
 	while (nr) {
 		const struct frame frame = at(path, nr - 1);
 
-		/* Marks that were read from a file have any kind. */
+		/* Marks that were read from a file can have any kind. */
+		const enum sb_attr_kind mark = sb_fold_mark_kind(frame.name);
+
 		if (frame.kind != SB_FRAME_WAKER && frame.kind != SB_FRAME_DELIMITER &&
-		    (*frame.name != '[' ||
-		     !is_among(state_marks, SB_ARRAY_SIZE(state_marks), frame.name)))
+		    (mark < SB_ATTR_IDLE || mark > SB_ATTR_THROTTLED))
 			break;
-		if (is_among(wait_marks, SB_ARRAY_SIZE(wait_marks), frame.name))
-			*ret_is_wait = true;
+		*ret_is_wait |= mark >= SB_ATTR_IDLE && mark <= SB_ATTR_STOPPED;
 		nr--;
 	}
 	return nr;
 }
 
-/* Return: where the kernel's part of the first @nr frames begins, which end in the scheduler; @nr: they do not. */
+/*
+ * Return: where the kernel's part of the first @nr frames begins; @nr if they do not end in the
+ * scheduler.
+ */
 static size_t kernel_begin(const struct sb_owner_path *path, size_t nr)
 {
 	struct frame frame = at(path, nr - 1);
@@ -209,10 +207,13 @@ size_t sb_owner_find(const struct sb_owner_path *path)
 	if (!nr)
 		return path->nr - 1;
 	frame = at(path, leaf);
-	/* Nobody owns what only a process's or a thread's name stands for. */
+	/* A stack that is only the name of a process or a thread has no function. */
 	if (frame.kind == SB_FRAME_ROOT)
 		return path->nr - 1;
-	/* The kernel leaves its scheduler's functions out of the stack of a thread that slept before the run began. */
+	/*
+	 * For a thread that slept before the recording began, the kernel omits its scheduler's
+	 * functions.
+	 */
 	if (!is_wait && !is_scheduler(&frame))
 		return leaf;
 	begin = kernel_begin(path, nr);
@@ -230,6 +231,6 @@ size_t sb_owner_find(const struct sb_owner_path *path)
 		if (!is_among(primitives, SB_ARRAY_SIZE(primitives), frame.name))
 			return user - 1;
 	}
-	/* A thread of the kernel; or nothing but primitives are known. */
+	/* A kernel thread; or all known frames are primitives. */
 	return user < nr ? nr - 1 : in_kernel != NONE ? in_kernel : leaf;
 }

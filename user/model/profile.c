@@ -9,17 +9,20 @@
 #include "base/cleanup.h"
 #include "base/index.h"
 #include "base/str.h"
+#include "model/fold.h"
 
 /* A frame with its strings interned: what makes two frames equal. */
 struct frame_key {
 	uint32_t name, module, file, line;
 	uint64_t func_offset;
-	uint32_t kind, is_unnamed;
+	uint32_t kind;
+	uint16_t is_unnamed, attr_kind;
 };
 
 struct stack {
 	uint32_t first_frame, nr_frames; /* in stack_frames */
-	uint32_t log2;			 /* in log2s; 0: none */
+	uint32_t series;
+	uint32_t log2; /* in log2s; 0: none */
 	uint64_t weight, nr_samples;
 };
 
@@ -33,10 +36,16 @@ struct meta {
 
 struct sb_profile {
 	struct sb_strtab strings;
-	/* Keys and indexes: of the first ones; those behind were pushed since, and are indexed when something is looked up. */
+	/*
+	 * Keys and index cover the first frames. Those that were pushed since are indexed at the
+	 * next look-up.
+	 */
 	SB_VEC(struct frame_key) keys;
 	SB_VEC(struct sb_frame) frames;
 	struct sb_index frames_index;
+	SB_VEC(struct sb_attr) attrs; /* from 1 on, see sb_frame.attr */
+	struct sb_str text;
+	SB_VEC(uint32_t) row_frames; /* scratch, of a row that is copied */
 	SB_VEC(uint32_t) stack_frames;
 	SB_VEC(struct stack) stacks;
 	struct sb_index stacks_index;
@@ -83,6 +92,9 @@ void sb_profile_free(struct sb_profile *profile)
 	sb_vec_release(&profile->metas);
 	sb_vec_release(&profile->keys);
 	sb_vec_release(&profile->frames);
+	sb_vec_release(&profile->attrs);
+	sb_str_release(&profile->text);
+	sb_vec_release(&profile->row_frames);
 	sb_vec_release(&profile->stack_frames);
 	sb_vec_release(&profile->stacks);
 	sb_vec_release(&profile->log2s);
@@ -93,7 +105,7 @@ void sb_profile_free(struct sb_profile *profile)
 	free(profile);
 }
 
-/* Intern @s; NULL is told apart from "" by id 0, which no frame's name can have. */
+/* Intern @s. NULL gets ID 0, which the name of a frame never has. */
 static int intern(struct sb_profile *profile, const char *s, uint32_t *ret_id)
 {
 	if (!s) {
@@ -103,7 +115,8 @@ static int intern(struct sb_profile *profile, const char *s, uint32_t *ret_id)
 	return sb_strtab_add(&profile->strings, s, strlen(s), ret_id);
 }
 
-static int key_of(struct sb_profile *profile, const struct sb_frame *frame, struct frame_key *key)
+static int key_of(struct sb_profile *profile, const struct sb_frame *frame,
+		  enum sb_attr_kind attr_kind, struct frame_key *key)
 {
 	int err;
 
@@ -117,6 +130,7 @@ static int key_of(struct sb_profile *profile, const struct sb_frame *frame, stru
 	key->func_offset = frame->func_offset;
 	key->kind = frame->kind;
 	key->is_unnamed = frame->is_unnamed;
+	key->attr_kind = (uint16_t)attr_kind;
 	return err;
 }
 
@@ -130,14 +144,15 @@ static uint64_t hash_key(const struct frame_key *key)
 	return sb_hash(key, sizeof(*key), 0);
 }
 
-/* Frames that were pushed. */
+/* Index the frames that were pushed. */
 static int index_frames(struct sb_profile *profile)
 {
 	struct frame_key key;
 	int err = 0;
 
 	while (profile->keys.nr < profile->frames.nr && !err) {
-		err = key_of(profile, &profile->frames.at[profile->keys.nr], &key);
+		/* Pushed frames have no attributes. */
+		err = key_of(profile, &profile->frames.at[profile->keys.nr], SB_ATTR_NONE, &key);
 		if (!err)
 			err = sb_vec_reserve(&profile->keys, profile->keys.nr + 1);
 		if (!err)
@@ -149,7 +164,8 @@ static int index_frames(struct sb_profile *profile)
 	return err;
 }
 
-static int frame_new(struct sb_profile *profile, const struct frame_key *key, uint64_t hash)
+static int frame_new(struct sb_profile *profile, const struct frame_key *key, uint32_t attr,
+		     uint32_t *ret_id)
 {
 	struct sb_frame frame = {
 		.name = sb_strtab_get(&profile->strings, key->name, NULL),
@@ -157,6 +173,7 @@ static int frame_new(struct sb_profile *profile, const struct frame_key *key, ui
 		.file = string_or_null(profile, key->file),
 		.line = key->line,
 		.func_offset = key->func_offset,
+		.attr = attr,
 		.kind = key->kind,
 		.is_unnamed = key->is_unnamed,
 	};
@@ -168,40 +185,83 @@ static int frame_new(struct sb_profile *profile, const struct frame_key *key, ui
 	if (!err)
 		err = sb_vec_reserve(&profile->frames, profile->frames.nr + 1);
 	if (!err)
-		err = sb_index_add(&profile->frames_index, hash, (uint32_t)profile->frames.nr);
+		err = sb_index_add(&profile->frames_index, hash_key(key),
+				   (uint32_t)profile->frames.nr);
 	if (err)
 		return err;
+	*ret_id = (uint32_t)profile->frames.nr;
 	profile->keys.at[profile->keys.nr++] = *key;
 	profile->frames.at[profile->frames.nr++] = frame;
 	return 0;
 }
 
-int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id)
+/* Return: 0; -ENOENT if no frame of *ret_key shows an attribute of that kind; -ENOMEM. */
+static int find_frame(struct sb_profile *profile, const struct sb_frame *frame,
+		      enum sb_attr_kind attr_kind, struct frame_key *ret_key, uint32_t *ret_id)
 {
 	struct sb_index_iter it;
-	struct frame_key key;
-	uint64_t hash;
 	int err = index_frames(profile);
 
 	if (!err)
-		err = key_of(profile, frame, &key);
+		err = key_of(profile, frame, attr_kind, ret_key);
 	if (err)
 		return err;
-	hash = hash_key(&key);
-	for (it = sb_index_first(&profile->frames_index, hash); it.id != SB_INDEX_NONE;
+	for (it = sb_index_first(&profile->frames_index, hash_key(ret_key)); it.id != SB_INDEX_NONE;
 	     it = sb_index_next(&profile->frames_index, it)) {
-		if (!memcmp(&profile->keys.at[it.id], &key, sizeof(key))) {
+		if (!memcmp(&profile->keys.at[it.id], ret_key, sizeof(*ret_key))) {
 			*ret_id = it.id;
 			return 0;
 		}
 	}
-	err = frame_new(profile, &key, hash);
-	if (!err)
-		*ret_id = (uint32_t)profile->frames.nr - 1;
-	return err;
+	return -ENOENT;
 }
 
-/* Our own copy of *@text; what the frame before has, too, that has already. Return: 0 or -ENOMEM. */
+int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id)
+{
+	struct frame_key key;
+	int err = find_frame(profile, frame, SB_ATTR_NONE, &key, ret_id);
+
+	return err == -ENOENT ? frame_new(profile, &key, 0, ret_id) : err;
+}
+
+/* The text of an attribute contains all of it, so attributes of one kind differ by their text. */
+int sb_profile_attr(struct sb_profile *profile, const struct sb_attr *attr, uint32_t *ret_id)
+{
+	struct sb_frame frame = { .kind = attr->kind < SB_ATTR_IDLE ? SB_FRAME_ROOT
+								    : SB_FRAME_MARK };
+	struct sb_attr copy = *attr;
+	struct frame_key frame_key;
+	uint32_t key, text;
+	int err;
+
+	sb_str_clear(&profile->text);
+	err = sb_fold_attr(&profile->text, attr);
+	frame.name = profile->text.s;
+	err = err ?: find_frame(profile, &frame, attr->kind, &frame_key, ret_id);
+	if (err != -ENOENT)
+		return err;
+	err = intern(profile, attr->key, &key) ?: intern(profile, attr->text, &text);
+	err = err ?: sb_vec_fit(&profile->attrs, 1, 0);
+	err = err ?: sb_vec_reserve(&profile->attrs, profile->attrs.nr + 1);
+	err = err ?: frame_new(profile, &frame_key, (uint32_t)profile->attrs.nr, ret_id);
+	if (err)
+		return err;
+	copy.key = string_or_null(profile, key);
+	copy.text = string_or_null(profile, text);
+	profile->attrs.at[profile->attrs.nr++] = copy;
+	return 0;
+}
+
+int sb_profile_copy_frame(struct sb_profile *profile, const struct sb_profile *from, uint32_t id,
+			  uint32_t *ret_id)
+{
+	const struct sb_frame *frame = &from->frames.at[id];
+
+	return frame->attr ? sb_profile_attr(profile, &from->attrs.at[frame->attr], ret_id)
+			   : sb_profile_frame(profile, frame, ret_id);
+}
+
+/* Copy *@text, or share the copy of the frame before if it is equal. Return: 0 or -ENOMEM. */
 static int copy_text(struct sb_profile *profile, const char *before, const char **text)
 {
 	const char *s = *text;
@@ -221,6 +281,7 @@ int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *fra
 	struct sb_frame copy = *frame;
 	int err = profile->frames.nr < INT32_MAX ? 0 : -E2BIG;
 
+	copy.attr = 0;
 	if (!err)
 		err = copy_text(profile, NULL, &copy.name);
 	if (!err)
@@ -246,8 +307,19 @@ int sb_profile_reserve(struct sb_profile *profile, size_t nr_frames, size_t nr_s
 				    profile->stack_frames.nr + nr_stack_frames);
 }
 
-static struct stack *find_stack(const struct sb_profile *profile, const uint32_t *frame_ids,
-				size_t nr, uint64_t hash)
+static struct sb_row row_of(const struct sb_profile *profile, const struct stack *stack)
+{
+	return (struct sb_row){
+		.frames = profile->stack_frames.at + stack->first_frame,
+		.nr = stack->nr_frames,
+		.series = stack->series,
+		.weight = stack->weight,
+		.nr_samples = stack->nr_samples,
+	};
+}
+
+static struct stack *find_stack(const struct sb_profile *profile, const struct sb_row *row,
+				uint64_t hash)
 {
 	struct sb_index_iter it;
 
@@ -255,107 +327,103 @@ static struct stack *find_stack(const struct sb_profile *profile, const uint32_t
 	     it = sb_index_next(&profile->stacks_index, it)) {
 		struct stack *stack = &profile->stacks.at[it.id];
 
-		/* Of none there may be no array. */
-		if (stack->nr_frames == nr &&
-		    (!nr || !memcmp(profile->stack_frames.at + stack->first_frame, frame_ids,
-				    nr * sizeof(*frame_ids))))
+		/* An empty stack may have no array. */
+		if (stack->nr_frames == row->nr && stack->series == row->series &&
+		    (!row->nr || !memcmp(profile->stack_frames.at + stack->first_frame, row->frames,
+					 row->nr * sizeof(*row->frames))))
 			return stack;
 	}
 	return NULL;
 }
 
-static uint64_t hash_stack(const uint32_t *frame_ids, size_t nr)
+static uint64_t hash_row(const struct sb_row *row)
 {
-	return sb_hash(frame_ids, nr * sizeof(*frame_ids), 0);
+	return sb_hash(row->frames, row->nr * sizeof(*row->frames), row->series);
 }
 
-/* Stacks that were pushed. */
+/* Index the stacks that were pushed. */
 static int index_stacks(struct sb_profile *profile)
 {
-	const struct stack *stack;
+	struct sb_row row;
 	int err = 0;
 
 	while (profile->stacks_index.nr < profile->stacks.nr && !err) {
-		stack = &profile->stacks.at[profile->stacks_index.nr];
-		err = sb_index_add(
-			&profile->stacks_index,
-			hash_stack(profile->stack_frames.at + stack->first_frame, stack->nr_frames),
-			profile->stacks_index.nr);
+		row = row_of(profile, &profile->stacks.at[profile->stacks_index.nr]);
+		err = sb_index_add(&profile->stacks_index, hash_row(&row),
+				   profile->stacks_index.nr);
 	}
 	return err;
 }
 
-/* A new one, which no index has. */
-static int stack_new(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-		     struct stack **ret_stack)
+/* Append a stack without weight, which is not indexed. */
+static int stack_new(struct sb_profile *profile, const struct sb_row *row, struct stack **ret_stack)
 {
-	struct stack added = { .nr_frames = (uint32_t)nr };
+	struct stack added = { .nr_frames = (uint32_t)row->nr, .series = row->series };
 	int err;
 
-	if (nr > INT32_MAX - profile->stack_frames.nr)
+	if (row->nr > INT32_MAX - profile->stack_frames.nr)
 		return -E2BIG;
 	added.first_frame = (uint32_t)profile->stack_frames.nr;
-	err = sb_vec_reserve(&profile->stack_frames, profile->stack_frames.nr + nr);
+	err = sb_vec_reserve(&profile->stack_frames, profile->stack_frames.nr + row->nr);
 	if (!err)
 		err = sb_vec_push(&profile->stacks, added);
 	if (err)
 		return err;
-	if (nr)
-		memcpy(profile->stack_frames.at + profile->stack_frames.nr, frame_ids,
-		       nr * sizeof(*frame_ids));
-	profile->stack_frames.nr += nr;
+	if (row->nr)
+		memcpy(profile->stack_frames.at + profile->stack_frames.nr, row->frames,
+		       row->nr * sizeof(*row->frames));
+	profile->stack_frames.nr += row->nr;
 	*ret_stack = &profile->stacks.at[profile->stacks.nr - 1];
 	return 0;
 }
 
-/* That of these frames, which may be a new one. */
-static int need_stack(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+/* Find the stack of these frames, or add it. */
+static int need_stack(struct sb_profile *profile, const struct sb_row *row,
 		      struct stack **ret_stack)
 {
-	uint64_t hash = hash_stack(frame_ids, nr);
+	uint64_t hash = hash_row(row);
 	int err = index_stacks(profile);
 
-	*ret_stack = err ? NULL : find_stack(profile, frame_ids, nr, hash);
+	*ret_stack = err ? NULL : find_stack(profile, row, hash);
 	if (err || *ret_stack)
 		return err;
-	err = stack_new(profile, frame_ids, nr, ret_stack);
+	err = stack_new(profile, row, ret_stack);
 	if (err)
 		return err;
 	err = sb_index_add(&profile->stacks_index, hash, (uint32_t)profile->stacks.nr - 1);
 	if (err) {
 		profile->stacks.nr--;
-		profile->stack_frames.nr -= nr;
+		profile->stack_frames.nr -= row->nr;
 	}
 	return err;
 }
 
-/* Add to the stack of these frames; the pointer is good until the next stack. */
-static int add_weight(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-		      uint64_t weight, uint64_t nr_samples, struct stack **ret_stack)
+/* Add weight to the stack of these frames; the pointer is valid until the next stack is added. */
+static int add_weight(struct sb_profile *profile, const struct sb_row *row,
+		      struct stack **ret_stack)
 {
-	struct stack *stack;
-	int err = need_stack(profile, frame_ids, nr, &stack);
+	int err = need_stack(profile, row, ret_stack);
 
 	if (err)
 		return err;
-	stack->weight += weight;
-	stack->nr_samples += nr_samples;
-	profile->weight += weight;
-	*ret_stack = stack;
+	(*ret_stack)->weight += row->weight;
+	(*ret_stack)->nr_samples += row->nr_samples;
+	profile->weight += row->weight;
 	return 0;
 }
 
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight)
 {
-	return sb_profile_add_samples(profile, frame_ids, nr, weight, 0);
+	return sb_profile_add_row(
+		profile, &(struct sb_row){ .frames = frame_ids, .nr = nr, .weight = weight });
 }
 
 int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		    uint64_t weight)
 {
 	struct stack *stack;
-	int err = stack_new(profile, frame_ids, nr, &stack);
+	int err = stack_new(profile, &(struct sb_row){ .frames = frame_ids, .nr = nr }, &stack);
 
 	if (err)
 		return err;
@@ -364,15 +432,7 @@ int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_
 	return 0;
 }
 
-int sb_profile_add_samples(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-			   uint64_t weight, uint64_t nr_samples)
-{
-	struct stack *stack;
-
-	return add_weight(profile, frame_ids, nr, weight, nr_samples, &stack);
-}
-
-/* Room for one histogram more, beside that of all stacks. */
+/* Make room for one more histogram, and for that of all stacks. */
 static int reserve_log2(struct sb_profile *profile)
 {
 	int err = sb_vec_reserve(&profile->log2s, profile->log2s.nr + 2);
@@ -391,65 +451,89 @@ static struct log2 *log2_of(struct sb_profile *profile, struct stack *stack)
 	return &profile->log2s.at[stack->log2];
 }
 
-int sb_profile_add_log2(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-			uint64_t weight, uint32_t log2_ns, uint64_t nr_events)
+int sb_profile_add_row(struct sb_profile *profile, const struct sb_row *row)
 {
+	const uint32_t bucket = row->log2_ns - 1;
 	struct stack *stack;
-	int err;
+	int err = 0;
 
-	if (log2_ns >= SB_PROFILE_NR_LOG2)
+	if (row->log2_ns > SB_PROFILE_NR_LOG2)
 		return -EINVAL;
 	/* First, so that a failure adds nothing. */
-	err = reserve_log2(profile);
+	if (row->log2_ns)
+		err = reserve_log2(profile);
 	if (!err)
-		err = add_weight(profile, frame_ids, nr, weight, nr_events, &stack);
-	if (err)
+		err = add_weight(profile, row, &stack);
+	if (err || !row->log2_ns)
 		return err;
-	log2_of(profile, stack)->nr[log2_ns] += nr_events;
-	profile->log2s.at[0].nr[log2_ns] += nr_events;
+	log2_of(profile, stack)->nr[bucket] += row->nr_samples;
+	profile->log2s.at[0].nr[bucket] += row->nr_samples;
 	return 0;
 }
 
-/* Add stack @stack of @from, whose frames are @ids here. @scratch has room for its frames. */
-static int merge_stack(struct sb_profile *profile, const struct sb_profile *from,
-		       const struct stack *stack, const uint32_t *ids, uint32_t *scratch)
+int sb_profile_copy_row(struct sb_profile *profile, const struct sb_profile *from,
+			const struct sb_row *row, uint32_t *known)
 {
-	struct stack *to;
-	struct log2 *log2;
-	uint32_t i;
-	int err;
+	struct sb_row copy = *row;
+	uint32_t id;
+	size_t i;
+	int err = sb_vec_reserve(&profile->row_frames, row->nr);
 
-	for (i = 0; i < stack->nr_frames; i++)
-		scratch[i] = ids[from->stack_frames.at[stack->first_frame + i]];
-	if (!stack->log2)
-		return sb_profile_add_samples(profile, scratch, stack->nr_frames, stack->weight,
-					      stack->nr_samples);
-	err = reserve_log2(profile);
-	if (!err)
-		err = add_weight(profile, scratch, stack->nr_frames, stack->weight,
-				 stack->nr_samples, &to);
+	for (i = 0; i < row->nr && !err; i++) {
+		uint32_t *to = &known[row->frames[i]];
+
+		if (!*to) {
+			err = sb_profile_copy_frame(profile, from, row->frames[i], &id);
+			*to = err ? 0 : id + 1;
+		}
+		profile->row_frames.at[i] = *to - 1;
+	}
+	copy.frames = profile->row_frames.at;
+	return err ? err : sb_profile_add_row(profile, &copy);
+}
+
+static void add_log2(struct log2 *to, const struct log2 *log2)
+{
+	size_t i;
+
+	for (i = 0; i < SB_PROFILE_NR_LOG2; i++)
+		to->nr[i] += log2->nr[i];
+}
+
+/* Add the durations of a stack to those of its copy, whose frames are in row_frames. */
+static int merge_log2(struct sb_profile *profile, const struct stack *stack,
+		      const struct log2 *log2)
+{
+	const struct sb_row row = {
+		.frames = profile->row_frames.at,
+		.nr = stack->nr_frames,
+		.series = stack->series,
+	};
+	struct stack *to;
+	int err = reserve_log2(profile);
+
+	err = err ?: need_stack(profile, &row, &to);
 	if (err)
 		return err;
-	log2 = log2_of(profile, to);
-	for (i = 0; i < SB_PROFILE_NR_LOG2; i++) {
-		log2->nr[i] += from->log2s.at[stack->log2].nr[i];
-		profile->log2s.at[0].nr[i] += from->log2s.at[stack->log2].nr[i];
-	}
+	add_log2(log2_of(profile, to), log2);
+	add_log2(&profile->log2s.at[0], log2);
 	return 0;
 }
 
 int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from)
 {
-	sb_cleanup(sb_freep) uint32_t *ids = calloc(from->frames.nr + 1, sizeof(*ids));
-	sb_cleanup(sb_freep) uint32_t *scratch =
-		calloc(from->stack_frames.nr + 1, sizeof(*scratch));
+	sb_cleanup(sb_freep) uint32_t *known = calloc(from->frames.nr + 1, sizeof(*known));
 	size_t i;
-	int err = ids && scratch ? 0 : -ENOMEM;
+	int err = known ? 0 : -ENOMEM;
 
-	for (i = 0; i < from->frames.nr && !err; i++)
-		err = sb_profile_frame(profile, &from->frames.at[i], &ids[i]);
-	for (i = 0; i < from->stacks.nr && !err; i++)
-		err = merge_stack(profile, from, &from->stacks.at[i], ids, scratch);
+	for (i = 0; i < from->stacks.nr && !err; i++) {
+		const struct stack *stack = &from->stacks.at[i];
+		const struct sb_row row = row_of(from, stack);
+
+		err = sb_profile_copy_row(profile, from, &row, known);
+		if (!err && stack->log2)
+			err = merge_log2(profile, stack, &from->log2s.at[stack->log2]);
+	}
 	return err;
 }
 
@@ -485,7 +569,7 @@ int sb_profile_scale(struct sb_profile *profile, uint64_t divisor)
 		struct stack stack = profile->stacks.at[i];
 		uint64_t rest = stack.weight % divisor;
 
-		/* Half and more is rounded up; twice the rest may not fit. */
+		/* Round half up; twice the rest might overflow. */
 		stack.weight = stack.weight / divisor + (rest >= divisor - rest);
 		if (!stack.weight) {
 			profile->nr_tiny++;
@@ -496,7 +580,7 @@ int sb_profile_scale(struct sb_profile *profile, uint64_t divisor)
 		profile->stacks.at[nr_kept++] = stack;
 	}
 	profile->stacks.nr = nr_kept;
-	/* It would name the wrong stacks. */
+	/* The index would refer to the wrong stacks. */
 	sb_index_release(&profile->stacks_index);
 	return 0;
 }
@@ -504,7 +588,7 @@ int sb_profile_scale(struct sb_profile *profile, uint64_t divisor)
 void sb_profile_clear(struct sb_profile *profile)
 {
 	sb_index_release(&profile->stacks_index);
-	/* What one time was much is not much for ever. */
+	/* Give the memory back: one large profile does not mean that the next ones are large. */
 	sb_vec_release(&profile->stack_frames);
 	sb_vec_release(&profile->stacks);
 	sb_vec_release(&profile->log2s);
@@ -519,13 +603,13 @@ uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unsc
 	return profile->nr_tiny;
 }
 
-/* Of a stack: what is sorted, without what would be moved along. */
+/* What is sorted instead of whole stacks. */
 struct rank {
 	uint64_t weight;
 	uint32_t stack;
 };
 
-/* The names of frames: their first bytes as numbers, which say it most of the time, and are in the cache. */
+/* First bytes of frames' names as numbers: these decide most comparisons, and stay in the cache. */
 struct names {
 	const struct sb_profile *profile;
 	uint64_t *first;
@@ -550,7 +634,7 @@ static uint64_t first_of(const char *name)
 	return first;
 }
 
-/* When the first tie is there. Return: 0 or -ENOMEM. */
+/* Compute them at the first tie. Return: 0 or -ENOMEM. */
 static int need_first(struct names *names)
 {
 	size_t nr = names->profile->frames.nr, i;
@@ -565,7 +649,7 @@ static int need_first(struct names *names)
 	return 0;
 }
 
-/* Ties of weight. */
+/* Order of stacks with equal weight. */
 static int by_names(const void *a, const void *b, void *arg)
 {
 	const struct names *names = arg;
@@ -585,11 +669,15 @@ static int by_names(const void *a, const void *b, void *arg)
 	}
 	if (left->nr_frames != right->nr_frames)
 		return left->nr_frames < right->nr_frames ? -1 : 1;
+	if (left->series != right->series)
+		return left->series < right->series ? -1 : 1;
 	return left->first_frame < right->first_frame ? -1 : 1;
 }
 
-/* Heaviest first, byte by byte from the least: @ranks, with as much scratch behind them. Weights are distinct enough
- * for comparisons to be guesses: this takes a fifth of the time of qsort(). Return: where they are now. */
+/*
+ * Radix sort, heaviest first; @ranks is followed by as much scratch memory. Weights are too random
+ * for branch prediction, so this takes a fifth of the time of qsort(). Return: where the result is.
+ */
 static struct rank *sort_by_weight(struct rank *ranks, size_t nr)
 {
 	struct rank *from = ranks, *to = ranks + nr, *swap;
@@ -645,7 +733,7 @@ int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares)
 	return err;
 }
 
-/* As stacks are sorted. Return: 0 or -ENOMEM. */
+/* Sort the squares as the stacks. Return: 0 or -ENOMEM. */
 static int sort_squares(struct sb_profile *profile, const struct rank *ranks)
 {
 	sb_cleanup(sb_freep) double *sorted = NULL;
@@ -673,7 +761,9 @@ int sb_profile_seal(struct sb_profile *profile)
 	struct rank *from;
 	int err;
 
-	/* The index would name the wrong stacks after sorting, and nobody adds any more. */
+	/*
+	 * The index would refer to the wrong stacks after sorting, and nothing is added any more.
+	 */
 	sb_index_release(&profile->stacks_index);
 	if (!ranks || !sorted)
 		return -ENOMEM;
@@ -711,24 +801,32 @@ uint64_t sb_profile_weight(const struct sb_profile *profile)
 	return profile->weight;
 }
 
+uint64_t sb_profile_weight_of(const struct sb_profile *profile, size_t nr)
+{
+	uint64_t weight = 0;
+	size_t i;
+
+	for (i = 0; i < nr && i < profile->stacks.nr; i++)
+		weight += profile->stacks.at[i].weight;
+	return weight;
+}
+
 const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id)
 {
 	return &profile->frames.at[id];
 }
 
-const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, size_t *ret_nr,
-				    uint64_t *ret_weight)
+const struct sb_attr *sb_profile_attr_at(const struct sb_profile *profile, uint32_t id)
 {
-	const struct stack *stack = &profile->stacks.at[i];
+	static const struct sb_attr none = {};
+	const uint32_t attr = profile->frames.at[id].attr;
 
-	*ret_nr = stack->nr_frames;
-	*ret_weight = stack->weight;
-	return profile->stack_frames.at + stack->first_frame;
+	return attr ? &profile->attrs.at[attr] : &none;
 }
 
-uint64_t sb_profile_nr_samples_at(const struct sb_profile *profile, size_t i)
+struct sb_row sb_profile_row_at(const struct sb_profile *profile, size_t i)
 {
-	return profile->stacks.at[i].nr_samples;
+	return row_of(profile, &profile->stacks.at[i]);
 }
 
 double sb_profile_squares_at(const struct sb_profile *profile, size_t i)

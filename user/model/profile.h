@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The product of a run: stacks of named frames and their weights. Append, seal, then read.
- * Names are interned, frames are interned, equal stacks are one stack. Not thread-safe.
+ * A profile: stacks of named frames with their weights; what a recording or a query results in.
+ * Fill it, seal it, then read it. Names and frames are interned, and equal stacks are one stack.
+ * Not thread-safe.
  */
 #ifndef SB_MODEL_PROFILE_H
 #define SB_MODEL_PROFILE_H
@@ -13,7 +14,7 @@
 
 struct sb_profile;
 
-/* What a frame is; outputs colour and annotate by it. */
+/* What a frame is. Outputs choose its colour and suffix by it. */
 enum sb_frame_kind {
 	SB_FRAME_ROOT, /* process, thread, CPU, ...: not code */
 	SB_FRAME_USER,
@@ -21,122 +22,214 @@ enum sb_frame_kind {
 	SB_FRAME_JIT,
 	SB_FRAME_KERNEL,
 	SB_FRAME_KERNEL_INLINED,
-	SB_FRAME_DELIMITER, /* between user and kernel part */
-	SB_FRAME_MARK, /* "[truncated: ...]", "[blocked]", "[idle: epoll]": not code, but said of it */
-	SB_FRAME_FILE,	 /* what the code read or wrote: a path, "[pipe]" */
-	SB_FRAME_INTERP, /* code that an interpreter runs, compiled by it or not */
-	SB_FRAME_WAKER,	 /* code of the thread that ended a wait */
+	SB_FRAME_DELIMITER, /* between the user part and the kernel part */
+	SB_FRAME_MARK,	    /* "[truncated: ...]", "[blocked]", "[idle: epoll]": not code */
+	SB_FRAME_FILE,	    /* the file that was read or written: a path, "[pipe]" */
+	SB_FRAME_INTERP,    /* interpreted code, compiled just in time or not */
+	SB_FRAME_WAKER,	    /* code of the thread that ended a wait */
 	SB_FRAME_KIND_MAX,
 };
 
-/* What a function is: inlined or not is a matter of the frame. */
+/* Return: the kind of the function, which is the same for inlined frames and others. */
 enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind);
 
 struct sb_frame {
 	const char *name;   /* never NULL: a name, "[module+0x1234]" or "[unknown]" */
 	const char *module; /* or NULL */
 	const char *file;   /* or NULL */
-	uint32_t line;
 	uint64_t func_offset;
+	uint32_t line;
+	uint32_t attr; /* set if sb_profile_attr_at() has an attribute; 0: none */
 	enum sb_frame_kind kind;
-	bool is_unnamed; /* the name is a stand-in */
+	bool is_unnamed; /* the name was made up because there is no symbol */
 };
 
+/*
+ * What is known about samples apart from their code. sb_fold_attr() names the frames that show it.
+ */
+enum sb_attr_kind {
+	SB_ATTR_NONE,
+	/* Process, thread or place: SB_FRAME_ROOT. */
+	SB_ATTR_COMM,	   /* text */
+	SB_ATTR_PROCESS,   /* text: the comm; pid */
+	SB_ATTR_THREAD,	   /* text: the comm; pid, tid */
+	SB_ATTR_CPU,	   /* cpu */
+	SB_ATTR_CGROUP,	   /* text: its path */
+	SB_ATTR_CONTAINER, /* text: its ID, or "[host]" */
+	SB_ATTR_LABEL,	   /* key and text that a program set on a thread */
+	SB_ATTR_TAG,	   /* key and text of a store's tag; only the text is shown */
+	/* State of a thread: SB_FRAME_MARK, as all that follow. */
+	SB_ATTR_IDLE, /* text: what it waits for, such as "epoll" */
+	SB_ATTR_LOCK, /* text: kind of lock, such as "mutex" */
+	SB_ATTR_BLOCKED,
+	SB_ATTR_STOPPED,
+	SB_ATTR_RUNNING,
+	SB_ATTR_RUNQUEUE,
+	SB_ATTR_THROTTLED,
+	SB_ATTR_NOT_SAMPLED, /* it ran, but no sample was taken in that time */
+	SB_ATTR_ALL_IDLE,    /* root frame of idle threads */
+	/* Missing data. */
+	SB_ATTR_TRUNCATED, /* key: runtime whose frames are missing, NULL: native; text: why */
+	SB_ATTR_LOST_STACK,
+	SB_ATTR_LOST_OBJECT,
+	SB_ATTR_RESIDUAL, /* weight that belongs to no sample */
+	SB_ATTR_KIND_MAX,
+};
+
+struct sb_attr {
+	enum sb_attr_kind kind;
+	uint32_t pid, tid, cpu; /* these and the strings are set if the kind has them */
+	const char *key, *text;
+};
+
+/* Make an empty profile, owned by the caller. Return: 0 or -ENOMEM. */
 int sb_profile_new(struct sb_profile **ret_profile);
 void sb_profile_free(struct sb_profile *profile);
 
-/* Intern a frame; strings are copied. Return: 0 and its number, -ENOMEM, -E2BIG. */
+/*
+ * Intern a frame: find it or add it. Strings are copied; @frame->attr is ignored. Return: 0 and the
+ * ID of the frame; -ENOMEM; -E2BIG.
+ */
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
 
-/* The same of one that is none of those before, which is not looked up: a quarter of the time. Nothing tells if it is. */
+/*
+ * Intern an attribute with the frame that shows it; strings are copied. Return: as
+ * sb_profile_frame().
+ */
+int sb_profile_attr(struct sb_profile *profile, const struct sb_attr *attr, uint32_t *ret_id);
+
+/* Intern frame @id of profile @from, with its attribute. Return: as sb_profile_frame(). */
+int sb_profile_copy_frame(struct sb_profile *profile, const struct sb_profile *from, uint32_t id,
+			  uint32_t *ret_id);
+
+/*
+ * Append a frame without looking for a duplicate, in a quarter of the time. The caller guarantees
+ * that the frame is new; this is not checked. Return: as sb_profile_frame().
+ */
 int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *frame,
 			  uint32_t *ret_id);
 
-/* Have room for so many more frames, stacks, and frames of these in all: to be pushed. Return: 0 or -ENOMEM. */
+/*
+ * Make room for so many further frames and stacks, and frames in these stacks. Return: 0 or
+ * -ENOMEM.
+ */
 int sb_profile_reserve(struct sb_profile *profile, size_t nr_frames, size_t nr_stacks,
 		       size_t nr_stack_frames);
 
-/* Add @weight to the stack of these frames, root first. Return: 0, -ENOMEM, -E2BIG. */
-int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-		   uint64_t weight);
-
-/* The same of a stack that is none of those before, which is not looked up. Nothing tells if it is. */
-int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-		    uint64_t weight);
-
-/* sb_profile_add(), and that these are @nr_samples samples, waits or calls, where that is not the weight. */
-int sb_profile_add_samples(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-			   uint64_t weight, uint64_t nr_samples);
-
 /*
- * Durations by their logarithm: bucket k counts those from 2^k to 2^(k+1) - 1 ns, bucket 0 also
- * those of 0 ns. Kept for each stack that has any, and for all together.
+ * Durations are counted in buckets by their logarithm: bucket k has those from 2^k to 2^(k+1) - 1
+ * ns, bucket 0 also those of 0 ns. There are counts for each row that has durations, and for all
+ * rows together.
  */
 #define SB_PROFILE_NR_LOG2 64
 
-/*
- * sb_profile_add_samples(), and count @nr_events durations in bucket @log2_ns of that stack.
- * Return: 0, -EINVAL: there is no such bucket, -ENOMEM, -E2BIG.
+/* A row of a profile: one stack of one series, with the sum of its samples. */
+struct sb_row {
+	const uint32_t *frames; /* IDs of frames, root first */
+	size_t nr;
+	uint32_t series;  /* chosen by the caller to keep samples apart; or 0 */
+	uint32_t log2_ns; /* to add: 1 + the bucket of the nr_samples durations; 0: none */
+	uint64_t weight;
+	uint64_t nr_samples; /* how many samples, waits or calls; 0: not known */
+};
+
+/**
+ * sb_profile_add_row() - add weight and samples to the row of a stack and a series
+ * @row: copied; a new row is made if there is none yet
+ *
+ * Return: 0; -EINVAL if there is no such bucket; -ENOMEM; -E2BIG. On error nothing is added.
  */
-int sb_profile_add_log2(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
-			uint64_t weight, uint32_t log2_ns, uint64_t nr_events);
+int sb_profile_add_row(struct sb_profile *profile, const struct sb_row *row);
+
+/* Add weight to the stack of these frames in series 0. Return: 0; -ENOMEM; -E2BIG. */
+int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+		   uint64_t weight);
+
+/* The same without looking for a duplicate. The caller guarantees that the stack is new. */
+int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
+		    uint64_t weight);
+
+/**
+ * sb_profile_copy_row() - add a row of another profile
+ * @from: not modified
+ * @row: a row of @from
+ * @known: an element for each frame of @from, 0 before the first row; a cache of frame IDs
+ *
+ * Only frames that the copied rows use are copied. Durations are not.
+ *
+ * Return: 0; -ENOMEM; -E2BIG.
+ */
+int sb_profile_copy_row(struct sb_profile *profile, const struct sb_profile *from,
+			const struct sb_row *row, uint32_t *known);
 
 /*
- * Add the stacks of @from, which may grow on afterwards; facts are not taken over, nor what
- * sb_profile_scale() has left out of it. 0, -ENOMEM, -E2BIG.
+ * Add all rows of @from with their durations, but not its metadata, nor what sb_profile_scale()
+ * left out of it. @from is not needed afterwards. Return: 0; -ENOMEM; -E2BIG. On error some rows
+ * may have been added.
  */
 int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
 
 /*
- * What the squares of the weights of its samples add up to, of stack @i as they are numbered before the seal; above 0.
- * When all stacks are there, as they are to be written. Return: 0 or -ENOMEM.
+ * Set the sum of squares of the weights of a stack's samples, above 0, from which its variance is
+ * known. @i is the stack's index before the seal. Call it when all stacks have been added and
+ * scaled. Return: 0 or -ENOMEM.
  */
 int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares);
 
-/* Fact about the run: "kind", "unit", "lost", ...; shown in headers in the order they came. */
+/*
+ * Append metadata of the recording: "kind", "unit", "lost", ... Headers show it in this order.
+ * Return: 0 or -ENOMEM.
+ */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * Before the seal, once, when all stacks are there: divide weights by @divisor, which makes us of
- * ns, each rounded to the nearest. Stacks whose weight becomes 0 are left out; how many these were,
- * and their weight before, sb_profile_nr_tiny() says. Their durations remain in the total.
- * Return: 0, -EINVAL: divisor 0.
+ * Divide all weights by @divisor, rounded to nearest, such as to make us from ns. Call it once,
+ * after all stacks were added and before the seal. Stacks whose weight becomes 0 are removed; their
+ * durations stay in the total. Return: 0; -EINVAL if the divisor is 0.
  */
 int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
+/* Return: how many stacks sb_profile_scale() removed, and their weight before it. */
 uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight);
 
 /*
- * Forget the stacks, their durations and what was scaled away; frames keep their numbers, facts stay. It is as
- * before the first stack, whether it was sealed or not.
+ * Remove all stacks and durations. Frames keep their IDs, and metadata stays. The profile can be
+ * filled again, also after it was sealed.
  */
 void sb_profile_clear(struct sb_profile *profile);
 
-/* Sort stacks heaviest first, ties by their frames' names: the same run gives the same bytes. Return: 0, or -ENOMEM: they
- * are all there, in the order in which they came. */
+/*
+ * Sort the stacks, heaviest first, then by the names of their frames and by series, so that the
+ * same input gives the same bytes. No stack can be added afterwards. Return: 0; -ENOMEM, and then
+ * they are all there, unsorted.
+ */
 int sb_profile_seal(struct sb_profile *profile);
 
-/* After seal, or before it in the order in which they came. Pointers are valid until the profile is freed, or grows. */
+/*
+ * Reading, sorted after the seal, else in the order in which stacks were added. Pointers are valid
+ * until the profile is modified or freed.
+ */
 size_t sb_profile_nr_stacks(const struct sb_profile *profile);
 size_t sb_profile_nr_frames(const struct sb_profile *profile);
-/* Return: what names, modules and files take, before the seal, too. */
+/* Return: bytes of memory for names, modules and files. */
 size_t sb_profile_text_bytes(const struct sb_profile *profile);
 uint64_t sb_profile_weight(const struct sb_profile *profile);
+/* Return: the weight of the first @nr rows, or of all rows if there are fewer. */
+uint64_t sb_profile_weight_of(const struct sb_profile *profile, size_t nr);
 const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id);
-/* Return: the frame numbers of stack @i, root first. */
-const uint32_t *sb_profile_stack_at(const struct sb_profile *profile, size_t i, size_t *ret_nr,
-				    uint64_t *ret_weight);
-/* Return: of how many samples, waits or calls the weight of stack @i is; 0: not known. */
-uint64_t sb_profile_nr_samples_at(const struct sb_profile *profile, size_t i);
-/* Return: what sb_profile_set_squares() said; 0: nothing. */
+/* Return: the attribute that frame @id shows; one of kind SB_ATTR_NONE if it shows none. */
+const struct sb_attr *sb_profile_attr_at(const struct sb_profile *profile, uint32_t id);
+/* Return: row @i. Its log2_ns is 0. */
+struct sb_row sb_profile_row_at(const struct sb_profile *profile, size_t i);
+/* Return: what sb_profile_set_squares() set; 0: nothing. */
 double sb_profile_squares_at(const struct sb_profile *profile, size_t i);
-/* Return: the SB_PROFILE_NR_LOG2 counts of stack @i, NULL: none were added. */
+/* Return: the SB_PROFILE_NR_LOG2 counts of durations of stack @i; NULL if it has none. */
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i);
-/* Return: the counts of all stacks together, NULL: none were added. */
+/* Return: the counts of all stacks together; NULL if there are none. */
 const uint64_t *sb_profile_log2_total(const struct sb_profile *profile);
-/* Return: the i-th fact, or NULL past the end. */
+/* Return: the key of the i-th piece of metadata, and its value; NULL past the end. */
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value);
-/* Return: the value of @key, or NULL. */
+/* Return: the value of @key; NULL if there is none. */
 const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key);
 
 #endif

@@ -20,18 +20,16 @@ bool sb_spread_is_even(const char *unit)
 int sb_spread_part(struct sb_spread *spread, const struct sb_profile *profile)
 {
 	double all = (double)(sb_profile_weight(profile) - spread->weight);
-	size_t nr = sb_profile_nr_stacks(profile), i, nr_frames;
+	size_t nr = sb_profile_nr_stacks(profile), i;
 	int err = sb_vec_fit(spread, nr, 0);
-	uint64_t weight;
 
 	if (err)
 		return err;
 	for (i = 0; i < nr; i++) {
 		struct sb_spread_stack *stack = &spread->at[i];
-		double part;
+		const uint64_t weight = sb_profile_row_at(profile, i).weight;
+		const double part = (double)(weight - stack->weight);
 
-		sb_profile_stack_at(profile, i, &nr_frames, &weight);
-		part = (double)(weight - stack->weight);
 		stack->weight = weight;
 		stack->squares += part * part;
 		stack->by_all += part * all;
@@ -50,15 +48,15 @@ static double squares_of(const struct sb_spread *spread, const struct sb_spread_
 
 	if (!(rest > 0))
 		return 0;
-	/* A part is off by its weight less @of_rest of what all others have there: squared and summed up. */
+	/* Squared deviations of the parts: from @of_rest times the weight of all other stacks. */
 	of_rest = weight / rest;
 	off = (1 + of_rest) * (1 + of_rest) * stack->squares -
 	      2 * of_rest * (1 + of_rest) * stack->by_all + of_rest * of_rest * spread->all_squares;
-	/* A part that has a share f of the time has 1 - f of the variance of it. */
+	/* A part with a share f of the time has 1 - f of the variance. */
 	shares = (spread->all_squares - 2 * stack->by_all + stack->squares) / rest / rest;
 	if (!(shares < 1))
 		return 0;
-	/* It is one sample at least, and at most as many as there are units. */
+	/* At least one sample, at most as many as there are units. */
 	return fmin(fmax(off / (1 - shares), weight), weight * weight);
 }
 

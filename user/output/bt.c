@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The text of agentzh's SystemTap toolkits: frames leaf first, one a line, then a tab and the
- * weight. Their filters and stackcollapse-stap.pl read it. */
+/*
+ * The text of agentzh's SystemTap toolkits: frames leaf first, one in each line, then a tab and the
+ * weight. Their filters and stackcollapse-stap.pl read it.
+ */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -11,19 +13,19 @@
 static int put_stack(const struct sb_profile *profile, size_t i, const struct sb_fold_opts *opts,
 		     struct sb_str *text)
 {
-	uint64_t weight;
-	size_t nr;
-	const uint32_t *ids = sb_profile_stack_at(profile, i, &nr, &weight);
+	const struct sb_row row = sb_profile_row_at(profile, i);
+	size_t nr = row.nr;
 	int err = 0;
 
 	while (nr-- && !err) {
 		err = sb_str_addc(text, ' ');
 		if (!err)
-			err = sb_fold_frame(text, sb_profile_frame_at(profile, ids[nr]), opts);
+			err = sb_fold_frame(text, sb_profile_frame_at(profile, row.frames[nr]),
+					    opts);
 		if (!err)
 			err = sb_str_addc(text, '\n');
 	}
-	return err ? err : sb_str_addf(text, "\t%" PRIu64 "\n", weight);
+	return err ? err : sb_str_addf(text, "\t%" PRIu64 "\n", row.weight);
 }
 
 static int write_bt(const struct sb_profile *profile, const struct sb_output_opts *opts, FILE *out)

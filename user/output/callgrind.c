@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The format of Valgrind's callgrind: valgrind.org/docs/manual/cl-format.html, for KCachegrind, QCachegrind
- * and callgrind_annotate.
+ * The format of Valgrind's callgrind: valgrind.org/docs/manual/cl-format.html, for KCachegrind,
+ * QCachegrind and callgrind_annotate.
  *
- * It has no stacks, but costs of lines and of calls. A call's cost is that of all stacks in which it is the
- * outermost one of the function that is called: further in it is recursion, and counted already. So the
- * costs of the calls to a function add up to all that it is on the stack of. What is outermost is called by
- * "all". How often functions were called no samples say: it is 1, because callgrind_annotate takes the cost of
- * 0 calls for one of the function itself.
+ * It has no stacks, but costs of lines and of calls. The cost of a call is that of all stacks in
+ * which it is the call of this function nearest to the root: calls below it are recursion, and
+ * counted already. So the costs of the calls to a function add up to its total. Root frames are
+ * called by "all". Samples do not say how often functions were called. The number is 1, because
+ * callgrind_annotate takes the cost of 0 calls for a cost of the function itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,12 +23,12 @@
 #include "output/outputs.h"
 
 #define ALL_NAME "all"
-#define ALL	 UINT32_MAX /* in the place of a frame: the caller of the outermost ones */
+#define ALL	 UINT32_MAX /* in place of a frame: the caller of root frames */
 
-/* Cost of its own of a line, if there is no callee, or of calls from it. */
+/* The own cost of a line, or the cost of calls from it. */
 struct cost {
-	uint32_t function, line; /* whose it is; ALL */
-	uint32_t callee;	 /* SB_FUNCTION_NONE: its own */
+	uint32_t function, line; /* of the caller; ALL */
+	uint32_t callee;	 /* SB_FUNCTION_NONE: own cost */
 	uint64_t weight;
 };
 
@@ -37,9 +37,9 @@ struct callgrind {
 	struct sb_functions functions;
 	SB_VEC(struct cost) costs;
 	struct sb_index costs_index;
-	uint32_t *seen; /* by function: number of the last stack that has it, from 1 on */
-	bool *is_named; /* by function and by file: its name was written; later, its number is enough */
-	struct sb_numbers files; /* names of files, and of modules in their place */
+	uint32_t *seen; /* by function: the last stack that has it, counted from 1 */
+	bool *is_named; /* by function and by file: its name was written, so its number is enough */
+	struct sb_numbers files; /* names of files, or of modules instead */
 	uint32_t *file_of;	 /* by function */
 	bool *is_file_named;
 	FILE *out;
@@ -71,13 +71,13 @@ static int add_cost(struct callgrind *callgrind, const struct cost *cost)
 
 static int add_stack(struct callgrind *callgrind, size_t i)
 {
-	struct cost cost = { .function = ALL, .callee = SB_FUNCTION_NONE };
-	size_t nr, at;
-	const uint32_t *ids = sb_profile_stack_at(callgrind->profile, i, &nr, &cost.weight);
+	const struct sb_row row = sb_profile_row_at(callgrind->profile, i);
+	struct cost cost = { .function = ALL, .callee = SB_FUNCTION_NONE, .weight = row.weight };
+	size_t at;
 	int err = 0;
 
-	for (at = 0; at < nr && !err; at++) {
-		uint32_t function = callgrind->functions.of_frame[ids[at]];
+	for (at = 0; at < row.nr && !err; at++) {
+		uint32_t function = callgrind->functions.of_frame[row.frames[at]];
 
 		if (callgrind->seen[function] != i + 1) {
 			callgrind->seen[function] = (uint32_t)i + 1;
@@ -85,13 +85,13 @@ static int add_stack(struct callgrind *callgrind, size_t i)
 			err = add_cost(callgrind, &cost);
 		}
 		cost.function = function;
-		cost.line = sb_profile_frame_at(callgrind->profile, ids[at])->line;
+		cost.line = sb_profile_frame_at(callgrind->profile, row.frames[at])->line;
 	}
 	cost.callee = SB_FUNCTION_NONE;
 	return err ?: add_cost(callgrind, &cost);
 }
 
-/* By function, its own costs before its calls. */
+/* Sort by function, with own costs before calls. */
 static int in_file_order(const void *left, const void *right)
 {
 	const struct cost *a = left, *b = right;
@@ -108,7 +108,7 @@ static int in_file_order(const void *left, const void *right)
 
 /* ---- names ---- */
 
-/* Readers tell functions apart by file and name. Where no file is known, the module takes its place. */
+/* Readers tell functions apart by file and name. If the file is not known, use the module. */
 static const char *file_name(const struct sb_frame *frame)
 {
 	if (frame->file && *frame->file)
@@ -184,7 +184,7 @@ static int name_functions(struct callgrind *callgrind)
 	return err ?: callgrind->is_file_named ? 0 : -ENOMEM;
 }
 
-/* Names of events are of letters and digits. */
+/* Names of events may only have letters and digits. */
 static void put_event(FILE *out, const char *unit)
 {
 	for (; *unit; unit++)
@@ -233,7 +233,7 @@ static int put_cost(struct callgrind *callgrind, const struct cost *cost)
 	return err;
 }
 
-/* What the costs that follow belong to. */
+/* Write the function to which the following costs belong. */
 static int put_owner(struct callgrind *callgrind, uint32_t function)
 {
 	const struct sb_frame *frame;
@@ -247,7 +247,7 @@ static int put_owner(struct callgrind *callgrind, uint32_t function)
 	}
 	frame = sb_functions_at(&callgrind->functions, function);
 	module = frame->module && *frame->module ? frame->module : "???";
-	/* Named each time: numbers of objects are their own, and these serve as well as any. */
+	/* Always with the name: objects have numbers of their own, and any number will do. */
 	err = sb_numbers_of(&callgrind->files, module, &id);
 	putc('\n', callgrind->out);
 	err = err ?: put_name(callgrind, "ob", id, &(bool){ false }, module);
@@ -271,20 +271,18 @@ static int put_costs(struct callgrind *callgrind)
 
 static int put_all(struct callgrind *callgrind, const struct sb_output_opts *opts)
 {
-	size_t i, nr, nr_stacks = sb_output_nr_stacks(callgrind->profile, opts);
-	uint64_t weight, total = 0;
+	size_t i, nr_stacks = sb_output_nr_stacks(callgrind->profile, opts);
 	int err = sb_functions_init(&callgrind->functions, callgrind->profile, nr_stacks);
 
 	err = err ?: name_functions(callgrind);
-	for (i = 0; i < nr_stacks && !err; i++) {
+	for (i = 0; i < nr_stacks && !err; i++)
 		err = add_stack(callgrind, i);
-		sb_profile_stack_at(callgrind->profile, i, &nr, &weight);
-		total += weight;
-	}
 	if (!err && callgrind->costs.nr)
 		qsort(callgrind->costs.at, callgrind->costs.nr, sizeof(callgrind->costs.at[0]),
 		      in_file_order);
-	err = err ?: put_head(callgrind, opts->title, total);
+	err = err
+		      ?: put_head(callgrind, opts->title,
+				  sb_profile_weight_of(callgrind->profile, nr_stacks));
 	return err ?: put_costs(callgrind);
 }
 

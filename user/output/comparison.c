@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The outputs of comparisons, and the text with two weights that pictures are drawn from. */
+/* Formats of comparisons, and the folded text with two weights. */
 #include "output/comparison.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -77,53 +79,89 @@ const char *sb_comparison_rate(const struct sb_comparison *comparison)
 struct folding {
 	const struct sb_comparison *comparison;
 	struct sb_str line;
-	SB_VEC(size_t) ends; /* of the frames of the path, in the line */
+	SB_VEC(size_t) ends; /* where the frames of the path end in the line */
 };
 
-static int add_fact(struct sb_str *line, const char *key, const char *side, uint64_t val)
+/* Calls that come after an error do nothing. */
+struct facts {
+	int (*put)(void *arg, const char *key, const char *value);
+	void *arg;
+	int err;
+};
+
+__attribute__((format(printf, 4, 5))) static void put_fact(struct facts *facts, const char *key,
+							   const char *side, const char *format,
+							   ...)
 {
-	return val ? sb_str_addf(line, ";%s%s=%" PRIu64, key, side, val) : 0;
+	char name[32], value[128];
+	va_list args;
+
+	if (facts->err)
+		return;
+	va_start(args, format);
+	snprintf(name, sizeof(name), "%s%s", key, side);
+	vsnprintf(value, sizeof(value), format, args);
+	va_end(args);
+	facts->err = facts->put(facts->arg, name, value);
 }
 
-static int add_header(const struct sb_comparison *comparison, struct sb_str *line)
+static void put_number(struct facts *facts, const char *key, const char *side, uint64_t val)
+{
+	if (val)
+		put_fact(facts, key, side, "%" PRIu64, val);
+}
+
+int sb_comparison_facts(const struct sb_comparison *comparison,
+			int (*put)(void *arg, const char *key, const char *value), void *arg)
 {
 	static const char *const suffixes[SB_TREE_NR] = { "_a", "_b" };
 	const char *kind = sb_profile_meta_get(comparison->sides[SB_TREE_B], "kind");
 	const struct sb_diff *diff = &comparison->diff;
-	int side, err = sb_str_add(line, "#stackbpf;v=1");
+	struct facts facts = { put, arg };
+	int side;
+
+	put_fact(&facts, "v", "", "1");
+	if (kind)
+		put_fact(&facts, "kind", "", "%s", kind);
+	put_fact(&facts, "unit", "", "%s", sb_comparison_unit(comparison));
+	put_fact(&facts, "norm", "", "%s", sb_diff_norm_name(diff->norm));
+	for (side = 0; side < SB_TREE_NR; side++) {
+		put_number(&facts, "n", suffixes[side], comparison->tree->nr_samples[side]);
+		put_number(&facts, "dur_us", suffixes[side],
+			   sb_comparison_fact(comparison, side, "dur_us"));
+		if (diff->norm == SB_DIFF_RATE)
+			put_fact(&facts, "per", suffixes[side], "%.6f", diff->per[side]);
+	}
+	if (diff->norm == SB_DIFF_RATE)
+		put_fact(&facts, "rate", "", "%s", sb_comparison_rate(comparison));
+	return facts.err;
+}
+
+/* Readers skip a line without a space, so the header must not have one. */
+static int add_fact(void *arg, const char *key, const char *value)
+{
+	struct sb_str *line = arg;
+	int err = sb_str_addf(line, ";%s=%s", key, value);
 	size_t i;
 
-	if (!err && kind)
-		err = sb_str_addf(line, ";kind=%s", kind);
-	err = err
-		      ?: sb_str_addf(line, ";unit=%s;norm=%s", sb_comparison_unit(comparison),
-				     sb_diff_norm_name(diff->norm));
-	for (side = 0; side < SB_TREE_NR && !err; side++) {
-		err = add_fact(line, "n", suffixes[side], comparison->tree->nr_samples[side]);
-		err = err
-			      ?: add_fact(line, "dur_us", suffixes[side],
-					  sb_comparison_fact(comparison, side, "dur_us"));
-		if (!err && diff->norm == SB_DIFF_RATE)
-			err = sb_str_addf(line, ";per%s=%.6f", suffixes[side], diff->per[side]);
-	}
-	if (!err && diff->norm == SB_DIFF_RATE)
-		err = sb_str_addf(line, ";rate=%s", sb_comparison_rate(comparison));
-	/* Readers skip a line that has no space. */
 	for (i = 0; !err && i < line->len; i++)
 		if (line->s[i] == ' ')
 			line->s[i] = '_';
 	return err;
 }
 
-/* "#n;12;3.5" where the weights are not as many samples. Return: 0, 1: there is such a line, -ENOMEM. */
-static int add_samples(const struct sb_tree_node *node, struct sb_str *line)
+/*
+ * Append "#n;12;3.5" if the weights are not numbers of samples. Return: 1 if there is such a line;
+ * 0; -ENOMEM.
+ */
+static int add_samples(const struct sb_tree_pair *self, struct sb_str *line)
 {
 	double nr[SB_TREE_NR];
 	bool is_count = true;
 	int side, err;
 
 	for (side = 0; side < SB_TREE_NR; side++) {
-		double weight = (double)node->self[side], squares = node->self_squares[side];
+		double weight = self->weight[side], squares = self->squares[side];
 
 		if (isnan(squares))
 			return 0;
@@ -136,20 +174,21 @@ static int add_samples(const struct sb_tree_node *node, struct sb_str *line)
 	return err ? err : 1;
 }
 
-/* The line of a node's path, of which the parent's is in folding->line. */
-static int add_path(struct folding *folding, const struct sb_tree_node *node, size_t i)
+/* Make the line of a node's path from that of its parent in folding->line. */
+static int add_path(struct folding *folding, size_t i)
 {
 	static const struct sb_fold_opts opts = { .annotate = true };
-	const struct sb_frame frame = { .name = sb_tree_name(folding->comparison->tree, i),
-					.kind = node->kind };
+	const struct sb_tree *tree = folding->comparison->tree;
+	const struct sb_frame frame = { .name = sb_tree_name(tree, i), .kind = tree->kinds.at[i] };
+	uint32_t depth = tree->nodes.at[i].depth;
 	int err = 0;
 
-	folding->ends.nr = node->depth - 1;
-	folding->line.len = node->depth > 1 ? folding->ends.at[node->depth - 2] : 0;
-	if (node->depth > 1)
+	folding->ends.nr = depth - 1;
+	folding->line.len = depth > 1 ? folding->ends.at[depth - 2] : 0;
+	if (depth > 1)
 		err = sb_str_addc(&folding->line, ';');
 	err = err ?: sb_fold_frame(&folding->line, &frame, &opts);
-	/* Else the line would be a comment. */
+	/* Otherwise the line would be a comment. */
 	if (!err && folding->line.s[0] == '#')
 		folding->line.s[0] = '?';
 	return err ?: sb_vec_push(&folding->ends, folding->line.len);
@@ -158,28 +197,30 @@ static int add_path(struct folding *folding, const struct sb_tree_node *node, si
 static int fold_node(struct folding *folding, size_t i,
 		     int (*fn)(void *arg, const char *line, size_t len), void *arg)
 {
-	const struct sb_tree_node *node = &folding->comparison->tree->nodes.at[i];
+	const struct sb_tree_pair *self = &folding->comparison->tree->pairs.at[i];
 	sb_cleanup(sb_str_release) struct sb_str samples = {};
-	int err = i ? add_path(folding, node, i) : 0;
+	int err = i ? add_path(folding, i) : 0;
 
-	if (err || !i || (!node->self[SB_TREE_A] && !node->self[SB_TREE_B]))
+	if (err || !i || (!(self->weight[SB_TREE_A] > 0) && !(self->weight[SB_TREE_B] > 0)))
 		return err;
-	err = add_samples(node, &samples);
+	err = add_samples(self, &samples);
 	if (err > 0)
 		err = fn(arg, samples.s, samples.len);
 	err = err < 0 ? err
-		      : sb_str_addf(&folding->line, " %" PRIu64 " %" PRIu64, node->self[SB_TREE_A],
-				    node->self[SB_TREE_B]);
+		      : sb_str_addf(&folding->line, " %" PRIu64 " %" PRIu64,
+				    sb_tree_whole(self->weight[SB_TREE_A]),
+				    sb_tree_whole(self->weight[SB_TREE_B]));
 	return err ?: fn(arg, folding->line.s, folding->line.len);
 }
 
-int sb_comparison_fold(const struct sb_comparison *comparison,
-		       int (*fn)(void *arg, const char *line, size_t len), void *arg)
+static int fold(const struct sb_comparison *comparison,
+		int (*fn)(void *arg, const char *line, size_t len), void *arg)
 {
 	struct folding folding = { .comparison = comparison };
 	size_t i;
-	int err = add_header(comparison, &folding.line);
+	int err = sb_str_add(&folding.line, "#stackbpf");
 
+	err = err ?: sb_comparison_facts(comparison, add_fact, &folding.line);
 	err = err ?: fn(arg, folding.line.s, folding.line.len);
 	for (i = 0; i < comparison->tree->nodes.nr && err >= 0; i++)
 		err = fold_node(&folding, i, fn, arg);
@@ -200,7 +241,7 @@ static int put_line(void *arg, const char *line, size_t len)
 static int write_folded(const struct sb_comparison *comparison,
 			const struct sb_comparison_opts *opts, FILE *out)
 {
-	return sb_comparison_fold(comparison, put_line, out);
+	return fold(comparison, put_line, out);
 }
 
 const struct sb_comparison_output sb_comparison_folded = {

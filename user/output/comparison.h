@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a comparison of two profiles can be written as. To add one: a file with a struct sb_comparison_output,
- * and a row in comparison.c.
+ * Formats for a comparison of two profiles. To add one, write a file with a struct
+ * sb_comparison_output and add a row to comparison.c. Called by the diff command. Not thread-safe.
  */
 #ifndef SB_OUTPUT_COMPARISON_H
 #define SB_OUTPUT_COMPARISON_H
@@ -10,36 +10,45 @@
 #include <stdio.h>
 
 #include "base/str.h"
-#include "model/diff.h"
+#include "model/calltree.h"
+#include "model/rows.h"
 
-/* All of it borrowed. */
+/* Everything is borrowed. */
 struct sb_comparison {
 	const struct sb_profile *sides[SB_TREE_NR]; /* sealed */
 	const char *what[SB_TREE_NR];		    /* "before.folded", "service=car, -2h to -1h" */
-	const struct sb_tree *tree;		    /* of the two */
+	const struct sb_tree *tree;		    /* of both, see sb_calltree_new() */
 	struct sb_diff diff;
 };
 
 struct sb_comparison_opts {
-	const char *title; /* of a picture; NULL: what was compared */
-	const char *width; /* of a picture: "b", "a", "both" */
-	bool is_negated;   /* of a picture: blue is more */
+	const char *title; /* of a picture; NULL: what is compared */
+	const char *width; /* of the boxes of a picture: "b", "a", "both" */
+	bool is_negated;   /* of a picture: blue means more */
 	enum sb_diff_sort sort;
 	uint64_t nr_rows; /* of the table; 0: all */
-	/* Of the terminal that the table is for: what does not fit stands in two lines; 0: a line for each function. */
+	/*
+	 * Width of the terminal; rows that do not fit take two lines; 0: one line for each
+	 * function.
+	 */
 	unsigned int nr_columns;
 };
 
 struct sb_comparison_output {
-	const char *name;      /* of --format */
+	const char *name;      /* for --format */
 	const char *extension; /* with its dot */
 	const char *summary;
-	/* Return: 0, -ENODATA: both are empty, or another negative errno; errors of @out may be left in it. */
+	/*
+	 * Return: 0; -ENODATA if both profiles are empty; another negative errno. The caller checks
+	 * @out for errors with ferror().
+	 */
 	int (*write)(const struct sb_comparison *comparison, const struct sb_comparison_opts *opts,
 		     FILE *out);
 };
 
-/* Return: the output of that name, or that the extension of @path names, or NULL; the i-th row. */
+/*
+ * Return: the output of that name, or for the extension of @path, or row @i; NULL if there is none.
+ */
 const struct sb_comparison_output *sb_comparison_output_find(const char *name);
 const struct sb_comparison_output *sb_comparison_output_by_path(const char *path);
 const struct sb_comparison_output *sb_comparison_output_at(size_t i);
@@ -49,17 +58,26 @@ const struct sb_comparison_output *sb_comparison_output_at(size_t i);
 extern const struct sb_comparison_output sb_comparison_table, sb_comparison_svg, sb_comparison_html;
 extern const struct sb_comparison_output sb_comparison_folded, sb_comparison_json;
 
-/*
- * Lines of text with two weights, header first: "root;...;leaf a b", as flamegraph(1) reads them. Return: 0,
- * -ENOMEM, or what @fn returned when negative.
+/**
+ * sb_comparison_facts() - list the metadata of a comparison
+ * @put: called for each piece; the strings are valid during the call; a negative value ends the
+ *	list
+ *
+ * It is shown in the header of folded text and in pictures.
+ *
+ * Return: 0, or what @put returned if that is negative.
  */
-int sb_comparison_fold(const struct sb_comparison *comparison,
-		       int (*fn)(void *arg, const char *line, size_t len), void *arg);
+int sb_comparison_facts(const struct sb_comparison *comparison,
+			int (*put)(void *arg, const char *key, const char *value), void *arg);
 
-/* Of a profile: what its weights are in, "samples" if it does not say; a number that it says, 0: it does not. */
+/* Return: the unit of the weights; "samples" if the profiles do not say. */
 const char *sb_comparison_unit(const struct sb_comparison *comparison);
+/* Return: a number of a side's metadata; 0 if it is not there. */
 uint64_t sb_comparison_fact(const struct sb_comparison *comparison, int side, const char *key);
-/* Of SB_DIFF_RATE, what a value is: "cpu": parts of one; "cpus": of all; "s": the unit per second. */
+/*
+ * Return: the unit of values for SB_DIFF_RATE: "cpu": fraction of one CPU; "cpus": of all CPUs;
+ * "s": the unit per second.
+ */
 const char *sb_comparison_rate(const struct sb_comparison *comparison);
 
 #endif

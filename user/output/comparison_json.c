@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A comparison as JSON for programs of one's own; docs/formats.md describes it. */
+/* A comparison as JSON for other programs; docs/formats.md describes it. */
 #include <errno.h>
 
 #include "base/cleanup.h"
@@ -16,14 +16,13 @@ static void put_side(struct sb_json *json, const struct sb_comparison *compariso
 
 	sb_json_raw(json, side ? ",\n\"b\":{" : ",\n\"a\":{");
 	sb_json_pair(json, "what", comparison->what[side]);
-	sb_json_u64_pair(json, "total", comparison->tree->nodes.at[0].total[side]);
+	sb_json_u64_pair(json, "total", sb_tree_whole(diff->all[side]));
 	sb_json_raw(json, ",\"samples\":");
 	if (comparison->tree->nr_samples[side])
 		sb_json_u64(json, comparison->tree->nr_samples[side]);
 	else
 		sb_json_raw(json, "null");
-	sb_json_double_pair(json, "error",
-			    sb_compare_error(diff->all[side], diff->all_squares[side]));
+	sb_json_double_pair(json, "error", sb_diff_error(diff->all[side], diff->all_squares[side]));
 	sb_json_double_pair(json, "per", diff->per[side]);
 	sb_json_raw(json, ",\"facts\":{");
 	for (i = 0; (key = sb_profile_meta_at(comparison->sides[side], i, &value)); i++) {
@@ -36,22 +35,20 @@ static void put_side(struct sb_json *json, const struct sb_comparison *compariso
 static void put_function(struct sb_json *json, const struct sb_comparison *comparison,
 			 const struct sb_diff_row *row)
 {
-	const struct sb_strtab *strings = &comparison->tree->strings;
+	const struct sb_strtab *strings = &comparison->tree->names;
 
 	sb_json_raw(json, "{");
 	sb_json_pair(json, "name", sb_strtab_get(strings, row->name, NULL));
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "kind", sb_function_kind_name(row->kind));
+	sb_json_string_pair(json, "kind", sb_function_kind_name(row->kind));
 	if (row->module) {
-		sb_json_raw(json, ",");
-		sb_json_pair(json, "module", sb_strtab_get(strings, row->module, NULL));
+		sb_json_string_pair(json, "module", sb_strtab_get(strings, row->module, NULL));
 	}
-	sb_json_two_pair(json, "self", row->self);
-	sb_json_two_pair(json, "total", row->total);
+	sb_json_weights_pair(json, "self", &row->self);
+	sb_json_weights_pair(json, "total", &row->total);
 	sb_json_raw(json, ",\"z\":[");
-	sb_json_double(json, sb_diff_z(&comparison->diff, row->self, row->self_squares));
+	sb_json_double(json, sb_diff_z(&comparison->diff, &row->self));
 	sb_json_raw(json, ",");
-	sb_json_double(json, sb_diff_z(&comparison->diff, row->total, row->total_squares));
+	sb_json_double(json, sb_diff_z(&comparison->diff, &row->total));
 	sb_json_raw(json, "]}");
 }
 
@@ -73,18 +70,16 @@ static int put_functions(struct sb_json *json, const struct sb_comparison *compa
 
 static void put_node(struct sb_json *json, const struct sb_comparison *comparison, size_t i)
 {
-	const struct sb_tree_node *node = &comparison->tree->nodes.at[i];
+	const struct sb_tree *tree = comparison->tree;
+	const struct sb_tree_pair *total = &tree->pair_totals.at[i];
 
 	sb_json_raw(json, i ? ",\n{\"depth\":" : "\n{\"depth\":");
-	sb_json_u64(json, node->depth);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "name", sb_tree_name(comparison->tree, i));
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "kind", sb_function_kind_name(node->kind));
-	sb_json_two_pair(json, "self", node->self);
-	sb_json_two_pair(json, "total", node->total);
-	sb_json_double_pair(json, "z",
-			    sb_diff_z(&comparison->diff, node->total, node->total_squares));
+	sb_json_u64(json, tree->nodes.at[i].depth);
+	sb_json_string_pair(json, "name", sb_tree_name(tree, i));
+	sb_json_string_pair(json, "kind", sb_function_kind_name(tree->kinds.at[i]));
+	sb_json_weights_pair(json, "self", &tree->pairs.at[i]);
+	sb_json_weights_pair(json, "total", total);
+	sb_json_double_pair(json, "z", sb_diff_z(&comparison->diff, total));
 	sb_json_raw(json, "}");
 }
 
@@ -100,10 +95,8 @@ static int write_json(const struct sb_comparison *comparison, const struct sb_co
 	sb_json_raw(&json, sb_version);
 	sb_json_raw(&json, "\",\n");
 	sb_json_pair(&json, "kind", kind ? kind : "profile");
-	sb_json_raw(&json, ",");
-	sb_json_pair(&json, "unit", sb_comparison_unit(comparison));
-	sb_json_raw(&json, ",");
-	sb_json_pair(&json, "norm", sb_diff_norm_name(comparison->diff.norm));
+	sb_json_string_pair(&json, "unit", sb_comparison_unit(comparison));
+	sb_json_string_pair(&json, "norm", sb_diff_norm_name(comparison->diff.norm));
 	put_side(&json, comparison, SB_TREE_A);
 	put_side(&json, comparison, SB_TREE_B);
 	err = put_functions(&json, comparison, opts);

@@ -15,9 +15,46 @@
 SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
 SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
 
-static int put_line(void *arg, const char *line, size_t len)
+/* A comparison that is being converted to a picture. */
+struct drawing {
+	const struct sb_comparison *comparison;
+	struct sb_fg *fg;
+	struct sb_arena names;
+	SB_VEC(struct sb_tree_frame) path; /* from the root's child to the node */
+};
+
+static int add_fact(void *arg, const char *key, const char *value)
 {
-	return sb_fg_add_diff(arg, line, len);
+	return sb_fg_add_fact(arg, key, value);
+}
+
+static int add_node(struct drawing *drawing, size_t i)
+{
+	static const struct sb_fold_opts opts = {};
+	const struct sb_tree *tree = drawing->comparison->tree;
+	const struct sb_tree_pair *self = &tree->pairs.at[i];
+	const struct sb_frame frame = { .name = sb_tree_name(tree, i), .kind = tree->kinds.at[i] };
+	struct sb_tree_frame drawn;
+	int err = sb_picture_frame(&drawing->names, &frame, &opts, &drawn);
+
+	drawing->path.nr = tree->nodes.at[i].depth - 1;
+	err = err ?: sb_vec_push(&drawing->path, drawn);
+	if (err || (!(self->weight[SB_TREE_A] > 0) && !(self->weight[SB_TREE_B] > 0)))
+		return err;
+	return sb_fg_add_pair(drawing->fg, drawing->path.at, drawing->path.nr, self);
+}
+
+static int add_nodes(struct sb_fg *fg, const struct sb_comparison *comparison)
+{
+	struct drawing drawing = { .comparison = comparison, .fg = fg };
+	size_t i;
+	int err = 0;
+
+	for (i = 1; i < comparison->tree->nodes.nr && !err; i++)
+		err = add_node(&drawing, i);
+	sb_arena_release(&drawing.names);
+	sb_vec_release(&drawing.path);
+	return err;
 }
 
 static int draw(const struct sb_comparison *comparison, const struct sb_comparison_opts *opts,
@@ -44,7 +81,8 @@ static int draw(const struct sb_comparison *comparison, const struct sb_comparis
 		err = sb_fg_opts_set(fg_opts, "diff-width", opts->width);
 	if (!err && opts->is_negated)
 		err = sb_fg_opts_set(fg_opts, "negate", NULL);
-	err = err ?: sb_comparison_fold(comparison, put_line, fg);
+	err = err ?: sb_comparison_facts(comparison, add_fact, fg);
+	err = err ?: add_nodes(fg, comparison);
 	return err ?: render(fg, fg_opts, out);
 }
 
@@ -60,7 +98,7 @@ static int write_html(const struct sb_comparison *comparison, const struct sb_co
 	int err = sb_page_begin(opts->title ? opts->title : "What changed from A to B", out);
 
 	err = err ?: draw(comparison, opts, sb_fg_render_inline, out);
-	/* A picture that says that there is nothing to see is a whole one. */
+	/* A picture that says that there is nothing to see is valid. */
 	if (!err || err == -ENODATA)
 		fputs("</body>\n</html>\n", out);
 	return err;

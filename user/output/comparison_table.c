@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A comparison for a terminal: functions, how much they changed, and how well that is known. */
+/* A comparison for a terminal: functions, their changes, and how certain these are. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,8 +12,8 @@
 
 #define VALUE_COLUMNS  10
 #define CHANGE_COLUMNS 20
-#define NAME_BYTES_MAX 200 /* of a function; JSON has it whole */
-#define NAME_COLUMNS   24  /* that a name has beside its numbers, at least */
+#define NAME_BYTES_MAX 200 /* of a function; JSON has the whole name */
+#define NAME_COLUMNS   24  /* at least for a name beside its numbers */
 #define ROW_COLUMNS    (4 * VALUE_COLUMNS + 2 * CHANGE_COLUMNS) /* of the numbers */
 
 struct writer {
@@ -21,7 +21,7 @@ struct writer {
 	FILE *out;
 	struct sb_str text;	 /* scratch */
 	unsigned int nr_columns; /* 0: no limit */
-	bool is_tall;		 /* a function's numbers stand below its name */
+	bool is_tall;		 /* numbers are in the line below the name */
 };
 
 /* ---- numbers ---- */
@@ -35,7 +35,7 @@ static int add_value(struct writer *writer, double val)
 	if (comparison->diff.norm == SB_DIFF_SHARE ||
 	    (comparison->diff.norm == SB_DIFF_RATE && !sb_streq(rate, "s")))
 		return sb_str_addf(&writer->text, "%.2f%%", val * 100);
-	/* "samples" is said above the table. */
+	/* The head says "samples". */
 	err = sb_fg_label_add_weight(&writer->text, val,
 				     sb_streq(sb_comparison_unit(comparison), "samples")
 					     ? ""
@@ -54,7 +54,7 @@ static size_t nr_columns(const char *s)
 	return nr;
 }
 
-/* What is in the scratch, at the right of its column. */
+/* Write the scratch, aligned to the right of its column. */
 static void put_right(struct writer *writer, size_t columns)
 {
 	const char *s = writer->text.len ? writer->text.s : "";
@@ -64,7 +64,7 @@ static void put_right(struct writer *writer, size_t columns)
 	sb_str_clear(&writer->text);
 }
 
-/* A difference: of shares in points. */
+/* Write a difference; in points for shares. */
 static int add_difference(struct writer *writer, double val)
 {
 	if (writer->comparison->diff.norm == SB_DIFF_SHARE)
@@ -72,16 +72,16 @@ static int add_difference(struct writer *writer, double val)
 	return add_value(writer, val);
 }
 
-/* "+7.48 ±5.06", "~" behind it where it is noise. */
+/* "+7.48 ±5.06", followed by "~" if it is noise. */
 static int put_change(struct writer *writer, double by, double z)
 {
-	bool is_noise = by != 0 && fabs(z) < SB_COMPARE_NOISE_Z;
+	bool is_noise = by != 0 && fabs(z) < SB_DIFF_NOISE_Z;
 	int err = sb_str_add(&writer->text, by > 0 ? "+" : by < 0 ? "-" : "");
 
 	err = err ?: add_difference(writer, fabs(by));
 	if (!err && by != 0 && !isnan(z)) {
 		err = sb_str_add(&writer->text, " \xc2\xb1")
-			      ?: add_difference(writer, fabs(by / z) * SB_COMPARE_NOISE_Z);
+			      ?: add_difference(writer, fabs(by / z) * SB_DIFF_NOISE_Z);
 	}
 	err = err ?: sb_str_add(&writer->text, is_noise ? " ~" : "  ");
 	if (!err)
@@ -89,27 +89,24 @@ static int put_change(struct writer *writer, double by, double z)
 	return err;
 }
 
-static int put_weights(struct writer *writer, const uint64_t weights[SB_TREE_NR],
-		       const double squares[SB_TREE_NR])
+static int put_pair(struct writer *writer, const struct sb_tree_pair *pair)
 {
 	const struct sb_diff *diff = &writer->comparison->diff;
 	double val[SB_TREE_NR];
 	int side, err = 0;
 
 	for (side = 0; side < SB_TREE_NR && !err; side++) {
-		val[side] = sb_diff_value(diff, side, (double)weights[side]);
+		val[side] = sb_diff_value(diff, side, pair->weight[side]);
 		err = add_value(writer, val[side]);
 		if (!err)
 			put_right(writer, VALUE_COLUMNS);
 	}
-	return err
-		       ?: put_change(writer, val[SB_TREE_B] - val[SB_TREE_A],
-				     sb_diff_z(diff, weights, squares));
+	return err ?: put_change(writer, val[SB_TREE_B] - val[SB_TREE_A], sb_diff_z(diff, pair));
 }
 
 /* ---- head ---- */
 
-/* A terminal takes controls for commands. */
+/* Append at most @room bytes of text, without control characters, which a terminal would obey. */
 static int add_clean(struct writer *writer, const char *s, size_t room)
 {
 	size_t len = strlen(s);
@@ -126,7 +123,7 @@ static int put_side(struct writer *writer, int side)
 {
 	const struct sb_comparison *comparison = writer->comparison;
 	const struct sb_diff *diff = &comparison->diff;
-	double error = sb_compare_error(diff->all[side], diff->all_squares[side]);
+	double error = sb_diff_error(diff->all[side], diff->all_squares[side]);
 	uint64_t dur_us = sb_comparison_fact(comparison, side, "dur_us");
 	struct sb_str *text = &writer->text;
 	int err = sb_str_add(text, side ? "B: " : "A: ");
@@ -207,11 +204,11 @@ static int put_name(struct writer *writer, const char *name, const char *before,
 
 static int put_row(struct writer *writer, const struct sb_diff_row *row)
 {
-	const char *name = sb_strtab_get(&writer->comparison->tree->strings, row->name, NULL);
+	const char *name = sb_strtab_get(&writer->comparison->tree->names, row->name, NULL);
 	int err = writer->is_tall ? put_name(writer, name, "", "\n") : 0;
 
-	err = err ?: put_weights(writer, row->self, row->self_squares);
-	err = err ?: put_weights(writer, row->total, row->total_squares);
+	err = err ?: put_pair(writer, &row->self);
+	err = err ?: put_pair(writer, &row->total);
 	if (err || !writer->is_tall)
 		return err ?: put_name(writer, name, "  ", "\n");
 	fputc('\n', writer->out);
@@ -220,8 +217,8 @@ static int put_row(struct writer *writer, const struct sb_diff_row *row)
 
 static bool is_change(const struct sb_diff *diff, const struct sb_diff_row *row)
 {
-	return fabs(sb_diff_z(diff, row->self, row->self_squares)) >= SB_COMPARE_NOISE_Z ||
-	       fabs(sb_diff_z(diff, row->total, row->total_squares)) >= SB_COMPARE_NOISE_Z;
+	return fabs(sb_diff_z(diff, &row->self)) >= SB_DIFF_NOISE_Z ||
+	       fabs(sb_diff_z(diff, &row->total)) >= SB_DIFF_NOISE_Z;
 }
 
 static int put_rows(struct writer *writer, const struct sb_comparison_opts *opts)

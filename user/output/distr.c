@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Durations as histograms by powers of two: one of all stacks, then one of each, under its folded
- * line. Lines look as those of bcc and of SystemTap's @hist_log().
+ * Durations as histograms by powers of two: one of all stacks, then one of each stack, below its
+ * folded line. The lines look like those of bcc and of SystemTap's @hist_log().
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,11 +12,11 @@
 
 #define BAR_LEN 40
 
-/* 2^@log2 ns in three digits: "1.02 us". No printf("%g"): it would ask the locale for the point. */
+/* 2^@log2 ns with three digits: "1.02 us". printf("%g") would use the locale's decimal point. */
 static int add_duration(struct sb_str *text, unsigned int log2)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
-	/* The end of the last bucket, less what rounding adds: in seconds it is the same. */
+	/* The end of the last bucket, minus what rounding adds; in seconds this is the same. */
 	uint64_t val = log2 < 64 ? 1ull << log2 : UINT64_MAX - 1000000000;
 	uint64_t scale = 1;
 	char number[32];
@@ -26,7 +26,7 @@ static int add_duration(struct sb_str *text, unsigned int log2)
 		scale *= 1000;
 		unit++;
 	}
-	/* No power of two is so near to one of ten that rounding gives it a digit more. */
+	/* No power of two is so near to a power of ten that rounding adds a digit. */
 	if (scale == 1 || val / scale >= 100) {
 		snprintf(number, sizeof(number), "%" PRIu64, (val + scale / 2) / scale);
 	} else if (val / scale >= 10) {
@@ -44,7 +44,7 @@ static int add_duration(struct sb_str *text, unsigned int log2)
 static int add_row(struct sb_str *text, unsigned int log2, uint64_t nr, uint64_t max)
 {
 	char bar[BAR_LEN + 1];
-	/* In floating point: the product of counts may not fit. */
+	/* In floating point, because the product of counts may overflow. */
 	int len = max ? (int)((double)nr / (double)max * BAR_LEN) : 0, i;
 	int err;
 
@@ -63,7 +63,7 @@ static int add_row(struct sb_str *text, unsigned int log2, uint64_t nr, uint64_t
 	return err ? err : sb_str_addf(text, " : %-10" PRIu64 " |%s|\n", nr, bar);
 }
 
-/* From the first to the last bucket that holds something. */
+/* From the first to the last bucket that is not empty. */
 static int add_histogram(struct sb_str *text, const uint64_t nr[SB_PROFILE_NR_LOG2])
 {
 	unsigned int first = 0, end = SB_PROFILE_NR_LOG2, i;
@@ -124,7 +124,7 @@ static int add_stack(struct sb_str *text, const struct sb_profile *profile, size
 		err = sb_fold_stack(text, profile, i, &opts->fold);
 	if (!err)
 		err = sb_str_addc(text, '\n');
-	/* Time whose duration nobody saw: a wait that had no end yet, a sample of a timer. */
+	/* Time without a duration: a wait that has not ended, a sample of a timer. */
 	return err || !nr ? err : add_histogram(text, nr);
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Firefox's profiler (profiler.firefox.com): its "processed profile format", version 48, which newer
- * readers upgrade; github.com/firefox-devtools/profiler, docs-developer and src/types/profile.js.
+ * The "processed profile format" of Firefox's profiler (profiler.firefox.com), version 48, which
+ * newer readers upgrade; github.com/firefox-devtools/profiler, docs-developer and
+ * src/types/profile.js.
  *
- * One thread holds all stacks; what they stand below (processes, threads) are frames. There is no order of
- * time in a profile: the stacks come in the order of their frames, one behind the other.
+ * One thread has all stacks; their root frames (processes, threads) are frames. A profile has no
+ * order in time, so the stacks come in the order of their frames, one after the other.
  *
- * The table of stacks is a tree, in columns. The stacks are sorted, so the tree is walked from them once for
- * each column, and never held.
+ * The table of stacks is a tree, in columns. Because the stacks are sorted, the tree can be walked
+ * once for each column, and is never held in memory.
  */
 #include <errno.h>
 
@@ -29,15 +30,15 @@ struct firefox {
 	const struct sb_profile *profile;
 	struct sb_measure measure;
 	struct sb_functions functions;
-	uint32_t *numbers; /* of frames */
+	uint32_t *numbers; /* by frame ID */
 	uint32_t *order;
 	size_t nr_stacks;
-	SB_VEC(uint32_t) path; /* nodes from the root to where the walk is */
+	SB_VEC(uint32_t) path; /* nodes from the root to the current one */
 	struct sb_numbers strings;
 	struct sb_json json;
 };
 
-/* Categories, and their colours, which the reader knows by name. */
+/* Categories, with colours whose names the reader knows. */
 static const struct {
 	const char *name, *color;
 } categories[SB_FRAME_KIND_MAX] = {
@@ -56,7 +57,7 @@ static const struct {
 
 /* ---- columns ---- */
 
-/* An array of @nr equal elements: what the format asks for and we know nothing of. */
+/* Write an array of @nr equal elements, for data that the format needs and we do not have. */
 static void put_same(struct sb_json *json, const char *name, size_t nr, const char *value)
 {
 	sb_json_raw(json, ",\"");
@@ -145,7 +146,7 @@ static void put_functions(struct firefox *firefox)
 	sb_json_raw(json, "},\n");
 }
 
-/* A column of the table of frames. */
+/* Write a column of the table of frames. */
 static void put_frame_column(struct firefox *firefox, const char *name,
 			     void (*put)(struct firefox *firefox, uint32_t frame))
 {
@@ -206,24 +207,23 @@ static void put_frames(struct firefox *firefox)
 
 /* ---- the tree of stacks ---- */
 
-/* What is done at each node, at the end of each stack; either may be NULL. */
+/* Called at each node, and at the end of each stack; either may be NULL. */
 struct visitor {
-	/* @parent: its number; UINT32_MAX: none */
+	/* @parent: its index; UINT32_MAX: none */
 	void (*node)(struct firefox *firefox, uint32_t node, uint32_t parent, uint32_t frame);
 	/* @node: where the stack ends; UINT32_MAX: it has no frames */
 	void (*stack)(struct firefox *firefox, size_t i, uint32_t node);
 };
 
-/* In preorder. Return: the number of nodes. */
+/* Walk the tree in preorder. Return: the number of nodes. */
 static uint32_t walk(struct firefox *firefox, const struct visitor *visitor)
 {
 	uint32_t nr_nodes = 0, parent;
-	uint64_t weight;
-	size_t i, depth, nr;
+	size_t i, depth;
 
 	for (i = 0; i < firefox->nr_stacks && !firefox->json.err; i++) {
-		const uint32_t *ids =
-			sb_profile_stack_at(firefox->profile, firefox->order[i], &nr, &weight);
+		const struct sb_row row = sb_profile_row_at(firefox->profile, firefox->order[i]);
+		const size_t nr = row.nr;
 
 		depth = i ? sb_order_common(firefox->profile, firefox->order[i - 1],
 					    firefox->order[i])
@@ -233,7 +233,7 @@ static uint32_t walk(struct firefox *firefox, const struct visitor *visitor)
 			parent = depth ? firefox->path.at[depth - 1] : UINT32_MAX;
 			firefox->path.at[depth] = nr_nodes;
 			if (visitor->node)
-				visitor->node(firefox, nr_nodes, parent, ids[depth]);
+				visitor->node(firefox, nr_nodes, parent, row.frames[depth]);
 			nr_nodes++;
 		}
 		if (visitor->stack && !firefox->json.err)
@@ -293,7 +293,7 @@ static void put_stacks(struct firefox *firefox)
 
 /* ---- samples ---- */
 
-/* Milliseconds, from nanoseconds. */
+/* Write nanoseconds as milliseconds. */
 static void put_ms(struct sb_json *json, uint64_t ns)
 {
 	char text[32];
@@ -303,19 +303,15 @@ static void put_ms(struct sb_json *json, uint64_t ns)
 	sb_json_raw(json, text);
 }
 
-/* What is measured in time is shown so; samples remain samples. */
+/* Times are shown as times, samples as samples. */
 static bool is_time(const struct sb_measure *measure)
 {
-	return measure->dimension == SB_DIMENSION_TIME && !sb_streq(measure->unit, "samples");
+	return measure->dimension == SB_DIMENSION_TIME && !measure->is_of_timer;
 }
 
 static uint64_t weight_of(const struct firefox *firefox, size_t i)
 {
-	uint64_t weight;
-	size_t nr;
-
-	sb_profile_stack_at(firefox->profile, firefox->order[i], &nr, &weight);
-	return weight;
+	return sb_profile_row_at(firefox->profile, firefox->order[i]).weight;
 }
 
 static void put_weights(struct firefox *firefox)
@@ -340,7 +336,7 @@ static void put_weights(struct firefox *firefox)
 			    measure->dimension == SB_DIMENSION_BYTES ? "\"bytes\"" : "\"samples\"");
 }
 
-/* One behind the other: as long as they took, or one millisecond each. */
+/* One after the other: each as long as its time, or one millisecond. */
 static void put_times(struct firefox *firefox)
 {
 	const struct sb_measure *measure = &firefox->measure;
@@ -377,8 +373,7 @@ static void put_categories(struct sb_json *json)
 	for (i = 0; i < SB_ARRAY_SIZE(categories); i++) {
 		sb_json_raw(json, i ? ",{" : "{");
 		sb_json_pair(json, "name", categories[i].name);
-		sb_json_raw(json, ",");
-		sb_json_pair(json, "color", categories[i].color);
+		sb_json_string_pair(json, "color", categories[i].color);
 		sb_json_raw(json, ",\"subcategories\":[\"Other\"]}");
 	}
 	sb_json_raw(json, "]");
@@ -435,8 +430,7 @@ static void put_thread(struct firefox *firefox, const char *title)
 			  "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
 			  "\"pausedRanges\":[],\"isMainThread\":true,\"pid\":\"0\",\"tid\":0,");
 	sb_json_pair(json, "name", title);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "processName", title);
+	sb_json_string_pair(json, "processName", title);
 	sb_json_raw(json, ",\n");
 	put_functions(firefox);
 	put_frames(firefox);

@@ -21,7 +21,7 @@ const char *sb_function_kind_name(enum sb_frame_kind kind)
 	return kind_names[kind];
 }
 
-/* Strings of a profile are interned: equal ones are the same. */
+/* Strings of a profile are interned, so that equal ones have the same address. */
 struct key {
 	const char *name, *module, *file;
 	uint64_t kind;
@@ -59,8 +59,7 @@ static int add_frame(struct sb_functions *functions, uint32_t id)
 int sb_functions_init(struct sb_functions *functions, const struct sb_profile *profile,
 		      size_t nr_stacks)
 {
-	size_t i, at, nr;
-	uint64_t weight;
+	size_t i, at;
 	int err = 0;
 
 	*functions = (struct sb_functions){ .profile = profile };
@@ -71,11 +70,11 @@ int sb_functions_init(struct sb_functions *functions, const struct sb_profile *p
 	memset(functions->of_frame, 0xff,
 	       (sb_profile_nr_frames(profile) + 1) * sizeof(*functions->of_frame));
 	for (i = 0; i < nr_stacks && !err; i++) {
-		const uint32_t *ids = sb_profile_stack_at(profile, i, &nr, &weight);
+		const struct sb_row row = sb_profile_row_at(profile, i);
 
-		for (at = 0; at < nr && !err; at++)
-			if (functions->of_frame[ids[at]] == SB_FUNCTION_NONE)
-				err = add_frame(functions, ids[at]);
+		for (at = 0; at < row.nr && !err; at++)
+			if (functions->of_frame[row.frames[at]] == SB_FUNCTION_NONE)
+				err = add_frame(functions, row.frames[at]);
 	}
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Functions of a profile: frames that differ by line or offset only are one function. Formats that have
- * tables of functions number them by this. Not thread-safe.
+ * Numbers the functions of a profile. Frames that differ only by line or offset are one function.
+ * Used by formats that have a table of functions. Not thread-safe.
  */
 #ifndef SB_OUTPUT_FUNCTIONS_H
 #define SB_OUTPUT_FUNCTIONS_H
@@ -14,29 +14,33 @@
 
 struct sb_functions {
 	const struct sb_profile *profile; /* borrowed */
-	uint32_t *of_frame;	 /* by frame number; SB_FUNCTION_NONE: in none of the stacks */
-	SB_VEC(uint32_t) frames; /* of each function, one frame that shows it */
+	uint32_t *of_frame;		  /* by frame ID; SB_FUNCTION_NONE: in none of the stacks */
+	SB_VEC(uint32_t) frames;	  /* by function: one of its frames */
 	struct sb_index index;
 };
 
 /*
- * Number the functions in the heaviest @nr_stacks stacks of the sealed @profile, in the order in which
- * they are met. Return: 0, -ENOMEM, -E2BIG. To be released in any case.
+ * Number the functions in the heaviest @nr_stacks stacks of a sealed profile, in the order in which
+ * they are met. Must be released, also after an error. Return: 0; -ENOMEM; -E2BIG.
  */
 int sb_functions_init(struct sb_functions *functions, const struct sb_profile *profile,
 		      size_t nr_stacks);
 void sb_functions_release(struct sb_functions *functions);
 
-/* Return: a frame of that function: name, module, file and kind are those of all of them. */
+/* Return: a frame of the function; all have the same name, module, file and kind. */
 const struct sb_frame *sb_functions_at(const struct sb_functions *functions, uint32_t function);
 
 /*
- * Number the frames that are in the stacks, from 0 on, in the order of their numbers in the profile. The
- * caller frees *ret_numbers, which is indexed by these. Return: 0 or -ENOMEM.
+ * Number the frames that occur in the stacks, from 0 on, in the order of their IDs. *@ret_numbers
+ * is indexed by ID, is 0 also for frames that do not occur, and is freed by the caller. Return: 0
+ * or -ENOMEM.
  */
 int sb_functions_number_frames(const struct sb_functions *functions, uint32_t **ret_numbers);
 
-/* Return: "user", "kernel", ...; for readers, so it does not change. Inlined ones as those that are not. */
+/*
+ * Return: "user", "kernel", ...: part of file formats, so it must not change. Inlined ones are as
+ * others.
+ */
 const char *sb_function_kind_name(enum sb_frame_kind kind);
 
 #endif

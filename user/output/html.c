@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A page of its own: the picture of svg.c with its viewer, the functions as a table, the facts of the run.
- * It loads nothing, and its policy forbids it to.
+ * An HTML page: the picture of svg.c with its viewer, a table of functions, the metadata. It loads
+ * nothing, and its policy forbids that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,14 +21,13 @@ struct page {
 	struct sb_functions functions;
 	/* By function. */
 	uint64_t *self, *total;
-	uint32_t *seen; /* number of the last stack that has it, from 1 on */
+	uint32_t *seen; /* the last stack that has it, counted from 1 */
 	struct sb_json json;
 };
 
 static int count(struct page *page, size_t nr_stacks)
 {
-	size_t nr_functions = page->functions.frames.nr, i, at, nr;
-	uint64_t weight;
+	size_t nr_functions = page->functions.frames.nr, i, at;
 
 	page->self = calloc(nr_functions + 1, sizeof(*page->self));
 	page->total = calloc(nr_functions + 1, sizeof(*page->total));
@@ -36,34 +35,22 @@ static int count(struct page *page, size_t nr_stacks)
 	if (!page->self || !page->total || !page->seen)
 		return -ENOMEM;
 	for (i = 0; i < nr_stacks; i++) {
-		const uint32_t *ids = sb_profile_stack_at(page->profile, i, &nr, &weight);
+		const struct sb_row row = sb_profile_row_at(page->profile, i);
 
-		for (at = 0; at < nr; at++) {
-			uint32_t function = page->functions.of_frame[ids[at]];
+		for (at = 0; at < row.nr; at++) {
+			uint32_t function = page->functions.of_frame[row.frames[at]];
 
 			if (page->seen[function] != i + 1)
-				page->total[function] += weight;
+				page->total[function] += row.weight;
 			page->seen[function] = (uint32_t)i + 1;
 		}
-		if (nr)
-			page->self[page->functions.of_frame[ids[nr - 1]]] += weight;
+		if (row.nr)
+			page->self[page->functions.of_frame[row.frames[row.nr - 1]]] += row.weight;
 	}
 	return 0;
 }
 
-static uint64_t weight_of(const struct sb_profile *profile, size_t nr_stacks)
-{
-	uint64_t weight, sum = 0;
-	size_t i, nr;
-
-	for (i = 0; i < nr_stacks; i++) {
-		sb_profile_stack_at(profile, i, &nr, &weight);
-		sum += weight;
-	}
-	return sum;
-}
-
-/* [name, module, file, self, total]: page.js knows the places. */
+/* [name, module, file, self, total]: page.js knows the order. */
 static void put_functions(struct page *page)
 {
 	struct sb_json *json = &page->json;
@@ -96,7 +83,7 @@ static void put_data(struct page *page, size_t nr_stacks)
 
 	sb_json_raw(json, "{");
 	sb_json_pair(json, "unit", sb_measure_of(page->profile).unit);
-	sb_json_u64_pair(json, "total", weight_of(page->profile, nr_stacks));
+	sb_json_u64_pair(json, "total", sb_profile_weight_of(page->profile, nr_stacks));
 	sb_json_raw(json, ",\"facts\":{");
 	for (i = 0; (key = sb_profile_meta_at(page->profile, i, &value)); i++) {
 		sb_json_raw(json, i ? "," : "");
@@ -173,7 +160,7 @@ static int write_html(const struct sb_profile *profile, const struct sb_output_o
 	int err = sb_page_begin(opts->title ? opts->title : kind ? kind : "stackbpf", out);
 
 	err = err ?: sb_picture_write(profile, opts, sb_fg_render_inline, out);
-	/* A picture that says that there is nothing to see is a whole one. */
+	/* A picture that says that there is nothing to see is valid. */
 	if (err && err != -ENODATA)
 		return err;
 	return put_table(profile, opts, out) ?: err;

@@ -9,7 +9,7 @@
 
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
-/* An idle thread's code is known by its root, which stays. */
+/* The code of an idle thread is recognised by its root frame, which stays. */
 static const enum sb_frame_kind kinds[SB_FG_KIND_MAX] = {
 	[SB_FG_PLAIN] = SB_FRAME_USER,	    [SB_FG_KERNEL] = SB_FRAME_KERNEL,
 	[SB_FG_INLINED] = SB_FRAME_INLINED, [SB_FG_JIT] = SB_FRAME_JIT,
@@ -22,7 +22,7 @@ static const enum sb_frame_kind kinds[SB_FG_KIND_MAX] = {
 };
 
 struct input {
-	const struct sb_fg_tree *tree;
+	const struct sb_tree *tree;
 	struct sb_profile *profile;
 	uint32_t *frames; /* by node */
 	SB_VEC(uint32_t) stack;
@@ -31,7 +31,7 @@ struct input {
 
 static int add_frame(struct input *input, uint32_t node)
 {
-	const struct sb_fg_tree *tree = input->tree;
+	const struct sb_tree *tree = input->tree;
 	enum sb_fg_kind kind = tree->kinds.at[node];
 	struct sb_frame frame = { .kind = kinds[kind], .is_unnamed = kind == SB_FG_UNKNOWN };
 
@@ -69,7 +69,7 @@ static int add_all(struct input *input, const struct sb_fg_facts *facts)
 		err = sb_profile_meta(input->profile, facts->facts.at[i].key, "%s",
 				      facts->facts.at[i].value);
 	for (i = 1; i < input->tree->nodes.nr && !err; i++) {
-		double weight = sb_fg_tree_self(input->tree, (uint32_t)i);
+		double weight = sb_tree_self(input->tree, i, SB_TREE_A);
 
 		err = add_frame(input, (uint32_t)i);
 		if (!err && weight > 0)
@@ -86,7 +86,7 @@ int sb_input_profile(struct sb_fg *fg, struct sb_profile **ret_profile, uint64_t
 
 	if (fg->tree.pairs.nr)
 		return -EINVAL;
-	err = sb_fg_tree_seal(&fg->tree, SB_FG_SORT_NONE) ?: sb_profile_new(&profile);
+	err = sb_tree_seal(&fg->tree, SB_TREE_SORT_NONE) ?: sb_profile_new(&profile);
 	input.profile = profile;
 	input.frames = calloc(fg->tree.nodes.nr, sizeof(*input.frames));
 	if (!err && !input.frames)

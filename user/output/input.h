@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A profile from text: folded, perf script, SystemTap's .bt. */
+/*
+ * Makes a profile of text that the flame graph's readers have read: folded, perf script,
+ * SystemTap's .bt.
+ */
 #ifndef SB_OUTPUT_INPUT_H
 #define SB_OUTPUT_INPUT_H
 
@@ -7,10 +10,13 @@
 
 struct sb_fg;
 
-/*
- * The stacks that @fg has read, which ends with it, and the facts of its header; sealed. Weights with
- * fractions are rounded: *ret_nr_rounded says how many.
- * Return: 0; -EINVAL: it is a comparison already; -ENOMEM, -E2BIG.
+/**
+ * sb_input_profile() - convert what a reader has read to a profile
+ * @fg: stacks and metadata; cannot read any more afterwards; stays the caller's
+ * @ret_profile: sealed, owned by the caller
+ * @ret_nr_rounded: how many weights had fractions and were rounded
+ *
+ * Return: 0; -EINVAL if the text is a comparison; -ENOMEM; -E2BIG.
  */
 int sb_input_profile(struct sb_fg *fg, struct sb_profile **ret_profile, uint64_t *ret_nr_rounded);
 

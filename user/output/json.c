@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* All that is known, as JSON for programs of one's own. docs/formats.md describes it; what is there does
- * not change while "version" is 1, and may be added to. */
+/*
+ * Everything that is known, as JSON for other programs. docs/formats.md describes it. While
+ * "version" is 1, keys may be added, but existing ones do not change.
+ */
 #include "base/cleanup.h"
 #include "base/version.h"
 #include "output/functions.h"
@@ -11,7 +13,7 @@
 struct writer {
 	const struct sb_profile *profile;
 	struct sb_functions functions;
-	uint32_t *numbers; /* of frames */
+	uint32_t *numbers; /* by frame ID */
 	size_t nr_stacks;
 	struct sb_json json;
 };
@@ -20,8 +22,7 @@ static void put_optional(struct sb_json *json, const char *key, const char *valu
 {
 	if (!value || !*value)
 		return;
-	sb_json_raw(json, ",");
-	sb_json_pair(json, key, value);
+	sb_json_string_pair(json, key, value);
 }
 
 static void put_facts(struct writer *writer)
@@ -49,8 +50,7 @@ static void put_functions(struct writer *writer)
 
 		sb_json_raw(json, i ? ",\n{" : "\n{");
 		sb_json_pair(json, "name", frame->name);
-		sb_json_raw(json, ",");
-		sb_json_pair(json, "kind", sb_function_kind_name(frame->kind));
+		sb_json_string_pair(json, "kind", sb_function_kind_name(frame->kind));
 		put_optional(json, "module", frame->module);
 		put_optional(json, "file", frame->file);
 		sb_json_raw(json, "}");
@@ -83,7 +83,7 @@ static void put_frames(struct writer *writer)
 	sb_json_raw(json, "],\n");
 }
 
-/* [[10,3],...]: three durations from 2^10 ns on */
+/* [[10,3],...]: three durations of 2^10 ns or more, below 2^11 ns */
 static void put_durations(struct sb_json *json, const uint64_t nr[SB_PROFILE_NR_LOG2])
 {
 	const char *comma = "";
@@ -108,18 +108,17 @@ static void put_stack(struct writer *writer, size_t i)
 {
 	struct sb_json *json = &writer->json;
 	const uint64_t *log2 = sb_profile_log2_at(writer->profile, i);
-	uint64_t weight, nr_samples = sb_profile_nr_samples_at(writer->profile, i);
-	size_t nr, at;
-	const uint32_t *ids = sb_profile_stack_at(writer->profile, i, &nr, &weight);
+	const struct sb_row row = sb_profile_row_at(writer->profile, i);
+	size_t at;
 
 	sb_json_raw(json, i ? ",\n{\"weight\":" : "\n{\"weight\":");
-	sb_json_u64(json, weight);
-	if (nr_samples)
-		sb_json_u64_pair(json, "samples", nr_samples);
+	sb_json_u64(json, row.weight);
+	if (row.nr_samples)
+		sb_json_u64_pair(json, "samples", row.nr_samples);
 	sb_json_raw(json, ",\"frames\":[");
-	for (at = 0; at < nr; at++) {
+	for (at = 0; at < row.nr; at++) {
 		sb_json_raw(json, at ? "," : "");
-		sb_json_u64(json, writer->numbers[ids[at]]);
+		sb_json_u64(json, writer->numbers[row.frames[at]]);
 	}
 	sb_json_raw(json, "]");
 	if (log2)
@@ -137,8 +136,7 @@ static void put_file(struct writer *writer, const char *title)
 	sb_json_raw(json, sb_version);
 	sb_json_raw(json, "\",\n");
 	sb_json_pair(json, "kind", measure.kind);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "unit", measure.unit);
+	sb_json_string_pair(json, "unit", measure.unit);
 	put_optional(json, "title", title);
 	sb_json_u64_pair(json, "total", sb_profile_weight(writer->profile));
 	sb_json_raw(json, ",\n");

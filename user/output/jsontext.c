@@ -7,7 +7,7 @@
 
 #include "flamegraph/text.h"
 
-#define TEXT_BYTES (16u << 10) /* that are put at once */
+#define TEXT_BYTES (16u << 10) /* size of the buffer */
 
 int sb_json_put_file(void *file, const void *data, size_t len)
 {
@@ -36,7 +36,7 @@ void sb_json_u64(struct sb_json *json, uint64_t val)
 	put_if(json, TEXT_BYTES);
 }
 
-/* The text is clean: there are no control characters in it, nor separators of lines (base/utf8.h). */
+/* The text has been cleaned: it has no control characters and no line separators (base/utf8.h). */
 static int add_escaped(struct sb_str *to, const char *s, size_t len)
 {
 	const char *end = s + len, *from = s;
@@ -106,6 +106,12 @@ static void put_key(struct sb_json *json, const char *key)
 	sb_json_raw(json, ":");
 }
 
+void sb_json_string_pair(struct sb_json *json, const char *key, const char *value)
+{
+	sb_json_raw(json, ",");
+	sb_json_pair(json, key, value);
+}
+
 void sb_json_u64_pair(struct sb_json *json, const char *key, uint64_t val)
 {
 	put_key(json, key);
@@ -132,6 +138,14 @@ void sb_json_two_pair(struct sb_json *json, const char *key, const uint64_t vals
 	sb_json_raw(json, ",");
 	sb_json_u64(json, vals[1]);
 	sb_json_raw(json, "]");
+}
+
+void sb_json_weights_pair(struct sb_json *json, const char *key, const struct sb_tree_pair *pair)
+{
+	const uint64_t vals[SB_TREE_NR] = { sb_tree_whole(pair->weight[SB_TREE_A]),
+					    sb_tree_whole(pair->weight[SB_TREE_B]) };
+
+	sb_json_two_pair(json, key, vals);
 }
 
 int sb_json_end(struct sb_json *json)

@@ -43,6 +43,7 @@ struct sb_measure sb_measure_of(const struct sb_profile *profile)
 		measure.dimension = SB_DIMENSION_BYTES;
 	if (sb_streq(measure.unit, "samples") && measure.hz) {
 		measure.dimension = SB_DIMENSION_TIME;
+		measure.is_of_timer = true;
 		measure.ns_nominator = NS_PER_SEC;
 		measure.ns_denominator = measure.hz;
 	}

@@ -6,12 +6,11 @@
 
 size_t sb_order_common(const struct sb_profile *profile, uint32_t a, uint32_t b)
 {
-	uint64_t weight;
-	size_t nr_a, nr_b, nr = 0;
-	const uint32_t *ids_a = sb_profile_stack_at(profile, a, &nr_a, &weight);
-	const uint32_t *ids_b = sb_profile_stack_at(profile, b, &nr_b, &weight);
+	const struct sb_row row_a = sb_profile_row_at(profile, a);
+	const struct sb_row row_b = sb_profile_row_at(profile, b);
+	size_t nr = 0;
 
-	while (nr < nr_a && nr < nr_b && ids_a[nr] == ids_b[nr])
+	while (nr < row_a.nr && nr < row_b.nr && row_a.frames[nr] == row_b.frames[nr])
 		nr++;
 	return nr;
 }
@@ -20,15 +19,14 @@ static int by_frames(const void *left, const void *right, void *arg)
 {
 	const struct sb_profile *profile = arg;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	size_t same = sb_order_common(profile, a, b), nr_a, nr_b;
-	uint64_t weight;
-	const uint32_t *ids_a = sb_profile_stack_at(profile, a, &nr_a, &weight);
-	const uint32_t *ids_b = sb_profile_stack_at(profile, b, &nr_b, &weight);
+	const struct sb_row row_a = sb_profile_row_at(profile, a);
+	const struct sb_row row_b = sb_profile_row_at(profile, b);
+	size_t same = sb_order_common(profile, a, b);
 
-	if (same < nr_a && same < nr_b)
-		return ids_a[same] < ids_b[same] ? -1 : 1;
-	if (nr_a != nr_b)
-		return nr_a < nr_b ? -1 : 1;
+	if (same < row_a.nr && same < row_b.nr)
+		return row_a.frames[same] < row_b.frames[same] ? -1 : 1;
+	if (row_a.nr != row_b.nr)
+		return row_a.nr < row_b.nr ? -1 : 1;
 	return a < b ? -1 : a > b;
 }
 

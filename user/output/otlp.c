@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * OpenTelemetry profiles: opentelemetry-proto, profiles/v1development/profiles.proto from 1.10 on. Until then each
- * of five releases had changed the numbers of the fields.
+ * OpenTelemetry profiles: opentelemetry-proto, profiles/v1development/profiles.proto from 1.10 on.
+ * Each of five releases before had changed the numbers of the fields.
  *
- * All that repeats is in tables of the request, whose first entry is the empty message; what has the same bytes is
- * there once, so each table is a table of strings.
+ * Everything that repeats is in tables of the request, whose first entry is the empty message.
+ * Entries with the same bytes are stored once, so each table is a table of strings.
  *
- * Three things are as decoders that were tried want them, and not as one would read the specification:
- * - Keys of a resource's attributes are written twice, as text and as the number of a string. The collector up
- *   to 0.159 erases text where there is no number; Pyroscope and Parca read only text.
- * - The empty entry of the table of links is an empty message. Parca refuses one with a zero id of 16 bytes.
- * - A sample has one value and no times. Samples of a timer are counts, whose period says the time of one.
+ * Three things follow the decoders that were tried rather than the specification:
+ * - Keys of a resource's attributes are written twice, as text and as the index of a string. The
+ *   collector up to 0.159 erases the text if there is no index; Pyroscope and Parca read only the
+ *   text.
+ * - The empty entry of the table of links is an empty message. Parca refuses one with a zero ID of
+ *   16 bytes.
+ * - A sample has one value and no times. Samples of a timer are counts, and the period says how
+ *   much time one of them is.
  *
- * There are no addresses and no build IDs: names were found when the processes were alive. Mappings are names of
- * files, locations have functions; what was inlined is a location of its own, since some readers show only one
- * function of each.
+ * There are no addresses and no build IDs, because names were found while the processes were alive.
+ * Mappings are names of files, and locations have functions. An inlined function is a location of
+ * its own, because some readers show only one function of each location.
  */
 #include "output/otlp.h"
 
@@ -26,6 +29,7 @@
 #include "base/index.h"
 #include "base/version.h"
 #include "flamegraph/text.h"
+#include "kinds/view_kind.h"
 #include "output/measure.h"
 #include "output/outputs.h"
 #include "output/protobuf.h"
@@ -72,11 +76,11 @@ struct sb_otlp {
 	enum sb_otlp_attrs attrs;
 	struct sb_strtab tables[TABLE_MAX];
 	size_t nr_table_bytes;
-	struct sb_str done;		 /* of the request: the profiles that are */
-	struct sb_str profile, resource; /* the one at hand */
+	struct sb_str done;		 /* the finished profiles of the request */
+	struct sb_str profile, resource; /* the current one */
 	const struct sb_profile *of;
-	struct sb_measure measure;	     /* of it */
-	uint32_t *location_of;		     /* by its frames; UINT32_MAX: not yet */
+	struct sb_measure measure;	     /* of the current profile */
+	uint32_t *location_of;		     /* by frame ID; UINT32_MAX: not yet */
 	struct sb_str message, inner, clean; /* scratch */
 };
 
@@ -156,7 +160,7 @@ void sb_otlp_free(struct sb_otlp *otlp)
 
 /* ---- attributes ---- */
 
-/* Tags as the semantic conventions of OpenTelemetry call them; others keep their names. */
+/* The names of tags in OpenTelemetry's semantic conventions; others keep their names. */
 static const char *attribute_of(const char *key)
 {
 	static const struct {
@@ -205,7 +209,7 @@ int sb_otlp_tag(struct sb_otlp *otlp, const char *tag, const char *value)
 	return err ?: sb_pb_message(&otlp->resource, RESOURCE_ATTRIBUTES, message);
 }
 
-/* One of the table: KeyValueAndUnit. */
+/* Find or add an attribute in the table: KeyValueAndUnit. */
 static int attribute_id(struct sb_otlp *otlp, const char *key, const char *value, uint32_t *ret_id)
 {
 	struct sb_str *message = &otlp->message;
@@ -218,7 +222,7 @@ static int attribute_id(struct sb_otlp *otlp, const char *key, const char *value
 	return err ?: intern(otlp, TABLE_ATTRIBUTE, message, ret_id);
 }
 
-/* Of a location: profile.frame.type. Return: 0 in *ret_id for none. */
+/* Find or add the attribute profile.frame.type of a location; 0 in *ret_id for none. */
 static int frame_type(struct sb_otlp *otlp, const struct sb_frame *frame, uint32_t *ret_id)
 {
 	const char *type = NULL;
@@ -309,11 +313,6 @@ static int stack_id(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint32
 
 /* ---- profiles ---- */
 
-static bool is_timer(const struct sb_measure *measure)
-{
-	return measure->dimension == SB_DIMENSION_TIME && sb_streq(measure->unit, "samples");
-}
-
 int sb_otlp_add_stack(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint64_t weight)
 {
 	const struct sb_measure *measure = &otlp->measure;
@@ -321,7 +320,7 @@ int sb_otlp_add_stack(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint
 	uint32_t stack;
 	int err = stack_id(otlp, ids, nr, &stack);
 
-	if (!is_timer(measure))
+	if (!measure->is_of_timer)
 		weight = sb_measure_scaled(measure, weight);
 	if (weight > INT64_MAX)
 		weight = INT64_MAX;
@@ -344,28 +343,35 @@ static int add_value_type(struct sb_otlp *otlp, uint32_t field, const char *type
 	return err ?: sb_pb_message(&otlp->profile, field, &otlp->inner);
 }
 
-/* Pyroscope takes the name of a profile from its period's type where it does not know the sample's. */
+/*
+ * If Pyroscope does not know the type of the sample, it uses that of the period as the profile's
+ * name.
+ */
 static int add_types(struct sb_otlp *otlp)
 {
 	const struct sb_measure *measure = &otlp->measure;
 	static const char *const units[] = { [SB_DIMENSION_COUNT] = "count",
 					     [SB_DIMENSION_TIME] = "nanoseconds",
 					     [SB_DIMENSION_BYTES] = "bytes" };
+	/* In other programs, a timer samples what runs on the CPUs. */
+	bool is_foreign = measure->is_of_timer && !sb_view_kind_find(measure->kind);
+	const char *type =
+		sb_view_kind_otlp(is_foreign ? sb_view_kind_default()->name : measure->kind);
 	const char *unit = units[measure->dimension];
 	int err;
 
-	if (is_timer(measure)) {
+	if (measure->is_of_timer) {
 		err = add_value_type(otlp, PROFILE_SAMPLE_TYPE, "samples", "count");
-		err = err ?: add_value_type(otlp, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
+		err = err ?: add_value_type(otlp, PROFILE_PERIOD_TYPE, type, "nanoseconds");
 		return err
 			       ?: sb_pb_u64(&otlp->profile, PROFILE_PERIOD,
 					    sb_measure_scaled(measure, 1));
 	}
-	/* The specification's own name. */
-	if (sb_streq(measure->kind, "offcpu"))
-		return add_value_type(otlp, PROFILE_SAMPLE_TYPE, "off_cpu", unit);
-	err = add_value_type(otlp, PROFILE_SAMPLE_TYPE, measure->kind, unit);
-	err = err ?: add_value_type(otlp, PROFILE_PERIOD_TYPE, measure->kind, unit);
+	/* The specification's own names are known. */
+	err = add_value_type(otlp, PROFILE_SAMPLE_TYPE, type, unit);
+	if (!sb_streq(type, measure->kind))
+		return err;
+	err = err ?: add_value_type(otlp, PROFILE_PERIOD_TYPE, type, unit);
 	return err ?: sb_pb_u64(&otlp->profile, PROFILE_PERIOD, 1);
 }
 
@@ -462,7 +468,7 @@ int sb_otlp_take(struct sb_otlp *otlp, struct sb_str *out)
 
 SB_DEFINE_CLEANUP(struct sb_otlp, sb_otlp_free)
 
-/* Tags of a series are whose samples these are; what else is known of the run is said of the profile. */
+/* Series tags become OTLP resource attributes; other metadata become attributes of the profile. */
 static int add_facts(struct sb_otlp *otlp)
 {
 	struct sb_str name = {}, ids = {};
@@ -493,7 +499,7 @@ static int write_otlp(const struct sb_profile *profile, const struct sb_output_o
 {
 	sb_cleanup(sb_otlp_freep) struct sb_otlp *otlp = NULL;
 	sb_cleanup(sb_str_release) struct sb_str body = {};
-	size_t nr_stacks = sb_output_nr_stacks(profile, opts), i, nr;
+	size_t nr_stacks = sb_output_nr_stacks(profile, opts), i;
 	struct sb_measure measure = sb_measure_of(profile);
 	int err = sb_otlp_new(SB_OTLP_BOTH, &otlp);
 
@@ -501,10 +507,9 @@ static int write_otlp(const struct sb_profile *profile, const struct sb_output_o
 		      ?: sb_otlp_begin(otlp, profile, measure.start_us * 1000,
 				       measure.dur_us * 1000, NULL);
 	for (i = 0; i < nr_stacks && !err; i++) {
-		uint64_t weight;
-		const uint32_t *ids = sb_profile_stack_at(profile, i, &nr, &weight);
+		const struct sb_row row = sb_profile_row_at(profile, i);
 
-		err = sb_otlp_add_stack(otlp, ids, nr, weight);
+		err = sb_otlp_add_stack(otlp, row.frames, row.nr, row.weight);
 	}
 	err = err ?: add_facts(otlp) ?: sb_otlp_end(otlp) ?: sb_otlp_take(otlp, &body);
 	if (!err && fwrite(body.s, 1, body.len, out) != body.len)

@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The flame graph of a profile, for the formats that show it. */
+/* Draws the flame graph of a profile, for the formats that contain it. Not thread-safe. */
 #ifndef SB_OUTPUT_PICTURE_H
 #define SB_OUTPUT_PICTURE_H
 
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "flamegraph/fg.h"
 #include "output/output.h"
 
 /* sb_fg_render() or sb_fg_render_inline() */
 typedef int (*sb_picture_render_fn)(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 
-/* Draw @profile with @render. Return: what that returns, -ENOMEM, -E2BIG. */
+/* Draw @profile with @render. Return: 0; -ENOMEM; -E2BIG; or what @render returned. */
 int sb_picture_write(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     sb_picture_render_fn render, FILE *out);
+
+/* Return: the kind of such a frame in a picture, unless its name tells another one. */
+enum sb_fg_kind sb_picture_kind(enum sb_frame_kind kind);
+
+/**
+ * sb_picture_frame() - convert a frame of a profile to a frame of a picture
+ * @names: gets a copy of the name, and must live as long as *@ret_frame
+ * @opts: what the name shows beside the function; `annotate` is ignored
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sb_picture_frame(struct sb_arena *names, const struct sb_frame *frame,
+		     const struct sb_fold_opts *opts, struct sb_tree_frame *ret_frame);
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * pprof: github.com/google/pprof, proto/profile.proto. Fields are written in the order of their numbers,
- * one at a time: in memory are the tables of strings, functions and locations.
+ * pprof: github.com/google/pprof, proto/profile.proto. Fields are written in the order of their
+ * numbers, one at a time; only the tables of strings, functions and locations are held in memory.
  *
- * A location is a place in the code with all that was inlined there, innermost first. There are no
- * addresses: names were found when the processes were alive. Mappings stand for modules and say that all
- * is known, so that no reader looks for symbols.
+ * A location is a place in the code with everything that was inlined there, innermost function
+ * first. There are no addresses, because names were found while the processes were alive. Mappings
+ * stand for modules, and claim that everything is known, so that no reader looks for symbols.
  *
- * Processes, threads and so on are frames, as in every other format, so that the same picture comes out;
- * and labels, too, by which pprof filters and groups (-tagfocus, -tagroot).
+ * Processes, threads and so on are frames, as in all other formats, so that the same picture comes
+ * out. They are labels, too, by which pprof filters and groups (-tagfocus, -tagroot).
  */
 #include <errno.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/index.h"
 #include "flamegraph/text.h"
+#include "kinds/view_kind.h"
 #include "output/functions.h"
 #include "output/gzip.h"
 #include "output/measure.h"
@@ -62,17 +63,17 @@ struct location {
 struct pprof {
 	const struct sb_profile *profile;
 	struct sb_measure measure;
-	bool has_samples; /* numbers of samples stand beside the weights */
+	bool has_samples; /* write the number of samples beside the weight */
 	struct sb_functions functions;
 	struct sb_strtab strings;
 	SB_VEC(struct location) locations;
 	SB_VEC(uint32_t) location_frames; /* innermost first */
 	struct sb_index locations_index;
-	struct sb_numbers modules; /* of each mapping */
+	struct sb_numbers modules; /* by mapping */
 	SB_VEC(uint32_t) comments;
 	struct sb_gzip *gzip;
 	struct sb_str message, inner, inmost, clean;
-	/* Of one sample: which of label_keys are written. */
+	/* In the current sample: which of label_keys were written. */
 	uint32_t labels_done;
 };
 
@@ -90,7 +91,7 @@ static int add_string(struct pprof *pprof, const char *s, size_t len, uint32_t *
 			     pprof->clean.len, ret_id);
 }
 
-/* A field that is the number of a string; nothing for NULL. */
+/* A field that is the index of a string; nothing for NULL. */
 static int add_string_field(struct pprof *pprof, struct sb_str *message, uint32_t field,
 			    const char *s)
 {
@@ -100,7 +101,7 @@ static int add_string_field(struct pprof *pprof, struct sb_str *message, uint32_
 	return err || !s ? err : sb_pb_u64(message, field, id);
 }
 
-/* What is in `message`, as a field of the profile. */
+/* Write `message` as a field of the profile. */
 static int put_message(struct pprof *pprof, uint32_t field)
 {
 	struct sb_str *head = &pprof->inmost;
@@ -114,22 +115,6 @@ static int put_message(struct pprof *pprof, uint32_t field)
 
 /* ---- types of values ---- */
 
-/* What pprof's users know it as, where that is not the kind of the run. */
-static const char *type_of(const struct sb_measure *measure)
-{
-	static const struct {
-		const char *kind, *type;
-	} types[] = { { "oncpu", "cpu" },
-		      { "offcpu", "delay" },
-		      { "offwake", "delay" },
-		      { "wakeup", "delay" } };
-
-	for (size_t i = 0; i < SB_ARRAY_SIZE(types); i++)
-		if (sb_streq(measure->kind, types[i].kind))
-			return types[i].type;
-	return measure->kind;
-}
-
 static int put_value_type(struct pprof *pprof, uint32_t field, const char *type, const char *unit)
 {
 	int err = add_string_field(pprof, &pprof->message, VALUE_TYPE_TYPE, type);
@@ -138,30 +123,23 @@ static int put_value_type(struct pprof *pprof, uint32_t field, const char *type,
 		      put_message(pprof, field);
 }
 
-/* Samples of a timer are counted, and are time beside it. */
-static bool is_of_timer(const struct sb_measure *measure)
-{
-	return measure->dimension == SB_DIMENSION_TIME && sb_streq(measure->unit, "samples");
-}
-
-/* Whether it is known how many there are of each, and that is not the weight itself. */
+/* Return: whether numbers of samples are known, and differ from the weights. */
 static bool has_samples(const struct pprof *pprof, size_t nr_stacks)
 {
 	size_t i;
 
-	if (pprof->measure.dimension == SB_DIMENSION_COUNT || is_of_timer(&pprof->measure))
+	if (pprof->measure.dimension == SB_DIMENSION_COUNT || pprof->measure.is_of_timer)
 		return pprof->measure.dimension == SB_DIMENSION_TIME;
 	for (i = 0; i < nr_stacks; i++)
-		if (sb_profile_nr_samples_at(pprof->profile, i))
+		if (sb_profile_row_at(pprof->profile, i).nr_samples)
 			return true;
 	return false;
 }
 
-static uint64_t nr_samples_of(const struct pprof *pprof, size_t i, uint64_t weight)
+static uint64_t nr_samples_of(const struct pprof *pprof, const struct sb_row *row)
 {
-	/* Where less is sampled than asked for, a sample stands for several ticks. */
-	uint64_t nr =
-		is_of_timer(&pprof->measure) ? weight : sb_profile_nr_samples_at(pprof->profile, i);
+	/* When the sampling rate was lowered, a sample stands for several ticks. */
+	uint64_t nr = pprof->measure.is_of_timer ? row->weight : row->nr_samples;
 
 	return nr < INT64_MAX ? nr : INT64_MAX;
 }
@@ -177,9 +155,11 @@ static int put_value_types(struct pprof *pprof)
 		return err;
 	switch (measure->dimension) {
 	case SB_DIMENSION_TIME:
-		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, type_of(measure), "nanoseconds");
+		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, sb_view_kind_pprof(measure->kind),
+				      "nanoseconds");
 	case SB_DIMENSION_BYTES:
-		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, type_of(measure), "bytes");
+		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, sb_view_kind_pprof(measure->kind),
+				      "bytes");
 	default:
 		return put_value_type(pprof, PROFILE_SAMPLE_TYPE, measure->unit, "count");
 	}
@@ -192,7 +172,7 @@ static bool is_inlined(const struct sb_frame *frame)
 	return frame->kind == SB_FRAME_INLINED || frame->kind == SB_FRAME_KERNEL_INLINED;
 }
 
-/* How many of the @nr frames up to the last one are one place in the code. */
+/* Return: how many of the @nr frames, up to the last one, are one place in the code. */
 static uint32_t nr_of_place(const struct sb_profile *profile, const uint32_t *ids, size_t nr)
 {
 	const struct sb_frame *leaf = sb_profile_frame_at(profile, ids[nr - 1]), *frame;
@@ -208,7 +188,7 @@ static uint32_t nr_of_place(const struct sb_profile *profile, const uint32_t *id
 	return nr_same;
 }
 
-/* @ids: root first, as stacks are. */
+/* @ids: root first, as in stacks. */
 static bool is_location(const struct pprof *pprof, uint32_t i, const uint32_t *ids, uint32_t nr)
 {
 	const struct location *location = &pprof->locations.at[i];
@@ -254,10 +234,11 @@ static bool is_tag(const char *key)
 static const char *const label_keys[] = { "comm", "pid", "tid", "cpu", "cgroup", "container" };
 enum label { LABEL_COMM, LABEL_PID, LABEL_TID, LABEL_CPU, LABEL_CGROUP, LABEL_CONTAINER };
 
-static int add_label(struct pprof *pprof, enum label label, const char *s, size_t len)
+/* Write a label once for each sample: a thread repeats what its process says. */
+static int add_label(struct pprof *pprof, enum label label, const char *text)
 {
 	uint32_t value;
-	int err = add_string(pprof, s, len, &value);
+	int err = add_string(pprof, text, strlen(text), &value);
 
 	if (err || pprof->labels_done & 1u << label)
 		return err;
@@ -268,174 +249,121 @@ static int add_label(struct pprof *pprof, enum label label, const char *s, size_
 	return err ?: sb_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
-/* "vehicle=car" of --label. */
-static int add_own_label(struct pprof *pprof, const char *text, size_t key_len)
+static int add_number(struct pprof *pprof, enum label label, uint32_t number)
 {
-	const char *val = text + key_len + 1;
-	uint32_t key, value;
-	int err = add_string(pprof, text, key_len, &key);
+	char text[16];
 
-	err = err ?: add_string(pprof, val, strlen(val), &value);
-	if (err)
-		return err;
+	snprintf(text, sizeof(text), "%u", number);
+	return add_label(pprof, label, text);
+}
+
+/* Write a label whose key is not one of label_keys. */
+static int add_own_label(struct pprof *pprof, const char *key, const char *value)
+{
+	int err;
+
 	sb_str_clear(&pprof->inner);
-	err = sb_pb_u64(&pprof->inner, LABEL_KEY, key);
-	err = err ?: sb_pb_u64(&pprof->inner, LABEL_STR, value);
+	err = add_string_field(pprof, &pprof->inner, LABEL_KEY, key);
+	err = err ?: add_string_field(pprof, &pprof->inner, LABEL_STR, value);
 	return err ?: sb_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
-/* The number behind the last @mark of s[0..*len) becomes a label, and the text ends before. */
-static int split_label(struct pprof *pprof, enum label label, const char *s, size_t *len, char mark)
+/* Write a store's tag as a label, if label_keys has its key. */
+static int add_tag(struct pprof *pprof, const struct sb_attr *attr)
 {
-	const char *at = memrchr(s, mark, *len);
-	size_t end = *len;
-
-	if (!at)
-		return 0;
-	*len = (size_t)(at - s);
-	return add_label(pprof, label, at + 1, end - *len - 1);
-}
-
-static int label_pid(struct pprof *pprof, const char *s, size_t len)
-{
-	return split_label(pprof, LABEL_PID, s, &len, '-') ?: add_label(pprof, LABEL_COMM, s, len);
-}
-
-static int label_thread(struct pprof *pprof, const char *s, size_t len)
-{
-	return split_label(pprof, LABEL_TID, s, &len, '/') ?: label_pid(pprof, s, len);
-}
-
-static int label_comm(struct pprof *pprof, const char *s, size_t len)
-{
-	return add_label(pprof, LABEL_COMM, s, len);
-}
-
-/* "cpu 3" */
-static int label_cpu(struct pprof *pprof, const char *s, size_t len)
-{
-	return split_label(pprof, LABEL_CPU, s, &len, ' ');
-}
-
-static int label_cgroup(struct pprof *pprof, const char *s, size_t len)
-{
-	return add_label(pprof, LABEL_CGROUP, s, len);
-}
-
-static int label_container(struct pprof *pprof, const char *s, size_t len)
-{
-	return add_label(pprof, LABEL_CONTAINER, s, len);
-}
-
-/* By the names of --by, whose frames these are: resolve/roots.c. */
-static const struct {
-	const char *root;
-	int (*add)(struct pprof *pprof, const char *s, size_t len);
-} root_labels[] = {
-	{ "comm", label_comm }, { "pid", label_pid },	    { "thread", label_thread },
-	{ "cpu", label_cpu },	{ "cgroup", label_cgroup }, { "container", label_container },
-};
-
-static int add_root_label(struct pprof *pprof, const char *root, size_t len, const char *text)
-{
-	for (size_t i = 0; i < SB_ARRAY_SIZE(root_labels); i++)
-		if (strlen(root_labels[i].root) == len && !memcmp(root_labels[i].root, root, len))
-			return root_labels[i].add(pprof, text, strlen(text));
+	for (size_t i = 0; i < SB_ARRAY_SIZE(label_keys); i++)
+		if (sb_streq(label_keys[i], attr->key))
+			return add_label(pprof, (enum label)i, attr->text);
 	return 0;
 }
 
-/* Frames of the fact "labels", in its order; a thread need not have all. Return: how many there are. */
-static int add_own_labels(struct pprof *pprof, const uint32_t *ids, size_t nr, size_t *ret_nr)
+static int add_attr(struct pprof *pprof, const struct sb_attr *attr)
 {
-	const char *keys = sb_profile_meta_get(pprof->profile, "labels");
-	const struct sb_frame *frame;
-	size_t at = 0, len;
 	int err = 0;
 
-	for (; keys && *keys && at < nr && !err; keys += len + (keys[len] == ',')) {
-		frame = sb_profile_frame_at(pprof->profile, ids[at]);
-		len = strcspn(keys, ",");
-		if (frame->kind != SB_FRAME_ROOT || strncmp(frame->name, keys, len) ||
-		    frame->name[len] != '=')
-			continue;
-		err = add_own_label(pprof, frame->name, len);
-		at++;
+	switch (attr->kind) {
+	case SB_ATTR_THREAD:
+		err = add_number(pprof, LABEL_TID, attr->tid);
+		/* fallthrough */
+	case SB_ATTR_PROCESS:
+		err = err ?: add_number(pprof, LABEL_PID, attr->pid);
+		/* fallthrough */
+	case SB_ATTR_COMM:
+		return err ?: add_label(pprof, LABEL_COMM, attr->text);
+	case SB_ATTR_CPU:
+		return add_number(pprof, LABEL_CPU, attr->cpu);
+	case SB_ATTR_CGROUP:
+		return add_label(pprof, LABEL_CGROUP, attr->text);
+	case SB_ATTR_CONTAINER:
+		return add_label(pprof, LABEL_CONTAINER, attr->text);
+	case SB_ATTR_LABEL:
+		return add_own_label(pprof, attr->key, attr->text);
+	case SB_ATTR_TAG:
+		return add_tag(pprof, attr);
+	default:
+		return 0;
 	}
-	*ret_nr = at;
-	return err;
 }
 
-/* The outermost frames, in the order of the fact "by"; marks such as "[runqueue]" may stand before. */
-static int add_labels(struct pprof *pprof, const uint32_t *ids, size_t nr)
+/* Attributes are root frames; marks such as "[runqueue]" may be between them. */
+static int add_labels(struct pprof *pprof, const struct sb_row *row)
 {
-	const char *by = sb_profile_meta_get(pprof->profile, "by");
-	const struct sb_frame *frame;
-	size_t at = 0, len;
-	int err = add_own_labels(pprof, ids, nr, &at);
+	const struct sb_attr *attr;
+	size_t i;
+	int err = 0;
 
 	pprof->labels_done = 0;
-	while (at < nr && sb_profile_frame_at(pprof->profile, ids[at])->kind == SB_FRAME_MARK)
-		at++;
-	for (; by && *by && at < nr && !err; at++, by += len + (by[len] == ',')) {
-		frame = sb_profile_frame_at(pprof->profile, ids[at]);
-		len = strcspn(by, ",");
-		if (frame->kind != SB_FRAME_ROOT)
+	for (i = 0; i < row->nr && !err; i++) {
+		attr = sb_profile_attr_at(pprof->profile, row->frames[i]);
+		if (!attr->kind)
 			break;
-		err = add_root_label(pprof, by, len, frame->name);
+		err = add_attr(pprof, attr);
 	}
 	return err;
 }
 
-/* Of all samples: facts "tag:region", which a profile of one series has. */
+/* Labels of all samples: metadata "tag:region", which the profile of one series has. */
 static int add_tags(struct pprof *pprof)
 {
 	const char *key, *value;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; !err && (key = sb_profile_meta_at(pprof->profile, i, &value)); i++) {
-		if (!is_tag(key))
-			continue;
-		sb_str_clear(&pprof->inner);
-		err = add_string_field(pprof, &pprof->inner, LABEL_KEY,
-				       key + strlen(SB_OUTPUT_TAG));
-		err = err ?: add_string_field(pprof, &pprof->inner, LABEL_STR, value);
-		err = err ?: sb_pb_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
-	}
+	for (i = 0; !err && (key = sb_profile_meta_at(pprof->profile, i, &value)); i++)
+		if (is_tag(key))
+			err = add_own_label(pprof, key + strlen(SB_OUTPUT_TAG), value);
 	return err;
 }
 
 static int put_sample(struct pprof *pprof, size_t i)
 {
-	uint64_t weight, location;
-	size_t nr;
-	const uint32_t *ids = sb_profile_stack_at(pprof->profile, i, &nr, &weight);
-	const uint32_t *whole = ids;
-	size_t nr_whole = nr;
+	const struct sb_row row = sb_profile_row_at(pprof->profile, i);
+	size_t nr = row.nr;
+	uint64_t location;
 	int err = 0;
 
 	sb_str_clear(&pprof->inner);
 	while (nr && !err) {
-		uint32_t nr_here = nr_of_place(pprof->profile, ids, nr);
+		uint32_t nr_here = nr_of_place(pprof->profile, row.frames, nr);
 
 		nr -= nr_here;
-		err = find_location(pprof, ids + nr, nr_here, &location);
+		err = find_location(pprof, row.frames + nr, nr_here, &location);
 		err = err ?: sb_pb_varint(&pprof->inner, location);
 	}
 	if (!err && pprof->inner.len)
 		err = sb_pb_message(&pprof->message, SAMPLE_LOCATION_ID, &pprof->inner);
 	sb_str_clear(&pprof->inner);
 	if (!err && pprof->has_samples)
-		err = sb_pb_varint(&pprof->inner, nr_samples_of(pprof, i, weight));
-	err = err ?: sb_pb_varint(&pprof->inner, sb_measure_scaled(&pprof->measure, weight));
+		err = sb_pb_varint(&pprof->inner, nr_samples_of(pprof, &row));
+	err = err ?: sb_pb_varint(&pprof->inner, sb_measure_scaled(&pprof->measure, row.weight));
 	err = err ?: sb_pb_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
-	err = err ?: add_labels(pprof, whole, nr_whole) ?: add_tags(pprof);
+	err = err ?: add_labels(pprof, &row) ?: add_tags(pprof);
 	return err ?: put_message(pprof, PROFILE_SAMPLE);
 }
 
 /* ---- tables ---- */
 
-/* Return: the number of the mapping in *ret_id; 0: of no module. */
+/* Find or add the mapping of a module; 0 in *ret_id if there is no module. */
 static int find_mapping(struct pprof *pprof, const char *module, uint64_t *ret_id)
 {
 	uint32_t number;
@@ -496,8 +424,10 @@ static int put_location(struct pprof *pprof, size_t i)
 	return err ?: put_message(pprof, PROFILE_LOCATION);
 }
 
-/* Without system_name: where it is the name, pprof takes the name for a mangled one, and shows nothing in
- * the place of "<module>". */
+/*
+ * Without system_name: if it equals the name, pprof takes the name for a mangled one, and shows
+ * nothing for "<module>".
+ */
 static int put_function(struct pprof *pprof, size_t i)
 {
 	const struct sb_frame *frame = sb_functions_at(&pprof->functions, (uint32_t)i);
@@ -532,7 +462,7 @@ static int put_all(struct pprof *pprof, size_t nr, int (*put)(struct pprof *ppro
 
 /* ---- facts ---- */
 
-/* Facts of the run as comments "key=value"; those that are no labels. */
+/* Write metadata that are not labels as comments "key=value". */
 static int add_comments(struct pprof *pprof)
 {
 	const char *key, *value;
@@ -551,7 +481,7 @@ static int add_comments(struct pprof *pprof)
 	return err;
 }
 
-/* The strings are written by now: all that are named here are among them. */
+/* The table of strings has been written: everything that is named here is in it. */
 static int put_facts(struct pprof *pprof)
 {
 	const struct sb_measure *measure = &pprof->measure;
@@ -560,9 +490,10 @@ static int put_facts(struct pprof *pprof)
 	int err = sb_pb_u64(message, PROFILE_TIME_NANOS, measure->start_us * 1000);
 
 	err = err ?: sb_pb_u64(message, PROFILE_DURATION_NANOS, measure->dur_us * 1000);
-	if (!err && is_of_timer(measure)) {
+	if (!err && measure->is_of_timer) {
 		sb_str_clear(&pprof->inner);
-		err = add_string_field(pprof, &pprof->inner, VALUE_TYPE_TYPE, type_of(measure));
+		err = add_string_field(pprof, &pprof->inner, VALUE_TYPE_TYPE,
+				       sb_view_kind_pprof(measure->kind));
 		err = err ?: add_string_field(pprof, &pprof->inner, VALUE_TYPE_UNIT, "nanoseconds");
 		err = err ?: sb_pb_message(message, PROFILE_PERIOD_TYPE, &pprof->inner);
 		err = err ?: sb_pb_u64(message, PROFILE_PERIOD, sb_measure_scaled(measure, 1));
@@ -574,7 +505,7 @@ static int put_facts(struct pprof *pprof)
 		err = sb_pb_message(message, PROFILE_COMMENT, &pprof->inner);
 	if (!err && measure->dimension != SB_DIMENSION_COUNT)
 		err = add_string_field(pprof, message, PROFILE_DEFAULT_SAMPLE_TYPE,
-				       type_of(measure));
+				       sb_view_kind_pprof(measure->kind));
 	if (!err && message->len)
 		err = sb_gzip_put(pprof->gzip, message->s, message->len);
 	return err;

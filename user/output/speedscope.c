@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * speedscope: https://www.speedscope.app/file-format-schema.json, a profile of type "sampled". Stacks come
- * in the order of their frames, so that the view "Time Order" is a flame graph.
+ * speedscope: https://www.speedscope.app/file-format-schema.json, a profile of type "sampled".
+ * Stacks come in the order of their frames, so that the view "Time Order" is a flame graph.
  */
 #include "base/cleanup.h"
 #include "base/version.h"
@@ -47,10 +47,10 @@ static void put_frames(struct speedscope *scope)
 
 		sb_json_raw(json, i ? ",\n{" : "\n{");
 		sb_json_pair(json, "name", frame->name);
-		/* What it colours by. */
+		/* It chooses colours by this. */
 		if (frame->file || (frame->module && *frame->module)) {
-			sb_json_raw(json, ",");
-			sb_json_pair(json, "file", frame->file ? frame->file : frame->module);
+			sb_json_string_pair(json, "file",
+					    frame->file ? frame->file : frame->module);
 		}
 		sb_json_raw(json, "}");
 	}
@@ -59,14 +59,13 @@ static void put_frames(struct speedscope *scope)
 
 static void put_sample(struct speedscope *scope, uint32_t stack)
 {
-	uint64_t weight;
-	size_t nr, at;
-	const uint32_t *ids = sb_profile_stack_at(scope->profile, stack, &nr, &weight);
+	const struct sb_row row = sb_profile_row_at(scope->profile, stack);
+	size_t at;
 
 	sb_json_raw(&scope->json, "[");
-	for (at = 0; at < nr; at++) {
+	for (at = 0; at < row.nr; at++) {
 		sb_json_raw(&scope->json, at ? "," : "");
-		sb_json_u64(&scope->json, scope->functions.of_frame[ids[at]]);
+		sb_json_u64(&scope->json, scope->functions.of_frame[row.frames[at]]);
 	}
 	sb_json_raw(&scope->json, "]");
 }
@@ -74,19 +73,13 @@ static void put_sample(struct speedscope *scope, uint32_t stack)
 static void put_profile(struct speedscope *scope, const char *name)
 {
 	struct sb_json *json = &scope->json;
-	uint64_t weight, total = 0;
-	size_t i, nr;
+	size_t i;
 
-	for (i = 0; i < scope->nr_stacks; i++) {
-		sb_profile_stack_at(scope->profile, i, &nr, &weight);
-		total += weight;
-	}
 	sb_json_raw(json, "\"profiles\":[{\"type\":\"sampled\",");
 	sb_json_pair(json, "name", name);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "unit", unit_of(&scope->measure));
+	sb_json_string_pair(json, "unit", unit_of(&scope->measure));
 	sb_json_raw(json, ",\"startValue\":0,\"endValue\":");
-	sb_json_u64(json, total);
+	sb_json_u64(json, sb_profile_weight_of(scope->profile, scope->nr_stacks));
 	sb_json_raw(json, ",\n\"samples\":[");
 	for (i = 0; i < scope->nr_stacks; i++) {
 		sb_json_raw(json, i ? ",\n" : "\n");
@@ -94,9 +87,8 @@ static void put_profile(struct speedscope *scope, const char *name)
 	}
 	sb_json_raw(json, "],\n\"weights\":[");
 	for (i = 0; i < scope->nr_stacks; i++) {
-		sb_profile_stack_at(scope->profile, scope->order[i], &nr, &weight);
 		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json, weight);
+		sb_json_u64(json, sb_profile_row_at(scope->profile, scope->order[i]).weight);
 	}
 	sb_json_raw(json, "]}]}\n");
 }

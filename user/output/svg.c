@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "output/outputs.h"
@@ -8,9 +9,88 @@
 SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
 SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
 
-static int put_line(void *arg, const char *line, size_t len)
+static const enum sb_fg_kind kinds[SB_FRAME_KIND_MAX] = {
+	[SB_FRAME_ROOT] = SB_FG_PLAIN,
+	[SB_FRAME_USER] = SB_FG_PLAIN,
+	[SB_FRAME_INLINED] = SB_FG_INLINED,
+	[SB_FRAME_JIT] = SB_FG_JIT,
+	[SB_FRAME_KERNEL] = SB_FG_KERNEL,
+	[SB_FRAME_KERNEL_INLINED] = SB_FG_KERNEL,
+	[SB_FRAME_DELIMITER] = SB_FG_DELIMITER,
+	/* The name tells which mark it is. */
+	[SB_FRAME_MARK] = SB_FG_PLAIN,
+	[SB_FRAME_FILE] = SB_FG_FILE,
+	[SB_FRAME_INTERP] = SB_FG_INTERP,
+	[SB_FRAME_WAKER] = SB_FG_WAKER,
+};
+
+enum sb_fg_kind sb_picture_kind(enum sb_frame_kind kind)
 {
-	return sb_fg_add_folded(arg, line, len);
+	return kinds[kind];
+}
+
+int sb_picture_frame(struct sb_arena *names, const struct sb_frame *frame,
+		     const struct sb_fold_opts *opts, struct sb_tree_frame *ret_frame)
+{
+	sb_cleanup(sb_str_release) struct sb_str name = {};
+	struct sb_fold_opts plain = *opts;
+	int err;
+
+	plain.annotate = false;
+	err = sb_fold_frame(&name, frame, &plain);
+	if (err)
+		return err;
+	ret_frame->name = sb_arena_strndup(names, name.len ? name.s : "", name.len);
+	ret_frame->len = name.len;
+	ret_frame->kind = sb_picture_kind(frame->kind);
+	return ret_frame->name ? 0 : -ENOMEM;
+}
+
+/* A profile that is being converted to a picture. */
+struct picture {
+	const struct sb_profile *profile;
+	const struct sb_fold_opts *opts;
+	struct sb_fg *fg;
+	struct sb_arena names;
+	struct sb_tree_frame
+		*frames; /* by frame number; the name is NULL until a stack has the frame */
+	SB_VEC(struct sb_tree_frame) stack;
+};
+
+static int add_stack(struct picture *picture, size_t i)
+{
+	const struct sb_row row = sb_profile_row_at(picture->profile, i);
+	size_t at;
+	int err = sb_vec_reserve(&picture->stack, row.nr);
+
+	for (at = 0; at < row.nr && !err; at++) {
+		struct sb_tree_frame *frame = &picture->frames[row.frames[at]];
+
+		if (!frame->name)
+			err = sb_picture_frame(
+				&picture->names,
+				sb_profile_frame_at(picture->profile, row.frames[at]),
+				picture->opts, frame);
+		picture->stack.at[at] = *frame;
+	}
+	return err ?: sb_fg_add_stack(picture->fg, picture->stack.at, row.nr, (double)row.weight);
+}
+
+static int add_profile(struct picture *picture, size_t nr_stacks)
+{
+	const char *key, *value;
+	size_t i;
+	int err = sb_fg_add_fact(picture->fg, "v", "1");
+
+	for (i = 0; !err && (key = sb_profile_meta_at(picture->profile, i, &value)); i++)
+		err = sb_fg_add_fact(picture->fg, key, value);
+	picture->frames =
+		calloc(sb_profile_nr_frames(picture->profile) + 1, sizeof(*picture->frames));
+	if (!picture->frames)
+		return -ENOMEM;
+	for (i = 0; i < nr_stacks && !err; i++)
+		err = add_stack(picture, i);
+	return err;
 }
 
 int sb_picture_write(const struct sb_profile *profile, const struct sb_output_opts *opts,
@@ -18,20 +98,17 @@ int sb_picture_write(const struct sb_profile *profile, const struct sb_output_op
 {
 	sb_cleanup(sb_fg_freep) struct sb_fg *fg = NULL;
 	sb_cleanup(sb_fg_opts_freep) struct sb_fg_opts *fg_opts = NULL;
-	struct sb_output_opts annotated = *opts;
-	int err;
+	struct picture picture = { .profile = profile, .opts = &opts->fold };
+	int err = sb_fg_new(&fg) ?: sb_fg_opts_new(&fg_opts);
 
-	/* The picture colours by kind and carries the run's facts, whatever the text shows. */
-	annotated.fold.annotate = true;
-	annotated.fold.header = true;
-	err = sb_fg_new(&fg);
-	if (!err)
-		err = sb_fg_opts_new(&fg_opts);
 	if (!err && opts->title)
 		err = sb_fg_opts_set(fg_opts, "title", opts->title);
-	if (!err)
-		err = sb_fold(profile, &annotated.fold, put_line, fg);
-	return err ? err : render(fg, fg_opts, out);
+	picture.fg = fg;
+	err = err ?: add_profile(&picture, sb_output_nr_stacks(profile, opts));
+	sb_arena_release(&picture.names);
+	free(picture.frames);
+	sb_vec_release(&picture.stack);
+	return err ?: render(fg, fg_opts, out);
 }
 
 static int write_svg(const struct sb_profile *profile, const struct sb_output_opts *opts, FILE *out)

@@ -5,9 +5,9 @@
 #include "output/outputs.h"
 
 static const struct sb_output *const outputs[] = {
-	&sb_output_folded, &sb_output_svg,	  &sb_output_bt,      &sb_output_distr,
-	&sb_output_pprof,  &sb_output_speedscope, &sb_output_firefox, &sb_output_callgrind,
-	&sb_output_json,   &sb_output_html,	  &sb_output_otlp,
+#define SB_OUTPUT(name) &sb_output_##name,
+#include "output/outputs.def"
+#undef SB_OUTPUT
 };
 
 size_t sb_output_nr_stacks(const struct sb_profile *profile, const struct sb_output_opts *opts)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The functions with the largest weight, for people: a line each. Waits are listed by who waits: model/owner.h. */
+/*
+ * The heaviest functions, one in each line. Waits are listed by the function that waits:
+ * model/owner.h.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,26 +49,25 @@ static const char *frame_at(const void *arg, size_t i, enum sb_frame_kind *ret_k
 
 static void weigh(struct top *top)
 {
-	size_t i, k, nr;
-	uint64_t weight;
+	size_t i, k;
 
 	for (i = 0; i < sb_profile_nr_stacks(top->profile); i++) {
-		const uint32_t *ids = sb_profile_stack_at(top->profile, i, &nr, &weight);
-
+		const struct sb_row row = sb_profile_row_at(top->profile, i);
+		const uint32_t *ids = row.frames;
 		const struct stack stack = { top->profile, ids };
-		const struct sb_owner_path path = { frame_at, &stack, nr };
+		const struct sb_owner_path path = { frame_at, &stack, row.nr };
 
-		top->weight += weight;
-		for (k = 0; k < nr; k++) {
+		top->weight += row.weight;
+		for (k = 0; k < row.nr; k++) {
 			struct line *line = &top->lines[top->functions.of_frame[ids[k]]];
 
 			if (line->last_stack != i + 1)
-				line->total += weight;
+				line->total += row.weight;
 			line->last_stack = i + 1;
 		}
-		if (nr)
+		if (row.nr)
 			top->lines[top->functions.of_frame[ids[sb_owner_find(&path)]]].self +=
-				weight;
+				row.weight;
 	}
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What is known of a sample beside its stacks: thread states, calls, objects, why it waits. */
+/* What is known of a sample besides its stacks: thread states, calls, objects, why it waits. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "resolve/resolve_priv.h"
+#include "resolve/roots.h"
 
 /* The frames of a tracer on top of what it looked at are few. */
 #define NR_TRIMMED_MAX 24u
@@ -17,7 +18,7 @@ static const struct sb_frame *frame_at(const struct sb_resolver *resolver, size_
 	return sb_profile_frame_at(resolver->profile, resolver->frames.at[i]);
 }
 
-/* Whether the name is the pattern, or begins with what stands before the '*' at its end. */
+/* Whether @name equals @pattern, or begins with it if it ends in '*'. */
 static bool is_like(const char *name, const char *pattern)
 {
 	size_t len = strlen(pattern);
@@ -51,39 +52,36 @@ void sb_resolver_trim(struct sb_resolver *resolver, size_t first)
 	resolver->frames.nr = end;
 }
 
-static const char *const root_of_state[SB_STATE_MAX] = {
-	[SB_STATE_RUNQUEUE] = "[runqueue]",
-	[SB_STATE_THROTTLED] = "[throttled]",
+static const enum sb_attr_kind root_of_state[SB_STATE_MAX] = {
+	[SB_STATE_RUNQUEUE] = SB_ATTR_RUNQUEUE,
+	[SB_STATE_THROTTLED] = SB_ATTR_THROTTLED,
 };
 
-static const char *const leaf_of_state[SB_STATE_MAX] = {
-	[SB_STATE_RUNNING] = "[running]",     [SB_STATE_RUNQUEUE] = "[runqueue]",
-	[SB_STATE_THROTTLED] = "[throttled]", [SB_STATE_SLEEP] = "[blocked]",
-	[SB_STATE_DISK] = "[blocked]",	      [SB_STATE_STOPPED] = "[stopped]",
-	[SB_STATE_IDLE] = "[blocked]",
+static const enum sb_attr_kind leaf_of_state[SB_STATE_MAX] = {
+	[SB_STATE_RUNNING] = SB_ATTR_RUNNING,	  [SB_STATE_RUNQUEUE] = SB_ATTR_RUNQUEUE,
+	[SB_STATE_THROTTLED] = SB_ATTR_THROTTLED, [SB_STATE_SLEEP] = SB_ATTR_BLOCKED,
+	[SB_STATE_DISK] = SB_ATTR_BLOCKED,	  [SB_STATE_STOPPED] = SB_ATTR_STOPPED,
+	[SB_STATE_IDLE] = SB_ATTR_BLOCKED,
 };
+
+/* Push the frame that @kinds has for the thread's state, if any. */
+static int push_state(struct sb_resolver *resolver, const struct sb_sample_key *key,
+		      const enum sb_attr_kind kinds[SB_STATE_MAX])
+{
+	enum sb_attr_kind kind = key->state < SB_STATE_MAX ? kinds[key->state] : SB_ATTR_NONE;
+
+	if (kind == SB_ATTR_RUNNING && key->op == OP_NOT_SAMPLED)
+		kind = SB_ATTR_NOT_SAMPLED;
+	return kind ? sb_resolver_push_mark(resolver, kind, NULL) : 0;
+}
 
 int sb_resolver_push_state_root(struct sb_resolver *resolver, const struct sb_sample_key *key)
 {
-	const char *name = key->state < SB_STATE_MAX ? root_of_state[key->state] : NULL;
-
-	if (!resolver->view->state_at_root || !name)
-		return 0;
-	return sb_resolver_push(resolver, name, SB_FRAME_MARK);
+	return resolver->view->state_at_root ? push_state(resolver, key, root_of_state) : 0;
 }
 
-static int push_state_leaf(struct sb_resolver *resolver, const struct sb_sample_key *key)
-{
-	const char *name = key->state < SB_STATE_MAX ? leaf_of_state[key->state] : NULL;
-
-	if (!resolver->view->state_at_leaf || !name)
-		return 0;
-	if (key->state == SB_STATE_RUNNING && key->op == OP_NOT_SAMPLED)
-		name = "[running: not sampled]";
-	return sb_resolver_push(resolver, name, SB_FRAME_MARK);
-}
-
-/* The function that called the scheduler; what lies above it is the scheduler's. */
+/* Find the kernel function that called the scheduler; the frames above it belong to the
+ * scheduler. */
 static const char *waits_in(const struct sb_resolver *resolver)
 {
 	size_t i;
@@ -99,7 +97,8 @@ static const char *waits_in(const struct sb_resolver *resolver)
 	return NULL;
 }
 
-/* What the table of waits.c knows of the name of a frame, remembered for each: most frames are none of its words. */
+/* Whether rules of waits.c can begin with a frame's name, cached by frame, since most names are
+ * none of theirs. */
 enum { WORD_UNKNOWN, WORD_NO, WORD_YES };
 
 static bool is_word(struct sb_resolver *resolver, uint32_t frame, const char *name)
@@ -161,17 +160,7 @@ bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch
 	return true;
 }
 
-/* "[idle: epoll]", "[lock: mutex]" */
-static int push_reason_mark(struct sb_resolver *resolver, const char *what)
-{
-	int err;
-
-	sb_str_clear(&resolver->text);
-	err = sb_str_addf(&resolver->text, "[%s: %s]", what, resolver->reason.kind);
-	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_MARK);
-}
-
-/* A mark behind the stack, or a root before it. */
+/* Push the reason of the wait, as a leaf frame or as a root frame. */
 static int push_reason(struct sb_resolver *resolver)
 {
 	uint32_t root;
@@ -180,10 +169,10 @@ static int push_reason(struct sb_resolver *resolver)
 	if (resolver->reason.class == SB_WAIT_PLAIN)
 		return 0;
 	if (resolver->reason.class == SB_WAIT_LOCK)
-		return push_reason_mark(resolver, "lock");
+		return sb_resolver_push_mark(resolver, SB_ATTR_LOCK, resolver->reason.kind);
 	if (resolver->opts.idle == SB_IDLE_SHOW)
-		return push_reason_mark(resolver, "idle");
-	err = sb_resolver_push(resolver, "[idle]", SB_FRAME_MARK);
+		return sb_resolver_push_mark(resolver, SB_ATTR_IDLE, resolver->reason.kind);
+	err = sb_resolver_push_mark(resolver, SB_ATTR_ALL_IDLE, NULL);
 	if (err)
 		return err;
 	root = resolver->frames.at[resolver->frames.nr - 1];
@@ -197,11 +186,9 @@ static int push_task(struct sb_resolver *resolver, const struct sb_object *objec
 {
 	const struct sb_object_task *task = object->data;
 
-	sb_str_clear(&resolver->text);
-	if (sb_str_addn(&resolver->text, task->comm, strnlen(task->comm, sizeof(task->comm))))
-		return -ENOMEM;
-	return sb_resolver_push(resolver, resolver->text.len ? resolver->text.s : "[no name]",
-				SB_FRAME_ROOT);
+	int err = sb_comm_text(task->comm, &resolver->text);
+
+	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_ROOT);
 }
 
 static int push_file(struct sb_resolver *resolver, const struct sb_object *object)
@@ -215,7 +202,7 @@ static int push_file(struct sb_resolver *resolver, const struct sb_object *objec
 	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_FILE);
 }
 
-/* Where the processor begins to serve a device or a timer, by the names of kernel functions. */
+/* Whether a kernel function is where a CPU enters an interrupt. */
 static bool is_interrupt_entry(const char *name)
 {
 	static const char *const globs[] = {
@@ -235,13 +222,14 @@ int sb_resolver_cut_interrupted(struct sb_resolver *resolver, size_t first, size
 	size_t nr = resolver->frames.nr, i;
 	int err;
 
-	/* The last one: interrupts interrupt one another. */
+	/* The last one counts, since interrupts can be nested. */
 	for (i = nr; i-- > kernel;)
 		if (is_interrupt_entry(frame_at(resolver, i)->name))
 			break;
 	if (i < kernel || i >= nr)
 		return 0;
-	err = sb_resolver_push(resolver, "[interrupt]", SB_FRAME_ROOT);
+	err = sb_resolver_push_attr(
+		resolver, &(struct sb_attr){ .kind = SB_ATTR_COMM, .text = "[interrupt]" });
 	if (err)
 		return err;
 	resolver->frames.at[first] = resolver->frames.at[nr];
@@ -251,7 +239,7 @@ int sb_resolver_cut_interrupted(struct sb_resolver *resolver, size_t first, size
 	return 0;
 }
 
-/* The frames from @first on become those of a waker: reversed, and of that kind. */
+/* Make the frames from @first on those of a waker: of that kind, and in reverse order. */
 static int turn_to_waker(struct sb_resolver *resolver, size_t first)
 {
 	uint32_t *at = resolver->frames.at + first, swapped;
@@ -274,7 +262,7 @@ static int turn_to_waker(struct sb_resolver *resolver, size_t first)
 	return err;
 }
 
-/* "--", the waker's stack from the leaf to the root, its name. */
+/* Push "--", the waker's stack from the leaf to the root, and the waker's name. */
 static int push_waker(struct sb_resolver *resolver, const struct sb_object *object)
 {
 	const struct sb_object_waker *waker = object->data;
@@ -283,15 +271,11 @@ static int push_waker(struct sb_resolver *resolver, const struct sb_object *obje
 	int err = sb_resolver_push(resolver, "--", SB_FRAME_DELIMITER);
 
 	first = resolver->frames.nr;
-	sb_str_clear(&resolver->text);
 	if (!err)
-		err = sb_str_addn(&resolver->text, waker->comm,
-				  strnlen(waker->comm, sizeof(waker->comm)));
+		err = sb_comm_text(waker->comm, &resolver->text);
 	if (!err)
-		err = sb_resolver_push(resolver,
-				       resolver->text.len ? resolver->text.s : "[no name]",
-				       SB_FRAME_ROOT);
-	/* It is the wait that counts as a sample, not who ended it. */
+		err = sb_resolver_push(resolver, resolver->text.s, SB_FRAME_ROOT);
+	/* The wait is counted as a sample, not its waker. */
 	resolver->nr_samples = 0;
 	if (!err && sb_stack_is_there(waker->ustack))
 		err = sb_resolver_push_user(resolver, &(struct user_part){
@@ -318,7 +302,8 @@ static int (*const pushers[SB_OBJECT_KIND_MAX])(struct sb_resolver *resolver,
 	[SB_OBJECT_FILE] = push_file,
 };
 
-/* An object's frames are made once, at its first use: its process may be gone at the next. */
+/* Push an object's frames. They are made at its first use and kept, because its process may be gone
+ * at the next one. */
 static int push_object(struct sb_resolver *resolver, uint64_t id)
 {
 	struct sb_objects *objects = &resolver->objects;
@@ -328,7 +313,7 @@ static int push_object(struct sb_resolver *resolver, uint64_t id)
 
 	if (!object) {
 		resolver->stats->nr_missing_objects += resolver->nr_samples;
-		return sb_resolver_push(resolver, "[lost object]", SB_FRAME_MARK);
+		return sb_resolver_push_mark(resolver, SB_ATTR_LOST_OBJECT, NULL);
 	}
 	object->batch = resolver->nr_batches;
 	if (object->is_resolved) {
@@ -359,23 +344,15 @@ int sb_resolver_push_beyond(struct sb_resolver *resolver, const struct sb_sample
 		err = push_reason(resolver);
 	if (!err && key->object)
 		err = push_object(resolver, key->object);
-	return err ? err : push_state_leaf(resolver, key);
-}
-
-const uint64_t *sb_resolver_unwanted(struct sb_resolver *resolver, size_t *ret_nr)
-{
-	size_t from = resolver->nr_unwanted_told;
-
-	*ret_nr = resolver->objects.unwanted.nr - from;
-	resolver->nr_unwanted_told = resolver->objects.unwanted.nr;
-	return resolver->objects.unwanted.at + from;
+	if (err || !resolver->view->state_at_leaf)
+		return err;
+	return push_state(resolver, key, leaf_of_state);
 }
 
 int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight)
 {
-	const struct sb_frame frame = { .name = "[residual]", .kind = SB_FRAME_MARK };
 	uint32_t id;
-	int err = sb_profile_frame(profile, &frame, &id);
+	int err = sb_profile_attr(profile, &(struct sb_attr){ .kind = SB_ATTR_RESIDUAL }, &id);
 
 	return err ? err : sb_profile_add(profile, &id, 1, weight);
 }

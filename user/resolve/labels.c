@@ -33,7 +33,7 @@ static struct sb_known_labels *find(struct sb_labels_table *table, uint64_t id)
 	return NULL;
 }
 
-/* Return: 0 or -ENOMEM. Without room there is no text. */
+/* Copy a text. If there is no room for it, *ret_text is NULL. Return: 0 or -ENOMEM. */
 static int copy_text(struct sb_labels_table *table, const struct sb_batch_labels *from,
 		     char **ret_text)
 {
@@ -48,7 +48,8 @@ static int copy_text(struct sb_labels_table *table, const struct sb_batch_labels
 	return 0;
 }
 
-/* Shipped again, because the BPF side had no room to remember it; or there is more known of it by now. */
+/* A known set was shipped again: the BPF side had no room to remember it, or more of its keys are
+ * known by now. */
 static int keep_again(struct sb_labels_table *table, struct sb_known_labels *labels,
 		      const struct sb_batch_labels *from)
 {

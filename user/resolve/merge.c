@@ -1,45 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Frames of interpreters among native ones. The interpreter's loop is machine code: each of its
- * frames on the native stack (an anchor) stands for a segment of the interpreter's stack, those
- * frames that called one another without leaving the loop. The walker says where a segment ends.
+ * Merges frames of interpreters into native stacks. The main loop of an interpreter is machine
+ * code. Each of its frames on the native stack is called an anchor here. It stands for one segment
+ * of the interpreter's stack: the frames that called one another without leaving the loop. The
+ * walker marks where a segment ends.
  *
- * Where they are as many, they belong together one by one. Where not, no sample is dropped, and the
- * order stays right: of whole stacks, whatever is in excess is at the leaf: a loop that has just been
- * entered, or is about to be left, has no frame yet or no more; a frame may be made before its loop is
- * called, or its code was compiled and calls without it. A native stack that was cut lacks anchors at the
- * root, and what they would stand for goes there.
+ * If there are as many anchors as segments, they are matched one by one. If not, no sample is
+ * dropped, and the order of frames stays right. In complete stacks, whatever is in excess is at the
+ * leaf end. A loop that has just been entered, or is about to be left, has no interpreter frame. An
+ * interpreter frame may be made before its loop is called, or its code was compiled and calls
+ * without the loop. A native stack that was cut lacks anchors at the root, so the segments that are
+ * left over go there.
  *
- * Some loops have no segment, and some segments no loop (SB_INTERP_READY: C code that made its frame and
- * then calls the loop again and again, as sort does, is seen between two calls, too). Then the loop's
- * callers tell which is which, and both sides are matched from the root, where both begin, if both
- * are whole; else from the leaf.
+ * Some loops have no segment, and some segments no loop (SB_INTERP_READY): C code such as sort
+ * makes an interpreter frame and then calls the loop again and again, and it may be sampled between
+ * two calls. Then the callers of the loop tell which is which. Both sides are matched from the root
+ * if both are complete, and otherwise from the leaf.
  *
- * An interpreter may have frames for functions of C as well (Ruby: Array#each), whose native frame is
- * there, too: it is known by where its function begins, and the interpreter's frame takes its place. So
- * what such a function calls stands below it.
+ * An interpreter may also have frames for C functions (Ruby: Array#each), whose native frame is on
+ * the native stack, too. It is found by the address where its function begins, and the
+ * interpreter's frame replaces it. So what such a function calls is shown below it.
  *
- * Frames that the native walk itself found (SB_IP_INTERP marks its address) need no such thought.
+ * Frames that the native walk found itself, at addresses marked with SB_IP_INTERP, are simply put
+ * there.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "interp/runtime.h"
+#include "interp/core/runtime.h"
 #include "resolve/resolve_priv.h"
 
 #define NO_SEGMENT UINT32_MAX
 
-/* One stack's merge. */
+/* The merge of one stack. */
 struct merge {
 	struct sb_resolver *resolver;
-	struct sb_interp_space space;
+	struct sb_space_key space;
 	const struct sb_interp_frame *frames; /* leaf first */
 	uint32_t nr_frames;
-	uint32_t status;   /* of the walk that found them */
-	bool is_complete;  /* the native stack */
-	bool is_from_root; /* how callers are matched */
-	bool has_ahead;	   /* segments without a loop of their own */
+	uint32_t status;   /* how the interpreter's walk ended */
+	bool is_complete;  /* the native stack is */
+	bool is_from_root; /* callers are matched from the root */
+	bool has_ahead;	   /* there are segments without a loop of their own */
 };
 
 static bool is_by_state(const struct sb_interp_anchors *anchors, uint32_t runtime)
@@ -52,7 +55,8 @@ static bool is_by_state(const struct sb_interp_anchors *anchors, uint32_t runtim
 	return false;
 }
 
-/* Leaf first, all runtimes one after the other, as the frames are. */
+/* Find the segments, leaf first; those of one runtime follow those of another, as their frames
+ * do. */
 static int find_segments(struct merge *merge)
 {
 	struct sb_resolver *resolver = merge->resolver;
@@ -108,8 +112,8 @@ static void find_anchors(struct sb_resolver *resolver)
 	}
 }
 
-/* Natives whose address the native walk marked, leaf first, and segments of runtimes that are walked
- * that way. */
+/* Match native frames at marked addresses with the segments of runtimes that the native walk calls,
+ * leaf first. */
 static void place_marked(struct sb_resolver *resolver)
 {
 	size_t i = resolver->natives.nr, at = 0;
@@ -127,7 +131,8 @@ static void place_marked(struct sb_resolver *resolver)
 	}
 }
 
-/* Where what has no loop comes: where code that was generated begins, behind the last loop; or at the leaf. */
+/* Find the place for segments without a loop: where generated code begins after the last loop, or
+ * else at the leaf. */
 static size_t find_ahead(const struct sb_resolver *resolver, uint32_t runtime)
 {
 	size_t i = resolver->natives.nr, generated = i;
@@ -138,7 +143,8 @@ static size_t find_ahead(const struct sb_resolver *resolver, uint32_t runtime)
 	return generated;
 }
 
-/* The first @nr segments of one runtime, at the leaf, have no loop. Return: behind them. */
+/* Mark the first @nr segments of one runtime, at the leaf, as having no loop. Return: the index
+ * after them. */
 static size_t place_ahead(struct sb_resolver *resolver, uint32_t runtime, uint32_t nr)
 {
 	size_t before = nr ? find_ahead(resolver, runtime) : 0, at;
@@ -155,8 +161,8 @@ static size_t place_ahead(struct sb_resolver *resolver, uint32_t runtime, uint32
 	return at;
 }
 
-/* The anchors of one runtime, and its segments from @at on: both leaf first, @skip anchors at the leaf
- * are left without. */
+/* Match the anchors of one runtime with its segments from @at on, leaf first. The first @skip
+ * anchors get none. */
 static void place_by_anchors(struct sb_resolver *resolver, uint32_t runtime, uint32_t skip,
 			     size_t at)
 {
@@ -174,8 +180,9 @@ static void place_by_anchors(struct sb_resolver *resolver, uint32_t runtime, uin
 	}
 }
 
-/* The segment of a loop that was called by @caller. @at: how many segments have been passed; segments
- * that have no loop are passed, too. Return: NO_SEGMENT: none. */
+/* Find the segment for a loop that was called by @caller, and mark it as placed. @at: how many
+ * segments were passed so far; segments without a loop are passed as well. Return: NO_SEGMENT when
+ * there is none. */
 static uint32_t next_segment(struct merge *merge, uint32_t runtime, uint32_t caller, size_t *at)
 {
 	struct sb_resolver *resolver = merge->resolver;
@@ -194,7 +201,7 @@ static uint32_t next_segment(struct merge *merge, uint32_t runtime, uint32_t cal
 		}
 		if (!segment->is_ready)
 			break;
-		segment->is_placed = true; /* not shown: it is not run */
+		segment->is_placed = true; /* it does not run, so it is not shown */
 	}
 	return NO_SEGMENT;
 }
@@ -224,7 +231,7 @@ static void place_by_callers(struct merge *merge, uint32_t runtime)
 		if (segment->runtime != runtime || segment->is_placed)
 			continue;
 		nr_odd += !segment->is_ready;
-		/* Of a whole stack: one whose loop has not begun. */
+		/* In a complete stack this is a segment whose loop has not begun. */
 		segment->is_placed = segment->is_ready || (nr_anchors && merge->is_from_root);
 	}
 	if (nr_anchors || nr_segments_of(resolver, runtime))
@@ -234,8 +241,8 @@ static void place_by_callers(struct merge *merge, uint32_t runtime)
 }
 
 /*
- * Whole native stacks that do not begin where programs and threads do are those of coroutines: the
- * interpreter's frames may go on beyond them (PHP's fibers, Ruby's enumerators).
+ * Complete native stacks that do not begin where programs and threads do are those of coroutines.
+ * The interpreter's frames may go on beyond them (PHP's fibers, Ruby's enumerators).
  */
 static bool begins_thread(const struct sb_resolver *resolver)
 {
@@ -271,7 +278,8 @@ static void place_runtime(struct merge *merge, uint32_t runtime)
 	place_by_anchors(resolver, runtime, skip, place_ahead(resolver, runtime, nr_ahead));
 }
 
-/* The native frame of the function that begins at @func, in the piece of C that begins at @i. */
+/* Find the native frame of the function that begins at @func, in the C part that begins at frame
+ * @i. */
 static size_t find_function(const struct sb_resolver *resolver, size_t i, uint64_t func)
 {
 	for (; i < resolver->natives.nr; i++) {
@@ -285,8 +293,8 @@ static size_t find_function(const struct sb_resolver *resolver, size_t i, uint64
 	return SIZE_MAX;
 }
 
-/* Move what begins with a C function's frame in the segment of the @i-th native frame to that
- * function's own native frame; there it is a segment again. */
+/* Split the segment of the @i-th native frame at frames of C functions: each part moves to the
+ * native frame of its own function, and is a segment there. */
 static int split_segment(struct merge *merge, size_t i)
 {
 	struct sb_resolver *resolver = merge->resolver;
@@ -363,7 +371,7 @@ static void count_found(struct merge *merge)
 	}
 }
 
-/* What comes out. */
+/* The result. */
 
 static int keep(struct sb_resolver *resolver, const struct sb_frame *frame)
 {
@@ -373,7 +381,7 @@ static int keep(struct sb_resolver *resolver, const struct sb_frame *frame)
 	return err ? err : sb_vec_push(&resolver->merged, id);
 }
 
-/* A frame of the machine or of the interpreter begins here; --depth counts these. */
+/* Begin a native or an interpreter frame with its inlined ones; --depth counts these. */
 static int begin_unit(struct sb_resolver *resolver)
 {
 	return sb_vec_push(&resolver->units, (uint32_t)resolver->merged.nr);
@@ -410,7 +418,7 @@ static int keep_interp(struct merge *merge, const struct sb_interp_frame *frame)
 		if (err)
 			break;
 	}
-	/* Innermost first as they came; outermost first as they go. */
+	/* They came innermost first, and are stored outermost first. */
 	nr = resolver->merged.nr - first;
 	if (!nr && resolver->units.nr)
 		resolver->units.nr--; /* nothing of it is shown */
@@ -432,14 +440,16 @@ static int keep_segment(struct merge *merge, uint32_t segment)
 	if (from->nr && from->first + from->nr == merge->nr_frames &&
 	    merge->status != SB_STACK_COMPLETE && merge->status < SB_STACK_STATUS_MAX) {
 		const struct sb_runtime_ops *ops = sb_runtime_find(from->runtime);
-		struct sb_str *text = &merge->resolver->text;
+		const struct sb_attr cut = {
+			.kind = SB_ATTR_TRUNCATED,
+			.key = ops ? ops->name : "interpreter",
+			.text = sb_cut_names[merge->status],
+		};
+		uint32_t id;
 
-		sb_str_clear(text);
-		err = sb_str_addf(text, "[%s truncated: %s]", ops ? ops->name : "interpreter",
-				  sb_cut_names[merge->status]);
+		err = sb_profile_attr(merge->resolver->profile, &cut, &id);
 		if (!err)
-			err = keep(merge->resolver,
-				   &(struct sb_frame){ .name = text->s, .kind = SB_FRAME_MARK });
+			err = sb_vec_push(&merge->resolver->merged, id);
 	}
 	while (i-- && !err)
 		err = keep_interp(merge, &merge->frames[from->first + i]);
@@ -458,7 +468,8 @@ static int keep_native(struct sb_resolver *resolver, size_t i)
 	return err;
 }
 
-/* The anchor itself may lie in generated code. */
+/* Return: whether the code of a native frame lies in the file that the runtime was found in. Anchors
+ * cannot answer this, because some of them are generated code, which lies in no file. */
 static bool is_of_runtime(const struct sb_resolver *resolver, const struct native_frame *native,
 			  uint32_t runtime)
 {
@@ -471,7 +482,8 @@ static bool is_of_runtime(const struct sb_resolver *resolver, const struct nativ
 	return false;
 }
 
-/* A runtime's own function, which says nothing that its frames do not say. */
+/* Whether a native frame is a runtime's own function, which adds nothing to its interpreter
+ * frames. */
 static bool is_glue(const struct sb_resolver *resolver, const struct native_frame *native)
 {
 	uint32_t asked = SB_RUNTIME_NONE; /* of many anchors, most are one runtime's */
@@ -509,8 +521,8 @@ static bool is_kept(const struct sb_resolver *resolver, const struct native_fram
 	}
 }
 
-/* Segments for which there is no anchor, outermost first: those beyond a cut native stack; or, when it
- * is whole, those that began behind the last anchor we know. */
+/* Keep the segments without an anchor, outermost first: in a cut native stack they are beyond its
+ * end; in a complete one they began after the last anchor that is known. */
 static int keep_unplaced(struct merge *merge)
 {
 	size_t i = merge->resolver->segments.nr;
@@ -537,7 +549,7 @@ static int keep_ahead(struct merge *merge, size_t before)
 	return err;
 }
 
-/* What is not shown is no part of the share of frames without a name. */
+/* Frames that are not shown do not count as frames without a name. */
 static void uncount(struct frame_counts *counts, const struct native_frame *native)
 {
 	counts->nr--;
@@ -581,11 +593,7 @@ int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part
 {
 	struct merge merge = {
 		.resolver = resolver,
-		.space = {
-			.start_ns = part->start_ns,
-			.tgid = part->tgid,
-			.exec_id = part->exec_id,
-		},
+		.space = SB_SPACE_KEY(part),
 		.is_complete = !sb_cut_names[*status],
 	};
 	struct known_stack *stack = NULL;

@@ -35,7 +35,7 @@ struct sb_object *sb_objects_find(struct sb_objects *objects, uint64_t id)
 	return NULL;
 }
 
-/* Whether --path lets it in: by its path, or by what stands for one. */
+/* Check an object against --path, by its path or by the text that stands for one. */
 static int check_path(struct sb_objects *objects, struct sb_object *object, const char *glob)
 {
 	sb_cleanup(sb_str_release) struct sb_str text = {};
@@ -65,7 +65,7 @@ int sb_objects_set_frames(struct sb_objects *objects, struct sb_object *object,
 	return 0;
 }
 
-/* Its data and frames are copied. */
+/* Append an object; its data and frames are copied. */
 static int push_object(struct sb_objects *objects, const struct sb_object *from,
 		       const uint32_t *frames)
 {
@@ -124,7 +124,7 @@ int sb_objects_shed(struct sb_objects *objects,
 		sb_objects_release(&kept);
 		return err;
 	}
-	/* What --path leaves out has been told, by its place in the list. */
+	/* Unwanted objects are listed by ID, so the list stays valid. */
 	memcpy(&kept.unwanted, &objects->unwanted, sizeof(kept.unwanted));
 	memset(&objects->unwanted, 0, sizeof(objects->unwanted));
 	sb_objects_release(objects);

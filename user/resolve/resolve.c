@@ -2,13 +2,13 @@
 #include "resolve/resolve.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/abi/sb_abi_label.h"
+#include "process/process.h"
 #include "resolve/resolve_priv.h"
 #include "resolve/roots.h"
-#include "sb_abi_label.h"
 
 /* Of what lies below one stack, between two drains. More are taken as one: in a second, no program
  * gives each of them a time worth a sample. */
@@ -27,15 +27,24 @@ int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sy
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver)
 {
 	struct sb_resolver *resolver = calloc(1, sizeof(*resolver));
+	int err;
 
 	if (!resolver)
 		return -ENOMEM;
 	resolver->opts = *opts;
+	if (!opts->processes) {
+		err = sb_processes_new(NULL, &resolver->own_processes);
+		if (err) {
+			free(resolver);
+			return err;
+		}
+		resolver->opts.processes = resolver->own_processes;
+	}
 	resolver->sym = sym;
 	resolver->profile = profile;
 	choose_view(resolver, 0);
 	if (!resolver->opts.nr_roots)
-		resolver->opts.roots[resolver->opts.nr_roots++] = SB_ROOT_COMM;
+		resolver->opts.roots[resolver->opts.nr_roots++] = SB_ATTR_COMM;
 	if (!resolver->opts.stacks_max)
 		resolver->opts.stacks_max = STACKS_MAX_DEFAULT;
 	if (!resolver->opts.idle_batches)
@@ -53,8 +62,7 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_vec_release(&resolver->ips);
 	sb_vec_release(&resolver->evicted);
 	sb_vec_release(&resolver->kernel_frames);
-	sb_vec_release(&resolver->spaces);
-	sb_index_release(&resolver->spaces_index);
+	sb_processes_free(resolver->own_processes);
 	sb_vec_release(&resolver->frames);
 	sb_vec_release(&resolver->reqs);
 	sb_str_release(&resolver->text);
@@ -133,7 +141,20 @@ int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_fra
 	return sb_resolver_push_frame(resolver, &(struct sb_frame){ .name = name, .kind = kind });
 }
 
-/* Values of the labels that were asked for; NULL: the thread has none of that key. */
+int sb_resolver_push_attr(struct sb_resolver *resolver, const struct sb_attr *attr)
+{
+	uint32_t id;
+	int err = sb_profile_attr(resolver->profile, attr, &id);
+
+	return err ? err : sb_vec_push(&resolver->frames, id);
+}
+
+int sb_resolver_push_mark(struct sb_resolver *resolver, enum sb_attr_kind kind, const char *text)
+{
+	return sb_resolver_push_attr(resolver, &(struct sb_attr){ .kind = kind, .text = text });
+}
+
+/* Get the values of the labels that were asked for; NULL where the thread does not have the key. */
 static void find_labels(struct sb_resolver *resolver, const struct sb_sample_key *key,
 			const char **values)
 {
@@ -157,43 +178,38 @@ static void find_labels(struct sb_resolver *resolver, const struct sb_sample_key
 		resolver->stats->nr_other_labels += resolver->nr_samples;
 }
 
-/* "vehicle=car", for each that was asked for and that the thread has. */
+/* Push the labels that were asked for and that the thread has. */
 static int push_labels(struct sb_resolver *resolver, const char *const *values)
 {
 	int err = 0;
 	size_t i;
 
 	for (i = 0; i < resolver->opts.nr_labels && !err; i++) {
-		if (!values[i])
-			continue;
-		sb_str_clear(&resolver->text);
-		err = sb_str_addf(&resolver->text, "%s=%s", resolver->opts.labels[i], values[i]);
-		if (!err)
-			err = sb_resolver_push(resolver, resolver->text.s, SB_FRAME_ROOT);
+		if (values[i])
+			err = sb_resolver_push_attr(resolver,
+						    &(struct sb_attr){
+							    .kind = SB_ATTR_LABEL,
+							    .key = resolver->opts.labels[i],
+							    .text = values[i],
+						    });
 	}
 	return err;
 }
 
-/* What stands outside of all else: the number of a series, or labels. */
-static int push_outermost(struct sb_resolver *resolver, const struct sb_sample_key *key)
+/* Find the series of a sample; without series, its labels become root frames. */
+static int find_series(struct sb_resolver *resolver, const struct sb_sample_key *key)
 {
 	const char *labels[SB_LABELS_MAX];
-	char name[16];
-	uint32_t series;
-	int err;
 
 	find_labels(resolver, key, labels);
 	if (!resolver->opts.series)
 		return push_labels(resolver, labels);
-	err = resolver->opts.series(resolver->opts.series_arg, key, labels, &series);
-	if (err)
-		return err;
-	snprintf(name, sizeof(name), "%u", series);
-	return sb_resolver_push(resolver, name, SB_FRAME_ROOT);
+	return resolver->opts.series(resolver->opts.series_arg, key, labels, &resolver->series);
 }
 
 static int push_roots(struct sb_resolver *resolver, const struct sb_sample_key *key)
 {
+	struct sb_attr attr;
 	size_t i;
 	int err = 0;
 
@@ -201,41 +217,22 @@ static int push_roots(struct sb_resolver *resolver, const struct sb_sample_key *
 		return 0;
 
 	for (i = 0; i < resolver->opts.nr_roots && !err; i++) {
-		sb_str_clear(&resolver->text);
-		err = sb_root_text(resolver->opts.roots[i], key, &resolver->text);
+		err = sb_root_attr(resolver->opts.roots[i], key, &resolver->text, &attr);
 		if (!err)
-			err = sb_resolver_push(resolver, resolver->text.s, SB_FRAME_ROOT);
+			err = sb_resolver_push_attr(resolver, &attr);
 	}
 	return err;
 }
 
-static int count_space(struct sb_resolver *resolver, const struct sb_sample_key *key)
+static int count_process(struct sb_resolver *resolver, const struct sb_sample_key *key)
 {
-	const struct space space = {
-		.start_ns = key->start_ns,
-		.tgid = key->tgid,
-		.view = (uint32_t)(resolver->stats - resolver->view_stats),
-		.batch = resolver->nr_batches,
-	};
-	uint64_t hash = sb_space_hash(&space);
-	struct sb_index_iter it;
-	int err;
+	uint32_t view = (uint32_t)(resolver->stats - resolver->view_stats);
+	int ret = sb_processes_mark(resolver->opts.processes, &SB_SPACE_KEY(key),
+				    resolver->mark_epoch, view);
 
-	for (it = sb_index_first(&resolver->spaces_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&resolver->spaces_index, it))
-		if (resolver->spaces.at[it.id].start_ns == space.start_ns &&
-		    resolver->spaces.at[it.id].tgid == space.tgid &&
-		    resolver->spaces.at[it.id].view == space.view) {
-			resolver->spaces.at[it.id].batch = space.batch;
-			return 0;
-		}
-	err = sb_vec_push(&resolver->spaces, space);
-	if (!err)
-		err = sb_index_add(&resolver->spaces_index, hash,
-				   (uint32_t)resolver->spaces.nr - 1);
-	if (!err)
-		resolver->stats->nr_processes++;
-	return err;
+	resolver->stats->nr_processes += ret == 1;
+	/* Processes for which the registry has no room are counted there. */
+	return ret == -ENOMEM ? ret : 0;
 }
 
 static int push_stacks(struct sb_resolver *resolver, const struct sb_batch_count *count)
@@ -266,15 +263,17 @@ static int push_stacks(struct sb_resolver *resolver, const struct sb_batch_count
 
 static int add_to_profile(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
-	if (count->key.log2_ns)
-		return sb_profile_add_log2(resolver->profile, resolver->frames.at,
-					   resolver->frames.nr, count->count.weight,
-					   count->key.log2_ns - 1u, count->count.nr_samples);
-	return sb_profile_add_samples(resolver->profile, resolver->frames.at, resolver->frames.nr,
-				      count->count.weight, count->count.nr_samples);
+	return sb_profile_add_row(resolver->profile, &(struct sb_row){
+							     .frames = resolver->frames.at,
+							     .nr = resolver->frames.nr,
+							     .series = resolver->series,
+							     .log2_ns = count->key.log2_ns,
+							     .weight = count->count.weight,
+							     .nr_samples = count->count.nr_samples,
+						     });
 }
 
-/* What was counted of the stacks of a sample that is left out is not of the result. */
+/* A sample is left out: undo what its stacks added to the figures. */
 static void uncount_stacks(struct sb_resolver *resolver, struct sb_resolve_stats *before)
 {
 	before->idle_weight = resolver->stats->idle_weight;
@@ -285,22 +284,20 @@ static void uncount_stacks(struct sb_resolver *resolver, struct sb_resolve_stats
 static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *count)
 {
 	struct sb_resolve_stats before = *resolver->stats;
-	size_t first;
 	int err;
 
 	resolver->nr_samples = count->count.nr_samples;
 	resolver->frames.nr = 0;
-	err = push_outermost(resolver, &count->key);
-	/* Labels of who was interrupted are not the interrupt's. */
-	first = resolver->opts.series ? resolver->frames.nr : 0;
+	err = find_series(resolver, &count->key);
 	if (!err)
 		err = sb_resolver_push_state_root(resolver, &count->key);
 	if (!err)
 		err = push_roots(resolver, &count->key);
 	if (!err)
 		err = push_stacks(resolver, count);
+	/* The interrupted thread's labels are not the interrupt's. */
 	if (!err && resolver->view->is_of_wakers)
-		err = sb_resolver_cut_interrupted(resolver, first, resolver->parts.kernel);
+		err = sb_resolver_cut_interrupted(resolver, 0, resolver->parts.kernel);
 	if (err)
 		return err;
 	sb_resolver_find_reason(resolver, &count->key);
@@ -308,7 +305,7 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 		uncount_stacks(resolver, &before);
 		return 0;
 	}
-	err = count_space(resolver, &count->key);
+	err = count_process(resolver, &count->key);
 	if (err)
 		return err;
 	resolver->stats->nr_samples += count->count.nr_samples;
@@ -323,10 +320,11 @@ static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *c
 	return err ? err : add_to_profile(resolver, count);
 }
 
-/* How many of the samples of @count came before @time_ns, when they came evenly. */
+/* How many of the samples of @count came before @time_ns, if they were evenly spaced. */
 static uint64_t nr_samples_before(const struct sb_count *count, uint64_t time_ns)
 {
-	uint64_t nr_between = count->nr_samples - 2; /* the first and the last are known */
+	uint64_t nr_between =
+		count->nr_samples - 2; /* the times of the first and the last are known */
 	double part =
 		(double)(time_ns - count->first_ns) / (double)(count->last_ns - count->first_ns);
 
@@ -334,8 +332,8 @@ static uint64_t nr_samples_before(const struct sb_count *count, uint64_t time_ns
 }
 
 /*
- * Samples that were counted as one, although another file was mapped below them meanwhile: the
- * times of all but the first and the last are not known, so they are shared out by time.
+ * Add samples that were counted together although mappings below their stack changed meanwhile.
+ * Only the times of the first and the last sample are known, so the others are divided by time.
  */
 static int add_split(struct sb_resolver *resolver, const struct sb_batch_count *count,
 		     uint64_t change_ns)
@@ -384,6 +382,7 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 	int err = 0;
 
 	resolver->nr_batches++;
+	resolver->objects.unwanted.nr = 0;
 	for (i = 0; i < batch->nr_stacks && !err; i++)
 		err = keep_stack(resolver, &batch->stacks[i]);
 	for (i = 0; i < batch->nr_objects && !err; i++)
@@ -401,8 +400,7 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 
 void sb_resolver_forget_processes(struct sb_resolver *resolver)
 {
-	sb_vec_release(&resolver->spaces);
-	sb_index_release(&resolver->spaces_index);
+	resolver->mark_epoch++;
 }
 
 static int move_frames(const struct sb_profile *from, struct sb_profile *to, uint32_t *ids,
@@ -412,7 +410,7 @@ static int move_frames(const struct sb_profile *from, struct sb_profile *to, uin
 	int err = 0;
 
 	for (i = 0; i < nr && !err; i++)
-		err = sb_profile_frame(to, sb_profile_frame_at(from, ids[i]), &ids[i]);
+		err = sb_profile_copy_frame(to, from, ids[i], &ids[i]);
 	return err;
 }
 
@@ -422,17 +420,23 @@ int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile)
 	int err;
 
 	resolver->profile = profile;
-	resolver->words.nr = 0; /* frames get other numbers */
+	resolver->words.nr = 0; /* frames have other numbers in the new profile */
 	err = move_frames(from, profile, resolver->kernel_frames.at, resolver->kernel_frames.nr);
 	if (err)
 		return err;
 	return move_frames(from, profile, resolver->objects.frames.at, resolver->objects.frames.nr);
 }
 
-const uint64_t *sb_resolver_evicted_labels(const struct sb_resolver *resolver, size_t *ret_nr)
+void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evicted *ret_evicted)
 {
-	*ret_nr = resolver->labels.evicted.nr;
-	return resolver->labels.evicted.at;
+	*ret_evicted = (struct sb_batch_evicted){
+		.stacks = resolver->evicted.at,
+		.nr_stacks = resolver->evicted.nr,
+		.labels = resolver->labels.evicted.at,
+		.nr_labels = resolver->labels.evicted.nr,
+		.unwanted = resolver->objects.unwanted.at,
+		.nr_unwanted = resolver->objects.unwanted.nr,
+	};
 }
 
 void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,

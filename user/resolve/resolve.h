@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Batches -> profile: addresses become frames with a name or a reason, while processes live. Samples of several
- * views go into one profile, where only their roots can tell them apart: series.
- * Stacks are remembered for the whole run (the BPF side ships each once). Not thread-safe.
+ * The resolver turns the batches of capture into rows of a profile: each address becomes a frame
+ * with a name, or with the reason why it has none. It runs after each drain, while the sampled
+ * processes still live. Samples of several views go into one profile, where their series tell them
+ * apart. Stacks are kept, because the BPF side ships each one once; the ones that are not needed
+ * any more are evicted. Not thread-safe.
  */
 #ifndef SB_RESOLVE_RESOLVE_H
 #define SB_RESOLVE_RESOLVE_H
@@ -11,39 +13,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/abi/sb_abi_interp.h"
 #include "capture/batch.h"
-#include "sb_abi_interp.h"
-#include "sb_sym.h"
+#include "model/profile.h"
+#include "symbolizer/sb_sym.h"
 
 struct sb_interp;
-struct sb_profile;
+struct sb_processes;
 struct sb_resolver;
 
-/* Root frames, outermost first. */
-enum sb_root {
-	SB_ROOT_COMM,	   /* "nginx" */
-	SB_ROOT_PID,	   /* "nginx-1302" */
-	SB_ROOT_THREAD,	   /* "nginx-1302/1305" */
-	SB_ROOT_CPU,	   /* "cpu 3" */
-	SB_ROOT_CGROUP,	   /* "/system.slice/nginx.service" */
-	SB_ROOT_CONTAINER, /* "3f4e1c..." or "[host]" */
-	SB_ROOT_MAX,
-};
-/* Names for --by, indexed by the enum. */
-extern const char *const sb_root_names[SB_ROOT_MAX];
-/* Bits of SB_BY_* that the key must be split by for @root. */
-uint32_t sb_root_by(enum sb_root root);
+/* The words of --by, indexed by the attribute that they stand for: SB_ATTR_COMM to
+ * SB_ATTR_CONTAINER. */
+extern const char *const sb_root_names[SB_ATTR_CONTAINER + 1];
+/* Return: the bits SB_BY_* by which the BPF side must split keys, so that @root can be told. */
+uint32_t sb_root_by(enum sb_attr_kind root);
 
 #define SB_ROOTS_MAX 8
 
-/* What becomes of waits of idle workers, see waits.h. Waits for locks are never among them. */
+/* What to do with waits of idle workers (waits.h). Waits for locks are not concerned. */
 enum sb_idle_mode {
-	SB_IDLE_SHOW, /* a mark behind the leaf: "[idle: epoll]" */
-	SB_IDLE_DIM,  /* apart: below the root "[idle]" */
-	SB_IDLE_DROP, /* left out and counted */
+	SB_IDLE_SHOW, /* add a leaf frame "[idle: epoll]" */
+	SB_IDLE_DIM,  /* put them below a root frame "[idle]" */
+	SB_IDLE_DROP, /* leave them out, and count them */
 };
 
-/* What is said of a file. */
+/* How a file is named. */
 enum sb_file_text {
 	SB_FILE_TEXT_PATH, /* its path; "[pipe]", "[socket: tcp]" for those without one */
 	SB_FILE_TEXT_BASE, /* the last part of it */
@@ -51,15 +45,15 @@ enum sb_file_text {
 	SB_FILE_TEXT_FULL, /* its path, "pipe:[1234]", "socket:[1234]" as in /proc/PID/fd */
 };
 
-/* What becomes of the frames of interpreters, and of the native ones that run them. */
+/* What to do with frames of interpreters, and with the native frames that run them. */
 enum sb_interp_mode {
-	SB_INTERP_AUTO, /* in the place of the interpreter's loop and of its glue */
-	SB_INTERP_OFF,
-	SB_INTERP_ONLY, /* no native frames, where there are any of an interpreter */
-	SB_INTERP_BOTH, /* beside all native frames */
+	SB_INTERP_AUTO, /* replace the interpreter's loop and glue by them */
+	SB_INTERP_OFF,	/* no frames of interpreters */
+	SB_INTERP_ONLY, /* no native frames in stacks that have any of an interpreter */
+	SB_INTERP_BOTH, /* show all of both */
 };
 
-/* What views say of themselves; see struct sb_view. */
+/* Properties of a view that the resolver needs: see struct sb_view. Borrowed. */
 struct sb_resolve_view {
 	const char *const *trim;
 	const char *(*op_name)(uint32_t op);
@@ -69,103 +63,108 @@ struct sb_resolve_view {
 };
 
 struct sb_resolve_opts {
-	enum sb_root roots[SB_ROOTS_MAX]; /* nr_roots 0: SB_ROOT_COMM */
+	enum sb_attr_kind roots[SB_ROOTS_MAX]; /* root first; with nr_roots 0: SB_ATTR_COMM */
 	size_t nr_roots;
-	bool delimited;	      /* a frame "-" between user and kernel part */
+	bool delimited;	      /* add a frame "-" between the user and the kernel part */
 	bool offsets;	      /* frames of one function differ by offset */
 	bool hides_addresses; /* "[anon]" and "[kernel]" without the address */
 	bool lines;	      /* frames of one function differ by line */
-	bool modules;	      /* frames know their module */
-	uint32_t sides;	      /* SB_SIDE_*: which parts were asked for */
+	bool modules;	      /* frames have the name of their module */
+	uint32_t sides;	      /* SB_SIDE_*: the parts of stacks that were asked for */
 	struct sb_resolve_view views[SB_VIEWS_MAX]; /* by sb_sample_key.view */
 	enum sb_idle_mode idle;
 	enum sb_file_text file;
-	struct sb_interp *interp; /* borrowed; NULL: no frames of interpreters */
+	struct sb_processes *processes; /* borrowed; NULL: a private registry, which never evicts */
+	struct sb_interp *interp;	/* borrowed; NULL: no frames of interpreters */
 	enum sb_interp_mode interp_mode;
-	const char *const
-		*labels;  /* borrowed: keys of labels, frames "KEY=value" outside of all roots */
-	size_t nr_labels; /* up to SB_LABELS_MAX */
-	size_t stacks_max; /* so many are kept before those of no more use are forgotten; 0: 16,384 */
-	uint64_t idle_batches; /* of no more use are those that were in none of so many; 0: 128 */
+	const char *const *labels; /* borrowed: keys; root frames "KEY=value" above the roots */
+	size_t nr_labels;	   /* up to SB_LABELS_MAX */
+	size_t stacks_max;	   /* number of stacks from which eviction begins; 0: 16,384 */
+	uint64_t idle_batches;	   /* evict stacks that so many batches did not have; 0: 128 */
 	/*
-	 * Samples that are kept apart by more than roots can say: @series gives each a number, and a frame of
-	 * that name (decimal) is the outermost one; there are no other roots then. @labels: the values of the
-	 * labels above in this sample, NULL where its thread has none. NULL: roots. Return of
-	 * @series: 0, -ENOMEM.
+	 * Assigns each sample to a series; its row in the profile gets that number, and there are
+	 * no root frames. NULL: there are root frames, and all samples are in series 0.
+	 * @labels: the values of the labels above, in their order; NULL where the thread has none
+	 * Return: 0 or -ENOMEM.
 	 */
 	int (*series)(void *arg, const struct sb_sample_key *key, const char *const *labels,
 		      uint32_t *ret_series);
 	void *series_arg;
-	const char *path_glob; /* files that it does not match are left out; NULL: none is */
+	const char *path_glob; /* leave out samples of files that do not match; NULL: none */
 	uint32_t
-		depth_max; /* frames of a user stack that has frames of interpreters, at most; 0: no limit */
+		depth_max; /* frames of a user stack with frames of interpreters, at most; 0: no limit */
 };
 
+/* Make a resolver that appends to @profile. @opts is copied; @sym, @profile and pointers in @opts
+ * are borrowed. Return: 0 or -ENOMEM. */
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver);
 void sb_resolver_free(struct sb_resolver *resolver);
 
-/* Append a batch to the profile. @sym must have been told of processes up to the batch. */
+/* Append the samples of a batch to the profile. The symbolizer must know what happened to processes
+ * up to the batch. Return: 0; -ENOMEM; -E2BIG when the profile is full; -EBADMSG when an object of
+ * the batch is malformed. */
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
-/* Before a batch. Return: whether stacks are about to be forgotten, of which those that samples under way will name
- * have to be kept. */
+/* Return: whether stacks are about to be evicted, so that before the next batch sb_resolver_keep()
+ * has to be called with those that pending samples reference (sb_session_pending()). */
 bool sb_resolver_asks(const struct sb_resolver *resolver);
-/* These. An id that is not known is passed over. */
+/* Keep these stacks. IDs that are not known are ignored. */
 void sb_resolver_keep(struct sb_resolver *resolver, const struct sb_stack_id *ids, size_t nr);
-/* Objects that turned out not to be wanted since the last call; valid until sb_resolver_add(). */
-const uint64_t *sb_resolver_unwanted(struct sb_resolver *resolver, size_t *ret_nr);
-/* Stacks that are forgotten, because their processes have ended, or are about to be, because nothing was sampled
- * there for long: the BPF side must forget them, too, or it would not ship them again. Of the last batch; valid until sb_resolver_add(). */
-const struct sb_stack_id *sb_resolver_evicted(const struct sb_resolver *resolver, size_t *ret_nr);
 /*
- * Go on in @profile, which is empty: frames that are kept for later samples get their numbers there. The old
- * one is not used any more. Return: 0, -ENOMEM, -E2BIG: neither can be used.
+ * Get what the BPF side must forget after the last batch (sb_session_forget()): stacks that are
+ * evicted, or will be soon, because their process has ended or they were not sampled for long;
+ * evicted labels; unwanted objects. Valid until the next sb_resolver_add().
+ */
+void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evicted *ret_evicted);
+/*
+ * Continue in @profile, which is empty and borrowed: frames that are kept are copied to it. The old
+ * profile is not used any more. Return: 0; -ENOMEM, -E2BIG: then neither profile can be used.
  */
 int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile);
-/* A process that comes again counts again in nr_processes: they are remembered up to here only. */
+/* Forget which processes were counted, so that each counts again in nr_processes. */
 void sb_resolver_forget_processes(struct sb_resolver *resolver);
-/* The same for sets of labels. */
-const uint64_t *sb_resolver_evicted_labels(const struct sb_resolver *resolver, size_t *ret_nr);
-/* What is missing to the whole (wall: threads x time) as a box of its own. */
+/* Add a row of its own for what is missing from the expected total (wall: threads x time). Return:
+ * 0 or a negative errno. */
 int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight);
 
-/* Why a stack was cut, by enum sb_stack_status; NULL: it was not. */
+/* Texts that say why a stack was cut, indexed by enum sb_stack_status; NULL: it was not. */
 extern const char *const sb_cut_names[SB_STACK_STATUS_MAX];
 
-/* Samples of one runtime. */
+/* Counts of samples, for one runtime of an interpreter. */
 struct sb_resolve_runtime {
-	uint64_t nr_inside; /* that have frames of its loop, of what it compiled, or of its own */
-	uint64_t nr_found;  /* those that have its own */
-	uint64_t nr_cut;    /* whose walk did not come to the root */
+	uint64_t nr_inside; /* with frames of its loop, of generated code, or of its own */
+	uint64_t nr_found;  /* with frames of its own */
+	uint64_t nr_cut;    /* of these, those whose walk did not reach the root */
 	uint64_t nr_frames, nr_unreadable;
-	uint64_t nr_odd; /* where its segments and the loop's native frames are not as many */
+	uint64_t nr_odd; /* with different numbers of segments and of native frames of the loop */
 };
 
 struct sb_resolve_stats {
-	uint64_t nr_samples, weight; /* in the profile; weight as the BPF side has it */
+	uint64_t nr_samples, weight; /* in the profile; weight in the BPF side's unit */
 	uint64_t idle_weight;	     /* left out by SB_IDLE_DROP */
-	uint64_t lock_weight;	     /* in the profile, of waits for locks */
-	uint64_t nr_evicted;	     /* stacks forgotten */
+	uint64_t lock_weight;	     /* of waits for locks, in the profile */
+	uint64_t nr_evicted;	     /* stacks */
 	uint64_t nr_unwanted;	     /* samples left out by path_glob */
-	uint64_t nr_missing_objects; /* samples whose object never came */
+	uint64_t nr_missing_objects; /* samples whose object was never shipped */
 	uint64_t state_weight[SB_STATE_MAX];
-	uint64_t nr_stacks;	 /* distinct, kernel and user */
-	uint64_t nr_processes;	 /* distinct address spaces sampled */
-	uint64_t nr_user_stacks; /* samples that have a user stack */
-	/* Samples by the worth of their user stack: of its native part or, if that is whole, of the interpreter's. */
+	uint64_t nr_stacks;	 /* distinct ones, kernel and user */
+	uint64_t nr_processes;	 /* distinct ones */
+	uint64_t nr_user_stacks; /* samples with a user stack */
+	/* Samples by the status of their user stack: of the native part or, if that is complete, of
+	 * the interpreter's. */
 	uint64_t nr_status[SB_STACK_STATUS_MAX];
-	uint64_t nr_cut;	/* samples of whose stacks anything is missing, each counted once */
-	uint64_t nr_kernel_cut; /* samples whose kernel stack is as deep as the kernel gives */
-	uint64_t nr_labelled;	/* samples that have one of the labels */
-	uint64_t nr_missing_labels; /* samples whose labels never came */
-	uint64_t nr_other_labels;   /* samples of "(other)": too many sets at a time */
-	uint64_t nr_missing_stacks; /* samples whose stack never came through the ring */
-	uint64_t nr_shared_out;	    /* samples below which another file was mapped meanwhile */
-	uint64_t nr_frames;	    /* frames of samples, physical ones */
+	uint64_t nr_cut;	/* samples with an incomplete stack, each counted once */
+	uint64_t nr_kernel_cut; /* samples whose kernel stack reached the kernel's limit of depth */
+	uint64_t nr_labelled;	/* samples with one of the labels */
+	uint64_t nr_missing_labels; /* samples whose labels were never shipped */
+	uint64_t nr_other_labels;   /* samples with "(other)": too many sets at a time */
+	uint64_t nr_missing_stacks; /* samples whose stack was never shipped */
+	uint64_t nr_shared_out;	    /* samples split by time, because mappings changed meanwhile */
+	uint64_t nr_frames;	    /* physical frames of samples */
 	struct sb_resolve_runtime runtime[SB_RUNTIME_MAX];
-	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these: without a name, by reason */
+	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these, without a name, by reason */
 };
-/* Of the view of that number; nr_stacks and nr_evicted are of all. */
+/* Get the figures of the view with index @view; nr_stacks and nr_evicted are of all views. */
 void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
 		       struct sb_resolve_stats *ret_stats);
 

@@ -7,30 +7,12 @@
 #include "base/cgroup.h"
 #include "base/cleanup.h"
 
-static int comm_text(const struct sb_sample_key *key, struct sb_str *text)
+int sb_comm_text(const char *comm, struct sb_str *text)
 {
-	size_t len = strnlen(key->comm, sizeof(key->comm));
+	size_t len = strnlen(comm, SB_COMM_LEN);
 
-	return len ? sb_str_addn(text, key->comm, len) : sb_str_add(text, "[no name]");
-}
-
-static int pid_text(const struct sb_sample_key *key, struct sb_str *text)
-{
-	int err = comm_text(key, text);
-
-	return err ? err : sb_str_addf(text, "-%u", key->tgid);
-}
-
-static int thread_text(const struct sb_sample_key *key, struct sb_str *text)
-{
-	int err = pid_text(key, text);
-
-	return err ? err : sb_str_addf(text, "/%u", key->tid);
-}
-
-static int cpu_text(const struct sb_sample_key *key, struct sb_str *text)
-{
-	return sb_str_addf(text, "cpu %u", key->cpu);
+	sb_str_clear(text);
+	return len ? sb_str_addn(text, comm, len) : sb_str_add(text, "[no name]");
 }
 
 static int cgroup_text(const struct sb_sample_key *key, struct sb_str *text)
@@ -53,29 +35,38 @@ static int container_text(const struct sb_sample_key *key, struct sb_str *text)
 	return err == -ENOENT ? sb_str_add(text, "[host]") : err;
 }
 
-static const struct {
-	uint32_t by; /* what the key must be split by */
-	int (*text)(const struct sb_sample_key *key, struct sb_str *text);
-} roots[SB_ROOT_MAX] = {
-	[SB_ROOT_COMM] = { 0, comm_text },
-	[SB_ROOT_PID] = { 0, pid_text },
-	[SB_ROOT_THREAD] = { SB_BY_THREAD, thread_text },
-	[SB_ROOT_CPU] = { SB_BY_CPU, cpu_text },
-	[SB_ROOT_CGROUP] = { SB_BY_CGROUP, cgroup_text },
-	[SB_ROOT_CONTAINER] = { SB_BY_CGROUP, container_text },
+const char *const sb_root_names[SB_ATTR_CONTAINER + 1] = {
+	[SB_ATTR_COMM] = "comm", [SB_ATTR_PROCESS] = "pid",   [SB_ATTR_THREAD] = "thread",
+	[SB_ATTR_CPU] = "cpu",	 [SB_ATTR_CGROUP] = "cgroup", [SB_ATTR_CONTAINER] = "container",
 };
 
-const char *const sb_root_names[SB_ROOT_MAX] = {
-	[SB_ROOT_COMM] = "comm", [SB_ROOT_PID] = "pid",	      [SB_ROOT_THREAD] = "thread",
-	[SB_ROOT_CPU] = "cpu",	 [SB_ROOT_CGROUP] = "cgroup", [SB_ROOT_CONTAINER] = "container",
-};
-
-uint32_t sb_root_by(enum sb_root root)
+uint32_t sb_root_by(enum sb_attr_kind root)
 {
-	return roots[root].by;
+	static const uint32_t by[SB_ATTR_CONTAINER + 1] = {
+		[SB_ATTR_THREAD] = SB_BY_THREAD,
+		[SB_ATTR_CPU] = SB_BY_CPU,
+		[SB_ATTR_CGROUP] = SB_BY_CGROUP,
+		[SB_ATTR_CONTAINER] = SB_BY_CGROUP,
+	};
+
+	return by[root];
 }
 
-int sb_root_text(enum sb_root root, const struct sb_sample_key *key, struct sb_str *text)
+int sb_root_attr(enum sb_attr_kind root, const struct sb_sample_key *key, struct sb_str *text,
+		 struct sb_attr *ret_attr)
 {
-	return roots[root].text(key, text);
+	int err = sb_comm_text(key->comm, text);
+
+	if (root == SB_ATTR_CGROUP || root == SB_ATTR_CONTAINER) {
+		sb_str_clear(text);
+		err = root == SB_ATTR_CGROUP ? cgroup_text(key, text) : container_text(key, text);
+	}
+	*ret_attr = (struct sb_attr){
+		.kind = root,
+		.pid = key->tgid,
+		.tid = key->tid,
+		.cpu = key->cpu,
+		.text = text->s,
+	};
+	return err;
 }

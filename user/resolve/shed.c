@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Stacks are kept for as long as a sample may name them. A machine that starts processes all the time
- * makes new ones all the time, and so does a program that goes on and on, of which most are met once. When they are
- * many, those of processes that have ended, those for one sample only, which has come, and those that were not
- * met for long are forgotten, in three steps, because a sample may name one just now: the BPF side is told to
- * forget it, and ships it again with the next sample; it is asked which ones samples will name that have begun,
- * those stay; what was counted before that comes; the rest goes.
+ * Eviction of stacks. A stack is kept for as long as a sample may reference it. A machine that
+ * starts many processes, or a program that runs for long, makes new stacks all the time, most of
+ * which are seen once. When there are many, those are evicted whose process has ended, that were
+ * for a single sample which has come, or that were not sampled for long.
  *
- * What is known of wakers and of processes goes when these have ended.
+ * A sample may reference such a stack at this very moment. So eviction has three steps, some
+ * batches apart. First the BPF side is told to forget the stack, so that it ships the stack again
+ * with the next sample. Then the BPF side is asked which stacks pending samples reference; those
+ * stay. When the batches with samples from before that have come, the rest is dropped.
+ *
+ * Objects for wakers are dropped when the waker's process has ended.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,12 +22,13 @@
 #include "resolve/resolve_priv.h"
 
 #define PID_LIMIT     4194304u /* PID_MAX_LIMIT, include/linux/threads.h */
-/* One in which the BPF side is told, and two after it was asked: what was counted comes with the next one at the
- * latest. */
+/* One batch in which the BPF side is told, and two after it was asked: counts from before that come
+ * with the next batch at the latest. */
 #define DOUBT_BATCHES 3u
 #define ASKED_BATCHES 2u
 
-/* What is known of a process: two bits, asked and alive. A pid that was given anew is taken for alive. */
+/* Whether a process lives. @known has two bits for each pid: it was checked, it lives. A reused pid
+ * counts as alive. */
 static bool is_alive(uint8_t *known, uint32_t tgid)
 {
 	unsigned int shift = tgid % 4 * 2;
@@ -38,8 +42,8 @@ static bool is_alive(uint8_t *known, uint32_t tgid)
 	return *at >> shift & 2;
 }
 
-/* Its process has ended, or it was for one sample only, which has come, or it was not met for long. The two parts
- * of a wait may come in two batches, one after the other. */
+/* Whether a stack can be evicted: its process has ended, or it was for one sample, which has come,
+ * or it was not sampled for long. The two parts of a wait may come in two successive batches. */
 static bool may_go(const struct sb_resolver *resolver, const struct known_stack *stack,
 		   uint8_t *known)
 {
@@ -57,7 +61,7 @@ bool sb_resolver_asks(const struct sb_resolver *resolver)
 	return resolver->doubt_ends && resolver->nr_batches + ASKED_BATCHES == resolver->doubt_ends;
 }
 
-/* To be looked up when the wait is over that it ended. */
+/* Keep the stacks of a waker, which are resolved only when the wait that it ended comes. */
 static void keep_of_object(struct sb_resolver *resolver, const struct sb_object *object)
 {
 	const struct sb_object_waker *waker = object->data;
@@ -79,7 +83,8 @@ void sb_resolver_keep(struct sb_resolver *resolver, const struct sb_stack_id *id
 		keep_of_object(resolver, &resolver->objects.at.at[i]);
 }
 
-/* Kernel stacks that are left keep their frames, which lie in the order in which they were resolved. */
+/* Drop the frames of kernel stacks that were evicted. Frames are in the order in which stacks were
+ * resolved. */
 static int drop_kernel_frames(struct sb_resolver *resolver)
 {
 	__typeof__(resolver->kernel_frames) kept = {};
@@ -109,7 +114,8 @@ static int drop_kernel_frames(struct sb_resolver *resolver)
 	return 0;
 }
 
-/* Begin a round, or end it. Looking at all of them has its price: there is one at a time. */
+/* Begin a round of eviction, or end it. Only one goes on at a time, because looking at all stacks
+ * is expensive. */
 static int doubt_or_drop(struct sb_resolver *resolver, struct known_stack *stack, uint8_t *known,
 			 bool *ret_is_dropped)
 {
@@ -121,7 +127,7 @@ static int doubt_or_drop(struct sb_resolver *resolver, struct known_stack *stack
 	return stack->is_single ? 0 : sb_vec_push(&resolver->evicted, stack->id);
 }
 
-/* Their addresses lie in the order of the stacks. */
+/* Evict stacks, and drop their addresses, which are in the order of the stacks. */
 static int drop_stacks(struct sb_resolver *resolver, uint8_t *known)
 {
 	size_t i, nr = 0, nr_ips = 0, nr_doubtful = 0;
@@ -165,13 +171,13 @@ static int index_stacks(struct sb_resolver *resolver)
 	return err;
 }
 
-/* Who is asked after. */
+/* The argument of is_object_of_use(). */
 struct asking {
 	const struct sb_resolver *resolver;
 	uint8_t *known;
 };
 
-/* A waker's number is of its process, too: no sample names it when that has ended. */
+/* A waker's ID contains its process, so no sample references it after that has ended. */
 static bool is_object_of_use(void *arg, const struct sb_object *object)
 {
 	const struct asking *asking = arg;
@@ -183,33 +189,12 @@ static bool is_object_of_use(void *arg, const struct sb_object *object)
 	return is_alive(asking->known, waker->tgid);
 }
 
-/* They have been counted. */
-static int drop_spaces(struct sb_resolver *resolver, uint8_t *known)
-{
-	size_t i, nr = 0;
-	int err = 0;
-
-	for (i = 0; i < resolver->spaces.nr; i++) {
-		struct space space = resolver->spaces.at[i];
-
-		if (space.tgid >= PID_LIMIT || space.batch + 1 >= resolver->nr_batches ||
-		    is_alive(known, space.tgid))
-			resolver->spaces.at[nr++] = space;
-	}
-	resolver->spaces.nr = nr;
-	sb_index_release(&resolver->spaces_index);
-	for (i = 0; i < nr && !err; i++)
-		err = sb_index_add(&resolver->spaces_index, sb_space_hash(&resolver->spaces.at[i]),
-				   (uint32_t)i);
-	return err;
-}
-
 static int shed_stacks(struct sb_resolver *resolver, uint8_t *known)
 {
 	size_t nr = resolver->stacks.nr;
 	int err = drop_stacks(resolver, known);
 
-	/* At the beginning of a round all are left. */
+	/* At the beginning of a round nothing is evicted. */
 	if (err || resolver->stacks.nr == nr)
 		return err;
 	err = index_stacks(resolver);
@@ -232,7 +217,6 @@ int sb_resolver_shed(struct sb_resolver *resolver)
 	} kinds[] = {
 		{ &resolver->stacks.nr, &resolver->shed_at, shed_stacks },
 		{ &resolver->objects.at.nr, &resolver->objects_shed_at, shed_objects },
-		{ &resolver->spaces.nr, &resolver->spaces_shed_at, drop_spaces },
 	};
 	size_t i, max = resolver->opts.stacks_max;
 	sb_cleanup(sb_freep) uint8_t *known = NULL;
@@ -249,14 +233,8 @@ int sb_resolver_shed(struct sb_resolver *resolver)
 		if (!known)
 			known = calloc(PID_LIMIT / 4, 1);
 		err = known ? kinds[i].shed(resolver, known) : -ENOMEM;
-		/* Looking at those that stay costs less than making a quarter of them. */
+		/* Looking at the stacks that stay costs less than making a quarter of them did. */
 		*kinds[i].at = *kinds[i].nr + (*kinds[i].nr / 4 > max ? *kinds[i].nr / 4 : max);
 	}
 	return err;
-}
-
-const struct sb_stack_id *sb_resolver_evicted(const struct sb_resolver *resolver, size_t *ret_nr)
-{
-	*ret_nr = resolver->evicted.nr;
-	return resolver->evicted.at;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* One stack: addresses to frames, each with a name or the reason why it has none. */
+/* Resolves one stack: each address becomes a frame with a name, or with the reason why it has
+ * none. */
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "model/fold.h"
 #include "resolve/resolve_priv.h"
 
 /* sysctl kernel.perf_event_max_stack: the kernel hands out no more, and does not say so. */
@@ -40,28 +42,20 @@ static enum sb_frame_kind kind_of(const struct sb_sym_frame *frame)
 }
 
 /*
- * "[libc.so.6+0x1234]": where the function begins, so that all of it is one frame; the address itself where that is not
- * known, or offsets are asked for. Never a name from a symbol that does not cover the address. Where a process or the
- * kernel has its memory is not for everybody who may read a store: "[anon]".
+ * Make the name of a frame without a symbol: "[libc.so.6+0x1234]", with the offset of its function,
+ * so that a function is one frame; or with the offset of the address itself if that is not known,
+ * or offsets are asked for. A symbol that does not cover the address is never used. Readers of a
+ * store may not be allowed to know where a process or the kernel has its memory, so there it is
+ * "[anon]".
  */
 static int stand_in(struct sb_resolver *resolver, const struct sb_sym_frame *frame)
 {
 	const bool is_start = frame->has_start && !resolver->opts.offsets;
 	const uint64_t addr = frame->module_addr - (is_start ? frame->func_offset : 0);
-	const char *module = frame->module;
-	size_t len = strlen(module);
+	const bool is_shown = !frame->is_absolute || !resolver->opts.hides_addresses;
 
 	sb_str_clear(&resolver->text);
-	if (!len)
-		return sb_str_add(&resolver->text, "[unknown]");
-	if (module[0] == '[' && module[len - 1] == ']') {
-		module++;
-		len -= 2;
-	}
-	if (frame->is_absolute && resolver->opts.hides_addresses)
-		return sb_str_addf(&resolver->text, "[%.*s]", (int)len, module);
-	return sb_str_addf(&resolver->text, "[%.*s+0x%llx]", (int)len, module,
-			   (unsigned long long)addr);
+	return sb_fold_unnamed(&resolver->text, frame->module, is_shown ? &addr : NULL);
 }
 
 static int push_sym(struct sb_resolver *resolver, const struct sb_sym_frame *sym)
@@ -88,7 +82,7 @@ static int push_sym(struct sb_resolver *resolver, const struct sb_sym_frame *sym
 	return sb_resolver_push_frame(resolver, &frame);
 }
 
-/* Note down where the frames of one address begin, for merge.c. */
+/* Note where the frames of one address begin, for merge.c. */
 static int note_native(struct sb_resolver *resolver, size_t i, const struct sb_sym_frame *physical)
 {
 	const uint64_t ip = resolver->marks_at[resolver->reqs.nr - 1 - i];
@@ -110,14 +104,10 @@ static int note_native(struct sb_resolver *resolver, size_t i, const struct sb_s
 		});
 }
 
-/* Why a stack was cut, as its reader sees it. */
+/* Why a stack was cut, in words for the reader of the profile. */
 static int push_cut(struct sb_resolver *resolver, uint32_t status)
 {
-	int err;
-
-	sb_str_clear(&resolver->text);
-	err = sb_str_addf(&resolver->text, "[truncated: %s]", sb_cut_names[status]);
-	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_MARK);
+	return sb_resolver_push_mark(resolver, SB_ATTR_TRUNCATED, sb_cut_names[status]);
 }
 
 static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, size_t nr_frames)
@@ -126,7 +116,7 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 	const struct sb_sym_frame *physical = &frames[nr_frames - 1];
 	int err = 0;
 
-	/* Frame pointers that lead to no code were none, and neither is what lies further up. */
+	/* A frame pointer that leads to no code was none, so what lies above it is wrong, too. */
 	if (physical->reason == SB_SYM_UNMAPPED && i + 1 < resolver->reqs.nr) {
 		memset(&resolver->counts, 0, sizeof(resolver->counts));
 		resolver->frames.nr = resolver->part_start;
@@ -141,11 +131,12 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 		err = note_native(resolver, i, physical);
 	if (err)
 		return err;
-	/* Where an interpreter's frame will stand, there is a name. */
+	/* An interpreter frame will replace this one, and has a name. */
 	if (!physical->name &&
 	    !(resolver->marks_at && resolver->natives.at[resolver->natives.nr - 1].is_marked))
 		resolver->counts.nr_unnamed[physical->reason]++;
-	/* The mark of what is missing goes with this frame: that of its caller may be left out. */
+	/* The mark that callers may be missing is pushed with this frame, because the frame of its
+	 * caller may be left out. */
 	if (!err && i && resolver->ips_at &&
 	    resolver->ips_at[resolver->reqs.nr - i] & SB_IP_HIDES) {
 		resolver->hides_callers = true;
@@ -188,7 +179,7 @@ static int push_missing(struct sb_resolver *resolver)
 {
 	resolver->stats->nr_missing_stacks += resolver->nr_samples;
 	resolver->is_cut = true;
-	return sb_resolver_push(resolver, "[lost stack]", SB_FRAME_MARK);
+	return sb_resolver_push_mark(resolver, SB_ATTR_LOST_STACK, NULL);
 }
 
 static struct sb_sym_query query_of(struct sb_resolver *resolver)
@@ -201,7 +192,7 @@ static struct sb_sym_query query_of(struct sb_resolver *resolver)
 	};
 }
 
-/* Put the mark that the stack was cut where its missing callers would be. */
+/* Push the mark that the stack was cut, in the place of its missing callers. */
 static int mark_cut(struct sb_resolver *resolver, uint32_t status)
 {
 	size_t nr = resolver->frames.nr - resolver->part_start;
@@ -235,7 +226,8 @@ static int resolve_user(struct sb_resolver *resolver, const struct user_part *pa
 	return err;
 }
 
-/* --depth holds for the merged stack as for a native one: the frames next to the leaf stay. Return: whether any went. */
+/* Apply --depth to the merged stack as to a native one: keep the frames next to the leaf. Return:
+ * whether any were cut. */
 static bool shorten(struct sb_resolver *resolver)
 {
 	size_t nr = resolver->units.nr, max = resolver->opts.depth_max, nr_gone;
@@ -268,8 +260,8 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 	if (resolver->is_broken)
 		status = SB_STACK_BAD_PC;
 	native_status = status;
-	/* No system call comes from where no code is: exec has put the caller's memory away, and
-	 * the new program has not begun. There is no user stack at this moment. */
+	/* A system call cannot come from where there is no code: exec has released the old memory,
+	 * and the new program has not begun. There is no user stack at this moment. */
 	if (resolver->is_leaf_unmapped && (stack->flags & SB_STACK_LEAF_RETURNS)) {
 		resolver->frames.nr = resolver->part_start;
 		resolver->natives.nr = 0;
@@ -284,12 +276,14 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 			status = native_status = SB_STACK_DEPTH;
 	}
 	add_counts(resolver, &resolver->counts);
-	/* Both ends are there. The mark stands where callers are missing, and not at the root. */
+	/* Both ends are known. The mark goes where callers are missing, which is not at the
+	 * root. */
 	if (resolver->hides_callers && !sb_cut_names[status])
 		status = SB_STACK_BAD_FP;
 	resolver->stats->nr_status[status] += resolver->nr_samples;
 	resolver->is_cut |= sb_cut_names[status] != NULL;
-	/* The mark of an interpreter's stack stands where that ends. */
+	/* This is the mark of the native walk; that of the interpreter's is where its frames
+	 * end. */
 	return sb_cut_names[native_status] ? mark_cut(resolver, native_status) : 0;
 }
 

@@ -27,7 +27,7 @@ static int parse_path(const char *path, union sb_address *ret_address)
 	return 0;
 }
 
-/* Numbers only: what a name means may change. */
+/* Only numeric addresses: what a name resolves to may change. */
 int sb_address_parse(const char *text, union sb_address *ret_address)
 {
 	const char *colon = strrchr(text, ':');
@@ -101,7 +101,7 @@ static bool is_name(struct sb_http_text text, const char *name)
 	return name[0] && text.len == strlen(name) && !strncasecmp(text.s, name, text.len);
 }
 
-/* Without its port: whoever forwards one to us has another number. */
+/* Remove the port: whoever forwards a port to us uses another number. */
 static struct sb_http_text without_port(struct sb_http_text host)
 {
 	size_t len = host.len;
@@ -113,7 +113,7 @@ static struct sb_http_text without_port(struct sb_http_text host)
 	return host;
 }
 
-/* A number leads to where it says; a name to where its owner wants. */
+/* A numeric address cannot be rebound; a name resolves to whatever its owner wants. */
 static bool is_number(struct sb_http_text host)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -154,7 +154,7 @@ bool sb_access_is_token(const struct sb_access *access, struct sb_http_text text
 	return !differs;
 }
 
-/* What stands behind "@name=" among those that are separated by @separator, of any of them. */
+/* Look for "@name=TOKEN" among the items that @separator separates. */
 static bool has_token_at(const struct sb_access *access, struct sb_http_text text, const char *name,
 			 char separator)
 {
@@ -206,7 +206,7 @@ int sb_access_check_host(const struct sb_access *access, const struct sb_http_re
 			   "--host NAME if it is to";
 		return 421;
 	}
-	/* A link may lead to us; another site's script may not make us work. */
+	/* Links from other sites may lead to us, but their scripts may not make us work. */
 	if (sb_http_text_is(request->fetch_site, "cross-site") &&
 	    !sb_http_text_is(request->fetch_mode, "navigate")) {
 		*ret_why = "a page of another site asks";

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who may ask. */
+/*
+ * Access control of the HTTP server: addresses to listen on, Host headers, requests from other
+ * sites, tokens. Called by server.c. Thread: any.
+ */
 #ifndef SB_SERVE_ACCESS_H
 #define SB_SERVE_ACCESS_H
 
@@ -12,11 +15,11 @@
 #include "serve/http.h"
 
 struct sb_access {
-	const char *token; /* NULL: none is needed */
+	const char *token; /* NULL: no token is needed */
 	const char *const *hosts;
 	size_t nr_hosts;
 	char host_name[256]; /* of the machine */
-	char cookie[32];     /* its name: cookies know no ports */
+	char cookie[32]; /* its name, which has the port: browsers share cookies between ports */
 };
 
 union sb_address {
@@ -27,26 +30,27 @@ union sb_address {
 };
 
 /*
- * "127.0.0.1:4040", "[::1]:4040", "localhost:4040", ":4040" (loopback), "unix:PATH". Return: 0; -EINVAL, also of a
- * path that is longer than unix(7) allows.
+ * Parse an address to listen on: "127.0.0.1:4040", "[::1]:4040", "localhost:4040", ":4040"
+ * (loopback), "unix:PATH". Names are not looked up. Return: 0; -EINVAL, also for a path that is
+ * longer than unix(7) allows.
  */
 int sb_address_parse(const char *text, union sb_address *ret_address);
-/* Return: how long it is, as bind(2) has it. */
+/* Return: the length of the address for bind(2). */
 socklen_t sb_address_len(const union sb_address *address);
 
 /*
- * Whether @request is one that we answer: of a host that is us (a page of another site whose name was made to
- * lead to us, DNS rebinding, says its own name), not by a page of another site, and with the token.
- * Return: 0, or a status and in *ret_why a sentence.
+ * Check a request: its Host must be a name of this machine (against DNS rebinding), it must not
+ * come from a script of another site, and it must have the token, in the Authorization header or a
+ * cookie. Return: 0; or the HTTP status to refuse it with, and *ret_why is a static sentence.
  */
 int sb_access_check(const struct sb_access *access, const struct sb_http_request *request,
 		    const char **ret_why);
-/* Return: 0, 421 or 403, and a sentence: all but the token. */
+/* The same without the token. Return: 0; 421; 403. */
 int sb_access_check_host(const struct sb_access *access, const struct sb_http_request *request,
 			 const char **ret_why);
-/* In time that does not depend on where they differ. */
+/* Compare with the token, which must exist, in a time that does not depend on where they differ. */
 bool sb_access_is_token(const struct sb_access *access, struct sb_http_text text);
-/* Return: whether @query has "token=" with the right one. */
+/* Return: whether @query contains "token=" with the right token. */
 bool sb_access_query_has_token(const struct sb_access *access, struct sb_http_text query);
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "base/num.h"
 #include "base/version.h"
+#include "kinds/view_kind.h"
+#include "output/output.h"
 
 #define VALUES_MAX 100u
 #define POINTS	   300u
@@ -98,8 +100,7 @@ static void put_kinds(struct sb_json *json, const struct sb_store_extent *extent
 	for (i = 0; i < nr; i++) {
 		sb_json_raw(json, i ? ",{" : "{");
 		sb_json_pair(json, "kind", extents[i].kind.name);
-		sb_json_raw(json, ",");
-		sb_json_pair(json, "unit", extents[i].kind.unit);
+		sb_json_string_pair(json, "unit", extents[i].kind.unit);
 		sb_json_u64_pair(json, "hz", extents[i].hz);
 		sb_json_i64_pair(json, "from", extents[i].from_s);
 		sb_json_i64_pair(json, "to", extents[i].to_s);
@@ -108,7 +109,28 @@ static void put_kinds(struct sb_json *json, const struct sb_store_extent *extent
 	sb_json_raw(json, "]");
 }
 
-/* Of the last hour of a kind: there are more than one if stores were merged. */
+/* The formats in which /api/profile can return a profile. */
+static void put_formats(struct sb_json *json)
+{
+	const struct sb_output *output;
+	size_t i;
+	bool is_first = true;
+
+	sb_json_raw(json, ",\"formats\":[");
+	for (i = 0; (output = sb_output_at(i)); i++) {
+		if (output->needs_durations)
+			continue;
+		sb_json_raw(json, is_first ? "{" : ",{");
+		sb_json_pair(json, "format", output->name);
+		sb_json_raw(json, ",");
+		sb_json_pair(json, "summary", output->summary);
+		sb_json_raw(json, "}");
+		is_first = false;
+	}
+	sb_json_raw(json, "]");
+}
+
+/* The hosts in the last hour of a kind. There are several if stores were merged. */
 static int put_hosts(struct sb_asked *asked, const struct sb_store_extent *extent)
 {
 	sb_cleanup(sb_tags_freep) struct sb_tags *tags = NULL;
@@ -150,8 +172,7 @@ int sb_api_info(struct sb_asked *asked)
 	}
 	sb_json_raw(json, "{");
 	sb_json_pair(json, "version", sb_version);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "store", asked->opts->store_path);
+	sb_json_string_pair(json, "store", asked->opts->store_path);
 	sb_json_raw(json, ",\"host\":[");
 	if (nr)
 		err = put_hosts(asked, &extents[last]);
@@ -160,7 +181,9 @@ int sb_api_info(struct sb_asked *asked)
 	sb_json_i64_pair(json, "to", to_s);
 	sb_json_i64_pair(json, "now", asked->now_s);
 	sb_json_u64_pair(json, "block_s", SB_STORE_BLOCK_S);
+	sb_json_string_pair(json, "default_kind", sb_view_kind_default()->name);
 	put_kinds(json, extents, nr);
+	put_formats(json);
 	sb_json_raw(json, "}\n");
 	return err;
 }
@@ -211,7 +234,7 @@ int sb_api_tags(struct sb_asked *asked)
 
 /* /api/timeline */
 
-/* null where nothing was recorded: that is not 0. */
+/* null where nothing was recorded, which is not the same as 0. */
 static void put_steps(struct sb_json *json, const struct sb_timeline *timeline,
 		      const uint64_t *values)
 {
@@ -233,8 +256,7 @@ static void put_timeline(struct sb_json *json, const struct sb_ask *ask,
 
 	sb_json_raw(json, "{");
 	sb_json_pair(json, "kind", sb_ask_kind(ask));
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "unit", timeline->kind.unit);
+	sb_json_string_pair(json, "unit", timeline->kind.unit);
 	sb_json_i64_pair(json, "from", timeline->from_s);
 	sb_json_i64_pair(json, "to",
 			 timeline->from_s + (int64_t)timeline->nr_steps * timeline->step_s);

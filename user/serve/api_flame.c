@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Call trees as arrays: of one question, and of two over each other. */
+/* /api/flame and /api/diff: call trees as arrays, of one query or of two. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/diff.h"
+#include "model/rows.h"
 #include "output/measure.h"
+#include "output/paint.h"
 #include "serve/api.h"
 
 #define ROWS_MAX      500u
@@ -19,13 +20,16 @@ int sb_api_tree(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes_ma
 	sb_cleanup(sb_tree_freep) struct sb_tree *tree = NULL;
 	int err;
 
-	/* Room for the tree to choose by itself: what it cuts is counted. 0: all of it. */
+	/*
+	 * Fetch more nodes than are shown, so that the tree chooses and counts what it prunes; 0:
+	 * all.
+	 */
 	ask->nr_nodes_max = 4 * nr_nodes_max;
 	err = sb_ask_profile(asked->opts->store, ask, &profile, ret_answer);
 	if (!err)
-		err = sb_tree_new(profile, NULL, &tree);
+		err = sb_calltree_new(profile, NULL, &tree);
 	if (!err)
-		err = nr_nodes_max ? sb_tree_prune(tree, nr_nodes_max) : 0;
+		err = nr_nodes_max ? sb_tree_prune(tree, nr_nodes_max, SB_FRAME_MARK) : 0;
 	if (err)
 		return err;
 	*ret_profile = sb_take(profile);
@@ -35,8 +39,8 @@ int sb_api_tree(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes_ma
 
 int sb_numbering_init(struct sb_numbering *numbering, const struct sb_tree *tree)
 {
-	numbering->number = calloc(tree->strings.strs.nr + 1, sizeof(*numbering->number));
-	numbering->string = calloc(tree->strings.strs.nr + 1, sizeof(*numbering->string));
+	numbering->number = calloc(tree->names.strs.nr + 1, sizeof(*numbering->number));
+	numbering->string = calloc(tree->names.strs.nr + 1, sizeof(*numbering->string));
 	return numbering->number && numbering->string ? 0 : -ENOMEM;
 }
 
@@ -65,14 +69,14 @@ static void put_numbered(struct sb_json *json, const struct sb_tree *tree, const
 	sb_json_raw(json, "\":[");
 	for (i = 0; i < numbering->nr; i++) {
 		sb_json_raw(json, i ? "," : "");
-		sb_json_string(json, sb_strtab_get(&tree->strings, numbering->string[i], NULL));
+		sb_json_string(json, sb_strtab_get(&tree->names, numbering->string[i], NULL));
 	}
 	sb_json_raw(json, "]");
 }
 
-/* One array of all nodes. */
+/* Write one array with a value of each node. */
 static void put_array(struct sb_json *json, const struct sb_tree *tree, const char *key,
-		      uint64_t (*value)(const struct sb_tree_node *node))
+		      uint64_t (*value)(const struct sb_tree *tree, size_t node))
 {
 	size_t i;
 
@@ -81,7 +85,7 @@ static void put_array(struct sb_json *json, const struct sb_tree *tree, const ch
 	sb_json_raw(json, "\":[");
 	for (i = 0; i < tree->nodes.nr; i++) {
 		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json, value(&tree->nodes.at[i]));
+		sb_json_u64(json, value(tree, i));
 	}
 	sb_json_raw(json, "]");
 }
@@ -93,43 +97,41 @@ static void put_names(struct sb_json *json, const struct sb_tree *tree, bool is_
 
 	sb_json_raw(json, is_module ? ",\n\"module\":[" : "\n\"name\":[");
 	for (i = 0; i < tree->nodes.nr; i++) {
-		const struct sb_tree_node *node = &tree->nodes.at[i];
-
 		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json,
-			    sb_numbering_of(numbering, is_module ? node->module : node->name));
+		sb_json_u64(json, sb_numbering_of(numbering, is_module ? tree->modules.at[i]
+								       : tree->nodes.at[i].name));
 	}
 	sb_json_raw(json, "]");
 }
 
-static uint64_t kind_of(const struct sb_tree_node *node)
+static uint64_t kind_of(const struct sb_tree *tree, size_t node)
 {
-	return node->kind;
+	return tree->kinds.at[node];
 }
 
-static uint64_t depth_of(const struct sb_tree_node *node)
+static uint64_t depth_of(const struct sb_tree *tree, size_t node)
 {
-	return node->depth;
+	return tree->nodes.at[node].depth;
 }
 
-static uint64_t self_of(const struct sb_tree_node *node)
+static uint64_t self_of(const struct sb_tree *tree, size_t node)
 {
-	return node->self[SB_TREE_A];
+	return sb_tree_whole(sb_tree_self(tree, node, SB_TREE_A));
 }
 
-static uint64_t total_of(const struct sb_tree_node *node)
+static uint64_t total_of(const struct sb_tree *tree, size_t node)
 {
-	return node->total[SB_TREE_A];
+	return sb_tree_whole(sb_tree_total(tree, node, SB_TREE_A));
 }
 
-static uint64_t self_b_of(const struct sb_tree_node *node)
+static uint64_t self_b_of(const struct sb_tree *tree, size_t node)
 {
-	return node->self[SB_TREE_B];
+	return sb_tree_whole(sb_tree_self(tree, node, SB_TREE_B));
 }
 
-static uint64_t total_b_of(const struct sb_tree_node *node)
+static uint64_t total_b_of(const struct sb_tree *tree, size_t node)
 {
-	return node->total[SB_TREE_B];
+	return sb_tree_whole(sb_tree_total(tree, node, SB_TREE_B));
 }
 
 static void put_z(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff)
@@ -138,16 +140,29 @@ static void put_z(struct sb_json *json, const struct sb_tree *tree, const struct
 
 	sb_json_raw(json, ",\n\"z\":[");
 	for (i = 0; i < tree->nodes.nr; i++) {
-		const struct sb_tree_node *node = &tree->nodes.at[i];
-
 		sb_json_raw(json, i ? "," : "");
-		sb_json_double(json, sb_diff_z(diff, node->total, node->total_squares));
+		sb_json_double(json, sb_diff_z(diff, &tree->pair_totals.at[i]));
+	}
+	sb_json_raw(json, "]");
+}
+
+static void put_colors(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff,
+		       const uint8_t *colors)
+{
+	size_t i;
+
+	sb_json_raw(json, ",\n\"color\":[");
+	for (i = 0; i < tree->nodes.nr; i++) {
+		sb_json_raw(json, i ? "," : "");
+		sb_json_u64(json,
+			    diff ? sb_paint_change(diff, &tree->pair_totals.at[i]) : colors[i]);
 	}
 	sb_json_raw(json, "]");
 }
 
 static void put_nodes(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff,
-		      struct sb_numbering *names, struct sb_numbering *modules)
+		      const uint8_t *colors, struct sb_numbering *names,
+		      struct sb_numbering *modules)
 {
 	sb_json_raw(json, ",\n\"nodes\":{");
 	put_names(json, tree, false, names);
@@ -161,21 +176,32 @@ static void put_nodes(struct sb_json *json, const struct sb_tree *tree, const st
 		put_array(json, tree, "total_b", total_b_of);
 		put_z(json, tree, diff);
 	}
+	put_colors(json, tree, diff, colors);
 	sb_json_raw(json, "}");
 	put_numbered(json, tree, "names", names);
 	put_numbered(json, tree, "modules", modules);
 }
 
-/* "names":[...],"modules":[...],"nodes":{...}; @diff: of two profiles, or NULL. Return: 0, -ENOMEM. */
-static int put_tree(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff)
+/*
+ * Write ,"palette":{...},"nodes":{...},"names":[...],"modules":[...]: a comparison with @diff, else
+ * one profile with @paint. Return: 0, -ENOMEM.
+ */
+static int put_tree(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff,
+		    struct sb_paint *paint)
 {
+	sb_cleanup(sb_freep) uint8_t *colors_of = NULL;
 	struct sb_numbering names = {}, modules = {};
-	int err = sb_numbering_init(&names, tree);
+	int err = paint ? sb_paint_tree(paint, tree, &colors_of) : 0;
 
 	if (!err)
-		err = sb_numbering_init(&modules, tree);
+		err = sb_numbering_init(&names, tree);
 	if (!err)
-		put_nodes(json, tree, diff, &names, &modules);
+		err = sb_numbering_init(&modules, tree);
+	if (!err) {
+		sb_json_raw(json, ",\n\"palette\":");
+		sb_paint_put(json, paint);
+		put_nodes(json, tree, diff, colors_of, &names, &modules);
+	}
 	sb_numbering_release(&names);
 	sb_numbering_release(&modules);
 	return err;
@@ -183,17 +209,16 @@ static int put_tree(struct sb_json *json, const struct sb_tree *tree, const stru
 
 uint64_t sb_api_other(const struct sb_tree *tree)
 {
-	uint64_t weight = 0;
+	double weight = 0;
 	size_t i;
 
 	for (i = 1; i < tree->nodes.nr; i++) {
-		const struct sb_tree_node *node = &tree->nodes.at[i];
-
 		if (sb_streq(sb_tree_name(tree, i), SB_TREE_OTHER) &&
-		    !sb_streq(sb_tree_name(tree, node->parent), SB_TREE_OTHER))
-			weight += node->total[SB_TREE_A] + node->total[SB_TREE_B];
+		    !sb_streq(sb_tree_name(tree, tree->nodes.at[i].parent), SB_TREE_OTHER))
+			weight += sb_tree_total(tree, i, SB_TREE_A) +
+				  sb_tree_total(tree, i, SB_TREE_B);
 	}
-	return weight;
+	return sb_tree_whole(weight);
 }
 
 static void put_measure(struct sb_json *json, const struct sb_ask *ask,
@@ -203,8 +228,7 @@ static void put_measure(struct sb_json *json, const struct sb_ask *ask,
 
 	sb_json_raw(json, "{");
 	sb_json_pair(json, "kind", sb_ask_kind(ask));
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "unit", measure.unit);
+	sb_json_string_pair(json, "unit", measure.unit);
 	sb_json_u64_pair(json, "hz", measure.hz);
 }
 
@@ -223,21 +247,20 @@ static void put_range(struct sb_json *json, const char *prefix,
 	sb_json_i64(json, is_empty ? ask->to_s : answer->to_s);
 }
 
-/* To how much shares are known, of as many sides. */
+/* Write the standard error of the shares of each side. */
 static void put_errors(struct sb_json *json, const struct sb_tree *tree, int nr_sides)
 {
-	const struct sb_tree_node *root = &tree->nodes.at[0];
 	int side;
 
 	for (side = 0; side < nr_sides; side++) {
 		sb_json_raw(json, side ? "," : ",\"errors\":[");
-		sb_json_double(json, sb_compare_error((double)root->total[side],
-						      root->total_squares[side]));
+		sb_json_double(json, sb_diff_error(sb_tree_total(tree, 0, side),
+						   sb_tree_squares(tree, side)));
 	}
 	sb_json_raw(json, "]");
 }
 
-/* Functions of the whole profile: in a tree that was cut they have a part of their weight only. */
+/* Functions of the whole profile: in a pruned tree they would lack weight. */
 struct functions {
 	struct sb_diff_row *rows;
 	size_t nr, nr_all;
@@ -247,19 +270,19 @@ static int by_total(const void *a, const void *b)
 {
 	const struct sb_diff_row *x = a, *y = b;
 
-	return (x->total[SB_TREE_A] < y->total[SB_TREE_A]) -
-	       (x->total[SB_TREE_A] > y->total[SB_TREE_A]);
+	return (x->total.weight[SB_TREE_A] < y->total.weight[SB_TREE_A]) -
+	       (x->total.weight[SB_TREE_A] > y->total.weight[SB_TREE_A]);
 }
 
 static int by_self(const void *a, const void *b)
 {
 	const struct sb_diff_row *x = a, *y = b;
 
-	return (x->self[SB_TREE_A] < y->self[SB_TREE_A]) -
-	       (x->self[SB_TREE_A] > y->self[SB_TREE_A]);
+	return (x->self.weight[SB_TREE_A] < y->self.weight[SB_TREE_A]) -
+	       (x->self.weight[SB_TREE_A] > y->self.weight[SB_TREE_A]);
 }
 
-/* The @nr_max heaviest by total, and as many of the rest by self. */
+/* Choose the @nr_max heaviest functions by total, and as many of the rest by self. */
 static int choose_functions(const struct sb_tree *tree, size_t nr_max, struct functions *functions)
 {
 	int err = sb_diff_functions(tree, &functions->rows, &functions->nr_all);
@@ -275,25 +298,39 @@ static int choose_functions(const struct sb_tree *tree, size_t nr_max, struct fu
 	return 0;
 }
 
-static void put_functions(struct sb_json *json, const struct sb_tree *tree,
-			  const struct functions *functions)
+static int put_function(struct sb_json *json, const struct sb_tree *tree,
+			const struct sb_diff_row *row, struct sb_paint *paint)
+{
+	const char *name = sb_strtab_get(&tree->names, row->name, NULL);
+	uint32_t color;
+	int err = sb_paint_function(paint, name, row->kind, &color);
+
+	if (err)
+		return err;
+	sb_json_raw(json, "\n{");
+	sb_json_pair(json, "name", name);
+	sb_json_string_pair(json, "module", sb_strtab_get(&tree->names, row->module, NULL));
+	sb_json_u64_pair(json, "self", sb_tree_whole(row->self.weight[SB_TREE_A]));
+	sb_json_u64_pair(json, "total", sb_tree_whole(row->total.weight[SB_TREE_A]));
+	sb_json_u64_pair(json, "color", color);
+	sb_json_raw(json, "}");
+	return 0;
+}
+
+static int put_functions(struct sb_json *json, const struct sb_tree *tree,
+			 const struct functions *functions, struct sb_paint *paint)
 {
 	size_t i;
+	int err = 0;
 
 	sb_json_raw(json, ",\n\"table\":[");
-	for (i = 0; i < functions->nr; i++) {
-		const struct sb_diff_row *row = &functions->rows[i];
-
-		sb_json_raw(json, i ? ",\n{" : "\n{");
-		sb_json_pair(json, "name", sb_strtab_get(&tree->strings, row->name, NULL));
-		sb_json_raw(json, ",");
-		sb_json_pair(json, "module", sb_strtab_get(&tree->strings, row->module, NULL));
-		sb_json_u64_pair(json, "self", row->self[SB_TREE_A]);
-		sb_json_u64_pair(json, "total", row->total[SB_TREE_A]);
-		sb_json_raw(json, "}");
+	for (i = 0; i < functions->nr && !err; i++) {
+		sb_json_raw(json, i ? "," : "");
+		err = put_function(json, tree, &functions->rows[i], paint);
 	}
 	sb_json_raw(json, "]");
 	sb_json_u64_pair(json, "nr_rows_cut", functions->nr_all - functions->nr);
+	return err;
 }
 
 static void put_figures(struct sb_json *json, const struct sb_store_answer *answer)
@@ -313,12 +350,17 @@ static int put_flame(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nod
 	struct functions functions = {};
 	struct sb_json *json = &asked->json;
 	struct sb_store_answer answer;
-	int err = sb_api_tree(asked, ask, nr_functions ? 0 : nr_nodes, &profile, &tree, &answer);
+	struct sb_paint paint;
+	int err = sb_paint_init(&paint, sb_ask_kind(ask));
+
+	if (err)
+		return err;
+	err = sb_api_tree(asked, ask, nr_functions ? 0 : nr_nodes, &profile, &tree, &answer);
 
 	if (!err && nr_functions) {
 		err = choose_functions(tree, nr_functions, &functions);
 		if (!err)
-			err = sb_tree_prune(tree, nr_nodes);
+			err = sb_tree_prune(tree, nr_nodes, SB_FRAME_MARK);
 	}
 	if (!err) {
 		put_measure(json, ask, profile);
@@ -329,12 +371,13 @@ static int put_flame(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nod
 		put_figures(json, &answer);
 		sb_json_u64_pair(json, "nr_nodes_cut", tree->nr_cut);
 		sb_json_u64_pair(json, "weight_cut", sb_api_other(tree));
-		err = put_tree(json, tree, NULL);
+		err = put_tree(json, tree, NULL, &paint);
 		if (!err && nr_functions)
-			put_functions(json, tree, &functions);
+			err = put_functions(json, tree, &functions, &paint);
 		sb_json_raw(json, "}\n");
 	}
 	free(functions.rows);
+	sb_paint_release(&paint);
 	return err;
 }
 
@@ -399,11 +442,11 @@ static int compare(struct sb_asked *asked, struct two *two, enum sb_diff_norm no
 				     &two->answer[side]);
 	}
 	if (!err)
-		err = sb_tree_new(two->profile[SB_TREE_A], two->profile[SB_TREE_B], &two->tree);
+		err = sb_calltree_new(two->profile[SB_TREE_A], two->profile[SB_TREE_B], &two->tree);
 	if (err)
 		return err;
-	err = sb_diff_init(&two->diff, two->tree, two->profile[SB_TREE_A], two->profile[SB_TREE_B],
-			   norm);
+	err = sb_calltree_diff(&two->diff, two->tree, two->profile[SB_TREE_A],
+			       two->profile[SB_TREE_B], norm);
 	/* Without a duration there is no weight either. */
 	if (err == -ENODATA)
 		return sb_asked_fail(asked, 400,
@@ -422,15 +465,13 @@ static int put_table(struct sb_json *json, const struct two *two, const struct s
 	sb_json_raw(json, ",\n\"table\":[");
 	for (i = 0; i < nr && i < ROWS_MAX; i++) {
 		sb_json_raw(json, i ? ",\n{" : "\n{");
-		sb_json_pair(json, "name", sb_strtab_get(&tree->strings, rows[i].name, NULL));
-		sb_json_raw(json, ",");
-		sb_json_pair(json, "module", sb_strtab_get(&tree->strings, rows[i].module, NULL));
-		sb_json_two_pair(json, "self", rows[i].self);
-		sb_json_two_pair(json, "total", rows[i].total);
-		sb_json_double_pair(json, "z",
-				    sb_diff_z(&two->diff, rows[i].self, rows[i].self_squares));
-		sb_json_double_pair(json, "z_total",
-				    sb_diff_z(&two->diff, rows[i].total, rows[i].total_squares));
+		sb_json_pair(json, "name", sb_strtab_get(&tree->names, rows[i].name, NULL));
+		sb_json_string_pair(json, "module",
+				    sb_strtab_get(&tree->names, rows[i].module, NULL));
+		sb_json_weights_pair(json, "self", &rows[i].self);
+		sb_json_weights_pair(json, "total", &rows[i].total);
+		sb_json_double_pair(json, "z", sb_diff_z(&two->diff, &rows[i].self));
+		sb_json_double_pair(json, "z_total", sb_diff_z(&two->diff, &rows[i].total));
 		sb_json_raw(json, "}");
 	}
 	sb_json_raw(json, "]");
@@ -446,10 +487,10 @@ static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 	size_t nr;
 	int side, err;
 
-	/* Functions of the whole tree, before it is cut. */
+	/* Functions of the whole tree, before it is pruned. */
 	err = sb_diff_rows(&two->diff, two->tree, SB_DIFF_BY_SELF, &rows, &nr);
 	if (!err)
-		err = sb_tree_prune(two->tree, nr_nodes);
+		err = sb_tree_prune(two->tree, nr_nodes, SB_FRAME_MARK);
 	if (err)
 		return err;
 	put_measure(json, &two->ask[SB_TREE_A], sb_profile_weight(a) ? a : two->profile[SB_TREE_B]);
@@ -474,9 +515,8 @@ static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 	for (side = 0; side < SB_TREE_NR; side++)
 		totals[side] = two->answer[side].nr_skipped_bytes;
 	sb_json_two_pair(json, "nr_skipped_bytes", totals);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "norm", sb_diff_norm_name(two->diff.norm));
-	/* What weights are divided by, to be compared. */
+	sb_json_string_pair(json, "norm", sb_diff_norm_name(two->diff.norm));
+	/* The values that weights are divided by for the comparison. */
 	sb_json_raw(json, ",\"per\":[");
 	sb_json_double(json, two->diff.per[SB_TREE_A]);
 	sb_json_raw(json, ",");
@@ -484,7 +524,7 @@ static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 	sb_json_raw(json, "]");
 	sb_json_u64_pair(json, "nr_nodes_cut", two->tree->nr_cut);
 	sb_json_u64_pair(json, "weight_cut", sb_api_other(two->tree));
-	err = put_tree(json, two->tree, &two->diff);
+	err = put_tree(json, two->tree, &two->diff, NULL);
 	if (!err)
 		err = put_table(json, two, rows, nr);
 	sb_json_raw(json, "}\n");

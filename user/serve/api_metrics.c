@@ -13,7 +13,7 @@
 #include "export/state.h"
 #include "serve/api.h"
 
-/* The newest block may still be added to. */
+/* Leave out the newest block, which may still be added to. */
 #define REST_S SB_STORE_BLOCK_S
 
 _Static_assert(sizeof(((struct sb_store_extent *)0)->kind.name) <=
@@ -25,7 +25,7 @@ static void put_help(FILE *out, const char *name, const char *type, const char *
 	fprintf(out, "# HELP stackbpf_%s %s\n# TYPE stackbpf_%s %s\n", name, help, name, type);
 }
 
-/* A value of a label: kinds are text of a file. */
+/* Write the value of a label, escaped: kinds are text from a file. */
 static void put_text(FILE *out, const char *value)
 {
 	for (; *value; value++) {
@@ -58,7 +58,7 @@ static struct sb_serve_kind *find_kind(struct sb_serve_totals *totals,
 		return NULL;
 	kind = &totals->kinds[totals->nr_kinds++];
 	memcpy(kind->name, extent->kind.name, sizeof(extent->kind.name));
-	/* What is there already is nobody's news. */
+	/* Do not count what was there before the server looked. */
 	kind->until_s = extent->to_s - REST_S;
 	return kind;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* A profile as a file to keep, in any format of output/output.h. */
+/* /api/profile: a profile to download, in any format of output/output.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static int find_format(struct sb_asked *asked, const struct sb_output **ret_outp
 				   list.s);
 }
 
-/* "oncpu-20261121T100000Z.pb.gz": which kind is hostile text, as all of a store. */
+/* "oncpu-20261121T100000Z.pb.gz". The kind is hostile text, as everything in a store. */
 static void name_file(struct sb_asked *asked, const struct sb_ask *ask,
 		      const struct sb_output *output)
 {
@@ -58,7 +58,7 @@ static int write_profile(struct sb_asked *asked, struct sb_ask *ask, const struc
 		return err;
 	name_file(asked, ask, output);
 	err = output->write(profile, &opts, asked->out);
-	/* A picture that says that there is nothing to see is a whole one. */
+	/* A picture that says that there is nothing to see is a valid answer. */
 	return err == -ENODATA ? 0 : err;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * /render and /render-diff as the server of Pyroscope has them (0.x, and 1.x for its old clients): a "flamebearer"
- * has, for each level of the picture, four numbers for each node: how far it begins from the end of the one
- * before it, total, self, number of the name; of two profiles these are seven, three of each and the name.
- * See pkg/structs/flamebearer and docs of its API; what its clients read was looked at.
+ * /render and /render-diff, compatible with Pyroscope's server (0.x, and 1.x for its old clients).
+ * A "flamebearer" has four numbers for each node of each level: its distance from the end of the
+ * node before it, total, self, and the index of its name. A comparison has seven: three for each
+ * profile, and the name. See pkg/structs/flamebearer and the documentation of its API; we also
+ * looked at what its clients read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
 
-/* Their limit of what they ask for, if they do not say. */
+/* The limit of nodes that their clients assume. */
 #define NODES 8192u
 
 struct bearer {
@@ -33,7 +34,7 @@ static void bearer_release(struct bearer *bearer)
 	sb_numbering_release(&bearer->names);
 }
 
-/* Children stand side by side from where their parent begins; what is left of its width is its own. */
+/* Children are side by side from the begin of their parent; the rest of its width is its own. */
 static int lay_out(struct bearer *bearer)
 {
 	const struct sb_tree *tree = bearer->tree;
@@ -47,25 +48,29 @@ static int lay_out(struct bearer *bearer)
 		if (!next || !bearer->begin[side])
 			return -ENOMEM;
 		for (i = 1; i < nr; i++) {
-			const struct sb_tree_node *node = &tree->nodes.at[i];
+			uint32_t parent = tree->nodes.at[i].parent;
 
-			bearer->begin[side][i] = next[i] = next[node->parent];
-			next[node->parent] += node->total[side];
+			bearer->begin[side][i] = next[i] = next[parent];
+			next[parent] += sb_tree_whole(sb_tree_total(tree, i, side));
 		}
 	}
 	for (i = 0; i < nr; i++) {
-		const struct sb_tree_node *node = &tree->nodes.at[i];
+		if (tree->nodes.at[i].depth >= bearer->nr_levels)
+			bearer->nr_levels = tree->nodes.at[i].depth + 1;
+		for (side = 0; side < bearer->nr_sides; side++) {
+			uint64_t self = sb_tree_whole(sb_tree_self(tree, i, side));
 
-		if (node->depth >= bearer->nr_levels)
-			bearer->nr_levels = node->depth + 1;
-		for (side = 0; side < bearer->nr_sides; side++)
-			if (node->self[side] > bearer->max_self)
-				bearer->max_self = node->self[side];
+			if (self > bearer->max_self)
+				bearer->max_self = self;
+		}
 	}
 	return 0;
 }
 
-/* Nodes by level, in their order: in pre-order those of a level come from left to right. Return: 0, -ENOMEM. */
+/*
+ * Sort the nodes by level, otherwise in pre-order, so that those of a level come from left to
+ * right. Return: 0, -ENOMEM.
+ */
 static int by_level(const struct bearer *bearer, uint32_t **ret_first, uint32_t **ret_order)
 {
 	const struct sb_tree *tree = bearer->tree;
@@ -81,7 +86,7 @@ static int by_level(const struct bearer *bearer, uint32_t **ret_first, uint32_t 
 		first[tree->nodes.at[i].depth + 2]++;
 	for (i = 1; i < (size_t)bearer->nr_levels + 2; i++)
 		first[i] += first[i - 1];
-	/* While it is filled, the begin of a level moves to that of the next: then it is in its place. */
+	/* Filling moves the begin of each level to that of the next one, where it belongs. */
 	for (i = 0; i < tree->nodes.nr; i++)
 		order[first[tree->nodes.at[i].depth + 1]++] = (uint32_t)i;
 	return 0;
@@ -94,22 +99,26 @@ static void put_level(struct sb_json *json, struct bearer *bearer, const uint32_
 	int side;
 
 	for (i = 0; i < nr; i++) {
-		const struct sb_tree_node *node = &bearer->tree->nodes.at[order[i]];
+		const struct sb_tree *tree = bearer->tree;
 
 		for (side = 0; side < bearer->nr_sides; side++) {
 			uint64_t begin = bearer->begin[side][order[i]];
+			uint64_t total = sb_tree_whole(sb_tree_total(tree, order[i], side));
 
 			sb_json_raw(json, i || side ? "," : "");
 			sb_json_u64(json, begin - end[side]);
 			sb_json_raw(json, ",");
-			sb_json_u64(json, node->total[side]);
+			sb_json_u64(json, total);
 			sb_json_raw(json, ",");
-			sb_json_u64(json, node->self[side]);
-			end[side] = begin + node->total[side];
+			sb_json_u64(json, sb_tree_whole(sb_tree_self(tree, order[i], side)));
+			end[side] = begin + total;
 		}
 		sb_json_raw(json, ",");
-		/* Number 0 is the root's. */
-		sb_json_u64(json, order[i] ? sb_numbering_of(&bearer->names, node->name) + 1 : 0);
+		/* Index 0 is the name of the root. */
+		sb_json_u64(json, order[i] ? sb_numbering_of(&bearer->names,
+							     tree->nodes.at[order[i]].name) +
+						     1
+					   : 0);
 	}
 }
 
@@ -131,8 +140,8 @@ static int put_levels(struct sb_json *json, struct bearer *bearer)
 }
 
 /*
- * What their clients make of a number: with "samples", number / sampleRate is seconds. So microseconds are a
- * million samples a second.
+ * With "samples", their clients show number / sampleRate as seconds. So microseconds are samples
+ * with a rate of a million.
  */
 static void put_unit(struct sb_json *json, const struct sb_measure *measure, bool is_double)
 {
@@ -141,18 +150,18 @@ static void put_unit(struct sb_json *json, const struct sb_measure *measure, boo
 	sb_json_pair(json, "format", is_double ? "double" : "single");
 	sb_json_raw(json, ",\"spyName\":\"stackbpf\"");
 	sb_json_u64_pair(json, "sampleRate", is_us ? 1000000 : measure->hz ? measure->hz : 100);
-	sb_json_raw(json, ",");
-	sb_json_pair(json, "units",
-		     is_us || sb_streq(measure->unit, "samples") ? "samples"
-		     : sb_streq(measure->unit, "bytes")		 ? "bytes"
-								 : "objects");
+	sb_json_string_pair(json, "units",
+			    is_us || sb_streq(measure->unit, "samples") ? "samples"
+			    : sb_streq(measure->unit, "bytes")		? "bytes"
+									: "objects");
 }
 
 static int put_bearer(struct sb_json *json, const struct sb_tree *tree, bool is_double,
 		      const struct sb_measure *measure)
 {
 	struct bearer bearer = { .tree = tree, .nr_sides = is_double ? SB_TREE_NR : 1 };
-	const struct sb_tree_node *root = &tree->nodes.at[0];
+	const uint64_t totals[SB_TREE_NR] = { sb_tree_whole(sb_tree_total(tree, 0, SB_TREE_A)),
+					      sb_tree_whole(sb_tree_total(tree, 0, SB_TREE_B)) };
 	uint32_t i;
 	int err = lay_out(&bearer);
 
@@ -164,27 +173,26 @@ static int put_bearer(struct sb_json *json, const struct sb_tree *tree, bool is_
 	sb_json_raw(json, ",\n\"names\":[\"total\"");
 	for (i = 0; i < bearer.names.nr; i++) {
 		sb_json_raw(json, ",");
-		sb_json_string(json, sb_strtab_get(&tree->strings, bearer.names.string[i], NULL));
+		sb_json_string(json, sb_strtab_get(&tree->names, bearer.names.string[i], NULL));
 	}
 	sb_json_raw(json, "]");
-	sb_json_u64_pair(json, "numTicks",
-			 root->total[SB_TREE_A] + (is_double ? root->total[SB_TREE_B] : 0));
+	sb_json_u64_pair(json, "numTicks", totals[SB_TREE_A] + totals[SB_TREE_B]);
 	sb_json_u64_pair(json, "maxSelf", bearer.max_self);
 	sb_json_raw(json, ",");
-	/* Clients of 2021 look for it here, later ones below. */
+	/* Clients of 2021 read it here, later ones in "metadata". */
 	put_unit(json, measure, is_double);
 	sb_json_raw(json, "},\n\"metadata\":{");
 	put_unit(json, measure, is_double);
 	sb_json_raw(json, "}");
 	if (is_double) {
-		sb_json_u64_pair(json, "leftTicks", root->total[SB_TREE_A]);
-		sb_json_u64_pair(json, "rightTicks", root->total[SB_TREE_B]);
+		sb_json_u64_pair(json, "leftTicks", totals[SB_TREE_A]);
+		sb_json_u64_pair(json, "rightTicks", totals[SB_TREE_B]);
 	}
 	bearer_release(&bearer);
 	return err;
 }
 
-/* They tell nothing from 0 by adding 1 to what is there; their clients take it off again. */
+/* Their format adds 1 to every weight, to tell 0 from nothing recorded; clients subtract it. */
 static int put_timeline(struct sb_asked *asked, const struct sb_ask *ask)
 {
 	sb_cleanup(sb_timeline_freep) struct sb_timeline *timeline = NULL;
@@ -214,7 +222,7 @@ static int put_timeline(struct sb_asked *asked, const struct sb_ask *ask)
 	return 0;
 }
 
-/* name{k="v"}, as all their clients send it. */
+/* name{k="v"}, as their clients send it. */
 static int ask_query(struct sb_asked *asked, const char *query_name, const char *from_name,
 		     const char *until_name, struct sb_ask *ask)
 {
@@ -244,7 +252,7 @@ static int check_rest(struct sb_asked *asked)
 		return sb_asked_fail(asked, 400,
 				     "format=%s: only json is given here; /api/profile has others",
 				     format);
-	/* Of their clients; there is nothing to do about it. */
+	/* Parameters of their clients that have no meaning here. */
 	(void)sb_params_get(&asked->params, "name");
 	(void)sb_params_get(&asked->params, "groupBy");
 	return sb_asked_all(asked);
@@ -295,9 +303,9 @@ static int render_two(struct sb_asked *asked, struct sb_ask ask[SB_TREE_NR], uin
 	if (!err)
 		err = sb_ask_profile(asked->opts->store, &ask[SB_TREE_B], &right, NULL);
 	if (!err)
-		err = sb_tree_new(left, right, &tree);
+		err = sb_calltree_new(left, right, &tree);
 	if (!err)
-		err = sb_tree_prune(tree, nr_nodes);
+		err = sb_tree_prune(tree, nr_nodes, SB_FRAME_MARK);
 	if (err)
 		return err;
 	measure = sb_measure_of(sb_profile_weight(left) ? left : right);

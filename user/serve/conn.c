@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 
 #define READ_BYTES 2048u
-/* At once; then others have their turn. */
+/* Send at most this much at once, then let other connections have their turn. */
 #define SEND_BYTES (1u << 20)
 
 void sb_conn_init(struct sb_conn *conn, int fd, uint64_t deadline_ns)
@@ -116,7 +116,7 @@ int sb_conn_send(struct sb_conn *conn)
 			: sendfile(conn->fd, conn->body_fd, &at, left);
 	if (nr < 0)
 		return error_of_send();
-	/* The file is shorter than it was. */
+	/* The file is shorter than it was when the reply began. */
 	if (!nr)
 		return -ECONNRESET;
 	conn->body_sent += (uint64_t)nr;

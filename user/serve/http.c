@@ -12,7 +12,7 @@ size_t sb_http_head_len(const char *bytes, size_t len, size_t *from)
 {
 	const char *end = *from < len ? memmem(bytes + *from, len - *from, "\r\n\r\n", 4) : NULL;
 
-	/* The end may be half there. */
+	/* The last bytes may be the first ones of the end. */
 	*from = len > 3 ? len - 3 : 0;
 	return end ? (size_t)(end - bytes) + 4 : 0;
 }
@@ -28,7 +28,7 @@ static bool is_visible(char c)
 	return c > ' ' && c < 0x7f;
 }
 
-/* The text up to @end_char, which is skipped. Return: whether it was there. */
+/* Take the text up to @end_char, and skip that. Return: whether it was there. */
 static bool take(struct sb_http_text *from, char end_char, struct sb_http_text *ret)
 {
 	const char *end = memchr(from->s, end_char, from->len);
@@ -41,7 +41,7 @@ static bool take(struct sb_http_text *from, char end_char, struct sb_http_text *
 	return true;
 }
 
-/* A line without its CRLF. Each head that is whole has one. A CR or LF elsewhere is none. */
+/* Take a line without its CRLF. A CR or LF elsewhere makes the head invalid. */
 static bool take_line(struct sb_http_text *from, struct sb_http_text *ret)
 {
 	return take(from, '\r', ret) && from->len && from->s[0] == '\n' && from->s++ &&
@@ -69,7 +69,7 @@ static struct sb_http_text trim(struct sb_http_text text)
 	return text;
 }
 
-/* Only the form that names no host: we are no proxy. */
+/* Only the form without a host: we are not a proxy. */
 static int parse_target(struct sb_http_text target, struct sb_http_request *ret)
 {
 	size_t i;
@@ -131,7 +131,7 @@ static int note(const struct sb_http_text name, struct sb_http_text value,
 	for (i = 0; i < SB_ARRAY_SIZE(wanted); i++) {
 		if (!is_word(name, wanted[i].name))
 			continue;
-		/* Which of two is meant, somebody else may see in another way. */
+		/* Of two headers, a proxy may use the other one. */
 		if (wanted[i].to->s)
 			return 400;
 		*wanted[i].to = value;
@@ -220,7 +220,7 @@ const char *sb_http_reason(int status)
 	return "Error";
 }
 
-/* ";q=0", ";q=0.0": not this one. */
+/* ";q=0" and ";q=0.0" refuse the token. */
 static bool is_refused(struct sb_http_text weight)
 {
 	weight = trim(weight);

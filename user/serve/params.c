@@ -16,7 +16,10 @@ static int hex_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decode up to @end or one of "&=", which is not taken. Return: where it ended, or NULL: it is wrong. */
+/*
+ * Decode up to @end or one of @stops, which is not taken. Return: where it ended; NULL if it is
+ * invalid.
+ */
 static const char *decode(const char *at, const char *end, const char *stops, char **to)
 {
 	for (; at < end && !strchr(stops, *at); at++) {
@@ -48,7 +51,7 @@ int sb_params_parse(struct sb_params *params, const char *query, size_t len)
 		return 0;
 	if (memchr(query, '\0', len))
 		return -EINVAL;
-	/* Each name and each value has a NUL behind it: "a&b" becomes "a", "", "b", "". */
+	/* Each name and each value ends with a NUL: "a&b" becomes "a", "", "b", "". */
 	params->text = to = malloc(2 * len + 4);
 	if (!to)
 		return -ENOMEM;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is behind the "?" of an address: "from=now-1h&tag=service%3Dcar&tag=region%21%3Deu". */
+/*
+ * Parameters of a query string: "from=now-1h&tag=service%3Dcar&tag=region%21%3Deu". Not
+ * thread-safe.
+ */
 #ifndef SB_SERVE_PARAMS_H
 #define SB_SERVE_PARAMS_H
 
@@ -10,26 +13,34 @@
 
 struct sb_params {
 	size_t nr;
-	char *text; /* of all */
+	char *text; /* memory of all names and values */
 	struct sb_param {
 		const char *name, *value;
-		/* Somebody has looked at it. */
+		/* It was looked up. */
 		int is_known;
 	} at[SB_PARAMS_MAX];
 };
 
 /*
- * Decode %XX and "+". Return: 0; -EINVAL: not encoded as it has to be, or NUL in it; -E2BIG: more
- * than SB_PARAMS_MAX; -ENOMEM. In any case sb_params_release() it.
+ * Parse and decode %XX and "+". Return: 0; -EINVAL if the encoding is wrong or contains NUL; -E2BIG
+ * for more than SB_PARAMS_MAX; -ENOMEM. Release it in all cases.
  */
 int sb_params_parse(struct sb_params *params, const char *query, size_t len);
 void sb_params_release(struct sb_params *params);
 
-/* Return: the value of the last one of that name, or NULL; an empty value is none. */
+/*
+ * Return: the last value of @name that is not empty, borrowed from @params; NULL if there is none.
+ */
 const char *sb_params_get(struct sb_params *params, const char *name);
-/* Return: the value of the next one behind *@at, which is 0 at first, or NULL. */
+/*
+ * Return: the next value of @name that is not empty, from *@at on, which is 0 at first; NULL at the
+ * end.
+ */
 const char *sb_params_next(struct sb_params *params, const char *name, size_t *at);
-/* Return: the name of one that nobody asked for, or NULL: a mistake of the asker that must not be silent. */
+/*
+ * Return: the name of a parameter that was never looked up, so that mistakes are reported; NULL if
+ * there is none.
+ */
 const char *sb_params_unknown(const struct sb_params *params);
 
 #endif

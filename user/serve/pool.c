@@ -118,7 +118,7 @@ void sb_pool_go_on(struct sb_serve *serve)
 		conn = pop(serve);
 		err = give(serve, i, conn);
 		if (err == -ECHILD) {
-			/* It has ended since it answered: another one. */
+			/* The worker has died since it answered: start another one. */
 			sb_peer_kill(&serve->seats[i].peer);
 			serve->counts.nr_worker_ends++;
 			err = give(serve, i, conn);
@@ -148,7 +148,7 @@ static void end_worker(struct sb_serve *serve, struct sb_seat *seat, const char 
 	sb_serve_go_on(serve, conn);
 }
 
-/* What we are told may be of a worker before this one; to wait for this one is not for us. */
+/* An event may belong to the worker that had this seat before: do not block on this one. */
 static bool has_said(int fd)
 {
 	char byte;
@@ -162,14 +162,14 @@ void sb_pool_on_worker(struct sb_serve *serve, size_t i)
 	struct sb_conn *conn;
 	int fd, ret;
 
-	/* Ended in the same round. */
+	/* The worker was ended earlier in this round of events. */
 	if (!seat->peer.pid || !has_said(seat->peer.fd))
 		return;
 	ret = sb_peer_receive(seat->peer.fd, &serve->answer, sizeof(serve->answer), &fd, 1);
 	if (ret < 0 || !seat->is_busy) {
 		conn = seat->conn;
 		serve->counts.nr_worker_ends++;
-		/* Once more: that may have had another reason than the question. */
+		/* Ask once more: the worker may have died for another reason than the question. */
 		if (conn && !conn->is_asked_again) {
 			seat->conn = NULL;
 			conn->is_asked_again = true;
@@ -221,7 +221,7 @@ void sb_pool_release(struct sb_serve *serve)
 {
 	size_t i;
 
-	/* At once: what they do is of no use to anybody. */
+	/* At once: nobody will read what they do. */
 	for (i = 0; i < SB_SERVE_WORKERS; i++)
 		sb_peer_kill(&serve->seats[i].peer);
 }

@@ -13,7 +13,7 @@
 #include "output/jsontext.h"
 #include "serve/page.h"
 
-/* Nothing from elsewhere, nothing that is not one of our files; nobody puts us in a frame. */
+/* Load nothing from other sites, run only our own files, and do not let others frame the page. */
 #define POLICIES                                                                             \
 	"Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; " \
 	"connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "    \
@@ -24,7 +24,7 @@
 	"Cross-Origin-Resource-Policy: same-origin\r\n"                                      \
 	"Cross-Origin-Opener-Policy: same-origin\r\n"
 
-/* The page's files. */
+/* Files of the page. */
 
 static int pack(struct sb_asset *asset)
 {
@@ -120,7 +120,7 @@ static int add_bytes(void *arg, const void *data, size_t len)
 	return sb_str_addn(arg, data, len);
 }
 
-/* A small body goes behind the head. */
+/* Put a small body behind the head. */
 static int add_text(struct sb_conn *conn, const char *text, size_t len)
 {
 	conn->body_len = 0;
@@ -167,7 +167,7 @@ int sb_reply_cookie(struct sb_conn *conn, const struct sb_access *access)
 {
 	char more[SB_SERVE_TOKEN_MAX + 256];
 
-	/* The fragment, which is the state of the page, is kept by the browser. */
+	/* The browser keeps the fragment, which has the state of the page. */
 	snprintf(more, sizeof(more),
 		 "Location: /\r\nSet-Cookie: %s=%s; Path=/; HttpOnly; SameSite=Strict; "
 		 "Max-Age=31536000\r\n",

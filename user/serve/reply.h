@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Heads of replies, and those that need no worker. Each returns 0 or -ENOMEM. */
+/*
+ * Writes the heads of replies, and replies that need no worker, to conn->head. Single-threaded. The
+ * functions return 0 or -ENOMEM.
+ */
 #ifndef SB_SERVE_REPLY_H
 #define SB_SERVE_REPLY_H
 
@@ -7,18 +10,18 @@
 #include "serve/conn.h"
 #include "serve/serve.h"
 
-/* A file that is part of the program. */
+/* A file of the web page, which is part of the program. */
 struct sb_asset {
 	const char *path, *type;
 	const char *text;
 	size_t len;
-	char *packed; /* by gzip */
+	char *packed; /* with gzip; owned */
 	size_t packed_len;
 	char etag[24];
 };
 
 #define SB_SERVE_NR_ASSETS 3u
-/* Return: 0 or -ENOMEM; in any case release it. */
+/* Compress the files. Return: 0 or -ENOMEM; release them in both cases. */
 int sb_assets_init(struct sb_asset assets[SB_SERVE_NR_ASSETS]);
 void sb_assets_release(struct sb_asset assets[SB_SERVE_NR_ASSETS]);
 
@@ -27,20 +30,20 @@ struct sb_reply {
 	const char *type;
 	uint64_t len;
 	bool is_gzip;
-	const char *etag;      /* or NULL: not to be kept by anybody */
-	const char *file_name; /* of one to keep, or NULL */
-	const char *more;      /* lines, or NULL */
+	const char *etag;      /* NULL: nobody may cache the reply */
+	const char *file_name; /* for a download; or NULL */
+	const char *more;      /* further header lines; or NULL */
 };
 
-/* What all have: policies, and whether the connection is kept. conn->body_len is set, no body is. */
+/* Write the head with the headers that all replies have. Sets conn->body_len, but no body. */
 int sb_reply_head(struct sb_conn *conn, const struct sb_reply *reply);
-/* {"error":"..."} */
+/* A JSON body {"error":"..."}. */
 int sb_reply_error(struct sb_conn *conn, int status, const char *why);
 int sb_reply_asset(struct sb_conn *conn, const struct sb_http_request *request,
 		   const struct sb_asset *asset);
-/* "/?token=..." was right: a cookie for it, and the page without. */
+/* After "/?token=..." with the right token: set a cookie, and redirect to "/". */
 int sb_reply_cookie(struct sb_conn *conn, const struct sb_access *access);
-/* "ok" */
+/* A text body "ok". */
 int sb_reply_health(struct sb_conn *conn);
 
 #endif

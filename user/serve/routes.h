@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What workers answer: to add a route, a function and a row in routes.c. */
+/*
+ * The addresses that workers answer. To add one, write a function and add a row to routes.c. Not
+ * thread-safe; runs in a worker process.
+ */
 #ifndef SB_SERVE_ROUTES_H
 #define SB_SERVE_ROUTES_H
 
@@ -12,32 +15,37 @@
 #include "serve/params.h"
 #include "serve/worker.h"
 
-/* A question while it is answered. */
+/* A question that is being answered. */
 struct sb_asked {
 	const struct sb_serve_opts *opts;
 	const struct sb_question *question;
 	struct sb_params params;
 	int64_t now_s;
-	FILE *out;	     /* the body; or */
-	struct sb_json json; /* which goes to it, too */
+	FILE *out;	     /* the body: write to it, or */
+	struct sb_json json; /* to this, which writes to `out` */
 	struct sb_answer *answer;
 };
 
 struct sb_route {
 	const char *path, *type;
-	/* Write the body. Return: 0; -EINVAL or -EIO with answer->error and answer->status; -ENOMEM, others of I/O. */
+	/*
+	 * Write the body. Return: 0; -EINVAL or -EIO after sb_asked_fail(); -ENOMEM; other errors
+	 * of I/O.
+	 */
 	int (*answer)(struct sb_asked *asked);
 };
 
-/* Return: the number of the row, or -1. */
+/* Return: the index of the route with this path; -1 if there is none. */
 int sb_route_find(struct sb_http_text path);
-/* Return: the row, NULL past the end. */
+/* Return: row @i; NULL past the end. */
 const struct sb_route *sb_route_at(size_t i);
 
-/* The question cannot be answered: say why. Return: -EINVAL. */
+/*
+ * Refuse the question with an HTTP status and a message. Return: -EINVAL, for the caller to return.
+ */
 int sb_asked_fail(struct sb_asked *asked, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* If parameters are left that nobody asked for, say so. Return: 0 or -EINVAL. */
+/* Refuse the question if it has parameters that were not looked up. Return: 0 or -EINVAL. */
 int sb_asked_all(struct sb_asked *asked);
 
 int sb_api_info(struct sb_asked *asked);

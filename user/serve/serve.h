@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A store over HTTP: a page, JSON for it and for others, files of profiles, metrics. Nothing is changed by it.
+ * Serves a store over HTTP: a web page, JSON for it and for others, profiles as files, metrics.
+ * Read-only.
  *
- * Who is who:
- *	front	this process: connections, heads of requests, who may ask. It opens no file.
- *	worker	processes that it forks, SB_SERVE_WORKERS: they read the store and write answers, each into a
- *		file in memory that the front sends. They have no network. What a question or a damaged file
- *		makes of them is over when they are: they have limits of memory and time.
+ * Processes:
+ *	front	this process: connections, heads of requests, access control. A single-threaded
+ *		event loop; it opens no file.
+ *	worker	SB_SERVE_WORKERS processes that it forks: they read the store, and write each answer
+ *		to a file in memory that the front sends. They have no network, and limits of memory
+ *		and time, so that a question or a damaged file harms only its own answer.
  *
- * Bounds: SB_SERVE_CONNS_MAX connections of SB_HTTP_HEAD_MAX bytes each, so 16 MiB; when there are more, the
- * one that is slowest to ask makes room. SB_SERVE_QUEUE_MAX questions wait. Answers that are being sent are
- * SB_SERVE_BODIES_MAX together. A question takes SB_SERVE_QUESTION_S at most, and a worker
- * SB_SERVE_WORKER_BYTES of memory besides what it maps of the store.
+ * Bounds: SB_SERVE_CONNS_MAX connections of SB_HTTP_HEAD_MAX bytes each, which is 16 MiB; beyond
+ * that the slowest client is evicted. SB_SERVE_QUEUE_MAX questions are queued. Answers that are
+ * being sent have SB_SERVE_BODIES_MAX bytes together. A question takes at most SB_SERVE_QUESTION_S,
+ * and a worker SB_SERVE_WORKER_BYTES of memory.
  */
 #ifndef SB_SERVE_SERVE_H
 #define SB_SERVE_SERVE_H
@@ -32,20 +34,20 @@
 #define SB_SERVE_WORKER_BYTES (1ull << 30)
 #define SB_SERVE_ANSWER_BYTES (256ull << 20)
 #define SB_SERVE_BODIES_MAX   (512ull << 20)
-/* Shorter ones can be guessed. */
+/* Shorter tokens could be guessed. */
 #define SB_SERVE_TOKEN_MIN    16u
 #define SB_SERVE_TOKEN_MAX    256u
 
 struct sb_serve_opts {
-	const char *listen; /* "127.0.0.1:4040", "[::1]:0", "unix:PATH"; port 0: one that is free */
-	gid_t group; /* who may connect to a Unix socket, besides the user: mode 0660; as root only */
-	const char *token; /* who asks must know it; NULL: nobody need to */
+	const char *listen; /* "127.0.0.1:4040", "[::1]:0", "unix:PATH"; port 0: any free one */
+	gid_t group;	    /* may connect to a Unix socket, mode 0660; used only by root */
+	const char *token;  /* that requests must have; NULL: none */
 	const char *const *
-		hosts; /* names of this machine that may be in Host, besides those that are known */
+		hosts; /* further names of this machine that a Host header may have, besides known ones */
 	size_t nr_hosts;
 	const char *store_path;
-	struct sb_store *store; /* to read; the workers' */
-	/* Lay down what front and workers do not need; NULL: nothing. Return: 0 or a negative errno. */
+	struct sb_store *store; /* open for reading; used by workers only */
+	/* Drop privileges that the front or a worker does not need; NULL: none. 0 or an errno. */
 	int (*confine_front)(void);
 	int (*confine_worker)(void);
 };
@@ -53,25 +55,30 @@ struct sb_serve_opts {
 struct sb_serve;
 
 /*
- * Listen. SIGINT and SIGTERM are blocked from here on, for sb_serve_run(). @opts and what it points to is
- * borrowed. Return: 0; -EINVAL: no address; -EADDRINUSE, -EADDRNOTAVAIL, -EACCES, ...; -ENOMEM.
+ * Make a server, owned by the caller, and listen. From here on the process blocks SIGINT and
+ * SIGTERM, for sb_serve_run(), and ignores SIGPIPE. @opts and everything in it is borrowed until
+ * sb_serve_free(). Return: 0; -EINVAL if the address is not valid; -EADDRINUSE, -EADDRNOTAVAIL,
+ * -EACCES and others of bind(2); -ENOMEM.
  */
 int sb_serve_new(const struct sb_serve_opts *opts, struct sb_serve **ret_serve);
-/* Return: "http://127.0.0.1:4040/" or "unix:PATH", valid until the end. */
+/* Return: "http://127.0.0.1:4040/" or "unix:PATH", borrowed from the server. */
 const char *sb_serve_url(const struct sb_serve *serve);
-/* Answer until SIGINT or SIGTERM. Return: 0, or a negative errno: it cannot go on. */
+/*
+ * Call confine_front(), then serve until SIGINT or SIGTERM. Return: 0; a negative errno if it
+ * cannot continue.
+ */
 int sb_serve_run(struct sb_serve *serve);
 void sb_serve_free(struct sb_serve *serve);
 
 /* Who can connect to an address. */
 enum sb_serve_reach {
-	SB_SERVE_REACH_FILE,	/* a Unix socket: whom its mode lets in */
+	SB_SERVE_REACH_FILE,	/* a Unix socket: those whom its mode allows */
 	SB_SERVE_REACH_MACHINE, /* loopback: every user of this machine */
 	SB_SERVE_REACH_OTHERS,	/* other machines, too */
 };
-/* Return: enum sb_serve_reach of @listen; -EINVAL: it is no address, or a path that is too long. */
+/* Return: the enum sb_serve_reach of @listen; -EINVAL if it is not a valid address. */
 int sb_serve_reach(const char *listen);
-/* Return: 0, -EINVAL: too short, too long, or of other characters than RFC 6750 has for tokens. */
+/* Return: 0; -EINVAL if the token is too short, too long, or not one of RFC 6750. */
 int sb_serve_check_token(const char *token);
 
 #endif

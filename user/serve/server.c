@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The front: one thread that waits for nothing but all of it. */
+/*
+ * The front: a single-threaded event loop over all connections, workers and signals. A connection
+ * goes from READING to SENDING, by way of ASKING if a worker must answer (pool.c). Every state has
+ * a deadline; when there are too many connections, the slowest one is evicted.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -20,11 +24,11 @@
 #include "base/time.h"
 #include "serve/server_priv.h"
 
-/* For a head, from the first moment or the last reply on. */
+/* To read a head, from the connection's begin or from the last reply on. */
 #define READ_S	   15
-/* For a question with those before it. */
+/* To answer a question, with the time in the queue. */
 #define ASK_S	   30
-/* For an answer, and more for one of more bytes than this a second. */
+/* To send an answer, plus the time that it takes at this many bytes a second. */
 #define SEND_S	   30
 #define SEND_RATE  (32u << 10)
 #define DRAIN_S	   1
@@ -32,7 +36,7 @@
 /* Replies to one connection before others have their turn. */
 #define ROUNDS_MAX 32
 
-/* What epoll says of whom: connections come behind these. */
+/* Identity of events; connections follow. */
 enum { ID_LISTEN, ID_SIGNAL, ID_WORKERS };
 #define ID_CONNS   (ID_WORKERS + SB_SERVE_WORKERS)
 #define EVENTS_MAX 64
@@ -55,8 +59,10 @@ void sb_serve_drop(struct sb_serve *serve, struct sb_conn *conn)
 		sb_pool_forget(serve, conn);
 	if (conn->body_fd >= 0)
 		serve->nr_body_bytes -= conn->body_len;
-	/* A worker that is just beginning has a copy of it for a moment, and so its events would still come,
-	 * for the connection that has its place by then. */
+	/*
+	 * A worker that has just been forked still has a copy of the descriptor, so epoll would go
+	 * on to report events, for the connection that has this slot by then.
+	 */
 	(void)epoll_ctl(serve->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
 	sb_conn_release(conn);
 	serve->counts.nr_conns--;
@@ -73,7 +79,7 @@ static void want(struct sb_serve *serve, struct sb_conn *conn, uint32_t events)
 		sb_serve_drop(serve, conn);
 }
 
-/* What is in conn->head and its body is the reply. @err: it is not. */
+/* The reply is in conn->head and its body. @err: it could not be made. */
 static void begin_reply(struct sb_serve *serve, struct sb_conn *conn, int err)
 {
 	if (err) {
@@ -115,7 +121,7 @@ static int ask(struct sb_serve *serve, struct sb_conn *conn, const struct sb_htt
 	return 0;
 }
 
-/* Return: an error of memory, or 0. */
+/* Return: 0 or -ENOMEM. */
 static int route(struct sb_serve *serve, struct sb_conn *conn,
 		 const struct sb_http_request *request)
 {
@@ -232,7 +238,7 @@ static void send_on(struct sb_serve *serve, struct sb_conn *conn)
 		want(serve, conn, EPOLLOUT);
 }
 
-/* Whatever can be done now. */
+/* Read or send as much as possible now. */
 void sb_serve_go_on(struct sb_serve *serve, struct sb_conn *conn)
 {
 	int rounds;
@@ -262,15 +268,17 @@ static void on_conn(struct sb_serve *serve, struct sb_conn *conn, uint32_t event
 {
 	if (conn->state == SB_CONN_FREE)
 		return;
-	/* Nobody waits for the answer. */
+	/* The client is gone: nobody waits for the answer. */
 	if (conn->state == SB_CONN_ASKING && events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		sb_serve_drop(serve, conn);
 	else
 		sb_serve_go_on(serve, conn);
 }
 
-/* Room for one more: who has been the longest without saying what he wants; then who takes longest to take
- * it. Questions are answered first. */
+/*
+ * The connection to evict: the one that takes longest to send a request; else the one that takes
+ * longest to take its reply. Questions that are being answered stay.
+ */
 static struct sb_conn *find_slowest(struct sb_serve *serve)
 {
 	struct sb_conn *slowest = NULL, *conn;
@@ -339,7 +347,7 @@ static void on_listen(struct sb_serve *serve)
 		if (fd >= 0)
 			take(serve, fd);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			/* It is there again at once; somebody has to go. */
+			/* The new connection is reported again at once, so an old one has to go. */
 			(void)evict(serve);
 		else
 			return;
@@ -411,7 +419,7 @@ void sb_serve_answer(struct sb_serve *serve, struct sb_conn *conn, struct sb_ans
 	}
 	reply.len = (uint64_t)st.st_size;
 	reply.is_gzip = answer->is_gzip;
-	/* It goes into a head: nothing but what we would choose. */
+	/* It becomes part of a head, so accept only characters that we would use. */
 	if (answer->file_name[0])
 		reply.file_name =
 			strspn(answer->file_name, SB_FILE_NAME_CHARS) == strlen(answer->file_name)
@@ -463,7 +471,7 @@ int sb_serve_run(struct sb_serve *serve)
 			else
 				on_conn(serve, &serve->conns[id - ID_CONNS], events[i].events);
 		}
-		/* Last, so that no event is taken for one of a connection that came after it. */
+		/* Last, so that no event of this round is taken for one of a new connection. */
 		if (has_new)
 			on_listen(serve);
 		expire_all(serve);
@@ -483,7 +491,7 @@ int sb_serve_watch_worker(struct sb_serve *serve, size_t i)
 	return watch(serve, serve->seats[i].peer.fd, ID_WORKERS + (uint32_t)i);
 }
 
-/* A socket that nobody listens on any more is in the way; one that is in use is not touched. */
+/* Remove a socket that nobody listens on any more; leave one that is in use. */
 static void remove_stale(const union sb_address *address)
 {
 	sb_cleanup(sb_closep) int fd =
@@ -497,8 +505,8 @@ static void remove_stale(const union sb_address *address)
 }
 
 /*
- * Mode 0660 and the group from the first moment on: the socket is made as what it is to be, because a name that is
- * changed afterwards may by then be another file's.
+ * Create the socket with its mode, 0660, and its group: to change them afterwards by name could hit
+ * another file.
  */
 static int bind_path(int fd, const union sb_address *address, gid_t group)
 {
@@ -521,7 +529,7 @@ static int bind_port(int fd, const union sb_address *address)
 {
 	const int on = 1;
 
-	/* TCP_NODELAY: connections have it from here. */
+	/* Accepted connections inherit TCP_NODELAY. */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ||
 	    bind(fd, &address->any, sb_address_len(address)))
@@ -529,7 +537,7 @@ static int bind_port(int fd, const union sb_address *address)
 	return 0;
 }
 
-/* What it goes by, and the name of its cookie: another server on this machine has another port. */
+/* Set the URL, and the name of the cookie: another server on this machine has another port. */
 static void name_it(struct sb_serve *serve, const union sb_address *address)
 {
 	char host[INET6_ADDRSTRLEN];
@@ -580,14 +588,14 @@ static int take_signals(struct sb_serve *serve)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
-	/* Of sendfile(2), which has no flag for it. */
+	/* sendfile(2) has no flag to avoid SIGPIPE. */
 	if (sigaction(SIGPIPE, &ignore, NULL) || sigprocmask(SIG_BLOCK, &signals, NULL))
 		return -errno;
 	serve->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	return serve->signal_fd < 0 ? -errno : watch(serve, serve->signal_fd, ID_SIGNAL);
 }
 
-/* Each has an answer open, perhaps. */
+/* Each connection may have an answer open, too. */
 static size_t conns_max(void)
 {
 	struct rlimit limit = { .rlim_cur = 1024 };

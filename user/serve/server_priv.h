@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by server.c, which has the connections, and pool.c, which has the workers. */
+/*
+ * Shared by server.c, which has the connections, and pool.c, which has the workers.
+ * Single-threaded.
+ */
 #ifndef SB_SERVE_SERVER_PRIV_H
 #define SB_SERVE_SERVER_PRIV_H
 
@@ -11,18 +14,18 @@
 
 #define SB_FILE_NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._"
 
-/* A worker, if there is one: it is made when there is something to do. */
+/* Place of a worker process, which is started when there is something to do. */
 struct sb_seat {
 	struct sb_peer peer;
 	bool is_busy;
-	struct sb_conn *conn; /* who asked; NULL: is gone */
+	struct sb_conn *conn; /* who asked; NULL: the client is gone */
 	uint64_t deadline_ns;
 };
 
 struct sb_serve {
 	const struct sb_serve_opts *opts;
 	int listen_fd, signal_fd, epoll_fd;
-	char url[128]; /* longer than a path of unix(7) */
+	char url[128]; /* a path of unix(7) fits */
 	struct sb_access access;
 	struct sb_asset assets[SB_SERVE_NR_ASSETS];
 
@@ -32,7 +35,7 @@ struct sb_serve {
 	uint64_t nr_body_bytes; /* of answers that are being sent */
 
 	struct sb_seat seats[SB_SERVE_WORKERS];
-	struct sb_conn *first, *last; /* questions that wait */
+	struct sb_conn *first, *last; /* queue of questions */
 	size_t nr_queued;
 
 	struct sb_serve_counts counts;
@@ -43,31 +46,34 @@ struct sb_serve {
 
 /* server.c */
 
-/* Close it. */
+/* Close a connection. */
 void sb_serve_drop(struct sb_serve *serve, struct sb_conn *conn);
-/* Begin an error as its reply; sb_serve_go_on() sends it. */
+/* Make an error the reply. sb_serve_go_on() sends it. Without memory the connection is closed. */
 void sb_serve_refuse(struct sb_serve *serve, struct sb_conn *conn, int status, const char *why);
-/* Begin what a worker answered; takes @fd. */
+/* Make a worker's answer the reply. Takes over @fd, the body, or -1. */
 void sb_serve_answer(struct sb_serve *serve, struct sb_conn *conn, struct sb_answer *answer,
 		     int fd);
+/* Read or send as much as possible now. May close the connection. */
 void sb_serve_go_on(struct sb_serve *serve, struct sb_conn *conn);
+/* Let epoll report the worker of seat @i. Return: 0 or a negative errno. */
 int sb_serve_watch_worker(struct sb_serve *serve, size_t i);
-/* In a worker: it has nothing to do with them. */
+/* In a new worker: close the descriptors of the front. */
 void sb_serve_close_all(struct sb_serve *serve);
 
 /* pool.c */
 
-/* A question waits. */
+/* Queue the question of a connection. */
 void sb_pool_add(struct sb_serve *serve, struct sb_conn *conn);
-/* It does not any more, or its answer is nobody's. */
+/* Take a connection out of the queue, or discard the answer it was to get. */
 void sb_pool_forget(struct sb_serve *serve, struct sb_conn *conn);
-/* Give questions to workers that have nothing to do. */
+/* Hand queued questions to idle workers; starts workers if necessary. */
 void sb_pool_go_on(struct sb_serve *serve);
-/* A worker has answered, or ended. */
+/* The worker of seat @i has answered or died. */
 void sb_pool_on_worker(struct sb_serve *serve, size_t i);
-/* End those whose question takes too long. */
+/* Kill workers whose question takes longer than SB_SERVE_QUESTION_S. */
 void sb_pool_expire(struct sb_serve *serve, uint64_t now_ns);
 bool sb_pool_is_busy(const struct sb_serve *serve);
+/* Kill all workers. */
 void sb_pool_release(struct sb_serve *serve);
 
 #endif

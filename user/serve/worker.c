@@ -21,9 +21,9 @@
 #include "output/gzip.h"
 #include "serve/routes.h"
 
-/* Files of a store that are open at once, and some. */
+/* Files of a store that are open at once, and some more. */
 #define WORKER_FDS 1024
-/* Memory that is not used is given back beyond this. */
+/* Return memory to the system if more than this is unused. */
 #define IDLE_BYTES (32u << 20)
 
 int sb_asked_fail(struct sb_asked *asked, int status, const char *fmt, ...)
@@ -79,7 +79,7 @@ static int parse_params(struct sb_asked *asked)
 	return err;
 }
 
-/* A name by which it is packed already. */
+/* By its name the file is compressed already. */
 static bool is_packed(const struct sb_answer *answer)
 {
 	size_t len = strlen(answer->file_name);
@@ -87,7 +87,7 @@ static bool is_packed(const struct sb_answer *answer)
 	return len > 3 && sb_streq(answer->file_name + len - 3, ".gz");
 }
 
-/* What was written as it is, by gzip: most of it is numbers and names that come again. */
+/* Compress the body: most of it is numbers and names that repeat. */
 static int pack(FILE *from, FILE *to)
 {
 	sb_cleanup(sb_freep) char *bytes = malloc(64u << 10);
@@ -114,7 +114,7 @@ static FILE *open_memory(void)
 	return file;
 }
 
-/* Return: 0 or an error; what did not fit is -EFBIG, by RLIMIT_FSIZE. */
+/* Return: 0 or an error; -EFBIG if the body exceeds RLIMIT_FSIZE. */
 static int end_file(FILE *file)
 {
 	errno = 0;

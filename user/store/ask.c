@@ -11,14 +11,15 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/utf8.h"
-#include "store/parts.h"
+#include "kinds/view_kind.h"
+#include "store/unevenness.h"
 
 /* 9999-12-31 23:59:59. */
 #define TIME_MAX_S   253402300799ll
 #define MINUTE_S     60
 #define HOUR_S	     3600
 #define DAY_S	     86400
-/* Of a rule or a selector. */
+/* Longest rule or selector. */
 #define RULE_LEN_MAX 4096u
 
 void sb_ask_release(struct sb_ask *ask)
@@ -155,7 +156,7 @@ static int parse_iso(const char *text, int64_t *ret_s)
 	} else if (!take_offset(&text, &offset_s, &is_local)) {
 		return -EINVAL;
 	}
-	/* Whether it is summer time then, the zone knows. */
+	/* mktime() finds out whether it is summer time then. */
 	tm.tm_isdst = -1;
 	*ret_s = is_local ? mktime(&tm) : timegm(&tm) - offset_s;
 	return *text ? -EINVAL : 0;
@@ -233,26 +234,15 @@ int sb_ask_set_kind(struct sb_ask *ask, const char *kind)
 
 const char *sb_ask_kind(const struct sb_ask *ask)
 {
-	return ask->kind ? ask->kind : SB_ASK_KIND_DEFAULT;
+	return ask->kind ? ask->kind : sb_view_kind_default()->name;
 }
 
 static int add_rule(struct sb_ask *ask, const char *text)
 {
-	/* No series has it as a tag, and kinds do not add up: one, and that one. */
+	/* The kind is not a tag of series, and kinds do not add up: exactly one can be chosen. */
 	if (!strncmp(text, "kind=", 5) && text[5] != '~' && text[5] && !strchr(text, ','))
 		return sb_ask_set_kind(ask, text + 5);
 	return sb_tag_rules_add(&ask->rules, text);
-}
-
-static bool is_kind(const char *name)
-{
-	static const char *const kinds[] = { "oncpu", "offcpu", "wall", "io", "wakeup", "offwake" };
-	size_t i;
-
-	for (i = 0; i < SB_ARRAY_SIZE(kinds); i++)
-		if (sb_streq(name, kinds[i]))
-			return true;
-	return false;
 }
 
 static int add_service(struct sb_ask *ask, const char *service)
@@ -263,26 +253,36 @@ static int add_service(struct sb_ask *ask, const char *service)
 	return err ? err : sb_tag_rules_add(&ask->rules, rule.s);
 }
 
-/* "oncpu", "car", "car.oncpu", "car.cpu" as Pyroscope has it. */
+/* Return: the view of that name; after a service, also by the name that Pyroscope has for it. */
+static const struct sb_view_kind *find_view(const char *name, bool has_service)
+{
+	const struct sb_view_kind *view = sb_view_kind_find(name);
+
+	for (size_t i = 0; has_service && !view && i < SB_VIEW_KIND_MAX; i++)
+		if (sb_streq(sb_view_kind_pyroscope(sb_view_kinds[i].name), name))
+			view = &sb_view_kinds[i];
+	return view;
+}
+
+/* "oncpu", "car", "car.oncpu", or "car.cpu" in Pyroscope's words. */
 static int add_name(struct sb_ask *ask, char *name)
 {
-	char *dot = strrchr(name, '.'), *kind = dot ? dot + 1 : name;
+	char *dot = strrchr(name, '.');
+	const struct sb_view_kind *view = find_view(dot ? dot + 1 : name, dot != NULL);
 	int err;
 
 	if (!*name)
 		return 0;
-	if (dot && sb_streq(kind, "cpu"))
-		kind = SB_ASK_KIND_DEFAULT;
-	else if (!is_kind(kind))
+	if (!view)
 		return add_service(ask, name);
-	err = sb_ask_set_kind(ask, kind);
+	err = sb_ask_set_kind(ask, view->name);
 	if (err || !dot)
 		return err;
 	*dot = '\0';
 	return add_service(ask, name);
 }
 
-/* A matcher: k="v", with \" and \\ in it. *@p is behind it then. */
+/* Parse a matcher k="v", with escapes \" and \\. *@p is behind it afterwards. */
 static int add_matcher(struct sb_ask *ask, const char **p)
 {
 	sb_cleanup(sb_str_release) struct sb_str rule = {};
@@ -331,7 +331,7 @@ int sb_ask_rule(struct sb_ask *ask, const char *text)
 
 	if (strlen(text) > RULE_LEN_MAX)
 		return -EINVAL;
-	/* A name without braces would be a service, and is more often a rule that was not ended. */
+	/* A name without braces could be a service, but more often it is an incomplete rule. */
 	return text[len] == '{' ? add_selector(ask, text) : add_rule(ask, text);
 }
 
@@ -453,7 +453,7 @@ static int add_store_facts(struct sb_profile *profile, const struct sb_ask *ask,
 	return err;
 }
 
-/* Weight whose stack is in a damaged record is there, without its name. Not if it may not be wanted. */
+/* Add the lost weight as a stack of its own, unless rules might exclude it. */
 static int add_lost(struct sb_profile *profile, const struct sb_ask *ask,
 		    struct sb_store_answer *answer)
 {
@@ -489,7 +489,7 @@ int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 	if (!err)
 		err = sb_store_query(store, &query, profile, &answer);
 	if (!err && ask->is_compared)
-		err = sb_store_query_parts(store, &query, &answer, &profile);
+		err = sb_store_query_unevenness(store, &query, &answer, &profile);
 	if (!err)
 		err = add_lost(profile, ask, &answer);
 	if (!err)

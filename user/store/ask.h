@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One question to a store, from text as users and HTTP give it: which time, which kind, which tags. All
- * texts may be anything. Not thread-safe.
+ * Queries to a store: parse what users and HTTP clients write (time range, kind, tag rules), and
+ * return a profile, a timeline or the list of tags. Called by the commands query, diff and export,
+ * and by the HTTP server. All texts may be hostile. Not thread-safe: use a store and its queries
+ * from one thread at a time.
  */
 #ifndef SB_STORE_ASK_H
 #define SB_STORE_ASK_H
@@ -12,147 +14,189 @@
 
 #include "store/store.h"
 
-/* If nothing is said. */
-#define SB_ASK_KIND_DEFAULT  "oncpu"
+/* Length of the range in seconds when neither a begin nor an end is given. */
 #define SB_ASK_RANGE_DEFAULT 3600
-/* The same, for options' help. */
+/* The same as text, for --help. */
 #define SB_ASK_FROM_DEFAULT  "-1h"
 
 struct sb_ask {
-	int64_t from_s, to_s; /* [from, to) */
-	char *kind;	      /* owned; NULL: SB_ASK_KIND_DEFAULT */
+	int64_t from_s, to_s; /* seconds since the epoch, end exclusive */
+	char *kind;	      /* owned; NULL: the default view */
 	struct sb_tag_rules rules;
-	const char *by; /* borrowed: a tag, or "a,b": outermost frames; NULL: none */
+	const char *by; /* borrowed: tags "a" or "a,b" that become root frames; or NULL */
 	/*
-	 * Not 0: about so many nodes of the tree are enough; smaller subtrees become a frame "(other)" under
-	 * their parent, with all of their weight. What is then asked over years costs as over days. Not
-	 * with `by`: all stacks are in that answer.
+	 * If not 0, keep only about this many of the heaviest nodes of the call tree. Each smaller
+	 * subtree becomes a frame "(other)" below its parent, so that no weight is lost, and a
+	 * query over years costs as much as one over days. Ignored when `by` is set.
 	 */
 	uint32_t nr_nodes_max;
-	/* To be compared: find out how uneven waits and bytes are (parts.h). Not with nr_nodes_max. */
+	/*
+	 * The profile will be compared with another one: also measure how much weights that are not
+	 * counts, such as waiting times, vary over time (unevenness.h). Ignored when nr_nodes_max
+	 * is set.
+	 */
 	bool is_compared;
 };
-/* Zero-initialize, then use. The same fields can be used again. */
+/* Free what the query owns and zero it; it can be used again. A query starts zero-initialized. */
 void sb_ask_release(struct sb_ask *ask);
 
-/*
- * A time: "now", "-1h", "now-2d", "now-1h30m", "2026-11-21", "2026-11-21T10:00", "2026-11-21 10:00:05Z",
- * "2026-11-21T10:00+01:00" (local time, tzset(3), without an offset), "@1795255200", or as plain a number. Units: s, m or min,
- * h, d, w. Return: 0; -EINVAL: no time, or outside of the years 1970 to 9999.
+/**
+ * sb_ask_time() - parse a point in time
+ * @text: "now", "-1h", "now-2d", "now-1h30m", "2026-11-21", "2026-11-21T10:00:05",
+ *	"2026-11-21T10:00Z", "2026-11-21T10:00+01:00", "@1795255200" or "1795255200"; local time
+ *	(tzset(3)) without an offset; units as for sb_ask_length()
+ * @now_s: the time that relative texts refer to
+ * @ret_s: seconds since the epoch
+ *
+ * Return: 0; -EINVAL if the text is not a time between the years 1970 and 9999.
  */
 int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s);
-/* What sb_ask_time() takes, as the end of a sentence: "... is no time: try -1h, ...". */
+/* The forms that sb_ask_time() accepts, to end an error message: "... is no time: try -1h, ...". */
 #define SB_ASK_TIME_HELP \
 	"try -1h, now-2d, 2026-11-21T10:00 (local time), 2026-11-21T10:00Z or @1795255200"
 
-/* In local time, whose offset is always said: "2026-11-21T10:00:05+01:00", "2026-11-21T10:00:05Z". */
+/* Print in local time with its offset: "2026-11-21T10:00:05+01:00", "2026-11-21T10:00:05Z". */
 #define SB_ASK_TIME_BYTES 32
 void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES]);
 
-/* "10m", "1h30m", "7d", a bare number of seconds: a length of time. Return: 0 or -EINVAL. */
+/*
+ * Parse a length of time: "10m", "1h30m", "7d", or a bare number of seconds. Units: s, m or min, h,
+ * d, w, y (365 days). Return: 0 or -EINVAL.
+ */
 int sb_ask_length(const char *text, int64_t *ret_s);
 
-/*
- * [from, to) of two texts, each NULL if not said: the last hour; of one text, up to now.
- * Return: 0; -EINVAL: *ret_why is a sentence without its end.
+/**
+ * sb_ask_range() - set the time range of a query from two texts
+ * @from: begin as for sb_ask_time(); NULL: an hour before @to, or before @now_s without @to
+ * @to: end; NULL: @now_s
+ * @ret_why: on -EINVAL, a static sentence without a full stop that says what is wrong
+ *
+ * Return: 0; -EINVAL, and then the query is unchanged.
  */
 int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t now_s,
 		 const char **ret_why);
 
-/*
- * A rule as sb_tag_rules_add() has it ("k=v[,v2]", "k!=v", "k=~ERE", "k!~ERE"), or a selector as Prometheus and
- * Pyroscope have it: name{k="v",k2!="v2"}, whose name is a kind ("oncpu"), a service ("car"), both
- * ("car.oncpu"), or left out. "kind=offcpu" sets the kind. All rules must hold.
- * Return: 0; -EINVAL; -ENOMEM. After a failure some rules of a selector may be there.
+/**
+ * sb_ask_rule() - add a tag rule or a selector to a query
+ * @text: a rule as for sb_tag_rules_add() ("k=v[,v2]", "k!=v", "k=~ERE", "k!~ERE"), or a selector
+ *	in the syntax of Prometheus and Pyroscope: name{k="v",k2!="v2"}, where the name is a kind
+ *	("oncpu"), a service ("car"), both ("car.oncpu") or empty; "kind=offcpu" sets the kind
+ *
+ * A series must match all rules.
+ *
+ * Return: 0; -EINVAL; -ENOMEM. After a failure some rules of a selector may have been added.
  */
 int sb_ask_rule(struct sb_ask *ask, const char *text);
 #define SB_ASK_RULE_HELP "try KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX or KEY!~REGEX"
 
-/* Return: 0 or -ENOMEM. */
+/* Replace the kind by a copy of @kind. Return: 0 or -ENOMEM. */
 int sb_ask_set_kind(struct sb_ask *ask, const char *kind);
-/* Return: the kind that is asked for; never NULL. */
+/* Return: the name of the kind that is asked for, borrowed from the query; never NULL. */
 const char *sb_ask_kind(const struct sb_ask *ask);
 
-/*
- * The answer, sealed, with the facts that a run has (cli/record_write.c): kind, unit, hz, start_us, dur_us,
- * by, n, lost, trunc, nosym; and these of a store: "from", "to" (ISO 8601, what was summed), "tags" (the rules),
- * "lost_weight" (also a stack "(lost)", if there are no rules), "damaged" if not 0. All outputs can write it. Nothing recorded: 0, and weight 0.
- * @ret_answer may be NULL. Return: 0, -EINVAL: from >= to, -ENOMEM, others of I/O.
+/**
+ * sb_ask_profile() - the profile that answers a query
+ * @ret_profile: a sealed profile owned by the caller; without weight if nothing was recorded
+ * @ret_answer: figures of the answer; may be NULL
+ *
+ * The profile has the metadata of a recording (kind, unit, hz, start_us, dur_us, by, n, lost,
+ * trunc, nosym), so that every output format can write it, and what only a store knows: "from" and
+ * "to" (ISO 8601, the range that was really summed), "tags" (the rules), "lost_weight" and
+ * "damaged", the latter two only if not 0. Without rules, the lost weight is also a stack "(lost)".
+ *
+ * Return: 0; -EINVAL if the range is empty; -ENOMEM; other errors of I/O.
  */
 int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 		   struct sb_profile **ret_profile, struct sb_store_answer *ret_answer);
 
-/* Return: how often a CPU was sampled a second, the mean; 0: not by a clock. */
+/* Return: mean sampling rate of a CPU in Hz; 0 if the kind is not sampled by a clock. */
 uint64_t sb_store_answer_hz(const struct sb_store_answer *answer);
-/* Return: of how many samples, waits or calls the weight is; where weights are no samples, by the share that
- * it has of all. */
+/*
+ * Return: how many samples, waits or calls make up the weight of the answer. Where weights are not
+ * counts, this is estimated from the share of the total weight.
+ */
 uint64_t sb_store_answer_samples(const struct sb_store_answer *answer);
-/* Return: of how many of these samples a part of the stack is missing, and how many frames without a name they have; by
- * their shares of the weight. */
+/*
+ * Return: how many of these samples have a truncated stack, and how many frames without a name they
+ * have; estimated in the same way.
+ */
 uint64_t sb_store_answer_trunc(const struct sb_store_answer *answer);
 uint64_t sb_store_answer_nosym(const struct sb_store_answer *answer);
 
 /* Weights over time. */
 
 struct sb_timeline_opts {
-	uint32_t step_s;       /* a multiple of 10; 0: by nr_steps_max */
-	uint32_t nr_steps_max; /* 0: 300; at most 20,000 */
-	uint32_t
-		nr_series_max; /* of values of ask->by; the rest is "(other)"; 0: 10, at most 1,000 */
+	uint32_t step_s;	/* a multiple of 10; 0: chosen by nr_steps_max */
+	uint32_t nr_steps_max;	/* 0: 300; at most 20,000 */
+	uint32_t nr_series_max; /* the others become "(other)"; 0: 10; at most 1,000 */
 };
 struct sb_timeline_series {
-	char *value;	   /* of ask->by, "(none)", "(other)"; "" without one */
-	uint64_t weight;   /* of all steps */
-	uint64_t *weights; /* by step */
+	char *value;	   /* of the tags ask->by; "(none)", "(other)"; "" if there is no `by` */
+	uint64_t weight;   /* total of all steps */
+	uint64_t *weights; /* one for each step */
 };
 struct sb_timeline {
-	struct sb_store_kind kind; /* what was asked for; unit "" if nothing was recorded */
-	int64_t from_s;		   /* where step 0 begins: a multiple of step_s */
+	struct sb_store_kind kind; /* the unit is "" if nothing was recorded */
+	int64_t from_s;		   /* begin of step 0: a multiple of step_s */
 	uint32_t step_s;
 	size_t nr_steps;
-	/* By step: for how long it was sampled (0: nothing was recorded then, which is not weight 0), in ms,
-	 * and how many samples were lost. */
+	/*
+	 * For each step: how long was sampled, in ms, and how many samples were lost. 0 ms means
+	 * that nothing was recorded, which is not the same as a weight of 0.
+	 */
 	uint64_t *sampled_ms, *lost;
 	SB_VEC(struct sb_timeline_series) series; /* heaviest first; "(other)" last */
 	struct sb_store_answer answer;
 };
-/*
- * A step is as long as is asked for, made longer where fine blocks are expired; whole steps, so it may begin
- * before ask->from_s. Without a length, one of 10 s, 30 s, 1 min, ..., 1 d, so that they are few enough.
- * Return: 0, -EINVAL, -E2BIG: more than 20,000 steps, -ENOMEM, others of I/O.
+/**
+ * sb_store_timeline() - weights over time, one series for each value of the tags ask->by
+ * @ret_timeline: owned by the caller, freed by sb_timeline_free()
+ *
+ * The timeline consists of whole steps, so it may begin before ask->from_s. If opts->step_s is 0, a
+ * round number between 10 s and a year is chosen so that there are about nr_steps_max. Steps become
+ * longer than asked where only coarser blocks are left.
+ *
+ * Return: 0; -EINVAL if the range is empty or the step is not a multiple of 10 s; -E2BIG for more
+ * than 20,000 steps; -ENOMEM; other errors of I/O.
  */
 int sb_store_timeline(struct sb_store *store, const struct sb_ask *ask,
 		      const struct sb_timeline_opts *opts, struct sb_timeline **ret_timeline);
 void sb_timeline_free(struct sb_timeline *timeline);
 
-/* Which tags there are. */
+/* Tags and their values. */
 
 struct sb_tag_count {
 	char *value;
-	uint64_t weight; /* of what the rules let through */
+	uint64_t weight; /* of the series that match the rules */
 };
 struct sb_tag_counts {
 	char *key;
 	bool is_wide;
 	SB_VEC(struct sb_tag_count) values; /* heaviest first */
-	uint64_t nr_more, weight_more;	    /* that are not in it: values, and their weight */
+	uint64_t nr_more, weight_more;	    /* values that were left out, and their weight */
 };
 struct sb_tags {
-	SB_VEC(struct sb_tag_counts) keys; /* by name */
+	SB_VEC(struct sb_tag_counts) keys; /* sorted by name */
 };
-/*
- * The tags in the range and kind of @ask, of what its rules let through: at most @nr_values_max values of each
- * key (0: 100). Return: 0, -EINVAL, -ENOMEM, others of I/O.
+/**
+ * sb_store_tags() - tags of the series that match a query, with the weight of each value
+ * @nr_values_max: list at most this many values for each key, the heaviest; 0: 100
+ * @ret_tags: owned by the caller, freed by sb_tags_free()
+ *
+ * Return: 0; -EINVAL if the range is empty; -ENOMEM; other errors of I/O.
  */
 int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_values_max,
 		  struct sb_tags **ret_tags);
 void sb_tags_free(struct sb_tags *tags);
 
 /**
- * sb_ask_check_by() - is every tag of ask->by a tag of something in the range
- * @ret_why: on -ENOENT, one sentence that names what is not there and what is; owned by the caller
+ * sb_ask_check_by() - check that every tag in ask->by occurs in the range
+ * @ret_why: on -ENOENT, a sentence that names the missing tag and the existing ones; owned by the
+ *	caller
  *
- * With nothing in the range there is nothing to compare with, and all is well. Return: 0, -ENOENT, -ENOMEM, others of I/O.
+ * If nothing was recorded in the range, every tag is accepted.
+ *
+ * Return: 0; -ENOENT; -EINVAL if the range is empty; -ENOMEM; other errors of I/O.
  */
 int sb_ask_check_by(struct sb_store *store, const struct sb_ask *ask, struct sb_str *ret_why);
 

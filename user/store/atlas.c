@@ -45,7 +45,7 @@ static int find_frame(struct sb_atlas *atlas, struct sb_atlas_map *map, const st
 	return err;
 }
 
-/* Those of atlas->path, outermost last, below @at. */
+/* Add the nodes in atlas->path, root last, below @at. */
 static int add_path(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
 		    uint32_t at)
 {
@@ -68,7 +68,7 @@ int sb_atlas_node(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct
 	uint32_t at = node;
 	int err = 0;
 
-	/* Up to one that is known, and down again. */
+	/* Up to a node that is known, and down again. */
 	atlas->path.nr = 0;
 	for (; map->node.at[at] == SB_DICT_NONE && !err; at = dict->nodes.at[at].parent)
 		err = atlas->path.nr < SB_DICT_DEPTH_MAX ? sb_vec_push(&atlas->path, at) : -EBADMSG;

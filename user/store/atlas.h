@@ -1,43 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One numbering for frames and nodes of all files that were asked, of those that weighed enough to be drawn: what
- * several files say is then one tree, and each frame is named once. Not thread-safe.
+ * A call tree that is shared by all files of a query. Each file of a store numbers frames and nodes
+ * in its own dictionary; the atlas merges the nodes that are heavy enough to be drawn, so that each
+ * is drawn and each frame is named once. Called by query.c and draw.c. Not thread-safe.
  */
 #ifndef SB_STORE_ATLAS_H
 #define SB_STORE_ATLAS_H
 
 #include "store/dict.h"
 
-/* When it has become larger it is forgotten, and begins anew with the next question. */
+/*
+ * An atlas that has grown beyond this is dropped after the query; the next one starts an empty one.
+ */
 #define SB_ATLAS_BYTES_MAX (64u << 20)
 
 struct sb_atlas_weight {
-	uint64_t self, other; /* other: of what is not drawn below it */
+	uint64_t self,
+		other; /* other: of subtrees below it that are too light to be in the atlas */
 };
 /* Zero-initialize. */
 struct sb_atlas {
-	struct sb_dict dict; /* its frames and nodes; in use if there are nodes */
-	/* By node, of a question; 0 for nodes that are new. */
+	struct sb_dict dict; /* frames and nodes; initialized once there is a node */
+	/* By node: weights of the current query. */
 	SB_VEC(struct sb_atlas_weight) weights;
-	SB_VEC(uint64_t) marks; /* a bit for each node that has a weight */
+	SB_VEC(uint64_t) marks; /* a bitmap: nodes that have a weight */
 	SB_VEC(uint32_t) path;	/* scratch */
 };
-/* What is where in it, of one file: SB_DICT_NONE if nobody asked. Zero-initialize. */
+/*
+ * Maps frames and nodes of one file's dictionary to those of the atlas; SB_DICT_NONE: not mapped
+ * yet. Zero-initialize.
+ */
 struct sb_atlas_map {
 	SB_VEC(uint32_t) frame, node;
 };
 
-/* Have room for all of @dict, whose beginning was there before. The atlas has a root then. Return: 0 or -ENOMEM. */
+/*
+ * Make room for all entries of @dict, which may only have grown since the last call with this map.
+ * Also creates the root of the atlas. Return: 0 or -ENOMEM.
+ */
 int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict);
 /*
- * Where @node of @dict is, for which sb_atlas_fit() was called. Return: 0; -EBADMSG: it is deeper than
- * SB_DICT_DEPTH_MAX; -ENOMEM.
+ * Find or add the node of the atlas that corresponds to @node of @dict. Call sb_atlas_fit() first.
+ * Return: 0; -EBADMSG if the node is deeper than SB_DICT_DEPTH_MAX; -ENOMEM.
  */
 int sb_atlas_node(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
 		  uint32_t node, uint32_t *ret_node);
 
 #define SB_ATLAS_MARK_BITS 64u
-/* Of a node that sb_atlas_node() gave. */
+/* Add weight to a node that sb_atlas_node() returned. */
 static inline void sb_atlas_add(struct sb_atlas *atlas, uint32_t node, uint64_t self,
 				uint64_t other)
 {
@@ -45,12 +55,12 @@ static inline void sb_atlas_add(struct sb_atlas *atlas, uint32_t node, uint64_t 
 	atlas->weights.at[node].self += self;
 	atlas->weights.at[node].other += other;
 }
-/* For the next question: no node has a weight, nor a mark. */
+/* Reset all weights and marks for the next query. The nodes stay. */
 void sb_atlas_clear(struct sb_atlas *atlas);
 
-/* Return: what it takes. */
+/* Return: the memory it takes, in bytes. */
 size_t sb_atlas_bytes(const struct sb_atlas *atlas);
-/* All maps of it are to be released with it. */
+/* Empty the atlas. Its maps become invalid: release them, too. */
 void sb_atlas_release(struct sb_atlas *atlas);
 void sb_atlas_map_release(struct sb_atlas_map *map);
 

@@ -13,9 +13,9 @@
 
 #define MAGIC	   0x336b6273u /* "sbk3" */
 #define KEY_MAX	   64u
-#define FIGURE_MAX 64u /* of a later version */
+#define FIGURE_MAX 64u /* room for those of later versions */
 
-/* Frames that every message begins with. */
+/* Frames at the beginning of every message. */
 enum fixed { OTHER, NO_STACK, NR_FIXED };
 static const struct sb_frame fixed[] = {
 	[OTHER] = { .name = "(other)", .kind = SB_FRAME_MARK },
@@ -31,13 +31,12 @@ struct coder {
 	uint32_t kind;
 	uint64_t divisor;
 	struct sb_strtab strings;
-	uint32_t *frame_of;  /* of the profile -> of the message; 0: not used yet */
-	sb_vec_u32 frames;   /* those of the profile, in the order of the message */
-	uint32_t *stacks;    /* in the order of their series */
-	uint32_t *series_of; /* a stack's */
-	uint32_t *nr_stacks; /* a series' */
-	uint64_t *other;     /* a series' weight of what is left out */
-	uint32_t *series_nr; /* a frame's number of a series, plus 1; 0: not looked at */
+	uint32_t *frame_of;  /* frame of the profile -> of the message; 0: not used yet */
+	sb_vec_u32 frames;   /* of the profile, in the order of the message */
+	uint32_t *stacks;    /* by series */
+	uint32_t *series_of; /* by stack */
+	uint32_t *nr_stacks; /* by series */
+	uint64_t *other;     /* by series: weight of the stacks that are left out */
 	size_t nr_kept, nr_kept_max;
 	uint64_t tiny, nr_other;
 	struct sb_str table, body;
@@ -52,7 +51,6 @@ static void coder_release(struct coder *coder)
 	free(coder->series_of);
 	free(coder->nr_stacks);
 	free(coder->other);
-	free(coder->series_nr);
 	sb_str_release(&coder->table);
 	sb_str_release(&coder->body);
 }
@@ -64,13 +62,12 @@ static int coder_init(struct coder *coder)
 	int err = sb_strtab_init(&coder->strings);
 
 	coder->frame_of = calloc(nr_frames + 1, sizeof(uint32_t));
-	coder->series_nr = calloc(nr_frames + 1, sizeof(uint32_t));
 	coder->stacks = calloc(nr_stacks + 1, sizeof(uint32_t));
 	coder->series_of = calloc(nr_stacks + 1, sizeof(uint32_t));
 	coder->nr_stacks = calloc(coder->nr_series + 1, sizeof(uint32_t));
 	coder->other = calloc(coder->nr_series + 1, sizeof(uint64_t));
-	if (!coder->frame_of || !coder->series_nr || !coder->stacks || !coder->series_of ||
-	    !coder->nr_stacks || !coder->other)
+	if (!coder->frame_of || !coder->stacks || !coder->series_of || !coder->nr_stacks ||
+	    !coder->other)
 		return -ENOMEM;
 	return err;
 }
@@ -82,59 +79,40 @@ static uint64_t scaled(const struct coder *coder, uint64_t weight)
 	return weight / coder->divisor + (rest >= coder->divisor - rest);
 }
 
-static int series_of(struct coder *coder, size_t stack, uint32_t *ret_series)
-{
-	uint64_t weight, number;
-	size_t nr;
-	const uint32_t *ids = sb_profile_stack_at(coder->profile, stack, &nr, &weight);
-
-	if (!nr)
-		return -EINVAL;
-	if (!coder->series_nr[ids[0]]) {
-		if (!coder->nr_series ||
-		    sb_parse_u64(sb_profile_frame_at(coder->profile, ids[0])->name,
-				 coder->nr_series - 1, &number))
-			return -EINVAL;
-		coder->series_nr[ids[0]] = (uint32_t)number + 1;
-	}
-	*ret_series = coder->series_nr[ids[0]] - 1;
-	return 0;
-}
-
-/* Which stacks of each series, in the order of series: heaviest first, as the profile has them. */
+/* Choose the stacks to keep and group them by series; heaviest first, as in the profile. */
 static int sort(struct coder *coder)
 {
 	size_t nr = sb_profile_nr_stacks(coder->profile), i, at = 0;
 	sb_cleanup(sb_freep) uint32_t *next = calloc(coder->nr_series + 1, sizeof(*next));
-	uint64_t weight;
-	size_t nr_frames;
-	int err = next ? 0 : -ENOMEM;
 
-	for (i = 0; i < nr && !err; i++) {
-		err = series_of(coder, i, &coder->series_of[i]);
-		if (err)
-			return err;
-		sb_profile_stack_at(coder->profile, i, &nr_frames, &weight);
-		if (coder->series[coder->series_of[i]].kind != coder->kind) {
-			coder->series_of[i] = UINT32_MAX;
-		} else if (!scaled(coder, weight)) {
-			coder->tiny += weight;
-			coder->series_of[i] = UINT32_MAX;
+	if (!next)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		const struct sb_row row = sb_profile_row_at(coder->profile, i);
+		const uint64_t weight = scaled(coder, row.weight);
+
+		if (row.series >= coder->nr_series)
+			return -EINVAL;
+		coder->series_of[i] = UINT32_MAX;
+		if (coder->series[row.series].kind != coder->kind)
+			continue;
+		if (!weight) {
+			coder->tiny += row.weight;
 		} else if (coder->nr_kept == coder->nr_kept_max) {
-			coder->other[coder->series_of[i]] += scaled(coder, weight);
-			coder->nr_other += scaled(coder, weight);
-			coder->series_of[i] = UINT32_MAX;
+			coder->other[row.series] += weight;
+			coder->nr_other += weight;
 		} else {
+			coder->series_of[i] = row.series;
 			coder->nr_kept++;
-			coder->nr_stacks[coder->series_of[i]]++;
+			coder->nr_stacks[row.series]++;
 		}
 	}
-	for (i = 0; i < coder->nr_series && !err; at += coder->nr_stacks[i++])
+	for (i = 0; i < coder->nr_series; at += coder->nr_stacks[i++])
 		next[i] = (uint32_t)at;
-	for (i = 0; i < nr && !err; i++)
+	for (i = 0; i < nr; i++)
 		if (coder->series_of[i] != UINT32_MAX)
 			coder->stacks[next[coder->series_of[i]]++] = (uint32_t)i;
-	return err;
+	return 0;
 }
 
 static int string_id(struct coder *coder, const char *s, uint32_t *ret_id)
@@ -187,21 +165,18 @@ static int put_fixed(struct coder *coder, uint64_t weight, enum fixed frame)
 
 static int put_stack(struct coder *coder, size_t stack)
 {
-	uint64_t weight;
-	size_t nr, i;
-	const uint32_t *ids = sb_profile_stack_at(coder->profile, stack, &nr, &weight);
+	const struct sb_row row = sb_profile_row_at(coder->profile, stack);
+	size_t nr = row.nr < SB_BLOCK_FRAMES_MAX ? row.nr : SB_BLOCK_FRAMES_MAX, i;
 	int err;
 
-	/* A kernel thread, and only user stacks are asked for: outputs want a frame. */
-	if (nr == 1)
-		return put_fixed(coder, scaled(coder, weight), NO_STACK);
-	err = sb_put_varint(&coder->body, scaled(coder, weight));
-	if (nr > SB_BLOCK_FRAMES_MAX)
-		nr = SB_BLOCK_FRAMES_MAX;
+	/* A kernel thread when only user stacks are recorded. Outputs need a frame. */
+	if (!nr)
+		return put_fixed(coder, scaled(coder, row.weight), NO_STACK);
+	err = sb_put_varint(&coder->body, scaled(coder, row.weight));
 	if (!err)
-		err = sb_put_varint(&coder->body, nr - 1);
-	for (i = 1; i < nr && !err; i++)
-		err = put_frame_of(coder, ids[i]);
+		err = sb_put_varint(&coder->body, nr);
+	for (i = 0; i < nr && !err; i++)
+		err = put_frame_of(coder, row.frames[i]);
 	return err;
 }
 
@@ -288,7 +263,7 @@ static int put_strings(const struct sb_strtab *strings, struct sb_str *to)
 	return err;
 }
 
-/* What was made last comes first: it says what the numbers mean. */
+/* The tables are complete last, but come first: they say what the numbers mean. */
 static int put_parts(struct coder *coder, const struct sb_str *frames, struct sb_str *out)
 {
 	uint8_t head[SB_BLOCK_HEAD_BYTES];
@@ -338,7 +313,9 @@ int sb_block_encode(struct sb_str *out, const struct sb_block_head *head,
 	size_t nr_max = SB_BLOCK_STACKS_MAX;
 	int err = -E2BIG;
 
-	/* Names that somebody generates must not cost all others the block. */
+	/*
+	 * A process that generates names must not cost all others the block: try with fewer stacks.
+	 */
 	for (; err == -E2BIG && nr_max; nr_max /= 4) {
 		struct coder coder = {
 			.profile = profile,
@@ -368,7 +345,10 @@ struct reader {
 	SB_VEC(struct sb_frame) frames;
 	SB_VEC(struct sb_store_series) series;
 	SB_VEC(uint32_t) stack;
-	/* Of a frame in the profile being made: above, which series that is, from 1 on; below, its number. */
+	/*
+	 * By frame: the series whose profile has it, from 1 on (high half), and its ID there (low
+	 * half).
+	 */
 	uint64_t *frame_id;
 	size_t nr_stacks;
 };
@@ -387,7 +367,7 @@ int sb_block_scan(const void *bytes, size_t len, size_t *ret_len)
 	return 0;
 }
 
-/* A number of things of which each has at least a byte: no memory for more than can be there. */
+/* Read a count of things that take a byte or more each: so no memory for more than can be there. */
 static size_t get_nr(struct reader *reader, size_t max)
 {
 	uint64_t nr = sb_get_varint(&reader->cursor);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A block on its way from the process that samples, which looks at what others wrote, to the one that writes
- * the store, which believes nothing of it: a message of a stream, bounded and checked.
+ * The message by which a sampler sends a block to the store writer. The sampler parses files of
+ * other users, so the writer does not trust it: messages are bounded, and every field is checked
+ * when it is read.
  *
  *	 0  4  magic, with the version		then varints, and strings with their lengths:
  *	 4  4  bytes that follow		kind, begin, lead, figures, strings, frames, series, stacks
@@ -19,59 +20,76 @@
 #include "store/store.h"
 
 #define SB_BLOCK_HEAD_BYTES 8u
-/* Longer ones are refused at both ends. */
+/* Longer messages are refused by both sides. */
 #define SB_BLOCK_BYTES_MAX  (32u << 20)
-/* Of one block; beyond them is "(other)". */
+/* Bounds of one block; further stacks become "(other)". */
 #define SB_BLOCK_SERIES_MAX 8192u
 #define SB_BLOCK_STACKS_MAX 65536u
-/* Of one stack: those of the kernel, of a process, of its interpreters, of a waker. */
+/* Frames of one stack, including those of the kernel, interpreters and the waker. */
 #define SB_BLOCK_FRAMES_MAX 4096u
-/* Longer names are cut; one byte more than a store keeps, so that the writer sees it, marks it and counts it. */
+/*
+ * Longer names are truncated. This is one byte more than a store keeps, so that the writer notices,
+ * marks the name and counts it.
+ */
 #define SB_BLOCK_STRING_MAX (SB_DICT_NAME_MAX + 1)
 
 /* The tags of a series, sorted by key. */
 struct sb_block_tags {
 	const struct sb_tag *at;
 	size_t nr;
-	uint32_t kind; /* which of the sampler's kinds it is of */
+	uint32_t kind; /* index of the sampler's kind that the series belongs to */
 };
 
 struct sb_block_head {
-	uint32_t kind; /* series of others are left out */
+	uint32_t kind; /* series of other kinds are left out */
 	int64_t begin_s;
-	uint16_t lead_ms;		      /* after begin_s, when it began */
-	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* SB_BLOCK_OTHER is added to */
+	uint16_t lead_ms;		      /* sampling began this long after begin_s */
+	uint64_t figure[SB_BLOCK_FIGURE_MAX]; /* what encoding moves to "(other)" is added */
 	uint64_t divisor;		      /* of weights, see sb_profile_scale(); not 0 */
 };
 
-/*
- * Append the message. @profile is sealed; the outermost frame of each stack is the number of its series, in
- * decimal, and is left out. Stacks beyond SB_BLOCK_STACKS_MAX, or beyond fewer if the message would be too long, are one
- * stack of their series, "(other)"; they are the lightest. What weighs less than half of the unit is left out; @ret_tiny gets what it was.
- * Return: 0; -E2BIG: it would be too long; -EINVAL: no such series; -ENOMEM.
+/**
+ * sb_block_encode() - append the message of one block to @out
+ * @profile: sealed; the series of its rows are indexes of @series
+ * @ret_tiny: total weight of stacks that round to 0 when divided by head->divisor; they are left
+ *	out
+ *
+ * The heaviest SB_BLOCK_STACKS_MAX stacks are kept, or fewer if the message would be too long. The
+ * others become one stack "(other)" for each series.
+ *
+ * Return: 0; -E2BIG if the message is too long even with one stack; -EINVAL if a row has no series
+ * or the divisor is 0; -ENOMEM.
  */
 int sb_block_encode(struct sb_str *out, const struct sb_block_head *head,
 		    const struct sb_profile *profile, const struct sb_block_tags *series,
 		    size_t nr_series, uint64_t *ret_tiny);
 
 struct sb_block {
-	uint32_t kind; /* below the number that the reader gave */
+	uint32_t kind; /* less than the @nr_kinds of sb_block_decode() */
 	int64_t begin_s;
 	uint16_t lead_ms;
 	uint64_t figure[SB_BLOCK_FIGURE_MAX];
-	struct sb_store_series
-		*series; /* those that have stacks; owned, as all that they point at */
+	struct sb_store_series *series; /* that have stacks; all is owned by the block */
 	size_t nr_series;
 	struct sb_arena arena;
 };
 
-/* How long the message is that begins with @len bytes. Return: 0; -EAGAIN: the head is not there yet; -EPROTO:
- * it is none, or too long. */
-int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
 /*
- * A whole message of a sampler of @nr_kinds. Tags are at most SB_DICT_TAGS_MAX - @nr_more, sorted by key, no two of
- * one key.
- * Return: 0; -EPROTO: it is not what sb_block_encode() makes; -ENOMEM.
+ * Find the length of the message that starts with these @len bytes. Return: 0; -EAGAIN if the
+ * header is not complete yet; -EPROTO if it is not a header, or the message is too long.
+ */
+int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
+/**
+ * sb_block_decode() - parse one whole message
+ * @nr_more: how many tags the caller will add to each series; the message may have SB_DICT_TAGS_MAX
+ *	minus these
+ * @nr_kinds: how many kinds the sampler has
+ * @ret_block: owned by the caller, released by sb_block_release(); copies all that it needs of
+ *	@bytes
+ *
+ * Tags are accepted only if they are sorted by key, and no key occurs twice.
+ *
+ * Return: 0; -EPROTO if the message is not valid; -ENOMEM.
  */
 int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
 		    struct sb_block *ret_block);

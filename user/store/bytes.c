@@ -11,7 +11,7 @@ struct sb_varint sb_long_varint(const uint8_t *p, const uint8_t *end)
 	for (i = 0; i < VARINT_BYTES_MAX && p < end; i++) {
 		uint8_t byte = *p++;
 
-		/* The tenth has one bit only. */
+		/* The tenth byte has one bit only. */
 		if (i == VARINT_BYTES_MAX - 1 && byte > 1)
 			break;
 		value |= (uint64_t)(byte & 0x7f) << (7 * i);

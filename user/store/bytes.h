@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers in files: little-endian words, and variable-length ones of 7 bits a byte, least significant
- * first (as protobuf has them). What is read may be anything: a cursor that would leave its bytes becomes
- * bad, gives 0 from there on, and is asked once at the end.
+ * Encoding of numbers in files and messages: little-endian words, and varints of 7 bits a byte,
+ * least significant first, as in protobuf. Input may be hostile: a cursor that would leave its
+ * bytes sets is_bad and returns 0 from then on, so that a parser needs to check it only once at the
+ * end.
  */
 #ifndef SB_STORE_BYTES_H
 #define SB_STORE_BYTES_H
@@ -18,7 +19,10 @@ struct sb_cursor {
 	bool is_bad;
 };
 
-/* A number, and what is behind it: NULL if there is none. In registers: of millions, that halves the time. */
+/*
+ * A decoded number and the position behind it; end is NULL if there is no valid number. It is
+ * returned in registers, which halves the time to decode millions of them.
+ */
 struct sb_varint {
 	const uint8_t *end;
 	uint64_t value;
@@ -26,7 +30,7 @@ struct sb_varint {
 struct sb_varint sb_long_varint(const uint8_t *p, const uint8_t *end);
 static inline struct sb_varint sb_varint(const uint8_t *p, const uint8_t *end)
 {
-	/* Most are of one byte or two. */
+	/* Most numbers take one byte or two. */
 	if (end - p >= 2 && p[0] < 0x80)
 		return (struct sb_varint){ p + 1, p[0] };
 	if (end - p >= 2 && p[1] < 0x80)
@@ -34,6 +38,7 @@ static inline struct sb_varint sb_varint(const uint8_t *p, const uint8_t *end)
 	return sb_long_varint(p, end);
 }
 
+/* Return: the next number; on error 0, and cursor->is_bad is set. */
 static inline uint64_t sb_get_varint(struct sb_cursor *cursor)
 {
 	struct sb_varint varint = sb_varint(cursor->p, cursor->end);
@@ -42,7 +47,7 @@ static inline uint64_t sb_get_varint(struct sb_cursor *cursor)
 	cursor->p = varint.end ? varint.end : cursor->end;
 	return varint.value;
 }
-/* The same, as 32 bits; larger ones are bad. */
+/* As sb_get_varint(), for numbers of 32 bits; larger ones are an error. */
 static inline uint32_t sb_get_u32(struct sb_cursor *cursor)
 {
 	uint64_t value = sb_get_varint(cursor);
@@ -52,12 +57,15 @@ static inline uint32_t sb_get_u32(struct sb_cursor *cursor)
 	cursor->is_bad = true;
 	return 0;
 }
-/* Return: the next @len bytes, or NULL. */
+/*
+ * Return: the next @len bytes, borrowed from the input; NULL if there are fewer, and is_bad is set.
+ */
 const char *sb_get_bytes(struct sb_cursor *cursor, size_t len);
 
-/* Append. Return: 0 or -ENOMEM. */
+/* Append a number to @str. Return: 0 or -ENOMEM. */
 int sb_put_varint(struct sb_str *str, uint64_t value);
 
+/* Read or write a little-endian number of up to 8 bytes. */
 static inline uint64_t sb_load_le(const uint8_t *p, size_t nr_bytes)
 {
 	uint64_t value = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sums and what they are of lie in files with dictionaries of their own. So that rows can be compared, each gets the
- * hash of its narrow tags and of its frames' texts, of 64 bits: two of a million are alike by chance once in 10^7
- * stores. Nothing of how sums are made is used here.
+ * An aggregate and its finer blocks are in files with dictionaries of their own. To compare rows,
+ * each gets a 64-bit hash of its narrow tags and of the texts of its frames; with a million rows,
+ * two have the same hash by chance in one of 10^7 stores. The code that makes aggregates is not
+ * used here.
  */
 #include "store/check.h"
 
@@ -14,14 +15,14 @@
 #include "base/index.h"
 #include "store/store_priv.h"
 
-/* What seems wrong while somebody writes may have been half there. */
+/* While there is a writer, what seems wrong may be incomplete: read it this many times. */
 #define TRIES_MAX 3
 
-/* A stack with its narrow tags, of either file. */
+/* A stack with its narrow tags, from either file. */
 struct key {
 	uint64_t hash;
-	uint32_t host; /* its name's number */
-	bool is_other; /* what had no place */
+	uint32_t host; /* index of its name */
+	bool is_other; /* "(other)" */
 };
 
 struct side {
@@ -39,8 +40,9 @@ struct pair {
 	SB_VEC(struct key) keys;
 	struct sb_index index;
 	struct sb_strtab hosts;
-	SB_VEC(uint64_t) diff; /* by key: of the sum, less the finer blocks; modulo 2^64 */
-	SB_VEC(bool) has_host; /* by host: of the finer blocks of a period */
+	SB_VEC(uint64_t)
+	diff; /* by key: weight of the aggregate minus that of the finer blocks, mod 2^64 */
+	SB_VEC(bool) has_host; /* by host: it occurs in the finer blocks of the period */
 	SB_VEC(struct sb_store_wrong_sum) wrong;
 	uint64_t nr_equal, nr_compared;
 	int64_t lower_begin_s;
@@ -57,7 +59,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 
 static uint64_t hash_text(const char *text, uint64_t seed)
 {
-	/* With its NUL, so that it is clear where it ends. */
+	/* With the NUL, so that the hash depends on where texts end. */
 	return text ? sb_hash(text, strlen(text) + 1, seed) : seed;
 }
 
@@ -67,7 +69,7 @@ static uint64_t hash_frame(const struct sb_frame *frame)
 			 hash_text(frame->module, (uint64_t)frame->kind << 1 | frame->is_unnamed));
 }
 
-/* Of each node: of all frames from the root on. Parents come before their children. */
+/* Hash each node with all frames from the root to it. Parents come before their children. */
 static uint64_t *hash_nodes(const struct sb_dict *dict)
 {
 	uint64_t *node = malloc((dict->nodes.nr + 1) * sizeof(*node));
@@ -112,7 +114,7 @@ static int add_key(struct pair *pair, const struct key *key, uint32_t *ret_id)
 	return err ? err : sb_index_add(&pair->index, key->hash, *ret_id);
 }
 
-/* A set of tags without the wide ones. */
+/* Hash a set of tags without the wide ones. */
 static int take_tags(struct pair *pair, const struct sb_dict *dict, uint32_t id, struct key *ret)
 {
 	struct sb_tag tags[SB_DICT_TAGS_MAX];
@@ -169,7 +171,7 @@ static void close_side(struct side *side)
 	*side = (struct side){};
 }
 
-/* Return: 0 also for what cannot be read, which is said by who looks for damage. */
+/* Return: 0 also if the file cannot be read: `store check` reports that elsewhere. */
 static int open_side(struct pair *pair, struct side *side, const char *name)
 {
 	int err = sb_segment_read(&side->segment, pair->store->dir_fd, name);
@@ -197,7 +199,7 @@ static void forget(struct pair *pair)
 
 /* ---- one sum ---- */
 
-/* Blocks of a file by number. */
+/* A range of blocks of a file, by index. */
 struct span {
 	size_t first, end;
 };
@@ -207,7 +209,10 @@ static bool is_kind(const struct sb_record *block, const struct sb_store_kind *k
 	return !memcmp(&block->kind, kind, sizeof(*kind));
 }
 
-/* Add the blocks of @kind to pair->diff, or take them off. Return: how many; -EBADMSG: not all can be read; -ENOMEM, others of I/O. */
+/*
+ * Add the blocks of @kind to pair->diff, or subtract those of the lower file. Return: how many
+ * there are; -EBADMSG if one cannot be read; -ENOMEM, others of I/O.
+ */
 static int add_blocks(struct pair *pair, struct side *side, struct span span,
 		      const struct sb_store_kind *kind, uint64_t figure[SB_BLOCK_FIGURE_MAX],
 		      uint64_t *ret_weight)
@@ -243,7 +248,7 @@ static int add_blocks(struct pair *pair, struct side *side, struct span span,
 	return nr;
 }
 
-/* Return: whether all stacks that are not equal are of hosts whose finer blocks were kept. */
+/* Return: whether all stacks that differ are of hosts that occur in the finer blocks. */
 static bool has_all_hosts(const struct pair *pair)
 {
 	for (size_t i = 0; i < pair->keys.nr; i++)
@@ -252,7 +257,7 @@ static bool has_all_hosts(const struct pair *pair)
 	return true;
 }
 
-/* What had no place in the dictionary of the sum is "(other)" of its series there: more than the finer blocks have. */
+/* Stacks that had no room in the aggregate's dictionary are "(other)" there: subtract these. */
 static void take_moved(struct pair *pair, uint64_t nr_moved)
 {
 	for (size_t i = 0; i < pair->keys.nr && nr_moved; i++) {
@@ -271,7 +276,7 @@ static uint64_t nr_unequal(const struct pair *pair, uint64_t nr_moved)
 	uint64_t nr = 0;
 
 	for (size_t i = 0; i < pair->keys.nr; i++)
-		/* What had no place in the dictionary of the sum is less of its stack, and "(other)". */
+		/* Such stacks weigh less in the aggregate than in the finer blocks. */
 		nr += pair->diff.at[i] && !(nr_moved && (int64_t)pair->diff.at[i] < 0);
 	return nr;
 }
@@ -283,7 +288,7 @@ static int compare(struct pair *pair, struct span upper, struct span lower,
 	int nr_upper, nr_lower;
 	size_t i;
 
-	/* Of a dictionary without stacks there is no array. */
+	/* The dictionary may have no stacks, and then there is no array. */
 	if (pair->diff.nr)
 		memset(pair->diff.at, 0, pair->diff.nr * sizeof(pair->diff.at[0]));
 	if (pair->has_host.nr)
@@ -292,7 +297,7 @@ static int compare(struct pair *pair, struct span upper, struct span lower,
 	nr_upper = nr_lower < 0
 			   ? nr_lower
 			   : add_blocks(pair, &pair->upper, upper, &sum->kind, have, &sum->weight);
-	/* Damage is said by who looks for it. A sum of nothing: the finer blocks were never here. */
+	/* Damage is reported elsewhere. Without finer blocks there is nothing to compare. */
 	if (nr_upper < 0 || !nr_lower)
 		return nr_upper == -EBADMSG || nr_upper >= 0 ? 0 : nr_upper;
 	sum->is_missing = !nr_upper;
@@ -316,7 +321,7 @@ static int compare(struct pair *pair, struct span upper, struct span lower,
 
 /* ---- all of two files ---- */
 
-/* Kinds that were met: more than SB_STORE_KINDS_MAX are not ours. */
+/* Kinds that were met. We never write more than SB_STORE_KINDS_MAX. */
 struct kinds {
 	const struct sb_store_kind *at[SB_STORE_KINDS_MAX];
 	size_t nr;
@@ -343,7 +348,7 @@ static bool has_kind(const struct sb_segment *segment, struct span span,
 	return false;
 }
 
-/* Each kind of a period: those of the finer blocks, which no sum may be without if a later one is there. */
+/* Check each kind of a period. It must have an aggregate if there is a later one. */
 static int check_period(struct pair *pair, int64_t begin_s)
 {
 	uint32_t seconds = sb_levels[pair->level].seconds;
@@ -352,7 +357,7 @@ static int check_period(struct pair *pair, int64_t begin_s)
 			      sb_segment_find(above, begin_s + 1) };
 	struct span lower = { sb_segment_find(below, begin_s),
 			      sb_segment_find(below, begin_s + seconds) };
-	/* The last writer may have come to some kinds of the last period only. */
+	/* The last writer may have made the aggregates of some kinds only. */
 	bool is_over = upper.end < above->blocks.nr;
 	struct kinds kinds = {};
 	size_t i;
@@ -378,7 +383,7 @@ static int check_periods(struct pair *pair)
 	size_t i = sb_segment_find(below, pair->lower_begin_s);
 	int err = 0;
 
-	/* Blocks of other files' times are nobody's. */
+	/* Ignore blocks that belong into another file. */
 	while (!err && i < below->blocks.nr && below->blocks.at[i].begin_s < file_end_s) {
 		begin_s = sb_level_begin(pair->level, below->blocks.at[i].begin_s);
 		err = check_period(pair, begin_s);
@@ -387,7 +392,7 @@ static int check_periods(struct pair *pair)
 	return err;
 }
 
-/* How many sums the file has: kinds of each period. */
+/* How many aggregates the file has: the kinds of each period. */
 static uint64_t nr_sums(const struct sb_segment *segment)
 {
 	struct kinds kinds = {};
@@ -433,7 +438,7 @@ static int check_lower(struct pair *pair)
 	return err;
 }
 
-/* Sums first: what they are of was there before them. */
+/* Read the aggregates first: their blocks were written before them. */
 static int open_upper(struct pair *pair)
 {
 	int err = sb_strtab_init(&pair->hosts);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether sums are the sums of what they were made of, as far as that is still there. */
+/*
+ * Checks that each aggregate of a store (10 min, 1 h, 1 d) equals the sum of the finer blocks it
+ * was made of, as far as these are still kept. Called by `store check`. Not thread-safe.
+ */
 #ifndef SB_STORE_CHECK_H
 #define SB_STORE_CHECK_H
 
@@ -9,30 +12,38 @@
 #include "store/store.h"
 
 struct sb_store_wrong_sum {
-	const char *name, *finer; /* of its file, and of that which has the finer blocks */
+	const char *name,
+		*finer; /* its file, and the file of the finer blocks; for the call only */
 	struct sb_store_kind kind;
 	int64_t begin_s;
 	uint32_t seconds;
-	bool is_missing;		/* there is none, and later ones are there */
-	uint64_t weight, finer_weight;	/* its weight, and that of the finer blocks */
-	uint64_t nr_stacks, nr_figures; /* that are not equal */
+	bool is_missing;		/* there is no aggregate, although there are later ones */
+	uint64_t weight, finer_weight;	/* weight of the aggregate, and of the finer blocks */
+	uint64_t nr_stacks, nr_figures; /* how many of them differ */
 };
 
 struct sb_store_sums_check {
 	void (*on_wrong)(void *arg, const struct sb_store_wrong_sum *sum);
 	void *arg;
-	/* Sums of what ends later may be as they are: they were made while the clock was ahead, and blocks come to
-	 * them one by one, before they come to the sums below. */
+	/*
+	 * The present. Aggregates of periods that end later may differ: they were made while the
+	 * clock was ahead, and are updated block by block.
+	 */
 	int64_t now_s;
-	/* Set by the check: one for each period and kind. */
+	/* Results: numbers of aggregates, one for each period and kind. */
 	uint64_t nr_equal, nr_wrong;
-	uint64_t
-		nr_left; /* not compared: finer blocks are gone, damaged, not over, or lack a host that was merged */
+	/* Not compared: finer blocks expired, damaged, not over, or lack a host that was merged. */
+	uint64_t nr_left;
 };
-/*
- * Each sum against the blocks of the level below: figures, and weights by stack and narrow tags. Of a store that is
- * being written, what seems wrong is read again. Memory: two files, and 32 bytes for each of their rows.
- * Return: 0, -ENOMEM, others of I/O.
+/**
+ * sb_store_check_sums() - compare all aggregates with the blocks of the level below
+ * @check: callback and present time in, counts out
+ *
+ * Compares the figures, and the weight of each stack with its narrow tags. While the store has a
+ * writer, an aggregate that seems wrong is read again. Files that cannot be read are skipped.
+ * Memory: two files, and 32 bytes for each of their rows.
+ *
+ * Return: 0, also if aggregates are wrong; -ENOMEM; other errors of I/O.
  */
 int sb_store_check_sums(struct sb_store *store, struct sb_store_sums_check *check);
 

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 
-/* How many nodes are of each power of two, and of each half more than one. */
+/* How many nodes there are by weight: for each power of two, its lower and its upper half. */
 struct histogram {
 	size_t nr_of[128];
 };
@@ -14,7 +14,7 @@ static void weigh(const struct sb_cut *cut, struct histogram *histogram)
 	uint64_t *total = cut->total;
 	size_t i;
 
-	/* Without branches on weights, which nobody can foretell. */
+	/* Without branches that depend on weights: they could not be predicted. */
 	for (i = cut->nr; i-- > 1;) {
 		uint64_t weight = total[i];
 		unsigned int log2 = 63 - (unsigned int)__builtin_clzll(weight | 1);
@@ -35,7 +35,7 @@ static uint64_t threshold(const struct histogram *histogram, size_t nr_max)
 		if (sum > nr_max)
 			break;
 	}
-	/* The one above the last that fits. */
+	/* The bucket above the last one that does not fit. */
 	i++;
 	return i / 2 > 63 ? UINT64_MAX
 			  : (1ull << i / 2) + (i & 1 && i > 1 ? 1ull << (i / 2 - 1) : 0);
@@ -50,8 +50,10 @@ void sb_cut(const struct sb_cut *cut, size_t nr_max)
 
 	weigh(cut, &histogram);
 	least = threshold(&histogram, nr_max);
-	/* Totals of parents are not less: all above one that is left are left. Parents first, whose own total is taken
-	 * from theirs as it was. */
+	/*
+	 * The total of a parent is not less than that of a child, so the parents of kept nodes are
+	 * kept. Parents come first: the total that a child is taken from is still as it was.
+	 */
 	for (i = 1; i < cut->nr; i++) {
 		uint64_t left = total[i] < least ? 0 : total[i];
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A tree of weights, of which only the heaviest nodes are to be left. */
+/*
+ * Prunes a tree of weights to its heaviest nodes, for pictures and for queries with nr_nodes_max.
+ */
 #ifndef SB_STORE_CUT_H
 #define SB_STORE_CUT_H
 
@@ -7,15 +9,17 @@
 #include <stdint.h>
 
 struct sb_cut {
-	size_t nr;		/* 0 is the root; parents have lower numbers than their children */
-	const uint32_t *parent; /* of the root: anything */
-	const uint32_t *nr_nodes; /* how many nodes each of them stands for; NULL: 1 */
-	uint64_t *total;	  /* what is its own */
+	size_t nr;		  /* node 0 is the root; parents come before their children */
+	const uint32_t *parent;	  /* the root's is not used */
+	const uint32_t *nr_nodes; /* how many nodes of the picture each one stands for; NULL: 1 */
+	uint64_t *total;	  /* in: the node's own weight; out: see sb_cut() */
 };
 
 /*
- * Leave the heaviest, about @nr_max and not more, the root aside; of a node that is left so are those above it. total
- * then is what is its own and of what was cut below it, 0 for those that are cut.
+ * Keep the heaviest nodes by total weight, at most @nr_max and the root; the parents of a kept node
+ * are kept, too. The limit is a weight that is rounded to half a power of two, so that fewer may be
+ * kept. Afterwards cut->total is the node's own weight plus that of the nodes pruned below it, and
+ * 0 for pruned nodes. Cannot fail.
  */
 void sb_cut(const struct sb_cut *cut, size_t nr_max);
 

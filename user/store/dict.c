@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 
-/* Numbers of the same meaning in hashes: two words. */
+/* Hash two words. */
 static uint64_t hash_pair(uint32_t a, uint32_t b)
 {
 	const uint32_t words[] = { a, b };
@@ -62,7 +62,7 @@ static size_t index_bytes(const struct sb_index *index)
 
 size_t sb_dict_bytes(const struct sb_dict *dict)
 {
-	/* What arrays have beyond their elements was never touched. */
+	/* Memory of arrays beyond their elements was never touched, so it is not counted. */
 	return dict->strings.arena.nr_bytes +
 	       dict->strings.strs.nr * sizeof(dict->strings.strs.at[0]) +
 	       dict->frames.nr * sizeof(dict->frames.at[0]) +
@@ -103,7 +103,7 @@ static uint64_t nr_of(const struct sb_dict *dict, enum sb_dict_part part)
 	return nr[part];
 }
 
-/* What has been charged to somebody. */
+/* Which entries have been charged to an owner already. */
 struct charged {
 	const struct sb_dict *dict;
 	struct sb_dict_shares *shares;
@@ -148,7 +148,7 @@ bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node)
 	       sb_streq(sb_dict_frame_at(dict, id).name, SB_SHARE_OTHER);
 }
 
-/* An entry is charged to the first that has a row with it, as it was when it was added. */
+/* An entry is charged to the owner of the first row that uses it: that is who added it. */
 static int charge_all(struct charged *charged)
 {
 	const struct sb_dict *dict = charged->dict;
@@ -222,7 +222,10 @@ static uint32_t payer_of(struct sb_dict *dict)
 	return dict->payer_id;
 }
 
-/* Return: 0; -E2BIG: there is no room for so many more, or not for who pays; -ENOMEM. */
+/*
+ * Return: 0; -E2BIG if there is no room for so many more entries, or the owner's share is used;
+ * -ENOMEM.
+ */
 static int need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more)
 {
 	uint64_t nr = nr_of(dict, part) + nr_more - 1, max = parts[part].max - parts[part].spare;
@@ -240,7 +243,7 @@ static int need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_m
 	return sb_share_allows(max, nr, dict->shares->nr[payer_of(dict)][part]) ? 0 : -E2BIG;
 }
 
-/* There was room, and it was used. */
+/* Charge entries for which need_room() found room. */
 static void pay(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr)
 {
 	if (dict->shares)
@@ -280,7 +283,7 @@ static void pay_text(struct sb_dict *dict, size_t len)
 	pay(dict, SB_DICT_PART_TEXT, len);
 }
 
-/* What is there needs no room. */
+/* An existing string needs no room. */
 static bool find_string(const struct sb_dict *dict, const char *s, size_t len, uint32_t *ret_id)
 {
 	const struct sb_strtab *tab = &dict->strings;
@@ -309,7 +312,10 @@ static int add_string(struct sb_dict *dict, const char *s, size_t len, uint32_t 
 	return err;
 }
 
-/* What a file said is taken in as it is; that it says nothing twice nobody relies on. */
+/*
+ * Append a string from a file without looking for a duplicate: nothing relies on strings being
+ * unique.
+ */
 static int push_string(struct sb_dict *dict, const char *s, size_t len)
 {
 	int err = need_text(dict, len);
@@ -321,12 +327,12 @@ static int push_string(struct sb_dict *dict, const char *s, size_t len)
 	return err;
 }
 
-/* A name that is cut. */
+/* Buffer for a truncated name. */
 struct name {
 	char text[SB_DICT_NAME_MAX];
 };
 
-/* Cut *@s, which has *@len bytes, between two characters of UTF-8 if it is too long. */
+/* Truncate *@s, which has *@len bytes, between two UTF-8 characters if it is too long. */
 static void cut_name(struct sb_dict *dict, const char **s, size_t *len, struct name *name)
 {
 	static const char mark[] = "...";
@@ -412,7 +418,7 @@ static uint64_t hash_path(const uint32_t *frames, size_t nr)
 	return sb_hash(frames, nr * sizeof(*frames), nr);
 }
 
-/* It has been given as that many frames. */
+/* Paths that are looked up have at most this many frames. */
 static uint64_t hash_path_at(const void *arg, uint32_t id)
 {
 	const struct sb_dict *dict = arg;
@@ -465,7 +471,7 @@ static int reserve_ids(struct sb_dict *dict)
 	return err;
 }
 
-/* What is lost is not found, either. Return: 0 or -ENOMEM. */
+/* Make the hash tables. Damaged entries cannot be found. Return: 0 or -ENOMEM. */
 static int need_indexes(struct sb_dict *dict)
 {
 	uint32_t i;
@@ -523,10 +529,10 @@ static bool is_text(const struct sb_dict *dict, uint32_t string, const char *s, 
 	return have->len == len && !memcmp(have->s, s, len);
 }
 
-/* Offsets in files are less than this, and where memory is of processes and of the kernel is more. */
+/* Offsets in files are below this, addresses of processes and of the kernel above. */
 #define OFFSET_MAX (1ull << 40)
 
-/* "[anon+0x7f0102030405]" is "[anon]": no address of a process or of the kernel is kept, whoever wrote the name. */
+/* "[anon+0x7f0102030405]" becomes "[anon]": a store keeps no addresses, whoever made the name. */
 static void drop_address(struct text *text, struct name *name)
 {
 	static const char sign[] = "+0x";
@@ -620,7 +626,7 @@ int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t
 	return note_node(dict, *ret_id);
 }
 
-/* Without a look whether it is there. */
+/* Append a set of tags without looking for a duplicate. */
 static int push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr)
 {
 	uint32_t i;
@@ -664,7 +670,7 @@ int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32
 	for (i = 0; i < nr && !err; i++)
 		err = sb_dict_node(dict, node, frames[i], &node);
 	*ret_id = node;
-	/* Deeper ones are looked up node by node. */
+	/* Deeper paths are looked up node by node. */
 	return err || !nr || nr > SB_DICT_DEPTH_MAX
 		       ? err
 		       : sb_ids_add(&dict->paths_ids, node,
@@ -795,7 +801,7 @@ void sb_dict_mark(struct sb_dict *dict)
 	dict->written = all_of(dict);
 }
 
-/* The first number and how many follow. */
+/* Write the first ID, and how many entries follow. */
 static int put_range(struct sb_str *out, uint32_t first, uint32_t end)
 {
 	int err = sb_put_varint(out, first);
@@ -836,7 +842,7 @@ static int encode_tree(const struct sb_dict *dict, struct sb_str *out)
 	}
 	if (!err)
 		err = put_range(out, dict->written.nodes, (uint32_t)dict->nodes.nr);
-	/* Most are children of the one before. */
+	/* Most nodes are children of the one before, which is 0 here. */
 	for (i = dict->written.nodes; i < dict->nodes.nr && !err; i++)
 		err = put_two(out, i - dict->nodes.at[i].parent - 1, dict->nodes.at[i].frame);
 	return err;
@@ -875,7 +881,7 @@ int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out)
 	return err ? err : encode_rows(dict, out);
 }
 
-/* Reading. Entries of a record that is lost have names, so that their weight is not lost. */
+/* Reading. Entries of a damaged record get names, so that their weight is not lost. */
 
 struct range {
 	uint32_t first, nr;
@@ -887,7 +893,7 @@ static struct range get_range(struct sb_cursor *cursor)
 
 	range.first = sb_get_u32(cursor);
 	range.nr = sb_get_u32(cursor);
-	/* Each takes a byte or more. */
+	/* Each entry takes a byte or more. */
 	if (range.nr > (size_t)(cursor->end - cursor->p) || range.first > UINT32_MAX - range.nr)
 		cursor->is_bad = true;
 	if (cursor->is_bad)
@@ -902,7 +908,7 @@ static int lose_strings(struct sb_dict *dict, uint32_t first)
 
 	if (first > SB_DICT_STRINGS_MAX)
 		return -E2BIG;
-	/* Each has its number, or it would be the one before. */
+	/* With its ID, so that they are different strings. */
 	while (dict->strings.strs.nr < first && !err) {
 		snprintf(name, sizeof(name), SB_DICT_LOST " %zu", dict->strings.strs.nr);
 		err = push_string(dict, name, strlen(name));

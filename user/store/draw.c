@@ -11,7 +11,10 @@ struct drawer {
 	uint32_t other; /* the frame, in the atlas */
 };
 
-/* Parents have lower numbers: what a mark sets is still to come. Return: how many there are then. */
+/*
+ * Mark the parents of marked nodes. Parents have lower IDs, so one pass from the end is enough.
+ * Return: how many nodes are marked then.
+ */
 static size_t mark_parents(struct sb_atlas *atlas)
 {
 	const struct sb_dict_node *nodes = atlas->dict.nodes.at;
@@ -21,7 +24,7 @@ static size_t mark_parents(struct sb_atlas *atlas)
 	unsigned int bit;
 
 	for (i = atlas->marks.nr; i-- > 0;) {
-		/* They may be in the same word. */
+		/* A parent may be in the same word. */
 		for (rest = UINT64_MAX; (left = marks[i] & rest); rest = (1ull << bit) - 1) {
 			bit = 63 - (unsigned int)__builtin_clzll(left);
 			parent = nodes[i * SB_ATLAS_MARK_BITS + bit].parent;
@@ -52,7 +55,7 @@ static int need_room(struct sb_drawing *drawing, const struct sb_atlas *atlas, s
 	return err ? err : sb_vec_fit(&drawing->frame, atlas->dict.frames.nr, 0xff);
 }
 
-/* Nodes that have a mark. */
+/* Number the marked nodes. */
 static void number_nodes(struct sb_drawing *drawing, const struct sb_atlas *atlas)
 {
 	size_t i, nr = 0;
@@ -74,7 +77,7 @@ static void number_nodes(struct sb_drawing *drawing, const struct sb_atlas *atla
 	drawing->node.nr = nr;
 }
 
-/* Children of each node, of those that have a weight or are above one that has. */
+/* Link children and siblings, of nodes that have weight or are above one that has. */
 static void link_nodes(struct sb_drawing *drawing)
 {
 	uint32_t *first = drawing->first.at, *next = drawing->next.at;
@@ -89,7 +92,7 @@ static void link_nodes(struct sb_drawing *drawing)
 	}
 }
 
-/* For all that is drawn: what grows bit by bit is moved again and again. */
+/* Reserve memory for everything that is drawn: arrays that grow are copied again and again. */
 static int need_profile(struct drawer *drawer)
 {
 	const struct sb_drawing *drawing = drawer->drawing;
@@ -114,7 +117,7 @@ static int name_frame(struct drawer *drawer, uint32_t id)
 	return sb_profile_push_frame(drawer->profile, &frame, &drawer->drawing->frame.at[id]);
 }
 
-/* All that are drawn, each of which is once in the atlas; in its order, in which their names are in memory, too. */
+/* Name all frames that are drawn, each once, in the order in which their names are in memory. */
 static int name_frames(struct drawer *drawer)
 {
 	struct sb_drawing *drawing = drawer->drawing;
@@ -132,7 +135,7 @@ static int name_frames(struct drawer *drawer)
 	return err;
 }
 
-/* On the path. */
+/* Push "(other)" on the path. */
 static int push_other(struct drawer *drawer)
 {
 	uint32_t *frame = &drawer->drawing->frame.at[drawer->other];
@@ -141,7 +144,7 @@ static int push_other(struct drawer *drawer)
 	return err ? err : sb_vec_push(&drawer->drawing->path, *frame);
 }
 
-/* What is its own of the weight of node @number, whose path is there, and the rest. */
+/* Add the stack of node @number, whose path is current, and the one of its "(other)". */
 static int draw_node(struct drawer *drawer, uint32_t number)
 {
 	struct sb_drawing *drawing = drawer->drawing;
@@ -155,8 +158,10 @@ static int draw_node(struct drawer *drawer, uint32_t number)
 		drawer->drawn->lost_weight += all;
 		return 0;
 	}
-	/* What is recorded as "(other)" is the same stack as what was cut beside it, which is there already; all others
-	 * are new. */
+	/*
+		 * A node that was recorded as "(other)" is the same stack as the "(other)" of its
+		 * parent, which has been added. All other stacks are new.
+		 */
 	if (self && drawer->atlas->dict.nodes.at[node].frame == drawer->other && node)
 		err = sb_profile_add(drawer->profile, drawing->path.at, drawing->path.nr, self);
 	else if (self)
@@ -172,7 +177,7 @@ static int draw_node(struct drawer *drawer, uint32_t number)
 	return err;
 }
 
-/* Each below its parent, so that a path is made once: depth first. */
+/* Depth first, so that a path is built once. */
 static int draw_nodes(struct drawer *drawer)
 {
 	struct sb_drawing *drawing = drawer->drawing;
@@ -214,7 +219,7 @@ int sb_draw(struct sb_drawing *drawing, struct sb_atlas *atlas, size_t nr_nodes_
 	int err;
 
 	*ret_drawn = (struct sb_drawn){};
-	/* There may be no atlas, either. */
+	/* The atlas may not be initialized, either. */
 	if (!cut.nr)
 		return 0;
 	err = sb_dict_frame(&atlas->dict, &other, &drawer.other);

@@ -9,7 +9,7 @@
 #define ID_BITS_MIN  8u
 #define ID_BITS_MAX  31u
 
-/* Of the highest bits of the hash: where it is looked for is told by the lowest. */
+/* From the highest bits of the hash; the lowest bits choose the slot. */
 static uint32_t tag_of(const struct sb_ids *ids, uint64_t hash)
 {
 	return (uint32_t)(hash >> 32) >> ids->id_bits;
@@ -76,7 +76,10 @@ static int resize(struct sb_ids *ids, uint64_t nr_slots, uint32_t id_bits,
 	return 0;
 }
 
-/* For so many, with numbers below @end. No number has all bits, which with those of its hash would be none. */
+/*
+ * Resize for @nr elements with IDs below @end. No ID may have all bits set: with such a hash it
+ * would look like an empty slot.
+ */
 static int fit(struct sb_ids *ids, uint64_t nr, uint32_t end, const struct sb_ids_owner *owner)
 {
 	uint64_t nr_slots = ids->slots ? nr_slots_of(ids) : NR_SLOTS_MIN;

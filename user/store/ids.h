@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sb_index in half of its memory: 4 bytes a slot, the number of an element and, in the bits that it leaves, a part of
- * its hash. So elements that are not the ones sought come up more often, one in 2,000 of a million that are numbered
- * below two million, and when the table grows it asks for the hashes again. Not thread-safe.
+ * A hash table of IDs that takes 4 bytes a slot, half of sb_index: the ID of an element, and as
+ * much of its hash as the remaining bits hold. In exchange, look-ups find wrong candidates more
+ * often (one in 2,000 with a million elements), and the table asks its owner for the hashes again
+ * when it grows. Not thread-safe.
  */
 #ifndef SB_STORE_IDS_H
 #define SB_STORE_IDS_H
@@ -13,30 +14,33 @@
 #define SB_IDS_NONE UINT32_MAX
 
 struct sb_ids {
-	uint32_t *slots; /* linear probing, a power of two, at most 7/8 full */
+	uint32_t *slots; /* linear probing; a power of two, at most 7/8 full */
 	uint32_t nr, mask;
-	uint32_t id_bits; /* of a slot, the lowest */
+	uint32_t id_bits; /* lowest bits of a slot, which hold the ID */
 };
 
 struct sb_ids_iter {
 	uint32_t at, tag, id;
 };
 
-/* Elements whose hash may be @hash, one after the other; id is SB_IDS_NONE at the end. */
+/*
+ * Iterate over candidates: elements whose hash may be @hash. The caller compares them. At the end
+ * iter.id is SB_IDS_NONE.
+ */
 struct sb_ids_iter sb_ids_first(const struct sb_ids *ids, uint64_t hash);
 struct sb_ids_iter sb_ids_next(const struct sb_ids *ids, struct sb_ids_iter iter);
 
-/* Whoever knows the hash of an element. */
+/* Computes the hash of an element that was added. */
 struct sb_ids_owner {
 	uint64_t (*hash_of)(const void *arg, uint32_t id);
 	const void *arg;
 };
-/* Remember element @id, less than INT32_MAX. Return: 0 or -ENOMEM. */
+/* Add element @id, less than INT32_MAX, without looking for a duplicate. Return: 0 or -ENOMEM. */
 int sb_ids_add(struct sb_ids *ids, uint32_t id, const struct sb_ids_owner *owner);
-/* Have room for @nr elements, numbered below @nr, at once. Return: as above. */
+/* Make room for @nr elements with IDs below @nr. Return: 0 or -ENOMEM. */
 int sb_ids_reserve(struct sb_ids *ids, uint32_t nr, const struct sb_ids_owner *owner);
 void sb_ids_release(struct sb_ids *ids);
-/* Return: what it takes. */
+/* Return: the memory it takes, in bytes. */
 size_t sb_ids_bytes(const struct sb_ids *ids);
 
 #endif

@@ -21,7 +21,7 @@ int64_t sb_level_begin(size_t level, int64_t time_s)
 	return time_s - rest - (rest < 0 ? seconds : 0);
 }
 
-/* Years of four digits: others are no times that were measured. */
+/* Clamp to years of four digits: no other times are valid. */
 static struct tm split(int64_t time_s)
 {
 	time_t time = time_s < 0 ? 0 : time_s >= SB_LEVEL_TIME_MAX ? SB_LEVEL_TIME_MAX - 1 : time_s;

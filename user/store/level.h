@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How long a block of each level is, and how much time is in one file of it. All times are UTC. */
+/*
+ * Levels of a store: blocks of 10 s, and aggregates of 10 min, 1 h and 1 d. This table says how
+ * long a block of each level is, and how much time a file covers. All times are seconds since the
+ * epoch, in UTC.
+ */
 #ifndef SB_STORE_LEVEL_H
 #define SB_STORE_LEVEL_H
 
@@ -7,26 +11,26 @@
 #include <stdint.h>
 
 #define SB_STORE_LEVELS	  4
-/* Of the finest blocks. */
+/* Length of blocks of the finest level. */
 #define SB_STORE_BLOCK_S  10
-/* The end of the last file's time, year 9999: what is later was not measured. */
+/* End of the last file's time: the year 9999. Later times are not valid. */
 #define SB_LEVEL_TIME_MAX 253402300800
-/* Longest name of a file: "10min/20261121.sb". */
+/* Buffer for the name of a file: "10min/20261121.sb". */
 #define SB_LEVEL_NAME_MAX 32
 
 struct sb_level {
-	const char *name; /* of its directory, and in options */
-	uint32_t seconds;
+	const char *name;				  /* of its directory, and in options */
+	uint32_t seconds;				  /* length of a block */
 	enum sb_span { SB_SPAN_DAY, SB_SPAN_MONTH } span; /* of a file */
-	uint64_t keep_s;				  /* default; 0: for ever */
+	uint64_t keep_s;				  /* default retention; 0: for ever */
 };
 extern const struct sb_level sb_levels[SB_STORE_LEVELS];
 
-/* Return: where the block of @level that has @time_s begins. */
+/* Return: the begin of the block of @level that contains @time_s. */
 int64_t sb_level_begin(size_t level, int64_t time_s);
-/* The file that has @time_s, from the store's directory. */
+/* The path of the file that contains @time_s, relative to the store's directory. */
 void sb_level_file(size_t level, int64_t time_s, char name[SB_LEVEL_NAME_MAX]);
-/* Where the file begins that has @time_s, and where the next one does. */
+/* Return: the begin and the end of the file that contains @time_s. */
 int64_t sb_level_file_begin(size_t level, int64_t time_s);
 int64_t sb_level_file_end(size_t level, int64_t time_s);
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What the blocks of a range add up to, as stacks. */
+/*
+ * Queries: add the blocks of a time range to a profile, as stacks. Two ways: fold_rows() adds each
+ * row with its whole stack. With nr_nodes_max, gather_tree() takes only the heaviest nodes of each
+ * file into the atlas, and draw_tree() makes stacks of the heaviest of these, so that most frames
+ * are never named.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +17,17 @@ struct folding {
 	const struct sb_store_query *query;
 	struct sb_store_answer *answer;
 	struct sb_profile *profile;
-	/* Of a file. */
-	struct sb_part *part;
+	/* Of the current file. */
+	struct sb_kept_file *kept;
 	const struct sb_dict *dict;
 	struct sb_wanted wanted;
-	uint32_t *frame;	/* of the profile, by those of the dictionary */
+	uint32_t *frame;	/* of the profile, by frame of the dictionary */
 	SB_VEC(uint32_t) stack; /* root first */
+	size_t nr_roots;	/* how many of them are values of tags */
+	uint32_t tags;
 };
 
-/* That of the profile which is @id of the dictionary. */
+/* The frame of the profile that corresponds to frame @id of the dictionary. */
 static int frame_of(struct folding *folding, uint32_t id, uint32_t *ret_frame)
 {
 	struct sb_frame frame = sb_dict_frame_at(folding->dict, id);
@@ -31,30 +38,30 @@ static int frame_of(struct folding *folding, uint32_t id, uint32_t *ret_frame)
 	return err;
 }
 
-/* The values of the tags of query->by. */
+/* Push the values of the tags in query->by. */
 static int push_roots(struct folding *folding, uint32_t tags_id)
 {
-	struct sb_frame frame = { .kind = SB_FRAME_ROOT };
 	struct sb_tag tags[SB_DICT_TAGS_MAX];
 	size_t nr = sb_dict_tags_at(folding->dict, tags_id, tags);
 	const char *by = folding->query->by;
 	char key[SB_TAG_KEY_BYTES];
+	struct sb_attr attr = { .kind = SB_ATTR_TAG, .key = key };
 	uint32_t id;
 	int err = 0;
 
 	while (by && !err) {
 		by = sb_tag_list_next(by, key);
-		frame.name = sb_tag_value(tags, nr, key);
-		if (!frame.name[0])
-			frame.name = "(none)";
-		err = sb_profile_frame(folding->profile, &frame, &id);
+		attr.text = sb_tag_value(tags, nr, key);
+		if (!attr.text[0])
+			attr.text = "(none)";
+		err = sb_profile_attr(folding->profile, &attr, &id);
 		if (!err)
 			err = sb_vec_push(&folding->stack, id);
 	}
 	return err;
 }
 
-/* Frames from the root to @node, behind those that are there. Return: 0, -EBADMSG, -ENOMEM, -E2BIG. */
+/* Push the frames from the root to @node. Return: 0, -EBADMSG, -ENOMEM, -E2BIG. */
 static int push_path(struct folding *folding, uint32_t node)
 {
 	const struct sb_dict_node *nodes = folding->dict->nodes.at;
@@ -80,10 +87,10 @@ static int push_path(struct folding *folding, uint32_t node)
 	return err;
 }
 
-/* What is in the profile. */
+/* Count weight that is in the profile. */
 static void add_weight(struct folding *folding, size_t row, uint64_t weight)
 {
-	const uint16_t marks = folding->part->marks.of_row.at[row];
+	const uint16_t marks = folding->kept->marks.of_row.at[row];
 
 	folding->answer->weight += weight;
 	folding->answer->trunc_weight += marks & SB_MARKS_CUT ? weight : 0;
@@ -94,9 +101,14 @@ static int fold_row(struct folding *folding, const struct sb_dict_row *row, uint
 {
 	int err = 0;
 
-	folding->stack.nr = 0;
-	if (folding->query->by)
+	/* Rows of the same tags follow each other. */
+	if (row->tags != folding->tags) {
+		folding->stack.nr = 0;
 		err = push_roots(folding, row->tags);
+		folding->nr_roots = folding->stack.nr;
+		folding->tags = err ? SB_DICT_NONE : row->tags;
+	}
+	folding->stack.nr = folding->nr_roots;
 	if (!err)
 		err = push_path(folding, row->node);
 	return err ? err
@@ -109,8 +121,10 @@ static int fold_rows(struct folding *folding)
 	size_t i;
 	int err = 0;
 
+	folding->tags = SB_DICT_NONE;
+	folding->nr_roots = 0;
 	for (i = 0; i < dict->rows.nr && !err; i++) {
-		uint64_t weight = folding->part->resum.result->weight[i];
+		uint64_t weight = folding->kept->resum.result->weight[i];
 
 		if (!weight)
 			continue;
@@ -128,7 +142,7 @@ static int fold_rows(struct folding *folding)
 	return err;
 }
 
-/* Trees that are cut before anything is named. */
+/* Trees that are pruned before any frame is named. */
 
 static int need_weights(struct sb_store *store, size_t nr)
 {
@@ -137,19 +151,19 @@ static int need_weights(struct sb_store *store, size_t nr)
 	return err ? err : sb_vec_reserve(&store->total, nr);
 }
 
-/* @self by joint. */
+/* Sum the weights of the rows in @self, by branch point. */
 static void weigh_rows(struct folding *folding, uint64_t *self)
 {
-	const struct sb_part *part = folding->part;
+	const struct sb_kept_file *kept = folding->kept;
 	const struct sb_dict_row *rows = folding->dict->rows.at;
-	const uint32_t *joint_of = part->joints.of_row.at;
+	const uint32_t *joint_of = kept->branches.of_row.at;
 	struct sb_store_answer *answer = folding->answer;
 	bool are_all = !folding->query->rules || !folding->query->rules->rules.nr;
 	size_t i;
 
-	memset(self, 0, part->joints.node.nr * sizeof(*self));
+	memset(self, 0, kept->branches.node.nr * sizeof(*self));
 	for (i = 0; i < folding->dict->rows.nr; i++) {
-		uint64_t weight = part->resum.result->weight[i];
+		uint64_t weight = kept->resum.result->weight[i];
 
 		if (!weight)
 			continue;
@@ -161,36 +175,38 @@ static void weigh_rows(struct folding *folding, uint64_t *self)
 	}
 }
 
-/* What is heavy enough in one file goes to the atlas, and of all that was there what is heavy enough is drawn:
- * twice as much of each, since there it may be more than here. */
+/*
+ * Take the nodes that are heavy in this file into the atlas: twice as many as are drawn in the end,
+ * because a node can be heavier in the other files than in this one.
+ */
 static int gather_tree(struct folding *folding, struct sb_store *store)
 {
-	struct sb_part *part = folding->part;
-	const struct sb_joints *joints = &part->joints;
+	struct sb_kept_file *kept = folding->kept;
+	const struct sb_branches *branches = &kept->branches;
 	struct sb_cut cut = {};
 	uint64_t rest;
 	uint32_t node;
 	size_t i;
-	int err = sb_joints_fit(&part->joints, folding->dict);
+	int err = sb_branches_fit(&kept->branches, folding->dict);
 
 	if (!err)
-		err = need_weights(store, joints->node.nr);
+		err = need_weights(store, branches->node.nr);
 	if (!err)
-		err = sb_atlas_fit(&store->atlas, &part->map, folding->dict);
+		err = sb_atlas_fit(&store->atlas, &kept->map, folding->dict);
 	if (err)
 		return err;
 	weigh_rows(folding, store->self.at);
-	memcpy(store->total.at, store->self.at, joints->node.nr * sizeof(store->self.at[0]));
-	cut.nr = joints->node.nr;
-	cut.parent = joints->parent.at;
-	cut.nr_nodes = joints->nr_nodes.at;
+	memcpy(store->total.at, store->self.at, branches->node.nr * sizeof(store->self.at[0]));
+	cut.nr = branches->node.nr;
+	cut.parent = branches->parent.at;
+	cut.nr_nodes = branches->nr_nodes.at;
 	cut.total = store->total.at;
 	sb_cut(&cut, 2 * (size_t)folding->query->nr_nodes_max);
 	for (i = 0; i < cut.nr && !err; i++) {
 		rest = cut.total[i];
 		if (!rest)
 			continue;
-		err = sb_atlas_node(&store->atlas, &part->map, folding->dict, joints->node.at[i],
+		err = sb_atlas_node(&store->atlas, &kept->map, folding->dict, branches->node.at[i],
 				    &node);
 		if (err == -EBADMSG) {
 			folding->answer->lost_weight += rest;
@@ -217,7 +233,7 @@ static int draw_tree(struct folding *folding, struct sb_store *store)
 	return err;
 }
 
-/* All of it. */
+/* All files. */
 
 static int need_frames(struct folding *folding)
 {
@@ -240,7 +256,7 @@ static int fold_part(struct folding *folding, struct sb_store *store)
 	int err = sb_wanted_init(&folding->wanted, folding->dict, folding->query->rules);
 
 	if (!err)
-		err = sb_marks_fit(&folding->part->marks, folding->dict);
+		err = sb_missing_fit(&folding->kept->marks, folding->dict);
 	if (!err && is_tree(folding->query)) {
 		err = gather_tree(folding, store);
 	} else if (!err) {
@@ -265,17 +281,17 @@ static int fold_all(struct sb_search *search, const struct sb_store_query *query
 	size_t i, k;
 	int err = 0;
 
-	for (i = 0; i < search->parts.nr && !err; i++) {
-		struct sb_part *part = search->parts.at[i];
-		const struct sb_segment_sums *sums = part->is_there ? part->resum.result : NULL;
+	for (i = 0; i < search->kept_files.nr && !err; i++) {
+		struct sb_kept_file *kept = search->kept_files.at[i];
+		const struct sb_segment_sums *sums = kept->is_there ? kept->resum.result : NULL;
 
 		if (!sums)
 			continue;
 		search->answer->lost_weight += sums->lost_weight;
 		for (k = 0; k < SB_BLOCK_FIGURE_MAX; k++)
 			search->answer->figure[k] += sums->figure[k];
-		folding.part = part;
-		folding.dict = &part->segment.dict;
+		folding.kept = kept;
+		folding.dict = &kept->segment.dict;
 		err = fold_part(&folding, search->store);
 	}
 	if (!err && is_tree(query))

@@ -13,11 +13,11 @@
 #define UNIT_AT	   44u
 #define LENGTH_AT  56u
 #define CRC_AT	   60u
-/* Of the timer that ends blocks. */
+/* Jitter of the timer that ends blocks. */
 #define SLACK_MS   500
 #define PERIOD_MS  (SB_STORE_BLOCK_S * 1000ll)
 #define MAGIC	   0x31526273u /* "sbR1" */
-/* Beyond it, a block becomes 6 % smaller, and takes ten times as long. */
+/* Higher levels make a block 6 % smaller, in ten times the time. */
 #define ZSTD_LEVEL 1
 
 static uint32_t crc_of(const void *data, size_t len)

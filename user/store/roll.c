@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Sums of periods that are over: each level from the one below it. */
+/*
+ * Downsampling: when a period of a level is over, its aggregate is made of the blocks of the level
+ * below. rolled_s says up to when this was done, and is found again after opening
+ * (sb_store_find_rolled()). The clock may have been wrong: then there are blocks, and aggregates,
+ * of times to come.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +14,12 @@
 #include "base/cleanup.h"
 #include "store/store_priv.h"
 
-/* From one dictionary into another. */
+/* Moves rows from one dictionary to another. */
 struct transfer {
 	const struct sb_dict *from;
 	struct sb_dict *to;
 	bool keeps_wide;
-	uint32_t *frame, *node, *tags; /* of @to, by those of @from; SB_DICT_NONE: not yet */
+	uint32_t *frame, *node, *tags; /* IDs of @to, by ID of @from; SB_DICT_NONE: not yet */
 	SB_VEC(uint32_t) path;	       /* scratch */
 	struct sb_sums sums;
 };
@@ -59,7 +64,7 @@ static int transfer_frame(struct transfer *transfer, uint32_t id, uint32_t *ret_
 	return err;
 }
 
-/* From the nearest one that is there already. */
+/* Starts at the nearest node that was transferred already. */
 static int transfer_node(struct transfer *transfer, uint32_t id, uint32_t *ret_id)
 {
 	const struct sb_dict *from = transfer->from;
@@ -135,7 +140,7 @@ int sb_store_transfer(struct sb_store *store, size_t level, const struct sb_segm
 
 /* Periods. */
 
-/* Blocks of the level below, by number. */
+/* Blocks of the level below, by index. */
 struct period {
 	size_t begin, first, end;
 	bool *is_done;
@@ -159,14 +164,14 @@ int sb_store_is_summed(struct sb_store *store, size_t level, int64_t begin_s,
 	return 0;
 }
 
-/* Blocks of one kind: @first has it. Those that are summed are marked in @is_done. */
+/* Aggregate the blocks that have the kind of the block @first, and mark them in @is_done. */
 static int sum_kind(struct sb_store *store, size_t level, int64_t begin_s, struct sb_segment *below,
 		    const struct period *period)
 {
 	const struct sb_store_kind kind = below->blocks.at[period->first].kind;
 	struct sb_sums sums = {};
 	size_t i, nr = 0;
-	/* The last writer may have come to some kinds of a period only. */
+	/* The last writer may have made the aggregates of some kinds of a period only. */
 	int err = sb_store_is_summed(store, level, begin_s, &kind);
 	bool is_old = err > 0;
 
@@ -213,7 +218,7 @@ static int sum_period(struct sb_store *store, size_t level, int64_t begin_s,
 	return err;
 }
 
-/* What is open for writing is known already. Return: 0, -ENOENT, others of I/O. */
+/* A file that is open for writing need not be read. Return: 0, -ENOENT, others of I/O. */
 static int read_below(struct sb_store *store, size_t level, const char *name,
 		      struct sb_segment *scratch, struct sb_segment **ret_below)
 {
@@ -232,8 +237,11 @@ struct rolling {
 	int64_t end_s;
 };
 
-/* Periods in which there are blocks, of a file of the level below, up to rolling->end_s: a file may have one at each
- * end of its time, and the next file may be millennia away. */
+/*
+ * Aggregate the periods that have blocks in a file of the level below, up to rolling->end_s. Hops
+ * from block to block: a file can have one at each end of its time, and the next file can be
+ * millennia away.
+ */
 static int roll_periods(struct rolling *rolling, struct sb_segment *below, int64_t file_end_s)
 {
 	int64_t *rolled_s = &rolling->store->rolled_s[rolling->level], begin_s;
@@ -276,7 +284,7 @@ static int roll_file(void *arg, const char *name, int64_t begin_s)
 	return err;
 }
 
-/* The clock was wrong: of times that are not yet, sums are made when they are over. */
+/* The clock was ahead: aggregates of future periods are made again when these are over. */
 static void set_back(struct sb_store *store, size_t level, int64_t end_s)
 {
 	int64_t now_s = sb_level_begin(level, time(NULL));
@@ -314,7 +322,7 @@ int sb_store_roll(struct sb_store *store, int64_t now_s)
 			continue;
 		*rolled_s = rolling.end_s;
 		has_rolled = true;
-		/* What was added to is read for the next level: by number. */
+		/* The next level reads what was added to by ID only. */
 		if (store->out[rolling.level].is_open)
 			sb_dict_rest(&store->out[rolling.level].segment.dict);
 	}
@@ -325,7 +333,10 @@ int sb_store_roll(struct sb_store *store, int64_t now_s)
 
 /* After opening. */
 
-/* The last block that does not begin after @now_s, or the first one after it, and where the last one ends. */
+/*
+ * The last block that does not begin after @now_s, or the first one after it; and the end of the
+ * last one.
+ */
 struct edge {
 	struct sb_store *store;
 	int64_t now_s;
@@ -354,8 +365,8 @@ static int note_edge(struct edge *edge, const char *name)
 
 struct last_files {
 	int64_t now_s, first_begin_s;
-	char before[SB_LEVEL_NAME_MAX]; /* the one before the next */
-	char past[SB_LEVEL_NAME_MAX];	/* that does not begin after now */
+	char before[SB_LEVEL_NAME_MAX]; /* the one before `past` */
+	char past[SB_LEVEL_NAME_MAX];	/* the last one that does not begin after now */
 	char last[SB_LEVEL_NAME_MAX];
 };
 
@@ -373,7 +384,7 @@ static int note_last(void *arg, const char *name, int64_t begin_s)
 	return 0;
 }
 
-/* Set *time_s to when the block begins that was written last, if that is earlier. */
+/* Lower *time_s to the begin of the block that was written last to a file. */
 static int note_written(struct sb_store *store, const char *name, int64_t *time_s)
 {
 	struct sb_segment segment;
@@ -392,8 +403,11 @@ static int note_written(struct sb_store *store, const char *name, int64_t *time_
 	return 0;
 }
 
-/* What the last writer had come to when it ended. If its clock had been ahead before, there are later blocks, and
- * sums of them; perhaps in the next day's file, so both are looked at. */
+/*
+ * Find the time at which the last writer was when it ended. If its clock had been ahead before,
+ * there are later blocks, and aggregates of them, perhaps in the next day's file; so two files are
+ * looked at.
+ */
 static int find_written(struct sb_store *store, int64_t now_s, int64_t *ret_time_s)
 {
 	struct last_files files = { .now_s = now_s };
@@ -405,7 +419,10 @@ static int find_written(struct sb_store *store, int64_t now_s, int64_t *ret_time
 	return err ? err : note_written(store, files.past, ret_time_s);
 }
 
-/* A clock that was wrong once has made sums of times to come: where sums are missing from is before them. */
+/*
+ * Find from when on aggregates are missing. A clock that was ahead has made aggregates of future
+ * periods.
+ */
 static int find_rolled(struct sb_store *store, size_t level, int64_t now_s)
 {
 	struct edge edge = { .store = store, .now_s = now_s }, end = edge;
@@ -417,12 +434,12 @@ static int find_rolled(struct sb_store *store, size_t level, int64_t now_s)
 	if (!err && !sb_streq(files.past, files.last))
 		err = note_edge(&end, files.last);
 	store->summed_s[level] = edge.end_s > end.end_s ? edge.end_s : end.end_s;
-	/* The last period again: not all of its kinds may have been come to. */
+	/* Begin with the last period again: some of its kinds may have no aggregate yet. */
 	if (edge.begin_s)
 		store->rolled_s[level] = sb_level_begin(level, edge.begin_s);
 	if (err || edge.begin_s)
 		return err;
-	/* None yet: from the beginning of what there is below. */
+	/* There are no aggregates yet: begin with the oldest block of the level below. */
 	err = sb_store_each_file(store, level - 1, note_last, &below);
 	if (!err && below.last[0])
 		store->rolled_s[level] = sb_level_begin(level, below.first_begin_s);

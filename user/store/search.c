@@ -9,43 +9,43 @@
 
 #include "base/cleanup.h"
 
-/* Files of one search; a store whose sums are there needs a dozen. */
+/* Files of one search. A store that has its aggregates needs a dozen. */
 #define PARTS_MAX 4096u
 
 /* Files. */
 
-static void free_part(struct sb_part *part)
+static void free_kept_file(struct sb_kept_file *kept)
 {
-	if (part->is_there)
-		sb_segment_release(&part->segment);
-	sb_resum_release(&part->resum);
-	sb_atlas_map_release(&part->map);
-	sb_joints_release(&part->joints);
-	sb_marks_release(&part->marks);
-	free(part);
+	if (kept->is_there)
+		sb_segment_release(&kept->segment);
+	sb_resum_release(&kept->resum);
+	sb_atlas_map_release(&kept->map);
+	sb_branches_release(&kept->branches);
+	sb_missing_release(&kept->marks);
+	free(kept);
 }
 
-static size_t bytes_of(const struct sb_part *part)
+static size_t bytes_of(const struct sb_kept_file *kept)
 {
-	if (!part->is_there)
+	if (!kept->is_there)
 		return 0;
-	return sb_dict_bytes(&part->segment.dict) + sb_resum_bytes(&part->resum) +
-	       (part->map.frame.nr + part->map.node.nr) * sizeof(uint32_t) +
-	       sb_joints_bytes(&part->joints) + part->marks.of_row.nr * sizeof(uint16_t) +
-	       part->segment.blocks.nr * sizeof(struct sb_record) + part->segment.window.cap +
-	       part->segment.raw.cap;
+	return sb_dict_bytes(&kept->segment.dict) + sb_resum_bytes(&kept->resum) +
+	       (kept->map.frame.nr + kept->map.node.nr) * sizeof(uint32_t) +
+	       sb_branches_bytes(&kept->branches) + kept->marks.of_row.nr * sizeof(uint16_t) +
+	       kept->segment.blocks.nr * sizeof(struct sb_record) + kept->segment.window.cap +
+	       kept->segment.raw.cap;
 }
 
 void sb_store_forget_atlas(struct sb_store *store)
 {
 	size_t i;
 
-	for (i = 0; i < store->parts.nr; i++)
-		sb_atlas_map_release(&store->parts.at[i]->map);
+	for (i = 0; i < store->kept_files.nr; i++)
+		sb_atlas_map_release(&store->kept_files.at[i]->map);
 	sb_atlas_release(&store->atlas);
 }
 
-/* Each time of one question, which is of several files. */
+/* Evict the sums of the oldest query, in all files, until the rest fits. */
 static void evict_sums(struct sb_store *store)
 {
 	size_t i, nr_bytes;
@@ -54,36 +54,36 @@ static void evict_sums(struct sb_store *store)
 	for (;;) {
 		nr_bytes = 0;
 		oldest = UINT64_MAX;
-		for (i = 0; i < store->parts.nr; i++) {
-			nr_bytes += sb_resum_bytes(&store->parts.at[i]->resum);
-			at = sb_resum_oldest(&store->parts.at[i]->resum);
+		for (i = 0; i < store->kept_files.nr; i++) {
+			nr_bytes += sb_resum_bytes(&store->kept_files.at[i]->resum);
+			at = sb_resum_oldest(&store->kept_files.at[i]->resum);
 			oldest = at < oldest ? at : oldest;
 		}
 		if (nr_bytes <= SB_STORE_SUMS_BYTES || oldest == UINT64_MAX)
 			return;
-		for (i = 0; i < store->parts.nr; i++)
-			sb_resum_drop(&store->parts.at[i]->resum, oldest);
+		for (i = 0; i < store->kept_files.nr; i++)
+			sb_resum_drop(&store->kept_files.at[i]->resum, oldest);
 	}
 }
 
-/* What was not used for longest goes first. */
+/* Evict the least recently used files. */
 static void evict(struct sb_store *store)
 {
 	size_t i, oldest, nr_bytes = sb_unpacked_bytes(&store->unpacked);
 
 	evict_sums(store);
-	for (i = 0; i < store->parts.nr; i++)
-		nr_bytes += bytes_of(store->parts.at[i]);
-	while (store->parts.nr &&
-	       (nr_bytes > SB_STORE_CACHE_BYTES || store->parts.nr > SB_STORE_CACHE_FILES)) {
-		for (oldest = 0, i = 1; i < store->parts.nr; i++)
-			if (store->parts.at[i]->used < store->parts.at[oldest]->used)
+	for (i = 0; i < store->kept_files.nr; i++)
+		nr_bytes += bytes_of(store->kept_files.at[i]);
+	while (store->kept_files.nr &&
+	       (nr_bytes > SB_STORE_CACHE_BYTES || store->kept_files.nr > SB_STORE_CACHE_FILES)) {
+		for (oldest = 0, i = 1; i < store->kept_files.nr; i++)
+			if (store->kept_files.at[i]->used < store->kept_files.at[oldest]->used)
 				oldest = i;
-		nr_bytes -= bytes_of(store->parts.at[oldest]);
-		free_part(store->parts.at[oldest]);
-		store->parts.at[oldest] = store->parts.at[--store->parts.nr];
+		nr_bytes -= bytes_of(store->kept_files.at[oldest]);
+		free_kept_file(store->kept_files.at[oldest]);
+		store->kept_files.at[oldest] = store->kept_files.at[--store->kept_files.nr];
 	}
-	/* It does not forget what was in files that are gone. */
+	/* It also has what was in files that were evicted. */
 	if (sb_atlas_bytes(&store->atlas) > SB_ATLAS_BYTES_MAX)
 		sb_store_forget_atlas(store);
 }
@@ -92,9 +92,9 @@ void sb_store_forget_parts(struct sb_store *store)
 {
 	size_t i;
 
-	for (i = 0; i < store->parts.nr; i++)
-		free_part(store->parts.at[i]);
-	sb_vec_release(&store->parts);
+	for (i = 0; i < store->kept_files.nr; i++)
+		free_kept_file(store->kept_files.at[i]);
+	sb_vec_release(&store->kept_files);
 	sb_atlas_release(&store->atlas);
 	sb_vec_release(&store->self);
 	sb_vec_release(&store->total);
@@ -102,41 +102,41 @@ void sb_store_forget_parts(struct sb_store *store)
 	sb_unpacked_release(&store->unpacked);
 }
 
-static int read_part(struct sb_store *store, struct sb_part *part)
+static int read_kept_file(struct sb_store *store, struct sb_kept_file *kept)
 {
 	struct stat st;
-	int err = sb_segment_read(&part->segment, store->dir_fd, part->name);
+	int err = sb_segment_read(&kept->segment, store->dir_fd, kept->name);
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	part->is_there = true;
-	part->segment.unpacked = &store->unpacked;
-	if (fstat(part->segment.fd, &st))
+	kept->is_there = true;
+	kept->segment.unpacked = &store->unpacked;
+	if (fstat(kept->segment.fd, &st))
 		return -errno;
-	part->dev = st.st_dev;
-	part->ino = st.st_ino;
+	kept->dev = st.st_dev;
+	kept->ino = st.st_ino;
 	return 0;
 }
 
-/* What was read is still a beginning of the file of that name; or it is read again. */
-static int refresh_part(struct sb_store *store, struct sb_part *part)
+/* Read what was appended; or read the file again if it is another one, or became shorter. */
+static int refresh_kept_file(struct sb_store *store, struct sb_kept_file *kept)
 {
 	struct stat st;
 	int err = -ESTALE;
 
-	if (part->is_there && !fstatat(store->dir_fd, part->name, &st, AT_SYMLINK_NOFOLLOW) &&
-	    st.st_dev == part->dev && st.st_ino == part->ino)
-		err = sb_segment_refresh(&part->segment);
+	if (kept->is_there && !fstatat(store->dir_fd, kept->name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    st.st_dev == kept->dev && st.st_ino == kept->ino)
+		err = sb_segment_refresh(&kept->segment);
 	if (!err)
 		return 0;
-	if (part->is_there)
-		sb_segment_release(&part->segment);
-	part->is_there = false;
-	sb_atlas_map_release(&part->map);
-	sb_joints_release(&part->joints);
-	sb_marks_release(&part->marks);
-	sb_resum_forget(&part->resum);
-	return read_part(store, part);
+	if (kept->is_there)
+		sb_segment_release(&kept->segment);
+	kept->is_there = false;
+	sb_atlas_map_release(&kept->map);
+	sb_branches_release(&kept->branches);
+	sb_missing_release(&kept->marks);
+	sb_resum_forget(&kept->resum);
+	return read_kept_file(store, kept);
 }
 
 uint64_t sb_store_skipped_bytes(const struct sb_store *store, const struct sb_segment *segment)
@@ -148,63 +148,63 @@ uint64_t sb_store_skipped_bytes(const struct sb_store *store, const struct sb_se
 	return nr;
 }
 
-/* As it is now. */
-static int use_part(struct sb_search *search, struct sb_part *part)
+/* Bring a file up to date, and count its damage in the answer. */
+static int use_kept_file(struct sb_search *search, struct sb_kept_file *kept)
 {
-	int err = refresh_part(search->store, part);
+	int err = refresh_kept_file(search->store, kept);
 
-	part->used = search->store->nr_queries;
-	if (err || !part->is_there)
+	kept->used = search->store->nr_queries;
+	if (err || !kept->is_there)
 		return err;
-	search->answer->nr_damaged += part->segment.nr_damaged;
-	search->answer->nr_skipped_bytes += sb_store_skipped_bytes(search->store, &part->segment);
+	search->answer->nr_damaged += kept->segment.nr_damaged;
+	search->answer->nr_skipped_bytes += sb_store_skipped_bytes(search->store, &kept->segment);
 	return 0;
 }
 
-static int new_part(struct sb_store *store, const char *name, struct sb_part **ret_part)
+static int new_kept_file(struct sb_store *store, const char *name, struct sb_kept_file **ret_kept)
 {
-	struct sb_part *part = calloc(1, sizeof(*part));
-	int err = part ? sb_vec_push(&store->parts, part) : -ENOMEM;
+	struct sb_kept_file *kept = calloc(1, sizeof(*kept));
+	int err = kept ? sb_vec_push(&store->kept_files, kept) : -ENOMEM;
 
 	if (err) {
-		free(part);
+		free(kept);
 		return err;
 	}
-	memcpy(part->name, name, sizeof(part->name));
-	*ret_part = part;
+	memcpy(kept->name, name, sizeof(kept->name));
+	*ret_kept = kept;
 	return 0;
 }
 
-int sb_search_part(struct sb_search *search, size_t level, int64_t time_s,
-		   struct sb_part **ret_part)
+int sb_search_kept_file(struct sb_search *search, size_t level, int64_t time_s,
+			struct sb_kept_file **ret_kept)
 {
 	struct sb_store *store = search->store;
-	struct sb_part *part = search->last[level];
+	struct sb_kept_file *kept = search->last[level];
 	char name[SB_LEVEL_NAME_MAX] = "";
 	size_t i;
 	int err = 0;
 
 	sb_level_file(level, time_s, name);
-	*ret_part = part;
-	if (part && sb_streq(part->name, name))
+	*ret_kept = kept;
+	if (kept && sb_streq(kept->name, name))
 		return 0;
-	for (i = 0, part = NULL; i < store->parts.nr && !part; i++)
-		if (sb_streq(store->parts.at[i]->name, name))
-			part = store->parts.at[i];
-	if (!part)
-		err = new_part(store, name, &part);
+	for (i = 0, kept = NULL; i < store->kept_files.nr && !kept; i++)
+		if (sb_streq(store->kept_files.at[i]->name, name))
+			kept = store->kept_files.at[i];
+	if (!kept)
+		err = new_kept_file(store, name, &kept);
 	if (err)
 		return err;
-	search->last[level] = *ret_part = part;
-	if (part->used == store->nr_queries)
+	search->last[level] = *ret_kept = kept;
+	if (kept->used == store->nr_queries)
 		return 0;
-	err = search->parts.nr < PARTS_MAX ? sb_vec_push(&search->parts, part) : -E2BIG;
-	return err ? err : use_part(search, part);
+	err = search->kept_files.nr < PARTS_MAX ? sb_vec_push(&search->kept_files, kept) : -E2BIG;
+	return err ? err : use_kept_file(search, kept);
 }
 
 /* Blocks. */
 
-/* Return: whether its weights can be added to those before. */
+/* Return: whether the block has the unit of those before; others are counted and left out. */
 static bool is_of_unit(struct sb_search *search, const struct sb_record *block)
 {
 	struct sb_store_kind *kind = &search->answer->kind;
@@ -217,12 +217,16 @@ static bool is_of_unit(struct sb_search *search, const struct sb_record *block)
 	return false;
 }
 
-/* All blocks of a part that begin in [from, to). Return: how many are whole, or a negative errno. */
-static int add_blocks(struct sb_search *search, struct sb_part *part, int64_t from_s, int64_t to_s)
+/*
+ * Visit all blocks of a file that begin in [from, to). Return: how many are valid, or a negative
+ * errno.
+ */
+static int add_blocks(struct sb_search *search, struct sb_kept_file *kept, int64_t from_s,
+		      int64_t to_s)
 {
 	struct sb_store_answer *answer = search->answer;
-	const struct sb_segment *segment = &part->segment;
-	size_t i, end = part->is_there ? sb_segment_find(segment, to_s) : 0;
+	const struct sb_segment *segment = &kept->segment;
+	size_t i, end = kept->is_there ? sb_segment_find(segment, to_s) : 0;
 	int nr = 0, err;
 
 	for (i = end ? sb_segment_find(segment, from_s) : 0; i < end; i++) {
@@ -230,8 +234,8 @@ static int add_blocks(struct sb_search *search, struct sb_part *part, int64_t fr
 
 		if (!sb_streq(block->kind.name, search->kind) || !is_of_unit(search, block))
 			continue;
-		/* Files may say anything. */
-		err = sb_record_is_of_level(block) ? search->visit(search, part, block) : -EBADMSG;
+		/* Files may be hostile. */
+		err = sb_record_is_of_level(block) ? search->visit(search, kept, block) : -EBADMSG;
 		answer->nr_damaged += err == -EBADMSG;
 		if (err == -EBADMSG)
 			continue;
@@ -285,8 +289,10 @@ static int list_files(struct sb_search *search)
 	return err;
 }
 
-/* The first time from @time_s on that a file of @level or a finer one has; INT64_MAX: there is none. The calendar is
- * long, and one block of a clock that was wrong is at its other end. */
+/*
+ * Return: the first time from @time_s on for which @level or a finer one has a file; INT64_MAX if
+ * there is none. The calendar is long, and a clock that was wrong can put a block at its other end.
+ */
 static int64_t next_there(const struct sb_search *search, size_t level, int64_t time_s)
 {
 	int64_t next_s = INT64_MAX;
@@ -308,18 +314,18 @@ static int64_t next_there(const struct sb_search *search, size_t level, int64_t 
 	return next_s;
 }
 
-/* The finest blocks. Return: how many, or a negative errno. */
+/* Cover a range with 10-second blocks. Return: how many, or a negative errno. */
 static int cover_fine(struct sb_search *search, int64_t from_s, int64_t to_s)
 {
 	int nr = 0, ret;
 
 	while ((from_s = next_there(search, 0, from_s)) < to_s) {
 		int64_t end_s = min_s(to_s, sb_level_file_end(0, from_s));
-		struct sb_part *part;
+		struct sb_kept_file *kept;
 
-		ret = sb_search_part(search, 0, from_s, &part);
+		ret = sb_search_kept_file(search, 0, from_s, &kept);
 		if (!ret)
-			ret = add_blocks(search, part, from_s, end_s);
+			ret = add_blocks(search, kept, from_s, end_s);
 		if (ret < 0)
 			return ret;
 		nr += ret;
@@ -328,11 +334,11 @@ static int cover_fine(struct sb_search *search, int64_t from_s, int64_t to_s)
 	return nr;
 }
 
-static bool has_block(const struct sb_search *search, const struct sb_part *part, int64_t from_s,
-		      int64_t to_s)
+static bool has_block(const struct sb_search *search, const struct sb_kept_file *kept,
+		      int64_t from_s, int64_t to_s)
 {
-	const struct sb_segment *segment = &part->segment;
-	size_t i, end = part->is_there ? sb_segment_find(segment, to_s) : 0;
+	const struct sb_segment *segment = &kept->segment;
+	size_t i, end = kept->is_there ? sb_segment_find(segment, to_s) : 0;
 
 	for (i = end ? sb_segment_find(segment, from_s) : 0; i < end; i++)
 		if (sb_streq(segment->blocks.at[i].kind.name, search->kind))
@@ -340,53 +346,60 @@ static bool has_block(const struct sb_search *search, const struct sb_part *part
 	return false;
 }
 
-/* Return: 1: no finer blocks of a period of @level are kept any more, 0, or a negative errno. A file that is there
- * says nothing: it may have been removed, and made anew for the rest of its time. */
+/*
+ * Return: 1 if all finer blocks of a period of @level have expired; 0; a negative errno. It is not
+ * enough that a file exists: it may have been removed, and created again for the rest of its time.
+ */
 static int is_expired(struct sb_search *search, size_t level, int64_t begin_s)
 {
 	int64_t end_s = begin_s + (int64_t)sb_levels[level].seconds;
-	struct sb_part *part;
+	struct sb_kept_file *kept;
 	int err = 0;
 
 	while (level-- && !err) {
-		err = sb_search_part(search, level, begin_s, &part);
-		if (!err && has_block(search, part, begin_s, end_s))
+		err = sb_search_kept_file(search, level, begin_s, &kept);
+		if (!err && has_block(search, kept, begin_s, end_s))
 			return 0;
 	}
 	return err ? err : 1;
 }
 
-/* Periods of which finer blocks are left, but not all of them. */
+/* Periods of which some finer blocks have expired. */
 
-/* For how long was sampled in [from, to), which is of one file of @level, by its blocks. Return: how many times have
- * one, or a negative errno; -EBADMSG: some of it is damaged, which the answer says by itself. */
+/*
+ * How long was sampled in [from, to), which is in one file of @level. Return: how many periods have
+ * a block, or a negative errno; -EBADMSG if some of it is damaged, which the answer reports anyway.
+ */
 static int sampled_in(struct sb_search *search, size_t level, int64_t from_s, int64_t to_s,
 		      bool is_read, uint64_t *sampled_ms)
 {
-	struct sb_part *part;
+	struct sb_kept_file *kept;
 	int64_t last_s = INT64_MIN;
 	size_t i, end;
-	int nr = 0, err = sb_search_part(search, level, from_s, &part);
+	int nr = 0, err = sb_search_kept_file(search, level, from_s, &kept);
 
-	if (err || !part->is_there)
+	if (err || !kept->is_there)
 		return err;
-	if (part->segment.nr_skipped_bytes)
+	if (kept->segment.nr_skipped_bytes)
 		return -EBADMSG;
-	end = sb_segment_find(&part->segment, to_s);
-	for (i = sb_segment_find(&part->segment, from_s); i < end && !err; i++) {
-		const struct sb_record *block = &part->segment.blocks.at[i];
+	end = sb_segment_find(&kept->segment, to_s);
+	for (i = sb_segment_find(&kept->segment, from_s); i < end && !err; i++) {
+		const struct sb_record *block = &kept->segment.blocks.at[i];
 
 		if (!sb_streq(block->kind.name, search->kind))
 			continue;
 		nr += block->begin_s != last_s;
 		last_s = block->begin_s;
 		if (is_read)
-			err = sb_segment_sampled(&part->segment, block, sampled_ms);
+			err = sb_segment_sampled(&kept->segment, block, sampled_ms);
 	}
 	return err ? err : nr;
 }
 
-/* The same, where there is none by blocks of the levels below. Four levels deep. Return: 0 or a negative errno. */
+/*
+ * The same with blocks of the levels below where there is none. Recurses four levels. Return: 0 or
+ * a negative errno.
+ */
 static int sampled_below(struct sb_search *search, size_t level, int64_t from_s, int64_t to_s,
 			 uint64_t *sampled_ms)
 {
@@ -409,7 +422,7 @@ static int find_partial(struct sb_search *search, size_t level, int64_t begin_s)
 	uint64_t sampled_ms = 0, left_ms = 0;
 	int ret = sampled_in(search, level - 1, begin_s, end_s, false, &left_ms);
 
-	/* As many as there can be. */
+	/* There is a block for each period. */
 	if (ret < 0 || ret >= (int)(sb_levels[level].seconds / sb_levels[level - 1].seconds))
 		return ret < 0 ? ret : 0;
 	ret = sampled_in(search, level, begin_s, end_s, true, &sampled_ms);
@@ -418,7 +431,7 @@ static int find_partial(struct sb_search *search, size_t level, int64_t begin_s)
 	return ret < 0 ? ret : left_ms < sampled_ms;
 }
 
-/* Return: 1: finer blocks of a period of @level are not all that it sums up, 0, or a negative errno. */
+/* Return: 1 if some finer blocks of a period of @level have expired; 0; a negative errno. */
 static int is_partial(struct sb_search *search, size_t level, int64_t begin_s)
 {
 	int ret;
@@ -435,14 +448,15 @@ static int is_partial(struct sb_search *search, size_t level, int64_t begin_s)
 }
 
 /*
- * A block of @level for each of its periods that is in the range as a whole, finer ones for the rest. Where
- * some of these are gone, the whole block: more than was asked for, which the answer says. Four levels deep.
- * Return: how many blocks, or a negative errno.
+ * Cover a range: one block of @level for each of its periods that lies within the range, and finer
+ * blocks for the rest. Where some finer blocks have expired, use the whole coarse block: that is
+ * more than was asked for, and the answer says so. Recurses four levels. Return: how many blocks,
+ * or a negative errno.
  */
 static int cover(struct sb_search *search, size_t level, int64_t from_s, int64_t to_s)
 {
 	int64_t begin_s, end_s, there_s;
-	struct sb_part *part;
+	struct sb_kept_file *kept;
 	bool is_whole;
 	int nr = 0, ret;
 
@@ -455,20 +469,20 @@ static int cover(struct sb_search *search, size_t level, int64_t from_s, int64_t
 		begin_s = sb_level_begin(level, there_s);
 		end_s = begin_s + sb_levels[level].seconds;
 		is_whole = begin_s >= from_s && end_s <= to_s;
-		ret = sb_search_part(search, level, begin_s, &part);
-		if (!ret && !is_whole && part->is_there) {
+		ret = sb_search_kept_file(search, level, begin_s, &kept);
+		if (!ret && !is_whole && kept->is_there) {
 			ret = is_partial(search, level, begin_s);
 			is_whole = ret > 0;
 			ret = ret < 0 ? ret : 0;
 		}
 		if (!ret && is_whole)
-			ret = add_blocks(search, part, begin_s, end_s);
+			ret = add_blocks(search, kept, begin_s, end_s);
 		if (!ret)
 			ret = cover(search, level - 1, max_s(from_s, begin_s), min_s(to_s, end_s));
-		if (!ret && !is_whole && part->is_there) {
+		if (!ret && !is_whole && kept->is_there) {
 			ret = is_expired(search, level, begin_s);
 			if (ret > 0)
-				ret = add_blocks(search, part, begin_s, end_s);
+				ret = add_blocks(search, kept, begin_s, end_s);
 		}
 		if (ret < 0)
 			return ret;
@@ -478,7 +492,7 @@ static int cover(struct sb_search *search, size_t level, int64_t from_s, int64_t
 
 /* Ranges. */
 
-/* To the time of which there are files. */
+/* Clip a range to the times that have files. */
 static int narrow(struct sb_search *search, int64_t *from_s, int64_t *to_s)
 {
 	int64_t first_s = INT64_MAX, last_s = INT64_MIN;
@@ -541,23 +555,23 @@ int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s)
 	return sb_search_cover(search, from_s, to_s);
 }
 
-/* A visit(). */
-static int add_to_sums(struct sb_search *search, struct sb_part *part,
+/* A visit() that sums blocks. */
+static int add_to_sums(struct sb_search *search, struct sb_kept_file *kept,
 		       const struct sb_record *block)
 {
-	int err = sb_resum_begin(&part->resum, &part->segment, search->store->nr_queries);
+	int err = sb_resum_begin(&kept->resum, &kept->segment, search->store->nr_queries);
 
-	return err ? err : sb_resum_add(&part->resum, &part->segment, block);
+	return err ? err : sb_resum_add(&kept->resum, &kept->segment, block);
 }
 
-/* Of parts of which no block was asked for, too. */
-static int end_sums(struct sb_search *search, struct sb_part *part)
+/* Also for files of which no block was needed. */
+static int end_sums(struct sb_search *search, struct sb_kept_file *kept)
 {
 	uint64_t nr_damaged;
-	int err = sb_resum_begin(&part->resum, &part->segment, search->store->nr_queries);
+	int err = sb_resum_begin(&kept->resum, &kept->segment, search->store->nr_queries);
 
 	if (!err)
-		err = sb_resum_end(&part->resum, &part->segment, &nr_damaged);
+		err = sb_resum_end(&kept->resum, &kept->segment, &nr_damaged);
 	if (err)
 		return err;
 	search->answer->nr_damaged += nr_damaged;
@@ -572,22 +586,22 @@ int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s)
 
 	search->visit = add_to_sums;
 	err = sb_search_range(search, from_s, to_s);
-	for (i = 0; i < search->parts.nr && !err; i++)
-		if (search->parts.at[i]->is_there)
-			err = end_sums(search, search->parts.at[i]);
+	for (i = 0; i < search->kept_files.nr && !err; i++)
+		if (search->kept_files.at[i]->is_there)
+			err = end_sums(search, search->kept_files.at[i]);
 	return err;
 }
 
 void sb_search_end(struct sb_search *search)
 {
-	sb_vec_release(&search->parts);
+	sb_vec_release(&search->kept_files);
 	release_files(search);
 	evict(search->store);
 }
 
 /* Tags. */
 
-/* Those that are in sums whatever was recorded need no look. */
+/* Keys of tags that aggregates always have. */
 static bool is_narrow(const char *key)
 {
 	static const char *const keys[] = { "host",	 "service", "cgroup",  "unit",
@@ -611,18 +625,18 @@ static bool is_wide(const struct sb_dict *dict, const char *key)
 	return false;
 }
 
-/* In any file of the range. */
+/* Look for wide tags in all files of the range. */
 static int look_for(struct sb_search *search, const char *key, int64_t from_s, int64_t to_s)
 {
-	struct sb_part *part;
+	struct sb_kept_file *kept;
 	int err = 0;
 
 	if (is_narrow(key))
 		return 0;
 	while (!err && !search->is_fine_only && (from_s = next_there(search, 0, from_s)) < to_s) {
-		err = sb_search_part(search, 0, from_s, &part);
-		if (!err && part->is_there)
-			search->is_fine_only = is_wide(&part->segment.dict, key);
+		err = sb_search_kept_file(search, 0, from_s, &kept);
+		if (!err && kept->is_there)
+			search->is_fine_only = is_wide(&kept->segment.dict, key);
 		from_s = sb_level_file_end(0, from_s);
 	}
 	return err;

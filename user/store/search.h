@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fewest blocks that cover a range, and the files that they are in, which are kept open, with their
- * dictionaries, for the next search.
+ * Finds the fewest blocks that cover a time range: coarse aggregates where they fit, finer blocks
+ * at the edges. Files are kept open with their dictionaries for the next search. Called by all
+ * queries (query.c, timeline.c, late_blocks.c). Not thread-safe.
  */
 #ifndef SB_STORE_SEARCH_H
 #define SB_STORE_SEARCH_H
 
 #include "store/store_priv.h"
 
-/* Dictionaries of files that no search needs just now, what is known of their blocks, and files. */
+/* Bounds of what is kept between searches: memory, and number of files. */
 #define SB_STORE_CACHE_BYTES (256u << 20)
-/* Of these, sums of questions before, of all files: those that were asked for longest ago are forgotten beyond it. */
+/* Part of it for sums of earlier queries; the least recently used ones are evicted. */
 #define SB_STORE_SUMS_BYTES  (64u << 20)
 #define SB_STORE_CACHE_FILES 64u
 
@@ -22,59 +23,73 @@ struct sb_search {
 	struct sb_store *store;
 	const char *kind;
 	struct sb_store_answer *answer;
-	/* What is done with a block. Return: 0; -EBADMSG: damaged, which is counted; others end it. */
-	int (*visit)(struct sb_search *search, struct sb_part *part, const struct sb_record *block);
+	/*
+	 * Called for each block. Return: 0; -EBADMSG if it is damaged, which is counted; any other
+	 * error ends the search.
+	 */
+	int (*visit)(struct sb_search *search, struct sb_kept_file *kept,
+		     const struct sb_record *block);
 	void *arg;
-	bool is_fine_only;		/* sums do not have the tags that are asked for */
-	SB_VEC(struct sb_part *) parts; /* of this search; those that are not there, too */
-	struct sb_part *last[SB_STORE_LEVELS];
-	/* Which times have files, by level, oldest first, as of the first look: nobody looks at those between. */
+	bool is_fine_only; /* use 10-second blocks only: aggregates lack a tag of the query */
+	/* Files of this search, including those that do not exist. */
+	SB_VEC(struct sb_kept_file *) kept_files;
+	struct sb_kept_file *last[SB_STORE_LEVELS];
+	/* By level, oldest first: times that have files, to hop over those that have none. */
 	SB_VEC(struct sb_search_file) files[SB_STORE_LEVELS];
 	bool has_files;
-	/* By level, the period that was looked at last, and whether a part of what it sums up is gone. */
+	/* By level: the period checked last, and whether some of its finer blocks expired. */
 	struct {
 		int64_t begin_s;
 		bool is_known, is_partial;
 	} looked[SB_STORE_LEVELS];
 };
 
-/* Zeroes *search->answer. To be ended in any case. */
+/* Begin a search; zeroes *search->answer. sb_search_end() must follow, also after an error. */
 void sb_search_begin(struct sb_search *search);
-/* Visit the blocks of [from, to), which is rounded to 10 s outward. Return: 0 or what visit() returned. */
+/*
+ * Visit the blocks of [from, to), rounded outward to 10 s. Return: 0; -EINVAL if the range is
+ * empty; a negative errno, or what visit() returned.
+ */
 int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s);
-/* The same, of a range that was rounded and narrowed. */
+/* The same for a range that is rounded already, and within the times that have files. */
 int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s);
-/* The file of @level that has that time, as it is now. Return: 0 or a negative errno. */
-int sb_search_part(struct sb_search *search, size_t level, int64_t time_s,
-		   struct sb_part **ret_part);
+/*
+ * Get the file of @level that contains @time_s, read up to its present end. It belongs to the
+ * store, and is valid until sb_search_end(). Return: 0, also if it does not exist; a negative
+ * errno.
+ */
+int sb_search_kept_file(struct sb_search *search, size_t level, int64_t time_s,
+			struct sb_kept_file **ret_kept);
 void sb_search_end(struct sb_search *search);
 
-/* sb_search_range() with a visit() of its own: add up the rows, part by part, in part->resum.result. */
+/*
+ * Search a range and sum its blocks, file by file, into kept->resum.result. Replaces search->visit.
+ * Return: as sb_search_range().
+ */
 int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 
 /*
- * Set is_fine_only if one of the keys of @rules or @by, either may be NULL, is a wide tag in [from, to).
- * Return: 0 or a negative errno.
+ * Set search->is_fine_only if a key of @rules or @by is a wide tag in [from, to), which aggregates
+ * do not have. Both may be NULL. Return: 0 or a negative errno.
  */
 int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, const char *by,
 		   int64_t from_s, int64_t to_s);
 
-/* Narrow [from, to) to the time of which there are files: nobody looks at years without one. Return: 0 or a
- * negative errno. */
+/* Clip [from, to) to the times that have files. Return: 0 or a negative errno. */
 int sb_search_narrow(struct sb_store *store, int64_t *from_s, int64_t *to_s);
 
-/* What the parts' maps are of; after an error in one of them, too. */
+/* Empty the atlas and all maps that refer to it. Also needed after an error in one of them. */
 void sb_store_forget_atlas(struct sb_store *store);
-/* Of sb_store_close(). */
+/* Close all kept files and free what queries keep: part of sb_store_close(). */
 void sb_store_forget_parts(struct sb_store *store);
 
-/* Which sets of tags of a dictionary are wanted: asked once for each. */
+/* Which sets of tags of a dictionary match the rules. Each set is matched once. */
 struct sb_wanted {
 	const struct sb_dict *dict;
 	const struct sb_tag_rules *rules; /* or NULL */
-	int8_t *is_wanted;		  /* by set of tags; -1: not known yet */
+	int8_t *is_wanted;		  /* by set of tags; -1: not matched yet */
 };
-/* Return: 0 or -ENOMEM. */
+/* @dict and @rules are borrowed; @rules may be NULL. Return: 0 or -ENOMEM. */
 int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
 		   const struct sb_tag_rules *rules);
 bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id);

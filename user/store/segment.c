@@ -9,9 +9,9 @@
 
 #include "base/fs.h"
 
-/* More of them are of a later version. */
+/* More figures than any later version will have. */
 #define FIGURES_MAX  64u
-/* Read at once, at the least: blocks of ten minutes. */
+/* Read at least this much at once: blocks of ten minutes. */
 #define WINDOW_BYTES (64u << 10)
 
 /* Reading. */
@@ -46,8 +46,10 @@ static int fill_window(struct sb_segment *segment, size_t at, size_t need)
 	return 0;
 }
 
-/* @need bytes of the file from @at on; good until the next call. Return: 0, -ENODATA: the file is shorter,
- * -ENOMEM, others of I/O. */
+/*
+ * Get @need bytes of the file at @at, valid until the next call. Return: 0; -ENODATA if the file is
+ * shorter; -ENOMEM; others of I/O.
+ */
 static int look(struct sb_segment *segment, size_t at, size_t need, const uint8_t **ret_bytes)
 {
 	const struct sb_window *window = &segment->window;
@@ -77,7 +79,10 @@ static struct sb_cursor cursor_of(const struct sb_str *raw)
 	return (struct sb_cursor){ .p = p, .end = p + raw->len };
 }
 
-/* The same of a block. What it has is read again even if that is known: it may be damaged since. */
+/*
+ * The same for a block, with the cache. A cached block is still read from the file, because it may
+ * have been damaged since.
+ */
 static int unpack_block(struct sb_segment *segment, const struct sb_record *block,
 			struct sb_cursor *ret_cursor)
 {
@@ -106,7 +111,7 @@ static int unpack_block(struct sb_segment *segment, const struct sb_record *bloc
 	return 0;
 }
 
-/* Return: 0 also for what is damaged, which is counted. */
+/* Return: 0 also for a damaged record, which is counted. */
 static int take_dict(struct sb_segment *segment, const struct sb_record *record)
 {
 	int err = unpack(segment, record);
@@ -123,8 +128,8 @@ static int take_dict(struct sb_segment *segment, const struct sb_record *record)
 }
 
 /*
- * The next record at or behind *@at, whose header is whole and whose bytes are all in the file of @size. *@at is
- * behind it then. Return: 0; -ENODATA: there are no more; -ENOMEM, others of I/O.
+ * Find the next record at or after *@at that has a valid header and lies in the file of @size. *@at
+ * is then behind it. Return: 0; -ENODATA if there are no more; -ENOMEM, others of I/O.
  */
 static int next_record(struct sb_segment *segment, size_t size, size_t *at,
 		       struct sb_record *ret_record)
@@ -144,7 +149,7 @@ static int next_record(struct sb_segment *segment, size_t size, size_t *at,
 			*at = from + SB_RECORD_HEADER_BYTES + ret_record->nr_stored_bytes;
 			return 0;
 		}
-		/* The last bytes of the window may be the first ones of a header. */
+		/* The last bytes of the window may be the beginning of a header. */
 		end = window->bytes + window->len - (SB_RECORD_HEADER_BYTES - 1);
 		from += (size_t)(sb_record_resync(p, end > p ? end : p + 1) - p);
 	}
@@ -173,7 +178,7 @@ static void sort_blocks(struct sb_segment *segment)
 		}
 }
 
-/* Records from segment->len up to @size. Return: 0, -ENOMEM, others of I/O. */
+/* Read the records from segment->len to @size. Return: 0, -ENOMEM, others of I/O. */
 static int scan(struct sb_segment *segment, size_t size)
 {
 	struct sb_record record;
@@ -255,14 +260,17 @@ int sb_segment_refresh(struct sb_segment *segment)
 		return -ESTALE;
 	if (size == segment->len + segment->nr_tail_bytes && !segment->nr_tail_bytes)
 		return 0;
-	/* What was behind the end may be other bytes now. */
+	/* The bytes behind the old end may have changed. */
 	segment->window.len = 0;
 	err = scan(segment, size);
 	sort_blocks(segment);
 	return err;
 }
 
-/* The last record may have got its place on the disk, and not its bytes. */
+/*
+ * Cut off damaged blocks at the end: after a crash, a file can have its new length but not its new
+ * bytes.
+ */
 static size_t end_of_whole(struct sb_segment *segment)
 {
 	const struct sb_record *last;
@@ -352,7 +360,7 @@ static void get_figures(struct sb_cursor *cursor, uint64_t figure[SB_BLOCK_FIGUR
 	}
 }
 
-/* Rows and weights: @nr of each, from where two cursors are. */
+/* Rows and weights of a block, @nr of each, from two cursors. */
 struct numbers {
 	struct sb_cursor rows, weights;
 	uint32_t nr;
@@ -373,7 +381,7 @@ static int find_numbers(struct sb_cursor *cursor, struct numbers *ret_numbers)
 	return 0;
 }
 
-/* The next row behind *row, and its weight. Return: whether they are there. */
+/* Get the next row after *row, and its weight. Return: false at the end, or for invalid bytes. */
 static inline bool next_numbers(struct numbers *numbers, uint64_t *row, uint64_t *weight)
 {
 	struct sb_varint gap = sb_varint(numbers->rows.p, numbers->rows.end),
@@ -443,7 +451,7 @@ int sb_segment_sampled(struct sb_segment *segment, const struct sb_record *block
 	return err;
 }
 
-/* The first @nr of them, @times 1 or, which takes them away, -1. Return: how many there are. */
+/* Add the first @nr rows; @times is 1, or -1 to subtract them. Return: how many were valid. */
 static uint32_t add_numbers(struct numbers numbers, uint32_t nr, const struct sb_dict *dict,
 			    struct sb_segment_sums *sums, uint64_t times)
 {
@@ -553,7 +561,7 @@ static int write_out(struct sb_segment *segment)
 			continue;
 		if (n <= 0) {
 			err = n ? -errno : -EIO;
-			/* What is half written would be skipped by readers; without it, nothing is. */
+			/* Readers would skip half a record; without it they skip nothing. */
 			(void)!ftruncate(segment->fd, (off_t)segment->len);
 			return err;
 		}
@@ -563,7 +571,7 @@ static int write_out(struct sb_segment *segment)
 	return 0;
 }
 
-/* Behind those that are not later. */
+/* Insert behind the blocks that do not begin later. */
 static void insert_block(struct sb_segment *segment, const struct sb_record *record)
 {
 	size_t at = sb_segment_find(segment, record->begin_s + 1);

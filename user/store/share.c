@@ -8,8 +8,10 @@
 #include "base/str.h"
 #include "store/tags.h"
 
-/* Parts of the whole: what is given out freely ends where a quarter is left, and an eighth is for the guaranteed
- * minimum of each owner. */
+/*
+ * Fractions: everybody gets what they ask for until a quarter is left; an eighth is kept for
+ * minima.
+ */
 #define SCARCE_PART 4
 #define KEPT_PART   8
 
@@ -33,9 +35,9 @@ static bool ends_in(const char *s, size_t len, const char *end)
 }
 
 /*
- * Slices are made by the system's administrator, except below "user-1000.slice", whose user may make any. What is below
- * a service, a scope or a container may be made by what runs there. Where there is no systemd, containers are one level
- * below their manager: "/docker/0123".
+ * Only the administrator makes slices, except below "user-1000.slice", where the user may. What is
+ * below a service, a scope or a container may have been made by what runs there. Without systemd,
+ * containers are one level below their manager: "/docker/0123".
  */
 size_t sb_share_cgroup(const char *cgroup)
 {
@@ -58,7 +60,7 @@ size_t sb_share_cgroup(const char *cgroup)
 	return at < SB_SHARE_PATH_MAX ? at : SB_SHARE_PATH_MAX;
 }
 
-/* A user may have user IDs of a whole range (subuid(5)) in namespaces, but only one slice. */
+/* A user can have many user IDs in namespaces (subuid(5)), but has only one slice. */
 static bool is_user_slice(const char *cgroup, size_t len)
 {
 	const char *last = len ? memrchr(cgroup, '/', len) : NULL;

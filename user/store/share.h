@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fair shares of something that is bounded and can only be given out, not taken back: entries of a store's
- * dictionary, values of a tag. While a quarter of it is free, everybody gets what they ask for. In the last quarter
- * those who have used least are served first, so that whoever fills it loses names, and nobody else does. The rule is
- * that of dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
- * 1998), with a guaranteed minimum for each owner.
+ * Fair shares of a resource that is bounded and cannot be taken back: entries of a store's
+ * dictionary. While more than a quarter is free, everybody gets what they ask for. In the last
+ * quarter, owners that have used least are served first, so that whoever fills it loses names, and
+ * nobody else does. The rule is that of dynamic thresholds (Choudhury and Hahne, "Dynamic Queue
+ * Length Thresholds for Shared-Memory Packet Switches", 1998), with a guaranteed minimum for each
+ * owner.
  *
- * An owner is whoever can be told apart and cannot make more of itself: a user's slice in the cgroup tree, with all
- * cgroups that the user may make below it; or a service, a scope or a container together with the user ID.
+ * An owner is somebody who can be told apart and cannot multiply: a user's slice in the cgroup
+ * tree, with all cgroups that the user may make below it; or a service, a scope or a container
+ * together with the user ID.
  */
 #ifndef SB_STORE_SHARE_H
 #define SB_STORE_SHARE_H
@@ -18,43 +20,40 @@
 
 struct sb_tag {
 	const char *key, *value;
-	bool is_wide; /* of many values, like pids: not for long */
+	bool is_wide; /* it has many values, like pids, and is not in aggregates */
 };
 
-/* Owners that have a share of their own; all others have one together, number 0. */
+/* Owners that have a share of their own. All others have one together, number 0. */
 #define SB_SHARE_OWNERS_MAX 128u
-/* What is beyond a share. */
+/* Name of what exceeds a share. */
 #define SB_SHARE_OTHER	    "(other)"
-/* Longest path of an owner's cgroup; longer ones are cut. */
+/* Longest path of an owner's cgroup; longer ones are truncated. */
 #define SB_SHARE_PATH_MAX   200u
 
 /**
- * sb_share_allows() - may an owner have one more
- * @max: how many there may be in all
- * @nr_all: how many are given out
- * @nr_own: how many of these the owner has
- *
- * Thread: any.
+ * sb_share_allows() - may an owner have one more entry
+ * @max: how many entries there may be
+ * @nr_all: how many are used
+ * @nr_own: how many of these the owner uses
  */
 bool sb_share_allows(uint64_t max, uint64_t nr_all, uint64_t nr_own);
 
-/* Owners by number. Zero-initialize. */
+/* Known owners; the index is the owner's number. Zero-initialize. */
 struct sb_share_owners {
 	uint64_t hash[SB_SHARE_OWNERS_MAX];
 	uint32_t nr;
 };
 
 /**
- * sb_share_owner() - the number of the owner of a set of tags
- * @owners: gets a new owner as long as there is room
- * @tags: of samples; the owner is told by `cgroup`, `uid` and `host`
- * @nr: how many tags there are
+ * sb_share_owner() - find the number of an owner, or give it one
+ * @owners: a new owner is added while there is room
+ * @tags: tags of samples; `cgroup`, `uid` and `host` tell the owner
  *
- * Return: a number below SB_SHARE_OWNERS_MAX; 0 for owners without a share of their own.
+ * Return: a number below SB_SHARE_OWNERS_MAX; 0 if the owner has no share of its own.
  */
 uint32_t sb_share_owner(struct sb_share_owners *owners, const struct sb_tag *tags, size_t nr);
 
-/* Tags that say no more of samples than whose they are. */
+/* Tags that tell only whose samples they are. */
 #define SB_SHARE_TAGS_MAX 5
 struct sb_share_tags {
 	struct sb_tag at[SB_SHARE_TAGS_MAX];
@@ -63,19 +62,18 @@ struct sb_share_tags {
 };
 
 /**
- * sb_share_tags() - tags of what an owner has, without anything that the owner can choose
- * @owner: as sb_share_owner() said of @tags
- * @tags: of the samples
- * @nr: how many tags there are
- * @ret: tags sorted by key, whose values point into @tags and @ret
+ * sb_share_tags() - make tags for an owner's "(other)", with nothing that the owner can choose
+ * @owner: what sb_share_owner() returned for @tags
+ * @tags: tags of the samples
+ * @ret: tags sorted by key; their values point into @tags and @ret, which must not be moved
  */
 void sb_share_tags(uint32_t owner, const struct sb_tag *tags, size_t nr, struct sb_share_tags *ret);
 
 /**
- * sb_share_cgroup() - the part of a cgroup's path that tells the owner
- * @cgroup: "/user.slice/user-1000.slice/user@1000.service/app.slice"
+ * sb_share_cgroup() - which part of a cgroup's path tells the owner
+ * @cgroup: for example "/user.slice/user-1000.slice/user@1000.service/app.slice"
  *
- * Return: its length: of "/user.slice/user-1000.slice".
+ * Return: its length; here that of "/user.slice/user-1000.slice". At most SB_SHARE_PATH_MAX.
  */
 size_t sb_share_cgroup(const char *cgroup);
 

@@ -19,10 +19,10 @@
 
 #define MARK_TEXT "stackbpf store 1\n"
 #define LOCK_NAME "LOCK"
-/* Files of a level that are looked at: a day each for 27 years. */
+/* Files of one level: one for each day of 27 years. */
 #define FILES_MAX 10000u
 
-/* Return: 0, -ENOENT: there is none, -EPROTO: of another version. */
+/* Return: 0; -ENOENT if there is no mark; -EPROTO if it is of another version; others of I/O. */
 static int check_mark(int dir_fd)
 {
 	sb_cleanup(sb_closep) int fd =
@@ -168,7 +168,7 @@ static int by_time(const void *a, const void *b)
 	return x->begin_s < y->begin_s ? -1 : x->begin_s > y->begin_s;
 }
 
-/* Only names that we would give: what is read from one must lead back to it. */
+/* Accept only names that sb_level_file() makes, so that a file's time leads back to its name. */
 static bool time_of(size_t level, const char *file, int64_t *ret_begin_s)
 {
 	char name[SB_LEVEL_NAME_MAX], given[SB_LEVEL_NAME_MAX];
@@ -236,11 +236,11 @@ struct expiry {
 	const struct sb_store_prune *prune;
 	size_t level;
 	int64_t now_s, before_s;
-	uint64_t bytes; /* of what is left */
+	uint64_t bytes; /* of the files that are left */
 	bool is_for_room;
 };
 
-/* By us, or, if it has the present, perhaps by another process, or by us again. */
+/* Open for writing here; or it covers the present, and another writer may have it open. */
 static bool is_written(const struct expiry *expiry, const char *name, int64_t begin_s)
 {
 	const struct sb_store_file *out = &expiry->store->out[expiry->level];
@@ -269,7 +269,7 @@ static int expire_file(void *arg, const char *name, int64_t begin_s)
 
 	if (fstatat(expiry->store->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno;
-	/* Of a dry run, what is too old is still there the second time. */
+	/* In a dry run, old files are still there in the second pass. */
 	if (expiry->is_for_room && is_old)
 		return 0;
 	if (expiry->is_for_room ? expiry->bytes <= expiry->prune->bytes_max : !is_old) {

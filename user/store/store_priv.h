@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by store.c, write.c, roll.c and query.c. */
+/*
+ * What the files of the store share among themselves: the store handle, the files that it keeps
+ * open, and downsampling. Nobody outside of user/store includes it.
+ */
 #ifndef SB_STORE_STORE_PRIV_H
 #define SB_STORE_STORE_PRIV_H
 
 #include "store/atlas.h"
+#include "store/branches.h"
 #include "store/draw.h"
-#include "store/joints.h"
-#include "store/marks.h"
+#include "store/missing.h"
 #include "store/store.h"
 #include "store/sums.h"
 
@@ -16,82 +19,101 @@ struct sb_store_file {
 	bool is_open;
 };
 
-/* A file that was read, and is kept for the next query. */
-struct sb_part {
+/* A file that a query has read, and that is kept open with its dictionary for the next query. */
+struct sb_kept_file {
 	char name[SB_LEVEL_NAME_MAX];
-	bool is_there;
+	bool is_there; /* else the file does not exist */
 	uint64_t dev, ino;
 	struct sb_segment segment;
-	uint64_t used; /* by which query */
+	uint64_t used; /* number of the last query that needed it */
 	struct sb_atlas_map map;
-	struct sb_joints joints; /* when a question was cut */
-	struct sb_marks marks;
+	struct sb_branches branches; /* only for queries with nr_nodes_max */
+	struct sb_missing marks;
 	struct sb_resum resum;
 };
 
 struct sb_store {
-	int dir_fd, lock_fd; /* lock_fd -1: we only read */
+	int dir_fd, lock_fd; /* lock_fd -1: opened for reading only */
 	struct sb_store_opts opts;
 	/* Reading. */
-	SB_VEC(struct sb_part *) parts;
-	struct sb_atlas atlas; /* of the parts' maps */
+	SB_VEC(struct sb_kept_file *) kept_files;
+	struct sb_atlas atlas; /* the maps of kept files refer to it */
 	struct sb_unpacked unpacked;
-	/* Kept from one question to the next: to get them from the system each time costs as much as what is done with
-	 * them. */
-	SB_VEC(uint64_t) self, total; /* by joint */
+	/* Scratch, kept between queries: allocating it anew takes as long as using it. */
+	SB_VEC(uint64_t) self, total; /* by branch point */
 	struct sb_drawing drawing;
 	uint64_t nr_queries;
 	/* Writing. */
 	struct sb_store_file out[SB_STORE_LEVELS];
-	bool has_used_sums; /* since a block came: files of levels above the finest */
-	int put_err;	    /* of what comes after appending a block */
-	int64_t rolled_s[SB_STORE_LEVELS]; /* sums are there up to here */
+	bool has_used_sums; /* a file above the finest level was used since the last block came */
+	int put_err;	    /* see sb_store_put_status() */
+	int64_t rolled_s[SB_STORE_LEVELS]; /* all periods before this have their aggregates */
 	int64_t summed_s
-		[SB_STORE_LEVELS]; /* no sum is there from here on: if the clock was wrong, later */
+		[SB_STORE_LEVELS]; /* none has one from here on; later if the clock was ahead */
 };
 
-/* A stack with its tags, to be found in, or put into, a dictionary. */
+/* A stack with its tags, to look up in a dictionary or to add to it. */
 struct sb_row_key {
 	const struct sb_tag *tags;
 	size_t nr_tags;
-	uint32_t *tags_id; /* their number, kept for the next row; SB_DICT_NONE: not known yet */
+	uint32_t *tags_id; /* in/out: ID in the dictionary; SB_DICT_NONE: unknown */
 	uint32_t node;
-	bool has_no_node; /* there was no place for it */
-	bool is_other;	  /* it was "(other)" before, and counted then */
+	bool has_no_node; /* the dictionary had no room for the stack */
+	bool is_other; /* the stack already was "(other)" in the source, and is not counted again */
 };
 /*
- * What has no place in @dict is "(other)" of its series, or of its owner, who is told by sb_dict_charge() before.
- * Return: 0 or -ENOMEM.
+ * Add @weight to the row of @key in @sums, and add the row to @dict if it is new. If the dictionary
+ * has no room for it, the weight goes to "(other)" of its series or of the owner that is charged
+ * (sb_dict_charge()), and is counted in SB_BLOCK_OTHER. Return: 0 or -ENOMEM.
  */
 int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		     struct sb_sums *sums);
 
-/* Return: whether any process has it open for writing, as far as we may know. */
+/*
+ * Return: whether a process has the store open for writing; false also if we may not open the lock
+ * file.
+ */
 bool sb_store_has_writer(const struct sb_store *store);
 
-/* Return: bytes of a file that are damaged. What is not whole at its end may be half of a write that goes on just now. */
+/*
+ * Return: damaged bytes of a file. An incomplete record at its end counts only if the store has no
+ * writer: it may be a write that is still going on.
+ */
 uint64_t sb_store_skipped_bytes(const struct sb_store *store, const struct sb_segment *segment);
 
-/* Call @fn with the files of a level, oldest first, with the time at which they begin. Return: 0, a negative
- * errno, or what @fn returned if that is not 0. */
+/*
+ * Call @fn with the name and the begin of each file of a level, oldest first. @name is valid during
+ * the call. Return: 0; a negative errno; or the first value other than 0 that @fn returned.
+ */
 int sb_store_each_file(const struct sb_store *store, size_t level,
 		       int (*fn)(void *arg, const char *name, int64_t begin_s), void *arg);
 
-/* Have the file of @level that has @time_s open for writing. Return: 0 or a negative errno. */
+/*
+ * Open the file of @level that contains @time_s for writing, and close the one of this level that
+ * was open. The segment belongs to the store, and is valid until the next call. Return: 0 or a
+ * negative errno.
+ */
 int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 		 struct sb_segment **ret_segment);
-/* Add sums over rows of @from, without wide tags but at the finest level, as a block of @level. Return: 0 or a negative errno. */
+/*
+ * Append @sums over the rows of @from as a block of @level. Wide tags are dropped, except at the
+ * finest level. Return: 0 or a negative errno.
+ */
 int sb_store_transfer(struct sb_store *store, size_t level, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_dict *from,
 		      const struct sb_segment_sums *sums);
-/* Until the next period is over nobody needs their dictionaries, which are as big as that of the blocks. */
+/* Close the files of aggregates: their large dictionaries are not needed until a period ends. */
 void sb_store_close_sums(struct sb_store *store);
-/* Make the sums of all periods that have ended at @now_s, and close them. Return: 0 or a negative errno. */
+/* Make the aggregates of all periods that ended before @now_s. Return: 0 or a negative errno. */
 int sb_store_roll(struct sb_store *store, int64_t now_s);
-/* Return: 1: the period of @level that begins then has its sum of @kind, 0, or a negative errno. */
+/*
+ * Return: 1 if the period that begins at @begin_s has its aggregate of @kind; 0; a negative errno.
+ */
 int sb_store_is_summed(struct sb_store *store, size_t level, int64_t begin_s,
 		       const struct sb_store_kind *kind);
-/* Where sums are missing from: after opening. Return: 0 or a negative errno. */
+/*
+ * After opening: find the time from which on aggregates are missing. Return: 0 or a negative errno.
+ */
 int sb_store_find_rolled(struct sb_store *store, int64_t now_s);
 
 #endif

@@ -5,7 +5,7 @@
 
 int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict)
 {
-	/* Of no rows there is an array, too. */
+	/* Without rows there must be an array, too. */
 	int err = sb_vec_reserve(&sums->weight, dict->rows.nr + 1);
 
 	if (!err)
@@ -21,17 +21,23 @@ void sb_sums_release(struct sb_sums *sums)
 	sums->sums.weight = NULL;
 }
 
-/* Question by question. */
+/*
+ * Sums of one query after another. Each block has a state: a bit for each of the kept sums that it
+ * is in, and two bits of the current query. A query adds blocks that are in no kept sums to `fresh`
+ * at once (sb_resum_add()). At its end, choose() looks for the kept sums from which the fewest
+ * blocks have to be read: those that are missing are added, and those that are not asked for are
+ * subtracted.
+ */
 
-/* Of a block: the lower bits say in which of resum->kept it is. */
+/* Lower bits of a state: the kept sums that have the block. */
 #define IS_KEPT	   ((1u << SB_RESUM_KEPT) - 1)
 #define IS_ASKED   (1u << SB_RESUM_KEPT)
-/* It is kept somewhere, so whether to add it is known at the end. */
+/* It is in some kept sums; whether it must be added is decided at the end. */
 #define IS_LATER   (2u << SB_RESUM_KEPT)
 #define NR_STATES  (4u << SB_RESUM_KEPT)
-/* To go on from, if nothing is. */
+/* In place of a slot: start with empty sums. */
 #define NOTHING	   SB_RESUM_KEPT
-/* Where so small a part of the blocks differs, the new sums take the place of the old ones: the range has moved. */
+/* If at most one in this many blocks differs, the range has moved: overwrite the old sums. */
 #define MOVED_PART 4
 
 static void empty(struct sb_sums *sums)
@@ -71,10 +77,10 @@ int sb_resum_begin(struct sb_resum *resum, const struct sb_segment *segment, uin
 
 	if (resum->question == question)
 		return 0;
-	/* A block has its number until they are sorted. */
+	/* Block indexes are valid until the blocks are sorted again. */
 	if (resum->nr_sorts != segment->nr_sorts)
 		sb_resum_forget(resum);
-	/* Rows that were not known may be known now. */
+	/* Rows that the dictionary lacked may be there now. */
 	for (k = 0; k < SB_RESUM_KEPT; k++)
 		if (resum->kept[k].question && resum->kept[k].sums.sums.lost_weight)
 			drop(resum, k);
@@ -112,8 +118,8 @@ struct ending {
 	struct sb_segment *segment;
 	size_t nr_of[NR_STATES]; /* blocks */
 	size_t nr_asked, nr_differ;
-	size_t from; /* the one to go on from, or NOTHING: the fewest blocks are to be read then */
-	unsigned int unsure; /* those of which a block cannot be read any more */
+	size_t from;	     /* kept sums to start with, or NOTHING: so that few blocks are read */
+	unsigned int unsure; /* kept sums that contain a block that cannot be read any more */
 	uint64_t nr_damaged;
 };
 
@@ -139,7 +145,7 @@ static void choose(struct ending *ending)
 	ending->nr_differ += nr[ending->from];
 }
 
-/* Where new sums are put. */
+/* The slot that was not used for longest, other than @but: new sums go there. */
 static size_t oldest(const struct sb_resum *resum, size_t but)
 {
 	size_t k, at = !but;
@@ -169,7 +175,10 @@ static int copy(struct sb_resum *resum, size_t from, size_t to)
 	return 0;
 }
 
-/* Take away what is not asked for. Return: as sb_segment_take(); then nothing is to be gone on from. */
+/*
+ * Subtract the blocks that are not asked for. Return: as sb_segment_take(); on error the partial
+ * sums are discarded.
+ */
 static int take_rest(struct ending *ending)
 {
 	struct sb_resum *resum = ending->resum;
@@ -192,7 +201,7 @@ static int take_rest(struct ending *ending)
 	return err;
 }
 
-/* Those that are kept somewhere, but not in what is gone on from. */
+/* Add blocks that are in other kept sums, but not in those we started with. */
 static int add_missing(struct ending *ending)
 {
 	struct sb_resum *resum = ending->resum;
@@ -231,7 +240,7 @@ static void add_fresh(struct sb_resum *resum, struct sb_sums *sums)
 	sums->sums.lost_weight += fresh->lost_weight;
 }
 
-/* The sums are those of kept[@at]. */
+/* The sums of this query are in kept[@at]. */
 static void note_result(struct sb_resum *resum, size_t at)
 {
 	size_t i;
@@ -245,7 +254,7 @@ static void note_result(struct sb_resum *resum, size_t at)
 			resum->state.at[i] &= (uint16_t) ~(1u << at);
 }
 
-/* Sums that are not of the same range any more are two. */
+/* Start with kept sums; with a copy of them if the range is another one. */
 static int go_on_from(struct ending *ending)
 {
 	struct sb_resum *resum = ending->resum;

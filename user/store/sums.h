@@ -1,57 +1,63 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sums over the rows of a file's dictionary. */
+/*
+ * Sums of the blocks of a file, by row of its dictionary. sb_resum keeps the sums of recent
+ * queries, so that a range that overlaps an earlier one costs only the blocks that differ. Not
+ * thread-safe.
+ */
 #ifndef SB_STORE_SUMS_H
 #define SB_STORE_SUMS_H
 
 #include "store/segment.h"
 
-/* Dense sums of a growing dictionary. */
+/* Sums with one weight for each row of a dictionary that may grow. Zero-initialize. */
 struct sb_sums {
 	SB_VEC(uint64_t) weight;
-	struct sb_segment_sums sums; /* its weight is the above, when it is asked for */
+	struct sb_segment_sums sums; /* its weight points to the above after sb_sums_fit() */
 };
-/* As many as @dict has rows. Return: 0 or -ENOMEM. */
+/* Extend the sums to all rows of @dict. Return: 0 or -ENOMEM. */
 int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict);
 void sb_sums_release(struct sb_sums *sums);
 
-/* Of so many questions sums are kept, by file. */
+/* The sums of this many queries are kept for each file. */
 #define SB_RESUM_KEPT 8
 
 /*
- * Sums question by question: those of the last ones are kept, and where the next one asks for most of what one of them
- * has, only blocks that it has not are added, and those that are not asked for are taken away. Zero-initialize.
+ * Incremental sums of one file. When a query asks for mostly the same blocks as an earlier one
+ * whose sums are kept, only the missing blocks are added and those out of range subtracted.
+ * Zero-initialize.
  */
 struct sb_resum {
 	struct sb_resum_kept {
 		struct sb_sums sums;
-		uint64_t question; /* that had them last; 0: nothing is kept here */
+		uint64_t question; /* the last query that used them; 0: the slot is empty */
 	} kept[SB_RESUM_KEPT];
-	const struct sb_segment_sums
-		*result; /* of this question, after sb_resum_end(); NULL: it asked for no block */
-	struct sb_sums fresh; /* of blocks that are in none of those that are kept */
-	SB_VEC(uint16_t)
-	state; /* by block: a bit for each of those kept, and two for this question */
+	/* Of this query, valid from sb_resum_end() to the next begin; NULL: no block was added. */
+	const struct sb_segment_sums *result;
+	struct sb_sums fresh;	/* of blocks that are in no kept sums */
+	SB_VEC(uint16_t) state; /* by block: a bit for each of the kept sums, two for this query */
 	uint64_t question, nr_sorts;
 };
 
-/* A question begins, of which each has a number of its own, larger than those before; again for the same one: nothing.
- * @segment is as it was, or has grown. Return: 0 or -ENOMEM. */
+/*
+ * Begin a query, unless it has begun already. Each has a number @question, larger than those
+ * before. @segment may only have grown since the last query. Return: 0 or -ENOMEM.
+ */
 int sb_resum_begin(struct sb_resum *resum, const struct sb_segment *segment, uint64_t question);
-/* Add a block of segment->blocks, once. Return: as sb_segment_add(). */
+/* Add a block of segment->blocks, each at most once. Return: as sb_segment_add(). */
 int sb_resum_add(struct sb_resum *resum, struct sb_segment *segment, const struct sb_record *block);
 /*
- * All were added. *ret_nr_damaged is how many of those that could be read for a question before cannot be read any
- * more: they are not in the sums. Return: 0, -ENOMEM, others of I/O.
+ * End a query: compute resum->result. *ret_nr_damaged counts blocks that an earlier query could
+ * read and that are damaged now; they are not in the sums. Return: 0; -ENOMEM; other errors of I/O.
  */
 int sb_resum_end(struct sb_resum *resum, struct sb_segment *segment, uint64_t *ret_nr_damaged);
 
-/* The segment is another one. */
+/* Drop all sums: the segment has been replaced by another one. */
 void sb_resum_forget(struct sb_resum *resum);
-/* Return: what all that is kept takes. */
+/* Return: the memory it takes, in bytes. */
 size_t sb_resum_bytes(const struct sb_resum *resum);
-/* Return: the question that had last what was not asked for longest; UINT64_MAX: nothing is kept. */
+/* Return: the oldest query whose sums are kept; UINT64_MAX if none are. */
 uint64_t sb_resum_oldest(const struct sb_resum *resum);
-/* Forget the sums of that question, between two questions. */
+/* Free the sums of a query. Call it between two queries only. */
 void sb_resum_drop(struct sb_resum *resum, uint64_t question);
 void sb_resum_release(struct sb_resum *resum);
 

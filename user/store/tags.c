@@ -23,7 +23,7 @@ const char *sb_tag_list_next(const char *list, char key[SB_TAG_KEY_BYTES])
 	return list[len] ? list + len + 1 : NULL;
 }
 
-/* "a,b" -> "a\0b\0\0" */
+/* "a,b" becomes "a\0b\0\0". */
 static char *split(const char *text)
 {
 	size_t len = strlen(text), i;
@@ -96,7 +96,7 @@ static bool has_value(const struct sb_tag_rule *rule, const char *value)
 
 	if (rule->is_regex)
 		return !regexec(&rule->regex, value, 0, NULL, 0);
-	/* The first may be empty: "key=" is of those without the key. */
+	/* The first value may be empty: "key=" matches series without the key. */
 	do {
 		if (sb_streq(at, value))
 			return true;

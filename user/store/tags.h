@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which sets of tags are wanted: "service=nginx,php", "region!=eu", "pod=~^web-", "pod!~canary". */
+/*
+ * Rules that select series by their tags: "service=nginx,php", "region!=eu", "pod=~^web-",
+ * "pod!~canary". Not thread-safe while rules are added.
+ */
 #ifndef SB_STORE_TAGS_H
 #define SB_STORE_TAGS_H
 
@@ -12,8 +15,8 @@
 #include "store/dict.h"
 
 struct sb_tag_rule {
-	char *text;	   /* as it was given */
-	char *key, *value; /* of =, !=: values, each ended by NUL, the last one empty */
+	char *text;	   /* as the user wrote it */
+	char *key, *value; /* value of = and !=: each ends with NUL, the last one is empty */
 	bool is_negated, is_regex;
 	regex_t regex;
 };
@@ -21,22 +24,29 @@ struct sb_tag_rules {
 	SB_VEC(struct sb_tag_rule) rules;
 };
 
-/*
- * Add a rule: all must hold. A key that a set does not have is the empty value. Regular expressions are POSIX
- * extended ones, anywhere in the value. Return: 0; -EINVAL: no such rule, or expression; -ENOMEM.
+/**
+ * sb_tag_rules_add() - parse a rule and add it
+ * @text: KEY=VALUE[,VALUE], KEY!=VALUE[,VALUE], KEY=~REGEX or KEY!~REGEX; POSIX extended
+ *	expressions, which match anywhere in the value
+ *
+ * A series without the key has the empty value.
+ *
+ * Return: 0; -EINVAL if the rule or its expression is not valid; -ENOMEM. On error no rule is
+ * added.
  */
 int sb_tag_rules_add(struct sb_tag_rules *rules, const char *text);
-/* As they were given, separated by spaces, appended to @out. Return: 0 or -ENOMEM. */
+/* Append the texts of the rules to @out, separated by spaces. Return: 0 or -ENOMEM. */
 int sb_tag_rules_print(const struct sb_tag_rules *rules, struct sb_str *out);
+/* Return: whether a set of tags matches all rules. */
 bool sb_tag_rules_match(const struct sb_tag_rules *rules, const struct sb_tag *tags, size_t nr);
 void sb_tag_rules_release(struct sb_tag_rules *rules);
 
-/* Of a key in a list of them; longer ones are cut. */
+/* Buffer for one key of a list; longer keys are truncated. */
 #define SB_TAG_KEY_BYTES 64
-/* The first key of "a,b". Return: the rest of the list, or NULL: it was the last. */
+/* Copy the first key of "a,b". Return: the rest of the list, or NULL if it was the last key. */
 const char *sb_tag_list_next(const char *list, char key[SB_TAG_KEY_BYTES]);
 
-/* Return: the value of @key, or "". */
+/* Return: the value of @key, borrowed from @tags; "" if there is none. */
 const char *sb_tag_value(const struct sb_tag *tags, size_t nr, const char *key);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Weights over time, and which tags there are. */
+/* Timelines, tags and their values, and the extent of each kind. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 #define STEP_MAX_S	   (100u * 366 * 86400 / 2)
 #define SERIES_DEFAULT	   10u
 #define SERIES_MAX	   1000u
-/* Weights that are kept until it is known which values are the heaviest. */
+/* Cells of memory until it is known which values are the heaviest. */
 #define CELLS_MAX	   (4u << 20)
 #define VALUES_MAX	   4096u
-/* Of sb_store_tags(), of all keys. */
+/* Pairs of key and value in sb_store_tags(). */
 #define PAIRS_MAX	   200000u
 #define TAG_VALUES_DEFAULT 100u
 
@@ -27,15 +27,15 @@
 #define NOT_KNOWN	   (UINT32_MAX - 1)
 #define OTHER		   0u /* the number of "(other)" */
 
-/* Which value the rows of a file are of. */
+/* Which value the rows of a file belong to. */
 struct value_map {
-	const struct sb_part *part;
+	const struct sb_kept_file *kept;
 	struct sb_wanted wanted;
 	uint32_t *value; /* by set of tags */
 	size_t nr;
 };
 
-/* Of a block, in ms after timeline->from_s. */
+/* Time of a block, in ms after timeline->from_s. */
 struct span {
 	int64_t begin_ms, end_ms;
 };
@@ -45,10 +45,10 @@ struct drawing {
 	struct sb_timeline *timeline;
 	struct sb_strtab values; /* 0: (other) */
 	uint32_t nr_values_max;
-	SB_VEC(uint64_t) cells; /* by value, then by step */
-	SB_VEC(uint64_t) whole; /* by value: of one block */
+	SB_VEC(uint64_t) cells; /* weights by value, then by step */
+	SB_VEC(uint64_t) whole; /* weights by value of one block */
 	SB_VEC(struct value_map) maps;
-	uint32_t need_s; /* a step must be so long */
+	uint32_t need_s; /* a step must be this long at least */
 };
 
 static int value_of(struct drawing *drawing, const struct sb_tag *tags, size_t nr,
@@ -65,7 +65,7 @@ static int value_of(struct drawing *drawing, const struct sb_tag *tags, size_t n
 		value = sb_tag_value(tags, nr, key);
 		err = sb_str_addf(&text, "%s%s", text.len ? "," : "", value[0] ? value : "(none)");
 	}
-	/* Not "", which is the number of "(other)". */
+	/* So that it is never "", whose number is that of "(other)". */
 	if (!err)
 		err = sb_str_addc(&text, '.');
 	if (!err)
@@ -73,7 +73,7 @@ static int value_of(struct drawing *drawing, const struct sb_tag *tags, size_t n
 	if (err || drawing->values.strs.nr == before)
 		return err;
 	if (drawing->values.strs.nr > drawing->nr_values_max) {
-		/* It remains there, and is "(other)". */
+		/* The string stays in the table, and counts as "(other)". */
 		*ret_value = OTHER;
 		return 0;
 	}
@@ -85,15 +85,16 @@ static int value_of(struct drawing *drawing, const struct sb_tag *tags, size_t n
 	return err;
 }
 
-static int map_of(struct drawing *drawing, const struct sb_part *part, struct value_map **ret_map)
+static int map_of(struct drawing *drawing, const struct sb_kept_file *kept,
+		  struct value_map **ret_map)
 {
-	const struct sb_dict *dict = &part->segment.dict;
-	struct value_map map = { .part = part, .nr = dict->tags.nr };
+	const struct sb_dict *dict = &kept->segment.dict;
+	struct value_map map = { .kept = kept, .nr = dict->tags.nr };
 	size_t i;
 	int err;
 
 	for (i = drawing->maps.nr; i-- > 0;)
-		if (drawing->maps.at[i].part == part) {
+		if (drawing->maps.at[i].kept == kept) {
 			*ret_map = &drawing->maps.at[i];
 			return 0;
 		}
@@ -121,7 +122,7 @@ static int value_of_row(struct drawing *drawing, struct value_map *map, uint32_t
 	int err = 0;
 
 	if (*value == NOT_KNOWN) {
-		nr = sb_dict_tags_at(&map->part->segment.dict, tags_id, tags);
+		nr = sb_dict_tags_at(&map->kept->segment.dict, tags_id, tags);
 		if (sb_wanted_is(&map->wanted, tags_id))
 			err = value_of(drawing, tags, nr, value);
 		else
@@ -132,8 +133,8 @@ static int value_of_row(struct drawing *drawing, struct value_map *map, uint32_t
 }
 
 /*
- * From when to when a block lasts, in ms of the timeline, of which it may be beyond either end. Return: 0, -EBADMSG,
- * -EAGAIN: it is a sum over more than a step, and nobody knows how much of it is of which.
+ * From when to when a block lasts, in ms of the timeline; it can exceed it at both ends. Return: 0;
+ * -EBADMSG; -EAGAIN if it is an aggregate of more than a step, which cannot be divided.
  */
 static int span_of(struct drawing *drawing, const struct sb_record *block, struct span *ret_span)
 {
@@ -164,34 +165,37 @@ static uint64_t part_of(const struct span *span, int64_t at_ms, uint64_t whole)
 			  (double)(span->end_ms - span->begin_ms));
 }
 
-/* Share @whole out to the steps that overlap the span, in proportion. Return: what is in the timeline of it. */
+/*
+ * Distribute @whole to the steps that overlap the span, in proportion. Return: what the timeline
+ * got.
+ */
 static uint64_t share_out(const struct sb_timeline *timeline, const struct span *span,
 			  uint64_t whole, uint64_t *steps)
 {
 	const int64_t step_ms = timeline->step_s * 1000ll;
 	int64_t at_ms = span->begin_ms > 0 ? span->begin_ms - span->begin_ms % step_ms : 0;
-	uint64_t all = 0, before, part;
+	uint64_t all = 0, before, kept;
 
 	before = part_of(span, at_ms, whole);
 	for (; at_ms < span->end_ms && at_ms / step_ms < (int64_t)timeline->nr_steps;
 	     at_ms += step_ms) {
-		part = part_of(span, at_ms + step_ms, whole) - before;
-		before += part;
-		steps[at_ms / step_ms] += part;
-		all += part;
+		kept = part_of(span, at_ms + step_ms, whole) - before;
+		before += kept;
+		steps[at_ms / step_ms] += kept;
+		all += kept;
 	}
 	return all;
 }
 
-/* Weights of a block by value, in drawing->whole. Single rows are too small to be shared out. */
-static int weigh_block(struct drawing *drawing, struct sb_part *part,
+/* Sum a block by value in drawing->whole. Single rows would be too small to distribute. */
+static int weigh_block(struct drawing *drawing, struct sb_kept_file *kept,
 		       const struct sb_block_rows *rows, struct sb_store_answer *answer)
 {
-	const struct sb_dict *dict = &part->segment.dict;
+	const struct sb_dict *dict = &kept->segment.dict;
 	struct value_map *map;
 	uint32_t value;
 	size_t i;
-	int err = map_of(drawing, part, &map);
+	int err = map_of(drawing, kept, &map);
 
 	drawing->whole.nr = 0;
 	for (i = 0; i < rows->nr && !err; i++) {
@@ -211,7 +215,7 @@ static int weigh_block(struct drawing *drawing, struct sb_part *part,
 	return err;
 }
 
-static int visit(struct sb_search *search, struct sb_part *part, const struct sb_record *block)
+static int visit(struct sb_search *search, struct sb_kept_file *kept, const struct sb_record *block)
 {
 	struct drawing *drawing = search->arg;
 	struct sb_timeline *timeline = drawing->timeline;
@@ -222,9 +226,9 @@ static int visit(struct sb_search *search, struct sb_part *part, const struct sb
 	int err = span_of(drawing, block, &span);
 
 	if (!err)
-		err = sb_segment_rows(&part->segment, block, &rows, figure);
+		err = sb_segment_rows(&kept->segment, block, &rows, figure);
 	if (!err)
-		err = weigh_block(drawing, part, &rows, search->answer);
+		err = weigh_block(drawing, kept, &rows, search->answer);
 	for (i = 0; i < drawing->whole.nr && !err; i++)
 		if (drawing->whole.at[i])
 			search->answer->weight +=
@@ -241,21 +245,21 @@ static int visit(struct sb_search *search, struct sb_part *part, const struct sb
 }
 
 /*
- * Blocks that begin before the timeline and end in it: they are in the same file as its begin, or in the one before.
- * Headers say which these are. What they have is drawn, and no part of what the answer says otherwise.
+ * Blocks that begin before the timeline and end in it. They are in the file of its begin, or in the
+ * one before. Their share is drawn, but the figures of the answer do not contain them.
  */
 static int visit_before(struct sb_search *search, int64_t from_s, int64_t file_s)
 {
 	struct sb_store_answer before = *search->answer, now;
-	struct sb_part *part;
+	struct sb_kept_file *kept;
 	int64_t begin_ms, end_ms;
 	size_t i;
-	int err = file_s < 0 ? 0 : sb_search_part(search, 0, file_s, &part);
+	int err = file_s < 0 ? 0 : sb_search_kept_file(search, 0, file_s, &kept);
 
-	if (err || file_s < 0 || !part->is_there)
+	if (err || file_s < 0 || !kept->is_there)
 		return err;
-	for (i = 0; i < part->segment.blocks.nr && !err; i++) {
-		const struct sb_record *block = &part->segment.blocks.at[i];
+	for (i = 0; i < kept->segment.blocks.nr && !err; i++) {
+		const struct sb_record *block = &kept->segment.blocks.at[i];
 
 		if (block->begin_s >= from_s)
 			break;
@@ -266,7 +270,7 @@ static int visit_before(struct sb_search *search, int64_t from_s, int64_t file_s
 			search->answer->kind = block->kind;
 		if (!sb_streq(search->answer->kind.unit, block->kind.unit))
 			continue;
-		err = visit(search, part, block);
+		err = visit(search, kept, block);
 		search->answer->nr_blocks += !err;
 		search->answer->nr_damaged += err == -EBADMSG;
 		err = err == -EBADMSG ? 0 : err;
@@ -351,7 +355,7 @@ static int add_series(struct drawing *drawing, const char *value, size_t len, si
 	return err;
 }
 
-/* All but the heaviest are one more. */
+/* All but the heaviest values become "(other)". */
 static int make_series(struct drawing *drawing, uint32_t nr_max)
 {
 	struct sb_timeline *timeline = drawing->timeline;
@@ -435,7 +439,7 @@ static int prepare(struct drawing *drawing, size_t nr_steps)
 	return err;
 }
 
-/* Each step is covered by itself: what is summed over more of them would not be known by step. */
+/* Each step is covered for itself: an aggregate of several steps could not be divided. */
 static int draw(struct sb_store *store, struct drawing *drawing, int64_t from_s, int64_t to_s)
 {
 	struct sb_timeline *timeline = drawing->timeline;
@@ -458,7 +462,7 @@ static int draw(struct sb_store *store, struct drawing *drawing, int64_t from_s,
 		err = sb_search_tags(&search, &drawing->ask->rules, drawing->ask->by, from_s, to_s);
 	for (at_s = timeline->from_s; at_s < to_s && !err; at_s += step_s)
 		err = sb_search_cover(&search, at_s, at_s + step_s);
-	/* Read last: the blocks of the steps before have set the unit of the timeline by now. */
+	/* Read them last: by now blocks of the steps have determined the unit. */
 	file_s = sb_level_file_begin(0, timeline->from_s);
 	if (!err && nr_steps)
 		err = visit_before(&search, timeline->from_s, file_s);
@@ -506,7 +510,7 @@ int sb_store_timeline(struct sb_store *store, const struct sb_ask *ask,
 
 	if (ask->from_s >= ask->to_s || opts->step_s % SB_STORE_BLOCK_S)
 		return -EINVAL;
-	/* Each time a level coarser. */
+	/* Each attempt uses steps of a coarser level. */
 	for (i = 0; i <= SB_STORE_LEVELS && err == -EAGAIN; i++)
 		err = try_timeline(store, ask, opts, &need_s, ret_timeline);
 	return err;
@@ -568,10 +572,10 @@ static int count_tag(struct counting *counting, const struct sb_tag *tag, uint64
 	return err;
 }
 
-static int count_part(struct counting *counting, const struct sb_part *part)
+static int count_kept_file(struct counting *counting, const struct sb_kept_file *kept)
 {
-	const struct sb_dict *dict = &part->segment.dict;
-	const struct sb_segment_sums *sums = part->resum.result;
+	const struct sb_dict *dict = &kept->segment.dict;
+	const struct sb_segment_sums *sums = kept->resum.result;
 	sb_cleanup(sb_freep) uint64_t *weight = calloc(dict->tags.nr + 1, sizeof(*weight));
 	struct sb_tag tags[SB_DICT_TAGS_MAX];
 	struct sb_wanted wanted;
@@ -690,9 +694,9 @@ int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_va
 	err = sb_search_tags(&search, &ask->rules, ask->by, ask->from_s, ask->to_s);
 	if (!err)
 		err = sb_search_sums(&search, ask->from_s, ask->to_s);
-	for (i = 0; i < search.parts.nr && !err; i++)
-		if (search.parts.at[i]->is_there && search.parts.at[i]->resum.result)
-			err = count_part(&counting, search.parts.at[i]);
+	for (i = 0; i < search.kept_files.nr && !err; i++)
+		if (search.kept_files.at[i]->is_there && search.kept_files.at[i]->resum.result)
+			err = count_kept_file(&counting, search.kept_files.at[i]);
 	sb_search_end(&search);
 	if (!err)
 		err = list_values(&counting);
@@ -743,20 +747,20 @@ static void note_rate(struct sb_segment *segment, const struct sb_record *block,
 	struct sb_store_answer answer = {};
 	struct sb_block_rows rows;
 
-	/* What was sampled for less than a millisecond, as at the end of a recording, has no rate. */
+	/* Less than a millisecond, as at the end of a recording, gives no rate. */
 	if (!sb_segment_rows(segment, block, &rows, answer.figure)) {
 		extent->hz = sb_store_answer_hz(&answer);
 		extent->has_hz = answer.figure[SB_BLOCK_SAMPLED_MS] > 0;
 	}
 }
 
-/* From the last on, so that rates are those of the last blocks. */
-static int note_blocks(struct sb_part *part, struct sb_store_extent *extents, int *nr)
+/* Backwards, so that the rate is that of the last block. */
+static int note_blocks(struct sb_kept_file *kept, struct sb_store_extent *extents, int *nr)
 {
-	struct sb_segment *segment = &part->segment;
+	struct sb_segment *segment = &kept->segment;
 	size_t i;
 
-	for (i = part->is_there ? segment->blocks.nr : 0; i-- > 0;) {
+	for (i = kept->is_there ? segment->blocks.nr : 0; i-- > 0;) {
 		const struct sb_record *block = &segment->blocks.at[i];
 		struct sb_store_extent *extent = extent_of(extents, nr, &block->kind);
 		int64_t begin_ms, end_ms;
@@ -768,7 +772,7 @@ static int note_blocks(struct sb_part *part, struct sb_store_extent *extents, in
 			extent->from_s = block->begin_s;
 		if (!extent->has_hz)
 			note_rate(segment, block, extent);
-		/* The first that is met ends last, and at finer levels nearer to when it did. */
+		/* The first one met ends last. Finer levels come first, and know the end better. */
 		if (!extent->to_s)
 			extent->to_s = (end_ms + PERIOD_MS - 1) / PERIOD_MS * SB_STORE_BLOCK_S;
 	}
@@ -781,10 +785,10 @@ static int by_kind(const void *a, const void *b)
 		      ((const struct sb_store_extent *)b)->kind.name);
 }
 
-/* Coarse sums end with their periods: fine blocks are looked at first, and say more of the end. */
+/* Aggregates end with their periods; the finest level comes first, and knows the end better. */
 static int find_extents(struct sb_search *search, struct sb_store_extent *extents, int *nr)
 {
-	struct sb_part *part;
+	struct sb_kept_file *kept;
 	size_t level;
 	int err = 0;
 
@@ -794,13 +798,13 @@ static int find_extents(struct sb_search *search, struct sb_store_extent *extent
 		err = sb_store_each_file(search->store, level, note_ends, &ends);
 		if (err || !ends.is_there)
 			continue;
-		err = sb_search_part(search, level, ends.last_s, &part);
+		err = sb_search_kept_file(search, level, ends.last_s, &kept);
 		if (!err)
-			err = note_blocks(part, extents, nr);
+			err = note_blocks(kept, extents, nr);
 		if (!err && ends.first_s != ends.last_s) {
-			err = sb_search_part(search, level, ends.first_s, &part);
+			err = sb_search_kept_file(search, level, ends.first_s, &kept);
 			if (!err)
-				err = note_blocks(part, extents, nr);
+				err = note_blocks(kept, extents, nr);
 		}
 	}
 	return err;

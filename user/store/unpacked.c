@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest that is kept, too: all is in one piece. */
+/* Also the longest record that is kept: a record does not cross chunks. */
 #define CHUNK_BYTES (SB_UNPACKED_BYTES / SB_UNPACKED_CHUNKS)
 
 static size_t chunk_of(uint64_t place)
@@ -27,7 +27,7 @@ uint64_t sb_unpacked_keep(struct sb_unpacked *unpacked, const void *bytes, size_
 		return 0;
 	memcpy(*chunk + unpacked->end % CHUNK_BYTES, bytes, nr);
 	unpacked->end += nr;
-	/* A place is where they end, which is not 0. */
+	/* A place is the end of a record, so it is never 0. */
 	return unpacked->end;
 }
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Blocks that come, and the sums of them. */
+/*
+ * Writing. A block becomes sums over the rows of its file's dictionary (add_series()), and is
+ * appended to that file. A stack that has no room in the dictionary becomes "(other)" of its series
+ * or its owner (share.h). A block that comes late is also added to the aggregates of its periods,
+ * as further blocks of the same time.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +30,9 @@ static int add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t 
 	return err;
 }
 
-/* A row for tags of "(other)"; @is_last: of the owner alone, for which there is always room. */
+/*
+ * Find or add a row "(other)" for these tags; @is_last: for the owner alone, which always has room.
+ */
 static int find_other(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, bool is_last,
 		      uint32_t *ret_row)
 {
@@ -52,7 +59,7 @@ static int find_other(struct sb_dict *dict, const struct sb_tag *tags, size_t nr
 	return err;
 }
 
-/* Weight without a place keeps the tags of its series, but those of many values; or at least those of its owner. */
+/* Weight without room keeps the narrow tags of its series, or at least those of its owner. */
 static int add_other(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		     struct sb_sums *sums)
 {
@@ -111,30 +118,28 @@ int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 	return 0;
 }
 
-/* Of one profile. */
+/* Scratch while the stacks of a profile are added. */
 struct paths {
-	uint32_t *frame; /* of the dictionary, by those of the profile; SB_DICT_NONE: not yet */
+	uint32_t *frame; /* of the dictionary, by frame of the profile; SB_DICT_NONE: not yet */
 	SB_VEC(uint32_t) frames; /* scratch */
 };
 
-/* The leaf's node. Return: 0, -E2BIG: no place, -ENOMEM. */
-static int node_of(struct sb_dict *dict, const struct sb_profile *profile, size_t i,
-		   struct paths *paths, uint32_t *ret_node, uint64_t *ret_weight)
+/* Find or add the node of a stack's leaf. Return: 0, -E2BIG: no room, -ENOMEM. */
+static int node_of(struct sb_dict *dict, const struct sb_profile *profile, const struct sb_row *row,
+		   struct paths *paths, uint32_t *ret_node)
 {
-	const uint32_t *frames;
-	size_t nr, k;
-	int err;
+	size_t k;
+	int err = sb_vec_reserve(&paths->frames, row->nr + 1);
 
-	frames = sb_profile_stack_at(profile, i, &nr, ret_weight);
-	err = sb_vec_reserve(&paths->frames, nr + 1);
-	for (k = 0; k < nr && !err; k++) {
-		uint32_t *frame = &paths->frame[frames[k]];
+	for (k = 0; k < row->nr && !err; k++) {
+		uint32_t *frame = &paths->frame[row->frames[k]];
 
 		if (*frame == SB_DICT_NONE)
-			err = sb_dict_frame(dict, sb_profile_frame_at(profile, frames[k]), frame);
+			err = sb_dict_frame(dict, sb_profile_frame_at(profile, row->frames[k]),
+					    frame);
 		paths->frames.at[k] = *frame;
 	}
-	return err ? err : sb_dict_path(dict, paths->frames.at, nr, ret_node);
+	return err ? err : sb_dict_path(dict, paths->frames.at, row->nr, ret_node);
 }
 
 static int add_series(struct sb_dict *dict, const struct sb_store_series *series,
@@ -148,7 +153,6 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 		.nr_tags = series->nr_tags,
 		.tags_id = &tags_id,
 	};
-	uint64_t weight;
 	int err = 0;
 
 	if (!paths.frame)
@@ -156,10 +160,12 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 	memset(paths.frame, 0xff, nr_frames * sizeof(*paths.frame));
 	sb_dict_charge(dict, series->tags, series->nr_tags);
 	for (i = 0; i < sb_profile_nr_stacks(series->profile) && !err; i++) {
-		err = node_of(dict, series->profile, i, &paths, &key.node, &weight);
+		const struct sb_row row = sb_profile_row_at(series->profile, i);
+
+		err = node_of(dict, series->profile, &row, &paths, &key.node);
 		key.has_no_node = err == -E2BIG;
 		if (!err || key.has_no_node)
-			err = sb_store_add_row(dict, &key, weight, sums);
+			err = sb_store_add_row(dict, &key, row.weight, sums);
 	}
 	sb_dict_charge(dict, NULL, 0);
 	free(paths.frame);
@@ -167,7 +173,7 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 	return err;
 }
 
-/* One that comes after its period was summed is summed apart: blocks of one time add up. */
+/* Aggregates of its periods exist already: append another one. Blocks of one time add up. */
 static int add_late(struct sb_store *store, int64_t begin_s, const struct sb_store_kind *kind,
 		    const struct sb_dict *dict, const struct sb_segment_sums *sums)
 {
@@ -233,13 +239,13 @@ int sb_store_put(struct sb_store *store, const struct sb_store_block *block)
 		sums.sums.figure[SB_BLOCK_NAMES_CUT] += out->dict.nr_names_cut - nr_cut;
 	if (!err)
 		err = sb_segment_append(out, &time, &kind, &sums.sums);
-	/* It is there from here on: to try again would count it twice. */
+	/* The block is in the file from here on: to put it again would count it twice. */
 	if (!err) {
 		store->put_err = add_late(store, block->begin_s, &kind, &out->dict, &sums.sums);
 		if (!store->opts.no_sync && fdatasync(out->fd) && !store->put_err)
 			store->put_err = -errno;
 	}
-	/* Those that come late come one after the other. */
+	/* Late blocks tend to come in a row: keep the files that they used open. */
 	if (!store->has_used_sums)
 		sb_store_close_sums(store);
 	sb_sums_release(&sums);

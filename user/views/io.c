@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* "io": which code moves which files' bytes, and how long it waits for that. */
+/* The view "io": which code reads and writes which files, and how long it waits for that. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "sb_abi_io.h"
+#include "bpf/abi/sb_abi_io.h"
 #include "views/skel.h"
 #include "views/views.h"
 
-/* Distinct files that the BPF side remembers having described. */
+/* Distinct files that the BPF side remembers as described. */
 #define FILES_MAX 65536u
 
 #define NONE	  SB_IO_NO_ARG
@@ -37,10 +37,11 @@
 		 .in_arg = NONE,  \
 		 .out_arg = NONE, \
 		 .flags = SB_IO_CALL_OPENS | SB_IO_CALL_NO_FD }
-/* A call that has no descriptor among its arguments. */
+/* For calls that have no file descriptor among their arguments. */
 #define NO_FILE .how = { .dirs = N, .in_arg = NONE, .out_arg = NONE, .flags = SB_IO_CALL_NO_FD }
 
-/* Its place in the table is its sb_sample_key.op, less one. Frames are called as tracepoints are. */
+/* sb_sample_key.op of a call is its index in this table plus one. Frames are named like the
+ * tracepoints. */
 static const struct sb_io_row calls[] = {
 	CALL(read, FROM(0)),
 	CALL(write, TO(0)),
@@ -93,7 +94,7 @@ static const struct sb_io_row calls[] = {
 
 _Static_assert(SB_ARRAY_SIZE(calls) < SB_IO_OP_URING, "numbers of calls end there");
 
-/* How calls are looked at in this run: for report(). */
+/* How calls are observed in this run, for report(). */
 static struct {
 	bool is_raw;
 	unsigned int nr_attached, nr_missing;
@@ -105,7 +106,7 @@ static bool is_in_layer(const struct sb_io_row *call, uint32_t layer)
 	return layer == SB_LAYER_SYSCALL || (layer == SB_LAYER_FSYNC && call->is_sync);
 }
 
-/* fsync moves nothing of its own that could be counted. */
+/* The weight that the options ask for. fsync moves no bytes that could be counted. */
 static uint32_t weight_of(const struct sb_view_opts *opts)
 {
 	if (opts->io_layer == SB_LAYER_FSYNC && opts->io_weight == SB_IO_BYTES)
@@ -130,7 +131,7 @@ bool sb_io_is_wanted(const struct sb_io_row *call, const struct sb_view_opts *op
 		return false;
 	ret_how->dirs &= dirs;
 	if (call->how.flags & SB_IO_CALL_BY_MODE)
-		return true; /* which one, the file says */
+		return true; /* the direction depends on the file's mode */
 	if (!(dirs & R))
 		ret_how->in_arg = NONE;
 	if (!(dirs & W))
@@ -210,7 +211,7 @@ static int attach_one(const struct bpf_program *prog, const char *side,
 	return sb_view_keep_link(links, bpf_program__attach_tracepoint(prog, "syscalls", name));
 }
 
-/* The end first: a call whose beginning alone was seen would not be accounted. */
+/* Attach the end first: a call of which only the beginning was seen would not be accounted. */
 static int attach_call(struct sampler_bpf *skel, const struct sb_io_row *call, sb_vec_link *links)
 {
 	size_t len = strlen(how.missing);
@@ -282,7 +283,7 @@ static void report(const struct sampler_bpf *skel, void (*row)(const char *name,
 	char text[160];
 
 	if (!how.is_raw && !how.nr_attached && !how.nr_missing)
-		return; /* a layer that does not look at calls */
+		return; /* a layer that does not observe calls */
 	snprintf(text, sizeof(text), "tracepoints of %u calls", how.nr_attached);
 	row("calls seen by",
 	    how.is_raw ? "raw tracepoints of all calls: tracefs cannot be read" : text);
@@ -318,13 +319,8 @@ static int pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids)
 }
 
 const struct sb_view sb_view_io = {
-	.name = "io",
-	.title = "File I/O",
-	.unit = "bytes",
-	.summary = "bytes of files, pipes and sockets by the code that moves them, and its waits",
-	.event = "calls",
-	.empty = "no such call was made",
-	.has_files = true,
+	.kind = SB_VIEW_KIND(io),
+	.needs_file_object = true,
 	.slots = 1u << SB_SCRATCH_CALL | 1u << SB_SCRATCH_FAULT,
 	.objects_max = FILES_MAX,
 	.other_slots = 1u << SB_SCRATCH_KERNEL,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The user half of bpf/views/io_kernel.bpf.c: what threads of the kernel read and write. */
+/* The user half of bpf/views/io_kernel.bpf.c: reads and writes of kernel threads. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -14,7 +14,7 @@
 static const char *const functions[] = { "vfs_iter_read", "vfs_iter_write", "kernel_read",
 					 "kernel_write" };
 
-/* Whether they are looked at in this run, and why not. */
+/* Why kernel threads are not observed in this run; NULL: they are. */
 static const char *missing;
 
 const char *sb_io_kernel_missing(const struct sampler_bpf *skel)
@@ -43,14 +43,14 @@ int sb_try_tracing(uint32_t btf_id, enum bpf_attach_type attach_type)
 	return link_fd < 0 ? link_fd : 0;
 }
 
-/* Return: why the kernel does not take programs at its functions; NULL: it does. */
+/* Return: why programs cannot be attached to kernel functions; NULL: they can. */
 static const char *try_it(void)
 {
 	struct btf *btf;
 	size_t i;
 	int id = 0;
 
-	/* Without it, no function can be attached to; to try takes time. */
+	/* Without this file no function can be attached to, and trying takes longer. */
 	if (sb_can_access("/sys/kernel/tracing/events", F_OK) &&
 	    !sb_can_access("/sys/kernel/tracing/available_filter_functions", F_OK))
 		return "this kernel takes no programs at its functions";

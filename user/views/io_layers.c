@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What "io" looks at below the system call: page cache, devices, faults. See docs/io-layers.md. */
+/* The layers of "io" below the system call: page cache, block devices, page faults. See
+ * docs/io-layers.md. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -7,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "sb_abi_io.h"
+#include "bpf/abi/sb_abi_io.h"
 #include "views/skel.h"
 #include "views/views.h"
 
-/* Bios and requests under way at a time, and files with dirty pages; beyond them: counted. */
+/* Bios and requests in flight, and files with dirty pages. What is beyond is counted. */
 #define BIOS_MAX     16384u
 #define REQUESTS_MAX 8192u
 #define DIRTIERS_MAX 16384u
@@ -67,7 +68,7 @@ static const char *fault_missing(void)
 	if (!sb_view_has_tracepoint("page_fault_user"))
 		return "--layer fault needs the tracepoint exceptions:page_fault_user, which this "
 		       "kernel does not have on this processor";
-	/* A kind of program that has the same helpers, and can be tried. */
+	/* Kprobe programs have the same helpers, and can be tried. */
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) != 1)
 		return "--layer fault needs Linux 5.17 or newer (bpf_find_vma())";
 	return NULL;
@@ -127,7 +128,7 @@ int sb_io_layer_check(const struct sb_view_opts *opts, const char **ret_why)
 	return *ret_why ? -EOPNOTSUPP : 0;
 }
 
-/* It reads the stack of the process, which may not be there. */
+/* This program reads the user stack of the process, which may cause a page fault itself. */
 bool sb_io_layer_nests(const struct sampler_bpf *skel, const struct bpf_program *prog)
 {
 	return prog == skel->progs.io_fault_kernel;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The user half of bpf/views/io_uring.bpf.c: what programs ask for through io_uring. */
+/* The user half of bpf/views/io_uring.bpf.c: I/O that programs request through io_uring. */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -13,7 +13,7 @@
 #include "views/skel.h"
 #include "views/views.h"
 
-/* Requests under way at a time; beyond them: counted. */
+/* Requests in flight. What is beyond is counted. */
 #define REQUESTS_MAX 16384u
 
 #define NONE	     SB_IO_NO_ARG
@@ -73,7 +73,7 @@ const char *sb_io_uring_missing(const struct sampler_bpf *skel)
 	return missing;
 }
 
-/* Return: whether a completion says of which request it is, and the request how it ended. */
+/* Return: whether a completion names its request, and the request has its result. */
 static bool has_result(void)
 {
 	const struct btf_member *member;
@@ -82,7 +82,8 @@ static bool has_result(void)
 	bool has = false;
 	int id, i;
 
-	/* With the tracepoint by this name, 6.4, it has; to read all types takes 15 ms. */
+	/* The tracepoint has this name since 6.4, when this holds. Reading all types takes 15
+	 * ms. */
 	if (sb_can_access("/sys/kernel/tracing/events/io_uring/io_uring_submit_req", F_OK))
 		return true;
 	btf = btf__load_vmlinux_btf();
@@ -120,13 +121,14 @@ static int attach_one(const struct bpf_program *prog, const char *name, sb_vec_l
 	return sb_view_keep_link(links, bpf_program__attach_raw_tracepoint(prog, name));
 }
 
-/* The end first: requests whose end was missed would be left over. */
+/* Attach the end first: requests whose end was missed would stay in the map. */
 int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links)
 {
 	const struct bpf_program *submit = skel->progs.io_uring_submit;
 	int err;
 
-	/* Not in the layers below, nor where something is missing. */
+	/* They are switched off in the layers below the system call, and when something is
+	 * missing. */
 	if (!bpf_program__autoload(submit))
 		return 0;
 	err = attach_one(skel->progs.io_uring_complete, "io_uring_complete", links);

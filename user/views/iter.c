@@ -13,8 +13,8 @@
 
 SB_DEFINE_CLEANUP(struct bpf_link, bpf_link__destroy)
 
-/* A read may end in the midst of a record. EAGAIN: it came by so many of which nothing is said that the kernel lets
- * others go first. */
+/* Read until the end. A read may end inside a record. EAGAIN: the iterator passed so many tasks
+ * without output that the kernel lets others run first. */
 static int read_all(int fd, struct sb_str *bytes)
 {
 	ssize_t n;

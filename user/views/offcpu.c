@@ -17,7 +17,8 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 		return err;
 	skel->rodata->cfg_sched_every_ns = opts->every_ns;
 	skel->bss->sched_every_ns = opts->every_ns ? opts->every_ns : EVERY_FIRST_NS;
-	/* Since 6.16; without it, each system call takes longer, which must have been asked for. */
+	/* The tracepoint exists since 6.16. Without it each system call takes longer, which needs
+	 * to be asked for. */
 	if (sb_view_has_tracepoint("sched_exit_tp")) {
 		skel->rodata->cfg_sched_is_governed = opts->is_governed;
 		return bpf_program__set_autoload(skel->progs.sched_arrived, true);
@@ -50,12 +51,7 @@ static const char *cannot_thin(const struct sampler_bpf *skel, const struct sb_v
 }
 
 const struct sb_view sb_view_offcpu = {
-	.name = "offcpu",
-	.title = "Off-CPU Time",
-	.unit = "us",
-	.summary = "where threads wait, and how long",
-	.event = "waits",
-	.empty = "no thread of the targets waited",
+	.kind = SB_VIEW_KIND(offcpu),
 	.slots = 1u << SB_SCRATCH_SWITCH,
 	.other_slots = 1u << SB_SCRATCH_WAKE | 1u << SB_SCRATCH_ITER,
 	.prefix = "sched_",

@@ -20,12 +20,7 @@ static const char *cannot_thin(const struct sampler_bpf *skel, const struct sb_v
 }
 
 const struct sb_view sb_view_offwake = {
-	.name = "offwake",
-	.title = "Off-Wake Time",
-	.unit = "us",
-	.summary = "where threads wait, and who wakes them from where",
-	.event = "waits",
-	.empty = "no thread of the targets waited",
+	.kind = SB_VIEW_KIND(offwake),
 	.slots = 1u << SB_SCRATCH_SWITCH | 1u << SB_SCRATCH_WAKE,
 	.objects_max = 32768,
 	.other_slots = 1u << SB_SCRATCH_ITER,

@@ -15,11 +15,7 @@ static struct bpf_program *timer(struct sampler_bpf *skel)
 }
 
 const struct sb_view sb_view_oncpu = {
-	.name = "oncpu",
-	.title = "On-CPU",
-	.unit = "samples",
-	.summary = "timed samples of what runs on the CPUs",
-	.event = "samples",
+	.kind = SB_VIEW_KIND(oncpu),
 	.slots = 1u << SB_SCRATCH_TIMER,
 	.prefix = "oncpu_",
 	.divisor = 1,

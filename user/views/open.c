@@ -25,10 +25,17 @@ _Static_assert(sizeof(struct sampler_base_bpf__bss) <= sizeof(struct sampler_bpf
 
 static bool is_of_files(const char *name)
 {
-	return !strncmp(name, "io_", strlen("io_"));
+	const struct sb_view *view;
+	size_t i;
+
+	for (i = 0; (view = sb_view_at(i)); i++)
+		if (view->needs_file_object && !strncmp(name, view->prefix, strlen(view->prefix)))
+			return true;
+	return false;
 }
 
-/* The skeleton as of an object that has no "io_" programs and maps. */
+/* Make the skeleton one of the smaller object, without the programs and maps of views that look at
+ * files. */
 static void leave_out_files(struct bpf_object_skeleton *skeleton)
 {
 	int i, nr = 0;
@@ -50,7 +57,7 @@ static bool have_files(const struct sb_views *views)
 	size_t i;
 
 	for (i = 0; i < views->nr; i++)
-		have |= views->at[i]->has_files;
+		have |= views->at[i]->needs_file_object;
 	return have;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which stacks samples will name that have begun. */
+/* Lists the stacks that pending samples reference. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -45,7 +45,7 @@ int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids)
 
 	if (keys && values)
 		err = bpf_map_lookup_batch(bpf_map__fd(map), NULL, &next, keys, values, &nr, NULL);
-	/* At the end of the map there is no next entry. */
+	/* ENOENT says that the end of the map was reached. */
 	err = err == -ENOENT ? 0 : err;
 	for (i = 0; i < nr && !err; i++)
 		err = push_stacks((const struct sb_sample_key *)(values + i * value_bytes), ids);

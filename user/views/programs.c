@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What views do with programs and links. */
+/* Helpers of the views for BPF programs and links. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -19,7 +19,8 @@ int sb_view_switch_on(struct bpf_program *const *programs, size_t nr)
 	return err;
 }
 
-/* By the beginning of their names: those of one row go together. */
+/* Optional programs, by the beginning of their names. Those of one row are switched off
+ * together. */
 static const struct {
 	const char *prefix, *lacks;
 } optional[] = {

@@ -4,9 +4,10 @@
 #include "base/cleanup.h"
 #include "views/views.h"
 
-static const struct sb_view *const rows[] = {
-	&sb_view_oncpu,	  &sb_view_offcpu, &sb_view_wakeup,
-	&sb_view_offwake, &sb_view_wall,   &sb_view_io,
+static const struct sb_view *const rows[SB_VIEW_KIND_MAX] = {
+#define SB_VIEW(name, ...) [SB_VIEW_KIND_##name] = &sb_view_##name,
+#include "kinds/views.def"
+#undef SB_VIEW
 };
 
 const struct sb_view *sb_view_at(size_t i)
@@ -19,9 +20,18 @@ const struct sb_view *sb_view_find(const char *name)
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(rows); i++)
-		if (!strcmp(rows[i]->name, name))
+		if (!strcmp(rows[i]->kind->name, name))
 			return rows[i];
 	return NULL;
+}
+
+const struct sb_view *sb_view_of_all_threads(void)
+{
+	size_t i = 0;
+
+	while (i < SB_ARRAY_SIZE(rows) && !rows[i]->is_of_all_threads)
+		i++;
+	return sb_view_at(i);
 }
 
 bool sb_views_add(struct sb_views *views, const struct sb_view *view)
@@ -33,7 +43,7 @@ bool sb_views_add(struct sb_views *views, const struct sb_view *view)
 
 		if ((other->slots | other->other_slots) & (view->slots | view->other_slots))
 			return false;
-		/* The weight of a sample by chance is a variable of theirs. */
+		/* Views with the same thin() share the variable for the weight of a sample. */
 		if (view->thin && view->thin == other->thin)
 			return false;
 	}
@@ -50,5 +60,5 @@ const char *sb_view_unit(const struct sb_view *view, const struct sb_view_opts *
 
 	*ret_divisor = view->divisor;
 	unit = view->unit_of ? view->unit_of(opts, ret_divisor) : NULL;
-	return unit ? unit : view->unit;
+	return unit ? unit : view->kind->unit;
 }

@@ -1,109 +1,119 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rows of table.c, and what several of them have in common; for the views themselves only. */
+/* What the views share: their definitions, and helpers for the functions of struct sb_view. Used in
+ * this folder only. */
 #ifndef SB_VIEWS_VIEWS_H
 #define SB_VIEWS_VIEWS_H
 
-#include "sb_abi_io.h"
+#include "bpf/abi/sb_abi_io.h"
 #include "views/view.h"
 
 struct bpf_map;
 
-extern const struct sb_view sb_view_io;
-extern const struct sb_view sb_view_offcpu;
-extern const struct sb_view sb_view_offwake;
-extern const struct sb_view sb_view_oncpu;
-extern const struct sb_view sb_view_wakeup;
-extern const struct sb_view sb_view_wall;
+#define SB_VIEW(name, ...) extern const struct sb_view sb_view_##name;
+#include "kinds/views.def"
+#undef SB_VIEW
 
-/* sched_waker of bpf/views/sched.bpf.c. */
+/* Values of the setting sched_waker in bpf/views/sched.bpf.c. */
 enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
 
-/* For prepare(): programs are loaded only if they are switched on. */
+/* Let libbpf load these programs. For sb_view.prepare(): programs are loaded only if they are
+ * switched on. Return: 0 or a negative errno. */
 int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 
-/* sb_view.thin of views whose events are thinned one by one (sb_thin() of bpf/core/thin.bpf.c). */
+/* Implements sb_view.thin() for views that drop events by chance (sb_thin() of
+ * bpf/core/thin.bpf.c). */
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 			     uint32_t step, uint64_t mean);
 
-/* pending.c: parts of sb_view.pending. */
-/* What an iterator over tasks writes: ids, nothing else. */
+/* pending.c: helpers for sb_view.pending(). Both append to @ids and return 0 or a negative
+ * errno. */
+/* Run an iterator over tasks that writes struct sb_stack_id and nothing else. */
 int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids);
-/* Of a hash whose values begin with a struct sb_sample_key; entries may come and go meanwhile. */
+/* Read a hash map whose values begin with a struct sb_sample_key. Entries may be added and removed
+ * meanwhile. */
 int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids);
 
-/* sched.c, the user half of bpf/views/sched.bpf.c: of the views of waits. */
+/* sched.c: what the views of waits share; the user half of bpf/views/sched.bpf.c. */
 
-/* Frames of the kernel that are the switch's and the tracer's; of the wake-up; of both. */
+/* For sb_view.trim: kernel frames of the context switch and the tracer; of the wake-up; of both. */
 extern const char *const sb_sched_trim[];
 extern const char *const sb_sched_trim_waking[];
 extern const char *const sb_sched_trim_both[];
 
-/* Settings and programs that all of them need. Return: 0 or a negative errno. */
+/* Write the settings and switch on the programs that all of them need. Return: 0 or a negative
+ * errno. */
 int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
-/* With these, all of a wait is accounted, the part in the run queue included. */
+/* The same, for views that account a wait up to its end, the time in the run queue included. */
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts);
+/* Implement the functions of the same names of struct sb_view. */
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel);
 int sb_sched_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
 
 /* io.c: the layers "syscall" and "fsync" of "io". */
 
-/* A kind of call. */
+/* A system call or io_uring operation that "io" samples. */
 struct sb_io_row {
-	const char *frame; /* what stands before the file: "sys_read", "uring_read" */
+	const char *frame; /* the frame before the file: "sys_read", "uring_read" */
 	int nr;		   /* of the system call, or the opcode of io_uring */
 	struct sb_io_call how;
-	bool is_sync; /* of the layer "fsync" */
+	bool is_sync; /* it belongs to the layer "fsync" */
 };
 
-/* Return: whether samples are wanted of such calls, and what of them, as @op (sb_sample_key.op). */
+/*
+ * Find out whether the options want samples of a call, and of which directions.
+ * @op: becomes sb_sample_key.op
+ * @ret_how: the setting for the BPF side; meaningful only if true is returned
+ */
 bool sb_io_is_wanted(const struct sb_io_row *row, const struct sb_view_opts *opts, uint8_t op,
 		     struct sb_io_call *ret_how);
 
-/* io_uring.c: the same asked for through io_uring. As the functions of struct sb_view. */
+/* io_uring.c: I/O that programs request through io_uring. As the functions of struct sb_view. */
 int sb_io_uring_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links);
 bool sb_io_uring_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog);
 const char *sb_io_uring_op_name(uint32_t op);
 
-/* Return: NULL: requests of io_uring are seen here; or why they are not, a part of a sentence. */
+/* Return: NULL when requests of io_uring are seen in this run; or why not, a part of a sentence.
+ * After prepare(). */
 const char *sb_io_uring_missing(const struct sampler_bpf *skel);
 
-/* io_kernel.c: what threads of the kernel read and write, in the layer "syscall". */
+/* io_kernel.c: reads and writes of kernel threads, in the layer "syscall". prepare() as in struct
+ * sb_view; a kernel that lacks something is no error. */
 int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
-/* As sb_io_uring_missing(). */
+/* The same as sb_io_uring_missing(), for kernel threads. */
 const char *sb_io_kernel_missing(const struct sampler_bpf *skel);
 
-/* io_layers.c: the layers of "io" below the system call. */
+/* io_layers.c: the layers of "io" below the system call: page cache, block devices, page faults. */
 
 struct sb_io_below {
 	uint32_t layer;		/* enum sb_io_layer */
-	const char *count_unit; /* of --count */
-	const char *no_time;	/* why nothing can be measured in time; NULL: it can */
-	/* Return: what the kernel lacks for it, or NULL. */
+	const char *count_unit; /* the unit with --count */
+	const char *no_time;	/* why durations cannot be measured, a sentence; NULL: they can */
+	/* Return: what the kernel lacks for this layer, a sentence; NULL: nothing. */
 	const char *(*missing)(void);
-	/* Switch on its programs and maps. */
+	/* Switch on its programs and maps. Return: 0 or a negative errno. */
 	int (*prepare)(struct sampler_bpf *skel);
 };
 
-/* Return: the row of @layer; NULL: it is one of system calls. */
+/* Return: the row of enum sb_io_layer @layer; NULL for the layers of system calls. */
 const struct sb_io_below *sb_io_layer_find(uint32_t layer);
 
-/* As sb_view.prepare, of the layer in @opts, for which sb_io_layer_find() has a row. */
+/* Implements sb_view.prepare() for layers that sb_io_layer_find() finds. */
 int sb_io_layer_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
-/* Return: 0; -EINVAL: the options do not go with the layer; -EOPNOTSUPP: this kernel cannot. Why is
- * in *ret_why then. */
+/* Implements sb_view.check(). Return: 0; -EINVAL when the options do not fit the layer; -EOPNOTSUPP
+ * when this kernel cannot do it. *ret_why is the reason, a constant. */
 int sb_io_layer_check(const struct sb_view_opts *opts, const char **ret_why);
 
-/* What the kernel does for a program between a tracepoint and the program; as sb_view.trim. */
+/* For sb_view.trim: kernel frames between a tracepoint and the program. */
 extern const char *const sb_io_layer_trim[];
 
-/* As sb_view.nests. */
+/* Implements sb_view.nests(). */
 bool sb_io_layer_nests(const struct sampler_bpf *skel, const struct bpf_program *prog);
 
-/* Return: the name of an operation (sb_sample_key.op) of these layers, or NULL. */
+/* Return: the name of an operation of these layers by sb_sample_key.op, a constant; or NULL. */
 const char *sb_io_layer_op_name(uint32_t op);
 
 #endif

@@ -26,12 +26,7 @@ static int check(const struct sb_view_opts *opts, const char **ret_why)
 }
 
 const struct sb_view sb_view_wakeup = {
-	.name = "wakeup",
-	.title = "Wakeup Time",
-	.unit = "us",
-	.summary = "who wakes threads, and how long those had slept",
-	.event = "wake-ups",
-	.empty = "no thread of the targets was woken",
+	.kind = SB_VIEW_KIND(wakeup),
 	.slots = 1u << SB_SCRATCH_WAKE,
 	.objects_max = 32768,
 	.is_of_wakers = true,

@@ -26,12 +26,8 @@ static uint64_t expected(const struct sampler_bpf *skel)
 }
 
 const struct sb_view sb_view_wall = {
-	.name = "wall",
-	.title = "Wall-Clock Time",
-	.unit = "us",
-	.summary = "all time of threads, running, runnable and blocked",
-	.event = "samples and waits",
-	.empty = "no thread of the targets was there",
+	.kind = SB_VIEW_KIND(wall),
+	.is_of_all_threads = true,
 	.slots = 1u << SB_SCRATCH_SWITCH | 1u << SB_SCRATCH_TIMER,
 	.other_slots = 1u << SB_SCRATCH_WAKE | 1u << SB_SCRATCH_ITER,
 	.prefix = "sched_",

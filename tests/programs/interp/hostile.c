@@ -187,7 +187,7 @@ __asm__(".pushsection .text\n.type lj_forged, @function\nlj_forged: .cfi_startpr
 	".rept 1000\nadd $0x12345, %r14\n.endr\nret\n.cfi_endproc\n.popsection");
 static void arrange(void) {}
 #elif defined(FORGE_HOTSPOT)
-#include "interp/hotspot_priv.h"
+#include "interp/hotspot/hotspot_priv.h"
 struct entry {
 	const char *type, *field;
 	uint64_t is_static, offset, address, size;

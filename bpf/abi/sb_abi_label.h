@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CONTRACT between the reader of threads' labels in the kernel (core/label.bpf.c) and user space
+ * (user/interp/core/labels.c), which finds where a process keeps them, and says which keys are
+ * wanted.
+ *
+ * Labels are what a program says about itself for each thread: "vehicle=car". Two formats are read:
+ *
+ *	OTEL	OpenTelemetry's thread context (OTEP 4947): the thread-local pointer otel_thread_ctx_v1
+ *		leads to {trace 16, span 8, valid 1, flags 1, size 2, then (key 1, length 1, value)*}.
+ *		A key is a number in the process's own table, which user space reads (OTEP 4719).
+ *	CUSTOM	Polar Signals' custom labels, version 1: custom_labels_current_set leads to {storage,
+ *		count, capacity}, storage to {key length, key, value length, value}*.
+ */
+#ifndef SB_ABI_LABEL_H
+#define SB_ABI_LABEL_H
+
+#include "bpf/abi/sb_abi_interp.h"
+
+/* Keys that a run can ask for. */
+#define SB_LABELS_MAX	    8
+/* Bytes of a value: the most that OTEL can express. Longer ones of CUSTOM are cut and counted. */
+#define SB_LABEL_VALUE_MAX  255u
+/* Bytes of a key of CUSTOM; longer keys cannot be asked for. */
+#define SB_LABEL_KEY_BYTES  64u
+/*
+ * Bytes of OTEL's attributes; the specification recommends 612. More are not read, which is
+ * counted.
+ */
+#define SB_LABEL_RECORD_MAX 996u
+/* Labels of one thread that are examined. */
+#define SB_LABEL_ATTRS_MAX  64
+/* Bytes of the wanted labels, packed. */
+#define SB_LABEL_DATA_MAX   1024u
+
+enum sb_label_kind {
+	SB_LABEL_NONE,
+	SB_LABEL_OTEL,
+	SB_LABEL_CUSTOM,
+	SB_LABEL_KIND_MAX,
+};
+
+/*
+ * Stored in the words of a struct sb_interp_conf: where the thread-local variable is, and what is
+ * wanted.
+ */
+struct sb_label_conf {
+	__u32 kind; /* enum sb_label_kind */
+	/*
+	 * The layout of the vector of thread-local blocks, for @module: that of glibc, or of musl.
+	 */
+	__u32 is_musl;
+	__u64 dtv_at; /* of the vector, relative to the thread pointer */
+	__u64 module; /* 0: @at is relative to the thread pointer; else to the module's block */
+	__u64 at;
+	/*
+	 * OTEL: user space knows keys below @nr_keys, and wants those whose bit is set. Other keys
+	 * are unknown, so they are shipped.
+	 */
+	__u64 nr_keys;
+	__u64 wanted[4];
+	/* CUSTOM: sb_label_key_hash() of each key; 0 ends the list. */
+	__u64 key_hash[SB_LABELS_MAX];
+};
+
+/*
+ * Records of kind SB_INTERP_LABELS of the ring `interp_events`: struct sb_interp_event with the ID
+ * of the set in id.lo and enum sb_label_kind in id.hi, followed by nr_frames bytes: (key 1, length
+ * 1, value)*. A key is a number in the process's table (OTEL), or in the list of wanted keys
+ * (CUSTOM).
+ */
+
+_Static_assert(sizeof(struct sb_label_conf) <= 8 * SB_INTERP_CONF_WORDS, "lies over its words");
+_Static_assert(sizeof(struct sb_label_conf) == 72 + 8 * SB_LABELS_MAX, "no padding");
+
+#endif

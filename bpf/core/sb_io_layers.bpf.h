@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * For the layers of "io" below the system call: which call an event belongs to, and which file it
+ * is about. Everything here refers to the current task. Implemented in views/io_layers.bpf.c.
+ */
+#ifndef SB_IO_LAYERS_BPF_H
+#define SB_IO_LAYERS_BPF_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/core/sb_io.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
+
+/* Set by user/views/io_layers.c. */
+extern const volatile __u32 cfg_layer_page_bytes;
+
+/* The capturing programs. Each remembers its last capture, for further events of the same call. */
+enum sb_io_event { SB_IO_EVENT_CACHE, SB_IO_EVENT_DIRTY, SB_IO_EVENT_BLOCK, SB_IO_EVENT_MAX };
+
+/* The last capture on this CPU. */
+struct sb_io_captured {
+	struct sb_capture capture;
+	__u64 call;   /* hash that identifies the call or page fault; 0: not known */
+	__u64 object; /* the object of @inode; 0: not looked up yet */
+	__u64 inode;
+	__u64 seen_ns; /* time of its last event */
+};
+
+/*
+ * Return: whether the user asked for this direction (SB_IO_READ, SB_IO_WRITE, SB_IO_NEITHER; the
+ * last is weighed by latency or count only).
+ */
+bool sb_io_layer_wants(__u32 dir);
+
+/*
+ * Capture the current task with both stacks, in SB_SCRATCH_CALL. All events of one system call or
+ * page fault share a capture, unless events of another task on this CPU come in between.
+ * @event: enum sb_io_event
+ *
+ * Return: 0 and the capture, valid until the next one of this @event on this CPU, in which the
+ * caller sets object, op and log2_ns; -ENOENT when the task is not asked for.
+ */
+int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured **ret_captured);
+
+/*
+ * Return: the file (struct file *) among the arguments of the system call in progress that is
+ * @inode; 0: none.
+ */
+__u64 sb_io_call_file(__u64 inode);
+
+/* Return: the file in its first argument, if that is open for direct I/O; 0: it is not. */
+__u64 sb_io_direct_file(void);
+
+/*
+ * Get the bytes [*ret_begin, *ret_end) of @file that the call in progress wants to read. Return:
+ * 0; -ENOENT: it is another call, or the range is not in its registers.
+ */
+int sb_io_call_range(__u64 file, __u64 *ret_begin, __u64 *ret_end);
+
+/* Return: the inode whose page cache @page belongs to (head or tail of a folio); 0: none. */
+__u64 sb_io_inode_of_page(__u64 page);
+
+/* Return: a directory entry of the inode, the newest one if there are several; 0: none. */
+static __always_inline __u64 sb_io_entry_of(const struct inode *inode)
+{
+	__u64 alias;
+
+	if (!bpf_core_field_exists(struct dentry, d_u.d_alias))
+		return 0;
+	alias = (__u64)BPF_CORE_READ(inode, i_dentry.first);
+	return alias ? alias - bpf_core_field_offset(struct dentry, d_u.d_alias) : 0;
+}
+
+/* Return: whether the inode is that of a block device. */
+static __always_inline bool sb_io_is_block_device(__u64 inode)
+{
+	return (BPF_CORE_READ((const struct inode *)inode, i_mode) & S_IFMT) == S_IFBLK;
+}
+
+/*
+ * Return: the struct block_device whose page cache this inode is; 0: it is not one, or not known.
+ */
+static __always_inline __u64 sb_io_device_of_inode(__u64 inode)
+{
+	if (!sb_io_is_block_device(inode) || !bpf_core_field_exists(struct bdev_inode, vfs_inode))
+		return 0;
+	return inode - bpf_core_field_offset(struct bdev_inode, vfs_inode) +
+	       bpf_core_field_offset(struct bdev_inode, bdev);
+}
+
+/*
+ * Like sb_io_inode(), but by the path of the call in progress if that is about this file. Inlined,
+ * because calls may be eight deep.
+ */
+static __always_inline __u64 sb_io_layer_object(__u64 inode, __u32 slot)
+{
+	__u64 file = sb_io_call_file(inode), bdev;
+
+	if (file)
+		return sb_io_file(file, slot);
+	bdev = sb_io_device_of_inode(inode);
+	if (bdev)
+		return sb_io_device(bdev, slot);
+	return sb_io_inode(inode, sb_io_entry_of((void *)inode), slot);
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * For core: the record in which a stack is built, and what turns it into an ID. Implemented in
+ * core/stack.bpf.c.
+ *
+ * There is a record for each CPU and each kind of program (enum sb_scratch_slot), because 512
+ * frames do not fit on a BPF stack, and because a sample may interrupt a program that is building
+ * one.
+ */
+#ifndef SB_STACK_BPF_H
+#define SB_STACK_BPF_H
+
+#include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
+
+struct sb_scratch;
+static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr);
+#define SB_STEP_READ(mem, dst, len, addr)   sb_read_user(mem, dst, len, addr)
+#define SB_STEP_OPAQUE(x)		    sb_opaque(x)
+/* Walks of interpreters are not memoized, so their reads are not logged. */
+#define SB_INTERP_READ(mem, dst, len, addr) bpf_probe_read_user(dst, len, (const void *)(addr))
+#define SB_LABEL_COPY(dst, len, src)	    bpf_probe_read_kernel(dst, len, src)
+#include "bpf/step/sb_step_label.h"
+
+/* Where a native walk gets its rules from. */
+struct sb_walk_map {
+	__u64 begin, end, bias; /* of the mapping that holds the address; see struct sb_uw_seg */
+	__u32 bin, seg_flags;
+	__u32 segs_word, nr_segs; /* list of the process; 0: it has none, or it is out of date */
+	__u32 modes;		  /* SB_UNWIND_*: what is tried from here on */
+	__u32 nr_by_fp;		  /* frames found by frame pointer */
+	__u32 is_cut_off;	  /* a table was missing, and the stack could not be shipped raw */
+	__u32 is_raw;		  /* the stack was shipped raw */
+	__u32 is_known;		  /* not walked: the result is that of an earlier walk */
+	struct sb_uw_rule rule;	  /* of the current address */
+	__u64 exec_vm;		  /* mm->exec_vm of the process now */
+	__u64 fault_addr;	  /* the last address that could not be read */
+	__u64 word;		  /* a word of the stack, see sb_unwind_is_return() */
+};
+
+/* What a walk read of the process's memory, by which core/memo.bpf.c recognizes the same walk. */
+#define SB_LOG_READS_MAX 40
+#define SB_LOG_OFF	 (SB_LOG_READS_MAX + 1)
+#define SB_LOG_PAIR	 (1ull << 63) /* in addr: two words were read; otherwise one */
+struct sb_read_log {
+	__u64 nr; /* above SB_LOG_READS_MAX: there were too many, or they are not logged */
+	struct sb_read {
+		__u64 addr;
+		__u64 val[2];
+	} at[SB_LOG_READS_MAX];
+};
+
+/* A stack is hashed by so many words at a time. */
+#define SB_STACK_HASH_WORDS 8
+
+/* The interpreters of the sampled process; used by core/interp.bpf.c. */
+struct sb_interp_record {
+	__u32 nr_confs; /* 0: there is none */
+	__u32 has_hook; /* walk.conf is of a runtime that is called for native frames */
+	__u32 labels;	/* as in struct sb_interp_proc */
+	__u32 reserved;
+	struct sb_interp_proc proc;
+	__u64 nr_before; /* number of frames before the runtime was called for a native frame */
+	__u64 nr_steps;	 /* of all native frames together, or of one state */
+	struct sb_interp_walk walk;
+};
+
+/* The record of one CPU and slot. */
+struct sb_scratch {
+	struct sb_capture capture;
+	struct sb_regs regs; /* where the user stack starts */
+	struct sb_walk walk;
+	struct sb_walk_map map;
+	struct sb_read_log log;
+	struct sb_event_stack stack;
+	__u64 ip[SB_USTACK_DEPTH_MAX +
+		 SB_STACK_HASH_WORDS]; /* frames of @stack, padded for hashing */
+	struct sb_interp_record interp;
+	struct sb_label_walk labels;
+};
+
+/* Return: the record of this CPU; NULL: there is no such slot. */
+struct sb_scratch *sb_scratch_get(__u32 slot);
+
+/*
+ * Copy from the process's memory; an address that cannot be read is noted in map.fault_addr.
+ * Return: 0 or -EFAULT.
+ */
+static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr)
+{
+	__u32 at = s->log.nr;
+
+	if (bpf_probe_read_user(dst, len, (const void *)addr)) {
+		s->map.fault_addr = addr;
+		return -EFAULT;
+	}
+	sb_opaque(at);
+	if (at < SB_LOG_READS_MAX) {
+		s->log.at[at].addr = len == 16 ? addr | SB_LOG_PAIR : addr;
+		if (len == 16)
+			s->log.at[at].val[1] = ((const __u64 *)dst)[1];
+		if (len >= 8)
+			s->log.at[at].val[0] = ((const __u64 *)dst)[0];
+	}
+	s->log.nr = len == 8 || len == 16 ? at + 1 : SB_LOG_OFF;
+	return 0;
+}
+
+/*
+ * Send a record to user space, and wake it if much is waiting. Return: 0; -EAGAIN: the record is
+ * lost.
+ */
+int sb_event_ship(void *event, __u64 nr_bytes);
+
+/* Return: how many quarters of the ring `events` are filled. */
+__u64 sb_events_filled_quarters(void);
+
+/*
+ * Make a unique ID for a stack whose frames are not known yet. @now_ns: time of the sample.
+ * Return: 0.
+ */
+int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id);
+
+/*
+ * Hash the stack in the record to an ID, and ship the stack if it is new. If that fails, the
+ * failure is counted, and the next sample with this stack tries again. Return: 0.
+ */
+int sb_stack_intern(struct sb_scratch *scratch, __u32 slot, struct sb_stack_id *ret_id);
+/* Return: whether the stack @id is new, so that the caller has to ship it. */
+int sb_stack_claim(const struct sb_stack_id *id);
+/* Take the claim back, because the stack could not be shipped. */
+void sb_stack_unclaim(const struct sb_stack_id *id);
+/* Return: half @i (0 or 1) of the random seed that makes IDs differ from run to run. */
+__u64 sb_stack_seed(__u32 i);
+/* Return: whether the stack was shipped, as far as the table of seen stacks knows. */
+int sb_stack_is_shipped(const struct sb_stack_id *id);
+
+#endif

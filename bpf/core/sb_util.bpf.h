@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* For every BPF file: numbers of errors, barriers for the optimizer, counters. */
+#ifndef SB_UTIL_BPF_H
+#define SB_UTIL_BPF_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/sb_abi.h"
+
+#ifndef EEXIST
+#define ENOENT 2
+#define E2BIG  7
+#define EAGAIN 11
+#define EFAULT 14
+#define EBUSY  16
+#define EEXIST 17
+#endif
+
+/* <linux/sched.h> */
+#define PF_IO_WORKER 0x00000010
+#define PF_KTHREAD   0x00200000
+
+/*
+ * Return: @hash, the hash of all words before, combined with @word. For IDs and for places in
+ * tables.
+ */
+static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 29);
+}
+
+/*
+ * Make the compiler forget what it proved about @x, so that a check of its bound stays in the
+ * code. Verifiers up to 6.1 lose the bound when clang folds the check away.
+ */
+#define sb_opaque(x) asm volatile("" : "+r"(x))
+
+/* Add @val to a counter (enum sb_stat). */
+void sb_stat_add(__u32 stat, __u64 val);
+
+#endif

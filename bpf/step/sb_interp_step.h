@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The building blocks of walkers of interpreters. Both sides compile this source: the kernel, and
+ * user space (user/interp/core/outside.c), which walks threads that sleep, and tests a
+ * configuration before it gives it to the kernel. Before including it, define
+ *
+ *	SB_STEP_READ(mem, dst, len, addr)	copy @len bytes at @addr of the process; 0: success
+ *
+ * and SB_INTERP_READ, if walkers of interpreters read by other means. Each runtime has a header
+ * sb_step_<runtime>.h with the words of its configuration and
+ *
+ *	enum sb_step sb_<runtime>_begin(struct sb_interp_walk *w, void *mem)
+ *	enum sb_step sb_<runtime>_step(struct sb_interp_walk *w, void *mem)
+ *
+ * begin() finds the state of the thread and stores what step() needs in w->at. step() moves over
+ * one record of the interpreter's stack and pushes at most one frame. Both return SB_STEP_GO_ON,
+ * or SB_STEP_END with w->status set: SB_STACK_COMPLETE at the root, or if the thread does not run
+ * this interpreter. A runtime whose frames lie on the native stack has instead
+ *
+ *	enum sb_step sb_<runtime>_native(struct sb_interp_walk *w, struct sb_walk *walk, void *mem)
+ *
+ * It is called for the native frame where @walk stands, and pushes the frames that this native
+ * frame stands for, innermost first. It returns SB_STEP_FP_CHAIN: continue as without it (by the
+ * table's rule, or by the frame pointer); SB_STEP_GO_ON: it has moved @walk to the caller
+ * (sb_step_to()); or SB_STEP_END, by sb_step_end(). If there may be many frames, it sets
+ * w->has_steps: then step() is called until it returns SB_STEP_END, before the native walk
+ * continues; w->status is ignored in that case.
+ *
+ * Everything that is read belongs to the process and may be anything. All loops have a constant
+ * bound, and there are few of them: core/interp.bpf.c loops over steps.
+ */
+#ifndef SB_INTERP_STEP_H
+#define SB_INTERP_STEP_H
+
+#include "bpf/abi/sb_abi_interp.h"
+
+#include "bpf/step/sb_unwind_step.h"
+
+#ifndef SB_INTERP_READ
+#define SB_INTERP_READ SB_STEP_READ
+#endif
+
+/*
+ * Bound of the steps of one walk, including records that are not frames. For a runtime on the
+ * native stack it is shared by all native frames.
+ */
+#define SB_INTERP_STEPS_MAX 1024
+
+/* The state of a walk of one runtime in one thread. */
+struct sb_interp_walk {
+	struct sb_interp_conf conf; /* configuration of the runtime */
+	/* The thread, as it was interrupted or entered the kernel. */
+	__u64 thread_pointer; /* x86-64: the base of fs; arm64: tpidr_el0 */
+	__u64 pc, sp;
+	__u64 regs[SB_UNWIND_REGS]; /* by DWARF numbers, see there */
+	__u64 at[16];		    /* private to the walker; zero at begin() */
+	__u64 fault_addr;	    /* the last address that could not be read */
+	__u32 status;		    /* enum sb_stack_status, once SB_STEP_END was returned */
+	__u32 wants_lines;	    /* whether positions are wanted */
+	__u64 hash[2];		    /* of the frames so far */
+	/* Set by native(): step() is to be called now for the frames of this native frame. */
+	__u32 has_steps;
+	__u32 reserved;
+	__u64 nr_frames;
+	struct sb_interp_event event; /* header of the record in which the frames are shipped */
+	struct sb_interp_frame frame[SB_INTERP_FRAMES_MAX];
+};
+
+static __always_inline enum sb_step sb_interp_end(struct sb_interp_walk *w, __u32 status)
+{
+	w->status = status;
+	return SB_STEP_END;
+}
+
+static __always_inline void sb_interp_mix(struct sb_interp_walk *w, __u64 word)
+{
+	w->hash[0] = (w->hash[0] ^ word) * 0x9e3779b97f4a7c15ull;
+	w->hash[0] ^= w->hash[0] >> 29;
+	w->hash[1] = (w->hash[1] + word) * 0xc2b2ae3d27d4eb4full;
+	w->hash[1] ^= w->hash[1] >> 32;
+}
+
+/* Append a frame: the code object, the position in it, and a few bits by which it is recognized. */
+static __always_inline enum sb_step sb_interp_push(struct sb_interp_walk *w, __u64 obj,
+						   __u64 position, __u64 check)
+{
+	__u64 at = w->nr_frames;
+	__u64 where = (__u64)w->conf.runtime << SB_WHERE_RUNTIME_SHIFT |
+		      (check & SB_WHERE_CHECK_MASK) << SB_WHERE_CHECK_SHIFT |
+		      (position & SB_WHERE_POSITION_MASK);
+
+	SB_STEP_OPAQUE(at);
+	if (at >= SB_INTERP_FRAMES_MAX)
+		return sb_interp_end(w, SB_STACK_DEPTH);
+	w->frame[at].obj = obj;
+	w->frame[at].where = where;
+	w->nr_frames = at + 1;
+	sb_interp_mix(w, obj);
+	sb_interp_mix(w, where);
+	return SB_STEP_GO_ON;
+}
+
+/* Mark the frame that was pushed last as the root frame of its segment. */
+static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
+{
+	__u64 at = w->nr_frames - 1;
+
+	SB_STEP_OPAQUE(at);
+	if (at >= SB_INTERP_FRAMES_MAX)
+		return;
+	w->frame[at].where |= SB_WHERE_END;
+	sb_interp_mix(w, SB_WHERE_END);
+}
+
+/*
+ * Copy from the process; an address that cannot be read is noted in fault_addr. Return: 0 on
+ * success.
+ */
+#define sb_interp_read(w, mem, dst, len, addr)                   \
+	({                                                       \
+		__u64 addr_ = (addr);                            \
+		int err_ = SB_INTERP_READ(mem, dst, len, addr_); \
+                                                                 \
+		if (err_)                                        \
+			(w)->fault_addr = addr_;                 \
+		err_;                                            \
+	})
+
+/*
+ * The value of a read that may have failed, in which case it is 0: the kernel's helper has zeroed
+ * it then. In BPF there is no test, because the verifier would follow both results from there on.
+ */
+#ifdef __bpf__
+#define sb_interp_read_or_0(failed, val) ((void)(failed), (val))
+#else
+#define sb_interp_read_or_0(failed, val) ((failed) ? 0 : (val))
+#endif
+
+/* Return: the word at @addr; 0 when it cannot be read. */
+static __always_inline __u64 sb_interp_word(struct sb_interp_walk *w, void *mem, __u64 addr)
+{
+	__u64 val = 0;
+	int err = sb_interp_read(w, mem, &val, sizeof(val), addr);
+
+	return sb_interp_read_or_0(err, val);
+}
+
+static __always_inline __u32 sb_interp_u32(struct sb_interp_walk *w, void *mem, __u64 addr)
+{
+	__u32 val = 0;
+	int err = sb_interp_read(w, mem, &val, sizeof(val), addr);
+
+	return sb_interp_read_or_0(err, val);
+}
+
+static __always_inline __u8 sb_interp_u8(struct sb_interp_walk *w, void *mem, __u64 addr)
+{
+	__u8 val = 0;
+	int err = sb_interp_read(w, mem, &val, sizeof(val), addr);
+
+	return sb_interp_read_or_0(err, val);
+}
+
+/*
+ * The layout by which pthread_getspecific() finds its values; user/interp/core/threads.c fills it
+ * in for the process's libc.
+ */
+struct sb_interp_tsd {
+	__u16 is_musl;
+	__u16 first_block; /* glibc: struct pthread.specific_1stblock */
+	__u16 blocks;	   /* glibc: struct pthread.specific; musl: struct pthread.tsd */
+	__u16 below;	   /* arm64: how far struct pthread lies below the thread pointer */
+};
+
+/* Return: what pthread_self() returns. On x86-64 the thread pointer points to it. */
+static __always_inline __u64 sb_interp_pthread(const struct sb_interp_walk *w,
+					       const struct sb_interp_tsd *tsd)
+{
+#ifdef SB_MACHINE_ARM64
+	return w->thread_pointer - tsd->below;
+#else
+	return w->thread_pointer;
+#endif
+}
+
+/*
+ * Return: pthread_getspecific(@key); 0 if it is not set. Layouts: glibc
+ * nptl/pthread_getspecific.c; musl src/thread/pthread_getspecific.c.
+ */
+static __always_inline __u64 sb_interp_tsd_get(struct sb_interp_walk *w, void *mem,
+					       const struct sb_interp_tsd *tsd, __u32 key)
+{
+	__u64 self = sb_interp_pthread(w, tsd), block = self + tsd->first_block;
+
+	if (tsd->is_musl)
+		return sb_interp_word(w, mem,
+				      sb_interp_word(w, mem, self + tsd->blocks) + 8ull * key);
+	if (key >= 32) {
+		block = sb_interp_word(w, mem, self + tsd->blocks + 8ull * (key / 32));
+		if (!block || key >= 1024)
+			return 0;
+	}
+	return sb_interp_word(w, mem, block + 16ull * (key % 32) + 8);
+}
+
+/*
+ * Find a thread-local variable of a library by the pair {module, offset} that the dynamic linker
+ * has stored in the library's GOT: "ELF Handling For Thread-Local Storage" (Drepper), section
+ * 3.4.3, variant II.
+ * @is_musl: the vector has one word for each module instead of two. Return: its address; 0: not
+ * there.
+ */
+static __always_inline __u64 sb_interp_tls_addr(struct sb_interp_walk *w, void *mem, __u64 got,
+						__u32 is_musl)
+{
+	__u64 module = sb_interp_word(w, mem, got), offset = sb_interp_word(w, mem, got + 8);
+	__u64 dtv = sb_interp_word(w, mem, w->thread_pointer + 8), block;
+
+	if (!dtv || !module || module > 4096)
+		return 0;
+	block = sb_interp_word(w, mem, dtv + module * (is_musl ? 8 : 16));
+	/* TLS_DTV_UNALLOCATED is -1: this thread has not touched the variable yet. */
+	return block && block != ~0ull ? block + offset : 0;
+}
+
+#endif

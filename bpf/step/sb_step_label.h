@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reading the labels of a thread: begin() finds them, each step() moves over one, end() makes the
+ * ID of the set. Both sides compile this source: the kernel (core/label.bpf.c), and user space
+ * (user/interp/core/labels.c) for threads that sleep. In addition to what sb_interp_step.h needs,
+ * these can be defined before including it:
+ *
+ *	SB_LABEL_COPY(dst, len, src)	copy between places of struct sb_label_walk
+ *
+ * A sample interrupts the thread whose labels it reads, so what the thread writes in the right
+ * order is read consistently. Everything may be forged: all sizes are bounded here.
+ */
+#ifndef SB_STEP_LABEL_H
+#define SB_STEP_LABEL_H
+
+#include "bpf/abi/sb_abi_label.h"
+
+#include "bpf/step/sb_interp_step.h"
+
+#ifndef SB_LABEL_COPY
+#define SB_LABEL_COPY(dst, len, src) __builtin_memcpy(dst, src, len)
+#endif
+
+/* A mask that bounds offsets for the verifier, and the room that one more label takes. */
+#define SB_LABEL_MASK	     1023u
+#define SB_LABEL_ROOM	     (SB_LABEL_VALUE_MAX + 2 + 7)
+
+/* Bound of the modules of a process; higher numbers are taken to be invalid. */
+#define SB_LABEL_MODULES_MAX 4096
+
+/* The state of a walk over the labels of one thread. */
+struct sb_label_walk {
+	struct sb_label_conf conf;
+	__u64 thread_pointer;
+	__u64 at, end;	/* OTEL: offsets in `record`; CUSTOM: next label's address, number left */
+	__u64 nr_bytes; /* used bytes of `data` */
+	__u64 nr_cut;	/* values and labels that did not fit */
+	__u64 is_bad;	/* something could not be read */
+	__u64 hash;
+	__u64 head[4];
+	__u64 key[SB_LABEL_KEY_BYTES / 8];
+	__u8 record[SB_LABEL_MASK + 1 + SB_LABEL_ROOM + 7];
+	struct sb_interp_event event; /* header of the record in which `data` is shipped */
+	__u8 data[SB_LABEL_DATA_MAX + SB_LABEL_ROOM];
+};
+
+static __always_inline __u64 sb_label_mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 29);
+}
+
+/* Return: the hash of a key that is padded with zeros; never 0. */
+static __always_inline __u64 sb_label_key_hash(const __u64 *key)
+{
+	__u64 hash = 0;
+	int i;
+
+	for (i = 0; i < (int)SB_LABEL_KEY_BYTES / 8; i++)
+		hash = sb_label_mix(hash, key[i]);
+	return hash | 1;
+}
+
+static __always_inline __u64 sb_label_word(struct sb_label_walk *w, void *mem, __u64 addr)
+{
+	__u64 val = 0;
+
+	if (SB_INTERP_READ(mem, &val, sizeof(val), addr)) {
+		w->is_bad = 1;
+		return 0;
+	}
+	return val;
+}
+
+/*
+ * Return: the address of the thread-local variable; 0: the thread does not have it. "ELF Handling
+ * For Thread-Local Storage" (Drepper), section 3. glibc: dtv_t is two words, dtv[-1] says how many
+ * there are, a block that is not there yet is -1 (sysdeps/generic/dl-dtv.h); musl: one word,
+ * dtv[0] is their number (src/env/__init_tls.c).
+ */
+static __always_inline __u64 sb_label_variable(struct sb_label_walk *w, void *mem)
+{
+	const struct sb_label_conf *conf = &w->conf;
+	__u64 dtv, block;
+
+	if (!conf->module)
+		return w->thread_pointer + conf->at;
+	if (conf->module > SB_LABEL_MODULES_MAX)
+		return 0;
+	dtv = sb_label_word(w, mem, w->thread_pointer + conf->dtv_at);
+	if (!dtv || sb_label_word(w, mem, conf->is_musl ? dtv : dtv - 16) < conf->module)
+		return 0;
+	block = sb_label_word(w, mem, dtv + conf->module * (conf->is_musl ? 8 : 16));
+	return block && block != ~0ull ? block + conf->at : 0;
+}
+
+static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w, void *mem,
+							__u64 record)
+{
+	__u64 size;
+
+	w->head[3] = 0;
+	if (SB_INTERP_READ(mem, w->head, 28, record)) {
+		w->is_bad = 1;
+		return SB_STEP_END;
+	}
+	if ((w->head[3] & 0xff) != 1) /* it is being changed */
+		return SB_STEP_END;
+	size = w->head[3] >> 16 & 0xffff;
+	if (size > SB_LABEL_RECORD_MAX) {
+		size = SB_LABEL_RECORD_MAX;
+		w->nr_cut++;
+	}
+	SB_STEP_OPAQUE(size);
+	size &= SB_LABEL_MASK;
+	if (!size)
+		return SB_STEP_END;
+	if (SB_INTERP_READ(mem, w->record, size, record + 28)) {
+		w->is_bad = 1;
+		return SB_STEP_END;
+	}
+	w->at = 0;
+	w->end = size;
+	return SB_STEP_GO_ON;
+}
+
+static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *w, void *mem,
+							  __u64 set)
+{
+	if (SB_INTERP_READ(mem, w->head, 24, set)) {
+		w->is_bad = 1;
+		return SB_STEP_END;
+	}
+	w->at = w->head[0];
+	w->end = w->head[1];
+	return SB_STEP_GO_ON;
+}
+
+/*
+ * Find the labels; conf and thread_pointer are set. Return: SB_STEP_GO_ON: there may be labels;
+ * SB_STEP_END.
+ */
+static __always_inline enum sb_step sb_label_begin(struct sb_label_walk *w, void *mem)
+{
+	__u64 var, set;
+
+	w->nr_bytes = w->nr_cut = w->is_bad = w->hash = 0;
+	var = sb_label_variable(w, mem);
+	set = var ? sb_label_word(w, mem, var) : 0;
+	if (!set)
+		return SB_STEP_END;
+	return w->conf.kind == SB_LABEL_OTEL ? sb_label_begin_otel(w, mem, set)
+					     : sb_label_begin_custom(w, mem, set);
+}
+
+/*
+ * Append the head of a label. Return: where its value of @len bytes goes; NULL: there is no room.
+ */
+static __always_inline __u8 *sb_label_put(struct sb_label_walk *w, __u64 key, __u64 len)
+{
+	__u64 out = w->nr_bytes;
+
+	SB_STEP_OPAQUE(out);
+	if (out + 2 + len > SB_LABEL_DATA_MAX) {
+		w->nr_cut++;
+		return 0;
+	}
+	SB_STEP_OPAQUE(out);
+	out &= SB_LABEL_MASK;
+	w->data[out] = (__u8)key;
+	w->data[out + 1] = (__u8)len;
+	w->nr_bytes = out + 2 + len;
+	return &w->data[out + 2];
+}
+
+static __always_inline enum sb_step sb_label_step_otel(struct sb_label_walk *w)
+{
+	__u64 at = w->at, key, len;
+	__u8 *to;
+
+	SB_STEP_OPAQUE(at);
+	if (at + 2 > w->end)
+		return SB_STEP_END;
+	at &= SB_LABEL_MASK;
+	key = w->record[at];
+	len = w->record[at + 1];
+	if (at + 2 + len > w->end)
+		return SB_STEP_END;
+	w->at = at + 2 + len;
+	if (key < w->conf.nr_keys && !(w->conf.wanted[key >> 6 & 3] >> (key & 63) & 1))
+		return SB_STEP_GO_ON;
+	SB_STEP_OPAQUE(len);
+	len &= 255;
+	to = sb_label_put(w, key, len);
+	if (to)
+		SB_LABEL_COPY(to, len, &w->record[at + 2]);
+	return SB_STEP_GO_ON;
+}
+
+static __always_inline enum sb_step sb_label_step_custom(struct sb_label_walk *w, void *mem)
+{
+	__u64 len, hash;
+	__u8 *to;
+	int i;
+
+	if (!w->end)
+		return SB_STEP_END;
+	if (SB_INTERP_READ(mem, w->head, 32, w->at)) {
+		w->is_bad = 1;
+		return SB_STEP_END;
+	}
+	w->at += 32;
+	w->end--;
+	len = w->head[0];
+	if (!len || len > SB_LABEL_KEY_BYTES)
+		return SB_STEP_GO_ON;
+	SB_STEP_OPAQUE(len); /* here, or the mask is folded away, which verifiers up to 6.1 need */
+	len &= 127;
+	__builtin_memset(w->key, 0, sizeof(w->key));
+	if (len > SB_LABEL_KEY_BYTES || SB_INTERP_READ(mem, w->key, len, w->head[1])) {
+		w->is_bad = 1;
+		return SB_STEP_GO_ON;
+	}
+	hash = sb_label_key_hash(w->key);
+	for (i = 0; i < SB_LABELS_MAX; i++)
+		if (w->conf.key_hash[i] == hash)
+			break;
+	if (i == SB_LABELS_MAX)
+		return SB_STEP_GO_ON;
+	len = w->head[2];
+	if (len > SB_LABEL_VALUE_MAX) {
+		len = SB_LABEL_VALUE_MAX;
+		w->nr_cut++;
+	}
+	SB_STEP_OPAQUE(len);
+	len &= 255;
+	to = sb_label_put(w, i, len);
+	if (to && len && SB_INTERP_READ(mem, to, len, w->head[3])) {
+		w->is_bad = 1;
+		w->nr_bytes -= 2 + len;
+	}
+	return SB_STEP_GO_ON;
+}
+
+/*
+ * Move over one label, and append it to `data` if it is wanted. Return: SB_STEP_GO_ON or
+ * SB_STEP_END.
+ */
+static __always_inline enum sb_step sb_label_step(struct sb_label_walk *w, void *mem)
+{
+	return w->conf.kind == SB_LABEL_OTEL ? sb_label_step_otel(w) : sb_label_step_custom(w, mem);
+}
+
+/*
+ * After the last step: set w->hash to the ID of the set, starting from @seed; 0: the set is empty.
+ */
+static __always_inline void sb_label_end(struct sb_label_walk *w, __u64 seed)
+{
+	const __u64 *words = (const __u64 *)w->data;
+	__u64 nr = w->nr_bytes, hash;
+	__u32 i;
+
+	SB_STEP_OPAQUE(nr);
+	if (!nr || nr > SB_LABEL_DATA_MAX)
+		return;
+	/* The last word's rest is what an earlier set has left. */
+	__builtin_memset(&w->data[nr], 0, 8);
+	hash = sb_label_mix(seed, nr);
+	for (i = 0; i < SB_LABEL_DATA_MAX / 8; i++) {
+		if (8 * i >= nr)
+			break;
+		hash = sb_label_mix(hash, words[i]);
+	}
+	w->hash = hash | 1;
+}
+
+#endif

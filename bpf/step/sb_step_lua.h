@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Walker of PUC Lua 5.1 to 5.4. There is no variable that leads to the running state, because
+ * lua_State is an argument of every function. So it is searched where the interpreter loop,
+ * luaV_execute(), keeps it: in a callee-saved register, which the loop's callee has saved right
+ * below the loop's frame, or in that frame. A word is accepted if it points to an object with the
+ * tag of a thread and a global_State, whose main thread leads back to the same global_State.
+ *
+ * Each frame of the loop on the native stack runs the functions from L->ci (CallInfo) outwards, up
+ * to the one that was called "fresh". If the next frame of the loop has another lua_State, that is
+ * the resumer of a coroutine; the remaining functions of the coroutine belong to the frame before.
+ * (Some remain if the coroutine yielded from within a protected call: the loop that ran them is
+ * gone, and lua_resume() runs them.)
+ */
+#ifndef SB_STEP_LUA_H
+#define SB_STEP_LUA_H
+
+#include "bpf/abi/sb_abi_lua.h"
+
+#include "bpf/step/sb_interp_step.h"
+
+/* Offsets in the structures of this version of Lua, and its constants. */
+struct sb_lua_conf {
+	__u16 l_global, l_ci;		 /* in lua_State */
+	__u16 l_saved_pc, l_base_ci;	 /* in lua_State of 5.1 only */
+	__u16 g_main;			 /* in global_State */
+	__u16 ci_func, ci_prev, ci_pc;	 /* in CallInfo; ci_prev 0: they are an array, 5.1 */
+	__u16 ci_status, ci_bytes;	 /* in 5.1 ci_status is the number of tail calls */
+	__u16 cl_proto;			 /* in a closure */
+	__u16 p_code, p_nr_code, p_line; /* in Proto; p_line: line of the definition */
+	__u16 op_call;			 /* 5.1: OP_CALL; OP_TAILCALL is the next one */
+	__u16 has_fast_pc;		 /* the loop keeps the position in a register */
+	__u32 fresh, reentry, tail;	 /* bits of ci_status; of the first two one is known */
+	/* Tags of types: of a function in Lua. */
+	__u32 tag_mask, tag_lua;
+};
+_Static_assert(sizeof(struct sb_lua_conf) <= 8 * SB_INTERP_CONF_WORDS, "it fits");
+
+enum sb_lua_at {
+	SB_LUA_L,      /* the lua_State that was found last */
+	SB_LUA_G,      /* its global_State, once it was checked */
+	SB_LUA_CI,     /* the next CallInfo; 0: no more */
+	SB_LUA_IS_LUA, /* its prototype; 0: not a function in Lua; SB_LUA_UNKNOWN: not read yet */
+	SB_LUA_NEXT_L, /* the lua_State that follows SB_LUA_L; 0: none */
+	SB_LUA_SEARCH, /* round of the search + 1; 0: it is over */
+	SB_LUA_SP,     /* of the loop's frame, as the next ones */
+	SB_LUA_FP,
+	SB_LUA_BX,
+	SB_LUA_IS_LEAF, /* the registers of the thread are the loop's */
+	/*
+	 * Results of one step. They are not in variables, because the verifier would follow each
+	 * value that these can have.
+	 */
+	SB_LUA_CALLER,
+	SB_LUA_PLACE,
+	SB_LUA_CALL,
+	SB_LUA_IS_FRESH,
+	SB_LUA_WORD, /* SB_LUA_WORDS of them */
+};
+
+enum {
+	SB_LUA_TTHREAD = 8,	   /* the tag of a thread, in all versions */
+	SB_LUA_TAG = 8,		   /* offset of the tag in an object, and in a value */
+	SB_LUA_51_IS_C = 10,	   /* offset in a closure of 5.1 */
+	SB_LUA_WORDS = 2,	   /* words of the stack that one round examines */
+	SB_LUA_ROUNDS_BELOW = 32,  /* rounds below the frame, downwards from its end */
+	SB_LUA_ROUNDS_WITHIN = 32, /* rounds in the frame */
+	SB_LUA_UNKNOWN = 1,
+};
+
+static __always_inline const struct sb_lua_conf *sb_lua_conf(const struct sb_interp_walk *w)
+{
+	return (const struct sb_lua_conf *)w->conf.word;
+}
+
+/* Return: whether @l is a lua_State. */
+static __always_inline int sb_lua_is_state(struct sb_interp_walk *w, void *mem, __u64 l)
+{
+	const struct sb_lua_conf *conf = sb_lua_conf(w);
+	__u64 g, main;
+
+	/* Most words are addresses on the stack, numbers and code. */
+	if (l < SB_PC_MIN || (l & 7) || l >> 47 || l - w->at[SB_LUA_SP] + (1 << 16) < 1 << 17)
+		return 0;
+	if (sb_interp_u8(w, mem, l + SB_LUA_TAG) != SB_LUA_TTHREAD)
+		return 0;
+	g = sb_interp_word(w, mem, l + conf->l_global);
+	if (!g || (g & 7))
+		return 0;
+	if (g == w->at[SB_LUA_G])
+		return 1;
+	main = sb_interp_word(w, mem, g + conf->g_main);
+	if (!main || sb_interp_u8(w, mem, main + SB_LUA_TAG) != SB_LUA_TTHREAD ||
+	    sb_interp_word(w, mem, main + conf->l_global) != g)
+		return 0;
+	w->at[SB_LUA_G] = g;
+	return 1;
+}
+
+/* Continue with the frames of @l. */
+static __always_inline void sb_lua_enter(struct sb_interp_walk *w, void *mem, __u64 l)
+{
+	w->at[SB_LUA_L] = l;
+	w->at[SB_LUA_NEXT_L] = 0;
+	w->at[SB_LUA_CI] = sb_interp_word(w, mem, l + sb_lua_conf(w)->l_ci);
+	w->at[SB_LUA_IS_LUA] = SB_LUA_UNKNOWN;
+}
+
+static __always_inline enum sb_step sb_lua_found(struct sb_interp_walk *w, void *mem, __u64 l)
+{
+	w->at[SB_LUA_SEARCH] = 0;
+	if (l == w->at[SB_LUA_L])
+		return SB_STEP_GO_ON;
+	if (w->at[SB_LUA_CI])
+		w->at[SB_LUA_NEXT_L] = l;
+	else
+		sb_lua_enter(w, mem, l);
+	return SB_STEP_GO_ON;
+}
+
+/*
+ * Get the words that one round examines: registers first, then the stack. Return: 0; 1: there are
+ * no more; -EFAULT.
+ */
+static __always_inline int sb_lua_words(struct sb_interp_walk *w, void *mem)
+{
+	__u64 round = w->at[SB_LUA_SEARCH] - 1, from = w->at[SB_LUA_SP],
+	      *words = &w->at[SB_LUA_WORD];
+	__u64 below = w->at[SB_LUA_IS_LEAF] ? 0 : SB_LUA_ROUNDS_BELOW;
+
+	if (round == 0) {
+		words[1] = w->at[SB_LUA_FP];
+		words[0] = w->at[SB_LUA_BX];
+		return 0;
+	}
+	if (round <= 2) { /* r12 to r15 */
+		words[1] = w->at[SB_LUA_IS_LEAF] ? w->regs[10 + 2 * (round & 3)] : 0;
+		words[0] = w->at[SB_LUA_IS_LEAF] ? w->regs[11 + 2 * (round & 3)] : 0;
+		return 0;
+	}
+	round -= 3;
+	if (round < below)
+		from -= 24 + round * 16; /* the return address is none */
+	else if (round < below + SB_LUA_ROUNDS_WITHIN)
+		from += (round - below) * 16;
+	else
+		return 1;
+	return sb_interp_read(w, mem, words, 16, from);
+}
+
+/* One round of the search for lua_State. */
+static __always_inline enum sb_step sb_lua_search(struct sb_interp_walk *w, void *mem)
+{
+	int i;
+
+	if (sb_lua_words(w, mem)) {
+		w->at[SB_LUA_CI] = 0;
+		return sb_interp_end(w, SB_STACK_FAULT);
+	}
+	for (i = SB_LUA_WORDS - 1; i >= 0; i--)
+		if (sb_lua_is_state(w, mem, w->at[SB_LUA_WORD + i]))
+			return sb_lua_found(w, mem, w->at[SB_LUA_WORD + i]);
+	w->at[SB_LUA_SEARCH]++;
+	return SB_STEP_GO_ON;
+}
+
+/* Return: the prototype of the function that @ci calls; 0: it is not a function in Lua. */
+static __always_inline __u64 sb_lua_proto(struct sb_interp_walk *w, void *mem, __u64 ci)
+{
+	const struct sb_lua_conf *conf = sb_lua_conf(w);
+	__u64 value[2] = {}, func = sb_interp_word(w, mem, ci + conf->ci_func);
+
+	if (sb_interp_read(w, mem, value, sizeof(value), func) ||
+	    (value[1] & conf->tag_mask) != conf->tag_lua)
+		return 0;
+	if (!conf->ci_prev && sb_interp_u8(w, mem, value[0] + SB_LUA_51_IS_C))
+		return 0;
+	return sb_interp_word(w, mem, value[0] + conf->cl_proto);
+}
+
+/*
+ * Return: the register that points into the function's code; @pc if there is none. It has no
+ * branches, because the verifier would follow each.
+ */
+static __always_inline __u64 sb_lua_fast_pc(const struct sb_interp_walk *w, __u64 code, __u64 bytes,
+					    __u64 pc)
+{
+	int i;
+
+	for (i = 12; i < 12 + 6; i++) { /* r12 to r15, rbx, rbp: kept over calls */
+		__u64 reg = w->regs[i < 16 ? i : i == 16 ? SB_REG_BX : SB_REG_FP];
+		__u64 off = reg - code - 4, is_in;
+
+		/* A small number, and a multiple of 4. */
+		is_in = (off - bytes) & ~off & ~(off << 63) & ~(off << 62);
+		is_in = (__u64)((__s64)is_in >> 63);
+		SB_STEP_OPAQUE(is_in);
+		pc = (pc & ~is_in) | (reg & is_in);
+	}
+	return pc;
+}
+
+/*
+ * Return: the position in the function of @ci, as the number of the instruction, from 1; 0: not
+ * known.
+ */
+static __always_inline __u64 sb_lua_place(struct sb_interp_walk *w, void *mem, __u64 ci,
+					  __u64 proto, int may_be_fast)
+{
+	const struct sb_lua_conf *conf = sb_lua_conf(w);
+	__u64 code = sb_interp_word(w, mem, proto + conf->p_code), pc;
+	__u64 bytes = 4ull * sb_interp_u32(w, mem, proto + conf->p_nr_code);
+
+	if (conf->l_saved_pc && ci == sb_interp_word(w, mem, w->at[SB_LUA_L] + conf->l_ci))
+		pc = sb_interp_word(w, mem, w->at[SB_LUA_L] + conf->l_saved_pc);
+	else
+		pc = sb_interp_word(w, mem, ci + conf->ci_pc);
+	if (may_be_fast && w->at[SB_LUA_IS_LEAF] && conf->has_fast_pc)
+		pc = sb_lua_fast_pc(w, code, bytes, pc);
+	return pc - code - 4 < bytes ? (pc - code) >> 2 : 0;
+}
+
+static __always_inline __u64 sb_lua_prev(struct sb_interp_walk *w, void *mem, __u64 ci)
+{
+	const struct sb_lua_conf *conf = sb_lua_conf(w);
+
+	if (conf->ci_prev)
+		return sb_interp_word(w, mem, ci + conf->ci_prev);
+	return ci > sb_interp_word(w, mem, w->at[SB_LUA_L] + conf->l_base_ci) ? ci - conf->ci_bytes
+									      : 0;
+}
+
+/*
+ * Return: whether a function was called "fresh" in 5.1, which has no flag for it: functions that a
+ * call instruction of Lua calls run in the same loop.
+ */
+static __always_inline int sb_lua_is_fresh_51(struct sb_interp_walk *w, void *mem, __u64 caller,
+					      __u64 place)
+{
+	const struct sb_lua_conf *conf = sb_lua_conf(w);
+	__u64 code;
+	__u32 ins;
+
+	if (!caller || !place)
+		return 1;
+	code = sb_interp_word(w, mem, caller + conf->p_code);
+	ins = sb_interp_u32(w, mem, code + 4 * (place - 1)) & 0x3f;
+	return ins != conf->op_call && ins != (__u32)conf->op_call + 1;
+}
+
+static __always_inline enum sb_step sb_lua_push(struct sb_interp_walk *w, void *mem, __u64 proto,
+						__u64 place, __u64 caller, __u64 call)
+{
+	__u64 delta = (caller - proto) >> 3, from = 0;
+
+	if (!caller || call > SB_LUA_CALL_PLACE_MAX)
+		call = 0;
+	if (!proto) /* a function in C: if C called it, its name is on the native stack */
+		return call ? sb_interp_push(w, sb_lua_obj(SB_LUA_C, caller, 0),
+					     call << SB_LUA_CALLER_SHIFT, 0)
+			    : SB_STEP_GO_ON;
+	if (call && (__s64)(caller - proto) >> 3 == (__s64)(__s32)delta)
+		from = call << SB_LUA_CALLER_SHIFT | (delta & SB_LUA_CALLER_MASK);
+	return sb_interp_push(w, sb_lua_obj(SB_LUA_FUNCTION, proto, w->wants_lines ? place : 0),
+			      from, sb_interp_u32(w, mem, proto + sb_lua_conf(w)->p_line));
+}
+
+static __always_inline __u64 sb_lua_is_fresh(struct sb_interp_walk *w, void *mem, __u32 status)
+{
+	const struct sb_lua_conf *conf = sb_lua_conf(w);
+
+	if (!w->at[SB_LUA_IS_LUA])
+		return 0;
+	if (!conf->ci_prev)
+		return sb_lua_is_fresh_51(w, mem, w->at[SB_LUA_CALLER], w->at[SB_LUA_CALL]);
+	return conf->fresh ? status & conf->fresh : !(status & conf->reentry);
+}
+
+/* Walk one CallInfo. */
+static __always_inline enum sb_step sb_lua_call(struct sb_interp_walk *w, void *mem)
+{
+	const struct sb_lua_conf *conf = sb_lua_conf(w);
+	__u64 ci = w->at[SB_LUA_CI], *at = w->at;
+	__u32 status;
+	enum sb_step step;
+
+	if (at[SB_LUA_IS_LUA] == SB_LUA_UNKNOWN)
+		at[SB_LUA_IS_LUA] = sb_lua_proto(w, mem, ci);
+	at[SB_LUA_CI] = sb_lua_prev(w, mem, ci);
+	if (!at[SB_LUA_CI]) /* the first CallInfo is not a call */
+		return SB_STEP_GO_ON;
+	at[SB_LUA_CALLER] = sb_lua_proto(w, mem, at[SB_LUA_CI]);
+	status = sb_interp_u32(w, mem, ci + conf->ci_status);
+	at[SB_LUA_PLACE] = at[SB_LUA_CALL] = 0;
+	if (at[SB_LUA_IS_LUA])
+		at[SB_LUA_PLACE] = sb_lua_place(w, mem, ci, at[SB_LUA_IS_LUA], 1);
+	at[SB_LUA_IS_LEAF] = 0;
+	if (at[SB_LUA_CALLER])
+		at[SB_LUA_CALL] = sb_lua_place(w, mem, at[SB_LUA_CI], at[SB_LUA_CALLER], 0);
+	at[SB_LUA_IS_FRESH] = sb_lua_is_fresh(w, mem, status);
+	/* 5.1 leaves the number of tail calls to a function in C as it was. */
+	if ((conf->ci_prev || at[SB_LUA_IS_LUA]) && (status & conf->tail))
+		at[SB_LUA_CALL] = 0;
+	step = sb_lua_push(w, mem, at[SB_LUA_IS_LUA], at[SB_LUA_PLACE], at[SB_LUA_CALLER],
+			   at[SB_LUA_CALL]);
+	at[SB_LUA_IS_LUA] = at[SB_LUA_CALLER];
+	if (step != SB_STEP_GO_ON)
+		return step;
+	return at[SB_LUA_IS_FRESH] && !at[SB_LUA_NEXT_L] ? sb_interp_end(w, SB_STACK_COMPLETE)
+							 : SB_STEP_GO_ON;
+}
+
+static __always_inline enum sb_step sb_lua_step(struct sb_interp_walk *w, void *mem)
+{
+	if (w->at[SB_LUA_SEARCH])
+		return sb_lua_search(w, mem);
+	if (w->at[SB_LUA_CI])
+		return sb_lua_call(w, mem);
+	if (!w->at[SB_LUA_NEXT_L])
+		return sb_interp_end(w, SB_STACK_COMPLETE);
+	sb_lua_enter(w, mem, w->at[SB_LUA_NEXT_L]);
+	return SB_STEP_GO_ON;
+}
+
+static __always_inline enum sb_step sb_lua_begin(struct sb_interp_walk *w, void *mem)
+{
+	return sb_interp_end(w, SB_STACK_COMPLETE); /* SB_INTERP_BY_NATIVE: never called */
+}
+
+static __always_inline enum sb_step sb_lua_native(struct sb_interp_walk *w, struct sb_walk *walk,
+						  void *mem)
+{
+	__u64 pc = sb_walk_key(walk);
+
+	if (pc < w->conf.hook_begin || pc >= w->conf.hook_end)
+		return SB_STEP_FP_CHAIN;
+	w->at[SB_LUA_SP] = walk->sp;
+	w->at[SB_LUA_FP] = walk->fp;
+	w->at[SB_LUA_BX] =
+		walk->bx_at ? sb_interp_word(w, mem, walk->bx_at) : walk->regs[SB_REG_BX];
+	w->at[SB_LUA_IS_LEAF] = walk->flags & SB_WALK_LEAF;
+	w->at[SB_LUA_SEARCH] = 1;
+	w->has_steps = 1;
+	return SB_STEP_FP_CHAIN;
+}
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The part of sb_unwind_step.h for arm64; that header includes this one.
+ *
+ * A call leaves the return address in x30, the link register. A function that calls others saves
+ * it, usually together with the caller's x29, in a frame record, and then points x29 to the
+ * record. Records form a chain, but unlike on x86-64 they lie below the function's locals, so that
+ * following the chain does not give the caller's sp. SB_WALK_SP_LOST is set from there on, until a
+ * rule is based on x29.
+ *
+ * Return addresses may be signed: a code in those bits that no address uses. It is removed, not
+ * checked.
+ *
+ * Sources: AAPCS64, sections 6.4.5 and 6.4.6; AADWARF64, section 4.1 (register numbers);
+ * Documentation/arch/arm64/pointer-authentication.rst; the signal frame: arch/arm64/kernel/signal.c,
+ * asm/sigcontext.h of the kernel's UAPI; instructions: Arm ARM, section C6.2.
+ */
+#ifndef SB_UNWIND_STEP_ARM64_H
+#define SB_UNWIND_STEP_ARM64_H
+
+#ifndef SB_UNWIND_STEP_H
+#error "include sb_unwind_step.h"
+#endif
+
+/*
+ * Return: whether x30 is the return address of a leaf without a rule if it points to code with
+ * this rule. Such code makes calls: a leaf that had made calls itself would have x30 point into
+ * itself.
+ */
+static __always_inline int sb_is_callers_rule(__u32 cfa)
+{
+	return cfa != SB_UW_CFA_FP_CHAIN && cfa != SB_UW_CFA_STOP && cfa != SB_UW_CFA_SIGNAL;
+}
+
+/* Offset from the signal trampoline's sp to x0: struct siginfo, then struct ucontext. */
+#define SB_A64_SIGNAL_REGS (128 + 176 + 8)
+/* mov x8, #__NR_rt_sigreturn; svc #0 */
+#define SB_A64_TRAMPOLINE  0xd4000001d2801168ull
+
+/*
+ * One step from a signal trampoline: the registers that were interrupted are in the signal frame.
+ */
+static __always_inline enum sb_step sb_signal_step(struct sb_walk *walk, void *mem)
+{
+	__u64 at = walk->sp + SB_A64_SIGNAL_REGS, pc = 0;
+	enum sb_step step;
+
+	/* x0 ... x30, sp, pc: struct sigcontext. */
+	if (SB_STEP_READ(mem, walk->regs, sizeof(walk->regs), at) ||
+	    SB_STEP_READ(mem, &pc, sizeof(pc), at + sizeof(walk->regs)))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	walk->mark = SB_IP_EXACT;
+	if (!pc) /* a call of NULL, not the root */
+		return sb_step_end(walk, SB_STACK_BAD_PC);
+	step = sb_step_to(walk, pc, walk->regs[SB_REG_SP], walk->regs[SB_REG_FP]);
+	walk->flags = SB_WALK_LEAF;
+	return step;
+}
+
+/* stp x29, x30, [sp, #-n]! */
+static __always_inline int sb_a64_is_push(__u32 insn)
+{
+	return (insn & 0xffc07fff) == 0xa9807bfd;
+}
+
+/* stp x29, x30, [sp, #n] */
+static __always_inline int sb_a64_is_save(__u32 insn)
+{
+	return (insn & 0xffc07fff) == 0xa9007bfd;
+}
+
+/* ret, retaa, retab, and what precedes them: autiasp, autibsp. */
+static __always_inline int sb_a64_is_return(__u32 insn)
+{
+	return insn == 0xd65f03c0 || insn == 0xd65f0bff || insn == 0xd65f0fff ||
+	       insn == 0xd50323bf || insn == 0xd50323ff;
+}
+
+/* adrp x16; ldr x17, [x16, #n]; add x16, x16, #n; br x17: a PLT stub. */
+static __always_inline int sb_a64_is_stub(__u32 insn)
+{
+	return (insn & 0x9f00001f) == 0x90000010 || (insn & 0xffc003ff) == 0xf9400211 ||
+	       (insn & 0xffc003ff) == 0x91000210 || insn == 0xd61f0220;
+}
+
+/* paciasp, pacibsp, bti c: the first instruction of a function. */
+static __always_inline int sb_a64_is_landing(__u32 insn)
+{
+	return insn == 0xd503233f || insn == 0xd503237f || insn == 0xd503245f;
+}
+
+#define SB_A64_SET_UP (-1) /* x29 points to the function's frame record */
+#define SB_A64_LOST   (-2) /* x29 is the caller's; the function took an unknown amount of stack */
+
+/*
+ * If the interrupted function is in its prologue or epilogue, x29 is still the caller's.
+ * Return: how many bytes of stack it has taken by then, or one of the above.
+ */
+static __always_inline __s64 sb_a64_taken(struct sb_walk *walk, void *mem)
+{
+	__u64 code = 0;
+	__u32 insn, before = 0;
+
+	if (SB_STEP_READ(mem, &code, sizeof(code), walk->pc))
+		return SB_A64_SET_UP;
+	insn = (__u32)code;
+	if (sb_a64_is_landing(insn))
+		insn = code >> 32;
+	if (sb_a64_is_push(insn) || sb_a64_is_return(insn) || sb_a64_is_stub(insn))
+		return 0;
+	if (sb_a64_is_save(insn))
+		return SB_A64_LOST;
+	/* add x29, sp, #n; mov x29, sp */
+	if ((insn & 0xffc003ff) != 0x910003fd ||
+	    SB_STEP_READ(mem, &before, sizeof(before), walk->pc - 4))
+		return SB_A64_SET_UP;
+	if (sb_a64_is_push(before)) /* a number of words, negative, of 7 bits */
+		return (0x80 - (before >> 15 & 0x7f)) * 8;
+	return sb_a64_is_save(before) ? SB_A64_LOST : SB_A64_SET_UP;
+}
+
+/*
+ * Step to the caller in x30, if the interrupted function has not set up a frame. Return: whether
+ * that was so.
+ */
+static __always_inline int sb_lr_step(struct sb_walk *walk, void *mem, enum sb_step *ret_step)
+{
+	__s64 taken = sb_a64_taken(walk, mem);
+
+	if (taken == SB_A64_SET_UP && !(walk->flags & SB_WALK_LR_IS_CALLER))
+		return 0;
+	*ret_step = sb_step_to(walk, walk->regs[SB_REG_LR], walk->sp + (taken > 0 ? taken : 0),
+			       walk->fp);
+	if (taken < 0)
+		walk->flags = SB_WALK_SP_LOST;
+	return 1;
+}
+
+/* One step by x29, which points to {caller's x29, return address}. */
+static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
+{
+	__u64 fp = walk->fp, frame[2], code = 0;
+	enum sb_step step = SB_STEP_END;
+
+	walk->mark = SB_IP_BY_FP;
+	if (walk->flags & SB_WALK_LEAF) {
+		if (sb_lr_step(walk, mem, &step))
+			return step;
+	} else if (!(walk->flags & SB_WALK_SP_LOST) &&
+		   !SB_STEP_READ(mem, &code, sizeof(code), walk->pc) && code == SB_A64_TRAMPOLINE) {
+		/* The vDSO has no CFI: kernel commit 87676cfca141. */
+		return sb_signal_step(walk, mem);
+	}
+	if (!fp)
+		return sb_chain_end(walk);
+	if ((fp & 7) || fp < walk->sp || fp - walk->sp > SB_FP_FRAME_BYTES_MAX)
+		return sb_step_end(walk, SB_STACK_BAD_FP);
+	if (SB_STEP_READ(mem, frame, 16, fp))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	if (!frame[1])
+		return sb_chain_end(walk);
+	step = sb_step_to(walk, frame[1], fp + 16, frame[0]);
+	walk->flags = SB_WALK_SP_LOST;
+	return step;
+}
+
+/*
+ * Compute the canonical frame address. Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN; or the walk has
+ * ended.
+ */
+static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const struct sb_uw_rule *rule,
+						__u64 *ret_cfa)
+{
+	const int is_by_sp = rule->cfa == SB_UW_CFA_SP || rule->cfa == SB_UW_CFA_CLONE;
+	__u32 reg = rule->cfa & (SB_UNWIND_REGS - 1);
+	__u64 cfa;
+
+	if (is_by_sp && !(walk->flags & SB_WALK_SP_LOST)) {
+		cfa = walk->sp + (__s64)rule->cfa_off;
+	} else if (is_by_sp) {
+		/* Back from the frame record, to which x29 points. */
+		if (rule->bx != SB_UW_RA_PAIR ||
+		    (rule->fp != SB_UW_FP_AT_CFA && rule->fp != SB_UW_FP_AT_FP))
+			return SB_STEP_FP_CHAIN;
+		walk->uses |= SB_WALK_USES_FP;
+		cfa = walk->fp - 8 * (__s64)rule->fp_off;
+		if (rule->fp == SB_UW_FP_AT_FP)
+			cfa += (__s64)rule->cfa_off;
+	} else if (rule->cfa == SB_UW_CFA_FP) {
+		walk->uses |= SB_WALK_USES_FP;
+		cfa = walk->fp + (__s64)rule->cfa_off;
+	} else {
+		walk->uses |= SB_WALK_USES_REGS;
+		if (rule->cfa < SB_UW_CFA_REG || !(walk->flags & SB_WALK_LEAF))
+			return sb_step_end(walk, SB_STACK_NO_RULE);
+		cfa = walk->regs[reg] + (__s64)rule->cfa_off;
+	}
+	if (cfa < walk->sp || (cfa == walk->sp && rule->bx != SB_UW_RA_LR))
+		return sb_step_end(walk, SB_STACK_BAD_CFA);
+	*ret_cfa = cfa;
+	return SB_STEP_GO_ON;
+}
+
+/* Get the caller's x29 and the return address. Return: 0 on success. */
+static __always_inline int sb_find_record(const struct sb_walk *walk, const struct sb_uw_rule *rule,
+					  void *mem, __u64 cfa, __u64 frame[2])
+{
+	__u64 base = rule->fp == SB_UW_FP_AT_CFA ? cfa : cfa - (__s64)rule->cfa_off;
+	__u64 at = base + 8 * (__s64)rule->fp_off;
+	int has_fp = rule->fp == SB_UW_FP_AT_CFA || rule->fp == SB_UW_FP_AT_FP;
+
+	if (has_fp && rule->bx == SB_UW_RA_PAIR)
+		return SB_STEP_READ(mem, frame, 16, at);
+	frame[0] = rule->fp == SB_UW_FP_UNDEF ? SB_FP_LOST : walk->fp;
+	if (has_fp && SB_STEP_READ(mem, frame, 8, at))
+		return -1;
+	if (rule->bx == SB_UW_RA_LR) {
+		frame[1] = walk->regs[SB_REG_LR];
+		return 0;
+	}
+	at = rule->bx == SB_UW_RA_PAIR ? at + 8 : cfa - 8 * rule->bx;
+	return SB_STEP_READ(mem, &frame[1], 8, at);
+}
+
+/*
+ * One step by @rule. @mem is passed to SB_STEP_READ. Return: SB_STEP_FP_CHAIN if the rule cannot
+ * be used.
+ */
+static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
+						void *mem)
+{
+	__u64 cfa = 0, frame[2] = {};
+	enum sb_step step;
+
+	walk->mark = 0;
+	if (rule->cfa == SB_UW_CFA_FP_CHAIN)
+		return SB_STEP_FP_CHAIN;
+	if (rule->cfa == SB_UW_CFA_STOP || sb_is_new_thread(walk, rule))
+		return sb_step_end(walk, SB_STACK_COMPLETE);
+	if (rule->cfa == SB_UW_CFA_SIGNAL)
+		return walk->flags & SB_WALK_SP_LOST ? SB_STEP_FP_CHAIN : sb_signal_step(walk, mem);
+	/* Where x30 was not saved, it has been overwritten by the call. */
+	if (rule->bx == SB_UW_RA_LR && !(walk->flags & SB_WALK_LEAF))
+		return sb_step_end(walk, SB_STACK_NO_RULE);
+	step = sb_find_cfa(walk, rule, &cfa);
+	if (step != SB_STEP_GO_ON)
+		return step;
+	if (rule->bx == SB_UW_RA_LR)
+		walk->uses |= SB_WALK_USES_LR;
+	if (sb_find_record(walk, rule, mem, cfa, frame))
+		return sb_step_end(walk, SB_STACK_FAULT);
+	return sb_step_to_caller(walk, rule, frame[1], cfa, frame[0]);
+}
+
+#endif /* SB_UNWIND_STEP_ARM64_H */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Source lines and inlined functions of one file with DWARF (2 to 5; gcc, clang; LTO, dwz, .dwo
+ * files). A compilation unit is read when an address first falls into it, and only what lookups
+ * need is kept. It does not use libdw, because lookups by address of elfutils 0.188 miss code
+ * without .debug_aranges and inlined functions of LTO code, open .dwo files by any path that the
+ * file names, and never free what they read. Internal to the symbolizer. Thread: one at a time for
+ * each sb_dwarf.
+ */
+#ifndef SB_DWARF_H
+#define SB_DWARF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/elf/budget.h"
+
+struct sb_dwarf;
+
+/* One frame. Strings live until the sb_dwarf is freed. */
+struct sb_dwarf_frame {
+	const char *name; /* DW_AT_name or NULL; with its namespaces if linkage_name is NULL */
+	const char *linkage_name; /* mangled, or NULL */
+	const char *file;	  /* full path of the file that @line is in, or NULL */
+	uint32_t line;	    /* innermost frame: of the address; others: of the call; 0: unknown */
+	uint32_t decl_line; /* where the function is declared; 0: unknown */
+	bool is_inlined;
+};
+
+/*
+ * Open the DWARF of a file. The caller owns *ret_dwarf. A dwz file that cannot be read costs names
+ * only.
+ * @fd: the file with .debug_info (the binary or its separate debug file); sections may be
+ * compressed
+ * @alt_fd: the dwz file that .gnu_debugaltlink names, or -1; both descriptors are not used
+ * afterwards
+ * @budget: borrowed, charged here and by lookups; NULL: only the reader's own bounds apply
+ *
+ * Return: 0; -ENODATA (no DWARF); -EBADMSG (broken); -EFBIG (a bound); -ENOMEM; others of pread(2).
+ */
+int sb_dwarf_new(int fd, int alt_fd, struct sb_budget *budget, struct sb_dwarf **ret_dwarf);
+/* Accepts NULL. */
+void sb_dwarf_free(struct sb_dwarf *dwarf);
+
+/*
+ * Get the frames at @addr, a virtual address of @fd's file: innermost first, the last one is the
+ * function itself (is_inlined false).
+ * @lines: false: line tables are not read; the line of the address is 0, and files are NULL
+ * @max: when there are more frames, the outermost ones are returned
+ *
+ * Code without a function in DWARF (assembler) gets one frame without names, but with its line.
+ * Return: 0, with *ret_nr 0 when DWARF does not know the address or a bound was hit; -ENOMEM.
+ */
+int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
+		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr);
+
+/* What was left out, and why; for debug output. */
+struct sb_dwarf_stats {
+	uint64_t nr_units, nr_units_read;
+	uint64_t nr_units_bad;	   /* broken; what precedes the defect is used */
+	uint64_t nr_ranges_dead;   /* outside of executable sections: the linker dropped the code */
+	uint64_t nr_cut;	   /* units, strings and lookups cut off by a bound */
+	uint64_t nr_split_missing; /* .dwo files that are missing, foreign, or of another build */
+};
+void sb_dwarf_stats(const struct sb_dwarf *dwarf, struct sb_dwarf_stats *ret_stats);
+
+/* Return: the bytes of memory in use, without the allocator's overhead. */
+size_t sb_dwarf_bytes(const struct sb_dwarf *dwarf);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Find the separate file that has the symbols and the DWARF of a stripped file. Internal to the
+ * symbolizer.
+ *
+ * The search goes in this order: DIR/.build-id/xx/yyyy.debug; the file that .gnu_debuglink names,
+ * next to the binary, in .debug next to it, and in DIR + the binary's directory; debuginfod if
+ * asked for. DIR is each of the debug directories, first in our own root, then in the process's. A
+ * file is taken if its build ID is the same or, if the binary has none, its checksum; and only if
+ * its owner is root, the binary's owner, or the user who runs this program. Sources: "Debugging
+ * Information in Separate Files", GDB manual; libdwfl's find-debuginfo.c.
+ *
+ * Thread: any, one at a time for each struct sb_elf.
+ */
+#ifndef SB_DEBUGFILE_H
+#define SB_DEBUGFILE_H
+
+#include <stdbool.h>
+
+#include "symbolizer/elf/elf_file.h"
+
+struct sb_debugfile_opts {
+	const char *path;	 /* of the binary, as its process sees it */
+	const char *root;	 /* "/proc/PID/root", or NULL */
+	const char *const *dirs; /* NULL-terminated; NULL: /usr/lib/debug */
+	bool debuginfod;
+};
+
+struct sb_debugfile {
+	struct sb_elf *elf; /* owned */
+	char *path;	    /* owned; below opts.root if it was found there */
+};
+
+/*
+ * The caller ends *ret_file with sb_debugfile_release(). Return: 0; -ENOENT: there is none;
+ * -ENOMEM.
+ */
+int sb_debugfile_find(const struct sb_elf *elf, const struct sb_debugfile_opts *opts,
+		      struct sb_debugfile *ret_file);
+void sb_debugfile_release(struct sb_debugfile *file);
+
+/*
+ * Find the dwz file that .gnu_debugaltlink of @elf (at @path) names, with the build ID it gives.
+ * Return: 0 and a descriptor that the caller owns; -ENOENT; -ENOMEM; -EMFILE.
+ */
+int sb_debugfile_find_alt(const struct sb_elf *elf, const char *path,
+			  const struct sb_debugfile_opts *opts, int *ret_fd);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One ELF file, read and checked. 32-bit files look like 64-bit ones to the caller. Internal to the
+ * symbolizer.
+ *
+ * Files are never mapped: whoever can write to a file could truncate it, and the mapping would
+ * then raise SIGBUS. Every byte is read by pread(2) into own memory, so a truncated file is an
+ * error of one read. This is also why libelf is not used: it would read whole sections (tens of
+ * megabytes, to look at a few names) and keep them until the end.
+ *
+ * Thread: any, one at a time for each file.
+ * Sources: the ELF specification (gabi), elf(5); for 32-bit and extended numbering <elf.h>.
+ */
+#ifndef SB_ELF_FILE_H
+#define SB_ELF_FILE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/elf/budget.h"
+#include "symbolizer/sb_sym.h"
+
+struct sb_elf {
+	int fd;		      /* owned; -1: an image in memory */
+	const uint8_t *image; /* owned, or NULL */
+	uint64_t size;
+	bool is_64;
+	uint16_t type, machine;
+	uint64_t entry; /* address of the first instruction of a program; 0: none */
+	Elf64_Phdr *phdrs;
+	Elf64_Shdr *shdrs; /* NULL when the file has no usable section headers */
+	size_t nr_phdrs, nr_shdrs;
+	char *section_names; /* NUL-terminated */
+	size_t section_names_len;
+	uint8_t build_id[SB_BUILD_ID_MAX];
+	size_t build_id_len;	  /* 0: none, or it is longer than the kernel would accept */
+	uint32_t uid;		  /* owner of the file; 0: an image */
+	struct sb_budget own;	  /* for the headers, and for all reads until @budget is changed */
+	struct sb_budget *budget; /* borrowed: what reading and loading are charged to */
+};
+
+/*
+ * Open an executable, a shared object or a relocatable object (dwz files are such; their symbols
+ * have no addresses yet), of this machine's byte order. The caller owns *ret_elf.
+ * @fd: a regular file; it is duplicated
+ * @image: is copied
+ *
+ * Return: 0; -ENOEXEC (not such a file); -EFBIG (a bound); -ENOMEM; others of fstat(2) and
+ * pread(2).
+ */
+int sb_elf_new_fd(int fd, struct sb_elf **ret_elf);
+int sb_elf_new_image(const void *image, size_t len, struct sb_elf **ret_elf);
+/* Accepts NULL. */
+void sb_elf_free(struct sb_elf *elf);
+
+/*
+ * Read exactly @len bytes. Return: 0; -EBADMSG when the file does not reach that far (any more);
+ * -EFBIG beyond the budget; others of pread(2).
+ */
+int sb_elf_read(const struct sb_elf *elf, uint64_t offset, void *buf, size_t len);
+
+/* Return: the first section of that name or type, valid as long as @elf; NULL: there is none. */
+const Elf64_Shdr *sb_elf_section_named(const struct sb_elf *elf, const char *name);
+const Elf64_Shdr *sb_elf_section_typed(const struct sb_elf *elf, uint32_t type);
+/* Return: the section of that number; NULL: there is none. */
+const Elf64_Shdr *sb_elf_section_at(const struct sb_elf *elf, size_t idx);
+/* Return: whether there is a section @name with contents in this file. */
+bool sb_elf_has_section(const struct sb_elf *elf, const char *name);
+
+/*
+ * Read a whole section, with a NUL appended. The caller frees *ret_data.
+ * Return: 0; -ENODATA (SHT_NOBITS: no contents in the file); -ENOTSUP (compressed; only the DWARF
+ * reader decompresses); -EBADMSG; -EFBIG (beyond @max_bytes or the budget); -ENOMEM; others of
+ * pread(2).
+ */
+int sb_elf_load(const struct sb_elf *elf, const Elf64_Shdr *shdr, size_t max_bytes, char **ret_data,
+		size_t *ret_len);
+
+/*
+ * Convert a file offset to a virtual address by the segment that holds it, executable segments
+ * first. The kernel maps whole pages, so bytes that share a page with a segment count as its own.
+ * Return: false when no segment holds it.
+ */
+bool sb_elf_offset_to_addr(const struct sb_elf *elf, uint64_t offset, uint64_t *ret_addr);
+/* The reverse; only for what the file holds (p_filesz). */
+bool sb_elf_addr_to_offset(const struct sb_elf *elf, uint64_t addr, uint64_t *ret_offset);
+/* Return: whether @addr lies in an executable segment. */
+bool sb_elf_is_code(const struct sb_elf *elf, uint64_t addr);
+
+/* Reads the records of one table (symbols, relocations, dynamic entries) one by one. */
+struct sb_elf_reader {
+	const struct sb_elf *elf; /* borrowed */
+	uint64_t offset, end;
+	size_t record_bytes, at, filled;
+	uint8_t buf[16 << 10];
+};
+
+/*
+ * Start at @offset. @record_bytes: size of a record in the file; a partial one at the end is
+ * ignored.
+ */
+void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, uint64_t offset,
+			uint64_t len, size_t record_bytes);
+/*
+ * Start at the beginning of a section. Return: 0; -ENODATA, -ENOTSUP as sb_elf_load(); -EBADMSG
+ * when its sh_entsize is not @record_bytes.
+ */
+int sb_elf_reader_init_section(struct sb_elf_reader *reader, const struct sb_elf *elf,
+			       const Elf64_Shdr *shdr, size_t record_bytes);
+
+/* Size of a record in this file, which depends on its class. */
+size_t sb_elf_sym_bytes(const struct sb_elf *elf);
+size_t sb_elf_rela_bytes(const struct sb_elf *elf);
+size_t sb_elf_dyn_bytes(const struct sb_elf *elf);
+
+/* Return: 1 and the next record; 0 at the end; a negative errno as sb_elf_read(). */
+int sb_elf_next_sym(struct sb_elf_reader *reader, Elf64_Sym *ret_sym);
+int sb_elf_next_rela(struct sb_elf_reader *reader, Elf64_Rela *ret_rela);
+int sb_elf_next_dyn(struct sb_elf_reader *reader, Elf64_Dyn *ret_dyn);
+int sb_elf_next_u32(struct sb_elf_reader *reader, uint32_t *ret_word);
+
+/* What .dynamic says, for files without section headers. An address of 0 means: not present. */
+struct sb_elf_dynamic {
+	uint64_t symtab, strtab, strtab_bytes, hash, gnu_hash;
+	uint64_t nr_relative; /* number of relative relocations, which come first in .rela.dyn */
+};
+
+/* Return: 0; -ENODATA: there is none; -EFBIG: too many entries; or as sb_elf_read(). */
+int sb_elf_read_dynamic(const struct sb_elf *elf, struct sb_elf_dynamic *ret_dynamic);
+
+#endif

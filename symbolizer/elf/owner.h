@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The owner of a file, who vouches for its build ID. Whoever makes a file chooses its build ID, so
+ * what is cached of one file (names, unwind tables) is used for another file of the same build ID
+ * only if both have the same owner. Used by the symbolizer and by capture. Thread: any.
+ */
+#ifndef SB_OWNER_H
+#define SB_OWNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* Without padding, because it is compared and hashed as bytes. */
+struct sb_file_owner {
+	uint64_t uid;
+	uint64_t dev; /* 0: root owns it; root's files are the same on every device */
+	uint64_t ino; /* not 0: the owner is unknown, so this file equals no other file */
+};
+
+/**
+ * sb_file_owner() - find the owner of the file behind @fd
+ * @st: as sb_reader_fstat() returned it
+ *
+ * A FUSE server can claim any owner for its files. Therefore a file on FUSE, and a copy that a
+ * reader of this process made (sb_reader_is_copy()), has no known owner.
+ */
+struct sb_file_owner sb_file_owner(int fd, const struct stat *st);
+
+static inline bool sb_is_of_root(const struct sb_file_owner *owner)
+{
+	return !owner->dev;
+}
+
+/* Return: whether the owner is known; otherwise the user ID means nothing. */
+static inline bool sb_is_known_owner(const struct sb_file_owner *owner)
+{
+	return !owner->ino;
+}
+
+/**
+ * sb_owner_may_speak() - whether the owner of a debug file may name the functions of a program
+ * @owner: of the debug file, as sb_file_owner() found it
+ * @uid: the user who owns the program
+ *
+ * Anybody may have put a file where the program's debug file is looked for: below a container's root,
+ * in the directory that the program was built in. Root is believed, the owner of the program, and
+ * the user who runs this process unless it is the one that root becomes when it drops privileges. A
+ * file without a known owner is not.
+ */
+bool sb_owner_may_speak(const struct sb_file_owner *owner, uint64_t uid);
+
+static inline bool sb_is_same_owner(const struct sb_file_owner *a, const struct sb_file_owner *b)
+{
+	return a->uid == b->uid && a->dev == b->dev && a->ino == b->ino;
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What /proc says about one process: its mappings, its files, its memory. Internal to the
+ * symbolizer. A process may change or vanish between two calls; every function says so by its
+ * return value. All but sb_procfs_ids() and sb_procfs_stat() go through a reader, whose errors
+ * (reader.h: -ETIMEDOUT and others) they return, too. Thread: any. Sources: proc_pid_maps(5),
+ * proc_pid_stat(5), proc_pid_status(5), openat2(2).
+ */
+#ifndef SB_PROCFS_H
+#define SB_PROCFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Of a longer maps file only so much is read: 65,530 mappings (vm.max_map_count) of 256 bytes. */
+#define SB_MAPS_BYTES_MAX (16u << 20)
+
+struct sb_maps_line {
+	uint64_t start, end, pgoff, ino;
+	uint32_t maj, min;
+	bool is_exec, is_writable;
+	const char *path; /* not terminated, valid as long as the line; "" for anonymous memory */
+	size_t path_len;
+};
+
+/* What is mapped, as the name that the kernel gives the mapping tells it. */
+enum sb_map_kind {
+	SB_MAP_FILE,
+	SB_MAP_MEMORY, /* a file without a directory: memfd, shared memory; may be an ELF file */
+	SB_MAP_ANON,
+	SB_MAP_VDSO,
+	SB_MAP_SPECIAL, /* "[uprobes]" and other mappings that the kernel made */
+};
+/* @path: from /proc/PID/maps or an MMAP2 record, not terminated */
+enum sb_map_kind sb_map_kind(const char *path, size_t len);
+
+/*
+ * Parse one line of /proc/PID/maps, without its newline. Return: false when it is not such a line.
+ */
+bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret);
+
+/*
+ * Call @fn for each line of /proc/@tgid/maps, lowest address first; also when the main thread has
+ * ended and others still run. A negative return value of @fn ends it and is returned.
+ * Return: 0; -ESRCH (no such process); -EACCES; -EFBIG (longer than SB_MAPS_BYTES_MAX; @fn was
+ * called for the lines before); -EBADMSG (some lines could not be parsed; @fn was called for the
+ * others); -ENOMEM.
+ */
+int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
+
+/*
+ * The same, but only executable mappings, and what directly follows anonymous executable memory,
+ * are certain to be passed to @fn. Much cheaper on kernels that answer PROCMAP_QUERY (6.11).
+ */
+int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
+
+/*
+ * Find text that a program moved to huge pages: a piece of anonymous executable memory lies exactly
+ * where a piece of a mapped file is missing. Feed all lines of a process, or those of
+ * sb_procfs_code(), lowest address first.
+ * Return: whether @anon, the line before @line, is such a piece of the file of @before.
+ */
+struct sb_moved_text {
+	struct sb_maps_line before, anon, line; /* the last three; their paths are not valid */
+	bool is_anon_code[2];			/* of @anon and @line */
+};
+bool sb_moved_text_feed(struct sb_moved_text *moved, const struct sb_maps_line *line);
+
+/* What tells the name of a process's perf map and who may have written it. */
+struct sb_procfs_ids {
+	uint32_t inner_tgid; /* its ID in its innermost PID namespace */
+	uid_t uid, euid;
+};
+/* Parse the text of /proc/PID/status. Return: 0 or -EBADMSG. */
+int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
+/* Read and parse it. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
+int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
+
+struct sb_procfs_stat {
+	char state;	/* R, S, Z... */
+	bool is_kernel; /* a kernel thread, which has no memory of its own */
+	uint32_t ppid;
+	uint64_t start_ticks; /* when it started, in clock ticks since boot */
+	/* Where its stack begins. Together with start_ticks this identifies an address space,
+	 * because each execve() chooses a new place; except for the same program with the same
+	 * arguments where addresses are not randomized. */
+	uint64_t stack_addr;
+};
+/* Parse @len bytes of /proc/PID/stat. Return: 0 or -EBADMSG. */
+int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *ret_stat);
+/* Read and parse it. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
+int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
+
+/* Open the root directory of a process (O_PATH), for the caller to own. Return: the descriptor,
+ * -ESRCH, -EACCES. */
+int sb_procfs_root(uint32_t tgid);
+
+/* The same, but -ENOENT if it is the directory that we see ourselves, in our mount namespace. */
+int sb_procfs_other_root(uint32_t tgid);
+
+/*
+ * Open a regular file for reading, for the caller to own: @path below @root_fd, which symbolic
+ * links and ".." cannot leave; or in our own root when @root_fd is -1. Other files are never
+ * opened, because opening a device can have effects and opening a FIFO can block.
+ * Return: the descriptor; -ENOENT, -EACCES, -EINVAL (not a regular file), others of
+ * sb_reader_open().
+ */
+int sb_procfs_open(int root_fd, const char *path);
+
+/*
+ * The same for the file that is mapped at exactly [@start, @end), even if it was deleted.
+ * Return: the descriptor; -ENOENT (no such mapping or process); -EPERM or -EACCES without
+ * CAP_CHECKPOINT_RESTORE; others as above.
+ */
+int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end);
+
+/*
+ * The same for a line of /proc/@tgid/maps. Without the privilege the file is opened by its name
+ * below the process's root, if its inode number is still that of the line; else -ENOENT.
+ */
+int sb_procfs_open_line(uint32_t tgid, const struct sb_maps_line *line);
+
+/*
+ * stat(2) of the mapped file of @line. Its name in our own root is tried first, because that is
+ * faster, and taken if it leads to the same file. Return: 0, -ENOENT, -EPERM, -EACCES, others.
+ */
+struct stat;
+int sb_procfs_stat_line(uint32_t tgid, const struct sb_maps_line *line, struct stat *ret_st);
+
+/*
+ * Copy exactly @len bytes of a process's memory. Return: 0, -ESRCH, -EACCES, -EFAULT (not all of
+ * it).
+ */
+int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The executable mappings of processes over time. Internal to the symbolizer. It does no I/O and
+ * knows no names: a file is a number that the caller chooses.
+ *
+ * A process (tgid) has generations, one for each address space: from fork or exec to the next exec
+ * or the exit. A generation holds its mappings, each with the time when it was made. There is no
+ * event for munmap: a mapping stays valid until a later one covers it. For sampled addresses this
+ * is exact, because nothing can run where nothing is mapped. Therefore
+ *
+ *	what lies at ADDR at TIME = the latest mapping made at TIME or before that covers ADDR
+ *
+ * and events may arrive in any order. fork copies nothing: the child's generation refers to its
+ * parent's as of the time of the fork. The method is that of perf's own maps and MMAP2 records, see
+ * perf_event_open(2).
+ *
+ * Thread: one at a time for each struct sb_procmaps and its generations.
+ */
+#ifndef SB_PROCMAPS_H
+#define SB_PROCMAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/vec.h"
+
+/* Of one generation. Twice as many as the greediest JIT seen; sysctl vm.max_map_count allows 65,530
+ * mappings of all kinds. */
+#define SB_PROCMAPS_MAPPINGS_MAX     32768u
+/* Of all processes together; they take 56 MiB. */
+#define SB_PROCMAPS_ALL_MAPPINGS_MAX (1u << 20)
+/* Of all processes together; they take 10 MiB. kernel.pid_max is 32,768 on small machines. */
+#define SB_PROCMAPS_GENERATIONS_MAX  65536u
+/* Bound of the chain of parents that a lookup follows: a child that many forks (without exec) below
+ * its ancestor gets a copy of the mappings. */
+#define SB_PROCMAPS_FORKS_MAX	     64u
+
+/* The end of a generation that has not ended. */
+#define SB_PROCMAPS_NEVER	     UINT64_MAX
+
+struct sb_mapping {
+	uint64_t start, end, pgoff;
+	uint64_t time_ns;
+	uint64_t max_end; /* the highest end of this mapping and those before it in the array */
+	uint32_t seq;	  /* order of arrival, to order mappings of the same time */
+	uint32_t file;	  /* number chosen by the caller */
+	bool is_anon;
+	bool is_seed; /* was read from /proc; did not come as an event */
+};
+
+struct sb_procgen {
+	struct sb_procgen *older; /* the generation before, of the same tgid */
+	struct sb_procgen *parent;
+	uint64_t fork_ns; /* mappings of @parent up to this time are inherited */
+	uint64_t start_ns, end_ns;
+	uint64_t seed_read_ns; /* when /proc was last read; 0: never */
+	uint64_t needed_ns;    /* only while forgetting: earliest time that can be asked for */
+	uint64_t newest_ns;    /* time of the newest mapping */
+	uint64_t lost_ns;      /* losses of events up to this time were repaired from /proc */
+	uint64_t gap_from_ns;  /* events were skipped from this time on, up to gap_to_ns */
+	uint64_t gap_to_ns;    /* 0: none were; SB_PROCMAPS_NEVER: /proc could not be read again */
+	uint64_t
+		next_seed_ns; /* not to be read again before this time, because it costs too much */
+	uint64_t unhidden_ns; /* mappings hidden at this time were removed; nr_unhidden remained */
+	size_t nr_unhidden;
+	size_t nr_sorted;
+	uint32_t tgid, nr_children, nr_forks, next_seq;
+	uint32_t repeats_from; /* number of mappings at which repeated ones are dropped */
+	bool is_complete;      /* began with an exec, was seeded, or is a child of a complete one */
+	bool is_tried;	       /* seeding failed, because the process is gone */
+	bool has_hole;	       /* mappings were dropped because of a bound */
+	SB_VEC(struct sb_mapping)
+	maps;	    /* the first nr_sorted ordered by start, time, seq; then in order of arrival */
+	void *priv; /* owned by the caller of this module; freed by sb_procmaps.free_priv */
+};
+
+/* All zeroes is an empty one. */
+struct sb_procmaps {
+	SB_VEC(struct sb_procmaps_process {
+		uint32_t tgid;
+		struct sb_procgen *newest;
+		uint64_t
+			limit_ns; /* a generation was refused: nothing is known from this time on */
+	})
+	processes;
+	struct sb_index index;
+	uint32_t nr_generations;
+	uint64_t nr_mappings;
+	uint64_t nr_mappings_refused, nr_generations_refused;
+	void (*free_priv)(void *arg, void *priv); /* NULL: nothing to free */
+	void *free_arg;
+};
+
+/* Free everything in @pm, but not @pm itself. */
+void sb_procmaps_release(struct sb_procmaps *pm);
+
+/* One executable mapping; the fields are those of struct sb_mapping. */
+struct sb_procmaps_new {
+	uint64_t start, end, pgoff;
+	uint32_t file;
+	bool is_anon;
+};
+
+/*
+ * Apply an event. An event that a bound does not allow is counted in @pm and returns 0; lookups
+ * that it would have answered report the bound. Return: 0 or -ENOMEM.
+ */
+int sb_procmaps_mmap(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
+		     const struct sb_procmaps_new *map);
+int sb_procmaps_fork(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid, uint32_t parent_tgid);
+int sb_procmaps_exec(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid);
+int sb_procmaps_exit(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid);
+
+/* Note that mapping events of @tgid were skipped in this time. Return: 0 or -ENOMEM. */
+int sb_procmaps_skip(struct sb_procmaps *pm, uint32_t tgid, uint64_t first_ns, uint64_t last_ns);
+
+/*
+ * Find the generation that the text of /proc/@tgid/maps, read at @time_ns, belongs to: the newest
+ * one, or a new one if that has ended. *ret_gen is NULL when there is nothing to seed, because a
+ * later generation is known or a bound was hit. Return: 0 or -ENOMEM.
+ */
+int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
+			   struct sb_procgen **ret_gen);
+/*
+ * Add mappings that were read from /proc.
+ * @maps: ordered by address
+ * @over_ns: 0: they count as older than all events. Otherwise they repair a loss of events up to
+ *	this time, and are valid from then on. Only those that differ from what is known are added,
+ *	and known ones that are missing from them are dropped if no sample can refer to them.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sb_procmaps_seed(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t over_ns,
+		     const struct sb_procmaps_new *maps, size_t nr);
+/*
+ * Mark @gen as seeded, and losses up to @over_ns as repaired. @read_ns: CLOCK_MONOTONIC after
+ * reading. If an exec before this time arrives later, what was read belongs to another address
+ * space and is dropped.
+ */
+void sb_procmaps_seed_end(struct sb_procgen *gen, uint64_t over_ns, uint64_t read_ns);
+
+/*
+ * Find the generation of @tgid that ran at @time_ns, or the last one that had ended before.
+ * Return: the generation, valid until the next event, seeding or forget; NULL: nothing is known,
+ * because of a bound if *ret_limit.
+ */
+struct sb_procgen *sb_procmaps_find(const struct sb_procmaps *pm, uint32_t tgid, uint64_t time_ns,
+				    bool *ret_limit);
+
+struct sb_procmaps_hit {
+	struct sb_mapping map;	/* a copy */
+	struct sb_procgen *gen; /* where it was found: the generation asked for or an ancestor */
+};
+
+/*
+ * Find the mapping that lay at @addr at @time_ns. @files: ignore anonymous memory, to find the file
+ * that it covers. Return: false when none is known.
+ */
+bool sb_procgen_lookup(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, bool files,
+		       struct sb_procmaps_hit *ret_hit);
+/*
+ * Return: whether the mapping at @addr at @time_ns is in doubt: events were skipped at that time,
+ * and /proc showed something else there afterwards, or could not be read.
+ */
+bool sb_procgen_is_in_gap(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns);
+/*
+ * Return: the first time after @from_ns, up to @to_ns, at which @addr got another mapping than the
+ * one known at @from_ns; UINT64_MAX when it kept its mapping, or none was known.
+ */
+uint64_t sb_procgen_next_change(struct sb_procgen *gen, uint64_t addr, uint64_t from_ns,
+				uint64_t to_ns);
+/* Return: whether @gen or an ancestor has any mapping. */
+bool sb_procgen_has_mappings(const struct sb_procgen *gen);
+/* Return: whether mappings of @gen or an ancestor were refused because of a bound. */
+bool sb_procgen_has_hole(const struct sb_procgen *gen);
+
+/* Free what no lookup at @time_ns or later needs. Pointers to generations become invalid. */
+void sb_procmaps_forget(struct sb_procmaps *pm, uint64_t time_ns);
+
+/* Call @fn for every mapping, to find out which files are still in use. */
+void sb_procmaps_each(const struct sb_procmaps *pm,
+		      void (*fn)(void *arg, const struct sb_mapping *map), void *arg);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * All access to the memory, the files and the /proc entries of other processes. Such an access can
+ * block for as long as the owner of the process wants: on a page of a FUSE server that never
+ * answers, on userfaultfd(2), on a lock that the process holds meanwhile. A thread that waits for a
+ * FUSE server cannot even be killed. Therefore another process, which can be abandoned, makes the
+ * access:
+ *
+ *	caller	any thread of the program; its first access gives it a reader of its own
+ *	spawner	forked when the program starts; starts readers, kills those that are late, and never
+ *		waits for one
+ *	reader	makes one access at a time and answers in memory that it shares with its caller
+ *
+ * A reader that blocks for longer than its patience (see below) is abandoned: it is killed, nobody
+ * waits until it has ended, and another one replaces it. The process, file system or directory that
+ * it waited for is left alone for a minute, after the next time for two, and so on: accesses to it
+ * fail with -ETIMEDOUT at once. Files are handed over as descriptors if they are on a
+ * local file system, on that of our own root, or on virtiofs. The reader copies files on any other
+ * file system (FUSE, NFS, ...) into memory.
+ *
+ * Without sb_reader_begin() the calling thread makes the accesses itself. See symbolizer/README.md,
+ * "Foreign memory and files".
+ *
+ * Thread: any, unless a function says otherwise. Return: every access can also fail with -ENOMEM,
+ * -ETIMEDOUT, -EIO (the reader crashed; the next access gets a new one) and -EPROTO (the reader
+ * gave an answer that cannot be).
+ */
+#ifndef SB_READER_H
+#define SB_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+struct sb_reader_opts {
+	/* Called in the spawner, and then also in each reader, to drop the privileges that it does
+	 * not need. A negative return value ends that process. NULL: keep all privileges. */
+	int (*confine_spawner)(void *arg);
+	int (*confine_reader)(void *arg);
+	void *arg;
+	uint64_t patience_ns; /* 0: SB_READER_PATIENCE_NS */
+};
+
+/* A reader is late when it has been blocked for so long in one access without making progress. Time
+ * that it waits for a CPU does not count; on a local file system it has ten times as long. */
+#define SB_READER_PATIENCE_NS	   300000000ull
+/* Abandoned readers that are still alive. When there are more, no new reader is started, and
+ * accesses that need one fail with -ETIMEDOUT. */
+#define SB_READER_ABANDONED_MAX	   16u
+/* Bound of a file that is copied, and of all open copies together. Beyond it: -EFBIG. */
+#define SB_READER_COPY_BYTES_MAX   (64ull << 20)
+#define SB_READER_COPIES_BYTES_MAX (256ull << 20)
+
+/**
+ * sb_reader_begin() - fork the spawner, for the whole process
+ * @opts: copied; @opts->arg must stay valid
+ *
+ * Thread: the main one, before there are others. Return: 0 or a negative errno.
+ */
+int sb_reader_begin(const struct sb_reader_opts *opts);
+/*
+ * Wait until the spawner has dropped its privileges. Return: 0, also without a spawner; what
+ * confine_spawner() returned; -ECHILD when the spawner has died.
+ */
+int sb_reader_settle(void);
+/*
+ * End the spawner and with it all readers, and reset the counters. It does not wait for readers.
+ * Thread: the main one, when no other thread makes accesses any more.
+ */
+void sb_reader_end(void);
+/*
+ * The run is about to end: from now on all accesses of all threads together may block for half a
+ * second, and after that every access that needs a reader fails with -ETIMEDOUT. A pending SIGINT
+ * or SIGTERM (the threads have them blocked) has the same effect. Async-signal-safe.
+ */
+void sb_reader_hurry(void);
+
+/*
+ * Copy up to @len bytes at @addr of the memory of @tgid, or of the process that this thread ID
+ * belongs to, into @buf.
+ * Return: the number of bytes, fewer than @len if the memory behind them cannot be read; -EFAULT
+ * (not even the first byte), -ESRCH, -EPERM.
+ */
+ssize_t sb_reader_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);
+
+/* Entries of /proc/TGID whose reading can block until the process lets go. */
+enum sb_reader_entry {
+	SB_READER_MAPS,
+	SB_READER_CMDLINE,
+	SB_READER_ENVIRON,
+	SB_READER_ENTRY_MAX,
+};
+/*
+ * Read an entry from @offset on, at most SB_READER_CODE_BYTES at a time. Offset 0 opens it; other
+ * offsets go on in the entry that is open. If the main thread has ended, the entry of another
+ * thread is read.
+ * Return: the number of bytes, 0 at the end; -ESRCH, -EACCES, others of read(2).
+ */
+ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offset, void *buf,
+			size_t len);
+
+/*
+ * Get the mappings that sb_procmap_query_code() finds (procmap_query.h), in pieces. Each mapping is
+ * a struct sb_reader_map, followed by its path.
+ * @is_first: open the entry anew
+ * @at: 0, or as the last call left it; set to where the next call goes on, UINT64_MAX at the end
+ *
+ * Return: the number of bytes written to @buf; -EFBIG (more mappings than a process can have);
+ * -ENOTSUP: nothing was found this way (an old kernel, a process without memory or without a
+ * readable entry), so the text of /proc/TGID/maps must be read.
+ */
+struct sb_reader_map {
+	uint64_t start, end, pgoff, ino;
+	uint32_t maj, min;
+	uint32_t is_exec, is_writable;
+	uint32_t path_len, record_bytes; /* the path follows, without NUL; then the next record */
+};
+#define SB_READER_CODE_BYTES (128u << 10)
+ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
+		       uint8_t buf[SB_READER_CODE_BYTES]);
+
+/* Where to look for a file. */
+enum sb_reader_place {
+	SB_READER_HERE,	  /* @path in our own root; a relative path from our working directory */
+	SB_READER_BELOW,  /* @path below @root_fd, which symbolic links and ".." cannot leave */
+	SB_READER_IN,	  /* @path below the root of @tgid, as above, without magic links */
+	SB_READER_MAPPED, /* the file that @tgid maps at exactly [@start, @end) */
+	SB_READER_PLACE_MAX,
+};
+struct sb_reader_file {
+	enum sb_reader_place place;
+	uint32_t tgid;
+	int root_fd;
+	uint64_t start, end;
+	const char *path; /* NULL: none */
+};
+
+/*
+ * Open a regular file for reading. Nothing else is ever opened, because opening a device can have
+ * effects. The caller owns the descriptor; it may be one of a copy.
+ * Return: the descriptor; -ENOENT, -EACCES, -EINVAL (not a regular file), -EWOULDBLOCK (another
+ * process holds a lease on it), -EFBIG (too large to be copied), others of openat2(2).
+ */
+int sb_reader_open(const struct sb_reader_file *file);
+/* stat(2) of a file of any type. Return: 0 or a negative errno. */
+int sb_reader_stat(const struct sb_reader_file *file, struct stat *ret_st);
+/* Return: whether @fd, as sb_reader_open() returned it, is a copy in memory. */
+bool sb_reader_is_copy(int fd);
+/* fstat(2) of @fd or, if @fd is a copy, of the original. Return: 0 or a negative errno. */
+int sb_reader_fstat(int fd, struct stat *ret_st);
+
+/*
+ * Open the root directory of a process (O_PATH). The caller owns the descriptor.
+ * @is_other: only if it differs from ours: another directory, or another mount namespace
+ * Return: the descriptor; -ENOENT (it is the same as ours); -ESRCH, -EACCES.
+ */
+int sb_reader_root(uint32_t tgid, bool is_other);
+
+/* Counters since sb_reader_begin(). */
+struct sb_reader_stats {
+	uint64_t nr_requests, nr_readers; /* accesses; readers that were started */
+	uint64_t nr_abandoned;		  /* readers that were late */
+	uint64_t nr_crashed;
+	uint64_t nr_refused; /* accesses to what is left alone, or beyond a bound */
+	uint64_t nr_copies, nr_leased;
+	uint64_t cpu_ns; /* of the spawner and all readers */
+};
+/* Without sb_reader_begin() the counters of readers stay 0. */
+void sb_reader_stats(struct sb_reader_stats *ret_stats);
+
+/* CPU time of the calling thread and its reader. It decreases when the reader is abandoned. */
+uint64_t sb_reader_thread_cpu_ns(void);
+
+/*
+ * Describe the @i-th (from 0) of what is left alone, in words: "process 7 ('name')", "file system
+ * 0:49 ('/path')". Control characters are replaced. Return: false when there are not so many.
+ */
+#define SB_READER_CULPRIT_BYTES 192u
+bool sb_reader_culprit(size_t i, char text[SB_READER_CULPRIT_BYTES]);
+
+/* Warn in the log of the first of them, and of leases. Call it before sb_reader_end(). */
+void sb_reader_warn(const struct sb_reader_stats *stats);
+
+#endif

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The accesses themselves: see reader.h. This code runs in a reader, which may block in any of
+ * these calls for ever, or in the calling thread if there are no readers. Nothing that is read is
+ * parsed here.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/num.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "symbolizer/process/procfs.h"
+#include "symbolizer/process/procmap_query.h"
+#include "symbolizer/process/reader_priv.h"
+
+/* "/proc/4294967295/task/4294967295/map_files/" and two addresses. */
+#define PROC_PATH_MAX 128
+#define COPY_PIECE    (1u << 20)
+
+/* In linux/magic.h of newer kernels only, or of file systems that are not in it. */
+#define FS_EXFAT      0x2011bab0u
+#define FS_BCACHEFS   0xca451a4eu
+#define FS_ZFS	      0x2fc12fc1u
+#define FS_XFS	      0x58465342u
+#define FS_NTFS3      0x7366746eu
+
+static const char *const entries[SB_READER_ENTRY_MAX] = {
+	[SB_READER_MAPS] = "maps",
+	[SB_READER_CMDLINE] = "cmdline",
+	[SB_READER_ENVIRON] = "environ",
+};
+
+/* Callers test for ESRCH; /proc reports a missing process by other errors, too. */
+static int no_such_process(int err)
+{
+	return err == -ENOENT ? -ESRCH : err;
+}
+
+/* Memory. */
+
+static int64_t read_memory(const struct sb_reader_request *request, void *buf)
+{
+	const struct iovec ours = { .iov_base = buf, .iov_len = request->len };
+	const struct iovec theirs = {
+		.iov_base = (void *)(uintptr_t)request->addr,
+		.iov_len = request->len,
+	};
+	ssize_t nr;
+
+	if (request->len > SB_READER_DATA_BYTES)
+		return -EINVAL;
+	nr = process_vm_readv((pid_t)request->tgid, &ours, 1, &theirs, 1, 0);
+	return nr < 0 ? -errno : nr;
+}
+
+/* Entries of /proc. */
+
+static int open_entry(const char *dir, uint32_t tgid, uint32_t tid, const char *name)
+{
+	char path[PROC_PATH_MAX];
+	int fd;
+
+	if (tid)
+		snprintf(path, sizeof(path), "/proc/%u/%s/%u/%s", tgid, dir, tid, name);
+	else
+		snprintf(path, sizeof(path), "/proc/%u/%s", tgid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Return: bytes read, or a negative errno. */
+static int64_t read_at(const struct sb_reader_state *state, const struct sb_reader_request *request,
+		       void *buf)
+{
+	ssize_t nr;
+
+	if (state->entry_fd < 0)
+		return no_such_process(state->entry_fd);
+	nr = pread(state->entry_fd, buf, request->len, (off_t)request->addr);
+	return nr < 0 ? -errno : nr;
+}
+
+/*
+ * A process whose main thread has ended still lives in its other threads, but its own entries are dead, or empty:
+ * take the first entry of a thread that has something. Return: bytes read, or a negative errno.
+ */
+static int64_t read_of_threads(const struct sb_reader_request *request,
+			       struct sb_reader_state *state, void *buf)
+{
+	sb_cleanup(sb_closedirp) DIR *dir = NULL;
+	char path[PROC_PATH_MAX];
+	struct dirent *entry;
+	int64_t nr = -ESRCH;
+	uint64_t tid;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", request->tgid);
+	dir = opendir(path);
+	if (!dir)
+		return no_such_process(-errno);
+	while (nr <= 0 && (entry = readdir(dir))) {
+		if (sb_parse_u64(entry->d_name, UINT32_MAX, &tid) || tid == request->tgid)
+			continue;
+		sb_closep(&state->entry_fd);
+		state->entry_fd =
+			open_entry("task", request->tgid, (uint32_t)tid, entries[request->entry]);
+		nr = read_at(state, request, buf);
+	}
+	return nr;
+}
+
+static int64_t read_entry(const struct sb_reader_request *request, struct sb_reader_state *state,
+			  void *buf)
+{
+	bool is_first = !request->addr;
+	int64_t nr, of_threads;
+
+	if (request->entry >= SB_READER_ENTRY_MAX || request->len > SB_READER_DATA_BYTES)
+		return -EINVAL;
+	if (is_first || state->tgid != request->tgid || state->entry != request->entry) {
+		sb_closep(&state->entry_fd);
+		state->tgid = request->tgid;
+		state->entry = request->entry;
+		state->entry_fd = open_entry("", request->tgid, 0, entries[request->entry]);
+	}
+	nr = read_at(state, request, buf);
+	if (nr > 0 || !is_first || nr == -EACCES || nr == -EPERM)
+		return nr;
+	/* A kernel thread, a zombie, or a main thread that ended before the others. */
+	of_threads = read_of_threads(request, state, buf);
+	return of_threads > 0 ? of_threads : nr;
+}
+
+struct records {
+	uint8_t *at;
+	size_t len;
+	uint64_t next;
+	bool is_full;
+};
+
+static int add_record(void *arg, const struct sb_maps_line *line)
+{
+	struct records *records = arg;
+	const size_t nr_bytes = (sizeof(struct sb_reader_map) + line->path_len + 7) & ~(size_t)7;
+	struct sb_reader_map map = {
+		.start = line->start,
+		.end = line->end,
+		.pgoff = line->pgoff,
+		.ino = line->ino,
+		.maj = line->maj,
+		.min = line->min,
+		.is_exec = line->is_exec,
+		.is_writable = line->is_writable,
+		.path_len = (uint32_t)line->path_len,
+		.record_bytes = (uint32_t)nr_bytes,
+	};
+
+	if (records->len + nr_bytes > SB_READER_DATA_BYTES) {
+		records->is_full = true;
+		return -ENOSPC;
+	}
+	memcpy(records->at + records->len, &map, sizeof(map));
+	memcpy(records->at + records->len + sizeof(map), line->path, line->path_len);
+	records->len += nr_bytes;
+	records->next = line->end;
+	/* The lowest bit is @is_behind of sb_procmap_query_code() for the next piece. */
+	if (line->is_exec && sb_map_kind(line->path, line->path_len) == SB_MAP_ANON)
+		records->next |= 1;
+	return 0;
+}
+
+static int64_t read_code(const struct sb_reader_request *request, struct sb_reader_state *state,
+			 void *buf, uint64_t *ret_next)
+{
+	struct records records = { .at = buf, .next = request->addr };
+	int err;
+
+	if (request->is_first || state->tgid != request->tgid || state->entry != SB_READER_MAPS) {
+		sb_closep(&state->entry_fd);
+		state->tgid = request->tgid;
+		state->entry = SB_READER_MAPS;
+		state->entry_fd = open_entry("", request->tgid, 0, entries[SB_READER_MAPS]);
+	}
+	if (state->entry_fd < 0)
+		return -ENOTSUP;
+	err = sb_procmap_query_code(state->entry_fd, request->addr & ~1ull, request->addr & 1,
+				    add_record, &records);
+	*ret_next = records.is_full ? records.next : UINT64_MAX;
+	if (records.is_full && records.len)
+		return (int64_t)records.len;
+	return err ? err : (int64_t)records.len;
+}
+
+/* Files. */
+
+static int64_t open_place(const struct sb_reader_request *request, int root_fd)
+{
+	sb_cleanup(sb_closep) int own_root_fd = -1;
+	char path[PROC_PATH_MAX];
+	int fd;
+
+	switch ((enum sb_reader_place)request->place) {
+	case SB_READER_HERE:
+		fd = openat(root_fd < 0 ? AT_FDCWD : root_fd, request->path, O_PATH | O_CLOEXEC);
+		break;
+	case SB_READER_BELOW:
+		return sb_open_beneath(root_fd, request->path);
+	case SB_READER_IN:
+		snprintf(path, sizeof(path), "/proc/%u/root", request->tgid);
+		own_root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		return own_root_fd < 0 ? -errno : sb_open_beneath(own_root_fd, request->path);
+	case SB_READER_MAPPED:
+		snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", request->tgid,
+			 (unsigned long long)request->start, (unsigned long long)request->end);
+		fd = open(path, O_PATH | O_CLOEXEC);
+		break;
+	case SB_READER_PLACE_MAX:
+	default:
+		return -EINVAL;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+/* Note the device of a file, without asking the server of its file system. */
+static int note_dev(struct sb_reader_area *area, const struct sb_reader_request *request, int fd)
+{
+	struct statx stx;
+	uint64_t dev;
+	uint32_t i;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &stx))
+		return -errno;
+	dev = makedev(stx.stx_dev_major, stx.stx_dev_minor);
+	__atomic_store_n(&area->dev, dev, __ATOMIC_RELAXED);
+	for (i = 0; i < request->nr_devs && i < SB_READER_DEVS_MAX; i++)
+		if (request->devs[i] == dev)
+			return -ETIMEDOUT;
+	return 0;
+}
+
+/* The root file system counts as local: if it does not answer, the whole machine stands still. */
+static bool is_own_root(dev_t dev)
+{
+	struct stat root;
+
+	return !stat("/", &root) && root.st_dev == dev;
+}
+
+/* File systems on a local disk or in memory, which no other process serves. */
+static bool is_local(struct sb_reader_state *state, int fd, const struct stat *st)
+{
+	static const uint32_t types[] = {
+		BTRFS_SUPER_MAGIC,
+		EROFS_SUPER_MAGIC_V1,
+		EXT4_SUPER_MAGIC,
+		F2FS_SUPER_MAGIC,
+		FS_BCACHEFS,
+		FS_EXFAT,
+		FS_NTFS3,
+		FS_XFS,
+		FS_ZFS,
+		HUGETLBFS_MAGIC,
+		ISOFS_SUPER_MAGIC,
+		MSDOS_SUPER_MAGIC,
+		RAMFS_MAGIC,
+		SQUASHFS_MAGIC,
+		TMPFS_MAGIC,
+		UDF_SUPER_MAGIC,
+	};
+	struct statfs fs;
+	size_t i;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	if (is_own_root(st->st_dev))
+		return true;
+	if ((uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC)
+		return sb_reader_is_mounted(&state->mounts, st->st_dev, SB_READER_OVERLAY);
+	if ((uint32_t)fs.f_type == FUSE_SUPER_MAGIC)
+		return sb_reader_is_mounted(&state->mounts, st->st_dev, SB_READER_VIRTIOFS);
+	for (i = 0; i < SB_ARRAY_SIZE(types); i++)
+		if ((uint32_t)fs.f_type == types[i])
+			return true;
+	return false;
+}
+
+/* Return: an O_PATH descriptor, and what stat(2) says of it; or a negative errno. */
+static int64_t find_place(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd,
+			  struct stat *ret_st)
+{
+	const struct sb_reader_request *request = &area->request;
+	int64_t fd = open_place(request, root_fd);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = note_dev(area, request, (int)fd);
+	if (!err && fstat((int)fd, ret_st))
+		err = -errno;
+	area->answer.is_local = !err && is_local(state, (int)fd, ret_st);
+	if (!err)
+		return fd;
+	close((int)fd);
+	return err;
+}
+
+static int64_t find(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd,
+		    struct stat *ret_st)
+{
+	if (!memchr(area->request.path, '\0', sizeof(area->request.path)))
+		return -ENAMETOOLONG;
+	return find_place(area, state, root_fd, ret_st);
+}
+
+static bool is_zero(const char *buf, size_t len)
+{
+	return !len || (!buf[0] && !memcmp(buf, buf + 1, len - 1));
+}
+
+/* Pieces of zeros are not written, because a sparse file may be mostly zeros. */
+static int copy_all(struct sb_reader_area *area, int from_fd, int to_fd, uint64_t len)
+{
+	sb_cleanup(sb_freep) char *buf = malloc(COPY_PIECE);
+	uint64_t at = 0;
+	ssize_t nr;
+
+	if (!buf)
+		return -ENOMEM;
+	while (at < len) {
+		nr = pread(from_fd, buf, COPY_PIECE < len - at ? COPY_PIECE : len - at, (off_t)at);
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr < 0)
+			return -errno;
+		if (!nr)
+			return 0; /* shorter than it was: the rest is zeros */
+		__atomic_fetch_add(&area->progress, 1, __ATOMIC_RELAXED);
+		if (!is_zero(buf, (size_t)nr) && pwrite(to_fd, buf, (size_t)nr, (off_t)at) != nr)
+			return -ENOMEM;
+		at += (uint64_t)nr;
+	}
+	return 0;
+}
+
+/*
+ * The descriptor that is handed out is opened anew, and its open file description has a lock. So the caller of
+ * sb_reader_open() can be left alone, and how much memory the copies take is known: a lock lasts as long as somebody
+ * has that description (reader.c, is_open()).
+ */
+static int lock_anew(int fd)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	char path[32];
+	int ret;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ret = open(path, O_RDONLY | O_CLOEXEC);
+	if (ret < 0)
+		return -errno;
+	if (!fcntl(ret, F_OFD_SETLK, &lock))
+		return ret;
+	close(ret);
+	return -EIO;
+}
+
+static int copy(struct sb_reader_area *area, int fd)
+{
+	const struct stat *st = &area->answer.st;
+	sb_cleanup(sb_closep) int to_fd = -1;
+	struct stat of_copy;
+	int err;
+
+	if ((uint64_t)st->st_size > SB_READER_COPY_BYTES_MAX)
+		return -EFBIG;
+	to_fd = memfd_create("stackbpf-copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (to_fd < 0 || ftruncate(to_fd, st->st_size))
+		return -errno;
+	err = copy_all(area, fd, to_fd, (uint64_t)st->st_size);
+	if (err)
+		return err;
+	if (fcntl(to_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) ||
+	    fstat(to_fd, &of_copy))
+		return -errno;
+	area->answer.copy_ino = of_copy.st_ino;
+	area->answer.copy_bytes = (uint64_t)of_copy.st_blocks * 512;
+	return lock_anew(to_fd);
+}
+
+static int64_t open_file(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd,
+			 int *ret_fd)
+{
+	sb_cleanup(sb_closep) int path_fd = -1;
+	sb_cleanup(sb_closep) int fd = -1;
+	struct sb_reader_answer *answer = &area->answer;
+	char path[32];
+
+	path_fd = (int)find(area, state, root_fd, &answer->st);
+	if (path_fd < 0)
+		return path_fd;
+	if (!S_ISREG(answer->st.st_mode))
+		return -EINVAL;
+	/*
+	 * By /proc it is the same file, even if the path leads to another one now. O_NONBLOCK:
+	 * leases.
+	 */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (answer->is_local) {
+		*ret_fd = sb_take_fd(fd);
+		return 0;
+	}
+	*ret_fd = copy(area, fd);
+	answer->is_copy = *ret_fd >= 0;
+	if (*ret_fd < 0)
+		return *ret_fd;
+	state->original_fd = sb_take_fd(path_fd);
+	return 0;
+}
+
+static int64_t stat_file(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd)
+{
+	sb_cleanup(sb_closep) int fd = (int)find(area, state, root_fd, &area->answer.st);
+
+	return fd < 0 ? fd : 0;
+}
+
+static int64_t open_root(const struct sb_reader_request *request, int *ret_fd)
+{
+	sb_cleanup(sb_closep) int fd = -1;
+	struct stat ours, theirs;
+	char path[PROC_PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/%u/root", request->tgid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return no_such_process(-errno);
+	if (request->is_other && !stat("/", &ours) && !fstat(fd, &theirs) &&
+	    ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) {
+		/* The same root with other mounts is another mount namespace. */
+		snprintf(path, sizeof(path), "/proc/%u/ns/mnt", request->tgid);
+		if (!stat("/proc/self/ns/mnt", &ours) && !stat(path, &theirs) &&
+		    ours.st_ino == theirs.st_ino)
+			return -ENOENT;
+	}
+	*ret_fd = sb_take_fd(fd);
+	return 0;
+}
+
+static int64_t make_access(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd,
+			   int *ret_fd)
+{
+	const struct sb_reader_request *request = &area->request;
+
+	switch ((enum sb_reader_op)request->op) {
+	case SB_READER_OP_MEMORY:
+		return read_memory(request, area->data);
+	case SB_READER_OP_ENTRY:
+		return read_entry(request, state, area->data);
+	case SB_READER_OP_CODE:
+		return read_code(request, state, area->data, &area->answer.addr);
+	case SB_READER_OP_OPEN:
+		return open_file(area, state, root_fd, ret_fd);
+	case SB_READER_OP_STAT:
+		return stat_file(area, state, root_fd);
+	case SB_READER_OP_ROOT:
+		return open_root(request, ret_fd);
+	case SB_READER_OP_MAX:
+		break;
+	}
+	return -EINVAL;
+}
+
+int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd)
+{
+	struct rusage before = {}, after = {};
+	uint64_t begin_ns = sb_now_ns();
+	int fd = -1;
+
+	area->answer = (struct sb_reader_answer){};
+	__atomic_store_n(&area->dev, 0, __ATOMIC_RELAXED);
+	(void)getrusage(RUSAGE_SELF, &before);
+	area->answer.ret = make_access(area, state, root_fd, &fd);
+	(void)getrusage(RUSAGE_SELF, &after);
+	if (after.ru_nvcsw != before.ru_nvcsw)
+		area->answer.blocked_ns = sb_now_ns() - begin_ns;
+	area->answer.has_fd = fd >= 0;
+	return fd;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The protocol between a caller (reader.c), the spawner and a reader (reader_process.c), and the
+ * accesses themselves (reader_ops.c).
+ */
+#ifndef SB_READER_PRIV_H
+#define SB_READER_PRIV_H
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "base/peer.h"
+#include "base/vec.h"
+#include "reader.h"
+#include "symbolizer/process/reader.h"
+
+/* Room for one answer: a captured piece of stack is 64 KiB, an entry is read by pages or more. */
+#define SB_READER_DATA_BYTES SB_READER_CODE_BYTES
+/* File systems that are left alone; each request carries the list. */
+#define SB_READER_DEVS_MAX   32u
+
+enum sb_reader_op {
+	SB_READER_OP_MEMORY,
+	SB_READER_OP_ENTRY,
+	SB_READER_OP_CODE,
+	SB_READER_OP_OPEN,
+	SB_READER_OP_STAT,
+	SB_READER_OP_ROOT,
+	SB_READER_OP_MAX,
+};
+
+struct sb_reader_request {
+	uint32_t op; /* enum sb_reader_op */
+	uint32_t tgid;
+	uint64_t addr, len; /* of memory; offset and length in an entry; where code goes on */
+	uint32_t entry;	    /* enum sb_reader_entry */
+	uint32_t is_first, is_other;
+	uint32_t place; /* enum sb_reader_place */
+	uint64_t start, end;
+	uint32_t has_root_fd;
+	uint32_t nr_devs;
+	uint64_t devs
+		[SB_READER_DEVS_MAX]; /* left alone: files on them fail with -ETIMEDOUT untouched */
+	char path[PATH_MAX];
+};
+
+struct sb_reader_answer {
+	int64_t ret; /* number of bytes in @data, 0, or a negative errno */
+	uint64_t addr;
+	uint64_t blocked_ns; /* how long the access took if the reader slept in it; else 0 */
+	uint32_t has_fd, is_copy;
+	uint32_t is_local; /* the file is on a local file system */
+	uint32_t padding;
+	uint64_t copy_ino, copy_bytes;
+	struct stat st;
+};
+
+/* Memory shared by one caller and one reader. It is not used again once the reader was abandoned,
+ * because that may still write to it. */
+struct sb_reader_area {
+	uint32_t asked, answered; /* futexes: numbers of the last request and of the last answer */
+	uint32_t progress;	  /* increases while a file is being copied */
+	uint64_t dev;		  /* file system that is being accessed; 0: not known */
+	struct sb_reader_request request;
+	struct sb_reader_answer answer;
+	uint8_t data[SB_READER_DATA_BYTES];
+};
+
+/*
+ * The overlay and virtiofs mounts of our own mount table. Their files may be read in place,
+ * although file systems of these types could be a user's: an overlay shows files of other file
+ * systems, and virtiofs is FUSE that the host of this machine serves. Only root can mount in our
+ * table. All zeroes: not read yet. Thread: one.
+ */
+enum sb_reader_mount_kind { SB_READER_OVERLAY, SB_READER_VIRTIOFS, SB_READER_MOUNT_MAX };
+struct sb_reader_mounts {
+	FILE *table; /* stays open, so that poll(2) reports changes */
+	bool is_read;
+	SB_VEC(struct sb_reader_mount {
+		dev_t dev;
+		enum sb_reader_mount_kind kind;
+	})
+	found;
+};
+
+/*
+ * Return: whether such a mount has the device @dev now; false also when the table cannot be read.
+ * The caller holds a file of that device open.
+ */
+bool sb_reader_is_mounted(struct sb_reader_mounts *mounts, dev_t dev,
+			  enum sb_reader_mount_kind kind);
+void sb_reader_mounts_release(struct sb_reader_mounts *mounts);
+
+/* What one access leaves for the next access, or for its caller. */
+struct sb_reader_state {
+	/* For the next access: the entry that is open. */
+	uint32_t tgid, entry;
+	int entry_fd; /* -1: none */
+	/* For the caller: the original of a copied file (O_PATH), or -1. While it is open, no other
+	 * file can get its device and inode number: the number of a file system that is gone is
+	 * given to the next one. */
+	int original_fd;
+	struct sb_reader_mounts mounts; /* for the next access */
+};
+
+/*
+ * Carry out @area->request and write @area->answer. @root_fd: the descriptor that came with the
+ * request, borrowed; -1: none.
+ * Return: a descriptor that the caller owns, or -1. If it is of a copy, @state->original_fd is
+ * handed over with it.
+ */
+int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
+
+/*
+ * Requests to the spawner and its answer, which brings the descriptors of the area and the socket.
+ */
+enum sb_reader_order { SB_READER_SPAWN, SB_READER_ABANDON };
+struct sb_reader_spawn_request {
+	uint32_t order;
+	int32_t pid; /* of the reader to abandon */
+};
+struct sb_reader_spawn_answer {
+	int32_t err; /* -EAGAIN: too many abandoned readers are still alive */
+	int32_t pid;
+};
+
+/* The main function of the spawner. @arg: struct sb_reader_opts; @fd: socket to the callers */
+void sb_reader_spawner(void *arg, int fd);
+
+#endif

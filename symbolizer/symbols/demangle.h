@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Names as people know them: C++ (Itanium) and Rust (legacy and v0) through libiberty, and OCaml.
+ * Internal to the symbolizer. Thread: one in the whole process at a time.
+ */
+#ifndef SB_DEMANGLE_H
+#define SB_DEMANGLE_H
+
+#include "base/str.h"
+#include "symbolizer/sb_sym.h"
+
+/* Longer names are not demangled; a name that would become longer than OUT is left as it is. */
+#define SB_DEMANGLE_IN_MAX  (4u << 10)
+#define SB_DEMANGLE_OUT_MAX (64u << 10)
+
+/*
+ * Append the display name of the linker's name @raw to @name. With the mode OFF that is @raw. In
+ * the other modes these are dropped, too: symbol versions (memcpy@@GLIBC_2.14) and suffixes of
+ * copies that are the same source function: .cold .localalias .lto_priv.N .llvm.N .__uniq.N.
+ * Copies that differ keep their suffix, as in "f [clone .isra.0]" or, if the name was not mangled,
+ * "f.isra.0".
+ * Return: 0 or -ENOMEM.
+ */
+int sb_demangle(const char *raw, enum sb_sym_demangle mode, struct sb_str *name);
+
+#endif

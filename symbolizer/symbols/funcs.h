@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where the functions of a file begin and end, according to its unwind tables (.eh_frame,
+ * .debug_frame; for a Go program also .gopclntab). A stripped file has lost its names but not
+ * these tables, without which no exception could be thrown. They give all addresses of one
+ * function the same stand-in for a name, and say how far a symbol without a size can reach.
+ * Internal to the symbolizer.
+ *
+ * A function here is what one entry (FDE) covers: a function with a cold part has two, and the PLT
+ * has one for all its stubs.
+ *
+ * Thread: one at a time.
+ */
+#ifndef SB_FUNCS_H
+#define SB_FUNCS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/unwind/parser.h"
+
+struct sb_funcs {
+	uint64_t base;
+	struct sb_func_span *at; /* owned; ascending, not overlapping */
+	size_t nr;
+};
+
+/* The entry that covers an address: [lo, hi), ELF addresses. */
+struct sb_func {
+	uint64_t lo, hi;
+};
+
+/**
+ * sb_funcs_init() - list the functions of a file
+ * @seat: the parser process; NULL: the caller's own process parses
+ * @elf: only used during the call
+ * @ret_funcs: to be ended with sb_funcs_release(); untouched on error
+ *
+ * An entry that begins inside of the one before is left out, as it is for unwinding.
+ *
+ * Return: 0; -ENODATA: the file has no unwind tables; -EFBIG (a bound); or as
+ * sb_parser_functions().
+ */
+int sb_funcs_init(struct sb_parser_seat *seat, const struct sb_elf *elf,
+		  struct sb_funcs *ret_funcs);
+/* Accepts an object of zeroes, which has no functions. */
+void sb_funcs_release(struct sb_funcs *funcs);
+
+/* Return: whether an entry covers @addr. */
+bool sb_funcs_find(const struct sb_funcs *funcs, uint64_t addr, struct sb_func *ret_func);
+
+/**
+ * sb_funcs_is_same() - whether two addresses can belong to one function
+ * @from: not above @addr
+ *
+ * Return: false when an entry begins after @from, up to @addr, or when the entry that covers @from
+ * ends before @addr. True where there are no entries.
+ */
+bool sb_funcs_is_same(const struct sb_funcs *funcs, uint64_t from, uint64_t addr);
+
+/* Return: the memory in use. */
+size_t sb_funcs_bytes(const struct sb_funcs *funcs);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A cache of lookups: a profile asks for the same addresses again and again, and inlined frames are
+ * expensive to find. It is a direct-mapped table, which is emptied when it has too many frames.
+ * Internal to the symbolizer. All zeroes is an empty one. Thread: one at a time.
+ */
+#ifndef SB_MEMO_H
+#define SB_MEMO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "symbolizer/sb_sym.h"
+
+/* 10 MiB, and 1.5 MiB of slots; a minute of a whole machine has some 20,000 distinct addresses. */
+#define SB_MEMO_FRAMES_DEFAULT 131072u
+/* Frames for each slot. */
+#define SB_MEMO_FRAMES_A_SLOT  2u
+
+struct sb_memo {
+	struct sb_memo_slot {
+		uint64_t addr;
+		uint32_t module_id, first_frame, nr_frames;
+	} * slots; /* NULL: nothing was added yet */
+	uint32_t nr_slots;
+	SB_VEC(struct sb_sym_frame) frames;
+	uint32_t frames_max; /* 0: SB_MEMO_FRAMES_DEFAULT */
+	uint64_t nr_hits;
+};
+
+/* Return: the cached frames, valid until the next addition; NULL: not cached. */
+const struct sb_sym_frame *sb_memo_find(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
+					size_t *ret_nr);
+/*
+ * Add an answer; without memory it is not cached. @module_id: not 0. The frames are copied, their
+ * strings are not.
+ */
+void sb_memo_add(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
+		 const struct sb_sym_frame *frames, size_t nr);
+void sb_memo_release(struct sb_memo *memo);
+
+#endif

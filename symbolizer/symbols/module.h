@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One ELF file with its symbols ("light" data: sorted tables), and its lines, inlined frames and
+ * unwind table ("heavy" data: DWARF and CFI). Both are loaded at their first use, can be dropped
+ * at any time, and are then loaded again when needed. Internal to the symbolizer. Thread: one at a
+ * time.
+ */
+#ifndef SB_MODULE_H
+#define SB_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "symbolizer/elf/budget.h"
+#include "symbolizer/sb_sym.h"
+
+struct sb_module;
+
+struct sb_module_opts {
+	struct sb_budget_pool
+		*pool; /* borrowed: what all modules together may cost; NULL: no bound */
+	const struct sb_symbolizer_opts *sym; /* borrowed for the life of the module */
+	struct sb_strtab *strings;	      /* borrowed; it holds every string that is returned */
+	const char *
+		root; /* "/proc/PID/root": where debug files are looked for, too; or NULL; copied */
+};
+
+/*
+ * Open the file behind @fd, which is duplicated, or an image in memory (the vDSO), which is
+ * copied. The headers are read and checked here, symbol tables at the first lookup. The caller
+ * ends *ret_mod with sb_module_free().
+ * @path: what the file is called; only debug files next to it are opened by this path
+ *
+ * Return: 0; -ENOEXEC (not an ELF file that can be read); -EFBIG (a bound); -ENOMEM; others of
+ * pread(2).
+ */
+int sb_module_new_fd(int fd, const char *path, const struct sb_module_opts *opts,
+		     struct sb_module **ret_mod);
+int sb_module_new_image(const void *image, size_t len, const char *name,
+			const struct sb_module_opts *opts, struct sb_module **ret_mod);
+/* Accepts NULL. */
+void sb_module_free(struct sb_module *mod);
+
+/* Return: the base name, as frames show it; it lives as long as opts.strings. */
+const char *sb_module_name(const struct sb_module *mod);
+/* Return: the build ID, valid as long as the module; *ret_len is 0 when there is none. */
+const uint8_t *sb_module_build_id(const struct sb_module *mod, size_t *ret_len);
+
+/*
+ * Convert a file offset to a virtual address, as sb_elf_offset_to_addr(). Return: false: no
+ * segment has it.
+ */
+bool sb_module_offset_to_addr(const struct sb_module *mod, uint64_t offset, uint64_t *ret_addr);
+
+/* Most frames that one address can have; of a longer inline chain the outermost ones are kept. */
+#define SB_MODULE_FRAMES_MAX 128
+
+/*
+ * Get the frames at virtual address @addr, innermost first: inlined ones if the options ask for
+ * them and DWARF has them, then the function itself, whose name comes from the symbol table. There
+ * is always at least one; a frame without a name has a reason. The byte before a signal trampoline
+ * has the trampoline's name, too, with UINT64_MAX, that is -1, as func_offset.
+ *
+ * Which of several symbols around an address names it (nested ones, aliases, labels): symtab.h.
+ * How the linker's name is shown (.cold, .isra, versions, demangling): demangle.h. Symbols come
+ * from the first of these that has any: .symtab of the file; .symtab of its debug file
+ * (debugfile.h); .dynsym together with .gnu_debugdata or, without it, .gopclntab.
+ *
+ * @max: size of @frames, at least 1. Return: 0 or -ENOMEM.
+ */
+int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frames, size_t max,
+		     size_t *ret_nr);
+
+struct sb_walk_table;
+
+/*
+ * Get the unwind table of the file or, if it has no CFI, of its debug file; it is compiled at the
+ * first use. *ret_table belongs to the module, and is valid until the table or the heavy data are
+ * dropped; NULL: there is no usable CFI. Return: 0 or -ENOMEM.
+ */
+int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_table);
+void sb_module_drop_table(struct sb_module *mod);
+
+/* Copy the file's contents at virtual address @addr. Return: 0; -EFAULT; or as sb_elf_read(). */
+int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len);
+
+/* Memory that each of these takes and frees; strings that were returned stay valid. */
+size_t sb_module_light_bytes(const struct sb_module *mod);
+size_t sb_module_heavy_bytes(const struct sb_module *mod);
+void sb_module_drop_light(struct sb_module *mod);
+void sb_module_drop_heavy(struct sb_module *mod);
+
+/* Charge the budget only with what is still held. To be called after lookups. */
+void sb_module_settle(struct sb_module *mod);
+/* Return: whether @budget is the one that this module's loads are charged to. */
+bool sb_module_is_charged(const struct sb_module *mod, const struct sb_budget *budget);
+/* Return: the memory held as long as the module exists: the headers of its files. */
+size_t sb_module_header_bytes(const struct sb_module *mod);
+
+/* Fill in symbols, debug_path, unwind, has_dwarf and build_id of @source. */
+void sb_module_source(struct sb_module *mod, struct sb_sym_source *source);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The two pieces of kernel code in user memory: the vDSO and the vsyscall page. Internal to the
+ * symbolizer. Thread: any. Sources: vdso(7), getauxval(3),
+ * arch/x86/entry/vsyscall/vsyscall_emu_64.S.
+ */
+#ifndef SB_VDSO_H
+#define SB_VDSO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The vDSO has two to four pages; a bigger one is not read from a process. */
+#define SB_VDSO_BYTES_MAX (64u << 10)
+
+/* Return: our own vDSO, in place, which is the same in each process of this kernel and of our word
+ * size; NULL: there is none, or we run in an emulator. */
+const void *sb_vdso_own(size_t *ret_len);
+
+/* Return: the static name of the function at @addr in the vsyscall page; NULL: there is none. */
+const char *sb_vsyscall_name(uint64_t addr, uint64_t *ret_start);
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Unwind rules of Go's functions, from what Go's linker says about their stack. Two things are not
+ * said there: that a function with a frame saves rbp next to its return address (since Go 1.7),
+ * and which of the runtime's own functions continue, or begin, on another stack:
+ * src/runtime/asm_amd64.s, sys_linux_amd64.s, time_linux_amd64.s.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbolizer/elf/gopcln.h"
+#include "symbolizer/unwind/cfi_priv.h"
+
+#define RA_BYTES   8
+#define PAIR_BYTES 16 /* of the return address and the caller's rbp below it */
+#define ABI_SUFFIX ".abi0"
+
+/* What is special about a function; its first row begins so many bytes before it. */
+struct special {
+	const char *name;
+	uint8_t cfa; /* enum sb_uw_cfa */
+	uint8_t before;
+};
+static const struct special specials[] = {
+	/* Where goroutines, threads and programs begin, and where a thread leaves a goroutine for good. */
+	{ "runtime.goexit", SB_UW_CFA_STOP },
+	{ "runtime.mstart", SB_UW_CFA_STOP },
+	{ "runtime.mcall", SB_UW_CFA_STOP },
+	{ "runtime.rt0_go", SB_UW_CFA_STOP },
+	{ "_rt0_amd64", SB_UW_CFA_STOP },
+	{ "_rt0_amd64_linux", SB_UW_CFA_STOP },
+	{ "runtime.clone", SB_UW_CFA_CLONE },
+	/* They call on another stack, and rbp is then still their own, or their caller's. */
+	{ "runtime.systemstack", SB_UW_CFA_SWITCH },
+	{ "runtime.morestack", SB_UW_CFA_SWITCH },
+	{ "runtime.asmcgocall", SB_UW_CFA_SWITCH },
+	{ "runtime.asmcgocall_no_g", SB_UW_CFA_SWITCH },
+	{ "runtime.cgocallback", SB_UW_CFA_SWITCH },
+	{ "runtime.cgocallback_gofunc", SB_UW_CFA_SWITCH },
+	{ "runtime.nanotime", SB_UW_CFA_SWITCH },
+	{ "runtime.nanotime1", SB_UW_CFA_SWITCH },
+	{ "runtime.walltime", SB_UW_CFA_SWITCH },
+	{ "runtime.walltime1", SB_UW_CFA_SWITCH },
+	{ "runtime.vgetrandom1", SB_UW_CFA_SWITCH },
+	{ "time.now", SB_UW_CFA_SWITCH },
+	/* A handler returns to its first byte, and the byte before a return address is looked up. */
+	{ "runtime.sigreturn", SB_UW_CFA_SIGNAL, 1 },
+	{ "runtime.sigreturn__sigaction", SB_UW_CFA_SIGNAL, 1 },
+};
+static const struct special plain = { "", SB_UW_CFA_SP };
+
+static const struct special *find_special(const char *name)
+{
+	size_t i, len = strlen(name), suffix = strlen(ABI_SUFFIX);
+
+	if (len > suffix && !strcmp(name + len - suffix, ABI_SUFFIX))
+		len -= suffix;
+	for (i = 0; i < SB_ARRAY_SIZE(specials); i++)
+		if (strlen(specials[i].name) == len && !memcmp(specials[i].name, name, len))
+			return &specials[i];
+	return &plain;
+}
+
+int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries)
+{
+	struct sb_gopcln_func func;
+	uint32_t i;
+	int err = sb_vec_reserve(&entries->fdes, entries->fdes.nr + go->nr_funcs);
+
+	for (i = 0; i < go->nr_funcs && !err; i++) {
+		/* As of other files, nothing is at 0: the byte before it is looked at. */
+		if (sb_gopcln_func(go, i, &func) || !func.lo) {
+			entries->nr_bad++;
+			continue;
+		}
+		err = sb_vec_push(&entries->fdes, (struct sb_cfi_fde){
+							  .lo = func.lo,
+							  .hi = func.hi,
+							  .insns = i,
+							  .cie = SB_CFI_CIE_GO,
+						  });
+	}
+	return err;
+}
+
+struct emitter {
+	const struct sb_cfi_sink *sink;
+	const struct special *special;
+	bool has_frame;
+};
+
+static int see_frame(void *arg, uint64_t addr, int32_t depth)
+{
+	struct emitter *emitter = arg;
+
+	emitter->has_frame |= depth > 0;
+	return 0;
+}
+
+static int emit(void *arg, uint64_t addr, int32_t depth)
+{
+	const struct emitter *emitter = arg;
+	struct sb_uw_rule rule = {
+		.cfa = emitter->special->cfa,
+		.cfa_off = depth + RA_BYTES,
+		.bx = SB_UW_BX_LOST,
+	};
+
+	if (depth < 0 || depth > INT32_MAX - RA_BYTES)
+		return emitter->sink->row(emitter->sink->arg, addr,
+					  &(struct sb_uw_rule){ .cfa = SB_UW_CFA_FP_CHAIN });
+	/* Before it has its frame, one that gets one has not switched. */
+	if (rule.cfa == SB_UW_CFA_SWITCH && !depth && emitter->has_frame)
+		rule.cfa = SB_UW_CFA_SP;
+	if (rule.cfa == SB_UW_CFA_SWITCH)
+		rule.cfa_off = PAIR_BYTES;
+	if (depth || rule.cfa == SB_UW_CFA_SWITCH) {
+		rule.fp = SB_UW_FP_AT_CFA;
+		rule.fp_off = -PAIR_BYTES;
+	}
+	return emitter->sink->row(emitter->sink->arg, addr, &rule);
+}
+
+int sb_cfi_go_exec(const struct sb_gopcln *go, const struct sb_cfi_fde *fde,
+		   const struct sb_cfi_sink *sink)
+{
+	struct emitter emitter = { .sink = sink };
+	struct sb_gopcln_func func;
+	struct sb_uw_rule rule = { .cfa = SB_UW_CFA_FP_CHAIN };
+	int err = sb_gopcln_func(go, fde->insns, &func);
+
+	if (err)
+		return err;
+	emitter.special = find_special(func.name);
+	if (emitter.special->cfa == SB_UW_CFA_STOP || emitter.special->cfa == SB_UW_CFA_SIGNAL) {
+		rule.cfa = emitter.special->cfa;
+		return sink->row(sink->arg, func.lo - emitter.special->before, &rule);
+	}
+	/* What is not said of is hand-written, without a frame. */
+	err = sink->row(sink->arg, func.lo, &rule);
+	if (!err)
+		err = sb_gopcln_each_depth(go, &func, see_frame, &emitter);
+	return err ? err : sb_gopcln_each_depth(go, &func, emit, &emitter);
+}

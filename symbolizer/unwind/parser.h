@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Parsing of foreign files in a process that can do nothing else. The caller opens the file and
+ * hands over its descriptor; the answer is checked like any other input before it is used
+ * (sb_cfi_restore()). docs/privileges.md explains what this protects from.
+ *
+ *	caller	a thread that asks, on a seat of its own
+ *	keeper	forked when the program starts; starts workers, kills those that take too long, and
+ *		parses nothing
+ *	worker	parses for one seat, and only files of one owner on one file system; for those of
+ *		another owner the keeper starts another worker. It can read what it was handed,
+ *		write the answer, and exit.
+ *
+ * Keeper and workers end when the caller's process ends, in whatever way it does.
+ */
+#ifndef SB_PARSER_H
+#define SB_PARSER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/unwind/cfi.h"
+
+struct sb_parser;
+struct sb_parser_seat;
+
+/* The seats: what the answer is for. */
+enum sb_parser_who {
+	SB_PARSER_TABLES, /* the unwinder: tables for the kernel */
+	SB_PARSER_NAMES,  /* the symbolizer: tables for captured pieces of stacks */
+	SB_PARSER_INTERP, /* addresses of functions of interpreters */
+	SB_PARSER_WHO_MAX,
+};
+
+/* A worker that takes longer than this for one file is killed; no real file takes so long. */
+#define SB_PARSER_PATIENCE_NS 10000000000ull
+
+struct sb_parser_opts {
+	/*
+	 * Called in the keeper, and then also in each worker, to drop the privileges that it does
+	 * not need. A negative return value ends that process. NULL: keep all privileges.
+	 */
+	int (*confine_keeper)(void);
+	int (*confine_worker)(void);
+	uint64_t patience_ns; /* 0: SB_PARSER_PATIENCE_NS */
+};
+
+/*
+ * Fork the keeper. The caller ends *ret_parser with sb_parser_free().
+ * Thread: the main one, before there are others. Return: 0 or a negative errno.
+ */
+int sb_parser_new(const struct sb_parser_opts *opts, struct sb_parser **ret_parser);
+/* End the keeper and the workers, and wait for them. Accepts NULL. */
+void sb_parser_free(struct sb_parser *parser);
+
+/*
+ * Wait until the keeper has dropped its privileges. Return: 0; what confine_keeper() returned;
+ * -ECHILD when the keeper has died.
+ */
+int sb_parser_settle(struct sb_parser *parser);
+
+/* Return: the seat, which lives as long as @parser; NULL if @parser is NULL. */
+struct sb_parser_seat *sb_parser_seat(struct sb_parser *parser, enum sb_parser_who who);
+
+/*
+ * Like sb_cfi_new_native() and sb_cfi_functions(), but parsed by a worker; @seat NULL: here.
+ * Return: as they do, and: -ECHILD (the worker crashed, or the keeper is gone), -ETIMEDOUT, -EPROTO
+ * (the answer is invalid), which are counted. -ENOMEM and -EMFILE are not the file's fault.
+ * Thread: any; threads that share a seat wait for each other.
+ */
+int sb_parser_cfi(struct sb_parser_seat *seat, const struct sb_elf *elf, const struct sb_elf *debug,
+		  struct sb_cfi **ret_cfi);
+int sb_parser_functions(struct sb_parser_seat *seat, const struct sb_elf *elf,
+			struct sb_cfi_function **ret, size_t *ret_nr);
+
+/* Counters of all seats. Thread: any. @parser NULL: all are 0. */
+struct sb_parser_stats {
+	uint64_t nr_answers; /* that were valid */
+	uint64_t nr_crashed, nr_timeouts, nr_forged;
+	uint64_t nr_workers; /* workers that were started */
+	uint64_t cpu_ns;     /* of the keeper and the workers, up to the last answer */
+};
+void sb_parser_stats(const struct sb_parser *parser, struct sb_parser_stats *ret_stats);
+
+#endif

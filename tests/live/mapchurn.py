@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A program of another user that maps and unmaps code without end: it costs us a part of what it costs the program,
+nobody else loses names by it, what was left alone is said, and it has its names when it is quiet.
+
+mapchurn.py STACKBPF MAPCHURN SPLIT [NUMBER OF MAPPINGS...]
+"""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from live import check, done, need_root, ran_seconds, running, sampling, wait_for
+
+need_root()
+BINARY, MAPCHURN, SPLIT = sys.argv[1:4]
+NOBODY = 65534
+HZ = 99
+# Seconds of CPU time that the program has, before and after it is quiet.
+CHURNING, QUIET = 4, 2
+# A record that it makes is skipped for a part of what it costs the program. What is read again, for names, unwinding and
+# interpreters, has shares of the time that goes by: a twentieth each.
+OWN_OF_ITS, OWN_OF_TIME = 0.35, 0.15
+NAMED_MIN = 0.95
+QUIET_NAMED_MIN = 0.5
+
+
+def family(pid):
+    """A process and those below it."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError), open(f'/proc/{name}/stat', encoding='utf-8', errors='replace') as file:
+            parents[int(name)] = int(file.read().rpartition(')')[2].split()[1])
+    found = [pid]
+    for parent in found:
+        found += [child for child, of in parents.items() if of == parent]
+    return found
+
+
+def tree_seconds(pid):
+    total = 0
+    for member in family(pid):
+        with contextlib.suppress(OSError):
+            total += ran_seconds(member)
+    return total
+
+
+def runs_for(pid, seconds):
+    """Wait until a program has had so much more CPU time."""
+    begin = ran_seconds(pid)
+    wait_for(lambda: ran_seconds(pid) - begin >= seconds, 'the program runs', 120)
+
+
+@contextlib.contextmanager
+def churning(nr):
+    with running(MAPCHURN, str(nr), SPLIT, stdout=subprocess.PIPE, user=NOBODY, text=True) as churner:
+        check(churner.stdout.readline() == 'ready\n', f'{nr} mappings: it maps')
+        yield churner
+
+
+def cost(nr):
+    """Of a run that samples nothing else, so that others on this machine do not count."""
+    with churning(nr) as churner, sampling(BINARY, 'oncpu', '-p', str(churner.pid), '-F', str(HZ)) as run:
+        runs_for(churner.pid, 1)  # what is read once is read
+        own, its, begin = tree_seconds(run.process.pid), ran_seconds(churner.pid), time.monotonic()
+        runs_for(churner.pid, CHURNING)
+        own, its = tree_seconds(run.process.pid) - own, ran_seconds(churner.pid) - its
+        passed = time.monotonic() - begin
+    check(own <= OWN_OF_ITS * its + OWN_OF_TIME * passed,
+          f'{nr} mappings: {own:.2f} s of our CPU time beside {its:.2f} s of the program, in {passed:.2f} s')
+
+
+def truth(nr):
+    what = f'{nr} mappings'
+    with churning(nr) as churner, sampling(BINARY, 'oncpu', '-a', '-F', str(HZ)) as run:
+        # What it maps is told among the other's records.
+        with running(SPLIT):
+            runs_for(churner.pid, CHURNING)
+        churner.send_signal(signal.SIGUSR1)
+        quiet = ran_seconds(churner.pid)
+        runs_for(churner.pid, QUIET)
+        quiet = ran_seconds(churner.pid) - quiet
+    result = run.result
+    check(result.status == 0, f'{what}: exit status {result.status}')
+    named = sum(result.share(name, 'split') for name in ('seventy', 'twenty', 'ten'))
+    check(named >= NAMED_MIN, f'{what}: another program has its names: {named:.3f}')
+    said = re.search(r"(\d+) records of mappings skipped: process (\d+) \('mapchurn'\) maps too often",
+                     ' '.join(result.err.replace('stackbpf:', '').split()))
+    check(said and int(said[2]) == churner.pid and int(said[1]) > 0, f'{what}: {said and said[0]}')
+    samples = sum(weight for stack, weight in result.stacks.items() if 'quiet_work' in stack)
+    check(samples >= QUIET_NAMED_MIN * quiet * HZ,
+          f'{what}: {samples} samples with names in {quiet:.1f} s in which it was quiet')
+
+
+for number in sys.argv[4:] or (1000, 60000):
+    cost(int(number))
+    truth(int(number))
+done()

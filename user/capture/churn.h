@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Rate limits for mapping records. The kernel writes a record for each executable mapping, and a
+ * program can make hundreds of thousands a second; each costs the sampler about as much as the
+ * program. So each process has a token bucket, which is large enough for any program that loads
+ * libraries or generates code. Records beyond it are skipped. A second bucket is for all processes
+ * together; while that is empty, each process has only a small one, for what a starting program
+ * maps. Which processes had records skipped is reported with each drain. Not thread-safe.
+ */
+#ifndef SB_CAPTURE_CHURN_H
+#define SB_CAPTURE_CHURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+/* The bucket of one process: its size, and how many are added in each second. */
+#define SB_CHURN_BURST		8192u
+#define SB_CHURN_PER_SEC	1000u
+/* The bucket of all processes together. */
+#define SB_CHURN_ALL_BURST	65536u
+#define SB_CHURN_ALL_PER_SEC	20000u
+/* The small bucket of each process, for when that of all is empty; all small ones together are
+ * limited by a bucket of the same size as that of all. */
+#define SB_CHURN_LITTLE		64u
+#define SB_CHURN_LITTLE_PER_SEC 8u
+/* Processes that are remembered. The one that mapped least lately is evicted. */
+#define SB_CHURN_PROCS_MAX	4096u
+
+/* A process with skipped records since the last drain, and the times of the first and the last
+ * (CLOCK_MONOTONIC). */
+struct sb_churn_skip {
+	uint32_t tgid;
+	uint64_t first_ns, last_ns;
+};
+
+struct sb_churn_proc {
+	struct sb_churn_skip skip; /* last_ns 0: nothing was skipped */
+	uint64_t full_ns;	   /* when its bucket will be full again; 0: the entry is free */
+	uint64_t little_full_ns;   /* the same of its small bucket */
+	bool is_counted, is_told;  /* in nr_procs; as SB_CHURN_SKIP_FIRST in this round */
+};
+
+struct sb_churn {
+	struct sb_churn_proc procs[SB_CHURN_PROCS_MAX];
+	uint64_t all_full_ns, all_little_full_ns;
+	SB_VEC(uint32_t) skipping; /* indexes of entries whose skip.last_ns is not 0 */
+	uint64_t nr_skipped;	   /* records */
+	uint64_t nr_procs;	   /* processes with skipped records */
+};
+
+enum sb_churn_verdict {
+	SB_CHURN_TAKE,
+	SB_CHURN_SKIP,	     /* skip it; the process is noted */
+	SB_CHURN_SKIP_FIRST, /* the same, for the first time since sb_churn_round() */
+	SB_CHURN_LOST,	     /* skip it; there was no room to note the process */
+};
+
+/* Decide on a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC). */
+enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint64_t time_ns);
+/* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
+void sb_churn_round(struct sb_churn *churn);
+/* Call @fn for each process with records skipped since the last call, and forget them. After a
+ * negative errno from @fn the rest is forgotten without a call. Return: 0 or that errno. */
+int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, const struct sb_churn_skip *skip),
+		  void *arg);
+void sb_churn_release(struct sb_churn *churn);
+
+#endif

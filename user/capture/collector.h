@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A thread that drains the BPF side while the session's thread is busy. Finding the names of one
+ * batch may take seconds, since symbols and debug data of large files are loaded (up to 12 s by
+ * symbolizer/elf/budget.h). Without this thread, the maps of counts would fill up meanwhile, and
+ * samples would be lost. Internal to capture.
+ */
+#ifndef SB_CAPTURE_COLLECTOR_H
+#define SB_CAPTURE_COLLECTOR_H
+
+struct sb_collector;
+struct sb_drain;
+
+/* Start the thread. @drain is borrowed. Return: 0 or a negative errno. */
+int sb_collector_new(struct sb_drain *drain, struct sb_collector **ret_collector);
+/* End the thread, wait for it, and free. Accepts NULL. */
+void sb_collector_free(struct sb_collector *collector);
+
+#endif

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Writes the profile to files and to standard output. */
+#include "cli/outputs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/result.h"
+#include "workers/privileges.h"
+
+#define FORMAT_DEFAULT	    "folded"
+#define FORMAT_OF_DURATIONS "distr" /* with --distr, which would show nowhere else */
+
+SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
+SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
+
+/*
+ * Whether the file can be made, asked before the run and not after it. Devices and FIFOs are not
+ * touched: to open one may wait for its reader.
+ */
+static int try_path(const char *path)
+{
+	struct sb_output_file *file;
+	struct stat st;
+	int err;
+
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) &&
+	    !S_ISDIR(st.st_mode))
+		return S_ISFIFO(st.st_mode) && st.st_uid && st.st_uid != sb_sudo_owner().uid
+			       ? -EPERM
+			       : 0;
+	err = sb_output_file_new(path, &file);
+	if (!err)
+		sb_output_file_free(file);
+	return err;
+}
+
+/* Whoever wants durations shown wants them collected. */
+static int need_durations(struct sb_record_opts *opts, const struct sb_output *format)
+{
+	const char *view = opts->run.views.at[0]->kind->name;
+
+	if (!sb_record_opt_is_for("distr", view)) {
+		sb_err(0, "format '%s' is made of durations, and %s measures none", format->name,
+		       view);
+		return SB_EXIT_USAGE;
+	}
+	opts->run.view.distr = true;
+	return -1;
+}
+
+static int choose_output(struct sb_outputs *outputs, struct sb_record_opts *opts, const char *path)
+{
+	const struct sb_output *format;
+	const char *name = opts->format;
+
+	if (!name && sb_streq(path, "-"))
+		name = opts->run.view.distr ? FORMAT_OF_DURATIONS : FORMAT_DEFAULT;
+	format = sb_result_format(path, name);
+	if (!format)
+		return SB_EXIT_USAGE;
+	if (format->needs_durations) {
+		int status = need_durations(opts, format);
+
+		if (status >= 0)
+			return status;
+	}
+	return sb_outputs_add(outputs, path, format);
+}
+
+int sb_outputs_choose(struct sb_outputs *outputs, struct sb_record_opts *opts)
+{
+	const sb_vec_str *paths = &opts->output_paths;
+	size_t i, j;
+	int status = -1;
+
+	if (!paths->nr)
+		return choose_output(outputs, opts, "-");
+	for (i = 0; i < paths->nr && status < 0; i++) {
+		for (j = 0; j < i; j++) {
+			if (sb_streq(paths->at[i], paths->at[j])) {
+				sb_err(0, "-o '%s' is given twice", paths->at[i]);
+				return SB_EXIT_USAGE;
+			}
+		}
+		status = choose_output(outputs, opts, paths->at[i]);
+	}
+	return status;
+}
+
+bool sb_outputs_have_places(const struct sb_outputs *outputs)
+{
+	size_t i;
+
+	for (i = 0; i < outputs->at.nr; i++)
+		if (outputs->at.at[i].format->has_places)
+			return true;
+	return false;
+}
+
+int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run)
+{
+	sb_vec_str paths = {};
+	size_t i;
+	int err = 0;
+	bool is_root = geteuid() == 0 && sb_run_identity(run->config).uid != 0;
+
+	for (i = 0; i < outputs->at.nr && !err; i++) {
+		struct sb_output_place *output = &outputs->at.at[i];
+
+		if (sb_streq(output->path, "-"))
+			continue;
+		output->is_by_writer = is_root && !sb_output_is_fd(output->path);
+		run->sink->writes_files |= !output->is_by_writer;
+		if (!output->is_by_writer)
+			continue;
+		output->writer_i = paths.nr;
+		err = sb_vec_push(&paths, output->path);
+	}
+	if (!err && paths.nr)
+		err = sb_writer_new((const char *const *)paths.at, paths.nr, sb_privileges_to_start,
+				    &outputs->writer);
+	sb_vec_release(&paths);
+	run->sink->has_file_writer = outputs->writer;
+	return err ? sb_err(err, "cannot make a process that writes files") : 0;
+}
+
+/* Weight of the stacks that --limit leaves out. */
+static uint64_t weight_cut(const struct sb_profile *profile, size_t limit)
+{
+	return limit ? sb_profile_weight(profile) - sb_profile_weight_of(profile, limit) : 0;
+}
+
+/* That it was sampled less, and how much less at the least, for so long. */
+static int add_governed(const struct sb_run *run, const struct sb_thinning_stats *stats,
+			struct sb_profile *profile)
+{
+	int err;
+
+	if (!stats->governor.lowered_ns)
+		return 0;
+	err = sb_profile_meta(profile, "governed_us", "%llu",
+			      (unsigned long long)stats->governor.lowered_ns / 1000);
+	if (err)
+		return err;
+	if (stats->weight)
+		return sb_profile_meta(profile, "every", "%llu",
+				       (unsigned long long)(stats->weight / run->units[0].divisor));
+	return sb_profile_meta(profile, "rate_hz", "%.4g..%u", stats->rate_hz,
+			       run->config->freq_hz);
+}
+
+/* When it was, and what a sample of the timer stands for. Of cycles, that is not known as time. */
+static int add_times(const struct sb_run *run, const struct sb_run_figures *figures,
+		     struct sb_profile *profile)
+{
+	uint64_t ago_us = (sb_now_ns() - run->start_ns) / 1000, now_us = sb_real_us();
+	int err = sb_profile_meta(profile, "dur_us", "%llu",
+				  (unsigned long long)figures->wall_ns / 1000);
+
+	if (!err && now_us > ago_us)
+		err = sb_profile_meta(profile, "start_us", "%llu",
+				      (unsigned long long)(now_us - ago_us));
+	if (!err && sb_streq(run->units[0].name, "samples") && run->config->freq_hz &&
+	    (!run->config->event || sb_streq(run->config->event, "cpu-clock")))
+		err = sb_profile_meta(profile, "hz", "%u", run->config->freq_hz);
+	return err;
+}
+
+/* What the outermost frames are: labels, of those that have any, and roots. */
+static int add_roots(const struct sb_run *run, struct sb_profile *profile)
+{
+	sb_cleanup(sb_str_release) struct sb_str by = {};
+	const struct sb_root_list *roots = &run->config->roots;
+	size_t i;
+	int err = roots->nr ? 0 : sb_str_add(&by, sb_root_names[SB_ATTR_COMM]);
+
+	for (i = 0; i < roots->nr && !err; i++)
+		err = sb_str_addf(&by, "%s%s", i ? "," : "", sb_root_names[roots->at[i]]);
+	if (!err)
+		err = sb_profile_meta(profile, "by", "%s", by.s);
+	if (err || !run->config->nr_labels)
+		return err;
+	sb_str_clear(&by);
+	for (i = 0; i < run->config->nr_labels && !err; i++)
+		err = sb_str_addf(&by, "%s%s", i ? "," : "", run->config->labels[i]);
+	return err ? err : sb_profile_meta(profile, "labels", "%s", by.s);
+}
+
+/* The facts that travel with the result. Readers know these keys: see flamegraph(1). */
+static int add_facts(const struct sb_run *run, size_t limit, struct sb_profile *profile)
+{
+	struct sb_run_figures figures;
+	uint64_t cut = weight_cut(profile, limit);
+	int err;
+
+	sb_run_figures(run, 0, &figures);
+	err = sb_profile_meta(profile, "kind", "%s", run->config->views.at[0]->kind->name);
+	if (!err)
+		err = sb_profile_meta(profile, "unit", "%s", run->units[0].name);
+	if (!err)
+		err = add_times(run, &figures, profile);
+	if (!err)
+		err = add_roots(run, profile);
+	if (!err)
+		err = sb_profile_meta(profile, "n", "%llu", (unsigned long long)figures.nr_samples);
+	if (!err && !figures.session.err)
+		err = sb_profile_meta(profile, "lost", "%llu", (unsigned long long)figures.nr_lost);
+	if (!err)
+		err = sb_profile_meta(profile, "trunc", "%llu", (unsigned long long)figures.nr_cut);
+	if (!err)
+		err = sb_profile_meta(profile, "nosym", "%llu",
+				      (unsigned long long)figures.nr_unnamed);
+	if (!err && figures.resolve.idle_weight)
+		err = sb_profile_meta(
+			profile, "idle", "%llu",
+			(unsigned long long)(figures.resolve.idle_weight / run->units[0].divisor));
+	if (!err && figures.session.expected)
+		err = sb_profile_meta(profile, "accounted", "%.2f", sb_run_accounted(&figures));
+	if (!err)
+		err = add_governed(run, &figures.session.thinning, profile);
+	if (!err && cut) {
+		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
+		sb_info("--limit left out %llu of %llu %s", (unsigned long long)cut,
+			(unsigned long long)sb_profile_weight(profile), run->units[0].name);
+	}
+	return err;
+}
+
+/* As sb_result_write(), into a file that the other process makes. */
+static int write_by_writer(struct sb_writer *writer, const struct sb_output_place *output,
+			   const struct sb_profile *profile, const struct sb_output_opts *opts)
+{
+	sb_cleanup(sb_fclosep) FILE *out = NULL;
+	int fd = sb_writer_open(writer, output->writer_i), err = fd < 0 ? fd : 0;
+
+	if (!err) {
+		out = fdopen(fd, "w");
+		if (!out) {
+			err = -errno;
+			close(fd);
+		}
+	}
+	if (!err)
+		err = sb_result_write_stream(output->format, profile, opts, out);
+	if (!err && fclose(sb_take(out)))
+		err = -errno;
+	if (!err)
+		err = sb_writer_commit(writer, output->writer_i);
+	else
+		sb_writer_discard(writer, output->writer_i);
+	if (err == -EPIPE)
+		return 0;
+	return err ? sb_result_cannot_write(output->path, err) : 0;
+}
+
+static bool lacks_durations(const struct sb_output *format, const struct sb_profile *profile)
+{
+	return format->needs_durations && sb_profile_nr_stacks(profile) &&
+	       !sb_profile_log2_total(profile);
+}
+
+int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
+		     const struct sb_output_opts *opts)
+{
+	size_t i;
+	int err = 0, err_one;
+
+	for (i = 0; i < outputs->at.nr; i++) {
+		const struct sb_output_place *output = &outputs->at.at[i];
+
+		if (lacks_durations(output->format, profile))
+			err_one = sb_err(0, "-o '%s': no durations were measured", output->path);
+		else if (output->is_by_writer)
+			err_one = write_by_writer(outputs->writer, output, profile, opts);
+		else
+			err_one = sb_result_write(output->format, output->path, profile, opts);
+		err = err ? err : err_one;
+	}
+	return err;
+}
+
+int sb_outputs_add(struct sb_outputs *outputs, const char *path, const struct sb_output *format)
+{
+	struct sb_output_place output = { .path = path, .format = format };
+	int err = sb_streq(path, "-") ? 0 : try_path(path);
+
+	if (!err)
+		err = sb_vec_push(&outputs->at, output);
+	if (!err)
+		return -1;
+	(void)sb_result_cannot_write(path, err);
+	return SB_EXIT_FAILED;
+}
+
+void sb_outputs_release(struct sb_outputs *outputs)
+{
+	sb_writer_free(outputs->writer);
+	sb_vec_release(&outputs->at);
+}
+
+/* Weights as they are shown, and what is missing to the whole. */
+static int weigh(const struct sb_run *run, struct sb_profile *profile)
+{
+	struct sb_run_figures figures;
+	uint64_t known;
+	int err = 0;
+
+	sb_run_figures(run, 0, &figures);
+	known = figures.resolve.weight + figures.resolve.idle_weight;
+	if (figures.session.expected > known)
+		err = sb_resolver_add_residual(profile, figures.session.expected - known);
+	if (!err && run->units[0].divisor > 1)
+		err = sb_profile_scale(profile, run->units[0].divisor);
+	return err;
+}
+
+static int write_all(struct sb_result_sink *result, const struct sb_profile *profile)
+{
+	const struct sb_record_opts *from = result->opts;
+	const struct sb_output_opts opts = {
+		.fold = {
+			.annotate = from->annotate,
+			.lines = from->lines,
+			.modules = from->modules,
+			.offsets = from->run.offsets,
+			.header = !from->no_header,
+			.limit = from->limit,
+		},
+		.title = from->title,
+	};
+
+	return sb_outputs_write(&result->outputs, profile, &opts);
+}
+
+static int write_result(struct sb_result_sink *result, struct sb_run *run, bool is_last)
+{
+	sb_cleanup(sb_profile_freep) struct sb_profile *copy = NULL;
+	struct sb_profile *profile = run->profile;
+	int err = 0;
+
+	if (!is_last) {
+		err = sb_profile_new(&copy);
+		if (!err)
+			err = sb_profile_merge(copy, run->profile);
+		profile = copy;
+	}
+	if (!err)
+		err = weigh(run, profile);
+	if (!err)
+		err = sb_profile_seal(profile);
+	if (!err)
+		err = add_facts(run, result->opts->limit, profile);
+	return err ? sb_err(err, "cannot put the result together") : write_all(result, profile);
+}
+
+/* The result, as a sink. */
+
+void sb_result_sink_clear(const struct sb_result_sink *result)
+{
+	static const char clear[] = "\r\033[K";
+
+	if (result->has_progress)
+		(void)!write(STDERR_FILENO, clear, sizeof(clear) - 1);
+}
+
+static int prepare(struct sb_run_sink *sink, struct sb_run *run)
+{
+	return sb_outputs_prepare(&((struct sb_result_sink *)sink)->outputs, run);
+}
+
+/* A hint for people at a terminal. The command has the terminal to itself. */
+static int begin(struct sb_run_sink *sink, struct sb_run *run)
+{
+	struct sb_result_sink *result = (struct sb_result_sink *)sink;
+	const struct sb_record_opts *opts = result->opts;
+
+	result->has_progress = isatty(STDERR_FILENO) && !opts->common.quiet && !opts->run.command;
+	if (!result->has_progress)
+		return 0;
+	if (isatty(STDOUT_FILENO) && !opts->output_paths.nr)
+		sb_info("folded stacks come here; a picture is written with -o FILE.svg");
+	if (!opts->run.time_ns)
+		sb_info("sampling, until Ctrl-C");
+	return 0;
+}
+
+static void show_progress(struct sb_run_sink *sink, struct sb_run *run)
+{
+	struct sb_result_sink *result = (struct sb_result_sink *)sink;
+	struct sb_resolve_stats stats;
+	char line[128];
+	int n;
+
+	if (!result->has_progress)
+		return;
+	sb_resolver_stats(run->resolver, 0, &stats);
+	n = snprintf(line, sizeof(line), "\r\033[Kstackbpf: %.0f s, %llu %s",
+		     (double)(sb_now_ns() - run->start_ns) / 1e9,
+		     (unsigned long long)stats.nr_samples, run->config->views.at[0]->kind->event);
+	/* A terminal that is gone is no reason to stop. */
+	(void)!write(STDERR_FILENO, line, (size_t)n);
+}
+
+/* What could not be written before the end is said, and may be possible later. */
+static int take(struct sb_run_sink *sink, struct sb_run *run)
+{
+	struct sb_result_sink *result = (struct sb_result_sink *)sink;
+
+	sb_result_sink_clear(result);
+	if (!run->end_ns) {
+		if (!write_result(result, run, false))
+			sb_info("snapshot written, going on");
+		return 0;
+	}
+	if (!sb_run_has_samples(run))
+		return 0;
+	result->err = write_result(result, run, true);
+	result->is_written = !result->err;
+	return 0;
+}
+
+void sb_result_sink_init(struct sb_result_sink *result, const struct sb_record_opts *opts)
+{
+	*result = (struct sb_result_sink){
+		.sink = {
+			.prepare = prepare,
+			.begin = begin,
+			.take = take,
+			.keeps_all = true,
+			.is_slow = true,
+			.tick = show_progress,
+		},
+		.opts = opts,
+	};
+}

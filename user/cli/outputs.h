@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The output files of a run, and the sink that writes the result to them: at the end, and on
+ * SIGUSR1 what there is so far. When stackbpf runs as root, a separate process creates the files,
+ * because the run itself has dropped that right.
+ */
+#ifndef SB_CLI_OUTPUTS_H
+#define SB_CLI_OUTPUTS_H
+
+#include <stdbool.h>
+
+#include "base/vec.h"
+#include "cli/record_opts.h"
+#include "output/output.h"
+#include "run/run.h"
+#include "workers/writer.h"
+
+struct sb_outputs {
+	SB_VEC(struct sb_output_place {
+		const char *path; /* borrowed; "-": stdout */
+		const struct sb_output *format;
+		size_t writer_i; /* its index in the writer process, with is_by_writer */
+		bool is_by_writer;
+	})
+	at;
+	struct sb_writer *writer; /* NULL: this process creates the files */
+};
+
+/**
+ * sb_outputs_choose() - choose the outputs that the options name, and their formats
+ * @opts: with views; if a format shows durations, their measurement is switched on
+ *
+ * Return: -1 to go on, or the exit status; errors were logged.
+ */
+int sb_outputs_choose(struct sb_outputs *outputs, struct sb_record_opts *opts);
+/* Add an output. @path and @format are borrowed. It is tested whether the file can be created.
+ * Return: as sb_outputs_choose(). */
+int sb_outputs_add(struct sb_outputs *outputs, const char *path, const struct sb_output *format);
+/* Return: whether one of the formats shows modules, files and lines. */
+bool sb_outputs_have_places(const struct sb_outputs *outputs);
+/* For sb_run_sink.prepare(): fork the process that writes files as root, if the run becomes another
+ * user. Return: 0 or a negative errno, logged. */
+int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run);
+/* Write @profile, which is sealed, to all outputs. Return: 0 or the first negative errno,
+ * logged. */
+int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
+		     const struct sb_output_opts *opts);
+void sb_outputs_release(struct sb_outputs *outputs);
+
+/* The sink that writes the result of a run with one view. */
+struct sb_result_sink {
+	struct sb_run_sink sink; /* first */
+	struct sb_outputs outputs;
+	const struct sb_record_opts *opts; /* borrowed */
+	bool has_progress;		   /* a progress line is shown on the terminal */
+	bool is_written;		   /* the final result was written to all outputs */
+	int err;			   /* or why not; it was logged */
+};
+/* Initialise it without outputs. @opts is borrowed. */
+void sb_result_sink_init(struct sb_result_sink *result, const struct sb_record_opts *opts);
+/* Remove the progress line, before anything else is written to the terminal. */
+void sb_result_sink_clear(const struct sb_result_sink *result);
+
+#endif

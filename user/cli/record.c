@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The sampling commands: options become a configuration, and the end of a run becomes messages. */
+#include "cli/record.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/term.h"
+
+/* A second signal: what is half written is removed, and the program ends. */
+static void give_up(int sig)
+{
+	static const char message[] = "stackbpf: given up\n";
+
+	sb_output_files_discard();
+	sb_term_restore();
+	(void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+	_exit(SB_EXIT_SIGNAL + sig);
+}
+
+void sb_record_init(struct sb_record *record)
+{
+	*record = (struct sb_record){};
+	sb_run_config_init(&record->opts.run);
+	sb_run_init(&record->run);
+	sb_result_sink_init(&record->result, &record->opts);
+}
+
+int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *command, char **argv)
+{
+	struct sb_opts opts = { .fields = fields };
+	int status = sb_command_parse(command, &opts, argv), err;
+
+	if (status < 0) {
+		err = sb_record_opts_finish(fields, &opts);
+		if (err == -EINVAL) {
+			sb_err(0, "%s", opts.error.s);
+			status = SB_EXIT_USAGE;
+		} else if (err) {
+			sb_err(err, "cannot read the options");
+			status = SB_EXIT_FAILED;
+		}
+	}
+	sb_opts_release(&opts);
+	return status;
+}
+
+int sb_record_status(const struct sb_run *run, enum sb_run_status status)
+{
+	if (sb_reason_is_set(&run->reason))
+		sb_err(run->reason.err, "%s", run->reason.text);
+	return (int)status;
+}
+
+/* What comes of the options, but not of one alone. */
+static int complete_config(struct sb_record *record, struct sb_run_sink *sink)
+{
+	struct sb_record_opts *opts = &record->opts;
+	struct sb_run_config *config = &opts->run;
+	bool has_places;
+	int status = -1;
+
+	if (!config->views.nr)
+		(void)sb_views_add(&config->views,
+				   opts->kind ? sb_view_find(opts->kind) : sb_view_at(0));
+	if (sink == &record->result.sink)
+		status = sb_outputs_choose(&record->result.outputs, opts);
+	has_places = sb_outputs_have_places(&record->result.outputs);
+	config->lines = opts->lines || has_places;
+	config->modules = opts->modules || has_places;
+	if (config->debuginfod && !sb_sym_has_debuginfod())
+		sb_warn("--debuginfod does nothing here: libdebuginfod.so.1 cannot be loaded%s",
+			SB_IS_STATIC ? " by a static program" : ", install libdebuginfod1");
+	return status;
+}
+
+/* The command's own status, unless something of ours went wrong. */
+static int pass_status_on(struct sb_run *run, int status)
+{
+	int child_status, sig;
+
+	if (sb_run_is_command_alive(run))
+		sb_info("waiting for '%s' to end; Ctrl-C twice leaves it alone",
+			run->config->command[0]);
+	child_status = sb_run_wait_command(run, &sig);
+	if (sig)
+		child_status = SB_EXIT_SIGNAL + sig;
+	if (status != SB_EXIT_DATA && status != SB_EXIT_EMPTY)
+		return status;
+	return child_status ? child_status : status;
+}
+
+int sb_record_go(struct sb_record *record, struct sb_run_sink *sink)
+{
+	struct sb_run *run = &record->run;
+	enum sb_run_status ended;
+	int status;
+
+	sink = sink ? sink : &record->result.sink;
+	sink->give_up = give_up;
+	status = complete_config(record, sink);
+	if (status >= 0)
+		return status;
+	ended = sb_run_go(run, &record->opts.run, sink);
+	sb_result_sink_clear(&record->result);
+	status = sb_record_status(run, ended);
+	if (ended == SB_RUN_EMPTY)
+		sb_report_empty(run);
+	else if (ended == SB_RUN_OK && !record->no_report)
+		sb_report_run(run, record->opts.stats);
+	if (ended == SB_RUN_OK && record->result.err)
+		status = SB_EXIT_FAILED;
+	return run->child && run->start_ns ? pass_status_on(run, status) : status;
+}
+
+void sb_record_release(struct sb_record *record)
+{
+	sb_run_release(&record->run);
+	sb_outputs_release(&record->result.outputs);
+	sb_record_opts_release(&record->opts);
+}
+
+int sb_cmd_view(const struct sb_command *command, char **argv)
+{
+	struct sb_record record;
+	int status;
+
+	sb_record_init(&record);
+	(void)sb_views_add(&record.opts.run.views, sb_view_find(command->name));
+	status = sb_record_parse(&record.opts, command, argv);
+	if (status < 0)
+		status = sb_record_go(&record, NULL);
+	sb_record_release(&record);
+	return status;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/recorder_opts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/str.h"
+#include "base/utf8.h"
+
+#define KEY_BYTES_MAX	64u
+#define VALUE_BYTES_MAX 200u
+#define DAY_S		86400u
+
+/* Keys that we fill in; --tag may say these otherwise. */
+static bool is_fixed(const char *key)
+{
+	return sb_streq(key, "kind") || sb_streq(key, "pid") || sb_streq(key, "tid");
+}
+
+/* What selectors and HTTP take without quotes, and OpenTelemetry uses: http.route, k8s.pod/name. */
+static bool is_key(const char *s, size_t len)
+{
+	size_t i;
+
+	if (!len || len > KEY_BYTES_MAX || (!isalpha((unsigned char)s[0]) && s[0] != '_'))
+		return false;
+	for (i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s[i]) && !strchr("_.-/", s[i]))
+			return false;
+	return true;
+}
+
+int sb_recorder_parse_kinds(void *field, const char *value, const char **ret_why)
+{
+	struct sb_recorder_config *opts = field;
+	static char why[512];
+	char name[32];
+	size_t len, i;
+
+	for (;; value += len + 1) {
+		len = strcspn(value, ",");
+		if (len < sizeof(name)) {
+			memcpy(name, value, len);
+			name[len] = '\0';
+		}
+		if (len >= sizeof(name) || !sb_view_find(name)) {
+			snprintf(why, sizeof(why), "is not a list of %s", sb_view_kind_names());
+			*ret_why = why;
+		} else if (opts->nr_kinds == SB_RECORDER_KINDS_MAX) {
+			*ret_why = "is one too many";
+		}
+		for (i = 0; i < opts->nr_kinds && !*ret_why; i++)
+			if (sb_streq(opts->kinds[i]->kind->name, name))
+				*ret_why = "has a kind twice";
+		if (*ret_why)
+			return -EINVAL;
+		opts->kinds[opts->nr_kinds++] = sb_view_find(name);
+		if (!value[len])
+			return 0;
+	}
+}
+
+int sb_recorder_parse_tag(void *field, const char *value, const char **ret_why)
+{
+	struct sb_recorder_config *opts = field;
+	struct sb_recorder_tag tag = {};
+	size_t len = strcspn(value, "="), i;
+
+	if (!value[len] || !value[len + 1] || !is_key(value, len))
+		*ret_why = "is not KEY=VALUE with a key of letters, digits, '_', '.', '-', '/'";
+	else if (strlen(value + len + 1) > VALUE_BYTES_MAX)
+		*ret_why = "has a value of more than 200 bytes";
+	else if (opts->nr_tags == SB_RECORDER_TAGS_MAX)
+		*ret_why = "is one tag too many: 16 is the limit";
+	if (*ret_why)
+		return -EINVAL;
+	tag.key = strndup(value, len);
+	tag.value = strdup(value + len + 1);
+	if (!tag.key || !tag.value) {
+		free(tag.key);
+		free(tag.value);
+		return -ENOMEM;
+	}
+	sb_replace_controls(tag.value, strlen(tag.value));
+	if (is_fixed(tag.key))
+		*ret_why = "is a tag that samples bring along";
+	for (i = 0; i < opts->nr_tags && !*ret_why; i++)
+		if (sb_streq(opts->tags[i].key, tag.key))
+			*ret_why = "is a tag that has a value already";
+	/* Also those that are wrong: they are freed in one place. */
+	opts->tags[opts->nr_tags++] = tag;
+	return *ret_why ? -EINVAL : 0;
+}
+
+int sb_recorder_parse_label(void *field, const char *value, const char **ret_why)
+{
+	struct sb_run_config *opts = field;
+	size_t i;
+
+	if (!is_key(value, strlen(value)))
+		*ret_why = "is no key of letters, digits, '_', '.', '-', '/'";
+	else if (opts->nr_labels == SB_LABELS_MAX)
+		*ret_why = "is one label too many: 8 is the limit";
+	for (i = 0; i < opts->nr_labels && !*ret_why; i++)
+		if (sb_streq(opts->labels[i], value))
+			*ret_why = "is given twice";
+	if (*ret_why)
+		return -EINVAL;
+	opts->labels[opts->nr_labels++] = value;
+	return 0;
+}
+
+/* "7d", "12h", "1y"; "0": for ever. */
+static bool parse_keep(const char *s, size_t len, uint64_t *ret_s)
+{
+	static const struct {
+		const char *name;
+		uint64_t seconds;
+	} units[] = {
+		{ "s", 1 },	{ "min", 60 },	    { "m", 60 },	  { "h", 3600 },
+		{ "d", DAY_S }, { "w", 7 * DAY_S }, { "y", 366 * DAY_S }, { NULL, 0 },
+	};
+	const char *at = s, *end = s + len;
+	uint64_t number;
+	size_t i;
+
+	if (!sb_scan_u64(&at, end, &number) || number > 100000)
+		return false;
+	*ret_s = 0;
+	if (at == end)
+		return !number;
+	for (i = 0; units[i].name; i++)
+		if (strlen(units[i].name) == (size_t)(end - at) &&
+		    !memcmp(at, units[i].name, (size_t)(end - at)))
+			*ret_s = number * units[i].seconds;
+	return *ret_s;
+}
+
+static bool parse_level(struct sb_recorder_config *opts, const char *s, size_t len)
+{
+	size_t name_len = strcspn(s, "="), i;
+
+	for (i = 0; i < SB_STORE_LEVELS && name_len < len; i++) {
+		if (strlen(sb_levels[i].name) != name_len || memcmp(sb_levels[i].name, s, name_len))
+			continue;
+		opts->has_keep[i] = true;
+		return parse_keep(s + name_len + 1, len - name_len - 1, &opts->keep_s[i]);
+	}
+	return false;
+}
+
+int sb_recorder_parse_retain(void *field, const char *value, const char **ret_why)
+{
+	size_t len;
+
+	for (;; value += len + 1) {
+		len = strcspn(value, ",");
+		if (!parse_level(field, value, len)) {
+			*ret_why = "is no list such as 10s=7d,10min=30d,1h=1y,1d=0 (0: for ever)";
+			return -EINVAL;
+		}
+		if (!value[len])
+			return 0;
+	}
+}
+
+void sb_recorder_opts_release(struct sb_recorder_config *opts)
+{
+	size_t i;
+
+	for (i = 0; i < opts->nr_tags; i++) {
+		free(opts->tags[i].key);
+		free(opts->tags[i].value);
+	}
+	opts->nr_tags = 0;
+}

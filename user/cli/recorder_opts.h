@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Parsers for options that only `stackbpf record` has; their rows are in record_opts.c. */
+#ifndef SB_CLI_RECORDER_OPTS_H
+#define SB_CLI_RECORDER_OPTS_H
+
+#include "recorder/recorder.h"
+
+/* For sb_opt.parse. The field is a struct sb_recorder_config. */
+int sb_recorder_parse_kinds(void *opts, const char *value, const char **ret_why);
+int sb_recorder_parse_tag(void *opts, const char *value, const char **ret_why);
+int sb_recorder_parse_retain(void *opts, const char *value, const char **ret_why);
+/* The same; the field is a struct sb_run_config. */
+int sb_recorder_parse_label(void *opts, const char *value, const char **ret_why);
+
+/* Free the tags. */
+void sb_recorder_opts_release(struct sb_recorder_config *opts);
+
+#endif

@@ -1,0 +1,694 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The closing report: what a run is worth, and why a run has no result. docs/loss.md explains each
+ * figure. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cli/record.h"
+#include "cli/wrap.h"
+#include "symbolizer/process/procfs.h"
+#include "workers/landlock.h"
+#include "workers/privileges.h"
+
+/* A list of what is not zero: "3 too deep, 1 no frame pointer". */
+static void add_item(struct sb_str *list, uint64_t nr, const char *name)
+{
+	/* Without memory an item is missing; the totals are not made here. */
+	if (nr)
+		(void)sb_str_addf(list, "%s%llu %s", list->len ? ", " : "", (unsigned long long)nr,
+				  name);
+}
+
+static void add_cuts(struct sb_str *list, const struct sb_resolve_stats *stats)
+{
+	unsigned int i;
+
+	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
+		if (sb_cut_names[i])
+			add_item(list, stats->nr_status[i], sb_cut_names[i]);
+	add_item(list, stats->nr_kernel_cut, "kernel stack too deep");
+	add_item(list, stats->nr_missing_stacks, "stack lost");
+}
+
+static void add_unnamed(struct sb_str *list, const struct sb_resolve_stats *stats)
+{
+	uint64_t nr_unreadable = 0;
+	unsigned int i;
+
+	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)
+		add_item(list, stats->nr_unnamed[i], sb_sym_reason_names[i]);
+	for (i = 0; i < SB_RUNTIME_MAX; i++)
+		nr_unreadable += stats->runtime[i].nr_unreadable;
+	add_item(list, nr_unreadable, "unreadable of interpreters");
+}
+
+static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
+{
+	add_item(list, stats->stat[SB_STAT_COUNTS_FULL], "table full");
+	add_item(list, stats->stat[SB_STAT_COUNTS_BUSY], "table busy");
+	add_item(list, stats->stat[SB_STAT_BLOCK_FULL], "too many requests under way");
+	add_item(list, stats->stat[SB_STAT_VMA_BUSY], "mappings being changed");
+	add_item(list, stats->stat[SB_STAT_URING_FULL], "too many io_uring requests");
+	add_item(list, stats->stat[SB_STAT_URING_UNSEEN], "io_uring requests without an end");
+	add_item(list, stats->stat[SB_STAT_URING_UNNAMED], "io_uring results of no request");
+	add_item(list, stats->stat[SB_STAT_KERNEL_BUSY], "between two kernel threads");
+	add_item(list, stats->nr_skipped_recursion, "inside another probe");
+}
+
+static void add_cpus(struct sb_str *list, const struct sb_session_stats *stats)
+{
+	add_item(list, stats->nr_cpus_went,
+		 stats->nr_cpus_went == 1 ? "CPU went offline" : "CPUs went offline");
+	add_item(list, stats->nr_cpus_came,
+		 stats->nr_cpus_came == 1 ? "CPU came online" : "CPUs came online");
+	add_item(list, stats->nr_cpus_refused, "of them not sampled");
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* What is not in the result because it was not asked for, or fell between two stools. */
+static void add_left_out(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *list)
+{
+	const struct sb_resolve_stats *resolve = &figures->resolve;
+	const uint64_t *stat = figures->session.stat;
+	uint64_t tiny_weight;
+
+	if (resolve->idle_weight)
+		(void)sb_str_addf(list, "%s%.1f s of idle waits left out", list->len ? ", " : "",
+				  (double)resolve->idle_weight / 1e9);
+	add_item(list, stat[SB_STAT_UNDER_MIN], "under --min");
+	add_item(list, stat[SB_STAT_OVER_MAX], "over --max");
+	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for their thread");
+	add_item(list, stat[SB_STAT_BLOCK_UNKNOWN], "requests queued before the run");
+	add_item(list, resolve->nr_missing_objects, "whose object was lost");
+	add_item(list, resolve->nr_missing_labels, "whose labels were lost");
+	add_item(list, resolve->nr_other_labels, "of too many labels: (other)");
+	add_item(list, stat[SB_STAT_LABELS_CUT], "labels too long or too many");
+	add_item(list, figures->session.nr_asleep_lost,
+		 "sleeping threads ran before they were looked at");
+	add_item(list, sb_profile_nr_tiny(run->profile, &tiny_weight), "stacks rounded to nothing");
+}
+
+/* "24.75 Hz", "a sample for 4000 us". */
+static void lowest(const struct sb_run *run, const struct sb_run_figures *figures, char *text,
+		   size_t nr_bytes)
+{
+	const struct sb_thinning_stats *stats = &figures->session.thinning;
+	const struct sb_run_unit *unit = &run->units[figures->view];
+
+	if (stats->weight)
+		snprintf(text, nr_bytes, "a sample for %llu %s",
+			 (unsigned long long)(stats->weight / unit->divisor), unit->name);
+	else
+		snprintf(text, nr_bytes, "%.4g Hz", stats->rate_hz);
+}
+
+static void add_governed(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *list)
+{
+	const struct sb_thinning_stats *stats = &figures->session.thinning;
+	char text[64];
+
+	if (stats->governor.thrift_ns)
+		(void)sb_str_addf(
+			list,
+			"processes whose mappings change read up to %u times more seldom for "
+			"%.1f of %.1f s, to stay below %.4g %% of the machine "
+			"(--max-overhead)%s",
+			1u << stats->governor.thrift_worst, (double)stats->governor.thrift_ns / 1e9,
+			(double)figures->wall_ns / 1e9, 100 * stats->limit,
+			stats->governor.lowered_ns ? "\n" : "");
+	if (!stats->governor.lowered_ns)
+		return;
+	lowest(run, figures, text, sizeof(text));
+	(void)sb_str_addf(list,
+			  "lowered to %s for %.1f of %.1f s, to stay below %.4g %% of the "
+			  "machine (--max-overhead)",
+			  text, (double)stats->governor.lowered_ns / 1e9,
+			  (double)figures->wall_ns / 1e9, 100 * stats->limit);
+}
+
+/* The limit could not be held. */
+static void warn_overhead(const struct sb_run_figures *figures)
+{
+	const struct sb_thinning_stats *stats = &figures->session.thinning;
+	const char *why = stats->why_not;
+
+	if (!stats->governor.helpless_ns)
+		return;
+	if (stats->governor.is_own_time)
+		why = "most of it was for names, tables, and processes that begin, end or map, which "
+		      "fewer samples do not save";
+	else if (!why)
+		why = "most of it was for looking at each event, which fewer samples do not save";
+	sb_warn("own cost was above %.4g %% of the machine (--max-overhead) for %.1f of %.1f s: %s",
+		100 * stats->limit, (double)stats->governor.helpless_ns / 1e9,
+		(double)figures->wall_ns / 1e9, why);
+}
+
+/* Files that could not be parsed, because the process that does it came to an end over them. */
+static void warn_parser(const struct sb_run_figures *figures)
+{
+	const struct sb_parser_stats *parser = &figures->parser;
+	uint64_t nr = parser->nr_crashed + parser->nr_timeouts + parser->nr_forged;
+
+	if (!nr)
+		return;
+	sb_warn("files could not be parsed %llu times: the process that does it crashed (%llu), "
+		"was killed after %llu s (%llu), answered nonsense (%llu); stacks in these files "
+		"go by frame pointers",
+		(unsigned long long)nr, (unsigned long long)parser->nr_crashed,
+		SB_PARSER_PATIENCE_NS / SB_NS_PER_SEC, (unsigned long long)parser->nr_timeouts,
+		(unsigned long long)parser->nr_forged);
+}
+
+/* Percent as it is shown, one decimal: rounded down, so that 100.0 is all of it. */
+static double percent_shown(uint64_t part, uint64_t whole)
+{
+	return (double)(uint64_t)(10 * percent(part, whole)) / 10;
+}
+
+/* The first line: how much there is, and what it is worth. */
+static void add_result(const struct sb_run *run, const struct sb_run_figures *figures,
+		       struct sb_str *line)
+{
+	const struct sb_view *view = run->config->views.at[figures->view];
+
+	if (run->config->views.nr > 1)
+		(void)sb_str_addf(line, "%s: ", view->kind->name);
+	(void)sb_str_addf(line, "%llu %s", (unsigned long long)figures->nr_samples,
+			  view->kind->event);
+	/* One is "1 sample"; what has two nouns stays as it is. */
+	if (figures->nr_samples == 1 && line->len && !strchr(view->kind->event, ' ') &&
+	    line->s[line->len - 1] == 's')
+		line->s[--line->len] = '\0';
+	/* Where there is no result they are not kept. */
+	if (run->sink->keeps_all)
+		(void)sb_str_addf(line, ", %zu %s", sb_profile_nr_stacks(run->profile),
+				  sb_plural(sb_profile_nr_stacks(run->profile), "stack", "stacks"));
+	(void)sb_str_addf(line, ", %llu %s in %.1f s; %.1f %% complete, %llu lost",
+			  (unsigned long long)figures->resolve.nr_processes,
+			  sb_plural(figures->resolve.nr_processes, "process", "processes"),
+			  (double)figures->wall_ns / 1e9,
+			  percent_shown(figures->nr_samples - figures->nr_cut, figures->nr_samples),
+			  (unsigned long long)figures->nr_lost);
+}
+
+static void add_lost_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *line)
+{
+	(void)run;
+	add_lost(line, &figures->session);
+}
+
+static void add_cut_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			struct sb_str *line)
+{
+	(void)run;
+	add_cuts(line, &figures->resolve);
+}
+
+static void add_unnamed_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			    struct sb_str *line)
+{
+	(void)run;
+	add_unnamed(line, &figures->resolve);
+	if (figures->nr_unnamed)
+		(void)sb_str_addf(line, " (%.1f %% of all)",
+				  percent(figures->nr_unnamed, figures->nr_frames));
+}
+
+static void add_skipped(struct sb_str *line, const struct sb_session_stats *session)
+{
+	if (!session->nr_sideband_skipped)
+		return;
+	(void)sb_str_addf(line, "%s%llu records of mappings skipped: %s maps too often",
+			  line->len ? ", " : "", (unsigned long long)session->nr_sideband_skipped,
+			  session->skipping);
+	if (session->nr_skipping > 1)
+		(void)sb_str_addf(line, ", as do %llu more",
+				  (unsigned long long)session->nr_skipping - 1);
+}
+
+static void add_processes_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			      struct sb_str *line)
+{
+	(void)run;
+	add_item(line, figures->session.nr_sideband_lost, "process records lost");
+	add_skipped(line, &figures->session);
+	add_item(line, figures->session.nr_no_fd, "files not opened: raise ulimit -n");
+	add_item(line, figures->symbolizer.nr_files_cut,
+		 "files over their budget, names left out: -v names them");
+	add_item(line, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
+}
+
+static void add_cpus_row(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *line)
+{
+	(void)run;
+	add_cpus(line, &figures->session);
+}
+
+static void add_accounted(const struct sb_run *run, const struct sb_run_figures *figures,
+			  struct sb_str *line)
+{
+	(void)run;
+	if (figures->session.expected)
+		(void)sb_str_addf(line, "%.2f %% of threads x time accounted for",
+				  sb_run_accounted(figures));
+}
+
+static void add_own_cost(const struct sb_run *run, const struct sb_run_figures *figures,
+			 struct sb_str *line)
+{
+	uint64_t startup_ns = run->warm_ns ? run->own_warm_ns : run->own_end_ns;
+	double cost = percent(figures->session.stat[SB_STAT_RUN_NS], figures->wall_ns);
+
+	/* To load, and to read processes, symbols and tables for the first time, is done once: no share of a CPU. */
+	if (run->end_ns > run->warm_ns && run->warm_ns)
+		cost += percent(run->own_end_ns - run->own_warm_ns, run->end_ns - run->warm_ns);
+	(void)sb_str_addf(line, "own cost %.2f %% of a CPU, and %.2f s of CPU time to start up",
+			  cost, (double)startup_ns / 1e9);
+}
+
+/*
+ * The closing report: the result in one line, then a row for each thing that there is something to say of, in
+ * this order. A function appends the text of its row; nothing if there is none; more rows after a '\n'.
+ */
+static const struct {
+	const char *label; /* what precedes each of its rows */
+	void (*add)(const struct sb_run *run, const struct sb_run_figures *figures,
+		    struct sb_str *line);
+} closing_rows[] = {
+	{ "lost: ", add_lost_row },
+	{ "stacks cut: ", add_cut_row },
+	{ "frames unnamed: ", add_unnamed_row },
+	{ "processes: ", add_processes_row },
+	{ "CPUs: ", add_cpus_row },
+	{ "", add_governed },
+	{ "", add_accounted },
+	{ "left out: ", add_left_out },
+	{ "", sb_report_interp_lines },
+	{ "", add_own_cost },
+};
+
+static void report_rows(const char *label, struct sb_str *text)
+{
+	char *line, *rest;
+
+	for (line = strtok_r(text->s, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		sb_cleanup(sb_str_release) struct sb_str row = {};
+
+		if (!sb_str_addf(&row, "  %s%s", label, line))
+			sb_wrap_info(row.s);
+	}
+}
+
+static void report_closing(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	sb_cleanup(sb_str_release) struct sb_str text = {};
+	size_t i;
+
+	add_result(run, figures, &text);
+	if (text.len)
+		sb_wrap_info(text.s);
+	for (i = 0; i < SB_ARRAY_SIZE(closing_rows); i++) {
+		sb_str_clear(&text);
+		closing_rows[i].add(run, figures, &text);
+		if (text.len)
+			report_rows(closing_rows[i].label, &text);
+	}
+}
+
+/* One line of --stats. */
+static void row(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void row(const char *name, const char *fmt, ...)
+{
+	char value[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	sb_info("  %-28s %s", name, value);
+}
+
+static void row_text(const char *name, const char *value)
+{
+	row(name, "%s", value);
+}
+
+static void row_nr(const char *name, uint64_t nr)
+{
+	row(name, "%llu", (unsigned long long)nr);
+}
+
+static void report_samples(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	const struct sb_session_stats *session = &figures->session;
+	const struct sb_resolve_stats *resolve = &figures->resolve;
+	unsigned int i;
+
+	row_nr(run->config->views.at[figures->view]->kind->event, figures->nr_samples);
+	row_nr("events not asked for", session->stat[SB_STAT_FILTERED]);
+	row_nr("processes", resolve->nr_processes);
+	if (run->sink->keeps_all)
+		row_nr("distinct stacks", sb_profile_nr_stacks(run->profile));
+	row_nr("by address, user and kernel", resolve->nr_stacks);
+	if (run->config->views.at[figures->view]->timer)
+		row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);
+	else
+		row_nr("CPUs", session->nr_cpus);
+	row("CPUs came, went, refused", "%llu, %llu, %llu",
+	    (unsigned long long)session->nr_cpus_came, (unsigned long long)session->nr_cpus_went,
+	    (unsigned long long)session->nr_cpus_refused);
+	if (session->expected)
+		row("accounted for", "%.3f %% of threads x time", sb_run_accounted(figures));
+	row("first sample after", "%.1f ms",
+	    session->first_sample_ns ? (double)session->first_sample_ns / 1e6 : 0);
+	row("complete stacks", "%.2f %%",
+	    percent(figures->nr_samples - figures->nr_cut, figures->nr_samples));
+	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
+		if (sb_cut_names[i])
+			row_nr(sb_cut_names[i], resolve->nr_status[i]);
+	row_nr("kernel stack too deep", resolve->nr_kernel_cut);
+	row_nr("stack lost", resolve->nr_missing_stacks);
+	row_nr("stacks forgotten", resolve->nr_evicted);
+	row_nr("library changed below", resolve->nr_shared_out);
+	row_nr("frames", resolve->nr_frames);
+	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)
+		row(sb_sym_reason_names[i], "%llu frames unnamed",
+		    (unsigned long long)resolve->nr_unnamed[i]);
+}
+
+static void report_losses(const struct sb_run_figures *figures)
+{
+	const struct sb_session_stats *session = &figures->session;
+
+	row("drained while finding names", "%llu times; put off, too much of it: %llu",
+	    (unsigned long long)session->drain.nr_early,
+	    (unsigned long long)session->drain.nr_early_full);
+	row_nr("lost: table full", session->stat[SB_STAT_COUNTS_FULL]);
+	row_nr("lost: table busy", session->stat[SB_STAT_COUNTS_BUSY]);
+	row_nr("lost: inside another probe", session->nr_skipped_recursion);
+	row_nr("ring full, stack retried", session->stat[SB_STAT_RING_FULL]);
+	row_nr("stacks shipped again", session->stat[SB_STAT_SEEN_FULL]);
+	row_nr("kernel stacks refused", session->stat[SB_STAT_KSTACK_ERR]);
+	row_nr("children not followed", session->stat[SB_STAT_FORK_FULL]);
+	row_nr("process records", session->nr_sideband_records);
+	row_nr("process records lost", session->nr_sideband_lost);
+	row("records of mappings skipped", "%llu, of %llu processes",
+	    (unsigned long long)session->nr_sideband_skipped,
+	    (unsigned long long)session->nr_skipping);
+	row_nr("files not opened: ulimit -n", session->nr_no_fd);
+}
+
+/* Only views that have such things count them. */
+static void report_left_out(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	static const struct {
+		const char *name;
+		enum sb_stat stat;
+	} rows[] = {
+		{ "left out: under --min", SB_STAT_UNDER_MIN },
+		{ "left out: over --max", SB_STAT_OVER_MAX },
+		{ "left out: other state, kind", SB_STAT_OTHER_STATE },
+		{ "lost: no memory for thread", SB_STAT_TASK_FULL },
+		{ "switches not traced, mended", SB_STAT_UNSEEN },
+		{ "lost: requests under way", SB_STAT_BLOCK_FULL },
+		{ "lost: mappings in change", SB_STAT_VMA_BUSY },
+		{ "lost: kernel threads", SB_STAT_KERNEL_BUSY },
+		{ "lost: io_uring requests", SB_STAT_URING_FULL },
+		{ "lost: io_uring without end", SB_STAT_URING_UNSEEN },
+		{ "lost: io_uring multishot", SB_STAT_URING_UNNAMED },
+		{ "queued before the run", SB_STAT_BLOCK_UNKNOWN },
+		{ "faults in anonymous memory", SB_STAT_FAULT_ANON },
+		{ "ring full, object retried", SB_STAT_OBJECT_FULL },
+	};
+	const struct sb_resolve_stats *resolve = &figures->resolve;
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(rows); i++)
+		if (figures->session.stat[rows[i].stat])
+			row_nr(rows[i].name, figures->session.stat[rows[i].stat]);
+	if (resolve->idle_weight)
+		row("left out: idle waits", "%.3f s", (double)resolve->idle_weight / 1e9);
+	if (resolve->lock_weight)
+		row("waits for locks", "%.3f s", (double)resolve->lock_weight / 1e9);
+	if (resolve->nr_unwanted)
+		row_nr("left out: other paths", resolve->nr_unwanted);
+	if (resolve->nr_missing_objects)
+		row_nr("objects lost", resolve->nr_missing_objects);
+	if (figures->session.nr_asleep)
+		row("threads found asleep", "%llu, of which ran before they were looked at: %llu",
+		    (unsigned long long)figures->session.nr_asleep,
+		    (unsigned long long)figures->session.nr_asleep_lost);
+	if (run->config->views.at[figures->view]->report)
+		sb_session_report(run->session, figures->view, row_text);
+}
+
+static void report_unwinding(const struct sb_run_figures *figures)
+{
+	const struct sb_unwinder_stats *unwinder = &figures->session.unwinder;
+	const uint64_t *stat = figures->session.stat;
+
+	row_nr("frames by unwind tables", stat[SB_STAT_CFI_FRAMES]);
+	row_nr("frames by frame pointer", stat[SB_STAT_FP_FRAMES]);
+	row_nr("walks known already", stat[SB_STAT_KNOWN]);
+	row_nr("first stacks taken raw", stat[SB_STAT_RAW]);
+	row_nr("not so: over budget", stat[SB_STAT_RAW_LIMIT]);
+	row_nr("not so: ring full", stat[SB_STAT_RAW_FULL]);
+	row_nr("requests for tables lost", stat[SB_STAT_NEEDS_FULL]);
+	row_nr("stack pages brought in", unwinder->nr_touched);
+	row("unwind tables", "%llu, built %llu in %.1f ms with %llu rows, %llu files without",
+	    (unsigned long long)unwinder->nr_tables, (unsigned long long)unwinder->nr_tables_built,
+	    (double)unwinder->build_ns / 1e6, (unsigned long long)unwinder->nr_rows,
+	    (unsigned long long)unwinder->nr_tables_failed);
+	row("memory of unwind tables", "%.1f MB, at most %.1f of %.1f MB, evicted %llu times",
+	    (double)unwinder->nr_pool_bytes / 1e6, (double)unwinder->nr_pool_bytes_peak / 1e6,
+	    (double)unwinder->nr_pool_bytes_max / 1e6, (unsigned long long)unwinder->nr_evictions);
+	row("files parsed apart", "%llu, by %llu processes, %.1f ms of CPU time",
+	    (unsigned long long)figures->parser.nr_answers,
+	    (unsigned long long)figures->parser.nr_workers, (double)figures->parser.cpu_ns / 1e6);
+	row("reads of other processes", "%llu, by %llu readers, %.1f ms of CPU time",
+	    (unsigned long long)figures->readers.nr_requests,
+	    (unsigned long long)figures->readers.nr_readers, (double)figures->readers.cpu_ns / 1e6);
+	row("readers given up", "%llu, crashed %llu; reads refused %llu; files copied %llu",
+	    (unsigned long long)figures->readers.nr_abandoned,
+	    (unsigned long long)figures->readers.nr_crashed,
+	    (unsigned long long)figures->readers.nr_refused,
+	    (unsigned long long)figures->readers.nr_copies);
+	row("address spaces known", "%llu, %llu forgotten to make room, %llu refused",
+	    (unsigned long long)figures->processes.nr_spaces,
+	    (unsigned long long)figures->processes.nr_forgotten,
+	    (unsigned long long)figures->processes.nr_refused);
+	row("processes with tables", "%llu, %llu refused",
+	    (unsigned long long)unwinder->nr_processes, (unsigned long long)unwinder->nr_refused);
+}
+
+/* With --label only. */
+static void report_labels(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	const struct sb_resolve_stats *resolve = &figures->resolve;
+	const uint64_t *stat = figures->session.stat;
+	struct sb_interp_stats stats;
+
+	if (!run->config->nr_labels)
+		return;
+	sb_interp_stats(run->interp, &stats);
+	row("samples with labels", "%llu, %llu of too many sets: (other), %llu lost",
+	    (unsigned long long)resolve->nr_labelled, (unsigned long long)resolve->nr_other_labels,
+	    (unsigned long long)resolve->nr_missing_labels);
+	row("processes with labels", "%llu alive; %llu sets, %llu labels without a name",
+	    (unsigned long long)stats.nr_labelled, (unsigned long long)stats.nr_label_sets,
+	    (unsigned long long)stats.nr_unknown_keys);
+	row("labels cut, unreadable", "%llu, %llu", (unsigned long long)stat[SB_STAT_LABELS_CUT],
+	    (unsigned long long)stat[SB_STAT_LABELS_BAD]);
+	row("sets of labels lost", "%llu ring full, retried; %llu without memory",
+	    (unsigned long long)stat[SB_STAT_LABELS_FULL],
+	    (unsigned long long)figures->session.interps.nr_labels_lost);
+}
+
+static void report_governor(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	const struct sb_thinning_stats *stats = &figures->session.thinning;
+	char text[64];
+
+	row("cost of a second at most", "%.3f %% of the machine, the last one %.3f %%",
+	    100 * stats->governor.worst, 100 * stats->governor.last);
+	if (!stats->limit)
+		return;
+	lowest(run, figures, text, sizeof(text));
+	if (stats->governor.lowered_ns)
+		row("lowered", "to %s, for %.3f s, in %u changes", text,
+		    (double)stats->governor.lowered_ns / 1e9, stats->governor.nr_changes);
+	row("over --max-overhead", "%.3f s, where nothing could be done",
+	    (double)stats->governor.helpless_ns / 1e9);
+}
+
+/* Who we are, and what we may do. */
+static void report_privileges(const struct sb_run *run)
+{
+	sb_cleanup(sb_str_release) struct sb_str text = {};
+	uint64_t have = sb_privileges_have();
+	int err = sb_str_addf(&text, "user %u", geteuid());
+	size_t i;
+
+	for (i = 0; i < sb_nr_capabilities && !err; i++)
+		if (sb_capabilities[i].name && (have & (1ull << sb_capabilities[i].number)))
+			err = sb_str_addf(&text, ", %s", sb_capabilities[i].name);
+	if (!err)
+		err = sb_str_addf(&text, "; system calls %sfiltered",
+				  sb_privileges_filter() ? "" : "not ");
+	if (!err && run->parser)
+		err = sb_str_addf(&text, "; unwind tables by a process without any, %s",
+				  sb_landlock_version() ? "which can open no file"
+							: "but without Landlock");
+	if (!err)
+		err = sb_str_addf(&text, "; other processes are read by processes that can be "
+					 "abandoned");
+	if (!err && run->sink->has_file_writer)
+		err = sb_str_addf(&text, "; files by a process of its own");
+	if (!err)
+		row("privileges left", "%s", text.s);
+}
+
+static void report_cost(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	const struct sb_sym_stats *sym = &figures->symbolizer;
+	uint64_t bpf_ns = figures->session.stat[SB_STAT_RUN_NS];
+
+	row("BPF programs", "%.3f %% of a CPU, %.0f ns a sample", percent(bpf_ns, figures->wall_ns),
+	    figures->nr_samples ? (double)bpf_ns / (double)figures->nr_samples : 0);
+	row("own CPU time while sampling", "%.3f %% of a CPU",
+	    percent(run->own_end_ns - run->own_start_ns, figures->wall_ns));
+	report_governor(run, figures);
+	row("own CPU time before, after", "%.0f ms, %.0f ms", (double)run->own_start_ns / 1e6,
+	    (double)(sb_run_own_ns(run) - run->own_end_ns) / 1e6);
+	row("files, processes with names", "%llu, %llu", (unsigned long long)sym->nr_modules,
+	    (unsigned long long)sym->nr_processes);
+	report_privileges(run);
+	row("memory of symbols", "%.1f MB", (double)sym->nr_light_bytes / 1e6);
+	row("symbol data while reading", "at most %.1f of %.1f MB; files over their budget: %llu",
+	    (double)sym->nr_bytes_peak / 1e6, (double)sym->nr_bytes_max / 1e6,
+	    (unsigned long long)sym->nr_files_cut);
+	row("memory of debug data", "%.1f MB, at most %.1f MB, evicted %llu times",
+	    (double)sym->nr_heavy_bytes / 1e6, (double)sym->nr_heavy_bytes_peak / 1e6,
+	    (unsigned long long)sym->nr_evictions);
+}
+
+static void report_doubts(const struct sb_run *run, const struct sb_run_figures *figures)
+{
+	if (figures->resolve.nr_unnamed[SB_SYM_RESTRICTED])
+		sb_info("kernel frames have no names, because the kernel hides its addresses: run as "
+			"root or with CAP_SYSLOG, and with sysctl kernel.kptr_restrict below 2");
+	if (figures->session.err)
+		sb_warn("what was lost is not known: the counters of the kernel's side cannot be read "
+			"(%s)",
+			strerror(-figures->session.err));
+	sb_report_interp_warnings(run);
+	warn_overhead(figures);
+	warn_parser(figures);
+	sb_reader_warn(&figures->readers);
+}
+
+static void report_all(const struct sb_run *run, struct sb_run_figures *figures)
+{
+	sb_info("%.3f s of %s", (double)figures->wall_ns / 1e9,
+		run->config->views.at[figures->view]->kind->name);
+	if (figures->session.first_sample_ns)
+		figures->session.first_sample_ns -= run->entry_ns;
+	report_samples(run, figures);
+	report_losses(figures);
+	report_left_out(run, figures);
+	report_unwinding(figures);
+	sb_report_interps(run, figures, row_text);
+	report_labels(run, figures);
+	report_cost(run, figures);
+}
+
+void sb_report_run(const struct sb_run *run, bool all_figures)
+{
+	struct sb_run_figures figures;
+	uint32_t i;
+
+	for (i = 0; i < run->config->views.nr; i++) {
+		sb_run_figures(run, i, &figures);
+		if (!i)
+			report_doubts(run, &figures);
+		if (all_figures)
+			report_all(run, &figures);
+		else
+			report_closing(run, &figures);
+	}
+}
+
+/* Return: the state letter of a process, 0 when it is gone. */
+static char state_of(uint32_t pid)
+{
+	struct sb_procfs_stat stat;
+
+	return sb_procfs_stat(pid, &stat) ? 0 : stat.state;
+}
+
+static void explain_targets(const struct sb_run *run)
+{
+	size_t i, nr_alive = 0, nr_stopped = 0;
+
+	for (i = 0; i < run->targets.nr; i++) {
+		char state = state_of(run->targets.at[i].id);
+
+		nr_alive += state && state != 'Z';
+		nr_stopped += state == 'T' || state == 't';
+	}
+	if (!nr_alive)
+		sb_err(0, "nothing was sampled: what was to be sampled ended too soon");
+	else if (nr_stopped == nr_alive)
+		sb_err(0, "nothing was sampled: process %u is stopped", run->targets.at[0].id);
+	else
+		sb_err(0, "nothing was sampled: %s %u %s idle; a process that waits uses no CPU",
+		       run->targets.nr == 1 ? "process" : "processes like", run->targets.at[0].id,
+		       run->targets.nr == 1 ? "was" : "were");
+}
+
+void sb_report_empty(const struct sb_run *run)
+{
+	struct sb_run_figures figures;
+	double nr_ticks;
+
+	sb_run_figures(run, 0, &figures);
+	nr_ticks = (double)figures.wall_ns / 1e9 * run->config->freq_hz;
+	if (figures.nr_lost)
+		sb_err(0, "nothing was sampled: all of %llu samples were lost",
+		       (unsigned long long)figures.nr_lost);
+	else if (run->config->views.at[0]->kind->empty)
+		sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
+	else if (run->child && !run->config->all)
+		sb_err(0,
+		       "nothing was sampled: '%s' used too little CPU; see -F, and -s for its "
+		       "children",
+		       run->config->command[0]);
+	else if (nr_ticks < 2)
+		sb_err(0, "nothing was sampled: %.0f ms at %u Hz are too short; see -t and -F",
+		       (double)figures.wall_ns / 1e6, run->config->freq_hz);
+	else if (run->targets.nr)
+		explain_targets(run);
+	else if (sb_run_has_allow_rule(&run->config->targets))
+		sb_err(0,
+		       "nothing was sampled: no running thread matched the filters, "
+		       "%llu other ticks were passed over",
+		       (unsigned long long)figures.session.stat[SB_STAT_FILTERED]);
+	else
+		sb_err(0, "nothing was sampled: the machine was idle");
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Names of frames, their kinds and colours: as text.c and palette.c have them. */
+
+// The bits of the colour rules: enum sb_fg_kind.
+const PLAIN = 0, KERNEL = 1, INLINED = 2, JIT = 3, WAKER = 4, UNKNOWN = 5, MARK = 6, DELIMITER = 7;
+const FILE = 8, IDLE = 9, RUNNING = 10, WAITING = 11, BLOCKED = 12, RESIDUAL = 13, INTERP = 14, LOCK = 15;
+
+// The beginning says it; one that ends in ] is the whole name.
+const SHAPES = [
+	['[truncated', MARK], ['[lost ', MARK], ['[Missed ', MARK], ['[empty]', MARK],
+	['[idle]', IDLE], ['[idle: ', IDLE], ['[lock: ', LOCK], ['[running]', RUNNING], ['[running: ', RUNNING],
+	['[runqueue]', WAITING], ['[throttled]', WAITING], ['[blocked]', BLOCKED],
+	['[stopped]', BLOCKED], ['[residual]', RESIDUAL], ['[unreadable ', UNKNOWN],
+];
+
+function shapeOf(text) {
+	if (text === '-' || text === '--')
+		return DELIMITER;
+	if (text[0] !== '[' || !text.endsWith(']'))
+		return PLAIN;
+	const shape = SHAPES.find(([head]) => head.endsWith(']') ? text === head : text.startsWith(head));
+
+	if (shape)
+		return shape[1];
+	return /^\[[a-z0-9]+ truncated: /.test(text) ? MARK :
+		/^\[unknown|\+0x[0-9a-f]*\]$/i.test(text) ? UNKNOWN : PLAIN;
+}
+
+const SUFFIX_KINDS = { k: KERNEL, i: INLINED, j: JIT, w: WAKER, f: FILE, p: INTERP, z: IDLE };
+const names = [], nameIds = new Map();
+
+function nameId(text) {
+	let id = nameIds.get(text);
+
+	if (id === undefined) {
+		const suffix = /_\[([kijwfpz])\]$/.exec(text);
+		const said = suffix ? SUFFIX_KINDS[suffix[1]] : PLAIN;
+		const label = clean(suffix ? text.slice(0, -4) : text);
+
+		id = names.length;
+		// A file may have any name, and what is idle none.
+		names.push({ label, kind: said === FILE || said === IDLE ? said : shapeOf(label) || said });
+		nameIds.set(text, id);
+	}
+	return id;
+}
+
+function hashPrefix(text) {
+	const bytes = encoder.encode(text.replace(/^_+/, ''));
+	let hash = 0;
+
+	for (let i = 0; i < 3 && i < bytes.length; i++)
+		hash |= (bytes[i] & 31) << (27 - 5 * i);
+	return hash >>> 0;
+}
+
+function moduleOf(text) {
+	const found = /^\[([^+\]]*)/.exec(text) || /^([^`]*)`/.exec(text) ||
+		/ \[([^[]*)\]$/.exec(text) || / \(([^(]*)\)$/.exec(text);
+
+	if (found)
+		return found[1];
+	text = text.replace(/^[<&]+/, '');
+	return text.includes('::') ? text.slice(0, text.indexOf('::')) :
+		text.slice(0, Math.max(0, text.lastIndexOf('/')));
+}
+
+function hashFrame(label, level) {
+	switch (config.shade) {
+	case 'prefix':
+		return hashPrefix(label);
+	case 'place':
+		return Math.imul(hashBytes(label) ^ level, 0x9e3779b1) >>> 0;
+	case 'module':
+		return hashBytes(moduleOf(label));
+	default:
+		return hashBytes(label);
+	}
+}
+
+function classOf(name, level) {
+	if (name.cls && config.shade !== 'place')
+		return name.cls;
+	const rule = config.rules.find((rule) => rule.kinds & 1 << name.kind &&
+		(!rule.regex || rule.regex.test(name.label.slice(0, 511))));
+	const shade = (hashFrame(name.label, level) >>> 16) * rule.shades >>> 16;
+
+	name.cls = String.fromCharCode(97 + rule.letter + (shade >> 3)) + (shade & 7);
+	return name.cls;
+}
+
+// Colours kept from other pictures, and links, are known from the static boxes only.
+function learnFromBoxes() {
+	const learned = new Map();
+
+	for (const group of byId('frames').children) {
+		const rect = group.querySelector('rect'), title = group.querySelector('title').textContent;
+		const label = group.dataset.name;
+
+		if (label !== undefined)
+			learned.set(label, { link: group.getAttribute('href'), title,
+				target: group.getAttribute('target') });
+		if (rect && rect.style.fill) {
+			const name = label === undefined ? title.replace(/ \([^(]*\)$/, '') : label;
+
+			learned.set(name, Object.assign({ fill: rect.style.fill }, learned.get(name)));
+		}
+	}
+	for (const name of learned.size ? names : [])
+		Object.assign(name, learned.get(name.label));
+}

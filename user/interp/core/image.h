@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A file as a process maps it: its symbols, sections, functions and relocations. Runtimes use it to
+ * find where an interpreter's variables and code lie. What was looked up is remembered with the
+ * file, for the next process that maps it.
+ *
+ * Addresses are those of the process unless said otherwise. Not thread-safe: the lock of struct
+ * sb_interp protects it.
+ */
+#ifndef SB_INTERP_IMAGE_H
+#define SB_INTERP_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sb_elf;
+struct sb_image;
+
+/* One mapping of a process. Strings live as long as the list. */
+struct sb_process_map {
+	uint64_t start, end, pgoff, ino;
+	uint32_t maj, min;
+	bool is_exec, is_writable;
+	const char *path; /* "" for anonymous memory */
+};
+struct sb_process_maps {
+	const struct sb_process_map *at; /* ascending */
+	size_t nr;
+	uint32_t tgid;
+};
+
+struct sb_elf *sb_image_elf(const struct sb_image *image);
+uint64_t sb_image_bias(const struct sb_image *image); /* process address = ELF address + bias */
+const char *sb_image_path(const struct sb_image *image);
+/* Return: "build ID 1234abcd", or "no build ID"; as the path, valid as long as the file. */
+const char *sb_image_build_id(const struct sb_image *image);
+
+/*
+ * Keep a result about the file for the next process that maps it. There is one for each file: the
+ * last one kept, which must be from malloc() and is owned by the file. @who: any address that is
+ * unique to the caller.
+ * Return: what @who kept, or NULL.
+ */
+void *sb_image_kept(const struct sb_image *image, const void *who);
+void sb_image_keep(struct sb_image *image, const void *who, void *what);
+
+/*
+ * Find a symbol of .dynsym or .symtab that is defined in the file. For a thread-local variable,
+ * *ret_addr is its offset in the TLS block. @ret_size: may be NULL. Return: 0; -ENOENT when there
+ * is none, or when looking for it would exceed the file's budget (symbolizer/elf/budget.h).
+ */
+int sb_image_symbol(struct sb_image *image, const char *name, uint64_t *ret_addr,
+		    uint64_t *ret_size);
+/* Call @fn for each defined symbol of .dynsym whose name begins with @prefix, until it returns
+ * non-zero. Return: what @fn returned last, 0 if it was not called, or -EFBIG beyond the file's
+ * budget. */
+int sb_image_symbols(struct sb_image *image, const char *prefix,
+		     int (*fn)(void *arg, const char *name, uint64_t addr, uint64_t size),
+		     void *arg);
+/* Find a section by name. Return: 0; -ENOENT when there is none, or it is not mapped. */
+int sb_image_section(struct sb_image *image, const char *name, uint64_t *ret_addr,
+		     uint64_t *ret_size);
+/* Read bytes from the file by address, so as they were before relocation: code, constants. Return:
+ * 0, -EFAULT. */
+int sb_image_read(struct sb_image *image, uint64_t addr, void *dst, size_t len);
+/* Find the function around @addr: the bounds of its FDE in .eh_frame. Return: 0 or -ENOENT. */
+int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin,
+		      uint64_t *ret_end);
+/* Call @fn for each FDE of the file, until it returns a positive value. Return: what @fn returned
+ * last, or 0. */
+int sb_image_functions(struct sb_image *image, int (*fn)(void *arg, uint64_t begin, uint64_t end),
+		       void *arg);
+/*
+ * Find the parts of the function [begin, end) that the compiler moved out of it (".cold"). A part
+ * is a function by .eh_frame that a jump enters in the middle, or a conditional jump at its start,
+ * and that jumps back into the middle of [begin, end). Return: how many were written to @ret, at
+ * most @max.
+ */
+struct sb_range;
+size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,
+			   struct sb_range *ret, size_t max);
+/* Find the GOT pair {module, offset} that the dynamic linker fills in for the thread-local @name of
+ * a shared library: its R_X86_64_DTPMOD64 relocation. Return: 0 or -ENOENT. */
+int sb_image_tls_got(struct sb_image *image, const char *name, uint64_t *ret_got);
+/* What the dynamic linker leaves in the GOT for a thread-local variable of the file's own. */
+enum sb_image_tls {
+	SB_IMAGE_TLS_NONE, /* no relocation: it is in the main program, whose block has a fixed place */
+	SB_IMAGE_TLS_OFFSET, /* one word: the offset from the thread pointer */
+	SB_IMAGE_TLS_PAIR,   /* {module number, offset in the module's block} */
+	SB_IMAGE_TLS_DESC,   /* a TLS descriptor: a function and its argument */
+};
+/* Find how @name, at @offset in its TLS block, is reached. *ret_got is set unless the result is
+ * NONE. */
+enum sb_image_tls sb_image_tls_access(struct sb_image *image, const char *name, uint64_t offset,
+				      uint64_t *ret_got);
+/* Return: the name of the symbol whose address the dynamic linker writes to the GOT or PLT slot
+ * @addr (JUMP_SLOT, GLOB_DAT); NULL: none. Valid until the next call. The first few addresses are
+ * remembered. */
+const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr);
+
+/* Return: whether a mapped file is musl's libc, by its path. */
+bool sb_threads_are_musl(const struct sb_process_maps *maps);
+/* Find how the process's libc stores thread-specific data (pthread_getspecific()). Return: 0;
+ * -ENOENT when no libc was found: then *ret_tsd has the numbers of glibc on x86-64, and zeros
+ * elsewhere. */
+struct sb_interp_tsd;
+int sb_threads_tsd(const struct sb_process_maps *maps, struct sb_interp_tsd *ret_tsd);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The parts of an image: a file that is shared by all processes that map it, and where it is
+ * mapped. */
+#ifndef SB_INTERP_IMAGE_PRIV_H
+#define SB_INTERP_IMAGE_PRIV_H
+
+#include <elf.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+#include "interp/core/image.h"
+#include "interp/core/runtime.h"
+#include "symbolizer/unwind/cfi.h"
+
+/* How many answers are remembered for each file. Others are looked up again each time. */
+#define SB_IMAGE_ASKED_MAX  256
+#define SB_IMAGE_NAMED_MAX  64
+#define SB_IMAGE_RELOCS_MAX 16
+#define SB_IMAGE_COLD_MAX   32
+
+/* The defined symbols of one table. It is read when it is first needed. */
+struct sb_image_table {
+	bool is_tried,
+		is_refused; /* refused: beyond the file's budget, so symbols may be missing */
+	SB_VEC(Elf64_Sym) syms;
+	char *names;
+	size_t names_len;
+};
+
+struct sb_image_file {
+	struct sb_elf *elf;  /* owned; all that is read of the file is charged to its budget */
+	size_t header_bytes; /* what stays charged after sb_image_file_unload() */
+	struct sb_parser_seat *parser; /* borrowed, or NULL: see struct sb_interp_opts */
+	char *path;
+	char build_id[64];
+	struct sb_image_table dynsym, symtab;
+	struct sb_cfi_function *functions; /* from .eh_frame, ascending */
+	size_t nr_functions;
+	bool has_tried_functions, lacks_functions; /* lacks: they could not be read */
+	/* Answers that are remembered, because each process with this file causes the same
+	 * questions. Then neither symbols nor .eh_frame need to be read. Addresses are those of the
+	 * file. */
+	struct sb_image_asked {
+		uint64_t addr;
+		struct sb_cfi_function function; /* 0, 0: there is none */
+	} asked[SB_IMAGE_ASKED_MAX];
+	size_t nr_asked;
+	struct sb_image_named {
+		char *name;    /* owned */
+		bool is_there; /* the symbol is defined: sym */
+		Elf64_Sym sym;
+	} named[SB_IMAGE_NAMED_MAX];
+	size_t nr_named;
+	struct sb_image_reloc {
+		uint64_t addr;
+		char *name; /* owned; NULL: there is no relocation */
+	} reloc[SB_IMAGE_RELOCS_MAX];
+	size_t nr_relocs;
+	struct sb_image_cold {
+		uint64_t begin, end;
+		size_t max, nr;
+		struct sb_range part[SB_RUNTIME_ANCHORS_MAX];
+	} * cold;
+	size_t nr_cold;
+	struct sb_str text; /* the name that sb_image_reloc_name() returned last */
+	void *kept;	    /* see sb_image_keep() */
+	const void *kept_by;
+};
+
+struct sb_image {
+	struct sb_image_file *file;
+	uint64_t bias;
+};
+
+/* Open an ELF file. @fd stays with the caller. Return: 0; -ENOEXEC; -ENOMEM; or what pread()
+ * returned. */
+int sb_image_file_new(int fd, const char *path, struct sb_image_file **ret_file);
+void sb_image_file_free(struct sb_image_file *file);
+/* Return: whether the file defines the symbol @name. */
+bool sb_image_file_has(struct sb_image_file *file, const char *name);
+/* Free symbols and functions, which are read again when they are needed. Remembered answers stay.
+ * */
+void sb_image_file_unload(struct sb_image_file *file);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Interpreters in processes. This module finds which language runtimes a process has, tells the
+ * walkers in the kernel where things lie in them, and reads the names of the frames that the
+ * walkers found. The capture side asks it to look at processes and to read names, the resolver asks
+ * it for names. A name is read once for each code object and kept, because the process may be gone
+ * a moment later.
+ *
+ *	interp.c	finding the runtimes of a process
+ *	spaces.c	processes that are remembered, and what is kept of those that are not
+ *	names.c		names of frames
+ *	anchors.c	where the loops of interpreters are; what a process runs
+ *	runtime.h	the interface of one runtime; bpf/abi/sb_runtimes.def lists all runtimes
+ *	image.c		a file as a process maps it
+ *	memory.c	reading a process's memory
+ *	outside.c	the kernel's walkers, run in user space for threads that sleep
+ *	labels.c	labels of threads; label_keys.c reads the names of their keys
+ *
+ * Thread: any, for all functions; one lock protects everything.
+ */
+#ifndef SB_INTERP_INTERP_H
+#define SB_INTERP_INTERP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "bpf/abi/sb_abi_interp.h"
+#include "process/process.h"
+
+struct sb_interp;
+
+/* Return: the name of the i-th runtime of sb_runtimes.def, a constant; NULL past the end. */
+const char *sb_interp_runtime_name(size_t i);
+
+struct sb_interp_opts {
+	struct sb_processes *processes; /* borrowed; NULL: a private registry, which never evicts */
+	bool lines;			/* read files and lines of frames, too */
+	size_t names_bytes_max; /* bytes of names that are kept, see sb_interp_ended(); 0: 64 MiB */
+	/* Borrowed: the process that reads call frame information; NULL: it is read in this one. */
+	struct sb_parser_seat *parser;
+	const char *const *labels; /* borrowed: the keys of the labels to read */
+	size_t nr_labels;	   /* up to SB_LABELS_MAX */
+	bool no_frames;		   /* read labels only, look for no runtimes */
+};
+
+/* Make a struct sb_interp, owned by the caller. @opts is copied. Return: 0 or -ENOMEM. */
+int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp);
+void sb_interp_free(struct sb_interp *interp);
+
+/* What the walkers in the kernel have to know of one process. */
+struct sb_interp_confs {
+	uint32_t nr;
+	struct sb_interp_conf conf[SB_INTERP_PER_PROC];
+	bool has_labels;
+	struct sb_interp_conf labels; /* struct sb_label_conf */
+};
+/**
+ * sb_interp_look() - find the runtimes of a process, or look at it again after its mappings changed
+ * @space: its address space; or {.tgid} alone, when it is not known yet: see sb_interp_adopt()
+ * @ret_confs: always set, also on error: what is known so far
+ *
+ * Return: 0; -EAGAIN when a runtime has not begun yet, or the dynamic linker is not done: call
+ * again soon; -ESRCH when the process has ended, even if it is still a zombie; -ENOMEM; -E2BIG when
+ * the registry of processes is full; or what reading /proc/PID/maps returned.
+ */
+int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *space,
+		   struct sb_interp_confs *ret_confs);
+/*
+ * Return: whether a file that was once looked at under this path had no interpreter in it. Another
+ * file may have the same path by now, so the answer is good for delaying a look, not for skipping
+ * it. Any thread, does not block.
+ */
+bool sb_interp_seems_plain(const struct sb_interp *interp, const char *path);
+/* Return: whether the file with this identity is known to have no interpreter. Any thread, does not
+ * block. */
+struct stat;
+bool sb_interp_is_plain(const struct sb_interp *interp, const struct stat *st);
+/* Note that none of the files a process maps has an interpreter. It counts as looked at. Return: 0,
+ * -ENOMEM, -E2BIG. */
+int sb_interp_note_native(struct sb_interp *interp, const struct sb_space_key *space);
+/* Return: whether the process has been looked at. */
+bool sb_interp_knows(struct sb_interp *interp, const struct sb_space_key *space);
+/**
+ * sb_interp_adopt() - move what was found in a process to its address space
+ * @space: the address space of a process that may have been looked at as {.tgid} when only its
+ *	number was known; all that was found in it, with the names that were read, belongs to @space
+ *	afterwards
+ *
+ * Return: 0 when @space is known now; -ENOENT when neither it nor {.tgid} has been looked at;
+ * -ESTALE when {.tgid} was another process, or another program of this one: what was found in it is
+ * dropped; -ENOMEM; -E2BIG.
+ */
+int sb_interp_adopt(struct sb_interp *interp, const struct sb_space_key *space);
+/*
+ * Note that a process has ended or called execve(). Its names are kept until the registry evicts
+ * the address space. When all names take more than names_bytes_max, those of ended processes are
+ * evicted here, least recently used first. Only what sb_interp_each() reports outlives that.
+ */
+void sb_interp_ended(struct sb_interp *interp, const struct sb_space_key *space);
+
+/**
+ * sb_interp_fetch() - read the names of frames that are not known yet, while the process lives
+ *
+ * A frame that cannot be read is not an error: it is tried again, after growing pauses, when a
+ * later call or sb_interp_name() has it. An address space that is not known is ignored.
+ *
+ * Return: 0; -ENOTSUP, once, when not one name of a runtime could be read: call sb_interp_look(),
+ * which leaves that runtime out; -ENOMEM.
+ */
+int sb_interp_fetch(struct sb_interp *interp, const struct sb_space_key *space,
+		    const struct sb_interp_frame *frames, size_t nr);
+
+/* One function of a frame. Zero-initialise it; sb_interp_name_release() frees the strings. */
+struct sb_interp_name {
+	struct sb_str name; /* "[unreadable python frame]", "[forgotten frame]": when is_unnamed */
+	struct sb_str file; /* empty: not known */
+	uint32_t line;	    /* 0: not known */
+	bool is_unnamed;    /* the name could not be read */
+	bool is_glue;	    /* of interest only to those who look at the runtime itself */
+};
+/*
+ * Get the @i-th name of a frame. Name 0 is the innermost function that was inlined into the frame,
+ * the last one is the frame's own function; most frames have one name. The strings in @name are
+ * overwritten. A name that was not fetched is read here. Return: 0; -ENODATA when there are no
+ * more; -ENOMEM.
+ */
+int sb_interp_name(struct sb_interp *interp, const struct sb_space_key *space,
+		   const struct sb_interp_frame *frame, uint32_t i, struct sb_interp_name *name);
+void sb_interp_name_release(struct sb_interp_name *name);
+/* Return: the address of the C function that an interpreter frame stands for; 0: it is none, or not
+ * known. */
+uint64_t sb_interp_c_function(struct sb_interp *interp, const struct sb_space_key *space,
+			      const struct sb_interp_frame *frame);
+
+/* Labels of a thread, packed as the kernel ships them: see sb_abi_label.h. */
+struct sb_interp_label_set {
+	uint32_t kind; /* enum sb_label_kind */
+	size_t nr_bytes;
+	const void *data; /* (key 1, length 1, value)* */
+};
+/* Bits that sb_interp_labels() returns. */
+enum {
+	/* What sb_interp_look() returns for the process has changed: call it. */
+	SB_LABELS_NEWS = 1 << 0,
+	/* The process's table lacked a key of the set; it may be there at the next attempt. */
+	SB_LABELS_AGAIN = 1 << 1,
+};
+/*
+ * Append the values of a set's labels to @text: for each key of the options, in their order, the
+ * value or nothing, then a NUL. Control characters are replaced.
+ * Return: 0 or bits SB_LABELS_*; -ENOMEM.
+ */
+int sb_interp_labels(struct sb_interp *interp, const struct sb_space_key *space,
+		     const struct sb_interp_label_set *set, struct sb_str *text);
+/*
+ * Read the labels of a thread that sleeps and append them as sb_interp_labels() does; nothing is
+ * appended for a thread without labels. @thread_pointer: its FS base, or tpidr_el0 on arm64.
+ */
+int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key *space,
+			     uint64_t thread_pointer, struct sb_str *text);
+
+/*
+ * Say what a process runs. Return: the name of a runtime, that of the program itself before those
+ * of libraries; "go"; "native" when no runtime was found; NULL when the process was not looked at
+ * while it had memory, or with no_frames. The string is a constant.
+ */
+const char *sb_interp_runtime_of(struct sb_interp *interp, const struct sb_space_key *space);
+
+/* Where the main loops of a process's interpreters are, whose frames on the native stack stand for
+ * segments of interpreter frames. */
+#define SB_INTERP_ANCHORS_MAX 128
+enum sb_interp_anchor_kind {
+	SB_INTERP_ANCHOR_LOOP,
+	SB_INTERP_ANCHOR_CALLER, /* calls the loop and has a segment: see struct sb_runtime */
+	SB_INTERP_ANCHOR_INNER,	 /* calls the loop and has none */
+};
+struct sb_interp_anchors {
+	uint32_t runtimes[SB_INTERP_PER_PROC]; /* enum sb_runtime_kind; runtimes walked by state */
+	const char *files
+		[SB_INTERP_PER_PROC]; /* base names of their files; valid as long as @interp is */
+	size_t nr_runtimes;
+	uint32_t natives[SB_INTERP_PER_PROC]; /* runtimes whose frames the native walk finds only */
+	/* Their base names, or "" for those whose loop is not in a file. */
+	const char *native_files[SB_INTERP_PER_PROC];
+	size_t nr_natives;
+	struct sb_interp_anchor {
+		uint64_t begin, end;
+		uint32_t runtime;
+		uint32_t kind; /* enum sb_interp_anchor_kind */
+	} at[SB_INTERP_ANCHORS_MAX];
+	size_t nr;
+};
+/* Fill in *ret_anchors. Return: whether the process has an interpreter that is walked. */
+bool sb_interp_anchors(struct sb_interp *interp, const struct sb_space_key *space,
+		       struct sb_interp_anchors *ret_anchors);
+/* Return: the runtime whose loop has this frame, by address or by @name of the symbol (may be
+ * NULL); 0: none. */
+uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t addr,
+			     const char *name);
+
+/* Return: CALLER or INNER when the frame at @addr is such a caller of @runtime's loop; LOOP:
+ * neither. */
+uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t runtime,
+			     uint64_t addr);
+/* Return: whether CALLER ranges are known for @runtime, so that its frames can be counted by them.
+ * */
+bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t runtime);
+
+/* Get the unwind rule of a runtime's generated code. *ret_rule is untouched when no rule is known.
+ * */
+struct sb_sym_rule;
+void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *space,
+			 struct sb_sym_rule *ret_rule);
+
+/*
+ * Walk the interpreter stack of a thread that sleeps, from user space, with the kernel's walkers.
+ * Only runtimes that are walked by state. @walk: the caller sets thread_pointer, pc, sp, regs; the
+ * rest is overwritten with the result. Return: 0; -ENOENT when there are no frames.
+ */
+struct sb_interp_walk;
+int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_space_key *space,
+			   struct sb_interp_walk *walk);
+
+/*
+ * The same for runtimes whose frames lie on the native stack. The caller calls
+ * sb_interp_hook_begin(), then sb_symbolizer_unwind() with @ret_hook, then sb_interp_hook_end();
+ * @hook->walk has the frames then. @hook must outlive the unwinding.
+ */
+struct sb_sym_hook;
+struct sb_interp_hook {
+	struct sb_interp *interp; /* borrowed */
+	struct sb_space_key space;
+	struct sb_interp_walk *walk; /* borrowed; thread_pointer, pc, sp, regs are set */
+	/* A copy of the stack from when the thread was seen asleep, read instead of the process's
+	 * memory. */
+	const void *stack;
+	uint64_t stack_addr, nr_stack_bytes;
+	/* Private to interp. */
+	const void *memory;
+	uint32_t nr_steps;
+};
+/* Return: whether the process has such a runtime; if not, *ret_hook is untouched. */
+bool sb_interp_hook_begin(struct sb_interp_hook *hook, struct sb_sym_hook *ret_hook);
+/* Append the frames of runtimes that are walked by state, if the native stack had frames. Return:
+ * whether it had. */
+bool sb_interp_hook_end(struct sb_interp_hook *hook);
+
+/* A runtime that was found in a process, for doctor and the closing report. Of address spaces that
+ * were evicted, equal findings are merged into one. Strings are valid during the callback. */
+struct sb_interp_found {
+	struct sb_space_key space;
+	uint32_t runtime;
+	const char *runtime_name, *version, *path;
+	const char *why; /* the end of a sentence that says why it is not walked; NULL: it is */
+	bool is_pending; /* the runtime has not begun; @why says so */
+};
+/* Call @fn for each, with the lock held, until it returns non-zero. Return: what @fn returned last.
+ * */
+int sb_interp_each(struct sb_interp *interp,
+		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);
+
+struct sb_interp_stats {
+	uint64_t nr_looks, nr_processes; /* processes with an interpreter, evicted ones included */
+	uint64_t nr_unlisted;		 /* findings that sb_interp_each() had no room to keep */
+	uint64_t nr_labelled;		 /* remembered processes that have labels */
+	uint64_t nr_label_sets;		 /* label sets that were decoded */
+	uint64_t nr_unknown_keys;	 /* labels whose key the process does not name */
+	uint64_t nr_refused;		 /* runtimes beyond SB_INTERP_PER_PROC of one process */
+	uint64_t nr_names, nr_unreadable,
+		nr_late;		 /* read by sb_interp_name() instead of sb_interp_fetch() */
+	uint64_t nr_bytes, nr_forgotten; /* bytes of names; processes evicted to make room */
+	uint64_t look_ns, fetch_ns;
+};
+void sb_interp_stats(struct sb_interp *interp, struct sb_interp_stats *ret_stats);
+
+#endif

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Finds where processes keep the labels of their threads, and decodes label sets. */
+#include "interp/core/labels.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "base/utf8.h"
+#include "interp/core/interp.h"
+#include "interp/core/interp_priv.h"
+#include "interp/core/step.h"
+#include "symbolizer/elf/elf_file.h"
+
+#include "bpf/step/sb_step_label.h"
+
+/* A process whose table of keys lacks one that it uses is looked at again so often. */
+#define CONTEXT_REST_NS	 (50 * SB_NS_PER_MS)
+/* No static TLS block is longer, so larger values are pointers. */
+#define STATIC_BYTES_MAX (1 << 24)
+/* How often SB_LABELS_AGAIN is returned for one process, so that one that never names its keys
+ * costs no more. */
+#define AGAIN_MAX	 1000u
+
+static const char *const symbols[SB_LABEL_KIND_MAX] = {
+	[SB_LABEL_OTEL] = "otel_thread_ctx_v1",
+	[SB_LABEL_CUSTOM] = "custom_labels_current_set",
+};
+
+/* The TLS block of the main program lies next to the thread pointer: "ELF Handling For Thread-Local
+ * Storage", section 3. Return: the offset from the thread pointer. */
+static uint64_t program_offset(const struct sb_elf *elf, uint64_t offset)
+{
+	const Elf64_Phdr *tls = NULL;
+	uint64_t align, nr_bytes;
+	size_t i;
+
+	for (i = 0; i < elf->nr_phdrs && !tls; i++)
+		if (elf->phdrs[i].p_type == PT_TLS)
+			tls = &elf->phdrs[i];
+	align = tls && tls->p_align ? tls->p_align : 1;
+	nr_bytes = tls ? tls->p_memsz : 0;
+	if (elf->machine == EM_AARCH64)
+		return (16 + align - 1) / align * align + offset;
+	return offset - (nr_bytes + align - 1) / align * align;
+}
+
+bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_place)
+{
+	struct sb_label_place place = { .kind = SB_LABEL_NONE };
+	uint32_t kind;
+
+	for (kind = SB_LABEL_NONE + 1; kind < SB_LABEL_KIND_MAX; kind++)
+		if (!sb_image_symbol(image, symbols[kind], &place.offset, NULL))
+			break;
+	if (kind == SB_LABEL_KIND_MAX)
+		return false;
+	place.kind = kind;
+	place.reloc = sb_image_tls_access(image, symbols[kind], place.offset, &place.got);
+	if (place.reloc == SB_IMAGE_TLS_NONE)
+		place.offset = program_offset(sb_image_elf(image), place.offset);
+	*ret_place = place;
+	return true;
+}
+
+/*
+ * Read the argument of a TLS descriptor's function: an offset from the thread pointer, or a pointer
+ * to {module, offset} (glibc: struct tlsdesc_dynamic_arg; musl: the same two words).
+ */
+static int by_descriptor(uint64_t got, const struct sb_memory *memory, struct sb_label_conf *conf)
+{
+	uint64_t words[2], pair[2];
+	int err = sb_memory_read(memory, words, sizeof(words), got);
+
+	if (err || !words[0])
+		return -EAGAIN;
+	conf->at = words[1];
+	if ((int64_t)words[1] > -STATIC_BYTES_MAX && (int64_t)words[1] < STATIC_BYTES_MAX)
+		return 0;
+	if (sb_memory_read(memory, pair, sizeof(pair), words[1]))
+		return -EAGAIN;
+	conf->module = pair[0];
+	conf->at = pair[1];
+	return 0;
+}
+
+static int by_reloc(const struct sb_label_place *place, const struct sb_memory *memory,
+		    struct sb_label_conf *conf)
+{
+	uint64_t word = 0;
+
+	conf->at = place->offset;
+	switch (place->reloc) {
+	case SB_IMAGE_TLS_NONE:
+		return 0;
+	case SB_IMAGE_TLS_OFFSET:
+		if (sb_memory_u64(memory, place->got, &word) || !word)
+			return -EAGAIN;
+		conf->at = word;
+		return 0;
+	case SB_IMAGE_TLS_PAIR:
+		if (sb_memory_u64(memory, place->got, &word) || !word)
+			return -EAGAIN;
+		conf->module = word;
+		return 0;
+	default:
+		return by_descriptor(place->got, memory, conf);
+	}
+}
+
+int sb_label_place_conf(const struct sb_label_place *place, const struct sb_memory *memory,
+			const struct sb_process_maps *maps, struct sb_label_conf *ret_conf)
+{
+	struct sb_label_conf conf = { .kind = place->kind };
+	int err = by_reloc(place, memory, &conf);
+
+	if (err)
+		return err;
+	if (conf.module > SB_LABEL_MODULES_MAX)
+		return -ENOTSUP;
+	conf.is_musl = sb_threads_are_musl(maps);
+	/* x86-64: tcbhead_t.dtv, and musl's struct pthread.dtv; arm64: the first word, and below. */
+#ifdef SB_MACHINE_ARM64
+	conf.dtv_at = conf.is_musl ? (uint64_t)-8 : 0;
+#else
+	conf.dtv_at = 8;
+#endif
+	*ret_conf = conf;
+	return 0;
+}
+
+static struct sb_label_names names_of(const struct sb_interp *interp)
+{
+	return (struct sb_label_names){ .at = interp->opts.labels, .nr = interp->opts.nr_labels };
+}
+
+static void hash_names(const struct sb_interp *interp, struct sb_label_conf *conf)
+{
+	uint64_t key[SB_LABEL_KEY_BYTES / 8];
+	size_t i, len;
+
+	for (i = 0; i < interp->opts.nr_labels && i < SB_LABELS_MAX; i++) {
+		len = strlen(interp->opts.labels[i]);
+		if (len > sizeof(key))
+			continue;
+		memset(key, 0, sizeof(key));
+		memcpy(key, interp->opts.labels[i], len);
+		conf->key_hash[i] = sb_label_key_hash((const __u64 *)key);
+	}
+}
+
+/* Set in the configuration for the kernel which of the process's keys are wanted. Return: whether
+ * it changed. */
+static bool mask_keys(struct sb_labels *labels)
+{
+	const struct sb_label_keys *keys = &labels->keys;
+	struct sb_label_conf before = labels->conf;
+	uint32_t i;
+
+	memset(labels->conf.wanted, 0, sizeof(labels->conf.wanted));
+	labels->conf.nr_keys = keys->nr;
+	for (i = 0; i < keys->nr; i++)
+		if (keys->place[i] != SB_LABEL_NOT_WANTED)
+			labels->conf.wanted[i / 64] |= 1ull << i % 64;
+	return memcmp(&before, &labels->conf, sizeof(before)) != 0;
+}
+
+static int on_line(void *arg, const struct sb_maps_line *line)
+{
+	uint64_t *addr = arg;
+
+	if (!*addr && sb_label_is_context(line->path, line->path_len))
+		*addr = line->start;
+	return 0;
+}
+
+/* Read the key table again. Return: whether it has a key @number now. */
+static bool read_keys(const struct sb_interp *interp, struct space *space, uint32_t number)
+{
+	struct sb_labels *labels = space->labels;
+	const struct sb_label_names names = names_of(interp);
+
+	if (labels->context_addr &&
+	    !sb_label_keys_read(&space->memory, labels->context_addr, &names, &labels->keys) &&
+	    number < labels->keys.nr)
+		return true;
+	if (sb_now_ns() - labels->read_ns < CONTEXT_REST_NS)
+		return false;
+	labels->read_ns = sb_now_ns();
+	labels->context_addr = 0;
+	/* If the mappings cannot be read, there is no table. */
+	(void)sb_procfs_maps(space->key.tgid, on_line, &labels->context_addr);
+	return labels->context_addr &&
+	       !sb_label_keys_read(&space->memory, labels->context_addr, &names, &labels->keys) &&
+	       number < labels->keys.nr;
+}
+
+void sb_labels_look_begin(struct space *space, const struct sb_process_maps *maps)
+{
+	struct sb_labels *labels = space->labels;
+	size_t i;
+
+	if (!labels)
+		return;
+	labels->is_seen = false;
+	labels->context_addr = 0;
+	for (i = 0; i < maps->nr && !labels->context_addr; i++)
+		if (sb_label_is_context(maps->at[i].path, strlen(maps->at[i].path)))
+			labels->context_addr = maps->at[i].start;
+}
+
+/* The first file with the variable counts, because the other files' references are bound to it. */
+int sb_labels_look_at(struct sb_interp *interp, struct space *space, const struct sb_image *image,
+		      const struct sb_process_maps *maps)
+{
+	struct sb_labels *labels = space->labels;
+	int err;
+
+	if (!labels) {
+		labels = calloc(1, sizeof(*labels));
+		if (!labels)
+			return -ENOMEM;
+		space->labels = labels;
+		sb_labels_look_begin(space, maps);
+	}
+	if (labels->is_seen)
+		return 0;
+	if (labels->image.file != image->file || labels->image.bias != image->bias) {
+		labels->image = *image;
+		labels->has_conf = false;
+		labels->keys.nr = 0;
+		if (!sb_label_place_find(&labels->image, &labels->place))
+			return 0;
+	}
+	labels->is_seen = true;
+	if (labels->has_conf)
+		return 0;
+	err = sb_label_place_conf(&labels->place, &space->memory, maps, &labels->conf);
+	if (err)
+		return err == -ENOTSUP ? 0 : err;
+	labels->has_conf = true;
+	hash_names(interp, &labels->conf);
+	if (labels->conf.kind == SB_LABEL_OTEL && labels->context_addr)
+		read_keys(interp, space, 0);
+	mask_keys(labels);
+	return 0;
+}
+
+void sb_labels_look_end(struct space *space)
+{
+	if (space->labels && !space->labels->is_seen)
+		memset(&space->labels->image, 0, sizeof(space->labels->image));
+	if (space->labels && !space->labels->is_seen)
+		space->labels->has_conf = false;
+}
+
+/* Decoding of sets. */
+
+struct values {
+	const uint8_t *at[SB_LABELS_MAX]; /* NULL: the key is not in it */
+	uint8_t len[SB_LABELS_MAX];
+};
+
+/* Return: the index in the run's list, or NOT_WANTED. @bits: SB_LABELS_* are added. */
+static uint8_t place_of(struct sb_interp *interp, struct space *space, uint32_t kind,
+			uint8_t number, int *bits)
+{
+	struct sb_labels *labels = space->labels;
+
+	if (kind != SB_LABEL_OTEL)
+		return number;
+	if (!labels)
+		return SB_LABEL_NOT_WANTED;
+	if (number >= labels->keys.nr && read_keys(interp, space, number) && mask_keys(labels))
+		*bits |= SB_LABELS_NEWS;
+	if (number < labels->keys.nr)
+		return labels->keys.place[number];
+	/* The process may be changing its table at this moment. */
+	if (labels->nr_again < AGAIN_MAX) {
+		labels->nr_again++;
+		*bits |= SB_LABELS_AGAIN;
+	}
+	interp->stats.nr_unknown_keys++;
+	return SB_LABEL_NOT_WANTED;
+}
+
+/* Of two with the same key the last one counts (OTEP 4947). */
+static void read_values(struct sb_interp *interp, struct space *space,
+			const struct sb_interp_label_set *set, struct values *values, int *bits)
+{
+	const uint8_t *data = set->data;
+	size_t at, len;
+	uint8_t place;
+
+	for (at = 0; at + 2 <= set->nr_bytes; at += 2 + len) {
+		len = data[at + 1];
+		if (len > set->nr_bytes - at - 2)
+			return;
+		place = place_of(interp, space, set->kind, data[at], bits);
+		if (place >= interp->opts.nr_labels || place >= SB_LABELS_MAX)
+			continue;
+		values->at[place] = data + at + 2;
+		values->len[place] = (uint8_t)len;
+	}
+}
+
+static int add_text(const struct sb_interp *interp, const struct values *values,
+		    struct sb_str *text)
+{
+	size_t i, first;
+	int err = 0;
+
+	for (i = 0; i < interp->opts.nr_labels && !err; i++) {
+		first = text->len;
+		if (values->at[i])
+			err = sb_str_addn(text, (const char *)values->at[i],
+					  strnlen((const char *)values->at[i], values->len[i]));
+		if (!err && text->len > first)
+			sb_replace_controls(text->s + first, text->len - first);
+		if (!err)
+			err = sb_str_addc(text, '\0');
+	}
+	return err;
+}
+
+int sb_interp_labels(struct sb_interp *interp, const struct sb_space_key *key,
+		     const struct sb_interp_label_set *set, struct sb_str *text)
+{
+	struct values values = {};
+	struct space *space;
+	int err, bits = 0;
+
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	if (space)
+		read_values(interp, space, set, &values, &bits);
+	else
+		interp->stats.nr_unknown_keys++;
+	interp->stats.nr_label_sets++;
+	err = add_text(interp, &values, text);
+	pthread_mutex_unlock(&interp->lock);
+	return err ? err : bits;
+}
+
+/* Threads that sleep. */
+
+static void walk(struct sb_label_walk *w, const struct sb_memory *memory)
+{
+	void *mem = (void *)memory;
+	int i;
+
+	if (sb_label_begin(w, mem) != SB_STEP_GO_ON)
+		return;
+	for (i = 0; i < SB_LABEL_ATTRS_MAX; i++)
+		if (sb_label_step(w, mem) != SB_STEP_GO_ON)
+			return;
+}
+
+int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key *key,
+			     uint64_t thread_pointer, struct sb_str *text)
+{
+	sb_cleanup(sb_freep) struct sb_label_walk *w = calloc(1, sizeof(*w));
+	struct sb_interp_label_set set;
+	struct space *space;
+	bool has_conf;
+
+	if (!w)
+		return -ENOMEM;
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	has_conf = space && space->labels && space->labels->has_conf;
+	if (has_conf) {
+		w->conf = space->labels->conf;
+		w->thread_pointer = thread_pointer;
+		walk(w, &space->memory);
+	}
+	pthread_mutex_unlock(&interp->lock);
+	if (!w->nr_bytes)
+		return 0;
+	set = (struct sb_interp_label_set){
+		.kind = w->conf.kind,
+		.nr_bytes = w->nr_bytes,
+		.data = w->data,
+	};
+	return sb_interp_labels(interp, key, &set, text);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Labels that programs set on their threads (sb_abi_label.h): where a process keeps them, and what
+ * its label keys are called. Internal to user/interp/core; called with the lock of struct sb_interp
+ * held.
+ */
+#ifndef SB_INTERP_LABELS_H
+#define SB_INTERP_LABELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi/sb_abi_label.h"
+#include "interp/core/image_priv.h"
+#include "interp/core/memory.h"
+
+/* The OTEL key table of a process: for each key number its index in the run's list, or
+ * SB_LABEL_NOT_WANTED. */
+#define SB_LABEL_KEYS	    256
+#define SB_LABEL_NOT_WANTED 255
+struct sb_label_keys {
+	uint32_t nr; /* length of the process's table */
+	uint8_t place[SB_LABEL_KEYS];
+};
+
+/* The keys that a run asks for; borrowed. */
+struct sb_label_names {
+	const char *const *at;
+	size_t nr;
+};
+
+/*
+ * Read the table of keys from the process context (OTEP 4719) whose header is at @addr. A context
+ * that changes while it is read is read again. Return: 0; -EBADMSG when there is none, or it kept
+ * changing; -ENOMEM; or what sb_memory_read() returned. *ret_keys is untouched on error.
+ */
+int sb_label_keys_read(const struct sb_memory *memory, uint64_t addr,
+		       const struct sb_label_names *names, struct sb_label_keys *ret_keys);
+/* Parse the protobuf payload of a process context. Return: 0; -EBADMSG when it has no table of
+ * keys. */
+int sb_label_keys_parse(const void *payload, size_t len, const struct sb_label_names *names,
+			struct sb_label_keys *ret_keys);
+/* Return: whether a mapping with this path in /proc/PID/maps is a process context. */
+bool sb_label_is_context(const char *path, size_t len);
+
+/* How the thread-local variable of a file is reached in a process. */
+struct sb_label_place {
+	uint32_t kind;	 /* enum sb_label_kind */
+	uint32_t reloc;	 /* enum sb_image_tls */
+	uint64_t got;	 /* address of the GOT entry; unset with SB_IMAGE_TLS_NONE */
+	uint64_t offset; /* in the module's block; with SB_IMAGE_TLS_NONE from the thread pointer */
+};
+/* Look for the variable of either kind of labels in a file. Return: whether it has one. */
+bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_place);
+/*
+ * Make the configuration for the kernel, all but the keys, from what the dynamic linker left in the
+ * process.
+ * Return: 0; -EAGAIN when the dynamic linker has not done it yet; -ENOTSUP when the module's number
+ * is too high.
+ */
+int sb_label_place_conf(const struct sb_label_place *place, const struct sb_memory *memory,
+			const struct sb_process_maps *maps, struct sb_label_conf *ret_conf);
+
+/* The labels of one process. */
+struct space;
+struct sb_interp;
+struct sb_labels {
+	struct sb_image image; /* the file with the variable; file NULL: none */
+	struct sb_label_place place;
+	bool is_seen;  /* the file was met in the look that is in progress */
+	bool has_conf; /* conf is valid */
+	struct sb_label_conf conf;
+	uint64_t context_addr; /* of the process context; 0: not found */
+	uint64_t read_ns;      /* when it was last searched for, CLOCK_MONOTONIC */
+	uint32_t nr_again;     /* how often SB_LABELS_AGAIN was returned for the process */
+	struct sb_label_keys keys;
+};
+
+/*
+ * Parts of sb_interp_look(): begin; one call for each file that has labels, of which the first one
+ * counts; end, which drops labels whose file is not mapped any more. look_at() returns 0; -EAGAIN
+ * as sb_label_place_conf(); -ENOMEM.
+ */
+void sb_labels_look_begin(struct space *space, const struct sb_process_maps *maps);
+int sb_labels_look_at(struct sb_interp *interp, struct space *space, const struct sb_image *image,
+		      const struct sb_process_maps *maps);
+void sb_labels_look_end(struct space *space);
+
+#endif

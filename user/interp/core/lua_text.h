@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Names of functions and files that LuaJIT and PUC Lua have in common. Used by their describe(). */
+#ifndef SB_INTERP_LUA_TEXT_H
+#define SB_INTERP_LUA_TEXT_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+#include "interp/core/runtime.h"
+
+#define SB_LUA_NAME_BYTES_MAX 512u
+#define SB_LUA_PATH_BYTES_MAX 4096u
+/* How many instructions before a call are searched for the one that loaded the called function. */
+#define SB_LUA_BACK_MAX	      4096u
+
+/*
+ * Make the file, and if text->name is empty the function's name, from where a function is defined.
+ * @chunk: the name that the chunk was loaded by: "@file", "=description", or the source text itself
+ * @line: where the function begins; 0: it is the chunk itself
+ *
+ * The name is "file.lua:12", for a chunk "{main}". Return: 0 or -ENOMEM.
+ */
+int sb_lua_name_by_place(struct sb_str *chunk, uint32_t line, struct sb_runtime_text *text);
+/* Return: whether @name can be a function's name. "(for generator)" and "?" cannot. */
+bool sb_lua_is_name(const struct sb_str *name);
+
+#endif

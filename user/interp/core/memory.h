@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reading the memory of another process, which is not stopped for it (symbolizer/process/reader.h).
+ * For the runtimes, and through interp/core/step.h for the walkers. Any thread; one thread at a
+ * time for a struct sb_memory with `recent` or `nr_left`.
+ */
+#ifndef SB_INTERP_MEMORY_H
+#define SB_INTERP_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/*
+ * A cache of the pages that were read last. Fields of an object are read one by one, and each read
+ * costs a system call. Use it for one task only (a name, say) and for data that does not change
+ * meanwhile.
+ */
+#define SB_MEMORY_PIECES      8u
+#define SB_MEMORY_PIECE_BYTES 4096u
+struct sb_memory_recent {
+	uint32_t nr, next;
+	struct {
+		uint64_t addr;
+		uint8_t bytes[SB_MEMORY_PIECE_BYTES];
+	} piece[SB_MEMORY_PIECES];
+};
+
+struct sb_memory {
+	uint32_t tgid;
+	struct sb_memory_recent *recent; /* borrowed; NULL: no cache */
+	/* Replaces reading from the process, for tests and overlays. Return: 0 or -EFAULT. */
+	int (*read)(void *arg, void *dst, size_t len, uint64_t addr);
+	void *arg;
+	/* Borrowed: how many reads are left; at 0 all fail with -EFAULT. NULL: no limit. */
+	uint64_t *nr_left;
+};
+
+/* Read @len bytes. Return: 0 when all were read; -EFAULT, -ESRCH, -EPERM: @dst may be partly
+ * overwritten. */
+int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
+/* Read one word. On error *ret is 0. Return: as sb_memory_read(). */
+int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
+int sb_memory_u32(const struct sb_memory *memory, uint64_t addr, uint32_t *ret);
+int sb_memory_u16(const struct sb_memory *memory, uint64_t addr, uint16_t *ret);
+int sb_memory_u8(const struct sb_memory *memory, uint64_t addr, uint8_t *ret);
+/* Append @len bytes, but at most @max, to @str, with control characters replaced. On error, what
+ * was read before it stays appended. Return: as sb_memory_read(), or -ENOMEM. */
+int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
+		   struct sb_str *str);
+/* The same, up to a NUL or @max bytes. */
+int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, struct sb_str *str);
+
+#endif

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Names of frames. They are read once and kept, because the process may be gone a moment later. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "interp/core/interp.h"
+#include "interp/core/interp_priv.h"
+
+/* Functions inlined into one another at one place. */
+#define INLINED_MAX 64u
+/* A frame that cannot be read may be one that was just being made or freed: it is tried again with new stacks that
+ * have it. Many come at one moment, and a process that waits for a CPU stays as it is: so the first time after 1 ms,
+ * then after 2, 4, ... */
+#define TRIES_MAX   16u
+/* Of one process: a generator of code must not fill our memory. */
+#define NAMES_MAX   1000000u
+/* Names that could not be read, and not one that could: then the layout is another one. */
+#define NR_BAD_MAX  32u
+
+bool sb_interp_is_unreadable(const struct found *found)
+{
+	return !found->nr_ok && found->nr_bad >= NR_BAD_MAX;
+}
+
+void sb_interp_release_names(struct space *space)
+{
+	sb_vec_release(&space->names);
+	sb_vec_release(&space->texts);
+	sb_index_release(&space->names_index);
+	sb_arena_release(&space->arena);
+}
+
+static uint64_t hash_frame(uint64_t obj, uint64_t where)
+{
+	const uint64_t words[] = { obj, where };
+
+	return sb_hash(words, sizeof(words), 0);
+}
+
+static struct name *find_name(const struct space *space, const struct sb_interp_frame *frame)
+{
+	uint64_t where = frame->where & ~SB_WHERE_END;
+	struct sb_index_iter it;
+
+	for (it = sb_index_first(&space->names_index, hash_frame(frame->obj, where));
+	     it.id != SB_INDEX_NONE; it = sb_index_next(&space->names_index, it))
+		if (space->names.at[it.id].obj == frame->obj &&
+		    space->names.at[it.id].where == where)
+			return &space->names.at[it.id];
+	return NULL;
+}
+
+static void clear_text(struct sb_runtime_text *text)
+{
+	sb_str_clear(&text->name);
+	sb_str_clear(&text->file);
+	text->is_glue = false;
+	text->line = 0;
+	text->native = 0;
+}
+
+static int keep_text(struct space *space, const struct sb_runtime_text *text, bool is_unnamed)
+{
+	struct text kept = {
+		.name = sb_arena_strndup(&space->arena, text->name.s, text->name.len),
+		.line = text->line,
+		.is_unnamed = is_unnamed,
+		.native = text->native,
+		.is_glue = text->is_glue,
+	};
+
+	if (text->file.len)
+		kept.file = sb_arena_strndup(&space->arena, text->file.s, text->file.len);
+	if (!kept.name || (text->file.len && !kept.file))
+		return -ENOMEM;
+	return sb_vec_push(&space->texts, kept);
+}
+
+static int keep_unreadable(struct sb_interp *interp, struct space *space, const struct found *found)
+{
+	int err;
+
+	clear_text(&interp->text);
+	err = sb_str_addf(&interp->text.name, "[unreadable %s frame]",
+			  found ? found->rt.ops->name : "interpreter");
+	return err ? err : keep_text(space, &interp->text, true);
+}
+
+/* Return: as ops->describe(). */
+static int describe(struct sb_interp *interp, struct space *space, struct found *found,
+		    const struct sb_interp_frame *frame)
+{
+	const struct sb_runtime_ops *ops = found->rt.ops;
+	uint32_t i;
+	int err;
+
+	found->rt.wants_lines = interp->opts.lines;
+	for (i = 0; ops->describe_inlined && i < INLINED_MAX; i++) {
+		clear_text(&interp->text);
+		err = ops->describe_inlined(&found->rt, frame, i, &interp->text);
+		if (!err && interp->text.name.len)
+			err = keep_text(space, &interp->text, false);
+		if (err)
+			break;
+	}
+	clear_text(&interp->text);
+	err = ops->describe(&found->rt, frame, &interp->text);
+	if (err == -ENODATA) /* the frame stands for inlined functions only, or for nothing */
+		return 0;
+	if (!err && !interp->text.name.len)
+		err = -EBADMSG;
+	return err ? err : keep_text(space, &interp->text, false);
+}
+
+static int add_name(struct sb_interp *interp, struct space *space, const struct name *name)
+{
+	int err = sb_vec_push(&space->names, *name);
+
+	if (!err)
+		err = sb_index_add(&space->names_index, hash_frame(name->obj, name->where),
+				   (uint32_t)space->names.nr - 1);
+	interp->stats.nr_names++;
+	interp->stats.nr_unreadable += name->nr_bad > 0;
+	return err;
+}
+
+/* The time in ms. It wraps, and is used for differences only. */
+static uint32_t now_ms(void)
+{
+	return (uint32_t)(sb_now_ns() / 1000000);
+}
+
+/* Read the name of a frame that is not known, or that could not be read before. */
+static int read_name(struct sb_interp *interp, struct space *space,
+		     const struct sb_interp_frame *frame)
+{
+	struct found *found = sb_interp_found_of(space, sb_where_runtime(frame->where));
+	struct name *known = find_name(space, frame);
+	struct name name = {
+		.obj = frame->obj,
+		.where = frame->where & ~SB_WHERE_END,
+		.first = (uint32_t)space->texts.nr,
+	};
+	size_t before = space->arena.nr_bytes;
+	int err = found ? describe(interp, space, found, frame) : -EFAULT;
+
+	if (err == -ENOMEM)
+		return err;
+	if (found)
+		*(err ? &found->nr_bad : &found->nr_ok) += 1;
+	if (err && known) {
+		known->nr_bad++;
+		known->bad_ms = now_ms();
+		space->texts.nr = name.first;
+		return 0;
+	}
+	name.nr_bad = err != 0;
+	name.bad_ms = err ? now_ms() : 0;
+	err = err ? keep_unreadable(interp, space, found) : 0;
+	name.nr = (uint32_t)space->texts.nr - name.first;
+	interp->stats.nr_bytes += space->arena.nr_bytes - before;
+	if (err || !known)
+		return err ? err : add_name(interp, space, &name);
+	*known = name;
+	interp->stats.nr_unreadable--;
+	return 0;
+}
+
+static bool needs_name(const struct space *space, const struct sb_interp_frame *frame)
+{
+	const struct name *known = find_name(space, frame);
+
+	if (known)
+		return known->nr_bad && known->nr_bad < TRIES_MAX &&
+		       now_ms() - known->bad_ms >= 1u << (known->nr_bad - 1);
+	return space->names.nr < NAMES_MAX;
+}
+
+/* Return: whether a runtime has turned out to be unreadable since the last call, so that it is
+ * reported once. */
+static bool has_gone_bad(struct space *space)
+{
+	bool is_new = false;
+	size_t i;
+
+	for (i = 0; i < space->nr_found; i++) {
+		struct found *found = space->found[i];
+
+		if (!found->is_attached || found->has_gone_bad || !sb_interp_is_unreadable(found))
+			continue;
+		found->has_gone_bad = is_new = true;
+	}
+	return is_new;
+}
+
+int sb_interp_fetch(struct sb_interp *interp, const struct sb_space_key *key,
+		    const struct sb_interp_frame *frames, size_t nr)
+{
+	struct sb_memory_recent recent = { .nr = 0 };
+	uint64_t start_ns = sb_now_ns();
+	struct space *space;
+	size_t i;
+	int err = 0;
+
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	if (space)
+		space->memory.recent = &recent;
+	for (i = 0; space && i < nr && !err; i++)
+		if (needs_name(space, &frames[i]))
+			err = read_name(interp, space, &frames[i]);
+	if (space)
+		space->memory.recent = NULL;
+	if (!err && space && has_gone_bad(space))
+		err = -ENOTSUP;
+	interp->stats.fetch_ns += sb_now_ns() - start_ns;
+	pthread_mutex_unlock(&interp->lock);
+	return err;
+}
+
+static int copy_text(const struct text *text, struct sb_interp_name *name)
+{
+	int err = sb_str_add(&name->name, text->name);
+
+	if (!err && text->file)
+		err = sb_str_add(&name->file, text->file);
+	name->line = text->line;
+	name->is_unnamed = text->is_unnamed;
+	name->is_glue = text->is_glue;
+	return err;
+}
+
+static int get_name(struct sb_interp *interp, struct space *space,
+		    const struct sb_interp_frame *frame, uint32_t i, struct sb_interp_name *name)
+{
+	static const struct text forgotten = { .name = "[forgotten frame]", .is_unnamed = true };
+	const struct name *known = space ? find_name(space, frame) : NULL;
+	int err = 0;
+
+	if (space && needs_name(space, frame)) {
+		interp->stats.nr_late++;
+		err = read_name(interp, space, frame);
+		known = find_name(space, frame);
+	}
+	if (err)
+		return err;
+	if (!known)
+		return i ? -ENODATA : copy_text(&forgotten, name);
+	return i < known->nr ? copy_text(&space->texts.at[known->first + i], name) : -ENODATA;
+}
+
+int sb_interp_name(struct sb_interp *interp, const struct sb_space_key *key,
+		   const struct sb_interp_frame *frame, uint32_t i, struct sb_interp_name *name)
+{
+	int err;
+
+	sb_str_clear(&name->name);
+	sb_str_clear(&name->file);
+	pthread_mutex_lock(&interp->lock);
+	err = get_name(interp, sb_interp_find(interp, key), frame, i, name);
+	pthread_mutex_unlock(&interp->lock);
+	return err;
+}
+
+uint64_t sb_interp_c_function(struct sb_interp *interp, const struct sb_space_key *key,
+			      const struct sb_interp_frame *frame)
+{
+	const struct name *known;
+	struct space *space;
+	uint64_t native = 0;
+
+	pthread_mutex_lock(&interp->lock);
+	space = sb_interp_find(interp, key);
+	known = space ? find_name(space, frame) : NULL;
+	if (known && known->nr)
+		native = space->texts.at[known->first + known->nr - 1].native;
+	pthread_mutex_unlock(&interp->lock);
+	return native;
+}
+
+void sb_interp_name_release(struct sb_interp_name *name)
+{
+	sb_str_release(&name->name);
+	sb_str_release(&name->file);
+}

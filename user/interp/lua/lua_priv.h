@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* PUC Lua: lua.c finds its version and layout, lua_names.c names functions. Shared by these two. */
+#ifndef SB_INTERP_LUA_PRIV_H
+#define SB_INTERP_LUA_PRIV_H
+
+#include <stdint.h>
+
+#include "interp/core/lua_text.h"
+#include "interp/core/runtime.h"
+
+/* Opcodes of one version (lopcodes.h); 0xff: this version does not have it. */
+struct sb_lua_ops {
+	uint8_t bits; /* width of the opcode, the low bits of an instruction */
+	uint8_t move, load_nil, get_upvalue, get_global, get_tab_up, get_table, get_field, self;
+	uint8_t load_k, jmp, call, tail_call, tfor_call;
+	uint64_t sets_a[2]; /* bit per opcode: it sets register A */
+};
+
+/* Offsets of fields in one version's lobject.h. rt->state points to it. */
+struct sb_lua_layout {
+	uint16_t version;							   /* 501... */
+	uint16_t code, nr_code, k, nr_k, upvalues, nr_upvalues, locals, nr_locals; /* Proto */
+	uint16_t lines, nr_lines, source, line;
+	uint16_t abs_lines, nr_abs_lines; /* 5.4 */
+	uint8_t upvalue_bytes;
+	struct sb_lua_ops ops;
+};
+
+/* Return: the layout of a version (501...), a constant; or NULL. */
+const struct sb_lua_layout *sb_lua_layout_of(uint32_t version);
+
+/* Offset of the characters in a string object, in all versions. */
+#define SB_LUA_STRING_DATA 24u
+
+/*
+ * Describe a Lua function: name, file, line.
+ * @place: number of the instruction that it is at; 0: not known
+ * @caller: the prototype that called it, and @call the number of its call instruction; 0: not known
+ *
+ * Return: 0; -EBADMSG: @proto is no prototype; -ENOMEM; or what reading memory returned.
+ */
+int sb_lua_describe_function(struct sb_runtime *rt, uint64_t proto, uint32_t place, uint64_t caller,
+			     uint32_t call, struct sb_runtime_text *text);
+/* Append the name by which instruction @call of @caller calls its callee; nothing when there is
+ * none. Return: 0 or a negative errno, as above. */
+int sb_lua_call_name(struct sb_runtime *rt, uint64_t caller, uint32_t call, struct sb_str *name);
+
+#endif

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Finds the callers of Perl's main loop, PL_runops. Most of them start a segment of frames:
+ * call_sv(), amagic_call(), eval_sv() and perl_run(), which are exported; and sort and MULTICALL,
+ * which are recognised by their segments.
+ *
+ * S_docatch() does not start a segment. It is called where an eval {} in code that C called gets a
+ * setjmp() of its own, and continues in a new loop nested in the one that was there. It is static,
+ * so it has no name in a stripped file. What is known is that pp_entertry() calls it, and that it
+ * calls the loop.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "interp/core/disasm.h"
+#include "interp/perl/perl_priv.h"
+
+#define FUNCTION_BYTES_MAX (64u << 10)
+/* Places in the interpreter that call_sv() calls through. */
+#define SLOTS_MAX	   16u
+#define TARGETS_MAX	   64u
+
+/* Where the loop's address is: relative to the interpreter with threads, absolute without. */
+struct slots {
+	int64_t at[SLOTS_MAX];
+	size_t nr;
+};
+
+/* What a function calls. */
+struct calls {
+	struct slots through;
+	uint64_t to[TARGETS_MAX]; /* called or jumped to, outside of it */
+	size_t nr_to;
+};
+
+static bool has_slot(const struct slots *slots, int64_t at)
+{
+	size_t i;
+
+	for (i = 0; i < slots->nr; i++)
+		if (slots->at[i] == at)
+			return true;
+	return false;
+}
+
+static void note(struct calls *calls, const struct sb_insn *insn, const struct sb_range *range)
+{
+	struct slots *through = &calls->through;
+	size_t i;
+
+	if (insn->kind == SB_INSN_CALL_MEM && insn->is_mem && !insn->has_index) {
+		if (!has_slot(through, insn->disp) && through->nr < SLOTS_MAX)
+			through->at[through->nr++] = insn->disp;
+		return;
+	}
+	if ((insn->kind != SB_INSN_CALL && insn->kind != SB_INSN_JMP &&
+	     insn->kind != SB_INSN_JCC) ||
+	    (insn->target >= range->begin && insn->target < range->end))
+		return;
+	for (i = 0; i < calls->nr_to; i++)
+		if (calls->to[i] == insn->target)
+			return;
+	if (calls->nr_to < TARGETS_MAX)
+		calls->to[calls->nr_to++] = insn->target;
+}
+
+/* Look at the function around @addr. */
+static int calls_of(struct sb_runtime *rt, uint64_t addr, struct sb_range *range,
+		    struct calls *calls)
+{
+	sb_cleanup(sb_freep) uint8_t *code = NULL;
+	struct sb_insn insn;
+	size_t len, at;
+	int err = sb_image_function(rt->image, addr, &range->begin, &range->end);
+
+	memset(calls, 0, sizeof(*calls));
+	if (err)
+		return err;
+	len = range->end - range->begin;
+	if (len > FUNCTION_BYTES_MAX)
+		return -E2BIG;
+	code = malloc(len);
+	if (!code)
+		return -ENOMEM;
+	err = sb_image_read(rt->image, range->begin, code, len);
+	for (at = 0; !err && at < len; at += insn.len) {
+		if (sb_insn_decode(code + at, len - at, range->begin + at, &insn))
+			insn = (struct sb_insn){ .len = 1 };
+		note(calls, &insn, range);
+	}
+	return err;
+}
+
+static bool calls_loop(const struct calls *calls, const struct slots *loop)
+{
+	size_t i;
+
+	for (i = 0; i < calls->through.nr; i++)
+		if (has_slot(loop, calls->through.at[i]))
+			return true;
+	return false;
+}
+
+static void add_range(struct sb_range *to, size_t *nr, size_t max, const struct sb_range *range)
+{
+	size_t i;
+
+	for (i = 0; i < *nr; i++)
+		if (to[i].begin == range->begin)
+			return;
+	if (*nr < max)
+		to[(*nr)++] = *range;
+}
+
+/* A function and what was moved out of it. */
+static void add_function(struct sb_runtime *rt, struct sb_range *to, size_t *nr, size_t max,
+			 const struct sb_range *range)
+{
+	add_range(to, nr, max, range);
+	*nr += sb_image_cold_parts(rt->image, range->begin, range->end, to + *nr, max - *nr);
+}
+
+static void add_caller(struct sb_runtime *rt, const struct sb_range *range)
+{
+	add_function(rt, rt->callers, &rt->nr_callers, SB_RUNTIME_ANCHORS_MAX, range);
+}
+
+/* What call_sv() and amagic_call() both call through. */
+static int find_slots(struct sb_runtime *rt, struct slots *loop)
+{
+	struct calls calls, others;
+	struct sb_range range;
+	uint64_t call_sv, amagic;
+	size_t i;
+
+	loop->nr = 0;
+	if (sb_image_symbol(rt->image, "Perl_call_sv", &call_sv, NULL) ||
+	    sb_image_symbol(rt->image, "Perl_amagic_call", &amagic, NULL) ||
+	    calls_of(rt, call_sv, &range, &calls) || calls_of(rt, amagic, &range, &others))
+		return -ENOENT;
+	for (i = 0; i < calls.through.nr; i++)
+		if (has_slot(&others.through, calls.through.at[i]))
+			loop->at[loop->nr++] = calls.through.at[i];
+	return loop->nr ? 0 : -ENOENT;
+}
+
+/* Functions called by @calls, and by name by nobody outside, that call the loop. */
+static void each_inner(struct sb_runtime *rt, const struct calls *calls, const struct slots *loop,
+		       void (*add)(struct sb_runtime *rt, const struct sb_range *range))
+{
+	struct calls callee;
+	struct sb_range range;
+	size_t i, at;
+
+	for (i = 0; i < calls->nr_to; i++) {
+		if (calls_of(rt, calls->to[i], &range, &callee) || range.begin != calls->to[i] ||
+		    !calls_loop(&callee, loop))
+			continue;
+		for (at = 0; at < rt->nr_callers; at++)
+			if (rt->callers[at].begin == range.begin)
+				break;
+		if (at == rt->nr_callers)
+			add(rt, &range);
+	}
+}
+
+static void add_inner(struct sb_runtime *rt, const struct sb_range *range)
+{
+	add_function(rt, rt->inner, &rt->nr_inner, SB_RUNTIME_ANCHORS_MAX, range);
+}
+
+static void find_callers(struct sb_runtime *rt, const struct slots *loop)
+{
+	static const char *const names[] = { "Perl_call_sv", "Perl_amagic_call", "Perl_eval_sv",
+					     "perl_run" };
+	struct sb_range range;
+	struct calls calls;
+	uint64_t addr;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (sb_image_symbol(rt->image, names[i], &addr, NULL) ||
+		    calls_of(rt, addr, &range, &calls))
+			continue;
+		add_caller(rt, &range);
+		/* S_run_body() is part of perl_run() in every build that was seen. */
+		if (!calls_loop(&calls, loop))
+			each_inner(rt, &calls, loop, add_caller);
+	}
+}
+
+void sb_perl_find_loop(struct sb_runtime *rt)
+{
+	static const char *const names[] = { "Perl_runops_standard", "Perl_runops_debug" };
+	struct slots loop;
+	struct sb_range range;
+	struct calls calls;
+	uint64_t addr;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!sb_image_symbol(rt->image, names[i], &addr, NULL) &&
+		    !sb_image_function(rt->image, addr, &range.begin, &range.end))
+			add_function(rt, rt->anchors, &rt->nr_anchors, SB_RUNTIME_ANCHORS_MAX,
+				     &range);
+	if (find_slots(rt, &loop))
+		return;
+	find_callers(rt, &loop);
+	if (!sb_perl_entertry(rt, &addr) && !calls_of(rt, addr, &range, &calls))
+		each_inner(rt, &calls, &loop, add_inner);
+}

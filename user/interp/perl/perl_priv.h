@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Perl: perl.c finds where things lie, perl_loop.c its main loop, perl_names.c names frames. Shared
+ * by them. */
+#ifndef SB_INTERP_PERL_PRIV_H
+#define SB_INTERP_PERL_PRIV_H
+
+#include "interp/core/runtime.h"
+#include "interp/core/step.h"
+
+#include "bpf/step/sb_step_perl.h"
+
+/* rt->state */
+struct sb_perl {
+	uint32_t minor; /* 36 of version 5.36.0 */
+	bool has_threads;
+};
+
+/* Implements ops->describe(). */
+int sb_perl_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
+		     struct sb_runtime_text *text);
+
+/* Find the loop and its callers: sets rt->anchors, rt->callers and rt->inner. What is not found
+ * stays empty. */
+void sb_perl_find_loop(struct sb_runtime *rt);
+
+/* Find the function that implements the operation "entertry" (pp_entertry). Return: 0; -ENOENT;
+ * -ENOMEM; or what sb_memory_read() returned. */
+#define SB_PERL_OPS_MAX 1024u
+int sb_perl_entertry(struct sb_runtime *rt, uint64_t *ret_addr);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* PHP: php_layout.c finds where things lie, php.c names frames. Shared by the two. */
+#ifndef SB_INTERP_PHP_PRIV_H
+#define SB_INTERP_PHP_PRIV_H
+
+#include <stdint.h>
+
+#include "interp/core/runtime.h"
+
+/* Fill in rt->conf, rt->version and rt->anchors. Return: as ops->attach(). */
+int sb_php_layout(struct sb_runtime *rt);
+/* Find the code of opcache's JIT in rt->maps, and update conf, anchors and rt->code. It grows while
+ * the process runs. */
+void sb_php_find_jit(struct sb_runtime *rt);
+/* Implements ops->describe(). */
+int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
+		    struct sb_runtime_text *text);
+
+#endif

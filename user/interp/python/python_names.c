@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Code objects and strings: Include/cpython/code.h, Include/cpython/unicodeobject.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "interp/python/python_priv.h"
+
+/* In characters. Names are short, paths may be not. */
+#define TEXT_MAX	4096u
+/* Of a module with a million lines. */
+#define TABLE_BYTES_MAX (4u << 20)
+
+static int add_utf8(struct sb_str *str, uint32_t c)
+{
+	char s[4];
+	size_t len;
+
+	if (c < 0x80) {
+		s[0] = (char)c;
+		sb_replace_controls(s, 1);
+		return sb_str_addn(str, s, 1);
+	}
+	if (c < 0xa0 || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+		return sb_str_addc(str, '?'); /* a control character; half of a pair; none */
+	len = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	for (size_t i = len - 1; i; i--, c >>= 6)
+		s[i] = (char)(0x80 | (c & 63));
+	s[0] = (char)((0xf00u >> len & 0xf0) | c);
+	return sb_str_addn(str, s, len);
+}
+
+/* @width bytes for each character. */
+static int add_wide(const struct sb_memory *memory, uint64_t addr, size_t len, size_t width,
+		    struct sb_str *str)
+{
+	uint8_t piece[256];
+	int err = 0;
+
+	while (len && !err) {
+		size_t nr = len < sizeof(piece) / width ? len : sizeof(piece) / width;
+
+		err = sb_memory_read(memory, piece, nr * width, addr);
+		for (size_t i = 0; i < nr && !err; i++) {
+			uint32_t c = 0;
+
+			memcpy(&c, piece + i * width, width);
+			err = add_utf8(str, c);
+		}
+		addr += nr * width;
+		len -= nr;
+	}
+	return err;
+}
+
+int sb_python_text(const struct sb_memory *memory, const struct sb_python_layout *layout,
+		   uint64_t addr, struct sb_str *str)
+{
+	uint64_t len, data;
+	uint32_t state, kind;
+	int err = sb_memory_u64(memory, addr + layout->text_length, &len);
+
+	if (err)
+		return err;
+	if (!len || len > TEXT_MAX)
+		return -EBADMSG;
+	if (layout->version < SB_PYTHON(3, 0))
+		return sb_memory_text(memory, addr + layout->text_ascii, len, TEXT_MAX, str);
+	err = sb_memory_u32(memory, addr + layout->text_state, &state);
+	if (err)
+		return err;
+	state >>= layout->text_kind_shift; /* kind: 3 bits; is_compact, is_ascii */
+	kind = state & 7;
+	if ((kind != 1 && kind != 2 && kind != 4) || !(state & 8))
+		return -EBADMSG;
+	data = addr + (state & 16 ? layout->text_ascii : layout->text_compact);
+	return add_wide(memory, data, len, kind, str);
+}
+
+static int add_line(const struct sb_memory *memory, const struct sb_python_layout *layout,
+		    uint64_t addr, uint64_t position, uint32_t *ret_line)
+{
+	sb_cleanup(sb_freep) uint8_t *table = NULL;
+	uint64_t table_at, len;
+	uint32_t first_line;
+	int err = sb_memory_u32(memory, addr + layout->first_line, &first_line);
+
+	if (!err)
+		err = sb_memory_u64(memory, addr + layout->line_table, &table_at);
+	if (!err)
+		err = sb_memory_u64(memory, table_at + layout->bytes_length, &len);
+	if (err)
+		return err;
+	if (len > TABLE_BYTES_MAX)
+		return -EBADMSG;
+	table = malloc(len + 1);
+	if (!table)
+		return -ENOMEM;
+	err = len ? sb_memory_read(memory, table, len, table_at + layout->bytes_data) : 0;
+	if (err)
+		return err;
+	*ret_line = sb_python_line(layout->version, table, len, first_line, position);
+	return 0;
+}
+
+/* A type is what it is by its address. A program that was linked to a library at a fixed address may
+ * have its own copy of the type: then by its name. */
+static int check_type(const struct sb_memory *memory, const struct sb_python_layout *layout,
+		      uint64_t addr)
+{
+	uint64_t type, name_at;
+	char name[5];
+	int err = sb_memory_u64(memory, addr + layout->type, &type);
+
+	if (err || type == layout->code_type)
+		return err;
+	err = sb_memory_u64(memory, type + layout->type_name, &name_at);
+	if (!err)
+		err = sb_memory_read(memory, name, sizeof(name), name_at);
+	return err ? err : memcmp(name, "code", sizeof(name)) ? -EBADMSG : 0;
+}
+
+int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout *layout,
+		   uint64_t addr, uint64_t position, struct sb_runtime_text *text)
+{
+	uint64_t name, file;
+	int err = check_type(memory, layout, addr);
+
+	if (!err)
+		err = sb_memory_u64(
+			memory, addr + (layout->qualname ? layout->qualname : layout->name), &name);
+	if (!err)
+		err = sb_memory_u64(memory, addr + layout->name - 8u, &file);
+	if (!err)
+		err = sb_python_text(memory, layout, name, &text->name);
+	/* compile() takes an empty file name. */
+	if (!err && sb_python_text(memory, layout, file, &text->file))
+		sb_str_clear(&text->file);
+	if (!err && position != UINT64_MAX)
+		err = add_line(memory, layout, addr, position, &text->line);
+	return err;
+}

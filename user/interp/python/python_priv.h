@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * CPython. Shared by
+ *
+ *	python.c		struct sb_runtime_ops; the steps of attach()
+ *	python_layout.c		the version, and the offsets of fields
+ *	python_state.c		where a thread's state is found
+ *	python_proof.c		the self-test
+ *	python_names.c		names of code objects
+ *	python_lines.c		line tables
+ */
+#ifndef SB_INTERP_PYTHON_PRIV_H
+#define SB_INTERP_PYTHON_PRIV_H
+
+#include "interp/core/runtime.h"
+#include "interp/core/step.h"
+
+#include "bpf/step/sb_step_python.h"
+
+/* Major and minor version, encoded as in Py_Version: 3.11 is 0x030b. */
+#define SB_PYTHON(major, minor) ((major) << 8 | (minor))
+
+/* Offsets of fields that only user space needs. rt->state. */
+struct sb_python_layout {
+	uint32_t version; /* SB_PYTHON() */
+	bool is_free_threaded;
+	bool is_assumed;  /* the version is newer than all known ones: taken for the last of them */
+	uint64_t runtime; /* address of _PyRuntime; 0: before 3.7 */
+	uint64_t code_type; /* address of PyCode_Type */
+	uint16_t heads;	    /* in _PyRuntime: the youngest interpreter, then the oldest one */
+	uint16_t key; /* in _PyRuntime: the TSD key, when code does not tell it; 0: not known */
+	uint16_t state_interp;
+	uint16_t first_line, name, qualname, line_table; /* qualname: 0 before 3.11 */
+	uint16_t type, type_name;
+	uint16_t bytes_length, bytes_data;
+	uint16_t text_length, text_state, text_ascii, text_compact;
+	uint8_t text_kind_shift;
+};
+
+/*
+ * Find out the version of rt->image; fill in @layout, the offsets in @conf, and rt->version.
+ * Return: 0; -ENOTSUP with rt->why when the version is not known; or what sb_memory_read()
+ * returned.
+ */
+int sb_python_find_layout(struct sb_runtime *rt, struct sb_python_layout *layout,
+			  struct sb_python_conf *conf);
+/* Find out how a thread's state is reached; sets members of @conf. Return: 0 or -ENOENT. */
+int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *layout,
+			 struct sb_python_conf *conf);
+/*
+ * Prove layout and state on the process's threads, with the kernel's walker (see python_proof.c).
+ * Return: 0, also when no thread runs Python just now and the version is known; -EAGAIN when there
+ * is no thread yet, or, with is_assumed, none that runs Python; -EBADMSG when stacks cannot be
+ * walked; -ENOMEM.
+ */
+int sb_python_prove(struct sb_runtime *rt, const struct sb_python_layout *layout);
+
+/* Append a str object as UTF-8. Return: 0; -EBADMSG: it is empty or no str; -ENOMEM; or what
+ * reading returned. */
+int sb_python_text(const struct sb_memory *memory, const struct sb_python_layout *layout,
+		   uint64_t addr, struct sb_str *str);
+/* Read name and file of the code object at @addr, and the line of @position unless that is
+ * UINT64_MAX. Return: as ops->describe(). */
+int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout *layout,
+		   uint64_t addr, uint64_t position, struct sb_runtime_text *text);
+
+/*
+ * Look up the line of @position (as sb_step_python.h defines it) in a copy of a code object's line
+ * table.
+ * @first_line: where the code object begins
+ *
+ * Return: the line; 0 when the instruction has none.
+ */
+uint32_t sb_python_line(uint32_t version, const uint8_t *table, size_t len, uint32_t first_line,
+			uint64_t position);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ruby. Shared by
+ *
+ *	ruby.c		struct sb_runtime_ops; attach() and its self-test
+ *	ruby_layout.c	what differs between versions
+ *	ruby_find.c	where things are in a process: contexts, the VM, symbols, the loop
+ *	ruby_names.c	names of frames
+ */
+#ifndef SB_INTERP_RUBY_PRIV_H
+#define SB_INTERP_RUBY_PRIV_H
+
+#include "interp/core/runtime.h"
+
+struct sb_ruby_conf;
+struct sb_interp_walk;
+
+/* Where a class object keeps its name. */
+enum sb_ruby_class {
+	SB_RUBY_CLASS_IVARS,  /* hash of instance variables: __classpath__, __attached__ */
+	SB_RUBY_CLASS_SHAPES, /* array of instance variables, whose names are in its shape */
+	SB_RUBY_CLASS_FIELDS, /* fields of rb_classext_t */
+};
+
+/* Offsets of fields in vm_core.h, iseq.h, internal/class.h and internal/string.h of one version. */
+struct sb_ruby_layout {
+	uint8_t major, minor;
+	uint8_t cfp_bytes;		     /* sizeof(rb_control_frame_t) */
+	uint8_t thread_vm, thread_ec;	     /* in rb_thread_t */
+	uint8_t thread_nt;		     /* in it, the rb_native_thread; 0: there is none */
+	uint8_t info, info_size, info_index; /* in an iseq's body: insns_info; index 0: none */
+	uint8_t parent;			     /* in an iseq's body: parent_iseq */
+	uint8_t entry_bytes, entry_line;     /* of struct iseq_insn_info_entry */
+	uint8_t string_at;		     /* offset of the characters of a short String */
+	uint8_t singleton_bit;		     /* bit number in a class's flags */
+	uint8_t class_name;		     /* enum sb_ruby_class */
+};
+
+/* Return: the layout of a version, a constant; or NULL. */
+const struct sb_ruby_layout *sb_ruby_layout(unsigned int major, unsigned int minor);
+const struct sb_ruby_layout *sb_ruby_layout_newest(void);
+
+/* rt->state */
+struct sb_ruby {
+	const struct sb_ruby_layout *layout;
+	uint64_t ids_addr; /* address of the variable with the array of ID names; 0: not found */
+};
+
+/* ruby_find.c. All return 0; -ENOENT when the thing is not found; or another negative errno. */
+
+/* Find the variable ruby_current_vm_ptr. */
+int sb_ruby_find_vm(struct sb_runtime *rt, uint64_t *ret_addr);
+/* Find out how a thread finds its execution context; sets members of @conf. With TSD, all but the
+ * key. */
+int sb_ruby_find_context(struct sb_runtime *rt, struct sb_ruby_conf *conf);
+/* Find the main thread's rb_thread_t. -EAGAIN: the VM has not made it yet. */
+int sb_ruby_find_main(struct sb_runtime *rt, const struct sb_ruby_layout *layout, uint64_t vm_addr,
+		      uint64_t *ret_thread);
+/* Find the thread pointer (FS base) of a thread, by its rb_thread_t. */
+int sb_ruby_find_pointer(struct sb_runtime *rt, const struct sb_ruby_layout *layout,
+			 uint64_t thread, uint64_t *ret_pointer);
+/* Find the TSD key under which the thread with thread pointer @pointer keeps the value @thread;
+ * sets conf->key. */
+int sb_ruby_find_key(struct sb_runtime *rt, struct sb_ruby_conf *conf, uint64_t pointer,
+		     uint64_t thread);
+/* Find the array that maps IDs to names; sets ruby->ids_addr. */
+int sb_ruby_find_ids(struct sb_runtime *rt, struct sb_ruby *ruby);
+/* Find the functions on the native stack that stand for the loop; sets rt->anchors. @insn: the
+ * address of any instruction's code in vm_exec_core(), as it is in compiled code. */
+void sb_ruby_find_loop(struct sb_runtime *rt, uint64_t insn);
+
+/* ruby_names.c. describe() is ops->describe(). */
+int sb_ruby_describe(const struct sb_memory *memory, const struct sb_ruby *ruby,
+		     const struct sb_interp_frame *frame, struct sb_runtime_text *text);
+/* Append the name of an ID. Return: 0; -EBADMSG; -ENOMEM; or what sb_memory_read() returned. */
+int sb_ruby_id(const struct sb_memory *memory, const struct sb_ruby *ruby, uint64_t id,
+	       struct sb_str *str);
+
+/* The addresses of the iseq and of the method entry that are packed into a frame; 0: none. */
+static inline uint64_t sb_ruby_iseq_of(const struct sb_interp_frame *frame)
+{
+	return (frame->obj & ((1ull << 44) - 1)) << 3;
+}
+
+static inline uint64_t sb_ruby_method_of(const struct sb_interp_frame *frame)
+{
+	return (frame->obj >> 44 | (frame->where & 0xffffff) << 20) << 3;
+}
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * V8 (Node.js, Chromium). Shared by
+ *
+ *	v8.c		struct sb_runtime_ops; what kind a frame is
+ *	v8_file.c	what is the same for all processes that map the file
+ *	v8_layout.c	offsets of fields, from the file's v8dbg_ symbols
+ *	v8_heap.c	objects: strings, functions, scripts
+ *	v8_code.c	generated code: which function, and what is inlined where
+ *
+ * Addresses of objects are given without V8's pointer tag.
+ */
+#ifndef SB_V8_PRIV_H
+#define SB_V8_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+#include "interp/core/memory.h"
+#include "interp/core/runtime.h"
+
+/* What the file's v8dbg_ symbols say, by the names of V8's objects; -1: it does not say. */
+struct sb_v8_layout {
+	/* Of values. */
+	int32_t smi_shift, tagged_size;
+	/* Of frames. */
+	int32_t fp_function, fp_context, fp_bytecode, fp_bytecode_offset;
+	int32_t frame_builtin_exit;
+	/* Instance types. */
+	int32_t type_function, type_function_first, type_function_last, type_shared,
+		type_scope_info, type_script, type_bytecode, type_code, type_instructions,
+		type_debug_info, type_nonstring, type_map, type_interpreter_data,
+		type_baseline_data, type_trusted_bytes, type_shared_wrapper;
+	/* Fields. */
+	int32_t map_type;
+	int32_t string_length, seq_chars, cons_first, cons_second, sliced_parent, sliced_offset,
+		thin_actual, external_resource;
+	int32_t array_length, array_data;
+	int32_t function_shared;
+	int32_t shared_name, shared_script, shared_flags;
+	int32_t script_name, script_source, script_line_ends;
+	int32_t bytecode_data;
+	int32_t scope_locals, scope_first;
+	int32_t code_start, code_size, code_flags, stream_start;
+	int32_t kind_baseline;
+	int32_t deopt_literals, deopt_inlining, deopt_shared;
+	/* Derived from others or from the version. */
+	int32_t shared_builtin, bytecode_positions, code_deopt, code_positions, wrapper_shared;
+	bool has_streams; /* instructions are in an object of their own, InstructionStream */
+};
+
+/* Read the layout from the file's symbols. Return: 0; -ENOTSUP with @why; or what
+ * sb_image_symbols() returned. */
+int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, struct sb_str *why);
+
+#define SB_V8_MARKER	    "v8dbg_SmiTagMask" /* which is 1 */
+#define SB_V8_BYTECODES_MAX 256
+
+/* What is known of a file with V8 in it. */
+struct sb_v8_file {
+	struct sb_v8_layout layout;
+	uint32_t version[3];	  /* 13.6.233 */
+	uint64_t marker;	  /* address of SB_V8_MARKER */
+	struct sb_range builtins; /* the code of V8's builtins, which is in the file */
+	/* Length of each bytecode with its operands: plain, wide, extra wide. */
+	uint8_t bytecode_sizes[3 * SB_V8_BYTECODES_MAX];
+	size_t nr_bytecodes; /* 0: not known */
+};
+
+/* Get what is known of the file, with addresses of the process. Files are cached by build ID for
+ * all processes; any thread. Return: 0; -ENOTSUP with @why; or another negative errno. */
+int sb_v8_file_get(struct sb_image *image, struct sb_v8_file *ret_file, struct sb_str *why);
+
+/* A piece of generated code. The last ones that were found are cached. */
+struct sb_v8_code {
+	uint64_t object, head[2];  /* address; first words, to see that it is still there */
+	uint64_t begin, end;	   /* instructions */
+	uint64_t positions, deopt; /* addresses of its tables; 0: none */
+	uint64_t shared;	   /* SharedFunctionInfo of optimised code; 0: not known */
+	bool is_baseline;
+};
+#define SB_V8_CODES_MAX 64
+
+/* The offsets at which the lines of a source end. */
+struct sb_v8_lines {
+	uint64_t source; /* address of the characters; when they are moved, they are read again */
+	uint32_t length;
+	SB_VEC(uint32_t) ends;
+};
+#define SB_V8_LINES_MAX 8
+
+/* rt->state */
+struct sb_v8 {
+	const struct sb_memory *memory;
+	struct sb_v8_file file;
+	struct sb_v8_layout at; /* a copy of file.layout */
+	struct sb_v8_code code[SB_V8_CODES_MAX];
+	size_t next_code;
+	uint64_t code_map; /* tagged map of code objects, once one was found; 0: not known */
+	struct sb_v8_lines lines[SB_V8_LINES_MAX];
+	size_t next_lines;
+};
+
+/* Free the cached lines. @v8 itself stays with the caller. */
+void sb_v8_release(struct sb_v8 *v8);
+
+/* Read a word, or a tagged pointer (returned without its tag). Return: 0; -EFAULT; -EBADMSG: it is
+ * no pointer. */
+int sb_v8_word(const struct sb_v8 *v8, uint64_t addr, uint64_t *ret);
+int sb_v8_pointer(const struct sb_v8 *v8, uint64_t addr, uint64_t *ret_object);
+/* Read a small integer (Smi). Return: 0; -EFAULT; -EBADMSG: it is none. */
+int sb_v8_smi_at(const struct sb_v8 *v8, uint64_t addr, int32_t *ret);
+/* Return: the object's instance type, or -1 when it cannot be read. */
+int32_t sb_v8_type_of(const struct sb_v8 *v8, uint64_t object);
+/* Return: whether the object begins with a valid map, so that it is one of V8's heap. */
+bool sb_v8_is_map_of(const struct sb_v8 *v8, uint64_t object);
+/* Append a String as UTF-8, cut at a fixed length. Return: 0; -EFAULT; -EBADMSG: it is none;
+ * -ENOMEM. */
+int sb_v8_string(const struct sb_v8 *v8, uint64_t object, struct sb_str *str);
+
+/* Append the name of a function, "(anonymous)" if it has none. @shared: its SharedFunctionInfo,
+ * here and below. Return: as sb_v8_string(). */
+int sb_v8_function_name(const struct sb_v8 *v8, uint64_t shared, struct sb_str *name);
+/* Append the name of the script that it is in; nothing when there is none. Return: as
+ * sb_v8_string(). */
+int sb_v8_function_file(const struct sb_v8 *v8, uint64_t shared, struct sb_str *file);
+/* Return: the line of offset @at in its script's source; 0: not known. */
+uint32_t sb_v8_function_line(struct sb_v8 *v8, uint64_t shared, int64_t at);
+/* Return: the offset in the source where the function begins; -1: not known. */
+int64_t sb_v8_function_start(const struct sb_v8 *v8, uint64_t shared);
+/* Get its BytecodeArray. Return: 0, -EFAULT, -EBADMSG. */
+int sb_v8_function_bytecode(const struct sb_v8 *v8, uint64_t shared, uint64_t *ret_bytecode);
+
+/* A place in a source. */
+struct sb_v8_place {
+	int64_t offset;	 /* -1: not known */
+	int32_t inlined; /* index of the inlined function; -1: the compiled function itself */
+};
+/* Look up the code offset @at in a table of source positions. @table: address of a ByteArray.
+ * Return: 0; -ENODATA, also when it cannot be read. */
+int sb_v8_position(const struct sb_v8 *v8, uint64_t table, int64_t at, struct sb_v8_place *ret);
+
+/* Find the code object that holds @pc. *ret_code belongs to @v8 and is valid until the next call.
+ * Return: 0, -ENOENT. */
+int sb_v8_code_find(struct sb_v8 *v8, uint64_t pc, const struct sb_v8_code **ret_code);
+/* Get the inlined function with index @inlined of optimised code, and the place that it was called
+ * from. Return: 0, -EBADMSG. */
+int sb_v8_code_inlined(const struct sb_v8 *v8, const struct sb_v8_code *code, int32_t inlined,
+		       uint64_t *ret_shared, struct sb_v8_place *ret_caller);
+/* Return: the bytecode offset that @pc in baseline code belongs to; -1: not known. @bytecode: the
+ * BytecodeArray. */
+int64_t sb_v8_code_bytecode_at(const struct sb_v8 *v8, const struct sb_v8_code *code, uint64_t pc,
+			       uint64_t bytecode);
+
+#endif

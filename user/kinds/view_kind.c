@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "kinds/view_kind.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+const struct sb_view_kind sb_view_kinds[SB_VIEW_KIND_MAX] = {
+#define SB_VIEW(id, ...) [SB_VIEW_KIND_##id] = { .name = #id, __VA_ARGS__ },
+#include "kinds/views.def"
+#undef SB_VIEW
+};
+
+/* Each after the separator, which the first one does not need. */
+#define SEPARATOR ", "
+static const char names[] =
+#define SB_VIEW(id, ...) SEPARATOR #id
+#include "kinds/views.def"
+#undef SB_VIEW
+	;
+
+const struct sb_view_kind *sb_view_kind_find(const char *name)
+{
+	for (size_t i = 0; name && i < SB_VIEW_KIND_MAX; i++)
+		if (sb_streq(sb_view_kinds[i].name, name))
+			return &sb_view_kinds[i];
+	return NULL;
+}
+
+const char *sb_view_kind_names(void)
+{
+	return names + strlen(SEPARATOR);
+}
+
+const char *sb_view_kind_pprof(const char *name)
+{
+	const struct sb_view_kind *kind = sb_view_kind_find(name);
+
+	return kind && kind->pprof ? kind->pprof : name;
+}
+
+const char *sb_view_kind_otlp(const char *name)
+{
+	const struct sb_view_kind *kind = sb_view_kind_find(name);
+
+	return kind && kind->otlp ? kind->otlp : name;
+}
+
+const char *sb_view_kind_pyroscope(const char *name)
+{
+	const struct sb_view_kind *kind = sb_view_kind_find(name);
+
+	return kind && kind->pyroscope ? kind->pyroscope : name;
+}

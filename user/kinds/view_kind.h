@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The names of views, and what their profiles mean, without BPF. The command line, the store, the
+ * formats, flame graphs and the page use it. One table, views.def, has a row for each view; the
+ * view's name is also the fact "kind" of its profiles. How samples are taken is the other half:
+ * struct sb_view of views/view.h.
+ */
+#ifndef SB_KINDS_VIEW_KIND_H
+#define SB_KINDS_VIEW_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The colours of plain, kernel, inlined and interpreter frames, which pictures and the page share. */
+enum sb_colors {
+	SB_COLORS_FLAME, /* also of profiles that no view made */
+	SB_COLORS_ICE,
+	SB_COLORS_WAKE,
+	SB_COLORS_SLATE,
+	SB_COLORS_DISK,
+	SB_COLORS_MAX,
+};
+
+/* Groups of options; the rows of an option name the groups that it belongs to. */
+enum sb_view_options {
+	SB_VIEW_TIMED = 1 << 0,	  /* --freq, --event: samples are taken by a timer */
+	SB_VIEW_PER_CPU = 1 << 1, /* --cpu: of some CPUs only */
+	SB_VIEW_LASTING = 1 << 2, /* --min, --max, --distr: what is sampled takes time */
+	SB_VIEW_STATES = 1 << 3,  /* --state: waits of some thread states only */
+	SB_VIEW_IDLE = 1 << 4,	  /* --idle: stacks are those of the thread that waits */
+	SB_VIEW_EVERY = 1 << 5,	  /* --every: a sample for so much time of waiting */
+	SB_VIEW_FILES = 1 << 6,	  /* --layer, --fs, ...: which files, and how they are weighed */
+};
+
+struct sb_view_kind {
+	const char *name;  /* the command, and "kind" in outputs; at most 11 bytes, for the store */
+	const char *title; /* of a picture, before "flame graph": "On-CPU" */
+	const char
+		*unit; /* of the weight, unless the view's unit_of() says another one: "samples" */
+	const char *event;   /* what a sample is, plural: "samples", "waits" */
+	const char *summary; /* one line for help */
+	const char *
+		empty; /* the end of "nothing was sampled: ..." when nothing happened; NULL: none */
+	enum sb_colors colors;
+	bool is_estimate; /* weights have a sampling error, since not every event is a sample */
+	bool has_files;	  /* stacks may end in a file */
+	/* The name of its values in each format; NULL: `name`. */
+	const char *pprof, *otlp, *pyroscope;
+	uint32_t options; /* bits of enum sb_view_options */
+};
+
+/* The number of a row: SB_VIEW_KIND_oncpu. */
+enum sb_view_kind_nr {
+#define SB_VIEW(name, ...) SB_VIEW_KIND_##name,
+#include "kinds/views.def"
+#undef SB_VIEW
+	SB_VIEW_KIND_MAX,
+};
+
+/* By enum sb_view_kind_nr. Constant: safe to read from any thread. */
+extern const struct sb_view_kind sb_view_kinds[SB_VIEW_KIND_MAX];
+
+/* The first row: what is sampled or asked for when nothing else is said. */
+static inline const struct sb_view_kind *sb_view_kind_default(void)
+{
+	return &sb_view_kinds[0];
+}
+
+/* Return: the row of the view @name (NULL: none); NULL where no view is called that. */
+const struct sb_view_kind *sb_view_kind_find(const char *name);
+
+/* Return: the names of all views, "oncpu, offcpu, ..."; a constant. */
+const char *sb_view_kind_names(void);
+
+/* Return: what each format calls the values of profiles of the view @name; @name itself when it has
+ * no other name for them, or there is no such view. */
+const char *sb_view_kind_pprof(const char *name);
+const char *sb_view_kind_otlp(const char *name);
+const char *sb_view_kind_pyroscope(const char *name);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Makes the call tree of a profile, or one tree of two profiles to compare them. Not thread-safe.
+ */
+#ifndef SB_MODEL_CALLTREE_H
+#define SB_MODEL_CALLTREE_H
+
+#include "model/profile.h"
+#include "tree/diff.h"
+#include "tree/tree.h"
+
+/**
+ * sb_calltree_new() - make the call tree of one or two profiles
+ * @a: sealed
+ * @b: sealed; or NULL, and the tree is that of @a alone, without pairs of weights
+ * @ret_tree: sealed, siblings sorted by name, kinds are enum sb_frame_kind; freed by sb_tree_free()
+ *
+ * Frames with the same caller, name and kind are one node. Inlined or not makes no difference, nor
+ * do module, file and line, so that another build of a program compares with it. A node has the
+ * kind and the module of its heaviest stack. The root is named "all". The profiles are not needed
+ * afterwards.
+ *
+ * Return: 0; -ENOMEM; -E2BIG for more than SB_TREE_NODES_MAX nodes.
+ */
+int sb_calltree_new(const struct sb_profile *a, const struct sb_profile *b,
+		    struct sb_tree **ret_tree);
+
+/**
+ * sb_calltree_diff() - set how the two profiles of a tree are compared
+ * @diff: is filled in
+ * @tree: what sb_calltree_new() made of @a and @b, pruned or not; borrowed
+ *
+ * Return: 0; -ENODATA if SB_DIFF_RATE is asked for and a profile lacks its duration; -EINVAL if the
+ * units differ.
+ */
+int sb_calltree_diff(struct sb_diff *diff, const struct sb_tree *tree, const struct sb_profile *a,
+		     const struct sb_profile *b, enum sb_diff_norm norm);
+
+#endif

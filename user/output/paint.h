@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Chooses the colours of a call tree for programs that draw it themselves, such as the page of
+ * `serve`: those of the flame graph (flamegraph/palette.h, flamegraph/diff.h). Each node gets the
+ * number of a colour; the colours are written as JSON. Not thread-safe.
+ */
+#ifndef SB_OUTPUT_PAINT_H
+#define SB_OUTPUT_PAINT_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+#include "flamegraph/palette.h"
+#include "model/profile.h"
+#include "output/jsontext.h"
+#include "tree/diff.h"
+
+struct sb_paint {
+	struct sb_fg_palette palette;
+	struct sb_str name; /* scratch: the current frame's */
+};
+
+/**
+ * sb_paint_init() - choose the colours of a profile's frames
+ * @kind: name of the view that recorded the profile
+ *
+ * Return: 0 or -ENOMEM, and then there is nothing to release.
+ */
+int sb_paint_init(struct sb_paint *paint, const char *kind);
+void sb_paint_release(struct sb_paint *paint);
+
+/**
+ * sb_paint_function() - the colour of a function's row in a table
+ * @ret_color: a number below 256
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sb_paint_function(struct sb_paint *paint, const char *name, enum sb_frame_kind kind,
+		      uint32_t *ret_color);
+
+/**
+ * sb_paint_tree() - the colours of all nodes of a tree
+ * @ret_colors: a number below 256 for each node; freed by the caller with free()
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sb_paint_tree(struct sb_paint *paint, const struct sb_tree *tree, uint8_t **ret_colors);
+
+/*
+ * Return: the colour of a node of a comparison, by its total: 1 to 4 for more, 5 to 8 for less, 0
+ * if the change can be chance.
+ */
+uint32_t sb_paint_change(const struct sb_diff *diff, const struct sb_tree_pair *total);
+
+/*
+ * Write {"light":[["#fill","#text"],...],"dark":[...]}, indexed by the numbers of colours. If
+ * @paint is NULL, write the colours of sb_paint_change().
+ */
+void sb_paint_put(struct sb_json *json, const struct sb_paint *paint);
+
+#endif

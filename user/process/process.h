@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The registry of processes: one object for each address space that is of interest, with a slot for
+ * each module that keeps something about it. A module has no table of processes of its own: it looks
+ * the address space up here, and its data is destroyed together with the address space.
+ *
+ * An address space is a process between two calls of execve(). It is made when a module asks for
+ * it, and forgotten when it has ended and nobody holds a reference to it. The registry learns that
+ * it has ended from side-band records (sb_processes_exec(), sb_processes_exit()), from a later
+ * address space of the same tgid, from a module that noticed (sb_processes_end()), and, because
+ * records can be lost, from a look at /proc when the registry has grown.
+ *
+ * The symbolizer does not use it yet: records of mappings, fork and exec name a tgid and a time,
+ * but not how often execve() was called. symbolizer/process/procmaps.h finds address spaces by
+ * these two.
+ *
+ * Thread: any, unless a function says otherwise. One mutex protects the registry. It is held for
+ * lookups only, never during I/O or while a destructor runs. What a slot points to belongs to its
+ * module, which says by which thread or under which lock it is used.
+ */
+#ifndef SB_PROCESS_PROCESS_H
+#define SB_PROCESS_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Identity of an address space, as in struct sb_sample_key. */
+struct sb_space_key {
+	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: the process that has the tgid now */
+	uint32_t tgid;
+	uint32_t exec_id; /* how often the task had called execve() */
+};
+
+/* Make a key of any struct that has these three members, such as records of the BPF side. */
+#define SB_SPACE_KEY(from) \
+	((struct sb_space_key){ (from)->start_ns, (from)->tgid, (from)->exec_id })
+
+static inline bool sb_space_key_is(const struct sb_space_key *a, const struct sb_space_key *b)
+{
+	return a->tgid == b->tgid && a->start_ns == b->start_ns && a->exec_id == b->exec_id;
+}
+
+/* What is kept about an address space: in which module, used by which thread. */
+enum sb_space_slot {
+	SB_SLOT_RUNTIMES, /* interpreters and names of their frames: interp, under its lock */
+	SB_SLOT_WALKERS, /* configuration of interpreter walkers: capture/interpwatch, its thread */
+	SB_SLOT_MAPPINGS, /* the list that the unwinder searches: capture/uwprocs, its thread */
+	SB_SLOT_TAGS,	  /* tags of its samples: the recorder's series, the session's thread */
+	SB_SLOT_MAX,
+};
+
+/*
+ * Bound of address spaces: beyond it, others are forgotten first. They take 13 MiB without the
+ * contents of their slots. kernel.pid_max is 32,768 on small machines.
+ */
+#define SB_PROCESSES_MAX 65536u
+
+struct sb_processes;
+struct sb_space;
+
+struct sb_processes_opts {
+	size_t nr_max; /* address spaces; 0: SB_PROCESSES_MAX */
+};
+
+/**
+ * sb_processes_new() - make an empty registry
+ * @opts: copied; NULL for the defaults
+ * @ret_processes: owned by the caller, who frees it after all modules that use it have ended
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sb_processes_new(const struct sb_processes_opts *opts, struct sb_processes **ret_processes);
+/*
+ * Free the registry. All modules have called sb_processes_disown(); destructors still set are
+ * called.
+ */
+void sb_processes_free(struct sb_processes *processes);
+
+/**
+ * sb_processes_own() - set the destructor of a slot
+ * @slot: the calling module is its only user
+ * @destroy: called when an address space with something in @slot is forgotten, on the thread that calls
+ *	sb_processes_forget(), without the registry's lock; NULL: there is nothing to destroy, or the
+ *	module holds a reference to each address space that has something in the slot
+ * @arg: passed to @destroy
+ */
+void sb_processes_own(struct sb_processes *processes, enum sb_space_slot slot,
+		      void (*destroy)(void *arg, void *value), void *arg);
+/* Empty @slot of all address spaces by its destructor, which is not called any more afterwards. */
+void sb_processes_disown(struct sb_processes *processes, enum sb_space_slot slot);
+
+/**
+ * sb_processes_get() - find an address space, or make it
+ * @ret_space: a reference, which the caller gives back by sb_processes_put(); untouched on error
+ *
+ * Earlier processes of the same tgid, and earlier address spaces of the same process, are taken to
+ * have ended.
+ *
+ * Return: 0; -ENOMEM; -E2BIG: the bound is reached and others cannot be forgotten, because they
+ * have references; this is counted.
+ */
+int sb_processes_get(struct sb_processes *processes, const struct sb_space_key *key,
+		     struct sb_space **ret_space);
+/* Give a reference back. Accepts NULL. */
+void sb_processes_put(struct sb_processes *processes, struct sb_space *space);
+
+/* Return: the key of an address space, valid as long as the caller's reference. */
+const struct sb_space_key *sb_space_key(const struct sb_space *space);
+
+/*
+ * Set a slot of an address space that the caller has a reference to. The value before is not
+ * destroyed.
+ */
+void sb_space_set(struct sb_processes *processes, struct sb_space *space, enum sb_space_slot slot,
+		  void *value);
+/*
+ * Empty a slot without calling its destructor. Return: the value; NULL: it was empty, or the value
+ * is being destroyed.
+ */
+void *sb_processes_take(struct sb_processes *processes, const struct sb_space_key *key,
+			enum sb_space_slot slot);
+/* Return: the value in @slot of the address space, or NULL. No address space is made. */
+void *sb_processes_find(struct sb_processes *processes, const struct sb_space_key *key,
+			enum sb_space_slot slot);
+/* Return: the value in @slot of the latest address space of @tgid that has one, or NULL. */
+void *sb_processes_of(struct sb_processes *processes, uint32_t tgid, enum sb_space_slot slot);
+
+/*
+ * Call @fn with each value in @slot, and the time when its address space ended (CLOCK_MONOTONIC;
+ * 0: it has not). @fn runs under the registry's lock and must not call functions of the registry.
+ */
+void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
+		       void (*fn)(void *arg, void *value, uint64_t ended_ns), void *arg);
+
+/**
+ * sb_processes_mark() - mark the process of an address space, to count distinct processes
+ * @epoch: marks of other epochs are void
+ * @bit: 0 to 31
+ *
+ * Return: 1 when the process did not have this mark; 0 when it had; -ENOMEM or -E2BIG, as
+ * sb_processes_get().
+ */
+int sb_processes_mark(struct sb_processes *processes, const struct sb_space_key *key,
+		      uint32_t epoch, uint32_t bit);
+
+/*
+ * The process called execve(), or exited, at @time_ns (CLOCK_MONOTONIC): its address spaces that
+ * were made before that have ended.
+ */
+void sb_processes_exec(struct sb_processes *processes, uint32_t tgid, uint64_t time_ns);
+void sb_processes_exit(struct sb_processes *processes, uint32_t tgid, uint64_t time_ns);
+/*
+ * The address space is alive now, whatever earlier records say: the threads of a process can go on
+ * when its first one has ended.
+ */
+void sb_processes_alive(struct sb_processes *processes, const struct sb_space_key *key);
+/* The address space has ended, at the latest now. */
+void sb_processes_end(struct sb_processes *processes, const struct sb_space_key *key);
+
+/**
+ * sb_processes_forget() - drop address spaces that nobody will ask about any more
+ * @before_ns: CLOCK_MONOTONIC
+ *
+ * The slots of each address space that ended before @before_ns, and that sb_processes_get() was not
+ * asked for since, are emptied by their destructors. It is dropped if it has no reference.
+ *
+ * Thread: one, always the same, which holds no lock that a destructor takes.
+ */
+void sb_processes_forget(struct sb_processes *processes, uint64_t before_ns);
+
+struct sb_processes_stats {
+	uint64_t nr_spaces;    /* now */
+	uint64_t nr_forgotten; /* because of the bound: the least recently asked for goes first */
+	uint64_t nr_refused;   /* because of the bound, when nothing could be forgotten */
+};
+void sb_processes_stats(struct sb_processes *processes, struct sb_processes_stats *ret_stats);
+
+#endif

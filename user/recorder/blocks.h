@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The sink of a sampler of `stackbpf record`: at each multiple of 10 s of wall-clock time it sends
+ * a block of samples to the store writer, one for each kind of profile. See recorder.c for the
+ * processes.
+ *
+ * The duration of a block is measured with CLOCK_MONOTONIC; its begin is the wall-clock time at
+ * that moment. When the clock is set, the block ends at once: samples before it keep their time,
+ * later ones have the new time. Blocks of the same time add up.
+ */
+#ifndef SB_RECORDER_BLOCKS_H
+#define SB_RECORDER_BLOCKS_H
+
+#include "recorder/watchdog.h"
+#include "run/run.h"
+
+struct sb_blocks;
+
+/* What the recorder tells a sampler, one word each. The end of the stream means SB_BLOCKS_END as
+ * well. */
+enum sb_blocks_order {
+	SB_BLOCKS_END,
+	SB_BLOCKS_TAKE, /* send the block as far as it is, and continue with it */
+};
+
+struct sb_blocks_opts {
+	int orders_fd;	   /* of a struct sb_peer; borrowed */
+	int writer_fd;	   /* stream of messages as in store/block.h; made non-blocking; borrowed */
+	uint32_t nr_kinds; /* number of views of the run */
+	bool by_thread;
+	const char *const *labels; /* keys, borrowed */
+	size_t nr_labels;
+	/* Called once all is attached. */
+	void (*on_ready)(void *arg);
+	void *arg;
+	const struct sb_watch *watch; /* borrowed: receives a sign of life about once a second */
+	size_t part;		      /* of this sampler in the watch */
+};
+
+/* Make the sink. @opts is copied. Return: 0 or a negative errno. */
+int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_blocks);
+void sb_blocks_free(struct sb_blocks *blocks);
+
+/* Return: the sink for sb_run_go(), valid as long as @blocks. */
+struct sb_run_sink *sb_blocks_sink(struct sb_blocks *blocks);
+/* After the run: wait until the writer has received all blocks, at most 10 s. Return: 0;
+ * -ETIMEDOUT; -ECHILD when the writer has ended. */
+int sb_blocks_flush(struct sb_blocks *blocks);
+
+struct sb_blocks_stats {
+	uint64_t nr_blocks, nr_dropped; /* sent; dropped because the writer was too slow */
+	uint64_t nr_restarts;		/* new profiles because the old one had grown too large */
+};
+void sb_blocks_stats(const struct sb_blocks *blocks, struct sb_blocks_stats *ret_stats);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Assigns samples to series by their tags. Tags are what is known of the process, read once while
+ * it lives, and what the sample's own key says; samples with the same tags are one series. What a
+ * process says of itself (environment, name) is untrusted text: it is bounded, and control
+ * characters are replaced. Used by blocks.c.
+ *
+ *	cgroup unit container	of the process, from /proc/PID/cgroup
+ *	service			OTEL_SERVICE_NAME, service.name of OTEL_RESOURCE_ATTRIBUTES,
+ *				or the unit, the container, the name of the program
+ *	runtime			sb_interp_runtime_of(), or "kernel"; none if it was not looked at in time
+ *	comm			of the thread
+ *	uid			the real user ID of the process
+ *	pid tid			wide tags: tid only if asked for; of processes that began before the
+ *				block or outlive it
+ *
+ * One thread.
+ */
+#ifndef SB_RECORDER_SERIES_H
+#define SB_RECORDER_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi/sb_abi.h"
+#include "store/block.h"
+
+struct sb_interp;
+struct sb_processes;
+struct sb_series_table;
+
+struct sb_series_opts {
+	bool by_thread;		   /* tag with tid */
+	const char *const *labels; /* keys of labels that become tags; borrowed */
+	size_t nr_labels;
+	uint32_t nr_kinds; /* views whose samples come together: sb_sample_key.view */
+};
+/* Return: 0 or a negative errno. @opts is copied. */
+int sb_series_new(const struct sb_series_opts *opts, struct sb_series_table **ret_table);
+void sb_series_free(struct sb_series_table *table);
+/**
+ * sb_series_begin() - set the registry of processes, before the first sample
+ * @processes: borrowed; the table keeps references in it, which sb_series_free() does not give back
+ * @interp: borrowed; source of the tag "runtime"; NULL: there is none
+ */
+void sb_series_begin(struct sb_series_table *table, struct sb_processes *processes,
+		     struct sb_interp *interp);
+/* Return: the bits SB_BY_* by which the BPF side must split keys. */
+uint32_t sb_series_by(const struct sb_series_table *table);
+
+/*
+ * Find the series of @key in the current block; for struct sb_resolve_opts, hence @table is a void
+ * pointer. When there are nearly SB_BLOCK_SERIES_MAX series of a kind, owners get fair shares
+ * (store/share.h); samples of an owner beyond its share are in its series "(other)". Return: 0 or
+ * -ENOMEM.
+ */
+int sb_series_of(void *table, const struct sb_sample_key *key, const char *const *labels,
+		 uint32_t *ret_series);
+
+/*
+ * Get the tags of all series of the block, at its end. What is known of a process by now is in the
+ * tags of all of its samples. Valid until the next call. Return: 0 or -ENOMEM.
+ */
+int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **ret_tags,
+		  size_t *ret_nr);
+/* Begin a new block: series are numbered from the beginning, and processes that had no samples in
+ * the last two blocks are forgotten. */
+void sb_series_next_block(struct sb_series_table *table);
+
+/* For tests: append the path of a process's cgroup. @text: the contents of /proc/PID/cgroup;
+ * version 2, or the hierarchy of systemd or another one of version 1. Return: 0; -ENOENT when it is
+ * the root; -ENOMEM. */
+int sb_series_cgroup(const char *text, struct sb_str *path);
+/* For tests: append the service that an environment names. @env: strings ended by NUL, @len bytes
+ * in all. Return: 0; -ENOENT; -ENOMEM. */
+int sb_series_service(const char *env, size_t len, struct sb_str *service);
+
+#endif

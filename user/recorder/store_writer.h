@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The store writer: the process of `stackbpf record` that writes the store. It is the only one that
+ * may create files; samplers drop that right. It does not sample, and if it was root it becomes the
+ * owner of the store's directory, without capabilities. It checks all that samplers send
+ * (store/block.h); what all samples have in common it knows itself: kind, host, --tag.
+ *
+ * A block that cannot be written is kept, up to a bound, and tried again with the next one, so that
+ * a full disk does not end the recording. The store writer ends when all samplers have ended.
+ */
+#ifndef SB_RECORDER_STORE_WRITER_H
+#define SB_RECORDER_STORE_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/peer.h"
+#include "recorder/recorder.h"
+#include "recorder/watchdog.h"
+#include "store/store.h"
+
+struct sb_store_writer_stats {
+	uint64_t nr_blocks, nr_bytes; /* written; bytes as received */
+	uint64_t nr_dropped;	  /* blocks that could not be written, beyond those that are kept */
+	uint64_t nr_refused;	  /* messages that were no valid blocks */
+	uint64_t nr_other_series; /* series in "(other)": too many values of a tag in a day */
+	uint64_t own_ns;	  /* CPU time */
+};
+
+/* Fork the process and wait until it has opened the store. @opts and @watch are borrowed until it
+ * returns. *ret_peer is owned by the caller. Return: 0; or as sb_store_open_to_write(), such as
+ * -EBUSY. */
+int sb_store_writer_new(const struct sb_recorder_config *opts, const struct sb_watch *watch,
+			struct sb_peer *ret_peer);
+/* The kinds of profiles of one sampler, indexed by sb_block_head.kind. */
+struct sb_store_writer_kinds {
+	struct sb_store_kind at[SB_VIEWS_MAX];
+	uint32_t nr;
+};
+/* Announce a sampler. @fd: the receiving end of its stream of blocks; the caller keeps its copy.
+ * Return: 0 or a negative errno. */
+int sb_store_writer_add(struct sb_peer *peer, const struct sb_store_writer_kinds *kinds, int fd);
+/* After all samplers have ended: wait until everything is written, and release @peer. Return: 0; or
+ * a negative errno when the process had ended. */
+int sb_store_writer_end(struct sb_peer *peer, struct sb_store_writer_stats *ret_stats);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Talks to a service manager, if there is one: sd_notify(3), sd_watchdog_enabled(3). The manager is
+ * told that all is well only while each process of the recorder goes round its loop. Each process
+ * writes the time of its last round to shared memory, and the recorder process reads it.
+ */
+#ifndef SB_RECORDER_WATCHDOG_H
+#define SB_RECORDER_WATCHDOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "recorder/recorder.h"
+
+/* The watched processes ("parts"): the store writer, then the samplers. */
+#define SB_WATCH_WRITER	   0u
+#define SB_WATCH_SAMPLER   1u /* the first */
+#define SB_WATCH_PARTS_MAX (SB_WATCH_SAMPLER + SB_RECORDER_KINDS_MAX)
+
+struct sb_watch {
+	uint64_t
+		period_ns; /* how often the manager must hear from us; 0: no watchdog, all functions do nothing */
+	uint64_t told_ns; /* when it was told last (CLOCK_MONOTONIC) */
+	bool is_stuck;	  /* it was told that a part is stuck */
+	uint64_t *beats;  /* shared: the time of each part's last round (CLOCK_MONOTONIC) */
+};
+
+/* Send a message such as "READY=1" to the manager, if there is one. Errors are ignored. */
+void sb_watch_notify(const char *text);
+
+/* Read the manager's settings and make the shared memory, before the first fork. Return: 0 or a
+ * negative errno. */
+int sb_watch_init(struct sb_watch *watch);
+void sb_watch_release(struct sb_watch *watch);
+/* Called in a part: processes that it forks do not get the shared memory. */
+void sb_watch_keep(const struct sb_watch *watch);
+
+/* Called by a part in each round of its loop. */
+void sb_watch_beat(const struct sb_watch *watch, size_t part);
+/* Return: after how many ms at the latest a part must call sb_watch_beat(), for poll(); -1: it need
+ * not. */
+int sb_watch_beat_ms(const struct sb_watch *watch);
+/* Return: whether a part has not gone round for more than half of the period, and 3 s at least. */
+bool sb_watch_is_stuck(const struct sb_watch *watch, size_t part);
+
+/* Return: whether it is time to call sb_watch_tell(). */
+bool sb_watch_is_due(const struct sb_watch *watch);
+/* Tell the manager that all is well (@stuck NULL), or which part is stuck. */
+void sb_watch_tell(struct sb_watch *watch, const char *stuck);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A run: from a configuration to samples in a profile. It forks the processes that read and parse,
+ * and the command; it drops privileges, attaches the BPF programs, and runs an event loop. In the
+ * loop it drains the session and lets the resolver put the samples into the profile, from where a
+ * sink takes them.
+ *
+ * Nothing here talks to the user. A run that failed has a reason; what a run is worth is in its
+ * figures.
+ */
+#ifndef SB_RUN_RUN_H
+#define SB_RUN_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/fs.h"
+#include "base/num.h"
+#include "base/reason.h"
+#include "base/vec.h"
+#include "bpf/abi/sb_abi_label.h"
+#include "capture/session.h"
+#include "model/profile.h"
+#include "process/process.h"
+#include "resolve/resolve.h"
+#include "symbolizer/process/reader.h"
+#include "symbolizer/sb_sym.h"
+#include "symbolizer/unwind/parser.h"
+#include "views/view.h"
+
+#define SB_OVERHEAD_MAX_PPM_DEFAULT 10000u
+
+struct sb_child;
+struct sb_interp;
+struct sb_run;
+
+/* What to do. sb_run_config_init() sets the defaults. Strings and arrays are borrowed while the run
+ * lasts. */
+struct sb_run_config {
+	struct sb_views views; /* several only if the sink has series() */
+	struct sb_view_opts view;
+	struct sb_targets targets; /* with a command, a rule for it is added */
+	bool all;		   /* every process, whatever `targets` has */
+	char **command;		   /* to run and to sample, NULL-terminated; NULL: none */
+	uint64_t time_ns;	   /* duration; 0: until it is stopped */
+	uint32_t freq_hz;
+	bool is_freq_asked; /* by the user: struct sb_thinning_opts */
+	const char *event;
+	sb_vec_u32 cpus; /* empty: all */
+	uint32_t sides;	 /* SB_SIDE_* */
+	uint32_t depth_max;
+	uint32_t unwind;       /* SB_UNWIND_* */
+	uint64_t unwind_bytes; /* 0: the session's default */
+	struct sb_root_list {
+		enum sb_attr_kind at[SB_ROOTS_MAX];
+		size_t nr;
+	} roots;			   /* root first; empty: the resolver's default */
+	const char *labels[SB_LABELS_MAX]; /* keys of the labels to read from threads */
+	size_t nr_labels;
+	bool delimited, lines, modules, offsets; /* struct sb_resolve_opts */
+	bool no_inlines, debuginfod;
+	uint32_t demangle;	     /* enum sb_sym_demangle */
+	uint32_t idle, file, interp; /* enum sb_idle_mode, sb_file_text, sb_interp_mode */
+	uint64_t symbol_cache_bytes; /* 0: the symbolizer's default */
+	uint64_t symbol_bytes_max;   /* limit while files are read; 0: by the machine's memory */
+	uint32_t overhead_max_ppm;   /* as a part of all CPUs; 0: no limit */
+};
+void sb_run_config_init(struct sb_run_config *config);
+/* Free the arrays of @config. */
+void sb_run_config_release(struct sb_run_config *config);
+
+/* How a run ended. The numbers are exit statuses of the command line (cli/exit.h) and of
+ * samplers. */
+enum sb_run_status {
+	SB_RUN_OK = 0,
+	SB_RUN_FAILED = 1,	 /* this and all that follow, but SB_RUN_EMPTY, have a reason */
+	SB_RUN_WRONG = 2,	 /* the configuration asks for something that does not exist */
+	SB_RUN_EMPTY = 3,	 /* nothing was sampled */
+	SB_RUN_NO_PRIVILEGE = 4, /* a privilege or a feature of the kernel is missing */
+	SB_RUN_NO_TARGET = 5,	 /* a process, thread or cgroup does not exist */
+	SB_RUN_NO_EXEC = 126,	 /* the command cannot be executed */
+	SB_RUN_NO_COMMAND = 127, /* the command does not exist */
+};
+
+/* Why sampling ended. */
+enum sb_run_end {
+	SB_END_NOT_YET,
+	SB_END_TIME,
+	SB_END_SIGNAL,
+	SB_END_COMMAND,
+	SB_END_TARGETS,
+	SB_END_ORDERED, /* by the sink */
+};
+
+/*
+ * Who takes the samples. Functions run on the thread of the run. They return 0, or a negative errno
+ * that ends the run, after they have told the user why.
+ */
+struct sb_run_sink {
+	uint64_t
+		period_ns; /* of take(); 0: only at the end and when the sink calls sb_run_take() */
+	/* Called with all privileges, before the run forks, makes threads or drops privileges.
+	 * NULL: nothing to do. */
+	int (*prepare)(struct sb_run_sink *sink, struct sb_run *run);
+	/* Called when all is attached and privileges are dropped. NULL: nothing to do. */
+	int (*begin)(struct sb_run_sink *sink, struct sb_run *run);
+	/*
+	 * Called every period_ns, on SIGUSR1, and after the end (then run->end_ns is set).
+	 * run->profile has the samples since the last call, with waits accounted up to now, and
+	 * weights in the BPF side's unit. It may be scaled, sealed and read during the call, and is
+	 * cleared after it.
+	 */
+	int (*take)(struct sb_run_sink *sink, struct sb_run *run);
+	/* The profile is not cleared but has the samples of the whole run; only the last take may
+	 * modify it. */
+	bool keeps_all;
+	/* take() writes files during the run, and signals must be able to interrupt that. */
+	bool is_slow;
+	/* A descriptor that the loop polls; on_readable() is called when it is readable. NULL:
+	 * there is none. */
+	int fd;
+	int (*on_readable)(struct sb_run_sink *sink, struct sb_run *run);
+	/* Called about once a second, after a drain. NULL: nothing to do. */
+	void (*tick)(struct sb_run_sink *sink, struct sb_run *run);
+	/* Called on a further signal after the one that ended the run: undo what is half done, and
+	 * exit. Must be async-signal-safe. */
+	void (*give_up)(int sig);
+	/* Assigns samples to series in place of root frames: struct sb_resolve_opts. NULL: root
+	 * frames. */
+	int (*series)(void *arg, const struct sb_sample_key *key, const char *const *labels,
+		      uint32_t *ret_series);
+	void *series_arg;
+	uint32_t by;	   /* SB_BY_*: by what keys are split for series() */
+	uint32_t memo_max; /* struct sb_symbolizer_opts */
+	/* The run has an owner process, which ends it; signals are not handled. */
+	bool has_owner;
+	bool has_terminal; /* the sink draws on a terminal */
+	bool writes_files; /* the sink opens files after privileges are dropped */
+	/* A process that the sink forked in prepare() writes the files. */
+	bool has_file_writer;
+	bool is_lasting; /* struct sb_session_opts */
+};
+
+/* A process or thread that is sampled and may end. */
+struct sb_run_target {
+	uint32_t id;
+	int fd; /* pidfd, readable when it has ended; -1: closed after that */
+};
+
+/* The state of a run. Sinks and reports read it; the only member that they may set is `end`. */
+struct sb_run {
+	struct sb_run_config *config; /* borrowed */
+	struct sb_run_sink *sink;     /* borrowed */
+	struct sb_run_unit {
+		const char *name; /* unit of the weights as they are shown */
+		uint64_t divisor; /* BPF weight / divisor = weight in the unit */
+	} units[SB_VIEWS_MAX];
+	SB_VEC(struct sb_run_target) targets; /* the tasks that config->targets allows by number */
+	size_t nr_live_targets;
+
+	struct sb_child *child;	  /* the command; NULL: none */
+	struct sb_parser *parser; /* NULL: the run needs none */
+	struct sb_symbolizer *sym;
+	struct sb_profile *profile;
+	struct sb_processes *processes;
+	struct sb_interp *interp; /* NULL: no frames of interpreters */
+	struct sb_resolver *resolver;
+	struct sb_session *session;
+
+	int epoll_fd, signal_fd, time_fd, tick_fd, sink_fd;
+	enum sb_run_end end;
+	int end_signal;
+	struct sb_reason reason;   /* of a failure; the caller tells the user */
+	uint64_t entry_ns;	   /* when sb_run_init() was called; all times CLOCK_MONOTONIC */
+	uint64_t start_ns, end_ns; /* of sampling; 0: not yet */
+	uint64_t drained_ns;	   /* when the last drain began */
+	uint64_t own_start_ns, own_end_ns; /* sb_run_own_ns() at start_ns and end_ns */
+	/* The same a second after the start, when the run has started up; 0: it ended before
+	 * that. */
+	uint64_t warm_ns, own_warm_ns;
+};
+
+/* Set up malloc() so that a process that runs for months does not keep much freed memory. */
+void sb_run_save_memory(void);
+/* Initialise a run, and call sb_run_save_memory(). */
+void sb_run_init(struct sb_run *run);
+
+/**
+ * sb_run_go() - sample, from preparation to the last take
+ * @run: initialised; goes once
+ * @config: what to do; borrowed until sb_run_release()
+ * @sink: who takes the samples; borrowed as long
+ *
+ * Drops privileges of the process for good, and takes over SIGINT, SIGTERM and SIGUSR1 unless the
+ * sink has an owner. The profile and the figures can be read until sb_run_release(). A command that
+ * was started may still run: sb_run_wait_command().
+ *
+ * Thread: the main thread, while there is no other one.
+ * Return: how it ended. If it failed, run->reason says why, unless the sink has told the user
+ * itself.
+ */
+enum sb_run_status sb_run_go(struct sb_run *run, struct sb_run_config *config,
+			     struct sb_run_sink *sink);
+void sb_run_release(struct sb_run *run);
+/* Free all that the run has; stops what still runs, but not the command. */
+
+/* Return: whether the command was started and has not ended. */
+bool sb_run_is_command_alive(const struct sb_run *run);
+/*
+ * Wait until the command, which was started, ends. A second signal ends the waiting. Return: the
+ * status of the command as a shell gives it, with *ret_signal 0; or 0, with *ret_signal the signal.
+ */
+int sb_run_wait_command(struct sb_run *run, int *ret_signal);
+
+/* Return: which user the process becomes while it samples; uid 0: it stays root. */
+struct sb_owner sb_run_identity(const struct sb_run_config *config);
+
+/* Return: whether any rule of @targets allows tasks. */
+bool sb_run_has_allow_rule(const struct sb_targets *targets);
+
+/*
+ * For sinks: drain, and call take() with what was sampled since the last time. Return: 0 or a
+ * negative errno, of which the user was told or run->reason is set.
+ */
+int sb_run_take(struct sb_run *run);
+/*
+ * For sinks, in take(): if run->profile has more frames and text than a long run may keep, continue
+ * in a new one, and set *ret_is_new; otherwise that is untouched. Return: 0; or a negative errno:
+ * the run cannot go on.
+ */
+int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
+/* Return: whether any view has samples so far. */
+bool sb_run_has_samples(const struct sb_run *run);
+
+/* Return: the CPU time of this process and of its parser and reader processes, in ns. */
+uint64_t sb_run_own_ns(const struct sb_run *run);
+
+/* Figures of the run, and of the samples of one view. */
+struct sb_run_figures {
+	uint32_t view; /* its index in config->views */
+	struct sb_session_stats session;
+	struct sb_resolve_stats resolve;
+	struct sb_sym_stats symbolizer;
+	struct sb_parser_stats parser;
+	struct sb_reader_stats readers;
+	struct sb_processes_stats processes;
+	uint64_t nr_samples, nr_lost, nr_cut;
+	uint64_t nr_frames, nr_unnamed; /* native ones and those of interpreters */
+	uint64_t wall_ns;
+};
+void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
+/* Return: how much of the expected weight is accounted for, in percent; 0 when none is expected. */
+double sb_run_accounted(const struct sb_run_figures *figures);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The stages of a run; run.c has their order. Each returns SB_RUN_OK to go on, or how the run
+ * ended, with run->reason. */
+#ifndef SB_RUN_RUN_PRIV_H
+#define SB_RUN_RUN_PRIV_H
+
+#include "run/run.h"
+
+/* targets.c: check targets that can be checked before the run, and open those that may end. */
+enum sb_run_status sb_run_check_targets(struct sb_run *run);
+
+/* privileges.c: fork the process that parses files, and those that read memory and files of other
+ * processes. */
+enum sb_run_status sb_run_make_parser(struct sb_run *run);
+enum sb_run_status sb_run_make_readers(struct sb_run *run);
+/* Become the user of the run; and when all is attached, keep only what is needed:
+ * workers/privileges.h. */
+enum sb_run_status sb_run_begin_privileges(struct sb_run *run);
+enum sb_run_status sb_run_settle_privileges(struct sb_run *run);
+
+/* loop.c: read signals from a descriptor from here on. Called before threads are made, which
+ * inherit the mask. */
+enum sb_run_status sb_run_block_signals(struct sb_run *run);
+/* Open what the loop polls. */
+enum sb_run_status sb_run_loop_init(struct sb_run *run);
+/* Poll until something ends the sampling. */
+enum sb_run_status sb_run_loop(struct sb_run *run);
+/* From here on a signal calls sb_run_sink.give_up(). */
+enum sb_run_status sb_run_arm_give_up(struct sb_run *run);
+void sb_run_loop_release(struct sb_run *run);
+
+/* pipeline.c: make the symbolizer, the profile and the resolver. */
+enum sb_run_status sb_run_make_resolver(struct sb_run *run);
+/* Drain the session and put the samples into the profile. Return: 0 or a negative errno, with
+ * run->reason. */
+int sb_run_drain(struct sb_run *run);
+
+/* Set run->reason. Value: SB_RUN_FAILED. */
+#define sb_run_fail(run, err, ...)                               \
+	({                                                       \
+		sb_reason_set(&(run)->reason, err, __VA_ARGS__); \
+		SB_RUN_FAILED;                                   \
+	})
+
+#endif

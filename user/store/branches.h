@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Branch points of a dictionary's call tree: nodes at which a stack ends, and nodes with a number
+ * of children other than one. In a chain between two branch points every node has the same weight,
+ * so that queries that keep only the heaviest nodes weigh branch points only: about a third of all
+ * nodes.
+ */
+#ifndef SB_STORE_BRANCHES_H
+#define SB_STORE_BRANCHES_H
+
+#include "store/dict.h"
+
+/* Zero-initialize. */
+struct sb_branches {
+	/*
+	 * By branch point, in the order of their nodes, so that 0 is the root: the branch point
+	 * above it, its node, and how many nodes the chain down to it has.
+	 */
+	SB_VEC(uint32_t) parent, node, nr_nodes;
+	SB_VEC(uint32_t) of_row; /* the branch point at which the row's stack ends */
+	size_t nr_dict_nodes;
+};
+
+/*
+ * Find the branch points of @dict, which may only have grown since the last call. Return: 0 or
+ * -ENOMEM.
+ */
+int sb_branches_fit(struct sb_branches *branches, const struct sb_dict *dict);
+/* Return: the memory it takes, in bytes. */
+size_t sb_branches_bytes(const struct sb_branches *branches);
+void sb_branches_release(struct sb_branches *branches);
+
+#endif

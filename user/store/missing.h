@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Marks for each row of a file: is its stack truncated, and how many of its frames have no name.
+ * From them every answer says how complete it is, whatever its rules. Called by query.c. Not
+ * thread-safe.
+ */
+#ifndef SB_STORE_MISSING_H
+#define SB_STORE_MISSING_H
+
+#include "store/dict.h"
+
+/* Zero-initialize. */
+struct sb_missing {
+	SB_VEC(uint16_t) of_row; /* SB_MARKS_CUT, and how many frames have no name */
+};
+#define SB_MARKS_CUT	 0x8000u
+#define SB_MARKS_UNNAMED 0x7fffu
+
+/* Extend the marks to all rows of @dict, which may only have grown. Return: 0 or -ENOMEM. */
+int sb_missing_fit(struct sb_missing *marks, const struct sb_dict *dict);
+void sb_missing_release(struct sb_missing *marks);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The call tree: stacks merged into one node per distinct path. The flame graph library builds it from lines of text,
+ * user/model/calltree.h builds it from one profile or from two over each other; pictures, `diff`, `top` and the
+ * HTTP API read it. Memory grows with distinct paths, not with input, and is bounded. Nothing here recurses, because
+ * the depth comes from the input. Not thread-safe.
+ *
+ * A tree has two states. While it grows, nodes have the order in which they were met, and their children are linked.
+ * sb_tree_seal() sums up the weights, sorts siblings, and moves all nodes to pre-order: the children of a node stand
+ * right behind it, and what is below node i are the nodes from i + 1 to nodes.at[i].end - 1.
+ */
+#ifndef SB_TREE_TREE_H
+#define SB_TREE_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/vec.h"
+
+/* The two profiles of a comparison: the one compared with, and the one in question. A tree of one has A only. */
+enum { SB_TREE_A, SB_TREE_B, SB_TREE_NR };
+
+/* Bounds against hostile input. */
+#define SB_TREE_NODES_MAX (1u << 25) /* keeps a tree without pairs below 1.5 GiB */
+#define SB_TREE_NAME_MAX  4096u	     /* bytes of a name; nobody reads longer ones */
+
+/* Kinds of frames are the user's: enum sb_fg_kind, enum sb_frame_kind. They are below SB_TREE_GAP. */
+#define SB_TREE_GAP \
+	16 /* in an in_order tree: own time of the parent, between two children; no frame */
+#define SB_TREE_KIND_MAX 17
+
+#define SB_TREE_NONE	 0 /* node 0 is the root, which is nobody's child or sibling */
+#define SB_TREE_OTHER	 "(other)"
+
+struct sb_tree_node {
+	uint32_t name;	 /* in names */
+	uint32_t parent; /* a smaller number; of the root: 0 */
+	union {
+		struct { /* while the tree grows */
+			uint32_t newest_child, older_sibling;
+		};
+		struct {		/* sealed */
+			uint32_t end;	/* the first node behind all below this one */
+			uint32_t depth; /* 0: the root */
+		};
+	};
+	double total; /* sealed: of this node and all below; before: what ends in this node */
+};
+
+/* What a path has in both profiles of a comparison. */
+struct sb_tree_pair {
+	double weight[SB_TREE_NR];
+	/* The sum over all samples of the square of a sample's weight, see tree/diff.h; NAN: not known. */
+	double squares[SB_TREE_NR];
+};
+
+/* Weights are doubles: whole numbers are exact up to 2^53 (9 PB, 285 years in us). Zero-initialize; sb_tree_init(). */
+struct sb_tree {
+	SB_VEC(struct sb_tree_node) nodes;
+	SB_VEC(uint8_t) kinds;	  /* of each node */
+	SB_VEC(uint32_t) modules; /* of each node, in names, 0: not known; empty: of none */
+	struct sb_strtab names;
+	struct sb_index
+		children; /* while it grows: nodes that have siblings, by parent, name and kind */
+	bool in_order;	  /* set before the first stack: merge neighbours only (a flame chart) */
+	/* Frames of one name are one node if this is the same for their kinds; from the init on, each kind's own. */
+	uint8_t same_kind[SB_TREE_KIND_MAX];
+	bool is_by_id; /* set before the first stack: frames are added by sb_tree_child_by_id() only */
+	bool has_fractions; /* some weight is no whole number */
+	bool sealed;
+	double *selves; /* of a sealed tree with fractions, whose sums cannot be undone exactly */
+	/* Empty unless it is a comparison: for each node what ends there, and from the seal on the totals. */
+	SB_VEC(struct sb_tree_pair) pairs, pair_totals;
+	double squares; /* of a profile alone: of all its samples; NAN: not known */
+	uint64_t nr_samples[SB_TREE_NR]; /* 0: not known */
+
+	uint32_t depth_max; /* levels below the root */
+	uint64_t nr_stacks; /* added */
+	uint64_t nr_deep;   /* of these: cut by the user of the tree, because they were too deep */
+	uint64_t
+		nr_long_names; /* frames whose name was cut to SB_TREE_NAME_MAX; a hash tells them apart */
+	uint64_t nr_cut; /* nodes that sb_tree_prune() took away */
+};
+
+struct sb_tree_frame {
+	const char *name; /* need not end in NUL */
+	size_t len;
+	uint8_t kind;
+};
+
+int sb_tree_init(struct sb_tree *tree);
+void sb_tree_release(struct sb_tree *tree);
+/* Release a tree that was allocated by itself, and free it; NULL is nothing. */
+void sb_tree_free(struct sb_tree *tree);
+
+/**
+ * sb_tree_child() - find the child of a node, or add it
+ * @parent: a node of @tree, which is not sealed
+ * @frame: the name is copied
+ *
+ * Return: 0; -E2BIG: the tree has SB_TREE_NODES_MAX nodes, and this would be one more; -ENOMEM.
+ */
+int sb_tree_child(struct sb_tree *tree, uint32_t parent, const struct sb_tree_frame *frame,
+		  uint32_t *ret_node);
+
+/* The same for a name whose number in tree->names is known, of a tree with is_by_id. Much faster than by text. */
+int sb_tree_child_by_id(struct sb_tree *tree, uint32_t parent, uint32_t name, uint8_t kind,
+			uint32_t *ret_node);
+
+/**
+ * sb_tree_weigh() - add the weight of a stack to its last frame
+ * @node: the last frame of the stack
+ * @depth: levels below the root
+ * @pair: of a comparison, the weights in both profiles, whose sum is @weight; else NULL
+ *
+ * All stacks of a tree have a pair, or none.
+ *
+ * Return: 0, -ENOMEM; of an in_order tree -E2BIG, too.
+ */
+int sb_tree_weigh(struct sb_tree *tree, uint32_t node, uint32_t depth, double weight,
+		  const struct sb_tree_pair *pair);
+
+/**
+ * sb_tree_sum_pairs() - sum up the pairs of a comparison that still grows
+ *
+ * From then on pair_totals has an entry for each node. sb_tree_seal() does it by itself, unless it was done before,
+ * by somebody who changes nodes.at[].total to what the totals say.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sb_tree_sum_pairs(struct sb_tree *tree);
+
+/* By name and kind; by weight, heaviest first; as they were met. An in_order tree keeps its own order. */
+enum sb_tree_sort { SB_TREE_SORT_NAME, SB_TREE_SORT_WEIGHT, SB_TREE_SORT_NONE };
+
+/**
+ * sb_tree_seal() - sum up, sort siblings, and put all nodes in pre-order
+ *
+ * Nodes change their numbers. The order is always the same for the same stacks. Can be called again, to sort anew;
+ * stacks cannot be added any more.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sb_tree_seal(struct sb_tree *tree, enum sb_tree_sort sort);
+
+/* Return: the first child of a node of a sealed tree; the next sibling; SB_TREE_NONE: there is none. */
+static inline uint32_t sb_tree_first_child(const struct sb_tree *tree, uint32_t node)
+{
+	return node + 1 < tree->nodes.at[node].end ? node + 1 : SB_TREE_NONE;
+}
+
+static inline uint32_t sb_tree_next_sibling(const struct sb_tree *tree, uint32_t node)
+{
+	const struct sb_tree_node *nodes = tree->nodes.at;
+
+	return nodes[node].end < nodes[nodes[node].parent].end ? nodes[node].end : SB_TREE_NONE;
+}
+
+/* Return: the weight of a node of a sealed tree with all below it; without. @side: A, or B of a comparison. */
+static inline double sb_tree_total(const struct sb_tree *tree, size_t node, int side)
+{
+	if (tree->pair_totals.nr)
+		return tree->pair_totals.at[node].weight[side];
+	return side == SB_TREE_A ? tree->nodes.at[node].total : 0;
+}
+
+double sb_tree_self(const struct sb_tree *tree, size_t node, int side);
+
+/* Return: the squares of the weights of all samples of a profile; NAN: not known. */
+static inline double sb_tree_squares(const struct sb_tree *tree, int side)
+{
+	return tree->pair_totals.nr ? tree->pair_totals.at[0].squares[side] : tree->squares;
+}
+
+/* Return: the nearest whole number from 0 on, for those who write weights of profiles, which are whole. */
+uint64_t sb_tree_whole(double weight);
+
+/* Return: the name of @node, valid until the tree is released; its module, NULL: not known. */
+const char *sb_tree_name(const struct sb_tree *tree, size_t node);
+const char *sb_tree_module(const struct sb_tree *tree, size_t node);
+
+/**
+ * sb_tree_prune() - keep the nodes with the largest share of either profile
+ * @nr_max: nodes that are left at most, 2 or more
+ * @other_kind: kind of the nodes that stand for others
+ *
+ * What a node loses of its children becomes one last child SB_TREE_OTHER, so all sums stay. If it has a child of that
+ * name and kind already, that becomes part of it. The same tree is always cut the same way.
+ *
+ * Return: 0; -EINVAL: @nr_max is too small; -ENOMEM.
+ */
+int sb_tree_prune(struct sb_tree *tree, size_t nr_max, uint8_t other_kind);
+
+/*
+ * For prune.c: keep the @nr nodes in @order, siblings in this order, in pre-order. @order has room for all nodes, and is
+ * overwritten.
+ */
+void sb_tree_rearrange(struct sb_tree *tree, uint32_t *order, size_t nr);
+
+#endif

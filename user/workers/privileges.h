@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The privileges of each process and thread, and when they are dropped; docs/privileges.md
+ * explains all of it. A session goes through these steps:
+ *
+ *	start: all privileges that the caller has
+ *	  -> sb_privileges_begin(): another user, execve() gains nothing; capabilities are kept for
+ *	     loading BPF programs
+ *	  -> sb_privileges_thread(), in each thread that serves the session, at its beginning
+ *	  -> sb_privileges_settle(), in the session's thread, when everything is attached
+ *
+ * Dropped privileges never come back. Capabilities, no_new_privs and filters of system calls
+ * belong to threads, so each thread drops its own (capabilities(7), seccomp(2)). The user's
+ * command (capture/child.h) and the writer of files (workers/writer.h) are forked before, and keep
+ * their privileges.
+ */
+#ifndef SB_CAPTURE_PRIVILEGES_H
+#define SB_CAPTURE_PRIVILEGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/fs.h"
+#include "symbolizer/unwind/parser.h"
+
+/* Who keeps a capability: the bits of struct sb_capability.kept_by. */
+enum sb_privileges_role {
+	SB_ROLE_SESSION = 1u << 0, /* the session's thread */
+	SB_ROLE_TABLES = 1u << 1,  /* threads that write to BPF maps */
+	SB_ROLE_READER = 1u << 2,  /* threads that only look at processes */
+	SB_ROLE_COMMAND = 1u << 3, /* the process that forwards signals to a command */
+};
+
+/**
+ * sb_privileges_own_user() - a user that no other process on the machine has
+ *
+ * Return: user and group 0x70000000 + the process ID of the caller. No distribution assigns IDs
+ * from there on, and user namespaces of containers end below (systemd's "Users, Groups, UIDs and
+ * GIDs").
+ */
+struct sb_owner sb_privileges_own_user(void);
+
+struct sb_capability {
+	unsigned int number; /* CAP_* of linux/capability.h */
+	unsigned int kept_by;
+	bool is_needed; /* nothing works without it; the others are each needed for something */
+	const char *name;
+	const char *what_for; /* what is missing without it; NULL: not shown */
+};
+
+/* All capabilities that are of use, the most important first. */
+extern const struct sb_capability sb_capabilities[];
+extern const size_t sb_nr_capabilities;
+
+/*
+ * Return: the effective capabilities of the calling thread, bit N for capability N, including
+ * those that CAP_SYS_ADMIN implies.
+ */
+uint64_t sb_privileges_have(void);
+
+/*
+ * Return: whether kernel.perf_event_paranoid is the reason why a perf event was refused with @err.
+ * From level 3 on, which only kernels of Debian and Ubuntu know and which is their default, every
+ * event needs CAP_SYS_ADMIN. False if CAP_PERFMON is missing, too.
+ */
+bool sb_privileges_is_paranoid(int err);
+
+/*
+ * Return: the version of libseccomp, which makes the filters of system calls; NULL: there are no
+ * filters.
+ */
+const char *sb_privileges_filter(void);
+
+struct sb_privileges_opts {
+	bool writes_files; /* this process makes output files itself */
+	bool has_network;  /* debuginfod is used */
+	bool has_terminal; /* it draws on a terminal, and restores its settings at the end */
+};
+
+/*
+ * Change from root to the user and group @who, without other groups, and make execve() gain
+ * nothing. Capabilities are kept. In a user namespace where a user of sb_privileges_own_user() is
+ * not mapped, that is 'nobody' (65534). Without CAP_SETUID and CAP_SETGID, or if no such user is
+ * mapped, the process remains root.
+ * Thread: the main one, before there are others, after the command was forked.
+ * Return: whether the user was changed.
+ */
+bool sb_privileges_begin(const struct sb_owner *who);
+
+/*
+ * Announce a thread that will call sb_privileges_thread(), before it is made; and take the
+ * announcement back, with the error, if it could not be made.
+ */
+void sb_privileges_thread_begins(void);
+void sb_privileges_thread_done(int err);
+
+/*
+ * Drop the privileges of a thread, at its beginning. sb_privileges_settle() reports an error.
+ * @role: SB_ROLE_TABLES or SB_ROLE_READER
+ */
+void sb_privileges_thread(enum sb_privileges_role role);
+
+/*
+ * Drop the privileges of the session's thread when everything is attached, and wait until the other
+ * threads have dropped theirs. Return: 0, or a negative errno when one could not drop something.
+ */
+int sb_privileges_settle(const struct sb_privileges_opts *opts);
+
+/*
+ * For a process with one thread that only makes and writes files of @who: root becomes @who if
+ * that is possible, and no capability is kept. Return: 0 or a negative errno.
+ */
+int sb_privileges_to_write(const struct sb_owner *who);
+/*
+ * For the same process when its store is open: only files below @dir can be opened and made, and a
+ * filter is installed. Return: 0 or a negative errno.
+ */
+int sb_privileges_to_store(const char *dir);
+
+/**
+ * sb_privileges_to_start() - give up what no process that samples or records needs, not even at
+ * its start
+ *
+ * For a process that makes others and keeps its user and capabilities for that, and for all that
+ * it makes: no other program (execve), no tracing or writing of processes, no mounts, modules,
+ * namespaces, keys, clocks.
+ *
+ * Return: 0 or a negative errno.
+ */
+int sb_privileges_to_start(void);
+
+/**
+ * sb_privileges_hide() - prevent processes of the same user from looking into this one
+ *
+ * From now on /proc/PID belongs to root: a process without CAP_SYS_PTRACE cannot trace this one or
+ * open its memory, and no core is dumped. A change of the user may undo this, so it is called
+ * again after each. It has no effect under a sanitizer, whose leak checker traces its own process.
+ */
+void sb_privileges_hide(void);
+
+/**
+ * sb_privileges_to_signal() - keep nothing but the right to signal one process
+ * @pidfd: that process
+ *
+ * For a process with one thread. It keeps CAP_KILL, if it has it, and a filter that allows
+ * pidfd_send_signal(2) on @pidfd and messages on its socket.
+ *
+ * Return: 0 or a negative errno.
+ */
+int sb_privileges_to_signal(int pidfd);
+
+/*
+ * For processes that parse files (parser.h), which need nothing: no capability, another user
+ * instead of root, and a filter that allows only memory and their socket.
+ */
+extern const struct sb_parser_opts sb_privileges_of_parsers;
+
+/*
+ * For the processes that read foreign memory and files (reader.h), as struct
+ * sb_reader_opts.confine_spawner and confine_reader: root becomes @who (a struct sb_owner), the
+ * capabilities of SB_ROLE_READER are kept, and a filter is installed. Return: 0 or a negative
+ * errno.
+ */
+int sb_privileges_spawner(void *who);
+int sb_privileges_reader(void *who);
+
+/*
+ * For the two kinds of processes of `serve`, which need nothing: no capability and no way to get
+ * one, a filter, and no files but those below @dir, to read. @who: the user that root becomes.
+ * Return: 0 or a negative errno.
+ */
+int sb_privileges_front(const struct sb_owner *who, const char *dir);
+int sb_privileges_answerer(void);
+
+#endif

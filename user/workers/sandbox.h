@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Filters of system calls, by seccomp(2): each function installs the filter of one kind of process
+ * or thread in the calling thread, which must have no_new_privs. Called by workers/privileges.c
+ * only. There are no filters without libseccomp, and under a sanitizer, which needs more calls:
+ * then all return 0.
+ *
+ * Return: 0 or a negative errno.
+ */
+#ifndef SB_CAPTURE_SANDBOX_H
+#define SB_CAPTURE_SANDBOX_H
+
+struct sb_privileges_opts;
+
+/* The session's thread, when everything is attached; the other threads of the session. */
+int sb_sandbox_session(const struct sb_privileges_opts *opts);
+int sb_sandbox_thread(void);
+/* Processes that parse files. The keeper also compiles the filter of its workers. */
+int sb_sandbox_keeper(void);
+int sb_sandbox_worker(void);
+/*
+ * Processes that read foreign memory and files (symbolizer/process/reader.h). The spawner also
+ * compiles the filter of the readers.
+ */
+int sb_sandbox_spawner(void);
+int sb_sandbox_reader(void);
+/*
+ * `serve`: the process that has the connections, which also compiles the filter of those it makes.
+ */
+int sb_sandbox_front(void);
+int sb_sandbox_answerer(void);
+/*
+ * The process that forwards signals to the command, by @pidfd; no other descriptor can be used for
+ * that.
+ */
+int sb_sandbox_signaller(int pidfd);
+/* A process that makes others, which inherit the filter; see sb_privileges_to_start(). */
+int sb_sandbox_starter(void);
+/* The process of `record` that writes the store, when the store is open. */
+int sb_sandbox_storer(void);
+
+/* Return: the version of libseccomp; NULL: there are no filters. */
+const char *sb_sandbox_version(void);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A process that makes output files with the privileges that there are when it is forked, so that
+ * the caller can drop its own for good while files are still made by the rules of
+ * sb_output_file_new(). It knows its paths from the beginning and accepts no others; it parses
+ * nothing. The caller writes to the files through descriptors that it hands over.
+ *
+ * It ends when the caller's process ends, in whatever way it does, and removes what was not
+ * committed.
+ */
+#ifndef SB_BASE_WRITER_H
+#define SB_BASE_WRITER_H
+
+#include <stddef.h>
+
+struct sb_writer;
+
+/*
+ * Fork the process. The caller ends *ret_writer with sb_writer_free().
+ * @paths: only used during the call, because the fork has a copy; no path stands for an open
+ * descriptor
+ *	of the caller (sb_output_is_fd())
+ * @confine: called in the new process, to drop privileges that it does not need; NULL: keep all
+ *
+ * Thread: the main one, before there are others. Return: 0 or a negative errno.
+ */
+int sb_writer_new(const char *const *paths, size_t nr, int (*confine)(void),
+		  struct sb_writer **ret_writer);
+
+/*
+ * Make the file @paths[@i]. For a FIFO this waits until it has a reader.
+ * Return: a descriptor to write to, which the caller closes; -EINTR after a signal; -ECHILD: the
+ * process has ended; or as sb_output_file_new().
+ */
+int sb_writer_open(struct sb_writer *writer, size_t i);
+/*
+ * Give the file its name; everything must have been written. Return: 0, -ECHILD, or a negative
+ * errno.
+ */
+int sb_writer_commit(struct sb_writer *writer, size_t i);
+/* Remove what sb_writer_open() made, unless it was committed. */
+void sb_writer_discard(struct sb_writer *writer, size_t i);
+
+/* End the process and wait for it. Accepts NULL. */
+void sb_writer_free(struct sb_writer *writer);
+
+#endif
