@@ -6,6 +6,7 @@ stacks are complete from the first sample on, and no frame is from a file that w
 churn.py STACKBPF PROGRAMS [OPTION...]
 """
 import collections
+import math
 import os
 import subprocess
 import sys
@@ -72,8 +73,9 @@ def families(stack):
             if frame.name.startswith(word + '_') or frame.module.split('.')[0] == word}
 
 
-def check_apart(what, stacks, thrice, once, chain):
-    """No stack of both; from the place named to the leaf, the calls are those of the source."""
+def check_apart(what, stacks, clock, chain):
+    """No stack of both; from the place named to the leaf, the calls are those of the source; and each has the share
+    of the time that the programs measured themselves."""
     mixed = {s: w for s, w in stacks.items() if len(families(s)) > 1}
     check(not mixed, f'{what}: {sum(mixed.values())} samples with frames of both files')
     wrong = collections.Counter()
@@ -90,8 +92,21 @@ def check_apart(what, stacks, thrice, once, chain):
     check(wrong.total() <= (1 - FIRST_GATE) * total, f'{what}: {wrong.total()} with other calls')
     for stack in [';'.join(s) for s in mixed][:3] + list(wrong)[:3]:
         print('   ', stack)
-    share = seen[thrice] / max(total, 1)
-    check(abs(share - 0.75) < 0.05, f'{what}: {thrice}, which works thrice as much: {share:.3f}')
+    took_ns = collections.Counter()
+    with open(clock, encoding='ascii') as lines:
+        for word, ns in map(str.split, lines):
+            took_ns[word] += int(ns)
+    share, truth = seen['alpha'] / max(total, 1), took_ns['alpha'] / max(took_ns.total(), 1)
+    # Four standard deviations of what chance does to independent samples, and what starts and page faults take.
+    bound = 0.01 + 4 * math.sqrt(truth * (1 - truth) / max(total, 1))
+    check(abs(share - truth) < bound, f'{what}: alpha has {share:.3f}, {truth:.3f} by its own clock, within {bound:.3f}')
+
+
+def new_clock(work):
+    """A file for the programs of turns.c to say in how long they worked."""
+    os.environ['TURNS'] = f'{work}/clock'
+    with open(os.environ['TURNS'], 'w', encoding='ascii'):
+        return os.environ['TURNS']
 
 
 def turns(work, name, size, rounds, *flags):
@@ -104,6 +119,7 @@ def exec_storm(work):
     for name, size, rounds in (('alpha', 256, 9_000_000), ('beta', 2048, 3_000_000)):
         turns(work, name, size, rounds, '-no-pie', '-o', name)
     paths = (f'{work}/alpha', f'{work}/beta')
+    clock = new_clock(work)
     stacks = capture({'alpha', 'beta'}, paths[0], '1000000', paths[1], paths[0])
     check_complete('exec storm', stacks, paths)
     foreign = {s: w for s, w in stacks.items()
@@ -111,7 +127,7 @@ def exec_storm(work):
     check(not foreign, f'exec storm: {sum(foreign.values())} samples with the other program in it')
     for stack in list(foreign)[:3]:
         print('   ', ';'.join(stack))
-    check_apart('exec storm', stacks, 'alpha', 'beta', 'main')
+    check_apart('exec storm', stacks, clock, 'main')
 
 
 def libraries_in_turn(work):
@@ -121,9 +137,10 @@ def libraries_in_turn(work):
     for speed, unit in (('slow', 40_000_000), ('fast', 3_000_000)):
         for name, size, rounds in (('alpha', 256, 3 * unit), ('beta', 2048, unit)):
             turns(work, name, size, rounds, '-fPIC', '-shared', '-DLIBRARY', '-o', f'{name}.so')
+        clock = new_clock(work)
         stacks = capture({'loader'}, f'{work}/loader', f'{work}/alpha.so', 'alpha', f'{work}/beta.so', 'beta')
         check_complete(f'libraries, {speed}', stacks, (f'{work}/loader',))
-        check_apart(f'libraries, {speed}', stacks, 'alpha', 'beta', 'main')
+        check_apart(f'libraries, {speed}', stacks, clock, 'main')
 
 
 for case in (short_processes, exec_storm, libraries_in_turn):

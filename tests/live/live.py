@@ -4,6 +4,7 @@ import collections
 import contextlib
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -147,6 +148,7 @@ def running(*command, **kwargs):
 def ready(*command, **kwargs):
     """The same, once the program has said that it is what it is to be."""
     with running(*command, stdout=subprocess.PIPE, text=True, **kwargs) as process:
+        assert select.select([process.stdout], [], [], 60)[0], f'{command}: says nothing'
         said = process.stdout.readline()
         assert said == 'ready\n', f'{command}: {said}'
         yield process

@@ -115,15 +115,32 @@ static int stick_stack(const char *path)
 
 extern char **environ;
 
+/*
+ * The arrays of pointers to the arguments, and main()'s frames, end where the strings begin, mostly on the same page.
+ * So the program starts itself again with a name so long that the strings begin with a page: then that page and those
+ * above it hold nothing else, up to the last one.
+ */
 static int stick_args(char **argv, const char *path)
 {
-	uintptr_t from = (uintptr_t)argv[0] & ~(uintptr_t)(PAGE_BYTES - 1);
+	static char name[8 * PAGE_BYTES];
+	size_t offset_bytes = (uintptr_t)argv[0] % PAGE_BYTES;
+	size_t len = strlen(argv[0]);
 	char **last = environ;
 
+	if (offset_bytes || len < 2 * PAGE_BYTES) {
+		len += offset_bytes + (len < 2 * PAGE_BYTES ? 2 * PAGE_BYTES : 0);
+		if (len >= sizeof(name))
+			return 1;
+		memset(name, 'x', len);
+		execv("/proc/self/exe", (char *[]){ name, argv[1], argv[2], NULL });
+		return 1;
+	}
 	while (*last && last[1])
 		last++;
-	return map_over((void *)from, ((uintptr_t)*last | (PAGE_BYTES - 1)) + 1 - from, path,
-			PROT_READ) == MAP_FAILED;
+	return map_over(argv[0],
+			((uintptr_t)(*last ? *last : argv[0] + len) - (uintptr_t)argv[0]) &
+				~(uintptr_t)(PAGE_BYTES - 1),
+			path, PROT_READ) == MAP_FAILED;
 }
 
 static int stick_map(const char *path)
