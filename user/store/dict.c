@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "store/dict.h"
-
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "store/dict_priv.h"
 
 /* Hash two words. */
 static uint64_t hash_pair(uint32_t a, uint32_t b)
@@ -30,7 +28,7 @@ int sb_dict_init(struct sb_dict *dict)
 	return err;
 }
 
-void sb_dict_rest(struct sb_dict *dict)
+void sb_dict_drop_indexes(struct sb_dict *dict)
 {
 	sb_index_release(&dict->strings.index);
 	sb_ids_release(&dict->frames_ids);
@@ -44,7 +42,7 @@ void sb_dict_rest(struct sb_dict *dict)
 
 void sb_dict_release(struct sb_dict *dict)
 {
-	sb_dict_rest(dict);
+	sb_dict_drop_indexes(dict);
 	sb_strtab_release(&dict->strings);
 	sb_vec_release(&dict->frames);
 	sb_vec_release(&dict->nodes);
@@ -75,212 +73,18 @@ size_t sb_dict_bytes(const struct sb_dict *dict)
 	       sb_ids_bytes(&dict->paths_ids) + sb_ids_bytes(&dict->texts_ids);
 }
 
-/* Shares. */
-
-static const struct part {
-	uint64_t max, spare;
-} parts[] = {
-	[SB_DICT_PART_STRINGS] = { SB_DICT_STRINGS_MAX, SB_DICT_SPARE },
-	[SB_DICT_PART_TEXT] = { SB_DICT_TEXT_MAX, SB_DICT_SPARE_TEXT },
-	[SB_DICT_PART_FRAMES] = { SB_DICT_NODES_MAX, SB_DICT_SPARE },
-	[SB_DICT_PART_NODES] = { SB_DICT_NODES_MAX, SB_DICT_SPARE },
-	[SB_DICT_PART_TAGS] = { SB_DICT_ROWS_MAX, SB_DICT_SPARE },
-	[SB_DICT_PART_ROWS] = { SB_DICT_ROWS_MAX, SB_DICT_SPARE_ROWS },
-};
-_Static_assert(SB_ARRAY_SIZE(parts) == SB_DICT_PART_MAX, "a bound for each part");
-
-static uint64_t nr_of(const struct sb_dict *dict, enum sb_dict_part part)
-{
-	const uint64_t nr[] = {
-		[SB_DICT_PART_STRINGS] = dict->strings.strs.nr,
-		[SB_DICT_PART_TEXT] = dict->nr_text_bytes,
-		[SB_DICT_PART_FRAMES] = dict->frames.nr,
-		[SB_DICT_PART_NODES] = dict->nodes.nr,
-		[SB_DICT_PART_TAGS] = dict->tags.nr,
-		[SB_DICT_PART_ROWS] = dict->rows.nr,
-	};
-
-	return nr[part];
-}
-
-/* Which entries have been charged to an owner already. */
-struct charged {
-	const struct sb_dict *dict;
-	struct sb_dict_shares *shares;
-	bool *string, *frame, *node;
-};
-
-static void charge_string(struct charged *charged, uint64_t *nr, uint32_t id)
-{
-	if (charged->string[id])
-		return;
-	charged->string[id] = true;
-	nr[SB_DICT_PART_STRINGS]++;
-	nr[SB_DICT_PART_TEXT] += charged->dict->strings.strs.at[id].len;
-}
-
-static void charge_row(struct charged *charged, uint64_t *nr, uint32_t node)
-{
-	const struct sb_dict *dict = charged->dict;
-
-	nr[SB_DICT_PART_ROWS]++;
-	for (; node && !charged->node[node]; node = dict->nodes.at[node].parent) {
-		uint32_t id = dict->nodes.at[node].frame;
-
-		charged->node[node] = true;
-		nr[SB_DICT_PART_NODES]++;
-		if (id == SB_DICT_NONE || charged->frame[id])
-			continue;
-		charged->frame[id] = true;
-		nr[SB_DICT_PART_FRAMES]++;
-		if (dict->frames.at[id].name == SB_DICT_NONE)
-			continue;
-		charge_string(charged, nr, dict->frames.at[id].name);
-		charge_string(charged, nr, dict->frames.at[id].module);
-	}
-}
-
-bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node)
-{
-	uint32_t id = dict->nodes.at[node].frame;
-
-	return node && !dict->nodes.at[node].parent && id != SB_DICT_NONE &&
-	       sb_streq(sb_dict_frame_at(dict, id).name, SB_SHARE_OTHER);
-}
-
-/* An entry is charged to the owner of the first row that uses it: that is who added it. */
-static int charge_all(struct charged *charged)
-{
-	const struct sb_dict *dict = charged->dict;
-	sb_cleanup(sb_freep) uint32_t *owner = calloc(dict->tags.nr + 1, sizeof(*owner));
-	struct sb_tag tags[SB_DICT_TAGS_MAX];
-	uint32_t i, k;
-
-	if (!owner)
-		return -ENOMEM;
-	for (i = 0; i < dict->tags.nr; i++) {
-		const struct sb_dict_tags *set = &dict->tags.at[i];
-
-		if (set->first == SB_DICT_NONE)
-			continue;
-		owner[i] = sb_share_owner(&charged->shares->owners, tags,
-					  sb_dict_tags_at(dict, i, tags));
-		charged->shares->nr[owner[i]][SB_DICT_PART_TAGS]++;
-		for (k = 0; k < set->nr; k++)
-			charge_string(charged, charged->shares->nr[owner[i]],
-				      dict->pairs.at[set->first + k].value);
-	}
-	for (i = 0; i < dict->rows.nr; i++) {
-		const struct sb_dict_row *row = &dict->rows.at[i];
-
-		if (row->tags == SB_DICT_NONE)
-			continue;
-		charge_row(charged, charged->shares->nr[owner[row->tags]], row->node);
-		charged->shares->nr_other[owner[row->tags]] += sb_dict_is_other(dict, row->node);
-	}
-	return 0;
-}
-
-static int need_shares(struct sb_dict *dict)
-{
-	sb_cleanup(sb_freep) struct sb_dict_shares *shares = NULL;
-	sb_cleanup(sb_freep) bool *string = NULL, *frame = NULL, *node = NULL;
-	struct charged charged = { .dict = dict };
-	int err;
-
-	if (dict->shares)
-		return 0;
-	shares = calloc(1, sizeof(*shares));
-	string = calloc(dict->strings.strs.nr + 1, sizeof(*string));
-	frame = calloc(dict->frames.nr + 1, sizeof(*frame));
-	node = calloc(dict->nodes.nr + 1, sizeof(*node));
-	if (!shares || !string || !frame || !node)
-		return -ENOMEM;
-	charged.shares = shares;
-	charged.string = string;
-	charged.frame = frame;
-	charged.node = node;
-	err = charge_all(&charged);
-	if (!err)
-		dict->shares = sb_take(shares);
-	return err;
-}
-
-void sb_dict_charge(struct sb_dict *dict, const struct sb_tag *tags, size_t nr)
-{
-	dict->payer = tags;
-	dict->nr_payer = tags ? nr : 0;
-	dict->payer_id = SB_DICT_NONE;
-}
-
-static uint32_t payer_of(struct sb_dict *dict)
-{
-	if (dict->payer_id == SB_DICT_NONE)
-		dict->payer_id = dict->payer ? sb_share_owner(&dict->shares->owners, dict->payer,
-							      dict->nr_payer)
-					     : 0;
-	return dict->payer_id;
-}
-
-/*
- * Return: 0; -E2BIG if there is no room for so many more entries, or the owner's share is used;
- * -ENOMEM.
- */
-static int need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more)
-{
-	uint64_t nr = nr_of(dict, part) + nr_more - 1, max = parts[part].max - parts[part].spare;
-	int err;
-
-	if (dict->is_unbounded)
-		return nr >= INT32_MAX ? -E2BIG : 0;
-	if (dict->may_use_spare)
-		return nr >= parts[part].max ? -E2BIG : 0;
-	if (!dict->shares && sb_share_allows(max, nr, UINT64_MAX))
-		return 0;
-	err = need_shares(dict);
-	if (err)
-		return err;
-	return sb_share_allows(max, nr, dict->shares->nr[payer_of(dict)][part]) ? 0 : -E2BIG;
-}
-
-/* Charge entries for which need_room() found room. */
-static void pay(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr)
-{
-	if (dict->shares)
-		dict->shares->nr[payer_of(dict)][part] += nr;
-}
-
-uint32_t sb_dict_payer(const struct sb_dict *dict)
-{
-	return dict->shares && dict->payer_id != SB_DICT_NONE ? dict->payer_id : 0;
-}
-
-int sb_dict_may_add_other(struct sb_dict *dict)
-{
-	int err = need_shares(dict);
-
-	if (err)
-		return err;
-	if (dict->shares->nr_other[payer_of(dict)] >= SB_DICT_OTHER_MAX)
-		return 0;
-	dict->shares->nr_other[payer_of(dict)]++;
-	return 1;
-}
-
-/* Strings. */
-
 static int need_text(struct sb_dict *dict, size_t len)
 {
-	int err = need_room(dict, SB_DICT_PART_STRINGS, 1);
+	int err = sb_dict_need_room(dict, SB_DICT_PART_STRINGS, 1);
 
-	return err ? err : need_room(dict, SB_DICT_PART_TEXT, len + 1);
+	return err ? err : sb_dict_need_room(dict, SB_DICT_PART_TEXT, len + 1);
 }
 
 static void pay_text(struct sb_dict *dict, size_t len)
 {
 	dict->nr_text_bytes += len;
-	pay(dict, SB_DICT_PART_STRINGS, 1);
-	pay(dict, SB_DICT_PART_TEXT, len);
+	sb_dict_charge(dict, SB_DICT_PART_STRINGS, 1);
+	sb_dict_charge(dict, SB_DICT_PART_TEXT, len);
 }
 
 /* An existing string needs no room. */
@@ -312,11 +116,7 @@ static int add_string(struct sb_dict *dict, const char *s, size_t len, uint32_t 
 	return err;
 }
 
-/*
- * Append a string from a file without looking for a duplicate: nothing relies on strings being
- * unique.
- */
-static int push_string(struct sb_dict *dict, const char *s, size_t len)
+int sb_dict_push_string(struct sb_dict *dict, const char *s, size_t len)
 {
 	int err = need_text(dict, len);
 
@@ -495,7 +295,7 @@ static int need_indexes(struct sb_dict *dict)
 		if (dict->rows.at[i].tags != SB_DICT_NONE)
 			err = note_row(dict, i);
 	if (err)
-		sb_dict_rest(dict);
+		sb_dict_drop_indexes(dict);
 	else
 		dict->is_indexed = true;
 	return err;
@@ -512,12 +312,12 @@ static int add_frame(struct sb_dict *dict, const struct sb_dict_frame *frame, ui
 			*ret_id = it.id;
 			return 0;
 		}
-	err = need_room(dict, SB_DICT_PART_FRAMES, 1);
+	err = sb_dict_need_room(dict, SB_DICT_PART_FRAMES, 1);
 	if (!err)
 		err = sb_vec_push(&dict->frames, *frame);
 	if (err)
 		return err;
-	pay(dict, SB_DICT_PART_FRAMES, 1);
+	sb_dict_charge(dict, SB_DICT_PART_FRAMES, 1);
 	*ret_id = (uint32_t)dict->frames.nr - 1;
 	return note_frame(dict, *ret_id);
 }
@@ -616,21 +416,20 @@ int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t
 			*ret_id = it.id;
 			return 0;
 		}
-	err = need_room(dict, SB_DICT_PART_NODES, 1);
+	err = sb_dict_need_room(dict, SB_DICT_PART_NODES, 1);
 	if (!err)
 		err = sb_vec_push(&dict->nodes, (struct sb_dict_node){ parent, frame });
 	if (err)
 		return err;
-	pay(dict, SB_DICT_PART_NODES, 1);
+	sb_dict_charge(dict, SB_DICT_PART_NODES, 1);
 	*ret_id = (uint32_t)dict->nodes.nr - 1;
 	return note_node(dict, *ret_id);
 }
 
-/* Append a set of tags without looking for a duplicate. */
-static int push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr)
+int sb_dict_push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr)
 {
 	uint32_t i;
-	int err = need_room(dict, SB_DICT_PART_TAGS, 1);
+	int err = sb_dict_need_room(dict, SB_DICT_PART_TAGS, 1);
 
 	if (!err)
 		err = sb_vec_reserve(&dict->pairs, dict->pairs.nr + nr);
@@ -640,7 +439,7 @@ static int push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uin
 	for (i = 0; i < nr && !err; i++)
 		dict->pairs.at[dict->pairs.nr++] = pairs[i];
 	if (!err)
-		pay(dict, SB_DICT_PART_TAGS, 1);
+		sb_dict_charge(dict, SB_DICT_PART_TAGS, 1);
 	return err;
 }
 
@@ -694,7 +493,7 @@ static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint
 			return 0;
 		}
 	}
-	err = push_tags(dict, pairs, nr);
+	err = sb_dict_push_tags(dict, pairs, nr);
 	if (err)
 		return err;
 	*ret_id = (uint32_t)dict->tags.nr - 1;
@@ -741,12 +540,12 @@ int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *re
 			*ret_id = it.id;
 			return 0;
 		}
-	err = need_room(dict, SB_DICT_PART_ROWS, 1);
+	err = sb_dict_need_room(dict, SB_DICT_PART_ROWS, 1);
 	if (!err)
 		err = sb_vec_push(&dict->rows, (struct sb_dict_row){ tags, node });
 	if (err)
 		return err;
-	pay(dict, SB_DICT_PART_ROWS, 1);
+	sb_dict_charge(dict, SB_DICT_PART_ROWS, 1);
 	*ret_id = (uint32_t)dict->rows.nr - 1;
 	return note_row(dict, *ret_id);
 }
@@ -781,301 +580,4 @@ struct sb_frame sb_dict_frame_at(const struct sb_dict *dict, uint32_t id)
 		.kind = frame->kind >> 1,
 		.is_unnamed = frame->kind & 1,
 	};
-}
-
-/* Writing. */
-
-static struct sb_dict_mark all_of(const struct sb_dict *dict)
-{
-	return (struct sb_dict_mark){
-		.strings = (uint32_t)dict->strings.strs.nr,
-		.frames = (uint32_t)dict->frames.nr,
-		.nodes = (uint32_t)dict->nodes.nr,
-		.tags = (uint32_t)dict->tags.nr,
-		.rows = (uint32_t)dict->rows.nr,
-	};
-}
-
-void sb_dict_mark(struct sb_dict *dict)
-{
-	dict->written = all_of(dict);
-}
-
-/* Write the first ID, and how many entries follow. */
-static int put_range(struct sb_str *out, uint32_t first, uint32_t end)
-{
-	int err = sb_put_varint(out, first);
-
-	return err ? err : sb_put_varint(out, end - first);
-}
-
-static int put_two(struct sb_str *out, uint64_t a, uint64_t b)
-{
-	int err = sb_put_varint(out, a);
-
-	return err ? err : sb_put_varint(out, b);
-}
-
-static int encode_strings(const struct sb_dict *dict, struct sb_str *out)
-{
-	uint32_t i, end = (uint32_t)dict->strings.strs.nr;
-	int err = put_range(out, dict->written.strings, end);
-
-	for (i = dict->written.strings; i < end && !err; i++) {
-		err = sb_put_varint(out, dict->strings.strs.at[i].len);
-		if (!err)
-			err = sb_str_addn(out, dict->strings.strs.at[i].s,
-					  dict->strings.strs.at[i].len);
-	}
-	return err;
-}
-
-static int encode_tree(const struct sb_dict *dict, struct sb_str *out)
-{
-	uint32_t i;
-	int err = put_range(out, dict->written.frames, (uint32_t)dict->frames.nr);
-
-	for (i = dict->written.frames; i < dict->frames.nr && !err; i++) {
-		err = put_two(out, dict->frames.at[i].name, dict->frames.at[i].module);
-		if (!err)
-			err = sb_put_varint(out, dict->frames.at[i].kind);
-	}
-	if (!err)
-		err = put_range(out, dict->written.nodes, (uint32_t)dict->nodes.nr);
-	/* Most nodes are children of the one before, which is 0 here. */
-	for (i = dict->written.nodes; i < dict->nodes.nr && !err; i++)
-		err = put_two(out, i - dict->nodes.at[i].parent - 1, dict->nodes.at[i].frame);
-	return err;
-}
-
-static int encode_rows(const struct sb_dict *dict, struct sb_str *out)
-{
-	uint32_t i, k;
-	int err = put_range(out, dict->written.tags, (uint32_t)dict->tags.nr);
-
-	for (i = dict->written.tags; i < dict->tags.nr && !err; i++) {
-		const struct sb_dict_tags *tags = &dict->tags.at[i];
-
-		err = sb_put_varint(out, tags->nr);
-		for (k = 0; k < tags->nr && !err; k++)
-			err = put_two(out, dict->pairs.at[tags->first + k].key,
-				      dict->pairs.at[tags->first + k].value);
-	}
-	if (!err)
-		err = put_range(out, dict->written.rows, (uint32_t)dict->rows.nr);
-	for (i = dict->written.rows; i < dict->rows.nr && !err; i++)
-		err = put_two(out, dict->rows.at[i].tags, dict->rows.at[i].node);
-	return err;
-}
-
-int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out)
-{
-	const struct sb_dict_mark all = all_of(dict);
-	int err;
-
-	if (!memcmp(&all, &dict->written, sizeof(all)))
-		return 0;
-	err = encode_strings(dict, out);
-	if (!err)
-		err = encode_tree(dict, out);
-	return err ? err : encode_rows(dict, out);
-}
-
-/* Reading. Entries of a damaged record get names, so that their weight is not lost. */
-
-struct range {
-	uint32_t first, nr;
-};
-
-static struct range get_range(struct sb_cursor *cursor)
-{
-	struct range range;
-
-	range.first = sb_get_u32(cursor);
-	range.nr = sb_get_u32(cursor);
-	/* Each entry takes a byte or more. */
-	if (range.nr > (size_t)(cursor->end - cursor->p) || range.first > UINT32_MAX - range.nr)
-		cursor->is_bad = true;
-	if (cursor->is_bad)
-		memset(&range, 0, sizeof(range));
-	return range;
-}
-
-static int lose_strings(struct sb_dict *dict, uint32_t first)
-{
-	char name[32];
-	int err = 0;
-
-	if (first > SB_DICT_STRINGS_MAX)
-		return -E2BIG;
-	/* With its ID, so that they are different strings. */
-	while (dict->strings.strs.nr < first && !err) {
-		snprintf(name, sizeof(name), SB_DICT_LOST " %zu", dict->strings.strs.nr);
-		err = push_string(dict, name, strlen(name));
-		dict->nr_lost++;
-	}
-	return err;
-}
-
-static int decode_strings(struct sb_dict *dict, struct sb_cursor *cursor)
-{
-	struct range range = get_range(cursor);
-	uint32_t i;
-	int err = lose_strings(dict, range.first);
-
-	for (i = 0; i < range.nr && !err; i++) {
-		size_t len = sb_get_varint(cursor);
-		const char *s = sb_get_bytes(cursor, len);
-
-		if (!s)
-			return -EBADMSG;
-		if (range.first + i < dict->strings.strs.nr)
-			continue;
-		err = push_string(dict, s, len);
-	}
-	return err;
-}
-
-static int lose_frames(struct sb_dict *dict, uint32_t first)
-{
-	const struct sb_dict_frame frame = { .name = SB_DICT_NONE };
-	int err = 0;
-
-	if (first > SB_DICT_NODES_MAX)
-		return -E2BIG;
-	for (; dict->frames.nr < first && !err; dict->nr_lost++)
-		err = sb_vec_push(&dict->frames, frame);
-	return err;
-}
-
-static int decode_frames(struct sb_dict *dict, struct sb_cursor *cursor)
-{
-	struct range range = get_range(cursor);
-	uint32_t i;
-	int err = lose_frames(dict, range.first);
-
-	for (i = 0; i < range.nr && !err; i++) {
-		struct sb_dict_frame frame;
-
-		frame.name = sb_get_u32(cursor);
-		frame.module = sb_get_u32(cursor);
-		frame.kind = sb_get_u32(cursor);
-		if (cursor->is_bad || frame.kind >> 1 >= SB_FRAME_KIND_MAX ||
-		    frame.name >= dict->strings.strs.nr || frame.module >= dict->strings.strs.nr)
-			return -EBADMSG;
-		if (range.first + i < dict->frames.nr)
-			continue;
-		err = need_room(dict, SB_DICT_PART_FRAMES, 1);
-		if (!err)
-			err = sb_vec_push(&dict->frames, frame);
-	}
-	return err;
-}
-
-static int decode_nodes(struct sb_dict *dict, struct sb_cursor *cursor)
-{
-	struct range range = get_range(cursor);
-	uint32_t i;
-	int err = 0;
-
-	if (range.first > SB_DICT_NODES_MAX)
-		return -E2BIG;
-	for (; dict->nodes.nr < range.first && !err; dict->nr_lost++)
-		err = sb_vec_push(&dict->nodes, (struct sb_dict_node){ 0, SB_DICT_NONE });
-	for (i = 0; i < range.nr && !err; i++) {
-		uint32_t at = range.first + i;
-		uint64_t back = sb_get_varint(cursor);
-		uint32_t frame = sb_get_u32(cursor);
-
-		if (cursor->is_bad || back >= at || frame >= dict->frames.nr)
-			return -EBADMSG;
-		if (at < dict->nodes.nr)
-			continue;
-		err = need_room(dict, SB_DICT_PART_NODES, 1);
-		if (!err)
-			err = sb_vec_push(&dict->nodes,
-					  (struct sb_dict_node){ at - (uint32_t)back - 1, frame });
-	}
-	return err;
-}
-
-static int decode_one_tags(struct sb_dict *dict, struct sb_cursor *cursor, uint32_t at)
-{
-	struct sb_dict_pair pairs[SB_DICT_TAGS_MAX];
-	uint32_t i, nr = sb_get_u32(cursor);
-
-	if (nr > SB_DICT_TAGS_MAX)
-		return -EBADMSG;
-	for (i = 0; i < nr; i++) {
-		pairs[i].key = sb_get_u32(cursor);
-		pairs[i].value = sb_get_u32(cursor);
-		if (pairs[i].key >> 1 >= dict->strings.strs.nr ||
-		    pairs[i].value >= dict->strings.strs.nr)
-			return -EBADMSG;
-	}
-	if (cursor->is_bad)
-		return -EBADMSG;
-	return at < dict->tags.nr ? 0 : push_tags(dict, pairs, nr);
-}
-
-static int decode_tags(struct sb_dict *dict, struct sb_cursor *cursor)
-{
-	struct range range = get_range(cursor);
-	uint32_t i;
-	int err = 0;
-
-	if (range.first > SB_DICT_ROWS_MAX)
-		return -E2BIG;
-	for (; dict->tags.nr < range.first && !err; dict->nr_lost++)
-		err = sb_vec_push(&dict->tags, (struct sb_dict_tags){ .first = SB_DICT_NONE });
-	for (i = 0; i < range.nr && !err; i++)
-		err = decode_one_tags(dict, cursor, range.first + i);
-	return err;
-}
-
-static int decode_rows(struct sb_dict *dict, struct sb_cursor *cursor)
-{
-	struct range range = get_range(cursor);
-	uint32_t i;
-	int err = 0;
-
-	if (range.first > SB_DICT_ROWS_MAX)
-		return -E2BIG;
-	for (; dict->rows.nr < range.first && !err; dict->nr_lost++)
-		err = sb_vec_push(&dict->rows, (struct sb_dict_row){ SB_DICT_NONE, 0 });
-	for (i = 0; i < range.nr && !err; i++) {
-		struct sb_dict_row row;
-
-		row.tags = sb_get_u32(cursor);
-		row.node = sb_get_u32(cursor);
-		if (cursor->is_bad || row.tags >= dict->tags.nr || row.node >= dict->nodes.nr)
-			return -EBADMSG;
-		if (range.first + i < dict->rows.nr)
-			continue;
-		err = need_room(dict, SB_DICT_PART_ROWS, 1);
-		if (!err)
-			err = sb_vec_push(&dict->rows, row);
-	}
-	return err;
-}
-
-int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor)
-{
-	int err;
-
-	sb_dict_rest(dict);
-	dict->may_use_spare = true;
-	err = decode_strings(dict, cursor);
-	if (!err)
-		err = decode_frames(dict, cursor);
-	if (!err)
-		err = decode_nodes(dict, cursor);
-	if (!err)
-		err = decode_tags(dict, cursor);
-	if (!err)
-		err = decode_rows(dict, cursor);
-	if (!err && cursor->is_bad)
-		err = -EBADMSG;
-	dict->may_use_spare = false;
-	return err;
 }

@@ -99,9 +99,9 @@ struct sb_dict {
 	uint64_t nr_names_cut;
 	struct sb_dict_shares *shares; /* NULL: no bound is near */
 	/* New entries are charged to the owner of these tags; borrowed. */
-	const struct sb_tag *payer;
-	size_t nr_payer;
-	uint32_t payer_id; /* SB_DICT_NONE: not looked up yet */
+	const struct sb_tag *owner_tags;
+	size_t nr_owner_tags;
+	uint32_t owner_id; /* SB_DICT_NONE: not looked up yet */
 	/* How many entries of each have been written to the file. */
 	struct sb_dict_mark {
 		uint32_t strings, frames, nodes, tags, rows;
@@ -112,7 +112,7 @@ struct sb_dict {
 int sb_dict_init(struct sb_dict *dict);
 void sb_dict_release(struct sb_dict *dict);
 /* Free the hash tables, which only adding entries needs. They are made again when needed. */
-void sb_dict_rest(struct sb_dict *dict);
+void sb_dict_drop_indexes(struct sb_dict *dict);
 /*
  * Return: the memory it takes, in bytes. With all hash tables, 28 MiB for 245,000 rows (120 bytes
  * each, where a row has three nodes of its own and every second one a frame with a name of 30
@@ -121,14 +121,14 @@ void sb_dict_rest(struct sb_dict *dict);
 size_t sb_dict_bytes(const struct sb_dict *dict);
 
 /**
- * sb_dict_charge() - set the owner to whom new entries are charged
+ * sb_dict_set_owner() - set the owner to whom new entries are charged
  * @tags: tags of the samples, borrowed until the next call; NULL: nobody in particular
  */
-void sb_dict_charge(struct sb_dict *dict, const struct sb_tag *tags, size_t nr);
+void sb_dict_set_owner(struct sb_dict *dict, const struct sb_tag *tags, size_t nr);
 /* Return: whether a stack is "(other)", which stands for stacks that had no room. */
 bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node);
 /* Return: the number of the owner that is charged (share.h); 0 while no bound is near. */
-uint32_t sb_dict_payer(const struct sb_dict *dict);
+uint32_t sb_dict_owner(const struct sb_dict *dict);
 /*
  * Ask whether the owner that is charged may have one more row of "(other)", which the caller then
  * adds with may_use_spare set. Return: 1, and the row is counted; 0; -ENOMEM.

@@ -98,12 +98,12 @@ static int transfer_row(struct transfer *transfer, const struct sb_dict_row *row
 	for (i = 0; i < nr; i++)
 		if (!tags[i].is_wide || transfer->keeps_wide)
 			tags[key.nr_tags++] = tags[i];
-	sb_dict_charge(transfer->to, tags, key.nr_tags);
+	sb_dict_set_owner(transfer->to, tags, key.nr_tags);
 	err = transfer_node(transfer, row->node, &key.node);
 	key.has_no_node = err == -E2BIG;
 	if (!err || key.has_no_node)
 		err = sb_store_add_row(transfer->to, &key, weight, &transfer->sums);
-	sb_dict_charge(transfer->to, NULL, 0);
+	sb_dict_set_owner(transfer->to, NULL, 0);
 	return err;
 }
 
@@ -324,7 +324,7 @@ int sb_store_roll(struct sb_store *store, int64_t now_s)
 		has_rolled = true;
 		/* The next level reads what was added to by ID only. */
 		if (store->out[rolling.level].is_open)
-			sb_dict_rest(&store->out[rolling.level].segment.dict);
+			sb_dict_drop_indexes(&store->out[rolling.level].segment.dict);
 	}
 	if (has_rolled)
 		sb_store_close_sums(store);

@@ -64,7 +64,7 @@ struct sb_row_key {
 /*
  * Add @weight to the row of @key in @sums, and add the row to @dict if it is new. If the dictionary
  * has no room for it, the weight goes to "(other)" of its series or of the owner that is charged
- * (sb_dict_charge()), and is counted in SB_BLOCK_OTHER. Return: 0 or -ENOMEM.
+ * (sb_dict_set_owner()), and is counted in SB_BLOCK_OTHER. Return: 0 or -ENOMEM.
  */
 int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		     struct sb_sums *sums);

@@ -74,7 +74,7 @@ static int add_other(struct sb_dict *dict, const struct sb_row_key *key, uint64_
 			narrow[nr++] = key->tags[i];
 	err = find_other(dict, narrow, nr, false, &row);
 	if (err == -E2BIG) {
-		sb_share_tags(sb_dict_payer(dict), key->tags, key->nr_tags, &owner);
+		sb_share_tags(sb_dict_owner(dict), key->tags, key->nr_tags, &owner);
 		err = find_other(dict, owner.at, owner.nr, true, &row);
 	}
 	if (!err)
@@ -158,7 +158,7 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 	if (!paths.frame)
 		return -ENOMEM;
 	memset(paths.frame, 0xff, nr_frames * sizeof(*paths.frame));
-	sb_dict_charge(dict, series->tags, series->nr_tags);
+	sb_dict_set_owner(dict, series->tags, series->nr_tags);
 	for (i = 0; i < sb_profile_nr_stacks(series->profile) && !err; i++) {
 		const struct sb_row row = sb_profile_row_at(series->profile, i);
 
@@ -167,7 +167,7 @@ static int add_series(struct sb_dict *dict, const struct sb_store_series *series
 		if (!err || key.has_no_node)
 			err = sb_store_add_row(dict, &key, row.weight, sums);
 	}
-	sb_dict_charge(dict, NULL, 0);
+	sb_dict_set_owner(dict, NULL, 0);
 	free(paths.frame);
 	sb_vec_release(&paths.frames);
 	return err;

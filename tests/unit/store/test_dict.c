@@ -114,7 +114,7 @@ static void test_bytes(void **state)
 	assert_true(heap_bytes() - before < 2 * bytes);
 	/* What is there is found, and found again when all but itself was given back. */
 	assert_int_equal(add_row(&dict, 77), 77);
-	sb_dict_rest(&dict);
+	sb_dict_drop_indexes(&dict);
 	assert_true(sb_dict_bytes(&dict) < bytes * 3 / 4);
 	for (i = 0; i < NR_ROWS; i += 7)
 		assert_int_equal(add_row(&dict, i), i);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files of the dictionary share: dict.c, dict_shares.c (bounds), dict_code.c (bytes). */
+#ifndef SB_STORE_DICT_PRIV_H
+#define SB_STORE_DICT_PRIV_H
+
+#include "store/dict.h"
+
+/*
+ * Return: 0; -E2BIG if there is no room for so many more entries, or the owner's share is used;
+ * -ENOMEM.
+ */
+int sb_dict_need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more);
+/* Charge entries for which sb_dict_need_room() found room. */
+void sb_dict_charge(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr);
+
+/*
+ * Append an entry from a file without looking for a duplicate: nothing relies on entries being
+ * unique. Return: 0, -E2BIG or -ENOMEM.
+ */
+int sb_dict_push_string(struct sb_dict *dict, const char *s, size_t len);
+int sb_dict_push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr);
+
+#endif
