@@ -97,25 +97,6 @@ static const char *waits_in(const struct sb_resolver *resolver)
 	return NULL;
 }
 
-/* Whether rules of waits.c can begin with a frame's name, cached by frame, since most names are
- * none of theirs. */
-enum { WORD_UNKNOWN, WORD_NO, WORD_YES };
-
-static bool is_word(struct sb_resolver *resolver, uint32_t frame, const char *name)
-{
-	size_t nr = resolver->words.nr;
-
-	if (frame >= nr) {
-		if (sb_vec_reserve(&resolver->words, (size_t)frame + 1))
-			return sb_waits_is_word(name);
-		memset(resolver->words.at + nr, WORD_UNKNOWN, frame + 1 - nr);
-		resolver->words.nr = (size_t)frame + 1;
-	}
-	if (resolver->words.at[frame] == WORD_UNKNOWN)
-		resolver->words.at[frame] = sb_waits_is_word(name) ? WORD_YES : WORD_NO;
-	return resolver->words.at[frame] == WORD_YES;
-}
-
 void sb_resolver_find_reason(struct sb_resolver *resolver, const struct sb_sample_key *key)
 {
 	struct sb_wait_frame user[SB_WAIT_FRAMES_MAX];
@@ -138,7 +119,8 @@ void sb_resolver_find_reason(struct sb_resolver *resolver, const struct sb_sampl
 		user[wait.nr_user++] = (struct sb_wait_frame){
 			.name = frame->name,
 			.is_interp = frame->kind == SB_FRAME_INTERP,
-			.is_word = is_word(resolver, resolver->frames.at[i], frame->name),
+			.is_word = sb_wait_words_has(&resolver->words, resolver->frames.at[i],
+						     frame->name),
 		};
 	}
 	resolver->reason = sb_waits_reason(&wait);
@@ -149,7 +131,7 @@ bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch
 	const struct sb_object *object = NULL;
 
 	if (count->key.object)
-		object = sb_objects_find(&resolver->objects, count->key.object);
+		object = sb_object_cache_find(&resolver->objects, count->key.object);
 	if (object && object->is_unwanted) {
 		resolver->stats->nr_unwanted += count->count.nr_samples;
 		return true;
@@ -306,8 +288,8 @@ static int (*const pushers[SB_OBJECT_KIND_MAX])(struct sb_resolver *resolver,
  * at the next one. */
 static int push_object(struct sb_resolver *resolver, uint64_t id)
 {
-	struct sb_objects *objects = &resolver->objects;
-	struct sb_object *object = sb_objects_find(objects, id);
+	struct sb_object_cache *objects = &resolver->objects;
+	struct sb_object *object = sb_object_cache_find(objects, id);
 	size_t first = resolver->frames.nr, nr;
 	int err;
 
@@ -315,7 +297,6 @@ static int push_object(struct sb_resolver *resolver, uint64_t id)
 		resolver->stats->nr_missing_objects += resolver->nr_samples;
 		return sb_resolver_push_mark(resolver, SB_ATTR_LOST_OBJECT, NULL);
 	}
-	object->batch = resolver->nr_batches;
 	if (object->is_resolved) {
 		nr = object->nr_frames;
 		err = sb_vec_reserve(&resolver->frames, first + nr);
@@ -327,9 +308,8 @@ static int push_object(struct sb_resolver *resolver, uint64_t id)
 	}
 	err = pushers[object->kind](resolver, object);
 	if (!err)
-		err = sb_objects_set_frames(objects, object, resolver->frames.at + first,
-					    resolver->frames.nr - first);
-	object->is_resolved = !err;
+		err = sb_object_cache_set_frames(objects, object, resolver->frames.at + first,
+						 resolver->frames.nr - first);
 	return err;
 }
 

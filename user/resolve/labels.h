@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The label sets that samples reference (sb_sample_key.labels). Each is shipped once and kept while
- * samples may reference it. Internal to resolve. */
+/* The cache of label sets that samples reference (sb_sample_key.labels). The BPF side ships each
+ * set once, so it is kept for as long as a sample may reference it. Internal to resolve. */
 #ifndef SB_RESOLVE_LABELS_H
 #define SB_RESOLVE_LABELS_H
 
@@ -18,28 +18,28 @@ struct sb_known_labels {
 	char *text; /* owned, as in struct sb_batch_labels; NULL: no room, all are "(other)" */
 };
 
-struct sb_labels_table {
+/* Zero-initialise it. */
+struct sb_label_cache {
+	uint64_t batch; /* the number of the current batch */
 	SB_VEC(struct sb_known_labels) at;
 	struct sb_index index;
-	size_t nr_bytes;	       /* of all texts */
-	SB_VEC(uint64_t) evicted;      /* IDs evicted by the last sb_labels_table_shed() */
-	uint64_t nr_evicted, nr_other; /* totals */
+	size_t nr_bytes;	  /* of all texts */
+	SB_VEC(uint64_t) evicted; /* IDs that the BPF side must forget after this batch */
 };
-void sb_labels_table_release(struct sb_labels_table *table);
+void sb_label_cache_release(struct sb_label_cache *cache);
 
-/* Keep a copy of a set; it replaces a set with the same ID. @batch: the number of the batch.
- * Return: 0 or -ENOMEM. */
-int sb_labels_table_keep(struct sb_labels_table *table, const struct sb_batch_labels *labels,
-			 uint64_t batch);
-/* Find a set, and note that it was referenced in @batch. Return: the set, valid until the next one
- * is kept; NULL: it was never shipped. */
-const struct sb_known_labels *sb_labels_table_find(struct sb_labels_table *table, uint64_t id,
-						   uint64_t batch);
+/* Begin the next batch: the list of evicted sets becomes empty. */
+void sb_label_cache_begin(struct sb_label_cache *cache);
+/* Add a copy of a set; it replaces a set with the same ID. Return: 0 or -ENOMEM. */
+int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_labels *from);
+/* Find a set, and note that the current batch references it. Return: the set, valid until the next
+ * one is added; NULL: it was never shipped, or is evicted. */
+struct sb_known_labels *sb_label_cache_find(struct sb_label_cache *cache, uint64_t id);
 /* Return: the value of the @i-th key of the run, as long-lived as the set; NULL: the thread does
  * not have it. */
 const char *sb_known_labels_value(const struct sb_known_labels *labels, size_t i);
-/* When the table is large, evict the sets that the last two batches did not reference. Return: 0 or
- * -ENOMEM. */
-int sb_labels_table_shed(struct sb_labels_table *table, uint64_t batch);
+/* At the end of a batch: if there are many sets, evict those that this batch and the one before did
+ * not reference. Return: 0 or -ENOMEM. */
+int sb_label_cache_evict(struct sb_label_cache *cache);
 
 #endif

@@ -550,7 +550,7 @@ static int keep_ahead(struct merge *merge, size_t before)
 }
 
 /* Frames that are not shown do not count as frames without a name. */
-static void uncount(struct frame_counts *counts, const struct native_frame *native)
+static void uncount(struct sb_frame_counts *counts, const struct native_frame *native)
 {
 	counts->nr--;
 	if (native->reason)
@@ -596,7 +596,7 @@ int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part
 		.space = SB_SPACE_KEY(part),
 		.is_complete = !sb_cut_names[*status],
 	};
-	struct known_stack *stack = NULL;
+	struct sb_known_stack *stack = NULL;
 	size_t i;
 	int err;
 
@@ -604,11 +604,10 @@ int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part
 	if (!sb_interp_anchors(resolver->opts.interp, &merge.space, &resolver->anchors))
 		return 0;
 	if (sb_stack_is_there(part->istack))
-		stack = sb_resolver_find_stack(resolver, part->istack);
+		stack = sb_stack_cache_find(&resolver->stacks, part->istack);
 	if (stack) {
 		stack->tgid = part->tgid;
-		stack->batch = resolver->nr_batches;
-		merge.frames = (const void *)(resolver->ips.at + stack->first_ip);
+		merge.frames = (const void *)sb_stack_cache_ips(&resolver->stacks, stack);
 		merge.nr_frames = stack->nr_ips / 2;
 		merge.status = stack->status;
 	} else if (sb_stack_is_there(part->istack)) {

@@ -15,120 +15,152 @@ static const size_t data_bytes_min[SB_OBJECT_KIND_MAX] = {
 	[SB_OBJECT_FILE] = sizeof(struct sb_object_file),
 };
 
-void sb_objects_release(struct sb_objects *objects)
+void sb_object_cache_init(struct sb_object_cache *cache, size_t nr_max, const char *path_glob)
 {
-	sb_vec_release(&objects->at);
-	sb_index_release(&objects->index);
-	sb_arena_release(&objects->data);
-	sb_vec_release(&objects->frames);
-	sb_vec_release(&objects->unwanted);
+	*cache = (struct sb_object_cache){
+		.nr_max = nr_max,
+		.path_glob = path_glob,
+		.evict_at = nr_max,
+	};
 }
 
-struct sb_object *sb_objects_find(struct sb_objects *objects, uint64_t id)
+void sb_object_cache_release(struct sb_object_cache *cache)
+{
+	sb_vec_release(&cache->at);
+	sb_index_release(&cache->index);
+	sb_arena_release(&cache->data);
+	sb_vec_release(&cache->frames);
+	sb_vec_release(&cache->unwanted);
+}
+
+void sb_object_cache_begin(struct sb_object_cache *cache)
+{
+	cache->batch++;
+	cache->unwanted.nr = 0;
+}
+
+struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id)
 {
 	struct sb_index_iter it;
 
-	for (it = sb_index_first(&objects->index, id); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&objects->index, it))
-		if (objects->at.at[it.id].id == id)
-			return &objects->at.at[it.id];
+	for (it = sb_index_first(&cache->index, id); it.id != SB_INDEX_NONE;
+	     it = sb_index_next(&cache->index, it)) {
+		struct sb_object *object = &cache->at.at[it.id];
+
+		if (object->id == id) {
+			object->batch = cache->batch;
+			return object;
+		}
+	}
 	return NULL;
 }
 
 /* Check an object against --path, by its path or by the text that stands for one. */
-static int check_path(struct sb_objects *objects, struct sb_object *object, const char *glob)
+static int check_path(struct sb_object_cache *cache, struct sb_object *object)
 {
 	sb_cleanup(sb_str_release) struct sb_str text = {};
 	int err;
 
-	if (!glob || object->kind != SB_OBJECT_FILE)
+	if (!cache->path_glob || object->kind != SB_OBJECT_FILE)
 		return 0;
 	err = sb_object_file_text(object, SB_FILE_TEXT_PATH, &text);
-	if (err || !fnmatch(glob, text.s, 0))
+	if (err || !fnmatch(cache->path_glob, text.s, 0))
 		return err;
 	object->is_unwanted = true;
-	return sb_vec_push(&objects->unwanted, object->id);
+	return sb_vec_push(&cache->unwanted, object->id);
 }
 
-int sb_objects_set_frames(struct sb_objects *objects, struct sb_object *object,
-			  const uint32_t *frames, size_t nr)
+int sb_object_cache_set_frames(struct sb_object_cache *cache, struct sb_object *object,
+			       const uint32_t *frames, size_t nr)
 {
-	int err = sb_vec_reserve(&objects->frames, objects->frames.nr + nr);
+	int err = sb_vec_reserve(&cache->frames, cache->frames.nr + nr);
 
 	if (err)
 		return err;
 	if (nr)
-		memcpy(objects->frames.at + objects->frames.nr, frames, nr * sizeof(*frames));
-	object->first_frame = objects->frames.nr;
+		memcpy(cache->frames.at + cache->frames.nr, frames, nr * sizeof(*frames));
+	object->first_frame = cache->frames.nr;
 	object->nr_frames = nr;
-	objects->frames.nr += nr;
+	object->is_resolved = true;
+	cache->frames.nr += nr;
 	return 0;
 }
 
 /* Append an object; its data and frames are copied. */
-static int push_object(struct sb_objects *objects, const struct sb_object *from,
+static int push_object(struct sb_object_cache *cache, const struct sb_object *from,
 		       const uint32_t *frames)
 {
 	struct sb_object object = *from;
-	void *data = sb_arena_alloc(&objects->data, from->nr_bytes);
+	void *data = sb_arena_alloc(&cache->data, from->nr_bytes);
 	int err = data ? 0 : -ENOMEM;
 
 	if (err)
 		return err;
 	object.data = memcpy(data, from->data, from->nr_bytes);
-	err = sb_objects_set_frames(objects, &object, frames, from->nr_frames);
+	if (from->is_resolved)
+		err = sb_object_cache_set_frames(cache, &object, frames, from->nr_frames);
 	if (!err)
-		err = sb_vec_push(&objects->at, object);
-	return err ? err : sb_index_add(&objects->index, object.id, (uint32_t)objects->at.nr - 1);
+		err = sb_vec_push(&cache->at, object);
+	return err ? err : sb_index_add(&cache->index, object.id, (uint32_t)cache->at.nr - 1);
 }
 
-int sb_objects_keep(struct sb_objects *objects, const struct sb_batch_object *from,
-		    const char *path_glob, uint64_t batch)
+int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_object *from)
 {
 	struct sb_object object = {
 		.id = from->id,
 		.kind = from->kind,
 		.nr_bytes = from->nr_bytes,
 		.data = from->data,
-		.batch = batch,
+		.batch = cache->batch,
 	};
-	struct sb_object *known;
 	int err;
 
 	if (!from->kind || from->kind >= SB_OBJECT_KIND_MAX ||
 	    from->nr_bytes < data_bytes_min[from->kind])
 		return -EBADMSG;
-	known = sb_objects_find(objects, from->id);
-	if (known) {
-		known->batch = batch;
+	if (sb_object_cache_find(cache, from->id))
 		return 0;
-	}
-	err = check_path(objects, &object, path_glob);
-	return err ? err : push_object(objects, &object, NULL);
+	err = check_path(cache, &object);
+	return err ? err : push_object(cache, &object, NULL);
 }
 
-int sb_objects_shed(struct sb_objects *objects,
-		    bool (*is_of_use)(void *arg, const struct sb_object *object), void *arg)
+static bool is_evictable(const struct sb_object_cache *cache, const struct sb_object *object,
+			 struct sb_ended *ended)
 {
-	struct sb_objects kept = {};
+	const struct sb_object_waker *waker = object->data;
+
+	return object->kind == SB_OBJECT_WAKER && object->batch + 1 < cache->batch &&
+	       sb_ended_has(ended, waker->tgid);
+}
+
+int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended)
+{
+	struct sb_object_cache kept = {
+		.nr_max = cache->nr_max,
+		.path_glob = cache->path_glob,
+		.batch = cache->batch,
+	};
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < objects->at.nr && !err; i++) {
-		const struct sb_object *object = &objects->at.at[i];
+	if (cache->at.nr < cache->evict_at)
+		return 0;
+	for (i = 0; i < cache->at.nr && !err; i++) {
+		const struct sb_object *object = &cache->at.at[i];
 
-		if (is_of_use(arg, object))
-			err = push_object(&kept, object, objects->frames.at + object->first_frame);
+		if (!is_evictable(cache, object, ended))
+			err = push_object(&kept, object, cache->frames.at + object->first_frame);
 	}
 	if (err) {
-		sb_objects_release(&kept);
+		sb_object_cache_release(&kept);
 		return err;
 	}
+	kept.evict_at = sb_evict_next(kept.at.nr, kept.nr_max);
 	/* Unwanted objects are listed by ID, so the list stays valid. */
-	memcpy(&kept.unwanted, &objects->unwanted, sizeof(kept.unwanted));
-	memset(&objects->unwanted, 0, sizeof(objects->unwanted));
-	sb_objects_release(objects);
-	*objects = kept;
+	memcpy(&kept.unwanted, &cache->unwanted, sizeof(kept.unwanted));
+	memset(&cache->unwanted, 0, sizeof(cache->unwanted));
+	sb_object_cache_release(cache);
+	*cache = kept;
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects of samples: what they are about beyond their stacks (sb_sample_key.object), such as a
- * file or a waker. The BPF side ships each one once, so it is kept while a sample may reference it.
- * Internal to resolve.
+ * The cache of objects: what samples are about beyond their stacks (sb_sample_key.object), such as a
+ * file or a waker. The BPF side ships each object once, so it is kept for as long as a sample may
+ * reference it. Internal to resolve.
  */
 #ifndef SB_RESOLVE_OBJECTS_H
 #define SB_RESOLVE_OBJECTS_H
@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "bpf/abi/sb_abi_io.h"
 #include "capture/batch.h"
+#include "resolve/evict.h"
 #include "resolve/resolve.h"
 
 struct sb_object {
@@ -24,37 +25,41 @@ struct sb_object {
 	uint32_t kind, nr_bytes;
 	const void *data;
 	bool is_unwanted; /* --path does not match */
-	/* Its frames, once they were made; in sb_objects.frames. */
-	bool is_resolved;
+	bool is_resolved; /* its frames were made; they are in sb_object_cache.frames */
 	size_t first_frame, nr_frames;
 	uint64_t batch; /* the last batch that referenced it */
 };
 
-struct sb_objects {
+struct sb_object_cache {
+	size_t nr_max;	       /* number of objects from which eviction begins */
+	const char *path_glob; /* borrowed: files that do not match are unwanted; NULL: none */
+	uint64_t batch;	       /* the number of the current batch */
 	SB_VEC(struct sb_object) at;
 	struct sb_index index;
 	struct sb_arena data;
 	SB_VEC(uint32_t) frames;
-	SB_VEC(uint64_t) unwanted; /* IDs of unwanted objects, in the order they came */
+	size_t evict_at;	   /* number of objects from which to look for some to evict */
+	SB_VEC(uint64_t) unwanted; /* IDs of unwanted objects of this batch */
 };
-void sb_objects_release(struct sb_objects *objects);
+/* Make an empty cache; see its first two members. */
+void sb_object_cache_init(struct sb_object_cache *cache, size_t nr_max, const char *path_glob);
+void sb_object_cache_release(struct sb_object_cache *cache);
 
-/*
- * Keep a copy of an object; if its ID is known, only @batch is noted. @path_glob: of --path, or
- * NULL.
- * Return: 0; -EBADMSG when the kind is not known or its data are too short; -ENOMEM.
- */
-int sb_objects_keep(struct sb_objects *objects, const struct sb_batch_object *from,
-		    const char *path_glob, uint64_t batch);
+/* Begin the next batch: the list of unwanted objects becomes empty. */
+void sb_object_cache_begin(struct sb_object_cache *cache);
+/* Add a copy of an object. An object with a known ID is only found. Return: 0; -EBADMSG when the
+ * kind is not known or its data are too short; -ENOMEM. */
+int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_object *from);
+/* Find an object, and note that the current batch references it. Return: the object, valid until
+ * the next one is added; NULL: it was never shipped, or is evicted. */
+struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id);
 /* Remember the frames of an object; they are copied. Return: 0 or -ENOMEM. */
-int sb_objects_set_frames(struct sb_objects *objects, struct sb_object *object,
-			  const uint32_t *frames, size_t nr);
-/* Drop all objects for which @is_of_use returns false. The BPF side is not told, so no sample may
- * reference them any more. Return: 0; -ENOMEM, and nothing was dropped. */
-int sb_objects_shed(struct sb_objects *objects,
-		    bool (*is_of_use)(void *arg, const struct sb_object *object), void *arg);
-/* Return: the object, valid until the next one is kept; NULL: it was never shipped. */
-struct sb_object *sb_objects_find(struct sb_objects *objects, uint64_t id);
+int sb_object_cache_set_frames(struct sb_object_cache *cache, struct sb_object *object,
+			       const uint32_t *frames, size_t nr);
+/* At the end of a batch: if there are many objects, evict the wakers whose process has ended. The
+ * ID of a waker contains its process, so no later sample references it, and the BPF side need not
+ * be told. Return: 0; -ENOMEM, and nothing is evicted. */
+int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
 /* Append the name of a file object. Return: 0 or -ENOMEM. */
 int sb_object_file_text(const struct sb_object *object, enum sb_file_text how, struct sb_str *text);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "bpf/abi/sb_abi_label.h"
 #include "process/process.h"
 #include "resolve/resolve_priv.h"
@@ -26,6 +27,7 @@ static void choose_view(struct sb_resolver *resolver, uint32_t view)
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver)
 {
+	const size_t nr_max = opts->stacks_max ? opts->stacks_max : STACKS_MAX_DEFAULT;
 	struct sb_resolver *resolver = calloc(1, sizeof(*resolver));
 	int err;
 
@@ -45,10 +47,9 @@ int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sy
 	choose_view(resolver, 0);
 	if (!resolver->opts.nr_roots)
 		resolver->opts.roots[resolver->opts.nr_roots++] = SB_ATTR_COMM;
-	if (!resolver->opts.stacks_max)
-		resolver->opts.stacks_max = STACKS_MAX_DEFAULT;
-	if (!resolver->opts.idle_batches)
-		resolver->opts.idle_batches = IDLE_BATCHES_DEFAULT;
+	sb_stack_cache_init(&resolver->stacks, nr_max,
+			    opts->idle_batches ? opts->idle_batches : IDLE_BATCHES_DEFAULT);
+	sb_object_cache_init(&resolver->objects, nr_max, opts->path_glob);
 	*ret_resolver = resolver;
 	return 0;
 }
@@ -57,11 +58,10 @@ void sb_resolver_free(struct sb_resolver *resolver)
 {
 	if (!resolver)
 		return;
-	sb_vec_release(&resolver->stacks);
-	sb_index_release(&resolver->stacks_index);
-	sb_vec_release(&resolver->ips);
-	sb_vec_release(&resolver->evicted);
-	sb_vec_release(&resolver->kernel_frames);
+	sb_stack_cache_release(&resolver->stacks);
+	sb_object_cache_release(&resolver->objects);
+	sb_label_cache_release(&resolver->labels);
+	sb_wait_words_release(&resolver->words);
 	sb_processes_free(resolver->own_processes);
 	sb_vec_release(&resolver->frames);
 	sb_vec_release(&resolver->reqs);
@@ -71,61 +71,8 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_vec_release(&resolver->merged);
 	sb_vec_release(&resolver->units);
 	sb_interp_name_release(&resolver->name);
-	sb_objects_release(&resolver->objects);
-	sb_labels_table_release(&resolver->labels);
 	sb_vec_release(&resolver->names);
-	sb_vec_release(&resolver->words);
 	free(resolver);
-}
-
-struct known_stack *sb_resolver_find_stack(struct sb_resolver *resolver, struct sb_stack_id id)
-{
-	struct sb_index_iter it;
-
-	for (it = sb_index_first(&resolver->stacks_index, id.lo); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&resolver->stacks_index, it)) {
-		struct known_stack *stack = &resolver->stacks.at[it.id];
-
-		if (stack->id.lo == id.lo && stack->id.hi == id.hi) {
-			stack->batch = resolver->nr_batches;
-			stack->is_doubtful = false;
-			return stack;
-		}
-	}
-	return NULL;
-}
-
-static int keep_stack(struct sb_resolver *resolver, const struct sb_batch_stack *from)
-{
-	struct known_stack stack = {
-		.id = from->id,
-		.status = from->status < SB_STACK_STATUS_MAX ? from->status : SB_STACK_NONE,
-		.flags = from->flags,
-		.nr_ips = from->nr_frames,
-		.has_one_meaning = from->list != 0,
-		.is_single = from->is_single,
-		.first_ip = resolver->ips.nr,
-		.batch = resolver->nr_batches,
-	};
-	int err;
-
-	if (sb_resolver_find_stack(resolver, from->id))
-		return 0; /* shipped again, because the BPF side had no room to remember it */
-	err = sb_vec_reserve(&resolver->ips, resolver->ips.nr + from->nr_frames);
-	if (!err)
-		err = sb_vec_reserve(&resolver->stacks, resolver->stacks.nr + 1);
-	if (!err)
-		err = sb_index_add(&resolver->stacks_index, from->id.lo,
-				   (uint32_t)resolver->stacks.nr);
-	if (err)
-		return err;
-	if (from->nr_frames)
-		memcpy(resolver->ips.at + resolver->ips.nr, from->ip,
-		       from->nr_frames * sizeof(*from->ip));
-	resolver->ips.nr += from->nr_frames;
-	resolver->stacks.at[resolver->stacks.nr++] = stack;
-	resolver->nr_stacks++;
-	return 0;
 }
 
 int sb_resolver_push_frame(struct sb_resolver *resolver, const struct sb_frame *frame)
@@ -165,7 +112,7 @@ static void find_labels(struct sb_resolver *resolver, const struct sb_sample_key
 	memset(values, 0, SB_LABELS_MAX * sizeof(*values));
 	if (!key->labels)
 		return;
-	labels = sb_labels_table_find(&resolver->labels, key->labels, resolver->nr_batches);
+	labels = sb_label_cache_find(&resolver->labels, key->labels);
 	if (!labels)
 		resolver->stats->nr_missing_labels += resolver->nr_samples;
 	for (i = 0; labels && i < resolver->opts.nr_labels; i++) {
@@ -376,26 +323,68 @@ static int add_count(struct sb_resolver *resolver, const struct sb_batch_count *
 				       : add_split(resolver, count, change_ns);
 }
 
-int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
+/* Add to the caches what samples of this batch or of later ones reference. */
+static int add_to_caches(struct sb_resolver *resolver, const struct sb_batch *batch)
 {
 	size_t i;
 	int err = 0;
 
-	resolver->nr_batches++;
-	resolver->objects.unwanted.nr = 0;
 	for (i = 0; i < batch->nr_stacks && !err; i++)
-		err = keep_stack(resolver, &batch->stacks[i]);
+		err = sb_stack_cache_add(&resolver->stacks, &batch->stacks[i]);
 	for (i = 0; i < batch->nr_objects && !err; i++)
-		err = sb_objects_keep(&resolver->objects, &batch->objects[i],
-				      resolver->opts.path_glob, resolver->nr_batches);
+		err = sb_object_cache_add(&resolver->objects, &batch->objects[i]);
 	for (i = 0; i < batch->nr_labels && !err; i++)
-		err = sb_labels_table_keep(&resolver->labels, &batch->labels[i],
-					   resolver->nr_batches);
+		err = sb_label_cache_add(&resolver->labels, &batch->labels[i]);
+	return err;
+}
+
+static int evict(struct sb_resolver *resolver)
+{
+	sb_cleanup(sb_ended_release) struct sb_ended ended = {};
+	int err = sb_label_cache_evict(&resolver->labels);
+
+	if (!err)
+		err = sb_stack_cache_evict(&resolver->stacks, &ended);
+	return err ? err : sb_object_cache_evict(&resolver->objects, &ended);
+}
+
+int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
+{
+	size_t i;
+	int err;
+
+	sb_stack_cache_begin(&resolver->stacks);
+	sb_object_cache_begin(&resolver->objects);
+	sb_label_cache_begin(&resolver->labels);
+	err = add_to_caches(resolver, batch);
 	for (i = 0; i < batch->nr_counts && !err; i++)
 		err = add_count(resolver, &batch->counts[i]);
-	if (!err)
-		err = sb_labels_table_shed(&resolver->labels, resolver->nr_batches);
-	return err ? err : sb_resolver_shed(resolver);
+	return err ? err : evict(resolver);
+}
+
+bool sb_resolver_wants_pending(const struct sb_resolver *resolver)
+{
+	return sb_stack_cache_wants_pending(&resolver->stacks);
+}
+
+void sb_resolver_note_pending(struct sb_resolver *resolver, const struct sb_stack_id *ids,
+			      size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		(void)sb_stack_cache_find(&resolver->stacks, ids[i]);
+	/* The stacks of a waker are resolved only when the wait that it ended comes. */
+	for (i = 0; i < resolver->objects.at.nr; i++) {
+		const struct sb_object *object = &resolver->objects.at.at[i];
+		const struct sb_object_waker *waker = object->data;
+
+		if (object->kind != SB_OBJECT_WAKER || object->is_resolved)
+			continue;
+		(void)sb_stack_cache_find(&resolver->stacks, waker->kstack);
+		(void)sb_stack_cache_find(&resolver->stacks, waker->ustack);
+		(void)sb_stack_cache_find(&resolver->stacks, waker->istack);
+	}
 }
 
 void sb_resolver_forget_processes(struct sb_resolver *resolver)
@@ -420,8 +409,9 @@ int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile)
 	int err;
 
 	resolver->profile = profile;
-	resolver->words.nr = 0; /* frames have other numbers in the new profile */
-	err = move_frames(from, profile, resolver->kernel_frames.at, resolver->kernel_frames.nr);
+	sb_wait_words_clear(&resolver->words); /* frames have other numbers in the new profile */
+	err = move_frames(from, profile, resolver->stacks.kernel_frames.at,
+			  resolver->stacks.kernel_frames.nr);
 	if (err)
 		return err;
 	return move_frames(from, profile, resolver->objects.frames.at, resolver->objects.frames.nr);
@@ -430,8 +420,8 @@ int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile)
 void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evicted *ret_evicted)
 {
 	*ret_evicted = (struct sb_batch_evicted){
-		.stacks = resolver->evicted.at,
-		.nr_stacks = resolver->evicted.nr,
+		.stacks = resolver->stacks.evicted.at,
+		.nr_stacks = resolver->stacks.evicted.nr,
 		.labels = resolver->labels.evicted.at,
 		.nr_labels = resolver->labels.evicted.nr,
 		.unwanted = resolver->objects.unwanted.at,
@@ -443,6 +433,6 @@ void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
 		       struct sb_resolve_stats *ret_stats)
 {
 	*ret_stats = resolver->view_stats[view];
-	ret_stats->nr_stacks = resolver->nr_stacks;
-	ret_stats->nr_evicted = resolver->nr_evicted;
+	ret_stats->nr_stacks = resolver->stacks.nr_added;
+	ret_stats->nr_evicted = resolver->stacks.nr_evicted;
 }

@@ -105,11 +105,14 @@ void sb_resolver_free(struct sb_resolver *resolver);
  * up to the batch. Return: 0; -ENOMEM; -E2BIG when the profile is full; -EBADMSG when an object of
  * the batch is malformed. */
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
-/* Return: whether stacks are about to be evicted, so that before the next batch sb_resolver_keep()
- * has to be called with those that pending samples reference (sb_session_pending()). */
-bool sb_resolver_asks(const struct sb_resolver *resolver);
-/* Keep these stacks. IDs that are not known are ignored. */
-void sb_resolver_keep(struct sb_resolver *resolver, const struct sb_stack_id *ids, size_t nr);
+/* Return: whether stacks are about to be evicted, so that before the next batch
+ * sb_resolver_note_pending() must be called with those that pending samples reference
+ * (sb_session_pending()). */
+bool sb_resolver_wants_pending(const struct sb_resolver *resolver);
+/* Note that pending samples reference these stacks, so they are not evicted now. Unknown IDs are
+ * ignored. */
+void sb_resolver_note_pending(struct sb_resolver *resolver, const struct sb_stack_id *ids,
+			      size_t nr);
 /*
  * Get what the BPF side must forget after the last batch (sb_session_forget()): stacks that are
  * evicted, or will be soon, because their process has ended or they were not sampled for long;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The state of a resolver. resolve.c has batches and samples, stack.c one stack, merge.c
- * interpreter frames in native stacks, beyond.c what a sample has beyond its stacks, shed.c
- * eviction. */
+ * interpreter frames in native stacks, beyond.c what a sample has beyond its stacks. */
 #ifndef SB_RESOLVE_RESOLVE_PRIV_H
 #define SB_RESOLVE_RESOLVE_PRIV_H
 
-#include "base/index.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "interp/core/interp.h"
@@ -13,28 +11,8 @@
 #include "resolve/labels.h"
 #include "resolve/objects.h"
 #include "resolve/resolve.h"
+#include "resolve/stacks.h"
 #include "resolve/waits.h"
-
-/* Counts of physical frames of one stack, and of those without a name, by reason. */
-struct frame_counts {
-	uint32_t nr, nr_unnamed[SB_SYM_REASON_MAX];
-};
-
-/* A stack that was shipped. */
-struct known_stack {
-	struct sb_stack_id id;
-	uint32_t status, flags;
-	uint32_t nr_ips, nr_frames;
-	bool has_one_meaning; /* all of its samples had the same mappings */
-	size_t first_ip;      /* in ips */
-	size_t first_frame;   /* in kernel_frames; kernel stacks only, with is_resolved */
-	bool is_resolved;
-	bool is_single;	  /* see struct sb_batch_stack */
-	uint32_t tgid;	  /* of the process that was last seen in it; 0: none yet */
-	uint64_t batch;	  /* the last batch that referenced it */
-	bool is_doubtful; /* the BPF side was told to forget it, so it may be evicted soon */
-	struct frame_counts counts; /* with is_resolved */
-};
 
 /* A native frame of the user stack that is being put together. */
 struct native_frame {
@@ -77,19 +55,13 @@ struct sb_resolver {
 	struct sb_resolve_opts opts;
 	struct sb_symbolizer *sym;
 	struct sb_profile *profile;
-	SB_VEC(struct known_stack) stacks;
-	struct sb_index stacks_index;
-	/* From so many stacks or objects on, look for some to evict: shed.c. */
-	size_t shed_at, objects_shed_at;
-	uint64_t doubt_ends; /* the batch after which doubtful stacks are evicted; 0: none are */
-	uint64_t nr_batches;
-	SB_VEC(struct sb_stack_id) evicted; /* that the last batch told the BPF side to forget */
-	SB_VEC(uint64_t) ips;
-	SB_VEC(uint32_t) kernel_frames;
+	struct sb_stack_cache stacks;
+	struct sb_object_cache objects;
+	struct sb_label_cache labels;
+	struct sb_wait_words words;
 	struct sb_processes *own_processes; /* opts.processes, if it was made here; or NULL */
 	uint32_t mark_epoch;		    /* of marks on processes that were counted */
 	struct sb_resolve_stats view_stats[SB_VIEWS_MAX];
-	uint64_t nr_stacks, nr_evicted; /* of all views */
 	/* The view whose sample is being put together, and its figures. */
 	const struct sb_resolve_view *view;
 	struct sb_resolve_stats *stats;
@@ -97,14 +69,14 @@ struct sb_resolver {
 	/* The stack being put together, root first. */
 	SB_VEC(uint32_t) frames;
 	SB_VEC(struct sb_sym_req) reqs;
-	uint64_t nr_samples;	    /* how many samples the stack stands for */
-	struct frame_counts counts; /* of the part that is being looked up */
-	size_t part_start;	    /* where that part begins in `frames` */
-	bool is_cut;		    /* the sample's stacks are incomplete */
-	bool is_broken;		    /* one of its return addresses is not in code */
-	bool hides_callers;	    /* inside the stack, callers may be missing */
-	const uint64_t *ips_at;	    /* the addresses of that part, leaf first */
-	bool is_leaf_unmapped;	    /* its leaf is not in code */
+	uint64_t nr_samples;	       /* how many samples the stack stands for */
+	struct sb_frame_counts counts; /* of the part that is being looked up */
+	size_t part_start;	       /* where that part begins in `frames` */
+	bool is_cut;		       /* the sample's stacks are incomplete */
+	bool is_broken;		       /* one of its return addresses is not in code */
+	bool hides_callers;	       /* inside the stack, callers may be missing */
+	const uint64_t *ips_at;	       /* the addresses of that part, leaf first */
+	bool is_leaf_unmapped;	       /* its leaf is not in code */
 	struct sb_str text;
 	/* Interpreters: merge.c. */
 	const uint64_t
@@ -117,13 +89,9 @@ struct sb_resolver {
 	struct sb_interp_anchors anchors;
 	struct sb_interp_name name;
 	/* What a sample has beyond its stacks: beyond.c. */
-	struct sb_objects objects;
-	struct sb_labels_table labels;
 	struct sb_stack_parts parts;  /* of the stack being put together */
 	SB_VEC(const char *) names;   /* of some of its frames */
 	struct sb_wait_reason reason; /* why its thread waits */
-	SB_VEC(uint8_t)
-	words; /* by frame number in the profile: sb_waits_is_word() of its name, if known */
 };
 
 /* Append a frame to the stack. Return: 0; -ENOMEM; -E2BIG when the profile is full. */
@@ -148,14 +116,6 @@ int sb_resolver_next_change(struct sb_resolver *resolver, const struct sb_batch_
  * sb_resolver_push_frame().
  */
 int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part, uint32_t *status);
-/* Find a stack, and note that the current batch references it. Return: it, valid until the next is
- * kept; or NULL. */
-struct known_stack *sb_resolver_find_stack(struct sb_resolver *resolver, struct sb_stack_id id);
-
-/* If there are many stacks, evict those that no sample can reference any more. Return: 0 or
- * -ENOMEM. */
-int sb_resolver_shed(struct sb_resolver *resolver);
-
 /* Cut the leaf frames of the kernel stack from frame @first on that sb_view.trim names. */
 void sb_resolver_trim(struct sb_resolver *resolver, size_t first);
 /*
@@ -175,10 +135,5 @@ void sb_resolver_find_reason(struct sb_resolver *resolver, const struct sb_sampl
 /* Return: whether the sample is left out because it is an idle wait, or its file is unwanted. It is
  * counted then. */
 bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch_count *count);
-
-static inline bool sb_stack_is_there(struct sb_stack_id id)
-{
-	return id.lo || id.hi;
-}
 
 #endif

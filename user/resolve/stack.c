@@ -148,14 +148,15 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 }
 
 /* The addresses of @stack as requests, root first. */
-static int make_requests(struct sb_resolver *resolver, const struct known_stack *stack)
+static int make_requests(struct sb_resolver *resolver, const struct sb_known_stack *stack)
 {
+	const uint64_t *ips = sb_stack_cache_ips(&resolver->stacks, stack);
 	uint32_t at = stack->nr_ips;
 	int err = 0;
 
 	resolver->reqs.nr = 0;
 	while (at-- && !err) {
-		uint64_t ip = resolver->ips.at[stack->first_ip + at];
+		uint64_t ip = ips[at];
 		uint64_t marks = stack->flags & SB_STACK_KERNEL ? 0 : ip & SB_IP_MARKS;
 		bool is_caller = at > 0 || (stack->flags & SB_STACK_LEAF_RETURNS);
 
@@ -166,7 +167,7 @@ static int make_requests(struct sb_resolver *resolver, const struct known_stack 
 	return err;
 }
 
-static void add_counts(struct sb_resolver *resolver, const struct frame_counts *counts)
+static void add_counts(struct sb_resolver *resolver, const struct sb_frame_counts *counts)
 {
 	int i;
 
@@ -208,7 +209,7 @@ static int mark_cut(struct sb_resolver *resolver, uint32_t status)
 }
 
 static int resolve_user(struct sb_resolver *resolver, const struct user_part *part,
-			const struct known_stack *stack)
+			const struct sb_known_stack *stack)
 {
 	struct sb_sym_query query;
 	int err = make_requests(resolver, stack);
@@ -217,9 +218,9 @@ static int resolve_user(struct sb_resolver *resolver, const struct user_part *pa
 		return err;
 	memset(&resolver->counts, 0, sizeof(resolver->counts));
 	resolver->is_broken = resolver->is_leaf_unmapped = resolver->hides_callers = false;
-	resolver->ips_at = resolver->ips.at + stack->first_ip;
+	resolver->ips_at = sb_stack_cache_ips(&resolver->stacks, stack);
 	if (resolver->opts.interp)
-		resolver->marks_at = resolver->ips.at + stack->first_ip;
+		resolver->marks_at = resolver->ips_at;
 	query = query_of(resolver);
 	err = sb_symbolizer_user(resolver->sym, part->tgid, part->time_ns, &query);
 	resolver->marks_at = resolver->ips_at = NULL;
@@ -243,7 +244,7 @@ static bool shorten(struct sb_resolver *resolver)
 
 int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *part)
 {
-	struct known_stack *stack = sb_resolver_find_stack(resolver, part->ustack);
+	struct sb_known_stack *stack = sb_stack_cache_find(&resolver->stacks, part->ustack);
 	uint32_t status, native_status;
 	int err;
 
@@ -287,9 +288,9 @@ int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *
 	return sb_cut_names[native_status] ? mark_cut(resolver, native_status) : 0;
 }
 
-static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stack)
+static int resolve_kernel(struct sb_resolver *resolver, struct sb_known_stack *stack)
 {
-	size_t before = resolver->frames.nr, nr;
+	size_t before = resolver->frames.nr;
 	int err = make_requests(resolver, stack);
 	struct sb_sym_query query = query_of(resolver);
 
@@ -299,26 +300,19 @@ static int resolve_kernel(struct sb_resolver *resolver, struct known_stack *stac
 		err = sb_symbolizer_kernel(resolver->sym, &query);
 	if (!err && resolver->view->trim)
 		sb_resolver_trim(resolver, before);
-	nr = resolver->frames.nr - before;
 	if (!err)
-		err = sb_vec_reserve(&resolver->kernel_frames, resolver->kernel_frames.nr + nr);
-	if (err)
-		return err;
-	memcpy(resolver->kernel_frames.at + resolver->kernel_frames.nr,
-	       resolver->frames.at + before, nr * sizeof(uint32_t));
-	stack->first_frame = resolver->kernel_frames.nr;
-	stack->nr_frames = (uint32_t)nr;
-	stack->is_resolved = true;
-	stack->counts = resolver->counts;
-	resolver->kernel_frames.nr += nr;
-	add_counts(resolver, &stack->counts);
-	return 0;
+		err = sb_stack_cache_set_frames(&resolver->stacks, stack,
+						resolver->frames.at + before,
+						resolver->frames.nr - before, &resolver->counts);
+	if (!err)
+		add_counts(resolver, &stack->counts);
+	return err;
 }
 
 /* Kernel addresses mean the same in every sample: each stack is resolved once. */
 int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
 {
-	struct known_stack *stack = sb_resolver_find_stack(resolver, id);
+	struct sb_known_stack *stack = sb_stack_cache_find(&resolver->stacks, id);
 	int err;
 
 	if (!stack)
@@ -336,7 +330,7 @@ int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
 	if (err)
 		return err;
 	memcpy(resolver->frames.at + resolver->frames.nr,
-	       resolver->kernel_frames.at + stack->first_frame,
+	       resolver->stacks.kernel_frames.at + stack->first_frame,
 	       stack->nr_frames * sizeof(uint32_t));
 	resolver->frames.nr += stack->nr_frames;
 	add_counts(resolver, &stack->counts);
@@ -346,7 +340,8 @@ int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
 int sb_resolver_next_change(struct sb_resolver *resolver, const struct sb_batch_count *count,
 			    uint64_t from_ns, uint64_t *ret_ns)
 {
-	const struct known_stack *stack = sb_resolver_find_stack(resolver, count->key.ustack);
+	const struct sb_known_stack *stack =
+		sb_stack_cache_find(&resolver->stacks, count->key.ustack);
 	struct sb_sym_query query;
 	int err;
 

@@ -18,7 +18,6 @@
  */
 #include "resolve/waits.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -492,6 +491,27 @@ bool sb_waits_is_word(const char *name)
 			return true;
 	}
 	return false;
+}
+
+enum { WORD_UNKNOWN, WORD_NO, WORD_YES };
+
+bool sb_wait_words_has(struct sb_wait_words *words, uint32_t frame, const char *name)
+{
+	if (sb_vec_fit(&words->at, (size_t)frame + 1, WORD_UNKNOWN))
+		return sb_waits_is_word(name); /* there is no memory to remember it */
+	if (words->at.at[frame] == WORD_UNKNOWN)
+		words->at.at[frame] = sb_waits_is_word(name) ? WORD_YES : WORD_NO;
+	return words->at.at[frame] == WORD_YES;
+}
+
+void sb_wait_words_clear(struct sb_wait_words *words)
+{
+	words->at.nr = 0;
+}
+
+void sb_wait_words_release(struct sb_wait_words *words)
+{
+	sb_vec_release(&words->at);
 }
 
 struct sb_wait_reason sb_waits_reason(const struct sb_wait *wait)

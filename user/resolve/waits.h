@@ -9,6 +9,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
 
 /* So many user frames next to the kernel are looked at: a take from a queue of Java is 12 frames deep. */
 #define SB_WAIT_FRAMES_MAX 32u
@@ -38,6 +41,16 @@ struct sb_wait_reason {
 
 /* Return: whether a rule can begin with a frame of this name. A stack without any such frame needs no rules of frames. */
 bool sb_waits_is_word(const char *name);
+
+/* A cache of sb_waits_is_word() by the number of a frame in a profile. Most names are no rule's. Zero-initialise it. */
+struct sb_wait_words {
+	SB_VEC(uint8_t) at;
+};
+/* Return: sb_waits_is_word() of @name, which is the name of frame @frame. */
+bool sb_wait_words_has(struct sb_wait_words *words, uint32_t frame, const char *name);
+/* Forget all frames, because they have other numbers now. */
+void sb_wait_words_clear(struct sb_wait_words *words);
+void sb_wait_words_release(struct sb_wait_words *words);
 
 /* Return: what the first rule that fits says of the wait. */
 struct sb_wait_reason sb_waits_reason(const struct sb_wait *wait);

@@ -126,11 +126,11 @@ static int keep_pending(struct sb_run *run)
 	size_t nr;
 	int err;
 
-	if (!sb_resolver_asks(run->resolver))
+	if (!sb_resolver_wants_pending(run->resolver))
 		return 0;
 	err = sb_session_pending(run->session, &ids, &nr);
 	if (!err)
-		sb_resolver_keep(run->resolver, ids, nr);
+		sb_resolver_note_pending(run->resolver, ids, nr);
 	return err;
 }
 

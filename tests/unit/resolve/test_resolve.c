@@ -425,8 +425,8 @@ static struct sb_stack_id pending;
 
 static void add_batch(struct sb_resolver *resolver, const struct sb_batch *batch)
 {
-	if (sb_resolver_asks(resolver))
-		sb_resolver_keep(resolver, &pending, 1);
+	if (sb_resolver_wants_pending(resolver))
+		sb_resolver_note_pending(resolver, &pending, 1);
 	assert_int_equal(sb_resolver_add(resolver, batch), 0);
 }
 
@@ -446,7 +446,7 @@ static void add(struct sb_resolver *resolver, struct sb_stack_id id, uint32_t tg
 }
 
 /* Stacks of processes that have ended are forgotten, and told; those of living ones stay. */
-static void test_shed(void **state)
+static void test_evicted_stacks(void **state)
 {
 	const struct sb_resolve_opts opts = { .stacks_max = 10 };
 	const uint32_t gone = 4194303, here = (uint32_t)getpid();
@@ -586,7 +586,7 @@ static void add_wait(struct sb_resolver *resolver, uint64_t id, uint32_t tgid, b
 }
 
 /* Wakers, and processes, that have ended are forgotten, without a word: no wait can name them. */
-static void test_shed_wakers(void **state)
+static void test_evicted_wakers(void **state)
 {
 	const struct sb_resolve_opts opts = { .stacks_max = 10 };
 	const uint32_t gone = 4194303, here = (uint32_t)getpid();
@@ -629,9 +629,9 @@ int main(void)
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_cut_and_lost),
 		cmocka_unit_test(test_broken_chain),
-		cmocka_unit_test(test_shed),
+		cmocka_unit_test(test_evicted_stacks),
 		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_shed_wakers),
+		cmocka_unit_test(test_evicted_wakers),
 		cmocka_unit_test(test_kernel_stacks_are_remembered),
 	};
 

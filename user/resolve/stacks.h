@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The cache of stacks that samples reference (sb_sample_key.ustack, kstack, istack). The BPF side
+ * ships each stack once, so it is kept for as long as a sample may reference it. stacks.c tells how
+ * stacks are evicted. Internal to resolve.
+ */
+#ifndef SB_RESOLVE_STACKS_H
+#define SB_RESOLVE_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index.h"
+#include "base/vec.h"
+#include "capture/batch.h"
+#include "resolve/evict.h"
+#include "symbolizer/sb_sym.h"
+
+/* Counts of physical frames of one stack, and of those without a name, by reason. */
+struct sb_frame_counts {
+	uint32_t nr, nr_unnamed[SB_SYM_REASON_MAX];
+};
+
+struct sb_known_stack {
+	struct sb_stack_id id;
+	uint32_t status, flags;
+	uint32_t nr_ips, nr_frames;
+	bool has_one_meaning; /* all of its samples had the same mappings */
+	bool is_single;	      /* see struct sb_batch_stack */
+	bool is_resolved;     /* a kernel stack whose frames are known */
+	bool is_candidate;    /* for eviction at the end of the round, unless it is referenced */
+	size_t first_ip;      /* in ips */
+	size_t first_frame;   /* in kernel_frames, with is_resolved */
+	struct sb_frame_counts counts; /* with is_resolved */
+	uint32_t tgid;		       /* of the last process that was seen in it; 0: none yet */
+	uint64_t batch;		       /* the last batch that referenced it */
+};
+
+struct sb_stack_cache {
+	size_t nr_max;	       /* number of stacks from which eviction begins */
+	uint64_t idle_batches; /* evict stacks that so many batches did not reference */
+	uint64_t batch;	       /* the number of the current batch */
+	SB_VEC(struct sb_known_stack) at;
+	struct sb_index index;
+	SB_VEC(uint64_t) ips; /* in the order of the stacks */
+	SB_VEC(uint32_t) kernel_frames;
+	size_t evict_at;     /* number of stacks from which a round of eviction begins */
+	uint64_t round_ends; /* the batch after which it ends; 0: none goes on */
+	SB_VEC(struct sb_stack_id) evicted; /* what the BPF side must forget after this batch */
+	uint64_t nr_added, nr_evicted;	    /* totals */
+};
+/* Make an empty cache; see its first two members. */
+void sb_stack_cache_init(struct sb_stack_cache *cache, size_t nr_max, uint64_t idle_batches);
+void sb_stack_cache_release(struct sb_stack_cache *cache);
+
+/* Begin the next batch: the list of evicted stacks becomes empty. */
+void sb_stack_cache_begin(struct sb_stack_cache *cache);
+/* Add a copy of a stack. A stack with a known ID is only found: the BPF side had no room to
+ * remember that it was shipped. Return: 0 or -ENOMEM. */
+int sb_stack_cache_add(struct sb_stack_cache *cache, const struct sb_batch_stack *from);
+/* Find a stack, and note that the current batch references it. Return: the stack, valid until the
+ * next one is added; NULL: it was never shipped, or is evicted. */
+struct sb_known_stack *sb_stack_cache_find(struct sb_stack_cache *cache, struct sb_stack_id id);
+/* Remember the frames of a kernel stack, root first, and their counts; both are copied. Return: 0
+ * or -ENOMEM. */
+int sb_stack_cache_set_frames(struct sb_stack_cache *cache, struct sb_known_stack *stack,
+			      const uint32_t *frames, size_t nr,
+			      const struct sb_frame_counts *counts);
+/* Return: the addresses of a stack, leaf first, valid until the next stack is added. */
+static inline const uint64_t *sb_stack_cache_ips(const struct sb_stack_cache *cache,
+						 const struct sb_known_stack *stack)
+{
+	return cache->ips.at + stack->first_ip;
+}
+
+/* Return: whether stacks will be evicted soon, so that those which pending samples reference must
+ * be found before the next batch. */
+bool sb_stack_cache_wants_pending(const struct sb_stack_cache *cache);
+/* At the end of a batch: begin a round of eviction if there are many stacks, or end one. Return: 0
+ * or -ENOMEM. */
+int sb_stack_cache_evict(struct sb_stack_cache *cache, struct sb_ended *ended);
+
+static inline bool sb_stack_is_there(struct sb_stack_id id)
+{
+	return id.lo || id.hi;
+}
+
+#endif
