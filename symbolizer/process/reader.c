@@ -23,17 +23,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
-#include "base/index.h"
-#include "base/log.h"
 #include "base/time.h"
-#include "base/utf8.h"
-#include "base/vec.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader_priv.h"
 
@@ -46,46 +40,11 @@
  * reader.
  */
 #define STARVED_NS	  (20 * SB_NS_PER_SEC)
-/*
- * Bound of the time blocked in answered requests of one process or file system. It recovers by a
- * fiftieth of the time that passes.
- */
-#define SLOW_NS		  (2 * SB_NS_PER_SEC)
-#define SLOW_PART	  50
-/* How long the first time; then twice as long each time. Even a good disk has bad moments, and a recorder runs for
- * months. */
-#define LEFT_ALONE_NS	  (60 * SB_NS_PER_SEC)
-#define OFFENCES_MAX	  12u
 /* A known local file system gets so many times the patience. */
 #define LOCAL_PATIENCE	  10u
-#define LOCAL_DEVS_MAX	  64u
 /* At the end of the run: patience for one request, and for all threads together. */
 #define HURRY_PATIENCE_NS (50 * SB_NS_PER_MS)
 #define HURRY_TOTAL_NS	  (500 * SB_NS_PER_MS)
-/* Culprits: what is left alone, or slow. When the table is full, the least slow one is evicted. */
-#define CULPRITS_MAX	  128u
-#define COPIES_MAX	  256u
-
-enum culprit_kind { PROCESS, FILE_SYSTEM, DIRECTORY };
-
-struct culprit {
-	enum culprit_kind kind;
-	uint64_t id; /* tgid, device, or hash of the directory */
-	uint64_t start_ticks;
-	uint64_t slow_ns, noted_ns; /* up to when time that went by is taken off */
-	uint64_t left_until_ns;	    /* 0: it has not been left alone */
-	uint32_t nr_offences;
-	char text[SB_READER_CULPRIT_BYTES];
-};
-
-/* A copy of a file whose descriptor somebody still has open. */
-struct copy {
-	int probe_fd;
-	int original_fd; /* sb_reader_state */
-	uint64_t ino, nr_bytes;
-	struct stat original;
-};
-
 /* The state of one calling thread. */
 struct seat {
 	struct sb_reader_area *area; /* shared with the reader, or, without any, our own */
@@ -102,12 +61,6 @@ static struct {
 	bool is_settled;
 	pthread_mutex_t lock; /* of all below; never held while somebody waits for a reader */
 	struct seat *seats;
-	struct culprit culprits[CULPRITS_MAX];
-	uint32_t nr_culprits, nr_left_alone; /* the second is read without the lock */
-	SB_VEC(struct copy) copies;
-	dev_t copies_dev;
-	uint64_t local_devs[LOCAL_DEVS_MAX]; /* a ring; 0: none */
-	uint32_t next_local;
 	uint64_t dead_cpu_ns;
 	struct sb_reader_stats stats; /* atomic */
 	bool is_hurried;	      /* atomic */
@@ -248,217 +201,6 @@ static struct seat *seat_of_thread(void)
 	return own_seat = seat;
 }
 
-/* Culprits. */
-
-static uint64_t start_ticks_of(uint32_t tgid)
-{
-	struct sb_procfs_stat stat;
-
-	return sb_procfs_stat(tgid, &stat) ? 0 : stat.start_ticks;
-}
-
-static uint64_t hash_dir(const struct sb_reader_request *request)
-{
-	const char *slash = strrchr(request->path, '/');
-
-	return sb_hash(request->path, slash ? (size_t)(slash - request->path) : 0, request->tgid);
-}
-
-static bool is_of_file(const struct sb_reader_request *request)
-{
-	return request->op == SB_READER_OP_OPEN || request->op == SB_READER_OP_STAT;
-}
-
-/* Below the lock. */
-static struct culprit *find_culprit(enum culprit_kind kind, uint64_t id)
-{
-	uint32_t i;
-
-	for (i = 0; i < readers.nr_culprits; i++)
-		if (readers.culprits[i].kind == kind && readers.culprits[i].id == id)
-			return &readers.culprits[i];
-	return NULL;
-}
-
-/* A reused tgid does not count: the start time of the process must be the same. */
-static bool is_left_alone(enum culprit_kind kind, uint64_t id)
-{
-	uint64_t start_ticks = 0;
-	struct culprit *culprit;
-	bool ret;
-
-	pthread_mutex_lock(&readers.lock);
-	culprit = find_culprit(kind, id);
-	ret = culprit && culprit->left_until_ns > sb_now_ns();
-	if (ret)
-		start_ticks = culprit->start_ticks;
-	pthread_mutex_unlock(&readers.lock);
-	return ret && (kind != PROCESS || start_ticks_of((uint32_t)id) == start_ticks);
-}
-
-static bool is_refused(const struct sb_reader_request *request)
-{
-	if (!__atomic_load_n(&readers.nr_left_alone, __ATOMIC_RELAXED))
-		return false;
-	if (request->tgid && is_left_alone(PROCESS, request->tgid))
-		return true;
-	return is_of_file(request) && request->path[0] &&
-	       is_left_alone(DIRECTORY, hash_dir(request));
-}
-
-static void add_devs(struct sb_reader_request *request)
-{
-	uint64_t now_ns;
-	uint32_t i;
-
-	request->nr_devs = 0;
-	if (!__atomic_load_n(&readers.nr_left_alone, __ATOMIC_RELAXED))
-		return;
-	now_ns = sb_now_ns();
-	pthread_mutex_lock(&readers.lock);
-	for (i = 0; i < readers.nr_culprits && request->nr_devs < SB_READER_DEVS_MAX; i++)
-		if (readers.culprits[i].kind == FILE_SYSTEM &&
-		    readers.culprits[i].left_until_ns > now_ns)
-			request->devs[request->nr_devs++] = readers.culprits[i].id;
-	pthread_mutex_unlock(&readers.lock);
-}
-
-static void describe(struct culprit *culprit, const struct sb_reader_request *request)
-{
-	char path[PATH_MAX], comm[32] = "";
-	sb_cleanup(sb_freep) char *text = NULL;
-
-	snprintf(path, sizeof(path), "%s", request->path);
-	switch (culprit->kind) {
-	case PROCESS:
-		snprintf(path, sizeof(path), "/proc/%u/comm", request->tgid);
-		if (!sb_read_file(path, sizeof(comm), &text, NULL))
-			snprintf(comm, sizeof(comm), "%.*s", (int)strcspn(text, "\n"), text);
-		snprintf(culprit->text, sizeof(culprit->text), "process %u ('%s')", request->tgid,
-			 comm);
-		break;
-	case FILE_SYSTEM:
-		if (!path[0])
-			snprintf(path, sizeof(path), "mapped by process %u", request->tgid);
-		snprintf(culprit->text, sizeof(culprit->text), "file system %u:%u ('%.120s')",
-			 major(culprit->id), minor(culprit->id), path);
-		break;
-	case DIRECTORY:
-		snprintf(culprit->text, sizeof(culprit->text), "the way to '%.120s'", path);
-		break;
-	}
-	sb_replace_controls(culprit->text, strlen(culprit->text));
-}
-
-/* With the lock held. If the table is full, evict the one that was waited for least. */
-static struct culprit *new_culprit(void)
-{
-	struct culprit *least = NULL;
-	uint32_t i;
-
-	if (readers.nr_culprits < CULPRITS_MAX)
-		return &readers.culprits[readers.nr_culprits++];
-	for (i = 0; i < CULPRITS_MAX; i++)
-		if (!readers.culprits[i].left_until_ns &&
-		    (!least || readers.culprits[i].slow_ns < least->slow_ns))
-			least = &readers.culprits[i];
-	return least;
-}
-
-/* Find out who is to blame for a wait: the file system, else the directory, else the process. */
-static void find_fault(const struct sb_reader_request *request, uint64_t dev,
-		       struct culprit *ret_culprit)
-{
-	*ret_culprit = (struct culprit){ .kind = PROCESS, .id = request->tgid };
-	if (is_of_file(request) && dev) {
-		ret_culprit->kind = FILE_SYSTEM;
-		ret_culprit->id = dev;
-	} else if (is_of_file(request) && request->place != SB_READER_MAPPED) {
-		ret_culprit->kind = DIRECTORY;
-		ret_culprit->id = hash_dir(request);
-	} else {
-		ret_culprit->start_ticks = start_ticks_of(request->tgid);
-	}
-	describe(ret_culprit, request);
-}
-
-/* With the lock held. Return: NULL: there is no room for it. */
-static struct culprit *note_culprit(const struct culprit *new)
-{
-	struct culprit *culprit = find_culprit(new->kind, new->id);
-
-	if (culprit && culprit->start_ticks == new->start_ticks)
-		return culprit;
-	if (!culprit)
-		culprit = new_culprit();
-	if (culprit)
-		*culprit = *new;
-	return culprit;
-}
-
-static void blame(const struct sb_reader_request *request, uint64_t dev, uint64_t ns, bool is_late)
-{
-	struct culprit new, *culprit;
-	uint64_t now_ns = sb_now_ns(), gone_ns;
-
-	find_fault(request, dev, &new);
-	new.noted_ns = now_ns;
-	pthread_mutex_lock(&readers.lock);
-	culprit = note_culprit(&new);
-	if (culprit) {
-		gone_ns = (now_ns - culprit->noted_ns) / SLOW_PART;
-		culprit->slow_ns -= gone_ns < culprit->slow_ns ? gone_ns : culprit->slow_ns;
-		culprit->slow_ns += ns;
-		culprit->noted_ns = now_ns;
-	}
-	if (culprit && (is_late || culprit->slow_ns > SLOW_NS)) {
-		if (!culprit->left_until_ns)
-			__atomic_fetch_add(&readers.nr_left_alone, 1, __ATOMIC_RELAXED);
-		culprit->left_until_ns = now_ns + (LEFT_ALONE_NS << culprit->nr_offences);
-		culprit->nr_offences += culprit->nr_offences < OFFENCES_MAX;
-		culprit->slow_ns = 0;
-		sb_debug("%s made us wait and is left alone", culprit->text);
-	}
-	pthread_mutex_unlock(&readers.lock);
-}
-
-static bool is_local(uint64_t dev)
-{
-	bool ret = false;
-	uint32_t i;
-
-	pthread_mutex_lock(&readers.lock);
-	for (i = 0; dev && i < LOCAL_DEVS_MAX && !ret; i++)
-		ret = readers.local_devs[i] == dev;
-	pthread_mutex_unlock(&readers.lock);
-	return ret;
-}
-
-static void note_local(uint64_t dev)
-{
-	if (is_local(dev))
-		return;
-	pthread_mutex_lock(&readers.lock);
-	readers.local_devs[readers.next_local++ % LOCAL_DEVS_MAX] = dev;
-	pthread_mutex_unlock(&readers.lock);
-}
-
-bool sb_reader_culprit(size_t i, char text[SB_READER_CULPRIT_BYTES])
-{
-	bool is_there = false;
-	uint32_t at;
-
-	pthread_mutex_lock(&readers.lock);
-	for (at = 0; at < readers.nr_culprits && !is_there; at++) {
-		if (!readers.culprits[at].left_until_ns || i--)
-			continue;
-		memcpy(text, readers.culprits[at].text, SB_READER_CULPRIT_BYTES);
-		is_there = true;
-	}
-	pthread_mutex_unlock(&readers.lock);
-	return is_there;
-}
-
 /* Waiting. */
 
 struct wait {
@@ -518,7 +260,7 @@ static int look_at(struct wait *wait)
 	}
 	patience_ns = readers.opts.patience_ns;
 	if (wait->blocked_ns >= patience_ns &&
-	    is_local(__atomic_load_n(&wait->seat->area->dev, __ATOMIC_RELAXED)))
+	    sb_reader_is_local(__atomic_load_n(&wait->seat->area->dev, __ATOMIC_RELAXED)))
 		patience_ns *= LOCAL_PATIENCE;
 	if (is_hurried()) {
 		__atomic_fetch_add(&readers.hurry_ns, slice_ns, __ATOMIC_RELAXED);
@@ -572,12 +314,12 @@ static int take_fd(struct seat *seat, uint32_t asked, int *ret_fd)
 
 static void note_answer(const struct sb_reader_area *area)
 {
-	if (is_of_file(&area->request) && area->answer.is_local) {
-		note_local(area->dev);
+	if (sb_reader_is_of_file(&area->request) && area->answer.is_local) {
+		sb_reader_note_local(area->dev);
 		return;
 	}
 	if (area->answer.blocked_ns)
-		blame(&area->request, area->dev, area->answer.blocked_ns, false);
+		sb_reader_blame(&area->request, area->dev, area->answer.blocked_ns, false);
 }
 
 /* Return: the error of the access. */
@@ -590,8 +332,8 @@ static int give_up(const struct wait *wait, int err)
 	if (err == -ETIMEDOUT) {
 		count(&readers.stats.nr_abandoned);
 		/* At the end of the run the wait is too short to blame anybody. */
-		if (is_at_fault && !is_local(area->dev))
-			blame(&area->request, area->dev, wait->total_ns, true);
+		if (is_at_fault && !sb_reader_is_local(area->dev))
+			sb_reader_blame(&area->request, area->dev, wait->total_ns, true);
 	} else {
 		count(&readers.stats.nr_crashed);
 		err = -EIO;
@@ -682,11 +424,11 @@ static int64_t make_access(struct seat *seat, int root_fd, int *ret_fd)
 		*ret_fd = sb_reader_serve(seat->area, &seat->state, root_fd);
 		return seat->area->answer.ret;
 	}
-	if (is_refused(request) || is_beyond_hurry()) {
+	if (sb_reader_is_refused(request) || is_beyond_hurry()) {
 		count(&readers.stats.nr_refused);
 		return -ETIMEDOUT;
 	}
-	add_devs(request);
+	sb_reader_add_devs(request);
 	err = ask(seat, root_fd);
 	if (err)
 		return err;
@@ -701,114 +443,6 @@ static int64_t make_access(struct seat *seat, int root_fd, int *ret_fd)
 	if (seat->area->answer.ret == -ETIMEDOUT)
 		count(&readers.stats.nr_refused);
 	return seat->area->answer.ret;
-}
-
-/* Copies. */
-
-/* Return: whether somebody still has the descriptor open: see lock_anew() in reader_ops.c. */
-static bool is_open(const struct copy *copy)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-
-	return !fcntl(copy->probe_fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK;
-}
-
-/* Forget copies that are closed, with the lock held. Return: how many bytes the others take. */
-static uint64_t sweep_copies(void)
-{
-	uint64_t nr_bytes = 0;
-	size_t i;
-
-	for (i = readers.copies.nr; i--;) {
-		struct copy *copy = &readers.copies.at[i];
-
-		if (is_open(copy)) {
-			nr_bytes += copy->nr_bytes;
-			continue;
-		}
-		close(copy->probe_fd);
-		close(copy->original_fd);
-		*copy = readers.copies.at[--readers.copies.nr];
-	}
-	return nr_bytes;
-}
-
-static bool has_room_for_copies(void)
-{
-	bool ret;
-
-	pthread_mutex_lock(&readers.lock);
-	ret = sweep_copies() < SB_READER_COPIES_BYTES_MAX && readers.copies.nr < COPIES_MAX;
-	pthread_mutex_unlock(&readers.lock);
-	return ret;
-}
-
-/* *@original_fd is taken over, and then -1, if there is no error. Return: 0 or a negative errno. */
-static int keep_copy(const struct sb_reader_answer *answer, int fd, int *original_fd)
-{
-	struct copy copy = { .original_fd = *original_fd,
-			     .ino = answer->copy_ino,
-			     .nr_bytes = answer->copy_bytes,
-			     .original = answer->st };
-	struct stat st;
-	char path[32];
-	int err;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	copy.probe_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (copy.probe_fd < 0 || fstat(copy.probe_fd, &st)) {
-		err = -errno;
-		sb_closep(&copy.probe_fd);
-		return err;
-	}
-	pthread_mutex_lock(&readers.lock);
-	readers.copies_dev = st.st_dev;
-	err = sb_vec_push(&readers.copies, copy);
-	pthread_mutex_unlock(&readers.lock);
-	if (err)
-		close(copy.probe_fd);
-	else
-		*original_fd = -1;
-	count(&readers.stats.nr_copies);
-	return err;
-}
-
-/* With the lock held. Return: the copy with the inode number of @st, or NULL. */
-static const struct copy *find_copy(const struct stat *st)
-{
-	size_t i;
-
-	for (i = 0; i < readers.copies.nr && st->st_dev == readers.copies_dev; i++)
-		if (readers.copies.at[i].ino == st->st_ino)
-			return &readers.copies.at[i];
-	return NULL;
-}
-
-bool sb_reader_is_copy(int fd)
-{
-	struct stat st;
-	bool ret;
-
-	if (fstat(fd, &st))
-		return false;
-	pthread_mutex_lock(&readers.lock);
-	ret = find_copy(&st);
-	pthread_mutex_unlock(&readers.lock);
-	return ret;
-}
-
-int sb_reader_fstat(int fd, struct stat *ret_st)
-{
-	const struct copy *copy;
-
-	if (fstat(fd, ret_st))
-		return -errno;
-	pthread_mutex_lock(&readers.lock);
-	copy = find_copy(ret_st);
-	if (copy)
-		*ret_st = copy->original;
-	pthread_mutex_unlock(&readers.lock);
-	return 0;
 }
 
 /* Accesses. */
@@ -933,9 +567,9 @@ int sb_reader_open(const struct sb_reader_file *file)
 	if (!err && fd < 0)
 		err = -EMFILE;
 	if (!err && seat->area->answer.is_copy)
-		err = has_room_for_copies()
-			      ? keep_copy(&seat->area->answer, fd, &seat->state.original_fd)
-			      : -EFBIG;
+		err = sb_reader_copies_keep(&seat->area->answer, fd, &seat->state.original_fd);
+	if (!err && seat->area->answer.is_copy)
+		count(&readers.stats.nr_copies);
 	sb_closep(&seat->state.original_fd);
 	seat->state.original_fd = -1;
 	if (!err)
@@ -1017,15 +651,11 @@ void sb_reader_end(void)
 		pthread_setspecific(seat_key, NULL);
 		free_seat(own_seat);
 	}
-	pthread_mutex_lock(&readers.lock);
-	(void)sweep_copies();
-	pthread_mutex_unlock(&readers.lock);
-	sb_vec_release(&readers.copies);
+	sb_reader_copies_release();
 	sb_peer_release(&readers.spawner);
-	readers.nr_culprits = readers.nr_left_alone = 0;
+	sb_reader_culprits_clear();
 	readers.is_hurried = false;
 	readers.hurry_ns = readers.dead_cpu_ns = 0;
-	memset(readers.local_devs, 0, sizeof(readers.local_devs));
 	readers.stats = (struct sb_reader_stats){};
 }
 

@@ -111,6 +111,35 @@ struct sb_reader_state {
  */
 int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
 
+static inline bool sb_reader_is_of_file(const struct sb_reader_request *request)
+{
+	return request->op == SB_READER_OP_OPEN || request->op == SB_READER_OP_STAT;
+}
+
+/*
+ * Who made readers wait (reader_culprits.c), and local file systems, which are not blamed. Any
+ * thread may call these.
+ */
+bool sb_reader_is_local(uint64_t dev);
+void sb_reader_note_local(uint64_t dev);
+/* Add @ns that @request slept to what its file system, directory or process took. @is_late: it was abandoned. */
+void sb_reader_blame(const struct sb_reader_request *request, uint64_t dev, uint64_t ns,
+		     bool is_late);
+/* Return: whether the process or the directory of a request is left alone. */
+bool sb_reader_is_refused(const struct sb_reader_request *request);
+/* Fill in the file systems that are left alone. */
+void sb_reader_add_devs(struct sb_reader_request *request);
+void sb_reader_culprits_clear(void);
+
+/*
+ * Copies of files (reader_copies.c). Keep the copy @fd that @answer describes; the caller keeps
+ * @fd. *@original_fd is taken over, and then -1, if there is no error. Return: 0; -EFBIG when the
+ * copies that are open take too much memory; or a negative errno. Thread: any.
+ */
+int sb_reader_copies_keep(const struct sb_reader_answer *answer, int fd, int *original_fd);
+/* Forget the copies that nobody has open, and free the list. */
+void sb_reader_copies_release(void);
+
 /*
  * Requests to the spawner and its answer, which brings the descriptors of the area and the socket.
  */
