@@ -10,6 +10,7 @@
 /* A symbol table, stripped to what .dynsym lacks and packed; Fedora's largest take some 10 MB. */
 #define XZ_OUT_BYTES_MAX   (128u << 20)
 #define XZ_MEM_BYTES_MAX   (128u << 20) /* xz -9 needs 65 MiB to decode */
+#define XZ_MEM_FIRST_BYTES 1u		/* none: all of it is charged */
 #define XZ_OUT_FIRST_BYTES (256u << 10)
 /* Work of a byte that comes out: some 150 MB/s. */
 #define WORK_PER_BYTE	   7u
@@ -17,10 +18,10 @@
 static int xz_error(lzma_ret ret)
 {
 	switch (ret) {
+	case LZMA_OK:
+		return 0;
 	case LZMA_MEM_ERROR:
 		return -ENOMEM;
-	case LZMA_MEMLIMIT_ERROR:
-		return -EFBIG;
 	default:
 		return -EBADMSG;
 	}
@@ -46,6 +47,21 @@ static int grow(struct sb_budget *budget, char **out, size_t cap, size_t want)
 	return 0;
 }
 
+/*
+ * The decoder has read that the next block takes more memory than it may have. Charge the
+ * difference. Return: 0, -EFBIG, -ENOMEM.
+ */
+static int allow_memory(lzma_stream *xz, struct sb_budget *budget)
+{
+	uint64_t want = lzma_memusage(xz), have = lzma_memlimit_get(xz);
+	int err;
+
+	if (want > XZ_MEM_BYTES_MAX)
+		return -EFBIG;
+	err = sb_budget_charge(budget, want - have);
+	return err ? err : xz_error(lzma_memlimit_set(xz, want));
+}
+
 /* Decode into *@out, which grows; it is the caller's on failure, too. */
 static int run_xz(lzma_stream *xz, struct sb_budget *budget, char **out, size_t *ret_len)
 {
@@ -65,6 +81,12 @@ static int run_xz(lzma_stream *xz, struct sb_budget *budget, char **out, size_t 
 		xz->avail_out = cap - used;
 		ret = lzma_code(xz, LZMA_FINISH);
 		used = cap - xz->avail_out;
+		if (ret == LZMA_MEMLIMIT_ERROR) {
+			err = allow_memory(xz, budget);
+			if (err)
+				return err;
+			ret = LZMA_OK;
+		}
 	}
 	if (ret != LZMA_STREAM_END)
 		return xz_error(ret);
@@ -81,7 +103,7 @@ int sb_inflate_xz(const void *in, size_t in_len, struct sb_budget *budget, char 
 	lzma_ret ret;
 	int err;
 
-	ret = lzma_stream_decoder(&xz, XZ_MEM_BYTES_MAX, 0);
+	ret = lzma_stream_decoder(&xz, XZ_MEM_FIRST_BYTES, 0);
 	if (ret != LZMA_OK)
 		return xz_error(ret);
 	xz.next_in = in;

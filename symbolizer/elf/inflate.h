@@ -9,7 +9,8 @@
 
 /**
  * sb_inflate_xz() - decompress an xz stream
- * @budget: charged for the output and the work, before it grows; may be NULL
+ * @budget: charged for the output, the memory of the decoder and the work, before they grow; may
+ *	be NULL
  * @ret_out: *@ret_len bytes with a NUL appended, which the caller frees
  *
  * Return: 0; -EBADMSG (broken); -EFBIG (beyond the budget, larger than any symbol table, or the

@@ -21,6 +21,7 @@
 #include "interp/core/image_priv.h"
 #include "symbolizer/dwarf/sb_dwarf.h"
 #include "symbolizer/elf/elf_file.h"
+#include "symbolizer/elf/inflate.h"
 #include "symbolizer/symbols/plt.h"
 
 #define SECTIONS_MAX 8
@@ -277,13 +278,41 @@ static void test_symbols(void **state)
 	expect_refusal(read_image, -ENOENT);
 }
 
+/* A kilobyte, packed by "xz -9": its decoder takes 65 MiB. */
+static int read_xz(int fd, struct sb_budget *budget)
+{
+	static const uint8_t packed[] = {
+		0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x04, 0xe6, 0xd6, 0xb4, 0x46, 0x02,
+		0x00, 0x21, 0x01, 0x1c, 0x00, 0x00, 0x00, 0x10, 0xcf, 0x58, 0xcc, 0xe0, 0x03,
+		0xe7, 0x00, 0x0b, 0x5d, 0x00, 0x3c, 0x6f, 0xfb, 0xbf, 0xfe, 0xa3, 0xb0, 0xb9,
+		0xa6, 0x56, 0x00, 0x00, 0x00, 0x85, 0x58, 0xcd, 0x6b, 0x4d, 0xd7, 0xf2, 0xc1,
+		0x00, 0x01, 0x27, 0xe8, 0x07, 0x00, 0x00, 0x00, 0xf4, 0x55, 0x8f, 0x5c, 0xb1,
+		0xc4, 0x67, 0xfb, 0x02, 0x00, 0x00, 0x00, 0x00, 0x04, 0x59, 0x5a,
+	};
+	char *out;
+	size_t len;
+	int err = sb_inflate_xz(packed, sizeof(packed), budget, &out, &len);
+
+	if (err)
+		return err;
+	assert_int_equal(len, 1000);
+	assert_true(budget->bytes > 64u << 20);
+	free(out);
+	return 0;
+}
+
+static void test_xz(void **state)
+{
+	begin();
+	expect_refusal(read_xz, -EFBIG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_abbrevs),
-		cmocka_unit_test(test_stubs),
-		cmocka_unit_test(test_relocations),
-		cmocka_unit_test(test_symbols),
+		cmocka_unit_test(test_abbrevs),	    cmocka_unit_test(test_stubs),
+		cmocka_unit_test(test_relocations), cmocka_unit_test(test_symbols),
+		cmocka_unit_test(test_xz),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
