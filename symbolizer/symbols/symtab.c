@@ -391,13 +391,14 @@ static int add_go_functions(struct sb_symtab *tab, const struct sb_gopcln *go, u
 	struct candidate cand = { .names_idx = (uint8_t)(tab->nr_names - 1),
 				  .layer = LAYER_FUNC,
 				  .rank = RANK_FUNC | RANK_STRONG };
+	size_t before = tab->candidates.nr;
 	uint64_t i;
 	int err = 0;
 
 	for (i = 0; i < go->nr_funcs && !err; i++) {
 		err = sb_budget_work(tab->budget, WORK_OF_SYMBOL);
 		if (err)
-			return err;
+			break;
 		if (sb_gopcln_func(go, i, &func)) {
 			tab->nr_broken++;
 			continue;
@@ -409,6 +410,8 @@ static int add_go_functions(struct sb_symtab *tab, const struct sb_gopcln *go, u
 			      ? sb_budget_push(tab->budget, &tab->candidates, cand)
 			      : -EFBIG;
 	}
+	if (err == -EFBIG)
+		tab->candidates.nr = before;
 	return err;
 }
 

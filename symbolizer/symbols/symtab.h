@@ -59,7 +59,7 @@ int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t sect
 /*
  * Add the functions that .gopclntab of a Go program lists, which stripped programs have, too:
  * gopcln.h.
- * Return: 0; -ENODATA: not a Go program; others as above, but what was added before -EFBIG remains.
+ * Return: 0; -ENODATA: not a Go program; others as above.
  */
 int sb_symtab_add_go(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t bias);
 

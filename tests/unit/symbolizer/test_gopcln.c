@@ -237,6 +237,37 @@ static void test_layouts(void **state)
 	}
 }
 
+/* Half of a table is no table: a budget that ends in its midst leaves nothing. */
+static void test_budget(void **state)
+{
+	struct sb_budget_pool pool;
+	struct sb_budget budget;
+	struct sb_symtab *tab;
+	struct sb_elf *elf;
+	uint64_t work;
+	int err = -EFBIG;
+
+	make_table(GO_1_20, TEXT_ADDR);
+	image_init(&img);
+	add_table(table.len);
+	elf = finish();
+	for (work = 0; err; work += 10) {
+		sb_budget_pool_init(&pool, 0);
+		sb_budget_init(&budget, &pool, 0, "go");
+		pool.work_max = work;
+		tab = sb_symtab_new(&budget);
+		err = sb_symtab_add_go(tab, elf, 0);
+		assert_true(!err || err == -EFBIG);
+		pool.work_max = UINT32_MAX;
+		assert_int_equal(sb_symtab_finish(tab), 0);
+		assert_int_equal(sb_symtab_find(tab, TEXT_ADDR) == SB_SYMBOL_NONE, err != 0);
+		sb_symtab_free(tab);
+		sb_budget_pool_release(&pool);
+	}
+	assert_true(work > 20);
+	sb_elf_free(elf);
+}
+
 /* Of programs that may lie anywhere: the loader writes it, or the runtime knows, or it is where the section begins;
  * and the table lies somewhere in other data. */
 static void test_text(void **state)
@@ -342,6 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_layouts, setup),
+		cmocka_unit_test_setup(test_budget, setup),
 		cmocka_unit_test_setup(test_text, setup),
 		cmocka_unit_test_setup(test_with_c, setup),
 		cmocka_unit_test_setup(test_hostile, setup),
