@@ -30,14 +30,11 @@ __u64 sb_io_file(__u64 file, __u32 slot);
 /*
  * The same where there is no struct file, only an inode, and a dentry of it or 0. The path is the
  * one below the mount of the file system that the current task sees; if there is none, it begins
- * at the root of the file system (SB_FILE_NO_MOUNT). Return: as above, but 0 whenever @inode is 0.
+ * at the root of the file system (SB_FILE_NO_MOUNT). Return: as above.
  */
 __u64 sb_io_inode(__u64 inode, __u64 dentry, __u32 slot);
 
-/*
- * The same for the disk of a struct block_device: "/dev/vda". Return: as above, 0 whenever @bdev
- * is 0.
- */
+/* The same for the disk of a struct block_device: "/dev/vda". Return: as above. */
 __u64 sb_io_device(__u64 bdev, __u32 slot);
 
 /*

@@ -210,8 +210,8 @@ __u32 sb_log2_of(__u64 ns);
 __u32 sb_object_known(__u64 id);
 /*
  * Ship an object of at most SB_OBJECT_BYTES_MAX bytes after @event. The caller sets kind, id and
- * nr_bytes of @event; its header is filled in. Return: 0; -E2BIG: it is too long; -EAGAIN: not
- * shipped, which is counted; the next sample tries again.
+ * nr_bytes of @event; its header is filled in. Return: 0; -EAGAIN: not shipped, which is counted;
+ * the next sample tries again. -E2BIG is for the verifier: all kinds of objects are shorter.
  */
 int sb_object_ship(struct sb_event_object *event);
 #define SB_OBJECT_BYTES_MAX 4200u

@@ -261,6 +261,9 @@ static bool is_removed(const struct dentry *dentry)
 	return !BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry;
 }
 
+_Static_assert(sizeof(struct sb_object_file) + SB_PATH_BYTES_MAX <= SB_OBJECT_BYTES_MAX,
+	       "a file is never too long to be shipped");
+
 static void ship_description(struct io_description *d, __u64 id)
 {
 	__u32 nr_bytes = d->nr_bytes;
@@ -438,7 +441,7 @@ __noinline __u64 sb_io_inode(__u64 inode_addr, __u64 dentry, __u32 slot)
 	__u32 known;
 
 	if (!inode)
-		return 0;
+		return sb_io_is_filtered() ? SB_IO_UNWANTED : 0;
 	if (sb_io_is_filtered() && !is_wanted(inode))
 		return SB_IO_UNWANTED;
 	id = hash_of(inode, (void *)dentry, 0);
@@ -487,7 +490,7 @@ __noinline __u64 sb_io_device(__u64 bdev_addr, __u32 slot)
 	__u64 id;
 
 	if (!bdev)
-		return 0;
+		return sb_io_is_filtered() ? SB_IO_UNWANTED : 0;
 	dev = BPF_CORE_READ(bdev, bd_dev);
 	if (!is_wanted_device(dev))
 		return SB_IO_UNWANTED;

@@ -322,6 +322,24 @@ static void test_filters(void **state)
 	cfg_io_has_fs = 0;
 }
 
+static void check_nothing(uint64_t want)
+{
+	assert_int_equal(sb_io_file(0, SB_SCRATCH_CALL), want);
+	assert_int_equal(sb_io_inode(0, 0, SB_SCRATCH_CALL), want);
+	assert_int_equal(sb_io_device(0, SB_SCRATCH_CALL), want);
+}
+
+/* What has no file, inode or disk is nothing that a filter asks for. */
+static void test_filters_of_nothing(void **state)
+{
+	check_nothing(0);
+	cfg_io_kinds = 1u << SB_FILE_BLK;
+	check_nothing(SB_IO_UNWANTED);
+	cfg_io_kinds = 0;
+	cfg_io_dev = 8 << 20 | 2;
+	check_nothing(SB_IO_UNWANTED);
+}
+
 enum { URING_READ = 22, URING_OTHER = 0 };
 
 static void submit(struct io_kiocb *req)
@@ -502,6 +520,7 @@ int main(void)
 		cmocka_unit_test_setup(test_uring, setup),
 		cmocka_unit_test_setup(test_uring_lost, setup),
 		cmocka_unit_test_setup(test_filters, setup),
+		cmocka_unit_test_setup(test_filters_of_nothing, setup),
 		cmocka_unit_test_setup(test_paths, setup),
 		cmocka_unit_test_setup(test_mounts, setup),
 		cmocka_unit_test_setup(test_deep, setup),
