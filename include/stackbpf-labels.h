@@ -54,19 +54,21 @@ struct sb_label {
  * in the same thread, it gets -EBUSY.
  *
  * Return: 0; -EINVAL: no key; -E2BIG: beyond a limit above; -EBUSY; or the errno of mmap(2),
- * negative, when the process context could not be made. On error the labels are not changed.
+ * negative, when the process context could not be made. On error the labels are not changed, and
+ * the key is not added to those of the process.
  */
 int sb_label_set(const char *key, const char *value);
 
 /*
- * Set several labels at once, and clear all others. No reader sees only some of them. Return: as
- * above.
+ * Set several labels at once, and clear all others. No reader sees only some of them. The keys are
+ * different. Return: as above, but a call that fails because the process has too many keys may have
+ * added some of the new ones.
  */
 int sb_labels_replace(const struct sb_label *labels, size_t nr);
 
 /*
- * Clear one label of the calling thread, or all. Return: 0 or -EBUSY; sb_label_clear() of a key
- * that was never set also fails as sb_label_set() does.
+ * Clear one label of the calling thread, or all. Return: 0, also if there is no such label; -EBUSY;
+ * -EINVAL: no key.
  */
 int sb_label_clear(const char *key);
 int sb_labels_clear(void);
@@ -170,7 +172,7 @@ static uint8_t *sb_labels_text(uint8_t *at, unsigned number, const char *text)
 }
 
 /* ProcessContext { attributes = 2: KeyValue { key = 1, value = 2: AnyValue } } */
-static size_t sb_labels_payload(uint8_t *to)
+static size_t sb_labels_payload(uint8_t *to, uint32_t nr)
 {
 	uint8_t *attr, *value, *array, *name, *at;
 	uint32_t i;
@@ -184,7 +186,7 @@ static size_t sb_labels_payload(uint8_t *to)
 	at = sb_labels_text(attr, 1, "threadlocal.attribute_key_map");
 	value = sb_labels_field(at, 2);
 	array = sb_labels_field(value, 5);
-	for (at = array, i = 0; i < sb_labels_keys.nr; i++) {
+	for (at = array, i = 0; i < nr; i++) {
 		name = sb_labels_field(at, 1);
 		at = sb_labels_field_end(name, sb_labels_text(name, 1, sb_labels_keys.name[i]));
 	}
@@ -218,8 +220,11 @@ static int sb_labels_map(void)
 	return 0;
 }
 
-/* Publish the keys, with the lock held. The payload that readers may be reading is not changed. */
-static int sb_labels_publish(void)
+/*
+ * Publish the first @nr keys, with the lock held. The payload that readers may be reading is not
+ * changed.
+ */
+static int sb_labels_publish(uint32_t nr)
 {
 	struct sb_labels_context *context = sb_labels_context;
 	struct timespec now;
@@ -237,7 +242,7 @@ static int sb_labels_publish(void)
 	__atomic_store_n(&context->published_ns, (uint64_t)0, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	context->version = 2;
-	context->payload_bytes = (uint32_t)sb_labels_payload(to);
+	context->payload_bytes = (uint32_t)sb_labels_payload(to, nr);
 	context->payload = (uintptr_t)to;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&context->published_ns,
@@ -257,15 +262,13 @@ static int sb_labels_find_key(const char *key, uint32_t from, uint32_t nr)
 	return -1;
 }
 
-/* Return: the number of the key; -E2BIG; or a negative errno. */
+/* Return: the number of the key, which is not too long; -E2BIG; or a negative errno. */
 static int sb_labels_add_key(const char *key)
 {
 	size_t len = strlen(key);
 	uint32_t nr;
 	int number, err = 0;
 
-	if (len > SB_LABEL_KEY_LIMIT)
-		return -E2BIG;
 	while (__atomic_exchange_n(&sb_labels_keys.lock, 1, __ATOMIC_ACQUIRE))
 		usleep(50);
 	nr = sb_labels_keys.nr;
@@ -274,39 +277,61 @@ static int sb_labels_add_key(const char *key)
 		err = -E2BIG;
 	} else if (number < 0) {
 		memcpy(sb_labels_keys.name[nr], key, len + 1);
-		__atomic_store_n(&sb_labels_keys.nr, nr + 1, __ATOMIC_RELEASE);
-		err = sb_labels_publish();
-		if (err)
-			__atomic_store_n(&sb_labels_keys.nr, nr, __ATOMIC_RELEASE);
+		err = sb_labels_publish(nr + 1);
+		if (!err)
+			__atomic_store_n(&sb_labels_keys.nr, nr + 1, __ATOMIC_RELEASE);
 		number = (int)nr;
 	}
 	__atomic_store_n(&sb_labels_keys.lock, 0, __ATOMIC_RELEASE);
 	return err ? err : number;
 }
 
-static int sb_labels_key(const char *key)
+/* Return: the number of a key that the process has; -1: it has not. */
+static int sb_labels_known_key(const char *key)
+{
+	return sb_labels_find_key(key, 0, __atomic_load_n(&sb_labels_keys.nr, __ATOMIC_ACQUIRE));
+}
+
+/* Append labels to the record that readers do not see. Their keys are still to be filled in. */
+static int sb_labels_put(struct sb_labels_record *record, const struct sb_label *labels, size_t nr)
+{
+	size_t i, len;
+
+	for (i = 0; i < nr; i++) {
+		if (!labels[i].key || !*labels[i].key)
+			return -EINVAL;
+		len = labels[i].value ? strlen(labels[i].value) : 0;
+		if (!len)
+			continue;
+		if (strlen(labels[i].key) > SB_LABEL_KEY_LIMIT || len > SB_LABEL_VALUE_LIMIT ||
+		    record->nr_bytes + 2 + len > sizeof(record->attrs))
+			return -E2BIG;
+		record->attrs[record->nr_bytes + 1] = (uint8_t)len;
+		memcpy(&record->attrs[record->nr_bytes + 2], labels[i].value, len);
+		record->nr_bytes = (uint16_t)(record->nr_bytes + 2 + len);
+	}
+	return 0;
+}
+
+/*
+ * Fill in the keys of the labels that begin at @at. This comes last, because a key that was added
+ * to those of the process stays.
+ */
+static int sb_labels_put_keys(struct sb_labels_record *record, size_t at,
+			      const struct sb_label *labels)
 {
 	int number;
 
-	if (!key || !*key)
-		return -EINVAL;
-	number = sb_labels_find_key(key, 0, __atomic_load_n(&sb_labels_keys.nr, __ATOMIC_ACQUIRE));
-	return number >= 0 ? number : sb_labels_add_key(key);
-}
-
-/* Append a label to the record that readers do not see. */
-static int sb_labels_put(struct sb_labels_record *record, int key, const char *value)
-{
-	size_t len = value ? strlen(value) : 0;
-
-	if (!len)
-		return 0;
-	if (len > SB_LABEL_VALUE_LIMIT || record->nr_bytes + 2 + len > sizeof(record->attrs))
-		return -E2BIG;
-	record->attrs[record->nr_bytes] = (uint8_t)key;
-	record->attrs[record->nr_bytes + 1] = (uint8_t)len;
-	memcpy(&record->attrs[record->nr_bytes + 2], value, len);
-	record->nr_bytes = (uint16_t)(record->nr_bytes + 2 + len);
+	for (; at < record->nr_bytes; at += 2u + record->attrs[at + 1], labels++) {
+		while (!labels->value || !*labels->value)
+			labels++;
+		number = sb_labels_known_key(labels->key);
+		if (number < 0)
+			number = sb_labels_add_key(labels->key);
+		if (number < 0)
+			return number;
+		record->attrs[at] = (uint8_t)number;
+	}
 	return 0;
 }
 
@@ -357,30 +382,34 @@ int sb_label_set(const char *key, const char *value)
 {
 	struct sb_labels_thread *thread = &sb_labels_thread;
 	struct sb_labels_record *record = sb_labels_begin(thread);
-	int number;
+	struct sb_label label;
+	size_t at;
+	int err;
 
 	if (!record)
 		return -EBUSY;
-	number = sb_labels_key(key);
-	if (number < 0)
-		return sb_labels_end(thread, record, number);
-	sb_labels_copy(record, &thread->record[thread->shown], number);
-	return sb_labels_end(thread, record, sb_labels_put(record, number, value));
+	label.key = key;
+	label.value = value;
+	if (key)
+		sb_labels_copy(record, &thread->record[thread->shown], sb_labels_known_key(key));
+	at = record->nr_bytes;
+	err = sb_labels_put(record, &label, 1);
+	if (!err)
+		err = sb_labels_put_keys(record, at, &label);
+	return sb_labels_end(thread, record, err);
 }
 
 int sb_labels_replace(const struct sb_label *labels, size_t nr)
 {
 	struct sb_labels_thread *thread = &sb_labels_thread;
 	struct sb_labels_record *record = sb_labels_begin(thread);
-	int number, err = 0;
-	size_t i;
+	int err;
 
 	if (!record)
 		return -EBUSY;
-	for (i = 0; i < nr && !err; i++) {
-		number = sb_labels_key(labels[i].key);
-		err = number < 0 ? number : sb_labels_put(record, number, labels[i].value);
-	}
+	err = sb_labels_put(record, labels, nr);
+	if (!err)
+		err = sb_labels_put_keys(record, 0, labels);
 	return sb_labels_end(thread, record, err);
 }
 

@@ -97,6 +97,22 @@ static void test_self(void **state)
 	sb_str_release(&text);
 }
 
+/* A call that fails, or has nothing to set, takes no place of a key. */
+static void expect_no_new_keys(const char *long_value)
+{
+	const struct sb_label labels[] = { { "new1", "x" },
+					   { "new2", NULL },
+					   { "new3", long_value } };
+	const uint32_t nr = sb_labels_keys.nr;
+
+	assert_int_equal(sb_label_set("new", long_value), -E2BIG);
+	assert_int_equal(sb_label_set("new", NULL), 0);
+	assert_int_equal(sb_label_clear("new"), 0);
+	assert_int_equal(sb_labels_replace(labels, 3), -E2BIG);
+	assert_int_equal(sb_labels_keys.nr, nr);
+	assert_int_equal(otel_thread_ctx_v1->nr_bytes, 5);
+}
+
 static void test_limits(void **state)
 {
 	char value[300], key[80];
@@ -108,6 +124,7 @@ static void test_limits(void **state)
 	key[sizeof(key) - 1] = '\0';
 	assert_int_equal(sb_label_set("vehicle", "car"), 0);
 	assert_int_equal(sb_label_set("vehicle", value), -E2BIG);
+	expect_no_new_keys(value);
 	assert_int_equal(sb_label_set(key, "x"), -E2BIG);
 	assert_int_equal(sb_label_set("", "x"), -EINVAL);
 	assert_int_equal(sb_label_set(NULL, "x"), -EINVAL);
@@ -123,11 +140,13 @@ static void test_limits(void **state)
 	assert_int_equal(sb_labels_clear(), 0);
 	for (i = 0; i < 100; i++) {
 		snprintf(key, sizeof(key), "key%d", i);
-		if (sb_label_set(key, NULL))
+		if (sb_label_set(key, "x"))
 			break;
+		assert_int_equal(sb_label_clear(key), 0);
 	}
 	assert_in_range(i, SB_LABEL_KEYS_LIMIT - 8, SB_LABEL_KEYS_LIMIT);
 	assert_int_equal(sb_label_set("new", "x"), -E2BIG);
+	assert_int_equal(sb_label_clear("new"), 0);
 	assert_int_equal(sb_label_set("vehicle", "car"), 0);
 }
 
