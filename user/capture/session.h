@@ -161,7 +161,6 @@ struct sb_session_stats {
 		nr_skipping; /* skipped records, and their processes: they map too often, see churn.h */
 	char skipping[SB_SKIPPING_BYTES];
 	uint64_t nr_no_fd;	  /* new files that were not opened for lack of descriptors */
-	uint64_t nr_counts_lost;  /* counts whose stack never came */
 	uint64_t first_sample_ns; /* CLOCK_MONOTONIC, 0: none yet */
 	uint32_t nr_cpus;
 	uint32_t freq_hz;
