@@ -313,7 +313,7 @@ uint64_t sb_export_wait_ms(uint32_t nr_failures, uint32_t retry_after_s)
 {
 	uint64_t ms = SB_EXPORT_WAIT_MIN_MS;
 
-	while (--nr_failures && ms < WAIT_MAX_MS)
+	for (; nr_failures > 1 && ms < WAIT_MAX_MS; nr_failures--)
 		ms *= 2;
 	if (ms > WAIT_MAX_MS)
 		ms = WAIT_MAX_MS;

@@ -57,8 +57,8 @@ struct sb_export_plan {
 int sb_export_run(const struct sb_export_plan *plan, struct sb_export_state *ret_state);
 
 /*
- * Return: how long to wait after @nr_failures (at least 1) failures in a row, in ms: doubled up to
- * a minute, and at least as long as the destination asked for.
+ * Return: how long to wait after @nr_failures failures in a row, in ms: doubled for each after the
+ * first up to a minute, and at least as long as the destination asked for.
  */
 uint64_t sb_export_wait_ms(uint32_t nr_failures, uint32_t retry_after_s);
 

@@ -375,6 +375,7 @@ static void test_otlp_reply(void **state)
 /* Doubled, up to a minute, and what was asked for. */
 static void test_waits(void **state)
 {
+	assert_int_equal(sb_export_wait_ms(0, 0), SB_EXPORT_WAIT_MIN_MS);
 	assert_int_equal(sb_export_wait_ms(1, 0), SB_EXPORT_WAIT_MIN_MS);
 	assert_int_equal(sb_export_wait_ms(2, 0), 2 * SB_EXPORT_WAIT_MIN_MS);
 	assert_int_equal(sb_export_wait_ms(5, 0), 16 * SB_EXPORT_WAIT_MIN_MS);
