@@ -156,10 +156,12 @@ static int parse_iso(const char *text, int64_t *ret_s)
 	} else if (!take_offset(&text, &offset_s, &is_local)) {
 		return -EINVAL;
 	}
+	if (*text)
+		return -EINVAL;
 	/* mktime() finds out whether it is summer time then. */
 	tm.tm_isdst = -1;
 	*ret_s = is_local ? mktime(&tm) : timegm(&tm) - offset_s;
-	return *text ? -EINVAL : 0;
+	return 0;
 }
 
 static int parse_relative(const char *text, int64_t now_s, int64_t *ret_s)
@@ -167,32 +169,32 @@ static int parse_relative(const char *text, int64_t now_s, int64_t *ret_s)
 	int64_t length_s = 0;
 	int sign = *text == '-' ? -1 : 1, err;
 
-	*ret_s = now_s;
-	if (!*text)
-		return 0;
-	if (*text != '-' && *text != '+')
+	if (*text && *text != '-' && *text != '+')
 		return -EINVAL;
-	err = sb_ask_length(text + 1, &length_s);
-	*ret_s += sign * length_s;
+	err = *text ? sb_ask_length(text + 1, &length_s) : 0;
+	if (!err)
+		*ret_s = now_s + sign * length_s;
 	return err;
 }
 
 int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s)
 {
 	uint64_t unix_s;
-	int err;
+	int64_t time_s;
+	int err = 0;
 
-	if (!strncmp(text, "now", 3)) {
-		err = parse_relative(text + 3, now_s, ret_s);
-	} else if (*text == '-' || *text == '+') {
-		err = parse_relative(text, now_s, ret_s);
-	} else if (!sb_parse_u64(text + (*text == '@'), TIME_MAX_S, &unix_s)) {
-		*ret_s = (int64_t)unix_s;
-		return 0;
-	} else {
-		err = parse_iso(text, ret_s);
-	}
-	return err || *ret_s < 0 || *ret_s > TIME_MAX_S ? -EINVAL : 0;
+	if (!strncmp(text, "now", 3))
+		err = parse_relative(text + 3, now_s, &time_s);
+	else if (*text == '-' || *text == '+')
+		err = parse_relative(text, now_s, &time_s);
+	else if (!sb_parse_u64(text + (*text == '@'), TIME_MAX_S, &unix_s))
+		time_s = (int64_t)unix_s;
+	else
+		err = parse_iso(text, &time_s);
+	if (err || time_s < 0 || time_s > TIME_MAX_S)
+		return -EINVAL;
+	*ret_s = time_s;
+	return 0;
 }
 
 int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t now_s,

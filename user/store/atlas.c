@@ -74,7 +74,8 @@ int sb_atlas_node(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct
 		err = atlas->path.nr < SB_DICT_DEPTH_MAX ? sb_vec_push(&atlas->path, at) : -EBADMSG;
 	if (!err && atlas->path.nr)
 		err = add_path(atlas, map, dict, at);
-	*ret_node = map->node.at[node];
+	if (!err)
+		*ret_node = map->node.at[node];
 	return err;
 }
 

@@ -469,12 +469,13 @@ int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32
 		}
 	for (i = 0; i < nr && !err; i++)
 		err = sb_dict_node(dict, node, frames[i], &node);
-	*ret_id = node;
 	/* Deeper paths are looked up node by node. */
-	return err || !nr || nr > SB_DICT_DEPTH_MAX
-		       ? err
-		       : sb_ids_add(&dict->paths_ids, node,
-				    &(struct sb_ids_owner){ hash_path_at, dict });
+	if (!err && nr && nr <= SB_DICT_DEPTH_MAX)
+		err = sb_ids_add(&dict->paths_ids, node,
+				 &(struct sb_ids_owner){ hash_path_at, dict });
+	if (!err)
+		*ret_id = node;
+	return err;
 }
 
 static int add_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr,

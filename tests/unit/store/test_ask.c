@@ -80,10 +80,11 @@ static void test_times(void **state)
 	setenv("TZ", "UTC0", 1);
 	tzset();
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int err = sb_ask_time(cases[i].text, NOW, &time_s);
+		int err;
 
-		if (err != (cases[i].time_s < 0 ? -EINVAL : 0) ||
-		    (!err && time_s != cases[i].time_s))
+		time_s = -1; /* which stays on error */
+		err = sb_ask_time(cases[i].text, NOW, &time_s);
+		if (err != (cases[i].time_s < 0 ? -EINVAL : 0) || time_s != cases[i].time_s)
 			fail_msg("'%s': %d, %lld", cases[i].text, err, (long long)time_s);
 	}
 }

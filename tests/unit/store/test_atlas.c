@@ -103,7 +103,9 @@ static void test_deep(void **state)
 	for (i = 0; i < SB_DICT_DEPTH_MAX + 1; i++)
 		assert_int_equal(sb_dict_node(&dict, node, frame(&dict, "f"), &node), 0);
 	assert_int_equal(sb_atlas_fit(&atlas, &map, &dict), 0);
+	id = 77;
 	assert_int_equal(sb_atlas_node(&atlas, &map, &dict, node, &id), -EBADMSG);
+	assert_int_equal(id, 77);
 	assert_int_equal(sb_atlas_node(&atlas, &map, &dict, node - 1, &id), 0);
 	assert_int_equal(id, SB_DICT_DEPTH_MAX);
 	sb_atlas_map_release(&map);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a dictionary takes in memory, and that what is given back of it is found again. */
+#include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,10 +125,29 @@ static void test_bytes(void **state)
 	assert_true(heap_bytes() < before + (64u << 10));
 }
 
+/* A path for which there is no room. */
+static void test_no_room(void **state)
+{
+	const uint32_t path[] = { 0, 0, 0 };
+	struct sb_dict dict;
+	uint32_t id = 77;
+
+	(void)state;
+	assert_int_equal(sb_dict_init(&dict), 0);
+	assert_int_equal(sb_dict_path(&dict, path, 1, &id), 0);
+	while (!sb_dict_node(&dict, 0, (uint32_t)dict.nodes.nr, &id))
+		;
+	id = 77;
+	assert_int_equal(sb_dict_path(&dict, path, 3, &id), -E2BIG);
+	assert_int_equal(id, 77);
+	sb_dict_release(&dict);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_bytes),
 	};
 
