@@ -83,7 +83,7 @@ static int attach_others(struct sb_session *session)
 	for (i = 0, err = 0; i < views->nr && !err; i++)
 		if (views->at[i]->attach)
 			err = views->at[i]->attach(session->skel, &session->opts.view_opts,
-						   &session->links);
+						   &session->links, session->opts.reason);
 	return err;
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/log.h"
+#include "base/reason.h"
 #include "base/time.h"
 #include "bpf/abi/sb_abi_io.h"
 #include "views/skel.h"
@@ -212,7 +212,8 @@ static int attach_one(const struct bpf_program *prog, const char *side,
 }
 
 /* Attach the end first: a call of which only the beginning was seen would not be accounted. */
-static int attach_call(struct sampler_bpf *skel, const struct sb_io_row *call, sb_vec_link *links)
+static int attach_call(struct sampler_bpf *skel, const struct sb_io_row *call, sb_vec_link *links,
+		       struct sb_reason *reason)
 {
 	size_t len = strlen(how.missing);
 	int err = attach_one(skel->progs.io_exit, "exit", call, links);
@@ -225,22 +226,24 @@ static int attach_call(struct sampler_bpf *skel, const struct sb_io_row *call, s
 		return 0;
 	}
 	if (err)
-		return sb_err(err, "cannot attach to the tracepoint of '%s'", call->frame);
+		return sb_reason_set(reason, err, "cannot attach to the tracepoint of '%s'",
+				     call->frame);
 	how.nr_attached++;
 	return 0;
 }
 
-static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links)
+static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
+		  struct sb_reason *reason)
 {
 	struct sb_io_call row;
 	size_t i;
-	int err = sb_io_uring_attach(skel, links);
+	int err = sb_io_uring_attach(skel, links, reason);
 
 	if (how.is_raw)
 		return err;
 	for (i = 0; i < SB_ARRAY_SIZE(calls) && !err; i++)
 		if (is_wanted(&calls[i], opts, &row))
-			err = attach_call(skel, &calls[i], links);
+			err = attach_call(skel, &calls[i], links, reason);
 	return err;
 }
 

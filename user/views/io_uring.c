@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/log.h"
+#include "base/reason.h"
 #include "base/str.h"
 #include "views/skel.h"
 #include "views/views.h"
@@ -122,7 +122,7 @@ static int attach_one(const struct bpf_program *prog, const char *name, sb_vec_l
 }
 
 /* Attach the end first: requests whose end was missed would stay in the map. */
-int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links)
+int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason)
 {
 	const struct bpf_program *submit = skel->progs.io_uring_submit;
 	int err;
@@ -137,7 +137,9 @@ int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links)
 	if (err == -ENOENT)
 		err = attach_one(submit, "io_uring_submit_sqe", links);
 	if (err != -ENOENT)
-		return err ? sb_err(err, "cannot attach to the tracepoints of io_uring") : 0;
+		return err ? sb_reason_set(reason, err,
+					   "cannot attach to the tracepoints of io_uring")
+			   : 0;
 	missing = "this kernel does not have its tracepoints";
 	return 0;
 }

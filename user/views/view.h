@@ -23,6 +23,7 @@ _Static_assert(SB_STAT_MAX <= 64, "sets of them are bits of a word");
 struct sampler_bpf;
 struct bpf_link;
 struct bpf_program;
+struct sb_reason;
 struct sb_str;
 
 typedef SB_VEC(struct bpf_link *) sb_vec_link;
@@ -94,10 +95,10 @@ struct sb_view {
 	 * Attach programs whose section does not say to what, e.g. one program to many tracepoints.
 	 * Links are appended to @links, on failure too; the caller owns them. All other programs
 	 * that prepare() switched on are attached by the session. Return: 0 or a negative errno,
-	 * logged. NULL: nothing to attach.
+	 * with @reason. NULL: nothing to attach.
 	 */
-	int (*attach)(struct sampler_bpf *skel, const struct sb_view_opts *opts,
-		      sb_vec_link *links);
+	int (*attach)(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
+		      struct sb_reason *reason);
 	/* Whether attach() attaches this program, so that the session does not. NULL: it attaches
 	 * none. */
 	bool (*attaches)(struct sampler_bpf *skel, const struct bpf_program *prog);

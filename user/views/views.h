@@ -70,7 +70,7 @@ bool sb_io_is_wanted(const struct sb_io_row *row, const struct sb_view_opts *opt
 
 /* io_uring.c: I/O that programs request through io_uring. As the functions of struct sb_view. */
 int sb_io_uring_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
-int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links);
+int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason);
 bool sb_io_uring_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog);
 const char *sb_io_uring_op_name(uint32_t op);
 
