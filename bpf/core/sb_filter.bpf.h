@@ -1,29 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* For core: the filters that decide which tasks are sampled. Implemented in core/filter.bpf.c. */
+/*
+ * For core: the filters that decide which tasks are sampled: a task is, if any allow rule matches
+ * (or there is none) and no deny rule matches. Implemented in core/filter.bpf.c; runs in BPF
+ * programs. IDs are those of the initial PID namespace.
+ */
 #ifndef SB_FILTER_BPF_H
 #define SB_FILTER_BPF_H
 
 #include "vmlinux.h"
 
 /*
- * Decide about the current task. sb_is_asked_for() does it without IDs and name at hand.
- * @comm: its name, SB_COMM_LEN bytes. Return: 1 when the task is to be sampled, 0 when not.
+ * Decide about the current task, whose IDs the caller has at hand (sb_is_asked_for() of
+ * sb_sample.bpf.h looks them up). @comm: its name, SB_COMM_LEN bytes.
+ * Return: 1 when the task is to be sampled, 0 when not.
  */
 int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm);
 
-/* The same for a task that need not be the current one. */
+/* Decide about @task, which need not be the current one. @comm, return value: as above. */
 int sb_filter_accepts_task(struct task_struct *task, const char *comm);
 
-/* A process called execve(): its rule applies from now on if it was waiting for that. Return: 0. */
+/*
+ * Process @tgid called execve(): a rule with SB_RULE_AT_EXEC applies from now on. Return: 0, also
+ * when there is no rule.
+ */
 int sb_filter_exec(__u32 tgid);
 
 /*
- * A process has ended: delete its rule. A run that follows children sees many of them. The return
- * value has no meaning.
+ * Process @tgid has ended: delete its rule, if it has one. A run that follows children sees many of
+ * them. The return value has no meaning.
  */
 int sb_filter_gone(__u32 tgid);
 
-/* A process was forked: give it the rule of its parent. A full table is counted. */
+/*
+ * A process was forked: the child gets the rule of its parent if that has SB_RULE_FOLLOW; any other
+ * rule under the child's ID is deleted. A full table is counted (SB_STAT_FORK_FULL). The return
+ * value has no meaning.
+ */
 int sb_filter_fork(__u32 parent_tgid, __u32 child_tgid);
 
 #endif

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Interpreter frames: what core calls, and what the walkers of bpf/interp are built with. State is
- * in the record of @slot (enum sb_scratch_slot). Implemented in core/interp.bpf.c. Functions
- * return 0 unless something else is said.
+ * Interpreter frames: what core calls, and what the walkers of bpf/interp are built with.
+ * Implemented in core/interp.bpf.c. Everything runs in a BPF program, for the current task.
+ *
+ * @slot: enum sb_scratch_slot of the calling program; it names the struct sb_scratch ("the
+ * record") of this CPU and kind of program, which holds the state of the walk. Functions return 0
+ * unless something else is said; a slot that does not exist makes them do nothing.
+ *
+ * Results of a step, enum sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has
+ * ended, and walk.status of the record says why; SB_STEP_FP_CHAIN, of sb_interp_native() only: no
+ * frame was found, so the native walk goes on by the table's rule or by the frame pointer.
  */
 #ifndef SB_INTERP_BPF_H
 #define SB_INTERP_BPF_H
@@ -10,19 +17,25 @@
 #include "bpf/core/sb_stack.bpf.h"
 
 /*
- * Return: the configuration with this index, which user space wrote; NULL: there is no such index.
+ * Return: the configuration at index @at of the array interp_confs, which user space wrote; it may
+ * be overwritten at any time, so copy it. NULL: there is no such index.
  */
 struct sb_interp_conf *sb_interp_conf_at(__u32 at);
 /*
- * Send a record through the ring interp_events, which a thread in user space reads as soon as
- * something is in it. Return: 0 or a negative errno.
+ * Copy the record @event (struct sb_interp_event and what follows it) into the ring interp_events,
+ * which a thread in user space reads as soon as something is in it.
+ * Return: 0; -EAGAIN when the ring is full. The caller counts the loss.
  */
 int sb_interp_ship(const void *event, __u64 nr_bytes);
 
 /* Return: the thread pointer of @task, which leads to its thread-local variables. */
 __u64 sb_interp_thread_pointer(const struct task_struct *task);
 
-/* Before the native walk: find the interpreters of the process, and start from its registers. */
+/*
+ * Before the native walk, with the user's registers and the key in the record: find the
+ * interpreters of the process. Asks user space for them if the process is not known, in which case
+ * this sample has no interpreter frames.
+ */
 int sb_interp_start(__u32 slot);
 /*
  * Return: whether the runtime whose frames lie on the native stack is to be called for the frame
@@ -36,31 +49,43 @@ static __always_inline bool sb_interp_has_hook(const struct sb_scratch *s)
 	return s->interp.has_hook && pc >= conf->hook_begin && pc < conf->hook_end;
 }
 /*
- * Call that runtime. Return: enum sb_step. If walk.has_steps is set, sb_interp_run() must follow;
- * then sb_interp_native_done(). These are three functions because calls may be eight deep.
+ * Call the runtime of sb_interp_has_hook(), in bpf/interp/table.bpf.c. If it sets walk.has_steps,
+ * sb_interp_run() must follow; in any case sb_interp_native_done(), which marks the native frame
+ * if frames were found for it. These are three functions because calls may be eight deep.
+ * Return: enum sb_step.
  */
 int sb_interp_native(__u32 slot);
 int sb_interp_native_done(__u32 slot);
-/* After the native walk: walk the frames of the @i-th runtime. */
+/*
+ * After the native walk: walk the frames of the @i-th runtime of the process (0 to
+ * SB_INTERP_PER_PROC - 1), if there is one and its frames are reached from the thread's state.
+ */
 int sb_interp_walk(__u32 slot, __u32 i);
-/* Write the ID of the interpreter stack into the key, and ship the stack if it is new. */
+/*
+ * After all walks: write the ID of the interpreter stack into the key, and ship the stack if it is
+ * new. Without frames the key stays as it is.
+ */
 int sb_interp_finish(__u32 slot);
 
 /*
- * Write the ID of an interpreter stack into the key of a thread that sleeps; user space walks the
- * stack.
+ * Write an ID for the interpreter stack into the key of a thread that sleeps, derived from
+ * @key->ustack, which must be set; user space walks the stack under this ID.
  */
 int sb_interp_name_asleep(struct sb_sample_key *key);
 
 /*
- * In bpf/interp/table.bpf.c: call the walker of the runtime whose configuration is in the record.
- * They are global functions, so that the verifier examines each once. Return: enum sb_step.
+ * In bpf/interp/table.bpf.c: call the walker of the runtime walk.conf.runtime, for runtimes whose
+ * frames are reached from the thread's state. begin() finds that state; each step() then moves
+ * over one record of the interpreter's stack and pushes at most one frame. They are global
+ * functions, so that the verifier examines each once.
+ * Return: SB_STEP_GO_ON: call step() (again); SB_STEP_END, also for a runtime without a walker.
  */
 int sb_interp_begin(__u32 slot);
 int sb_interp_step(__u32 slot);
 /*
- * Take up to SB_INTERP_ROUND steps, and no more than SB_INTERP_STEPS_MAX for all native frames
- * together.
+ * Take up to SB_INTERP_ROUND steps. At SB_INTERP_STEPS_MAX steps, counted for one walk by state or
+ * for all native frames together, the walk ends with SB_STACK_DEPTH.
+ * Return: SB_STEP_GO_ON: there are more; SB_STEP_END.
  */
 int sb_interp_steps(__u32 slot);
 #define SB_INTERP_ROUND 32
@@ -78,7 +103,11 @@ static __always_inline void sb_interp_run(__u32 slot)
 			return;
 }
 
-/* Define the functions of a runtime's walker, for the table; to be used after its step header. */
+/*
+ * Define the functions of a runtime's walker, for the table; to be used after its step header
+ * bpf/step/sb_step_<runtime>.h. WALKER: frames reached from the thread's state; NATIVE: frames that
+ * lie on the native stack.
+ */
 #define SB_INTERP_WALKER(runtime)                                   \
 	__hidden int sb_bpf_##runtime##_begin(struct sb_scratch *s) \
 	{                                                           \
@@ -94,7 +123,7 @@ static __always_inline void sb_interp_run(__u32 slot)
 		return sb_##runtime##_native(&s->interp.walk, &s->walk, s); \
 	}
 
-/* Declare them in the table. */
+/* Declare these functions in the table. */
 #define SB_INTERP_HAS_WALKER(runtime)                       \
 	int sb_bpf_##runtime##_begin(struct sb_scratch *s); \
 	int sb_bpf_##runtime##_step(struct sb_scratch *s)

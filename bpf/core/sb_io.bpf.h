@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For all layers of the view "io": files as objects. Implemented in views/io_file.bpf.c. The
- * functions take addresses as numbers, because they are global: the verifier examines each once.
+ * For all layers of the view "io": files as objects. Implemented in views/io_file.bpf.c, for BPF
+ * programs; the current task is the one that does the I/O. Kernel addresses are passed as numbers,
+ * because the functions are global: the verifier examines each once. @slot: enum sb_scratch_slot
+ * of the calling program.
+ *
+ * An object is a 64-bit ID of a file, for sb_sample_key.object. Its description (path, kind,
+ * device) is sent to user space once, when the ID is new.
  */
 #ifndef SB_IO_BPF_H
 #define SB_IO_BPF_H
@@ -17,29 +22,36 @@ extern const volatile __u32 cfg_io_weight; /* enum sb_io_weight; of io.bpf.c */
 #define S_IFMT	       0170000
 #define S_IFBLK	       0060000
 
-/* Returned for a file that --kind, --path and the like leave out: its sample is not wanted. */
+/*
+ * Returned in place of an object for a file that --kind, --fs, --dev or --inode leave out, or whose
+ * path user space found to be left out by --path: take no sample.
+ */
 #define SB_IO_UNWANTED 1ull
 
 /*
- * Find the object (sb_sample_key.object) of @file, a struct file *, which may be 0 or stale. A new
- * object is shipped. @slot: enum sb_scratch_slot of the calling program.
- * Return: the object; 0: there is no file, and no filter that needs one; SB_IO_UNWANTED.
+ * Find the object of @file, a struct file *, which may be 0 or stale. A new one is shipped.
+ * Return: the object, neither 0 nor 1; 0: @file is 0, and no filter needs a file; SB_IO_UNWANTED:
+ * the filters leave the file out, or @file is 0 and there is a filter.
  */
 __u64 sb_io_file(__u64 file, __u32 slot);
 
 /*
- * The same where there is no struct file, only an inode, and a dentry of it or 0. The path is the
- * one below the mount of the file system that the current task sees; if there is none, it begins
- * at the root of the file system (SB_FILE_NO_MOUNT). Return: as above.
+ * Find the object of a struct inode, where there is no struct file. @dentry: a struct dentry of it,
+ * which gives the path; 0: none. The path is the one below the mount of the file system that the
+ * current task sees; if there is none, it begins at the root of the file system (SB_FILE_NO_MOUNT).
+ * Return: as sb_io_file(), with @inode in place of @file.
  */
 __u64 sb_io_inode(__u64 inode, __u64 dentry, __u32 slot);
 
-/* The same for the disk of a struct block_device: "/dev/vda". Return: as above. */
+/*
+ * Find the object of the disk of @bdev, a struct block_device: "/dev/vda".
+ * Return: as sb_io_file(), with @bdev in place of @file.
+ */
 __u64 sb_io_device(__u64 bdev, __u32 slot);
 
 /*
  * Return: whether --kind, --fs, --dev or --inode is given, so that calls without a file are left
- * out.
+ * out. --path does not count: user space applies it to the objects.
  */
 bool sb_io_is_filtered(void);
 
@@ -63,7 +75,10 @@ struct sb_io_objects {
 	__u64 in, out; /* objects; 0: no file; SB_IO_UNWANTED: no sample */
 };
 
-/* Return: the weight, by --weight, of a call that moved @result bytes in @ns. */
+/*
+ * Return: the weight of a call that moved @result bytes (not negative) in @ns, in the unit that
+ * --weight asks for: bytes, nanoseconds, or calls (1).
+ */
 static __always_inline __u64 sb_io_weight(__u64 ns, long result)
 {
 	return cfg_io_weight == SB_IO_BYTES	? (__u64)result
@@ -71,7 +86,11 @@ static __always_inline __u64 sb_io_weight(__u64 ns, long result)
 						: 1;
 }
 
-/* Account a call. Latency and count are accounted once, even if the call has two files. */
+/*
+ * Account a call: @weight, from sb_io_weight(), for the file read from and the file written to.
+ * Latency and count are accounted once, even if the call has two files. Overwrites
+ * @capture->key.object; losses are counted by sb_account().
+ */
 static __always_inline void sb_io_account(struct sb_capture *capture,
 					  const struct sb_io_objects *about, __u64 weight)
 {
@@ -87,7 +106,10 @@ static __always_inline void sb_io_account(struct sb_capture *capture,
 	}
 }
 
-/* After sb_begin(). Return: whether @ns is within --min and --max; if not, it is counted. */
+/*
+ * Return: whether a duration of @ns is within --min and --max. If not, a sample left out is counted
+ * (SB_STAT_UNDER_MIN, SB_STAT_OVER_MAX); so call it once per call, after sb_begin() accepted it.
+ */
 bool sb_io_lasts(__u64 ns);
 
 #endif

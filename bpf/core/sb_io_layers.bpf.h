@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For the layers of "io" below the system call: which call an event belongs to, and which file it
- * is about. Everything here refers to the current task. Implemented in views/io_layers.bpf.c.
+ * is about. Everything here refers to the current task and runs in BPF programs of
+ * SB_SCRATCH_CALL. Kernel addresses are passed as numbers. Implemented in views/io_layers.bpf.c.
  */
 #ifndef SB_IO_LAYERS_BPF_H
 #define SB_IO_LAYERS_BPF_H
@@ -29,18 +30,21 @@ struct sb_io_captured {
 };
 
 /*
- * Return: whether the user asked for this direction (SB_IO_READ, SB_IO_WRITE, SB_IO_NEITHER; the
- * last is weighed by latency or count only).
+ * Return: whether the user asked for this direction (one of SB_IO_READ, SB_IO_WRITE,
+ * SB_IO_NEITHER). NEITHER is never asked for when samples are weighed by bytes.
  */
 bool sb_io_layer_wants(__u32 dir);
 
 /*
  * Capture the current task with both stacks, in SB_SCRATCH_CALL. All events of one system call or
  * page fault share a capture, unless events of another task on this CPU come in between.
- * @event: enum sb_io_event
+ * @ctx: the program's context
+ * @event: enum sb_io_event, the calling program
+ * @ret_captured: valid until the next capture of this @event on this CPU. The caller sets
+ *	capture.key.object, op and log2_ns each time; `object` and `inode` are the caller's cache of
+ *	the last look-up, 0 in a new capture.
  *
- * Return: 0 and the capture, valid until the next one of this @event on this CPU, in which the
- * caller sets object, op and log2_ns; -ENOENT when the task is not asked for.
+ * Return: 0; -ENOENT when the task is not asked for, or the run is over.
  */
 int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured **ret_captured);
 
@@ -50,19 +54,26 @@ int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured **ret_capt
  */
 __u64 sb_io_call_file(__u64 inode);
 
-/* Return: the file in its first argument, if that is open for direct I/O; 0: it is not. */
+/*
+ * Return: the file (struct file *) behind the descriptor in the first argument of the system call
+ * in progress, if that is open for direct I/O; 0: it is not.
+ */
 __u64 sb_io_direct_file(void);
 
 /*
- * Get the bytes [*ret_begin, *ret_end) of @file that the call in progress wants to read. Return:
- * 0; -ENOENT: it is another call, or the range is not in its registers.
+ * Get the bytes [*ret_begin, *ret_end) of @file (struct file *) that the system call in progress
+ * wants to read. Return: 0; -ENOENT: it is not read() or pread(), whose range is in registers; the
+ * out-parameters are unchanged.
  */
 int sb_io_call_range(__u64 file, __u64 *ret_begin, __u64 *ret_end);
 
-/* Return: the inode whose page cache @page belongs to (head or tail of a folio); 0: none. */
+/*
+ * Return: the struct inode whose page cache @page (struct page *, head or tail of a folio) belongs
+ * to; 0: @page is 0, or anonymous memory.
+ */
 __u64 sb_io_inode_of_page(__u64 page);
 
-/* Return: a directory entry of the inode, the newest one if there are several; 0: none. */
+/* Return: a struct dentry of the inode, the newest one if there are several; 0: none. */
 static __always_inline __u64 sb_io_entry_of(const struct inode *inode)
 {
 	__u64 alias;
@@ -91,8 +102,12 @@ static __always_inline __u64 sb_io_device_of_inode(__u64 inode)
 }
 
 /*
- * Like sb_io_inode(), but by the path of the call in progress if that is about this file. Inlined,
- * because calls may be eight deep.
+ * Find the object (ID for sb_sample_key.object) of a struct inode. If an argument of the system
+ * call in progress is a file with this inode, its path is that file's; the inode of a block device
+ * stands for its disk; otherwise it is found as by sb_io_inode(). Inlined, because calls may be
+ * eight deep. @slot: enum sb_scratch_slot of the calling program.
+ * Return: the object, a new one is shipped; 0: @inode is 0, and no filter (--kind, --fs, ...) needs
+ * a file; SB_IO_UNWANTED: the filters leave it out.
  */
 static __always_inline __u64 sb_io_layer_object(__u64 inode, __u32 slot)
 {

@@ -2,7 +2,10 @@
 /*
  * What views may call to take samples. Unless said otherwise, it is implemented in
  * core/sample.bpf.c and refers to the current task. @slot: enum sb_scratch_slot of the calling
- * program; its record is private to this CPU and kind of program.
+ * program; its record is private to this CPU and kind of program, so calls need no lock.
+ *
+ * -ENOENT means: no sample, for no error: the task is not asked for (counted in SB_STAT_FILTERED),
+ * the run has ended, or what should be taken does not exist. The program just returns.
  */
 #ifndef SB_SAMPLE_BPF_H
 #define SB_SAMPLE_BPF_H
@@ -13,15 +16,16 @@
 
 #include "bpf/abi/sb_abi.h"
 
-/* A sample that is being built. */
+/* A sample that is being built; the view sets the key's object, op, state and log2_ns. */
 struct sb_capture {
 	struct sb_sample_key key;
 	__u64 now_ns; /* CLOCK_MONOTONIC */
 };
 
 /*
- * Return: where the view stores the registers that it interrupted; NULL: there is no such slot. If
- * they are the kernel's, those with which user code entered the kernel are looked up.
+ * Return: where the view stores the registers that it interrupted, before it takes stacks; NULL:
+ * there is no such slot. If they are the kernel's, those with which user code entered the kernel
+ * are looked up.
  */
 struct sb_regs *sb_start_regs(__u32 slot);
 
@@ -112,8 +116,9 @@ static __always_inline void sb_start_in_kernel(__u32 slot)
 /*
  * Sample the current task: filters, identity, both stacks, from the registers in sb_start_regs().
  * New stacks are shipped. This is sb_begin() followed by sb_take_stacks() with the sides that the
- * run asks for.
- * Return: 0 and the capture, valid until the program ends; -ENOENT when the task is not asked for.
+ * run asks for. @ctx: the program's context, for bpf_get_stack().
+ * Return: 0 and the capture, valid until the next sample in @slot on this CPU, so at least until
+ * the program ends; -ENOENT.
  */
 int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture);
 
@@ -128,14 +133,21 @@ enum {
  */
 bool sb_is_asked_for(void);
 
-/* Apply the filters, and fill in time and identity; take no stacks yet. Return: as sb_capture(). */
+/*
+ * Apply the filters, and fill in time and identity; all other fields of the key become 0, and no
+ * stacks are taken yet. @how: SB_BEGIN_*. Return: as sb_capture().
+ */
 int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture);
-/* The same for any task, which no other CPU may be sampling. */
+/*
+ * Apply the filters to @task, which need not be the current one, and fill in its time and identity.
+ * The end of the run is not looked at. @task must not run meanwhile, or its identity is mixed.
+ * Return: as sb_capture().
+ */
 int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_capture **ret_capture);
 
 /*
- * After sb_begin(): take the stacks of @sides (SB_SIDE_*) that the run asks for. Return: 0 or
- * -ENOENT.
+ * After sb_begin(): take the stacks of @sides (SB_SIDE_*) that the run asks for, and write their
+ * IDs into the key. A side that the task does not have stays 0. Return: 0; -ENOENT: no such slot.
  */
 int sb_take_stacks(void *ctx, __u32 slot, __u32 sides);
 
@@ -146,8 +158,8 @@ int sb_take_stacks(void *ctx, __u32 slot, __u32 sides);
 int sb_cut_user(__u32 slot, const struct task_struct *task, __u32 status);
 
 /*
- * After sb_begin_task(), for a task that is not running: take its kernel stack. Return: 0 or
- * -ENOENT.
+ * After sb_begin_task(), for a task that is not running: take its kernel stack, and write its ID
+ * into the key. Return: 0; -ENOENT: kernel stacks are not asked for.
  */
 int sb_take_kernel_of(struct task_struct *task, __u32 slot);
 /*
@@ -158,28 +170,39 @@ int sb_take_kernel_of(struct task_struct *task, __u32 slot);
 int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
 
 /*
- * Add @weight, in the unit of the view, to the count of the capture's key.
- * Return: 0; -E2BIG, -EBUSY or another negative errno when the sample was lost, which is counted.
+ * Count a sample: add @weight, in the unit of the view, to the count of the capture's key.
+ * Return: 0; -E2BIG when the table of counts is full, -EBUSY when this CPU had it locked, or
+ * another negative errno: the sample is lost, which is counted.
  */
 int sb_account(const struct sb_capture *capture, __u64 weight);
 
-/* Add weight to a key that was accounted before, without counting another sample. */
+/*
+ * Add weight to the count of a key that sb_account() has counted a sample of, without counting
+ * another sample. If user space has drained the counts meanwhile, the key is added again; if there
+ * is no room for it, the weight is lost, and counted as a lost sample.
+ */
 void sb_account_more(const struct sb_capture *capture, __u64 weight);
-/* sb_account() of the capture in @slot; for programs that account in several places. */
+/*
+ * sb_account() of the capture in @slot; for programs that account in several places, since the
+ * verifier examines it once. Return: as sb_account(); -ENOENT: no such slot.
+ */
 int sb_account_slot(__u32 slot, __u64 weight);
 /*
- * Return: the capture in @slot, to be filled in with one that was taken before; NULL: no such
- * slot.
+ * Return: the capture in the record of @slot, for a program that copies an earlier one into it to
+ * account it; NULL: no such slot.
  */
 struct sb_capture *sb_capture_of(__u32 slot);
 
-/* Count the time from @since_ns (CLOCK_MONOTONIC) until now as time of our programs. */
+/*
+ * Count the time from @since_ns (CLOCK_MONOTONIC) until now as time of our programs, in
+ * SB_STAT_RUN_NS.
+ */
 void sb_spent(__u64 since_ns);
 
 /*
- * The same for programs that take a fraction of a microsecond and run often: one run in 16 is
+ * As sb_spent(), for programs that take a fraction of a microsecond and run often: one run in 16 is
  * measured and stands for all. begin() returns the time to be passed to end(), 0 if this run is
- * not measured; some() is for programs that read the clock anyway.
+ * not measured. some() replaces both in programs that read the clock anyway, and returns 0.
  */
 __u64 sb_spent_begin(void);
 void sb_spent_end(__u64 since_ns);
@@ -203,15 +226,24 @@ __u64 sb_end_ns(void);
 /* Return: the beginning of the run, before which nothing is accounted; 0: there is none. */
 __u64 sb_begin_ns(void);
 
-/* Return: 1 + log2 of @ns, for sb_sample_key.log2_ns; 0 if the run does not split by duration. */
+/*
+ * Return: 1 + log2 of @ns, rounded down (1 for 0 ns), for sb_sample_key.log2_ns; 0 if the run does
+ * not split by duration.
+ */
 __u32 sb_log2_of(__u64 ns);
 
-/* Return: what is known of an object (SB_OBJECT_*); UNSEEN (0): it has to be shipped first. */
+/*
+ * Return: what is known of the object with this ID: SB_OBJECT_UNSEEN (0): ship it before a sample
+ * names it; SB_OBJECT_SEEN: it was shipped; SB_OBJECT_UNWANTED: --path leaves it out, so take no
+ * sample. In core/object.bpf.c, as the next one.
+ */
 __u32 sb_object_known(__u64 id);
 /*
- * Ship an object of at most SB_OBJECT_BYTES_MAX bytes after @event. The caller sets kind, id and
- * nr_bytes of @event; its header is filled in. Return: 0; -EAGAIN: not shipped, which is counted;
- * the next sample tries again. -E2BIG is for the verifier: all kinds of objects are shorter.
+ * Ship @event and the nr_bytes bytes that follow it in memory, SB_OBJECT_BYTES_MAX at most, and
+ * note the object as seen. The caller sets kind, id and nr_bytes of @event; its header is filled
+ * in. Return: 0; -EAGAIN: not shipped, because the ring is full, which is counted
+ * (SB_STAT_OBJECT_FULL); the next sample tries again. -E2BIG, for too long an object, is for the
+ * verifier: all kinds of objects are shorter.
  */
 int sb_object_ship(struct sb_event_object *event);
 #define SB_OBJECT_BYTES_MAX 4200u

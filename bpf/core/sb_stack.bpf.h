@@ -5,7 +5,7 @@
  *
  * There is a record for each CPU and each kind of program (enum sb_scratch_slot), because 512
  * frames do not fit on a BPF stack, and because a sample may interrupt a program that is building
- * one.
+ * one. So nothing here needs a lock, except the tables of IDs, which all CPUs share.
  */
 #ifndef SB_STACK_BPF_H
 #define SB_STACK_BPF_H
@@ -79,12 +79,16 @@ struct sb_scratch {
 	struct sb_label_walk labels;
 };
 
-/* Return: the record of this CPU; NULL: there is no such slot. */
+/*
+ * Return: the record of this CPU for @slot (enum sb_scratch_slot), with what the last sample of
+ * this kind of program left in it; NULL: there is no such slot.
+ */
 struct sb_scratch *sb_scratch_get(__u32 slot);
 
 /*
- * Copy from the process's memory; an address that cannot be read is noted in map.fault_addr.
- * Return: 0 or -EFAULT.
+ * Copy @len bytes at @addr of the current process to @dst, and log the read for the memo: words
+ * (8 bytes) and pairs of words (16); any other length makes the walk one that is not remembered.
+ * Return: 0; -EFAULT, with @addr in map.fault_addr.
  */
 static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr)
 {
@@ -107,32 +111,37 @@ static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 l
 }
 
 /*
- * Send a record to user space, and wake it if much is waiting. Return: 0; -EAGAIN: the record is
- * lost.
+ * Copy a record of @nr_bytes, whose header (struct sb_event) is filled in, into the ring `events`,
+ * and wake user space if much is waiting. Return: 0; -EAGAIN when the ring is full: the record is
+ * lost, which the caller counts.
  */
 int sb_event_ship(void *event, __u64 nr_bytes);
 
-/* Return: how many quarters of the ring `events` are filled. */
+/* Return: how many quarters of the ring `events` are filled, 0 to 4. */
 __u64 sb_events_filled_quarters(void);
 
 /*
- * Make a unique ID for a stack whose frames are not known yet. @now_ns: time of the sample.
- * Return: 0.
+ * Make an ID for a stack whose frames are not known yet, from @now_ns, the time of the sample, and
+ * the CPU. It is unique as long as no two samples of a CPU have the same time. Return: 0.
  */
 int sb_stack_fresh_id(__u64 now_ns, struct sb_stack_id *ret_id);
 
 /*
- * Hash the stack in the record to an ID, and ship the stack if it is new. If that fails, the
- * failure is counted, and the next sample with this stack tries again. Return: 0.
+ * Hash the stack in the record (stack.nr_frames frames of ip[], status, flags, list) to the ID
+ * *@ret_id, and ship the stack if it is new. If the ring is full, that is counted, and the next
+ * sample with this stack tries again. @slot: that of @scratch. Return: 0, also when not shipped.
  */
 int sb_stack_intern(struct sb_scratch *scratch, __u32 slot, struct sb_stack_id *ret_id);
-/* Return: whether the stack @id is new, so that the caller has to ship it. */
+/*
+ * Enter the stack @id into the table of seen stacks. Return: 1: it is new, or the table is full
+ * (counted): the caller has to ship it; 0: it was shipped, or another CPU is shipping it.
+ */
 int sb_stack_claim(const struct sb_stack_id *id);
-/* Take the claim back, because the stack could not be shipped. */
+/* Remove it from the table, because it could not be shipped: the next sample tries again. */
 void sb_stack_unclaim(const struct sb_stack_id *id);
 /* Return: half @i (0 or 1) of the random seed that makes IDs differ from run to run. */
 __u64 sb_stack_seed(__u32 i);
-/* Return: whether the stack was shipped, as far as the table of seen stacks knows. */
+/* Return: whether the stack @id is in the table of seen stacks; user space evicts old ones. */
 int sb_stack_is_shipped(const struct sb_stack_id *id);
 
 #endif

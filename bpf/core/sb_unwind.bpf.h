@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For core: walking user stacks, one step at a time. Implemented in core/unwind.bpf.c, memo.bpf.c
- * and raw.bpf.c. State is in the record of @slot.
+ * and raw.bpf.c; runs in BPF programs, for the current task.
+ *
+ * @slot: enum sb_scratch_slot of the calling program. State is in its struct sb_scratch ("the
+ * record"), whose key and registers are set before. Results of a step, enum sb_step: SB_STEP_GO_ON:
+ * take the next one; SB_STEP_END: the walk has ended.
  */
 #ifndef SB_UNWIND_BPF_H
 #define SB_UNWIND_BPF_H
@@ -14,17 +18,20 @@
  * again takes a fifth of the time of the walk. Threads that wait, or do I/O, come to the same
  * places again and again.
  *
- * sb_memo_find(): Return: 1 when the walk that has begun is known; then stack.id is its result.
- * sb_memo_keep(): remember the walk that has just ended, whose stack has an ID and was shipped.
+ * sb_memo_find(): before the first step. Return: 1 when the walk is known: stack.id is its result,
+ * and no frames are set; 0: it has to be walked.
+ * sb_memo_keep(): remember the walk that has just ended, with the ID in capture.key.ustack. Walks
+ * that are incomplete, used frame pointers, or read too much are not remembered. Return: 0.
  */
 int sb_memo_find(__u32 slot);
 int sb_memo_keep(__u32 slot);
-/* Return: whether walks of this slot are memoized. */
+/* Return: whether walks of this slot are memoized; if not, do not call the two above. */
 int sb_memo_is_on(__u32 slot);
 
 /*
  * The parts of sb_unwind_user(): it works in rounds because the verifier follows each iteration of
- * a loop, and is inlined because calls may be eight deep. Return: enum sb_step.
+ * a loop, and is inlined because calls may be eight deep. A round is up to SB_UNWIND_ROUND steps.
+ * Return: begin() and round(): SB_STEP_GO_ON or SB_STEP_END; end(): 0.
  */
 int sb_unwind_begin(__u32 slot);
 int sb_unwind_round(__u32 slot);
@@ -49,18 +56,21 @@ static __always_inline void sb_unwind_user(__u32 slot)
 }
 
 /*
- * Set by user space while the thread that reads `uw_needs` is busy with something that takes long.
+ * Set by user space while the thread that reads the ring `uw_needs` is busy with something that
+ * takes long; cfg_unwind: SB_UNWIND_*, how callers are found.
  */
 extern __u32 uw_is_busy;
 extern const volatile __u32 cfg_unwind;
 
 /*
- * Ship the registers and a piece of the stack (struct sb_event_raw), and write its ID to stack.id.
- * Return: 0; a negative errno when it was not shipped: over budget or no room, which are counted.
+ * Ship the registers and a piece of the user stack (struct sb_event_raw), which user space unwinds,
+ * and write its ID to stack.id.
+ * Return: 0; -EBUSY when it was not shipped: over this CPU's budget, or no room in the ring, which
+ * are counted; -ENOENT: programs of this slot take no pieces. stack.id is unchanged on error.
  */
 int sb_raw_capture(__u32 slot);
 
-/* Copy the registers in the order of their DWARF numbers. @ret: room for SB_UNWIND_REGS */
+/* Copy the registers in the order of their DWARF numbers. @ret: room for SB_UNWIND_REGS words */
 static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *ret)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -91,22 +101,24 @@ static __always_inline void sb_regs_by_dwarf(const struct sb_regs *regs, __u64 *
 }
 
 /*
- * The process is about to map something at @addr. If it had code there, what is known of its
- * mappings is marked as out of date. Return: 0.
+ * Process @tgid is about to map @len bytes at @addr. If it had code there, its list of mappings is
+ * marked as out of date, so that the next walk asks for it again. Return: 0.
  */
 int sb_unwind_mapped(__u32 tgid, __u64 addr, __u64 len);
 
 /*
- * Return: whether user space was asked for @need (about @about) a moment ago; if not, this counts
- * as asking.
+ * Return: whether user space was asked for @need (enum sb_uw_need) less than 20 ms ago for this
+ * address space; if not, this counts as asking. @about: tells needs of one kind apart: the binary's
+ * number for NEED_BIN, the number of the list of mappings for NEED_PROC, otherwise 0.
  */
 int sb_unwind_was_asked(struct sb_scratch *s, __u32 need, __u32 about);
-/* Take that back, because user space could not be asked. */
+/* Take sb_unwind_was_asked() back, because user space could not be asked. */
 void sb_unwind_not_asked(struct sb_scratch *s, __u32 need, __u32 about);
 
 /*
- * Ask user space for something, unless it was asked a moment ago. A full ring is counted. Return:
- * 0.
+ * Ask user space for @need (enum sb_uw_need), unless it was asked less than 20 ms ago. @addr: the
+ * address that NEED_BIN and NEED_TOUCH are about; otherwise a hint or 0. A full ring is counted,
+ * and the next sample asks again. Return: 0.
  */
 int sb_unwind_need(struct sb_scratch *s, __u32 need, __u64 addr);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* For every BPF file: numbers of errors, barriers for the optimizer, counters. */
+/*
+ * For every BPF file: numbers of errors, barriers for the optimizer, counters. Everything here may
+ * be called from any program.
+ */
 #ifndef SB_UTIL_BPF_H
 #define SB_UTIL_BPF_H
 
@@ -38,7 +41,10 @@ static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
  */
 #define sb_opaque(x) asm volatile("" : "+r"(x))
 
-/* Add @val to a counter (enum sb_stat). */
+/*
+ * Add @val to this CPU's counter @stat (enum sb_stat). It is not atomic: where a program interrupts
+ * another one in the middle of this, an addition may be lost. In core/stats.bpf.c.
+ */
 void sb_stat_add(__u32 stat, __u64 val);
 
 #endif

@@ -27,7 +27,9 @@
  * continues; w->status is ignored in that case.
  *
  * Everything that is read belongs to the process and may be anything. All loops have a constant
- * bound, and there are few of them: core/interp.bpf.c loops over steps.
+ * bound, and there are few of them: core/interp.bpf.c loops over steps. In all functions, *@w is
+ * all the state there is (one thread for each), @mem is passed to SB_INTERP_READ, and addresses are
+ * those of the process.
  */
 #ifndef SB_INTERP_STEP_H
 #define SB_INTERP_STEP_H
@@ -66,12 +68,14 @@ struct sb_interp_walk {
 	struct sb_interp_frame frame[SB_INTERP_FRAMES_MAX];
 };
 
+/* End the walk with @status (enum sb_stack_status). Return: SB_STEP_END. */
 static __always_inline enum sb_step sb_interp_end(struct sb_interp_walk *w, __u32 status)
 {
 	w->status = status;
 	return SB_STEP_END;
 }
 
+/* Add @word to w->hash, from which the ID of the interpreter stack is made. */
 static __always_inline void sb_interp_mix(struct sb_interp_walk *w, __u64 word)
 {
 	w->hash[0] = (w->hash[0] ^ word) * 0x9e3779b97f4a7c15ull;
@@ -80,7 +84,12 @@ static __always_inline void sb_interp_mix(struct sb_interp_walk *w, __u64 word)
 	w->hash[1] ^= w->hash[1] >> 32;
 }
 
-/* Append a frame: the code object, the position in it, and a few bits by which it is recognized. */
+/*
+ * Append a frame, towards the root: the code object @obj, the @position in it (0 if it is not
+ * wanted), and @check, a few bits by which the object is recognized if another one is made at its
+ * address. Higher bits of both are cut off (SB_WHERE_*_MASK).
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH when there are SB_INTERP_FRAMES_MAX.
+ */
 static __always_inline enum sb_step sb_interp_push(struct sb_interp_walk *w, __u64 obj,
 						   __u64 position, __u64 check)
 {
@@ -100,7 +109,10 @@ static __always_inline enum sb_step sb_interp_push(struct sb_interp_walk *w, __u
 	return SB_STEP_GO_ON;
 }
 
-/* Mark the frame that was pushed last as the root frame of its segment. */
+/*
+ * Mark the frame that was pushed last as the root frame of its segment: C code called it. Does
+ * nothing if there is no frame.
+ */
 static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
 {
 	__u64 at = w->nr_frames - 1;
@@ -136,7 +148,10 @@ static __always_inline void sb_interp_segment_end(struct sb_interp_walk *w)
 #define sb_interp_read_or_0(failed, val) ((failed) ? 0 : (val))
 #endif
 
-/* Return: the word at @addr; 0 when it cannot be read. */
+/*
+ * Return: the word (8 bytes), the 4 bytes, or the byte at @addr; 0 when it cannot be read, and then
+ * w->fault_addr is @addr.
+ */
 static __always_inline __u64 sb_interp_word(struct sb_interp_walk *w, void *mem, __u64 addr)
 {
 	__u64 val = 0;
@@ -184,7 +199,7 @@ static __always_inline __u64 sb_interp_pthread(const struct sb_interp_walk *w,
 }
 
 /*
- * Return: pthread_getspecific(@key); 0 if it is not set. Layouts: glibc
+ * Return: pthread_getspecific(@key); 0 if it is not set or cannot be read. Layouts: glibc
  * nptl/pthread_getspecific.c; musl src/thread/pthread_getspecific.c.
  */
 static __always_inline __u64 sb_interp_tsd_get(struct sb_interp_walk *w, void *mem,
@@ -206,9 +221,9 @@ static __always_inline __u64 sb_interp_tsd_get(struct sb_interp_walk *w, void *m
 /*
  * Find a thread-local variable of a library by the pair {module, offset} that the dynamic linker
  * has stored in the library's GOT: "ELF Handling For Thread-Local Storage" (Drepper), section
- * 3.4.3, variant II.
- * @is_musl: the vector has one word for each module instead of two. Return: its address; 0: not
- * there.
+ * 3.4.3, variant II. @got: address of the pair in the process. @is_musl: the vector has one word
+ * for each module instead of two.
+ * Return: the variable's address; 0: this thread does not have it yet, or memory cannot be read.
  */
 static __always_inline __u64 sb_interp_tls_addr(struct sb_interp_walk *w, void *mem, __u64 got,
 						__u32 is_musl)

@@ -18,6 +18,15 @@
  * share/memory/heap.cpp (find_block_for), cpu/x86: frame_x86.hpp, x86_64.ad (MachProlog,
  * MachEpilog), c1_MacroAssembler_x86.cpp, sharedRuntime_x86_64.cpp,
  * templateInterpreterGenerator_x86.cpp.
+ *
+ * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
+ * sb_hotspot_conf,
+ * @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from the process;
+ * there is no other state. Addresses are those of the process; memory that cannot be read counts as
+ * 0 unless said otherwise.
+ * Results, enum sb_step: SB_STEP_GO_ON: @walk was moved to the caller; SB_STEP_END: the native walk
+ * has ended, and walk->status (SB_STACK_*) says why; SB_STEP_FP_CHAIN: nothing was found or moved.
+ * Functions that return __u64 conditions return 1 or 0, so that they can be combined as numbers.
  */
 #ifndef SB_STEP_HOTSPOT_H
 #define SB_STEP_HOTSPOT_H
@@ -90,7 +99,10 @@ static __always_inline const struct sb_hotspot_conf *sb_hotspot_conf(const struc
 	return (const struct sb_hotspot_conf *)w->conf.word;
 }
 
-/* Get fields of the blob that was read to at[]. */
+/*
+ * Return: the field at byte @off, below 128, of the blob that hs_find() read to w->at[]: 8, 4 or 2
+ * bytes, at an offset that is a multiple of their size.
+ */
 static __always_inline __u64 hs_u64(const struct sb_interp_walk *w, __u32 off)
 {
 	__u32 at = off / 8;
@@ -150,7 +162,10 @@ _Static_assert(HS_BLOB_AT * 8 + sizeof(struct sb_hotspot_blob) <=
 		       sizeof(((struct sb_walk *)0)->signal_frame),
 	       "it fits");
 
-/* Return: the first segment of the block that segment @seg belongs to; ~0: there is none. */
+/*
+ * Return: the number of the first segment of the block that segment @seg of a heap belongs to; ~0:
+ * it is free, or the map at @segmap is no valid one.
+ */
 static __always_inline __u64 hs_block(struct sb_interp_walk *w, void *mem, __u64 segmap, __u64 seg)
 {
 	__u64 hop;
@@ -171,6 +186,7 @@ static __always_inline __u64 hs_block(struct sb_interp_walk *w, void *mem, __u64
 	return ~0ull;
 }
 
+/* Return: 1 if @name is the address of the name of an nmethod, otherwise 0. */
 static __always_inline __u64 hs_is_nmethod(void *mem, __u64 name)
 {
 	__u64 text = 0;
@@ -180,7 +196,10 @@ static __always_inline __u64 hs_is_nmethod(void *mem, __u64 name)
 	       hs_is(text, 0x6e2065766974616eull) /* native n[method] */;
 }
 
-/* Find the blob that contains @pc. Return: 0; -1: there is none. */
+/*
+ * Find the blob that contains @pc, fill in *@ret, and leave the blob's first 128 bytes in w->at[].
+ * Return: 0; -1: there is none, or it cannot be read; then *@ret is untouched.
+ */
 static HS_APART int hs_find(struct sb_interp_walk *w, void *mem, __u64 pc,
 			    struct sb_hotspot_blob *ret)
 {
@@ -259,7 +278,10 @@ static __always_inline __u64 hs_in_prologue(__u64 before, __u64 code)
 	return hs_pick(is, HS_AT_PUSHED, at);
 }
 
-/* The same after that point. @behind: the eight bytes after @code */
+/*
+ * Return: how much of a frame exists (enum sb_hotspot_at) after the point in an nmethod where it is
+ * complete. @before, @code, @behind: the eight bytes before pc, at pc, and after those
+ */
 static __always_inline __u64 hs_in_body(__u64 before, __u64 code, __u64 behind)
 {
 	__u64 code1 = code & 0xff, code2 = code & 0xffff, code3 = code & 0xffffff, at, is;
@@ -290,7 +312,10 @@ static __always_inline __u64 hs_in_body(__u64 before, __u64 code, __u64 behind)
 	return hs_pick(hs_is(code1, 0x5d), HS_AT_PUSHED, at); /* pop %rbp */
 }
 
-/* Return: how much of the frame of an interrupted nmethod exists (enum sb_hotspot_at). */
+/*
+ * Return: how much of the frame of the interrupted nmethod @blob, where @walk stands as a leaf,
+ * exists (enum sb_hotspot_at). walk->signal_frame is used as scratch memory.
+ */
 static HS_APART __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem, struct sb_walk *walk,
 				 const struct sb_hotspot_blob *blob)
 {
@@ -308,7 +333,7 @@ static HS_APART __u64 hs_leaf_at(struct sb_interp_walk *w, void *mem, struct sb_
  * The word at the end of a frame is not a return address of Java code: there is more on the stack
  * than when the method was compiled, because barriers of garbage collectors save registers where
  * they call the collector.
- * Return: how many bytes more; 0: not found.
+ * @sp: where the frame should end. Return: how many bytes more; 0: not found within 64.
  */
 static __always_inline __u64 hs_find_end(struct sb_interp_walk *w, void *mem, __u64 sp)
 {
@@ -321,7 +346,11 @@ static __always_inline __u64 hs_find_end(struct sb_interp_walk *w, void *mem, __
 	return more;
 }
 
-/* Step to the caller of a frame of @size bytes. @at: how much of it exists */
+/*
+ * Step to the caller of a frame that has @size bytes when it is complete, the return address among
+ * them. @at: how much of it exists (enum sb_hotspot_at).
+ * Return: SB_STEP_GO_ON; SB_STEP_END: BAD_CFA when @size is too large, FAULT, BAD_PC.
+ */
 static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *walk, void *mem,
 				      __s64 size, __u64 at)
 {
@@ -349,9 +378,11 @@ static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *
 }
 
 /*
- * Examine an interpreter frame at rbp. Its words are left in at[], from SB_HOTSPOT_BELOW_FP below
- * rbp on.
- * Return: its Method and the index of its bytecode; 0: there is no Method.
+ * Examine an interpreter frame at rbp. Its words are left in w->at[], from SB_HOTSPOT_BELOW_FP
+ * below rbp on. @running_bcp: r13 of a leaf, its bytecode pointer if it is one; 0: not known.
+ * Return: its Method, with the index of its bytecode in *@ret_bci and bits that identify the method
+ * in *@ret_check; 0: there is no valid Method. If w->at[13] was 0 and is 1 afterwards, @running_bcp
+ * belongs to another method.
  */
 static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const struct sb_walk *walk,
 					     void *mem, __u64 running_bcp, __u64 *ret_bci,
@@ -389,7 +420,10 @@ static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const str
 	return bcp - code < size ? method : 0;
 }
 
-/* Return: @reg if it can be the sp of a caller, otherwise @or_else. */
+/*
+ * Return: @reg if it can be the sp of a caller (aligned, and at most SB_HOTSPOT_ADAPTER_BYTES_MAX
+ * above sp), otherwise @or_else.
+ */
 static __always_inline __u64 hs_sender_sp(const struct sb_walk *walk, __u64 reg, __u64 or_else)
 {
 	__u64 is = hs_is(reg & 7, 0) & hs_is_below(reg - walk->sp, SB_HOTSPOT_ADAPTER_BYTES_MAX);
@@ -408,10 +442,11 @@ enum {
 #define hs_bit(bits, i) ((bits) >> (i)&1)
 
 /*
- * Step out if the thread was interrupted while it entered or left a method: the return address is
- * at sp, or was just popped. rbp may be that of an interpreter frame further out, with compiled
- * methods in between.
- * Return: SB_STEP_FP_CHAIN if nothing was found.
+ * Step out of a leaf if the thread was interrupted while it entered or left a method: the return
+ * address is at sp, or was just popped. rbp may be that of an interpreter frame further out, with
+ * compiled methods in between. @size: bytes of the frame of the stub (blob) that @walk stands in,
+ * with its return address, which is looked at, too; 0 or less: it has none.
+ * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN if nothing was found; SB_STEP_END with SB_STACK_BAD_PC.
  */
 static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk *walk, void *mem,
 					__s64 size)
@@ -469,7 +504,11 @@ static HS_APART enum sb_step hs_between(struct sb_interp_walk *w, struct sb_walk
 	return sb_step_to(walk, pc, to_sp, fp);
 }
 
-/* Step to the caller of an interpreter frame whose words are in at[]. */
+/*
+ * Push the interpreter frame that hs_interp_frame() has examined, whose words are in w->at[], and
+ * step to its caller. @method, @bci, @check: what it returned.
+ * Return: SB_STEP_GO_ON; SB_STEP_END: BAD_FP if @method is 0, DEPTH, BAD_CFA, BAD_PC.
+ */
 static __always_inline enum sb_step hs_leave_interp(struct sb_interp_walk *w, struct sb_walk *walk,
 						    __u64 method, __u64 bci, __u64 check)
 {
@@ -483,8 +522,8 @@ static __always_inline enum sb_step hs_leave_interp(struct sb_interp_walk *w, st
 }
 
 /*
- * Step out of a blob without a frame size (stubs, adapters): it has a frame based on rbp, or is a
- * leaf.
+ * Step out of a blob without a frame size (stubs, adapters) by rbp, on which its frame is based.
+ * Return: SB_STEP_GO_ON; SB_STEP_END: BAD_FP, FAULT or BAD_PC.
  */
 static __always_inline enum sb_step hs_leave_stub(struct sb_interp_walk *w, struct sb_walk *walk,
 						  void *mem)
@@ -496,13 +535,20 @@ static __always_inline enum sb_step hs_leave_stub(struct sb_interp_walk *w, stru
 	return sb_step_to(walk, w->at[1], walk->fp + 16, w->at[0]);
 }
 
-/* Return: whether an incomplete interpreter frame already has its return address in its place. */
+/*
+ * Return: 1 if the incomplete interpreter frame at rbp, whose words hs_interp_frame() left in
+ * w->at[], already has its return address in its place; otherwise 0.
+ */
 static __always_inline __u64 hs_is_made(struct sb_interp_walk *w, const struct sb_walk *walk,
 					void *mem)
 {
 	return hs_is_below(walk->fp - walk->sp, HS_INTERP_MADE) & hs_is_return(w, mem, w->at[9]);
 }
 
+/*
+ * Push the Java frame for the native frame where @walk stands, and move @walk to the caller.
+ * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: there is no Java code at its pc; SB_STEP_END.
+ */
 static __always_inline enum sb_step sb_hotspot_native(struct sb_interp_walk *w,
 						      struct sb_walk *walk, void *mem)
 {

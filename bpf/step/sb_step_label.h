@@ -7,6 +7,11 @@
  *
  *	SB_LABEL_COPY(dst, len, src)	copy between places of struct sb_label_walk
  *
+ * In all functions, *@w is all the state there is (one thread for each), and @mem is passed to
+ * SB_INTERP_READ, which copies from the process and returns 0 on success. Results: SB_STEP_GO_ON:
+ * call step() (again); SB_STEP_END: there are no more labels. Memory that cannot be read sets
+ * w->is_bad; labels read before remain.
+ *
  * A sample interrupts the thread whose labels it reads, so what the thread writes in the right
  * order is read consistently. Everything may be forged: all sizes are bounded here.
  */
@@ -44,13 +49,14 @@ struct sb_label_walk {
 	__u8 data[SB_LABEL_DATA_MAX + SB_LABEL_ROOM];
 };
 
+/* Return: @hash, the hash of all words before, combined with @word. */
 static __always_inline __u64 sb_label_mix(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
 	return hash ^ (hash >> 29);
 }
 
-/* Return: the hash of a key that is padded with zeros; never 0. */
+/* Return: the hash of a key, SB_LABEL_KEY_BYTES bytes padded with zeros; never 0. */
 static __always_inline __u64 sb_label_key_hash(const __u64 *key)
 {
 	__u64 hash = 0;
@@ -61,6 +67,7 @@ static __always_inline __u64 sb_label_key_hash(const __u64 *key)
 	return hash | 1;
 }
 
+/* Return: the word at @addr of the process; 0, with w->is_bad set, when it cannot be read. */
 static __always_inline __u64 sb_label_word(struct sb_label_walk *w, void *mem, __u64 addr)
 {
 	__u64 val = 0;
@@ -94,6 +101,10 @@ static __always_inline __u64 sb_label_variable(struct sb_label_walk *w, void *me
 	return block && block != ~0ull ? block + conf->at : 0;
 }
 
+/*
+ * The beginning for OTEL: copy all attributes of the record at @record of the process to w->record.
+ * One that the thread is changing right now counts as empty.
+ */
 static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w, void *mem,
 							__u64 record)
 {
@@ -124,6 +135,7 @@ static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w,
 	return SB_STEP_GO_ON;
 }
 
+/* The beginning for CUSTOM: read the head of the set at @set of the process. */
 static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *w, void *mem,
 							  __u64 set)
 {
@@ -137,8 +149,8 @@ static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *
 }
 
 /*
- * Find the labels; conf and thread_pointer are set. Return: SB_STEP_GO_ON: there may be labels;
- * SB_STEP_END.
+ * Find the labels of the thread. The caller has set w->conf and w->thread_pointer; all else is
+ * reset. Return: SB_STEP_GO_ON: there may be labels; SB_STEP_END: there are none.
  */
 static __always_inline enum sb_step sb_label_begin(struct sb_label_walk *w, void *mem)
 {
@@ -154,7 +166,9 @@ static __always_inline enum sb_step sb_label_begin(struct sb_label_walk *w, void
 }
 
 /*
- * Append the head of a label. Return: where its value of @len bytes goes; NULL: there is no room.
+ * Append the head of a label to w->data: @key and @len, the bytes of its value, each below 256.
+ * Return: where the caller copies the value to, in w->data; NULL: there is no room, which is
+ * counted in w->nr_cut.
  */
 static __always_inline __u8 *sb_label_put(struct sb_label_walk *w, __u64 key, __u64 len)
 {
@@ -173,6 +187,7 @@ static __always_inline __u8 *sb_label_put(struct sb_label_walk *w, __u64 key, __
 	return &w->data[out + 2];
 }
 
+/* sb_label_step() for OTEL, from w->record. A key that user space does not know yet is wanted. */
 static __always_inline enum sb_step sb_label_step_otel(struct sb_label_walk *w)
 {
 	__u64 at = w->at, key, len;
@@ -197,6 +212,7 @@ static __always_inline enum sb_step sb_label_step_otel(struct sb_label_walk *w)
 	return SB_STEP_GO_ON;
 }
 
+/* sb_label_step() for CUSTOM. Longer values are cut, and counted in w->nr_cut. */
 static __always_inline enum sb_step sb_label_step_custom(struct sb_label_walk *w, void *mem)
 {
 	__u64 len, hash;
@@ -243,8 +259,8 @@ static __always_inline enum sb_step sb_label_step_custom(struct sb_label_walk *w
 }
 
 /*
- * Move over one label, and append it to `data` if it is wanted. Return: SB_STEP_GO_ON or
- * SB_STEP_END.
+ * Move over one label, and append it to w->data if it is wanted. To be called again, at most
+ * SB_LABEL_ATTRS_MAX times, until it returns SB_STEP_END.
  */
 static __always_inline enum sb_step sb_label_step(struct sb_label_walk *w, void *mem)
 {
@@ -252,7 +268,10 @@ static __always_inline enum sb_step sb_label_step(struct sb_label_walk *w, void 
 }
 
 /*
- * After the last step: set w->hash to the ID of the set, starting from @seed; 0: the set is empty.
+ * After the last step: hash w->data, starting from @seed, and store the ID of the set in w->hash:
+ * not 0; it remains 0 if no label is in w->data. Labels that were cut or could not be read do not
+ * change that. @seed: a hash of the run's random seed and of the address space (start time, tgid,
+ * exec_id), since numbers of keys mean something in their process only.
  */
 static __always_inline void sb_label_end(struct sb_label_walk *w, __u64 seed)
 {

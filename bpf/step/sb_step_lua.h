@@ -11,6 +11,15 @@
  * the resumer of a coroutine; the remaining functions of the coroutine belong to the frame before.
  * (Some remain if the coroutine yielded from within a protected call: the loop that ran them is
  * gone, and lua_resume() runs them.)
+ *
+ * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
+ * sb_lua_conf,
+ * @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from the process;
+ * there is no other state. Addresses are those of the process; memory that cannot be read counts as
+ * 0 unless said otherwise.
+ * @l is a lua_State, @ci a CallInfo, @proto a Proto (0: not a function in Lua), a place the number
+ * of an instruction in it, from 1 (0: not known). Results, enum sb_step: SB_STEP_GO_ON: call step()
+ * again; SB_STEP_END: w->status (SB_STACK_*) says why.
  */
 #ifndef SB_STEP_LUA_H
 #define SB_STEP_LUA_H
@@ -73,7 +82,7 @@ static __always_inline const struct sb_lua_conf *sb_lua_conf(const struct sb_int
 	return (const struct sb_lua_conf *)w->conf.word;
 }
 
-/* Return: whether @l is a lua_State. */
+/* Return: whether @l is a lua_State; then at[SB_LUA_G] is its global_State. */
 static __always_inline int sb_lua_is_state(struct sb_interp_walk *w, void *mem, __u64 l)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
@@ -97,7 +106,7 @@ static __always_inline int sb_lua_is_state(struct sb_interp_walk *w, void *mem, 
 	return 1;
 }
 
-/* Continue with the frames of @l. */
+/* Continue with the frames of @l, from its innermost one; changes at[]. */
 static __always_inline void sb_lua_enter(struct sb_interp_walk *w, void *mem, __u64 l)
 {
 	w->at[SB_LUA_L] = l;
@@ -106,6 +115,10 @@ static __always_inline void sb_lua_enter(struct sb_interp_walk *w, void *mem, __
 	w->at[SB_LUA_IS_LUA] = SB_LUA_UNKNOWN;
 }
 
+/*
+ * End the search, which found @l: its frames are next, or, if frames of another lua_State are left,
+ * come after those. Return: SB_STEP_GO_ON.
+ */
 static __always_inline enum sb_step sb_lua_found(struct sb_interp_walk *w, void *mem, __u64 l)
 {
 	w->at[SB_LUA_SEARCH] = 0;
@@ -119,8 +132,8 @@ static __always_inline enum sb_step sb_lua_found(struct sb_interp_walk *w, void 
 }
 
 /*
- * Get the words that one round examines: registers first, then the stack. Return: 0; 1: there are
- * no more; -EFAULT.
+ * Get the words that one round (at[SB_LUA_SEARCH] - 1) examines, to at[SB_LUA_WORD] and the next:
+ * registers first, then the stack. Return: 0; 1: there are no more; negative: cannot be read.
  */
 static __always_inline int sb_lua_words(struct sb_interp_walk *w, void *mem)
 {
@@ -148,7 +161,10 @@ static __always_inline int sb_lua_words(struct sb_interp_walk *w, void *mem)
 	return sb_interp_read(w, mem, words, 16, from);
 }
 
-/* One round of the search for lua_State. */
+/*
+ * One round of the search for lua_State. Return: SB_STEP_GO_ON, found or not; SB_STEP_END with
+ * SB_STACK_FAULT when it is over without success.
+ */
 static __always_inline enum sb_step sb_lua_search(struct sb_interp_walk *w, void *mem)
 {
 	int i;
@@ -164,7 +180,7 @@ static __always_inline enum sb_step sb_lua_search(struct sb_interp_walk *w, void
 	return SB_STEP_GO_ON;
 }
 
-/* Return: the prototype of the function that @ci calls; 0: it is not a function in Lua. */
+/* Return: the prototype of the function that @ci is a call of; 0: it is not a function in Lua. */
 static __always_inline __u64 sb_lua_proto(struct sb_interp_walk *w, void *mem, __u64 ci)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
@@ -179,8 +195,8 @@ static __always_inline __u64 sb_lua_proto(struct sb_interp_walk *w, void *mem, _
 }
 
 /*
- * Return: the register that points into the function's code; @pc if there is none. It has no
- * branches, because the verifier would follow each.
+ * Return: the thread's register that points into the function's code, which is at @code and has
+ * @bytes bytes; @pc if there is none. It has no branches, because the verifier would follow each.
  */
 static __always_inline __u64 sb_lua_fast_pc(const struct sb_interp_walk *w, __u64 code, __u64 bytes,
 					    __u64 pc)
@@ -201,8 +217,8 @@ static __always_inline __u64 sb_lua_fast_pc(const struct sb_interp_walk *w, __u6
 }
 
 /*
- * Return: the position in the function of @ci, as the number of the instruction, from 1; 0: not
- * known.
+ * Return: the position in the function @proto of @ci, as the number of the instruction, from 1; 0:
+ * not known. @may_be_fast: it may be in a register, since @ci is the one that runs.
  */
 static __always_inline __u64 sb_lua_place(struct sb_interp_walk *w, void *mem, __u64 ci,
 					  __u64 proto, int may_be_fast)
@@ -220,6 +236,7 @@ static __always_inline __u64 sb_lua_place(struct sb_interp_walk *w, void *mem, _
 	return pc - code - 4 < bytes ? (pc - code) >> 2 : 0;
 }
 
+/* Return: the CallInfo of the caller of @ci; 0: none. */
 static __always_inline __u64 sb_lua_prev(struct sb_interp_walk *w, void *mem, __u64 ci)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
@@ -231,8 +248,9 @@ static __always_inline __u64 sb_lua_prev(struct sb_interp_walk *w, void *mem, __
 }
 
 /*
- * Return: whether a function was called "fresh" in 5.1, which has no flag for it: functions that a
- * call instruction of Lua calls run in the same loop.
+ * Return: whether a function was called "fresh", by C code in a new loop, in 5.1, which has no flag
+ * for it: functions that a call instruction of Lua calls run in the same loop. @caller: prototype
+ * of the caller. @place: that of the call in it
  */
 static __always_inline int sb_lua_is_fresh_51(struct sb_interp_walk *w, void *mem, __u64 caller,
 					      __u64 place)
@@ -248,6 +266,12 @@ static __always_inline int sb_lua_is_fresh_51(struct sb_interp_walk *w, void *me
 	return ins != conf->op_call && ins != (__u32)conf->op_call + 1;
 }
 
+/*
+ * Push a frame, if the function has a name here (one in C that C called has it on the native
+ * stack).
+ * @proto, @place: function and position; @caller, @call: the caller, and the place of the call.
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH.
+ */
 static __always_inline enum sb_step sb_lua_push(struct sb_interp_walk *w, void *mem, __u64 proto,
 						__u64 place, __u64 caller, __u64 call)
 {
@@ -265,6 +289,10 @@ static __always_inline enum sb_step sb_lua_push(struct sb_interp_walk *w, void *
 			      from, sb_interp_u32(w, mem, proto + sb_lua_conf(w)->p_line));
 }
 
+/*
+ * Return: not 0 if the function that sb_lua_call() stands at was called "fresh", by C code in a new
+ * loop. @status: CallInfo.callstatus
+ */
 static __always_inline __u64 sb_lua_is_fresh(struct sb_interp_walk *w, void *mem, __u32 status)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
@@ -276,7 +304,10 @@ static __always_inline __u64 sb_lua_is_fresh(struct sb_interp_walk *w, void *mem
 	return conf->fresh ? status & conf->fresh : !(status & conf->reentry);
 }
 
-/* Walk one CallInfo. */
+/*
+ * Walk one CallInfo, at[SB_LUA_CI], and push its function. Return: SB_STEP_GO_ON; SB_STEP_END:
+ * SB_STACK_COMPLETE at the end of the segment, DEPTH.
+ */
 static __always_inline enum sb_step sb_lua_call(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_lua_conf *conf = sb_lua_conf(w);
@@ -327,6 +358,10 @@ static __always_inline enum sb_step sb_lua_begin(struct sb_interp_walk *w, void 
 	return sb_interp_end(w, SB_STACK_COMPLETE); /* SB_INTERP_BY_NATIVE: never called */
 }
 
+/*
+ * If @walk stands in the interpreter loop, prepare step() for its frames, and set w->has_steps. It
+ * never moves @walk. Return: SB_STEP_FP_CHAIN.
+ */
 static __always_inline enum sb_step sb_lua_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						  void *mem)
 {

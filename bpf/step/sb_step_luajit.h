@@ -18,6 +18,16 @@
  * instruction, or a distance and a type. C called a frame of type C or CP, which ends the segment.
  * The frames of a coroutine are on its own lua_State; those of its resumer belong to the next C
  * frame.
+ *
+ * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
+ * sb_luajit_conf,
+ * @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from the process;
+ * there is no other state. Addresses are those of the process; memory that cannot be read counts as
+ * 0 unless said otherwise.
+ * @l is a lua_State, @func a GCfunc, @proto a GCproto. Results, enum sb_step: SB_STEP_GO_ON: call
+ * step() (again), or the walk was moved; SB_STEP_END: the walk has ended, w->status (or
+ * walk->status, if @walk was ended) says why; SB_STEP_FP_CHAIN: nothing was found or moved, the
+ * native walk goes on by the table's rule or by the frame pointer.
  */
 #ifndef SB_STEP_LUAJIT_H
 #define SB_STEP_LUAJIT_H
@@ -89,6 +99,7 @@ static __always_inline const struct sb_luajit_conf *sb_luajit_conf(const struct 
 	return (const struct sb_luajit_conf *)w->conf.word;
 }
 
+/* Return: the pointer at @addr, without the bits that hold the type of a value. */
 static __always_inline __u64 sb_luajit_ptr(struct sb_interp_walk *w, void *mem, __u64 addr)
 {
 	return sb_interp_word(w, mem, addr) & sb_luajit_conf(w)->ptr_mask;
@@ -100,7 +111,12 @@ static __always_inline __u64 sb_luajit_cframe(struct sb_interp_walk *w, void *me
 	return sb_interp_word(w, mem, l + sb_luajit_conf(w)->l_cframe) & ~7ull;
 }
 
-/* Push the function in which a trace was entered. */
+/*
+ * Push a frame for the function in which a trace (generated code) was entered; the trace is the one
+ * in w->at[SB_LUAJIT_TRACE]. @proto: its prototype. @call: the distance from @proto to the
+ * instruction after the call that began the function, in instructions; 0: not called by Lua code.
+ * Return: SB_STEP_GO_ON; SB_STEP_END when there are too many frames.
+ */
 static __always_inline enum sb_step sb_luajit_push_base(struct sb_interp_walk *w, __u64 proto,
 							__u64 call)
 {
@@ -113,7 +129,9 @@ static __always_inline enum sb_step sb_luajit_push_base(struct sb_interp_walk *w
 }
 
 /*
- * Push the function of a frame. @call: the instruction after the call; 0: not called by Lua code.
+ * Push the function of a frame, if it has a name here (one in C that C called has it on the native
+ * stack). @call: address of the instruction after the call; 0: not called by Lua code.
+ * Return: SB_STEP_GO_ON; SB_STEP_END: FAULT, BAD_PC when @func is no function, DEPTH.
  */
 static __always_inline enum sb_step sb_luajit_push(struct sb_interp_walk *w, void *mem, __u64 func,
 						   __u64 call)
@@ -146,8 +164,8 @@ static __always_inline enum sb_step sb_luajit_push(struct sb_interp_walk *w, voi
 }
 
 /*
- * Evaluate the link of a frame: how it was called, and where the next one is. Return: 0 on
- * success.
+ * Evaluate the @link of the frame at @frame, how it was called and where the next one is: to
+ * at[SB_LUAJIT_CALL], PREV, NEXT_PC, IS_END. Return: 0; -1: memory cannot be read.
  */
 static __always_inline int sb_luajit_follow(struct sb_interp_walk *w, void *mem, __u64 frame,
 					    __u64 link)
@@ -181,7 +199,10 @@ static __always_inline int sb_luajit_follow(struct sb_interp_walk *w, void *mem,
 	return 0;
 }
 
-/* Walk one frame of Lua's own stack. */
+/*
+ * Walk one frame of Lua's own stack. Return: SB_STEP_GO_ON; SB_STEP_END, with SB_STACK_COMPLETE at
+ * the end of the segment.
+ */
 static __always_inline enum sb_step sb_luajit_step(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_luajit_conf *conf = sb_luajit_conf(w);
@@ -223,8 +244,9 @@ static __always_inline enum sb_step sb_luajit_begin(struct sb_interp_walk *w, vo
 #define SB_LUAJIT_SCAN_WORDS 16
 
 /*
- * Find the C frame above @from, and store its address in at[]; 0: there is none. @walk's scratch
- * memory is used for a piece of the stack.
+ * Search SB_LUAJIT_SCAN_WORDS words of the native stack from @from up for the lua_State of a C
+ * frame, and store the frame's address in at[SB_LUAJIT_CF]; 0: there is none. If the stack cannot
+ * be read, at[] is unchanged. @walk's signal_frame is used as scratch memory.
  */
 static __always_inline void sb_luajit_scan(struct sb_interp_walk *w, struct sb_walk *walk,
 					   void *mem, __u64 from)
@@ -249,7 +271,10 @@ static __always_inline void sb_luajit_scan(struct sb_interp_walk *w, struct sb_w
 	w->at[SB_LUAJIT_CF] = found;
 }
 
-/* Return: the C frame, found by the registers of generated code (GC64); 0: not found. */
+/*
+ * Return: the address of the C frame, found by the registers of generated code (GC64, and only in a
+ * leaf); 0: not found.
+ */
 static __always_inline __u64 sb_luajit_by_dispatch(struct sb_interp_walk *w, struct sb_walk *walk,
 						   void *mem)
 {
@@ -293,7 +318,8 @@ static __always_inline int sb_luajit_is_base(struct sb_interp_walk *w, void *mem
 /*
  * Find the innermost frame of @l, if @walk stands in the interpreter's native frame. The
  * interpreter keeps base and next instruction in registers (rdx, rbx) and writes them to memory
- * only for functions that may need them; during calls of others it keeps the base in rbp.
+ * only for functions that may need them; during calls of others it keeps the base in rbp. Sets
+ * at[SB_LUAJIT_FRAME], and at[SB_LUAJIT_PC] if the register is known.
  */
 static __always_inline void sb_luajit_first(struct sb_interp_walk *w, struct sb_walk *walk,
 					    void *mem, __u64 l)
@@ -322,8 +348,10 @@ static __always_inline void sb_luajit_first(struct sb_interp_walk *w, struct sb_
 }
 
 /*
- * Push a placeholder for generated code, which runs in the frame that @frame was called from. The
- * functions that are inlined there are known from the trace.
+ * Push a placeholder for the generated code where @walk stands, which runs in the innermost frame
+ * of
+ * @l. The functions that are inlined there are known from the trace. Nothing is pushed while a
+ * trace is entered or left. Return: SB_STEP_GO_ON; SB_STEP_END when there are too many frames.
  */
 static __always_inline enum sb_step sb_luajit_push_trace(struct sb_interp_walk *w,
 							 struct sb_walk *walk, void *mem, __u64 l)
@@ -346,8 +374,8 @@ static __always_inline enum sb_step sb_luajit_push_trace(struct sb_interp_walk *
 }
 
 /*
- * Return: where the return address is, as bytes from sp, if the interpreter is at its beginning or
- * end, where its registers are not saved; -1: it is not.
+ * Return: how many bytes above sp the return address is, if @walk stands at the beginning or the
+ * end of the interpreter's function, where its registers are not all saved; -1: it does not.
  */
 static __always_inline int sb_luajit_ret_at(struct sb_interp_walk *w, struct sb_walk *walk,
 					    void *mem)
@@ -379,7 +407,8 @@ static __always_inline int sb_luajit_ret_at(struct sb_interp_walk *w, struct sb_
 /*
  * Step out of a helper of the interpreter (rounding, powers). The interpreter and generated code
  * call helpers, which have no frame: only the return address is on the stack, and the call before
- * it verifies it. The registers are still the interpreter's.
+ * it verifies it. The registers are still the interpreter's, so the walk then stands at a leaf.
+ * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: not in a helper; SB_STEP_END by the native walk.
  */
 static __always_inline enum sb_step sb_luajit_leave_helper(struct sb_interp_walk *w,
 							   struct sb_walk *walk, void *mem)
@@ -401,6 +430,10 @@ static __always_inline enum sb_step sb_luajit_leave_helper(struct sb_interp_walk
 	return step;
 }
 
+/*
+ * Step to the caller from the interpreter's prologue or epilogue. Return: SB_STEP_GO_ON;
+ * SB_STEP_FP_CHAIN: not there; SB_STEP_END by the native walk, SB_STACK_FAULT or BAD_PC.
+ */
 static __always_inline enum sb_step sb_luajit_enter_or_leave(struct sb_interp_walk *w,
 							     struct sb_walk *walk, void *mem)
 {
@@ -420,7 +453,10 @@ static __always_inline enum sb_step sb_luajit_enter_or_leave(struct sb_interp_wa
 	return sb_step_to(walk, saved[1], walk->sp + at + 8, fp);
 }
 
-/* Find the C frame from generated code, or from code that leaves it. */
+/*
+ * Find the C frame from generated code, or from code that leaves it: to at[SB_LUAJIT_CF], 0: not
+ * found; and set at[SB_LUAJIT_IS_JIT].
+ */
 static __always_inline void sb_luajit_find_cframe(struct sb_interp_walk *w, struct sb_walk *walk,
 						  void *mem)
 {
@@ -431,7 +467,12 @@ static __always_inline void sb_luajit_find_cframe(struct sb_interp_walk *w, stru
 	w->at[SB_LUAJIT_IS_JIT] = 1;
 }
 
-/* Return: whether the walk stands in the interpreter, with a complete frame. */
+/*
+ * Return: whether @walk stands in the interpreter's code (at[SB_LUAJIT_IS_VM], set by native()) and
+ * its C frame is complete and begins at sp: the frame is the one that the C frame before linked to,
+ * or its lua_State links back to it. 0 otherwise, also in prologue, epilogue, helpers and traces,
+ * or when memory cannot be read. It changes nothing but w->fault_addr.
+ */
 static __always_inline int sb_luajit_is_whole(struct sb_interp_walk *w, struct sb_walk *walk,
 					      void *mem)
 {
@@ -441,7 +482,11 @@ static __always_inline int sb_luajit_is_whole(struct sb_interp_walk *w, struct s
 	       (walk->sp == w->at[SB_LUAJIT_CFRAME] || sb_luajit_cframe(w, mem, l) == walk->sp);
 }
 
-/* Begin to walk the frames of the C frame that was found. */
+/*
+ * Begin to walk the frames of the C frame at[SB_LUAJIT_CF], which was found. Return: SB_STEP_GO_ON:
+ * step() is to be called; SB_STEP_END: the C frame has no frames of Lua, or there are too many;
+ * w->status may be unset.
+ */
 static __always_inline enum sb_step sb_luajit_enter(struct sb_interp_walk *w, struct sb_walk *walk,
 						    void *mem)
 {
@@ -463,6 +508,11 @@ static __always_inline enum sb_step sb_luajit_enter(struct sb_interp_walk *w, st
 	return step;
 }
 
+/*
+ * Find the C frame of the native frame where @walk stands, and set w->has_steps if step() is to be
+ * called for its frames. From generated code, the prologue and helpers it moves @walk to the caller
+ * (SB_STEP_GO_ON); from the interpreter the table's rule does (SB_STEP_FP_CHAIN).
+ */
 static __always_inline enum sb_step sb_luajit_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						     void *mem)
 {

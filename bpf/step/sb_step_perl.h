@@ -13,6 +13,12 @@
  * Segments: the interpreter loop (runops) runs once for each sub that C code calls; the record of
  * such a sub has no operation to return to. sort and MULTICALL (List::Util::first) make the record
  * first and then run the loop again and again: their segment ends with SB_INTERP_READY.
+ *
+ * In all functions, *@w is the walk of Perl in one thread, whose conf.word is a struct
+ * sb_perl_conf, and @mem is passed to SB_INTERP_READ, which copies from the process; there is no
+ * other state. Addresses are those of the process; memory that cannot be read counts as 0 unless
+ * said otherwise. Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status
+ * (SB_STACK_*) says why: FAULT, BAD_CFA for impossible records, DEPTH, COMPLETE.
  */
 #ifndef SB_STEP_PERL_H
 #define SB_STEP_PERL_H
@@ -110,14 +116,15 @@ static __always_inline const struct sb_perl_conf *sb_perl_conf(const struct sb_i
 	return (const struct sb_perl_conf *)w->conf.word;
 }
 
+/* Return: a hash of the two words, of as many bits as CHECK has. */
 static __always_inline __u64 sb_perl_hash(__u64 a, __u64 b)
 {
 	return ((a ^ b * 0x9e3779b97f4a7c15ull) * 0xc2b2ae3d27d4eb4full) >> 53;
 }
 
 /*
- * Return: the position for a COP. PL_compiling is not a statement but wherever the parser is: no
- * position.
+ * Return: the position for the COP at address @cop: the address; 0 if positions are not wanted, or
+ * for PL_compiling, which is not a statement but wherever the parser is.
  */
 static __always_inline __u64 sb_perl_position(struct sb_interp_walk *w, __u64 cop)
 {
@@ -131,13 +138,14 @@ static __always_inline __u64 sb_perl_position(struct sb_interp_walk *w, __u64 co
 
 /*
  * Return: a hash of line and file of a COP, because a string eval may leave another COP at the
- * same address.
+ * same address. @cop: its words from byte SB_PERL_COP_LINE on
  */
 static __always_inline __u64 sb_perl_cop_hash(const __u64 cop[3])
 {
 	return sb_perl_hash(cop[0] >> 32, cop[2]) & (SB_WHERE_CHECK_MASK >> SB_PERL_CHECK_SUB_BITS);
 }
 
+/* Push a frame at the current statement, w->at[SB_PERL_COP]. @check: a hash of what @obj is */
 static __always_inline enum sb_step sb_perl_push(struct sb_interp_walk *w, void *mem, __u64 obj,
 						 __u64 check)
 {
@@ -152,7 +160,7 @@ static __always_inline enum sb_step sb_perl_push(struct sb_interp_walk *w, void 
 	return sb_interp_push(w, obj, position, check);
 }
 
-/* Begin to walk the stack of contexts at @si. */
+/* Begin to walk the stack of contexts (PERL_SI) at @si: sets at[SB_PERL_SI] to SB_PERL_HOW. */
 static __always_inline enum sb_step sb_perl_enter(struct sb_interp_walk *w, void *mem, __u64 si)
 {
 	__u64 *buf = &w->at[SB_PERL_BUF], left, type, subs = SB_PERL_CX_MAX;
@@ -195,6 +203,7 @@ static __always_inline enum sb_step sb_perl_begin(struct sb_interp_walk *w, void
 	return SB_STEP_GO_ON;
 }
 
+/* At the root: push a frame for the program itself, if it runs. Return: SB_STEP_END. */
 static __always_inline enum sb_step sb_perl_root(struct sb_interp_walk *w, void *mem)
 {
 	__u64 cop = w->at[SB_PERL_COP];
@@ -237,8 +246,9 @@ static __always_inline enum sb_step sb_perl_leave(struct sb_interp_walk *w, void
 }
 
 /*
- * Return: whether the record is the block of a sort, or (?{ }) in a regular expression. These are
- * not subs: their last operation has no successor although C code did not call them.
+ * Return: whether the record that step() stands at is the block of a sort, or (?{ }) in a regular
+ * expression. These are not subs: their last operation has no successor although C code did not
+ * call them.
  */
 static __always_inline int sb_perl_is_last_of_block(struct sb_interp_walk *w, void *mem)
 {
@@ -255,7 +265,9 @@ static __always_inline int sb_perl_is_last_of_block(struct sb_interp_walk *w, vo
  * Push a sub or a format. A record is counted before it is filled in (cx_pushblock(),
  * cx_pushsub()), so the topmost one may have the contents of an earlier call. Since 5.32,
  * si_cxsubix says that it is not valid yet; before, it has no sub, or one that is not running.
- * Return: SB_STEP_FP_CHAIN if the record is not valid.
+ * @cv: address of the sub. @is_top: not 0 if the record is the topmost one
+ * Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN if the record is not valid, nothing is pushed; or
+ * SB_STEP_END.
  */
 static __always_inline enum sb_step sb_perl_sub(struct sb_interp_walk *w, void *mem, __u64 cv,
 						__u64 is_top)

@@ -7,6 +7,14 @@
  * The machine code that opcache makes (its JIT) has no unwind information and needs none:
  * execute_ex() jumps to it, and it leaves the stack as that function has it. So the unwind rule
  * inside of execute_ex() applies there, too, and native() uses it.
+ *
+ * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
+ * sb_php_conf,
+ * @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from the process;
+ * there is no other state. Addresses are those of the process; memory that cannot be read counts as
+ * 0 unless said otherwise.
+ * Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status (SB_STACK_*)
+ * says why: FAULT, DEPTH, COMPLETE.
  */
 #ifndef SB_STEP_PHP_H
 #define SB_STEP_PHP_H
@@ -128,24 +136,25 @@ static __always_inline enum sb_step sb_php_begin(struct sb_interp_walk *w, void 
 }
 
 /*
- * Return: bits that identify a function. Closures are copies of functions, which are made and
- * freed all the time.
+ * Return: bits that identify a function, from the addresses of its name, class and file, and its
+ * lines (0: none). Closures are copies of functions, which are made and freed all the time.
  */
 static __always_inline __u64 sb_php_check(__u64 name, __u64 scope, __u64 file, __u64 lines)
 {
 	return (name >> 3) ^ (scope >> 5) ^ (file >> 3) ^ lines << 2;
 }
 
+/* Return: whether @line lies in the function whose lines are in w->at[SB_PHP_LINES]. */
 static __always_inline int sb_php_is_line(const struct sb_interp_walk *w, __u32 line)
 {
 	return line && line >= (__u32)w->at[SB_PHP_LINES] && line <= w->at[SB_PHP_LINES] >> 32;
 }
 
 /*
- * Return: the current line of the frame; 0: not known. The loop keeps the innermost frame in r14
- * and its next instruction in r15, which it writes to memory only before code that may need it.
- * Functions that it calls mostly leave these registers alone; if they have not, one of the two
- * does not match.
+ * Return: the current line of the frame @ex (struct _zend_execute_data, whose words are in
+ * w->at[]); 0: not known. The loop keeps the innermost frame in r14 and its next instruction in
+ * r15, which it writes to memory only before code that may need it. Functions that it calls mostly
+ * leave these registers alone; if they have not, one of the two does not match.
  */
 static __always_inline __u32 sb_php_line(struct sb_interp_walk *w, void *mem, __u64 ex)
 {
@@ -164,7 +173,8 @@ static __always_inline __u32 sb_php_line(struct sb_interp_walk *w, void *mem, __
 }
 
 /*
- * Return: how code outside of functions came to run: as the script, or by which kind of inclusion.
+ * Return: how code outside of functions, which step() stands at, came to run: as the script, or by
+ * which kind of inclusion (SB_PHP_HOW_*).
  */
 static __always_inline __u64 sb_php_how(struct sb_interp_walk *w, void *mem)
 {
@@ -180,6 +190,7 @@ static __always_inline __u64 sb_php_how(struct sb_interp_walk *w, void *mem)
 	return how | (sb_interp_u32(w, mem, opline + SB_PHP_OP_EXTENDED) & 0x1f);
 }
 
+/* Push a frame for code outside of functions. @line: 0: not known or not wanted */
 static __always_inline enum sb_step sb_php_code(struct sb_interp_walk *w, void *mem, __u32 line)
 {
 	__u64 file = w->at[SB_PHP_FILE];
@@ -188,6 +199,7 @@ static __always_inline enum sb_step sb_php_code(struct sb_interp_walk *w, void *
 			      sb_interp_word(w, mem, file + SB_PHP_STRING_LEN));
 }
 
+/* Push the frame @ex of a function in PHP, whose words are in w->at[]. */
 static __always_inline enum sb_step sb_php_user(struct sb_interp_walk *w, void *mem, __u64 ex)
 {
 	const struct sb_php_conf *conf = sb_php_conf(w);
@@ -239,6 +251,7 @@ static __always_inline enum sb_step sb_php_step(struct sb_interp_walk *w, void *
 	}
 }
 
+/* Return: whether @pc lies in the code that opcache made. */
 static __always_inline int sb_php_is_jit(const struct sb_php_conf *conf, __u64 pc)
 {
 	return pc >= conf->jit_begin && pc < conf->jit_end;
@@ -268,7 +281,11 @@ static __always_inline __u32 sb_php_stub(struct sb_interp_walk *w, const struct 
 	return call == 0xe8 ? nr : 0; /* call rel32 */
 }
 
-/* Step out of code of the JIT as if it were execute_ex(), within which it runs. */
+/*
+ * Step out of code of the JIT as if it were execute_ex(), within which it runs. Pushes no frames.
+ * Return: SB_STEP_GO_ON: @walk stands at the caller; SB_STEP_FP_CHAIN: it is not in such code;
+ * SB_STEP_END: walk->status is SB_STACK_FAULT or BAD_PC.
+ */
 static __always_inline enum sb_step sb_php_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						  void *mem)
 {

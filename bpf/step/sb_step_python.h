@@ -16,6 +16,12 @@
  * an older one called it.
  *
  * Sources: Python/pystate.c, Include/internal/pycore_frame.h, Python/ceval.c of each version.
+ *
+ * In all functions, *@w is the walk of Python in one thread, whose conf.word is a struct
+ * sb_python_conf, and @mem is passed to SB_INTERP_READ, which copies from the process; there is no
+ * other state. Addresses are those of the process; memory that cannot be read counts as 0 unless
+ * said otherwise. Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status
+ * (SB_STACK_*) says why.
  */
 #ifndef SB_STEP_PYTHON_H
 #define SB_STEP_PYTHON_H
@@ -86,7 +92,7 @@ static __always_inline const struct sb_python_conf *sb_python_conf(const struct 
 	return (const struct sb_python_conf *)w->conf.word;
 }
 
-/* Return: the state of this thread; 0: it runs no Python. */
+/* Return: the PyThreadState of this thread; 0: it runs no Python, or the state is only listed. */
 static __always_inline __u64 sb_python_state(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_python_conf *conf = sb_python_conf(w);
@@ -104,6 +110,7 @@ static __always_inline __u64 sb_python_state(struct sb_interp_walk *w, void *mem
 	return sb_interp_tsd_get(w, mem, &conf->tsd, sb_interp_u32(w, mem, conf->key_addr));
 }
 
+/* Return: the innermost frame of the PyThreadState @state; 0: none. */
 static __always_inline __u64 sb_python_frame(struct sb_interp_walk *w, void *mem, __u64 state)
 {
 	const struct sb_python_conf *conf = sb_python_conf(w);
@@ -133,7 +140,10 @@ static __always_inline enum sb_step sb_python_begin(struct sb_interp_walk *w, vo
 	return SB_STEP_GO_ON;
 }
 
-/* At the end of the frames of one state: go on to the next state, or to the next interpreter. */
+/*
+ * At the end of the frames of one state: go on to the next state of the interpreter's list, if it
+ * is this thread's, or to the next interpreter. Return: SB_STEP_GO_ON; SB_STEP_END, COMPLETE.
+ */
 static __always_inline enum sb_step sb_python_next(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_python_conf *conf = sb_python_conf(w);
@@ -158,7 +168,7 @@ static __always_inline enum sb_step sb_python_next(struct sb_interp_walk *w, voi
 	return SB_STEP_GO_ON;
 }
 
-/* Return: a word of the frame that was read. */
+/* Return: word number @word, or byte number @byte, of the frame that step() read to w->at[]. */
 static __always_inline __u64 sb_python_word(const struct sb_interp_walk *w, __u64 word)
 {
 	SB_STEP_OPAQUE(word);
@@ -170,7 +180,10 @@ static __always_inline __u64 sb_python_byte(const struct sb_interp_walk *w, __u6
 	return sb_python_word(w, byte / 8) >> 8 * (byte & 7) & 0xff;
 }
 
-/* Return: 1 + the number of the code unit (up to 3.9: of the byte); 0: before the first one. */
+/*
+ * Return: the position in @code of the frame at @frame, whose words are in w->at[]: 1 + the number
+ * of the code unit (up to 3.9: of the byte); 0: before the first one.
+ */
 static __always_inline __u64 sb_python_position(struct sb_interp_walk *w, void *mem, __u64 frame,
 						__u64 code)
 {
@@ -190,6 +203,10 @@ static __always_inline __u64 sb_python_position(struct sb_interp_walk *w, void *
 	return instr < base ? 0 : (instr - base) / 2 + 1;
 }
 
+/*
+ * Push the frame at @frame, whose words are in w->at[], unless it is a placeholder; and end its
+ * segment where the loop was called for it. Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH.
+ */
 static __always_inline enum sb_step sb_python_push(struct sb_interp_walk *w, void *mem, __u64 frame)
 {
 	const struct sb_python_conf *conf = sb_python_conf(w);

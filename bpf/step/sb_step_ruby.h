@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Walker of Ruby (MRI) 2.5 and later. Each thread and each fiber has a VM stack, from the end of which
- * an array of control frames grows downwards. Its execution context points to the stack and to the
- * frame that runs. Sources: vm_core.h of Ruby: rb_control_frame_t, rb_execution_context_t, VM_FRAME_*;
- * method.h: rb_method_entry_t; rb_vm_frame_method_entry() in vm_insnhelper.c: how the method is found
- * that a block belongs to.
+ * Walker of Ruby (MRI) 2.5 and later. Each thread and each fiber has a VM stack, from the end of
+ * which an array of control frames grows downwards. Its execution context points to the stack and
+ * to the frame that runs. Sources: vm_core.h of Ruby: rb_control_frame_t, rb_execution_context_t,
+ * VM_FRAME_*; method.h: rb_method_entry_t; rb_vm_frame_method_entry() in vm_insnhelper.c: how the
+ * method is found that a block belongs to.
  *
  * obj and position of a frame are one number of 112 bits, from the lowest up:
  *
  *	44	address of the iseq (the compiled code) / 8; 0: a function of C
  *	44	address of the method entry / 8, which leads to the class; 0: not in a method
  *	24	position in the code as a number of words; SB_RUBY_NOWHERE
+ *
+ * In all functions, *@w is the walk of Ruby in one thread, whose conf.word is a struct
+ * sb_ruby_conf, and @mem is passed to SB_INTERP_READ, which copies from the process; there is no
+ * other state. Addresses are those of the process; memory that cannot be read counts as 0 unless
+ * said otherwise. Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status
+ * (SB_STACK_*) says why: FAULT, BAD_FP for impossible frames, DEPTH, COMPLETE.
  */
 #ifndef SB_STEP_RUBY_H
 #define SB_STEP_RUBY_H
@@ -133,8 +139,8 @@ static __always_inline enum sb_step sb_ruby_begin(struct sb_interp_walk *w, void
 }
 
 /*
- * Return: the position in the code in words; SB_RUBY_NOWHERE: the JIT compilers do not always
- * maintain it.
+ * Return: the position of the address @pc in the code of the iseq whose body is at @body, in words;
+ * SB_RUBY_NOWHERE: it is not in there, since the JIT compilers do not always maintain it.
  */
 static __always_inline __u64 sb_ruby_position(struct sb_interp_walk *w, void *mem, __u64 body,
 					      __u64 pc)
@@ -151,7 +157,8 @@ static __always_inline __u64 sb_ruby_position(struct sb_interp_walk *w, void *me
 /*
  * Examine the environment in at[] for the method entry that it belongs to: {method entry or cref,
  * previous environment, flags}. What cannot be read is zero and belongs to none.
- * Return: whether to continue the search in the next step.
+ * Return: 1: continue the search with the next environment, now in at[]; 0: it is over, and
+ * at[SB_RUBY_METHOD_ENTRY] is the entry, or 0 if there is none.
  */
 static __always_inline int sb_ruby_find_method(struct sb_interp_walk *w, void *mem)
 {
@@ -181,6 +188,7 @@ static __always_inline int sb_ruby_find_method(struct sb_interp_walk *w, void *m
 	return env[2] != 0;
 }
 
+/* Push the frame in at[], whose method was searched. */
 static __always_inline enum sb_step sb_ruby_push(struct sb_interp_walk *w, void *mem)
 {
 	__u64 iseq = w->at[SB_RUBY_ISEQ], method = w->at[SB_RUBY_METHOD_ENTRY];

@@ -12,7 +12,13 @@
  * bits of a word are a tag: 1 for a pointer, 0 for a small integer, which is in the upper half.
  *
  * A frame is identified by its SharedFunctionInfo. There is one for each function of a source
- * text, and unlike closures it is hardly ever moved.
+ * text, and unlike closures it is hardly ever moved. @shared is its address without the tag.
+ *
+ * In all functions, *@w is the interpreter walk, whose conf.word is a struct sb_v8_conf, @walk is
+ * the native walk, whose frame it is about, and @mem is passed to SB_INTERP_READ. There is no other
+ * state. Results, enum sb_step: SB_STEP_FP_CHAIN: the native walk continues by the frame pointer,
+ * whether or not a frame was pushed; SB_STEP_GO_ON, of push functions: the frame was pushed;
+ * SB_STEP_END: there are too many frames, w->status is SB_STACK_DEPTH.
  */
 #ifndef SB_STEP_V8_H
 #define SB_STEP_V8_H
@@ -67,12 +73,14 @@ static __always_inline const struct sb_v8_conf *sb_v8_conf(const struct sb_inter
 	return (const struct sb_v8_conf *)w->conf.word;
 }
 
+/* Return: whether @pc is in the code of V8's builtins, the interpreter among them. */
 static __always_inline __u32 sb_v8_is_builtins(const struct sb_v8_conf *conf, __u64 pc)
 {
 	return (pc >= conf->builtins[0] && pc < conf->builtins_end[0]) ||
 	       (pc >= conf->builtins[1] && pc < conf->builtins_end[1]);
 }
 
+/* Return: the instance type in the Map @map (a tagged pointer); 0: it cannot be read. */
 static __always_inline __u64 sb_v8_type(struct sb_interp_walk *w, void *mem, __u64 map)
 {
 	__u16 type = 0;
@@ -83,7 +91,10 @@ static __always_inline __u64 sb_v8_type(struct sb_interp_walk *w, void *mem, __u
 		       : type;
 }
 
-/* Return: a word of the object that was read to w->at[@from]. */
+/*
+ * Return: the word at byte @offset of the object that sb_v8_function() read to w->at[@from]
+ * (SB_V8_AT_*).
+ */
 static __always_inline __u64 sb_v8_field(const struct sb_interp_walk *w, __u32 from, __u32 offset)
 {
 	__u64 at = from + (offset / 8 & 7);
@@ -93,9 +104,9 @@ static __always_inline __u64 sb_v8_field(const struct sb_interp_walk *w, __u32 f
 }
 
 /*
- * Read the JSFunction @func and its SharedFunctionInfo to w->at. While the garbage collector moves
- * objects, the first word of a moved one is its new address without a tag.
- * Return: the address of the SharedFunctionInfo; 0: @func is not a function.
+ * Read the JSFunction @func (a tagged pointer) and its SharedFunctionInfo to w->at. While the
+ * garbage collector moves objects, the first word of a moved one is its new address without a tag.
+ * Return: the address of the SharedFunctionInfo; 0: @func is not a function, or cannot be read.
  */
 static __always_inline __u64 sb_v8_function(struct sb_interp_walk *w, void *mem, __u64 func)
 {
@@ -120,6 +131,7 @@ static __always_inline __u64 sb_v8_function(struct sb_interp_walk *w, void *mem,
 	return sb_interp_read(w, mem, &w->at[SB_V8_AT_SHARED], 64, shared) ? 0 : shared;
 }
 
+/* Push a frame. @shared: what sb_v8_function() returned last. @position: see enum sb_v8_kind */
 static __always_inline enum sb_step sb_v8_push(struct sb_interp_walk *w, __u64 shared,
 					       enum sb_v8_kind kind, __u64 position)
 {
@@ -130,7 +142,10 @@ static __always_inline enum sb_step sb_v8_push(struct sb_interp_walk *w, __u64 s
 	return sb_interp_push(w, shared | kind, position, check);
 }
 
-/* Push the function of a complete frame. @frame: the words from fp - 40 on. */
+/*
+ * Push the function of a complete frame. @shared: what sb_v8_function() returned last. @frame: the
+ * five words from fp - 40 on.
+ */
 static __always_inline enum sb_step sb_v8_push_frame(struct sb_interp_walk *w,
 						     const struct sb_walk *walk, __u64 shared,
 						     const __u64 *frame)
@@ -149,7 +164,10 @@ static __always_inline enum sb_step sb_v8_push_frame(struct sb_interp_walk *w,
 	return sb_v8_push(w, shared, SB_V8_BYTECODE, position);
 }
 
-/* Push a function that has not made its frame yet: it is still in the register of the call. */
+/*
+ * Push the function of a leaf that has not made its frame yet: it is still in the register of the
+ * call. Nothing is pushed for builtins, or if that is no function.
+ */
 static __always_inline enum sb_step sb_v8_push_entered(struct sb_interp_walk *w,
 						       const struct sb_walk *walk, void *mem)
 {
@@ -163,8 +181,10 @@ static __always_inline enum sb_step sb_v8_push_entered(struct sb_interp_walk *w,
 	return SB_STEP_FP_CHAIN;
 }
 
-/* Push a builtin that is written in C++; its frame says as which function it was called:
- * BuiltinExitFrameConstants. */
+/*
+ * Push a builtin that is written in C++; its frame says as which function it was called:
+ * BuiltinExitFrameConstants. Nothing is pushed if that is no function.
+ */
 static __always_inline enum sb_step sb_v8_push_exit(struct sb_interp_walk *w,
 						    const struct sb_walk *walk, void *mem)
 {
@@ -176,7 +196,8 @@ static __always_inline enum sb_step sb_v8_push_exit(struct sb_interp_walk *w,
 }
 
 /*
- * See sb_interp_step.h. It never moves the walk: the native walk follows the frame pointer itself.
+ * Push the function of the native frame where @walk stands, if it is one of JavaScript. It never
+ * moves @walk: the native walk follows the frame pointer itself.
  */
 static __always_inline enum sb_step sb_v8_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						 void *mem)

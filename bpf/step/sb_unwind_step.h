@@ -7,7 +7,10 @@
  *
  *	SB_STEP_READ(mem, dst, len, addr)	copy @len bytes at @addr of the process; 0: success
  *
- * What is special to arm64 is in sb_unwind_step_arm64.h.
+ * What is special to arm64 is in sb_unwind_step_arm64.h. In all functions, @mem is passed to
+ * SB_STEP_READ, @rule is the rule for sb_walk_key(), and *@walk is all the state there is, so they
+ * run in any thread and in any BPF program. After a result other than SB_STEP_GO_ON, pc, sp and fp
+ * of the walk are those of the frame where it stands, unless said otherwise.
  *
  * Sources: System V ABI for x86-64, sections 3.2.2 (stack frame) and 3.4.1 (process start);
  * DWARF 5, section 6.4; the signal frame: asm/sigcontext.h, asm/ucontext.h of the kernel's UAPI.
@@ -105,13 +108,18 @@ static __always_inline __u64 sb_code_addr(const struct sb_walk *walk, __u64 pc)
 }
 #endif
 
+/* End the walk with @status (enum sb_stack_status). Return: SB_STEP_END. */
 static __always_inline enum sb_step sb_step_end(struct sb_walk *walk, __u32 status)
 {
 	walk->status = status;
 	return SB_STEP_END;
 }
 
-/* Move the walk to the caller, if @pc can be an address of code; otherwise end it. */
+/*
+ * Move the walk to the caller, whose registers are @pc (a return address), @sp and @fp. All bits of
+ * walk->flags are cleared. Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_BAD_PC when @pc cannot
+ * be an address of user code.
+ */
 static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, __u64 sp, __u64 fp)
 {
 #ifdef SB_MACHINE_ARM64
@@ -127,9 +135,10 @@ static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, _
 }
 
 /*
- * Move to the caller that a rule gave. Fibers and coroutines begin without a caller: they are
- * entered by a jump, with 0 as return address on their stack; if they have a frame pointer, it is
- * 0, too.
+ * Move the walk to the caller at @pc, @sp, @fp that @rule gave; as sb_step_to(), but if @pc is 0
+ * and the frame is no leaf, the walk ends as complete (SB_STEP_END, SB_STACK_COMPLETE), for rules
+ * based on sp, or on fp if @fp is 0: fibers and coroutines begin without a caller, entered by a
+ * jump with 0 as return address on their stack; if they have a frame pointer, it is 0, too.
  */
 static __always_inline enum sb_step sb_step_to_caller(struct sb_walk *walk,
 						      const struct sb_uw_rule *rule, __u64 pc,
@@ -156,8 +165,9 @@ static __always_inline int sb_is_new_thread(struct sb_walk *walk, const struct s
 }
 
 /*
- * End at a frame pointer of 0, which the root frame has. It proves nothing in a leaf, or in
- * generated code, where the register may hold anything and no thread begins.
+ * End the walk at a frame pointer of 0, which the root frame has: with SB_STACK_COMPLETE; but with
+ * SB_STACK_BAD_FP in a leaf, or in generated code, where the register may hold anything and no
+ * thread begins, so that 0 proves nothing. Return: SB_STEP_END.
  */
 static __always_inline enum sb_step sb_chain_end(struct sb_walk *walk)
 {
@@ -169,9 +179,9 @@ static __always_inline enum sb_step sb_chain_end(struct sb_walk *walk)
 #ifdef SB_MACHINE_X86
 /*
  * If the interrupted function is in its prologue or epilogue, the frame pointer is still the
- * caller's, and following it would lose that caller. Return: how far above sp the pair {frame
- * pointer, return address} lies: 0; -8 if only the return address is there; 1: the frame is set
- * up.
+ * caller's, and following it would lose that caller. For a leaf only.
+ * Return: how many bytes above sp the pair {frame pointer, return address} lies: 0; -8 if only the
+ * return address is there, at sp; 1: the frame is set up, or the code cannot be read.
  */
 static __always_inline int sb_fp_pair_at(struct sb_walk *walk, void *mem)
 {
@@ -217,7 +227,10 @@ static __always_inline int sb_ends_in_call(__u64 code)
 	       (code >> 16 & 0xffff) == 0x15ff;	  /* *disp32(%rip) */
 }
 
-/* The step from a leaf whose frame is not set up. @at: as sb_fp_pair_at() returned it */
+/*
+ * The step from a leaf whose frame is not set up. @at: as sb_fp_pair_at() returned it, 0 or -8.
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_FAULT or SB_STACK_BAD_PC.
+ */
 static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *mem, int at)
 {
 	__u64 frame[2] = {};
@@ -228,7 +241,11 @@ static __always_inline enum sb_step sb_fp_step_leaf(struct sb_walk *walk, void *
 	return sb_step_to(walk, frame[1], walk->sp + at + 16, at ? walk->fp : frame[0]);
 }
 
-/* One step by the frame pointer, which points to {caller's frame pointer, return address}. */
+/*
+ * One step by the frame pointer, which points to {caller's frame pointer, return address}. Sets
+ * walk->mark to SB_IP_BY_FP, and walk->bx_at to lost.
+ * Return: SB_STEP_GO_ON; SB_STEP_END: COMPLETE at the root, BAD_FP, FAULT or BAD_PC.
+ */
 static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 {
 	__u64 fp = walk->fp, frame[2];
@@ -253,9 +270,11 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 }
 
 /*
- * One step from a signal trampoline. The caller of a signal handler is the kernel: what it
- * interrupted is in the signal frame. The trampoline's sp points to struct ucontext, whose
- * registers begin at byte 40.
+ * One step from a signal trampoline, at which the caller has found the walk to stand. The caller of
+ * a signal handler is the kernel: what it interrupted is in the signal frame. The trampoline's sp
+ * points to struct ucontext, whose registers begin at byte 40. All of walk->regs are set, and the
+ * walk then stands at a leaf again.
+ * Return: SB_STEP_GO_ON; SB_STEP_END: SB_STACK_FAULT when the frame cannot be read, BAD_PC.
  */
 static __always_inline enum sb_step sb_signal_step(struct sb_walk *walk, void *mem)
 {
@@ -291,8 +310,9 @@ static __always_inline enum sb_step sb_signal_step(struct sb_walk *walk, void *m
 }
 
 /*
- * Get the register that the CFA is based on. Only an interrupted frame still has all registers; of
- * its callers only the place is known where rbx was saved. Return: 0 on success.
+ * Get the register (rule->cfa - SB_UW_CFA_REG) that the CFA is based on. Only an interrupted frame
+ * still has all registers; of its callers only the place is known where rbx was saved.
+ * Return: 0; otherwise the register is not known, and *@ret_val must not be used.
  */
 static __always_inline int sb_find_reg(const struct sb_walk *walk, const struct sb_uw_rule *rule,
 				       void *mem, __u64 *ret_val)
@@ -306,7 +326,11 @@ static __always_inline int sb_find_reg(const struct sb_walk *walk, const struct 
 	return reg != SB_REG_BX && !(walk->flags & SB_WALK_LEAF);
 }
 
-/* Compute the canonical frame address. Return: SB_STEP_GO_ON; or the walk has ended. */
+/*
+ * Compute the canonical frame address, for rules other than FP_CHAIN, STOP and SIGNAL.
+ * Return: SB_STEP_GO_ON and *@ret_cfa; SB_STEP_END: SB_STACK_NO_RULE when the rule cannot be used
+ * here, FAULT, BAD_CFA when it does not lead up the stack, COMPLETE at Go's root.
+ */
 static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const struct sb_uw_rule *rule,
 						void *mem, __u64 *ret_cfa)
 {
@@ -361,8 +385,8 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 }
 
 /*
- * Get the caller's frame pointer, if it was not read together with the return address. Return: 0
- * on success.
+ * Get the caller's frame pointer by rule->fp; SB_FP_LOST where the rule says that it is lost. @cfa:
+ * from sb_find_cfa(). Return: 0; otherwise it could not be read.
  */
 static __always_inline int sb_find_fp(const struct sb_walk *walk, const struct sb_uw_rule *rule,
 				      void *mem, __u64 cfa, __u64 *fp)
@@ -381,7 +405,10 @@ static __always_inline int sb_find_fp(const struct sb_walk *walk, const struct s
 	}
 }
 
-/* The step for SB_UW_CFA_RA_REG: the return address is in a register. */
+/*
+ * The step for SB_UW_CFA_RA_REG: the return address is in a register, which only a leaf still has.
+ * Return: SB_STEP_GO_ON; SB_STEP_END: SB_STACK_NO_RULE if it is no leaf, BAD_PC.
+ */
 static __always_inline enum sb_step sb_ra_reg_step(struct sb_walk *walk,
 						   const struct sb_uw_rule *rule, __u64 cfa)
 {
@@ -392,8 +419,9 @@ static __always_inline enum sb_step sb_ra_reg_step(struct sb_walk *walk,
 }
 
 /*
- * One step by @rule. @mem is passed to SB_STEP_READ. Return: SB_STEP_FP_CHAIN if the rule is
- * FP_CHAIN.
+ * One step by @rule, to the caller of the frame where the walk stands. Return: SB_STEP_GO_ON;
+ * SB_STEP_FP_CHAIN if the rule is FP_CHAIN: call sb_fp_step(), nothing has changed but walk->mark;
+ * SB_STEP_END with walk->status.
  */
 static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
 						void *mem)
@@ -437,7 +465,7 @@ static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const stru
 
 /*
  * Return: the first step width of a binary search over @nr entries, most lists being short: a
- * power of two that is at least half of @nr. @most: the one for more than 256
+ * power of two that is at least half of @nr. @most: the width to return for more than 256 entries
  */
 static __always_inline __u32 sb_search_half(__u32 nr, __u32 most)
 {
@@ -448,9 +476,10 @@ static __always_inline __u32 sb_search_half(__u32 nr, __u32 most)
 }
 
 /*
- * Return: the row in force at offset @key of a granule whose @nr rows begin at word @first of
- * @chunk, that is the last row at or below @key. There are no branches, because the verifier would
- * follow each path of a search; at most twelve steps.
+ * Return: the row in force at offset @key (bytes) of a granule whose @nr rows, at least one, begin
+ * at word @first of @chunk (SB_UW_CHUNK_WORDS words): the last row at or below @key, as rule << 16
+ * | offset. There are no branches, because the verifier would follow each path of a search; at most
+ * twelve steps.
  */
 static __always_inline __u32 sb_uw_row_at(const __u32 *chunk, __u32 first, __u32 nr, __u32 key)
 {

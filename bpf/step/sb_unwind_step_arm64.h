@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The part of sb_unwind_step.h for arm64; that header includes this one.
+ * The part of sb_unwind_step.h for arm64; that header includes this one. In all functions, *@walk
+ * is all the state there is, @mem is passed to SB_STEP_READ, which copies from the process, and
+ * @rule is the unwind rule for the walk's pc. Results, enum sb_step: SB_STEP_GO_ON: the walk stands
+ * at the caller; SB_STEP_END: it has ended, and walk->status (SB_STACK_*) says why;
+ * SB_STEP_FP_CHAIN: the rule cannot be used, so call sb_fp_step().
  *
  * A call leaves the return address in x30, the link register. A function that calls others saves
  * it, usually together with the caller's x29, in a frame record, and then points x29 to the
@@ -12,8 +16,9 @@
  * checked.
  *
  * Sources: AAPCS64, sections 6.4.5 and 6.4.6; AADWARF64, section 4.1 (register numbers);
- * Documentation/arch/arm64/pointer-authentication.rst; the signal frame: arch/arm64/kernel/signal.c,
- * asm/sigcontext.h of the kernel's UAPI; instructions: Arm ARM, section C6.2.
+ * Documentation/arch/arm64/pointer-authentication.rst; the signal frame:
+ * arch/arm64/kernel/signal.c, asm/sigcontext.h of the kernel's UAPI; instructions: Arm ARM, section
+ * C6.2.
  */
 #ifndef SB_UNWIND_STEP_ARM64_H
 #define SB_UNWIND_STEP_ARM64_H
@@ -38,7 +43,10 @@ static __always_inline int sb_is_callers_rule(__u32 cfa)
 #define SB_A64_TRAMPOLINE  0xd4000001d2801168ull
 
 /*
- * One step from a signal trampoline: the registers that were interrupted are in the signal frame.
+ * One step from a signal trampoline, at which the caller has found the walk to stand: the registers
+ * that were interrupted are in the signal frame at sp. The walk then stands at a leaf again.
+ * Return: SB_STEP_GO_ON; SB_STEP_END: SB_STACK_FAULT when the frame cannot be read, then walk->regs
+ * are not valid; SB_STACK_BAD_PC.
  */
 static __always_inline enum sb_step sb_signal_step(struct sb_walk *walk, void *mem)
 {
@@ -93,8 +101,9 @@ static __always_inline int sb_a64_is_landing(__u32 insn)
 #define SB_A64_LOST   (-2) /* x29 is the caller's; the function took an unknown amount of stack */
 
 /*
- * If the interrupted function is in its prologue or epilogue, x29 is still the caller's.
- * Return: how many bytes of stack it has taken by then, or one of the above.
+ * If the interrupted function is in its prologue or epilogue, x29 is still the caller's. For a leaf
+ * only. Return: how many bytes of stack it has taken by then; SB_A64_LOST; SB_A64_SET_UP, also when
+ * the code cannot be read.
  */
 static __always_inline __s64 sb_a64_taken(struct sb_walk *walk, void *mem)
 {
@@ -120,8 +129,8 @@ static __always_inline __s64 sb_a64_taken(struct sb_walk *walk, void *mem)
 }
 
 /*
- * Step to the caller in x30, if the interrupted function has not set up a frame. Return: whether
- * that was so.
+ * Step to the caller in x30, if the interrupted function (a leaf) has not set up a frame. Return:
+ * 1: that was so, and *@ret_step is the result of the step; 0: nothing was done.
  */
 static __always_inline int sb_lr_step(struct sb_walk *walk, void *mem, enum sb_step *ret_step)
 {
@@ -136,7 +145,11 @@ static __always_inline int sb_lr_step(struct sb_walk *walk, void *mem, enum sb_s
 	return 1;
 }
 
-/* One step by x29, which points to {caller's x29, return address}. */
+/*
+ * One step by x29, which points to {caller's x29, return address}; or by x30 from a leaf without a
+ * frame. Sets walk->mark to SB_IP_BY_FP.
+ * Return: SB_STEP_GO_ON; SB_STEP_END: COMPLETE at the root, BAD_FP, FAULT or BAD_PC.
+ */
 static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 {
 	__u64 fp = walk->fp, frame[2], code = 0;
@@ -165,8 +178,10 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 }
 
 /*
- * Compute the canonical frame address. Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN; or the walk has
- * ended.
+ * Compute the canonical frame address. Return: SB_STEP_GO_ON and *@ret_cfa, which is untouched
+ * otherwise; SB_STEP_FP_CHAIN: the rule is based on sp, which is lost (SB_WALK_SP_LOST), and x29
+ * does not lead to the frame either; SB_STEP_END: SB_STACK_NO_RULE when the rule needs a register
+ * that is not known any more, BAD_CFA when it does not lead up the stack.
  */
 static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const struct sb_uw_rule *rule,
 						__u64 *ret_cfa)
@@ -201,7 +216,10 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 	return SB_STEP_GO_ON;
 }
 
-/* Get the caller's x29 and the return address. Return: 0 on success. */
+/*
+ * Get the caller's frame record: *@frame becomes {x29, return address}; x29 is SB_FP_LOST where the
+ * rule says that it is lost. @cfa: from sb_find_cfa(). Return: 0; otherwise it could not be read.
+ */
 static __always_inline int sb_find_record(const struct sb_walk *walk, const struct sb_uw_rule *rule,
 					  void *mem, __u64 cfa, __u64 frame[2])
 {
@@ -223,8 +241,8 @@ static __always_inline int sb_find_record(const struct sb_walk *walk, const stru
 }
 
 /*
- * One step by @rule. @mem is passed to SB_STEP_READ. Return: SB_STEP_FP_CHAIN if the rule cannot
- * be used.
+ * One step by @rule, to the caller of the frame where the walk stands. Sets walk->mark. Return: as
+ * described at the top; after SB_STEP_FP_CHAIN pc, sp and fp are unchanged.
  */
 static __always_inline enum sb_step sb_cfi_step(struct sb_walk *walk, const struct sb_uw_rule *rule,
 						void *mem)
