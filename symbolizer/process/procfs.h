@@ -2,9 +2,11 @@
 /*
  * What /proc says about one process: its mappings, its files, its memory. Internal to the
  * symbolizer. A process may change or vanish between two calls; every function says so by its
- * return value. All but sb_procfs_ids() and sb_procfs_stat() go through a reader, whose errors
- * (reader.h: -ETIMEDOUT and others) they return, too. Thread: any. Sources: proc_pid_maps(5),
- * proc_pid_stat(5), proc_pid_status(5), openat2(2).
+ * return value. All that access a process, except sb_procfs_ids() and sb_procfs_stat(), go through
+ * a reader (reader.h), and so can also fail with -ETIMEDOUT (the access blocked, or what it is
+ * about blocked before and is left alone), -ENOMEM, -EIO or -EPROTO (the reader failed).
+ * Out-parameters are untouched on error. Thread: any. Sources: proc_pid_maps(5), proc_pid_stat(5),
+ * proc_pid_status(5), openat2(2).
  */
 #ifndef SB_PROCFS_H
 #define SB_PROCFS_H
@@ -17,6 +19,7 @@
 /* Of a longer maps file only so much is read: 65,530 mappings (vm.max_map_count) of 256 bytes. */
 #define SB_MAPS_BYTES_MAX (16u << 20)
 
+/* A mapping: addresses [start, end), and the offset of `start` in the file, in bytes. */
 struct sb_maps_line {
 	uint64_t start, end, pgoff, ino;
 	uint32_t maj, min;
@@ -33,17 +36,19 @@ enum sb_map_kind {
 	SB_MAP_VDSO,
 	SB_MAP_SPECIAL, /* "[uprobes]" and other mappings that the kernel made */
 };
-/* @path: from /proc/PID/maps or an MMAP2 record, not terminated */
+/* @path: the name in /proc/PID/maps or in an MMAP2 record, @len bytes, not terminated */
 enum sb_map_kind sb_map_kind(const char *path, size_t len);
 
 /*
- * Parse one line of /proc/PID/maps, without its newline. Return: false when it is not such a line.
+ * Parse one line of /proc/PID/maps, @len bytes without its newline; ret->path points into @line.
+ * Return: false when it is not such a line.
  */
 bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret);
 
 /*
  * Call @fn for each line of /proc/@tgid/maps, lowest address first; also when the main thread has
- * ended and others still run. A negative return value of @fn ends it and is returned.
+ * ended and others still run. @line is valid during the call only. A negative return value of @fn
+ * ends it and is returned.
  * Return: 0; -ESRCH (no such process); -EACCES; -EFBIG (longer than SB_MAPS_BYTES_MAX; @fn was
  * called for the lines before); -EBADMSG (some lines could not be parsed; @fn was called for the
  * others); -ENOMEM.
@@ -51,16 +56,18 @@ bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret);
 int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
 
 /*
- * The same, but only executable mappings, and what directly follows anonymous executable memory,
- * are certain to be passed to @fn. Much cheaper on kernels that answer PROCMAP_QUERY (6.11).
+ * Call @fn for the executable mappings of @tgid, and for what directly follows anonymous executable
+ * memory, lowest address first; others may be passed to @fn, too. On kernels that answer
+ * PROCMAP_QUERY (6.11) much cheaper than sb_procfs_maps(). @fn and return value: as there.
  */
 int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);
 
 /*
  * Find text that a program moved to huge pages: a piece of anonymous executable memory lies exactly
- * where a piece of a mapped file is missing. Feed all lines of a process, or those of
- * sb_procfs_code(), lowest address first.
- * Return: whether @anon, the line before @line, is such a piece of the file of @before.
+ * where a piece of a mapped file is missing. Begin with a zeroed struct for each process, and feed
+ * all its lines, or those of sb_procfs_code(), lowest address first.
+ * Return: whether moved->anon, the line that was fed before @line, is such a piece of the file of
+ * moved->before.
  */
 struct sb_moved_text {
 	struct sb_maps_line before, anon, line; /* the last three; their paths are not valid */
@@ -73,9 +80,9 @@ struct sb_procfs_ids {
 	uint32_t inner_tgid; /* its ID in its innermost PID namespace */
 	uid_t uid, euid;
 };
-/* Parse the text of /proc/PID/status. Return: 0 or -EBADMSG. */
+/* Parse the text of /proc/PID/status, a string. Return: 0 or -EBADMSG. */
 int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
-/* Read and parse it. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
+/* Read and parse /proc/@tgid/status. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
 
 struct sb_procfs_stat {
@@ -90,14 +97,18 @@ struct sb_procfs_stat {
 };
 /* Parse @len bytes of /proc/PID/stat. Return: 0 or -EBADMSG. */
 int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *ret_stat);
-/* Read and parse it. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
+/* Read and parse /proc/@tgid/stat. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
 int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
 
 /* Open the root directory of a process (O_PATH), for the caller to own. Return: the descriptor,
  * -ESRCH, -EACCES. */
 int sb_procfs_root(uint32_t tgid);
 
-/* The same, but -ENOENT if it is the directory that we see ourselves, in our mount namespace. */
+/*
+ * Open the root directory of a process (O_PATH), for the caller to own, if it differs from ours: it
+ * is another directory, or in another mount namespace.
+ * Return: the descriptor; -ENOENT: it is ours; -ESRCH, -EACCES.
+ */
 int sb_procfs_other_root(uint32_t tgid);
 
 /*
@@ -110,28 +121,35 @@ int sb_procfs_other_root(uint32_t tgid);
 int sb_procfs_open(int root_fd, const char *path);
 
 /*
- * The same for the file that is mapped at exactly [@start, @end), even if it was deleted.
+ * Open the regular file that @tgid maps at exactly the addresses [@start, @end), for reading and
+ * for the caller to own, even if it was deleted.
  * Return: the descriptor; -ENOENT (no such mapping or process); -EPERM or -EACCES without
- * CAP_CHECKPOINT_RESTORE; others as above.
+ * CAP_CHECKPOINT_RESTORE; -EINVAL (not a regular file), others of sb_reader_open().
  */
 int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end);
 
 /*
- * The same for a line of /proc/@tgid/maps. Without the privilege the file is opened by its name
- * below the process's root, if its inode number is still that of the line; else -ENOENT.
+ * Open the regular file of @line, a line of /proc/@tgid/maps, for reading and for the caller to
+ * own, as sb_procfs_open_mapped(). Without CAP_CHECKPOINT_RESTORE it is opened by its name below
+ * the process's root instead; the device is not compared, only the inode number.
+ * Return: the descriptor; -ENOENT: no such mapping, an anonymous one, or by that name there is no
+ * file or one with another inode number; -ESRCH, -EACCES, -EINVAL (not a regular file),
+ * -ENAMETOOLONG, others of sb_reader_open().
  */
 int sb_procfs_open_line(uint32_t tgid, const struct sb_maps_line *line);
 
 /*
  * stat(2) of the mapped file of @line. Its name in our own root is tried first, because that is
- * faster, and taken if it leads to the same file. Return: 0, -ENOENT, -EPERM, -EACCES, others.
+ * faster, and taken if it leads to the same file (inode and device). Return: 0; -ENOENT (no such
+ * mapping or process); -EPERM or -EACCES without CAP_CHECKPOINT_RESTORE. *@ret_st is undefined on
+ * error.
  */
 struct stat;
 int sb_procfs_stat_line(uint32_t tgid, const struct sb_maps_line *line, struct stat *ret_st);
 
 /*
- * Copy exactly @len bytes of a process's memory. Return: 0, -ESRCH, -EACCES, -EFAULT (not all of
- * it).
+ * Copy exactly @len bytes at @addr of the memory of process @tgid to @buf. Return: 0; -ESRCH;
+ * -EACCES; -EFAULT: not all of it can be read, and @buf may have been written to.
  */
 int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);
 

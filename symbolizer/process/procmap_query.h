@@ -30,8 +30,9 @@ struct sb_procmap_query {
  * @fd: of /proc/PID/maps
  * @is_behind: the mapping before @from was anonymous and executable
  *
- * Return: 0; what @fn returned, if negative; -EFBIG (more mappings than a process can have);
- * -ENOTSUP: @fn was not called, and the text must be read instead. Thread: any.
+ * Return: 0; what @fn returned, if negative, which ends it; -EFBIG (more mappings than a process
+ * can have); -ENOTSUP: @fn was not called, and the text must be read instead. @line is valid during
+ * the call of @fn only. Thread: any.
  */
 int sb_procmap_query_code(int fd, uint64_t from, bool is_behind,
 			  int (*fn)(void *arg, const struct sb_maps_line *line), void *arg);

@@ -14,6 +14,10 @@
  * parent's as of the time of the fork. The method is that of perf's own maps and MMAP2 records, see
  * perf_event_open(2).
  *
+ * Words: to seed a generation is to add mappings that were read from /proc; it is complete when all
+ * its mappings are known. Addresses are those of the process; @pgoff is the offset in the file, in
+ * bytes. Times are CLOCK_MONOTONIC, nanoseconds; in lookups the time of the sample.
+ *
  * Thread: one at a time for each struct sb_procmaps and its generations.
  */
 #ifndef SB_PROCMAPS_H
@@ -93,7 +97,7 @@ struct sb_procmaps {
 	void *free_arg;
 };
 
-/* Free everything in @pm, but not @pm itself. */
+/* Free everything in @pm, but not @pm itself; it is not to be used again until it is zeroed. */
 void sb_procmaps_release(struct sb_procmaps *pm);
 
 /* One executable mapping; the fields are those of struct sb_mapping. */
@@ -104,8 +108,10 @@ struct sb_procmaps_new {
 };
 
 /*
- * Apply an event. An event that a bound does not allow is counted in @pm and returns 0; lookups
- * that it would have answered report the bound. Return: 0 or -ENOMEM.
+ * Apply an event: process @tgid made a mapping (@map is copied; empty ones are ignored), was forked
+ * from @parent_tgid, called exec, or has ended. An event that a bound does not allow is counted in
+ * @pm and returns 0; lookups that it would have answered report the bound. Return: 0; -ENOMEM: the
+ * event is lost, at least in part, and @pm remains usable.
  */
 int sb_procmaps_mmap(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
 		     const struct sb_procmaps_new *map);
@@ -113,24 +119,28 @@ int sb_procmaps_fork(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid, ui
 int sb_procmaps_exec(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid);
 int sb_procmaps_exit(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid);
 
-/* Note that mapping events of @tgid were skipped in this time. Return: 0 or -ENOMEM. */
+/*
+ * Note that mapping events of @tgid between @first_ns and @last_ns were skipped, until seeding with
+ * a later @over_ns repairs that. Return: 0 or -ENOMEM.
+ */
 int sb_procmaps_skip(struct sb_procmaps *pm, uint32_t tgid, uint64_t first_ns, uint64_t last_ns);
 
 /*
- * Find the generation that the text of /proc/@tgid/maps, read at @time_ns, belongs to: the newest
- * one, or a new one if that has ended. *ret_gen is NULL when there is nothing to seed, because a
- * later generation is known or a bound was hit. Return: 0 or -ENOMEM.
+ * Find the generation that the text of /proc/@tgid/maps, which the caller is about to read at
+ * @time_ns, belongs to: the newest one, or a new one if there is none or that has ended.
+ * *ret_gen is NULL when there is nothing to seed, because a later generation is known or a bound
+ * was hit. Then comes sb_procmaps_seed(), and sb_procmaps_seed_end(). Return: 0; -ENOMEM.
  */
 int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
 			   struct sb_procgen **ret_gen);
 /*
- * Add mappings that were read from /proc.
- * @maps: ordered by address
+ * Add mappings that were read from /proc to @gen.
+ * @maps: ordered by address; copied
  * @over_ns: 0: they count as older than all events. Otherwise they repair a loss of events up to
  *	this time, and are valid from then on. Only those that differ from what is known are added,
  *	and known ones that are missing from them are dropped if no sample can refer to them.
  *
- * Return: 0 or -ENOMEM.
+ * Mappings beyond a bound are counted in @pm. Return: 0; -ENOMEM: some may have been added.
  */
 int sb_procmaps_seed(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t over_ns,
 		     const struct sb_procmaps_new *maps, size_t nr);
@@ -143,8 +153,8 @@ void sb_procmaps_seed_end(struct sb_procgen *gen, uint64_t over_ns, uint64_t rea
 
 /*
  * Find the generation of @tgid that ran at @time_ns, or the last one that had ended before.
- * Return: the generation, valid until the next event, seeding or forget; NULL: nothing is known,
- * because of a bound if *ret_limit.
+ * Return: the generation, owned by @pm, valid until the next event, seeding or forget; NULL:
+ * nothing is known; *@ret_limit (set in any case): because of a bound.
  */
 struct sb_procgen *sb_procmaps_find(const struct sb_procmaps *pm, uint32_t tgid, uint64_t time_ns,
 				    bool *ret_limit);
@@ -155,8 +165,9 @@ struct sb_procmaps_hit {
 };
 
 /*
- * Find the mapping that lay at @addr at @time_ns. @files: ignore anonymous memory, to find the file
- * that it covers. Return: false when none is known.
+ * Find the mapping that lay at @addr at @time_ns. @gen: from sb_procmaps_find(); NULL: none.
+ * @files: ignore anonymous memory, to find the file that it covers. It sorts the mappings of @gen,
+ * so it is no read-only access. Return: false when none is known; *@ret_hit is untouched then.
  */
 bool sb_procgen_lookup(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, bool files,
 		       struct sb_procmaps_hit *ret_hit);
@@ -176,10 +187,16 @@ bool sb_procgen_has_mappings(const struct sb_procgen *gen);
 /* Return: whether mappings of @gen or an ancestor were refused because of a bound. */
 bool sb_procgen_has_hole(const struct sb_procgen *gen);
 
-/* Free what no lookup at @time_ns or later needs. Pointers to generations become invalid. */
+/*
+ * Free what no lookup at @time_ns or later needs. Pointers to generations become invalid. The time
+ * must not go back: later lookups at earlier times may find nothing.
+ */
 void sb_procmaps_forget(struct sb_procmaps *pm, uint64_t time_ns);
 
-/* Call @fn for every mapping, to find out which files are still in use. */
+/*
+ * Call @fn for every mapping of every generation, in no order, to find out which files are still in
+ * use. @fn must not change @pm.
+ */
 void sb_procmaps_each(const struct sb_procmaps *pm,
 		      void (*fn)(void *arg, const struct sb_mapping *map), void *arg);
 

@@ -62,7 +62,8 @@ struct sb_reader_opts {
 int sb_reader_begin(const struct sb_reader_opts *opts);
 /*
  * Wait until the spawner has dropped its privileges. Return: 0, also without a spawner; what
- * confine_spawner() returned; -ECHILD when the spawner has died.
+ * confine_spawner() returned, if negative; -ECHILD when the spawner has died. Later calls return
+ * the same at once.
  */
 int sb_reader_settle(void);
 /*
@@ -102,8 +103,9 @@ ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offs
 			size_t len);
 
 /*
- * Get the mappings that sb_procmap_query_code() finds (procmap_query.h), in pieces. Each mapping is
- * a struct sb_reader_map, followed by its path.
+ * Get the executable mappings of @tgid, and what directly follows anonymous executable memory, in
+ * pieces, lowest address first. Each mapping is a struct sb_reader_map, followed by its path. The
+ * caller checks lengths: whoever controls the reader can forge them.
  * @is_first: open the entry anew
  * @at: 0, or as the last call left it; set to where the next call goes on, UINT64_MAX at the end
  *
@@ -125,7 +127,7 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
 enum sb_reader_place {
 	SB_READER_HERE,	  /* @path in our own root; a relative path from our working directory */
 	SB_READER_BELOW,  /* @path below @root_fd, which symbolic links and ".." cannot leave */
-	SB_READER_IN,	  /* @path below the root of @tgid, as above, without magic links */
+	SB_READER_IN,	  /* @path below the root of @tgid, as BELOW, without magic links */
 	SB_READER_MAPPED, /* the file that @tgid maps at exactly [@start, @end) */
 	SB_READER_PLACE_MAX,
 };
@@ -144,17 +146,23 @@ struct sb_reader_file {
  * process holds a lease on it), -EFBIG (too large to be copied), others of openat2(2).
  */
 int sb_reader_open(const struct sb_reader_file *file);
-/* stat(2) of a file of any type. Return: 0 or a negative errno. */
+/*
+ * stat(2) of a file of any type. Return: 0; errors as sb_reader_open(), *@ret_st is untouched then.
+ */
 int sb_reader_stat(const struct sb_reader_file *file, struct stat *ret_st);
 /* Return: whether @fd, as sb_reader_open() returned it, is a copy in memory. */
 bool sb_reader_is_copy(int fd);
-/* fstat(2) of @fd or, if @fd is a copy, of the original. Return: 0 or a negative errno. */
+/*
+ * fstat(2) of @fd or, if @fd is a copy, of the original, as it was when it was copied. It makes no
+ * access and cannot block. Return: 0 or a negative errno of fstat(2).
+ */
 int sb_reader_fstat(int fd, struct stat *ret_st);
 
 /*
  * Open the root directory of a process (O_PATH). The caller owns the descriptor.
  * @is_other: only if it differs from ours: another directory, or another mount namespace
- * Return: the descriptor; -ENOENT (it is the same as ours); -ESRCH, -EACCES.
+ *
+ * Return: the descriptor; -ENOENT (with @is_other: it is the same as ours); -ESRCH, -EACCES.
  */
 int sb_reader_root(uint32_t tgid, bool is_other);
 
@@ -167,20 +175,27 @@ struct sb_reader_stats {
 	uint64_t nr_copies, nr_leased;
 	uint64_t cpu_ns; /* of the spawner and all readers */
 };
-/* Without sb_reader_begin() the counters of readers stay 0. */
+/* Get the counters. Without sb_reader_begin() those of readers stay 0. Thread: any. */
 void sb_reader_stats(struct sb_reader_stats *ret_stats);
 
-/* CPU time of the calling thread and its reader. It decreases when the reader is abandoned. */
+/*
+ * Return: CPU time, in nanoseconds, of the calling thread and its reader. It decreases when the
+ * reader is abandoned.
+ */
 uint64_t sb_reader_thread_cpu_ns(void);
 
 /*
  * Describe the @i-th (from 0) of what is left alone, in words: "process 7 ('name')", "file system
- * 0:49 ('/path')". Control characters are replaced. Return: false when there are not so many.
+ * 0:49 ('/path')". Control characters are replaced. What was left alone remains in the list.
+ * Return: false when there are not so many; @text is untouched then.
  */
 #define SB_READER_CULPRIT_BYTES 192u
 bool sb_reader_culprit(size_t i, char text[SB_READER_CULPRIT_BYTES]);
 
-/* Warn in the log of the first of them, and of leases. Call it before sb_reader_end(). */
+/*
+ * Log warnings: of the first that was left alone (sb_reader_culprit()), and of files that could not
+ * be read because of leases. Call it before sb_reader_end(). @stats: of sb_reader_stats()
+ */
 void sb_reader_warn(const struct sb_reader_stats *stats);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The protocol between a caller (reader.c), the spawner and a reader (reader_process.c), and the
- * accesses themselves (reader_ops.c).
+ * The protocol between a caller (reader.c: a thread of the program), the spawner, which forks the
+ * readers, and a reader (reader_process.c), which makes the accesses themselves (reader_ops.c); see
+ * reader.h.
  */
 #ifndef SB_READER_PRIV_H
 #define SB_READER_PRIV_H
@@ -89,6 +90,7 @@ struct sb_reader_mounts {
  */
 bool sb_reader_is_mounted(struct sb_reader_mounts *mounts, dev_t dev,
 			  enum sb_reader_mount_kind kind);
+/* Free all of it; zeroed, it can be used again. */
 void sb_reader_mounts_release(struct sb_reader_mounts *mounts);
 
 /* What one access leaves for the next access, or for its caller. */
@@ -104,10 +106,13 @@ struct sb_reader_state {
 };
 
 /*
- * Carry out @area->request and write @area->answer. @root_fd: the descriptor that came with the
- * request, borrowed; -1: none.
- * Return: a descriptor that the caller owns, or -1. If it is of a copy, @state->original_fd is
- * handed over with it.
+ * Carry out @area->request and write @area->answer, errors included (answer.ret). It may block for
+ * as long as the process or file wants. Without a spawner the calling thread does it itself.
+ * @state: of this reader or thread, kept from access to access
+ * @root_fd: the descriptor that came with the request, borrowed; -1: none
+ *
+ * Return: a descriptor that the caller owns, or -1: none was asked for, or the access failed. If it
+ * is of a copy, @state->original_fd is handed over with it.
  */
 int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
 
@@ -153,7 +158,10 @@ struct sb_reader_spawn_answer {
 	int32_t pid;
 };
 
-/* The main function of the spawner. @arg: struct sb_reader_opts; @fd: socket to the callers */
+/*
+ * The main function of the spawner; returns when the program has closed its end of the socket @fd.
+ * @arg: struct sb_reader_opts, borrowed. Requests and answers: struct sb_reader_spawn_*.
+ */
 void sb_reader_spawner(void *arg, int fd);
 
 #endif
