@@ -86,7 +86,10 @@ void sb_budget_init(struct sb_budget *budget, struct sb_budget_pool *pool, uint3
  */
 int sb_budget_charge(struct sb_budget *budget, size_t bytes);
 
-/* The same for a vector that will hold @need elements of @size bytes and has room for @cap. */
+/*
+ * Charge what a vector (base/vec.h) will grow by: it will hold @need elements of @size bytes, and
+ * has room for @cap now. Return: as sb_budget_charge().
+ */
 static inline int sb_budget_charge_vec(struct sb_budget *budget, size_t need, size_t cap,
 				       size_t size)
 {
@@ -108,7 +111,11 @@ static inline int sb_budget_charge_vec(struct sb_budget *budget, size_t need, si
 		charged_ ? charged_ : sb_vec_push(v, __VA_ARGS__);                               \
 	})
 
-/* End a load: @held bytes of what was charged are still in memory. @budget may be NULL. */
+/*
+ * End a load: @held bytes of what was charged are still in memory, the rest is given back to the
+ * file, its owner and the pool. If @held is more than was charged, nothing changes. @budget may be
+ * NULL.
+ */
 void sb_budget_settle(struct sb_budget *budget, size_t held);
 
 /**
@@ -130,7 +137,8 @@ int sb_budget_work(struct sb_budget *budget, uint64_t units);
 void sb_budget_hurry(void);
 
 /*
- * Return: whether a refused file has enough work for another try: its buckets are half full again.
+ * Return: whether a file that sb_budget_work() refused has enough work for another try: its own
+ * bucket, its owner's and the pool's are half full again. @budget: not NULL.
  */
 bool sb_budget_may_retry(struct sb_budget *budget);
 

@@ -12,16 +12,19 @@
 #include <stdint.h>
 #include <string.h>
 
+/* @at: the next byte; the data are borrowed. Initialize at and end, and is_bad with false. */
 struct sb_cursor {
 	const uint8_t *at, *end;
 	bool is_bad;
 };
 
+/* Return: how many bytes are left; 0 for a bad cursor. */
 static inline size_t sb_cursor_left(const struct sb_cursor *cur)
 {
 	return (size_t)(cur->end - cur->at);
 }
 
+/* Make the cursor bad, for data that make no sense. */
 static inline void sb_cursor_fail(struct sb_cursor *cur)
 {
 	cur->at = cur->end;
@@ -36,7 +39,7 @@ static inline void sb_cursor_skip(struct sb_cursor *cur, uint64_t nr_bytes)
 		cur->at += nr_bytes;
 }
 
-/* @size: 1 to 8 bytes; DW_FORM_strx3 and addrx3 have 3. */
+/* Read a number of @size bytes, 1 to 8; DW_FORM_strx3 and addrx3 have 3. */
 static inline uint64_t sb_cursor_uint(struct sb_cursor *cur, size_t size)
 {
 	uint64_t val = 0;
@@ -81,6 +84,7 @@ static inline uint64_t sb_cursor_uleb(struct sb_cursor *cur)
 	return 0;
 }
 
+/* Read SLEB128 of at most 10 bytes. */
 static inline int64_t sb_cursor_sleb(struct sb_cursor *cur)
 {
 	uint64_t val = 0;

@@ -32,11 +32,13 @@ struct sb_debugfile {
 };
 
 /*
- * The caller ends *ret_file with sb_debugfile_release(). Return: 0; -ENOENT: there is none;
- * -ENOMEM.
+ * Find and open the debug file of @elf; @opts is used during the call only. The caller ends
+ * *ret_file with sb_debugfile_release(). It may ask a server on the network (opts->debuginfod).
+ * Return: 0; -ENOENT: there is none that can be used; -ENOMEM. *@ret_file is untouched on error.
  */
 int sb_debugfile_find(const struct sb_elf *elf, const struct sb_debugfile_opts *opts,
 		      struct sb_debugfile *ret_file);
+/* Close it. Accepts an object of zeroes. */
 void sb_debugfile_release(struct sb_debugfile *file);
 
 /*

@@ -43,7 +43,8 @@ struct sb_elf {
 
 /*
  * Open an executable, a shared object or a relocatable object (dwz files are such; their symbols
- * have no addresses yet), of this machine's byte order. The caller owns *ret_elf.
+ * have no addresses yet), of this machine's byte order. The caller owns *ret_elf and ends it with
+ * sb_elf_free(); it is untouched on error.
  * @fd: a regular file; it is duplicated
  * @image: is copied
  *
@@ -52,12 +53,12 @@ struct sb_elf {
  */
 int sb_elf_new_fd(int fd, struct sb_elf **ret_elf);
 int sb_elf_new_image(const void *image, size_t len, struct sb_elf **ret_elf);
-/* Accepts NULL. */
+/* Close the file, free its headers; sections that were loaded are the callers'. Accepts NULL. */
 void sb_elf_free(struct sb_elf *elf);
 
 /*
- * Read exactly @len bytes. Return: 0; -EBADMSG when the file does not reach that far (any more);
- * -EFBIG beyond the budget; others of pread(2).
+ * Read exactly @len bytes at @offset of the file. Return: 0; -EBADMSG when the file does not reach
+ * that far (any more); -EFBIG beyond the budget; others of pread(2). @buf is undefined on error.
  */
 int sb_elf_read(const struct sb_elf *elf, uint64_t offset, void *buf, size_t len);
 
@@ -84,7 +85,10 @@ int sb_elf_load(const struct sb_elf *elf, const Elf64_Shdr *shdr, size_t max_byt
  * Return: false when no segment holds it.
  */
 bool sb_elf_offset_to_addr(const struct sb_elf *elf, uint64_t offset, uint64_t *ret_addr);
-/* The reverse; only for what the file holds (p_filesz). */
+/*
+ * Convert a virtual address to a file offset. Return: false when no segment holds it in the file
+ * (zeroed memory behind p_filesz is in none); *@ret_offset is untouched then.
+ */
 bool sb_elf_addr_to_offset(const struct sb_elf *elf, uint64_t addr, uint64_t *ret_offset);
 /* Return: whether @addr lies in an executable segment. */
 bool sb_elf_is_code(const struct sb_elf *elf, uint64_t addr);
@@ -98,8 +102,8 @@ struct sb_elf_reader {
 };
 
 /*
- * Start at @offset. @record_bytes: size of a record in the file; a partial one at the end is
- * ignored.
+ * Begin to read the records in the @len bytes at @offset of the file. @record_bytes: size of a
+ * record in the file; a partial one at the end is ignored. Nothing is to be released.
  */
 void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, uint64_t offset,
 			uint64_t len, size_t record_bytes);
@@ -115,7 +119,10 @@ size_t sb_elf_sym_bytes(const struct sb_elf *elf);
 size_t sb_elf_rela_bytes(const struct sb_elf *elf);
 size_t sb_elf_dyn_bytes(const struct sb_elf *elf);
 
-/* Return: 1 and the next record; 0 at the end; a negative errno as sb_elf_read(). */
+/*
+ * Get the next record, converted to 64 bits. record_bytes must be that of the type.
+ * Return: 1; 0 at the end; -EBADMSG, -EFBIG and others as sb_elf_read().
+ */
 int sb_elf_next_sym(struct sb_elf_reader *reader, Elf64_Sym *ret_sym);
 int sb_elf_next_rela(struct sb_elf_reader *reader, Elf64_Rela *ret_rela);
 int sb_elf_next_dyn(struct sb_elf_reader *reader, Elf64_Dyn *ret_dyn);

@@ -39,14 +39,18 @@ bool sb_gopcln_is_there(const struct sb_elf *elf);
  * -EBADMSG: the table is inconsistent; -EFBIG; -ENOMEM; others of sb_elf_load().
  */
 int sb_gopcln_load(const struct sb_elf *elf, struct sb_gopcln *ret_table);
+/* Free the table, which ends the names that were returned. */
 void sb_gopcln_release(struct sb_gopcln *table);
 
 struct sb_gopcln_func {
-	uint64_t lo, hi;  /* ELF addresses */
+	uint64_t lo, hi;  /* ELF addresses, hi exclusive */
 	const char *name; /* "main.(*T).run"; valid as long as the table */
 	uint64_t stack;	  /* private to sb_gopcln_each_depth() */
 };
-/* Get function @i, less than nr_funcs. They ascend in well-formed files. Return: 0 or -EBADMSG. */
+/*
+ * Get function @i, less than nr_funcs. They ascend in well-formed files; that is not checked.
+ * Return: 0; -EBADMSG: this function is broken, others may be good; *@ret_func is untouched.
+ */
 int sb_gopcln_func(const struct sb_gopcln *table, uint64_t i, struct sb_gopcln_func *ret_func);
 
 /*

@@ -20,7 +20,7 @@ struct sb_file_owner {
 
 /**
  * sb_file_owner() - find the owner of the file behind @fd
- * @st: as sb_reader_fstat() returned it
+ * @st: as sb_reader_fstat() (process/reader.h) returned it for @fd
  *
  * A FUSE server can claim any owner for its files. Therefore a file on FUSE, and a copy that a
  * reader of this process made (sb_reader_is_copy()), has no known owner.
@@ -43,10 +43,10 @@ static inline bool sb_is_known_owner(const struct sb_file_owner *owner)
  * @owner: of the debug file, as sb_file_owner() found it
  * @uid: the user who owns the program
  *
- * Anybody may have put a file where the program's debug file is looked for: below a container's root,
- * in the directory that the program was built in. Root is believed, the owner of the program, and
- * the user who runs this process unless it is the one that root becomes when it drops privileges. A
- * file without a known owner is not.
+ * Anybody may have put a file where the program's debug file is looked for: below a container's
+ * root, in the directory that the program was built in. Root is believed, the owner of the program,
+ * and the user who runs this process unless it is the one that root becomes when it drops
+ * privileges. A file without a known owner is not.
  */
 bool sb_owner_may_speak(const struct sb_file_owner *owner, uint64_t uid);
 

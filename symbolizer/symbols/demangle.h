@@ -14,12 +14,13 @@
 #define SB_DEMANGLE_OUT_MAX (64u << 10)
 
 /*
- * Append the display name of the linker's name @raw to @name. With the mode OFF that is @raw. In
+ * Append the display name of the linker's name @raw to @name. @mode: SB_SYM_DEMANGLE_SHORT leaves
+ * parameters out, FULL has them; with OFF the name is @raw, as it is if it is not mangled. In
  * the other modes these are dropped, too: symbol versions (memcpy@@GLIBC_2.14) and suffixes of
  * copies that are the same source function: .cold .localalias .lto_priv.N .llvm.N .__uniq.N.
  * Copies that differ keep their suffix, as in "f [clone .isra.0]" or, if the name was not mangled,
  * "f.isra.0".
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOMEM.
  */
 int sb_demangle(const char *raw, enum sb_sym_demangle mode, struct sb_str *name);
 

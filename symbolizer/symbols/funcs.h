@@ -41,14 +41,14 @@ struct sb_func {
  * An entry that begins inside of the one before is left out, as it is for unwinding.
  *
  * Return: 0; -ENODATA: the file has no unwind tables; -EFBIG (a bound); or as
- * sb_parser_functions().
+ * sb_parser_functions() of parser.h.
  */
 int sb_funcs_init(struct sb_parser_seat *seat, const struct sb_elf *elf,
 		  struct sb_funcs *ret_funcs);
-/* Accepts an object of zeroes, which has no functions. */
+/* Free the list; it is empty then. Accepts an object of zeroes, which has no functions. */
 void sb_funcs_release(struct sb_funcs *funcs);
 
-/* Return: whether an entry covers @addr. */
+/* Return: whether an entry covers @addr; if not, *@ret_func is untouched. */
 bool sb_funcs_find(const struct sb_funcs *funcs, uint64_t addr, struct sb_func *ret_func);
 
 /**

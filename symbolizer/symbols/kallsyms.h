@@ -61,10 +61,11 @@ struct sb_kallsyms {
 		wait_min_ns; /* least time between two readings; 0: a second, doubling to a minute */
 };
 
+/* Free the table, but not @ks; zeroed, it can be used again. */
 void sb_kallsyms_release(struct sb_kallsyms *ks);
 
 /*
- * Find the symbol that covers @addr.
+ * Find the symbol that covers @addr; may read the file. *@ret_sym is untouched on error.
  * Return: 0; -ENOENT (there is none); -EACCES (the file or its addresses are hidden from us);
  * -ENODATA (no usable symbol table); -EFBIG (a bound cut the table, and @addr is not in the part
  * that was read); -ENOMEM.
@@ -75,8 +76,11 @@ int sb_kallsyms_lookup(struct sb_kallsyms *ks, uint64_t addr, struct sb_ksym *re
 size_t sb_kallsyms_bytes(const struct sb_kallsyms *ks);
 
 /*
- * For tests and the fuzzer: parse a table from text, and ends of modules from the text of
- * /proc/modules (or NULL). Return: 0 or -ENOMEM.
+ * For tests and the fuzzer: parse a table from @len bytes of text, and ends of modules from the
+ * text of /proc/modules, a string (or NULL). @table: zeroed; released by the caller, after an
+ * error, too.
+ * Return: 0 or -ENOMEM. find() returns false, with *@ret_sym untouched, when no symbol covers
+ * @addr.
  */
 int sb_kallsyms_table_parse(struct sb_kallsyms_table *table, const char *text, size_t len,
 			    const char *modules);

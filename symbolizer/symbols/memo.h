@@ -29,15 +29,20 @@ struct sb_memo {
 	uint64_t nr_hits;
 };
 
-/* Return: the cached frames, valid until the next addition; NULL: not cached. */
+/*
+ * Return: the cached frames of the ELF address @addr in the module @module_id
+ * (sb_cached_module.id), *@ret_nr of them, valid until the next addition; NULL: not cached,
+ * *@ret_nr is untouched.
+ */
 const struct sb_sym_frame *sb_memo_find(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
 					size_t *ret_nr);
 /*
  * Add an answer; without memory it is not cached. @module_id: not 0. The frames are copied, their
- * strings are not.
+ * strings are not, and must outlive the cache.
  */
 void sb_memo_add(struct sb_memo *memo, uint32_t module_id, uint64_t addr,
 		 const struct sb_sym_frame *frames, size_t nr);
+/* Free all memory; the struct must be zeroed before it is used again. */
 void sb_memo_release(struct sb_memo *memo);
 
 #endif

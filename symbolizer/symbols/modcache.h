@@ -96,19 +96,28 @@ struct sb_modcache {
 	uint64_t nr_opened, nr_evictions, nr_files_refused, nr_pins_dropped;
 };
 
-/* @opts is copied; what it borrows must outlive the cache. Return: 0 or -ENOMEM. */
+/*
+ * Initialize an empty cache, which becomes the one that the pool evicts from (opts->pool->reclaim).
+ * @opts is copied; what it borrows must outlive the cache.
+ * Return: 0; -ENOMEM: nothing needs to be released, and releasing does no harm.
+ */
 int sb_modcache_init(struct sb_modcache *cache, const struct sb_module_opts *opts);
+/* Free all modules, close all descriptors. The struct is not to be used again. */
 void sb_modcache_release(struct sb_modcache *cache);
 
-/* Get the number of a file; SB_MODCACHE_FILE_NONE if a bound was hit. Return: 0 or -ENOMEM. */
+/*
+ * Get the number of a file, which is made known if it is not yet; the path of @id is copied. The
+ * number stays valid until sb_modcache_forget_end() forgets the file.
+ * Return: 0, with SB_MODCACHE_FILE_NONE if a bound was hit; -ENOMEM.
+ */
 int sb_modcache_file(struct sb_modcache *cache, const struct sb_mapped_file *id,
 		     uint32_t *ret_file);
-/* The same for the file of a mapping in /proc/PID/maps. */
+/* As sb_modcache_file(), for the file of a mapping in /proc/PID/maps, without a build ID. */
 int sb_modcache_line_file(struct sb_modcache *cache, const struct sb_maps_line *line,
 			  uint32_t *ret_file);
 /*
- * Keep @fd as a sure way to open the file later. The cache takes ownership, and may close it at
- * once.
+ * Pin @fd: keep it as a sure way to open the file later. The cache takes ownership, and may close
+ * it at once, or later to make room for others.
  */
 void sb_modcache_pin(struct sb_modcache *cache, uint32_t file, int fd);
 /* Return: what the file is, as its name tells. */
@@ -134,26 +143,28 @@ struct sb_mapped_at {
  * The module belongs to the cache and is valid until the next call that may open another one. Call
  * sb_modcache_account() after lookups in it.
  * Return: 0; -ENOENT (cannot be opened, or is another file by now); -ENOEXEC (not an ELF file, or a
- * broken one); -EFBIG (a bound); -ENOMEM.
+ * broken one); -EFBIG (a bound; always for SB_MODCACHE_FILE_NONE); -ENOMEM. A failure is remembered
+ * for the file, and tried again for a few other processes only.
  */
 int sb_modcache_get(struct sb_modcache *cache, uint32_t file, const struct sb_mapped_at *at,
 		    struct sb_cached_module **ret_module);
 /*
- * Get the module of a path in our own root, without a process. Return: as above, or others of
- * sb_procfs_open().
+ * Get the module of a path in our own root, without a process; valid as above. Return: 0; -ENOENT,
+ * -EACCES, -EINVAL (not a regular file); -ENOEXEC; -EFBIG; -ENOMEM; others of opening and reading.
  */
 int sb_modcache_get_path(struct sb_modcache *cache, const char *path,
 			 struct sb_cached_module **ret_module);
 /*
- * Get the module of an image that was read from memory; it is copied. Return: 0, -ENOEXEC, -EFBIG,
- * -ENOMEM.
+ * Get the module of an image of @len bytes that was read from memory; it is copied, as is @name;
+ * equal images share a module, valid as above. Return: 0; -ENOEXEC (no ELF file); -EFBIG; -ENOMEM.
  */
 int sb_modcache_get_image(struct sb_modcache *cache, const void *image, size_t len,
 			  const char *name, struct sb_cached_module **ret_module);
 
 /*
- * Update the memory that @module takes, and evict data of the least recently used modules beyond
- * the bounds.
+ * After lookups: update what is known of the memory that @module takes, and evict data of the least
+ * recently used modules beyond the bounds; its own, too, if it alone exceeds them. No module is
+ * closed. Strings of frames stay valid.
  */
 void sb_modcache_account(struct sb_modcache *cache, struct sb_cached_module *module);
 
@@ -164,16 +175,18 @@ static inline void sb_modcache_note_table(const struct sb_modcache *cache,
 	module->table_ns = cache->now_ns + 1;
 }
 /*
- * Free unwind tables that were not used for ten seconds; to be called from time to time. The walk
- * in the kernel has tables of its own, and only what those do not cover yet is unwound by these.
+ * Free unwind tables that were not used for ten seconds; to be called from time to time, @now_ns by
+ * CLOCK_MONOTONIC. The walk in the kernel has tables of its own, and only what those do not cover
+ * yet is unwound by these.
  */
 void sb_modcache_rest(struct sb_modcache *cache, uint64_t now_ns);
 
 /*
  * Forget files that are not mapped any more, because a descriptor held open keeps a deleted file
  * on the disk. If begin returns true (there are many more files than after the last time), mark
- * those in use, then call end. Modules of unmapped files stay if they were used since the last
- * time, for programs that are started again and again.
+ * those in use, then call end; between the two no file must be added. Modules of unmapped files
+ * stay if they were used since the last time, for programs that are started again and again.
+ * Without memory nothing is forgotten.
  */
 bool sb_modcache_forget_begin(struct sb_modcache *cache);
 void sb_modcache_mark(struct sb_modcache *cache, uint32_t file);

@@ -2,8 +2,9 @@
 /*
  * One ELF file with its symbols ("light" data: sorted tables), and its lines, inlined frames and
  * unwind table ("heavy" data: DWARF and CFI). Both are loaded at their first use, can be dropped
- * at any time, and are then loaded again when needed. Internal to the symbolizer. Thread: one at a
- * time.
+ * at any time, and are then loaded again when needed. What they take is charged to the module's
+ * budget (budget.h), which belongs to a pool of all modules. Addresses are ELF virtual addresses.
+ * Internal to the symbolizer. Thread: one at a time.
  */
 #ifndef SB_MODULE_H
 #define SB_MODULE_H
@@ -31,16 +32,17 @@ struct sb_module_opts {
  * Open the file behind @fd, which is duplicated, or an image in memory (the vDSO), which is
  * copied. The headers are read and checked here, symbol tables at the first lookup. The caller
  * ends *ret_mod with sb_module_free().
- * @path: what the file is called; only debug files next to it are opened by this path
+ * @path, @name: what the file is called, copied; only debug files next to it are opened by it
  *
- * Return: 0; -ENOEXEC (not an ELF file that can be read); -EFBIG (a bound); -ENOMEM; others of
- * pread(2).
+ * Return: 0; -ENOEXEC (not an ELF file that can be read, or a relocatable object); -EFBIG (a
+ * bound);
+ * -ENOMEM; others of pread(2). *@ret_mod is untouched on error.
  */
 int sb_module_new_fd(int fd, const char *path, const struct sb_module_opts *opts,
 		     struct sb_module **ret_mod);
 int sb_module_new_image(const void *image, size_t len, const char *name,
 			const struct sb_module_opts *opts, struct sb_module **ret_mod);
-/* Accepts NULL. */
+/* Free it and give its whole charge back to the pool. Accepts NULL. */
 void sb_module_free(struct sb_module *mod);
 
 /* Return: the base name, as frames show it; it lives as long as opts.strings. */
@@ -49,8 +51,8 @@ const char *sb_module_name(const struct sb_module *mod);
 const uint8_t *sb_module_build_id(const struct sb_module *mod, size_t *ret_len);
 
 /*
- * Convert a file offset to a virtual address, as sb_elf_offset_to_addr(). Return: false: no
- * segment has it.
+ * Convert a file offset to a virtual address by the segment that holds it, executable segments
+ * first. Return: false: no segment has it, *@ret_addr is untouched.
  */
 bool sb_module_offset_to_addr(const struct sb_module *mod, uint64_t offset, uint64_t *ret_addr);
 
@@ -68,7 +70,8 @@ bool sb_module_offset_to_addr(const struct sb_module *mod, uint64_t offset, uint
  * from the first of these that has any: .symtab of the file; .symtab of its debug file
  * (debugfile.h); .dynsym together with .gnu_debugdata or, without it, .gopclntab.
  *
- * @max: size of @frames, at least 1. Return: 0 or -ENOMEM.
+ * @max: size of @frames, at least 1. The strings of frames live as long as opts.strings.
+ * Return: 0; -ENOMEM, *@ret_nr is untouched. A bound is no error, but the reason of a frame.
  */
 int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frames, size_t max,
 		     size_t *ret_nr);
@@ -81,25 +84,41 @@ struct sb_walk_table;
  * dropped; NULL: there is no usable CFI. Return: 0 or -ENOMEM.
  */
 int sb_module_table(struct sb_module *mod, const struct sb_walk_table **ret_table);
+/* Free the unwind table; the next sb_module_table() compiles it again. */
 void sb_module_drop_table(struct sb_module *mod);
 
-/* Copy the file's contents at virtual address @addr. Return: 0; -EFAULT; or as sb_elf_read(). */
+/*
+ * Copy @len bytes of the file's contents at virtual address @addr. Return: 0; -EFAULT: no segment
+ * of the file has @addr; -EBADMSG: the file ends before; -EFBIG (the budget); others of pread(2).
+ */
 int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len);
 
-/* Memory that each of these takes and frees; strings that were returned stay valid. */
+/*
+ * The bytes of memory that the light and the heavy data take now, and to free each of them; strings
+ * that were returned stay valid. Call sb_module_settle() after dropping.
+ */
 size_t sb_module_light_bytes(const struct sb_module *mod);
 size_t sb_module_heavy_bytes(const struct sb_module *mod);
 void sb_module_drop_light(struct sb_module *mod);
 void sb_module_drop_heavy(struct sb_module *mod);
 
-/* Charge the budget only with what is still held. To be called after lookups. */
+/*
+ * Reduce what the budget is charged with to the memory that the module holds now. While data are
+ * loaded, each allocation is charged, and what is freed on the way is not given back; so this is to
+ * be called after each lookup, table or dropping. Without it the pool counts memory that is long
+ * free, and refuses other files.
+ */
 void sb_module_settle(struct sb_module *mod);
-/* Return: whether @budget is the one that this module's loads are charged to. */
+/* Return: whether @budget is this module's own, to which its loads are charged. */
 bool sb_module_is_charged(const struct sb_module *mod, const struct sb_budget *budget);
 /* Return: the memory held as long as the module exists: the headers of its files. */
 size_t sb_module_header_bytes(const struct sb_module *mod);
 
-/* Fill in symbols, debug_path, unwind, has_dwarf and build_id of @source. */
+/*
+ * Fill in symbols, debug_path, unwind, has_dwarf and build_id of @source; symbols are loaded for
+ * it. Its strings are constants, or live as long as opts.strings. Without memory the source of
+ * symbols is "none".
+ */
 void sb_module_source(struct sb_module *mod, struct sb_sym_source *source);
 
 #endif

@@ -25,19 +25,24 @@ struct sb_names {
 };
 
 /*
- * Read a string table into memory. A file must outlive the names; an image need not, because its
- * names stay in memory. Return: 0; -EBADMSG (not a string table); or as sb_elf_load().
+ * Read a string table into memory: that of a section, or @len bytes at @offset in the file. A file
+ * must outlive the names; an image need not, because its names stay in memory. The caller ends
+ * *@names with sb_names_release(), which is allowed after an error, too.
+ * Return: 0; -EBADMSG (not a string table, or outside of the file); -ENODATA, -ENOTSUP (without
+ * contents, compressed); -EFBIG; -ENOMEM; others of pread(2).
  */
 int sb_names_init_section(struct sb_names *names, const struct sb_elf *elf, const Elf64_Shdr *shdr);
 int sb_names_init(struct sb_names *names, const struct sb_elf *elf, uint64_t offset, uint64_t len);
+/* Free the memory; afterwards there are no names. */
 void sb_names_release(struct sb_names *names);
 
-/* Free the memory if the file can be read again. */
+/* Free the memory if the file can be read again: from then on each name is read when asked for. */
 void sb_names_unload(struct sb_names *names);
 
 /*
- * Append the name at @offset to @name. Return: 0; -EBADMSG (outside of the table); -EFBIG (too
- * long, or the budget); -ENOMEM; others of pread(2).
+ * Append the name at @offset in the table to @name. Return: 0; -EBADMSG (outside of the table);
+ * -EFBIG (longer than SB_NAME_BYTES_MAX, or beyond the budget of the file); -ENOMEM; others of
+ * pread(2). After an error a part of the name may have been appended.
  */
 int sb_names_get(const struct sb_names *names, uint32_t offset, struct sb_str *name);
 

@@ -47,34 +47,37 @@ struct sb_perfmap {
 	uint64_t nr_lines, nr_bad_lines;
 };
 
+/* Free what the map holds and give its charge back; then it is empty, without a pool. */
 void sb_perfmap_release(struct sb_perfmap *map);
 
 /*
  * Read what was appended to the file behind @fd since the last time. If it is another file or has
  * shrunk, it is read from its start, and replaces everything. A last line without a newline is read
  * next time, and what the budget does not allow when it allows it again.
- * Return: 0, -ENOMEM, others of pread(2).
+ * @fd stays the caller's. Return: 0, also when a bound was hit (map->is_cut); -ENOMEM; others of
+ * pread(2). What was read before an error remains.
  */
 int sb_perfmap_read(struct sb_perfmap *map, int fd);
 
 /*
- * Add the complete lines of @text; later lines win. *@ret_used: how many bytes they have, set on
- * success only. Return: 0, -EFBIG (the budget), -ENOMEM.
+ * Add the complete lines of @text; later lines win. Its bytes are copied. *@ret_used: how many
+ * bytes they have, set on success only. Return: 0; -EFBIG (the budget), -ENOMEM: lines before
+ * remain.
  */
 int sb_perfmap_add(struct sb_perfmap *map, const char *text, size_t len, size_t *ret_used);
 
 /*
  * Find the entry that covers @addr. New entries are sorted first if the budget allows it; otherwise
  * only those that were sorted before are found.
- * Return: the name, valid until the next reading, and where the function begins; NULL: there is
- * none.
+ * Return: the name, valid until the next reading, and in *@ret_start the address where the function
+ * begins; NULL: there is none, *@ret_start is untouched.
  */
 const char *sb_perfmap_lookup(struct sb_perfmap *map, uint64_t addr, uint64_t *ret_start);
 
 /*
  * Split a name that V8 writes: "JS:*leaf /dir/x.js:3:14" is the optimized code of leaf() in line 3;
  * before version 10 "LazyCompile:*leaf /dir/x.js:3". The parts point into @text.
- * Return: whether it is such a name.
+ * Return: whether it is such a name; if not, *@ret_name means nothing.
  */
 struct sb_perfmap_name {
 	const char *name, *file; /* not terminated; file: NULL if there is none */
@@ -99,14 +102,16 @@ struct sb_perfmaps {
  * sb_perfmaps_read() - read what was appended to the file behind @fd, into the map of that file
  * @map: the caller's map of the process, or NULL; replaced when the file is another one
  *
- * The caller gives each map back with sb_perfmaps_put().
- * Return: 0, -ENOMEM, others of pread(2); *@map is valid (or NULL) on error, too.
+ * The caller gives each map back with sb_perfmaps_put(); one that is replaced is given back here.
+ * @fd stays the caller's. Return: 0, -ENOMEM, others of pread(2); *@map is valid (or NULL) on
+ * error, too.
  */
 int sb_perfmaps_read(struct sb_perfmaps *maps, int fd, struct sb_perfmap **map);
-/* Accepts NULL. */
+/* Give a map back; the last process that does frees it. Accepts NULL. */
 void sb_perfmaps_put(struct sb_perfmaps *maps, struct sb_perfmap *map);
 /* Free the pool; all maps must have been given back. */
 void sb_perfmaps_release(struct sb_perfmaps *maps);
+/* Return: the memory that all maps take. */
 size_t sb_perfmaps_bytes(const struct sb_perfmaps *maps);
 
 #endif

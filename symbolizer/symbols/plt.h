@@ -6,7 +6,7 @@
  * symbolizer.
  *
  * Machines: x86-64 and arm64. Source: the psABIs, sections on the procedure linkage table.
- * Thread: any, one at a time for each file.
+ * Addresses are ELF addresses. Thread: any, one at a time for each file.
  */
 #ifndef SB_PLT_H
 #define SB_PLT_H
@@ -21,7 +21,8 @@
 struct sb_plt;
 
 /*
- * Get the range of addresses that sections with stubs span; *ret_start > *ret_end: there are none.
+ * Get the range of addresses [*ret_start, *ret_end) that sections with stubs span, which may have
+ * other code in between; *ret_start > *ret_end: there are none. Nothing is read for it.
  */
 void sb_plt_bounds(const struct sb_elf *elf, uint64_t *ret_start, uint64_t *ret_end);
 
@@ -33,7 +34,7 @@ void sb_plt_bounds(const struct sb_elf *elf, uint64_t *ret_start, uint64_t *ret_
  * Return: 0; -ENODATA: there are none; -EBADMSG; -EFBIG; -ENOMEM; others of pread(2).
  */
 int sb_plt_new(const struct sb_elf *elf, struct sb_plt **ret_plt);
-/* Accepts NULL. */
+/* Free the stubs. Accepts NULL. */
 void sb_plt_free(struct sb_plt *plt);
 
 struct sb_plt_stub {
@@ -43,10 +44,13 @@ struct sb_plt_stub {
 	uint32_t idx;	  /* for sb_plt_name() */
 };
 
-/* Return: whether a stub covers @addr. */
+/* Return: whether a stub with a name or a resolver covers @addr; if not, *@ret_stub is as before. */
 bool sb_plt_find(const struct sb_plt *plt, uint64_t addr, struct sb_plt_stub *ret_stub);
 
-/* Append the name of the function, without "@plt", to @name. Return: 0, or as sb_names_get(). */
+/*
+ * Append the name of the function that stub @idx jumps to, without "@plt", to @name. Only for stubs
+ * without a resolver. Return: 0; -EBADMSG: the name is broken; -EFBIG; -ENOMEM; others of pread(2).
+ */
 int sb_plt_name(const struct sb_plt *plt, uint32_t idx, struct sb_str *name);
 
 /* Return: the memory in use. */

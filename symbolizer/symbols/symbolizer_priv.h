@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state of a symbolizer: symbolizer.c owns it, processes.c feeds it, lookup.c queries it. */
+/*
+ * The state of a symbolizer: symbolizer.c owns it, processes.c feeds it, lookup.c queries it. A
+ * generation (procmaps.h) is an address space of a process. Thread: one at a time for each
+ * symbolizer.
+ */
 #ifndef SB_SYMBOLIZER_PRIV_H
 #define SB_SYMBOLIZER_PRIV_H
 
@@ -60,8 +64,8 @@ struct sb_symbolizer {
 /*
  * Find the generation that @tgid had at @time_ns; /proc is read if necessary and allowed by the
  * ration.
- * Return: 0 with the generation, or with NULL if nothing is known (because of a bound if
- * *ret_limit); -ENOMEM.
+ * Return: 0 with the generation, valid until the next event, seeding or forget, or with NULL if
+ * nothing is known (because of a bound if *ret_limit); -ENOMEM.
  */
 int sb_symbolizer_generation(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 			     struct sb_procgen **ret_gen, bool *ret_limit);
@@ -72,14 +76,14 @@ int sb_symbolizer_generation(struct sb_symbolizer *sym, uint32_t tgid, uint64_t 
 bool sb_symbolizer_is_unsure(const struct sb_symbolizer *sym, const struct sb_procgen *gen,
 			     uint64_t time_ns);
 
-/* Return: the perf map of a process, owned by @gen; NULL: no memory. */
+/* Return: the perf map of a process, made at the first call, owned by @gen; NULL: no memory. */
 struct sb_jit *sb_symbolizer_jit(struct sb_symbolizer *sym, struct sb_procgen *gen);
-/* Free it; see struct sb_procmaps. */
+/* Free it: sb_procmaps.free_priv, with the symbolizer as argument. */
 void sb_symbolizer_free_jit(void *sym, void *jit);
 
 /*
- * Get the module of the vDSO that @tgid has mapped at @map; it belongs to the cache. Return: 0;
- * -ENOMEM; other errors: it cannot be read.
+ * Get the module of the vDSO that @tgid has mapped at @map. It belongs to the module cache, and is
+ * valid until another module is opened. Return: 0; -ENOMEM; other errors: it cannot be read.
  */
 int sb_symbolizer_vdso(struct sb_symbolizer *sym, uint32_t tgid, const struct sb_mapping *map,
 		       struct sb_cached_module **ret_module);

@@ -41,15 +41,17 @@ struct sb_symtab;
 
 /*
  * Make an empty table, to be filled by additions. @budget: borrowed until sb_symtab_finish()
- * returns, charged for everything; NULL: no bound. Return: NULL without memory.
+ * returns, charged for everything; NULL: no bound.
+ * Return: the table, which the caller ends with sb_symtab_free(); NULL without memory.
  */
 struct sb_symtab *sb_symtab_new(struct sb_budget *budget);
-/* Accepts NULL. */
+/* Free the table, in any state. Accepts NULL. */
 void sb_symtab_free(struct sb_symtab *tab);
 
 /*
- * Add .symtab or .dynsym of @elf; .dynsym is found through PT_DYNAMIC, too. @bias is added to each
- * address. A file must outlive the table, because names stay in it; an image need not.
+ * Add .symtab or .dynsym of @elf; .dynsym is found through PT_DYNAMIC, too. @section_type:
+ * SHT_SYMTAB or SHT_DYNSYM. @bias is added to each address. A file must outlive the table, because
+ * names stay in it; an image need not.
  * Return: 0; -ENODATA (no such table, or no code in it); -EBADMSG; -EFBIG, and then nothing was
  * added; -ENOMEM; others of pread(2).
  */
@@ -58,8 +60,8 @@ int sb_symtab_add(struct sb_symtab *tab, const struct sb_elf *elf, uint32_t sect
 
 /*
  * Add the functions that .gopclntab of a Go program lists, which stripped programs have, too:
- * gopcln.h.
- * Return: 0; -ENODATA: not a Go program; others as above.
+ * gopcln.h. @bias, @elf: as for sb_symtab_add(). Return: 0; -ENODATA: not a Go program; others as
+ * sb_symtab_add().
  */
 int sb_symtab_add_go(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t bias);
 
@@ -69,7 +71,10 @@ int sb_symtab_add_go(struct sb_symtab *tab, const struct sb_elf *elf, uint64_t b
  */
 int sb_symtab_finish(struct sb_symtab *tab);
 
-/* Return: the number of the symbol that covers @addr; SB_SYMBOL_NONE: there is none. */
+/*
+ * Return: the number of the symbol that covers @addr (an ELF address plus the bias);
+ * SB_SYMBOL_NONE: there is none. The next three take such a number, below sb_symtab_nr().
+ */
 uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr);
 /* Return: the address where @symbol begins. */
 uint64_t sb_symtab_addr(const struct sb_symtab *tab, uint32_t symbol);
@@ -81,11 +86,16 @@ bool sb_symtab_is_label(const struct sb_symtab *tab, uint32_t symbol);
 /* Return: the number of symbols that cover at least one address; symbol numbers are lower. */
 size_t sb_symtab_nr(const struct sb_symtab *tab);
 
-/* Append the name of @symbol to @name. Return: 0, or as sb_names_get(). */
+/*
+ * Append the name of @symbol to @name, mostly read from the file. Return: 0; -EBADMSG: its name is
+ * broken; -EFBIG (too long, or the budget of the file); -ENOMEM; others of pread(2). After an error
+ * a part of the name may have been appended.
+ */
 int sb_symtab_name(const struct sb_symtab *tab, uint32_t symbol, struct sb_str *name);
 
 /* Return: the number of entries ignored because their name is outside of the string table. */
 size_t sb_symtab_nr_broken(const struct sb_symtab *tab);
+/* Return: the memory in use. */
 size_t sb_symtab_bytes(const struct sb_symtab *tab);
 
 #endif

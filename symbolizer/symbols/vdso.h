@@ -13,11 +13,18 @@
 /* The vDSO has two to four pages; a bigger one is not read from a process. */
 #define SB_VDSO_BYTES_MAX (64u << 10)
 
-/* Return: our own vDSO, in place, which is the same in each process of this kernel and of our word
- * size; NULL: there is none, or we run in an emulator. */
+/*
+ * Return: our own vDSO, in place, *@ret_len bytes, valid for good; it is the same in each process
+ * of this kernel and of our word size. NULL: there is none, or we run in an emulator; *@ret_len
+ * means nothing then.
+ */
 const void *sb_vdso_own(size_t *ret_len);
 
-/* Return: the static name of the function at @addr in the vsyscall page; NULL: there is none. */
+/*
+ * Return: the static name of the function in the vsyscall page that contains the process's address
+ * @addr; *@ret_start (not NULL) becomes the address where it begins. NULL: there is none, and
+ * *@ret_start is untouched.
+ */
 const char *sb_vsyscall_name(uint64_t addr, uint64_t *ret_start);
 
 #endif
