@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes the call tree of a profile, or one tree of two profiles to compare them. Not thread-safe.
+ * Makes the call tree of a profile, or one tree of two profiles (A and B) to compare them. Any
+ * thread, if nobody modifies the profiles meanwhile.
  */
 #ifndef SB_MODEL_CALLTREE_H
 #define SB_MODEL_CALLTREE_H
@@ -17,20 +18,21 @@
  *
  * Frames with the same caller, name and kind are one node. Inlined or not makes no difference, nor
  * do module, file and line, so that another build of a program compares with it. A node has the
- * kind and the module of its heaviest stack. The root is named "all". The profiles are not needed
- * afterwards.
+ * kind and the module of its heaviest stack, that of @a first. The root is named "all". The
+ * profiles are not needed afterwards.
  *
- * Return: 0; -ENOMEM; -E2BIG for more than SB_TREE_NODES_MAX nodes.
+ * Return: 0; -ENOMEM; -E2BIG for more than SB_TREE_NODES_MAX nodes or 2 GiB of names.
  */
 int sb_calltree_new(const struct sb_profile *a, const struct sb_profile *b,
 		    struct sb_tree **ret_tree);
 
 /**
  * sb_calltree_diff() - set how the two profiles of a tree are compared
- * @diff: is filled in
- * @tree: what sb_calltree_new() made of @a and @b, pruned or not; borrowed
+ * @diff: overwritten, untouched on error; keeps no pointer
+ * @tree: what sb_calltree_new() made of @a and @b, pruned or not
+ * @a, @b: their metadata "unit" and, for SB_DIFF_RATE, "dur_us", "cpus" and "hz" are read
  *
- * Return: 0; -ENODATA if SB_DIFF_RATE is asked for and a profile lacks its duration; -EINVAL if the
+ * Return: 0; -ENODATA if SB_DIFF_RATE is asked for and a profile lacks "dur_us"; -EINVAL if the
  * units differ.
  */
 int sb_calltree_diff(struct sb_diff *diff, const struct sb_tree *tree, const struct sb_profile *a,

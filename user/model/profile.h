@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A profile: stacks of named frames with their weights; what a recording or a query results in.
- * Fill it, seal it, then read it. Names and frames are interned, and equal stacks are one stack.
- * Not thread-safe.
+ * Fill it, seal it, then read it. Names and frames are interned, and equal stacks are one stack;
+ * all that is added is copied. A frame's ID is valid as long as the profile, in this profile only.
+ * -E2BIG means one of 2^31 frames, frames of all stacks, or bytes of names; the profile can still
+ * be sealed and read then, as after -ENOMEM. Not thread-safe; several threads may read one that
+ * nobody modifies.
  */
 #ifndef SB_MODEL_PROFILE_H
 #define SB_MODEL_PROFILE_H
@@ -30,7 +33,7 @@ enum sb_frame_kind {
 	SB_FRAME_KIND_MAX,
 };
 
-/* Return: the kind of the function, which is the same for inlined frames and others. */
+/* Return: SB_FRAME_USER or SB_FRAME_KERNEL for the kind of their inlined frames; else @kind. */
 enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind);
 
 struct sb_frame {
@@ -87,30 +90,31 @@ int sb_profile_new(struct sb_profile **ret_profile);
 void sb_profile_free(struct sb_profile *profile);
 
 /*
- * Intern a frame: find it or add it. Strings are copied; @frame->attr is ignored. Return: 0 and the
- * ID of the frame; -ENOMEM; -E2BIG.
+ * Intern a frame: find one that is equal in all members but `attr`, which is ignored, or add it.
+ * Return: 0 and the ID of the frame; -ENOMEM; -E2BIG.
  */
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
 
-/*
- * Intern an attribute with the frame that shows it; strings are copied. Return: as
- * sb_profile_frame().
- */
+/* Intern an attribute with the frame that shows it. Return: as sb_profile_frame(), the ID of that
+ * frame. */
 int sb_profile_attr(struct sb_profile *profile, const struct sb_attr *attr, uint32_t *ret_id);
 
-/* Intern frame @id of profile @from, with its attribute. Return: as sb_profile_frame(). */
+/* Intern frame @id of profile @from, with its attribute. Return: as sb_profile_frame(), the ID in
+ * @profile. */
 int sb_profile_copy_frame(struct sb_profile *profile, const struct sb_profile *from, uint32_t id,
 			  uint32_t *ret_id);
 
 /*
- * Append a frame without looking for a duplicate, in a quarter of the time. The caller guarantees
- * that the frame is new; this is not checked. Return: as sb_profile_frame().
+ * Append a frame, without an attribute, and without looking for a duplicate, in a quarter of the
+ * time. The caller guarantees that the frame is new; this is not checked. Return: as
+ * sb_profile_frame().
  */
 int sb_profile_push_frame(struct sb_profile *profile, const struct sb_frame *frame,
 			  uint32_t *ret_id);
 
 /*
- * Make room for so many further frames and stacks, and frames in these stacks. Return: 0 or
+ * Make room for @nr_frames further distinct frames and @nr_stacks further stacks, with
+ * @nr_stack_frames frame IDs in all of these stacks together. Only saves time. Return: 0 or
  * -ENOMEM.
  */
 int sb_profile_reserve(struct sb_profile *profile, size_t nr_frames, size_t nr_stacks,
@@ -128,57 +132,62 @@ struct sb_row {
 	const uint32_t *frames; /* IDs of frames, root first */
 	size_t nr;
 	uint32_t series;  /* chosen by the caller to keep samples apart; or 0 */
-	uint32_t log2_ns; /* to add: 1 + the bucket of the nr_samples durations; 0: none */
+	uint32_t log2_ns; /* to add: 1 + the bucket of all nr_samples durations; 0: none */
 	uint64_t weight;
 	uint64_t nr_samples; /* how many samples, waits or calls; 0: not known */
 };
 
 /**
  * sb_profile_add_row() - add weight and samples to the row of a stack and a series
- * @row: copied; a new row is made if there is none yet
+ * @row: copied with its frame IDs; a new row is made if there is none yet
  *
- * Return: 0; -EINVAL if there is no such bucket; -ENOMEM; -E2BIG. On error nothing is added.
+ * Return: 0; -EINVAL if log2_ns is above SB_PROFILE_NR_LOG2; -ENOMEM; -E2BIG. On error nothing is
+ * added.
  */
 int sb_profile_add_row(struct sb_profile *profile, const struct sb_row *row);
 
-/* Add weight to the stack of these frames in series 0. Return: 0; -ENOMEM; -E2BIG. */
+/* Add weight to the stack of @nr frames, root first, in series 0, without a number of samples.
+ * Return: 0; -ENOMEM; -E2BIG; on error nothing is added. */
 int sb_profile_add(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		   uint64_t weight);
 
-/* The same without looking for a duplicate. The caller guarantees that the stack is new. */
+/* Append a new stack of @nr frames, root first, to series 0, without looking for a duplicate. The
+ * caller guarantees that the stack is new; this is not checked. Return: as sb_profile_add(). */
 int sb_profile_push(struct sb_profile *profile, const uint32_t *frame_ids, size_t nr,
 		    uint64_t weight);
 
 /**
  * sb_profile_copy_row() - add a row of another profile
  * @from: not modified
- * @row: a row of @from
- * @known: an element for each frame of @from, 0 before the first row; a cache of frame IDs
+ * @row: a row of @from; its weight and samples are added as by sb_profile_add_row()
+ * @known: the caller's cache of frame IDs for this pair of profiles: an element for each frame of
+ *	@from, all 0 before the first row
  *
- * Only frames that the copied rows use are copied. Durations are not.
+ * Only frames that the copied rows use are copied. The durations of the row are not.
  *
- * Return: 0; -ENOMEM; -E2BIG.
+ * Return: 0; -ENOMEM; -E2BIG; on error the row is not added.
  */
 int sb_profile_copy_row(struct sb_profile *profile, const struct sb_profile *from,
 			const struct sb_row *row, uint32_t *known);
 
 /*
- * Add all rows of @from with their durations, but not its metadata, nor what sb_profile_scale()
- * left out of it. @from is not needed afterwards. Return: 0; -ENOMEM; -E2BIG. On error some rows
- * may have been added.
+ * Add all rows of @from with their durations, but not its metadata or squares, nor what
+ * sb_profile_scale() left out of it. @from may be sealed or not; it is not modified, and not needed
+ * afterwards. Return: 0; -ENOMEM; -E2BIG. On error some rows may have been added.
  */
 int sb_profile_merge(struct sb_profile *profile, const struct sb_profile *from);
 
 /*
- * Set the sum of squares of the weights of a stack's samples, above 0, from which its variance is
- * known. @i is the stack's index before the seal. Call it when all stacks have been added and
- * scaled. Return: 0 or -ENOMEM.
+ * Set the sum of squares of the weights of a stack's samples, from which its variance is known; 0:
+ * not known. @i is the stack's index before the seal. Call it when all stacks have been added and
+ * scaled, before the seal. Return: 0 or -ENOMEM.
  */
 int sb_profile_set_squares(struct sb_profile *profile, size_t i, double squares);
 
 /*
- * Append metadata of the recording: "kind", "unit", "lost", ... Headers show it in this order.
- * Return: 0 or -ENOMEM.
+ * Append metadata of the recording: "kind", "unit", "lost", ... Headers show it in this order. A
+ * key that is there already is not replaced: sb_profile_meta_get() finds the first. May be called
+ * after the seal. Return: 0 or -ENOMEM.
  */
 int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -189,7 +198,7 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
  * durations stay in the total. Return: 0; -EINVAL if the divisor is 0.
  */
 int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
-/* Return: how many stacks sb_profile_scale() removed, and their weight before it. */
+/* Return: how many stacks sb_profile_scale() removed; *ret_unscaled_weight: their weight before. */
 uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight);
 
 /*
@@ -206,30 +215,33 @@ void sb_profile_clear(struct sb_profile *profile);
 int sb_profile_seal(struct sb_profile *profile);
 
 /*
- * Reading, sorted after the seal, else in the order in which stacks were added. Pointers are valid
- * until the profile is modified or freed.
+ * Reading, sorted after the seal, else in the order in which stacks were added. Rows have indexes
+ * from 0 to sb_profile_nr_stacks() - 1, frames IDs from 0 to sb_profile_nr_frames() - 1; others are
+ * not checked. Pointers are valid until the profile is modified or freed.
  */
 size_t sb_profile_nr_stacks(const struct sb_profile *profile);
 size_t sb_profile_nr_frames(const struct sb_profile *profile);
 /* Return: bytes of memory for names, modules and files. */
 size_t sb_profile_text_bytes(const struct sb_profile *profile);
+/* Return: the weight of all rows. */
 uint64_t sb_profile_weight(const struct sb_profile *profile);
 /* Return: the weight of the first @nr rows, or of all rows if there are fewer. */
 uint64_t sb_profile_weight_of(const struct sb_profile *profile, size_t nr);
+/* Return: the frame with this ID. */
 const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uint32_t id);
 /* Return: the attribute that frame @id shows; one of kind SB_ATTR_NONE if it shows none. */
 const struct sb_attr *sb_profile_attr_at(const struct sb_profile *profile, uint32_t id);
-/* Return: row @i. Its log2_ns is 0. */
+/* Return: row @i, whose `frames` points into the profile. Its log2_ns is 0. */
 struct sb_row sb_profile_row_at(const struct sb_profile *profile, size_t i);
-/* Return: what sb_profile_set_squares() set; 0: nothing. */
+/* Return: what sb_profile_set_squares() set for row @i; 0: nothing. */
 double sb_profile_squares_at(const struct sb_profile *profile, size_t i);
-/* Return: the SB_PROFILE_NR_LOG2 counts of durations of stack @i; NULL if it has none. */
+/* Return: the SB_PROFILE_NR_LOG2 counts of durations of row @i; NULL if it has none. */
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i);
-/* Return: the counts of all stacks together; NULL if there are none. */
+/* Return: the SB_PROFILE_NR_LOG2 counts of all rows together; NULL if there are none. */
 const uint64_t *sb_profile_log2_total(const struct sb_profile *profile);
-/* Return: the key of the i-th piece of metadata, and its value; NULL past the end. */
+/* Return: the key of the @i-th piece of metadata, and *ret_value; NULL past the end. */
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value);
-/* Return: the value of @key; NULL if there is none. */
+/* Return: the first value of @key; NULL if there is none. */
 const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key);
 
 #endif

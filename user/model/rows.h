@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lists the functions of a call tree (model/calltree.h) as rows of a table. Not thread-safe. */
+/*
+ * Lists the functions of a call tree that sb_calltree_new() made, of one profile or two, as rows of
+ * a table. Only reads the tree and the comparison: any thread, if nobody modifies them.
+ */
 #ifndef SB_MODEL_ROWS_H
 #define SB_MODEL_ROWS_H
 
@@ -13,27 +16,28 @@
 struct sb_diff_row {
 	uint32_t name, module; /* indexes of the tree's names; module 0: not known */
 	enum sb_frame_kind kind;
-	struct sb_tree_pair self, total; /* without squares if the tree is of one profile */
+	struct sb_tree_pair self, total; /* without squares, and B is 0, for one profile */
 };
 
 enum sb_diff_sort { SB_DIFF_BY_SELF, SB_DIFF_BY_TOTAL };
 
 /**
  * sb_diff_rows() - list the functions of a comparison, those that changed most first
- * @tree: with modules; kinds are enum sb_frame_kind
+ * @diff: what sb_calltree_diff() made for @tree; it says how A and B are compared
+ * @tree: of two profiles
  * @sort: by change of self or of total; ties by the other one, then by name
  * @ret_rows: *@ret_nr rows, freed by the caller with free()
  *
- * Return: 0; -ENOMEM; -E2BIG.
+ * Return: 0; -ENOMEM. On error nothing is set.
  */
 int sb_diff_rows(const struct sb_diff *diff, const struct sb_tree *tree, enum sb_diff_sort sort,
 		 struct sb_diff_row **ret_rows, size_t *ret_nr);
 
 /**
  * sb_diff_functions() - list the functions of a tree of one profile or two
- * @ret_rows: in the order of their first nodes; freed by the caller with free()
+ * @ret_rows: *@ret_nr rows in the order of their first nodes; freed by the caller with free()
  *
- * Return: 0; -ENOMEM; -E2BIG.
+ * Return: 0; -ENOMEM. On error nothing is set.
  */
 int sb_diff_functions(const struct sb_tree *tree, struct sb_diff_row **ret_rows, size_t *ret_nr);
 

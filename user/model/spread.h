@@ -6,6 +6,9 @@
  * Wolter, Introduction to Variance Estimation, 2007, chapter 2; exact on average for a compound
  * Poisson process). The expected share of a part is its share of all other stacks, so that a load
  * that changes over time does not count as variance. Not thread-safe.
+ *
+ * Add the rows of one part of the time to a profile, call sb_spread_part(), add the next part to
+ * the same profile, and so on; then sb_spread_end(), and seal the profile.
  */
 #ifndef SB_MODEL_SPREAD_H
 #define SB_MODEL_SPREAD_H
@@ -17,7 +20,8 @@
 #include "base/vec.h"
 #include "model/profile.h"
 
-/* Return: whether all samples of this unit have the same weight, as counts have. NULL: samples. */
+/* Return: whether all samples of this unit have the same weight, as counts have: all units but
+ * "ns", "us", "ms", "s" and "bytes". NULL: "samples". */
 bool sb_spread_is_even(const char *unit);
 
 /* With fewer parts the estimate is off by half; more than the maximum improve it little. */
@@ -37,15 +41,18 @@ struct sb_spread {
 };
 
 /*
- * Take what was added to @profile since the last call as a part. Before the seal. Return: 0 or
+ * Take what was added to @profile since the last call as a part. @profile: the same in each call;
+ * its stacks keep their indexes, so it is not sealed and not scaled in between. Return: 0 or
  * -ENOMEM.
  */
 int sb_spread_part(struct sb_spread *spread, const struct sb_profile *profile);
 /*
- * After the last part: sb_profile_set_squares() for all stacks, or nothing if there were fewer than
- * SB_SPREAD_PARTS_MIN parts. Return: 0 or -ENOMEM.
+ * After the last part: set the estimates by sb_profile_set_squares() for all stacks; 0 where none
+ * is possible. Nothing is set if fewer than SB_SPREAD_PARTS_MIN parts had weight. @profile: that of
+ * the parts, not sealed yet. Return: 0; -ENOMEM, and some may be set.
  */
 int sb_spread_end(struct sb_spread *spread, struct sb_profile *profile);
+/* Free what @spread holds. */
 void sb_spread_release(struct sb_spread *spread);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the caches of the resolver share to evict entries: when to look for some, and which processes
- * have ended. Internal to resolve. */
+/* What the caches of the resolver share to evict entries: when to look for some, and which
+ * processes have ended. Internal to resolve; not thread-safe. */
 #ifndef SB_RESOLVE_EVICT_H
 #define SB_RESOLVE_EVICT_H
 
@@ -21,8 +21,8 @@ struct sb_ended {
 	uint8_t *known;
 };
 void sb_ended_release(struct sb_ended *ended);
-/* Return: whether the process has ended. A PID that was reused counts as alive, and so does PID 0,
- * which stands for none. */
+/* Return: whether the process had ended at the first call for it. A PID that was reused counts as
+ * alive, and so does PID 0, which stands for none. */
 bool sb_ended_has(struct sb_ended *ended, uint32_t tgid);
 
 #endif

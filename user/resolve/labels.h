@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The cache of label sets that samples reference (sb_sample_key.labels). The BPF side ships each
- * set once, so it is kept for as long as a sample may reference it. Internal to resolve. */
+/*
+ * The cache of label sets that samples reference by ID (sb_sample_key.labels): what a program said
+ * of its thread, as one value for each key that the run asks for. The BPF side ships each set once,
+ * so it is kept for as long as a sample may reference it. Internal to resolve; not thread-safe.
+ */
 #ifndef SB_RESOLVE_LABELS_H
 #define SB_RESOLVE_LABELS_H
 
@@ -18,7 +21,7 @@ struct sb_known_labels {
 	char *text; /* owned, as in struct sb_batch_labels; NULL: no room, all are "(other)" */
 };
 
-/* Zero-initialise it. */
+/* Zero-initialise it. After an error of a function it can only be released. */
 struct sb_label_cache {
 	uint64_t batch; /* the number of the current batch */
 	SB_VEC(struct sb_known_labels) at;
@@ -30,16 +33,17 @@ void sb_label_cache_release(struct sb_label_cache *cache);
 
 /* Begin the next batch: the list of evicted sets becomes empty. */
 void sb_label_cache_begin(struct sb_label_cache *cache);
-/* Add a copy of a set; it replaces a set with the same ID. Return: 0 or -ENOMEM. */
+/* Add a copy of a set; its text replaces that of a set with the same ID. If the texts of all sets
+ * need too much memory, the set is kept without its text. Return: 0 or -ENOMEM. */
 int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_labels *from);
 /* Find a set, and note that the current batch references it. Return: the set, valid until the next
- * one is added; NULL: it was never shipped, or is evicted. */
+ * one is added or sets are evicted; NULL: it was never shipped, or is evicted. */
 struct sb_known_labels *sb_label_cache_find(struct sb_label_cache *cache, uint64_t id);
-/* Return: the value of the @i-th key of the run, as long-lived as the set; NULL: the thread does
- * not have it. */
+/* Return: the value of the @i-th key of the run, as long-lived as the set; "(other)" if the set was
+ * kept without its text; NULL: the thread does not have the key. */
 const char *sb_known_labels_value(const struct sb_known_labels *labels, size_t i);
 /* At the end of a batch: if there are many sets, evict those that this batch and the one before did
- * not reference. Return: 0 or -ENOMEM. */
+ * not reference, and list them in cache->evicted. Return: 0 or -ENOMEM. */
 int sb_label_cache_evict(struct sb_label_cache *cache);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The cache of objects: what samples are about beyond their stacks (sb_sample_key.object), such as a
- * file or a waker. The BPF side ships each object once, so it is kept for as long as a sample may
- * reference it. Internal to resolve.
+ * The cache of objects: what samples are about beyond their stacks (sb_sample_key.object), such as
+ * a file or a waker. The BPF side ships each object once, so it is kept for as long as a sample may
+ * reference it. Internal to resolve; not thread-safe.
  */
 #ifndef SB_RESOLVE_OBJECTS_H
 #define SB_RESOLVE_OBJECTS_H
@@ -22,10 +22,10 @@
 
 struct sb_object {
 	uint64_t id;
-	uint32_t kind, nr_bytes;
-	const void *data;
-	bool is_unwanted; /* --path does not match */
-	bool is_resolved; /* its frames were made; they are in sb_object_cache.frames */
+	uint32_t kind, nr_bytes; /* enum sb_object_kind; of the data */
+	const void *data;	 /* struct sb_object_file etc., by kind; the cache's */
+	bool is_unwanted;	 /* --path does not match */
+	bool is_resolved;	 /* its frames were made; they are in sb_object_cache.frames */
 	size_t first_frame, nr_frames;
 	uint64_t batch; /* the last batch that referenced it */
 };
@@ -41,19 +41,20 @@ struct sb_object_cache {
 	size_t evict_at;	   /* number of objects from which to look for some to evict */
 	SB_VEC(uint64_t) unwanted; /* IDs of unwanted objects of this batch */
 };
-/* Make an empty cache; see its first two members. */
+/* Make an empty cache. @nr_max, @path_glob: see its first two members. */
 void sb_object_cache_init(struct sb_object_cache *cache, size_t nr_max, const char *path_glob);
 void sb_object_cache_release(struct sb_object_cache *cache);
 
 /* Begin the next batch: the list of unwanted objects becomes empty. */
 void sb_object_cache_begin(struct sb_object_cache *cache);
 /* Add a copy of an object. An object with a known ID is only found. Return: 0; -EBADMSG when the
- * kind is not known or its data are too short; -ENOMEM. */
+ * kind is not known or its data are too short, and nothing is added; -ENOMEM. */
 int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_object *from);
 /* Find an object, and note that the current batch references it. Return: the object, valid until
- * the next one is added; NULL: it was never shipped, or is evicted. */
+ * the next one is added or objects are evicted; NULL: it was never shipped, or is evicted. */
 struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id);
-/* Remember the frames of an object; they are copied. Return: 0 or -ENOMEM. */
+/* Copy the IDs of the frames that show an object, and set is_resolved. Return: 0; -ENOMEM, and the
+ * object is unchanged. */
 int sb_object_cache_set_frames(struct sb_object_cache *cache, struct sb_object *object,
 			       const uint32_t *frames, size_t nr);
 /* At the end of a batch: if there are many objects, evict the wakers whose process has ended. The
@@ -61,7 +62,7 @@ int sb_object_cache_set_frames(struct sb_object_cache *cache, struct sb_object *
  * be told. Return: 0; -ENOMEM, and nothing is evicted. */
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
-/* Append the name of a file object. Return: 0 or -ENOMEM. */
+/* Append the name of an object of kind SB_OBJECT_FILE to @text. Return: 0 or -ENOMEM. */
 int sb_object_file_text(const struct sb_object *object, enum sb_file_text how, struct sb_str *text);
 
 #endif

@@ -4,7 +4,10 @@
  * with a name, or with the reason why it has none. It runs after each drain, while the sampled
  * processes still live. Samples of several views go into one profile, where their series tell them
  * apart. Stacks are kept, because the BPF side ships each one once; the ones that are not needed
- * any more are evicted. Not thread-safe.
+ * any more are evicted.
+ *
+ * For each batch: if sb_resolver_wants_pending(), call sb_resolver_note_pending(); then call
+ * sb_resolver_add(), and give sb_resolver_evicted() to the BPF side. Not thread-safe.
  */
 #ifndef SB_RESOLVE_RESOLVE_H
 #define SB_RESOLVE_RESOLVE_H
@@ -25,7 +28,11 @@ struct sb_resolver;
 /* The words of --by, indexed by the attribute that they stand for: SB_ATTR_COMM to
  * SB_ATTR_CONTAINER. */
 extern const char *const sb_root_names[SB_ATTR_CONTAINER + 1];
-/* Return: the bits SB_BY_* by which the BPF side must split keys, so that @root can be told. */
+/*
+ * Return: the bits SB_BY_* of the fields that the BPF side must fill in sb_sample_key, because the
+ * root frame @root shows them: SB_BY_THREAD, _CPU or _CGROUP; 0 if every key has them. @root:
+ * SB_ATTR_COMM to SB_ATTR_CONTAINER.
+ */
 uint32_t sb_root_by(enum sb_attr_kind root);
 
 #define SB_ROOTS_MAX 8
@@ -53,7 +60,8 @@ enum sb_interp_mode {
 	SB_INTERP_BOTH, /* show all of both */
 };
 
-/* Properties of a view that the resolver needs: see struct sb_view. Borrowed. */
+/* Properties of a view that the resolver needs: see struct sb_view. What they point to is borrowed
+ * for the life of the resolver. */
 struct sb_resolve_view {
 	const char *const *trim;
 	const char *(*op_name)(uint32_t op);
@@ -95,15 +103,22 @@ struct sb_resolve_opts {
 		depth_max; /* frames of a user stack with frames of interpreters, at most; 0: no limit */
 };
 
-/* Make a resolver that appends to @profile. @opts is copied; @sym, @profile and pointers in @opts
- * are borrowed. Return: 0 or -ENOMEM. */
+/*
+ * Make a resolver that appends to @profile, which is not sealed. @opts is copied; @sym, @profile
+ * and pointers in @opts are borrowed until sb_resolver_free(), @profile until sb_resolver_move().
+ * Return: 0 and *ret_resolver, owned by the caller; -ENOMEM.
+ */
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver);
+/* Free the resolver, not the profile; NULL is allowed. */
 void sb_resolver_free(struct sb_resolver *resolver);
 
-/* Append the samples of a batch to the profile. The symbolizer must know what happened to processes
- * up to the batch. Return: 0; -ENOMEM; -E2BIG when the profile is full; -EBADMSG when an object of
- * the batch is malformed. */
+/*
+ * Append the samples of a batch to the profile; what is still needed of the batch is copied.
+ * Before, the symbolizer must have got the mmap, fork, exec and exit events up to the batch's
+ * samples. Return: 0; -ENOMEM; -E2BIG when the profile is full; -EBADMSG when an object of the
+ * batch is malformed. After an error some samples were added, and the resolver is only to be freed.
+ */
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
 /* Return: whether stacks are about to be evicted, so that before the next batch
  * sb_resolver_note_pending() must be called with those that pending samples reference
@@ -116,18 +131,21 @@ void sb_resolver_note_pending(struct sb_resolver *resolver, const struct sb_stac
 /*
  * Get what the BPF side must forget after the last batch (sb_session_forget()): stacks that are
  * evicted, or will be soon, because their process has ended or they were not sampled for long;
- * evicted labels; unwanted objects. Valid until the next sb_resolver_add().
+ * evicted labels; unwanted objects. The arrays are the resolver's, valid until the next
+ * sb_resolver_add().
  */
 void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evicted *ret_evicted);
 /*
- * Continue in @profile, which is empty and borrowed: frames that are kept are copied to it. The old
- * profile is not used any more. Return: 0; -ENOMEM, -E2BIG: then neither profile can be used.
+ * Append to @profile from now on. It is empty, and borrowed as that of sb_resolver_new(). Frames of
+ * kernel stacks and objects, which are resolved once, are copied to it. The old profile is not used
+ * any more. Return: 0; -ENOMEM, -E2BIG: then the resolver is only to be freed.
  */
 int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile);
-/* Forget which processes were counted, so that each counts again in nr_processes. */
+/* From now on count each process once more, for a new period. nr_processes goes on from where it
+ * is; it is not set to 0. */
 void sb_resolver_forget_processes(struct sb_resolver *resolver);
-/* Add a row of its own for what is missing from the expected total (wall: threads x time). Return:
- * 0 or a negative errno. */
+/* Add a row with the one frame "[residual]" to @profile, for weight that is missing from the
+ * expected total (wall: threads x time). Return: 0; -ENOMEM; -E2BIG. */
 int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight);
 
 /* Texts that say why a stack was cut, indexed by enum sb_stack_status; NULL: it was not. */
@@ -167,7 +185,8 @@ struct sb_resolve_stats {
 	struct sb_resolve_runtime runtime[SB_RUNTIME_MAX];
 	uint64_t nr_unnamed[SB_SYM_REASON_MAX]; /* of these, without a name, by reason */
 };
-/* Get the figures of the view with index @view; nr_stacks and nr_evicted are of all views. */
+/* Get the totals since sb_resolver_new() of the view with index @view, below SB_VIEWS_MAX;
+ * nr_stacks and nr_evicted are of all views. */
 void sb_resolver_stats(const struct sb_resolver *resolver, uint32_t view,
 		       struct sb_resolve_stats *ret_stats);
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state of a resolver. resolve.c has batches and samples, stack.c one stack, merge.c
- * interpreter frames in native stacks, beyond.c what a sample has beyond its stacks. */
+/*
+ * The state of a resolver. resolve.c has batches and samples, stack.c one stack, merge.c
+ * interpreter frames in native stacks, beyond.c what a sample has beyond its stacks. All functions
+ * work on the one sample whose stack is being put together in `frames`, root first: to push is to
+ * append there. Called by the resolver's thread only.
+ */
 #ifndef SB_RESOLVE_RESOLVE_PRIV_H
 #define SB_RESOLVE_RESOLVE_PRIV_H
 
@@ -94,17 +98,24 @@ struct sb_resolver {
 	struct sb_wait_reason reason; /* why its thread waits */
 };
 
-/* Append a frame to the stack. Return: 0; -ENOMEM; -E2BIG when the profile is full. */
+/*
+ * Push a frame: as it is; of a name and a kind; that shows an attribute; that shows an attribute
+ * which has only a text, or none (NULL). The profile copies strings. Return: 0; -ENOMEM; -E2BIG
+ * when the profile is full.
+ */
 int sb_resolver_push_frame(struct sb_resolver *resolver, const struct sb_frame *frame);
 int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_frame_kind kind);
 int sb_resolver_push_attr(struct sb_resolver *resolver, const struct sb_attr *attr);
 int sb_resolver_push_mark(struct sb_resolver *resolver, enum sb_attr_kind kind, const char *text);
-/* Append the frames of a user or kernel stack, root first, and count them. Return: as
- * sb_resolver_push_frame(). */
+/*
+ * Push the frames of a user or kernel stack, with a mark where callers are missing, and count them
+ * in `stats`. For a stack that is not known only the mark "[lost stack]" is pushed. Return: as
+ * sb_resolver_push_frame().
+ */
 int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *part);
 int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id);
-/* Find when the mappings below @count's user stack change next after @from_ns; UINT64_MAX: not
- * before its last sample. Return: 0 or -ENOMEM. */
+/* Find when the mappings below @count's user stack change next after @from_ns (ns of the samples'
+ * clock); *ret_ns is UINT64_MAX if not before its last sample. Return: 0 or -ENOMEM. */
 int sb_resolver_next_change(struct sb_resolver *resolver, const struct sb_batch_count *count,
 			    uint64_t from_ns, uint64_t *ret_ns);
 
@@ -116,24 +127,28 @@ int sb_resolver_next_change(struct sb_resolver *resolver, const struct sb_batch_
  * sb_resolver_push_frame().
  */
 int sb_resolver_merge(struct sb_resolver *resolver, const struct user_part *part, uint32_t *status);
-/* Cut the leaf frames of the kernel stack from frame @first on that sb_view.trim names. */
+/* Cut the leaf frames that sb_view.trim names off the kernel stack, which is in `frames` from
+ * @first on. The view has a list `trim`. */
 void sb_resolver_trim(struct sb_resolver *resolver, size_t first);
 /*
- * If the stack of a waker is that of an interrupt, drop the frames of the interrupted thread, which
- * is not the waker.
- * @first: where its root frames begin; @kernel: where its kernel frames begin. Return: 0, -ENOMEM,
- *	-E2BIG.
+ * If the stack of a waker is that of an interrupt, replace the frames of the interrupted thread,
+ * which is not the waker, by "[interrupt]". @first, @kernel: offsets in `frames` where the waker's
+ * root frames and its kernel frames begin; they end at the end. Return: as
+ * sb_resolver_push_frame().
  */
 int sb_resolver_cut_interrupted(struct sb_resolver *resolver, size_t first, size_t kernel);
-/* Append the frame of the thread's state before the stack, and what else is known of the sample
- * behind it. Return: as sb_resolver_push_frame(). */
+/*
+ * Push what a sample has beyond its stacks: before them "[runqueue]" or "[throttled]", if the view
+ * has the state as a root frame; behind them the operation, the reason of the wait, the object's
+ * frames, and the state as a leaf frame. Return: as sb_resolver_push_frame().
+ */
 int sb_resolver_push_state_root(struct sb_resolver *resolver, const struct sb_sample_key *key);
 int sb_resolver_push_beyond(struct sb_resolver *resolver, const struct sb_sample_key *key);
-/* Find out why the thread waits, when its stacks are complete; for the two functions below and
- * push_beyond(). */
+/* Set `reason` to why the thread waits. Call it when both stacks were pushed, and before
+ * sb_resolver_is_left_out() and sb_resolver_push_beyond(). */
 void sb_resolver_find_reason(struct sb_resolver *resolver, const struct sb_sample_key *key);
 /* Return: whether the sample is left out because it is an idle wait, or its file is unwanted. It is
- * counted then. */
+ * counted in nr_unwanted or idle_weight then. */
 bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch_count *count);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * The cache of stacks that samples reference (sb_sample_key.ustack, kstack, istack). The BPF side
  * ships each stack once, so it is kept for as long as a sample may reference it. stacks.c tells how
- * stacks are evicted. Internal to resolve.
+ * stacks are evicted. Internal to resolve; not thread-safe.
  */
 #ifndef SB_RESOLVE_STACKS_H
 #define SB_RESOLVE_STACKS_H
@@ -50,7 +50,7 @@ struct sb_stack_cache {
 	SB_VEC(struct sb_stack_id) evicted; /* what the BPF side must forget after this batch */
 	uint64_t nr_added, nr_evicted;	    /* totals */
 };
-/* Make an empty cache; see its first two members. */
+/* Make an empty cache. @nr_max, @idle_batches: see its first two members. */
 void sb_stack_cache_init(struct sb_stack_cache *cache, size_t nr_max, uint64_t idle_batches);
 void sb_stack_cache_release(struct sb_stack_cache *cache);
 
@@ -59,26 +59,28 @@ void sb_stack_cache_begin(struct sb_stack_cache *cache);
 /* Add a copy of a stack. A stack with a known ID is only found: the BPF side had no room to
  * remember that it was shipped. Return: 0 or -ENOMEM. */
 int sb_stack_cache_add(struct sb_stack_cache *cache, const struct sb_batch_stack *from);
-/* Find a stack, and note that the current batch references it. Return: the stack, valid until the
- * next one is added; NULL: it was never shipped, or is evicted. */
+/* Find a stack, and note that the current batch references it, so that it is not evicted now.
+ * Return: the stack, valid until the next one is added or stacks are evicted; NULL: it was never
+ * shipped, or is evicted. */
 struct sb_known_stack *sb_stack_cache_find(struct sb_stack_cache *cache, struct sb_stack_id id);
-/* Remember the frames of a kernel stack, root first, and their counts; both are copied. Return: 0
- * or -ENOMEM. */
+/* Copy the IDs of the @nr frames of a kernel stack, root first, and their counts, and set
+ * is_resolved. Return: 0; -ENOMEM, and the stack is unchanged. */
 int sb_stack_cache_set_frames(struct sb_stack_cache *cache, struct sb_known_stack *stack,
 			      const uint32_t *frames, size_t nr,
 			      const struct sb_frame_counts *counts);
-/* Return: the addresses of a stack, leaf first, valid until the next stack is added. */
+/* Return: the nr_ips addresses of a stack, leaf first, as long-lived as the stack. */
 static inline const uint64_t *sb_stack_cache_ips(const struct sb_stack_cache *cache,
 						 const struct sb_known_stack *stack)
 {
 	return cache->ips.at + stack->first_ip;
 }
 
-/* Return: whether stacks will be evicted soon, so that those which pending samples reference must
- * be found before the next batch. */
+/* Return: whether stacks will be evicted soon, so that sb_stack_cache_find() must be called, before
+ * the next batch, for those that pending samples reference. */
 bool sb_stack_cache_wants_pending(const struct sb_stack_cache *cache);
-/* At the end of a batch: begin a round of eviction if there are many stacks, or end one. Return: 0
- * or -ENOMEM. */
+/* At the end of a batch: begin a round of eviction if there are many stacks, or end one. What the
+ * BPF side must forget is in cache->evicted. Return: 0; -ENOMEM, and then the cache can only be
+ * released. */
 int sb_stack_cache_evict(struct sb_stack_cache *cache, struct sb_ended *ended);
 
 static inline bool sb_stack_is_there(struct sb_stack_id id)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Why a thread waits, as far as its frames say it: for a lock that somebody holds, for work (it is idle), or for
- * something else. The resolver calls this for every wait. The rules are the table in waits.c, one line each; a wait
- * that no rule knows is plain, because --idle drop deletes what is called idle. Thread: any.
+ * Why a thread waits, as far as its frames say it: for a lock that somebody holds, for work (it is
+ * idle), or for something else. The resolver calls this for every wait. The rules are the table in
+ * waits.c, one line each; a wait that no rule knows is plain, because --idle drop deletes what is
+ * called idle. Thread: any; a cache of words is used by one thread at a time.
  */
 #ifndef SB_RESOLVE_WAITS_H
 #define SB_RESOLVE_WAITS_H
@@ -13,7 +14,8 @@
 
 #include "base/vec.h"
 
-/* So many user frames next to the kernel are looked at: a take from a queue of Java is 12 frames deep. */
+/* How many user frames, from the leaf on, are compared with rules: a take from a queue of Java is
+ * 12 frames deep. */
 #define SB_WAIT_FRAMES_MAX 32u
 
 enum sb_wait_class {
@@ -39,20 +41,26 @@ struct sb_wait_reason {
 	const char *kind; /* "epoll", "mutex": one word, static; NULL: SB_WAIT_PLAIN */
 };
 
-/* Return: whether a rule can begin with a frame of this name. A stack without any such frame needs no rules of frames. */
+/*
+ * Return: whether some rule begins with a frame of this name. Rules about user frames are only
+ * tried at frames for which this is true.
+ */
 bool sb_waits_is_word(const char *name);
 
-/* A cache of sb_waits_is_word() by the number of a frame in a profile. Most names are no rule's. Zero-initialise it. */
+/* A cache of sb_waits_is_word() by the ID of a frame in a profile. Most names are no rule's.
+ * Zero-initialise it. */
 struct sb_wait_words {
 	SB_VEC(uint8_t) at;
 };
-/* Return: sb_waits_is_word() of @name, which is the name of frame @frame. */
+/* Return: sb_waits_is_word() of @name, which is the name of the frame with ID @frame. Cannot fail:
+ * without memory it is not cached. */
 bool sb_wait_words_has(struct sb_wait_words *words, uint32_t frame, const char *name);
-/* Forget all frames, because they have other numbers now. */
+/* Remove all frames, because they have other IDs now. */
 void sb_wait_words_clear(struct sb_wait_words *words);
 void sb_wait_words_release(struct sb_wait_words *words);
 
-/* Return: what the first rule that fits says of the wait. */
+/* Return: what the first rule that fits says of the wait, SB_WAIT_PLAIN if none does; nothing of
+ * @wait is kept. */
 struct sb_wait_reason sb_waits_reason(const struct sb_wait *wait);
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The call tree: stacks merged into one node per distinct path. The flame graph library builds it from lines of text,
- * user/model/calltree.h builds it from one profile or from two over each other; pictures, `diff`, `top` and the
- * HTTP API read it. Memory grows with distinct paths, not with input, and is bounded. Nothing here recurses, because
- * the depth comes from the input. Not thread-safe.
+ * The call tree: stacks merged into one node per distinct path. The flame graph library builds it
+ * from lines of text, user/model/calltree.h builds it from one profile or from two over each other;
+ * pictures, `diff`, `top` and the HTTP API read it. Memory grows with distinct paths, not with
+ * input, and is bounded. Nothing here recurses, because the depth comes from the input. Not
+ * thread-safe; several threads may read a sealed tree.
  *
- * A tree has two states. While it grows, nodes have the order in which they were met, and their children are linked.
- * sb_tree_seal() sums up the weights, sorts siblings, and moves all nodes to pre-order: the children of a node stand
- * right behind it, and what is below node i are the nodes from i + 1 to nodes.at[i].end - 1.
+ * A tree has two states. While it grows, nodes have the order in which they were met, and their
+ * children are linked. sb_tree_seal() sums up the weights, sorts siblings, and moves all nodes to
+ * pre-order: the children of a node stand right behind it, and what is below node i are the nodes
+ * from i + 1 to nodes.at[i].end - 1. Arguments called @node are indexes into `nodes`, and are not
+ * checked.
  */
 #ifndef SB_TREE_TREE_H
 #define SB_TREE_TREE_H
@@ -19,14 +22,16 @@
 #include "base/index.h"
 #include "base/vec.h"
 
-/* The two profiles of a comparison: the one compared with, and the one in question. A tree of one has A only. */
+/* The two profiles of a comparison: A is the one before, B the one in question. A tree of one
+ * profile has A only. */
 enum { SB_TREE_A, SB_TREE_B, SB_TREE_NR };
 
 /* Bounds against hostile input. */
 #define SB_TREE_NODES_MAX (1u << 25) /* keeps a tree without pairs below 1.5 GiB */
 #define SB_TREE_NAME_MAX  4096u	     /* bytes of a name; nobody reads longer ones */
 
-/* Kinds of frames are the user's: enum sb_fg_kind, enum sb_frame_kind. They are below SB_TREE_GAP. */
+/* Kinds of frames are the caller's: enum sb_fg_kind, enum sb_frame_kind. All are below
+ * SB_TREE_GAP. */
 #define SB_TREE_GAP \
 	16 /* in an in_order tree: own time of the parent, between two children; no frame */
 #define SB_TREE_KIND_MAX 17
@@ -56,7 +61,8 @@ struct sb_tree_pair {
 	double squares[SB_TREE_NR];
 };
 
-/* Weights are doubles: whole numbers are exact up to 2^53 (9 PB, 285 years in us). Zero-initialize; sb_tree_init(). */
+/* Weights are doubles: whole numbers are exact up to 2^53 (9 PB, 285 years in us). Made by
+ * sb_tree_init(). */
 struct sb_tree {
 	SB_VEC(struct sb_tree_node) nodes;
 	SB_VEC(uint8_t) kinds;	  /* of each node */
@@ -90,34 +96,43 @@ struct sb_tree_frame {
 	uint8_t kind;
 };
 
+/* Make a tree that has only the root, whose name is "". Return: 0; -ENOMEM, nothing to release. */
 int sb_tree_init(struct sb_tree *tree);
+/* Free what the tree holds, also one that is zero-initialized. */
 void sb_tree_release(struct sb_tree *tree);
-/* Release a tree that was allocated by itself, and free it; NULL is nothing. */
+/* Release a tree that was allocated by itself, and free it; NULL is allowed. */
 void sb_tree_free(struct sb_tree *tree);
 
 /**
  * sb_tree_child() - find the child of a node, or add it
  * @parent: a node of @tree, which is not sealed
  * @frame: the name is copied
+ * @ret_node: its index, valid until the seal
  *
- * Return: 0; -E2BIG: the tree has SB_TREE_NODES_MAX nodes, and this would be one more; -ENOMEM.
+ * Return: 0; -E2BIG if the tree has SB_TREE_NODES_MAX nodes or 2^31 bytes of names, and this would
+ * be one more; -ENOMEM. On error no node is added.
  */
 int sb_tree_child(struct sb_tree *tree, uint32_t parent, const struct sb_tree_frame *frame,
 		  uint32_t *ret_node);
 
-/* The same for a name whose number in tree->names is known, of a tree with is_by_id. Much faster than by text. */
+/*
+ * Find the child of node @parent with name @name, an index of tree->names (sb_strtab_add()), and
+ * this kind, or add it. For a tree with is_by_id; much faster than by text. Return: as
+ * sb_tree_child().
+ */
 int sb_tree_child_by_id(struct sb_tree *tree, uint32_t parent, uint32_t name, uint8_t kind,
 			uint32_t *ret_node);
 
 /**
- * sb_tree_weigh() - add the weight of a stack to its last frame
- * @node: the last frame of the stack
- * @depth: levels below the root
- * @pair: of a comparison, the weights in both profiles, whose sum is @weight; else NULL
+ * sb_tree_weigh() - add the weight of a stack to the node of its leaf
+ * @node: the leaf of the stack, or 0, the root, for an empty stack
+ * @depth: levels of @node below the root
+ * @pair: for a comparison, the weights in both profiles, whose sum is @weight; else NULL
  *
- * All stacks of a tree have a pair, or none.
+ * All stacks of a tree have a pair, or none has. Call it once for each stack, before the seal.
  *
- * Return: 0, -ENOMEM; of an in_order tree -E2BIG, too.
+ * Return: 0; -ENOMEM; for an in_order tree also -E2BIG, since a gap may need a node. On error the
+ * stack is not counted.
  */
 int sb_tree_weigh(struct sb_tree *tree, uint32_t node, uint32_t depth, double weight,
 		  const struct sb_tree_pair *pair);
@@ -125,27 +140,30 @@ int sb_tree_weigh(struct sb_tree *tree, uint32_t node, uint32_t depth, double we
 /**
  * sb_tree_sum_pairs() - sum up the pairs of a comparison that still grows
  *
- * From then on pair_totals has an entry for each node. sb_tree_seal() does it by itself, unless it was done before,
- * by somebody who changes nodes.at[].total to what the totals say.
+ * Afterwards pair_totals has an entry for each node, and no stack may be added. sb_tree_seal() does
+ * this by itself; call it before only to set nodes.at[].total, from which widths and the order of
+ * siblings come, by what the totals say.
  *
  * Return: 0 or -ENOMEM.
  */
 int sb_tree_sum_pairs(struct sb_tree *tree);
 
-/* By name and kind; by weight, heaviest first; as they were met. An in_order tree keeps its own order. */
+/* Siblings by name and kind; by weight, heaviest first, then by name; in the order in which they
+ * were met. An in_order tree keeps its own order. */
 enum sb_tree_sort { SB_TREE_SORT_NAME, SB_TREE_SORT_WEIGHT, SB_TREE_SORT_NONE };
 
 /**
  * sb_tree_seal() - sum up, sort siblings, and put all nodes in pre-order
  *
- * Nodes change their numbers. The order is always the same for the same stacks. Can be called again, to sort anew;
- * stacks cannot be added any more.
+ * Nodes change their indexes. The order by name or weight is the same for the same stacks, however
+ * they came. Can be called again, to sort anew; stacks cannot be added any more.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOMEM, and then the tree is only to be released.
  */
 int sb_tree_seal(struct sb_tree *tree, enum sb_tree_sort sort);
 
-/* Return: the first child of a node of a sealed tree; the next sibling; SB_TREE_NONE: there is none. */
+/* Return: the first child of a node of a sealed tree, or its next sibling; SB_TREE_NONE if there is
+ * none. */
 static inline uint32_t sb_tree_first_child(const struct sb_tree *tree, uint32_t node)
 {
 	return node + 1 < tree->nodes.at[node].end ? node + 1 : SB_TREE_NONE;
@@ -158,7 +176,8 @@ static inline uint32_t sb_tree_next_sibling(const struct sb_tree *tree, uint32_t
 	return nodes[node].end < nodes[nodes[node].parent].end ? nodes[node].end : SB_TREE_NONE;
 }
 
-/* Return: the weight of a node of a sealed tree with all below it; without. @side: A, or B of a comparison. */
+/* Return: the weight of a node of a sealed tree in profile @side, with all below it; 0 for
+ * SB_TREE_B if the tree is of one profile. */
 static inline double sb_tree_total(const struct sb_tree *tree, size_t node, int side)
 {
 	if (tree->pair_totals.nr)
@@ -166,36 +185,44 @@ static inline double sb_tree_total(const struct sb_tree *tree, size_t node, int 
 	return side == SB_TREE_A ? tree->nodes.at[node].total : 0;
 }
 
+/* Return: the weight as of sb_tree_total(), but without what is below the node. */
 double sb_tree_self(const struct sb_tree *tree, size_t node, int side);
 
-/* Return: the squares of the weights of all samples of a profile; NAN: not known. */
+/* Return: the sum of the squares of the weights of all samples of profile @side, of a sealed tree;
+ * NAN: not known. */
 static inline double sb_tree_squares(const struct sb_tree *tree, int side)
 {
 	return tree->pair_totals.nr ? tree->pair_totals.at[0].squares[side] : tree->squares;
 }
 
-/* Return: the nearest whole number from 0 on, for those who write weights of profiles, which are whole. */
+/* Return: the nearest whole number; 0 for a negative weight, UINT64_MAX for one beyond. For those
+ * who write weights of profiles, which are whole. */
 uint64_t sb_tree_whole(double weight);
 
-/* Return: the name of @node, valid until the tree is released; its module, NULL: not known. */
+/* Return: the name of @node, or its module, NULL if that is not known; both end in NUL, and are
+ * valid until the tree is released. */
 const char *sb_tree_name(const struct sb_tree *tree, size_t node);
 const char *sb_tree_module(const struct sb_tree *tree, size_t node);
 
 /**
  * sb_tree_prune() - keep the nodes with the largest share of either profile
- * @nr_max: nodes that are left at most, 2 or more
+ * @tree: sealed; it stays sealed, but nodes change their indexes
+ * @nr_max: nodes that are left at most, with the root, 2 or more
  * @other_kind: kind of the nodes that stand for others
  *
- * What a node loses of its children becomes one last child SB_TREE_OTHER, so all sums stay. If it has a child of that
- * name and kind already, that becomes part of it. The same tree is always cut the same way.
+ * What a node loses of its children becomes one last child SB_TREE_OTHER, so all sums stay. If it
+ * has a child of that name and kind already, that becomes part of it. The same tree is always cut
+ * the same way. nr_cut grows by the nodes that are gone.
  *
- * Return: 0; -EINVAL: @nr_max is too small; -ENOMEM.
+ * Return: 0, also if nothing is to be cut; -EINVAL if @nr_max is less than 2; -ENOMEM; on error the
+ * tree is as before.
  */
 int sb_tree_prune(struct sb_tree *tree, size_t nr_max, uint8_t other_kind);
 
 /*
- * For prune.c: keep the @nr nodes in @order, siblings in this order, in pre-order. @order has room for all nodes, and is
- * overwritten.
+ * Internal to tree.c and prune.c: remove all nodes but the first @nr of @order, and put these into
+ * pre-order, siblings in the order of @order. A node's parent is kept, too. @order: indexes of
+ * nodes, with room for tree->nodes.nr elements; overwritten.
  */
 void sb_tree_rearrange(struct sb_tree *tree, uint32_t *order, size_t nr);
 
