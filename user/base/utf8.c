@@ -47,6 +47,8 @@ bool sb_rune_is_shown(uint32_t rune)
 	};
 	size_t i;
 
+	if (rune >= 0x20 && rune < 0x7f)
+		return true;
 	for (i = 0; i < SB_ARRAY_SIZE(hidden); i++)
 		if (rune >= hidden[i].first && rune <= hidden[i].last)
 			return false;

@@ -228,6 +228,7 @@ static int add_grouped(struct sb_str *out, uint64_t val)
 static int add_fixed(struct sb_str *out, double val, unsigned int decimals)
 {
 	static const unsigned int powers[] = { 1, 10, 100 };
+	unsigned int power = powers[decimals];
 	double scaled;
 	int err = 0;
 
@@ -239,11 +240,12 @@ static int add_fixed(struct sb_str *out, double val, unsigned int decimals)
 	}
 	if (val >= 1e15)
 		return err ?: sb_str_addf(out, "%.3e", val);
-	scaled = floor(val * powers[decimals] + 0.5);
-	err = err ?: add_grouped(out, (uint64_t)(scaled / powers[decimals]));
+	scaled = floor(val * power + 0.5);
+	err = err ?: add_grouped(out, (uint64_t)(scaled / power));
 	if (!err && decimals)
-		err = sb_str_addf(out, ".%0*u", (int)decimals,
-				  (unsigned int)((uint64_t)scaled % powers[decimals]));
+		err = sb_str_addc(out, '.');
+	for (power /= 10; power && !err; power /= 10)
+		err = sb_str_addc(out, (char)('0' + (uint64_t)scaled / power % 10));
 	return err;
 }
 
@@ -310,6 +312,6 @@ int sb_fg_label_add_px(struct sb_str *out, double px)
 		err = sb_str_addc(out, '-');
 	err = err ?: sb_str_addu(out, (uint64_t)tenths / 10);
 	if (!err && (uint64_t)tenths % 10)
-		err = sb_str_addf(out, ".%u", (unsigned int)((uint64_t)tenths % 10));
+		err = sb_str_addc(out, '.') ?: sb_str_addu(out, (uint64_t)tenths % 10);
 	return err;
 }

@@ -142,6 +142,8 @@ static size_t next_frame(const struct folded *folded, size_t at, enum sb_fg_kind
 
 	if (end == at)
 		*ret_frame = sb_fg_frame_empty;
+	else if (sb_fg_name_is_plain(stack + at, end - at))
+		*ret_frame = (struct sb_tree_frame){ stack + at, end - at, SB_FG_PLAIN };
 	else
 		*ret_frame = sb_fg_frame_parse(stack + at, end - at);
 	if (at && at >= folded->tail && ret_frame->kind == SB_FG_PLAIN)

@@ -302,10 +302,20 @@ static int add_figures(const struct picture *picture, struct sb_str *out,
 	return err ?: sb_str_addc(out, ')');
 }
 
+/* Pictures have 100,000 attributes, for which printf() would take half of the time to write them. */
+static int open_attr(struct sb_str *out, const char *name)
+{
+	return sb_str_addc(out, ' ') ?: sb_str_add(out, name) ?: sb_str_add(out, "=\"");
+}
+
 static int add_px_attr(struct sb_str *out, const char *name, double px)
 {
-	return sb_str_addf(out, " %s=\"", name) ?: sb_fg_label_add_px(out, px) ?:
-						   sb_str_addc(out, '"');
+	return open_attr(out, name) ?: sb_fg_label_add_px(out, px) ?: sb_str_addc(out, '"');
+}
+
+static int add_class_attr(struct sb_str *out, const char *class)
+{
+	return open_attr(out, "class") ?: sb_str_add(out, class) ?: sb_str_addc(out, '"');
 }
 
 static int add_rect(const struct picture *picture, struct sb_str *out, const struct sb_fg_box *box)
@@ -349,8 +359,7 @@ static int add_attr(struct picture *picture, struct sb_str *out, const char *nam
 
 	if (!*value)
 		return 0;
-	return sb_str_addf(out, " %s=\"", name) ?: add_xml(picture, out, value) ?:
-						   sb_str_addc(out, '"');
+	return open_attr(out, name) ?: add_xml(picture, out, value) ?: sb_str_addc(out, '"');
 }
 
 /* Open the group of a frame, which is a link if --nameattr says so. */
@@ -401,16 +410,16 @@ static int add_frame_class(struct picture *picture, struct sb_str *out, const st
 	const char *name = box_name(picture, box, &len);
 
 	if (!box->node)
-		return sb_str_add(out, " class=\"root\"");
+		return add_class_attr(out, "root");
 	if (picture->is_diff)
-		return sb_str_addf(out, " class=\"%s\"",
-				   sb_fg_diff_class(&picture->diff,
-						    &picture->tree->pair_totals.at[box->node]));
+		return add_class_attr(out,
+				      sb_fg_diff_class(&picture->diff,
+						       &picture->tree->pair_totals.at[box->node]));
 	picture->has_kind[kind] = true;
 	sb_fg_palette_class(&picture->palette, name, kind, box->level, class);
 	if (picture->opts->cp)
 		return add_kept_color(picture, out, name, len, class);
-	return sb_str_addf(out, " class=\"%s\"", class);
+	return add_class_attr(out, class);
 }
 
 static int add_frame(struct picture *picture, const struct sb_fg_box *box)

@@ -221,7 +221,7 @@ static enum sb_fg_kind kind_below(enum sb_fg_kind kind, enum sb_fg_kind above)
 	return kind == SB_FG_PLAIN ? above : kind;
 }
 
-void sb_fg_frame_place(struct sb_tree_frame *frame, bool is_root, enum sb_fg_kind *above)
+void sb_fg_frame_place_typed(struct sb_tree_frame *frame, bool is_root, enum sb_fg_kind *above)
 {
 	if (is_root && is_idle_root(frame))
 		*above = SB_FG_IDLE;

@@ -32,6 +32,13 @@ bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
  */
 struct sb_tree_frame sb_fg_frame_parse(const char *name, size_t len);
 
+/* Return: whether a name of @len bytes, 1 or more, is plain for certain. Nearly all names are. */
+static inline bool sb_fg_name_is_plain(const char *name, size_t len)
+{
+	/* Each form that tells a kind ends with one of these. */
+	return name[len - 1] != ']' && name[len - 1] != '-';
+}
+
 /* "[empty]", a mark that stands for a frame without a name. */
 extern const struct sb_tree_frame sb_fg_frame_empty;
 
@@ -46,6 +53,9 @@ extern const struct sb_tree_frame sb_fg_frame_empty;
  */
 enum sb_fg_kind sb_fg_kind_by_name(const char *name, size_t len, enum sb_fg_kind otherwise);
 
+/* For sb_fg_frame_place() only. */
+void sb_fg_frame_place_typed(struct sb_tree_frame *frame, bool is_root, enum sb_fg_kind *above);
+
 /**
  * sb_fg_frame_place() - adjust the kind of a frame to the frames above it in its stack
  * @is_root: whether it is the first frame of the stack
@@ -54,6 +64,12 @@ enum sb_fg_kind sb_fg_kind_by_name(const char *name, size_t len, enum sb_fg_kind
  * Call it for each frame of a stack, root first. Plain frames after the delimiter "-" become
  * SB_FG_KERNEL, after "--" SB_FG_WAKER. All code below a root frame "[idle]" becomes SB_FG_IDLE.
  */
-void sb_fg_frame_place(struct sb_tree_frame *frame, bool is_root, enum sb_fg_kind *above);
+static inline void sb_fg_frame_place(struct sb_tree_frame *frame, bool is_root,
+				     enum sb_fg_kind *above)
+{
+	/* Inline, because a plain frame below plain ones, which nearly all are, stays as it is. */
+	if (frame->kind != SB_FG_PLAIN || *above != SB_FG_PLAIN)
+		sb_fg_frame_place_typed(frame, is_root, above);
+}
 
 #endif

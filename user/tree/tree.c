@@ -254,6 +254,10 @@ int sb_tree_child(struct sb_tree *tree, uint32_t parent, const struct sb_tree_fr
 		node = has_siblings(tree, node) && !tree->in_order ? find_text(tree, parent, frame)
 								   : SB_TREE_NONE;
 	if (node != SB_TREE_NONE) {
+		uint32_t next = tree->nodes.at[node].newest_child;
+
+		/* Most of the walk waits for memory: fetch the name that the next frame is compared with. */
+		__builtin_prefetch(tree->names.strs.at[tree->nodes.at[next].name].s);
 		*ret_node = node;
 		return 0;
 	}
@@ -460,47 +464,51 @@ static int sum_up(struct sb_tree *tree)
 	return 0;
 }
 
-/* Nodes in @order, put one after the other before their siblings: all siblings in order. */
-static void link_nodes(struct sb_tree *tree, const uint32_t *order, size_t nr)
+/*
+ * Set `size` of each node: how many nodes it has with all below it. A node that is not in @order has none, as its
+ * descendants, which are not in it either.
+ */
+static void size_nodes(struct sb_tree *tree, const uint32_t *order, size_t nr)
 {
 	struct sb_tree_node *nodes = tree->nodes.at;
 	size_t i;
 
-	for (i = 0; i < tree->nodes.nr; i++)
-		nodes[i].newest_child = SB_TREE_NONE;
-	for (i = nr; i-- > 0;) {
-		struct sb_tree_node *node = &nodes[order[i]];
+	for (i = 0; i < tree->nodes.nr; i++) {
+		nodes[i].size = nr == tree->nodes.nr;
+		nodes[i].room = 1;
+	}
+	for (i = 0; nr < tree->nodes.nr && i < nr; i++)
+		nodes[order[i]].size = 1;
+	for (i = tree->nodes.nr - 1; i > 0; i--)
+		nodes[nodes[i].parent].size += nodes[i].size;
+}
+
+/*
+ * Replace @order by the place of each node in pre-order; those that are not in it come last. The place of a node is
+ * that of its parent and its distance from it, which is 1 and the sizes of the siblings before it. Two passes suffice,
+ * because parents have smaller numbers than their children; following links through the tree would wait for memory
+ * at each node.
+ */
+static void number_nodes(struct sb_tree *tree, uint32_t *order, size_t nr)
+{
+	struct sb_tree_node *nodes = tree->nodes.at;
+	uint32_t *numbers = order;
+	size_t nr_placed = nr, i;
+
+	size_nodes(tree, order, nr);
+	for (i = 0; i < nr; i++) {
+		struct sb_tree_node *node = &nodes[order[i]], *parent = &nodes[node->parent];
+		uint32_t size = node->size;
 
 		if (order[i] == 0)
 			continue;
-		node->older_sibling = nodes[node->parent].newest_child;
-		nodes[node->parent].newest_child = order[i];
+		node->distance = parent->room;
+		parent->room += size;
 	}
-}
-
-/* The place of each node in pre-order. Siblings are linked from the first to the last; others are not linked. */
-static void number_nodes(const struct sb_tree *tree, uint32_t *numbers, size_t nr_linked)
-{
-	const struct sb_tree_node *nodes = tree->nodes.at;
-	uint32_t at = 0, nr = 0;
-	size_t i;
-
-	for (i = 0; nr_linked < tree->nodes.nr && i < tree->nodes.nr; i++)
-		numbers[i] = UINT32_MAX;
-	do {
-		numbers[at] = nr++;
-		if (nodes[at].newest_child != SB_TREE_NONE) {
-			at = nodes[at].newest_child;
-			continue;
-		}
-		while (at && nodes[at].older_sibling == SB_TREE_NONE)
-			at = nodes[at].parent;
-		if (at)
-			at = nodes[at].older_sibling;
-	} while (at);
-	for (i = 0; nr < tree->nodes.nr; i++)
-		if (numbers[i] == UINT32_MAX)
-			numbers[i] = nr++;
+	numbers[0] = 0;
+	for (i = 1; i < tree->nodes.nr; i++)
+		numbers[i] = nodes[i].distance ? numbers[nodes[i].parent] + nodes[i].distance
+					       : (uint32_t)nr_placed++;
 }
 
 #define SWAP(a, b)                         \
@@ -557,7 +565,6 @@ static void measure_nodes(struct sb_tree *tree)
 
 void sb_tree_rearrange(struct sb_tree *tree, uint32_t *order, size_t nr)
 {
-	link_nodes(tree, order, nr);
 	number_nodes(tree, order, nr);
 	move_nodes(tree, order);
 	tree->nodes.nr = tree->kinds.nr = nr;

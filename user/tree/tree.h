@@ -46,6 +46,12 @@ struct sb_tree_node {
 		struct { /* while the tree grows */
 			uint32_t newest_child, older_sibling;
 		};
+		struct { /* while nodes are moved: see number_nodes() */
+			union {
+				uint32_t size, distance;
+			};
+			uint32_t room; /* the distance of the next child */
+		};
 		struct {		/* sealed */
 			uint32_t end;	/* the first node behind all below this one */
 			uint32_t depth; /* 0: the root */
