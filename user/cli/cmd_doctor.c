@@ -28,9 +28,9 @@ struct doctor_opts {
 /* clang-format off */
 const struct sb_opt sb_doctor_rows[] = {
 	{ .name = "pid", .letters = "p", .synonyms = "x", .metavar = "PID", .type = SB_OPT_U32,
-	  .group = SB_OPT_TARGET, .offset = offsetof(struct doctor_opts, tgid),
+	  .group = SB_OPT_META, .offset = offsetof(struct doctor_opts, tgid),
 	  .complete = sb_complete_pids, .min = 1, .max = 4194304, /* PID_MAX_LIMIT of the kernel */
-	  .help = "look at this process, too" },
+	  .help = "check also what works for this process" },
 	SB_COMMON_ROWS,
 	SB_OPT_END
 };

@@ -16,13 +16,17 @@ void sb_print_usage(FILE *out)
 {
 	fputs("usage: stackbpf COMMAND [options]\n"
 	      "\n"
-	      "  sudo stackbpf oncpu -t 5 -o cpu.svg     the whole machine, as a flame graph\n"
-	      "  sudo stackbpf oncpu -p 1302 -t 5        one process, as folded stacks\n"
-	      "  sudo stackbpf offcpu -p 1302 -t 5       where it waits, and how long\n"
-	      "  sudo stackbpf io -t 5 -o io.svg         which code moves which files' bytes\n"
-	      "  sudo stackbpf doctor                    what can be done here\n"
+	      "  sudo stackbpf oncpu -t 5 -o cpu.svg     CPU time of the machine, as flame "
+	      "graph\n"
+	      "  sudo stackbpf oncpu -p 1302 -t 5        CPU time of a process, as folded "
+	      "stacks\n"
+	      "  sudo stackbpf offcpu -p 1302 -t 5       where the process waits, and how "
+	      "long\n"
+	      "  sudo stackbpf io -t 5 -o io.svg         which code reads and writes which "
+	      "files\n"
+	      "  sudo stackbpf doctor                    what works on this machine\n"
 	      "\n"
-	      "'stackbpf help' lists the commands.\n",
+	      "'stackbpf help' lists all commands.\n",
 	      out);
 }
 
@@ -33,13 +37,13 @@ void sb_print_overview(FILE *out)
 
 	fputs("usage: stackbpf COMMAND [options] [-- COMMAND [ARGUMENT...]]\n"
 	      "\n"
-	      "Samples the stacks of running processes.\n"
+	      "stackbpf samples the stacks of running processes.\n"
 	      "\n",
 	      out);
 	for (i = 0; sb_command_at(i, &command); i++)
 		fprintf(out, "  %-10s %s\n", command.name, command.summary);
 	fputs("\n"
-	      "'stackbpf help COMMAND' says more, and so does the man page stackbpf-COMMAND(8).\n",
+	      "'stackbpf help COMMAND' and the man page stackbpf-COMMAND(8) say more.\n",
 	      out);
 }
 
@@ -62,7 +66,7 @@ void sb_print_version(void)
 	sb_version_print("stackbpf");
 	printf("%s%s, libbpf %u.%u, elfutils 0.%d, %s%s\ncommands:", SB_ARCH,
 	       SB_IS_STATIC ? ", static" : "", libbpf_major_version(), libbpf_minor_version(),
-	       _ELFUTILS_VERSION, filter ? "libseccomp " : "no filter of system calls",
+	       _ELFUTILS_VERSION, filter ? "libseccomp " : "no system call filter",
 	       filter ? filter : "");
 	for (i = 0; sb_command_at(i, &command); i++)
 		printf(" %s", command.name);

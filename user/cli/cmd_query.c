@@ -33,21 +33,31 @@ const struct sb_opt sb_query_rows[] = {
 	SB_STORE_ROWS(struct query_opts, store),
 	{ .name = "format", .metavar = "NAME", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct query_opts, format), .complete = complete_format,
-	  .help = "top (the default), folded, svg, html, pprof, otlp, speedscope, firefox, callgrind, json, bt" },
+	  .help = "top (default: table of functions), folded, svg, html, pprof, otlp, "
+		  "speedscope, firefox, callgrind, json, bt" },
 	{ .name = "output", .letters = "o", .metavar = "FILE", .type = SB_OPT_STRING,
 	  .group = SB_OPT_OUTPUT, .offset = offsetof(struct query_opts, path), .complete = sb_complete_file,
-	  .help = "write to FILE, in the format of its extension; - is stdout" },
+	  .help = "write to FILE in the format of its extension; '-' is stdout" },
 	{ .name = "limit", .letters = "l", .metavar = "N", .type = SB_OPT_U32, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct query_opts, limit), .min = 1, .max = UINT32_MAX,
-	  .help = "only the N heaviest stacks; of top: functions (default 40)" },
+	  .help = "print only the N heaviest stacks; in the format top: functions (default "
+		  "40)" },
 	{ .name = "annotate", .type = SB_OPT_ON, .group = SB_OPT_OUTPUT,
-	  .offset = offsetof(struct query_opts, annotate), .help = "mark frames by kind: _[k], _[j], ..." },
+	  .offset = offsetof(struct query_opts, annotate), .help = "mark frames by kind: "
+								   "_[k] kernel, _[i] "
+								   "inlined, _[j] compiled "
+								   "at run time (JIT), _[p] "
+								   "interpreter, _[f] file, "
+								   "_[w] waker" },
 	{ .name = "modules", .type = SB_OPT_ON, .group = SB_OPT_OUTPUT,
-	  .offset = offsetof(struct query_opts, modules), .help = "add the name of the file" },
+	  .offset = offsetof(struct query_opts, modules), .help = "add the name of the "
+								  "program or library that "
+								  "contains the function" },
 	{ .name = "title", .metavar = "TEXT", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
-	  .offset = offsetof(struct query_opts, title), .help = "title of the picture" },
+	  .offset = offsetof(struct query_opts, title), .help = "title of the flame graph" },
 	{ .name = "no-header", .type = SB_OPT_ON, .group = SB_OPT_OUTPUT,
-	  .offset = offsetof(struct query_opts, no_header), .help = "leave out the first line of folded stacks" },
+	  .offset = offsetof(struct query_opts, no_header), .help = "omit the header line of "
+								    "folded stacks" },
 	SB_COMMON_ROWS,
 	SB_OPT_END
 };

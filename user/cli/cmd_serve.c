@@ -33,23 +33,25 @@ struct serve_opts {
 const struct sb_opt sb_serve_rows[] = {
 	SB_STORE_DIR_ROW(struct serve_opts, args),
 	{ .name = "listen", .letters = "l", .metavar = "ADDRESS:PORT|unix:PATH", .type = SB_OPT_STRING,
-	  .group = SB_OPT_TARGET, .offset = offsetof(struct serve_opts, listen), .suggest = SB_SERVE_LISTEN,
-	  .help = "where (default " SB_SERVE_LISTEN "; port 0: one that is free), or a Unix socket, which its "
-		  "owner and the store's group may use without a token. Any other address than 127.0.0.1 and "
-		  "[::1] needs --token-file" },
-	{ .name = "token-file", .metavar = "FILE", .type = SB_OPT_STRING, .group = SB_OPT_TARGET,
+	  .group = SB_OPT_ACCESS, .offset = offsetof(struct serve_opts, listen), .suggest = SB_SERVE_LISTEN,
+	  .help = "address to listen on (default " SB_SERVE_LISTEN "; port 0: any free "
+		  "port), or a Unix socket, which its owner and the store's group may use "
+		  "without a token. Every address except 127.0.0.1 and [::1] needs "
+		  "--token-file" },
+	{ .name = "token-file", .metavar = "FILE", .type = SB_OPT_STRING, .group = SB_OPT_ACCESS,
 	  .offset = offsetof(struct serve_opts, token_file), .complete = sb_complete_file,
-	  .help = "take the token from this file, which is made if it is not there (default: a new token for "
-		  "each run, which is part of the address that is printed)" },
-	{ .name = "no-token", .type = SB_OPT_ON, .group = SB_OPT_TARGET,
+	  .help = "read the access token from FILE, which is created if it is missing "
+		  "(default: a new token for each run, which is part of the printed address)" },
+	{ .name = "no-token", .type = SB_OPT_ON, .group = SB_OPT_ACCESS,
 	  .offset = offsetof(struct serve_opts, has_no_token),
-	  .help = "show everything to every user of this machine" },
-	{ .name = "url", .type = SB_OPT_ON, .group = SB_OPT_TARGET, .offset = offsetof(struct serve_opts, shows_url),
-	  .help = "only print the address with the token of --token-file (default " SB_SERVE_TOKEN_FILE
-		  ", that of stackbpf-serve.service)" },
-	{ .name = "host", .metavar = "NAME", .type = SB_OPT_STRINGS, .group = SB_OPT_TARGET,
+	  .help = "require no token: every user of this machine can see everything" },
+	{ .name = "url", .type = SB_OPT_ON, .group = SB_OPT_ACCESS, .offset = offsetof(struct serve_opts, shows_url),
+	  .help = "only print the address with the token of --token-file (default "
+		  SB_SERVE_TOKEN_FILE ", the file of stackbpf-serve.service)" },
+	{ .name = "host", .metavar = "NAME", .type = SB_OPT_STRINGS, .group = SB_OPT_ACCESS,
 	  .offset = offsetof(struct serve_opts, hosts), .complete = sb_complete_host,
-	  .help = "a name by which browsers reach this machine, besides its host name and numbers" },
+	  .help = "another name under which browsers reach this machine, besides its host "
+		  "name and IP addresses; can be repeated" },
 	SB_COMMON_ROWS,
 	SB_OPT_END
 };

@@ -39,22 +39,25 @@ const struct sb_opt sb_store_rows[] = {
 	SB_STORE_DIR_ROW(struct store_opts, store),
 	{ .name = "cardinality", .type = SB_OPT_ON, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct store_opts, cardinality),
-	  .help = "stat: how many values each tag has, and the heaviest" },
+	  .help = "stat: show how many values each tag has, and the heaviest values" },
 	{ .name = "older", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct store_opts, older),
-	  .help = "prune: files of all levels that are older: 30d, 2026-01-01, -1y" },
+	  .help = "prune: delete files of all resolutions that are older than TIME: 30d, "
+		  "2026-01-01, -1y" },
 	{ .name = "retain", .metavar = "LIST", .type = SB_OPT_PARSED, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct store_opts, retain), .parse = sb_recorder_parse_retain,
-	  .help = "prune: how long blocks are kept by level: 10s=7d,10min=30d,1h=1y,1d=0 (0: for ever)" },
+	  .help = "prune: how long to keep blocks of each resolution: "
+		  "10s=7d,10min=30d,1h=1y,1d=0 (0: forever)" },
 	{ .name = "max-size", .metavar = "BYTES", .type = SB_OPT_BYTES, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct store_opts, bytes_max), .min = 1,
-	  .help = "prune: the oldest files of the finest level, until it is no larger: 2G" },
+	  .help = "prune: delete the oldest files of the finest resolution until the store "
+		  "is at most this large: 2G" },
 	{ .name = "dry-run", .type = SB_OPT_ON, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct store_opts, dry_run),
-	  .help = "prune: only say what would be removed" },
+	  .help = "prune: only print what would be deleted" },
 	{ .name = "format", .metavar = "NAME", .type = SB_OPT_WORD, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct store_opts, format), .words = formats,
-	  .help = "stat: table (the default), json" },
+	  .help = "stat: table (default), json" },
 	SB_COMMON_ROWS,
 	SB_OPT_END
 };

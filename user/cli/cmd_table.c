@@ -9,42 +9,52 @@
 #include "kinds/view_kind.h"
 
 static const char top_notes[] =
-	"Keys: q quit, p pause, s sort, w span, f tree of calls, / filter, r reset, ? help.\n"
-	"Where stdout is no terminal, a table each time. 'stackbpf live' is the same.\n";
+	"Keys: q quit, p pause, s sort, w time span, f call tree, / filter, r reset,\n"
+	"? help. If stdout is not a terminal, a table is printed at each refresh.\n"
+	"'stackbpf live' is another name of this command.\n";
 
 static const char run_notes[] =
-	"Its children, too. The picture is COMMAND-YYYYmmdd-HHMMSS.svg here, unless -o is given;\n"
-	"the exit status is the command's.\n";
+	"The children of the command are sampled, too. The flame graph is written to\n"
+	"COMMAND-YYYYmmdd-HHMMSS.svg in the current directory, unless -o is given.\n"
+	"The exit status is that of the command.\n";
 
 static const char export_notes[] =
-	"Places:\n"
-	"  clickhouse:http://HOST:8123/DATABASE[?cluster=NAME]   two tables, made if need be\n"
+	"PLACE is one of:\n"
+	"  clickhouse:http://HOST:8123/DATABASE[?cluster=NAME]\n"
+	"                            two tables, which are created if they are missing\n"
 	"  otlp:http://HOST:4318     OpenTelemetry profiles, protocol 1.10 or newer\n"
-	"  pyroscope:http://HOST:4040                            POST /ingest\n"
-	"  pprof-dir:DIR             a .pb.gz for each period, kind and series\n"
-	"  file:PATH                 one file of any format, by its extension\n"
-	"Sent is what was not sent there before; the store keeps what cannot be sent now.\n";
+	"  pyroscope:http://HOST:4040\n"
+	"                            Pyroscope's POST /ingest\n"
+	"  pprof-dir:DIR             a .pb.gz file for each period, kind and series\n"
+	"  file:PATH                 one file; its extension selects the format\n"
+	"Only data that was not sent to this place before is sent. Data that cannot be\n"
+	"sent now stays in the store, and the next export sends it.\n";
 
 static const char serve_notes[] =
-	"Without root: whoever may read the store. It changes nothing, and ends with Ctrl-C.\n";
+	"Root is not needed: every user who may read the store can serve it. The store is\n"
+	"not modified. Ctrl-C stops the server.\n";
 
 static const char diff_notes[] =
-	"A and B are files of folded stacks, or - for standard input. Of a store, --from, --to and --tag\n"
-	"ask for A, --vs-from, --vs-to and --vs-tag for B.\n";
+	"A and B are files of folded stacks, or - for standard input. With --store, both\n"
+	"profiles come from a store: --from, --to and --tag select A, and --vs-from,\n"
+	"--vs-to and --vs-tag select B.\n";
 
 static const char query_notes[] =
-	"The heaviest functions go to stdout unless --format or -o is given.\n";
+	"A table of the heaviest functions goes to stdout unless --format or -o is given.\n";
 
 static const char store_notes[] =
-	"  stat    how large it is, and what it has\n"
-	"  check   which records are damaged; exit status 1 if there are any\n"
-	"  prune   remove what is older, or more, than the options say\n"
-	"  merge   add what another store, DIR2, has: of another host\n";
+	"  stat    show the size and the contents of the store\n"
+	"  check   list damaged records; exit status 1 if there are any\n"
+	"  prune   delete data that exceeds the age or size given by the options\n"
+	"  merge   add the data of another host's store, DIR2\n";
 
 static const char completion_notes[] =
-	"Packages install it where the shell looks for it. Otherwise, for bash, in ~/.bashrc:\n"
+	"The packages install the script where the shell looks for it. Without a package,\n"
+	"add this line to ~/.bashrc:\n"
 	"  source <(stackbpf completion bash)\n"
-	"zsh the same, in ~/.zshrc behind compinit; for fish, once:\n"
+	"or this line to ~/.zshrc, after compinit:\n"
+	"  source <(stackbpf completion zsh)\n"
+	"or, for fish, run this once:\n"
 	"  stackbpf completion fish >~/.config/fish/completions/stackbpf.fish\n";
 
 static void complete_store(struct sb_completion *to)
@@ -59,7 +69,7 @@ static const struct sb_command commands[] = {
 	{
 		.name = "top",
 		.alias = "live",
-		.summary = "functions and calls of the last seconds, on the terminal",
+		.summary = "show the hottest functions and the call tree live in the terminal",
 		.synopsis = "[options]",
 		.opts = sb_record_rows,
 		.notes = top_notes,
@@ -67,14 +77,14 @@ static const struct sb_command commands[] = {
 	},
 	{
 		.name = "snap",
-		.summary = "what each thread of a process does now",
+		.summary = "print the current stack of every thread of a process",
 		.synopsis = "-p PID [options]",
 		.opts = sb_record_rows,
 		.run = sb_cmd_snap,
 	},
 	{
 		.name = "run",
-		.summary = "a command, and a picture of what it did",
+		.summary = "run a command and draw a flame graph of it",
 		.synopsis = "[options] -- COMMAND [ARGUMENT...]",
 		.opts = sb_record_rows,
 		.notes = run_notes,
@@ -82,14 +92,14 @@ static const struct sb_command commands[] = {
 	},
 	{
 		.name = "record",
-		.summary = "always on: profiles over time, with tags, into a store",
+		.summary = "record profiles continuously, with tags, into a store",
 		.synopsis = "[--store DIR] [--kinds LIST] [options]",
 		.opts = sb_record_rows,
 		.run = sb_cmd_record,
 	},
 	{
 		.name = "query",
-		.summary = "what a store has of a range of time, as any format",
+		.summary = "print what a store recorded in a time range, in any output format",
 		.synopsis = "[--from TIME] [--to TIME] [--tag RULE] [options]",
 		.opts = sb_query_rows,
 		.notes = query_notes,
@@ -97,15 +107,15 @@ static const struct sb_command commands[] = {
 	},
 	{
 		.name = "timeline",
-		.summary = "how much there was at each time, by a tag",
+		.summary = "print how much a store recorded over time, in total or by tag",
 		.synopsis = "[--from TIME] [--to TIME] [--tag RULE] [--by KEY]",
 		.opts = sb_timeline_rows,
 		.run = sb_cmd_timeline,
 	},
 	{
 		.name = "diff",
-		.summary = "what changed from A to B, and what of it is noise",
-		.synopsis = "[options] A B | --store DIR [question] --vs-from ... --vs-tag ...",
+		.summary = "compare two profiles, and tell real changes from noise",
+		.synopsis = "[options] A B | --store DIR [--from ...] --vs-from ...",
 		.opts = sb_diff_option_rows,
 		.notes = diff_notes,
 		.complete = sb_complete_file,
@@ -113,7 +123,7 @@ static const struct sb_command commands[] = {
 	},
 	{
 		.name = "serve",
-		.summary = "a store as a page, and for other programs, over HTTP",
+		.summary = "serve a store over HTTP, as a web page and to other programs",
 		.synopsis = "[--store DIR] [--listen ADDRESS:PORT]",
 		.opts = sb_serve_rows,
 		.notes = serve_notes,
@@ -121,7 +131,7 @@ static const struct sb_command commands[] = {
 	},
 	{
 		.name = "export",
-		.summary = "send a store to ClickHouse, OpenTelemetry, Pyroscope, or to files",
+		.summary = "send a store to ClickHouse, OpenTelemetry, Pyroscope or files",
 		.synopsis = "--to PLACE [--follow] [options]",
 		.opts = sb_export_rows,
 		.notes = export_notes,
@@ -129,7 +139,7 @@ static const struct sb_command commands[] = {
 	},
 	{
 		.name = "store",
-		.summary = "how large a store is, what is damaged; prune and merge",
+		.summary = "show the size of a store; check, prune or merge it",
 		.synopsis = "stat|check|prune|merge [options] [DIR2]",
 		.opts = sb_store_rows,
 		.notes = store_notes,
@@ -138,14 +148,14 @@ static const struct sb_command commands[] = {
 	},
 	{
 		.name = "doctor",
-		.summary = "what this kernel, these privileges and a process allow",
+		.summary = "check what this kernel and your privileges allow stackbpf to do",
 		.synopsis = "[-p PID]",
 		.opts = sb_doctor_rows,
 		.run = sb_cmd_doctor,
 	},
 	{
 		.name = "help",
-		.summary = "what a command does, and its options",
+		.summary = "explain a command and its options",
 		.synopsis = "[COMMAND]",
 		.opts = sb_help_rows,
 		.complete = sb_complete_command,
@@ -153,7 +163,7 @@ static const struct sb_command commands[] = {
 	},
 	{
 		.name = "completion",
-		.summary = "for a shell: what it completes at the Tab key",
+		.summary = "print the Tab completion script for a shell",
 		.synopsis = "bash|zsh|fish",
 		.opts = sb_help_rows,
 		.notes = completion_notes,
@@ -163,8 +173,9 @@ static const struct sb_command commands[] = {
 };
 
 static const char record_notes[] =
-	"Folded stacks go to stdout unless -o is given. Ctrl-C ends the run and writes the\n"
-	"result, a second one gives it up; SIGUSR1 writes what there is so far and goes on.\n";
+	"Folded stacks go to stdout unless -o is given. Ctrl-C stops sampling and writes\n"
+	"the result; a second Ctrl-C discards it. SIGUSR1 writes the result so far, and\n"
+	"sampling goes on.\n";
 
 bool sb_command_at(size_t i, struct sb_command *ret_command)
 {

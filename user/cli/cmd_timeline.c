@@ -39,10 +39,11 @@ const struct sb_opt sb_timeline_rows[] = {
 	SB_STORE_ROWS(struct timeline_opts, store),
 	{ .name = "step", .metavar = "TIME", .type = SB_OPT_STRING, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct timeline_opts, step), .suggest = "10s 1m 10m 1h 1d",
-	  .help = "how long a step is, a multiple of 10s: 10s, 5m, 1h; default: as long as fits" },
+	  .help = "length of a step, a multiple of 10 s: 10s, 5m, 1h (default: chosen so "
+		  "that the output fits)" },
 	{ .name = "format", .metavar = "NAME", .type = SB_OPT_WORD, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct timeline_opts, format), .words = formats,
-	  .help = "table (the default), tsv, json" },
+	  .help = "table (default), tsv, json" },
 	SB_COMMON_ROWS,
 	SB_OPT_END
 };

@@ -81,24 +81,24 @@ enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
 	  .type = SB_OPT_ON,                                                                 \
 	  .group = SB_OPT_META,                                                              \
 	  .offset = offsetof(struct sb_common_opts, quiet),                                  \
-	  .help = "say nothing on stderr but errors" },                                      \
+	  .help = "print nothing but errors to stderr" },                                    \
 		{ .name = "verbose",                                                         \
 		  .letters = "v",                                                            \
 		  .type = SB_OPT_ON,                                                         \
 		  .group = SB_OPT_META,                                                      \
 		  .offset = offsetof(struct sb_common_opts, verbose),                        \
-		  .help = "say everything, libbpf's messages too" },                         \
+		  .help = "print debug messages, too, including those of libbpf" },          \
 		{ .name = "help",                                                            \
 		  .letters = "h",                                                            \
 		  .type = SB_OPT_SET,                                                        \
 		  .group = SB_OPT_META,                                                      \
 		  .offset = offsetof(struct sb_common_opts, ask),                            \
 		  .bits = SB_ASK_HELP,                                                       \
-		  .help = "show this" },                                                     \
+		  .help = "show this help" },                                                \
 	{                                                                                    \
 		.name = "version", .letters = "V", .type = SB_OPT_SET, .group = SB_OPT_META, \
 		.offset = offsetof(struct sb_common_opts, ask), .bits = SB_ASK_VERSION,      \
-		.help = "show version and features"                                          \
+		.help = "show the version and what was compiled in"                          \
 	}
 
 /*

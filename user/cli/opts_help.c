@@ -9,14 +9,15 @@
 #define LINE_WIDTH  79
 
 static const char *const group_titles[] = {
-	[SB_OPT_TARGET] = "What to sample (rules add up; '!' before a value excludes)",
-	[SB_OPT_WINDOW] = "When, and how often",
-	[SB_OPT_EVENTS] = "What counts",
-	[SB_OPT_STACKS] = "Which stacks",
-	[SB_OPT_SHAPE] = "What frames and roots look like",
-	[SB_OPT_STORE] = "Which store, and what of it",
-	[SB_OPT_OUTPUT] = "Where the result goes",
-	[SB_OPT_META] = "Other",
+	[SB_OPT_TARGET] = "What to sample (options add up; '!' before a value excludes it)",
+	[SB_OPT_WINDOW] = "When and how often",
+	[SB_OPT_EVENTS] = "Which events to record",
+	[SB_OPT_STACKS] = "Which stacks to collect",
+	[SB_OPT_SHAPE] = "How frames and root frames look",
+	[SB_OPT_STORE] = "Store, time range and tags",
+	[SB_OPT_ACCESS] = "Address and access",
+	[SB_OPT_OUTPUT] = "Output",
+	[SB_OPT_META] = "General",
 };
 _Static_assert(SB_ARRAY_SIZE(group_titles) == SB_OPT_GROUP_MAX, "a title for each group");
 

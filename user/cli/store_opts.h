@@ -28,46 +28,45 @@ struct sb_store_args {
 	{                                                                                        \
 		.name = "store", .metavar = "DIR", .type = SB_OPT_STRING, .group = SB_OPT_STORE, \
 		.offset = offsetof(fields, member.dir), .complete = sb_complete_directory,       \
-		.help = "the store; default " SB_STORE_DIR_DEFAULT                               \
+		.help = "directory of the store (default " SB_STORE_DIR_DEFAULT ")"              \
 	}
 
 /* The rows of all other options. */
-#define SB_STORE_ASK_ROWS(fields, member)                                                                     \
-	{                                                                                                     \
-		.name = "from",                                                                               \
-		.metavar = "TIME",                                                                            \
-		.type = SB_OPT_TIME,                                                                          \
-		.group = SB_OPT_STORE,                                                                        \
-		.offset = offsetof(fields, member.from),                                                      \
-		.suggest = SB_STORE_FROM_SUGGEST,                                                             \
-		.help = "from here on: -1h (the default), now-2d, 2026-11-21T10:00 (local time), @1795255200" \
-	},                                                                                                    \
-		{ .name = "to",                                                                               \
-		  .metavar = "TIME",                                                                          \
-		  .type = SB_OPT_TIME,                                                                        \
-		  .group = SB_OPT_STORE,                                                                      \
-		  .offset = offsetof(fields, member.to),                                                      \
-		  .suggest = SB_STORE_TO_SUGGEST,                                                             \
-		  .help = "up to here; default now" },                                                        \
-		{ .name = "kind",                                                                             \
-		  .metavar = "KIND",                                                                          \
-		  .type = SB_OPT_STRING,                                                                      \
-		  .group = SB_OPT_STORE,                                                                      \
-		  .offset = offsetof(fields, member.kind),                                                    \
-		  .complete = sb_complete_kind,                                                               \
-		  .help = "what was measured; the first is the default:",                                     \
-		  .help_values = sb_view_kind_names },                                                        \
-		{ .name = "tag",                                                                              \
-		  .metavar = "RULE",                                                                          \
-		  .type = SB_OPT_STRINGS,                                                                     \
-		  .group = SB_OPT_STORE,                                                                      \
-		  .offset = offsetof(fields, member.tags),                                                    \
-		  .help = "only with these tags: KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX, "                 \
-			  "KEY!~REGEX; several must all hold" },                                              \
-	{                                                                                                     \
-		.name = "by", .metavar = "KEY[,KEY]", .type = SB_OPT_STRING,                                  \
-		.group = SB_OPT_STORE, .offset = offsetof(fields, member.by),                                 \
-		.help = "apart by the values of this tag"                                                     \
+#define SB_STORE_ASK_ROWS(fields, member)                                                \
+	{ .name = "from",                                                                \
+	  .metavar = "TIME",                                                             \
+	  .type = SB_OPT_TIME,                                                           \
+	  .group = SB_OPT_STORE,                                                         \
+	  .offset = offsetof(fields, member.from),                                       \
+	  .suggest = SB_STORE_FROM_SUGGEST,                                              \
+	  .help = "start of the time range: -1h (default), now-2d, 2026-11-21T10:00 "    \
+		  "(local time), @1795255200" },                                         \
+		{ .name = "to",                                                          \
+		  .metavar = "TIME",                                                     \
+		  .type = SB_OPT_TIME,                                                   \
+		  .group = SB_OPT_STORE,                                                 \
+		  .offset = offsetof(fields, member.to),                                 \
+		  .suggest = SB_STORE_TO_SUGGEST,                                        \
+		  .help = "end of the time range (default now)" },                       \
+		{ .name = "kind",                                                        \
+		  .metavar = "KIND",                                                     \
+		  .type = SB_OPT_STRING,                                                 \
+		  .group = SB_OPT_STORE,                                                 \
+		  .offset = offsetof(fields, member.kind),                               \
+		  .complete = sb_complete_kind,                                          \
+		  .help = "kind of profile; the first is the default:",                  \
+		  .help_values = sb_view_kind_names },                                   \
+		{ .name = "tag",                                                         \
+		  .metavar = "RULE",                                                     \
+		  .type = SB_OPT_STRINGS,                                                \
+		  .group = SB_OPT_STORE,                                                 \
+		  .offset = offsetof(fields, member.tags),                               \
+		  .help = "select series by their tags: KEY=VALUE[,VALUE], KEY!=VALUE, " \
+			  "KEY=~REGEX, KEY!~REGEX; if repeated, all rules must match" }, \
+	{                                                                                \
+		.name = "by", .metavar = "KEY[,KEY]", .type = SB_OPT_STRING,             \
+		.group = SB_OPT_STORE, .offset = offsetof(fields, member.by),            \
+		.help = "split the result by the values of these tags"                   \
 	}
 
 #define SB_STORE_ROWS(fields, member) \

@@ -19,6 +19,7 @@
 
 #define SAMPLES_MIN 100 /* with fewer, widths are unreliable */
 #define NR_ROWS_MAX 64
+#define HELP_COLUMN 27
 
 SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
 SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
@@ -48,27 +49,50 @@ static int usage(const char *what, const char *which)
 	return EXIT_USAGE;
 }
 
+/* Print a help text at column 27, wrapped to 80 columns. */
+static void print_wrapped(const char *text)
+{
+	size_t col = HELP_COLUMN, len;
+
+	for (; *text; text += len + strspn(text + len, " ")) {
+		len = strcspn(text, " ");
+		if (col + len + 1 > 79 && col > HELP_COLUMN) {
+			printf("\n%*s", HELP_COLUMN, "");
+			col = HELP_COLUMN;
+		}
+		col += (size_t)printf("%s%.*s", col > HELP_COLUMN ? " " : "", (int)len, text);
+	}
+	putchar('\n');
+}
+
 static void print_help(void)
 {
 	const struct sb_fg_opt *row;
 	char left[40];
 
-	printf("Usage: flamegraph [OPTIONS] [FILE ...] > OUT.svg\n"
-	       "       flamegraph --extract IN.svg\n\n"
-	       "Draw stacks: folded text, perf script, SystemTap .bt; several files are added up.\n"
-	       "Without FILE, or with -, standard input is read.\n\n");
+	printf("usage: flamegraph [OPTIONS] [FILE ...] > OUT.svg\n"
+	       "       flamegraph --extract IN.svg\n"
+	       "\n"
+	       "Draw a flame graph of stacks: folded stacks, the output of perf script, or\n"
+	       "SystemTap backtraces (.bt). Several files are added up. Without FILE, or "
+	       "with -,\n"
+	       "standard input is read.\n"
+	       "\n");
 	for (row = sb_fg_opt_rows; row->name; row++) {
 		if (!row->help)
 			continue;
 		snprintf(left, sizeof(left), "--%s%s%s", row->name, row->metavar ? " " : "",
 			 row->metavar ? row->metavar : "");
-		printf("      %-20s %s\n", left, row->help);
+		printf("      %-20s ", left);
+		print_wrapped(row->help);
 	}
-	printf("      --extract            write the folded stacks that an SVG of ours carries\n"
-	       "  -o, --output FILE        write here, as a whole or not at all\n"
-	       "  -q, --quiet              no warnings\n"
-	       "  -h, --help               this text\n"
-	       "  -V, --version            the version\n");
+	printf("      --extract            print the folded stacks kept in a flame graph that\n"
+	       "                           this program or stackbpf drew\n"
+	       "  -o, --output FILE        write to FILE, which appears only when it is "
+	       "complete\n"
+	       "  -q, --quiet              print no warnings\n"
+	       "  -h, --help               show this help\n"
+	       "  -V, --version            show the version\n");
 }
 
 /* Return: the table for getopt_long(), in static memory. */
