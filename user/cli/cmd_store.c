@@ -13,7 +13,7 @@
 #include "cli/recorder_opts.h"
 #include "cli/store_opts.h"
 #include "cli/wrap.h"
-#include "output/jsontext.h"
+#include "serve/store_json.h"
 #include "store/check.h"
 
 #define VALUES_SHOWN 5
@@ -168,33 +168,23 @@ static void json_stat(struct sb_json *json, const struct stat_sums *sums,
 		      const struct sb_store_extent *extents, int nr)
 {
 	size_t i;
-	int k;
 
-	sb_json_raw(json, "{\"levels\":[");
+	sb_json_object(json, NULL);
+	sb_json_array(json, "levels");
 	for (i = 0; i < SB_STORE_LEVELS; i++) {
 		const struct level_stat *level = &sums->level[i];
 
-		sb_json_raw(json, i ? ",{" : "{");
-		sb_json_pair(json, "name", sb_levels[i].name);
-		sb_json_u64_pair(json, "files", level->nr_files);
-		sb_json_u64_pair(json, "bytes", level->bytes);
-		sb_json_u64_pair(json, "blocks", level->nr_blocks);
-		sb_json_u64_pair(json, "rows", level->nr_rows);
-		sb_json_raw(json, "}");
+		sb_json_object(json, NULL);
+		sb_json_string(json, "name", sb_levels[i].name);
+		sb_json_u64(json, "files", level->nr_files);
+		sb_json_u64(json, "bytes", level->bytes);
+		sb_json_u64(json, "blocks", level->nr_blocks);
+		sb_json_u64(json, "rows", level->nr_rows);
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "],\"kinds\":[");
-	for (k = 0; k < nr; k++) {
-		sb_json_raw(json, k ? ",{" : "{");
-		sb_json_pair(json, "kind", extents[k].kind.name);
-		sb_json_string_pair(json, "unit", extents[k].kind.unit);
-		sb_json_u64_pair(json, "hz", extents[k].hz);
-		sb_json_i64_pair(json, "from", extents[k].from_s);
-		sb_json_i64_pair(json, "to", extents[k].to_s);
-		sb_json_raw(json, "}");
-	}
-	sb_json_raw(json, "],\"damaged_files\":");
-	sb_json_u64(json, sums->nr_bad);
-	sb_json_raw(json, "}\n");
+	sb_json_close(json);
+	sb_json_extents(json, "kinds", extents, nr);
+	sb_json_u64(json, "damaged_files", sums->nr_bad);
 }
 
 static int print_tags(const struct sb_tags *tags)

@@ -12,7 +12,7 @@
 #include "cli/result.h"
 #include "cli/store_opts.h"
 #include "cli/wrap.h"
-#include "output/jsontext.h"
+#include "serve/store_json.h"
 
 /* Of a line, without its bars. */
 #define TEXT_COLUMNS 42
@@ -176,64 +176,26 @@ static int print_tsv(const struct sb_timeline *timeline, FILE *out)
 	return err;
 }
 
-static void put_numbers(struct sb_json *json, const struct sb_timeline *timeline,
-			const uint64_t *numbers)
-{
-	size_t i;
-
-	sb_json_raw(json, "[");
-	for (i = 0; i < timeline->nr_steps; i++) {
-		sb_json_raw(json, i ? "," : "");
-		if (timeline->sampled_ms[i])
-			sb_json_u64(json, numbers[i]);
-		else
-			sb_json_raw(json, "null");
-	}
-	sb_json_raw(json, "]");
-}
-
-/* As /api/timeline of `serve` has it. */
-static int print_json(const struct sb_timeline *timeline, FILE *out)
-{
-	struct sb_json json = { .put = sb_json_put_file, .arg = out };
-	size_t i;
-
-	sb_json_raw(&json, "{");
-	sb_json_pair(&json, "kind", timeline->kind.name);
-	sb_json_string_pair(&json, "unit", timeline->kind.unit);
-	sb_json_raw(&json, ",\"from\":");
-	sb_json_u64(&json, (uint64_t)timeline->from_s);
-	sb_json_raw(&json, ",\"to\":");
-	sb_json_u64(&json, (uint64_t)timeline->from_s + timeline->nr_steps * timeline->step_s);
-	sb_json_raw(&json, ",\"step_s\":");
-	sb_json_u64(&json, timeline->step_s);
-	sb_json_raw(&json, ",\"sampled_ms\":");
-	put_numbers(&json, timeline, timeline->sampled_ms);
-	sb_json_raw(&json, ",\"lost\":");
-	put_numbers(&json, timeline, timeline->lost);
-	sb_json_raw(&json, ",\"series\":[");
-	for (i = 0; i < timeline->series.nr; i++) {
-		sb_json_raw(&json, i ? ",{" : "{");
-		sb_json_pair(&json, "value", timeline->series.at[i].value);
-		sb_json_raw(&json, ",\"weights\":");
-		put_numbers(&json, timeline, timeline->series.at[i].weights);
-		sb_json_raw(&json, "}");
-	}
-	sb_json_raw(&json, "]}\n");
-	return sb_json_end(&json);
-}
-
 struct printed {
 	const struct sb_timeline *timeline;
+	const struct sb_ask *ask;
 	uint32_t format;
 };
+
+static int print_json(const struct printed *printed, FILE *out)
+{
+	struct sb_json json = { .put = sb_json_put_file, .arg = out };
+
+	sb_json_timeline(&json, printed->ask, printed->timeline);
+	return sb_json_end(&json);
+}
 
 static int print(const void *arg, FILE *out)
 {
 	const struct printed *printed = arg;
 
 	return printed->format == TSV	 ? print_tsv(printed->timeline, out)
-	       : printed->format == JSON ? print_json(printed->timeline, out)
+	       : printed->format == JSON ? print_json(printed, out)
 					 : print_table(printed->timeline, out);
 }
 
@@ -277,7 +239,7 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 		sb_warn("finer blocks have expired: a step is %" PRIu32 " s", timeline->step_s);
 	status = sb_store_say_answer(store, ask, &timeline->answer);
 	if (status == SB_EXIT_DATA &&
-	    sb_result_write_by("-", print, &(struct printed){ timeline, fields->format }))
+	    sb_result_write_by("-", print, &(struct printed){ timeline, ask, fields->format }))
 		status = SB_EXIT_FAILED;
 	return status;
 }

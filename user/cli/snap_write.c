@@ -216,56 +216,47 @@ static int write_folded(const struct sb_profile *profile, const struct sb_output
 	return for_each_stack(&input, write_line, out);
 }
 
-struct json_list {
-	struct sb_json json;
-	bool has_one;
-};
-
 static void put_frame(struct sb_json *json, const struct sb_frame *frame)
 {
-	sb_json_raw(json, "{");
-	sb_json_pair(json, "name", frame->name);
-	sb_json_string_pair(json, "kind", sb_function_kind_name(frame->kind));
-	sb_json_string_pair(json, "module", frame->module);
+	sb_json_object(json, NULL);
+	sb_json_string(json, "name", frame->name);
+	sb_json_string(json, "kind", sb_function_kind_name(frame->kind));
+	sb_json_string(json, "module", frame->module);
 	if (frame->file) {
-		sb_json_string_pair(json, "file", frame->file);
-		sb_json_u64_pair(json, "line", frame->line);
+		sb_json_string(json, "file", frame->file);
+		sb_json_u64(json, "line", frame->line);
 	}
-	sb_json_raw(json, "}");
+	sb_json_close(json);
 }
 
 static void put_thread(struct sb_json *json, const struct sb_snap_thread *thread)
 {
-	sb_json_raw(json, "{\"tid\":");
-	sb_json_u64(json, thread->tid);
-	sb_json_string_pair(json, "comm", thread->comm);
-	sb_json_raw(json, "}");
+	sb_json_object(json, NULL);
+	sb_json_u64(json, "tid", thread->tid);
+	sb_json_string(json, "comm", thread->comm);
+	sb_json_close(json);
 }
 
 static int write_object(const struct input *input, const struct stack *stack, void *arg)
 {
 	const struct sb_snap_thread *thread = stack->at[0];
-	struct json_list *list = arg;
-	struct sb_json *json = &list->json;
+	struct sb_json *json = arg;
 	size_t i;
 
-	sb_json_raw(json, list->has_one ? ",\n{\"pid\":" : "\n{\"pid\":");
-	list->has_one = true;
-	sb_json_u64(json, thread->tgid);
-	sb_json_string_pair(json, "state", states[thread->state]);
-	sb_json_string_pair(json, "idle", thread->idle);
-	sb_json_string_pair(json, "lock", thread->lock);
-	sb_json_raw(json, ",\"threads\":[");
-	for (i = 0; i < stack->nr; i++) {
-		sb_json_raw(json, i ? "," : "");
+	sb_json_object(json, NULL);
+	sb_json_u64(json, "pid", thread->tgid);
+	sb_json_string(json, "state", states[thread->state]);
+	sb_json_string(json, "idle", thread->idle);
+	sb_json_string(json, "lock", thread->lock);
+	sb_json_array(json, "threads");
+	for (i = 0; i < stack->nr; i++)
 		put_thread(json, stack->at[i]);
-	}
-	sb_json_raw(json, "],\"frames\":[");
-	for (i = thread->nr_ids; i--;) {
+	sb_json_close(json);
+	sb_json_array(json, "frames");
+	for (i = thread->nr_ids; i--;)
 		put_frame(json, frame_at(input, thread, i));
-		sb_json_raw(json, i ? "," : "");
-	}
-	sb_json_raw(json, "]}");
+	sb_json_close(json);
+	sb_json_close(json);
 	return json->err;
 }
 
@@ -273,13 +264,13 @@ static int write_json(const struct sb_profile *profile, const struct sb_output_o
 		      FILE *out)
 {
 	const struct input input = input_of(profile, opts);
-	struct json_list list = { .json = { .put = sb_json_put_file, .arg = out } };
+	struct sb_json json = { .put = sb_json_put_file, .arg = out };
 	int err, err_end;
 
-	sb_json_raw(&list.json, "{\"stacks\":[");
-	err = for_each_stack(&input, write_object, &list);
-	sb_json_raw(&list.json, "\n]}\n");
-	err_end = sb_json_end(&list.json);
+	sb_json_object(&json, NULL);
+	sb_json_rows(&json, "stacks");
+	err = for_each_stack(&input, write_object, &json);
+	err_end = sb_json_end(&json);
 	return err ? err : err_end;
 }
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "base/version.h"
 #include "output/comparison.h"
 #include "output/functions.h"
 #include "output/jsontext.h"
@@ -11,25 +10,18 @@
 static void put_side(struct sb_json *json, const struct sb_comparison *comparison, int side)
 {
 	const struct sb_diff *diff = &comparison->diff;
-	const char *key, *value;
-	size_t i;
 
-	sb_json_raw(json, side ? ",\n\"b\":{" : ",\n\"a\":{");
-	sb_json_pair(json, "what", comparison->what[side]);
-	sb_json_u64_pair(json, "total", sb_tree_whole(diff->all[side]));
-	sb_json_raw(json, ",\"samples\":");
+	sb_json_object(json, side ? "b" : "a");
+	sb_json_string(json, "what", comparison->what[side]);
+	sb_json_u64(json, "total", sb_tree_whole(diff->all[side]));
 	if (comparison->tree->nr_samples[side])
-		sb_json_u64(json, comparison->tree->nr_samples[side]);
+		sb_json_u64(json, "samples", comparison->tree->nr_samples[side]);
 	else
-		sb_json_raw(json, "null");
-	sb_json_double_pair(json, "error", sb_diff_error(diff->all[side], diff->all_squares[side]));
-	sb_json_double_pair(json, "per", diff->per[side]);
-	sb_json_raw(json, ",\"facts\":{");
-	for (i = 0; (key = sb_profile_meta_at(comparison->sides[side], i, &value)); i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_pair(json, key, value);
-	}
-	sb_json_raw(json, "}}");
+		sb_json_string(json, "samples", NULL);
+	sb_json_double(json, "error", sb_diff_error(diff->all[side], diff->all_squares[side]));
+	sb_json_double(json, "per", diff->per[side]);
+	sb_json_meta(json, "facts", comparison->sides[side]);
+	sb_json_close(json);
 }
 
 static void put_function(struct sb_json *json, const struct sb_comparison *comparison,
@@ -37,19 +29,16 @@ static void put_function(struct sb_json *json, const struct sb_comparison *compa
 {
 	const struct sb_strtab *strings = &comparison->tree->names;
 
-	sb_json_raw(json, "{");
-	sb_json_pair(json, "name", sb_strtab_get(strings, row->name, NULL));
-	sb_json_string_pair(json, "kind", sb_function_kind_name(row->kind));
-	if (row->module) {
-		sb_json_string_pair(json, "module", sb_strtab_get(strings, row->module, NULL));
-	}
-	sb_json_weights_pair(json, "self", &row->self);
-	sb_json_weights_pair(json, "total", &row->total);
-	sb_json_raw(json, ",\"z\":[");
-	sb_json_double(json, sb_diff_z(&comparison->diff, &row->self));
-	sb_json_raw(json, ",");
-	sb_json_double(json, sb_diff_z(&comparison->diff, &row->total));
-	sb_json_raw(json, "]}");
+	sb_json_object(json, NULL);
+	sb_json_string(json, "name", sb_strtab_get(strings, row->name, NULL));
+	sb_json_string(json, "kind", sb_function_kind_name(row->kind));
+	if (row->module)
+		sb_json_string(json, "module", sb_strtab_get(strings, row->module, NULL));
+	sb_json_weights(json, "self", &row->self);
+	sb_json_weights(json, "total", &row->total);
+	sb_json_two_doubles(json, "z", sb_diff_z(&comparison->diff, &row->self),
+			    sb_diff_z(&comparison->diff, &row->total));
+	sb_json_close(json);
 }
 
 static int put_functions(struct sb_json *json, const struct sb_comparison *comparison,
@@ -59,12 +48,10 @@ static int put_functions(struct sb_json *json, const struct sb_comparison *compa
 	size_t nr = 0, i;
 	int err = sb_diff_rows(&comparison->diff, comparison->tree, opts->sort, &rows, &nr);
 
-	sb_json_raw(json, ",\n\"functions\":[");
-	for (i = 0; i < nr && !err; i++) {
-		sb_json_raw(json, i ? ",\n" : "\n");
+	sb_json_rows(json, "functions");
+	for (i = 0; i < nr && !err; i++)
 		put_function(json, comparison, &rows[i]);
-	}
-	sb_json_raw(json, "]");
+	sb_json_close(json);
 	return err;
 }
 
@@ -73,14 +60,14 @@ static void put_node(struct sb_json *json, const struct sb_comparison *compariso
 	const struct sb_tree *tree = comparison->tree;
 	const struct sb_tree_pair *total = &tree->pair_totals.at[i];
 
-	sb_json_raw(json, i ? ",\n{\"depth\":" : "\n{\"depth\":");
-	sb_json_u64(json, tree->nodes.at[i].depth);
-	sb_json_string_pair(json, "name", sb_tree_name(tree, i));
-	sb_json_string_pair(json, "kind", sb_function_kind_name(tree->kinds.at[i]));
-	sb_json_weights_pair(json, "self", &tree->pairs.at[i]);
-	sb_json_weights_pair(json, "total", total);
-	sb_json_double_pair(json, "z", sb_diff_z(&comparison->diff, total));
-	sb_json_raw(json, "}");
+	sb_json_object(json, NULL);
+	sb_json_u64(json, "depth", tree->nodes.at[i].depth);
+	sb_json_string(json, "name", sb_tree_name(tree, i));
+	sb_json_string(json, "kind", sb_function_kind_name(tree->kinds.at[i]));
+	sb_json_weights(json, "self", &tree->pairs.at[i]);
+	sb_json_weights(json, "total", total);
+	sb_json_double(json, "z", sb_diff_z(&comparison->diff, total));
+	sb_json_close(json);
 }
 
 static int write_json(const struct sb_comparison *comparison, const struct sb_comparison_opts *opts,
@@ -91,19 +78,19 @@ static int write_json(const struct sb_comparison *comparison, const struct sb_co
 	size_t i;
 	int err, err_json;
 
-	sb_json_raw(&json, "{\"format\":\"stackbpf-diff\",\"version\":1,\"generator\":\"stackbpf ");
-	sb_json_raw(&json, sb_version);
-	sb_json_raw(&json, "\",\n");
-	sb_json_pair(&json, "kind", kind ? kind : "profile");
-	sb_json_string_pair(&json, "unit", sb_comparison_unit(comparison));
-	sb_json_string_pair(&json, "norm", sb_diff_norm_name(comparison->diff.norm));
+	sb_json_object(&json, NULL);
+	sb_json_string(&json, "format", "stackbpf-diff");
+	sb_json_u64(&json, "version", 1);
+	sb_json_generator(&json, "generator");
+	sb_json_string(&json, "kind", kind ? kind : "profile");
+	sb_json_string(&json, "unit", sb_comparison_unit(comparison));
+	sb_json_string(&json, "norm", sb_diff_norm_name(comparison->diff.norm));
 	put_side(&json, comparison, SB_TREE_A);
 	put_side(&json, comparison, SB_TREE_B);
 	err = put_functions(&json, comparison, opts);
-	sb_json_raw(&json, ",\n\"nodes\":[");
+	sb_json_rows(&json, "nodes");
 	for (i = 0; i < comparison->tree->nodes.nr && !err; i++)
 		put_node(&json, comparison, i);
-	sb_json_raw(&json, "]}\n");
 	err_json = sb_json_end(&json);
 	return err ?: err_json;
 }

@@ -13,7 +13,6 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "base/version.h"
 #include "output/functions.h"
 #include "output/gzip.h"
 #include "output/jsontext.h"
@@ -57,32 +56,44 @@ static const struct {
 
 /* ---- columns ---- */
 
-/* Write an array of @nr equal elements, for data that the format needs and we do not have. */
-static void put_same(struct sb_json *json, const char *name, size_t nr, const char *value)
+/* What the format needs and we do not have, or what is the same in all files. */
+struct constant {
+	const char *key, *value; /* @value is JSON */
+};
+
+/* @constants ends with {}. */
+static void put_constants(struct sb_json *json, const struct constant *constants)
 {
-	sb_json_raw(json, ",\"");
-	sb_json_raw(json, name);
-	sb_json_raw(json, "\":[");
-	while (nr--) {
-		sb_json_raw(json, value);
-		sb_json_raw(json, nr ? "," : "");
+	for (; constants->key; constants++)
+		sb_json_literal(json, constants->key, constants->value);
+}
+
+/* Write columns of @nr equal elements each. */
+static void put_constant_columns(struct sb_json *json, size_t nr, const struct constant *columns)
+{
+	size_t i;
+
+	for (; columns->key; columns++) {
+		sb_json_array(json, columns->key);
+		for (i = 0; i < nr; i++)
+			sb_json_literal(json, NULL, columns->value);
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "]");
 }
 
-static void begin_column(struct sb_json *json, const char *name)
+static void begin_table(struct sb_json *json, const char *name, size_t nr)
 {
-	sb_json_raw(json, ",\"");
-	sb_json_raw(json, name);
-	sb_json_raw(json, "\":[");
+	sb_json_object(json, name);
+	sb_json_u64(json, "length", nr);
 }
 
-static void put_length(struct sb_json *json, const char *table, size_t nr)
+/* An element of a column; UINT32_MAX: null. */
+static void put_id(struct firefox *firefox, uint32_t id)
 {
-	sb_json_raw(json, "\"");
-	sb_json_raw(json, table);
-	sb_json_raw(json, "\":{\"length\":");
-	sb_json_u64(json, nr);
+	if (id == UINT32_MAX)
+		sb_json_string(&firefox->json, NULL, NULL);
+	else
+		sb_json_u64(&firefox->json, NULL, id);
 }
 
 /* ---- strings: one for each name that is interned in the profile ---- */
@@ -99,110 +110,91 @@ static uint32_t string_id(struct firefox *firefox, const char *s)
 
 static void put_strings(struct firefox *firefox)
 {
-	struct sb_json *json = &firefox->json;
 	size_t i;
 
-	sb_json_raw(json, "\"stringArray\":[");
-	for (i = 0; i < firefox->strings.at.nr; i++) {
-		sb_json_raw(json, i ? ",\n" : "\n");
-		sb_json_string(json, firefox->strings.at.at[i]);
-	}
-	sb_json_raw(json, "]");
+	sb_json_rows(&firefox->json, "stringArray");
+	for (i = 0; i < firefox->strings.at.nr; i++)
+		sb_json_string(&firefox->json, NULL, firefox->strings.at.at[i]);
 }
 
 /* ---- functions and frames ---- */
 
 static void put_functions(struct firefox *firefox)
 {
+	static const struct constant constants[] = {
+		{ "isJS", "false" },	  { "relevantForJS", "false" }, { "resource", "-1" },
+		{ "lineNumber", "null" }, { "columnNumber", "null" },	{}
+	};
 	struct sb_json *json = &firefox->json;
 	size_t nr = firefox->functions.frames.nr, i;
 
-	put_length(json, "funcTable", nr);
-	begin_column(json, "name");
-	for (i = 0; i < nr; i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json,
-			    string_id(firefox,
-				      sb_functions_at(&firefox->functions, (uint32_t)i)->name));
-	}
-	sb_json_raw(json, "]");
-	begin_column(json, "fileName");
+	begin_table(json, "funcTable", nr);
+	sb_json_array(json, "name");
+	for (i = 0; i < nr; i++)
+		put_id(firefox,
+		       string_id(firefox, sb_functions_at(&firefox->functions, (uint32_t)i)->name));
+	sb_json_close(json);
+	sb_json_array(json, "fileName");
 	for (i = 0; i < nr; i++) {
 		const struct sb_frame *frame = sb_functions_at(&firefox->functions, (uint32_t)i);
 		const char *place = frame->file ? frame->file : frame->module;
 
-		sb_json_raw(json, i ? "," : "");
-		if (place && *place)
-			sb_json_u64(json, string_id(firefox, place));
-		else
-			sb_json_raw(json, "null");
+		put_id(firefox, place && *place ? string_id(firefox, place) : UINT32_MAX);
 	}
-	sb_json_raw(json, "]");
-	put_same(json, "isJS", nr, "false");
-	put_same(json, "relevantForJS", nr, "false");
-	put_same(json, "resource", nr, "-1");
-	put_same(json, "lineNumber", nr, "null");
-	put_same(json, "columnNumber", nr, "null");
-	sb_json_raw(json, "},\n");
+	sb_json_close(json);
+	put_constant_columns(json, nr, constants);
+	sb_json_close(json);
 }
 
 /* Write a column of the table of frames. */
 static void put_frame_column(struct firefox *firefox, const char *name,
-			     void (*put)(struct firefox *firefox, uint32_t frame))
+			     uint32_t (*value)(const struct firefox *firefox, uint32_t frame))
 {
 	size_t nr = sb_profile_nr_frames(firefox->profile), i;
-	const char *comma = "";
 
-	begin_column(&firefox->json, name);
-	for (i = 0; i < nr; i++) {
-		if (firefox->functions.of_frame[i] == SB_FUNCTION_NONE)
-			continue;
-		sb_json_raw(&firefox->json, comma);
-		put(firefox, (uint32_t)i);
-		comma = ",";
-	}
-	sb_json_raw(&firefox->json, "]");
+	sb_json_array(&firefox->json, name);
+	for (i = 0; i < nr; i++)
+		if (firefox->functions.of_frame[i] != SB_FUNCTION_NONE)
+			put_id(firefox, value(firefox, (uint32_t)i));
+	sb_json_close(&firefox->json);
 }
 
-static void put_func(struct firefox *firefox, uint32_t frame)
+static uint32_t func_of(const struct firefox *firefox, uint32_t frame)
 {
-	sb_json_u64(&firefox->json, firefox->functions.of_frame[frame]);
+	return firefox->functions.of_frame[frame];
 }
 
-static void put_line(struct firefox *firefox, uint32_t frame)
+static uint32_t line_of(const struct firefox *firefox, uint32_t frame)
 {
 	uint32_t line = sb_profile_frame_at(firefox->profile, frame)->line;
 
-	if (line)
-		sb_json_u64(&firefox->json, line);
-	else
-		sb_json_raw(&firefox->json, "null");
+	return line ? line : UINT32_MAX;
 }
 
-static void put_category(struct firefox *firefox, uint32_t frame)
+static uint32_t category_of(const struct firefox *firefox, uint32_t frame)
 {
-	sb_json_u64(&firefox->json, sb_profile_frame_at(firefox->profile, frame)->kind);
+	return sb_profile_frame_at(firefox->profile, frame)->kind;
 }
 
 static void put_frames(struct firefox *firefox)
 {
+	static const struct constant constants[] = {
+		{ "subcategory", "0" },	  { "address", "-1" },
+		{ "inlineDepth", "0" },	  { "nativeSymbol", "null" },
+		{ "innerWindowID", "0" }, { "implementation", "null" },
+		{ "column", "null" },	  {}
+	};
 	struct sb_json *json = &firefox->json;
 	size_t nr = 0, i;
 
 	for (i = 0; i < sb_profile_nr_frames(firefox->profile); i++)
 		nr += firefox->functions.of_frame[i] != SB_FUNCTION_NONE;
-	put_length(json, "frameTable", nr);
-	put_frame_column(firefox, "func", put_func);
-	put_frame_column(firefox, "line", put_line);
-	put_frame_column(firefox, "category", put_category);
-	put_same(json, "subcategory", nr, "0");
-	put_same(json, "address", nr, "-1");
-	put_same(json, "inlineDepth", nr, "0");
-	put_same(json, "nativeSymbol", nr, "null");
-	put_same(json, "innerWindowID", nr, "0");
-	put_same(json, "implementation", nr, "null");
-	put_same(json, "column", nr, "null");
-	sb_json_raw(json, "},\n");
+	begin_table(json, "frameTable", nr);
+	put_frame_column(firefox, "func", func_of);
+	put_frame_column(firefox, "line", line_of);
+	put_frame_column(firefox, "category", category_of);
+	put_constant_columns(json, nr, constants);
+	sb_json_close(json);
 }
 
 /* ---- the tree of stacks ---- */
@@ -210,9 +202,9 @@ static void put_frames(struct firefox *firefox)
 /* Called at each node, and at the end of each stack; either may be NULL. */
 struct visitor {
 	/* @parent: its index; UINT32_MAX: none */
-	void (*node)(struct firefox *firefox, uint32_t node, uint32_t parent, uint32_t frame);
+	void (*node)(struct firefox *firefox, uint32_t parent, uint32_t frame);
 	/* @node: where the stack ends; UINT32_MAX: it has no frames */
-	void (*stack)(struct firefox *firefox, size_t i, uint32_t node);
+	void (*stack)(struct firefox *firefox, uint32_t node);
 };
 
 /* Walk the tree in preorder. Return: the number of nodes. */
@@ -233,74 +225,59 @@ static uint32_t walk(struct firefox *firefox, const struct visitor *visitor)
 			parent = depth ? firefox->path.at[depth - 1] : UINT32_MAX;
 			firefox->path.at[depth] = nr_nodes;
 			if (visitor->node)
-				visitor->node(firefox, nr_nodes, parent, row.frames[depth]);
+				visitor->node(firefox, parent, row.frames[depth]);
 			nr_nodes++;
 		}
 		if (visitor->stack && !firefox->json.err)
-			visitor->stack(firefox, i, nr ? firefox->path.at[nr - 1] : UINT32_MAX);
+			visitor->stack(firefox, nr ? firefox->path.at[nr - 1] : UINT32_MAX);
 	}
 	return nr_nodes;
 }
 
-static void put_id(struct firefox *firefox, bool is_first, uint32_t id)
+static void put_prefix(struct firefox *firefox, uint32_t parent, uint32_t frame)
 {
-	sb_json_raw(&firefox->json, is_first ? "" : ",");
-	if (id == UINT32_MAX)
-		sb_json_raw(&firefox->json, "null");
-	else
-		sb_json_u64(&firefox->json, id);
+	put_id(firefox, parent);
 }
 
-static void put_prefix(struct firefox *firefox, uint32_t node, uint32_t parent, uint32_t frame)
+static void put_node_frame(struct firefox *firefox, uint32_t parent, uint32_t frame)
 {
-	put_id(firefox, !node, parent);
+	put_id(firefox, firefox->numbers[frame]);
 }
 
-static void put_node_frame(struct firefox *firefox, uint32_t node, uint32_t parent, uint32_t frame)
+static void put_node_category(struct firefox *firefox, uint32_t parent, uint32_t frame)
 {
-	put_id(firefox, !node, firefox->numbers[frame]);
-}
-
-static void put_node_category(struct firefox *firefox, uint32_t node, uint32_t parent,
-			      uint32_t frame)
-{
-	put_id(firefox, !node, sb_profile_frame_at(firefox->profile, frame)->kind);
-}
-
-static void put_end(struct firefox *firefox, size_t i, uint32_t node)
-{
-	put_id(firefox, !i, node);
+	put_id(firefox, category_of(firefox, frame));
 }
 
 static void put_column(struct firefox *firefox, const char *name, const struct visitor *visitor)
 {
-	begin_column(&firefox->json, name);
+	sb_json_array(&firefox->json, name);
 	walk(firefox, visitor);
-	sb_json_raw(&firefox->json, "]");
+	sb_json_close(&firefox->json);
 }
 
 static void put_stacks(struct firefox *firefox)
 {
 	uint32_t nr = walk(firefox, &(struct visitor){});
 
-	put_length(&firefox->json, "stackTable", nr);
+	begin_table(&firefox->json, "stackTable", nr);
 	put_column(firefox, "prefix", &(struct visitor){ .node = put_prefix });
 	put_column(firefox, "frame", &(struct visitor){ .node = put_node_frame });
 	put_column(firefox, "category", &(struct visitor){ .node = put_node_category });
-	put_same(&firefox->json, "subcategory", nr, "0");
-	sb_json_raw(&firefox->json, "},\n");
+	put_constant_columns(&firefox->json, nr, (struct constant[]){ { "subcategory", "0" }, {} });
+	sb_json_close(&firefox->json);
 }
 
 /* ---- samples ---- */
 
 /* Write nanoseconds as milliseconds. */
-static void put_ms(struct sb_json *json, uint64_t ns)
+static void put_ms(struct sb_json *json, const char *key, uint64_t ns)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu.%06llu", (unsigned long long)(ns / 1000000),
 		 (unsigned long long)(ns % 1000000));
-	sb_json_raw(json, text);
+	sb_json_literal(json, key, text);
 }
 
 /* Times are shown as times, samples as samples. */
@@ -320,20 +297,18 @@ static void put_weights(struct firefox *firefox)
 	struct sb_json *json = &firefox->json;
 	size_t i;
 
-	begin_column(json, "weight");
+	sb_json_array(json, "weight");
 	for (i = 0; i < firefox->nr_stacks; i++) {
-		sb_json_raw(json, i ? "," : "");
 		if (is_time(measure))
-			put_ms(json, sb_measure_scaled(measure, weight_of(firefox, i)));
+			put_ms(json, NULL, sb_measure_scaled(measure, weight_of(firefox, i)));
 		else
-			sb_json_u64(json, weight_of(firefox, i));
+			sb_json_u64(json, NULL, weight_of(firefox, i));
 	}
-	sb_json_raw(json, "],\"weightType\":");
-	if (is_time(measure))
-		sb_json_raw(json, "\"tracing-ms\"");
-	else
-		sb_json_raw(json,
-			    measure->dimension == SB_DIMENSION_BYTES ? "\"bytes\"" : "\"samples\"");
+	sb_json_close(json);
+	sb_json_string(json, "weightType",
+		       is_time(measure)				  ? "tracing-ms"
+		       : measure->dimension == SB_DIMENSION_BYTES ? "bytes"
+								  : "samples");
 }
 
 /* One after the other: each as long as its time, or one millisecond. */
@@ -344,23 +319,22 @@ static void put_times(struct firefox *firefox)
 	uint64_t at_ns = 0, ns;
 	size_t i;
 
-	begin_column(&firefox->json, "time");
+	sb_json_array(&firefox->json, "time");
 	for (i = 0; i < firefox->nr_stacks; i++) {
-		sb_json_raw(&firefox->json, i ? "," : "");
-		put_ms(&firefox->json, at_ns);
+		put_ms(&firefox->json, NULL, at_ns);
 		ns = is_known ? sb_measure_scaled(measure, weight_of(firefox, i)) : 1000000;
 		at_ns = at_ns > INT64_MAX - ns ? INT64_MAX : at_ns + ns;
 	}
-	sb_json_raw(&firefox->json, "]");
+	sb_json_close(&firefox->json);
 }
 
 static void put_samples(struct firefox *firefox)
 {
-	put_length(&firefox->json, "samples", firefox->nr_stacks);
-	put_column(firefox, "stack", &(struct visitor){ .stack = put_end });
+	begin_table(&firefox->json, "samples", firefox->nr_stacks);
+	put_column(firefox, "stack", &(struct visitor){ .stack = put_id });
 	put_times(firefox);
 	put_weights(firefox);
-	sb_json_raw(&firefox->json, "},\n");
+	sb_json_close(&firefox->json);
 }
 
 /* ---- the file ---- */
@@ -369,14 +343,15 @@ static void put_categories(struct sb_json *json)
 {
 	size_t i;
 
-	sb_json_raw(json, "\"categories\":[");
+	sb_json_array(json, "categories");
 	for (i = 0; i < SB_ARRAY_SIZE(categories); i++) {
-		sb_json_raw(json, i ? ",{" : "{");
-		sb_json_pair(json, "name", categories[i].name);
-		sb_json_string_pair(json, "color", categories[i].color);
-		sb_json_raw(json, ",\"subcategories\":[\"Other\"]}");
+		sb_json_object(json, NULL);
+		sb_json_string(json, "name", categories[i].name);
+		sb_json_string(json, "color", categories[i].color);
+		sb_json_literal(json, "subcategories", "[\"Other\"]");
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "]");
+	sb_json_close(json);
 }
 
 /* Shown under "About this profile". */
@@ -386,74 +361,102 @@ static void put_facts(struct firefox *firefox)
 	const char *key, *value;
 	size_t i;
 
-	sb_json_raw(json, ",\"extra\":[{\"label\":\"stackbpf\",\"entries\":[");
+	sb_json_array(json, "extra");
+	sb_json_object(json, NULL);
+	sb_json_string(json, "label", "stackbpf");
+	sb_json_array(json, "entries");
 	for (i = 0; (key = sb_profile_meta_at(firefox->profile, i, &value)); i++) {
-		sb_json_raw(json, i ? ",{" : "{");
-		sb_json_pair(json, "label", key);
-		sb_json_raw(json, ",\"format\":\"string\",");
-		sb_json_pair(json, "value", value);
-		sb_json_raw(json, "}");
+		sb_json_object(json, NULL);
+		sb_json_string(json, "label", key);
+		sb_json_string(json, "format", "string");
+		sb_json_string(json, "value", value);
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "]}]");
+	sb_json_close(json);
+	sb_json_close(json);
+	sb_json_close(json);
 }
 
 static void put_meta(struct firefox *firefox, const char *title)
 {
+	static const struct constant constants[] = {
+		{ "stackwalk", "1" },
+		{ "debug", "false" },
+		{ "symbolicated", "true" },
+		{ "markerSchema", "[]" },
+		{ "usesOnlyOneStackType", "true" },
+		{ "doesNotUseFrameImplementation", "true" },
+		{ "sourceCodeIsNotOnSearchfox", "true" },
+		{ "extensions", "{\"length\":0,\"id\":[],\"name\":[],\"baseURL\":[]}" },
+		{}
+	};
 	const struct sb_measure *measure = &firefox->measure;
 	struct sb_json *json = &firefox->json;
 
-	sb_json_raw(json, "\"meta\":{\"preprocessedProfileVersion\":");
-	sb_json_u64(json, FORMAT_VERSION);
-	sb_json_raw(json, ",\"version\":27,\"processType\":0,");
-	sb_json_pair(json, "product", title);
-	sb_json_raw(json, ",\"importedFrom\":\"stackbpf ");
-	sb_json_raw(json, sb_version);
-	sb_json_raw(json, "\",\"interval\":");
-	put_ms(json, measure->hz ? 1000000000ull / measure->hz : 1000000);
-	sb_json_raw(json, ",\"startTime\":");
-	put_ms(json, measure->start_us > UINT64_MAX / 1000 ? 0 : measure->start_us * 1000);
-	sb_json_raw(json, ",\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,"
-			  "\"markerSchema\":[],\"usesOnlyOneStackType\":true,"
-			  "\"doesNotUseFrameImplementation\":true,"
-			  "\"sourceCodeIsNotOnSearchfox\":true,"
-			  "\"extensions\":{\"length\":0,\"id\":[],\"name\":[],\"baseURL\":[]},");
+	sb_json_object(json, "meta");
+	sb_json_u64(json, "preprocessedProfileVersion", FORMAT_VERSION);
+	sb_json_u64(json, "version", 27);
+	sb_json_u64(json, "processType", 0);
+	sb_json_string(json, "product", title);
+	sb_json_generator(json, "importedFrom");
+	put_ms(json, "interval", measure->hz ? 1000000000ull / measure->hz : 1000000);
+	put_ms(json, "startTime",
+	       measure->start_us > UINT64_MAX / 1000 ? 0 : measure->start_us * 1000);
+	put_constants(json, constants);
 	put_categories(json);
 	put_facts(firefox);
-	sb_json_raw(json, "},\n");
+	sb_json_close(json);
 }
 
 static void put_thread(struct firefox *firefox, const char *title)
 {
+	static const struct constant constants[] = { { "processType", "\"default\"" },
+						     { "processStartupTime", "0" },
+						     { "processShutdownTime", "null" },
+						     { "registerTime", "0" },
+						     { "unregisterTime", "null" },
+						     { "pausedRanges", "[]" },
+						     { "isMainThread", "true" },
+						     { "pid", "\"0\"" },
+						     { "tid", "0" },
+						     {} };
+	static const struct constant empty_tables[] = {
+		{ "markers", "{\"length\":0,\"category\":[],\"data\":[],\"endTime\":[],"
+			     "\"name\":[],\"phase\":[],\"startTime\":[]}" },
+		{ "resourceTable",
+		  "{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],\"type\":[]}" },
+		{ "nativeSymbols", "{\"length\":0,\"address\":[],\"functionSize\":[],"
+				   "\"libIndex\":[],\"name\":[]}" },
+		{}
+	};
 	struct sb_json *json = &firefox->json;
 
-	sb_json_raw(json, "\"threads\":[{\"processType\":\"default\",\"processStartupTime\":0,"
-			  "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,"
-			  "\"pausedRanges\":[],\"isMainThread\":true,\"pid\":\"0\",\"tid\":0,");
-	sb_json_pair(json, "name", title);
-	sb_json_string_pair(json, "processName", title);
-	sb_json_raw(json, ",\n");
+	sb_json_array(json, "threads");
+	sb_json_object(json, NULL);
+	put_constants(json, constants);
+	sb_json_string(json, "name", title);
+	sb_json_string(json, "processName", title);
 	put_functions(firefox);
 	put_frames(firefox);
 	put_stacks(firefox);
 	put_samples(firefox);
-	sb_json_raw(json, "\"markers\":{\"length\":0,\"category\":[],\"data\":[],\"endTime\":[],"
-			  "\"name\":[],\"phase\":[],\"startTime\":[]},\n"
-			  "\"resourceTable\":{\"length\":0,\"lib\":[],\"name\":[],\"host\":[],"
-			  "\"type\":[]},\n"
-			  "\"nativeSymbols\":{\"length\":0,\"address\":[],\"functionSize\":[],"
-			  "\"libIndex\":[],\"name\":[]},\n");
+	put_constants(json, empty_tables);
 	put_strings(firefox);
-	sb_json_raw(json, "}]");
 }
 
 static void put_file(struct firefox *firefox, const char *title)
 {
-	sb_json_raw(&firefox->json, "{");
+	static const struct constant constants[] = { { "libs", "[]" },
+						     { "pages", "[]" },
+						     { "counters", "[]" },
+						     { "profilerOverhead", "[]" },
+						     {} };
+	struct sb_json *json = &firefox->json;
+
+	sb_json_object(json, NULL);
 	put_meta(firefox, title);
-	sb_json_raw(&firefox->json, "\"libs\":[],\"pages\":[],\"counters\":[],"
-				    "\"profilerOverhead\":[],\n");
+	put_constants(json, constants);
 	put_thread(firefox, title);
-	sb_json_raw(&firefox->json, "}\n");
 }
 
 static int write_firefox(const struct sb_profile *profile, const struct sb_output_opts *opts,

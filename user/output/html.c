@@ -50,46 +50,33 @@ static int count(struct page *page, size_t nr_stacks)
 	return 0;
 }
 
-/* [name, module, file, self, total]: page.js knows the order. */
 static void put_functions(struct page *page)
 {
 	struct sb_json *json = &page->json;
 	size_t i;
 
-	sb_json_raw(json, "\"functions\":[");
+	sb_json_rows(json, "functions");
 	for (i = 0; i < page->functions.frames.nr; i++) {
 		const struct sb_frame *frame = sb_functions_at(&page->functions, (uint32_t)i);
 
-		sb_json_raw(json, i ? ",\n[" : "\n[");
-		sb_json_string(json, frame->name);
-		sb_json_raw(json, ",");
-		sb_json_string(json, frame->module);
-		sb_json_raw(json, ",");
-		sb_json_string(json, frame->file);
-		sb_json_raw(json, ",");
-		sb_json_u64(json, page->self[i]);
-		sb_json_raw(json, ",");
-		sb_json_u64(json, page->total[i]);
-		sb_json_raw(json, "]");
+		sb_json_object(json, NULL);
+		sb_json_string(json, "name", frame->name);
+		sb_json_string_if(json, "module", frame->module);
+		sb_json_string_if(json, "file", frame->file);
+		sb_json_u64(json, "self", page->self[i]);
+		sb_json_u64(json, "total", page->total[i]);
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "]}\n");
 }
 
 static void put_data(struct page *page, size_t nr_stacks)
 {
 	struct sb_json *json = &page->json;
-	const char *key, *value;
-	size_t i;
 
-	sb_json_raw(json, "{");
-	sb_json_pair(json, "unit", sb_measure_of(page->profile).unit);
-	sb_json_u64_pair(json, "total", sb_profile_weight_of(page->profile, nr_stacks));
-	sb_json_raw(json, ",\"facts\":{");
-	for (i = 0; (key = sb_profile_meta_at(page->profile, i, &value)); i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_pair(json, key, value);
-	}
-	sb_json_raw(json, "},");
+	sb_json_object(json, NULL);
+	sb_json_string(json, "unit", sb_measure_of(page->profile).unit);
+	sb_json_u64(json, "total", sb_profile_weight_of(page->profile, nr_stacks));
+	sb_json_meta(json, "facts", page->profile);
 	put_functions(page);
 }
 

@@ -4,7 +4,6 @@
  * "version" is 1, keys may be added, but existing ones do not change.
  */
 #include "base/cleanup.h"
-#include "base/version.h"
 #include "output/functions.h"
 #include "output/jsontext.h"
 #include "output/measure.h"
@@ -18,90 +17,57 @@ struct writer {
 	struct sb_json json;
 };
 
-static void put_optional(struct sb_json *json, const char *key, const char *value)
-{
-	if (!value || !*value)
-		return;
-	sb_json_string_pair(json, key, value);
-}
-
-static void put_facts(struct writer *writer)
-{
-	struct sb_json *json = &writer->json;
-	const char *key, *value;
-	size_t i;
-
-	sb_json_raw(json, "\"facts\":{");
-	for (i = 0; (key = sb_profile_meta_at(writer->profile, i, &value)); i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_pair(json, key, value);
-	}
-	sb_json_raw(json, "},\n");
-}
-
 static void put_functions(struct writer *writer)
 {
 	struct sb_json *json = &writer->json;
 	size_t i;
 
-	sb_json_raw(json, "\"functions\":[");
+	sb_json_rows(json, "functions");
 	for (i = 0; i < writer->functions.frames.nr; i++) {
 		const struct sb_frame *frame = sb_functions_at(&writer->functions, (uint32_t)i);
 
-		sb_json_raw(json, i ? ",\n{" : "\n{");
-		sb_json_pair(json, "name", frame->name);
-		sb_json_string_pair(json, "kind", sb_function_kind_name(frame->kind));
-		put_optional(json, "module", frame->module);
-		put_optional(json, "file", frame->file);
-		sb_json_raw(json, "}");
+		sb_json_object(json, NULL);
+		sb_json_string(json, "name", frame->name);
+		sb_json_string(json, "kind", sb_function_kind_name(frame->kind));
+		sb_json_string_if(json, "module", frame->module);
+		sb_json_string_if(json, "file", frame->file);
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "],\n");
+	sb_json_close(json);
 }
 
 static void put_frames(struct writer *writer)
 {
 	struct sb_json *json = &writer->json;
-	const char *comma = "\n";
 	size_t i;
 
-	sb_json_raw(json, "\"frames\":[");
+	sb_json_rows(json, "frames");
 	for (i = 0; i < sb_profile_nr_frames(writer->profile); i++) {
 		const struct sb_frame *frame = sb_profile_frame_at(writer->profile, (uint32_t)i);
 
 		if (writer->functions.of_frame[i] == SB_FUNCTION_NONE)
 			continue;
-		sb_json_raw(json, comma);
-		sb_json_raw(json, "{\"function\":");
-		sb_json_u64(json, writer->functions.of_frame[i]);
+		sb_json_object(json, NULL);
+		sb_json_u64(json, "function", writer->functions.of_frame[i]);
 		if (frame->line)
-			sb_json_u64_pair(json, "line", frame->line);
+			sb_json_u64(json, "line", frame->line);
 		if (frame->kind != sb_function_kind(frame->kind))
-			sb_json_raw(json, ",\"inlined\":true");
-		sb_json_raw(json, "}");
-		comma = ",\n";
+			sb_json_bool(json, "inlined", true);
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "],\n");
+	sb_json_close(json);
 }
 
 /* [[10,3],...]: three durations of 2^10 ns or more, below 2^11 ns */
 static void put_durations(struct sb_json *json, const uint64_t nr[SB_PROFILE_NR_LOG2])
 {
-	const char *comma = "";
 	size_t i;
 
-	sb_json_raw(json, ",\"log2_ns\":[");
-	for (i = 0; i < SB_PROFILE_NR_LOG2; i++) {
-		if (!nr[i])
-			continue;
-		sb_json_raw(json, comma);
-		sb_json_raw(json, "[");
-		sb_json_u64(json, i);
-		sb_json_raw(json, ",");
-		sb_json_u64(json, nr[i]);
-		sb_json_raw(json, "]");
-		comma = ",";
-	}
-	sb_json_raw(json, "]");
+	sb_json_array(json, "log2_ns");
+	for (i = 0; i < SB_PROFILE_NR_LOG2; i++)
+		if (nr[i])
+			sb_json_two(json, NULL, i, nr[i]);
+	sb_json_close(json);
 }
 
 static void put_stack(struct writer *writer, size_t i)
@@ -111,19 +77,17 @@ static void put_stack(struct writer *writer, size_t i)
 	const struct sb_row row = sb_profile_row_at(writer->profile, i);
 	size_t at;
 
-	sb_json_raw(json, i ? ",\n{\"weight\":" : "\n{\"weight\":");
-	sb_json_u64(json, row.weight);
+	sb_json_object(json, NULL);
+	sb_json_u64(json, "weight", row.weight);
 	if (row.nr_samples)
-		sb_json_u64_pair(json, "samples", row.nr_samples);
-	sb_json_raw(json, ",\"frames\":[");
-	for (at = 0; at < row.nr; at++) {
-		sb_json_raw(json, at ? "," : "");
-		sb_json_u64(json, writer->numbers[row.frames[at]]);
-	}
-	sb_json_raw(json, "]");
+		sb_json_u64(json, "samples", row.nr_samples);
+	sb_json_array(json, "frames");
+	for (at = 0; at < row.nr; at++)
+		sb_json_u64(json, NULL, writer->numbers[row.frames[at]]);
+	sb_json_close(json);
 	if (log2)
 		put_durations(json, log2);
-	sb_json_raw(json, "}");
+	sb_json_close(json);
 }
 
 static void put_file(struct writer *writer, const char *title)
@@ -132,21 +96,20 @@ static void put_file(struct writer *writer, const char *title)
 	struct sb_json *json = &writer->json;
 	size_t i;
 
-	sb_json_raw(json, "{\"format\":\"stackbpf\",\"version\":1,\"generator\":\"stackbpf ");
-	sb_json_raw(json, sb_version);
-	sb_json_raw(json, "\",\n");
-	sb_json_pair(json, "kind", measure.kind);
-	sb_json_string_pair(json, "unit", measure.unit);
-	put_optional(json, "title", title);
-	sb_json_u64_pair(json, "total", sb_profile_weight(writer->profile));
-	sb_json_raw(json, ",\n");
-	put_facts(writer);
+	sb_json_object(json, NULL);
+	sb_json_string(json, "format", "stackbpf");
+	sb_json_u64(json, "version", 1);
+	sb_json_generator(json, "generator");
+	sb_json_string(json, "kind", measure.kind);
+	sb_json_string(json, "unit", measure.unit);
+	sb_json_string_if(json, "title", title);
+	sb_json_u64(json, "total", sb_profile_weight(writer->profile));
+	sb_json_meta(json, "facts", writer->profile);
 	put_functions(writer);
 	put_frames(writer);
-	sb_json_raw(json, "\"stacks\":[");
+	sb_json_rows(json, "stacks");
 	for (i = 0; i < writer->nr_stacks; i++)
 		put_stack(writer, i);
-	sb_json_raw(json, "]}\n");
 }
 
 static int write_json(const struct sb_profile *profile, const struct sb_output_opts *opts,

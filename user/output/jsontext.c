@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/version.h"
 #include "flamegraph/text.h"
 
 #define TEXT_BYTES (16u << 10) /* size of the buffer */
@@ -22,134 +23,190 @@ static void put_if(struct sb_json *json, size_t bytes_max)
 	sb_str_clear(&json->text);
 }
 
-void sb_json_raw(struct sb_json *json, const char *s)
+static void add(struct sb_json *json, const char *s, size_t len)
 {
 	if (!json->err)
-		json->err = sb_str_add(&json->text, s);
-	put_if(json, TEXT_BYTES);
-}
-
-void sb_json_u64(struct sb_json *json, uint64_t val)
-{
-	if (!json->err)
-		json->err = sb_str_addu(&json->text, val);
-	put_if(json, TEXT_BYTES);
+		json->err = sb_str_addn(&json->text, s, len);
 }
 
 /* The text has been cleaned: it has no control characters and no line separators (base/utf8.h). */
-static int add_escaped(struct sb_str *to, const char *s, size_t len)
+static void add_escaped(struct sb_json *json, const char *s, size_t len)
 {
 	const char *end = s + len, *from = s;
-	int err = 0;
 
-	for (; s < end && !err; s++) {
+	for (; s < end; s++) {
 		if (*s != '"' && *s != '\\' && *s != '<')
 			continue;
-		err = sb_str_addn(to, from, (size_t)(s - from));
-		if (!err && *s == '<')
-			err = sb_str_add(to, "\\u003c");
-		else if (!err)
-			err = sb_str_addf(to, "\\%c", *s);
+		add(json, from, (size_t)(s - from));
+		if (*s == '<')
+			add(json, "\\u003c", 6);
+		else
+			add(json, (const char[]){ '\\', *s }, 2);
 		from = s + 1;
 	}
-	return err ? err : sb_str_addn(to, from, (size_t)(end - from));
+	add(json, from, (size_t)(end - from));
 }
 
-void sb_json_string(struct sb_json *json, const char *s)
+static void add_quoted(struct sb_json *json, const char *s)
 {
 	long nr_bad;
 
-	if (!s) {
-		sb_json_raw(json, "null");
-		return;
-	}
 	sb_str_clear(&json->clean);
 	nr_bad = sb_fg_text_clean(&json->clean, s, strlen(s));
 	if (nr_bad < 0 && !json->err)
 		json->err = (int)nr_bad;
-	sb_json_raw(json, "\"");
-	if (!json->err && json->clean.len)
-		json->err = add_escaped(&json->text, json->clean.s, json->clean.len);
-	sb_json_raw(json, "\"");
+	add(json, "\"", 1);
+	if (json->clean.len)
+		add_escaped(json, json->clean.s, json->clean.len);
+	add(json, "\"", 1);
 }
 
-void sb_json_pair(struct sb_json *json, const char *key, const char *value)
+/* Write what stands before an element. */
+static void begin(struct sb_json *json, const char *key)
 {
-	sb_json_string(json, key);
-	sb_json_raw(json, ":");
-	sb_json_string(json, value);
+	put_if(json, TEXT_BYTES);
+	if (json->has_before)
+		add(json, ",", 1);
+	json->has_before = true;
+	if (json->rows & 1)
+		add(json, "\n", 1);
+	if (key) {
+		add_quoted(json, key);
+		add(json, ":", 1);
+	}
 }
 
-void sb_json_i64(struct sb_json *json, int64_t val)
+static void open_bracket(struct sb_json *json, const char *key, bool is_array, bool has_rows)
 {
-	if (val < 0)
-		sb_json_raw(json, "-");
-	sb_json_u64(json, val < 0 ? 0 - (uint64_t)val : (uint64_t)val);
+	begin(json, key);
+	add(json, is_array ? "[" : "{", 1);
+	json->arrays = json->arrays << 1 | is_array;
+	json->rows = json->rows << 1 | has_rows;
+	json->depth++;
+	json->has_before = false;
 }
 
-void sb_json_double(struct sb_json *json, double val)
+void sb_json_object(struct sb_json *json, const char *key)
+{
+	open_bracket(json, key, false, false);
+}
+
+void sb_json_array(struct sb_json *json, const char *key)
+{
+	open_bracket(json, key, true, false);
+}
+
+void sb_json_rows(struct sb_json *json, const char *key)
+{
+	open_bracket(json, key, true, true);
+}
+
+void sb_json_close(struct sb_json *json)
+{
+	add(json, json->arrays & 1 ? "]" : "}", 1);
+	json->arrays >>= 1;
+	json->rows >>= 1;
+	json->depth--;
+	json->has_before = true;
+}
+
+void sb_json_literal(struct sb_json *json, const char *key, const char *value)
+{
+	begin(json, key);
+	add(json, value, strlen(value));
+}
+
+void sb_json_bool(struct sb_json *json, const char *key, bool val)
+{
+	sb_json_literal(json, key, val ? "true" : "false");
+}
+
+void sb_json_u64(struct sb_json *json, const char *key, uint64_t val)
+{
+	begin(json, key);
+	if (!json->err)
+		json->err = sb_str_addu(&json->text, val);
+}
+
+void sb_json_i64(struct sb_json *json, const char *key, int64_t val)
 {
 	char text[32];
 
-	if (!isfinite(val)) {
-		sb_json_raw(json, "null");
+	snprintf(text, sizeof(text), "%lld", (long long)val);
+	sb_json_literal(json, key, text);
+}
+
+void sb_json_double(struct sb_json *json, const char *key, double val)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.6g", val);
+	sb_json_literal(json, key, isfinite(val) ? text : "null");
+}
+
+void sb_json_string(struct sb_json *json, const char *key, const char *s)
+{
+	if (!s) {
+		sb_json_literal(json, key, "null");
 		return;
 	}
-	snprintf(text, sizeof(text), "%.6g", val);
-	sb_json_raw(json, text);
+	begin(json, key);
+	add_quoted(json, s);
 }
 
-static void put_key(struct sb_json *json, const char *key)
+void sb_json_string_if(struct sb_json *json, const char *key, const char *s)
 {
-	sb_json_raw(json, ",");
-	sb_json_string(json, key);
-	sb_json_raw(json, ":");
+	if (s && *s)
+		sb_json_string(json, key, s);
 }
 
-void sb_json_string_pair(struct sb_json *json, const char *key, const char *value)
+void sb_json_two(struct sb_json *json, const char *key, uint64_t a, uint64_t b)
 {
-	sb_json_raw(json, ",");
-	sb_json_pair(json, key, value);
+	sb_json_array(json, key);
+	sb_json_u64(json, NULL, a);
+	sb_json_u64(json, NULL, b);
+	sb_json_close(json);
 }
 
-void sb_json_u64_pair(struct sb_json *json, const char *key, uint64_t val)
+void sb_json_two_doubles(struct sb_json *json, const char *key, double a, double b)
 {
-	put_key(json, key);
-	sb_json_u64(json, val);
+	sb_json_array(json, key);
+	sb_json_double(json, NULL, a);
+	sb_json_double(json, NULL, b);
+	sb_json_close(json);
 }
 
-void sb_json_i64_pair(struct sb_json *json, const char *key, int64_t val)
+void sb_json_weights(struct sb_json *json, const char *key, const struct sb_tree_pair *pair)
 {
-	put_key(json, key);
-	sb_json_i64(json, val);
+	sb_json_two(json, key, sb_tree_whole(pair->weight[SB_TREE_A]),
+		    sb_tree_whole(pair->weight[SB_TREE_B]));
 }
 
-void sb_json_double_pair(struct sb_json *json, const char *key, double val)
+void sb_json_meta(struct sb_json *json, const char *key, const struct sb_profile *profile)
 {
-	put_key(json, key);
-	sb_json_double(json, val);
+	const char *name, *value;
+	size_t i;
+
+	sb_json_object(json, key);
+	for (i = 0; (name = sb_profile_meta_at(profile, i, &value)); i++)
+		sb_json_string(json, name, value);
+	sb_json_close(json);
 }
 
-void sb_json_two_pair(struct sb_json *json, const char *key, const uint64_t vals[2])
+void sb_json_generator(struct sb_json *json, const char *key)
 {
-	put_key(json, key);
-	sb_json_raw(json, "[");
-	sb_json_u64(json, vals[0]);
-	sb_json_raw(json, ",");
-	sb_json_u64(json, vals[1]);
-	sb_json_raw(json, "]");
-}
+	char text[64];
 
-void sb_json_weights_pair(struct sb_json *json, const char *key, const struct sb_tree_pair *pair)
-{
-	const uint64_t vals[SB_TREE_NR] = { sb_tree_whole(pair->weight[SB_TREE_A]),
-					    sb_tree_whole(pair->weight[SB_TREE_B]) };
-
-	sb_json_two_pair(json, key, vals);
+	snprintf(text, sizeof(text), "stackbpf %s", sb_version);
+	sb_json_string(json, key, text);
 }
 
 int sb_json_end(struct sb_json *json)
 {
+	while (json->depth)
+		sb_json_close(json);
+	if (json->has_before)
+		add(json, "\n", 1);
 	put_if(json, 0);
 	sb_str_release(&json->text);
 	sb_str_release(&json->clean);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Writes JSON (RFC 8259) with strings that others chose. The caller writes commas and brackets with
- * sb_json_raw(). Not thread-safe.
+ * Writes JSON (RFC 8259) with strings that others chose. Commas, quotes and brackets are placed by
+ * the writer: each call adds one element to the innermost open object or array. Not thread-safe.
  */
 #ifndef SB_OUTPUT_JSONTEXT_H
 #define SB_OUTPUT_JSONTEXT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/str.h"
+#include "model/profile.h"
 #include "tree/tree.h"
 
 /*
@@ -22,38 +24,58 @@ struct sb_json {
 	void *arg;
 	struct sb_str text; /* buffer */
 	struct sb_str clean;
+	/* A bit for each open bracket, the innermost lowest. */
+	uint64_t arrays, rows;
+	unsigned int depth;
+	bool has_before; /* a comma is due before the next element */
 	int err;
 };
 
 /* An sb_json.put for a FILE. Return: 0 or -EIO. */
 int sb_json_put_file(void *file, const void *data, size_t len);
 
-/* Write text that is JSON already. */
-void sb_json_raw(struct sb_json *json, const char *s);
-void sb_json_u64(struct sb_json *json, uint64_t val);
-void sb_json_i64(struct sb_json *json, int64_t val);
+/*
+ * In all calls below, @key is the key of an element of an object, and NULL for an element of an
+ * array and for the outermost object. A key is cleaned as the text of sb_json_string().
+ */
+
+/* Open an object or an array, at most 64 in one another; sb_json_close() closes the innermost. */
+void sb_json_object(struct sb_json *json, const char *key);
+void sb_json_array(struct sb_json *json, const char *key);
+/* An array of which each element begins a new line. */
+void sb_json_rows(struct sb_json *json, const char *key);
+void sb_json_close(struct sb_json *json);
+
+/* Write @value, which is JSON already. */
+void sb_json_literal(struct sb_json *json, const char *key, const char *value);
+void sb_json_bool(struct sb_json *json, const char *key, bool val);
+void sb_json_u64(struct sb_json *json, const char *key, uint64_t val);
+void sb_json_i64(struct sb_json *json, const char *key, int64_t val);
 /* With six significant digits; null if it is not finite. */
-void sb_json_double(struct sb_json *json, double val);
+void sb_json_double(struct sb_json *json, const char *key, double val);
 /*
  * A quoted string. Bytes that are not UTF-8 and control characters become U+FFFD, a tab a space, as
  * in pictures (sb_fg_text_clean()). "<" and what ends a line in JavaScript are escaped, so that the
  * text can be put into a <script>. NULL is null.
  */
-void sb_json_string(struct sb_json *json, const char *s);
-/* "key": "value" */
-void sb_json_pair(struct sb_json *json, const char *key, const char *value);
-/* ,"key":"value" */
-void sb_json_string_pair(struct sb_json *json, const char *key, const char *value);
-/* ,"key":number */
-void sb_json_u64_pair(struct sb_json *json, const char *key, uint64_t val);
-void sb_json_i64_pair(struct sb_json *json, const char *key, int64_t val);
-void sb_json_double_pair(struct sb_json *json, const char *key, double val);
-/* ,"key":[number,number] */
-void sb_json_two_pair(struct sb_json *json, const char *key, const uint64_t vals[2]);
-/* The same with the weights of both profiles as whole numbers. */
-void sb_json_weights_pair(struct sb_json *json, const char *key, const struct sb_tree_pair *pair);
+void sb_json_string(struct sb_json *json, const char *key, const char *s);
+/* The same, but NULL and "" write nothing. */
+void sb_json_string_if(struct sb_json *json, const char *key, const char *s);
 
-/* Write the buffer and free all memory. Return: 0 or the first error. */
+/* An array of two numbers. */
+void sb_json_two(struct sb_json *json, const char *key, uint64_t a, uint64_t b);
+void sb_json_two_doubles(struct sb_json *json, const char *key, double a, double b);
+/* The weights of both profiles as an array of whole numbers. */
+void sb_json_weights(struct sb_json *json, const char *key, const struct sb_tree_pair *pair);
+/* An object of a profile's metadata. */
+void sb_json_meta(struct sb_json *json, const char *key, const struct sb_profile *profile);
+/* The name and version of this program. */
+void sb_json_generator(struct sb_json *json, const char *key);
+
+/*
+ * Close what is open, end the line if there is one, write the buffer and free all memory. Return: 0 or
+ * the first error.
+ */
 int sb_json_end(struct sb_json *json);
 
 #endif

@@ -11,7 +11,8 @@ const NR_ROWS_MAX = 500;
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId('functions').textContent);
 const table = byId('table'), opener = byId('open-table');
-const COLUMNS = [['self', 3], ['total', 4], ['function', 0]];
+// Keys of a function, and their titles.
+const COLUMNS = [['self', 'self'], ['total', 'total'], ['name', 'function']];
 let order = 'self', rows;
 
 function make(tag, parent, text) {
@@ -33,9 +34,10 @@ function find(name) {
 	location.hash = 'q=' + encodeURIComponent('^' + label + '($|\\+0x| )');
 }
 
+const isWeight = (key) => key !== 'name';
+
 function sorted() {
-	const column = COLUMNS.find(([name]) => name === order)[1];
-	const compare = column ? (a, b) => b[column] - a[column] : (a, b) => a[0] < b[0] ? -1 : a[0] > b[0];
+	const compare = isWeight(order) ? (a, b) => b[order] - a[order] : (a, b) => a.name < b.name ? -1 : a.name > b.name;
 
 	return data.functions.slice().sort(compare);
 }
@@ -45,15 +47,15 @@ function fill() {
 	for (const fn of sorted().slice(0, NR_ROWS_MAX)) {
 		const row = make('tr', rows);
 
-		for (const weight of [fn[3], fn[4]]) {
+		for (const weight of [fn.self, fn.total]) {
 			make('td', row, number(weight));
 			make('td', row, share(weight));
 		}
-		const name = make('td', row, fn[0]);
+		const name = make('td', row, fn.name);
 		name.title = 'Find it in the picture';
-		if (fn[1] || fn[2])
-			make('small', name, ' ' + (fn[1] || '') + (fn[2] ? ' ' + fn[2] : ''));
-		name.addEventListener('click', () => find(fn[0]));
+		if (fn.module || fn.file)
+			make('small', name, ' ' + (fn.module || '') + (fn.file ? ' ' + fn.file : ''));
+		name.addEventListener('click', () => find(fn.name));
 	}
 }
 
@@ -63,17 +65,16 @@ function build() {
 	make('p', table, data.unit + ': of the function itself, and with all that it calls; recursion counts once. ' +
 		(nr > NR_ROWS_MAX ? 'The first ' + number(NR_ROWS_MAX) + ' of ' : '') + number(nr) + ' functions.');
 	const grid = make('table', table), head = make('tr', make('thead', grid));
-	for (const [name] of COLUMNS) {
-		const cell = make('th', head), button = make('button', cell, name);
+	for (const [key, title] of COLUMNS) {
+		const cell = make('th', head), button = make('button', cell, title);
 
-		cell.colSpan = column(name) ? 2 : 1;
-
+		cell.colSpan = isWeight(key) ? 2 : 1;
 		button.type = 'button';
 		button.addEventListener('click', () => {
-			order = name;
+			order = key;
 			for (const other of head.querySelectorAll('button'))
 				other.removeAttribute('aria-sort');
-			button.setAttribute('aria-sort', column(name) ? 'descending' : 'ascending');
+			button.setAttribute('aria-sort', isWeight(key) ? 'descending' : 'ascending');
 			fill();
 		});
 	}
@@ -85,8 +86,6 @@ function build() {
 	}
 	head.querySelector('button').click();
 }
-
-const column = (name) => COLUMNS.find(([other]) => other === name)[1];
 
 function toggle() {
 	if (!rows)

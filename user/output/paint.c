@@ -109,24 +109,34 @@ static bool color_at(const struct sb_paint *paint, uint32_t i, bool is_dark,
 	return sb_fg_diff_color_at(i, is_dark, ret_fill);
 }
 
-static void put_ground(struct sb_json *json, const struct sb_paint *paint, bool is_dark)
+static void put_color(struct sb_json *json, const struct sb_fg_rgb *color)
 {
-	struct sb_fg_rgb fill, text;
-	char pair[32];
-	uint32_t i;
+	char text[8];
 
-	for (i = 0; color_at(paint, i, is_dark, &fill, &text); i++) {
-		snprintf(pair, sizeof(pair), "%s[\"#%02x%02x%02x\",\"#%02x%02x%02x\"]",
-			 i ? "," : "", fill.r, fill.g, fill.b, text.r, text.g, text.b);
-		sb_json_raw(json, pair);
-	}
+	snprintf(text, sizeof(text), "#%02x%02x%02x", color->r, color->g, color->b);
+	sb_json_string(json, NULL, text);
 }
 
-void sb_paint_put(struct sb_json *json, const struct sb_paint *paint)
+static void put_ground(struct sb_json *json, const char *key, const struct sb_paint *paint,
+		       bool is_dark)
 {
-	sb_json_raw(json, "{\"light\":[");
-	put_ground(json, paint, false);
-	sb_json_raw(json, "],\"dark\":[");
-	put_ground(json, paint, true);
-	sb_json_raw(json, "]}");
+	struct sb_fg_rgb fill, text;
+	uint32_t i;
+
+	sb_json_array(json, key);
+	for (i = 0; color_at(paint, i, is_dark, &fill, &text); i++) {
+		sb_json_array(json, NULL);
+		put_color(json, &fill);
+		put_color(json, &text);
+		sb_json_close(json);
+	}
+	sb_json_close(json);
+}
+
+void sb_paint_put(struct sb_json *json, const char *key, const struct sb_paint *paint)
+{
+	sb_json_object(json, key);
+	put_ground(json, "light", paint, false);
+	put_ground(json, "dark", paint, true);
+	sb_json_close(json);
 }

@@ -56,6 +56,6 @@ uint32_t sb_paint_change(const struct sb_diff *diff, const struct sb_tree_pair *
  * Write {"light":[["#fill","#text"],...],"dark":[...]}, indexed by the numbers of colours. If
  * @paint is NULL, write the colours of sb_paint_change().
  */
-void sb_paint_put(struct sb_json *json, const struct sb_paint *paint);
+void sb_paint_put(struct sb_json *json, const char *key, const struct sb_paint *paint);
 
 #endif

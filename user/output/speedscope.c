@@ -4,7 +4,6 @@
  * Stacks come in the order of their frames, so that the view "Time Order" is a flame graph.
  */
 #include "base/cleanup.h"
-#include "base/version.h"
 #include "output/functions.h"
 #include "output/jsontext.h"
 #include "output/measure.h"
@@ -41,33 +40,31 @@ static void put_frames(struct speedscope *scope)
 	struct sb_json *json = &scope->json;
 	size_t i;
 
-	sb_json_raw(json, "\"shared\":{\"frames\":[");
+	sb_json_object(json, "shared");
+	sb_json_rows(json, "frames");
 	for (i = 0; i < scope->functions.frames.nr; i++) {
 		const struct sb_frame *frame = sb_functions_at(&scope->functions, (uint32_t)i);
 
-		sb_json_raw(json, i ? ",\n{" : "\n{");
-		sb_json_pair(json, "name", frame->name);
+		sb_json_object(json, NULL);
+		sb_json_string(json, "name", frame->name);
 		/* It chooses colours by this. */
-		if (frame->file || (frame->module && *frame->module)) {
-			sb_json_string_pair(json, "file",
-					    frame->file ? frame->file : frame->module);
-		}
-		sb_json_raw(json, "}");
+		sb_json_string_if(json, "file", frame->file ? frame->file : frame->module);
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "]},\n");
+	sb_json_close(json);
+	sb_json_close(json);
 }
 
 static void put_sample(struct speedscope *scope, uint32_t stack)
 {
 	const struct sb_row row = sb_profile_row_at(scope->profile, stack);
+	struct sb_json *json = &scope->json;
 	size_t at;
 
-	sb_json_raw(&scope->json, "[");
-	for (at = 0; at < row.nr; at++) {
-		sb_json_raw(&scope->json, at ? "," : "");
-		sb_json_u64(&scope->json, scope->functions.of_frame[row.frames[at]]);
-	}
-	sb_json_raw(&scope->json, "]");
+	sb_json_array(json, NULL);
+	for (at = 0; at < row.nr; at++)
+		sb_json_u64(json, NULL, scope->functions.of_frame[row.frames[at]]);
+	sb_json_close(json);
 }
 
 static void put_profile(struct speedscope *scope, const char *name)
@@ -75,35 +72,32 @@ static void put_profile(struct speedscope *scope, const char *name)
 	struct sb_json *json = &scope->json;
 	size_t i;
 
-	sb_json_raw(json, "\"profiles\":[{\"type\":\"sampled\",");
-	sb_json_pair(json, "name", name);
-	sb_json_string_pair(json, "unit", unit_of(&scope->measure));
-	sb_json_raw(json, ",\"startValue\":0,\"endValue\":");
-	sb_json_u64(json, sb_profile_weight_of(scope->profile, scope->nr_stacks));
-	sb_json_raw(json, ",\n\"samples\":[");
-	for (i = 0; i < scope->nr_stacks; i++) {
-		sb_json_raw(json, i ? ",\n" : "\n");
+	sb_json_object(json, NULL);
+	sb_json_string(json, "type", "sampled");
+	sb_json_string(json, "name", name);
+	sb_json_string(json, "unit", unit_of(&scope->measure));
+	sb_json_u64(json, "startValue", 0);
+	sb_json_u64(json, "endValue", sb_profile_weight_of(scope->profile, scope->nr_stacks));
+	sb_json_rows(json, "samples");
+	for (i = 0; i < scope->nr_stacks; i++)
 		put_sample(scope, scope->order[i]);
-	}
-	sb_json_raw(json, "],\n\"weights\":[");
-	for (i = 0; i < scope->nr_stacks; i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json, sb_profile_row_at(scope->profile, scope->order[i]).weight);
-	}
-	sb_json_raw(json, "]}]}\n");
+	sb_json_close(json);
+	sb_json_array(json, "weights");
+	for (i = 0; i < scope->nr_stacks; i++)
+		sb_json_u64(json, NULL, sb_profile_row_at(scope->profile, scope->order[i]).weight);
 }
 
 static void put_file(struct speedscope *scope, const char *title)
 {
 	struct sb_json *json = &scope->json;
 
-	sb_json_raw(json, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
-			  "\"exporter\":\"stackbpf ");
-	sb_json_raw(json, sb_version);
-	sb_json_raw(json, "\",\n");
-	sb_json_pair(json, "name", title);
-	sb_json_raw(json, ",\"activeProfileIndex\":0,\n");
+	sb_json_object(json, NULL);
+	sb_json_string(json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	sb_json_generator(json, "exporter");
+	sb_json_string(json, "name", title);
+	sb_json_u64(json, "activeProfileIndex", 0);
 	put_frames(scope);
+	sb_json_array(json, "profiles");
 	put_profile(scope, title);
 }
 

@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "kinds/view_kind.h"
 #include "output/output.h"
+#include "serve/store_json.h"
 
 #define VALUES_MAX 100u
 #define POINTS	   300u
@@ -92,42 +93,22 @@ uint64_t sb_api_fact(const struct sb_profile *profile, const char *key)
 
 /* /api/info */
 
-static void put_kinds(struct sb_json *json, const struct sb_store_extent *extents, int nr)
-{
-	int i;
-
-	sb_json_raw(json, ",\"kinds\":[");
-	for (i = 0; i < nr; i++) {
-		sb_json_raw(json, i ? ",{" : "{");
-		sb_json_pair(json, "kind", extents[i].kind.name);
-		sb_json_string_pair(json, "unit", extents[i].kind.unit);
-		sb_json_u64_pair(json, "hz", extents[i].hz);
-		sb_json_i64_pair(json, "from", extents[i].from_s);
-		sb_json_i64_pair(json, "to", extents[i].to_s);
-		sb_json_raw(json, "}");
-	}
-	sb_json_raw(json, "]");
-}
-
 /* The formats in which /api/profile can return a profile. */
 static void put_formats(struct sb_json *json)
 {
 	const struct sb_output *output;
 	size_t i;
-	bool is_first = true;
 
-	sb_json_raw(json, ",\"formats\":[");
+	sb_json_array(json, "formats");
 	for (i = 0; (output = sb_output_at(i)); i++) {
 		if (output->needs_durations)
 			continue;
-		sb_json_raw(json, is_first ? "{" : ",{");
-		sb_json_pair(json, "format", output->name);
-		sb_json_raw(json, ",");
-		sb_json_pair(json, "summary", output->summary);
-		sb_json_raw(json, "}");
-		is_first = false;
+		sb_json_object(json, NULL);
+		sb_json_string(json, "format", output->name);
+		sb_json_string(json, "summary", output->summary);
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "]");
+	sb_json_close(json);
 }
 
 /* The hosts in the last hour of a kind. There are several if stores were merged. */
@@ -135,7 +116,6 @@ static int put_hosts(struct sb_asked *asked, const struct sb_store_extent *exten
 {
 	sb_cleanup(sb_tags_freep) struct sb_tags *tags = NULL;
 	struct sb_ask ask = { .from_s = extent->to_s - 3600, .to_s = extent->to_s };
-	struct sb_json *json = &asked->json;
 	size_t i, k;
 	int err = sb_ask_set_kind(&ask, extent->kind.name);
 
@@ -144,10 +124,8 @@ static int put_hosts(struct sb_asked *asked, const struct sb_store_extent *exten
 	for (i = 0; !err && i < tags->keys.nr; i++) {
 		const struct sb_tag_counts *counts = &tags->keys.at[i];
 
-		for (k = 0; sb_streq(counts->key, "host") && k < counts->values.nr; k++) {
-			sb_json_raw(json, k ? "," : "");
-			sb_json_string(json, counts->values.at[k].value);
-		}
+		for (k = 0; sb_streq(counts->key, "host") && k < counts->values.nr; k++)
+			sb_json_string(&asked->json, NULL, counts->values.at[k].value);
 	}
 	sb_ask_release(&ask);
 	return err;
@@ -170,21 +148,20 @@ int sb_api_info(struct sb_asked *asked)
 		to_s = to_s > extents[i].to_s ? to_s : extents[i].to_s;
 		last = extents[i].to_s > extents[last].to_s ? i : last;
 	}
-	sb_json_raw(json, "{");
-	sb_json_pair(json, "version", sb_version);
-	sb_json_string_pair(json, "store", asked->opts->store_path);
-	sb_json_raw(json, ",\"host\":[");
+	sb_json_object(json, NULL);
+	sb_json_string(json, "version", sb_version);
+	sb_json_string(json, "store", asked->opts->store_path);
+	sb_json_array(json, "host");
 	if (nr)
 		err = put_hosts(asked, &extents[last]);
-	sb_json_raw(json, "]");
-	sb_json_i64_pair(json, "from", from_s);
-	sb_json_i64_pair(json, "to", to_s);
-	sb_json_i64_pair(json, "now", asked->now_s);
-	sb_json_u64_pair(json, "block_s", SB_STORE_BLOCK_S);
-	sb_json_string_pair(json, "default_kind", sb_view_kind_default()->name);
-	put_kinds(json, extents, nr);
+	sb_json_close(json);
+	sb_json_i64(json, "from", from_s);
+	sb_json_i64(json, "to", to_s);
+	sb_json_i64(json, "now", asked->now_s);
+	sb_json_u64(json, "block_s", SB_STORE_BLOCK_S);
+	sb_json_string(json, "default_kind", sb_view_kind_default()->name);
+	sb_json_extents(json, "kinds", extents, nr);
 	put_formats(json);
-	sb_json_raw(json, "}\n");
 	return err;
 }
 
@@ -194,20 +171,20 @@ static void put_tag(struct sb_json *json, const struct sb_tag_counts *counts)
 {
 	size_t i;
 
-	sb_json_raw(json, "{");
-	sb_json_pair(json, "key", counts->key);
-	sb_json_raw(json, counts->is_wide ? ",\"wide\":true" : ",\"wide\":false");
-	sb_json_raw(json, ",\"values\":[");
+	sb_json_object(json, NULL);
+	sb_json_string(json, "key", counts->key);
+	sb_json_bool(json, "wide", counts->is_wide);
+	sb_json_array(json, "values");
 	for (i = 0; i < counts->values.nr; i++) {
-		sb_json_raw(json, i ? ",{" : "{");
-		sb_json_pair(json, "value", counts->values.at[i].value);
-		sb_json_u64_pair(json, "weight", counts->values.at[i].weight);
-		sb_json_raw(json, "}");
+		sb_json_object(json, NULL);
+		sb_json_string(json, "value", counts->values.at[i].value);
+		sb_json_u64(json, "weight", counts->values.at[i].weight);
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "]");
-	sb_json_u64_pair(json, "nr_more", counts->nr_more);
-	sb_json_u64_pair(json, "weight_more", counts->weight_more);
-	sb_json_raw(json, "}");
+	sb_json_close(json);
+	sb_json_u64(json, "nr_more", counts->nr_more);
+	sb_json_u64(json, "weight_more", counts->weight_more);
+	sb_json_close(json);
 }
 
 int sb_api_tags(struct sb_asked *asked)
@@ -222,62 +199,15 @@ int sb_api_tags(struct sb_asked *asked)
 		err = sb_asked_all(asked);
 	if (!err)
 		err = sb_store_tags(asked->opts->store, &ask, VALUES_MAX, &tags);
-	sb_json_raw(json, "{\"tags\":[");
-	for (i = 0; !err && i < tags->keys.nr; i++) {
-		sb_json_raw(json, i ? ",\n" : "\n");
+	sb_json_object(json, NULL);
+	sb_json_rows(json, "tags");
+	for (i = 0; !err && i < tags->keys.nr; i++)
 		put_tag(json, &tags->keys.at[i]);
-	}
-	sb_json_raw(json, "]}\n");
 	sb_ask_release(&ask);
 	return err;
 }
 
 /* /api/timeline */
-
-/* null where nothing was recorded, which is not the same as 0. */
-static void put_steps(struct sb_json *json, const struct sb_timeline *timeline,
-		      const uint64_t *values)
-{
-	size_t i;
-
-	for (i = 0; i < timeline->nr_steps; i++) {
-		sb_json_raw(json, i ? "," : "");
-		if (timeline->sampled_ms[i])
-			sb_json_u64(json, values[i]);
-		else
-			sb_json_raw(json, "null");
-	}
-}
-
-static void put_timeline(struct sb_json *json, const struct sb_ask *ask,
-			 const struct sb_timeline *timeline)
-{
-	size_t i;
-
-	sb_json_raw(json, "{");
-	sb_json_pair(json, "kind", sb_ask_kind(ask));
-	sb_json_string_pair(json, "unit", timeline->kind.unit);
-	sb_json_i64_pair(json, "from", timeline->from_s);
-	sb_json_i64_pair(json, "to",
-			 timeline->from_s + (int64_t)timeline->nr_steps * timeline->step_s);
-	sb_json_u64_pair(json, "step_s", timeline->step_s);
-	sb_json_raw(json, ",\"series\":[");
-	for (i = 0; i < timeline->series.nr; i++) {
-		sb_json_raw(json, i ? ",\n{" : "\n{");
-		sb_json_pair(json, "value", timeline->series.at[i].value);
-		sb_json_raw(json, ",\"weights\":[");
-		put_steps(json, timeline, timeline->series.at[i].weights);
-		sb_json_raw(json, "]}");
-	}
-	sb_json_raw(json, "],\n\"lost\":[");
-	put_steps(json, timeline, timeline->lost);
-	sb_json_raw(json, "],\n\"sampled_ms\":[");
-	for (i = 0; i < timeline->nr_steps; i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json, timeline->sampled_ms[i]);
-	}
-	sb_json_raw(json, "]}\n");
-}
 
 int sb_api_timeline(struct sb_asked *asked)
 {
@@ -293,7 +223,7 @@ int sb_api_timeline(struct sb_asked *asked)
 	if (!err)
 		err = sb_store_timeline(asked->opts->store, &ask, &opts, &timeline);
 	if (!err)
-		put_timeline(&asked->json, &ask, timeline);
+		sb_json_timeline(&asked->json, &ask, timeline);
 	sb_ask_release(&ask);
 	return err;
 }

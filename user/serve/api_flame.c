@@ -64,14 +64,10 @@ static void put_numbered(struct sb_json *json, const struct sb_tree *tree, const
 {
 	uint32_t i;
 
-	sb_json_raw(json, ",\"");
-	sb_json_raw(json, key);
-	sb_json_raw(json, "\":[");
-	for (i = 0; i < numbering->nr; i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_string(json, sb_strtab_get(&tree->names, numbering->string[i], NULL));
-	}
-	sb_json_raw(json, "]");
+	sb_json_array(json, key);
+	for (i = 0; i < numbering->nr; i++)
+		sb_json_string(json, NULL, sb_strtab_get(&tree->names, numbering->string[i], NULL));
+	sb_json_close(json);
 }
 
 /* Write one array with a value of each node. */
@@ -80,14 +76,10 @@ static void put_array(struct sb_json *json, const struct sb_tree *tree, const ch
 {
 	size_t i;
 
-	sb_json_raw(json, ",\n\"");
-	sb_json_raw(json, key);
-	sb_json_raw(json, "\":[");
-	for (i = 0; i < tree->nodes.nr; i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json, value(tree, i));
-	}
-	sb_json_raw(json, "]");
+	sb_json_array(json, key);
+	for (i = 0; i < tree->nodes.nr; i++)
+		sb_json_u64(json, NULL, value(tree, i));
+	sb_json_close(json);
 }
 
 static void put_names(struct sb_json *json, const struct sb_tree *tree, bool is_module,
@@ -95,13 +87,12 @@ static void put_names(struct sb_json *json, const struct sb_tree *tree, bool is_
 {
 	size_t i;
 
-	sb_json_raw(json, is_module ? ",\n\"module\":[" : "\n\"name\":[");
-	for (i = 0; i < tree->nodes.nr; i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json, sb_numbering_of(numbering, is_module ? tree->modules.at[i]
-								       : tree->nodes.at[i].name));
-	}
-	sb_json_raw(json, "]");
+	sb_json_array(json, is_module ? "module" : "name");
+	for (i = 0; i < tree->nodes.nr; i++)
+		sb_json_u64(json, NULL,
+			    sb_numbering_of(numbering, is_module ? tree->modules.at[i]
+								 : tree->nodes.at[i].name));
+	sb_json_close(json);
 }
 
 static uint64_t kind_of(const struct sb_tree *tree, size_t node)
@@ -138,12 +129,10 @@ static void put_z(struct sb_json *json, const struct sb_tree *tree, const struct
 {
 	size_t i;
 
-	sb_json_raw(json, ",\n\"z\":[");
-	for (i = 0; i < tree->nodes.nr; i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_double(json, sb_diff_z(diff, &tree->pair_totals.at[i]));
-	}
-	sb_json_raw(json, "]");
+	sb_json_array(json, "z");
+	for (i = 0; i < tree->nodes.nr; i++)
+		sb_json_double(json, NULL, sb_diff_z(diff, &tree->pair_totals.at[i]));
+	sb_json_close(json);
 }
 
 static void put_colors(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff,
@@ -151,20 +140,18 @@ static void put_colors(struct sb_json *json, const struct sb_tree *tree, const s
 {
 	size_t i;
 
-	sb_json_raw(json, ",\n\"color\":[");
-	for (i = 0; i < tree->nodes.nr; i++) {
-		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json,
+	sb_json_array(json, "color");
+	for (i = 0; i < tree->nodes.nr; i++)
+		sb_json_u64(json, NULL,
 			    diff ? sb_paint_change(diff, &tree->pair_totals.at[i]) : colors[i]);
-	}
-	sb_json_raw(json, "]");
+	sb_json_close(json);
 }
 
 static void put_nodes(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff,
 		      const uint8_t *colors, struct sb_numbering *names,
 		      struct sb_numbering *modules)
 {
-	sb_json_raw(json, ",\n\"nodes\":{");
+	sb_json_object(json, "nodes");
 	put_names(json, tree, false, names);
 	put_names(json, tree, true, modules);
 	put_array(json, tree, "kind", kind_of);
@@ -177,13 +164,13 @@ static void put_nodes(struct sb_json *json, const struct sb_tree *tree, const st
 		put_z(json, tree, diff);
 	}
 	put_colors(json, tree, diff, colors);
-	sb_json_raw(json, "}");
+	sb_json_close(json);
 	put_numbered(json, tree, "names", names);
 	put_numbered(json, tree, "modules", modules);
 }
 
 /*
- * Write ,"palette":{...},"nodes":{...},"names":[...],"modules":[...]: a comparison with @diff, else
+ * Write "palette":{...},"nodes":{...},"names":[...],"modules":[...]: a comparison with @diff, else
  * one profile with @paint. Return: 0, -ENOMEM.
  */
 static int put_tree(struct sb_json *json, const struct sb_tree *tree, const struct sb_diff *diff,
@@ -198,8 +185,7 @@ static int put_tree(struct sb_json *json, const struct sb_tree *tree, const stru
 	if (!err)
 		err = sb_numbering_init(&modules, tree);
 	if (!err) {
-		sb_json_raw(json, ",\n\"palette\":");
-		sb_paint_put(json, paint);
+		sb_paint_put(json, "palette", paint);
 		put_nodes(json, tree, diff, colors_of, &names, &modules);
 	}
 	sb_numbering_release(&names);
@@ -226,25 +212,19 @@ static void put_measure(struct sb_json *json, const struct sb_ask *ask,
 {
 	struct sb_measure measure = sb_measure_of(profile);
 
-	sb_json_raw(json, "{");
-	sb_json_pair(json, "kind", sb_ask_kind(ask));
-	sb_json_string_pair(json, "unit", measure.unit);
-	sb_json_u64_pair(json, "hz", measure.hz);
+	sb_json_object(json, NULL);
+	sb_json_string(json, "kind", sb_ask_kind(ask));
+	sb_json_string(json, "unit", measure.unit);
+	sb_json_u64(json, "hz", measure.hz);
 }
 
-static void put_range(struct sb_json *json, const char *prefix,
+static void put_range(struct sb_json *json, const char *from_key, const char *to_key,
 		      const struct sb_store_answer *answer, const struct sb_ask *ask)
 {
 	bool is_empty = !answer->nr_blocks;
 
-	sb_json_raw(json, ",\"");
-	sb_json_raw(json, prefix);
-	sb_json_raw(json, "from\":");
-	sb_json_i64(json, is_empty ? ask->from_s : answer->from_s);
-	sb_json_raw(json, ",\"");
-	sb_json_raw(json, prefix);
-	sb_json_raw(json, "to\":");
-	sb_json_i64(json, is_empty ? ask->to_s : answer->to_s);
+	sb_json_i64(json, from_key, is_empty ? ask->from_s : answer->from_s);
+	sb_json_i64(json, to_key, is_empty ? ask->to_s : answer->to_s);
 }
 
 /* Write the standard error of the shares of each side. */
@@ -252,12 +232,12 @@ static void put_errors(struct sb_json *json, const struct sb_tree *tree, int nr_
 {
 	int side;
 
-	for (side = 0; side < nr_sides; side++) {
-		sb_json_raw(json, side ? "," : ",\"errors\":[");
-		sb_json_double(json, sb_diff_error(sb_tree_total(tree, 0, side),
-						   sb_tree_squares(tree, side)));
-	}
-	sb_json_raw(json, "]");
+	sb_json_array(json, "errors");
+	for (side = 0; side < nr_sides; side++)
+		sb_json_double(
+			json, NULL,
+			sb_diff_error(sb_tree_total(tree, 0, side), sb_tree_squares(tree, side)));
+	sb_json_close(json);
 }
 
 /* Functions of the whole profile: in a pruned tree they would lack weight. */
@@ -307,13 +287,13 @@ static int put_function(struct sb_json *json, const struct sb_tree *tree,
 
 	if (err)
 		return err;
-	sb_json_raw(json, "\n{");
-	sb_json_pair(json, "name", name);
-	sb_json_string_pair(json, "module", sb_strtab_get(&tree->names, row->module, NULL));
-	sb_json_u64_pair(json, "self", sb_tree_whole(row->self.weight[SB_TREE_A]));
-	sb_json_u64_pair(json, "total", sb_tree_whole(row->total.weight[SB_TREE_A]));
-	sb_json_u64_pair(json, "color", color);
-	sb_json_raw(json, "}");
+	sb_json_object(json, NULL);
+	sb_json_string(json, "name", name);
+	sb_json_string(json, "module", sb_strtab_get(&tree->names, row->module, NULL));
+	sb_json_u64(json, "self", sb_tree_whole(row->self.weight[SB_TREE_A]));
+	sb_json_u64(json, "total", sb_tree_whole(row->total.weight[SB_TREE_A]));
+	sb_json_u64(json, "color", color);
+	sb_json_close(json);
 	return 0;
 }
 
@@ -323,23 +303,21 @@ static int put_functions(struct sb_json *json, const struct sb_tree *tree,
 	size_t i;
 	int err = 0;
 
-	sb_json_raw(json, ",\n\"table\":[");
-	for (i = 0; i < functions->nr && !err; i++) {
-		sb_json_raw(json, i ? "," : "");
+	sb_json_rows(json, "table");
+	for (i = 0; i < functions->nr && !err; i++)
 		err = put_function(json, tree, &functions->rows[i], paint);
-	}
-	sb_json_raw(json, "]");
-	sb_json_u64_pair(json, "nr_rows_cut", functions->nr_all - functions->nr);
+	sb_json_close(json);
+	sb_json_u64(json, "nr_rows_cut", functions->nr_all - functions->nr);
 	return err;
 }
 
 static void put_figures(struct sb_json *json, const struct sb_store_answer *answer)
 {
-	sb_json_u64_pair(json, "lost", answer->figure[SB_BLOCK_LOST]);
-	sb_json_u64_pair(json, "trunc", sb_store_answer_trunc(answer));
-	sb_json_u64_pair(json, "nr_damaged", answer->nr_damaged);
-	sb_json_u64_pair(json, "nr_skipped_bytes", answer->nr_skipped_bytes);
-	sb_json_u64_pair(json, "lost_weight", answer->lost_weight);
+	sb_json_u64(json, "lost", answer->figure[SB_BLOCK_LOST]);
+	sb_json_u64(json, "trunc", sb_store_answer_trunc(answer));
+	sb_json_u64(json, "nr_damaged", answer->nr_damaged);
+	sb_json_u64(json, "nr_skipped_bytes", answer->nr_skipped_bytes);
+	sb_json_u64(json, "lost_weight", answer->lost_weight);
 }
 
 static int put_flame(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes,
@@ -364,17 +342,16 @@ static int put_flame(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nod
 	}
 	if (!err) {
 		put_measure(json, ask, profile);
-		put_range(json, "", &answer, ask);
-		sb_json_u64_pair(json, "total", sb_profile_weight(profile));
-		sb_json_u64_pair(json, "nr_samples", sb_store_answer_samples(&answer));
+		put_range(json, "from", "to", &answer, ask);
+		sb_json_u64(json, "total", sb_profile_weight(profile));
+		sb_json_u64(json, "nr_samples", sb_store_answer_samples(&answer));
 		put_errors(json, tree, 1);
 		put_figures(json, &answer);
-		sb_json_u64_pair(json, "nr_nodes_cut", tree->nr_cut);
-		sb_json_u64_pair(json, "weight_cut", sb_api_other(tree));
+		sb_json_u64(json, "nr_nodes_cut", tree->nr_cut);
+		sb_json_u64(json, "weight_cut", sb_api_other(tree));
 		err = put_tree(json, tree, NULL, &paint);
 		if (!err && nr_functions)
 			err = put_functions(json, tree, &functions, &paint);
-		sb_json_raw(json, "}\n");
 	}
 	free(functions.rows);
 	sb_paint_release(&paint);
@@ -456,36 +433,35 @@ static int compare(struct sb_asked *asked, struct two *two, enum sb_diff_norm no
 	return err;
 }
 
-static int put_table(struct sb_json *json, const struct two *two, const struct sb_diff_row *rows,
-		     size_t nr)
+static void put_table(struct sb_json *json, const struct two *two, const struct sb_diff_row *rows,
+		      size_t nr)
 {
 	const struct sb_tree *tree = two->tree;
 	size_t i;
 
-	sb_json_raw(json, ",\n\"table\":[");
+	sb_json_rows(json, "table");
 	for (i = 0; i < nr && i < ROWS_MAX; i++) {
-		sb_json_raw(json, i ? ",\n{" : "\n{");
-		sb_json_pair(json, "name", sb_strtab_get(&tree->names, rows[i].name, NULL));
-		sb_json_string_pair(json, "module",
-				    sb_strtab_get(&tree->names, rows[i].module, NULL));
-		sb_json_weights_pair(json, "self", &rows[i].self);
-		sb_json_weights_pair(json, "total", &rows[i].total);
-		sb_json_double_pair(json, "z", sb_diff_z(&two->diff, &rows[i].self));
-		sb_json_double_pair(json, "z_total", sb_diff_z(&two->diff, &rows[i].total));
-		sb_json_raw(json, "}");
+		sb_json_object(json, NULL);
+		sb_json_string(json, "name", sb_strtab_get(&tree->names, rows[i].name, NULL));
+		sb_json_string(json, "module", sb_strtab_get(&tree->names, rows[i].module, NULL));
+		sb_json_weights(json, "self", &rows[i].self);
+		sb_json_weights(json, "total", &rows[i].total);
+		sb_json_double(json, "z", sb_diff_z(&two->diff, &rows[i].self));
+		sb_json_double(json, "z_total", sb_diff_z(&two->diff, &rows[i].total));
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "]");
-	sb_json_u64_pair(json, "nr_rows_cut", nr > ROWS_MAX ? nr - ROWS_MAX : 0);
-	return 0;
+	sb_json_close(json);
+	sb_json_u64(json, "nr_rows_cut", nr > ROWS_MAX ? nr - ROWS_MAX : 0);
 }
 
 static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 {
 	sb_cleanup(sb_freep) struct sb_diff_row *rows = NULL;
-	const struct sb_profile *a = two->profile[SB_TREE_A];
-	uint64_t totals[SB_TREE_NR];
+	const struct sb_ask *ask_a = &two->ask[SB_TREE_A], *ask_b = &two->ask[SB_TREE_B];
+	const struct sb_profile *in_a = two->profile[SB_TREE_A], *in_b = two->profile[SB_TREE_B];
+	const struct sb_store_answer *a = &two->answer[SB_TREE_A], *b = &two->answer[SB_TREE_B];
 	size_t nr;
-	int side, err;
+	int err;
 
 	/* Functions of the whole tree, before it is pruned. */
 	err = sb_diff_rows(&two->diff, two->tree, SB_DIFF_BY_SELF, &rows, &nr);
@@ -493,41 +469,24 @@ static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 		err = sb_tree_prune(two->tree, nr_nodes, SB_FRAME_MARK);
 	if (err)
 		return err;
-	put_measure(json, &two->ask[SB_TREE_A], sb_profile_weight(a) ? a : two->profile[SB_TREE_B]);
-	put_range(json, "", &two->answer[SB_TREE_A], &two->ask[SB_TREE_A]);
-	put_range(json, "vs_", &two->answer[SB_TREE_B], &two->ask[SB_TREE_B]);
-	for (side = 0; side < SB_TREE_NR; side++)
-		totals[side] = sb_profile_weight(two->profile[side]);
-	sb_json_two_pair(json, "totals", totals);
-	for (side = 0; side < SB_TREE_NR; side++)
-		totals[side] = sb_store_answer_samples(&two->answer[side]);
-	sb_json_two_pair(json, "nr_samples", totals);
+	put_measure(json, ask_a, sb_profile_weight(in_a) ? in_a : in_b);
+	put_range(json, "from", "to", a, ask_a);
+	put_range(json, "vs_from", "vs_to", b, ask_b);
+	sb_json_two(json, "totals", sb_profile_weight(in_a), sb_profile_weight(in_b));
+	sb_json_two(json, "nr_samples", sb_store_answer_samples(a), sb_store_answer_samples(b));
 	put_errors(json, two->tree, SB_TREE_NR);
-	for (side = 0; side < SB_TREE_NR; side++)
-		totals[side] = two->answer[side].figure[SB_BLOCK_LOST];
-	sb_json_two_pair(json, "lost", totals);
-	for (side = 0; side < SB_TREE_NR; side++)
-		totals[side] = sb_store_answer_trunc(&two->answer[side]);
-	sb_json_two_pair(json, "trunc", totals);
-	for (side = 0; side < SB_TREE_NR; side++)
-		totals[side] = two->answer[side].nr_damaged;
-	sb_json_two_pair(json, "nr_damaged", totals);
-	for (side = 0; side < SB_TREE_NR; side++)
-		totals[side] = two->answer[side].nr_skipped_bytes;
-	sb_json_two_pair(json, "nr_skipped_bytes", totals);
-	sb_json_string_pair(json, "norm", sb_diff_norm_name(two->diff.norm));
+	sb_json_two(json, "lost", a->figure[SB_BLOCK_LOST], b->figure[SB_BLOCK_LOST]);
+	sb_json_two(json, "trunc", sb_store_answer_trunc(a), sb_store_answer_trunc(b));
+	sb_json_two(json, "nr_damaged", a->nr_damaged, b->nr_damaged);
+	sb_json_two(json, "nr_skipped_bytes", a->nr_skipped_bytes, b->nr_skipped_bytes);
+	sb_json_string(json, "norm", sb_diff_norm_name(two->diff.norm));
 	/* The values that weights are divided by for the comparison. */
-	sb_json_raw(json, ",\"per\":[");
-	sb_json_double(json, two->diff.per[SB_TREE_A]);
-	sb_json_raw(json, ",");
-	sb_json_double(json, two->diff.per[SB_TREE_B]);
-	sb_json_raw(json, "]");
-	sb_json_u64_pair(json, "nr_nodes_cut", two->tree->nr_cut);
-	sb_json_u64_pair(json, "weight_cut", sb_api_other(two->tree));
+	sb_json_two_doubles(json, "per", two->diff.per[SB_TREE_A], two->diff.per[SB_TREE_B]);
+	sb_json_u64(json, "nr_nodes_cut", two->tree->nr_cut);
+	sb_json_u64(json, "weight_cut", sb_api_other(two->tree));
 	err = put_tree(json, two->tree, &two->diff, NULL);
 	if (!err)
-		err = put_table(json, two, rows, nr);
-	sb_json_raw(json, "}\n");
+		put_table(json, two, rows, nr);
 	return err;
 }
 

@@ -105,20 +105,17 @@ static void put_level(struct sb_json *json, struct bearer *bearer, const uint32_
 			uint64_t begin = bearer->begin[side][order[i]];
 			uint64_t total = sb_tree_whole(sb_tree_total(tree, order[i], side));
 
-			sb_json_raw(json, i || side ? "," : "");
-			sb_json_u64(json, begin - end[side]);
-			sb_json_raw(json, ",");
-			sb_json_u64(json, total);
-			sb_json_raw(json, ",");
-			sb_json_u64(json, sb_tree_whole(sb_tree_self(tree, order[i], side)));
+			sb_json_u64(json, NULL, begin - end[side]);
+			sb_json_u64(json, NULL, total);
+			sb_json_u64(json, NULL, sb_tree_whole(sb_tree_self(tree, order[i], side)));
 			end[side] = begin + total;
 		}
-		sb_json_raw(json, ",");
 		/* Index 0 is the name of the root. */
-		sb_json_u64(json, order[i] ? sb_numbering_of(&bearer->names,
-							     tree->nodes.at[order[i]].name) +
-						     1
-					   : 0);
+		sb_json_u64(
+			json, NULL,
+			order[i]
+				? sb_numbering_of(&bearer->names, tree->nodes.at[order[i]].name) + 1
+				: 0);
 	}
 }
 
@@ -129,13 +126,13 @@ static int put_levels(struct sb_json *json, struct bearer *bearer)
 	uint32_t level;
 	int err = by_level(bearer, &first, &order);
 
-	sb_json_raw(json, "\"levels\":[");
+	sb_json_rows(json, "levels");
 	for (level = 0; level < bearer->nr_levels && !err; level++) {
-		sb_json_raw(json, level ? ",\n[" : "\n[");
+		sb_json_array(json, NULL);
 		put_level(json, bearer, order + first[level], first[level + 1] - first[level]);
-		sb_json_raw(json, "]");
+		sb_json_close(json);
 	}
-	sb_json_raw(json, "]");
+	sb_json_close(json);
 	return err;
 }
 
@@ -147,13 +144,13 @@ static void put_unit(struct sb_json *json, const struct sb_measure *measure, boo
 {
 	bool is_us = sb_streq(measure->unit, "us");
 
-	sb_json_pair(json, "format", is_double ? "double" : "single");
-	sb_json_raw(json, ",\"spyName\":\"stackbpf\"");
-	sb_json_u64_pair(json, "sampleRate", is_us ? 1000000 : measure->hz ? measure->hz : 100);
-	sb_json_string_pair(json, "units",
-			    is_us || sb_streq(measure->unit, "samples") ? "samples"
-			    : sb_streq(measure->unit, "bytes")		? "bytes"
-									: "objects");
+	sb_json_string(json, "format", is_double ? "double" : "single");
+	sb_json_string(json, "spyName", "stackbpf");
+	sb_json_u64(json, "sampleRate", is_us ? 1000000 : measure->hz ? measure->hz : 100);
+	sb_json_string(json, "units",
+		       is_us || sb_streq(measure->unit, "samples") ? "samples"
+		       : sb_streq(measure->unit, "bytes")	   ? "bytes"
+								   : "objects");
 }
 
 static int put_bearer(struct sb_json *json, const struct sb_tree *tree, bool is_double,
@@ -167,26 +164,28 @@ static int put_bearer(struct sb_json *json, const struct sb_tree *tree, bool is_
 
 	if (!err)
 		err = sb_numbering_init(&bearer.names, tree);
-	sb_json_raw(json, "{\"version\":1,\"flamebearer\":{");
+	sb_json_object(json, NULL);
+	sb_json_u64(json, "version", 1);
+	sb_json_object(json, "flamebearer");
 	if (!err)
 		err = put_levels(json, &bearer);
-	sb_json_raw(json, ",\n\"names\":[\"total\"");
-	for (i = 0; i < bearer.names.nr; i++) {
-		sb_json_raw(json, ",");
-		sb_json_string(json, sb_strtab_get(&tree->names, bearer.names.string[i], NULL));
-	}
-	sb_json_raw(json, "]");
-	sb_json_u64_pair(json, "numTicks", totals[SB_TREE_A] + totals[SB_TREE_B]);
-	sb_json_u64_pair(json, "maxSelf", bearer.max_self);
-	sb_json_raw(json, ",");
+	sb_json_array(json, "names");
+	sb_json_string(json, NULL, "total");
+	for (i = 0; i < bearer.names.nr; i++)
+		sb_json_string(json, NULL,
+			       sb_strtab_get(&tree->names, bearer.names.string[i], NULL));
+	sb_json_close(json);
+	sb_json_u64(json, "numTicks", totals[SB_TREE_A] + totals[SB_TREE_B]);
+	sb_json_u64(json, "maxSelf", bearer.max_self);
 	/* Clients of 2021 read it here, later ones in "metadata". */
 	put_unit(json, measure, is_double);
-	sb_json_raw(json, "},\n\"metadata\":{");
+	sb_json_close(json);
+	sb_json_object(json, "metadata");
 	put_unit(json, measure, is_double);
-	sb_json_raw(json, "}");
+	sb_json_close(json);
 	if (is_double) {
-		sb_json_u64_pair(json, "leftTicks", totals[SB_TREE_A]);
-		sb_json_u64_pair(json, "rightTicks", totals[SB_TREE_B]);
+		sb_json_u64(json, "leftTicks", totals[SB_TREE_A]);
+		sb_json_u64(json, "rightTicks", totals[SB_TREE_B]);
 	}
 	bearer_release(&bearer);
 	return err;
@@ -207,18 +206,17 @@ static int put_timeline(struct sb_asked *asked, const struct sb_ask *ask)
 	err = sb_store_timeline(asked->opts->store, &sum, &opts, &timeline);
 	if (err)
 		return err;
-	sb_json_raw(json, ",\n\"timeline\":{\"startTime\":");
-	sb_json_i64(json, timeline->from_s);
-	sb_json_raw(json, ",\"samples\":[");
+	sb_json_object(json, "timeline");
+	sb_json_i64(json, "startTime", timeline->from_s);
+	sb_json_array(json, "samples");
 	for (i = 0; i < timeline->nr_steps; i++) {
 		for (k = 0, weight = 0; k < timeline->series.nr; k++)
 			weight += timeline->series.at[k].weights[i];
-		sb_json_raw(json, i ? "," : "");
-		sb_json_u64(json, timeline->sampled_ms[i] ? weight + 1 : 0);
+		sb_json_u64(json, NULL, timeline->sampled_ms[i] ? weight + 1 : 0);
 	}
-	sb_json_raw(json, "]");
-	sb_json_u64_pair(json, "durationDelta", timeline->step_s);
-	sb_json_raw(json, ",\"watermarks\":null}");
+	sb_json_close(json);
+	sb_json_u64(json, "durationDelta", timeline->step_s);
+	sb_json_string(json, "watermarks", NULL);
 	return 0;
 }
 
@@ -270,10 +268,7 @@ static int render_single(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr
 		return err;
 	measure = sb_measure_of(profile);
 	err = put_bearer(&asked->json, tree, false, &measure);
-	if (!err)
-		err = put_timeline(asked, ask);
-	sb_json_raw(&asked->json, "}\n");
-	return err;
+	return err ? err : put_timeline(asked, ask);
 }
 
 int sb_api_render(struct sb_asked *asked)
@@ -309,9 +304,7 @@ static int render_two(struct sb_asked *asked, struct sb_ask ask[SB_TREE_NR], uin
 	if (err)
 		return err;
 	measure = sb_measure_of(sb_profile_weight(left) ? left : right);
-	err = put_bearer(&asked->json, tree, true, &measure);
-	sb_json_raw(&asked->json, "}\n");
-	return err;
+	return put_bearer(&asked->json, tree, true, &measure);
 }
 
 int sb_api_render_diff(struct sb_asked *asked)

@@ -134,9 +134,8 @@ int sb_reply_error(struct sb_conn *conn, int status, const char *why)
 	struct sb_reply reply = { .status = status, .type = "application/json" };
 	int err;
 
-	sb_json_raw(&json, "{");
-	sb_json_pair(&json, "error", why);
-	sb_json_raw(&json, "}\n");
+	sb_json_object(&json, NULL);
+	sb_json_string(&json, "error", why);
 	err = sb_json_end(&json);
 	if (err)
 		return err;
