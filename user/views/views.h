@@ -13,7 +13,7 @@ struct bpf_map;
 #include "kinds/views.def"
 #undef SB_VIEW
 
-/* Values of the setting sched_waker in bpf/views/sched.bpf.c. */
+/* Values of the setting sched_waker in bpf/views/sb_sched.bpf.h. */
 enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
 
 /* Let libbpf load these programs. For sb_view.prepare(): programs are loaded only if they are

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who ends a wait: the views "wakeup" and "offwake". */
+#ifndef SB_SCHED_WAKER_BPF_H
+#define SB_SCHED_WAKER_BPF_H
+
+#include "bpf/views/sb_sched.bpf.h"
+
+/*
+ * Take the identity and the stacks of the waker. If the idle task is current, an interrupt is the waker.
+ * Interrupts of other tasks are recognised in user space by the names of the frames.
+ */
+static int capture_waker(void *ctx, struct sb_capture **ret_capture)
+{
+	const char interrupt_comm[SB_COMM_LEN] = "[interrupt]";
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	sb_start_in_kernel(SB_SCRATCH_WAKE);
+	if (sb_begin(SB_SCRATCH_WAKE, SB_BEGIN_ANYBODY, ret_capture))
+		return -ENOENT;
+	if (!task->pid)
+		__builtin_memcpy((*ret_capture)->key.comm, interrupt_comm, SB_COMM_LEN);
+	return sb_take_stacks(ctx, SB_SCRATCH_WAKE, SB_SIDE_USER | SB_SIDE_KERNEL);
+}
+
+static __u64 hash_comm(__u64 hash, const char *comm)
+{
+	__u64 words[2];
+
+	__builtin_memcpy(words, comm, sizeof(words));
+	hash = sb_hash_word(hash, words[0]);
+	hash = sb_hash_word(hash, words[1]);
+	return hash | 1;
+}
+
+/* Scratch memory for an object, large enough for every kind: sb_object_ship() gets the size at run time. */
+struct sched_object {
+	struct sb_event_object event;
+	union {
+		struct sb_object_task task;
+		struct sb_object_waker waker;
+		__u8 room[SB_OBJECT_BYTES_MAX];
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sched_object);
+} sched_objects SEC(".maps");
+
+static __u64 ship_object(struct sched_object *object, __u32 kind, __u32 nr_bytes, __u64 id)
+{
+	object->event.kind = kind;
+	object->event.nr_bytes = nr_bytes;
+	object->event.id = id;
+	if (sb_object_known(id) == SB_OBJECT_UNSEEN)
+		sb_object_ship(&object->event);
+	return id;
+}
+
+/* Return: the ID of the object for this waker, which is the same for the same stacks. */
+static __u64 object_of_waker(const struct sb_capture *capture)
+{
+	const struct sb_sample_key *key = &capture->key;
+	__u32 zero = 0;
+	struct sched_object *object = bpf_map_lookup_elem(&sched_objects, &zero);
+	__u64 hash = SB_OBJECT_WAKER;
+
+	if (!object)
+		return 0;
+	object->waker.kstack = key->kstack;
+	object->waker.ustack = key->ustack;
+	object->waker.istack = key->istack;
+	object->waker.start_ns = key->start_ns;
+	object->waker.now_ns = capture->now_ns;
+	object->waker.tgid = key->tgid;
+	object->waker.exec_id = key->exec_id;
+	__builtin_memcpy(object->waker.comm, key->comm, sizeof(key->comm));
+	hash = sb_hash_word(hash, key->kstack.lo);
+	hash = sb_hash_word(hash, key->kstack.hi);
+	hash = sb_hash_word(hash, key->ustack.lo);
+	hash = sb_hash_word(hash, key->ustack.hi);
+	hash = sb_hash_word(hash, key->istack.lo);
+	hash = sb_hash_word(hash, key->istack.hi);
+	hash = sb_hash_word(hash, key->start_ns);
+	hash = sb_hash_word(hash, (__u64)key->tgid << 32 | key->exec_id);
+	return ship_object(object, SB_OBJECT_WAKER, sizeof(object->waker),
+			   hash_comm(hash, key->comm));
+}
+
+static __u64 object_of_woken(const struct task_struct *task)
+{
+	__u32 zero = 0;
+	struct sched_object *object = bpf_map_lookup_elem(&sched_objects, &zero);
+
+	if (!object)
+		return 0;
+	BPF_CORE_READ_STR_INTO(&object->task.comm, task, comm);
+	return ship_object(object, SB_OBJECT_TASK, sizeof(object->task),
+			   hash_comm(SB_OBJECT_TASK, object->task.comm));
+}
+
+/* Account the time that @task slept to the current task, which wakes it. */
+static void account_to_waker(void *ctx, const struct task_struct *task, struct sched_task *st)
+{
+	__u64 from_ns = __sync_lock_test_and_set(&st->from_ns, 0), until_ns, weight;
+	__u64 now_ns = bpf_ktime_get_ns();
+	struct sb_capture *capture;
+
+	until_ns = clamp_to_end(now_ns);
+	if (from_ns)
+		from_ns = clamp_to_begin(from_ns);
+	if (!from_ns || until_ns <= from_ns || !passes(st->state, until_ns - from_ns))
+		return;
+	weight = sb_thin(until_ns - from_ns);
+	if (!weight) {
+		sb_spent_some(now_ns);
+		return;
+	}
+	if (!capture_waker(ctx, &capture)) {
+		capture->key.object = object_of_woken(task);
+		account_part(capture, SB_SCRATCH_WAKE, SB_STATE_NONE, weight, until_ns - from_ns);
+	}
+	sb_spent(now_ns);
+}
+
+/* Runs in the context of the waker. Only threads that match the filters have open waits. */
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(sched_waking, struct task_struct *task)
+{
+	struct sched_task *st = find_task(task);
+	struct sb_capture *capture;
+
+	if (!st || !st->from_ns || !is_blocked(st->state))
+		return 0;
+	if (cfg_sched_waker == SCHED_WAKER_WEIGHS) {
+		account_to_waker(ctx, task, st);
+	} else if (!capture_waker(ctx, &capture)) {
+		st->waker = object_of_waker(capture);
+		sb_spent(capture->now_ns);
+	}
+	return 0;
+}
+
+#endif
