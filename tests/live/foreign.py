@@ -158,6 +158,24 @@ def stop():
                 check(run.returncode == 0 and os.path.getsize(out) > 0, f'{kind} ends by {number.name}: {err[-300:]}')
 
 
+def command():
+    """A command that cannot be opened: the run ends by a signal and by its time, and does not wait for it."""
+    with tempfile.TemporaryDirectory() as work, stuck_fs(work) as (_, mnt):
+        for number, args, status in ((signal.SIGINT, (), 130), (None, ('-t', '1'), 137)):
+            # Not a pipe: the command has it, too, and lasts as long as the file system.
+            with open(f'{work}/err', 'w+', encoding='utf-8') as err:
+                run = subprocess.Popen([BINARY, 'oncpu', *args, '-o', f'{work}/out.folded', '--', f'{mnt}/lookup/x'],
+                                       stderr=err)
+                if number:
+                    wait_for(lambda run=run: is_in_loop(run.pid) or run.poll() is not None, 'it samples', HANGS)
+                    run.send_signal(number)
+                run.wait(HANGS)
+                err.seek(0)
+                said = err.read()
+            check(run.returncode == status, f'command: ends (status {run.returncode})')
+            check('did not answer' in said, f'command: says why: {said[-300:]}')
+
+
 def recorder():
     """A recorder goes on: the next blocks are written as well."""
     with tempfile.TemporaryDirectory() as work, stuck_fs(work) as (_, mnt), running(SPLIT):
@@ -226,5 +244,5 @@ def executable(pid):
 need_root()
 if not os.path.exists('/dev/fuse'):
     skip('there is no /dev/fuse')
-run_parts((memory, files, overlay, stop, recorder, tools), sys.argv[6:])
+run_parts((memory, files, overlay, stop, command, recorder, tools), sys.argv[6:])
 done()

@@ -21,13 +21,16 @@
 #include "base/vec.h"
 #include "workers/privileges.h"
 
+/* More than are open when it is created. */
+#define FDS_MAX 4096
+
 struct sb_child {
 	pid_t pid;
 	int pidfd; /* to wait for its end */
 	struct sb_peer signaller;
 	int fd; /* a byte to it: go, end of file: do not; from it: an errno, end of file: it runs */
 	int status; /* after the wait */
-	bool is_waited;
+	bool is_started, is_waited;
 };
 
 /* Everything the new process needs, made before fork(): after it only system calls are safe. */
@@ -127,6 +130,21 @@ static int become(const struct plan *plan)
 	return 0;
 }
 
+/*
+ * Close what execve(2) would close, which may never end: our other processes end when nobody has
+ * their sockets any more.
+ */
+static void close_ours(int except)
+{
+	int fd, flags;
+
+	for (fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++) {
+		flags = fd == except ? 0 : fcntl(fd, F_GETFD);
+		if (flags > 0 && (flags & FD_CLOEXEC))
+			close(fd);
+	}
+}
+
 /* The new process, until it is the command. */
 static _Noreturn void be_child(const struct plan *plan, int fd)
 {
@@ -141,6 +159,7 @@ static _Noreturn void be_child(const struct plan *plan, int fd)
 		while (n < 0 && errno == EINTR);
 		if (n != 1)
 			_exit(0);
+		close_ours(fd);
 		execvpe(plan->argv[0], plan->argv, plan->envp);
 		err = -errno;
 	}
@@ -223,7 +242,9 @@ void sb_child_free(struct sb_child *child)
 		return;
 	if (child->fd >= 0) {
 		close(sb_take_fd(child->fd));
-		if (child->pid > 0)
+		if (child->is_started)
+			(void)sb_child_kill(child, SIGKILL);
+		else if (child->pid > 0)
 			sb_child_wait(child);
 	}
 	if (child->pidfd >= 0)
@@ -242,21 +263,38 @@ int sb_child_fd(const struct sb_child *child)
 	return child->pidfd;
 }
 
-int sb_child_start(struct sb_child *child)
+void sb_child_start(struct sb_child *child)
+{
+	child->is_started = true;
+	/* A failure here is its end, for want of the right to become the user: what it said counts. */
+	(void)send(child->fd, "g", 1, MSG_NOSIGNAL);
+}
+
+int sb_child_answer_fd(const struct sb_child *child)
+{
+	return child->fd;
+}
+
+int sb_child_answer(struct sb_child *child)
 {
 	int err = 0;
 	ssize_t n;
 
-	/* A failure here is its end, for want of the right to become the user: what it said counts. */
-	(void)send(child->fd, "g", 1, MSG_NOSIGNAL);
-	do
-		n = read(child->fd, &err, sizeof(err));
-	while (n < 0 && errno == EINTR);
+	if (sb_child_has_run(child))
+		return 0;
+	n = recv(child->fd, &err, sizeof(err), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return -EAGAIN;
 	close(sb_take_fd(child->fd));
 	if (n == 0)
 		return 0;
 	sb_child_wait(child);
 	return n == sizeof(err) && err < 0 ? err : -EIO;
+}
+
+bool sb_child_has_run(const struct sb_child *child)
+{
+	return child->fd < 0;
 }
 
 int sb_child_kill(const struct sb_child *child, int sig)

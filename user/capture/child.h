@@ -3,7 +3,8 @@
  * The process of `-- CMD`. It is created first, so that it can be made a target, and runs the
  * command when sampling has begun, so that it is sampled from its first instruction:
  *
- *	new (it exists and waits) -> start (it executes the command) -> fd is readable -> wait
+ *	new (it exists and waits) -> start (it executes the command) -> answer_fd is readable ->
+ *	answer (it runs) -> fd is readable -> wait
  *
  * It runs as the user behind sudo, with that user's environment, and with the signal mask and
  * dispositions that the caller had at sb_child_new(). So call that before changing them, before
@@ -35,11 +36,21 @@ pid_t sb_child_pid(const struct sb_child *child);
 int sb_child_fd(const struct sb_child *child);
 
 /*
- * Let it execute the command. Return: 0 when the command runs; else why not, and the process has
- * ended: -ENOENT, -EACCES, -ENOEXEC and other errors of execve(2); -EPERM when it could not become
- * @owner; -EIO.
+ * Let it execute the command. Nobody waits for that: the file can be on a file system that never
+ * answers.
  */
-int sb_child_start(struct sb_child *child);
+void sb_child_start(struct sb_child *child);
+/* Return: a descriptor that is readable when sb_child_answer() has one, owned by the child; -1 after
+ * that. */
+int sb_child_answer_fd(const struct sb_child *child);
+/*
+ * Find out whether the command runs. Return: 0 when it does; -EAGAIN: not known yet; else why not,
+ * and the process has ended: -ENOENT, -EACCES, -ENOEXEC and other errors of execve(2); -EPERM when
+ * it could not become @owner; -EIO.
+ */
+int sb_child_answer(struct sb_child *child);
+/* Return: whether the command runs or ran, as far as sb_child_answer() knows. */
+bool sb_child_has_run(const struct sb_child *child);
 
 /* Send a signal. Return: 0; -ESRCH when it has ended; or another negative errno. */
 int sb_child_kill(const struct sb_child *child, int sig);
@@ -51,8 +62,8 @@ bool sb_child_has_ended(const struct sb_child *child);
  * called again. */
 int sb_child_wait(struct sb_child *child);
 
-/* Free the handle. A process that was not started exits; one that runs is left running. Accepts
- * NULL. */
+/* Free the handle. A process that was not started exits; one that was started and has not executed
+ * the command is killed, which nobody waits for; one that runs is left running. Accepts NULL. */
 void sb_child_free(struct sb_child *child);
 
 #endif

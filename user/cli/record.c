@@ -85,6 +85,9 @@ static int pass_status_on(struct sb_run *run, int status)
 	if (sb_run_is_command_alive(run))
 		sb_info("waiting for '%s' to end; Ctrl-C twice leaves it alone",
 			run->config->command[0]);
+	else if (!sb_run_has_command_run(run))
+		sb_warn("'%s' was killed before it began: its file system did not answer",
+			run->config->command[0]);
 	child_status = sb_run_wait_command(run, &sig);
 	if (sig)
 		child_status = SB_EXIT_SIGNAL + sig;

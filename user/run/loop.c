@@ -22,7 +22,7 @@
 #define STARTUP_NS SB_NS_PER_SEC
 
 /* What woke us; the low half of epoll's word, above it the number of the target. */
-enum source { SIGNAL, TIME, TICK, SESSION, CPUS, CHILD, TARGET, SINK_TIME, SINK };
+enum source { SIGNAL, TIME, TICK, SESSION, CPUS, COMMAND, CHILD, TARGET, SINK_TIME, SINK };
 
 static void set_signals(sigset_t *set)
 {
@@ -108,6 +108,8 @@ static int watch_all(struct sb_run *run)
 		err = watch(run, sb_session_poll_fd(run->session), SESSION, 0);
 	if (!err)
 		err = watch(run, sb_session_hotplug_fd(run->session), CPUS, 0);
+	if (!err && run->child)
+		err = watch(run, sb_child_answer_fd(run->child), COMMAND, 0);
 	if (!err && run->child)
 		err = watch(run, sb_child_fd(run->child), CHILD, 0);
 	for (i = 0; i < run->targets.nr && !err; i++)
@@ -286,6 +288,28 @@ static void on_target_end(struct sb_run *run, size_t i)
 		run->end = SB_END_TARGETS;
 }
 
+/* The command runs, or cannot. Its status then says no more than the reason; nobody waits for it. */
+static int on_command(struct sb_run *run)
+{
+	int fd = sb_child_answer_fd(run->child), err;
+
+	if (fd < 0)
+		return 0;
+	epoll_ctl(run->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	err = sb_child_answer(run->child);
+	if (!err || err == -EAGAIN)
+		return 0;
+	sb_child_free(sb_take(run->child));
+	run->command_status = err == -ENOENT ? SB_RUN_NO_COMMAND : SB_RUN_NO_EXEC;
+	return sb_reason_set(&run->reason, err, "cannot run '%s'", run->config->command[0]);
+}
+
+static int on_child_end(struct sb_run *run)
+{
+	run->end = SB_END_COMMAND;
+	return on_command(run);
+}
+
 static int handle(struct sb_run *run, uint64_t what)
 {
 	uint64_t nr_expired;
@@ -310,9 +334,10 @@ static int handle(struct sb_run *run, uint64_t what)
 		return sb_run_drain(run);
 	case CPUS:
 		return sb_session_hotplug(run->session);
+	case COMMAND:
+		return on_command(run);
 	case CHILD:
-		run->end = SB_END_COMMAND;
-		return 0;
+		return on_child_end(run);
 	case TARGET:
 		on_target_end(run, what >> 32);
 		return 0;
@@ -360,7 +385,9 @@ enum sb_run_status sb_run_loop(struct sb_run *run)
 		for (i = 0; i < nr && !err; i++)
 			err = handle(run, events[i].data.u64);
 	}
-	return err ? SB_RUN_FAILED : SB_RUN_OK;
+	if (err)
+		return run->command_status ? run->command_status : SB_RUN_FAILED;
+	return SB_RUN_OK;
 }
 
 enum sb_run_status sb_run_arm_give_up(struct sb_run *run)
@@ -383,9 +410,14 @@ static bool ends_waiting(struct sb_run *run)
 	return is_second;
 }
 
+bool sb_run_has_command_run(const struct sb_run *run)
+{
+	return run->child && sb_child_has_run(run->child);
+}
+
 bool sb_run_is_command_alive(const struct sb_run *run)
 {
-	return run->child && run->start_ns && !sb_child_has_ended(run->child);
+	return sb_run_has_command_run(run) && !sb_child_has_ended(run->child);
 }
 
 int sb_run_wait_command(struct sb_run *run, int *ret_signal)
@@ -396,6 +428,9 @@ int sb_run_wait_command(struct sb_run *run, int *ret_signal)
 	};
 	sigset_t set;
 
+	*ret_signal = run->end == SB_END_SIGNAL ? run->end_signal : SIGKILL;
+	if (!sb_child_has_run(run->child))
+		return 0;
 	set_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	while (!sb_child_has_ended(run->child)) {

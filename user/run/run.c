@@ -159,18 +159,6 @@ static enum sb_run_status make_session(struct sb_run *run)
 	return err ? status_of(err) : SB_RUN_OK;
 }
 
-static enum sb_run_status start_child(struct sb_run *run)
-{
-	int err = sb_child_start(run->child);
-
-	if (!err)
-		return SB_RUN_OK;
-	/* Its status says no more than this sentence; nobody waits for it again. */
-	sb_child_free(sb_take(run->child));
-	sb_reason_set(&run->reason, err, "cannot run '%s'", run->config->command[0]);
-	return err == -ENOENT ? SB_RUN_NO_COMMAND : SB_RUN_NO_EXEC;
-}
-
 static enum sb_run_status start(struct sb_run *run)
 {
 	int err = sb_session_start(run->session);
@@ -182,7 +170,9 @@ static enum sb_run_status start(struct sb_run *run)
 	/* The loop may be busy with names when the time is up. */
 	if (run->config->time_ns)
 		sb_session_end_at(run->session, run->start_ns + run->config->time_ns);
-	return run->child ? start_child(run) : SB_RUN_OK;
+	if (run->child)
+		sb_child_start(run->child);
+	return SB_RUN_OK;
 }
 
 static enum sb_run_status stop(struct sb_run *run)

@@ -170,7 +170,8 @@ struct sb_run {
 	int epoll_fd, signal_fd, time_fd, tick_fd, sink_fd;
 	enum sb_run_end end;
 	int end_signal;
-	struct sb_reason reason;   /* of a failure; the caller tells the user */
+	enum sb_run_status command_status; /* SB_RUN_OK unless the command cannot run */
+	struct sb_reason reason;	   /* of a failure; the caller tells the user */
 	uint64_t entry_ns;	   /* when sb_run_init() was called; all times CLOCK_MONOTONIC */
 	uint64_t start_ns, end_ns; /* of sampling; 0: not yet */
 	uint64_t drained_ns;	   /* when the last drain began */
@@ -204,11 +205,14 @@ enum sb_run_status sb_run_go(struct sb_run *run, struct sb_run_config *config,
 void sb_run_release(struct sb_run *run);
 /* Free all that the run has; stops what still runs, but not the command. */
 
-/* Return: whether the command was started and has not ended. */
+/* Return: whether the command was executed at all: its file system may not have answered. */
+bool sb_run_has_command_run(const struct sb_run *run);
+/* Return: whether the command runs. */
 bool sb_run_is_command_alive(const struct sb_run *run);
 /*
  * Wait until the command, which was started, ends. A second signal ends the waiting. Return: the
  * status of the command as a shell gives it, with *ret_signal 0; or 0, with *ret_signal the signal.
+ * If it has not run, nobody waits, and *ret_signal is the signal that ended the run, or SIGKILL.
  */
 int sb_run_wait_command(struct sb_run *run, int *ret_signal);
 

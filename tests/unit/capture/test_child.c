@@ -23,6 +23,18 @@ static struct sb_owner self(void)
 	return (struct sb_owner){ .uid = geteuid(), .gid = getegid() };
 }
 
+/* Return: 0 when it runs, or why not. */
+static int start(struct sb_child *child)
+{
+	struct pollfd pollfd = { .fd = sb_child_answer_fd(child), .events = POLLIN };
+
+	assert_false(sb_child_has_run(child));
+	assert_int_equal(sb_child_answer(child), -EAGAIN);
+	sb_child_start(child);
+	assert_int_equal(poll(&pollfd, 1, -1), 1);
+	return sb_child_answer(child);
+}
+
 /* Run a shell line to its end. Return: its status. */
 static int status_of(char *line)
 {
@@ -31,7 +43,7 @@ static int status_of(char *line)
 	int status;
 
 	assert_int_equal(sb_child_new(argv, self(), &child), 0);
-	assert_int_equal(sb_child_start(child), 0);
+	assert_int_equal(start(child), 0);
 	status = sb_child_wait(child);
 	assert_true(sb_child_has_ended(child));
 	sb_child_free(child);
@@ -53,7 +65,7 @@ static int start_of(char *path)
 	int err;
 
 	assert_int_equal(sb_child_new(argv, self(), &child), 0);
-	err = sb_child_start(child);
+	err = start(child);
 	sb_child_free(child);
 	/* Nothing is left of it. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -98,7 +110,7 @@ static void test_fd_and_kill(void **state)
 	struct pollfd pollfd;
 
 	assert_int_equal(sb_child_new(argv, self(), &child), 0);
-	assert_int_equal(sb_child_start(child), 0);
+	assert_int_equal(start(child), 0);
 	pollfd = (struct pollfd){ .fd = sb_child_fd(child), .events = POLLIN };
 	assert_int_equal(poll(&pollfd, 1, 0), 0);
 	assert_int_equal(sb_child_kill(child, SIGTERM), 0);
@@ -121,7 +133,7 @@ static void test_signals(void **state)
 	sigemptyset(&block);
 	sigaddset(&block, SIGUSR1);
 	assert_int_equal(sigprocmask(SIG_BLOCK, &block, &old), 0);
-	assert_int_equal(sb_child_start(child), 0);
+	assert_int_equal(start(child), 0);
 	assert_int_equal(sb_child_wait(child), 128 + SIGUSR1);
 	assert_int_equal(sigprocmask(SIG_SETMASK, &old, NULL), 0);
 	sb_child_free(child);
@@ -147,14 +159,14 @@ static void test_other_user(void **state)
 	if (geteuid()) {
 		/* Nobody may become somebody else: it is said, not ignored. */
 		assert_int_equal(sb_child_new(argv, nobody, &child), 0);
-		assert_int_equal(sb_child_start(child), -EPERM);
+		assert_int_equal(start(child), -EPERM);
 		sb_child_free(child);
 		return;
 	}
 	setenv("SUDO_UID", "65534", 1);
 	assert_int_equal(sb_child_new(argv, nobody, &child), 0);
 	unsetenv("SUDO_UID");
-	assert_int_equal(sb_child_start(child), 0);
+	assert_int_equal(start(child), 0);
 	assert_int_equal(sb_child_wait(child), 0);
 	sb_child_free(child);
 }
