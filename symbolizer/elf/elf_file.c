@@ -10,6 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "symbolizer/elf/owner.h"
+#include "symbolizer/process/reader.h"
 
 /* The largest known debug files (browsers, vmlinux) are smaller than 4 GiB. */
 #define FILE_BYTES_MAX	  (8ull << 30)
@@ -343,7 +345,7 @@ int sb_elf_new_fd(int fd, struct sb_elf **ret_elf)
 	if (!elf)
 		return -ENOMEM;
 	elf->size = (uint64_t)st.st_size;
-	elf->uid = st.st_uid;
+	elf->uid = sb_reader_is_copy(fd) ? SB_OWNER_NOBODY : st.st_uid;
 	open_budget(elf);
 	elf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (elf->fd < 0) {

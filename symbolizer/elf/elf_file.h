@@ -36,7 +36,7 @@ struct sb_elf {
 	size_t section_names_len;
 	uint8_t build_id[SB_BUILD_ID_MAX];
 	size_t build_id_len;	  /* 0: none, or it is longer than the kernel would accept */
-	uint32_t uid;		  /* owner of the file; 0: an image */
+	uint32_t uid;		  /* owner of the file; SB_OWNER_NOBODY: a copy; 0: an image */
 	struct sb_budget own;	  /* for the headers, and for all reads until @budget is changed */
 	struct sb_budget *budget; /* borrowed: what reading and loading are charged to */
 };

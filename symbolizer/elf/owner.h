@@ -38,6 +38,13 @@ static inline bool sb_is_known_owner(const struct sb_file_owner *owner)
 	return !owner->ino;
 }
 
+/*
+ * Who is charged for files that a reader has copied: all of them share the bounds of one user, who
+ * owns nothing. The server of such a file could say that it is root's, whom nothing bounds, or
+ * use up the share of any other user.
+ */
+#define SB_OWNER_NOBODY UINT32_MAX
+
 /**
  * sb_owner_may_speak() - whether the owner of a debug file may name the functions of a program
  * @owner: of the debug file, as sb_file_owner() found it

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -23,6 +24,8 @@
 #include <cmocka.h>
 
 #include "../under_valgrind.h"
+#include "base/cleanup.h"
+#include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/owner.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader_priv.h"
@@ -394,6 +397,30 @@ static void test_perf_map_owner(void **state)
 	unlink(path);
 }
 
+/* A copy is made by us, perhaps by root, who has no bounds; and the original's server may say that root owns it. */
+static void test_copy_payer(void **state)
+{
+	sb_cleanup(sb_closep) int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = memfd_create("program", MFD_CLOEXEC), copy_fd;
+	struct sb_elf *elf;
+	char path[64];
+
+	while (sendfile(fd, exe, NULL, 1 << 20) > 0)
+		;
+	assert_int_equal(sb_elf_new_fd(fd, &elf), 0);
+	assert_int_equal(elf->uid, geteuid());
+	sb_elf_free(elf);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
+	is_on_fuse = true;
+	copy_fd = sb_reader_open(&(struct sb_reader_file){ .place = SB_READER_HERE, .path = path });
+	is_on_fuse = false;
+	assert_int_equal(sb_elf_new_fd(copy_fd, &elf), 0);
+	assert_int_equal(elf->uid, SB_OWNER_NOBODY);
+	sb_elf_free(elf);
+	close(copy_fd);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +433,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_relative, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_copy_payer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_perf_map_owner, setup, teardown),
 	};
 
