@@ -18,13 +18,13 @@
 #include "base/version.h"
 #include "symbolizer/process/reader.h"
 #include "symbolizer/sb_sym.h"
-#include "symbolizer/sbsym/sbsym_cfi.h"
 
 /* Addresses looked up at a time; also how long a reader of our output waits for a full pipe. */
 #define BATCH_MAX      4096u
 #define OUTPUT_BYTES   (64u << 10)
 #define DEBUG_DIRS_MAX 16
 
+enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_TARGET = 5 };
 enum style { STYLE_PLAIN, STYLE_LLVM };
 
 struct options {
@@ -33,7 +33,6 @@ struct options {
 	size_t nr_debug_dirs;
 	enum style style;
 	bool show_addresses, are_returns;
-	bool cfi, cfi_summary;
 };
 
 struct run {
@@ -52,8 +51,6 @@ struct run {
 
 static const char usage_text[] =
 	"usage: sbsym [OPTIONS] PID|FILE|kernel [ADDR...]\n"
-	"       sbsym --cfi FILE [ADDR...]\n"
-	"       sbsym --cfi-summary FILE...\n"
 	"Print the functions at hexadecimal addresses of a process, an ELF file or the\n"
 	"kernel. Without ADDR, addresses are read from standard input, one per line.\n"
 	"\n"
@@ -69,9 +66,6 @@ static const char usage_text[] =
 	"      --debug-dir=DIR   search for debug files in DIR; can be repeated\n"
 	"      --debuginfod      download debug files from $DEBUGINFOD_URLS\n"
 	"      --kallsyms=FILE   read kernel symbols from FILE (default /proc/kallsyms)\n"
-	"      --cfi             print the unwind table of FILE, or its rows for ADDR\n"
-	"      --cfi-summary     print the size of the unwind table of each FILE, and the\n"
-	"                        total\n"
 	"  -h, --help            show this help\n"
 	"  -V, --version         show the version\n";
 
@@ -84,8 +78,6 @@ enum {
 	OPT_DEBUG_DIR,
 	OPT_DEBUGINFOD,
 	OPT_KALLSYMS,
-	OPT_CFI,
-	OPT_CFI_SUMMARY,
 };
 
 static const struct option long_options[] = {
@@ -101,8 +93,6 @@ static const struct option long_options[] = {
 	{ "debug-dir", required_argument, NULL, OPT_DEBUG_DIR },
 	{ "debuginfod", no_argument, NULL, OPT_DEBUGINFOD },
 	{ "kallsyms", required_argument, NULL, OPT_KALLSYMS },
-	{ "cfi", no_argument, NULL, OPT_CFI },
-	{ "cfi-summary", no_argument, NULL, OPT_CFI_SUMMARY },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{},
@@ -161,12 +151,6 @@ static int set_flag(struct options *opts, int opt)
 		return 0;
 	case OPT_DEBUGINFOD:
 		opts->sym.debuginfod = true;
-		return 0;
-	case OPT_CFI:
-		opts->cfi = true;
-		return 0;
-	case OPT_CFI_SUMMARY:
-		opts->cfi_summary = true;
 		return 0;
 	default: /* getopt_long() has told of it */
 		return -EINVAL;
@@ -524,13 +508,7 @@ int main(int argc, char **argv)
 		sb_err(err, "cannot make a process that reads other processes");
 		return EXIT_FAILED;
 	}
-	if (opts.cfi_summary)
-		status = sb_main_cfi_summary(opts.sym.debug_dirs, argv + first, argc - first);
-	else if (opts.cfi)
-		status = sb_main_cfi(argv[first], opts.sym.debug_dirs, argv + first + 1,
-				     argc - first - 1);
-	else
-		status = name_addresses(&opts, argv + first, argc - first);
+	status = name_addresses(&opts, argv + first, argc - first);
 	sb_reader_stats(&stats);
 	sb_reader_warn(&stats);
 	sb_reader_end();

@@ -88,7 +88,7 @@ int sb_cfi_restore(void *bytes, size_t len, uint16_t machine, struct sb_cfi **re
 /* No table has more bytes. */
 #define SB_CFI_SAVED_BYTES_MAX (128u << 20)
 
-/* One row; for sbsym and tests. */
+/* One row; for tests. */
 struct sb_cfi_row {
 	uint64_t addr; /* ELF address of its first byte; it is valid up to the next row */
 	struct sb_uw_rule rule;
@@ -99,10 +99,5 @@ struct sb_cfi_row {
  */
 int sb_cfi_each_row(const struct sb_cfi *cfi, int (*fn)(void *arg, const struct sb_cfi_row *row),
 		    void *arg);
-/*
- * Write a rule as text: "rsp+8 rbp=*(cfa-16)"; arm64: "sp+32 x29=*(cfa-32) x30=*(cfa-24)".
- * @machine: EM_*
- */
-void sb_uw_rule_format(uint16_t machine, const struct sb_uw_rule *rule, char *buf, size_t len);
 
 #endif

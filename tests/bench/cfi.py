@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Unwind tables: how fast they are built from call frame information, and how big they are.
 
-cfi.py SBSYM [ROUNDS]
+cfi.py CFI_ROWS [ROUNDS]
 
 Subjects: all programs and libraries of the usual folders; those that are mapped into some process
 now (all of them only for root); the biggest alone. CPU seconds of a whole process, reading
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-SBSYM = sys.argv[1]
+CFI_ROWS = sys.argv[1]
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/lib/x86_64-linux-gnu', '/usr/lib/x86_64-linux-gnu/*']
 NR_BIGGEST = 3
@@ -52,7 +52,7 @@ def mapped():
 def run(paths):
     """CPU seconds, and the lines: one for each file, and one for all."""
     with tempfile.TemporaryFile('w+') as out:
-        process = subprocess.Popen([SBSYM, '--cfi-summary', *paths], stdout=out)
+        process = subprocess.Popen([CFI_ROWS, '--summary', *paths], stdout=out)
         _, status, usage = os.wait4(process.pid, 0)
         assert status == 0, f'exit status {status}'
         out.seek(0)

@@ -225,8 +225,6 @@ def tools():
                 os.unlink(stuck_map)
             # No process: files, by a path that is relative to where sbsym is started.
             tool('sbsym FILE', '', SBSYM, 'open', '1000', status=1, cwd=mnt)
-            tool('sbsym --cfi', '', SBSYM, '--cfi', 'read', status=1, cwd=mnt)
-            tool('sbsym --cfi-summary', '', SBSYM, '--cfi-summary', f'{mnt}/lookup/x', status=1)
             out = tool('doctor, another process', None, BINARY, 'doctor', '-p', str(split.pid))
             check('split' in out, 'doctor: says what it knows of another process')
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where unwind tables come from, and what `sbsym --cfi` says.
+"""Where unwind tables come from, and what a table is made of.
 
-cfi_files.py SBSYM
+cfi_files.py CFI_ROWS
 
 One program, compiled and linked in many ways: each has to give the rows readelf has (that is
 cfi_oracle.py's work), and the same ones again without section headers, from compressed sections,
@@ -17,7 +17,7 @@ import sys
 import elf_tools
 from elf_tools import Results, can, functions, need, run, workdir
 
-SBSYM = os.path.abspath(sys.argv[1])
+CFI_ROWS = os.path.abspath(sys.argv[1])
 ORACLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'cfi_oracle.py')
 SOURCE = """
 #include <signal.h>
@@ -63,7 +63,7 @@ PACKINGS = {'plain': [], 'zlib': ['-gz=zlib'], 'zstd': ['-gz=zstd']}
 
 
 def ask(path, *args):
-    done = subprocess.run([SBSYM, '--cfi', *args, path], capture_output=True, text=True, check=False)
+    done = subprocess.run([CFI_ROWS, *args, path], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -101,7 +101,7 @@ def check_ways(results, folder):
             continue
         ours = rows(results, path, '.eh_frame')
         results.check(len(ours) > 10, path)
-        done = subprocess.run([sys.executable, ORACLE, SBSYM, path], capture_output=True, text=True,
+        done = subprocess.run([sys.executable, ORACLE, CFI_ROWS, path], capture_output=True, text=True,
                               check=False)
         results.equal(done.returncode, 0, name, done.stdout, done.stderr)
         if has_segment(path, 'GNU_EH_FRAME'):
@@ -143,7 +143,7 @@ def check_debug_frame(results, folder):
 
 def check_command(results, folder, path):
     main = functions(path)['main']
-    done = subprocess.run([SBSYM, '--cfi', path, f'{main:x}', f'0x{main:x}', '1'], capture_output=True,
+    done = subprocess.run([CFI_ROWS, path, f'{main:x}', f'0x{main:x}', '1'], capture_output=True,
                           text=True, check=False)
     # What a call leaves: the CFA is above the return address.
     results.equal(done.stdout, f'{main:016x} rsp+8 rbp=same\n' * 2 + f'{1:016x} frame-pointer\n')
@@ -151,16 +151,16 @@ def check_command(results, folder, path):
     text = os.path.join(folder, 'prog.c')
     for args, status in [([os.path.join(folder, 'missing')], 5), ([text], 1), ([folder], 1),
                          ([path, 'xyz'], 2), ([], 2)]:
-        done = subprocess.run([SBSYM, '--cfi', *args], capture_output=True, text=True, check=False)
+        done = subprocess.run([CFI_ROWS, *args], capture_output=True, text=True, check=False)
         results.equal((done.returncode, done.stdout), (status, ''), args)
         results.check(done.stderr.count('\n') == 1, done.stderr)
-    done = subprocess.run([SBSYM, '--cfi-summary', path, path], capture_output=True, text=True, check=False)
+    done = subprocess.run([CFI_ROWS, '--summary', path, path], capture_output=True, text=True, check=False)
     results.equal(done.returncode, 0)
     lines = done.stdout.splitlines()
     results.equal(len(lines), 3)
     nr = len(rows(results, path, '.eh_frame'))
     results.check(f' rows={nr} ' in lines[0] and f' rows={2 * nr} ' in lines[2], lines)
-    done = subprocess.run([SBSYM, '--cfi-summary', path, text], capture_output=True, text=True, check=False)
+    done = subprocess.run([CFI_ROWS, '--summary', path, text], capture_output=True, text=True, check=False)
     results.equal(done.returncode, 1)
     results.check(' failed=1 ' in done.stdout and 'not an ELF file' in done.stderr, done)
 

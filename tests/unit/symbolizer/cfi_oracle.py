@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The rows of `sbsym --cfi` against those of readelf, for programs and libraries of this machine, or arm64.
+"""The rows of cfi_rows against those of readelf, for programs and libraries of this machine, or arm64.
 
-cfi_oracle.py SBSYM [--arm64] [--few] [FILE...]     SOURCE.go: the program that is made of it
+cfi_oracle.py CFI_ROWS [--arm64] [--few] [FILE...]     SOURCE.go: the program that is made of it
 
 Of each row readelf has, the rule in force there has to be the same: CFA, rbp (x29), return address. And
 there is no row but where readelf has one, where a function ends, or a byte before a trampoline.
@@ -19,7 +19,7 @@ import tempfile
 
 import elf_tools
 
-SBSYM = sys.argv[1]
+CFI_ROWS = sys.argv[1]
 IS_ARM64 = '--arm64' in sys.argv
 FILES = [arg for arg in sys.argv[2:] if not arg.startswith('--')]
 RETURN_ADDRESS = 'ra=30' if IS_ARM64 else 'ra=16'
@@ -99,7 +99,7 @@ def text_ranges(path):
 
 
 def fp_word(cell):
-    """What readelf has for rbp, as sbsym says it; None: not in these terms."""
+    """What readelf has for rbp, as cfi_rows says it; None: not in these terms."""
     if cell in ('u', 's'):
         return 'rbp=same'
     if cell.startswith('c') and -0x8000 <= int(cell[1:]) < 0x8000:
@@ -222,7 +222,7 @@ def parse_interp(path, section):
 
 
 def cfa_of(text):
-    """A DWARF expression, as readelf prints it, as sbsym says it."""
+    """A DWARF expression, as readelf prints it, as cfi_rows says it."""
     ops = text.split('; ')
     plt = re.match(r'^DW_OP_breg7 \(rsp\): 8; DW_OP_breg16 \(rip\): 0; DW_OP_lit15; DW_OP_and; '
                    r'DW_OP_lit(10|11); DW_OP_ge; DW_OP_lit3; DW_OP_shl; DW_OP_plus$', text)
@@ -400,8 +400,8 @@ def expected_rows(path, section):
 
 
 def ask(path):
-    """Lines of sbsym; None: it says that there is no CFI."""
-    done = subprocess.run([SBSYM, '--cfi', path], text=True, capture_output=True, check=False)
+    """Lines of cfi_rows; None: it says that there is no CFI."""
+    done = subprocess.run([CFI_ROWS, path], text=True, capture_output=True, check=False)
     if done.returncode == 1 and 'no call frame information' in done.stderr:
         return None
     if done.returncode:

@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/str.h"
 #include "cfi_image.h"
+#include "rule_text.h"
 #include "symbolizer/unwind/cfi.h"
 
 /* The search of the walkers; nothing is walked here. */
@@ -59,7 +60,7 @@ static int add_row_text(void *arg, const struct sb_cfi_row *row)
 {
 	char rule[80], line[128];
 
-	sb_uw_rule_format(img.machine ? img.machine : EM_X86_64, &row->rule, rule, sizeof(rule));
+	rule_text(img.machine ? img.machine : EM_X86_64, &row->rule, rule, sizeof(rule));
 	snprintf(line, sizeof(line), "%llx %s\n", (long long)(row->addr - TEXT_ADDR), rule);
 	return sb_str_add(arg, line);
 }

@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "cfi_image.h"
+#include "rule_text.h"
 #include "symbolizer/elf/gopcln.h"
 #include "symbolizer/symbols/symtab.h"
 #include "symbolizer/unwind/cfi.h"
@@ -175,7 +176,7 @@ static int add_row_text(void *arg, const struct sb_cfi_row *row)
 {
 	char rule[80], line[128];
 
-	sb_uw_rule_format(EM_X86_64, &row->rule, rule, sizeof(rule));
+	rule_text(EM_X86_64, &row->rule, rule, sizeof(rule));
 	snprintf(line, sizeof(line), "%llx %s\n", (long long)(row->addr - TEXT_ADDR), rule);
 	return sb_str_add(arg, line);
 }

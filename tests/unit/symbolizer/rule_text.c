@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Unwind rules as text. */
+#include "rule_text.h"
+
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "symbolizer/unwind/cfi.h"
 
 static void x86_format_cfa(const struct sb_uw_rule *rule, char *buf, size_t len)
 {
@@ -89,7 +89,7 @@ static void arm64_format(const struct sb_uw_rule *rule, char *buf, size_t len)
 		 rule->cfa == SB_UW_CFA_CLONE ? " stop-if-x0=0" : "");
 }
 
-void sb_uw_rule_format(uint16_t machine, const struct sb_uw_rule *rule, char *buf, size_t len)
+void rule_text(uint16_t machine, const struct sb_uw_rule *rule, char *buf, size_t len)
 {
 	static const char *const words[] = {
 		[SB_UW_CFA_FP_CHAIN] = "frame-pointer",

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "symbolizer/sbsym/sbsym_cfi.h"
-
+/*
+ * cfi_rows [--debug-dir=DIR] FILE [ADDR...]: the unwind table that is made of a file's call frame
+ * information, to be compared with what other tools read there. Without ADDR a line that begins
+ * with # comes last, with the figures of the table.
+ * cfi_rows --summary FILE...: those figures alone, and their sums.
+ */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/str.h"
+#include "rule_text.h"
 #include "symbolizer/elf/debugfile.h"
-#include "symbolizer/process/procfs.h"
-#include "symbolizer/unwind/cfi.h"
 
 SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
 SB_DEFINE_CLEANUP(struct sb_cfi, sb_cfi_free)
+
+enum exit_code { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_TARGET = 5 };
 
 struct totals {
 	uint64_t nr_files, nr_without, nr_failed;
@@ -29,12 +37,12 @@ static int load(const char *path, const char *const *debug_dirs, struct sb_cfi *
 {
 	const struct sb_debugfile_opts opts = { .path = path, .dirs = debug_dirs };
 	sb_cleanup(sb_elf_freep) struct sb_elf *elf = NULL;
-	sb_cleanup(sb_closep) int fd = sb_procfs_open(-1, path);
+	sb_cleanup(sb_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct sb_debugfile debug = {};
 	int err;
 
 	if (fd < 0)
-		return fd;
+		return -errno;
 	err = sb_elf_new_fd(fd, &elf);
 	if (err)
 		return err;
@@ -57,9 +65,6 @@ static int tell(const char *path, int err)
 		break;
 	case -ENOEXEC:
 		sb_err(0, "'%s' is not an ELF file", path);
-		break;
-	case -EINVAL:
-		sb_err(0, "'%s' is not a regular file", path);
 		break;
 	case -EBADMSG:
 		sb_err(0, "'%s': its call frame information is broken", path);
@@ -89,7 +94,7 @@ static void print_row(uint16_t machine, uint64_t addr, const struct sb_uw_rule *
 {
 	char text[80];
 
-	sb_uw_rule_format(machine, rule, text, sizeof(text));
+	rule_text(machine, rule, text, sizeof(text));
 	printf("%016" PRIx64 " %s\n", addr, text);
 }
 
@@ -145,7 +150,7 @@ static int print_at(uint16_t machine, const row_vec *rows, char **addrs, int nr)
 	return EXIT_OK;
 }
 
-int sb_main_cfi(const char *path, const char *const *debug_dirs, char **addrs, int nr)
+static int print_rows(const char *path, const char *const *debug_dirs, char **addrs, int nr)
 {
 	sb_cleanup(sb_cfi_freep) struct sb_cfi *cfi = NULL;
 	struct sb_cfi_info info;
@@ -184,7 +189,7 @@ static void add_totals(struct totals *totals, const struct sb_cfi *cfi)
 	totals->nr_bytes += sb_cfi_words(cfi, 0) * 4;
 }
 
-int sb_main_cfi_summary(const char *const *debug_dirs, char **paths, int nr)
+static int summarize(const char *const *debug_dirs, char **paths, int nr)
 {
 	struct totals totals = {};
 	int i, err, status = EXIT_OK;
@@ -210,4 +215,23 @@ int sb_main_cfi_summary(const char *const *debug_dirs, char **paths, int nr)
 	       totals.nr_bytes, bytes_per_row(totals.nr_bytes, totals.nr_rows), totals.nr_unsup,
 	       totals.nr_bad);
 	return status ? status : finish_output();
+}
+
+int main(int argc, char **argv)
+{
+	static const char debug_dir[] = "--debug-dir=";
+	const char *dirs[2] = {}, *const *debug_dirs = NULL;
+	int at = 1;
+
+	sb_log_init("cfi_rows", SB_LOG_INFO);
+	if (at < argc && !strncmp(argv[at], debug_dir, strlen(debug_dir))) {
+		dirs[0] = argv[at++] + strlen(debug_dir);
+		debug_dirs = dirs;
+	}
+	if (at + 1 < argc && sb_streq(argv[at], "--summary"))
+		return summarize(debug_dirs, argv + at + 1, argc - at - 1);
+	if (at < argc)
+		return print_rows(argv[at], debug_dirs, argv + at + 1, argc - at - 1);
+	sb_err(0, "of which file?");
+	return EXIT_USAGE;
 }
