@@ -87,9 +87,7 @@ int sb_dwarf_new(int fd, int alt_fd, struct sb_budget *budget, struct sb_dwarf *
 		err = sb_dwarf_file_load(&dwarf->alt, alt_fd);
 		if (err == -ENOMEM)
 			return err;
-		if (err)
-			dwarf->stats.nr_units_bad++;
-		else
+		if (!err)
 			dwarf->file.alt = &dwarf->alt;
 	}
 	err = sb_dwarf_file_load(&dwarf->file, fd);
@@ -275,10 +273,8 @@ static int index_lookup(struct sb_dwarf *dwarf, struct query *query)
 			hi = mid;
 	}
 	while (!err && !query->nr && lo-- > 0 && dwarf->index_hi[lo] > query->at) {
-		if (!steps--) {
-			dwarf->stats.nr_cut++;
+		if (!steps--)
 			break;
-		}
 		if (index->at[lo].hi > query->at)
 			err = unit_lookup(&dwarf->file.units.at[index->at[lo].value], query);
 	}
@@ -303,7 +299,6 @@ int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 	}
 	if (err == -EFBIG) {
 		/* What a symbol says is still there. */
-		dwarf->stats.nr_cut++;
 		query.nr = 0;
 		err = 0;
 	}
@@ -311,11 +306,6 @@ int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 		return err;
 	*ret_nr = query.nr;
 	return 0;
-}
-
-void sb_dwarf_stats(const struct sb_dwarf *dwarf, struct sb_dwarf_stats *ret_stats)
-{
-	*ret_stats = dwarf->stats;
 }
 
 size_t sb_dwarf_bytes(const struct sb_dwarf *dwarf)

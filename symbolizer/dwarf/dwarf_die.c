@@ -277,12 +277,9 @@ static int collect_range(struct collect *col, uint64_t lo, uint64_t hi)
 	if (!dwarf->ranges_left || col->ranges->nr >= UNIT_RANGES_MAX)
 		return -EFBIG;
 	dwarf->ranges_left--;
-	if (lo >= hi)
+	/* The linker has dropped code that is outside of executable sections. */
+	if (lo >= hi || lo < exec_lo || hi > exec_hi || hi - exec_lo >= NONE)
 		return 0;
-	if (lo < exec_lo || hi > exec_hi || hi - exec_lo >= NONE) {
-		dwarf->stats.nr_ranges_dead++;
-		return 0;
-	}
 	col->has_any = true;
 	col->to.lo = (uint32_t)(lo - exec_lo);
 	col->to.hi = (uint32_t)(hi - exec_lo);
@@ -558,7 +555,6 @@ static int load_unit(struct sb_dwarf_file *file, struct sb_unit *unit)
 
 int sb_dwarf_file_load_units(struct sb_dwarf_file *file)
 {
-	struct sb_dwarf_stats *stats = &file->dwarf->stats;
 	const uint8_t *start = file->image.sections[SB_DWARF_INFO].at;
 	struct sb_cursor cur = sb_dwarf_file_cursor(file, SB_DWARF_INFO, 0);
 	int err;
@@ -566,24 +562,16 @@ int sb_dwarf_file_load_units(struct sb_dwarf_file *file)
 	while (sb_cursor_left(&cur)) {
 		struct sb_unit unit = { .file = file, .offset = (uint64_t)(cur.at - start) };
 
-		if (!read_header(&cur, &unit)) {
-			stats->nr_units_bad++;
-			break;
-		}
+		if (!read_header(&cur, &unit))
+			break; /* what precedes the defect is used */
 		cur.at = start + unit.end;
-		stats->nr_units++;
-		if (!is_readable(&unit)) {
-			stats->nr_units_bad +=
-				unit.type != DW_UT_type && unit.type != DW_UT_split_type;
+		if (!is_readable(&unit))
 			continue;
-		}
-		if (file->units.nr >= UNITS_MAX) {
-			stats->nr_cut++;
+		if (file->units.nr >= UNITS_MAX)
 			break;
-		}
 		err = sb_dwarf_check_full(file->dwarf, 1, WORK_OF_UNIT);
 		if (!err)
-			err = sb_dwarf_note_error(file->dwarf, load_unit(file, &unit));
+			err = sb_dwarf_forgive(load_unit(file, &unit));
 		if (!err)
 			err = sb_budget_push(file->dwarf->budget, &file->units, unit);
 		if (err)

@@ -414,7 +414,7 @@ int sb_lines_build(struct sb_unit *unit)
 	if (!err)
 		err = run(&prog);
 	/* What came before a fault is good. */
-	err = sb_dwarf_note_error(dwarf, err);
+	err = sb_dwarf_forgive(err);
 	if (!err && prog.seqs.nr)
 		err = sb_budget_charge(dwarf->budget,
 				       prog.rows.nr * 2 *
@@ -475,7 +475,5 @@ const char *sb_lines_path(struct sb_unit *unit, uint32_t file)
 		len = join(buf, unit->comp_dir, buf);
 	if (len && !sb_dwarf_check_full(unit->file->dwarf, len, WORK_OF_STRINGS))
 		source->path = sb_arena_strndup(arena, buf, len);
-	else
-		unit->file->dwarf->stats.nr_cut++;
 	return source->path ?: source->name;
 }

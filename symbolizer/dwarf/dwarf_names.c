@@ -51,7 +51,7 @@ static int scopes_load(struct sb_unit *unit)
 		return 0;
 	unit->is_scopes_built = true;
 	err = sb_die_walk_run(&walk);
-	err = sb_dwarf_note_error(unit->file->dwarf, err);
+	err = sb_dwarf_forgive(err);
 	unit->file->dwarf->nr_bytes += unit->scopes.cap * sizeof(struct sb_dwarf_scope);
 	return err;
 }
@@ -105,10 +105,8 @@ static int qualify(struct sb_unit *unit, uint32_t offset, const char **name)
 	err = err ?: sb_str_add(&str, *name);
 	if (err)
 		return err;
-	if (str.len > NAME_BYTES_MAX || sb_dwarf_check_full(dwarf, str.len, WORK_OF_STRINGS)) {
-		dwarf->stats.nr_cut++;
+	if (str.len > NAME_BYTES_MAX || sb_dwarf_check_full(dwarf, str.len, WORK_OF_STRINGS))
 		return 0;
-	}
 	*name = sb_arena_strndup(&dwarf->arena, str.s, str.len);
 	return *name ? 0 : -ENOMEM;
 }
@@ -172,7 +170,7 @@ int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node)
 	if (node->func != NONE)
 		return 0;
 	func = (struct sb_dwarf_func){ .file = ref.file, .offset = ref.offset };
-	err = sb_dwarf_note_error(dwarf, read_func(ref, &func));
+	err = sb_dwarf_forgive(read_func(ref, &func));
 	if (!err)
 		err = sb_budget_push(dwarf->budget, &dwarf->funcs, func);
 	if (!err)

@@ -225,7 +225,6 @@ struct sb_dwarf {
 	uint64_t ranges_left, line_bytes_left, abbrev_bytes_left; /* see EFFORT_FACTOR */
 	size_t nr_image_bytes;
 	size_t nr_bytes; /* of tables */
-	struct sb_dwarf_stats stats;
 };
 
 /* A DIE, by its offset in .debug_info of a file. */
@@ -374,13 +373,9 @@ static inline int sb_dwarf_check_full(const struct sb_dwarf *dwarf, uint64_t len
 #define WORK_OF_RANGE	200u
 #define WORK_OF_UNIT	1000u
 
-/* Count an error that costs a unit something, but not the lookup. Return: 0; -ENOMEM as it is. */
-static inline int sb_dwarf_note_error(struct sb_dwarf *dwarf, int err)
+/* Forgive an error that costs a unit something, but not the lookup. Return: 0; -ENOMEM as it is. */
+static inline int sb_dwarf_forgive(int err)
 {
-	if (err == -EBADMSG)
-		dwarf->stats.nr_units_bad++;
-	else if (err == -EFBIG)
-		dwarf->stats.nr_cut++;
 	return err == -ENOMEM ? err : 0;
 }
 

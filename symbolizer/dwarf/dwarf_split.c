@@ -118,15 +118,8 @@ static int load(struct sb_unit *unit, struct sb_unit **ret_split)
 
 int sb_unit_load_split(struct sb_unit *unit)
 {
-	struct sb_dwarf *dwarf = unit->file->dwarf;
-	int err;
-
 	if (unit->is_split_tried || !unit->dwo_name)
 		return 0;
 	unit->is_split_tried = true;
-	err = load(unit, &unit->split);
-	if (err == -EFBIG || err == -ENOMEM)
-		return sb_dwarf_note_error(dwarf, err);
-	dwarf->stats.nr_split_missing += err != 0;
-	return 0;
+	return sb_dwarf_forgive(load(unit, &unit->split));
 }

@@ -55,16 +55,6 @@ void sb_dwarf_free(struct sb_dwarf *dwarf);
 int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr);
 
-/* What was left out, and why; for debug output. */
-struct sb_dwarf_stats {
-	uint64_t nr_units, nr_units_read;
-	uint64_t nr_units_bad;	   /* broken; what precedes the defect is used */
-	uint64_t nr_ranges_dead;   /* outside of executable sections: the linker dropped the code */
-	uint64_t nr_cut;	   /* units, strings and lookups cut off by a bound */
-	uint64_t nr_split_missing; /* .dwo files that are missing, foreign, or of another build */
-};
-void sb_dwarf_stats(const struct sb_dwarf *dwarf, struct sb_dwarf_stats *ret_stats);
-
 /* Return: the bytes of memory in use, without the allocator's overhead. */
 size_t sb_dwarf_bytes(const struct sb_dwarf *dwarf);
 

@@ -20,18 +20,11 @@
 #define WORK_OF_BYTE	3u
 #define WORK_OF_ENTRY	12u
 
-/* Empty the map for another file; its budget is kept. */
-static void clear(struct sb_perfmap *map)
+void sb_perfmap_release(struct sb_perfmap *map)
 {
 	sb_vec_release(&map->entries);
 	sb_vec_release(&map->names);
 	sb_budget_settle(&map->budget, 0);
-	*map = (struct sb_perfmap){ .budget = map->budget, .nr_users = map->nr_users };
-}
-
-void sb_perfmap_release(struct sb_perfmap *map)
-{
-	clear(map);
 	*map = (struct sb_perfmap){};
 }
 
@@ -159,15 +152,6 @@ static bool is_of(const struct sb_perfmap *map, const struct stat *st, uint64_t 
 	       (uint64_t)st->st_size >= map->offset;
 }
 
-static void begin(struct sb_perfmap *map, const struct stat *st, uint64_t born_ns)
-{
-	clear(map);
-	map->budget.uid = st->st_uid;
-	map->dev = st->st_dev;
-	map->ino = st->st_ino;
-	map->birth_ns = born_ns;
-}
-
 static int read_rest(struct sb_perfmap *map, int fd, const struct stat *st)
 {
 	sb_cleanup(sb_freep) char *chunk = NULL;
@@ -185,19 +169,6 @@ static int read_rest(struct sb_perfmap *map, int fd, const struct stat *st)
 		return err;
 	map->is_cut = true;
 	return 0;
-}
-
-int sb_perfmap_read(struct sb_perfmap *map, int fd)
-{
-	uint64_t born_ns;
-	struct stat st;
-
-	if (sb_reader_fstat(fd, &st))
-		return -errno;
-	born_ns = birth_ns(fd);
-	if (!is_of(map, &st, born_ns))
-		begin(map, &st, born_ns);
-	return read_rest(map, fd, &st);
 }
 
 /*
@@ -224,7 +195,9 @@ static struct sb_perfmap *find_map(struct sb_perfmaps *maps, const struct stat *
 	}
 	sb_budget_init(&map->budget, maps->pool, st->st_uid, "perf map");
 	map->nr_users = 1;
-	begin(map, st, born_ns);
+	map->dev = st->st_dev;
+	map->ino = st->st_ino;
+	map->birth_ns = born_ns;
 	return map;
 }
 

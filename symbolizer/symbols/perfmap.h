@@ -51,15 +51,6 @@ struct sb_perfmap {
 void sb_perfmap_release(struct sb_perfmap *map);
 
 /*
- * Read what was appended to the file behind @fd since the last time. If it is another file or has
- * shrunk, it is read from its start, and replaces everything. A last line without a newline is read
- * next time, and what the budget does not allow when it allows it again.
- * @fd stays the caller's. Return: 0, also when a bound was hit (map->is_cut); -ENOMEM; others of
- * pread(2). What was read before an error remains.
- */
-int sb_perfmap_read(struct sb_perfmap *map, int fd);
-
-/*
  * Add the complete lines of @text; later lines win. Its bytes are copied. *@ret_used: how many
  * bytes they have, set on success only. Return: 0; -EFBIG (the budget), -ENOMEM: lines before
  * remain.
@@ -100,11 +91,14 @@ struct sb_perfmaps {
 
 /**
  * sb_perfmaps_read() - read what was appended to the file behind @fd, into the map of that file
- * @map: the caller's map of the process, or NULL; replaced when the file is another one
+ * @map: the caller's map of the process, or NULL; replaced when the file is another one, or has
+ *       shrunk
  *
+ * A last line without a newline is read next time, and what the budget does not allow when it
+ * allows it again.
  * The caller gives each map back with sb_perfmaps_put(); one that is replaced is given back here.
- * @fd stays the caller's. Return: 0, -ENOMEM, others of pread(2); *@map is valid (or NULL) on
- * error, too.
+ * @fd stays the caller's. Return: 0, also when a bound was hit (map->is_cut); -ENOMEM; others of
+ * pread(2). *@map is valid (or NULL) on error, too, and what was read before remains.
  */
 int sb_perfmaps_read(struct sb_perfmaps *maps, int fd, struct sb_perfmap **map);
 /* Give a map back; the last process that does frees it. Accepts NULL. */

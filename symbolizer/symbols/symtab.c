@@ -838,11 +838,6 @@ int sb_symtab_name(const struct sb_symtab *tab, uint32_t symbol, struct sb_str *
 			    name);
 }
 
-size_t sb_symtab_nr_broken(const struct sb_symtab *tab)
-{
-	return tab->nr_broken;
-}
-
 size_t sb_symtab_bytes(const struct sb_symtab *tab)
 {
 	size_t i, bytes = sizeof(*tab);

@@ -93,8 +93,6 @@ size_t sb_symtab_nr(const struct sb_symtab *tab);
  */
 int sb_symtab_name(const struct sb_symtab *tab, uint32_t symbol, struct sb_str *name);
 
-/* Return: the number of entries ignored because their name is outside of the string table. */
-size_t sb_symtab_nr_broken(const struct sb_symtab *tab);
 /* Return: the memory in use. */
 size_t sb_symtab_bytes(const struct sb_symtab *tab);
 

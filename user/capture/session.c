@@ -255,11 +255,6 @@ void sb_session_end_at(struct sb_session *session, uint64_t end_ns)
 	session->skel->bss->end_ns = end_ns;
 }
 
-int sb_session_follow(struct sb_session *session, uint32_t tgid, bool children)
-{
-	return sb_targets_add(session->skel, tgid, SB_RULE_ALLOW | (children ? SB_RULE_FOLLOW : 0));
-}
-
 int sb_session_poll_fd(const struct sb_session *session)
 {
 	return sb_drain_poll_fd(session->drain);

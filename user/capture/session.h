@@ -101,9 +101,6 @@ int sb_session_start(struct sb_session *session);
 uint64_t sb_session_began_ns(const struct sb_session *session);
 /* Take no samples after @end_ns (CLOCK_MONOTONIC), even if sb_session_stop() is called later. */
 void sb_session_end_at(struct sb_session *session, uint64_t end_ns);
-/* Add a target that was created after sb_session_new(), e.g. the command of -- CMD. Return: 0 or a
- * negative errno. */
-int sb_session_follow(struct sb_session *session, uint32_t tgid, bool children);
 
 /* Return: a descriptor that is readable when sb_session_drain() should be called early; owned by
  * the session. */

@@ -207,7 +207,7 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 		     struct sb_reason *reason)
 {
-	uint32_t self = (uint32_t)getpid();
+	uint32_t self = (uint32_t)getpid(), rule = SB_RULE_DENY;
 	int err;
 
 	err = apply_pids(skel->maps.target_tgids, targets->tgids.at, targets->tgids.nr, "process",
@@ -218,17 +218,9 @@ int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 			 reason);
 	if (err)
 		return err;
-	err = sb_targets_add(skel, self, SB_RULE_DENY);
-	if (err)
-		return sb_reason_set(reason, err, "cannot leave ourselves out");
+	if (bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &self, &rule, BPF_ANY))
+		return sb_reason_set(reason, -errno, "cannot leave ourselves out");
 	return apply_cgroups(targets, skel, reason);
-}
-
-int sb_targets_add(struct sampler_bpf *skel, uint32_t tgid, uint32_t rule)
-{
-	if (bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &tgid, &rule, BPF_ANY))
-		return -errno;
-	return 0;
 }
 
 /* Return: 1: it got the rule of its parent, 0, or a negative errno: whether it has that parent is not known. */

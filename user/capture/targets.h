@@ -23,7 +23,5 @@ int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 /* With follow_children, add the existing descendants of targets. Call it after the fork hook is
  * attached, so that none is missed. Return: 0 or a negative errno. */
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel);
-/* Set the rule of one more process (SB_RULE_*). Return: 0 or a negative errno. */
-int sb_targets_add(struct sampler_bpf *skel, uint32_t tgid, uint32_t rule);
 
 #endif

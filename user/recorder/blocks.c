@@ -44,7 +44,7 @@ struct sb_blocks {
 		uint64_t nr_samples, nr_lost, nr_cut, nr_unnamed, own_ns;
 		uint64_t lost_before; /* samples in blocks that were dropped */
 	} kinds[SB_VIEWS_MAX];
-	struct sb_blocks_stats stats;
+	bool has_dropped; /* which is said once */
 };
 
 static int on_readable(struct sb_run_sink *sink, struct sb_run *run);
@@ -126,11 +126,6 @@ void sb_blocks_free(struct sb_blocks *blocks)
 struct sb_run_sink *sb_blocks_sink(struct sb_blocks *blocks)
 {
 	return &blocks->sink;
-}
-
-void sb_blocks_stats(const struct sb_blocks *blocks, struct sb_blocks_stats *ret_stats)
-{
-	*ret_stats = blocks->stats;
 }
 
 /* To the writer. */
@@ -367,8 +362,9 @@ static void fill_figures(struct sb_blocks *blocks, struct sb_run *run, struct sb
 
 static int drop(struct sb_blocks *blocks, const struct sb_block_head *head)
 {
-	if (!blocks->stats.nr_dropped++)
+	if (!blocks->has_dropped)
 		sb_warn("the process that writes the store does not keep up: blocks are dropped");
+	blocks->has_dropped = true;
 	blocks->kinds[head->kind].lost_before =
 		head->figure[SB_BLOCK_SAMPLES] + head->figure[SB_BLOCK_LOST];
 	return 0;
@@ -389,7 +385,6 @@ static int enqueue(struct sb_blocks *blocks, struct sb_run *run, const struct sb
 	if (err)
 		return err;
 	blocks->kinds[head->kind].lost_before = 0;
-	blocks->stats.nr_blocks++;
 	err = send_some(blocks);
 	return err ? err : wait_for_writer(blocks);
 }
@@ -410,20 +405,11 @@ static int enqueue_all(struct sb_blocks *blocks, struct sb_run *run)
 	return err;
 }
 
-/* Months of names of programs that came and went are not kept. */
-static int begin_anew(struct sb_blocks *blocks, struct sb_run *run)
-{
-	bool is_new = false;
-	int err = sb_run_renew_profile(run, &is_new);
-
-	blocks->stats.nr_restarts += is_new;
-	return err;
-}
-
 static int take(struct sb_run_sink *sink, struct sb_run *run)
 {
 	struct sb_blocks *blocks = (struct sb_blocks *)sink;
 	int err = sb_profile_seal(run->profile);
+	bool is_new;
 
 	if (!err)
 		err = enqueue_all(blocks, run);
@@ -436,7 +422,8 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	/* What a block needed for a moment is others' until the next one. */
 	(void)malloc_trim(0);
 	if (!err) {
-		err = begin_anew(blocks, run);
+		/* Months of names of programs that came and went are not kept. */
+		err = sb_run_renew_profile(run, &is_new);
 		if (err)
 			sb_err(err, "cannot keep the samples");
 	}

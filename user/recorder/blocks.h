@@ -47,10 +47,4 @@ struct sb_run_sink *sb_blocks_sink(struct sb_blocks *blocks);
  * -ETIMEDOUT; -ECHILD when the writer has ended. */
 int sb_blocks_flush(struct sb_blocks *blocks);
 
-struct sb_blocks_stats {
-	uint64_t nr_blocks, nr_dropped; /* sent; dropped because the writer was too slow */
-	uint64_t nr_restarts;		/* new profiles because the old one had grown too large */
-};
-void sb_blocks_stats(const struct sb_blocks *blocks, struct sb_blocks_stats *ret_stats);
-
 #endif

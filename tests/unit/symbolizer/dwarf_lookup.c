@@ -41,7 +41,6 @@ int main(int argc, char **argv)
 {
 	sb_cleanup(sb_closep) int fd = argc > 1 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
 	sb_cleanup(sb_closep) int alt_fd = argc > 2 ? open(argv[2], O_RDONLY | O_CLOEXEC) : -1;
-	struct sb_dwarf_stats stats;
 	struct sb_dwarf *dwarf;
 	char line[64];
 	int err;
@@ -59,12 +58,6 @@ int main(int argc, char **argv)
 		line[strcspn(line, "\n")] = '\0';
 		err = look_up(dwarf, line);
 	}
-	sb_dwarf_stats(dwarf, &stats);
-	fprintf(stderr,
-		"units %" PRIu64 ", read %" PRIu64 ", bad %" PRIu64 "; ranges dead %" PRIu64
-		"; cut %" PRIu64 "; .dwo missing %" PRIu64 "; %zu bytes\n",
-		stats.nr_units, stats.nr_units_read, stats.nr_units_bad, stats.nr_ranges_dead,
-		stats.nr_cut, stats.nr_split_missing, sb_dwarf_bytes(dwarf));
 	sb_dwarf_free(dwarf);
 	return err ? 1 : 0;
 }

@@ -13,17 +13,23 @@
 #include "base/cleanup.h"
 #include "symbolizer/symbols/perfmap.h"
 
-static struct sb_perfmap map;
+/* Tests of files read into a map of @maps in its place. */
+static struct sb_perfmap own, *map;
+static struct sb_perfmaps maps;
 
 static int setup(void **state)
 {
-	map = (struct sb_perfmap){};
+	own = (struct sb_perfmap){};
+	map = &own;
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	sb_perfmap_release(&map);
+	if (map != &own)
+		sb_perfmaps_put(&maps, map);
+	sb_perfmaps_release(&maps);
+	sb_perfmap_release(&own);
 	return 0;
 }
 
@@ -31,14 +37,14 @@ static void add(const char *text)
 {
 	size_t used;
 
-	assert_int_equal(sb_perfmap_add(&map, text, strlen(text), &used), 0);
+	assert_int_equal(sb_perfmap_add(map, text, strlen(text), &used), 0);
 	assert_int_equal(used, strlen(text));
 }
 
 static void expect(uint64_t addr, const char *name, uint64_t start)
 {
 	uint64_t got_start = UINT64_MAX;
-	const char *got = sb_perfmap_lookup(&map, addr, &got_start);
+	const char *got = sb_perfmap_lookup(map, addr, &got_start);
 
 	if (!name) {
 		assert_null(got);
@@ -73,7 +79,7 @@ static void test_lines(void **state)
 	expect(0x4110, NULL, 0);
 	expect(0x90000 + SB_PERFMAP_REACH_MAX - 1, "last unsized", 0x90000);
 	expect(0x90000 + SB_PERFMAP_REACH_MAX, NULL, 0);
-	assert_true(map.nr_lines == 12 && map.nr_bad_lines == 7);
+	assert_true(map->nr_lines == 12 && map->nr_bad_lines == 7);
 }
 
 static void test_later_wins(void **state)
@@ -103,23 +109,24 @@ static void test_torn_file(void **state)
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
+	map = NULL;
 	append(fd, "1000 10 one\n2000 10 tw");
-	assert_int_equal(sb_perfmap_read(&map, fd), 0);
+	assert_int_equal(sb_perfmaps_read(&maps, fd, &map), 0);
 	expect(0x1000, "one", 0x1000);
 	expect(0x2000, NULL, 0);
 	append(fd, "o\n3000 1");
-	assert_int_equal(sb_perfmap_read(&map, fd), 0);
+	assert_int_equal(sb_perfmaps_read(&maps, fd, &map), 0);
 	expect(0x2000, "two", 0x2000);
 	expect(0x3000, NULL, 0);
 	append(fd, "0 three\n");
-	assert_int_equal(sb_perfmap_read(&map, fd), 0);
+	assert_int_equal(sb_perfmaps_read(&maps, fd, &map), 0);
 	expect(0x300f, "three", 0x3000);
-	assert_true(map.nr_lines == 3 && map.nr_bad_lines == 0);
+	assert_true(map->nr_lines == 3 && map->nr_bad_lines == 0);
 	/* Begun anew: nothing old is left. */
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_true(lseek(fd, 0, SEEK_SET) == 0);
 	append(fd, "5000 10 five\n");
-	assert_int_equal(sb_perfmap_read(&map, fd), 0);
+	assert_int_equal(sb_perfmaps_read(&maps, fd, &map), 0);
 	expect(0x1000, NULL, 0);
 	expect(0x5000, "five", 0x5000);
 	close(fd);
@@ -137,17 +144,18 @@ static void test_long_line(void **state)
 
 	assert_non_null(text);
 	assert_true(fd >= 0);
+	map = NULL;
 	file = fdopen(fd, "w+");
 	assert_non_null(file);
 	memset(text, 'x', len);
 	text[len] = '\0';
 	fprintf(file, "1000 10 one\n2000 10 %s\n3000 10 three\n", text);
 	fflush(file);
-	assert_int_equal(sb_perfmap_read(&map, fileno(file)), 0);
+	assert_int_equal(sb_perfmaps_read(&maps, fileno(file), &map), 0);
 	expect(0x1000, "one", 0x1000);
 	expect(0x2000, NULL, 0);
 	expect(0x3000, "three", 0x3000);
-	assert_true(map.nr_bad_lines > 0);
+	assert_true(map->nr_bad_lines > 0);
 	fclose(file);
 	unlink(path);
 }
@@ -163,7 +171,7 @@ static void test_random(void **state)
 
 	for (round = 0; round < 50; round++) {
 		memset(painted, 0xff, sizeof(painted));
-		sb_perfmap_release(&map);
+		sb_perfmap_release(map);
 		for (i = 0; i < NR; i++) {
 			unsigned int at, len;
 
@@ -177,10 +185,10 @@ static void test_random(void **state)
 			for (; len-- && at < SPACE; at++)
 				painted[at] = i;
 			if (i == NR / 2)
-				sb_perfmap_lookup(&map, 0, &start);
+				sb_perfmap_lookup(map, 0, &start);
 		}
 		for (i = 0; i < SPACE; i++) {
-			const char *name = sb_perfmap_lookup(&map, (uint64_t)i, &start);
+			const char *name = sb_perfmap_lookup(map, (uint64_t)i, &start);
 
 			assert_int_equal(name ? atoi(name + 1) : -1, painted[i]);
 		}
@@ -202,9 +210,9 @@ static void test_bounds(void **state)
 		snprintf(line, sizeof(line), "%x 10 x\n", 0x10000 + i * 16);
 		add(line);
 	}
-	assert_false(map.is_cut);
+	assert_false(map->is_cut);
 	add("1 1 too many\n");
-	assert_true(map.is_cut);
+	assert_true(map->is_cut);
 }
 
 static void expect_parts(const char *text, const char *name, const char *file, uint32_t line)

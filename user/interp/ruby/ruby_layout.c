@@ -24,8 +24,3 @@ const struct sb_ruby_layout *sb_ruby_layout(unsigned int major, unsigned int min
 			return &layouts[i];
 	return NULL;
 }
-
-const struct sb_ruby_layout *sb_ruby_layout_newest(void)
-{
-	return &layouts[SB_ARRAY_SIZE(layouts) - 1];
-}

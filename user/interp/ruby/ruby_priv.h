@@ -38,7 +38,6 @@ struct sb_ruby_layout {
 
 /* Return: the layout of a version, a constant; or NULL. */
 const struct sb_ruby_layout *sb_ruby_layout(unsigned int major, unsigned int minor);
-const struct sb_ruby_layout *sb_ruby_layout_newest(void);
 
 /* rt->state */
 struct sb_ruby {
