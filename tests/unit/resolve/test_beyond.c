@@ -42,9 +42,13 @@ static int answer(const struct sb_sym_query *query, uint8_t kind)
 	return err;
 }
 
+/* Of process 7, the waker. */
+static size_t nr_waker_lookups;
+
 int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 		       const struct sb_sym_query *query)
 {
+	nr_waker_lookups += tgid == 7;
 	return answer(query, SB_SYM_USER);
 }
 
@@ -340,7 +344,10 @@ static void test_wakers(void **state)
 		COUNT(7, .object = 2),
 	};
 
+	nr_waker_lookups = 0;
 	assert_int_equal(resolve(&opts, objects, 2, counts, 3), 0);
+	/* Its process may have ended before the second wait. */
+	assert_int_equal(nr_waker_lookups, 1);
 	assert_string_equal(folded,
 			    "app;root;work;pthread_cond_wait;futex_do_wait;schedule;--;wake_up_q;"
 			    "__lll_lock_wait;work;root;waker 9\n"
