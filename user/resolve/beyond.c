@@ -5,18 +5,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "resolve/resolve_priv.h"
+#include "resolve/assembly.h"
 #include "resolve/roots.h"
 
 /* The frames of a tracer on top of what it looked at are few. */
 #define NR_TRIMMED_MAX 24u
 /* sb_sample_key.op of time on a CPU that no sample fell into. */
 #define OP_NOT_SAMPLED 1u
-
-static const struct sb_frame *frame_at(const struct sb_resolver *resolver, size_t i)
-{
-	return sb_profile_frame_at(resolver->profile, resolver->frames.at[i]);
-}
 
 /* Whether @name equals @pattern, or begins with it if it ends in '*'. */
 static bool is_like(const char *name, const char *pattern)
@@ -28,28 +23,28 @@ static bool is_like(const char *name, const char *pattern)
 	return !strcmp(name, pattern);
 }
 
-static bool is_trimmed(const struct sb_resolver *resolver, const char *name)
+static bool is_trimmed(const struct assembly *assembly, const char *name)
 {
 	const char *const *at;
 
-	for (at = resolver->view->trim; *at; at++)
+	for (at = assembly->view->trim; *at; at++)
 		if (is_like(name, *at))
 			return true;
 	return false;
 }
 
-void sb_resolver_trim(struct sb_resolver *resolver, size_t first)
+void sb_assembly_trim(struct assembly *assembly, size_t first)
 {
-	size_t end = resolver->frames.nr, i, nr_cut;
+	size_t end = assembly->frames.nr, i, nr_cut;
 
-	for (i = resolver->frames.nr; i-- > first && resolver->frames.nr - i <= NR_TRIMMED_MAX;)
-		if (is_trimmed(resolver, frame_at(resolver, i)->name))
+	for (i = assembly->frames.nr; i-- > first && assembly->frames.nr - i <= NR_TRIMMED_MAX;)
+		if (is_trimmed(assembly, sb_assembly_frame_at(assembly, i)->name))
 			end = i;
-	nr_cut = resolver->frames.nr - end;
-	for (i = end; i < resolver->frames.nr; i++)
-		nr_cut -= frame_at(resolver, i)->is_unnamed;
-	resolver->counts.nr -= (uint32_t)nr_cut;
-	resolver->frames.nr = end;
+	nr_cut = assembly->frames.nr - end;
+	for (i = end; i < assembly->frames.nr; i++)
+		nr_cut -= sb_assembly_frame_at(assembly, i)->is_unnamed;
+	assembly->part.counts.nr -= (uint32_t)nr_cut;
+	assembly->frames.nr = end;
 }
 
 static const enum sb_attr_kind root_of_state[SB_STATE_MAX] = {
@@ -65,29 +60,29 @@ static const enum sb_attr_kind leaf_of_state[SB_STATE_MAX] = {
 };
 
 /* Push the frame that @kinds has for the thread's state, if any. */
-static int push_state(struct sb_resolver *resolver, const struct sb_sample_key *key,
+static int push_state(struct assembly *assembly, const struct sb_sample_key *key,
 		      const enum sb_attr_kind kinds[SB_STATE_MAX])
 {
 	enum sb_attr_kind kind = key->state < SB_STATE_MAX ? kinds[key->state] : SB_ATTR_NONE;
 
 	if (kind == SB_ATTR_RUNNING && key->op == OP_NOT_SAMPLED)
 		kind = SB_ATTR_NOT_SAMPLED;
-	return kind ? sb_resolver_push_mark(resolver, kind, NULL) : 0;
+	return kind ? sb_assembly_push_mark(assembly, kind, NULL) : 0;
 }
 
-int sb_resolver_push_state_root(struct sb_resolver *resolver, const struct sb_sample_key *key)
+int sb_assembly_push_state_root(struct assembly *assembly, const struct sb_sample_key *key)
 {
-	return resolver->view->state_at_root ? push_state(resolver, key, root_of_state) : 0;
+	return assembly->view->state_at_root ? push_state(assembly, key, root_of_state) : 0;
 }
 
 /* Find the kernel function that called the scheduler; the frames above it belong to the
  * scheduler. */
-static const char *waits_in(const struct sb_resolver *resolver)
+static const char *waits_in(const struct assembly *assembly)
 {
 	size_t i;
 
-	for (i = resolver->parts.end; i-- > resolver->parts.kernel;) {
-		const char *name = frame_at(resolver, i)->name;
+	for (i = assembly->end; i-- > assembly->kernel_at;) {
+		const char *name = sb_assembly_frame_at(assembly, i)->name;
 
 		if (strncmp(name, "schedule", strlen("schedule")) &&
 		    strncmp(name, "__schedule", strlen("__schedule")) &&
@@ -97,20 +92,21 @@ static const char *waits_in(const struct sb_resolver *resolver)
 	return NULL;
 }
 
-void sb_resolver_find_reason(struct sb_resolver *resolver, const struct sb_sample_key *key)
+void sb_assembly_find_reason(struct assembly *assembly, struct sb_wait_words *words,
+			     const struct sb_sample_key *key)
 {
 	struct sb_wait_frame user[SB_WAIT_FRAMES_MAX];
 	struct sb_wait wait = { .user = user };
 	size_t i;
 
-	resolver->reason = (struct sb_wait_reason){ .class = SB_WAIT_PLAIN };
-	if (!resolver->view->has_idle ||
+	assembly->reason = (struct sb_wait_reason){ .class = SB_WAIT_PLAIN };
+	if (!assembly->view->has_idle ||
 	    (key->state != SB_STATE_SLEEP && key->state != SB_STATE_IDLE &&
 	     key->state != SB_STATE_DISK))
 		return;
-	wait.kernel = waits_in(resolver);
-	for (i = resolver->parts.kernel; i-- > resolver->parts.user;) {
-		const struct sb_frame *frame = frame_at(resolver, i);
+	wait.kernel = waits_in(assembly);
+	for (i = assembly->kernel_at; i-- > assembly->user_at;) {
+		const struct sb_frame *frame = sb_assembly_frame_at(assembly, i);
 
 		if (wait.nr_user == SB_ARRAY_SIZE(user))
 			break;
@@ -119,69 +115,65 @@ void sb_resolver_find_reason(struct sb_resolver *resolver, const struct sb_sampl
 		user[wait.nr_user++] = (struct sb_wait_frame){
 			.name = frame->name,
 			.is_interp = frame->kind == SB_FRAME_INTERP,
-			.is_word = sb_wait_words_has(&resolver->words, resolver->frames.at[i],
-						     frame->name),
+			.is_word = sb_wait_words_has(words, assembly->frames.at[i], frame->name),
 		};
 	}
-	resolver->reason = sb_waits_reason(&wait);
+	assembly->reason = sb_waits_reason(&wait);
 }
 
-bool sb_resolver_is_left_out(struct sb_resolver *resolver, const struct sb_batch_count *count)
+bool sb_assembly_is_left_out(struct assembly *assembly, struct sb_object_cache *objects,
+			     const struct sb_batch_count *count)
 {
 	const struct sb_object *object = NULL;
 
 	if (count->key.object)
-		object = sb_object_cache_find(&resolver->objects, count->key.object);
+		object = sb_object_cache_find(objects, count->key.object);
 	if (object && object->is_unwanted) {
-		resolver->stats->nr_unwanted += count->count.nr_samples;
+		assembly->stats->nr_unwanted += count->count.nr_samples;
 		return true;
 	}
-	if (resolver->opts.idle != SB_IDLE_DROP || resolver->reason.class != SB_WAIT_IDLE)
+	if (assembly->opts->idle != SB_IDLE_DROP || assembly->reason.class != SB_WAIT_IDLE)
 		return false;
-	resolver->stats->idle_weight += count->count.weight;
+	assembly->stats->idle_weight += count->count.weight;
 	return true;
 }
 
 /* Push the reason of the wait, as a leaf frame or as a root frame. */
-static int push_reason(struct sb_resolver *resolver)
+static int push_reason(struct assembly *assembly)
 {
-	uint32_t root;
 	int err;
 
-	if (resolver->reason.class == SB_WAIT_PLAIN)
+	if (assembly->reason.class == SB_WAIT_PLAIN)
 		return 0;
-	if (resolver->reason.class == SB_WAIT_LOCK)
-		return sb_resolver_push_mark(resolver, SB_ATTR_LOCK, resolver->reason.kind);
-	if (resolver->opts.idle == SB_IDLE_SHOW)
-		return sb_resolver_push_mark(resolver, SB_ATTR_IDLE, resolver->reason.kind);
-	err = sb_resolver_push_mark(resolver, SB_ATTR_ALL_IDLE, NULL);
-	if (err)
-		return err;
-	root = resolver->frames.at[resolver->frames.nr - 1];
-	memmove(resolver->frames.at + 1, resolver->frames.at,
-		(resolver->frames.nr - 1) * sizeof(root));
-	resolver->frames.at[0] = root;
-	return 0;
+	if (assembly->reason.class == SB_WAIT_LOCK)
+		return sb_assembly_push_mark(assembly, SB_ATTR_LOCK, assembly->reason.kind);
+	if (assembly->opts->idle == SB_IDLE_SHOW)
+		return sb_assembly_push_mark(assembly, SB_ATTR_IDLE, assembly->reason.kind);
+	err = sb_assembly_push_mark(assembly, SB_ATTR_ALL_IDLE, NULL);
+	if (!err)
+		sb_assembly_move_last(assembly, 0);
+	return err;
 }
 
-static int push_task(struct sb_resolver *resolver, const struct sb_object *object)
+static int push_task(struct assembly *assembly, struct sb_stack_cache *stacks,
+		     const struct sb_object *object)
 {
 	const struct sb_object_task *task = object->data;
+	int err = sb_comm_text(task->comm, &assembly->text);
 
-	int err = sb_comm_text(task->comm, &resolver->text);
-
-	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_ROOT);
+	return err ? err : sb_assembly_push(assembly, assembly->text.s, SB_FRAME_ROOT);
 }
 
-static int push_file(struct sb_resolver *resolver, const struct sb_object *object)
+static int push_file(struct assembly *assembly, struct sb_stack_cache *stacks,
+		     const struct sb_object *object)
 {
 	int err;
 
-	if (resolver->opts.file == SB_FILE_TEXT_NONE)
+	if (assembly->opts->file == SB_FILE_TEXT_NONE)
 		return 0;
-	sb_str_clear(&resolver->text);
-	err = sb_object_file_text(object, resolver->opts.file, &resolver->text);
-	return err ? err : sb_resolver_push(resolver, resolver->text.s, SB_FRAME_FILE);
+	sb_str_clear(&assembly->text);
+	err = sb_object_file_text(object, assembly->opts->file, &assembly->text);
+	return err ? err : sb_assembly_push(assembly, assembly->text.s, SB_FRAME_FILE);
 }
 
 /* Whether a kernel function is where a CPU enters an interrupt. */
@@ -199,33 +191,32 @@ static bool is_interrupt_entry(const char *name)
 	return false;
 }
 
-int sb_resolver_cut_interrupted(struct sb_resolver *resolver, size_t first, size_t kernel)
+int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t kernel)
 {
-	size_t nr = resolver->frames.nr, i;
+	uint32_t *at = assembly->frames.at;
+	size_t nr = assembly->frames.nr, i;
 	int err;
 
 	/* The last one counts, since interrupts can be nested. */
 	for (i = nr; i-- > kernel;)
-		if (is_interrupt_entry(frame_at(resolver, i)->name))
+		if (is_interrupt_entry(sb_assembly_frame_at(assembly, i)->name))
 			break;
 	if (i < kernel || i >= nr)
 		return 0;
-	err = sb_resolver_push_attr(
-		resolver, &(struct sb_attr){ .kind = SB_ATTR_COMM, .text = "[interrupt]" });
-	if (err)
-		return err;
-	resolver->frames.at[first] = resolver->frames.at[nr];
-	memmove(resolver->frames.at + first + 1, resolver->frames.at + i,
-		(nr - i) * sizeof(*resolver->frames.at));
-	resolver->frames.nr = first + 1 + nr - i;
-	return 0;
+	memmove(at + first, at + i, (nr - i) * sizeof(*at));
+	assembly->frames.nr = first + nr - i;
+	err = sb_assembly_push_attr(
+		assembly, &(struct sb_attr){ .kind = SB_ATTR_COMM, .text = "[interrupt]" });
+	if (!err)
+		sb_assembly_move_last(assembly, first);
+	return err;
 }
 
 /* Make the frames from @first on those of a waker: of that kind, and in reverse order. */
-static int turn_to_waker(struct sb_resolver *resolver, size_t first)
+static int turn_to_waker(struct assembly *assembly, size_t first)
 {
-	uint32_t *at = resolver->frames.at + first, swapped;
-	size_t nr = resolver->frames.nr - first, i;
+	uint32_t *at = assembly->frames.at + first, swapped;
+	size_t nr = assembly->frames.nr - first, i;
 	struct sb_frame frame;
 	int err = 0;
 
@@ -235,49 +226,52 @@ static int turn_to_waker(struct sb_resolver *resolver, size_t first)
 		at[nr - 1 - i] = swapped;
 	}
 	for (i = 0; i < nr && !err; i++) {
-		frame = *sb_profile_frame_at(resolver->profile, at[i]);
+		frame = *sb_profile_frame_at(assembly->profile, at[i]);
 		if (frame.kind == SB_FRAME_MARK)
 			continue;
 		frame.kind = SB_FRAME_WAKER;
-		err = sb_profile_frame(resolver->profile, &frame, &at[i]);
+		err = sb_profile_frame(assembly->profile, &frame, &at[i]);
 	}
 	return err;
 }
 
 /* Push "--", the waker's stack from the leaf to the root, and the waker's name. */
-static int push_waker(struct sb_resolver *resolver, const struct sb_object *object)
+static int push_waker(struct assembly *assembly, struct sb_stack_cache *stacks,
+		      const struct sb_object *object)
 {
 	const struct sb_object_waker *waker = object->data;
-	uint64_t nr_samples = resolver->nr_samples;
+	uint64_t nr_samples = assembly->nr_samples;
 	size_t first, kernel;
-	int err = sb_resolver_push(resolver, "--", SB_FRAME_DELIMITER);
+	int err = sb_assembly_push(assembly, "--", SB_FRAME_DELIMITER);
 
-	first = resolver->frames.nr;
+	first = assembly->frames.nr;
 	if (!err)
-		err = sb_comm_text(waker->comm, &resolver->text);
+		err = sb_comm_text(waker->comm, &assembly->text);
 	if (!err)
-		err = sb_resolver_push(resolver, resolver->text.s, SB_FRAME_ROOT);
+		err = sb_assembly_push(assembly, assembly->text.s, SB_FRAME_ROOT);
 	/* The wait is counted as a sample, not its waker. */
-	resolver->nr_samples = 0;
+	assembly->nr_samples = 0;
 	if (!err && sb_stack_is_there(waker->ustack))
-		err = sb_resolver_push_user(resolver, &(struct user_part){
-							      .ustack = waker->ustack,
-							      .istack = waker->istack,
-							      .start_ns = waker->start_ns,
-							      .time_ns = waker->now_ns,
-							      .tgid = waker->tgid,
-							      .exec_id = waker->exec_id,
-						      });
-	kernel = resolver->frames.nr;
+		err = sb_assembly_push_user(assembly, stacks,
+					    &(struct user_stack){
+						    .ustack = waker->ustack,
+						    .istack = waker->istack,
+						    .start_ns = waker->start_ns,
+						    .time_ns = waker->now_ns,
+						    .tgid = waker->tgid,
+						    .exec_id = waker->exec_id,
+					    });
+	kernel = assembly->frames.nr;
 	if (!err && sb_stack_is_there(waker->kstack))
-		err = sb_resolver_push_kernel(resolver, waker->kstack);
+		err = sb_assembly_push_kernel(assembly, stacks, waker->kstack);
 	if (!err)
-		err = sb_resolver_cut_interrupted(resolver, first, kernel);
-	resolver->nr_samples = nr_samples;
-	return err ? err : turn_to_waker(resolver, first);
+		err = sb_assembly_cut_interrupted(assembly, first, kernel);
+	assembly->nr_samples = nr_samples;
+	return err ? err : turn_to_waker(assembly, first);
 }
 
-static int (*const pushers[SB_OBJECT_KIND_MAX])(struct sb_resolver *resolver,
+static int (*const pushers[SB_OBJECT_KIND_MAX])(struct assembly *assembly,
+						struct sb_stack_cache *stacks,
 						const struct sb_object *object) = {
 	[SB_OBJECT_TASK] = push_task,
 	[SB_OBJECT_WAKER] = push_waker,
@@ -286,47 +280,41 @@ static int (*const pushers[SB_OBJECT_KIND_MAX])(struct sb_resolver *resolver,
 
 /* Push an object's frames. They are made at its first use and kept, because its process may be gone
  * at the next one. */
-static int push_object(struct sb_resolver *resolver, uint64_t id)
+static int push_object(struct assembly *assembly, struct sb_object_cache *objects,
+		       struct sb_stack_cache *stacks, uint64_t id)
 {
-	struct sb_object_cache *objects = &resolver->objects;
 	struct sb_object *object = sb_object_cache_find(objects, id);
-	size_t first = resolver->frames.nr, nr;
+	size_t first = assembly->frames.nr;
 	int err;
 
 	if (!object) {
-		resolver->stats->nr_missing_objects += resolver->nr_samples;
-		return sb_resolver_push_mark(resolver, SB_ATTR_LOST_OBJECT, NULL);
+		assembly->stats->nr_missing_objects += assembly->nr_samples;
+		return sb_assembly_push_mark(assembly, SB_ATTR_LOST_OBJECT, NULL);
 	}
-	if (object->is_resolved) {
-		nr = object->nr_frames;
-		err = sb_vec_reserve(&resolver->frames, first + nr);
-		if (!err && nr)
-			memcpy(resolver->frames.at + first,
-			       objects->frames.at + object->first_frame, nr * sizeof(uint32_t));
-		resolver->frames.nr += err ? 0 : nr;
-		return err;
-	}
-	err = pushers[object->kind](resolver, object);
-	if (!err)
-		err = sb_object_cache_set_frames(objects, object, resolver->frames.at + first,
-						 resolver->frames.nr - first);
-	return err;
+	if (object->is_resolved)
+		return sb_assembly_push_ids(assembly, objects->frames.at + object->first_frame,
+					    object->nr_frames);
+	err = pushers[object->kind](assembly, stacks, object);
+	return err ? err
+		   : sb_object_cache_set_frames(objects, object, assembly->frames.at + first,
+						assembly->frames.nr - first);
 }
 
-int sb_resolver_push_beyond(struct sb_resolver *resolver, const struct sb_sample_key *key)
+int sb_assembly_push_beyond(struct assembly *assembly, struct sb_object_cache *objects,
+			    struct sb_stack_cache *stacks, const struct sb_sample_key *key)
 {
-	const char *op = resolver->view->op_name ? resolver->view->op_name(key->op) : NULL;
+	const char *op = assembly->view->op_name ? assembly->view->op_name(key->op) : NULL;
 	int err = 0;
 
 	if (op)
-		err = sb_resolver_push(resolver, op, SB_FRAME_KERNEL);
+		err = sb_assembly_push(assembly, op, SB_FRAME_KERNEL);
 	if (!err)
-		err = push_reason(resolver);
+		err = push_reason(assembly);
 	if (!err && key->object)
-		err = push_object(resolver, key->object);
-	if (err || !resolver->view->state_at_leaf)
+		err = push_object(assembly, objects, stacks, key->object);
+	if (err || !assembly->view->state_at_leaf)
 		return err;
-	return push_state(resolver, key, leaf_of_state);
+	return push_state(assembly, key, leaf_of_state);
 }
 
 int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight)

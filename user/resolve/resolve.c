@@ -8,7 +8,8 @@
 #include "base/cleanup.h"
 #include "bpf/abi/sb_abi_label.h"
 #include "process/process.h"
-#include "resolve/resolve_priv.h"
+#include "resolve/assembly.h"
+#include "resolve/labels.h"
 #include "resolve/roots.h"
 
 /* Of what lies below one stack, between two drains. More are taken as one: in a second, no program
@@ -18,11 +19,18 @@
 #define STACKS_MAX_DEFAULT   16384u
 #define IDLE_BATCHES_DEFAULT 128u
 
-static void choose_view(struct sb_resolver *resolver, uint32_t view)
-{
-	resolver->view = &resolver->opts.views[view];
-	resolver->stats = &resolver->view_stats[view];
-}
+struct sb_resolver {
+	struct sb_resolve_opts opts;
+	struct sb_symbolizer *sym;
+	struct sb_profile *profile;
+	struct sb_processes *own_processes; /* opts.processes, if it was made here; or NULL */
+	struct sb_stack_cache stacks;
+	struct sb_object_cache objects;
+	struct sb_label_cache labels;
+	struct sb_wait_words words;
+	uint32_t mark_epoch; /* of marks on processes that were counted */
+	struct sb_resolve_stats view_stats[SB_VIEWS_MAX];
+};
 
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver)
@@ -44,7 +52,6 @@ int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sy
 	}
 	resolver->sym = sym;
 	resolver->profile = profile;
-	choose_view(resolver, 0);
 	if (!resolver->opts.nr_roots)
 		resolver->opts.roots[resolver->opts.nr_roots++] = SB_ATTR_COMM;
 	sb_stack_cache_init(&resolver->stacks, nr_max,
@@ -63,47 +70,12 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_label_cache_release(&resolver->labels);
 	sb_wait_words_release(&resolver->words);
 	sb_processes_free(resolver->own_processes);
-	sb_vec_release(&resolver->frames);
-	sb_vec_release(&resolver->reqs);
-	sb_str_release(&resolver->text);
-	sb_vec_release(&resolver->natives);
-	sb_vec_release(&resolver->segments);
-	sb_vec_release(&resolver->merged);
-	sb_vec_release(&resolver->units);
-	sb_interp_name_release(&resolver->name);
-	sb_vec_release(&resolver->names);
 	free(resolver);
 }
 
-int sb_resolver_push_frame(struct sb_resolver *resolver, const struct sb_frame *frame)
-{
-	uint32_t id;
-	int err = sb_profile_frame(resolver->profile, frame, &id);
-
-	return err ? err : sb_vec_push(&resolver->frames, id);
-}
-
-int sb_resolver_push(struct sb_resolver *resolver, const char *name, enum sb_frame_kind kind)
-{
-	return sb_resolver_push_frame(resolver, &(struct sb_frame){ .name = name, .kind = kind });
-}
-
-int sb_resolver_push_attr(struct sb_resolver *resolver, const struct sb_attr *attr)
-{
-	uint32_t id;
-	int err = sb_profile_attr(resolver->profile, attr, &id);
-
-	return err ? err : sb_vec_push(&resolver->frames, id);
-}
-
-int sb_resolver_push_mark(struct sb_resolver *resolver, enum sb_attr_kind kind, const char *text)
-{
-	return sb_resolver_push_attr(resolver, &(struct sb_attr){ .kind = kind, .text = text });
-}
-
 /* Get the values of the labels that were asked for; NULL where the thread does not have the key. */
-static void find_labels(struct sb_resolver *resolver, const struct sb_sample_key *key,
-			const char **values)
+static void find_labels(struct assembly *assembly, struct sb_label_cache *cache,
+			const struct sb_sample_key *key, const char **values)
 {
 	const struct sb_known_labels *labels;
 	bool has_any = false;
@@ -112,31 +84,31 @@ static void find_labels(struct sb_resolver *resolver, const struct sb_sample_key
 	memset(values, 0, SB_LABELS_MAX * sizeof(*values));
 	if (!key->labels)
 		return;
-	labels = sb_label_cache_find(&resolver->labels, key->labels);
+	labels = sb_label_cache_find(cache, key->labels);
 	if (!labels)
-		resolver->stats->nr_missing_labels += resolver->nr_samples;
-	for (i = 0; labels && i < resolver->opts.nr_labels; i++) {
+		assembly->stats->nr_missing_labels += assembly->nr_samples;
+	for (i = 0; labels && i < assembly->opts->nr_labels; i++) {
 		values[i] = sb_known_labels_value(labels, i);
 		has_any |= values[i] != NULL;
 	}
 	if (has_any)
-		resolver->stats->nr_labelled += resolver->nr_samples;
+		assembly->stats->nr_labelled += assembly->nr_samples;
 	if (has_any && !labels->text)
-		resolver->stats->nr_other_labels += resolver->nr_samples;
+		assembly->stats->nr_other_labels += assembly->nr_samples;
 }
 
 /* Push the labels that were asked for and that the thread has. */
-static int push_labels(struct sb_resolver *resolver, const char *const *values)
+static int push_labels(struct assembly *assembly, const char *const *values)
 {
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < resolver->opts.nr_labels && !err; i++) {
+	for (i = 0; i < assembly->opts->nr_labels && !err; i++) {
 		if (values[i])
-			err = sb_resolver_push_attr(resolver,
+			err = sb_assembly_push_attr(assembly,
 						    &(struct sb_attr){
 							    .kind = SB_ATTR_LABEL,
-							    .key = resolver->opts.labels[i],
+							    .key = assembly->opts->labels[i],
 							    .text = values[i],
 						    });
 	}
@@ -144,76 +116,106 @@ static int push_labels(struct sb_resolver *resolver, const char *const *values)
 }
 
 /* Find the series of a sample; without series, its labels become root frames. */
-static int find_series(struct sb_resolver *resolver, const struct sb_sample_key *key)
+static int find_series(struct assembly *assembly, struct sb_label_cache *cache,
+		       const struct sb_sample_key *key)
 {
-	const char *labels[SB_LABELS_MAX];
+	const struct sb_resolve_opts *opts = assembly->opts;
+	const char *values[SB_LABELS_MAX];
 
-	find_labels(resolver, key, labels);
-	if (!resolver->opts.series)
-		return push_labels(resolver, labels);
-	return resolver->opts.series(resolver->opts.series_arg, key, labels, &resolver->series);
+	find_labels(assembly, cache, key, values);
+	return opts->series ? opts->series(opts->series_arg, key, values, &assembly->series)
+			    : push_labels(assembly, values);
 }
 
-static int push_roots(struct sb_resolver *resolver, const struct sb_sample_key *key)
+static int push_roots(struct assembly *assembly, const struct sb_sample_key *key)
 {
+	const struct sb_resolve_opts *opts = assembly->opts;
 	struct sb_attr attr;
 	size_t i;
 	int err = 0;
 
-	if (resolver->opts.series)
-		return 0;
-
-	for (i = 0; i < resolver->opts.nr_roots && !err; i++) {
-		err = sb_root_attr(resolver->opts.roots[i], key, &resolver->text, &attr);
+	for (i = 0; !opts->series && i < opts->nr_roots && !err; i++) {
+		err = sb_root_attr(opts->roots[i], key, &assembly->text, &attr);
 		if (!err)
-			err = sb_resolver_push_attr(resolver, &attr);
+			err = sb_assembly_push_attr(assembly, &attr);
 	}
 	return err;
 }
 
-static int count_process(struct sb_resolver *resolver, const struct sb_sample_key *key)
+static int push_stacks(struct assembly *assembly, struct sb_stack_cache *stacks,
+		       const struct sb_batch_count *count)
 {
-	uint32_t view = (uint32_t)(resolver->stats - resolver->view_stats);
-	int ret = sb_processes_mark(resolver->opts.processes, &SB_SPACE_KEY(key),
-				    resolver->mark_epoch, view);
+	const struct sb_sample_key *key = &count->key;
+	bool has_user = sb_stack_is_there(key->ustack);
+	bool has_kernel = sb_stack_is_there(key->kstack);
+	int err = 0;
 
-	resolver->stats->nr_processes += ret == 1;
+	assembly->is_cut = false;
+	assembly->user_at = assembly->frames.nr;
+	if (has_user)
+		err = sb_assembly_push_user(assembly, stacks,
+					    &(struct user_stack){
+						    .ustack = key->ustack,
+						    .istack = key->istack,
+						    .start_ns = key->start_ns,
+						    .time_ns = count->count.first_ns,
+						    .tgid = key->tgid,
+						    .exec_id = key->exec_id,
+					    });
+	if (!err && assembly->opts->delimited && has_user && has_kernel)
+		err = sb_assembly_push(assembly, "-", SB_FRAME_DELIMITER);
+	assembly->kernel_at = assembly->frames.nr;
+	if (!err && has_kernel)
+		err = sb_assembly_push_kernel(assembly, stacks, key->kstack);
+	assembly->end = assembly->frames.nr;
+	return err;
+}
+
+/* Push the roots and the stacks of a sample. */
+static int push_sample(struct sb_resolver *resolver, struct assembly *assembly,
+		       const struct sb_batch_count *count)
+{
+	int err = find_series(assembly, &resolver->labels, &count->key);
+
+	if (!err)
+		err = sb_assembly_push_state_root(assembly, &count->key);
+	if (!err)
+		err = push_roots(assembly, &count->key);
+	if (!err)
+		err = push_stacks(assembly, &resolver->stacks, count);
+	/* The interrupted thread's labels are not the interrupt's. */
+	if (!err && assembly->view->is_of_wakers)
+		err = sb_assembly_cut_interrupted(assembly, 0, assembly->kernel_at);
+	return err;
+}
+
+static int count_sample(struct sb_resolver *resolver, const struct assembly *assembly,
+			const struct sb_batch_count *count)
+{
+	const struct sb_sample_key *key = &count->key;
+	struct sb_resolve_stats *stats = assembly->stats;
+	int ret = sb_processes_mark(resolver->opts.processes, &SB_SPACE_KEY(key),
+				    resolver->mark_epoch, key->view % SB_VIEWS_MAX);
+
+	stats->nr_processes += ret == 1;
+	stats->nr_samples += count->count.nr_samples;
+	stats->weight += count->count.weight;
+	if (assembly->is_cut)
+		stats->nr_cut += count->count.nr_samples;
+	if (key->state < SB_STATE_MAX)
+		stats->state_weight[key->state] += count->count.weight;
+	if (assembly->reason.class == SB_WAIT_LOCK)
+		stats->lock_weight += count->count.weight;
 	/* Processes for which the registry has no room are counted there. */
 	return ret == -ENOMEM ? ret : 0;
 }
 
-static int push_stacks(struct sb_resolver *resolver, const struct sb_batch_count *count)
+static int add_to_profile(const struct assembly *assembly, const struct sb_batch_count *count)
 {
-	bool has_user = sb_stack_is_there(count->key.ustack);
-	bool has_kernel = sb_stack_is_there(count->key.kstack);
-	int err = 0;
-
-	resolver->is_cut = false;
-	resolver->parts.user = resolver->frames.nr;
-	if (has_user)
-		err = sb_resolver_push_user(resolver, &(struct user_part){
-							      .ustack = count->key.ustack,
-							      .istack = count->key.istack,
-							      .start_ns = count->key.start_ns,
-							      .time_ns = count->count.first_ns,
-							      .tgid = count->key.tgid,
-							      .exec_id = count->key.exec_id,
-						      });
-	if (!err && resolver->opts.delimited && has_user && has_kernel)
-		err = sb_resolver_push(resolver, "-", SB_FRAME_DELIMITER);
-	resolver->parts.kernel = resolver->frames.nr;
-	if (!err && has_kernel)
-		err = sb_resolver_push_kernel(resolver, count->key.kstack);
-	resolver->parts.end = resolver->frames.nr;
-	return err;
-}
-
-static int add_to_profile(struct sb_resolver *resolver, const struct sb_batch_count *count)
-{
-	return sb_profile_add_row(resolver->profile, &(struct sb_row){
-							     .frames = resolver->frames.at,
-							     .nr = resolver->frames.nr,
-							     .series = resolver->series,
+	return sb_profile_add_row(assembly->profile, &(struct sb_row){
+							     .frames = assembly->frames.at,
+							     .nr = assembly->frames.nr,
+							     .series = assembly->series,
 							     .log2_ns = count->key.log2_ns,
 							     .weight = count->count.weight,
 							     .nr_samples = count->count.nr_samples,
@@ -221,50 +223,34 @@ static int add_to_profile(struct sb_resolver *resolver, const struct sb_batch_co
 }
 
 /* A sample is left out: undo what its stacks added to the figures. */
-static void uncount_stacks(struct sb_resolver *resolver, struct sb_resolve_stats *before)
+static void uncount_stacks(struct sb_resolve_stats *stats, struct sb_resolve_stats *before)
 {
-	before->idle_weight = resolver->stats->idle_weight;
-	before->nr_unwanted = resolver->stats->nr_unwanted;
-	*resolver->stats = *before;
+	before->idle_weight = stats->idle_weight;
+	before->nr_unwanted = stats->nr_unwanted;
+	*stats = *before;
 }
 
-static int add_part(struct sb_resolver *resolver, const struct sb_batch_count *count)
+static int add_part(struct sb_resolver *resolver, struct assembly *assembly,
+		    const struct sb_batch_count *count)
 {
-	struct sb_resolve_stats before = *resolver->stats;
+	struct sb_resolve_stats before = *assembly->stats;
 	int err;
 
-	resolver->nr_samples = count->count.nr_samples;
-	resolver->frames.nr = 0;
-	err = find_series(resolver, &count->key);
-	if (!err)
-		err = sb_resolver_push_state_root(resolver, &count->key);
-	if (!err)
-		err = push_roots(resolver, &count->key);
-	if (!err)
-		err = push_stacks(resolver, count);
-	/* The interrupted thread's labels are not the interrupt's. */
-	if (!err && resolver->view->is_of_wakers)
-		err = sb_resolver_cut_interrupted(resolver, 0, resolver->parts.kernel);
+	assembly->nr_samples = count->count.nr_samples;
+	assembly->frames.nr = 0;
+	err = push_sample(resolver, assembly, count);
 	if (err)
 		return err;
-	sb_resolver_find_reason(resolver, &count->key);
-	if (sb_resolver_is_left_out(resolver, count)) {
-		uncount_stacks(resolver, &before);
+	sb_assembly_find_reason(assembly, &resolver->words, &count->key);
+	if (sb_assembly_is_left_out(assembly, &resolver->objects, count)) {
+		uncount_stacks(assembly->stats, &before);
 		return 0;
 	}
-	err = count_process(resolver, &count->key);
-	if (err)
-		return err;
-	resolver->stats->nr_samples += count->count.nr_samples;
-	resolver->stats->weight += count->count.weight;
-	if (resolver->is_cut)
-		resolver->stats->nr_cut += count->count.nr_samples;
-	if (count->key.state < SB_STATE_MAX)
-		resolver->stats->state_weight[count->key.state] += count->count.weight;
-	if (resolver->reason.class == SB_WAIT_LOCK)
-		resolver->stats->lock_weight += count->count.weight;
-	err = sb_resolver_push_beyond(resolver, &count->key);
-	return err ? err : add_to_profile(resolver, count);
+	err = count_sample(resolver, assembly, count);
+	if (!err)
+		err = sb_assembly_push_beyond(assembly, &resolver->objects, &resolver->stacks,
+					      &count->key);
+	return err ? err : add_to_profile(assembly, count);
 }
 
 /* How many of the samples of @count came before @time_ns, if they were evenly spaced. */
@@ -282,8 +268,8 @@ static uint64_t nr_samples_before(const struct sb_count *count, uint64_t time_ns
  * Add samples that were counted together although mappings below their stack changed meanwhile.
  * Only the times of the first and the last sample are known, so the others are divided by time.
  */
-static int add_split(struct sb_resolver *resolver, const struct sb_batch_count *count,
-		     uint64_t change_ns)
+static int add_split(struct sb_resolver *resolver, struct assembly *assembly,
+		     const struct sb_batch_count *count, uint64_t change_ns)
 {
 	const struct sb_count *whole = &count->count;
 	struct sb_batch_count part = *count;
@@ -299,28 +285,33 @@ static int add_split(struct sb_resolver *resolver, const struct sb_batch_count *
 		if (nr_until == whole->nr_samples)
 			part.count.weight += whole->weight % whole->nr_samples;
 		if (nr_until > nr_done)
-			err = add_part(resolver, &part);
+			err = add_part(resolver, assembly, &part);
 		nr_done = nr_until;
 		part.count.first_ns = change_ns;
 		if (!err && nr_done < whole->nr_samples)
-			err = sb_resolver_next_change(resolver, count, change_ns, &change_ns);
+			err = sb_assembly_next_change(assembly, &resolver->stacks, count, change_ns,
+						      &change_ns);
 	}
-	resolver->stats->nr_shared_out += whole->nr_samples;
+	assembly->stats->nr_shared_out += whole->nr_samples;
 	return err;
 }
 
-static int add_count(struct sb_resolver *resolver, const struct sb_batch_count *count)
+static int add_count(struct sb_resolver *resolver, struct assembly *assembly,
+		     const struct sb_batch_count *count)
 {
+	const uint32_t view = count->key.view % SB_VIEWS_MAX;
 	uint64_t change_ns = UINT64_MAX;
 	int err = 0;
 
-	choose_view(resolver, count->key.view % SB_VIEWS_MAX);
+	assembly->view = &resolver->opts.views[view];
+	assembly->stats = &resolver->view_stats[view];
 	if (count->count.nr_samples > 1 && sb_stack_is_there(count->key.ustack))
-		err = sb_resolver_next_change(resolver, count, count->count.first_ns, &change_ns);
+		err = sb_assembly_next_change(assembly, &resolver->stacks, count,
+					      count->count.first_ns, &change_ns);
 	if (err)
 		return err;
-	return change_ns == UINT64_MAX ? add_part(resolver, count)
-				       : add_split(resolver, count, change_ns);
+	return change_ns == UINT64_MAX ? add_part(resolver, assembly, count)
+				       : add_split(resolver, assembly, count, change_ns);
 }
 
 /* Add to the caches what samples of this batch or of later ones reference. */
@@ -350,6 +341,11 @@ static int evict(struct sb_resolver *resolver)
 
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 {
+	sb_cleanup(sb_assembly_release) struct assembly assembly = {
+		.opts = &resolver->opts,
+		.sym = resolver->sym,
+		.profile = resolver->profile,
+	};
 	size_t i;
 	int err;
 
@@ -358,7 +354,7 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 	sb_label_cache_begin(&resolver->labels);
 	err = add_to_caches(resolver, batch);
 	for (i = 0; i < batch->nr_counts && !err; i++)
-		err = add_count(resolver, &batch->counts[i]);
+		err = add_count(resolver, &assembly, &batch->counts[i]);
 	return err ? err : evict(resolver);
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "model/fold.h"
-#include "resolve/resolve_priv.h"
+#include "resolve/assembly.h"
 
 /* sysctl kernel.perf_event_max_stack: the kernel hands out no more, and does not say so. */
 #define KERNEL_FRAMES_MAX 127
@@ -48,19 +48,20 @@ static enum sb_frame_kind kind_of(const struct sb_sym_frame *frame)
  * store may not be allowed to know where a process or the kernel has its memory, so there it is
  * "[anon]".
  */
-static int stand_in(struct sb_resolver *resolver, const struct sb_sym_frame *frame)
+static int stand_in(struct sb_str *text, const struct sb_resolve_opts *opts,
+		    const struct sb_sym_frame *frame)
 {
-	const bool is_start = frame->has_start && !resolver->opts.offsets;
+	const bool is_start = frame->has_start && !opts->offsets;
 	const uint64_t addr = frame->module_addr - (is_start ? frame->func_offset : 0);
-	const bool is_shown = !frame->is_absolute || !resolver->opts.hides_addresses;
+	const bool is_shown = !frame->is_absolute || !opts->hides_addresses;
 
-	sb_str_clear(&resolver->text);
-	return sb_fold_unnamed(&resolver->text, frame->module, is_shown ? &addr : NULL);
+	sb_str_clear(text);
+	return sb_fold_unnamed(text, frame->module, is_shown ? &addr : NULL);
 }
 
-static int push_sym(struct sb_resolver *resolver, const struct sb_sym_frame *sym)
+static int push_sym(struct assembly *assembly, const struct sb_sym_frame *sym)
 {
-	const struct sb_resolve_opts *opts = &resolver->opts;
+	const struct sb_resolve_opts *opts = assembly->opts;
 	struct sb_frame frame = {
 		.name = sym->name,
 		.kind = kind_of(sym),
@@ -72,286 +73,278 @@ static int push_sym(struct sb_resolver *resolver, const struct sb_sym_frame *sym
 	int err;
 
 	if (!sym->name) {
-		err = stand_in(resolver, sym);
+		err = stand_in(&assembly->text, opts, sym);
 		if (err)
 			return err;
-		frame.name = resolver->text.s;
+		frame.name = assembly->text.s;
 		frame.func_offset = 0;
 		frame.is_unnamed = true;
 	}
-	return sb_resolver_push_frame(resolver, &frame);
+	return sb_assembly_push_frame(assembly, &frame);
 }
 
 /* Note where the frames of one address begin, for merge.c. */
-static int note_native(struct sb_resolver *resolver, size_t i, const struct sb_sym_frame *physical)
+static int note_native(struct assembly *assembly, uint64_t addr, bool is_marked,
+		       const struct sb_sym_frame *physical)
 {
-	const uint64_t ip = resolver->marks_at[resolver->reqs.nr - 1 - i];
-
 	return sb_vec_push(
-		&resolver->natives,
+		&assembly->merge.natives,
 		(struct native_frame){
-			.addr = resolver->reqs.at[i].addr,
-			.func = physical->name ? resolver->reqs.at[i].addr - physical->func_offset
-					       : 0,
-			.first = resolver->frames.nr,
+			.addr = addr,
+			.func = physical->name ? addr - physical->func_offset : 0,
+			.first = assembly->frames.nr,
 			.name = physical->name,
 			.module = physical->module,
-			.is_marked = ip & SB_IP_INTERP,
-			.reason =
-				physical->name || ip & SB_IP_INTERP ? SB_SYM_OK : physical->reason,
+			.is_marked = is_marked,
+			.reason = physical->name || is_marked ? SB_SYM_OK : physical->reason,
 			.is_generated =
 				physical->kind == SB_SYM_JIT || physical->reason == SB_SYM_ANON,
 		});
 }
 
 /* Why a stack was cut, in words for the reader of the profile. */
-static int push_cut(struct sb_resolver *resolver, uint32_t status)
+static int push_cut(struct assembly *assembly, uint32_t status)
 {
-	return sb_resolver_push_mark(resolver, SB_ATTR_TRUNCATED, sb_cut_names[status]);
+	return sb_assembly_push_mark(assembly, SB_ATTR_TRUNCATED, sb_cut_names[status]);
+}
+
+/* Drop the frames of the stack that were resolved so far. */
+static void restart_part(struct assembly *assembly)
+{
+	memset(&assembly->part.counts, 0, sizeof(assembly->part.counts));
+	assembly->frames.nr = assembly->part.start;
+	assembly->merge.natives.nr = 0;
 }
 
 static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, size_t nr_frames)
 {
-	struct sb_resolver *resolver = arg;
+	struct assembly *assembly = arg;
+	struct stack_part *part = &assembly->part;
 	const struct sb_sym_frame *physical = &frames[nr_frames - 1];
+	const size_t nr = part->reqs.nr; /* requests are root first, addresses leaf first */
+	const bool has_interp = part->ips && assembly->opts->interp;
+	const bool is_marked = has_interp && part->ips[nr - 1 - i] & SB_IP_INTERP;
 	int err = 0;
 
 	/* A frame pointer that leads to no code was none, so what lies above it is wrong, too. */
-	if (physical->reason == SB_SYM_UNMAPPED && i + 1 < resolver->reqs.nr) {
-		memset(&resolver->counts, 0, sizeof(resolver->counts));
-		resolver->frames.nr = resolver->part_start;
-		resolver->natives.nr = 0;
-		resolver->is_broken = true;
-		resolver->hides_callers = false;
+	if (physical->reason == SB_SYM_UNMAPPED && i + 1 < nr) {
+		restart_part(assembly);
+		part->is_broken = true;
+		part->hides_callers = false;
 		return 0;
 	}
-	resolver->is_leaf_unmapped = physical->reason == SB_SYM_UNMAPPED;
-	resolver->counts.nr++;
-	if (resolver->marks_at)
-		err = note_native(resolver, i, physical);
-	if (err)
-		return err;
-	/* An interpreter frame will replace this one, and has a name. */
-	if (!physical->name &&
-	    !(resolver->marks_at && resolver->natives.at[resolver->natives.nr - 1].is_marked))
-		resolver->counts.nr_unnamed[physical->reason]++;
+	part->is_leaf_unmapped = physical->reason == SB_SYM_UNMAPPED;
+	part->counts.nr++;
+	if (has_interp)
+		err = note_native(assembly, part->reqs.at[i].addr, is_marked, physical);
+	/* An interpreter frame will replace a marked one, and has a name. */
+	if (!physical->name && !is_marked)
+		part->counts.nr_unnamed[physical->reason]++;
 	/* The mark that callers may be missing is pushed with this frame, because the frame of its
 	 * caller may be left out. */
-	if (!err && i && resolver->ips_at &&
-	    resolver->ips_at[resolver->reqs.nr - i] & SB_IP_HIDES) {
-		resolver->hides_callers = true;
-		err = push_cut(resolver, SB_STACK_BAD_FP);
+	if (!err && i && part->ips && part->ips[nr - i] & SB_IP_HIDES) {
+		part->hides_callers = true;
+		err = push_cut(assembly, SB_STACK_BAD_FP);
 	}
 	while (nr_frames-- && !err)
-		err = push_sym(resolver, &frames[nr_frames]);
+		err = push_sym(assembly, &frames[nr_frames]);
 	return err;
 }
 
-/* The addresses of @stack as requests, root first. */
-static int make_requests(struct sb_resolver *resolver, const struct sb_known_stack *stack)
+/* Make requests of the addresses of a stack. */
+static int make_requests(struct stack_part *part, const struct sb_known_stack *stack,
+			 const uint64_t *ips)
 {
-	const uint64_t *ips = sb_stack_cache_ips(&resolver->stacks, stack);
 	uint32_t at = stack->nr_ips;
 	int err = 0;
 
-	resolver->reqs.nr = 0;
+	part->reqs.nr = 0;
 	while (at-- && !err) {
-		uint64_t ip = ips[at];
-		uint64_t marks = stack->flags & SB_STACK_KERNEL ? 0 : ip & SB_IP_MARKS;
+		uint64_t marks = stack->flags & SB_STACK_KERNEL ? 0 : ips[at] & SB_IP_MARKS;
 		bool is_caller = at > 0 || (stack->flags & SB_STACK_LEAF_RETURNS);
 
 		is_caller = is_caller && !(marks & SB_IP_EXACT);
-		err = sb_vec_push(&resolver->reqs, (struct sb_sym_req){ .addr = ip & ~marks,
-									.is_caller = is_caller });
+		err = sb_vec_push(&part->reqs, (struct sb_sym_req){ .addr = ips[at] & ~marks,
+								    .is_caller = is_caller });
 	}
 	return err;
 }
 
-static void add_counts(struct sb_resolver *resolver, const struct sb_frame_counts *counts)
+/* Begin to resolve a stack, whose frames follow those of the assembly. */
+static int begin_part(struct assembly *assembly, const struct sb_stack_cache *stacks,
+		      const struct sb_known_stack *stack)
 {
-	int i;
+	const uint64_t *ips = sb_stack_cache_ips(stacks, stack);
+	struct stack_part *part = &assembly->part;
 
-	resolver->stats->nr_frames += counts->nr * resolver->nr_samples;
-	for (i = 0; i < SB_SYM_REASON_MAX; i++)
-		resolver->stats->nr_unnamed[i] += counts->nr_unnamed[i] * resolver->nr_samples;
+	part->ips = stack->flags & SB_STACK_KERNEL ? NULL : ips;
+	part->start = assembly->frames.nr;
+	part->is_broken = part->is_leaf_unmapped = part->hides_callers = false;
+	restart_part(assembly);
+	return make_requests(part, stack, ips);
 }
 
-static int push_missing(struct sb_resolver *resolver)
-{
-	resolver->stats->nr_missing_stacks += resolver->nr_samples;
-	resolver->is_cut = true;
-	return sb_resolver_push_mark(resolver, SB_ATTR_LOST_STACK, NULL);
-}
-
-static struct sb_sym_query query_of(struct sb_resolver *resolver)
+static struct sb_sym_query query_of(struct assembly *assembly)
 {
 	return (struct sb_sym_query){
-		.reqs = resolver->reqs.at,
-		.nr = resolver->reqs.nr,
+		.reqs = assembly->part.reqs.at,
+		.nr = assembly->part.reqs.nr,
 		.emit = on_address,
-		.arg = resolver,
+		.arg = assembly,
 	};
 }
 
-/* Push the mark that the stack was cut, in the place of its missing callers. */
-static int mark_cut(struct sb_resolver *resolver, uint32_t status)
+static void add_counts(struct assembly *assembly, const struct sb_frame_counts *counts)
 {
-	size_t nr = resolver->frames.nr - resolver->part_start;
-	int err = push_cut(resolver, status);
-	uint32_t *at = resolver->frames.at + resolver->part_start, mark;
+	int i;
 
-	if (err)
-		return err;
-	mark = at[nr];
-	memmove(at + 1, at, nr * sizeof(*at));
-	at[0] = mark;
-	return 0;
+	assembly->stats->nr_frames += counts->nr * assembly->nr_samples;
+	for (i = 0; i < SB_SYM_REASON_MAX; i++)
+		assembly->stats->nr_unnamed[i] += counts->nr_unnamed[i] * assembly->nr_samples;
 }
 
-static int resolve_user(struct sb_resolver *resolver, const struct user_part *part,
-			const struct sb_known_stack *stack)
+static int push_missing(struct assembly *assembly)
+{
+	assembly->stats->nr_missing_stacks += assembly->nr_samples;
+	assembly->is_cut = true;
+	return sb_assembly_push_mark(assembly, SB_ATTR_LOST_STACK, NULL);
+}
+
+/* Push the mark that the stack was cut, in the place of its missing callers. */
+static int mark_cut(struct assembly *assembly, uint32_t status)
+{
+	int err = push_cut(assembly, status);
+
+	if (!err)
+		sb_assembly_move_last(assembly, assembly->part.start);
+	return err;
+}
+
+static int resolve_user(struct assembly *assembly, const struct sb_stack_cache *stacks,
+			const struct sb_known_stack *stack, const struct user_stack *user)
 {
 	struct sb_sym_query query;
-	int err = make_requests(resolver, stack);
+	int err = begin_part(assembly, stacks, stack);
 
 	if (err)
 		return err;
-	memset(&resolver->counts, 0, sizeof(resolver->counts));
-	resolver->is_broken = resolver->is_leaf_unmapped = resolver->hides_callers = false;
-	resolver->ips_at = sb_stack_cache_ips(&resolver->stacks, stack);
-	if (resolver->opts.interp)
-		resolver->marks_at = resolver->ips_at;
-	query = query_of(resolver);
-	err = sb_symbolizer_user(resolver->sym, part->tgid, part->time_ns, &query);
-	resolver->marks_at = resolver->ips_at = NULL;
-	return err;
+	query = query_of(assembly);
+	return sb_symbolizer_user(assembly->sym, user->tgid, user->time_ns, &query);
 }
 
 /* Apply --depth to the merged stack as to a native one: keep the frames next to the leaf. Return:
  * whether any were cut. */
-static bool shorten(struct sb_resolver *resolver)
+static bool shorten(struct assembly *assembly)
 {
-	size_t nr = resolver->units.nr, max = resolver->opts.depth_max, nr_gone;
-	uint32_t *at = resolver->frames.at + resolver->part_start;
+	const size_t nr = assembly->merge.units.nr, max = assembly->opts->depth_max;
+	const size_t start = assembly->part.start;
+	uint32_t *at = assembly->frames.at + start;
+	size_t nr_cut;
 
 	if (!max || nr <= max)
 		return false;
-	nr_gone = resolver->units.at[nr - max];
-	resolver->frames.nr -= nr_gone;
-	memmove(at, at + nr_gone, (resolver->frames.nr - resolver->part_start) * sizeof(*at));
+	nr_cut = assembly->merge.units.at[nr - max];
+	assembly->frames.nr -= nr_cut;
+	memmove(at, at + nr_cut, (assembly->frames.nr - start) * sizeof(*at));
 	return true;
 }
 
-int sb_resolver_push_user(struct sb_resolver *resolver, const struct user_part *part)
+int sb_assembly_push_user(struct assembly *assembly, struct sb_stack_cache *stacks,
+			  const struct user_stack *user)
 {
-	struct sb_known_stack *stack = sb_stack_cache_find(&resolver->stacks, part->ustack);
+	struct sb_known_stack *stack = sb_stack_cache_find(stacks, user->ustack);
+	const struct stack_part *part = &assembly->part;
 	uint32_t status, native_status;
 	int err;
 
-	resolver->stats->nr_user_stacks += resolver->nr_samples;
+	assembly->stats->nr_user_stacks += assembly->nr_samples;
 	if (!stack)
-		return push_missing(resolver);
-	stack->tgid = part->tgid;
-	status = stack->status;
-	resolver->part_start = resolver->frames.nr;
-	resolver->natives.nr = 0;
-	err = resolve_user(resolver, part, stack);
+		return push_missing(assembly);
+	stack->tgid = user->tgid;
+	err = resolve_user(assembly, stacks, stack, user);
 	if (err)
 		return err;
-	if (resolver->is_broken)
-		status = SB_STACK_BAD_PC;
-	native_status = status;
+	status = native_status = part->is_broken ? SB_STACK_BAD_PC : stack->status;
 	/* A system call cannot come from where there is no code: exec has released the old memory,
 	 * and the new program has not begun. There is no user stack at this moment. */
-	if (resolver->is_leaf_unmapped && (stack->flags & SB_STACK_LEAF_RETURNS)) {
-		resolver->frames.nr = resolver->part_start;
-		resolver->natives.nr = 0;
-		memset(&resolver->counts, 0, sizeof(resolver->counts));
+	if (part->is_leaf_unmapped && (stack->flags & SB_STACK_LEAF_RETURNS)) {
+		restart_part(assembly);
 		status = native_status = SB_STACK_NONE;
 	}
-	if (resolver->opts.interp) {
-		err = sb_resolver_merge(resolver, part, &status);
+	if (assembly->opts->interp) {
+		err = sb_assembly_merge(assembly, stacks, user, &status);
 		if (err)
 			return err;
-		if (shorten(resolver))
+		if (shorten(assembly))
 			status = native_status = SB_STACK_DEPTH;
 	}
-	add_counts(resolver, &resolver->counts);
+	add_counts(assembly, &part->counts);
 	/* Both ends are known. The mark goes where callers are missing, which is not at the
 	 * root. */
-	if (resolver->hides_callers && !sb_cut_names[status])
+	if (part->hides_callers && !sb_cut_names[status])
 		status = SB_STACK_BAD_FP;
-	resolver->stats->nr_status[status] += resolver->nr_samples;
-	resolver->is_cut |= sb_cut_names[status] != NULL;
+	assembly->stats->nr_status[status] += assembly->nr_samples;
+	assembly->is_cut |= sb_cut_names[status] != NULL;
 	/* This is the mark of the native walk; that of the interpreter's is where its frames
 	 * end. */
-	return sb_cut_names[native_status] ? mark_cut(resolver, native_status) : 0;
+	return sb_cut_names[native_status] ? mark_cut(assembly, native_status) : 0;
 }
 
-static int resolve_kernel(struct sb_resolver *resolver, struct sb_known_stack *stack)
+static int resolve_kernel(struct assembly *assembly, struct sb_stack_cache *stacks,
+			  struct sb_known_stack *stack)
 {
-	size_t before = resolver->frames.nr;
-	int err = make_requests(resolver, stack);
-	struct sb_sym_query query = query_of(resolver);
+	const size_t start = assembly->frames.nr;
+	struct sb_sym_query query;
+	int err = begin_part(assembly, stacks, stack);
 
-	memset(&resolver->counts, 0, sizeof(resolver->counts));
-	resolver->part_start = before;
-	if (!err)
-		err = sb_symbolizer_kernel(resolver->sym, &query);
-	if (!err && resolver->view->trim)
-		sb_resolver_trim(resolver, before);
-	if (!err)
-		err = sb_stack_cache_set_frames(&resolver->stacks, stack,
-						resolver->frames.at + before,
-						resolver->frames.nr - before, &resolver->counts);
-	if (!err)
-		add_counts(resolver, &stack->counts);
-	return err;
+	if (err)
+		return err;
+	query = query_of(assembly);
+	err = sb_symbolizer_kernel(assembly->sym, &query);
+	if (err)
+		return err;
+	if (assembly->view->trim)
+		sb_assembly_trim(assembly, start);
+	add_counts(assembly, &assembly->part.counts);
+	return sb_stack_cache_set_frames(stacks, stack, assembly->frames.at + start,
+					 assembly->frames.nr - start, &assembly->part.counts);
 }
 
 /* Kernel addresses mean the same in every sample: each stack is resolved once. */
-int sb_resolver_push_kernel(struct sb_resolver *resolver, struct sb_stack_id id)
+int sb_assembly_push_kernel(struct assembly *assembly, struct sb_stack_cache *stacks,
+			    struct sb_stack_id id)
 {
-	struct sb_known_stack *stack = sb_stack_cache_find(&resolver->stacks, id);
-	int err;
+	struct sb_known_stack *stack = sb_stack_cache_find(stacks, id);
+	int err = 0;
 
 	if (!stack)
-		return push_missing(resolver);
+		return push_missing(assembly);
 	if (stack->nr_ips >= KERNEL_FRAMES_MAX) {
-		resolver->stats->nr_kernel_cut += resolver->nr_samples;
-		resolver->is_cut = true;
-		err = push_cut(resolver, SB_STACK_DEPTH);
-		if (err)
-			return err;
+		assembly->stats->nr_kernel_cut += assembly->nr_samples;
+		assembly->is_cut = true;
+		err = push_cut(assembly, SB_STACK_DEPTH);
 	}
-	if (!stack->is_resolved)
-		return resolve_kernel(resolver, stack);
-	err = sb_vec_reserve(&resolver->frames, resolver->frames.nr + stack->nr_frames);
-	if (err)
-		return err;
-	memcpy(resolver->frames.at + resolver->frames.nr,
-	       resolver->stacks.kernel_frames.at + stack->first_frame,
-	       stack->nr_frames * sizeof(uint32_t));
-	resolver->frames.nr += stack->nr_frames;
-	add_counts(resolver, &stack->counts);
-	return 0;
+	if (err || !stack->is_resolved)
+		return err ? err : resolve_kernel(assembly, stacks, stack);
+	add_counts(assembly, &stack->counts);
+	return sb_assembly_push_ids(assembly, stacks->kernel_frames.at + stack->first_frame,
+				    stack->nr_frames);
 }
 
-int sb_resolver_next_change(struct sb_resolver *resolver, const struct sb_batch_count *count,
-			    uint64_t from_ns, uint64_t *ret_ns)
+int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *stacks,
+			    const struct sb_batch_count *count, uint64_t from_ns, uint64_t *ret_ns)
 {
-	const struct sb_known_stack *stack =
-		sb_stack_cache_find(&resolver->stacks, count->key.ustack);
+	const struct sb_known_stack *stack = sb_stack_cache_find(stacks, count->key.ustack);
 	struct sb_sym_query query;
 	int err;
 
 	*ret_ns = UINT64_MAX;
 	if (!stack || stack->has_one_meaning || from_ns >= count->count.last_ns)
 		return 0;
-	err = make_requests(resolver, stack);
-	query = query_of(resolver);
+	err = make_requests(&assembly->part, stack, sb_stack_cache_ips(stacks, stack));
+	query = query_of(assembly);
 	if (!err)
-		*ret_ns = sb_symbolizer_next_change(resolver->sym, count->key.tgid, from_ns,
+		*ret_ns = sb_symbolizer_next_change(assembly->sym, count->key.tgid, from_ns,
 						    count->count.last_ns, &query);
 	return err;
 }
