@@ -2,7 +2,8 @@
 /*
  * Two files about functions in pictures: colours to keep from one picture to the next (--cp), and
  * links and texts (--nameattr). Both may be hostile: sizes are bounded, and only values that are
- * safe in an SVG are accepted. Called by svg.c. Not thread-safe.
+ * safe in an SVG are accepted. Called by svg.c. Names and values are copied. -E2BIG means more than
+ * 2^31 bytes of them. Not thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_ATTRS_H
 #define SB_FLAMEGRAPH_ATTRS_H
@@ -34,22 +35,28 @@ struct sb_fg_palette_map {
 /* Make an empty map. Return: 0 or -ENOMEM; release it in both cases. */
 int sb_fg_palette_map_init(struct sb_fg_palette_map *map);
 void sb_fg_palette_map_release(struct sb_fg_palette_map *map);
-/* Add the lines of a file. Return: 0; -ENOENT; -EFBIG; -ENOMEM; -E2BIG; other errors of reading. */
+/* Add the lines of a file; those that are not valid are counted in nr_ignored. Return: 0; -ENOENT;
+ * -EFBIG beyond SB_FG_ATTRS_FILE_MAX_BYTES; another error of reading: nothing was added then.
+ * -ENOMEM; -E2BIG: some lines may be in the map. */
 int sb_fg_palette_map_read(struct sb_fg_palette_map *map, const char *path);
 /*
- * Return: "rgb(1,2,3)" or "#rrggbb", valid until the release; NULL if the name is not in the map.
+ * Return: the colour of a function, "rgb(1,2,3)" or "#rrggbb", valid until the release; NULL if the
+ * name is not in the map.
  */
 const char *sb_fg_palette_map_get(const struct sb_fg_palette_map *map, const char *name,
 				  size_t len);
-/* Set a colour; strings are copied. Return: 0; -EINVAL if it is not a colour; -ENOMEM; -E2BIG. */
+/* Set the colour of a function. @color: "rgb(1,2,3)" or "#rrggbb". Return: 0; -EINVAL if it is not
+ * a colour; -ENOMEM; -E2BIG. On error the map is unchanged. */
 int sb_fg_palette_map_put(struct sb_fg_palette_map *map, const char *name, size_t len,
 			  const char *color);
-/* Write the map, sorted by name; replaces the file as a whole. Return: 0 or a negative errno. */
+/* Write the map, sorted by name. The file is replaced as a whole, or on error untouched. Return: 0
+ * or a negative errno of writing. */
 int sb_fg_palette_map_write(const struct sb_fg_palette_map *map, const char *path);
 
-/* What a --nameattr file says about a function. "" if it does not say it. */
+/* What a --nameattr file says about a function: indexes into sb_fg_name_attrs.strs, not escaped for
+ * XML; 0, which is "", if it does not say it. */
 struct sb_fg_name_attr {
-	uint32_t name; /* indexes into strs, as the following; not escaped for XML */
+	uint32_t name;
 	uint32_t href; /* relative, http, https, mailto, file or ftp; never javascript: or data: */
 	uint32_t target, title, id, css_class;
 };
@@ -67,7 +74,7 @@ int sb_fg_name_attrs_init(struct sb_fg_name_attrs *attrs);
 void sb_fg_name_attrs_release(struct sb_fg_name_attrs *attrs);
 /* Add the lines of a file. Return: as sb_fg_palette_map_read(). */
 int sb_fg_name_attrs_read(struct sb_fg_name_attrs *attrs, const char *path);
-/* Return: what was said about a function, valid until the next read; NULL: nothing. */
+/* Return: what the file says about a function, valid until the next read; NULL: nothing. */
 const struct sb_fg_name_attr *sb_fg_name_attrs_get(const struct sb_fg_name_attrs *attrs,
 						   const char *name, size_t len);
 

@@ -2,8 +2,8 @@
 /*
  * Pictures of comparisons: the tree has both profiles. A frame is as wide as in B, and as in A if B
  * does not have it, so that removed code is drawn, too. Its colour shows the change, unless that is
- * noise (tree/diff.h). The viewer does the same with the embedded data. Called by svg.c. Not
- * thread-safe.
+ * noise (tree/diff.h). The viewer does the same with the embedded data. Called by fg.c and svg.c.
+ * Not thread-safe. All that append to @out return 0 or -ENOMEM; a part may have been appended then.
  */
 #ifndef SB_FLAMEGRAPH_DIFF_H
 #define SB_FLAMEGRAPH_DIFF_H
@@ -18,33 +18,41 @@
 struct sb_fg_opts;
 struct sb_fg_box;
 
+/* What is compared; nothing to release. */
 struct sb_fg_diff {
 	struct sb_diff diff;
 	const char *
 		rate; /* for SB_DIFF_RATE: "cpu": fraction of one CPU; "cpus": of all; else per second */
-	bool is_negated;
+	bool is_negated; /* --negate: the colours of more and less are exchanged */
 };
 
 /*
- * Before the tree of a comparison is sealed: compute the widths from the pairs of weights, by
- * opts->norm and opts->diff_width. Return: 0 or -ENOMEM.
+ * Before the tree of a comparison is sealed, and after its last stack: compute the widths from the
+ * pairs of weights, by opts->norm and opts->diff_width. Return: 0; -ENOMEM, and the tree is
+ * unchanged.
  */
 int sb_fg_diff_widths(struct sb_tree *tree, const struct sb_fg_facts *facts,
 		      const struct sb_fg_opts *opts);
 
-/* Choose what to compare, from the options and the metadata. Borrows from both. */
+/*
+ * Choose what to compare: opts->norm, else the metadata "norm", else shares; and shares if rates
+ * are asked for without the metadata "per_a" and "per_b". @diff: overwritten; it borrows from
+ * @facts. @tree: with the sums of its pairs, after sb_fg_diff_widths() or sealed.
+ */
 void sb_fg_diff_init(struct sb_fg_diff *diff, const struct sb_tree *tree,
 		     const struct sb_fg_facts *facts, const struct sb_fg_opts *opts);
 
-/* Return: the weights of a box; of one that stands for several frames, their sum. */
+/* Return: the weights of a box in both profiles; for one that stands for several frames, their
+ * sum. */
 struct sb_tree_pair sb_fg_diff_box(const struct sb_tree *tree, const struct sb_fg_box *box);
 
 #define SB_FG_DIFF_NR_STEPS 4
 
 /**
  * sb_fg_diff_step() - how strongly the colour of a frame shows its change
- * @a, @b: the values to compare
- * @z: difference in standard deviations; NAN: not known
+ * @a, @b: the values to compare (sb_diff_value())
+ * @z: difference in standard deviations (sb_diff_z()); NAN: not known, and then any difference
+ *	counts
  *
  * Return: 0 if nothing changed, or the change may be chance; 1 to SB_FG_DIFF_NR_STEPS, by the
  * ratio, if @b is more; negative if it is less.
@@ -52,27 +60,29 @@ struct sb_tree_pair sb_fg_diff_box(const struct sb_tree *tree, const struct sb_f
 int sb_fg_diff_step(double a, double b, double z);
 
 /*
- * Return: the CSS class of a frame: "same", "more1" to "more4", "less1" to "less4"; with " new" or
- * " gone" if only one profile has it.
+ * Return: the CSS class of a frame, a static string: "same", "more1" to "more4", "less1" to
+ * "less4"; with " new" or " gone" if only one profile has it.
  */
 const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree_pair *pair);
 
-/* Append "A 12.3%, B 18.4%: +6.1 points, z = 8.2". Return: 0 or -ENOMEM. */
+/* Append "A 12.3%, B 18.4%: +6.1 points, z = 8.2". @pair: weights of a frame, in @unit ("samples",
+ * "us", ...). */
 int sb_fg_diff_add_figures(const struct sb_fg_diff *diff, struct sb_str *out,
 			   const struct sb_tree_pair *pair, const char *unit);
 
-/* Append "A: 4,100 samples, ±2.2 points · B: ... · shares compared". Return: 0 or -ENOMEM. */
+/* Append "A: 4,100 samples, ±2.2 points · B: ... · shares compared". */
 int sb_fg_diff_add_subtitle(const struct sb_fg_diff *diff, struct sb_str *out, const char *unit,
 			    const struct sb_fg_facts *facts);
 
-/* Append the CSS rules of the classes. Return: 0 or -ENOMEM. */
+/* Append the CSS rules of all classes of sb_fg_diff_class(), in light colours or in dark ones. */
 int sb_fg_diff_add_css(struct sb_str *out, bool is_dark);
 
 /* Get row @i of the legend: its class and meaning, static strings. Return: false past the end. */
 bool sb_fg_diff_legend(const struct sb_fg_diff *diff, size_t i, const char **ret_class,
 		       const char **ret_name);
 
-/* Get the fill of a class, given without " new" and " gone". Return: false if there is none. */
+/* Get the fill of a class, given without " new" and " gone". Return: false if there is none, and
+ * *ret is untouched. */
 bool sb_fg_diff_color(const char *class, bool is_dark, struct sb_fg_rgb *ret);
 
 /*

@@ -2,7 +2,8 @@
 /*
  * The data of a picture: folded text, compressed with gzip (RFC 1952) and encoded as base64 (RFC
  * 4648), in the element <folded> of <metadata>. The viewer draws from it, and sb_fg_extract() gives
- * it back. Not thread-safe.
+ * it back. Any thread, if nobody modifies the tree meanwhile. After an error of a function that
+ * writes, a part may have been written.
  */
 #ifndef SB_FLAMEGRAPH_EMBED_H
 #define SB_FLAMEGRAPH_EMBED_H
@@ -26,27 +27,31 @@ struct sb_fg_layout;
  */
 #define SB_FG_EXTRACT_MAX_BYTES (4ull << 30)
 
-/* Return: 0; -EFBIG if the tree has more than SB_FG_EMBED_MAX_BYTES of folded text; -ENOMEM. */
+/* Check that a sealed tree is small enough to be embedded. Return: 0; -EFBIG if it has more than
+ * SB_FG_EMBED_MAX_BYTES of folded text; -ENOMEM. */
 int sb_fg_embed_check(const struct sb_tree *tree);
 
 /*
- * Write metadata and tree as compressed folded text, in lines of base64. Siblings keep the order of
- * the tree, so that a reader gets the same tree by comparing each line with the one before. Return:
- * 0; -ENOMEM; -EIO.
+ * Write the element <folded>: metadata and a sealed tree as compressed folded text, in lines of
+ * base64. Siblings keep the order of the tree, so that a reader gets the same tree by comparing
+ * each line with the one before. Return: 0; -ENOMEM; -EIO if @out has an error. @out is not
+ * flushed.
  */
 int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_facts *facts, FILE *out);
 
 /*
- * Make a sealed tree of what is drawn, for trees that are too large to embed: each cut box becomes
- * a mark. The caller releases *@ret_tree. Return: 0; -ENOMEM; -E2BIG.
+ * Make a sealed tree of what is drawn, for trees that are too large to embed: each box of @layout
+ * that stands for others becomes a mark "[truncated: 12 frames not kept]". @ret_tree: overwritten;
+ * the caller ends it with sb_tree_release(); untouched on error. Return: 0; -ENOMEM; -E2BIG for
+ * more nodes than a tree can have.
  */
 int sb_fg_embed_drawn(const struct sb_tree *tree, const struct sb_fg_layout *layout,
 		      struct sb_tree *ret_tree);
 
 /*
- * Read an SVG that we wrote, and write the folded text in it, metadata first. Return: 0; -ENODATA
- * if there is none; -EBADMSG if it is damaged; -EFBIG; -ENOMEM; -EIO or another error of the
- * streams.
+ * Read an SVG that we wrote, and write the folded text in it, metadata first, to @out, which is
+ * flushed. Return: 0; -ENODATA if there is none; -EBADMSG if it is damaged; -EFBIG beyond
+ * SB_FG_EXTRACT_MAX_BYTES of text; -ENOMEM; -EIO or another error of the streams.
  */
 int sb_fg_extract(FILE *svg, FILE *out);
 

@@ -2,7 +2,10 @@
 /*
  * Flame graphs: stacks in, picture out. The library behind the `flamegraph` program, which reads
  * stacks from text, and behind `stackbpf -o x.svg`, which adds typed stacks. It depends on base,
- * tree and kinds only. Not thread-safe; input may be hostile.
+ * tree and kinds only. Not thread-safe; input may be hostile. After -ENOMEM a picture can only be
+ * freed.
+ *
+ * Make a picture, shape it, add stacks and metadata or read them, then draw it, once or more.
  */
 #ifndef SB_FLAMEGRAPH_FG_H
 #define SB_FLAMEGRAPH_FG_H
@@ -19,9 +22,11 @@ struct sb_fg_opts;
 
 /* Make an empty picture, owned by the caller. Return: 0 or -ENOMEM. */
 int sb_fg_new(struct sb_fg **ret_fg);
+/* Free a picture; NULL is allowed. */
 void sb_fg_free(struct sb_fg *fg);
 
-/* Apply the options that shape the tree: reverse and flamechart. Before the first stack. */
+/* Apply the options that shape the tree: reverse and flamechart. Call it before the first stack is
+ * added; @opts is not kept. */
 void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts);
 
 /*
@@ -60,10 +65,11 @@ int sb_fg_add_pair(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t 
 
 /**
  * sb_fg_add_fact() - add metadata, such as "unit" or "dur_us"
+ * @key: copied
  * @value: copied; characters that a "#stackbpf" header cannot hold are replaced
  *
- * Metadata that is too long, or whose name is not valid, is left out and counted. Counts that are
- * given twice are added up.
+ * Metadata that is too long, or whose name is not valid, is left out and counted. If a key is given
+ * twice, counts such as "n" are added up, and of others the first value stays.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -72,8 +78,9 @@ int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
 /*
  * Read a whole stream. The format (folded with one count or two, SystemTap .bt, perf script) is
  * recognised by its first bytes. Several streams are merged. Lines that are not valid are counted
- * and left out. Return: 0; -EINVAL if it is not text, and sb_fg_complaint() says what it is;
- * -ENOMEM; another error of reading.
+ * and left out. @fd: read to its end, not closed. Return: 0, also if all lines were left out;
+ * -EINVAL if it is not text, or has two weights in a line and the streams before one, or the other
+ * way round, and sb_fg_complaint() says so; -ENOMEM; another error of reading.
  */
 int sb_fg_read(struct sb_fg *fg, int fd);
 
@@ -81,7 +88,7 @@ int sb_fg_read(struct sb_fg *fg, int fd);
 uint64_t sb_fg_nr_ignored(const struct sb_fg *fg);
 /* Return: the sum of all weights so far. */
 double sb_fg_total(const struct sb_fg *fg);
-/* Return: metadata @key, valid until something is added; NULL if it is not there. */
+/* Return: the value of metadata @key, valid until something is added; NULL if it is not there. */
 const char *sb_fg_said(const struct sb_fg *fg, const char *key);
 
 /*
@@ -91,21 +98,24 @@ const char *sb_fg_said(const struct sb_fg *fg, const char *key);
 const char *sb_fg_complaint(struct sb_fg *fg);
 
 /*
- * Options, set by the names of their long options (flamegraph(1)), so that no caller depends on a
- * struct. Drawing does not change them. Owned by the caller. Return: 0 or -ENOMEM.
+ * Make options with their defaults. They are set by the names of their long options
+ * (flamegraph(1)), so that no caller depends on a struct. Drawing does not change them. Return: 0
+ * and *ret_opts, owned by the caller; -ENOMEM.
  */
 int sb_fg_opts_new(struct sb_fg_opts **ret_opts);
 void sb_fg_opts_free(struct sb_fg_opts *opts);
 /*
- * @value is NULL for a flag. Return: 0; -ENOENT if there is no such option; -EINVAL for a wrong
- * value; -ENOMEM.
+ * Set an option. @name: without "--". @value: copied; NULL for a flag, which becomes true. Return:
+ * 0; -ENOENT if there is no such option; -EINVAL for a wrong value; -ENOMEM. On error the option is
+ * unchanged.
  */
 int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value);
 
 /*
- * Write the SVG. No stacks can be added afterwards. Return: 0; -ENODATA if there is no weight, and
- * an SVG that says so was written; -EIO or another error of the stream; -ENOMEM; an error of the
- * palette or attribute file.
+ * Write the SVG to @out, which is flushed, not closed. No stacks can be added afterwards, but it
+ * can be drawn again. Return: 0; -ENODATA if there is no weight, and an SVG that says so was
+ * written; -EINVAL if opts->colors or the background is not known; -EIO or another error of the
+ * stream; -ENOMEM; an error of the palette or attribute file.
  */
 int sb_fg_render(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Text for the picture: escapes hostile names, shortens long names, formats numbers. Output does
- * not depend on the locale. Thread: any. All sb_fg_label_add_*() append, and return 0 or -ENOMEM.
+ * not depend on the locale. Thread: any. All sb_fg_label_add_*() append to @out, and return 0 or
+ * -ENOMEM; a part may have been appended then. Widths are in em, the size of the font.
  */
 #ifndef SB_FLAMEGRAPH_LABEL_H
 #define SB_FLAMEGRAPH_LABEL_H
@@ -22,15 +23,15 @@ int sb_fg_label_add_xml(struct sb_str *out, const char *s, size_t len, uint64_t 
 size_t sb_fg_label_clip(const char *s, size_t len, size_t max);
 
 /*
- * Return: the width of @s in em: an upper bound for common fonts, or @fixed_em per character if not
- * 0.
+ * Return: the width of @s in em: an upper bound for common fonts, or @fixed_em for each character
+ * if that is not 0.
  */
 double sb_fg_label_width(const char *s, size_t len, double fixed_em);
 
 /*
  * Append the form of @name that says most in at most @max_em: the whole name; the name without
  * arguments and template arguments; its last component; or the beginning of that. Nothing if not
- * even three characters fit. The result is not escaped.
+ * even three characters fit. @fixed_em: as for sb_fg_label_width(). The result is not escaped.
  */
 int sb_fg_label_add_fitted(struct sb_str *out, const char *name, size_t len, double max_em,
 			   double fixed_em);
@@ -39,15 +40,15 @@ int sb_fg_label_add_fitted(struct sb_str *out, const char *name, size_t len, dou
 int sb_fg_label_add_number(struct sb_str *out, double val);
 
 /*
- * Append a weight with its unit. Times ("ns", "us", "ms", "s") and "bytes" are scaled to a readable
- * one.
+ * Append a weight with its unit, such as "samples". Times ("ns", "us", "ms", "s") and "bytes" are
+ * scaled to a readable unit: "1.50 ms", "12 MiB".
  */
 int sb_fg_label_add_weight(struct sb_str *out, double weight, const char *unit);
 
-/* Append a fraction as "12.3%". Only 0 is shown as 0%. */
+/* Append a fraction, 0 to 1, as "12.3%". Only 0 is shown as 0%. */
 int sb_fg_label_add_share(struct sb_str *out, double share);
 
-/* Append a coordinate with at most one decimal. */
+/* Append a coordinate in pixels with at most one decimal. */
 int sb_fg_label_add_px(struct sb_str *out, double px);
 
 #endif

@@ -32,7 +32,7 @@ struct sb_fg_box {
 };
 
 struct sb_fg_layout_params {
-	double min_weight;  /* lighter frames are cut */
+	double min_weight;  /* lighter frames are cut; in the tree's unit */
 	uint32_t max_rects; /* draw at most so many frames, by raising the minimum; 0: no limit */
 	uint32_t max_level; /* 0: no limit */
 };
@@ -47,11 +47,13 @@ struct sb_fg_layout {
 };
 
 /*
- * Lay out a sealed tree; release the result. Return: 0; -ENODATA if the tree has no weight;
- * -ENOMEM.
+ * Lay out a sealed tree. @ret_layout: overwritten, and ended by the caller with
+ * sb_fg_layout_release(); untouched on error. Boxes have indexes of nodes, which are valid until
+ * the tree is sealed anew or pruned. Return: 0; -ENODATA if the tree has no weight; -ENOMEM.
  */
 int sb_fg_layout_make(const struct sb_tree *tree, const struct sb_fg_layout_params *params,
 		      struct sb_fg_layout *ret_layout);
+/* Free the boxes, also of a zero-initialized layout. */
 void sb_fg_layout_release(struct sb_fg_layout *layout);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Colours of frames. A palette is a list of rules that map kind and name to a family; a family has
  * SB_FG_NR_SHADES shades, one of which a hash of the name chooses. So a colour is one CSS class,
- * and the viewer, which gets the rules, colours frames in the same way. Not thread-safe while it is
- * made.
+ * and the viewer, which gets the rules, colours frames in the same way. Once made, a palette is
+ * only read, by any thread. A class is two characters and NUL, such as "a7".
  */
 #ifndef SB_FLAMEGRAPH_PALETTE_H
 #define SB_FLAMEGRAPH_PALETTE_H
@@ -46,17 +46,20 @@ struct sb_fg_palette {
 
 /*
  * Choose the palette by opts->colors, else by @kind_of_run ("oncpu", "io", ...; may be NULL).
- * Return: 0; -EINVAL if there is no such palette; -ENOMEM. On error there is nothing to release.
+ * @palette is overwritten and borrows nothing. Return: 0; -EINVAL if there is no such palette;
+ * -ENOMEM. On error there is nothing to release.
  */
 int sb_fg_palette_init(struct sb_fg_palette *palette, const struct sb_fg_opts *opts,
 		       const char *kind_of_run);
+/* Free what the palette holds, also of a zero-initialized one. */
 void sb_fg_palette_release(struct sb_fg_palette *palette);
 
-/* The CSS class of a frame. @level matters only for --random. Cannot fail. */
+/* Get the CSS class of a frame. @level: of the frame above the root; matters only for --random.
+ * Cannot fail. */
 void sb_fg_palette_class(const struct sb_fg_palette *palette, const char *name,
 			 enum sb_fg_kind kind, uint32_t level, char ret[SB_FG_CLASS_LEN_MAX]);
 
-/* Append the CSS rules for light or for dark. Return: 0 or -ENOMEM. */
+/* Append the CSS rules of all classes, in light colours or in dark ones. Return: 0 or -ENOMEM. */
 int sb_fg_palette_add_css(const struct sb_fg_palette *palette, bool is_dark, struct sb_str *out);
 /*
  * Append the rules for the viewer: [[kinds, "regex", first letter (0: a), number of shades], ...]
@@ -64,13 +67,15 @@ int sb_fg_palette_add_css(const struct sb_fg_palette *palette, bool is_dark, str
  */
 int sb_fg_palette_add_json(const struct sb_fg_palette *palette, struct sb_str *out);
 
-/* Get the class of a kind in the legend. Return: false if the palette does not tell kinds apart. */
+/* Get the class of a kind in the legend: the middle shade of its family. Return: true; false if the
+ * palette does not tell kinds apart, and @ret is untouched. */
 bool sb_fg_palette_legend(const struct sb_fg_palette *palette, enum sb_fg_kind kind,
 			  char ret[SB_FG_CLASS_LEN_MAX]);
 
 /* Return: the contrast ratio of WCAG 2.1, from 1 to 21. */
 double sb_fg_contrast(struct sb_fg_rgb a, struct sb_fg_rgb b);
-/* Get the colours of a class. Return: false if the palette does not have it. */
+/* Get the colours of a class of at least two characters. Return: true; false if the palette does
+ * not have it, and nothing is set. */
 bool sb_fg_palette_colors(const struct sb_fg_palette *palette, const char *class, bool is_dark,
 			  struct sb_fg_rgb *ret_fill, struct sb_fg_rgb *ret_text);
 

@@ -2,7 +2,10 @@
 /*
  * Input formats; inside the library only. To add a format, write a file read_<name>.c and add a row
  * to the table in fg.c. Readers get one line at a time, cleaned (text.h) and without its end. They
- * report lines that are not valid with sb_fg_complain(), and leave them out. Not thread-safe.
+ * report lines that are not valid with sb_fg_complain(), and leave them out. Names of frames that
+ * are given to the functions below are copied. -E2BIG means that the tree would have more than
+ * SB_TREE_NODES_MAX nodes: nothing is added, and a reader returns it, because its caller counts it
+ * as SB_FG_TOO_MANY. Not thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_READER_H
 #define SB_FLAMEGRAPH_READER_H
@@ -18,7 +21,8 @@
 /* Longest line. 10,000 frames of 1 kB take 10 MB; a longer line is not a stack. */
 #define SB_FG_LINE_MAX_BYTES (64u << 20)
 
-/* Problems of the input, counted for sb_fg_complaint(). */
+/* Problems of the input, counted for sb_fg_complaint(). Those that leave out something are also
+ * counted in nr_ignored. */
 enum sb_fg_problem {
 	SB_FG_NO_COUNT,
 	SB_FG_NO_COUNTS, /* in a comparison, whose lines have two */
@@ -46,7 +50,10 @@ struct sb_fg_reader {
 	 * all.
 	 */
 	bool (*sniff)(const char *head, size_t len);
-	/* Take one line. Return: 0; -EINVAL if it was reported and left out; -E2BIG; -ENOMEM. */
+	/*
+	 * Take one line, borrowed during the call. Return: 0; -EINVAL if it was reported and left
+	 * out; -E2BIG; -ENOMEM.
+	 */
 	int (*feed)(struct sb_fg *fg, const char *line, size_t len);
 	/*
 	 * The input has ended. NULL: the format has nothing to finish. Return: 0; -E2BIG; -ENOMEM.
@@ -109,22 +116,29 @@ struct sb_fg {
 	struct sb_str perf_comm;  /* of the pending sample; empty: it is left out */
 };
 
-/* Count a problem of the current line. */
+/* Count a problem of the current line, and note the line if it is the first with this problem. */
 void sb_fg_complain(struct sb_fg *fg, enum sb_fg_problem problem);
 
-/* Add a stack, root first; --reverse is applied, in place. Return: 0; -E2BIG; -ENOMEM. */
+/*
+ * Add a stack of @nr frames, root first, with @weight to fg->tree and fg->total. The reader of a
+ * comparison sets fg->adding during the call. With --reverse the order of @frames is reversed in
+ * place. Return: 0; -E2BIG; -ENOMEM.
+ */
 int sb_fg_take_stack(struct sb_fg *fg, struct sb_tree_frame *frames, size_t nr, double weight);
 
-/* Append a frame that is above those before, towards the root; copied. Return: 0 or -ENOMEM. */
+/* Append the caller of the frame that was added last, or the leaf. Beyond SB_FG_DEPTH_MAX it is
+ * only counted in nr_cut. Return: 0 or -ENOMEM. */
 int sb_fg_pending_add(struct sb_fg_pending *pending, const struct sb_tree_frame *frame);
 /*
- * Add the collected stack, below a frame @root unless it is NULL, and clear it. Return: 0; -E2BIG;
- * -ENOMEM.
+ * Add the stack in fg->pending as sb_fg_take_stack() does, below a root frame @root unless it is
+ * NULL, and clear it, also on error. Return: 0; -E2BIG; -ENOMEM.
  */
 int sb_fg_pending_take(struct sb_fg *fg, const char *root, double weight);
 
-/* Take the metadata of "#stackbpf;k=v;..."; ignores other comments. Return: 0 or -ENOMEM. */
+/* Copy the metadata of a line "#stackbpf;k=v;..." to fg->facts; other comments are ignored. Parts
+ * that are not valid are reported. Return: 0 or -ENOMEM. */
 int sb_fg_facts_add(struct sb_fg *fg, const char *line, size_t len);
+/* Free all metadata. */
 void sb_fg_facts_release(struct sb_fg_facts *facts);
 
 #endif

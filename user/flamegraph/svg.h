@@ -14,8 +14,8 @@ struct sb_fg_facts;
 struct sb_fg_opts;
 
 /*
- * Draw a sealed tree. Equal input gives equal bytes. Names may have any bytes: what XML or UTF-8
- * does not allow becomes U+FFFD, and the subtitle counts it.
+ * Draw a sealed tree into @out, which is flushed. Equal input gives equal bytes. Names may have any
+ * bytes: what XML or UTF-8 does not allow becomes U+FFFD, and the subtitle counts it.
  *
  * The tree is drawn as it is: opts->reverse, opts->flamechart and opts->sort matter when it is
  * made, and only change the title here. opts->width 0 means 1200 in the file and the window's width
@@ -23,7 +23,7 @@ struct sb_fg_opts;
  *
  * Return: 0; -ENODATA if the tree has no weight, and an SVG that says so was written; -EINVAL for
  * an unknown palette or background; -EIO or another error of the stream; -ENOMEM; an error of the
- * palette or attribute file.
+ * palette or attribute file. After these @out may have a part of the picture.
  */
 int sb_fg_svg(const struct sb_tree *tree, const struct sb_fg_facts *facts,
 	      const struct sb_fg_opts *opts, FILE *out);

@@ -14,13 +14,14 @@ bool sb_fg_text_is_plain(const char *s, size_t len);
 
 /*
  * Append @s as XML 1.0 can hold it: a tab becomes a space; each byte of what may not be shown
- * (base/utf8.h) becomes U+FFFD. Return: how many bytes were replaced, without tabs; -ENOMEM.
+ * (base/utf8.h) becomes U+FFFD. Return: how many bytes were replaced, without tabs; -ENOMEM, and a
+ * part may have been appended.
  */
 long sb_fg_text_clean(struct sb_str *out, const char *s, size_t len);
 
 /*
  * Parse a weight: all of @s must be a whole or decimal number without sign and exponent, at most
- * 2^63. "5." is valid, ".5" is not. Return: whether it is valid.
+ * 2^63. "5." is valid, ".5" is not. Return: whether it is valid; else *ret_weight is untouched.
  */
 bool sb_fg_parse_weight(const char *s, size_t len, double *ret_weight);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the flame graph adds to a tree (tree/tree.h): kinds of frames, bounds, and output as folded
- * text. Readers (read_*.c) and typed stacks (fg.h) build the tree, svg.c draws it. Not thread-safe.
+ * text. Readers (read_*.c) and typed stacks (fg.h) build the tree, svg.c draws it. Not thread-safe;
+ * several threads may read a sealed tree.
  */
 #ifndef SB_FLAMEGRAPH_TREE_H
 #define SB_FLAMEGRAPH_TREE_H
@@ -52,12 +53,13 @@ struct sb_tree_frame sb_fg_tree_deep_mark(void);
 
 /**
  * sb_fg_tree_add() - add a stack to a tree that is not sealed
- * @frames: root first. Beyond SB_FG_DEPTH_MAX the rest becomes one mark, which is counted in
- *	nr_deep. Names are valid UTF-8 without control characters and ';': see text.h
- * @pair: for a comparison, see sb_tree_weigh(); else NULL
+ * @frames: @nr frames, root first; names are copied. Beyond SB_FG_DEPTH_MAX the rest becomes one
+ *	mark, which is counted in nr_deep. Names are valid UTF-8 without control characters and
+ *	';': see text.h
+ * @pair: for a comparison, the weights in both profiles, whose sum is @weight; else NULL
  *
- * Return: 0; -E2BIG if the tree would have more than SB_TREE_NODES_MAX nodes, and nothing was
- * added; -ENOMEM.
+ * Return: 0; -E2BIG if the tree could get more than SB_TREE_NODES_MAX nodes, and nothing was
+ * added; -ENOMEM, and some frames may be in the tree, but no weight.
  */
 int sb_fg_tree_add(struct sb_tree *tree, const struct sb_tree_frame *frames, size_t nr,
 		   double weight, const struct sb_tree_pair *pair);
@@ -71,7 +73,7 @@ int sb_fg_tree_add(struct sb_tree *tree, const struct sb_tree_frame *frames, siz
 int sb_fg_tree_fold(const struct sb_tree *tree, int (*put)(void *arg, const char *s, size_t len),
 		    void *arg);
 
-/* Return: the annotation of a kind, "_[k]" for SB_FG_KERNEL; "" if it has none. */
+/* Return: the annotation of a kind, "_[k]" for SB_FG_KERNEL; "" if it has none. Static. */
 const char *sb_fg_kind_suffix(enum sb_fg_kind kind);
 
 /* Metadata from "#stackbpf;k=v;..." lines. */
@@ -82,7 +84,7 @@ struct sb_fg_facts {
 	})
 	facts;
 };
-/* Return: the value of @key, borrowed; NULL if it is not there. */
+/* Return: the value of @key, valid until metadata is added or released; NULL if it is not there. */
 const char *sb_fg_fact(const struct sb_fg_facts *facts, const char *key);
 
 #endif
