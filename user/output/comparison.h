@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Formats for a comparison of two profiles. To add one, write a file with a struct
- * sb_comparison_output and add a row to comparison.c. Called by the diff command. Not thread-safe.
+ * Formats for a comparison of two profiles, A and B: the one before, and the one in question. To
+ * add one, write a file with a struct sb_comparison_output and add a row to comparison.c. Called by
+ * the diff command. Not thread-safe. The strings that come back are static or borrowed from the
+ * comparison.
  */
 #ifndef SB_OUTPUT_COMPARISON_H
 #define SB_OUTPUT_COMPARISON_H
@@ -18,7 +20,7 @@ struct sb_comparison {
 	const struct sb_profile *sides[SB_TREE_NR]; /* sealed */
 	const char *what[SB_TREE_NR];		    /* "before.folded", "service=car, -2h to -1h" */
 	const struct sb_tree *tree;		    /* of both, see sb_calltree_new() */
-	struct sb_diff diff;
+	struct sb_diff diff;			    /* what is compared: sb_calltree_diff() */
 };
 
 struct sb_comparison_opts {
@@ -40,14 +42,15 @@ struct sb_comparison_output {
 	const char *summary;
 	/*
 	 * Return: 0; -ENODATA if both profiles are empty; another negative errno. The caller checks
-	 * @out for errors with ferror().
+	 * @out for errors with ferror(). After an error a part may have been written.
 	 */
 	int (*write)(const struct sb_comparison *comparison, const struct sb_comparison_opts *opts,
 		     FILE *out);
 };
 
 /*
- * Return: the output of that name, or for the extension of @path, or row @i; NULL if there is none.
+ * Return: the output of that name; the one whose extension @path ends with; or row @i of the table.
+ * NULL if there is none.
  */
 const struct sb_comparison_output *sb_comparison_output_find(const char *name);
 const struct sb_comparison_output *sb_comparison_output_by_path(const char *path);
@@ -70,9 +73,9 @@ extern const struct sb_comparison_output sb_comparison_folded, sb_comparison_jso
 int sb_comparison_facts(const struct sb_comparison *comparison,
 			int (*put)(void *arg, const char *key, const char *value), void *arg);
 
-/* Return: the unit of the weights; "samples" if the profiles do not say. */
+/* Return: the unit of the weights, which both profiles share; "samples" if they do not say. */
 const char *sb_comparison_unit(const struct sb_comparison *comparison);
-/* Return: a number of a side's metadata; 0 if it is not there. */
+/* Return: the metadata @key of @side, SB_TREE_A or SB_TREE_B; 0 if it is missing or no number. */
 uint64_t sb_comparison_fact(const struct sb_comparison *comparison, int side, const char *key);
 /*
  * Return: the unit of values for SB_DIFF_RATE: "cpu": fraction of one CPU; "cpus": of all CPUs;

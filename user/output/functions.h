@@ -21,13 +21,15 @@ struct sb_functions {
 
 /*
  * Number the functions in the heaviest @nr_stacks stacks of a sealed profile, in the order in which
- * they are met. Must be released, also after an error. Return: 0; -ENOMEM; -E2BIG.
+ * they are met. @functions: overwritten; released by the caller, also after an error. @nr_stacks:
+ * at most those that the profile has. Return: 0 or -ENOMEM.
  */
 int sb_functions_init(struct sb_functions *functions, const struct sb_profile *profile,
 		      size_t nr_stacks);
 void sb_functions_release(struct sb_functions *functions);
 
-/* Return: a frame of the function; all have the same name, module, file and kind. */
+/* Return: a frame of the function with this number, borrowed from the profile; all of its frames
+ * have the same name, module, file and sb_function_kind(). */
 const struct sb_frame *sb_functions_at(const struct sb_functions *functions, uint32_t function);
 
 /*
@@ -38,8 +40,8 @@ const struct sb_frame *sb_functions_at(const struct sb_functions *functions, uin
 int sb_functions_number_frames(const struct sb_functions *functions, uint32_t **ret_numbers);
 
 /*
- * Return: "user", "kernel", ...: part of file formats, so it must not change. Inlined ones are as
- * others.
+ * Return: "user", "kernel", ..., static: part of file formats, so it must not change. Kinds of
+ * inlined frames have the name of their function's kind.
  */
 const char *sb_function_kind_name(enum sb_frame_kind kind);
 

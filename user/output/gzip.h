@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Compresses a stream with gzip (RFC 1952). There is no time stamp, so that equal data gives equal
- * bytes. Not thread-safe.
+ * bytes. Not thread-safe. After -EIO the stream can only be freed.
  */
 #ifndef SB_OUTPUT_GZIP_H
 #define SB_OUTPUT_GZIP_H
@@ -11,12 +11,16 @@
 
 struct sb_gzip;
 
-/* @out is borrowed; *@ret_gzip is owned by the caller. Return: 0 or -ENOMEM. */
+/* Make a stream that writes to @out, which is borrowed until sb_gzip_free(). Return: 0 and
+ * *ret_gzip, owned by the caller; -ENOMEM. */
 int sb_gzip_new(FILE *out, struct sb_gzip **ret_gzip);
-/* Compress bytes. @gzip is a struct sb_gzip *, so that it fits sb_json.put. Return: 0 or -EIO. */
+/* Compress bytes. @gzip: a struct sb_gzip *; void *, so that the function fits sb_json.put. Return:
+ * 0; -EIO if writing to @out failed. */
 int sb_gzip_put(void *gzip, const void *data, size_t len);
-/* Write the rest and the trailer; call it once, at the end. Return: 0 or -EIO. */
+/* Write what is buffered and the trailer; call it once, at the end. @out is not flushed. Return: 0
+ * or -EIO. */
 int sb_gzip_finish(struct sb_gzip *gzip);
+/* Free the stream, finished or not; NULL is allowed. */
 void sb_gzip_free(struct sb_gzip *gzip);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Makes a profile of text that the flame graph's readers have read: folded, perf script,
- * SystemTap's .bt.
+ * SystemTap's .bt. Not thread-safe.
  */
 #ifndef SB_OUTPUT_INPUT_H
 #define SB_OUTPUT_INPUT_H
@@ -12,11 +12,12 @@ struct sb_fg;
 
 /**
  * sb_input_profile() - convert what a reader has read to a profile
- * @fg: stacks and metadata; cannot read any more afterwards; stays the caller's
- * @ret_profile: sealed, owned by the caller
+ * @fg: stacks and metadata (flamegraph/fg.h); cannot read any more afterwards; stays the caller's
+ * @ret_profile: sealed, owned by the caller; borrows nothing from @fg
  * @ret_nr_rounded: how many weights had fractions and were rounded
  *
- * Return: 0; -EINVAL if the text is a comparison; -ENOMEM; -E2BIG.
+ * Return: 0; -EINVAL if the text is a comparison, with two weights in a line; -ENOMEM; -E2BIG if
+ * it does not fit into a profile. On error nothing is set.
  */
 int sb_input_profile(struct sb_fg *fg, struct sb_profile **ret_profile, uint64_t *ret_nr_rounded);
 

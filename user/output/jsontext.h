@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Writes JSON (RFC 8259) with strings that others chose. Commas, quotes and brackets are placed by
- * the writer: each call adds one element to the innermost open object or array. Not thread-safe.
+ * the writer: each call adds one element to the innermost open object or array. Texts are copied at
+ * once. Not thread-safe.
  */
 #ifndef SB_OUTPUT_JSONTEXT_H
 #define SB_OUTPUT_JSONTEXT_H
@@ -36,7 +37,8 @@ int sb_json_put_file(void *file, const void *data, size_t len);
 
 /*
  * In all calls below, @key is the key of an element of an object, and NULL for an element of an
- * array and for the outermost object. A key is cleaned as the text of sb_json_string().
+ * array and for the outermost object. It may have any bytes: a key is cleaned and escaped as the
+ * text of sb_json_string(). None of them returns an error: sb_json_end() does.
  */
 
 /* Open an object or an array, at most 64 in one another; sb_json_close() closes the innermost. */
@@ -46,7 +48,7 @@ void sb_json_array(struct sb_json *json, const char *key);
 void sb_json_rows(struct sb_json *json, const char *key);
 void sb_json_close(struct sb_json *json);
 
-/* Write @value, which is JSON already. */
+/* Write @value, which is JSON already and is not checked. */
 void sb_json_literal(struct sb_json *json, const char *key, const char *value);
 void sb_json_bool(struct sb_json *json, const char *key, bool val);
 void sb_json_u64(struct sb_json *json, const char *key, uint64_t val);
@@ -59,13 +61,13 @@ void sb_json_double(struct sb_json *json, const char *key, double val);
  * text can be put into a <script>. NULL is null.
  */
 void sb_json_string(struct sb_json *json, const char *key, const char *s);
-/* The same, but NULL and "" write nothing. */
+/* Write a string as sb_json_string() does; nothing, not even the key, if it is NULL or "". */
 void sb_json_string_if(struct sb_json *json, const char *key, const char *s);
 
 /* An array of two numbers. */
 void sb_json_two(struct sb_json *json, const char *key, uint64_t a, uint64_t b);
 void sb_json_two_doubles(struct sb_json *json, const char *key, double a, double b);
-/* The weights of both profiles as an array of whole numbers. */
+/* The weights of @pair in profiles A and B as an array of two numbers, rounded to whole ones. */
 void sb_json_weights(struct sb_json *json, const char *key, const struct sb_tree_pair *pair);
 /* An object of a profile's metadata. */
 void sb_json_meta(struct sb_json *json, const char *key, const struct sb_profile *profile);
@@ -73,8 +75,8 @@ void sb_json_meta(struct sb_json *json, const char *key, const struct sb_profile
 void sb_json_generator(struct sb_json *json, const char *key);
 
 /*
- * Close what is open, end the line if there is one, write the buffer and free all memory. Return: 0 or
- * the first error.
+ * Close what is open, end the line if there is one, write what is buffered, and free all memory, in
+ * any case. Return: 0; or the first error since the beginning: -ENOMEM, or what @put returned.
  */
 int sb_json_end(struct sb_json *json);
 

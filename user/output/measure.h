@@ -32,6 +32,7 @@ struct sb_measure {
 	uint64_t dur_us;   /* 0: not known */
 };
 
+/* Return: what the weights of @profile mean; "samples" of an unknown view if it does not say. */
 struct sb_measure sb_measure_of(const struct sb_profile *profile);
 
 /*

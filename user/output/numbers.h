@@ -13,13 +13,13 @@
 
 /* Zero-initialize. */
 struct sb_numbers {
-	SB_VEC(const char *) at; /* borrowed */
+	SB_VEC(const char *) at; /* by number; borrowed, as long as this is used */
 	struct sb_index index;
 };
 
 /*
  * Find the number of a string, or give it the next one, from 0 on. Strings are compared by address,
- * because a profile interns them. Return: 0 or -ENOMEM.
+ * because a profile interns them. Return: 0; -ENOMEM, and then @numbers can only be released.
  */
 int sb_numbers_of(struct sb_numbers *numbers, const char *s, uint32_t *ret_number);
 void sb_numbers_release(struct sb_numbers *numbers);

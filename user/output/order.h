@@ -8,12 +8,13 @@
 #include "model/profile.h"
 
 /*
- * Sort the indexes of the heaviest @nr stacks by their frames' IDs from the root on. *@ret_order is
- * freed by the caller. Return: 0 or -ENOMEM.
+ * Sort the indexes of the first @nr stacks of a profile, which are the heaviest if it is sealed, by
+ * their frames' IDs from the root on. *@ret_order has @nr indexes, and is freed by the caller with
+ * free(). Return: 0 or -ENOMEM.
  */
 int sb_order_new(const struct sb_profile *profile, size_t nr, uint32_t **ret_order);
 
-/* Return: how many frames two stacks have in common, from the root on. */
+/* Return: how many frames the stacks with indexes @a and @b have in common, from the root on. */
 size_t sb_order_common(const struct sb_profile *profile, uint32_t a, uint32_t b);
 
 #endif

@@ -3,6 +3,10 @@
  * Encodes profiles for OpenTelemetry as an ExportProfilesServiceRequest, whose bytes are also those
  * of ProfilesData. A request holds several profiles and one set of tables for all of them. Used by
  * the file format and by the exporter. Not thread-safe.
+ *
+ * For each profile: sb_otlp_begin(), its stacks and tags in any order, sb_otlp_end(). When the
+ * request is large enough: sb_otlp_take(). Functions that return int return 0, -ENOMEM, or -E2BIG
+ * for more than 2^31 bytes of strings; after an error the encoder can only be freed.
  */
 #ifndef SB_OUTPUT_OTLP_H
 #define SB_OUTPUT_OTLP_H
@@ -15,35 +19,38 @@
 
 #define SB_OTLP_ID_BYTES 16u
 
-/* Which fields have the key of a resource's attribute; receivers differ, see otlp.c. */
+/* How the key of a resource's attribute is written: as text (INLINE), as an index of the table of
+ * strings (REF), or both; receivers differ, see otlp.c. */
 enum sb_otlp_attrs { SB_OTLP_BOTH, SB_OTLP_INLINE, SB_OTLP_REF };
 
 struct sb_otlp;
 
-/* Make an encoder, owned by the caller. Return: 0 or -ENOMEM. */
+/* Make an encoder. Return: 0 and *ret_otlp, owned by the caller; -ENOMEM. */
 int sb_otlp_new(enum sb_otlp_attrs attrs, struct sb_otlp **ret_otlp);
 void sb_otlp_free(struct sb_otlp *otlp);
 
 /**
- * sb_otlp_begin() - begin a profile of a request; then add its stacks and tags, and end it
- * @profile: sealed, the same for all profiles of a request; borrowed until sb_otlp_take()
+ * sb_otlp_begin() - begin a profile of a request
+ * @profile: has the frames and the metadata; sealed, the same for all profiles of a request, and
+ *	borrowed until sb_otlp_take()
+ * @start_ns: since the epoch; @dur_ns: its duration
  * @id: SB_OTLP_ID_BYTES, not all 0; or NULL
- *
- * Return: 0; -ENOMEM; -E2BIG. That is so for all functions up to sb_otlp_end().
  */
 int sb_otlp_begin(struct sb_otlp *otlp, const struct sb_profile *profile, uint64_t start_ns,
 		  uint64_t dur_ns, const uint8_t *id);
-/* Add a stack. @ids: frames of the profile, root first. */
+/* Add a stack. @ids: IDs of @nr frames of the profile, root first; @weight: in its unit. */
 int sb_otlp_add_stack(struct sb_otlp *otlp, const uint32_t *ids, size_t nr, uint64_t weight);
 /*
  * Add an attribute of the resource to which the samples belong. Tags get the names of the semantic
- * conventions: "service" becomes "service.name".
+ * conventions: "service" becomes "service.name". Both strings are copied.
  */
 int sb_otlp_tag(struct sb_otlp *otlp, const char *tag, const char *value);
+/* End the profile: it becomes a part of the request. */
 int sb_otlp_end(struct sb_otlp *otlp);
-/* Return: the approximate length of the request so far. */
+/* Return: the approximate length of the request so far, in bytes. */
 size_t sb_otlp_nr_bytes(const struct sb_otlp *otlp);
-/* Replace *@out by the finished request, and begin the next one. Return: 0 or -ENOMEM. */
+/* Replace the contents of @out by the finished request, and begin the next one. @out: the caller's;
+ * borrows nothing. */
 int sb_otlp_take(struct sb_otlp *otlp, struct sb_str *out);
 
 #endif

@@ -28,8 +28,9 @@ struct sb_output {
 	bool needs_durations; /* of rows, see sb_row.log2_ns */
 	bool has_places;      /* shows modules, files and lines: a recording for it collects them */
 	/*
-	 * @profile is sealed. Return: 0; -ENODATA if it lacks durations; another negative errno.
-	 * The caller checks @out for errors with ferror().
+	 * @profile is sealed. Return: 0; -ENODATA if it lacks durations or weight, which the format
+	 * needs; another negative errno. The caller checks @out for errors with ferror(). After an
+	 * error a part may have been written.
 	 */
 	int (*write)(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     FILE *out);
@@ -41,7 +42,7 @@ struct sb_output {
  */
 extern const struct sb_output sb_output_top;
 
-/* Return: how many stacks to write, the heaviest first. */
+/* Return: how many stacks to write, the heaviest first: all, or fold.limit. */
 size_t sb_output_nr_stacks(const struct sb_profile *profile, const struct sb_output_opts *opts);
 
 /* Return: the output of that name; NULL if there is none. */

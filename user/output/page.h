@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writes the beginning of the HTML page that shows a picture. */
+/* Writes the beginning of the HTML page that shows a picture. Thread: any, one for each stream. */
 #ifndef SB_OUTPUT_PAGE_H
 #define SB_OUTPUT_PAGE_H
 
@@ -9,7 +9,8 @@
 extern const char sb_page_js[];
 extern const char sb_page_css[];
 
-/* Write everything up to <body>. Return: 0 or -ENOMEM; the caller checks @out for errors. */
+/* Write everything up to <body>. @title: any text, which is escaped. Return: 0; -ENOMEM, and the
+ * title is missing; the caller checks @out for errors with ferror(). */
 int sb_page_begin(const char *title, FILE *out);
 
 #endif

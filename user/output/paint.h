@@ -22,9 +22,9 @@ struct sb_paint {
 
 /**
  * sb_paint_init() - choose the colours of a profile's frames
- * @kind: name of the view that recorded the profile
+ * @kind: name of the view that recorded the profile, "oncpu"; others and NULL get the usual colours
  *
- * Return: 0 or -ENOMEM, and then there is nothing to release.
+ * Return: 0; -ENOMEM, and then there is nothing to release.
  */
 int sb_paint_init(struct sb_paint *paint, const char *kind);
 void sb_paint_release(struct sb_paint *paint);
@@ -40,6 +40,7 @@ int sb_paint_function(struct sb_paint *paint, const char *name, enum sb_frame_ki
 
 /**
  * sb_paint_tree() - the colours of all nodes of a tree
+ * @tree: sealed, kinds are enum sb_frame_kind
  * @ret_colors: a number below 256 for each node; freed by the caller with free()
  *
  * Return: 0 or -ENOMEM.
@@ -48,7 +49,7 @@ int sb_paint_tree(struct sb_paint *paint, const struct sb_tree *tree, uint8_t **
 
 /*
  * Return: the colour of a node of a comparison, by its total: 1 to 4 for more, 5 to 8 for less, 0
- * if the change can be chance.
+ * if the change can be chance. These are numbers of colours of sb_paint_put() without @paint.
  */
 uint32_t sb_paint_change(const struct sb_diff *diff, const struct sb_tree_pair *total);
 

@@ -12,11 +12,13 @@
 /* sb_fg_render() or sb_fg_render_inline() */
 typedef int (*sb_picture_render_fn)(struct sb_fg *fg, const struct sb_fg_opts *opts, FILE *out);
 
-/* Draw @profile with @render. Return: 0; -ENOMEM; -E2BIG; or what @render returned. */
+/* Draw a sealed profile with @render, to @out. Return: 0; -ENOMEM; -E2BIG for more nodes than a
+ * call tree can have; or what @render returned, such as -ENODATA without weight. */
 int sb_picture_write(const struct sb_profile *profile, const struct sb_output_opts *opts,
 		     sb_picture_render_fn render, FILE *out);
 
-/* Return: the kind of such a frame in a picture, unless its name tells another one. */
+/* Return: the kind in a picture of frames of this kind in a profile; the picture itself may find
+ * another one by the name, such as SB_FG_LOCK for "[lock: mutex]". */
 enum sb_fg_kind sb_picture_kind(enum sb_frame_kind kind);
 
 /**
