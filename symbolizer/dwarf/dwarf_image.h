@@ -52,6 +52,7 @@ struct sb_dwarf_image {
  */
 int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_budget *budget,
 			struct sb_dwarf_image *ret_image);
+/* Free the sections. The budget keeps its charge. */
 void sb_dwarf_image_release(struct sb_dwarf_image *image);
 
 #endif

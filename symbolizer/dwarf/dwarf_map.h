@@ -27,14 +27,16 @@ struct sb_dwarf_map {
 	size_t nr;
 };
 
-/* Sort by start, then depth, then value. */
+/* Sort by start, then depth, then value, all ascending. */
 void sb_dwarf_ranges_sort(sb_dwarf_ranges *ranges);
 
 /*
- * Build a map; @ranges are sorted, and inner ranges are clipped to outer ones. The caller ends
- * *ret_map with sb_dwarf_map_release(). Return: 0 or -ENOMEM.
+ * Build a map from each address to the value of the innermost range that has it. @ranges are sorted
+ * for it, stay the caller's, and inner ranges are clipped to outer ones. The caller ends *ret_map
+ * with sb_dwarf_map_release(). Return: 0; -ENOMEM, with *ret_map untouched.
  */
 int sb_dwarf_map_build(sb_dwarf_ranges *ranges, struct sb_dwarf_map *ret_map);
+/* Free the arrays. */
 void sb_dwarf_map_release(struct sb_dwarf_map *map);
 
 /*

@@ -235,15 +235,19 @@ struct sb_die_ref {
 
 /* dwarf_abbrev.c */
 
-/* Set unit->abbrevs, owned by the file. Return: 0, -EBADMSG, -EFBIG, -ENOMEM. */
+/*
+ * Set unit->abbrevs, if it is not set yet, to the table that the unit names, owned by the file.
+ * Return: 0, -EBADMSG, -EFBIG, -ENOMEM.
+ */
 int sb_abbrevs_load(struct sb_unit *unit);
+/* Free all tables of a file. */
 void sb_abbrevs_release(struct sb_dwarf_file *file);
 /*
  * Read the root DIE. @is_shared: other units have the same table, so load all of it; otherwise it
  * is read only as far as needed, and not kept. Return: 0, -EBADMSG, -EFBIG, -ENOMEM.
  */
 int sb_unit_read_root(struct sb_unit *unit, bool is_shared, struct sb_die *ret_die);
-/* Return: the abbreviation, or NULL. */
+/* Return: the abbreviation with this code, as long as @table; NULL: there is none. */
 const struct sb_abbrev *sb_abbrev_find(const struct sb_abbrev_table *table, uint64_t code);
 /* Return: the size in bytes of a value of @form; -1: it varies. */
 int sb_form_size(uint16_t form, const struct sb_unit *unit);
@@ -254,22 +258,26 @@ int sb_form_size(uint16_t form, const struct sb_unit *unit);
  * Return: 0; -EFBIG (the budget); -ENOMEM.
  */
 int sb_dwarf_file_load_units(struct sb_dwarf_file *file);
-/* Return: the unit whose bytes in .debug_info include @offset, or NULL. */
+/* Return: the unit whose bytes in .debug_info include @offset, as long as @file; NULL: none. */
 struct sb_unit *sb_dwarf_file_unit_at(struct sb_dwarf_file *file, uint64_t offset);
 /*
- * Return: a cursor at @offset of .debug_info, which ends with the unit; a bad one if it is
- * outside.
+ * Return: a cursor at @offset of the file's .debug_info, which ends with the unit; a bad one if it
+ * is outside of the unit.
  */
 struct sb_cursor sb_unit_cursor(const struct sb_unit *unit, uint64_t offset);
 /* Return: a cursor at @offset of a section; a bad one if it is outside. */
 struct sb_cursor sb_dwarf_file_cursor(const struct sb_dwarf_file *file, enum sb_dwarf_section which,
 				      uint64_t offset);
 /*
- * Read one value. It is returned raw: a number, an offset, or the address of a DW_FORM_string; 0
- * for blocks. *form becomes the actual one of DW_FORM_indirect. Check the cursor afterwards.
+ * Read one value of @form. It is returned raw: a number, an offset, or the address of a
+ * DW_FORM_string; 0 for blocks. *form becomes the actual one of DW_FORM_indirect. Check cur->is_bad
+ * afterwards.
  */
 uint64_t sb_form_read(struct sb_cursor *cur, const struct sb_unit *unit, uint16_t *form);
-/* Read the attributes of a DIE whose code was read. Check the cursor afterwards. */
+/*
+ * Read the attributes of a DIE whose code was read, and which @abbrev describes. Check cur->is_bad
+ * afterwards.
+ */
 void sb_die_read(struct sb_cursor *cur, const struct sb_unit *unit, const struct sb_abbrev *abbrev,
 		 struct sb_die *ret_die);
 static inline bool sb_die_has(const struct sb_die *die, enum sb_die_attr attr)
@@ -280,22 +288,29 @@ static inline bool sb_die_has_ranges(const struct sb_die *die)
 {
 	return sb_die_has(die, ATTR_RANGES) || sb_die_has(die, ATTR_HIGH_PC);
 }
-/* Read the DIE at @ref, and find its unit. Return: 0, -EBADMSG, -EFBIG, -ENOMEM. */
+/*
+ * Read the DIE at @ref, and find its unit, whose abbreviations are loaded for it. *@ret_unit is set
+ * on success only. Return: 0, -EBADMSG, -EFBIG, -ENOMEM.
+ */
 int sb_die_at(struct sb_die_ref ref, struct sb_unit **ret_unit, struct sb_die *ret_die);
 /*
- * Return: the attribute as a string that lives as long as the image; NULL: it is absent or invalid.
+ * Return: the attribute, or the value @val, as a string that lives as long as the image; NULL: it
+ * is absent, invalid or no string.
  */
 const char *sb_die_string(const struct sb_unit *unit, const struct sb_die *die,
 			  enum sb_die_attr attr);
 const char *sb_form_string(const struct sb_unit *unit, struct sb_die_value val);
 /* Return: the attribute as a number; 0: it is absent or has more than 32 bits. */
 uint32_t sb_die_u32(const struct sb_die *die, enum sb_die_attr attr);
-/* Return: whether ATTR_ORIGIN refers to a DIE that can be read. */
+/*
+ * Return: whether ATTR_ORIGIN refers to a DIE of this file or of its dwz file; then *@ret_ref is
+ * it. Otherwise *@ret_ref is untouched. Whether the DIE can be read is not checked.
+ */
 bool sb_die_origin(const struct sb_unit *unit, const struct sb_die *die,
 		   struct sb_die_ref *ret_ref);
 /*
- * Append the ranges of a DIE that are executable, with the value and the depth of @to.
- * Return: 1 or 0: whether there are any; -EBADMSG, -EFBIG, -ENOMEM.
+ * Append the ranges of a DIE that are executable to @ranges, with the value and the depth of @to.
+ * Return: 1 or 0: whether there are any; -EBADMSG, -EFBIG, -ENOMEM, and ranges before remain.
  */
 int sb_die_ranges(struct sb_unit *unit, const struct sb_die *die, sb_dwarf_ranges *ranges,
 		  struct sb_dwarf_range to);
@@ -324,8 +339,9 @@ struct sb_die_walk {
 };
 
 /*
- * Visit all DIEs of a unit in the order of the file. The walk never goes back, so it ends. DIEs
- * with ROLE_OTHER are not passed to enter().
+ * Visit all DIEs of walk->unit in the order of the file; the caller has set unit, enter and leave,
+ * the rest is zero. The walk never goes back, so it ends. DIEs with ROLE_OTHER are not passed to
+ * enter().
  * Return: 0, -EBADMSG, -EFBIG, -ENOMEM, or what enter() returned.
  */
 int sb_die_walk_run(struct sb_die_walk *walk);
@@ -334,29 +350,44 @@ bool sb_unit_is_c(const struct sb_unit *unit);
 bool sb_unit_is_cplusplus(const struct sb_unit *unit);
 
 /*
- * dwarf_walk.c, dwarf_lines.c: build the tables of a unit. Broken parts are left out and counted.
+ * dwarf_walk.c, dwarf_lines.c: build the tables of a unit, which belong to it: nodes and segs;
+ * lines. Only once for each unit, also after an error. Broken parts are left out and counted.
  * Return: 0, -EFBIG (the budget), -ENOMEM.
  */
 int sb_unit_build(struct sb_unit *unit);
 int sb_lines_build(struct sb_unit *unit);
 void sb_lines_release(struct sb_dwarf_lines *lines);
-/* Return: the path of a source file, which lives as long as the sb_dwarf; NULL: unknown. */
+/*
+ * Return: the path of the source file number @file of the unit's line table, which must be built;
+ * it lives as long as the sb_dwarf. Without its directory if a bound was hit. NULL: unknown.
+ */
 const char *sb_lines_path(struct sb_unit *unit, uint32_t file);
 
-/* dwarf_names.c: set node->func. Return: 0, -EFBIG (the budget), -ENOMEM. */
+/*
+ * dwarf_names.c: set node->func to the function that names @node, a node of @unit; it is read if no
+ * other node has it. Return: 0; -EFBIG (the budget), -ENOMEM: it remains NONE.
+ */
 int sb_dwarf_func_load(struct sb_unit *unit, struct sb_dwarf_node *node);
 
-/* dwarf_split.c: set unit->split if the unit has a .dwo file. Return: 0 or -ENOMEM. */
+/*
+ * dwarf_split.c: set unit->split if the unit has a .dwo file that can be used; tried once, a
+ * missing one is counted. Return: 0 or -ENOMEM.
+ */
 int sb_unit_load_split(struct sb_unit *unit);
 
 /*
- * dwarf.c: read the sections and units of @fd; file->dwarf, main and is_dwo are set.
- * Return: 0, -EFBIG, or what sb_dwarf_image_read() returned.
+ * dwarf.c: read the sections and units of @fd, which is not used afterwards. The caller has set
+ * file->dwarf, main and is_dwo, and releases @file, after an error, too.
+ * Return: 0; -ENODATA (no DWARF); -EBADMSG; -EFBIG; -ENOMEM; others of fstat(2) and pread(2).
  */
 int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd);
 void sb_dwarf_file_release(struct sb_dwarf_file *file);
 
-/* Ask for room for a table made of @len bytes, with @work units for each. Return: 0 or -EFBIG. */
+/*
+ * Ask for the work of reading a table made of @len bytes, @work units (WORK_OF_*) for each. Return:
+ * 0;
+ * -EFBIG: beyond the budget, or the tables together exceed TABLE_BYTES_MAX.
+ */
 static inline int sb_dwarf_check_full(const struct sb_dwarf *dwarf, uint64_t len, uint32_t work)
 {
 	if (dwarf->nr_bytes + dwarf->arena.nr_bytes > TABLE_BYTES_MAX)

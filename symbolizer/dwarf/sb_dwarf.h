@@ -40,7 +40,7 @@ struct sb_dwarf_frame {
  * Return: 0; -ENODATA (no DWARF); -EBADMSG (broken); -EFBIG (a bound); -ENOMEM; others of pread(2).
  */
 int sb_dwarf_new(int fd, int alt_fd, struct sb_budget *budget, struct sb_dwarf **ret_dwarf);
-/* Accepts NULL. */
+/* Free it with all strings of frames. The budget keeps its charge. Accepts NULL. */
 void sb_dwarf_free(struct sb_dwarf *dwarf);
 
 /*
@@ -50,7 +50,8 @@ void sb_dwarf_free(struct sb_dwarf *dwarf);
  * @max: when there are more frames, the outermost ones are returned
  *
  * Code without a function in DWARF (assembler) gets one frame without names, but with its line.
- * Return: 0, with *ret_nr 0 when DWARF does not know the address or a bound was hit; -ENOMEM.
+ * Return: 0, with *ret_nr 0 when DWARF does not know the address or a bound was hit; -ENOMEM, with
+ * *ret_nr untouched.
  */
 int sb_dwarf_lookup(struct sb_dwarf *dwarf, uint64_t addr, bool lines,
 		    struct sb_dwarf_frame *frames, size_t max, size_t *ret_nr);

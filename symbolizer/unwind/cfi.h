@@ -50,17 +50,23 @@ struct sb_cfi_info {
  * text of more than 4 GiB; -EBADMSG: nothing in it is usable; -ENOMEM; others of pread(2).
  */
 int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi);
-/* The same, but -ENOTSUP for a file that is not for the machine that this program was built for. */
+/*
+ * As sb_cfi_new(), but only for files of the machine that this program was built for: -ENOTSUP for
+ * others.
+ */
 int sb_cfi_new_native(const struct sb_elf *elf, const struct sb_elf *debug,
 		      struct sb_cfi **ret_cfi);
-/* Accepts NULL. */
+/* Free the table; files are not part of it. Accepts NULL. */
 void sb_cfi_free(struct sb_cfi *cfi);
 
 /* ELF addresses of one FDE: a function or a part of one, @hi exclusive. */
 struct sb_cfi_function {
 	uint64_t lo, hi;
 };
-/* List all FDEs of @elf, ascending. The caller frees *@ret. Return: as sb_cfi_new(). */
+/*
+ * List all FDEs of @elf, ascending. The caller frees *@ret. Return: 0; errors as sb_cfi_new(), with
+ * *@ret untouched.
+ */
 int sb_cfi_functions(const struct sb_elf *elf, struct sb_cfi_function **ret, size_t *ret_nr);
 
 void sb_cfi_info(const struct sb_cfi *cfi, struct sb_cfi_info *ret_info);
@@ -77,7 +83,7 @@ void sb_cfi_place(const struct sb_cfi *cfi, uint32_t *pool, uint32_t at_word,
 /*
  * Pass a table to another process: sb_cfi_save() writes sb_cfi_saved_bytes() bytes to @to, and
  * sb_cfi_restore() makes a table of such bytes, which it takes to be hostile.
- * @bytes: from malloc(); on success the table owns them
+ * @bytes: from malloc(); on success the table owns them, otherwise they stay the caller's
  * @machine: EM_*: the machine whose rules it must have
  *
  * Return: 0; -EPROTO: these bytes are not a valid table; -ENOMEM.

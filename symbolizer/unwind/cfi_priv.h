@@ -41,8 +41,12 @@ struct sb_cfi_section {
 };
 
 /*
- * End *ret_section with sb_cfi_section_release(). Return: 0; -ENODATA (nothing there); -ENOTSUP (a
- * machine without rules); -EBADMSG; -EFBIG; -ENOMEM; others of pread(2).
+ * Read the CFI of @elf, or of its debug file @debug (may be NULL), that is at @place. The caller
+ * ends
+ * *ret_section with sb_cfi_section_release(); untouched on error. Return: 0; -ENODATA (nothing
+ * there, or the .debug_frame of a Go program); -ENOTSUP (a machine without rules); -EBADMSG;
+ * -EFBIG;
+ * -ENOMEM; others of pread(2).
  */
 int sb_cfi_section_load(const struct sb_elf *elf, const struct sb_elf *debug,
 			enum sb_cfi_place place, struct sb_cfi_section *ret_section);
@@ -136,15 +140,18 @@ struct sb_cfi_entries {
 };
 
 /*
- * Append all CIEs and FDEs of @section. Broken ones are counted and left out.
+ * Append all CIEs and FDEs of @section. Broken ones are counted and left out. The caller releases
+ * @entries, after an error, too.
  * Return: 0, -ENOMEM, -EFBIG (more entries than any program has).
  */
 int sb_cfi_read(const struct sb_cfi_section *section, struct sb_cfi_entries *entries);
+/* Free the two arrays. */
 void sb_cfi_entries_release(struct sb_cfi_entries *entries);
 
 /*
- * Read an address. @cur reads in @section; it becomes bad if the address cannot be read.
- * *@ret_is_null: the file has 0 there, before any base is added.
+ * Read an ELF address in @encoding (DW_EH_PE_*). @cur reads in @section; it becomes bad if the
+ * address cannot be read, and then 0 is returned. *@ret_is_null: the file has 0 there, before any
+ * base is added.
  */
 uint64_t sb_cfi_read_addr(const struct sb_cfi_section *section, struct sb_cursor *cur,
 			  uint8_t encoding, bool *ret_is_null);
@@ -157,7 +164,7 @@ struct sb_cfi_sink {
 	void *arg;
 };
 
-/* Run the instructions @cur of a CIE, which set its initial state. Return: 0 or -EBADMSG. */
+/* Run the instructions @cur of @cie, which set cie->init. Return: 0; -EBADMSG: @cie is useless. */
 int sb_cfi_exec_cie(const struct sb_cfi_section *section, const struct sb_cursor *cur,
 		    struct sb_cfi_cie *cie);
 /*
@@ -167,11 +174,14 @@ int sb_cfi_exec_cie(const struct sb_cfi_section *section, const struct sb_cursor
 int sb_cfi_exec_fde(const struct sb_cfi_section *section, const struct sb_cfi_cie *cie,
 		    const struct sb_cfi_fde *fde, const struct sb_cfi_sink *sink);
 
-/* cfi_go.c: the same for functions that the Go linker describes, instead of CFI; x86-64 only. */
+/*
+ * cfi_go.c: entries and rows of functions that the Go linker describes in .gopclntab, instead of
+ * CFI; x86-64 only.
+ */
 
 /* Append FDEs for all functions. Broken ones are counted and left out. Return: 0 or -ENOMEM. */
 int sb_cfi_go_read(const struct sb_gopcln *go, struct sb_cfi_entries *entries);
-/* Pass the rows of one function to @sink. Return: as sb_cfi_exec_fde(). */
+/* Pass the rows of the function @fde to @sink, ascending. Return: as sb_cfi_exec_fde(). */
 int sb_cfi_go_exec(const struct sb_gopcln *go, const struct sb_cfi_fde *fde,
 		   const struct sb_cfi_sink *sink);
 

@@ -50,12 +50,12 @@ struct sb_parser_opts {
  * Thread: the main one, before there are others. Return: 0 or a negative errno.
  */
 int sb_parser_new(const struct sb_parser_opts *opts, struct sb_parser **ret_parser);
-/* End the keeper and the workers, and wait for them. Accepts NULL. */
+/* End the keeper and the workers, wait for them, and free all seats. Accepts NULL. */
 void sb_parser_free(struct sb_parser *parser);
 
 /*
- * Wait until the keeper has dropped its privileges. Return: 0; what confine_keeper() returned;
- * -ECHILD when the keeper has died.
+ * Wait until the keeper has dropped its privileges. Return: 0; what confine_keeper() returned, if
+ * negative; -ECHILD when the keeper has died. Later calls return the same at once. Thread: one.
  */
 int sb_parser_settle(struct sb_parser *parser);
 
@@ -63,9 +63,13 @@ int sb_parser_settle(struct sb_parser *parser);
 struct sb_parser_seat *sb_parser_seat(struct sb_parser *parser, enum sb_parser_who who);
 
 /*
- * Like sb_cfi_new_native() and sb_cfi_functions(), but parsed by a worker; @seat NULL: here.
- * Return: as they do, and: -ECHILD (the worker crashed, or the keeper is gone), -ETIMEDOUT, -EPROTO
- * (the answer is invalid), which are counted. -ENOMEM and -EMFILE are not the file's fault.
+ * sb_parser_cfi() compiles the unwind table of @elf or, where it has no CFI, of its debug file
+ * @debug (may be NULL), as sb_cfi_new_native(); the caller ends *@ret_cfi with sb_cfi_free().
+ * sb_parser_functions() lists its functions, as sb_cfi_functions(); the caller frees *@ret. A
+ * worker parses; @seat NULL: the calling thread does. Both wait for the answer.
+ * Return: 0; -ENODATA: no CFI; -ENOTSUP: a machine without rules; -EBADMSG, -EFBIG, others of
+ * pread(2), as those functions; -ECHILD (the worker crashed, or the keeper is gone), -ETIMEDOUT,
+ * -EPROTO (the answer is invalid), which are counted. -ENOMEM and -EMFILE are not the file's fault.
  * Thread: any; threads that share a seat wait for each other.
  */
 int sb_parser_cfi(struct sb_parser_seat *seat, const struct sb_elf *elf, const struct sb_elf *debug,

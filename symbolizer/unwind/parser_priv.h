@@ -60,8 +60,8 @@ struct sb_parser {
 };
 
 /*
- * The main function of the keeper. @arg: a copy of struct sb_parser, from the fork; @fd: its
- * socket
+ * The main function of the keeper, in its own process; returns when the caller has closed its end
+ * of the socket @fd. @arg: a copy of struct sb_parser, from the fork
  */
 void sb_parser_keep(void *arg, int fd);
 

@@ -31,11 +31,13 @@ struct sb_parser_seat;
 
 /*
  * Compile @elf or, where it has no CFI, its debug file @debug (may be NULL), and make a table of
- * it.
- * @parser: who compiles; NULL: this process. Return: 0, or as sb_parser_cfi().
+ * it, which the caller ends with sb_walk_table_release(); the files are not needed afterwards.
+ * @parser: who compiles; NULL: this process.
+ * Return: 0; -ENODATA: no CFI; -ENOMEM; other errors of sb_parser_cfi(): it cannot be compiled.
  */
 int sb_walk_table_init(struct sb_walk_table *table, struct sb_parser_seat *parser,
 		       const struct sb_elf *elf, const struct sb_elf *debug);
+/* Free the table; afterwards it is empty. Accepts an object of zeroes. */
 void sb_walk_table_release(struct sb_walk_table *table);
 
 /* Return: the rule for ELF address @addr; outside of the table it is FP_CHAIN. */
