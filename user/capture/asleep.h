@@ -28,14 +28,17 @@ struct sb_asleep_stacks {
 /*
  * Run the iterator @prog over all tasks. For each struct sb_asleep that it writes, append a piece
  * of the thread's stack to asleep->raw. Of a thread that has run since, or cannot be read, only the
- * leaf is kept, with a status that says so.
- * @found: NULL; or called after the iterator and before stacks are read. The iterator then runs
- *	twice, the second time for tasks that it could not take at first
+ * leaf is kept, with a status that says so. What is in asleep->raw at the end is the caller's to
+ * unwind.
+ * @found: called once with asleep->arg, after the iterator has ended and before stacks are read, to
+ *	let the view go on: reading takes long. The iterator then runs twice before it, the second
+ *	time for tasks for which it could make no state the first time. NULL: it runs once
  *
- * Return: 0 or a negative errno.
+ * Return: 0; -ENOMEM; what the iterator or asleep->unwind() returned. What was appended remains.
  */
 int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
 		  void (*found)(void *arg));
+/* Free asleep->raw. */
 void sb_asleep_release(struct sb_asleep_stacks *asleep);
 
 #endif

@@ -30,6 +30,7 @@ struct sb_child;
  */
 int sb_child_new(char *const *argv, struct sb_owner owner, struct sb_child **ret_child);
 
+/* Return: the ID of the process, valid until sb_child_wait() has returned. */
 pid_t sb_child_pid(const struct sb_child *child);
 
 /* Return: a descriptor that is readable once the process has ended; owned by the child. */
@@ -40,8 +41,8 @@ int sb_child_fd(const struct sb_child *child);
  * answers.
  */
 void sb_child_start(struct sb_child *child);
-/* Return: a descriptor that is readable when sb_child_answer() has one, owned by the child; -1 after
- * that. */
+/* Return: a descriptor that is readable when sb_child_answer() has one, owned by the child; -1
+ * after that. */
 int sb_child_answer_fd(const struct sb_child *child);
 /*
  * Find out whether the command runs. Return: 0 when it does; -EAGAIN: not known yet; else why not,
@@ -52,7 +53,8 @@ int sb_child_answer(struct sb_child *child);
 /* Return: whether the command runs or ran, as far as sb_child_answer() knows. */
 bool sb_child_has_run(const struct sb_child *child);
 
-/* Send a signal. Return: 0; -ESRCH when it has ended; or another negative errno. */
+/* Send the signal @sig to it; never to another process with the same ID. Return: 0; -ESRCH when it
+ * has ended; or another negative errno. */
 int sb_child_kill(const struct sb_child *child, int sig);
 
 /* Return: whether the process has ended, so that sb_child_wait() does not block. */

@@ -5,7 +5,8 @@
  * program. So each process has a token bucket, which is large enough for any program that loads
  * libraries or generates code. Records beyond it are skipped. A second bucket is for all processes
  * together; while that is empty, each process has only a small one, for what a starting program
- * maps. Which processes had records skipped is reported with each drain. Not thread-safe.
+ * maps. Which processes had records skipped is reported with each drain. A zeroed struct is an
+ * empty one; it is released by sb_churn_release(). Not thread-safe.
  */
 #ifndef SB_CAPTURE_CHURN_H
 #define SB_CAPTURE_CHURN_H
@@ -39,7 +40,7 @@ struct sb_churn_proc {
 	struct sb_churn_skip skip; /* last_ns 0: nothing was skipped */
 	uint64_t full_ns;	   /* when its bucket will be full again; 0: the entry is free */
 	uint64_t little_full_ns;   /* the same of its small bucket */
-	bool is_counted, is_told;  /* in nr_procs; as SB_CHURN_SKIP_FIRST in this round */
+	bool is_counted, is_told;  /* in nr_procs; SB_CHURN_SKIP_FIRST was returned in this round */
 };
 
 struct sb_churn {
@@ -53,11 +54,12 @@ struct sb_churn {
 enum sb_churn_verdict {
 	SB_CHURN_TAKE,
 	SB_CHURN_SKIP,	     /* skip it; the process is noted */
-	SB_CHURN_SKIP_FIRST, /* the same, for the first time since sb_churn_round() */
+	SB_CHURN_SKIP_FIRST, /* as SKIP; the first one of the process since sb_churn_round() */
 	SB_CHURN_LOST,	     /* skip it; there was no room to note the process */
 };
 
-/* Decide on a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC). */
+/* Decide on a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC), and take it from
+ * the buckets. Records need not come in the order of time. */
 enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint64_t time_ns);
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);

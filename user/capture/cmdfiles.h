@@ -28,9 +28,11 @@ struct sb_cmdfiles {
 	size_t nr;
 };
 
-/* Find the files of the command @name, which is looked up as by execvp(3). What cannot be found or
- * read is left out. The caller frees the result. Return: NULL when there is no memory. */
+/* Find the files of the command @name, which is looked up as by execvp(3), in our own root. What
+ * cannot be found or read is left out. Return: the files, possibly none, which the caller ends with
+ * sb_cmdfiles_free(); NULL when there is no memory. Thread: any. */
 struct sb_cmdfiles *sb_cmdfiles_find(const char *name);
+/* Close all files, and free. Accepts NULL. */
 void sb_cmdfiles_free(struct sb_cmdfiles *files);
 
 #endif

@@ -11,7 +11,9 @@
 struct sb_collector;
 struct sb_drain;
 
-/* Start the thread. @drain is borrowed. Return: 0 or a negative errno. */
+/* Start the thread, which calls sb_drain_collect() when the maps fill up. @drain is borrowed, and
+ * must outlive it. The caller ends *ret_collector with sb_collector_free(). Return: 0 or a negative
+ * errno. */
 int sb_collector_new(struct sb_drain *drain, struct sb_collector **ret_collector);
 /* End the thread, wait for it, and free. Accepts NULL. */
 void sb_collector_free(struct sb_collector *collector);

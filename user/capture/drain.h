@@ -24,6 +24,7 @@ struct sb_drain;
  * after load; @skel is borrowed. Return: 0 or a negative errno.
  */
 int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain);
+/* Free it, when no other thread uses it any more. Accepts NULL. */
 void sb_drain_free(struct sb_drain *drain);
 
 /* Return: a descriptor, owned by the drain, that is readable when the BPF side asks to be
@@ -36,11 +37,13 @@ int sb_drain_poll_fd(const struct sb_drain *drain);
 
 /*
  * Swap the maps of counts, read the one that was written, then read stacks and objects from the
- * ring. The result, together with what sb_drain_collect() has read, is the next batch. Return: 0 or
- * a negative errno.
+ * ring. The result, together with what sb_drain_collect() has read, is the next batch
+ * (sb_drain_batch()), and ends the one before. Return: 0; or a negative errno: what was read before
+ * it is in the batch, and the next run goes on.
  */
 int sb_drain_run(struct sb_drain *drain);
-/* Read the same early, for the next sb_drain_run(). Thread: any. Return: 0; -EAGAIN when
+/* Read counts, stacks and objects as sb_drain_run() does, but early: they are kept for the next
+ * sb_drain_run(), and the last batch stays valid. Thread: any. Return: 0; -EAGAIN when
  * SB_DRAIN_EARLY_BYTES_MAX are kept already, so nothing was read; or a negative errno as
  * sb_drain_run(). */
 int sb_drain_collect(struct sb_drain *drain);
@@ -58,11 +61,15 @@ void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats);
 const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr);
 /* Of the last run, valid until the next: stacks that have yet to be unwound. */
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);
-/* Add a stack to the last run's; its frames are copied. @arg: the drain. Return: 0 or -ENOMEM. */
+/* Add a stack to the batch of the last run; its frames are copied. @arg: the drain. Return: 0 or
+ * -ENOMEM. */
 int sb_drain_add(void *arg, const struct sb_batch_stack *stack);
-/* Add a stack to the next run's. Thread: any. Otherwise the same. */
+/* Add a stack to the batch of the next run; its frames are copied. @arg: the drain. Thread: any.
+ * Return: 0 or -ENOMEM. */
 int sb_drain_add_early(void *arg, const struct sb_batch_stack *stack);
-/* Get the batch: all that the last run and additions gave. Valid until the next run or addition. */
+/* Get the batch: counts, stacks and objects of the last run, and what sb_drain_add() added to it.
+ * Labels are not set. It is borrowed, valid until the next sb_drain_run() or sb_drain_add(); other
+ * threads' sb_drain_collect() and sb_drain_add_early() do not touch it. */
 void sb_drain_batch(struct sb_drain *drain, struct sb_batch *ret_batch);
 
 #endif

@@ -78,14 +78,16 @@ struct sb_governor {
 	uint32_t nr_jumps;
 };
 
-/* Start to govern. @now: the reading that begins the first window. */
+/* Start to govern, at step 0. @now: the reading that begins the first window. Both are copied.
+ * Nothing is to be released. */
 void sb_governor_init(struct sb_governor *governor, const struct sb_governor_opts *opts,
 		      const struct sb_governor_reading *now);
 
 /*
  * End a window. Call it about once a second; a window of less than 0.3 s is not judged, but becomes
  * part of the next.
- * Return: the step to use from now on; governor->thrift is set, too.
+ * Return: the step to use from now on, 0 to opts.step_max; governor->thrift is set, too. Each step
+ * halves the samples; 0 is the rate that was asked for.
  */
 uint32_t sb_governor_step(struct sb_governor *governor, const struct sb_governor_reading *now);
 

@@ -3,7 +3,7 @@
  * Serves the interpreter walkers in the kernel. Its thread looks at processes that they do not
  * know, publishes which interpreters there are (maps `interp_procs`, `interp_confs`), and reads the
  * names of frames as soon as a stack is seen for the first time, because the process may end right
- * after that.
+ * after that. Functions without another word on it are called by the session's thread.
  */
 #ifndef SB_CAPTURE_INTERPWATCH_H
 #define SB_CAPTURE_INTERPWATCH_H
@@ -18,11 +18,11 @@
 struct sampler_bpf;
 struct sb_interpwatch;
 
-/* Set the sizes of maps and the settings, before load. @lines: ship positions; @labels: read labels
- * of threads. Return: 0 or a negative errno. */
+/* Set the sizes of maps and the settings of an open BPF object, before load. @lines: ship positions
+ * in frames, too; @labels: read labels of threads, too. Return: 0 or a negative errno. */
 int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels);
-/* Start the thread, after load. @processes (the same as in @interp) and @interp are borrowed.
- * Return: 0 or a negative errno. */
+/* Start the thread, after load. @skel, @processes (the same as in @interp) and @interp are borrowed
+ * until sb_interpwatch_free(). Return: 0 or a negative errno. */
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 		       struct sb_interp *interp, struct sb_interpwatch **ret_watch);
 /* End the thread and free. Accepts NULL. */
@@ -47,27 +47,32 @@ void sb_interpwatch_follow(struct sb_interpwatch *watch, uint32_t tgid);
 void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key *space,
 			 bool is_plain);
 
-/* Look at @tgid at once, because it is about to be sampled. Any thread. */
+/* Let the thread look at @tgid at once, because it is about to be sampled. Does not wait for it.
+ * Any thread. */
 void sb_interpwatch_expect(struct sb_interpwatch *watch, uint32_t tgid);
 /* Wait until all expected processes have been looked at, but no longer than @until
  * (CLOCK_MONOTONIC). */
 struct timespec;
 void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *until);
 
-/* Call @add for each stack that came since the last call; its words are struct sb_interp_frame.
- * Names that the thread has not read yet are read on the way. Return: 0; -ENOMEM; or what @add
- * returned. */
+/* Call @add for each stack that came since the last call, with the flag SB_STACK_INTERP: stack->ip
+ * is an array of struct sb_interp_frame, two words each, valid during the call. Names that the
+ * thread has not read yet are read on the way. Return: 0; -ENOMEM; or what @add returned, if not 0:
+ * the stacks after it are dropped. */
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 
 /* Get the label sets that came since the last call. Call it after sb_interpwatch_drain(). Return:
- * how many; *ret is valid until the next call. */
+ * how many; *ret, which belongs to the watch, is valid until the next call. */
 size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_batch_labels **ret);
 
 /*
- * For a thread that sleeps. walk() walks its interpreter stack from user space; walk->nr_frames is
- * the result. keep() then stores the result as the stack that samples of the thread reference, once
- * it is known whether the thread slept all the time; @walk NULL: it did not. Return: 0 or -ENOMEM.
+ * For a thread that sleeps, as an iterator of the BPF side described it in @asleep. walk() walks
+ * its interpreter stack from user space; the result is in walk->frame, nr_frames (0: none) and
+ * event.status; the caller allocates *@walk and need not initialize it. keep() then stores the
+ * result as the stack that samples of the thread reference (asleep->istack), for the next
+ * sb_interpwatch_drain(), once it is known whether the thread slept all the time; @walk NULL: it
+ * did not. Return: 0 or -ENOMEM.
  */
 struct sb_interp_walk;
 void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
@@ -75,8 +80,10 @@ void sb_interpwatch_walk(struct sb_interpwatch *watch, const struct sb_asleep *a
 int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			const struct sb_interp_walk *walk);
 
-/* The same for its labels. labels() appends their values to @text; keep_labels() stores them. Pass
- * an empty @text when the thread did not sleep all the time. Return: 0 or a negative errno. */
+/* For a thread that sleeps, too: labels() appends the values of its labels to @text, as in struct
+ * sb_batch_labels; keep_labels() stores a copy of them for sb_interpwatch_take_labels(), by the ID
+ * asleep->labels; without an ID (0) both do nothing. Pass an empty @text when the thread did not
+ * sleep all the time. Return: 0 or a negative errno. */
 int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			  struct sb_str *text);
 int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,

@@ -40,19 +40,26 @@ struct sb_newsbox {
 
 /* Make an empty queue. Call sb_newsbox_release() even if it fails. Return: 0 or -ENOMEM. */
 int sb_newsbox_init(struct sb_newsbox *box);
+/* Free it, when no other thread uses it any more. */
 void sb_newsbox_release(struct sb_newsbox *box);
 
-/* Choose the processes whose records are kept. Takes effect before it returns; does not block. */
+/* Choose the processes whose records are kept; at first none. Takes effect before it returns; does
+ * not block. Records that are in the queue already stay. */
 void sb_newsbox_follow(struct sb_newsbox *box, uint32_t tgid);
 void sb_newsbox_unfollow(struct sb_newsbox *box, uint32_t tgid);
 bool sb_newsbox_follows(const struct sb_newsbox *box, uint32_t tgid);
 
-/* Append a record if its process is followed. A record like the last one only updates its time. */
+/* Append a copy of a record if its process is followed. A record of the same process and kind as
+ * the last one only updates its time. @is_urgent: the queue is due at once. When the queue is full,
+ * or without memory, the record is dropped and counted. */
 void sb_newsbox_put(struct sb_newsbox *box, const struct sb_news *news, bool is_urgent);
-/* Return: whether to wake the thread. True once until the next take. */
+/* Return: whether to wake the thread: the queue has an urgent record, or its first one is older
+ * than SB_NEWS_REST_NS. True once until the next take. @now_ns: CLOCK_MONOTONIC. */
 bool sb_newsbox_is_due(struct sb_newsbox *box, uint64_t now_ns);
-/* Take all records, oldest first, if they are due; else none. The caller releases the list. */
+/* Take all records, oldest first, if they are due as above; else none. The caller ends the list
+ * with sb_vec_release(). */
 sb_news_list sb_newsbox_take(struct sb_newsbox *box, uint64_t now_ns);
+/* Return: how many records were dropped so far. */
 uint64_t sb_newsbox_nr_lost(struct sb_newsbox *box);
 
 #endif

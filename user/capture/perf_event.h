@@ -13,12 +13,13 @@
 struct perf_event_attr;
 struct perf_event_mmap_page;
 
-/* Open an event for all processes on one CPU. Sets attr->size. Return: a descriptor or a negative
- * errno. */
+/* Open an event for all processes on CPU @cpu. Sets attr->size. Return: a descriptor, which the
+ * caller owns; -ENODEV when the CPU is offline; -EACCES, -EPERM without privilege; or another
+ * negative errno of perf_event_open(2). */
 int sb_perf_open(struct perf_event_attr *attr, int cpu);
 
-/* The same, for an event that counts the records for which its ring had no room. *ret_tells_lost:
- * whether the kernel can do that (Linux 6.0 and later). */
+/* As sb_perf_open(), for an event that counts the records for which its ring had no room. Sets
+ * attr->read_format, too. *ret_tells_lost: whether the kernel can do that (Linux 6.0 and later). */
 int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
 
 /*
@@ -33,13 +34,14 @@ int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_t
 int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu);
 
 /*
- * Divide the rate of a timer by @divisor. The other arguments are those that it was opened with.
- * Needs no privilege.
+ * Divide the rate that a timer was opened with, not its current one, by @divisor, not 0; 1 restores
+ * it. The other arguments are those that it was opened with. Needs no privilege.
  * Return: 0; or a negative errno, and the rate has not changed.
  */
 int sb_perf_slow_down(int fd, const char *event, uint32_t freq_hz, uint32_t divisor);
 
-/* Append the CPUs that are online to @cpus. Return: 0 or a negative errno. */
+/* Append the numbers of the CPUs that are online to @cpus. Return: 0 or a negative errno, and then
+ * nothing was appended. */
 int sb_cpus_online(sb_vec_u32 *cpus);
 
 /* The mapped ring buffer of one event. One thread. */
@@ -52,24 +54,25 @@ struct sb_perf_ring {
 	uint64_t nr_lost; /* the total at the last sb_perf_ring_lost() */
 };
 
-/* Map the ring of @fd, with @nr_bytes of data. Takes over @fd, which is closed on error. Return: 0
- * or a negative errno. */
+/* Map the ring of @fd, with @nr_bytes of data, a power of two of pages. Takes over @fd, which is
+ * closed on error. Return: 0; or a negative errno, and there is nothing to release. */
 int sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes);
+/* Unmap the ring and close its descriptor. */
 void sb_perf_ring_release(struct sb_perf_ring *ring);
 
 struct perf_event_header;
 /*
  * Call @fn for each record in the ring, and consume it. A record is valid during the call. Return:
- * 0; -EBADMSG when the ring is corrupt; or what @fn returned, if not 0: then the rest stays in the
- * ring.
+ * 0; -EBADMSG when the ring is corrupt; or what @fn returned, if not 0: that record is consumed,
+ * and the rest stays in the ring.
  */
 int sb_perf_ring_read(struct sb_perf_ring *ring,
 		      int (*fn)(void *arg, const struct perf_event_header *record), void *arg);
 
 /*
- * Get how many records were lost since the last call. Only for events with *ret_tells_lost.
- * (PERF_RECORD_LOST has the same number, but is written with the next record, which may never
- * come.) Return: 0 or a negative errno.
+ * Get how many records were lost since the last call. Only for events of
+ * sb_perf_open_telling_lost() with *ret_tells_lost. (PERF_RECORD_LOST has the same number, but is
+ * written with the next record, which may never come.) Return: 0 or a negative errno.
  */
 int sb_perf_ring_lost(struct sb_perf_ring *ring, uint64_t *ret_nr);
 

@@ -27,11 +27,12 @@ struct sb_procwatch_stats {
 	uint64_t nr_unopened; /* new files whose process had ended before they could be opened */
 };
 
-/* Open the rings and start the thread. Records count from the return on. Return: 0; -EACCES without
+/* Open the rings of @cpus (used during the call only; those that are offline are left out), and
+ * start the thread. What happens after the return is recorded. Return: 0; -EACCES without
  * privilege; or another negative errno. */
 int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch);
+/* End the thread and free; records that were not drained are dropped. Accepts NULL. */
 void sb_procwatch_free(struct sb_procwatch *watch);
-/* End the thread and free. Accepts NULL. */
 
 /*
  * Call @tell as soon as it is known that a process ended, or that its executable mappings changed,
@@ -50,7 +51,8 @@ int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu);
 void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu);
 
 /* Tell @sym everything that was recorded so far, in order of time, and @processes which have ended.
- * On an error the rest is still told. Return: 0 or a negative errno, the first one. */
+ * On an error the remaining records are still told, but not which were skipped or lost. Thread: the
+ * session's. Return: 0 or a negative errno, the first one. */
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 		       struct sb_processes *processes);
 

@@ -25,9 +25,13 @@ struct sb_rawstacks {
 	SB_VEC(size_t) at;     /* their offsets */
 };
 
-/* Append a copy of one record. Return: 0; -EBADMSG when its sizes do not fit together; -ENOMEM. */
+/* Append a copy of one record, struct sb_event_raw and the stack that follows it. Return: 0, also
+ * when only the leaf is kept; -EBADMSG when its sizes do not fit together; -ENOMEM: nothing was
+ * added. */
 int sb_rawstacks_add(struct sb_rawstacks *raw, const void *record, size_t len);
+/* Remove all records; the memory is kept for reuse. */
 void sb_rawstacks_clear(struct sb_rawstacks *raw);
+/* Free the memory; the struct is empty then. */
 void sb_rawstacks_release(struct sb_rawstacks *raw);
 
 /* How stacks are unwound, and where the result goes. */
@@ -43,9 +47,11 @@ struct sb_rawstacks_into {
 };
 
 /*
- * Unwind all. Each record gives one stack, whose status says how far it was unwound. With
- * is_asleep, a stack of interpreter frames comes before it if there is one. Return: 0; -ENOMEM; or
- * what add() returned.
+ * Unwind all, and pass the stacks to @into->add. Each record gives one stack, whose status says how
+ * far it was unwound. With is_asleep, a stack of interpreter frames comes before it if there is
+ * one.
+ * @raw is not changed: the caller clears it. @sym must know the mappings of the stacks' time.
+ * Return: 0; -ENOMEM; or what add() returned.
  */
 int sb_rawstacks_unwind(const struct sb_rawstacks *raw, struct sb_symbolizer *sym,
 			const struct sb_rawstacks_into *into);

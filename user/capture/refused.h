@@ -8,7 +8,8 @@
 struct sampler_bpf;
 
 /* Put "cannot @what: ..." into @reason, with advice for the common causes. @err: a negative errno,
- * or one of libbpf's own. Return: a negative errno; -EOPNOTSUPP when the kernel is too old. */
+ * or one of libbpf's own. Any thread. Return: a negative errno, mostly @err; -EIO for an error of
+ * libbpf's own; -EOPNOTSUPP when the kernel is too old. */
 int sb_explain(struct sb_reason *reason, int err, const char *what);
 
 /*
@@ -20,8 +21,8 @@ int sb_load(struct sampler_bpf *skel);
  * @err; NULL when it failed for another reason, such as missing privileges. Valid until the next
  * sb_load(). */
 const char *sb_load_refused(int err);
-/* Put the cause into @reason. Return: -EOPNOTSUPP when the kernel refuses a program; -EPERM,
- * -EACCES without privilege; or another negative errno. */
+/* Put the cause of the last sb_load(), which returned @err, into @reason. Return: -EOPNOTSUPP when
+ * the kernel refuses a program; -EPERM, -EACCES without privilege; or another negative errno. */
 int sb_load_explain(struct sb_reason *reason, int err);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * A thread that serves requests of BPF programs, which come through a ring buffer of their own, and
  * requests of other threads. Internal to capture. A module that needs one embeds a zeroed struct
- * sb_server and calls sb_server_open(), _start(), _stop() and _release() in this order. The last two
- * may also be called after any of the others has failed.
+ * sb_server and calls sb_server_open(), _start(), _stop() and _release() in this order. The last
+ * two may also be called after any of the others has failed.
  */
 #ifndef SB_CAPTURE_SERVER_H
 #define SB_CAPTURE_SERVER_H
@@ -20,11 +20,12 @@ struct sb_server {
 	bool has_thread, is_ending;
 };
 
-/* Open the ring buffer map @map_fd. @on_event is called for each record when the owner consumes the
- * ring. Return: 0 or a negative errno. */
+/* Open the ring buffer map @map_fd, which stays the caller's. @on_event is called with @arg for
+ * each record when the owner consumes the ring, on the thread that does. Return: 0 or a negative
+ * errno. */
 int sb_server_open(struct sb_server *server, int map_fd, ring_buffer_sample_fn on_event, void *arg);
-/* Start the thread. @run loops over sb_server_wait(). @name: at most 15 characters. Return: 0 or a
- * negative errno. */
+/* Start the thread, which calls @run(@arg): a loop over sb_server_wait(), until that returns false.
+ * @name: at most 15 characters. Return: 0 or a negative errno. */
 int sb_server_start(struct sb_server *server, const char *name, void *(*run)(void *arg), void *arg);
 
 /* Called by the server's thread: sleep until the ring has records, sb_server_wake() is called, or
@@ -38,6 +39,7 @@ void sb_server_wake(struct sb_server *server);
 
 /* End the thread and wait for it. What it uses can be freed after that. */
 void sb_server_stop(struct sb_server *server);
+/* Close the ring and the descriptors. */
 void sb_server_release(struct sb_server *server);
 
 #endif

@@ -38,8 +38,9 @@ struct sb_session {
 	struct sb_batch batch;
 };
 
-/* Attach the timer program, if a view has one, to a timer on each sampled CPU. Return: 0 or a
- * negative errno, with opts.reason. */
+/* Attach the timer program, if a view has one, to a timer on each sampled CPU that is online.
+ * Return: 0; or a negative errno, with the cause in opts.reason; timers attached before remain in
+ * `timers`. */
 int sb_session_attach_timers(struct sb_session *session);
 
 #endif

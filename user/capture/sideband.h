@@ -34,17 +34,18 @@ struct sb_sideband {
  * looks by itself. */
 #define SB_SIDEBAND_WAKE_BYTES 4096
 
-/* Fill in the event whose ring carries these records. */
+/* Fill in the attributes of the event whose ring carries these records; @attr is overwritten. */
 void sb_sideband_attr(struct perf_event_attr *attr);
 
 /*
- * Decode a record. Return: 1 with *ret set; 0 when the record is of no interest (threads, other
- * types); -EBADMSG when its sizes do not fit together.
+ * Decode a record of the ring. Return: 1 with *ret set, whose strings are valid as long as the
+ * record; 0 when the record is of no interest (threads, other types); -EBADMSG when its sizes do
+ * not fit together.
  */
 int sb_sideband_decode(const struct perf_event_header *record, struct sb_sideband *ret);
 
-/* Return: whether it is a record of a mapping; then its process and time are set. The rest is not
- * checked. */
+/* Return: whether it is a record of a mapping; then its process and time (CLOCK_MONOTONIC) are set,
+ * otherwise they are untouched. The rest is not checked. */
 bool sb_sideband_is_mmap(const struct perf_event_header *record, uint32_t *ret_tgid,
 			 uint64_t *ret_time_ns);
 

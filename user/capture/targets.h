@@ -9,7 +9,8 @@
 
 struct sampler_bpf;
 
-/* Compile a glob of * and ?. Return: 0; -E2BIG when it is too long. */
+/* Compile a glob of * and ? for names of threads. @rule: SB_RULE_ALLOW or SB_RULE_DENY. Return: 0;
+ * -E2BIG when it has more than SB_GLOB_POSITIONS_MAX characters. */
 int sb_comm_matcher_init(struct sb_comm_matcher *matcher, const char *glob, uint32_t rule);
 
 /* Write the settings and map sizes, between open and load. Return: 0 or a negative errno, with the
@@ -20,8 +21,9 @@ int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *ske
  * not exist; or another negative errno, with the cause in @reason. */
 int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 		     struct sb_reason *reason);
-/* With follow_children, add the existing descendants of targets. Call it after the fork hook is
- * attached, so that none is missed. Return: 0 or a negative errno. */
+/* With follow_children, add the existing descendants of targets; otherwise do nothing. Call it
+ * after the fork hook is attached, so that none is missed. Return: 0; -E2BIG when the table of
+ * targets is full; or another negative errno. */
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel);
 
 #endif

@@ -65,10 +65,11 @@ struct sb_thinning_stats {
 	const char *why_not; /* why the view cannot be throttled, the end of a sentence; or NULL */
 };
 
-/* Start with all views at step 0. @opts is copied, its pointers are borrowed. Call it after
- * sb_view.prepare(). */
+/* Initialize all views at step 0, the rate that was asked for. @opts is copied, its pointers are
+ * borrowed, as is @skel. Call it after sb_view.prepare(); then add timers, then start. */
 void sb_thinning_init(struct sb_thinning *thinning, const struct sb_thinning_opts *opts,
 		      struct sampler_bpf *skel);
+/* Free memory; timers and rations stay their owners'. */
 void sb_thinning_release(struct sb_thinning *thinning);
 
 /* Add the timer of a CPU, opened at freq_hz; @fd stays with the caller. Return: 0 or a negative
@@ -81,12 +82,14 @@ void sb_thinning_forget_timers(struct sb_thinning *thinning);
 /* Begin to govern, when everything is attached. @bpf_ns: time in BPF programs so far. */
 void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
-/* Add a ration, borrowed, that limits work which does not depend on the number of samples. At most
- * four. */
+/* Add a ration (base/ration.h), borrowed, that limits work which does not depend on the number of
+ * samples, and that the governor may make longer rests in. At most four, which the caller ensures.
+ * */
 void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *ration);
 
-/* End a window; call it about once a second. @bpf_ns: time in BPF programs so far. @means: for each
- * view, the mean weight of its samples so far; 0 when there was no sample yet. */
+/* End a window of the governor, and set the step of each view; call it about once a second after
+ * sb_thinning_start(). @bpf_ns: time in BPF programs so far, all CPUs. @means: for each view, the
+ * mean weight of its samples so far, in the BPF side's unit; 0 when there was no sample yet. */
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means);
 
 /* Get the figures of the view with index @view. What the governor did is the same for all views. */

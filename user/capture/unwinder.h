@@ -55,12 +55,15 @@ struct sb_unwinder_stats {
  */
 int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 		    struct sb_unwinder **ret_unwinder);
-/* Set sizes and settings of a BPF object. Return: 0 or a negative errno. */
+/* Set sizes and settings of an open BPF object, before it is loaded. Return: 0 or a negative errno.
+ */
 int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *skel);
-/* Start the thread. @skel and @processes must outlive the unwinder. Return: 0 or a negative
- * errno. */
+/* Start the thread. @skel, loaded, and @processes must outlive the unwinder. Return: 0; or a
+ * negative errno, and then it can only be freed. */
 int sb_unwinder_start(struct sb_unwinder *unwinder, struct sampler_bpf *skel,
 		      struct sb_processes *processes);
+/* End the threads, in any state, and free. Programs of the BPF object must be detached. Accepts
+ * NULL. */
 void sb_unwinder_free(struct sb_unwinder *unwinder);
 
 /*
@@ -90,12 +93,13 @@ void sb_unwinder_serve_interps(struct sb_unwinder *unwinder,
 struct sb_sideband;
 void sb_unwinder_tell(struct sb_unwinder *unwinder, const struct sb_sideband *event);
 
-/* Read the mappings of @tgid and build its tables at once, because it is about to be sampled. */
+/* Let the thread read the mappings of @tgid and build its tables at once, because it is about to be
+ * sampled. Does not wait for it: see sb_unwinder_settle(). */
 void sb_unwinder_expect(struct sb_unwinder *unwinder, uint32_t tgid);
-/* Serve requests about @tgid before all others. */
+/* Serve requests about @tgid before all others, from now on; there is one such process. */
 void sb_unwinder_first(struct sb_unwinder *unwinder, uint32_t tgid);
-/* Build the table of a file at once, because @tgid is about to map it. @fd: closed by the unwinder;
- * -1: the vDSO. */
+/* Let the thread build the table of a file at once, because @tgid is about to map it. @fd: closed
+ * by the unwinder, in any case; -1: the vDSO. Does not wait for it. */
 void sb_unwinder_expect_file(struct sb_unwinder *unwinder, int fd, uint32_t tgid);
 /* Wait until all that is expected is done, but no longer than @until (CLOCK_MONOTONIC). */
 struct timespec;

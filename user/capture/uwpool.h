@@ -33,11 +33,14 @@ struct sb_uwpool_opts {
 /* Return: how many parts @bytes_max are, after rounding. */
 uint32_t sb_uwpool_nr_parts(uint64_t bytes_max);
 
-/* Make an empty pool; only addresses are reserved. Return: 0 or -ENOMEM. */
+/* Make an empty pool; only addresses are reserved. @opts is copied. The caller ends *ret_pool with
+ * sb_uwpool_free(). Return: 0 or -ENOMEM. */
 int sb_uwpool_new(const struct sb_uwpool_opts *opts, struct sb_uwpool **ret_pool);
+/* Unmap all parts, and free. Accepts NULL. */
 void sb_uwpool_free(struct sb_uwpool *pool);
 
-/* Return: the address of word 0. Only allocated words may be accessed. */
+/* Return: the address of word 0, which does not change while the pool grows. Only allocated words
+ * may be accessed. */
 uint32_t *sb_uwpool_words(const struct sb_uwpool *pool);
 
 /* A request. */
@@ -54,8 +57,10 @@ struct sb_uwpool_place {
 };
 
 /*
- * Allocate words. Return: 0; -ENOSPC when there is no room now; -EFBIG when a table would take more
- * than half of the pool, or a list more than a chunk; -ENOMEM.
+ * Allocate words; parts are added when needed. The words are not zeroed. The caller frees them by
+ * sb_uwpool_release(). Return: 0; -ENOSPC when there is no room now; -EFBIG when a table would take
+ * more than half of the pool, or a list more than a chunk; -ENOMEM. *@ret_place is untouched on
+ * error.
  */
 int sb_uwpool_alloc(struct sb_uwpool *pool, const struct sb_uwpool_want *want,
 		    struct sb_uwpool_place *ret_place);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Publishes lists of executable mappings, which the unwinder in the kernel searches. A list is read
- * from /proc when the kernel asks for it, and again when the mappings changed; the old list stays
- * valid until the new one is published. A list is labelled with its address space, so that one from
- * before or after an exec is never used. Does not know BPF. One thread.
+ * Publishes lists of executable mappings, which the unwinder in the kernel searches; each list
+ * holds references to the unwind tables of its files (bins, uwtables.h). A list is read from /proc
+ * when the kernel asks for it, and again when the mappings changed; the old list stays valid until
+ * the new one is published. A list is labelled with its address space, so that one from before or
+ * after an exec is never used. Does not know BPF. One thread.
  */
 #ifndef SB_CAPTURE_UWPROCS_H
 #define SB_CAPTURE_UWPROCS_H
@@ -41,45 +42,50 @@ struct sb_uwprocs_opts {
 	uint64_t (*cpu_ns)(void); /* NULL: CPU time of the calling thread and its reader process */
 };
 
-/* Return: 0 or a negative errno. @opts is copied. */
+/* Make it empty. @opts is copied; what it borrows must outlive it. The caller ends *ret_procs with
+ * sb_uwprocs_free(). Return: 0 or -ENOMEM. */
 int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_procs);
 /* Free all lists without calling unpublish(). Accepts NULL. */
 void sb_uwprocs_free(struct sb_uwprocs *procs);
 
 /*
- * Serve a request for a process: read its mappings and publish them. Return: 0; -EAGAIN when it was
+ * Serve a request for a process (need->tgid, start_ns, exec_id): read its mappings and publish
+ * them. Files are opened through the process; tables are not built. Return: 0; -EAGAIN when it was
  * read just now: call sb_uwprocs_reread(); -ESRCH when there is no such process; -ENOMEM; or
- * another negative errno when nothing could be published.
+ * another negative errno when nothing could be published; an older list stays published then.
  */
 int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 /*
- * Serve a request for the table of file need->bin, which need->tgid maps. Return: as
- * sb_uwtables_build(); -ESRCH when the process does not map it any more; or what reading /proc
- * returned.
+ * Serve a request for the table of file need->bin (its number, uwtables.h), which need->tgid maps.
+ * Return: 0 when a table, or that there is none, is published; -EAGAIN when the pool has no room
+ * for two seconds; -ESTALE, -ENOMEM, -EMFILE, -ENFILE; -ESRCH when the process does not map it any
+ * more; or what reading /proc returned.
  */
 int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
-/* Find the file that is mapped at @addr by the published list of @tgid. Return: whether there is
- * one. */
+/* Find the number of the file (bin) that is mapped at @addr by the published list of @tgid. Return:
+ * whether there is one; anonymous memory is none. */
 bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t addr,
 		       uint32_t *ret_bin);
 /*
- * Read a process again whose mappings changed, or that ended, if its list is published. Return: 0;
+ * Read a process again whose mappings changed, or that ended, if its list is published; the list of
+ * one that ended is unpublished. Return: 0, also when nothing was published or reading failed;
  * -EAGAIN when it was read just now: call it again at *ret_when_ns (clock of now_ns()), even if
  * nothing else happens.
  */
 int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_when_ns);
 
-/* Unpublish and free the list of @tgid. */
+/* Unpublish and free the list of @tgid, if there is one. */
 void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid);
 
-/* Return: whether the published list of @tgid was read after @time_ns. */
+/* Return: whether a list of @tgid is published that was read after @time_ns (clock of now_ns()). */
 bool sb_uwprocs_is_read_since(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t time_ns);
 
 /* Return: whether the list of this address space is published, and all its files are known to have
  * no interpreter. */
 bool sb_uwprocs_is_plain(const struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 
-/* Build all missing tables of a process whose list is published. */
+/* Build all missing tables of the files of a process whose list is published. May take seconds.
+ * Errors are ignored: the BPF side asks for what is missing. */
 void sb_uwprocs_build_all(struct sb_uwprocs *procs, uint32_t tgid);
 
 /* Return: whether a list of @tgid is published. */

@@ -7,8 +7,11 @@
  * a file's maker can choose any build ID: the table of one user's file must not be used for another
  * user's.
  *
- * Each process that maps a file holds its bin. A bin without holder stays, for the next process,
- * until its number or its words are needed. Does not know BPF. One thread.
+ * A bin is a number, below nr_bins_max, for one file: the index of its struct sb_uw_bin, which the
+ * walker in the kernel reads. Each process that maps a file holds its bin: it is a reference, which
+ * keeps the number from being given to another file, and is given back by sb_uwtables_drop(). A bin
+ * without holder stays, for the next process, until its number or its words are needed. Offsets are
+ * in bytes. Does not know BPF. One thread.
  */
 #ifndef SB_CAPTURE_UWTABLES_H
 #define SB_CAPTURE_UWTABLES_H
@@ -32,8 +35,10 @@ struct sb_uwtables_opts {
 	uint64_t (*now_ns)(void);      /* NULL: sb_now_ns() */
 };
 
-/* Return: 0 or -ENOMEM. */
+/* Make it empty; @opts is copied. The caller ends *ret_tables with sb_uwtables_free(). Return: 0 or
+ * -ENOMEM. */
 int sb_uwtables_new(const struct sb_uwtables_opts *opts, struct sb_uwtables **ret_tables);
+/* Free it; words of the pool, and opts.bins, stay as they are. Accepts NULL. */
 void sb_uwtables_free(struct sb_uwtables *tables);
 
 /* Where a mapping lies in the address space of its ELF file. */
@@ -43,53 +48,62 @@ struct sb_uwtables_spot {
 };
 
 /*
- * Look up the bin of a file by its identity and the offset of its mapping, without reading the
- * file. The caller holds the bin afterwards. Return: whether this place was added before.
+ * Look up the bin of a file by its identity and the offset of its mapping in the file, without
+ * reading the file.
+ * @st: of sb_reader_fstat() or stat(2): device, inode, size and times count
+ *
+ * Return: true when this place was added before and its bin is still that of the file: the caller
+ * holds the bin; false: nothing is held, *@ret_spot is untouched, call sb_uwtables_add().
  */
 bool sb_uwtables_find(struct sb_uwtables *tables, const struct stat *st, uint64_t pgoff,
 		      struct sb_uwtables_spot *ret_spot);
 /*
- * The same by reading the file. A new file gets a bin without a table. The caller holds the bin;
- * @fd stays with it.
+ * Find the bin of the file @fd, and the ELF address of offset @pgoff in it, by reading the file. A
+ * new file gets a bin without a table. On success the caller holds the bin; on error nothing is
+ * held. @fd stays the caller's.
  * Return: 0; -ENOEXEC when it is no ELF file; -ENODATA when no segment is loaded from @pgoff;
  * -ENOSPC when all bins are held; -ENOMEM; or an error of I/O.
  */
 int sb_uwtables_add(struct sb_uwtables *tables, int fd, uint64_t pgoff,
 		    struct sb_uwtables_spot *ret_spot);
-/* The same for the vDSO, which all processes share. Return: as above; -ENOENT when there is
- * none. */
+/* Find the bin of the vDSO, which all processes share; on success the caller holds it. Return: 0;
+ * -ENOENT when there is none; errors as sb_uwtables_add(). */
 int sb_uwtables_add_vdso(struct sb_uwtables *tables, struct sb_uwtables_spot *ret_spot);
 
-/* Add or remove a holder of a bin. */
+/* Add or remove a holder of a bin that is held now. The last drop makes it reusable, after two
+ * seconds at the earliest. */
 void sb_uwtables_hold(struct sb_uwtables *tables, uint32_t bin);
 void sb_uwtables_drop(struct sb_uwtables *tables, uint32_t bin);
 
 /* Return: whether the bin has neither a table nor the mark that there is none, so that
  * sb_uwtables_build() is due. */
 bool sb_uwtables_is_absent(const struct sb_uwtables *tables, uint32_t bin);
-/* Return: the size of its file, as a measure of how long the table takes; 0 for the vDSO. */
+/* Return: the size of the file of @bin in bytes, as a measure of how long compiling its table
+ * takes; 0 for the vDSO, and for a number that was never given out. The bin need not be held. */
 uint64_t sb_uwtables_file_bytes(const struct sb_uwtables *tables, uint32_t bin);
-/* Return: whether it is the vDSO, which is built without a file. */
+/* Return: whether @bin is the vDSO, whose table is built without a file. */
 bool sb_uwtables_is_vdso(const struct sb_uwtables *tables, uint32_t bin);
 
 /*
- * Compile the table of a bin and publish it: first the words, then the state. If the CFI cannot be
- * used, that state is published.
- * @fd: the file, as process @tgid maps it; its root is searched for a separate debug file
+ * Compile the table of a bin that the caller holds, and publish it: first the words, then the
+ * state. If the CFI cannot be used, that state is published. It may take seconds.
+ * @fd: the file, as process @tgid maps it, whose root is searched for a separate debug file; stays
+ *	the caller's. Not used for the vDSO
  *
- * Return: 0 when a state is published; -ESTALE when it is another file; -EAGAIN when there is no
- * room before evicted words can be reused; -ENOMEM, -EMFILE, -ENFILE.
+ * Return: 0 when a state is published, also before; -ESTALE when @fd is another file; -EAGAIN when
+ * there is no room before evicted words can be reused, in two seconds; -ENOMEM, -EMFILE, -ENFILE.
  */
 int sb_uwtables_build(struct sb_uwtables *tables, uint32_t bin, int fd, uint32_t tgid);
 
 /*
- * The same for a file that nobody maps yet; @fd -1: the vDSO. Nobody holds the bin afterwards.
- * Errors are ignored: the first sample asks again.
+ * Add a file that nobody maps yet, and build its table; @fd -1: the vDSO. It stays the caller's.
+ * Nobody holds the bin afterwards. Errors are ignored: the first sample asks again.
  */
 void sb_uwtables_build_early(struct sb_uwtables *tables, int fd, uint32_t tgid);
 
-/* Allocate words for a list; evicts tables if need be. Return: 0; -EAGAIN when there is no room
- * before evicted words can be reused; -EFBIG; -ENOMEM. */
+/* Allocate @nr_words words of the pool for a list of mappings; evicts tables if need be. The caller
+ * frees them by sb_uwpool_release(). Return: 0; -EAGAIN when there is no room before evicted words
+ * can be reused; -EFBIG: more than a list can have; -ENOMEM. *@ret_place is untouched on error. */
 int sb_uwtables_alloc_list(struct sb_uwtables *tables, uint32_t nr_words,
 			   struct sb_uwpool_place *ret_place);
 

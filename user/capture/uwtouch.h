@@ -11,17 +11,18 @@
 
 struct sb_uwtouch;
 
-/* Start the thread. Return: 0 or a negative errno. */
+/* Start the thread. The caller ends *ret_touch with sb_uwtouch_free(). Return: 0 or a negative
+ * errno. */
 int sb_uwtouch_new(struct sb_uwtouch **ret_touch);
-/* Does not wait for a page that does not come: the thread is then detached, and frees its memory
- * when it ends. */
+/* End the thread and free. It does not wait for a page that does not come: the thread is then
+ * detached, and frees its memory when it ends. */
 void sb_uwtouch_free(struct sb_uwtouch *touch);
 
-/* Request the page at @addr of @tgid. Any thread; does not block. Return: 0; -EAGAIN when the queue
- * is full. */
+/* Request the page that has the address @addr of process @tgid. Any thread; does not block. Return:
+ * 0, whether it will come or not; -EAGAIN when the queue is full. */
 int sb_uwtouch_ask(struct sb_uwtouch *touch, uint32_t tgid, uint64_t addr);
 
-/* Return: how many pages were brought in. */
+/* Return: how many pages were brought in so far. Any thread. */
 uint64_t sb_uwtouch_nr_touched(struct sb_uwtouch *touch);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The registry of processes: one object for each address space that is of interest, with a slot for
- * each module that keeps something about it. A module has no table of processes of its own: it looks
- * the address space up here, and its data is destroyed together with the address space.
+ * each module that keeps something about it. A module has no table of processes of its own: it
+ * looks the address space up here, and its data is destroyed together with the address space.
  *
  * An address space is a process between two calls of execve(). It is made when a module asks for
  * it, and forgotten when it has ended and nobody holds a reference to it. The registry learns that
@@ -72,17 +72,17 @@ struct sb_processes_opts {
  */
 int sb_processes_new(const struct sb_processes_opts *opts, struct sb_processes **ret_processes);
 /*
- * Free the registry. All modules have called sb_processes_disown(); destructors still set are
- * called.
+ * Free the registry with all address spaces. All modules have called sb_processes_disown();
+ * destructors still set are called. Thread: the last one that uses it. Accepts NULL.
  */
 void sb_processes_free(struct sb_processes *processes);
 
 /**
  * sb_processes_own() - set the destructor of a slot
  * @slot: the calling module is its only user
- * @destroy: called when an address space with something in @slot is forgotten, on the thread that calls
- *	sb_processes_forget(), without the registry's lock; NULL: there is nothing to destroy, or the
- *	module holds a reference to each address space that has something in the slot
+ * @destroy: called when an address space with something in @slot is forgotten, on the thread that
+ *	calls sb_processes_forget(), without the registry's lock; NULL: there is nothing to destroy,
+ *	or the module holds a reference to each address space that has something in the slot
  * @arg: passed to @destroy
  */
 void sb_processes_own(struct sb_processes *processes, enum sb_space_slot slot,
@@ -109,8 +109,9 @@ void sb_processes_put(struct sb_processes *processes, struct sb_space *space);
 const struct sb_space_key *sb_space_key(const struct sb_space *space);
 
 /*
- * Set a slot of an address space that the caller has a reference to. The value before is not
- * destroyed.
+ * Set a slot of an address space that the caller has a reference to; NULL empties it. The value
+ * before is not destroyed. From then on it is destroyed with the address space, see
+ * sb_processes_own().
  */
 void sb_space_set(struct sb_processes *processes, struct sb_space *space, enum sb_space_slot slot,
 		  void *value);
@@ -120,7 +121,10 @@ void sb_space_set(struct sb_processes *processes, struct sb_space *space, enum s
  */
 void *sb_processes_take(struct sb_processes *processes, const struct sb_space_key *key,
 			enum sb_space_slot slot);
-/* Return: the value in @slot of the address space, or NULL. No address space is made. */
+/*
+ * Return: the value in @slot of the address space, or NULL. No address space is made, and no
+ * reference is taken: the module of the slot says how long the value lives.
+ */
 void *sb_processes_find(struct sb_processes *processes, const struct sb_space_key *key,
 			enum sb_space_slot slot);
 /* Return: the value in @slot of the latest address space of @tgid that has one, or NULL. */
@@ -152,10 +156,12 @@ void sb_processes_exec(struct sb_processes *processes, uint32_t tgid, uint64_t t
 void sb_processes_exit(struct sb_processes *processes, uint32_t tgid, uint64_t time_ns);
 /*
  * The address space is alive now, whatever earlier records say: the threads of a process can go on
- * when its first one has ended.
+ * when its first one has ended. Records of an exec or exit before now are ignored from here on.
+ * Nothing happens if the address space is not known, is not the latest of its process, or another
+ * process has taken its tgid.
  */
 void sb_processes_alive(struct sb_processes *processes, const struct sb_space_key *key);
-/* The address space has ended, at the latest now. */
+/* The address space has ended, at the latest now. Nothing happens if it is not known. */
 void sb_processes_end(struct sb_processes *processes, const struct sb_space_key *key);
 
 /**
