@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bump allocation: many small objects, freed all at once. Not thread-safe. */
+/* Bump allocation: many small objects, freed all at once. A zeroed struct is empty. Not
+ * thread-safe. */
 #ifndef SB_BASE_ARENA_H
 #define SB_BASE_ARENA_H
 
@@ -12,10 +13,13 @@ struct sb_arena {
 	size_t nr_bytes;	       /* allocated from the system so far */
 };
 
-/* Return: @size bytes, aligned to 8 and not zeroed, valid until sb_arena_release(); NULL when there is no memory. */
+/* Return: @size bytes, aligned to 8 and not zeroed, valid until sb_arena_release(); NULL when there
+ * is no memory. */
 void *sb_arena_alloc(struct sb_arena *arena, size_t size);
-/* Return: a NUL-terminated copy of the @len bytes at @s, valid until sb_arena_release(); NULL when there is no memory. */
+/* Return: a NUL-terminated copy of the @len bytes at @s, valid until sb_arena_release(); NULL when
+ * there is no memory. */
 char *sb_arena_strndup(struct sb_arena *arena, const char *s, size_t len);
+/* Free all objects; the arena is empty then, and can be used again. */
 void sb_arena_release(struct sb_arena *arena);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths of cgroups, and the memory limit of our own cgroup. */
+/* Paths of cgroups, and the memory limit of our own cgroup. Thread: any. */
 #ifndef SB_BASE_CGROUP_H
 #define SB_BASE_CGROUP_H
 

@@ -11,21 +11,26 @@
 
 /*
  * Read a whole file (of /proc too, whose size is not known beforehand) into a NUL-terminated
- * buffer that the caller frees. Return: 0, -EFBIG beyond @max_bytes, or another negative errno.
+ * buffer that the caller frees. @fd: read from where it stands, and not closed. @ret_len: without
+ * the NUL; may be NULL.
+ * Return: 0, -EFBIG beyond @max_bytes, or another negative errno; *@ret_data is untouched then.
  */
 int sb_read_file(const char *path, size_t max_bytes, char **ret_data, size_t *ret_len);
 int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
 
 /*
- * Return: whether the effective user and capabilities of this thread allow to open @path (R_OK), or whether it exists
- * (F_OK). access(2) would ask for the real user instead and, if that is not root, without any capability.
+ * Return: whether the effective user and capabilities of this thread allow to open @path (R_OK), or
+ * whether it exists (F_OK). access(2) would ask for the real user instead and, if that is not root,
+ * without any capability.
  */
 bool sb_can_access(const char *path, int mode);
 
-/* Return: whether a directory has no entry other than names that begin with a dot; false if it cannot be read. */
+/* Return: whether a directory has no entry other than names that begin with a dot; false if it
+ * cannot be read. */
 bool sb_dir_is_empty(int dir_fd);
 
-/* Return: 0 when all was written, or a negative errno. */
+/* Write all of @data to @fd, however often it takes. Return: 0; or a negative errno when only a
+ * part was written. */
 int sb_write_all(int fd, const void *data, size_t len);
 
 /* Raise RLIMIT_NOFILE as far as we may: one descriptor for each CPU and each file kept open. */
@@ -41,14 +46,16 @@ struct sb_owner {
 struct sb_owner sb_sudo_owner(void);
 
 /*
- * An output file. It has no name, or a temporary one in the same directory, until sb_output_file_commit() is called.
- * Only its owner can read it (mode 0600): profiles have names, paths and command lines of everybody on the machine. A
- * device or a FIFO is written directly, and so is /dev/stdout, /dev/stderr, /dev/fd/N: the descriptor itself, from
- * where it stands. A symbolic link is replaced, not followed: root must not write wherever another
- * user's link in a shared directory points to.
+ * An output file. It has no name, or a temporary one in the same directory, until
+ * sb_output_file_commit() is called. Only its owner can read it (mode 0600): profiles have names,
+ * paths and command lines of everybody on the machine. A device or a FIFO is written directly, and
+ * so is /dev/stdout, /dev/stderr, /dev/fd/N: the descriptor itself, from where it stands. A
+ * symbolic link is replaced, not followed: root must not write wherever another user's link in a
+ * shared directory points to.
  *
- * Below sudo, files are made with the rights of the user who called it, and are theirs. Where they may not write, root
- * makes new files, which remain root's; a file that is there is not replaced (-EEXIST).
+ * Below sudo, files are made with the rights of the user who called it, and are theirs. Where they
+ * may not write, root makes new files, which remain root's; a file that is there is not replaced
+ * (-EEXIST).
  */
 struct sb_output_file;
 
@@ -60,18 +67,28 @@ bool sb_output_is_fd(const char *path);
  * @path: its name; a symbolic link is not followed
  * @flags: further flags of open(2): O_NONBLOCK, not to wait for the reader of a FIFO
  *
- * Below sudo, with the rights of the user who called it. A FIFO must belong to that user, or to root.
+ * Below sudo, with the rights of the user who called it. A FIFO must belong to that user, or to
+ * root.
  *
- * Return: a descriptor; -ENOENT: it is neither, or not there; -EPERM: it is another user's FIFO; -ENXIO: with
- * O_NONBLOCK, it has no reader; or what open(2) fails with.
+ * Return: a descriptor; -ENOENT: it is neither, or not there; -EPERM: it is another user's FIFO;
+ * -ENXIO: with O_NONBLOCK, it has no reader; or what open(2) fails with.
  */
 int sb_output_open_special(const char *path, int flags);
 
-/* Return: 0 or a negative errno: -EISDIR, -EACCES, -ENOENT, -EEXIST and -EPERM as above, ... */
+/*
+ * Make the file @path, or open the device or descriptor it stands for. The caller ends *@ret_file
+ * with sb_output_file_free(). Thread: the one that takes the signals, see
+ * sb_output_files_discard().
+ * Return: 0; -EISDIR; -EACCES, -ENOENT; -EEXIST: only root could replace it; -EPERM: a FIFO of
+ * another user; or another negative errno.
+ */
 int sb_output_file_new(const char *path, struct sb_output_file **ret_file);
 /* Return: the stream to write to; owned by the file. */
 FILE *sb_output_file_stream(struct sb_output_file *file);
-/* Flush, chown, rename. Return: 0, or the first error of any write, e.g. -ENOSPC. */
+/*
+ * Flush the stream, close it, and give the file its name: it is complete then, and only to be
+ * freed. Return: 0; or the first error of any write, e.g. -ENOSPC.
+ */
 int sb_output_file_commit(struct sb_output_file *file);
 /* Free; what was not committed is removed. Accepts NULL. */
 void sb_output_file_free(struct sb_output_file *file);

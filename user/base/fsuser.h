@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Lets root open, create and rename files with the rights of another user, by setfsuid(2). In all other respects the
- * process remains root, so that this user's processes cannot signal or trace it.
+ * Lets root open, create and rename files with the rights of another user, by setfsuid(2). In all
+ * other respects the process remains root, so that this user's processes cannot signal or trace it.
  */
 #ifndef SB_BASE_FSUSER_H
 #define SB_BASE_FSUSER_H
@@ -19,7 +19,7 @@ typedef SB_VEC(gid_t) sb_vec_gid;
  * @owner: whose; a user without an entry in the user database has @owner->gid alone
  * @ret_groups: emptied, then filled; the caller releases it, also on error
  *
- * Return: 0, -ENOMEM, or -E2BIG.
+ * Reads the user database; not thread-safe. Return: 0; -ENOMEM; -E2BIG: more groups than Linux has.
  */
 int sb_user_groups(const struct sb_owner *owner, sb_vec_gid *ret_groups);
 
@@ -43,6 +43,7 @@ struct sb_fsuser {
  */
 int sb_fsuser_begin(const struct sb_owner *who, const gid_t *groups, size_t nr_groups,
 		    struct sb_fsuser *ret_before);
+/* Go back to the user, the groups and the dumpable state before, and free @before. Same thread. */
 void sb_fsuser_end(struct sb_fsuser *before);
 
 #endif

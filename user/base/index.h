@@ -35,8 +35,8 @@ struct sb_index_iter {
 };
 
 /*
- * Iterate over the elements that were added with @hash: the first one, and the one after @iter. After the last one the
- * iterator's id is SB_INDEX_NONE. Adding to the index invalidates iterators.
+ * Iterate over the elements that were added with @hash: the first one, and the one after @iter.
+ * After the last one the iterator's id is SB_INDEX_NONE. Adding to the index invalidates iterators.
  */
 struct sb_index_iter sb_index_first(const struct sb_index *index, uint64_t hash);
 struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index_iter iter);
@@ -45,15 +45,17 @@ struct sb_index_iter sb_index_next(const struct sb_index *index, struct sb_index
 int sb_index_add(struct sb_index *index, uint64_t hash, uint32_t id);
 /* Grow the index once so that it can hold @nr elements in all. Return: as sb_index_add(). */
 int sb_index_reserve(struct sb_index *index, size_t nr);
+/* Free the memory; the index is empty then, and can be used again. */
 void sb_index_release(struct sb_index *index);
 
 /*
- * Return: a 64-bit hash of @len bytes. It is not cryptographic: whoever chooses the bytes can make them collide, which may
- * slow a table down and must not do more harm than that.
+ * Return: a 64-bit hash of @len bytes. It is not cryptographic: whoever chooses the bytes can make
+ * them collide, which may slow a table down and must not do more harm than that.
  */
 uint64_t sb_hash(const void *data, size_t len, uint64_t seed);
 
-/* A table of interned strings: equal strings are stored once and have the same ID. ID 0 is always "". */
+/* A table of interned strings: equal strings are stored once and have the same ID. ID 0 is always
+ * "". */
 struct sb_strtab {
 	struct sb_arena arena;
 	struct sb_index index;
@@ -64,17 +66,26 @@ struct sb_strtab {
 	strs;
 };
 
+/* Make a table with the string "". Release it in any case. Return: 0 or -ENOMEM. */
 int sb_strtab_init(struct sb_strtab *tab);
-/* Return: 0 and the id, -ENOMEM, or -E2BIG for a string or a table beyond 2^31. */
+/*
+ * Find @len bytes at @s in the table, or add a copy. Return: 0 and the ID; -ENOMEM; -E2BIG for a
+ * string or a table beyond 2^31.
+ */
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
 /*
- * Append @s without looking for a duplicate; its ID is the number of strings that were there before. This is much
- * faster, for tables that are read from a file. Call sb_strtab_index() before the next sb_strtab_add().
+ * Append @s without looking for a duplicate; its ID is the number of strings that were there
+ * before. This is much faster, for tables that are read from a file. Call sb_strtab_index() before
+ * the next sb_strtab_add().
  * Return: 0, -ENOMEM, -E2BIG.
  */
 int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len);
+/* Index what sb_strtab_push() added. Return: 0, -ENOMEM, -E2BIG. */
 int sb_strtab_index(struct sb_strtab *tab);
-/* Return: the string with this ID, valid until sb_strtab_release(); "" for an ID that was never returned. */
+/*
+ * Return: the string with this ID, NUL-terminated, valid until sb_strtab_release(); "" for an ID
+ * that was never returned. @ret_len: may be NULL
+ */
 const char *sb_strtab_get(const struct sb_strtab *tab, uint32_t id, size_t *ret_len);
 void sb_strtab_release(struct sb_strtab *tab);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Text to numbers, strictly: no sign, no trailing text, no silent overflow. */
+/*
+ * Text to numbers, strictly: no sign, no trailing text, no silent overflow. -EINVAL: it is no such
+ * number; -ERANGE: it is too large. Results are untouched on error. Thread: any.
+ */
 #ifndef SB_BASE_NUM_H
 #define SB_BASE_NUM_H
 
@@ -9,38 +12,45 @@
 
 #include "base/vec.h"
 
-/* Parse @s, all of which has to be one decimal number. Return: 0, -EINVAL, or -ERANGE when it exceeds @max. */
+/* Parse @s, all of which has to be one decimal number. Return: 0, -EINVAL, or -ERANGE when it
+ * exceeds @max. */
 int sb_parse_u64(const char *s, uint64_t max, uint64_t *ret);
 
-/* Parse @s, all of which has to be one hexadecimal number, with or without 0x. Return: 0, -EINVAL, -ERANGE. */
+/* Parse @s, all of which has to be one hexadecimal number, with or without 0x. Return: 0, -EINVAL,
+ * -ERANGE. */
 int sb_parse_hex(const char *s, uint64_t *ret);
 
 /*
  * Read hexadecimal or decimal digits at *@p, not past @end, and move *@p behind them.
- * Return: false when there is no digit or the number does not fit. For parsers of /proc files.
+ * Return: false when there is no digit or the number does not fit; *@p means nothing then. For
+ * parsers of /proc files.
  */
 bool sb_scan_hex(const char **p, const char *end, uint64_t *ret);
 bool sb_scan_u64(const char **p, const char *end, uint64_t *ret);
 
 /*
- * Parse a duration: a number, which may have decimals, and a unit (ns, us, ms, s, m, h), such as "500ms", "1.5s", "2m".
- * A number without a unit counts units of @bare_ns nanoseconds.
+ * Parse a duration: a number, which may have decimals, and a unit (ns, us, ms, s, m, h), such as
+ * "500ms", "1.5s", "2m". A number without a unit counts units of @bare_ns nanoseconds.
  * Return: 0, -EINVAL, or -ERANGE beyond 100 years.
  */
 int sb_parse_duration(const char *s, uint64_t bare_ns, uint64_t *ret_ns);
 
-/* Parse a percentage, such as "1", "0.5" or "2.25%", into parts per million. Return: 0, -EINVAL, -ERANGE beyond 100 %. */
+/* Parse a percentage, such as "1", "0.5" or "2.25%", into parts per million. Return: 0, -EINVAL,
+ * -ERANGE beyond 100 %. */
 int sb_parse_percent(const char *s, uint32_t *ret_ppm);
 
-/* Parse a size in bytes: a number and, optionally, K, M or G (1024-based), such as "64M". Return: 0, -EINVAL, -ERANGE. */
+/* Parse a size in bytes: a number and, optionally, K, M or G (1024-based), such as "64M". Return:
+ * 0, -EINVAL, -ERANGE. */
 int sb_parse_bytes(const char *s, uint64_t *ret_bytes);
 
 typedef SB_VEC(uint32_t) sb_vec_u32;
 
 /*
- * Parse a list of numbers and ranges such as "1,2,5-7", which is also the kernel's format of CPU lists, and append it to
- * @list, which may have 65,536 numbers in all.
- * Return: 0, -EINVAL, -ERANGE, -E2BIG, -ENOMEM; the list is as before on failure.
+ * Parse a list of numbers and ranges such as "1,2,5-7", which is also the kernel's format of CPU
+ * lists, and append it to
+ * @list, which may have 65,536 numbers in all. @max: the largest number allowed
+ * Return: 0; -EINVAL; -ERANGE: beyond @max; -E2BIG: too many; -ENOMEM. The list is as before on
+ * failure.
  */
 int sb_parse_list(const char *s, uint32_t max, sb_vec_u32 *list);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A share of a CPU's time for work that other people's processes make for us, and whose cost they choose: reading a
- * long list of mappings again each time it changes. What was done is paid for by a rest before it is done again, in a
- * queue with what others made us do, so that all of it together has a bound. There are three queues, so that nobody
- * waits for those who cost more by an order of magnitude: cheap work has a fifth of a CPU, the others have a twentieth
- * each. Who holds a run to a cost can make that a part of it. One thread works by it; any thread may call the two
- * functions at the end.
+ * Rate limit for work that other people's processes cause and whose cost they choose, such as
+ * reading a long list of mappings again each time it changes. After such work its subject has to
+ * rest, several times as long as the work took, before it is done again; rests of all subjects
+ * follow one another in a queue, so that all of the work together has a bound. There are three
+ * queues, so that nobody waits for those who cost more by an order of magnitude: cheap work may
+ * take a fifth of a CPU, the others a twentieth each. Whoever limits the cost of a run can make
+ * rests longer (thrift). A zeroed struct is a new ration. One thread works by it; any thread may
+ * call the two functions at the end.
  */
 #ifndef SB_BASE_RATION_H
 #define SB_BASE_RATION_H
@@ -28,7 +30,8 @@ struct sb_ration {
 	uint32_t thrift;	 /* rests are 2^thrift times as long */
 };
 
-/* Work that cost @cpu_ns ended at @now_ns. Return: when it may be done again. */
+/* Note that work which cost @cpu_ns of CPU time ended at @now_ns. Return: when it may be done
+ * again, by the same clock. */
 static inline uint64_t sb_ration_next_ns(struct sb_ration *ration, uint64_t now_ns, uint64_t cpu_ns)
 {
 	bool is_cheap = cpu_ns < SB_RATION_CHEAP_NS;
@@ -47,7 +50,7 @@ static inline uint64_t sb_ration_next_ns(struct sb_ration *ration, uint64_t now_
 	return *reserved_ns;
 }
 
-/* Return: what work that is not cheap cost so far. */
+/* Return: CPU time, in ns, that work which is not cheap cost so far. */
 static inline uint64_t sb_ration_spent_ns(const struct sb_ration *ration)
 {
 	return __atomic_load_n(&ration->spent_ns, __ATOMIC_RELAXED);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A growing byte string, always NUL-terminated when it holds anything. Zero-initialize, then use. */
+/*
+ * A growing byte string, always NUL-terminated when it holds anything. Zero-initialize, then use.
+ * Not thread-safe: one thread at a time for each string.
+ */
 #ifndef SB_BASE_STR_H
 #define SB_BASE_STR_H
 
@@ -15,13 +18,14 @@ struct sb_str {
 /* Make room for @more bytes after those that are there, and for the NUL. Return: 0 or -ENOMEM. */
 int sb_str_reserve(struct sb_str *str, size_t more);
 
-/* Append bytes, a string, a character, formatted text. Return: 0; -ENOMEM, in which case nothing was appended. */
+/* Append bytes, a string, a character, formatted text. Return: 0; -ENOMEM, in which case nothing
+ * was appended. */
 int sb_str_addn(struct sb_str *str, const char *s, size_t len);
 int sb_str_add(struct sb_str *str, const char *s);
 int sb_str_addc(struct sb_str *str, char c);
 int sb_str_addf(struct sb_str *str, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Append @val in decimal; much faster than sb_str_addf(). */
+/* Append @val in decimal; much faster than sb_str_addf(). Return: 0 or -ENOMEM. */
 int sb_str_addu(struct sb_str *str, uint64_t val);
 
 /* Make the string empty and keep its memory for reuse. */
@@ -33,9 +37,10 @@ void sb_str_release(struct sb_str *str);
 const char *sb_base_name(const char *path);
 
 /*
- * Return: whether the whole of @text matches the pattern of @glob_len bytes at @glob, in which '*' matches any text and
- * every other character matches itself. Unlike fnmatch(3) it does not take brackets, which names of functions have, for a
- * set of characters; and it takes a tenth of the time.
+ * Return: whether the whole of @text matches the pattern of @glob_len bytes at @glob, in which '*'
+ * matches any text and every other character matches itself. Unlike fnmatch(3) it does not take
+ * brackets, which names of functions have, for a set of characters; and it takes a tenth of the
+ * time.
  */
 bool sb_glob_matches(const char *glob, size_t glob_len, const char *text);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Clocks, read by the calling thread; nanoseconds unless said otherwise. */
 #ifndef SB_BASE_TIME_H
 #define SB_BASE_TIME_H
 

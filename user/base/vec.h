@@ -18,8 +18,8 @@
 		size_t nr, cap; \
 	}
 
-/* Return: the array, moved, with room for @need elements, which is more than *@cap; NULL when there is no memory: nothing
- * has changed then. */
+/* Return: the array, moved, with room for @need elements, which is more than *@cap; NULL when there
+ * is no memory: nothing has changed then. */
 static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 {
 	size_t to = *cap ? *cap : 8;
@@ -36,7 +36,8 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 	return mem;
 }
 
-/* Make room for @n elements in all. Return: 0 or -ENOMEM. */
+/* Make room for @n elements in all; nr stays. Return: 0 or -ENOMEM, as all below: nothing has
+ * changed then. */
 #define sb_vec_reserve(v, n)                                                          \
 	({                                                                            \
 		size_t need_ = (n);                                                   \
@@ -60,7 +61,8 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		err_;                                        \
 	})
 
-/* Grow the array to at least @n elements; each byte of the new ones is set to @byte. Return: 0 or -ENOMEM. */
+/* Grow the array to at least @n elements; each byte of the new ones is set to @byte. Return: 0 or
+ * -ENOMEM. */
 #define sb_vec_fit(v, n, byte)                                                                 \
 	({                                                                                     \
 		size_t to_ = (n);                                                              \
@@ -73,7 +75,8 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		err_;                                                                          \
 	})
 
-/* Remove all elements. Memory is kept for reuse unless it exceeds SB_VEC_KEPT_BYTES, when it is freed. */
+/* Remove all elements. Memory is kept for reuse unless it exceeds SB_VEC_KEPT_BYTES, when it is
+ * freed. */
 #define SB_VEC_KEPT_BYTES (1u << 20)
 #define sb_vec_clear(v)                                              \
 	do {                                                         \
@@ -83,8 +86,8 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 	} while (0)
 
 /*
- * Free unused memory if the array has room for more than twice its elements and exceeds SB_VEC_KEPT_BYTES. When there is
- * no memory for the smaller copy, nothing changes.
+ * Free unused memory if the array has room for more than twice its elements and exceeds
+ * SB_VEC_KEPT_BYTES. When there is no memory for the smaller copy, nothing changes.
  */
 #define sb_vec_trim(v)                                                                           \
 	do {                                                                                     \
@@ -100,6 +103,7 @@ static inline void *sb_vec_grow(void *at, size_t *cap, size_t need, size_t size)
 		}                                                                                \
 	} while (0)
 
+/* Free the memory; the array is empty then, and can be used again. */
 #define sb_vec_release(v)               \
 	do {                            \
 		free((v)->at);          \

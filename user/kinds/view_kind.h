@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The colours of plain, kernel, inlined and interpreter frames, which pictures and the page share. */
+/* The colours of plain, kernel, inlined and interpreter frames, which pictures and the page share.
+ */
 enum sb_colors {
 	SB_COLORS_FLAME, /* also of profiles that no view made */
 	SB_COLORS_ICE,
@@ -67,7 +68,8 @@ static inline const struct sb_view_kind *sb_view_kind_default(void)
 	return &sb_view_kinds[0];
 }
 
-/* Return: the row of the view @name (NULL: none); NULL where no view is called that. */
+/* Return: the row of the view @name, a constant; NULL when no view is called that, or @name is
+ * NULL. */
 const struct sb_view_kind *sb_view_kind_find(const char *name);
 
 /* Return: the names of all views, "oncpu, offcpu, ..."; a constant. */

@@ -4,6 +4,10 @@
  * the views of a run and calls the functions of struct sb_view; each view is a constant of this
  * type. What the view is called and what its weights mean is the other half, struct sb_view_kind.
  *
+ * Thread: functions that take a skel (struct sampler_bpf, the BPF object), and sb_view.check(), are
+ * called by the session's thread; all others by any. "Weight in the BPF side's unit" is what the
+ * programs count: nanoseconds, bytes, events; divided by the divisor it is in the view's unit.
+ *
  * To add one: bpf/views/NAME.bpf.c (programs NAME_*, all SEC("?...")), user/views/NAME.c which
  * defines sb_view_NAME, and a row in user/kinds/views.def. See docs/adding-a-view.md.
  */
@@ -140,8 +144,8 @@ struct sb_view {
 		       void (*row)(const char *name, const char *value));
 };
 
-/* Get the unit of the view's weights, a constant, and the divisor that converts weights of the BPF
- * side to it. */
+/* Return: the unit of the view's weights, a constant such as "microseconds". *@ret_divisor: weight
+ * of the BPF side / divisor = weight in that unit. */
 const char *sb_view_unit(const struct sb_view *view, const struct sb_view_opts *opts,
 			 uint64_t *ret_divisor);
 
@@ -151,8 +155,8 @@ struct sb_views {
 	size_t nr;
 };
 
-/* Add @view, if it can run beside the others: they share neither a scratch slot nor the setting
- * that throttles them. Return: whether it was added. */
+/* Add @view, borrowed, if it can run beside the others: they share neither a scratch slot nor the
+ * setting that throttles them, and are at most SB_VIEWS_MAX. Return: whether it was added. */
 bool sb_views_add(struct sb_views *views, const struct sb_view *view);
 
 /*
@@ -163,22 +167,26 @@ bool sb_views_add(struct sb_views *views, const struct sb_view *view);
 struct sampler_bpf *sb_views_open(const struct sb_views *views);
 
 enum bpf_attach_type;
-/* Test whether the kernel lets programs attach: load and attach a program that does nothing to the
- * function or tracepoint @btf_id, and detach it. Return: 0 or a negative errno. */
+/* Test whether the kernel lets tracing programs attach: load and attach a program that does nothing
+ * to the function or tracepoint with the ID @btf_id in the running kernel's BTF, and detach it. For
+ * an attach type of BPF_PROG_TYPE_TRACING: raw tracepoint, fentry, fexit. Nothing remains.
+ * Return: 0: it works; or the negative errno by which the kernel refused. */
 int sb_try_tracing(uint32_t btf_id, enum bpf_attach_type attach_type);
 
-/* Run a BPF iterator once, and append all that it writes. Return: 0 or a negative errno. */
+/* Run a loaded BPF iterator once, and append all that it writes to @bytes. Return: 0; or a negative
+ * errno, and what it wrote before stays appended. */
 int sb_iter_run(const struct bpf_program *iter, struct sb_str *bytes);
 
-/* Return: what is missing from a run's results when the kernel refuses to load @program, as a clause
- * for a message; NULL when no run is possible without this program. */
+/* Return: what is missing from a run's results when the kernel refuses to load the program named
+ * @program, as a clause for a message, a constant; NULL when no run is possible without it. */
 const char *sb_view_lacks_without(const char *program);
-/* Switch off @program, and the programs that depend on it, before they are loaded. Return: 0;
- * -ENOENT when no run is possible without it. */
+/* Switch off @program, and the programs that depend on it, in an open object that is not loaded.
+ * Return: 0; -ENOENT when no run is possible without it; or another negative errno. */
 int sb_view_do_without(struct sampler_bpf *skel, const char *program);
 
-/* Append @link to @links, which owns it then. @link NULL stands for a failed attach, whose error is
- * in errno. Return: 0; -ENOMEM, and @link is destroyed; or -errno. */
+/* Append @link, as an attach function of libbpf returned it, to @links, which owns it then. NULL
+ * stands for a failed attach, whose error is in errno. Return: 0; -ENOMEM, and @link is destroyed;
+ * or -errno for NULL. */
 int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link);
 
 /* Return: whether programs can attach to this tracepoint (tp_btf). Takes 15 ms, since it reads all

@@ -40,12 +40,16 @@ extern const char *const sb_sched_trim[];
 extern const char *const sb_sched_trim_waking[];
 extern const char *const sb_sched_trim_both[];
 
-/* Write the settings and switch on the programs that all of them need. Return: 0 or a negative
- * errno. */
+/* For sb_view.prepare(): write the settings (--min, --max, --state) and switch on the programs that
+ * all of them need: those at fork and context switch, and two iterators. Enough for a view that
+ * accounts at the wake-up, by a program of its own: nothing is accounted for the time in the run
+ * queue, nor for waits that are not over at the end of the run. Return: 0 or a negative errno. */
 int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
-/* The same, for views that account a wait up to its end, the time in the run queue included. */
+/* sb_sched_prepare(), and in addition the programs at wake-ups and the iterator sb_sched_settle():
+ * for views that account a wait up to its end, with the time in the run queue after the wake-up as
+ * a state of its own. Return: as above. */
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts);
-/* Implement the functions of the same names of struct sb_view. */
+/* Implement begin(), settle() and pending() of struct sb_view, for views prepared by the above. */
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel);
 int sb_sched_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
@@ -68,7 +72,9 @@ struct sb_io_row {
 bool sb_io_is_wanted(const struct sb_io_row *row, const struct sb_view_opts *opts, uint8_t op,
 		     struct sb_io_call *ret_how);
 
-/* io_uring.c: I/O that programs request through io_uring. As the functions of struct sb_view. */
+/* io_uring.c: I/O that programs request through io_uring. They do for it what the functions
+ * prepare(), attach(), attaches() and op_name() of struct sb_view do; a kernel that lacks something
+ * is no error. */
 int sb_io_uring_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links, struct sb_reason *reason);
 bool sb_io_uring_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog);
@@ -82,7 +88,8 @@ const char *sb_io_uring_missing(const struct sampler_bpf *skel);
  * sb_view; a kernel that lacks something is no error. */
 int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
-/* The same as sb_io_uring_missing(), for kernel threads. */
+/* Return: NULL when I/O of kernel threads is seen in this run; or why not, a part of a sentence.
+ * After prepare(). */
 const char *sb_io_kernel_missing(const struct sampler_bpf *skel);
 
 /* io_layers.c: the layers of "io" below the system call: page cache, block devices, page faults. */

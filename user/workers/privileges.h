@@ -42,8 +42,8 @@ enum sb_privileges_role {
 struct sb_owner sb_privileges_own_user(void);
 
 struct sb_capability {
-	unsigned int number; /* CAP_* of linux/capability.h */
-	unsigned int kept_by;
+	unsigned int number;  /* CAP_* of linux/capability.h */
+	unsigned int kept_by; /* bits of enum sb_privileges_role */
 	bool is_needed; /* nothing works without it; the others are each needed for something */
 	const char *name;
 	const char *what_for; /* what is missing without it; NULL: not shown */
@@ -60,9 +60,9 @@ extern const size_t sb_nr_capabilities;
 uint64_t sb_privileges_have(void);
 
 /*
- * Return: whether kernel.perf_event_paranoid is the reason why a perf event was refused with @err.
- * From level 3 on, which only kernels of Debian and Ubuntu know and which is their default, every
- * event needs CAP_SYS_ADMIN. False if CAP_PERFMON is missing, too.
+ * Return: whether kernel.perf_event_paranoid is the reason why a perf event was refused with @err,
+ * a negative errno. From level 3 on, which only kernels of Debian and Ubuntu know and which is
+ * their default, every event needs CAP_SYS_ADMIN. False if CAP_PERFMON is missing, too.
  */
 bool sb_privileges_is_paranoid(int err);
 
@@ -89,21 +89,23 @@ struct sb_privileges_opts {
 bool sb_privileges_begin(const struct sb_owner *who);
 
 /*
- * Announce a thread that will call sb_privileges_thread(), before it is made; and take the
- * announcement back, with the error, if it could not be made.
+ * Announce a thread that will call sb_privileges_thread(), before it is made, so that
+ * sb_privileges_settle() waits for it; and take the announcement back, with the error (a negative
+ * errno), if it could not be made. sb_thread_start() of capture does both. Thread: any.
  */
 void sb_privileges_thread_begins(void);
 void sb_privileges_thread_done(int err);
 
 /*
- * Drop the privileges of a thread, at its beginning. sb_privileges_settle() reports an error.
- * @role: SB_ROLE_TABLES or SB_ROLE_READER
+ * Drop the privileges of the calling thread, at its beginning: it keeps the capabilities of @role,
+ * SB_ROLE_TABLES or SB_ROLE_READER, and gets a filter. sb_privileges_settle() reports an error.
  */
 void sb_privileges_thread(enum sb_privileges_role role);
 
 /*
- * Drop the privileges of the session's thread when everything is attached, and wait until the other
- * threads have dropped theirs. Return: 0, or a negative errno when one could not drop something.
+ * Drop the privileges of the calling thread, the session's, when everything is attached, and wait
+ * until the announced threads have dropped theirs. Return: 0, or a negative errno when one could
+ * not drop something: the process must not go on then.
  */
 int sb_privileges_settle(const struct sb_privileges_opts *opts);
 
@@ -113,8 +115,9 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts);
  */
 int sb_privileges_to_write(const struct sb_owner *who);
 /*
- * For the same process when its store is open: only files below @dir can be opened and made, and a
- * filter is installed. Return: 0 or a negative errno.
+ * For the process that called sb_privileges_to_write(), when its store is open: only files below
+ * @dir can be opened and made from now on, and a filter is installed.
+ * Return: 0 or a negative errno.
  */
 int sb_privileges_to_store(const char *dir);
 
@@ -166,9 +169,10 @@ int sb_privileges_spawner(void *who);
 int sb_privileges_reader(void *who);
 
 /*
- * For the two kinds of processes of `serve`, which need nothing: no capability and no way to get
- * one, a filter, and no files but those below @dir, to read. @who: the user that root becomes.
- * Return: 0 or a negative errno.
+ * For the two kinds of processes of `serve`, which need nothing. front(), in the one that has the
+ * connections: no capability and no way to get one, a filter, and no files but those below @dir, to
+ * read; root becomes @who. answerer(), in those that it forks and that inherit all of this: a
+ * narrower filter. Return: 0 or a negative errno.
  */
 int sb_privileges_front(const struct sb_owner *who, const char *dir);
 int sb_privileges_answerer(void);

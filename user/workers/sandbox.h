@@ -15,12 +15,13 @@ struct sb_privileges_opts;
 /* The session's thread, when everything is attached; the other threads of the session. */
 int sb_sandbox_session(const struct sb_privileges_opts *opts);
 int sb_sandbox_thread(void);
-/* Processes that parse files. The keeper also compiles the filter of its workers. */
+/* Processes that parse files (symbolizer/unwind/parser.h). The keeper, which forks the workers,
+ * also compiles their filter, so keeper() comes before worker(). */
 int sb_sandbox_keeper(void);
 int sb_sandbox_worker(void);
 /*
- * Processes that read foreign memory and files (symbolizer/process/reader.h). The spawner also
- * compiles the filter of the readers.
+ * Processes that read foreign memory and files (symbolizer/process/reader.h). The spawner, which
+ * forks the readers, also compiles their filter.
  */
 int sb_sandbox_spawner(void);
 int sb_sandbox_reader(void);

@@ -6,7 +6,7 @@
  * nothing. The caller writes to the files through descriptors that it hands over.
  *
  * It ends when the caller's process ends, in whatever way it does, and removes what was not
- * committed.
+ * committed. One thread at a time uses a writer. -ECHILD means: the process has ended.
  */
 #ifndef SB_BASE_WRITER_H
 #define SB_BASE_WRITER_H
@@ -17,9 +17,8 @@ struct sb_writer;
 
 /*
  * Fork the process. The caller ends *ret_writer with sb_writer_free().
- * @paths: only used during the call, because the fork has a copy; no path stands for an open
- * descriptor
- *	of the caller (sb_output_is_fd())
+ * @paths: @nr of them, only used during the call, because the fork has a copy; none stands for an
+ *	open descriptor of the caller (sb_output_is_fd())
  * @confine: called in the new process, to drop privileges that it does not need; NULL: keep all
  *
  * Thread: the main one, before there are others. Return: 0 or a negative errno.
@@ -28,20 +27,20 @@ int sb_writer_new(const char *const *paths, size_t nr, int (*confine)(void),
 		  struct sb_writer **ret_writer);
 
 /*
- * Make the file @paths[@i]. For a FIFO this waits until it has a reader.
- * Return: a descriptor to write to, which the caller closes; -EINTR after a signal; -ECHILD: the
- * process has ended; or as sb_output_file_new().
+ * Make the file @paths[@i], once for each. For a FIFO this waits until it has a reader.
+ * Return: a descriptor to write to, which the caller closes; -EINTR after a signal; -ECHILD; or as
+ * sb_output_file_new(): -EISDIR, -EACCES, -ENOENT, -EEXIST, -EPERM and others.
  */
 int sb_writer_open(struct sb_writer *writer, size_t i);
 /*
- * Give the file its name; everything must have been written. Return: 0, -ECHILD, or a negative
- * errno.
+ * Give the file of sb_writer_open() its name; everything must have been written. Return: 0,
+ * -ECHILD, or another negative errno: it does not have its name.
  */
 int sb_writer_commit(struct sb_writer *writer, size_t i);
 /* Remove what sb_writer_open() made, unless it was committed. */
 void sb_writer_discard(struct sb_writer *writer, size_t i);
 
-/* End the process and wait for it. Accepts NULL. */
+/* End the process, which removes what was not committed, and wait for it. Accepts NULL. */
 void sb_writer_free(struct sb_writer *writer);
 
 #endif

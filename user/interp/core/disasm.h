@@ -57,8 +57,9 @@ struct sb_insn {
 	uint64_t target; /* of direct branches and calls */
 };
 
-/* Decode the instruction in @code, which lies at address @addr. Return: 0; -EBADMSG when it is not
- * known or cut off. */
+/* Decode the instruction at the beginning of the @len bytes of @code, which lie at address @addr:
+ * it is added to operands and targets relative to rip. Return: 0; -EBADMSG when it is not known or
+ * cut off; *@ret_insn means nothing then. */
 int sb_insn_decode(const uint8_t *code, size_t len, uint64_t addr, struct sb_insn *ret_insn);
 
 #endif

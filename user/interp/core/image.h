@@ -30,6 +30,8 @@ struct sb_process_maps {
 	uint32_t tgid;
 };
 
+/* The file, the bias, and the path under which it was first mapped. They are borrowed: valid as
+ * long as the file, that is at least until the function of the runtime returns. */
 struct sb_elf *sb_image_elf(const struct sb_image *image);
 uint64_t sb_image_bias(const struct sb_image *image); /* process address = ELF address + bias */
 const char *sb_image_path(const struct sb_image *image);
@@ -47,8 +49,9 @@ void sb_image_keep(struct sb_image *image, const void *who, void *what);
 
 /*
  * Find a symbol of .dynsym or .symtab that is defined in the file. For a thread-local variable,
- * *ret_addr is its offset in the TLS block. @ret_size: may be NULL. Return: 0; -ENOENT when there
- * is none, or when looking for it would exceed the file's budget (symbolizer/elf/budget.h).
+ * *ret_addr is its offset in the TLS block. @ret_size: bytes; may be NULL. Return: 0; -ENOENT when
+ * there is none, or when looking for it would exceed the file's budget (symbolizer/elf/budget.h);
+ * the out-parameters are untouched then, as in all functions here.
  */
 int sb_image_symbol(struct sb_image *image, const char *name, uint64_t *ret_addr,
 		    uint64_t *ret_size);
@@ -67,15 +70,15 @@ int sb_image_read(struct sb_image *image, uint64_t addr, void *dst, size_t len);
 /* Find the function around @addr: the bounds of its FDE in .eh_frame. Return: 0 or -ENOENT. */
 int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin,
 		      uint64_t *ret_end);
-/* Call @fn for each FDE of the file, until it returns a positive value. Return: what @fn returned
- * last, or 0. */
+/* Call @fn for each FDE (function or part of one, [begin, end)) of the file, ascending, until it
+ * returns a positive value. Return: what @fn returned last; 0, too, if there are none. */
 int sb_image_functions(struct sb_image *image, int (*fn)(void *arg, uint64_t begin, uint64_t end),
 		       void *arg);
 /*
  * Find the parts of the function [begin, end) that the compiler moved out of it (".cold"). A part
  * is a function by .eh_frame that a jump enters in the middle, or a conditional jump at its start,
  * and that jumps back into the middle of [begin, end). Return: how many were written to @ret, at
- * most @max.
+ * most @max; 0, too, when the code cannot be read.
  */
 struct sb_range;
 size_t sb_image_cold_parts(struct sb_image *image, uint64_t begin, uint64_t end,

@@ -72,11 +72,13 @@ struct sb_image {
 	uint64_t bias;
 };
 
-/* Open an ELF file. @fd stays with the caller. Return: 0; -ENOEXEC; -ENOMEM; or what pread()
- * returned. */
+/* Open an ELF file; symbols are read when they are first needed. @fd stays the caller's, @path is
+ * copied. Return: 0; -ENOEXEC; -EFBIG; -ENOMEM; or what pread() returned. */
 int sb_image_file_new(int fd, const char *path, struct sb_image_file **ret_file);
+/* Free it with all that is remembered. Accepts NULL. */
 void sb_image_file_free(struct sb_image_file *file);
-/* Return: whether the file defines the symbol @name. */
+/* Return: whether the file defines the symbol @name, in .dynsym or .symtab; false, too, when
+ * looking for it would exceed the file's budget. */
 bool sb_image_file_has(struct sb_image_file *file, const char *name);
 /* Free symbols and functions, which are read again when they are needed. Remembered answers stay.
  * */

@@ -16,7 +16,12 @@
  *	outside.c	the kernel's walkers, run in user space for threads that sleep
  *	labels.c	labels of threads; label_keys.c reads the names of their keys
  *
- * Thread: any, for all functions; one lock protects everything.
+ * A frame is a struct sb_interp_frame, two numbers without a name. A segment is a run of frames
+ * from one entry of the interpreter by C code to the next; an anchor is a range of machine code,
+ * the interpreter's main loop, of which the native stack has one frame for each segment.
+ *
+ * Thread: any, for all functions; one lock protects everything, and is held while a process is
+ * read, so a call may wait for as long as that takes.
  */
 #ifndef SB_INTERP_INTERP_H
 #define SB_INTERP_INTERP_H
@@ -45,8 +50,10 @@ struct sb_interp_opts {
 	bool no_frames;		   /* read labels only, look for no runtimes */
 };
 
-/* Make a struct sb_interp, owned by the caller. @opts is copied. Return: 0 or -ENOMEM. */
+/* Make a struct sb_interp, owned by the caller, who ends it with sb_interp_free(). @opts is copied.
+ * Return: 0 or -ENOMEM. */
 int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp);
+/* Free it with all names; no other thread may use it any more. Accepts NULL. */
 void sb_interp_free(struct sb_interp *interp);
 
 /* What the walkers in the kernel have to know of one process. */
@@ -77,8 +84,8 @@ bool sb_interp_seems_plain(const struct sb_interp *interp, const char *path);
  * block. */
 struct stat;
 bool sb_interp_is_plain(const struct sb_interp *interp, const struct stat *st);
-/* Note that none of the files a process maps has an interpreter. It counts as looked at. Return: 0,
- * -ENOMEM, -E2BIG. */
+/* Note that none of the files a process maps has an interpreter. It counts as looked at. Return: 0;
+ * -ENOMEM; -E2BIG when the registry of processes is full. */
 int sb_interp_note_native(struct sb_interp *interp, const struct sb_space_key *space);
 /* Return: whether the process has been looked at. */
 bool sb_interp_knows(struct sb_interp *interp, const struct sb_space_key *space);
@@ -90,7 +97,7 @@ bool sb_interp_knows(struct sb_interp *interp, const struct sb_space_key *space)
  *
  * Return: 0 when @space is known now; -ENOENT when neither it nor {.tgid} has been looked at;
  * -ESTALE when {.tgid} was another process, or another program of this one: what was found in it is
- * dropped; -ENOMEM; -E2BIG.
+ * dropped; -ENOMEM; -E2BIG when the registry of processes is full.
  */
 int sb_interp_adopt(struct sb_interp *interp, const struct sb_space_key *space);
 /*
@@ -123,11 +130,13 @@ struct sb_interp_name {
 /*
  * Get the @i-th name of a frame. Name 0 is the innermost function that was inlined into the frame,
  * the last one is the frame's own function; most frames have one name. The strings in @name are
- * overwritten. A name that was not fetched is read here. Return: 0; -ENODATA when there are no
- * more; -ENOMEM.
+ * overwritten; one struct can be used for many calls. A name that was not fetched is read here; one
+ * that cannot be read is no error, but is_unnamed. Return: 0; -ENODATA when there are no more, with
+ * empty strings; -ENOMEM.
  */
 int sb_interp_name(struct sb_interp *interp, const struct sb_space_key *space,
 		   const struct sb_interp_frame *frame, uint32_t i, struct sb_interp_name *name);
+/* Free the strings. */
 void sb_interp_name_release(struct sb_interp_name *name);
 /* Return: the address of the C function that an interpreter frame stands for; 0: it is none, or not
  * known. */
@@ -157,6 +166,7 @@ int sb_interp_labels(struct sb_interp *interp, const struct sb_space_key *space,
 /*
  * Read the labels of a thread that sleeps and append them as sb_interp_labels() does; nothing is
  * appended for a thread without labels. @thread_pointer: its FS base, or tpidr_el0 on arm64.
+ * Return: 0 or bits SB_LABELS_*; or a negative errno.
  */
 int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key *space,
 			     uint64_t thread_pointer, struct sb_str *text);
@@ -192,7 +202,8 @@ struct sb_interp_anchors {
 	} at[SB_INTERP_ANCHORS_MAX];
 	size_t nr;
 };
-/* Fill in *ret_anchors. Return: whether the process has an interpreter that is walked. */
+/* Fill in *ret_anchors, in any case. Ranges beyond SB_INTERP_ANCHORS_MAX are left out. Return:
+ * whether the process has an interpreter that is walked. */
 bool sb_interp_anchors(struct sb_interp *interp, const struct sb_space_key *space,
 		       struct sb_interp_anchors *ret_anchors);
 /* Return: the runtime whose loop has this frame, by address or by @name of the symbol (may be
@@ -200,8 +211,8 @@ bool sb_interp_anchors(struct sb_interp *interp, const struct sb_space_key *spac
 uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t addr,
 			     const char *name);
 
-/* Return: CALLER or INNER when the frame at @addr is such a caller of @runtime's loop; LOOP:
- * neither. */
+/* Return: SB_INTERP_ANCHOR_CALLER or _INNER when @addr, an address in the process, lies in such a
+ * caller of @runtime's loop; SB_INTERP_ANCHOR_LOOP: in neither. */
 uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t runtime,
 			     uint64_t addr);
 /* Return: whether CALLER ranges are known for @runtime, so that its frames can be counted by them.
@@ -224,9 +235,10 @@ int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_space_key *
 			   struct sb_interp_walk *walk);
 
 /*
- * The same for runtimes whose frames lie on the native stack. The caller calls
- * sb_interp_hook_begin(), then sb_symbolizer_unwind() with @ret_hook, then sb_interp_hook_end();
- * @hook->walk has the frames then. @hook must outlive the unwinding.
+ * Walk the interpreter stack of a thread that sleeps, for runtimes whose frames lie on the native
+ * stack. The caller fills in @hook and calls sb_interp_hook_begin(); if that returns true, then
+ * sb_symbolizer_unwind() with @ret_hook, then sb_interp_hook_end() in any case; hook->walk has the
+ * frames then. @hook must outlive the unwinding. The lock is not held in between.
  */
 struct sb_sym_hook;
 struct sb_interp_hook {

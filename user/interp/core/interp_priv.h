@@ -122,8 +122,9 @@ int sb_interp_make_space(struct sb_interp *interp, const struct sb_space_key *ke
 /* Register the destructor of slots, and free what is in all slots. Without the lock. */
 void sb_interp_own_spaces(struct sb_interp *interp);
 void sb_interp_free_spaces(struct sb_interp *interp);
-/* Detach and free one runtime of a process; the ones behind it move up. */
+/* Detach and free the runtime space->found[@i] of a process; the ones behind it move up. */
 void sb_interp_drop_found(struct space *space, size_t i);
+/* Free the findings of evicted address spaces. */
 void sb_interp_release_past(struct sb_interp *interp);
 /*
  * Find out which runtimes a mapped file has, by its identity if it is known, else from its symbols.
@@ -139,6 +140,7 @@ struct found *sb_interp_found_of(struct space *space, uint32_t runtime);
 /* Return: whether many names of the runtime were tried and none could be read. It is not walked any
  * more. */
 bool sb_interp_is_unreadable(const struct found *found);
+/* Forget and free all names of an address space. */
 void sb_interp_release_names(struct space *space);
 
 #endif

@@ -37,8 +37,8 @@ struct sb_label_names {
  */
 int sb_label_keys_read(const struct sb_memory *memory, uint64_t addr,
 		       const struct sb_label_names *names, struct sb_label_keys *ret_keys);
-/* Parse the protobuf payload of a process context. Return: 0; -EBADMSG when it has no table of
- * keys. */
+/* Parse the protobuf payload of a process context, @len bytes of hostile data. @names: the keys
+ * that the run asks for. Return: 0; -EBADMSG when it has no table of keys. */
 int sb_label_keys_parse(const void *payload, size_t len, const struct sb_label_names *names,
 			struct sb_label_keys *ret_keys);
 /* Return: whether a mapping with this path in /proc/PID/maps is a process context. */
@@ -51,11 +51,12 @@ struct sb_label_place {
 	uint64_t got;	 /* address of the GOT entry; unset with SB_IMAGE_TLS_NONE */
 	uint64_t offset; /* in the module's block; with SB_IMAGE_TLS_NONE from the thread pointer */
 };
-/* Look for the variable of either kind of labels in a file. Return: whether it has one. */
+/* Look for the thread-local variable of either kind of labels in a file. Return: whether it has
+ * one; if not, *@ret_place means nothing. */
 bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_place);
 /*
  * Make the configuration for the kernel, all but the keys, from what the dynamic linker left in the
- * process.
+ * process. @place: from sb_label_place_find() for the file as this process maps it.
  * Return: 0; -EAGAIN when the dynamic linker has not done it yet; -ENOTSUP when the module's number
  * is too high.
  */

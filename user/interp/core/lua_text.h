@@ -14,11 +14,11 @@
 #define SB_LUA_BACK_MAX	      4096u
 
 /*
- * Make the file, and if text->name is empty the function's name, from where a function is defined.
+ * Set text->file, and if text->name is empty the function's name, by where a function is defined.
  * @chunk: the name that the chunk was loaded by: "@file", "=description", or the source text itself
  * @line: where the function begins; 0: it is the chunk itself
  *
- * The name is "file.lua:12", for a chunk "{main}". Return: 0 or -ENOMEM.
+ * The name is "file.lua:12", for a chunk "{main}". Both are appended. Return: 0 or -ENOMEM.
  */
 int sb_lua_name_by_place(struct sb_str *chunk, uint32_t line, struct sb_runtime_text *text);
 /* Return: whether @name can be a function's name. "(for generator)" and "?" cannot. */

@@ -40,7 +40,7 @@ struct sb_memory {
 /* Read @len bytes. Return: 0 when all were read; -EFAULT, -ESRCH, -EPERM: @dst may be partly
  * overwritten. */
 int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
-/* Read one word. On error *ret is 0. Return: as sb_memory_read(). */
+/* Read one number of 8, 4, 2 or 1 bytes. On error *ret is 0. Return: as sb_memory_read(). */
 int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
 int sb_memory_u32(const struct sb_memory *memory, uint64_t addr, uint32_t *ret);
 int sb_memory_u16(const struct sb_memory *memory, uint64_t addr, uint16_t *ret);
@@ -49,7 +49,8 @@ int sb_memory_u8(const struct sb_memory *memory, uint64_t addr, uint8_t *ret);
  * was read before it stays appended. Return: as sb_memory_read(), or -ENOMEM. */
 int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
 		   struct sb_str *str);
-/* The same, up to a NUL or @max bytes. */
+/* Append the bytes up to a NUL, but at most @max, to @str, with control characters replaced. Errors
+ * as sb_memory_text(). */
 int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, struct sb_str *str);
 
 #endif

@@ -144,7 +144,8 @@ struct sb_runtime_ops {
 extern const struct sb_runtime_ops *const sb_runtimes[];
 /* Return: the entry of enum sb_runtime_kind @runtime, or NULL. */
 const struct sb_runtime_ops *sb_runtime_find(uint32_t runtime);
-/* Return: whether the symbol @name matches the glue of @runtime, or the anchors of @ops. */
+/* Return: whether the symbol @name matches a glob of ops->glue of @runtime, or a name of
+ * ops->anchors; false for a runtime without such a list. Any thread. */
 bool sb_runtime_is_glue(uint32_t runtime, const char *name);
 bool sb_runtime_is_anchor(const struct sb_runtime_ops *ops, const char *name);
 

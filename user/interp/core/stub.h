@@ -48,7 +48,7 @@ enum sb_stub_exit {
 
 struct sb_stub {
 	enum sb_stub_exit exit;
-	uint64_t at;		      /* address of the instruction */
+	uint64_t at;		      /* address of the instruction; as all here, of the process */
 	uint64_t target;	      /* of a direct call or jump; 0: it is indirect, or a return */
 	uint64_t target_slot;	      /* the GOT entry of an indirect one; 0: none */
 	struct sb_stub_value reg[16]; /* rax rcx rdx rbx rsp rbp rsi rdi r8..., before the exit */
@@ -56,20 +56,21 @@ struct sb_stub {
 #define SB_STUB_RAX 0
 #define SB_STUB_RDI 7
 
-/* Called at each exit. Return: 0 to go on; anything else ends the walk and becomes its result. */
+/* Called at each exit. @stub is valid during the call. Return: 0 to go on, behind a call or with
+ * another branch; anything else ends the walk and becomes its result. */
 typedef int (*sb_stub_fn)(void *arg, const struct sb_stub *stub);
 /* Return: whether the call goes to __tls_get_addr(). */
 typedef int (*sb_stub_is_tls_fn)(void *arg, const struct sb_stub *stub);
 
 /*
- * Follow the function at @addr of @image, both sides of its branches, for at most 96 instructions
- * in all.
- * Return: the value with which @fn ended the walk; 0: it did not; -EFAULT when the code cannot be
- * read.
+ * Follow the function at @addr, an address of the process in @image, both sides of its forward
+ * branches, for at most 96 instructions in all. Instructions that are not known end a branch.
+ * Return: the value with which @fn ended the walk; 0: it did not, for whatever reason; -EFAULT when
+ * the code cannot be read.
  */
 int sb_stub_follow(struct sb_image *image, uint64_t addr, sb_stub_fn fn, void *arg);
-/* The same for @len bytes of code that lie at @addr. @is_tls is called with @arg; NULL: no call is
- * one. */
+/* As sb_stub_follow(), for a copy of @len bytes of code that lie at @addr; what lies outside of it
+ * is not followed. @is_tls is called with @arg; NULL: no call is one. Never -EFAULT. */
 int sb_stub_follow_code(const uint8_t *code, size_t len, uint64_t addr, sb_stub_fn fn,
 			sb_stub_is_tls_fn is_tls, void *arg);
 /* Return: the name of the function that is called through the PLT or the GOT, valid until the next

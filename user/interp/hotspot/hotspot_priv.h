@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* HotSpot (OpenJDK). Shared by hotspot.c (attach, frames), hotspot_structs.c (layout),
- * hotspot_method.c (names) and hotspot_nmethod.c (compiled code). */
+ * hotspot_method.c (names) and hotspot_nmethod.c (compiled code). They run with the lock of struct
+ * sb_interp held. An nmethod is a compiled method; a bci is the index of a bytecode in its method.
+ */
 #ifndef SB_INTERP_HOTSPOT_PRIV_H
 #define SB_INTERP_HOTSPOT_PRIV_H
 
@@ -113,11 +115,11 @@ int sb_hotspot_read_layout(struct sb_runtime *rt, struct sb_hotspot_layout *ret)
  * returned. */
 int sb_hotspot_describe_method(struct sb_runtime *rt, uint64_t method, int32_t bci,
 			       struct sb_runtime_text *text);
-/* Look up the line of a bytecode in a copy of a method's compressed line table. @excluded: as for
- * unsigned5(). Return: the line; 0 when it is not known. */
+/* Look up the line of the bytecode @bci in a copy of a method's compressed line table, @len bytes.
+ * @excluded: sb_hotspot_excluded(). Return: the line; 0 when it is not known. */
 uint32_t sb_hotspot_line(const uint8_t *table, size_t len, uint32_t excluded, uint32_t bci);
-/* Decode one number of the JDK's UNSIGNED5 and advance *@at. @excluded: sb_hotspot_excluded().
- * Return: 0 or -EBADMSG. */
+/* Decode one number of the JDK's UNSIGNED5 at bytes[*@at], and advance *@at behind it. @excluded:
+ * sb_hotspot_excluded(). Return: 0; -EBADMSG: it is cut off or not valid. */
 int sb_hotspot_unsigned5(const uint8_t *bytes, size_t len, size_t *at, uint32_t excluded,
 			 uint32_t *ret);
 /* Append the text of a Symbol. Return: 0; -EBADMSG when it is empty; -ENOMEM; or what
@@ -130,9 +132,10 @@ static inline uint32_t sb_hotspot_excluded(const struct sb_hotspot *hs)
 	return hs->major >= 20;
 }
 
-/* Find the methods of a compiled frame, inlined ones included, and leave them in hs->scope. Without
- * debug information at that place, it is the compiled method alone. Return: 0; -EFAULT, -EBADMSG:
- * the code is gone; -ENOMEM. */
+/* Find the methods of a compiled frame, inlined ones included, and leave them in scope[] of
+ * rt->state, innermost first; those of the last frame are cached. Without debug information at that
+ * place, it is the compiled method alone. Return: 0; -EFAULT, -EBADMSG: the code is gone; -ENOMEM.
+ */
 int sb_hotspot_scopes(struct sb_runtime *rt, const struct sb_interp_frame *frame);
 /* Read the name of a code blob that is no compiled method, e.g. a stub. Return: as
  * sb_hotspot_scopes(). */

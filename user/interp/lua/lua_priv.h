@@ -26,15 +26,16 @@ struct sb_lua_layout {
 	struct sb_lua_ops ops;
 };
 
-/* Return: the layout of a version (501...), a constant; or NULL. */
+/* Return: the layout of a version (501 for 5.1...), a constant; NULL: it is not known. */
 const struct sb_lua_layout *sb_lua_layout_of(uint32_t version);
 
 /* Offset of the characters in a string object, in all versions. */
 #define SB_LUA_STRING_DATA 24u
 
 /*
- * Describe a Lua function: name, file, line.
- * @place: number of the instruction that it is at; 0: not known
+ * Describe a Lua function: append its name and file to @text, and set the line.
+ * @proto: address of its prototype
+ * @place: number of the instruction that it is at, from 1; 0: not known
  * @caller: the prototype that called it, and @call the number of its call instruction; 0: not known
  *
  * Return: 0; -EBADMSG: @proto is no prototype; -ENOMEM; or what reading memory returned.

@@ -42,17 +42,20 @@ enum {
 	SB_LUAJIT_GCT_TRACE = 9,
 };
 
-/* Read a pointer of the layout's size. Return: 0, or what sb_memory_read() returned. */
+/* Read a pointer of the layout's size, 4 or 8 bytes, without the bits of a type. Return: 0; or what
+ * sb_memory_read() returned. */
 int sb_luajit_read_ptr(struct sb_runtime *rt, uint64_t addr, uint64_t *ret);
 
 /* Find the prototype whose bytecode holds the instruction before @pc, by searching back for its
  * header. Return: 0; -EBADMSG: there is none; or what sb_memory_read() returned. */
 int sb_luajit_proto_at(struct sb_runtime *rt, uint64_t pc, uint64_t *ret_proto);
-/* Append the name by which the call instruction before @call calls its callee; nothing when there
- * is none. Return: as sb_luajit_proto_at(), or -ENOMEM. */
+/* Append the name by which the call instruction before the address @call calls its callee; nothing
+ * when there is none. Return: 0; -EBADMSG: @call is in no function; -ENOMEM; or what
+ * sb_memory_read() returned. */
 int sb_luajit_call_name(struct sb_runtime *rt, uint64_t call, struct sb_str *name);
 /*
- * Describe a Lua function: name, file, line.
+ * Describe a Lua function: append its name and file to @text, and set the line.
+ * @proto: address of its prototype
  * @place: number of the instruction that it is at; 0: not known
  * @call: address behind the instruction that called it; 0: not known
  *

@@ -15,7 +15,7 @@ struct sb_perl {
 	bool has_threads;
 };
 
-/* Implements ops->describe(). */
+/* Implements describe() of struct sb_runtime_ops (interp/core/runtime.h), which has its errors. */
 int sb_perl_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		     struct sb_runtime_text *text);
 

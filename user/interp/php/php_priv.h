@@ -7,12 +7,13 @@
 
 #include "interp/core/runtime.h"
 
-/* Fill in rt->conf, rt->version and rt->anchors. Return: as ops->attach(). */
+/* Fill in rt->conf, rt->version and rt->anchors. Return: as attach() of struct sb_runtime_ops: 0;
+ * -EAGAIN: PHP has not begun yet; -ENOTSUP with rt->why; -ESRCH, -ENOMEM. */
 int sb_php_layout(struct sb_runtime *rt);
 /* Find the code of opcache's JIT in rt->maps, and update conf, anchors and rt->code. It grows while
  * the process runs. */
 void sb_php_find_jit(struct sb_runtime *rt);
-/* Implements ops->describe(). */
+/* Implements describe() of struct sb_runtime_ops (interp/core/runtime.h), which has its errors. */
 int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		    struct sb_runtime_text *text);
 

@@ -44,7 +44,8 @@ struct sb_python_layout {
  */
 int sb_python_find_layout(struct sb_runtime *rt, struct sb_python_layout *layout,
 			  struct sb_python_conf *conf);
-/* Find out how a thread's state is reached; sets members of @conf. Return: 0 or -ENOENT. */
+/* Find out how a thread's state is reached; sets members of @conf. Return: 0; -ENOENT: not found.
+ */
 int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *layout,
 			 struct sb_python_conf *conf);
 /*
@@ -55,12 +56,13 @@ int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *l
  */
 int sb_python_prove(struct sb_runtime *rt, const struct sb_python_layout *layout);
 
-/* Append a str object as UTF-8. Return: 0; -EBADMSG: it is empty or no str; -ENOMEM; or what
- * reading returned. */
+/* Append the str object at @addr as UTF-8, cut at a fixed length. Return: 0; -EBADMSG: it is empty
+ * or no str; -ENOMEM; or what sb_memory_read() returned. */
 int sb_python_text(const struct sb_memory *memory, const struct sb_python_layout *layout,
 		   uint64_t addr, struct sb_str *str);
-/* Read name and file of the code object at @addr, and the line of @position unless that is
- * UINT64_MAX. Return: as ops->describe(). */
+/* Append name and file of the code object at @addr to @text, and set the line of @position (as in
+ * sb_step_python.h) unless that is UINT64_MAX. Return: as describe() of struct sb_runtime_ops: 0;
+ * -EFAULT: unreadable; -EBADMSG: it is no code object; -ENOMEM. */
 int sb_python_code(const struct sb_memory *memory, const struct sb_python_layout *layout,
 		   uint64_t addr, uint64_t position, struct sb_runtime_text *text);
 

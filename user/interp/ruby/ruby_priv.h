@@ -36,8 +36,9 @@ struct sb_ruby_layout {
 	uint8_t class_name;		     /* enum sb_ruby_class */
 };
 
-/* Return: the layout of a version, a constant; or NULL. */
+/* Return: the layout of a version, a constant; NULL: it is not known. */
 const struct sb_ruby_layout *sb_ruby_layout(unsigned int major, unsigned int minor);
+/* Return: that of the newest version that is known. */
 
 /* rt->state */
 struct sb_ruby {
@@ -68,10 +69,12 @@ int sb_ruby_find_ids(struct sb_runtime *rt, struct sb_ruby *ruby);
  * address of any instruction's code in vm_exec_core(), as it is in compiled code. */
 void sb_ruby_find_loop(struct sb_runtime *rt, uint64_t insn);
 
-/* ruby_names.c. describe() is ops->describe(). */
+/* ruby_names.c. It implements describe() of struct sb_runtime_ops (interp/core/runtime.h), which
+ * has its errors. */
 int sb_ruby_describe(const struct sb_memory *memory, const struct sb_ruby *ruby,
 		     const struct sb_interp_frame *frame, struct sb_runtime_text *text);
-/* Append the name of an ID. Return: 0; -EBADMSG; -ENOMEM; or what sb_memory_read() returned. */
+/* Append the name of an ID, a number by which Ruby knows a name. Return: 0; -EBADMSG: it has none;
+ * -ENOMEM; or what sb_memory_read() returned. */
 int sb_ruby_id(const struct sb_memory *memory, const struct sb_ruby *ruby, uint64_t id,
 	       struct sb_str *str);
 

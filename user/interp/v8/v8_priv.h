@@ -8,7 +8,10 @@
  *	v8_heap.c	objects: strings, functions, scripts
  *	v8_code.c	generated code: which function, and what is inlined where
  *
- * Addresses of objects are given without V8's pointer tag.
+ * Addresses of objects are given without V8's pointer tag. All but sb_v8_file_get() run with the
+ * lock of struct sb_interp held; they read the process's memory, which may be anything. Where
+ * nothing else is said, out-parameters mean nothing after an error, and text before an error stays
+ * appended.
  */
 #ifndef SB_V8_PRIV_H
 #define SB_V8_PRIV_H
@@ -52,8 +55,8 @@ struct sb_v8_layout {
 	bool has_streams; /* instructions are in an object of their own, InstructionStream */
 };
 
-/* Read the layout from the file's symbols. Return: 0; -ENOTSUP with @why; or what
- * sb_image_symbols() returned. */
+/* Read the layout from the file's symbols. Return: 0; -ENOTSUP, with the end of a sentence appended
+ * to @why; -EFBIG beyond the file's budget; -ENOMEM. */
 int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, struct sb_str *why);
 
 #define SB_V8_MARKER	    "v8dbg_SmiTagMask" /* which is 1 */
@@ -70,8 +73,10 @@ struct sb_v8_file {
 	size_t nr_bytecodes; /* 0: not known */
 };
 
-/* Get what is known of the file, with addresses of the process. Files are cached by build ID for
- * all processes; any thread. Return: 0; -ENOTSUP with @why; or another negative errno. */
+/* Copy what is known of the file to *@ret_file, with addresses of the process. Files are cached by
+ * build ID for all processes; any thread. Return: 0; -ENOTSUP, with the end of a sentence appended
+ * to
+ * @why; or another negative errno. */
 int sb_v8_file_get(struct sb_image *image, struct sb_v8_file *ret_file, struct sb_str *why);
 
 /* A piece of generated code. The last ones that were found are cached. */
