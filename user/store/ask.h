@@ -3,7 +3,9 @@
  * Queries to a store: parse what users and HTTP clients write (time range, kind, tag rules), and
  * return a profile, a timeline or the list of tags. Called by the commands query, diff and export,
  * and by the HTTP server. All texts may be hostile. Not thread-safe: use a store and its queries
- * from one thread at a time.
+ * from one thread at a time. Texts are copied, where nothing else is said. All functions that read
+ * the store return errors of I/O as negative errnos; on error nothing is returned that would have
+ * to be freed.
  */
 #ifndef SB_STORE_ASK_H
 #define SB_STORE_ASK_H
@@ -55,13 +57,14 @@ int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s);
 #define SB_ASK_TIME_HELP \
 	"try -1h, now-2d, 2026-11-21T10:00 (local time), 2026-11-21T10:00Z or @1795255200"
 
-/* Print in local time with its offset: "2026-11-21T10:00:05+01:00", "2026-11-21T10:00:05Z". */
+/* Print seconds since the epoch in local time with its offset: "2026-11-21T10:00:05+01:00",
+ * "2026-11-21T10:00:05Z". */
 #define SB_ASK_TIME_BYTES 32
 void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES]);
 
 /*
  * Parse a length of time: "10m", "1h30m", "7d", or a bare number of seconds. Units: s, m or min, h,
- * d, w, y (365 days). Return: 0 or -EINVAL.
+ * d, w, y (365 days). Return: 0 and seconds; -EINVAL.
  */
 int sb_ask_length(const char *text, int64_t *ret_s);
 
@@ -84,7 +87,8 @@ int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t n
  *
  * A series must match all rules.
  *
- * Return: 0; -EINVAL; -ENOMEM. After a failure some rules of a selector may have been added.
+ * Return: 0; -EINVAL if the text is none of these, or too long; -ENOMEM. After a failure some rules
+ * of a selector may have been added.
  */
 int sb_ask_rule(struct sb_ask *ask, const char *text);
 #define SB_ASK_RULE_HELP "try KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX or KEY!~REGEX"
@@ -191,12 +195,13 @@ void sb_tags_free(struct sb_tags *tags);
 
 /**
  * sb_ask_check_by() - check that every tag in ask->by occurs in the range
- * @ret_why: on -ENOENT, a sentence that names the missing tag and the existing ones; owned by the
- *	caller
+ * @ret_why: initialized by the caller, who releases it; on -ENOENT a sentence is appended that
+ *	names the missing tag and the existing ones
  *
  * If nothing was recorded in the range, every tag is accepted.
  *
- * Return: 0; -ENOENT; -EINVAL if the range is empty; -ENOMEM; other errors of I/O.
+ * Return: 0; -ENOENT if a tag does not occur; -EINVAL if the range is empty; -ENOMEM; other errors
+ * of I/O.
  */
 int sb_ask_check_by(struct sb_store *store, const struct sb_ask *ask, struct sb_str *ret_why);
 

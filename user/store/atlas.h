@@ -3,6 +3,10 @@
  * A call tree that is shared by all files of a query. Each file of a store numbers frames and nodes
  * in its own dictionary; the atlas merges the nodes that are heavy enough to be drawn, so that each
  * is drawn and each frame is named once. Called by query.c and draw.c. Not thread-safe.
+ *
+ * For each file of a query: sb_atlas_fit(), then sb_atlas_node() and sb_atlas_add() for its nodes.
+ * Then the weights are read, and sb_atlas_clear() ends the query. After an error the atlas and all
+ * its maps must be released.
  */
 #ifndef SB_STORE_ATLAS_H
 #define SB_STORE_ATLAS_H
@@ -41,13 +45,15 @@ struct sb_atlas_map {
 int sb_atlas_fit(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict);
 /*
  * Find or add the node of the atlas that corresponds to @node of @dict. Call sb_atlas_fit() first.
- * Return: 0; -EBADMSG if the node is deeper than SB_DICT_DEPTH_MAX; -ENOMEM.
+ * @ret_node: its index, valid until the release. Return: 0; -EBADMSG if the node is deeper than
+ * SB_DICT_DEPTH_MAX; -E2BIG for more nodes than 32 bits can number; -ENOMEM.
  */
 int sb_atlas_node(struct sb_atlas *atlas, struct sb_atlas_map *map, const struct sb_dict *dict,
 		  uint32_t node, uint32_t *ret_node);
 
 #define SB_ATLAS_MARK_BITS 64u
-/* Add weight to a node that sb_atlas_node() returned. */
+/* Add weight to a node that sb_atlas_node() returned. @other: of its subtrees that are too light to
+ * be in the atlas. */
 static inline void sb_atlas_add(struct sb_atlas *atlas, uint32_t node, uint64_t self,
 				uint64_t other)
 {
@@ -60,8 +66,10 @@ void sb_atlas_clear(struct sb_atlas *atlas);
 
 /* Return: the memory it takes, in bytes. */
 size_t sb_atlas_bytes(const struct sb_atlas *atlas);
-/* Empty the atlas. Its maps become invalid: release them, too. */
+/* Free what the atlas holds, and zero it: it can be used again. Its maps become invalid: release
+ * them, too. */
 void sb_atlas_release(struct sb_atlas *atlas);
+/* Free what a map holds, and empty it: it can be used again. */
 void sb_atlas_map_release(struct sb_atlas_map *map);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * The message by which a sampler sends a block to the store writer. The sampler parses files of
  * other users, so the writer does not trust it: messages are bounded, and every field is checked
- * when it is read.
+ * when it is read. Thread: any.
  *
  *	 0  4  magic, with the version		then varints, and strings with their lengths:
  *	 4  4  bytes that follow		kind, begin, lead, figures, strings, frames, series, stacks
@@ -50,6 +50,7 @@ struct sb_block_head {
 
 /**
  * sb_block_encode() - append the message of one block to @out
+ * @out: on error it is as before
  * @profile: sealed; the series of its rows are indexes of @series
  * @ret_tiny: total weight of stacks that round to 0 when divided by head->divisor; they are left
  *	out
@@ -75,8 +76,9 @@ struct sb_block {
 };
 
 /*
- * Find the length of the message that starts with these @len bytes. Return: 0; -EAGAIN if the
- * header is not complete yet; -EPROTO if it is not a header, or the message is too long.
+ * Find the length, with its header, of the message that starts with these @len bytes; the message
+ * need not be complete. Return: 0; -EAGAIN if there are fewer than SB_BLOCK_HEAD_BYTES; -EPROTO if
+ * it is not a header, or the message is longer than SB_BLOCK_BYTES_MAX.
  */
 int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
 /**
@@ -89,7 +91,7 @@ int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
  *
  * Tags are accepted only if they are sorted by key, and no key occurs twice.
  *
- * Return: 0; -EPROTO if the message is not valid; -ENOMEM.
+ * Return: 0; -EPROTO if the message is not valid; -ENOMEM. On error there is nothing to release.
  */
 int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
 		    struct sb_block *ret_block);

@@ -3,7 +3,7 @@
  * Encoding of numbers in files and messages: little-endian words, and varints of 7 bits a byte,
  * least significant first, as in protobuf. Input may be hostile: a cursor that would leave its
  * bytes sets is_bad and returns 0 from then on, so that a parser needs to check it only once at the
- * end.
+ * end. Thread: any, one for each cursor or string.
  */
 #ifndef SB_STORE_BYTES_H
 #define SB_STORE_BYTES_H
@@ -65,7 +65,7 @@ const char *sb_get_bytes(struct sb_cursor *cursor, size_t len);
 /* Append a number to @str. Return: 0 or -ENOMEM. */
 int sb_put_varint(struct sb_str *str, uint64_t value);
 
-/* Read or write a little-endian number of up to 8 bytes. */
+/* Read, or write, a little-endian number of @nr_bytes, up to 8, at @p. */
 static inline uint64_t sb_load_le(const uint8_t *p, size_t nr_bytes)
 {
 	uint64_t value = 0;

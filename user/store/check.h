@@ -37,7 +37,7 @@ struct sb_store_sums_check {
 };
 /**
  * sb_store_check_sums() - compare all aggregates with the blocks of the level below
- * @check: callback and present time in, counts out
+ * @check: callback and present time in, counts out, also on error
  *
  * Compares the figures, and the weight of each stack with its narrow tags. While the store has a
  * writer, an aggregate that seems wrong is read again. Files that cannot be read are skipped.

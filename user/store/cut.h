@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Prunes a tree of weights to its heaviest nodes, for pictures and for queries with nr_nodes_max.
+ * Thread: any.
  */
 #ifndef SB_STORE_CUT_H
 #define SB_STORE_CUT_H
@@ -19,7 +20,7 @@ struct sb_cut {
  * Keep the heaviest nodes by total weight, at most @nr_max and the root; the parents of a kept node
  * are kept, too. The limit is a weight that is rounded to half a power of two, so that fewer may be
  * kept. Afterwards cut->total is the node's own weight plus that of the nodes pruned below it, and
- * 0 for pruned nodes. Cannot fail.
+ * 0 for pruned nodes, but also for kept nodes without either. Cannot fail.
  */
 void sb_cut(const struct sb_cut *cut, size_t nr_max);
 

@@ -4,7 +4,8 @@
  * with the tags of its series. Stacks are leaves of a tree of frames, so that they share their
  * roots. Every entry is stored once, and is numbered in the order in which it was first seen, so
  * that frequent ones have small numbers. New entries are written before the first block that uses
- * them, so that any beginning of a file is complete. Not thread-safe.
+ * them, so that any beginning of a file is complete. IDs are indexes of the arrays in struct
+ * sb_dict, and are not checked where nothing else is said. Not thread-safe.
  */
 #ifndef SB_STORE_DICT_H
 #define SB_STORE_DICT_H
@@ -20,10 +21,11 @@
 #include "store/share.h"
 
 /*
- * Bounds of one file. When one comes near, each owner of samples gets a fair share (share.h). What
- * exceeds the share becomes "(other)" of its series, in the spare room, and is counted. Each owner
- * can have SB_DICT_OTHER_MAX rows of "(other)", one for each set of tags, and one more for the
- * rest.
+ * Bounds of one file. When one comes near, each owner of samples gets a fair share (share.h), and
+ * new entries count against the share of the owner that sb_dict_set_owner() named: they are charged
+ * to it. What exceeds the share becomes "(other)" of its series, in the spare room, and is counted.
+ * Each owner can have SB_DICT_OTHER_MAX rows of "(other)", one for each set of tags, and one more
+ * for all other sets of tags.
  */
 #define SB_DICT_SPARE	    1024u
 #define SB_DICT_OTHER_MAX   240u
@@ -93,9 +95,9 @@ struct sb_dict {
 	/* Caches of what was looked up: whole paths, and frames by their text. */
 	struct sb_ids paths_ids, texts_ids;
 	bool is_indexed; /* the hash tables exist; not after reading, until an entry is looked up */
-	bool may_use_spare;
-	bool is_unbounded; /* it belongs to no file, and its user bounds it */
-	uint64_t nr_lost;  /* entries whose record was damaged */
+	bool may_use_spare; /* set by the caller while it adds a row of "(other)" */
+	bool is_unbounded;  /* it belongs to no file, and its user bounds it */
+	uint64_t nr_lost;   /* entries whose record was damaged */
 	uint64_t nr_names_cut;
 	struct sb_dict_shares *shares; /* NULL: no bound is near */
 	/* New entries are charged to the owner of these tags; borrowed. */
@@ -108,7 +110,8 @@ struct sb_dict {
 	} written;
 };
 
-/* Make an empty dictionary with a root. Return: 0 or -ENOMEM; release it in both cases. */
+/* Make an empty dictionary with a root, which is node 0. Return: 0 or -ENOMEM; release it in both
+ * cases. */
 int sb_dict_init(struct sb_dict *dict);
 void sb_dict_release(struct sb_dict *dict);
 /* Free the hash tables, which only adding entries needs. They are made again when needed. */
@@ -130,20 +133,23 @@ bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node);
 /* Return: the number of the owner that is charged (share.h); 0 while no bound is near. */
 uint32_t sb_dict_owner(const struct sb_dict *dict);
 /*
- * Ask whether the owner that is charged may have one more row of "(other)", which the caller then
- * adds with may_use_spare set. Return: 1, and the row is counted; 0; -ENOMEM.
+ * Ask whether the owner that is charged may have one more row of "(other)". It computes all shares,
+ * so call it only after a row was refused with -E2BIG. Return: 1, and the row counts as added: the
+ * caller sets may_use_spare and calls sb_dict_row() for it; 0 if the owner has SB_DICT_OTHER_MAX of
+ * them, so that the weight goes to its common row; -ENOMEM.
  */
 int sb_dict_may_add_other(struct sb_dict *dict);
 
 /*
- * Find an entry, or add it. Return: 0; -E2BIG if it is new and there is no room, or the owner that
- * is charged has used its share; -ENOMEM.
+ * Find an entry, or add it: a frame by its name, module, kind and is_unnamed, which are copied; a
+ * node by the IDs of its parent and its frame; the node of a whole path of @nr frame IDs, root
+ * first; a set of tags, which are sorted by key, SB_DICT_TAGS_MAX at most, and copied; a row by the
+ * IDs of its tags and its node. Return: 0; -E2BIG if it is new and there is no room, or the owner
+ * that is charged has used its share; -ENOMEM. After an error, parts of the entry may be there.
  */
 int sb_dict_frame(struct sb_dict *dict, const struct sb_frame *frame, uint32_t *ret_id);
 int sb_dict_node(struct sb_dict *dict, uint32_t parent, uint32_t frame, uint32_t *ret_id);
-/* The node of a whole path, root first. A path that was looked up before takes one look-up. */
 int sb_dict_path(struct sb_dict *dict, const uint32_t *frames, size_t nr, uint32_t *ret_id);
-/* @tags are sorted by key, SB_DICT_TAGS_MAX at most. */
 int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uint32_t *ret_id);
 int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *ret_id);
 
@@ -154,10 +160,12 @@ int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *re
 size_t sb_dict_tags_at(const struct sb_dict *dict, uint32_t id,
 		       struct sb_tag ret_tags[SB_DICT_TAGS_MAX]);
 
-/* Return: a frame, "(lost)" if it is damaged. The texts are borrowed and live as long as @dict. */
+/* Return: a frame; "(lost)" if it is damaged, or there is none with this ID. The texts are borrowed
+ * and live as long as @dict. */
 struct sb_frame sb_dict_frame_at(const struct sb_dict *dict, uint32_t id);
 
-/* Append the entries that are not written yet; nothing if there are none. Return: 0 or -ENOMEM. */
+/* Append the entries that are not written yet to @out; nothing if there are none. Return: 0;
+ * -ENOMEM, and a part may have been appended. */
 int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out);
 /* Note that what sb_dict_encode() appended has been written. */
 void sb_dict_mark(struct sb_dict *dict);

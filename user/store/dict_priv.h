@@ -6,8 +6,8 @@
 #include "store/dict.h"
 
 /*
- * Return: 0; -E2BIG if there is no room for so many more entries, or the owner's share is used;
- * -ENOMEM.
+ * Check that there is room for @nr_more entries (bytes of SB_DICT_PART_TEXT), and that the owner
+ * that is charged has not used its share. Return: 0; -E2BIG if not; -ENOMEM.
  */
 int sb_dict_need_room(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr_more);
 /* Charge entries for which sb_dict_need_room() found room. */
@@ -15,7 +15,8 @@ void sb_dict_charge(struct sb_dict *dict, enum sb_dict_part part, uint64_t nr);
 
 /*
  * Append an entry from a file without looking for a duplicate: nothing relies on entries being
- * unique. Return: 0, -E2BIG or -ENOMEM.
+ * unique. What is given is copied. Return: 0; -E2BIG as for sb_dict_need_room(); -ENOMEM; on error
+ * nothing is appended.
  */
 int sb_dict_push_string(struct sb_dict *dict, const char *s, size_t len);
 int sb_dict_push_tags(struct sb_dict *dict, const struct sb_dict_pair *pairs, uint32_t nr);

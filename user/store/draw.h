@@ -30,11 +30,13 @@ struct sb_drawn {
  * sb_draw() - add the heaviest nodes of an atlas to a profile
  * @atlas: weights of the query; nodes above weighted ones become marked
  * @nr_nodes_max: add at most about this many nodes
- * @profile: not sealed, without frames
+ * @profile: not sealed, without frames; the caller's
+ * @ret_drawn: overwritten, also on error
  *
  * The weight of smaller subtrees becomes a frame "(other)" below their parent.
  *
- * Return: 0; -ENOMEM; -E2BIG if the profile is full.
+ * Return: 0, also if the atlas has no weight; -ENOMEM; -E2BIG if the profile is full. On error a
+ * part may have been added.
  */
 int sb_draw(struct sb_drawing *drawing, struct sb_atlas *atlas, size_t nr_nodes_max,
 	    struct sb_profile *profile, struct sb_drawn *ret_drawn);

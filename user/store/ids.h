@@ -13,6 +13,7 @@
 
 #define SB_IDS_NONE UINT32_MAX
 
+/* Zero-initialize. */
 struct sb_ids {
 	uint32_t *slots; /* linear probing; a power of two, at most 7/8 full */
 	uint32_t nr, mask;
@@ -30,14 +31,15 @@ struct sb_ids_iter {
 struct sb_ids_iter sb_ids_first(const struct sb_ids *ids, uint64_t hash);
 struct sb_ids_iter sb_ids_next(const struct sb_ids *ids, struct sb_ids_iter iter);
 
-/* Computes the hash of an element that was added. */
+/* Computes the hash of element @id, which was added or is being added. Borrowed for the call. */
 struct sb_ids_owner {
 	uint64_t (*hash_of)(const void *arg, uint32_t id);
 	const void *arg;
 };
-/* Add element @id, less than INT32_MAX, without looking for a duplicate. Return: 0 or -ENOMEM. */
+/* Add element @id, less than INT32_MAX, without looking for a duplicate. Return: 0; -ENOMEM, and
+ * the table is unchanged. */
 int sb_ids_add(struct sb_ids *ids, uint32_t id, const struct sb_ids_owner *owner);
-/* Make room for @nr elements with IDs below @nr. Return: 0 or -ENOMEM. */
+/* Make room for @nr elements in all, with IDs below @nr. Return: 0; -ENOMEM, unchanged. */
 int sb_ids_reserve(struct sb_ids *ids, uint32_t nr, const struct sb_ids_owner *owner);
 void sb_ids_release(struct sb_ids *ids);
 /* Return: the memory it takes, in bytes. */

@@ -14,8 +14,9 @@
 #define SB_READ_PLACE_FILES_MAX 16u
 
 /*
- * How much of the newest files of 10-second blocks a reader knows. With a zero-initialized place,
- * everything that the store has at the first call counts as known.
+ * How much of the newest files of 10-second blocks a reader knows: begin of the file's time, and
+ * its length in bytes. With a zero-initialized place, everything that the store has at the first
+ * call counts as known.
  */
 struct sb_read_place {
 	struct sb_read_place_file {
@@ -28,7 +29,7 @@ struct sb_read_place {
 /**
  * sb_store_late_blocks() - call a function for each late block
  * @place: in and out: what is known; then everything that the store has
- * @before_s: only blocks that begin before this
+ * @before_s: only blocks that begin before this, in seconds since the epoch
  * @fn: gets each block that is not known; @block is valid during the call
  *
  * Files that have not grown are not read.
@@ -39,11 +40,10 @@ struct sb_read_place {
 int sb_store_late_blocks(struct sb_store *store, struct sb_read_place *place, int64_t before_s,
 			 void (*fn)(void *arg, const struct sb_record *block), void *arg);
 
-/*
- * Print a place as text, "1795219200:12345 ...", at most @len - 1 bytes: the newest files that have
- * room. Parse it again; invalid text ends the list of files.
- */
+/* Print a place as text, "1795219200:12345 ...", of at most @len - 1 bytes and NUL: the newest
+ * files for which there is room. */
 void sb_read_place_print(const struct sb_read_place *place, char *text, size_t len);
+/* Set @place to what sb_read_place_print() printed; invalid text ends the list of files. */
 void sb_read_place_parse(struct sb_read_place *place, const char *text);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Levels of a store: blocks of 10 s, and aggregates of 10 min, 1 h and 1 d. This table says how
  * long a block of each level is, and how much time a file covers. All times are seconds since the
- * epoch, in UTC.
+ * epoch, in UTC. @level is an index of sb_levels, below SB_STORE_LEVELS. Thread: any.
  */
 #ifndef SB_STORE_LEVEL_H
 #define SB_STORE_LEVEL_H
@@ -28,9 +28,10 @@ extern const struct sb_level sb_levels[SB_STORE_LEVELS];
 
 /* Return: the begin of the block of @level that contains @time_s. */
 int64_t sb_level_begin(size_t level, int64_t time_s);
-/* The path of the file that contains @time_s, relative to the store's directory. */
+/* Set @name to the path of the file that contains @time_s, relative to the store's directory. Times
+ * that are not valid are taken for the first or the last valid one, here and below. */
 void sb_level_file(size_t level, int64_t time_s, char name[SB_LEVEL_NAME_MAX]);
-/* Return: the begin and the end of the file that contains @time_s. */
+/* Return: the begin, or the end, exclusive, of the time of the file that contains @time_s. */
 int64_t sb_level_file_begin(size_t level, int64_t time_s);
 int64_t sb_level_file_end(size_t level, int64_t time_s);
 

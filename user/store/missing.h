@@ -16,7 +16,8 @@ struct sb_missing {
 #define SB_MARKS_CUT	 0x8000u
 #define SB_MARKS_UNNAMED 0x7fffu
 
-/* Extend the marks to all rows of @dict, which may only have grown. Return: 0 or -ENOMEM. */
+/* Compute the marks of all rows of @dict, unless it has no new rows since the last call: @marks
+ * belongs to this dictionary, which may only have grown. Return: 0 or -ENOMEM. */
 int sb_missing_fit(struct sb_missing *marks, const struct sb_dict *dict);
 void sb_missing_release(struct sb_missing *marks);
 

@@ -15,6 +15,7 @@
  * A block is filed under the period in which it begins. Its lead and length say exactly when
  * sampling began and for how long it lasted: under load a block may be longer than its period.
  * Aggregates, and blocks of older versions, have length 0, which means that of their period.
+ * Thread: any, one for each struct sb_codec.
  */
 #ifndef SB_STORE_RECORD_H
 #define SB_STORE_RECORD_H
@@ -68,8 +69,9 @@ struct sb_codec {
 void sb_codec_release(struct sb_codec *codec);
 
 /*
- * Compress @raw and append a record to @out. Sets the sizes and the checksum in *@record; the
- * caller has set the rest. Return: 0; -E2BIG; -ENOMEM; on error @out is unchanged.
+ * Compress @raw and append a record, header and payload, to @out. Sets the sizes and the checksum
+ * in *@record; the caller has set the rest. Return: 0; -E2BIG for a payload beyond
+ * SB_RECORD_BYTES_MAX; -ENOMEM; on error @out is unchanged.
  */
 int sb_record_pack(struct sb_codec *codec, struct sb_str *out, struct sb_record *record,
 		   const struct sb_str *raw);
@@ -89,16 +91,18 @@ void sb_record_time(const struct sb_record *record, int64_t *ret_begin_ms, int64
 bool sb_record_is_of_level(const struct sb_record *block);
 
 /*
- * Parse SB_RECORD_HEADER_BYTES at @p. Return: whether they are a valid header; then ret_record->at
- * is 0.
+ * Parse SB_RECORD_HEADER_BYTES at @p. Return: whether they are a valid header; then *ret_record is
+ * set, and its `at` is 0. Otherwise it is not to be used.
  */
 bool sb_record_header(const uint8_t *p, struct sb_record *ret_record);
 /* Return: the first place after @p where a header may begin; @end if there is none. */
 const uint8_t *sb_record_resync(const uint8_t *p, const uint8_t *end);
 
-/* Return: whether the payload @stored has the checksum that the header says. */
+/* Return: whether the payload @stored, of record->nr_stored_bytes, has the checksum of the
+ * header. */
 bool sb_record_is_whole(const uint8_t *stored, const struct sb_record *record);
-/* Decompress the payload; overwrites @raw. Return: 0; -EBADMSG if it is damaged; -ENOMEM. */
+/* Check and decompress the payload @stored; overwrites @raw. Return: 0; -EBADMSG if it is damaged;
+ * -ENOMEM. */
 int sb_record_unpack(struct sb_codec *codec, const uint8_t *stored, const struct sb_record *record,
 		     struct sb_str *raw);
 

@@ -2,7 +2,8 @@
 /*
  * Finds the fewest blocks that cover a time range: coarse aggregates where they fit, finer blocks
  * at the edges. Files are kept open with their dictionaries for the next search. Called by all
- * queries (query.c, timeline.c, late_blocks.c). Not thread-safe.
+ * queries (query.c, timeline.c, late_blocks.c). Not thread-safe. Times are seconds since the epoch,
+ * ends exclusive. "A negative errno" is -ENOMEM, -E2BIG for too many files, or one of I/O.
  */
 #ifndef SB_STORE_SEARCH_H
 #define SB_STORE_SEARCH_H
@@ -44,14 +45,16 @@ struct sb_search {
 	} looked[SB_STORE_LEVELS];
 };
 
-/* Begin a search; zeroes *search->answer. sb_search_end() must follow, also after an error. */
+/* Begin a search, of which the caller has set the members up to `is_fine_only` and zeroed the
+ * others; zeroes *search->answer. sb_search_end() must follow, also after an error. */
 void sb_search_begin(struct sb_search *search);
 /*
- * Visit the blocks of [from, to), rounded outward to 10 s. Return: 0; -EINVAL if the range is
- * empty; a negative errno, or what visit() returned.
+ * Call search->visit() for the blocks of [from, to), rounded outward to 10 s. Return: 0; -EINVAL if
+ * the range is empty; a negative errno, or what visit() returned.
  */
 int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s);
-/* The same for a range that is rounded already, and within the times that have files. */
+/* Do as sb_search_range() for a range that is rounded already, and within the times that have files
+ * (sb_search_narrow()). Return: 0, a negative errno, or what visit() returned. */
 int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s);
 /*
  * Get the file of @level that contains @time_s, read up to its present end. It belongs to the
@@ -60,11 +63,13 @@ int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s);
  */
 int sb_search_kept_file(struct sb_search *search, size_t level, int64_t time_s,
 			struct sb_kept_file **ret_kept);
+/* End a search: free its lists, and close kept files beyond the bounds of the cache. */
 void sb_search_end(struct sb_search *search);
 
 /*
- * Search a range and sum its blocks, file by file, into kept->resum.result. Replaces search->visit.
- * Return: as sb_search_range().
+ * Search a range and sum its blocks, file by file, into resum.result of each of
+ * search->kept_files; valid until the next search. Replaces search->visit. Return: as
+ * sb_search_range().
  */
 int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 
@@ -75,7 +80,8 @@ int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 int sb_search_tags(struct sb_search *search, const struct sb_tag_rules *rules, const char *by,
 		   int64_t from_s, int64_t to_s);
 
-/* Clip [from, to) to the times that have files. Return: 0 or a negative errno. */
+/* Clip [*from_s, *to_s) to the times that have files; empty if there are none. Return: 0 or a
+ * negative errno. */
 int sb_search_narrow(struct sb_store *store, int64_t *from_s, int64_t *to_s);
 
 /* Empty the atlas and all maps that refer to it. Also needed after an error in one of them. */
@@ -89,9 +95,11 @@ struct sb_wanted {
 	const struct sb_tag_rules *rules; /* or NULL */
 	int8_t *is_wanted;		  /* by set of tags; -1: not matched yet */
 };
-/* @dict and @rules are borrowed; @rules may be NULL. Return: 0 or -ENOMEM. */
+/* Begin to match. @dict, which must not grow, and @rules, which may be NULL for all, are borrowed
+ * until the release. Return: 0; -ENOMEM, nothing to release. */
 int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
 		   const struct sb_tag_rules *rules);
+/* Return: whether the set of tags with this ID matches the rules. */
 bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id);
 void sb_wanted_release(struct sb_wanted *wanted);
 

@@ -2,7 +2,8 @@
 /*
  * One file of a store: blocks of one level, and the dictionary that they need. A file only grows,
  * by whole records, so that a reader sees a valid beginning of it while it is written. Not
- * thread-safe.
+ * thread-safe. "Figures" are the numbers of enum sb_block_figure. @block is always an element of
+ * segment->blocks; its address is valid until the next refresh or append.
  *
  * The payload of a block consists of varints: the number of figures, the figures, the number of
  * rows, the bytes that the row numbers take, these as ascending differences (the first from -1)
@@ -61,22 +62,30 @@ struct sb_segment {
 
 /*
  * Open a file for reading, and read its dictionary and where its blocks are. *@segment is
- * overwritten; it needs no release after an error. Return: 0; -ENOENT; -EFBIG; -EINVAL if it is not
- * a regular file; -ENOMEM; other errors of I/O.
+ * overwritten; it needs no release after an error. @name: relative to the directory @dir_fd. What
+ * is damaged is skipped and counted. Return: 0; -ENOENT; -EFBIG beyond SB_SEGMENT_BYTES_MAX;
+ * -EINVAL if it is not a regular file; -ENOMEM; other errors of I/O.
  */
 int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name);
-/* The same without the dictionary: to see which blocks there are. */
+/*
+ * Open a file as sb_segment_read() does, but do not read its dictionary: to see which blocks there
+ * are. Their rows and figures can be read, but not added to sums or appended to. Return: as
+ * sb_segment_read().
+ */
 int sb_segment_list(struct sb_segment *segment, int dir_fd, const char *name);
-/* Read what was appended since. Return: 0; -ESTALE if the file got shorter; others as above. */
+/* Read what was appended since. Blocks may get other indexes (nr_sorts). Return: 0; -ESTALE if the
+ * file got shorter; -EFBIG; -ENOMEM; other errors of I/O. */
 int sb_segment_refresh(struct sb_segment *segment);
 /*
- * Open a file for writing, and create it if it does not exist. An incomplete record and damaged
- * blocks at its end are cut off, and counted. Return: as sb_segment_read().
+ * Open a file for reading and writing, and create it if it does not exist. An incomplete record and
+ * damaged blocks at its end are cut off, and counted. Return: as sb_segment_read(), and errors of
+ * creating it.
  */
 int sb_segment_open(struct sb_segment *segment, int dir_fd, const char *name);
+/* Close the file and free what the segment holds; again is harmless. */
 void sb_segment_release(struct sb_segment *segment);
 
-/* Return: the index of the first block that begins at @time_s or later. */
+/* Return: the index of the first block that begins at @time_s or later; blocks.nr if none does. */
 size_t sb_segment_find(const struct sb_segment *segment, int64_t time_s);
 
 /* The rows of a block and their weights. */
@@ -94,11 +103,12 @@ struct sb_block_rows {
 int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
 		    struct sb_block_rows *ret_rows, uint64_t figure[SB_BLOCK_FIGURE_MAX]);
 
-/* Add the block's SB_BLOCK_SAMPLED_MS; it is read only once. Return: as sb_segment_rows(). */
+/* Add the block's SB_BLOCK_SAMPLED_MS to *@sampled_ms. The block is read if it was not before.
+ * Return: as sb_segment_rows(). */
 int sb_segment_sampled(struct sb_segment *segment, const struct sb_record *block,
 		       uint64_t *sampled_ms);
 
-/* Sums over the rows of segment->dict. */
+/* Sums over the rows of segment->dict; sums.h makes them. */
 struct sb_segment_sums {
 	uint64_t *weight; /* one for each row of the dictionary */
 	uint64_t figure[SB_BLOCK_FIGURE_MAX];
@@ -123,9 +133,10 @@ struct sb_segment_time {
 };
 
 /*
- * Append a block with these sums, preceded by the new part of the dictionary, in one write. Does
- * not wait for the disk. Return: 0; -EFBIG; -ENOSPC and other errors of I/O; -ENOMEM. On error the
- * file is as before.
+ * Append a block with these sums, preceded by the new part of the dictionary, in one write, to a
+ * file that sb_segment_open() opened. Does not wait for the disk. Rows without weight are left out.
+ * Return: 0; -EFBIG beyond SB_SEGMENT_BYTES_MAX; -E2BIG beyond SB_RECORD_BYTES_MAX; -ENOSPC and
+ * other errors of I/O; -ENOMEM. On error the file is as before.
  */
 int sb_segment_append(struct sb_segment *segment, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_segment_sums *sums);

@@ -9,7 +9,7 @@
  *
  * An owner is somebody who can be told apart and cannot multiply: a user's slice in the cgroup
  * tree, with all cgroups that the user may make below it; or a service, a scope or a container
- * together with the user ID.
+ * together with the user ID. Thread: any, one for each struct sb_share_owners.
  */
 #ifndef SB_STORE_SHARE_H
 #define SB_STORE_SHARE_H
@@ -35,6 +35,8 @@ struct sb_tag {
  * @max: how many entries there may be
  * @nr_all: how many are used
  * @nr_own: how many of these the owner uses
+ *
+ * Return: whether it may.
  */
 bool sb_share_allows(uint64_t max, uint64_t nr_all, uint64_t nr_own);
 
@@ -64,8 +66,9 @@ struct sb_share_tags {
 /**
  * sb_share_tags() - make tags for an owner's "(other)", with nothing that the owner can choose
  * @owner: what sb_share_owner() returned for @tags
- * @tags: tags of the samples
- * @ret: tags sorted by key; their values point into @tags and @ret, which must not be moved
+ * @tags: @nr tags of the samples
+ * @ret: overwritten; tags sorted by key, whose values point into @tags and @ret: neither may be
+ *	moved or freed while they are used
  */
 void sb_share_tags(uint32_t owner, const struct sb_tag *tags, size_t nr, struct sb_share_tags *ret);
 
@@ -73,7 +76,9 @@ void sb_share_tags(uint32_t owner, const struct sb_tag *tags, size_t nr, struct 
  * sb_share_cgroup() - which part of a cgroup's path tells the owner
  * @cgroup: for example "/user.slice/user-1000.slice/user@1000.service/app.slice"
  *
- * Return: its length; here that of "/user.slice/user-1000.slice". At most SB_SHARE_PATH_MAX.
+ * Return: its length in bytes from the beginning; here that of "/user.slice/user-1000.slice". All
+ * slices count, up to that of a user, and one component behind them: "/system.slice/a.service",
+ * "/docker/ID", "/foo". 0 for "" and "/". At most SB_SHARE_PATH_MAX.
  */
 size_t sb_share_cgroup(const char *cgroup);
 

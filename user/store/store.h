@@ -14,6 +14,10 @@
  * There is one writer; readers need no lock. Files may be hostile, and everything is bounded and
  * checked. A handle is not thread-safe: use it from one thread at a time. Levels and interned
  * stacks are modelled after the storage of Pyroscope (2021); see docs/continuous.md.
+ *
+ * Times are seconds since the epoch. A series is the samples with the same tags; a wide tag has
+ * many values, like pids, and is only in 10-second blocks. "Figures" are the counts of enum
+ * sb_block_figure (segment.h): sampled time, samples, lost samples, and so on.
  */
 #ifndef SB_STORE_STORE_H
 #define SB_STORE_STORE_H
@@ -52,8 +56,9 @@ struct sb_store_opts {
 int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 			   struct sb_store **ret_store);
 /*
- * Open a store for reading. Return: 0; -ENOENT if the directory does not exist; -ENOTEMPTY if it is
- * not a store; -EPROTO if it is of another version; -ENOMEM; other errors of I/O.
+ * Open a store for reading. Return: 0 and *ret_store, owned by the caller, closed by
+ * sb_store_close(); -ENOENT if the directory does not exist; -ENOTEMPTY if it is not a store;
+ * -EPROTO if it is of another version; -ENOMEM; other errors of I/O.
  */
 int sb_store_open(const char *path, struct sb_store **ret_store);
 /* Close the store and free it. NULL is allowed. */
@@ -82,8 +87,9 @@ struct sb_store_block {
  * First makes the aggregates of periods that have ended. A block that comes late is added to the
  * aggregates of its period.
  *
- * Return: 0; -EINVAL if the block is not valid or the store is not open for writing; -ENOSPC and
- * other errors of I/O; -ENOMEM. On error nothing of the block is kept, and it can be put again.
+ * Return: 0, and then ask sb_store_put_status(); -EINVAL if the block is not valid or the store is
+ * not open for writing; -ENOSPC and other errors of I/O; -ENOMEM. On error nothing of the block is
+ * kept, and it can be put again.
  */
 int sb_store_put(struct sb_store *store, const struct sb_store_block *block);
 /*
@@ -146,7 +152,8 @@ struct sb_store_look {
 };
 /*
  * Call look->on_file() for every file, the finest level first, and oldest first within a level.
- * What the callbacks get is valid during the call. Return: 0; -ENOMEM; other errors of I/O.
+ * What the callbacks get is valid during the call. Return: 0, also if files cannot be read, which
+ * info->err tells; -ENOMEM; errors of reading the directories.
  */
 int sb_store_look(struct sb_store *store, const struct sb_store_look *look);
 
@@ -186,7 +193,7 @@ struct sb_store_answer {
 int sb_store_query(struct sb_store *store, const struct sb_store_query *query,
 		   struct sb_profile *profile, struct sb_store_answer *ret_answer);
 
-/* The time for which a kind was recorded. */
+/* The time for which a kind (a view, such as "oncpu", and its unit) was recorded. */
 struct sb_store_extent {
 	struct sb_store_kind kind;
 	int64_t from_s, to_s; /* begin of its first block that is left, end of the last */
@@ -195,8 +202,9 @@ struct sb_store_extent {
 };
 #define SB_STORE_KINDS_MAX 32
 /*
- * List the kinds that were recorded, by name, SB_STORE_KINDS_MAX at most. Reads the first and the
- * last file of each level. Return: how many kinds there are, which may be 0; a negative errno.
+ * List the kinds that were recorded, sorted by name, SB_STORE_KINDS_MAX at most. Reads the first
+ * and the last file of each level. Return: how many elements of @ret_extents are set, which may be
+ * 0; -ENOMEM; errors of I/O.
  */
 int sb_store_extents(struct sb_store *store,
 		     struct sb_store_extent ret_extents[SB_STORE_KINDS_MAX]);

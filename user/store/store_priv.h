@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the files of the store share among themselves: the store handle, the files that it keeps
- * open, and downsampling. Nobody outside of user/store includes it.
+ * open, and downsampling. Nobody outside of user/store includes it. Not thread-safe. "A negative
+ * errno" is -ENOMEM or one of I/O, as of sb_segment_open() and sb_segment_append(). An aggregate is
+ * a block of 10 min or longer, and to roll is to make those of periods that have ended.
  */
 #ifndef SB_STORE_STORE_PRIV_H
 #define SB_STORE_STORE_PRIV_H
@@ -62,9 +64,10 @@ struct sb_row_key {
 	bool is_other; /* the stack already was "(other)" in the source, and is not counted again */
 };
 /*
- * Add @weight to the row of @key in @sums, and add the row to @dict if it is new. If the dictionary
- * has no room for it, the weight goes to "(other)" of its series or of the owner that is charged
- * (sb_dict_set_owner()), and is counted in SB_BLOCK_OTHER. Return: 0 or -ENOMEM.
+ * Add @weight to the row of @key in @sums, which is extended, and add the row to @dict if it is
+ * new. If the dictionary has no room for it, the weight goes to "(other)" of its series or of the
+ * owner that is charged (sb_dict_set_owner()), and is counted in SB_BLOCK_OTHER. Return: 0;
+ * -ENOMEM; -E2BIG if there is no room for "(other)" either.
  */
 int sb_store_add_row(struct sb_dict *dict, const struct sb_row_key *key, uint64_t weight,
 		     struct sb_sums *sums);
@@ -96,8 +99,9 @@ int sb_store_each_file(const struct sb_store *store, size_t level,
 int sb_store_out(struct sb_store *store, size_t level, int64_t time_s,
 		 struct sb_segment **ret_segment);
 /*
- * Append @sums over the rows of @from as a block of @level. Wide tags are dropped, except at the
- * finest level. Return: 0 or a negative errno.
+ * Append @sums over the rows of @from as a block of @level, to the file that contains time->begin_s
+ * (sb_store_out()). Wide tags are dropped, except at the finest level. Return: 0 or a negative
+ * errno, and then the file has no such block.
  */
 int sb_store_transfer(struct sb_store *store, size_t level, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_dict *from,
@@ -107,12 +111,14 @@ void sb_store_close_sums(struct sb_store *store);
 /* Make the aggregates of all periods that ended before @now_s. Return: 0 or a negative errno. */
 int sb_store_roll(struct sb_store *store, int64_t now_s);
 /*
- * Return: 1 if the period that begins at @begin_s has its aggregate of @kind; 0; a negative errno.
+ * Return: 1 if the period of @level that begins at @begin_s has its aggregate of @kind; 0 if not; a
+ * negative errno. May open another file, as sb_store_out().
  */
 int sb_store_is_summed(struct sb_store *store, size_t level, int64_t begin_s,
 		       const struct sb_store_kind *kind);
 /*
- * After opening: find the time from which on aggregates are missing. Return: 0 or a negative errno.
+ * After opening for writing: find the time from which on aggregates are missing, by level
+ * (rolled_s, summed_s). Return: 0 or a negative errno.
  */
 int sb_store_find_rolled(struct sb_store *store, int64_t now_s);
 

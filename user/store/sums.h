@@ -3,6 +3,10 @@
  * Sums of the blocks of a file, by row of its dictionary. sb_resum keeps the sums of recent
  * queries, so that a range that overlaps an earlier one costs only the blocks that differ. Not
  * thread-safe.
+ *
+ * A query: sb_resum_begin(), sb_resum_add() for each of its blocks, sb_resum_end(); then `result`
+ * is read. If one of them fails with another error than -EBADMSG, the query has no result, and the
+ * next one may begin.
  */
 #ifndef SB_STORE_SUMS_H
 #define SB_STORE_SUMS_H
@@ -14,8 +18,10 @@ struct sb_sums {
 	SB_VEC(uint64_t) weight;
 	struct sb_segment_sums sums; /* its weight points to the above after sb_sums_fit() */
 };
-/* Extend the sums to all rows of @dict. Return: 0 or -ENOMEM. */
+/* Extend the sums to all rows of @dict; new ones are 0. Return: 0; -ENOMEM, and they are as
+ * before. */
 int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict);
+/* Free the weights. */
 void sb_sums_release(struct sb_sums *sums);
 
 /* The sums of this many queries are kept for each file. */
@@ -43,7 +49,8 @@ struct sb_resum {
  * before. @segment may only have grown since the last query. Return: 0 or -ENOMEM.
  */
 int sb_resum_begin(struct sb_resum *resum, const struct sb_segment *segment, uint64_t question);
-/* Add a block of segment->blocks, each at most once. Return: as sb_segment_add(). */
+/* Add a block of segment->blocks, each at most once in a query. Return: 0; -EBADMSG if the block is
+ * damaged, and it is not in the sums; -ENOMEM; other errors of I/O. */
 int sb_resum_add(struct sb_resum *resum, struct sb_segment *segment, const struct sb_record *block);
 /*
  * End a query: compute resum->result. *ret_nr_damaged counts blocks that an earlier query could
@@ -51,14 +58,20 @@ int sb_resum_add(struct sb_resum *resum, struct sb_segment *segment, const struc
  */
 int sb_resum_end(struct sb_resum *resum, struct sb_segment *segment, uint64_t *ret_nr_damaged);
 
-/* Drop all sums: the segment has been replaced by another one. */
+/*
+ * Drop all kept sums, because the segment has been replaced by another one, or its blocks have
+ * other indexes. The memory is kept for reuse. Call it between two queries only; resum->result is
+ * not to be read afterwards.
+ */
 void sb_resum_forget(struct sb_resum *resum);
 /* Return: the memory it takes, in bytes. */
 size_t sb_resum_bytes(const struct sb_resum *resum);
-/* Return: the oldest query whose sums are kept; UINT64_MAX if none are. */
+/* Return: the number of the oldest query whose sums are kept; UINT64_MAX if none are. */
 uint64_t sb_resum_oldest(const struct sb_resum *resum);
-/* Free the sums of a query. Call it between two queries only. */
+/* Free the kept sums of query @question, if there are any; resum->result becomes NULL. Call it
+ * between two queries only. */
 void sb_resum_drop(struct sb_resum *resum, uint64_t question);
+/* Free all memory, at the end. */
 void sb_resum_release(struct sb_resum *resum);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Rules that select series by their tags: "service=nginx,php", "region!=eu", "pod=~^web-",
- * "pod!~canary". Not thread-safe while rules are added.
+ * "pod!~canary". Several threads may use rules that nobody changes. A struct sb_tag is a key and a
+ * value (share.h).
  */
 #ifndef SB_STORE_TAGS_H
 #define SB_STORE_TAGS_H
@@ -20,6 +21,7 @@ struct sb_tag_rule {
 	bool is_negated, is_regex;
 	regex_t regex;
 };
+/* Zero-initialize. */
 struct sb_tag_rules {
 	SB_VEC(struct sb_tag_rule) rules;
 };
@@ -27,7 +29,7 @@ struct sb_tag_rules {
 /**
  * sb_tag_rules_add() - parse a rule and add it
  * @text: KEY=VALUE[,VALUE], KEY!=VALUE[,VALUE], KEY=~REGEX or KEY!~REGEX; POSIX extended
- *	expressions, which match anywhere in the value
+ *	expressions, which match anywhere in the value. Copied.
  *
  * A series without the key has the empty value.
  *
@@ -37,13 +39,14 @@ struct sb_tag_rules {
 int sb_tag_rules_add(struct sb_tag_rules *rules, const char *text);
 /* Append the texts of the rules to @out, separated by spaces. Return: 0 or -ENOMEM. */
 int sb_tag_rules_print(const struct sb_tag_rules *rules, struct sb_str *out);
-/* Return: whether a set of tags matches all rules. */
+/* Return: whether a set of @nr tags matches all rules; true if there are none. */
 bool sb_tag_rules_match(const struct sb_tag_rules *rules, const struct sb_tag *tags, size_t nr);
 void sb_tag_rules_release(struct sb_tag_rules *rules);
 
 /* Buffer for one key of a list; longer keys are truncated. */
 #define SB_TAG_KEY_BYTES 64
-/* Copy the first key of "a,b". Return: the rest of the list, or NULL if it was the last key. */
+/* Copy the first key of a list "a,b" to @key. Return: what follows it in @list, for the next call;
+ * NULL if it was the last key. */
 const char *sb_tag_list_next(const char *list, char key[SB_TAG_KEY_BYTES]);
 
 /* Return: the value of @key, borrowed from @tags; "" if there is none. */

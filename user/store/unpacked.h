@@ -19,11 +19,12 @@ struct sb_unpacked {
 	uint64_t end;			     /* bytes that were ever written, with the gaps */
 };
 
-/* Copy a record. Return: its place, for sb_unpacked_at(); 0 if it is too long or without memory. */
+/* Copy a record of @nr bytes. Return: its place, for sb_unpacked_at(); 0 if it is empty, longer
+ * than SB_UNPACKED_BYTES / SB_UNPACKED_CHUNKS, or without memory. */
 uint64_t sb_unpacked_keep(struct sb_unpacked *unpacked, const void *bytes, size_t nr);
 /*
  * Look up a record of @nr bytes. @place is what sb_unpacked_keep() returned, and may be 0. Return:
- * the record, valid until the next one is kept; NULL if it was overwritten.
+ * the record, valid until the next one is kept; NULL if it was overwritten, or @place is 0.
  */
 const uint8_t *sb_unpacked_at(const struct sb_unpacked *unpacked, uint64_t place, size_t nr);
 /* Return: the memory it takes, in bytes. */
