@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Questions from text; what is asked of a store against what was put into it. */
 #include <errno.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "store/ask.h"
+#include "store_dir.h"
 
 #define NOW  1795255200ll /* 2026-11-21 10:00 UTC, says date(1) */
 #define HOUR 3600
@@ -202,24 +202,6 @@ static void test_rules(void **state)
 
 /* A store. */
 
-static char dir[64];
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-static int setup(void **state)
-{
-	snprintf(dir, sizeof(dir), "/tmp/sb-ask-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 static void add(struct sb_profile *profile, const char *const names[], size_t nr, uint64_t weight)
 {
 	uint32_t ids[4];
@@ -275,11 +257,10 @@ static void put(struct sb_store *store, int64_t at_s, const char *kind, const ch
 /* An hour, of which minutes 20 to 30 were not recorded; a little of another kind. */
 static struct sb_store *fill(void)
 {
-	const struct sb_store_opts opts = { .no_sync = true };
 	struct sb_store *store;
 	int64_t at_s;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (at_s = T0; at_s < T0 + HOUR + 100; at_s += 10) {
 		if (at_s < T0 + 1200 || at_s >= T0 + 1800)
 			put(store, at_s, "oncpu", "samples");
@@ -409,12 +390,11 @@ static void test_marks(void **state)
 		{ "offcpu{service=\"cut\"}", "10", "0" },
 		{ "offcpu{service=\"unnamed\"}", "0", "40" },
 	};
-	const struct sb_store_opts opts = { .no_sync = true };
 	struct sb_profile *profile;
 	struct sb_store *store;
 	size_t i, k;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	put_marked(store, "oncpu", "samples");
 	put_marked(store, "offcpu", "us");
 	for (i = 0; i < 2 * SB_ARRAY_SIZE(cases); i++) {
@@ -494,14 +474,13 @@ static struct sb_store *fill_waits(const char *unit)
 	static const char *const always[] = { "main", "always" },
 				 *const other[] = { "main", "other" },
 				 *const once[] = { "main", "once" };
-	const struct sb_store_opts opts = { .no_sync = true };
 	struct sb_store_series series = {};
 	struct sb_store_block block = {
 		.kind = "offcpu", .unit = unit, .series = &series, .nr = 1
 	};
 	struct sb_store *store;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (block.begin_s = T0; block.begin_s < T0 + 2 * HOUR; block.begin_s += 10) {
 		struct sb_profile *profile;
 
@@ -686,14 +665,13 @@ static void test_coarse_steps(void **state)
 /* The same, while there are new ones of that day. */
 static void test_made_anew(void **state)
 {
-	const struct sb_store_opts opts = { .no_sync = true };
 	struct sb_store *store = fill();
 	struct sb_ask ask = { .from_s = T0 + 300, .to_s = T0 + 400 };
 	struct sb_store_answer answer;
 
 	sb_store_close(store);
 	remove_fine();
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	put(store, T0 + 2 * HOUR, "oncpu", "samples");
 	assert_int_equal(weight_of(store, &ask, &answer), 60 * 33);
 	assert_int_equal(answer.from_s, T0);
@@ -718,13 +696,12 @@ static void test_made_anew(void **state)
 /* A recorder that began in the middle of a period, or stood still in it, has lost nothing. */
 static void test_gap(void **state)
 {
-	const struct sb_store_opts opts = { .no_sync = true };
 	struct sb_ask ask = { .from_s = T0 + 300, .to_s = T0 + 400 };
 	struct sb_store_answer answer;
 	struct sb_store *store;
 	int64_t at_s;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (at_s = T0 + 200; at_s < T0 + DAY + 700; at_s += at_s < T0 + 7000 ? 10 : 1010)
 		put(store, at_s, "oncpu", "samples");
 	assert_int_equal(weight_of(store, &ask, &answer), 10 * 33);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Questions whose answers are cut to few nodes, against what their definition says, by lists of paths as texts. */
 #include <errno.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,16 +12,13 @@
 
 #include "base/vec.h"
 #include "store/ask.h"
+#include "store_dir.h"
 
 /* 2040-01-02 00:00 UTC: nothing is late. */
 #define T0	  2209075200ll
 #define NR_BLOCKS 12
 #define DEPTH_MAX 9
 #define PATH_MAX  256
-
-static char dir[64];
-static const struct sb_store_opts opts = { .no_sync = true };
-static uint64_t seed;
 
 /* Paths with weights, each once: linear, as the lists are short. */
 struct item {
@@ -32,29 +28,6 @@ struct item {
 struct list {
 	SB_VEC(struct item) items;
 };
-
-static uint32_t random_of(uint32_t nr)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(seed >> 33) % nr;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-static int setup(void **state)
-{
-	snprintf(dir, sizeof(dir), "/tmp/sb-cut-XXXXXX");
-	seed = 1;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 static struct item *find(const struct list *list, const char *path)
 {
@@ -182,7 +155,7 @@ static struct sb_store *fill(void)
 	struct sb_store *store;
 	int i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < NR_BLOCKS; i++)
 		put_block(store, begin_of(i));
 	return store;

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +20,7 @@
 #include "store/check.h"
 #include "store/late_blocks.h"
 #include "store/store_priv.h"
+#include "store_dir.h"
 
 #define HOUR	    3600
 #define DAY	    (24 * HOUR)
@@ -31,9 +31,6 @@
 #define NR_SERVICES 3
 #define NR_PIDS	    5
 
-static char dir[64];
-static const struct sb_store_opts opts = { .no_sync = true };
-
 /* What was put in. */
 struct put {
 	int64_t begin_s;
@@ -41,18 +38,6 @@ struct put {
 	uint64_t weight;
 };
 static SB_VEC(struct put) puts_made;
-static uint64_t seed;
-
-static uint32_t random_of(uint32_t nr)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(seed >> 33) % nr;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
 
 /* What a store takes for now; 0: what the clock says. */
 static int64_t set_now_s;
@@ -68,27 +53,10 @@ time_t time(time_t *ret_time)
 	return now.tv_sec;
 }
 
-static int setup(void **state)
-{
-	snprintf(dir, sizeof(dir), "/tmp/sb-store-XXXXXX");
-	seed = 1;
-	puts_made.nr = 0;
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
+static int release_puts(void **state)
 {
 	sb_vec_release(&puts_made);
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static uint32_t frame(struct sb_profile *profile, const char *name)
-{
-	struct sb_frame of = { .name = name, .module = "prog", .kind = SB_FRAME_USER };
-	uint32_t id;
-
-	assert_int_equal(sb_profile_frame(profile, &of, &id), 0);
-	return id;
+	return teardown(state);
 }
 
 /* "main;f3;g17" */
@@ -101,9 +69,9 @@ static struct sb_profile *profile_of(const struct put *put)
 	snprintf(f, sizeof(f), "f%u", put->stack % 7);
 	snprintf(g, sizeof(g), "g%u", put->stack);
 	assert_int_equal(sb_profile_new(&profile), 0);
-	frames[0] = frame(profile, "main");
-	frames[1] = frame(profile, f);
-	frames[2] = frame(profile, g);
+	frames[0] = frame_of(profile, "main");
+	frames[1] = frame_of(profile, f);
+	frames[2] = frame_of(profile, g);
 	assert_int_equal(sb_profile_add(profile, frames, 3, put->weight), 0);
 	assert_int_equal(sb_profile_seal(profile), 0);
 	return profile;
@@ -235,7 +203,7 @@ static void test_sums(void **state)
 	int64_t now_s = T0, from_s, to_s;
 	uint32_t i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 4000; i++) {
 		assert_int_equal(put_block(store, now_s, random_of(4)), 0);
 		/* Gaps, some of hours, one over the end of a month and another of a year. */
@@ -243,7 +211,7 @@ static void test_sums(void **state)
 		now_s += i == 3000 ? 11 * DAY : i == 3600 ? 40 * DAY : 0;
 		if (i % 1000 == 500) {
 			sb_store_close(store);
-			assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+			assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 		}
 	}
 	for (i = 0; i < 300; i++) {
@@ -282,7 +250,7 @@ static void test_late(void **state)
 	struct sb_store *store;
 	uint32_t i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	/* Dictionaries of sums are not held on to, but while such blocks come. */
 	for (i = 0; i < 1000; i++) {
 		assert_int_equal(put_block(store, T0 + 10 * i, 2), 0);
@@ -343,7 +311,7 @@ static void fill(void)
 	struct sb_store *store;
 	uint32_t i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < NR_BLOCKS; i++)
 		assert_int_equal(put_block(store, T0 + 10 * i, 4), 0);
 	sb_store_close(store);
@@ -372,7 +340,7 @@ static void test_cut_short(void **state)
 		assert_memory_equal(have, want, sizeof(want));
 		if (cut % 97)
 			continue;
-		assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+		assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 		assert_int_equal(put_block(store, T0 + 10 * NR_BLOCKS, 4), 0);
 		ask(store, T0 + 10 * NR_BLOCKS, T0 + HOUR, -1, have, &answer);
 		sum_of(T0 + 10 * NR_BLOCKS, T0 + HOUR, -1, want);
@@ -425,7 +393,7 @@ static void test_again(void **state)
 	int64_t from_s, to_s;
 	size_t i, k, nr;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 800; i++) {
 		/* Every fifth is late. */
 		if (i < 200 || i % 4 == 0)
@@ -625,7 +593,7 @@ static void test_zeroed(void **state)
 	char *bytes, page[4096];
 	uint32_t i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 360; i++)
 		assert_int_equal(put_block(store, T0 + 10 * i, 8), 0);
 	sb_store_close(store);
@@ -666,20 +634,20 @@ static void test_half_summed(void **state)
 	series.profile = profile;
 	io.series = &series;
 	io.nr = 1;
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	assert_int_equal(put_block(store, T0, 4), 0);
 	assert_int_equal(put_block(store, T0 + 600, 4), 0);
 	snprintf(path, sizeof(path), "%s/10min/20400101.sb", dir);
 	assert_int_equal(stat(path, &before), 0);
 	sb_store_close(store);
 	/* As if it had been there, and its sum not. */
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	assert_int_equal(stat(path, &after), 0);
 	assert_int_equal(before.st_size, after.st_size);
 	assert_int_equal(sb_store_put(store, &io), 0);
 	sb_store_close(store);
 	assert_int_equal(truncate(path, before.st_size), 0);
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	assert_int_equal(put_block(store, T0 + 1200, 1), 0);
 	expect_sums(store, T0, T0 + 600);
 	sb_store_close(store);
@@ -815,7 +783,7 @@ static void test_wrong_sum(void **state)
 	char path[128];
 	uint32_t i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 3 * 48; i++) {
 		assert_int_equal(put_block(store, T0 + 1800 * i, 4), 0);
 		assert_int_equal(put_block(store, T0 + 1800 * i + 10, 4), 0);
@@ -876,8 +844,8 @@ static void test_merged_sum(void **state)
 	uint32_t i;
 
 	snprintf(path, sizeof(path), "%s-other", dir);
-	assert_int_equal(sb_store_open_to_write(path, &opts, &other), 0);
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(path, &no_sync, &other), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 12; i++) {
 		put_host(store, T0 + 600 * i, "a");
 		put_host(other, T0 + 600 * i, "b");
@@ -895,7 +863,7 @@ static void test_merged_sum(void **state)
 	check = check_sums(&wrongs);
 	/* Of host "b" or "a": the hour is wrong in any case. */
 	assert_in_range(check.nr_wrong, 1, 2);
-	assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(remove_below(path), 0);
 }
 
 static void put_stack(const char *path, uint32_t stack, const char *service)
@@ -906,7 +874,7 @@ static void put_stack(const char *path, uint32_t stack, const char *service)
 	struct sb_store_block block = { T0, "oncpu", "samples", { 10000 }, &series, 1 };
 	struct sb_store *store;
 
-	assert_int_equal(sb_store_open_to_write(path, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(path, &no_sync, &store), 0);
 	assert_int_equal(sb_store_put(store, &block), 0);
 	block.begin_s += 600;
 	assert_int_equal(sb_store_put(store, &block), 0);
@@ -936,7 +904,7 @@ static void test_moved_sum(void **state)
 		assert_int_equal(check_sums(&wrongs).nr_wrong, cases[i].nr_wrong);
 		assert_int_equal(wrongs.last.nr_stacks, 2 * cases[i].nr_wrong);
 		assert_int_equal(wrongs.last.weight, wrongs.last.finer_weight);
-		assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+		assert_int_equal(remove_below(path), 0);
 	}
 }
 
@@ -948,7 +916,7 @@ static void test_missing_sum(void **state)
 	struct sb_store *store;
 	uint32_t i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 12; i++)
 		assert_int_equal(put_block(store, T0 + 600 * i, 1), 0);
 	sb_store_close(store);
@@ -1033,7 +1001,7 @@ static void test_long_block(void **state)
 	struct sb_store_extent extents[SB_STORE_KINDS_MAX];
 	struct sb_store *store;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	put_long(store, T0, 3, 10000, 100); /* a timer is not exact */
 	put_long(store, T0 + 10, 0, 24000, 240);
 	put_long(store, T0 + 40, 4000, 6000, 60);
@@ -1049,9 +1017,9 @@ static void test_long_block(void **state)
 	assert_int_equal(extents[0].to_s, T0 + 60);
 	assert_int_equal(extents[0].hz, 99);
 	sb_store_close(store);
-	assert_int_equal(nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(remove_below(dir), 0);
 	/* The last one ends long after its period; and at midnight it is in another file. */
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	put_long(store, T0 + DAY - 10, 0, 20000, 200);
 	assert_int_equal(sb_store_extents(store, extents), 1);
 	assert_int_equal(extents[0].to_s, T0 + DAY + 10);
@@ -1075,7 +1043,7 @@ static void test_far(void **state)
 	struct sb_store *store;
 	uint32_t i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 400; i++) {
 		assert_int_equal(put_block(store, T0 + 30 * i, 2), 0);
 		if (i == 100 || i == 300)
@@ -1084,7 +1052,7 @@ static void test_far(void **state)
 			continue;
 		/* Whoever opens it then knows what is missing. */
 		sb_store_close(store);
-		assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+		assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	}
 	assert_int_equal(put_block(store, T0 + 2 * DAY, 1), 0);
 	expect(store, 0, INT64_MAX, -1);
@@ -1110,11 +1078,11 @@ static void test_late_after_opening(void **state)
 	struct sb_store *store;
 	uint32_t i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 4; i++)
 		assert_int_equal(put_block(store, T0 + 600 * i, 2), 0);
 	sb_store_close(store);
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	assert_int_equal(put_block(store, T0 + 1210, 2), 0);
 	assert_int_equal(put_block(store, T0 + 2400, 2), 0);
 	expect(store, T0 + 1200, T0 + 1800, -1);
@@ -1147,13 +1115,13 @@ static void test_was_ahead(void **state)
 		int64_t begin_s = begins[i] + (int64_t)i * 10 * DAY;
 
 		set_now_s = begin_s;
-		assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+		assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 		record(store, begin_s, 6);
 		record(store, begin_s + 5 * HOUR, 9);
 		record(store, begin_s + HOUR, 4);
 		sb_store_close(store);
 		set_now_s = begin_s + 9 * HOUR;
-		assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+		assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 		record(store, begin_s + 9 * HOUR, 12);
 		expect(store, 0, INT64_MAX, -1);
 		sb_store_close(store);
@@ -1184,7 +1152,7 @@ static void test_late_place(void **state)
 	char text[512], cut[20];
 
 	fill();
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	assert_int_equal(late_of(store, &place), 0);
 	assert_int_equal(put_block(store, T0 + 300, 2), 0);
 	assert_int_equal(late_of(store, &place), 0);
@@ -1214,10 +1182,10 @@ static void test_merge(void **state)
 	uint32_t i;
 
 	snprintf(path, sizeof(path), "%s-other", dir);
-	assert_int_equal(sb_store_open_to_write(path, &opts, &other), 0);
+	assert_int_equal(sb_store_open_to_write(path, &no_sync, &other), 0);
 	for (i = 0; i < 500; i++)
 		assert_int_equal(put_block(other, T0 + 20 * i, 2), 0);
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 300; i++)
 		assert_int_equal(put_block(store, T0 + 50 * i, 2), 0);
 	assert_int_equal(sb_store_merge(store, other, T0 + 15000), 0);
@@ -1231,7 +1199,7 @@ static void test_merge(void **state)
 	expect(store, T0, T0 + 3 * DAY, -1);
 	sb_store_close(store);
 	sb_store_close(other);
-	assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(remove_below(path), 0);
 }
 
 static void test_one_writer(void **state)
@@ -1241,8 +1209,8 @@ static void test_one_writer(void **state)
 	int fd;
 
 	assert_int_equal(sb_store_open(dir, &store), -ENOTEMPTY);
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &other), -EBUSY);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &other), -EBUSY);
 	assert_int_equal(put_block(store, T0, 4), 0);
 	assert_int_equal(sb_store_open(dir, &other), 0);
 	expect(other, T0, T0 + 10, -1);
@@ -1261,7 +1229,7 @@ static void test_one_writer(void **state)
 	assert_int_equal(sb_store_open(dir, &store), -EPROTO);
 	/* Files of somebody else. */
 	unlink(path);
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), -ENOTEMPTY);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), -ENOTEMPTY);
 }
 
 /* What is too old goes, level by level; ranges are then as fine as what is left, and say so. */
@@ -1316,14 +1284,14 @@ static void test_other(void **state)
 	assert_int_equal(sb_profile_new(&profile), 0);
 	for (i = 0; i < nr; i++) {
 		snprintf(name, sizeof(name), "%u", i % 2048);
-		ids[0] = frame(profile, name);
+		ids[0] = frame_of(profile, name);
 		snprintf(name, sizeof(name), "%u", i / 2048);
-		ids[1] = frame(profile, name);
+		ids[1] = frame_of(profile, name);
 		assert_int_equal(sb_profile_add(profile, ids, 2, 3), 0);
 	}
 	assert_int_equal(sb_profile_seal(profile), 0);
 	series.profile = profile;
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	assert_int_equal(sb_store_put(store, &block), 0);
 	ask(store, T0, T0 + 10, -1, have, &answer);
 	assert_int_equal(answer.weight, 3ull * nr);
@@ -1372,31 +1340,31 @@ static void test_tags(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_sums, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_late, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_cut_short, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_flipped, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_damaged_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sums, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_late, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_cut_short, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_flipped, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_again, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_damaged_again, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_dropped, setup, release_puts),
 		cmocka_unit_test(test_unpacked),
-		cmocka_unit_test_setup_teardown(test_another_file, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_zeroed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_half_summed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_look, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wrong_sum, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_merged_sum, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_moved_sum, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_missing_sum, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_far, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_long_block, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_late_after_opening, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_was_ahead, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_late_place, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_merge, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_one_writer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_expiry, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_other, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_another_file, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_zeroed, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_half_summed, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_look, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_wrong_sum, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_merged_sum, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_moved_sum, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_missing_sum, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_far, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_long_block, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_late_after_opening, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_was_ahead, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_late_place, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_merge, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_one_writer, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_expiry, setup, release_puts),
+		cmocka_unit_test_setup_teardown(test_other, setup, release_puts),
 		cmocka_unit_test(test_tags),
 	};
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One user who fills a file of the store loses names; nobody else does, and all weight stays whose it is. */
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,38 +14,11 @@
 #include "store/check.h"
 #include "store/share.h"
 #include "store/store_priv.h"
+#include "store_dir.h"
 
 /* 2040-01-01 00:00 UTC. */
 #define T0	  2208988800ll
 #define NR_HONEST 3000u
-
-static char dir[64];
-static const struct sb_store_opts opts = { .no_sync = true };
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	return remove(path);
-}
-
-static int setup(void **state)
-{
-	snprintf(dir, sizeof(dir), "/tmp/sb-share-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	return nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static uint32_t frame(struct sb_profile *profile, const char *name)
-{
-	struct sb_frame of = { .name = name, .module = "prog", .kind = SB_FRAME_USER };
-	uint32_t id;
-
-	assert_int_equal(sb_profile_frame(profile, &of, &id), 0);
-	return id;
-}
 
 /* Stacks of two frames; of @nr_first x @nr_second names. Each weighs 3. */
 static struct sb_profile *profile_of(const char *prefix, uint32_t nr, uint32_t nr_second)
@@ -58,9 +30,9 @@ static struct sb_profile *profile_of(const char *prefix, uint32_t nr, uint32_t n
 	assert_int_equal(sb_profile_new(&profile), 0);
 	for (i = 0; i < nr; i++) {
 		snprintf(name, sizeof(name), "%s%u", prefix, i / nr_second);
-		ids[0] = frame(profile, name);
+		ids[0] = frame_of(profile, name);
 		snprintf(name, sizeof(name), "%s%u", prefix, i % nr_second);
-		ids[1] = frame(profile, name);
+		ids[1] = frame_of(profile, name);
 		assert_int_equal(sb_profile_add(profile, ids, 2, 3), 0);
 	}
 	assert_int_equal(sb_profile_seal(profile), 0);
@@ -145,11 +117,11 @@ static void fill_and_expect(struct sb_profile *user, uint64_t nr, bool is_opened
 	struct sb_profile *car = profile_of("car", NR_HONEST, 50);
 	struct sb_store *store;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	put(store, T0, of_user, user);
 	if (is_opened_again) {
 		sb_store_close(store);
-		assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+		assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	}
 	put(store, T0 + 10, of_car, car);
 	expect_fair(store, 3 * nr, 3ull * NR_HONEST);
@@ -208,7 +180,7 @@ static void test_tags(void **state)
 		tags[i][2] = (struct sb_tag){ "uid", "1000", false };
 		series[i] = (struct sb_store_series){ tags[i], 3, one };
 	}
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < 4; i++) {
 		uint32_t k;
 
@@ -242,10 +214,10 @@ static void test_long_names(void **state)
 		memcpy(name + i, "\xc3\xa4", 2);
 	name[i] = '\0';
 	assert_int_equal(sb_profile_new(&profile), 0);
-	id = frame(profile, name);
+	id = frame_of(profile, name);
 	assert_int_equal(sb_profile_add(profile, &id, 1, 3), 0);
 	assert_int_equal(sb_profile_seal(profile), 0);
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	put(store, T0, of_user, profile);
 	assert_int_equal(sb_profile_new(&answered), 0);
 	assert_int_equal(sb_store_query(store, &query, answered, &answer), 0);
@@ -280,7 +252,7 @@ static void test_addresses(void **state)
 	uint32_t id;
 	size_t i;
 
-	assert_int_equal(sb_store_open_to_write(dir, &opts, &store), 0);
+	assert_int_equal(sb_store_open_to_write(dir, &no_sync, &store), 0);
 	for (i = 0; i < SB_ARRAY_SIZE(cases); i++) {
 		struct sb_frame frame = { .name = cases[i].name,
 					  .is_unnamed = cases[i].is_unnamed };
