@@ -437,6 +437,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "ring full, object retried", SB_STAT_OBJECT_FULL },
 	};
 	const struct sb_resolve_stats *resolve = &figures->resolve;
+	uint64_t nr_tiny, tiny_weight;
 	size_t i;
 
 	for (i = 0; i < SB_ARRAY_SIZE(rows); i++)
@@ -450,6 +451,9 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		row_nr("left out: other paths", resolve->nr_unwanted);
 	if (resolve->nr_missing_objects)
 		row_nr("objects lost", resolve->nr_missing_objects);
+	nr_tiny = sb_profile_nr_tiny(run->profile, &tiny_weight);
+	if (nr_tiny)
+		row_nr("stacks rounded to nothing", nr_tiny);
 	if (figures->session.nr_asleep)
 		row("threads found asleep", "%llu, of which ran before they were looked at: %llu",
 		    (unsigned long long)figures->session.nr_asleep,
@@ -533,6 +537,9 @@ static void report_governor(const struct sb_run *run, const struct sb_run_figure
 	if (stats->governor.lowered_ns)
 		row("lowered", "to %s, for %.3f s, in %u changes", text,
 		    (double)stats->governor.lowered_ns / 1e9, stats->governor.nr_changes);
+	if (stats->governor.thrift_ns)
+		row("mappings read more seldom", "up to %u times, for %.3f s",
+		    1u << stats->governor.thrift_worst, (double)stats->governor.thrift_ns / 1e9);
 	row("over --max-overhead", "%.3f s, where nothing could be done",
 	    (double)stats->governor.helpless_ns / 1e9);
 }
