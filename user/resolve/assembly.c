@@ -62,6 +62,18 @@ void sb_assembly_move_last(struct assembly *assembly, size_t to)
 	*at = last;
 }
 
+void sb_reverse_ids(uint32_t *ids, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr / 2; i++) {
+		uint32_t swapped = ids[i];
+
+		ids[i] = ids[nr - 1 - i];
+		ids[nr - 1 - i] = swapped;
+	}
+}
+
 const struct sb_frame *sb_assembly_frame_at(const struct assembly *assembly, size_t i)
 {
 	return sb_profile_frame_at(assembly->profile, assembly->frames.at[i]);

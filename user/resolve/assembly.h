@@ -106,6 +106,8 @@ int sb_assembly_push_mark(struct assembly *assembly, enum sb_attr_kind kind, con
 int sb_assembly_push_ids(struct assembly *assembly, const uint32_t *ids, size_t nr);
 /* Move the last frame before frame @to. There is at least one frame. */
 void sb_assembly_move_last(struct assembly *assembly, size_t to);
+/* Reverse the order of @nr frames. */
+void sb_reverse_ids(uint32_t *ids, size_t nr);
 /* Return: frame @i, valid until the next one is pushed. */
 const struct sb_frame *sb_assembly_frame_at(const struct assembly *assembly, size_t i);
 

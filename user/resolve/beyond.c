@@ -215,16 +215,12 @@ int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t 
 /* Make the frames from @first on those of a waker: of that kind, and in reverse order. */
 static int turn_to_waker(struct assembly *assembly, size_t first)
 {
-	uint32_t *at = assembly->frames.at + first, swapped;
+	uint32_t *at = assembly->frames.at + first;
 	size_t nr = assembly->frames.nr - first, i;
 	struct sb_frame frame;
 	int err = 0;
 
-	for (i = 0; i < nr / 2; i++) {
-		swapped = at[i];
-		at[i] = at[nr - 1 - i];
-		at[nr - 1 - i] = swapped;
-	}
+	sb_reverse_ids(at, nr);
 	for (i = 0; i < nr && !err; i++) {
 		frame = *sb_profile_frame_at(assembly->profile, at[i]);
 		if (frame.kind == SB_FRAME_MARK)
@@ -291,13 +287,12 @@ static int push_object(struct assembly *assembly, struct sb_object_cache *object
 		assembly->stats->nr_missing_objects += assembly->nr_samples;
 		return sb_assembly_push_mark(assembly, SB_ATTR_LOST_OBJECT, NULL);
 	}
-	if (object->is_resolved)
-		return sb_assembly_push_ids(assembly, objects->frames.at + object->first_frame,
-					    object->nr_frames);
+	if (object->frames.at)
+		return sb_assembly_push_ids(assembly, object->frames.at, object->frames.nr);
 	err = pushers[object->kind](assembly, stacks, object);
 	return err ? err
-		   : sb_object_cache_set_frames(objects, object, assembly->frames.at + first,
-						assembly->frames.nr - first);
+		   : sb_frame_ids_set(&object->frames, assembly->frames.at + first,
+				      assembly->frames.nr - first);
 }
 
 int sb_assembly_push_beyond(struct assembly *assembly, struct sb_object_cache *objects,

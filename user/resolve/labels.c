@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "resolve/cache.h"
 
 /* A program may make a new set for each request. */
 #define SETS_MAX  32768u
@@ -31,42 +31,25 @@ struct sb_known_labels *sb_label_cache_find(struct sb_label_cache *cache, uint64
 		struct sb_known_labels *labels = &cache->at.at[it.id];
 
 		if (labels->id == id) {
-			labels->batch = cache->batch;
+			labels->batch = *cache->batch;
 			return labels;
 		}
 	}
 	return NULL;
 }
 
-/* Copy a text. If there is no room for it, *ret_text is NULL. Return: 0 or -ENOMEM. */
-static int copy_text(struct sb_label_cache *cache, const struct sb_batch_labels *from,
-		     char **ret_text)
+/* Replace the text of a set. If there is no room for the new one, the set has none. */
+static int set_text(struct sb_label_cache *cache, struct sb_known_labels *labels,
+		    const struct sb_batch_labels *from)
 {
-	*ret_text = NULL;
-	if (!from->nr_bytes || cache->nr_bytes + from->nr_bytes > BYTES_MAX)
-		return 0;
-	*ret_text = malloc(from->nr_bytes);
-	if (!*ret_text)
-		return -ENOMEM;
-	memcpy(*ret_text, from->text, from->nr_bytes);
-	cache->nr_bytes += from->nr_bytes;
-	return 0;
-}
+	char *text = NULL;
 
-/* A known set was shipped again: the BPF side had no room to remember it, or more of its keys are
- * known by now. */
-static int replace_text(struct sb_label_cache *cache, struct sb_known_labels *labels,
-			const struct sb_batch_labels *from)
-{
-	char *text;
-	int err;
-
-	if (labels->nr_bytes == from->nr_bytes && labels->text &&
-	    !memcmp(labels->text, from->text, from->nr_bytes))
-		return 0;
-	err = copy_text(cache, from, &text);
-	if (err)
-		return err;
+	if (from->nr_bytes && cache->nr_bytes + from->nr_bytes <= BYTES_MAX) {
+		text = sb_cache_copy(from->text, from->nr_bytes);
+		if (!text)
+			return -ENOMEM;
+		cache->nr_bytes += from->nr_bytes;
+	}
 	cache->nr_bytes -= labels->text ? labels->nr_bytes : 0;
 	free(labels->text);
 	labels->text = text;
@@ -76,21 +59,24 @@ static int replace_text(struct sb_label_cache *cache, struct sb_known_labels *la
 
 int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_labels *from)
 {
-	struct sb_known_labels labels = { .id = from->id,
-					  .batch = cache->batch,
-					  .nr_bytes = from->nr_bytes };
-	struct sb_known_labels *known = sb_label_cache_find(cache, from->id);
+	const struct sb_known_labels empty = { .id = from->id, .batch = *cache->batch };
+	struct sb_known_labels *labels = sb_label_cache_find(cache, from->id);
 	int err;
 
-	if (known)
-		return replace_text(cache, known, from);
-	err = sb_vec_reserve(&cache->at, cache->at.nr + 1);
-	if (!err)
-		err = copy_text(cache, from, &labels.text);
-	if (err)
-		return err;
-	cache->at.at[cache->at.nr++] = labels;
-	return sb_index_add(&cache->index, from->id, (uint32_t)cache->at.nr - 1);
+	/* A set is shipped again when the BPF side had no room to remember it, or when more of its
+	 * keys are known by now. */
+	if (labels && labels->nr_bytes == from->nr_bytes && labels->text &&
+	    !memcmp(labels->text, from->text, from->nr_bytes))
+		return 0;
+	if (!labels) {
+		err = sb_vec_push(&cache->at, empty);
+		if (!err)
+			err = sb_index_add(&cache->index, from->id, (uint32_t)cache->at.nr - 1);
+		if (err)
+			return err;
+		labels = &cache->at.at[cache->at.nr - 1];
+	}
+	return set_text(cache, labels, from);
 }
 
 const char *sb_known_labels_value(const struct sb_known_labels *labels, size_t i)
@@ -106,33 +92,28 @@ const char *sb_known_labels_value(const struct sb_known_labels *labels, size_t i
 	return at < end && *at ? at : NULL;
 }
 
-void sb_label_cache_begin(struct sb_label_cache *cache)
-{
-	cache->batch++;
-	cache->evicted.nr = 0;
-}
-
 int sb_label_cache_evict(struct sb_label_cache *cache)
 {
 	size_t i, nr = 0;
 	int err = 0;
 
+	cache->evicted.nr = 0;
 	if (cache->at.nr < SETS_MAX && cache->nr_bytes < BYTES_MAX / 2)
 		return 0;
+	sb_index_release(&cache->index);
 	for (i = 0; i < cache->at.nr; i++) {
 		struct sb_known_labels *labels = &cache->at.at[i];
 
-		if (err || labels->batch + 1 >= cache->batch) {
-			cache->at.at[nr++] = *labels;
+		if (!err && labels->batch + 1 < *cache->batch) {
+			err = sb_vec_push(&cache->evicted, labels->id);
+			cache->nr_bytes -= labels->text ? labels->nr_bytes : 0;
+			free(labels->text);
 			continue;
 		}
-		err = sb_vec_push(&cache->evicted, labels->id);
-		cache->nr_bytes -= labels->text ? labels->nr_bytes : 0;
-		free(labels->text);
+		if (!err)
+			err = sb_index_add(&cache->index, labels->id, (uint32_t)nr);
+		cache->at.at[nr++] = *labels;
 	}
 	cache->at.nr = nr;
-	sb_index_release(&cache->index);
-	for (i = 0; i < nr && !err; i++)
-		err = sb_index_add(&cache->index, cache->at.at[i].id, (uint32_t)i);
 	return err;
 }

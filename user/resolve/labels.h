@@ -21,9 +21,10 @@ struct sb_known_labels {
 	char *text; /* owned, as in struct sb_batch_labels; NULL: no room, all are "(other)" */
 };
 
-/* Zero-initialise it. After an error of a function it can only be released. */
+/* Initialise the first member, and the rest with zero. After an error of a function it can only be
+ * released. */
 struct sb_label_cache {
-	uint64_t batch; /* the number of the current batch */
+	const uint64_t *batch; /* borrowed: the number of the current batch */
 	SB_VEC(struct sb_known_labels) at;
 	struct sb_index index;
 	size_t nr_bytes;	  /* of all texts */
@@ -31,8 +32,6 @@ struct sb_label_cache {
 };
 void sb_label_cache_release(struct sb_label_cache *cache);
 
-/* Begin the next batch: the list of evicted sets becomes empty. */
-void sb_label_cache_begin(struct sb_label_cache *cache);
 /* Add a copy of a set; its text replaces that of a set with the same ID. If the texts of all sets
  * need too much memory, the set is kept without its text. Return: 0 or -ENOMEM. */
 int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_labels *from);

@@ -193,17 +193,16 @@ static uint32_t next_segment(struct merge *merge, uint32_t runtime, uint32_t cal
 
 /* Match the loops of one runtime with its segments by what called them. Return: whether a loop has
  * no segment that fits, or a segment no loop. */
-static bool place_by_callers(struct merge *merge, uint32_t runtime)
+static bool place_by_callers(struct merge *merge, uint32_t runtime, uint32_t nr_anchors)
 {
 	size_t nr = merge->natives.nr, i, at = 0;
-	bool has_anchor = false, is_odd = false;
+	bool is_odd = false;
 
 	for (i = 0; i < nr; i++) {
 		struct native_frame *native = &merge->natives.at[merge->is_whole ? i : nr - 1 - i];
 
 		if (native->anchor != runtime)
 			continue;
-		has_anchor = true;
 		if (native->caller == SB_INTERP_ANCHOR_INNER)
 			continue;
 		native->segment = next_segment(merge, runtime, native->caller, &at);
@@ -216,7 +215,7 @@ static bool place_by_callers(struct merge *merge, uint32_t runtime)
 			continue;
 		is_odd |= !segment->is_ready;
 		/* In a complete stack this is a segment whose loop has not begun. */
-		segment->is_placed = segment->is_ready || (has_anchor && merge->is_whole);
+		segment->is_placed = segment->is_ready || (nr_anchors && merge->is_whole);
 	}
 	return is_odd;
 }
@@ -237,22 +236,12 @@ static bool begins_thread(const struct merge *merge)
 	return false;
 }
 
-static uint32_t nr_anchors_of(const struct merge *merge, uint32_t runtime)
-{
-	uint32_t nr = 0;
-	size_t i;
-
-	for (i = 0; i < merge->natives.nr; i++)
-		nr += merge->natives.at[i].anchor == runtime;
-	return nr;
-}
-
 /* Match the loops of one runtime with its segments one by one. Return: whether there are segments,
  * but not as many as loops. */
-static bool place_by_number(struct merge *merge, uint32_t runtime)
+static bool place_by_number(struct merge *merge, uint32_t runtime, uint32_t nr_anchors,
+			    uint32_t nr_segments)
 {
-	uint32_t nr_segments = nr_segments_of(merge, runtime);
-	uint32_t nr_anchors = nr_anchors_of(merge, runtime), nr_ahead = 0, skip = 0;
+	uint32_t nr_ahead = 0, skip = 0;
 
 	if (merge->is_whole && nr_anchors > nr_segments)
 		skip = nr_anchors - nr_segments;
@@ -268,11 +257,16 @@ static void place_runtime(struct assembly *assembly, uint32_t runtime)
 {
 	struct sb_resolve_runtime *stats = &assembly->stats->runtime[runtime];
 	struct merge *merge = &assembly->merge;
-	bool is_odd = sb_interp_has_callers(&merge->anchors, runtime)
-			      ? place_by_callers(merge, runtime)
-			      : place_by_number(merge, runtime);
+	uint32_t nr_segments = nr_segments_of(merge, runtime), nr_anchors = 0;
+	bool is_odd;
+	size_t i;
 
-	if (nr_anchors_of(merge, runtime) || nr_segments_of(merge, runtime))
+	for (i = 0; i < merge->natives.nr; i++)
+		nr_anchors += merge->natives.at[i].anchor == runtime;
+	is_odd = sb_interp_has_callers(&merge->anchors, runtime)
+			 ? place_by_callers(merge, runtime, nr_anchors)
+			 : place_by_number(merge, runtime, nr_anchors, nr_segments);
+	if (nr_anchors || nr_segments)
 		stats->nr_inside += assembly->nr_samples;
 	if (is_odd)
 		stats->nr_odd += assembly->nr_samples;
@@ -379,18 +373,6 @@ static int begin_unit(struct merge *merge)
 	return sb_vec_push(&merge->units, (uint32_t)merge->merged.nr);
 }
 
-static void reverse(uint32_t *at, size_t nr)
-{
-	size_t i;
-
-	for (i = 0; i < nr / 2; i++) {
-		uint32_t swapped = at[i];
-
-		at[i] = at[nr - 1 - i];
-		at[nr - 1 - i] = swapped;
-	}
-}
-
 /* Append one function of an interpreter frame. */
 static int add_function(struct assembly *assembly, const struct sb_runtime_ops *ops,
 			const struct sb_interp_name *name)
@@ -434,7 +416,7 @@ static int add_interp(struct assembly *assembly, const struct sb_interp_frame *f
 	if (merge->merged.nr == first)
 		merge->units.nr--; /* nothing of it is shown */
 	/* They came innermost first, and are stored outermost first. */
-	reverse(merge->merged.at + first, merge->merged.nr - first);
+	sb_reverse_ids(merge->merged.at + first, merge->merged.nr - first);
 	return err == -ENODATA ? 0 : err;
 }
 
@@ -606,7 +588,7 @@ static void find_frames(struct assembly *assembly, struct sb_stack_cache *stacks
 		stack = sb_stack_cache_find(stacks, user->istack);
 	if (stack) {
 		stack->tgid = user->tgid;
-		merge->frames = (const void *)sb_stack_cache_ips(stacks, stack);
+		merge->frames = (const void *)stack->ips;
 		merge->nr_frames = stack->nr_ips / 2;
 		merge->status = stack->status;
 	} else if (sb_stack_is_there(user->istack)) {

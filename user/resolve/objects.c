@@ -15,28 +15,21 @@ static const size_t data_bytes_min[SB_OBJECT_KIND_MAX] = {
 	[SB_OBJECT_FILE] = sizeof(struct sb_object_file),
 };
 
-void sb_object_cache_init(struct sb_object_cache *cache, size_t nr_max, const char *path_glob)
+static void release_object(struct sb_object *object)
 {
-	*cache = (struct sb_object_cache){
-		.nr_max = nr_max,
-		.path_glob = path_glob,
-		.evict_at = nr_max,
-	};
+	free(object->data);
+	free(object->frames.at);
 }
 
 void sb_object_cache_release(struct sb_object_cache *cache)
 {
+	size_t i;
+
+	for (i = 0; i < cache->at.nr; i++)
+		release_object(&cache->at.at[i]);
 	sb_vec_release(&cache->at);
 	sb_index_release(&cache->index);
-	sb_arena_release(&cache->data);
-	sb_vec_release(&cache->frames);
 	sb_vec_release(&cache->unwanted);
-}
-
-void sb_object_cache_begin(struct sb_object_cache *cache)
-{
-	cache->batch++;
-	cache->unwanted.nr = 0;
 }
 
 struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id)
@@ -48,7 +41,7 @@ struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t i
 		struct sb_object *object = &cache->at.at[it.id];
 
 		if (object->id == id) {
-			object->batch = cache->batch;
+			object->batch = *cache->batch;
 			return object;
 		}
 	}
@@ -70,48 +63,13 @@ static int check_path(struct sb_object_cache *cache, struct sb_object *object)
 	return sb_vec_push(&cache->unwanted, object->id);
 }
 
-int sb_object_cache_set_frames(struct sb_object_cache *cache, struct sb_object *object,
-			       const uint32_t *frames, size_t nr)
-{
-	int err = sb_vec_reserve(&cache->frames, cache->frames.nr + nr);
-
-	if (err)
-		return err;
-	if (nr)
-		memcpy(cache->frames.at + cache->frames.nr, frames, nr * sizeof(*frames));
-	object->first_frame = cache->frames.nr;
-	object->nr_frames = nr;
-	object->is_resolved = true;
-	cache->frames.nr += nr;
-	return 0;
-}
-
-/* Append an object; its data and frames are copied. */
-static int push_object(struct sb_object_cache *cache, const struct sb_object *from,
-		       const uint32_t *frames)
-{
-	struct sb_object object = *from;
-	void *data = sb_arena_alloc(&cache->data, from->nr_bytes);
-	int err = data ? 0 : -ENOMEM;
-
-	if (err)
-		return err;
-	object.data = memcpy(data, from->data, from->nr_bytes);
-	if (from->is_resolved)
-		err = sb_object_cache_set_frames(cache, &object, frames, from->nr_frames);
-	if (!err)
-		err = sb_vec_push(&cache->at, object);
-	return err ? err : sb_index_add(&cache->index, object.id, (uint32_t)cache->at.nr - 1);
-}
-
 int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_object *from)
 {
 	struct sb_object object = {
 		.id = from->id,
 		.kind = from->kind,
 		.nr_bytes = from->nr_bytes,
-		.data = from->data,
-		.batch = cache->batch,
+		.batch = *cache->batch,
 	};
 	int err;
 
@@ -120,8 +78,15 @@ int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_obj
 		return -EBADMSG;
 	if (sb_object_cache_find(cache, from->id))
 		return 0;
-	err = check_path(cache, &object);
-	return err ? err : push_object(cache, &object, NULL);
+	object.data = sb_cache_copy(from->data, from->nr_bytes);
+	err = object.data ? check_path(cache, &object) : -ENOMEM;
+	if (!err)
+		err = sb_vec_push(&cache->at, object);
+	if (err) {
+		release_object(&object);
+		return err;
+	}
+	return sb_index_add(&cache->index, object.id, (uint32_t)cache->at.nr - 1);
 }
 
 static bool is_evictable(const struct sb_object_cache *cache, const struct sb_object *object,
@@ -129,39 +94,33 @@ static bool is_evictable(const struct sb_object_cache *cache, const struct sb_ob
 {
 	const struct sb_object_waker *waker = object->data;
 
-	return object->kind == SB_OBJECT_WAKER && object->batch + 1 < cache->batch &&
+	return object->kind == SB_OBJECT_WAKER && object->batch + 1 < *cache->batch &&
 	       sb_ended_has(ended, waker->tgid);
 }
 
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended)
 {
-	struct sb_object_cache kept = {
-		.nr_max = cache->nr_max,
-		.path_glob = cache->path_glob,
-		.batch = cache->batch,
-	};
-	size_t i;
+	size_t i, nr = 0;
 	int err = 0;
 
-	if (cache->at.nr < cache->evict_at)
+	if (cache->at.nr < (cache->evict_at ? cache->evict_at : cache->nr_max))
 		return 0;
-	for (i = 0; i < cache->at.nr && !err; i++) {
-		const struct sb_object *object = &cache->at.at[i];
+	sb_index_release(&cache->index);
+	for (i = 0; i < cache->at.nr; i++) {
+		struct sb_object *object = &cache->at.at[i];
 
-		if (!is_evictable(cache, object, ended))
-			err = push_object(&kept, object, cache->frames.at + object->first_frame);
+		if (is_evictable(cache, object, ended)) {
+			release_object(object);
+			continue;
+		}
+		if (!err)
+			err = sb_index_add(&cache->index, object->id, (uint32_t)nr);
+		cache->at.at[nr++] = *object;
 	}
-	if (err) {
-		sb_object_cache_release(&kept);
-		return err;
-	}
-	kept.evict_at = sb_evict_next(kept.at.nr, kept.nr_max);
-	/* Unwanted objects are listed by ID, so the list stays valid. */
-	memcpy(&kept.unwanted, &cache->unwanted, sizeof(kept.unwanted));
-	memset(&cache->unwanted, 0, sizeof(cache->unwanted));
-	sb_object_cache_release(cache);
-	*cache = kept;
-	return 0;
+	cache->at.nr = nr;
+	sb_vec_trim(&cache->at);
+	cache->evict_at = sb_evict_next(nr, cache->nr_max);
+	return err;
 }
 
 static const char *socket_name(const struct sb_object_file *file)

@@ -11,55 +11,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/index.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "bpf/abi/sb_abi_io.h"
 #include "capture/batch.h"
-#include "resolve/evict.h"
+#include "resolve/cache.h"
 #include "resolve/resolve.h"
 
 struct sb_object {
 	uint64_t id;
-	uint32_t kind, nr_bytes; /* enum sb_object_kind; of the data */
-	const void *data;	 /* struct sb_object_file etc., by kind; the cache's */
-	bool is_unwanted;	 /* --path does not match */
-	bool is_resolved;	 /* its frames were made; they are in sb_object_cache.frames */
-	size_t first_frame, nr_frames;
-	uint64_t batch; /* the last batch that referenced it */
+	uint32_t kind, nr_bytes;    /* enum sb_object_kind; of the data */
+	void *data;		    /* owned: struct sb_object_file etc., by kind */
+	bool is_unwanted;	    /* --path does not match */
+	struct sb_frame_ids frames; /* owned; they show the object */
+	uint64_t batch;		    /* the last batch that referenced it */
 };
 
+/* Initialise the first three members, and the rest with zero. */
 struct sb_object_cache {
 	size_t nr_max;	       /* number of objects from which eviction begins */
 	const char *path_glob; /* borrowed: files that do not match are unwanted; NULL: none */
-	uint64_t batch;	       /* the number of the current batch */
+	const uint64_t *batch; /* borrowed: the number of the current batch, which is not 0 */
 	SB_VEC(struct sb_object) at;
 	struct sb_index index;
-	struct sb_arena data;
-	SB_VEC(uint32_t) frames;
-	size_t evict_at;	   /* number of objects from which to look for some to evict */
-	SB_VEC(uint64_t) unwanted; /* IDs of unwanted objects of this batch */
+	size_t evict_at;	   /* number of objects from which to look again; nr_max at least */
+	SB_VEC(uint64_t) unwanted; /* IDs of unwanted objects; whoever begins a batch clears it */
 };
-/* Make an empty cache. @nr_max, @path_glob: see its first two members. */
-void sb_object_cache_init(struct sb_object_cache *cache, size_t nr_max, const char *path_glob);
 void sb_object_cache_release(struct sb_object_cache *cache);
 
-/* Begin the next batch: the list of unwanted objects becomes empty. */
-void sb_object_cache_begin(struct sb_object_cache *cache);
 /* Add a copy of an object. An object with a known ID is only found. Return: 0; -EBADMSG when the
  * kind is not known or its data are too short, and nothing is added; -ENOMEM. */
 int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_object *from);
 /* Find an object, and note that the current batch references it. Return: the object, valid until
  * the next one is added or objects are evicted; NULL: it was never shipped, or is evicted. */
 struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id);
-/* Copy the IDs of the frames that show an object, and set is_resolved. Return: 0; -ENOMEM, and the
- * object is unchanged. */
-int sb_object_cache_set_frames(struct sb_object_cache *cache, struct sb_object *object,
-			       const uint32_t *frames, size_t nr);
 /* At the end of a batch: if there are many objects, evict the wakers whose process has ended. The
  * ID of a waker contains its process, so no later sample references it, and the BPF side need not
- * be told. Return: 0; -ENOMEM, and nothing is evicted. */
+ * be told. Return: 0; -ENOMEM, and then the cache can only be released. */
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
 /* Append the name of an object of kind SB_OBJECT_FILE to @text. Return: 0 or -ENOMEM. */

@@ -24,6 +24,7 @@ struct sb_resolver {
 	struct sb_symbolizer *sym;
 	struct sb_profile *profile;
 	struct sb_processes *own_processes; /* opts.processes, if it was made here; or NULL */
+	uint64_t nr_batches;
 	struct sb_stack_cache stacks;
 	struct sb_object_cache objects;
 	struct sb_label_cache labels;
@@ -35,7 +36,6 @@ struct sb_resolver {
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver)
 {
-	const size_t nr_max = opts->stacks_max ? opts->stacks_max : STACKS_MAX_DEFAULT;
 	struct sb_resolver *resolver = calloc(1, sizeof(*resolver));
 	int err;
 
@@ -54,9 +54,13 @@ int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sy
 	resolver->profile = profile;
 	if (!resolver->opts.nr_roots)
 		resolver->opts.roots[resolver->opts.nr_roots++] = SB_ATTR_COMM;
-	sb_stack_cache_init(&resolver->stacks, nr_max,
-			    opts->idle_batches ? opts->idle_batches : IDLE_BATCHES_DEFAULT);
-	sb_object_cache_init(&resolver->objects, nr_max, opts->path_glob);
+	resolver->stacks.nr_max = opts->stacks_max ? opts->stacks_max : STACKS_MAX_DEFAULT;
+	resolver->stacks.idle_batches =
+		opts->idle_batches ? opts->idle_batches : IDLE_BATCHES_DEFAULT;
+	resolver->objects.nr_max = resolver->stacks.nr_max;
+	resolver->objects.path_glob = opts->path_glob;
+	resolver->stacks.batch = resolver->objects.batch = resolver->labels.batch =
+		&resolver->nr_batches;
 	*ret_resolver = resolver;
 	return 0;
 }
@@ -68,7 +72,7 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	sb_stack_cache_release(&resolver->stacks);
 	sb_object_cache_release(&resolver->objects);
 	sb_label_cache_release(&resolver->labels);
-	sb_wait_words_release(&resolver->words);
+	sb_wait_words_clear(&resolver->words);
 	sb_processes_free(resolver->own_processes);
 	free(resolver);
 }
@@ -349,9 +353,8 @@ int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch)
 	size_t i;
 	int err;
 
-	sb_stack_cache_begin(&resolver->stacks);
-	sb_object_cache_begin(&resolver->objects);
-	sb_label_cache_begin(&resolver->labels);
+	resolver->nr_batches++;
+	resolver->objects.unwanted.nr = 0;
 	err = add_to_caches(resolver, batch);
 	for (i = 0; i < batch->nr_counts && !err; i++)
 		err = add_count(resolver, &assembly, &batch->counts[i]);
@@ -375,7 +378,7 @@ void sb_resolver_note_pending(struct sb_resolver *resolver, const struct sb_stac
 		const struct sb_object *object = &resolver->objects.at.at[i];
 		const struct sb_object_waker *waker = object->data;
 
-		if (object->kind != SB_OBJECT_WAKER || object->is_resolved)
+		if (object->kind != SB_OBJECT_WAKER || object->frames.at)
 			continue;
 		(void)sb_stack_cache_find(&resolver->stacks, waker->kstack);
 		(void)sb_stack_cache_find(&resolver->stacks, waker->ustack);
@@ -388,29 +391,30 @@ void sb_resolver_forget_processes(struct sb_resolver *resolver)
 	resolver->mark_epoch++;
 }
 
-static int move_frames(const struct sb_profile *from, struct sb_profile *to, uint32_t *ids,
-		       size_t nr)
+static int move_frames(const struct sb_profile *from, struct sb_profile *to,
+		       const struct sb_frame_ids *frames)
 {
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < nr && !err; i++)
-		err = sb_profile_copy_frame(to, from, ids[i], &ids[i]);
+	for (i = 0; i < frames->nr && !err; i++)
+		err = sb_profile_copy_frame(to, from, frames->at[i], &frames->at[i]);
 	return err;
 }
 
 int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile)
 {
 	const struct sb_profile *from = resolver->profile;
-	int err;
+	size_t i;
+	int err = 0;
 
 	resolver->profile = profile;
 	sb_wait_words_clear(&resolver->words); /* frames have other numbers in the new profile */
-	err = move_frames(from, profile, resolver->stacks.kernel_frames.at,
-			  resolver->stacks.kernel_frames.nr);
-	if (err)
-		return err;
-	return move_frames(from, profile, resolver->objects.frames.at, resolver->objects.frames.nr);
+	for (i = 0; i < resolver->stacks.at.nr && !err; i++)
+		err = move_frames(from, profile, &resolver->stacks.at.at[i].frames);
+	for (i = 0; i < resolver->objects.at.nr && !err; i++)
+		err = move_frames(from, profile, &resolver->objects.at.at[i].frames);
+	return err;
 }
 
 void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evicted *ret_evicted)

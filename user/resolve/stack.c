@@ -151,47 +151,49 @@ static int on_address(void *arg, size_t i, const struct sb_sym_frame *frames, si
 	return err;
 }
 
-/* Make requests of the addresses of a stack. */
-static int make_requests(struct stack_part *part, const struct sb_known_stack *stack,
-			 const uint64_t *ips)
+/* Make a request of each address of a stack. */
+static int make_query(struct assembly *assembly, const struct sb_known_stack *stack,
+		      struct sb_sym_query *ret_query)
 {
+	struct stack_part *part = &assembly->part;
 	uint32_t at = stack->nr_ips;
 	int err = 0;
 
 	part->reqs.nr = 0;
 	while (at-- && !err) {
-		uint64_t marks = stack->flags & SB_STACK_KERNEL ? 0 : ips[at] & SB_IP_MARKS;
+		uint64_t ip = stack->ips[at];
+		uint64_t marks = stack->flags & SB_STACK_KERNEL ? 0 : ip & SB_IP_MARKS;
 		bool is_caller = at > 0 || (stack->flags & SB_STACK_LEAF_RETURNS);
 
 		is_caller = is_caller && !(marks & SB_IP_EXACT);
-		err = sb_vec_push(&part->reqs, (struct sb_sym_req){ .addr = ips[at] & ~marks,
+		err = sb_vec_push(&part->reqs, (struct sb_sym_req){ .addr = ip & ~marks,
 								    .is_caller = is_caller });
 	}
-	return err;
-}
-
-/* Begin to resolve a stack, whose frames follow those of the assembly. */
-static int begin_part(struct assembly *assembly, const struct sb_stack_cache *stacks,
-		      const struct sb_known_stack *stack)
-{
-	const uint64_t *ips = sb_stack_cache_ips(stacks, stack);
-	struct stack_part *part = &assembly->part;
-
-	part->ips = stack->flags & SB_STACK_KERNEL ? NULL : ips;
-	part->start = assembly->frames.nr;
-	part->is_broken = part->is_leaf_unmapped = part->hides_callers = false;
-	restart_part(assembly);
-	return make_requests(part, stack, ips);
-}
-
-static struct sb_sym_query query_of(struct assembly *assembly)
-{
-	return (struct sb_sym_query){
-		.reqs = assembly->part.reqs.at,
-		.nr = assembly->part.reqs.nr,
+	*ret_query = (struct sb_sym_query){
+		.reqs = part->reqs.at,
+		.nr = part->reqs.nr,
 		.emit = on_address,
 		.arg = assembly,
 	};
+	return err;
+}
+
+/* Push the frames of a stack. @user: NULL for a kernel stack. */
+static int resolve_part(struct assembly *assembly, const struct sb_known_stack *stack,
+			const struct user_stack *user)
+{
+	struct stack_part *part = &assembly->part;
+	struct sb_sym_query query;
+	int err = make_query(assembly, stack, &query);
+
+	if (err)
+		return err;
+	part->ips = user ? stack->ips : NULL;
+	part->start = assembly->frames.nr;
+	part->is_broken = part->is_leaf_unmapped = part->hides_callers = false;
+	restart_part(assembly);
+	return user ? sb_symbolizer_user(assembly->sym, user->tgid, user->time_ns, &query)
+		    : sb_symbolizer_kernel(assembly->sym, &query);
 }
 
 static void add_counts(struct assembly *assembly, const struct sb_frame_counts *counts)
@@ -218,18 +220,6 @@ static int mark_cut(struct assembly *assembly, uint32_t status)
 	if (!err)
 		sb_assembly_move_last(assembly, assembly->part.start);
 	return err;
-}
-
-static int resolve_user(struct assembly *assembly, const struct sb_stack_cache *stacks,
-			const struct sb_known_stack *stack, const struct user_stack *user)
-{
-	struct sb_sym_query query;
-	int err = begin_part(assembly, stacks, stack);
-
-	if (err)
-		return err;
-	query = query_of(assembly);
-	return sb_symbolizer_user(assembly->sym, user->tgid, user->time_ns, &query);
 }
 
 /* Apply --depth to the merged stack as to a native one: keep the frames next to the leaf. Return:
@@ -261,7 +251,7 @@ int sb_assembly_push_user(struct assembly *assembly, struct sb_stack_cache *stac
 	if (!stack)
 		return push_missing(assembly);
 	stack->tgid = user->tgid;
-	err = resolve_user(assembly, stacks, stack, user);
+	err = resolve_part(assembly, stack, user);
 	if (err)
 		return err;
 	status = native_status = part->is_broken ? SB_STACK_BAD_PC : stack->status;
@@ -290,24 +280,19 @@ int sb_assembly_push_user(struct assembly *assembly, struct sb_stack_cache *stac
 	return sb_cut_names[native_status] ? mark_cut(assembly, native_status) : 0;
 }
 
-static int resolve_kernel(struct assembly *assembly, struct sb_stack_cache *stacks,
-			  struct sb_known_stack *stack)
+static int resolve_kernel(struct assembly *assembly, struct sb_known_stack *stack)
 {
 	const size_t start = assembly->frames.nr;
-	struct sb_sym_query query;
-	int err = begin_part(assembly, stacks, stack);
+	int err = resolve_part(assembly, stack, NULL);
 
-	if (err)
-		return err;
-	query = query_of(assembly);
-	err = sb_symbolizer_kernel(assembly->sym, &query);
 	if (err)
 		return err;
 	if (assembly->view->trim)
 		sb_assembly_trim(assembly, start);
 	add_counts(assembly, &assembly->part.counts);
-	return sb_stack_cache_set_frames(stacks, stack, assembly->frames.at + start,
-					 assembly->frames.nr - start, &assembly->part.counts);
+	stack->counts = assembly->part.counts;
+	return sb_frame_ids_set(&stack->frames, assembly->frames.at + start,
+				assembly->frames.nr - start);
 }
 
 /* Kernel addresses mean the same in every sample: each stack is resolved once. */
@@ -324,11 +309,10 @@ int sb_assembly_push_kernel(struct assembly *assembly, struct sb_stack_cache *st
 		assembly->is_cut = true;
 		err = push_cut(assembly, SB_STACK_DEPTH);
 	}
-	if (err || !stack->is_resolved)
-		return err ? err : resolve_kernel(assembly, stacks, stack);
+	if (err || !stack->frames.at)
+		return err ? err : resolve_kernel(assembly, stack);
 	add_counts(assembly, &stack->counts);
-	return sb_assembly_push_ids(assembly, stacks->kernel_frames.at + stack->first_frame,
-				    stack->nr_frames);
+	return sb_assembly_push_ids(assembly, stack->frames.at, stack->frames.nr);
 }
 
 int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *stacks,
@@ -341,8 +325,7 @@ int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *st
 	*ret_ns = UINT64_MAX;
 	if (!stack || stack->has_one_meaning || from_ns >= count->count.last_ns)
 		return 0;
-	err = make_requests(&assembly->part, stack, sb_stack_cache_ips(stacks, stack));
-	query = query_of(assembly);
+	err = make_query(assembly, stack, &query);
 	if (!err)
 		*ret_ns = sb_symbolizer_next_change(assembly->sym, count->key.tgid, from_ns,
 						    count->count.last_ns, &query);

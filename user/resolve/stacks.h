@@ -14,7 +14,7 @@
 #include "base/index.h"
 #include "base/vec.h"
 #include "capture/batch.h"
-#include "resolve/evict.h"
+#include "resolve/cache.h"
 #include "symbolizer/sb_sym.h"
 
 /* Counts of physical frames of one stack, and of those without a name, by reason. */
@@ -25,37 +25,31 @@ struct sb_frame_counts {
 struct sb_known_stack {
 	struct sb_stack_id id;
 	uint32_t status, flags;
-	uint32_t nr_ips, nr_frames;
-	bool has_one_meaning; /* all of its samples had the same mappings */
-	bool is_single;	      /* see struct sb_batch_stack */
-	bool is_resolved;     /* a kernel stack whose frames are known */
-	bool is_candidate;    /* for eviction at the end of the round, unless it is referenced */
-	size_t first_ip;      /* in ips */
-	size_t first_frame;   /* in kernel_frames, with is_resolved */
-	struct sb_frame_counts counts; /* with is_resolved */
-	uint32_t tgid;		       /* of the last process that was seen in it; 0: none yet */
-	uint64_t batch;		       /* the last batch that referenced it */
+	uint32_t nr_ips;
+	uint64_t *ips;		       /* owned; leaf first */
+	struct sb_frame_ids frames;    /* owned; of a kernel stack only */
+	struct sb_frame_counts counts; /* of these frames */
+	bool has_one_meaning;	       /* all of its samples had the same mappings */
+	bool is_single;		       /* see struct sb_batch_stack */
+	bool is_candidate; /* for eviction at the end of the round, unless it is referenced */
+	uint32_t tgid;	   /* of the last process that was seen in it; 0: none yet */
+	uint64_t batch;	   /* the last batch that referenced it */
 };
 
+/* Initialise the first three members, and the rest with zero. */
 struct sb_stack_cache {
 	size_t nr_max;	       /* number of stacks from which eviction begins */
 	uint64_t idle_batches; /* evict stacks that so many batches did not reference */
-	uint64_t batch;	       /* the number of the current batch */
+	const uint64_t *batch; /* borrowed: the number of the current batch, which is not 0 */
 	SB_VEC(struct sb_known_stack) at;
 	struct sb_index index;
-	SB_VEC(uint64_t) ips; /* in the order of the stacks */
-	SB_VEC(uint32_t) kernel_frames;
-	size_t evict_at;     /* number of stacks from which a round of eviction begins */
+	size_t evict_at;     /* number of stacks from which to look again; nr_max at least */
 	uint64_t round_ends; /* the batch after which it ends; 0: none goes on */
 	SB_VEC(struct sb_stack_id) evicted; /* what the BPF side must forget after this batch */
 	uint64_t nr_added, nr_evicted;	    /* totals */
 };
-/* Make an empty cache. @nr_max, @idle_batches: see its first two members. */
-void sb_stack_cache_init(struct sb_stack_cache *cache, size_t nr_max, uint64_t idle_batches);
 void sb_stack_cache_release(struct sb_stack_cache *cache);
 
-/* Begin the next batch: the list of evicted stacks becomes empty. */
-void sb_stack_cache_begin(struct sb_stack_cache *cache);
 /* Add a copy of a stack. A stack with a known ID is only found: the BPF side had no room to
  * remember that it was shipped. Return: 0 or -ENOMEM. */
 int sb_stack_cache_add(struct sb_stack_cache *cache, const struct sb_batch_stack *from);
@@ -63,17 +57,6 @@ int sb_stack_cache_add(struct sb_stack_cache *cache, const struct sb_batch_stack
  * Return: the stack, valid until the next one is added or stacks are evicted; NULL: it was never
  * shipped, or is evicted. */
 struct sb_known_stack *sb_stack_cache_find(struct sb_stack_cache *cache, struct sb_stack_id id);
-/* Copy the IDs of the @nr frames of a kernel stack, root first, and their counts, and set
- * is_resolved. Return: 0; -ENOMEM, and the stack is unchanged. */
-int sb_stack_cache_set_frames(struct sb_stack_cache *cache, struct sb_known_stack *stack,
-			      const uint32_t *frames, size_t nr,
-			      const struct sb_frame_counts *counts);
-/* Return: the nr_ips addresses of a stack, leaf first, as long-lived as the stack. */
-static inline const uint64_t *sb_stack_cache_ips(const struct sb_stack_cache *cache,
-						 const struct sb_known_stack *stack)
-{
-	return cache->ips.at + stack->first_ip;
-}
 
 /* Return: whether stacks will be evicted soon, so that sb_stack_cache_find() must be called, before
  * the next batch, for those that pending samples reference. */

@@ -506,11 +506,6 @@ bool sb_wait_words_has(struct sb_wait_words *words, uint32_t frame, const char *
 
 void sb_wait_words_clear(struct sb_wait_words *words)
 {
-	words->at.nr = 0;
-}
-
-void sb_wait_words_release(struct sb_wait_words *words)
-{
 	sb_vec_release(&words->at);
 }
 

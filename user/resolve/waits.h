@@ -55,9 +55,8 @@ struct sb_wait_words {
 /* Return: sb_waits_is_word() of @name, which is the name of the frame with ID @frame. Cannot fail:
  * without memory it is not cached. */
 bool sb_wait_words_has(struct sb_wait_words *words, uint32_t frame, const char *name);
-/* Remove all frames, because they have other IDs now. */
+/* Remove all frames, because they have other IDs now, and free their memory. */
 void sb_wait_words_clear(struct sb_wait_words *words);
-void sb_wait_words_release(struct sb_wait_words *words);
 
 /* Return: what the first rule that fits says of the wait, SB_WAIT_PLAIN if none does; nothing of
  * @wait is kept. */

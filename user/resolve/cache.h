@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the caches of the resolver share to evict entries: when to look for some, and which
- * processes have ended. Internal to resolve; not thread-safe. */
-#ifndef SB_RESOLVE_EVICT_H
-#define SB_RESOLVE_EVICT_H
+/* What the caches of the resolver share: the frames of an entry, when to look for entries to evict,
+ * and which processes have ended. Internal to resolve; not thread-safe. */
+#ifndef SB_RESOLVE_CACHE_H
+#define SB_RESOLVE_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Return: a copy of @nr_bytes bytes, owned by the caller, also if there are none; NULL: no memory. */
+void *sb_cache_copy(const void *from, size_t nr_bytes);
+
+/* The frames of an entry, which are made once. Zero-initialise it; the owner frees `at`. */
+struct sb_frame_ids {
+	uint32_t *at; /* IDs in the profile, root first; NULL: not made yet */
+	size_t nr;
+};
+/* Copy @nr IDs. There were none before. Return: 0; -ENOMEM, and nothing changes. */
+int sb_frame_ids_set(struct sb_frame_ids *frames, const uint32_t *at, size_t nr);
 
 /* Return: the number of entries from which to look again, after @nr were left of a cache that may
  * hold @nr_max. Looking at the ones that stay costs less than making a quarter of them did. */
@@ -18,7 +29,7 @@ static inline size_t sb_evict_next(size_t nr, size_t nr_max)
 /* Remembers which processes have ended, so that each is looked up once while entries are evicted.
  * Zero-initialise it. */
 struct sb_ended {
-	uint8_t *known;
+	uint8_t *known; /* by PID */
 };
 void sb_ended_release(struct sb_ended *ended);
 /* Return: whether the process had ended at the first call for it. A PID that was reused counts as
