@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What is known of a sample besides its stacks: thread states, calls, objects, why it waits. */
 #include <errno.h>
-#include <fnmatch.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -13,22 +12,11 @@
 /* sb_sample_key.op of time on a CPU that no sample fell into. */
 #define OP_NOT_SAMPLED 1u
 
-/* Whether @name equals @pattern, or begins with it if it ends in '*'. */
-static bool is_like(const char *name, const char *pattern)
+/* Whether @name matches one of @globs, which NULL ends. */
+static bool is_like_any(const char *name, const char *const *globs)
 {
-	size_t len = strlen(pattern);
-
-	if (len && pattern[len - 1] == '*')
-		return !strncmp(name, pattern, len - 1);
-	return !strcmp(name, pattern);
-}
-
-static bool is_trimmed(const struct assembly *assembly, const char *name)
-{
-	const char *const *at;
-
-	for (at = assembly->view->trim; *at; at++)
-		if (is_like(name, *at))
+	for (; *globs; globs++)
+		if (sb_glob_matches(*globs, strlen(*globs), name))
 			return true;
 	return false;
 }
@@ -38,7 +26,7 @@ void sb_assembly_trim(struct assembly *assembly, size_t first)
 	size_t end = assembly->frames.nr, i, nr_cut;
 
 	for (i = assembly->frames.nr; i-- > first && assembly->frames.nr - i <= NR_TRIMMED_MAX;)
-		if (is_trimmed(assembly, sb_assembly_frame_at(assembly, i)->name))
+		if (is_like_any(sb_assembly_frame_at(assembly, i)->name, assembly->view->trim))
 			end = i;
 	nr_cut = assembly->frames.nr - end;
 	for (i = end; i < assembly->frames.nr; i++)
@@ -176,20 +164,16 @@ static int push_file(struct assembly *assembly, struct sb_stack_cache *stacks,
 	return err ? err : sb_assembly_push(assembly, assembly->text.s, SB_FRAME_FILE);
 }
 
-/* Whether a kernel function is where a CPU enters an interrupt. */
-static bool is_interrupt_entry(const char *name)
-{
-	static const char *const globs[] = {
-		"asm_sysvec_*",	 "asm_common_interrupt", "el1_interrupt",
-		"el0_interrupt", "el1h_64_irq*",	 "el0t_64_irq*",
-	};
-	size_t i;
-
-	for (i = 0; i < SB_ARRAY_SIZE(globs); i++)
-		if (!fnmatch(globs[i], name, 0))
-			return true;
-	return false;
-}
+/* Kernel functions where a CPU enters an interrupt. */
+static const char *const interrupt_entries[] = {
+	"asm_sysvec_*",
+	"asm_common_interrupt",
+	"el1_interrupt",
+	"el0_interrupt",
+	"el1h_64_irq*",
+	"el0t_64_irq*",
+	NULL,
+};
 
 int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t kernel)
 {
@@ -199,7 +183,7 @@ int sb_assembly_cut_interrupted(struct assembly *assembly, size_t first, size_t 
 
 	/* The last one counts, since interrupts can be nested. */
 	for (i = nr; i-- > kernel;)
-		if (is_interrupt_entry(sb_assembly_frame_at(assembly, i)->name))
+		if (is_like_any(sb_assembly_frame_at(assembly, i)->name, interrupt_entries))
 			break;
 	if (i < kernel || i >= nr)
 		return 0;

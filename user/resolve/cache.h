@@ -19,11 +19,12 @@ struct sb_frame_ids {
 /* Copy @nr IDs. There were none before. Return: 0; -ENOMEM, and nothing changes. */
 int sb_frame_ids_set(struct sb_frame_ids *frames, const uint32_t *at, size_t nr);
 
-/* Return: the number of entries from which to look again, after @nr were left of a cache that may
- * hold @nr_max. Looking at the ones that stay costs less than making a quarter of them did. */
-static inline size_t sb_evict_next(size_t nr, size_t nr_max)
+/* Return: whether to look for entries to evict in a cache of @nr entries that may hold @nr_max.
+ * @nr_kept: how many were left the last time. Looking at these costs less than making a quarter of
+ * them did. */
+static inline bool sb_evict_is_due(size_t nr, size_t nr_kept, size_t nr_max)
 {
-	return nr + (nr / 4 > nr_max ? nr / 4 : nr_max);
+	return nr >= nr_kept + (nr_kept / 4 > nr_max ? nr_kept / 4 : nr_max);
 }
 
 /* Remembers which processes have ended, so that each is looked up once while entries are evicted.

@@ -32,6 +32,7 @@
 #include "resolve/assembly.h"
 
 #define NO_SEGMENT UINT32_MAX
+#define UNPLACED   SIZE_MAX
 
 static bool is_by_state(const struct sb_interp_anchors *anchors, uint32_t runtime)
 {
@@ -510,29 +511,19 @@ static bool is_shown(const struct merge *merge, const struct native_frame *nativ
 	}
 }
 
-/* Append the segments without an anchor, outermost first: in a cut native stack they are beyond its
- * end; in a complete one they began after the last anchor that is known. */
-static int add_unplaced(struct assembly *assembly)
+/* Append, outermost first, the segments that go before native frame @before. UNPLACED: those without
+ * an anchor; in a cut native stack they are beyond its end, in a complete one they began after the
+ * last anchor that is known. */
+static int add_segments(struct assembly *assembly, size_t before)
 {
 	size_t i = assembly->merge.segments.nr;
-	int err = 0;
-
-	while (i-- && !err)
-		if (!assembly->merge.segments.at[i].is_placed)
-			err = add_segment(assembly, (uint32_t)i);
-	return err;
-}
-
-/* Outermost first. */
-static int add_ahead(struct assembly *assembly, size_t before)
-{
-	size_t i = assembly->merge.has_ahead ? assembly->merge.segments.nr : 0;
 	int err = 0;
 
 	while (i-- && !err) {
 		const struct interp_segment *segment = &assembly->merge.segments.at[i];
 
-		if (segment->is_ahead && segment->before == before)
+		if (before == UNPLACED ? !segment->is_placed
+				       : segment->is_ahead && segment->before == before)
 			err = add_segment(assembly, (uint32_t)i);
 	}
 	return err;
@@ -554,11 +545,12 @@ static int put_together(struct assembly *assembly)
 	int err;
 
 	merge->merged.nr = 0;
-	err = add_unplaced(assembly);
+	err = add_segments(assembly, UNPLACED);
 	for (i = 0; i < merge->natives.nr && !err; i++) {
 		const struct native_frame *native = &merge->natives.at[i];
 
-		err = add_ahead(assembly, i);
+		if (merge->has_ahead)
+			err = add_segments(assembly, i);
 		if (!err && is_shown(merge, native, assembly->opts->interp_mode))
 			err = add_native(assembly, i);
 		else if (!err)
@@ -566,8 +558,8 @@ static int put_together(struct assembly *assembly)
 		if (!err && native->segment != NO_SEGMENT)
 			err = add_segment(assembly, native->segment);
 	}
-	if (!err)
-		err = add_ahead(assembly, merge->natives.nr);
+	if (!err && merge->has_ahead)
+		err = add_segments(assembly, merge->natives.nr);
 	if (err)
 		return err;
 	assembly->frames.nr = assembly->part.start;

@@ -103,7 +103,7 @@ int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended)
 	size_t i, nr = 0;
 	int err = 0;
 
-	if (cache->at.nr < (cache->evict_at ? cache->evict_at : cache->nr_max))
+	if (!sb_evict_is_due(cache->at.nr, cache->nr_kept, cache->nr_max))
 		return 0;
 	sb_index_release(&cache->index);
 	for (i = 0; i < cache->at.nr; i++) {
@@ -117,9 +117,8 @@ int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended)
 			err = sb_index_add(&cache->index, object->id, (uint32_t)nr);
 		cache->at.at[nr++] = *object;
 	}
-	cache->at.nr = nr;
+	cache->at.nr = cache->nr_kept = nr;
 	sb_vec_trim(&cache->at);
-	cache->evict_at = sb_evict_next(nr, cache->nr_max);
 	return err;
 }
 

@@ -35,7 +35,7 @@ struct sb_object_cache {
 	const uint64_t *batch; /* borrowed: the number of the current batch, which is not 0 */
 	SB_VEC(struct sb_object) at;
 	struct sb_index index;
-	size_t evict_at;	   /* number of objects from which to look again; nr_max at least */
+	size_t nr_kept;		   /* number of objects after the last eviction */
 	SB_VEC(uint64_t) unwanted; /* IDs of unwanted objects; whoever begins a batch clears it */
 };
 void sb_object_cache_release(struct sb_object_cache *cache);

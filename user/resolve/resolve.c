@@ -226,14 +226,6 @@ static int add_to_profile(const struct assembly *assembly, const struct sb_batch
 						     });
 }
 
-/* A sample is left out: undo what its stacks added to the figures. */
-static void uncount_stacks(struct sb_resolve_stats *stats, struct sb_resolve_stats *before)
-{
-	before->idle_weight = stats->idle_weight;
-	before->nr_unwanted = stats->nr_unwanted;
-	*stats = *before;
-}
-
 static int add_part(struct sb_resolver *resolver, struct assembly *assembly,
 		    const struct sb_batch_count *count)
 {
@@ -247,7 +239,10 @@ static int add_part(struct sb_resolver *resolver, struct assembly *assembly,
 		return err;
 	sb_assembly_find_reason(assembly, &resolver->words, &count->key);
 	if (sb_assembly_is_left_out(assembly, &resolver->objects, count)) {
-		uncount_stacks(assembly->stats, &before);
+		/* Undo what its stacks added to the figures. */
+		before.idle_weight = assembly->stats->idle_weight;
+		before.nr_unwanted = assembly->stats->nr_unwanted;
+		*assembly->stats = before;
 		return 0;
 	}
 	err = count_sample(resolver, assembly, count);

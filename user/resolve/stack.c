@@ -212,16 +212,6 @@ static int push_missing(struct assembly *assembly)
 	return sb_assembly_push_mark(assembly, SB_ATTR_LOST_STACK, NULL);
 }
 
-/* Push the mark that the stack was cut, in the place of its missing callers. */
-static int mark_cut(struct assembly *assembly, uint32_t status)
-{
-	int err = push_cut(assembly, status);
-
-	if (!err)
-		sb_assembly_move_last(assembly, assembly->part.start);
-	return err;
-}
-
 /* Apply --depth to the merged stack as to a native one: keep the frames next to the leaf. Return:
  * whether any were cut. */
 static bool shorten(struct assembly *assembly)
@@ -275,9 +265,14 @@ int sb_assembly_push_user(struct assembly *assembly, struct sb_stack_cache *stac
 		status = SB_STACK_BAD_FP;
 	assembly->stats->nr_status[status] += assembly->nr_samples;
 	assembly->is_cut |= sb_cut_names[status] != NULL;
-	/* This is the mark of the native walk; that of the interpreter's is where its frames
-	 * end. */
-	return sb_cut_names[native_status] ? mark_cut(assembly, native_status) : 0;
+	/* This is the mark of the native walk, in the place of the missing callers; that of the
+	 * interpreter's is where its frames end. */
+	if (!sb_cut_names[native_status])
+		return 0;
+	err = push_cut(assembly, native_status);
+	if (!err)
+		sb_assembly_move_last(assembly, part->start);
+	return err;
 }
 
 static int resolve_kernel(struct assembly *assembly, struct sb_known_stack *stack)

@@ -143,14 +143,14 @@ static int end_round(struct sb_stack_cache *cache)
 
 int sb_stack_cache_evict(struct sb_stack_cache *cache, struct sb_ended *ended)
 {
-	const size_t evict_at = cache->evict_at ? cache->evict_at : cache->nr_max;
 	int err;
 
 	cache->evicted.nr = 0;
 	/* One round goes on at a time, because looking at all stacks is expensive. */
-	if (cache->round_ends ? *cache->batch < cache->round_ends : cache->at.nr < evict_at)
+	if (cache->round_ends ? *cache->batch < cache->round_ends
+			      : !sb_evict_is_due(cache->at.nr, cache->nr_kept, cache->nr_max))
 		return 0;
 	err = cache->round_ends ? end_round(cache) : begin_round(cache, ended);
-	cache->evict_at = sb_evict_next(cache->at.nr, cache->nr_max);
+	cache->nr_kept = cache->at.nr;
 	return err;
 }

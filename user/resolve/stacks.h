@@ -43,8 +43,8 @@ struct sb_stack_cache {
 	const uint64_t *batch; /* borrowed: the number of the current batch, which is not 0 */
 	SB_VEC(struct sb_known_stack) at;
 	struct sb_index index;
-	size_t evict_at;     /* number of stacks from which to look again; nr_max at least */
-	uint64_t round_ends; /* the batch after which it ends; 0: none goes on */
+	size_t nr_kept;			    /* number of stacks after a round began or ended */
+	uint64_t round_ends;		    /* the batch after which it ends; 0: none goes on */
 	SB_VEC(struct sb_stack_id) evicted; /* what the BPF side must forget after this batch */
 	uint64_t nr_added, nr_evicted;	    /* totals */
 };
