@@ -109,7 +109,10 @@ struct sb_symbolizer_opts {
  */
 bool sb_sym_has_debuginfod(void);
 
-/* The caller owns *ret_sym and ends it with sb_symbolizer_free(). Return: 0 or a negative errno. */
+/*
+ * Make a symbolizer; nothing is read yet. @opts is copied, with the strings that say so. The caller
+ * owns *ret_sym and ends it with sb_symbolizer_free(). Return: 0 or -ENOMEM.
+ */
 int sb_symbolizer_new(const struct sb_symbolizer_opts *opts, struct sb_symbolizer **ret_sym);
 /* Free @sym with all strings that it returned. Accepts NULL. */
 void sb_symbolizer_free(struct sb_symbolizer *sym);
@@ -145,7 +148,10 @@ int sb_symbolizer_fork(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgi
 int sb_symbolizer_exec(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /* Reads the perf map of @tgid, if it has generated code, before it disappears. */
 int sb_symbolizer_exit(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
-/* Events up to @time_ns were lost: the next lookup of a process reads it again. Return: 0. */
+/*
+ * Note that events up to @time_ns were lost, of any process: the next lookup of a process reads it
+ * again. Return: 0.
+ */
 int sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
 /*
  * The caller skipped mapping events of one process between first_ns and last_ns because there were
@@ -175,8 +181,10 @@ void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns);
  * see process/reader.h); -ENOMEM.
  */
 int sb_symbolizer_seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
-/* The same for every process in /proc. Those that vanish or refuse access are skipped. Return: 0,
- * -ENOMEM, or why /proc cannot be listed. */
+/*
+ * Read the mappings of every process in /proc, as of @time_ns. Those that vanish or refuse access
+ * are skipped. Return: 0; -ENOMEM; or why /proc cannot be listed.
+ */
 int sb_symbolizer_seed_all(struct sb_symbolizer *sym, uint64_t time_ns);
 
 struct sb_sym_req {
@@ -201,11 +209,16 @@ struct sb_sym_query {
 	void *arg;
 };
 
-/* Look kernel addresses up. Return: 0, -ENOMEM, or what @query->emit returned. */
+/*
+ * Look kernel addresses up. If kallsyms cannot be read, frames have that as their reason. Return:
+ * 0,
+ * -ENOMEM, or what @query->emit returned, if negative.
+ */
 int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *query);
 /*
  * Look addresses of @tgid up, in its address space as it was at @time_ns. A process that is not
- * known is read from /proc first. Return: 0, -ENOMEM, or what @query->emit returned.
+ * known is read from /proc first. Files and debug data are loaded on the way, which may take
+ * seconds. Return: 0, -ENOMEM, or what @query->emit returned, if negative.
  */
 int sb_symbolizer_user(struct sb_symbolizer *sym, uint32_t tgid, uint64_t time_ns,
 		       const struct sb_sym_query *query);
@@ -298,6 +311,7 @@ struct sb_sym_stats {
 	uint64_t nr_lookups;
 	uint64_t nr_reason[SB_SYM_REASON_MAX]; /* lookups by outcome */
 };
+/* Get the counters. */
 void sb_symbolizer_stats(const struct sb_symbolizer *sym, struct sb_sym_stats *ret_stats);
 
 /* Where the names, lines and unwind tables of one mapped file come from, for `doctor`. */

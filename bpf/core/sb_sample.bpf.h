@@ -46,6 +46,7 @@ static __always_inline bool sb_regs_are_user(const struct sb_regs *regs)
 #define sb_regs_are_compat(regs) (((regs)->pstate >> 4) & 1) /* PSR_MODE32_BIT */
 #endif
 
+/* Return: the program counter, the stack pointer, the frame pointer. */
 static __always_inline __u64 sb_regs_pc(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)

@@ -182,6 +182,10 @@ static __always_inline enum sb_step sb_perl_enter(struct sb_interp_walk *w, void
 	return SB_STEP_GO_ON;
 }
 
+/*
+ * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON;
+ * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Perl.
+ */
 static __always_inline enum sb_step sb_perl_begin(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_perl_conf *conf = sb_perl_conf(w);
@@ -293,6 +297,7 @@ static __always_inline enum sb_step sb_perl_sub(struct sb_interp_walk *w, void *
 	return sb_perl_push(w, mem, gv | SB_PERL_IS_GV, sb_perl_hash(buf[SB_PERL_CV_ROOT], gp));
 }
 
+/* Walk one record of a stack of contexts, or go on to the next stack. */
 static __always_inline enum sb_step sb_perl_step(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_perl_conf *conf = sb_perl_conf(w);

@@ -114,6 +114,10 @@ static __always_inline __u64 sb_php_globals(struct sb_interp_walk *w, void *mem)
 	return cache ? cache + conf->globals : 0;
 }
 
+/*
+ * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON;
+ * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run PHP.
+ */
 static __always_inline enum sb_step sb_php_begin(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_php_conf *conf = sb_php_conf(w);
@@ -221,6 +225,7 @@ static __always_inline enum sb_step sb_php_user(struct sb_interp_walk *w, void *
 	return step;
 }
 
+/* Walk one struct _zend_execute_data, and push its function if it has a name. */
 static __always_inline enum sb_step sb_php_step(struct sb_interp_walk *w, void *mem)
 {
 	__u64 ex = w->at[SB_PHP_AT], func;

@@ -121,6 +121,10 @@ static __always_inline __u64 sb_python_frame(struct sb_interp_walk *w, void *mem
 	return frame;
 }
 
+/*
+ * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON;
+ * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Python.
+ */
 static __always_inline enum sb_step sb_python_begin(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_python_conf *conf = sb_python_conf(w);
@@ -239,6 +243,7 @@ static __always_inline enum sb_step sb_python_push(struct sb_interp_walk *w, voi
 	return SB_STEP_GO_ON;
 }
 
+/* Walk one frame, or go on to the next state of the thread. */
 static __always_inline enum sb_step sb_python_step(struct sb_interp_walk *w, void *mem)
 {
 	const struct sb_python_conf *conf = sb_python_conf(w);

@@ -120,6 +120,10 @@ static __always_inline __u64 sb_ruby_context(struct sb_interp_walk *w, void *mem
 	return sb_interp_word(w, mem, at + conf->thread_ec);
 }
 
+/*
+ * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON;
+ * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Ruby.
+ */
 static __always_inline enum sb_step sb_ruby_begin(struct sb_interp_walk *w, void *mem)
 {
 	__u64 ec = sb_ruby_context(w, mem), stack[3]; /* vm_stack, its size in words, cfp */
@@ -248,6 +252,7 @@ static __always_inline enum sb_step sb_ruby_next(struct sb_interp_walk *w, void 
 	}
 }
 
+/* Walk one control frame, or examine one more environment for the method of the current one. */
 static __always_inline enum sb_step sb_ruby_step(struct sb_interp_walk *w, void *mem)
 {
 	enum sb_step step = SB_STEP_GO_ON;

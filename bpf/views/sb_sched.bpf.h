@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What sched.bpf.c knows about a thread, the filters for its waits, and how a wait is accounted. Only
- * sched.bpf.c and the headers beside it include this: it defines maps.
+ * What sched.bpf.c knows about a thread, the filters for its waits, and how a wait is accounted.
+ * Only sched.bpf.c and the headers beside it include this: it defines maps.
  */
 #ifndef SB_SCHED_BPF_H
 #define SB_SCHED_BPF_H
@@ -40,7 +40,8 @@ const volatile __u32 cfg_sched_states = ~0u; /* bits 1 << enum sb_task_state */
 
 /* All threads that existed when the run began have their storage. */
 __u32 sched_has_begun = 0;
-/* The current --every, written by user space. sched_every_ns is not 0 if there may be sampled waits. */
+/* The current --every, written by user space. sched_every_ns is not 0 if there may be sampled
+ * waits. */
 __u64 sched_every_ns = 0;
 __u32 sched_is_thinned = 0;
 /* The lifetime of all threads within the run, added up. */
@@ -105,16 +106,19 @@ struct {
 	__type(value, struct sched_record);
 } sched_records SEC(".maps");
 
+/* Return: what is known of @task, as long as it lives; NULL: nothing. */
 static struct sched_task *find_task(struct task_struct *task)
 {
 	return bpf_task_storage_get(&sched_tasks, task, 0, 0);
 }
 
+/* Return: whether --state asks for waits of @state (enum sb_task_state). */
 static bool is_wanted(__u32 state)
 {
 	return cfg_sched_states & (1u << state);
 }
 
+/* Return: whether a thread in @state waits for something else than a CPU. */
 static bool is_blocked(__u32 state)
 {
 	return state != SB_STATE_RUNQUEUE && state != SB_STATE_THROTTLED;
@@ -132,9 +136,9 @@ static bool is_throttled(const struct task_struct *task)
 }
 
 /*
- * The freezer of cgroup2 stops a task where it returns to user mode, and its state is that of a sleep.
- * A task that waits for a child of vfork() is marked in the same way, because it may count as frozen:
- * see wait_for_vfork_done() in kernel/fork.c.
+ * The freezer of cgroup2 stops a task where it returns to user mode, and its state is that of a
+ * sleep. A task that waits for a child of vfork() is marked in the same way, because it may count
+ * as frozen: see wait_for_vfork_done() in kernel/fork.c.
  */
 static bool is_frozen(const struct task_struct *task, __u32 state)
 {
@@ -142,7 +146,8 @@ static bool is_frozen(const struct task_struct *task, __u32 state)
 	       BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
 }
 
-/* Return: what a thread that leaves its CPU, or has left it, waits for; SB_STATE_NONE: it is dead. */
+/* Return: what a thread that leaves its CPU, or has left it, waits for; SB_STATE_NONE: it is dead.
+ */
 static __u32 state_of(const struct task_struct *task, bool is_preempted)
 {
 	__u32 state = task->__state;
@@ -163,6 +168,7 @@ static __u32 state_of(const struct task_struct *task, bool is_preempted)
 	return state & TASK_INTERRUPTIBLE ? SB_STATE_SLEEP : SB_STATE_DISK;
 }
 
+/* Return: @now_ns, but not after the end of the run. All times are CLOCK_MONOTONIC. */
 static __u64 clamp_to_end(__u64 now_ns)
 {
 	__u64 end_ns = sb_end_ns();
@@ -178,7 +184,10 @@ static __u64 clamp_to_begin(__u64 since_ns)
 	return since_ns < first_ns ? first_ns : since_ns;
 }
 
-/* Return: whether the filters want a part of a wait that took @ns. If not, the reason is counted. */
+/*
+ * Return: whether --state, --min and --max want a part of a wait, in @state, that took @ns. If not,
+ * the reason is counted.
+ */
 static bool passes(__u32 state, __u64 ns)
 {
 	__u32 why = SB_STAT_MAX;
@@ -202,6 +211,10 @@ struct parts {
 	__u32 queue_state;
 };
 
+/*
+ * Split the open wait of @st into its two parts, of which the time from @from_ns up to @until_ns is
+ * to be accounted; either part may be empty.
+ */
 static void split(const struct sched_task *st, __u64 from_ns, __u64 until_ns, struct parts *ret)
 {
 	__u64 mid_ns = until_ns;
@@ -220,7 +233,10 @@ static void split(const struct sched_task *st, __u64 from_ns, __u64 until_ns, st
 	ret->until_ns = until_ns;
 }
 
-/* @capture: the capture of @slot */
+/*
+ * Account one part of a wait. @capture: the capture of @slot (enum sb_scratch_slot); @weight: what
+ * is accounted, @ns: how long the whole part took, for --distr
+ */
 static void account_part(struct sb_capture *capture, __u32 slot, __u32 state, __u64 weight,
 			 __u64 ns)
 {
@@ -229,13 +245,18 @@ static void account_part(struct sb_capture *capture, __u32 slot, __u32 state, __
 	sb_account_slot(slot, weight);
 }
 
-/* The waker is the object of the blocked part only: it is not responsible for the time in the run queue. */
+/* The waker is the object of the blocked part only: it is not responsible for the time in the run
+ * queue. */
 static void name_waker(struct sb_capture *capture, __u64 waker)
 {
 	if (cfg_sched_waker == SCHED_WAKER_NAMED)
 		capture->key.object = waker;
 }
 
+/*
+ * Account both parts of the open wait of @st, from @from_ns up to @now_ns, within the run and as
+ * the filters want them. @capture: the capture of @slot, with identity and stacks
+ */
 static void account_wait(struct sb_capture *capture, __u32 slot, const struct sched_task *st,
 			 __u64 from_ns, __u64 now_ns)
 {
@@ -257,6 +278,7 @@ static void account_wait(struct sb_capture *capture, __u32 slot, const struct sc
 			     parts.queued_ns);
 }
 
+/* Begin a wait of @st in @state (enum sb_task_state). @is_unseen: its stacks are not taken now */
 static void start_wait(struct sched_task *st, __u32 state, __u64 now_ns, bool is_unseen)
 {
 	st->is_unseen = is_unseen;

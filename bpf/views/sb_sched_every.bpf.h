@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waits sampled by --every. No stacks are taken when a thread leaves its CPU. The time that it waits is
- * added up, starting from a random phase. Each time the sum reaches a full period, the wait in which it
- * does becomes a sample with the period as its weight. So on average a wait of any length has the weight
- * of its duration. The stacks are taken when the thread is back ("what it owes"): by the tracepoint at
- * the end of the switch where the kernel has one; otherwise the kernel stack before the thread runs, and
- * its user stack where its system call returns (sys_exit).
+ * Waits sampled by --every. No stacks are taken when a thread leaves its CPU. The time that it
+ * waits is added up, starting from a random phase. Each time the sum reaches a full period, the
+ * wait in which it does becomes a sample with the period as its weight. So on average a wait of any
+ * length has the weight of its duration. The stacks are taken when the thread is back ("what it
+ * owes"): by the tracepoint at the end of the switch where the kernel has one; otherwise the kernel
+ * stack before the thread runs, and its user stack where its system call returns (sys_exit).
  *
  * Where the kernel has that tracepoint, user space may switch --every on and off during the run, to
  * reduce the cost. A wait is treated until its end as it was when it began.
@@ -15,6 +15,7 @@
 
 #include "bpf/views/sb_sched.bpf.h"
 
+/* Return: whether there may be waits without stacks. */
 static bool has_unseen(void)
 {
 	return cfg_sched_every_ns || cfg_sched_is_governed;
@@ -27,8 +28,8 @@ static bool is_thinned(void)
 }
 
 /*
- * Return: the phase of @st for the current --every. When --every changes, a new random phase is drawn.
- * With the old one, each thread would lose half of the difference on average.
+ * Return: the phase of @st for the current --every. When --every changes, a new random phase is
+ * drawn. With the old one, each thread would lose half of the difference on average.
  */
 static __u64 phase_of(struct sched_task *st, __u64 every_ns)
 {
@@ -42,12 +43,16 @@ static __u64 phase_of(struct sched_task *st, __u64 every_ns)
 	return st->phase_ns;
 }
 
+/* Return: whether samples are owed, whose stacks are still to be taken. */
 static bool is_owing(const struct sched_owed *owed)
 {
 	return owed->ns[0] || owed->ns[1];
 }
 
-/* Add @ns of waiting in @part of a wait to the phase. Full periods are owed as samples. */
+/*
+ * Add @ns of waiting in @part of a wait (0: blocked, 1: in the run queue) to the phase. Full
+ * periods are owed as samples, in *@owed.
+ */
 static void owe(struct sched_task *st, struct sched_owed *owed, __u32 part, __u32 state, __u64 ns)
 {
 	__u64 every_ns = sched_every_ns, phase_ns;
@@ -60,6 +65,7 @@ static void owe(struct sched_task *st, struct sched_owed *owed, __u32 part, __u3
 	owed->state[part] = state;
 }
 
+/* owe() for those of the two parts that the filters want. */
 static void owe_wait(struct sched_task *st, struct sched_owed *owed, const struct parts *parts)
 {
 	if (parts->from_ns < parts->mid_ns && passes(st->state, parts->blocked_ns)) {
@@ -72,6 +78,7 @@ static void owe_wait(struct sched_task *st, struct sched_owed *owed, const struc
 	}
 }
 
+/* Account what is owed with the stacks in @capture, the capture of @slot; nothing is owed then. */
 static void pay(struct sb_capture *capture, __u32 slot, struct sched_owed *owed)
 {
 	if (owed->ns[0])
@@ -81,6 +88,7 @@ static void pay(struct sb_capture *capture, __u32 slot, struct sched_owed *owed)
 	owed->ns[0] = owed->ns[1] = 0;
 }
 
+/* Get the user's program counter and stack pointer of a task that is in the kernel. */
 static void read_user_place(struct task_struct *task, __u64 *ret_ip, __u64 *ret_sp)
 {
 	struct sb_regs *regs = (struct sb_regs *)bpf_task_pt_regs(task);
@@ -109,8 +117,8 @@ static void begin_paying(struct task_struct *next, struct sched_task *st)
 }
 
 /*
- * Take the user stack of the current task and account what it owes. @is_same: it has not run in user
- * mode since the wait, so that its user stack is still that of the wait.
+ * Take the user stack of the current task and account what it owes. @is_same: it has not run in
+ * user mode since the wait, so that its user stack is still that of the wait.
  */
 static void end_paying(void *ctx, struct task_struct *task, struct sched_task *st, bool is_same)
 {
@@ -146,6 +154,7 @@ static void pay_late(void *ctx, struct task_struct *prev, struct sched_task *st)
 		pay(capture, SB_SCRATCH_SWITCH, &st->owed);
 }
 
+/* Return: whether --min, --max or --state is given. */
 static bool has_bounds(void)
 {
 	return cfg_sched_min_ns || cfg_sched_max_ns != ~0ull || cfg_sched_states != ~0u;
@@ -174,6 +183,10 @@ static void leave_unseen(void *ctx, struct task_struct *prev, struct sched_task 
 		start_wait(st, state, now_ns, true);
 }
 
+/*
+ * A thread comes to its CPU after an unseen wait, which began at @from_ns: find out whether samples
+ * are owed for it, and see that their stacks are taken.
+ */
 static void arrive_unseen(struct task_struct *next, struct sched_task *st, __u64 from_ns,
 			  __u64 now_ns)
 {

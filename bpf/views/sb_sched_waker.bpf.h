@@ -6,8 +6,9 @@
 #include "bpf/views/sb_sched.bpf.h"
 
 /*
- * Take the identity and the stacks of the waker. If the idle task is current, an interrupt is the waker.
- * Interrupts of other tasks are recognised in user space by the names of the frames.
+ * Take the identity and the stacks of the waker. If the idle task is current, an interrupt is the
+ * waker. Interrupts of other tasks are recognised in user space by the names of the frames.
+ * Return: 0; -ENOENT: the run is over.
  */
 static int capture_waker(void *ctx, struct sb_capture **ret_capture)
 {
@@ -32,7 +33,8 @@ static __u64 hash_comm(__u64 hash, const char *comm)
 	return hash | 1;
 }
 
-/* Scratch memory for an object, large enough for every kind: sb_object_ship() gets the size at run time. */
+/* Scratch memory for an object, large enough for every kind: sb_object_ship() gets the size at run
+ * time. */
 struct sched_object {
 	struct sb_event_object event;
 	union {
@@ -49,6 +51,10 @@ struct {
 	__type(value, struct sched_object);
 } sched_objects SEC(".maps");
 
+/*
+ * Ship the object, whose @nr_bytes after its head are filled in, if it is not known yet. @kind:
+ * enum sb_object_kind. Return: @id, shipped or not.
+ */
 static __u64 ship_object(struct sched_object *object, __u32 kind, __u32 nr_bytes, __u64 id)
 {
 	object->event.kind = kind;
@@ -59,7 +65,7 @@ static __u64 ship_object(struct sched_object *object, __u32 kind, __u32 nr_bytes
 	return id;
 }
 
-/* Return: the ID of the object for this waker, which is the same for the same stacks. */
+/* Return: the ID of the object for this waker, which is the same for the same stacks; 0: none. */
 static __u64 object_of_waker(const struct sb_capture *capture)
 {
 	const struct sb_sample_key *key = &capture->key;
@@ -89,6 +95,7 @@ static __u64 object_of_waker(const struct sb_capture *capture)
 			   hash_comm(hash, key->comm));
 }
 
+/* Return: the ID of the object for a woken thread, by its name; 0: none. */
 static __u64 object_of_woken(const struct task_struct *task)
 {
 	__u32 zero = 0;

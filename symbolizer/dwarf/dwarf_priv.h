@@ -284,6 +284,7 @@ static inline bool sb_die_has(const struct sb_die *die, enum sb_die_attr attr)
 {
 	return die->mask & 1u << attr;
 }
+/* Return: whether the DIE says where its code is. */
 static inline bool sb_die_has_ranges(const struct sb_die *die)
 {
 	return sb_die_has(die, ATTR_RANGES) || sb_die_has(die, ATTR_HIGH_PC);

@@ -31,6 +31,7 @@ static inline void sb_cursor_fail(struct sb_cursor *cur)
 	cur->is_bad = true;
 }
 
+/* Move over @nr_bytes bytes. */
 static inline void sb_cursor_skip(struct sb_cursor *cur, uint64_t nr_bytes)
 {
 	if (nr_bytes > sb_cursor_left(cur))
@@ -57,6 +58,7 @@ static inline uint64_t sb_cursor_uint(struct sb_cursor *cur, size_t size)
 	return val;
 }
 
+/* Read one byte. */
 static inline uint8_t sb_cursor_u8(struct sb_cursor *cur)
 {
 	if (cur->at == cur->end) {

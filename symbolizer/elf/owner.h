@@ -27,6 +27,7 @@ struct sb_file_owner {
  */
 struct sb_file_owner sb_file_owner(int fd, const struct stat *st);
 
+/* Return: whether root owns the file. */
 static inline bool sb_is_of_root(const struct sb_file_owner *owner)
 {
 	return !owner->dev;
@@ -57,6 +58,7 @@ static inline bool sb_is_known_owner(const struct sb_file_owner *owner)
  */
 bool sb_owner_may_speak(const struct sb_file_owner *owner, uint64_t uid);
 
+/* Return: whether one file may stand for the other; one of an unknown owner only for itself. */
 static inline bool sb_is_same_owner(const struct sb_file_owner *a, const struct sb_file_owner *b)
 {
 	return a->uid == b->uid && a->dev == b->dev && a->ino == b->ino;

@@ -116,6 +116,7 @@ struct sb_reader_state {
  */
 int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd);
 
+/* Return: whether the access is to a file, not to memory or to an entry of /proc. */
 static inline bool sb_reader_is_of_file(const struct sb_reader_request *request)
 {
 	return request->op == SB_READER_OP_OPEN || request->op == SB_READER_OP_STAT;
@@ -123,17 +124,20 @@ static inline bool sb_reader_is_of_file(const struct sb_reader_request *request)
 
 /*
  * Who made readers wait (reader_culprits.c), and local file systems, which are not blamed. Any
- * thread may call these.
+ * thread may call these. @dev: st_dev of a file system; 0: not known.
+ * is_local(): Return: whether note_local() was called for it, and for few others since.
  */
 bool sb_reader_is_local(uint64_t dev);
 void sb_reader_note_local(uint64_t dev);
-/* Add @ns that @request slept to what its file system, directory or process took. @is_late: it was abandoned. */
+/* Add @ns that @request slept to what its file system, directory or process took. @is_late: it was
+ * abandoned. */
 void sb_reader_blame(const struct sb_reader_request *request, uint64_t dev, uint64_t ns,
 		     bool is_late);
 /* Return: whether the process or the directory of a request is left alone. */
 bool sb_reader_is_refused(const struct sb_reader_request *request);
-/* Fill in the file systems that are left alone. */
+/* Fill in request->devs, the file systems that are left alone, at most SB_READER_DEVS_MAX. */
 void sb_reader_add_devs(struct sb_reader_request *request);
+/* Forget all of them, at the end. */
 void sb_reader_culprits_clear(void);
 
 /*

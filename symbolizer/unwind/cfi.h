@@ -69,6 +69,7 @@ struct sb_cfi_function {
  */
 int sb_cfi_functions(const struct sb_elf *elf, struct sb_cfi_function **ret, size_t *ret_nr);
 
+/* Get the figures; ret_info->source is a constant. */
 void sb_cfi_info(const struct sb_cfi *cfi, struct sb_cfi_info *ret_info);
 
 /* Return: how many words the table takes if it is placed at word number @at_word, which is even. */

@@ -20,6 +20,7 @@ void sb_log_to(int fd);
 /* Return: the most verbose level that is shown. */
 enum sb_log_level sb_log_max(void);
 
+/* Write one message, to which a newline is added, if @level is shown. */
 void sb_log(enum sb_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* For the print callbacks of libraries. A newline at the end is taken off. */
 void sb_vlog(enum sb_log_level level, const char *fmt, va_list ap)

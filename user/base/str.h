@@ -44,6 +44,7 @@ const char *sb_base_name(const char *path);
  */
 bool sb_glob_matches(const char *glob, size_t glob_len, const char *text);
 
+/* Return: whether the two strings are equal. */
 static inline bool sb_streq(const char *a, const char *b)
 {
 	return __builtin_strcmp(a, b) == 0;

@@ -98,6 +98,7 @@ struct sb_interpwatch_stats {
  * long as @watch. */
 struct sb_ration *sb_interpwatch_ration(struct sb_interpwatch *watch);
 
+/* Get the figures so far. Any thread. */
 void sb_interpwatch_stats(struct sb_interpwatch *watch, struct sb_interpwatch_stats *ret_stats);
 
 #endif

@@ -56,6 +56,7 @@ void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu);
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 		       struct sb_processes *processes);
 
+/* Get the figures so far. Any thread. */
 void sb_procwatch_stats(struct sb_procwatch *watch, struct sb_procwatch_stats *ret_stats);
 
 #endif

@@ -5,9 +5,10 @@
  *
  *	new (open, prepare, load) -> start (attach, enable) -> drain... -> stop -> drain -> free
  *
- * Thread: one thread makes all calls. The session has threads of its own: one reads the next batch
- * from the kernel while the caller is busy with the last one (collector.h), others serve the BPF
- * side (procwatch.h, unwinder.h, interpwatch.h).
+ * Thread: one thread makes all calls. "With opts->reason" means: on error the cause is in it, as
+ * text. The session has threads of its own: one reads the next batch from the kernel while the
+ * caller is busy with the last one (collector.h), others serve the BPF side (procwatch.h,
+ * unwinder.h, interpwatch.h).
  */
 #ifndef SB_CAPTURE_SESSION_H
 #define SB_CAPTURE_SESSION_H
@@ -54,6 +55,7 @@ struct sb_targets {
 	size_t nr_comms, nr_uids, nr_cgroups;
 	bool follow_children; /* sample descendants of the allowed tgids, too */
 };
+/* Free the lists and paths; the struct is to be zeroed before it is used again. */
 void sb_targets_release(struct sb_targets *targets);
 
 struct sb_session_opts {
@@ -88,14 +90,15 @@ struct sb_session_opts {
 
 /*
  * Open the BPF object, prepare it and load it. On failure opts->reason has the cause. *ret_session
- * is owned by the caller. What pointers in @opts point to must live as long as the session.
+ * is owned by the caller, who ends it with sb_session_free(). What pointers in @opts point to must
+ * live as long as the session; the struct itself is copied.
  * Return: 0; -EPERM, -EACCES without privilege; -EOPNOTSUPP when the kernel cannot do it; -ESRCH
  * when a target does not exist; or another negative errno.
  */
 int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_session);
 /* Attach the programs and begin to sample. Waits until unwind tables and interpreters of the
- * targets are known, at most 0.5 s, with opts->command 2 s. Return: 0 or a negative errno, with
- * opts->reason. */
+ * targets are known, at most 0.5 s, with opts->command 2 s. Return: 0; or a negative errno, with
+ * opts->reason, and then the session can only be freed. */
 int sb_session_start(struct sb_session *session);
 /* Return: the time at which sampling began (CLOCK_MONOTONIC). Valid after sb_session_start(). */
 uint64_t sb_session_began_ns(const struct sb_session *session);
@@ -107,8 +110,8 @@ void sb_session_end_at(struct sb_session *session, uint64_t end_ns);
 int sb_session_poll_fd(const struct sb_session *session);
 /*
  * Collect all counts and stacks since the last drain, after the symbolizer was told what happened
- * to processes. *ret_batch is owned by the session and valid until the next drain. Return: 0 or a
- * negative errno.
+ * to processes. *ret_batch is owned by the session and valid until the next drain. Return: 0; or a
+ * negative errno, and then *ret_batch is untouched, and what was collected is lost.
  */
 int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_batch);
 /* Return: a descriptor that is readable when sb_session_hotplug() should be called; -1: there is
@@ -124,8 +127,8 @@ int sb_session_hotplug(struct sb_session *session);
  * @means: for each view, the mean weight of its samples so far; 0 when there was no sample yet
  */
 void sb_session_govern(struct sb_session *session, const uint64_t *means);
-/* Before a snapshot: account for waits that are not over, up to now. Return: 0 or a negative errno,
- * with opts->reason. */
+/* Before a snapshot: account for waits that are not over, up to now; the next drain has them. Does
+ * nothing for views without waits. Return: 0 or a negative errno, with opts->reason. */
 int sb_session_settle(struct sb_session *session);
 /*
  * Get the IDs of stacks that pending samples still reference. The array may contain zeros and
@@ -137,11 +140,13 @@ int sb_session_pending(struct sb_session *session, const struct sb_stack_id **re
 		       size_t *ret_nr);
 /*
  * Make the BPF side ship evicted stacks and labels again when they are next seen, and drop samples
- * of unwanted objects where it can. Return: 0 or a negative errno.
+ * of unwanted objects where it can. @evicted is not kept. Return: 0; or a negative errno when an
+ * object could not be marked, and the rest was not done.
  */
 int sb_session_forget(struct sb_session *session, const struct sb_batch_evicted *evicted);
-/* End sampling and detach. Drain once more after it, for what was counted last. Return: 0 or a
- * negative errno, with opts->reason. */
+/* End sampling and detach. Drain once more after it, for what was counted last. Return: 0; or a
+ * negative errno, with opts->reason, when waits that are not over could not be accounted for; it is
+ * detached in any case. */
 int sb_session_stop(struct sb_session *session);
 /* Detach what is still attached, end the threads, and free. Accepts NULL. */
 void sb_session_free(struct sb_session *session);
@@ -170,7 +175,8 @@ struct sb_session_stats {
 	struct sb_drain_stats drain;
 	struct sb_thinning_stats thinning; /* of the view */
 };
-/* Call @row for each line of sb_view.report() of the view with index @view. */
+/* Call @row for each line of sb_view.report() of the view with index @view in opts->views. The
+ * strings are valid during the call. */
 void sb_session_report(const struct sb_session *session, uint32_t view,
 		       void (*row)(const char *name, const char *value));
 /* Get the figures; @view is the index of a view. */

@@ -109,6 +109,7 @@ void sb_unwinder_settle(struct sb_unwinder *unwinder, const struct timespec *unt
  * @unwinder. */
 struct sb_ration *sb_unwinder_ration(struct sb_unwinder *unwinder);
 
+/* Get the figures so far. */
 void sb_unwinder_stats(struct sb_unwinder *unwinder, struct sb_unwinder_stats *ret_stats);
 
 #endif

@@ -36,6 +36,7 @@ struct sb_space_key {
 #define SB_SPACE_KEY(from) \
 	((struct sb_space_key){ (from)->start_ns, (from)->tgid, (from)->exec_id })
 
+/* Return: whether the keys are equal. */
 static inline bool sb_space_key_is(const struct sb_space_key *a, const struct sb_space_key *b)
 {
 	return a->tgid == b->tgid && a->start_ns == b->start_ns && a->exec_id == b->exec_id;
