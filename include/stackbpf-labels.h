@@ -62,9 +62,8 @@ int sb_label_set(const char *key, const char *value);
 /*
  * Set the @nr labels at @labels for the calling thread at once, and clear all others. No reader
  * sees only some of them. The keys are different; the strings are copied. Return: 0; -EINVAL,
- * -E2BIG,
- * -EBUSY and others as sb_label_set(), and the labels are not changed; but a call that fails
- * because the process has too many keys may have added some of the new ones.
+ * -E2BIG, -EBUSY and others as sb_label_set(), and the labels are not changed; but a call that
+ * fails because the process has too many keys may have added some of the new ones.
  */
 int sb_labels_replace(const struct sb_label *labels, size_t nr);
 

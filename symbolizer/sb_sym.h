@@ -144,9 +144,12 @@ struct sb_sym_mmap {
 int sb_symbolizer_mmap(struct sb_symbolizer *sym, const struct sb_sym_mmap *ev);
 int sb_symbolizer_fork(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid,
 		       uint32_t parent_tgid);
-/* @tgid has a new, empty address space from @time_ns on. */
+/* @tgid has a new, empty address space from @time_ns on. Return: 0 or -ENOMEM. */
 int sb_symbolizer_exec(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
-/* Reads the perf map of @tgid, if it has generated code, before it disappears. */
+/*
+ * @tgid has ended at @time_ns. If it has generated code, its perf map is read before it disappears.
+ * Return: 0 or -ENOMEM.
+ */
 int sb_symbolizer_exit(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
  * Note that events up to @time_ns were lost, of any process: the next lookup of a process reads it
@@ -210,9 +213,8 @@ struct sb_sym_query {
 };
 
 /*
- * Look kernel addresses up. If kallsyms cannot be read, frames have that as their reason. Return:
- * 0,
- * -ENOMEM, or what @query->emit returned, if negative.
+ * Look kernel addresses up. If kallsyms cannot be read, frames have that as their reason.
+ * Return: 0, -ENOMEM, or what query->emit returned, if negative.
  */
 int sb_symbolizer_kernel(struct sb_symbolizer *sym, const struct sb_sym_query *query);
 /*

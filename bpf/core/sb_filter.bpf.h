@@ -16,7 +16,10 @@
  */
 int sb_filter_accepts(__u32 tgid, __u32 tid, const char *comm);
 
-/* Decide about @task, which need not be the current one. @comm, return value: as above. */
+/*
+ * Decide about @task, which need not be the current one. @comm: its name, SB_COMM_LEN bytes.
+ * Return: 1 when the task is to be sampled, 0 when not.
+ */
 int sb_filter_accepts_task(struct task_struct *task, const char *comm);
 
 /*

@@ -3,9 +3,9 @@
  * Interpreter frames: what core calls, and what the walkers of bpf/interp are built with.
  * Implemented in core/interp.bpf.c. Everything runs in a BPF program, for the current task.
  *
- * @slot: enum sb_scratch_slot of the calling program; it names the struct sb_scratch ("the
- * record") of this CPU and kind of program, which holds the state of the walk. Functions return 0
- * unless something else is said; a slot that does not exist makes them do nothing.
+ * @slot: enum sb_scratch_slot of the calling program; it names the struct sb_scratch ("the record")
+ * of this CPU and kind of program, which holds the state of the walk. Functions return 0 unless
+ * something else is said; a slot that does not exist makes them do nothing.
  *
  * Results of a step, enum sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has
  * ended, and walk.status of the record says why; SB_STEP_FP_CHAIN, of sb_interp_native() only: no
@@ -50,8 +50,8 @@ static __always_inline bool sb_interp_has_hook(const struct sb_scratch *s)
 }
 /*
  * Call the runtime of sb_interp_has_hook(), in bpf/interp/table.bpf.c. If it sets walk.has_steps,
- * sb_interp_run() must follow; in any case sb_interp_native_done(), which marks the native frame
- * if frames were found for it. These are three functions because calls may be eight deep.
+ * sb_interp_run() must follow; in any case sb_interp_native_done(), which marks the native frame if
+ * frames were found for it. These are three functions because calls may be eight deep.
  * Return: enum sb_step.
  */
 int sb_interp_native(__u32 slot);
@@ -75,9 +75,9 @@ int sb_interp_name_asleep(struct sb_sample_key *key);
 
 /*
  * In bpf/interp/table.bpf.c: call the walker of the runtime walk.conf.runtime, for runtimes whose
- * frames are reached from the thread's state. begin() finds that state; each step() then moves
- * over one record of the interpreter's stack and pushes at most one frame. They are global
- * functions, so that the verifier examines each once.
+ * frames are reached from the thread's state. begin() finds that state; each step() then moves over
+ * one record of the interpreter's stack and pushes at most one frame. They are global functions, so
+ * that the verifier examines each once.
  * Return: SB_STEP_GO_ON: call step() (again); SB_STEP_END, also for a runtime without a walker.
  */
 int sb_interp_begin(__u32 slot);

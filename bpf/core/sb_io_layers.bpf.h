@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For the layers of "io" below the system call: which call an event belongs to, and which file it
- * is about. Everything here refers to the current task and runs in BPF programs of
- * SB_SCRATCH_CALL. Kernel addresses are passed as numbers. Implemented in views/io_layers.bpf.c.
+ * is about. Everything here refers to the current task and runs in BPF programs of SB_SCRATCH_CALL.
+ * Kernel addresses are passed as numbers. Implemented in views/io_layers.bpf.c.
  */
 #ifndef SB_IO_LAYERS_BPF_H
 #define SB_IO_LAYERS_BPF_H

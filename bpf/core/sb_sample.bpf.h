@@ -70,7 +70,7 @@ static __always_inline __u64 sb_regs_fp(const struct sb_regs *regs)
 #endif
 }
 
-/* The link register, which may have the return address; 0 on x86-64, which has none. */
+/* Return: the link register, which may have the return address; 0 on x86-64, which has none. */
 static __always_inline __u64 sb_regs_lr(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)

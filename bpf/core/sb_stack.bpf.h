@@ -86,8 +86,8 @@ struct sb_scratch {
 struct sb_scratch *sb_scratch_get(__u32 slot);
 
 /*
- * Copy @len bytes at @addr of the current process to @dst, and log the read for the memo: words
- * (8 bytes) and pairs of words (16); any other length makes the walk one that is not remembered.
+ * Copy @len bytes at @addr of the current process to @dst, and log the read for the memo: words (8
+ * bytes) and pairs of words (16); any other length makes the walk one that is not remembered.
  * Return: 0; -EFAULT, with @addr in map.fault_addr.
  */
 static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 len, __u64 addr)

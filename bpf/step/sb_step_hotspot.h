@@ -94,6 +94,7 @@ enum sb_hotspot_at {
 	HS_AT_WORD,   /* all of it, and temporarily one more word */
 };
 
+/* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_hotspot_conf *sb_hotspot_conf(const struct sb_interp_walk *w)
 {
 	return (const struct sb_hotspot_conf *)w->conf.word;

@@ -77,6 +77,7 @@ enum {
 	SB_LUA_UNKNOWN = 1,
 };
 
+/* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_lua_conf *sb_lua_conf(const struct sb_interp_walk *w)
 {
 	return (const struct sb_lua_conf *)w->conf.word;
@@ -354,6 +355,7 @@ static __always_inline enum sb_step sb_lua_step(struct sb_interp_walk *w, void *
 	return SB_STEP_GO_ON;
 }
 
+/* Never called, since frames lie on the native stack. Return: SB_STEP_END, COMPLETE. */
 static __always_inline enum sb_step sb_lua_begin(struct sb_interp_walk *w, void *mem)
 {
 	return sb_interp_end(w, SB_STACK_COMPLETE); /* SB_INTERP_BY_NATIVE: never called */

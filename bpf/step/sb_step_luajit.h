@@ -94,6 +94,7 @@ enum {
 	SB_LUAJIT_FRAME_CP = 5,
 };
 
+/* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_luajit_conf *sb_luajit_conf(const struct sb_interp_walk *w)
 {
 	return (const struct sb_luajit_conf *)w->conf.word;
@@ -234,6 +235,7 @@ static __always_inline enum sb_step sb_luajit_step(struct sb_interp_walk *w, voi
 	return at[SB_LUAJIT_PREV] < frame ? SB_STEP_GO_ON : sb_interp_end(w, SB_STACK_BAD_FP);
 }
 
+/* Never called, since frames lie on the native stack. Return: SB_STEP_END, COMPLETE. */
 static __always_inline enum sb_step sb_luajit_begin(struct sb_interp_walk *w, void *mem)
 {
 	return sb_interp_end(w, SB_STACK_COMPLETE); /* SB_INTERP_BY_NATIVE: never called */

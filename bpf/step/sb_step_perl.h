@@ -111,6 +111,7 @@ enum {
 _Static_assert(8 * (16 - SB_PERL_BUF) >= SB_PERL_CX_READ, "it fits");
 _Static_assert(16 - SB_PERL_BUF >= SB_PERL_CV_WORDS, "it fits");
 
+/* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_perl_conf *sb_perl_conf(const struct sb_interp_walk *w)
 {
 	return (const struct sb_perl_conf *)w->conf.word;

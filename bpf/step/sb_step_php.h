@@ -94,6 +94,7 @@ enum {
 };
 _Static_assert(SB_PHP_AT_MAX <= 16, "at[] has so many");
 
+/* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_php_conf *sb_php_conf(const struct sb_interp_walk *w)
 {
 	return (const struct sb_php_conf *)w->conf.word;

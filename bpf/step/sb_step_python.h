@@ -87,6 +87,7 @@ enum {
 };
 _Static_assert(SB_PYTHON_AT_WORDS + SB_PYTHON_FRAME_WORDS <= 16, "it fits");
 
+/* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_python_conf *sb_python_conf(const struct sb_interp_walk *w)
 {
 	return (const struct sb_python_conf *)w->conf.word;

@@ -90,6 +90,7 @@ enum sb_ruby_kind {
 #define SB_RUBY_IMEMO_MENT   6
 #define SB_RUBY_IMEMO_ISEQ   7
 
+/* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_ruby_conf *sb_ruby_conf(const struct sb_interp_walk *w)
 {
 	return (const struct sb_ruby_conf *)w->conf.word;

@@ -68,6 +68,7 @@ _Static_assert(sizeof(struct sb_v8_conf) <= 8 * SB_INTERP_CONF_WORDS, "fits into
 #define SB_V8_AT_SHARED	       0
 #define SB_V8_AT_FUNCTION      8
 
+/* Return: the configuration of this runtime in this process: w->conf.word. */
 static __always_inline const struct sb_v8_conf *sb_v8_conf(const struct sb_interp_walk *w)
 {
 	return (const struct sb_v8_conf *)w->conf.word;

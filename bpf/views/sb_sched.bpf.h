@@ -146,7 +146,8 @@ static bool is_frozen(const struct task_struct *task, __u32 state)
 	       BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
 }
 
-/* Return: what a thread that leaves its CPU, or has left it, waits for; SB_STATE_NONE: it is dead.
+/*
+ * Return: what a thread that leaves its CPU, or has left it, waits for; SB_STATE_NONE: it is dead.
  */
 static __u32 state_of(const struct task_struct *task, bool is_preempted)
 {

@@ -357,6 +357,7 @@ bool sb_unit_is_cplusplus(const struct sb_unit *unit);
  */
 int sb_unit_build(struct sb_unit *unit);
 int sb_lines_build(struct sb_unit *unit);
+/* Free the arrays; strings belong to the sb_dwarf. */
 void sb_lines_release(struct sb_dwarf_lines *lines);
 /*
  * Return: the path of the source file number @file of the unit's line table, which must be built;
@@ -382,12 +383,12 @@ int sb_unit_load_split(struct sb_unit *unit);
  * Return: 0; -ENODATA (no DWARF); -EBADMSG; -EFBIG; -ENOMEM; others of fstat(2) and pread(2).
  */
 int sb_dwarf_file_load(struct sb_dwarf_file *file, int fd);
+/* Free all that a file holds, in any state. */
 void sb_dwarf_file_release(struct sb_dwarf_file *file);
 
 /*
  * Ask for the work of reading a table made of @len bytes, @work units (WORK_OF_*) for each. Return:
- * 0;
- * -EFBIG: beyond the budget, or the tables together exceed TABLE_BYTES_MAX.
+ * 0; -EFBIG: beyond the budget, or the tables together exceed TABLE_BYTES_MAX.
  */
 static inline int sb_dwarf_check_full(const struct sb_dwarf *dwarf, uint64_t len, uint32_t work)
 {

@@ -41,8 +41,8 @@ static inline bool sb_is_known_owner(const struct sb_file_owner *owner)
 
 /*
  * Who is charged for files that a reader has copied: all of them share the bounds of one user, who
- * owns nothing. The server of such a file could say that it is root's, whom nothing bounds, or
- * use up the share of any other user.
+ * owns nothing. The server of such a file could say that it is root's, whom nothing bounds, or use
+ * up the share of any other user.
  */
 #define SB_OWNER_NOBODY UINT32_MAX
 

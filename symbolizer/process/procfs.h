@@ -36,7 +36,10 @@ enum sb_map_kind {
 	SB_MAP_VDSO,
 	SB_MAP_SPECIAL, /* "[uprobes]" and other mappings that the kernel made */
 };
-/* @path: the name in /proc/PID/maps or in an MMAP2 record, @len bytes, not terminated */
+/*
+ * Return: what is mapped, by its name. @path: the name in /proc/PID/maps or in an MMAP2 record,
+ * @len bytes, not terminated
+ */
 enum sb_map_kind sb_map_kind(const char *path, size_t len);
 
 /*

@@ -35,8 +35,7 @@ struct sb_module_opts {
  * @path, @name: what the file is called, copied; only debug files next to it are opened by it
  *
  * Return: 0; -ENOEXEC (not an ELF file that can be read, or a relocatable object); -EFBIG (a
- * bound);
- * -ENOMEM; others of pread(2). *@ret_mod is untouched on error.
+ * bound); -ENOMEM; others of pread(2). *@ret_mod is untouched on error.
  */
 int sb_module_new_fd(int fd, const char *path, const struct sb_module_opts *opts,
 		     struct sb_module **ret_mod);

@@ -95,8 +95,8 @@ struct sb_perfmaps {
  *       shrunk
  *
  * A last line without a newline is read next time, and what the budget does not allow when it
- * allows it again.
- * The caller gives each map back with sb_perfmaps_put(); one that is replaced is given back here.
+ * allows it again. The caller gives each map back with sb_perfmaps_put(); one that is replaced is
+ * given back here.
  * @fd stays the caller's. Return: 0, also when a bound was hit (map->is_cut); -ENOMEM; others of
  * pread(2). *@map is valid (or NULL) on error, too, and what was read before remains.
  */

@@ -51,8 +51,8 @@ struct sb_cfi_info {
  */
 int sb_cfi_new(const struct sb_elf *elf, const struct sb_elf *debug, struct sb_cfi **ret_cfi);
 /*
- * As sb_cfi_new(), but only for files of the machine that this program was built for: -ENOTSUP for
- * others.
+ * As sb_cfi_new(), but only for files of the machine that this program was built for. Return: as
+ * sb_cfi_new(), and -ENOTSUP for others.
  */
 int sb_cfi_new_native(const struct sb_elf *elf, const struct sb_elf *debug,
 		      struct sb_cfi **ret_cfi);

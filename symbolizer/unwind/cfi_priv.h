@@ -42,14 +42,13 @@ struct sb_cfi_section {
 
 /*
  * Read the CFI of @elf, or of its debug file @debug (may be NULL), that is at @place. The caller
- * ends
- * *ret_section with sb_cfi_section_release(); untouched on error. Return: 0; -ENODATA (nothing
- * there, or the .debug_frame of a Go program); -ENOTSUP (a machine without rules); -EBADMSG;
- * -EFBIG;
- * -ENOMEM; others of pread(2).
+ * ends *ret_section with sb_cfi_section_release(); untouched on error.
+ * Return: 0; -ENODATA (nothing there, or the .debug_frame of a Go program); -ENOTSUP (a machine
+ * without rules); -EBADMSG; -EFBIG; -ENOMEM; others of pread(2).
  */
 int sb_cfi_section_load(const struct sb_elf *elf, const struct sb_elf *debug,
 			enum sb_cfi_place place, struct sb_cfi_section *ret_section);
+/* Free the bytes. Accepts an object of zeroes. */
 void sb_cfi_section_release(struct sb_cfi_section *section);
 
 /* cfi_read.c: parse the bytes into CIEs and FDEs. */

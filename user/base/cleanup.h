@@ -34,7 +34,8 @@
 		free_fn(*p);                    \
 	}
 
-/* Cleanup functions: each ends what the variable holds; NULL, or -1 for a descriptor, is nothing.
+/*
+ * Cleanup functions: each ends what the variable holds; NULL, or -1 for a descriptor, is nothing.
  */
 static inline void sb_freep(void *p)
 {

@@ -87,6 +87,7 @@ int sb_strtab_index(struct sb_strtab *tab);
  * that was never returned. @ret_len: may be NULL
  */
 const char *sb_strtab_get(const struct sb_strtab *tab, uint32_t id, size_t *ret_len);
+/* Free all strings. The table must be initialized before it is used again. */
 void sb_strtab_release(struct sb_strtab *tab);
 
 #endif

@@ -67,6 +67,7 @@ void sb_churn_round(struct sb_churn *churn);
  * negative errno from @fn the rest is forgotten without a call. Return: 0 or that errno. */
 int sb_churn_take(struct sb_churn *churn, int (*fn)(void *arg, const struct sb_churn_skip *skip),
 		  void *arg);
+/* Free memory; the struct is to be zeroed before it is used again. */
 void sb_churn_release(struct sb_churn *churn);
 
 #endif

@@ -54,6 +54,7 @@ struct sb_drain_stats {
 	uint64_t nr_early;	/* early reads */
 	uint64_t nr_early_full; /* early reads for which there was no room */
 };
+/* Get the figures so far. Thread: any. */
 void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats);
 
 /* Of the last run, valid until the next: processes that are older than the session and were sampled

@@ -84,7 +84,7 @@ void sb_thinning_start(struct sb_thinning *thinning, uint64_t bpf_ns);
 
 /* Add a ration (base/ration.h), borrowed, that limits work which does not depend on the number of
  * samples, and that the governor may make longer rests in. At most four, which the caller ensures.
- * */
+ */
 void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *ration);
 
 /* End a window of the governor, and set the step of each view; call it about once a second after

@@ -55,7 +55,8 @@ struct sb_unwinder_stats {
  */
 int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 		    struct sb_unwinder **ret_unwinder);
-/* Set sizes and settings of an open BPF object, before it is loaded. Return: 0 or a negative errno.
+/*
+ * Set sizes and settings of an open BPF object, before it is loaded. Return: 0 or a negative errno.
  */
 int sb_unwinder_prepare(const struct sb_unwinder *unwinder, struct sampler_bpf *skel);
 /* Start the thread. @skel, loaded, and @processes must outlive the unwinder. Return: 0; or a

@@ -75,6 +75,7 @@ bool sb_uwpool_will_fit(const struct sb_uwpool *pool, const struct sb_uwpool_wan
 struct sb_uwpool_stats {
 	uint64_t nr_bytes, nr_bytes_peak, nr_bytes_max;
 };
+/* Get the figures. */
 void sb_uwpool_stats(const struct sb_uwpool *pool, struct sb_uwpool_stats *ret_stats);
 
 #endif

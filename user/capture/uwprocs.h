@@ -101,6 +101,7 @@ struct sb_uwprocs_stats {
 	uint64_t nr_refused;   /* processes beyond a bound, cut lists, files that were not opened */
 	uint64_t nr_reads;
 };
+/* Get the figures so far. */
 void sb_uwprocs_stats(const struct sb_uwprocs *procs, struct sb_uwprocs_stats *ret_stats);
 
 #endif

@@ -115,6 +115,7 @@ struct sb_uwtables_stats {
 	uint64_t nr_evictions;
 	uint64_t nr_rows, build_ns; /* of all tables that were built */
 };
+/* Get the figures so far. */
 void sb_uwtables_stats(const struct sb_uwtables *tables, struct sb_uwtables_stats *ret_stats);
 
 #endif

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The colours of plain, kernel, inlined and interpreter frames, which pictures and the page share.
+/*
+ * The colours of plain, kernel, inlined and interpreter frames, which pictures and the page share.
  */
 enum sb_colors {
 	SB_COLORS_FLAME, /* also of profiles that no view made */

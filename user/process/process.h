@@ -181,6 +181,7 @@ struct sb_processes_stats {
 	uint64_t nr_forgotten; /* because of the bound: the least recently asked for goes first */
 	uint64_t nr_refused;   /* because of the bound, when nothing could be forgotten */
 };
+/* Get the figures so far. */
 void sb_processes_stats(struct sb_processes *processes, struct sb_processes_stats *ret_stats);
 
 #endif

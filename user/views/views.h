@@ -21,16 +21,17 @@ enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
 int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 
 /* Implements sb_view.thin() for views that drop events by chance (sb_thin() of
- * bpf/core/thin.bpf.c). */
+ * bpf/core/thin.bpf.c): samples get the weight @mean * 2^@step, and an event is one with the
+ * probability that fits. Return: that weight; 0 for step 0, which takes every event. */
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 			     uint32_t step, uint64_t mean);
 
 /* pending.c: helpers for sb_view.pending(). Both append to @ids and return 0 or a negative
  * errno. */
-/* Run an iterator over tasks that writes struct sb_stack_id and nothing else. */
+/* Run the loaded iterator @iter over tasks, which writes struct sb_stack_id and nothing else. */
 int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids);
-/* Read a hash map whose values begin with a struct sb_sample_key. Entries may be added and removed
- * meanwhile. */
+/* Append the stack IDs of the keys in a hash map whose values begin with a struct sb_sample_key.
+ * Entries may be added and removed meanwhile; those may be missing. */
 int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids);
 
 /* sched.c: what the views of waits share; the user half of bpf/views/sched.bpf.c. */
@@ -107,7 +108,8 @@ struct sb_io_below {
 /* Return: the row of enum sb_io_layer @layer; NULL for the layers of system calls. */
 const struct sb_io_below *sb_io_layer_find(uint32_t layer);
 
-/* Implements sb_view.prepare() for layers that sb_io_layer_find() finds. */
+/* Implements sb_view.prepare() for layers that sb_io_layer_find() finds: write settings, switch on
+ * programs and maps. Return: 0 or a negative errno. */
 int sb_io_layer_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
 /* Implements sb_view.check(). Return: 0; -EINVAL when the options do not fit the layer; -EOPNOTSUPP
@@ -117,7 +119,8 @@ int sb_io_layer_check(const struct sb_view_opts *opts, const char **ret_why);
 /* For sb_view.trim: kernel frames between a tracepoint and the program. */
 extern const char *const sb_io_layer_trim[];
 
-/* Implements sb_view.nests(). */
+/* Implements sb_view.nests(). Return: whether @prog can trigger its own event, as the program for
+ * page faults does by reading a stack. */
 bool sb_io_layer_nests(const struct sampler_bpf *skel, const struct bpf_program *prog);
 
 /* Return: the name of an operation of these layers by sb_sample_key.op, a constant; or NULL. */

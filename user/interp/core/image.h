@@ -93,8 +93,9 @@ enum sb_image_tls {
 	SB_IMAGE_TLS_PAIR,   /* {module number, offset in the module's block} */
 	SB_IMAGE_TLS_DESC,   /* a TLS descriptor: a function and its argument */
 };
-/* Find how @name, at @offset in its TLS block, is reached. *ret_got is set unless the result is
- * NONE. */
+/* Find how the thread-local variable @name, at @offset in its TLS block, is reached. Return: by
+ * what relocation; unless it is NONE, *ret_got becomes the address of the GOT entry in the process.
+ */
 enum sb_image_tls sb_image_tls_access(struct sb_image *image, const char *name, uint64_t offset,
 				      uint64_t *ret_got);
 /* Return: the name of the symbol whose address the dynamic linker writes to the GOT or PLT slot

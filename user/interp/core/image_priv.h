@@ -81,7 +81,7 @@ void sb_image_file_free(struct sb_image_file *file);
  * looking for it would exceed the file's budget. */
 bool sb_image_file_has(struct sb_image_file *file, const char *name);
 /* Free symbols and functions, which are read again when they are needed. Remembered answers stay.
- * */
+ */
 void sb_image_file_unload(struct sb_image_file *file);
 
 #endif

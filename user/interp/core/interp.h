@@ -216,11 +216,11 @@ uint32_t sb_interp_anchor_of(const struct sb_interp_anchors *anchors, uint64_t a
 uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t runtime,
 			     uint64_t addr);
 /* Return: whether CALLER ranges are known for @runtime, so that its frames can be counted by them.
- * */
+ */
 bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t runtime);
 
 /* Get the unwind rule of a runtime's generated code. *ret_rule is untouched when no rule is known.
- * */
+ */
 struct sb_sym_rule;
 void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *space,
 			 struct sb_sym_rule *ret_rule);
@@ -269,7 +269,7 @@ struct sb_interp_found {
 	bool is_pending; /* the runtime has not begun; @why says so */
 };
 /* Call @fn for each, with the lock held, until it returns non-zero. Return: what @fn returned last.
- * */
+ */
 int sb_interp_each(struct sb_interp *interp,
 		   int (*fn)(void *arg, const struct sb_interp_found *found), void *arg);
 
@@ -285,6 +285,7 @@ struct sb_interp_stats {
 	uint64_t nr_bytes, nr_forgotten; /* bytes of names; processes evicted to make room */
 	uint64_t look_ns, fetch_ns;
 };
+/* Get the figures so far. */
 void sb_interp_stats(struct sb_interp *interp, struct sb_interp_stats *ret_stats);
 
 #endif

@@ -15,7 +15,11 @@ struct sb_perl {
 	bool has_threads;
 };
 
-/* Implements describe() of struct sb_runtime_ops (interp/core/runtime.h), which has its errors. */
+/*
+ * Implements describe() of struct sb_runtime_ops: append name and file of @frame to @text, and set
+ * the line. Return: 0; -EFAULT: unreadable; -EBADMSG: there is no code object; -ENODATA: it has no
+ * name of its own; -ENOMEM.
+ */
 int sb_perl_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		     struct sb_runtime_text *text);
 

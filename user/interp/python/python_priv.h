@@ -44,7 +44,8 @@ struct sb_python_layout {
  */
 int sb_python_find_layout(struct sb_runtime *rt, struct sb_python_layout *layout,
 			  struct sb_python_conf *conf);
-/* Find out how a thread's state is reached; sets members of @conf. Return: 0; -ENOENT: not found.
+/*
+ * Find out how a thread's state is reached; sets members of @conf. Return: 0; -ENOENT: not found.
  */
 int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *layout,
 			 struct sb_python_conf *conf);

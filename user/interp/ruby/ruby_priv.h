@@ -69,8 +69,13 @@ int sb_ruby_find_ids(struct sb_runtime *rt, struct sb_ruby *ruby);
  * address of any instruction's code in vm_exec_core(), as it is in compiled code. */
 void sb_ruby_find_loop(struct sb_runtime *rt, uint64_t insn);
 
-/* ruby_names.c. It implements describe() of struct sb_runtime_ops (interp/core/runtime.h), which
- * has its errors. */
+/* ruby_names.c. */
+
+/*
+ * Implements describe() of struct sb_runtime_ops: append name and file of @frame to @text, and set
+ * the line. Return: 0; -EFAULT: unreadable; -EBADMSG: there is no code object; -ENODATA: it has no
+ * name of its own; -ENOMEM.
+ */
 int sb_ruby_describe(const struct sb_memory *memory, const struct sb_ruby *ruby,
 		     const struct sb_interp_frame *frame, struct sb_runtime_text *text);
 /* Append the name of an ID, a number by which Ruby knows a name. Return: 0; -EBADMSG: it has none;
