@@ -141,7 +141,7 @@ bool sb_is_asked_for(void);
 int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture);
 /*
  * Apply the filters to @task, which need not be the current one, and fill in its time and identity.
- * The end of the run is not looked at. @task must not run meanwhile, or its identity is mixed.
+ * The end of the run is not looked at. No other CPU may be sampling @task.
  * Return: as sb_capture().
  */
 int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_capture **ret_capture);
