@@ -166,7 +166,7 @@ int sb_interp_labels(struct sb_interp *interp, const struct sb_space_key *space,
 /*
  * Read the labels of a thread that sleeps and append them as sb_interp_labels() does; nothing is
  * appended for a thread without labels. @thread_pointer: its FS base, or tpidr_el0 on arm64.
- * Return: 0 or bits SB_LABELS_*; or a negative errno.
+ * Return: 0 or bits SB_LABELS_*; -ENOMEM.
  */
 int sb_interp_labels_outside(struct sb_interp *interp, const struct sb_space_key *space,
 			     uint64_t thread_pointer, struct sb_str *text);

@@ -49,9 +49,9 @@ int sb_luajit_read_ptr(struct sb_runtime *rt, uint64_t addr, uint64_t *ret);
 /* Find the prototype whose bytecode holds the instruction before @pc, by searching back for its
  * header. Return: 0; -EBADMSG: there is none; or what sb_memory_read() returned. */
 int sb_luajit_proto_at(struct sb_runtime *rt, uint64_t pc, uint64_t *ret_proto);
-/* Append the name by which the call instruction before the address @call calls its callee; nothing
- * when there is none. Return: 0; -EBADMSG: @call is in no function; -ENOMEM; or what
- * sb_memory_read() returned. */
+/* Find the name by which the call instruction before the address @call calls its callee. @name:
+ * becomes the name, or "" when there is none; empty before. Return: 0; -EBADMSG: @call is in no
+ * function; -ENOMEM; or what sb_memory_read() returned. */
 int sb_luajit_call_name(struct sb_runtime *rt, uint64_t call, struct sb_str *name);
 /*
  * Describe a Lua function: append its name and file to @text, and set the line.

@@ -57,8 +57,8 @@ int sb_python_find_state(struct sb_runtime *rt, const struct sb_python_layout *l
  */
 int sb_python_prove(struct sb_runtime *rt, const struct sb_python_layout *layout);
 
-/* Append the str object at @addr as UTF-8, cut at a fixed length. Return: 0; -EBADMSG: it is empty
- * or no str; -ENOMEM; or what sb_memory_read() returned. */
+/* Append the str object at @addr as UTF-8. Return: 0; -EBADMSG: it is empty, too long, or no str;
+ * -ENOMEM; or what sb_memory_read() returned. */
 int sb_python_text(const struct sb_memory *memory, const struct sb_python_layout *layout,
 		   uint64_t addr, struct sb_str *str);
 /* Append name and file of the code object at @addr to @text, and set the line of @position (as in

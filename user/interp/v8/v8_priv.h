@@ -56,7 +56,7 @@ struct sb_v8_layout {
 };
 
 /* Read the layout from the file's symbols. Return: 0; -ENOTSUP, with the end of a sentence appended
- * to @why; -EFBIG beyond the file's budget; -ENOMEM. */
+ * to @why; -EFBIG beyond the file's budget. */
 int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, struct sb_str *why);
 
 #define SB_V8_MARKER	    "v8dbg_SmiTagMask" /* which is 1 */
@@ -126,8 +126,8 @@ bool sb_v8_is_map_of(const struct sb_v8 *v8, uint64_t object);
  * -ENOMEM. */
 int sb_v8_string(const struct sb_v8 *v8, uint64_t object, struct sb_str *str);
 
-/* Append the name of a function, "(anonymous)" if it has none. @shared: its SharedFunctionInfo,
- * here and below. Return: as sb_v8_string(). */
+/* Append the name of a function to @name, empty before; "(anonymous)" if it has none. @shared: its
+ * SharedFunctionInfo, here and below. Return: as sb_v8_string(). */
 int sb_v8_function_name(const struct sb_v8 *v8, uint64_t shared, struct sb_str *name);
 /* Append the name of the script that it is in; nothing when there is none. Return: as
  * sb_v8_string(). */
