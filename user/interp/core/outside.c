@@ -7,18 +7,11 @@
 #include "interp/core/interp_priv.h"
 #include "interp/core/step.h"
 
-static void walk_one(struct space *space, const struct found *found, struct sb_interp_walk *walk)
+static void walk_one(const struct found *found, struct sb_interp_walk *walk)
 {
-	const struct sb_runtime_ops *ops = found->rt.ops;
-	int i;
-
 	walk->conf = found->rt.conf;
 	memset(walk->at, 0, sizeof(walk->at));
-	walk->status = SB_STACK_DEPTH;
-	if (ops->begin(walk, &space->memory) == SB_STEP_GO_ON)
-		for (i = 0; i < SB_INTERP_STEPS_MAX; i++)
-			if (ops->step(walk, &space->memory) != SB_STEP_GO_ON)
-				break;
+	sb_runtime_walk(&found->rt, walk);
 	if (walk->status != SB_STACK_COMPLETE)
 		walk->event.status = walk->status;
 }
@@ -39,7 +32,7 @@ static void walk_by_state(struct space *space, struct sb_interp_walk *walk)
 	for (i = 0; space && i < space->nr_found; i++)
 		if (space->found[i]->is_attached && space->found[i]->rt.ops->begin &&
 		    (space->found[i]->rt.conf.flags & SB_INTERP_BY_STATE))
-			walk_one(space, space->found[i], walk);
+			walk_one(space->found[i], walk);
 }
 
 int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_space_key *key,

@@ -19,10 +19,8 @@
 #include "bpf/abi/sb_abi_interp.h"
 #include "interp/core/image.h"
 #include "interp/core/memory.h"
+#include "interp/core/step.h"
 #include "symbolizer/sb_sym.h"
-
-struct sb_interp_walk;
-struct sb_walk;
 
 #define SB_RUNTIME_MARKERS_MAX 4
 #define SB_RUNTIME_ANCHORS_MAX 16
@@ -123,9 +121,9 @@ struct sb_runtime_ops {
 
 	/* The walker, compiled for user space, for threads that sleep. NULL: the walker has no such
 	 * function. */
-	int (*begin)(struct sb_interp_walk *walk, void *memory);
-	int (*step)(struct sb_interp_walk *walk, void *memory);
-	int (*native)(struct sb_interp_walk *walk, struct sb_walk *at, void *memory);
+	enum sb_step (*begin)(struct sb_interp_walk *walk, void *memory);
+	enum sb_step (*step)(struct sb_interp_walk *walk, void *memory);
+	enum sb_step (*native)(struct sb_interp_walk *walk, struct sb_walk *at, void *memory);
 
 	/*
 	 * Symbol names of the loop, for files with symbols where attach() found no range:
@@ -139,6 +137,20 @@ struct sb_runtime_ops {
 	 */
 	const char *const *glue; /* NULL-terminated, or NULL */
 };
+
+/*
+ * For attach(): set rt->why to @why and the build ID of the runtime's file.
+ * Return: -ENOTSUP; -ENOMEM.
+ */
+int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
+/* A detach() for a state that is one block of memory. */
+void sb_runtime_free_state(struct sb_runtime *rt);
+/*
+ * Walk a thread by its state with begin() and step(), as the kernel does. @walk: the caller has set
+ * conf and thread_pointer, and emptied at. walk->status tells how the walk ended; SB_STACK_DEPTH:
+ * after SB_INTERP_STEPS_MAX steps. Return: false when begin() has already ended it.
+ */
+bool sb_runtime_walk(const struct sb_runtime *rt, struct sb_interp_walk *walk);
 
 /* All runtimes; the last entry has runtime 0. */
 extern const struct sb_runtime_ops *const sb_runtimes[];

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "interp/core/interp.h"
@@ -63,4 +65,33 @@ bool sb_runtime_is_anchor(const struct sb_runtime_ops *ops, const char *name)
 			return true;
 	}
 	return false;
+}
+
+int sb_runtime_refuse(struct sb_runtime *rt, const char *why)
+{
+	int err;
+
+	sb_str_clear(&rt->why);
+	err = sb_str_addf(&rt->why, "%s (%s)", why, sb_image_build_id(rt->image));
+	return err ? err : -ENOTSUP;
+}
+
+void sb_runtime_free_state(struct sb_runtime *rt)
+{
+	free(rt->state);
+	rt->state = NULL;
+}
+
+bool sb_runtime_walk(const struct sb_runtime *rt, struct sb_interp_walk *walk)
+{
+	void *memory = (void *)rt->memory;
+	int i;
+
+	walk->status = SB_STACK_DEPTH;
+	if (rt->ops->begin(walk, memory) != SB_STEP_GO_ON)
+		return false;
+	for (i = 0; i < SB_INTERP_STEPS_MAX; i++)
+		if (rt->ops->step(walk, memory) != SB_STEP_GO_ON)
+			break;
+	return true;
 }

@@ -11,7 +11,6 @@
 
 #include "base/time.h"
 #include "interp/core/runtimes.h"
-#include "interp/core/step.h"
 #include "interp/hotspot/hotspot_priv.h"
 
 #include "bpf/step/sb_step_hotspot.h"
@@ -21,13 +20,6 @@
 #define HEAD_BYTES	  (sizeof(((struct sb_interp_walk *)0)->at))
 /* A code cache has up to 2 GiB. */
 #define HEAP_BYTES_MAX	  (4ull << 30)
-
-static int refuse(struct sb_runtime *rt, const char *why)
-{
-	sb_str_clear(&rt->why);
-	sb_str_addf(&rt->why, "%s (%s)", why, sb_image_build_id(rt->image));
-	return -ENOTSUP;
-}
 
 /* Fields without which there is nothing to do. */
 static int check_layout(struct sb_runtime *rt, const struct sb_hotspot_layout *l)
@@ -46,7 +38,7 @@ static int check_layout(struct sb_runtime *rt, const struct sb_hotspot_layout *l
 
 	for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
 		if (offsets[i] > 4096)
-			return refuse(rt, "it does not say how it is laid out");
+			return sb_runtime_refuse(rt, "it does not say how it is laid out");
 	if ((l->heaps == SB_HOTSPOT_NONE && l->heap == SB_HOTSPOT_NONE) ||
 	    (l->blob_code_begin == SB_HOTSPOT_NONE && l->blob_code_offset == SB_HOTSPOT_NONE) ||
 	    (l->nmethod_method == SB_HOTSPOT_NONE && l->compiled_method == SB_HOTSPOT_NONE) ||
@@ -56,7 +48,7 @@ static int check_layout(struct sb_runtime *rt, const struct sb_hotspot_layout *l
 	    (l->pool_source == SB_HOTSPOT_NONE && l->klass_source == SB_HOTSPOT_NONE) ||
 	    (l->const_flags == SB_HOTSPOT_NONE && l->const_flags_21 == SB_HOTSPOT_NONE) ||
 	    l->interpreter == SB_HOTSPOT_NONE || l->size_pc < 8)
-		return refuse(rt, "it does not say how it is laid out");
+		return sb_runtime_refuse(rt, "it does not say how it is laid out");
 	return 0;
 }
 
@@ -141,7 +133,7 @@ static int read_heaps(struct sb_runtime *rt, const struct sb_hotspot_layout *l,
 	if (!nr)
 		return -EAGAIN;
 	if (nr > SB_HOTSPOT_HEAPS_MAX)
-		return refuse(rt, "it has more heaps of code than are known");
+		return sb_runtime_refuse(rt, "it has more heaps of code than are known");
 	for (i = 0; i < nr && !err; i++) {
 		if (data)
 			err = sb_memory_u64(rt->memory, data + 8ull * i, &heap);
@@ -218,7 +210,7 @@ static int make_conf(struct sb_runtime *rt, const struct sb_hotspot *hs)
 	conf->const_size = (uint16_t)l->size_const;
 	conf->bcp_word = hs->major < 9;
 	if (is_far)
-		return refuse(rt, "its code is described in too many words");
+		return sb_runtime_refuse(rt, "its code is described in too many words");
 	return 0;
 }
 
@@ -283,7 +275,7 @@ static int self_test(struct sb_runtime *rt, const struct sb_hotspot *hs)
 	sb_str_release(&text.name);
 	sb_str_release(&text.file);
 	if (err && err != -EAGAIN && err != -ENOMEM)
-		return refuse(rt, "it is not laid out as it says");
+		return sb_runtime_refuse(rt, "it is not laid out as it says");
 	return err;
 }
 
@@ -309,12 +301,6 @@ static int look(struct sb_runtime *rt, struct sb_hotspot *hs)
 	return err;
 }
 
-static void detach(struct sb_runtime *rt)
-{
-	free(rt->state);
-	rt->state = NULL;
-}
-
 static int attach(struct sb_runtime *rt)
 {
 	struct sb_hotspot *hs = calloc(1, sizeof(*hs));
@@ -325,8 +311,8 @@ static int attach(struct sb_runtime *rt)
 	rt->state = hs;
 	err = look(rt, hs);
 	if (err)
-		detach(rt);
-	return err == -EBADMSG ? refuse(rt, "it is not laid out as it says") : err;
+		sb_runtime_free_state(rt);
+	return err == -EBADMSG ? sb_runtime_refuse(rt, "it is not laid out as it says") : err;
 }
 
 static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
@@ -380,11 +366,6 @@ static const char *const glue[] = {
 	NULL,
 };
 
-static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
-{
-	return sb_hotspot_native(walk, at, memory);
-}
-
 const struct sb_runtime_ops sb_runtime_hotspot = {
 	.runtime = SB_RUNTIME_HOTSPOT,
 	.name = "java",
@@ -392,9 +373,9 @@ const struct sb_runtime_ops sb_runtime_hotspot = {
 	.settles_ns = SB_NS_PER_SEC,
 	.markers = { "gHotSpotVMStructs" },
 	.attach = attach,
-	.detach = detach,
+	.detach = sb_runtime_free_state,
 	.describe = describe,
 	.describe_inlined = describe_inlined,
-	.native = native,
+	.native = sb_hotspot_native,
 	.glue = glue,
 };

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "interp/core/step.h"
 #include "interp/hotspot/hotspot_priv.h"
 
 #include "bpf/step/sb_step_hotspot.h"

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "interp/core/disasm.h"
 #include "interp/core/runtimes.h"
-#include "interp/core/step.h"
 #include "interp/lua/lua_priv.h"
 
 #include "bpf/step/sb_step_lua.h"
@@ -200,13 +199,6 @@ const struct sb_lua_layout *sb_lua_layout_of(uint32_t version)
 	return NULL;
 }
 
-static int refuse(struct sb_runtime *rt, const char *why)
-{
-	int err = sb_str_addf(&rt->why, "%s (%s)", why, sb_image_build_id(rt->image));
-
-	return err ? err : -ENOTSUP;
-}
-
 /* "$LuaVersion: Lua 5.4.4  Copyright..." Return: 501 to 504, and the release; or 0. */
 static uint32_t find_version(struct sb_runtime *rt, uint32_t *ret_release)
 {
@@ -383,18 +375,18 @@ static int attach(struct sb_runtime *rt)
 	version = find_version(rt, &release);
 	layout = sb_lua_layout_of(version);
 	if (!layout)
-		return refuse(rt, "only versions 5.1 to 5.4 are known");
+		return sb_runtime_refuse(rt, "only versions 5.1 to 5.4 are known");
 	if (version == 503 && release < 3)
-		return refuse(rt, "releases of 5.3 before 5.3.3 are not known");
+		return sb_runtime_refuse(rt, "releases of 5.3 before 5.3.3 are not known");
 	*conf = confs[layout - layouts];
 	conf->p_code = layout->code;
 	conf->p_nr_code = layout->nr_code;
 	conf->p_line = layout->line;
 	if (!closes(rt, conf, function) || !has_top(rt, conf, function))
-		return refuse(rt, "its layout is not known");
+		return sb_runtime_refuse(rt, "its layout is not known");
 	err = find_loop(rt, function, &loop);
 	if (err)
-		return err == -ENOMEM ? err : refuse(rt, "its loop was not found");
+		return err == -ENOMEM ? err : sb_runtime_refuse(rt, "its loop was not found");
 	rt->conf.hook_begin = loop.begin;
 	rt->conf.hook_end = loop.end;
 	rt->conf.flags = SB_INTERP_BY_NATIVE;
@@ -425,23 +417,13 @@ static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 static const char *const glue[] = { "luaV_*", "luaD_*", "lua_call*", "lua_pcall*", "lua_resume",
 				    "ccall",  "resume", "f_call",    "precallC",   NULL };
 
-static int step(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_lua_step(walk, memory);
-}
-
-static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
-{
-	return sb_lua_native(walk, at, memory);
-}
-
 const struct sb_runtime_ops sb_runtime_lua = {
 	.runtime = SB_RUNTIME_LUA,
 	.name = "lua",
 	.markers = { "lua_ident" },
 	.attach = attach,
 	.describe = describe,
-	.step = step,
-	.native = native,
+	.step = sb_lua_step,
+	.native = sb_lua_native,
 	.glue = glue,
 };

@@ -13,7 +13,6 @@
 #include "bpf/abi/sb_abi_lua.h"
 #include "interp/core/disasm.h"
 #include "interp/core/runtimes.h"
-#include "interp/core/step.h"
 #include "interp/luajit/luajit_priv.h"
 
 #include "bpf/step/sb_step_luajit.h"
@@ -280,13 +279,6 @@ static int on_version(void *arg, const char *name, uint64_t addr, uint64_t size)
 	return 1;
 }
 
-static int refuse(struct sb_runtime *rt, const char *why)
-{
-	int err = sb_str_addf(&rt->why, "%s (%s)", why, sb_image_build_id(rt->image));
-
-	return err ? err : -ENOTSUP;
-}
-
 static int attach(struct sb_runtime *rt)
 {
 	struct sb_luajit_conf *conf = (struct sb_luajit_conf *)rt->conf.word;
@@ -295,13 +287,14 @@ static int attach(struct sb_runtime *rt)
 	if (sb_image_symbols(rt->image, "luaJIT_version_", on_version, rt) <= 0)
 		snprintf(rt->version, sizeof(rt->version), "2.1");
 	if (strncmp(rt->version, "2.1", 3) != 0)
-		return refuse(rt, "only version 2.1 is known");
+		return sb_runtime_refuse(rt, "only version 2.1 is known");
 	if (has_base_at(rt, conf_gc64.l_base)	? find_globals(rt, &conf_gc64, conf)
 	    : has_base_at(rt, conf_gc32.l_base) ? find_globals(rt, &conf_gc32, conf)
 						: -ENOENT)
-		return refuse(rt, "its layout is not known");
+		return sb_runtime_refuse(rt, "its layout is not known");
 	if (find_loop(rt))
-		return refuse(rt, "its interpreter was not found, for lack of unwind information");
+		return sb_runtime_refuse(
+			rt, "its interpreter was not found, for lack of unwind information");
 	if (conf->is_gc64)
 		conf->g_to_dispatch = find_dispatch(rt, rt->conf.hook_begin, rt->conf.hook_end);
 	state = calloc(1, sizeof(*state));
@@ -311,12 +304,6 @@ static int attach(struct sb_runtime *rt)
 	rt->state = state;
 	rt->conf.flags = SB_INTERP_BY_NATIVE;
 	return 0;
-}
-
-static void detach(struct sb_runtime *rt)
-{
-	free(rt->state);
-	rt->state = NULL;
 }
 
 /* A function in C is called what its caller calls it. */
@@ -407,25 +394,15 @@ static const char *const glue[] = { "lj_vm_*",	      "lj_BC_*",   "lj_cont_*",	 
 				    "lua_call",	      "lua_pcall", "lua_cpcall", "lua_resume",
 				    "lj_ccallback_*", NULL };
 
-static int step(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_luajit_step(walk, memory);
-}
-
-static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
-{
-	return sb_luajit_native(walk, at, memory);
-}
-
 const struct sb_runtime_ops sb_runtime_luajit = {
 	.runtime = SB_RUNTIME_LUAJIT,
 	.name = "luajit",
 	.markers = { "luaJIT_setmode" },
 	.attach = attach,
-	.detach = detach,
+	.detach = sb_runtime_free_state,
 	.describe = describe,
 	.describe_inlined = describe_inlined,
-	.step = step,
-	.native = native,
+	.step = sb_luajit_step,
+	.native = sb_luajit_native,
 	.glue = glue,
 };

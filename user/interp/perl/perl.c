@@ -31,13 +31,6 @@ static const struct layout {
 /* The process runs while we look: a walk may be wrong once, and not again and again. */
 #define NR_TRIES	16
 
-static int refuse(struct sb_runtime *rt, const char *why)
-{
-	int err = sb_str_addf(&rt->why, "%s (%s)", why, sb_image_build_id(rt->image));
-
-	return err ? err : -ENOTSUP;
-}
-
 static int read_version(struct sb_runtime *rt, uint8_t version[3])
 {
 	static const char *const names[] = { "PL_revision", "PL_version", "PL_subversion" };
@@ -115,21 +108,15 @@ static bool has_names(struct sb_runtime *rt, const struct sb_interp_walk *walk)
 static int try_walk(struct sb_runtime *rt, struct sb_interp_walk *walk, uint64_t base)
 {
 	struct sb_perl_conf *conf = (struct sb_perl_conf *)walk->conf.word;
-	void *memory = (void *)rt->memory;
-	int i;
 
 	memset(walk, 0, offsetof(struct sb_interp_walk, frame));
 	walk->conf = rt->conf;
 	walk->wants_lines = true;
-	walk->status = SB_STACK_DEPTH;
 	conf->key_addr = 0;
 	conf->curcop += base;
 	conf->curstackinfo += base;
 	conf->compiling += base;
-	if (sb_perl_begin(walk, memory) == SB_STEP_GO_ON)
-		for (i = 0; i < SB_INTERP_STEPS_MAX; i++)
-			if (sb_perl_step(walk, memory) != SB_STEP_GO_ON)
-				break;
+	sb_runtime_walk(rt, walk);
 	/* One that is deep is one, too. */
 	return walk->status == SB_STACK_COMPLETE || walk->status == SB_STACK_DEPTH ? 0 : -EBADMSG;
 }
@@ -170,10 +157,10 @@ static int attach_by(struct sb_runtime *rt, const uint8_t version[3])
 
 	err = fill_conf(rt, layout, perl->has_threads);
 	if (err)
-		return refuse(rt, "it does not export what says where its stacks are");
+		return sb_runtime_refuse(rt, "it does not export what says where its stacks are");
 	err = test_self(rt, perl->has_threads, is_known);
 	if (err == -EBADMSG)
-		return refuse(rt, "the layout of its stacks is not known");
+		return sb_runtime_refuse(rt, "the layout of its stacks is not known");
 	if (err)
 		return err;
 	if (is_known)
@@ -187,12 +174,6 @@ static int attach_by(struct sb_runtime *rt, const uint8_t version[3])
 	return 0;
 }
 
-static void detach(struct sb_runtime *rt)
-{
-	free(rt->state);
-	rt->state = NULL;
-}
-
 static int attach(struct sb_runtime *rt)
 {
 	uint8_t version[3];
@@ -201,10 +182,10 @@ static int attach(struct sb_runtime *rt)
 	int err;
 
 	if (read_version(rt, version))
-		return refuse(rt, "it does not say its version");
+		return sb_runtime_refuse(rt, "it does not say its version");
 	snprintf(rt->version, sizeof(rt->version), "%u.%u.%u", version[0], version[1], version[2]);
 	if (version[0] != 5 || version[1] < MINOR_FIRST)
-		return refuse(rt, "this version is not known");
+		return sb_runtime_refuse(rt, "this version is not known");
 	perl = calloc(1, sizeof(*perl));
 	if (!perl)
 		return -ENOMEM;
@@ -213,18 +194,8 @@ static int attach(struct sb_runtime *rt)
 	rt->state = perl;
 	err = attach_by(rt, version);
 	if (err)
-		detach(rt);
+		sb_runtime_free_state(rt);
 	return err;
-}
-
-static int begin(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_perl_begin(walk, memory);
-}
-
-static int step(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_perl_step(walk, memory);
 }
 
 /* Names of operations: most lie side by side. */
@@ -336,10 +307,10 @@ const struct sb_runtime_ops sb_runtime_perl = {
 	.name = "perl",
 	.markers = { "PL_thr_key", "PL_curstackinfo" },
 	.attach = attach,
-	.detach = detach,
+	.detach = sb_runtime_free_state,
 	.describe = sb_perl_describe,
-	.begin = begin,
-	.step = step,
+	.begin = sb_perl_begin,
+	.step = sb_perl_step,
 	.anchors = anchors,
 	.glue = glue,
 };

@@ -5,7 +5,6 @@
 #define SB_INTERP_PERL_PRIV_H
 
 #include "interp/core/runtime.h"
-#include "interp/core/step.h"
 
 #include "bpf/step/sb_step_perl.h"
 

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "interp/core/runtimes.h"
-#include "interp/core/step.h"
 #include "interp/php/php_priv.h"
 
 #include "bpf/step/sb_step_php.h"
@@ -245,16 +244,6 @@ int sb_php_describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 	return err;
 }
 
-static int begin(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_php_begin(walk, memory);
-}
-
-static int step(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_php_step(walk, memory);
-}
-
 /* Return: 1 when all frames of a walk have names, 0 when there are none; or why not. */
 static int test_walk(struct sb_runtime *rt, struct sb_interp_walk *walk,
 		     struct sb_runtime_text *text)
@@ -348,11 +337,6 @@ static const char *const glue[] = {
 	NULL,
 };
 
-static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
-{
-	return sb_php_native(walk, at, memory);
-}
-
 const struct sb_runtime_ops sb_runtime_php = {
 	.runtime = SB_RUNTIME_PHP,
 	.name = "php",
@@ -361,9 +345,9 @@ const struct sb_runtime_ops sb_runtime_php = {
 	.attach = attach,
 	.look_again = sb_php_find_jit,
 	.describe = sb_php_describe,
-	.begin = begin,
-	.step = step,
-	.native = native,
+	.begin = sb_php_begin,
+	.step = sb_php_step,
+	.native = sb_php_native,
 	.anchors = anchors,
 	.glue = glue,
 };

@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "interp/core/disasm.h"
-#include "interp/core/step.h"
 #include "interp/core/stub.h"
 #include "interp/php/php_priv.h"
 

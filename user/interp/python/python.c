@@ -93,26 +93,11 @@ static int attach(struct sb_runtime *rt)
 	return 0;
 }
 
-static void detach(struct sb_runtime *rt)
-{
-	free(rt->state);
-}
-
 static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		    struct sb_runtime_text *text)
 {
 	return sb_python_code(rt->memory, rt->state, frame->obj, sb_where_position(frame->where),
 			      text);
-}
-
-static int begin(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_python_begin(walk, memory);
-}
-
-static int step(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_python_step(walk, memory);
 }
 
 static const char *const anchors[] = { "_PyEval_EvalFrameDefault", NULL };
@@ -157,10 +142,10 @@ const struct sb_runtime_ops sb_runtime_python = {
 	.settles_ns = SB_NS_PER_SEC,
 	.markers = { "_PyRuntime", "_PyThreadState_Current" },
 	.attach = attach,
-	.detach = detach,
+	.detach = sb_runtime_free_state,
 	.describe = describe,
-	.begin = begin,
-	.step = step,
+	.begin = sb_python_begin,
+	.step = sb_python_step,
 	.anchors = anchors,
 	.glue = glue,
 };

@@ -16,296 +16,86 @@
 
 #define LAST_KNOWN SB_PYTHON(3, 15)
 #define COOKIE	   0x7970677562656478ull /* "xdebugpy" */
+#define OLD	   (SB_PYTHON_EACH | SB_PYTHON_LASTI)
 
-/* Fields up to 3.12, as offsetof() and the DWARF of builds of each have them. */
-struct row {
-	uint32_t version;
-	uint16_t flags;
-	uint16_t key, heads, interp_next, interp_threads;
-	uint16_t state_next, state_interp, state_thread_id, state_frame, cframe_frame;
-	uint16_t frame_from, code, back, instr, owner; /* from the frame's beginning */
-	uint16_t first_line, filename, qualname, line_table, adaptive;
-	uint16_t text_ascii;
+/*
+ * Up to 3.12: the fields of each version, as offsetof() and the DWARF of builds have them. Each
+ * version has a column.
+ */
+enum { NR_VERSIONS = 8 };
+typedef uint16_t by_version[NR_VERSIONS];
+static const struct {
+	by_version version, flags, key, heads, interp_threads;
+	by_version state_next, state_interp, state_thread_id, state_frame, cframe_frame;
+	by_version frame_from, code, back, instr, owner; /* from the frame's beginning */
+	by_version first_line, filename, qualname, line_table, adaptive, text_ascii;
+} old = {
+	.version = { SB_PYTHON(2, 7), SB_PYTHON(3, 6), SB_PYTHON(3, 7), SB_PYTHON(3, 8),
+		     SB_PYTHON(3, 9), SB_PYTHON(3, 10), SB_PYTHON(3, 11), SB_PYTHON(3, 12) },
+	.flags = { OLD | SB_PYTHON_LISTED, OLD, OLD, OLD, OLD, OLD,
+		   SB_PYTHON_ENTRY | SB_PYTHON_CFRAME,
+		   SB_PYTHON_SHIMS | SB_PYTHON_CFRAME | SB_PYTHON_CURRENT },
+	.key = { 0, 0, 1508, 1396, 588, 588, 596, 1548 },
+	.heads = { 0, 0, 24, 32, 32, 32, 40, 40 },
+	.interp_threads = { 8, 8, 8, 8, 8, 8, 16, 72 },
+	.state_next = { 0, 8, 8, 8, 8, 8, 8, 8 },
+	.state_interp = { 8, 16, 16, 16, 16, 16, 16, 16 },
+	.state_thread_id = { 144, 152, 176, 176, 176, 176, 152, 136 },
+	.state_frame = { 16, 24, 24, 24, 24, 24, 56, 56 },
+	.cframe_frame = { 0, 0, 0, 0, 0, 0, 8, 0 },
+	.frame_from = { 24, 24, 24, 24, 24, 24, 0, 0 },
+	.code = { 32, 32, 32, 32, 32, 32, 32, 0 },
+	.back = { 24, 24, 24, 24, 24, 24, 48, 8 },
+	.instr = { 120, 120, 104, 104, 104, 96, 56, 56 },
+	.owner = { 0, 0, 0, 0, 0, 0, 68, 70 },
+	.first_line = { 96, 36, 36, 40, 40, 40, 72, 68 },
+	.filename = { 80, 96, 96, 104, 104, 104, 112, 112 },
+	.qualname = { 0, 0, 0, 0, 0, 0, 128, 128 },
+	.line_table = { 104, 112, 112, 120, 120, 120, 136, 136 },
+	.adaptive = { 0, 0, 0, 0, 0, 0, 184, 192 },
+	.text_ascii = { 36, 48, 48, 48, 48, 48, 48, 40 },
 };
 
-#define OLD (SB_PYTHON_EACH | SB_PYTHON_LASTI)
-static const struct row rows[] = {
-	{ SB_PYTHON(2, 7),
-	  OLD | SB_PYTHON_LISTED,
-	  0,
-	  0,
-	  0,
-	  8,
-	  0,
-	  8,
-	  144,
-	  16,
-	  0,
-	  24,
-	  32,
-	  24,
-	  120,
-	  0,
-	  96,
-	  80,
-	  0,
-	  104,
-	  0,
-	  36 },
-	{ SB_PYTHON(3, 6),
-	  OLD,
-	  0,
-	  0,
-	  0,
-	  8,
-	  8,
-	  16,
-	  152,
-	  24,
-	  0,
-	  24,
-	  32,
-	  24,
-	  120,
-	  0,
-	  36,
-	  96,
-	  0,
-	  112,
-	  0,
-	  48 },
-	{ SB_PYTHON(3, 7),
-	  OLD,
-	  1508,
-	  24,
-	  0,
-	  8,
-	  8,
-	  16,
-	  176,
-	  24,
-	  0,
-	  24,
-	  32,
-	  24,
-	  104,
-	  0,
-	  36,
-	  96,
-	  0,
-	  112,
-	  0,
-	  48 },
-	{ SB_PYTHON(3, 8),
-	  OLD,
-	  1396,
-	  32,
-	  0,
-	  8,
-	  8,
-	  16,
-	  176,
-	  24,
-	  0,
-	  24,
-	  32,
-	  24,
-	  104,
-	  0,
-	  40,
-	  104,
-	  0,
-	  120,
-	  0,
-	  48 },
-	{ SB_PYTHON(3, 9),
-	  OLD,
-	  588,
-	  32,
-	  0,
-	  8,
-	  8,
-	  16,
-	  176,
-	  24,
-	  0,
-	  24,
-	  32,
-	  24,
-	  104,
-	  0,
-	  40,
-	  104,
-	  0,
-	  120,
-	  0,
-	  48 },
-	{ SB_PYTHON(3, 10),
-	  OLD,
-	  588,
-	  32,
-	  0,
-	  8,
-	  8,
-	  16,
-	  176,
-	  24,
-	  0,
-	  24,
-	  32,
-	  24,
-	  96,
-	  0,
-	  40,
-	  104,
-	  0,
-	  120,
-	  0,
-	  48 },
-	{ SB_PYTHON(3, 11),
-	  SB_PYTHON_ENTRY | SB_PYTHON_CFRAME,
-	  596,
-	  40,
-	  0,
-	  16,
-	  8,
-	  16,
-	  152,
-	  56,
-	  8,
-	  0,
-	  32,
-	  48,
-	  56,
-	  68,
-	  72,
-	  112,
-	  128,
-	  136,
-	  184,
-	  48 },
-	{ SB_PYTHON(3, 12),
-	  SB_PYTHON_SHIMS | SB_PYTHON_CFRAME | SB_PYTHON_CURRENT,
-	  1548,
-	  40,
-	  0,
-	  72,
-	  8,
-	  16,
-	  136,
-	  56,
-	  0,
-	  0,
-	  0,
-	  8,
-	  56,
-	  70,
-	  68,
-	  112,
-	  128,
-	  136,
-	  192,
-	  40 },
-};
-
-/* Words of struct _Py_DebugOffsets. */
-struct description {
-	uint32_t version;
-	uint16_t key; /* in _PyRuntime: what it does not say */
-	uint8_t heads, interp_next, interp_threads;
-	uint8_t state_next, state_interp, state_frame, state_thread_id;
-	uint8_t back, code, instr, owner, tlbc;
-	uint8_t filename, name, qualname, line_table, first_line, adaptive, code_tlbc;
-	uint8_t type, type_name, bytes_length, bytes_data, text_state, text_length, text_ascii;
-};
-
-enum { DESCRIPTION_WORDS = 96 };
-
-static const struct description descriptions[] = {
-	{ SB_PYTHON(3, 13),
-	  2164,
-	  5,
-	  8,
-	  9,
-	  21,
-	  22,
-	  23,
-	  24,
-	  29,
-	  30,
-	  31,
-	  33,
-	  0,
-	  35,
-	  36,
-	  37,
-	  38,
-	  39,
-	  43,
-	  0,
-	  45,
-	  47,
-	  65,
-	  66,
-	  68,
-	  69,
-	  70 },
-	{ SB_PYTHON(3, 14),
-	  2340,
-	  5,
-	  8,
-	  9,
-	  24,
-	  25,
-	  26,
-	  27,
-	  32,
-	  33,
-	  34,
-	  36,
-	  38,
-	  40,
-	  41,
-	  42,
-	  43,
-	  44,
-	  48,
-	  49,
-	  51,
-	  53,
-	  75,
-	  76,
-	  78,
-	  79,
-	  80 },
-	{ SB_PYTHON(3, 15),
-	  0,
-	  5,
-	  8,
-	  9,
-	  24,
-	  25,
-	  26,
-	  30,
-	  40,
-	  41,
-	  42,
-	  44,
-	  46,
-	  48,
-	  49,
-	  50,
-	  51,
-	  52,
-	  56,
-	  57,
-	  59,
-	  61,
-	  87,
-	  88,
-	  90,
-	  91,
-	  92 },
+/* From 3.13 on: which word of struct _Py_DebugOffsets says it. Each version has a column. */
+enum { NR_DESCRIBED = 3, DESCRIPTION_WORDS = 96 };
+typedef uint16_t by_described[NR_DESCRIBED];
+static const struct {
+	by_described version;
+	by_described key; /* in _PyRuntime: what it does not say */
+	by_described heads, interp_next, interp_threads;
+	by_described state_next, state_interp, state_frame, state_thread_id;
+	by_described back, code, instr, owner, tlbc;
+	by_described filename, name, qualname, line_table, first_line, adaptive, code_tlbc;
+	by_described type, type_name, bytes_length, bytes_data, text_state, text_length, text_ascii;
+} described = {
+	.version = { SB_PYTHON(3, 13), SB_PYTHON(3, 14), SB_PYTHON(3, 15) },
+	.key = { 2164, 2340, 0 },
+	.heads = { 5, 5, 5 },
+	.interp_next = { 8, 8, 8 },
+	.interp_threads = { 9, 9, 9 },
+	.state_next = { 21, 24, 24 },
+	.state_interp = { 22, 25, 25 },
+	.state_frame = { 23, 26, 26 },
+	.state_thread_id = { 24, 27, 30 },
+	.back = { 29, 32, 40 },
+	.code = { 30, 33, 41 },
+	.instr = { 31, 34, 42 },
+	.owner = { 33, 36, 44 },
+	.tlbc = { 0, 38, 46 },
+	.filename = { 35, 40, 48 },
+	.name = { 36, 41, 49 },
+	.qualname = { 37, 42, 50 },
+	.line_table = { 38, 43, 51 },
+	.first_line = { 39, 44, 52 },
+	.adaptive = { 43, 48, 56 },
+	.code_tlbc = { 0, 49, 57 },
+	.type = { 45, 51, 59 },
+	.type_name = { 47, 53, 61 },
+	.bytes_length = { 65, 75, 87 },
+	.bytes_data = { 66, 76, 88 },
+	.text_state = { 68, 78, 90 },
+	.text_length = { 69, 79, 91 },
+	.text_ascii = { 70, 80, 92 },
 };
 
 static bool defines(struct sb_runtime *rt, const char *name)
@@ -362,51 +152,49 @@ static int find_version(struct sb_runtime *rt, struct sb_python_layout *layout,
 	return 0;
 }
 
-static void use_row(const struct row *row, struct sb_python_layout *layout,
-		    struct sb_python_conf *conf)
+static void use_row(size_t i, struct sb_python_layout *layout, struct sb_python_conf *conf)
 {
-	bool has_unicode = row->version >= SB_PYTHON(3, 0);
+	bool has_unicode = old.version[i] >= SB_PYTHON(3, 0);
 
-	conf->flags = row->flags;
-	conf->interp_next = row->interp_next;
-	conf->interp_threads = row->interp_threads;
-	conf->state_next = row->state_next;
-	conf->state_thread_id = row->state_thread_id;
-	conf->state_frame = row->state_frame;
-	conf->cframe_frame = row->cframe_frame;
-	conf->frame_from = row->frame_from;
-	conf->code_word = (row->code - row->frame_from) / 8;
-	conf->back_word = (row->back - row->frame_from) / 8;
-	conf->instr_word = (row->instr - row->frame_from) / 8;
-	conf->lasti = row->instr;
-	conf->owner_byte = row->owner;
-	conf->code_filename = row->filename;
-	conf->code_adaptive = row->adaptive;
-	layout->heads = row->heads;
-	layout->key = row->key;
-	layout->state_interp = row->state_interp;
-	layout->first_line = row->first_line;
-	layout->name = row->filename + 8;
-	layout->qualname = row->qualname;
-	layout->line_table = row->line_table;
+	conf->flags = old.flags[i];
+	conf->interp_threads = old.interp_threads[i];
+	conf->state_next = old.state_next[i];
+	conf->state_thread_id = old.state_thread_id[i];
+	conf->state_frame = old.state_frame[i];
+	conf->cframe_frame = old.cframe_frame[i];
+	conf->frame_from = old.frame_from[i];
+	conf->code_word = (old.code[i] - old.frame_from[i]) / 8;
+	conf->back_word = (old.back[i] - old.frame_from[i]) / 8;
+	conf->instr_word = (old.instr[i] - old.frame_from[i]) / 8;
+	conf->lasti = old.instr[i];
+	conf->owner_byte = old.owner[i];
+	conf->code_filename = old.filename[i];
+	conf->code_adaptive = old.adaptive[i];
+	layout->heads = old.heads[i];
+	layout->key = old.key[i];
+	layout->state_interp = old.state_interp[i];
+	layout->first_line = old.first_line[i];
+	layout->name = old.filename[i] + 8;
+	layout->qualname = old.qualname[i];
+	layout->line_table = old.line_table[i];
 	layout->type = 8;
 	layout->type_name = 24;
 	layout->bytes_length = 16;
 	layout->bytes_data = has_unicode ? 32 : 36;
 	layout->text_length = 16;
 	layout->text_state = 32;
-	layout->text_ascii = row->text_ascii;
-	layout->text_compact = row->text_ascii + (row->text_ascii == 40 ? 16 : 24);
+	layout->text_ascii = old.text_ascii[i];
+	layout->text_compact = old.text_ascii[i] + (old.text_ascii[i] == 40 ? 16 : 24);
 	layout->text_kind_shift = 2;
 }
 
 /* Offsets of one process's description, all of them small. */
-struct described {
+struct words {
 	const uint64_t *word;
 	bool is_odd;
 };
 
-static uint16_t get(struct described *d, uint8_t at)
+static uint16_t get(struct words *d, uint16_t at)
 {
 	uint64_t val = at ? d->word[at] : 0;
 
@@ -415,45 +203,45 @@ static uint16_t get(struct described *d, uint8_t at)
 	return (uint16_t)val;
 }
 
-static int use_description(const struct description *row, const uint64_t *words,
-			   struct sb_python_layout *layout, struct sb_python_conf *conf)
+static int use_description(size_t i, const uint64_t *words, struct sb_python_layout *layout,
+			   struct sb_python_conf *conf)
 {
-	struct described d = { .word = words };
+	struct words d = { .word = words };
 
 	conf->flags = SB_PYTHON_SHIMS | SB_PYTHON_CURRENT;
-	if (layout->is_free_threaded && row->tlbc)
+	if (layout->is_free_threaded && described.tlbc[i])
 		conf->flags |= SB_PYTHON_TLBC;
-	conf->interp_next = get(&d, row->interp_next);
-	conf->interp_threads = get(&d, row->interp_threads);
-	conf->state_next = get(&d, row->state_next);
-	conf->state_thread_id = get(&d, row->state_thread_id);
-	conf->state_frame = get(&d, row->state_frame);
-	conf->code_word = get(&d, row->code) / 8;
-	conf->back_word = get(&d, row->back) / 8;
-	conf->instr_word = get(&d, row->instr) / 8;
-	conf->owner_byte = get(&d, row->owner);
-	conf->tlbc_byte = get(&d, row->tlbc);
-	conf->code_filename = get(&d, row->filename);
-	conf->code_adaptive = get(&d, row->adaptive);
-	conf->code_tlbc = get(&d, row->code_tlbc);
-	layout->heads = get(&d, row->heads);
-	layout->key = row->key;
-	layout->state_interp = get(&d, row->state_interp);
-	layout->first_line = get(&d, row->first_line);
-	layout->name = get(&d, row->name);
-	layout->qualname = get(&d, row->qualname);
-	layout->line_table = get(&d, row->line_table);
-	layout->type = get(&d, row->type);
-	layout->type_name = get(&d, row->type_name);
-	layout->bytes_length = get(&d, row->bytes_length);
-	layout->bytes_data = get(&d, row->bytes_data);
-	layout->text_length = get(&d, row->text_length);
-	layout->text_state = get(&d, row->text_state);
-	layout->text_ascii = get(&d, row->text_ascii);
+	conf->interp_next = get(&d, described.interp_next[i]);
+	conf->interp_threads = get(&d, described.interp_threads[i]);
+	conf->state_next = get(&d, described.state_next[i]);
+	conf->state_thread_id = get(&d, described.state_thread_id[i]);
+	conf->state_frame = get(&d, described.state_frame[i]);
+	conf->code_word = get(&d, described.code[i]) / 8;
+	conf->back_word = get(&d, described.back[i]) / 8;
+	conf->instr_word = get(&d, described.instr[i]) / 8;
+	conf->owner_byte = get(&d, described.owner[i]);
+	conf->tlbc_byte = get(&d, described.tlbc[i]);
+	conf->code_filename = get(&d, described.filename[i]);
+	conf->code_adaptive = get(&d, described.adaptive[i]);
+	conf->code_tlbc = get(&d, described.code_tlbc[i]);
+	layout->heads = get(&d, described.heads[i]);
+	layout->key = described.key[i];
+	layout->state_interp = get(&d, described.state_interp[i]);
+	layout->first_line = get(&d, described.first_line[i]);
+	layout->name = get(&d, described.name[i]);
+	layout->qualname = get(&d, described.qualname[i]);
+	layout->line_table = get(&d, described.line_table[i]);
+	layout->type = get(&d, described.type[i]);
+	layout->type_name = get(&d, described.type_name[i]);
+	layout->bytes_length = get(&d, described.bytes_length[i]);
+	layout->bytes_data = get(&d, described.bytes_data[i]);
+	layout->text_length = get(&d, described.text_length[i]);
+	layout->text_state = get(&d, described.text_state[i]);
+	layout->text_ascii = get(&d, described.text_ascii[i]);
 	layout->text_compact = layout->text_ascii + 16;
 	/* Interned strings are marked by a byte there, not by two bits. */
 	layout->text_kind_shift =
-		layout->is_free_threaded && row->version >= SB_PYTHON(3, 14) ? 8 : 2;
+		layout->is_free_threaded && described.version[i] >= SB_PYTHON(3, 14) ? 8 : 2;
 	return d.is_odd || layout->name != conf->code_filename + 8 ? -ENOTSUP : 0;
 }
 
@@ -466,14 +254,14 @@ static int use_version(struct sb_python_layout *layout, struct sb_python_conf *c
 		layout->is_assumed = true;
 		version = LAST_KNOWN;
 	}
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].version == version) {
-			use_row(&rows[i], layout, conf);
+	for (size_t i = 0; i < NR_VERSIONS; i++)
+		if (old.version[i] == version) {
+			use_row(i, layout, conf);
 			return 0;
 		}
-	for (size_t i = 0; i < sizeof(descriptions) / sizeof(descriptions[0]); i++)
-		if (descriptions[i].version == version && words[0] == COOKIE)
-			return use_description(&descriptions[i], words, layout, conf);
+	for (size_t i = 0; i < NR_DESCRIBED; i++)
+		if (described.version[i] == version && words[0] == COOKIE)
+			return use_description(i, words, layout, conf);
 	return -ENOTSUP;
 }
 

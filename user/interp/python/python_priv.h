@@ -13,7 +13,6 @@
 #define SB_INTERP_PYTHON_PRIV_H
 
 #include "interp/core/runtime.h"
-#include "interp/core/step.h"
 
 #include "bpf/step/sb_step_python.h"
 

@@ -45,14 +45,9 @@ static bool is_code(struct proof *p, const struct sb_interp_frame *frame)
 static void walk_thread(struct proof *p)
 {
 	struct sb_interp_walk *walk = p->walk;
-	void *memory = (void *)p->rt->memory;
 	size_t i;
 
-	walk->status = SB_STACK_DEPTH;
-	if (sb_python_begin(walk, memory) == SB_STEP_GO_ON)
-		for (i = 0; i < SB_INTERP_STEPS_MAX; i++)
-			if (sb_python_step(walk, memory) != SB_STEP_GO_ON)
-				break;
+	sb_runtime_walk(p->rt, walk);
 	for (i = 0; i < walk->nr_frames; i++)
 		if (!is_code(p, &walk->frame[i]))
 			break;

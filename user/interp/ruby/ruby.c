@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "interp/core/runtimes.h"
-#include "interp/core/step.h"
 #include "interp/ruby/ruby_priv.h"
 
 #include "bpf/step/sb_step_ruby.h"
@@ -36,18 +35,12 @@ static int read_version(struct sb_runtime *rt, unsigned int *ret_major, unsigned
 /* One walk of the main thread, from its thread pointer on. Return: 0, or -EBADMSG. */
 static int walk_main(struct sb_runtime *rt, struct sb_interp_walk *walk, uint64_t pointer)
 {
-	int i;
-
 	memset(walk, 0, sizeof(*walk));
 	walk->conf = rt->conf;
 	walk->thread_pointer = pointer;
-	walk->status = SB_STACK_DEPTH;
 	walk->wants_lines = 1;
-	if (sb_ruby_begin(walk, (void *)rt->memory) != SB_STEP_GO_ON)
+	if (!sb_runtime_walk(rt, walk))
 		return -EBADMSG;
-	for (i = 0; i < SB_INTERP_STEPS_MAX; i++)
-		if (sb_ruby_step(walk, (void *)rt->memory) != SB_STEP_GO_ON)
-			break;
 	/* A stack may be deeper than a walk, and is right nevertheless. */
 	return walk->status == SB_STACK_COMPLETE || walk->status == SB_STACK_DEPTH ? 0 : -EBADMSG;
 }
@@ -142,12 +135,6 @@ static int find_all(struct sb_runtime *rt, struct sb_ruby *ruby, uint64_t *ret_p
 	return 0;
 }
 
-static int refuse(struct sb_runtime *rt, const char *why)
-{
-	sb_str_addf(&rt->why, "%s (%s)", why, sb_image_build_id(rt->image));
-	return -ENOTSUP;
-}
-
 static int attach(struct sb_runtime *rt)
 {
 	sb_cleanup(sb_freep) struct sb_ruby *ruby = calloc(1, sizeof(*ruby));
@@ -159,10 +146,10 @@ static int attach(struct sb_runtime *rt)
 	if (!ruby)
 		return -ENOMEM;
 	if (read_version(rt, &major, &minor))
-		return refuse(rt, "its version cannot be read");
+		return sb_runtime_refuse(rt, "its version cannot be read");
 	ruby->layout = sb_ruby_layout(major, minor);
 	if (!ruby->layout)
-		return refuse(rt, "this version is not known");
+		return sb_runtime_refuse(rt, "this version is not known");
 	rt->conf.flags = SB_INTERP_BY_STATE;
 	rt->state = ruby;
 	err = find_all(rt, ruby, &pointer, &why);
@@ -172,32 +159,18 @@ static int attach(struct sb_runtime *rt)
 	}
 	if (err) {
 		rt->state = NULL;
-		return err == -EAGAIN || err == -ESRCH || err == -ENOMEM ? err : refuse(rt, why);
+		return err == -EAGAIN || err == -ESRCH || err == -ENOMEM
+			       ? err
+			       : sb_runtime_refuse(rt, why);
 	}
 	ruby = NULL; /* rt->state */
 	return 0;
-}
-
-static void detach(struct sb_runtime *rt)
-{
-	free(rt->state);
-	rt->state = NULL;
 }
 
 static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,
 		    struct sb_runtime_text *text)
 {
 	return sb_ruby_describe(rt->memory, rt->state, frame, text);
-}
-
-static int begin(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_ruby_begin(walk, memory);
-}
-
-static int step(struct sb_interp_walk *walk, void *memory)
-{
-	return sb_ruby_step(walk, memory);
 }
 
 static const char *const anchors[] = { "rb_vm_exec", "vm_exec", NULL };
@@ -247,10 +220,10 @@ const struct sb_runtime_ops sb_runtime_ruby = {
 	.name = "ruby",
 	.markers = { "ruby_version" },
 	.attach = attach,
-	.detach = detach,
+	.detach = sb_runtime_free_state,
 	.describe = describe,
-	.begin = begin,
-	.step = step,
+	.begin = sb_ruby_begin,
+	.step = sb_ruby_step,
 	.anchors = anchors,
 	.glue = glue,
 };

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "interp/core/step.h"
 #include "interp/core/stub.h"
 #include "interp/ruby/ruby_priv.h"
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "interp/core/step.h"
 #include "interp/ruby/ruby_priv.h"
 
 #include "bpf/step/sb_step_ruby.h"

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "interp/core/runtime.h"
 #include "interp/core/runtimes.h"
-#include "interp/core/step.h"
 #include "interp/v8/v8_priv.h"
 #include "symbolizer/elf/elf_file.h"
 
@@ -366,11 +365,6 @@ static const char *const glue[] = {
 	NULL,
 };
 
-static int native(struct sb_interp_walk *walk, struct sb_walk *at, void *memory)
-{
-	return sb_v8_native(walk, at, memory);
-}
-
 const struct sb_runtime_ops sb_runtime_v8 = {
 	.runtime = SB_RUNTIME_V8,
 	.name = "v8",
@@ -380,6 +374,6 @@ const struct sb_runtime_ops sb_runtime_v8 = {
 	.detach = detach,
 	.describe = describe,
 	.describe_inlined = describe_inlined,
-	.native = native,
+	.native = sb_v8_native,
 	.glue = glue,
 };

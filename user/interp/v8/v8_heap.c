@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interp/core/step.h"
 #include "interp/v8/v8_priv.h"
 
 #include "bpf/step/sb_step_v8.h"
