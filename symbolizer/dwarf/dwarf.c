@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "symbolizer/dwarf/dwarf_priv.h"
 
 SB_DEFINE_CLEANUP(struct sb_dwarf, sb_dwarf_free)
@@ -261,17 +262,9 @@ static int unit_lookup(struct sb_unit *unit, struct query *query)
 static int index_lookup(struct sb_dwarf *dwarf, struct query *query)
 {
 	const sb_dwarf_ranges *index = &dwarf->index;
-	size_t lo = 0, hi = index->nr;
+	size_t lo = sb_bisect(index->nr, i, index->at[i].lo <= query->at);
 	int err = 0, steps = INDEX_STEPS_MAX;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (index->at[mid].lo <= query->at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	while (!err && !query->nr && lo-- > 0 && dwarf->index_hi[lo] > query->at) {
 		if (!steps--)
 			break;

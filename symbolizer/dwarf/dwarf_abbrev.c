@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "symbolizer/dwarf/dwarf_priv.h"
 
 int sb_form_size(uint16_t form, const struct sb_unit *unit)
@@ -362,19 +363,11 @@ void sb_abbrevs_release(struct sb_dwarf_file *file)
 
 const struct sb_abbrev *sb_abbrev_find(const struct sb_abbrev_table *table, uint64_t code)
 {
-	size_t lo = 0, hi = table->abbrevs.nr;
+	const struct sb_abbrev *abbrevs = table->abbrevs.at;
+	size_t nr = table->abbrevs.nr, at;
 
 	if (table->is_dense)
-		return code && code <= hi ? &table->abbrevs.at[code - 1] : NULL;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (table->abbrevs.at[mid].code == code)
-			return &table->abbrevs.at[mid];
-		if (table->abbrevs.at[mid].code < code)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+		return code && code <= nr ? &abbrevs[code - 1] : NULL;
+	at = sb_bisect(nr, i, abbrevs[i].code < code);
+	return at < nr && abbrevs[at].code == code ? &abbrevs[at] : NULL;
 }

@@ -3,6 +3,7 @@
 #include <dwarf.h>
 #include <errno.h>
 
+#include "base/search.h"
 #include "symbolizer/dwarf/dwarf_priv.h"
 
 struct sb_cursor sb_dwarf_file_cursor(const struct sb_dwarf_file *file, enum sb_dwarf_section which,
@@ -414,20 +415,10 @@ int sb_die_ranges(struct sb_unit *unit, const struct sb_die *die, sb_dwarf_range
 
 struct sb_unit *sb_dwarf_file_unit_at(struct sb_dwarf_file *file, uint64_t offset)
 {
-	size_t lo = 0, hi = file->units.nr;
+	struct sb_unit *units = file->units.at;
+	size_t at = sb_bisect(file->units.nr, i, units[i].end <= offset);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		struct sb_unit *unit = &file->units.at[mid];
-
-		if (offset < unit->offset)
-			hi = mid;
-		else if (offset >= unit->end)
-			lo = mid + 1;
-		else
-			return unit;
-	}
-	return NULL;
+	return at < file->units.nr && units[at].offset <= offset ? &units[at] : NULL;
 }
 
 bool sb_unit_is_c(const struct sb_unit *unit)

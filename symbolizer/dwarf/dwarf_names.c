@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/str.h"
 #include "symbolizer/dwarf/dwarf_priv.h"
 
@@ -59,18 +60,9 @@ static int scopes_load(struct sb_unit *unit)
 /* Return: the innermost scope around the DIE at @offset, or NONE. */
 static uint32_t scope_at(const struct sb_unit *unit, uint32_t offset)
 {
-	size_t lo = 0, hi = unit->scopes.nr;
-	uint32_t id;
+	size_t from = sb_bisect(unit->scopes.nr, i, unit->scopes.at[i].start < offset);
+	uint32_t id = from ? (uint32_t)from - 1 : NONE;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (unit->scopes.at[mid].start < offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	id = lo ? (uint32_t)lo - 1 : NONE;
 	while (id != NONE && unit->scopes.at[id].end <= offset)
 		id = unit->scopes.at[id].parent;
 	return id;

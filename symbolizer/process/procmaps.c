@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/time.h"
 
 /*
@@ -90,18 +91,11 @@ static bool is_later(const struct sb_mapping *a, const struct sb_mapping *b)
 /* Return: the index of the first sorted mapping that is greater than (@start, @time_ns). */
 static size_t upper_bound(const struct sb_procgen *gen, uint64_t start, uint64_t time_ns)
 {
-	size_t lo = 0, hi = gen->nr_sorted;
+	const struct sb_mapping *maps = gen->maps.at;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct sb_mapping *map = &gen->maps.at[mid];
-
-		if (map->start > start || (map->start == start && map->time_ns > time_ns))
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return sb_bisect(gen->nr_sorted, i,
+			 maps[i].start < start ||
+				 (maps[i].start == start && maps[i].time_ns <= time_ns));
 }
 
 static void fix_max_ends(struct sb_procgen *gen, size_t from)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 /* Browsers have 600,000. */
 #define NR_FUNCS_MAX (4u << 20)
@@ -66,18 +67,12 @@ void sb_funcs_release(struct sb_funcs *funcs)
 /* Return: the last entry that begins at @addr or before, or NULL. */
 static const struct sb_func_span *find_last(const struct sb_funcs *funcs, uint64_t addr)
 {
-	size_t lo = 0, hi = funcs->nr, mid;
+	size_t behind;
 
-	if (!funcs->nr || addr < funcs->base)
+	if (addr < funcs->base)
 		return NULL;
-	while (hi - lo > 1) {
-		mid = lo + (hi - lo) / 2;
-		if (funcs->at[mid].start <= addr - funcs->base)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return funcs->base + funcs->at[lo].start <= addr ? &funcs->at[lo] : NULL;
+	behind = sb_bisect(funcs->nr, i, funcs->at[i].start <= addr - funcs->base);
+	return behind ? &funcs->at[behind - 1] : NULL;
 }
 
 bool sb_funcs_find(const struct sb_funcs *funcs, uint64_t addr, struct sb_func *ret_func)

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/index.h"
 #include "base/num.h"
+#include "base/search.h"
 #include "base/str.h"
 #include "base/time.h"
 
@@ -406,20 +407,12 @@ bool sb_kallsyms_table_find(const struct sb_kallsyms_table *table, uint64_t addr
 			    struct sb_ksym *ret_sym)
 {
 	const struct sb_kallsyms_entry *sym;
-	size_t lo = 0, hi = table->syms.nr;
+	size_t behind = sb_bisect(table->syms.nr, i, table->syms.at[i].addr <= addr);
 	uint32_t mod;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (table->syms.at[mid].addr > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	if (lo == 0)
+	if (!behind)
 		return false;
-	sym = &table->syms.at[lo - 1];
+	sym = &table->syms.at[behind - 1];
 	if (addr - sym->addr >= sym->size)
 		return false;
 	mod = mod_of(table, sym);

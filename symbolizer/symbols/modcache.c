@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/search.h"
 #include "base/time.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader.h"
@@ -405,19 +406,10 @@ static struct sb_cached_module *find_stand_in(struct sb_modcache *cache,
 
 static struct sb_cached_module *find_id(const struct sb_modcache *cache, uint32_t id)
 {
-	size_t lo = 0, hi = cache->modules.nr;
+	size_t at = sb_bisect(cache->modules.nr, i, cache->modules.at[i]->id < id);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (cache->modules.at[mid]->id == id)
-			return cache->modules.at[mid];
-		if (cache->modules.at[mid]->id > id)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return NULL;
+	return at < cache->modules.nr && cache->modules.at[at]->id == id ? cache->modules.at[at]
+									 : NULL;
 }
 
 static void drop_module(struct sb_modcache *cache, size_t i)

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/search.h"
 #include "base/time.h"
 #include "symbolizer/process/reader.h"
 
@@ -403,22 +404,14 @@ static int flatten(struct sb_perfmap *map)
 const char *sb_perfmap_lookup(struct sb_perfmap *map, uint64_t addr, uint64_t *ret_start)
 {
 	const struct sb_perfmap_entry *entry;
-	size_t lo = 0, hi;
+	size_t behind;
 
 	if (map->nr_flat < map->entries.nr && flatten(map))
 		map->is_cut = true;
-	hi = map->nr_flat;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (map->entries.at[mid].start > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	if (lo == 0)
+	behind = sb_bisect(map->nr_flat, i, map->entries.at[i].start <= addr);
+	if (!behind)
 		return NULL;
-	entry = &map->entries.at[lo - 1];
+	entry = &map->entries.at[behind - 1];
 	if (addr >= entry->end)
 		return NULL;
 	*ret_start = entry->func_start;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "symbolizer/symbols/names.h"
 
@@ -180,16 +181,7 @@ static int compare_starts(const void *pa, const void *pb)
 /* Return: the first stub, in the order of slots, that uses this slot or a later one. */
 static size_t first_at_slot(const struct sb_plt *plt, uint64_t slot)
 {
-	size_t low = 0, high = plt->stubs.nr, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (plt->stubs.at[mid].slot < slot)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return sb_bisect(plt->stubs.nr, i, plt->stubs.at[i].slot < slot);
 }
 
 /* Find symbols or resolvers of the stubs by the relocations of their slots. */
@@ -315,25 +307,18 @@ void sb_plt_free(struct sb_plt *plt)
 
 bool sb_plt_find(const struct sb_plt *plt, uint64_t addr, struct sb_plt_stub *ret_stub)
 {
-	size_t low = 0, high = plt->stubs.nr, mid;
+	size_t behind = sb_bisect(plt->stubs.nr, i, plt->stubs.at[i].start <= addr);
 	const struct stub *stub;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (plt->stubs.at[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	if (!behind)
 		return false;
-	stub = &plt->stubs.at[low - 1];
+	stub = &plt->stubs.at[behind - 1];
 	if (addr >= stub->end || (!stub->is_named && !stub->resolver))
 		return false;
 	*ret_stub = (struct sb_plt_stub){
 		.start = stub->start,
 		.resolver = stub->is_named ? 0 : stub->resolver,
-		.idx = (uint32_t)(low - 1),
+		.idx = (uint32_t)(behind - 1),
 	};
 	return true;
 }

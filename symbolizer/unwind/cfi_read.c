@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/search.h"
 #include "symbolizer/unwind/cfi_priv.h"
 
 #define ADDR_BYTES	8
@@ -169,22 +170,13 @@ static int read_cie(const struct sb_cfi_section *section, struct entry *entry,
 /* Return: the index, or the number of CIEs when there is none at @offset. */
 static size_t find_cie(const struct sb_cfi_entries *entries, uint64_t offset)
 {
-	size_t lo = 0, hi = entries->cies.nr;
+	size_t nr = entries->cies.nr, at;
 
 	/* Almost always it is the last one. */
-	if (hi && entries->cies.at[hi - 1].offset == offset)
-		return hi - 1;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (entries->cies.at[mid].offset < offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo < entries->cies.nr && entries->cies.at[lo].offset == offset)
-		return lo;
-	return entries->cies.nr;
+	if (nr && entries->cies.at[nr - 1].offset == offset)
+		return nr - 1;
+	at = sb_bisect(nr, i, entries->cies.at[i].offset < offset);
+	return at < nr && entries->cies.at[at].offset == offset ? at : nr;
 }
 
 static int read_fde(const struct sb_cfi_section *section, struct entry *entry,

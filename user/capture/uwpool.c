@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/search.h"
 #include "base/time.h"
 #include "base/vec.h"
 
@@ -95,17 +96,7 @@ static uint32_t round_up(uint32_t val, uint32_t to)
 /* Find the first extent behind @word. */
 static size_t find_behind(const extents *list, uint32_t word)
 {
-	size_t from = 0, to = list->nr;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (list->at[mid].word > word)
-			to = mid;
-		else
-			from = mid + 1;
-	}
-	return from;
+	return sb_bisect(list->nr, i, list->at[i].word <= word);
 }
 
 /* Add free words in order, and join them with adjacent ones. There is room for one more element. */

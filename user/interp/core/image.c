@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "interp/core/image_priv.h"
 #include "interp/core/runtime.h"
 #include "symbolizer/elf/elf_file.h"
@@ -282,23 +283,13 @@ static void load_functions(struct sb_image_file *file)
 /* Find the function around @addr of the file; {0, 0}: there is none. */
 static struct sb_cfi_function find_function(struct sb_image_file *file, uint64_t addr)
 {
-	const struct sb_cfi_function *functions;
-	size_t from = 0, to;
+	size_t at;
 
 	load_functions(file);
-	functions = file->functions;
-	to = file->nr_functions;
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (functions[mid].hi <= addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	if (from == file->nr_functions || functions[from].lo > addr)
+	at = sb_bisect(file->nr_functions, i, file->functions[i].hi <= addr);
+	if (at == file->nr_functions || file->functions[at].lo > addr)
 		return (struct sb_cfi_function){};
-	return functions[from];
+	return file->functions[at];
 }
 
 int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin, uint64_t *ret_end)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "interp/v8/v8_priv.h"
 
 #include "bpf/step/sb_step_v8.h"
@@ -422,7 +423,7 @@ static const struct sb_v8_lines *lines_of(struct sb_v8 *v8, uint64_t script)
 uint32_t sb_v8_function_line(struct sb_v8 *v8, uint64_t shared, int64_t at)
 {
 	const struct sb_v8_lines *lines;
-	size_t lo = 0, hi;
+	size_t nr_before;
 	uint64_t script;
 	int32_t first = 0;
 
@@ -431,18 +432,11 @@ uint32_t sb_v8_function_line(struct sb_v8 *v8, uint64_t shared, int64_t at)
 	lines = lines_of(v8, script);
 	if (!lines)
 		return 0;
-	for (hi = lines->ends.nr; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (lines->ends.at[mid] < at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	nr_before = sb_bisect(lines->ends.nr, i, lines->ends.at[i] < at);
 	/* Script.line_offset, for sources that are part of a file. */
 	if (sb_v8_smi_at(v8, script + (uint64_t)v8->at.script_name + 8, &first) || first < 0)
 		first = 0;
-	return (uint32_t)lo + 1 + (uint32_t)first;
+	return (uint32_t)nr_before + 1 + (uint32_t)first;
 }
 
 int sb_v8_function_bytecode(const struct sb_v8 *v8, uint64_t shared, uint64_t *ret_bytecode)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Binary search. */
+#ifndef SB_BASE_SEARCH_H
+#define SB_BASE_SEARCH_H
+
+#include <stddef.h>
+
+/*
+ * Return: the first index from 0 to @nr - 1 for which the expression @is_before is false; @nr: there
+ * is none. @i: what the expression calls the index. The indices for which it is true come first.
+ */
+#define sb_bisect(nr, i, is_before)                       \
+	({                                                \
+		size_t lo_ = 0, hi_ = (nr);               \
+                                                          \
+		while (lo_ < hi_) {                       \
+			size_t i = lo_ + (hi_ - lo_) / 2; \
+                                                          \
+			if (is_before)                    \
+				lo_ = i + 1;              \
+			else                              \
+				hi_ = i;                  \
+		}                                         \
+		lo_;                                      \
+	})
+
+#endif
