@@ -102,7 +102,7 @@ int sb_assembly_push_frame(struct assembly *assembly, const struct sb_frame *fra
 int sb_assembly_push(struct assembly *assembly, const char *name, enum sb_frame_kind kind);
 int sb_assembly_push_attr(struct assembly *assembly, const struct sb_attr *attr);
 int sb_assembly_push_mark(struct assembly *assembly, enum sb_attr_kind kind, const char *text);
-/* Push frames that the profile knows, by their IDs. Return: 0 or -ENOMEM. */
+/* Push @nr frames that the profile knows, by their IDs. Return: 0 or -ENOMEM. */
 int sb_assembly_push_ids(struct assembly *assembly, const uint32_t *ids, size_t nr);
 /* Move the last frame before frame @to. There is at least one frame. */
 void sb_assembly_move_last(struct assembly *assembly, size_t to);

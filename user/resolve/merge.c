@@ -44,8 +44,7 @@ static bool is_by_state(const struct sb_interp_anchors *anchors, uint32_t runtim
 	return false;
 }
 
-/* Find the segments, leaf first; those of one runtime follow those of another, as their frames
- * do. */
+/* Find the segments, leaf first; those of one runtime are together, as its frames are. */
 static int find_segments(struct merge *merge)
 {
 	struct interp_segment segment = {};
@@ -273,8 +272,7 @@ static void place_runtime(struct assembly *assembly, uint32_t runtime)
 		stats->nr_odd += assembly->nr_samples;
 }
 
-/* Find the native frame of the function that begins at @func, in the C part that begins at frame
- * @i. */
+/* Find the native frame of the function at @func, in the C part that begins at frame @i. */
 static size_t find_function(const struct merge *merge, size_t i, uint64_t func)
 {
 	for (; i < merge->natives.nr; i++) {

@@ -259,8 +259,7 @@ int sb_assembly_push_user(struct assembly *assembly, struct sb_stack_cache *stac
 			status = native_status = SB_STACK_DEPTH;
 	}
 	add_counts(assembly, &part->counts);
-	/* Both ends are known. The mark goes where callers are missing, which is not at the
-	 * root. */
+	/* Both ends are known; the mark is where callers are missing, which is not at the root. */
 	if (part->hides_callers && !sb_cut_names[status])
 		status = SB_STACK_BAD_FP;
 	assembly->stats->nr_status[status] += assembly->nr_samples;
