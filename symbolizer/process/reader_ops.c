@@ -495,9 +495,9 @@ int sb_reader_serve(struct sb_reader_area *area, struct sb_reader_state *state, 
 
 	area->answer = (struct sb_reader_answer){};
 	__atomic_store_n(&area->dev, 0, __ATOMIC_RELAXED);
-	(void)getrusage(RUSAGE_SELF, &before);
+	(void)getrusage(RUSAGE_THREAD, &before);
 	area->answer.ret = make_access(area, state, root_fd, &fd);
-	(void)getrusage(RUSAGE_SELF, &after);
+	(void)getrusage(RUSAGE_THREAD, &after);
 	if (after.ru_nvcsw != before.ru_nvcsw)
 		area->answer.blocked_ns = sb_now_ns() - begin_ns;
 	area->answer.has_fd = fd >= 0;
