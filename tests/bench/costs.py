@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 import threading
+import time
 
 STATS = '/proc/sys/kernel/bpf_stats_enabled'
 
@@ -25,32 +26,76 @@ def bpf_stats_on():
 
 
 def bpf_stats():
-    """Time and calls of each perf_event program there is now."""
+    """{ID: (time, calls)} of each perf_event program there is now."""
     out = subprocess.run(['bpftool', '-j', 'prog', 'show'], capture_output=True, text=True, check=False,
                          env={**os.environ, 'PATH': os.environ['PATH'] + ':/usr/sbin'}).stdout
-    return [(p.get('run_time_ns', 0), p.get('run_cnt', 0)) for p in json.loads(out or '[]')
-            if p.get('type') == 'perf_event']
+    return {p['id']: (p.get('run_time_ns', 0), p.get('run_cnt', 0)) for p in json.loads(out or '[]')
+            if p.get('type') == 'perf_event'}
 
 
-def run(command, output=None):
-    """CPU seconds of the command, bytes it wrote, ns per call of its BPF program, what it said."""
+def family(pid):
+    """A process and all below it; those that end meanwhile are left out."""
+    try:
+        with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
+            children = [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+    return [pid] + [below for child in children for below in family(child)]
+
+
+def cpu_seconds(pid):
+    """{pid: CPU seconds} of a process and all below it, to the nanosecond, with threads that have ended."""
+    spent = {}
+    for process in family(pid):
+        try:
+            # The clock that clock_getcpuclockid(3) gives for another process.
+            spent[process] = time.clock_gettime(~process << 3 | 2)
+        except OSError:
+            continue
+    return spent
+
+
+class Window(threading.Thread):
+    """CPU seconds a second that a process and all below it take between two moments of its run."""
+
+    def __init__(self, pid, begin, end):
+        super().__init__(daemon=True)
+        self.pid, self.begin, self.end, self.share = pid, begin, end, None
+
+    def run(self):
+        time.sleep(self.begin)
+        start, before = time.monotonic(), cpu_seconds(self.pid)
+        time.sleep(self.end - self.begin)
+        after, seconds = cpu_seconds(self.pid), time.monotonic() - start
+        if after:
+            self.share = sum(cpu - before.get(pid, 0) for pid, cpu in after.items()) / seconds
+
+
+def run(command, output=None, window=(0.5, 1)):
+    """CPU seconds of the command, bytes it wrote, ns per call of its BPF program, what it said; 'share': CPU seconds a
+    second between the two moments of WINDOW, in seconds from its start; None if it had ended by then."""
     best = [(0, 0)]
+    others = bpf_stats().keys()
     stop = threading.Event()
 
     def watch():
         while not stop.wait(0.2):
-            best.extend(bpf_stats())
+            best.extend(stats for prog, stats in bpf_stats().items() if prog not in others)
 
     with tempfile.TemporaryFile() as sink, tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=sink, stderr=said)
         watcher = threading.Thread(target=watch)
         watcher.start()
+        watched = Window(process.pid, *window)
+        watched.start()
         _, status, usage = os.wait4(process.pid, 0)
         stop.set()
         watcher.join()
+        watched.join()
         size = os.stat(output).st_size if output else sink.seek(0, 2)
         said.seek(0)
         text = said.read().decode(errors='replace')
     time_ns, calls = max(best, key=lambda s: s[1])
     return {'status': status, 'cpu': usage.ru_utime + usage.ru_stime, 'rss': usage.ru_maxrss / 1024,
-            'bytes': size, 'ns': time_ns / calls if calls else None, 'calls': calls, 'said': text}
+            'bytes': size, 'ns': time_ns / calls if calls else None, 'calls': calls, 'said': text,
+            'share': watched.share}

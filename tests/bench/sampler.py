@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What sampling costs, beside perf and bpftrace in the same run, every CPU busy.
 
-sampler.py STACKBPF DEEP [SECONDS]
+sampler.py STACKBPF DEEP [SECONDS [ROUNDS]]
 
-Two loads: DEEP, whose stacks are 22 frames deep with frame pointers; and programs of the
-distribution, which have none. For each tool and rate: time in its BPF program per sample (the
-kernel's own statistics), CPU time of the process itself as a share of one CPU, bytes written. What a
-run costs once (start, first names, output) is told apart from what each second costs by a second run
-that is SECONDS longer.
+Two loads: DEEP, whose stacks are 22 frames deep with frame pointers; and programs of the distribution, which have
+none. For each tool and rate: time in its BPF program per sample (the kernel's own statistics), CPU time of the process
+and its children as a share of one CPU, bytes written. The tools run in turns, ROUNDS times each, and a figure is the
+median; the lowest and the highest share stand behind it. The share is that of SECONDS in the midst of a run, by the
+CPU clocks of the processes: what a run costs once (start, first names, output) is the rest of its CPU time.
 """
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,9 @@ from costs import bpf_stats_on, run
 
 BINARY, DEEP = sys.argv[1:3]
 SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 10.0
-SHORT = 2.0
+ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else 5
+SETTLE = 2.0  # before the share is measured: start, first tables and names
+REST = 1.0  # behind it, so that the end of the run is outside
 BPFTRACE = 'profile:hz:%d {@[kstack,ustack,comm]=count()} interval:s:%d {exit()}'
 LOADS = {
     'deep, with frame pointers': [[DEEP, '20']],
@@ -35,17 +38,25 @@ LOADS = {
 }
 
 
-def show(name, hz, got, base):
-    per_second = (got['cpu'] - base['cpu']) / SECONDS
-    once = base['cpu'] - per_second * SHORT
-    per_sample = f"{got['ns'] / 1000:6.2f} us" if got['ns'] else '        -'
+def show(name, hz, runs):
+    """One line: medians of all runs of a tool."""
+    shares = [got['share'] for got in runs]
+    if None in shares:
+        print(f'{name:30} {hz:5} Hz  ended before it could be measured')
+        return
+    share = statistics.median(shares)
+    once = statistics.median(got['cpu'] - got['share'] * (SETTLE + SECONDS + REST) for got in runs)
+    # A program that began beside perf is somebody else's.
+    in_bpf = [got['ns'] for got in runs if got['ns'] and not name.startswith('perf')]
+    per_sample = f'{statistics.median(in_bpf) / 1000:6.2f} us' if in_bpf else '        -'
     whole = ''
-    if name.startswith('stackbpf') and got['ns']:
-        in_bpf = got['ns'] * got['calls'] / 1e9 / (SECONDS + SHORT)
-        whole = f'  in all {100 * (in_bpf + per_second):6.3f} %'
-    print(f"{name:30} {hz:5} Hz  BPF/sample {per_sample}  own CPU {100 * per_second:7.3f} % of one  "
-          f"once {once:6.3f} s  peak {got['rss']:6.1f} MiB  wrote {got['bytes'] / 1024:9.1f} KiB{whole}",
-          flush=True)
+    if name.startswith('stackbpf') and in_bpf:
+        bpf = statistics.median(got['ns'] * got['calls'] for got in runs if got['ns']) / 1e9
+        whole = f'  in all {100 * (bpf / (SETTLE + SECONDS + REST) + share):6.3f} %'
+    print(f"{name:30} {hz:5} Hz  BPF/sample {per_sample}  own CPU {100 * share:7.3f} % of one "
+          f"({100 * min(shares):.3f} to {100 * max(shares):.3f})  once {once:6.3f} s  "
+          f"peak {statistics.median(got['rss'] for got in runs):6.1f} MiB  "
+          f"wrote {statistics.median(got['bytes'] for got in runs) / 1024:9.1f} KiB{whole}", flush=True)
 
 
 def tools(hz, seconds, perf_data):
@@ -64,11 +75,15 @@ def tools(hz, seconds, perf_data):
 
 
 def measure(work):
+    seconds = SETTLE + SECONDS + REST
     for hz in (99, 999):
-        for (name, command, output), (_, empty, _) in zip(tools(hz, SHORT + SECONDS, f'{work}/perf.data'),
-                                                          tools(hz, SHORT, f'{work}/perf.data')):
-            base = run(empty, output)
-            show(name, hz, run(command, output), base)
+        runs = {}
+        for _ in range(ROUNDS):
+            for name, command, output in tools(hz, seconds, f'{work}/perf.data'):
+                got = run(command, output, (SETTLE, SETTLE + SECONDS))
+                runs.setdefault(name, []).append(got)
+        for name, got in runs.items():
+            show(name, hz, got)
 
 
 def main():

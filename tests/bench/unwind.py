@@ -5,7 +5,8 @@ bpftrace's ustack and perf's copies of stacks on the same process.
 
 unwind.py STACKBPF [SECONDS]
 
-"per frame" is the difference to a run that takes only the leaf, by the number of frames above it.
+"per frame" is the difference to a run that takes only the leaf, by the number of frames above it. Interpreters are
+left out of all runs, because their walks would be counted to the leaf.
 """
 import os
 import re
@@ -41,7 +42,7 @@ def stat(said, name):
 
 def ours(pid, how):
     got = run([BINARY, 'oncpu', '-p', str(pid), '-s', '-t', str(SECONDS), '-F', str(HZ), '-u', '--stats',
-               '--unwind', how])
+               '--unwind', how, '--interp', 'off'])
     samples = stat(got['said'], 'samples')
     match = re.search(r'BPF programs .*?([0-9]+) ns a sample', got['said'])
     frames = stat(got['said'], 'frames by unwind tables') + stat(got['said'], 'frames by frame pointer')
