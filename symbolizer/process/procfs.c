@@ -20,7 +20,7 @@
 #include "symbolizer/process/reader.h"
 
 /* Room for a line with the longest path and its fields. */
-#define CHUNK_BYTES	   (64u << 10)
+#define CHUNK_BYTES	   (64 << 10)
 /* /proc/PID/stat has 52 numbers and a name. */
 #define STAT_BYTES_MAX	   (4u << 10)
 /* MAX_PID_NS_LEVEL of the kernel, plus the initial namespace. */
@@ -204,9 +204,11 @@ static int read_lines(uint32_t tgid, struct sb_str *text)
 			return -ENOMEM;
 		n = sb_reader_entry(tgid, SB_READER_MAPS, text->len, text->s + text->len,
 				    CHUNK_BYTES);
-		if (n <= 0)
+		if (n < 0)
 			return (int)n;
 		text->len += (size_t)n;
+		if (n < CHUNK_BYTES)
+			return 0;
 	}
 	return -EFBIG;
 }

@@ -97,7 +97,8 @@ enum sb_reader_entry {
  * Read an entry from @offset on, at most SB_READER_CODE_BYTES at a time. Offset 0 opens it; other
  * offsets go on in the entry that is open. If the main thread has ended, the entry of another
  * thread is read.
- * Return: the number of bytes, 0 at the end; -ESRCH, -EACCES, others of read(2).
+ * Return: the number of bytes, which are fewer than @len only at the end; -ESRCH, -EACCES, others of
+ * read(2).
  */
 ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offset, void *buf,
 			size_t len);

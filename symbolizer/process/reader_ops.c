@@ -88,12 +88,20 @@ static int open_entry(const char *dir, uint32_t tgid, uint32_t tid, const char *
 static int64_t read_at(const struct sb_reader_state *state, const struct sb_reader_request *request,
 		       void *buf)
 {
-	ssize_t nr;
+	size_t done = 0;
+	ssize_t nr = 1;
 
 	if (state->entry_fd < 0)
 		return no_such_process(state->entry_fd);
-	nr = pread(state->entry_fd, buf, request->len, (off_t)request->addr);
-	return nr < 0 ? -errno : nr;
+	/* The kernel gives a page of lines at a time, and each access costs two switches of threads. */
+	while (done < request->len && nr > 0) {
+		nr = pread(state->entry_fd, (char *)buf + done, request->len - done,
+			   (off_t)(request->addr + done));
+		if (nr < 0)
+			return -errno;
+		done += (size_t)nr;
+	}
+	return (int64_t)done;
 }
 
 /*

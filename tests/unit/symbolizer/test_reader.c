@@ -283,6 +283,25 @@ static void test_forged(void **state)
 	assert_int_equal(sb_procfs_code((uint32_t)child, take_line, NULL), -EPROTO);
 }
 
+/* The kernel gives a page of lines at a time; an access reads on until the end. */
+static void test_entry_at_once(void **state)
+{
+	static char text[SB_READER_CODE_BYTES], rest[1];
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), nr_bytes = 400 * page;
+	char *maps = mmap(NULL, nr_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ssize_t nr;
+
+	assert_ptr_not_equal(maps, MAP_FAILED);
+	for (size_t at = 0; at < nr_bytes; at += 2 * page)
+		assert_int_equal(mprotect(maps + at, page, PROT_NONE), 0);
+	begin(LONG_NS);
+	nr = sb_reader_entry((uint32_t)getpid(), SB_READER_MAPS, 0, text, sizeof(text));
+	assert_true(nr > (ssize_t)page && nr < (ssize_t)sizeof(text));
+	assert_int_equal(sb_reader_entry((uint32_t)getpid(), SB_READER_MAPS, (uint64_t)nr, rest, 1),
+			 0);
+	munmap(maps, nr_bytes);
+}
+
 static void test_files(void **state)
 {
 	char dir[] = "/tmp/sb-reader-XXXXXX", path[64];
@@ -430,6 +449,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_abandoned_max, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_entry_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_relative, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_owner, setup, teardown),
