@@ -34,10 +34,13 @@ def bpf_stats():
 
 
 def family(pid):
-    """A process and all below it; those that end meanwhile are left out."""
+    """A process and all below it, also those that other threads than the first have started; those that end meanwhile
+    are left out."""
+    children = []
     try:
-        with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
-            children = [int(child) for child in file.read().split()]
+        for tid in os.listdir(f'/proc/{pid}/task'):
+            with contextlib.suppress(OSError), open(f'/proc/{pid}/task/{tid}/children', encoding='ascii') as file:
+                children += [int(child) for child in file.read().split()]
     except OSError:
         return []
     return [pid] + [below for child in children for below in family(child)]

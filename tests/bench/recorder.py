@@ -9,6 +9,7 @@ see the same; with --alone each kind's own command, too: what sampling costs wit
 any cost, so that all take the same samples. Figures are of the seconds in the midst, without start and end.
 """
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,8 @@ import sys
 import tempfile
 import threading
 import time
+
+from costs import family
 
 TICKS = os.sysconf('SC_CLK_TCK')
 SETTLE_SECONDS = 12
@@ -53,30 +56,27 @@ def rss_mib(pid):
         return next(int(line.split()[1]) for line in file if line.startswith('VmRSS')) / 1024
 
 
-def children(pid):
-    with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
-        return [int(child) for child in file.read().split()]
-
-
-def family(pid):
-    return [pid] + [below for child in children(pid) for below in family(child)]
-
-
 def nr_forks():
     """Of the whole machine, threads as well."""
     with open('/proc/stat', encoding='ascii') as file:
         return next(int(line.split()[1]) for line in file if line.startswith('processes'))
 
 
+def look_at(process):
+    threads = {}
+    for tid in os.listdir(f'/proc/{process}/task'):
+        name, seconds = stat(f'/proc/{process}/task/{tid}/stat')
+        threads[int(tid), name] = seconds
+    return stat(f'/proc/{process}/stat')[1], rss_mib(process), threads
+
+
 def look(pid):
     """{pid: (CPU seconds, MiB, {(tid, name): CPU seconds})}"""
     seen = {}
     for process in family(pid):
-        threads = {}
-        for tid in os.listdir(f'/proc/{process}/task'):
-            name, seconds = stat(f'/proc/{process}/task/{tid}/stat')
-            threads[int(tid), name] = seconds
-        seen[process] = stat(f'/proc/{process}/stat')[1], rss_mib(process), threads
+        # A reader or a worker may end, or be none but a zombie by now.
+        with contextlib.suppress(OSError, StopIteration):
+            seen[process] = look_at(process)
     return seen
 
 
