@@ -11,9 +11,10 @@
 #include "base/vec.h"
 #include "store/bytes.h"
 
-#define MAGIC	   0x336b6273u /* "sbk3" */
-#define KEY_MAX	   64u
-#define FIGURE_MAX 64u /* room for those of later versions */
+#define MAGIC	    0x336b6273u /* "sbk3" */
+#define NR_BYTES_AT 4u
+#define KEY_MAX	    64u
+#define FIGURE_MAX  64u /* room for those of later versions */
 
 /* Frames at the beginning of every message. */
 enum fixed { OTHER, NO_STACK, NR_FIXED };
@@ -276,7 +277,7 @@ static int put_parts(struct coder *coder, const struct sb_str *frames, struct sb
 	if (len > SB_BLOCK_BYTES_MAX - sizeof(head))
 		return -E2BIG;
 	sb_store_le(head, 4, MAGIC);
-	sb_store_le(head + 4, 4, len);
+	sb_store_le(head + NR_BYTES_AT, 4, len);
 	err = sb_str_reserve(out, len + sizeof(head));
 	if (!err)
 		err = sb_str_addn(out, (const char *)head, sizeof(head));
@@ -360,7 +361,7 @@ int sb_block_scan(const void *bytes, size_t len, size_t *ret_len)
 
 	if (len < SB_BLOCK_HEAD_BYTES)
 		return -EAGAIN;
-	nr_bytes = sb_load_le(p + 4, 4);
+	nr_bytes = sb_load_le(p + NR_BYTES_AT, 4);
 	if (sb_load_le(p, 4) != MAGIC || nr_bytes > SB_BLOCK_BYTES_MAX - SB_BLOCK_HEAD_BYTES)
 		return -EPROTO;
 	*ret_len = nr_bytes + SB_BLOCK_HEAD_BYTES;

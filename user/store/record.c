@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "store/record.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
 
-#include "store/bytes.h"
 #include "store/level.h"
 
-#define KIND_AT	   32u
-#define UNIT_AT	   44u
-#define LENGTH_AT  56u
-#define CRC_AT	   60u
 /* Jitter of the timer that ends blocks. */
 #define SLACK_MS   500
 #define PERIOD_MS  (SB_STORE_BLOCK_S * 1000ll)
@@ -32,39 +28,62 @@ void sb_codec_release(struct sb_codec *codec)
 	*codec = (struct sb_codec){};
 }
 
+/* A header as it is in the file: numbers are little-endian. */
+struct header {
+	uint32_t magic;
+	uint16_t type, lead_ms;
+	uint32_t nr_stored_bytes, nr_bytes;
+	uint64_t begin_s;
+	uint32_t seconds;
+	uint32_t crc; /* of the stored bytes */
+	struct sb_store_kind kind;
+	uint32_t length_ms;
+	uint32_t header_crc; /* of all members before it */
+};
+_Static_assert(sizeof(struct header) == SB_RECORD_HEADER_BYTES, "no padding");
+
+static uint32_t header_crc_of(const struct header *header)
+{
+	return crc_of(header, offsetof(struct header, header_crc));
+}
+
 static void put_header(uint8_t *p, const struct sb_record *record)
 {
-	memset(p, 0, SB_RECORD_HEADER_BYTES);
-	sb_store_le(p, 4, MAGIC);
-	sb_store_le(p + 4, 2, record->type);
-	sb_store_le(p + 6, 2, record->lead_ms);
-	sb_store_le(p + 8, 4, record->nr_stored_bytes);
-	sb_store_le(p + 12, 4, record->nr_bytes);
-	sb_store_le(p + 16, 8, (uint64_t)record->begin_s);
-	sb_store_le(p + 24, 4, record->seconds);
-	sb_store_le(p + 28, 4, record->crc);
-	memcpy(p + KIND_AT, record->kind.name, SB_KIND_BYTES);
-	memcpy(p + UNIT_AT, record->kind.unit, SB_KIND_BYTES);
-	sb_store_le(p + LENGTH_AT, 4, record->length_ms);
-	sb_store_le(p + CRC_AT, 4, crc_of(p, CRC_AT));
+	struct header header = {
+		.magic = htole32(MAGIC),
+		.type = htole16(record->type),
+		.lead_ms = htole16(record->lead_ms),
+		.nr_stored_bytes = htole32(record->nr_stored_bytes),
+		.nr_bytes = htole32(record->nr_bytes),
+		.begin_s = htole64((uint64_t)record->begin_s),
+		.seconds = htole32(record->seconds),
+		.crc = htole32(record->crc),
+		.kind = record->kind,
+		.length_ms = htole32(record->length_ms),
+	};
+
+	header.header_crc = htole32(header_crc_of(&header));
+	memcpy(p, &header, sizeof(header));
 }
 
 bool sb_record_header(const uint8_t *p, struct sb_record *record)
 {
-	if (sb_load_le(p, 4) != MAGIC || sb_load_le(p + CRC_AT, 4) != crc_of(p, CRC_AT))
+	struct header header;
+
+	memcpy(&header, p, sizeof(header));
+	if (le32toh(header.magic) != MAGIC || le32toh(header.header_crc) != header_crc_of(&header))
 		return false;
 	*record = (struct sb_record){
-		.type = (uint16_t)sb_load_le(p + 4, 2),
-		.lead_ms = (uint16_t)sb_load_le(p + 6, 2),
-		.nr_stored_bytes = (uint32_t)sb_load_le(p + 8, 4),
-		.nr_bytes = (uint32_t)sb_load_le(p + 12, 4),
-		.begin_s = (int64_t)sb_load_le(p + 16, 8),
-		.seconds = (uint32_t)sb_load_le(p + 24, 4),
-		.crc = (uint32_t)sb_load_le(p + 28, 4),
-		.length_ms = (uint32_t)sb_load_le(p + LENGTH_AT, 4),
+		.type = le16toh(header.type),
+		.lead_ms = le16toh(header.lead_ms),
+		.nr_stored_bytes = le32toh(header.nr_stored_bytes),
+		.nr_bytes = le32toh(header.nr_bytes),
+		.begin_s = (int64_t)le64toh(header.begin_s),
+		.seconds = le32toh(header.seconds),
+		.crc = le32toh(header.crc),
+		.length_ms = le32toh(header.length_ms),
+		.kind = header.kind,
 	};
-	memcpy(record->kind.name, p + KIND_AT, SB_KIND_BYTES);
-	memcpy(record->kind.unit, p + UNIT_AT, SB_KIND_BYTES);
 	record->kind.name[SB_KIND_BYTES - 1] = record->kind.unit[SB_KIND_BYTES - 1] = '\0';
 	return record->nr_bytes <= SB_RECORD_BYTES_MAX &&
 	       record->nr_stored_bytes <= SB_RECORD_BYTES_MAX;
