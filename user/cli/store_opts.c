@@ -84,7 +84,8 @@ int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_s
 	return err ? sb_store_say_error(err, dir_of(args)) : -1;
 }
 
-int sb_store_check_by(struct sb_store *store, const struct sb_ask *ask, const char *command)
+/* Check that the tag of --by occurs in the range. Return: -1 to go on, or the exit status. */
+static int check_by(struct sb_store *store, const struct sb_ask *ask, const char *command)
 {
 	sb_cleanup(sb_str_release) struct sb_str why = {};
 	int err = sb_ask_check_by(store, ask, &why);
@@ -109,7 +110,7 @@ static int ask_store(const struct sb_store_command *asked, const char *name)
 	if (status < 0)
 		status = sb_store_args_open(asked->args, &store);
 	if (status < 0)
-		status = sb_store_check_by(store, &ask, name);
+		status = check_by(store, &ask, name);
 	return status < 0 ? asked->answer(asked->fields, store, &ask) : status;
 }
 

@@ -97,10 +97,6 @@ int sb_store_args_ask(const struct sb_store_args *args, const char *command, int
 /* Add rules for tags only, such as the second set of `diff`. Return: as above. */
 int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_ask *ask);
 
-/* Check that the tag of --by occurs in the range; it is logged if not. Return: -1 to go on, or the
- * exit status. */
-int sb_store_check_by(struct sb_store *store, const struct sb_ask *ask, const char *command);
-
 /* Open the store for reading. *ret_store is owned by the caller. Return: -1 to go on, or the exit
  * status; errors were logged. */
 int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_store);

@@ -11,7 +11,8 @@
 
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
-bool sb_top_is_func(enum sb_frame_kind kind)
+/* Return: whether the list of functions contains frames of this kind: code and files. */
+static bool is_listed(enum sb_frame_kind kind)
 {
 	return kind != SB_FRAME_ROOT && kind != SB_FRAME_DELIMITER && kind != SB_FRAME_MARK;
 }
@@ -118,7 +119,7 @@ static int make_tree(struct sb_top_data *data)
 /* A stack that has no code counts for the mark that it ends in. */
 static int add_func(struct sb_top_data *data, const struct sb_diff_row *row)
 {
-	bool is_func = sb_top_is_func(row->kind);
+	bool is_func = is_listed(row->kind);
 	const struct sb_tree_pair *total = is_func ? &row->total : &row->self;
 	struct sb_top_func func = { row->name, row->module, row->kind };
 	int span;

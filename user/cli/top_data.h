@@ -47,7 +47,4 @@ int sb_top_data_sum(struct sb_top_data *data);
 /* Drop all data; nr_slots and stacks_max stay. */
 void sb_top_data_reset(struct sb_top_data *data);
 
-/* Return: whether the list of functions contains frames of this kind: code and files. */
-bool sb_top_is_func(enum sb_frame_kind kind);
-
 #endif

@@ -144,7 +144,8 @@ static bool is_us(const struct sb_access *access, struct sb_http_text host)
 	return false;
 }
 
-bool sb_access_is_token(const struct sb_access *access, struct sb_http_text text)
+/* Compare with the token, which must exist, in a time that does not depend on where they differ. */
+static bool is_token(const struct sb_access *access, struct sb_http_text text)
 {
 	size_t len = strlen(access->token), i;
 	unsigned char differs = text.len != len;
@@ -174,7 +175,7 @@ static bool has_token_at(const struct sb_access *access, struct sb_http_text tex
 			continue;
 		item.s += len + 1;
 		item.len -= len + 1;
-		if (sb_access_is_token(access, item))
+		if (is_token(access, item))
 			return true;
 	}
 	return false;
@@ -195,7 +196,7 @@ static bool has_bearer(const struct sb_access *access, struct sb_http_text autho
 		return false;
 	authorization.s += len;
 	authorization.len -= len;
-	return sb_access_is_token(access, authorization);
+	return is_token(access, authorization);
 }
 
 int sb_access_check_host(const struct sb_access *access, const struct sb_http_request *request,

@@ -48,8 +48,6 @@ int sb_access_check(const struct sb_access *access, const struct sb_http_request
 /* The same without the token. Return: 0; 421; 403. */
 int sb_access_check_host(const struct sb_access *access, const struct sb_http_request *request,
 			 const char **ret_why);
-/* Compare with the token, which must exist, in a time that does not depend on where they differ. */
-bool sb_access_is_token(const struct sb_access *access, struct sb_http_text text);
 /* Return: whether @query contains "token=" with the right token. */
 bool sb_access_query_has_token(const struct sb_access *access, struct sb_http_text query);
 

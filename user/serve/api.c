@@ -2,8 +2,6 @@
 #include "serve/api.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,14 +79,6 @@ int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_as
 		err = sb_ask_set_kind(ret_ask, kind);
 	ret_ask->by = sb_params_get(&asked->params, "by");
 	return err ? err : check_by(asked, ret_ask);
-}
-
-uint64_t sb_api_fact(const struct sb_profile *profile, const char *key)
-{
-	const char *value = sb_profile_meta_get(profile, key);
-	uint64_t val;
-
-	return value && !sb_parse_u64(value, UINT64_MAX, &val) ? val : 0;
 }
 
 /* /api/info */

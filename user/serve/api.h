@@ -35,9 +35,6 @@ int sb_api_tree(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes_ma
 		struct sb_profile **ret_profile, struct sb_tree **ret_tree,
 		struct sb_store_answer *ret_answer);
 
-/* Return: metadata @key of @profile as a number; 0 if it is not there. */
-uint64_t sb_api_fact(const struct sb_profile *profile, const char *key);
-
 /*
  * Gives numbers to the strings of a tree that are used, in the order in which they are first used.
  */
@@ -51,8 +48,5 @@ int sb_numbering_init(struct sb_numbering *numbering, const struct sb_tree *tree
 void sb_numbering_release(struct sb_numbering *numbering);
 /* Return: the number of a string, which is the next one if it has none. */
 uint32_t sb_numbering_of(struct sb_numbering *numbering, uint32_t string);
-
-/* Return: the weight of the nodes "(other)", which stand for pruned subtrees. */
-uint64_t sb_api_other(const struct sb_tree *tree);
 
 #endif

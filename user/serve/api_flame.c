@@ -193,7 +193,8 @@ static int put_tree(struct sb_json *json, const struct sb_tree *tree, const stru
 	return err;
 }
 
-uint64_t sb_api_other(const struct sb_tree *tree)
+/* Return: the weight of the nodes "(other)", which stand for pruned subtrees. */
+static uint64_t weight_cut(const struct sb_tree *tree)
 {
 	double weight = 0;
 	size_t i;
@@ -348,7 +349,7 @@ static int put_flame(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nod
 		put_errors(json, tree, 1);
 		put_figures(json, &answer);
 		sb_json_u64(json, "nr_nodes_cut", tree->nr_cut);
-		sb_json_u64(json, "weight_cut", sb_api_other(tree));
+		sb_json_u64(json, "weight_cut", weight_cut(tree));
 		err = put_tree(json, tree, NULL, &paint);
 		if (!err && nr_functions)
 			err = put_functions(json, tree, &functions, &paint);
@@ -483,7 +484,7 @@ static int put_diff(struct sb_json *json, struct two *two, uint32_t nr_nodes)
 	/* The values that weights are divided by for the comparison. */
 	sb_json_two_doubles(json, "per", two->diff.per[SB_TREE_A], two->diff.per[SB_TREE_B]);
 	sb_json_u64(json, "nr_nodes_cut", two->tree->nr_cut);
-	sb_json_u64(json, "weight_cut", sb_api_other(two->tree));
+	sb_json_u64(json, "weight_cut", weight_cut(two->tree));
 	err = put_tree(json, two->tree, &two->diff, NULL);
 	if (!err)
 		put_table(json, two, rows, nr);

@@ -53,7 +53,7 @@ static uint32_t id_of(const struct sb_serve *serve, const struct sb_conn *conn)
 
 /* Connections. */
 
-void sb_serve_drop(struct sb_serve *serve, struct sb_conn *conn)
+static void drop(struct sb_serve *serve, struct sb_conn *conn)
 {
 	if (conn->state == SB_CONN_ASKING)
 		sb_pool_forget(serve, conn);
@@ -76,14 +76,14 @@ static void want(struct sb_serve *serve, struct sb_conn *conn, uint32_t events)
 		return;
 	conn->events = events;
 	if (epoll_ctl(serve->epoll_fd, EPOLL_CTL_MOD, conn->fd, &event))
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 }
 
 /* The reply is in conn->head and its body. @err: it could not be made. */
 static void begin_reply(struct sb_serve *serve, struct sb_conn *conn, int err)
 {
 	if (err) {
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 		return;
 	}
 	serve->counts.nr_replies[conn->status / 100]++;
@@ -187,7 +187,7 @@ static void handle(struct sb_serve *serve, struct sb_conn *conn)
 	if (status)
 		sb_serve_refuse(serve, conn, status, reason_of(status));
 	else if (route(serve, conn, &request))
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 }
 
 static void read_on(struct sb_serve *serve, struct sb_conn *conn)
@@ -201,7 +201,7 @@ static void read_on(struct sb_serve *serve, struct sb_conn *conn)
 		conn->has_no_body = false;
 		sb_serve_refuse(serve, conn, 431, reason_of(431));
 	} else if (ret) {
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 	} else {
 		want(serve, conn, EPOLLIN);
 	}
@@ -233,7 +233,7 @@ static void send_on(struct sb_serve *serve, struct sb_conn *conn)
 	if (ret == 1)
 		end_reply(serve, conn);
 	else if (ret)
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 	else
 		want(serve, conn, EPOLLOUT);
 }
@@ -259,7 +259,7 @@ void sb_serve_go_on(struct sb_serve *serve, struct sb_conn *conn)
 	if (conn->state == SB_CONN_ASKING)
 		want(serve, conn, EPOLLRDHUP);
 	else if (conn->state == SB_CONN_DRAINING && sb_conn_drain(conn))
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 	else if (conn->state == SB_CONN_READING || conn->state == SB_CONN_SENDING)
 		want(serve, conn, EPOLLIN | EPOLLOUT);
 }
@@ -270,7 +270,7 @@ static void on_conn(struct sb_serve *serve, struct sb_conn *conn, uint32_t event
 		return;
 	/* The client is gone: nobody waits for the answer. */
 	if (conn->state == SB_CONN_ASKING && events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 	else
 		sb_serve_go_on(serve, conn);
 }
@@ -304,7 +304,7 @@ static bool evict(struct sb_serve *serve)
 	if (!slowest)
 		return false;
 	serve->counts.nr_evicted++;
-	sb_serve_drop(serve, slowest);
+	drop(serve, slowest);
 	return true;
 }
 
@@ -335,7 +335,7 @@ static void take(struct sb_serve *serve, int fd)
 	conn->events = event.events;
 	event.data.u32 = id_of(serve, conn);
 	if (epoll_ctl(serve->epoll_fd, EPOLL_CTL_ADD, fd, &event))
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 }
 
 static void on_listen(struct sb_serve *serve)
@@ -360,7 +360,7 @@ static void expire(struct sb_serve *serve, struct sb_conn *conn)
 	case SB_CONN_READING:
 		serve->counts.nr_late += conn->in.len > 0;
 		if (!conn->in.len) {
-			sb_serve_drop(serve, conn);
+			drop(serve, conn);
 			return;
 		}
 		conn->closes = true;
@@ -375,10 +375,10 @@ static void expire(struct sb_serve *serve, struct sb_conn *conn)
 		break;
 	case SB_CONN_SENDING:
 		serve->counts.nr_late++;
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 		return;
 	default:
-		sb_serve_drop(serve, conn);
+		drop(serve, conn);
 		return;
 	}
 	if (conn->state != SB_CONN_FREE)
@@ -434,7 +434,7 @@ void sb_serve_answer(struct sb_serve *serve, struct sb_conn *conn, struct sb_ans
 		if (!slowest || slowest == conn)
 			break;
 		serve->counts.nr_evicted++;
-		sb_serve_drop(serve, slowest);
+		drop(serve, slowest);
 	}
 }
 

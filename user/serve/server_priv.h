@@ -46,8 +46,6 @@ struct sb_serve {
 
 /* server.c */
 
-/* Close a connection. */
-void sb_serve_drop(struct sb_serve *serve, struct sb_conn *conn);
 /* Make an error the reply. sb_serve_go_on() sends it. Without memory the connection is closed. */
 void sb_serve_refuse(struct sb_serve *serve, struct sb_conn *conn, int status, const char *why);
 /* Make a worker's answer the reply. Takes over @fd, the body, or -1. */

@@ -401,7 +401,8 @@ uint64_t sb_store_answer_trunc(const struct sb_store_answer *answer)
 	return samples_of(answer, answer->trunc_weight);
 }
 
-uint64_t sb_store_answer_nosym(const struct sb_store_answer *answer)
+/* Return: how many frames without a name the samples have. */
+static uint64_t nosym_of(const struct sb_store_answer *answer)
 {
 	return samples_of(answer, answer->nosym_weight);
 }
@@ -430,7 +431,7 @@ static int add_facts(struct sb_profile *profile, const struct sb_ask *ask,
 		err = add_u64(profile, "lost", figure[SB_BLOCK_LOST]);
 	if (!err)
 		err = add_u64(profile, "trunc", sb_store_answer_trunc(answer));
-	return err ? err : add_u64(profile, "nosym", sb_store_answer_nosym(answer));
+	return err ? err : add_u64(profile, "nosym", nosym_of(answer));
 }
 
 static int add_store_facts(struct sb_profile *profile, const struct sb_ask *ask,

@@ -120,12 +120,8 @@ uint64_t sb_store_answer_hz(const struct sb_store_answer *answer);
  * counts, this is estimated from the share of the total weight.
  */
 uint64_t sb_store_answer_samples(const struct sb_store_answer *answer);
-/*
- * Return: how many of these samples have a truncated stack, and how many frames without a name they
- * have; estimated in the same way.
- */
+/* Return: how many of these samples have a truncated stack; estimated in the same way. */
 uint64_t sb_store_answer_trunc(const struct sb_store_answer *answer);
-uint64_t sb_store_answer_nosym(const struct sb_store_answer *answer);
 
 /* Weights over time. */
 

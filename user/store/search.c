@@ -540,7 +540,8 @@ int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s)
 	return ret < 0 ? ret : 0;
 }
 
-int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s)
+/* Visit the blocks of [from, to), rounded outward to 10 s. */
+static int visit_range(struct sb_search *search, int64_t from_s, int64_t to_s)
 {
 	int err;
 
@@ -585,7 +586,7 @@ int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s)
 	int err;
 
 	search->visit = add_to_sums;
-	err = sb_search_range(search, from_s, to_s);
+	err = visit_range(search, from_s, to_s);
 	for (i = 0; i < search->kept_files.nr && !err; i++)
 		if (search->kept_files.at[i]->is_there)
 			err = end_sums(search, search->kept_files.at[i]);

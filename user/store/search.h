@@ -49,12 +49,9 @@ struct sb_search {
  * others; zeroes *search->answer. sb_search_end() must follow, also after an error. */
 void sb_search_begin(struct sb_search *search);
 /*
- * Call search->visit() for the blocks of [from, to), rounded outward to 10 s. Return: 0; -EINVAL if
- * the range is empty; a negative errno, or what visit() returned.
+ * Call search->visit() for the blocks of [from, to), which is rounded to 10 s and within the times
+ * that have files (sb_search_narrow()). Return: 0; a negative errno, or what visit() returned.
  */
-int sb_search_range(struct sb_search *search, int64_t from_s, int64_t to_s);
-/* Do as sb_search_range() for a range that is rounded already, and within the times that have files
- * (sb_search_narrow()). Return: 0, a negative errno, or what visit() returned. */
 int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s);
 /*
  * Get the file of @level that contains @time_s, read up to its present end. It belongs to the
@@ -67,9 +64,9 @@ int sb_search_kept_file(struct sb_search *search, size_t level, int64_t time_s,
 void sb_search_end(struct sb_search *search);
 
 /*
- * Search a range and sum its blocks, file by file, into resum.result of each of
- * search->kept_files; valid until the next search. Replaces search->visit. Return: as
- * sb_search_range().
+ * Search a range, rounded outward to 10 s, and sum its blocks, file by file, into resum.result of
+ * each of search->kept_files; valid until the next search. Replaces search->visit. Return: as
+ * sb_search_cover(); -EINVAL if the range is empty.
  */
 int sb_search_sums(struct sb_search *search, int64_t from_s, int64_t to_s);
 
