@@ -48,7 +48,7 @@ def ours(pid, how):
     frames = stat(got['said'], 'frames by unwind tables') + stat(got['said'], 'frames by frame pointer')
     return {'ns': float(match.group(1)) if match else 0, 'samples': samples,
             'callers': frames / samples if samples else 0, 'complete': stat(got['said'], 'complete stacks'),
-            'raw': stat(got['said'], 'first stacks taken raw')}
+            'raw': stat(got['said'], 'first stacks copied raw')}
 
 
 def peers(pid, work):

@@ -128,7 +128,7 @@ def refusing(stackbpf, store):
         done = export(stackbpf, store, '--to', f'pyroscope:{server.url}')
         state = state_of(store)
         same((state['refused'], state['pieces']), (2, 58), 'refused later: counted')
-        check('2 pieces were refused' in done.stderr, 'refused later: said', done.stderr)
+        check('the server refused 2 requests' in done.stderr, 'refused later: said', done.stderr)
         sums, twice = taken_of(server.taken)
         want = want_of(store)
         check(len(sums) == len(want) - 2 and sums.items() <= want.items() and not twice, 'refused later: others are there')
@@ -191,7 +191,7 @@ def expired(stackbpf, store):
     same(sums, want, 'expired: sums of 10 minutes')
     check(not twice, 'expired: nothing is there twice', twice)
     same(state_of(store)['expired_seconds'], 240, 'expired: what is gone is counted')
-    check('240 s had expired' in done.stderr, 'expired: it is said', done.stderr)
+    check('240 s of data expired' in done.stderr, 'expired: it is said', done.stderr)
     check(state_of(store)['coarse_seconds'] >= 3000, 'expired: what is coarse is counted')
 
 
@@ -219,7 +219,7 @@ def late(stackbpf, store):
         store.add(BEGIN + 60, nr=3).add(BEGIN - 86400 * 3, nr=1)
         done = export(stackbpf, store, '--to', url)
         same((state_of(store)['late_blocks'], server.nr_requests), (8, nr), 'late: counted, not sent')
-        check('8 blocks were recorded after their time was sent' in done.stderr, 'late: said', done.stderr)
+        check('8 blocks were recorded after their period was sent' in done.stderr, 'late: said', done.stderr)
         store.puts = puts
         store.add(BEGIN + 300, nr=6)
         export(stackbpf, store, '--to', url)
@@ -275,14 +275,14 @@ def memory(stackbpf, store):
 
 
 def wrong(stackbpf, store):
-    for args, words in (((), 'where to'), (('--to', 'ftp://host'), 'nothing is sent there'),
+    for args, words in (((), '--to is missing'), (('--to', 'ftp://host'), 'not a kind of place'),
                         (('--to', 'otlp:host:4318'), 'does not go on with http://HOST'),
                         (('--to', 'clickhouse:http://host:8123'), 'names no database'),
                         (('--to', 'clickhouse:http://host:8123/a?b=c'), 'cluster=NAME'),
                         (('--to', 'pprof-dir:'), 'names no folder'),
                         (('--to', 'pprof-dir:x', '--every', '7s'), 'multiple of 10 s'),
                         (('--to', 'pprof-dir:x', '--to', 'soon'), 'is neither a place nor a time'),
-                        (('--to', 'pprof-dir:x', '-H', 'no header'), "is not 'Name: value'"),
+                        (('--to', 'pprof-dir:x', '-H', 'no header'), "the form is 'Name: value'"),
                         (('--to', 'file:x.svg', '--follow'), 'pprof-dir:')):
         done = export(stackbpf, store, *args, status=2)
         check(words in done.stderr and done.stderr.count('\n') == 1, f'{" ".join(args) or "nothing"}: one sentence',

@@ -291,10 +291,10 @@ def slow_names():
         rows = {name.strip(): value
                 for name, value in re.findall(r'^stackbpf:   (.{28}) (.*)$', process.stderr, re.M)}
         nr = {name: int(rows[name].split()[0])
-              for name in ('waits', 'lost: table full', 'stack lost', 'drained while finding names')}
+              for name in ('waits', 'lost: table full', 'stack lost', 'drained during name lookup')}
         if nr['waits'] < 50_000:
             skip(f'only {nr["waits"]} waits could be made in {SECONDS} s: they fit without a drain')
-        check(nr['drained while finding names'] > 0, f'slow names: samples are read meanwhile: {nr}')
+        check(nr['drained during name lookup'] > 0, f'slow names: samples are read meanwhile: {nr}')
         check(nr['lost: table full'] == 0 and nr['stack lost'] == 0, f'slow names: nothing is lost: {nr}')
 
 

@@ -127,7 +127,7 @@ def shares(binary, node, options, what):
 def early(result):
     """Samples that may have come before there were unwind tables, which are walked later, or while the process
     was looked at."""
-    raw = sum(int(number) for number in re.findall(r'first stacks taken raw +(\d+)', result.err))
+    raw = sum(int(number) for number in re.findall(r'first stacks copied raw +(\d+)', result.err))
     look_ms = sum(float(number) for number in re.findall(r'looked at \d+ times in ([\d.]+) ms', result.err))
     return raw + int(look_ms * HZ / 1000)
 

@@ -87,7 +87,7 @@ def truth(nr):
     check(result.status == 0, f'{what}: exit status {result.status}')
     named = sum(result.share(name, 'split') for name in ('seventy', 'twenty', 'ten'))
     check(named >= NAMED_MIN, f'{what}: another program has its names: {named:.3f}')
-    said = re.search(r"(\d+) records of mappings skipped: process (\d+) \('mapchurn'\) maps too often",
+    said = re.search(r"(\d+) mapping records skipped, because process (\d+) \('mapchurn'\) changes its mappings too often",
                      ' '.join(result.err.replace('stackbpf:', '').split()))
     check(said and int(said[2]) == churner.pid and int(said[1]) > 0, f'{what}: {said and said[0]}')
     samples = sum(weight for stack, weight in result.stacks.items() if 'quiet_work' in stack)

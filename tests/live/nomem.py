@@ -26,7 +26,7 @@ SAMPLED = 6  # places of each program, where not all are asked for
 AT_ONCE = 2
 fault.need_libraries(STACKBPF)
 # What libbpf makes of some allocations that fail, and pthread_create() of all.
-OTHER_WORDS = ("cannot load the BPF programs: ", 'no thread could be made', "the kernel refuses the BPF map", 'cannot read the kernel', 'Bad address',
+OTHER_WORDS = ("cannot load the BPF programs: ", 'cannot create a thread', "the kernel rejects the BPF map", 'cannot read the kernel', 'Bad address',
                'Something wrong in libelf')
 
 

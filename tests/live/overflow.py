@@ -182,7 +182,7 @@ def part_pieces():
             program.go()
         result, did = recorder.end(), program.did
     taken, over, full = (stat(result, name) for name in
-                         ('first stacks taken raw', 'not so: over budget', 'not so: ring full'))
+                         ('first stacks copied raw', 'not copied: over budget', 'not copied: ring full'))
     check(result.total == did, f'pieces: {result.total} reads delivered of {did}')
     others = stat(result, 'left out: other paths')
     check(taken + over + full == did + others and full,
@@ -256,7 +256,7 @@ def part_children():
         recorder = Recorder('offcpu', '-s', BY_FP, '-p', str(program.pid), maps=f'target_tgids={room}')
         program.go()
         result = recorder.end()
-    lost, followed = stat(result, 'children not followed'), stat(result, 'processes') - 1
+    lost, followed = stat(result, 'child processes not followed'), stat(result, 'processes') - 1
     check(lost + followed == program.did and lost >= program.did - room,
           f'children: {followed} followed and {lost} not, of {program.did}')
 
@@ -272,7 +272,7 @@ def part_needs():
                 children = file.read().split()
             wait_for(lambda: all(state_of(pid) == 'S' for pid in children), 'the waits of all children')
         result = recorder.end()
-    lost = stat(result, 'requests for tables lost')
+    lost = stat(result, 'table requests lost')
     check(lost > 0, f'needs: {lost} requests had no room')
     waits = int(result.facts['n']) + int(result.facts['lost'])
     # Each child waits for one thing, and their parent for two.

@@ -210,10 +210,10 @@ def faults(target, bad):
     result = run(target)
     check(cut(result, 'good') < 0.02 and cut(result, 'bad') < 0.02,
           f'unharmed: cut {cut(result, "good"):.2f} {cut(result, "bad"):.2f}')
-    check('could not be parsed' not in result.err, f'unharmed: {result.err}')
-    for what, words in (('crash', r'crashed \([1-9]'), ('lie', r'nonsense \([1-9]'), ('hang', r'after 10 s \([1-9]')):
+    check('parsing a file failed' not in result.err, f'unharmed: {result.err}')
+    for what, words in (('crash', r'crashed \([1-9]'), ('lie', r'invalid answer \([1-9]'), ('hang', r'after 10 s \([1-9]')):
         result = run(target, parse=f'{what}:{os.stat(bad).st_ino}')
-        check(re.search('files could not be parsed [1-9].*' + words, result.err), f'{what}: said: {result.err}')
+        check(re.search('parsing a file failed [1-9].*' + words, result.err), f'{what}: said: {result.err}')
         check(cut(result, 'bad') > 0.9, f'{what}: {cut(result, "bad"):.2f} of the stacks in that file are cut')
         check(cut(result, 'good') < 0.1, f'{what}: {cut(result, "good"):.2f} of those in the other one')
 

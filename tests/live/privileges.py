@@ -199,7 +199,7 @@ def stats():
         said = subprocess.run([BINARY, 'oncpu', '-p', str(target.pid), '-F', '999', '-t', '0.3', '--stats'], text=True, timeout=60,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True).stderr
     row = next(line for line in said.splitlines() if 'privileges left' in line)
-    check(('which can open no file' in row) == has_landlock and 'user 18' in row, f'Landlock {has_landlock}: {row}')
+    check(('which cannot open files' in row) == has_landlock and 'user 18' in row, f'Landlock {has_landlock}: {row}')
 
 
 def killed(tmp):

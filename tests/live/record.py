@@ -186,7 +186,7 @@ def disk_full():
             check(before > 0, f'what was written can be read: {before} samples')
             os.unlink(f'{work}/filler')
             recorder.process.send_signal(signal.SIGUSR1)
-            recorder.wait_for('can be written again; 0 blocks')
+            recorder.wait_for('is writable again; 0 blocks')
             status = recorder.end()
         check(recorder.said.count('cannot write') == 1, 'it is said once')
         check(status == 0, f'exit status {status}')
@@ -212,7 +212,7 @@ def kill_one(store, victim, pid, rng):
         else:
             os.kill(recorder.samplers()[victim], signal.SIGKILL)
         if victim == 'stackbpf-sample':
-            recorder.wait_for('it is started again')
+            recorder.wait_for('restarting it in')
             wait_for(lambda: victim in recorder.samplers(), 'a new one')
             recorder.end()
         else:
@@ -394,13 +394,13 @@ def watched():
                 pid = recorder.samplers()[name]
                 with stopped(pid):
                     said = manager.wait_for('STATUS=')
-                    check('does not go on' in said, f'{name} is stopped: {said}')
+                    check('is stuck' in said, f'{name} is stopped: {said}')
                     heard = manager.hear(manager.seconds)
                     check(not heard, f'the manager hears no more, and would start all again: {heard}')
                 said = manager.wait_for('WATCHDOG=1')
                 check(said == 'WATCHDOG=1\nSTATUS=recording', f'{name} goes on: {said}')
             check(recorder.end() == 0, 'it ends as it should')
-            check('does not go on' in recorder.said, 'it is said')
+            check('is stuck' in recorder.said, 'it is said')
         manager.socket.close()
 
 

@@ -81,9 +81,9 @@ def test_open(tmp):
 
 
 def test_wrong(tmp):
-    for args, sentence in (((), 'which command?'), (('--kind', 'x', '--', 'true'), 'is none of oncpu'),
-                           (('--kind', 'io', '-F', '9', '--', 'true'), '--freq says nothing about --kind=io'),
-                           (('--kind', 'oncpu', '--idle', 'drop', '--', 'true'), '--idle says nothing')):
+    for args, sentence in (((), 'the command is missing'), (('--kind', 'x', '--', 'true'), 'is not one of oncpu'),
+                           (('--kind', 'io', '-F', '9', '--', 'true'), '--freq has no effect on --kind=io'),
+                           (('--kind', 'oncpu', '--idle', 'drop', '--', 'true'), '--idle has no effect')):
         ended = run(*args, cwd=tmp)
         check(ended.returncode == 2 and sentence in ended.stderr, f'{args}: {ended.stderr}')
     ended = run('--', 'no-such-program', cwd=tmp)

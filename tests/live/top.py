@@ -152,7 +152,7 @@ def test_wrong(pid):
         ended = subprocess.run([STACKBPF, 'top', *args], capture_output=True, text=True, timeout=60)
         check(ended.returncode == 2 and sentence in ended.stderr, f'{args}: {ended.stderr}')
     screen = Screen([STACKBPF, 'top', '--', 'true'])
-    check(screen.end() == 2 and 'write over each other' in screen.raw, 'a command and the screen are one too many')
+    check(screen.end() == 2 and 'write over the screen' in screen.raw, 'a command and the screen are one too many')
     screen.close()
     ended = subprocess.run([STACKBPF, 'live', '-b', '--every', '500ms', '--kind', 'offcpu', '--', 'sleep', '1.2'],
                            capture_output=True, text=True, timeout=60)

@@ -110,23 +110,23 @@ def otlp_file(store, path, end):
 
 def refusals(store, work):
     for options, status, words in (
-            (['--from', '-1h'], 3, 'there is oncpu from 2040-01-01T05:45:00+05:45'),
-            (['--kind', 'io'], 3, 'no io was ever recorded; --kind can be oncpu'),
+            (['--from', '-1h'], 3, 'the store has oncpu data from 2040-01-01T05:45:00+05:45'),
+            (['--kind', 'io'], 3, 'no data of kind io; try --kind with one of: oncpu'),
             (['--from', 'soon'], 2, 'is no time: try -1h'),
             (['--from', 'now', '--to', '-1h'], 2, 'ends before it begins'),
-            (['--tag', 'service'], 2, "'service' is no rule for tags"),
-            (['--tag', 'a=~('], 2, 'is no rule for tags'),
+            (['--tag', 'service'], 2, "'service' is not a valid tag rule"),
+            (['--tag', 'a=~('], 2, 'is not a valid tag rule'),
             (['--format', 'xml'], 2, "there is no format 'xml'"),
             (['--from', f'@{BEGIN}', '--to', f'@{BEGIN + 600}', '--by', 'nosuch'], 2, "the tag 'nosuch'; there are "),
-            (['--format', 'distr'], 2, 'a store keeps none'),
+            (['--format', 'distr'], 2, 'a store does not keep'),
             (['-o', 'x.xml'], 2, 'no format has this extension'),
-            (['what'], 2, "what is 'what'?")):
+            (['what'], 2, "there is an unexpected argument 'what'")):
         asked = run('query', store, *options)
         check(asked.returncode == status and words in asked.stderr, f'{options}: {asked.returncode} {asked.stderr}')
     check('there is no store at' in run('query', work / 'none').stderr, 'no store')
     (work / 'other').mkdir()
     (work / 'other/file').touch()
-    check('is a directory of other things' in run('query', work / 'other').stderr, 'no store, but something')
+    check('is a directory, but not a store' in run('query', work / 'other').stderr, 'no store, but something')
 
 
 def timeline(store, rows):
@@ -181,7 +181,7 @@ def injured(store):
         path.write_bytes(bad)
         asked = run('store check', store)
         check(asked.returncode == 1 and '10s/20400101.sb' in asked.stdout, f'check: {asked.stdout}')
-        named += 'the block of oncpu at 2040-01-01T' in asked.stdout
+        named += 'the block of kind oncpu at 2040-01-01T' in asked.stdout
     check(named > 5, f'check: names blocks ({named} of 30)')
     bad = bytearray(whole)
     bad[4096:8192] = bytes(4096)
@@ -191,7 +191,7 @@ def injured(store):
     check(any('(lost)' in frame for stack in asked.stacks for frame in stack), 'query: what is lost has a name')
     path.write_bytes(whole[:-100])
     asked = run('store check', store)
-    check(asked.returncode == 1 and 'not whole' in asked.stdout, 'check: a torn end is said')
+    check(asked.returncode == 1 and 'incomplete record' in asked.stdout, 'check: a torn end is said')
     damaged = query(store, BEGIN, BEGIN + 500).err
     check('the store is damaged' in damaged, f'query: a torn end: {damaged}')
     path.write_bytes(whole)
@@ -202,7 +202,7 @@ def prune(store):
         asked = run('store prune', store, *options, '--dry-run')
         check(words in asked.stdout, f'prune {options}: {asked.stdout}')
     check(run('store prune', store).returncode == 2, 'prune: of what?')
-    check('no time in the past' in run('store prune', store, '--older', 'x').stderr, 'prune: --older x')
+    check('not a time in the past' in run('store prune', store, '--older', 'x').stderr, 'prune: --older x')
 
 
 def old(work):
@@ -211,17 +211,17 @@ def old(work):
     model('make', store, begin, 7200, 600, 0.01)
     total = query(store, begin, begin + 7200).total
     asked = run('store prune', store, '--retain', '10s=1d', '--dry-run')
-    check('would remove 10s/20200101.sb' in asked.stdout and (store / '10s/20200101.sb').exists(), 'prune: a dry run')
+    check('would delete 10s/20200101.sb' in asked.stdout and (store / '10s/20200101.sb').exists(), 'prune: a dry run')
     asked = run('store prune', store, '--retain', '10s=1d,10min=0')
     check('removed 10s/20200101.sb' in asked.stdout and not (store / '10s/20200101.sb').exists(), 'prune: removes')
     check(query(store, begin, begin + 7200).total == total, 'prune: sums remain')
     asked = query(store, begin + 100, begin + 200)
-    check('finer blocks have expired: this is from 2020-01-01T05:45:00+05:45 to 2020-01-01T05:55:00+05:45' in asked.err,
+    check('blocks of finer resolution have expired: the result covers 2020-01-01T05:45:00+05:45 to 2020-01-01T05:55:00+05:45' in asked.err,
           f'expired: {asked.err}')
     check(asked.facts['from'] == '2020-01-01T05:45:00+05:45', 'expired: the facts say which time it is')
     run('store prune', store, '--max-size', 1)
     check(not list(store.glob('*/*.sb')), 'prune: no room for anything')
-    check('nothing was recorded in this store yet' in query(store, begin, begin + 10).err, 'an empty store')
+    check('this store is still empty' in query(store, begin, begin + 10).err, 'an empty store')
 
 
 def merge(store, work):
@@ -231,9 +231,9 @@ def merge(store, work):
     run('store merge', both, other)
     check(query(both, BEGIN, BEGIN + 7200).total == total, 'merge: into a new one')
     asked = run('store merge', both, store)
-    check(asked.returncode == 1 and "host 'model' at the same time" in asked.stderr, f'merge: twice: {asked.stderr}')
+    check(asked.returncode == 1 and "host 'model' for the same time" in asked.stderr, f'merge: twice: {asked.stderr}')
     check(query(both, BEGIN, BEGIN + 7200).total == total, 'merge: a refusal changes nothing')
-    check('which store?' in run('store merge', both).stderr, 'merge: which one?')
+    check('needs the directory of a second store' in run('store merge', both).stderr, 'merge: which one?')
     check('there is no store' in run('store merge', both, work / 'none').stderr, 'merge: one that is not there')
     check(not (work / 'none').exists(), 'merge: makes none')
 

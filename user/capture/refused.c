@@ -54,7 +54,9 @@ static int say_too_old(struct sb_reason *reason)
 	struct utsname name;
 
 	uname(&name);
-	sb_reason_set(reason, 0, "Linux %s cannot do what is needed; boot Linux 5.15 or newer",
+	sb_reason_set(reason, 0,
+		      "Linux %s lacks kernel features that stackbpf needs; boot "
+		      "Linux 5.15 or newer",
 		      name.release);
 	return -EOPNOTSUPP;
 }
@@ -79,27 +81,26 @@ int sb_explain(struct sb_reason *reason, int err, const char *what)
 	if (is_too_old())
 		return say_too_old(reason);
 	if (sb_privileges_is_paranoid(err)) {
-		sb_reason_set(
-			reason, 0,
-			"cannot %s: kernel.perf_event_paranoid is above 2, by which this kernel demands "
-			"CAP_SYS_ADMIN; run it as root, or 'sysctl kernel.perf_event_paranoid=2'",
-			what);
+		sb_reason_set(reason, 0,
+			      "cannot %s: this kernel requires CAP_SYS_ADMIN while "
+			      "kernel.perf_event_paranoid is above 2; run stackbpf as root, or "
+			      "'sysctl kernel.perf_event_paranoid=2'",
+			      what);
 		return err;
 	}
 	if ((err == -EPERM || err == -EACCES) && may_load()) {
-		sb_reason_set(
-			reason, 0,
-			"cannot %s: %s, in spite of all privileges; a seccomp filter or a security module "
-			"may forbid it",
-			what, strerror(-err));
+		sb_reason_set(reason, 0,
+			      "cannot %s: %s, although all needed capabilities are present; "
+			      "perhaps a seccomp filter or a security module forbids it",
+			      what, strerror(-err));
 		return err;
 	}
 	if (err == -EPERM || err == -EACCES) {
-		sb_reason_set(
-			reason, 0,
-			"cannot %s: no privilege; run it as root, or give it capabilities by the "
-			"setcap line of 'stackbpf doctor'",
-			what);
+		sb_reason_set(reason, 0,
+			      "cannot %s: missing privileges; run stackbpf as root, or grant it "
+			      "the capabilities with the setcap command that 'stackbpf doctor' "
+			      "prints",
+			      what);
 		return err;
 	}
 	if (err <= -__LIBBPF_ERRNO__START) {
@@ -108,11 +109,10 @@ int sb_explain(struct sb_reason *reason, int err, const char *what)
 		return -EIO;
 	}
 	if (err == -EAGAIN) {
-		sb_reason_set(
-			reason, 0,
-			"cannot %s: no thread could be made, for want of memory or beyond the limit: see "
-			"ulimit -u, and pids.max of the cgroup",
-			what);
+		sb_reason_set(reason, 0,
+			      "cannot %s: cannot create a thread, because memory is short or a "
+			      "limit is reached; check ulimit -u and pids.max of the cgroup",
+			      what);
 		return err;
 	}
 	return sb_reason_set(reason, err, "cannot %s", what);
@@ -158,11 +158,10 @@ int sb_load_explain(struct sb_reason *reason, int err)
 	const char *program = sb_load_refused(err);
 
 	if (program) {
-		sb_reason_set(
-			reason, 0,
-			"the kernel refuses the BPF program '%s' (%s); -v shows why, and stackbpf doctor "
-			"what this kernel lacks",
-			program, strerror(-err));
+		sb_reason_set(reason, 0,
+			      "the kernel rejects the BPF program '%s' (%s); -v shows the reason, "
+			      "and 'stackbpf doctor' shows what this kernel lacks",
+			      program, strerror(-err));
 		return -EOPNOTSUPP;
 	}
 	if (heard.lacks_fd)
@@ -170,7 +169,8 @@ int sb_load_explain(struct sb_reason *reason, int err)
 	if (err == -ESRCH) {
 		/* That is what libbpf makes of any failure there. */
 		sb_reason_set(reason, 0,
-			      "cannot read the kernel's types, in /sys/kernel/btf/vmlinux");
+			      "cannot read the kernel's type information (BTF) in "
+			      "/sys/kernel/btf/vmlinux");
 		return -EIO;
 	}
 	if (strcmp(heard.kind, "map") || err <= -__LIBBPF_ERRNO__START)
@@ -179,7 +179,7 @@ int sb_load_explain(struct sb_reason *reason, int err)
 		return sb_explain(reason, err, "load the BPF programs");
 	if (is_too_old())
 		return say_too_old(reason);
-	return sb_reason_set(reason, err, "the kernel refuses the BPF map '%s'", heard.name);
+	return sb_reason_set(reason, err, "the kernel rejects the BPF map '%s'", heard.name);
 }
 
 int sb_load(struct sampler_bpf *skel)

@@ -100,8 +100,7 @@ static int seed_existing(struct sb_session *session)
 	if ((targets->tgids.nr || targets->tids.nr) && !targets->follow_children)
 		return 0;
 	err = sb_symbolizer_seed_all(session->opts.symbolizer, sb_now_ns());
-	return err ? sb_reason_set(session->opts.reason, err,
-				   "cannot look at the processes there are")
+	return err ? sb_reason_set(session->opts.reason, err, "cannot scan the running processes")
 		   : 0;
 }
 
@@ -158,7 +157,7 @@ static int iterate(struct sb_session *session, const struct bpf_program *prog,
 {
 	int err = prog ? sb_asleep_run(&session->asleep, prog, found) : 0;
 
-	return err ? sb_explain(session->opts.reason, err, "go through the threads there are") : 0;
+	return err ? sb_explain(session->opts.reason, err, "iterate over the existing threads") : 0;
 }
 
 static int sum_stats(const struct sb_session *session, uint64_t *stat)
@@ -231,7 +230,7 @@ int sb_session_start(struct sb_session *session)
 	err = sb_targets_follow_existing(session->opts.targets, session->skel);
 	if (err)
 		return sb_reason_set(session->opts.reason, err,
-				     "cannot list the children of the targets");
+				     "cannot list the child processes of the targets");
 	settle_targets(session);
 	err = session->begin ? begin_by_iterator(session) : begin_at_once(session);
 	if (err)
@@ -317,7 +316,7 @@ int sb_session_pending(struct sb_session *session, const struct sb_stack_id **re
 			err = views->at[i]->pending(session->skel, &session->pending);
 	*ret_ids = session->pending.at;
 	*ret_nr = session->pending.nr;
-	return err ? sb_explain(session->opts.reason, err, "list the stacks of what goes on") : 0;
+	return err ? sb_explain(session->opts.reason, err, "list the stacks of pending events") : 0;
 }
 
 int sb_session_forget(struct sb_session *session, const struct sb_batch_evicted *evicted)

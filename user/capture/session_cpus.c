@@ -25,7 +25,9 @@ static int keep_timer(struct sb_session *session, struct bpf_link *link, int fd,
 		session->timer_cpus.at[session->timer_cpus.nr++] = cpu;
 		err = sb_thinning_add_timer(&session->thinning, fd, cpu);
 	}
-	return err ? sb_reason_set(session->opts.reason, err, "cannot keep the timer of CPU %u",
+	return err ? sb_reason_set(session->opts.reason, err,
+				   "cannot store the timer of CPU "
+				   "%u",
 				   cpu)
 		   : 0;
 }
@@ -40,24 +42,26 @@ static int attach_timer(struct sb_session *session, uint32_t cpu)
 		return fd;
 	if (fd == -ENOENT || fd == -EOPNOTSUPP) {
 		sb_reason_set(session->opts.reason, 0,
-			      "this machine has no event '%s'; use -e cpu-clock",
+			      "this machine does not support the event '%s'; use -e cpu-clock",
 			      session->opts.event);
 		return -EOPNOTSUPP;
 	}
 	if (fd == -EINVAL) {
 		sb_reason_set(session->opts.reason, 0,
-			      "cannot sample '%s' %u times a second; see -e, -F and sysctl "
-			      "kernel.perf_event_max_sample_rate",
+			      "cannot sample '%s' at %u Hz; choose a lower -F, another -e, "
+			      "or raise sysctl kernel.perf_event_max_sample_rate",
 			      session->opts.event, session->opts.freq_hz);
 		return fd;
 	}
 	if (fd < 0)
-		return sb_explain(session->opts.reason, fd, "open a timer");
+		return sb_explain(session->opts.reason, fd, "open a sampling timer");
 	link = bpf_program__attach_perf_event(session->timer, fd);
 	if (!link) {
 		err = -errno;
 		close(fd);
-		return sb_explain(session->opts.reason, err, "attach to a timer");
+		return sb_explain(session->opts.reason, err,
+				  "attach a BPF program to a "
+				  "sampling timer");
 	}
 	return keep_timer(session, link, fd, cpu);
 }
@@ -195,6 +199,6 @@ int sb_session_hotplug(struct sb_session *session)
 	sb_vec_release(&online);
 	sb_vec_release(&gone);
 	return read_err ? sb_reason_set(session->opts.reason, read_err,
-					"cannot read which CPUs are online")
+					"cannot read the list of online CPUs")
 			: 0;
 }

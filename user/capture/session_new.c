@@ -64,10 +64,10 @@ static int check_kernel(struct sb_reason *reason)
 	if (len > 0) {
 		ns[len] = '\0';
 		if (strcmp(ns, "pid:[4026531836]")) {
-			sb_reason_set(
-				reason, 0,
-				"not in the host's pid namespace, so processes cannot be told apart; "
-				"start the container with --pid=host");
+			sb_reason_set(reason, 0,
+				      "stackbpf runs outside the host's pid namespace, so it "
+				      "cannot identify processes; start the container with "
+				      "--pid=host");
 			return -EOPNOTSUPP;
 		}
 	}
@@ -177,13 +177,19 @@ static int prepare_tables(struct sb_session *session)
 		skel->rodata->cfg_first_tgid = session->opts.command_tgid;
 	err = prepare_memos(session);
 	if (err)
-		return sb_reason_set(session->opts.reason, err, "cannot size the memory of walks");
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot set the size of the "
+				     "unwinder's memory");
 	err = bpf_map__set_max_entries(skel->maps.raw_records,
 				       nr_slots * (uint32_t)libbpf_num_possible_cpus());
 	if (err)
-		return sb_reason_set(session->opts.reason, err, "cannot size the pieces of stack");
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot set the size of the "
+				     "stack buffers");
 	err = sb_unwinder_prepare(session->unwinder, skel);
-	return err ? sb_reason_set(session->opts.reason, err, "cannot prepare the unwind tables")
+	return err ? sb_reason_set(session->opts.reason, err,
+				   "cannot prepare the unwind "
+				   "tables")
 		   : 0;
 }
 
@@ -200,7 +206,9 @@ static int prepare_views(struct sb_session *session)
 		objects_max += opts->views.at[i]->objects_max;
 	err = objects_max ? bpf_map__set_max_entries(skel->maps.objects_seen, objects_max) : 0;
 	if (err)
-		return sb_reason_set(session->opts.reason, err, "cannot size the table of objects");
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot set the size of the "
+				     "object table");
 	session->opts.view_opts.is_governed = opts->overhead_max > 0;
 	for (i = 0; i < opts->views.nr; i++) {
 		err = opts->views.at[i]->prepare(skel, &opts->view_opts);
@@ -233,14 +241,18 @@ static int prepare(struct sb_session *session)
 	err = bpf_map__set_max_entries(skel->maps.counts_first, opts->counts_max);
 	if (err)
 		return sb_reason_set(session->opts.reason, err,
-				     "cannot size the table of %u counts", opts->counts_max);
+				     "cannot set the size of the count table to %u entries",
+				     opts->counts_max);
 	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
 	if (err)
 		return sb_reason_set(session->opts.reason, err,
-				     "cannot size the table of %u stacks", opts->stacks_max);
+				     "cannot set the size of the stack table to %u entries",
+				     opts->stacks_max);
 	err = bpf_map__set_max_entries(skel->maps.events, events_bytes(session));
 	if (err)
-		return sb_reason_set(session->opts.reason, err, "cannot size the ring of stacks");
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot set the size of the "
+				     "stack ring buffer");
 	err = sb_targets_prepare(opts->targets, skel, opts->reason);
 	if (err)
 		return err;
@@ -251,7 +263,7 @@ static int prepare(struct sb_session *session)
 		err = sb_interpwatch_prepare(skel, opts->interp_lines, opts->labels);
 	if (err)
 		return sb_reason_set(session->opts.reason, err,
-				     "cannot size the tables of interpreters");
+				     "cannot set the size of the interpreter tables");
 	err = prepare_views(session);
 	if (err)
 		return err;
@@ -361,7 +373,10 @@ static int make_unwinder(struct sb_session *session)
 	err = sb_unwinder_new(session->opts.unwind_bytes_max,
 			      sb_parser_seat(session->opts.parser, SB_PARSER_TABLES),
 			      &session->unwinder);
-	return err ? sb_explain(session->opts.reason, err, "make the memory of unwind tables") : 0;
+	return err ? sb_explain(session->opts.reason, err,
+				"allocate memory for the unwind "
+				"tables")
+		   : 0;
 }
 
 static int start_unwinder(struct sb_session *session)
@@ -370,7 +385,7 @@ static int start_unwinder(struct sb_session *session)
 							session->opts.processes)
 				    : 0;
 
-	return err ? sb_explain(session->opts.reason, err, "make unwind tables") : 0;
+	return err ? sb_explain(session->opts.reason, err, "start building unwind tables") : 0;
 }
 
 struct refused {
@@ -395,7 +410,7 @@ static int try_programs(struct sb_session *session, struct refused *refused)
 	for (i = 0; i < refused->nr && !err; i++)
 		err = sb_view_do_without(session->skel, refused->names[i]);
 	if (err)
-		return sb_explain(session->opts.reason, err, "do without a BPF program");
+		return sb_explain(session->opts.reason, err, "disable an optional BPF program");
 	err = sb_load(session->skel);
 	if (!err)
 		return 0;
@@ -404,7 +419,7 @@ static int try_programs(struct sb_session *session, struct refused *refused)
 		lacks = sb_view_lacks_without(name);
 	if (!lacks)
 		return sb_load_explain(session->opts.reason, err);
-	sb_warn("the kernel refuses the BPF program '%s' (%s), so %s", name, strerror(-err), lacks);
+	sb_warn("the kernel rejects the BPF program '%s' (%s), so %s", name, strerror(-err), lacks);
 	snprintf(refused->names[refused->nr++], sizeof(refused->names[0]), "%s", name);
 	sampler_bpf__destroy(sb_take(session->skel));
 	return -EAGAIN;
@@ -431,10 +446,12 @@ static int load(struct sb_session *session)
 		return err;
 	err = sb_drain_new(session->skel, session->opts.counts_max, &session->drain);
 	if (err)
-		return sb_explain(session->opts.reason, err, "make the maps of counts");
+		return sb_explain(session->opts.reason, err, "create the BPF maps of counts");
 	err = sb_collector_new(session->drain, &session->collector);
 	if (err)
-		return sb_explain(session->opts.reason, err, "make a thread that drains");
+		return sb_explain(session->opts.reason, err,
+				  "create the thread that reads "
+				  "samples");
 	err = start_unwinder(session);
 	if (!err)
 		err = start_interps(session);
@@ -479,7 +496,7 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 	if (!err)
 		err = choose_cpus(session);
 	if (err)
-		sb_reason_set(session->opts.reason, err, "cannot read which CPUs there are");
+		sb_reason_set(session->opts.reason, err, "cannot read the list of CPUs");
 	if (!err)
 		err = start_procwatch(session);
 	if (!err)

@@ -120,16 +120,19 @@ int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *ske
 		((uint32_t *)skel->rodata->cfg_cgroup_rules)[i] = targets->cgroups[i].rule;
 	err = bpf_map__set_max_entries(skel->maps.target_tgids, (uint32_t)nr_tgids);
 	if (err)
-		return sb_reason_set(reason, err, "cannot size the table of %zu processes",
+		return sb_reason_set(reason, err,
+				     "cannot set the size of the process table "
+				     "to %zu entries",
 				     nr_tgids);
 	err = bpf_map__set_max_entries(skel->maps.target_tids, (uint32_t)targets->tids.nr + 1);
 	if (err)
-		return sb_reason_set(reason, err, "cannot size the table of %zu threads",
+		return sb_reason_set(reason, err,
+				     "cannot set the size of the thread table "
+				     "to %zu entries",
 				     targets->tids.nr);
 	err = prepare_hooks(skel);
 	if (err)
-		return sb_reason_set(reason, err,
-				     "cannot switch on the hooks of fork, exec and exit");
+		return sb_reason_set(reason, err, "cannot enable the hooks of fork, exec and exit");
 	return prepare_comms(targets, skel, reason);
 }
 
@@ -185,20 +188,22 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 		struct stat st = {};
 
 		if (fd == -ENOENT) {
-			sb_reason_set(reason, 0, "there is no cgroup '%s' below the cgroup2 mount",
+			sb_reason_set(reason, 0,
+				      "there is no cgroup '%s' below the cgroup2 "
+				      "mount point",
 				      path);
 			return -ESRCH;
 		}
 		if (fd < 0)
 			return sb_reason_set(reason, fd, "cannot open cgroup '%s'", path);
 		if (fstat(fd, &st))
-			return sb_reason_set(reason, -errno, "cannot look at cgroup '%s'", path);
+			return sb_reason_set(reason, -errno, "cannot inspect cgroup '%s'", path);
 		skel->bss->target_cgroup_ids[i] = st.st_ino; /* of kernfs: it is the id */
 		if (!bpf_map_update_elem(map_fd, &i, &fd, BPF_ANY))
 			continue;
 		if (errno != EBADF)
 			return sb_reason_set(reason, -errno, "cannot use cgroup '%s'", path);
-		sb_reason_set(reason, 0, "'%s' is no directory of a cgroup2 file system", path);
+		sb_reason_set(reason, 0, "'%s' is not a directory of a cgroup2 file system", path);
 		return -ESRCH;
 	}
 	return 0;
@@ -219,7 +224,8 @@ int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 	if (err)
 		return err;
 	if (bpf_map_update_elem(bpf_map__fd(skel->maps.target_tgids), &self, &rule, BPF_ANY))
-		return sb_reason_set(reason, -errno, "cannot leave ourselves out");
+		return sb_reason_set(reason, -errno,
+				     "cannot exclude stackbpf itself from sampling");
 	return apply_cgroups(targets, skel, reason);
 }
 

@@ -63,7 +63,7 @@ static void init_view(struct sb_thinning *thinning, struct sb_thinned *thinned)
 	if (view->cannot_thin)
 		thinned->why_not = view->cannot_thin(thinning->skel, thinning->opts.view_opts);
 	else if (!view->thin && !view->timer)
-		thinned->why_not = "its samples cannot be made fewer";
+		thinned->why_not = "this view cannot lower its sampling rate";
 	if (!thinned->why_not)
 		thinned->step_max =
 			has_timer(thinned) ? timer_steps(thinning->opts.freq_hz) : VIEW_STEPS_MAX;

@@ -30,7 +30,7 @@ static int print_script(const sb_vec_str *operands)
 			fputs(scripts[i].text, stdout);
 			return SB_EXIT_DATA;
 		}
-	sb_err(0, "completion: of which shell? bash, zsh or fish");
+	sb_err(0, "completion: name a shell: bash, zsh or fish");
 	return SB_EXIT_USAGE;
 }
 
@@ -203,7 +203,7 @@ static int answer(char **words)
 			sb_complete_add_all(&to, "-h --help -V --version");
 	}
 	if (to.err) {
-		sb_err(to.err, "completion: cannot find what fits");
+		sb_err(to.err, "completion: cannot find completions");
 		status = SB_EXIT_FAILED;
 	} else {
 		printf("%s %zu\n%s", to.by_shell ? to.by_shell : "none",

@@ -38,7 +38,7 @@ static int parse_format(void *field, const char *value, const char **ret_why)
 	const struct sb_comparison_output **format = field;
 
 	*format = sb_comparison_output_find(value);
-	*ret_why = "is no format: table, svg, html, folded or json";
+	*ret_why = "is not a format; use table, svg, html, folded or json";
 	return *format ? 0 : -EINVAL;
 }
 
@@ -164,16 +164,17 @@ static int read_side(struct sides *sides, int side, const char *path)
 	}
 	if (err == -EINVAL) {
 		sb_err(0,
-		       "'%s' has two counts a line, so it is a comparison: 'flamegraph %s' draws it",
+		       "'%s' has two counts on each line, so it is a comparison already; "
+		       "draw it with 'flamegraph %s'",
 		       name, path);
 		return SB_EXIT_FAILED;
 	}
 	if (err) {
-		sb_err(err, "cannot take in '%s'", name);
+		sb_err(err, "cannot load '%s'", name);
 		return SB_EXIT_FAILED;
 	}
 	if (nr_rounded)
-		sb_warn("%s: %llu weights with fractions were rounded", name,
+		sb_warn("'%s': rounded %llu fractional weights", name,
 			(unsigned long long)nr_rounded);
 	return -1;
 }
@@ -183,7 +184,7 @@ static int read_files(struct sides *sides, const sb_vec_str *paths)
 	int side, status = -1;
 
 	if (sb_streq(paths->at[SB_TREE_A], "-") && sb_streq(paths->at[SB_TREE_B], "-")) {
-		sb_err(0, "diff: standard input can be one of the two only");
+		sb_err(0, "diff: standard input ('-') can be only one of A and B");
 		return SB_EXIT_USAGE;
 	}
 	for (side = 0; side < SB_TREE_NR && status < 0; side++)
@@ -213,7 +214,7 @@ static int ask_side(struct sides *sides, int side, struct sb_store *store, const
 	if (!err)
 		err = name_side(sides, side);
 	if (err) {
-		sb_err(err, "cannot ask the store");
+		sb_err(err, "cannot query the store");
 		return SB_EXIT_FAILED;
 	}
 	status = sb_store_say_answer(store, ask, &answer);
@@ -243,8 +244,8 @@ static int ask_store(struct sides *sides, const struct diff_opts *opts)
 	int side, status;
 
 	if (!opts->vs_from && !opts->vs_to && !opts->vs_tags.nr) {
-		sb_err(0,
-		       "diff: compared with what? Name two files, or say --vs-from, --vs-to or --vs-tag");
+		sb_err(0, "diff: a second profile is missing: name two files, or select B with "
+			  "--vs-from, --vs-to or --vs-tag");
 		return SB_EXIT_USAGE;
 	}
 	status = sb_store_args_open(&opts->store, &store);
@@ -295,13 +296,13 @@ static int write_result(const struct sb_comparison *comparison, const struct dif
 static int say_incomparable(int err, const struct sides *sides)
 {
 	if (err == -EINVAL)
-		sb_err(0, "'%s' and '%s' are in different units, and cannot be compared",
+		sb_err(0, "cannot compare '%s' with '%s': they have different units",
 		       sides->what[SB_TREE_A].s, sides->what[SB_TREE_B].s);
 	else if (err == -ENODATA)
-		sb_err(0,
-		       "--norm rate: one of the two does not say how long it took (dur_us in its header)");
+		sb_err(0, "diff: --norm rate needs the duration of both profiles, but one has "
+			  "no dur_us in its header; use --norm share");
 	else
-		sb_err(err, "cannot compare the two");
+		sb_err(err, "cannot compare the two profiles");
 	return SB_EXIT_FAILED;
 }
 
@@ -312,7 +313,7 @@ static bool is_empty(const struct sides *sides)
 	for (side = 0; side < SB_TREE_NR; side++) {
 		if (sb_profile_weight(sides->profiles[side]))
 			continue;
-		sb_err(0, "nothing to compare: '%s' is empty", sides->what[side].s);
+		sb_err(0, "there is nothing to compare: '%s' is empty", sides->what[side].s);
 		return true;
 	}
 	return false;
@@ -340,7 +341,8 @@ static int compare(const struct sides *sides, const struct diff_opts *opts)
 		      ?: sb_calltree_diff(&comparison.diff, tree, sides->profiles[SB_TREE_A],
 					  sides->profiles[SB_TREE_B], opts->norm);
 	if (!err && tree->nr_cut)
-		sb_info("%llu small frames became \"(other)\": --nodes %u",
+		sb_info("%llu small frames were merged into \"(other)\", because --nodes is "
+			"%u",
 			(unsigned long long)tree->nr_cut, opts->nr_nodes);
 	status = err ? say_incomparable(err, sides) : write_result(&comparison, opts);
 	sb_tree_free(tree);
@@ -362,14 +364,16 @@ static int run(struct diff_opts *opts, const sb_vec_str *operands)
 
 	choose_format(opts);
 	if (operands->nr && operands->nr != SB_TREE_NR) {
-		sb_err(0, "diff: takes two files, A and B, or none and --store; not %zu",
+		sb_err(0,
+		       "diff: name two files, A and B, or none and use --store; there are "
+		       "%zu",
 		       operands->nr);
 		return SB_EXIT_USAGE;
 	}
 	if (operands->nr &&
 	    (opts->vs_from || opts->vs_to || opts->vs_tags.nr || opts->store.tags.nr ||
 	     opts->store.from || opts->store.to || opts->store.dir)) {
-		sb_err(0, "diff: two files, or a question to a store; not both");
+		sb_err(0, "diff: name two files, or use --store and its options, but not both");
 		return SB_EXIT_USAGE;
 	}
 	status = operands->nr ? read_files(&sides, operands) : ask_store(&sides, opts);
@@ -386,7 +390,7 @@ int sb_cmd_diff(const struct sb_command *command, char **argv)
 	int status = sb_command_parse(command, &opts, argv);
 
 	if (status < 0 && opts.tail) {
-		sb_err(0, "diff: runs no command; what is '--'?");
+		sb_err(0, "diff: '--' has no meaning here, because diff runs no command");
 		status = SB_EXIT_USAGE;
 	}
 	if (status < 0)

@@ -125,10 +125,13 @@ static int say_process_error(int err, uint32_t tgid)
 		return SB_EXIT_NO_TARGET;
 	}
 	if (err == -ETIMEDOUT) {
-		sb_err(0, "process %u does not answer when its memory or files are read", tgid);
+		sb_err(0,
+		       "reading the memory or files of process %u hangs: stackbpf cannot "
+		       "check it",
+		       tgid);
 		return SB_EXIT_FAILED;
 	}
-	sb_err(err, "cannot look at process %u", tgid);
+	sb_err(err, "cannot inspect process %u", tgid);
 	return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
 }
 
@@ -176,7 +179,7 @@ static int examine(uint32_t tgid)
 		return say_process_error(-ESRCH, tgid);
 	err = tgid ? make_readers() : 0;
 	if (err) {
-		sb_err(err, "cannot make a process that reads other processes");
+		sb_err(err, "cannot start the helper process that reads other processes");
 		return SB_EXIT_FAILED;
 	}
 	/* Without it, it is said below. */
@@ -192,7 +195,8 @@ static int examine(uint32_t tgid)
 		return say_process_error(err, tgid);
 	fprintf(stdout, "\n%s\n",
 		doctor.nr_no ? "stackbpf cannot sample here: see NO above."
-			     : "stackbpf can sample here. Where it says no, it does with less.");
+			     : "stackbpf can sample here. Lines with 'no' are optional: it "
+			       "works without them.");
 	return doctor.nr_no ? SB_EXIT_PRIVILEGE : SB_EXIT_DATA;
 }
 
@@ -200,7 +204,7 @@ int sb_cmd_doctor(const struct sb_command *command, char **argv)
 {
 	struct doctor_opts fields = {};
 	struct sb_opts opts = { .fields = &fields };
-	int status = sb_command_parse_options(command, &opts, argv, "A process is named with -p");
+	int status = sb_command_parse_options(command, &opts, argv, "Name the process with -p");
 
 	sb_opts_release(&opts);
 	return status < 0 ? examine(fields.tgid) : status;

@@ -156,11 +156,13 @@ static int check_place(const char *place)
 	const char *address;
 
 	if (!place)
-		return usage("where to? --to %s, for example; 'stackbpf export --help' lists all",
+		return usage("--to is missing, such as --to %s; 'stackbpf export --help' "
+			     "lists all places",
 			     sb_export_at(0)->example);
 	if (sb_export_find(place, &address) || is_file(place))
 		return -1;
-	return usage("--to %s: nothing is sent there; 'stackbpf export --help' lists what is",
+	return usage("--to %s: this is not a kind of place that stackbpf can send to; "
+		     "'stackbpf export --help' lists all",
 		     place);
 }
 
@@ -168,7 +170,7 @@ static int check_headers(const sb_vec_str *headers)
 {
 	for (size_t i = 0; i < headers->nr; i++)
 		if (!sb_http_header_is_good(headers->at[i]))
-			return usage("--header '%s' is not 'Name: value'", headers->at[i]);
+			return usage("--header '%s': the form is 'Name: value'", headers->at[i]);
 	return -1;
 }
 
@@ -192,7 +194,7 @@ static int read_token(struct export *export)
 		    (unsigned char)export->token[i] >= 0x7f)
 			break;
 	if (!i || export->token[i])
-		return usage("--token-file %s: its first line is no token", path);
+		return usage("--token-file %s: the first line of the file is not a token", path);
 	export->plan.http.token = export->token;
 	return -1;
 }
@@ -219,13 +221,13 @@ static int take_times(struct export *export)
 
 	if (opts->every_ns &&
 	    (opts->every_ns % (SB_STORE_BLOCK_S * SB_NS_PER_SEC) || every_s > EVERY_S_MAX))
-		return usage("--every is a multiple of 10 s, up to a day");
+		return usage("--every must be a multiple of 10 s, and at most a day");
 	if (opts->timeout_ns && (!timeout_ms || timeout_ms > INT32_MAX))
-		return usage("--timeout is 1 ms or more, and less than 24 days");
+		return usage("--timeout must be at least 1 ms and less than 24 days");
 	plan->every_s = every_s ? (uint32_t)every_s : EVERY_S;
 	plan->http.timeout_ms = timeout_ms ? timeout_ms : TIMEOUT_MS;
 	if (opts->store.from && sb_ask_time(opts->store.from, now_s, &plan->from_s))
-		return usage("--from %s is no time: " SB_ASK_TIME_HELP, opts->store.from);
+		return usage("--from %s is not a time: " SB_ASK_TIME_HELP, opts->store.from);
 	if (opts->to.time && sb_ask_time(opts->to.time, now_s, &plan->to_s))
 		return usage("--to %s is neither a place nor a time: " SB_ASK_TIME_HELP,
 			     opts->to.time);
@@ -266,11 +268,12 @@ static int take_options(struct export *export)
 	if (status >= 0)
 		return status;
 	if (describe(export)) {
-		sb_err(-ENOMEM, "export: cannot take in the question");
+		sb_err(-ENOMEM, "export: cannot prepare the query");
 		return SB_EXIT_FAILED;
 	}
 	if (export->token && is_in_the_clear(opts->to.place))
-		sb_warn("export: the token goes over the network as it is: https:// would hide it");
+		sb_warn("export: the token is sent over the network unencrypted; use "
+			"https:// to protect it");
 	plan->to = opts->to.place;
 	plan->what = export->what.s ? export->what.s : "";
 	plan->opts.attrs = opts->attrs;
@@ -300,9 +303,9 @@ static int write_file(struct export *export)
 	int err;
 
 	if (export->opts->is_follow)
-		return usage(
-			"--follow: '%s' is written once; a file for each period: --to pprof-dir:DIR",
-			path);
+		return usage("--follow cannot be used with the single file '%s'; use --to "
+			     "pprof-dir:DIR, which writes a file for each period",
+			     path);
 	ask->to_s = export->plan.to_s ? export->plan.to_s : time(NULL);
 	ask->from_s = export->plan.from_s ? export->plan.from_s : ask->to_s - SB_ASK_RANGE_DEFAULT;
 	ask->by = export->opts->store.by;
@@ -311,9 +314,9 @@ static int write_file(struct export *export)
 	if (!err || err == -ENODATA)
 		return sb_store_say_answer(export->plan.store, ask, &answer);
 	if (err == -EINVAL)
-		return usage(
-			"'%s' has the extension of no format; 'stackbpf help oncpu' lists them",
-			path);
+		return usage("'%s': no output format has this extension; 'stackbpf help oncpu' "
+			     "lists the formats",
+			     path);
 	sb_err(err, "export: cannot write '%s'", path);
 	return SB_EXIT_FAILED;
 }
@@ -338,7 +341,8 @@ static int open_state_dir(struct export *export)
 		err = -errno;
 	if (err)
 		sb_err(err,
-		       "export: cannot keep in '%s' how far it came (--state names another directory)",
+		       "export: cannot save the progress of the export in '%s'; choose "
+		       "another directory with --state",
 		       path.s ? path.s : "?");
 	sb_str_release(&path);
 	export->plan.dir_fd = export->dir_fd;
@@ -366,21 +370,23 @@ static void say_end(const struct sb_export_state *state)
 	char until[SB_ASK_TIME_BYTES];
 
 	if (!state->next_s) {
-		sb_info("export: there is nothing to send");
+		sb_info("export: the store has no new data to send");
 		return;
 	}
 	sb_ask_print_time(state->next_s, until);
-	sb_info("export: '%s' has all up to %s: %llu periods, %llu bytes", state->to, until,
-		(unsigned long long)state->nr_periods, (unsigned long long)state->nr_bytes);
+	sb_info("export: '%s' has received everything up to %s: %llu periods, %llu bytes",
+		state->to, until, (unsigned long long)state->nr_periods,
+		(unsigned long long)state->nr_bytes);
 	if (state->nr_refused)
-		sb_warn("export: %llu pieces were refused by it, and are left out",
+		sb_warn("export: the server refused %llu requests; their data was not sent",
 			(unsigned long long)state->nr_refused);
 	if (state->nr_late)
-		sb_warn("export: %llu blocks were recorded after their time was sent, and are not there; "
-			"--from and --to send a time again",
+		sb_warn("export: %llu blocks were recorded after their period was sent, and "
+			"were not sent; use --from and --to to send a time range again",
 			(unsigned long long)state->nr_late);
 	if (state->expired_s)
-		sb_warn("export: up to %llu s had expired before they could be sent",
+		sb_warn("export: up to %llu s of data expired in the store before it could "
+			"be sent",
 			(unsigned long long)state->expired_s);
 }
 
@@ -399,25 +405,27 @@ static int say_error(struct export *export, int err, const struct sb_export_stat
 	case -EINVAL:
 		return SB_EXIT_USAGE;
 	case -ELIBACC:
-		sb_err(0,
-		       "export: libcurl.so.4 cannot be loaded, which speaks HTTP for it: install it "
-		       "(Debian: libcurl4)");
+		sb_err(0, "export: cannot load libcurl.so.4, which is needed for HTTP: install "
+			  "it (Debian: libcurl4)");
 		break;
 	case -EBUSY:
-		sb_err(0, "export: another one sends the same to '%s' already", state->to);
+		sb_err(0, "export: another process is sending the same data to '%s' already",
+		       state->to);
 		break;
 	case -EAGAIN:
-		sb_err(0, "export: given up for now; the next one goes on where this one was");
+		sb_err(0, "export: stopped before everything was sent; run the same command "
+			  "again to continue");
 		break;
 	case -EPERM:
 		break;
 	case -EBADMSG:
 		sb_err(0,
-		       "export: the file that says how far it came is damaged: remove it from '%s/%s'",
+		       "export: the state file in '%s/%s' is damaged: delete it, and the "
+		       "export starts over",
 		       store_dir(export), SB_EXPORT_DIR);
 		break;
 	default:
-		sb_err(err, "export: cannot go on");
+		sb_err(err, "export: cannot continue");
 	}
 	return SB_EXIT_FAILED;
 }
@@ -448,7 +456,7 @@ static int run_export(struct export *export)
 		return status;
 	err = catch_signals(export);
 	if (err) {
-		sb_err(err, "export: cannot catch signals");
+		sb_err(err, "export: cannot set up signal handlers");
 		return SB_EXIT_FAILED;
 	}
 	return run_plan(export);
@@ -459,7 +467,7 @@ int sb_cmd_export(const struct sb_command *command, char **argv)
 	struct export_opts fields = {};
 	struct export export = { .opts = &fields, .dir_fd = -1, .stop_fd = -1 };
 	struct sb_opts opts = { .fields = &fields };
-	int status = sb_command_parse_options(command, &opts, argv, "The place is named with --to");
+	int status = sb_command_parse_options(command, &opts, argv, "Name the place with --to");
 
 	if (status < 0)
 		status = run_export(&export);

@@ -86,7 +86,7 @@ static int note_limit(const struct query_opts *fields, struct sb_profile *profil
 	cut = sb_profile_weight(profile) - sb_profile_weight_of(profile, fields->limit);
 	if (!cut)
 		return 0;
-	sb_info("--limit left out %llu of %llu %s", (unsigned long long)cut,
+	sb_info("--limit omitted %llu of %llu %s", (unsigned long long)cut,
 		(unsigned long long)sb_profile_weight(profile),
 		sb_profile_meta_get(profile, "unit"));
 	return sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
@@ -101,7 +101,10 @@ static int check(void *arg)
 		return SB_EXIT_USAGE;
 	if (!fields->chosen->needs_durations)
 		return -1;
-	sb_err(0, "format '%s' is made of durations, and a store keeps none", fields->chosen->name);
+	sb_err(0,
+	       "format '%s' needs the duration of each event, which a store does not "
+	       "keep; choose another --format",
+	       fields->chosen->name);
 	return SB_EXIT_USAGE;
 }
 

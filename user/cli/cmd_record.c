@@ -29,7 +29,8 @@ int sb_cmd_record(const struct sb_command *command, char **argv)
 	opts.run.no_inlines = true;
 	status = sb_record_parse(&opts, command, argv);
 	if (status < 0 && opts.run.command) {
-		sb_err(0, "record: runs no command; start '%s' apart", opts.run.command[0]);
+		sb_err(0, "record: cannot run a command; start '%s' separately",
+		       opts.run.command[0]);
 		status = SB_EXIT_USAGE;
 	}
 	if (status < 0) {

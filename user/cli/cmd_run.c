@@ -112,7 +112,8 @@ static void show(int fd, const char *path)
 		find_screen(&who);
 	}
 	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
-		sb_info("--open: there is no screen here: neither $DISPLAY nor $WAYLAND_DISPLAY is set");
+		sb_info("--open: there is no display: neither $DISPLAY nor $WAYLAND_DISPLAY "
+			"is set");
 	else if (execlp(OPENER, OPENER, path, (char *)NULL))
 		sb_info("--open: cannot run '" OPENER "': %s", strerror(errno));
 	_exit(SB_EXIT_FAILED);
@@ -145,7 +146,8 @@ static int prepare(struct sb_record_opts *opts, struct sb_str *name, int *ret_op
 	int err = 0;
 
 	if (!opts->run.command) {
-		sb_err(0, "run: which command? It comes after '--': stackbpf run -- make -j4");
+		sb_err(0, "run: the command is missing; put it after '--': stackbpf run -- "
+			  "make -j4");
 		return SB_EXIT_USAGE;
 	}
 	opts->run.targets.follow_children = true;
@@ -158,7 +160,7 @@ static int prepare(struct sb_record_opts *opts, struct sb_str *name, int *ret_op
 		err = make_opener(opts->output_paths.at[0], ret_opener);
 	if (!err)
 		return -1;
-	sb_err(err, "cannot prepare the picture");
+	sb_err(err, "cannot prepare the flame graph");
 	return SB_EXIT_FAILED;
 }
 
@@ -169,7 +171,7 @@ static void tell(const sb_vec_str *paths)
 
 	for (i = 0; i < paths->nr; i++)
 		if (!sb_streq(paths->at[i], "-") && realpath(paths->at[i], whole))
-			sb_info("wrote '%s'; a browser shows it: file://%s", paths->at[i], whole);
+			sb_info("wrote '%s'; open it in a browser: file://%s", paths->at[i], whole);
 }
 
 int sb_cmd_run(const struct sb_command *command, char **argv)

@@ -68,15 +68,14 @@ static int check_listen(const struct serve_opts *fields)
 	int reach = sb_serve_reach(fields->listen);
 
 	if (reach < 0)
-		return wrong(fields, "this is no address and port, such as " SB_SERVE_LISTEN
+		return wrong(fields, "this is neither an address and port, such as " SB_SERVE_LISTEN
 				     " or [::1]:4040, nor unix:PATH");
 	if (reach == SB_SERVE_REACH_OTHERS && fields->has_no_token)
-		return wrong(fields,
-			     "other machines can reach this address, so --no-token is refused: "
-			     "name a --token-file");
+		return wrong(fields, "other machines can reach this address, so --no-token is not "
+				     "allowed: use --token-file");
 	if (reach == SB_SERVE_REACH_OTHERS && !fields->token_file)
-		return wrong(fields,
-			     "other machines can reach this address, so a --token-file is needed");
+		return wrong(fields, "other machines can reach this address, so --token-file is "
+				     "required");
 	return -1;
 }
 
@@ -85,12 +84,12 @@ static int check_token(const struct serve_opts *fields)
 	const char *why = NULL;
 
 	if (fields->has_no_token && fields->token_file)
-		why = "--no-token and --token-file cannot go together";
+		why = "--no-token and --token-file exclude each other";
 	else if (fields->has_no_token && fields->shows_url)
-		why = "--url: with --no-token there is no token that the address could have";
+		why = "--url prints an address with a token, but --no-token was given, too";
 	else if (fields->common.quiet && !fields->has_no_token && !fields->token_file &&
 		 sb_serve_reach(fields->listen) != SB_SERVE_REACH_FILE && !fields->shows_url)
-		why = "--quiet: nobody would see the token of this run: name a --token-file";
+		why = "--quiet would hide the token of this run: use --token-file";
 	if (!why)
 		return -1;
 	sb_err(0, "%s", why);
@@ -110,7 +109,7 @@ static int choose_token(const struct serve_opts *fields, char **ret_token)
 	err = sb_serve_token_new(ret_token);
 	if (!err)
 		return -1;
-	sb_err(err, "cannot make a token");
+	sb_err(err, "cannot create a token");
 	return SB_EXIT_FAILED;
 }
 
@@ -164,12 +163,12 @@ static int confine_front(void)
 static void say_where(const struct serve_opts *fields, const char *url, const char *token)
 {
 	if (fields->token_file)
-		sb_info("'%s' is shown at %s to whoever knows the token in '%s'", fields->args.dir,
-			url, fields->token_file);
+		sb_info("serving '%s' at %s; the token is in '%s'", fields->args.dir, url,
+			fields->token_file);
 	else if (token)
-		sb_info("'%s' is shown at %s?token=%s", fields->args.dir, url, token);
+		sb_info("serving '%s' at %s?token=%s", fields->args.dir, url, token);
 	else
-		sb_info("'%s' is shown at %s", fields->args.dir, url);
+		sb_info("serving '%s' at %s", fields->args.dir, url);
 }
 
 static int show_url(const struct serve_opts *fields)
@@ -179,7 +178,8 @@ static int show_url(const struct serve_opts *fields)
 	int status;
 
 	if (sb_serve_reach(fields->listen) == SB_SERVE_REACH_FILE)
-		return wrong(fields, "--url: a Unix socket has no address with a token");
+		return wrong(fields, "--url: a Unix socket has no web address, and needs no "
+				     "token");
 	status = sb_serve_token_of_file(path, false, &token);
 	if (status >= 0)
 		return status;
@@ -249,8 +249,7 @@ int sb_cmd_serve(const struct sb_command *command, char **argv)
 {
 	struct serve_opts fields = { .args.dir = SB_STORE_DIR_DEFAULT, .listen = SB_SERVE_LISTEN };
 	struct sb_opts opts = { .fields = &fields };
-	int status =
-		sb_command_parse_options(command, &opts, argv, "The store is named with --store");
+	int status = sb_command_parse_options(command, &opts, argv, "Name the store with --store");
 
 	sb_privileges_hide();
 	if (status < 0)

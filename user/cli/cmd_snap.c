@@ -210,7 +210,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 		return 0;
 	err = collect(snap, run);
 	if (err)
-		return sb_err(err, "cannot put the stacks together");
+		return sb_err(err, "cannot assemble the stacks");
 	return sb_outputs_write(snap->outputs, run->profile, &snap->snap.opts);
 }
 
@@ -227,7 +227,7 @@ static int prepare(struct snap *snap, struct sb_record *record)
 	int status = -1;
 
 	if (!sb_run_has_allow_rule(&opts->run.targets)) {
-		sb_err(0, "snap: of which process? Name it with -p");
+		sb_err(0, "snap: the process is missing; name it with -p PID");
 		return SB_EXIT_USAGE;
 	}
 	opts->modules = true;

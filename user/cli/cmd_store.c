@@ -257,8 +257,8 @@ static int cmd_stat(const struct store_opts *fields)
 			err = print_cardinality(store, extents, nr);
 	}
 	if (sums.nr_bad)
-		sb_warn("%" PRIu64 " %s damaged: 'stackbpf store check' says more", sums.nr_bad,
-			sb_plural(sums.nr_bad, "file is", "files are"));
+		sb_warn("%" PRIu64 " %s damaged; 'stackbpf store check' lists the damage",
+			sums.nr_bad, sb_plural(sums.nr_bad, "file is", "files are"));
 	return err ? failed(err, dir_of(fields)) : SB_EXIT_DATA;
 }
 
@@ -275,8 +275,8 @@ static void on_damaged(void *arg, const char *name, const struct sb_record *bloc
 
 	sb_replace_controls(kind.name, strlen(kind.name));
 	sb_ask_print_time(block->begin_s, from);
-	printf("%s: the block of %s at %s, %" PRIu32
-	       " s, is damaged: its samples are missing where it is summed\n",
+	printf("%s: the block of kind %s at %s (%" PRIu32 " s) is damaged: its samples are "
+	       "missing from results\n",
 	       name, kind.name, from, block->seconds);
 }
 
@@ -288,22 +288,21 @@ static void check_file(void *arg, const struct sb_store_file_info *info)
 	check->nr_blocks += info->nr_blocks;
 	check->nr_injured += is_injured(info);
 	if (info->err)
-		printf("%s: cannot be read: %s\n", info->name, strerror(-info->err));
+		printf("%s: the file cannot be read: %s\n", info->name, strerror(-info->err));
 	if (info->nr_skipped_bytes && info->nr_skipped_bytes != info->nr_tail_bytes)
-		printf("%s: %" PRIu64
-		       " bytes are no records: blocks that were there are missing, or a writer was stopped\n",
+		printf("%s: %" PRIu64 " bytes are not valid records: blocks are missing, or "
+		       "a writer was interrupted\n",
 		       info->name, info->nr_skipped_bytes);
 	if (info->nr_damaged_dicts || info->nr_lost_entries)
-		printf("%s: %" PRIu64 " parts of the dictionary are damaged: %" PRIu64
-		       " names, stacks and tags are \"(lost)\"\n",
+		printf("%s: %" PRIu64 " parts of the dictionary are damaged: %" PRIu64 " "
+		       "names, stacks and tags are shown as \"(lost)\"\n",
 		       info->name, info->nr_damaged_dicts, info->nr_lost_entries);
 	if (info->lost_weight)
-		printf("%s: weight %" PRIu64 " is of stacks that are lost\n", info->name,
+		printf("%s: stacks with a weight of %" PRIu64 " are lost\n", info->name,
 		       info->lost_weight);
 	if (info->nr_tail_bytes)
-		printf("%s: the last %" PRIu64
-		       " bytes are a record that is not whole: it is being written, or writing was stopped; "
-		       "the next writer cuts it off\n",
+		printf("%s: the last %" PRIu64 " bytes are an incomplete record: it is being "
+		       "written, or the writer was interrupted; the next writer removes it\n",
 		       info->name, info->nr_tail_bytes);
 }
 
@@ -315,13 +314,13 @@ static void on_wrong_sum(void *arg, const struct sb_store_wrong_sum *sum)
 	sb_replace_controls(kind.name, strlen(kind.name));
 	sb_ask_print_time(sum->begin_s, from);
 	if (sum->is_missing)
-		printf("%s: there is no sum of %s at %s, %" PRIu32
-		       " s, whose blocks are in %s: they are missing from it once these have expired\n",
+		printf("%s: there is no aggregate of kind %s at %s (%" PRIu32 " s) of the "
+		       "blocks in %s: their data is lost when they expire\n",
 		       sum->name, kind.name, from, sum->seconds, sum->finer);
 	else
-		printf("%s: the sum of %s at %s, %" PRIu32 " s, has weight %" PRIu64
-		       ", its blocks in %s have %" PRIu64 "; %" PRIu64 " stacks and %" PRIu64
-		       " figures are not equal\n",
+		printf("%s: the aggregate of kind %s at %s (%" PRIu32 " s) has weight %" PRIu64
+		       ", but its blocks in %s have %" PRIu64 "; %" PRIu64 " stacks and %" PRIu64
+		       " figures differ\n",
 		       sum->name, kind.name, from, sum->seconds, sum->weight, sum->finer,
 		       sum->finer_weight, sum->nr_stacks, sum->nr_figures);
 }
@@ -331,23 +330,25 @@ static int say_checked(const struct check *check, const struct sb_store_sums_che
 	uint64_t nr_sums = sums->nr_equal + sums->nr_wrong;
 
 	if (sums->nr_left)
-		printf("%" PRIu64
-		       " sums are not compared: their blocks have expired, or are damaged\n",
+		printf("%" PRIu64 " aggregates were not checked, because their blocks have "
+		       "expired or are damaged\n",
 		       sums->nr_left);
 	if (sums->nr_wrong)
-		printf("%" PRIu64 " of %" PRIu64 " sums are not those of their blocks\n",
+		printf("%" PRIu64 " of %" PRIu64 " aggregates differ from their blocks\n",
 		       sums->nr_wrong, nr_sums);
 	if (check->nr_injured)
-		printf("%" PRIu64 " of %" PRIu64 " %s damaged; all that is whole can be read\n",
+		printf("%" PRIu64 " of %" PRIu64 " %s damaged; undamaged records can still "
+		       "be read\n",
 		       check->nr_injured, check->nr_files,
 		       sb_plural(check->nr_files, "file is", "files are"));
 	if (sums->nr_wrong || check->nr_injured)
 		return SB_EXIT_FAILED;
-	printf("%" PRIu64 " %s, %" PRIu64 " %s: nothing is damaged; %" PRIu64
-	       " %s of their blocks\n",
+	printf("%" PRIu64 " %s, %" PRIu64 " %s: nothing is damaged; %" PRIu64 " %s\n",
 	       check->nr_files, sb_plural(check->nr_files, "file", "files"), check->nr_blocks,
 	       sb_plural(check->nr_blocks, "block", "blocks"), nr_sums,
-	       sb_plural(nr_sums, "sum is that", "sums are those"));
+	       sb_plural(nr_sums, "aggregate matches its blocks",
+			 "aggregates match their "
+			 "blocks"));
 	return SB_EXIT_DATA;
 }
 
@@ -386,7 +387,7 @@ static void say_removed(void *arg, const char *name, uint64_t bytes)
 
 	pruned->nr++;
 	pruned->bytes += bytes;
-	printf("%s %s, %" PRIu64 " bytes\n", pruned->is_dry ? "would remove" : "removed", name,
+	printf("%s %s, %" PRIu64 " bytes\n", pruned->is_dry ? "would delete" : "removed", name,
 	       bytes);
 }
 
@@ -401,7 +402,8 @@ static int parse_older(const struct store_opts *fields, int64_t now_s, struct sb
 	if (sb_ask_length(fields->older, &length_s) || length_s > now_s) {
 		if (sb_ask_time(fields->older, now_s, &at_s) || at_s >= now_s) {
 			sb_err(0,
-			       "store: --older '%s' is no time in the past: try 30d or 2026-01-01",
+			       "store: --older '%s' is not a time in the past: try 30d or "
+			       "2026-01-01",
 			       fields->older);
 			return SB_EXIT_USAGE;
 		}
@@ -433,7 +435,7 @@ static int cmd_prune(const struct store_opts *fields)
 			has_rule = true;
 		}
 	if (status < 0 && !has_rule) {
-		sb_err(0, "store: prune what? Say --older, --retain or --max-size");
+		sb_err(0, "store: prune needs a limit: --older, --retain or --max-size");
 		return SB_EXIT_USAGE;
 	}
 	if (status < 0)
@@ -442,7 +444,7 @@ static int cmd_prune(const struct store_opts *fields)
 		return status;
 	err = sb_store_prune(store, &prune, now_s);
 	if (err) {
-		sb_err(err, "cannot remove files of the store at '%s'", dir_of(fields));
+		sb_err(err, "cannot delete files of the store at '%s'", dir_of(fields));
 		return SB_EXIT_FAILED;
 	}
 	printf("%" PRIu64 " %s, %" PRIu64 " bytes\n", pruned.nr,
@@ -494,8 +496,9 @@ static int check_hosts(struct sb_store *store, struct sb_store *from,
 	for (i = 0; ours && theirs && i < theirs->values.nr; i++)
 		if (has_value(ours, theirs->values.at[i].value)) {
 			sb_err(0,
-			       "both stores have %s of host '%s' at the same time, which would count "
-			       "twice: was it merged before?",
+			       "both stores have data of kind %s of host '%s' for the same "
+			       "time, which would be counted twice: was this store merged "
+			       "before?",
 			       extent->kind.name, theirs->values.at[i].value);
 			return SB_EXIT_FAILED;
 		}
@@ -515,7 +518,7 @@ static int merge(struct sb_store *store, struct sb_store *from, const char *dir)
 		return status;
 	err = sb_store_merge(store, from, time(NULL));
 	if (err) {
-		sb_err(err, "cannot merge '%s': a part of it was added", dir);
+		sb_err(err, "cannot merge all of '%s'; a part of it was added", dir);
 		return SB_EXIT_FAILED;
 	}
 	return SB_EXIT_DATA;
@@ -547,10 +550,13 @@ static int run(const struct store_opts *fields, const sb_vec_str *operands)
 
 	if (operands->nr > nr_wanted || (nr_wanted == 2 && operands->nr < 2)) {
 		if (operands->nr < 2)
-			sb_err(0,
-			       "store: merge which store? stackbpf store merge --store DIR DIR2");
+			sb_err(0, "store: merge needs the directory of a second store: stackbpf "
+				  "store merge --store DIR DIR2");
 		else
-			sb_err(0, "store: what is '%s'?", operands->at[nr_wanted]);
+			sb_err(0,
+			       "store: there is an unexpected argument '%s'; see "
+			       "'stackbpf help store'",
+			       operands->at[nr_wanted]);
 		return SB_EXIT_USAGE;
 	}
 	if (sb_streq(what, "stat"))
@@ -561,7 +567,7 @@ static int run(const struct store_opts *fields, const sb_vec_str *operands)
 		return cmd_prune(fields);
 	if (sb_streq(what, "merge"))
 		return cmd_merge(fields, operands->at[1]);
-	sb_err(0, "store: '%s' is none of stat, check, prune, merge", what);
+	sb_err(0, "store: there is no action '%s'; use stat, check, prune or merge", what);
 	return SB_EXIT_USAGE;
 }
 

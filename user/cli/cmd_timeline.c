@@ -133,7 +133,7 @@ static int print_table(const struct sb_timeline *timeline, FILE *out)
 	size_t first;
 	int err = 0;
 
-	fprintf(out, "%s in %s, %zu %s of %" PRIu32 " s; bars are of each line's largest\n",
+	fprintf(out, "%s in %s, %zu %s of %" PRIu32 " s; a full bar is the line's maximum\n",
 		timeline->kind.name, timeline->kind.unit, timeline->nr_steps,
 		sb_plural(timeline->nr_steps, "step", "steps"), timeline->step_s);
 	for (first = 0; first < timeline->nr_steps && !err; first += nr_bars())
@@ -208,7 +208,9 @@ static int check(void *arg)
 		return -1;
 	if (sb_ask_length(fields->step, &step_s) || step_s <= 0 || step_s % SB_STORE_BLOCK_S ||
 	    step_s > 366 * 86400) {
-		sb_err(0, "timeline: --step '%s' is no multiple of 10 s such as 10s, 5m or 1h",
+		sb_err(0,
+		       "timeline: --step '%s' is not a multiple of 10 s, such as 10s, 5m "
+		       "or 1h",
 		       fields->step);
 		return SB_EXIT_USAGE;
 	}
@@ -228,7 +230,10 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 	int status, err = sb_store_timeline(store, ask, &opts, &timeline);
 
 	if (err == -E2BIG) {
-		sb_err(0, "timeline: --step %s: that is more than 20,000 steps", fields->step);
+		sb_err(0,
+		       "timeline: --step %s gives more than 20,000 steps; use a longer "
+		       "step or a shorter time range",
+		       fields->step);
 		return SB_EXIT_USAGE;
 	}
 	if (err) {
@@ -236,7 +241,9 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 		return SB_EXIT_FAILED;
 	}
 	if (fields->step_s && timeline->step_s != fields->step_s)
-		sb_warn("finer blocks have expired: a step is %" PRIu32 " s", timeline->step_s);
+		sb_warn("blocks of finer resolution have expired: the steps are %" PRIu32 " "
+			"s long",
+			timeline->step_s);
 	status = sb_store_say_answer(store, ask, &timeline->answer);
 	if (status == SB_EXIT_DATA &&
 	    sb_result_write_by("-", print, &(struct printed){ timeline, ask, fields->format }))

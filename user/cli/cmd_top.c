@@ -83,7 +83,7 @@ static int show(struct view *view, struct sb_run *run)
 	int err = view->top.is_paused ? 0 : sb_top_update(&view->top);
 
 	if (err)
-		return sb_err(err, "cannot sum up the samples");
+		return sb_err(err, "cannot aggregate the samples");
 	if (view->term && run->end_ns) {
 		sb_term_leave(view->term);
 		return 0;
@@ -111,7 +111,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	if (!err)
 		err = sb_run_renew_profile(run, &is_new);
 	if (err)
-		return sb_err(err, "cannot keep the samples");
+		return sb_err(err, "cannot store the samples");
 	view->taken_ns = now_ns;
 	know_run(view, run);
 	return show(view, run);
@@ -124,7 +124,7 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 	int err = sb_top_update(&view->top);
 
 	if (err)
-		return sb_err(err, "cannot sum up the samples");
+		return sb_err(err, "cannot aggregate the samples");
 	know_run(view, run);
 	return draw(view);
 }
@@ -136,7 +136,7 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 
 	if (err) {
 		sb_term_leave(view->term);
-		return sb_err(err, "the terminal is gone");
+		return sb_err(err, "the terminal was closed");
 	}
 	for (;;) {
 		key = sb_term_key(view->term);
@@ -144,7 +144,7 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 			break;
 		err = sb_top_press(&view->top, key);
 		if (err)
-			return sb_err(err, "cannot sum up the samples");
+			return sb_err(err, "cannot aggregate the samples");
 	}
 	if (view->top.is_over) {
 		run->end = SB_END_ORDERED;
@@ -189,15 +189,14 @@ static int check(struct sb_record_opts *opts, bool has_screen)
 		opts->window_ns =
 			WINDOW_NS_DEFAULT > opts->every_ns ? WINDOW_NS_DEFAULT : opts->every_ns;
 	if (opts->every_ns < EVERY_NS_MIN)
-		sb_err(0, "top: --every: 100ms is the least");
+		sb_err(0, "top: --every must be at least 100ms");
 	else if (opts->window_ns < opts->every_ns)
 		sb_err(0, "top: --window is shorter than --every");
 	else if (opts->window_ns / opts->every_ns > SB_TOP_SLOTS_MAX)
-		sb_err(0, "top: --window is more than %u times --every: nobody sees so much change",
-		       SB_TOP_SLOTS_MAX);
+		sb_err(0, "top: --window must be at most %u times --every", SB_TOP_SLOTS_MAX);
 	else if (has_screen && opts->run.command)
-		sb_err(0, "top: the command and the screen would write over each other: use -b, or "
-			  "start it elsewhere and give -p");
+		sb_err(0, "top: the command would write over the screen: use -b, or start "
+			  "the command in another terminal and use -p");
 	else
 		return -1;
 	return SB_EXIT_USAGE;

@@ -42,7 +42,7 @@ int sb_command_parse_options(const struct sb_command *command, struct sb_opts *o
 
 	if (status >= 0 || (!opts->operands.nr && !opts->tail))
 		return status;
-	sb_err(0, "%s: what is '%s'? %s", command->name,
+	sb_err(0, "%s: there is an unexpected argument '%s'. %s", command->name,
 	       opts->operands.nr ? opts->operands.at[0] : "--", instead);
 	return SB_EXIT_USAGE;
 }

@@ -52,7 +52,7 @@ static int run(char **argv)
 		return SB_EXIT_DATA;
 	}
 	if (name[0] == '-') {
-		sb_err(0, "'%s': a command comes first, such as 'stackbpf oncpu %s'", name, name);
+		sb_err(0, "'%s' must follow a command, such as 'stackbpf oncpu %s'", name, name);
 		return SB_EXIT_USAGE;
 	}
 	if (!sb_command_find(name, &command))

@@ -285,8 +285,8 @@ static int apply_next(struct sb_opts *opts, const struct sb_opt *row, struct spe
 	if (value[0] == '-' && value[1] &&
 	    !(row->type == SB_OPT_TIME && isdigit((unsigned char)value[1])))
 		return sb_opts_fail(opts,
-				    "option '%.*s' needs a value (%s), but '%s' follows; "
-				    "if that is the value, write it without a space between",
+				    "option '%.*s' needs a value (%s), but '%s' follows; if "
+				    "that is the value, write it without a space before it",
 				    as.len, as.s, row->metavar, value);
 	++*argv;
 	return apply(opts, row, as, value);

@@ -49,8 +49,10 @@ static int need_durations(struct sb_record_opts *opts, const struct sb_output *f
 	const char *view = opts->run.views.at[0]->kind->name;
 
 	if (!sb_record_opt_is_for("distr", view)) {
-		sb_err(0, "format '%s' is made of durations, and %s measures none", format->name,
-		       view);
+		sb_err(0,
+		       "format '%s' needs the duration of each event, which %s does not "
+		       "measure; choose another format",
+		       format->name, view);
 		return SB_EXIT_USAGE;
 	}
 	opts->run.view.distr = true;
@@ -130,7 +132,7 @@ int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run)
 				    &outputs->writer);
 	sb_vec_release(&paths);
 	run->sink->has_file_writer = outputs->writer;
-	return err ? sb_err(err, "cannot make a process that writes files") : 0;
+	return err ? sb_err(err, "cannot start the helper process that writes files") : 0;
 }
 
 /* Weight of the stacks that --limit leaves out. */
@@ -229,7 +231,7 @@ static int add_facts(const struct sb_run *run, size_t limit, struct sb_profile *
 		err = add_governed(run, &figures.session.thinning, profile);
 	if (!err && cut) {
 		err = sb_profile_meta(profile, "limited", "%llu", (unsigned long long)cut);
-		sb_info("--limit left out %llu of %llu %s", (unsigned long long)cut,
+		sb_info("--limit omitted %llu of %llu %s", (unsigned long long)cut,
 			(unsigned long long)sb_profile_weight(profile), run->units[0].name);
 	}
 	return err;
@@ -278,7 +280,7 @@ int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profil
 		const struct sb_output_place *output = &outputs->at.at[i];
 
 		if (lacks_durations(output->format, profile))
-			err_one = sb_err(0, "-o '%s': no durations were measured", output->path);
+			err_one = sb_err(0, "-o '%s': the result has no durations", output->path);
 		else if (output->is_by_writer)
 			err_one = write_by_writer(outputs->writer, output, profile, opts);
 		else
@@ -359,7 +361,7 @@ static int write_result(struct sb_result_sink *result, struct sb_run *run, bool 
 		err = sb_profile_seal(profile);
 	if (!err)
 		err = add_facts(run, result->opts->limit, profile);
-	return err ? sb_err(err, "cannot put the result together") : write_all(result, profile);
+	return err ? sb_err(err, "cannot assemble the result") : write_all(result, profile);
 }
 
 /* The result, as a sink. */
@@ -387,9 +389,9 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 	if (!result->has_progress)
 		return 0;
 	if (isatty(STDOUT_FILENO) && !opts->output_paths.nr)
-		sb_info("folded stacks come here; a picture is written with -o FILE.svg");
+		sb_info("folded stacks are printed here; use -o FILE.svg for a flame graph");
 	if (!opts->run.time_ns)
-		sb_info("sampling, until Ctrl-C");
+		sb_info("sampling until Ctrl-C");
 	return 0;
 }
 
@@ -418,7 +420,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	sb_result_sink_clear(result);
 	if (!run->end_ns) {
 		if (!write_result(result, run, false))
-			sb_info("snapshot written, going on");
+			sb_info("wrote a snapshot; sampling goes on");
 		return 0;
 	}
 	if (!sb_run_has_samples(run))

@@ -13,7 +13,7 @@
 /* A second signal: what is half written is removed, and the program ends. */
 static void give_up(int sig)
 {
-	static const char message[] = "stackbpf: given up\n";
+	static const char message[] = "stackbpf: aborted; the result was discarded\n";
 
 	sb_output_files_discard();
 	sb_term_restore();
@@ -72,8 +72,8 @@ static int complete_config(struct sb_record *record, struct sb_run_sink *sink)
 	config->lines = opts->lines || has_places;
 	config->modules = opts->modules || has_places;
 	if (config->debuginfod && !sb_sym_has_debuginfod())
-		sb_warn("--debuginfod does nothing here: libdebuginfod.so.1 cannot be loaded%s",
-			SB_IS_STATIC ? " by a static program" : ", install libdebuginfod1");
+		sb_warn("--debuginfod has no effect: cannot load libdebuginfod.so.1%s",
+			SB_IS_STATIC ? " into a static program" : "; install libdebuginfod1");
 	return status;
 }
 
@@ -83,7 +83,7 @@ static int pass_status_on(struct sb_run *run, int status)
 	int child_status, sig;
 
 	if (sb_run_is_command_alive(run))
-		sb_info("waiting for '%s' to end; Ctrl-C twice leaves it alone",
+		sb_info("waiting for '%s' to end; press Ctrl-C twice to leave it running",
 			run->config->command[0]);
 	else if (!sb_run_has_command_run(run))
 		sb_warn("'%s' was killed before it began: its file system did not answer",

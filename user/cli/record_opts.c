@@ -83,7 +83,7 @@ static int parse_pids(void *field, const char *value, const char **ret_why)
 	int err = for_each_element(&targets->tgids, value, add_id, ret_why);
 
 	if (err && err != -ENOMEM)
-		*ret_why = "is not a list of process ids such as 1302,1400 (by name: -n)";
+		*ret_why = "is not a list of process IDs such as 1302,1400 (use -n for names)";
 	return err;
 }
 
@@ -94,7 +94,7 @@ static int parse_tids(void *field, const char *value, const char **ret_why)
 	int err = for_each_element(ids, value, add_id, ret_why);
 
 	if (err && err != -ENOMEM)
-		*ret_why = "is not a list of thread ids such as 1302,1303";
+		*ret_why = "is not a list of thread IDs such as 1302,1303";
 	return err;
 }
 
@@ -110,13 +110,13 @@ static int parse_comm(void *field, const char *value, const char **ret_why)
 	if (!*value)
 		*ret_why = "is empty";
 	else if (len - nr_stars >= SB_COMM_LEN)
-		*ret_why = "is longer than 15 characters, and the kernel keeps no more of a name";
+		*ret_why = "is longer than 15 characters, the maximum length of a thread name";
 	else if (len > SB_GLOB_POSITIONS_MAX)
-		*ret_why = "has more stars than any name needs";
+		*ret_why = "has too many stars";
 	else if (strpbrk(value, "[]{}"))
-		*ret_why = "has brackets; only * and ? are special here";
+		*ret_why = "has brackets, but only * and ? are supported in patterns";
 	else if (targets->nr_comms == SB_RULES_MAX)
-		*ret_why = "is one name too many: 16 is the limit";
+		*ret_why = "is one pattern too many: the limit is 16";
 	if (*ret_why)
 		return -EINVAL;
 	*rule = (struct sb_comm_rule){ .rule = kind };
@@ -134,7 +134,7 @@ static int parse_cgroup(void *field, const char *value, const char **ret_why)
 	if (!*value)
 		*ret_why = "is empty";
 	else if (targets->nr_cgroups == SB_RULES_MAX)
-		*ret_why = "is one cgroup too many: 16 is the limit";
+		*ret_why = "is one cgroup too many: the limit is 16";
 	if (*ret_why)
 		return -EINVAL;
 	path = strdup(value);
@@ -152,13 +152,13 @@ static int add_uid(void *field, const char *element, uint32_t rule, const char *
 	uint64_t uid;
 
 	if (targets->nr_uids == SB_RULES_MAX) {
-		*ret_why = "is one user too many: 16 is the limit";
+		*ret_why = "is one user too many: the limit is 16";
 		return -EINVAL;
 	}
 	if (sb_parse_u64(element, UINT32_MAX - 1, &uid)) {
 		passwd = getpwnam(element);
 		if (!passwd) {
-			*ret_why = "is neither a user id nor the name of a user";
+			*ret_why = "is neither a user ID nor the name of a user";
 			return -EINVAL;
 		}
 		uid = passwd->pw_uid;
@@ -173,7 +173,7 @@ static int parse_uids(void *field, const char *value, const char **ret_why)
 	int err = for_each_element(field, value, add_uid, ret_why);
 
 	if (err == -EINVAL && !*ret_why)
-		*ret_why = "is not a list of user ids or names";
+		*ret_why = "is not a list of user IDs or names";
 	return err;
 }
 
@@ -192,7 +192,7 @@ static int parse_roots(void *field, const char *value, const char **ret_why)
 		if (root > SB_ATTR_CONTAINER)
 			*ret_why = "is not a list of comm, pid, thread, cpu, cgroup, container";
 		else if (roots->nr == SB_ROOTS_MAX)
-			*ret_why = "is one too many: 8 is the limit";
+			*ret_why = "has too many root frames: the limit is 8";
 		if (*ret_why)
 			return -EINVAL;
 		roots->at[roots->nr++] = root;
@@ -282,7 +282,7 @@ static const struct sb_opt_word file_words[] = {
 static int parse_micros(void *field, const char *value, const char **ret_why)
 {
 	if (sb_parse_duration(value, SB_NS_PER_SEC / 1000000, field) || !*(uint64_t *)field) {
-		*ret_why = "is no time such as 500 (microseconds), 10ms, 2s";
+		*ret_why = "is not a time such as 500 (microseconds), 10ms, 2s";
 		return -EINVAL;
 	}
 	return 0;
@@ -299,7 +299,8 @@ static int parse_percent(void *field, const char *value, const char **ret_why)
 	}
 	if (!sb_parse_percent(value, ppm))
 		return 0;
-	*ret_why = "is neither a percentage of the machine such as 1 or 0.5, up to 100, nor off";
+	*ret_why = "is neither a percentage of all CPUs such as 1 or 0.5 (at most 100) nor "
+		   "'off'";
 	return -EINVAL;
 }
 
@@ -335,7 +336,7 @@ static int parse_inode(void *field, const char *value, const char **ret_why)
 {
 	if (!sb_parse_u64(value, UINT64_MAX, field) && *(uint64_t *)field)
 		return 0;
-	*ret_why = "is no inode number (ls -i shows them)";
+	*ret_why = "is not an inode number (ls -i shows them)";
 	return -EINVAL;
 }
 
@@ -345,7 +346,7 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 	static char why[512];
 
 	if (!sb_view_kind_find(value)) {
-		snprintf(why, sizeof(why), "is none of %s", sb_view_kind_names());
+		snprintf(why, sizeof(why), "is not one of %s", sb_view_kind_names());
 		*ret_why = why;
 		return -EINVAL;
 	}
@@ -702,13 +703,13 @@ static int take_operand(struct sb_record_opts *fields, struct sb_opts *opts, con
 
 	if (sb_parse_duration(word, SB_NS_PER_SEC, &ns))
 		return sb_opts_fail(opts,
-				    "what is '%s'? To run a command, put it after '--': "
-				    "stackbpf %s -- %s",
+				    "there is an unexpected argument '%s'; to run a command, "
+				    "put it after '--': stackbpf %s -- %s",
 				    word, opts->command, word);
 	if (fields->run.time_ns)
-		return sb_opts_fail(opts, "'%s': the time was given already", word);
+		return sb_opts_fail(opts, "'%s': the time was given twice", word);
 	if (!ns)
-		return sb_opts_fail(opts, "'%s' is no time to sample", word);
+		return sb_opts_fail(opts, "'%s' is too short a time to sample", word);
 	if (!sb_parse_u64(word, UINT64_MAX, &number) && !sb_record_opts_has_target(fields))
 		return sb_opts_fail(opts, "'stackbpf %s %s': did you mean -p %s or -t %s?",
 				    opts->command, word, word, word);
@@ -719,9 +720,10 @@ static int take_operand(struct sb_record_opts *fields, struct sb_opts *opts, con
 static int take_command(struct sb_record_opts *fields, struct sb_opts *opts)
 {
 	if (opts->tail && !*opts->tail)
-		return sb_opts_fail(opts, "a command is missing after '--'");
+		return sb_opts_fail(opts, "the command after '--' is missing");
 	if (opts->tail && fields->shell_command)
-		return sb_opts_fail(opts, "both -c and '--' name a command; one is enough");
+		return sb_opts_fail(opts, "-c and '--' both name a command; use only one of "
+					  "them");
 	if (fields->shell_command) {
 		fields->shell_argv[0] = "sh";
 		fields->shell_argv[1] = "-c";
@@ -747,7 +749,9 @@ static int check_kind(const struct sb_record_opts *fields, struct sb_opts *opts)
 		name = "--event";
 	else if (fields->run.idle != SB_IDLE_SHOW && !sb_record_opt_is_for("idle", fields->kind))
 		name = "--idle";
-	return name ? sb_opts_fail(opts, "%s says nothing about --kind=%s", name, fields->kind) : 0;
+	return name ? sb_opts_fail(opts, "%s has no effect on --kind=%s; leave it out", name,
+				   fields->kind)
+		    : 0;
 }
 
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
@@ -763,19 +767,20 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 	if (err)
 		return err;
 	if (fields->run.all && sb_run_has_allow_rule(&fields->run.targets))
-		return sb_opts_fail(opts,
-				    "-a means everything; leave it out, or the other targets");
+		return sb_opts_fail(opts, "-a samples the whole machine; leave out -a or the other "
+					  "targets");
 	if (fields->run.targets.follow_children && !fields->run.command &&
 	    !fields->run.targets.tgids.nr)
-		return sb_opts_fail(opts, "-s follows the children of -p or of a command; "
-					  "neither is given");
+		return sb_opts_fail(opts, "-s follows the child processes of -p or of a "
+					  "command, but neither was given");
 	for (i = 0; fields->run.targets.follow_children && i < fields->run.targets.tgids.nr; i++)
 		if (fields->run.targets.tgids.at[i].rule == SB_RULE_ALLOW)
 			fields->run.targets.tgids.at[i].rule |= SB_RULE_FOLLOW;
 	if (fields->run.unwind_bytes > UNWIND_MAX)
-		return sb_opts_fail(opts, "--unwind-memory: 1G is the limit");
+		return sb_opts_fail(opts, "--unwind-memory: the limit is 1G");
 	if (fields->run.view.max_ns && fields->run.view.max_ns < fields->run.view.min_ns)
-		return sb_opts_fail(opts, "--max is shorter than --min: nothing is both");
+		return sb_opts_fail(opts, "--max is shorter than --min, so no event could "
+					  "match");
 	if (!fields->run.sides)
 		fields->run.sides = SB_SIDE_USER | SB_SIDE_KERNEL;
 	fields->run.is_freq_asked = fields->run.freq_hz != 0;

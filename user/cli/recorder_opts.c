@@ -50,11 +50,11 @@ int sb_recorder_parse_kinds(void *field, const char *value, const char **ret_why
 			snprintf(why, sizeof(why), "is not a list of %s", sb_view_kind_names());
 			*ret_why = why;
 		} else if (opts->nr_kinds == SB_RECORDER_KINDS_MAX) {
-			*ret_why = "is one too many";
+			*ret_why = "has too many kinds";
 		}
 		for (i = 0; i < opts->nr_kinds && !*ret_why; i++)
 			if (sb_streq(opts->kinds[i]->kind->name, name))
-				*ret_why = "has a kind twice";
+				*ret_why = "names a kind twice";
 		if (*ret_why)
 			return -EINVAL;
 		opts->kinds[opts->nr_kinds++] = sb_view_find(name);
@@ -74,7 +74,7 @@ int sb_recorder_parse_tag(void *field, const char *value, const char **ret_why)
 	else if (strlen(value + len + 1) > VALUE_BYTES_MAX)
 		*ret_why = "has a value of more than 200 bytes";
 	else if (opts->nr_tags == SB_RECORDER_TAGS_MAX)
-		*ret_why = "is one tag too many: 16 is the limit";
+		*ret_why = "is one tag too many: the limit is 16";
 	if (*ret_why)
 		return -EINVAL;
 	tag.key = strndup(value, len);
@@ -86,10 +86,10 @@ int sb_recorder_parse_tag(void *field, const char *value, const char **ret_why)
 	}
 	sb_replace_controls(tag.value, strlen(tag.value));
 	if (is_fixed(tag.key))
-		*ret_why = "is a tag that samples bring along";
+		*ret_why = "has a key that stackbpf sets itself; choose another key";
 	for (i = 0; i < opts->nr_tags && !*ret_why; i++)
 		if (sb_streq(opts->tags[i].key, tag.key))
-			*ret_why = "is a tag that has a value already";
+			*ret_why = "has a key that was given before";
 	/* Also those that are wrong: they are freed in one place. */
 	opts->tags[opts->nr_tags++] = tag;
 	return *ret_why ? -EINVAL : 0;
@@ -101,12 +101,12 @@ int sb_recorder_parse_label(void *field, const char *value, const char **ret_why
 	size_t i;
 
 	if (!is_key(value, strlen(value)))
-		*ret_why = "is no key of letters, digits, '_', '.', '-', '/'";
+		*ret_why = "is not a key of letters, digits, '_', '.', '-', '/'";
 	else if (opts->nr_labels == SB_LABELS_MAX)
-		*ret_why = "is one label too many: 8 is the limit";
+		*ret_why = "is one label too many: the limit is 8";
 	for (i = 0; i < opts->nr_labels && !*ret_why; i++)
 		if (sb_streq(opts->labels[i], value))
-			*ret_why = "is given twice";
+			*ret_why = "was given twice";
 	if (*ret_why)
 		return -EINVAL;
 	opts->labels[opts->nr_labels++] = value;
@@ -159,7 +159,8 @@ int sb_recorder_parse_retain(void *field, const char *value, const char **ret_wh
 	for (;; value += len + 1) {
 		len = strcspn(value, ",");
 		if (!parse_level(field, value, len)) {
-			*ret_why = "is no list such as 10s=7d,10min=30d,1h=1y,1d=0 (0: for ever)";
+			*ret_why = "is not a list such as 10s=7d,10min=30d,1h=1y,1d=0 (0: "
+				   "forever)";
 			return -EINVAL;
 		}
 		if (!value[len])

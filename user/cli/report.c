@@ -46,19 +46,24 @@ static void add_unnamed(struct sb_str *list, const struct sb_resolve_stats *stat
 		add_item(list, stats->nr_unnamed[i], sb_sym_reason_names[i]);
 	for (i = 0; i < SB_RUNTIME_MAX; i++)
 		nr_unreadable += stats->runtime[i].nr_unreadable;
-	add_item(list, nr_unreadable, "unreadable of interpreters");
+	add_item(list, nr_unreadable, "unreadable interpreter frames");
 }
 
 static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
 {
 	add_item(list, stats->stat[SB_STAT_COUNTS_FULL], "table full");
 	add_item(list, stats->stat[SB_STAT_COUNTS_BUSY], "table busy");
-	add_item(list, stats->stat[SB_STAT_BLOCK_FULL], "too many requests under way");
-	add_item(list, stats->stat[SB_STAT_VMA_BUSY], "mappings being changed");
+	add_item(list, stats->stat[SB_STAT_BLOCK_FULL], "too many requests in flight");
+	add_item(list, stats->stat[SB_STAT_VMA_BUSY], "address space was changing");
 	add_item(list, stats->stat[SB_STAT_URING_FULL], "too many io_uring requests");
-	add_item(list, stats->stat[SB_STAT_URING_UNSEEN], "io_uring requests without an end");
-	add_item(list, stats->stat[SB_STAT_URING_UNNAMED], "io_uring results of no request");
-	add_item(list, stats->stat[SB_STAT_KERNEL_BUSY], "between two kernel threads");
+	add_item(list, stats->stat[SB_STAT_URING_UNSEEN],
+		 "io_uring requests without "
+		 "completion");
+	add_item(list, stats->stat[SB_STAT_URING_UNNAMED],
+		 "io_uring completions of unknown "
+		 "requests");
+	add_item(list, stats->stat[SB_STAT_KERNEL_BUSY],
+		 "I/O of a kernel thread that interrupted another");
 	add_item(list, stats->nr_skipped_recursion, "inside another probe");
 }
 
@@ -68,7 +73,7 @@ static void add_cpus(struct sb_str *list, const struct sb_session_stats *stats)
 		 stats->nr_cpus_went == 1 ? "CPU went offline" : "CPUs went offline");
 	add_item(list, stats->nr_cpus_came,
 		 stats->nr_cpus_came == 1 ? "CPU came online" : "CPUs came online");
-	add_item(list, stats->nr_cpus_refused, "of them not sampled");
+	add_item(list, stats->nr_cpus_refused, "CPUs could not be sampled");
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -87,17 +92,21 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	if (resolve->idle_weight)
 		(void)sb_str_addf(list, "%s%.1f s of idle waits left out", list->len ? ", " : "",
 				  (double)resolve->idle_weight / 1e9);
-	add_item(list, stat[SB_STAT_UNDER_MIN], "under --min");
-	add_item(list, stat[SB_STAT_OVER_MAX], "over --max");
-	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for their thread");
+	add_item(list, stat[SB_STAT_UNDER_MIN], "shorter than --min");
+	add_item(list, stat[SB_STAT_OVER_MAX], "longer than --max");
+	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for per-thread state");
 	add_item(list, stat[SB_STAT_BLOCK_UNKNOWN], "requests queued before the run");
-	add_item(list, resolve->nr_missing_objects, "whose object was lost");
-	add_item(list, resolve->nr_missing_labels, "whose labels were lost");
-	add_item(list, resolve->nr_other_labels, "of too many labels: (other)");
-	add_item(list, stat[SB_STAT_LABELS_CUT], "labels too long or too many");
+	add_item(list, resolve->nr_missing_objects, "without the name of their file or thread");
+	add_item(list, resolve->nr_missing_labels, "without their labels");
+	add_item(list, resolve->nr_other_labels,
+		 "counted as (other), because there were too "
+		 "many label sets");
+	add_item(list, stat[SB_STAT_LABELS_CUT], "labels cut: too long or too many");
 	add_item(list, figures->session.nr_asleep_lost,
-		 "sleeping threads ran before they were looked at");
-	add_item(list, sb_profile_nr_tiny(run->profile, &tiny_weight), "stacks rounded to nothing");
+		 "sleeping threads woke up before their stack was read");
+	add_item(list, sb_profile_nr_tiny(run->profile, &tiny_weight),
+		 "stacks with a weight "
+		 "that rounds to 0");
 }
 
 /* "24.75 Hz", "a sample for 4000 us". */
@@ -108,7 +117,7 @@ static void lowest(const struct sb_run *run, const struct sb_run_figures *figure
 	const struct sb_run_unit *unit = &run->units[figures->view];
 
 	if (stats->weight)
-		snprintf(text, nr_bytes, "a sample for %llu %s",
+		snprintf(text, nr_bytes, "one sample per %llu %s",
 			 (unsigned long long)(stats->weight / unit->divisor), unit->name);
 	else
 		snprintf(text, nr_bytes, "%.4g Hz", stats->rate_hz);
@@ -123,9 +132,9 @@ static void add_governed(const struct sb_run *run, const struct sb_run_figures *
 	if (stats->governor.thrift_ns)
 		(void)sb_str_addf(
 			list,
-			"processes whose mappings change read up to %u times more seldom for "
-			"%.1f of %.1f s, to stay below %.4g %% of the machine "
-			"(--max-overhead)%s",
+			"processes that change their mappings were read up to %u times less "
+			"often for %.1f of %.1f s, to keep the own cost below %.4g %% of all "
+			"CPUs (--max-overhead)%s",
 			1u << stats->governor.thrift_worst, (double)stats->governor.thrift_ns / 1e9,
 			(double)figures->wall_ns / 1e9, 100 * stats->limit,
 			stats->governor.lowered_ns ? "\n" : "");
@@ -133,8 +142,8 @@ static void add_governed(const struct sb_run *run, const struct sb_run_figures *
 		return;
 	lowest(run, figures, text, sizeof(text));
 	(void)sb_str_addf(list,
-			  "lowered to %s for %.1f of %.1f s, to stay below %.4g %% of the "
-			  "machine (--max-overhead)",
+			  "sampling was lowered to %s for %.1f of %.1f s, to keep the own "
+			  "cost below %.4g %% of all CPUs (--max-overhead)",
 			  text, (double)stats->governor.lowered_ns / 1e9,
 			  (double)figures->wall_ns / 1e9, 100 * stats->limit);
 }
@@ -148,11 +157,13 @@ static void warn_overhead(const struct sb_run_figures *figures)
 	if (!stats->governor.helpless_ns)
 		return;
 	if (stats->governor.is_own_time)
-		why = "most of it was for names, tables, and processes that begin, end or map, which "
-		      "fewer samples do not save";
+		why = "most of the cost was symbol names, unwind tables and process events, "
+		      "which a lower sampling rate does not reduce";
 	else if (!why)
-		why = "most of it was for looking at each event, which fewer samples do not save";
-	sb_warn("own cost was above %.4g %% of the machine (--max-overhead) for %.1f of %.1f s: %s",
+		why = "most of the cost was checking each event, which a lower sampling rate "
+		      "does not reduce";
+	sb_warn("the cost of stackbpf itself was above %.4g %% of all CPUs (--max-overhead) "
+		"for %.1f of %.1f s: %s",
 		100 * stats->limit, (double)stats->governor.helpless_ns / 1e9,
 		(double)figures->wall_ns / 1e9, why);
 }
@@ -165,9 +176,9 @@ static void warn_parser(const struct sb_run_figures *figures)
 
 	if (!nr)
 		return;
-	sb_warn("files could not be parsed %llu times: the process that does it crashed (%llu), "
-		"was killed after %llu s (%llu), answered nonsense (%llu); stacks in these files "
-		"go by frame pointers",
+	sb_warn("parsing a file failed %llu times: the parser process crashed (%llu), was "
+		"killed after %llu s (%llu), or sent an invalid answer (%llu); stacks in "
+		"these files are walked by frame pointers",
 		(unsigned long long)nr, (unsigned long long)parser->nr_crashed,
 		SB_PARSER_PATIENCE_NS / SB_NS_PER_SEC, (unsigned long long)parser->nr_timeouts,
 		(unsigned long long)parser->nr_forged);
@@ -233,11 +244,13 @@ static void add_skipped(struct sb_str *line, const struct sb_session_stats *sess
 {
 	if (!session->nr_sideband_skipped)
 		return;
-	(void)sb_str_addf(line, "%s%llu records of mappings skipped: %s maps too often",
+	(void)sb_str_addf(line,
+			  "%s%llu mapping records skipped, because %s changes its "
+			  "mappings too often",
 			  line->len ? ", " : "", (unsigned long long)session->nr_sideband_skipped,
 			  session->skipping);
 	if (session->nr_skipping > 1)
-		(void)sb_str_addf(line, ", as do %llu more",
+		(void)sb_str_addf(line, ", as do %llu more processes",
 				  (unsigned long long)session->nr_skipping - 1);
 }
 
@@ -247,10 +260,12 @@ static void add_processes_row(const struct sb_run *run, const struct sb_run_figu
 	(void)run;
 	add_item(line, figures->session.nr_sideband_lost, "process records lost");
 	add_skipped(line, &figures->session);
-	add_item(line, figures->session.nr_no_fd, "files not opened: raise ulimit -n");
+	add_item(line, figures->session.nr_no_fd, "files not opened; raise ulimit -n");
 	add_item(line, figures->symbolizer.nr_files_cut,
-		 "files over their budget, names left out: -v names them");
-	add_item(line, figures->session.stat[SB_STAT_FORK_FULL], "children not followed");
+		 "files too expensive to parse, whose names are missing; -v lists them");
+	add_item(line, figures->session.stat[SB_STAT_FORK_FULL],
+		 "child processes not "
+		 "followed");
 }
 
 static void add_cpus_row(const struct sb_run *run, const struct sb_run_figures *figures,
@@ -278,7 +293,9 @@ static void add_own_cost(const struct sb_run *run, const struct sb_run_figures *
 	/* To load, and to read processes, symbols and tables for the first time, is done once: no share of a CPU. */
 	if (run->end_ns > run->warm_ns && run->warm_ns)
 		cost += percent(run->own_end_ns - run->own_warm_ns, run->end_ns - run->warm_ns);
-	(void)sb_str_addf(line, "own cost %.2f %% of a CPU, and %.2f s of CPU time to start up",
+	(void)sb_str_addf(line,
+			  "own cost %.2f %% of a CPU, plus %.2f s of CPU time to start "
+			  "up",
 			  cost, (double)startup_ns / 1e9);
 }
 
@@ -361,7 +378,7 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 	unsigned int i;
 
 	row_nr(run->config->views.at[figures->view]->kind->event, figures->nr_samples);
-	row_nr("events not asked for", session->stat[SB_STAT_FILTERED]);
+	row_nr("events filtered out", session->stat[SB_STAT_FILTERED]);
 	row_nr("processes", resolve->nr_processes);
 	if (run->sink->keeps_all)
 		row_nr("distinct stacks", sb_profile_nr_stacks(run->profile));
@@ -384,8 +401,8 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 			row_nr(sb_cut_names[i], resolve->nr_status[i]);
 	row_nr("kernel stack too deep", resolve->nr_kernel_cut);
 	row_nr("stack lost", resolve->nr_missing_stacks);
-	row_nr("stacks forgotten", resolve->nr_evicted);
-	row_nr("library changed below", resolve->nr_shared_out);
+	row_nr("stacks evicted", resolve->nr_evicted);
+	row_nr("samples split by time", resolve->nr_shared_out);
 	row_nr("frames", resolve->nr_frames);
 	for (i = SB_SYM_OK + 1; i < SB_SYM_REASON_MAX; i++)
 		row(sb_sym_reason_names[i], "%llu frames unnamed",
@@ -396,7 +413,7 @@ static void report_losses(const struct sb_run_figures *figures)
 {
 	const struct sb_session_stats *session = &figures->session;
 
-	row("drained while finding names", "%llu times; put off, too much of it: %llu",
+	row("drained during name lookup", "%llu times; postponed, backlog full: %llu",
 	    (unsigned long long)session->drain.nr_early,
 	    (unsigned long long)session->drain.nr_early_full);
 	row_nr("lost: table full", session->stat[SB_STAT_COUNTS_FULL]);
@@ -405,7 +422,7 @@ static void report_losses(const struct sb_run_figures *figures)
 	row_nr("ring full, stack retried", session->stat[SB_STAT_RING_FULL]);
 	row_nr("stacks shipped again", session->stat[SB_STAT_SEEN_FULL]);
 	row_nr("kernel stacks refused", session->stat[SB_STAT_KSTACK_ERR]);
-	row_nr("children not followed", session->stat[SB_STAT_FORK_FULL]);
+	row_nr("child processes not followed", session->stat[SB_STAT_FORK_FULL]);
 	row_nr("process records", session->nr_sideband_records);
 	row_nr("process records lost", session->nr_sideband_lost);
 	row("records of mappings skipped", "%llu, of %llu processes",
@@ -423,14 +440,14 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 	} rows[] = {
 		{ "left out: under --min", SB_STAT_UNDER_MIN },
 		{ "left out: over --max", SB_STAT_OVER_MAX },
-		{ "left out: other state, kind", SB_STAT_OTHER_STATE },
+		{ "left out: other state, type", SB_STAT_OTHER_STATE },
 		{ "lost: no memory for thread", SB_STAT_TASK_FULL },
-		{ "switches not traced, mended", SB_STAT_UNSEEN },
-		{ "lost: requests under way", SB_STAT_BLOCK_FULL },
-		{ "lost: mappings in change", SB_STAT_VMA_BUSY },
+		{ "missed switches, repaired", SB_STAT_UNSEEN },
+		{ "lost: requests in flight", SB_STAT_BLOCK_FULL },
+		{ "lost: mappings changing", SB_STAT_VMA_BUSY },
 		{ "lost: kernel threads", SB_STAT_KERNEL_BUSY },
 		{ "lost: io_uring requests", SB_STAT_URING_FULL },
-		{ "lost: io_uring without end", SB_STAT_URING_UNSEEN },
+		{ "lost: io_uring incomplete", SB_STAT_URING_UNSEEN },
 		{ "lost: io_uring multishot", SB_STAT_URING_UNNAMED },
 		{ "queued before the run", SB_STAT_BLOCK_UNKNOWN },
 		{ "faults in anonymous memory", SB_STAT_FAULT_ANON },
@@ -453,9 +470,9 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		row_nr("objects lost", resolve->nr_missing_objects);
 	nr_tiny = sb_profile_nr_tiny(run->profile, &tiny_weight);
 	if (nr_tiny)
-		row_nr("stacks rounded to nothing", nr_tiny);
+		row_nr("stacks rounded to 0", nr_tiny);
 	if (figures->session.nr_asleep)
-		row("threads found asleep", "%llu, of which ran before they were looked at: %llu",
+		row("threads found asleep", "%llu, woke up before their stack was read: %llu",
 		    (unsigned long long)figures->session.nr_asleep,
 		    (unsigned long long)figures->session.nr_asleep_lost);
 	if (run->config->views.at[figures->view]->report)
@@ -469,31 +486,31 @@ static void report_unwinding(const struct sb_run_figures *figures)
 
 	row_nr("frames by unwind tables", stat[SB_STAT_CFI_FRAMES]);
 	row_nr("frames by frame pointer", stat[SB_STAT_FP_FRAMES]);
-	row_nr("walks known already", stat[SB_STAT_KNOWN]);
-	row_nr("first stacks taken raw", stat[SB_STAT_RAW]);
-	row_nr("not so: over budget", stat[SB_STAT_RAW_LIMIT]);
-	row_nr("not so: ring full", stat[SB_STAT_RAW_FULL]);
-	row_nr("requests for tables lost", stat[SB_STAT_NEEDS_FULL]);
-	row_nr("stack pages brought in", unwinder->nr_touched);
-	row("unwind tables", "%llu, built %llu in %.1f ms with %llu rows, %llu files without",
+	row_nr("walks reused", stat[SB_STAT_KNOWN]);
+	row_nr("first stacks copied raw", stat[SB_STAT_RAW]);
+	row_nr("not copied: over budget", stat[SB_STAT_RAW_LIMIT]);
+	row_nr("not copied: ring full", stat[SB_STAT_RAW_FULL]);
+	row_nr("table requests lost", stat[SB_STAT_NEEDS_FULL]);
+	row_nr("stack pages faulted in", unwinder->nr_touched);
+	row("unwind tables", "%llu, built %llu in %.1f ms with %llu rows; files without: %llu",
 	    (unsigned long long)unwinder->nr_tables, (unsigned long long)unwinder->nr_tables_built,
 	    (double)unwinder->build_ns / 1e6, (unsigned long long)unwinder->nr_rows,
 	    (unsigned long long)unwinder->nr_tables_failed);
 	row("memory of unwind tables", "%.1f MB, at most %.1f of %.1f MB, evicted %llu times",
 	    (double)unwinder->nr_pool_bytes / 1e6, (double)unwinder->nr_pool_bytes_peak / 1e6,
 	    (double)unwinder->nr_pool_bytes_max / 1e6, (unsigned long long)unwinder->nr_evictions);
-	row("files parsed apart", "%llu, by %llu processes, %.1f ms of CPU time",
+	row("files parsed in sandbox", "%llu, by %llu processes, %.1f ms of CPU time",
 	    (unsigned long long)figures->parser.nr_answers,
 	    (unsigned long long)figures->parser.nr_workers, (double)figures->parser.cpu_ns / 1e6);
 	row("reads of other processes", "%llu, by %llu readers, %.1f ms of CPU time",
 	    (unsigned long long)figures->readers.nr_requests,
 	    (unsigned long long)figures->readers.nr_readers, (double)figures->readers.cpu_ns / 1e6);
-	row("readers given up", "%llu, crashed %llu; reads refused %llu; files copied %llu",
+	row("readers abandoned", "%llu, crashed %llu; reads refused %llu; files copied %llu",
 	    (unsigned long long)figures->readers.nr_abandoned,
 	    (unsigned long long)figures->readers.nr_crashed,
 	    (unsigned long long)figures->readers.nr_refused,
 	    (unsigned long long)figures->readers.nr_copies);
-	row("address spaces known", "%llu, %llu forgotten to make room, %llu refused",
+	row("address spaces known", "%llu, %llu evicted, %llu refused",
 	    (unsigned long long)figures->processes.nr_spaces,
 	    (unsigned long long)figures->processes.nr_forgotten,
 	    (unsigned long long)figures->processes.nr_refused);
@@ -511,7 +528,7 @@ static void report_labels(const struct sb_run *run, const struct sb_run_figures 
 	if (!run->config->nr_labels)
 		return;
 	sb_interp_stats(run->interp, &stats);
-	row("samples with labels", "%llu, %llu of too many sets: (other), %llu lost",
+	row("samples with labels", "%llu, %llu as (other): too many sets, %llu lost",
 	    (unsigned long long)resolve->nr_labelled, (unsigned long long)resolve->nr_other_labels,
 	    (unsigned long long)resolve->nr_missing_labels);
 	row("processes with labels", "%llu alive; %llu sets, %llu labels without a name",
@@ -529,7 +546,7 @@ static void report_governor(const struct sb_run *run, const struct sb_run_figure
 	const struct sb_thinning_stats *stats = &figures->session.thinning;
 	char text[64];
 
-	row("cost of a second at most", "%.3f %% of the machine, the last one %.3f %%",
+	row("highest cost in a second", "%.3f %% of all CPUs; in the last second %.3f %%",
 	    100 * stats->governor.worst, 100 * stats->governor.last);
 	if (!stats->limit)
 		return;
@@ -538,9 +555,9 @@ static void report_governor(const struct sb_run *run, const struct sb_run_figure
 		row("lowered", "to %s, for %.3f s, in %u changes", text,
 		    (double)stats->governor.lowered_ns / 1e9, stats->governor.nr_changes);
 	if (stats->governor.thrift_ns)
-		row("mappings read more seldom", "up to %u times, for %.3f s",
+		row("mappings read less often", "up to %u times, for %.3f s",
 		    1u << stats->governor.thrift_worst, (double)stats->governor.thrift_ns / 1e9);
-	row("over --max-overhead", "%.3f s, where nothing could be done",
+	row("over --max-overhead", "%.3f s in which the rate could not be lowered",
 	    (double)stats->governor.helpless_ns / 1e9);
 }
 
@@ -559,14 +576,16 @@ static void report_privileges(const struct sb_run *run)
 		err = sb_str_addf(&text, "; system calls %sfiltered",
 				  sb_privileges_filter() ? "" : "not ");
 	if (!err && run->parser)
-		err = sb_str_addf(&text, "; unwind tables by a process without any, %s",
-				  sb_landlock_version() ? "which can open no file"
+		err = sb_str_addf(&text,
+				  "; unwind tables are built by a process without "
+				  "privileges, %s",
+				  sb_landlock_version() ? "which cannot open files"
 							: "but without Landlock");
 	if (!err)
-		err = sb_str_addf(&text, "; other processes are read by processes that can be "
-					 "abandoned");
+		err = sb_str_addf(&text, "; other processes are read by helper processes "
+					 "that can be abandoned");
 	if (!err && run->sink->has_file_writer)
-		err = sb_str_addf(&text, "; files by a process of its own");
+		err = sb_str_addf(&text, "; files are written by a separate process");
 	if (!err)
 		row("privileges left", "%s", text.s);
 }
@@ -587,10 +606,10 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 	    (unsigned long long)sym->nr_processes);
 	report_privileges(run);
 	row("memory of symbols", "%.1f MB", (double)sym->nr_light_bytes / 1e6);
-	row("symbol data while reading", "at most %.1f of %.1f MB; files over their budget: %llu",
+	row("symbol data while parsing", "at most %.1f of %.1f MB; files over their budget: %llu",
 	    (double)sym->nr_bytes_peak / 1e6, (double)sym->nr_bytes_max / 1e6,
 	    (unsigned long long)sym->nr_files_cut);
-	row("memory of debug data", "%.1f MB, at most %.1f MB, evicted %llu times",
+	row("memory of debug information", "%.1f MB, at most %.1f MB, evicted %llu times",
 	    (double)sym->nr_heavy_bytes / 1e6, (double)sym->nr_heavy_bytes_peak / 1e6,
 	    (unsigned long long)sym->nr_evictions);
 }
@@ -598,11 +617,12 @@ static void report_cost(const struct sb_run *run, const struct sb_run_figures *f
 static void report_doubts(const struct sb_run *run, const struct sb_run_figures *figures)
 {
 	if (figures->resolve.nr_unnamed[SB_SYM_RESTRICTED])
-		sb_info("kernel frames have no names, because the kernel hides its addresses: run as "
-			"root or with CAP_SYSLOG, and with sysctl kernel.kptr_restrict below 2");
+		sb_info("kernel frames have no names, because the kernel hides its "
+			"addresses; run stackbpf as root or with CAP_SYSLOG, and set sysctl "
+			"kernel.kptr_restrict to 0 or 1");
 	if (figures->session.err)
-		sb_warn("what was lost is not known: the counters of the kernel's side cannot be read "
-			"(%s)",
+		sb_warn("cannot tell how much was lost: the counters in the kernel cannot be "
+			"read (%s)",
 			strerror(-figures->session.err));
 	sb_report_interp_warnings(run);
 	warn_overhead(figures);
@@ -660,11 +680,13 @@ static void explain_targets(const struct sb_run *run)
 		nr_stopped += state == 'T' || state == 't';
 	}
 	if (!nr_alive)
-		sb_err(0, "nothing was sampled: what was to be sampled ended too soon");
+		sb_err(0, "nothing was sampled: all targets ended too early");
 	else if (nr_stopped == nr_alive)
 		sb_err(0, "nothing was sampled: process %u is stopped", run->targets.at[0].id);
 	else
-		sb_err(0, "nothing was sampled: %s %u %s idle; a process that waits uses no CPU",
+		sb_err(0,
+		       "nothing was sampled: %s %u %s idle; to see where processes wait, "
+		       "use 'stackbpf offcpu'",
 		       run->targets.nr == 1 ? "process" : "processes like", run->targets.at[0].id,
 		       run->targets.nr == 1 ? "was" : "were");
 }
@@ -677,24 +699,26 @@ void sb_report_empty(const struct sb_run *run)
 	sb_run_figures(run, 0, &figures);
 	nr_ticks = (double)figures.wall_ns / 1e9 * run->config->freq_hz;
 	if (figures.nr_lost)
-		sb_err(0, "nothing was sampled: all of %llu samples were lost",
+		sb_err(0, "nothing was sampled: all %llu samples were lost",
 		       (unsigned long long)figures.nr_lost);
 	else if (run->config->views.at[0]->kind->empty)
 		sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
 	else if (run->child && !run->config->all)
 		sb_err(0,
-		       "nothing was sampled: '%s' used too little CPU; see -F, and -s for its "
-		       "children",
+		       "nothing was sampled: '%s' used too little CPU time; raise -F, or use "
+		       "-s to sample its child processes, too",
 		       run->config->command[0]);
 	else if (nr_ticks < 2)
-		sb_err(0, "nothing was sampled: %.0f ms at %u Hz are too short; see -t and -F",
+		sb_err(0,
+		       "nothing was sampled: %.0f ms at %u Hz are too short; raise -t or "
+		       "-F",
 		       (double)figures.wall_ns / 1e6, run->config->freq_hz);
 	else if (run->targets.nr)
 		explain_targets(run);
 	else if (sb_run_has_allow_rule(&run->config->targets))
 		sb_err(0,
-		       "nothing was sampled: no running thread matched the filters, "
-		       "%llu other ticks were passed over",
+		       "nothing was sampled: no running thread matched the filters, and %llu "
+		       "samples of other threads were skipped",
 		       (unsigned long long)figures.session.stat[SB_STAT_FILTERED]);
 	else
 		sb_err(0, "nothing was sampled: the machine was idle");

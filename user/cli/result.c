@@ -31,10 +31,10 @@ static void unknown_format(const char *path, const char *name)
 	if (list_formats(&list, name))
 		return;
 	if (name)
-		sb_err(0, "there is no format '%s'; there are %s", name, list.s);
+		sb_err(0, "there is no format '%s'; the formats are %s", name, list.s);
 	else
-		sb_err(0, "-o '%s': no format has this extension; there are %s, or say --format",
-		       path, list.s);
+		sb_err(0, "-o '%s': no format has this extension; use one of %s, or --format", path,
+		       list.s);
 }
 
 const struct sb_output *sb_result_format(const char *path, const char *name)
@@ -65,16 +65,16 @@ int sb_result_cannot_write(const char *path, int err)
 
 	if (err == -EEXIST) {
 		sb_err(0,
-		       "cannot write '%s': it exists, and user %u, who called sudo, may not "
-		       "replace it; remove it first, or choose another name",
+		       "cannot write '%s': the file exists, and user %u, who called sudo, "
+		       "may not replace it; delete it first, or choose another name",
 		       path, sb_sudo_owner().uid);
 		return err;
 	}
 	if (err != -EPERM || lstat(path, &st) || !S_ISFIFO(st.st_mode))
 		return sb_err(err, "cannot write '%s'", path);
 	sb_err(0,
-	       "cannot write '%s': user %u made this FIFO, and would read the result; remove it "
-	       "first, or choose another name",
+	       "cannot write '%s': user %u owns this FIFO and would read the result; delete "
+	       "it first, or choose another name",
 	       path, st.st_uid);
 	return err;
 }

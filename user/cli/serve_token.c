@@ -96,15 +96,15 @@ int sb_serve_token_of_file(const char *path, bool serves, char **ret_token)
 	if (err == -ENOENT && serves) {
 		err = make_file(path);
 		if (err && err != -EEXIST) {
-			sb_err(err, "cannot make --token-file '%s'", path);
+			sb_err(err, "cannot create --token-file '%s'", path);
 			return SB_EXIT_FAILED;
 		}
 		err = read_file(path, serves, &text);
 	}
 	if (err == -EPERM) {
 		sb_err(0,
-		       "--token-file '%s': others own it, or may read or change it: chown and "
-		       "chmod 600 it first",
+		       "--token-file '%s': another user owns, can read or can change this "
+		       "file; make it yours with chown and chmod 600",
 		       path);
 		return SB_EXIT_USAGE;
 	}
@@ -115,8 +115,9 @@ int sb_serve_token_of_file(const char *path, bool serves, char **ret_token)
 	text[strcspn(text, " \t\r\n")] = '\0';
 	if (sb_serve_check_token(text)) {
 		sb_err(0,
-		       "--token-file '%s': a token is %u to %u letters, digits or -._~; remove the "
-		       "file, and 'stackbpf serve' makes a new one",
+		       "--token-file '%s': the file has no valid token (%u to %u letters, "
+		       "digits or -._~); delete the file, and 'stackbpf serve' creates a new "
+		       "one",
 		       path, SB_SERVE_TOKEN_MIN, SB_SERVE_TOKEN_MAX);
 		return SB_EXIT_USAGE;
 	}

@@ -171,7 +171,9 @@ static int write_stack(const struct input *input, const struct stack *stack, voi
 		putc('\n', out);
 	}
 	if (thread->state == SB_STATE_NONE)
-		fputs("    (it began, ended or ran while the others were looked at)\n", out);
+		fputs("    (this thread started, exited or ran while stackbpf read the "
+		      "others)\n",
+		      out);
 	putc('\n', out);
 	return ferror(out) ? -EIO : 0;
 }

@@ -27,13 +27,13 @@ int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_
 	for (i = 0; i < rules->nr && !err; i++) {
 		err = sb_ask_rule(ask, rules->at[i]);
 		if (err == -EINVAL) {
-			sb_err(0, "%s: '%s' is no rule for tags: " SB_ASK_RULE_HELP, command,
+			sb_err(0, "%s: '%s' is not a valid tag rule: " SB_ASK_RULE_HELP, command,
 			       rules->at[i]);
 			return SB_EXIT_USAGE;
 		}
 	}
 	if (err) {
-		sb_err(err, "%s: cannot take in the rules for tags", command);
+		sb_err(err, "%s: cannot parse the tag rules", command);
 		return SB_EXIT_FAILED;
 	}
 	return -1;
@@ -54,7 +54,7 @@ int sb_store_args_ask(const struct sb_store_args *args, const char *command, int
 		return SB_EXIT_USAGE;
 	}
 	if (args->kind && sb_ask_set_kind(ask, args->kind)) {
-		sb_err(-ENOMEM, "%s: cannot take in the question", command);
+		sb_err(-ENOMEM, "%s: cannot prepare the query", command);
 		return SB_EXIT_FAILED;
 	}
 	ask->by = args->by;
@@ -64,14 +64,22 @@ int sb_store_args_ask(const struct sb_store_args *args, const char *command, int
 int sb_store_say_error(int err, const char *dir)
 {
 	if (err == -ENOENT)
-		sb_err(0, "there is no store at '%s': 'stackbpf record --store %s' makes one", dir,
-		       dir);
+		sb_err(0,
+		       "there is no store at '%s'; 'stackbpf record --store %s' creates "
+		       "one",
+		       dir, dir);
 	else if (err == -ENOTEMPTY)
-		sb_err(0, "'%s' is a directory of other things, no store", dir);
+		sb_err(0,
+		       "'%s' is a directory, but not a store of stackbpf; choose another "
+		       "--store",
+		       dir);
 	else if (err == -EPROTO)
-		sb_err(0, "the store at '%s' is of another version of stackbpf", dir);
+		sb_err(0,
+		       "the store at '%s' was made by an incompatible version of "
+		       "stackbpf; read it with that version",
+		       dir);
 	else if (err == -EBUSY)
-		sb_err(0, "the store at '%s' is being written by another process", dir);
+		sb_err(0, "another process is writing to the store at '%s'; stop it first", dir);
 	else
 		sb_err(err, "cannot open the store at '%s'", dir);
 	return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
@@ -118,8 +126,7 @@ int sb_store_command_run(const struct sb_store_command *asked, const struct sb_c
 			 char **argv)
 {
 	struct sb_opts opts = { .fields = asked->fields };
-	int status =
-		sb_command_parse_options(command, &opts, argv, "The store is named with --store");
+	int status = sb_command_parse_options(command, &opts, argv, "Name the store with --store");
 
 	if (status < 0)
 		status = ask_store(asked, command->name);
@@ -137,7 +144,7 @@ static void say_other_kinds(const char *kind, const struct sb_store_extent *exte
 		if (sb_str_addf(&list, "%s%s", i ? ", " : "", extents[i].kind.name))
 			return;
 	sb_replace_controls(list.s, list.len);
-	sb_err(0, "no %s was ever recorded; --kind can be %s", kind, list.s);
+	sb_err(0, "this store has no data of kind %s; try --kind with one of: %s", kind, list.s);
 }
 
 /* What there would be. */
@@ -151,7 +158,7 @@ static void say_empty(struct sb_store *store, const struct sb_ask *ask)
 	sb_ask_print_time(ask->from_s, from);
 	sb_ask_print_time(ask->to_s, to);
 	if (nr <= 0) {
-		sb_err(nr, "nothing was recorded in this store yet");
+		sb_err(nr, "this store is still empty; 'stackbpf record' fills it");
 		return;
 	}
 	for (i = 0; i < nr && !sb_streq(extents[i].kind.name, sb_ask_kind(ask)); i++)
@@ -162,9 +169,11 @@ static void say_empty(struct sb_store *store, const struct sb_ask *ask)
 	}
 	sb_ask_print_time(extents[i].from_s, first);
 	sb_ask_print_time(extents[i].to_s, last);
-	sb_err(0, "no %s was recorded from %s to %s%s; there is %s from %s to %s", sb_ask_kind(ask),
-	       from, to, ask->rules.rules.nr ? " with these tags" : "", sb_ask_kind(ask), first,
-	       last);
+	sb_err(0,
+	       "no %s data was recorded from %s to %s%s; the store has %s data from %s to "
+	       "%s",
+	       sb_ask_kind(ask), from, to, ask->rules.rules.nr ? " with these tags" : "",
+	       sb_ask_kind(ask), first, last);
 }
 
 static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *answer)
@@ -174,7 +183,8 @@ static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *a
 	/* Where there is nothing, nothing may have been recorded, too. */
 	if (answer->is_fine_only && answer->from_s >= ask->from_s + SB_STORE_BLOCK_S) {
 		sb_ask_print_time(answer->from_s, from);
-		sb_info("only blocks of 10 s have such tags: the first in this range is of %s",
+		sb_info("only blocks of 10 s have these tags, and the first such block in "
+			"this range begins at %s",
 			from);
 	}
 	if (answer->from_s > ask->from_s - SB_STORE_BLOCK_S &&
@@ -182,8 +192,9 @@ static void say_coarse(const struct sb_ask *ask, const struct sb_store_answer *a
 		return;
 	sb_ask_print_time(answer->from_s, from);
 	sb_ask_print_time(answer->to_s, to);
-	sb_warn("finer blocks have expired: this is from %s to %s, more than was asked for", from,
-		to);
+	sb_warn("blocks of finer resolution have expired: the result covers %s to %s, which "
+		"is more than requested",
+		from, to);
 }
 
 int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
@@ -192,15 +203,16 @@ int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 	const char *unit = answer->kind.unit;
 
 	if (answer->nr_damaged || answer->nr_skipped_bytes)
-		sb_warn("the store is damaged: %llu records and %llu bytes were left out; "
-			"'stackbpf store check' says more",
+		sb_warn("the store is damaged: skipped %llu records and %llu bytes; "
+			"'stackbpf store check' lists them",
 			(unsigned long long)answer->nr_damaged,
 			(unsigned long long)answer->nr_skipped_bytes);
 	if (answer->lost_weight)
-		sb_warn("%llu %s are \"(lost)\": what they were is in damaged records",
+		sb_warn("%llu %s are shown as \"(lost)\", because their stacks are in "
+			"damaged records",
 			(unsigned long long)answer->lost_weight, unit);
 	if (answer->nr_other_unit)
-		sb_warn("%llu blocks are not in %s, and are left out",
+		sb_warn("skipped %llu blocks whose unit is not %s",
 			(unsigned long long)answer->nr_other_unit, unit);
 	if (!answer->nr_blocks || !answer->weight) {
 		say_empty(store, ask);
@@ -208,11 +220,12 @@ int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 	}
 	say_coarse(ask, answer);
 	if (answer->figure[SB_BLOCK_OTHER])
-		sb_warn("%llu %s are \"(other)\", by their tags: there were more stacks and tags "
-			"than a file holds, or than the share of one user or service in it",
+		sb_warn("%llu %s are shown as \"(other)\" below their tags: a file of the "
+			"store, or the share of one user or service in it, was full of "
+			"stacks and tags",
 			(unsigned long long)answer->figure[SB_BLOCK_OTHER], unit);
 	if (answer->figure[SB_BLOCK_NAMES_CUT])
-		sb_warn("%llu %s longer than %u bytes: what is over is cut, and '...' in its place",
+		sb_warn("%llu %s longer than %u bytes, and cut to that length with '...'",
 			(unsigned long long)answer->figure[SB_BLOCK_NAMES_CUT],
 			sb_plural(answer->figure[SB_BLOCK_NAMES_CUT], "name was", "names were"),
 			SB_DICT_NAME_MAX);

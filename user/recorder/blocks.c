@@ -316,7 +316,7 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 		case WRITER:
 			err = on_writer(blocks);
 			if (err)
-				sb_err(0, "the process that writes the store has gone");
+				sb_err(0, "the store writer died; this sampler stops");
 			break;
 		}
 	}
@@ -363,7 +363,7 @@ static void fill_figures(struct sb_blocks *blocks, struct sb_run *run, struct sb
 static int drop(struct sb_blocks *blocks, const struct sb_block_head *head)
 {
 	if (!blocks->has_dropped)
-		sb_warn("the process that writes the store does not keep up: blocks are dropped");
+		sb_warn("the store writer is too slow; dropping blocks");
 	blocks->has_dropped = true;
 	blocks->kinds[head->kind].lost_before =
 		head->figure[SB_BLOCK_SAMPLES] + head->figure[SB_BLOCK_LOST];
@@ -414,9 +414,9 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	if (!err)
 		err = enqueue_all(blocks, run);
 	if (err == -ECHILD)
-		sb_err(0, "the process that writes the store has gone");
+		sb_err(0, "the store writer died; this sampler stops");
 	else if (err)
-		sb_err(err, "cannot make a block of the samples");
+		sb_err(err, "cannot build a block from the samples");
 	next_block(blocks, end_of_block(run));
 	sb_resolver_forget_processes(run->resolver);
 	/* What a block needed for a moment is others' until the next one. */
@@ -425,7 +425,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 		/* Months of names of programs that came and went are not kept. */
 		err = sb_run_renew_profile(run, &is_new);
 		if (err)
-			sb_err(err, "cannot keep the samples");
+			sb_err(err, "cannot add the samples to the block");
 	}
 	return err;
 }

@@ -147,7 +147,7 @@ static int sample(const struct start *start, struct sb_run_config *config, struc
 	status = start->recorder->config->report(&run, ended);
 	err = run.start_ns ? sb_blocks_flush(blocks) : 0;
 	if (err)
-		sb_err(err, "the last block could not be written");
+		sb_err(err, "cannot write the last block to the store");
 	said.end = run.end;
 	(void)sb_peer_send(control_fd, &said, sizeof(said), NULL, 0);
 	sb_run_release(&run);
@@ -273,9 +273,8 @@ static void pause_sampler(struct recorder *recorder, struct sampler *sampler)
 	if (!sampler->pause_ns || now_ns - sampler->started_ns > LIVED_NS)
 		sampler->pause_ns = PAUSE_NS;
 	sampler->again_ns = now_ns + sampler->pause_ns;
-	sb_warn("what samples '%s' has ended (status %d); it is started again in %llu s",
-		sampler->name, sampler->status,
-		(unsigned long long)(sampler->pause_ns / SB_NS_PER_SEC));
+	sb_warn("sampler '%s' exited with status %d; restarting it in %llu s", sampler->name,
+		sampler->status, (unsigned long long)(sampler->pause_ns / SB_NS_PER_SEC));
 	sampler->state = PAUSED;
 	sampler->pause_ns =
 		sampler->pause_ns * 2 < PAUSE_MAX_NS ? sampler->pause_ns * 2 : PAUSE_MAX_NS;
@@ -319,7 +318,7 @@ static void look_at_memory(struct recorder *recorder)
 		nr_bytes = sampler->state == SAMPLING ? anon_bytes(sampler->peer.pid) : 0;
 		if (nr_bytes <= ANON_BYTES_MAX || sampler->is_too_big)
 			continue;
-		sb_warn("what samples '%s' has grown to %llu MB; another one takes its place",
+		sb_warn("sampler '%s' uses %llu MB of memory; replacing it with a new process",
 			sampler->name, (unsigned long long)(nr_bytes >> 20));
 		sampler->is_too_big = true;
 		(void)sb_peer_send(sampler->peer.fd, &order, sizeof(order), NULL, 0);
@@ -332,14 +331,14 @@ static const char *who_is_stuck(const struct recorder *recorder, char name[32])
 	size_t i;
 
 	if (recorder->writer.pid && sb_watch_is_stuck(&recorder->watch, SB_WATCH_WRITER))
-		return "what writes the store";
+		return "the store writer";
 	for (i = 0; i < recorder->nr_samplers; i++) {
 		const struct sampler *sampler = &recorder->samplers[i];
 
 		if ((sampler->state != STARTING && sampler->state != SAMPLING) ||
 		    !sb_watch_is_stuck(&recorder->watch, part_of(recorder, sampler)))
 			continue;
-		snprintf(name, 32, "what samples '%s'", sampler->name);
+		snprintf(name, 32, "sampler '%s'", sampler->name);
 		return name;
 	}
 	return NULL;
@@ -430,8 +429,7 @@ static int start_again(struct recorder *recorder)
 		if (sampler->again_ns <= now_ns) {
 			err = start_sampler(recorder, sampler);
 			if (err) {
-				sb_err(err, "cannot make a process that samples '%s'",
-				       sampler->name);
+				sb_err(err, "cannot start sampler '%s'", sampler->name);
 				sampler->again_ns = now_ns + PAUSE_MAX_NS;
 			}
 		}
@@ -477,7 +475,7 @@ static void on_signal(struct recorder *recorder)
 
 static void on_writer_end(struct recorder *recorder)
 {
-	sb_err(0, "the process that writes the store has ended: nothing can be kept, so all ends");
+	sb_err(0, "the store writer died, so nothing can be recorded; stopping");
 	recorder->status = SB_RUN_FAILED;
 	sb_peer_release(&recorder->writer);
 	order_end(recorder);
@@ -570,7 +568,7 @@ static int drop_privileges(struct recorder *recorder)
 	(void)recorder;
 	if (!err)
 		return SB_RUN_OK;
-	sb_err(err, "cannot give up what recording does not need");
+	sb_err(err, "cannot drop the privileges that recording does not need");
 	return SB_RUN_FAILED;
 }
 
@@ -597,7 +595,7 @@ static int make_writer(struct recorder *recorder)
 	int err = sb_watch_init(&recorder->watch);
 
 	if (err) {
-		sb_err(err, "cannot share memory with the processes that are to be watched");
+		sb_err(err, "cannot create the shared memory of the watchdog");
 		return SB_RUN_FAILED;
 	}
 	err = sb_store_writer_new(recorder->config, &recorder->watch, &recorder->writer);
@@ -605,14 +603,22 @@ static int make_writer(struct recorder *recorder)
 	case 0:
 		return SB_RUN_OK;
 	case -EBUSY:
-		sb_err(0, "somebody else records to '%s': stop that, or choose another --store",
+		sb_err(0,
+		       "another process records to '%s': stop that process, or choose "
+		       "another --store",
 		       path);
 		break;
 	case -ENOTEMPTY:
-		sb_err(0, "'%s' is no store, and has files in it: choose another --store", path);
+		sb_err(0,
+		       "'%s' is not a store, but a directory with other files in it: "
+		       "choose another --store",
+		       path);
 		break;
 	case -EPROTO:
-		sb_err(0, "'%s' is a store of another version: choose another --store", path);
+		sb_err(0,
+		       "the store '%s' was made by an incompatible version of stackbpf: "
+		       "choose another --store",
+		       path);
 		break;
 	default:
 		sb_err(err, "cannot open the store '%s'", path);
@@ -628,8 +634,7 @@ static int start_all(struct recorder *recorder)
 	for (i = 0; i < recorder->nr_samplers && !err; i++) {
 		err = start_sampler(recorder, &recorder->samplers[i]);
 		if (err)
-			sb_err(err, "cannot make a process that samples '%s'",
-			       recorder->samplers[i].name);
+			sb_err(err, "cannot start sampler '%s'", recorder->samplers[i].name);
 	}
 	for (; err && i <= recorder->nr_samplers; i++)
 		recorder->samplers[i - 1].state = ENDED;
@@ -652,18 +657,22 @@ static void report(const struct recorder *recorder, const struct sb_store_writer
 
 	/* Without memory the line is shorter. */
 	if (stats->nr_dropped)
-		(void)sb_str_addf(&more, "; %llu blocks lost: they could not be written",
+		(void)sb_str_addf(&more,
+				  "; %llu blocks were lost because they could not be "
+				  "written",
 				  (unsigned long long)stats->nr_dropped);
 	if (stats->nr_refused)
-		(void)sb_str_addf(&more, "; %llu blocks refused",
+		(void)sb_str_addf(&more, "; %llu blocks were rejected as invalid",
 				  (unsigned long long)stats->nr_refused);
 	if (stats->nr_other_series)
-		(void)sb_str_addf(&more, "; %llu times tags had too many values: (other)",
+		(void)sb_str_addf(&more,
+				  "; %llu times a tag had too many values, and its "
+				  "samples were counted as (other)",
 				  (unsigned long long)stats->nr_other_series);
 	if (recorder->nr_restarts)
-		(void)sb_str_addf(&more, "; samplers started again %llu times",
+		(void)sb_str_addf(&more, "; samplers were restarted %llu times",
 				  (unsigned long long)recorder->nr_restarts);
-	sb_info("%llu block%s in '%s'; writing took %.1f ms of a CPU for each%s",
+	sb_info("wrote %llu block%s to '%s', with %.1f ms of CPU time each%s",
 		(unsigned long long)stats->nr_blocks, stats->nr_blocks == 1 ? "" : "s",
 		store_path(recorder),
 		stats->nr_blocks ? (double)stats->own_ns / 1e6 / (double)stats->nr_blocks : 0,
@@ -677,7 +686,7 @@ static void end_writer(struct recorder *recorder)
 	if (!recorder->writer.pid)
 		return;
 	if (sb_store_writer_end(&recorder->writer, &stats))
-		sb_err(0, "the process that writes the store has ended");
+		sb_err(0, "the store writer died; see its messages above");
 	else if (recorder->began_ns)
 		report(recorder, &stats);
 	else

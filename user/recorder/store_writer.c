@@ -270,7 +270,7 @@ static void expire(struct writer *writer)
 	err = is_believed(writer, now_s) ? sb_store_expire(writer->store, now_s)
 					 : sb_store_prune(writer->store, &to_size, now_s);
 	if (err && !writer->cannot_expire)
-		sb_err(err, "cannot remove what is too old from the store '%s'", writer->path);
+		sb_err(err, "cannot delete expired blocks from the store '%s'", writer->path);
 	writer->cannot_expire = err;
 }
 
@@ -280,8 +280,8 @@ static void say_sync(struct writer *writer)
 
 	if (err && !writer->cannot_sync)
 		sb_err(err,
-		       "blocks in the store '%s' can be read, but may not be on the disk, or not "
-		       "in its sums",
+		       "blocks of the store '%s' can be read, but were perhaps not synced to "
+		       "the disk, or not added to the aggregates",
 		       writer->path);
 	writer->cannot_sync = err;
 }
@@ -328,7 +328,7 @@ static void say_written(struct writer *writer)
 {
 	if (!writer->cannot_write)
 		return;
-	sb_warn("the store '%s' can be written again; %llu blocks of 10 s are lost", writer->path,
+	sb_warn("the store '%s' is writable again; %llu blocks of 10 s were lost", writer->path,
 		(unsigned long long)writer->nr_failed);
 	writer->cannot_write = false;
 	writer->nr_failed = 0;
@@ -338,8 +338,8 @@ static void say_failed(struct writer *writer, int err)
 {
 	if (!writer->cannot_write)
 		sb_err(err,
-		       "cannot write to the store '%s', which is tried again with each block; "
-		       "sampling goes on, and %u MB of blocks are kept meanwhile",
+		       "cannot write to the store '%s'; sampling goes on, up to %u MB of "
+		       "blocks are kept in memory, and every new block is another attempt",
 		       writer->path, PENDING_BYTES_MAX >> 20);
 	writer->cannot_write = true;
 }
@@ -461,7 +461,8 @@ static void read_source(struct writer *writer, struct source *source)
 	if (!err)
 		return;
 	writer->stats.nr_refused++;
-	sb_err(0, "what samples '%s' has sent is no block; it is ended", source->kinds.at[0].name);
+	sb_err(0, "sampler '%s' sent an invalid block; stopping this sampler",
+	       source->kinds.at[0].name);
 	end_source(source);
 }
 

@@ -115,9 +115,10 @@ void sb_watch_tell(struct sb_watch *watch, const char *stuck)
 	char status[96];
 
 	if (stuck) {
-		snprintf(status, sizeof(status), "STATUS=%s does not go on", stuck);
+		snprintf(status, sizeof(status), "STATUS=%s is stuck", stuck);
 		if (!watch->is_stuck) {
-			sb_warn("%s does not go on: the service manager is not told that all is well",
+			sb_warn("%s is stuck; no longer sending keep-alive messages to the "
+				"service manager",
 				stuck);
 			sb_watch_notify(status);
 		}

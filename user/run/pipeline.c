@@ -117,7 +117,7 @@ enum sb_run_status sb_run_make_resolver(struct sb_run *run)
 		err = sb_profile_new(&run->profile);
 	if (!err)
 		err = make_resolver(run);
-	return err ? sb_run_fail(run, err, "cannot prepare for names") : SB_RUN_OK;
+	return err ? sb_run_fail(run, err, "cannot prepare the lookup of names") : SB_RUN_OK;
 }
 
 static int keep_pending(struct sb_run *run)
@@ -144,7 +144,7 @@ static int forget(struct sb_run *run, uint64_t before_ns)
 	err = sb_session_forget(run->session, &evicted);
 	if (err)
 		return sb_reason_set(&run->reason, err,
-				     "cannot tell the kernel which files are not wanted");
+				     "cannot update the kernel's list of excluded files");
 	/* Every sample of later batches is younger than this. */
 	sb_symbolizer_forget(run->sym, before_ns);
 	/* The stack of a waker may come one batch before the wait. */
@@ -165,7 +165,7 @@ int sb_run_drain(struct sb_run *run)
 		return sb_reason_set(&run->reason, err, "cannot read the samples");
 	err = sb_resolver_add(run->resolver, batch);
 	if (err)
-		return sb_reason_set(&run->reason, err, "cannot keep the samples");
+		return sb_reason_set(&run->reason, err, "cannot store the samples");
 	err = forget(run, before_ns);
 	if (!err)
 		run->drained_ns = before_ns;

@@ -32,7 +32,8 @@ enum sb_run_status sb_run_make_parser(struct sb_run *run)
 	if (!(run->config->unwind & SB_UNWIND_CFI) && run->config->interp == SB_INTERP_OFF)
 		return SB_RUN_OK;
 	err = sb_parser_new(&sb_privileges_of_parsers, &run->parser);
-	return err ? sb_run_fail(run, err, "cannot make a process that parses files") : SB_RUN_OK;
+	return err ? sb_run_fail(run, err, "cannot start the helper process that parses files")
+		   : SB_RUN_OK;
 }
 
 enum sb_run_status sb_run_make_readers(struct sb_run *run)
@@ -46,7 +47,9 @@ enum sb_run_status sb_run_make_readers(struct sb_run *run)
 		.confine_reader = sb_privileges_reader,
 		.arg = &who,
 	});
-	return err ? sb_run_fail(run, err, "cannot make a process that reads other processes")
+	return err ? sb_run_fail(run, err,
+				 "cannot start the helper process that reads other "
+				 "processes")
 		   : SB_RUN_OK;
 }
 
@@ -82,6 +85,5 @@ enum sb_run_status sb_run_settle_privileges(struct sb_run *run)
 		err = sb_parser_settle(run->parser);
 	if (!err)
 		err = sb_reader_settle();
-	return err ? sb_run_fail(run, err, "cannot drop privileges that are not needed any more")
-		   : SB_RUN_OK;
+	return err ? sb_run_fail(run, err, "cannot drop privileges after startup") : SB_RUN_OK;
 }

@@ -76,7 +76,7 @@ static enum sb_run_status make_child(struct sb_run *run)
 		return SB_RUN_OK;
 	err = sb_child_new(command, sb_sudo_owner(), &run->child);
 	if (err)
-		return sb_run_fail(run, err, "cannot make a process for '%s'", command[0]);
+		return sb_run_fail(run, err, "cannot start a process for '%s'", command[0]);
 	if (run->config->all)
 		return SB_RUN_OK;
 	rule.pid = (uint32_t)sb_child_pid(run->child);

@@ -41,11 +41,10 @@ static int open_process(struct sb_run *run, uint32_t pid)
 	/* Up to 6.8 a thread is refused with EINVAL, later with ENOENT. */
 	tgid = process_of(pid);
 	if (tgid && tgid != pid) {
-		sb_reason_set(
-			&run->reason, 0,
-			"%u is a thread of process %u: say -L %u for the thread, -p %u for the "
-			"process",
-			pid, tgid, pid, tgid);
+		sb_reason_set(&run->reason, 0,
+			      "%u is a thread of process %u: use -L %u to sample the thread, or -p "
+			      "%u to sample the process",
+			      pid, tgid, pid, tgid);
 		return -ESRCH;
 	}
 	if (err == -ESRCH)
@@ -92,7 +91,8 @@ static int add_targets(struct sb_run *run, const struct sb_pid_rule *rules, size
 		err = sb_vec_push(&run->targets, target);
 		if (err) {
 			close(target.fd);
-			return sb_reason_set(&run->reason, err, "cannot watch %u", target.id);
+			return sb_reason_set(&run->reason, err, "cannot watch target %u",
+					     target.id);
 		}
 	}
 	return 0;
@@ -121,8 +121,8 @@ static enum sb_run_status check_cpus(struct sb_run *run)
 		if (has_cpu(&online, asked->at[i]))
 			continue;
 		sb_reason_set(&run->reason, 0,
-			      "-C: CPU %u is not online; the last one that is is %u", asked->at[i],
-			      online.at[online.nr - 1]);
+			      "-C: CPU %u is not online; the highest online CPU is %u",
+			      asked->at[i], online.at[online.nr - 1]);
 		status = SB_RUN_WRONG;
 	}
 	sb_vec_release(&online);

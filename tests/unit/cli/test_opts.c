@@ -174,9 +174,9 @@ static void test_bare_number(void **state)
 	refused("'stackbpf oncpu 1302': did you mean -p 1302 or -t 1302?", "1302");
 	refused("'stackbpf oncpu 5': did you mean -p 5 or -t 5?", "-d", "5");
 	refused("'stackbpf oncpu 5': did you mean -p 5 or -t 5?", "-p", "!1", "5");
-	refused("'6': the time was given already", "-a", "5", "6");
-	refused("'6': the time was given already", "-a", "-t", "5", "6");
-	refused("what is 'prog'? To run a command, put it after '--': stackbpf oncpu -- prog",
+	refused("'6': the time was given twice", "-a", "5", "6");
+	refused("'6': the time was given twice", "-a", "-t", "5", "6");
+	refused("there is an unexpected argument 'prog'; to run a command, put it after '--': stackbpf oncpu -- prog",
 		"prog");
 }
 
@@ -192,8 +192,8 @@ static void test_command(void **state)
 	assert_null(got.run.command[3]);
 	assert_true(got.run.targets.follow_children);
 	assert_int_equal(parse("-a", "--", "sleep", "1"), 0);
-	refused("a command is missing after '--'", "--");
-	refused("both -c and '--' name a command; one is enough", "-c", "x", "--", "y");
+	refused("the command after '--' is missing", "--");
+	refused("-c and '--' both name a command; use only one of them", "-c", "x", "--", "y");
 	refused("option '-t' needs a value: DUR", "-t", "--", "y");
 }
 
@@ -204,25 +204,26 @@ static void test_wrong_values(void **state)
 	refused("option '-F': '100001' is not a number from 1 to 100000", "-F", "100001");
 	refused("option '-t': '5x' is not a time such as 5 (seconds), 500ms or 2m", "-t5x");
 	refused("option '-t': '0' is not a time such as 5 (seconds), 500ms or 2m", "-t", "0");
-	refused("option '-p': 'nginx' is not a list of process ids such as 1302,1400 (by name: -n)",
+	refused("option '-p': 'nginx' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"-p", "nginx");
-	refused("option '--pid': '' is not a list of process ids such as 1302,1400 (by name: -n)",
+	refused("option '--pid': '' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"--pid=");
-	refused("option '-p': '1,0' is not a list of process ids such as 1302,1400 (by name: -n)",
+	refused("option '-p': '1,0' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"-p", "1,0");
-	refused("option '-p': '4194305' is not a list of process ids such as 1302,1400 (by name: -n)",
+	refused("option '-p': '4194305' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"-p", "4194305");
-	refused("option '-p': '!' is not a list of process ids such as 1302,1400 (by name: -n)",
+	refused("option '-p': '!' is not a list of process IDs such as 1302,1400 (use -n for names)",
 		"-p!");
 	refused("option '-n': 'a-name-of-16-chr' is longer than 15 characters, "
-		"and the kernel keeps no more of a name",
+		"the maximum length of a thread name",
 		"-n", "a-name-of-16-chr");
-	refused("option '-n': '[ab]' has brackets; only * and ? are special here", "-n[ab]");
-	refused("option '--uid': 'no-such-user' is neither a user id nor the name of a user",
+	refused("option '-n': '[ab]' has brackets, but only * and ? are supported in patterns",
+		"-n[ab]");
+	refused("option '--uid': 'no-such-user' is neither a user ID nor the name of a user",
 		"--uid", "no-such-user");
 	refused("option '--by': 'cpu,moon' is not a list of comm, pid, thread, cpu, cgroup, container",
 		"--by", "cpu,moon");
-	refused("option '--by': 'cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu' is one too many: 8 is the limit",
+	refused("option '--by': 'cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu' has too many root frames: the limit is 8",
 		"--by", "cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu");
 	refused("option '--demangle': 'no' is not one of short, full, off", "--demangle", "no");
 	refused("option '-e': 'branches' is not one of cpu-clock, cycles", "-e", "branches");
@@ -242,7 +243,8 @@ static void test_too_many_rules(void **state)
 		words[2 * i + 1] = "x";
 	}
 	assert_int_equal(parse_for("oncpu", words), -EINVAL);
-	assert_string_equal(error, "oncpu: option '-n': 'x' is one name too many: 16 is the limit");
+	assert_string_equal(error,
+			    "oncpu: option '-n': 'x' is one pattern too many: the limit is 16");
 	for (i = 0; i <= SB_RULES_MAX; i++)
 		words[2 * i] = "-G";
 	assert_int_equal(parse_for("oncpu", words), -EINVAL);
@@ -258,7 +260,7 @@ static void test_missing_values(void **state)
 	refused("option '-p' needs a value: LIST", "-p");
 	refused("option '--time' needs a value: DUR", "--time");
 	refused("option '-p' needs a value (LIST), but '-t' follows; "
-		"if that is the value, write it without a space between",
+		"if that is the value, write it without a space before it",
 		"-p", "-t", "5");
 	refused("option '--lines' takes no value", "--lines=1");
 	assert_int_equal(parse("--title=-x"), 0);
@@ -281,9 +283,10 @@ static void test_unknown(void **state)
 
 static void test_contradictions(void **state)
 {
-	refused("-a means everything; leave it out, or the other targets", "-a", "-p", "1");
+	refused("-a samples the whole machine; leave out -a or the other targets", "-a", "-p", "1");
 	assert_int_equal(parse("-a", "-p", "!1"), 0);
-	refused("-s follows the children of -p or of a command; neither is given", "-s", "-n", "x");
+	refused("-s follows the child processes of -p or of a command, but neither was given", "-s",
+		"-n", "x");
 }
 
 static void test_help_stops(void **state)
