@@ -98,7 +98,7 @@ static void note_refusal(struct sb_budget *budget, const char *what)
 	budget->is_refused = true;
 	if (budget->pool)
 		budget->pool->nr_refused_files++;
-	sb_debug("'%s' would take more %s than a file may, leaving out the rest of it",
+	sb_debug("parsing '%s' exceeds the limit of %s for a file; skipping the rest of it",
 		 budget->name ? budget->name : "a file", what);
 }
 

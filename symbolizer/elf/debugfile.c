@@ -118,9 +118,9 @@ static int check(const struct search *search, const struct sb_elf *elf)
 	if (is_same_file(search->elf->fd, elf->fd) || (elf->type == ET_REL && !search->is_alt))
 		return -ENOENT;
 	if (!may_speak(search->elf, elf)) {
-		sb_debug(
-			"a debug file belongs to user %u, who owns neither the program nor us, skipping",
-			elf->uid);
+		sb_debug("skipping a debug file of user %u, who owns neither the program nor "
+			 "stackbpf",
+			 elf->uid);
 		return -ENOENT;
 	}
 	if (search->build_id_len) {

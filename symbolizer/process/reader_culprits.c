@@ -143,7 +143,7 @@ static void describe(struct culprit *culprit, const struct sb_reader_request *re
 			 major(culprit->id), minor(culprit->id), path);
 		break;
 	case DIRECTORY:
-		snprintf(culprit->text, sizeof(culprit->text), "the way to '%.120s'", path);
+		snprintf(culprit->text, sizeof(culprit->text), "the path to '%.120s'", path);
 		break;
 	}
 	sb_replace_controls(culprit->text, strlen(culprit->text));
@@ -217,7 +217,7 @@ void sb_reader_blame(const struct sb_reader_request *request, uint64_t dev, uint
 		culprit->left_until_ns = now_ns + (LEFT_ALONE_NS << culprit->nr_offences);
 		culprit->nr_offences += culprit->nr_offences < OFFENCES_MAX;
 		culprit->slow_ns = 0;
-		sb_debug("%s made us wait and is left alone", culprit->text);
+		sb_debug("skipping %s, which made the reader wait", culprit->text);
 	}
 	pthread_mutex_unlock(&culprits.lock);
 }

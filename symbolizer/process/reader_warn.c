@@ -20,11 +20,12 @@ void sb_reader_warn(const struct sb_reader_stats *stats)
 	if (i > CULPRITS_SHOWN)
 		(void)sb_str_addf(&list, " and %zu more", i - CULPRITS_SHOWN);
 	if (list.len)
-		sb_warn("%s did not answer when memory or files were read (%llu readers given up, "
-			"%llu reads refused): left alone, so stacks and names are missing there",
+		sb_warn("reading memory or files of %s hung (%llu readers abandoned, %llu "
+			"reads refused); stacks and names are missing there",
 			list.s, (unsigned long long)stats->nr_abandoned,
 			(unsigned long long)stats->nr_refused);
 	if (stats->nr_leased)
-		sb_warn("files were left alone because somebody has a lease on them: %llu times",
+		sb_warn("%llu times a file was not read because another process holds a "
+			"lease on it",
 			(unsigned long long)stats->nr_leased);
 }

@@ -109,17 +109,17 @@ static int set_value(struct options *opts, int opt, const char *value)
 		for (i = 0; i < SB_ARRAY_SIZE(hows) && !sb_streq(value, hows[i]); i++)
 			;
 		if (i == SB_ARRAY_SIZE(hows))
-			return wrong("--demangle: '%s' is none of short, full, off", value);
+			return wrong("--demangle: '%s' is not one of short, full, off", value);
 		opts->sym.demangle = (enum sb_sym_demangle)i;
 		return 0;
 	case OPT_STYLE:
 		if (!sb_streq(value, "plain") && !sb_streq(value, "llvm"))
-			return wrong("--style: '%s' is none of plain, llvm", value);
+			return wrong("--style: '%s' is not one of plain, llvm", value);
 		opts->style = sb_streq(value, "llvm") ? STYLE_LLVM : STYLE_PLAIN;
 		return 0;
 	case OPT_DEBUG_DIR:
 		if (opts->nr_debug_dirs == DEBUG_DIRS_MAX)
-			return wrong("--debug-dir: more than %d", DEBUG_DIRS_MAX);
+			return wrong("--debug-dir was given more than %d times", DEBUG_DIRS_MAX);
 		opts->debug_dirs[opts->nr_debug_dirs++] = value;
 		opts->sym.debug_dirs = opts->debug_dirs;
 		return 0;
@@ -395,7 +395,9 @@ static int take_input(struct run *run)
 		memmove(text, text + (used > 0 ? used : 0), len);
 	} while (n && !err && used >= 0);
 	if (!err && used < 0)
-		return wrong("standard input, line %" PRIu64 ": no hexadecimal address", nr_lines);
+		return wrong("standard input, line %" PRIu64 ": this is not a hexadecimal "
+			     "address",
+			     nr_lines);
 	return err;
 }
 
@@ -431,7 +433,7 @@ static int open_target(struct run *run)
 	else if (err == -EINVAL)
 		sb_err(0, "'%s' is not a regular file", run->target);
 	else if (run->tgid)
-		sb_err(err, "cannot look into process %s", run->target);
+		sb_err(err, "cannot read process %s", run->target);
 	else
 		sb_err(err, "'%s'", run->target);
 	return err == -ESRCH || err == -ENOENT ? EXIT_NO_TARGET : EXIT_FAILED;
@@ -464,7 +466,7 @@ static int run_target(struct run *run, char **addrs, int nr)
 	if (err == -EINVAL)
 		return nr ? EXIT_USAGE : EXIT_FAILED;
 	if (err)
-		sb_err(err, "cannot name addresses of '%s'", run->target);
+		sb_err(err, "cannot look up addresses of '%s'", run->target);
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -499,13 +501,13 @@ int main(int argc, char **argv)
 	if (first == -ECANCELED)
 		return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
 	if (first >= 0 && first == argc)
-		first = wrong("of what? Give a process, a file, or 'kernel'");
+		first = wrong("the target is missing; name a process ID, a file, or 'kernel'");
 	if (first < 0)
 		return EXIT_USAGE;
 	/* Nothing is confined: the caller's privileges are what we have, and we keep them ourselves. */
 	err = sb_reader_begin(&(struct sb_reader_opts){});
 	if (err) {
-		sb_err(err, "cannot make a process that reads other processes");
+		sb_err(err, "cannot start the helper process that reads other processes");
 		return EXIT_FAILED;
 	}
 	status = name_addresses(&opts, argv + first, argc - first);

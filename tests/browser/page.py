@@ -710,7 +710,7 @@ class Page(unittest.TestCase):
         self.show('v=diff&from=now-9h&to=now-8h&vs_from=now-8h&vs_to=now-7h')
         self.assertIn('Nothing was recorded', self.text('.message'))
         self.show('', Model(NOW, []))
-        self.assertIn('Nothing was recorded in this store yet', self.text('.message'))
+        self.assertIn('This store is still empty', self.text('.message'))
 
     def test_errors(self):
         sentence = "cannot read '/var/lib/stackbpf/head': Input/output error; run 'stackbpf store check'"

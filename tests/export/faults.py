@@ -111,7 +111,7 @@ def moved(stackbpf, store):
     with peer([401]) as server:
         url = server.url.replace('http://', 'http://me:passw0rd@')
         done = export(stackbpf, store, '--to', f'pyroscope:{url}', status=1)
-        check('wants a token' in done.stderr and 'passw0rd' not in done.stderr, '401 is said to be about a token',
+        check('requires a token' in done.stderr and 'passw0rd' not in done.stderr, '401 is said to be about a token',
               done.stderr)
         text = next(pathlib.Path(store.path, 'export').glob('*.state')).read_text()
         check('passw0rd' not in text and server.url in text, 'a password is not in the state', text)
@@ -276,10 +276,10 @@ def memory(stackbpf, store):
 
 def wrong(stackbpf, store):
     for args, words in (((), '--to is missing'), (('--to', 'ftp://host'), 'not a kind of place'),
-                        (('--to', 'otlp:host:4318'), 'does not go on with http://HOST'),
+                        (('--to', 'otlp:host:4318'), 'must continue with http://HOST'),
                         (('--to', 'clickhouse:http://host:8123'), 'names no database'),
                         (('--to', 'clickhouse:http://host:8123/a?b=c'), 'cluster=NAME'),
-                        (('--to', 'pprof-dir:'), 'names no folder'),
+                        (('--to', 'pprof-dir:'), 'does not name a directory'),
                         (('--to', 'pprof-dir:x', '--every', '7s'), 'multiple of 10 s'),
                         (('--to', 'pprof-dir:x', '--to', 'soon'), 'is neither a place nor a time'),
                         (('--to', 'pprof-dir:x', '-H', 'no header'), "the form is 'Name: value'"),

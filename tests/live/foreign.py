@@ -122,7 +122,7 @@ def files():
         server.send_signal(signal.SIGUSR1)
         result = stackbpf(BINARY, 'oncpu', '-a', '-t', '2', timeout=HANGS)
         judge('oncpu', result, {})
-        check(mnt in result.err or 'the way to' in result.err, 'names the file system')
+        check(mnt in result.err or 'the path to' in result.err, 'names the file system')
         result = stackbpf(BINARY, 'oncpu', '-t', '1', '-p', str(leased.pid), timeout=HANGS)
         judge('a lease', result, {}, False)
         check('lease' in result.err, f'says that a file has a lease on it: {result.err[-500:]}')
@@ -187,7 +187,7 @@ def recorder():
                 status = run.end()
             check(status == 0, f'record: ends (status {status})')
             check(ask(f'{work}/store', 'comm').share('spin', 'split') > 0, 'record: has what ran beside them')
-            check(re.search('did not answer', run.said), 'record: says who did not answer')
+            check(re.search(' hung ', run.said), 'record: says who did not answer')
 
 
 def tool(what, pid, *command, status=0, cwd=None):
@@ -202,8 +202,8 @@ def tool(what, pid, *command, status=0, cwd=None):
         return ''
     check(run.returncode == status, f'{what}: ends (status {run.returncode}): {err[-300:]}')
     if pid is not None:
-        check('did not answer' in err and
-              (re.search(NAMED.format(pid), err) or 'file system' in err or 'the way to' in err),
+        check(' hung ' in err and
+              (re.search(NAMED.format(pid), err) or 'file system' in err or 'the path to' in err),
               f'{what}: names who did not answer: {err[-300:]}')
     return out
 

@@ -122,7 +122,7 @@ def silent_about(pids):
         result = look('oncpu', '-p', ','.join(str(pids[path]) for path in some), seconds=0.3)
         for path in some:
             pid = pids.pop(path)
-            if not re.search(rf"process {pid} has no frames of \w+, of '{path}': \S.*", result.err):
+            if not re.search(rf"process {pid} has no frames of \w+ \('{path}'\): \S.*", result.err):
                 pids[path] = pid
     return pids
 

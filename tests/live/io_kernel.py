@@ -48,7 +48,7 @@ def nr_calls(function, command):
 
 
 tried = stackbpf(BINARY, 'io', '--stats', '--', 'true')
-state = next((line for line in tried.err.splitlines() if 'kernel threads seen by' in line), None)
+state = next((line for line in tried.err.splitlines() if 'kernel threads observed by' in line), None)
 assert state, f'status {tried.status}: {tried.err}'
 if ' not: ' in state:
     skip(state.split(' not: ')[1])

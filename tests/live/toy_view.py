@@ -75,7 +75,7 @@ def command_line():
           'and options as its row says')
     for command in 'top', 'record', 'query', 'export':
         check(re.search(r'\btoy\b', said('help', command)), f'{command} --help names it')
-    check(re.search(r'is none of .*\btoy\b', said('run', '--kind', 'x', '--', 'true')), 'so does an error')
+    check(re.search(r'is not one of .*\btoy\b', said('run', '--kind', 'x', '--', 'true')), 'so does an error')
     check('toy\twhere processes' in said('completion', '--', 'to'), 'it is completed')
     check(re.search(r'^toy\b', said('completion', '--', 'run', '--kind', 't'), re.M), 'as the value of --kind')
     check('--state' in said('completion', '--', 'toy', '--st'), 'its options are')

@@ -42,8 +42,8 @@ def io(*options):
                           f'{work}/truth', timeout=60)
         with open(f'{work}/truth', encoding='ascii') as file:
             items = json.load(file)['items']
-    if 'io_uring seen by             not' in result.err:
-        skip(next(line for line in result.err.splitlines() if 'io_uring seen by' in line))
+    if 'io_uring observed by         not' in result.err:
+        skip(next(line for line in result.err.splitlines() if 'io_uring observed by' in line))
     return result, items
 
 

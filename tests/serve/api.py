@@ -206,13 +206,13 @@ def render(server, store):
 
 
 def errors(server):
-    for path, word in (('/api/flame?from=yesterday', 'no time'), ('/api/flame?x=1', "'x'"),
-                       ('/api/flame?tag=%3Da', 'no rule'), ('/api/flame?tag=a%3D~(', 'no rule'),
+    for path, word in (('/api/flame?from=yesterday', 'not a valid time'), ('/api/flame?x=1', "'x'"),
+                       ('/api/flame?tag=%3Da', 'not a valid tag rule'), ('/api/flame?tag=a%3D~(', 'not a valid tag rule'),
                        ('/api/flame?nodes=1', 'nodes'), ('/api/flame?nodes=99999999999999999999', 'nodes'),
                        ('/api/flame?from=%zz', 'encoded'), ('/api/flame?a=%00', 'encoded'),
                        ('/api/flame?' + '&'.join(f'tag=a%3D{i}' for i in range(80)), 'parameters'),
                        ('/api/diff?norm=x', 'share'), ('/api/profile?format=exe', 'pprof'),
-                       ('/api/profile?format=distr', 'durations'), ('/render?query=%7Bbad', 'query'),
+                       ('/api/profile?format=distr', 'duration'), ('/render?query=%7Bbad', 'query'),
                        ('/api/flame?from=2&to=1', '')):
         status, headers, body = server.get(path)
         error = json.loads(body).get('error', '')

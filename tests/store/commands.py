@@ -112,12 +112,12 @@ def refusals(store, work):
     for options, status, words in (
             (['--from', '-1h'], 3, 'the store has oncpu data from 2040-01-01T05:45:00+05:45'),
             (['--kind', 'io'], 3, 'no data of kind io; try --kind with one of: oncpu'),
-            (['--from', 'soon'], 2, 'is no time: try -1h'),
+            (['--from', 'soon'], 2, 'is not a valid time: try -1h'),
             (['--from', 'now', '--to', '-1h'], 2, 'ends before it begins'),
             (['--tag', 'service'], 2, "'service' is not a valid tag rule"),
             (['--tag', 'a=~('], 2, 'is not a valid tag rule'),
             (['--format', 'xml'], 2, "there is no format 'xml'"),
-            (['--from', f'@{BEGIN}', '--to', f'@{BEGIN + 600}', '--by', 'nosuch'], 2, "the tag 'nosuch'; there are "),
+            (['--from', f'@{BEGIN}', '--to', f'@{BEGIN + 600}', '--by', 'nosuch'], 2, "the tag 'nosuch'; the tags are "),
             (['--format', 'distr'], 2, 'a store does not keep'),
             (['-o', 'x.xml'], 2, 'no format has this extension'),
             (['what'], 2, "there is an unexpected argument 'what'")):

@@ -57,7 +57,7 @@ static void *collect(void *arg)
 			      : 0;
 	}
 	/* The session's thread will get the same error, and reports it. */
-	sb_debug("the thread that drains early ends: errno %d", -err);
+	sb_debug("the thread that reads samples early stops: errno %d", -err);
 	return NULL;
 }
 

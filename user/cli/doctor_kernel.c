@@ -51,8 +51,9 @@ static void check_release(struct sb_doctor *doctor)
 	uname(&name);
 	if (sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
 	    (major < 5 || (major == 5 && minor < 15))) {
-		sb_doctor_say(doctor, SB_VERDICT_NO, "kernel", "%s: older than 5.15", name.release);
-		sb_doctor_advise(doctor, "a newer kernel is needed");
+		sb_doctor_say(doctor, SB_VERDICT_NO, "kernel", "%s is older than 5.15",
+			      name.release);
+		sb_doctor_advise(doctor, "install Linux 5.15 or newer");
 		return;
 	}
 	sb_doctor_say(doctor, SB_VERDICT_OK, "kernel", "%s, %s", name.release, name.machine);
@@ -65,7 +66,8 @@ static void check_btf(struct sb_doctor *doctor)
 
 	if (stat(path, &st) || !sb_can_access(path, R_OK)) {
 		sb_doctor_say(doctor, SB_VERDICT_NO, "BTF", "%s: %s", path, strerror(errno));
-		sb_doctor_advise(doctor, "a kernel with CONFIG_DEBUG_INFO_BTF=y is needed");
+		sb_doctor_advise(doctor, "boot a kernel that was built with "
+					 "CONFIG_DEBUG_INFO_BTF=y");
 		return;
 	}
 	sb_doctor_say(doctor, SB_VERDICT_OK, "BTF", "%s, %.1f MB", path, (double)st.st_size / 1e6);
@@ -113,10 +115,10 @@ static void check_kinds(struct sb_doctor *doctor, const char *what, const struct
 	}
 	if (err || lack.len) {
 		sb_doctor_say(doctor, SB_VERDICT_NO, what, "refused: %s", lack.len ? lack.s : "?");
-		sb_doctor_advise(doctor, geteuid()
-						 ? "see the capabilities below"
-						 : "CONFIG_BPF_SYSCALL=y and CONFIG_PERF_EVENTS=y "
-						   "are needed; in a container, its privileges");
+		sb_doctor_advise(doctor, geteuid() ? "see the capabilities below"
+						   : "the kernel needs CONFIG_BPF_SYSCALL=y "
+						     "and CONFIG_PERF_EVENTS=y; a container "
+						     "needs these privileges");
 		return;
 	}
 	sb_doctor_say(doctor, SB_VERDICT_OK, what, "%s", have.s);
@@ -137,12 +139,12 @@ static void check_jit(struct sb_doctor *doctor)
 	int64_t enabled;
 
 	if (read_number("/proc/sys/net/core/bpf_jit_enable", &enabled))
-		sb_doctor_say(doctor, SB_VERDICT_OK, "BPF compiler", "cannot be read");
+		sb_doctor_say(doctor, SB_VERDICT_OK, "BPF compiler", "setting cannot be read");
 	else if (enabled)
 		sb_doctor_say(doctor, SB_VERDICT_OK, "BPF compiler", "on");
 	else {
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "BPF compiler",
-			      "off: programs are interpreted, samples cost more");
+			      "off: BPF programs are interpreted, and samples cost more");
 		sb_doctor_advise(doctor, "sysctl net.core.bpf_jit_enable=1");
 	}
 }
@@ -162,7 +164,8 @@ static void check_tracepoints(struct sb_doctor *doctor)
 	if (err) {
 		sb_doctor_say(doctor, SB_VERDICT_NO, "tracepoints", "refused: %s", strerror(-err));
 		sb_doctor_advise(doctor, geteuid() ? "see the capabilities below"
-						   : "is lockdown or the container in the way?");
+						   : "perhaps lockdown or the container "
+						     "forbids it");
 		return;
 	}
 	sb_doctor_say(doctor, SB_VERDICT_OK, "tracepoints", "with BTF");
@@ -176,25 +179,27 @@ static void check_calls(struct sb_doctor *doctor)
 		sb_doctor_say(doctor, SB_VERDICT_OK, "system calls", "tracepoints of single calls");
 		return;
 	}
-	sb_doctor_say(
-		doctor, SB_VERDICT_LESS, "system calls",
-		"tracefs cannot be read: 'io' looks at all calls, and slows all of them down");
-	sb_doctor_advise(doctor,
-			 geteuid() ? "cap_dac_read_search or root is needed, and tracefs mounted"
-				   : "mount -t tracefs tracefs /sys/kernel/tracing");
+	sb_doctor_say(doctor, SB_VERDICT_LESS, "system calls",
+		      "tracefs cannot be read: 'io' must trace all system calls, and slows them "
+		      "all down");
+	sb_doctor_advise(doctor, geteuid() ? "needs cap_dac_read_search or root, and a mounted "
+					     "tracefs"
+					   : "mount -t tracefs tracefs /sys/kernel/tracing");
 }
 
 /* See sb_io_uring_missing() of user/views/io_uring.c. */
 static void check_io_uring(struct sb_doctor *doctor)
 {
 	if (sb_view_has_tracepoint("io_uring_submit_req"))
-		sb_doctor_say(doctor, SB_VERDICT_OK, "io_uring", "'io' sees its requests");
+		sb_doctor_say(doctor, SB_VERDICT_OK, "io_uring", "'io' records its requests");
 	else if (sb_view_has_tracepoint("io_uring_submit_sqe"))
 		sb_doctor_say(doctor, SB_VERDICT_OK, "io_uring",
-			      "'io' sees its requests from Linux 5.19 on: 'io --stats' says it");
+			      "'io' records its requests from Linux 5.19 on; 'io --stats' "
+			      "shows whether it does");
 	else
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "io_uring",
-			      "not in this kernel, or without tracepoints: 'io' does not see it");
+			      "not in this kernel, or without tracepoints: 'io' does not "
+			      "record it");
 }
 
 static void check_fentry(struct sb_doctor *doctor)
@@ -203,17 +208,17 @@ static void check_fentry(struct sb_doctor *doctor)
 
 	if (err)
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "fentry",
-			      "refused: %s; 'io' does not see kernel threads", strerror(-err));
+			      "refused: %s; 'io' does not record kernel threads", strerror(-err));
 	else
 		sb_doctor_say(doctor, SB_VERDICT_OK, "fentry",
-			      "'io' sees what kernel threads read and write");
+			      "'io' records what kernel threads read and write");
 }
 
 static void check_kprobe(struct sb_doctor *doctor)
 {
 	if (!sb_can_access("/sys/bus/event_source/devices/kprobe/type", F_OK))
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "kprobes",
-			      "not in this kernel; nothing here needs them");
+			      "not in this kernel; stackbpf does not need them");
 	else
 		sb_doctor_say(doctor, SB_VERDICT_OK, "kprobes", "available");
 }
@@ -234,12 +239,11 @@ static void check_clock(struct sb_doctor *doctor)
 	if (err) {
 		sb_doctor_say(doctor, SB_VERDICT_NO, "CPU timer", "refused: %s (paranoid is %lld)",
 			      strerror(-err), (long long)paranoid);
-		sb_doctor_advise(
-			doctor, "%s",
-			sb_privileges_is_paranoid(err)
-				? "sysctl kernel.perf_event_paranoid=2, or root: beyond 2 this "
-				  "kernel demands cap_sys_admin"
-				: "cap_perfmon or root is needed");
+		sb_doctor_advise(doctor, "%s",
+				 sb_privileges_is_paranoid(err)
+					 ? "sysctl kernel.perf_event_paranoid=2, or run as root: "
+					   "above 2 this kernel requires cap_sys_admin"
+					 : "needs cap_perfmon or root");
 		return;
 	}
 	sb_doctor_say(doctor, SB_VERDICT_OK, "CPU timer", "cpu-clock (perf_event_paranoid is %lld)",
@@ -254,7 +258,7 @@ static void check_cycles(struct sb_doctor *doctor)
 		sb_doctor_say(doctor, SB_VERDICT_OK, "hardware cycles", "-e cycles works");
 	else if (err == -ENOENT || err == -EOPNOTSUPP)
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "hardware cycles",
-			      "no PMU, as in most virtual machines: no -e cycles");
+			      "no PMU, as in most virtual machines: -e cycles does not work");
 	else
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "hardware cycles", "refused: %s",
 			      strerror(-err));
@@ -272,7 +276,9 @@ static void check_rate(struct sb_doctor *doctor)
 		return;
 	}
 	sb_doctor_say(doctor, SB_VERDICT_LESS, "sample rate",
-		      "only up to %lld Hz: the kernel found perf too costly once", (long long)rate);
+		      "only up to %lld Hz: the kernel lowered the limit, because perf was "
+		      "too costly",
+		      (long long)rate);
 	sb_doctor_advise(doctor, "sysctl kernel.perf_event_max_sample_rate=100000");
 }
 
@@ -300,7 +306,7 @@ static void check_lockdown(struct sb_doctor *doctor)
 	text[strcspn(text, "\n")] = '\0';
 	if (strstr(text, "[confidentiality]")) {
 		sb_doctor_say(doctor, SB_VERDICT_NO, "lockdown",
-			      "confidentiality: BPF must not read kernel memory");
+			      "confidentiality: BPF programs may not read kernel memory");
 		sb_doctor_advise(doctor, "boot without lockdown=confidentiality");
 		return;
 	}
@@ -334,9 +340,10 @@ static void check_kallsyms(struct sb_doctor *doctor)
 	sb_doctor_say(doctor, SB_VERDICT_LESS, "kernel symbols",
 		      "/proc/kallsyms hides addresses: kernel frames have no names");
 	if (restricted >= 2)
-		sb_doctor_advise(doctor, "sysctl kernel.kptr_restrict=1, and cap_syslog or root");
+		sb_doctor_advise(doctor, "needs sysctl kernel.kptr_restrict=1, and "
+					 "cap_syslog or root");
 	else
-		sb_doctor_advise(doctor, "cap_syslog or root is needed");
+		sb_doctor_advise(doctor, "needs cap_syslog or root");
 }
 
 void sb_doctor_kernel(struct sb_doctor *doctor)
@@ -380,7 +387,8 @@ static void advise_setcap(struct sb_doctor *doctor)
 		if (sb_str_addf(&list, "%s%s", i ? "," : "", sb_capabilities[i].name))
 			return;
 	path[len > 0 ? len : 0] = '\0';
-	sb_doctor_advise(doctor, "run it with sudo, or give it what it needs for good:");
+	sb_doctor_advise(doctor, "run stackbpf with sudo, or grant it the capabilities "
+				 "permanently:");
 	fprintf(doctor->out, "sudo setcap %s=ep %s\n", list.s, path);
 }
 
@@ -411,10 +419,12 @@ static void check_filter(struct sb_doctor *doctor)
 
 	if (version)
 		sb_doctor_say(doctor, SB_VERDICT_OK, "filter",
-			      "of system calls while sampling, by libseccomp %s", version);
+			      "system calls are filtered while sampling, by libseccomp %s",
+			      version);
 	else
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "filter",
-			      "none of system calls while sampling: built without libseccomp");
+			      "system calls are not filtered while sampling: built without "
+			      "libseccomp");
 }
 
 static void check_landlock(struct sb_doctor *doctor)
@@ -422,14 +432,13 @@ static void check_landlock(struct sb_doctor *doctor)
 	int version = sb_landlock_version();
 
 	if (version)
-		sb_doctor_say(
-			doctor, SB_VERDICT_OK, "landlock",
-			"version %d: processes that parse, store or serve open no other files%s",
-			version, version < 6 ? "" : ", and signal nobody");
+		sb_doctor_say(doctor, SB_VERDICT_OK, "landlock",
+			      "version %d: helper processes can open only the files they need%s",
+			      version, version < 6 ? "" : ", and cannot send signals");
 	else
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "landlock",
-			      "none: processes that parse, store or serve are held by their user "
-			      "and the filter alone");
+			      "none: helper processes are confined only by their user and "
+			      "the system call filter");
 }
 
 static void check_parser(struct sb_doctor *doctor)
@@ -438,13 +447,14 @@ static void check_parser(struct sb_doctor *doctor)
 
 	if (!err) {
 		sb_doctor_say(doctor, SB_VERDICT_OK, "parser",
-			      "unwind tables are made by a process without privileges");
+			      "unwind tables are built by a process without privileges");
 		return;
 	}
 	sb_doctor_say(doctor, SB_VERDICT_NO, "parser",
-		      "no process without privileges can be made, to make unwind tables: %s",
+		      "cannot start the process without privileges that builds unwind "
+		      "tables: %s",
 		      strerror(-err));
-	sb_doctor_advise(doctor, "ulimit -u, TasksMax= or a filter of system calls is in the way");
+	sb_doctor_advise(doctor, "check ulimit -u, TasksMax= and system call filters");
 }
 
 void sb_doctor_privileges(struct sb_doctor *doctor)

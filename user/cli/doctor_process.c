@@ -115,12 +115,15 @@ static void say_module(struct sb_doctor *doctor, const struct module *module)
 		      module->has_dwarf ? "yes" : "no", module->unwind,
 		      is_sampled(module) ? "" : "not sampled");
 	if (is_sampled(module))
-		sb_doctor_more(doctor, "callers: %llu by table, %llu by frame pointer, %llu cut",
+		sb_doctor_more(doctor,
+			       "callers found: %llu by table, %llu by frame pointer; "
+			       "%llu stacks cut",
 			       (unsigned long long)module->nr_by_table,
 			       (unsigned long long)module->nr_by_fp,
 			       (unsigned long long)module->nr_cut);
 	if (module->debug_path)
-		sb_debug("'%s' has its debug data in '%s'", module->path, module->debug_path);
+		sb_debug("the debug information of '%s' is in '%s'", module->path,
+			 module->debug_path);
 }
 
 /* One screen: where there are many files, those that are all right are only counted. */
@@ -146,7 +149,9 @@ static void say_modules(struct sb_doctor *doctor, const struct process *process)
 	}
 	for (i = 0; i < SB_ARRAY_SIZE(nr_counted); i++)
 		if (nr_counted[i])
-			sb_doctor_say(doctor, (enum sb_verdict)i, "others", "%zu %s; -v has all",
+			sb_doctor_say(doctor, (enum sb_verdict)i, "others",
+				      "%zu %s; -v "
+				      "lists all",
 				      nr_counted[i], sb_plural(nr_counted[i], "file", "files"));
 }
 
@@ -158,7 +163,7 @@ static void say_trial(struct sb_doctor *doctor, const struct process *process)
 
 	if (!trial->nr_samples) {
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "trial samples",
-			      "none: it used no CPU for half a second");
+			      "none: the process used no CPU time in half a second");
 		return;
 	}
 	sb_doctor_say(doctor,
@@ -168,10 +173,12 @@ static void say_trial(struct sb_doctor *doctor, const struct process *process)
 		      100.0 * (double)trial->nr_complete / (double)trial->nr_samples);
 	for (i = 0; i < SB_STACK_STATUS_MAX; i++)
 		if (sb_cut_names[i] && trial->nr_status[i])
-			sb_doctor_advise(doctor, "%llu cut: %s",
+			sb_doctor_advise(doctor, "%llu stacks cut: %s",
 					 (unsigned long long)trial->nr_status[i], sb_cut_names[i]);
 	if (trial->elsewhere.nr_by_fp | trial->elsewhere.nr_cut)
-		sb_doctor_advise(doctor, "code mapped meanwhile: %llu by frame pointer, %llu cut",
+		sb_doctor_advise(doctor,
+				 "code mapped during the trial: %llu frames by frame "
+				 "pointer, %llu stacks cut",
 				 (unsigned long long)trial->elsewhere.nr_by_fp,
 				 (unsigned long long)trial->elsewhere.nr_cut);
 }
@@ -232,7 +239,7 @@ static int advise_packages(struct sb_doctor *doctor, const struct process *proce
 		sb_doctor_advise(doctor, "names and lines: apt install %s", install.s);
 	if (nr_others)
 		sb_doctor_advise(doctor,
-				 "%zu file%s of no package: build with -g, or use "
+				 "%zu file%s from no package: build with -g, or use "
 				 "--debuginfod",
 				 nr_others, nr_others == 1 ? "" : "s");
 	sb_vec_release(&paths);
@@ -271,7 +278,9 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid)
 	if (!err) {
 		sb_doctor_title(doctor, "Process %u (%s)", tgid, comm);
 		if (!process.modules.nr)
-			sb_doctor_say(doctor, SB_VERDICT_LESS, "files", "none: a kernel thread?");
+			sb_doctor_say(doctor, SB_VERDICT_LESS, "files",
+				      "none; perhaps this "
+				      "is a kernel thread");
 		else
 			say_modules(doctor, &process);
 		err = advise_packages(doctor, &process);

@@ -69,7 +69,7 @@ static void say_other(struct sb_doctor *doctor, const char *const *files, size_t
 			if (strncmp(name, others[j].prefix, strlen(others[j].prefix)))
 				continue;
 			sb_doctor_say(doctor, SB_VERDICT_LESS, others[j].name,
-				      "its functions have no names by themselves");
+				      "its functions are unnamed without this option");
 			sb_doctor_advise(doctor, "%s", others[j].advice);
 			return;
 		}
@@ -94,7 +94,7 @@ int sb_doctor_runtimes(struct sb_doctor *doctor, uint32_t tgid, const struct sb_
 	err = sb_interp_look(interp, &space, &confs);
 	if (err == -ETIMEDOUT) {
 		sb_doctor_say(doctor, SB_VERDICT_LESS, "interpreters",
-			      "not known: the process did not answer when its memory was read");
+			      "not known: reading the memory of the process hung");
 		return 0;
 	}
 	if (err && err != -EAGAIN) /* begun or not, it is reported */

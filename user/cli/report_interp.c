@@ -135,13 +135,13 @@ void sb_report_interps(const struct sb_run *run, const struct sb_run_figures *fi
 		 (unsigned long long)stats.nr_unreadable, (unsigned long long)stats.nr_late,
 		 (double)stats.fetch_ns / 1e6);
 	row("names of their frames", value);
-	snprintf(
-		value, sizeof(value),
-		"%llu, looked at %llu times in %.1f ms, %llu forgotten, %llu refused, %llu not listed",
-		(unsigned long long)stats.nr_processes, (unsigned long long)stats.nr_looks,
-		(double)stats.look_ns / 1e6, (unsigned long long)stats.nr_forgotten,
-		(unsigned long long)(figures->session.interps.nr_refused + stats.nr_refused),
-		(unsigned long long)stats.nr_unlisted);
+	snprintf(value, sizeof(value),
+		 "%llu, inspected %llu times in %.1f ms, %llu evicted, %llu refused, %llu not "
+		 "listed",
+		 (unsigned long long)stats.nr_processes, (unsigned long long)stats.nr_looks,
+		 (double)stats.look_ns / 1e6, (unsigned long long)stats.nr_forgotten,
+		 (unsigned long long)(figures->session.interps.nr_refused + stats.nr_refused),
+		 (unsigned long long)stats.nr_unlisted);
 	row("processes with interpreters", value);
 	snprintf(value, sizeof(value), "%llu ring full, retried; %llu without memory",
 		 (unsigned long long)figures->session.stat[SB_STAT_INTERP_FULL],
@@ -173,8 +173,8 @@ static int warn_of(void *arg, const struct sb_interp_found *found)
 	}
 	warnings->path[warnings->nr] = found->path;
 	warnings->why[warnings->nr++] = found->why;
-	sb_info("process %u has no frames of %s, of '%s': %s", found->space.tgid,
-		found->runtime_name, found->path, found->why);
+	sb_info("process %u has no frames of %s ('%s'): %s", found->space.tgid, found->runtime_name,
+		found->path, found->why);
 	return 0;
 }
 
@@ -186,5 +186,5 @@ void sb_report_interp_warnings(const struct sb_run *run)
 		return;
 	(void)sb_interp_each(run->interp, warn_of, &warnings);
 	if (warnings.nr_more)
-		sb_info("%zu more like these", warnings.nr_more);
+		sb_info("%zu more messages like these", warnings.nr_more);
 }

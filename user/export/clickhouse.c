@@ -116,11 +116,12 @@ static int parse_address(struct dest *dest, const char *address, const char **re
 	path += strcspn(path, "/?#");
 	if (*path == '/')
 		path++;
-	*ret_why = "names no database: http://HOST:8123/DATABASE, of letters, digits and _";
+	*ret_why = "does not name a database; use http://HOST:8123/DATABASE, with letters, "
+		   "digits and _ in the name";
 	err = path < end ? take_name(dest->database, path, (size_t)(end - path)) : -EINVAL;
 	if (err)
 		return err;
-	*ret_why = "has something behind '?' that is not cluster=NAME";
+	*ret_why = "has something other than cluster=NAME after the '?'";
 	if (*end && (strncmp(end, "?cluster=", 9) != 0 ||
 		     take_name(dest->cluster, end + 9, strlen(end + 9))))
 		return -EINVAL;
@@ -205,8 +206,9 @@ static int create_all(struct dest *dest, struct sb_export_link *link)
 		sb_str_clear(&link->notes);
 		err = sb_str_addf(
 			&link->notes,
-			"the server has no ZooKeeper, so tables of cluster '%s' are made on it alone; an "
-			"export to each other server of the cluster makes them there",
+			"the server has no ZooKeeper, so the tables of cluster '%s' are "
+			"created on this server only; run an export to each other server of "
+			"the cluster to create them there",
 			dest->cluster);
 	}
 	dest->is_ready = !err;
@@ -480,7 +482,7 @@ static int send_clickhouse(void *arg, struct sb_export_link *link,
 const struct sb_export_kind sb_export_clickhouse = {
 	.scheme = "clickhouse",
 	.example = "clickhouse:http://HOST:8123/DATABASE",
-	.summary = "two tables in ClickHouse, made if they are not there",
+	.summary = "two tables in ClickHouse, which are created if they are missing",
 	.is_http = true,
 	.open = open_clickhouse,
 	.send = send_clickhouse,

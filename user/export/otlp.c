@@ -149,7 +149,7 @@ static int note_rejected(struct dest *dest, struct sb_export_link *link)
 		return err;
 	link->state->nr_refused += nr;
 	sb_str_clear(&link->notes);
-	return sb_str_addf(&link->notes, "'%s' left out %llu profiles%s%.200s", dest->url,
+	return sb_str_addf(&link->notes, "'%s' rejected %llu profiles%s%.200s", dest->url,
 			   (unsigned long long)nr, dest->message.len ? ": " : "",
 			   dest->message.len ? dest->message.s : "");
 }

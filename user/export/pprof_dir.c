@@ -47,7 +47,7 @@ static int open_dir(const struct sb_export_opts *opts, void **ret_dest, const ch
 	struct dest *dest;
 
 	if (!*opts->address) {
-		*ret_why = "names no folder";
+		*ret_why = "does not name a directory";
 		return -EINVAL;
 	}
 	dest = calloc(1, sizeof(*dest));
@@ -171,7 +171,7 @@ static int send_dir(void *arg, struct sb_export_link *link, const struct sb_expo
 const struct sb_export_kind sb_export_pprof_dir = {
 	.scheme = "pprof-dir",
 	.example = "pprof-dir:DIRECTORY",
-	.summary = "a .pb.gz for each period, kind and series",
+	.summary = "a .pb.gz file for each period, kind and series",
 	.without = "cgroup,comm",
 	.open = open_dir,
 	.send = send_dir,

@@ -176,9 +176,9 @@ static int note_late(struct run *run)
 	if (err || run->state.nr_late == before)
 		return err;
 	if (!run->is_late_said)
-		plan->say(
-			plan->arg, true,
-			"blocks were recorded after their time was sent: they are not sent, and counted");
+		plan->say(plan->arg, true,
+			  "blocks were recorded after their period was sent; they are counted "
+			  "but not sent");
 	run->is_late_said = true;
 	return save(run);
 }
@@ -205,9 +205,9 @@ static int answer_of(struct run *run, const struct sb_ask *ask, struct sb_profil
 	err = sb_ask_profile(plan->store, ask, ret_profile, ret_answer);
 	if (!err && ret_answer->nr_damaged && !run->is_damage_said) {
 		run->is_damage_said = true;
-		plan->say(
-			plan->arg, true,
-			"the store has damaged records, what is in them is not sent: 'stackbpf store check'");
+		plan->say(plan->arg, true,
+			  "the store has damaged records, which are not sent; 'stackbpf store "
+			  "check' lists them");
 	}
 	return err;
 }
@@ -332,11 +332,12 @@ static void say_failure(struct run *run, uint64_t ms, bool is_last)
 {
 	const struct sb_export_plan *plan = run->plan;
 	struct sb_str text = {};
-	int err = sb_str_add(&text,
-			     run->link.why.s ? run->link.why.s : "it is not known what is wrong");
+	int err = sb_str_add(&text, run->link.why.s ? run->link.why.s : "the reason is not known");
 
 	if (!err && !is_last)
-		err = sb_str_addf(&text, "; trying again in %.1f s, the store keeps it",
+		err = sb_str_addf(&text,
+				  "; trying again in %.1f s, and the store keeps the "
+				  "data",
 				  (double)ms / 1000);
 	/* A destination that is away for long is reported once. */
 	if (!err && (is_last || run->nr_failures == 1))
@@ -350,7 +351,7 @@ static void say_well(struct run *run)
 	char text[128];
 
 	if (run->nr_failures) {
-		snprintf(text, sizeof(text), "it goes on, after %u attempts that failed",
+		snprintf(text, sizeof(text), "sending works again after %u failed attempts",
 			 run->nr_failures);
 		plan->say(plan->arg, false, text);
 	}
@@ -596,7 +597,7 @@ static int open_all(struct run *run)
 {
 	const struct sb_export_plan *plan = run->plan;
 	struct sb_export_opts opts = plan->opts;
-	const char *why = "is none";
+	const char *why = "is not valid";
 	struct sb_str text = {};
 	int err;
 
@@ -605,7 +606,7 @@ static int open_all(struct run *run)
 	if (!run->kind)
 		err = -EINVAL;
 	else if (run->kind->is_http && !sb_export_is_url(opts.address)) {
-		why = "does not go on with http://HOST or https://HOST";
+		why = "must continue with http://HOST or https://HOST";
 		err = -EINVAL;
 	} else {
 		err = run->kind->open(&opts, &run->dest, &why);

@@ -39,16 +39,16 @@ static const struct {
 	[SB_FG_NO_STACK] = { "ignored ", "line", " without a stack", true },
 	[SB_FG_NO_FRAME] = { "ignored ", "line", " without a frame, a sample or a count", true },
 	[SB_FG_NO_END] = { "ignored ", "stack", " without a count at the end", true },
-	[SB_FG_OTHER_EVENT] = { "ignored ", "sample", " of other events than the first", true },
+	[SB_FG_OTHER_EVENT] = { "ignored ", "sample", " of other events than the first one", true },
 	[SB_FG_LONG_LINE] = { "ignored ", "line", " longer than 64 MiB", true },
 	[SB_FG_TOO_MANY] = { "ignored ", "stack", " beyond 33554432 distinct paths", true },
-	[SB_FG_BAD_BYTES] = { "replaced bytes that are no text in ", "line", "", false },
+	[SB_FG_BAD_BYTES] = { "replaced bytes that are not valid text in ", "line", "", false },
 	[SB_FG_DEEP_STACK] = { "cut ", "stack", " to 16384 frames", false },
 	[SB_FG_LONG_NAME] = { "cut names to 4096 bytes in ", "line", "", false },
 	[SB_FG_BAD_HEADER] = { "ignored a part of ", "header", "", false },
-	[SB_FG_UNITS_DIFFER] = { "mixed the units of ", "header", "", false },
-	[SB_FG_NO_ORDER] = { "sorted by name, as a comparison has no order in time, ", "stack", "",
-			     false },
+	[SB_FG_UNITS_DIFFER] = { "added up different units in ", "header", "", false },
+	[SB_FG_NO_ORDER] = { "sorted by name, because a comparison has no order in time, ", "stack",
+			     "", false },
 };
 
 _Static_assert(SB_FG_LINE_MAX_BYTES == 67108864 && SB_TREE_NODES_MAX == 33554432 &&
@@ -340,17 +340,20 @@ static const char *is_other_file(const char *head, size_t len)
 	static const struct {
 		const char *magic, *hint;
 	} others[] = {
-		{ "PERFILE2\x68", "is perf.data: give the output of `perf script`" },
-		{ "\x1f\x8b", "is compressed: give the output of `zcat`" },
-		{ "\x28\xb5\x2f\xfd", "is compressed: give the output of `zstdcat`" },
+		{ "PERFILE2\x68", "is a perf.data file; use the output of `perf script` "
+				  "instead" },
+		{ "\x1f\x8b", "is compressed; use the output of `zcat` instead" },
+		{ "\x28\xb5\x2f\xfd", "is compressed; use the output of `zstdcat` instead" },
 		{ "\xfd"
 		  "7zXZ",
-		  "is compressed: give the output of `xzcat`" },
-		{ "<?xml", "is a picture: --extract gives the stacks in it, if it is ours" },
-		{ "<svg", "is a picture: --extract gives the stacks in it, if it is ours" },
+		  "is compressed; use the output of `xzcat` instead" },
+		{ "<?xml", "is a picture, not stacks; if this program drew it, --extract "
+			   "prints its stacks" },
+		{ "<svg", "is a picture, not stacks; if this program drew it, --extract "
+			  "prints its stacks" },
 		{ "\x7f"
 		  "ELF",
-		  "is a program" },
+		  "is a program, not stacks" },
 	};
 	size_t i;
 
@@ -371,8 +374,10 @@ static const char *is_of_other_sort(const struct sb_fg *fg)
 
 	if (!fg->tree.nr_stacks || is_diff == (fg->tree.pairs.nr > 0))
 		return NULL;
-	return is_diff ? "has two counts a line and what is before it one: draw it by itself"
-		       : "has one count a line and what is before it two: draw it by itself";
+	return is_diff ? "has two counts on each line, but the input before it has one; draw "
+			 "it separately"
+		       : "has one count on each line, but the input before it has two; draw "
+			 "it separately";
 }
 
 struct buffer {

@@ -148,7 +148,7 @@ static int take_option(struct args *args, int opt, char **argv)
 		sb_err(0, "'%s' needs a value", argv[optind - 1]);
 		return EXIT_USAGE;
 	case '?':
-		sb_err(0, "no such option, or not this way: '%s' (see flamegraph --help)",
+		sb_err(0, "'%s' is not an option, or is used wrongly (see flamegraph --help)",
 		       argv[optind - 1]);
 		return EXIT_USAGE;
 	default:
@@ -234,9 +234,9 @@ static void warn_about_counts(const struct sb_fg *fg, const struct sb_fg_opts *o
 
 	if (total > 0 && total < SAMPLES_MIN && is_samples(opts->countname) &&
 	    is_samples(sb_fg_said(fg, "unit")))
-		sb_warn("only %g samples: widths are a rough guess", total);
+		sb_warn("there are only %g samples, so widths are rough estimates", total);
 	if (opts->total > 0 && opts->total < total)
-		sb_warn("--total %.12g is less than the sum %.12g, ignoring it", opts->total,
+		sb_warn("ignoring --total %.12g, which is less than the sum %.12g", opts->total,
 			total);
 }
 
@@ -333,13 +333,15 @@ static int run_extract(const struct args *args)
 	int err;
 
 	if (args->nr_files > 1)
-		return usage("--extract takes one file, not also", args->files[1]);
+		return usage("--extract takes only one file, but there is also", args->files[1]);
 	err = write_result(&job);
 	switch (err) {
 	case 0:
 		return EXIT_DRAWN;
 	case -ENODATA:
-		sb_err(0, "'%s' carries no stacks: not drawn by this program, or with --no-embed",
+		sb_err(0,
+		       "'%s' contains no stacks: it was not drawn by this program, or "
+		       "with --no-embed",
 		       path);
 		return EXIT_FAILED;
 	case -EBADMSG:
@@ -379,7 +381,7 @@ static int run_draw(const struct args *args)
 	warn_about_counts(fg, args->opts);
 	err = write_result(&(struct job){ .args = args, .fg = fg });
 	if (err == -ENODATA) {
-		sb_err(0, "no stacks in the input: the picture is empty");
+		sb_err(0, "the input has no stacks, so the picture is empty");
 		return EXIT_USAGE;
 	}
 	return err ? fail_writing(args->output, err) : EXIT_DRAWN;

@@ -311,7 +311,7 @@ int sb_fg_opt_expects(const struct sb_fg_opt *row, struct sb_str *text)
 	case SB_FG_OPT_COUNT:
 		return sb_str_addf(text, "a whole number from %.0f to %.0f", row->min, row->max);
 	case SB_FG_OPT_MINWIDTH:
-		return sb_str_add(text, "pixels, or a percentage as in 0.1%");
+		return sb_str_add(text, "pixels, or a percentage such as 0.1%");
 	}
 	return 0;
 }

@@ -52,7 +52,7 @@ function fill() {
 			make('td', row, share(weight));
 		}
 		const name = make('td', row, fn.name);
-		name.title = 'Find it in the picture';
+		name.title = 'Find this function in the flame graph';
 		if (fn.module || fn.file)
 			make('small', name, ' ' + (fn.module || '') + (fn.file ? ' ' + fn.file : ''));
 		name.addEventListener('click', () => find(fn.name));
@@ -62,7 +62,7 @@ function fill() {
 function build() {
 	const nr = data.functions.length;
 
-	make('p', table, data.unit + ': of the function itself, and with all that it calls; recursion counts once. ' +
+	make('p', table, data.unit + ': the function itself (self), and with everything it calls (total); recursion counts once. ' +
 		(nr > NR_ROWS_MAX ? 'The first ' + number(NR_ROWS_MAX) + ' of ' : '') + number(nr) + ' functions.');
 	const grid = make('table', table), head = make('tr', make('thead', grid));
 	for (const [key, title] of COLUMNS) {

@@ -203,14 +203,14 @@ int sb_access_check_host(const struct sb_access *access, const struct sb_http_re
 			 const char **ret_why)
 {
 	if (!is_us(access, request->host)) {
-		*ret_why = "this server does not go by the name that was asked for: start it with "
-			   "--host NAME if it is to";
+		*ret_why = "the host name in the address is not known to this server; start "
+			   "it with --host NAME to allow the name";
 		return 421;
 	}
 	/* Links from other sites may lead to us, but their scripts may not make us work. */
 	if (sb_http_text_is(request->fetch_site, "cross-site") &&
 	    !sb_http_text_is(request->fetch_mode, "navigate")) {
-		*ret_why = "a page of another site asks";
+		*ret_why = "requests from pages of other sites are not allowed";
 		return 403;
 	}
 	return 0;

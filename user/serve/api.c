@@ -44,7 +44,8 @@ static int ask_tags(struct sb_asked *asked, const char *name, struct sb_ask *ask
 	while ((text = sb_params_next(&asked->params, name, &at))) {
 		err = sb_ask_rule(ask, text);
 		if (err == -EINVAL)
-			return sb_asked_fail(asked, 400, "%s: '%s' is no rule: " SB_ASK_RULE_HELP,
+			return sb_asked_fail(asked, 400,
+					     "%s: '%s' is not a valid tag rule: " SB_ASK_RULE_HELP,
 					     name, text);
 		if (err)
 			return err;
@@ -72,7 +73,13 @@ int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_as
 	err = sb_ask_range(ret_ask, sb_params_get(&asked->params, from),
 			   sb_params_get(&asked->params, to), asked->now_s, &why);
 	if (err == -EINVAL)
-		return sb_asked_fail(asked, 400, "%s, %s: %s", from, to, why ? why : "no time");
+		return sb_asked_fail(asked, 400, "%s, %s: %s", from, to,
+				     why ? why
+					 : "the "
+					   "time "
+					   "range "
+					   "is not "
+					   "valid");
 	if (!err)
 		err = ask_tags(asked, tag, ret_ask);
 	if (!err && kind)

@@ -404,8 +404,8 @@ static int find_norm(struct sb_asked *asked, enum sb_diff_norm *ret_norm)
 	int norm = name ? sb_diff_norm_find(name) : SB_DIFF_SHARE;
 
 	if (norm < 0)
-		return sb_asked_fail(asked, 400,
-				     "norm: there is no '%s'; there are share, rate, raw", name);
+		return sb_asked_fail(asked, 400, "norm: there is no '%s'; use share, rate or raw",
+				     name);
 	*ret_norm = (enum sb_diff_norm)norm;
 	return 0;
 }
@@ -428,9 +428,10 @@ static int compare(struct sb_asked *asked, struct two *two, enum sb_diff_norm no
 	/* Without a duration there is no weight either. */
 	if (err == -ENODATA)
 		return sb_asked_fail(asked, 400,
-				     "norm=rate: one of the two ranges has nothing recorded");
+				     "norm=rate: nothing was recorded in one of the two "
+				     "ranges");
 	if (err == -EINVAL)
-		return sb_asked_fail(asked, 400, "the two are not measured in the same unit");
+		return sb_asked_fail(asked, 400, "the two profiles have different units");
 	return err;
 }
 

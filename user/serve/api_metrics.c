@@ -94,10 +94,10 @@ static void put_totals(FILE *out, const struct sb_serve_totals *totals)
 		enum sb_block_figure figure;
 		uint64_t per_second; /* 0: a count */
 	} rows[] = {
-		{ "samples_total", "Samples recorded since the server began to look",
+		{ "samples_total", "Samples recorded since the server started to count",
 		  SB_BLOCK_SAMPLES, 0 },
 		{ "lost_samples_total", "Samples that were lost", SB_BLOCK_LOST, 0 },
-		{ "truncated_stacks_total", "Stacks that do not reach their root", SB_BLOCK_CUT,
+		{ "truncated_stacks_total", "Stacks that were cut before their root", SB_BLOCK_CUT,
 		  0 },
 		{ "unnamed_frames_total", "Frames without a name", SB_BLOCK_UNNAMED, 0 },
 		{ "sampled_seconds_total", "Time that was sampled", SB_BLOCK_SAMPLED_MS, 1000 },
@@ -172,18 +172,18 @@ static void put_extents(FILE *out, const struct sb_store_extent *extents, int nr
 	int i;
 
 	put_help(out, "store_oldest_block_timestamp_seconds", "gauge",
-		 "When the oldest block that is kept begins");
+		 "Start time of the oldest block");
 	for (i = 0; i < nr; i++) {
 		put_kind(out, "store_oldest_block_timestamp_seconds", extents[i].kind.name);
 		fprintf(out, "%" PRId64 "\n", extents[i].from_s);
 	}
 	put_help(out, "store_newest_block_timestamp_seconds", "gauge",
-		 "When the newest block ended");
+		 "End time of the newest block");
 	for (i = 0; i < nr; i++) {
 		put_kind(out, "store_newest_block_timestamp_seconds", extents[i].kind.name);
 		fprintf(out, "%" PRId64 "\n", extents[i].to_s);
 	}
-	put_help(out, "store_newest_block_age_seconds", "gauge", "How long ago that was");
+	put_help(out, "store_newest_block_age_seconds", "gauge", "Age of the newest block");
 	for (i = 0; i < nr; i++) {
 		put_kind(out, "store_newest_block_age_seconds", extents[i].kind.name);
 		fprintf(out, "%" PRId64 "\n", now_s - extents[i].to_s);
@@ -213,17 +213,19 @@ static int put_exports(FILE *out, const char *path)
 		ROW("export_periods_total", "counter", nr_periods, "Periods that were sent"),
 		ROW("export_bytes_total", "counter", nr_bytes, "Bytes that were sent"),
 		ROW("export_failures_total", "counter", nr_failed,
-		    "Attempts that failed, and are made again"),
+		    "Failed attempts, which are repeated"),
 		ROW("export_refused_pieces_total", "counter", nr_refused,
-		    "Pieces that the other side will not have"),
+		    "Requests that the server rejected"),
 		ROW("export_unsure_pieces_total", "counter", nr_unsure,
-		    "Pieces sent again that may have been taken before"),
+		    "Requests sent again that may have been received before"),
 		ROW("export_expired_seconds_total", "counter", expired_s,
-		    "Time that was gone from the store before it could be sent"),
+		    "Time that expired in the store before it could be sent"),
 		ROW("export_late_blocks_total", "counter", nr_late,
-		    "Blocks that were recorded after their time was sent, and are not sent"),
-		ROW("export_behind_seconds", "gauge", behind_s, "Time that is to be sent yet"),
-		ROW("export_sent_timestamp_seconds", "gauge", sent_s, "When it last went well"),
+		    "Blocks that were recorded after their period was sent, and are not sent"),
+		ROW("export_behind_seconds", "gauge", behind_s, "Time that is not sent yet"),
+		ROW("export_sent_timestamp_seconds", "gauge", sent_s,
+		    "Time of the last "
+		    "successful attempt"),
 #undef ROW
 	};
 	struct exports exports = {};
@@ -269,18 +271,19 @@ static void put_server(FILE *out, const struct sb_serve_counts *counts)
 	put_one(out, "serve_evicted_connections_total", "counter",
 		"Connections closed to make room for others", counts->nr_evicted);
 	put_one(out, "serve_late_connections_total", "counter",
-		"Connections that took too long to ask, or to take the answer", counts->nr_late);
+		"Connections that took too long to send a request or to read the answer",
+		counts->nr_late);
 	put_one(out, "serve_refused_questions_total", "counter",
-		"Questions refused because too many waited", counts->nr_refused);
+		"Requests rejected because too many were waiting", counts->nr_refused);
 	put_one(out, "serve_expired_questions_total", "counter",
-		"Questions whose answer took too long", counts->nr_expired);
+		"Requests whose answer took too long", counts->nr_expired);
 	put_one(out, "serve_worker_ends_total", "counter",
-		"Processes that ended while they looked for an answer", counts->nr_worker_ends);
+		"Worker processes that died while preparing an answer", counts->nr_worker_ends);
 	put_one(out, "serve_unauthorized_requests_total", "counter", "Requests without the token",
 		counts->nr_unknown);
 	put_one(out, "serve_sent_bytes_total", "counter", "Bytes of answers",
 		counts->nr_sent_bytes);
-	put_one(out, "serve_start_timestamp_seconds", "gauge", "When the server began",
+	put_one(out, "serve_start_timestamp_seconds", "gauge", "Start time of the server",
 		counts->start_s);
 }
 
@@ -302,7 +305,7 @@ int sb_api_metrics(struct sb_asked *asked)
 	if (nr < 0 || err)
 		return nr < 0 ? nr : err;
 	totals->version++;
-	put_help(out, "build_info", "gauge", "Which stackbpf this is");
+	put_help(out, "build_info", "gauge", "Version of stackbpf");
 	fprintf(out, "stackbpf_build_info{version=\"%s\",commit=\"%s\"} 1\n", sb_version,
 		sb_commit);
 	put_totals(out, totals);

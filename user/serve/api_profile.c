@@ -21,13 +21,15 @@ static int find_format(struct sb_asked *asked, const struct sb_output **ret_outp
 		return 0;
 	}
 	if (output)
-		return sb_asked_fail(
-			asked, 400, "format=%s is made of durations, and a store keeps none", name);
+		return sb_asked_fail(asked, 400,
+				     "format=%s needs the duration of each event, which a "
+				     "store does not keep",
+				     name);
 	for (i = 0; (output = sb_output_at(i)) && !err; i++)
 		if (!output->needs_durations)
 			err = sb_str_addf(&list, "%s%s", list.len ? ", " : "", output->name);
 	return err ? err
-		   : sb_asked_fail(asked, 400, "there is no format '%s'; there are %s", name,
+		   : sb_asked_fail(asked, 400, "there is no format '%s'; the formats are %s", name,
 				   list.s);
 }
 

@@ -233,11 +233,13 @@ static int ask_query(struct sb_asked *asked, const char *query_name, const char 
 
 	if (err == -EINVAL)
 		return sb_asked_fail(asked, 400, "%s, %s: %s", from_name, until_name,
-				     why ? why : "no time");
+				     why ? why : "the time range is not valid");
 	if (!err && query)
 		err = sb_ask_rule(ask, query);
 	if (err == -EINVAL)
-		return sb_asked_fail(asked, 400, "%s: '%s' is none: try oncpu{service=\"car\"}",
+		return sb_asked_fail(asked, 400,
+				     "%s: '%s' is not a valid query: try "
+				     "oncpu{service=\"car\"}",
 				     query_name, query);
 	return err;
 }
@@ -248,7 +250,8 @@ static int check_rest(struct sb_asked *asked)
 
 	if (format && !sb_streq(format, "json"))
 		return sb_asked_fail(asked, 400,
-				     "format=%s: only json is given here; /api/profile has others",
+				     "format=%s: only json is available here; /api/profile "
+				     "has other formats",
 				     format);
 	/* Parameters of their clients that have no meaning here. */
 	(void)sb_params_get(&asked->params, "name");
@@ -320,7 +323,7 @@ int sb_api_render_diff(struct sb_asked *asked)
 	if (!err)
 		err = check_rest(asked);
 	if (!err && !sb_streq(sb_ask_kind(&ask[SB_TREE_A]), sb_ask_kind(&ask[SB_TREE_B])))
-		err = sb_asked_fail(asked, 400, "the two are not of the same kind");
+		err = sb_asked_fail(asked, 400, "the two profiles are of different kinds");
 	if (!err)
 		err = render_two(asked, ask, nr_nodes);
 	sb_ask_release(&ask[SB_TREE_A]);

@@ -124,9 +124,9 @@ void sb_pool_go_on(struct sb_serve *serve)
 			err = give(serve, i, conn);
 		}
 		if (err) {
-			sb_debug("cannot ask a worker: %s", strerror(-err));
+			sb_debug("cannot send the request to a worker process: %s", strerror(-err));
 			sb_serve_refuse(serve, conn, 503,
-					"no process can be made for the answer: try again");
+					"cannot start a worker process; try again");
 			sb_serve_go_on(serve, conn);
 			continue;
 		}
@@ -176,8 +176,8 @@ void sb_pool_on_worker(struct sb_serve *serve, size_t i)
 			sb_pool_add(serve, conn);
 		}
 		end_worker(serve, seat,
-			   "the process that looked for the answer has ended: ask for a "
-			   "shorter range, or fewer tags");
+			   "the worker process died; request a shorter time range or fewer "
+			   "tags");
 		return;
 	}
 	conn = seat->conn;
@@ -203,7 +203,8 @@ void sb_pool_expire(struct sb_serve *serve, uint64_t now_ns)
 			continue;
 		serve->counts.nr_expired++;
 		end_worker(serve, &serve->seats[i],
-			   "the answer takes more than 10 seconds: ask for a shorter range");
+			   "the answer takes more than 10 seconds; request a shorter time "
+			   "range");
 	}
 }
 

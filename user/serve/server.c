@@ -104,7 +104,7 @@ static int ask(struct sb_serve *serve, struct sb_conn *conn, const struct sb_htt
 
 	if (serve->nr_queued >= SB_SERVE_QUEUE_MAX) {
 		serve->counts.nr_refused++;
-		sb_serve_refuse(serve, conn, 503, "too many questions are waiting: try again");
+		sb_serve_refuse(serve, conn, 503, "too many requests are waiting; try again");
 		return 0;
 	}
 	sb_str_clear(&conn->query);
@@ -154,7 +154,9 @@ static int route(struct sb_serve *serve, struct sb_conn *conn,
 	row = sb_route_find(request->path);
 	if (row >= 0)
 		return ask(serve, conn, request, row);
-	sb_serve_refuse(serve, conn, 404, "there is nothing of this name: '/' is the page");
+	sb_serve_refuse(serve, conn, 404,
+			"there is nothing at this address; the page is at "
+			"'/'");
 	return 0;
 }
 
@@ -162,17 +164,18 @@ static const char *reason_of(int status)
 {
 	switch (status) {
 	case 405:
-		return "only GET and HEAD are answered";
+		return "only GET and HEAD are supported";
 	case 413:
 		return "a request must have no body";
 	case 414:
 		return "the address is longer than 8 KiB";
 	case 431:
-		return "the head of the request is longer than 16 KiB, or has more than 100 lines";
+		return "the header of the request is longer than 16 KiB, or has more than "
+		       "100 lines";
 	case 505:
-		return "only HTTP/1.1 and HTTP/1.0 are understood";
+		return "only HTTP/1.1 and HTTP/1.0 are supported";
 	default:
-		return "this is no HTTP request as RFC 9112 has it";
+		return "this is not a valid HTTP request (RFC 9112)";
 	}
 }
 
@@ -371,7 +374,7 @@ static void expire(struct sb_serve *serve, struct sb_conn *conn)
 		sb_pool_forget(serve, conn);
 		serve->counts.nr_refused++;
 		sb_serve_refuse(serve, conn, 503,
-				"too many questions were before this one: try again");
+				"too many requests were waiting before this one; try again");
 		break;
 	case SB_CONN_SENDING:
 		serve->counts.nr_late++;
@@ -414,7 +417,7 @@ void sb_serve_answer(struct sb_serve *serve, struct sb_conn *conn, struct sb_ans
 		sb_serve_refuse(
 			serve, conn,
 			answer->status >= 400 && answer->status < 600 ? answer->status : 500,
-			answer->error[0] ? answer->error : "the answer was lost: try again");
+			answer->error[0] ? answer->error : "the answer was lost; try again");
 		return;
 	}
 	reply.len = (uint64_t)st.st_size;

@@ -42,7 +42,7 @@ int sb_asked_all(struct sb_asked *asked)
 {
 	const char *name = sb_params_unknown(&asked->params);
 
-	return name ? sb_asked_fail(asked, 400, "there is no parameter '%s' here", name) : 0;
+	return name ? sb_asked_fail(asked, 400, "there is no parameter '%s'", name) : 0;
 }
 
 static void explain(struct sb_asked *asked, int err)
@@ -51,12 +51,12 @@ static void explain(struct sb_asked *asked, int err)
 		return;
 	if (err == -ENOMEM)
 		(void)sb_asked_fail(asked, 503,
-				    "the answer needs more than 1 GiB of memory: ask for "
-				    "a shorter range, or fewer tags");
+				    "the answer needs more than 1 GiB of memory; request a "
+				    "shorter time range or fewer tags");
 	else if (err == -EFBIG)
 		(void)sb_asked_fail(asked, 503,
-				    "the answer is longer than 256 MiB: ask for a shorter "
-				    "range, or fewer tags");
+				    "the answer is longer than 256 MiB; request a shorter "
+				    "time range or fewer tags");
 	else
 		(void)sb_asked_fail(asked, 500, "cannot read the store: %s", strerror(-err));
 }
@@ -72,7 +72,7 @@ static int parse_params(struct sb_asked *asked)
 	err = sb_params_parse(&asked->params, question->query, len);
 	if (err == -EINVAL)
 		return sb_asked_fail(asked, 400,
-				     "what is behind the '?' is not encoded as a query");
+				     "the part after the '?' is not a valid query string");
 	if (err == -E2BIG)
 		return sb_asked_fail(asked, 400, "there are more than %d parameters",
 				     SB_PARAMS_MAX);

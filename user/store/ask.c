@@ -203,11 +203,11 @@ int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t n
 	int64_t from_s = now_s - SB_ASK_RANGE_DEFAULT, to_s = now_s;
 
 	if (from && sb_ask_time(from, now_s, &from_s)) {
-		*ret_why = "the beginning is no time: " SB_ASK_TIME_HELP;
+		*ret_why = "the start is not a valid time: " SB_ASK_TIME_HELP;
 		return -EINVAL;
 	}
 	if (to && sb_ask_time(to, now_s, &to_s)) {
-		*ret_why = "the end is no time: " SB_ASK_TIME_HELP;
+		*ret_why = "the end is not a valid time: " SB_ASK_TIME_HELP;
 		return -EINVAL;
 	}
 	if (to && !from)
@@ -524,7 +524,10 @@ static bool has_key(const struct sb_tags *tags, const char *key)
 static int say_keys(const struct sb_tags *tags, const char *key, struct sb_str *why)
 {
 	size_t i;
-	int err = sb_str_addf(why, "nothing in this range has the tag '%s'; there are ", key);
+	int err = sb_str_addf(why,
+			      "nothing in this time range has the tag '%s'; the tags "
+			      "are ",
+			      key);
 
 	for (i = 0; i < tags->keys.nr && !err; i++)
 		err = sb_str_addf(why, "%s%s", i ? ", " : "", tags->keys.at[i].key);

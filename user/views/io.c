@@ -287,25 +287,25 @@ static void report(const struct sampler_bpf *skel, void (*row)(const char *name,
 
 	if (!how.is_raw && !how.nr_attached && !how.nr_missing)
 		return; /* a layer that does not observe calls */
-	snprintf(text, sizeof(text), "tracepoints of %u calls", how.nr_attached);
-	row("calls seen by",
-	    how.is_raw ? "raw tracepoints of all calls: tracefs cannot be read" : text);
+	snprintf(text, sizeof(text), "tracepoints of %u system calls", how.nr_attached);
+	row("calls observed by",
+	    how.is_raw ? "raw tracepoints of all calls, as tracefs is unreadable" : text);
 	if (how.nr_missing)
 		row("calls without tracepoint", how.missing + 1);
 	missing = sb_io_uring_missing(skel);
 	snprintf(text, sizeof(text), "not: %s", missing ? missing : "");
-	row("io_uring seen by", missing ? text : "tracepoints of requests");
+	row("io_uring observed by", missing ? text : "tracepoints of requests");
 	missing = sb_io_kernel_missing(skel);
 	snprintf(text, sizeof(text), "not: %s", missing ? missing : "");
-	row("kernel threads seen by", missing ? text : "programs at functions");
-	row("not seen", "Linux AIO, programs of 32 bits");
+	row("kernel threads observed by", missing ? text : "BPF programs at kernel functions");
+	row("not observed", "Linux AIO, programs of 32 bits");
 }
 
 static const char *cannot_thin(const struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	if (opts->io_layer != SB_LAYER_BLOCK)
 		return NULL;
-	return "--layer block takes the stack of a request before it is known how long it takes";
+	return "--layer block takes the stack before the duration of a request is known";
 }
 
 static int pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids)

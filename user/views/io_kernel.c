@@ -20,7 +20,7 @@ static const char *missing;
 const char *sb_io_kernel_missing(const struct sampler_bpf *skel)
 {
 	if (!missing && !bpf_program__autoload(skel->progs.io_kernel_read))
-		return "this kernel refuses the programs for it";
+		return "this kernel rejects the BPF programs for it";
 	return missing;
 }
 
@@ -53,7 +53,7 @@ static const char *try_it(void)
 	/* Without this file no function can be attached to, and trying takes longer. */
 	if (sb_can_access("/sys/kernel/tracing/events", F_OK) &&
 	    !sb_can_access("/sys/kernel/tracing/available_filter_functions", F_OK))
-		return "this kernel takes no programs at its functions";
+		return "this kernel does not support BPF programs at its functions (fentry)";
 	btf = btf__load_vmlinux_btf();
 	for (i = 0; i < SB_ARRAY_SIZE(functions) && id >= 0; i++)
 		id = btf ? btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC) : -ENOENT;
@@ -61,7 +61,7 @@ static const char *try_it(void)
 	if (id < 0)
 		return "this kernel does not have the functions";
 	return sb_try_tracing((uint32_t)id, BPF_TRACE_FEXIT)
-		       ? "this kernel takes no programs at its functions"
+		       ? "this kernel does not support BPF programs at its functions (fentry)"
 		       : NULL;
 }
 

@@ -84,13 +84,13 @@ static int fault_prepare(struct sampler_bpf *skel)
 
 static const struct sb_io_below layers[] = {
 	{ SB_LAYER_CACHE, "folios",
-	  "--layer cache has no times: what enters the page cache is an event without an end; leave "
-	  "out --latency, --distr, -m and -M, or use --layer block",
+	  "--layer cache has no durations, because adding a page to the page cache is a "
+	  "single event; leave out --latency, --distr, -m and -M, or use --layer block",
 	  cache_missing, cache_prepare },
 	{ SB_LAYER_BLOCK, "requests", NULL, block_missing, block_prepare },
 	{ SB_LAYER_FAULT, "faults",
-	  "--layer fault has no times: the kernel says where a fault begins, not where it ends; "
-	  "leave out --latency, --distr, -m and -M",
+	  "--layer fault has no durations, because the kernel reports only the start of a "
+	  "page fault; leave out --latency, --distr, -m and -M",
 	  fault_missing, fault_prepare },
 };
 

@@ -69,7 +69,7 @@ static const char *missing;
 const char *sb_io_uring_missing(const struct sampler_bpf *skel)
 {
 	if (!missing && !bpf_program__autoload(skel->progs.io_uring_submit))
-		return "this kernel refuses the programs for it";
+		return "this kernel rejects the BPF programs for it";
 	return missing;
 }
 

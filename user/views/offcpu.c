@@ -25,7 +25,7 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	}
 	if (!opts->every_ns)
 		return 0;
-	sb_debug("no tracepoint sched_exit_tp: stacks are taken where system calls return");
+	sb_debug("no tracepoint sched_exit_tp: stacks are taken when system calls return");
 	skel->rodata->cfg_sched_pays_at_once = 0;
 	return bpf_program__set_autoload(skel->progs.sched_sys_exit, true);
 }
@@ -47,7 +47,8 @@ static const char *cannot_thin(const struct sampler_bpf *skel, const struct sb_v
 {
 	if (opts->every_ns || skel->rodata->cfg_sched_is_governed)
 		return NULL;
-	return "before Linux 6.16, waits are left out only from the beginning on: see --every";
+	return "before Linux 6.16 the rate of waits cannot be lowered during a run; use "
+	       "--every";
 }
 
 const struct sb_view sb_view_offcpu = {

@@ -16,7 +16,8 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 
 static const char *cannot_thin(const struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
-	return "offwake needs the waker of each wait; see offcpu, which can do with some";
+	return "offwake needs the waker of each wait, so its rate cannot be lowered; offcpu "
+	       "costs less";
 }
 
 const struct sb_view sb_view_offwake = {

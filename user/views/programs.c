@@ -24,9 +24,9 @@ int sb_view_switch_on(struct bpf_program *const *programs, size_t nr)
 static const struct {
 	const char *prefix, *lacks;
 } optional[] = {
-	{ "proc_mapped", "mappings that replace others of their size are seen later" },
-	{ "io_uring_", "what is asked for through io_uring is not seen" },
-	{ "io_kernel_", "what kernel threads read and write is not seen" },
+	{ "proc_mapped", "new mappings that replace others of the same size are noticed later" },
+	{ "io_uring_", "I/O through io_uring is not recorded" },
+	{ "io_kernel_", "I/O of kernel threads is not recorded" },
 };
 
 static bool begins(const char *name, const char *prefix)

@@ -21,7 +21,8 @@ static int check(const struct sb_view_opts *opts, const char **ret_why)
 
 	if (!opts->states || (opts->states & ~queued))
 		return 0;
-	*ret_why = "--state R: a thread in the run queue is woken already; see offcpu --state R";
+	*ret_why = "wakeup cannot use --state R, because a thread in the run queue is awake "
+		   "already; use offcpu --state R";
 	return -EINVAL;
 }
 

@@ -34,19 +34,19 @@ const struct sb_capability sb_capabilities[] = {
 	  "BPF programs and maps" },
 	/* Timers and side-band records of CPUs that come online. */
 	{ CAP_PERFMON, SB_ROLE_SESSION, true, "cap_perfmon",
-	  "perf events, BPF that reads the kernel" },
+	  "perf events, and BPF programs that read kernel memory" },
 	/* /proc/PID/{maps,mem,root,map_files,ns}, process_vm_readv(2). */
 	{ CAP_SYS_PTRACE, ALL, false, "cap_sys_ptrace",
 	  "complete stacks and names in processes of other users" },
 	/* The addresses in /proc/kallsyms, which is read again when modules come. */
 	{ CAP_SYSLOG, SB_ROLE_SESSION, false, "cap_syslog",
-	  "names in the kernel" },
+	  "names of kernel functions" },
 	/* Also /proc/PID/mem: its mode is 0600. */
 	{ CAP_DAC_READ_SEARCH, ALL, false, "cap_dac_read_search",
 	  "files and memory of other users, tracepoints of system calls ('io')" },
 	/* /proc/PID/map_files/: proc_map_files_get_link() of fs/proc/base.c. */
 	{ CAP_CHECKPOINT_RESTORE, ALL, false, "cap_checkpoint_restore",
-	  "files that were deleted, or lie in containers" },
+	  "files that were deleted or are in containers" },
 	/* To send a signal to the command (pidfd_send_signal(2)) when it runs as another user, or has changed its user. */
 	{ CAP_KILL, SB_ROLE_COMMAND, false, NULL, NULL },
 };

@@ -113,7 +113,7 @@ static void test_folded(void **state)
 		{ "folded", "_[k] 1\n", "_[k] 1\n", NULL },
 		/* Bytes that are no text; U+FFFD is ef bf bd. */
 		{ "folded", "a;\x80\x01;\xc3\xa9 1\n", "a;\xef\xbf\xbd\xef\xbf\xbd;\xc3\xa9 1\n",
-		  "replaced bytes that are no text in 1 line, at line 1" },
+		  "replaced bytes that are not valid text in 1 line, at line 1" },
 	};
 
 	CHECK_ALL(goldens);
@@ -205,7 +205,7 @@ static void test_nul_bytes(void **state)
 	read_text(fg, input, sizeof(input) - 1);
 	assert_string_equal(sb_fg_complaint(fg), "ignored 1 line without a count, at line 2");
 	assert_string_equal(sb_fg_complaint(fg),
-			    "replaced bytes that are no text in 2 lines, first at line 1");
+			    "replaced bytes that are not valid text in 2 lines, first at line 1");
 	assert_null(sb_fg_complaint(fg));
 	assert_int_equal(sb_fg_nr_ignored(fg), 1);
 	expect_folded(fg, "a\xef\xbf\xbd"
@@ -446,7 +446,7 @@ static void test_one_count_and_two(void **state)
 		assert_int_equal(sb_write_all(fd, texts[!i], strlen(texts[!i])), 0);
 		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 		assert_int_equal(sb_fg_read(fg, fd), -EINVAL);
-		assert_non_null(strstr(sb_fg_complaint(fg), "draw it by itself"));
+		assert_non_null(strstr(sb_fg_complaint(fg), "draw it separately"));
 		close(fd);
 		sb_fg_free(fg);
 	}
@@ -485,7 +485,7 @@ static void test_header(void **state)
 	read_text(fg, one, sizeof(one) - 1);
 	assert_null(sb_fg_complaint(fg));
 	read_text(fg, two, sizeof(two) - 1);
-	assert_string_equal(sb_fg_complaint(fg), "mixed the units of 1 header, at line 1");
+	assert_string_equal(sb_fg_complaint(fg), "added up different units in 1 header, at line 1");
 	read_text(fg, bad, sizeof(bad) - 1);
 	assert_string_equal(sb_fg_complaint(fg), "ignored a part of 4 headers, first at line 1");
 	assert_string_equal(sb_fg_said(fg, "unit"), "bytes");

@@ -34,7 +34,7 @@ static int note(void *arg, const struct sb_interp_found *found)
 	said->nr_walked += !found->why;
 	if (found->runtime == SB_RUNTIME_LUA) {
 		said->nr_lua++;
-		said->is_said_why = found->why && strstr(found->why, "4 others");
+		said->is_said_why = found->why && strstr(found->why, "4 other interpreters");
 	}
 	return 0;
 }

@@ -423,7 +423,7 @@ static void test_by(void **state)
 	assert_int_equal(sb_ask_check_by(store, &ask, &why), 0);
 	ask.by = "service,nosuch";
 	assert_int_equal(sb_ask_check_by(store, &ask, &why), -ENOENT);
-	assert_string_equal(why.s, "nothing in this range has the tag 'nosuch'; there are service");
+	assert_string_equal(why.s, "nothing in this time range has the tag 'nosuch'; the tags are service");
 	/* Nothing was recorded then: that is for others to say. */
 	ask.from_s = T0 + 1200;
 	ask.to_s = T0 + 1800;

@@ -58,7 +58,10 @@ static int tell(const char *path, int err)
 {
 	switch (err) {
 	case -ENODATA:
-		sb_err(0, "'%s' has no call frame information: frame pointers are followed", path);
+		sb_err(0,
+		       "'%s' has no unwind tables (call frame information); stackbpf "
+		       "follows frame pointers there",
+		       path);
 		break;
 	case -ENOTSUP:
 		sb_err(0, "'%s' is not a program or library for x86-64 or arm64", path);
@@ -67,7 +70,7 @@ static int tell(const char *path, int err)
 		sb_err(0, "'%s' is not an ELF file", path);
 		break;
 	case -EBADMSG:
-		sb_err(0, "'%s': its call frame information is broken", path);
+		sb_err(0, "'%s': the unwind tables (call frame information) are damaged", path);
 		break;
 	default:
 		sb_err(err, "'%s'", path);

@@ -190,15 +190,15 @@ const ACTIONS = listKeys(make('dl', help), [
 		PageUp: turnPage, PageDown: turnPage, Home: turnPage, End: turnPage,
 	}],
 	['Esc', 'leave search, then zoom', { Escape: leave, '?': toggleHelp }],
-	['0', 'everything as at first', { 0: reset }],
+	['0', 'reset everything', { 0: reset }],
 	['/, Ctrl-F', 'search by regular expression', { '/': startSearch, F3: startSearch }],
 	['n, N', 'next, previous match', { n: () => stepMatch(1), N: () => stepMatch(-1) }],
 	['Ctrl-I', 'ignore upper and lower case'],
 	['Ctrl-click, x', 'hide a frame and all above it', { x: () => focused && hide(focused) }],
-	['h', 'show what is hidden', { h: () => change({ hidden: [] }) }],
+	['h', 'show all hidden frames', { h: () => change({ hidden: [] }) }],
 	['c', 'collapse direct recursion', { c: () => change({ collapse: !state.collapse, hidden: [] }) }],
 	['r', 'merge from the leaves: callers', { r: () => change({ reverse: !state.reverse, hidden: [] }) }],
-	['i', 'upside down: roots on top', { i: () => change({ inverted: !state.inverted, zoom: state.zoom }) }],
+	['i', 'upside down: roots at the top', { i: () => change({ inverted: !state.inverted, zoom: state.zoom }) }],
 	['d', 'dark or light', { d: toggleTheme }],
 ]);
 

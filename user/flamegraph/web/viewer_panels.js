@@ -151,7 +151,7 @@ function updateStatus(box) {
 		if (state.collapse)
 			parts.push(['span', 'direct recursion collapsed']);
 		if (config.partial)
-			parts.push(['span', 'this file keeps only the frames it draws']);
+			parts.push(['span', 'this file contains only the frames that are drawn']);
 		if (!parts.length)
 			parts.push(['span', 'click a frame to zoom, / to search, ? for keys']);
 	}

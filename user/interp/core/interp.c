@@ -137,7 +137,7 @@ static int attach_bounded(struct space *space, struct sb_runtime *rt)
 	int err;
 
 	if (!SB_DISASM_HERE && !rt->ops->is_for_any_machine) {
-		err = sb_str_add(&rt->why, "its walker is for x86-64 only");
+		err = sb_str_add(&rt->why, "stackbpf walks this interpreter on x86-64 only");
 		return err ? err : -ENOTSUP;
 	}
 	space->memory.nr_left = &nr_left;
@@ -152,7 +152,9 @@ static int attach_bounded(struct space *space, struct sb_runtime *rt)
 	if (!err || nr_left || err == -ESRCH || err == -ENOMEM)
 		return err;
 	sb_str_clear(&rt->why);
-	err = sb_str_addf(&rt->why, "there is no end to what it says of itself (%s)",
+	err = sb_str_addf(&rt->why,
+			  "its data structures seem endless, so they were not read "
+			  "completely (%s)",
 			  sb_image_build_id(rt->image));
 	return err ? err : -ENOTSUP;
 }
@@ -169,7 +171,9 @@ static size_t nr_attached(const struct space *space)
 /* Refuse a runtime because others of the process use all places. Return: -ENOTSUP or -ENOMEM. */
 static int refuse(struct sb_interp *interp, struct sb_runtime *rt)
 {
-	int err = sb_str_addf(&rt->why, "it has %u others, and no more are walked in one process",
+	int err = sb_str_addf(&rt->why,
+			      "the process has %u other interpreters already, "
+			      "which is the limit",
 			      SB_INTERP_PER_PROC);
 
 	interp->stats.nr_refused++;

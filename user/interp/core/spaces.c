@@ -89,11 +89,13 @@ static struct sb_interp_found tell(const struct space *space, const struct found
 	const char *why = NULL;
 
 	if (found->is_pending)
-		why = "it has not begun";
+		why = "the interpreter has not started yet";
 	else if (sb_interp_is_unreadable(found))
 		why = "its frames cannot be read";
 	else if (!found->is_attached)
-		why = found->rt.why.len ? found->rt.why.s : "unknown layout";
+		why = found->rt.why.len ? found->rt.why.s
+					: "the memory layout of this "
+					  "version is not known";
 	return (struct sb_interp_found){
 		.space = space->key,
 		.runtime = found->rt.ops->runtime,

@@ -38,7 +38,8 @@ static int check_layout(struct sb_runtime *rt, const struct sb_hotspot_layout *l
 
 	for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
 		if (offsets[i] > 4096)
-			return sb_runtime_refuse(rt, "it does not say how it is laid out");
+			return sb_runtime_refuse(rt, "it does not export its memory layout "
+						     "(vmStructs)");
 	if ((l->heaps == SB_HOTSPOT_NONE && l->heap == SB_HOTSPOT_NONE) ||
 	    (l->blob_code_begin == SB_HOTSPOT_NONE && l->blob_code_offset == SB_HOTSPOT_NONE) ||
 	    (l->nmethod_method == SB_HOTSPOT_NONE && l->compiled_method == SB_HOTSPOT_NONE) ||
@@ -48,7 +49,8 @@ static int check_layout(struct sb_runtime *rt, const struct sb_hotspot_layout *l
 	    (l->pool_source == SB_HOTSPOT_NONE && l->klass_source == SB_HOTSPOT_NONE) ||
 	    (l->const_flags == SB_HOTSPOT_NONE && l->const_flags_21 == SB_HOTSPOT_NONE) ||
 	    l->interpreter == SB_HOTSPOT_NONE || l->size_pc < 8)
-		return sb_runtime_refuse(rt, "it does not say how it is laid out");
+		return sb_runtime_refuse(rt, "it does not export its memory layout "
+					     "(vmStructs)");
 	return 0;
 }
 
@@ -133,7 +135,7 @@ static int read_heaps(struct sb_runtime *rt, const struct sb_hotspot_layout *l,
 	if (!nr)
 		return -EAGAIN;
 	if (nr > SB_HOTSPOT_HEAPS_MAX)
-		return sb_runtime_refuse(rt, "it has more heaps of code than are known");
+		return sb_runtime_refuse(rt, "it has more code heaps than stackbpf supports");
 	for (i = 0; i < nr && !err; i++) {
 		if (data)
 			err = sb_memory_u64(rt->memory, data + 8ull * i, &heap);
@@ -210,7 +212,7 @@ static int make_conf(struct sb_runtime *rt, const struct sb_hotspot *hs)
 	conf->const_size = (uint16_t)l->size_const;
 	conf->bcp_word = hs->major < 9;
 	if (is_far)
-		return sb_runtime_refuse(rt, "its code is described in too many words");
+		return sb_runtime_refuse(rt, "its code description is too long");
 	return 0;
 }
 
@@ -275,7 +277,7 @@ static int self_test(struct sb_runtime *rt, const struct sb_hotspot *hs)
 	sb_str_release(&text.name);
 	sb_str_release(&text.file);
 	if (err && err != -EAGAIN && err != -ENOMEM)
-		return sb_runtime_refuse(rt, "it is not laid out as it says");
+		return sb_runtime_refuse(rt, "its memory does not match the layout it exports");
 	return err;
 }
 
@@ -312,7 +314,9 @@ static int attach(struct sb_runtime *rt)
 	err = look(rt, hs);
 	if (err)
 		sb_runtime_free_state(rt);
-	return err == -EBADMSG ? sb_runtime_refuse(rt, "it is not laid out as it says") : err;
+	return err == -EBADMSG ? sb_runtime_refuse(rt, "its memory does not match the layout "
+						       "it exports")
+			       : err;
 }
 
 static int describe(struct sb_runtime *rt, const struct sb_interp_frame *frame,

@@ -375,18 +375,20 @@ static int attach(struct sb_runtime *rt)
 	version = find_version(rt, &release);
 	layout = sb_lua_layout_of(version);
 	if (!layout)
-		return sb_runtime_refuse(rt, "only versions 5.1 to 5.4 are known");
+		return sb_runtime_refuse(rt, "stackbpf supports only versions 5.1 to 5.4");
 	if (version == 503 && release < 3)
-		return sb_runtime_refuse(rt, "releases of 5.3 before 5.3.3 are not known");
+		return sb_runtime_refuse(rt, "stackbpf does not support 5.3 before 5.3.3");
 	*conf = confs[layout - layouts];
 	conf->p_code = layout->code;
 	conf->p_nr_code = layout->nr_code;
 	conf->p_line = layout->line;
 	if (!closes(rt, conf, function) || !has_top(rt, conf, function))
-		return sb_runtime_refuse(rt, "its layout is not known");
+		return sb_runtime_refuse(rt, "the memory layout of this version is not known");
 	err = find_loop(rt, function, &loop);
 	if (err)
-		return err == -ENOMEM ? err : sb_runtime_refuse(rt, "its loop was not found");
+		return err == -ENOMEM ? err
+				      : sb_runtime_refuse(rt, "its interpreter loop "
+							      "was not found");
 	rt->conf.hook_begin = loop.begin;
 	rt->conf.hook_end = loop.end;
 	rt->conf.flags = SB_INTERP_BY_NATIVE;

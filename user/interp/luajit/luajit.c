@@ -287,14 +287,15 @@ static int attach(struct sb_runtime *rt)
 	if (sb_image_symbols(rt->image, "luaJIT_version_", on_version, rt) <= 0)
 		snprintf(rt->version, sizeof(rt->version), "2.1");
 	if (strncmp(rt->version, "2.1", 3) != 0)
-		return sb_runtime_refuse(rt, "only version 2.1 is known");
+		return sb_runtime_refuse(rt, "stackbpf supports only version 2.1");
 	if (has_base_at(rt, conf_gc64.l_base)	? find_globals(rt, &conf_gc64, conf)
 	    : has_base_at(rt, conf_gc32.l_base) ? find_globals(rt, &conf_gc32, conf)
 						: -ENOENT)
-		return sb_runtime_refuse(rt, "its layout is not known");
+		return sb_runtime_refuse(rt, "the memory layout of this version is not known");
 	if (find_loop(rt))
 		return sb_runtime_refuse(
-			rt, "its interpreter was not found, for lack of unwind information");
+			rt, "its interpreter loop was not found, because unwind information "
+			    "is missing");
 	if (conf->is_gc64)
 		conf->g_to_dispatch = find_dispatch(rt, rt->conf.hook_begin, rt->conf.hook_end);
 	state = calloc(1, sizeof(*state));

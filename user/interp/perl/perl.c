@@ -157,7 +157,8 @@ static int attach_by(struct sb_runtime *rt, const uint8_t version[3])
 
 	err = fill_conf(rt, layout, perl->has_threads);
 	if (err)
-		return sb_runtime_refuse(rt, "it does not export what says where its stacks are");
+		return sb_runtime_refuse(rt, "it does not export the symbols that locate its "
+					     "stacks");
 	err = test_self(rt, perl->has_threads, is_known);
 	if (err == -EBADMSG)
 		return sb_runtime_refuse(rt, "the layout of its stacks is not known");
@@ -182,10 +183,10 @@ static int attach(struct sb_runtime *rt)
 	int err;
 
 	if (read_version(rt, version))
-		return sb_runtime_refuse(rt, "it does not say its version");
+		return sb_runtime_refuse(rt, "its version cannot be read");
 	snprintf(rt->version, sizeof(rt->version), "%u.%u.%u", version[0], version[1], version[2]);
 	if (version[0] != 5 || version[1] < MINOR_FIRST)
-		return sb_runtime_refuse(rt, "this version is not known");
+		return sb_runtime_refuse(rt, "stackbpf does not support this version");
 	perl = calloc(1, sizeof(*perl));
 	if (!perl)
 		return -ENOMEM;

@@ -302,7 +302,7 @@ static int attach(struct sb_runtime *rt)
 	if (conf->state == SB_PHP_GLOBAL) {
 		err = self_test(rt);
 		if (err == -ENOTSUP)
-			sb_str_addf(&rt->why, "what runs in it does not look like PHP %s (%s)",
+			sb_str_addf(&rt->why, "its memory does not look like PHP %s (%s)",
 				    rt->version, sb_image_build_id(rt->image));
 		if (err < 0)
 			return err;

@@ -171,7 +171,7 @@ static int find_offsets(struct sb_runtime *rt, const struct build *build, struct
 	}
 	if (known && ((conf->current && conf->current != known->current) ||
 		      (conf->filename && conf->filename != known->filename))) {
-		refuse(rt, "its code does not fit its version");
+		refuse(rt, "its machine code does not match its version");
 		return -ENOTSUP;
 	}
 	if (known) {
@@ -180,7 +180,7 @@ static int find_offsets(struct sb_runtime *rt, const struct build *build, struct
 	}
 	if (conf->current && conf->filename)
 		return 0;
-	refuse(rt, "its layout is not known");
+	refuse(rt, "the memory layout of this version is not known");
 	return -ENOTSUP;
 }
 
@@ -228,7 +228,7 @@ static int find_thread_globals(struct sb_runtime *rt, struct sb_php_conf *conf)
 	if (sb_image_symbol(rt->image, "executor_globals_offset", &offset_at, NULL) ||
 	    sb_image_symbol(rt->image, "tsrm_get_ls_cache", &addr, NULL) ||
 	    sb_stub_follow(rt->image, addr, on_cache, &cache) != 1) {
-		refuse(rt, "it does not say where its threads' globals are");
+		refuse(rt, "the globals of its threads were not found");
 		return -ENOTSUP;
 	}
 	if (sb_memory_u64(rt->memory, offset_at, &word) || !word)
@@ -246,7 +246,7 @@ static int find_thread_globals(struct sb_runtime *rt, struct sb_php_conf *conf)
 			return -EAGAIN;
 		conf->tls_offset += word;
 	} else if (cache.base != SB_STUB_FS) {
-		refuse(rt, "it does not say where its threads' globals are");
+		refuse(rt, "the globals of its threads were not found");
 		return -ENOTSUP;
 	}
 	return 0;
@@ -416,7 +416,7 @@ int sb_php_layout(struct sb_runtime *rt)
 		return err;
 	memcpy(rt->version, build.version, sizeof(rt->version));
 	if (!build.nr_loops) {
-		refuse(rt, "it has no loop");
+		refuse(rt, "its interpreter loop was not found");
 		return -ENOTSUP;
 	}
 	err = build.is_threaded ? find_thread_globals(rt, conf) : find_globals(rt, &build, conf);

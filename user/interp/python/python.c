@@ -69,12 +69,14 @@ static int attach_layout(struct sb_runtime *rt, struct sb_python_layout *layout)
 	if (!err)
 		err = prove(rt, layout, conf);
 	if (err == -ENOENT || err == -EBADMSG) {
-		sb_str_addf(&rt->why, "no thread's stack is found where Python %s has it (%s)",
+		sb_str_addf(&rt->why,
+			    "no thread stack was found at the place where Python "
+			    "%s keeps it (%s)",
 			    rt->version, sb_image_build_id(rt->image));
 		err = -ENOTSUP;
 	}
 	if (!err && layout->is_assumed)
-		sb_str_add(&rt->why, "taken for the last version that is known");
+		sb_str_add(&rt->why, "assumed to be laid out like the last known version");
 	return err;
 }
 

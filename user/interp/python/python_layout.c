@@ -282,7 +282,9 @@ int sb_python_find_layout(struct sb_runtime *rt, struct sb_python_layout *layout
 	if (!err)
 		err = use_version(layout, conf, words);
 	if (err == -ENOTSUP)
-		sb_str_addf(&rt->why, "this version of Python is not known (%s%s%s)", rt->version,
-			    rt->version[0] ? ", " : "", sb_image_build_id(rt->image));
+		sb_str_addf(&rt->why,
+			    "stackbpf does not support this version of Python "
+			    "(%s%s%s)",
+			    rt->version, rt->version[0] ? ", " : "", sb_image_build_id(rt->image));
 	return err;
 }

@@ -112,18 +112,18 @@ static int find_all(struct sb_runtime *rt, struct sb_ruby *ruby, uint64_t *ret_p
 	conf->thread_ec = layout->thread_ec;
 	conf->cfp_bytes = layout->cfp_bytes;
 	sb_threads_tsd(rt->maps, &conf->tsd);
-	*why = "its VM is not found";
+	*why = "its VM was not found in memory";
 	err = sb_ruby_find_vm(rt, &vm_addr);
 	if (err)
 		return err;
 	conf->vm_addr = vm_addr;
-	*why = "its threads are not found";
+	*why = "its threads were not found in memory";
 	err = sb_ruby_find_main(rt, layout, vm_addr, &thread);
 	if (!err)
 		err = sb_ruby_find_pointer(rt, layout, thread, ret_pointer);
 	if (err)
 		return err;
-	*why = "where its threads have their contexts is not found";
+	*why = "the execution contexts of its threads were not found";
 	if (layout->major >= 3)
 		err = sb_ruby_find_context(rt, conf);
 	else
@@ -149,7 +149,7 @@ static int attach(struct sb_runtime *rt)
 		return sb_runtime_refuse(rt, "its version cannot be read");
 	ruby->layout = sb_ruby_layout(major, minor);
 	if (!ruby->layout)
-		return sb_runtime_refuse(rt, "this version is not known");
+		return sb_runtime_refuse(rt, "stackbpf does not support this version");
 	rt->conf.flags = SB_INTERP_BY_STATE;
 	rt->state = ruby;
 	err = find_all(rt, ruby, &pointer, &why);

@@ -125,7 +125,11 @@ static bool is_known(uint32_t version)
 static int refuse(struct sb_runtime *rt, const char *why)
 {
 	if (why)
-		sb_str_addf(&rt->why, "V8 %s: %s", rt->version[0] ? rt->version : "of no version",
+		sb_str_addf(&rt->why, "V8 %s: %s",
+			    rt->version[0] ? rt->version
+					   : "of "
+					     "unknown "
+					     "version",
 			    why);
 	sb_str_addf(&rt->why, " (%s)", sb_image_build_id(rt->image));
 	return -ENOTSUP;
@@ -140,10 +144,10 @@ static int check_version(struct sb_runtime *rt, struct sb_v8 *v8)
 
 	snprintf(rt->version, sizeof(rt->version), "%u.%u.%u", number[0], number[1], number[2]);
 	if (version < VERSION_MIN)
-		return refuse(rt, "this version is not known");
+		return refuse(rt, "stackbpf does not support this version");
 	err = self_test(rt, v8);
 	if (err == -ENOTSUP)
-		return refuse(rt, "its functions are not as they should be");
+		return refuse(rt, "its functions do not have the expected layout");
 	if (err == -ENOENT && !is_known(version))
 		return -EAGAIN;
 	return err == -ENOENT ? 0 : err;

@@ -134,7 +134,7 @@ static int fill_in(struct sb_v8_layout *layout, struct sb_str *why)
 		if (*field != REQUIRED)
 			continue;
 		if (rows[i].otherwise == REQUIRED) {
-			sb_str_addf(why, "it does not say '%s%s...'", PREFIX, rows[i].name);
+			sb_str_addf(why, "it does not export '%s%s...'", PREFIX, rows[i].name);
 			return -ENOTSUP;
 		}
 		*field = rows[i].otherwise;
@@ -207,12 +207,12 @@ int sb_v8_layout_read(struct sb_image *image, struct sb_v8_layout *ret_layout, s
 	if (err)
 		return err;
 	if (layout.smi_shift != 31 || layout.tagged_size != 8) {
-		sb_str_add(why, "its pointers are compressed");
+		sb_str_add(why, "it uses compressed pointers, which stackbpf does not support");
 		return -ENOTSUP;
 	}
 	if (layout.fp_function != -16 || layout.fp_context != -8 || layout.fp_bytecode != -32 ||
 	    layout.fp_bytecode_offset != -40 || !is_in_bounds(&layout)) {
-		sb_str_add(why, "its frames or objects are laid out in an unknown way");
+		sb_str_add(why, "the layout of its frames or objects is not known");
 		return -ENOTSUP;
 	}
 	derive(&layout);

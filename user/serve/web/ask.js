@@ -14,7 +14,7 @@ function sayGone(text) {
 	const notice = byId('notice');
 
 	notice.replaceChildren();
-	make('span', notice, text + '. What is shown came before ' + dateText(Math.floor(heardAt)) + ' ' + zoneText(heardAt) + '. ');
+	make('span', notice, text + '. The data shown was received before ' + dateText(Math.floor(heardAt)) + ' ' + zoneText(heardAt) + '. ');
 	button(notice, 'Try again', '', tryAgain);
 	notice.hidden = false;
 	if (!goneTimer) {
@@ -69,17 +69,17 @@ async function fetchJson(url, question) {
 	} catch (error) {
 		if (error.name === 'AbortError')
 			throw error;
-		throw gone('stackbpf serve does not answer; does it still run?');
+		throw gone('stackbpf serve does not answer; check whether it is still running');
 	}
 	question.arrived = performance.now();
 	try {
 		data = JSON.parse(text);
 	} catch (error) {
-		throw ([502, 503, 504].includes(answer.status) ? gone : Error)('the server answered with status ' + answer.status + ' and not with JSON');
+		throw ([502, 503, 504].includes(answer.status) ? gone : Error)('the server answered with status ' + answer.status + ' instead of JSON');
 	}
 	// Started again, it has another token.
 	if (answer.status === 401)
-		throw gone(clean(data && data.error || 'the server wants a token'));
+		throw gone(clean(data && data.error || 'the server requires a token'));
 	if (!answer.ok)
 		throw new Error(clean(data && data.error || 'the server answered with status ' + answer.status));
 	return data;

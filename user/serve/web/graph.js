@@ -318,7 +318,7 @@ Graph.prototype.describe = function (into, box) {
 	const tree = this.tree, i = box.node;
 
 	if (box.isCut) {
-		make('strong', into, '\u2026 ' + grouped(box.next - i, 0) + ' frames too narrow to be drawn');
+		make('strong', into, '\u2026 ' + grouped(box.next - i, 0) + ' frames that are too narrow to draw');
 		make('p', into, 'zoom into the frame below them');
 		return;
 	}
@@ -340,13 +340,13 @@ Graph.prototype.describe = function (into, box) {
 			make('td', row, cell);
 	}
 	if (tree.isDiff && tree.z[i] !== null)
-		make('p', into, 'z = ' + signed(tree.z[i], 1) + (tree.isNoise(tree.z[i]) ? ': may be chance' : ''));
+		make('p', into, 'z = ' + signed(tree.z[i], 1) + (tree.isNoise(tree.z[i]) ? ': may be noise' : ''));
 	if (tree.isDiff && i && !tree.total[i])
 		make('p', into, 'only in B');
 	if (tree.isDiff && i && !tree.totalB[i])
 		make('p', into, 'only in A');
 	if (i && tree.label(i) === OTHER)
-		make('p', into, 'frames too small to be sent, in one');
+		make('p', into, 'frames that were too small to send, combined');
 };
 
 // From the answer's arrival to the picture on the screen; benchmarks read it.

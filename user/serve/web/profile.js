@@ -23,7 +23,7 @@ function Tree(data, isDiff) {
 
 	for (const column of ['module', 'kind', 'depth', 'self', 'total', 'color'].concat(isDiff ? ['self_b', 'total_b', 'z'] : [])) {
 		if (!nodes[column] || nodes[column].length !== nr)
-			throw new Error('the server answered with something that is no call tree');
+			throw new Error('the server sent an invalid call tree');
 	}
 	Object.assign(this, { data, isDiff: Boolean(isDiff), nr, unit: data.unit, name: nodes.name, module: nodes.module, kind: nodes.kind,
 		level: nodes.depth, color: nodes.color, self: nodes.self, total: nodes.total, selfB: nodes.self_b, totalB: nodes.total_b, z: nodes.z });
@@ -47,7 +47,7 @@ Tree.prototype.arrange = function () {
 		const level = this.level[i], parent = i ? path[level - 1] : 0;
 
 		if (i && (parent === undefined || level < 1 || level > path.length))
-			throw new Error('the server answered with something that is no call tree');
+			throw new Error('the server sent an invalid call tree');
 		path.length = level;
 		path.push(i);
 		this.parent[i] = parent;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The state of the page, all of which is in the fragment of the address. */
 
-const VIEWS = [['single', 'Both', 'Table and flame graph'], ['table', 'Table', 'Table alone'],
-	['graph', 'Graph', 'Flame graph alone'], ['compare', 'Compare', 'Two ranges or tags side by side'],
-	['diff', 'Diff', 'What is more and what is less in B than in A']];
+const VIEWS = [['single', 'Both', 'Table and flame graph'], ['table', 'Table', 'Table only'],
+	['graph', 'Graph', 'Flame graph only'], ['compare', 'Compare', 'Two ranges or tags side by side'],
+	['diff', 'Diff', 'What increased and what decreased from A to B']];
 const PRESETS = [['5 min', 300], ['1 h', 3600], ['1 day', 86400], ['7 days', 604800]];
 const LISTS = ['tag', 'vs_tag'];
 const DEFAULTS = {

@@ -2,10 +2,10 @@
 /* The table of functions. */
 
 const ROW_HEIGHT = 24, TABLE_ROWS = 1000;
-const COLUMNS = [['label', 'Function', ''], ['self', 'Self', 'Of the function itself'],
-	['total', 'Total', 'With all that it calls; recursion counts once']];
+const COLUMNS = [['label', 'Function', ''], ['self', 'Self', 'The function itself, without what it calls'],
+	['total', 'Total', 'The function and everything it calls; recursion counts once']];
 const DIFF_COLUMNS = [['label', 'Function', ''], ['a', 'A', 'In the baseline'], ['b', 'B', 'In the comparison'],
-	['change', 'Change', 'From A to B'], ['z', 'z', 'Under 3 it may be chance']];
+	['change', 'Change', 'From A to B'], ['z', 'z', 'Changes below 3 standard deviations may be noise']];
 
 // Only the rows that are seen are elements.
 function Table(parent) {
@@ -87,7 +87,7 @@ Table.prototype.drawHead = function () {
 		return;
 	make('span', this.head, null, { class: 'space' });
 	const group = make('span', this.head, null, { class: 'group small', role: 'group', 'aria-label': 'Weights' });
-	for (const [part, title] of [['self', 'Of the function itself'], ['total', 'With all that it calls']])
+	for (const [part, title] of [['self', 'The function itself, without what it calls'], ['total', 'With all that it calls']])
 		button(group, part, title, () => change({ of: part }), { 'aria-pressed': state.of === part });
 };
 

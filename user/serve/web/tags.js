@@ -128,7 +128,7 @@ function fillValues(picker, tag) {
 
 	picker.right.replaceChildren();
 	if (tag.wide)
-		make('p', picker.right, 'Kept in blocks of ' + (info.block_s || BLOCK_S) + ' s only: the sums of long ago do not have it.');
+		make('p', picker.right, 'Kept in blocks of ' + (info.block_s || BLOCK_S) + ' s only; older aggregates do not have this tag.');
 	for (const { value, weight } of tag.values) {
 		const row = make('div', picker.right, null, { class: 'value' });
 
@@ -139,7 +139,7 @@ function fillValues(picker, tag) {
 		button(row, '\u2260', 'All but this', () => picker.take(tag.key, '!=', value), { 'aria-label': 'not ' + clean(value).slice(0, 200) });
 	}
 	if (tag.nr_more)
-		make('p', picker.right, grouped(tag.nr_more, 0) + ' more values are not listed: type one below.');
+		make('p', picker.right, grouped(tag.nr_more, 0) + ' more values are not listed; type one below.');
 }
 
 function openDownload() {

@@ -46,7 +46,7 @@ Timeline.prototype.listen = function () {
 
 Timeline.prototype.show = function (data) {
 	if (!Array.isArray(data.series) || !(data.step_s > 0)) {
-		this.fail('the server answered with something that is no timeline');
+		this.fail('the server sent an invalid timeline');
 		return;
 	}
 	this.data = data;
@@ -252,7 +252,7 @@ Timeline.prototype.describe = function (into, step) {
 	make('strong', into, dateText(from + step * size) + ' \u2013 ' +
 		dateText(from + (step + 1) * size, new Date((from + step * size) * 1000).toDateString()) + ' ' + zoneText(from + step * size));
 	if (this.isGap(step)) {
-		make('p', into, 'nothing was recorded then');
+		make('p', into, 'nothing was recorded at this time');
 		return;
 	}
 	const rows = series.map((one, i) => ({ one, i, weight: one.weights[step] })).filter(({ weight }) => weight)
@@ -491,7 +491,7 @@ Timeline.prototype.drawFoot = function () {
 	if (this.name === 'B')
 		button(this.foot, 'Range of A', 'The same time as A, to compare tags', () => change({ vs_from: state.from, vs_to: state.to }));
 	else if (this.isPaired)
-		button(this.foot, 'Whole', 'All of the time that is shown', () => change({ from: windowOf().from, to: windowOf().to }));
+		button(this.foot, 'Whole', 'The whole visible time range', () => change({ from: windowOf().from, to: windowOf().to }));
 	if (!this.isPaired && state.win_from) {
 		button(this.foot, 'Zoom in', 'Show this range on the whole timeline (z)', zoomIn);
 		button(this.foot, 'Clear', 'The whole timeline again (Esc)', () => this.clear());
@@ -517,7 +517,7 @@ Timeline.prototype.drawHead = function () {
 	rules.forEach((rule, i) => {
 		const chip = make('span', this.head, null, { class: 'chip' });
 
-		button(chip, cut(clean(rule), 80), clean(rule).slice(0, 500) + '\nClick: not so',
+		button(chip, cut(clean(rule), 80), clean(rule).slice(0, 500) + '\nClick to negate this rule',
 			() => this.setTags(rules.map((other, at) => at === i ? negated(other) : other)));
 		button(chip, '\u00d7', 'Remove', () => this.setTags(rules.filter((_, at) => at !== i)),
 			{ 'aria-label': 'Remove ' + clean(rule).slice(0, 100) });
@@ -543,6 +543,6 @@ Timeline.prototype.drawBy = function (parent) {
 	const group = make('span', parent, null, { class: 'group', role: 'group' });
 	for (const style of ['stacked', 'lines'])
 		button(group, style, '', () => change({ style }), { 'aria-pressed': state.style === style });
-	button(parent, 'split graph', 'Values as the first frames of the graph', () => change({ split: state.split ? '' : '1' }),
+	button(parent, 'split graph', 'Show the values as root frames of the graph', () => change({ split: state.split ? '' : '1' }),
 		{ 'aria-pressed': Boolean(state.split) });
 };

@@ -64,11 +64,11 @@ function sayError(text) {
 const warnings = [
 	['lost', (nr, all) => grouped(nr, 0) + ' lost' + (all ? ' (' + shareText(nr / (nr + all)) + ')' : ''),
 		'Samples that were lost while recording'],
-	['trunc', (nr) => grouped(nr, 0) + ' truncated', 'Stacks of which only a part could be read'],
-	['nr_nodes_cut', (nr) => grouped(nr, 0) + ' frames in (other)', 'Frames too small to be sent, their weight is in frames "(other)"; a download has all'],
-	['lost_weight', (nr, all, unit) => weightText(nr, unit) + ' without names', 'What they were is in a damaged part of the store'],
-	['nr_damaged', (nr) => grouped(nr, 0) + ' damaged', 'Records of the store that are not what was written; see stackbpf store check'],
-	['nr_skipped_bytes', (nr) => weightText(nr, 'bytes') + ' unreadable', 'No records of the store any more; see stackbpf store check'],
+	['trunc', (nr) => grouped(nr, 0) + ' truncated', 'Stacks that were read only in part'],
+	['nr_nodes_cut', (nr) => grouped(nr, 0) + ' frames in (other)', 'Frames that were too small to send; their weight is in frames "(other)", and a download has all of them'],
+	['lost_weight', (nr, all, unit) => weightText(nr, unit) + ' without names', 'Their stacks are in a damaged part of the store'],
+	['nr_damaged', (nr) => grouped(nr, 0) + ' damaged', 'Records of the store that are damaged; stackbpf store check lists them'],
+	['nr_skipped_bytes', (nr) => weightText(nr, 'bytes') + ' unreadable', 'Bytes of the store that are no longer valid records; stackbpf store check lists them'],
 ];
 
 function addWarnings(head, data) {
@@ -97,12 +97,12 @@ function fillHead(graph, data) {
 		make('span', head, 'of ' + weightText(data.nr_samples, 'samples'));
 	if (isKnown(data.errors))
 		make('span', head, pointsText(data.errors[0]),
-			{ title: '99 of 100 shares are nearer to the truth than this' });
+			{ title: 'With 99 % confidence, the true share differs by less than this' });
 	addWarnings(head, data);
 	const side = SIDES[graph.side || 'A'], span = known({ from: state[side.from], to: state[side.to] });
 	if (span && (data.from < span.from - 2 * BLOCK_S || data.to > span.to + 2 * BLOCK_S))
 		make('span', head, 'of ' + dateText(data.from) + ' \u2013 ' + dateText(data.to),
-			{ class: 'warn', title: 'Of so long ago there are sums of longer times only' });
+			{ class: 'warn', title: 'Data this old is kept only as aggregates of longer periods' });
 }
 
 function fillDiffHead(graph, data) {
@@ -115,7 +115,7 @@ function fillDiffHead(graph, data) {
 	}
 	if (isKnown(data.errors))
 		make('span', head, pointsText(Math.hypot(...data.errors)),
-			{ title: '99 of 100 changes of a share are nearer to the truth than this' });
+			{ title: 'With 99 % confidence, the true change of a share differs by less than this' });
 	const scale = make('span', head, null, { class: 'scale' }), swatch = (color) => {
 		make('i', scale).style.background = graph.tree.paint(color, isDark())[0];
 	};
@@ -124,7 +124,7 @@ function fillDiffHead(graph, data) {
 	[1, 2, 3, 4].forEach(swatch);
 	make('span', scale, 'more\u2003');
 	swatch(0);
-	make('span', scale, graph.tree.isTested ? 'may be chance' : 'no change; what is chance is not known');
+	make('span', scale, graph.tree.isTested ? 'may be noise' : 'no change; the noise is not known');
 	addWarnings(head, data);
 }
 
@@ -243,7 +243,7 @@ function refresh() {
 		return;
 	keepLive();
 	if (!state.kind) {
-		graphs.forEach((graph) => graph.fail((into) => make('strong', into, 'Nothing was recorded in this store yet.')));
+		graphs.forEach((graph) => graph.fail((into) => make('strong', into, 'This store is still empty.')));
 		return;
 	}
 	askForTimelines();
