@@ -243,7 +243,7 @@ class BadInput(InFolder):
     def test_total_too_small(self):
         result = run("--total", "5", text=MANY)
         self.drawn(result)
-        self.assertIn(b"--total 5 is less than the sum 110", result.stderr)
+        self.assertIn(b"ignoring --total 5, which is less than the sum 110", result.stderr)
 
     def test_unreadable(self):
         self.one_sentence(run(self.path("none")), 1, "cannot read", "No such file")
@@ -258,13 +258,13 @@ class BadInput(InFolder):
             self.one_sentence(run(text=text), 1, "standard input", word)
 
     def test_extract_from_other_files(self):
-        self.one_sentence(run("--extract", text="<svg></svg>"), 1, "carries no stacks")
-        self.one_sentence(run("--extract", text=""), 1, "carries no stacks")
+        self.one_sentence(run("--extract", text="<svg></svg>"), 1, "contains no stacks")
+        self.one_sentence(run("--extract", text=""), 1, "contains no stacks")
         svg = run(text=MANY * 50).stdout
         begin = svg.index(b"base64") + 20
         self.one_sentence(run("--extract", text=svg[:begin] + svg[begin + 9:]), 1, "damaged")
         out = self.path("out.folded")
-        self.one_sentence(run("--extract", "-o", out, text="<svg/>"), 1, "carries no stacks")
+        self.one_sentence(run("--extract", "-o", out, text="<svg/>"), 1, "contains no stacks")
         self.assertEqual(os.listdir(self.folder), [])
 
 

@@ -394,7 +394,8 @@ static void test_perf(void **state)
 		{ "perf",
 		  "a 1 1.1: 1 cycles:\n\t 1 f (/a)\n\nb 1 1.1: 1 instructions:\n\t 1 g (/a)\n\n"
 		  "c 1 1.1: 1 cycles:      12ab h+0x1 (/a)\n",
-		  "a;f 1\nc;h 1\n", "ignored 1 sample of other events than the first, at line 4" },
+		  "a;f 1\nc;h 1\n",
+		  "ignored 1 sample of other events than the first one, at line 4" },
 		/* A tracepoint's fields are no frames. */
 		{ "perf",
 		  "a 1 [000] 1.1: sched:sched_switch: prev_comm=a prev_pid=1 ==> next_comm=b\n"

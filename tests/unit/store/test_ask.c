@@ -138,7 +138,7 @@ static void test_range(void **state)
 	assert_int_equal(sb_ask_range(&ask, "-1h", "-2h", NOW, &why), -EINVAL);
 	assert_string_equal(why, "the range ends before it begins");
 	assert_int_equal(sb_ask_range(&ask, "x", NULL, NOW, &why), -EINVAL);
-	assert_non_null(strstr(why, "beginning"));
+	assert_non_null(strstr(why, "the start"));
 	assert_int_equal(sb_ask_range(&ask, NULL, "x", NOW, &why), -EINVAL);
 	assert_non_null(strstr(why, "end"));
 	sb_ask_release(&ask);
@@ -423,7 +423,8 @@ static void test_by(void **state)
 	assert_int_equal(sb_ask_check_by(store, &ask, &why), 0);
 	ask.by = "service,nosuch";
 	assert_int_equal(sb_ask_check_by(store, &ask, &why), -ENOENT);
-	assert_string_equal(why.s, "nothing in this time range has the tag 'nosuch'; the tags are service");
+	assert_string_equal(
+		why.s, "nothing in this time range has the tag 'nosuch'; the tags are service");
 	/* Nothing was recorded then: that is for others to say. */
 	ask.from_s = T0 + 1200;
 	ask.to_s = T0 + 1800;

@@ -402,7 +402,7 @@ def expected_rows(path, section):
 def ask(path):
     """Lines of cfi_rows; None: it says that there is no CFI."""
     done = subprocess.run([CFI_ROWS, path], text=True, capture_output=True, check=False)
-    if done.returncode == 1 and 'no call frame information' in done.stderr:
+    if done.returncode == 1 and 'no unwind tables' in done.stderr:
         return None
     if done.returncode:
         sys.exit(f'{path}: exit status {done.returncode}\n{done.stderr}')
