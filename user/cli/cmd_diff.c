@@ -20,8 +20,6 @@
 #define ROWS_DEFAULT  30
 #define NODES_DEFAULT 100000
 
-SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
-
 struct diff_opts {
 	struct sb_common_opts common; /* first */
 	struct sb_store_args store;   /* of the baseline */

@@ -63,8 +63,6 @@ const struct sb_opt sb_query_rows[] = {
 };
 /* clang-format on */
 
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
-
 static const struct sb_output *choose_format(const struct query_opts *fields)
 {
 	const char *top = sb_output_top.name, *name = fields->format;

@@ -63,8 +63,6 @@ const struct sb_opt sb_store_rows[] = {
 };
 /* clang-format on */
 
-SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
-
 static int failed(int err, const char *dir)
 {
 	sb_err(err, "cannot read the store at '%s'", dir);

@@ -49,8 +49,6 @@ const struct sb_opt sb_timeline_rows[] = {
 };
 /* clang-format on */
 
-SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
-
 /* The table. */
 
 /* As many as fit into a line. */

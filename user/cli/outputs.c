@@ -19,7 +19,6 @@
 #define FORMAT_DEFAULT	    "folded"
 #define FORMAT_OF_DURATIONS "distr" /* with --distr, which would show nowhere else */
 
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
 
 /*

@@ -9,8 +9,6 @@
 #include "model/calltree.h"
 #include "model/rows.h"
 
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
-
 /* Return: whether the list of functions contains frames of this kind: code and files. */
 static bool is_listed(enum sb_frame_kind kind)
 {

@@ -8,7 +8,6 @@
 #include "output/output.h"
 
 SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
 int sb_export_file(struct sb_store *store, const struct sb_ask *ask, const char *path,
 		   struct sb_store_answer *ret_answer)

@@ -15,8 +15,6 @@
 /* Bytes of a reply that are quoted in a message. */
 #define SAID_MAX 200u
 
-SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
-
 bool sb_export_is_sent(struct sb_export_link *link)
 {
 	bool is_sent = link->nr_pieces < link->state->nr_part_pieces;

@@ -25,7 +25,6 @@
 #define WORD_MAX 64u
 
 SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
 struct dest {
 	char *path;

@@ -25,9 +25,7 @@
 #define BY_MAX	    4096u
 #define KEYS_MAX    64u
 
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 SB_DEFINE_CLEANUP(struct sb_export_period, sb_export_period_free)
-SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
 
 struct run {
 	const struct sb_export_plan *plan;

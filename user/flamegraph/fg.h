@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "flamegraph/tree.h"
 
 struct sb_fg;
@@ -24,6 +25,7 @@ struct sb_fg_opts;
 int sb_fg_new(struct sb_fg **ret_fg);
 /* Free a picture; NULL is allowed. */
 void sb_fg_free(struct sb_fg *fg);
+SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
 
 /* Apply the options that shape the tree: reverse and flamechart. Call it before the first stack is
  * added; @opts is not kept. */
@@ -104,6 +106,7 @@ const char *sb_fg_complaint(struct sb_fg *fg);
  */
 int sb_fg_opts_new(struct sb_fg_opts **ret_opts);
 void sb_fg_opts_free(struct sb_fg_opts *opts);
+SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
 /*
  * Set an option. @name: without "--". @value: copied; NULL for a flag, which becomes true. Return:
  * 0; -ENOENT if there is no such option; -EINVAL for a wrong value; -ENOMEM. On error the option is

@@ -21,8 +21,6 @@
 #define NR_ROWS_MAX 64
 #define HELP_COLUMN 27
 
-SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
-SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
 SB_DEFINE_CLEANUP(struct sb_output_file, sb_output_file_free)
 
 enum { EXIT_DRAWN, EXIT_FAILED, EXIT_USAGE };

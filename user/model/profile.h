@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
+
 struct sb_profile;
 
 /* What a frame is. Outputs choose its colour and suffix by it. */
@@ -88,6 +90,7 @@ struct sb_attr {
 /* Make an empty profile, owned by the caller. Return: 0 or -ENOMEM. */
 int sb_profile_new(struct sb_profile **ret_profile);
 void sb_profile_free(struct sb_profile *profile);
+SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
 /*
  * Intern a frame: find one that is equal in all members but `attr`, which is ignored, or add it.

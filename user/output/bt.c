@@ -31,11 +31,9 @@ static int put_stack(const struct sb_profile *profile, size_t i, const struct sb
 static int write_bt(const struct sb_profile *profile, const struct sb_output_opts *opts, FILE *out)
 {
 	sb_cleanup(sb_str_release) struct sb_str text = {};
-	size_t i, nr = sb_profile_nr_stacks(profile);
+	size_t i, nr = sb_output_nr_stacks(profile, opts);
 	int err;
 
-	if (opts->fold.limit && nr > opts->fold.limit)
-		nr = opts->fold.limit;
 	for (i = 0; i < nr; i++) {
 		sb_str_clear(&text);
 		err = put_stack(profile, i, &opts->fold, &text);

@@ -12,9 +12,6 @@
 
 #define WHAT_BYTES_MAX 1000 /* many rules for tags; the rest of them is in JSON */
 
-SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
-SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
-
 /* A comparison that is being converted to a picture. */
 struct drawing {
 	const struct sb_comparison *comparison;

@@ -23,8 +23,6 @@
 
 #define FORMAT_VERSION 48
 
-SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
-
 struct firefox {
 	const struct sb_profile *profile;
 	struct sb_measure measure;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
+
 struct sb_gzip;
 
 /* Make a stream that writes to @out, which is borrowed until sb_gzip_free(). Return: 0 and
@@ -22,5 +24,6 @@ int sb_gzip_put(void *gzip, const void *data, size_t len);
 int sb_gzip_finish(struct sb_gzip *gzip);
 /* Free the stream, finished or not; NULL is allowed. */
 void sb_gzip_free(struct sb_gzip *gzip);
+SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
 
 #endif

@@ -7,8 +7,6 @@
 #include "base/cleanup.h"
 #include "flamegraph/reader.h"
 
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
-
 /* The code of an idle thread is recognised by its root frame, which stays. */
 static const enum sb_frame_kind kinds[SB_FG_KIND_MAX] = {
 	[SB_FG_PLAIN] = SB_FRAME_USER,	    [SB_FG_KERNEL] = SB_FRAME_KERNEL,

@@ -11,8 +11,6 @@
 #include "flamegraph/text.h"
 #include "output/picture.h"
 
-SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
-
 int sb_paint_init(struct sb_paint *paint, const char *kind)
 {
 	sb_cleanup(sb_fg_opts_freep) struct sb_fg_opts *opts = NULL;

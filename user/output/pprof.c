@@ -77,8 +77,6 @@ struct pprof {
 	uint32_t labels_done;
 };
 
-SB_DEFINE_CLEANUP(struct sb_gzip, sb_gzip_free)
-
 static int add_string(struct pprof *pprof, const char *s, size_t len, uint32_t *ret_id)
 {
 	long nr_bad;

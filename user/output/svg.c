@@ -6,9 +6,6 @@
 #include "output/outputs.h"
 #include "output/picture.h"
 
-SB_DEFINE_CLEANUP(struct sb_fg, sb_fg_free)
-SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
-
 static const enum sb_fg_kind kinds[SB_FRAME_KIND_MAX] = {
 	[SB_FRAME_ROOT] = SB_FG_PLAIN,
 	[SB_FRAME_USER] = SB_FG_PLAIN,

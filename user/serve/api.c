@@ -17,9 +17,6 @@
 #define SERIES_MAX 10u
 #define NAME_MAX_  32u
 
-SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
-SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
-
 /* Parameters. */
 
 int sb_api_number(struct sb_asked *asked, const char *name, uint32_t min, uint32_t max,

@@ -11,9 +11,6 @@
 #define SB_API_NODES	 8192u
 #define SB_API_NODES_MAX 65536u
 
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
-SB_DEFINE_CLEANUP(struct sb_tree, sb_tree_free)
-
 /*
  * Make a query from the parameters PREFIXfrom, PREFIXto and PREFIXtag, and from kind and by, which
  * have no prefix. @prefix is "" or "vs_". The query borrows from the parameters, and must be

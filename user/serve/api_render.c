@@ -13,8 +13,6 @@
 #include "output/measure.h"
 #include "serve/api.h"
 
-SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
-
 /* The limit of nodes that their clients assume. */
 #define NODES 8192u
 

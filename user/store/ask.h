@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "store/store.h"
 
 /* Length of the range in seconds when neither a begin nor an end is given. */
@@ -162,6 +163,7 @@ struct sb_timeline {
 int sb_store_timeline(struct sb_store *store, const struct sb_ask *ask,
 		      const struct sb_timeline_opts *opts, struct sb_timeline **ret_timeline);
 void sb_timeline_free(struct sb_timeline *timeline);
+SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
 
 /* Tags and their values. */
 
@@ -188,6 +190,7 @@ struct sb_tags {
 int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_values_max,
 		  struct sb_tags **ret_tags);
 void sb_tags_free(struct sb_tags *tags);
+SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
 
 /**
  * sb_ask_check_by() - check that every tag in ask->by occurs in the range

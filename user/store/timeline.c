@@ -416,8 +416,6 @@ void sb_timeline_free(struct sb_timeline *timeline)
 	free(timeline);
 }
 
-SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
-
 static int prepare(struct drawing *drawing, size_t nr_steps)
 {
 	struct sb_timeline *timeline = drawing->timeline;
@@ -671,8 +669,6 @@ void sb_tags_free(struct sb_tags *tags)
 	sb_vec_release(&tags->keys);
 	free(tags);
 }
-
-SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
 
 int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_values_max,
 		  struct sb_tags **ret_tags)

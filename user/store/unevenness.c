@@ -4,8 +4,6 @@
 #include "base/cleanup.h"
 #include "model/spread.h"
 
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
-
 /* Return: about how long a part is: a whole number of blocks of @level. */
 static int64_t part_s(const struct sb_store_query *query, size_t level)
 {

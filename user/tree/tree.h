@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "base/index.h"
 #include "base/vec.h"
 
@@ -108,6 +109,7 @@ int sb_tree_init(struct sb_tree *tree);
 void sb_tree_release(struct sb_tree *tree);
 /* Release a tree that was allocated by itself, and free it; NULL is allowed. */
 void sb_tree_free(struct sb_tree *tree);
+SB_DEFINE_CLEANUP(struct sb_tree, sb_tree_free)
 
 /**
  * sb_tree_child() - find the child of a node, or add it

@@ -16,9 +16,6 @@
 #include "model/rows.h"
 #include "model/spread.h"
 
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
-SB_DEFINE_CLEANUP(struct sb_tree, sb_tree_free)
-
 /* One comparison, with what it is made of. */
 struct pair {
 	struct sb_profile *sides[2];

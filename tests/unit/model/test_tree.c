@@ -14,9 +14,6 @@
 #include "base/cleanup.h"
 #include "model/calltree.h"
 
-SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
-SB_DEFINE_CLEANUP(struct sb_tree, sb_tree_free)
-
 static struct sb_profile *profile_new(const char *unit)
 {
 	struct sb_profile *profile;
