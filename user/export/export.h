@@ -6,8 +6,8 @@
  * table.c.
  *
  * A destination sends a period in pieces: the same pieces in the same order each time, so that
- * those that were sent before a failure are not sent again. Not thread-safe: one thread for each
- * export.
+ * those that were sent before a failure are not sent again. A piece is what one request carries.
+ * Not thread-safe: one thread for each export.
  */
 #ifndef SB_EXPORT_EXPORT_H
 #define SB_EXPORT_EXPORT_H
@@ -41,7 +41,7 @@ struct sb_export_opts {
 struct sb_export_series {
 	const struct sb_tag *tags; /* sorted by key, without those that have no value */
 	size_t nr_tags;
-	const uint32_t *stacks; /* rows of the period's profile, heaviest first */
+	const uint32_t *stacks; /* for sb_export_row(); heaviest first */
 	size_t nr_stacks;
 };
 /* One kind in [begin_s, end_s), seconds since the epoch. */
@@ -56,23 +56,27 @@ struct sb_export_period {
 
 /**
  * sb_export_period_new() - split a profile into series
- * @profile: sealed, from a query whose `by` are @keys, so that the root frames are their values;
- *	borrowed
- * @keys: names of tags; borrowed
+ * @profile: sealed, from a query whose `by` are @keys, so that the first frames of each stack are
+ *	their values; borrowed until sb_export_period_free()
+ * @keys: names of tags; borrowed as long
+ * @begin_s, @end_s: the query's range, seconds since the epoch, end exclusive
  * @ret_period: owned by the caller
  *
  * Return: 0; -EBADMSG if a stack has fewer frames than there are keys; -ENOMEM.
  */
 int sb_export_period_new(const struct sb_profile *profile, const char *const *keys, size_t nr_keys,
 			 int64_t begin_s, int64_t end_s, struct sb_export_period **ret_period);
+/* Free a period, not its profile; NULL is allowed. */
 void sb_export_period_free(struct sb_export_period *period);
-/* Return: row @i of the profile without the frames of tags' values; borrowed from the profile. */
+/* Return: the row of period->profile with index @i, an element of sb_export_series.stacks, without
+ * the frames of tags' values; its frames are borrowed from the profile. */
 struct sb_row sb_export_row(const struct sb_export_period *period, uint32_t i);
-/* Return: a hash of the tags and @salt that identifies the series; the same in every run. */
+/* Return: a hash of the tags and @salt (sb_export_opts) that identifies the series; the same in
+ * every run. */
 uint64_t sb_export_series_hash(const struct sb_export_series *series, uint64_t salt);
 /*
- * Make a sealed profile of one series, with the period's metadata and the tags. Owned by the
- * caller. Return: 0; -ENOMEM; -E2BIG.
+ * Make a sealed profile of one series, with the period's metadata and the tags; it borrows nothing.
+ * Return: 0 and *ret_profile, owned by the caller; -ENOMEM; -E2BIG as of sb_profile_add_row().
  */
 int sb_export_series_profile(const struct sb_export_period *period,
 			     const struct sb_export_series *series,
@@ -93,7 +97,8 @@ struct sb_export_link {
 };
 
 /*
- * Return: whether the next piece was sent before. Then it is counted, and the caller leaves it out.
+ * Ask before each piece is made. Return: whether it was sent before, in an earlier run. Then it is
+ * counted as done, and the caller goes on to the next piece.
  */
 bool sb_export_is_sent(struct sb_export_link *link);
 /*
@@ -104,9 +109,12 @@ bool sb_export_is_sent(struct sb_export_link *link);
 int sb_export_post(struct sb_export_link *link, const struct sb_http_request *request);
 /* Count a piece that was sent without HTTP, and save. Return: 0 or a negative errno of saving. */
 int sb_export_done(struct sb_export_link *link, uint64_t nr_bytes);
-/* Send a request that is not a piece. Return: 0 for a status 2xx; others as sb_export_post(). */
+/* Send a request that is not a piece, and is not counted. The reply is in link->reply until the
+ * next one. Return: 0 for a status 2xx; -EPERM if it is refused; -EAGAIN, -ECANCELED and -ENOMEM as
+ * sb_export_post(). */
 int sb_export_ask(struct sb_export_link *link, const struct sb_http_request *request);
-/* Compress @body with gzip; replaces *@ret_packed. Return: 0 or -ENOMEM. */
+/* Compress @body with gzip. @ret_packed: what it held is released; the result is the caller's.
+ * Return: 0; -ENOMEM, and it is empty. */
 int sb_export_pack(const struct sb_str *body, struct sb_str *ret_packed);
 
 /* One kind of destination. */
@@ -127,7 +135,8 @@ struct sb_export_kind {
 };
 
 /*
- * Find the kind of "scheme:address", and where the address begins. Return: NULL if there is none.
+ * Find the kind of @to, "scheme:address". Return: it, and *ret_address, which points into @to; NULL
+ * if there is none.
  */
 const struct sb_export_kind *sb_export_find(const char *to, const char **ret_address);
 /* Return: row @i of the table; NULL past the end. */
@@ -138,7 +147,7 @@ const struct sb_export_kind *sb_export_at(size_t i);
  * characters.
  */
 bool sb_export_is_url(const char *address);
-/* Append @url up to '?' or '#', without slashes at its end. Return: 0 or -ENOMEM. */
+/* Append @url up to '?' or '#', without slashes at its end, to @out. Return: 0 or -ENOMEM. */
 int sb_export_add_base(struct sb_str *out, const char *url);
 
 #endif

@@ -7,8 +7,9 @@
 
 /*
  * Write the profile that answers @ask to @path, in the format of its extension. The file is
- * replaced as a whole. Return: 0; -ENODATA if nothing was recorded; -EINVAL if no format has this
- * extension; -ENOMEM; other errors of I/O.
+ * replaced as a whole; on error it is as before. @ret_answer: figures of the answer, may be NULL.
+ * Return: 0; -ENODATA if nothing was recorded, or the format needs durations; -EINVAL if no format
+ * has this extension; -ENOMEM; other errors of I/O. Not thread-safe, as the store.
  */
 int sb_export_file(struct sb_store *store, const struct sb_ask *ask, const char *path,
 		   struct sb_store_answer *ret_answer);

@@ -21,7 +21,7 @@
 
 struct sb_http;
 
-/* All pointers but the token are borrowed while the client exists. */
+/* Borrowed until sb_http_free(), but for the token, which is copied. */
 struct sb_http_opts {
 	const char *const *headers; /* "Key: value", checked with sb_http_header_is_good() */
 	size_t nr_headers;
@@ -41,31 +41,34 @@ struct sb_http_request {
 
 /* Zero-initialize. It can be used for many requests, then must be released. */
 struct sb_http_reply {
-	long status;
+	long status; /* HTTP status; 0: there was no reply */
 	bool has_retry_after;
 	uint32_t retry_after_s; /* from Retry-After, in seconds, also if that is a date */
 	bool is_unsure;		/* no reply, but the server may have accepted the request */
 	bool is_hopeless;	/* no reply, and no use to try again: address or certificate */
 	struct sb_str body;	/* at most SB_HTTP_BODY_MAX; NUL-terminated if not empty */
-	struct sb_str location;
-	struct sb_str error; /* why there is no reply */
+	struct sb_str location; /* where a redirection would lead; empty: none */
+	struct sb_str error;	/* why there is no reply */
 };
 void sb_http_reply_release(struct sb_http_reply *reply);
 
-/* Make a client, owned by the caller. Return: 0; -ELIBACC without libcurl; -ENOMEM. */
+/* Make a client, owned by the caller. Return: 0; -ELIBACC if libcurl is not installed; -ENOMEM. */
 int sb_http_new(const struct sb_http_opts *opts, struct sb_http **ret_http);
 void sb_http_free(struct sb_http *http);
 
 /*
- * Send one request and wait for the reply. Return: 0 if there is one, with reply->status; -EIO if
- * there is none, and reply->error says why; -ECANCELED if stop_fd became readable; -ENOMEM.
+ * Send one request and wait for the reply, at most timeout_ms. @request: borrowed for the call.
+ * @reply: overwritten, its memory is used again. Return: 0 if there is a reply, of any
+ * reply->status; -EIO if there is none, and reply->error says why; -ECANCELED if stop_fd became
+ * readable; -ENOMEM.
  */
 int sb_http_send(struct sb_http *http, const struct sb_http_request *request,
 		 struct sb_http_reply *reply);
 
 /* Return: whether it is "Key: value": a token of RFC 9110, and no control characters. */
 bool sb_http_header_is_good(const char *header);
-/* Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3). Return: whether it is valid. */
+/* Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3), of which @now_s, since the epoch, is
+ * subtracted. Return: whether it is valid; then *ret_s is at most SB_HTTP_RETRY_MAX_S. */
 bool sb_http_retry_after(const char *value, int64_t now_s, uint32_t *ret_s);
 /*
  * Append @text, percent-encoded except for unreserved characters (RFC 3986, 2.3). Return: 0 or

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Parses replies of OTLP receivers. Called by the OTLP destination and its fuzzer. */
+/* Parses replies of OTLP receivers. Called by the OTLP destination and its fuzzer. Thread: any. */
 #ifndef SB_EXPORT_OTLP_H
 #define SB_EXPORT_OTLP_H
 
@@ -8,8 +8,9 @@
 #include "base/str.h"
 
 /*
- * Parse an ExportProfilesServiceResponse: *@ret_nr profiles were rejected; @message is replaced by
- * the reason, if one is given. Bytes that are not valid end the reply. Return: 0 or -ENOMEM.
+ * Parse an ExportProfilesServiceResponse: *@ret_nr, 0 for an empty reply, profiles were rejected;
+ * @message is replaced by the reason, if one is given, and else untouched. Bytes that are not valid
+ * end the reply. Return: 0 or -ENOMEM.
  */
 int sb_otlp_rejected(const struct sb_str *reply, uint64_t *ret_nr, struct sb_str *message);
 

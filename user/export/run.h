@@ -58,7 +58,8 @@ int sb_export_run(const struct sb_export_plan *plan, struct sb_export_state *ret
 
 /*
  * Return: how long to wait after @nr_failures failures in a row, in ms: doubled for each after the
- * first up to a minute, and at least as long as the destination asked for.
+ * first up to a minute, and at least @retry_after_s seconds, which the destination asked for (0: it
+ * did not).
  */
 uint64_t sb_export_wait_ms(uint32_t nr_failures, uint32_t retry_after_s);
 

@@ -43,24 +43,29 @@ struct sb_export_state {
 	int64_t updated_s;   /* when this was written */
 };
 
-/* Copy text, truncated between two characters; control characters become '?'. */
+/* Copy @text, truncated between two characters to fit; control characters become '?'. */
 void sb_export_text(char to[SB_EXPORT_TEXT_MAX], const char *text);
 
 /*
- * Parse or read a state. Return: 0; -ENOENT; -EBADMSG if it is not a state; -ENOMEM; others of I/O.
+ * Parse the @len bytes of a state's file; or read the file @name in the directory @dir_fd. Return:
+ * 0; -EBADMSG if it is not a state; -ENOMEM; for a file also -ENOENT and others of I/O. On error
+ * *ret_state is untouched.
  */
 int sb_export_state_parse(const char *text, size_t len, struct sb_export_state *ret_state);
 int sb_export_state_read(int dir_fd, const char *name, struct sb_export_state *ret_state);
-/* Replace the file as a whole, and wait for the disk. Return: 0 or a negative errno. */
+/* Write a state to the file @name in @dir_fd, which is replaced as a whole, and wait for the disk.
+ * Return: 0; -ENOMEM; errors of I/O, and then the file has the old state or the new one. */
 int sb_export_state_write(int dir_fd, const char *name, const struct sb_export_state *state);
 
 /**
  * sb_export_state_each() - call a function for each state of a store
  * @path: directory of the store
- * @fn: gets the states in the order of their files' names; returns 0, or a negative errno to stop
+ * @fn: gets the states in the order of their files' names, each valid during the call; returns 0,
+ *	or a negative errno to stop
  *
  * Return: how many states were left out, because they cannot be read or are more than
- * SB_EXPORT_STATE_MAX; a negative errno.
+ * SB_EXPORT_STATE_MAX; 0, too, if there was never an export; an error of reading the directories;
+ * or what @fn returned.
  */
 int sb_export_state_each(const char *path,
 			 int (*fn)(void *arg, const struct sb_export_state *state), void *arg);

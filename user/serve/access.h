@@ -14,6 +14,7 @@
 
 #include "serve/http.h"
 
+/* Who we are; strings are borrowed as long as it is used. */
 struct sb_access {
 	const char *token; /* NULL: no token is needed */
 	const char *const *hosts;
@@ -32,7 +33,7 @@ union sb_address {
 /*
  * Parse an address to listen on: "127.0.0.1:4040", "[::1]:4040", "localhost:4040", ":4040"
  * (loopback), "unix:PATH". Names are not looked up. Return: 0; -EINVAL, also for a path that is
- * longer than unix(7) allows.
+ * longer than unix(7) allows, and *ret_address is untouched.
  */
 int sb_address_parse(const char *text, union sb_address *ret_address);
 /* Return: the length of the address for bind(2). */
@@ -41,14 +42,16 @@ socklen_t sb_address_len(const union sb_address *address);
 /*
  * Check a request: its Host must be a name of this machine (against DNS rebinding), it must not
  * come from a script of another site, and it must have the token, in the Authorization header or a
- * cookie. Return: 0; or the HTTP status to refuse it with, and *ret_why is a static sentence.
+ * cookie. Return: 0; or the HTTP status to refuse it with, 421, 403 or 401 (no token), and *ret_why
+ * is a static sentence.
  */
 int sb_access_check(const struct sb_access *access, const struct sb_http_request *request,
 		    const char **ret_why);
-/* The same without the token. Return: 0; 421; 403. */
+/* Check a request as sb_access_check() does, but not its token. Return: 0; 421 for another Host;
+ * 403 for a script of another site; then *ret_why is a static sentence. */
 int sb_access_check_host(const struct sb_access *access, const struct sb_http_request *request,
 			 const char **ret_why);
-/* Return: whether @query contains "token=" with the right token. */
+/* Return: whether @query contains "token=" with the right token, which must exist. */
 bool sb_access_query_has_token(const struct sb_access *access, struct sb_http_text query);
 
 #endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by the api_*.c: turns parameters into queries to the store, and writes pieces of JSON. */
+/*
+ * Shared by the api_*.c: turns parameters into queries to the store, and writes pieces of JSON.
+ * Runs in a worker process, which has one thread. -EINVAL means that sb_asked_fail() (routes.h) has
+ * set the reply: the caller only returns it. Other errors are -ENOMEM and those of I/O.
+ */
 #ifndef SB_SERVE_API_H
 #define SB_SERVE_API_H
 
@@ -8,25 +12,27 @@
 #include "serve/routes.h"
 #include "store/ask.h"
 
+/* Nodes of a tree in an answer: by default, and at most. */
 #define SB_API_NODES	 8192u
 #define SB_API_NODES_MAX 65536u
 
 /*
  * Make a query from the parameters PREFIXfrom, PREFIXto and PREFIXtag, and from kind and by, which
- * have no prefix. @prefix is "" or "vs_". The query borrows from the parameters, and must be
- * released, also after an error. Return: 0; -EINVAL, reported with sb_asked_fail(); another
- * negative errno.
+ * have no prefix. @prefix is "" or "vs_". @ret_ask: zero-initialized by the caller; it borrows from
+ * the parameters, and must be released with sb_ask_release(), also after an error. Return: 0;
+ * -EINVAL; another negative errno.
  */
 int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_ask);
 /*
- * Read a parameter that is a number from @min to @max; @otherwise if it is missing. Return: 0;
- * -EINVAL, reported with sb_asked_fail().
+ * Read a parameter that is a number from @min to @max; *ret is @otherwise if it is missing. Return:
+ * 0 or -EINVAL.
  */
 int sb_api_number(struct sb_asked *asked, const char *name, uint32_t min, uint32_t max,
 		  uint32_t otherwise, uint32_t *ret);
 /*
- * Run a query, and make a tree of at most @nr_nodes_max nodes; 0: of all. The caller owns the
- * profile and the tree. Return: 0 or a negative errno.
+ * Run a query, and make a sealed tree of at most @nr_nodes_max nodes; 0: of all. The caller owns
+ * the profile and the tree. @ask: its nr_nodes_max is set here. @ret_answer: figures of the answer;
+ * may be NULL. Return: 0; a negative errno, and neither is set.
  */
 int sb_api_tree(struct sb_asked *asked, struct sb_ask *ask, uint32_t nr_nodes_max,
 		struct sb_profile **ret_profile, struct sb_tree **ret_tree,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One connection: reads requests, sends replies. It does not block, and makes no decisions:
- * server.c does. Single-threaded, as the whole front.
+ * server.c does, which sets the state. Single-threaded, as the whole front. After -ECONNRESET the
+ * connection is only to be released.
  */
 #ifndef SB_SERVE_CONN_H
 #define SB_SERVE_CONN_H
@@ -49,8 +50,10 @@ struct sb_conn {
 	struct sb_conn *next; /* in the queue */
 };
 
-/* Begin with a connected socket, which the connection then owns. */
+/* Begin with a connected, non-blocking socket, which the connection then owns, in the state
+ * SB_CONN_READING until @deadline_ns (CLOCK_MONOTONIC). */
 void sb_conn_init(struct sb_conn *conn, int fd, uint64_t deadline_ns);
+/* Close the socket and the body, and free all. The state is SB_CONN_FREE then. */
 void sb_conn_release(struct sb_conn *conn);
 
 /*
@@ -58,11 +61,12 @@ void sb_conn_release(struct sb_conn *conn);
  * if not yet; -EMSGSIZE if it is too long; -ECONNRESET if the client is gone, or without memory.
  */
 int sb_conn_read(struct sb_conn *conn);
-/* After a reply: remove the head that was answered. The next one may follow in @in already. */
+/* After a reply: remove the head that was answered, and the reply. The next request may follow in
+ * conn->in already: call sb_conn_read(). */
 void sb_conn_next(struct sb_conn *conn);
 /*
- * Send what the socket takes. Return: 1 if all is sent; 0 if not yet; -ECONNRESET if the client is
- * gone.
+ * Send what the socket takes of conn->head and the body. Return: 1 if all is sent; 0 if not yet;
+ * -ECONNRESET if the client is gone.
  */
 int sb_conn_send(struct sb_conn *conn);
 /* After the last reply: discard input. Return: 0 if more may come; -ECONNRESET at its end. */

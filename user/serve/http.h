@@ -42,7 +42,7 @@ size_t sb_http_head_len(const char *bytes, size_t len, size_t *from);
 
 /*
  * Parse a head of @len bytes, as sb_http_head_len() says. @ret borrows from @bytes. Return: 0; or
- * the status to refuse it with: 400, 405, 413, 414, 431, 505.
+ * the HTTP status to refuse it with: 400, 405, 413, 414, 431, 505; then @ret is not to be used.
  */
 int sb_http_parse(const char *bytes, size_t len, struct sb_http_request *ret);
 
@@ -51,7 +51,7 @@ const char *sb_http_reason(int status);
 
 /* Return: whether a list like "gzip;q=1.0, br" has @token, in any case, with a weight above 0. */
 bool sb_http_list_has(struct sb_http_text list, const char *token);
-/* Return: whether the texts are equal; false if @text was not there. */
+/* Return: whether the texts are equal, byte by byte; false if @text was not there. */
 bool sb_http_text_is(struct sb_http_text text, const char *s);
 
 #endif

@@ -29,12 +29,13 @@ int sb_params_parse(struct sb_params *params, const char *query, size_t len);
 void sb_params_release(struct sb_params *params);
 
 /*
- * Return: the last value of @name that is not empty, borrowed from @params; NULL if there is none.
+ * Return: the last value of @name that is not empty, borrowed until the release; NULL if there is
+ * none. All parameters of this name count as looked up.
  */
 const char *sb_params_get(struct sb_params *params, const char *name);
 /*
- * Return: the next value of @name that is not empty, from *@at on, which is 0 at first; NULL at the
- * end.
+ * Return: the next value of @name that is not empty, from *@at on, which is 0 at first and is moved
+ * on; NULL at the end. Borrowed until the release.
  */
 const char *sb_params_next(struct sb_params *params, const char *name, size_t *at);
 /*

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Writes the heads of replies, and replies that need no worker, to conn->head. Single-threaded. The
- * functions return 0 or -ENOMEM.
+ * Writes the heads of replies, and replies that need no worker, to conn->head, whose contents are
+ * replaced. The caller sends it with sb_conn_send(), and has set conn->closes before. Arguments are
+ * not kept, but for a struct sb_asset. Single-threaded. The functions return 0; or -ENOMEM, and
+ * then the connection can only be closed.
  */
 #ifndef SB_SERVE_REPLY_H
 #define SB_SERVE_REPLY_H
@@ -21,7 +23,7 @@ struct sb_asset {
 };
 
 #define SB_SERVE_NR_ASSETS 3u
-/* Compress the files. Return: 0 or -ENOMEM; release them in both cases. */
+/* Set the files of the page, compressed, too. Return: 0 or -ENOMEM; release them in both cases. */
 int sb_assets_init(struct sb_asset assets[SB_SERVE_NR_ASSETS]);
 void sb_assets_release(struct sb_asset assets[SB_SERVE_NR_ASSETS]);
 
@@ -35,15 +37,18 @@ struct sb_reply {
 	const char *more;      /* further header lines; or NULL */
 };
 
-/* Write the head with the headers that all replies have. Sets conn->body_len, but no body. */
+/* Write the head with the headers that all replies have. Sets conn->status and conn->body_len, but
+ * no body. */
 int sb_reply_head(struct sb_conn *conn, const struct sb_reply *reply);
-/* A JSON body {"error":"..."}. */
+/* A whole reply with the JSON body {"error":"..."}. @why: any text, cleaned and escaped here. */
 int sb_reply_error(struct sb_conn *conn, int status, const char *why);
+/* A reply with a file of the page, compressed if the client accepts it; 304 if the client has it.
+ * conn->body points into @asset until the reply is sent. */
 int sb_reply_asset(struct sb_conn *conn, const struct sb_http_request *request,
 		   const struct sb_asset *asset);
 /* After "/?token=..." with the right token: set a cookie, and redirect to "/". */
 int sb_reply_cookie(struct sb_conn *conn, const struct sb_access *access);
-/* A text body "ok". */
+/* A whole reply with the text body "ok". */
 int sb_reply_health(struct sb_conn *conn);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The addresses that workers answer. To add one, write a function and add a row to routes.c. Not
- * thread-safe; runs in a worker process.
+ * thread-safe; runs in a worker process, but for sb_route_find() and sb_route_at(), which the front
+ * calls, too.
  */
 #ifndef SB_SERVE_ROUTES_H
 #define SB_SERVE_ROUTES_H
@@ -35,19 +36,22 @@ struct sb_route {
 	int (*answer)(struct sb_asked *asked);
 };
 
-/* Return: the index of the route with this path; -1 if there is none. */
+/* Return: the index of the route with this path, without a query; -1 if there is none. */
 int sb_route_find(struct sb_http_text path);
-/* Return: row @i; NULL past the end. */
+/* Return: row @i of the table; NULL past the end. */
 const struct sb_route *sb_route_at(size_t i);
 
 /*
- * Refuse the question with an HTTP status and a message. Return: -EINVAL, for the caller to return.
+ * Refuse the question with an HTTP status and a message, which replace the body. Return: -EINVAL,
+ * for the caller to return.
  */
 int sb_asked_fail(struct sb_asked *asked, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Refuse the question if it has parameters that were not looked up. Return: 0 or -EINVAL. */
+/* Refuse the question if it has parameters that were not looked up: call it when all were. Return:
+ * 0; -EINVAL after sb_asked_fail(). */
 int sb_asked_all(struct sb_asked *asked);
 
+/* The functions of the table: see sb_route.answer. */
 int sb_api_info(struct sb_asked *asked);
 int sb_api_tags(struct sb_asked *asked);
 int sb_api_timeline(struct sb_asked *asked);

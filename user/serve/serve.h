@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Serves a store over HTTP: a web page, JSON for it and for others, profiles as files, metrics.
- * Read-only.
+ * Read-only. Thread: the main thread of a process that has no other.
  *
  * Processes:
  *	front	this process: connections, heads of requests, access control. A single-threaded
@@ -61,13 +61,15 @@ struct sb_serve;
  * -EACCES and others of bind(2); -ENOMEM.
  */
 int sb_serve_new(const struct sb_serve_opts *opts, struct sb_serve **ret_serve);
-/* Return: "http://127.0.0.1:4040/" or "unix:PATH", borrowed from the server. */
+/* Return: "http://127.0.0.1:4040/", with the port that was bound, or "unix:PATH"; borrowed from the
+ * server. */
 const char *sb_serve_url(const struct sb_serve *serve);
 /*
- * Call confine_front(), then serve until SIGINT or SIGTERM. Return: 0; a negative errno if it
- * cannot continue.
+ * Call confine_front(), then serve until SIGINT or SIGTERM. Return: 0 after a signal; what
+ * confine_front() returned; an error of epoll_wait(2).
  */
 int sb_serve_run(struct sb_serve *serve);
+/* Kill the workers, close all connections, and free the server; NULL is allowed. */
 void sb_serve_free(struct sb_serve *serve);
 
 /* Who can connect to an address. */
@@ -78,7 +80,8 @@ enum sb_serve_reach {
 };
 /* Return: the enum sb_serve_reach of @listen; -EINVAL if it is not a valid address. */
 int sb_serve_reach(const char *listen);
-/* Return: 0; -EINVAL if the token is too short, too long, or not one of RFC 6750. */
+/* Return: 0; -EINVAL if the token is shorter than SB_SERVE_TOKEN_MIN, longer than
+ * SB_SERVE_TOKEN_MAX, or has other characters than letters, digits and "-._~". */
 int sb_serve_check_token(const char *token);
 
 #endif

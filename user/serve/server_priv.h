@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Shared by server.c, which has the connections, and pool.c, which has the workers.
- * Single-threaded.
+ * Single-threaded. A seat is a place for one worker process, by index below SB_SERVE_WORKERS. A
+ * question is a request that a worker has to answer.
  */
 #ifndef SB_SERVE_SERVER_PRIV_H
 #define SB_SERVE_SERVER_PRIV_H
@@ -48,7 +49,8 @@ struct sb_serve {
 
 /* Make an error the reply. sb_serve_go_on() sends it. Without memory the connection is closed. */
 void sb_serve_refuse(struct sb_serve *serve, struct sb_conn *conn, int status, const char *why);
-/* Make a worker's answer the reply. Takes over @fd, the body, or -1. */
+/* Make a worker's answer the reply. @answer: untrusted; @fd: the body, or -1, taken over. May evict
+ * other connections, for SB_SERVE_BODIES_MAX. sb_serve_go_on() sends it. */
 void sb_serve_answer(struct sb_serve *serve, struct sb_conn *conn, struct sb_answer *answer,
 		     int fd);
 /* Read or send as much as possible now. May close the connection. */
@@ -60,7 +62,7 @@ void sb_serve_close_all(struct sb_serve *serve);
 
 /* pool.c */
 
-/* Queue the question of a connection. */
+/* Queue the question of a connection: conn->route and conn->query. The caller checks nr_queued. */
 void sb_pool_add(struct sb_serve *serve, struct sb_conn *conn);
 /* Take a connection out of the queue, or discard the answer it was to get. */
 void sb_pool_forget(struct sb_serve *serve, struct sb_conn *conn);
@@ -68,8 +70,9 @@ void sb_pool_forget(struct sb_serve *serve, struct sb_conn *conn);
 void sb_pool_go_on(struct sb_serve *serve);
 /* The worker of seat @i has answered or died. */
 void sb_pool_on_worker(struct sb_serve *serve, size_t i);
-/* Kill workers whose question takes longer than SB_SERVE_QUESTION_S. */
+/* Kill workers whose question takes longer than SB_SERVE_QUESTION_S. @now_ns: CLOCK_MONOTONIC. */
 void sb_pool_expire(struct sb_serve *serve, uint64_t now_ns);
+/* Return: whether a worker has a question. */
 bool sb_pool_is_busy(const struct sb_serve *serve);
 /* Kill all workers. */
 void sb_pool_release(struct sb_serve *serve);

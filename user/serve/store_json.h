@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a store contains, as JSON: the same in answers of the server and in output of commands. */
+/* What a store contains, as JSON: the same in answers of the server and in output of commands. The
+ * functions write to @json (jsontext.h), which keeps errors. Not thread-safe. */
 #ifndef SB_SERVE_STORE_JSON_H
 #define SB_SERVE_STORE_JSON_H
 
@@ -7,10 +8,10 @@
 #include "store/ask.h"
 #include "store/store.h"
 
-/* Write the kinds of a store, and of which time they are, as the array @key. */
+/* Write the @nr kinds that sb_store_extents() gave, and of which time they are, as array @key. */
 void sb_json_extents(struct sb_json *json, const char *key, const struct sb_store_extent *extents,
 		     int nr);
-/* Write the object of a timeline that @ask asked for. */
+/* Write a timeline that @ask asked for as the outermost object. */
 void sb_json_timeline(struct sb_json *json, const struct sb_ask *ask,
 		      const struct sb_timeline *timeline);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Worker processes: which question the front sends them, and what comes back. Messages have a fixed
- * size (base/peer.h); the body of an answer is a descriptor.
+ * size (base/peer.h); the body of an answer is a descriptor. A worker has one thread.
  */
 #ifndef SB_SERVE_WORKER_H
 #define SB_SERVE_WORKER_H
@@ -36,14 +36,15 @@ struct sb_answer {
 struct sb_route;
 
 /*
- * Main function of a worker: set limits, drop privileges, answer questions from @fd until it is
- * closed.
+ * Main function of a worker: set limits, drop privileges, answer questions from the socket @fd
+ * until it is closed. Returns, too, if it cannot begin; the caller then exits.
  */
 void sb_worker_run(const struct sb_serve_opts *opts, int fd);
 
 /*
- * Answer one question in this process, for sb_worker_run(), tests and fuzzers. Errors become a
- * status and a message. *@ret_fd is the body, owned by the caller, or -1.
+ * Answer one question in this process, for sb_worker_run(), tests and fuzzers. Errors become
+ * ret_answer->status and its message. Both results are always set; *@ret_fd is the body, owned by
+ * the caller, or -1.
  */
 void sb_worker_answer(const struct sb_serve_opts *opts, const struct sb_question *question,
 		      struct sb_answer *ret_answer, int *ret_fd);
