@@ -6,7 +6,7 @@
  *
  * The duration of a block is measured with CLOCK_MONOTONIC; its begin is the wall-clock time at
  * that moment. When the clock is set, the block ends at once: samples before it keep their time,
- * later ones have the new time. Blocks of the same time add up.
+ * later ones have the new time. Blocks of the same time add up. One thread: that of the run.
  */
 #ifndef SB_RECORDER_BLOCKS_H
 #define SB_RECORDER_BLOCKS_H
@@ -37,14 +37,17 @@ struct sb_blocks_opts {
 	size_t part;		      /* of this sampler in the watch */
 };
 
-/* Make the sink. @opts is copied. Return: 0 or a negative errno. */
+/* Make the sink, before the run. @opts is copied; what it points to is borrowed until
+ * sb_blocks_free(). Return: 0 and *ret_blocks, owned by the caller; -ENOMEM; an error of making
+ * descriptors. */
 int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_blocks);
+/* Free the sink, after the run was released. Blocks that were not sent are lost. */
 void sb_blocks_free(struct sb_blocks *blocks);
 
 /* Return: the sink for sb_run_go(), valid as long as @blocks. */
 struct sb_run_sink *sb_blocks_sink(struct sb_blocks *blocks);
 /* After the run: wait until the writer has received all blocks, at most 10 s. Return: 0;
- * -ETIMEDOUT; -ECHILD when the writer has ended. */
+ * -ETIMEDOUT; -ECHILD when the writer has ended; after an error blocks are lost. */
 int sb_blocks_flush(struct sb_blocks *blocks);
 
 #endif

@@ -14,7 +14,8 @@
  *	pid tid			wide tags: tid only if asked for; of processes that began before the
  *				block or outlive it
  *
- * One thread.
+ * One thread. For each block: sb_series_of() for its samples, sb_series_all(), and
+ * sb_series_next_block().
  */
 #ifndef SB_RECORDER_SERIES_H
 #define SB_RECORDER_SERIES_H
@@ -36,8 +37,10 @@ struct sb_series_opts {
 	size_t nr_labels;
 	uint32_t nr_kinds; /* views whose samples come together: sb_sample_key.view */
 };
-/* Return: 0 or a negative errno. @opts is copied. */
+/* Make an empty table. @opts is copied; the labels are borrowed until the free. Return: 0 and
+ * *ret_table, owned by the caller; -ENOMEM. */
 int sb_series_new(const struct sb_series_opts *opts, struct sb_series_table **ret_table);
+/* Free the table; NULL is allowed. */
 void sb_series_free(struct sb_series_table *table);
 /**
  * sb_series_begin() - set the registry of processes, before the first sample
@@ -46,34 +49,41 @@ void sb_series_free(struct sb_series_table *table);
  */
 void sb_series_begin(struct sb_series_table *table, struct sb_processes *processes,
 		     struct sb_interp *interp);
-/* Return: the bits SB_BY_* by which the BPF side must split keys. */
+/*
+ * Return: the bits SB_BY_* of the fields of sb_sample_key that sb_series_of() reads, so that the
+ * BPF side must fill them in and count samples that differ by them apart. Set by the options; may
+ * be called before sb_series_begin().
+ */
 uint32_t sb_series_by(const struct sb_series_table *table);
 
 /*
  * Find the series of @key in the current block; for struct sb_resolve_opts, hence @table is a void
- * pointer. When there are nearly SB_BLOCK_SERIES_MAX series of a kind, owners get fair shares
- * (store/share.h); samples of an owner beyond its share are in its series "(other)". Return: 0 or
- * -ENOMEM.
+ * pointer. @labels: the values of the options' labels, NULL where the thread has none; copied.
+ * @ret_series: an index of what sb_series_all() gives. When there are nearly SB_BLOCK_SERIES_MAX
+ * series of a kind, owners get fair shares (store/share.h); samples of an owner beyond its share
+ * are in its series "(other)". Return: 0 or -ENOMEM.
  */
 int sb_series_of(void *table, const struct sb_sample_key *key, const char *const *labels,
 		 uint32_t *ret_series);
 
 /*
  * Get the tags of all series of the block, at its end. What is known of a process by now is in the
- * tags of all of its samples. Valid until the next call. Return: 0 or -ENOMEM.
+ * tags of all of its samples. They are valid until the next call for this table. Return: 0;
+ * -ENOMEM, and the array is not to be used.
  */
 int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **ret_tags,
 		  size_t *ret_nr);
-/* Begin a new block: series are numbered from the beginning, and processes that had no samples in
- * the last two blocks are forgotten. */
+/* Begin a new block: series get new indexes, from the beginning, and processes that had no samples
+ * in the last two blocks are dropped. */
 void sb_series_next_block(struct sb_series_table *table);
 
-/* For tests: append the path of a process's cgroup. @text: the contents of /proc/PID/cgroup;
+/* For tests: append the path of a process's cgroup to @path. @text: contents of /proc/PID/cgroup;
  * version 2, or the hierarchy of systemd or another one of version 1. Return: 0; -ENOENT when it is
  * the root; -ENOMEM. */
 int sb_series_cgroup(const char *text, struct sb_str *path);
-/* For tests: append the service that an environment names. @env: strings ended by NUL, @len bytes
- * in all. Return: 0; -ENOENT; -ENOMEM. */
+/* For tests: append the service that an environment names to @service. @env: strings ended by NUL,
+ * @len bytes in all; a last one without NUL is ignored. Return: 0; -ENOENT if it names none;
+ * -ENOMEM. */
 int sb_series_service(const char *env, size_t len, struct sb_str *service);
 
 #endif

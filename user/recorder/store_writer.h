@@ -7,6 +7,9 @@
  *
  * A block that cannot be written is kept, up to a bound, and tried again with the next one, so that
  * a full disk does not end the recording. The store writer ends when all samplers have ended.
+ *
+ * The functions are called by the recorder process, which has one thread; struct sb_peer is its
+ * connection to the writer. -ECHILD means that the writer has ended.
  */
 #ifndef SB_RECORDER_STORE_WRITER_H
 #define SB_RECORDER_STORE_WRITER_H
@@ -28,8 +31,9 @@ struct sb_store_writer_stats {
 };
 
 /* Fork the process and wait until it has opened the store. @opts and @watch are borrowed until it
- * returns. *ret_peer is owned by the caller. Return: 0; or as sb_store_open_to_write(), such as
- * -EBUSY. */
+ * returns. *ret_peer is owned by the caller, who ends it with sb_store_writer_end(). Return: 0; as
+ * sb_store_open_to_write(), such as -EBUSY if another process writes; or an error of fork(2). On
+ * error the process has ended. */
 int sb_store_writer_new(const struct sb_recorder_config *opts, const struct sb_watch *watch,
 			struct sb_peer *ret_peer);
 /* The kinds of profiles of one sampler, indexed by sb_block_head.kind. */
@@ -37,11 +41,11 @@ struct sb_store_writer_kinds {
 	struct sb_store_kind at[SB_VIEWS_MAX];
 	uint32_t nr;
 };
-/* Announce a sampler. @fd: the receiving end of its stream of blocks; the caller keeps its copy.
- * Return: 0 or a negative errno. */
+/* Announce a sampler. @kinds: copied. @fd: the receiving end of its stream of blocks; the writer
+ * gets a copy, and the caller closes its own. Return: 0 or a negative errno. */
 int sb_store_writer_add(struct sb_peer *peer, const struct sb_store_writer_kinds *kinds, int fd);
-/* After all samplers have ended: wait until everything is written, and release @peer. Return: 0; or
- * a negative errno when the process had ended. */
+/* After all samplers have ended: wait until everything is written, and release @peer, in any case.
+ * Return: 0; or a negative errno when the process had ended, and *ret_stats is untouched. */
 int sb_store_writer_end(struct sb_peer *peer, struct sb_store_writer_stats *ret_stats);
 
 #endif

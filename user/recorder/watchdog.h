@@ -2,7 +2,8 @@
 /*
  * Talks to a service manager, if there is one: sd_notify(3), sd_watchdog_enabled(3). The manager is
  * told that all is well only while each process of the recorder goes round its loop. Each process
- * writes the time of its last round to shared memory, and the recorder process reads it.
+ * writes the time of its last round to shared memory, and the recorder process reads it. Any
+ * process of the recorder, one thread in each. @part: an index below SB_WATCH_PARTS_MAX.
  */
 #ifndef SB_RECORDER_WATCHDOG_H
 #define SB_RECORDER_WATCHDOG_H
@@ -29,11 +30,12 @@ struct sb_watch {
 /* Send a message such as "READY=1" to the manager, if there is one. Errors are ignored. */
 void sb_watch_notify(const char *text);
 
-/* Read the manager's settings and make the shared memory, before the first fork. Return: 0 or a
- * negative errno. */
+/* Read the manager's settings and make the shared memory, before the first fork. Return: 0, also if
+ * there is no manager; an error of mmap(2), and then there is no watchdog. */
 int sb_watch_init(struct sb_watch *watch);
+/* Unmap the shared memory in this process. */
 void sb_watch_release(struct sb_watch *watch);
-/* Called in a part: processes that it forks do not get the shared memory. */
+/* Called in a part, after it was forked: processes that it forks do not get the shared memory. */
 void sb_watch_keep(const struct sb_watch *watch);
 
 /* Called by a part in each round of its loop. */
@@ -46,7 +48,8 @@ bool sb_watch_is_stuck(const struct sb_watch *watch, size_t part);
 
 /* Return: whether it is time to call sb_watch_tell(). */
 bool sb_watch_is_due(const struct sb_watch *watch);
-/* Tell the manager that all is well (@stuck NULL), or which part is stuck. */
+/* Tell the manager that all is well (@stuck NULL), or once, which is also logged, that the part
+ * with the name @stuck is stuck. */
 void sb_watch_tell(struct sb_watch *watch, const char *stuck);
 
 #endif

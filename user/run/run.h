@@ -6,7 +6,8 @@
  * sink takes them.
  *
  * Nothing here talks to the user. A run that failed has a reason; what a run is worth is in its
- * figures.
+ * figures. All functions are called on the thread that called sb_run_go(), unless something else is
+ * said.
  */
 #ifndef SB_RUN_RUN_H
 #define SB_RUN_RUN_H
@@ -43,11 +44,11 @@ struct sb_run_config {
 	bool all;		   /* every process, whatever `targets` has */
 	char **command;		   /* to run and to sample, NULL-terminated; NULL: none */
 	uint64_t time_ns;	   /* duration; 0: until it is stopped */
-	uint32_t freq_hz;
-	bool is_freq_asked; /* by the user: struct sb_thinning_opts */
-	const char *event;
-	sb_vec_u32 cpus; /* empty: all */
-	uint32_t sides;	 /* SB_SIDE_* */
+	uint32_t freq_hz;	   /* of the timer */
+	bool is_freq_asked;	   /* by the user: struct sb_thinning_opts */
+	const char *event;	   /* of --event: "cpu-clock", ... */
+	sb_vec_u32 cpus;	   /* empty: all */
+	uint32_t sides;		   /* SB_SIDE_* */
 	uint32_t depth_max;
 	uint32_t unwind;       /* SB_UNWIND_* */
 	uint64_t unwind_bytes; /* 0: the session's default */
@@ -65,8 +66,9 @@ struct sb_run_config {
 	uint64_t symbol_bytes_max;   /* limit while files are read; 0: by the machine's memory */
 	uint32_t overhead_max_ppm;   /* as a part of all CPUs; 0: no limit */
 };
+/* Set the defaults, which are those of the command line; overwrites all. */
 void sb_run_config_init(struct sb_run_config *config);
-/* Free the arrays of @config. */
+/* Free the arrays of @config, not what its pointers borrow. */
 void sb_run_config_release(struct sb_run_config *config);
 
 /* How a run ended. The numbers are exit statuses of the command line (cli/exit.h) and of
@@ -130,7 +132,7 @@ struct sb_run_sink {
 	int (*series)(void *arg, const struct sb_sample_key *key, const char *const *labels,
 		      uint32_t *ret_series);
 	void *series_arg;
-	uint32_t by;	   /* SB_BY_*: by what keys are split for series() */
+	uint32_t by;	   /* SB_BY_*: the fields of sb_sample_key that series() reads */
 	uint32_t memo_max; /* struct sb_symbolizer_opts */
 	/* The run has an owner process, which ends it; signals are not handled. */
 	bool has_owner;
@@ -202,38 +204,44 @@ void sb_run_init(struct sb_run *run);
  */
 enum sb_run_status sb_run_go(struct sb_run *run, struct sb_run_config *config,
 			     struct sb_run_sink *sink);
+/* Free all that the run has, also after sb_run_init() only; stops what still runs, but not the
+ * command. Not @config and @sink. */
 void sb_run_release(struct sb_run *run);
-/* Free all that the run has; stops what still runs, but not the command. */
 
-/* Return: whether the command was executed at all: its file system may not have answered. */
+/* Return: whether there is a command and it was executed: its file system may not have answered. */
 bool sb_run_has_command_run(const struct sb_run *run);
-/* Return: whether the command runs. */
+/* Return: whether the command was executed and has not ended. */
 bool sb_run_is_command_alive(const struct sb_run *run);
 /*
- * Wait until the command, which was started, ends. A second signal ends the waiting. Return: the
- * status of the command as a shell gives it, with *ret_signal 0; or 0, with *ret_signal the signal.
- * If it has not run, nobody waits, and *ret_signal is the signal that ended the run, or SIGKILL.
+ * After sb_run_go(), and only if run->child is set: wait until the command ends. The second signal,
+ * SIGINT or SIGTERM, since the run began ends the waiting. Return: the status of the command as a
+ * shell gives it, with *ret_signal 0; or 0, with *ret_signal the signal that ended the waiting. If
+ * the command was not executed, it does not wait, and *ret_signal is the signal that ended the run,
+ * or SIGKILL.
  */
 int sb_run_wait_command(struct sb_run *run, int *ret_signal);
 
-/* Return: which user the process becomes while it samples; uid 0: it stays root. */
+/* Return: which user the process becomes while it samples; uid 0: it stays root. May be called
+ * before the run. */
 struct sb_owner sb_run_identity(const struct sb_run_config *config);
 
 /* Return: whether any rule of @targets allows tasks. */
 bool sb_run_has_allow_rule(const struct sb_targets *targets);
 
 /*
- * For sinks: drain, and call take() with what was sampled since the last time. Return: 0 or a
- * negative errno, of which the user was told or run->reason is set.
+ * For sinks, in on_readable(): drain, call take() with what was sampled since the last time, and
+ * clear the profile unless the sink keeps all. Return: 0; or a negative errno, which the sink
+ * returns: the user was told, or run->reason is set.
  */
 int sb_run_take(struct sb_run *run);
 /*
- * For sinks, in take(): if run->profile has more frames and text than a long run may keep, continue
- * in a new one, and set *ret_is_new; otherwise that is untouched. Return: 0; or a negative errno:
- * the run cannot go on.
+ * For sinks, at the end of take(): if run->profile has more frames or text than a long run may
+ * keep, free it, continue in a new one, and set *ret_is_new; otherwise that is untouched. Frame IDs
+ * of the old profile are not valid any more. Return: 0; -ENOMEM or -E2BIG, and the run cannot go
+ * on.
  */
 int sb_run_renew_profile(struct sb_run *run, bool *ret_is_new);
-/* Return: whether any view has samples so far. */
+/* Return: whether any view has samples so far. Here and below, the run has begun to sample. */
 bool sb_run_has_samples(const struct sb_run *run);
 
 /* Return: the CPU time of this process and of its parser and reader processes, in ns. */
@@ -252,6 +260,7 @@ struct sb_run_figures {
 	uint64_t nr_frames, nr_unnamed; /* native ones and those of interpreters */
 	uint64_t wall_ns;
 };
+/* Get the figures up to now, or to the end of the run. @view: its index in config->views. */
 void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
 /* Return: how much of the expected weight is accounted for, in percent; 0 when none is expected. */
 double sb_run_accounted(const struct sb_run_figures *figures);

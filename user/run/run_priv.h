@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The stages of a run; run.c has their order. Each returns SB_RUN_OK to go on, or how the run
- * ended, with run->reason. */
+/*
+ * The stages of a run; run.c has their order. Each returns SB_RUN_OK to go on, or how the run
+ * ended, with run->reason. What they make is in struct sb_run, and is freed by sb_run_release(),
+ * also after an error. Called on the thread of the run.
+ */
 #ifndef SB_RUN_RUN_PRIV_H
 #define SB_RUN_RUN_PRIV_H
 
@@ -25,8 +28,9 @@ enum sb_run_status sb_run_block_signals(struct sb_run *run);
 enum sb_run_status sb_run_loop_init(struct sb_run *run);
 /* Poll until something ends the sampling. */
 enum sb_run_status sb_run_loop(struct sb_run *run);
-/* From here on a signal calls sb_run_sink.give_up(). */
+/* From here on SIGINT and SIGTERM call sb_run_sink.give_up(). */
 enum sb_run_status sb_run_arm_give_up(struct sb_run *run);
+/* Close what sb_run_loop_init() opened, if anything. */
 void sb_run_loop_release(struct sb_run *run);
 
 /* pipeline.c: make the symbolizer, the profile and the resolver. */
