@@ -62,7 +62,8 @@ struct sb_place {
 	int row, col, nr_cols;
 };
 
-/* Draw text, clipped to @at. Return: how many columns it took. */
+/* Draw text, clipped to @at, in the look @ink. Return: how many columns it took; 0, too, without
+ * memory for the formatted text. */
 int sb_canvas_text(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink, const char *text);
 int sb_canvas_textf(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink, const char *fmt,
 		    ...) __attribute__((format(printf, 4, 5)));

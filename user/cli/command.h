@@ -2,7 +2,7 @@
 /*
  * The commands of stackbpf. Each is a row in cmd_table.c, or a view, for which sb_cmd_view() is
  * called. A new command is one file and one row; a new view needs no change here. main.c finds the
- * command and runs it.
+ * command and runs it. Exit statuses are enum sb_exit (exit.h). One thread.
  */
 #ifndef SB_CLI_COMMAND_H
 #define SB_CLI_COMMAND_H
@@ -27,11 +27,12 @@ struct sb_command {
 	int (*run)(const struct sb_command *command, char **argv);
 };
 
-/* Get the @i-th command; views come first. Return: whether there is one. */
+/* Get the @i-th command; views come first. Return: whether there is one. What *ret_command points
+ * to is static. */
 bool sb_command_at(size_t i, struct sb_command *ret_command);
-/* Find a command by name or alias. Return: whether there is one. */
+/* Find a command by name or alias. Return: whether there is one, as for sb_command_at(). */
 bool sb_command_find(const char *name, struct sb_command *ret_command);
-/* Log that there is no such command, with the nearest name. Return: the exit status. */
+/* Log that there is no such command, with the nearest name. Return: SB_EXIT_USAGE. */
 int sb_command_unknown(const char *name);
 
 /* The functions of the rows: sb_command.run. */
@@ -61,9 +62,13 @@ extern const struct sb_opt sb_doctor_rows[];
 extern const struct sb_opt sb_export_rows[];
 extern const struct sb_opt sb_help_rows[];
 
+/* Print what 'stackbpf' prints without a command: examples. */
 void sb_print_usage(FILE *out);
+/* Print the list of commands, for 'stackbpf help'. */
 void sb_print_overview(FILE *out);
+/* Print the help of a command. */
 void sb_print_command_help(const struct sb_command *command, FILE *out);
+/* Print the version, and what was compiled in, to stdout. */
 void sb_print_version(void);
 
 /* The options that all commands have. A command's own options begin with this struct. */
@@ -102,13 +107,14 @@ enum sb_common_ask { SB_ASK_NOTHING, SB_ASK_HELP, SB_ASK_VERSION };
 	}
 
 /*
- * Parse @argv into opts->fields, which begins with a struct sb_common_opts. Answers --help and
- * --version, and sets the log level. Return: -1 to go on, or an exit status; errors were logged.
- * The caller releases @opts.
+ * Parse @argv into opts->fields, which the caller has set, and which begins with a struct
+ * sb_common_opts. Answers --help and --version, and sets the log level. Return: -1 to go on;
+ * SB_EXIT_DATA if it was an answer; or another exit status, and errors were logged. The caller
+ * releases @opts in any case.
  */
 int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, char **argv);
-/* The same, for a command without operands. @instead: a sentence that is logged if there are
- * any. */
+/* Do as sb_command_parse() for a command without operands. @instead: a sentence that is logged if
+ * there are any, or "--"; then SB_EXIT_USAGE is returned. */
 int sb_command_parse_options(const struct sb_command *command, struct sb_opts *opts, char **argv,
 			     const char *instead);
 

@@ -8,6 +8,8 @@
  *				the word: "files", "directories", "programs", "hosts"; "command": what
  *				follows "--" is a command line; or "none"
  *	WORD[<Tab>DESCRIPTION]	a possible completion of the word; any number of lines
+ *
+ * All functions add to the answer in @to, and report errors in to->err only. One thread.
  */
 #ifndef SB_CLI_COMPLETE_H
 #define SB_CLI_COMPLETE_H
@@ -24,14 +26,16 @@ struct sb_completion {
 	int err;	       /* -ENOMEM: some are missing; else 0 */
 };
 
-/* Add @value if it begins with what was typed. @help: its description, or NULL. */
+/* Add @value, which is copied, if it begins with what was typed. @help: its description, or
+ * NULL. */
 void sb_complete_add(struct sb_completion *to, const char *value, const char *help);
-/* The same for each word of a list such as "1h 1d". */
+/* Add each word of a list such as "1h 1d" as sb_complete_add() does. */
 void sb_complete_add_all(struct sb_completion *to, const char *values);
-/* The value is a list with commas: complete its last element. */
+/* Call it before the values are added, if the value is a list with commas: from then on its last
+ * element is completed. */
 void sb_complete_list(struct sb_completion *to);
 
-/* For sb_opt.complete and sb_command.complete. Lists with commas: */
+/* For sb_opt.complete and sb_command.complete: add the values of their kind. Lists with commas: */
 void sb_complete_pids(struct sb_completion *to);
 void sb_complete_users(struct sb_completion *to);
 void sb_complete_kinds(struct sb_completion *to);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Shared by the parts of `stackbpf doctor`: cmd_doctor.c is the command and prints,
- * doctor_kernel.c, doctor_process.c and doctor_runtime.c check. */
+ * doctor_kernel.c, doctor_process.c and doctor_runtime.c check. They print to doctor->out; the
+ * caller checks it for errors. One thread. */
 #ifndef SB_CLI_DOCTOR_H
 #define SB_CLI_DOCTOR_H
 
@@ -26,7 +27,7 @@ struct sb_doctor {
 /* Print a heading. */
 void sb_doctor_title(struct sb_doctor *doctor, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Print a finding: what was checked, and the result. */
+/* Print a finding: what was checked, and the result. Counts SB_VERDICT_NO in nr_no. */
 void sb_doctor_say(struct sb_doctor *doctor, enum sb_verdict verdict, const char *what,
 		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Print more about the last finding, below it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Half a second of trial samples of one process, for `doctor -p`. */
+/* Half a second of trial samples of one process, for `doctor -p`. One thread. */
 #ifndef SB_CLI_DOCTOR_TRIAL_H
 #define SB_CLI_DOCTOR_TRIAL_H
 
@@ -17,6 +17,7 @@ struct sb_trial_mapping {
 
 struct sb_parser;
 
+/* Zero-initialize, and set the mappings. */
 struct sb_trial {
 	SB_VEC(struct sb_trial_mapping) mappings; /* set by the caller before the trial */
 	struct sb_trial_mapping elsewhere;	  /* frames in none of them */
@@ -27,8 +28,9 @@ struct sb_trial {
 };
 
 /*
- * Sample the process @tgid for half a second, and count into @trial. @parser: borrowed, or NULL.
- * Return: 0, also when the process did not run; a negative errno, after the reason was logged.
+ * Sample the process @tgid for half a second, and count into @trial. @parser: the process that
+ * parses its files, borrowed; NULL: this process does. Return: 0, also when the process did not
+ * run; a negative errno; if there is a reason beyond it, it was logged.
  */
 int sb_trial_run(struct sb_trial *trial, uint32_t tgid, struct sb_parser *parser);
 void sb_trial_release(struct sb_trial *trial);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the name that somebody who mistyped probably meant: "did you mean ...?" */
+/* Finds the name that somebody who mistyped probably meant: "did you mean ...?" Offer all names,
+ * then read `name`. Thread: any. */
 #ifndef SB_CLI_NEAREST_H
 #define SB_CLI_NEAREST_H
 
@@ -12,7 +13,8 @@ struct sb_nearest {
 	size_t distance;
 };
 
-/* Compare a name, which is borrowed, by edit distance, and keep it if it is nearer. */
+/* Compare a name, which is borrowed as long as @nearest is used, by edit distance, and keep it if
+ * it is near enough, and nearer than the one before. */
 void sb_nearest_offer(struct sb_nearest *nearest, const char *name);
 
 #endif

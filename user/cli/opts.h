@@ -5,7 +5,8 @@
  *
  * Accepted forms are -p 1, -p1, --pid 1, --pid=1, bundled flags (-uk, -ukp1), and "--" before a
  * command. A value that begins with '-' must be attached to its option; otherwise a forgotten value
- * would swallow the next option. Names cannot be abbreviated; the nearest one is suggested.
+ * would swallow the next option. Names cannot be abbreviated; the nearest one is suggested. Nothing
+ * is logged here. Thread: any, one for each struct sb_opts.
  */
 #ifndef SB_CLI_OPTS_H
 #define SB_CLI_OPTS_H
@@ -83,8 +84,9 @@ struct sb_opt {
 	 * given, it must be attached then (--file=base). */
 	const char *preset;
 	/*
-	 * For SB_OPT_PARSED and SB_OPT_PRESET: parse @value into @field. Return: 0; -EINVAL, with
-	 * *ret_why the end of a sentence about the value ("is longer than ..."); -ENOMEM.
+	 * For SB_OPT_PARSED and SB_OPT_PRESET: parse @value into @field. *ret_why is NULL before.
+	 * Return: 0; -EINVAL, with *ret_why the end of a sentence about the value ("is longer than
+	 * ..."), static; -ENOMEM.
 	 */
 	int (*parse)(void *field, const char *value, const char **ret_why);
 	/* Get the end of `help`, when the values are in a table elsewhere. NULL: there is none. */
@@ -111,21 +113,26 @@ struct sb_opts {
 };
 
 /*
- * Parse @argv, which is NULL-terminated and begins with the first word after the command.
- * Return: 0; -EINVAL for wrong usage, with opts->error; -ENOMEM.
+ * Parse @argv, which is NULL-terminated and begins with the first word after the command. What is
+ * stored points into @argv, which must live as long as opts->fields.
+ * Return: 0; -EINVAL for wrong usage, with opts->error; -ENOMEM. After an error the options before
+ * the wrong one are in the fields. The caller releases @opts, and what the fields own, in any case.
  */
 int sb_opts_parse(struct sb_opts *opts, char **argv);
+/* Free the operands and the error, not the fields. */
 void sb_opts_release(struct sb_opts *opts);
 
-/* Set opts->error to "command: <sentence>". Return: -EINVAL; or -ENOMEM. */
+/* Set opts->error to "command: <sentence>", for -EINVAL that the caller then returns. Return:
+ * -EINVAL; or -ENOMEM. */
 int sb_opts_fail(struct sb_opts *opts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Return: whether @command has this option. */
 bool sb_opt_is_for(const struct sb_opt *row, const char *command);
 /* Return: whether the row ends its table. */
 bool sb_opt_is_end(const struct sb_opt *row);
-/* Return: whether the option can have a value, and whether that may be the next word. */
+/* Return: whether the option can have a value. */
 bool sb_opt_takes_value(const struct sb_opt *row);
+/* Return: whether the value may be the next word; else it must be attached. */
 bool sb_opt_takes_next(const struct sb_opt *row);
 /* Find an option of @command by name (without dashes, @len bytes) or by letter. Return: its row;
  * NULL: there is none. */
@@ -134,7 +141,7 @@ const struct sb_opt *sb_opt_find(const struct sb_opt *rows, const char *command,
 const struct sb_opt *sb_opt_find_letter(const struct sb_opt *rows, const char *command,
 					char letter);
 
-/* Print the options of a command that have help, by group. */
+/* Print the options of @command that have help, by group. The caller checks @out for errors. */
 void sb_opts_print_help(const struct sb_opt *rows, const char *command, FILE *out);
 
 #endif

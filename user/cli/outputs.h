@@ -2,7 +2,7 @@
 /*
  * The output files of a run, and the sink that writes the result to them: at the end, and on
  * SIGUSR1 what there is so far. When stackbpf runs as root, a separate process creates the files,
- * because the run itself has dropped that right.
+ * because the run itself has dropped that right. One thread: that of the run.
  */
 #ifndef SB_CLI_OUTPUTS_H
 #define SB_CLI_OUTPUTS_H
@@ -15,6 +15,7 @@
 #include "run/run.h"
 #include "workers/writer.h"
 
+/* Zero-initialize. */
 struct sb_outputs {
 	SB_VEC(struct sb_output_place {
 		const char *path; /* borrowed; "-": stdout */
@@ -28,6 +29,7 @@ struct sb_outputs {
 
 /**
  * sb_outputs_choose() - choose the outputs that the options name, and their formats
+ * @outputs: outputs are added; they borrow the paths of @opts
  * @opts: with views; if a format shows durations, their measurement is switched on
  *
  * Return: -1 to go on, or the exit status; errors were logged.
@@ -45,6 +47,7 @@ int sb_outputs_prepare(struct sb_outputs *outputs, struct sb_run *run);
  * logged. */
 int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profile,
 		     const struct sb_output_opts *opts);
+/* End the writer process, and free the list. */
 void sb_outputs_release(struct sb_outputs *outputs);
 
 /* The sink that writes the result of a run with one view. */
@@ -56,7 +59,8 @@ struct sb_result_sink {
 	bool is_written;		   /* the final result was written to all outputs */
 	int err;			   /* or why not; it was logged */
 };
-/* Initialise it without outputs. @opts is borrowed. */
+/* Initialise it without outputs: add them with sb_outputs_choose(). @opts is borrowed. The outputs
+ * are ended with sb_outputs_release(). */
 void sb_result_sink_init(struct sb_result_sink *result, const struct sb_record_opts *opts);
 /* Remove the progress line, before anything else is written to the terminal. */
 void sb_result_sink_clear(const struct sb_result_sink *result);

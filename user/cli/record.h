@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the sampling commands have in common. Their options become the configuration of a run
- * (run/run.h), and how the run ended becomes messages and an exit status.
+ * (run/run.h), and how the run ended becomes messages and an exit status. Called on the main
+ * thread, while there is no other one. For each command: sb_record_init(), sb_record_parse() into
+ * record->opts, sb_record_go(), sb_record_release().
  */
 #ifndef SB_CLI_RECORD_H
 #define SB_CLI_RECORD_H
@@ -17,8 +19,10 @@ struct sb_record {
 	bool no_report; /* do not log the closing report: the output contains the figures */
 };
 
+/* Set the defaults; overwrites all. @record may not be moved afterwards. */
 void sb_record_init(struct sb_record *record);
-/* Parse @argv into @fields. Return: -1 to go on, or the exit status; errors were logged. */
+/* Parse @argv, which @fields then borrows, into @fields. Return: -1 to go on, or the exit status;
+ * errors were logged. */
 int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *command, char **argv);
 /*
  * Sample according to record->opts, and log how it ended.
@@ -27,9 +31,10 @@ int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *comm
  * Return: the exit status; that of the command, if one was run and all else went well.
  */
 int sb_record_go(struct sb_record *record, struct sb_run_sink *sink);
+/* Free all, also after an error of one of the above. */
 void sb_record_release(struct sb_record *record);
 
-/* Log the reason of a failed run. Return: its exit status. */
+/* Log the reason of a run that failed, if it has one. Return: its exit status. */
 int sb_record_status(const struct sb_run *run, enum sb_run_status status);
 
 /* report.c: log the closing report (or, with @all_figures, everything) for each view:
@@ -38,8 +43,9 @@ void sb_report_run(const struct sb_run *run, bool all_figures);
 /* Log why nothing was sampled. */
 void sb_report_empty(const struct sb_run *run);
 
-/* report_interp.c: what there is to report on interpreters: lines for the closing report; rows for
- * all figures; warnings about what is missing. */
+/* report_interp.c: what there is to report on interpreters: append lines for the closing report to
+ * @list; call @row, whose strings are valid during the call, for all figures; log warnings about
+ * what is missing. */
 void sb_report_interp_lines(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list);
 void sb_report_interps(const struct sb_run *run, const struct sb_run_figures *figures,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The options of the sampling commands: views, record, run, snap, top. */
+/* The options of the sampling commands: views, record, run, snap, top. One thread. */
 #ifndef SB_CLI_RECORD_OPTS_H
 #define SB_CLI_RECORD_OPTS_H
 
@@ -35,13 +35,15 @@ struct sb_record_opts {
 };
 
 /*
- * Finish parsing with what concerns several options: operands, contradictions, defaults.
- * Return: 0; -EINVAL with opts->error; -ENOMEM.
+ * After sb_opts_parse(): finish with what concerns several options: operands, contradictions,
+ * defaults. @fields: changed in place; @opts: that were parsed into @fields.
+ * Return: 0; -EINVAL with opts->error; -ENOMEM. @fields is released in any case.
  */
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts);
+/* Free what @fields owns. */
 void sb_record_opts_release(struct sb_record_opts *fields);
 
-/* Return: whether @command has an option of this name. */
+/* Return: whether @command has a sampling option of this name, without dashes. */
 bool sb_record_opt_is_for(const char *name, const char *command);
 
 /* Return: whether the options say which tasks to sample, by -a, a command, or a rule that allows

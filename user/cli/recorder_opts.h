@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Parsers for options that only `stackbpf record` has; their rows are in record_opts.c. */
+/* Parsers for options that only `stackbpf record` has; their rows are in record_opts.c. They add to
+ * the field what @value says. @ret_why: points to NULL before the call. Return: 0; -EINVAL, and
+ * *ret_why, static, is the end of a sentence about the value; -ENOMEM. One thread. */
 #ifndef SB_CLI_RECORDER_OPTS_H
 #define SB_CLI_RECORDER_OPTS_H
 
 #include "recorder/recorder.h"
 
-/* For sb_opt.parse. The field is a struct sb_recorder_config. */
+/* For sb_opt.parse; @opts is a struct sb_recorder_config. Tags are copied. */
 int sb_recorder_parse_kinds(void *opts, const char *value, const char **ret_why);
 int sb_recorder_parse_tag(void *opts, const char *value, const char **ret_why);
 int sb_recorder_parse_retain(void *opts, const char *value, const char **ret_why);
-/* The same; the field is a struct sb_run_config. */
+/* For sb_opt.parse, too; @opts is a struct sb_run_config, which borrows @value. */
 int sb_recorder_parse_label(void *opts, const char *value, const char **ret_why);
 
 /* Free the tags. */

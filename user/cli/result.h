@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writes results to standard output, or to a file that appears only when it is complete. */
+/* Writes results to standard output, or to a file that appears only when it is complete. One
+ * thread. */
 #ifndef SB_CLI_RESULT_H
 #define SB_CLI_RESULT_H
 
@@ -20,7 +21,7 @@ typedef int (*sb_result_writer)(const void *arg, FILE *out);
 /* Write by a function to the file @path, "-" is standard output. Return: 0, also when the reader of
  * a pipe has closed it; or a negative errno, logged. */
 int sb_result_write_by(const char *path, sb_result_writer writer, const void *arg);
-/* The same for a profile, which is sealed. */
+/* Write a sealed profile to the file @path as sb_result_write_by() does, with the same errors. */
 int sb_result_write(const struct sb_output *format, const char *path,
 		    const struct sb_profile *profile, const struct sb_output_opts *opts);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Options of the commands that query a store: which store, time range, kind and tags. Also what
- * they have in common. */
+/*
+ * Options of the commands that query a store: which store, time range, kind and tags. Also what
+ * they have in common. Functions return -1 for the command to go on, or the exit status (exit.h)
+ * with which it ends; then the error was logged. @command: its name, for messages. One thread.
+ */
 #ifndef SB_CLI_STORE_OPTS_H
 #define SB_CLI_STORE_OPTS_H
 
@@ -74,6 +77,7 @@ struct sb_store_args {
 
 SB_DEFINE_CLEANUP(struct sb_store, sb_store_close)
 
+/* Free the list of tags; all else is borrowed. */
 void sb_store_args_release(struct sb_store_args *args);
 
 /* A command without operands that queries a store. */
@@ -90,17 +94,21 @@ struct sb_store_command {
 int sb_store_command_run(const struct sb_store_command *asked, const struct sb_command *command,
 			 char **argv);
 
-/* Make a query from the options. @command: for messages; @now_s: the time that relative times count
- * from. Return: -1 to go on, or the exit status; errors were logged. */
+/* Make a query from all options. @now_s: the time that relative times count from. @ask:
+ * zero-initialized; the caller releases it, also after an error, and it borrows args->by. Return:
+ * -1, or SB_EXIT_USAGE or SB_EXIT_FAILED. */
 int sb_store_args_ask(const struct sb_store_args *args, const char *command, int64_t now_s,
 		      struct sb_ask *ask);
-/* Add rules for tags only, such as the second set of `diff`. Return: as above. */
+/* Add the rules in @rules ("service=car") to a query and change nothing else of it, such as for the
+ * second side of `diff`. They are copied. Return: -1, or SB_EXIT_USAGE or SB_EXIT_FAILED, and then
+ * some may have been added; the caller releases @ask in any case. */
 int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_ask *ask);
 
 /* Open the store for reading. *ret_store is owned by the caller. Return: -1 to go on, or the exit
  * status; errors were logged. */
 int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_store);
-/* Log why the store at @dir cannot be opened. Return: the exit status. */
+/* Log why the store at @dir cannot be opened. @err: what sb_store_open() or
+ * sb_store_open_to_write() returned. Return: the exit status. */
 int sb_store_say_error(int err, const char *dir);
 
 /*

@@ -44,7 +44,7 @@ void sb_term_free(struct sb_term *term);
 
 /* Return: a descriptor, owned by @term, that is readable when sb_term_read() is to be called. */
 int sb_term_fd(const struct sb_term *term);
-/* Get the size; 80 x 24 when the terminal does not say. */
+/* Get the size in characters; 80 x 24 when the terminal does not say. */
 void sb_term_size(const struct sb_term *term, int *ret_nr_cols, int *ret_nr_rows);
 
 /*
@@ -58,18 +58,19 @@ int sb_term_show(struct sb_term *term, const struct sb_canvas *canvas);
 /* Read pending keys and signals, without blocking. Return: 0; or a negative errno when the terminal
  * is gone. */
 int sb_term_read(struct sb_term *term);
-/* Get the next key that was read. Return: enum sb_key, or a character. */
+/* Get the next key that sb_term_read() read. Return: a character or enum sb_key; at the end
+ * SB_KEY_REDRAW, until sb_term_show() was called, or SB_KEY_NONE. */
 int sb_term_key(struct sb_term *term);
 
 /* Restore the screen and the settings, and log the messages that were held back. sb_term_show()
  * switches again. */
 void sb_term_leave(struct sb_term *term);
 
-/* The same without the messages. Async-signal-safe. */
+/* Restore the screen and the settings, if they were changed, but log nothing. Async-signal-safe. */
 void sb_term_restore(void);
 
-/* Decode the first key of @nr bytes, at least one. Return: enum sb_key or a character; *ret_len:
- * how many bytes it has. */
+/* Decode the first key of @nr bytes, at least one. Return: enum sb_key or a character, and
+ * *ret_len, how many bytes it has; SB_KEY_UNKNOWN for other sequences. */
 int sb_term_parse_key(const unsigned char *bytes, size_t nr, size_t *ret_len);
 
 #endif

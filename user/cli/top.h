@@ -49,17 +49,19 @@ struct sb_top {
 	SB_VEC(size_t) order;		 /* indexes in data.funcs, in the order of the list */
 };
 
+/* Free all that @top has. */
 void sb_top_release(struct sb_top *top);
 
-/* Make tree, functions and their order from the data, and find the chosen node again. Return: 0 or
- * a negative errno. */
+/* Make tree, functions and their order from top->data, and find the chosen node again by its path.
+ * Call it before the first draw, and after sb_top_data_add(). Return: 0; -ENOMEM; -E2BIG. */
 int sb_top_update(struct sb_top *top);
-/* Handle a key. Return: 0 or a negative errno; top->is_over is set when the user quits. */
+/* Handle a key of sb_term_key(). Return: 0, -ENOMEM or -E2BIG; top->is_over is set when the user
+ * quits. */
 int sb_top_press(struct sb_top *top, int key);
 
-/* Draw into top->canvas, whose size is set. Return: 0 or a negative errno. */
+/* Draw into top->canvas, of which the caller has set nr_cols and nr_rows. Return: 0 or -ENOMEM. */
 int sb_top_draw(struct sb_top *top);
-/* Print the list as text, with at most @nr_max functions. */
+/* Print the list as text, with at most @nr_max functions. The caller checks @out for errors. */
 void sb_top_print(const struct sb_top *top, size_t nr_max, FILE *out);
 
 /* Return: whether @name contains the filter text; true without a filter. */

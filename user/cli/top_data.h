@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The data of `top`: weights of the last periods and since the start, by call path and by
- * function. */
+/* The data of `top`: weights of the last periods and since the start, by call path and by function.
+ * A period is one refresh of the screen. One thread. */
 #ifndef SB_CLI_TOP_DATA_H
 #define SB_CLI_TOP_DATA_H
 
@@ -40,11 +40,14 @@ struct sb_top_data {
 	uint64_t nr_shed;		  /* stacks that were merged into "(other)" */
 };
 
-/* Add the samples of a period of @ns; they are copied. Return: 0, -ENOMEM, -E2BIG. */
+/* Add the samples of a period of @ns; they are copied, and replace those of the oldest period of
+ * nr_slots. Return: 0; -ENOMEM; -E2BIG if they do not fit into a profile. After an error only
+ * sb_top_data_reset() may follow. */
 int sb_top_data_add(struct sb_top_data *data, const struct sb_profile *profile, uint64_t ns);
-/* Make the tree and the functions. Return: as above. */
+/* Make the tree and the functions anew from what was added; the old ones are freed. Return: as
+ * sb_top_data_add(). */
 int sb_top_data_sum(struct sb_top_data *data);
-/* Drop all data; nr_slots and stacks_max stay. */
+/* Free all data; nr_slots and stacks_max stay, and it can be used again. */
 void sb_top_data_reset(struct sb_top_data *data);
 
 #endif

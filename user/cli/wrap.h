@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Text for people: lines that fit the terminal, broken between words, and nouns that agree with their number. */
+/* Text for people: lines that fit the terminal, broken between words, and nouns that agree with
+ * their number. Thread: any. */
 #ifndef SB_CLI_WRAP_H
 #define SB_CLI_WRAP_H
 
