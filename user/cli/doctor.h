@@ -16,6 +16,7 @@ enum sb_verdict {
 };
 
 struct sb_parser;
+struct sb_trial;
 
 struct sb_doctor {
 	FILE *out;
@@ -51,7 +52,6 @@ int sb_doctor_process(struct sb_doctor *doctor, uint32_t tgid);
  *
  * Return: 0 or a negative errno.
  */
-struct sb_trial;
 int sb_doctor_runtimes(struct sb_doctor *doctor, uint32_t tgid, const struct sb_trial *trial,
 		       const char *const *files, size_t nr_files);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A picture while it is made, for svg.c (the frames and the data), svg_head.c and svg_texts.c. All
- * functions return 0; -ENOMEM; or -EINVAL for a colour that cannot be read.
+ * functions append to @out or to the picture, and return 0; -ENOMEM; or -EINVAL for a colour that
+ * cannot be read. Not thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_SVG_PRIV_H
 #define SB_FLAMEGRAPH_SVG_PRIV_H
@@ -50,8 +51,11 @@ struct sb_svg {
 
 /* Append text, escaped. Bytes that XML cannot represent are replaced and counted. */
 int sb_svg_add_xml(struct sb_svg *picture, struct sb_str *out, const char *s);
+/* Append a weight of the tree, times `factor`, with its unit. */
 int sb_svg_add_weight(const struct sb_svg *picture, struct sb_str *out, double weight);
+/* Append the title: that of the options, or one for the view; escaped. */
 int sb_svg_add_title(struct sb_svg *picture, struct sb_str *out);
+/* Append the line below the title: weight, duration, what was lost and cut; escaped. */
 int sb_svg_add_subtitle(struct sb_svg *picture, struct sb_str *out);
 /* Append what the recording could not see: "3 lost (0.15%) · 1,204 stacks truncated (61.4%)". */
 int sb_svg_add_losses(const struct sb_svg *picture, struct sb_str *out);
@@ -59,7 +63,7 @@ int sb_svg_add_losses(const struct sb_svg *picture, struct sb_str *out);
 int sb_svg_add_left_out(const struct sb_svg *picture, struct sb_str *out);
 
 /*
- * Append an attribute, or its name and opening quote. Pictures have 100,000 of them, for which
+ * Append ' name="', or a whole attribute of @px pixels. Pictures have 100,000 of them, for which
  * printf() would take half of the time to write the picture.
  */
 int sb_svg_open_attr(struct sb_str *out, const char *name);

@@ -41,37 +41,39 @@ int sb_json_put_file(void *file, const void *data, size_t len);
  * text of sb_json_string(). None of them returns an error: sb_json_end() does.
  */
 
-/* Open an object or an array, at most 64 in one another; sb_json_close() closes the innermost. */
+/* Open an object or an array, at most 64 in one another: what is written from then on is in it. */
 void sb_json_object(struct sb_json *json, const char *key);
 void sb_json_array(struct sb_json *json, const char *key);
-/* An array of which each element begins a new line. */
+/* Open an array of which each element begins a new line. */
 void sb_json_rows(struct sb_json *json, const char *key);
+/* Close the innermost object or array. */
 void sb_json_close(struct sb_json *json);
 
 /* Write @value, which is JSON already and is not checked. */
 void sb_json_literal(struct sb_json *json, const char *key, const char *value);
+/* Write true or false, or a whole number. */
 void sb_json_bool(struct sb_json *json, const char *key, bool val);
 void sb_json_u64(struct sb_json *json, const char *key, uint64_t val);
 void sb_json_i64(struct sb_json *json, const char *key, int64_t val);
-/* With six significant digits; null if it is not finite. */
+/* Write a number with six significant digits; null if it is not finite. */
 void sb_json_double(struct sb_json *json, const char *key, double val);
 /*
- * A quoted string. Bytes that are not UTF-8 and control characters become U+FFFD, a tab a space, as
- * in pictures (sb_fg_text_clean()). "<" and what ends a line in JavaScript are escaped, so that the
- * text can be put into a <script>. NULL is null.
+ * Write a quoted string. Bytes that are not UTF-8 and control characters become U+FFFD, a tab a
+ * space, as in pictures (sb_fg_text_clean()). "<" and what ends a line in JavaScript are escaped,
+ * so that the text can be put into a <script>. NULL is null.
  */
 void sb_json_string(struct sb_json *json, const char *key, const char *s);
 /* Write a string as sb_json_string() does; nothing, not even the key, if it is NULL or "". */
 void sb_json_string_if(struct sb_json *json, const char *key, const char *s);
 
-/* An array of two numbers. */
+/* Write an array of two numbers, as sb_json_u64() or sb_json_double() writes them. */
 void sb_json_two(struct sb_json *json, const char *key, uint64_t a, uint64_t b);
 void sb_json_two_doubles(struct sb_json *json, const char *key, double a, double b);
-/* The weights of @pair in profiles A and B as an array of two numbers, rounded to whole ones. */
+/* Write the weights of @pair in profiles A and B as an array of two numbers, rounded to whole. */
 void sb_json_weights(struct sb_json *json, const char *key, const struct sb_tree_pair *pair);
-/* An object of a profile's metadata. */
+/* Write a profile's metadata as an object. */
 void sb_json_meta(struct sb_json *json, const char *key, const struct sb_profile *profile);
-/* The name and version of this program. */
+/* Write the name and version of this program as a string. */
 void sb_json_generator(struct sb_json *json, const char *key);
 
 /*

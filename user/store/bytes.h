@@ -27,6 +27,7 @@ struct sb_varint {
 	const uint8_t *end;
 	uint64_t value;
 };
+/* Decode the varint at @p, of input that ends before @end; of any length, or short ones faster. */
 struct sb_varint sb_long_varint(const uint8_t *p, const uint8_t *end);
 static inline struct sb_varint sb_varint(const uint8_t *p, const uint8_t *end)
 {
