@@ -147,8 +147,8 @@ def test_gone(pid):
 
 
 def test_wrong(pid):
-    for args, sentence in ((('--every', '1ms'), '100ms is the least'), (('--window', '1', '--every', '2'), 'shorter'),
-                           (('--window', '1h'), 'more than 100 times'), (('-o', 'x.svg'), "no option '-o'")):
+    for args, sentence in ((('--every', '1ms'), 'must be at least 100ms'), (('--window', '1', '--every', '2'), 'shorter'),
+                           (('--window', '1h'), 'must be at most 100 times'), (('-o', 'x.svg'), "no option '-o'")):
         ended = subprocess.run([STACKBPF, 'top', *args], capture_output=True, text=True, timeout=60)
         check(ended.returncode == 2 and sentence in ended.stderr, f'{args}: {ended.stderr}')
     screen = Screen([STACKBPF, 'top', '--', 'true'])
