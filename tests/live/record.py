@@ -45,7 +45,7 @@ def shares_and_tags():
         store = f'{work}/store'
         with recording(store, '-p', f'{shop.pid},{bank.pid}', '-F', '499', '--kinds', 'oncpu,offcpu', '--tag', 'region=eu', '--tids') as recorder:
             second = subprocess.run([BINARY, 'record', '--store', store], stderr=subprocess.PIPE, text=True, check=False)
-            check(second.returncode == 1 and second.stderr.count('\n') == 1 and 'somebody else' in second.stderr,
+            check(second.returncode == 1 and second.stderr.count('\n') == 1 and 'another process records' in second.stderr,
                   f'a second one is refused in one sentence: {second.stderr.strip()}')
             wait_for(lambda: min(ran_seconds(p.pid) for p in (shop, bank)) > 2.5, 'enough samples', 60)
             written(recorder)
@@ -220,7 +220,7 @@ def kill_one(store, victim, pid, rng):
             check(status != 0, f'{victim} was killed: status {status}')
         wait_for(lambda: gone(everybody), 'all have ended')
         if victim == 'stackbpf-store':
-            check('all ends' in recorder.said, 'it is said why')
+            check('the store writer died' in recorder.said, 'it is said why')
     result = ask(store, 'comm')
     check(result.status == 0 and result.total >= before and 'damaged' not in result.err,
           f'{victim} was killed: {result.total} samples, {before} before')

@@ -311,7 +311,8 @@ static bool is_empty(const struct sides *sides)
 	for (side = 0; side < SB_TREE_NR; side++) {
 		if (sb_profile_weight(sides->profiles[side]))
 			continue;
-		sb_err(0, "there is nothing to compare: '%s' is empty", sides->what[side].s);
+		sb_err(0, "there is nothing to compare: '%s' contains no stacks",
+		       sides->what[side].s);
 		return true;
 	}
 	return false;
@@ -362,9 +363,7 @@ static int run(struct diff_opts *opts, const sb_vec_str *operands)
 
 	choose_format(opts);
 	if (operands->nr && operands->nr != SB_TREE_NR) {
-		sb_err(0,
-		       "diff: name two files, A and B, or none and use --store; there are "
-		       "%zu",
+		sb_err(0, "diff: name two files, A and B, or none and use --store; %zu given",
 		       operands->nr);
 		return SB_EXIT_USAGE;
 	}

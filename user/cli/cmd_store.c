@@ -565,7 +565,10 @@ static int run(const struct store_opts *fields, const sb_vec_str *operands)
 		return cmd_prune(fields);
 	if (sb_streq(what, "merge"))
 		return cmd_merge(fields, operands->at[1]);
-	sb_err(0, "store: there is no action '%s'; use stat, check, prune or merge", what);
+	if (*what)
+		sb_err(0, "store: there is no action '%s'; use stat, check, prune or merge", what);
+	else
+		sb_err(0, "store: the action is missing; use stat, check, prune or merge");
 	return SB_EXIT_USAGE;
 }
 

@@ -308,7 +308,7 @@ class Mistakes(Case):
                 ([a, a, '--vs-from', '-1h'], 2, 'but not both'),
                 ([a, two], 1, 'two counts on each line'),
                 ([a, us], 1, 'different units'),
-                ([a, empty], 3, 'is empty'),
+                ([a, empty], 3, 'contains no stacks'),
                 ([a, a, '--norm', 'rate'], 1, 'needs the duration'),
                 ([a, a, '--format', 'pdf'], 2, 'is not a format'),
                 ([a, a, '-o', '/nowhere/x.svg'], 1, "cannot write '/nowhere/x.svg'"),
