@@ -27,7 +27,8 @@ int sb_writer_new(const char *const *paths, size_t nr, int (*confine)(void),
 		  struct sb_writer **ret_writer);
 
 /*
- * Make the file @paths[@i], once for each. For a FIFO this waits until it has a reader.
+ * Make the file @paths[@i]; if it was made before and not committed, that one is removed first. For
+ * a FIFO this waits until it has a reader.
  * Return: a descriptor to write to, which the caller closes; -EINTR after a signal; -ECHILD; or as
  * sb_output_file_new(): -EISDIR, -EACCES, -ENOENT, -EEXIST, -EPERM and others.
  */
