@@ -20,13 +20,12 @@
  * templateInterpreterGenerator_x86.cpp.
  *
  * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
- * sb_hotspot_conf,
- * @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from the process;
- * there is no other state. Addresses are those of the process; memory that cannot be read counts as
- * 0 unless said otherwise.
- * Results, enum sb_step: SB_STEP_GO_ON: @walk was moved to the caller; SB_STEP_END: the native walk
- * has ended, and walk->status (SB_STACK_*) says why; SB_STEP_FP_CHAIN: nothing was found or moved.
- * Functions that return __u64 conditions return 1 or 0, so that they can be combined as numbers.
+ * sb_hotspot_conf, @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies
+ * from the process; there is no other state. Addresses are those of the process; memory that cannot
+ * be read counts as 0 unless said otherwise. Results, enum sb_step: SB_STEP_GO_ON: @walk was moved
+ * to the caller; SB_STEP_END: the native walk has ended, and walk->status (SB_STACK_*) says why;
+ * SB_STEP_FP_CHAIN: nothing was found or moved. Functions that return __u64 conditions return 1 or
+ * 0, so that they can be combined as numbers.
  */
 #ifndef SB_STEP_HOTSPOT_H
 #define SB_STEP_HOTSPOT_H

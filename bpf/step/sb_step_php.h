@@ -9,12 +9,10 @@
  * inside of execute_ex() applies there, too, and native() uses it.
  *
  * In all functions, *@w is the walk of this runtime in one thread, whose conf.word is a struct
- * sb_php_conf,
- * @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from the process;
- * there is no other state. Addresses are those of the process; memory that cannot be read counts as
- * 0 unless said otherwise.
- * Results, enum sb_step: SB_STEP_GO_ON: call step() (again); SB_STEP_END: w->status (SB_STACK_*)
- * says why: FAULT, DEPTH, COMPLETE.
+ * sb_php_conf, @walk is the native walk, and @mem is passed to SB_INTERP_READ, which copies from
+ * the process; there is no other state. Addresses are those of the process; memory that cannot be
+ * read counts as 0 unless said otherwise. Results, enum sb_step: SB_STEP_GO_ON: call step()
+ * (again); SB_STEP_END: w->status (SB_STACK_*) says why: FAULT, DEPTH, COMPLETE.
  */
 #ifndef SB_STEP_PHP_H
 #define SB_STEP_PHP_H

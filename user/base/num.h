@@ -47,8 +47,8 @@ typedef SB_VEC(uint32_t) sb_vec_u32;
 
 /*
  * Parse a list of numbers and ranges such as "1,2,5-7", which is also the kernel's format of CPU
- * lists, and append it to
- * @list, which may have 65,536 numbers in all. @max: the largest number allowed
+ * lists, and append it to @list, which may have 65,536 numbers in all. @max: the largest number
+ * allowed
  * Return: 0; -EINVAL; -ERANGE: beyond @max; -E2BIG: too many; -ENOMEM. The list is as before on
  * failure.
  */

@@ -75,8 +75,7 @@ struct sb_v8_file {
 
 /* Copy what is known of the file to *@ret_file, with addresses of the process. Files are cached by
  * build ID for all processes; any thread. Return: 0; -ENOTSUP, with the end of a sentence appended
- * to
- * @why; or another negative errno. */
+ * to @why; or another negative errno. */
 int sb_v8_file_get(struct sb_image *image, struct sb_v8_file *ret_file, struct sb_str *why);
 
 /* A piece of generated code. The last ones that were found are cached. */
