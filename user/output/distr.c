@@ -132,13 +132,11 @@ static int write_distr(const struct sb_profile *profile, const struct sb_output_
 		       FILE *out)
 {
 	sb_cleanup(sb_str_release) struct sb_str text = {};
-	size_t i, nr = sb_profile_nr_stacks(profile);
+	size_t i, nr = sb_output_nr_stacks(profile, opts);
 	int err;
 
 	if (nr && !sb_profile_log2_total(profile))
 		return -ENODATA;
-	if (opts->fold.limit && nr > opts->fold.limit)
-		nr = opts->fold.limit;
 	err = add_total(&text, profile, opts);
 	for (i = 0; i < nr && !err; i++) {
 		err = add_stack(&text, profile, i, opts);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "output/jsontext.h"
 #include "output/output.h"
 
 static struct sb_profile *profile;
@@ -264,6 +265,39 @@ static void test_choice(void **state)
 	assert_null(sb_output_find("png"));
 }
 
+/* Commas, nesting, lines, what is escaped; brackets that are still open are closed at the end. */
+static void test_json(void **state)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	struct sb_json json = { .put = sb_json_put_file, .arg = out };
+
+	sb_json_object(&json, NULL);
+	sb_json_object(&json, "empty");
+	sb_json_close(&json);
+	sb_json_rows(&json, "rows");
+	sb_json_two(&json, NULL, 1, 2);
+	sb_json_array(&json, NULL);
+	sb_json_i64(&json, NULL, INT64_MIN);
+	sb_json_double(&json, NULL, 0.5);
+	sb_json_double(&json, NULL, 1.0 / 0.0);
+	sb_json_close(&json);
+	sb_json_close(&json);
+	sb_json_string(&json, "a\"\n", "</b>\\\xff");
+	sb_json_string(&json, "none", NULL);
+	sb_json_string_if(&json, "left out", "");
+	sb_json_array(&json, "open");
+	sb_json_bool(&json, NULL, true);
+	assert_int_equal(sb_json_end(&json), 0);
+	fclose(out);
+	assert_string_equal(text, "{\"empty\":{},\"rows\":[\n[1,2],\n"
+				  "[-9223372036854775808,0.5,null]],"
+				  "\"a\\\"\xef\xbf\xbd\":\"\\u003c/b>\\\\\xef\xbf\xbd\","
+				  "\"none\":null,\"open\":[true]}\n");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_bt),	  cmocka_unit_test(test_annotations),
 		cmocka_unit_test(test_distr),	  cmocka_unit_test(test_distr_without),
 		cmocka_unit_test(test_full_disk), cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
