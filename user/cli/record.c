@@ -110,9 +110,10 @@ int sb_record_go(struct sb_record *record, struct sb_run_sink *sink)
 	ended = sb_run_go(run, &record->opts.run, sink);
 	sb_result_sink_clear(&record->result);
 	status = sb_record_status(run, ended);
-	if (ended == SB_RUN_EMPTY)
+	/* Of a command that has not run, pass_status_on() says it. */
+	if (ended == SB_RUN_EMPTY && (!run->child || sb_run_has_command_run(run)))
 		sb_report_empty(run);
-	else if (ended == SB_RUN_OK && !record->no_report)
+	if (ended == SB_RUN_OK && !record->no_report)
 		sb_report_run(run, record->opts.stats);
 	if (ended == SB_RUN_OK && record->result.err)
 		status = SB_EXIT_FAILED;
