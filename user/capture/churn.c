@@ -39,21 +39,67 @@ static struct sb_churn_proc *find(struct sb_churn *churn, uint32_t tgid)
 	return least;
 }
 
+/* A process may change its user, so the answer is believed for a second. */
+static void ask_for_user(struct sb_churn *churn, struct sb_churn_proc *proc, uint64_t time_ns)
+{
+	if (time_ns < proc->uid_until_ns)
+		return;
+	proc->uid = SB_CHURN_NOBODY;
+	proc->uid_until_ns = time_ns + SB_NS_PER_SEC;
+	if (lack_of(churn->ask_full_ns, time_ns, SB_CHURN_ASK_PER_SEC) >= SB_CHURN_ASK_PER_SEC)
+		return;
+	take_one(&churn->ask_full_ns, time_ns, SB_CHURN_ASK_PER_SEC);
+	proc->uid = churn->uid_of(proc->skip.tgid);
+}
+
+/* Return: the bucket of a user, perhaps one that others needed less. */
+static uint64_t *bucket_of(struct sb_churn *churn, uint32_t uid)
+{
+	struct sb_churn_user *user, *least = churn->users;
+
+	for (user = churn->users; user < churn->users + SB_CHURN_USERS_MAX; user++) {
+		if (user->uid == uid && user->full_ns)
+			return &user->full_ns;
+		if (user->full_ns < least->full_ns)
+			least = user;
+	}
+	*least = (struct sb_churn_user){ .uid = uid };
+	return &least->full_ns;
+}
+
+/* Take one from the bucket of all. Return: whether there was one, and the user might have it. */
+static bool take_of_all(struct sb_churn *churn, struct sb_churn_proc *proc, uint64_t time_ns)
+{
+	uint64_t lack = lack_of(churn->all_full_ns, time_ns, SB_CHURN_ALL_PER_SEC), *full_ns;
+
+	if (lack >= SB_CHURN_ALL_BURST)
+		return false;
+	if (churn->uid_of && lack >= SB_CHURN_ALL_BURST / 4 * 3) {
+		ask_for_user(churn, proc, time_ns);
+		full_ns = proc->uid ? bucket_of(churn, proc->uid) : NULL;
+		if (full_ns &&
+		    lack_of(*full_ns, time_ns, SB_CHURN_USER_PER_SEC) >= SB_CHURN_USER_BURST)
+			return false;
+		if (full_ns)
+			take_one(full_ns, time_ns, SB_CHURN_USER_PER_SEC);
+	}
+	take_one(&churn->all_full_ns, time_ns, SB_CHURN_ALL_PER_SEC);
+	return true;
+}
+
 /* Return: whether one more record is looked at; it is taken from its buckets then. */
 static bool take(struct sb_churn *churn, struct sb_churn_proc *proc, uint64_t time_ns)
 {
 	if (lack_of(proc->full_ns, time_ns, SB_CHURN_PER_SEC) >= SB_CHURN_BURST)
 		return false;
-	if (lack_of(churn->all_full_ns, time_ns, SB_CHURN_ALL_PER_SEC) < SB_CHURN_ALL_BURST) {
-		take_one(&churn->all_full_ns, time_ns, SB_CHURN_ALL_PER_SEC);
-	} else if (lack_of(proc->little_full_ns, time_ns, SB_CHURN_LITTLE_PER_SEC) <
-			   SB_CHURN_LITTLE &&
-		   lack_of(churn->all_little_full_ns, time_ns, SB_CHURN_ALL_PER_SEC) <
-			   SB_CHURN_ALL_BURST) {
+	if (!take_of_all(churn, proc, time_ns)) {
+		if (lack_of(proc->little_full_ns, time_ns, SB_CHURN_LITTLE_PER_SEC) >=
+			    SB_CHURN_LITTLE ||
+		    lack_of(churn->all_little_full_ns, time_ns, SB_CHURN_ALL_PER_SEC) >=
+			    SB_CHURN_ALL_BURST)
+			return false;
 		take_one(&proc->little_full_ns, time_ns, SB_CHURN_LITTLE_PER_SEC);
 		take_one(&churn->all_little_full_ns, time_ns, SB_CHURN_ALL_PER_SEC);
-	} else {
-		return false;
 	}
 	take_one(&proc->full_ns, time_ns, SB_CHURN_PER_SEC);
 	return true;

@@ -5,8 +5,9 @@
  * program. So each process has a token bucket, which is large enough for any program that loads
  * libraries or generates code. Records beyond it are skipped. A second bucket is for all processes
  * together; while that is empty, each process has only a small one, for what a starting program
- * maps. Which processes had records skipped is reported with each drain. A zeroed struct is an
- * empty one; it is released by sb_churn_release(). Not thread-safe.
+ * maps. In its last quarter each user has a bucket, too, so that no user empties it but root. Which
+ * processes had records skipped is reported with each drain. A zeroed struct is an empty one; it is
+ * released by sb_churn_release(). Not thread-safe.
  */
 #ifndef SB_CAPTURE_CHURN_H
 #define SB_CAPTURE_CHURN_H
@@ -22,6 +23,14 @@
 /* The bucket of all processes together. */
 #define SB_CHURN_ALL_BURST	65536u
 #define SB_CHURN_ALL_PER_SEC	20000u
+/* The bucket of each user but root, for what is taken from the last quarter of that of all. */
+#define SB_CHURN_USER_BURST	4096u
+#define SB_CHURN_USER_PER_SEC	5000u
+/* Users that are remembered. The one that mapped least lately is evicted. */
+#define SB_CHURN_USERS_MAX	64u
+/* How many processes are asked in each second for their user. The others are nobody's. */
+#define SB_CHURN_ASK_PER_SEC	1000u
+#define SB_CHURN_NOBODY		UINT32_MAX
 /* The small bucket of each process, for when that of all is empty; all small ones together are
  * limited by a bucket of the same size as that of all. */
 #define SB_CHURN_LITTLE		64u
@@ -40,12 +49,20 @@ struct sb_churn_proc {
 	struct sb_churn_skip skip; /* last_ns 0: nothing was skipped */
 	uint64_t full_ns;	   /* when its bucket will be full again; 0: the entry is free */
 	uint64_t little_full_ns;   /* the same of its small bucket */
-	bool is_counted, is_told;  /* in nr_procs; SB_CHURN_SKIP_FIRST was returned in this round */
+	uint64_t uid_until_ns;	   /* until when @uid is believed */
+	uint32_t uid;
+	bool is_counted, is_told; /* in nr_procs; SB_CHURN_SKIP_FIRST was returned in this round */
 };
 
 struct sb_churn {
 	struct sb_churn_proc procs[SB_CHURN_PROCS_MAX];
-	uint64_t all_full_ns, all_little_full_ns;
+	uint64_t all_full_ns, all_little_full_ns, ask_full_ns;
+	/* Return: the user of a process; SB_CHURN_NOBODY: not known. NULL: users are not told apart. */
+	uint32_t (*uid_of)(uint32_t tgid);
+	struct sb_churn_user {
+		uint32_t uid;
+		uint64_t full_ns; /* when its bucket will be full again; 0: the entry is free */
+	} users[SB_CHURN_USERS_MAX];
 	SB_VEC(uint32_t) skipping; /* indexes of entries whose skip.last_ns is not 0 */
 	uint64_t nr_skipped;	   /* records */
 	uint64_t nr_procs;	   /* processes with skipped records */

@@ -391,6 +391,13 @@ static uint64_t open_max(void)
 	return limit.rlim_cur / 4 < OPEN_MAX ? limit.rlim_cur / 4 : OPEN_MAX;
 }
 
+static uint32_t uid_of(uint32_t tgid)
+{
+	struct sb_procfs_ids ids;
+
+	return sb_procfs_ids(tgid, &ids) ? SB_CHURN_NOBODY : ids.euid;
+}
+
 int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch)
 {
 	struct sb_procwatch *watch = calloc(1, sizeof(*watch));
@@ -400,6 +407,7 @@ int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch *
 	if (!watch)
 		return -ENOMEM;
 	pthread_mutex_init(&watch->lock, NULL);
+	watch->churn.uid_of = uid_of;
 	watch->open_max = open_max();
 	watch->ring_bytes = ring_bytes_for(nr_cpus);
 	watch->quit_fd = eventfd(0, EFD_CLOEXEC);

@@ -88,6 +88,39 @@ static void test_always_new(void **state)
 			2 * (SB_CHURN_ALL_BURST + SECONDS * SB_CHURN_ALL_PER_SEC));
 }
 
+enum { ROOT, ALICE, BOB, NR_USERS, PIDS_OF_USER = 10000 };
+
+static unsigned int nr_asked;
+
+static uint32_t uid_of(uint32_t tgid)
+{
+	nr_asked++;
+	return tgid / PIDS_OF_USER;
+}
+
+/* Alice has a hundred processes that map as fast as they can. Those of root and of Bob are seen as ever. */
+static void test_users(void **state)
+{
+	const uint32_t steps = 500;
+	uint64_t nr[NR_USERS] = {}, time_ns;
+	uint32_t i, k, uid;
+
+	churn->uid_of = uid_of;
+	for (i = 0; i < SECONDS * steps; i++) {
+		time_ns = BEGIN_NS + i * (SB_NS_PER_SEC / steps);
+		for (k = 1; k <= 200; k++)
+			sb_churn_judge(churn, ALICE * PIDS_OF_USER + k % 100, time_ns);
+		for (uid = 0; uid < NR_USERS; uid++)
+			nr[uid] += sb_churn_judge(churn, uid * PIDS_OF_USER + 9999, time_ns) ==
+				   SB_CHURN_TAKE;
+	}
+	assert_int_equal(nr[ROOT], SECONDS * steps);
+	assert_int_equal(nr[BOB], SECONDS * steps);
+	assert_true(nr[ALICE] < SECONDS * steps);
+	/* Once a second for each, and not before it is needed. */
+	assert_in_range(nr_asked, 3, 103 * SECONDS);
+}
+
 static struct sb_churn_skip taken;
 static unsigned int nr_taken;
 
@@ -126,6 +159,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_always_new, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_users, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_told, setup, teardown),
 	};
 
