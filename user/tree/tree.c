@@ -119,7 +119,10 @@ static int child_in_order(struct sb_tree *tree, uint32_t parent, uint32_t name, 
 	return node_new(tree, parent, name, kind, ret_node);
 }
 
-/* By number if the user of the tree knows the numbers of names; else by text, so that few names are looked up. */
+/*
+ * By the ID of the name if the user of the tree knows IDs; else by text, so that few names are
+ * looked up.
+ */
 static uint64_t child_hash(const struct sb_tree *tree, uint32_t parent, uint32_t name, uint8_t kind)
 {
 	const struct sb_strtab_entry *text = &tree->names.strs.at[name];
