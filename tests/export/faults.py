@@ -277,7 +277,7 @@ def memory(stackbpf, store):
 def wrong(stackbpf, store):
     for args, words in (((), '--to is missing'), (('--to', 'ftp://host'), 'not a kind of place'),
                         (('--to', 'otlp:host:4318'), 'must continue with http://HOST'),
-                        (('--to', 'clickhouse:http://host:8123'), 'names no database'),
+                        (('--to', 'clickhouse:http://host:8123'), 'does not name a database'),
                         (('--to', 'clickhouse:http://host:8123/a?b=c'), 'cluster=NAME'),
                         (('--to', 'pprof-dir:'), 'does not name a directory'),
                         (('--to', 'pprof-dir:x', '--every', '7s'), 'multiple of 10 s'),

@@ -173,8 +173,8 @@ def command():
                 err.seek(0)
                 said = err.read()
             check(run.returncode == status, f'command: ends (status {run.returncode})')
-            check('killed before it began' in said, f'command: says why: {said[-300:]}')
-            check('too little CPU' not in said, 'command: says no other reason')
+            check('killed before it started' in said, f'command: says why: {said[-300:]}')
+            check('too little CPU time' not in said, 'command: says no other reason')
 
 
 def recorder():

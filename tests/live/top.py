@@ -75,7 +75,7 @@ def test_keys(pid):
         screen.press('\x1b')
         screen.await_(lambda s: any(line.startswith('|all') for line in s.text.splitlines()), 'the root')
         screen.press('?')
-        screen.await_text('begin anew')
+        screen.await_text('reset: discard')
         screen.press('x')
         screen.press('p')
         screen.await_text('paused')

@@ -73,7 +73,7 @@ def flame(server, store):
     mine = [line for line in lines if line[3].get('service') == 'car']
     check(some['trunc'] == sum(line[4] for line in mine if line[5][-1].startswith('[trunc')), 'flame: what was cut, by tags')
     asked = server.get('/api/flame', from_=T0, to=T0 + 10 * BLOCKS, by='nosuch')
-    check(asked[0] == 400 and b"the tag 'nosuch'; there are" in asked[2], f'by: no such tag: {asked[2]}')
+    check(asked[0] == 400 and b"the tag 'nosuch'; the tags are" in asked[2], f'by: no such tag: {asked[2]}')
     few = server.json('/api/flame', from_=T0, to=T0 + 10 * BLOCKS, nodes=12, table=1000)
     want = {}
     for line in lines:
@@ -209,7 +209,7 @@ def errors(server):
     for path, word in (('/api/flame?from=yesterday', 'not a valid time'), ('/api/flame?x=1', "'x'"),
                        ('/api/flame?tag=%3Da', 'not a valid tag rule'), ('/api/flame?tag=a%3D~(', 'not a valid tag rule'),
                        ('/api/flame?nodes=1', 'nodes'), ('/api/flame?nodes=99999999999999999999', 'nodes'),
-                       ('/api/flame?from=%zz', 'encoded'), ('/api/flame?a=%00', 'encoded'),
+                       ('/api/flame?from=%zz', 'query string'), ('/api/flame?a=%00', 'query string'),
                        ('/api/flame?' + '&'.join(f'tag=a%3D{i}' for i in range(80)), 'parameters'),
                        ('/api/diff?norm=x', 'share'), ('/api/profile?format=exe', 'pprof'),
                        ('/api/profile?format=distr', 'duration'), ('/render?query=%7Bbad', 'query'),

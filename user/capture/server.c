@@ -70,7 +70,7 @@ void sb_server_wake(struct sb_server *server)
 
 	/* It fails only when it has been woken 2^64 times and not looked. */
 	if (write(server->event_fd, &one, sizeof(one)) < 0)
-		sb_debug("a thread of ours was not woken: %s", strerror(errno));
+		sb_debug("cannot wake a thread of stackbpf: %s", strerror(errno));
 }
 
 void sb_server_stop(struct sb_server *server)

@@ -86,7 +86,8 @@ static int pass_status_on(struct sb_run *run, int status)
 		sb_info("waiting for '%s' to end; press Ctrl-C twice to leave it running",
 			run->config->command[0]);
 	else if (!sb_run_has_command_run(run))
-		sb_warn("'%s' was killed before it began: its file system did not answer",
+		sb_warn("'%s' was killed before it started, because its file system did not "
+			"respond",
 			run->config->command[0]);
 	child_status = sb_run_wait_command(run, &sig);
 	if (sig)

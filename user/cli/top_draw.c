@@ -27,18 +27,18 @@ _Static_assert(SB_ARRAY_SIZE(keys_of) == SB_TOP_SCREEN_MAX, "keys for each scree
 static const char *const help[] = {
 	"q        quit",
 	"p Space  pause the screen; sampling goes on",
-	"f        functions, or the tree of calls",
-	"w        by the last seconds, or by all since the start",
-	"s        sort by own weight (SELF), or with what was called (TOTAL)",
-	"/        only functions with this in their name; in the tree: mark them",
-	"         (Enter: keep it, Escape: forget it)",
-	"r        begin anew: forget what was sampled",
+	"f        switch between functions and the call tree",
+	"w        switch between the last seconds and the time since the start",
+	"s        sort by own weight (SELF) or including called functions (TOTAL)",
+	"/        show only functions whose name contains a text; in the tree: mark",
+	"         them (Enter keeps the filter, Escape clears it)",
+	"r        reset: discard all samples so far",
 	"",
 	"Functions: Up, Down, PageUp, PageDown, Home, End",
-	"Tree:      Left and Right go to the neighbour, Down to what was called,",
+	"Tree:      Left and Right go to the neighbours, Down to the called function,",
 	"           Up to the caller; Enter zooms in, Backspace out, Escape to the root",
 	"",
-	"Shares are of all samples that were asked for. A function that calls itself",
+	"Shares are relative to all samples of the targets. A recursive function",
 	"counts once in TOTAL.",
 };
 
@@ -212,8 +212,8 @@ static void draw_list(struct sb_top *top)
 		draw_func(top, &top->data.funcs.at[top->order.at[i]], row++);
 	if (!top->order.nr)
 		sb_canvas_text(canvas, from(canvas, ROW_FIRST, 2), SB_INK_DIM,
-			       top->filter.len ? "no function has that in its name"
-					       : "nothing was sampled yet");
+			       top->filter.len ? "no function name contains this text"
+					       : "nothing was sampled so far");
 }
 
 static enum sb_ink ink_of(enum sb_frame_kind kind)

@@ -224,9 +224,8 @@ int sb_access_check(const struct sb_access *access, const struct sb_http_request
 	if (status || !access->token || has_bearer(access, request->authorization) ||
 	    has_token_at(access, request->cookie, access->cookie, ';'))
 		return status;
-	*ret_why =
-		"a token is needed: open the address that 'stackbpf serve' printed when it began, "
-		"or that 'stackbpf serve --url' prints for the service; programs send "
-		"'Authorization: Bearer TOKEN'";
+	*ret_why = "a token is required: open the address that 'stackbpf serve' printed at "
+		   "startup, or that 'stackbpf serve --url' prints for the service; programs "
+		   "send 'Authorization: Bearer TOKEN'";
 	return 401;
 }

@@ -228,7 +228,7 @@ static void test_list(void **state)
 	assert_non_null(strstr(row_of(&top.canvas, 4), " alpha "));
 	press(&top, "r");
 	draw(&top, 80, 24);
-	assert_non_null(strstr(row_of(&top.canvas, 4), "nothing was sampled yet"));
+	assert_non_null(strstr(row_of(&top.canvas, 4), "nothing was sampled so far"));
 	press(&top, "q");
 	assert_true(top.is_over);
 	sb_top_release(&top);
