@@ -61,7 +61,7 @@ PARSERS = [
     ('pictures with stacks in them', 'extract', 'user/flamegraph/embed.c'),
     ('labels of threads', 'labels', 'user/interp/core/label_keys.c bpf/step/sb_step_label.h'),
     ('blocks on their way to the store', 'block', 'user/store/block.c'),
-    ('files of the store', 'store', 'user/store/record.c user/store/dict.c user/store/segment.c '
+    ('files of the store', 'store', 'user/store/record.c user/store/dict.c user/store/dict_code.c user/store/segment.c '
      'user/store/bytes.c user/store/query.c user/store/check.c'),
     ('times, lengths and rules of questions', 'ask', 'user/store/ask.c user/store/tags.c'),
     ('heads of requests, who may ask', 'http',

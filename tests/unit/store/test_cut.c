@@ -15,14 +15,14 @@
 #include "store_dir.h"
 
 /* 2040-01-02 00:00 UTC: nothing is late. */
-#define T0	  2209075200ll
-#define NR_BLOCKS 12
-#define DEPTH_MAX 9
-#define PATH_MAX  256
+#define T0	       2209075200ll
+#define NR_BLOCKS      12
+#define DEPTH_MAX      9
+#define PATH_BYTES_MAX 256
 
 /* Paths with weights, each once: linear, as the lists are short. */
 struct item {
-	char path[PATH_MAX];
+	char path[PATH_BYTES_MAX];
 	uint64_t weight;
 };
 struct list {
@@ -54,7 +54,7 @@ static void add(struct list *list, const char *path, uint64_t weight)
 /* Each prefix of each, with all that is below it. */
 static void add_totals(struct list *totals, const struct list *list)
 {
-	char path[PATH_MAX];
+	char path[PATH_BYTES_MAX];
 	size_t i, at;
 
 	for (i = 0; i < list->items.nr; i++)
@@ -85,7 +85,7 @@ static void cut(const struct list *from, size_t nr_max, struct list *to, struct 
 {
 	struct list totals = {};
 	uint64_t least;
-	char path[PATH_MAX];
+	char path[PATH_BYTES_MAX];
 	size_t i;
 
 	add_totals(&totals, from);
@@ -167,7 +167,7 @@ static void ask(struct sb_store *store, int64_t from_s, int64_t to_s, uint32_t n
 	struct sb_row row;
 	struct sb_ask of = { .from_s = from_s, .to_s = to_s, .nr_nodes_max = nr_nodes_max };
 	struct sb_profile *profile;
-	char path[PATH_MAX];
+	char path[PATH_BYTES_MAX];
 	size_t i, k, len;
 
 	assert_int_equal(sb_ask_profile(store, &of, &profile, answer), 0);
@@ -209,7 +209,7 @@ static uint64_t cut_again(struct list *left, const struct list *others, size_t n
 	}
 	for (i = 0; i < cut_now.items.nr; i++) {
 		const struct item *item = &cut_now.items.at[i];
-		char path[PATH_MAX + 8];
+		char path[PATH_BYTES_MAX + 8];
 
 		snprintf(path, sizeof(path), "%s%s(other)", item->path, item->path[0] ? ";" : "");
 		add(want, path, item->weight);

@@ -276,8 +276,8 @@ def built(*flags, after="", oracle=False):
 
         sources = glob.glob(top + "/symbolizer/dwarf/*.c") + [
             top + "/symbolizer/" + name for name in (
-                "elf/budget.c", "elf/owner.c", "process/procfs.c", "process/procmap_query.c", "process/reader.c",
-                "process/reader_mounts.c", "process/reader_ops.c", "process/reader_process.c")] + glob.glob(top + "/user/base/*.c")
+                "elf/budget.c", "elf/owner.c", "process/procfs.c", "process/procmap_query.c")]
+        sources += glob.glob(top + "/symbolizer/process/reader*.c") + glob.glob(top + "/user/base/*.c")
         args.file = os.path.join(work, "dwarf_lookup")
         compile_as(args.file, flags)
         if oracle:
