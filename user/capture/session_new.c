@@ -206,9 +206,9 @@ static int prepare_views(struct sb_session *session)
 		objects_max += opts->views.at[i]->objects_max;
 	err = objects_max ? bpf_map__set_max_entries(skel->maps.objects_seen, objects_max) : 0;
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot set the size of the "
-				     "object table");
+		return sb_reason_set(
+			session->opts.reason, err,
+			"cannot set the size of the kernel's table of files and wakers");
 	session->opts.view_opts.is_governed = opts->overhead_max > 0;
 	for (i = 0; i < opts->views.nr; i++) {
 		err = opts->views.at[i]->prepare(skel, &opts->view_opts);
@@ -240,9 +240,10 @@ static int prepare(struct sb_session *session)
 	skel->rodata->cfg_started_boot_ns = sb_boot_ns();
 	err = bpf_map__set_max_entries(skel->maps.counts_first, opts->counts_max);
 	if (err)
-		return sb_reason_set(session->opts.reason, err,
-				     "cannot set the size of the count table to %u entries",
-				     opts->counts_max);
+		return sb_reason_set(
+			session->opts.reason, err,
+			"cannot set the size of the kernel's table of sample counts to %u entries",
+			opts->counts_max);
 	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
 	if (err)
 		return sb_reason_set(session->opts.reason, err,

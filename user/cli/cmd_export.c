@@ -381,8 +381,8 @@ static void say_end(const struct sb_export_state *state)
 		sb_warn("export: the server refused %llu requests; their data was not sent",
 			(unsigned long long)state->nr_refused);
 	if (state->nr_late)
-		sb_warn("export: %llu blocks were recorded after their period was sent, and "
-			"were not sent; use --from and --to to send a time range again",
+		sb_warn("export: %llu blocks came into the store after their time had been sent, so "
+			"they were not sent; to send that time again, use --from and --to",
 			(unsigned long long)state->nr_late);
 	if (state->expired_s)
 		sb_warn("export: up to %llu s of data expired in the store before it could "
@@ -425,7 +425,7 @@ static int say_error(struct export *export, int err, const struct sb_export_stat
 		       store_dir(export), SB_EXPORT_DIR);
 		break;
 	default:
-		sb_err(err, "export: cannot continue");
+		sb_err(err, "export: cannot send to '%s'", state->to);
 	}
 	return SB_EXIT_FAILED;
 }

@@ -123,7 +123,7 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 	int status, err = sb_ask_profile(store, ask, &profile, &found);
 
 	if (err) {
-		sb_err(err, "cannot read the store");
+		sb_err(err, "query: cannot read the data in the store");
 		return SB_EXIT_FAILED;
 	}
 	status = sb_store_say_answer(store, ask, &found);

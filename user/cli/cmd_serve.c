@@ -109,7 +109,7 @@ static int choose_token(const struct serve_opts *fields, char **ret_token)
 	err = sb_serve_token_new(ret_token);
 	if (!err)
 		return -1;
-	sb_err(err, "cannot create a token");
+	sb_err(err, "serve: cannot create the access token");
 	return SB_EXIT_FAILED;
 }
 

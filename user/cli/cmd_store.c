@@ -516,7 +516,9 @@ static int merge(struct sb_store *store, struct sb_store *from, const char *dir)
 		return status;
 	err = sb_store_merge(store, from, time(NULL));
 	if (err) {
-		sb_err(err, "cannot merge all of '%s'; a part of it was added", dir);
+		sb_err(err,
+		       "cannot merge all of '%s': a part was added, and would count twice if it is merged again",
+		       dir);
 		return SB_EXIT_FAILED;
 	}
 	return SB_EXIT_DATA;

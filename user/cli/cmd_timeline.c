@@ -235,7 +235,7 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 		return SB_EXIT_USAGE;
 	}
 	if (err) {
-		sb_err(err, "cannot read the store");
+		sb_err(err, "timeline: cannot read the data in the store");
 		return SB_EXIT_FAILED;
 	}
 	if (fields->step_s && timeline->step_s != fields->step_s)

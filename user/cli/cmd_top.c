@@ -111,7 +111,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	if (!err)
 		err = sb_run_renew_profile(run, &is_new);
 	if (err)
-		return sb_err(err, "cannot store the samples");
+		return sb_err(err, "cannot add the samples to the profile in memory");
 	view->taken_ns = now_ns;
 	know_run(view, run);
 	return show(view, run);

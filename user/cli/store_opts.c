@@ -103,7 +103,7 @@ static int check_by(struct sb_store *store, const struct sb_ask *ask, const char
 		return SB_EXIT_USAGE;
 	}
 	if (err)
-		sb_err(err, "cannot read the store");
+		sb_err(err, "%s: cannot read the data in the store", command);
 	return err ? SB_EXIT_FAILED : -1;
 }
 
@@ -212,7 +212,7 @@ int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 			"damaged records",
 			(unsigned long long)answer->lost_weight, unit);
 	if (answer->nr_other_unit)
-		sb_warn("skipped %llu blocks whose unit is not %s",
+		sb_warn("left out %llu blocks of other kinds of profile, which do not count in %s; see --kind",
 			(unsigned long long)answer->nr_other_unit, unit);
 	if (!answer->nr_blocks || !answer->weight) {
 		say_empty(store, ask);

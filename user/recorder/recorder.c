@@ -185,7 +185,7 @@ static void be_sampler(void *arg, int fd)
 									: SB_NS_PER_MS;
 	err = sb_blocks_new(&opts, &blocks);
 	if (err)
-		sb_err(err, "cannot prepare for blocks");
+		sb_err(err, "cannot allocate a block for the samples of 10 s");
 	else
 		status = sample(start, &config, blocks);
 	sb_blocks_free(blocks);

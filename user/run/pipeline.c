@@ -165,7 +165,8 @@ int sb_run_drain(struct sb_run *run)
 		return sb_reason_set(&run->reason, err, "cannot read the samples");
 	err = sb_resolver_add(run->resolver, batch);
 	if (err)
-		return sb_reason_set(&run->reason, err, "cannot store the samples");
+		return sb_reason_set(&run->reason, err,
+				     "cannot add the samples to the profile in memory");
 	err = forget(run, before_ns);
 	if (!err)
 		run->drained_ns = before_ns;
