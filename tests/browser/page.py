@@ -735,7 +735,7 @@ class Page(unittest.TestCase):
                            'name': [0, 0], 'module': [0, 0], 'kind': [0, 0], 'depth': [0, 7], 'self': [0, 1], 'total': [1, 1]}}):
             self.mock.errors['flame'] = (200, broken)
             self.click('#presets button', '7 days')
-            self.assertIn('no call tree', self.text('.message'))
+            self.assertIn('invalid call tree', self.text('.message'))
             self.click('#presets button', '1 h')
         self.mock.errors['info'] = (500, {'error': 'no store'})
         self.show()

@@ -83,7 +83,7 @@ class PageOfServe(unittest.TestCase):
         nr = sum(line[1] == 'oncpu' for line in self.store.lines)
         self.assertIn(f'{nr:,} lost', ' '.join(steps.texts('.pane .warn')))
         self.assertIn('nothing was recorded', steps.tip_of_time(self.begin + (NR_BLOCKS // 2 + 3) * BLOCK_S, self.begin, end))
-        steps.pick(0, 'PID', '2', lambda: self.assertIn('the sums of long ago do not have it', steps.texts('.values')[0]))
+        steps.pick(0, 'PID', '2', lambda: self.assertIn('older aggregates do not have this tag', steps.texts('.values')[0]))
         self.assertEqual(steps.texts('.chip'), ['PID=2\u00d7'])
         want = sum(line[4] for line in self.store.lines if line[1] == 'oncpu' and line[3].get('PID') == 2)
         self.assertIn(f'{want:,} samples', steps.texts('.pane-head strong')[0])

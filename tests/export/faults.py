@@ -169,7 +169,7 @@ def killed(stackbpf, store):
             process.send_signal(signal.SIGCONT)
             server.wait_for(lambda: len(server.taken) >= nr + 24, 'follow: what is new is sent')
             done = export(stackbpf, store, '--to', f'pyroscope:{server.url}', status=1)
-            check('another one' in done.stderr, 'follow: a second one is refused', done.stderr)
+            check('another process is sending' in done.stderr, 'follow: a second one is refused', done.stderr)
             process.send_signal(signal.SIGINT)
             same(process.wait(30), 0, 'follow: Ctrl-C ends it')
         once(store, server, 'follow', nr_kills)
@@ -219,7 +219,7 @@ def late(stackbpf, store):
         store.add(BEGIN + 60, nr=3).add(BEGIN - 86400 * 3, nr=1)
         done = export(stackbpf, store, '--to', url)
         same((state_of(store)['late_blocks'], server.nr_requests), (8, nr), 'late: counted, not sent')
-        check('8 blocks were recorded after their period was sent' in done.stderr, 'late: said', done.stderr)
+        check('8 blocks came into the store after their time had been sent' in done.stderr, 'late: said', done.stderr)
         store.puts = puts
         store.add(BEGIN + 300, nr=6)
         export(stackbpf, store, '--to', url)

@@ -168,7 +168,7 @@ def planted(tmp):
         for env in ({}, {'SUDO_UID': str(USER), 'SUDO_GID': str(USER)}):
             ended = subprocess.run([BINARY, 'oncpu', '-a', '-q', '-t', '0.2', '-o', f'{place}/a.folded'], timeout=60, check=False,
                                    env={**os.environ, **env}, stderr=subprocess.PIPE, text=True)
-            check(ended.returncode == 1 and f'user {NOBODY} made this FIFO' in ended.stderr, f'{env}: {ended.returncode} {ended.stderr}')
+            check(ended.returncode == 1 and f'user {NOBODY} owns this FIFO' in ended.stderr, f'{env}: {ended.returncode} {ended.stderr}')
             check(not reader.read(), 'its reader got nothing')
 
 

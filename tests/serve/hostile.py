@@ -290,7 +290,7 @@ def tokens(binary, store, work):
     for listen in '4040', 'localhost', 'example.org:80', '127.0.0.1:99999', '127.0.0.1:-1', '[::1:80', '':
         status, _ = refused(binary, '--store', store.path, f'--listen={listen}')
         check(status == 2, f'{listen!r} is no address')
-    for text, mode, word in ('short', 0o600, 'token is'), ('with spaces' * 3, 0o600, 'token is'), (TOKEN, 0o644, 'chmod'):
+    for text, mode, word in ('short', 0o600, 'no valid token'), ('with spaces' * 3, 0o600, 'no valid token'), (TOKEN, 0o644, 'chmod'):
         with open(token_file, 'w', encoding='ascii') as file:
             file.write(text + '\n')
         os.chmod(token_file, mode)
