@@ -24,7 +24,7 @@ struct sb_resolver {
 	struct sb_symbolizer *sym;
 	struct sb_profile *profile;
 	struct sb_processes *own_processes; /* opts.processes, if it was made here; or NULL */
-	uint64_t nr_batches;
+	uint64_t nr_batches; /* which is the number of the current batch; the caches borrow it */
 	struct sb_stack_cache stacks;
 	struct sb_object_cache objects;
 	struct sb_label_cache labels;
