@@ -146,7 +146,9 @@ struct sb_labels_context {
 static struct sb_labels_context *sb_labels_context;
 
 /*
- * Protobuf: begin a field of bytes. Its length takes two bytes, so that it can be filled in later.
+ * Protobuf: begin field @number, 1 to 15, which holds bytes, at @at. Return: where its content
+ * goes. Before the content, two bytes are left for its length, which sb_labels_field_end() fills
+ * in. The room is not checked: the limits on keys bound the payload.
  */
 static uint8_t *sb_labels_field(uint8_t *at, unsigned number)
 {
@@ -154,6 +156,10 @@ static uint8_t *sb_labels_field(uint8_t *at, unsigned number)
 	return at + 3;
 }
 
+/*
+ * End a field whose content lies from @begin, which sb_labels_field() returned, to @end, less than
+ * 16 KiB. Return: @end, where the next field may begin.
+ */
 static uint8_t *sb_labels_field_end(uint8_t *begin, uint8_t *end)
 {
 	size_t len = (size_t)(end - begin);
@@ -163,6 +169,7 @@ static uint8_t *sb_labels_field_end(uint8_t *begin, uint8_t *end)
 	return end;
 }
 
+/* Write field @number with the string @text at @at. Return: its end. */
 static uint8_t *sb_labels_text(uint8_t *at, unsigned number, const char *text)
 {
 	uint8_t *begin = sb_labels_field(at, number);
@@ -172,7 +179,11 @@ static uint8_t *sb_labels_text(uint8_t *at, unsigned number, const char *text)
 	return sb_labels_field_end(begin, begin + len);
 }
 
-/* ProcessContext { attributes = 2: KeyValue { key = 1, value = 2: AnyValue } } */
+/*
+ * Write the process context with the first @nr keys to @to, one of the rooms of struct
+ * sb_labels_context. Return: its length in bytes.
+ * ProcessContext { attributes = 2: KeyValue { key = 1, value = 2: AnyValue } }
+ */
 static size_t sb_labels_payload(uint8_t *to, uint32_t nr)
 {
 	uint8_t *attr, *value, *array, *name, *at;
@@ -198,8 +209,10 @@ static size_t sb_labels_payload(uint8_t *to, uint32_t nr)
 }
 
 /*
- * Make a mapping with the name that readers look for: of a memfd, or else anonymous. A child
- * inherits it by fork(), with the same keys.
+ * Make the mapping sb_labels_context, with the name that readers look for: of a memfd, or else
+ * anonymous. Called with sb_labels_keys.lock held, while there is none; it is never unmapped. A
+ * child inherits it by fork(), with the same keys. Return: 0; or the errno of mmap(2), negative,
+ * and sb_labels_context stays NULL.
  */
 static int sb_labels_map(void)
 {
@@ -222,8 +235,8 @@ static int sb_labels_map(void)
 }
 
 /*
- * Publish the first @nr keys, with the lock held. The payload that readers may be reading is not
- * changed.
+ * Publish the first @nr keys, with sb_labels_keys.lock held; the first call makes the mapping. The
+ * payload that readers may be reading is not changed. Return: as sb_labels_map().
  */
 static int sb_labels_publish(uint32_t nr)
 {
@@ -253,6 +266,7 @@ static int sb_labels_publish(uint32_t nr)
 	return 0;
 }
 
+/* Return: the number of @key, if it is one of the keys from number @from to below @nr; else -1. */
 static int sb_labels_find_key(const char *key, uint32_t from, uint32_t nr)
 {
 	uint32_t i;
@@ -263,7 +277,10 @@ static int sb_labels_find_key(const char *key, uint32_t from, uint32_t nr)
 	return -1;
 }
 
-/* Return: the number of the key, which is not too long; -E2BIG; or a negative errno. */
+/*
+ * Find or add a key, which is not too long; takes the lock. Return: its number; -E2BIG: there are
+ * SB_LABEL_KEYS_LIMIT others; or an error of sb_labels_publish(), and then it was not added.
+ */
 static int sb_labels_add_key(const char *key)
 {
 	size_t len = strlen(key);
@@ -293,7 +310,10 @@ static int sb_labels_known_key(const char *key)
 	return sb_labels_find_key(key, 0, __atomic_load_n(&sb_labels_keys.nr, __ATOMIC_ACQUIRE));
 }
 
-/* Append labels to the record that readers do not see. Their keys are still to be filled in. */
+/*
+ * Append labels to the record that readers do not see; those without a value are left out. Their
+ * keys are still to be filled in. Return: 0; -EINVAL: no key; -E2BIG: beyond a limit.
+ */
 static int sb_labels_put(struct sb_labels_record *record, const struct sb_label *labels, size_t nr)
 {
 	size_t i, len;
@@ -315,8 +335,9 @@ static int sb_labels_put(struct sb_labels_record *record, const struct sb_label 
 }
 
 /*
- * Fill in the keys of the labels that begin at @at. This comes last, because a key that was added
- * to those of the process stays.
+ * Fill in the keys of the labels that begin at @at, where sb_labels_put() has put @labels. This
+ * comes last, because a key that was added to those of the process stays. Return: 0; or an error of
+ * sb_labels_add_key().
  */
 static int sb_labels_put_keys(struct sb_labels_record *record, size_t at,
 			      const struct sb_label *labels)
@@ -336,7 +357,8 @@ static int sb_labels_put_keys(struct sb_labels_record *record, size_t at,
 	return 0;
 }
 
-/* Copy the labels that readers see, except @key. */
+/* Append the labels of @from, which readers see, to @to, except the one whose key has number @key;
+ * -1: all. */
 static void sb_labels_copy(struct sb_labels_record *to, const struct sb_labels_record *from,
 			   int key)
 {
@@ -351,7 +373,10 @@ static void sb_labels_copy(struct sb_labels_record *to, const struct sb_labels_r
 	}
 }
 
-/* Return: the record that readers do not see, emptied; NULL: this thread is already writing it. */
+/*
+ * Return: the record that readers do not see, emptied, for the caller to fill in and to pass to
+ * sb_labels_end(); NULL: this thread is already writing it.
+ */
 static struct sb_labels_record *sb_labels_begin(struct sb_labels_thread *thread)
 {
 	struct sb_labels_record *record;
@@ -366,7 +391,8 @@ static struct sb_labels_record *sb_labels_begin(struct sb_labels_thread *thread)
 	return record;
 }
 
-/* Let readers see the record, if there was no error. */
+/* End what sb_labels_begin() began; if @err is 0, readers see the record from now on. Return:
+ * @err. */
 static int sb_labels_end(struct sb_labels_thread *thread, struct sb_labels_record *record, int err)
 {
 	SB_LABELS_BARRIER();

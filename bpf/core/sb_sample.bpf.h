@@ -4,8 +4,9 @@
  * core/sample.bpf.c and refers to the current task. @slot: enum sb_scratch_slot of the calling
  * program; its record is private to this CPU and kind of program, so calls need no lock.
  *
- * -ENOENT means: no sample, for no error: the task is not asked for (counted in SB_STAT_FILTERED),
- * the run has ended, or what should be taken does not exist. The program just returns.
+ * -ENOENT of sb_capture(), sb_begin() and sb_begin_task() means: no sample, for no error: the task
+ * is the idle task or not asked for (counted in SB_STAT_FILTERED), or the run has ended. The
+ * program just returns.
  */
 #ifndef SB_SAMPLE_BPF_H
 #define SB_SAMPLE_BPF_H
@@ -148,25 +149,30 @@ int sb_begin_task(__u32 slot, struct task_struct *task, struct sb_capture **ret_
 
 /*
  * After sb_begin(): take the stacks of @sides (SB_SIDE_*) that the run asks for, and write their
- * IDs into the key. A side that the task does not have stays 0. Return: 0; -ENOENT: no such slot.
+ * IDs into the key. A side that the task does not have stays 0, and so does a kernel stack that
+ * cannot be read, which is counted (SB_STAT_KSTACK_ERR). Return: 0; -ENOENT: no such slot.
  */
 int sb_take_stacks(void *ctx, __u32 slot, __u32 sides);
 
 /*
  * After sb_begin(): note that the user stack of @task is not available, for the reason @status
- * (SB_STACK_*). Return: 0; -ENOENT: there is none, or it is not asked for.
+ * (SB_STACK_*). Return: 0; -ENOENT: there is none, or it is not asked for: the ID in the key stays
+ * 0, and the sample is accounted all the same.
  */
 int sb_cut_user(__u32 slot, const struct task_struct *task, __u32 status);
 
 /*
  * After sb_begin_task(), for a task that is not running: take its kernel stack, and write its ID
- * into the key. Return: 0; -ENOENT: kernel stacks are not asked for.
+ * into the key. If the stack cannot be read, that is counted (SB_STAT_KSTACK_ERR), and the ID stays
+ * 0. Return: 0; -ENOENT: kernel stacks are not asked for, and the ID stays 0. In both cases the
+ * sample goes on without a kernel stack: callers ignore the result.
  */
 int sb_take_kernel_of(struct task_struct *task, __u32 slot);
 /*
  * After sb_begin_task(), for a task that is not running: give its user stack an ID, and write into
  * @ret what user space needs to walk it. The caller writes @ret to the output of the iterator.
- * Return: 0; -ENOENT: there is no user stack (kernel thread), or it is not asked for.
+ * Return: 0; -ENOENT: there is no user stack (kernel thread), its registers cannot be read, or it
+ * is not asked for: @ret is untouched and not to be written, and the sample has no user stack.
  */
 int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asleep *ret);
 
@@ -222,9 +228,14 @@ __u32 sb_tick_weight(void);
  */
 __u64 sb_thin(__u64 weight);
 
-/* Return: the end that user space has set, after which no sample is taken; 0: no end yet. */
+/* Return: the end (CLOCK_MONOTONIC) that user space has set, after which no sample is taken; 0: no
+ * end yet. */
 __u64 sb_end_ns(void);
-/* Return: the beginning of the run, before which nothing is accounted; 0: there is none. */
+/*
+ * Return: the beginning of the run (CLOCK_MONOTONIC): time before it is not accounted. It is
+ * UINT64_MAX until the iterator of sb_view.begin() has looked at all existing threads, and 0 in
+ * runs without that iterator, which account everything.
+ */
 __u64 sb_begin_ns(void);
 
 /*

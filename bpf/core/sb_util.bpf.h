@@ -27,7 +27,8 @@
 
 /*
  * Return: @hash, the hash of all words before, combined with @word. For IDs and for places in
- * tables.
+ * tables. For the first word @hash is any constant, which may tell kinds of IDs apart. The result
+ * may be 0; where that means "none", the caller sets a bit in it.
  */
 static __always_inline __u64 sb_hash_word(__u64 hash, __u64 word)
 {

@@ -198,7 +198,7 @@ static __always_inline __u64 hs_is_nmethod(void *mem, __u64 name)
 
 /*
  * Find the blob that contains @pc, fill in *@ret, and leave the blob's first 128 bytes in w->at[].
- * Return: 0; -1: there is none, or it cannot be read; then *@ret is untouched.
+ * Return: 0; -1: there is none, or it cannot be read; then *@ret is untouched, w->at[] may not be.
  */
 static HS_APART int hs_find(struct sb_interp_walk *w, void *mem, __u64 pc,
 			    struct sb_hotspot_blob *ret)

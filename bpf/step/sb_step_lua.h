@@ -132,7 +132,8 @@ static __always_inline enum sb_step sb_lua_found(struct sb_interp_walk *w, void 
 
 /*
  * Get the words that one round (at[SB_LUA_SEARCH] - 1) examines, to at[SB_LUA_WORD] and the next:
- * registers first, then the stack. Return: 0; 1: there are no more; negative: cannot be read.
+ * registers first, then the stack. It does not advance the round: sb_lua_search() does. Return: 0;
+ * 1: there are no more; negative: they cannot be read. The search is over after both.
  */
 static __always_inline int sb_lua_words(struct sb_interp_walk *w, void *mem)
 {

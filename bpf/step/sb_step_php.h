@@ -139,8 +139,9 @@ static __always_inline enum sb_step sb_php_begin(struct sb_interp_walk *w, void 
 }
 
 /*
- * Return: bits that identify a function, from the addresses of its name, class and file, and its
- * lines (0: none). Closures are copies of functions, which are made and freed all the time.
+ * Return: bits that identify a function, the @check of sb_interp_push(), from the addresses of its
+ * name, class and file, and its lines, a word like at[SB_PHP_LINES] (each 0: none). Its own address
+ * does not: closures are copies of functions, which are made and freed all the time.
  */
 static __always_inline __u64 sb_php_check(__u64 name, __u64 scope, __u64 file, __u64 lines)
 {
