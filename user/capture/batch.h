@@ -17,6 +17,7 @@ struct sb_batch_count {
 	struct sb_count count;
 };
 
+/* With SB_STACK_INTERP, nr_frames counts the words in @ip: two for each struct sb_interp_frame. */
 struct sb_batch_stack {
 	struct sb_stack_id id;
 	uint32_t status; /* enum sb_stack_status */

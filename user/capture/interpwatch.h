@@ -56,9 +56,9 @@ struct timespec;
 void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *until);
 
 /* Call @add for each stack that came since the last call, with the flag SB_STACK_INTERP: stack->ip
- * is an array of struct sb_interp_frame, two words each, valid during the call. Names that the
- * thread has not read yet are read on the way. Return: 0; -ENOMEM; or what @add returned, if not 0:
- * the stacks after it are dropped. */
+ * is an array of struct sb_interp_frame, valid during the call, and stack->nr_frames counts its
+ * words, two for each frame. Names that the thread has not read yet are read on the way. Return: 0;
+ * -ENOMEM; or what @add returned, if not 0. After both, the remaining stacks are dropped. */
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 

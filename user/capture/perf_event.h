@@ -19,7 +19,8 @@ struct perf_event_mmap_page;
 int sb_perf_open(struct perf_event_attr *attr, int cpu);
 
 /* As sb_perf_open(), for an event that counts the records for which its ring had no room. Sets
- * attr->read_format, too. *ret_tells_lost: whether the kernel can do that (Linux 6.0 and later). */
+ * attr->read_format, too. *ret_tells_lost: whether the kernel can do that (Linux 6.0 and later); if
+ * not, an event that does not count them is opened. */
 int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
 
 /*
@@ -72,7 +73,8 @@ int sb_perf_ring_read(struct sb_perf_ring *ring,
 /*
  * Get how many records were lost since the last call. Only for events of
  * sb_perf_open_telling_lost() with *ret_tells_lost. (PERF_RECORD_LOST has the same number, but is
- * written with the next record, which may never come.) Return: 0 or a negative errno.
+ * written with the next record, which may never come.) Return: 0; or a negative errno, and then
+ * *ret_nr is untouched, and the next call counts these records.
  */
 int sb_perf_ring_lost(struct sb_perf_ring *ring, uint64_t *ret_nr);
 

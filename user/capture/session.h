@@ -118,8 +118,8 @@ int sb_session_drain(struct sb_session *session, const struct sb_batch **ret_bat
  * none, so call it from time to time. Owned by the session. */
 int sb_session_hotplug_fd(const struct sb_session *session);
 /* Begin to sample CPUs that came online since the last call, and let go of those that went offline.
- * A CPU that cannot be sampled is counted. Return: 0; or a negative errno when the list of CPUs
- * cannot be read. */
+ * A CPU that cannot be sampled is counted. Return: 0; or a negative errno, with opts->reason, when
+ * the list of CPUs cannot be read, and then the same CPUs are sampled as before. */
 int sb_session_hotplug(struct sb_session *session);
 /*
  * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about

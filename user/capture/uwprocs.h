@@ -78,7 +78,8 @@ int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_whe
 /* Unpublish and free the list of @tgid, if there is one. */
 void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid);
 
-/* Return: whether a list of @tgid is published that was read after @time_ns (clock of now_ns()). */
+/* Return: whether a list of @tgid is published whose reading began after @time_ns (clock of
+ * now_ns()), so that it shows all changes up to @time_ns. */
 bool sb_uwprocs_is_read_since(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t time_ns);
 
 /* Return: whether the list of this address space is published, and all its files are known to have

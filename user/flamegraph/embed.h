@@ -41,8 +41,9 @@ int sb_fg_embed(const struct sb_tree *tree, const struct sb_fg_facts *facts, FIL
 
 /*
  * Make a sealed tree of what is drawn, for trees that are too large to embed: each box of @layout
- * that stands for others becomes a mark "[truncated: 12 frames not kept]". @ret_tree: overwritten;
- * the caller ends it with sb_tree_release(); untouched on error. Return: 0; -ENOMEM; -E2BIG for
+ * that stands for others becomes a mark "[truncated: 12 frames not kept]". @tree: sealed, the one
+ * that @layout was made of. @ret_tree: overwritten; the caller ends it with sb_tree_release(); it
+ * has copies of the names and borrows nothing; untouched on error. Return: 0; -ENOMEM; -E2BIG for
  * more nodes than a tree can have.
  */
 int sb_fg_embed_drawn(const struct sb_tree *tree, const struct sb_fg_layout *layout,

@@ -28,7 +28,8 @@ static inline bool sb_evict_is_due(size_t nr, size_t nr_kept, size_t nr_max)
 }
 
 /* Remembers which processes have ended, so that each is looked up once while entries are evicted.
- * Zero-initialise it. */
+ * sb_ended_has() fills it. Answers grow old, so whoever evicts makes one for each batch, shares it
+ * among the caches, and ends it with sb_ended_release(). Zero-initialise it. */
 struct sb_ended {
 	uint8_t *known; /* by PID */
 };

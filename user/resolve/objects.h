@@ -41,14 +41,16 @@ struct sb_object_cache {
 void sb_object_cache_release(struct sb_object_cache *cache);
 
 /* Add a copy of an object. An object with a known ID is only found. Return: 0; -EBADMSG when the
- * kind is not known or its data are too short, and nothing is added; -ENOMEM. */
+ * kind is not known or its data are too short, and nothing is added; -ENOMEM, and then
+ * sb_object_cache_find() does not find this object; the cache can be used further. */
 int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_object *from);
 /* Find an object, and note that the current batch references it. Return: the object, valid until
  * the next one is added or objects are evicted; NULL: it was never shipped, or is evicted. */
 struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t id);
 /* At the end of a batch: if there are many objects, evict the wakers whose process has ended. The
  * ID of a waker contains its process, so no later sample references it, and the BPF side need not
- * be told. Return: 0; -ENOMEM, and then the cache can only be released. */
+ * be told. @ended: of this batch, see cache.h. Return: 0; -ENOMEM, and then the cache can only be
+ * released. */
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
 /* Append the name of an object of kind SB_OBJECT_FILE to @text. Return: 0 or -ENOMEM. */

@@ -51,7 +51,8 @@ struct sb_stack_cache {
 void sb_stack_cache_release(struct sb_stack_cache *cache);
 
 /* Add a copy of a stack. A stack with a known ID is only found: the BPF side had no room to
- * remember that it was shipped. Return: 0 or -ENOMEM. */
+ * remember that it was shipped. Return: 0; -ENOMEM, and then sb_stack_cache_find() does not find
+ * this stack; the cache can be used further. */
 int sb_stack_cache_add(struct sb_stack_cache *cache, const struct sb_batch_stack *from);
 /* Find a stack, and note that the current batch references it, so that it is not evicted now.
  * Return: the stack, valid until the next one is added or stacks are evicted; NULL: it was never
@@ -62,8 +63,8 @@ struct sb_known_stack *sb_stack_cache_find(struct sb_stack_cache *cache, struct 
  * the next batch, for those that pending samples reference. */
 bool sb_stack_cache_wants_pending(const struct sb_stack_cache *cache);
 /* At the end of a batch: begin a round of eviction if there are many stacks, or end one. What the
- * BPF side must forget is in cache->evicted. Return: 0; -ENOMEM, and then the cache can only be
- * released. */
+ * BPF side must forget is in cache->evicted. @ended: of this batch, see cache.h. Return: 0;
+ * -ENOMEM, and then the cache can only be released. */
 int sb_stack_cache_evict(struct sb_stack_cache *cache, struct sb_ended *ended);
 
 static inline bool sb_stack_is_there(struct sb_stack_id id)

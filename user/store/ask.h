@@ -194,13 +194,14 @@ SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
 
 /**
  * sb_ask_check_by() - check that every tag in ask->by occurs in the range
+ * @ask: only series of its kind that match its rules count
  * @ret_why: initialized by the caller, who releases it; on -ENOENT a sentence is appended that
  *	names the missing tag and the existing ones
  *
- * If nothing was recorded in the range, every tag is accepted.
+ * If no such series has any tag, as when nothing was recorded in the range, every tag is accepted.
  *
- * Return: 0; -ENOENT if a tag does not occur; -EINVAL if the range is empty; -ENOMEM; other errors
- * of I/O.
+ * Return: 0, also if ask->by is NULL; -ENOENT if a tag does not occur; -EINVAL if the range is
+ * empty; -ENOMEM; other errors of I/O.
  */
 int sb_ask_check_by(struct sb_store *store, const struct sb_ask *ask, struct sb_str *ret_why);
 

@@ -52,8 +52,10 @@ struct sb_block_head {
  * sb_block_encode() - append the message of one block to @out
  * @out: on error it is as before
  * @profile: sealed; the series of its rows are indexes of @series
- * @ret_tiny: total weight of stacks that round to 0 when divided by head->divisor; they are left
- *	out
+ * @nr_series: not checked, but sb_block_decode() refuses messages in which more than
+ *	SB_BLOCK_SERIES_MAX series have stacks
+ * @ret_tiny: total weight, before division, of stacks that round to 0 when divided by
+ *	head->divisor; they are left out. Untouched on error.
  *
  * The heaviest SB_BLOCK_STACKS_MAX stacks are kept, or fewer if the message would be too long. The
  * others become one stack "(other)" for each series.

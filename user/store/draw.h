@@ -28,8 +28,9 @@ struct sb_drawn {
 
 /**
  * sb_draw() - add the heaviest nodes of an atlas to a profile
- * @atlas: weights of the query; nodes above weighted ones become marked
- * @nr_nodes_max: add at most about this many nodes
+ * @atlas: weights of the query; the nodes above weighted ones become marked, too, until
+ *	sb_atlas_clear(), which the caller calls before the next query
+ * @nr_nodes_max: keep at most this many nodes; 0: none, so all weight becomes "(other)"
  * @profile: not sealed, without frames; the caller's
  * @ret_drawn: overwritten, also on error
  *
@@ -40,6 +41,7 @@ struct sb_drawn {
  */
 int sb_draw(struct sb_drawing *drawing, struct sb_atlas *atlas, size_t nr_nodes_max,
 	    struct sb_profile *profile, struct sb_drawn *ret_drawn);
+/* Free the buffers, and empty it: it can be used again. */
 void sb_drawing_release(struct sb_drawing *drawing);
 
 #endif

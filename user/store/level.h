@@ -26,10 +26,12 @@ struct sb_level {
 };
 extern const struct sb_level sb_levels[SB_STORE_LEVELS];
 
-/* Return: the begin of the block of @level that contains @time_s. */
+/* Return: the begin of the block of @level that contains @time_s. A time that is not valid is
+ * rounded down all the same: before 1970 the result is negative. */
 int64_t sb_level_begin(size_t level, int64_t time_s);
-/* Set @name to the path of the file that contains @time_s, relative to the store's directory. Times
- * that are not valid are taken for the first or the last valid one, here and below. */
+/* Set @name to the path of the file that contains @time_s, relative to the store's directory. Here
+ * and below, a time before 1970 is taken for 0, and one from SB_LEVEL_TIME_MAX on for the last
+ * second before it. */
 void sb_level_file(size_t level, int64_t time_s, char name[SB_LEVEL_NAME_MAX]);
 /* Return: the begin, or the end, exclusive, of the time of the file that contains @time_s. */
 int64_t sb_level_file_begin(size_t level, int64_t time_s);

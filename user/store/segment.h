@@ -124,7 +124,8 @@ int sb_segment_add(struct sb_segment *segment, const struct sb_record *block,
 int sb_segment_take(struct sb_segment *segment, const struct sb_record *block,
 		    struct sb_segment_sums *sums);
 
-/* When a block was sampled. */
+/* When a block was sampled: from lead_ms after begin_s on, for length_ms; if that is 0, as for
+ * aggregates, the whole period. */
 struct sb_segment_time {
 	int64_t begin_s;  /* begin of its period */
 	uint32_t seconds; /* length of the period */
@@ -134,9 +135,14 @@ struct sb_segment_time {
 
 /*
  * Append a block with these sums, preceded by the new part of the dictionary, in one write, to a
- * file that sb_segment_open() opened. Does not wait for the disk. Rows without weight are left out.
- * Return: 0; -EFBIG beyond SB_SEGMENT_BYTES_MAX; -E2BIG beyond SB_RECORD_BYTES_MAX; -ENOSPC and
- * other errors of I/O; -ENOMEM. On error the file is as before.
+ * file that sb_segment_open() opened. Does not wait for the disk. Nothing of the arguments is kept.
+ * @sums: of rows that the caller has added to segment->dict before; those without weight are left
+ *	out, and lost_weight is not stored
+ *
+ * Blocks may be appended in any order of time; in segment->blocks those that begin later move up by
+ * one index, which nr_sorts does not count. Return: 0; -EFBIG beyond SB_SEGMENT_BYTES_MAX; -E2BIG
+ * beyond SB_RECORD_BYTES_MAX; -ENOSPC and other errors of I/O; -ENOMEM. On error the file is as
+ * before.
  */
 int sb_segment_append(struct sb_segment *segment, const struct sb_segment_time *time,
 		      const struct sb_store_kind *kind, const struct sb_segment_sums *sums);

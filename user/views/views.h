@@ -50,7 +50,9 @@ int sb_sched_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
  * for views that account a wait up to its end, with the time in the run queue after the wake-up as
  * a state of its own. Return: as above. */
 int sb_sched_prepare_whole(struct sampler_bpf *skel, const struct sb_view_opts *opts);
-/* Implement begin(), settle() and pending() of struct sb_view, for views prepared by the above. */
+/* Implement begin(), settle() and pending() of struct sb_view (views/view.h), for views prepared by
+ * the above; settle() only after sb_sched_prepare_whole(). The first two return a program of @skel,
+ * which is an iterator over tasks that the session runs; never NULL. */
 struct bpf_program *sb_sched_begin(struct sampler_bpf *skel);
 struct bpf_program *sb_sched_settle(struct sampler_bpf *skel);
 int sb_sched_pending(const struct sampler_bpf *skel, sb_vec_stack_id *ids);
