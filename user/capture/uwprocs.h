@@ -64,7 +64,7 @@ int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *nee
  */
 int sb_uwprocs_need_bin(struct sb_uwprocs *procs, const struct sb_uw_need_event *need);
 /* Find the number of the file (bin) that is mapped at @addr by the published list of @tgid. Return:
- * whether there is one; anonymous memory is none. */
+ * whether there is one; anonymous memory is none. If not, *ret_bin means nothing. */
 bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t addr,
 		       uint32_t *ret_bin);
 /*

@@ -31,7 +31,7 @@ struct sb_watch {
 void sb_watch_notify(const char *text);
 
 /* Read the manager's settings and make the shared memory, before the first fork. Return: 0, also if
- * there is no manager; an error of mmap(2), and then there is no watchdog. */
+ * there is no manager; the errno of mmap(2), negative, and then there is no watchdog. */
 int sb_watch_init(struct sb_watch *watch);
 /* Unmap the shared memory in this process. */
 void sb_watch_release(struct sb_watch *watch);

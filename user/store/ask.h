@@ -51,7 +51,8 @@ void sb_ask_release(struct sb_ask *ask);
  * @now_s: the time that relative texts refer to
  * @ret_s: seconds since the epoch
  *
- * Return: 0; -EINVAL if the text is not a time between the years 1970 and 9999.
+ * Return: 0; -EINVAL if the text is not a time between the years 1970 and 9999, and then *ret_s is
+ * untouched.
  */
 int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s);
 /* The forms that sb_ask_time() accepts, to end an error message: "... is no time: try -1h, ...". */
@@ -65,7 +66,7 @@ void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES]);
 
 /*
  * Parse a length of time: "10m", "1h30m", "7d", or a bare number of seconds. Units: s, m or min, h,
- * d, w, y (365 days). Return: 0 and seconds; -EINVAL.
+ * d, w, y (365 days). Return: 0 and seconds; -EINVAL, and then *ret_s is untouched.
  */
 int sb_ask_length(const char *text, int64_t *ret_s);
 

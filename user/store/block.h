@@ -80,11 +80,13 @@ struct sb_block {
 /*
  * Find the length, with its header, of the message that starts with these @len bytes; the message
  * need not be complete. Return: 0; -EAGAIN if there are fewer than SB_BLOCK_HEAD_BYTES; -EPROTO if
- * it is not a header, or the message is longer than SB_BLOCK_BYTES_MAX.
+ * it is not a header, or the message is longer than SB_BLOCK_BYTES_MAX. On error *ret_len is
+ * untouched.
  */
 int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
 /**
  * sb_block_decode() - parse one whole message
+ * @len: the length that sb_block_scan() gives; any other is -EPROTO
  * @nr_more: how many tags the caller will add to each series; the message may have SB_DICT_TAGS_MAX
  *	minus these
  * @nr_kinds: how many kinds the sampler has
@@ -97,6 +99,7 @@ int sb_block_scan(const void *bytes, size_t len, size_t *ret_len);
  */
 int sb_block_decode(const void *bytes, size_t len, size_t nr_more, uint32_t nr_kinds,
 		    struct sb_block *ret_block);
+/* Free what the block owns, with all strings, and zero it. */
 void sb_block_release(struct sb_block *block);
 
 #endif

@@ -41,6 +41,7 @@ struct sb_ids_owner {
 int sb_ids_add(struct sb_ids *ids, uint32_t id, const struct sb_ids_owner *owner);
 /* Make room for @nr elements in all, with IDs below @nr. Return: 0; -ENOMEM, unchanged. */
 int sb_ids_reserve(struct sb_ids *ids, uint32_t nr, const struct sb_ids_owner *owner);
+/* Free the table, and empty it: it can be used again. */
 void sb_ids_release(struct sb_ids *ids);
 /* Return: the memory it takes, in bytes. */
 size_t sb_ids_bytes(const struct sb_ids *ids);

@@ -29,6 +29,7 @@ uint64_t sb_unpacked_keep(struct sb_unpacked *unpacked, const void *bytes, size_
 const uint8_t *sb_unpacked_at(const struct sb_unpacked *unpacked, uint64_t place, size_t nr);
 /* Return: the memory it takes, in bytes. */
 size_t sb_unpacked_bytes(const struct sb_unpacked *unpacked);
+/* Free all records, and zero it: it can be used again. */
 void sb_unpacked_release(struct sb_unpacked *unpacked);
 
 #endif
