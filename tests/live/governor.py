@@ -152,7 +152,7 @@ def naps(limit, seconds):
 def all_waits():
     result = naps('0.1', 6)
     check(int(result.facts.get('governed_us', 0)) > 0, f'offcpu: the header says so: {result.facts}')
-    check(re.search(r'lowered +to a sample for \d+ us', result.err), 'offcpu: --stats says so')
+    check(re.search(r'lowered +to one sample per \d+ us', result.err), 'offcpu: --stats says so')
     result = naps('off', 3)
     check('governed_us' not in result.facts, 'offcpu: off is off')
 

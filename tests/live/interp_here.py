@@ -207,7 +207,8 @@ def yjit():
             result = stackbpf(BINARY, 'oncpu', '-u', '-p', str(program.pid), '-F', '499', '-t', '1')
     inside = {stack: weight for stack, weight in result.stacks.items() if stack[-1].startswith('[anon')}
     cut = sum(weight for stack, weight in inside.items() if any(frame.startswith('[truncated') for frame in stack))
-    check(0 < sum(inside.values()) == cut, f'{cut} of {sum(inside.values())} in generated code are cut, of {result.total}')
+    # Where a function of generated code begins, its caller's frame pointer is still there, and the stack is whole.
+    check(0 < 0.98 * sum(inside.values()) <= cut, f'{cut} of {sum(inside.values())} in generated code are cut, of {result.total}')
     check(int(result.facts['trunc']) >= cut, f'trunc={result.facts["trunc"]}')
     nr = sum(weight for stack, weight in inside.items() if 'Object#top' in stack and 'Object#leaf' in stack)
     # A tick can come while generated code is making Ruby's frame, or taking it away: two of 448 were seen.

@@ -208,7 +208,7 @@ static int prepare_views(struct sb_session *session)
 	if (err)
 		return sb_reason_set(
 			session->opts.reason, err,
-			"cannot set the size of the kernel's table of files and wakers");
+			"cannot set the size of the BPF map of files and wakers");
 	session->opts.view_opts.is_governed = opts->overhead_max > 0;
 	for (i = 0; i < opts->views.nr; i++) {
 		err = opts->views.at[i]->prepare(skel, &opts->view_opts);
@@ -242,7 +242,7 @@ static int prepare(struct sb_session *session)
 	if (err)
 		return sb_reason_set(
 			session->opts.reason, err,
-			"cannot set the size of the kernel's table of sample counts to %u entries",
+			"cannot set the size of the BPF map of sample counts to %u entries",
 			opts->counts_max);
 	err = bpf_map__set_max_entries(skel->maps.stacks_seen, opts->stacks_max);
 	if (err)

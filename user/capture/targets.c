@@ -121,7 +121,7 @@ int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *ske
 	err = bpf_map__set_max_entries(skel->maps.target_tgids, (uint32_t)nr_tgids);
 	if (err)
 		return sb_reason_set(reason, err,
-				     "cannot set the size of the process table "
+				     "cannot set the size of the BPF map of processes "
 				     "to %zu entries",
 				     nr_tgids);
 	err = bpf_map__set_max_entries(skel->maps.target_tids, (uint32_t)targets->tids.nr + 1);

@@ -268,7 +268,7 @@ static int take_options(struct export *export)
 	if (status >= 0)
 		return status;
 	if (describe(export)) {
-		sb_err(-ENOMEM, "export: cannot prepare the query");
+		sb_err(-ENOMEM, "export: cannot prepare to read the store");
 		return SB_EXIT_FAILED;
 	}
 	if (export->token && is_in_the_clear(opts->to.place))

@@ -33,7 +33,7 @@ int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_
 		}
 	}
 	if (err) {
-		sb_err(err, "%s: cannot parse the tag rules", command);
+		sb_err(err, "%s: cannot read the tag rules of the command line", command);
 		return SB_EXIT_FAILED;
 	}
 	return -1;
@@ -54,7 +54,7 @@ int sb_store_args_ask(const struct sb_store_args *args, const char *command, int
 		return SB_EXIT_USAGE;
 	}
 	if (args->kind && sb_ask_set_kind(ask, args->kind)) {
-		sb_err(-ENOMEM, "%s: cannot prepare the query", command);
+		sb_err(-ENOMEM, "%s: cannot prepare to read the store", command);
 		return SB_EXIT_FAILED;
 	}
 	ask->by = args->by;

@@ -343,7 +343,7 @@ static int run_extract(const struct args *args)
 		       path);
 		return EXIT_FAILED;
 	case -EBADMSG:
-		sb_err(0, "the stacks in '%s' are damaged", path);
+		sb_err(0, "the data in '%s' is damaged", path);
 		return EXIT_FAILED;
 	default:
 		if (err != -EPIPE)

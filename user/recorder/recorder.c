@@ -672,7 +672,7 @@ static void report(const struct recorder *recorder, const struct sb_store_writer
 	if (recorder->nr_restarts)
 		(void)sb_str_addf(&more, "; samplers were restarted %llu times",
 				  (unsigned long long)recorder->nr_restarts);
-	sb_info("wrote %llu block%s to '%s', with %.1f ms of CPU time each%s",
+	sb_info("wrote %llu block%s to '%s'; each took %.1f ms of stackbpf's own CPU time%s",
 		(unsigned long long)stats->nr_blocks, stats->nr_blocks == 1 ? "" : "s",
 		store_path(recorder),
 		stats->nr_blocks ? (double)stats->own_ns / 1e6 / (double)stats->nr_blocks : 0,

@@ -280,8 +280,8 @@ static void say_sync(struct writer *writer)
 
 	if (err && !writer->cannot_sync)
 		sb_err(err,
-		       "blocks of the store '%s' can be read, but were perhaps not synced to "
-		       "the disk, or not added to the aggregates",
+		       "blocks of the store '%s' were written, but not synced to the disk or not "
+		       "added to its sums of 10 minutes: a crash of the machine could lose them",
 		       writer->path);
 	writer->cannot_sync = err;
 }

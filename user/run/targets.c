@@ -91,7 +91,7 @@ static int add_targets(struct sb_run *run, const struct sb_pid_rule *rules, size
 		err = sb_vec_push(&run->targets, target);
 		if (err) {
 			close(target.fd);
-			return sb_reason_set(&run->reason, err, "cannot watch target %u",
+			return sb_reason_set(&run->reason, err, "cannot watch process %u",
 					     target.id);
 		}
 	}
