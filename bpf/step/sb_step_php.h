@@ -203,7 +203,12 @@ static __always_inline enum sb_step sb_php_code(struct sb_interp_walk *w, void *
 			      sb_interp_word(w, mem, file + SB_PHP_STRING_LEN));
 }
 
-/* Push the frame @ex of a function in PHP, whose words are in w->at[]. */
+/*
+ * Push the frame @ex (struct _zend_execute_data) of code written in PHP, inside or outside of a
+ * function. step() has read its words at[SB_PHP_EX] to at[SB_PHP_PREV] and at[SB_PHP_TYPE], NAME
+ * and SCOPE, and has moved at[SB_PHP_AT] on; at[SB_PHP_FILE] and LINES are read here. Return:
+ * SB_STEP_GO_ON; SB_STEP_END: FAULT when those cannot be read, DEPTH.
+ */
 static __always_inline enum sb_step sb_php_user(struct sb_interp_walk *w, void *mem, __u64 ex)
 {
 	const struct sb_php_conf *conf = sb_php_conf(w);

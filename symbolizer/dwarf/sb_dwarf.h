@@ -33,8 +33,8 @@ struct sb_dwarf_frame {
  * only.
  * @fd: the file with .debug_info (the binary or its separate debug file); sections may be
  * compressed
- * @alt_fd: the dwz file that .gnu_debugaltlink names, or -1; both descriptors are not used
- * afterwards
+ * @alt_fd: the dwz file that .gnu_debugaltlink names, or -1; both descriptors remain the caller's,
+ * also on error, and are not used after the call
  * @budget: borrowed, charged here and by lookups; NULL: only the reader's own bounds apply
  *
  * Return: 0; -ENODATA (no DWARF); -EBADMSG (broken); -EFBIG (a bound); -ENOMEM; others of pread(2).

@@ -114,9 +114,9 @@ bool sb_module_is_charged(const struct sb_module *mod, const struct sb_budget *b
 size_t sb_module_header_bytes(const struct sb_module *mod);
 
 /*
- * Fill in symbols, debug_path, unwind, has_dwarf and build_id of @source; symbols are loaded for
- * it. Its strings are constants, or live as long as opts.strings. Without memory the source of
- * symbols is "none".
+ * Fill in symbols, debug_path, unwind, has_dwarf and build_id of @source. Symbols are loaded for
+ * it, so call sb_module_settle() after it. Its strings are constants, or live as long as
+ * opts.strings. Without memory the source of symbols is "none".
  */
 void sb_module_source(struct sb_module *mod, struct sb_sym_source *source);
 

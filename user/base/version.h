@@ -7,7 +7,7 @@ extern const char sb_version[]; /* "0.1.0" */
 /* Of the source: twelve digits, "-dirty" behind them if files were changed; or "unknown". */
 extern const char sb_commit[];
 
-/* Print "PROGRAM VERSION (commit COMMIT)" to stdout. */
+/* Print the line "PROGRAM VERSION (commit COMMIT)" with its newline to stdout. */
 void sb_version_print(const char *program);
 
 #endif

@@ -41,8 +41,8 @@ int sb_child_fd(const struct sb_child *child);
  * answers.
  */
 void sb_child_start(struct sb_child *child);
-/* Return: a descriptor that is readable when sb_child_answer() has one, owned by the child; -1
- * after that. */
+/* Return: a descriptor that is readable when sb_child_answer() has an answer, owned by the child;
+ * -1 once sb_child_answer() has returned anything but -EAGAIN. */
 int sb_child_answer_fd(const struct sb_child *child);
 /*
  * Find out whether the command runs. Return: 0 when it does; -EAGAIN: not known yet; else why not,
@@ -50,7 +50,8 @@ int sb_child_answer_fd(const struct sb_child *child);
  * it could not become @owner; -EIO.
  */
 int sb_child_answer(struct sb_child *child);
-/* Return: whether the command runs or ran, as far as sb_child_answer() knows. */
+/* Return: whether sb_child_answer() has found that the command runs or ran. Not to be called after
+ * it returned an error other than -EAGAIN: this is true then, too. */
 bool sb_child_has_run(const struct sb_child *child);
 
 /* Send the signal @sig to it; never to another process with the same ID. Return: 0; -ESRCH when it

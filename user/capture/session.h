@@ -38,8 +38,8 @@ struct sb_comm_rule {
 	uint32_t rule;			      /* SB_RULE_ALLOW or SB_RULE_DENY */
 };
 
-/* Which tasks to sample. Rules of all kinds are combined; a deny rule wins over every allow
- * rule. */
+/* Which tasks to sample. Rules of all kinds are combined; a deny rule wins over every allow rule.
+ * Without an allow rule all tasks are sampled that no rule denies; zeroed: all. */
 struct sb_targets {
 	SB_VEC(struct sb_pid_rule {
 		uint32_t pid;  /* a tgid in `tgids`, a tid in `tids` */
@@ -60,8 +60,8 @@ void sb_targets_release(struct sb_targets *targets);
 
 struct sb_session_opts {
 	struct sb_views views;
-	struct sb_view_opts view_opts; /* for all views */
-	const struct sb_targets *targets;
+	struct sb_view_opts view_opts;	  /* for all views */
+	const struct sb_targets *targets; /* borrowed, never NULL; without rules: all tasks */
 	struct sb_symbolizer *symbolizer; /* borrowed; is told what happens to processes */
 	struct sb_processes *processes;	  /* borrowed; is told which processes have ended */
 	struct sb_interp
@@ -73,7 +73,7 @@ struct sb_session_opts {
 	struct sb_parser *parser; /* borrowed: compiles unwind tables; NULL: this process does */
 	uint32_t freq_hz;
 	bool is_freq_asked;   /* see struct sb_thinning_opts */
-	const char *event;    /* "cpu-clock" (default), "cycles" */
+	const char *event;    /* "cpu-clock" (also for NULL), "cycles" */
 	const uint32_t *cpus; /* NULL: all CPUs, those that come online later included */
 	size_t nr_cpus;
 	uint32_t sides;			 /* SB_SIDE_* */
@@ -89,9 +89,10 @@ struct sb_session_opts {
 };
 
 /*
- * Open the BPF object, prepare it and load it. On failure opts->reason has the cause. *ret_session
- * is owned by the caller, who ends it with sb_session_free(). What pointers in @opts point to must
- * live as long as the session; the struct itself is copied.
+ * Open the BPF object, prepare it and load it. On failure opts->reason, unless it is NULL, has the
+ * cause. *ret_session is owned by the caller, who ends it with sb_session_free(); it is untouched
+ * on error. What pointers in @opts point to must live as long as the session; the struct itself is
+ * copied. Members have a default, or may be NULL, only where struct sb_session_opts says so.
  * Return: 0; -EPERM, -EACCES without privilege; -EOPNOTSUPP when the kernel cannot do it; -ESRCH
  * when a target does not exist; or another negative errno.
  */

@@ -22,7 +22,7 @@ enum sb_sideband_kind {
 
 struct sb_sideband {
 	enum sb_sideband_kind kind;
-	uint64_t time_ns;
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t tgid;
 	uint32_t parent_tgid;	/* FORK */
 	uint64_t nr_lost;	/* LOST */
@@ -38,9 +38,10 @@ struct sb_sideband {
 void sb_sideband_attr(struct perf_event_attr *attr);
 
 /*
- * Decode a record of the ring. Return: 1 with *ret set, whose strings are valid as long as the
- * record; 0 when the record is of no interest (threads, other types); -EBADMSG when its sizes do
- * not fit together.
+ * Decode a record of the ring. @record: header.size bytes in one piece, so one that wraps around
+ * the end of the ring was copied before. Return: 1 with *ret set, whose strings are valid as long
+ * as the record; 0 when the record is of no interest (threads, other types); -EBADMSG when its
+ * sizes do not fit together.
  */
 int sb_sideband_decode(const struct perf_event_header *record, struct sb_sideband *ret);
 

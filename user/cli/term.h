@@ -69,8 +69,11 @@ void sb_term_leave(struct sb_term *term);
 /* Restore the screen and the settings, if they were changed, but log nothing. Async-signal-safe. */
 void sb_term_restore(void);
 
-/* Decode the first key of @nr bytes, at least one. Return: enum sb_key or a character, and
- * *ret_len, how many bytes it has; SB_KEY_UNKNOWN for other sequences. */
+/* Decode the first key of @nr bytes, at least one. A key is one byte, or a sequence that begins
+ * with ESC [ or ESC O. Return: the byte as a number (each byte of UTF-8 is a key of its own) or
+ * enum sb_key, and *ret_len, how many bytes the key has; SB_KEY_UNKNOWN for a NUL byte and for
+ * other sequences, also for one that is incomplete, which takes all @nr bytes. ESC alone is
+ * SB_KEY_ESCAPE. */
 int sb_term_parse_key(const unsigned char *bytes, size_t nr, size_t *ret_len);
 
 #endif

@@ -130,8 +130,9 @@ int sb_fg_take_stack(struct sb_fg *fg, struct sb_tree_frame *frames, size_t nr, 
  * only counted in nr_cut. Return: 0 or -ENOMEM. */
 int sb_fg_pending_add(struct sb_fg_pending *pending, const struct sb_tree_frame *frame);
 /*
- * Add the stack in fg->pending as sb_fg_take_stack() does, below a root frame @root unless it is
- * NULL, and clear it, also on error. Return: 0; -E2BIG; -ENOMEM.
+ * Add the stack in fg->pending as sb_fg_take_stack() does, below a root frame @root (of kind
+ * SB_FG_PLAIN) unless it is NULL, and clear it, also on error. Without pending frames the stack is
+ * @root alone or empty, and its weight counts all the same. Return: 0; -E2BIG; -ENOMEM.
  */
 int sb_fg_pending_take(struct sb_fg *fg, const char *root, double weight);
 

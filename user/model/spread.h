@@ -42,8 +42,8 @@ struct sb_spread {
 
 /*
  * Take what was added to @profile since the last call as a part. @profile: the same in each call;
- * its stacks keep their indexes, so it is not sealed and not scaled in between. Return: 0 or
- * -ENOMEM.
+ * its stacks keep their indexes, so it is not sealed and not scaled in between. Return: 0; -ENOMEM,
+ * and nothing was taken: the next call takes it together with the next part.
  */
 int sb_spread_part(struct sb_spread *spread, const struct sb_profile *profile);
 /*

@@ -9,8 +9,10 @@
 extern const char sb_page_js[];
 extern const char sb_page_css[];
 
-/* Write everything up to <body>. @title: any text, which is escaped. Return: 0; -ENOMEM, and the
- * title is missing; the caller checks @out for errors with ferror(). */
+/* Write the page up to its opening tag <body>, which is included, with sb_page_css in the head. The
+ * caller writes the rest: the contents, sb_page_js in a <script> for a table of functions, </body>
+ * and </html>. @title: any text, which is escaped. Return: 0; -ENOMEM, and only the title is
+ * missing; the caller checks @out for errors with ferror(). */
 int sb_page_begin(const char *title, FILE *out);
 
 #endif

@@ -131,9 +131,12 @@ int sb_assembly_push_kernel(struct assembly *assembly, struct sb_stack_cache *st
 int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *stacks,
 			    const struct sb_batch_count *count, uint64_t from_ns, uint64_t *ret_ns);
 /*
- * Put the interpreter frames of a stack between the native ones, which end the assembly, and leave
- * out the native ones that they stand for. @status: how the native walk ended; it becomes the
- * interpreter's if only that was cut. Return: as sb_assembly_push_frame().
+ * Put the interpreter frames of @user->istack between the native frames of the user stack, and
+ * leave out the native ones that they stand for. Only sb_assembly_push_user() calls it, when it has
+ * pushed the native frames: they are the frames from part.start to the end, and merge.natives says
+ * what each of them is. opts->interp is not NULL. part.counts is adjusted. @status: in: how the
+ * native walk ended (SB_STACK_*); out: how the interpreter's ended, if only that one was cut.
+ * Return: as sb_assembly_push_frame(); after an error the frames of the sample are incomplete.
  */
 int sb_assembly_merge(struct assembly *assembly, struct sb_stack_cache *stacks,
 		      const struct user_stack *user, uint32_t *status);

@@ -167,12 +167,16 @@ struct sb_frame sb_dict_frame_at(const struct sb_dict *dict, uint32_t id);
 /* Append the entries that are not written yet to @out; nothing if there are none. Return: 0;
  * -ENOMEM, and a part may have been appended. */
 int sb_dict_encode(const struct sb_dict *dict, struct sb_str *out);
-/* Note that what sb_dict_encode() appended has been written. */
+/* Note that all present entries are in the file, so that sb_dict_encode() leaves them out. After
+ * sb_dict_encode(), call it before any entry is added: a new one would count as written, too. */
 void sb_dict_mark(struct sb_dict *dict);
 /*
- * Add the entries that sb_dict_encode() wrote. If records between were lost, entries named "(lost)"
- * take their numbers. Return: 0; -EBADMSG if the bytes are not valid; -E2BIG at a bound; -ENOMEM.
- * On error the entries before the failing one stay.
+ * Add the entries of one sb_dict_encode(), which begin at @cursor; texts are copied, and entries
+ * that are there already are skipped. If records between were lost, entries named "(lost)" take
+ * their numbers. The entries do not count as written: to go on writing the same file, call
+ * sb_dict_mark() when all its records are decoded. @cursor is left behind the entries; whether
+ * bytes follow is not checked. Return: 0; -EBADMSG if the bytes are not valid; -E2BIG at a bound;
+ * -ENOMEM. On error the entries before the failing one stay, and @cursor may be anywhere.
  */
 int sb_dict_decode(struct sb_dict *dict, struct sb_cursor *cursor);
 

@@ -67,8 +67,8 @@ uint64_t sb_privileges_have(void);
 bool sb_privileges_is_paranoid(int err);
 
 /*
- * Return: the version of libseccomp, which makes the filters of system calls; NULL: there are no
- * filters.
+ * Return: the version of libseccomp, which makes the filters of system calls, in a static buffer;
+ * NULL: there are no filters. Each call writes the same text again, so one thread at a time.
  */
 const char *sb_privileges_filter(void);
 

@@ -71,7 +71,9 @@ int sb_image_read(struct sb_image *image, uint64_t addr, void *dst, size_t len);
 int sb_image_function(struct sb_image *image, uint64_t addr, uint64_t *ret_begin,
 		      uint64_t *ret_end);
 /* Call @fn for each FDE (function or part of one, [begin, end)) of the file, ascending, until it
- * returns a positive value. Return: what @fn returned last; 0, too, if there are none. */
+ * returns a positive value. Return: what @fn returned last; 0, too, if there are none, or they
+ * could not be read for whatever reason (broken, too many, no memory), which cannot be told
+ * apart. */
 int sb_image_functions(struct sb_image *image, int (*fn)(void *arg, uint64_t begin, uint64_t end),
 		       void *arg);
 /*

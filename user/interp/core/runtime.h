@@ -143,7 +143,8 @@ struct sb_runtime_ops {
  * Return: -ENOTSUP; -ENOMEM.
  */
 int sb_runtime_refuse(struct sb_runtime *rt, const char *why);
-/* A detach() for a state that is one block of memory. */
+/* A detach() for an rt->state that is NULL or one block from malloc(): it is freed and set to
+ * NULL. */
 void sb_runtime_free_state(struct sb_runtime *rt);
 /*
  * Walk a thread by its state with begin() and step(), as the kernel does. @walk: the caller has set
