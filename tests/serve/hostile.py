@@ -386,7 +386,7 @@ def kept(binary, store, work):
         os.chmod(path, 0o600)
         os.chown(path, 65534, 65534)
         status, said = refused(binary, '--store', store.path, '--token-file', path)
-        check(status == 2 and 'own it' in said and said.count('\n') == 1, f'a file of another user: {said!r}')
+        check(status == 2 and 'another user owns' in said and said.count('\n') == 1, f'a file of another user: {said!r}')
     os.mkfifo(f'{work}/kept/fifo')
     status, said = refused(binary, '--store', store.path, '--token-file', f'{work}/kept/fifo')
     check(status == 1 and 'cannot read' in said, f'a FIFO does not make it wait: {said!r}')
