@@ -206,9 +206,8 @@ static int prepare_views(struct sb_session *session)
 		objects_max += opts->views.at[i]->objects_max;
 	err = objects_max ? bpf_map__set_max_entries(skel->maps.objects_seen, objects_max) : 0;
 	if (err)
-		return sb_reason_set(
-			session->opts.reason, err,
-			"cannot set the size of the BPF map of files and wakers");
+		return sb_reason_set(session->opts.reason, err,
+				     "cannot set the size of the BPF map of files and wakers");
 	session->opts.view_opts.is_governed = opts->overhead_max > 0;
 	for (i = 0; i < opts->views.nr; i++) {
 		err = opts->views.at[i]->prepare(skel, &opts->view_opts);

@@ -699,7 +699,8 @@ void sb_report_empty(const struct sb_run *run)
 	sb_run_figures(run, 0, &figures);
 	nr_ticks = (double)figures.wall_ns / 1e9 * run->config->freq_hz;
 	if (figures.nr_lost)
-		sb_err(0, "nothing was recorded: all %llu samples were lost; --stats tells where, and a "
+		sb_err(0,
+		       "nothing was recorded: all %llu samples were lost; --stats tells where, and a "
 		       "lower rate (-F) helps",
 		       (unsigned long long)figures.nr_lost);
 	else if (run->config->views.at[0]->kind->empty)
