@@ -697,7 +697,8 @@ class Viewer(unittest.TestCase):
 
     def test_contrast(self):
         palettes = subprocess.run([FLAMEGRAPH, '--help'], capture_output=True, check=True, text=True)
-        palettes = re.search(r'--colors PALETTE +(.*)', palettes.stdout).group(1).split()
+        palettes = re.search(r'--colors PALETTE [^:]*:([a-z \n]*)', palettes.stdout).group(1).split()
+        self.assertIn('orange', palettes)
         names = [f'word{i}' for i in range(60)]
         folded = HEADER + fold(ORDINARY) + ''.join(f'{name}{kind};leaf 20\n' for name in names
                                                    for kind in ('', '_[k]', '_[i]', '_[j]', '_[w]', '_[f]', '_[p]', '_[z]'))
