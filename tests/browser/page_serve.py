@@ -88,7 +88,7 @@ class PageOfServe(unittest.TestCase):
         want = sum(line[4] for line in self.store.lines if line[1] == 'oncpu' and line[3].get('PID') == 2)
         self.assertIn(f'{want:,} samples', steps.texts('.pane-head strong')[0])
         steps.open('from=yesterday')
-        steps.page.wait("return document.querySelector('.message').textContent.includes('is no time')")
+        steps.page.wait("return document.querySelector('.message').textContent.includes('is not a valid time')")
         steps.open(f'from={self.begin}&to={end}&norm=rate&v=diff&vs_from={self.begin}&vs_to={end}')
         self.assertEqual(len(steps.texts('.pane .message:not([hidden])')), 0)
         messages = [text for text in steps.messages() if '400' not in text]
