@@ -138,8 +138,9 @@ struct sb_event_stack {
 };
 
 /*
- * Bits of an address in a user stack that say how it was found; no user address has them. All
- * frames but the leaf are return addresses, unless they are marked EXACT.
+ * Bits of an address in a user stack that say how the frame was found; no user address has them.
+ * The leaf frame has the address of the interrupted instruction. All other frames have return
+ * addresses, except those with SB_IP_EXACT.
  */
 #define SB_IP_BY_FP  (1ull << 63) /* by the frame pointer, because there is no unwind rule */
 #define SB_IP_EXACT  (1ull << 62) /* interrupted by a signal: the address itself, not a return */

@@ -135,10 +135,11 @@ static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, _
 }
 
 /*
- * Move the walk to the caller at @pc, @sp, @fp that @rule gave; as sb_step_to(), but if @pc is 0
- * and the frame is no leaf, the walk ends as complete (SB_STEP_END, SB_STACK_COMPLETE), for rules
- * based on sp, or on fp if @fp is 0: fibers and coroutines begin without a caller, entered by a
- * jump with 0 as return address on their stack; if they have a frame pointer, it is 0, too.
+ * Move the walk to the caller at @pc, @sp, @fp, which @rule computed. This does what sb_step_to()
+ * does, with one exception: the walk ends as complete (SB_STEP_END, SB_STACK_COMPLETE) if @pc is 0,
+ * the frame is not the leaf, and the rule is based on sp, or on fp with @fp 0. Fibers and coroutines
+ * are entered by a jump and have no caller: their return address is 0, and so is their frame pointer
+ * if they have one.
  */
 static __always_inline enum sb_step sb_step_to_caller(struct sb_walk *walk,
 						      const struct sb_uw_rule *rule, __u64 pc,

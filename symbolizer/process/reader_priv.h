@@ -125,7 +125,8 @@ static inline bool sb_reader_is_of_file(const struct sb_reader_request *request)
 /*
  * Who made readers wait (reader_culprits.c), and local file systems, which are not blamed. Any
  * thread may call these. @dev: st_dev of a file system; 0: not known.
- * is_local(): Return: whether note_local() was called for it, and for few others since.
+ * sb_reader_is_local() returns whether @dev is among the 64 devices that were last passed to
+ * sb_reader_note_local().
  */
 bool sb_reader_is_local(uint64_t dev);
 void sb_reader_note_local(uint64_t dev);

@@ -33,7 +33,8 @@ struct sb_parser_seat;
  * Compile @elf or, where it has no CFI, its debug file @debug (may be NULL), and make a table of
  * it, which the caller ends with sb_walk_table_release(); the files are not needed afterwards.
  * @parser: who compiles; NULL: this process.
- * Return: 0; -ENODATA: no CFI; -ENOMEM; other errors of sb_parser_cfi(): it cannot be compiled.
+ * Return: 0; -ENODATA when neither file has CFI; -ENOMEM; or another error of sb_parser_cfi() when
+ * the CFI cannot be compiled.
  */
 int sb_walk_table_init(struct sb_walk_table *table, struct sb_parser_seat *parser,
 		       const struct sb_elf *elf, const struct sb_elf *debug);

@@ -14,8 +14,8 @@
 int sb_hotplug_open(void);
 
 /*
- * Append to @gone the CPUs that went offline since the last call, whether they came back or not;
- * one can be there twice. @fd: of sb_hotplug_open(). Does not block.
+ * Append to @gone the numbers of the CPUs that went offline since the last call, also of those that
+ * are online again. A CPU can appear twice. @fd: from sb_hotplug_open(). Does not block.
  * Return: 0; -ENOBUFS when messages were lost, so that any CPU may be concerned; -ENOMEM.
  */
 int sb_hotplug_read(int fd, sb_vec_u32 *gone);

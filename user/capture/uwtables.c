@@ -33,7 +33,10 @@ struct file_id {
 	uint32_t build_id_bytes;
 	struct sb_file_owner owner;
 	uint64_t size;
-	/* Set without a build ID, or when the owner cannot be trusted. */
+	/*
+	 * These identify a file that has no build ID, or whose owner cannot be trusted; otherwise they
+	 * are 0.
+	 */
 	uint64_t dev, ino, mtime_ns;
 };
 

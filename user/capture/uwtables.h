@@ -38,7 +38,10 @@ struct sb_uwtables_opts {
 /* Make it empty; @opts is copied. The caller ends *ret_tables with sb_uwtables_free(). Return: 0 or
  * -ENOMEM. */
 int sb_uwtables_new(const struct sb_uwtables_opts *opts, struct sb_uwtables **ret_tables);
-/* Free it; words of the pool, and opts.bins, stay as they are. Accepts NULL. */
+/*
+ * Free @tables. What they wrote into the pool and into the map opts.bins is not erased. Accepts
+ * NULL.
+ */
 void sb_uwtables_free(struct sb_uwtables *tables);
 
 /* Where a mapping lies in the address space of its ELF file. */

@@ -37,8 +37,10 @@ void sb_record_release(struct sb_record *record);
 /* Log the reason of a run that failed, if it has one. Return: its exit status. */
 int sb_record_status(const struct sb_run *run, enum sb_run_status status);
 
-/* report.c: log the closing report (or, with @all_figures, everything) for each view:
- * docs/loss.md. */
+/*
+ * In report.c: log the closing report of each view, which docs/loss.md explains. @all_figures: log
+ * all statistics instead (--stats).
+ */
 void sb_report_run(const struct sb_run *run, bool all_figures);
 /* Log why nothing was sampled. */
 void sb_report_empty(const struct sb_run *run);

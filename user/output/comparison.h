@@ -30,8 +30,8 @@ struct sb_comparison_opts {
 	enum sb_diff_sort sort;
 	uint64_t nr_rows; /* of the table; 0: all */
 	/*
-	 * Width of the terminal; rows that do not fit take two lines; 0: one line for each
-	 * function.
+	 * Width of the terminal in columns. A row that does not fit is printed on two lines. 0: the
+	 * width is not known, and each function is printed on one line.
 	 */
 	unsigned int nr_columns;
 };

@@ -102,7 +102,7 @@ static int note_native(struct assembly *assembly, uint64_t addr, bool is_marked,
 		});
 }
 
-/* Why a stack was cut, in words for the reader of the profile. */
+/* Add a mark frame that tells the reader of the profile why the stack was cut. */
 static int push_cut(struct assembly *assembly, uint32_t status)
 {
 	return sb_assembly_push_mark(assembly, SB_ATTR_TRUNCATED, sb_cut_names[status]);

@@ -108,7 +108,8 @@ const char *sb_ask_kind(const struct sb_ask *ask);
  * The profile has the metadata of a recording (kind, unit, hz, start_us, dur_us, by, n, lost,
  * trunc, nosym), so that every output format can write it, and what only a store knows: "from" and
  * "to" (ISO 8601, the range that was really summed), "tags" (the rules), "lost_weight" and
- * "damaged", the latter two only if not 0. Without rules, the lost weight is also a stack "(lost)".
+ * "damaged". The last two are present only if they are not 0. If no tag rules are given, the lost
+ * weight is also added to the profile as a stack named "(lost)".
  *
  * Return: 0; -EINVAL if the range is empty; -ENOMEM; other errors of I/O.
  */

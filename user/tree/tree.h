@@ -163,8 +163,9 @@ enum sb_tree_sort { SB_TREE_SORT_NAME, SB_TREE_SORT_WEIGHT, SB_TREE_SORT_NONE };
 /**
  * sb_tree_seal() - sum up, sort siblings, and put all nodes in pre-order
  *
- * Nodes change their indexes. The order by name or weight is the same for the same stacks, however
- * they came. Can be called again, to sort anew; stacks cannot be added any more.
+ * Nodes get new indexes. The resulting order depends only on the stacks, not on the sequence in
+ * which they were added. The function can be called again with another @sort, but no stacks can be
+ * added to a sealed tree.
  *
  * Return: 0; -ENOMEM, and then the tree is only to be released.
  */

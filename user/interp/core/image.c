@@ -121,7 +121,10 @@ static struct sb_image_table *table_of(struct sb_image_file *file, uint32_t type
 	return table;
 }
 
-/* Return: 0, -ENOENT, or -EFBIG beyond the file's budget: then nothing is known. */
+/*
+ * Return: 0; -ENOENT when there is no such symbol; -EFBIG when the table exceeds the budget of the
+ * file and was not loaded, so that it is not known whether the symbol exists.
+ */
 static int find_in(struct sb_image_file *file, uint32_t type, const char *name,
 		   const Elf64_Sym **ret_sym)
 {

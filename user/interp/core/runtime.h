@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The interface of one language runtime: struct sb_runtime_ops. Each row of bpf/abi/sb_runtimes.def
- * has one, in user/interp/<runtime>/<runtime>.c, which also compiles the kernel's walker
- * bpf/step/sb_step_<runtime>.h for user space. Only user/interp/core calls these functions.
+ * has one, in user/interp/<runtime>/<runtime>.c. That file also includes the walker of the BPF side,
+ * bpf/step/sb_step_<runtime>.h, so that the same code runs in user space. Only user/interp/core
+ * calls these functions.
  *
  * All that is read of a process, and every file that it maps, is hostile input: bounds are checked,
  * sizes are capped, loops end. All functions of a row run with the lock of struct sb_interp held,
