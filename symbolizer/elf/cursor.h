@@ -68,26 +68,8 @@ static inline uint8_t sb_cursor_u8(struct sb_cursor *cur)
 	return *cur->at++;
 }
 
-/* Read ULEB128 of at most 10 bytes. */
-static inline uint64_t sb_cursor_uleb(struct sb_cursor *cur)
-{
-	uint64_t val = 0;
-	unsigned int shift;
-
-	for (shift = 0; shift < 70; shift += 7) {
-		uint8_t byte = sb_cursor_u8(cur);
-
-		if (shift < 64)
-			val |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return val;
-	}
-	sb_cursor_fail(cur);
-	return 0;
-}
-
-/* Read SLEB128 of at most 10 bytes. */
-static inline int64_t sb_cursor_sleb(struct sb_cursor *cur)
+/* Read LEB128 of at most 10 bytes; with a sign, if @is_signed, which is extended. */
+static inline uint64_t sb_cursor_leb(struct sb_cursor *cur, bool is_signed)
 {
 	uint64_t val = 0;
 	unsigned int shift;
@@ -98,13 +80,23 @@ static inline int64_t sb_cursor_sleb(struct sb_cursor *cur)
 		if (shift < 64)
 			val |= (uint64_t)(byte & 0x7f) << shift;
 		if (!(byte & 0x80)) {
-			if ((byte & 0x40) && shift + 7 < 64)
+			if (is_signed && (byte & 0x40) && shift + 7 < 64)
 				val |= ~0ull << (shift + 7);
-			return (int64_t)val;
+			return val;
 		}
 	}
 	sb_cursor_fail(cur);
 	return 0;
+}
+
+static inline uint64_t sb_cursor_uleb(struct sb_cursor *cur)
+{
+	return sb_cursor_leb(cur, false);
+}
+
+static inline int64_t sb_cursor_sleb(struct sb_cursor *cur)
+{
+	return (int64_t)sb_cursor_leb(cur, true);
 }
 
 /* Return: the NUL-terminated string, within the data that is read; NULL: it does not end there. */

@@ -61,7 +61,7 @@ static int flush_row(struct exec *ex, uint64_t next)
 	if (!ex->is_changed || !sink)
 		return 0;
 	ex->is_changed = false;
-	rule = ex->section->machine->to_rule(&ex->state);
+	rule = sb_cfi_rule(ex->section->machine, &ex->state);
 	is_leaving = is_before_leave(ex, &rule, next);
 	ex->last_cfa = rule.cfa;
 	/* And where nothing is on the stack, nothing is saved there. */

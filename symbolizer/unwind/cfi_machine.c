@@ -34,18 +34,19 @@ static bool fits_s32(int64_t val)
 	return val == (int32_t)val;
 }
 
-static bool x86_set_cfa(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
+static bool set_cfa(const struct sb_cfi_machine *machine, const struct sb_cfi_state *state,
+		    struct sb_uw_rule *rule)
 {
 	if (state->is_expr) {
 		rule->cfa = state->expr.cfa;
 		rule->cfa_off = state->expr.cfa_off;
 		return rule->cfa != SB_UW_CFA_UNSUP;
 	}
-	if (state->cfa_reg == X86_RSP)
+	if (state->cfa_reg == machine->sp)
 		rule->cfa = SB_UW_CFA_SP;
-	else if (state->cfa_reg == X86_RBP)
+	else if (state->cfa_reg == machine->fp)
 		rule->cfa = SB_UW_CFA_FP;
-	else if (state->cfa_reg < X86_NR_GPRS)
+	else if (state->cfa_reg < machine->nr_gprs)
 		rule->cfa = (uint8_t)(SB_UW_CFA_REG + state->cfa_reg);
 	else
 		return false;
@@ -109,17 +110,10 @@ static bool x86_set_ra(const struct sb_cfi_state *state, struct sb_uw_rule *rule
 	return true;
 }
 
-static struct sb_uw_rule x86_rule(const struct sb_cfi_state *state)
+static bool x86_set_regs(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
 {
-	struct sb_uw_rule rule = {};
-
-	if (state->how[SB_CFI_RA] == SB_CFI_HOW_UNDEF)
-		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_STOP };
-	if (state->how[SB_CFI_SP] != SB_CFI_HOW_DEFAULT || !x86_set_cfa(state, &rule) ||
-	    !x86_set_fp(state, &rule) || !x86_set_ra(state, &rule))
-		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_UNSUP };
-	rule.bx = x86_bx_slot(state) & SB_UW_BX_SLOT_MAX;
-	return rule;
+	rule->bx = x86_bx_slot(state) & SB_UW_BX_SLOT_MAX;
+	return x86_set_fp(state, rule) && x86_set_ra(state, rule);
 }
 
 /* What each stub of a lazy PLT has: 8 + (the rest of rip by 16 says whether it has pushed) * 8. */
@@ -194,22 +188,6 @@ static size_t x86_find_clone(const uint8_t *code, size_t len)
 	return 0;
 }
 
-static bool arm64_set_cfa(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
-{
-	if (state->is_expr)
-		return false;
-	if (state->cfa_reg == ARM64_SP)
-		rule->cfa = SB_UW_CFA_SP;
-	else if (state->cfa_reg == ARM64_FP)
-		rule->cfa = SB_UW_CFA_FP;
-	else if (state->cfa_reg < ARM64_NR_GPRS)
-		rule->cfa = (uint8_t)(SB_UW_CFA_REG + state->cfa_reg);
-	else
-		return false;
-	rule->cfa_off = (int32_t)state->cfa_off;
-	return fits_s32(state->cfa_off);
-}
-
 static bool arm64_set_fp_off(int64_t off, struct sb_uw_rule *rule)
 {
 	rule->fp_off = (int16_t)(off / WORD_BYTES);
@@ -268,20 +246,14 @@ static bool is_behind_plt(const struct sb_cfi_state *state)
 	       state->cfa_reg == ARM64_SP;
 }
 
-static struct sb_uw_rule arm64_rule(const struct sb_cfi_state *state)
+static bool arm64_set_regs(const struct sb_cfi_state *state, struct sb_uw_rule *rule)
 {
-	struct sb_uw_rule rule = {};
-
-	if (state->how[SB_CFI_RA] == SB_CFI_HOW_UNDEF)
-		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_STOP };
-	if (is_behind_plt(state))
-		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_SP,
-					    .cfa_off = (int32_t)state->cfa_off + PLT_BYTES,
-					    .bx = 1 };
-	if (state->how[SB_CFI_SP] != SB_CFI_HOW_DEFAULT || !arm64_set_cfa(state, &rule) ||
-	    !arm64_set_fp(state, &rule) || !arm64_set_ra(state, &rule))
-		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_UNSUP };
-	return rule;
+	if (is_behind_plt(state)) {
+		rule->bx = 1;
+		rule->cfa_off = (int32_t)(state->cfa_off + PLT_BYTES);
+		return fits_s32(state->cfa_off + PLT_BYTES);
+	}
+	return arm64_set_fp(state, rule) && arm64_set_ra(state, rule);
 }
 
 static size_t arm64_find_clone(const uint8_t *code, size_t len)
@@ -317,7 +289,7 @@ static const struct sb_cfi_machine machines[] = {
 		.trampoline_bytes = 9,
 		.nop_bytes = 1,
 		.match_cfa = x86_match_cfa,
-		.to_rule = x86_rule,
+		.set_regs = x86_set_regs,
 		.find_clone = x86_find_clone,
 	},
 	{
@@ -334,7 +306,7 @@ static const struct sb_cfi_machine machines[] = {
 		.trampoline = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 },
 		.trampoline_bytes = 8,
 		.nop_bytes = 4,
-		.to_rule = arm64_rule,
+		.set_regs = arm64_set_regs,
 		.find_clone = arm64_find_clone,
 	},
 };
@@ -347,4 +319,17 @@ const struct sb_cfi_machine *sb_cfi_machine_of(uint16_t elf_machine)
 		if (machines[i].elf_machine == elf_machine)
 			return &machines[i];
 	return NULL;
+}
+
+struct sb_uw_rule sb_cfi_rule(const struct sb_cfi_machine *machine,
+			      const struct sb_cfi_state *state)
+{
+	struct sb_uw_rule rule = {};
+
+	if (state->how[SB_CFI_RA] == SB_CFI_HOW_UNDEF)
+		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_STOP };
+	if (state->how[SB_CFI_SP] != SB_CFI_HOW_DEFAULT || !set_cfa(machine, state, &rule) ||
+	    !machine->set_regs(state, &rule))
+		return (struct sb_uw_rule){ .cfa = SB_UW_CFA_UNSUP };
+	return rule;
 }

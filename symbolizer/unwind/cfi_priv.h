@@ -103,7 +103,11 @@ struct sb_cfi_machine {
 	/* Convert a DWARF expression for the CFA into @rule. Return: whether a rule can express it.
 	 * NULL: none can. */
 	bool (*match_cfa)(const uint8_t *bytes, size_t len, struct sb_uw_rule *rule);
-	struct sb_uw_rule (*to_rule)(const struct sb_cfi_state *state);
+	/*
+	 * Add where the caller's registers are to @rule, whose CFA is set. Return: whether a rule
+	 * can express it.
+	 */
+	bool (*set_regs)(const struct sb_cfi_state *state, struct sb_uw_rule *rule);
 	/*
 	 * @code ends where a new thread begins. Return: the offset behind the system call that
 	 * makes the thread, if a branch to the end follows for the result 0; 0: there is none.
@@ -112,6 +116,9 @@ struct sb_cfi_machine {
 };
 /* Return: the machine, static; NULL: there are no rules for it. */
 const struct sb_cfi_machine *sb_cfi_machine_of(uint16_t elf_machine);
+/* Return: @state as a rule; SB_UW_CFA_STOP at the root, SB_UW_CFA_UNSUP if no rule expresses it. */
+struct sb_uw_rule sb_cfi_rule(const struct sb_cfi_machine *machine,
+			      const struct sb_cfi_state *state);
 
 struct sb_cfi_cie {
 	uint64_t code_align;
