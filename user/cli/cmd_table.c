@@ -3,9 +3,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "cli/command.h"
 #include "cli/complete.h"
-#include "cli/nearest.h"
 #include "kinds/view_kind.h"
 
 static const char top_notes[] =

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "base/num.h"
 #include "base/time.h"
-#include "cli/nearest.h"
 #include "kinds/view_kind.h"
 
 /* An option as it was typed, for messages: "-p" or "--pid". */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds the name that somebody who mistyped probably meant: "did you mean ...?" Offer all names,
  * then read `name`. Thread: any. */
-#ifndef SB_CLI_NEAREST_H
-#define SB_CLI_NEAREST_H
+#ifndef SB_BASE_NEAREST_H
+#define SB_BASE_NEAREST_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cli/nearest.h"
+#include "base/nearest.h"
 
 #include <stdbool.h>
 #include <string.h>
