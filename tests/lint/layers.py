@@ -33,7 +33,8 @@ MAY = {
     'user/output': {'user/base', 'user/kinds', 'user/tree', 'user/model', 'user/flamegraph'},
     'user/export': {'user/base', 'user/kinds', 'user/model', 'user/store', 'user/output'},
     'user/serve': {'user/base', 'user/kinds', 'user/tree', 'user/model', 'user/store', 'user/output', 'user/export'},
-    'user/views': {'user/base', 'user/kinds', 'contract', 'skeleton', 'libbpf'},
+    'user/events': {'user/base', 'contract'},
+    'user/views': {'user/base', 'user/events', 'user/kinds', 'contract', 'skeleton', 'libbpf'},
     'user/interp': {'user/base', 'user/process', 'contract', *SYMBOLIZER},
     'user/capture': {'user/base', 'user/process', 'contract', 'skeleton', 'libbpf', 'user/views',
                      'user/interp', 'user/workers', *SYMBOLIZER},
@@ -43,7 +44,7 @@ MAY = {
     'user/recorder': {'user/base', 'user/kinds', 'user/process', 'contract', 'user/views', 'user/interp',
                       'user/workers', 'user/capture', 'user/model', 'user/resolve', 'user/run', 'user/store', *SYMBOLIZER},
     'user/cli': {'user/base', 'user/kinds', 'user/process', 'contract', 'skeleton', 'libbpf', 'elf', 'user/tree', 'user/model',
-                 'user/workers', 'user/flamegraph', 'user/output', 'user/views', 'user/interp', 'user/capture', 'user/resolve',
+                 'user/workers', 'user/flamegraph', 'user/output', 'user/events', 'user/views', 'user/interp', 'user/capture', 'user/resolve',
                  'user/store', 'user/export', 'user/serve', 'user/run', 'user/recorder', *SYMBOLIZER},
 }
 # Single headers that a layer may see of another one.

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Internal to expr.c: the text of an expression as tokens. Thread: one for each lexer. */
+#ifndef SB_EVENTS_EXPR_LEX_H
+#define SB_EVENTS_EXPR_LEX_H
+
+#include "events/expr.h"
+
+enum sb_token_kind {
+	SB_TOKEN_END,
+	SB_TOKEN_NUMBER,
+	SB_TOKEN_STRING,
+	SB_TOKEN_NAME,
+	SB_TOKEN_SIGN, /* an operator, a parenthesis, "->", "." */
+};
+
+struct sb_token {
+	enum sb_token_kind kind;
+	size_t column;	  /* from 1 */
+	const char *text; /* in the text of the expression */
+	size_t len;
+	uint64_t number;
+	/* SB_TOKEN_STRING: without quotes and escapes, padded with zeros. */
+	char string[SB_EXPR_STRING_MAX + 1];
+};
+
+/* Zero-initialize it, but for `text` and `reason`, and call sb_lex_next(). */
+struct sb_lexer {
+	const char *text; /* of at most SB_EXPR_TEXT_MAX bytes; borrowed */
+	size_t at;	  /* behind `token` */
+	struct sb_reason *reason;
+	struct sb_token token;
+};
+
+/*
+ * Read the next token into lexer->token; at the end of the text that is SB_TOKEN_END, again and
+ * again. Return: 0; -EINVAL with a reason: there is no token, or a number or a string is too large.
+ */
+int sb_lex_next(struct sb_lexer *lexer);
+
+/* Return: whether the token is this sign, or this name. */
+bool sb_lex_is(const struct sb_lexer *lexer, const char *text);
+
+/* Set the reason, which begins with the column. Return: -EINVAL. */
+int sb_lex_fail(struct sb_lexer *lexer, size_t column, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Fail because the token is not what was expected: "expected %s, found ')'". Return: -EINVAL. */
+int sb_lex_unexpected(struct sb_lexer *lexer, const char *expected);
+
+#endif
