@@ -123,7 +123,8 @@ static __always_inline __u32 hs_u16(const struct sb_interp_walk *w, __u32 off)
 
 /*
  * The verifier follows each branch, and here are many conditions, so they are computed as numbers.
- * Return: 1 if @a equals @b, otherwise 0; both must be below 2^63.
+ * Return: 1 if @a equals @b, otherwise 0. Both must be below 2^63, which a whole word of the process
+ * need not be: for such a word use hs_is_either() or hs_is_below(x, 1).
  */
 static __always_inline __u64 hs_is(__u64 a, __u64 b)
 {
@@ -133,7 +134,14 @@ static __always_inline __u64 hs_is(__u64 a, __u64 b)
 	return (x - 1) >> 63;
 }
 
-/* Return: 1 if @x is below @bound, otherwise 0; @bound must be below 2^63. */
+/* Return: 1 if @x equals @a or @b, which must be below 2^63, otherwise 0; @x can be any word. */
+static __always_inline __u64 hs_is_either(__u64 x, __u64 a, __u64 b)
+{
+	SB_STEP_OPAQUE(x);
+	return ((((x ^ a) - 1) | ((x ^ b) - 1)) & ~x) >> 63;
+}
+
+/* Return: 1 if @x, which can be any word, is below @bound, otherwise 0; @bound is below 2^63. */
 static __always_inline __u64 hs_is_below(__u64 x, __u64 bound)
 {
 	SB_STEP_OPAQUE(x);
@@ -192,8 +200,8 @@ static __always_inline __u64 hs_is_nmethod(void *mem, __u64 name)
 	__u64 text = 0;
 
 	SB_INTERP_READ(mem, &text, sizeof(text), name);
-	return hs_is(text, 0x00646f6874656d6eull) /* nmethod */ |
-	       hs_is(text, 0x6e2065766974616eull) /* native n[method] */;
+	/* "nmethod", "native n[method]" */
+	return hs_is_either(text, 0x00646f6874656d6eull, 0x6e2065766974616eull);
 }
 
 /*
@@ -410,7 +418,7 @@ static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const str
 	 * A native method: no bytecode pointer, or, if the VM was called to link it, one to where
 	 * bytecode would be.
 	 */
-	if (!size && (hs_is(bcp, 0) | hs_is(bcp, code)))
+	if (!size && hs_is_either(bcp, 0, code))
 		return method;
 	if (running_bcp - code < size)
 		bcp = running_bcp;
@@ -574,7 +582,8 @@ static __always_inline enum sb_step sb_hotspot_native(struct sb_interp_walk *w,
 		if (hs_find(w, mem, pc, blob))
 			return SB_STEP_FP_CHAIN;
 		position = ((walk->pc - blob->code) & 0xffffffff) |
-			   hs_pick(hs_is(blob->method, 0), SB_HOTSPOT_STUB, SB_HOTSPOT_COMPILED) |
+			   hs_pick(hs_is_below(blob->method, 1), SB_HOTSPOT_STUB,
+				   SB_HOTSPOT_COMPILED) |
 			   (is_leaf ? SB_HOTSPOT_EXACT : 0);
 		if (sb_interp_push(w, blob->addr, position, blob->check) != SB_STEP_GO_ON)
 			return sb_step_end(walk, SB_STACK_DEPTH);

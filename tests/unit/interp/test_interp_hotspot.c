@@ -130,6 +130,38 @@ static void frames_that_stand_are_left_by_their_size(void **state)
 			 SB_HOTSPOT_COMPILED | SB_HOTSPOT_EXACT | 32);
 }
 
+/* A name is eight raw bytes: the highest bit of the last one can be set. */
+static void names_that_are_not_ascii_are_no_nmethods(void **state)
+{
+	static const char *const other[] = { "stub \xc3\xa9\xc3", "nmethod\x81",
+					     "\1\0\0\0\0\0\0\x80" };
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		setup(state);
+		memcpy(names, other[i], 8);
+		native.flags = 0;
+		native.pc = CODE + 32;
+		put(native.sp + 48, 0xf00, 8);
+		put(native.sp + 56, CALLER, 8);
+		step_to(CALLER, STACK + 256 + 64, 0xf00);
+		assert_int_equal(sb_where_position(walk.frame[0].where), SB_HOTSPOT_STUB | 32);
+	}
+}
+
+/* The word read as the address of a Method can be any word: only 0 is none. */
+static void any_method_but_0_is_of_an_nmethod(void **state)
+{
+	(void)state;
+	native.pc = CODE + 32;
+	put(NMETHOD + 64, 0x8000000000000001, 8);
+	put(native.sp + 48, 0xf00, 8);
+	put(native.sp + 56, CALLER, 8);
+	step_to(CALLER, STACK + 256 + 64, 0xf00);
+	assert_int_equal(sb_where_position(walk.frame[0].where),
+			 SB_HOTSPOT_COMPILED | SB_HOTSPOT_EXACT | 32);
+}
+
 /* Of one that was interrupted on its way in: by what is behind and in front of it. */
 static void prologues_are_known(void **state)
 {
@@ -207,11 +239,12 @@ static void what_leads_nowhere_ends(void **state)
 static void native_methods_are_known_by_having_no_bytecode(void **state)
 {
 	enum { METHOD = 0x3000, CONST = 0x3100, CONST_BYTES = 0x30 };
-	const uint64_t bcps[] = { 0, CACHE + CONST + CONST_BYTES, CACHE + CONST };
+	const uint64_t bcps[] = { 0, CACHE + CONST + CONST_BYTES, CACHE + CONST,
+				  0x8000000000000001 };
 	const uint64_t fp = STACK + 512;
 	size_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 4; i++) {
 		struct sb_hotspot_conf *conf = (struct sb_hotspot_conf *)walk.conf.word;
 
 		setup(state);
@@ -307,6 +340,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(frames_that_stand_are_left_by_their_size, setup),
+		cmocka_unit_test_setup(names_that_are_not_ascii_are_no_nmethods, setup),
+		cmocka_unit_test_setup(any_method_but_0_is_of_an_nmethod, setup),
 		cmocka_unit_test_setup(prologues_are_known, setup),
 		cmocka_unit_test_setup(epilogues_are_known, setup),
 		cmocka_unit_test_setup(words_in_excess_are_skipped, setup),
