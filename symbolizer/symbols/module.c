@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A module: its file, its debug file, and what is loaded of them when it is first asked for. Each
+ * load is tried once; what did not fit into the budget is tried again later.
+ */
 #include "symbolizer/symbols/module.h"
 
 #include <errno.h>
@@ -9,30 +13,12 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time.h"
-#include "symbolizer/dwarf/sb_dwarf.h"
-#include "symbolizer/elf/debugfile.h"
-#include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/inflate.h"
-#include "symbolizer/symbols/demangle.h"
-#include "symbolizer/symbols/funcs.h"
-#include "symbolizer/symbols/plt.h"
-#include "symbolizer/symbols/symtab.h"
-#include "symbolizer/unwind/walk.h"
+#include "symbolizer/symbols/module_priv.h"
 
-#define DEBUGDATA_BYTES_MAX   (64u << 20)
+#define DEBUGDATA_BYTES_MAX (64u << 20)
 /* A refused file is tried again after this time at the earliest. */
-#define RETRY_NS	      (60 * SB_NS_PER_SEC)
-/* Work of demangling: names of templates become some ten times as long. */
-#define WORK_TO_DEMANGLE(len) (2000 + 50ull * (len))
-
-enum symbol_source {
-	FROM_NOTHING,
-	FROM_SYMTAB,
-	FROM_DEBUG_FILE,
-	FROM_DYNSYM,
-	FROM_DEBUGDATA,
-	FROM_GO
-};
+#define RETRY_NS	    (60 * SB_NS_PER_SEC)
 
 static const char *const symbol_source_names[] = {
 	[FROM_NOTHING] = "none",
@@ -43,64 +29,7 @@ static const char *const symbol_source_names[] = {
 	[FROM_GO] = ".gopclntab",
 };
 
-/* A name in both forms, interned. */
-struct label {
-	const char *raw, *name; /* NULL: it could not be read */
-};
-
-/* State of something that is done at most once: 1 is "not yet", otherwise it is the result. */
-#define NOT_YET 1
-
-struct sb_module {
-	const struct sb_symbolizer_opts *sym;
-	struct sb_strtab *strings;
-	char *root, *path;
-	const char *name;
-	struct sb_elf *elf;
-
-	struct sb_budget budget;
-	size_t header_bytes; /* part of the charge that is held as long as the files are open */
-	uint64_t retry_ns;   /* when a file that was refused may be tried again */
-
-	struct sb_debugfile debug;
-	int debug_err;
-
-	struct sb_symtab *symtab;
-	int symtab_err;
-	enum symbol_source source;
-	/* Only of symbols that were looked up: in a big file that is one in a hundred. */
-	SB_VEC(struct symbol_label {
-		uint32_t symbol;
-		struct label label;
-	})
-	symbol_labels;
-	struct sb_index symbol_index;
-
-	struct sb_funcs funcs; /* loaded for the first address that no sized symbol covers */
-	int funcs_err;
-
-	uint64_t plt_start, plt_end; /* range that contains all stubs */
-	struct sb_plt *plt;
-	int plt_err;
-
-	struct sb_dwarf *dwarf;
-	int dwarf_err;
-	uint64_t dwarf_bias; /* added to our addresses */
-	/* Strings of DWARF to labels. The keys are pointers: they live as long as the DWARF. */
-	SB_VEC(struct dwarf_label {
-		const char *key;
-		struct label label;
-	})
-	dwarf_labels;
-	struct sb_index dwarf_index;
-
-	struct sb_walk_table table;
-	int table_err;
-
-	struct sb_str scratch;
-};
-
-static int intern(struct sb_module *mod, const char *s, size_t len, const char **ret)
+int sb_module_intern(struct sb_module *mod, const char *s, size_t len, const char **ret)
 {
 	uint32_t id;
 	int err = sb_strtab_add(mod->strings, s, len, &id);
@@ -127,7 +56,7 @@ static int init(struct sb_module *mod, const char *path, const struct sb_module_
 		if (!mod->root)
 			return -ENOMEM;
 	}
-	return intern(mod, base, strlen(base), &mod->name);
+	return sb_module_intern(mod, base, strlen(base), &mod->name);
 }
 
 /* Charge @elf, and what is read of it from now on, to the module. Return: 0, -EFBIG, -ENOMEM. */
@@ -379,8 +308,7 @@ static void try_again(struct sb_module *mod)
 		sb_module_drop_light(mod);
 }
 
-/* Return: 0 (mod->symtab can be asked, mod->symtab_err is an error that users see), or -ENOMEM. */
-static int need_symtab(struct sb_module *mod)
+int sb_module_need_symtab(struct sb_module *mod)
 {
 	int err, reason;
 
@@ -399,220 +327,6 @@ static int need_symtab(struct sb_module *mod)
 	}
 	mod->symtab_err = reason;
 	return 0;
-}
-
-/* Make both forms of the linker's name in mod->scratch, and append @suffix to them. */
-static int make_label(struct sb_module *mod, const char *suffix, struct label *ret_label)
-{
-	struct sb_str *raw = &mod->scratch;
-	sb_cleanup(sb_str_release) struct sb_str name = {};
-	struct label label;
-	int err;
-
-	/* Beyond the budget names are not demangled. */
-	err = sb_demangle(raw->s,
-			  sb_budget_work(&mod->budget, WORK_TO_DEMANGLE(raw->len))
-				  ? SB_SYM_DEMANGLE_OFF
-				  : mod->sym->demangle,
-			  &name);
-	if (!err)
-		err = sb_str_add(&name, suffix);
-	if (!err)
-		err = sb_str_add(raw, suffix);
-	if (!err)
-		err = intern(mod, raw->s, raw->len, &label.raw);
-	if (!err)
-		err = intern(mod, name.s, name.len, &label.name);
-	if (!err)
-		*ret_label = label;
-	return err;
-}
-
-/* A symbol whose name cannot be read (any more) is treated like a missing one. */
-static int symbol_label(struct sb_module *mod, uint32_t symbol, struct label *ret_label)
-{
-	uint64_t hash = sb_hash(&symbol, sizeof(symbol), 0);
-	struct symbol_label entry = { .symbol = symbol };
-	struct sb_index_iter it;
-	int err;
-
-	for (it = sb_index_first(&mod->symbol_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&mod->symbol_index, it)) {
-		if (mod->symbol_labels.at[it.id].symbol == symbol) {
-			*ret_label = mod->symbol_labels.at[it.id].label;
-			return 0;
-		}
-	}
-	sb_str_clear(&mod->scratch);
-	err = sb_symtab_name(mod->symtab, symbol, &mod->scratch);
-	if (!err && mod->scratch.len)
-		err = make_label(mod, "", &entry.label);
-	if (!err && entry.label.raw)
-		err = sb_vec_push(&mod->symbol_labels, entry);
-	if (!err && entry.label.raw)
-		err = sb_index_add(&mod->symbol_index, hash, (uint32_t)mod->symbol_labels.nr - 1);
-	*ret_label = entry.label;
-	return err == -ENOMEM ? err : 0;
-}
-
-static int plt_label(struct sb_module *mod, const struct sb_plt_stub *stub, struct label *ret_label)
-{
-	uint32_t resolver = SB_SYMBOL_NONE;
-	int err;
-
-	sb_str_clear(&mod->scratch);
-	if (stub->resolver) {
-		/* An IFUNC of the same file: its resolver has the function's name. */
-		resolver = sb_symtab_find(mod->symtab, stub->resolver);
-		if (resolver != SB_SYMBOL_NONE)
-			err = sb_symtab_name(mod->symtab, resolver, &mod->scratch);
-		else
-			err = sb_str_addf(&mod->scratch, "*ABS*+0x%llx",
-					  (unsigned long long)stub->resolver);
-	} else {
-		err = sb_plt_name(mod->plt, stub->idx, &mod->scratch);
-	}
-	if (!err && mod->scratch.len)
-		err = make_label(mod, "@plt", ret_label);
-	return err == -ENOMEM ? err : 0;
-}
-
-/* Stubs are decoded when the first one is looked up, because their relocations are megabytes. */
-static int lookup_plt(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frame)
-{
-	struct sb_plt_stub stub;
-	struct label label = {};
-	int err;
-
-	if (addr < mod->plt_start || addr >= mod->plt_end)
-		return 0;
-	if (mod->plt_err == NOT_YET)
-		mod->plt_err = sb_plt_new(mod->elf, &mod->plt);
-	if (mod->plt_err == -ENOMEM) {
-		mod->plt_err = NOT_YET;
-		return -ENOMEM;
-	}
-	if (mod->plt_err || !sb_plt_find(mod->plt, addr, &stub))
-		return 0;
-	err = plt_label(mod, &stub, &label);
-	if (err || !label.raw)
-		return err;
-	frame->name = label.name;
-	frame->raw_name = label.raw;
-	frame->func_offset = addr - stub.start;
-	frame->kind = SB_SYM_PLT;
-	frame->reason = SB_SYM_OK;
-	return 0;
-}
-
-static enum sb_sym_reason reason_of(const struct sb_module *mod)
-{
-	if (mod->symtab_err == -EFBIG)
-		return SB_SYM_LIMIT;
-	if (mod->symtab_err && mod->symtab_err != -ENODATA)
-		return SB_SYM_BAD_FILE;
-	/* A stripped library still has the symbols that it exports. */
-	return mod->source == FROM_NOTHING || mod->source == FROM_DYNSYM ? SB_SYM_NO_SYMBOLS
-									 : SB_SYM_NO_MATCH;
-}
-
-/*
- * Load the list of functions, unless that has been tried before. A file without unwind tables has an empty list.
- * Return: 0 when mod->funcs can be searched, or -ENOMEM.
- */
-static int need_funcs(struct sb_module *mod)
-{
-	if (mod->funcs_err != NOT_YET)
-		return 0;
-	mod->funcs_err = sb_funcs_init(mod->sym->parser, mod->elf, &mod->funcs);
-	if (mod->funcs_err == -ENOMEM) {
-		mod->funcs_err = NOT_YET;
-		return -ENOMEM;
-	}
-	if (mod->funcs_err && mod->funcs_err != -ENODATA)
-		sb_debug("functions of '%s' are not known (error %d)", mod->path, -mod->funcs_err);
-	return 0;
-}
-
-/*
- * Find the symbol that names @addr, and the address at which the name begins; symtab.h has the rule. One byte is named
- * that its symbol does not cover: the one before glibc's __restore_rt. A signal handler returns to the first byte of
- * that trampoline, and the byte before a return address is what is looked up; so glibc's unwind entry begins there. Its
- * offset is -1, which becomes 0 for the return address.
- */
-static int find_symbol(struct sb_module *mod, uint64_t addr, uint32_t *ret_symbol,
-		       uint64_t *ret_start)
-{
-	uint32_t symbol = sb_symtab_find(mod->symtab, addr);
-	struct sb_func func;
-	int err;
-
-	*ret_symbol = symbol;
-	if (symbol != SB_SYMBOL_NONE) {
-		*ret_start = sb_symtab_addr(mod->symtab, symbol);
-		if (!sb_symtab_is_label(mod->symtab, symbol))
-			return 0;
-	}
-	err = need_funcs(mod);
-	if (err)
-		return err;
-	if (symbol != SB_SYMBOL_NONE && sb_funcs_is_same(&mod->funcs, *ret_start, addr))
-		return 0;
-	*ret_symbol = SB_SYMBOL_NONE;
-	if (!sb_funcs_find(&mod->funcs, addr, &func) || addr != func.lo || addr + 1 == func.hi)
-		return 0;
-	symbol = sb_symtab_find(mod->symtab, addr + 1);
-	if (symbol == SB_SYMBOL_NONE || sb_symtab_addr(mod->symtab, symbol) != addr + 1)
-		return 0;
-	*ret_symbol = symbol;
-	*ret_start = addr + 1;
-	return 0;
-}
-
-/* Fill in a frame without a symbol: a stub of the PLT, or a function without a name. */
-static int lookup_unnamed(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frame)
-{
-	struct sb_func func;
-	int err;
-
-	frame->reason = reason_of(mod);
-	err = lookup_plt(mod, addr, frame);
-	if (err || frame->name)
-		return err;
-	frame->has_start = sb_funcs_find(&mod->funcs, addr, &func);
-	if (frame->has_start)
-		frame->func_offset = addr - func.lo;
-	return 0;
-}
-
-/* The function at @addr as the symbol table has it. */
-static int lookup_symbol(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *ret_frame)
-{
-	struct sb_sym_frame frame = { .module = mod->name, .raw_name = "", .module_addr = addr };
-	struct label label = {};
-	uint32_t symbol;
-	uint64_t start;
-	int err;
-
-	err = need_symtab(mod);
-	if (!err)
-		err = find_symbol(mod, addr, &symbol, &start);
-	if (err)
-		return err;
-	if (symbol != SB_SYMBOL_NONE) {
-		err = symbol_label(mod, symbol, &label);
-		frame.name = label.name;
-		frame.raw_name = label.raw ? label.raw : "";
-		frame.func_offset = addr - start;
-		frame.reason = label.raw		? SB_SYM_OK
-			       : mod->budget.is_refused ? SB_SYM_LIMIT
-							: SB_SYM_BAD_FILE;
-	} else {
-		err = lookup_unnamed(mod, addr, &frame);
-	}
-	if (!err)
-		*ret_frame = frame;
-	return err;
 }
 
 static bool has_dwarf(const struct sb_elf *elf)
@@ -650,8 +364,7 @@ static int open_dwarf(struct sb_module *mod)
 	return open_dwarf_of(mod, mod->debug.elf, mod->debug.path);
 }
 
-/* Return: 0 (mod->dwarf is NULL when there is none), or -ENOMEM. */
-static int need_dwarf(struct sb_module *mod)
+int sb_module_need_dwarf(struct sb_module *mod)
 {
 	if (mod->dwarf_err == NOT_YET) {
 		mod->dwarf_err = open_dwarf(mod);
@@ -664,134 +377,6 @@ static int need_dwarf(struct sb_module *mod)
 				 -mod->dwarf_err);
 	}
 	return 0;
-}
-
-/* Make a label from a string of DWARF; file names are not demangled. */
-static int dwarf_label(struct sb_module *mod, const char *s, bool is_name, struct label *ret_label)
-{
-	uint64_t hash = sb_hash(&s, sizeof(s), is_name);
-	struct dwarf_label entry = { .key = s };
-	struct sb_index_iter it;
-	int err;
-
-	for (it = sb_index_first(&mod->dwarf_index, hash); it.id != SB_INDEX_NONE;
-	     it = sb_index_next(&mod->dwarf_index, it)) {
-		if (mod->dwarf_labels.at[it.id].key == s) {
-			*ret_label = mod->dwarf_labels.at[it.id].label;
-			return 0;
-		}
-	}
-	sb_str_clear(&mod->scratch);
-	err = sb_str_add(&mod->scratch, s);
-	if (!err && is_name)
-		err = make_label(mod, "", &entry.label);
-	else if (!err)
-		err = intern(mod, s, strlen(s), &entry.label.raw);
-	if (!err)
-		err = sb_vec_push(&mod->dwarf_labels, entry);
-	if (!err)
-		err = sb_index_add(&mod->dwarf_index, hash, (uint32_t)mod->dwarf_labels.nr - 1);
-	if (!err)
-		*ret_label = entry.label;
-	return err;
-}
-
-static int fill_line(struct sb_module *mod, const struct sb_dwarf_frame *from,
-		     struct sb_sym_frame *frame)
-{
-	struct label file = {};
-	int err;
-
-	frame->line = from->line;
-	frame->decl_line = from->decl_line;
-	if (!from->file)
-		return 0;
-	err = dwarf_label(mod, from->file, false, &file);
-	frame->file = file.raw;
-	return err;
-}
-
-static int fill_name(struct sb_module *mod, const struct sb_dwarf_frame *from,
-		     struct sb_sym_frame *frame)
-{
-	const char *name = from->linkage_name ? from->linkage_name : from->name;
-	struct label label = {};
-	int err;
-
-	if (!name || !*name)
-		return 0;
-	err = dwarf_label(mod, name, true, &label);
-	frame->raw_name = label.raw;
-	frame->name = label.name;
-	frame->reason = SB_SYM_OK;
-	frame->has_start = false;
-	return err;
-}
-
-/* Convert frames of DWARF. The last one is the function that @symbol already describes. */
-static int take_frames(struct sb_module *mod, const struct sb_dwarf_frame *from, size_t nr,
-		       const struct sb_sym_frame *symbol, struct sb_sym_frame *frames)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < nr && !err; i++) {
-		bool is_last = i == nr - 1;
-
-		frames[i] = *symbol;
-		if (!is_last) {
-			frames[i].is_inlined = true;
-			frames[i].has_start = false;
-			frames[i].func_offset = 0;
-			frames[i].name = NULL;
-			frames[i].raw_name = "";
-			frames[i].reason = SB_SYM_NO_MATCH;
-			frames[i].kind = SB_SYM_USER;
-		}
-		/* The symbol's name is better: DWARF lacks the scope of some functions. */
-		if (!is_last || !symbol->name)
-			err = fill_name(mod, &from[i], &frames[i]);
-		if (!err)
-			err = fill_line(mod, &from[i], &frames[i]);
-	}
-	return err;
-}
-
-int sb_module_lookup(struct sb_module *mod, uint64_t addr, struct sb_sym_frame *frames, size_t max,
-		     size_t *ret_nr)
-{
-	struct sb_dwarf_frame found[SB_MODULE_FRAMES_MAX];
-	const struct sb_dwarf_frame *from = found;
-	struct sb_sym_frame symbol;
-	size_t nr = 0;
-	int err;
-
-	err = lookup_symbol(mod, addr, &symbol);
-	if (err)
-		return err;
-	if ((mod->sym->inlines || mod->sym->lines) && symbol.kind != SB_SYM_PLT) {
-		err = need_dwarf(mod);
-		if (!err && mod->dwarf)
-			err = sb_dwarf_lookup(
-				mod->dwarf, addr + mod->dwarf_bias, mod->sym->lines, found,
-				max < SB_ARRAY_SIZE(found) ? max : SB_ARRAY_SIZE(found), &nr);
-		if (err)
-			return err;
-	}
-	if (!nr) {
-		frames[0] = symbol;
-		*ret_nr = 1;
-		return 0;
-	}
-	if (!mod->sym->inlines) {
-		/* Without inlined frames: the function, with the line in its own source. */
-		from += nr - 1;
-		nr = 1;
-	}
-	err = take_frames(mod, from, nr, &symbol, frames);
-	if (!err)
-		*ret_nr = nr;
-	return err;
 }
 
 /* Return: as sb_walk_table_init(), of the debug file if the file itself has no CFI. */
@@ -864,15 +449,23 @@ size_t sb_module_header_bytes(const struct sb_module *mod)
 	return mod->header_bytes;
 }
 
-static size_t index_bytes(const struct sb_index *index)
+static size_t label_bytes(const struct label_cache *cache)
 {
-	return index->slots ? (index->mask + 1ull) * sizeof(*index->slots) : 0;
+	const struct sb_index *index = &cache->index;
+
+	return cache->labels.cap * sizeof(*cache->labels.at) +
+	       (index->slots ? (index->mask + 1ull) * sizeof(*index->slots) : 0);
+}
+
+static void drop_labels(struct label_cache *cache)
+{
+	sb_vec_release(&cache->labels);
+	sb_index_release(&cache->index);
 }
 
 size_t sb_module_light_bytes(const struct sb_module *mod)
 {
-	size_t bytes = mod->symbol_labels.cap * sizeof(*mod->symbol_labels.at) +
-		       index_bytes(&mod->symbol_index);
+	size_t bytes = label_bytes(&mod->symbol_labels);
 
 	if (mod->symtab)
 		bytes += sb_symtab_bytes(mod->symtab);
@@ -883,8 +476,7 @@ size_t sb_module_light_bytes(const struct sb_module *mod)
 
 void sb_module_drop_light(struct sb_module *mod)
 {
-	sb_vec_release(&mod->symbol_labels);
-	sb_index_release(&mod->symbol_index);
+	drop_labels(&mod->symbol_labels);
 	sb_symtab_free(sb_take(mod->symtab));
 	mod->symtab_err = NOT_YET;
 	sb_plt_free(sb_take(mod->plt));
@@ -895,16 +487,14 @@ void sb_module_drop_light(struct sb_module *mod)
 
 size_t sb_module_heavy_bytes(const struct sb_module *mod)
 {
-	size_t bytes = mod->dwarf_labels.cap * sizeof(*mod->dwarf_labels.at) + table_bytes(mod) +
-		       index_bytes(&mod->dwarf_index);
+	size_t bytes = label_bytes(&mod->dwarf_labels) + table_bytes(mod);
 
 	return bytes + (mod->dwarf ? sb_dwarf_bytes(mod->dwarf) : 0);
 }
 
 void sb_module_drop_heavy(struct sb_module *mod)
 {
-	sb_index_release(&mod->dwarf_index);
-	sb_vec_release(&mod->dwarf_labels);
+	drop_labels(&mod->dwarf_labels);
 	sb_dwarf_free(sb_take(mod->dwarf));
 	if (!mod->dwarf_err)
 		mod->dwarf_err = NOT_YET;
@@ -928,14 +518,15 @@ void sb_module_source(struct sb_module *mod, struct sb_sym_source *source)
 	const char *path;
 
 	/* Without memory no source is known. */
-	if (need_symtab(mod))
+	if (sb_module_need_symtab(mod))
 		mod->source = FROM_NOTHING;
 	source->symbols = symbol_source_names[mod->source];
 	source->has_dwarf = has_dwarf(mod->elf);
 	if (!source->has_dwarf && !need_debug_file(mod))
 		source->has_dwarf = has_dwarf(mod->debug.elf);
 	source->debug_path = NULL;
-	if (mod->debug.path && !intern(mod, mod->debug.path, strlen(mod->debug.path), &path))
+	if (mod->debug.path &&
+	    !sb_module_intern(mod, mod->debug.path, strlen(mod->debug.path), &path))
 		source->debug_path = path;
 	source->unwind = unwind_of(mod->elf);
 	if (sb_streq(source->unwind, "none") && mod->debug.elf &&
