@@ -30,7 +30,7 @@ END = '<!-- end -->'
 # Parser, its fuzzers, its files.
 PARSERS = [
     ('ELF: headers, sections, notes, symbols, PLT', 'elf attach',
-     'symbolizer/elf/elf_file.c symbolizer/symbols/symtab.c symbolizer/symbols/plt.c'),
+     'symbolizer/elf/elf_file.c symbolizer/symbols/symtab.c symbolizer/symbols/symtab_flatten.c symbolizer/symbols/symtab_read.c symbolizer/symbols/plt.c'),
     ('ELF: debug links, build IDs, alternate files', 'elf',
      'symbolizer/elf/debugfile.c'),
     ('mini debug info', 'elf', 'symbolizer/elf/inflate.c'),
