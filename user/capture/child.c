@@ -29,6 +29,7 @@ struct sb_child {
 	int pidfd; /* to wait for its end */
 	struct sb_peer signaller;
 	int fd; /* a byte to it: go, end of file: do not; from it: an errno, end of file: it runs */
+	int err;    /* why the command does not run; 0: it does, or it is not known yet */
 	int status; /* after the wait */
 	bool is_started, is_waited;
 };
@@ -280,8 +281,8 @@ int sb_child_answer(struct sb_child *child)
 	int err = 0;
 	ssize_t n;
 
-	if (sb_child_has_run(child))
-		return 0;
+	if (child->fd < 0)
+		return child->err;
 	n = recv(child->fd, &err, sizeof(err), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
@@ -289,12 +290,12 @@ int sb_child_answer(struct sb_child *child)
 	if (n == 0)
 		return 0;
 	sb_child_wait(child);
-	return n == sizeof(err) && err < 0 ? err : -EIO;
+	return child->err = n == sizeof(err) && err < 0 ? err : -EIO;
 }
 
 bool sb_child_has_run(const struct sb_child *child)
 {
-	return child->fd < 0;
+	return child->fd < 0 && !child->err;
 }
 
 int sb_child_kill(const struct sb_child *child, int sig)

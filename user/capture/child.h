@@ -47,11 +47,10 @@ int sb_child_answer_fd(const struct sb_child *child);
 /*
  * Find out whether the command runs. Return: 0 when it does; -EAGAIN: not known yet; else why not,
  * and the process has ended: -ENOENT, -EACCES, -ENOEXEC and other errors of execve(2); -EPERM when
- * it could not become @owner; -EIO.
+ * it could not become @owner; -EIO. May be called again.
  */
 int sb_child_answer(struct sb_child *child);
-/* Return: whether sb_child_answer() has found that the command runs or ran. Not to be called after
- * it returned an error other than -EAGAIN: this is true then, too. */
+/* Return: whether sb_child_answer() has found that the command runs or ran. */
 bool sb_child_has_run(const struct sb_child *child);
 
 /* Send the signal @sig to it; never to another process with the same ID. Return: 0; -ESRCH when it

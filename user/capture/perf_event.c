@@ -170,8 +170,10 @@ int sb_perf_ring_lost(struct sb_perf_ring *ring, uint64_t *ret_nr)
 		uint64_t value, nr_lost;
 	} now; /* "struct read_format" of perf_event_open(2) */
 
-	if (read(ring->fd, &now, sizeof(now)) != sizeof(now))
-		return errno ? -errno : -EBADMSG;
+	ssize_t nr = read(ring->fd, &now, sizeof(now));
+
+	if (nr != sizeof(now))
+		return nr < 0 ? -errno : -EBADMSG;
 	*ret_nr = now.nr_lost - ring->nr_lost;
 	ring->nr_lost = now.nr_lost;
 	return 0;

@@ -540,16 +540,18 @@ int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 			free((char *)queue.at[i].map.path);
 	}
 	sb_vec_release(&queue);
-	for (i = 0; i < skips.nr && !ret; i++)
-		ret = sb_symbolizer_skipped(sym, &(struct sb_sym_skip){
+	for (i = 0; i < skips.nr; i++) {
+		err = sb_symbolizer_skipped(sym, &(struct sb_sym_skip){
 							 .tgid = skips.at[i].tgid,
 							 .first_ns = skips.at[i].first_ns,
 							 .last_ns = skips.at[i].last_ns,
 						 });
+		if (err && !ret)
+			ret = err;
+	}
 	sb_vec_release(&skips);
-	if (lost_ns && !ret)
-		ret = sb_symbolizer_lost(sym, lost_ns);
-	return ret;
+	err = lost_ns ? sb_symbolizer_lost(sym, lost_ns) : 0;
+	return ret ? ret : err;
 }
 
 void sb_procwatch_stats(struct sb_procwatch *watch, struct sb_procwatch_stats *ret_stats)

@@ -51,8 +51,8 @@ int sb_procwatch_add_cpu(struct sb_procwatch *watch, uint32_t cpu);
 void sb_procwatch_drop_cpu(struct sb_procwatch *watch, uint32_t cpu);
 
 /* Tell @sym everything that was recorded so far, in order of time, and @processes which have ended.
- * On an error the remaining records are still told, but not which were skipped or lost. Thread: the
- * session's. Return: 0 or a negative errno, the first one. */
+ * On an error everything else is still told. Thread: the session's. Return: 0 or a negative errno,
+ * the first one. */
 int sb_procwatch_drain(struct sb_procwatch *watch, struct sb_symbolizer *sym,
 		       struct sb_processes *processes);
 

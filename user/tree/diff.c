@@ -106,5 +106,8 @@ double sb_diff_z(const struct sb_diff *diff, const struct sb_tree_pair *pair)
 
 double sb_diff_error(double all, double all_squares)
 {
-	return all > 0 ? fmin(sqrt(1.97 * all_squares / all / all), 1) : NAN;
+	double error = all > 0 ? sqrt(1.97 * all_squares / all / all) : NAN;
+
+	/* fmin() would make 1 of NAN. */
+	return error > 1 ? 1 : error;
 }

@@ -73,7 +73,7 @@ double sb_diff_z(const struct sb_diff *diff, const struct sb_tree_pair *pair);
  * Half the width of the interval of a share, at 99 %, for any number of shares at once: n = 1.97 /
  * d^2 (Thompson 1987, Sample Size for Estimating Multinomial Proportions, at alpha 0.01).
  *
- * Return: a share, 0 to 1; 1, too, if @all_squares is NAN; NAN if the profile is empty.
+ * Return: a share, 0 to 1; NAN if the profile is empty or @all_squares is NAN.
  */
 double sb_diff_error(double all, double all_squares);
 

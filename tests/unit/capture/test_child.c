@@ -66,6 +66,9 @@ static int start_of(char *path)
 
 	assert_int_equal(sb_child_new(argv, self(), &child), 0);
 	err = start(child);
+	/* It failed for good. */
+	assert_false(sb_child_has_run(child));
+	assert_int_equal(sb_child_answer(child), err);
 	sb_child_free(child);
 	/* Nothing is left of it. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);

@@ -116,6 +116,9 @@ static void test_known_z(void **state)
 	assert_true(fabs(sb_diff_value(&pair.diff, SB_TREE_A, 700) - 0.7) < 1e-12);
 	/* n = 4,100 are known to 2.2 points. */
 	assert_true(fabs(sb_diff_error(4100, 4100) - 0.0219) < 1e-4);
+	assert_true(sb_diff_error(1, 1) == 1);
+	assert_true(isnan(sb_diff_error(0, 0)));
+	assert_true(isnan(sb_diff_error(4100, NAN)));
 	pair_release(&pair);
 }
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* A ring without a kernel behind it: its descriptor is an eventfd, and it has no records. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "capture/perf_event.h"
+#include "capture/procwatch.h"
+#include "process/process.h"
+#include "symbolizer/sb_sym.h"
+
+int __wrap_sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
+int __wrap_sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes);
+int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
+			     int (*fn)(void *arg, const struct perf_event_header *record),
+			     void *arg);
+int __wrap_sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns);
+
+static int nr_told, answer;
+
+int __wrap_sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost)
+{
+	*ret_tells_lost = true;
+	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+int __wrap_sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes)
+{
+	*ring = (struct sb_perf_ring){ .fd = fd, .was_full = true };
+	return 0;
+}
+
+int __wrap_sb_perf_ring_read(struct sb_perf_ring *ring,
+			     int (*fn)(void *arg, const struct perf_event_header *record),
+			     void *arg)
+{
+	return 0;
+}
+
+int __wrap_sb_symbolizer_lost(struct sb_symbolizer *sym, uint64_t time_ns)
+{
+	nr_told++;
+	return answer;
+}
+
+/* The eventfd counts 1 once, and its 8 bytes are not the 16 of a perf event. */
+static void test_lost_is_not_stale(void **state)
+{
+	struct sb_perf_ring ring = { .fd = eventfd(1, EFD_CLOEXEC) };
+	uint64_t nr = 7;
+
+	errno = ENOENT;
+	assert_int_equal(sb_perf_ring_lost(&ring, &nr), -EBADMSG);
+	assert_int_equal(nr, 7);
+	sb_perf_ring_release(&ring);
+}
+
+/* A record that cannot be told, and a ring that lost others: both are told. */
+static void test_losses_after_error(void **state)
+{
+	struct sb_procwatch *watch;
+
+	assert_int_equal(sb_procwatch_new(NULL, 0, &watch), 0);
+	assert_int_equal(sb_procwatch_add_cpu(watch, 0), 0);
+	answer = -ENOMEM;
+	assert_int_equal(sb_procwatch_drain(watch, NULL, NULL), -ENOMEM);
+	assert_int_equal(nr_told, 2);
+	sb_procwatch_free(watch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lost_is_not_stale),
+		cmocka_unit_test(test_losses_after_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
