@@ -227,7 +227,8 @@ int sb_session_start(struct sb_session *session)
 		return err;
 	if (session->links.nr > 1)
 		session->links_root = sb_links_prepare();
-	err = sb_targets_follow_existing(session->opts.targets, session->skel);
+	err = sb_targets_follow_existing(session->opts.targets, session->skel,
+					 &session->nr_left_out);
 	if (err)
 		return sb_reason_set(session->opts.reason, err,
 				     "cannot list the child processes of the targets");
@@ -452,6 +453,7 @@ void sb_session_stats(const struct sb_session *session, uint32_t view,
 		.nr_cpus_refused = session->nr_cpus_refused,
 	};
 	ret_stats->err = sum_stats(session, ret_stats->stat);
+	ret_stats->stat[SB_STAT_FORK_FULL] += session->nr_left_out;
 	ret_stats->nr_lost = lost_of_view(session, view, ret_stats);
 	ret_stats->nr_asleep = session->asleep.nr;
 	ret_stats->nr_asleep_lost = session->asleep.nr_lost;

@@ -32,6 +32,7 @@ struct sb_session {
 	sb_vec_u32 online_cpus; /* at the last look; they have perf events of the session */
 	int hotplug_fd;		/* from sb_hotplug_open(); -1: there is none */
 	uint64_t nr_cpus_went, nr_cpus_came, nr_cpus_refused;
+	uint64_t nr_left_out; /* descendants of targets at the start, for lack of room */
 	sb_vec_stack_id pending;
 	uint64_t began_ns;
 	uint64_t *stats; /* buffer for reading the counters of each CPU, allocated in advance */

@@ -229,8 +229,13 @@ int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 	return apply_cgroups(targets, skel, reason);
 }
 
-/* Return: 1: it got the rule of its parent, 0, or a negative errno: whether it has that parent is not known. */
-static int follow_process(int fd, uint32_t tgid)
+struct found {
+	size_t nr, nr_left_out;
+};
+
+/* Give it the rule of its parent, if that is one that children get. Return: 0, or a negative errno: whether it has that
+ * parent is not known. */
+static int follow_process(int fd, uint32_t tgid, struct found *found)
 {
 	struct sb_procfs_stat stat;
 	uint32_t rule, own;
@@ -242,37 +247,40 @@ static int follow_process(int fd, uint32_t tgid)
 		return 0;
 	if (!bpf_map_lookup_elem(fd, &tgid, &own))
 		return 0;
-	return !bpf_map_update_elem(fd, &tgid, &rule, BPF_NOEXIST);
+	if (!bpf_map_update_elem(fd, &tgid, &rule, BPF_NOEXIST))
+		found->nr++;
+	else if (errno != EEXIST) /* the hook of fork was faster */
+		found->nr_left_out++;
+	return 0;
 }
 
 /* One look at every process: children of processes that have the rule get it, too. */
-static int follow_once(struct sampler_bpf *skel, size_t *nr_found)
+static int follow_once(struct sampler_bpf *skel, struct found *found)
 {
-	int fd = bpf_map__fd(skel->maps.target_tgids), ret = 0;
+	int fd = bpf_map__fd(skel->maps.target_tgids), err = 0;
 	struct dirent *entry;
 	uint64_t pid;
 	DIR *proc = opendir("/proc");
 
 	if (!proc)
 		return -errno;
-	*nr_found = 0;
-	while (ret >= 0 && (entry = readdir(proc))) {
-		if (sb_parse_u64(entry->d_name, INT32_MAX, &pid))
-			continue;
-		ret = follow_process(fd, (uint32_t)pid);
-		*nr_found += ret > 0;
-	}
+	*found = (struct found){};
+	while (!err && (entry = readdir(proc)))
+		if (!sb_parse_u64(entry->d_name, INT32_MAX, &pid))
+			err = follow_process(fd, (uint32_t)pid, found);
 	closedir(proc);
-	return ret < 0 ? ret : 0;
+	return err;
 }
 
-int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel)
+int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel,
+			       uint64_t *ret_nr_left_out)
 {
-	size_t nr_found = 1;
+	struct found found = { .nr = 1 };
 	int err = 0;
 
 	/* A child may be listed before its parent: until nothing new is found. */
-	while (targets->follow_children && nr_found && !err)
-		err = follow_once(skel, &nr_found);
+	while (targets->follow_children && found.nr && !err)
+		err = follow_once(skel, &found);
+	*ret_nr_left_out = found.nr_left_out;
 	return err;
 }
