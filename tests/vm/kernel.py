@@ -6,7 +6,7 @@ kernel.py BUILD NAME [--all | --cells LIST] [--only WORD...]      NAME as in ker
 
 inside.py does it in the guest, and says a line of JSON for each thing. What it said is kept in
 BUILD/vm/ARCH-NAME.json, in the place of what an earlier run had said of the same thing; from that matrix.py
-makes the tables. A machine that fails is started once more; a test that fails is not."""
+makes the tables. A machine that fails is started once more, and so is a test of `live`; nothing else is."""
 import argparse
 import io
 import json
