@@ -297,8 +297,9 @@ enum sb_stat {
 	SB_STAT_INTERP_FRAMES, /* frames found of interpreters */
 	SB_STAT_INTERP_FULL, /* interpreter stacks not shipped: ring full; retried at their next sample */
 	SB_STAT_LABELS_FULL, /* sets of labels not shipped: ring full; retried at their next sample */
-	SB_STAT_LABELS_CUT, /* labels left out or cut: too long or too many */
-	SB_STAT_LABELS_BAD, /* samples whose labels could not be read, or not all */
+	SB_STAT_LABELS_CUT,    /* labels left out or cut: too long or too many */
+	SB_STAT_LABELS_BAD,    /* samples whose labels could not be read, or not all */
+	SB_STAT_TICKS_SKIPPED, /* ticks that timers skipped, for which a later sample stands */
 	SB_STAT_MAX,
 };
 

@@ -216,10 +216,15 @@ void sb_spent_end(__u64 since_ns);
 int sb_spent_some(__u64 since_ns);
 
 /*
- * Return: the weight of a tick of this CPU's timer, in periods of the requested rate: 1, or more
- * while the timer is throttled.
+ * Call it once for each tick of this CPU's timer. Return: the weight of the tick, in periods of the
+ * requested rate: 1; or more while the timer is throttled, or when the timer skipped ticks while the
+ * current thread ran: the host did not run the virtual CPU for longer than a period, or interrupts
+ * were disabled.
  */
 __u32 sb_tick_weight(void);
+
+/* Count the skipped ticks that a sample stands for. @weight: what sb_tick_weight() returned. */
+void sb_tick_count_skipped(__u32 weight);
 
 /*
  * Throttle an event of @weight, before its stacks are taken. Return: the weight that its sample

@@ -10,6 +10,9 @@
 /* Of so many short programs one is measured. */
 #define SPENT_EACH 16
 
+/* The period of timers at the rate that was asked for; 0: they have none, as counters of cycles. */
+const volatile __u64 cfg_tick_ns = 0;
+
 /* Of each CPU's timer: periods of what was asked for in one of now. 0: one. */
 __u16 tick_weights[SB_TICK_CPUS] = {};
 /* Of events: the weight of a sample, in the unit of the view; 0: each event is one, by its own weight. */
@@ -23,12 +26,79 @@ struct {
 	__type(value, __u32);
 } spent_turns SEC(".maps");
 
-__hidden __u32 sb_tick_weight(void)
+/* The timer of a CPU, which fires at multiples of its period from some time on. */
+struct tick_grid {
+	__u64 from_ns;	   /* of its first tick */
+	__u64 nr;	   /* periods since then that have been accounted for */
+	__u64 weight;	   /* of a tick, when the grid began */
+	__u64 nr_switches; /* of the thread at the last tick */
+	__u32 tid;	   /* of that thread */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tick_grid);
+} tick_grids SEC(".maps");
+
+static __u32 weight_of_cpu(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 weight = cpu < SB_TICK_CPUS ? tick_weights[cpu] : 0;
 
 	return weight ? weight : 1;
+}
+
+/* Whether the current thread has run on this CPU without a break since the last tick. */
+static bool is_same_run(struct tick_grid *grid)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+	__u64 nr_switches = task->nvcsw + task->nivcsw;
+	bool is_same = grid->tid == (__u32)task->pid && grid->nr_switches == nr_switches;
+
+	grid->tid = task->pid;
+	grid->nr_switches = nr_switches;
+	return is_same;
+}
+
+/*
+ * A tick that is late by whole periods comes once: the kernel moves the timer behind the present
+ * (hrtimer_forward_now() of perf_swevent_hrtimer() in kernel/events/core.c) and does not say how
+ * many it skipped. They are told by the multiple of the period at which a tick comes, not by its
+ * distance to the last one, which a tick that is late by half a period would lengthen for nothing.
+ * If the thread was switched meanwhile, the CPU may have been idle, where there are no ticks.
+ */
+__hidden __u32 sb_tick_weight(void)
+{
+	__u32 zero = 0, weight = weight_of_cpu();
+	struct tick_grid *grid = bpf_map_lookup_elem(&tick_grids, &zero);
+	__u64 now_ns, nr, period_ns = cfg_tick_ns * weight, nr_ticks = 1;
+	bool is_same;
+
+	if (!grid || !period_ns)
+		return weight;
+	now_ns = bpf_ktime_get_ns();
+	is_same = is_same_run(grid);
+	if (!is_same || grid->weight != weight) {
+		grid->weight = weight;
+		grid->from_ns = now_ns;
+		grid->nr = 0;
+		return weight;
+	}
+	nr = (now_ns - grid->from_ns + period_ns / 2) / period_ns;
+	if (nr > grid->nr)
+		nr_ticks = nr - grid->nr;
+	grid->nr += nr_ticks;
+	return weight * nr_ticks;
+}
+
+__hidden void sb_tick_count_skipped(__u32 weight)
+{
+	__u32 usual = weight_of_cpu();
+
+	if (weight > usual)
+		sb_stat_add(SB_STAT_TICKS_SKIPPED, weight / usual - 1);
 }
 
 /*

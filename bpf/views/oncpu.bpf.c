@@ -5,12 +5,14 @@
 SEC("?perf_event")
 int oncpu_tick(struct bpf_perf_event_data *ctx)
 {
+	__u32 weight = sb_tick_weight();
 	struct sb_capture *capture;
 
 	sb_start_at(ctx, SB_SCRATCH_TIMER);
 	if (sb_capture(ctx, SB_SCRATCH_TIMER, &capture))
 		return 0;
-	sb_account(capture, sb_tick_weight());
+	sb_account(capture, weight);
+	sb_tick_count_skipped(weight);
 	sb_spent(capture->now_ns);
 	return 0;
 }

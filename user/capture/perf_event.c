@@ -70,15 +70,17 @@ int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu)
 	return -EINVAL;
 }
 
-/*
- * The clock is an event of periods, from its making on (perf_swevent_init_hrtimer() of
- * kernel/events/core.c); others keep to their frequency, of whole hertz.
- */
+/* The clock is an event of periods, from its making on (perf_swevent_init_hrtimer() of
+ * kernel/events/core.c); others keep to their frequency, of whole hertz. */
+uint64_t sb_perf_timer_period_ns(const char *event, uint32_t freq_hz)
+{
+	return strcmp(event, timer_events[0].name) ? 0 : SB_NS_PER_SEC / freq_hz;
+}
+
 int sb_perf_slow_down(int fd, const char *event, uint32_t freq_hz, uint32_t divisor)
 {
-	bool is_clock = !strcmp(event, timer_events[0].name);
-	uint64_t value =
-		is_clock ? SB_NS_PER_SEC / freq_hz * divisor : (freq_hz + divisor / 2) / divisor;
+	uint64_t period_ns = sb_perf_timer_period_ns(event, freq_hz);
+	uint64_t value = period_ns ? period_ns * divisor : (freq_hz + divisor / 2) / divisor;
 
 	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &value) ? -errno : 0;
 }

@@ -34,6 +34,9 @@ int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_t
  */
 int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu);
 
+/* Return: the period of a timer of @event at @freq_hz, not 0; 0: it has no constant period. */
+uint64_t sb_perf_timer_period_ns(const char *event, uint32_t freq_hz);
+
 /*
  * Divide the rate that a timer was opened with, not its current one, by @divisor, not 0; 1 restores
  * it. The other arguments are those that it was opened with. Needs no privilege.

@@ -235,6 +235,8 @@ static int prepare(struct sb_session *session)
 	skel->rodata->cfg_user_end = sb_sym_user_end();
 	if (opts->depth_max)
 		skel->rodata->cfg_ustack_depth_max = opts->depth_max;
+	if (opts->event && opts->freq_hz)
+		skel->rodata->cfg_tick_ns = sb_perf_timer_period_ns(opts->event, opts->freq_hz);
 	skel->rodata->cfg_counts_nudge = opts->counts_max / 4 * 3;
 	skel->rodata->cfg_started_boot_ns = sb_boot_ns();
 	err = bpf_map__set_max_entries(skel->maps.counts_first, opts->counts_max);

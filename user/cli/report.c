@@ -271,8 +271,17 @@ static void add_processes_row(const struct sb_run *run, const struct sb_run_figu
 static void add_cpus_row(const struct sb_run *run, const struct sb_run_figures *figures,
 			 struct sb_str *line)
 {
+	uint64_t nr_skipped = figures->session.stat[SB_STAT_TICKS_SKIPPED];
+	uint64_t nr_ticks = figures->nr_samples + nr_skipped;
+
 	(void)run;
 	add_cpus(line, &figures->session);
+	/* A few are everyday life. */
+	if (nr_skipped && nr_skipped * 100 >= nr_ticks)
+		(void)sb_str_addf(line,
+				  "%stimers skipped %.1f %% of their ticks, for which the next "
+				  "samples stand",
+				  line->len ? ", " : "", percent(nr_skipped, nr_ticks));
 }
 
 static void add_accounted(const struct sb_run *run, const struct sb_run_figures *figures,
@@ -387,6 +396,7 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 		row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);
 	else
 		row_nr("CPUs", session->nr_cpus);
+	row_nr("timer ticks skipped", session->stat[SB_STAT_TICKS_SKIPPED]);
 	row("CPUs came, went, refused", "%llu, %llu, %llu",
 	    (unsigned long long)session->nr_cpus_came, (unsigned long long)session->nr_cpus_went,
 	    (unsigned long long)session->nr_cpus_refused);

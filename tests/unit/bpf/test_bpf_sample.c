@@ -21,6 +21,7 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	shim_reset();
 	SHIM_MAP(stats);
 	SHIM_MAP(spent_turns);
+	SHIM_MAP(tick_grids);
 	SHIM_MAP(target_tgids);
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
@@ -50,6 +51,7 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	cfg_by = 0;
 	cfg_counts_nudge = 1000;
 	cfg_started_boot_ns = 0;
+	cfg_tick_ns = 0;
 	return 0;
 }
 
@@ -379,6 +381,81 @@ static void test_ticks_weigh(void **state)
 	assert_int_equal(count.nr_samples, 3);
 }
 
+/* The CPU was away: what comes late stands for what did not come; jitter below a period is no reason. */
+static void test_skipped_ticks(void **state)
+{
+	static const struct {
+		uint64_t at; /* in tenths of a period */
+		uint32_t nr; /* periods that it stands for */
+	} ticks[] = {
+		{ 0, 1 },
+		{ 10, 1 },
+		{ 21, 1 },
+		{ 30, 1 },
+		{ 61, 3 },
+		{ 70, 1 },
+		/* More than half of a period late: one too many, which the next skipped ones lack. */
+		{ 86, 2 },
+		{ 90, 1 },
+		{ 100, 1 },
+		{ 116, 1 },
+		{ 120, 1 },
+		{ 200, 7 },
+		{ 211, 1 },
+	};
+	uint64_t from_ns = 1000000000, period_ns = 2004008;
+	uint32_t i, settings, cpu = 5;
+
+	for (settings = 1; settings <= 2; settings++) {
+		memset(tick_weights, 0, sizeof(tick_weights));
+		tick_weights[cpu] = settings;
+		cfg_tick_ns = period_ns / settings;
+		shim.cpu = cpu;
+		from_ns += 1000000000000;
+		for (i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
+			shim.now_ns = from_ns + ticks[i].at * period_ns / 10;
+			assert_int_equal(sb_tick_weight(), ticks[i].nr * settings);
+		}
+	}
+	/* Another thread, or the same one after a switch: the CPU may have been idle meanwhile. */
+	task.pid++;
+	shim.now_ns += 30 * period_ns;
+	assert_int_equal(sb_tick_weight(), settings - 1);
+	shim.now_ns += 3 * period_ns;
+	assert_int_equal(sb_tick_weight(), 3 * (settings - 1));
+	task.nvcsw++;
+	shim.now_ns += 30 * period_ns;
+	assert_int_equal(sb_tick_weight(), settings - 1);
+	/* Another rate is another grid. */
+	shim.now_ns += 5 * period_ns;
+	tick_weights[cpu] = 4;
+	assert_int_equal(sb_tick_weight(), 4);
+	/* A counter of cycles has no periods. */
+	cfg_tick_ns = 0;
+	shim.now_ns += 50 * period_ns;
+	assert_int_equal(sb_tick_weight(), 4);
+}
+
+/* What was skipped is counted with the sample that stands for it, and only if there is one. */
+static void test_skipped_are_counted(void **state)
+{
+	struct sb_sample_key key;
+	struct sb_count count;
+
+	memset(tick_weights, 0, sizeof(tick_weights));
+	cfg_tick_ns = 1000000;
+	cfg_sides = 0;
+	shim.now_ns = 5000000000;
+	assert_int_equal(oncpu_tick(&in_user), 0);
+	shim.now_ns = 5004000000;
+	assert_int_equal(oncpu_tick(&in_user), 0);
+	shim_map_at(&generation, 0, &key, &count);
+	assert_int_equal(count.weight, 1 + 4);
+	assert_int_equal(count.nr_samples, 2);
+	assert_int_equal(stat_of(SB_STAT_TICKS_SKIPPED), 3);
+	cfg_tick_ns = 0;
+}
+
 /* Heavy ones as they are; the others by chance, and right on average. */
 static void test_thin(void **state)
 {
@@ -439,6 +516,8 @@ int main(void)
 		cmocka_unit_test_setup(test_seen_table, setup),
 		cmocka_unit_test_setup(test_counts_full, setup),
 		cmocka_unit_test_setup(test_ticks_weigh, setup),
+		cmocka_unit_test_setup(test_skipped_ticks, setup),
+		cmocka_unit_test_setup(test_skipped_are_counted, setup),
 		cmocka_unit_test_setup(test_thin, setup),
 		cmocka_unit_test_setup(test_spent, setup),
 	};
