@@ -25,7 +25,7 @@ import labels_programs  # pylint: disable=wrong-import-position
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 TARGETS = ('user/cli/stackbpf', *(f'tests/programs/{name}' for name in ('split', 'deep', 'rounds', 'newborn')),
-           'tests/bpf/test_bpf_core', 'tests/bpf/test_bpf_unwind_self', 'tests/bpf/test_bpf_verifier')
+           'tests/bpf/test_bpf_core', 'tests/bpf/test_bpf_expr', 'tests/bpf/test_bpf_unwind_self', 'tests/bpf/test_bpf_verifier')
 NO_FP = ('-O2', '-fomit-frame-pointer', '-pthread')
 # What selfunwind.py takes instead of compiling it.
 SELFCHECKS = {

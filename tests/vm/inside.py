@@ -61,7 +61,7 @@ def is_wanted(what):
 
 # Tests of the tree.
 
-BPF_TESTS = ('test_bpf_core', 'test_bpf_unwind_self', 'test_bpf_verifier')
+BPF_TESTS = ('test_bpf_core', 'test_bpf_expr', 'test_bpf_unwind_self', 'test_bpf_verifier')
 # Name, programs, parts. Those of --all disturb whoever else is on the machine, so they run nowhere else.
 LIVE_TESTS = {mode: (('io_kernel', (), ('',)),
                      ('record', ('split', BUILD / 'systemd/stackbpf-record.service'), ('kinds_at_once',)))
