@@ -209,7 +209,8 @@ void sb_spent(__u64 since_ns);
 /*
  * As sb_spent(), for programs that take a fraction of a microsecond and run often: one run in 16 is
  * measured and stands for all. begin() returns the time to be passed to end(), 0 if this run is
- * not measured. some() replaces both in programs that read the clock anyway, and returns 0.
+ * not measured; end() does nothing for 0. some() replaces both in programs that read the clock
+ * anyway, and returns 0.
  */
 __u64 sb_spent_begin(void);
 void sb_spent_end(__u64 since_ns);

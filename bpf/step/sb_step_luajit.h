@@ -349,8 +349,13 @@ static __always_inline void sb_luajit_first(struct sb_interp_walk *w, struct sb_
 
 /*
  * Push a placeholder for the generated code where @walk stands, which runs in the innermost frame
- * of @l. The functions that are inlined there are known from the trace. Nothing is pushed while a
- * trace is entered or left. Return: SB_STEP_GO_ON; SB_STEP_END when there are too many frames.
+ * of the lua_State @l. The functions that are inlined there are known from the trace. Nothing is
+ * pushed while a trace is entered or left.
+ *
+ * at[SB_LUAJIT_L] must still be the lua_State of the segment before: if it is not @l, sets
+ * at[SB_LUAJIT_FRAME] to the innermost frame of @l, so that sb_luajit_first() is not needed. With
+ * the placeholder, sets at[SB_LUAJIT_TRACE], which must be 0 before, and at[SB_LUAJIT_TRACE_PC].
+ * Return: SB_STEP_GO_ON; SB_STEP_END with SB_STACK_DEPTH in w->status.
  */
 static __always_inline enum sb_step sb_luajit_push_trace(struct sb_interp_walk *w,
 							 struct sb_walk *walk, void *mem, __u64 l)
@@ -374,7 +379,9 @@ static __always_inline enum sb_step sb_luajit_push_trace(struct sb_interp_walk *
 
 /*
  * Return: how many bytes above sp the return address is, if @walk stands at the beginning or the
- * end of the interpreter's function, where its registers are not all saved; -1: it does not.
+ * end of the interpreter's function, where its registers are not all saved; -1: it does not, or
+ * the code cannot be read. This compares the instructions at pc only: the caller guarantees that
+ * @walk is a leaf in the interpreter's code (at[SB_LUAJIT_IS_VM]).
  */
 static __always_inline int sb_luajit_ret_at(struct sb_interp_walk *w, struct sb_walk *walk,
 					    void *mem)

@@ -122,8 +122,10 @@ static __always_inline __u64 sb_ruby_context(struct sb_interp_walk *w, void *mem
 }
 
 /*
- * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON;
- * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Ruby.
+ * Find the state of the thread, and store the array of its control frames in w->at, all of which
+ * must be 0 before. Return: SB_STEP_GO_ON: call step(); SB_STEP_END with w->status:
+ * SB_STACK_COMPLETE when the thread does not run Ruby; FAULT when its state cannot be read; BAD_FP
+ * when it is not valid.
  */
 static __always_inline enum sb_step sb_ruby_begin(struct sb_interp_walk *w, void *mem)
 {

@@ -137,9 +137,9 @@ static __always_inline enum sb_step sb_step_to(struct sb_walk *walk, __u64 pc, _
 /*
  * Move the walk to the caller at @pc, @sp, @fp, which @rule computed. This does what sb_step_to()
  * does, with one exception: the walk ends as complete (SB_STEP_END, SB_STACK_COMPLETE) if @pc is 0,
- * the frame is not the leaf, and the rule is based on sp, or on fp with @fp 0. Fibers and coroutines
- * are entered by a jump and have no caller: their return address is 0, and so is their frame pointer
- * if they have one.
+ * the frame is not the leaf, and rule->cfa is SB_UW_CFA_SP, SB_UW_CFA_SWITCH, or SB_UW_CFA_FP with
+ * @fp 0. Fibers and coroutines are entered by a jump and have no caller: their return address is 0,
+ * and so is their frame pointer if they have one; after a switch of stacks it may hold anything.
  */
 static __always_inline enum sb_step sb_step_to_caller(struct sb_walk *walk,
 						      const struct sb_uw_rule *rule, __u64 pc,

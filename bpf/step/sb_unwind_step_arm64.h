@@ -218,7 +218,11 @@ static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const stru
 
 /*
  * Get the caller's frame record: *@frame becomes {x29, return address}; x29 is SB_FP_LOST where the
- * rule says that it is lost. @cfa: from sb_find_cfa(). Return: 0; otherwise it could not be read.
+ * rule says that it is lost, and that of @walk where it was not saved. The return address may have
+ * a pointer authentication code, which sb_step_to() removes.
+ * @rule: for the pc of @walk. With SB_UW_RA_LR the return address is x30, so @walk must be a leaf.
+ * @cfa: from sb_find_cfa() for @rule
+ * Return: 0; otherwise memory could not be read, and *@frame may be half filled.
  */
 static __always_inline int sb_find_record(const struct sb_walk *walk, const struct sb_uw_rule *rule,
 					  void *mem, __u64 cfa, __u64 frame[2])
