@@ -148,7 +148,7 @@ int sb_symbolizer_fork(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgi
 int sb_symbolizer_exec(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
  * @tgid has ended at @time_ns. If it has generated code, its perf map is read before it disappears.
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOMEM: the event is lost, and the symbolizer remains usable.
  */
 int sb_symbolizer_exit(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*

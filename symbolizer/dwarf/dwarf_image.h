@@ -41,9 +41,10 @@ struct sb_dwarf_image {
 };
 
 /*
- * Read the sections of @fd, which is not used afterwards. They may be plain, SHF_COMPRESSED (zlib,
- * zstd; ELF gABI, "Compression Header") or .zdebug_* (the older GNU form). The caller ends
- * *ret_image with sb_dwarf_image_release().
+ * Read the sections of @fd into memory. They may be plain, SHF_COMPRESSED (zlib, zstd; ELF gABI,
+ * "Compression Header") or .zdebug_* (the older GNU form).
+ * @fd: stays the caller's, who may close it after the call
+ * @ret_image: ended by the caller with sb_dwarf_image_release(); untouched on error
  * @is_dwo: read the sections named .debug_x.dwo
  * @budget: charged before anything is read or decompressed; may be NULL
  *

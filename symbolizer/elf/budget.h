@@ -67,7 +67,11 @@ struct sb_budget {
  */
 size_t sb_budget_machine_bytes(void);
 
-/* Initialize @pool. @bytes_max: 0, or more than the machine affords: sb_budget_machine_bytes() */
+/*
+ * Overwrite @pool with an empty one; then the caller may set reclaim, reclaim_arg, and another
+ * work_max than the default. @bytes_max: 0, or more than the machine affords:
+ * sb_budget_machine_bytes(). The caller ends it with sb_budget_pool_release().
+ */
 void sb_budget_pool_init(struct sb_budget_pool *pool, size_t bytes_max);
 /* Free what @pool holds; the caller owns the struct itself. */
 void sb_budget_pool_release(struct sb_budget_pool *pool);
@@ -138,7 +142,8 @@ void sb_budget_hurry(void);
 
 /*
  * Return: whether a file that sb_budget_work() refused has enough work for another try: its own
- * bucket, its owner's and the pool's are half full again. @budget: not NULL.
+ * bucket, its owner's and the pool's are half full again. After sb_budget_hurry() this may still be
+ * true, but all work is refused. @budget: not NULL.
  */
 bool sb_budget_may_retry(struct sb_budget *budget);
 

@@ -121,7 +121,9 @@ int sb_procmaps_exit(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid);
 
 /*
  * Note that mapping events of @tgid between @first_ns and @last_ns were skipped, until seeding with
- * a later @over_ns repairs that. Return: 0 or -ENOMEM.
+ * a later @over_ns repairs that. A gap that is not repaired yet is extended to @last_ns. A process
+ * of which nothing is known becomes known by this. Return: 0, also when a bound refuses the
+ * process, and then nothing is noted; -ENOMEM: the gap is not noted.
  */
 int sb_procmaps_skip(struct sb_procmaps *pm, uint32_t tgid, uint64_t first_ns, uint64_t last_ns);
 
@@ -145,9 +147,10 @@ int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tg
 int sb_procmaps_seed(struct sb_procmaps *pm, struct sb_procgen *gen, uint64_t over_ns,
 		     const struct sb_procmaps_new *maps, size_t nr);
 /*
- * Mark @gen as seeded, and losses up to @over_ns as repaired. @read_ns: CLOCK_MONOTONIC after
- * reading. If an exec before this time arrives later, what was read belongs to another address
- * space and is dropped.
+ * Mark @gen as seeded, and losses up to @over_ns (0: none) as repaired. Called after every
+ * sb_procmaps_seed(), also when that returned -ENOMEM; but not when /proc could not be read.
+ * @read_ns: CLOCK_MONOTONIC after reading. If an exec before this time arrives later, what was read
+ * belongs to another address space and is dropped.
  */
 void sb_procmaps_seed_end(struct sb_procgen *gen, uint64_t over_ns, uint64_t read_ns);
 

@@ -103,7 +103,8 @@ struct sb_perfmaps {
 int sb_perfmaps_read(struct sb_perfmaps *maps, int fd, struct sb_perfmap **map);
 /* Give a map back; the last process that does frees it. Accepts NULL. */
 void sb_perfmaps_put(struct sb_perfmaps *maps, struct sb_perfmap *map);
-/* Free the pool; all maps must have been given back. */
+/* Free the list of @maps, which is empty then and can be used again. All maps must have been given
+ * back. maps->pool is borrowed and stays. */
 void sb_perfmaps_release(struct sb_perfmaps *maps);
 /* Return: the memory that all maps take. */
 size_t sb_perfmaps_bytes(const struct sb_perfmaps *maps);
