@@ -74,10 +74,10 @@ int sb_strtab_init(struct sb_strtab *tab);
  */
 int sb_strtab_add(struct sb_strtab *tab, const char *s, size_t len, uint32_t *ret_id);
 /*
- * Append @s without looking for a duplicate; its ID is the number of strings that were there
- * before. This is much faster, for tables that are read from a file. Call sb_strtab_index() before
- * the next sb_strtab_add().
- * Return: 0, -ENOMEM, -E2BIG.
+ * Append a copy of @s without looking for a duplicate; its ID is the number of strings that were
+ * there before. This is much faster, for tables that are read from a file. Call sb_strtab_index()
+ * before the next sb_strtab_add().
+ * Return: 0; -ENOMEM; -E2BIG: beyond 2^31. On error the table has not changed.
  */
 int sb_strtab_push(struct sb_strtab *tab, const char *s, size_t len);
 /* Index what sb_strtab_push() added. Return: 0, -ENOMEM, -E2BIG. */

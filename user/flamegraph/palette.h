@@ -54,8 +54,12 @@ int sb_fg_palette_init(struct sb_fg_palette *palette, const struct sb_fg_opts *o
 /* Free what the palette holds, also of a zero-initialized one. */
 void sb_fg_palette_release(struct sb_fg_palette *palette);
 
-/* Get the CSS class of a frame. @level: of the frame above the root; matters only for --random.
- * Cannot fail. */
+/*
+ * Get the CSS class of a frame. Cannot fail.
+ * @name: the text that the frame shows. A palette that shades by module finds the module in it:
+ *	"[module]", "module`function" or "function (module)"
+ * @level: how many frames are below it: 0 for the root, 1 for its children. Only --random uses it.
+ */
 void sb_fg_palette_class(const struct sb_fg_palette *palette, const char *name,
 			 enum sb_fg_kind kind, uint32_t level, char ret[SB_FG_CLASS_LEN_MAX]);
 

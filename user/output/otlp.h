@@ -34,7 +34,8 @@ void sb_otlp_free(struct sb_otlp *otlp);
  * @profile: has the frames and the metadata; sealed, the same for all profiles of a request, and
  *	borrowed until sb_otlp_take()
  * @start_ns: since the epoch; @dur_ns: its duration
- * @id: SB_OTLP_ID_BYTES, not all 0; or NULL
+ * @id: written as profile_id, by which a receiver recognizes a profile that it gets twice:
+ *	SB_OTLP_ID_BYTES, not all 0, copied; NULL: no ID is written
  */
 int sb_otlp_begin(struct sb_otlp *otlp, const struct sb_profile *profile, uint64_t start_ns,
 		  uint64_t dur_ns, const uint8_t *id);
@@ -50,7 +51,7 @@ int sb_otlp_end(struct sb_otlp *otlp);
 /* Return: the approximate length of the request so far, in bytes. */
 size_t sb_otlp_nr_bytes(const struct sb_otlp *otlp);
 /* Replace the contents of @out by the finished request, and begin the next one. @out: the caller's;
- * borrows nothing. */
+ * borrows nothing; after an error it may hold a part. */
 int sb_otlp_take(struct sb_otlp *otlp, struct sb_str *out);
 
 #endif

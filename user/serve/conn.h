@@ -65,8 +65,9 @@ int sb_conn_read(struct sb_conn *conn);
  * conn->in already: call sb_conn_read(). */
 void sb_conn_next(struct sb_conn *conn);
 /*
- * Send what the socket takes of conn->head and the body. Return: 1 if all is sent; 0 if not yet;
- * -ECONNRESET if the client is gone.
+ * Send what the socket takes of conn->head and the body, without blocking. Return: 1 if all is
+ * sent; 0 if not yet: call again when the socket is writable; -ECONNRESET if the client is gone, or
+ * conn->body_fd cannot be read or is shorter than conn->body_len: the caller closes the connection.
  */
 int sb_conn_send(struct sb_conn *conn);
 /* After the last reply: discard input. Return: 0 if more may come; -ECONNRESET at its end. */

@@ -66,7 +66,8 @@ void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES]);
 
 /*
  * Parse a length of time: "10m", "1h30m", "7d", or a bare number of seconds. Units: s, m or min, h,
- * d, w, y (365 days). Return: 0 and seconds; -EINVAL, and then *ret_s is untouched.
+ * d, w, y (365 days). 0 is a length, too. Return: 0 and seconds; -EINVAL if the text is no length,
+ * or one that reaches beyond the year 9999, and then *ret_s is untouched.
  */
 int sb_ask_length(const char *text, int64_t *ret_s);
 
@@ -184,6 +185,8 @@ struct sb_tags {
 };
 /**
  * sb_store_tags() - tags of the series that match a query, with the weight of each value
+ * @ask: nr_nodes_max is ignored. ask->by does not choose what is listed; but if one of its tags is
+ *	wide, which aggregates do not have, only blocks of 10 s are counted.
  * @nr_values_max: list at most this many values for each key, the heaviest; 0: 100
  * @ret_tags: owned by the caller, freed by sb_tags_free()
  *

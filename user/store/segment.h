@@ -78,8 +78,10 @@ int sb_segment_list(struct sb_segment *segment, int dir_fd, const char *name);
 int sb_segment_refresh(struct sb_segment *segment);
 /*
  * Open a file for reading and writing, and create it if it does not exist. An incomplete record and
- * damaged blocks at its end are cut off, and counted. Return: as sb_segment_read(), and errors of
- * creating it.
+ * damaged blocks at its end are cut off, and counted. Everything else is as for sb_segment_read():
+ * dictionary and blocks are read, *@segment is overwritten and needs no release after an error. The
+ * caller guarantees that nobody else writes to the file; the lock of the store does.
+ * Return: as sb_segment_read(), and errors of creating and truncating the file.
  */
 int sb_segment_open(struct sb_segment *segment, int dir_fd, const char *name);
 /* Close the file and free what the segment holds; again is harmless. */

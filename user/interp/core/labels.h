@@ -57,8 +57,8 @@ bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_plac
 /*
  * Make the configuration for the kernel, all but the keys, from what the dynamic linker left in the
  * process. @place: from sb_label_place_find() for the file as this process maps it.
- * Return: 0; -EAGAIN when the dynamic linker has not done it yet; -ENOTSUP when the module's number
- * is too high.
+ * Return: 0; -EAGAIN when the dynamic linker has not done it yet, or memory of the process cannot
+ * be read; -ENOTSUP when the module's number is too high. *@ret_conf is untouched on error.
  */
 int sb_label_place_conf(const struct sb_label_place *place, const struct sb_memory *memory,
 			const struct sb_process_maps *maps, struct sb_label_conf *ret_conf);
