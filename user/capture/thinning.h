@@ -59,10 +59,11 @@ struct sb_thinning {
 
 struct sb_thinning_stats {
 	struct sb_governor_stats governor;
-	double limit;	     /* 0: none */
+	double limit;	     /* part of all CPUs: 0.01 is 1 %; 0: none */
 	double rate_hz;	     /* the lowest rate of the timer; 0: the view has none */
 	uint64_t weight;     /* the highest weight of a sample, in the BPF side's unit; 0: none */
-	const char *why_not; /* why the view cannot be throttled, the end of a sentence; or NULL */
+	const char *why_not; /* a constant: why the view cannot be throttled, the end of a sentence;
+			      * NULL: it can be */
 };
 
 /* Initialize all views at step 0, the rate that was asked for. @opts is copied, its pointers are

@@ -62,7 +62,8 @@ struct sb_result_sink {
 /* Initialise it without outputs: add them with sb_outputs_choose(). @opts is borrowed. The outputs
  * are ended with sb_outputs_release(). */
 void sb_result_sink_init(struct sb_result_sink *result, const struct sb_record_opts *opts);
-/* Remove the progress line, before anything else is written to the terminal. */
+/* Remove the progress line, before anything else is written to the terminal. The next tick of the
+ * run draws it again. Does nothing if there is none. */
 void sb_result_sink_clear(const struct sb_result_sink *result);
 
 #endif

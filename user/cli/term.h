@@ -58,8 +58,11 @@ int sb_term_show(struct sb_term *term, const struct sb_canvas *canvas);
 /* Read pending keys and signals, without blocking. Return: 0; or a negative errno when the terminal
  * is gone. */
 int sb_term_read(struct sb_term *term);
-/* Get the next key that sb_term_read() read. Return: a character or enum sb_key; at the end
- * SB_KEY_REDRAW, until sb_term_show() was called, or SB_KEY_NONE. */
+/*
+ * Get the next key that sb_term_read() read. Return: a character or enum sb_key. When no key is
+ * left: SB_KEY_REDRAW if the terminal must be drawn again (its size changed, or the program was
+ * continued), and it returns that at each call until sb_term_show(); otherwise SB_KEY_NONE.
+ */
 int sb_term_key(struct sb_term *term);
 
 /* Restore the screen and the settings, and log the messages that were held back. sb_term_show()

@@ -90,7 +90,8 @@ struct assembly {
 	struct stack_part part;
 	struct merge merge;
 };
-/* Free the buffers. */
+/* Free the buffers; what is borrowed stays. An assembly begins zero-initialized, with opts, sym and
+ * profile set. After the release its buffers are empty, so it can be used or released again. */
 void sb_assembly_release(struct assembly *assembly);
 
 /*

@@ -262,7 +262,8 @@ struct sb_run_figures {
 };
 /* Get the figures up to now, or to the end of the run. @view: its index in config->views. */
 void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
-/* Return: how much of the expected weight is accounted for, in percent; 0 when none is expected. */
+/* Return: how much of the expected weight is accounted for, in percent, which can be slightly above
+ * 100; 0 when none is expected. */
 double sb_run_accounted(const struct sb_run_figures *figures);
 
 #endif

@@ -20,9 +20,12 @@ enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
  * switched on. Return: 0 or a negative errno. */
 int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 
-/* Implements sb_view.thin() for views that drop events by chance (sb_thin() of
+/*
+ * Implements sb_view.thin() (view.h) for views that drop events by chance (sb_thin() of
  * bpf/core/thin.bpf.c): samples get the weight @mean * 2^@step, and an event is one with the
- * probability that fits. Return: that weight; 0 for step 0, which takes every event. */
+ * probability that fits. @opts: not used. @mean: in the BPF side's unit; not 0.
+ * Return: that weight, in the same unit; 0 for step 0, which takes every event.
+ */
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 			     uint32_t step, uint64_t mean);
 

@@ -62,7 +62,9 @@ uint64_t sb_privileges_have(void);
 /*
  * Return: whether kernel.perf_event_paranoid is the reason why a perf event was refused with @err,
  * a negative errno. From level 3 on, which only kernels of Debian and Ubuntu know and which is
- * their default, every event needs CAP_SYS_ADMIN. False if CAP_PERFMON is missing, too.
+ * their default, every event needs CAP_SYS_ADMIN. False if CAP_PERFMON is missing, too, and for any
+ * other error than -EACCES. It looks at the capabilities of the calling thread, so call it in the
+ * thread that was refused, before that thread drops any.
  */
 bool sb_privileges_is_paranoid(int err);
 

@@ -16,7 +16,8 @@ struct sb_privileges_opts;
 int sb_sandbox_session(const struct sb_privileges_opts *opts);
 int sb_sandbox_thread(void);
 /* Processes that parse files (symbolizer/unwind/parser.h). The keeper, which forks the workers,
- * also compiles their filter, so keeper() comes before worker(). */
+ * also compiles their filter, so keeper() comes before worker(). After an error the process must
+ * not go on, because it may be without a filter. */
 int sb_sandbox_keeper(void);
 int sb_sandbox_worker(void);
 /*
