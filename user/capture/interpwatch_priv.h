@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The state of what serves the interpreter walkers. interpwatch_procs.c is its thread, which looks
+ * at processes; interpwatch_stacks.c keeps stacks and labels for the drain; interpwatch.c starts and
+ * ends both. Internal to interpwatch*.c.
+ */
+#ifndef SB_CAPTURE_INTERPWATCH_PRIV_H
+#define SB_CAPTURE_INTERPWATCH_PRIV_H
+
+#include <pthread.h>
+
+#include "base/ration.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "capture/interpwatch.h"
+#include "capture/news.h"
+#include "capture/server.h"
+
+/* A process that the walkers know, in the slot of its address space. */
+struct proc {
+	struct sb_space *space; /* a reference */
+	size_t at;		/* in procs */
+	uint32_t nr_confs;
+	uint32_t conf_at[SB_INTERP_PER_PROC];
+	uint32_t hook;	   /* as in struct sb_interp_proc */
+	uint32_t labels;   /* the same */
+	uint64_t look_ns;  /* when to look at it again; 0: no need */
+	uint64_t again_ns; /* the time from one look to the next, while something has not begun */
+	uint64_t looked_ns;
+	uint64_t rest_ns; /* the time to the next look, if it maps code */
+	uint64_t cost_ns; /* of the last look, in CPU time */
+	uint64_t next_ns; /* no look before that: the last ones took so much of our time */
+	bool is_changed;
+};
+
+/* A stack that waits for the drain. */
+struct waiting {
+	struct sb_stack_id id;
+	struct sb_space_key space;
+	uint32_t status, nr_frames;
+	size_t first; /* in words */
+	bool is_single;
+};
+
+/* Label sets, and their texts one after the other. */
+struct labels {
+	SB_VEC(struct sb_batch_labels) at;
+	struct sb_str texts;
+};
+
+struct sb_interpwatch {
+	struct sampler_bpf *skel;	/* borrowed */
+	struct sb_processes *processes; /* borrowed */
+	struct sb_interp *interp;	/* borrowed */
+	struct sb_server server;
+
+	/* Used by the thread only. */
+	SB_VEC(struct proc *) procs; /* in no order */
+	struct sb_ration ration;
+	SB_VEC(uint32_t)
+	free_confs; /* first in, first out: what was given back last rests longest */
+	size_t next_free;
+
+	pthread_mutex_t ring_lock; /* of reading the ring, and of what comes from it */
+	SB_VEC(struct sb_space_key) needs;
+	SB_VEC(struct sb_space_key) native; /* known to have nothing, and published */
+	SB_VEC(struct waiting) waiting;
+	SB_VEC(uint64_t) words;
+	struct labels labels;
+	uint32_t nr_expected; /* asked for by sb_interpwatch_expect(), and not yet looked at */
+	pthread_cond_t is_looked_at;
+	size_t nr_named;	    /* of waiting: those before are named, or being named */
+	struct labels taken_labels; /* the drain's: what it was given last */
+
+	struct sb_newsbox news; /* of procs */
+	struct sb_interpwatch_stats stats;
+};
+
+/* interpwatch.c */
+
+/*
+ * Request a look at the process @space, which is copied; start_ns 0: it is expected. If it fails,
+ * the BPF side asks for the process again later. Thread: any. Return: 0 or -ENOMEM.
+ */
+int sb_interpwatch_request(struct sb_interpwatch *watch, const struct sb_space_key *space);
+
+/* interpwatch_procs.c */
+
+/* The thread: serves the ring and side-band records until the server is stopped. Return: NULL. */
+void *sb_interpwatch_serve(void *arg);
+/*
+ * Tell the walkers which configurations the address space @key has: those of @proc. A failure is
+ * only logged, because they ask for a process that is missing. Thread: any.
+ */
+void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_key *key,
+			    const struct proc *proc);
+/* Give back the reference of @proc to its address space, if it has one. Thread: the watch's, or
+ * any after that has ended. */
+void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc *proc);
+
+/* interpwatch_stacks.c */
+
+/*
+ * Take a record of the ring; for libbpf. @arg: the watch, whose ring_lock the caller holds. Return:
+ * 0; -EBADMSG; -ENOMEM.
+ */
+int sb_interpwatch_on_event(void *arg, void *data, size_t len);
+/*
+ * Take the next stack whose names nobody has read. Its frames are copied to @ret_frames, which has
+ * room for SB_INTERP_FRAMES_MAX, because their memory may be reallocated. Thread: any. Return:
+ * false if there is none; then nothing is written.
+ */
+bool sb_interpwatch_take_unnamed(struct sb_interpwatch *watch, struct sb_space_key *ret_space,
+				 struct sb_interp_frame *ret_frames, size_t *ret_nr);
+
+#endif

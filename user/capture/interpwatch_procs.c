@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The thread that looks at processes, and what the walkers know of each. A process is looked at when
+ * the BPF side or the unwinder asks for it, and again when it maps code, with pauses that grow, and
+ * within a share of a CPU. Configurations lie in one map, where a number that was given back rests
+ * for as long as possible, because a walk may still use it.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "capture/interpwatch_priv.h"
+#include "capture/thread.h"
+#include "symbolizer/process/reader.h"
+#include "views/skel.h"
+#include "workers/privileges.h"
+
+/* How soon a runtime that has not begun is looked at again; the pause grows each time. */
+#define AGAIN_NS     (2 * SB_NS_PER_MS)
+#define AGAIN_NS_MAX (1000 * SB_NS_PER_MS)
+/* How soon a process that maps code is looked at again. The first pauses are short, because many
+ * processes do not live longer than their start; later ones grow. */
+#define REST_NS_MIN  (1 * SB_NS_PER_MS)
+#define REST_NS_MAX  (20 * SB_NS_PER_MS)
+/* After so long without a look, pauses begin short again. */
+#define RESTED_NS    (1000 * SB_NS_PER_MS)
+
+static struct proc *find_proc(struct sb_interpwatch *watch, uint32_t tgid)
+{
+	return sb_processes_of(watch->processes, tgid, SB_SLOT_WALKERS);
+}
+
+static const struct sb_space_key *key_of(const struct proc *proc)
+{
+	return sb_space_key(proc->space);
+}
+
+void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc *proc)
+{
+	if (!proc->space)
+		return;
+	sb_space_set(watch->processes, proc->space, SB_SLOT_WALKERS, NULL);
+	sb_processes_put(watch->processes, sb_take(proc->space));
+}
+
+/* Give an entry the key of the address space that replaced its own. Return: 0, -ENOMEM, -E2BIG. */
+static int set_key(struct sb_interpwatch *watch, struct proc *proc, const struct sb_space_key *key)
+{
+	struct sb_space *space;
+	int err = sb_processes_get(watch->processes, key, &space);
+
+	if (err)
+		return err;
+	sb_interpwatch_leave_slot(watch, proc);
+	proc->space = space;
+	sb_space_set(watch->processes, space, SB_SLOT_WALKERS, proc);
+	return 0;
+}
+
+/* Return: a new entry; NULL: no memory, and it will be asked for again. */
+static struct proc *make_proc(struct sb_interpwatch *watch, const struct sb_space_key *key)
+{
+	struct proc *proc = calloc(1, sizeof(*proc));
+
+	if (!proc || sb_vec_reserve(&watch->procs, watch->procs.nr + 1) ||
+	    set_key(watch, proc, key)) {
+		free(proc);
+		return NULL;
+	}
+	proc->at = watch->procs.nr;
+	watch->procs.at[watch->procs.nr++] = proc;
+	return proc;
+}
+
+static void give_confs_back(struct sb_interpwatch *watch, struct proc *proc)
+{
+	uint32_t i;
+
+	/* Cannot fail: room was reserved for all of them. */
+	for (i = 0; i < proc->nr_confs; i++)
+		sb_vec_push(&watch->free_confs, proc->conf_at[i]);
+	if (proc->labels)
+		sb_vec_push(&watch->free_confs, proc->labels - 1);
+	proc->nr_confs = proc->hook = proc->labels = 0;
+}
+
+/* Return: the index of the configuration, or a negative errno. */
+static int64_t write_conf(struct sb_interpwatch *watch, const struct sb_interp_conf *conf)
+{
+	uint32_t at;
+
+	if (watch->next_free == watch->free_confs.nr) {
+		__atomic_fetch_add(&watch->stats.nr_refused, 1, __ATOMIC_RELAXED);
+		return -ENOSPC;
+	}
+	at = watch->free_confs.at[watch->next_free];
+	if (bpf_map_update_elem(bpf_map__fd(watch->skel->maps.interp_confs), &at, conf, BPF_ANY))
+		return -errno;
+	watch->next_free++;
+	return at;
+}
+
+static void write_confs(struct sb_interpwatch *watch, struct proc *proc,
+			const struct sb_interp_confs *confs)
+{
+	int64_t at = confs->has_labels ? write_conf(watch, &confs->labels) : -1;
+	uint32_t i;
+
+	proc->labels = at < 0 ? 0 : (uint32_t)at + 1;
+	for (i = 0; i < confs->nr; i++) {
+		at = write_conf(watch, &confs->conf[i]);
+		if (at < 0)
+			break;
+		proc->conf_at[proc->nr_confs++] = (uint32_t)at;
+		if (confs->conf[i].flags & SB_INTERP_BY_NATIVE && !proc->hook)
+			proc->hook = proc->nr_confs;
+	}
+	if (watch->next_free > SB_INTERP_CONFS_MAX) {
+		watch->free_confs.nr -= watch->next_free;
+		memmove(watch->free_confs.at, watch->free_confs.at + watch->next_free,
+			watch->free_confs.nr * sizeof(watch->free_confs.at[0]));
+		watch->next_free = 0;
+	}
+}
+
+void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_key *key,
+			    const struct proc *proc)
+{
+	struct sb_interp_proc shown = {
+		.start_ns = key->start_ns,
+		.exec_id = key->exec_id,
+		.nr_confs = proc->nr_confs,
+		.hook = proc->hook,
+		.labels = proc->labels,
+	};
+
+	memcpy(shown.conf_at, proc->conf_at, sizeof(shown.conf_at));
+	/* The map evicts entries that are not used; a process that is missing is asked for
+	 * again. */
+	if (bpf_map_update_elem(bpf_map__fd(watch->skel->maps.interp_procs), &key->tgid, &shown,
+				BPF_ANY))
+		sb_debug("cannot publish the interpreters of process %u", key->tgid);
+}
+
+static void drop_proc(struct sb_interpwatch *watch, struct proc *proc)
+{
+	struct proc *last = watch->procs.at[--watch->procs.nr];
+
+	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.interp_procs), &key_of(proc)->tgid);
+	give_confs_back(watch, proc);
+	sb_interp_ended(watch->interp, key_of(proc));
+	sb_newsbox_unfollow(&watch->news, key_of(proc)->tgid);
+	sb_interpwatch_leave_slot(watch, proc);
+	watch->procs.at[proc->at] = last;
+	last->at = proc->at;
+	free(proc);
+}
+
+static void look_at(struct proc *proc, uint64_t time_ns)
+{
+	proc->look_ns = time_ns < proc->next_ns ? proc->next_ns : time_ns;
+}
+
+/* The cost of reading a file for the first time is no reason to pause, since it is read once. */
+static void note_cost(struct sb_interpwatch *watch, struct proc *proc, uint64_t begin_ns)
+{
+	uint64_t end_ns = sb_reader_thread_cpu_ns(), before_ns = proc->cost_ns;
+
+	proc->cost_ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
+	proc->next_ns = sb_ration_next_ns(&watch->ration, proc->looked_ns,
+					  proc->cost_ns < before_ns ? proc->cost_ns : before_ns);
+}
+
+static void look(struct sb_interpwatch *watch, struct proc *proc)
+{
+	uint64_t begin_ns = sb_reader_thread_cpu_ns();
+	struct sb_interp_confs confs;
+	int err = sb_interp_look(watch->interp, key_of(proc), &confs);
+
+	proc->looked_ns = sb_now_ns();
+	note_cost(watch, proc, begin_ns);
+	proc->look_ns = 0;
+	if (err == -ESRCH) {
+		drop_proc(watch, proc);
+		return;
+	}
+	if (err == -EAGAIN || err == -ENOMEM || err == -E2BIG) {
+		proc->again_ns = proc->again_ns ? proc->again_ns * 2 : AGAIN_NS;
+		if (proc->again_ns > AGAIN_NS_MAX)
+			proc->again_ns = AGAIN_NS_MAX;
+		look_at(proc, proc->looked_ns + proc->again_ns);
+	}
+	give_confs_back(watch, proc);
+	write_confs(watch, proc, &confs);
+	sb_interpwatch_publish(watch, key_of(proc), proc);
+}
+
+static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *key)
+{
+	struct proc *proc = find_proc(watch, key->tgid);
+
+	/* It was expected: now its address space is known, and so is what is in it. */
+	if (proc && !key_of(proc)->start_ns && !sb_interp_adopt(watch->interp, key) &&
+	    !set_key(watch, proc, key)) {
+		sb_interpwatch_publish(watch, key, proc);
+		return;
+	}
+	if (proc && !sb_space_key_is(key_of(proc), key)) {
+		drop_proc(watch, proc);
+		proc = NULL;
+	}
+	if (!proc) {
+		proc = make_proc(watch, key);
+		if (!proc)
+			return;
+		/* Before the look, so that changes that come during it are not missed. */
+		sb_newsbox_follow(&watch->news, key->tgid);
+	}
+	look(watch, proc);
+}
+
+static void serve_needs(struct sb_interpwatch *watch)
+{
+	__typeof__(watch->needs) needs;
+	size_t i;
+
+	pthread_mutex_lock(&watch->ring_lock);
+	ring_buffer__consume(watch->server.ring);
+	needs = watch->needs;
+	memset(&watch->needs, 0, sizeof(watch->needs));
+	pthread_mutex_unlock(&watch->ring_lock);
+	for (i = 0; i < needs.nr; i++) {
+		serve_need(watch, &needs.at[i]);
+		if (needs.at[i].start_ns)
+			continue;
+		pthread_mutex_lock(&watch->ring_lock);
+		watch->nr_expected--;
+		pthread_cond_signal(&watch->is_looked_at);
+		pthread_mutex_unlock(&watch->ring_lock);
+	}
+	sb_vec_release(&needs);
+}
+
+static void serve_names(struct sb_interpwatch *watch)
+{
+	struct sb_interp_frame frames[SB_INTERP_FRAMES_MAX];
+	struct sb_space_key space;
+	struct proc *proc;
+	size_t nr;
+
+	while (sb_interpwatch_take_unnamed(watch, &space, frames, &nr)) {
+		proc = find_proc(watch, space.tgid);
+		if ((proc && !key_of(proc)->start_ns) || !sb_interp_knows(watch->interp, &space))
+			serve_need(watch, &space);
+		if (sb_interp_fetch(watch->interp, &space, frames, nr) != -ENOTSUP)
+			continue;
+		proc = find_proc(watch, space.tgid);
+		if (proc && sb_now_ns() >= proc->next_ns)
+			look(watch, proc);
+	}
+}
+
+static void rest(struct proc *proc)
+{
+	bool has_rested = sb_now_ns() - proc->looked_ns > RESTED_NS;
+
+	proc->rest_ns = has_rested || !proc->rest_ns ? REST_NS_MIN : proc->rest_ns * 2;
+	if (proc->rest_ns > REST_NS_MAX)
+		proc->rest_ns = REST_NS_MAX;
+	look_at(proc, proc->looked_ns + proc->rest_ns);
+}
+
+static bool has_nothing(const struct proc *proc)
+{
+	return !proc->nr_confs && !proc->labels && !proc->again_ns;
+}
+
+/* Note a process without interpreters, which is published already; drop what was known of another
+ * program of its number. */
+static void take_native(struct sb_interpwatch *watch, const struct sb_space_key *key)
+{
+	struct proc *proc = find_proc(watch, key->tgid);
+	struct sb_space_key old;
+
+	if (proc && sb_space_key_is(key_of(proc), key)) {
+		sb_interpwatch_publish(watch, key, proc);
+		return;
+	}
+	if (proc) {
+		old = *key_of(proc);
+		give_confs_back(watch, proc);
+		sb_interp_ended(watch->interp, &old);
+	}
+	/* Without memory it stays unknown, and is asked for when the BPF side has evicted it. */
+	if (sb_interp_note_native(watch->interp, key))
+		return;
+	if (!proc) {
+		proc = make_proc(watch, key);
+	} else if (!set_key(watch, proc, key)) {
+		*proc = (struct proc){ .space = proc->space, .at = proc->at };
+	}
+	if (proc)
+		proc->looked_ns = sb_now_ns();
+}
+
+static void serve_native(struct sb_interpwatch *watch)
+{
+	__typeof__(watch->native) native;
+	size_t i;
+
+	pthread_mutex_lock(&watch->ring_lock);
+	native = watch->native;
+	memset(&watch->native, 0, sizeof(watch->native));
+	pthread_mutex_unlock(&watch->ring_lock);
+	for (i = 0; i < native.nr; i++)
+		take_native(watch, &native.at[i]);
+	sb_vec_release(&native);
+}
+
+static void serve_piece(struct sb_interpwatch *watch, const struct sb_news *news)
+{
+	struct proc *proc = find_proc(watch, news->tgid);
+
+	if (!proc)
+		return;
+	/* The next program has another key, by which it will be asked for; so will threads that
+	 * continue. */
+	if (news->kind == SB_SIDEBAND_EXEC ||
+	    (news->kind == SB_SIDEBAND_EXIT && has_nothing(proc))) {
+		if (proc->looked_ns < news->time_ns)
+			drop_proc(watch, proc);
+	} else if (news->kind == SB_SIDEBAND_EXIT) {
+		proc->is_changed = true;
+		proc->look_ns = news->time_ns; /* at once: it is gone, but for threads that go on */
+	} else if (!proc->is_changed) {
+		proc->is_changed = true;
+		rest(proc);
+	}
+}
+
+static void serve_news(struct sb_interpwatch *watch)
+{
+	sb_news_list list = sb_newsbox_take(&watch->news, sb_now_ns());
+	size_t i;
+
+	for (i = 0; i < list.nr; i++)
+		serve_piece(watch, &list.at[i]);
+	sb_vec_release(&list);
+}
+
+/* Return: when the next look is due, in ms, or -1. */
+static int serve_looks(struct sb_interpwatch *watch)
+{
+	uint64_t now_ns = sb_now_ns(), next_ns = UINT64_MAX;
+	size_t i;
+
+	for (i = watch->procs.nr; i--;) {
+		struct proc *proc = watch->procs.at[i];
+
+		if (!proc->look_ns)
+			continue;
+		if (proc->look_ns <= now_ns) {
+			proc->is_changed = false;
+			look(watch, proc);
+			continue;
+		}
+		if (proc->look_ns < next_ns)
+			next_ns = proc->look_ns;
+	}
+	for (i = 0; i < watch->procs.nr; i++)
+		if (watch->procs.at[i]->look_ns && watch->procs.at[i]->look_ns < next_ns)
+			next_ns = watch->procs.at[i]->look_ns;
+	if (next_ns == UINT64_MAX)
+		return -1;
+	return next_ns > now_ns ? (int)((next_ns - now_ns) / SB_NS_PER_MS) + 1 : 0;
+}
+
+void *sb_interpwatch_serve(void *arg)
+{
+	struct sb_interpwatch *watch = arg;
+	int timeout_ms = -1;
+
+	sb_thread_hurry();
+	sb_privileges_thread(SB_ROLE_TABLES);
+	while (sb_server_wait(&watch->server, timeout_ms)) {
+		serve_native(watch);
+		serve_needs(watch);
+		serve_names(watch);
+		serve_news(watch);
+		timeout_ms = serve_looks(watch);
+	}
+	return NULL;
+}
