@@ -160,6 +160,20 @@ static void test_expressions(void **state)
 	}
 }
 
+/* Of 62 bytes all are there, of 63 it is not known whether there are more. */
+static void test_cut(void **state)
+{
+	memset(user_text + 16, 'u', 63);
+	compile("str(arg0 + 17)");
+	assert_true(is_equal());
+	assert_int_equal(strlen((char *)skel->bss->run.strings[0]), 62);
+	assert_int_equal(skel->bss->run.flags, 0);
+	compile("str(arg0 + 16)");
+	assert_true(is_equal());
+	assert_int_equal(strlen((char *)skel->bss->run.strings[0]), 63);
+	assert_int_equal(skel->bss->run.flags, SB_EXPR_CUT);
+}
+
 /* Programs that no compiler made: every instruction, in any order, with any operands. */
 static void test_forged(void **state)
 {
@@ -211,9 +225,8 @@ static void test_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verifier),
-		cmocka_unit_test(test_expressions),
-		cmocka_unit_test(test_forged),
+		cmocka_unit_test(test_verifier), cmocka_unit_test(test_expressions),
+		cmocka_unit_test(test_cut),	 cmocka_unit_test(test_forged),
 		cmocka_unit_test(test_time),
 	};
 

@@ -42,7 +42,8 @@ static inline int expr_read(const struct expr_memory *memory, void *dst, uint64_
 	memset(dst, 0, len);
 	if (expr_find(memory, addr, len, 0, &from) < len)
 		return -1;
-	memcpy(dst, from, len);
+	if (len)
+		memcpy(dst, from, len);
 	return 0;
 }
 
