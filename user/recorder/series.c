@@ -217,13 +217,14 @@ static ssize_t read_some(uint32_t tgid, const char *name, char *buf, size_t max)
 /* Its environment is memory of the process. Return: as read_some(). */
 static ssize_t read_environ(uint32_t tgid, char *buf, size_t max)
 {
-	size_t nr = 0;
-	ssize_t got = 1;
+	size_t nr = 0, want;
+	ssize_t got;
 
-	while (nr < max && got > 0) {
-		got = sb_reader_entry(tgid, SB_READER_ENVIRON, nr, buf + nr, max - nr);
+	do {
+		want = max - nr < SB_READER_CODE_BYTES ? max - nr : SB_READER_CODE_BYTES;
+		got = sb_reader_entry(tgid, SB_READER_ENVIRON, nr, buf + nr, want);
 		nr += got > 0 ? (size_t)got : 0;
-	}
+	} while (nr < max && got == (ssize_t)want);
 	return nr || got >= 0 ? (ssize_t)nr : got;
 }
 
