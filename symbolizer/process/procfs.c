@@ -231,9 +231,11 @@ int sb_procfs_maps(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line
  * Pass records to @fn. They are checked, because an attacker may control the reader. Return: 0,
  * -EPROTO, or what @fn returned.
  */
-static int give_records(const uint8_t *at, size_t len,
+static int give_records(const struct sb_str *records,
 			int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {
+	const char *at = records->s;
+	size_t len = records->len;
 	struct sb_reader_map map;
 	int err = 0;
 
@@ -254,7 +256,7 @@ static int give_records(const uint8_t *at, size_t len,
 				      .min = map.min,
 				      .is_exec = map.is_exec,
 				      .is_writable = map.is_writable,
-				      .path = (const char *)at + sizeof(map),
+				      .path = at + sizeof(map),
 				      .path_len = map.path_len,
 			      });
 	}
@@ -263,20 +265,18 @@ static int give_records(const uint8_t *at, size_t len,
 
 int sb_procfs_code(uint32_t tgid, int (*fn)(void *arg, const struct sb_maps_line *line), void *arg)
 {
-	sb_cleanup(sb_freep) uint8_t *buf = malloc(SB_READER_CODE_BYTES);
+	sb_cleanup(sb_str_release) struct sb_str records = {};
 	uint64_t at = 0, last_at = 0, nr_bytes = 0;
 	bool is_first = true;
 	ssize_t n;
 	int err = 0;
 
-	if (!buf)
-		return -ENOMEM;
 	for (; !err && at != UINT64_MAX; is_first = false) {
 		last_at = at;
-		n = sb_reader_code(tgid, is_first, &at, buf);
+		n = sb_reader_code(tgid, is_first, &at, &records);
 		if (n == -ENOTSUP && is_first)
 			return sb_procfs_maps(tgid, fn, arg);
-		err = n < 0 ? (int)n : give_records(buf, (size_t)n, fn, arg);
+		err = n < 0 ? (int)n : give_records(&records, fn, arg);
 		nr_bytes += n < 0 ? 0 : (uint64_t)n;
 		/* A piece that is empty or does not advance would make this an endless loop. */
 		if (!err && at != UINT64_MAX && (!n || at <= last_at))
@@ -443,24 +443,29 @@ static bool is_file_of(const struct sb_maps_line *line, const struct stat *st)
 
 int sb_procfs_stat_line(uint32_t tgid, const struct sb_maps_line *line, struct stat *ret_st)
 {
-	struct sb_reader_file file = {
-		.place = SB_READER_MAPPED,
-		.tgid = tgid,
-		.start = line->start,
-		.end = line->end,
+	const dev_t dev = makedev(line->maj, line->min);
+	struct sb_reader_file here = {
+		.place = SB_READER_HERE,
+		.hold_dev = dev,
+		.hold_ino = line->ino,
 	};
+	struct sb_reader_file mapped = here;
 	char path[PATH_MAX];
 
+	if (sb_reader_held_stat(dev, line->ino, ret_st))
+		return 0;
 	if (line->path_len && line->path[0] == '/' && line->path_len < sizeof(path)) {
 		memcpy(path, line->path, line->path_len);
 		path[line->path_len] = '\0';
-		if (!sb_reader_stat(
-			    &(struct sb_reader_file){ .place = SB_READER_HERE, .path = path },
-			    ret_st) &&
-		    is_file_of(line, ret_st))
+		here.path = path;
+		if (!sb_reader_stat(&here, ret_st) && is_file_of(line, ret_st))
 			return 0;
 	}
-	return sb_reader_stat(&file, ret_st);
+	mapped.place = SB_READER_MAPPED;
+	mapped.tgid = tgid;
+	mapped.start = line->start;
+	mapped.end = line->end;
+	return sb_reader_stat(&mapped, ret_st);
 }
 
 int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len)

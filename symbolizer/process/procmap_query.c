@@ -76,7 +76,7 @@ int sb_procmap_query_code(int fd, uint64_t from, bool is_behind,
 			__atomic_store_n(&is_absent, true, __ATOMIC_RELAXED);
 		/* At the start: a zombie, or the text has more. Later: the process has ended. */
 		if (err)
-			return nr || from ? 0 : -ENOTSUP;
+			return nr || from ? 0 : err == -ESRCH ? err : -ENOTSUP;
 		err = fn(arg, &line);
 		if (err < 0)
 			return err;

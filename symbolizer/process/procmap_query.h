@@ -31,7 +31,8 @@ struct sb_procmap_query {
  * @is_behind: the mapping before @from was anonymous and executable
  *
  * Return: 0; what @fn returned, if negative, which ends it; -EFBIG (more mappings than a process
- * can have); -ENOTSUP: @fn was not called, and the text must be read instead. @line is valid during
+ * can have); -ESRCH: the main thread has no memory any more, or never had any, and @fn was not
+ * called; -ENOTSUP: @fn was not called, and the text must be read instead. @line is valid during
  * the call of @fn only. Thread: any.
  */
 int sb_procmap_query_code(int fd, uint64_t from, bool is_behind,

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "base/time.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader_priv.h"
@@ -78,12 +79,16 @@ static void count(uint64_t *at)
 
 /* Readers. */
 
+/*
+ * The clock is made as by clock_getcpuclockid(3), which would ask the kernel as well whether the
+ * process exists: MAKE_PROCESS_CPUCLOCK() and CPUCLOCK_SCHED in linux/posix-timers_types.h.
+ */
 static uint64_t cpu_ns_of(pid_t pid)
 {
+	const clockid_t clock = (clockid_t)(~(uint32_t)pid << 3 | 2);
 	struct timespec ts;
-	clockid_t clock;
 
-	if (!pid || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
+	if (!pid || clock_gettime(clock, &ts))
 		return 0;
 	return (uint64_t)ts.tv_sec * SB_NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
@@ -494,8 +499,7 @@ ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offs
 	return (ssize_t)nr;
 }
 
-ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
-		       uint8_t buf[SB_READER_CODE_BYTES])
+ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str *records)
 {
 	struct seat *seat;
 	int64_t nr;
@@ -510,7 +514,10 @@ ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
 		return (ssize_t)nr;
 	if (nr > SB_READER_CODE_BYTES)
 		return -EPROTO;
-	memcpy(buf, seat->area->data, (size_t)nr);
+	sb_str_clear(records);
+	err = sb_str_addn(records, (const char *)seat->area->data, (size_t)nr);
+	if (err)
+		return err;
 	*at = seat->area->answer.addr;
 	return (ssize_t)nr;
 }
@@ -531,6 +538,8 @@ static int begin_file(enum sb_reader_op op, const struct sb_reader_file *file,
 	seat->area->request.place = file->place;
 	seat->area->request.start = file->start;
 	seat->area->request.end = file->end;
+	seat->area->request.hold_dev = file->hold_dev;
+	seat->area->request.hold_ino = file->hold_ino;
 	memcpy(seat->area->request.path, path, strlen(path) + 1);
 	*ret_seat = seat;
 	return 0;
@@ -586,9 +595,12 @@ int sb_reader_stat(const struct sb_reader_file *file, struct stat *ret_st)
 	if (err)
 		return err;
 	err = make_file_access(seat, file, &fd);
-	sb_closep(&fd);
 	if (!err)
 		*ret_st = seat->area->answer.st;
+	if (!err && fd >= 0)
+		sb_reader_hold(fd);
+	else
+		sb_closep(&fd);
 	return err;
 }
 
@@ -652,6 +664,7 @@ void sb_reader_end(void)
 		free_seat(own_seat);
 	}
 	sb_reader_copies_release();
+	sb_reader_held_release();
 	sb_peer_release(&readers.spawner);
 	sb_reader_culprits_clear();
 	readers.is_hurried = false;

@@ -34,6 +34,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct sb_str;
+
 struct sb_reader_opts {
 	/* Called in the spawner, and then also in each reader, to drop the privileges that it does
 	 * not need. A negative return value ends that process. NULL: keep all privileges. */
@@ -110,9 +112,11 @@ ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offs
  * @is_first: open the entry anew
  * @at: 0, or as the last call left it; set to where the next call goes on, UINT64_MAX at the end
  *
- * Return: the number of bytes written to @buf; -EFBIG (more mappings than a process can have);
- * -ENOTSUP: nothing was found this way (an old kernel, a process without memory or without a
- * readable entry), so the text of /proc/TGID/maps must be read.
+ * @records: overwritten; not aligned
+ *
+ * Return: the number of bytes in @records; -EFBIG (more mappings than a process can have);
+ * -ESRCH; -ENOTSUP: nothing was found this way (an old kernel, a main thread that ended before
+ * others, an entry that cannot be read), so the text of /proc/TGID/maps must be read.
  */
 struct sb_reader_map {
 	uint64_t start, end, pgoff, ino;
@@ -121,8 +125,7 @@ struct sb_reader_map {
 	uint32_t path_len, record_bytes; /* the path follows, without NUL; then the next record */
 };
 #define SB_READER_CODE_BYTES (128u << 10)
-ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
-		       uint8_t buf[SB_READER_CODE_BYTES]);
+ssize_t sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str *records);
 
 /* Where to look for a file. */
 enum sb_reader_place {
@@ -138,6 +141,9 @@ struct sb_reader_file {
 	int root_fd;
 	uint64_t start, end;
 	const char *path; /* NULL: none */
+	/* For sb_reader_stat(): hold the file for sb_reader_held_stat() if it has this device and
+	 * inode number and is on the mount of our own root directory. hold_ino 0: do not. */
+	uint64_t hold_dev, hold_ino;
 };
 
 /*
@@ -151,6 +157,15 @@ int sb_reader_open(const struct sb_reader_file *file);
  * stat(2) of a file of any type. Return: 0; errors as sb_reader_open(), *@ret_st is untouched then.
  */
 int sb_reader_stat(const struct sb_reader_file *file, struct stat *ret_st);
+/*
+ * stat(2) of the file that the kernel calls @dev and @ino in the mappings of a process, without a
+ * reader. It cannot block, because the file is held open since sb_reader_stat() found it, and is on
+ * the mount of our own root directory.
+ * Return: false if it is not held; *@ret_st is untouched then.
+ */
+bool sb_reader_held_stat(dev_t dev, ino_t ino, struct stat *ret_st);
+/* Let go of held files that nobody asked for in the last 10 s. Call it every few seconds. */
+void sb_reader_tidy(void);
 /* Return: whether @fd, as sb_reader_open() returned it, is a copy in memory. */
 bool sb_reader_is_copy(int fd);
 /*

@@ -192,6 +192,19 @@ static int add_record(void *arg, const struct sb_maps_line *line)
 	return 0;
 }
 
+/*
+ * Return: whether the main thread is the only one. The number of links of /proc/TGID/task is two
+ * more than that of threads.
+ */
+static bool is_alone(uint32_t tgid)
+{
+	char path[PROC_PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	return !stat(path, &st) && st.st_nlink == 3;
+}
+
 static int64_t read_code(const struct sb_reader_request *request, struct sb_reader_state *state,
 			 void *buf, uint64_t *ret_next)
 {
@@ -204,13 +217,17 @@ static int64_t read_code(const struct sb_reader_request *request, struct sb_read
 		state->entry = SB_READER_MAPS;
 		state->entry_fd = open_entry("", request->tgid, 0, entries[SB_READER_MAPS]);
 	}
+	*ret_next = UINT64_MAX;
 	if (state->entry_fd < 0)
-		return -ENOTSUP;
+		return state->entry_fd == -ENOENT ? -ESRCH : -ENOTSUP;
 	err = sb_procmap_query_code(state->entry_fd, request->addr & ~1ull, request->addr & 1,
 				    add_record, &records);
-	*ret_next = records.is_full ? records.next : UINT64_MAX;
+	if (records.is_full)
+		*ret_next = records.next;
 	if (records.is_full && records.len)
 		return (int64_t)records.len;
+	if (err == -ESRCH)
+		return is_alone(request->tgid) ? 0 : -ENOTSUP;
 	return err ? err : (int64_t)records.len;
 }
 
@@ -261,12 +278,28 @@ static int note_dev(struct sb_reader_area *area, const struct sb_reader_request 
 	return 0;
 }
 
-/* The root file system counts as local: if it does not answer, the whole machine stands still. */
-static bool is_own_root(dev_t dev)
+/* Return: the ID of the mount that @stx was found on; 0: not known. */
+static uint64_t mount_of(const struct statx *stx)
 {
-	struct stat root;
+	return stx->stx_mask & STATX_MNT_ID ? stx->stx_mnt_id : 0;
+}
 
-	return !stat("/", &root) && root.st_dev == dev;
+/*
+ * The root file system counts as local: if it does not answer, the whole machine stands still. Our
+ * root directory stays the same, so it is looked at once.
+ */
+static const struct sb_reader_root *own_root(struct sb_reader_state *state)
+{
+	struct sb_reader_root *root = &state->root;
+	struct statx stx;
+
+	if (root->is_known ||
+	    statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &stx))
+		return root;
+	root->dev = makedev(stx.stx_dev_major, stx.stx_dev_minor);
+	root->mount_id = mount_of(&stx);
+	root->is_known = true;
+	return root;
 }
 
 /* File systems on a local disk or in memory, which no other process serves. */
@@ -290,13 +323,14 @@ static bool is_local(struct sb_reader_state *state, int fd, const struct stat *s
 		TMPFS_MAGIC,
 		UDF_SUPER_MAGIC,
 	};
+	const struct sb_reader_root *root = own_root(state);
 	struct statfs fs;
 	size_t i;
 
+	if (root->is_known && root->dev == st->st_dev)
+		return true;
 	if (fstatfs(fd, &fs))
 		return false;
-	if (is_own_root(st->st_dev))
-		return true;
 	if ((uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		return sb_reader_is_mounted(&state->mounts, st->st_dev, SB_READER_OVERLAY);
 	if ((uint32_t)fs.f_type == FUSE_SUPER_MAGIC)
@@ -442,11 +476,30 @@ static int64_t open_file(struct sb_reader_area *area, struct sb_reader_state *st
 	return 0;
 }
 
-static int64_t stat_file(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd)
+/* Return: whether the file is on the mount of our root directory, which nobody can unmount. */
+static bool is_on_root_mount(struct sb_reader_state *state, int fd)
+{
+	const struct sb_reader_root *root = own_root(state);
+	struct statx stx;
+
+	return root->is_known && root->mount_id &&
+	       !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID,
+		      &stx) &&
+	       mount_of(&stx) == root->mount_id;
+}
+
+static int64_t stat_file(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd,
+			 int *ret_fd)
 {
 	sb_cleanup(sb_closep) int fd = (int)find(area, state, root_fd, &area->answer.st);
+	const struct stat *st = &area->answer.st;
 
-	return fd < 0 ? fd : 0;
+	if (fd < 0)
+		return fd;
+	if (area->request.hold_ino && st->st_ino == area->request.hold_ino &&
+	    st->st_dev == area->request.hold_dev && is_on_root_mount(state, fd))
+		*ret_fd = sb_take_fd(fd);
+	return 0;
 }
 
 static int64_t open_root(const struct sb_reader_request *request, int *ret_fd)
@@ -486,7 +539,7 @@ static int64_t make_access(struct sb_reader_area *area, struct sb_reader_state *
 	case SB_READER_OP_OPEN:
 		return open_file(area, state, root_fd, ret_fd);
 	case SB_READER_OP_STAT:
-		return stat_file(area, state, root_fd);
+		return stat_file(area, state, root_fd, ret_fd);
 	case SB_READER_OP_ROOT:
 		return open_root(request, ret_fd);
 	case SB_READER_OP_MAX:

@@ -40,6 +40,7 @@ struct sb_reader_request {
 	uint64_t start, end;
 	uint32_t has_root_fd;
 	uint32_t nr_devs;
+	uint64_t hold_dev, hold_ino; /* struct sb_reader_file */
 	uint64_t devs
 		[SB_READER_DEVS_MAX]; /* left alone: files on them fail with -ETIMEDOUT untouched */
 	char path[PATH_MAX];
@@ -103,6 +104,11 @@ struct sb_reader_state {
 	 * given to the next one. */
 	int original_fd;
 	struct sb_reader_mounts mounts; /* for the next access */
+	struct sb_reader_root {
+		bool is_known;
+		dev_t dev;
+		uint64_t mount_id; /* 0: the kernel does not tell it (before 5.8) */
+	} root;			   /* our own root directory */
 };
 
 /*
@@ -149,6 +155,14 @@ void sb_reader_culprits_clear(void);
 int sb_reader_copies_keep(const struct sb_reader_answer *answer, int fd, int *original_fd);
 /* Forget the copies that nobody has open, and free the list. */
 void sb_reader_copies_release(void);
+
+/*
+ * Files that are held open (reader_held.c). sb_reader_hold() takes over @fd, an O_PATH descriptor
+ * that came with the answer to a request with hold_ino; if the file cannot be held, @fd is closed.
+ * sb_reader_held_release() lets all of them go. Thread: any.
+ */
+void sb_reader_hold(int fd);
+void sb_reader_held_release(void);
 
 /*
  * Requests to the spawner and its answer, which brings the descriptors of the area and the socket.

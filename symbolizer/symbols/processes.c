@@ -200,7 +200,7 @@ static int seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid, uint
 {
 	struct seeding seeding = { .modules = &sym->modules };
 	struct sb_procgen *gen;
-	int err = sb_procfs_maps(tgid, on_line, &seeding);
+	int err = sb_procfs_code(tgid, on_line, &seeding);
 	bool is_cut = err == -EFBIG || err == -EBADMSG;
 
 	if (!err || is_cut)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "must.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader.h"
@@ -17,19 +18,17 @@
 #define ANSWERS_MAX LINES_MAX
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-ssize_t __wrap_sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
-			      uint8_t buf[SB_READER_CODE_BYTES]);
+ssize_t __wrap_sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str *records);
 
 static struct {
 	const uint8_t *data;
 	size_t size, used;
-	const uint8_t *buf;
+	const char *buf;
 	size_t len;
 	size_t nr_answers, nr_lines;
 } now;
 
-ssize_t __wrap_sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
-			      uint8_t buf[SB_READER_CODE_BYTES])
+ssize_t __wrap_sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at, struct sb_str *records)
 {
 	uint32_t len;
 
@@ -45,16 +44,18 @@ ssize_t __wrap_sb_reader_code(uint32_t tgid, bool is_first, uint64_t *at,
 		len = SB_READER_CODE_BYTES;
 	if (len > now.size - now.used)
 		len = (uint32_t)(now.size - now.used);
-	memcpy(buf, now.data + now.used, len);
+	sb_str_clear(records);
+	if (sb_str_addn(records, (const char *)now.data + now.used, len))
+		return -ENOMEM;
 	now.used += len;
-	now.buf = buf;
+	now.buf = records->s;
 	now.len = len;
 	return (ssize_t)len;
 }
 
 static int take_line(void *arg, const struct sb_maps_line *line)
 {
-	const char *begin = (const char *)now.buf;
+	const char *begin = now.buf;
 
 	must(now.nr_lines++ < LINES_MAX);
 	must(line->start < line->end);

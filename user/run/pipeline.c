@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "interp/core/interp.h"
 #include "run/run_priv.h"
+#include "symbolizer/process/reader.h"
 
 /* Beyond them names and frames of a run without end are forgotten and found again. */
 #define FRAMES_MAX     (1u << 15)
@@ -149,6 +150,7 @@ static int forget(struct sb_run *run, uint64_t before_ns)
 	sb_symbolizer_forget(run->sym, before_ns);
 	/* The stack of a waker may come one batch before the wait. */
 	sb_processes_forget(run->processes, run->drained_ns);
+	sb_reader_tidy();
 	return 0;
 }
 

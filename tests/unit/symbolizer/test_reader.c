@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 
 #include "../under_valgrind.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "symbolizer/elf/elf_file.h"
 #include "symbolizer/elf/owner.h"
 #include "symbolizer/process/procfs.h"
@@ -261,7 +263,7 @@ static int take_line(void *arg, const struct sb_maps_line *line)
 /* Answers that are longer than the buffer, and descriptors that never came. */
 static void test_forged(void **state)
 {
-	static uint8_t code[SB_READER_CODE_BYTES];
+	sb_cleanup(sb_str_release) struct sb_str code = {};
 	struct sb_reader_file file = { .place = SB_READER_HERE, .path = "/dev/null/none" };
 	struct {
 		char buf[8], behind[8];
@@ -274,7 +276,7 @@ static void test_forged(void **state)
 			 -EFAULT);
 	assert_int_equal(sb_reader_entry((uint32_t)child, SB_READER_MAPS, 0, memory.buf, 8),
 			 -EPROTO);
-	assert_int_equal(sb_reader_code((uint32_t)child, true, &at, code), -EPROTO);
+	assert_int_equal(sb_reader_code((uint32_t)child, true, &at, &code), -EPROTO);
 	assert_memory_equal(memory.behind, "\0\0\0\0\0\0\0", 8);
 	shared->how = LIE_FD;
 	assert_int_equal(sb_reader_open(&file), -EPROTO);
@@ -359,6 +361,49 @@ static void test_relative(void **state)
 	rmdir(path);
 	rmdir(dir);
 	assert_int_equal(chdir("/"), 0);
+}
+
+/*
+ * A file on the mount of our root is asked for once, and what it is afterwards is known without a
+ * reader; until it has no name any more.
+ */
+static void test_held(void **state)
+{
+	char path[] = "/var/tmp/sb-reader-XXXXXX";
+	int fd = mkstemp(path);
+	struct sb_maps_line line = { .path = path, .path_len = strlen(path) };
+	struct statx root, own;
+	struct stat want, st;
+
+	not_under_valgrind();
+	assert_true(fd >= 0 && !fstat(fd, &want));
+	assert_int_equal(statx(AT_FDCWD, "/", 0, STATX_TYPE | STATX_MNT_ID, &root), 0);
+	assert_int_equal(statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MNT_ID, &own), 0);
+	if (!(own.stx_mask & STATX_MNT_ID) || own.stx_mnt_id != root.stx_mnt_id) {
+		unlink(path);
+		skip();
+	}
+	line.ino = want.st_ino;
+	line.maj = major(want.st_dev);
+	line.min = minor(want.st_dev);
+	begin(LONG_NS);
+	assert_int_equal(sb_procfs_stat_line((uint32_t)child, &line, &st), 0);
+	assert_int_equal(stats().nr_requests, 1);
+	sb_reader_tidy();
+	assert_int_equal(write(fd, "more", 4), 4);
+	assert_int_equal(sb_procfs_stat_line((uint32_t)child, &line, &st), 0);
+	assert_true(st.st_ino == want.st_ino && st.st_size == 4);
+	assert_int_equal(stats().nr_requests, 1);
+	/* Another file of that name is not taken for it. */
+	line.ino++;
+	assert_int_equal(sb_procfs_stat_line((uint32_t)child, &line, &st), -ENOENT);
+	assert_int_equal(stats().nr_requests, 3);
+	line.ino--;
+	unlink(path);
+	assert_int_equal(sb_procfs_stat_line((uint32_t)child, &line, &st), -ENOENT);
+	assert_int_equal(stats().nr_requests, 5);
+	assert_false(sb_reader_held_stat(want.st_dev, want.st_ino, &st));
+	close(fd);
 }
 
 /* A file of FUSE has no known owner, nor has its copy. A file that is only called as copies are is its owner's. */
@@ -452,6 +497,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_entry_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_relative, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copy_payer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_perf_map_owner, setup, teardown),
