@@ -69,7 +69,7 @@ class Server:
         self.process = subprocess.Popen([binary, 'serve', '--listen', '127.0.0.1:0', *args],
                                         stderr=subprocess.PIPE, text=True)
         said = self.process.stderr.readline()
-        found = re.search(r'at http://(\S+):(\d+)/(?:\?token=(\S+))?(; the token is in .*)?$', said)
+        found = re.search(r'at http://(\S+):(\d+)/(?:\?token=(\S+))?(; the access token is in .*)?$', said)
         if not found:
             self.process.kill()
         assert found, said

@@ -498,7 +498,8 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 	if (!err)
 		err = choose_cpus(session);
 	if (err)
-		sb_reason_set(session->opts.reason, err, "cannot read the list of CPUs");
+		sb_reason_set(session->opts.reason, err,
+			      "cannot read the lists of CPUs in /sys/devices/system/cpu");
 	if (!err)
 		err = start_procwatch(session);
 	if (!err)

@@ -86,7 +86,10 @@ static int prepare_comms(const struct sb_targets *targets, struct sampler_bpf *s
 		int err = sb_comm_matcher_init(&rules[i], rule->glob, rule->rule);
 
 		if (err)
-			return sb_reason_set(reason, err, "pattern '%s' is too long", rule->glob);
+			return sb_reason_set(reason, err,
+					     "the pattern '%s' for thread names is longer than %u "
+					     "characters",
+					     rule->glob, SB_GLOB_POSITIONS_MAX);
 	}
 	return 0;
 }
@@ -203,7 +206,10 @@ static int apply_cgroups(const struct sb_targets *targets, struct sampler_bpf *s
 			continue;
 		if (errno != EBADF)
 			return sb_reason_set(reason, -errno, "cannot use cgroup '%s'", path);
-		sb_reason_set(reason, 0, "'%s' is not a directory of a cgroup2 file system", path);
+		sb_reason_set(reason, 0,
+			      "'%s' is not a directory of a cgroup2 file system, which is usually "
+			      "mounted at /sys/fs/cgroup",
+			      path);
 		return -ESRCH;
 	}
 	return 0;

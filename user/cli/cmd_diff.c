@@ -75,7 +75,8 @@ const struct sb_opt sb_diff_option_rows[] = {
 	  .help = "what to compare: share (of the whole profile; default), rate (per second "
 		  "and CPU), raw (the plain numbers)" },
 	{ .name = "sort", .metavar = "BY", .type = SB_OPT_WORD, .group = SB_OPT_OUTPUT, AT(sort),
-	  .words = sorts, .help = "sort the table by the change of self (default) or total" },
+	  .words = sorts, .help = "sort the table by the change of the own weight of functions "
+			   "(self, default) or of their total weight (total)" },
 	{ .name = "limit", .metavar = "N", .type = SB_OPT_U32, .group = SB_OPT_OUTPUT, AT(nr_rows),
 	  .max = UINT32_MAX, .help = "number of functions in the table (default 30); 0: all" },
 	{ .name = "nodes", .metavar = "N", .type = SB_OPT_U32, .group = SB_OPT_OUTPUT, AT(nr_nodes),

@@ -122,10 +122,8 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 	struct sb_store_answer found;
 	int status, err = sb_ask_profile(store, ask, &profile, &found);
 
-	if (err) {
-		sb_err(err, "query: cannot read the data in the store");
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_store_args_failed(&fields->store, "query", err);
 	status = sb_store_say_answer(store, ask, &found);
 	if (status != SB_EXIT_DATA)
 		return status;

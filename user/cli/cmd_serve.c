@@ -163,7 +163,7 @@ static int confine_front(void)
 static void say_where(const struct serve_opts *fields, const char *url, const char *token)
 {
 	if (fields->token_file)
-		sb_info("serving '%s' at %s; the token is in '%s'", fields->args.dir, url,
+		sb_info("serving '%s' at %s; the access token is in '%s'", fields->args.dir, url,
 			fields->token_file);
 	else if (token)
 		sb_info("serving '%s' at %s?token=%s", fields->args.dir, url, token);

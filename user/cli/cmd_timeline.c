@@ -234,10 +234,8 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 		       fields->step);
 		return SB_EXIT_USAGE;
 	}
-	if (err) {
-		sb_err(err, "timeline: cannot read the data in the store");
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_store_args_failed(&fields->store, "timeline", err);
 	if (fields->step_s && timeline->step_s != fields->step_s)
 		sb_warn("blocks of finer resolution have expired: the steps are %" PRIu32 " "
 			"s long",

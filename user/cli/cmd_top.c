@@ -136,7 +136,7 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 
 	if (err) {
 		sb_term_leave(view->term);
-		return sb_err(err, "the terminal was closed");
+		return sb_err(err, "the terminal was closed, so top ends");
 	}
 	for (;;) {
 		key = sb_term_key(view->term);

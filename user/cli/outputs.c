@@ -279,7 +279,10 @@ int sb_outputs_write(struct sb_outputs *outputs, const struct sb_profile *profil
 		const struct sb_output_place *output = &outputs->at.at[i];
 
 		if (lacks_durations(output->format, profile))
-			err_one = sb_err(0, "-o '%s': the result has no durations", output->path);
+			err_one = sb_err(0,
+					 "cannot write '%s': format '%s' shows durations, but "
+					 "nothing that was sampled has one; choose another format",
+					 output->path, output->format->name);
 		else if (output->is_by_writer)
 			err_one = write_by_writer(outputs->writer, output, profile, opts);
 		else

@@ -378,7 +378,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "tid", .letters = "L", .metavar = "LIST",
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(run.targets), .parse = parse_tids,
 	  .complete = sb_complete_pids,
-	  .help = "single threads, by thread ID" },
+	  .help = "these threads, not their whole processes, by thread ID" },
 	{ .name = "comm", .letters = "n", .metavar = "GLOB", SAMPLING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_TARGET, FIELD(run.targets), .parse = parse_comm,
 	  .complete = sb_complete_comm,
@@ -639,7 +639,7 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "title of the flame graph" },
 	{ .name = "no-header", RESULT,
 	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(no_header),
-	  .help = "omit the header line '#stackbpf;...'" },
+	  .help = "omit the header line '#stackbpf;...' of folded stacks" },
 
 	{ .name = "group", .commands = "snap",
 	  .type = SB_OPT_ON, .group = SB_OPT_OUTPUT, FIELD(group),

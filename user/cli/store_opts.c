@@ -92,8 +92,15 @@ int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_s
 	return err ? sb_store_say_error(err, dir_of(args)) : -1;
 }
 
+int sb_store_args_failed(const struct sb_store_args *args, const char *command, int err)
+{
+	sb_err(err, "%s: cannot read the store at '%s'", command, dir_of(args));
+	return SB_EXIT_FAILED;
+}
+
 /* Check that the tag of --by occurs in the range. Return: -1 to go on, or the exit status. */
-static int check_by(struct sb_store *store, const struct sb_ask *ask, const char *command)
+static int check_by(const struct sb_store_args *args, struct sb_store *store,
+		    const struct sb_ask *ask, const char *command)
 {
 	sb_cleanup(sb_str_release) struct sb_str why = {};
 	int err = sb_ask_check_by(store, ask, &why);
@@ -102,9 +109,7 @@ static int check_by(struct sb_store *store, const struct sb_ask *ask, const char
 		sb_err(0, "%s: --by %s: %s", command, ask->by, why.s);
 		return SB_EXIT_USAGE;
 	}
-	if (err)
-		sb_err(err, "%s: cannot read the data in the store", command);
-	return err ? SB_EXIT_FAILED : -1;
+	return err ? sb_store_args_failed(args, command, err) : -1;
 }
 
 static int ask_store(const struct sb_store_command *asked, const char *name)
@@ -118,7 +123,7 @@ static int ask_store(const struct sb_store_command *asked, const char *name)
 	if (status < 0)
 		status = sb_store_args_open(asked->args, &store);
 	if (status < 0)
-		status = check_by(store, &ask, name);
+		status = check_by(asked->args, store, &ask, name);
 	return status < 0 ? asked->answer(asked->fields, store, &ask) : status;
 }
 
@@ -212,7 +217,8 @@ int sb_store_say_answer(struct sb_store *store, const struct sb_ask *ask,
 			"damaged records",
 			(unsigned long long)answer->lost_weight, unit);
 	if (answer->nr_other_unit)
-		sb_warn("left out %llu blocks of other kinds of profile, which do not count in %s; see --kind",
+		sb_warn("left out %llu blocks that do not count in %s (recorded with another "
+			"--event); to see them, query their time alone",
 			(unsigned long long)answer->nr_other_unit, unit);
 	if (!answer->nr_blocks || !answer->weight) {
 		say_empty(store, ask);

@@ -107,6 +107,8 @@ int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_
 /* Open the store for reading. *ret_store is owned by the caller. Return: -1 to go on, or the exit
  * status; errors were logged. */
 int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_store);
+/* Log that the store cannot be read because of @err, a negative errno. Return: SB_EXIT_FAILED. */
+int sb_store_args_failed(const struct sb_store_args *args, const char *command, int err);
 /* Log why the store at @dir cannot be opened. @err: what sb_store_open() or
  * sb_store_open_to_write() returned. Return: the exit status. */
 int sb_store_say_error(int err, const char *dir);

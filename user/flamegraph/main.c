@@ -232,7 +232,9 @@ static void warn_about_counts(const struct sb_fg *fg, const struct sb_fg_opts *o
 
 	if (total > 0 && total < SAMPLES_MIN && is_samples(opts->countname) &&
 	    is_samples(sb_fg_said(fg, "unit")))
-		sb_warn("there are only %g samples, so widths are rough estimates", total);
+		sb_warn("there are only %g samples, so widths are rough estimates; sample longer "
+			"or more often",
+			total);
 	if (opts->total > 0 && opts->total < total)
 		sb_warn("ignoring --total %.12g, which is less than the sum %.12g", opts->total,
 			total);

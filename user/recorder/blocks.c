@@ -363,7 +363,8 @@ static void fill_figures(struct sb_blocks *blocks, struct sb_run *run, struct sb
 static int drop(struct sb_blocks *blocks, const struct sb_block_head *head)
 {
 	if (!blocks->has_dropped)
-		sb_warn("the store writer is too slow; dropping blocks");
+		sb_warn("the store writer cannot keep up, so blocks of 10 s of samples are lost; is "
+			"the disk of the store slow?");
 	blocks->has_dropped = true;
 	blocks->kinds[head->kind].lost_before =
 		head->figure[SB_BLOCK_SAMPLES] + head->figure[SB_BLOCK_LOST];

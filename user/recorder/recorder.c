@@ -147,7 +147,9 @@ static int sample(const struct start *start, struct sb_run_config *config, struc
 	status = start->recorder->config->report(&run, ended);
 	err = run.start_ns ? sb_blocks_flush(blocks) : 0;
 	if (err)
-		sb_err(err, "cannot write the last block to the store");
+		sb_err(err,
+		       "cannot pass the last block to the store writer, so up to 10 s of samples "
+		       "are lost");
 	said.end = run.end;
 	(void)sb_peer_send(control_fd, &said, sizeof(said), NULL, 0);
 	sb_run_release(&run);
@@ -475,7 +477,10 @@ static void on_signal(struct recorder *recorder)
 
 static void on_writer_end(struct recorder *recorder)
 {
-	sb_err(0, "the store writer died, so nothing can be recorded; stopping");
+	sb_err(0,
+	       "the store writer died, so nothing more is written to '%s'; stopping; messages "
+	       "above or in the kernel's log may say why",
+	       store_path(recorder));
 	recorder->status = SB_RUN_FAILED;
 	sb_peer_release(&recorder->writer);
 	order_end(recorder);

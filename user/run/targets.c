@@ -50,7 +50,8 @@ static int open_process(struct sb_run *run, uint32_t pid)
 	if (err == -ESRCH)
 		sb_reason_set(&run->reason, 0, "there is no process %u", pid);
 	else
-		sb_reason_set(&run->reason, err, "cannot watch process %u", pid);
+		sb_reason_set(&run->reason, err, "cannot open process %u to learn when it ends",
+			      pid);
 	return err;
 }
 
@@ -69,7 +70,9 @@ static int open_thread(struct sb_run *run, uint32_t tid)
 	/* Older than 6.9: the best to be had is the end of its process. */
 	fd = pidfd_open((pid_t)tgid, 0);
 	err = -errno;
-	return fd >= 0 ? fd : sb_reason_set(&run->reason, err, "cannot watch thread %u", tid);
+	return fd >= 0 ? fd
+		       : sb_reason_set(&run->reason, err,
+				       "cannot open thread %u to learn when it ends", tid);
 }
 
 static int add_targets(struct sb_run *run, const struct sb_pid_rule *rules, size_t nr,
@@ -91,8 +94,7 @@ static int add_targets(struct sb_run *run, const struct sb_pid_rule *rules, size
 		err = sb_vec_push(&run->targets, target);
 		if (err) {
 			close(target.fd);
-			return sb_reason_set(&run->reason, err, "cannot watch process %u",
-					     target.id);
+			return sb_reason_set(&run->reason, err, "cannot add target %u", target.id);
 		}
 	}
 	return 0;
