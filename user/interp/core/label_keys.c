@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "interp/core/labels.h"
+#include "symbolizer/elf/cursor.h"
 
 #define CONTEXT_NAME "OTEL_CTX"
 #define KEY_MAP	     "threadlocal.attribute_key_map"
@@ -32,11 +33,6 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == 32, "as specified");
 
-struct bytes {
-	const uint8_t *at;
-	size_t len;
-};
-
 bool sb_label_is_context(const char *path, size_t len)
 {
 	static const char *const names[] = { "/memfd:" CONTEXT_NAME, "[anon_shmem:" CONTEXT_NAME,
@@ -51,100 +47,73 @@ bool sb_label_is_context(const char *path, size_t len)
 	return false;
 }
 
-static int take_varint(struct bytes *from, uint64_t *ret)
+/* Return: whether there is a next field that has bytes. @from becomes bad where it makes no sense. */
+static bool next_field(struct sb_cursor *from, uint64_t *ret_number, struct sb_cursor *ret_value)
 {
-	uint64_t val = 0;
-	unsigned int shift;
+	uint64_t tag, len;
 
-	for (shift = 0; shift < 64 && from->len; shift += 7) {
-		uint8_t byte = *from->at++;
-
-		from->len--;
-		val |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret = val;
-			return 0;
-		}
-	}
-	return -EBADMSG;
-}
-
-static int take_bytes(struct bytes *from, uint64_t len, struct bytes *ret)
-{
-	if (len > from->len)
-		return -EBADMSG;
-	*ret = (struct bytes){ .at = from->at, .len = len };
-	from->at += len;
-	from->len -= len;
-	return 0;
-}
-
-/* Return: 1 and the next field that has bytes, 0 at the end, -EBADMSG. */
-static int next_field(struct bytes *from, uint64_t *ret_number, struct bytes *ret_value)
-{
-	struct bytes ignored;
-	uint64_t tag, val;
-	int err = 0;
-
-	while (from->len && !err) {
-		err = take_varint(from, &tag);
-		if (err)
-			break;
+	while (sb_cursor_left(from)) {
+		tag = sb_cursor_uleb(from);
 		switch (tag & 7) {
 		case 0:
-			err = take_varint(from, &val);
+			sb_cursor_uleb(from);
 			break;
 		case 1:
-			err = take_bytes(from, 8, &ignored);
+			sb_cursor_skip(from, 8);
 			break;
 		case 5:
-			err = take_bytes(from, 4, &ignored);
+			sb_cursor_skip(from, 4);
 			break;
 		case 2:
-			err = take_varint(from, &val);
-			if (!err)
-				err = take_bytes(from, val, ret_value);
-			if (!err) {
-				*ret_number = tag >> 3;
-				return 1;
-			}
-			break;
+			len = sb_cursor_uleb(from);
+			*ret_value = (struct sb_cursor){ .at = from->at };
+			sb_cursor_skip(from, len);
+			ret_value->end = from->at;
+			*ret_number = tag >> 3;
+			return !from->is_bad;
 		default:
-			err = -EBADMSG;
+			sb_cursor_fail(from);
 		}
 	}
-	return err;
+	return false;
 }
 
 /* The first field of this number. Return: whether it is there. */
-static bool find_field(struct bytes from, uint64_t number, struct bytes *ret_value)
+static bool find_field(struct sb_cursor from, uint64_t number, struct sb_cursor *ret_value)
 {
 	uint64_t nr;
 
-	while (next_field(&from, &nr, ret_value) > 0)
+	while (next_field(&from, &nr, ret_value))
 		if (nr == number)
 			return true;
 	return false;
 }
 
-static uint8_t place_of(const struct sb_label_names *names, struct bytes name)
+static bool is_text(const struct sb_cursor *bytes, const char *text)
+{
+	size_t len = strlen(text);
+
+	return sb_cursor_left(bytes) == len && !memcmp(bytes->at, text, len);
+}
+
+static uint8_t place_of(const struct sb_label_names *names, struct sb_cursor name)
 {
 	size_t i;
 
 	for (i = 0; i < names->nr; i++)
-		if (strlen(names->at[i]) == name.len && !memcmp(names->at[i], name.at, name.len))
+		if (is_text(&name, names->at[i]))
 			return (uint8_t)i;
 	return SB_LABEL_NOT_WANTED;
 }
 
-static void read_map(struct bytes array, const struct sb_label_names *names,
+static void read_map(struct sb_cursor array, const struct sb_label_names *names,
 		     struct sb_label_keys *keys)
 {
-	struct bytes value, name;
+	struct sb_cursor value, name;
 	uint64_t number;
 
 	keys->nr = 0;
-	while (keys->nr < SB_LABEL_KEYS && next_field(&array, &number, &value) > 0) {
+	while (keys->nr < SB_LABEL_KEYS && next_field(&array, &number, &value)) {
 		if (number != 1)
 			continue;
 		keys->place[keys->nr++] =
@@ -153,16 +122,15 @@ static void read_map(struct bytes array, const struct sb_label_names *names,
 }
 
 /* Return: whether @attribute is the table of keys. */
-static bool read_attribute(struct bytes attribute, const struct sb_label_names *names,
+static bool read_attribute(struct sb_cursor attribute, const struct sb_label_names *names,
 			   struct sb_label_keys *keys)
 {
-	struct bytes key, value, array;
+	struct sb_cursor key, value, array;
 
-	if (!find_field(attribute, 1, &key) || key.len != strlen(KEY_MAP) ||
-	    memcmp(key.at, KEY_MAP, key.len))
+	if (!find_field(attribute, 1, &key) || !is_text(&key, KEY_MAP))
 		return false;
 	if (!find_field(attribute, 2, &value) || !find_field(value, 5, &array))
-		array = (struct bytes){};
+		array = (struct sb_cursor){};
 	read_map(array, names, keys);
 	return true;
 }
@@ -170,15 +138,16 @@ static bool read_attribute(struct bytes attribute, const struct sb_label_names *
 int sb_label_keys_parse(const void *payload, size_t len, const struct sb_label_names *names,
 			struct sb_label_keys *ret_keys)
 {
-	struct bytes from = { .at = payload, .len = len }, field, inner;
+	const uint8_t *bytes = payload;
+	struct sb_cursor from = { .at = bytes, .end = bytes + len }, field, inner;
 	uint64_t number, inner_number;
 
-	while (next_field(&from, &number, &field) > 0) {
+	while (next_field(&from, &number, &field)) {
 		if (number > 2)
 			continue;
 		if (read_attribute(field, names, ret_keys))
 			return 0;
-		while (number == 1 && next_field(&field, &inner_number, &inner) > 0)
+		while (number == 1 && next_field(&field, &inner_number, &inner))
 			if (inner_number == 1 && read_attribute(inner, names, ret_keys))
 				return 0;
 	}

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "interp/luajit/luajit_priv.h"
+#include "symbolizer/elf/cursor.h"
 
 /* Instructions of one function. */
 #define CODE_MAX	 131072u
@@ -154,41 +155,24 @@ static int add_upvalue(struct sb_runtime *rt, uint64_t proto, uint32_t number, s
 	return err ? err : sb_memory_cstr(rt->memory, names, SB_LUA_NAME_BYTES_MAX, str);
 }
 
-static uint32_t uleb(const uint8_t **at, const uint8_t *end)
-{
-	uint32_t val = 0, shift;
-
-	for (shift = 0; *at < end && shift < 32; shift += 7) {
-		uint8_t byte = *(*at)++;
-
-		val |= (uint32_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			break;
-	}
-	return val;
-}
-
 /* The local variable in @slot at instruction @at. The names are in the order in which they begin. */
-static int find_local(const uint8_t *p, const uint8_t *end, uint32_t at, uint32_t slot,
-		      struct sb_str *name)
+static int find_local(struct sb_cursor cur, uint32_t at, uint32_t slot, struct sb_str *name)
 {
-	uint32_t from = 0;
+	const char *local;
+	uint32_t from = 0, nr;
 
-	while (p < end && *p) {
-		const uint8_t *begin = p;
-		bool is_special = *p < 7; /* VARNAME__MAX: control variables of loops */
-
-		if (!is_special)
-			while (p < end && *p)
-				p++;
-		if (p == end)
-			break;
-		p++;
-		from += uleb(&p, end);
+	while (sb_cursor_left(&cur) && *cur.at) {
+		local = NULL;
+		if (*cur.at < 7) /* VARNAME__MAX: control variables of loops */
+			sb_cursor_u8(&cur);
+		else
+			local = sb_cursor_string(&cur);
+		from += (uint32_t)sb_cursor_uleb(&cur);
 		if (from > at)
 			break;
-		if (at < from + uleb(&p, end) && !slot--)
-			return is_special ? 0 : sb_str_add(name, (const char *)begin);
+		nr = (uint32_t)sb_cursor_uleb(&cur);
+		if (!cur.is_bad && at < from + nr && !slot--)
+			return local ? sb_str_add(name, local) : 0;
 	}
 	return 0;
 }
@@ -213,7 +197,9 @@ static int add_local(struct sb_runtime *rt, uint64_t proto, uint32_t at, uint32_
 	if (!locals)
 		return -ENOMEM;
 	err = sb_memory_read(rt->memory, locals, size, begin);
-	return err ? err : find_local(locals, locals + size, at, slot, name);
+	return err ? err
+		   : find_local((struct sb_cursor){ .at = locals, .end = locals + size }, at, slot,
+				name);
 }
 
 /* A piece of the code of a function, up to an instruction. */

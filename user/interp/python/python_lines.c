@@ -5,18 +5,11 @@
  * makes no sense.
  */
 #include "interp/python/python_priv.h"
-
-struct cursor {
-	const uint8_t *at, *end;
-};
-
-static uint8_t next_byte(struct cursor *c)
-{
-	return c->at < c->end ? *c->at++ : 0;
-}
+#include "symbolizer/elf/cursor.h"
 
 /* co_lnotab: pairs of {bytes of code, lines}, and the line changes behind those bytes. */
-static uint32_t line_of_lnotab(uint32_t version, struct cursor c, uint32_t line, uint64_t position)
+static uint32_t line_of_lnotab(uint32_t version, struct sb_cursor c, uint32_t line,
+			       uint64_t position)
 {
 	uint64_t offset = position ? position - 1 : 0, addr = 0;
 	bool is_signed = version >= SB_PYTHON(3, 6);
@@ -24,23 +17,23 @@ static uint32_t line_of_lnotab(uint32_t version, struct cursor c, uint32_t line,
 	while (c.at < c.end) {
 		uint8_t delta;
 
-		addr += next_byte(&c);
+		addr += sb_cursor_u8(&c);
 		if (addr > offset)
 			break;
-		delta = next_byte(&c);
+		delta = sb_cursor_u8(&c);
 		line += is_signed ? (uint32_t)(int8_t)delta : delta;
 	}
 	return line;
 }
 
 /* 3.10: pairs of {bytes of code, lines}, and the line changes before those bytes; -128: there is none. */
-static uint32_t line_of_pairs(struct cursor c, uint32_t line, uint64_t position)
+static uint32_t line_of_pairs(struct sb_cursor c, uint32_t line, uint64_t position)
 {
 	uint64_t offset = position ? 2 * (position - 1) : 0, end = 0;
 
 	while (c.at < c.end) {
-		uint8_t bytes = next_byte(&c);
-		int8_t delta = (int8_t)next_byte(&c);
+		uint8_t bytes = sb_cursor_u8(&c);
+		int8_t delta = (int8_t)sb_cursor_u8(&c);
 
 		if (delta != -128)
 			line += (uint32_t)delta;
@@ -52,19 +45,19 @@ static uint32_t line_of_pairs(struct cursor c, uint32_t line, uint64_t position)
 }
 
 /* Six bits at a time, least significant first; bit 6: there are more. */
-static uint32_t next_varint(struct cursor *c)
+static uint32_t next_varint(struct sb_cursor *c)
 {
-	uint8_t byte = next_byte(c);
+	uint8_t byte = sb_cursor_u8(c);
 	uint32_t val = byte & 63, shift;
 
 	for (shift = 6; (byte & 64) && shift < 32; shift += 6) {
-		byte = next_byte(c);
+		byte = sb_cursor_u8(c);
 		val |= (uint32_t)(byte & 63) << shift;
 	}
 	return val;
 }
 
-static uint32_t next_signed_varint(struct cursor *c)
+static uint32_t next_signed_varint(struct sb_cursor *c)
 {
 	uint32_t val = next_varint(c);
 
@@ -79,12 +72,12 @@ enum location {
 };
 
 /* One entry: {1, code, units - 1}, and by its code more bytes, all without bit 7. */
-static uint32_t line_of_locations(struct cursor c, uint32_t line, uint64_t position)
+static uint32_t line_of_locations(struct sb_cursor c, uint32_t line, uint64_t position)
 {
 	uint64_t unit = position ? position - 1 : 0, end = 0;
 
 	while (c.at < c.end) {
-		uint8_t entry = next_byte(&c), code = entry >> 3 & 15;
+		uint8_t entry = sb_cursor_u8(&c), code = entry >> 3 & 15;
 
 		if (code == LOCATION_LONG || code == LOCATION_NO_COLUMNS)
 			line += next_signed_varint(&c);
@@ -102,7 +95,7 @@ static uint32_t line_of_locations(struct cursor c, uint32_t line, uint64_t posit
 uint32_t sb_python_line(uint32_t version, const uint8_t *table, size_t len, uint32_t first_line,
 			uint64_t position)
 {
-	struct cursor c = { table, table + len };
+	struct sb_cursor c = { .at = table, .end = table + len };
 
 	if (version < SB_PYTHON(3, 10))
 		return line_of_lnotab(version, c, first_line, position);

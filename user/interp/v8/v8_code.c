@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "interp/v8/v8_priv.h"
+#include "symbolizer/elf/cursor.h"
 
 #include "bpf/step/sb_step_v8.h"
 
@@ -23,58 +25,33 @@
 #define KIND_MASK	15u
 #define INLINED_MAX	65535
 
-/* A byte array, copied. */
-struct bytes {
-	uint8_t *at;
-	size_t len, pos;
-};
-
-static int load_bytes(const struct sb_v8 *v8, uint64_t array, struct bytes *ret)
+/* Copy a byte array. Return: 0, and the caller frees *@ret_bytes; -EFAULT, -EBADMSG, -ENOMEM. */
+static int load_bytes(const struct sb_v8 *v8, uint64_t array, uint8_t **ret_bytes,
+		      struct sb_cursor *ret_cur)
 {
-	struct bytes bytes = {};
+	sb_cleanup(sb_freep) uint8_t *bytes = NULL;
 	int32_t len;
 
 	if (sb_v8_smi_at(v8, array + (uint64_t)v8->at.array_length, &len))
 		return -EFAULT;
 	if (len <= 0 || len > (int32_t)TABLE_BYTES_MAX)
 		return -EBADMSG;
-	bytes.len = (size_t)len;
-	bytes.at = malloc(bytes.len);
-	if (!bytes.at)
+	bytes = malloc((size_t)len);
+	if (!bytes)
 		return -ENOMEM;
-	if (sb_memory_read(v8->memory, bytes.at, bytes.len, array + (uint64_t)v8->at.array_data)) {
-		free(bytes.at);
+	if (sb_memory_read(v8->memory, bytes, (size_t)len, array + (uint64_t)v8->at.array_data))
 		return -EFAULT;
-	}
-	*ret = bytes;
+	*ret_cur = (struct sb_cursor){ .at = bytes, .end = bytes + len };
+	*ret_bytes = sb_take(bytes);
 	return 0;
 }
 
-static bool next_unsigned(struct bytes *bytes, uint64_t *ret)
+/* A number whose sign is the lowest bit. At the end @cur becomes bad. */
+static int64_t next_signed(struct sb_cursor *cur)
 {
-	uint64_t value = 0;
-	unsigned int shift;
+	uint64_t value = sb_cursor_uleb(cur);
 
-	for (shift = 0; shift < 64 && bytes->pos < bytes->len; shift += 7) {
-		uint8_t byte = bytes->at[bytes->pos++];
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret = value;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool next_signed(struct bytes *bytes, int64_t *ret)
-{
-	uint64_t value;
-
-	if (!next_unsigned(bytes, &value))
-		return false;
-	*ret = (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
-	return true;
+	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
 /* SourcePosition: is_external 1 bit, script offset 30, inlining 16; both are one more. */
@@ -90,24 +67,27 @@ static struct sb_v8_place place_of(uint64_t position)
 
 int sb_v8_position(const struct sb_v8 *v8, uint64_t table, int64_t at, struct sb_v8_place *ret)
 {
-	struct bytes bytes;
-	int64_t code = -1, delta; /* kFunctionEntryBytecodeOffset */
+	sb_cleanup(sb_freep) uint8_t *bytes = NULL;
+	struct sb_cursor cur;
+	int64_t code = -1, delta, further; /* kFunctionEntryBytecodeOffset */
 	uint64_t position = 0, here = 0;
 	bool is_found = false;
-	int err = load_bytes(v8, table, &bytes);
 
-	if (err)
+	if (load_bytes(v8, table, &bytes, &cur))
 		return -ENODATA;
-	while (next_signed(&bytes, &delta)) {
+	for (;;) {
+		delta = next_signed(&cur);
+		further = next_signed(&cur);
+		if (cur.is_bad)
+			break;
 		/* Whether it is a statement is in the sign. */
 		code = (int64_t)((uint64_t)code + (uint64_t)(delta >= 0 ? delta : -(delta + 1)));
-		if (!next_signed(&bytes, &delta) || code > at)
+		if (code > at)
 			break;
-		here += (uint64_t)delta;
+		here += (uint64_t)further;
 		position = here;
 		is_found = true;
 	}
-	free(bytes.at);
 	if (!is_found)
 		return -ENODATA;
 	*ret = place_of(position);
@@ -267,57 +247,54 @@ int sb_v8_code_inlined(const struct sb_v8 *v8, const struct sb_v8_code *code, in
 	return ret_caller->inlined < inlined ? 0 : -EBADMSG;
 }
 
-/* Bytes of the bytecode at @at, with the prefix that widens its operands; 0: there is none. */
-static size_t bytecode_size(const struct sb_v8 *v8, const struct bytes *code, size_t at)
+/* Bytes of the bytecode at @code, with the prefix that widens its operands; 0: there is none. */
+static size_t bytecode_size(const struct sb_v8 *v8, const struct sb_cursor *code)
 {
 	size_t scale = 0, prefix = 0;
 
 	/* Wide, ExtraWide, and the same for a debugger: the first four. */
-	if (at < code->len && code->at[at] < 4) {
-		scale = 1 + (code->at[at] & 1u);
+	if (sb_cursor_left(code) && code->at[0] < 4) {
+		scale = 1 + (code->at[0] & 1u);
 		prefix = 1;
 	}
-	if (at + prefix >= code->len || code->at[at + prefix] >= v8->file.nr_bytecodes)
+	if (prefix >= sb_cursor_left(code) || code->at[prefix] >= v8->file.nr_bytecodes)
 		return 0;
-	return prefix +
-	       v8->file.bytecode_sizes[scale * v8->file.nr_bytecodes + code->at[at + prefix]];
+	return prefix + v8->file.bytecode_sizes[scale * v8->file.nr_bytecodes + code->at[prefix]];
 }
 
 int64_t sb_v8_code_bytecode_at(const struct sb_v8 *v8, const struct sb_v8_code *code, uint64_t pc,
 			       uint64_t bytecode)
 {
 	const struct sb_v8_layout *at = &v8->at;
-	struct bytes table, text = {};
-	uint64_t end = 0, delta;
-	int64_t found = -1;
-	size_t pos = 0, size;
+	sb_cleanup(sb_freep) uint8_t *table_bytes = NULL, *bytes = NULL;
+	struct sb_cursor table, text;
+	uint64_t end;
+	size_t size;
 	int32_t len;
 
 	if (!v8->file.nr_bytecodes || !code->is_baseline || !code->positions ||
 	    sb_v8_smi_at(v8, bytecode + (uint64_t)at->array_length, &len) || len <= 0 ||
-	    len > (int32_t)TABLE_BYTES_MAX || load_bytes(v8, code->positions, &table))
+	    len > (int32_t)TABLE_BYTES_MAX || load_bytes(v8, code->positions, &table_bytes, &table))
 		return -1;
-	text.len = (size_t)len;
-	text.at = malloc(text.len);
-	if (!text.at ||
-	    sb_memory_read(v8->memory, text.at, text.len, bytecode + (uint64_t)at->bytecode_data))
-		goto out;
+	bytes = malloc((size_t)len);
+	if (!bytes ||
+	    sb_memory_read(v8->memory, bytes, (size_t)len, bytecode + (uint64_t)at->bytecode_data))
+		return -1;
+	text = (struct sb_cursor){ .at = bytes, .end = bytes + len };
 	/* The first piece is the prologue; then one for each bytecode. */
-	if (!next_unsigned(&table, &end) || code->begin + end > pc)
-		goto out;
-	while (pos < text.len && next_unsigned(&table, &delta)) {
-		end += delta;
-		if (code->begin + end > pc) {
-			found = (int64_t)pos;
-			break;
-		}
-		size = bytecode_size(v8, &text, pos);
+	end = sb_cursor_uleb(&table);
+	if (code->begin + end > pc)
+		return -1;
+	while (sb_cursor_left(&text)) {
+		end += sb_cursor_uleb(&table);
+		if (table.is_bad)
+			return -1;
+		if (code->begin + end > pc)
+			return text.at - bytes;
+		size = bytecode_size(v8, &text);
 		if (!size)
-			break;
-		pos += size;
+			return -1;
+		sb_cursor_skip(&text, size);
 	}
-out:
-	free(text.at);
-	free(table.at);
-	return found;
+	return -1;
 }
