@@ -75,8 +75,6 @@ enum {
 	SB_LUAJIT_CFRAME_BYTES = 80,
 	SB_LUAJIT_CFRAME_PREV = 32,
 	SB_LUAJIT_CFRAME_RBX = 56,
-	SB_LUAJIT_CFRAME_RBP = 64,
-	SB_LUAJIT_CFRAME_RET = 72,
 	SB_LUAJIT_EXIT_STATE = 256, /* bytes of registers that the exit of a trace saves */
 	SB_LUAJIT_TFUNC = 8,	    /* GCobj.gct */
 	SB_LUAJIT_CONT_FFI_CALLBACK = 1,
@@ -89,7 +87,6 @@ enum {
 	SB_LUAJIT_FRAME_C = 1,
 	SB_LUAJIT_FRAME_CONT = 2,
 	SB_LUAJIT_FRAME_VARG = 3,
-	SB_LUAJIT_FRAME_CP = 5,
 };
 
 /* Return: the configuration of this runtime in this process: w->conf.word. */

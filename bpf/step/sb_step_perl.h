@@ -60,8 +60,7 @@ enum {
 	SB_PERL_CX_RETOP = 6,
 
 	SB_PERL_CV_BODY = 32, /* offset in XPVCV from where it is read; then indexes of words */
-	SB_PERL_CV_START = 1,
-	SB_PERL_CV_ROOT,
+	SB_PERL_CV_ROOT = 2,
 	SB_PERL_CV_GV,
 	SB_PERL_CV_FLAGS = 7, /* the upper half */
 	SB_PERL_CV_DEPTH,     /* the lower half */

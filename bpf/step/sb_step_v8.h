@@ -30,7 +30,6 @@ enum sb_v8_kind {
 	SB_V8_BUILTIN,	/* the function is one of V8's own */
 	SB_V8_BYTECODE, /* position: the word at fp - 40 */
 	SB_V8_CODE,	/* position: an address in its code */
-	SB_V8_KIND_MASK = 7,
 };
 
 /* Offsets and instance types, read from V8's own metadata. */

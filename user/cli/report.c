@@ -733,5 +733,7 @@ void sb_report_empty(const struct sb_run *run)
 		       "samples of other threads were skipped",
 		       (unsigned long long)figures.session.stat[SB_STAT_FILTERED]);
 	else
-		sb_err(0, "nothing was sampled: the machine was idle");
+		sb_err(0,
+		       "nothing was sampled: the machine was idle; to sample a command, append '-- "
+		       "COMMAND', and to see what programs wait for, use 'stackbpf wall'");
 }
