@@ -32,23 +32,22 @@ static const struct sb_fg_reader *const readers[] = {
 /* "ignored " "3 lines" " without a count" */
 static const struct {
 	const char *before, *noun, *after;
-	bool is_ignored; /* counts for sb_fg_nr_ignored() */
 } problem_texts[SB_FG_PROBLEM_MAX] = {
-	[SB_FG_NO_COUNT] = { "ignored ", "line", " without a count", true },
-	[SB_FG_NO_COUNTS] = { "ignored ", "line", " without two counts", true },
-	[SB_FG_NO_STACK] = { "ignored ", "line", " without a stack", true },
-	[SB_FG_NO_FRAME] = { "ignored ", "line", " without a frame, a sample or a count", true },
-	[SB_FG_NO_END] = { "ignored ", "stack", " without a count at the end", true },
-	[SB_FG_OTHER_EVENT] = { "ignored ", "sample", " of other events than the first one", true },
-	[SB_FG_LONG_LINE] = { "ignored ", "line", " longer than 64 MiB", true },
-	[SB_FG_TOO_MANY] = { "ignored ", "stack", " beyond 33554432 distinct paths", true },
-	[SB_FG_BAD_BYTES] = { "replaced bytes that are not valid text in ", "line", "", false },
-	[SB_FG_DEEP_STACK] = { "cut ", "stack", " to 16384 frames", false },
-	[SB_FG_LONG_NAME] = { "cut names to 4096 bytes in ", "line", "", false },
-	[SB_FG_BAD_HEADER] = { "ignored a part of ", "header", "", false },
-	[SB_FG_UNITS_DIFFER] = { "added up different units in ", "header", "", false },
+	[SB_FG_NO_COUNT] = { "ignored ", "line", " without a count" },
+	[SB_FG_NO_COUNTS] = { "ignored ", "line", " without two counts" },
+	[SB_FG_NO_STACK] = { "ignored ", "line", " without a stack" },
+	[SB_FG_NO_FRAME] = { "ignored ", "line", " without a frame, a sample or a count" },
+	[SB_FG_NO_END] = { "ignored ", "stack", " without a count at the end" },
+	[SB_FG_OTHER_EVENT] = { "ignored ", "sample", " of other events than the first one" },
+	[SB_FG_LONG_LINE] = { "ignored ", "line", " longer than 64 MiB" },
+	[SB_FG_TOO_MANY] = { "ignored ", "stack", " beyond 33554432 distinct paths" },
+	[SB_FG_BAD_BYTES] = { "replaced bytes that are not valid text in ", "line", "" },
+	[SB_FG_DEEP_STACK] = { "cut ", "stack", " to 16384 frames" },
+	[SB_FG_LONG_NAME] = { "cut names to 4096 bytes in ", "line", "" },
+	[SB_FG_BAD_HEADER] = { "ignored a part of ", "header", "" },
+	[SB_FG_UNITS_DIFFER] = { "added up different units in ", "header", "" },
 	[SB_FG_NO_ORDER] = { "sorted by name, because a comparison has no order in time, ", "stack",
-			     "", false },
+			     "" },
 };
 
 _Static_assert(SB_FG_LINE_MAX_BYTES == 67108864 && SB_TREE_NODES_MAX == 33554432 &&
@@ -96,11 +95,6 @@ void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts)
 	fg->reverse = opts->reverse;
 }
 
-uint64_t sb_fg_nr_ignored(const struct sb_fg *fg)
-{
-	return fg->nr_ignored;
-}
-
 double sb_fg_total(const struct sb_fg *fg)
 {
 	return fg->total;
@@ -115,7 +109,6 @@ void sb_fg_complain(struct sb_fg *fg, enum sb_fg_problem problem)
 {
 	if (!fg->problems[problem].nr++)
 		fg->problems[problem].first_line_nr = fg->line_nr;
-	fg->nr_ignored += problem_texts[problem].is_ignored;
 }
 
 const char *sb_fg_complaint(struct sb_fg *fg)

@@ -37,7 +37,7 @@ void sb_fg_shape(struct sb_fg *fg, const struct sb_fg_opts *opts);
  * _[z] tell the kind of a frame and are not shown. The weight is the last number of the line, whole
  * or decimal; everything before it, with spaces, is frames. Return: 0; -EINVAL for a line without a
  * weight or a stack; -E2BIG for one that is too long or needs more than SB_TREE_NODES_MAX nodes
- * (both are counted, see sb_fg_nr_ignored()); -ENOMEM.
+ * (both are counted, see sb_fg_complaint()); -ENOMEM.
  */
 int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
 
@@ -86,8 +86,6 @@ int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
  */
 int sb_fg_read(struct sb_fg *fg, int fd);
 
-/* Return: how many lines and samples were left out so far. */
-uint64_t sb_fg_nr_ignored(const struct sb_fg *fg);
 /* Return: the sum of all weights so far. */
 double sb_fg_total(const struct sb_fg *fg);
 /* Return: the value of metadata @key, valid until something is added; NULL if it is not there. */

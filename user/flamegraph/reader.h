@@ -21,8 +21,8 @@
 /* Longest line. 10,000 frames of 1 kB take 10 MB; a longer line is not a stack. */
 #define SB_FG_LINE_MAX_BYTES (64u << 20)
 
-/* Problems of the input, counted for sb_fg_complaint(). Those that leave out something are also
- * counted in nr_ignored. */
+/* Problems of the input, counted for sb_fg_complaint(). Those before SB_FG_BAD_BYTES leave out
+ * something. */
 enum sb_fg_problem {
 	SB_FG_NO_COUNT,
 	SB_FG_NO_COUNTS, /* in a comparison, whose lines have two */
@@ -94,7 +94,6 @@ struct sb_fg {
 	struct sb_fg_facts facts;
 	bool reverse;
 	double total;
-	uint64_t nr_ignored;
 
 	/* The current input. */
 	const struct sb_fg_reader *reader;

@@ -626,10 +626,3 @@ const char *sb_tree_name(const struct sb_tree *tree, size_t node)
 {
 	return sb_strtab_get(&tree->names, tree->nodes.at[node].name, NULL);
 }
-
-const char *sb_tree_module(const struct sb_tree *tree, size_t node)
-{
-	uint32_t module = tree->modules.nr ? tree->modules.at[node] : 0;
-
-	return module ? sb_strtab_get(&tree->names, module, NULL) : NULL;
-}

@@ -208,10 +208,8 @@ static inline double sb_tree_squares(const struct sb_tree *tree, int side)
  * who write weights of profiles, which are whole. */
 uint64_t sb_tree_whole(double weight);
 
-/* Return: the name of @node, or its module, NULL if that is not known; both end in NUL, and are
- * valid until the tree is released. */
+/* Return: the name of @node, which ends in NUL and is valid until the tree is released. */
 const char *sb_tree_name(const struct sb_tree *tree, size_t node);
-const char *sb_tree_module(const struct sb_tree *tree, size_t node);
 
 /**
  * sb_tree_prune() - keep the nodes with the largest share of either profile
