@@ -26,7 +26,7 @@ RULES = (
     (r'strtok|asctime|ctime|gmtime|localtime', ('user/cli/', *TESTS),
      'keeps its result in static memory: not thread-safe'),
     (r'access', ('user/base/fs.c', *TESTS), 'asks for the real user, without capabilities: sb_can_access()'),
-    (r'sb_err', (*PROGRAMS, 'symbolizer/sbsym/', 'user/recorder/', 'user/base/log.', *TESTS),
+    (r'sb_err', (*PROGRAMS, 'symbolizer/sbsym/', 'user/base/log.', *TESTS),
      'a library returns its errors, with words in base/reason.h'),
     (r'mktemp|tmpnam|tempnam|tmpfile', (), 'a name that others can guess: use base/fs.h'),
 )

@@ -201,8 +201,8 @@ def test_no_target(_):
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        expect(5, f'is a thread of process {os.getpid()}', 'oncpu', '-p', str(thread.native_id),
-               '-t', '1')
+        expect(5, f'is a thread of process {os.getpid()}: use -L {thread.native_id} to', 'oncpu', '-p',
+               str(thread.native_id), '-t', '1')
     finally:
         done.set()
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* stackbpf record: records profiles continuously into a store. */
+#include <stdio.h>
+
+#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "cli/command.h"
 #include "cli/record.h"
 #include "recorder/recorder.h"
@@ -19,9 +23,122 @@ static int report(const struct sb_run *run, enum sb_run_status ended)
 	return status;
 }
 
+static void report_end(const struct sb_recorder_event *event)
+{
+	const struct sb_recorder_stats *stats = event->stats;
+	const struct {
+		uint64_t nr;
+		const char *before, *after;
+	} losses[] = {
+		{ stats->nr_dropped, "", " blocks were lost because they could not be written" },
+		{ stats->nr_refused, "", " blocks were rejected as invalid" },
+		{ stats->nr_other_series, "",
+		  " times a tag had too many values, and its samples were counted as (other)" },
+		{ stats->nr_restarts, "samplers were restarted ", " times" },
+	};
+	sb_cleanup(sb_str_release) struct sb_str more = {};
+	size_t i;
+
+	/* Without memory the line is shorter. */
+	for (i = 0; i < SB_ARRAY_SIZE(losses); i++)
+		if (losses[i].nr)
+			(void)sb_str_addf(&more, "; %s%llu%s", losses[i].before,
+					  (unsigned long long)losses[i].nr, losses[i].after);
+	sb_info("wrote %llu block%s to '%s'; each took %.1f ms of stackbpf's own CPU time%s",
+		(unsigned long long)stats->nr_blocks, stats->nr_blocks == 1 ? "" : "s",
+		event->store,
+		stats->nr_blocks ? (double)stats->own_ns / 1e6 / (double)stats->nr_blocks : 0,
+		more.len ? more.s : "");
+}
+
+static void name_log(const char *sampler)
+{
+	static char program[96];
+
+	snprintf(program, sizeof(program), "stackbpf: %s", sampler);
+	sb_log_init(program, sb_log_max());
+}
+
+static void tell_of_sampler(const struct sb_recorder_event *event)
+{
+	const char *sampler = event->sampler;
+	unsigned long long nr = event->nr;
+
+	if (event->kind == SB_RECORDER_SAMPLER_EXITED)
+		sb_warn("sampler '%s' exited with status %d; restarting it in %llu s", sampler,
+			event->status, nr);
+	else if (event->kind == SB_RECORDER_SAMPLER_TOO_BIG)
+		sb_warn("sampler '%s' uses %llu MB of memory; replacing it with a new process",
+			sampler, nr);
+	else if (event->kind == SB_RECORDER_SAMPLER_NOT_STARTED)
+		sb_err(event->err, "cannot start sampler '%s'", sampler);
+	else if (event->kind == SB_RECORDER_REFUSED)
+		sb_err(0, "sampler '%s' sent an invalid block; stopping this sampler", sampler);
+	else if (event->kind == SB_RECORDER_STUCK)
+		sb_warn("%s%s%s is stuck; no longer sending keep-alive messages to the service "
+			"manager",
+			sampler ? "sampler '" : "the store writer", sampler ?: "",
+			sampler ? "'" : "");
+}
+
+/* In the process where it happens. */
+static void tell(const struct sb_recorder_event *event)
+{
+	const char *store = event->store;
+	unsigned long long nr = event->nr;
+
+	switch (event->kind) {
+	case SB_RECORDER_BEGAN:
+		sb_info("recording to '%s'; Ctrl-C ends it", store);
+		break;
+	case SB_RECORDER_WRITER_DIED:
+		sb_err(0,
+		       "the store writer died, so nothing more is written to '%s'; stopping; "
+		       "messages above or in the kernel's log may say why",
+		       store);
+		break;
+	case SB_RECORDER_ENDED:
+		report_end(event);
+		break;
+	case SB_RECORDER_SAMPLER_BEGINS:
+		name_log(event->sampler);
+		break;
+	case SB_RECORDER_BLOCKS_DROPPED:
+		sb_warn("the store writer cannot keep up, so blocks of 10 s of samples are lost; is "
+			"the disk of the store slow?");
+		break;
+	case SB_RECORDER_NOT_EXPIRED:
+		sb_err(event->err, "cannot delete expired blocks from the store '%s'", store);
+		break;
+	case SB_RECORDER_NOT_SYNCED:
+		sb_err(event->err,
+		       "blocks of the store '%s' were written, but not synced to the disk or not "
+		       "added to its sums of 10 minutes: a crash of the machine could lose them",
+		       store);
+		break;
+	case SB_RECORDER_NOT_WRITTEN:
+		sb_err(event->err,
+		       "cannot write to the store '%s'; sampling goes on, up to %llu MB of blocks "
+		       "are kept in memory, and every new block is another attempt",
+		       store, nr);
+		break;
+	case SB_RECORDER_WRITTEN:
+		sb_warn("the store '%s' is writable again; %llu blocks of 10 s were lost", store,
+			nr);
+		break;
+	case SB_RECORDER_SAMPLER_EXITED:
+	case SB_RECORDER_SAMPLER_TOO_BIG:
+	case SB_RECORDER_SAMPLER_NOT_STARTED:
+	case SB_RECORDER_STUCK:
+	case SB_RECORDER_REFUSED:
+		tell_of_sampler(event);
+	}
+}
+
 int sb_cmd_record(const struct sb_command *command, char **argv)
 {
 	struct sb_record_opts opts = {};
+	struct sb_reason reason = {};
 	int status;
 
 	sb_run_config_init(&opts.run);
@@ -39,7 +156,10 @@ int sb_cmd_record(const struct sb_command *command, char **argv)
 		opts.recorder.labels = opts.run.labels;
 		opts.recorder.nr_labels = opts.run.nr_labels;
 		opts.recorder.report = report;
-		status = sb_recorder_run(&opts.recorder, &opts.run);
+		opts.recorder.tell = tell;
+		status = sb_recorder_run(&opts.recorder, &opts.run, &reason);
+		if (sb_reason_is_set(&reason))
+			sb_err(reason.err, "%s", reason.text);
 	}
 	sb_record_opts_release(&opts);
 	return status;

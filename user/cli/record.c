@@ -50,7 +50,10 @@ int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *comm
 
 int sb_record_status(const struct sb_run *run, enum sb_run_status status)
 {
-	if (sb_reason_is_set(&run->reason))
+	if (run->tid)
+		sb_err(0, "%s: use -L %u to sample the thread, or -p %u to sample the process",
+		       run->reason.text, run->tid, run->tid_process);
+	else if (sb_reason_is_set(&run->reason))
 		sb_err(run->reason.err, "%s", run->reason.text);
 	return (int)status;
 }

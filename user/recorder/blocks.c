@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/peer.h"
 #include "base/time.h"
 #include "recorder/series.h"
@@ -27,6 +26,8 @@
 #define MEMO_MAX	16384u
 
 enum source { TIMER, ORDERS, WRITER };
+
+static const char writer_died[] = "the store writer died; this sampler stops";
 
 struct sb_blocks {
 	struct sb_run_sink sink; /* first */
@@ -84,9 +85,9 @@ int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_bloc
 		return -ENOMEM;
 	blocks->opts = *opts;
 	blocks->epoll_fd = blocks->timer_fd = -1;
-	err = sb_series_new(&(struct sb_series_opts){ .by_thread = opts->by_thread,
-						      .labels = opts->labels,
-						      .nr_labels = opts->nr_labels,
+	err = sb_series_new(&(struct sb_series_opts){ .by_thread = opts->config->by_thread,
+						      .labels = opts->config->labels,
+						      .nr_labels = opts->config->nr_labels,
 						      .nr_kinds = opts->nr_kinds },
 			    &blocks->series);
 	if (!err)
@@ -242,7 +243,7 @@ static void next_block(struct sb_blocks *blocks, uint64_t began_ns)
  * The timer tells when the clock is set. When that was just before, the block would end hours away: it is another
  * one then. When it is just now, the timer cannot be set, the first time.
  */
-static int arm_block(struct sb_blocks *blocks)
+static int arm_block(struct sb_blocks *blocks, struct sb_run *run)
 {
 	int err = arm(blocks);
 
@@ -250,7 +251,7 @@ static int arm_block(struct sb_blocks *blocks)
 		set_times(blocks);
 		err = arm(blocks);
 	}
-	return err ? sb_err(err, "cannot set a timer") : 0;
+	return err ? sb_reason_set(&run->reason, err, "cannot set a timer") : 0;
 }
 
 static int begin(struct sb_run_sink *sink, struct sb_run *run)
@@ -263,7 +264,7 @@ static int begin(struct sb_run_sink *sink, struct sb_run *run)
 	next_block(blocks, run->start_ns);
 	for (i = 0; i < blocks->opts.nr_kinds; i++)
 		blocks->kinds[i].own_ns = run->own_start_ns;
-	err = arm_block(blocks);
+	err = arm_block(blocks, run);
 	if (err)
 		return err;
 	blocks->opts.on_ready(blocks->opts.arg);
@@ -285,7 +286,7 @@ static int on_timer(struct sb_blocks *blocks, struct sb_run *run)
 	if (read(blocks->timer_fd, &nr_expired, sizeof(nr_expired)) < 0 && errno != ECANCELED)
 		return 0;
 	err = sb_run_take(run);
-	return err ? err : arm_block(blocks);
+	return err ? err : arm_block(blocks, run);
 }
 
 static int on_order(struct sb_blocks *blocks, struct sb_run *run)
@@ -316,7 +317,7 @@ static int on_readable(struct sb_run_sink *sink, struct sb_run *run)
 		case WRITER:
 			err = on_writer(blocks);
 			if (err)
-				sb_err(0, "the store writer died; this sampler stops");
+				sb_reason_set(&run->reason, 0, "%s", writer_died);
 			break;
 		}
 	}
@@ -363,8 +364,7 @@ static void fill_figures(struct sb_blocks *blocks, struct sb_run *run, struct sb
 static int drop(struct sb_blocks *blocks, const struct sb_block_head *head)
 {
 	if (!blocks->has_dropped)
-		sb_warn("the store writer cannot keep up, so blocks of 10 s of samples are lost; is "
-			"the disk of the store slow?");
+		sb_recorder_tell(blocks->opts.config, .kind = SB_RECORDER_BLOCKS_DROPPED);
 	blocks->has_dropped = true;
 	blocks->kinds[head->kind].lost_before =
 		head->figure[SB_BLOCK_SAMPLES] + head->figure[SB_BLOCK_LOST];
@@ -415,9 +415,9 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 	if (!err)
 		err = enqueue_all(blocks, run);
 	if (err == -ECHILD)
-		sb_err(0, "the store writer died; this sampler stops");
+		sb_reason_set(&run->reason, 0, "%s", writer_died);
 	else if (err)
-		sb_err(err, "cannot build a block from the samples");
+		sb_reason_set(&run->reason, err, "cannot build a block from the samples");
 	next_block(blocks, end_of_block(run));
 	sb_resolver_forget_processes(run->resolver);
 	/* What a block needed for a moment is others' until the next one. */
@@ -426,7 +426,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 		/* Months of names of programs that came and went are not kept. */
 		err = sb_run_renew_profile(run, &is_new);
 		if (err)
-			sb_err(err, "cannot add the samples to the block");
+			sb_reason_set(&run->reason, err, "cannot add the samples to the block");
 	}
 	return err;
 }

@@ -27,9 +27,7 @@ struct sb_blocks_opts {
 	int orders_fd;	   /* of a struct sb_peer; borrowed */
 	int writer_fd;	   /* stream of messages as in store/block.h; made non-blocking; borrowed */
 	uint32_t nr_kinds; /* number of views of the run */
-	bool by_thread;
-	const char *const *labels; /* keys, borrowed */
-	size_t nr_labels;
+	const struct sb_recorder_config *config; /* borrowed */
 	/* Called once all is attached. */
 	void (*on_ready)(void *arg);
 	void *arg;

@@ -29,7 +29,6 @@
 
 #include "base/cleanup.h"
 #include "base/fs.h"
-#include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
 #include "recorder/blocks.h"
@@ -77,8 +76,10 @@ struct recorder {
 	size_t nr_samplers;
 	int signal_fd;
 	bool is_ending;
-	uint64_t began_ns, looked_ns, nr_restarts;
+	uint64_t began_ns, looked_ns;
+	struct sb_recorder_stats stats;
 	int status;
+	struct sb_reason *reason;
 };
 
 /* A message from a sampler. */
@@ -118,16 +119,13 @@ static void close_others(const struct start *start)
 			close(recorder->samplers[i].peer.fd);
 }
 
-static void be_normal(const struct sampler *sampler)
+static void be_normal(void)
 {
-	static char program[96];
 	sigset_t none;
 
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)prctl(PR_SET_NAME, "stackbpf-sample");
-	snprintf(program, sizeof(program), "stackbpf: %s", sampler->name);
-	sb_log_init(program, sb_log_max());
 }
 
 static size_t part_of(const struct recorder *recorder, const struct sampler *sampler)
@@ -135,24 +133,31 @@ static size_t part_of(const struct recorder *recorder, const struct sampler *sam
 	return SB_WATCH_SAMPLER + (size_t)(sampler - recorder->samplers);
 }
 
-static int sample(const struct start *start, struct sb_run_config *config, struct sb_blocks *blocks)
+static int sample(const struct start *start, struct sb_run_config *config,
+		  const struct sb_blocks_opts *opts)
 {
+	enum sb_run_status ended = SB_RUN_FAILED;
 	struct said said = { .is_end = true };
-	enum sb_run_status ended;
+	struct sb_blocks *blocks = NULL;
 	struct sb_run run;
 	int status, err;
 
 	sb_run_init(&run);
-	ended = sb_run_go(&run, config, sb_blocks_sink(blocks));
-	status = start->recorder->config->report(&run, ended);
+	err = sb_blocks_new(opts, &blocks);
+	if (err)
+		sb_reason_set(&run.reason, err, "cannot allocate a block for the samples of 10 s");
+	else
+		ended = sb_run_go(&run, config, sb_blocks_sink(blocks));
 	err = run.start_ns ? sb_blocks_flush(blocks) : 0;
 	if (err)
-		sb_err(err,
-		       "cannot pass the last block to the store writer, so up to 10 s of samples "
-		       "are lost");
+		sb_reason_set(&run.reason, err,
+			      "cannot pass the last block to the store writer, so up to 10 s of "
+			      "samples are lost");
+	status = start->recorder->config->report(&run, ended);
 	said.end = run.end;
 	(void)sb_peer_send(control_fd, &said, sizeof(said), NULL, 0);
 	sb_run_release(&run);
+	sb_blocks_free(blocks);
 	return ended == SB_RUN_EMPTY ? SB_RUN_OK : status;
 }
 
@@ -161,37 +166,29 @@ static void be_sampler(void *arg, int fd)
 	const struct start *start = arg;
 	const struct recorder *recorder = start->recorder;
 	struct sb_run_config config = *recorder->run;
-	struct sb_blocks *blocks = NULL;
 	const struct sb_blocks_opts opts = {
 		.orders_fd = fd,
 		.writer_fd = start->writer_fd,
 		.nr_kinds = (uint32_t)start->sampler->views.nr,
-		.by_thread = recorder->config->by_thread,
-		.labels = config.labels,
-		.nr_labels = config.nr_labels,
+		.config = recorder->config,
 		.on_ready = say_ready,
 		.watch = &recorder->watch,
 		.part = part_of(recorder, start->sampler),
 	};
 	/* A restarted sampler runs for the rest of the time. */
 	uint64_t ran_ns = recorder->began_ns ? sb_now_ns() - recorder->began_ns : 0;
-	int status = SB_RUN_FAILED, err;
 
 	control_fd = fd;
 	close_others(start);
-	be_normal(start->sampler);
+	be_normal();
+	sb_recorder_tell(recorder->config, .kind = SB_RECORDER_SAMPLER_BEGINS,
+			 .sampler = start->sampler->name);
 	sb_watch_keep(opts.watch);
 	config.views = start->sampler->views;
 	if (config.time_ns)
 		config.time_ns = config.time_ns > ran_ns + SB_NS_PER_MS ? config.time_ns - ran_ns
 									: SB_NS_PER_MS;
-	err = sb_blocks_new(&opts, &blocks);
-	if (err)
-		sb_err(err, "cannot allocate a block for the samples of 10 s");
-	else
-		status = sample(start, &config, blocks);
-	sb_blocks_free(blocks);
-	_exit(status);
+	_exit(sample(start, &config, &opts));
 }
 
 /* In the recorder's process. */
@@ -275,12 +272,13 @@ static void pause_sampler(struct recorder *recorder, struct sampler *sampler)
 	if (!sampler->pause_ns || now_ns - sampler->started_ns > LIVED_NS)
 		sampler->pause_ns = PAUSE_NS;
 	sampler->again_ns = now_ns + sampler->pause_ns;
-	sb_warn("sampler '%s' exited with status %d; restarting it in %llu s", sampler->name,
-		sampler->status, (unsigned long long)(sampler->pause_ns / SB_NS_PER_SEC));
+	sb_recorder_tell(recorder->config, .kind = SB_RECORDER_SAMPLER_EXITED,
+			 .sampler = sampler->name, .status = sampler->status,
+			 .nr = sampler->pause_ns / SB_NS_PER_SEC);
 	sampler->state = PAUSED;
 	sampler->pause_ns =
 		sampler->pause_ns * 2 < PAUSE_MAX_NS ? sampler->pause_ns * 2 : PAUSE_MAX_NS;
-	recorder->nr_restarts++;
+	recorder->stats.nr_restarts++;
 }
 
 /* Return: 0 if it is not known. */
@@ -320,38 +318,45 @@ static void look_at_memory(struct recorder *recorder)
 		nr_bytes = sampler->state == SAMPLING ? anon_bytes(sampler->peer.pid) : 0;
 		if (nr_bytes <= ANON_BYTES_MAX || sampler->is_too_big)
 			continue;
-		sb_warn("sampler '%s' uses %llu MB of memory; replacing it with a new process",
-			sampler->name, (unsigned long long)(nr_bytes >> 20));
+		sb_recorder_tell(recorder->config, .kind = SB_RECORDER_SAMPLER_TOO_BIG,
+				 .sampler = sampler->name, .nr = nr_bytes >> 20);
 		sampler->is_too_big = true;
 		(void)sb_peer_send(sampler->peer.fd, &order, sizeof(order), NULL, 0);
 	}
 }
 
-/* Return: which process is stuck; NULL: none. */
-static const char *who_is_stuck(const struct recorder *recorder, char name[32])
+/* Return: whether a process is stuck. *@ret_sampler: its name; NULL: it is the store writer. */
+static bool find_stuck(const struct recorder *recorder, const char **ret_sampler)
 {
 	size_t i;
 
+	*ret_sampler = NULL;
 	if (recorder->writer.pid && sb_watch_is_stuck(&recorder->watch, SB_WATCH_WRITER))
-		return "the store writer";
+		return true;
 	for (i = 0; i < recorder->nr_samplers; i++) {
 		const struct sampler *sampler = &recorder->samplers[i];
 
 		if ((sampler->state != STARTING && sampler->state != SAMPLING) ||
 		    !sb_watch_is_stuck(&recorder->watch, part_of(recorder, sampler)))
 			continue;
-		snprintf(name, 32, "sampler '%s'", sampler->name);
-		return name;
+		*ret_sampler = sampler->name;
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
 static void look_at_progress(struct recorder *recorder)
 {
-	char name[32];
+	const char *sampler;
+	char name[80];
+	bool is_stuck;
 
-	if (sb_watch_is_due(&recorder->watch))
-		sb_watch_tell(&recorder->watch, who_is_stuck(recorder, name));
+	if (!sb_watch_is_due(&recorder->watch))
+		return;
+	is_stuck = find_stuck(recorder, &sampler);
+	snprintf(name, sizeof(name), sampler ? "sampler '%s'" : "the store writer", sampler);
+	if (sb_watch_tell(&recorder->watch, is_stuck ? name : NULL))
+		sb_recorder_tell(recorder->config, .kind = SB_RECORDER_STUCK, .sampler = sampler);
 }
 
 static void on_sampler_end(struct recorder *recorder, struct sampler *sampler, bool is_through)
@@ -371,7 +376,7 @@ static void on_sampler_end(struct recorder *recorder, struct sampler *sampler, b
 	}
 	if (sampler->is_too_big && sampler->status == SB_RUN_OK) {
 		sampler->is_too_big = false;
-		recorder->nr_restarts++;
+		recorder->stats.nr_restarts++;
 		if (!start_sampler(recorder, sampler))
 			return;
 	}
@@ -394,7 +399,8 @@ static void say_all_ready(struct recorder *recorder)
 		return;
 	recorder->began_ns = sb_now_ns();
 	sb_watch_notify("READY=1\nSTATUS=recording");
-	sb_info("recording to '%s'; Ctrl-C ends it", store_path(recorder));
+	sb_recorder_tell(recorder->config, .kind = SB_RECORDER_BEGAN,
+			 .store = store_path(recorder));
 }
 
 static void on_sampler(struct recorder *recorder, struct sampler *sampler)
@@ -431,7 +437,9 @@ static int start_again(struct recorder *recorder)
 		if (sampler->again_ns <= now_ns) {
 			err = start_sampler(recorder, sampler);
 			if (err) {
-				sb_err(err, "cannot start sampler '%s'", sampler->name);
+				sb_recorder_tell(recorder->config,
+						 .kind = SB_RECORDER_SAMPLER_NOT_STARTED,
+						 .err = err, .sampler = sampler->name);
 				sampler->again_ns = now_ns + PAUSE_MAX_NS;
 			}
 		}
@@ -477,10 +485,8 @@ static void on_signal(struct recorder *recorder)
 
 static void on_writer_end(struct recorder *recorder)
 {
-	sb_err(0,
-	       "the store writer died, so nothing more is written to '%s'; stopping; messages "
-	       "above or in the kernel's log may say why",
-	       store_path(recorder));
+	sb_recorder_tell(recorder->config, .kind = SB_RECORDER_WRITER_DIED,
+			 .store = store_path(recorder));
 	recorder->status = SB_RUN_FAILED;
 	sb_peer_release(&recorder->writer);
 	order_end(recorder);
@@ -570,10 +576,10 @@ static int drop_privileges(struct recorder *recorder)
 {
 	int err = sb_privileges_to_start();
 
-	(void)recorder;
 	if (!err)
 		return SB_RUN_OK;
-	sb_err(err, "cannot drop the privileges that recording does not need");
+	sb_reason_set(recorder->reason, err,
+		      "cannot drop the privileges that recording does not need");
 	return SB_RUN_FAILED;
 }
 
@@ -590,7 +596,7 @@ static int take_signals(struct recorder *recorder)
 		recorder->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (recorder->signal_fd >= 0)
 		return SB_RUN_OK;
-	sb_err(-errno, "cannot handle signals");
+	sb_reason_set(recorder->reason, -errno, "cannot handle signals");
 	return SB_RUN_FAILED;
 }
 
@@ -600,7 +606,8 @@ static int make_writer(struct recorder *recorder)
 	int err = sb_watch_init(&recorder->watch);
 
 	if (err) {
-		sb_err(err, "cannot create the shared memory of the watchdog");
+		sb_reason_set(recorder->reason, err,
+			      "cannot create the shared memory of the watchdog");
 		return SB_RUN_FAILED;
 	}
 	err = sb_store_writer_new(recorder->config, &recorder->watch, &recorder->writer);
@@ -608,25 +615,25 @@ static int make_writer(struct recorder *recorder)
 	case 0:
 		return SB_RUN_OK;
 	case -EBUSY:
-		sb_err(0,
-		       "another process records to '%s': stop that process, or choose "
-		       "another --store",
-		       path);
+		sb_reason_set(recorder->reason, 0,
+			      "another process records to '%s': stop that process, or choose "
+			      "another --store",
+			      path);
 		break;
 	case -ENOTEMPTY:
-		sb_err(0,
-		       "'%s' is not a store, but a directory with other files in it: "
-		       "choose another --store",
-		       path);
+		sb_reason_set(recorder->reason, 0,
+			      "'%s' is not a store, but a directory with other files in it: "
+			      "choose another --store",
+			      path);
 		break;
 	case -EPROTO:
-		sb_err(0,
-		       "the store '%s' was made by an incompatible version of stackbpf: "
-		       "choose another --store",
-		       path);
+		sb_reason_set(recorder->reason, 0,
+			      "the store '%s' was made by an incompatible version of stackbpf: "
+			      "choose another --store",
+			      path);
 		break;
 	default:
-		sb_err(err, "cannot open the store '%s'", path);
+		sb_reason_set(recorder->reason, err, "cannot open the store '%s'", path);
 	}
 	return err == -EACCES || err == -EPERM ? SB_RUN_NO_PRIVILEGE : SB_RUN_FAILED;
 }
@@ -639,7 +646,8 @@ static int start_all(struct recorder *recorder)
 	for (i = 0; i < recorder->nr_samplers && !err; i++) {
 		err = start_sampler(recorder, &recorder->samplers[i]);
 		if (err)
-			sb_err(err, "cannot start sampler '%s'", recorder->samplers[i].name);
+			sb_reason_set(recorder->reason, err, "cannot start sampler '%s'",
+				      recorder->samplers[i].name);
 	}
 	for (; err && i <= recorder->nr_samplers; i++)
 		recorder->samplers[i - 1].state = ENDED;
@@ -656,56 +664,32 @@ static int record(struct recorder *recorder)
 	return SB_RUN_OK;
 }
 
-static void report(const struct recorder *recorder, const struct sb_store_writer_stats *stats)
-{
-	sb_cleanup(sb_str_release) struct sb_str more = {};
-
-	/* Without memory the line is shorter. */
-	if (stats->nr_dropped)
-		(void)sb_str_addf(&more,
-				  "; %llu blocks were lost because they could not be "
-				  "written",
-				  (unsigned long long)stats->nr_dropped);
-	if (stats->nr_refused)
-		(void)sb_str_addf(&more, "; %llu blocks were rejected as invalid",
-				  (unsigned long long)stats->nr_refused);
-	if (stats->nr_other_series)
-		(void)sb_str_addf(&more,
-				  "; %llu times a tag had too many values, and its "
-				  "samples were counted as (other)",
-				  (unsigned long long)stats->nr_other_series);
-	if (recorder->nr_restarts)
-		(void)sb_str_addf(&more, "; samplers were restarted %llu times",
-				  (unsigned long long)recorder->nr_restarts);
-	sb_info("wrote %llu block%s to '%s'; each took %.1f ms of stackbpf's own CPU time%s",
-		(unsigned long long)stats->nr_blocks, stats->nr_blocks == 1 ? "" : "s",
-		store_path(recorder),
-		stats->nr_blocks ? (double)stats->own_ns / 1e6 / (double)stats->nr_blocks : 0,
-		more.len ? more.s : "");
-}
-
 static void end_writer(struct recorder *recorder)
 {
-	struct sb_store_writer_stats stats = {};
+	uint64_t nr_restarts = recorder->stats.nr_restarts;
 
 	if (!recorder->writer.pid)
 		return;
-	if (sb_store_writer_end(&recorder->writer, &stats))
-		sb_err(0, "the store writer died; see its messages above");
-	else if (recorder->began_ns)
-		report(recorder, &stats);
-	else
-		return;
-	if (!recorder->status && stats.nr_dropped)
+	if (sb_store_writer_end(&recorder->writer, &recorder->stats)) {
+		sb_reason_set(recorder->reason, 0, "the store writer died; see its messages above");
+	} else if (recorder->began_ns) {
+		recorder->stats.nr_restarts = nr_restarts;
+		sb_recorder_tell(recorder->config, .kind = SB_RECORDER_ENDED,
+				 .store = store_path(recorder), .stats = &recorder->stats);
+	}
+	if (!recorder->status && recorder->began_ns && recorder->stats.nr_dropped)
 		recorder->status = SB_RUN_FAILED;
 }
 
-int sb_recorder_run(const struct sb_recorder_config *config, struct sb_run_config *run)
+int sb_recorder_run(const struct sb_recorder_config *config, struct sb_run_config *run,
+		    struct sb_reason *reason)
 {
 	static int (*const stages[])(struct recorder * recorder) = {
 		drop_privileges, take_signals, make_writer, start_all, record,
 	};
-	struct recorder recorder = { .config = config, .run = run, .signal_fd = -1 };
+	struct recorder recorder = {
+		.config = config, .run = run, .signal_fd = -1, .reason = reason
+	};
 	int status = SB_RUN_OK;
 	size_t i;
 

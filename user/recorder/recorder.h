@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/reason.h"
 #include "run/run.h"
 #include "store/level.h"
 #include "views/view.h"
@@ -16,6 +17,43 @@
 #define SB_RECORDER_KINDS_MAX 8
 #define SB_RECORDER_TAGS_MAX  16
 #define SB_RECORDER_STORE     "/var/lib/stackbpf"
+
+/* Figures of the store writer, and of the recorder process, which counts the restarts. */
+struct sb_recorder_stats {
+	uint64_t nr_blocks, nr_bytes; /* written; bytes as received */
+	uint64_t nr_dropped;	  /* blocks that could not be written, beyond those that are kept */
+	uint64_t nr_refused;	  /* messages that were no valid blocks */
+	uint64_t nr_other_series; /* series in "(other)": too many values of a tag in a day */
+	uint64_t own_ns;	  /* CPU time of the store writer */
+	uint64_t nr_restarts;	  /* of samplers */
+};
+
+/* What the user is told while it records. Each kind names the members that it sets. */
+struct sb_recorder_event {
+	enum sb_recorder_event_kind {
+		/* In the recorder process. */
+		SB_RECORDER_BEGAN,	     /* store: all samplers sample */
+		SB_RECORDER_SAMPLER_EXITED,  /* sampler, status, nr: seconds until its restart */
+		SB_RECORDER_SAMPLER_TOO_BIG, /* sampler, nr: MB; a new one replaces it */
+		SB_RECORDER_SAMPLER_NOT_STARTED, /* sampler, err */
+		SB_RECORDER_STUCK, /* sampler, NULL: the store writer; the manager is not told */
+		SB_RECORDER_WRITER_DIED, /* store: so all stops */
+		SB_RECORDER_ENDED,	 /* store, stats */
+		/* In a sampler. */
+		SB_RECORDER_SAMPLER_BEGINS, /* sampler: the first one that this process tells */
+		SB_RECORDER_BLOCKS_DROPPED, /* the store writer does not keep up; once */
+		/* In the store writer; the first three are told once until they are over. */
+		SB_RECORDER_NOT_EXPIRED, /* store, err */
+		SB_RECORDER_NOT_SYNCED,	 /* store, err */
+		SB_RECORDER_NOT_WRITTEN, /* store, err, nr: MB of blocks that are kept meanwhile */
+		SB_RECORDER_WRITTEN,	 /* store, nr: blocks lost since the one above */
+		SB_RECORDER_REFUSED, /* sampler: it sent an invalid block and is not heard any more */
+	} kind;
+	const char *store, *sampler;
+	int err, status;
+	uint64_t nr;
+	const struct sb_recorder_stats *stats;
+};
 
 /* The store and its settings. What samplers do is in their struct sb_run_config. Strings are
  * borrowed. */
@@ -37,20 +75,30 @@ struct sb_recorder_config {
 	/* Called in each sampler process when its run has ended, to tell the user. Return: its exit
 	 * status. */
 	int (*report)(const struct sb_run *run, enum sb_run_status status);
+	/* Called in each process, to tell the user. NULL: nobody is told. */
+	void (*tell)(const struct sb_recorder_event *event);
 };
+
+#define sb_recorder_tell(config, ...)                                               \
+	do {                                                                        \
+		if ((config)->tell)                                                 \
+			(config)->tell(&(struct sb_recorder_event){ __VA_ARGS__ }); \
+	} while (0)
 
 /**
  * sb_recorder_run() - record until the time is up, a signal comes, or the store writer dies
  * @config: borrowed
  * @run: what samplers do; its views are set here, and members that are 0 get defaults for long runs
+ * @reason: why the recorder process failed, if it did, for the caller to tell; zeroed before
  *
  * Forks, and does not return in the child processes. Takes over SIGINT, SIGTERM, SIGHUP and
  * SIGUSR1.
  *
  * Thread: the main thread, while there is no other one.
  * Return: an exit status: enum sb_run_status, that of the first sampler that failed, or 128 + the
- * signal that killed it. The reason was logged.
+ * signal that killed it. The sampler has told the user why.
  */
-int sb_recorder_run(const struct sb_recorder_config *config, struct sb_run_config *run);
+int sb_recorder_run(const struct sb_recorder_config *config, struct sb_run_config *run,
+		    struct sb_reason *reason);
 
 #endif

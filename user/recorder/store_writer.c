@@ -19,7 +19,6 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/index.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "base/utf8.h"
@@ -50,7 +49,7 @@ struct request {
 
 struct answer {
 	int32_t err;
-	struct sb_store_writer_stats stats;
+	struct sb_recorder_stats stats;
 };
 
 struct source {
@@ -89,7 +88,7 @@ struct writer {
 	int64_t ahead_s; /* CLOCK_BOOTTIME when the clock was found to be set ahead; 0: never */
 	bool cannot_write, cannot_expire, cannot_sync; /* was logged */
 	uint64_t nr_failed;			       /* since then: blocks that are lost */
-	struct sb_store_writer_stats stats;
+	struct sb_recorder_stats stats;
 };
 
 /* Tags. */
@@ -270,7 +269,8 @@ static void expire(struct writer *writer)
 	err = is_believed(writer, now_s) ? sb_store_expire(writer->store, now_s)
 					 : sb_store_prune(writer->store, &to_size, now_s);
 	if (err && !writer->cannot_expire)
-		sb_err(err, "cannot delete expired blocks from the store '%s'", writer->path);
+		sb_recorder_tell(writer->opts, .kind = SB_RECORDER_NOT_EXPIRED, .err = err,
+				 .store = writer->path);
 	writer->cannot_expire = err;
 }
 
@@ -279,10 +279,8 @@ static void say_sync(struct writer *writer)
 	int err = sb_store_put_status(writer->store);
 
 	if (err && !writer->cannot_sync)
-		sb_err(err,
-		       "blocks of the store '%s' were written, but not synced to the disk or not "
-		       "added to its sums of 10 minutes: a crash of the machine could lose them",
-		       writer->path);
+		sb_recorder_tell(writer->opts, .kind = SB_RECORDER_NOT_SYNCED, .err = err,
+				 .store = writer->path);
 	writer->cannot_sync = err;
 }
 
@@ -328,8 +326,8 @@ static void say_written(struct writer *writer)
 {
 	if (!writer->cannot_write)
 		return;
-	sb_warn("the store '%s' is writable again; %llu blocks of 10 s were lost", writer->path,
-		(unsigned long long)writer->nr_failed);
+	sb_recorder_tell(writer->opts, .kind = SB_RECORDER_WRITTEN, .store = writer->path,
+			 .nr = writer->nr_failed);
 	writer->cannot_write = false;
 	writer->nr_failed = 0;
 }
@@ -337,10 +335,8 @@ static void say_written(struct writer *writer)
 static void say_failed(struct writer *writer, int err)
 {
 	if (!writer->cannot_write)
-		sb_err(err,
-		       "cannot write to the store '%s'; sampling goes on, up to %u MB of "
-		       "blocks are kept in memory, and every new block is another attempt",
-		       writer->path, PENDING_BYTES_MAX >> 20);
+		sb_recorder_tell(writer->opts, .kind = SB_RECORDER_NOT_WRITTEN, .err = err,
+				 .store = writer->path, .nr = PENDING_BYTES_MAX >> 20);
 	writer->cannot_write = true;
 }
 
@@ -461,8 +457,8 @@ static void read_source(struct writer *writer, struct source *source)
 	if (!err)
 		return;
 	writer->stats.nr_refused++;
-	sb_err(0, "sampler '%s' sent an invalid block; stopping this sampler",
-	       source->kinds.at[0].name);
+	sb_recorder_tell(writer->opts, .kind = SB_RECORDER_REFUSED,
+			 .sampler = source->kinds.at[0].name);
 	end_source(source);
 }
 
@@ -689,7 +685,7 @@ int sb_store_writer_add(struct sb_peer *peer, const struct sb_store_writer_kinds
 	return sb_peer_send(peer->fd, &request, sizeof(request), &fd, 1);
 }
 
-int sb_store_writer_end(struct sb_peer *peer, struct sb_store_writer_stats *ret_stats)
+int sb_store_writer_end(struct sb_peer *peer, struct sb_recorder_stats *ret_stats)
 {
 	const struct request request = {};
 	struct answer answer = {};

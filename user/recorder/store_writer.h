@@ -22,14 +22,6 @@
 #include "recorder/watchdog.h"
 #include "store/store.h"
 
-struct sb_store_writer_stats {
-	uint64_t nr_blocks, nr_bytes; /* written; bytes as received */
-	uint64_t nr_dropped;	  /* blocks that could not be written, beyond those that are kept */
-	uint64_t nr_refused;	  /* messages that were no valid blocks */
-	uint64_t nr_other_series; /* series in "(other)": too many values of a tag in a day */
-	uint64_t own_ns;	  /* CPU time */
-};
-
 /* Fork the process and wait until it has opened the store. @opts and @watch are borrowed until it
  * returns. *ret_peer is owned by the caller, who ends it with sb_store_writer_end(). Return: 0; as
  * sb_store_open_to_write(), such as -EBUSY if another process writes; or an error of fork(2). On
@@ -45,7 +37,7 @@ struct sb_store_writer_kinds {
  * gets a copy, and the caller closes its own. Return: 0 or a negative errno. */
 int sb_store_writer_add(struct sb_peer *peer, const struct sb_store_writer_kinds *kinds, int fd);
 /* After all samplers have ended: wait until everything is written, and release @peer, in any case.
- * Return: 0; or a negative errno when the process had ended, and *ret_stats is untouched. */
-int sb_store_writer_end(struct sb_peer *peer, struct sb_store_writer_stats *ret_stats);
+ * Return: 0; or a negative errno when the process had ended, and @ret_stats is untouched. */
+int sb_store_writer_end(struct sb_peer *peer, struct sb_recorder_stats *ret_stats);
 
 #endif

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/num.h"
 #include "base/time.h"
 
@@ -110,21 +109,19 @@ bool sb_watch_is_due(const struct sb_watch *watch)
 	return watch->period_ns && sb_now_ns() - watch->told_ns >= watch->period_ns / LOOKS;
 }
 
-void sb_watch_tell(struct sb_watch *watch, const char *stuck)
+bool sb_watch_tell(struct sb_watch *watch, const char *stuck)
 {
+	bool is_new = stuck && !watch->is_stuck;
 	char status[96];
 
 	if (stuck) {
 		snprintf(status, sizeof(status), "STATUS=%s is stuck", stuck);
-		if (!watch->is_stuck) {
-			sb_warn("%s is stuck; no longer sending keep-alive messages to the "
-				"service manager",
-				stuck);
+		if (is_new)
 			sb_watch_notify(status);
-		}
 	} else {
 		sb_watch_notify(watch->is_stuck ? "WATCHDOG=1\nSTATUS=recording" : "WATCHDOG=1");
 		watch->told_ns = sb_now_ns();
 	}
 	watch->is_stuck = stuck;
+	return is_new;
 }

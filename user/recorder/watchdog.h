@@ -48,8 +48,8 @@ bool sb_watch_is_stuck(const struct sb_watch *watch, size_t part);
 
 /* Return: whether it is time to call sb_watch_tell(). */
 bool sb_watch_is_due(const struct sb_watch *watch);
-/* Tell the manager that all is well (@stuck NULL), or once, which is also logged, that the part
- * with the name @stuck is stuck. */
-void sb_watch_tell(struct sb_watch *watch, const char *stuck);
+/* Tell the manager that all is well (@stuck NULL), or once that the part with the name @stuck is
+ * stuck. Return: whether that was told now. */
+bool sb_watch_tell(struct sb_watch *watch, const char *stuck);
 
 #endif

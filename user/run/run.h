@@ -96,7 +96,7 @@ enum sb_run_end {
 
 /*
  * Who takes the samples. Functions run on the thread of the run. They return 0, or a negative errno
- * that ends the run, after they have told the user why.
+ * that ends the run, after they have set run->reason or told the user why.
  */
 struct sb_run_sink {
 	uint64_t
@@ -149,7 +149,7 @@ struct sb_run_target {
 	int fd; /* pidfd, readable when it has ended; -1: closed after that */
 };
 
-/* The state of a run. Sinks and reports read it; the only member that they may set is `end`. */
+/* The state of a run. Sinks and reports read it; they may set `end` and `reason` only. */
 struct sb_run {
 	struct sb_run_config *config; /* borrowed */
 	struct sb_run_sink *sink;     /* borrowed */
@@ -174,6 +174,8 @@ struct sb_run {
 	int end_signal;
 	enum sb_run_status command_status; /* SB_RUN_OK unless the command cannot run */
 	struct sb_reason reason;	   /* of a failure; the caller tells the user */
+	/* A thread that was asked for as if it were a process; 0: none. */
+	uint32_t tid, tid_process;
 	uint64_t entry_ns;	   /* when sb_run_init() was called; all times CLOCK_MONOTONIC */
 	uint64_t start_ns, end_ns; /* of sampling; 0: not yet */
 	uint64_t drained_ns;	   /* when the last drain began */

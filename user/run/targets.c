@@ -41,10 +41,9 @@ static int open_process(struct sb_run *run, uint32_t pid)
 	/* Up to 6.8 a thread is refused with EINVAL, later with ENOENT. */
 	tgid = process_of(pid);
 	if (tgid && tgid != pid) {
-		sb_reason_set(&run->reason, 0,
-			      "%u is a thread of process %u: use -L %u to sample the thread, or -p "
-			      "%u to sample the process",
-			      pid, tgid, pid, tgid);
+		sb_reason_set(&run->reason, 0, "%u is a thread of process %u", pid, tgid);
+		run->tid = pid;
+		run->tid_process = tgid;
 		return -ESRCH;
 	}
 	if (err == -ESRCH)
@@ -122,8 +121,7 @@ static enum sb_run_status check_cpus(struct sb_run *run)
 	for (i = 0; i < asked->nr && !status; i++) {
 		if (has_cpu(&online, asked->at[i]))
 			continue;
-		sb_reason_set(&run->reason, 0,
-			      "-C: CPU %u is not online; the highest online CPU is %u",
+		sb_reason_set(&run->reason, 0, "CPU %u is not online; the highest online CPU is %u",
 			      asked->at[i], online.at[online.nr - 1]);
 		status = SB_RUN_WRONG;
 	}

@@ -57,7 +57,7 @@ static int teardown(void **state)
 /* All is written. */
 static struct sb_store *end(void)
 {
-	struct sb_store_writer_stats stats = {};
+	struct sb_recorder_stats stats = {};
 	struct sb_store *store;
 
 	close(stream);
