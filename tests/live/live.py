@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What live tests share: running stackbpf, reading folded text, programs to look at."""
 import collections
+import concurrent.futures
 import contextlib
 import os
 import re
@@ -12,6 +13,7 @@ import tempfile
 import time
 
 
+WAITING_AT_ONCE = 4
 RECORDS = ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io')
 
 
@@ -155,10 +157,15 @@ def ready(*command, **kwargs):
         process.stdout.close()
 
 
-def run_parts(parts, chosen):
-    """Those that are named on the command line, or all."""
-    for part in parts:
-        if not chosen or part.__name__ in chosen:
+def run_parts(parts, chosen, waiting=()):
+    """Run the parts that are named on the command line, or all. Those in `waiting` run first, several at once: each
+    looks at a program of its own that hardly uses a CPU. The others run one after the other."""
+    wanted = [part for part in (*waiting, *parts) if not chosen or part.__name__ in chosen]
+    with concurrent.futures.ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
+        for future in [pool.submit(part) for part in wanted if part in waiting]:
+            future.result()
+    for part in wanted:
+        if part not in waiting:
             part()
 
 
@@ -187,7 +194,8 @@ _failures = []
 
 
 def check(condition, what):
-    print(('ok: ' if condition else 'FAILED: ') + what)
+    # One write: parts that run at once do not mix their lines.
+    print(('ok: ' if condition else 'FAILED: ') + what + '\n', end='')
     if not condition:
         _failures.append(what)
 

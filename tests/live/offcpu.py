@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from live import check, done, need_root, stackbpf, wait_for
+from live import check, done, need_root, run_parts, stackbpf, wait_for
 from truth import at_work, by_comm, cgroup_with_quota, check_near, dur_us, is_near, waits, weight
 
 need_root()
@@ -281,9 +281,6 @@ def everybody():
     check(not any(r.startswith('swapper') for r in roots), 'everybody: idle CPUs are left out')
 
 
-PARTS = (sleeps, sleeps_attached, convoy, pair, pause, uninterruptible, runqueue, throttled, stopped,
-         bounds, idle, locks, every, distribution, everybody)
-for part in PARTS:
-    if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
-        part()
+WAITING = (every, bounds, uninterruptible, sleeps, convoy, idle, locks, everybody, stopped, pair, pause, distribution)
+run_parts((sleeps_attached, runqueue, throttled), sys.argv[3:], WAITING)
 done()

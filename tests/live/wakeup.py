@@ -6,7 +6,7 @@ wakeup.py STACKBPF WAITS
 """
 import sys
 
-from live import check, done, need_root, stackbpf
+from live import check, done, need_root, run_parts, stackbpf
 from truth import at_work, check_near, dur_us, waits, weight
 
 need_root()
@@ -103,8 +103,6 @@ def never_woken():
     check_near(weight(result, 'wait_forever'), dur_us(result), 'offwake: not woken yet')
 
 
-PARTS = (pair, convoy, timers, attached, bounds, chain, chain_of_convoy, never_woken)
-for part in PARTS:
-    if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
-        part()
+# What is compared with fixed shares, or has timers for its subject, has the CPUs to itself.
+run_parts((attached, timers), sys.argv[3:], (convoy, pair, bounds, chain, chain_of_convoy, never_woken))
 done()

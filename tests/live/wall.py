@@ -8,7 +8,7 @@ import collections
 import re
 import sys
 
-from live import check, done, need_root, stackbpf
+from live import check, done, need_root, run_parts, stackbpf
 from truth import NEAR, at_work, check_near, dur_us, waits
 
 need_root()
@@ -118,8 +118,5 @@ def one_thread():
     accounted(result, dur_us(result))
 
 
-PARTS = (mixed, functions, bursts, window, one_thread)
-for part in PARTS:
-    if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
-        part()
+run_parts((mixed, bursts, window), sys.argv[3:], (functions, one_thread))
 done()
