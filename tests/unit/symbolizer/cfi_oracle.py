@@ -9,6 +9,7 @@ there is no row but where readelf has one, where a function ends, or a byte befo
 """
 import bisect
 import collections
+import functools
 import glob
 import os
 import re
@@ -175,6 +176,12 @@ def rule_of(cells, is_root=False):
     return f'{cfa} {saved}{bx_word(cells.get("rbx", "u"))}' if ra == 'c-8' else 'unsupported'
 
 
+@functools.lru_cache(maxsize=None)
+def rule_of_row(columns, row, is_root):
+    """The rule of what stands in a row behind its address: few texts, in millions of rows."""
+    return rule_of(dict(zip(columns, CELL.findall(row))), is_root)
+
+
 def section_lines(path, section, how):
     """What readelf prints of one section."""
     inside = False
@@ -188,7 +195,7 @@ def section_lines(path, section, how):
 def parse_interp(path, section):
     """FDEs with their rows {address: rule}, and the offsets of those that need instructions."""
     fdes, need, signal_cies, odd_cies, cie_rules = [], set(), set(), set(), {}
-    fde, cie, columns, is_signal = None, None, [], False
+    fde, cie, columns, is_signal = None, None, (), False
     roots = roots_of(path, section) if IS_ARM64 else {}
     for line in section_lines(path, section, 'frames-interp'):
         words = line.split()
@@ -208,16 +215,17 @@ def parse_interp(path, section):
             fde = Fde(lo, hi, {lo: 'signal' if is_signal else cie_rules[of]}, words[0], of in odd_cies)
             fdes.append(fde)
         elif words[0] == 'LOC':
-            columns = words[1:]
+            columns = tuple(words[1:])
         elif len(words[0]) == 16 and not line.startswith(' '):
-            rule = rule_of(dict(zip(columns, CELL.findall(line)[1:])), fde and int(words[0], 16) >= roots.get(fde.offset, 1 << 64))
+            addr = int(words[0], 16)
+            rule = rule_of_row(columns, line[len(words[0]):], bool(fde) and addr >= roots.get(fde.offset, 1 << 64))
             if not fde:
                 cie_rules[cie] = rule
                 continue
             rule = 'signal' if is_signal else rule
             if rule == 'exp':
                 need.add(fde.offset)
-            fde.rows[int(words[0], 16)] = rule
+            fde.rows[addr] = rule
     return fdes, need
 
 
