@@ -205,17 +205,16 @@ static int name_side(struct sides *sides, int side)
 			   tags ? ", " : "", tags ? tags : "");
 }
 
-static int ask_side(struct sides *sides, int side, struct sb_store *store, const struct sb_ask *ask)
+static int ask_side(struct sides *sides, int side, const struct sb_store_args *args,
+		    struct sb_store *store, const struct sb_ask *ask)
 {
 	struct sb_store_answer answer = {};
 	int err = sb_ask_profile(store, ask, &sides->profiles[side], &answer), status;
 
 	if (!err)
 		err = name_side(sides, side);
-	if (err) {
-		sb_err(err, "cannot query the store");
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_store_args_failed(args, "diff", err);
 	status = sb_store_say_answer(store, ask, &answer);
 	return status == SB_EXIT_DATA ? -1 : status;
 }
@@ -252,7 +251,7 @@ static int ask_store(struct sides *sides, const struct diff_opts *opts)
 		status = sb_store_args_ask(&args[side], "diff", now_s, &asks[side]);
 		asks[side].is_compared = true;
 		if (status < 0)
-			status = ask_side(sides, side, store, &asks[side]);
+			status = ask_side(sides, side, &args[side], store, &asks[side]);
 	}
 	for (side = 0; side < SB_TREE_NR; side++)
 		sb_ask_release(&asks[side]);
