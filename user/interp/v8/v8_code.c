@@ -25,25 +25,25 @@
 #define KIND_MASK	15u
 #define INLINED_MAX	65535
 
-/* Copy a byte array. Return: 0, and the caller frees *@ret_bytes; -EFAULT, -EBADMSG, -ENOMEM. */
-static int load_bytes(const struct sb_v8 *v8, uint64_t array, uint8_t **ret_bytes,
-		      struct sb_cursor *ret_cur)
+/*
+ * Copy an array of bytes, which begin at @data in it. Return: whether it was read; the caller frees
+ * *@ret_bytes then.
+ */
+static bool load_bytes(const struct sb_v8 *v8, uint64_t array, int32_t data, uint8_t **ret_bytes,
+		       struct sb_cursor *ret_cur)
 {
 	sb_cleanup(sb_freep) uint8_t *bytes = NULL;
 	int32_t len;
 
-	if (sb_v8_smi_at(v8, array + (uint64_t)v8->at.array_length, &len))
-		return -EFAULT;
-	if (len <= 0 || len > (int32_t)TABLE_BYTES_MAX)
-		return -EBADMSG;
+	if (sb_v8_smi_at(v8, array + (uint64_t)v8->at.array_length, &len) || len <= 0 ||
+	    len > (int32_t)TABLE_BYTES_MAX)
+		return false;
 	bytes = malloc((size_t)len);
-	if (!bytes)
-		return -ENOMEM;
-	if (sb_memory_read(v8->memory, bytes, (size_t)len, array + (uint64_t)v8->at.array_data))
-		return -EFAULT;
+	if (!bytes || sb_memory_read(v8->memory, bytes, (size_t)len, array + (uint64_t)data))
+		return false;
 	*ret_cur = (struct sb_cursor){ .at = bytes, .end = bytes + len };
 	*ret_bytes = sb_take(bytes);
-	return 0;
+	return true;
 }
 
 /* A number whose sign is the lowest bit. At the end @cur becomes bad. */
@@ -73,7 +73,7 @@ int sb_v8_position(const struct sb_v8 *v8, uint64_t table, int64_t at, struct sb
 	uint64_t position = 0, here = 0;
 	bool is_found = false;
 
-	if (load_bytes(v8, table, &bytes, &cur))
+	if (!load_bytes(v8, table, v8->at.array_data, &bytes, &cur))
 		return -ENODATA;
 	for (;;) {
 		delta = next_signed(&cur);
@@ -265,22 +265,15 @@ static size_t bytecode_size(const struct sb_v8 *v8, const struct sb_cursor *code
 int64_t sb_v8_code_bytecode_at(const struct sb_v8 *v8, const struct sb_v8_code *code, uint64_t pc,
 			       uint64_t bytecode)
 {
-	const struct sb_v8_layout *at = &v8->at;
 	sb_cleanup(sb_freep) uint8_t *table_bytes = NULL, *bytes = NULL;
 	struct sb_cursor table, text;
 	uint64_t end;
 	size_t size;
-	int32_t len;
 
 	if (!v8->file.nr_bytecodes || !code->is_baseline || !code->positions ||
-	    sb_v8_smi_at(v8, bytecode + (uint64_t)at->array_length, &len) || len <= 0 ||
-	    len > (int32_t)TABLE_BYTES_MAX || load_bytes(v8, code->positions, &table_bytes, &table))
+	    !load_bytes(v8, bytecode, v8->at.bytecode_data, &bytes, &text) ||
+	    !load_bytes(v8, code->positions, v8->at.array_data, &table_bytes, &table))
 		return -1;
-	bytes = malloc((size_t)len);
-	if (!bytes ||
-	    sb_memory_read(v8->memory, bytes, (size_t)len, bytecode + (uint64_t)at->bytecode_data))
-		return -1;
-	text = (struct sb_cursor){ .at = bytes, .end = bytes + len };
 	/* The first piece is the prologue; then one for each bytecode. */
 	end = sb_cursor_uleb(&table);
 	if (code->begin + end > pc)
