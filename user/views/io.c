@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/reason.h"
+#include "base/str.h"
 #include "base/time.h"
 #include "bpf/abi/sb_abi_io.h"
 #include "views/skel.h"
@@ -98,7 +99,7 @@ _Static_assert(SB_ARRAY_SIZE(calls) < SB_IO_OP_URING, "numbers of calls end ther
 static struct {
 	bool is_raw;
 	unsigned int nr_attached, nr_missing;
-	char missing[128]; /* names of calls that have no tracepoint */
+	bool is_missing[SB_ARRAY_SIZE(calls)]; /* it has no tracepoint */
 } how;
 
 static bool is_in_layer(const struct sb_io_row *call, uint32_t layer)
@@ -215,14 +216,13 @@ static int attach_one(const struct bpf_program *prog, const char *side,
 static int attach_call(struct sampler_bpf *skel, const struct sb_io_row *call, sb_vec_link *links,
 		       struct sb_reason *reason)
 {
-	size_t len = strlen(how.missing);
 	int err = attach_one(skel->progs.io_exit, "exit", call, links);
 
 	if (!err)
 		err = attach_one(skel->progs.io_enter, "enter", call, links);
 	if (err == -ENOENT) {
 		how.nr_missing++;
-		snprintf(how.missing + len, sizeof(how.missing) - len, " %s", call->frame);
+		how.is_missing[call - calls] = true;
 		return 0;
 	}
 	if (err)
@@ -280,6 +280,18 @@ static const char *op_name(uint32_t op)
 	return op && op <= SB_ARRAY_SIZE(calls) ? calls[op - 1].frame : NULL;
 }
 
+static void report_missing_calls(void (*row)(const char *name, const char *value))
+{
+	sb_cleanup(sb_str_release) struct sb_str list = {};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < SB_ARRAY_SIZE(calls) && !err; i++)
+		if (how.is_missing[i])
+			err = sb_str_addf(&list, "%s%s", list.len ? " " : "", calls[i].frame);
+	row("calls without tracepoint", err ? "out of memory" : list.s);
+}
+
 static void report(const struct sampler_bpf *skel, void (*row)(const char *name, const char *value))
 {
 	const char *missing;
@@ -291,7 +303,7 @@ static void report(const struct sampler_bpf *skel, void (*row)(const char *name,
 	row("calls observed by",
 	    how.is_raw ? "raw tracepoints of all calls, as tracefs is unreadable" : text);
 	if (how.nr_missing)
-		row("calls without tracepoint", how.missing + 1);
+		report_missing_calls(row);
 	missing = sb_io_uring_missing(skel);
 	snprintf(text, sizeof(text), "not: %s", missing ? missing : "");
 	row("io_uring observed by", missing ? text : "tracepoints of requests");
