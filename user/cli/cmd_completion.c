@@ -30,8 +30,7 @@ static int print_script(const sb_vec_str *operands)
 			fputs(scripts[i].text, stdout);
 			return SB_EXIT_DATA;
 		}
-	sb_err(0, "completion: name a shell: bash, zsh or fish");
-	return SB_EXIT_USAGE;
+	return sb_fail(SB_EXIT_USAGE, 0, "completion: name a shell: bash, zsh or fish");
 }
 
 static size_t help_len(const char *help)

@@ -128,23 +128,18 @@ static int read_text(struct sb_fg *fg, const char *path, const char *name)
 
 	if (!sb_streq(path, "-")) {
 		fd = opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (opened < 0) {
-			sb_err(-errno, "cannot read '%s'", path);
-			return SB_EXIT_FAILED;
-		}
+		if (opened < 0)
+			return sb_fail(SB_EXIT_FAILED, -errno, "cannot read '%s'", path);
 	}
 	err = sb_fg_read(fg, fd);
 	while ((complaint = sb_fg_complaint(fg))) {
-		if (err == -EINVAL) {
-			sb_err(0, "'%s' %s", name, complaint);
-			return SB_EXIT_FAILED;
-		}
+		if (err == -EINVAL)
+			return sb_fail(SB_EXIT_FAILED, 0, "'%s' %s", name, complaint);
 		sb_warn("%s: %s", name, complaint);
 	}
 	if (!err)
 		return -1;
-	sb_err(err, "cannot read '%s'", name);
-	return SB_EXIT_FAILED;
+	return sb_fail(SB_EXIT_FAILED, err, "cannot read '%s'", name);
 }
 
 /* Return: -1, or an exit status; errors were logged. */
@@ -161,17 +156,13 @@ static int read_side(struct sides *sides, int side, const char *path)
 			return status;
 		err = sb_input_profile(fg, &sides->profiles[side], &nr_rounded);
 	}
-	if (err == -EINVAL) {
-		sb_err(0,
-		       "'%s' has two counts on each line, so it is a comparison already; "
-		       "draw it with 'flamegraph %s'",
-		       name, path);
-		return SB_EXIT_FAILED;
-	}
-	if (err) {
-		sb_err(err, "cannot load '%s'", name);
-		return SB_EXIT_FAILED;
-	}
+	if (err == -EINVAL)
+		return sb_fail(SB_EXIT_FAILED, 0,
+			       "'%s' has two counts on each line, so it is a comparison already; "
+			       "draw it with 'flamegraph %s'",
+			       name, path);
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err, "cannot load '%s'", name);
 	if (nr_rounded)
 		sb_warn("'%s': rounded %llu fractional weights", name,
 			(unsigned long long)nr_rounded);
@@ -182,10 +173,9 @@ static int read_files(struct sides *sides, const sb_vec_str *paths)
 {
 	int side, status = -1;
 
-	if (sb_streq(paths->at[SB_TREE_A], "-") && sb_streq(paths->at[SB_TREE_B], "-")) {
-		sb_err(0, "diff: standard input ('-') can be only one of A and B");
-		return SB_EXIT_USAGE;
-	}
+	if (sb_streq(paths->at[SB_TREE_A], "-") && sb_streq(paths->at[SB_TREE_B], "-"))
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "diff: standard input ('-') can be only one of A and B");
 	for (side = 0; side < SB_TREE_NR && status < 0; side++)
 		status = read_side(sides, side, paths->at[side]);
 	return status;
@@ -241,11 +231,11 @@ static int ask_store(struct sides *sides, const struct diff_opts *opts)
 	int64_t now_s = time(NULL);
 	int side, status;
 
-	if (!opts->vs_from && !opts->vs_to && !opts->vs_tags.nr) {
-		sb_err(0, "diff: a second profile is missing: name two files, or select B with "
-			  "--vs-from, --vs-to or --vs-tag");
-		return SB_EXIT_USAGE;
-	}
+	if (!opts->vs_from && !opts->vs_to && !opts->vs_tags.nr)
+		return sb_fail(
+			SB_EXIT_USAGE, 0,
+			"diff: a second profile is missing: name two files, or select B with "
+			"--vs-from, --vs-to or --vs-tag");
 	status = sb_store_args_open(&opts->store, &store);
 	for (side = 0; side < SB_TREE_NR && status < 0; side++) {
 		status = sb_store_args_ask(&args[side], "diff", now_s, &asks[side]);
@@ -362,16 +352,16 @@ static int run(struct diff_opts *opts, const sb_vec_str *operands)
 	int status;
 
 	choose_format(opts);
-	if (operands->nr && operands->nr != SB_TREE_NR) {
-		sb_err(0, "diff: name two files, A and B, or none and use --store; %zu given",
-		       operands->nr);
-		return SB_EXIT_USAGE;
-	}
+	if (operands->nr && operands->nr != SB_TREE_NR)
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "diff: name two files, A and B, or none and use --store; %zu given",
+			       operands->nr);
 	if (operands->nr &&
 	    (opts->vs_from || opts->vs_to || opts->vs_tags.nr || opts->store.tags.nr ||
 	     opts->store.from || opts->store.to || opts->store.dir)) {
-		sb_err(0, "diff: name two files, or use --store and its options, but not both");
-		return SB_EXIT_USAGE;
+		return sb_fail(
+			SB_EXIT_USAGE, 0,
+			"diff: name two files, or use --store and its options, but not both");
 	}
 	status = operands->nr ? read_files(&sides, operands) : ask_store(&sides, opts);
 	if (status < 0)

@@ -120,17 +120,13 @@ void sb_doctor_advise(struct sb_doctor *doctor, const char *fmt, ...)
 static int say_process_error(int err, uint32_t tgid)
 {
 	fflush(stdout);
-	if (err == -ESRCH) {
-		sb_err(0, "there is no process %u", tgid);
-		return SB_EXIT_NO_TARGET;
-	}
-	if (err == -ETIMEDOUT) {
-		sb_err(0,
-		       "reading the memory or files of process %u hangs: stackbpf cannot "
-		       "check it",
-		       tgid);
-		return SB_EXIT_FAILED;
-	}
+	if (err == -ESRCH)
+		return sb_fail(SB_EXIT_NO_TARGET, 0, "there is no process %u", tgid);
+	if (err == -ETIMEDOUT)
+		return sb_fail(SB_EXIT_FAILED, 0,
+			       "reading the memory or files of process %u hangs: stackbpf cannot "
+			       "check it",
+			       tgid);
 	sb_err(err, "cannot inspect process %u", tgid);
 	return err == -EACCES || err == -EPERM ? SB_EXIT_PRIVILEGE : SB_EXIT_FAILED;
 }
@@ -178,10 +174,9 @@ static int examine(uint32_t tgid)
 	if (tgid && !has_process(tgid))
 		return say_process_error(-ESRCH, tgid);
 	err = tgid ? make_readers() : 0;
-	if (err) {
-		sb_err(err, "cannot start the helper process that reads other processes");
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err,
+			       "cannot start the helper process that reads other processes");
 	/* Without it, it is said below. */
 	(void)sb_parser_new(&sb_privileges_of_parsers, &doctor.parser);
 	sb_doctor_kernel(&doctor);

@@ -142,8 +142,7 @@ static int __attribute__((format(printf, 1, 2))) usage(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	sb_err(0, "export: %s", text);
-	return SB_EXIT_USAGE;
+	return sb_fail(SB_EXIT_USAGE, 0, "export: %s", text);
 }
 
 static bool is_file(const char *place)
@@ -184,10 +183,8 @@ static int read_token(struct export *export)
 	if (!path)
 		return -1;
 	err = sb_read_file(path, TOKEN_MAX, &export->token, &len);
-	if (err) {
-		sb_err(err, "export: cannot read the token in '%s'", path);
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err, "export: cannot read the token in '%s'", path);
 	export->token[strcspn(export->token, "\r\n")] = '\0';
 	for (i = 0; export->token[i]; i++)
 		if ((unsigned char)export->token[i] <= ' ' ||
@@ -267,10 +264,8 @@ static int take_options(struct export *export)
 	status = status < 0 ? read_token(export) : status;
 	if (status >= 0)
 		return status;
-	if (describe(export)) {
-		sb_err(-ENOMEM, "export: cannot prepare to read the store");
-		return SB_EXIT_FAILED;
-	}
+	if (describe(export))
+		return sb_fail(SB_EXIT_FAILED, -ENOMEM, "export: cannot prepare to read the store");
 	if (export->token && is_in_the_clear(opts->to.place))
 		sb_warn("export: the token is sent over the network unencrypted; use "
 			"https:// to protect it");
@@ -317,8 +312,7 @@ static int write_file(struct export *export)
 		return usage("'%s': no output format has this extension; 'stackbpf help oncpu' "
 			     "lists the formats",
 			     path);
-	sb_err(err, "export: cannot write '%s'", path);
-	return SB_EXIT_FAILED;
+	return sb_fail(SB_EXIT_FAILED, err, "export: cannot write '%s'", path);
 }
 
 static int open_state_dir(struct export *export)
@@ -456,10 +450,8 @@ static int run_export(struct export *export)
 	if (status >= 0)
 		return status;
 	err = catch_signals(export);
-	if (err) {
-		sb_err(err, "export: cannot set up signal handlers");
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err, "export: cannot set up signal handlers");
 	return run_plan(export);
 }
 

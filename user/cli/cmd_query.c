@@ -99,11 +99,10 @@ static int check(void *arg)
 		return SB_EXIT_USAGE;
 	if (!fields->chosen->needs_durations)
 		return -1;
-	sb_err(0,
-	       "format '%s' needs the duration of each event, which a store does not "
-	       "keep; choose another --format",
-	       fields->chosen->name);
-	return SB_EXIT_USAGE;
+	return sb_fail(SB_EXIT_USAGE, 0,
+		       "format '%s' needs the duration of each event, which a store does not "
+		       "keep; choose another --format",
+		       fields->chosen->name);
 }
 
 static int answer(const void *arg, struct sb_store *store, const struct sb_ask *ask)

@@ -145,11 +145,10 @@ static int prepare(struct sb_record_opts *opts, struct sb_str *name, int *ret_op
 {
 	int err = 0;
 
-	if (!opts->run.command) {
-		sb_err(0, "run: the command is missing; put it after '--': stackbpf run -- "
-			  "make -j4");
-		return SB_EXIT_USAGE;
-	}
+	if (!opts->run.command)
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "run: the command is missing; put it after '--': stackbpf run -- "
+			       "make -j4");
 	opts->run.targets.follow_children = true;
 	if (!opts->output_paths.nr) {
 		err = make_name(opts->run.command[0], name);
@@ -160,8 +159,7 @@ static int prepare(struct sb_record_opts *opts, struct sb_str *name, int *ret_op
 		err = make_opener(opts->output_paths.at[0], ret_opener);
 	if (!err)
 		return -1;
-	sb_err(err, "cannot prepare the flame graph");
-	return SB_EXIT_FAILED;
+	return sb_fail(SB_EXIT_FAILED, err, "cannot prepare the flame graph");
 }
 
 static void tell(const sb_vec_str *paths)

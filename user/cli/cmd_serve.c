@@ -59,8 +59,7 @@ const struct sb_opt sb_serve_rows[] = {
 
 static int wrong(const struct serve_opts *fields, const char *why)
 {
-	sb_err(0, "--listen '%s': %s", fields->listen, why);
-	return SB_EXIT_USAGE;
+	return sb_fail(SB_EXIT_USAGE, 0, "--listen '%s': %s", fields->listen, why);
 }
 
 static int check_listen(const struct serve_opts *fields)
@@ -92,8 +91,7 @@ static int check_token(const struct serve_opts *fields)
 		why = "--quiet would hide the token of this run: use --token-file";
 	if (!why)
 		return -1;
-	sb_err(0, "%s", why);
-	return SB_EXIT_USAGE;
+	return sb_fail(SB_EXIT_USAGE, 0, "%s", why);
 }
 
 /* The token, or NULL where none is needed. Return: -1 to go on, or the exit status. */
@@ -109,8 +107,7 @@ static int choose_token(const struct serve_opts *fields, char **ret_token)
 	err = sb_serve_token_new(ret_token);
 	if (!err)
 		return -1;
-	sb_err(err, "serve: cannot create the access token");
-	return SB_EXIT_FAILED;
+	return sb_fail(SB_EXIT_FAILED, err, "serve: cannot create the access token");
 }
 
 /* Whether @who, in no further group, can get to the store at @path and read its files: by the first that is made. */
@@ -208,10 +205,8 @@ static int run(const struct serve_opts *fields, struct sb_store *store, const ch
 	owner = owner_of(store_dir);
 	opts.group = owner.gid;
 	err = sb_serve_new(&opts, &serve);
-	if (err) {
-		sb_err(err, "cannot listen on '%s'", fields->listen);
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err, "cannot listen on '%s'", fields->listen);
 	say_where(fields, sb_serve_url(serve), token);
 	err = sb_serve_run(serve);
 	if (err)

@@ -226,10 +226,9 @@ static int prepare(struct snap *snap, struct sb_record *record)
 	size_t i;
 	int status = -1;
 
-	if (!sb_run_has_allow_rule(&opts->run.targets)) {
-		sb_err(0, "snap: the process is missing; name it with -p PID");
-		return SB_EXIT_USAGE;
-	}
+	if (!sb_run_has_allow_rule(&opts->run.targets))
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "snap: the process is missing; name it with -p PID");
 	opts->modules = true;
 	opts->run.freq_hz = FREQ_HZ;
 	opts->run.time_ns = WINDOW_NS;

@@ -65,8 +65,7 @@ const struct sb_opt sb_store_rows[] = {
 
 static int failed(int err, const char *dir)
 {
-	sb_err(err, "cannot read the store at '%s'", dir);
-	return SB_EXIT_FAILED;
+	return sb_fail(SB_EXIT_FAILED, err, "cannot read the store at '%s'", dir);
 }
 
 static const char *dir_of(const struct store_opts *fields)
@@ -398,13 +397,11 @@ static int parse_older(const struct store_opts *fields, int64_t now_s, struct sb
 	if (!fields->older)
 		return -1;
 	if (sb_ask_length(fields->older, &length_s) || length_s > now_s) {
-		if (sb_ask_time(fields->older, now_s, &at_s) || at_s >= now_s) {
-			sb_err(0,
-			       "store: --older '%s' is not a time in the past: try 30d or "
-			       "2026-01-01",
-			       fields->older);
-			return SB_EXIT_USAGE;
-		}
+		if (sb_ask_time(fields->older, now_s, &at_s) || at_s >= now_s)
+			return sb_fail(SB_EXIT_USAGE, 0,
+				       "store: --older '%s' is not a time in the past: try 30d or "
+				       "2026-01-01",
+				       fields->older);
 		length_s = now_s - at_s;
 	}
 	for (i = 0; i < SB_STORE_LEVELS; i++)
@@ -432,19 +429,17 @@ static int cmd_prune(const struct store_opts *fields)
 			prune.keep_s[i] = fields->retain.keep_s[i];
 			has_rule = true;
 		}
-	if (status < 0 && !has_rule) {
-		sb_err(0, "store: prune needs a limit: --older, --retain or --max-size");
-		return SB_EXIT_USAGE;
-	}
+	if (status < 0 && !has_rule)
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "store: prune needs a limit: --older, --retain or --max-size");
 	if (status < 0)
 		status = sb_store_args_open(&fields->store, &store);
 	if (status >= 0)
 		return status;
 	err = sb_store_prune(store, &prune, now_s);
-	if (err) {
-		sb_err(err, "cannot delete files of the store at '%s'", dir_of(fields));
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err, "cannot delete files of the store at '%s'",
+			       dir_of(fields));
 	printf("%" PRIu64 " %s, %" PRIu64 " bytes\n", pruned.nr,
 	       sb_plural(pruned.nr, "file", "files"), pruned.bytes);
 	return SB_EXIT_DATA;
@@ -492,14 +487,12 @@ static int check_hosts(struct sb_store *store, struct sb_store *from,
 	ours = hosts_of(here);
 	theirs = hosts_of(there);
 	for (i = 0; ours && theirs && i < theirs->values.nr; i++)
-		if (has_value(ours, theirs->values.at[i].value)) {
-			sb_err(0,
-			       "both stores have data of kind %s of host '%s' for the same "
-			       "time, which would be counted twice: was this store merged "
-			       "before?",
-			       extent->kind.name, theirs->values.at[i].value);
-			return SB_EXIT_FAILED;
-		}
+		if (has_value(ours, theirs->values.at[i].value))
+			return sb_fail(SB_EXIT_FAILED, 0,
+				       "both stores have data of kind %s of host '%s' for the same "
+				       "time, which would be counted twice: was this store merged "
+				       "before?",
+				       extent->kind.name, theirs->values.at[i].value);
 	return -1;
 }
 
@@ -515,12 +508,11 @@ static int merge(struct sb_store *store, struct sb_store *from, const char *dir)
 	if (status >= 0)
 		return status;
 	err = sb_store_merge(store, from, time(NULL));
-	if (err) {
-		sb_err(err,
-		       "cannot merge all of '%s': a part was added, and would count twice if it is merged again",
-		       dir);
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_fail(
+			SB_EXIT_FAILED, err,
+			"cannot merge all of '%s': a part was added, and would count twice if it is merged again",
+			dir);
 	return SB_EXIT_DATA;
 }
 

@@ -205,13 +205,11 @@ static int check(void *arg)
 	if (!fields->step)
 		return -1;
 	if (sb_ask_length(fields->step, &step_s) || step_s <= 0 || step_s % SB_STORE_BLOCK_S ||
-	    step_s > 366 * 86400) {
-		sb_err(0,
-		       "timeline: --step '%s' is not a multiple of 10 s, such as 10s, 5m "
-		       "or 1h",
-		       fields->step);
-		return SB_EXIT_USAGE;
-	}
+	    step_s > 366 * 86400)
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "timeline: --step '%s' is not a multiple of 10 s, such as 10s, 5m "
+			       "or 1h",
+			       fields->step);
 	fields->step_s = step_s;
 	return -1;
 }
@@ -227,13 +225,11 @@ static int answer(const void *arg, struct sb_store *store, const struct sb_ask *
 	sb_cleanup(sb_timeline_freep) struct sb_timeline *timeline = NULL;
 	int status, err = sb_store_timeline(store, ask, &opts, &timeline);
 
-	if (err == -E2BIG) {
-		sb_err(0,
-		       "timeline: --step %s gives more than 20,000 steps; use a longer "
-		       "step or a shorter time range",
-		       fields->step);
-		return SB_EXIT_USAGE;
-	}
+	if (err == -E2BIG)
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "timeline: --step %s gives more than 20,000 steps; use a longer "
+			       "step or a shorter time range",
+			       fields->step);
 	if (err)
 		return sb_store_args_failed(&fields->store, "timeline", err);
 	if (fields->step_s && timeline->step_s != fields->step_s)

@@ -226,10 +226,8 @@ static int prepare(struct view *view, struct sb_record_opts *opts)
 		choose_characters();
 		err = sb_term_new(&view->term);
 	}
-	if (err) {
-		sb_err(err, "cannot prepare the terminal");
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err, "cannot prepare the terminal");
 	if (view->term) {
 		view->sink.fd = sb_term_fd(view->term);
 		view->sink.on_readable = on_readable;

@@ -14,14 +14,10 @@ int sb_command_parse(const struct sb_command *command, struct sb_opts *opts, cha
 	opts->rows = command->opts;
 	opts->stop = &common->ask;
 	err = sb_opts_parse(opts, argv);
-	if (err == -EINVAL) {
-		sb_err(0, "%s", opts->error.s);
-		return SB_EXIT_USAGE;
-	}
-	if (err) {
-		sb_err(err, "cannot read the options");
-		return SB_EXIT_FAILED;
-	}
+	if (err == -EINVAL)
+		return sb_fail(SB_EXIT_USAGE, 0, "%s", opts->error.s);
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err, "cannot read the options");
 	if (common->ask == SB_ASK_HELP)
 		sb_print_command_help(command, stdout);
 	else if (common->ask == SB_ASK_VERSION)
@@ -42,7 +38,6 @@ int sb_command_parse_options(const struct sb_command *command, struct sb_opts *o
 
 	if (status >= 0 || (!opts->operands.nr && !opts->tail))
 		return status;
-	sb_err(0, "%s: there is an unexpected argument '%s'. %s", command->name,
-	       opts->operands.nr ? opts->operands.at[0] : "--", instead);
-	return SB_EXIT_USAGE;
+	return sb_fail(SB_EXIT_USAGE, 0, "%s: there is an unexpected argument '%s'. %s",
+		       command->name, opts->operands.nr ? opts->operands.at[0] : "--", instead);
 }

@@ -4,6 +4,8 @@
 #ifndef SB_CLI_EXIT_H
 #define SB_CLI_EXIT_H
 
+#include "base/log.h"
+
 enum sb_exit {
 	SB_EXIT_DATA,	   /* a result was written */
 	SB_EXIT_FAILED,	   /* something went wrong at run time */
@@ -15,5 +17,8 @@ enum sb_exit {
 	SB_EXIT_NO_COMMAND, /* these two as in a shell, for -- CMD */
 	SB_EXIT_SIGNAL,	    /* plus the number of the signal */
 };
+
+/* Log an error as sb_err() does. Value: @status, so that a command can `return sb_fail(...)`. */
+#define sb_fail(status, err, ...) (sb_err(err, __VA_ARGS__), (int)(status))
 
 #endif

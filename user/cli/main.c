@@ -51,10 +51,10 @@ static int run(char **argv)
 		sb_print_overview(stdout);
 		return SB_EXIT_DATA;
 	}
-	if (name[0] == '-') {
-		sb_err(0, "'%s' must follow a command, such as 'stackbpf oncpu %s'", name, name);
-		return SB_EXIT_USAGE;
-	}
+	if (name[0] == '-')
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "'%s' must follow a command, such as 'stackbpf oncpu %s'", name,
+			       name);
 	if (!sb_command_find(name, &command))
 		return sb_command_unknown(name);
 	return command.run(&command, argv + 2);

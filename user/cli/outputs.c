@@ -47,13 +47,11 @@ static int need_durations(struct sb_record_opts *opts, const struct sb_output *f
 {
 	const char *view = opts->run.views.at[0]->kind->name;
 
-	if (!sb_record_opt_is_for("distr", view)) {
-		sb_err(0,
-		       "format '%s' needs the duration of each event, which %s does not "
-		       "measure; choose another format",
-		       format->name, view);
-		return SB_EXIT_USAGE;
-	}
+	if (!sb_record_opt_is_for("distr", view))
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "format '%s' needs the duration of each event, which %s does not "
+			       "measure; choose another format",
+			       format->name, view);
 	opts->run.view.distr = true;
 	return -1;
 }
@@ -87,10 +85,9 @@ int sb_outputs_choose(struct sb_outputs *outputs, struct sb_record_opts *opts)
 		return choose_output(outputs, opts, "-");
 	for (i = 0; i < paths->nr && status < 0; i++) {
 		for (j = 0; j < i; j++) {
-			if (sb_streq(paths->at[i], paths->at[j])) {
-				sb_err(0, "-o '%s' is given twice", paths->at[i]);
-				return SB_EXIT_USAGE;
-			}
+			if (sb_streq(paths->at[i], paths->at[j]))
+				return sb_fail(SB_EXIT_USAGE, 0, "-o '%s' is given twice",
+					       paths->at[i]);
 		}
 		status = choose_output(outputs, opts, paths->at[i]);
 	}

@@ -95,32 +95,26 @@ int sb_serve_token_of_file(const char *path, bool serves, char **ret_token)
 
 	if (err == -ENOENT && serves) {
 		err = make_file(path);
-		if (err && err != -EEXIST) {
-			sb_err(err, "cannot create --token-file '%s'", path);
-			return SB_EXIT_FAILED;
-		}
+		if (err && err != -EEXIST)
+			return sb_fail(SB_EXIT_FAILED, err, "cannot create --token-file '%s'",
+				       path);
 		err = read_file(path, serves, &text);
 	}
-	if (err == -EPERM) {
-		sb_err(0,
-		       "--token-file '%s': another user owns, can read or can change this "
-		       "file; make it yours with chown and chmod 600",
-		       path);
-		return SB_EXIT_USAGE;
-	}
-	if (err) {
-		sb_err(err, "cannot read --token-file '%s'", path);
-		return SB_EXIT_FAILED;
-	}
+	if (err == -EPERM)
+		return sb_fail(SB_EXIT_USAGE, 0,
+			       "--token-file '%s': another user owns, can read or can change this "
+			       "file; make it yours with chown and chmod 600",
+			       path);
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err, "cannot read --token-file '%s'", path);
 	text[strcspn(text, " \t\r\n")] = '\0';
-	if (sb_serve_check_token(text)) {
-		sb_err(0,
-		       "--token-file '%s': the file has no valid token (%u to %u letters, "
-		       "digits or -._~); delete the file, and 'stackbpf serve' creates a new "
-		       "one",
-		       path, SB_SERVE_TOKEN_MIN, SB_SERVE_TOKEN_MAX);
-		return SB_EXIT_USAGE;
-	}
+	if (sb_serve_check_token(text))
+		return sb_fail(
+			SB_EXIT_USAGE, 0,
+			"--token-file '%s': the file has no valid token (%u to %u letters, "
+			"digits or -._~); delete the file, and 'stackbpf serve' creates a new "
+			"one",
+			path, SB_SERVE_TOKEN_MIN, SB_SERVE_TOKEN_MAX);
 	*ret_token = sb_take(text);
 	return -1;
 }

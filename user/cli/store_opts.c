@@ -26,16 +26,14 @@ int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_
 
 	for (i = 0; i < rules->nr && !err; i++) {
 		err = sb_ask_rule(ask, rules->at[i]);
-		if (err == -EINVAL) {
-			sb_err(0, "%s: '%s' is not a valid tag rule: " SB_ASK_RULE_HELP, command,
-			       rules->at[i]);
-			return SB_EXIT_USAGE;
-		}
+		if (err == -EINVAL)
+			return sb_fail(SB_EXIT_USAGE, 0,
+				       "%s: '%s' is not a valid tag rule: " SB_ASK_RULE_HELP,
+				       command, rules->at[i]);
 	}
-	if (err) {
-		sb_err(err, "%s: cannot read the tag rules of the command line", command);
-		return SB_EXIT_FAILED;
-	}
+	if (err)
+		return sb_fail(SB_EXIT_FAILED, err,
+			       "%s: cannot read the tag rules of the command line", command);
 	return -1;
 }
 
@@ -47,16 +45,13 @@ int sb_store_args_ask(const struct sb_store_args *args, const char *command, int
 
 	if (status >= 0)
 		return status;
-	if (sb_ask_range(ask, args->from, args->to, now_s, &why)) {
-		sb_err(0, "%s: --from %s --to %s: %s", command,
-		       args->from ? args->from : SB_ASK_FROM_DEFAULT, args->to ? args->to : "now",
-		       why);
-		return SB_EXIT_USAGE;
-	}
-	if (args->kind && sb_ask_set_kind(ask, args->kind)) {
-		sb_err(-ENOMEM, "%s: cannot prepare to read the store", command);
-		return SB_EXIT_FAILED;
-	}
+	if (sb_ask_range(ask, args->from, args->to, now_s, &why))
+		return sb_fail(SB_EXIT_USAGE, 0, "%s: --from %s --to %s: %s", command,
+			       args->from ? args->from : SB_ASK_FROM_DEFAULT,
+			       args->to ? args->to : "now", why);
+	if (args->kind && sb_ask_set_kind(ask, args->kind))
+		return sb_fail(SB_EXIT_FAILED, -ENOMEM, "%s: cannot prepare to read the store",
+			       command);
 	ask->by = args->by;
 	return -1;
 }
@@ -94,8 +89,8 @@ int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_s
 
 int sb_store_args_failed(const struct sb_store_args *args, const char *command, int err)
 {
-	sb_err(err, "%s: cannot read the store at '%s'", command, dir_of(args));
-	return SB_EXIT_FAILED;
+	return sb_fail(SB_EXIT_FAILED, err, "%s: cannot read the store at '%s'", command,
+		       dir_of(args));
 }
 
 /* Check that the tag of --by occurs in the range. Return: -1 to go on, or the exit status. */
@@ -105,10 +100,8 @@ static int check_by(const struct sb_store_args *args, struct sb_store *store,
 	sb_cleanup(sb_str_release) struct sb_str why = {};
 	int err = sb_ask_check_by(store, ask, &why);
 
-	if (err == -ENOENT) {
-		sb_err(0, "%s: --by %s: %s", command, ask->by, why.s);
-		return SB_EXIT_USAGE;
-	}
+	if (err == -ENOENT)
+		return sb_fail(SB_EXIT_USAGE, 0, "%s: --by %s: %s", command, ask->by, why.s);
 	return err ? sb_store_args_failed(args, command, err) : -1;
 }
 
