@@ -274,6 +274,7 @@ struct sb_sym_unwind {
 	uint32_t modes; /* SB_UNWIND_*: tables, frame pointers, or both */
 	uint64_t pc;
 	uint64_t regs[SB_UNWIND_REGS];
+	uint64_t trampoline; /* the return address of calls whose return is probed; 0: none is */
 	/* Address of the first byte of @stack; best SB_RED_ZONE_BYTES below the stack pointer. */
 	uint64_t stack_addr;
 	const void *stack; /* the captured memory, from stack_addr upwards */

@@ -43,6 +43,8 @@ enum sb_stack_status {
 	SB_STACK_BAD_CFA, /* the rule does not lead up the stack: wrong table, or stack overwritten */
 	SB_STACK_PIECE,	  /* the stack is longer than the piece that was captured of it */
 	SB_STACK_RAN, /* the thread slept when the run began, and ran before its stack was read */
+	SB_STACK_RETURN_PROBE, /* the return address has been replaced by a return probe, and the
+				  true one is not known */
 	SB_STACK_STATUS_MAX,
 };
 
@@ -205,6 +207,7 @@ struct sb_event_raw {
 	__u64 pc;
 	__u64 regs[SB_UNWIND_REGS];
 	__u64 thread_pointer; /* with SB_STACK_ASLEEP; otherwise 0 */
+	__u64 trampoline;     /* the return address of calls whose return is probed; 0: none is */
 };
 
 /*
@@ -379,7 +382,7 @@ struct sb_uid_rule {
 _Static_assert(sizeof(struct sb_sample_key) == 120, "a hash key must have no padding");
 _Static_assert(sizeof(struct sb_count) == 32, "layout is shared");
 _Static_assert(sizeof(struct sb_event_stack) == 40, "layout is shared");
-_Static_assert(sizeof(struct sb_event_raw) == 80 + 8 * SB_UNWIND_REGS, "layout is shared");
+_Static_assert(sizeof(struct sb_event_raw) == 88 + 8 * SB_UNWIND_REGS, "layout is shared");
 _Static_assert(sizeof(struct sb_event_object) == 24, "layout is shared");
 _Static_assert(sizeof(struct sb_object_waker) == 88, "layout is shared");
 

@@ -6,12 +6,15 @@
  */
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
 
 #define PAGE_BYTES     4096u
 /* A walk that takes the first function for one with a caller, or a frame pointer, finds the same there as
  * it would in the process. */
 #define ROOT_BYTES     64u
+/* Probed returns that are pending, newest first: fewer than the kernel allows, for the verifier's sake. */
+#define RETURNS_MAX    16
 #define NR_PIECES      (SB_RAW_BYTES_MAX / PAGE_BYTES)
 /* A CPU may take 32 MiB of pieces a second, and 16 MiB at once: a program that begins with a burst of
  * I/O has little time for its tables. Most are 2 to 8 KiB. */
@@ -93,6 +96,34 @@ static void read_stack(struct raw_record *record, __u64 sp)
 	record->event.nr_stack_bytes = nr_bytes;
 }
 
+/*
+ * Put the true return addresses into the piece, because user space cannot ask for them. On x86-64 a
+ * return address is where the stack pointer was at the entry; on arm64 nobody knows where it is.
+ * User space ends its walk at one that is not restored (SB_STACK_RETURN_PROBE).
+ */
+static void restore_returns(struct raw_record *record, struct sb_scratch *s)
+{
+#if defined(__TARGET_ARCH_x86)
+	struct sb_returns before = s->map.returns;
+	__u32 i;
+
+	if (!before.trampoline)
+		return;
+	sb_returns_begin(s, bpf_get_current_task_btf());
+	for (i = 0; i < RETURNS_MAX && !sb_returns_next(&s->map.returns); i++) {
+		__u64 at = s->map.returns.stack - record->event.stack_addr, *word;
+
+		sb_opaque(at);
+		if (at > SB_RAW_BYTES_MAX - sizeof(*word))
+			continue;
+		word = (__u64 *)&record->stack[at];
+		if (*word == before.trampoline)
+			*word = s->map.returns.addr;
+	}
+	s->map.returns = before;
+#endif
+}
+
 static int ship_raw(struct raw_record *record)
 {
 	__u32 nr_bytes = record->event.nr_stack_bytes;
@@ -133,6 +164,7 @@ __noinline int sb_raw_capture(__u32 slot)
 	}
 	record->event.pc = sb_regs_pc(&s->regs);
 	read_stack(record, sb_regs_sp(&s->regs));
+	restore_returns(record, s);
 	*full_ns += (record->event.nr_stack_bytes + 1023) / 1024 * RAW_NS_PER_KIB;
 	sb_stack_fresh_id(s->capture.now_ns, &record->event.id);
 	record->event.now_ns = s->capture.now_ns;
@@ -141,6 +173,7 @@ __noinline int sb_raw_capture(__u32 slot)
 	record->event.exec_id = s->capture.key.exec_id;
 	record->event.flags = s->stack.flags;
 	record->event.thread_pointer = 0;
+	record->event.trampoline = s->map.returns.trampoline;
 	sb_regs_by_dwarf(&s->regs, record->event.regs);
 	if (ship_raw(record)) {
 		sb_stat_add(SB_STAT_RAW_FULL, 1);

@@ -5,6 +5,7 @@
 #include "bpf/core/sb_filter.bpf.h"
 #include "bpf/core/sb_interp.bpf.h"
 #include "bpf/core/sb_label.bpf.h"
+#include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
 #include "bpf/core/sb_stack.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
@@ -338,6 +339,8 @@ __hidden int sb_take_asleep(struct task_struct *task, __u32 slot, struct sb_asle
 	ret->labels = s->capture.key.labels;
 	ret->tid = task->pid;
 	ret->raw.thread_pointer = sb_interp_thread_pointer(task);
+	sb_returns_begin(s, task);
+	ret->raw.trampoline = s->map.returns.trampoline;
 	ret->nr_switches = task->nvcsw + task->nivcsw;
 	ret->raw.stack_addr = sb_regs_sp(&s->regs) - SB_RED_ZONE_BYTES;
 	sb_regs_by_dwarf(&s->regs, ret->raw.regs);

@@ -22,6 +22,13 @@ static __always_inline int sb_read_user(struct sb_scratch *s, void *dst, __u32 l
 #define SB_LABEL_COPY(dst, len, src)	    bpf_probe_read_kernel(dst, len, src)
 #include "bpf/step/sb_step_label.h"
 
+/* Calls of the thread whose returns are probed (core/sb_returns.bpf.h). */
+struct sb_returns {
+	__u64 trampoline;  /* what has replaced their return addresses; 0: there are none */
+	__u64 next;	   /* struct return_instance *: the next one to look at; 0: no more */
+	__u64 stack, addr; /* of the last one: sp at its beginning, and its true return address */
+};
+
 /* Where a native walk gets its rules from. */
 struct sb_walk_map {
 	__u64 begin, end, bias; /* of the mapping that holds the address; see struct sb_uw_seg */
@@ -36,6 +43,7 @@ struct sb_walk_map {
 	__u64 exec_vm;		  /* mm->exec_vm of the process now */
 	__u64 fault_addr;	  /* the last address that could not be read */
 	__u64 word;		  /* a word of the stack, see sb_unwind_is_return() */
+	struct sb_returns returns;
 };
 
 /* What a walk read of the process's memory, by which core/memo.bpf.c recognizes the same walk. */

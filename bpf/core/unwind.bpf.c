@@ -9,6 +9,7 @@
  * they take only numbers, and the state is in the record.
  */
 #include "bpf/core/sb_interp.bpf.h"
+#include "bpf/core/sb_returns.bpf.h"
 #include "bpf/core/sb_stack.bpf.h"
 #include "bpf/core/sb_unwind.bpf.h"
 
@@ -20,6 +21,10 @@
  * time says nothing.
  */
 #define NR_CONFIRMED_MAX 64
+/* The mapping [uprobes] is a page. Its trampoline on x86-64 saves three registers around a system call
+ * (arch/x86/kernel/uprobes.c, since Linux 6.11). */
+#define XOL_BYTES	 4096u
+#define TRAMPOLINE_SAVES 24
 
 /* First address that no user code can have: sb_sym_user_end(). */
 const volatile __u64 cfg_user_end = 1ull << 47;
@@ -488,6 +493,96 @@ static enum sb_step fp_step(struct sb_scratch *s, __u32 slot)
 	return step;
 }
 
+__noinline int sb_returns_next(struct sb_returns *returns)
+{
+	struct return_instance *call;
+
+	if (!returns || !returns->next)
+		return -ENOENT;
+	call = (struct return_instance *)returns->next;
+	returns->stack = BPF_CORE_READ(call, stack);
+	returns->addr = BPF_CORE_READ(call, orig_ret_vaddr);
+	returns->next = (__u64)BPF_CORE_READ(call, next);
+	return 0;
+}
+
+__noinline int sb_returns_find(__u32 slot, __u64 sp, __u64 more)
+{
+	struct sb_scratch *s = sb_scratch_get(slot);
+	__u32 i;
+
+	if (!s)
+		return -ENOENT;
+	for (i = 0; i < SB_RETURNS_MAX; i++) {
+		if (sb_returns_next(&s->map.returns))
+			break;
+		if (s->map.returns.stack + SB_RETURN_BYTES - sp <= more)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+#if defined(__TARGET_ARCH_x86)
+/*
+ * The kernel has dealt with the return, and the list does not have the call any more: the trampoline
+ * goes on with pop %r11; pop %rcx; ret. Return: how far above sp the true address is, or -1.
+ */
+static int after_trampoline(__u64 offset)
+{
+	switch (offset) {
+	case 0x0d:
+		return 16;
+	case 0x0f:
+		return 8;
+	case 0x10:
+		return 0;
+	default:
+		return -1;
+	}
+}
+#else
+#define after_trampoline(offset) (-1)
+#endif
+
+/* The thread has returned to the trampoline: correct the registers to those after it. */
+static void return_leaf(struct sb_scratch *s, __u32 slot)
+{
+	__u64 sp = sb_regs_sp(&s->regs), offset, pc;
+	int above;
+
+	offset = sb_regs_pc(&s->regs) - s->map.returns.trampoline;
+	if (!s->map.returns.trampoline || offset >= XOL_BYTES)
+		return;
+	above = after_trampoline(offset);
+	if (!sb_returns_find(slot, sp, TRAMPOLINE_SAVES)) {
+		pc = s->map.returns.addr;
+		sp = s->map.returns.stack + SB_RETURN_BYTES;
+	} else if (above >= 0 && !bpf_probe_read_user(&pc, sizeof(pc), (void *)(sp + above))) {
+		sp += above + sizeof(pc);
+		sb_returns_begin(s, bpf_get_current_task_btf());
+	} else {
+		return;
+	}
+	s->regs.sp = sp;
+#if defined(__TARGET_ARCH_x86)
+	s->regs.ip = pc;
+#elif defined(__TARGET_ARCH_arm64)
+	s->regs.pc = pc;
+#endif
+}
+
+/* From the trampoline, at which the walk has come, to the true return address. */
+static enum sb_step return_step(struct sb_scratch *s, __u32 slot)
+{
+	__u64 more = s->walk.flags & SB_WALK_SP_LOST ? SB_FP_FRAME_BYTES_MAX : 0;
+
+	s->log.nr = SB_LOG_OFF; /* the memo knows walks by the stack, which does not have it */
+	if (sb_returns_find(slot, s->walk.sp, more))
+		return end(s, SB_STACK_RETURN_PROBE);
+	return sb_step_to(&s->walk, s->map.returns.addr, s->map.returns.stack + SB_RETURN_BYTES,
+			  s->walk.fp);
+}
+
 __noinline int sb_unwind_step(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);
@@ -509,6 +604,8 @@ __noinline int sb_unwind_step(__u32 slot)
 			return end(s, s->map.modes ? SB_STACK_NO_RULE : SB_STACK_COMPLETE);
 		step = fp_step(s, slot);
 	}
+	if (step == SB_STEP_GO_ON && s->walk.pc == s->map.returns.trampoline)
+		step = return_step(s, slot);
 	return step == SB_STEP_GO_ON ? push(s, s->walk.pc | s->walk.mark) : step;
 }
 
@@ -575,6 +672,8 @@ __noinline int sb_unwind_begin(__u32 slot)
 
 	if (!s)
 		return SB_STEP_END;
+	sb_returns_begin(s, bpf_get_current_task_btf());
+	return_leaf(s, slot);
 	begin(s);
 	s->stack.nr_frames = 0;
 	push(s, s->walk.pc);

@@ -45,9 +45,30 @@ struct bpf_perf_event_data {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+/* The next four: CONFIG_UPROBES. */
+struct xol_area {
+	unsigned long vaddr; /* of the mapping [uprobes], which begins with the trampoline */
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
+/* A call whose return is probed. */
+struct return_instance {
+	unsigned long stack;	      /* sp where the call began */
+	unsigned long orig_ret_vaddr; /* the return address that the trampoline has replaced */
+	struct return_instance *next; /* of the call around it */
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances; /* the newest one */
+};
+
 struct mm_struct {
 	unsigned long exec_vm;	   /* pages of executable mappings */
 	unsigned long start_stack; /* where the first thread's stack begins */
+	struct uprobes_state uprobes_state;
 };
 
 struct kernfs_node {
@@ -295,6 +316,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
+	struct uprobe_task *utask; /* NULL: the thread came to no probe yet */
 	char comm[16];
 	struct thread_struct thread;
 };

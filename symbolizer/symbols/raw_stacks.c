@@ -156,7 +156,7 @@ int sb_symbolizer_unwind(struct sb_symbolizer *sym, const struct sb_sym_unwind *
 		.hook = from->hook,
 	};
 	struct sb_walk_frames frames = { .ip = ip, .max = max };
-	struct sb_walk_from start = { .pc = from->pc };
+	struct sb_walk_from start = { .pc = from->pc, .trampoline = from->trampoline };
 	bool limit;
 	int err;
 

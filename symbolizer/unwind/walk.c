@@ -228,6 +228,8 @@ int sb_walk_run(const struct sb_walk_env *env, const struct sb_walk_from *from,
 		ret = step(&walk, env, &code, &frames->ip[frames->nr - 1]);
 		if (ret < 0)
 			return ret;
+		if (ret == SB_STEP_GO_ON && walk.pc == from->trampoline)
+			ret = sb_step_end(&walk, SB_STACK_RETURN_PROBE);
 	} while (ret == SB_STEP_GO_ON);
 	frames->status = walk.status;
 	return 0;

@@ -71,6 +71,7 @@ struct sb_walk_env {
 struct sb_walk_from {
 	uint64_t pc;
 	uint64_t regs[SB_UNWIND_REGS];
+	uint64_t trampoline; /* see struct sb_event_raw; ends the walk */
 };
 
 /* The result. */

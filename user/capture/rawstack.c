@@ -90,6 +90,7 @@ static int unwind_piece(const struct sb_event_raw *event, struct sb_symbolizer *
 		.tgid = event->tgid,
 		.modes = into->modes,
 		.pc = event->pc,
+		.trampoline = event->trampoline,
 		.stack_addr = event->stack_addr,
 		.stack = event + 1,
 		.stack_bytes = event->nr_stack_bytes,

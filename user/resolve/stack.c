@@ -24,6 +24,7 @@ const char *const sb_cut_names[] = {
 	[SB_STACK_BAD_CFA] = "bad unwind rule",
 	[SB_STACK_PIECE] = "longer than its first piece",
 	[SB_STACK_RAN] = "ran before it was looked at",
+	[SB_STACK_RETURN_PROBE] = "return probe",
 };
 _Static_assert(SB_ARRAY_SIZE(sb_cut_names) == SB_STACK_STATUS_MAX, "a row for each status");
 

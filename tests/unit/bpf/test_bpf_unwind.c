@@ -16,9 +16,18 @@
 enum { NR_WORDS = 4096 };
 static uint64_t memory[NR_WORDS];
 
+#define TRAMPOLINE 0x7fffffffe000ull
+static struct xol_area xol = { .vaddr = TRAMPOLINE };
+static struct mm_struct mm = { .uprobes_state.xol_area = &xol };
+static struct return_instance calls[SB_RETURNS_MAX + 1];
+static struct uprobe_task utask;
+static struct task_struct task;
+
 static int setup(void **state)
 {
 	shim_reset();
+	task = (struct task_struct){ .mm = &mm };
+	shim.task = &task;
 	SHIM_MAP(scratch);
 	SHIM_MAP(stats);
 	memset(memory, 0, sizeof(memory));
@@ -145,6 +154,101 @@ static void test_random(void **state)
 	}
 }
 
+/* The frame at word @at has returned to the trampoline in place of @pc, by call @i of the list. */
+static void probe(size_t i, size_t at, uint64_t pc)
+{
+	calls[i] = (struct return_instance){
+		.stack = addr(at + 1),
+		.orig_ret_vaddr = pc,
+		.next = calls[i].next,
+	};
+	memory[at + 1] = TRAMPOLINE;
+}
+
+static void chain(size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		calls[i].next = i + 1 < nr ? &calls[i + 1] : NULL;
+	utask.return_instances = nr ? &calls[0] : NULL;
+	task.utask = &utask;
+}
+
+/* Of two calls that were left by jumps one was where a newer one is, the other where none is. */
+static void test_returns(void **state)
+{
+	struct sb_scratch *s;
+
+	chain(4);
+	frame(10, addr(20), 0);
+	probe(1, 10, PC + 1);
+	probe(2, 10, PC + 7);
+	probe(0, 14, PC + 8);
+	memory[15] = 0;
+	frame(20, addr(30), PC + 2);
+	frame(30, 0, 0);
+	probe(3, 30, PC + 3);
+	s = walk(addr(0), addr(10));
+	assert_int_equal(s->stack.status, SB_STACK_COMPLETE);
+	assert_int_equal(s->stack.nr_frames, 4);
+	assert_int_equal(s->ip[1], PC + 1);
+	assert_int_equal(s->ip[2], PC + 2);
+	assert_int_equal(s->ip[3], PC + 3);
+
+	chain(2); /* and not of the one around: it is unknown */
+	s = walk(addr(0), addr(10));
+	assert_int_equal(s->stack.status, SB_STACK_RETURN_PROBE);
+	assert_int_equal(s->stack.nr_frames, 3);
+}
+
+/* As many as the kernel allows, and one more. */
+static void test_many_returns(void **state)
+{
+	struct sb_scratch *s;
+	size_t i;
+
+	for (i = 0; i <= SB_RETURNS_MAX; i++) {
+		frame(10 + 2 * i, i < SB_RETURNS_MAX ? addr(12 + 2 * i) : 0, 0);
+		probe(i, 10 + 2 * i, PC + i + 1);
+	}
+	chain(SB_RETURNS_MAX);
+	s = walk(addr(0), addr(10));
+	assert_int_equal(s->stack.status, SB_STACK_RETURN_PROBE);
+	assert_int_equal(s->stack.nr_frames, SB_RETURNS_MAX + 1);
+	for (i = 0; i <= SB_RETURNS_MAX; i++)
+		assert_int_equal(s->ip[i], PC + i);
+}
+
+/* The thread is in the trampoline: before the kernel knows it, and when it has dealt with it. */
+static void test_returning(void **state)
+{
+	const struct {
+		uint64_t offset;
+		size_t sp, nr;
+	} rows[] = { { 0, 12, 1 },   { 4, 9, 1 },     { 0x0d, 9, 1 },
+		     { 0x0d, 9, 0 }, { 0x0f, 10, 0 }, { 0x10, 11, 0 } };
+	struct sb_scratch *s;
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		chain(rows[i].nr);
+		probe(0, 10, PC + 5);
+		if (!rows[i].nr)
+			memory[11] = PC + 5;
+		frame(20, 0, PC + 6);
+		s = sb_scratch_get(0);
+		s->regs = (struct sb_regs){ .ip = TRAMPOLINE + rows[i].offset,
+					    .sp = addr(rows[i].sp),
+					    .bp = addr(20) };
+		sb_unwind_user(0);
+		assert_int_equal(s->stack.status, SB_STACK_COMPLETE);
+		assert_int_equal(s->stack.nr_frames, 2);
+		assert_int_equal(s->ip[0], PC + 5);
+		assert_int_equal(sb_regs_sp(&s->regs), addr(12));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +256,9 @@ int main(void)
 		cmocka_unit_test_setup(test_cut, setup),
 		cmocka_unit_test_setup(test_deep, setup),
 		cmocka_unit_test_setup(test_random, setup),
+		cmocka_unit_test_setup(test_returns, setup),
+		cmocka_unit_test_setup(test_many_returns, setup),
+		cmocka_unit_test_setup(test_returning, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

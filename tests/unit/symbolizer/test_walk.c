@@ -174,6 +174,18 @@ static void test_fp(void **state)
 	expect(SB_STACK_COMPLETE, code(1, 8), code(0, 7));
 }
 
+/* A return address that a return probe has replaced. */
+static void test_return_probe(void **state)
+{
+	rule(1, SB_UW_CFA_SP, 24, SB_UW_FP_SAME, 0);
+	rule(2, SB_UW_CFA_SP, 8, SB_UW_FP_SAME, 0);
+	memory[2] = code(2, 7);
+	memory[3] = from.trampoline = NOWHERE;
+	expect(SB_STACK_RETURN_PROBE, code(2, 7));
+	from.trampoline = 0;
+	expect(SB_STACK_BAD_PC, code(2, 7));
+}
+
 /* Where the caller's rbp is: seen by the caller's rule, which goes by it. */
 static void test_saved_fp(void **state)
 {
@@ -687,6 +699,7 @@ int main(void)
 		cmocka_unit_test_setup(test_hook, setup),
 		cmocka_unit_test_setup(test_hidden_callers, setup),
 		cmocka_unit_test_setup(test_fp, setup),
+		cmocka_unit_test_setup(test_return_probe, setup),
 		cmocka_unit_test_setup(test_saved_fp, setup),
 		cmocka_unit_test_setup(test_plt, setup),
 		cmocka_unit_test_setup(test_deref, setup),

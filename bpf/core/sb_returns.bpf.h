@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * For core: calls whose returns are probed, so that their stacks can be walked. A return probe
+ * (uretprobe, of any tool) replaces the return address on the stack when its function is entered. The
+ * new one is that of a trampoline, which is the beginning of the mapping [uprobes]. The true address
+ * is in a list in the task, newest call first, together with the stack pointer at the entry
+ * (kernel/events/uprobes.c, prepare_uretprobe()).
+ *
+ * bpf_get_stack() goes by that list since Linux 6.11 (kernel commit cfa7f3d2c526), but in the order
+ * of the list alone. Here a call is found by its stack pointer, because the list may still have calls
+ * that longjmp() or an exception has left. A walk begins at the newest frame, so one pass over the
+ * list serves all frames of a walk.
+ */
+#ifndef SB_RETURNS_BPF_H
+#define SB_RETURNS_BPF_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "bpf/core/sb_stack.bpf.h"
+
+/* Calls that the kernel allows to be pending: MAX_URETPROBE_DEPTH of linux/uprobes.h. */
+#define SB_RETURNS_MAX 64
+
+/*
+ * How much higher than at the entry of a function the stack pointer is for its caller. On x86-64 it
+ * points to the return address at the entry.
+ */
+#if defined(__TARGET_ARCH_x86)
+#define SB_RETURN_BYTES 8
+#else
+#define SB_RETURN_BYTES 0
+#endif
+
+/* Set map.returns of the record to before the newest call of @task, which may be another task. */
+static __always_inline void sb_returns_begin(struct sb_scratch *s, const struct task_struct *task)
+{
+	struct uprobe_task *utask;
+
+	s->map.returns.trampoline = s->map.returns.next = 0;
+	if (!bpf_core_field_exists(task->utask))
+		return;
+	utask = BPF_CORE_READ(task, utask);
+	if (!utask)
+		return;
+	s->map.returns.next = (__u64)BPF_CORE_READ(utask, return_instances);
+	s->map.returns.trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+}
+
+/*
+ * Advance @returns to the next older call. Global, so that the verifier examines it once and not for
+ * each iteration of a loop. Implemented in core/unwind.bpf.c. Return: 0; -ENOENT: there is none.
+ */
+int sb_returns_next(struct sb_returns *returns);
+
+/*
+ * Advance map.returns to the call whose caller has its stack pointer at @sp, or up to @more bytes
+ * above. Several calls may have the same stack pointer, when several tools probe one function or a
+ * function ends with a jump to another one; then each of them has the true address. Implemented in
+ * core/unwind.bpf.c. Return: 0, or -ENOENT.
+ */
+int sb_returns_find(__u32 slot, __u64 sp, __u64 more);
+
+#endif
