@@ -4,6 +4,7 @@
 
 unprivileged.py STACKBPF SPLIT UNIT
 """
+import concurrent.futures
 import configparser
 import math
 import os
@@ -49,12 +50,16 @@ def profile(binary, prefix, target):
     return result
 
 
+def at_once(*runs):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        return pool.map(lambda run: profile(*run), runs)
+
+
 def compare(what, binary, prefix):
     for owner in USER, OTHER:
         with running(*as_user(owner), SPLIT) as split, \
                 running(*as_user(owner), '/usr/bin/python3', '-c', PYTHON, stderr=subprocess.DEVNULL) as python:
-            theirs = profile(binary, prefix, split)
-            ours = profile(BINARY, [], split)
+            theirs, ours, of_python = at_once((binary, prefix, split), (BINARY, [], split), (binary, prefix, python))
             check(theirs.status == 0 and ours.status == 0, f'{what}, {owner}: {theirs.status} {theirs.err}')
             for name, want in TRUTH.items():
                 have, chance = theirs.share(name), 4 * math.sqrt(want * (1 - want) / max(theirs.total, 1))
@@ -63,9 +68,8 @@ def compare(what, binary, prefix):
             # Stacks that stand for something: one sample may fall anywhere.
             common = {s for s, w in ours.stacks.items() if w >= 0.02 * ours.total and '[' not in ''.join(s)}
             check(common and common <= set(theirs.stacks), f'{what}, {owner}: every stack of root\'s is there')
-            theirs = profile(binary, prefix, python)
             for name in 'outer', 'busy':
-                check(theirs.share(name) > 0.9, f'{what}, {owner}: Python\'s {name}: {theirs.share(name):.2f}')
+                check(of_python.share(name) > 0.9, f'{what}, {owner}: Python\'s {name}: {of_python.share(name):.2f}')
 
 
 def hidden(binary, prefix):
@@ -87,7 +91,7 @@ def hidden(binary, prefix):
 def in_kernel(binary, prefix):
     """The kernel's functions have the names that root sees."""
     with running(*as_user(OTHER), 'dd', 'if=/dev/zero', 'of=/dev/null', 'bs=64k') as dd:
-        ours, theirs = (profile(*who, dd) for who in ((BINARY, []), (binary, prefix)))
+        ours, theirs = at_once((BINARY, [], dd), (binary, prefix, dd))
     frames = {frame for stack in ours.stacks for frame in stack if ours.share(frame) > 0.3 and '[' not in frame}
     check({'ksys_read', 'vfs_read'} & frames, f'root sees what it does: {sorted(frames)}')
     check(all(theirs.share(frame) > 0.1 for frame in frames), f'names of the kernel: {sorted(frames - set().union(*theirs.stacks))}')
