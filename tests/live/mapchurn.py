@@ -20,7 +20,7 @@ BINARY, MAPCHURN, SPLIT = sys.argv[1:4]
 NOBODY = 65534
 HZ = 99
 # Seconds of CPU time that the program has, before and after it is quiet.
-CHURNING, QUIET = 4, 2
+CHURNING, QUIET = 2, 2
 # A record that it makes is skipped for a part of what it costs the program. What is read again, for names, unwinding and
 # interpreters, has shares of the time that goes by: a twentieth each.
 OWN_OF_ITS, OWN_OF_TIME = 0.35, 0.15
