@@ -303,6 +303,7 @@ enum sb_stat {
 	SB_STAT_LABELS_CUT,    /* labels left out or cut: too long or too many */
 	SB_STAT_LABELS_BAD,    /* samples whose labels could not be read, or not all */
 	SB_STAT_TICKS_SKIPPED, /* ticks that timers skipped, for which a later sample stands */
+	SB_STAT_NO_DIRTIER,    /* writes of kernel threads to a file whose dirtier is not known */
 	SB_STAT_MAX,
 };
 

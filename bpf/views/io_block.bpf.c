@@ -59,7 +59,8 @@ struct block_inode {
 	__u64 dev;
 };
 
-/* The last one who dirtied a file. */
+/* The last one who dirtied a file. The least recently used are evicted: if new files were refused
+ * instead, a long run would attribute nothing any more. SB_STAT_NO_DIRTIER counts what that costs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
@@ -162,8 +163,11 @@ static __always_inline int capture_dirtier(struct sb_capture *ret, __u64 inode)
 		return -ENOENT;
 	key = key_of(inode);
 	dirtier = bpf_map_lookup_elem(&io_block_dirtiers, &key);
-	if (!dirtier)
+	if (!dirtier) {
+		if (!sb_io_is_block_device(inode))
+			sb_stat_add(SB_STAT_NO_DIRTIER, 1);
 		return -ENOENT;
+	}
 	*ret = *dirtier;
 	return 0;
 }

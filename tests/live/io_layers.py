@@ -144,6 +144,19 @@ def block():
             check(have == 4 * MIB, f'block: O_DIRECT, {op}: {have}')
 
 
+def block_unknown():
+    """What was dirtied before the run is the kernel thread's that writes it, and that is counted."""
+    with loop_device() as place:
+        if not place:
+            return
+        device, directory = place
+        os.sync()
+        with open(f'{directory}/before', 'wb') as file:
+            file.write(bytes(MIB))
+        result = run('--layer', 'block', '--stats', '-a', '--dev', device, '--', 'sync', '-f', directory)
+        check(re.search(r'written back for unknown +[1-9]', result.err), 'block: written back of what was dirtied before the run')
+
+
 def block_units():
     with loop_device() as place:
         if not place:
@@ -267,7 +280,7 @@ def refused():
                   f'--layer {layer} {option[0]}: exit status {result.status}, {lines}')
 
 
-for part in (refused, fault, cache, many_namespaces, new, same_call_or_not, block, block_units):
+for part in (refused, fault, cache, many_namespaces, new, same_call_or_not, block, block_unknown, block_units):
     if len(sys.argv) < 4 or part.__name__ in sys.argv[3:]:
         part()
 done()

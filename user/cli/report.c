@@ -460,6 +460,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "lost: io_uring incomplete", SB_STAT_URING_UNSEEN },
 		{ "lost: io_uring multishot", SB_STAT_URING_UNNAMED },
 		{ "queued before the run", SB_STAT_BLOCK_UNKNOWN },
+		{ "written back for unknown", SB_STAT_NO_DIRTIER },
 		{ "faults in anonymous memory", SB_STAT_FAULT_ANON },
 		{ "ring full, object retried", SB_STAT_OBJECT_FULL },
 	};
