@@ -162,8 +162,8 @@ def filtered(target):
             name, args = call.replace('KEEPER', str(found[NAMES[0]][0])).split('(', 1)
             lines += ['-ex', f'set var $r = ((long (*)()) {name})({args}',
                       '-ex', 'printf "RESULT %ld %d\\n", $r, *((int *(*)(void)) __errno_location)()']
-        out = subprocess.run(['gdb', '-q', '-batch', '-p', str(found[NAMES[1]][0]), *lines], capture_output=True,
-                             text=True, check=False, timeout=120)
+        out = subprocess.run(['gdb', '-q', '-nx', '-batch', '--readnever', '-p', str(found[NAMES[1]][0]), *lines],
+                             capture_output=True, text=True, check=False, timeout=120)
     got = re.findall(r'RESULT (-?\d+) (\d+)', out.stdout)
     if len(got) != len(CALLS) + 1:
         print(out.stdout[-2000:], out.stderr[-2000:])
