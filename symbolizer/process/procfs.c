@@ -429,8 +429,11 @@ static int open_named(uint32_t tgid, const struct sb_maps_line *line)
 
 int sb_procfs_open_line(uint32_t tgid, const struct sb_maps_line *line)
 {
-	int fd = sb_procfs_open_mapped(tgid, line->start, line->end);
+	int fd = sb_reader_held_open(makedev(line->maj, line->min), line->ino);
 
+	if (fd >= 0)
+		return fd;
+	fd = sb_procfs_open_mapped(tgid, line->start, line->end);
 	return fd == -EPERM || fd == -EACCES ? open_named(tgid, line) : fd;
 }
 

@@ -133,7 +133,8 @@ int sb_procfs_open_mapped(uint32_t tgid, uint64_t start, uint64_t end);
 
 /*
  * Open the regular file of @line, a line of /proc/@tgid/maps, for reading and for the caller to
- * own, as sb_procfs_open_mapped(). Without CAP_CHECKPOINT_RESTORE it is opened by its name below
+ * own, as sb_procfs_open_mapped(); a file that is held open (sb_reader_held_open()) needs no
+ * access. Without CAP_CHECKPOINT_RESTORE it is opened by its name below
  * the process's root instead; the device is not compared, only the inode number.
  * Return: the descriptor; -ENOENT: no such mapping, an anonymous one, or by that name there is no
  * file or one with another inode number; -ESRCH, -EACCES, -EINVAL (not a regular file),

@@ -164,6 +164,12 @@ int sb_reader_stat(const struct sb_reader_file *file, struct stat *ret_st);
  * Return: false if it is not held; *@ret_st is untouched then.
  */
 bool sb_reader_held_stat(dev_t dev, ino_t ino, struct stat *ret_st);
+/*
+ * Get another descriptor of a file that is held. The caller owns it; it shares its position with
+ * others, so that it is for pread(2) only.
+ * Return: -1 if the file is not held, or no descriptor is free.
+ */
+int sb_reader_held_open(dev_t dev, ino_t ino);
 /* Let go of held files that nobody asked for in the last 10 s. Call it every few seconds. */
 void sb_reader_tidy(void);
 /* Return: whether @fd, as sb_reader_open() returned it, is a copy in memory. */

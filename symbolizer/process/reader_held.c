@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Files that most processes map, such as libc, are asked for their size and times again and again.
- * Each access by a reader takes two switches of threads and ten system calls. A file that is held
- * open (O_PATH) takes one fstat(2), by the thread that asks. Nobody can block that call: readers
- * hand such a descriptor over only for a file on the mount of our own root directory, whose files
- * are read without a reader as well once they are open.
+ * Files that most processes map, such as libc, are opened and asked for their size and times again
+ * and again. Each access by a reader takes two switches of threads and ten system calls. A file that
+ * is held open takes one fstat(2) or a copy of its descriptor, by the thread that asks. Nobody can
+ * block these calls: readers hand such a descriptor over only for a file on the mount of our own
+ * root directory, whose files are read without a reader as well once they are open.
  *
  * The answer is exact: as long as the file is held, no other file can get its inode number. Nothing
  * is kept from being unmounted or freed, because the mount of our own root stays as long as we do,
  * and a file without a name, or without use for a while, is let go.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@
 struct held {
 	dev_t dev;
 	ino_t ino;
-	int fd; /* O_PATH */
+	int fd;
 	bool is_there;
 	uint32_t nr_users; /* threads in fstat(); it is not closed then */
 	uint64_t used_ns;
@@ -92,6 +93,21 @@ bool sb_reader_held_stat(dev_t dev, ino_t ino, struct stat *ret_st)
 	if (is_valid)
 		*ret_st = st;
 	return is_valid;
+}
+
+int sb_reader_held_open(dev_t dev, ino_t ino)
+{
+	struct held *file;
+	int fd = -1;
+
+	pthread_mutex_lock(&held.lock);
+	file = find(dev, ino);
+	if (file) {
+		file->used_ns = sb_now_ns();
+		fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	}
+	pthread_mutex_unlock(&held.lock);
+	return fd;
 }
 
 /* With the lock held. Return: a free place; NULL: all are in use right now. */

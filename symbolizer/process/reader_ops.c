@@ -443,27 +443,35 @@ static int copy(struct sb_reader_area *area, int fd)
 	return lock_anew(to_fd);
 }
 
+/*
+ * Open the file of an O_PATH descriptor. By /proc it is the same file, even if the path leads to
+ * another one now. O_NONBLOCK: leases.
+ */
+static int open_found(int path_fd)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
 static int64_t open_file(struct sb_reader_area *area, struct sb_reader_state *state, int root_fd,
 			 int *ret_fd)
 {
 	sb_cleanup(sb_closep) int path_fd = -1;
 	sb_cleanup(sb_closep) int fd = -1;
 	struct sb_reader_answer *answer = &area->answer;
-	char path[32];
 
 	path_fd = (int)find(area, state, root_fd, &answer->st);
 	if (path_fd < 0)
 		return path_fd;
 	if (!S_ISREG(answer->st.st_mode))
 		return -EINVAL;
-	/*
-	 * By /proc it is the same file, even if the path leads to another one now. O_NONBLOCK:
-	 * leases.
-	 */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	fd = open_found(path_fd);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (answer->is_local) {
 		*ret_fd = sb_take_fd(fd);
 		return 0;
@@ -497,8 +505,9 @@ static int64_t stat_file(struct sb_reader_area *area, struct sb_reader_state *st
 	if (fd < 0)
 		return fd;
 	if (area->request.hold_ino && st->st_ino == area->request.hold_ino &&
-	    st->st_dev == area->request.hold_dev && is_on_root_mount(state, fd))
-		*ret_fd = sb_take_fd(fd);
+	    st->st_dev == area->request.hold_dev && S_ISREG(st->st_mode) &&
+	    is_on_root_mount(state, fd))
+		*ret_fd = open_found(fd); /* an error: it is not held */
 	return 0;
 }
 

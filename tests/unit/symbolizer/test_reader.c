@@ -370,7 +370,7 @@ static void test_relative(void **state)
 static void test_held(void **state)
 {
 	char path[] = "/var/tmp/sb-reader-XXXXXX";
-	int fd = mkstemp(path);
+	int fd = mkstemp(path), other_fd;
 	struct sb_maps_line line = { .path = path, .path_len = strlen(path) };
 	struct statx root, own;
 	struct stat want, st;
@@ -393,6 +393,10 @@ static void test_held(void **state)
 	assert_int_equal(write(fd, "more", 4), 4);
 	assert_int_equal(sb_procfs_stat_line((uint32_t)child, &line, &st), 0);
 	assert_true(st.st_ino == want.st_ino && st.st_size == 4);
+	assert_int_equal(stats().nr_requests, 1);
+	other_fd = sb_procfs_open_line((uint32_t)child, &line);
+	assert_true(other_fd >= 0 && !fstat(other_fd, &st) && st.st_ino == want.st_ino);
+	close(other_fd);
 	assert_int_equal(stats().nr_requests, 1);
 	/* Another file of that name is not taken for it. */
 	line.ino++;
