@@ -3,7 +3,8 @@
  * From what the kernel says is mapped to an opened module. Each mapped file is known once and
  * opened when it is first needed. Files that are the same, by inode or by build ID and owner,
  * share a module. The number of open modules and their memory are bounded. Internal to the
- * symbolizer. Thread: one at a time.
+ * symbolizer. modcache_files.c has the table of files, modcache_open.c the sb_modcache_get*(), and
+ * modcache.c what holds modules and memory within their bounds. Thread: one at a time.
  *
  * Whoever makes a file chooses its build ID, and each process sees its own paths. So one user could
  * name the functions of another user's processes with a copy of a file that has other symbols.

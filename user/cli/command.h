@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The commands of stackbpf. Each is a row in cmd_table.c, or a view, for which sb_cmd_view() is
- * called. A new command is one file and one row; a new view needs no change here. main.c finds the
+ * The commands of stackbpf. Each is a row in cmd_table.c, or a view, for which sb_cmd_view()
+ * (record.c) is called. A new command is one file and one row; a new view needs no change here. main.c finds the
  * command and runs it. Exit statuses are enum sb_exit (exit.h). One thread.
  */
 #ifndef SB_CLI_COMMAND_H

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "model/calltree.h"
-#include "model/rows.h"
+#include "model/diff_rows.h"
 
 /* Return: whether the list of functions contains frames of this kind: code and files. */
 static bool is_listed(enum sb_frame_kind kind)

@@ -13,7 +13,7 @@
 
 #include "base/str.h"
 #include "model/calltree.h"
-#include "model/rows.h"
+#include "model/diff_rows.h"
 
 /* Everything is borrowed. */
 struct sb_comparison {

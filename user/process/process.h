@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The registry of processes: one object for each address space that is of interest, with a slot for
- * each module that keeps something about it. A module has no table of processes of its own: it
- * looks the address space up here, and its data is destroyed together with the address space.
+ * each module that keeps something about it. Modules look address spaces up here by their key.
+ *
+ * What is in SB_SLOT_RUNTIMES is destroyed together with the address space. The modules of the
+ * other slots hold a reference to each address space that they have something about, and empty
+ * their slot themselves (capture/uwprocs.c, capture/interpwatch_procs.c, recorder/series.c); until
+ * then the address space stays. The way of one process through all tables is in capture/README.md.
  *
  * An address space is a process between two calls of execve(). It is made when a module asks for
- * it, and forgotten when it has ended and nobody holds a reference to it. The registry learns that
+ * it, and dropped when it has ended and nobody holds a reference to it. The registry learns that
  * it has ended from side-band records (sb_processes_exec(), sb_processes_exit()), from a later
  * address space of the same tgid, from a module that noticed (sb_processes_end()), and, because
  * records can be lost, from a look at /proc when the registry has grown.
@@ -42,12 +46,19 @@ static inline bool sb_space_key_is(const struct sb_space_key *a, const struct sb
 	return a->tgid == b->tgid && a->start_ns == b->start_ns && a->exec_id == b->exec_id;
 }
 
-/* What is kept about an address space: in which module, used by which thread. */
+/*
+ * What is kept about an address space: in which module, used by which thread, and who empties the
+ * slot: the registry, by the destructor, or the module, which holds a reference until then.
+ */
 enum sb_space_slot {
-	SB_SLOT_RUNTIMES, /* interpreters and names of their frames: interp, under its lock */
-	SB_SLOT_WALKERS, /* configuration of interpreter walkers: capture/interpwatch, its thread */
-	SB_SLOT_MAPPINGS, /* the list that the unwinder searches: capture/uwprocs, its thread */
-	SB_SLOT_TAGS,	  /* tags of its samples: the recorder's series, the session's thread */
+	/* Interpreters and names of their frames: interp, under its lock. Registry. */
+	SB_SLOT_RUNTIMES,
+	/* Configuration of interpreter walkers: capture/interpwatch, its thread. Module. */
+	SB_SLOT_WALKERS,
+	/* The list that the unwinder searches: capture/uwprocs, its thread. Module. */
+	SB_SLOT_MAPPINGS,
+	/* Tags of its samples: the recorder's series, the session's thread. Module. */
+	SB_SLOT_TAGS,
 	SB_SLOT_MAX,
 };
 

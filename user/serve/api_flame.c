@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/rows.h"
+#include "model/diff_rows.h"
 #include "output/measure.h"
 #include "output/paint.h"
 #include "serve/api.h"

@@ -9,7 +9,8 @@
  * programs count: nanoseconds, bytes, events; divided by the divisor it is in the view's unit.
  *
  * To add one: bpf/views/NAME.bpf.c (programs NAME_*, all SEC("?...")), user/views/NAME.c which
- * defines sb_view_NAME, and a row in user/kinds/views.def. See docs/adding-a-view.md.
+ * defines sb_view_NAME, and a row in user/kinds/views.def. See docs/adding-a-view.md. The views
+ * offcpu, wakeup, offwake and wall share bpf/views/sched.bpf.c and user/views/sched.c.
  */
 #ifndef SB_VIEWS_VIEW_H
 #define SB_VIEWS_VIEW_H

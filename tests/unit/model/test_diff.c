@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "model/calltree.h"
-#include "model/rows.h"
+#include "model/diff_rows.h"
 #include "model/spread.h"
 
 /* One comparison, with what it is made of. */

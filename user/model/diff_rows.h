@@ -3,8 +3,8 @@
  * Lists the functions of a call tree that sb_calltree_new() made, of one profile or two, as rows of
  * a table. Only reads the tree and the comparison: any thread, if nobody modifies them.
  */
-#ifndef SB_MODEL_ROWS_H
-#define SB_MODEL_ROWS_H
+#ifndef SB_MODEL_DIFF_ROWS_H
+#define SB_MODEL_DIFF_ROWS_H
 
 #include "model/profile.h"
 #include "tree/diff.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "model/rows.h"
+#include "model/diff_rows.h"
 
 #include <errno.h>
 #include <math.h>
