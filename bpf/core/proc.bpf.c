@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Programs for the events of processes (fork, exec, end) that other BPF programs depend on. User
- * space learns of all others from the side-band records of perf events.
+ * Programs for the events of processes (fork, exec, end), of which they take only what the filters
+ * and the unwinder need. User space learns that processes exist, and what they map, from the
+ * side-band records that capture/procwatch.c reads.
  */
 #include "vmlinux.h"
 

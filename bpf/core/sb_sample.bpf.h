@@ -26,7 +26,7 @@ struct sb_capture {
 /*
  * Return: where the view stores the registers that it interrupted, before it takes stacks; NULL:
  * there is no such slot. If they are the kernel's, those with which user code entered the kernel
- * are looked up.
+ * are looked up. In core/stack.bpf.c.
  */
 struct sb_regs *sb_start_regs(__u32 slot);
 
@@ -210,7 +210,7 @@ void sb_spent(__u64 since_ns);
  * As sb_spent(), for programs that take a fraction of a microsecond and run often: one run in 16 is
  * measured and stands for all. begin() returns the time to be passed to end(), 0 if this run is
  * not measured; end() does nothing for 0. some() replaces both in programs that read the clock
- * anyway, and returns 0.
+ * anyway, and returns 0. In core/thin.bpf.c, as everything down to sb_thin().
  */
 __u64 sb_spent_begin(void);
 void sb_spent_end(__u64 since_ns);
