@@ -87,13 +87,17 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 {
 	const struct sb_resolve_stats *resolve = &figures->resolve;
 	const uint64_t *stat = figures->session.stat;
+	bool is_of_parts = run->config->views.at[figures->view]->kind->options & SB_VIEW_STATES;
 	uint64_t tiny_weight;
 
 	if (resolve->idle_weight)
 		(void)sb_str_addf(list, "%s%.1f s of idle waits left out", list->len ? ", " : "",
 				  (double)resolve->idle_weight / 1e9);
-	add_item(list, stat[SB_STAT_UNDER_MIN], "shorter than --min");
-	add_item(list, stat[SB_STAT_OVER_MAX], "longer than --max");
+	/* The time until a thread is woken and that in the run queue are two parts of a wait. */
+	add_item(list, stat[SB_STAT_UNDER_MIN],
+		 is_of_parts ? "parts of waits shorter than --min" : "shorter than --min");
+	add_item(list, stat[SB_STAT_OVER_MAX],
+		 is_of_parts ? "parts of waits longer than --max" : "longer than --max");
 	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for per-thread state");
 	add_item(list, stat[SB_STAT_BLOCK_UNKNOWN], "requests queued before the run");
 	add_item(list, resolve->nr_missing_objects, "without the name of their file or thread");
