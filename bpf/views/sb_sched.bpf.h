@@ -235,6 +235,22 @@ static void split(const struct sched_task *st, __u64 from_ns, __u64 until_ns, st
 }
 
 /*
+ * Return: up to when the open wait of @st is to be accounted at @now_ns, while the run goes on: up
+ * to the beginning of its last part if that part is shorter than --min, which it may still reach.
+ */
+static __u64 long_enough_until(const struct sched_task *st, __u64 from_ns, __u64 now_ns)
+{
+	struct parts parts;
+
+	if (!cfg_sched_min_ns || from_ns >= now_ns)
+		return now_ns;
+	split(st, from_ns, now_ns, &parts);
+	if (parts.mid_ns == now_ns) /* still blocked */
+		return parts.blocked_ns < cfg_sched_min_ns ? from_ns : now_ns;
+	return parts.queued_ns < cfg_sched_min_ns ? parts.mid_ns : now_ns;
+}
+
+/*
  * Account one part of a wait. @capture: the capture of @slot (enum sb_scratch_slot); @weight: what
  * is accounted, @ns: how long the whole part took, for --distr
  */

@@ -13,8 +13,9 @@
  * sched_task.from_ns is the time up to which an open wait has been accounted; it is 0 when no wait is
  * open. Whoever changes it by an atomic exchange must account the time between the two values: the
  * switch by which the thread returns, or the iterator `sched_settle`, which accounts waits that are
- * still open at the end of the run or at a snapshot. Two waits of a thread never begin at the same
- * time, so an unchanged from_ns means the same wait.
+ * still open at the end of the run or at a snapshot. At a snapshot it leaves a part that is shorter
+ * than --min as it is, because the part may still become long enough; then all of it is accounted.
+ * Two waits of a thread never begin at the same time, so an unchanged from_ns means the same wait.
  *
  * How --every samples waits is described in sb_sched_every.bpf.h.
  */
@@ -467,27 +468,27 @@ static void settle_run(struct sb_capture *capture, struct sched_task *st, __u64 
 }
 
 /*
- * Account the samples of a wait that is still open. Nothing is written to @st before the output had
- * room: otherwise the kernel calls the iterator for this task again.
+ * Account the samples of a wait that is still open, up to @until_ns. Nothing is written to @st
+ * before the output had room: otherwise the kernel calls the iterator for this task again.
  */
 static void settle_unseen(struct seq_file *seq, struct task_struct *task, struct sched_task *st,
-			  struct sb_capture *capture, __u64 now_ns)
+			  __u64 from_ns, __u64 until_ns)
 {
 	__u32 zero = 0;
 	struct sched_record *record = bpf_map_lookup_elem(&sched_records, &zero);
-	__u64 from_ns = st->from_ns, every_ns;
+	struct sb_capture *capture = sb_capture_of(SB_SCRATCH_ITER);
+	__u64 every_ns = sched_every_ns;
 	struct sched_owed owed = {};
 	struct parts parts;
 
-	if (!record || !from_ns || clamp_to_begin(from_ns) >= now_ns)
+	if (!record || !capture)
 		return;
-	every_ns = sched_every_ns;
-	if (now_ns - from_ns >= every_ns - phase_of(st, every_ns) &&
+	if (until_ns - from_ns >= every_ns - phase_of(st, every_ns) &&
 	    take_sleeper(seq, task, &record->asleep))
 		return;
-	if (__sync_val_compare_and_swap(&st->from_ns, from_ns, now_ns) != from_ns)
+	if (__sync_val_compare_and_swap(&st->from_ns, from_ns, until_ns) != from_ns)
 		return;
-	split(st, clamp_to_begin(from_ns), now_ns, &parts);
+	split(st, clamp_to_begin(from_ns), until_ns, &parts);
 	owe_wait(st, &owed, &parts);
 	pay(capture, SB_SCRATCH_ITER, &owed);
 }
@@ -498,27 +499,32 @@ int sched_settle(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct sb_capture *capture;
 	struct sched_task *st;
-	__u64 from_ns, now_ns;
+	__u64 from_ns, until_ns;
+	bool is_over;
 
 	if (!task || !task->pid)
 		return 0;
 	st = find_task(task);
 	if (!st || sb_begin_task(SB_SCRATCH_ITER, task, &capture))
 		return 0;
-	now_ns = clamp_to_end(capture->now_ns);
-	if (cfg_sched_wall && now_ns < capture->now_ns)
-		settle_run(capture, st, now_ns);
+	until_ns = clamp_to_end(capture->now_ns);
+	is_over = until_ns < capture->now_ns;
+	if (cfg_sched_wall && is_over)
+		settle_run(capture, st, until_ns);
+	from_ns = st->from_ns;
+	if (!from_ns || is_running(task))
+		return 0;
+	if (!is_over)
+		until_ns = long_enough_until(st, from_ns, until_ns);
+	if (clamp_to_begin(from_ns) >= until_ns)
+		return 0;
 	if (has_unseen() && st->is_unseen) {
-		if (!is_running(task))
-			settle_unseen(ctx->meta->seq, task, st, capture, now_ns);
+		settle_unseen(ctx->meta->seq, task, st, from_ns, until_ns);
 		return 0;
 	}
-	from_ns = st->from_ns;
-	if (!from_ns || from_ns >= now_ns || is_running(task))
-		return 0;
 	*capture = st->capture;
-	if (__sync_val_compare_and_swap(&st->from_ns, from_ns, now_ns) == from_ns)
-		account_wait(capture, SB_SCRATCH_ITER, st, from_ns, now_ns);
+	if (__sync_val_compare_and_swap(&st->from_ns, from_ns, until_ns) == from_ns)
+		account_wait(capture, SB_SCRATCH_ITER, st, from_ns, until_ns);
 	return 0;
 }
 

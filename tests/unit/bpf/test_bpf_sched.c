@@ -277,6 +277,66 @@ static void test_bounds(void **state)
 	assert_int_equal(weight_of(&tasks[0], SB_STATE_SLEEP), 2500);
 }
 
+/* A part that is too short at a snapshot may still reach --min. Then all of it is accounted. */
+static void test_settled_under_min(void **state)
+{
+	cfg_sched_min_ns = 5000;
+	leave_at(1000, &tasks[0], TASK_INTERRUPTIBLE);
+	settle_at(4000, &tasks[0]);
+	arrive_at(101000, &tasks[0]);
+	assert_int_equal(weight_of_all(), 100000);
+	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 0);
+	/* It reaches --min before it ends; then the time in the queue is too short, and reaches it. */
+	leave_at(200000, &tasks[1], TASK_INTERRUPTIBLE);
+	settle_at(203000, &tasks[1]);
+	settle_at(206000, &tasks[1]);
+	assert_int_equal(weight_of(&tasks[1], SB_STATE_SLEEP), 6000);
+	wake_at(207000, &tasks[1]);
+	settle_at(209000, &tasks[1]);
+	assert_int_equal(weight_of(&tasks[1], SB_STATE_SLEEP), 7000);
+	settle_at(210000, &tasks[1]);
+	arrive_at(213000, &tasks[1]);
+	assert_int_equal(weight_of(&tasks[1], SB_STATE_SLEEP), 7000);
+	assert_int_equal(weight_of(&tasks[1], SB_STATE_RUNQUEUE), 6000);
+	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 0);
+	/* What never reaches it is counted once. */
+	leave_at(300000, &tasks[0], TASK_INTERRUPTIBLE);
+	settle_at(302000, &tasks[0]);
+	wake_at(303000, &tasks[0]);
+	settle_at(304000, &tasks[0]);
+	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 1);
+	arrive_at(305000, &tasks[0]);
+	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 2);
+	/* At the end of the run, it is as short as is known. */
+	leave_at(400000, &tasks[0], TASK_INTERRUPTIBLE);
+	end_ns = 403000;
+	settle_at(403500, &tasks[0]);
+	arrive_at(501000, &tasks[0]);
+	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 3);
+	assert_int_equal(weight_of_all(), 113000);
+}
+
+/* The same with --every. */
+static void test_settled_under_min_every(void **state)
+{
+	cfg_sched_every_ns = sched_every_ns = 1000;
+	cfg_sched_min_ns = 5000;
+	leave_at(1000, &tasks[0], TASK_INTERRUPTIBLE);
+	settle_at(4000, &tasks[0]);
+	arrive_at(101000, &tasks[0]);
+	shim.task = &tasks[0];
+	sched_arrived(NULL);
+	assert_int_equal(weight_of_all(), 100000);
+	leave_at(200000, &tasks[1], TASK_INTERRUPTIBLE);
+	settle_at(206000, &tasks[1]);
+	assert_int_equal(weight_of_all(), 106000);
+	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 0);
+	end_ns = 300000;
+	leave_at(297000, &tasks[0], TASK_INTERRUPTIBLE);
+	settle_at(300500, &tasks[0]);
+	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 1);
+}
+
 static void test_wanted_states(void **state)
 {
 	cfg_sched_states = 1u << SB_STATE_DISK;
@@ -337,7 +397,7 @@ static void test_every(void **state)
 		total_ns += ns;
 		now_ns += ns + 1000;
 	}
-	assert_in_range(weight_of_all(), total_ns - 10000, total_ns);
+	assert_in_range(weight_of_all(), total_ns - 10000, total_ns + 10000);
 	assert_int_equal(weight_of_all() % 10000, 0);
 	/* Both parts have their share. */
 	assert_in_range(weight_of(&tasks[0], SB_STATE_SLEEP), total_ns / 2 - total_ns / 10,
@@ -634,6 +694,8 @@ int main(void)
 		cmocka_unit_test_setup(test_clamped_to_end, setup),
 		cmocka_unit_test_setup(test_settled_once, setup),
 		cmocka_unit_test_setup(test_bounds, setup),
+		cmocka_unit_test_setup(test_settled_under_min, setup),
+		cmocka_unit_test_setup(test_settled_under_min_every, setup),
 		cmocka_unit_test_setup(test_wanted_states, setup),
 		cmocka_unit_test_setup(test_who_is_asked_for, setup),
 		cmocka_unit_test_setup(test_no_state, setup),
