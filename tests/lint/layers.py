@@ -33,7 +33,7 @@ MAY = {
     'user/output': {'user/base', 'user/kinds', 'user/tree', 'user/model', 'user/flamegraph'},
     'user/export': {'user/base', 'user/kinds', 'user/model', 'user/store', 'user/output'},
     'user/serve': {'user/base', 'user/kinds', 'user/tree', 'user/model', 'user/store', 'user/output', 'user/export'},
-    'user/events': {'user/base', 'contract'},
+    'user/events': {'user/base', 'libbpf', 'contract', *SYMBOLIZER},
     'user/views': {'user/base', 'user/events', 'user/kinds', 'contract', 'skeleton', 'libbpf'},
     'user/interp': {'user/base', 'user/process', 'contract', *SYMBOLIZER},
     'user/capture': {'user/base', 'user/process', 'contract', 'skeleton', 'libbpf', 'user/views',

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Functions and USDT probes of ELF files, as offsets in the file, which is what the kernel hooks. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/reason.h"
+#include "base/str.h"
+#include "events/probe_priv.h"
+#include "symbolizer/elf/elf_file.h"
+#include "symbolizer/process/procfs.h"
+
+#define STRINGS_BYTES_MAX (256u << 20)
+#define NOTES_BYTES_MAX	  (16u << 20)
+/* <sys/sdt.h>: the type of a note, whose owner is "stapsdt". */
+#define NOTE_STAPSDT	  3u
+
+SB_DEFINE_CLEANUP(struct sb_elf, sb_elf_free)
+
+/* A file in which an event is looked for. */
+struct search {
+	struct sb_resolving *to;
+	struct sb_elf *elf;
+	char *path;
+	struct sb_nearest_copy nearest;
+	/* Functions of that name that are chosen when the file is loaded, and one of them. */
+	size_t nr_ifuncs;
+	char ifunc[SB_EVENT_NAME_BYTES];
+};
+
+static void release(struct search *search)
+{
+	sb_elf_free(search->elf);
+	free(search->path);
+}
+
+static int open_file(struct sb_resolving *to, struct search *ret)
+{
+	sb_cleanup(sb_closep) int fd = -1;
+	int err = sb_library_find(to, &ret->path);
+
+	ret->to = to;
+	ret->nearest.nearest.typed = to->spec->name;
+	if (err)
+		return err;
+	fd = sb_procfs_open(-1, ret->path);
+	if (fd < 0)
+		return sb_reason_set(to->reason, fd, "'%s': cannot open '%s'", to->text, ret->path);
+	err = sb_elf_new_fd(fd, &ret->elf);
+	if (err == -ENOEXEC)
+		return sb_reason_set(to->reason, 0,
+				     "'%s': '%s' is neither a program nor a library (ELF)",
+				     to->text, ret->path),
+		       err;
+	return err ? sb_reason_set(to->reason, err, "'%s': cannot read '%s'", to->text, ret->path)
+		   : 0;
+}
+
+/* "/path/to/file:NAME", or "c:NAME" as it was spelled. */
+static void spell(const struct sb_resolving *to, const char *kind, const char *provider,
+		  const char *name, char *ret, size_t size)
+{
+	snprintf(ret, size, "%s%s:%s%s%s", kind, to->spec->file, provider, *provider ? ":" : "",
+		 name);
+}
+
+static int found_address(struct search *search, const char *name, uint64_t addr)
+{
+	struct sb_resolving *to = search->to;
+	struct sb_probe probe = { .kind = SB_PROBE_USER,
+				  .is_return = to->spec->is_return,
+				  .path = search->path,
+				  .function = (char *)name };
+	char text[2 * SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
+
+	if (!sb_elf_is_code(search->elf, addr) ||
+	    !sb_elf_addr_to_offset(search->elf, addr, &probe.offset))
+		return 0;
+	spell(to, to->spec->is_return ? "r:" : "", "", name, text, sizeof(text));
+	return to->found(to, text, &probe);
+}
+
+static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const char *name)
+{
+	const struct sb_event_spec *spec = search->to->spec;
+	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+
+	if (!sym->st_value || sym->st_shndx == SHN_UNDEF ||
+	    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+		return 0;
+	if (!sb_glob_matches(spec->name, strlen(spec->name), name)) {
+		if (type == STT_FUNC)
+			sb_nearest_offer_copy(&search->nearest, name);
+		return 0;
+	}
+	/* The symbol is that of the function that chooses one, which is called once. */
+	if (type == STT_GNU_IFUNC) {
+		snprintf(search->ifunc, sizeof(search->ifunc), "%s", name);
+		search->nr_ifuncs++;
+		return 0;
+	}
+	if (sym->st_size && spec->offset >= sym->st_size) {
+		sb_reason_set(search->to->reason, 0, "'%s': the function has only %llu bytes",
+			      search->to->text, (unsigned long long)sym->st_size);
+		return -EINVAL;
+	}
+	return found_address(search, name, sym->st_value + spec->offset);
+}
+
+static int look_at_table(struct search *search, uint32_t type)
+{
+	const Elf64_Shdr *shdr = sb_elf_section_typed(search->elf, type);
+	const Elf64_Shdr *strings = shdr ? sb_elf_section_at(search->elf, shdr->sh_link) : NULL;
+	sb_cleanup(sb_freep) char *text = NULL;
+	struct sb_elf_reader reader;
+	Elf64_Sym sym;
+	size_t len;
+	int err, more;
+
+	if (!strings)
+		return 0;
+	err = sb_elf_load(search->elf, strings, STRINGS_BYTES_MAX, &text, &len);
+	if (!err)
+		err = sb_elf_reader_init_section(&reader, search->elf, shdr,
+						 sb_elf_sym_bytes(search->elf));
+	while (!err && (more = sb_elf_next_sym(&reader, &sym))) {
+		if (more < 0)
+			err = more;
+		else if (sym.st_name && sym.st_name < len)
+			err = look_at_symbol(search, &sym, text + sym.st_name);
+	}
+	if (err == -ENODATA)
+		return 0;
+	if (err && !sb_reason_is_set(search->to->reason))
+		sb_reason_set(search->to->reason, err, "'%s': cannot read the symbols of '%s'",
+			      search->to->text, search->path);
+	return err;
+}
+
+static int no_function(const struct search *search)
+{
+	const struct sb_resolving *to = search->to;
+	const char *nearest = search->nearest.nearest.name;
+
+	if (search->nr_ifuncs)
+		sb_reason_set(to->reason, 0,
+			      "'%s': '%s' has one '%s' for each kind of CPU and chooses when it is "
+			      "loaded (IFUNC); 'stackbpf trace --list' with a pattern shows them",
+			      to->text, search->path, search->ifunc);
+	else
+		sb_reason_set(to->reason, 0, "'%s': '%s' has no function '%s'%s%s%s", to->text,
+			      search->path, to->spec->name, nearest ? "; did you mean '" : "",
+			      nearest ? nearest : "", nearest ? "'?" : "");
+	return -ENOENT;
+}
+
+/* The trampoline that the kernel puts in place of a return address is no address of Go's, whose
+ * runtime ends the program when it moves a stack and finds it. */
+static int check_return(const struct search *search)
+{
+	if (!search->to->spec->is_return || !sb_elf_has_section(search->elf, ".gopclntab"))
+		return 0;
+	sb_reason_set(search->to->reason, 0,
+		      "'%s': '%s' is a Go program, which probes at returns would crash; trace the "
+		      "beginning of the function, or an offset in it",
+		      search->to->text, search->path);
+	return -EOPNOTSUPP;
+}
+
+int sb_resolve_user(struct sb_resolving *to)
+{
+	struct search search = {};
+	int err = open_file(to, &search);
+
+	if (!err)
+		err = check_return(&search);
+	if (!err && !*to->spec->name) {
+		err = found_address(&search, "", to->spec->offset);
+	} else if (!err) {
+		err = look_at_table(&search, SHT_SYMTAB);
+		if (!err)
+			err = look_at_table(&search, SHT_DYNSYM);
+	}
+	if (!err && (!to->nr_found || (search.nr_ifuncs && !sb_event_is_glob(to->spec->name))))
+		err = no_function(&search);
+	else if (!err && search.nr_ifuncs && !to->is_list)
+		sb_warn("'%s': %zu functions are not traced, such as '%s', because '%s' chooses "
+			"among several when it is loaded (IFUNC)",
+			to->text, search.nr_ifuncs, search.ifunc, search.path);
+	release(&search);
+	return err;
+}
+
+/* The words of a note; its strings follow. */
+struct note {
+	uint64_t addr, base, semaphore;
+	const char *provider, *name, *args;
+};
+
+/* Return: the string at @at, and where the next one begins; NULL if it does not end. */
+static const char *take_string(const char **at, const char *end)
+{
+	const char *string = *at,
+		   *nul = string < end ? memchr(string, 0, (size_t)(end - string)) : NULL;
+
+	*at = nul ? nul + 1 : end;
+	return nul ? string : NULL;
+}
+
+static bool parse_note(const char *desc, size_t len, struct note *ret)
+{
+	const char *at = desc + 3 * sizeof(uint64_t), *end = desc + len;
+
+	if (len < 3 * sizeof(uint64_t))
+		return false;
+	memcpy(&ret->addr, desc, sizeof(uint64_t));
+	memcpy(&ret->base, desc + sizeof(uint64_t), sizeof(uint64_t));
+	memcpy(&ret->semaphore, desc + 2 * sizeof(uint64_t), sizeof(uint64_t));
+	ret->provider = take_string(&at, end);
+	ret->name = take_string(&at, end);
+	ret->args = take_string(&at, end);
+	return ret->provider && ret->name && ret->args;
+}
+
+static int look_at_note(struct search *search, const struct note *note)
+{
+	const Elf64_Shdr *base = sb_elf_section_named(search->elf, ".stapsdt.base");
+	struct sb_resolving *to = search->to;
+	const struct sb_event_spec *spec = to->spec;
+	/* A file that was prelinked has moved, and its notes have not. */
+	uint64_t moved = base && note->base ? base->sh_addr - note->base : 0;
+	struct sb_probe probe = { .kind = SB_PROBE_USDT,
+				  .path = search->path,
+				  .function = (char *)note->name,
+				  .args = (char *)note->args };
+	char text[3 * SB_EVENT_FILE_BYTES];
+
+	if (!sb_glob_matches(spec->name, strlen(spec->name), note->name)) {
+		sb_nearest_offer_copy(&search->nearest, note->name);
+		return 0;
+	}
+	if (*spec->provider &&
+	    !sb_glob_matches(spec->provider, strlen(spec->provider), note->provider))
+		return 0;
+	if (!sb_elf_is_code(search->elf, note->addr + moved) ||
+	    !sb_elf_addr_to_offset(search->elf, note->addr + moved, &probe.offset))
+		return 0;
+	if (note->semaphore &&
+	    !sb_elf_addr_to_offset(search->elf, note->semaphore + moved, &probe.semaphore))
+		return 0;
+	spell(to, "u:", note->provider, note->name, text, sizeof(text));
+	return to->found(to, text, &probe);
+}
+
+static size_t align4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+static int look_at_notes(struct search *search, const char *data, size_t len)
+{
+	const char *at = data, *end = data + len;
+	Elf64_Nhdr head;
+	struct note note;
+	int err = 0;
+
+	while (!err && (size_t)(end - at) >= sizeof(head)) {
+		memcpy(&head, at, sizeof(head));
+		at += sizeof(head);
+		if (align4(head.n_namesz) > (size_t)(end - at) ||
+		    align4(head.n_descsz) > (size_t)(end - at) - align4(head.n_namesz))
+			break;
+		if (head.n_type == NOTE_STAPSDT && head.n_namesz == sizeof("stapsdt") &&
+		    !memcmp(at, "stapsdt", sizeof("stapsdt")) &&
+		    parse_note(at + align4(head.n_namesz), head.n_descsz, &note))
+			err = look_at_note(search, &note);
+		at += align4(head.n_namesz) + align4(head.n_descsz);
+	}
+	return err;
+}
+
+static int no_usdt(const struct search *search, bool has_notes)
+{
+	const struct sb_resolving *to = search->to;
+	const char *nearest = search->nearest.nearest.name;
+
+	if (!has_notes)
+		sb_reason_set(to->reason, 0, "'%s': '%s' has no USDT probes", to->text,
+			      search->path);
+	else
+		sb_reason_set(to->reason, 0, "'%s': '%s' has no USDT probe '%s'%s%s%s", to->text,
+			      search->path, to->spec->name, nearest ? "; did you mean '" : "",
+			      nearest ? nearest : "", nearest ? "'?" : "");
+	return -ENOENT;
+}
+
+int sb_resolve_usdt(struct sb_resolving *to)
+{
+	sb_cleanup(sb_freep) char *data = NULL;
+	const Elf64_Shdr *notes = NULL;
+	struct search search = {};
+	size_t len = 0;
+	int err = open_file(to, &search);
+
+	if (!err)
+		notes = sb_elf_section_named(search.elf, ".note.stapsdt");
+	if (notes) {
+		err = sb_elf_load(search.elf, notes, NOTES_BYTES_MAX, &data, &len);
+		if (err)
+			sb_reason_set(to->reason, err, "'%s': cannot read the USDT probes of '%s'",
+				      to->text, search.path);
+	}
+	if (!err && notes)
+		err = look_at_notes(&search, data, len);
+	if (!err && !to->nr_found)
+		err = no_usdt(&search, notes != NULL);
+	release(&search);
+	return err;
+}

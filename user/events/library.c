@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * From "c" to the file of the C library, as bcc does it. With a process, it is the file that the
+ * process maps, opened below the root of the process, so that a container's library is found. Without
+ * one, it is what the dynamic linker would take (/etc/ld.so.cache), or a program in $PATH.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/reason.h"
+#include "base/str.h"
+#include "events/probe_priv.h"
+#include "symbolizer/process/procfs.h"
+
+#define CACHE_BYTES_MAX (16u << 20)
+#define CACHE_MAGIC	"glibc-ld.so.cache1.1"
+/* glibc's sysdeps/generic/ldconfig.h: an ELF library of this machine's 64-bit ABI. */
+#if defined(__x86_64__)
+#define CACHE_FLAGS 0x0303u
+#else
+#define CACHE_FLAGS 0x0a03u
+#endif
+
+/* The file that ldconfig(8) writes: glibc's elf/cache.c, struct cache_file_new. */
+struct cache_head {
+	char magic[20];
+	uint32_t nr_libs, nr_string_bytes;
+	uint32_t unused[5];
+};
+struct cache_entry {
+	uint32_t flags, key, value, os_version;
+	uint64_t hwcap;
+};
+
+/* Whether the base name of @path, @len bytes, is "libNAME.so...", "libNAME-2.31.so" or NAME. */
+static bool is_library(const char *path, size_t len, const char *name)
+{
+	const char *base = path + len;
+	size_t name_len = strlen(name), base_len;
+
+	while (base > path && base[-1] != '/')
+		base--;
+	base_len = (size_t)(path + len - base);
+	if (base_len == name_len && !memcmp(base, name, base_len))
+		return true;
+	if (base_len < name_len + 6 || memcmp(base, "lib", 3) || memcmp(base + 3, name, name_len))
+		return false;
+	base += 3 + name_len;
+	base_len -= 3 + name_len;
+	if (!memcmp(base, ".so", 3))
+		return base_len == 3 || base[3] == '.';
+	return base[0] == '-' && base[1] >= '0' && base[1] <= '9' &&
+	       !memcmp(base + base_len - 3, ".so", 3);
+}
+
+struct mapped {
+	const char *name;
+	char path[PATH_MAX];
+};
+
+static int look_at_mapping(void *arg, const struct sb_maps_line *line)
+{
+	struct mapped *mapped = arg;
+
+	if (mapped->path[0] || !line->is_exec || line->path[0] != '/' ||
+	    line->path_len >= sizeof(mapped->path) ||
+	    !is_library(line->path, line->path_len, mapped->name))
+		return 0;
+	memcpy(mapped->path, line->path, line->path_len);
+	mapped->path[line->path_len] = '\0';
+	return 0;
+}
+
+/* Whether what is "/" to the process is another directory than ours, or in another mount namespace. */
+static bool has_other_root(uint32_t tgid)
+{
+	int fd = sb_procfs_other_root(tgid);
+
+	sb_closep(&fd);
+	return fd >= 0;
+}
+
+/* @path as the process sees it, as a path of ours. */
+static int path_of(const struct sb_resolving *to, const char *path, char **ret_path)
+{
+	struct sb_str str = {};
+	int err = 0;
+
+	if (to->tgid && path[0] == '/' && has_other_root(to->tgid))
+		err = sb_str_addf(&str, "/proc/%u/root", to->tgid);
+	if (!err)
+		err = sb_str_add(&str, path);
+	if (err)
+		sb_str_release(&str);
+	else
+		*ret_path = str.s;
+	return err;
+}
+
+static int find_mapped(struct sb_resolving *to, char **ret_path)
+{
+	struct mapped mapped = { .name = to->spec->file };
+	int err = sb_procfs_maps(to->tgid, look_at_mapping, &mapped);
+
+	if (err == -ESRCH)
+		return sb_reason_set(to->reason, 0, "there is no process %u", to->tgid), err;
+	if (mapped.path[0])
+		return path_of(to, mapped.path, ret_path);
+	return err && err != -EBADMSG && err != -EFBIG
+		       ? sb_reason_set(to->reason, err, "cannot read the mappings of process %u",
+				       to->tgid)
+		       : -ENOENT;
+}
+
+static int find_in_cache(const char *name, char **ret_path)
+{
+	sb_cleanup(sb_freep) char *data = NULL;
+	const struct cache_head *head;
+	const struct cache_entry *entries;
+	const char *path;
+	size_t len, i;
+	int err = sb_read_file("/etc/ld.so.cache", CACHE_BYTES_MAX, &data, &len);
+
+	if (err)
+		return -ENOENT;
+	head = (const struct cache_head *)data;
+	if (len < sizeof(*head) || memcmp(head->magic, CACHE_MAGIC, sizeof(head->magic)) ||
+	    head->nr_libs > (len - sizeof(*head)) / sizeof(*entries))
+		return -ENOENT;
+	entries = (const struct cache_entry *)(head + 1);
+	for (i = 0; i < head->nr_libs; i++) {
+		if (entries[i].flags != CACHE_FLAGS || entries[i].value >= len)
+			continue;
+		path = data + entries[i].value; /* sb_read_file() has put a NUL behind the data */
+		if (!is_library(path, strlen(path), name))
+			continue;
+		*ret_path = strdup(path);
+		return *ret_path ? 0 : -ENOMEM;
+	}
+	return -ENOENT;
+}
+
+static int find_program(const char *name, char **ret_path)
+{
+	const char *at = getenv("PATH");
+	char path[PATH_MAX];
+	size_t len;
+
+	for (at = at ? at : "/usr/sbin:/usr/bin:/sbin:/bin"; *at; at += len + (at[len] == ':')) {
+		len = strcspn(at, ":");
+		if (!len || (size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)len, at, name) >=
+				    sizeof(path))
+			continue;
+		if (!sb_can_access(path, X_OK))
+			continue;
+		*ret_path = strdup(path);
+		return *ret_path ? 0 : -ENOMEM;
+	}
+	return -ENOENT;
+}
+
+int sb_library_find(struct sb_resolving *to, char **ret_path)
+{
+	const char *name = to->spec->file;
+	int err = -ENOENT;
+
+	if (strchr(name, '/'))
+		err = path_of(to, name, ret_path);
+	else if (to->tgid)
+		err = find_mapped(to, ret_path);
+	if (err == -ENOENT)
+		err = find_in_cache(name, ret_path);
+	if (err == -ENOENT)
+		err = find_program(name, ret_path);
+	if (err == -ENOENT && to->spec->is_either)
+		return sb_reason_set(
+			       to->reason, 0,
+			       "'%s': there is no category of tracepoints, library or "
+			       "program '%s'; give the path of a file, or see 'stackbpf trace "
+			       "--list'",
+			       to->text, name),
+		       err;
+	if (err == -ENOENT)
+		sb_reason_set(to->reason, 0,
+			      "'%s': there is no library or program '%s'; give the path of a file",
+			      to->text, name);
+	return err;
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "events/probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/reason.h"
+#include "base/str.h"
+#include "events/probe_priv.h"
+#include "events/tracefs.h"
+
+void sb_nearest_offer_copy(struct sb_nearest_copy *copy, const char *name)
+{
+	const char *before = copy->nearest.name;
+
+	sb_nearest_offer(&copy->nearest, name);
+	if (copy->nearest.name == before)
+		return;
+	snprintf(copy->name, sizeof(copy->name), "%s", name);
+	copy->nearest.name = copy->name;
+}
+
+static int explain_tracefs(struct sb_resolving *to, int err)
+{
+	if (err == -EACCES || err == -EPERM)
+		return sb_reason_set(to->reason, err,
+				     "cannot read the kernel's list of tracepoints (tracefs)");
+	sb_reason_set(to->reason, err, "this kernel has no list of tracepoints (tracefs)");
+	return -EOPNOTSUPP;
+}
+
+static int found_tracepoint(void *arg, const char *category, const char *name, uint64_t id)
+{
+	struct sb_resolving *to = arg;
+	struct sb_probe probe = { .kind = SB_PROBE_TRACEPOINT, .perf_config = { id } };
+	char text[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
+
+	snprintf(text, sizeof(text), "%s:%s", category, name);
+	return to->found(to, text, &probe);
+}
+
+static int offer_tracepoint(void *arg, const char *category, const char *name, uint64_t id)
+{
+	struct sb_nearest_copy *copy = arg;
+
+	sb_nearest_offer_copy(copy, name);
+	return 0;
+}
+
+static int no_tracepoint(struct sb_resolving *to, int events_fd)
+{
+	struct sb_nearest_copy copy = { .nearest.typed = to->spec->name };
+	const char *category = to->spec->file;
+
+	if (sb_event_is_glob(to->spec->name) || sb_event_is_glob(category))
+		return sb_reason_set(to->reason, 0, "no tracepoint matches '%s'", to->text),
+		       -ENOENT;
+	if (!sb_tracefs_has_category(events_fd, category))
+		category = "*";
+	(void)sb_tracefs_each(events_fd, category, "*", offer_tracepoint, &copy);
+	sb_reason_set(to->reason, 0, "there is no tracepoint '%s:%s'%s%s%s", to->spec->file,
+		      to->spec->name,
+		      copy.nearest.name ? "; did you mean '"
+					: "; 'stackbpf trace --list' shows them",
+		      copy.nearest.name ? copy.name : "", copy.nearest.name ? "'?" : "");
+	return -ENOENT;
+}
+
+static int resolve_tracepoint(struct sb_resolving *to)
+{
+	sb_cleanup(sb_closep) int events_fd = sb_tracefs_open();
+	int err;
+
+	if (events_fd < 0 && !to->spec->is_either)
+		return explain_tracefs(to, events_fd);
+	if (to->spec->is_either &&
+	    (events_fd < 0 || (!sb_event_is_glob(to->spec->file) &&
+			       !sb_tracefs_has_category(events_fd, to->spec->file))))
+		return sb_resolve_user(to);
+	err = sb_tracefs_each(events_fd, to->spec->file, to->spec->name, found_tracepoint, to);
+	if (err)
+		return sb_reason_set(to->reason, err, "cannot read the list of tracepoints");
+	return to->nr_found ? 0 : no_tracepoint(to, events_fd);
+}
+
+static int offer_kernel(struct sb_resolving *to, const char *name, struct sb_nearest_copy *copy)
+{
+	struct sb_probe probe = { .kind = SB_PROBE_KERNEL,
+				  .is_return = to->spec->is_return,
+				  .function = (char *)name,
+				  .offset = to->spec->offset };
+	char text[SB_EVENT_NAME_BYTES + 32];
+
+	if (!sb_glob_matches(to->spec->name, strlen(to->spec->name), name)) {
+		sb_nearest_offer_copy(copy, name);
+		return 0;
+	}
+	snprintf(text, sizeof(text), "%s:%s", to->spec->is_return ? "kretprobe" : "kprobe", name);
+	return to->found(to, text, &probe);
+}
+
+/* Somebody who wrote a single word may have meant a counter. */
+static int no_kprobes(struct sb_resolving *to)
+{
+	struct sb_nearest nearest = { .typed = to->text };
+	const char *name;
+	unsigned int i;
+
+	for (i = 0; sb_event_counter_at(i, &name); i++)
+		sb_nearest_offer(&nearest, name);
+	sb_reason_set(to->reason, 0,
+		      "this kernel has no probes at its functions (CONFIG_KPROBE_EVENTS), so '%s' "
+		      "cannot be traced; %s%s%s",
+		      to->text,
+		      nearest.name ? "did you mean the counter '"
+				   : "'stackbpf trace --list' shows tracepoints that may be near",
+		      nearest.name ? nearest.name : "", nearest.name ? "'?" : "");
+	return -EOPNOTSUPP;
+}
+
+/* By the lines of /proc/kallsyms: "ADDRESS TYPE NAME [MODULE]". */
+static int resolve_kernel(struct sb_resolving *to)
+{
+	struct sb_nearest_copy copy = { .nearest.typed = to->spec->name };
+	sb_cleanup(sb_fclosep) FILE *file = NULL;
+	char line[1024], name[SB_EVENT_NAME_BYTES], type;
+	int err = 0;
+
+	if (!sb_can_access("/sys/bus/event_source/devices/kprobe/type", F_OK))
+		return no_kprobes(to);
+	file = fopen("/proc/kallsyms", "re");
+	if (!file)
+		return sb_reason_set(to->reason, -errno, "cannot read '/proc/kallsyms'");
+	while (!err && fgets(line, sizeof(line), file))
+		if (sscanf(line, "%*x %c %511s", &type, name) == 2 && (type == 't' || type == 'T'))
+			err = offer_kernel(to, name, &copy);
+	if (err || to->nr_found)
+		return err;
+	sb_reason_set(to->reason, 0, "the kernel has no function '%s'%s%s%s", to->spec->name,
+		      copy.nearest.name ? "; did you mean '" : "",
+		      copy.nearest.name ? copy.name : "", copy.nearest.name ? "'?" : "");
+	return -ENOENT;
+}
+
+static int resolve(struct sb_resolving *to)
+{
+	static int (*const resolvers[SB_PROBE_KIND_MAX])(struct sb_resolving * to) = {
+		[SB_PROBE_TRACEPOINT] = resolve_tracepoint, [SB_PROBE_KERNEL] = resolve_kernel,
+		[SB_PROBE_USER] = sb_resolve_user,	    [SB_PROBE_USDT] = sb_resolve_usdt,
+		[SB_PROBE_PERF] = sb_resolve_counter,
+	};
+
+	return resolvers[to->spec->kind](to);
+}
+
+static bool is_same_string(const char *a, const char *b)
+{
+	return a && b ? sb_streq(a, b) : a == b;
+}
+
+static bool is_same(const struct sb_probe *a, const struct sb_probe *b)
+{
+	return a->kind == b->kind && a->is_return == b->is_return && a->offset == b->offset &&
+	       a->perf_type == b->perf_type && a->no_user == b->no_user &&
+	       a->no_kernel == b->no_kernel && a->period == b->period &&
+	       !memcmp(a->perf_config, b->perf_config, sizeof(a->perf_config)) &&
+	       is_same_string(a->path, b->path) &&
+	       (a->kind != SB_PROBE_KERNEL || is_same_string(a->function, b->function));
+}
+
+static int name_of(struct sb_probes *probes, const char *name, uint32_t *ret_idx)
+{
+	sb_cleanup(sb_freep) char *frame = NULL;
+	size_t i;
+	int err;
+
+	if (asprintf(&frame, "[%s]", name) < 0) {
+		frame = NULL;
+		return -ENOMEM;
+	}
+	for (i = 0; i < probes->names.nr; i++)
+		if (sb_streq(probes->names.at[i], frame))
+			break;
+	*ret_idx = (uint32_t)i;
+	if (i < probes->names.nr)
+		return 0;
+	if (i == SB_PROBE_NAMES_MAX)
+		return -E2BIG;
+	err = sb_vec_push(&probes->names, frame);
+	if (!err)
+		sb_take(frame);
+	return err;
+}
+
+static int copy_string(char **string)
+{
+	if (*string)
+		*string = strdup(*string);
+	return 0;
+}
+
+static void release_probe(struct sb_probe *probe)
+{
+	free(probe->path);
+	free(probe->function);
+	free(probe->args);
+}
+
+static int add_place(struct sb_probes *probes, const struct sb_probe *probe, uint32_t name_idx,
+		     bool is_of_glob)
+{
+	struct sb_probe copy = *probe;
+	int err;
+
+	copy.name_idx = name_idx;
+	copy.is_of_glob = is_of_glob;
+	copy_string(&copy.path);
+	copy_string(&copy.function);
+	copy_string(&copy.args);
+	err = (probe->path && !copy.path) || (probe->function && !copy.function) ||
+			      (probe->args && !copy.args)
+		      ? -ENOMEM
+		      : sb_vec_push(&probes->places, copy);
+	if (err)
+		release_probe(&copy);
+	return err;
+}
+
+/* A user function at its beginning is the leaf of its own stack: those of one glob have one name. All
+ * others are told apart by their own. */
+static const char *shown_name(const struct sb_resolving *to, const char *name,
+			      const struct sb_probe *probe)
+{
+	bool is_leaf = probe->kind == SB_PROBE_USER && !probe->is_return;
+
+	return is_leaf || !sb_event_is_glob(to->text) ? to->text : name;
+}
+
+static int found_place(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
+{
+	struct sb_probes *probes = to->arg;
+	uint32_t idx = 0;
+	size_t i;
+	int err;
+
+	to->nr_found++;
+	for (i = 0; i < probes->places.nr; i++)
+		if (is_same(&probes->places.at[i], probe))
+			return 0;
+	if (i == SB_PROBES_MAX) {
+		sb_reason_set(to->reason, 0, "'%s' is more than the %u places that can be traced",
+			      to->text, SB_PROBES_MAX);
+		return -EINVAL;
+	}
+	err = name_of(probes, shown_name(to, name, probe), &idx);
+	if (err == -E2BIG) {
+		sb_reason_set(to->reason, 0,
+			      "'%s' is more than the %u events that can be told "
+			      "apart",
+			      to->text, SB_PROBE_NAMES_MAX);
+		return -EINVAL;
+	}
+	if (!err)
+		err = add_place(probes, probe, idx, sb_event_is_glob(to->text));
+	return err ? sb_reason_set(to->reason, err, "cannot trace '%s'", to->text) : 0;
+}
+
+int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *reason)
+{
+	struct sb_event_spec spec;
+	struct sb_resolving to = { .text = text,
+				   .spec = &spec,
+				   .tgid = probes->tgid,
+				   .found = found_place,
+				   .arg = probes,
+				   .reason = reason };
+	int err = sb_event_parse(text, &spec, reason);
+
+	return err ? err : resolve(&to);
+}
+
+void sb_probes_release(struct sb_probes *probes)
+{
+	size_t i;
+
+	for (i = 0; i < probes->places.nr; i++)
+		release_probe(&probes->places.at[i]);
+	for (i = 0; i < probes->names.nr; i++)
+		free(probes->names.at[i]);
+	sb_vec_release(&probes->places);
+	sb_vec_release(&probes->names);
+}
+
+struct listing {
+	const char *glob;
+	int (*fn)(void *arg, const char *event, const char *detail);
+	void *arg;
+};
+
+static int list_place(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
+{
+	struct listing *listing = to->arg;
+
+	to->nr_found++;
+	return listing->fn(listing->arg, name, probe->args);
+}
+
+static int list_counters(const struct listing *listing)
+{
+	const char *name;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; !err && sb_event_counter_at(i, &name); i++)
+		if (sb_glob_matches(listing->glob, strlen(listing->glob), name))
+			err = listing->fn(listing->arg, name, NULL);
+	return err;
+}
+
+static int list_tracepoint(void *arg, const char *category, const char *name, uint64_t id)
+{
+	struct listing *listing = arg;
+	char text[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
+
+	snprintf(text, sizeof(text), "%s:%s", category, name);
+	if (!sb_glob_matches(listing->glob, strlen(listing->glob), text) &&
+	    !sb_glob_matches(listing->glob, strlen(listing->glob), name))
+		return 0;
+	return listing->fn(listing->arg, text, NULL);
+}
+
+static int list_bare(struct listing *listing, struct sb_resolving *to)
+{
+	sb_cleanup(sb_closep) int events_fd = -1;
+	int err = list_counters(listing);
+
+	if (err)
+		return err;
+	events_fd = sb_tracefs_open();
+	if (events_fd < 0)
+		return explain_tracefs(to, events_fd);
+	return sb_tracefs_each(events_fd, "*", "*", list_tracepoint, listing);
+}
+
+int sb_probes_list(const char *pattern, uint32_t tgid,
+		   int (*fn)(void *arg, const char *event, const char *detail), void *arg,
+		   struct sb_reason *reason)
+{
+	struct listing listing = { .glob = pattern, .fn = fn, .arg = arg };
+	struct sb_event_spec spec;
+	struct sb_resolving to = { .text = pattern,
+				   .spec = &spec,
+				   .tgid = tgid,
+				   .is_list = true,
+				   .found = list_place,
+				   .arg = &listing,
+				   .reason = reason };
+	int err;
+
+	if (!strchr(pattern, ':'))
+		return list_bare(&listing, &to);
+	err = sb_event_parse(pattern, &spec, reason);
+	if (!err)
+		err = resolve(&to);
+	return err == -ENOENT && sb_event_is_glob(pattern) && !sb_reason_is_set(reason) ? 0 : err;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From the spelling of an event (event.h) to the places in the kernel and in files that a program
+ * is attached to: tracepoints by tracefs, functions and USDT probes by the symbol tables and notes
+ * of ELF files, counters by sysfs. The command line makes a list of them, and the view "trace"
+ * attaches to it.
+ *
+ * Thread: one at a time for each struct sb_probes. Files and processes that are named are read by
+ * the calling thread if sb_reader_begin() was not called.
+ */
+#ifndef SB_EVENTS_PROBE_H
+#define SB_EVENTS_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "events/event.h"
+
+struct sb_reason;
+
+/* Places of one run. Each is a hook of the kernel, which takes time to attach. */
+#define SB_PROBES_MAX	   1000u
+/* Names that frames can have: sb_sample_key.op is a byte, and 0 is none. */
+#define SB_PROBE_NAMES_MAX 254u
+
+/* One place. Which members mean something depends on the kind. */
+struct sb_probe {
+	enum sb_probe_kind kind;
+	bool is_return;
+	bool is_of_glob;    /* one of many: if the kernel cannot hook it, the others are traced */
+	uint32_t name_idx;  /* of sb_probes.names: samples of this place are shown by it */
+	char *path;	    /* user, USDT: the file, as we can open it; owned */
+	char *function;	    /* kernel; user and USDT: for messages; owned */
+	uint64_t offset;    /* kernel: in the function; user, USDT: in the file */
+	uint64_t semaphore; /* USDT: where in the file the counter of listeners is; 0: none */
+	char *args;	    /* USDT: descriptors of the arguments, "8@%rdi -4@$1"; owned */
+	uint32_t perf_type; /* counter: struct perf_event_attr.type */
+	uint64_t perf_config[3]; /* config, config1, config2; tracepoint: its ID in the first */
+	uint64_t period;	 /* counter: a sample for so many */
+	bool no_user, no_kernel;
+};
+
+/* Zeroed, with @tgid set, it is an empty list. */
+struct sb_probes {
+	/* In: libraries are looked up in what this process maps. 0: as the dynamic linker does. */
+	uint32_t tgid;
+	/* In: user functions are hooked in the address space of @tgid only. */
+	bool is_of_tgid_only;
+	SB_VEC(struct sb_probe) places;
+	SB_VEC(char *) names; /* as frames: "[c:malloc]"; owned */
+};
+
+/**
+ * sb_probes_add() - add the places of an event
+ * @text: the event as spelled, which may be a glob; not kept
+ * @reason: why not, a sentence, with the nearest name if something is misspelled
+ *
+ * A place that is in the list already is not added again.
+ *
+ * Return: 0; -EINVAL (misspelled, too many); -ENOENT (no such file, function, tracepoint, probe);
+ * -ENOEXEC (not an ELF file); -ESRCH (no such process); -EACCES, -EPERM (no privilege); -EOPNOTSUPP (this kernel cannot); or
+ * another negative errno. All with @reason; after an error the list may have a part of the places.
+ */
+int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *reason);
+/* Free what the list holds; it is empty then. */
+void sb_probes_release(struct sb_probes *probes);
+
+/**
+ * sb_probes_list() - call a function for each event that matches a pattern
+ * @pattern: an event with a glob, "c:pthread_*" or "u:/usr/bin/python3:*"; or, without a colon, a
+ *	glob for names of tracepoints ("sched:*" is one, too) and counters
+ * @tgid: as in struct sb_probes
+ * @fn: gets a spelling that sb_probes_add() takes, and more about the event or NULL, valid during
+ *	the call; a negative return value ends the list and is returned
+ *
+ * Return: 0, also if there is none; or as sb_probes_add(), with @reason.
+ */
+int sb_probes_list(const char *pattern, uint32_t tgid,
+		   int (*fn)(void *arg, const char *event, const char *detail), void *arg,
+		   struct sb_reason *reason);
+
+#endif

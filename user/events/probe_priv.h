@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the files of this folder share that find the places of an event. */
+#ifndef SB_EVENTS_PROBE_PRIV_H
+#define SB_EVENTS_PROBE_PRIV_H
+
+#include "base/nearest.h"
+#include "events/probe.h"
+
+/* Keeps the nearest of names that do not outlast the call. Zeroed, but for nearest.typed. */
+struct sb_nearest_copy {
+	struct sb_nearest nearest;
+	char name[SB_EVENT_NAME_BYTES];
+};
+void sb_nearest_offer_copy(struct sb_nearest_copy *copy, const char *name);
+
+/* What is being resolved. */
+struct sb_resolving {
+	const char *text; /* as spelled */
+	const struct sb_event_spec *spec;
+	uint32_t tgid;
+	bool is_list; /* places are listed, so none is missed */
+	/* Take a place. @name: of this place, as sb_probes_add() takes it; @probe: its strings are
+	 * borrowed. Return: 0 or a negative errno, with the reason. */
+	int (*found)(struct sb_resolving *to, const char *name, const struct sb_probe *probe);
+	void *arg;
+	struct sb_reason *reason;
+	size_t nr_found;
+};
+
+/* library.c: find the file of a program or library that was named by its path or by a word such as
+ * "c". @ret_path: owned by the caller, a path that we can open. Return: 0; -ENOENT, -ESRCH or
+ * another negative errno with to->reason. */
+int sb_library_find(struct sb_resolving *to, char **ret_path);
+
+/* elf_probe.c: find the functions, or the USDT probes, of the file in to->spec. Return: 0, and
+ * to->found() was called for each; or a negative errno with to->reason. */
+int sb_resolve_user(struct sb_resolving *to);
+int sb_resolve_usdt(struct sb_resolving *to);
+
+/* counter.c: find a counter. Return: as above. */
+int sb_resolve_counter(struct sb_resolving *to);
+
+#endif

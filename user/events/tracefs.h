@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kernel's list of tracepoints, "events/CATEGORY/NAME" of tracefs. Where tracefs is mounted
+ * nowhere, it is mounted for us alone, without a place in the file system. Thread: any. */
+#ifndef SB_EVENTS_TRACEFS_H
+#define SB_EVENTS_TRACEFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Open the directory "events", for the caller to own. Return: the descriptor; -EACCES or -EPERM
+ * without privilege; -ENODEV when the kernel has no tracefs; or another negative errno. */
+int sb_tracefs_open(void);
+
+/*
+ * Call @fn for each tracepoint whose category and name match these globs, in no order.
+ * @fn: gets both names, valid during the call, and the ID that perf_event_open(2) takes; a negative
+ *	return value ends the search and is returned
+ *
+ * Return: 0, also if there is none; or a negative errno of reading the directory.
+ */
+int sb_tracefs_each(int events_fd, const char *category, const char *name,
+		    int (*fn)(void *arg, const char *category, const char *name, uint64_t id),
+		    void *arg);
+
+/* Return: whether there is a category of this name, which is no glob. */
+bool sb_tracefs_has_category(int events_fd, const char *category);
+
+#endif
