@@ -304,6 +304,7 @@ enum sb_stat {
 	SB_STAT_LABELS_BAD,    /* samples whose labels could not be read, or not all */
 	SB_STAT_TICKS_SKIPPED, /* ticks that timers skipped, for which a later sample stands */
 	SB_STAT_NO_DIRTIER,    /* writes of kernel threads to a file whose dirtier is not known */
+	SB_STAT_TRACE_BUSY,    /* events at user functions lost: another one was being sampled */
 	SB_STAT_MAX,
 };
 
@@ -320,6 +321,8 @@ enum sb_scratch_slot {
 	SB_SCRATCH_FAULT,  /* page faults, including those of our own programs' reads */
 	SB_SCRATCH_ITER,   /* iterators, which user space runs */
 	SB_SCRATCH_KERNEL, /* reads and writes of kernel threads; preemption is on */
+	SB_SCRATCH_TRACE,  /* tracepoints, kernel functions and counters of "trace" */
+	SB_SCRATCH_PROBE,  /* user functions of "trace"; preemption is on */
 	SB_SCRATCH_MAX,
 };
 

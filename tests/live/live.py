@@ -14,7 +14,7 @@ import time
 
 
 WAITING_AT_ONCE = 4
-RECORDS = ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io')
+RECORDS = ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'trace')
 
 
 def skip(reason):

@@ -177,15 +177,22 @@ static const char record_notes[] =
 	"the result; a second Ctrl-C discards it. SIGUSR1 writes the result so far, and\n"
 	"sampling goes on.\n";
 
+static const char *synopsis_of(const struct sb_view_kind *kind)
+{
+	return kind->takes_events ? "EVENT... [options] [-- COMMAND [ARGUMENT...]]"
+				  : "[options] [-- COMMAND [ARGUMENT...]]";
+}
+
 bool sb_command_at(size_t i, struct sb_command *ret_command)
 {
 	if (i < SB_VIEW_KIND_MAX) {
 		*ret_command = (struct sb_command){
 			.name = sb_view_kinds[i].name,
 			.summary = sb_view_kinds[i].summary,
-			.synopsis = "[options] [-- COMMAND [ARGUMENT...]]",
+			.synopsis = synopsis_of(&sb_view_kinds[i]),
 			.opts = sb_record_rows,
 			.notes = record_notes,
+			.complete = sb_view_kinds[i].takes_events ? sb_complete_events : NULL,
 			.run = sb_cmd_view,
 		};
 		return true;

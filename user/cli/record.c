@@ -140,6 +140,8 @@ int sb_cmd_view(const struct sb_command *command, char **argv)
 	(void)sb_views_add(&record.opts.run.views, sb_view_find(command->name));
 	status = sb_record_parse(&record.opts, command, argv);
 	if (status < 0)
+		status = sb_record_find_events(&record.opts);
+	if (status < 0)
 		status = sb_record_go(&record, NULL);
 	sb_record_release(&record);
 	return status;

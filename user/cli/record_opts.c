@@ -360,6 +360,7 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 #define SPLIT_WAITS .views = SB_VIEW_STATES
 #define LASTING	    .views = SB_VIEW_LASTING
 #define FILES	    .views = SB_VIEW_FILES
+#define EVENTS	    .views = SB_VIEW_EVENTS
 #define OF_A_KIND   .commands = "run top" /* that are no view */
 #define RECORDER    .commands = "record"
 /* What says how a result looks: there is none but the store. */
@@ -425,6 +426,10 @@ const struct sb_opt sb_record_rows[] = {
 		  "of all CPUs (default 1); samples get a higher weight to make up for it; "
 		  "off: no limit" },
 
+	{ .name = "list", EVENTS,
+	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(list),
+	  .help = "print the events that match the operands, and trace nothing: sched:*, c:pthread_*, "
+		  "u:/usr/bin/python3:*; without operands all tracepoints and counters" },
 	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.min_ns), .parse = parse_micros,
 	  .help = "only events that take at least DUR: 500 (microseconds), 10ms, 2s" },
@@ -700,8 +705,11 @@ bool sb_record_opts_has_target(const struct sb_record_opts *fields)
 static int take_operand(struct sb_record_opts *fields, struct sb_opts *opts, const char *word)
 {
 	uint64_t number, ns;
+	bool is_time = !sb_parse_duration(word, SB_NS_PER_SEC, &ns);
 
-	if (sb_parse_duration(word, SB_NS_PER_SEC, &ns))
+	if (!is_time && sb_record_opt_is_for("list", opts->command))
+		return sb_vec_push(&fields->events, word);
+	if (!is_time)
 		return sb_opts_fail(opts,
 				    "there is an unexpected argument '%s'; to run a command, "
 				    "put it after '--': stackbpf %s -- %s",
@@ -797,5 +805,7 @@ void sb_record_opts_release(struct sb_record_opts *fields)
 {
 	sb_run_config_release(&fields->run);
 	sb_vec_release(&fields->output_paths);
+	sb_vec_release(&fields->events);
+	sb_probes_release(&fields->probes);
 	sb_recorder_opts_release(&fields->recorder);
 }

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/opts.h"
 #include "cli/recorder_opts.h"
+#include "events/probe.h"
 #include "recorder/recorder.h"
 #include "run/run.h"
 
@@ -25,8 +26,11 @@ struct sb_record_opts {
 	sb_vec_str output_paths;
 	const char *format, *title;
 	bool no_header, stats;
-	const char *kind; /* name of the view, for commands that are not views; NULL: oncpu */
-	bool open;	  /* run: open the picture */
+	const char *kind;  /* name of the view, for commands that are not views; NULL: oncpu */
+	bool open;	   /* run: open the picture */
+	sb_vec_str events; /* operands of views that take events */
+	bool list;	   /* print the events that match `events` */
+	struct sb_probes probes; /* what `events` mean; run.view borrows it */
 	struct sb_recorder_config recorder;
 	bool group;		      /* snap: show threads with equal stacks together */
 	bool batch;		      /* top: print lines, use no screen */

@@ -64,6 +64,7 @@ static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
 		 "requests");
 	add_item(list, stats->stat[SB_STAT_KERNEL_BUSY],
 		 "I/O of a kernel thread that interrupted another");
+	add_item(list, stats->stat[SB_STAT_TRACE_BUSY], "at a function that interrupted another");
 	add_item(list, stats->nr_skipped_recursion, "inside another probe");
 }
 
@@ -460,6 +461,7 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "lost: requests in flight", SB_STAT_BLOCK_FULL },
 		{ "lost: mappings changing", SB_STAT_VMA_BUSY },
 		{ "lost: kernel threads", SB_STAT_KERNEL_BUSY },
+		{ "lost: interrupted another", SB_STAT_TRACE_BUSY },
 		{ "lost: io_uring requests", SB_STAT_URING_FULL },
 		{ "lost: io_uring incomplete", SB_STAT_URING_UNSEEN },
 		{ "lost: io_uring multishot", SB_STAT_URING_UNNAMED },

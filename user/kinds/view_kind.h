@@ -33,6 +33,7 @@ enum sb_view_options {
 	SB_VIEW_IDLE = 1 << 4,	  /* --idle: stacks are those of the thread that waits */
 	SB_VIEW_EVERY = 1 << 5,	  /* --every: a sample for so much time of waiting */
 	SB_VIEW_FILES = 1 << 6,	  /* --layer, --fs, ...: which files, and how they are weighed */
+	SB_VIEW_EVENTS = 1 << 7,  /* --list: events are operands */
 };
 
 struct sb_view_kind {
@@ -45,8 +46,9 @@ struct sb_view_kind {
 	const char *
 		empty; /* the end of "nothing was sampled: ..." when nothing happened; NULL: none */
 	enum sb_colors colors;
-	bool is_estimate; /* weights have a sampling error, since not every event is a sample */
-	bool has_files;	  /* stacks may end in a file */
+	bool is_estimate;  /* weights have a sampling error, since not every event is a sample */
+	bool has_files;	   /* stacks may end in a file */
+	bool takes_events; /* its command has operands, which are events */
 	/* The name of its values in each format; NULL: `name`. */
 	const char *pprof, *otlp, *pyroscope;
 	uint32_t options; /* bits of enum sb_view_options */

@@ -28,6 +28,7 @@ _Static_assert(SB_STAT_MAX <= 64, "sets of them are bits of a word");
 struct sampler_bpf;
 struct bpf_link;
 struct bpf_program;
+struct sb_probes;
 struct sb_reason;
 struct sb_str;
 
@@ -50,6 +51,7 @@ struct sb_view_opts {
 	uint32_t io_dev;	 /* (major << 20) | minor; 0: all */
 	uint64_t io_ino;	 /* inode; 0: all */
 	const char *io_path;	 /* glob, applied when file names are resolved; NULL: all */
+	const struct sb_probes *probes; /* of "trace": what to attach to; NULL: nothing */
 };
 
 /* Where a frame for the thread's state is added to its stack. */

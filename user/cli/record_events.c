@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The events of views that trace some: from the operands to places, lists, completion. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/reason.h"
+#include "cli/complete.h"
+#include "cli/record.h"
+
+/* At Tab nobody reads more. */
+#define COMPLETIONS_MAX 2000u
+
+/* The process whose libraries are meant: the only one that is asked for by its ID. */
+static uint32_t tgid_of(const struct sb_targets *targets)
+{
+	uint32_t tgid = 0;
+	size_t i;
+
+	for (i = 0; i < targets->tgids.nr; i++) {
+		if (!(targets->tgids.at[i].rule & SB_RULE_ALLOW))
+			continue;
+		if (tgid)
+			return 0;
+		tgid = targets->tgids.at[i].pid;
+	}
+	return tgid;
+}
+
+/* Whether no other rule can allow a thread that is not one of that process. */
+static bool is_only_target(const struct sb_record_opts *opts)
+{
+	const struct sb_targets *targets = &opts->run.targets;
+	struct sb_targets others = *targets;
+
+	others.tgids.nr = 0;
+	return !targets->follow_children && !opts->run.all && !opts->run.command &&
+	       !sb_run_has_allow_rule(&others);
+}
+
+static int explain(const struct sb_reason *reason, int err)
+{
+	sb_err(reason->err, "%s", reason->text);
+	switch (err) {
+	case -EINVAL:
+	case -ENOENT:
+	case -ENOEXEC:
+		return SB_EXIT_USAGE;
+	case -ESRCH:
+		return SB_EXIT_NO_TARGET;
+	case -EPERM:
+	case -EACCES:
+	case -EOPNOTSUPP:
+		return SB_EXIT_PRIVILEGE;
+	default:
+		return SB_EXIT_FAILED;
+	}
+}
+
+static int print_event(void *arg, const char *event, const char *detail)
+{
+	size_t *nr = arg;
+
+	++*nr;
+	printf("%s%s%s\n", event, detail ? "\t" : "", detail ? detail : "");
+	return 0;
+}
+
+static int list_matching(const struct sb_record_opts *opts, const char *pattern)
+{
+	struct sb_reason reason = {};
+	size_t nr = 0;
+	int err = sb_probes_list(pattern, tgid_of(&opts->run.targets), print_event, &nr, &reason);
+
+	if (err)
+		return explain(&reason, err);
+	if (nr)
+		return SB_EXIT_DATA;
+	sb_err(0, "no event matches '%s'", pattern);
+	return SB_EXIT_EMPTY;
+}
+
+static int list_events(const struct sb_record_opts *opts)
+{
+	int status = SB_EXIT_DATA;
+	size_t i;
+
+	if (!opts->events.nr)
+		return list_matching(opts, "*");
+	for (i = 0; i < opts->events.nr && status == SB_EXIT_DATA; i++)
+		status = list_matching(opts, opts->events.at[i]);
+	return status;
+}
+
+int sb_record_find_events(struct sb_record_opts *opts)
+{
+	struct sb_probes *probes = &opts->probes;
+	struct sb_reason reason = {};
+	size_t i;
+	int err = 0;
+
+	if (opts->list)
+		return list_events(opts);
+	probes->tgid = tgid_of(&opts->run.targets);
+	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
+	for (i = 0; i < opts->events.nr && !err; i++)
+		err = sb_probes_add(probes, opts->events.at[i], &reason);
+	opts->run.view.probes = probes;
+	return err ? explain(&reason, err) : -1;
+}
+
+struct completing {
+	struct sb_completion *to;
+	size_t nr;
+};
+
+static int complete_event(void *arg, const char *event, const char *detail)
+{
+	struct completing *completing = arg;
+
+	if (++completing->nr > COMPLETIONS_MAX)
+		return -E2BIG;
+	sb_complete_add(completing->to, event, detail);
+	return 0;
+}
+
+/* What cannot be read is not completed. */
+void sb_complete_events(struct sb_completion *to)
+{
+	struct completing completing = { .to = to };
+	struct sb_reason reason = {};
+	char pattern[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
+
+	snprintf(pattern, sizeof(pattern), "%s*", to->typed);
+	(void)sb_probes_list(pattern, 0, complete_event, &completing, &reason);
+}
