@@ -65,7 +65,7 @@ void sb_interpwatch_need(struct sb_interpwatch *watch, const struct sb_space_key
 		pthread_mutex_unlock(&watch->ring_lock);
 	}
 	if (is_kept)
-		sb_interpwatch_publish(watch, space, &(struct proc){});
+		sb_interpwatch_publish(watch, space, &(struct proc_walkers){});
 	else
 		sb_interpwatch_request(watch, space);
 }

@@ -17,7 +17,7 @@
 #include "capture/server.h"
 
 /* A process that the walkers know, in the slot of its address space. */
-struct proc {
+struct proc_walkers {
 	struct sb_space *space; /* a reference */
 	size_t at;		/* in procs */
 	uint32_t nr_confs;
@@ -55,7 +55,7 @@ struct sb_interpwatch {
 	struct sb_server server;
 
 	/* Used by the thread only. */
-	SB_VEC(struct proc *) procs; /* in no order */
+	SB_VEC(struct proc_walkers *) procs; /* in no order */
 	struct sb_ration ration;
 	SB_VEC(uint32_t)
 	free_confs; /* first in, first out: what was given back last rests longest */
@@ -93,10 +93,10 @@ void *sb_interpwatch_serve(void *arg);
  * only logged, because they ask for a process that is missing. Thread: any.
  */
 void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_key *key,
-			    const struct proc *proc);
+			    const struct proc_walkers *proc);
 /* Give back the reference of @proc to its address space, if it has one. Thread: the watch's, or
  * any after that has ended. */
-void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc *proc);
+void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc_walkers *proc);
 
 /* interpwatch_stacks.c */
 

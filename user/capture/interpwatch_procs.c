@@ -31,17 +31,17 @@
 /* After so long without a look, pauses begin short again. */
 #define RESTED_NS    (1000 * SB_NS_PER_MS)
 
-static struct proc *find_proc(struct sb_interpwatch *watch, uint32_t tgid)
+static struct proc_walkers *find_proc(struct sb_interpwatch *watch, uint32_t tgid)
 {
 	return sb_processes_of(watch->processes, tgid, SB_SLOT_WALKERS);
 }
 
-static const struct sb_space_key *key_of(const struct proc *proc)
+static const struct sb_space_key *key_of(const struct proc_walkers *proc)
 {
 	return sb_space_key(proc->space);
 }
 
-void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc *proc)
+void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc_walkers *proc)
 {
 	if (!proc->space)
 		return;
@@ -50,7 +50,8 @@ void sb_interpwatch_leave_slot(struct sb_interpwatch *watch, struct proc *proc)
 }
 
 /* Give an entry the key of the address space that replaced its own. Return: 0, -ENOMEM, -E2BIG. */
-static int set_key(struct sb_interpwatch *watch, struct proc *proc, const struct sb_space_key *key)
+static int set_key(struct sb_interpwatch *watch, struct proc_walkers *proc,
+		   const struct sb_space_key *key)
 {
 	struct sb_space *space;
 	int err = sb_processes_get(watch->processes, key, &space);
@@ -64,9 +65,9 @@ static int set_key(struct sb_interpwatch *watch, struct proc *proc, const struct
 }
 
 /* Return: a new entry; NULL: no memory, and it will be asked for again. */
-static struct proc *make_proc(struct sb_interpwatch *watch, const struct sb_space_key *key)
+static struct proc_walkers *make_proc(struct sb_interpwatch *watch, const struct sb_space_key *key)
 {
-	struct proc *proc = calloc(1, sizeof(*proc));
+	struct proc_walkers *proc = calloc(1, sizeof(*proc));
 
 	if (!proc || sb_vec_reserve(&watch->procs, watch->procs.nr + 1) ||
 	    set_key(watch, proc, key)) {
@@ -78,7 +79,7 @@ static struct proc *make_proc(struct sb_interpwatch *watch, const struct sb_spac
 	return proc;
 }
 
-static void give_confs_back(struct sb_interpwatch *watch, struct proc *proc)
+static void give_confs_back(struct sb_interpwatch *watch, struct proc_walkers *proc)
 {
 	uint32_t i;
 
@@ -106,7 +107,7 @@ static int64_t write_conf(struct sb_interpwatch *watch, const struct sb_interp_c
 	return at;
 }
 
-static void write_confs(struct sb_interpwatch *watch, struct proc *proc,
+static void write_confs(struct sb_interpwatch *watch, struct proc_walkers *proc,
 			const struct sb_interp_confs *confs)
 {
 	int64_t at = confs->has_labels ? write_conf(watch, &confs->labels) : -1;
@@ -130,7 +131,7 @@ static void write_confs(struct sb_interpwatch *watch, struct proc *proc,
 }
 
 void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_key *key,
-			    const struct proc *proc)
+			    const struct proc_walkers *proc)
 {
 	struct sb_interp_proc shown = {
 		.start_ns = key->start_ns,
@@ -148,9 +149,9 @@ void sb_interpwatch_publish(struct sb_interpwatch *watch, const struct sb_space_
 		sb_debug("cannot publish the interpreters of process %u", key->tgid);
 }
 
-static void drop_proc(struct sb_interpwatch *watch, struct proc *proc)
+static void drop_proc(struct sb_interpwatch *watch, struct proc_walkers *proc)
 {
-	struct proc *last = watch->procs.at[--watch->procs.nr];
+	struct proc_walkers *last = watch->procs.at[--watch->procs.nr];
 
 	bpf_map_delete_elem(bpf_map__fd(watch->skel->maps.interp_procs), &key_of(proc)->tgid);
 	give_confs_back(watch, proc);
@@ -162,13 +163,13 @@ static void drop_proc(struct sb_interpwatch *watch, struct proc *proc)
 	free(proc);
 }
 
-static void look_at(struct proc *proc, uint64_t time_ns)
+static void look_at(struct proc_walkers *proc, uint64_t time_ns)
 {
 	proc->look_ns = time_ns < proc->next_ns ? proc->next_ns : time_ns;
 }
 
 /* The cost of reading a file for the first time is no reason to pause, since it is read once. */
-static void note_cost(struct sb_interpwatch *watch, struct proc *proc, uint64_t begin_ns)
+static void note_cost(struct sb_interpwatch *watch, struct proc_walkers *proc, uint64_t begin_ns)
 {
 	uint64_t end_ns = sb_reader_thread_cpu_ns(), before_ns = proc->cost_ns;
 
@@ -177,7 +178,7 @@ static void note_cost(struct sb_interpwatch *watch, struct proc *proc, uint64_t 
 					  proc->cost_ns < before_ns ? proc->cost_ns : before_ns);
 }
 
-static void look(struct sb_interpwatch *watch, struct proc *proc)
+static void look(struct sb_interpwatch *watch, struct proc_walkers *proc)
 {
 	uint64_t begin_ns = sb_reader_thread_cpu_ns();
 	struct sb_interp_confs confs;
@@ -203,7 +204,7 @@ static void look(struct sb_interpwatch *watch, struct proc *proc)
 
 static void serve_need(struct sb_interpwatch *watch, const struct sb_space_key *key)
 {
-	struct proc *proc = find_proc(watch, key->tgid);
+	struct proc_walkers *proc = find_proc(watch, key->tgid);
 
 	/* It was expected: now its address space is known, and so is what is in it. */
 	if (proc && !key_of(proc)->start_ns && !sb_interp_adopt(watch->interp, key) &&
@@ -251,7 +252,7 @@ static void serve_names(struct sb_interpwatch *watch)
 {
 	struct sb_interp_frame frames[SB_INTERP_FRAMES_MAX];
 	struct sb_space_key space;
-	struct proc *proc;
+	struct proc_walkers *proc;
 	size_t nr;
 
 	while (sb_interpwatch_take_unnamed(watch, &space, frames, &nr)) {
@@ -266,7 +267,7 @@ static void serve_names(struct sb_interpwatch *watch)
 	}
 }
 
-static void rest(struct proc *proc)
+static void rest(struct proc_walkers *proc)
 {
 	bool has_rested = sb_now_ns() - proc->looked_ns > RESTED_NS;
 
@@ -276,7 +277,7 @@ static void rest(struct proc *proc)
 	look_at(proc, proc->looked_ns + proc->rest_ns);
 }
 
-static bool has_nothing(const struct proc *proc)
+static bool has_nothing(const struct proc_walkers *proc)
 {
 	return !proc->nr_confs && !proc->labels && !proc->again_ns;
 }
@@ -285,7 +286,7 @@ static bool has_nothing(const struct proc *proc)
  * program of its number. */
 static void take_native(struct sb_interpwatch *watch, const struct sb_space_key *key)
 {
-	struct proc *proc = find_proc(watch, key->tgid);
+	struct proc_walkers *proc = find_proc(watch, key->tgid);
 	struct sb_space_key old;
 
 	if (proc && sb_space_key_is(key_of(proc), key)) {
@@ -303,7 +304,7 @@ static void take_native(struct sb_interpwatch *watch, const struct sb_space_key 
 	if (!proc) {
 		proc = make_proc(watch, key);
 	} else if (!set_key(watch, proc, key)) {
-		*proc = (struct proc){ .space = proc->space, .at = proc->at };
+		*proc = (struct proc_walkers){ .space = proc->space, .at = proc->at };
 	}
 	if (proc)
 		proc->looked_ns = sb_now_ns();
@@ -325,7 +326,7 @@ static void serve_native(struct sb_interpwatch *watch)
 
 static void serve_piece(struct sb_interpwatch *watch, const struct sb_news *news)
 {
-	struct proc *proc = find_proc(watch, news->tgid);
+	struct proc_walkers *proc = find_proc(watch, news->tgid);
 
 	if (!proc)
 		return;
@@ -361,7 +362,7 @@ static int serve_looks(struct sb_interpwatch *watch)
 	size_t i;
 
 	for (i = watch->procs.nr; i--;) {
-		struct proc *proc = watch->procs.at[i];
+		struct proc_walkers *proc = watch->procs.at[i];
 
 		if (!proc->look_ns)
 			continue;

@@ -23,7 +23,7 @@
  * have a share of a CPU's time (base/ration.h). */
 #define REREAD_NS 10000000ull
 /* A published list. It is in the slot of its address space; there is one for each tgid. */
-struct proc {
+struct proc_mappings {
 	struct sb_space_key key;
 	struct sb_space *space; /* a reference */
 	struct sb_uwpool_place place;
@@ -61,7 +61,7 @@ int sb_uwprocs_new(const struct sb_uwprocs_opts *opts, struct sb_uwprocs **ret_p
 static void free_proc(void *arg, void *value)
 {
 	struct sb_uwprocs *procs = arg;
-	struct proc *proc = value;
+	struct proc_mappings *proc = value;
 
 	sb_processes_put(procs->opts.processes, proc->space);
 	free(proc);
@@ -81,12 +81,13 @@ struct sb_ration *sb_uwprocs_ration(struct sb_uwprocs *procs)
 	return &procs->ration;
 }
 
-static struct proc *find_proc(const struct sb_uwprocs *procs, uint32_t tgid)
+static struct proc_mappings *find_proc(const struct sb_uwprocs *procs, uint32_t tgid)
 {
 	return sb_processes_of(procs->opts.processes, tgid, SB_SLOT_MAPPINGS);
 }
 
-static const struct sb_uw_seg *segs_of(const struct sb_uwprocs *procs, const struct proc *proc)
+static const struct sb_uw_seg *segs_of(const struct sb_uwprocs *procs,
+				       const struct proc_mappings *proc)
 {
 	return (const struct sb_uw_seg *)(sb_uwpool_words(procs->opts.pool) + proc->place.word);
 }
@@ -100,14 +101,14 @@ static void drop_bins(struct sb_uwprocs *procs, const struct sb_uw_seg *segs, si
 			sb_uwtables_drop(procs->opts.tables, segs[i].bin);
 }
 
-static void release_list(struct sb_uwprocs *procs, const struct proc *proc)
+static void release_list(struct sb_uwprocs *procs, const struct proc_mappings *proc)
 {
 	drop_bins(procs, segs_of(procs, proc), proc->nr_segs);
 	sb_uwpool_release(procs->opts.pool, proc->place);
 }
 
 /* Free a list that is not published any more, or was replaced. */
-static void remove_proc(struct sb_uwprocs *procs, struct proc *proc)
+static void remove_proc(struct sb_uwprocs *procs, struct proc_mappings *proc)
 {
 	release_list(procs, proc);
 	sb_space_set(procs->opts.processes, proc->space, SB_SLOT_MAPPINGS, NULL);
@@ -115,7 +116,7 @@ static void remove_proc(struct sb_uwprocs *procs, struct proc *proc)
 	procs->stats.nr_processes--;
 }
 
-static void drop_proc(struct sb_uwprocs *procs, struct proc *proc)
+static void drop_proc(struct sb_uwprocs *procs, struct proc_mappings *proc)
 {
 	procs->opts.unpublish(procs->opts.arg, proc->key.tgid);
 	remove_proc(procs, proc);
@@ -123,7 +124,7 @@ static void drop_proc(struct sb_uwprocs *procs, struct proc *proc)
 
 void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid)
 {
-	struct proc *proc = find_proc(procs, tgid);
+	struct proc_mappings *proc = find_proc(procs, tgid);
 
 	if (proc)
 		drop_proc(procs, proc);
@@ -131,7 +132,7 @@ void sb_uwprocs_forget(struct sb_uwprocs *procs, uint32_t tgid)
 
 static void choose_older(void *arg, void *value, uint64_t ended_ns)
 {
-	struct proc **oldest = arg, *proc = value;
+	struct proc_mappings **oldest = arg, *proc = value;
 
 	if (!*oldest || proc->published_ns < (*oldest)->published_ns)
 		*oldest = proc;
@@ -139,7 +140,7 @@ static void choose_older(void *arg, void *value, uint64_t ended_ns)
 
 static void drop_oldest(struct sb_uwprocs *procs)
 {
-	struct proc *oldest = NULL;
+	struct proc_mappings *oldest = NULL;
 
 	sb_processes_each(procs->opts.processes, SB_SLOT_MAPPINGS, choose_older, &oldest);
 	if (!oldest)
@@ -284,7 +285,7 @@ static int on_line(void *arg, const struct sb_maps_line *line)
 }
 
 /* Read the list, and set in @new what is published with it. Return: as read_proc(). */
-static int read_segs(struct sb_uwprocs *procs, struct proc *new, seg_list *ret_segs)
+static int read_segs(struct sb_uwprocs *procs, struct proc_mappings *new, seg_list *ret_segs)
 {
 	struct reading reading = {
 		.procs = procs,
@@ -313,7 +314,7 @@ static int read_segs(struct sb_uwprocs *procs, struct proc *new, seg_list *ret_s
 
 /* Publishing. */
 
-static int show(struct sb_uwprocs *procs, const struct proc *proc, bool is_same)
+static int show(struct sb_uwprocs *procs, const struct proc_mappings *proc, bool is_same)
 {
 	const struct sb_uw_proc shown = {
 		.start_ns = proc->key.start_ns,
@@ -326,13 +327,13 @@ static int show(struct sb_uwprocs *procs, const struct proc *proc, bool is_same)
 	return procs->opts.publish(procs->opts.arg, proc->key.tgid, &shown, is_same);
 }
 
-static bool is_same_space(const struct proc *have, const struct proc *new)
+static bool is_same_space(const struct proc_mappings *have, const struct proc_mappings *new)
 {
 	return have && sb_space_key_is(&have->key, &new->key);
 }
 
-static bool is_same_list(const struct sb_uwprocs *procs, const struct proc *have,
-			 const struct proc *new, const seg_list *segs)
+static bool is_same_list(const struct sb_uwprocs *procs, const struct proc_mappings *have,
+			 const struct proc_mappings *new, const seg_list *segs)
 {
 	return is_same_space(have, new) && have->exec_vm == new->exec_vm &&
 	       have->nr_segs == segs->nr &&
@@ -340,7 +341,7 @@ static bool is_same_list(const struct sb_uwprocs *procs, const struct proc *have
 }
 
 /* Publish a list to the walker; if there is no room, the oldest one goes. */
-static int show_new(struct sb_uwprocs *procs, const struct proc *new)
+static int show_new(struct sb_uwprocs *procs, const struct proc_mappings *new)
 {
 	int err;
 
@@ -356,9 +357,10 @@ static int show_new(struct sb_uwprocs *procs, const struct proc *new)
 }
 
 /* Make a copy of @new that is not in its slot yet. */
-static int make_proc(struct sb_uwprocs *procs, const struct proc *new, struct proc **ret_proc)
+static int make_proc(struct sb_uwprocs *procs, const struct proc_mappings *new,
+		     struct proc_mappings **ret_proc)
 {
-	struct proc *proc = malloc(sizeof(*proc));
+	struct proc_mappings *proc = malloc(sizeof(*proc));
 	int err;
 
 	if (!proc)
@@ -378,9 +380,9 @@ static int make_proc(struct sb_uwprocs *procs, const struct proc *new, struct pr
 }
 
 /* Takes over the holds on the bins, also on failure. */
-static int publish_new(struct sb_uwprocs *procs, struct proc *new, const seg_list *segs)
+static int publish_new(struct sb_uwprocs *procs, struct proc_mappings *new, const seg_list *segs)
 {
-	struct proc *proc, *have;
+	struct proc_mappings *proc, *have;
 	int err;
 
 	new->nr_segs = (uint32_t)segs->nr;
@@ -407,8 +409,8 @@ static int publish_new(struct sb_uwprocs *procs, struct proc *new, const seg_lis
 }
 
 /* Set when the process may be read again, by the CPU time that this read took. */
-static void set_next_read(struct sb_uwprocs *procs, struct proc *new, const struct proc *have,
-			  uint64_t own_ns)
+static void set_next_read(struct sb_uwprocs *procs, struct proc_mappings *new,
+			  const struct proc_mappings *have, uint64_t own_ns)
 {
 	uint64_t now_ns = new->published_ns;
 
@@ -424,10 +426,10 @@ static void set_next_read(struct sb_uwprocs *procs, struct proc *new, const stru
 }
 
 /* Read a process and publish its list. @new: its address space. */
-static int read_proc(struct sb_uwprocs *procs, struct proc *new)
+static int read_proc(struct sb_uwprocs *procs, struct proc_mappings *new)
 {
 	uint64_t begin_ns = procs->opts.cpu_ns(), end_ns;
-	struct proc *have;
+	struct proc_mappings *have;
 	seg_list segs;
 	int err;
 
@@ -463,7 +465,7 @@ static int read_proc(struct sb_uwprocs *procs, struct proc *new)
 bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t addr,
 		       uint32_t *ret_bin)
 {
-	const struct proc *proc = find_proc(procs, tgid);
+	const struct proc_mappings *proc = find_proc(procs, tgid);
 	const struct sb_uw_seg *segs;
 	uint32_t i;
 
@@ -481,8 +483,8 @@ bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t a
 
 int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *need)
 {
-	const struct proc *have = find_proc(procs, need->tgid);
-	struct proc new = { .key = SB_SPACE_KEY(need) };
+	const struct proc_mappings *have = find_proc(procs, need->tgid);
+	struct proc_mappings new = { .key = SB_SPACE_KEY(need) };
 
 	if (is_same_space(have, &new) && procs->opts.now_ns() < have->next_read_ns)
 		return -EAGAIN;
@@ -491,8 +493,8 @@ int sb_uwprocs_need(struct sb_uwprocs *procs, const struct sb_uw_need_event *nee
 
 int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_when_ns)
 {
-	const struct proc *have = find_proc(procs, tgid);
-	struct proc new;
+	const struct proc_mappings *have = find_proc(procs, tgid);
+	struct proc_mappings new;
 
 	if (!have)
 		return 0;
@@ -507,14 +509,14 @@ int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_whe
 
 bool sb_uwprocs_is_read_since(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t time_ns)
 {
-	const struct proc *have = find_proc(procs, tgid);
+	const struct proc_mappings *have = find_proc(procs, tgid);
 
 	return have && have->read_ns > time_ns;
 }
 
 bool sb_uwprocs_is_plain(const struct sb_uwprocs *procs, const struct sb_uw_need_event *need)
 {
-	const struct proc *have = find_proc(procs, need->tgid);
+	const struct proc_mappings *have = find_proc(procs, need->tgid);
 
 	return have && sb_space_key_is(&have->key, &SB_SPACE_KEY(need)) && have->is_plain;
 }

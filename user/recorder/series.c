@@ -36,7 +36,7 @@
 /* The parent of all other threads of the kernel. */
 #define KTHREADD_TGID	  2u
 
-struct proc {
+struct proc_tags {
 	struct sb_space *space; /* a reference; its slot has our number in procs, plus one */
 	uint32_t tgid;
 	uint64_t start_ns;
@@ -76,7 +76,7 @@ struct sb_series_table {
 	struct sb_processes *processes; /* borrowed */
 	struct sb_interp *interp;	/* borrowed, or NULL */
 	uint64_t block, began_boot_ns;	/* the block, and when it began by CLOCK_BOOTTIME */
-	SB_VEC(struct proc) procs;
+	SB_VEC(struct proc_tags) procs;
 	SB_VEC(struct known_cgroup) cgroups;
 	bool is_in_use; /* there is a series in this block */
 	SB_VEC(struct series_key)
@@ -104,7 +104,7 @@ int sb_series_new(const struct sb_series_opts *opts, struct sb_series_table **re
 	return 0;
 }
 
-static void proc_release(struct proc *proc)
+static void proc_release(struct proc_tags *proc)
 {
 	free(proc->cgroup);
 	free(proc->unit);
@@ -229,7 +229,7 @@ static ssize_t read_environ(uint32_t tgid, char *buf, size_t max)
 }
 
 /* Of a process without an environment. It may also be one that has ended. */
-static void note_kernel(struct proc *proc)
+static void note_kernel(struct proc_tags *proc)
 {
 	struct sb_procfs_stat stat;
 
@@ -238,7 +238,7 @@ static void note_kernel(struct proc *proc)
 		proc->runtime = "kernel";
 }
 
-static int read_service(struct proc *proc)
+static int read_service(struct proc_tags *proc)
 {
 	sb_cleanup(sb_freep) char *env = malloc(ENVIRON_BYTES_MAX + 1);
 	sb_cleanup(sb_str_release) struct sb_str text = {};
@@ -348,7 +348,7 @@ static int unit_of(const char *path, char **ret_unit)
 	return found ? value_of(found, found_len, ret_unit) : 0;
 }
 
-static int read_cgroup(struct sb_series_table *table, struct proc *proc, uint64_t id)
+static int read_cgroup(struct sb_series_table *table, struct proc_tags *proc, uint64_t id)
 {
 	sb_cleanup(sb_freep) char *text = malloc(CGROUP_BYTES_MAX + 1);
 	sb_cleanup(sb_str_release) struct sb_str path = {};
@@ -384,7 +384,7 @@ static int read_cgroup(struct sb_series_table *table, struct proc *proc, uint64_
  * The real user ID. The directory in /proc says the effective one without a file to be read and parsed, but says root
  * of any process that may not be dumped.
  */
-static void read_uid(struct proc *proc)
+static void read_uid(struct proc_tags *proc)
 {
 	struct sb_procfs_ids ids;
 	struct stat st;
@@ -399,7 +399,7 @@ static void read_uid(struct proc *proc)
 	snprintf(proc->uid, sizeof(proc->uid), "%u", ids.uid);
 }
 
-static uint32_t owner_of(struct sb_series_table *table, const struct proc *proc)
+static uint32_t owner_of(struct sb_series_table *table, const struct proc_tags *proc)
 {
 	const struct sb_tag tags[] = {
 		{ .key = "cgroup", .value = proc->cgroup ? proc->cgroup : "" },
@@ -410,7 +410,7 @@ static uint32_t owner_of(struct sb_series_table *table, const struct proc *proc)
 }
 
 /* The name of the program, which is that of its first thread. */
-static int read_comm(struct proc *proc, const struct sb_sample_key *key)
+static int read_comm(struct proc_tags *proc, const struct sb_sample_key *key)
 {
 	char comm[SB_COMM_LEN + 1];
 	ssize_t nr = read_some(proc->tgid, "comm", comm, sizeof(comm) - 1);
@@ -421,7 +421,7 @@ static int read_comm(struct proc *proc, const struct sb_sample_key *key)
 	return value_of(comm, strcspn(comm, "\n"), &proc->service);
 }
 
-static int look_at(struct sb_series_table *table, struct proc *proc,
+static int look_at(struct sb_series_table *table, struct proc_tags *proc,
 		   const struct sb_sample_key *key)
 {
 	const char *instead;
@@ -441,7 +441,7 @@ static int look_at(struct sb_series_table *table, struct proc *proc,
 
 /* Have it in the slot of its address space. Return: 0, -ENOMEM, -E2BIG: there is no room for one. */
 static int register_proc(struct sb_series_table *table, const struct sb_sample_key *key,
-			 struct proc *proc)
+			 struct proc_tags *proc)
 {
 	int err = sb_vec_reserve(&table->procs, table->procs.nr + 1);
 
@@ -459,7 +459,7 @@ static int proc_new(struct sb_series_table *table, const struct sb_sample_key *k
 		    uint32_t *ret_owner)
 {
 	struct owner *owner;
-	struct proc proc = { .tgid = key->tgid, .start_ns = key->start_ns };
+	struct proc_tags proc = { .tgid = key->tgid, .start_ns = key->start_ns };
 	int err = look_at(table, &proc, key);
 
 	*ret_owner = proc.owner = owner_of(table, &proc);
@@ -497,7 +497,7 @@ static int find_proc(struct sb_series_table *table, const struct sb_sample_key *
 }
 
 /* It may begin at any moment, and at the end of the block nobody may know of the process any more. */
-static void note_runtime(struct sb_series_table *table, struct proc *proc)
+static void note_runtime(struct sb_series_table *table, struct proc_tags *proc)
 {
 	const char *name = table->interp
 				   ? sb_interp_runtime_of(table->interp, sb_space_key(proc->space))
@@ -554,7 +554,7 @@ static int add_labels(struct sb_series_table *table, uint32_t set, struct tag_li
  * A thousand compilers of a build would be a thousand rows for each of their stacks. Who was there when the block
  * began, or is there still, is not one of many that come and go.
  */
-static bool lasts(const struct sb_series_table *table, const struct proc *proc)
+static bool lasts(const struct sb_series_table *table, const struct proc_tags *proc)
 {
 	char path[32];
 
@@ -568,7 +568,7 @@ static bool lasts(const struct sb_series_table *table, const struct proc *proc)
 static int add_tags(struct sb_series_table *table, const struct series_key *key,
 		    struct tag_list *list)
 {
-	const struct proc *proc = &table->procs.at[key->proc];
+	const struct proc_tags *proc = &table->procs.at[key->proc];
 	const bool has_number = lasts(table, proc);
 	char comm[SB_COMM_LEN + 1] = {};
 	int err;
@@ -626,7 +626,7 @@ static int make_other(struct sb_series_table *table, uint32_t kind)
 	return err ? err : push_tags(table, &list, kind);
 }
 
-static int add_owner_tags(struct sb_series_table *table, const struct proc *proc,
+static int add_owner_tags(struct sb_series_table *table, const struct proc_tags *proc,
 			  struct tag_list *list)
 {
 	const struct sb_tag tags[] = {
@@ -775,7 +775,7 @@ int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **re
 	return err;
 }
 
-static void keep_proc(struct sb_series_table *table, const struct proc *proc, uint32_t at)
+static void keep_proc(struct sb_series_table *table, const struct proc_tags *proc, uint32_t at)
 {
 	uint32_t id = owner_of(table, proc);
 	struct owner *owner = &table->owner[id];
@@ -795,7 +795,7 @@ static void forget_procs(struct sb_series_table *table)
 	memset(&table->owners, 0, sizeof(table->owners));
 	memset(table->owner, 0, sizeof(table->owner));
 	for (i = 0; i < table->procs.nr; i++) {
-		struct proc *proc = &table->procs.at[i];
+		struct proc_tags *proc = &table->procs.at[i];
 
 		if (proc->block + 1 >= table->block) {
 			keep_proc(table, proc, (uint32_t)nr++);
