@@ -194,9 +194,8 @@ static int collect(struct snap *snap, struct sb_run *run)
 	for (i = 0; i < targets->tgids.nr && !err; i++)
 		if (targets->tgids.at[i].rule & SB_RULE_ALLOW)
 			err = add_others(to, targets->tgids.at[i].pid);
-	if (err)
-		return err;
-	keep_heaviest(to);
+	if (!err)
+		keep_heaviest(to);
 	return err;
 }
 
