@@ -51,18 +51,19 @@ static bool take_unit(const char **p, int64_t *ret_unit_s)
 
 int sb_ask_length(const char *text, int64_t *ret_s)
 {
-	const char *end = text + strlen(text);
+	const char *begin = text, *end = text + strlen(text), *number;
 	int64_t sum = 0, unit_s;
 	uint64_t nr;
 
 	if (!*text)
 		return -EINVAL;
 	while (*text) {
+		number = text;
 		if (!sb_scan_u64(&text, end, &nr) || nr > TIME_MAX_S)
 			return -EINVAL;
 		if (!take_unit(&text, &unit_s)) {
 			/* A bare number, and nothing else. */
-			if (*text || sum)
+			if (*text || number != begin)
 				return -EINVAL;
 			unit_s = 1;
 		}

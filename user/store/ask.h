@@ -65,9 +65,10 @@ int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s);
 void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES]);
 
 /*
- * Parse a length of time: "10m", "1h30m", "7d", or a bare number of seconds. Units: s, m or min, h,
- * d, w, y (365 days). 0 is a length, too. Return: 0 and seconds; -EINVAL if the text is no length,
- * or one that reaches beyond the year 9999, and then *ret_s is untouched.
+ * Parse a length of time: "10m", "1h30m", "7d", or only a number, which is of seconds. Units: s, m
+ * or min, h, d, w, y (365 days). 0 is a length, too. Return: 0 and seconds; -EINVAL if the text is
+ * no length ("1m5", where the 5 has no unit), or one that reaches beyond the year 9999, and then
+ * *ret_s is untouched.
  */
 int sb_ask_length(const char *text, int64_t *ret_s);
 
@@ -75,9 +76,11 @@ int sb_ask_length(const char *text, int64_t *ret_s);
  * sb_ask_range() - set the time range of a query from two texts
  * @from: begin as for sb_ask_time(); NULL: an hour before @to, or before @now_s without @to
  * @to: end; NULL: @now_s
- * @ret_why: on -EINVAL, a static sentence without a full stop that says what is wrong
+ * @ret_why: on -EINVAL, a static sentence without a full stop that says what is wrong; else
+ *	untouched
  *
- * Return: 0; -EINVAL, and then the query is unchanged.
+ * Return: 0; -EINVAL if a text is not a time, or the range does not begin before it ends; the query
+ * is unchanged then.
  */
 int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t now_s,
 		 const char **ret_why);

@@ -89,6 +89,30 @@ static void test_times(void **state)
 	}
 }
 
+/* A number without a unit is a length only if nothing stands before it. */
+static void test_lengths(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t length_s; /* -1: none */
+	} cases[] = {
+		{ "0", 0 },	  { "5", 5 },	 { "0m", 0 },	{ "0m5s", 5 }, { "1h30m", 5400 },
+		{ "1min2s", 62 }, { "0m5", -1 }, { "1m5", -1 }, { "0s0", -1 }, { "5m0", -1 },
+		{ "", -1 },	  { "m", -1 },	 { "5 ", -1 },	{ "5x", -1 },
+	};
+	int64_t length_s;
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int err;
+
+		length_s = -1; /* which stays on error */
+		err = sb_ask_length(cases[i].text, &length_s);
+		if (err != (cases[i].length_s < 0 ? -EINVAL : 0) || length_s != cases[i].length_s)
+			fail_msg("'%s': %d, %lld", cases[i].text, err, (long long)length_s);
+	}
+}
+
 /* Without an offset a time is of the zone of this place, and what is printed says its offset. */
 static void test_zones(void **state)
 {
@@ -760,6 +784,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_lengths),
 		cmocka_unit_test(test_zones),
 		cmocka_unit_test(test_range),
 		cmocka_unit_test(test_rules),
