@@ -64,7 +64,8 @@ extern const volatile __u32 cfg_unwind;
 
 /*
  * Ship the registers and a piece of the user stack (struct sb_event_raw), which user space unwinds,
- * and write its ID to stack.id.
+ * and write its ID to stack.id. Nothing else of the record is changed: after 0 the caller sets
+ * map.is_raw, and after an error it decides how to go on (map.is_cut_off: by frame pointers).
  * Return: 0; -EBUSY when it was not shipped: over this CPU's budget, or no room in the ring, which
  * are counted; -ENOENT: programs of this slot take no pieces. stack.id is unchanged on error.
  */

@@ -24,7 +24,9 @@
  * table's rule, or by the frame pointer); SB_STEP_GO_ON: it has moved @walk to the caller
  * (sb_step_to()); or SB_STEP_END, by sb_step_end(). If there may be many frames, it sets
  * w->has_steps: then step() is called until it returns SB_STEP_END, before the native walk
- * continues; w->status is ignored in that case.
+ * continues; w->status is ignored in that case. The caller clears w->has_steps before each call of
+ * native(). It zeroes w->at before the first native frame of a thread, and leaves it alone until
+ * the last.
  *
  * Everything that is read belongs to the process and may be anything. All loops have a constant
  * bound, and there are few of them: core/interp.bpf.c loops over steps. In all functions, *@w is

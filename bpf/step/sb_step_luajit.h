@@ -513,8 +513,10 @@ static __always_inline enum sb_step sb_luajit_enter(struct sb_interp_walk *w, st
 
 /*
  * Find the C frame of the native frame where @walk stands, and set w->has_steps if step() is to be
- * called for its frames. From generated code, the prologue and helpers it moves @walk to the caller
- * (SB_STEP_GO_ON); from the interpreter the table's rule does (SB_STEP_FP_CHAIN).
+ * called for its frames. The caller clears has_steps before the call, since some paths do not write
+ * it, and looks at it afterwards, whatever is returned. From generated code, the prologue and
+ * helpers it moves @walk to the caller (SB_STEP_GO_ON); from the interpreter the table's rule does
+ * (SB_STEP_FP_CHAIN).
  */
 static __always_inline enum sb_step sb_luajit_native(struct sb_interp_walk *w, struct sb_walk *walk,
 						     void *mem)

@@ -141,8 +141,9 @@ int sb_session_pending(struct sb_session *session, const struct sb_stack_id **re
 		       size_t *ret_nr);
 /*
  * Make the BPF side ship evicted stacks and labels again when they are next seen, and drop samples
- * of unwanted objects where it can. @evicted is not kept. Return: 0; or a negative errno when an
- * object could not be marked, and the rest was not done.
+ * of unwanted objects where it can. @evicted is not kept. Return: 0; or a negative errno, without
+ * opts->reason, when an object could not be marked. Objects come first, so no stack or label was
+ * handled then: the caller ends the run, because the BPF side would never ship them again.
  */
 int sb_session_forget(struct sb_session *session, const struct sb_batch_evicted *evicted);
 /* End sampling and detach. Drain once more after it, for what was counted last. Return: 0; or a

@@ -58,13 +58,18 @@ struct sb_uwpool_place {
 
 /*
  * Allocate words; parts are added when needed. The words are not zeroed. The caller frees them by
- * sb_uwpool_release(). Return: 0; -ENOSPC when there is no room now; -EFBIG when a table would take
- * more than half of the pool, or a list more than a chunk; -ENOMEM. *@ret_place is untouched on
+ * sb_uwpool_release(). Return: 0; -ENOSPC when there is no room now, also because opts.add_part()
+ * failed; -EFBIG when a table would take more than half of the pool, or a list more than a chunk;
+ * -ENOMEM. *@ret_place is untouched on
  * error.
  */
 int sb_uwpool_alloc(struct sb_uwpool *pool, const struct sb_uwpool_want *want,
 		    struct sb_uwpool_place *ret_place);
-/* Add a part in advance. Return: 0; -ENOSPC when there can be no more; -ENOMEM. */
+/*
+ * Add a part in advance, which only saves time: sb_uwpool_alloc() adds parts, too. Return: 0;
+ * -ENOSPC when there can be no more, also because opts.add_part() failed (its error is only
+ * logged); -ENOMEM.
+ */
 int sb_uwpool_grow(struct sb_uwpool *pool);
 /* Free words. They are reused after SB_UWPOOL_REST_NS. Does not fail. */
 void sb_uwpool_release(struct sb_uwpool *pool, struct sb_uwpool_place place);

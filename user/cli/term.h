@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The terminal: its size, its keys, and its settings (termios(3)). The settings are restored by
- * sb_term_leave(), and when the program is ended by a signal that can be caught. One struct sb_term
- * at a time, one thread.
+ * sb_term_leave(), and by sb_term_restore() when a signal ends the program. One struct sb_term at a
+ * time, one thread.
  */
 #ifndef SB_CLI_TERM_H
 #define SB_CLI_TERM_H
@@ -36,7 +36,9 @@ bool sb_term_is_there(void);
 
 /*
  * Prepare, before threads are made: signals about the terminal's size and Ctrl-Z are read from a
- * descriptor from here on. Nothing is drawn yet. Return: 0 or a negative errno.
+ * descriptor from here on, and handlers for SIGHUP, SIGQUIT and the signals of crashes call
+ * sb_term_restore(). Both last after sb_term_free(). Nothing is drawn yet. Return: 0 or a negative
+ * errno.
  */
 int sb_term_new(struct sb_term **ret_term);
 /* Calls sb_term_leave(). Accepts NULL. */
@@ -69,7 +71,11 @@ int sb_term_key(struct sb_term *term);
  * switches again. */
 void sb_term_leave(struct sb_term *term);
 
-/* Restore the screen and the settings, if they were changed, but log nothing. Async-signal-safe. */
+/*
+ * Restore the screen and the settings, if they were changed, but log nothing. Async-signal-safe.
+ * sb_term_new() does not handle SIGINT and SIGTERM: a handler of the program that ends it by
+ * _exit() calls this before.
+ */
 void sb_term_restore(void);
 
 /* Decode the first key of @nr bytes, at least one. A key is one byte, or a sequence that begins

@@ -21,9 +21,13 @@
 
 struct sb_http;
 
-/* Borrowed until sb_http_free(), but for the token, which is copied. */
+/*
+ * Borrowed until sb_http_free(), but for the token, which is copied. Headers and the token are sent
+ * unchecked: the caller calls sb_http_header_is_good() for each header, and makes sure that the
+ * token has no control characters.
+ */
 struct sb_http_opts {
-	const char *const *headers; /* "Key: value", checked with sb_http_header_is_good() */
+	const char *const *headers; /* "Key: value" */
 	size_t nr_headers;
 	const char *token;   /* for "Authorization: Bearer"; NULL: none */
 	const char *ca_file; /* certificates to trust instead of the system's; NULL: the system's */
@@ -53,8 +57,10 @@ struct sb_http_reply {
 /* Free what the reply holds. */
 void sb_http_reply_release(struct sb_http_reply *reply);
 
-/* Make a client, owned by the caller. Return: 0; -ELIBACC if libcurl is not installed; -ENOMEM. */
+/* Make a client, owned by the caller. Return: 0; -ELIBACC if libcurl is not installed; -ENOMEM.
+ * *ret_http is untouched on error. */
 int sb_http_new(const struct sb_http_opts *opts, struct sb_http **ret_http);
+/* Accepts NULL. */
 void sb_http_free(struct sb_http *http);
 
 /*

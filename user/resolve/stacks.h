@@ -45,7 +45,7 @@ struct sb_stack_cache {
 	struct sb_index index;
 	size_t nr_kept;			    /* number of stacks after a round began or ended */
 	uint64_t round_ends;		    /* the batch after which it ends; 0: none goes on */
-	SB_VEC(struct sb_stack_id) evicted; /* what the BPF side must forget after this batch */
+	SB_VEC(struct sb_stack_id) evicted; /* by the last sb_stack_cache_evict() */
 	uint64_t nr_added, nr_evicted;	    /* totals */
 };
 void sb_stack_cache_release(struct sb_stack_cache *cache);
@@ -62,9 +62,10 @@ struct sb_known_stack *sb_stack_cache_find(struct sb_stack_cache *cache, struct 
 /* Return: whether stacks will be evicted soon, so that sb_stack_cache_find() must be called, before
  * the next batch, for those that pending samples reference. */
 bool sb_stack_cache_wants_pending(const struct sb_stack_cache *cache);
-/* At the end of a batch: begin a round of eviction if there are many stacks, or end one. What the
- * BPF side must forget is in cache->evicted. @ended: of this batch, see cache.h. Return: 0;
- * -ENOMEM, and then the cache can only be released. */
+/* At the end of each batch: begin a round of eviction if there are many stacks, or end one. Each
+ * call empties cache->evicted first, and then adds the stacks that it evicts, which the BPF side
+ * must forget before the next batch. @ended: of this batch, see cache.h. Return: 0; -ENOMEM, and
+ * then the cache can only be released. */
 int sb_stack_cache_evict(struct sb_stack_cache *cache, struct sb_ended *ended);
 
 static inline bool sb_stack_is_there(struct sb_stack_id id)

@@ -61,8 +61,12 @@ void sb_conn_release(struct sb_conn *conn);
  * if not yet; -EMSGSIZE if it is too long; -ECONNRESET if the client is gone, or without memory.
  */
 int sb_conn_read(struct sb_conn *conn);
-/* After a reply: remove the head that was answered, and the reply. The next request may follow in
- * conn->in already: call sb_conn_read(). */
+/*
+ * After a reply: remove the head that was answered and the reply, and close body_fd; a body in
+ * memory stays its owner's. The caller sets @state to SB_CONN_READING and a new @deadline_ns, and
+ * calls sb_conn_read(), because the next request may be in conn->in already. Other members keep
+ * their values: nr_requests counts on, and the next request overwrites the rest.
+ */
 void sb_conn_next(struct sb_conn *conn);
 /*
  * Send what the socket takes of conn->head and the body, without blocking. Return: 1 if all is

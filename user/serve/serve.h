@@ -69,7 +69,11 @@ const char *sb_serve_url(const struct sb_serve *serve);
  * confine_front() returned; an error of epoll_wait(2).
  */
 int sb_serve_run(struct sb_serve *serve);
-/* Kill the workers, close all connections, and free the server; NULL is allowed. */
+/*
+ * Kill the workers, close the listening socket and all connections, and free the server; NULL is
+ * allowed. The file of a Unix socket stays: the next sb_serve_new() for this path removes it. What
+ * sb_serve_new() did to signals stays, too, and the store stays open.
+ */
 void sb_serve_free(struct sb_serve *serve);
 
 /* Who can connect to an address. */

@@ -23,13 +23,15 @@ struct sb_unpacked {
  * than SB_UNPACKED_BYTES / SB_UNPACKED_CHUNKS, or without memory. */
 uint64_t sb_unpacked_keep(struct sb_unpacked *unpacked, const void *bytes, size_t nr);
 /*
- * Look up a record of @nr bytes. @place is what sb_unpacked_keep() returned, and may be 0. Return:
- * the record, valid until the next one is kept; NULL if it was overwritten, or @place is 0.
+ * Look up a record. @place is what sb_unpacked_keep() returned since the last
+ * sb_unpacked_release(), for the same @nr; it may be 0. Return: the record, valid until the next
+ * one is kept; NULL if it was overwritten, or @place is 0.
  */
 const uint8_t *sb_unpacked_at(const struct sb_unpacked *unpacked, uint64_t place, size_t nr);
 /* Return: the memory it takes, in bytes. */
 size_t sb_unpacked_bytes(const struct sb_unpacked *unpacked);
-/* Free all records, and zero it: it can be used again. */
+/* Free all records, and zero it: it can be used again. The caller must drop the places of all
+ * records, because sb_unpacked_at() would find later records at them. */
 void sb_unpacked_release(struct sb_unpacked *unpacked);
 
 #endif

@@ -9,6 +9,10 @@
  *	  -> sb_privileges_thread(), in each thread that serves the session, at its beginning
  *	  -> sb_privileges_settle(), in the session's thread, when everything is attached
  *
+ * A kernel without Landlock, and a build without libseccomp, are no errors: what they would forbid
+ * stays permitted, and 0 is returned. After any error the process may be confined in part only, and
+ * must exit.
+ *
  * Dropped privileges never come back. Capabilities, no_new_privs and filters of system calls
  * belong to threads, so each thread drops its own (capabilities(7), seccomp(2)). The user's
  * command (capture/child.h) and the writer of files (workers/writer.h) are forked before, and keep
@@ -117,9 +121,9 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts);
  */
 int sb_privileges_to_write(const struct sb_owner *who);
 /*
- * For the process that called sb_privileges_to_write(), when its store is open: only files below
- * @dir can be opened and made from now on, and a filter is installed.
- * Return: 0 or a negative errno.
+ * For the process that called sb_privileges_to_write(), when its store is open: from now on only
+ * files below the directory @dir can be opened and made (Landlock), and a filter of system calls is
+ * installed. Open descriptors remain usable. Return: 0 or a negative errno; see the top for both.
  */
 int sb_privileges_to_store(const char *dir);
 

@@ -10,7 +10,8 @@
  *	lea GOT(%rip),%rdi; call __tls_get_addr;	rax = TLS GOT, + 8, load
  *	mov 8(%rax),%rax; ret
  *
- * x86-64 only. Any thread.
+ * x86-64 only. Functions that take a struct sb_image need the lock that protects it, that of struct
+ * sb_interp (image.h). The others: any thread.
  */
 #ifndef SB_INTERP_STUB_H
 #define SB_INTERP_STUB_H
@@ -65,6 +66,7 @@ typedef int (*sb_stub_is_tls_fn)(void *arg, const struct sb_stub *stub);
 /*
  * Follow the function at @addr, an address of the process in @image, both sides of its forward
  * branches, for at most 96 instructions in all. Instructions that are not known end a branch.
+ * @image is borrowed for the call, @arg is passed to @fn.
  * Return: the value with which @fn ended the walk; 0: it did not, for whatever reason; -EFAULT when
  * the code cannot be read.
  */
