@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import socket
@@ -376,6 +377,9 @@ def kept(binary, store, work):
                                   stdout=subprocess.PIPE, text=True, check=True).stdout
             found = re.fullmatch(rf'http://127\.0\.0\.1:{server.port}/\?token=([0-9a-f]{{64}})\n', said)
             check(found, f'--url: {said!r}')
+            hint = shlex.split(server.said.split('stackbpf serve ')[1])
+            shown = subprocess.run([binary, 'serve', *hint], stdout=subprocess.PIPE, text=True, check=True).stdout
+            check(shown == said, f'the command that is said prints the address: {server.said!r}')
             tokens_.add(found[1])
             check(set(statuses_of_another(server).values()) == {401}, 'a token file: others get nothing')
             check(server.get('/api/info', headers={'Authorization': f'Bearer {found[1]}'})[0] == 200, 'but who knows it')

@@ -73,6 +73,7 @@ class Server:
         if not found:
             self.process.kill()
         assert found, said
+        self.said = said
         self.host, self.port, self.token = found[1].strip('[]'), int(found[2]), found[3]
 
     def get(self, path, headers=None, method='GET', **params):

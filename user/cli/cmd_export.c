@@ -67,8 +67,8 @@ const struct sb_opt sb_export_rows[] = {
 	{ .name = "to", .metavar = "PLACE", .type = SB_OPT_PARSED, .group = SB_OPT_OUTPUT,
 	  .offset = offsetof(struct export_opts, to), .parse = parse_to,
 	  .suggest = "clickhouse:http:// otlp:http:// pyroscope:http:// pprof-dir: file:",
-	  .help = "where to send the data, see above; with a TIME (a second --to): end of "
-		  "the time range" },
+	  .help = "where to send the data, see above. A second --to with a TIME is the end "
+		  "of the time range (default now): --to pprof-dir:DIR --from now-2d --to now-1d" },
 	{ .name = "from", .metavar = "TIME", .type = SB_OPT_TIME, .group = SB_OPT_STORE,
 	  .offset = offsetof(struct export_opts, store.from), .suggest = SB_STORE_FROM_SUGGEST,
 	  .help = "start of the time range, which is sent even if it was sent before; with "
@@ -451,7 +451,9 @@ static int run_export(struct export *export)
 		return status;
 	err = catch_signals(export);
 	if (err)
-		return sb_fail(SB_EXIT_FAILED, err, "export: cannot set up signal handlers");
+		return sb_fail(SB_EXIT_FAILED, err,
+			       "export: cannot set up signal handlers; free memory or file "
+			       "descriptors, or allow signalfd(2), and try again");
 	return run_plan(export);
 }
 

@@ -159,8 +159,15 @@ static int confine_front(void)
 /* A token of a file stays in its file: what is said may be kept by a journal. */
 static void say_where(const struct serve_opts *fields, const char *url, const char *token)
 {
-	if (fields->token_file)
-		sb_info("serving '%s' at %s; the access token is in '%s'", fields->args.dir, url,
+	if (fields->token_file && sb_serve_reach(fields->listen) == SB_SERVE_REACH_FILE)
+		sb_info("serving '%s' at %s; the access token is in '%s': requests need the header "
+			"Authorization: Bearer TOKEN",
+			fields->args.dir, url, fields->token_file);
+	else if (fields->token_file)
+		sb_info("serving '%s' at %s; the access token is in '%s'; print the address with "
+			"it: stackbpf serve --url --listen '%.*s' --token-file '%s'",
+			fields->args.dir, url, fields->token_file,
+			(int)strcspn(url + strlen("http://"), "/"), url + strlen("http://"),
 			fields->token_file);
 	else if (token)
 		sb_info("serving '%s' at %s?token=%s", fields->args.dir, url, token);

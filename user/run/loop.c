@@ -21,6 +21,10 @@
 /* Of sampling, in which processes, symbols and tables are read for the first time. */
 #define STARTUP_NS SB_NS_PER_SEC
 
+#define NO_SIGNALS                                                                               \
+	"cannot set up signal handlers; free memory or file descriptors, or allow signalfd(2), " \
+	"and try again"
+
 /* What woke us; the low half of epoll's word, above it the number of the target. */
 enum source { SIGNAL, TIME, TICK, SESSION, CPUS, COMMAND, CHILD, TARGET, SINK_TIME, SINK };
 
@@ -76,7 +80,7 @@ enum sb_run_status sb_run_block_signals(struct sb_run *run)
 		run->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 		err = run->signal_fd < 0 ? -errno : 0;
 	}
-	return err ? sb_run_fail(run, err, "cannot set up signal handlers") : SB_RUN_OK;
+	return err ? sb_run_fail(run, err, NO_SIGNALS) : SB_RUN_OK;
 }
 
 static int make_fds(struct sb_run *run)
@@ -394,7 +398,7 @@ enum sb_run_status sb_run_arm_give_up(struct sb_run *run)
 {
 	int err = run->sink->has_owner ? 0 : take_signals(run, give_up);
 
-	return err ? sb_run_fail(run, err, "cannot set up signal handlers") : SB_RUN_OK;
+	return err ? sb_run_fail(run, err, NO_SIGNALS) : SB_RUN_OK;
 }
 
 /* Return: whether the signal means that we shall not wait any longer. */
