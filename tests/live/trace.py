@@ -81,6 +81,7 @@ def bad_input():
     for args, status, said in (
             ((), 2, 'no event'),
             ((f'{PROGRAM}:trased',), 2, "did you mean 'traced'"),
+            ((f'{PROGRAM}:trace',), 2, "did you mean 'traced'"),
             ((f'{PROGRAM}.none:f',), 2, 'No such file'),
             ((f'{SOURCE}:main',), 2, 'neither a program nor a library'),
             (('sched:sched_swich',), 2, "did you mean 'sched_switch'"),
@@ -107,6 +108,8 @@ def listing():
         return subprocess.run([BINARY, 'trace', '--list', *patterns], capture_output=True, text=True, check=False).stdout.splitlines()
     check({'page-faults', 'sched:sched_process_exec'} <= set(listed()), 'everything')
     check(set(listed(f'{PROGRAM}:traced*')) == {f'{PROGRAM}:traced', f'{PROGRAM}:traced_too'}, 'functions of a file')
+    mutexes = listed('c:pthread_mutex*')
+    check(mutexes and len(mutexes) == len(set(mutexes)), f'a symbol with versions is listed once: {mutexes}')
     check('sched:sched_process_exec' in listed('sched:*exec'), 'tracepoints of a category')
     words = subprocess.run([BINARY, 'completion', '--', 'trace', 'sched:sched_process_e'], capture_output=True, text=True,
                            check=False).stdout

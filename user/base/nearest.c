@@ -38,16 +38,21 @@ static size_t distance(const char *a, size_t nr_a, const char *b, size_t nr_b)
 void sb_nearest_offer(struct sb_nearest *nearest, const char *name)
 {
 	size_t nr_typed = strlen(nearest->typed), nr_name = strlen(name);
-	size_t shorter = nr_typed < nr_name ? nr_typed : nr_name, dist;
+	size_t shorter = nr_typed < nr_name ? nr_typed : nr_name, dist, rank;
 
 	if (nr_typed > NAME_MAX_LEN || nr_name > NAME_MAX_LEN)
 		return;
 	dist = distance(nearest->typed, nr_typed, name, nr_name);
+	rank = dist;
 	/* One begins like the other: an abbreviation, or somebody else's longer name for it. */
 	if (shorter >= 3 && !memcmp(nearest->typed, name, shorter))
 		dist = dist ? 1 : 0;
-	if (dist > (shorter + 1) / 3 || (nearest->name && dist >= nearest->distance))
+	if (dist > (shorter + 1) / 3)
+		return;
+	/* Of several such names the one with the least difference. */
+	rank += dist * (NAME_MAX_LEN + 1);
+	if (nearest->name && rank >= nearest->rank)
 		return;
 	nearest->name = name;
-	nearest->distance = dist;
+	nearest->rank = rank;
 }

@@ -10,7 +10,7 @@
 struct sb_nearest {
 	const char *typed;
 	const char *name; /* NULL: none is near enough */
-	size_t distance;
+	size_t rank;	  /* of `name`; private */
 };
 
 /* Compare a name, which is borrowed as long as @nearest is used, by edit distance, and keep it if

@@ -298,6 +298,7 @@ struct listing {
 	const char *glob;
 	int (*fn)(void *arg, const char *event, const char *detail);
 	void *arg;
+	char last[3 * SB_EVENT_FILE_BYTES]; /* the place that was listed last */
 };
 
 static int list_place(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
@@ -305,6 +306,10 @@ static int list_place(struct sb_resolving *to, const char *name, const struct sb
 	struct listing *listing = to->arg;
 
 	to->nr_found++;
+	/* A symbol with several versions, or a probe at several places, is traced by one name. */
+	if (!strcmp(name, listing->last))
+		return 0;
+	snprintf(listing->last, sizeof(listing->last), "%s", name);
 	return listing->fn(listing->arg, name, probe->args);
 }
 
