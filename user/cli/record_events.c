@@ -107,7 +107,7 @@ int sb_record_find_events(struct sb_record_opts *opts)
 	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
 	for (i = 0; i < opts->events.nr && !err; i++)
 		err = sb_probes_add(probes, opts->events.at[i], &reason);
-	opts->run.view.probes = probes;
+	opts->run.view_opts.probes = probes;
 	return err ? explain(&reason, err) : -1;
 }
 
