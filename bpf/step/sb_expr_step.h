@@ -346,7 +346,10 @@ static __always_inline void sb_expr_jump(struct sb_expr_run *run, const struct s
 	run->pc = insn->at;
 }
 
-/* Push one of the values, a literal, the name of the thread, or what is read from memory. */
+/*
+ * Execute one of the operations from SB_EXPR_OP_CONST to SB_EXPR_OP_STR_AT: push a value, a literal,
+ * the name of the thread, or what is read from memory. STR_AT pops the address before.
+ */
 static __always_inline void sb_expr_operand(struct sb_expr_run *run, const struct sb_expr *expr,
 					    const struct sb_expr_insn *insn, void *mem)
 {

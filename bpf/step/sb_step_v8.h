@@ -166,7 +166,8 @@ static __always_inline enum sb_step sb_v8_push_frame(struct sb_interp_walk *w,
 
 /*
  * Push the function of a leaf that has not made its frame yet: it is still in the register of the
- * call. Nothing is pushed for builtins, or if that is no function.
+ * call. Nothing is pushed for builtins, or if that is no function. Return: SB_STEP_FP_CHAIN, also
+ * when a frame was pushed; SB_STEP_END: there is no room for one.
  */
 static __always_inline enum sb_step sb_v8_push_entered(struct sb_interp_walk *w,
 						       const struct sb_walk *walk, void *mem)

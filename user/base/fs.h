@@ -90,7 +90,8 @@ FILE *sb_output_file_stream(struct sb_output_file *file);
  * freed. Return: 0; or the first error of any write, e.g. -ENOSPC.
  */
 int sb_output_file_commit(struct sb_output_file *file);
-/* Free; what was not committed is removed. Accepts NULL. */
+/* Close and free. A file that was not committed is removed; a device, FIFO or descriptor keeps what
+ * was written to it. Accepts NULL. */
 void sb_output_file_free(struct sb_output_file *file);
 /* For a signal handler that ends the program: remove every file that was not committed. Files are
  * made and freed by the thread which takes the signal. */

@@ -28,7 +28,7 @@ int sb_str_addf(struct sb_str *str, const char *fmt, ...) __attribute__((format(
 /* Append @val in decimal; much faster than sb_str_addf(). Return: 0 or -ENOMEM. */
 int sb_str_addu(struct sb_str *str, uint64_t val);
 
-/* Make the string empty and keep its memory for reuse. */
+/* Make the string empty and keep its memory for reuse: s, if it is not NULL, is "" then. */
 void sb_str_clear(struct sb_str *str);
 /* Free the memory; the string can be used again. */
 void sb_str_release(struct sb_str *str);

@@ -125,7 +125,8 @@ int sb_session_hotplug(struct sb_session *session);
 /*
  * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about
  * once a second.
- * @means: for each view, the mean weight of its samples so far; 0 when there was no sample yet
+ * @means: for each of opts->views, the mean weight of its samples so far, in the BPF side's unit;
+ *	0 when there was no sample yet
  */
 void sb_session_govern(struct sb_session *session, const uint64_t *means);
 /* Before a snapshot: account for waits that are not over, up to now; the next drain has them. Does

@@ -372,8 +372,8 @@ static void say_end(const struct sb_export_state *state)
 		state->to, until, (unsigned long long)state->nr_periods,
 		(unsigned long long)state->nr_bytes);
 	if (state->nr_refused)
-		sb_warn("export: the server refused %llu requests since the first export, so their "
-			"data was not sent; to send their time again, use --from and --to",
+		sb_warn("export: the server refused %llu requests since the first export, so what they "
+			"held is missing there; --from and --to send a time once more",
 			(unsigned long long)state->nr_refused);
 	if (state->nr_late)
 		sb_warn("export: %llu blocks came into the store after their time had been sent, so "

@@ -209,7 +209,7 @@ static int take(struct sb_run_sink *sink, struct sb_run *run)
 		return 0;
 	err = collect(snap, run);
 	if (err)
-		return sb_err(err, "cannot assemble the stacks");
+		return sb_err(err, "cannot add up the stacks that were read");
 	return sb_outputs_write(snap->outputs, run->profile, &snap->snap.opts);
 }
 

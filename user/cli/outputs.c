@@ -360,7 +360,8 @@ static int write_result(struct sb_result_sink *result, struct sb_run *run, bool 
 		err = sb_profile_seal(profile);
 	if (!err)
 		err = add_facts(run, result->opts->limit, profile);
-	return err ? sb_err(err, "cannot assemble the result") : write_all(result, profile);
+	return err ? sb_err(err, "cannot add up the samples for the result")
+		   : write_all(result, profile);
 }
 
 /* The result, as a sink. */

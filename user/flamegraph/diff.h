@@ -61,7 +61,8 @@ int sb_fg_diff_step(double a, double b, double z);
 
 /*
  * Return: the CSS class of a frame, a static string: "same", "more1" to "more4", "less1" to
- * "less4"; with " new" or " gone" if only one profile has it.
+ * "less4" if the second profile has more or less of it than the first, or the other way round with
+ * diff->is_negated; with " new" or " gone" if only one profile has it.
  */
 const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree_pair *pair);
 

@@ -19,7 +19,7 @@ int sb_pb_varint(struct sb_str *message, uint64_t val);
 int sb_pb_u64(struct sb_str *message, uint32_t field, uint64_t val);
 /* A number of type fixed64; nothing if it is 0. */
 int sb_pb_fixed64(struct sb_str *message, uint32_t field, uint64_t val);
-/* A string, bytes, a message or packed numbers. */
+/* A string, bytes, a message or packed numbers; written also if @len is 0. */
 int sb_pb_bytes(struct sb_str *message, uint32_t field, const void *data, size_t len);
 /* A message that was built before. */
 int sb_pb_message(struct sb_str *message, uint32_t field, const struct sb_str *inner);

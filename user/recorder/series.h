@@ -78,8 +78,8 @@ int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **re
 void sb_series_next_block(struct sb_series_table *table);
 
 /* For tests: append the path of a process's cgroup to @path. @text: contents of /proc/PID/cgroup;
- * version 2, or the hierarchy of systemd or another one of version 1. Return: 0; -ENOENT when it is
- * the root; -ENOMEM. */
+ * the first path that is not the root, of version 2, or of version 1 systemd's hierarchy, that of
+ * memory, that of pids. Return: 0; -ENOENT: there is none; -ENOMEM. */
 int sb_series_cgroup(const char *text, struct sb_str *path);
 /* For tests: append the service that an environment names to @service. @env: strings ended by NUL,
  * @len bytes in all; a last one without NUL is ignored. Return: 0; -ENOENT if it names none;

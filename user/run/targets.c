@@ -93,7 +93,8 @@ static int add_targets(struct sb_run *run, const struct sb_pid_rule *rules, size
 		err = sb_vec_push(&run->targets, target);
 		if (err) {
 			close(target.fd);
-			return sb_reason_set(&run->reason, err, "cannot add target %u", target.id);
+			return sb_reason_set(&run->reason, err,
+					     "cannot keep process %u open as a target", target.id);
 		}
 	}
 	return 0;
