@@ -305,6 +305,10 @@ enum sb_stat {
 	SB_STAT_TICKS_SKIPPED, /* ticks that timers skipped, for which a later sample stands */
 	SB_STAT_NO_DIRTIER,    /* writes of kernel threads to a file whose dirtier is not known */
 	SB_STAT_TRACE_BUSY,    /* events at user functions lost: another one was being sampled */
+	SB_STAT_CALLS_FULL,    /* calls lost: no room in the table of open calls */
+	SB_STAT_CALLS_JUMPED,  /* calls that a jump or an exception has left */
+	SB_STAT_CALLS_UNSEEN,  /* calls whose end was seen, but not their beginning */
+	SB_STAT_CALLS_EXITED,  /* calls in which their thread ended */
 	SB_STAT_MAX,
 };
 

@@ -14,7 +14,7 @@ import time
 
 
 WAITING_AT_ONCE = 4
-RECORDS = ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'trace')
+RECORDS = ('oncpu', 'offcpu', 'wakeup', 'offwake', 'wall', 'io', 'trace', 'latency')
 
 
 def skip(reason):

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Calls traced() N times (-1: a hundred times a second, forever), 70 of 100 from often() and 30 from seldom(), and comes as often to the USDT probe
+ * Calls traced() N times, 70 of 100 from often() and 30 from seldom(), and comes as often to the USDT probe
  * traced:turn. Its note and semaphore are written by hand, as <sys/sdt.h> would.
  */
 #include <stdlib.h>
-#include <time.h>
 
 #define NOTE                                                       \
 	".pushsection .note.stapsdt,\"?\",\"note\"\n"              \
@@ -52,11 +51,8 @@ __attribute__((noipa)) void seldom(long turn)
 int main(int argc, char **argv)
 {
 	long nr = argc > 1 ? atol(argv[1]) : 1000, i;
-	const struct timespec pause = { .tv_nsec = 10000000 };
 
-	for (i = 0; nr < 0 || i < nr; i++) {
-		if (nr < 0)
-			nanosleep(&pause, NULL);
+	for (i = 0; i < nr; i++) {
 		if (i % 10 < 7)
 			often(i);
 		else

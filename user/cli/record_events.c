@@ -104,10 +104,11 @@ int sb_record_find_events(struct sb_record_opts *opts)
 	if (opts->list)
 		return list_events(opts);
 	probes->tgid = tgid_of(&opts->run.targets);
+	probes->is_of_calls = opts->run.views.at[0]->kind->takes_calls;
 	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
 	for (i = 0; i < opts->events.nr && !err; i++)
 		err = sb_probes_add(probes, opts->events.at[i], &reason);
-	opts->run.view_opts.probes = probes;
+	opts->run.view.probes = probes;
 	return err ? explain(&reason, err) : -1;
 }
 

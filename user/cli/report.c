@@ -65,6 +65,9 @@ static void add_lost(struct sb_str *list, const struct sb_session_stats *stats)
 	add_item(list, stats->stat[SB_STAT_KERNEL_BUSY],
 		 "I/O of a kernel thread that interrupted another");
 	add_item(list, stats->stat[SB_STAT_TRACE_BUSY], "at a function that interrupted another");
+	add_item(list, stats->stat[SB_STAT_CALLS_FULL], "too many open calls");
+	add_item(list, stats->stat[SB_STAT_CALLS_JUMPED], "calls that were left by a jump");
+	add_item(list, stats->stat[SB_STAT_CALLS_EXITED], "calls in which their thread ended");
 	add_item(list, stats->nr_skipped_recursion, "inside another probe");
 }
 
@@ -462,6 +465,10 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "lost: mappings changing", SB_STAT_VMA_BUSY },
 		{ "lost: kernel threads", SB_STAT_KERNEL_BUSY },
 		{ "lost: interrupted another", SB_STAT_TRACE_BUSY },
+		{ "lost: open calls", SB_STAT_CALLS_FULL },
+		{ "lost: left by a jump", SB_STAT_CALLS_JUMPED },
+		{ "lost: thread ended in it", SB_STAT_CALLS_EXITED },
+		{ "calls without beginning", SB_STAT_CALLS_UNSEEN },
 		{ "lost: io_uring requests", SB_STAT_URING_FULL },
 		{ "lost: io_uring incomplete", SB_STAT_URING_UNSEEN },
 		{ "lost: io_uring multishot", SB_STAT_URING_UNNAMED },

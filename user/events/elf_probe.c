@@ -160,7 +160,8 @@ static int no_function(const struct search *search)
  * runtime ends the program when it moves a stack and finds it. */
 static int check_return(const struct search *search)
 {
-	if (!search->to->spec->is_return || !sb_elf_has_section(search->elf, ".gopclntab"))
+	if ((!search->to->spec->is_return && !search->to->is_call) ||
+	    !sb_elf_has_section(search->elf, ".gopclntab"))
 		return 0;
 	sb_reason_set(search->to->reason, 0,
 		      "'%s': '%s' is a Go program, which probes at returns would crash; trace the "

@@ -268,13 +268,25 @@ static int found_place(struct sb_resolving *to, const char *name, const struct s
 	return err ? sb_reason_set(to->reason, err, "cannot trace '%s'", to->text) : 0;
 }
 
+static int found_call(struct sb_resolving *to, const char *name, const struct sb_probe *probe)
+{
+	if (probe->kind == SB_PROBE_USER && !probe->is_return && !to->spec->offset)
+		return found_place(to, name, probe);
+	sb_reason_set(to->reason, 0,
+		      "'%s' is no function of a program or library; name one whose calls are to be "
+		      "measured, such as c:fsync",
+		      to->text);
+	return -EINVAL;
+}
+
 int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *reason)
 {
 	struct sb_event_spec spec;
 	struct sb_resolving to = { .text = text,
 				   .spec = &spec,
 				   .tgid = probes->tgid,
-				   .found = found_place,
+				   .is_call = probes->is_of_calls,
+				   .found = probes->is_of_calls ? found_call : found_place,
 				   .arg = probes,
 				   .reason = reason };
 	int err = sb_event_parse(text, &spec, reason);

@@ -48,6 +48,8 @@ struct sb_probes {
 	uint32_t tgid;
 	/* In: user functions are hooked in the address space of @tgid only. */
 	bool is_of_tgid_only;
+	/* In: beginning and return of each place are hooked, so only functions of programs will do. */
+	bool is_of_calls;
 	SB_VEC(struct sb_probe) places;
 	SB_VEC(char *) names; /* as frames: "[c:malloc]"; owned */
 };

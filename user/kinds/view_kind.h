@@ -49,6 +49,7 @@ struct sb_view_kind {
 	bool is_estimate;  /* weights have a sampling error, since not every event is a sample */
 	bool has_files;	   /* stacks may end in a file */
 	bool takes_events; /* its command has operands, which are events */
+	bool takes_calls;  /* and these are functions, whose calls it measures */
 	/* The name of its values in each format; NULL: `name`. */
 	const char *pprof, *otlp, *pyroscope;
 	uint32_t options; /* bits of enum sb_view_options */

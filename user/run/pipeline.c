@@ -87,7 +87,7 @@ static int make_resolver(struct sb_run *run)
 		.sides = config->sides,
 		.idle = config->idle,
 		.file = config->file,
-		.path_glob = config->view_opts.io_path,
+		.path_glob = config->view.io_path,
 		.processes = run->processes,
 		.interp = has_interp(config) ? run->interp : NULL,
 		.interp_mode = config->interp,

@@ -3,30 +3,17 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "base/reason.h"
 #include "base/str.h"
 #include "bpf/abi/sb_abi_trace.h"
 #include "events/probe.h"
 #include "views/skel.h"
 #include "views/views.h"
-
-/* Of the perf_event_attr.config of a probe: it is at the return; where the semaphore's offset is.
- * See /sys/bus/event_source/devices/uprobe/format. */
-#define PROBE_RETURNS	1u
-#define SEMAPHORE_SHIFT 32
-
-/* The kernel's own: an instruction that a probe cannot replace. */
-#define ENOTSUPP	524
 
 /* Of this run, for op_name() and report(); borrowed. */
 static const struct sb_probes *events;
@@ -68,82 +55,12 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	return err;
 }
 
-/* Read a number of the kernel's description of its probes, "config:0" or "7". */
-static int read_pmu(const char *pmu, const char *name, uint64_t *ret)
-{
-	sb_cleanup(sb_freep) char *text = NULL;
-	char path[128];
-	size_t len;
-	int err;
-
-	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/%s", pmu, name);
-	err = sb_read_file(path, 64, &text, &len);
-	if (err)
-		return err;
-	text[strcspn(text, "\n")] = '\0';
-	return sb_parse_u64(text, UINT32_MAX, ret);
-}
-
-/* A probe of the kernel, at a function or in a file, that fires wherever it is reached. */
-static int set_probe(const struct sb_probe *probe, const char *pmu, struct perf_event_attr *attr)
-{
-	uint64_t type;
-	int err = read_pmu(pmu, "type", &type);
-
-	if (err)
-		return err == -ENOENT ? -EOPNOTSUPP : err;
-	attr->type = (uint32_t)type;
-	attr->config = probe->is_return ? PROBE_RETURNS : 0;
-	attr->config |= probe->semaphore << SEMAPHORE_SHIFT;
-	attr->config1 = (uint64_t)(uintptr_t)(probe->path ? probe->path : probe->function);
-	attr->config2 = probe->offset;
-	return 0;
-}
-
-static int set_attr(const struct sb_probe *probe, struct perf_event_attr *attr)
-{
-	switch (probe->kind) {
-	case SB_PROBE_KERNEL:
-		return set_probe(probe, "kprobe", attr);
-	case SB_PROBE_USER:
-	case SB_PROBE_USDT:
-		return set_probe(probe, "uprobe", attr);
-	case SB_PROBE_TRACEPOINT:
-		attr->type = PERF_TYPE_TRACEPOINT;
-		attr->config = probe->perf_config[0];
-		return 0;
-	default:
-		attr->type = probe->perf_type;
-		attr->config = probe->perf_config[0];
-		attr->config1 = probe->perf_config[1];
-		attr->config2 = probe->perf_config[2];
-		attr->sample_period = probe->period;
-		attr->exclude_user = probe->no_user;
-		attr->exclude_kernel = probe->no_kernel;
-		return 0;
-	}
-}
-
-/* Attach the program of @idx to one event of the kernel, on @cpu or in the address space of @pid. */
-static int attach_event(struct sampler_bpf *skel, uint32_t idx, pid_t pid, int cpu,
-			sb_vec_link *links)
+static int attach_at(struct sampler_bpf *skel, uint32_t idx, pid_t pid, int cpu, sb_vec_link *links)
 {
 	const struct sb_probe *probe = &events->places.at[idx];
-	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = idx);
-	struct perf_event_attr attr = { .size = sizeof(attr) };
-	struct bpf_link *link;
-	int fd, err = set_attr(probe, &attr);
+	const struct sb_probe_hook hook = { program_of(skel, probe->kind), idx, pid, cpu };
 
-	if (err)
-		return err;
-	fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	link = bpf_program__attach_perf_event_opts(program_of(skel, probe->kind), fd, &opts);
-	err = link ? 0 : -errno;
-	if (err)
-		close(fd);
-	return err ? err : sb_view_keep_link(links, link);
+	return sb_probe_attach(probe, &hook, links);
 }
 
 /* A counter counts on each CPU. One that went offline meanwhile counts nothing. */
@@ -152,57 +69,11 @@ static int attach_counter(struct sampler_bpf *skel, uint32_t idx, sb_vec_link *l
 	int cpu, nr = libbpf_num_possible_cpus(), err = nr < 0 ? nr : 0;
 
 	for (cpu = 0; cpu < nr && !err; cpu++) {
-		err = attach_event(skel, idx, -1, cpu, links);
+		err = attach_at(skel, idx, -1, cpu, links);
 		if (err == -ENODEV)
 			err = 0;
 	}
 	return err;
-}
-
-/* A name as it was spelled, without the brackets of its frame. */
-static void name_of(uint32_t idx, char *ret, size_t size)
-{
-	const char *frame = events->names.at[idx];
-
-	snprintf(ret, size, "%.*s", (int)strlen(frame) - 2, frame + 1);
-}
-
-static int explain(const struct sb_probe *probe, int err, struct sb_reason *reason)
-{
-	char name[SB_EVENT_FILE_BYTES];
-
-	name_of(probe->name_idx, name, sizeof(name));
-	if (err == -EMFILE || err == -ENFILE)
-		return sb_reason_set(reason, err,
-				     "cannot trace '%s': each place needs two descriptors; raise "
-				     "'ulimit -n' or trace fewer",
-				     name);
-	if (probe->kind == SB_PROBE_PERF &&
-	    (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV || err == -EINVAL)) {
-		sb_reason_set(
-			reason, 0,
-			"this machine does not count '%s'; 'stackbpf trace --list' has the "
-			"counters of the kernel, such as page-faults, which every machine has",
-			name);
-		return -EOPNOTSUPP;
-	}
-	if (err == -ENOTSUPP) {
-		sb_reason_set(reason, 0,
-			      "cannot trace '%s': the kernel cannot hook the first instruction of "
-			      "'%s'; try an offset, such as '+4'",
-			      name, probe->function);
-		return -EOPNOTSUPP;
-	}
-	if (err == -EOPNOTSUPP)
-		return sb_reason_set(reason, 0,
-				     "this kernel has no probes at %s (CONFIG_%s_EVENTS), so '%s' "
-				     "cannot be traced",
-				     probe->path ? "user functions" : "its functions",
-				     probe->path ? "UPROBE" : "KPROBE", name),
-		       err;
-	return sb_reason_set(reason, err, "cannot trace '%s'%s%s%s", name,
-			     probe->path ? " in '" : "", probe->path ? probe->path : "",
-			     probe->path ? "'" : "");
 }
 
 /* What each place is, before the first event can happen. */
@@ -232,8 +103,8 @@ static int attach_place(struct sampler_bpf *skel, uint32_t idx, sb_vec_link *lin
 		return attach_counter(skel, idx, links);
 	/* Breakpoints in one address space cost the others nothing. */
 	if (probe->path && events->is_of_tgid_only)
-		return attach_event(skel, idx, (pid_t)events->tgid, -1, links);
-	return attach_event(skel, idx, -1, 0, links);
+		return attach_at(skel, idx, (pid_t)events->tgid, -1, links);
+	return attach_at(skel, idx, -1, 0, links);
 }
 
 static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
@@ -248,15 +119,15 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 	for (i = 0; i < events->places.nr; i++) {
 		probe = &events->places.at[i];
 		err = attach_place(skel, (uint32_t)i, links);
-		if (err == -ENOTSUPP && probe->is_of_glob) {
+		if (err == -SB_ENOTSUPP && probe->is_of_glob) {
 			unhooked = probe;
 			nr_unhooked++;
 		} else if (err) {
-			return explain(probe, err, reason);
+			return sb_probe_explain(events, probe, err, reason);
 		}
 	}
 	if (nr_unhooked == events->places.nr)
-		return explain(unhooked, -ENOTSUPP, reason);
+		return sb_probe_explain(events, unhooked, -SB_ENOTSUPP, reason);
 	if (nr_unhooked)
 		sb_warn("%zu of %zu functions are not traced, such as '%s': the kernel cannot hook "
 			"their first instruction",
@@ -309,7 +180,7 @@ static void report(const struct sampler_bpf *skel, void (*row)(const char *name,
 	for (i = 0; per_cpu && i < events->names.nr; i++) {
 		snprintf(value, sizeof(value), "%llu",
 			 (unsigned long long)hits_of(skel, i, per_cpu));
-		name_of(i, name, sizeof(name));
+		sb_probe_name(events, i, name, sizeof(name));
 		row(name, value);
 	}
 }

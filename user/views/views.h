@@ -4,10 +4,13 @@
 #ifndef SB_VIEWS_VIEWS_H
 #define SB_VIEWS_VIEWS_H
 
+#include <sys/types.h>
+
 #include "bpf/abi/sb_abi_io.h"
 #include "views/view.h"
 
 struct bpf_map;
+struct sb_probe;
 
 #define SB_VIEW(name, ...) extern const struct sb_view sb_view_##name;
 #include "kinds/views.def"
@@ -97,6 +100,32 @@ int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *op
 /* Return: NULL when I/O of kernel threads is seen in this run; or why not, a part of a sentence.
  * After prepare(). */
 const char *sb_io_kernel_missing(const struct sampler_bpf *skel);
+
+/* probes.c: attaching programs to the places of events, for sb_view.attach(). */
+
+/* The kernel's own: an instruction that a probe cannot replace. */
+#define SB_ENOTSUPP 524
+
+/* What is attached, and where it fires: @pid and @cpu as for perf_event_open(2). */
+struct sb_probe_hook {
+	const struct bpf_program *program;
+	uint64_t cookie; /* bpf_get_attach_cookie() */
+	pid_t pid;
+	int cpu;
+};
+
+/* Attach a program to one event of the kernel. The link is appended to @links, which owns it. Return:
+ * 0; -EOPNOTSUPP if this kernel has no such probes; -SB_ENOTSUPP; or a negative errno. */
+int sb_probe_attach(const struct sb_probe *probe, const struct sb_probe_hook *hook,
+		    sb_vec_link *links);
+
+/* Say in @reason why @probe, one of @probes, could not be attached. @err: what sb_probe_attach()
+ * returned. Return: the error for the caller of the view. */
+int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *probe, int err,
+		     struct sb_reason *reason);
+
+/* Write the name @idx of @probes as it was spelled, without the brackets of its frame. */
+void sb_probe_name(const struct sb_probes *probes, uint32_t idx, char *ret, size_t size);
 
 /* io_layers.c: the layers of "io" below the system call: page cache, block devices, page faults. */
 

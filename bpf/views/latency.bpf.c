@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * View "latency": the elapsed time of calls of functions. The stack is that of the beginning.
+ *
+ * A begin and an end belong together if they are of the same thread and of the same stack pointer:
+ * that of the caller, which is the same before the call and after the return. So recursion needs no
+ * counting, and what was lost in between does no harm. The open calls of a thread are a list, newest
+ * first. The stack grows down: when a thread begins or ends a call at a stack pointer, it has left all
+ * of its calls whose callers are further down, whether they returned or not. longjmp() and exceptions
+ * leave calls in that way. Such calls are dropped and counted (SB_STAT_CALLS_JUMPED). The kernel does
+ * the same with its own list of pending returns (kernel/events/uprobes.c,
+ * cleanup_return_instances()), so a signal stack of its own or a coroutine, whose addresses are not
+ * those of the thread's stack, lose the calls around them here as there.
+ *
+ * What is open when the run ends, or at a snapshot, is accounted by the iterator `latency_settle` with
+ * SB_LATENCY_OP_OPEN. from_ns is the time up to which a call was accounted, and whoever advances it by
+ * an atomic exchange accounts the time in between, as in sched.bpf.c.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/abi/sb_abi_latency.h"
+#include "bpf/core/sb_returns.bpf.h"
+#include "bpf/core/sb_sample.bpf.h"
+#include "bpf/core/sb_util.bpf.h"
+
+/* --min, --max. */
+const volatile __u64 cfg_latency_min_ns = 0, cfg_latency_max_ns = ~0ull;
+
+/* Calls that one event can drop: as many as can be pending. */
+#define DROPS_MAX SB_RETURNS_MAX
+
+/* Begins with the capture, for sb_pending_of_map(). */
+struct latency_record {
+	struct sb_capture capture; /* of the beginning */
+	__u64 from_ns;
+	__u64 nr;    /* calls that it stands for, see sb_thin() */
+	__u64 outer; /* sp of the next older call of the thread; 0: there is none */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct sb_latency_call);
+	__type(value, struct latency_record);
+} latency_calls SEC(".maps");
+
+/* Thread -> sp of its newest call. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u64);
+} latency_newest SEC(".maps");
+
+/* Whether the record of this CPU is in use, see trace.bpf.c. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} latency_busy SEC(".maps");
+
+static bool is_taken(void)
+{
+	__u32 zero = 0, *busy = bpf_map_lookup_elem(&latency_busy, &zero);
+
+	if (busy && !__sync_lock_test_and_set(busy, 1))
+		return false;
+	if (sb_is_asked_for())
+		sb_stat_add(SB_STAT_TRACE_BUSY, 1);
+	return true;
+}
+
+static void give_back(void)
+{
+	__u32 zero = 0, *busy = bpf_map_lookup_elem(&latency_busy, &zero);
+
+	if (busy)
+		*busy = 0;
+}
+
+/* Take the call at *@newest out of the list. Return: 0; -ENOENT: it is not in the table. */
+static int remove_newest(__u32 tid, __u64 *newest)
+{
+	struct sb_latency_call key = { .sp = *newest, .tid = tid };
+	struct latency_record *call = bpf_map_lookup_elem(&latency_calls, &key);
+
+	*newest = call ? call->outer : 0;
+	return bpf_map_delete_elem(&latency_calls, &key);
+}
+
+/* Drop the calls that the thread has left, now that its stack pointer is @sp. */
+static void drop_jumped(__u32 tid, __u64 *newest, __u64 sp)
+{
+	__u32 i;
+
+	for (i = 0; i < DROPS_MAX; i++) {
+		if (!*newest || *newest >= sp)
+			break;
+		if (!remove_newest(tid, newest))
+			sb_stat_add(SB_STAT_CALLS_JUMPED, 1);
+	}
+}
+
+/* Return: the thread's newest call that it has not left; NULL: it has none. */
+static __u64 *newest_of(__u32 tid, __u64 sp)
+{
+	__u64 *newest = bpf_map_lookup_elem(&latency_newest, &tid);
+
+	if (newest)
+		drop_jumped(tid, newest, sp);
+	return newest;
+}
+
+static int open_call(const struct sb_capture *capture, __u32 tid, __u64 sp, __u64 nr)
+{
+	struct latency_record call = { .nr = nr };
+	struct sb_latency_call key = { .sp = sp, .tid = tid };
+	__u64 *newest, none = 0;
+
+	newest = newest_of(tid, sp);
+	/* A call that was left by a jump, or by a jump to another function, in the same place. */
+	if (newest && *newest == sp && !remove_newest(tid, newest))
+		sb_stat_add(SB_STAT_CALLS_JUMPED, 1);
+	if (!newest && bpf_map_update_elem(&latency_newest, &tid, &none, BPF_NOEXIST))
+		return -E2BIG;
+	newest = bpf_map_lookup_elem(&latency_newest, &tid);
+	if (!newest)
+		return -E2BIG;
+	call.capture = *capture;
+	call.outer = *newest;
+	/* After the stack was taken, which took time. */
+	call.from_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&latency_calls, &key, &call, BPF_ANY))
+		return -E2BIG;
+	*newest = sp;
+	return 0;
+}
+
+static __always_inline void begin_call(void *ctx)
+{
+	struct sb_regs *regs = sb_start_regs(SB_SCRATCH_PROBE);
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct sb_capture *capture;
+	__u64 nr, sp;
+
+	if (!regs || sb_begin(SB_SCRATCH_PROBE, 0, &capture))
+		return;
+	sp = sb_regs_sp(regs) + SB_RETURN_BYTES;
+	nr = sb_thin(1);
+	if (!nr) {
+		sb_spent_some(capture->now_ns);
+		return;
+	}
+	if (!sb_take_stacks(ctx, SB_SCRATCH_PROBE, SB_SIDE_USER | SB_SIDE_KERNEL) &&
+	    open_call(capture, tid, sp, nr))
+		sb_stat_add(SB_STAT_CALLS_FULL, 1);
+	sb_spent(capture->now_ns);
+}
+
+/* The programs at user functions are given the user's registers, which begin like those of a
+ * perf_event program. */
+SEC("?uprobe")
+int latency_begin(struct pt_regs *ctx)
+{
+	if (is_taken())
+		return 0;
+	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
+	begin_call(ctx);
+	give_back();
+	return 0;
+}
+
+/* Account the time from from_ns on. @op: 0 or SB_LATENCY_OP_OPEN */
+static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
+{
+	struct sb_capture *capture = sb_capture_of(slot);
+	__u64 from_ns = call->from_ns;
+
+	if (!capture || from_ns >= now_ns ||
+	    __sync_val_compare_and_swap(&call->from_ns, from_ns, now_ns) != from_ns)
+		return;
+	if (now_ns - from_ns < cfg_latency_min_ns || now_ns - from_ns > cfg_latency_max_ns) {
+		sb_stat_add(now_ns - from_ns < cfg_latency_min_ns ? SB_STAT_UNDER_MIN
+								  : SB_STAT_OVER_MAX,
+			    1);
+		return;
+	}
+	*capture = call->capture;
+	capture->now_ns = now_ns;
+	capture->key.op = op;
+	capture->key.log2_ns = sb_log2_of(now_ns - from_ns);
+	sb_account(capture, (now_ns - from_ns) * call->nr);
+}
+
+static __always_inline void end_call(__u64 now_ns)
+{
+	struct sb_regs *regs = sb_start_regs(SB_SCRATCH_PROBE);
+	struct sb_latency_call key = { .tid = (__u32)bpf_get_current_pid_tgid() };
+	struct latency_record *call;
+	__u64 *newest;
+
+	if (!regs)
+		return;
+	key.sp = sb_regs_sp(regs);
+	newest = newest_of(key.tid, key.sp);
+	call = newest && *newest == key.sp ? bpf_map_lookup_elem(&latency_calls, &key) : NULL;
+	if (!call) {
+		/* It began before the run, was not sampled, or there was no room for it. */
+		if (sb_is_asked_for())
+			sb_stat_add(SB_STAT_CALLS_UNSEEN, 1);
+		return;
+	}
+	account(call, SB_SCRATCH_PROBE, now_ns, 0);
+	remove_newest(key.tid, newest);
+	if (!*newest)
+		bpf_map_delete_elem(&latency_newest, &key.tid);
+	sb_spent(now_ns);
+}
+
+SEC("?uretprobe")
+int latency_end(struct pt_regs *ctx)
+{
+	__u64 now_ns = bpf_ktime_get_ns();
+
+	if (is_taken())
+		return 0;
+	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
+	end_call(now_ns);
+	give_back();
+	return 0;
+}
+
+/* A thread has ended inside of its calls: forget them, because its ID is given to another one. */
+SEC("?tp_btf/sched_process_exit")
+int BPF_PROG(latency_exit, struct task_struct *task)
+{
+	__u32 tid = task->pid, i;
+	__u64 *newest = bpf_map_lookup_elem(&latency_newest, &tid);
+
+	if (!newest)
+		return 0;
+	for (i = 0; i < DROPS_MAX && *newest; i++)
+		if (!remove_newest(tid, newest))
+			sb_stat_add(SB_STAT_CALLS_EXITED, 1);
+	bpf_map_delete_elem(&latency_newest, &tid);
+	return 0;
+}
+
+/* Account a call that is open at @now_ns. Global for the verifier's sake. Return: the sp of the next
+ * older one; 0: there is none. */
+__noinline __u64 sb_latency_settle(__u32 tid, __u64 sp, __u64 now_ns)
+{
+	struct sb_latency_call key = { .sp = sp, .tid = tid };
+	struct latency_record *call = bpf_map_lookup_elem(&latency_calls, &key);
+
+	if (!call)
+		return 0;
+	account(call, SB_SCRATCH_ITER, now_ns, SB_LATENCY_OP_OPEN);
+	return call->outer;
+}
+
+SEC("?iter/task")
+int latency_settle(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	__u64 *newest, now_ns, sp;
+	__u32 tid, i;
+
+	if (!task)
+		return 0;
+	tid = task->pid;
+	newest = bpf_map_lookup_elem(&latency_newest, &tid);
+	if (!newest)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	if (sb_end_ns() && now_ns > sb_end_ns())
+		now_ns = sb_end_ns();
+	sp = *newest;
+	for (i = 0; i < DROPS_MAX && sp; i++)
+		sp = sb_latency_settle(tid, sp, now_ns);
+	return 0;
+}

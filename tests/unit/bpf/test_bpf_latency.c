@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* views/latency.bpf.c, compiled for the host: which end belongs to which beginning. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core.h"
+
+#define const
+#include "views/latency.bpf.c"
+#undef const
+
+#define STACK 0x7ffe00001000ull
+#define PC    0x401000ull
+
+static struct counts_generation generation;
+static struct task_struct tasks[2], leader;
+
+static int setup(void **state)
+{
+	int i;
+
+	shim_reset();
+	SHIM_MAP(stats);
+	SHIM_MAP(spent_turns);
+	SHIM_MAP(target_tgids);
+	SHIM_MAP(scratch);
+	SHIM_MAP(stacks_seen);
+	SHIM_MAP(procs_announced);
+	SHIM_MAP(latency_calls);
+	SHIM_MAP(latency_newest);
+	SHIM_MAP(latency_busy);
+	SHIM_RING(events, 1 << 20);
+	SHIM_MAP_OF_MAPS(counts);
+	SHIM_MAP_OF_BYTES(generation, 100);
+	shim_set_inner(&counts, 0, &generation);
+	leader = (struct task_struct){ .start_boottime = 1000 };
+	for (i = 0; i < 2; i++)
+		tasks[i] =
+			(struct task_struct){ .tgid = 10, .pid = 10 + i, .group_leader = &leader };
+	nr_keys = 0;
+	end_ns = 0;
+	cfg_by = 0;
+	cfg_sides = 0;
+	cfg_nr_allow_rules = 0;
+	thin_weight = 0;
+	return 0;
+}
+
+static void be(int i)
+{
+	shim.task = &tasks[i];
+	shim.pid_tgid = (uint64_t)(uint32_t)tasks[i].tgid << 32 | (uint32_t)tasks[i].pid;
+}
+
+/* Calls are numbered by how deep their caller is. */
+static uint64_t sp_of(int deep)
+{
+	return STACK - 64 * (uint64_t)deep;
+}
+
+static void begin_at(uint64_t now_ns, int deep)
+{
+	struct sb_regs regs = { .ip = PC, .sp = sp_of(deep) - 8, .cs = 0x33 };
+
+	shim.now_ns = now_ns;
+	latency_begin((struct pt_regs *)&regs);
+}
+
+static void end_at(uint64_t now_ns, int deep)
+{
+	struct sb_regs regs = { .ip = PC, .sp = sp_of(deep), .cs = 0x33 };
+
+	shim.now_ns = now_ns;
+	latency_end((struct pt_regs *)&regs);
+}
+
+static void settle_at(uint64_t now_ns, int i)
+{
+	struct bpf_iter_meta meta = {};
+	struct bpf_iter__task ctx = { .meta = &meta, .task = &tasks[i] };
+
+	shim.now_ns = now_ns;
+	latency_settle(&ctx);
+}
+
+static uint64_t stat_of(uint32_t stat)
+{
+	uint32_t zero = 0;
+
+	return ((struct sb_stats *)bpf_map_lookup_elem(&stats, &zero))->val[stat];
+}
+
+/* The weight of all samples with @op, to 100 ns: each look at the clock takes one. */
+static uint64_t weight_of(uint32_t op)
+{
+	struct sb_sample_key key;
+	struct sb_count count;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < shim_map_nr(&generation); i++) {
+		shim_map_at(&generation, i, &key, &count);
+		sum += key.op == op ? count.weight : 0;
+	}
+	return (sum + 50) / 100 * 100;
+}
+
+static void expect_nothing_open(void)
+{
+	assert_int_equal(shim_map_nr(&latency_calls), 0);
+	assert_int_equal(shim_map_nr(&latency_newest), 0);
+}
+
+static void test_call(void **state)
+{
+	be(0);
+	begin_at(1000, 1);
+	end_at(6000, 1);
+	assert_int_equal(weight_of(0), 5000);
+	assert_int_equal(stat_of(SB_STAT_SAMPLES), 1);
+	expect_nothing_open();
+}
+
+static void test_recursion(void **state)
+{
+	be(0);
+	begin_at(1000, 1);
+	begin_at(2000, 2);
+	begin_at(3000, 3);
+	end_at(4000, 3);
+	end_at(6000, 2);
+	end_at(10000, 1);
+	assert_int_equal(weight_of(0), 1000 + 4000 + 9000);
+	assert_int_equal(stat_of(SB_STAT_SAMPLES), 3);
+	assert_int_equal(stat_of(SB_STAT_CALLS_JUMPED), 0);
+	expect_nothing_open();
+}
+
+/* Two threads at one address of their stacks, as after fork() or in threads of two processes. */
+static void test_threads(void **state)
+{
+	be(0);
+	begin_at(1000, 1);
+	be(1);
+	begin_at(2000, 1);
+	end_at(3000, 1);
+	assert_int_equal(weight_of(0), 1000);
+	be(0);
+	end_at(9000, 1);
+	assert_int_equal(weight_of(0), 1000 + 8000);
+	expect_nothing_open();
+}
+
+/* Out of calls 2 and 3 into the middle of 1, and on: another call at the place of 2. */
+static void test_jump(void **state)
+{
+	be(0);
+	begin_at(1000, 1);
+	begin_at(2000, 2);
+	begin_at(3000, 3);
+	begin_at(5000, 2);
+	assert_int_equal(stat_of(SB_STAT_CALLS_JUMPED), 2);
+	end_at(6000, 2);
+	assert_int_equal(weight_of(0), 1000);
+	begin_at(7000, 4);
+	end_at(9000, 1); /* and out of 4, by the end of 1 */
+	assert_int_equal(weight_of(0), 1000 + 8000);
+	assert_int_equal(stat_of(SB_STAT_CALLS_JUMPED), 3);
+	assert_int_equal(stat_of(SB_STAT_CALLS_UNSEEN), 0);
+	expect_nothing_open();
+}
+
+/* What began before the run is not known, and leaves those around it alone. */
+static void test_unseen(void **state)
+{
+	be(0);
+	end_at(1000, 2);
+	begin_at(2000, 1);
+	end_at(3000, 2);
+	end_at(4000, 1);
+	assert_int_equal(weight_of(0), 2000);
+	assert_int_equal(stat_of(SB_STAT_CALLS_UNSEEN), 2);
+	expect_nothing_open();
+}
+
+static void test_open(void **state)
+{
+	be(0);
+	begin_at(1000, 1);
+	begin_at(2000, 2);
+	settle_at(5000, 0); /* a snapshot */
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4000 + 3000);
+	end_at(6000, 2);
+	assert_int_equal(weight_of(0), 1000);
+	end_ns = 9000;
+	settle_at(20000, 0);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4000 + 3000 + 4000);
+}
+
+static void test_full(void **state)
+{
+	be(0);
+	begin_at(1000, 1);
+	shim.fail_map = &latency_calls;
+	shim.fail_err = -E2BIG;
+	begin_at(2000, 2);
+	assert_int_equal(stat_of(SB_STAT_CALLS_FULL), 1);
+	end_at(3000, 2);
+	end_at(4000, 1);
+	assert_int_equal(weight_of(0), 3000);
+	assert_int_equal(stat_of(SB_STAT_CALLS_UNSEEN), 1);
+	expect_nothing_open();
+}
+
+static void test_exit(void **state)
+{
+	unsigned long long ctx[] = { (uintptr_t)&tasks[0] };
+
+	be(0);
+	begin_at(1000, 1);
+	begin_at(2000, 2);
+	latency_exit(ctx);
+	assert_int_equal(stat_of(SB_STAT_CALLS_EXITED), 2);
+	assert_int_equal(weight_of(0), 0);
+	expect_nothing_open();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_call, setup),
+		cmocka_unit_test_setup(test_recursion, setup),
+		cmocka_unit_test_setup(test_threads, setup),
+		cmocka_unit_test_setup(test_jump, setup),
+		cmocka_unit_test_setup(test_unseen, setup),
+		cmocka_unit_test_setup(test_open, setup),
+		cmocka_unit_test_setup(test_full, setup),
+		cmocka_unit_test_setup(test_exit, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
