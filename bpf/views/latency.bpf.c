@@ -115,7 +115,8 @@ static __u64 *newest_of(__u32 tid, __u64 sp)
 	return newest;
 }
 
-static int open_call(const struct sb_capture *capture, __u32 tid, __u64 sp, __u64 nr)
+/* Not inlined: up to 6.12 what it has on the stack would count for the walk, too. */
+static __noinline int open_call(const struct sb_capture *capture, __u32 tid, __u64 sp, __u64 nr)
 {
 	struct latency_record call = { .nr = nr };
 	struct sb_latency_call key = { .sp = sp, .tid = tid };
