@@ -6,7 +6,7 @@
  * is in a list in the task, newest call first, together with the stack pointer at the entry
  * (kernel/events/uprobes.c, prepare_uretprobe()).
  *
- * bpf_get_stack() goes by that list since Linux 6.11 (kernel commit cfa7f3d2c526), but in the order
+ * bpf_get_stack() goes by that list since Linux 6.11 (kernel/events/callchain.c), but in the order
  * of the list alone. Here a call is found by its stack pointer, because the list may still have calls
  * that longjmp() or an exception has left. A walk begins at the newest frame, so one pass over the
  * list serves all frames of a walk.

@@ -35,7 +35,7 @@ const volatile __u64 cfg_latency_min_ns = 0, cfg_latency_max_ns = ~0ull;
 /* Begins with the capture, for sb_pending_of_map(). */
 struct latency_record {
 	struct sb_capture capture; /* of the beginning */
-	__u64 from_ns;
+	__u64 begin_ns, from_ns;
 	__u64 nr;    /* calls that it stands for, see sb_thin() */
 	__u64 outer; /* sp of the next older call of the thread; 0: there is none */
 };
@@ -134,7 +134,7 @@ static __noinline int open_call(const struct sb_capture *capture, __u32 tid, __u
 	call.capture = *capture;
 	call.outer = *newest;
 	/* After the stack was taken, which took time. */
-	call.from_ns = bpf_ktime_get_ns();
+	call.begin_ns = call.from_ns = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&latency_calls, &key, &call, BPF_ANY))
 		return -E2BIG;
 	*newest = sp;
@@ -175,25 +175,37 @@ int latency_begin(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Account the time from from_ns on. @op: 0 or SB_LATENCY_OP_OPEN */
+static bool is_out_of_bounds(__u64 ns)
+{
+	if (ns < cfg_latency_min_ns)
+		sb_stat_add(SB_STAT_UNDER_MIN, 1);
+	else if (ns > cfg_latency_max_ns)
+		sb_stat_add(SB_STAT_OVER_MAX, 1);
+	else
+		return false;
+	return true;
+}
+
+/*
+ * Account the time from from_ns on. --min and --max are about the whole call, so a snapshot leaves
+ * one as it is of which it is not known yet on which side it will be. @op: 0 or SB_LATENCY_OP_OPEN
+ */
 static void account(struct latency_record *call, __u32 slot, __u64 now_ns, __u32 op)
 {
 	struct sb_capture *capture = sb_capture_of(slot);
-	__u64 from_ns = call->from_ns;
+	__u64 from_ns = call->from_ns, all_ns = now_ns - call->begin_ns;
 
+	if (op == SB_LATENCY_OP_OPEN && !sb_end_ns() &&
+	    (all_ns < cfg_latency_min_ns || cfg_latency_max_ns != ~0ull))
+		return;
 	if (!capture || from_ns >= now_ns ||
-	    __sync_val_compare_and_swap(&call->from_ns, from_ns, now_ns) != from_ns)
+	    __sync_val_compare_and_swap(&call->from_ns, from_ns, now_ns) != from_ns ||
+	    is_out_of_bounds(all_ns))
 		return;
-	if (now_ns - from_ns < cfg_latency_min_ns || now_ns - from_ns > cfg_latency_max_ns) {
-		sb_stat_add(now_ns - from_ns < cfg_latency_min_ns ? SB_STAT_UNDER_MIN
-								  : SB_STAT_OVER_MAX,
-			    1);
-		return;
-	}
 	*capture = call->capture;
 	capture->now_ns = now_ns;
 	capture->key.op = op;
-	capture->key.log2_ns = sb_log2_of(now_ns - from_ns);
+	capture->key.log2_ns = sb_log2_of(all_ns);
 	sb_account(capture, (now_ns - from_ns) * call->nr);
 }
 

@@ -42,6 +42,8 @@ static int setup(void **state)
 			(struct task_struct){ .tgid = 10, .pid = 10 + i, .group_leader = &leader };
 	nr_keys = 0;
 	end_ns = 0;
+	cfg_latency_min_ns = 0;
+	cfg_latency_max_ns = ~0ull;
 	cfg_by = 0;
 	cfg_sides = 0;
 	cfg_nr_allow_rules = 0;
@@ -200,6 +202,35 @@ static void test_open(void **state)
 	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 4000 + 3000 + 4000);
 }
 
+/* --min and --max are about whole calls, also of those that a snapshot finds. */
+static void test_bounds(void **state)
+{
+	cfg_latency_min_ns = 2000;
+	be(0);
+	begin_at(1000, 1);
+	settle_at(2000, 0);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 0);
+	settle_at(4000, 0);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 3000);
+	end_at(4500, 1);
+	assert_int_equal(weight_of(0), 500);
+	begin_at(5000, 1);
+	end_at(6000, 1);
+	assert_int_equal(weight_of(0), 500);
+	assert_int_equal(stat_of(SB_STAT_UNDER_MIN), 1);
+
+	cfg_latency_max_ns = 5000;
+	begin_at(10000, 1);
+	settle_at(13000, 0);
+	end_at(16000, 1);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 3000);
+	assert_int_equal(stat_of(SB_STAT_OVER_MAX), 1);
+	begin_at(20000, 1);
+	end_ns = 23000;
+	settle_at(23000, 0);
+	assert_int_equal(weight_of(SB_LATENCY_OP_OPEN), 3000 + 3000);
+}
+
 static void test_full(void **state)
 {
 	be(0);
@@ -237,6 +268,7 @@ int main(void)
 		cmocka_unit_test_setup(test_jump, setup),
 		cmocka_unit_test_setup(test_unseen, setup),
 		cmocka_unit_test_setup(test_open, setup),
+		cmocka_unit_test_setup(test_bounds, setup),
 		cmocka_unit_test_setup(test_full, setup),
 		cmocka_unit_test_setup(test_exit, setup),
 	};
