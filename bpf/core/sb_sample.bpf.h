@@ -190,6 +190,13 @@ int sb_account(const struct sb_capture *capture, __u64 weight);
  */
 void sb_account_more(const struct sb_capture *capture, __u64 weight);
 /*
+ * After sb_account() of the capture in @slot with @weight: count @nr more samples of the same kind,
+ * for ticks that the timer has skipped. They are counted in SB_STAT_TICKS_SKIPPED, too. Return: 0;
+ * -ENOENT: no such slot; or as sb_account(), and they are lost.
+ */
+int sb_account_skipped(__u32 slot, __u64 weight, __u32 nr);
+
+/*
  * sb_account() of the capture in @slot; for programs that account in several places, since the
  * verifier examines it once. Return: as sb_account(); -ENOENT: no such slot.
  */
@@ -217,15 +224,17 @@ void sb_spent_end(__u64 since_ns);
 int sb_spent_some(__u64 since_ns);
 
 /*
- * Call it once for each tick of this CPU's timer. Return: the weight of the tick, in periods of the
- * requested rate: 1; or more while the timer is throttled, or when the timer skipped ticks while the
- * current thread ran: the host did not run the virtual CPU for longer than a period, or interrupts
- * were disabled.
+ * Return: the weight of a tick of this CPU's timer, in periods of the requested rate: 1, or more
+ * while the timer is throttled. In core/thin.bpf.c.
  */
 __u32 sb_tick_weight(void);
 
-/* Count the skipped ticks that a sample stands for. @weight: what sb_tick_weight() returned. */
-void sb_tick_count_skipped(__u32 weight);
+/*
+ * Call it once for each tick of this CPU's timer. Return: the number of ticks that it stands for: 1;
+ * or more when the timer skipped ticks while the current thread ran: the host did not run the
+ * virtual CPU for longer than a period, or interrupts were disabled. In core/thin.bpf.c.
+ */
+__u32 sb_ticks(void);
 
 /*
  * Throttle an event of @weight, before its stacks are taken. Return: the weight that its sample

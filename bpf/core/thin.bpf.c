@@ -42,7 +42,7 @@ struct {
 	__type(value, struct tick_grid);
 } tick_grids SEC(".maps");
 
-static __u32 weight_of_cpu(void)
+__hidden __u32 sb_tick_weight(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 weight = cpu < SB_TICK_CPUS ? tick_weights[cpu] : 0;
@@ -69,36 +69,28 @@ static bool is_same_run(struct tick_grid *grid)
  * distance to the last one, which a tick that is late by half a period would lengthen for nothing.
  * If the thread was switched meanwhile, the CPU may have been idle, where there are no ticks.
  */
-__hidden __u32 sb_tick_weight(void)
+__hidden __u32 sb_ticks(void)
 {
-	__u32 zero = 0, weight = weight_of_cpu();
+	__u32 zero = 0, weight = sb_tick_weight(), nr_ticks = 1;
 	struct tick_grid *grid = bpf_map_lookup_elem(&tick_grids, &zero);
-	__u64 now_ns, nr, period_ns = cfg_tick_ns * weight, nr_ticks = 1;
+	__u64 now_ns, nr, period_ns = cfg_tick_ns * weight;
 	bool is_same;
 
 	if (!grid || !period_ns)
-		return weight;
+		return 1;
 	now_ns = bpf_ktime_get_ns();
 	is_same = is_same_run(grid);
 	if (!is_same || grid->weight != weight) {
 		grid->weight = weight;
 		grid->from_ns = now_ns;
 		grid->nr = 0;
-		return weight;
+		return 1;
 	}
 	nr = (now_ns - grid->from_ns + period_ns / 2) / period_ns;
 	if (nr > grid->nr)
 		nr_ticks = nr - grid->nr;
 	grid->nr += nr_ticks;
-	return weight * nr_ticks;
-}
-
-__hidden void sb_tick_count_skipped(__u32 weight)
-{
-	__u32 usual = weight_of_cpu();
-
-	if (weight > usual)
-		sb_stat_add(SB_STAT_TICKS_SKIPPED, weight / usual - 1);
+	return nr_ticks;
 }
 
 /*

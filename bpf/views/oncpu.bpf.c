@@ -5,14 +5,14 @@
 SEC("?perf_event")
 int oncpu_tick(struct bpf_perf_event_data *ctx)
 {
-	__u32 weight = sb_tick_weight();
+	__u32 nr_ticks = sb_ticks(), weight = sb_tick_weight();
 	struct sb_capture *capture;
 
 	sb_start_at(ctx, SB_SCRATCH_TIMER);
 	if (sb_capture(ctx, SB_SCRATCH_TIMER, &capture))
 		return 0;
-	sb_account(capture, weight);
-	sb_tick_count_skipped(weight);
+	if (!sb_account(capture, weight) && nr_ticks > 1)
+		sb_account_skipped(SB_SCRATCH_TIMER, weight, nr_ticks - 1);
 	sb_spent(capture->now_ns);
 	return 0;
 }

@@ -280,16 +280,16 @@ static void add_cpus_row(const struct sb_run *run, const struct sb_run_figures *
 			 struct sb_str *line)
 {
 	uint64_t nr_skipped = figures->session.stat[SB_STAT_TICKS_SKIPPED];
-	uint64_t nr_ticks = figures->nr_samples + nr_skipped;
 
 	(void)run;
 	add_cpus(line, &figures->session);
 	/* A few are everyday life. */
-	if (nr_skipped && nr_skipped * 100 >= nr_ticks)
-		(void)sb_str_addf(line,
-				  "%stimers skipped %.1f %% of their ticks, for which the next "
-				  "samples stand",
-				  line->len ? ", " : "", percent(nr_skipped, nr_ticks));
+	if (nr_skipped && nr_skipped * 100 >= figures->nr_samples)
+		(void)sb_str_addf(
+			line,
+			"%stimers skipped %.1f %% of the ticks; the next sample counts for "
+			"them, too",
+			line->len ? ", " : "", percent(nr_skipped, figures->nr_samples));
 }
 
 static void add_accounted(const struct sb_run *run, const struct sb_run_figures *figures,
