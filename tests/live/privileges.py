@@ -226,14 +226,14 @@ def commands(tmp):
     ours = status('/proc/self')
     for env, uid in (({}, 0), ({'SUDO_UID': str(NOBODY), 'SUDO_GID': str(NOBODY)}, NOBODY)):
         with open(report, 'w', encoding='utf-8') as out:
-            subprocess.run([BINARY, 'oncpu', '-q', '-o', f'{tmp}/c.folded', '--', 'cat', '/proc/self/status'], stdout=out,
+            subprocess.run([BINARY, 'oncpu', '-q', '-o', f'{tmp}/{uid}.folded', '--', 'cat', '/proc/self/status'], stdout=out,
                            check=False, env={**os.environ, **env}, timeout=60)
         with open(report, encoding='utf-8') as file:
             theirs = {key: value.split() for key, value in (line.split(':', 1) for line in file)}
         for key in 'NoNewPrivs', 'Seccomp', 'CapBnd', 'CapInh', 'CapAmb':
             check(theirs[key] == ours[key], f'command of {uid}: {key} {theirs[key]}')
         check(theirs['Uid'] == [str(uid)] * 4, f'command of {uid}: {theirs["Uid"]}')
-    # A command of another user's gets the signal that we got.
+    # A command of another user's gets the signal that we got. The file of a run as root is not the user's to replace.
     with subprocess.Popen([BINARY, 'oncpu', '-q', '-o', f'{tmp}/c.folded', '--', 'sh', '-c',
                            'trap "exit 9" TERM; echo up; while :; do sleep 0.01; done'], stdout=subprocess.PIPE,
                           env={**os.environ, 'SUDO_UID': str(NOBODY), 'SUDO_GID': str(NOBODY)}) as process:
