@@ -404,7 +404,7 @@ static void test_skipped_ticks(void **state)
 		{ 211, 1 },
 	};
 	uint64_t from_ns = 1000000000, period_ns = 2004008;
-	uint32_t i, settings, cpu = 5;
+	uint32_t i, settings, cpu = 3;
 
 	for (settings = 1; settings <= 2; settings++) {
 		memset(tick_weights, 0, sizeof(tick_weights));
