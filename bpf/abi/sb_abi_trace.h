@@ -4,15 +4,37 @@
 #define SB_ABI_TRACE_H
 
 #include "bpf/abi/sb_abi.h"
+#include "bpf/abi/sb_abi_expr.h"
+
+/* Arguments of a USDT probe: values SB_EXPR_ARG0 and up of expressions. */
+#define SB_TRACE_ARGS_MAX ((unsigned int)SB_EXPR_RETVAL)
+#define SB_TRACE_NO_REG	  0xffffu
+
+/*
+ * Where an argument of a USDT probe is: `add`, plus a register, plus another one shifted to the left;
+ * or in the process's memory at this address. A register is the offset in bytes of its 8 bytes in the
+ * program's context, or SB_TRACE_NO_REG.
+ */
+struct sb_trace_arg {
+	__u64 add;
+	__u16 base, index;
+	__u8 shift;
+	__u8 size; /* bytes of memory: 1, 2, 4, 8; 0: it is not in memory */
+	__u16 reserved;
+};
 
 /* What a sample of one place is. Its index in the map `trace_places` is the cookie
  * (bpf_get_attach_cookie()) of the program that is attached there. */
 struct sb_trace_place {
 	__u64 weight; /* of one event; a counter's period */
 	__u32 op;     /* sb_sample_key.op */
+	/* 1 + the index in the map `trace_exprs` of --when and --weight; 0: there is none. */
+	__u32 when, weigh;
 	__u32 reserved;
+	struct sb_trace_arg arg[SB_TRACE_ARGS_MAX];
 };
 
-_Static_assert(sizeof(struct sb_trace_place) == 16, "layout is shared");
+_Static_assert(sizeof(struct sb_trace_arg) == 16, "layout is shared");
+_Static_assert(sizeof(struct sb_trace_place) == 24 + 16 * SB_TRACE_ARGS_MAX, "layout is shared");
 
 #endif
