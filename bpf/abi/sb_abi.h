@@ -309,6 +309,11 @@ enum sb_stat {
 	SB_STAT_CALLS_JUMPED,  /* calls that a jump or an exception has left */
 	SB_STAT_CALLS_UNSEEN,  /* calls whose end was seen, but not their beginning */
 	SB_STAT_CALLS_EXITED,  /* calls in which their thread ended */
+	SB_STAT_WHEN_FALSE,    /* events left out by --when */
+	SB_STAT_WEIGHT_NONE,   /* events left out, because --weight was 0 or negative */
+	SB_STAT_EXPR_DIV_ZERO, /* evaluations of --when, --weight with a division by zero */
+	SB_STAT_EXPR_BAD_READ, /* evaluations with memory that could not be read */
+	SB_STAT_EXPR_CUT,      /* evaluations with a string that was cut */
 	SB_STAT_MAX,
 };
 

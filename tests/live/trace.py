@@ -55,7 +55,74 @@ def usdt():
     result = trace(f'u:{PROGRAM}:traced:turn', '--', PROGRAM, str(NR))
     check((result.total, of(result, 'probed')) == (NR, NR), f'a USDT probe, with its semaphore: {dict(result.stacks)}')
     listed = subprocess.run([BINARY, 'trace', '--list', f'u:{PROGRAM}:*'], capture_output=True, text=True, check=False).stdout
-    check(listed == f'u:{PROGRAM}:traced:turn\t8@%rdi\n', f'it is listed as it is spelled: {listed!r}')
+    check(f'u:{PROGRAM}:traced:turn\t8@%rdi\n' in listed and f'u:{PROGRAM}:traced:places\t-4@' in listed,
+          f'it is listed as it is spelled: {listed!r}')
+
+
+def printed(result, name):
+    """What the program printed about itself."""
+    return int(re.search(rf'^{name} (\d+)$', result.err, re.M).group(1))
+
+
+def expressions():
+    named = f'{PROGRAM}:named'
+    result = trace(named, '--weight', 'arg1', '--when', 'str(arg0) == "even"', '--', PROGRAM, str(NR))
+    check(result.total == printed(result, 'even') > 0, f'the sum of one argument, by the string of another: {result.total}')
+    check(result.facts.get('unit') == 'units' and result.facts.get('lost') == '0', f'facts: {result.facts}')
+    check(f'left out: {NR // 2} by --when, 1 with a --weight of 0 or less' in ' '.join(result.err.split()),
+          f'what is left out is counted: {result.err}')
+    result = trace(f'r:{named}', '--weight', 'retval', '--', PROGRAM, str(NR))
+    check(result.total == printed(result, 'returned'), f'the sum of results above 0: {result.total}')
+    result = trace(f'{PROGRAM}:traced', '--when', f'arg0 >= {NR - 100} && pid == tid', '--', PROGRAM, str(NR))
+    check((of(result, 'often'), of(result, 'seldom')) == (70, 30) and result.facts.get('unit') == 'events',
+          f'only calls with such an argument: {dict(result.stacks)}')
+    result = trace(f'{PROGRAM}:traced', f'u:{PROGRAM}:turn', '--weight', '1 + arg0', '--', PROGRAM, str(NR))
+    each = NR * (NR + 1) // 2
+    check((of(result, f'[{PROGRAM}:traced]'), of(result, f'[u:{PROGRAM}:turn]')) == (each, each),
+          'of several events, with the arguments of each')
+    result = trace('page-faults:10', '--weight', '3', '--', PROGRAM, '10')
+    check(result.total and result.total % 30 == 0, f'a sample of a counter stands for its period: {result.total}')
+    result = trace(named, '--when', 'str(1) == "x" || 1 / (arg1 - arg1)', '--', PROGRAM, str(NR))
+    check(result.status == 3 and f'{NR} events were left out by --when' in result.err, f'if all are left out, that is said: {result.err}')
+    result = trace(named, '--when', 'str(1) == "x" || 1 / (arg1 - arg1) || 1', '--', PROGRAM, str(NR))
+    check(f'expressions: {NR} with memory that could not be read, {NR} with' in result.err,
+          f'what went wrong inside is counted: {result.err}')
+
+
+def places():
+    probe = f'u:{PROGRAM}:places'
+    for weight, each in (('0 - arg0', 1), ('0 - arg1', 0), ('arg2 - 193', 0), ('arg3', 1)):
+        result = trace(probe, '--weight', weight, '--', PROGRAM, str(NR))
+        want = NR * (NR - 1) // 2 if each else 7 * NR
+        check(result.total == want, f'an argument in memory, a constant, in a register: {weight}: {result.total} of {want}')
+
+
+def fields():
+    result = trace('sched:sched_process_exec', '--when', 'filename == "/bin/true" && args->pid == pid', '-s', '--',
+                   'sh', '-c', '/bin/true; /bin/echo; /bin/true')
+    check((result.total, of(result, 'true')) == (2, 2), f'fields of a tracepoint: {dict(result.stacks)}')
+    copy = ('dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100', 'status=none')
+    result = trace('syscalls:sys_enter_write', '--weight', 'count', '--', *copy)
+    check(result.total == 100 * 4096, f'an argument of a system call: {result.total}')
+
+
+def bad_expressions():
+    traced = f'{PROGRAM}:traced'
+    for args, said in (
+            ((traced, '--when', 'arg0 >'), f"--when at '{traced}': column 7: "),
+            ((traced, '--weight', '1 + agr0'), "column 5: there is no 'agr0'; did you mean 'arg0'?"),
+            ((traced, '--weight', 'retval'), "there is no 'retval'"),
+            ((f'r:{traced}', '--weight', 'arg0'), "there is no 'arg0'"),
+            ((traced, '--weight', 'comm'), 'a number is needed'),
+            ((traced, '--when', 'comm'), 'a number is needed'),
+            (('sched:sched_process_exec', '--when', 'args->filenam == "x"'), "did you mean 'args->filename'?"),
+            ((f'u:{PROGRAM}:places', '--when', 'arg4'), 'arg4'),
+            (('page-faults', '--when', 'arg0'), "there is no 'arg0'"),
+            ((traced, 'page-faults', '--when', 'arg0'), "--when at 'page-faults': "),
+    ):
+        result = trace(*args, '-t', '1')
+        check(result.status == 2 and said in result.err and result.err.startswith('stackbpf: ') and result.err.count('\n') == 1,
+              f'{args}: {result.status}, {result.err.strip()}')
 
 
 def tracepoint():
@@ -116,5 +183,5 @@ def listing():
     check('sched:sched_process_exec\n' in words, f'the shell completes events: {words!r}')
 
 
-run_parts([user, several, usdt, tracepoint, counter, bad_input, listing], sys.argv[3:])
+run_parts([user, several, usdt, tracepoint, counter, expressions, places, fields, bad_expressions, bad_input, listing], sys.argv[3:])
 done()

@@ -108,6 +108,8 @@ int sb_record_find_events(struct sb_record_opts *opts)
 	probes->is_of_tgid_only = probes->tgid && is_only_target(opts);
 	for (i = 0; i < opts->events.nr && !err; i++)
 		err = sb_probes_add(probes, opts->events.at[i], &reason);
+	if (!err)
+		err = sb_probes_compile(probes, opts->when, opts->weight, &reason);
 	opts->run.view.probes = probes;
 	return err ? explain(&reason, err) : -1;
 }

@@ -361,6 +361,7 @@ static int parse_kind(void *field, const char *value, const char **ret_why)
 #define LASTING	    .views = SB_VIEW_LASTING
 #define FILES	    .views = SB_VIEW_FILES
 #define EVENTS	    .views = SB_VIEW_EVENTS
+#define EXPRS	    .views = SB_VIEW_EXPRS
 #define OF_A_KIND   .commands = "run top" /* that are no view */
 #define RECORDER    .commands = "record"
 /* What says how a result looks: there is none but the store. */
@@ -430,6 +431,14 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(list),
 	  .help = "print the events that match the operands, and trace nothing: sched:*, c:pthread_*, "
 		  "u:/usr/bin/python3:*; without operands all tracepoints and counters" },
+	{ .name = "when", .metavar = "EXPR", EXPRS,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(when),
+	  .help = "only events for which this expression over their arguments is not 0: "
+		  "'arg1 > 4096', 'args->prev_prio < 100 && comm == \"nginx\"'" },
+	{ .name = "weight", .metavar = "EXPR", EXPRS,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(weight),
+	  .help = "weigh each event by this expression instead of counting it: 'arg0', "
+		  "'retval', 'args->bytes_req'" },
 	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.min_ns), .parse = parse_micros,
 	  .help = "only events that take at least DUR: 500 (microseconds), 10ms, 2s" },

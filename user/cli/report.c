@@ -102,6 +102,8 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 		 is_of_parts ? "parts of waits shorter than --min" : "shorter than --min");
 	add_item(list, stat[SB_STAT_OVER_MAX],
 		 is_of_parts ? "parts of waits longer than --max" : "longer than --max");
+	add_item(list, stat[SB_STAT_WHEN_FALSE], "by --when");
+	add_item(list, stat[SB_STAT_WEIGHT_NONE], "with a --weight of 0 or less");
 	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for per-thread state");
 	add_item(list, stat[SB_STAT_BLOCK_UNKNOWN], "requests queued before the run");
 	add_item(list, resolve->nr_missing_objects, "without the name of their file or thread");
@@ -115,6 +117,18 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	add_item(list, sb_profile_nr_tiny(run->profile, &tiny_weight),
 		 "stacks with a weight "
 		 "that rounds to 0");
+}
+
+/* What --when and --weight came across, each time that one was evaluated. */
+static void add_expressions(const struct sb_run *run, const struct sb_run_figures *figures,
+			    struct sb_str *list)
+{
+	const uint64_t *stat = figures->session.stat;
+
+	(void)run;
+	add_item(list, stat[SB_STAT_EXPR_BAD_READ], "with memory that could not be read");
+	add_item(list, stat[SB_STAT_EXPR_DIV_ZERO], "with a division by zero");
+	add_item(list, stat[SB_STAT_EXPR_CUT], "with a string of 63 bytes or more");
 }
 
 /* "24.75 Hz", "a sample for 4000 us". */
@@ -333,6 +347,7 @@ static const struct {
 	{ "", add_governed },
 	{ "", add_accounted },
 	{ "left out: ", add_left_out },
+	{ "expressions: ", add_expressions },
 	{ "", sb_report_interp_lines },
 	{ "", add_own_cost },
 };
@@ -459,6 +474,11 @@ static void report_left_out(const struct sb_run *run, const struct sb_run_figure
 		{ "left out: under --min", SB_STAT_UNDER_MIN },
 		{ "left out: over --max", SB_STAT_OVER_MAX },
 		{ "left out: other state, type", SB_STAT_OTHER_STATE },
+		{ "left out: --when", SB_STAT_WHEN_FALSE },
+		{ "left out: --weight of 0 or less", SB_STAT_WEIGHT_NONE },
+		{ "expressions: unreadable", SB_STAT_EXPR_BAD_READ },
+		{ "expressions: division by zero", SB_STAT_EXPR_DIV_ZERO },
+		{ "expressions: string cut", SB_STAT_EXPR_CUT },
 		{ "lost: no memory for thread", SB_STAT_TASK_FULL },
 		{ "missed switches, repaired", SB_STAT_UNSEEN },
 		{ "lost: requests in flight", SB_STAT_BLOCK_FULL },
@@ -727,6 +747,13 @@ void sb_report_empty(const struct sb_run *run)
 		       "nothing was recorded: all %llu samples were lost; --stats tells where, and a "
 		       "lower rate (-F) helps",
 		       (unsigned long long)figures.nr_lost);
+	else if (figures.session.stat[SB_STAT_WHEN_FALSE] +
+		 figures.session.stat[SB_STAT_WEIGHT_NONE])
+		sb_err(0,
+		       "nothing was sampled: %llu events were left out by --when, and %llu because "
+		       "their --weight was 0 or less",
+		       (unsigned long long)figures.session.stat[SB_STAT_WHEN_FALSE],
+		       (unsigned long long)figures.session.stat[SB_STAT_WEIGHT_NONE]);
 	else if (run->config->views.at[0]->kind->empty)
 		sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
 	else if (run->child && !run->config->all)

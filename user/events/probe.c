@@ -35,8 +35,10 @@ static int explain_tracefs(struct sb_resolving *to, int err)
 static int found_tracepoint(void *arg, const char *category, const char *name, uint64_t id)
 {
 	struct sb_resolving *to = arg;
-	struct sb_probe probe = { .kind = SB_PROBE_TRACEPOINT, .perf_config = { id } };
 	char text[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
+	struct sb_probe probe = { .kind = SB_PROBE_TRACEPOINT,
+				  .function = text,
+				  .perf_config = { id } };
 
 	snprintf(text, sizeof(text), "%s:%s", category, name);
 	return to->found(to, text, &probe);
@@ -304,6 +306,7 @@ void sb_probes_release(struct sb_probes *probes)
 		free(probes->names.at[i]);
 	sb_vec_release(&probes->places);
 	sb_vec_release(&probes->names);
+	sb_vec_release(&probes->exprs);
 }
 
 struct listing {

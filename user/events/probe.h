@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "bpf/abi/sb_abi_trace.h"
 #include "events/event.h"
 
 struct sb_reason;
@@ -32,7 +33,7 @@ struct sb_probe {
 	bool is_of_glob;    /* one of many: if the kernel cannot hook it, the others are traced */
 	uint32_t name_idx;  /* of sb_probes.names: samples of this place are shown by it */
 	char *path;	    /* user, USDT: the file, as we can open it; owned */
-	char *function;	    /* kernel; user and USDT: for messages; owned */
+	char *function;	    /* kernel; tracepoint: "CATEGORY:NAME"; others: for messages; owned */
 	uint64_t offset;    /* kernel: in the function; user, USDT: in the file */
 	uint64_t semaphore; /* USDT: where in the file the counter of listeners is; 0: none */
 	char *args;	    /* USDT: descriptors of the arguments, "8@%rdi -4@$1"; owned */
@@ -40,6 +41,10 @@ struct sb_probe {
 	uint64_t perf_config[3]; /* config, config1, config2; tracepoint: its ID in the first */
 	uint64_t period;	 /* counter: a sample for so many */
 	bool no_user, no_kernel;
+	/* By sb_probes_compile(): 1 + index in sb_probes.exprs of --when and --weight; 0: none. */
+	uint32_t when, weigh;
+	struct sb_trace_arg
+		arg[SB_TRACE_ARGS_MAX]; /* USDT, if there are expressions: where args are */
 };
 
 /* Zeroed, with @tgid set, it is an empty list. */
@@ -51,7 +56,8 @@ struct sb_probes {
 	/* In: beginning and return of each place are hooked, so only functions of programs will do. */
 	bool is_of_calls;
 	SB_VEC(struct sb_probe) places;
-	SB_VEC(char *) names; /* as frames: "[c:malloc]"; owned */
+	SB_VEC(char *) names;	      /* as frames: "[c:malloc]"; owned */
+	SB_VEC(struct sb_expr) exprs; /* of all places, each once */
 };
 
 /**
@@ -66,6 +72,22 @@ struct sb_probes {
  * another negative errno. All with @reason; after an error the list may have a part of the places.
  */
 int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *reason);
+
+/**
+ * sb_probes_compile() - compile expressions for each place, with the names of its arguments
+ * @when: of whether an event is a sample; NULL: it always is
+ * @weight: of the weight of a sample; NULL: the number of events
+ * @reason: why not, a sentence that names the option and the event
+ *
+ * All places have comm, pid, tid and cpu; a tracepoint has the fields of its record, a function arg0
+ * to arg5 or, at its return, retval, and a USDT probe its arguments as arg0, arg1, ...
+ *
+ * Return: 0; -EINVAL: an expression is wrong, or no number; or a negative errno of reading tracefs.
+ * All with @reason.
+ */
+int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
+		      struct sb_reason *reason);
+
 /* Free what the list holds; it is empty then. */
 void sb_probes_release(struct sb_probes *probes);
 

@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fs.h"
 #include "base/num.h"
 #include "base/str.h"
+
+#define FORMAT_BYTES_MAX 65536u
 
 static const char *const places[] = {
 	"/sys/kernel/tracing/events",
@@ -131,6 +134,22 @@ int sb_tracefs_each(int events_fd, const char *category, const char *name,
 			err = each_of(events_fd, entry->d_name, name, fn, arg);
 	closedir(dir);
 	return err;
+}
+
+int sb_tracefs_read_format(int events_fd, const char *name, char **ret_text)
+{
+	sb_cleanup(sb_closep) int fd = -1;
+	const char *colon = strchr(name, ':');
+	char path[2 * NAME_MAX + 12];
+	size_t len;
+
+	if (!colon || strchr(name, '/'))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "%.*s/%s/format", (int)(colon - name), name, colon + 1);
+	fd = openat(events_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	return sb_read_fd(fd, FORMAT_BYTES_MAX, ret_text, &len);
 }
 
 bool sb_tracefs_has_category(int events_fd, const char *category)

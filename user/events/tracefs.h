@@ -22,6 +22,10 @@ int sb_tracefs_each(int events_fd, const char *category, const char *name,
 		    int (*fn)(void *arg, const char *category, const char *name, uint64_t id),
 		    void *arg);
 
+/* Read what the record of tracepoint @name, "CATEGORY:NAME", is made of. @ret_text: owned by the
+ * caller. Return: 0; or a negative errno. */
+int sb_tracefs_read_format(int events_fd, const char *name, char **ret_text);
+
 /* Return: whether there is a category of this name, which is no glob. */
 bool sb_tracefs_has_category(int events_fd, const char *category);
 

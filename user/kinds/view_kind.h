@@ -34,6 +34,7 @@ enum sb_view_options {
 	SB_VIEW_EVERY = 1 << 5,	  /* --every: a sample for so much time of waiting */
 	SB_VIEW_FILES = 1 << 6,	  /* --layer, --fs, ...: which files, and how they are weighed */
 	SB_VIEW_EVENTS = 1 << 7,  /* --list: events are operands */
+	SB_VIEW_EXPRS = 1 << 8,	  /* --when, --weight: expressions over their arguments */
 };
 
 struct sb_view_kind {

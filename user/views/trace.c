@@ -50,6 +50,8 @@ static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 	events = opts->probes;
 	if (!err)
 		err = bpf_map__set_max_entries(skel->maps.trace_hits, nr);
+	if (!err && events->exprs.nr)
+		err = bpf_map__set_max_entries(skel->maps.trace_exprs, (uint32_t)events->exprs.nr);
 	for (i = 0; i < nr && !err; i++)
 		err = bpf_program__set_autoload(program_of(skel, events->places.at[i].kind), true);
 	return err;
@@ -76,18 +78,26 @@ static int attach_counter(struct sampler_bpf *skel, uint32_t idx, sb_vec_link *l
 	return err;
 }
 
-/* What each place is, before the first event can happen. */
+/* What each place is, and its expressions, before the first event can happen. */
 static int write_places(struct sampler_bpf *skel)
 {
 	uint32_t i;
 
+	for (i = 0; i < events->exprs.nr; i++)
+		if (bpf_map_update_elem(bpf_map__fd(skel->maps.trace_exprs), &i,
+					&events->exprs.at[i], BPF_ANY))
+			return -errno;
 	for (i = 0; i < events->places.nr; i++) {
 		const struct sb_probe *probe = &events->places.at[i];
 		struct sb_trace_place place = {
 			.weight = probe->kind == SB_PROBE_PERF ? probe->period : 1,
 			/* With a single name it would only repeat the title. */
 			.op = events->names.nr > 1 ? probe->name_idx + 1 : 0,
+			.when = probe->when,
+			.weigh = probe->weigh,
 		};
+
+		memcpy(place.arg, probe->arg, sizeof(place.arg));
 
 		if (bpf_map_update_elem(bpf_map__fd(skel->maps.trace_places), &i, &place, BPF_ANY))
 			return -errno;
@@ -145,6 +155,14 @@ static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 	return false;
 }
 
+/* With --weight, of whatever the expression is. */
+static const char *unit_of(const struct sb_view_opts *opts, uint64_t *ret_divisor)
+{
+	const struct sb_probes *probes = opts->probes;
+
+	return probes && probes->places.nr && probes->places.at[0].weigh ? "units" : NULL;
+}
+
 static const char *op_name(uint32_t op)
 {
 	return events && op && op <= events->names.nr ? events->names.at[op - 1] : NULL;
@@ -191,6 +209,7 @@ const struct sb_view sb_view_trace = {
 	.losses = 1ull << SB_STAT_TRACE_BUSY,
 	.prefix = "trace_",
 	.divisor = 1,
+	.unit_of = unit_of,
 	.op_name = op_name,
 	.trim = sb_io_layer_trim,
 	.check = check,

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* --when and --weight, compiled for each place with the names that its arguments have. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/reason.h"
+#include "base/str.h"
+#include "events/format.h"
+#include "events/probe.h"
+#include "events/tracefs.h"
+
+/* What is compiled for one place after the other. */
+struct compiling {
+	struct sb_probes *probes;
+	struct sb_reason *reason;
+	const struct sb_probe *place;
+	int events_fd; /* of tracefs, opened for the first tracepoint; -1 */
+	char *format;  /* of the tracepoint, which names of fields point into */
+	sb_vec_expr_field fields;
+};
+
+static int add_tracepoint(struct compiling *to)
+{
+	const char *name = to->place->function;
+	int err;
+
+	if (to->events_fd < 0)
+		to->events_fd = sb_tracefs_open();
+	err = to->events_fd < 0 ? to->events_fd
+				: sb_tracefs_read_format(to->events_fd, name, &to->format);
+	if (err)
+		return sb_reason_set(to->reason, err, "cannot read the fields of tracepoint '%s'",
+				     name);
+	/* BPF programs get the arguments of a system call alone, without the strings that some
+	 * kernels add to its record. */
+	return sb_format_parse(to->format, strncmp(name, "syscalls:", 9) != 0, &to->fields);
+}
+
+static int add_arguments(struct compiling *to, struct sb_probe *place)
+{
+	switch (place->kind) {
+	case SB_PROBE_TRACEPOINT:
+		return add_tracepoint(to);
+	case SB_PROBE_USDT:
+		return sb_usdt_parse(place->args, place->arg, &to->fields);
+	case SB_PROBE_PERF:
+		return 0;
+	default:
+		return sb_function_fields(place->is_return, &to->fields);
+	}
+}
+
+/* The names of @place, in to->fields. */
+static int find_scope(struct compiling *to, struct sb_probe *place)
+{
+	int err = 0;
+	size_t i;
+
+	to->place = place;
+	sb_vec_clear(&to->fields);
+	free(to->format);
+	to->format = NULL;
+	for (i = 0; i < SB_EXPR_THREAD_FIELDS && !err; i++)
+		err = sb_vec_push(&to->fields, sb_expr_thread_fields[i]);
+	return err ? err : add_arguments(to, place);
+}
+
+/* Add @expr unless it is there already, as it is for functions, whose arguments are all the same. */
+static int add_expr(struct sb_probes *probes, const struct sb_expr *expr, uint32_t *ret_nr)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < probes->exprs.nr; i++)
+		if (!memcmp(&probes->exprs.at[i], expr, sizeof(*expr)))
+			break;
+	if (i == probes->exprs.nr)
+		err = sb_vec_push(&probes->exprs, *expr);
+	*ret_nr = (uint32_t)i + 1;
+	return err;
+}
+
+static int compile(struct compiling *to, const char *option, const char *text, uint32_t *ret_nr)
+{
+	const struct sb_expr_scope scope = {
+		.fields = to->fields.at,
+		.nr = to->fields.nr,
+		.is_user_only =
+			to->place->kind == SB_PROBE_USER || to->place->kind == SB_PROBE_USDT,
+	};
+	const char *frame = to->probes->names.at[to->place->name_idx];
+	struct sb_reason why = {};
+	struct sb_expr expr = {};
+	int err;
+
+	if (!text)
+		return 0;
+	err = sb_expr_compile(text, &scope, &expr, &why);
+	if (!err && expr.kind == SB_EXPR_STRING)
+		err = sb_reason_set(&why, -EINVAL, "this is a string, but a number is needed");
+	if (err) {
+		sb_reason_set(to->reason, 0, "%s at '%.*s': %s", option, (int)strlen(frame) - 2,
+			      frame + 1, why.text);
+		return err;
+	}
+	err = add_expr(to->probes, &expr, ret_nr);
+	return err;
+}
+
+int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
+		      struct sb_reason *reason)
+{
+	struct compiling to = { .probes = probes, .reason = reason, .events_fd = -1 };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; (when || weight) && i < probes->places.nr && !err; i++) {
+		struct sb_probe *place = &probes->places.at[i];
+
+		err = find_scope(&to, place);
+		if (!err)
+			err = compile(&to, "--when", when, &place->when);
+		if (!err)
+			err = compile(&to, "--weight", weight, &place->weigh);
+	}
+	if (err && !sb_reason_is_set(reason))
+		sb_reason_set(reason, err, "cannot compile the expressions");
+	sb_closep(&to.events_fd);
+	free(to.format);
+	sb_vec_release(&to.fields);
+	return err;
+}
