@@ -228,6 +228,7 @@ enum sb_object_kind {
 	SB_OBJECT_TASK = 1, /* struct sb_object_task: a thread that was woken */
 	SB_OBJECT_WAKER,    /* struct sb_object_waker: the waking thread, and its stacks */
 	SB_OBJECT_FILE,	    /* struct sb_object_file, see sb_abi_io.h */
+	SB_OBJECT_VALUE,    /* struct sb_object_value, see sb_abi_trace.h */
 	SB_OBJECT_KIND_MAX,
 };
 
@@ -311,7 +312,7 @@ enum sb_stat {
 	SB_STAT_CALLS_EXITED,  /* calls in which their thread ended */
 	SB_STAT_WHEN_FALSE,    /* events left out by --when */
 	SB_STAT_WEIGHT_NONE,   /* events left out, because --weight was 0 or negative */
-	SB_STAT_EXPR_DIV_ZERO, /* evaluations of --when, --weight with a division by zero */
+	SB_STAT_EXPR_DIV_ZERO, /* evaluations of expressions with a division by zero */
 	SB_STAT_EXPR_BAD_READ, /* evaluations with memory that could not be read */
 	SB_STAT_EXPR_CUT,      /* evaluations with a string that was cut */
 	SB_STAT_MAX,

@@ -28,12 +28,20 @@ struct sb_trace_arg {
 struct sb_trace_place {
 	__u64 weight; /* of one event; a counter's period */
 	__u32 op;     /* sb_sample_key.op */
-	/* 1 + the index in the map `trace_exprs` of --when and --weight; 0: there is none. */
-	__u32 when, weigh;
-	__u32 reserved;
+	/* 1 + the index in the map `trace_exprs` of --when, --weight, --value; 0: there is none. */
+	__u32 when, weigh, value;
 	struct sb_trace_arg arg[SB_TRACE_ARGS_MAX];
 };
 
+/* The value of --value at an event. */
+struct sb_object_value {
+	__u64 number;
+	__u64 text[SB_EXPR_STRING_WORDS]; /* padded with zeros, of which one at least is there */
+	__u32 kind;			  /* enum sb_expr_kind: whether it is a number or a text */
+	__u32 is_signed;
+};
+
+_Static_assert(sizeof(struct sb_object_value) == 80, "layout is shared");
 _Static_assert(sizeof(struct sb_trace_arg) == 16, "layout is shared");
 _Static_assert(sizeof(struct sb_trace_place) == 24 + 16 * SB_TRACE_ARGS_MAX, "layout is shared");
 

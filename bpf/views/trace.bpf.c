@@ -47,7 +47,7 @@ struct {
 	__type(value, __u32);
 } trace_busy SEC(".maps");
 
-/* --when and --weight, compiled for the places that they are evaluated at. */
+/* --when, --weight and --value, compiled for the places that they are evaluated at. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* set before load */
@@ -62,6 +62,23 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sb_expr_run);
 } trace_runs SEC(".maps");
+
+/* Scratch memory for an object, for each slot. The room is for the verifier: sb_object_ship() gets the
+ * size at run time. */
+struct trace_object {
+	struct sb_event_object event;
+	union {
+		struct sb_object_value value;
+		__u8 room[SB_OBJECT_BYTES_MAX];
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct trace_object);
+} trace_objects SEC(".maps");
 
 /* The functions from here to sb_trace_evaluate() are global, because the verifier examines such a
  * function once. @run_idx: in trace_runs; @expr_idx: in trace_exprs. */
@@ -188,6 +205,46 @@ static __noinline __u64 weigh(void *ctx, const struct sb_trace_place *place, __u
 	return place->weight * run->ints[0];
 }
 
+/* Set the value's kind, and what the evaluation resulted in. Return: the ID of this object. */
+static __u64 set_value(struct sb_object_value *value, const struct sb_expr_run *run,
+		       const struct sb_expr *expr)
+{
+	bool is_text = expr->kind == SB_EXPR_STRING;
+	__u64 id = SB_OBJECT_VALUE;
+	__u32 i;
+
+	value->kind = expr->kind;
+	value->is_signed = expr->result_is_signed;
+	value->number = is_text ? 0 : run->ints[0];
+	id = sb_hash_word(id, value->kind | (__u64)value->is_signed << 32);
+	id = sb_hash_word(id, value->number);
+	for (i = 0; i < SB_EXPR_STRING_WORDS; i++) {
+		value->text[i] = is_text ? run->strings[0][i] : 0;
+		id = sb_hash_word(id, value->text[i]);
+	}
+	return id | 1;
+}
+
+/* Evaluate --value. Return: the ID of the object that says what it is; 0: there is none. */
+static __noinline __u64 object_of_value(void *ctx, __u32 place_idx, __u32 expr_idx, __u32 slot)
+{
+	__u32 run_idx = slot == SB_SCRATCH_PROBE;
+	struct sb_expr_run *run = bpf_map_lookup_elem(&trace_runs, &run_idx);
+	const struct sb_expr *expr = bpf_map_lookup_elem(&trace_exprs, &expr_idx);
+	struct trace_object *object = bpf_map_lookup_elem(&trace_objects, &run_idx);
+
+	if (!run || !expr || !object)
+		return 0;
+	run->context = (__u64)ctx;
+	sb_trace_evaluate(run_idx, place_idx, expr_idx);
+	object->event.kind = SB_OBJECT_VALUE;
+	object->event.nr_bytes = sizeof(object->value);
+	object->event.id = set_value(&object->value, run, expr);
+	if (sb_object_known(object->event.id) == SB_OBJECT_UNSEEN)
+		sb_object_ship(&object->event);
+	return object->event.id;
+}
+
 static __always_inline void count_hit(__u32 idx)
 {
 	__u64 *nr = bpf_map_lookup_elem(&trace_hits, &idx);
@@ -215,6 +272,8 @@ static __always_inline void sample(void *ctx, __u32 slot)
 		return;
 	}
 	capture->key.op = place->op;
+	if (place->value)
+		capture->key.object = object_of_value(ctx, idx, place->value - 1, slot);
 	if (!sb_take_stacks(ctx, slot, SB_SIDE_USER | SB_SIDE_KERNEL))
 		sb_account(capture, weight);
 	sb_spent(capture->now_ns);

@@ -7,6 +7,7 @@ trace.py STACKBPF TRACED_C [PART...]
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -89,6 +90,27 @@ def expressions():
           f'what went wrong inside is counted: {result.err}')
 
 
+def values():
+    """--value: a leaf frame for each value."""
+    def leaves(*args):
+        result = trace(*args, '--', PROGRAM, str(NR))
+        return {stack[-1]: of(result, stack[-1]) for stack in result.stacks}
+    named = f'{PROGRAM}:named'
+    check(leaves(named, '--value', 'str(arg0)') == {'[str(arg0)=even]': NR // 2, '[str(arg0)=odd]': NR // 2}, 'a string')
+    check(leaves(named, '--value', 'arg1 % 4 - 1') == {f'[arg1 % 4 - 1={i}]': NR // 4 for i in (-1, 0, 1, 2)}, 'a number')
+    result = leaves(named, '--value', 'arg1', '--when', 'arg1 < 500', '--weight', 'arg1')
+    check(result == {f'[arg1={i}]': i for i in range(1, 500)}, f'many, with a weight: {len(result)}')
+    result = trace(f'{PROGRAM}:traced', named, '--value', 'tid - pid', '--', PROGRAM, str(NR))
+    check({stack[-2:]: of(result, *stack[-2:]) for stack in result.stacks} ==
+          {(f'[{event}]', '[tid - pid=0]'): NR for event in (f'{PROGRAM}:traced', named)},
+          f'behind the name of the event: {dict(result.stacks)}')
+    strange = f'{WORK.name}/a;b\nc\x1b[1m 5'
+    shutil.copy('/bin/true', strange)
+    result = trace('sched:sched_process_exec', '--value', 'filename', '-s', '--', 'sh', '-c', '"$0"; :', strange)
+    leaf = next((stack[-1] for stack in result.stacks if 'a:b' in stack[-1]), '')
+    check(leaf and leaf.isprintable() and ';' not in leaf, f'a strange name: {leaf!r} of {list(result.stacks)}')
+
+
 def places():
     probe = f'u:{PROGRAM}:places'
     for weight, each in (('0 - arg0', 1), ('0 - arg1', 0), ('arg2 - 193', 0), ('arg3', 1)):
@@ -115,6 +137,7 @@ def bad_expressions():
             ((f'r:{traced}', '--weight', 'arg0'), "there is no 'arg0'"),
             ((traced, '--weight', 'comm'), 'a number is needed'),
             ((traced, '--when', 'comm'), 'a number is needed'),
+            ((traced, '--value', 'str(comm)'), '--value at '),
             (('sched:sched_process_exec', '--when', 'args->filenam == "x"'), "did you mean 'args->filename'?"),
             ((f'u:{PROGRAM}:places', '--when', 'arg4'), 'arg4'),
             (('page-faults', '--when', 'arg0'), "there is no 'arg0'"),
@@ -183,5 +206,6 @@ def listing():
     check('sched:sched_process_exec\n' in words, f'the shell completes events: {words!r}')
 
 
-run_parts([user, several, usdt, tracepoint, counter, expressions, places, fields, bad_expressions, bad_input, listing], sys.argv[3:])
+run_parts([user, several, usdt, tracepoint, counter, expressions, values, places, fields, bad_expressions, bad_input, listing],
+          sys.argv[3:])
 done()

@@ -109,7 +109,8 @@ int sb_record_find_events(struct sb_record_opts *opts)
 	for (i = 0; i < opts->events.nr && !err; i++)
 		err = sb_probes_add(probes, opts->events.at[i], &reason);
 	if (!err)
-		err = sb_probes_compile(probes, opts->when, opts->weight, &reason);
+		err = sb_probes_compile(probes, opts->when, opts->weight, opts->value, &reason);
+	opts->run.view.value = opts->value;
 	opts->run.view.probes = probes;
 	return err ? explain(&reason, err) : -1;
 }

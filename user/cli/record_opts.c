@@ -439,6 +439,10 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(weight),
 	  .help = "weigh each event by this expression instead of counting it: 'arg0', "
 		  "'retval', 'args->bytes_req'" },
+	{ .name = "value", .metavar = "EXPR", EXPRS,
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(value),
+	  .help = "tell events apart by the value of this expression, a leaf frame "
+		  "[EXPR=VALUE]: 'arg0', 'str(arg1)', 'args->prio'" },
 	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
 	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.min_ns), .parse = parse_micros,
 	  .help = "only events that take at least DUR: 500 (microseconds), 10ms, 2s" },

@@ -29,9 +29,9 @@ struct sb_record_opts {
 	const char *kind;  /* name of the view, for commands that are not views; NULL: oncpu */
 	bool open;	   /* run: open the picture */
 	sb_vec_str events; /* operands of views that take events */
-	const char *when, *weight; /* expressions over their arguments; NULL: none */
-	bool list;		   /* print the events that match `events` */
-	struct sb_probes probes;   /* what `events` mean; run.view borrows it */
+	const char *when, *weight, *value; /* expressions over their arguments; NULL: none */
+	bool list;			   /* print the events that match `events` */
+	struct sb_probes probes;	   /* what `events` mean; run.view borrows it */
 	struct sb_recorder_config recorder;
 	bool group;		      /* snap: show threads with equal stacks together */
 	bool batch;		      /* top: print lines, use no screen */

@@ -106,7 +106,8 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 	add_item(list, stat[SB_STAT_WEIGHT_NONE], "with a --weight of 0 or less");
 	add_item(list, stat[SB_STAT_TASK_FULL], "without memory for per-thread state");
 	add_item(list, stat[SB_STAT_BLOCK_UNKNOWN], "requests queued before the run");
-	add_item(list, resolve->nr_missing_objects, "without the name of their file or thread");
+	add_item(list, resolve->nr_missing_objects,
+		 "without the name of their file, thread or value");
 	add_item(list, resolve->nr_missing_labels, "without their labels");
 	add_item(list, resolve->nr_other_labels,
 		 "counted as (other), because there were too "
@@ -119,7 +120,7 @@ static void add_left_out(const struct sb_run *run, const struct sb_run_figures *
 		 "that rounds to 0");
 }
 
-/* What --when and --weight came across, each time that one was evaluated. */
+/* What --when, --weight and --value came across, each time that one was evaluated. */
 static void add_expressions(const struct sb_run *run, const struct sb_run_figures *figures,
 			    struct sb_str *list)
 {

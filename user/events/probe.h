@@ -41,8 +41,9 @@ struct sb_probe {
 	uint64_t perf_config[3]; /* config, config1, config2; tracepoint: its ID in the first */
 	uint64_t period;	 /* counter: a sample for so many */
 	bool no_user, no_kernel;
-	/* By sb_probes_compile(): 1 + index in sb_probes.exprs of --when and --weight; 0: none. */
-	uint32_t when, weigh;
+	/* By sb_probes_compile(): 1 + index in sb_probes.exprs of --when, --weight and --value;
+	 * 0: none. */
+	uint32_t when, weigh, value;
 	struct sb_trace_arg
 		arg[SB_TRACE_ARGS_MAX]; /* USDT, if there are expressions: where args are */
 };
@@ -77,6 +78,7 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
  * sb_probes_compile() - compile expressions for each place, with the names of its arguments
  * @when: of whether an event is a sample; NULL: it always is
  * @weight: of the weight of a sample; NULL: the number of events
+ * @value: of what samples are told apart by; may be a string; NULL: nothing
  * @reason: why not, a sentence that names the option and the event
  *
  * All places have comm, pid, tid and cpu; a tracepoint has the fields of its record, a function arg0
@@ -86,7 +88,7 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
  * All with @reason.
  */
 int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
-		      struct sb_reason *reason);
+		      const char *value, struct sb_reason *reason);
 
 /* Free what the list holds; it is empty then. */
 void sb_probes_release(struct sb_probes *probes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* --when and --weight, compiled for each place with the names that its arguments have. */
+/* --when, --weight and --value, compiled for each place with the names that its arguments have. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static int compile(struct compiling *to, const char *option, const char *text, u
 	if (!text)
 		return 0;
 	err = sb_expr_compile(text, &scope, &expr, &why);
-	if (!err && expr.kind == SB_EXPR_STRING)
+	if (!err && expr.kind == SB_EXPR_STRING && ret_nr != &to->place->value)
 		err = sb_reason_set(&why, -EINVAL, "this is a string, but a number is needed");
 	if (err) {
 		sb_reason_set(to->reason, 0, "%s at '%.*s': %s", option, (int)strlen(frame) - 2,
@@ -110,13 +110,13 @@ static int compile(struct compiling *to, const char *option, const char *text, u
 }
 
 int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
-		      struct sb_reason *reason)
+		      const char *value, struct sb_reason *reason)
 {
 	struct compiling to = { .probes = probes, .reason = reason, .events_fd = -1 };
 	size_t i;
 	int err = 0;
 
-	for (i = 0; (when || weight) && i < probes->places.nr && !err; i++) {
+	for (i = 0; (when || weight || value) && i < probes->places.nr && !err; i++) {
 		struct sb_probe *place = &probes->places.at[i];
 
 		err = find_scope(&to, place);
@@ -124,6 +124,8 @@ int sb_probes_compile(struct sb_probes *probes, const char *when, const char *we
 			err = compile(&to, "--when", when, &place->when);
 		if (!err)
 			err = compile(&to, "--weight", weight, &place->weigh);
+		if (!err)
+			err = compile(&to, "--value", value, &place->value);
 	}
 	if (err && !sb_reason_is_set(reason))
 		sb_reason_set(reason, err, "cannot compile the expressions");

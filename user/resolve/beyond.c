@@ -250,12 +250,23 @@ static int push_waker(struct assembly *assembly, struct sb_stack_cache *stacks,
 	return err ? err : turn_to_waker(assembly, first);
 }
 
+static int push_value(struct assembly *assembly, struct sb_stack_cache *stacks,
+		      const struct sb_object *object)
+{
+	const char *name = assembly->view->value_name ? assembly->view->value_name : "value";
+	int err = sb_object_value_text(object, name, &assembly->text);
+
+	(void)stacks;
+	return err ? err : sb_assembly_push(assembly, assembly->text.s, SB_FRAME_KERNEL);
+}
+
 static int (*const pushers[SB_OBJECT_KIND_MAX])(struct assembly *assembly,
 						struct sb_stack_cache *stacks,
 						const struct sb_object *object) = {
 	[SB_OBJECT_TASK] = push_task,
 	[SB_OBJECT_WAKER] = push_waker,
 	[SB_OBJECT_FILE] = push_file,
+	[SB_OBJECT_VALUE] = push_value,
 };
 
 /* Push an object's frames. They are made at its first use and kept, because its process may be gone

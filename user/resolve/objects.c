@@ -7,12 +7,14 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "bpf/abi/sb_abi_trace.h"
 
 /* The least that follows the header of each kind. */
 static const size_t data_bytes_min[SB_OBJECT_KIND_MAX] = {
 	[SB_OBJECT_TASK] = sizeof(struct sb_object_task),
 	[SB_OBJECT_WAKER] = sizeof(struct sb_object_waker),
 	[SB_OBJECT_FILE] = sizeof(struct sb_object_file),
+	[SB_OBJECT_VALUE] = sizeof(struct sb_object_value),
 };
 
 static void release_object(struct sb_object *object)
@@ -120,6 +122,27 @@ int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended)
 	cache->at.nr = cache->nr_kept = nr;
 	sb_vec_trim(&cache->at);
 	return err;
+}
+
+int sb_object_value_text(const struct sb_object *object, const char *name, struct sb_str *text)
+{
+	const struct sb_object_value *value = object->data;
+	const char *string = (const char *)value->text;
+	size_t len = strnlen(string, sizeof(value->text));
+
+	sb_str_clear(text);
+	switch (value->kind) {
+	case SB_EXPR_STRING:
+		return sb_str_addf(text, "[%s=%.*s%s]", name, (int)len, string,
+				   len >= SB_EXPR_STRING_MAX ? "..." : "");
+	case SB_EXPR_POINTER:
+		return sb_str_addf(text, "[%s=0x%llx]", name, (unsigned long long)value->number);
+	default:
+		return value->is_signed
+			       ? sb_str_addf(text, "[%s=%lld]", name, (long long)value->number)
+			       : sb_str_addf(text, "[%s=%llu]", name,
+					     (unsigned long long)value->number);
+	}
 }
 
 static const char *socket_name(const struct sb_object_file *file)

@@ -53,6 +53,9 @@ struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t i
  * released. */
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
+/* Set @text to the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]". Return: 0 or -ENOMEM. */
+int sb_object_value_text(const struct sb_object *object, const char *name, struct sb_str *text);
+
 /* Append the name of an object of kind SB_OBJECT_FILE to @text. Return: 0 or -ENOMEM. */
 int sb_object_file_text(const struct sb_object *object, enum sb_file_text how, struct sb_str *text);
 

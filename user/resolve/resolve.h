@@ -65,6 +65,7 @@ enum sb_interp_mode {
 struct sb_resolve_view {
 	const char *const *trim;
 	const char *(*op_name)(uint32_t op);
+	const char *value_name; /* of values (SB_OBJECT_VALUE); NULL: it has none */
 	bool state_at_root, state_at_leaf;
 	bool is_of_wakers;
 	bool has_idle;

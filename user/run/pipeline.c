@@ -17,8 +17,9 @@
 #define FRAMES_MAX     (1u << 15)
 #define TEXT_BYTES_MAX (4u << 20)
 
-static void describe_views(const struct sb_views *views, struct sb_resolve_view *ret_views)
+static void describe_views(const struct sb_run_config *config, struct sb_resolve_view *ret_views)
 {
+	const struct sb_views *views = &config->views;
 	size_t i;
 
 	for (i = 0; i < views->nr; i++) {
@@ -27,6 +28,7 @@ static void describe_views(const struct sb_views *views, struct sb_resolve_view 
 		ret_views[i] = (struct sb_resolve_view){
 			.trim = view->trim,
 			.op_name = view->op_name,
+			.value_name = config->view.value,
 			.state_at_root = view->state_place == SB_STATE_AT_ROOT,
 			.state_at_leaf = view->state_place == SB_STATE_AT_LEAF,
 			.is_of_wakers = view->is_of_wakers,
@@ -99,7 +101,7 @@ static int make_resolver(struct sb_run *run)
 		.depth_max = config->depth_max < SB_USTACK_DEPTH_MAX ? config->depth_max : 0,
 	};
 
-	describe_views(&config->views, opts.views);
+	describe_views(config, opts.views);
 	memcpy(opts.roots, config->roots.at, sizeof(config->roots.at));
 	return sb_resolver_new(&opts, run->sym, run->profile, &run->resolver);
 }

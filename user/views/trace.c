@@ -15,6 +15,9 @@
 #include "views/skel.h"
 #include "views/views.h"
 
+/* Different values of --value that the BPF side remembers. */
+#define VALUES_MAX 16384u
+
 /* Of this run, for op_name() and report(); borrowed. */
 static const struct sb_probes *events;
 
@@ -95,6 +98,7 @@ static int write_places(struct sampler_bpf *skel)
 			.op = events->names.nr > 1 ? probe->name_idx + 1 : 0,
 			.when = probe->when,
 			.weigh = probe->weigh,
+			.value = probe->value,
 		};
 
 		memcpy(place.arg, probe->arg, sizeof(place.arg));
@@ -207,6 +211,7 @@ const struct sb_view sb_view_trace = {
 	.kind = SB_VIEW_KIND(trace),
 	.slots = 1u << SB_SCRATCH_TRACE | 1u << SB_SCRATCH_PROBE,
 	.losses = 1ull << SB_STAT_TRACE_BUSY,
+	.objects_max = VALUES_MAX,
 	.prefix = "trace_",
 	.divisor = 1,
 	.unit_of = unit_of,

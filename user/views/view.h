@@ -52,6 +52,7 @@ struct sb_view_opts {
 	uint64_t io_ino;	 /* inode; 0: all */
 	const char *io_path;	 /* glob, applied when file names are resolved; NULL: all */
 	const struct sb_probes *probes; /* of "trace": what to attach to; NULL: nothing */
+	const char *value; /* the expression that is compiled as sb_probe.value; NULL: none */
 };
 
 /* Where a frame for the thread's state is added to its stack. */
