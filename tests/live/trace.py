@@ -84,7 +84,8 @@ def expressions():
     result = trace('page-faults:10', '--weight', '3', '--', PROGRAM, '10')
     check(result.total and result.total % 30 == 0, f'a sample of a counter stands for its period: {result.total}')
     result = trace(named, '--when', 'str(1) == "x" || 1 / (arg1 - arg1)', '--', PROGRAM, str(NR))
-    check(result.status == 3 and f'{NR} events were left out by --when' in result.err, f'if all are left out, that is said: {result.err}')
+    check(result.status == 3 and f'{NR} events were left out by --when' in result.err,
+          f'if all are left out, that is said: {result.err}')
     result = trace(named, '--when', 'str(1) == "x" || 1 / (arg1 - arg1) || 1', '--', PROGRAM, str(NR))
     check(f'expressions: {NR} with memory that could not be read, {NR} with' in result.err,
           f'what went wrong inside is counted: {result.err}')
@@ -126,6 +127,11 @@ def fields():
     copy = ('dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100', 'status=none')
     result = trace('syscalls:sys_enter_write', '--weight', 'count', '--', *copy)
     check(result.total == 100 * 4096, f'an argument of a system call: {result.total}')
+    result = trace('syscalls:sys_enter_openat', '--value', 'str(filename)', '--', 'head', '-c0', PROGRAM)
+    check(of(result, f'[str(filename)={PROGRAM}]') == 1, f'a string of a system call: {list(result.stacks)}')
+    result = trace('syscalls:sys_enter_openat', '--value', 'str(0xffffffff81000000)', '--', 'head', '-c0', PROGRAM)
+    check({stack[-1] for stack in result.stacks} == {'[str(0xffffffff81000000)=]'} and 'could not be read' in result.err,
+          f'whose addresses are never those of the kernel: {list(result.stacks)}')
 
 
 def bad_expressions():

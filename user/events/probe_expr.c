@@ -21,6 +21,11 @@ struct compiling {
 	sb_vec_expr_field fields;
 };
 
+static bool is_system_call(const struct sb_probe *place)
+{
+	return place->kind == SB_PROBE_TRACEPOINT && !strncmp(place->function, "syscalls:", 9);
+}
+
 static int add_tracepoint(struct compiling *to)
 {
 	const char *name = to->place->function;
@@ -35,7 +40,7 @@ static int add_tracepoint(struct compiling *to)
 				     name);
 	/* BPF programs get the arguments of a system call alone, without the strings that some
 	 * kernels add to its record. */
-	return sb_format_parse(to->format, strncmp(name, "syscalls:", 9) != 0, &to->fields);
+	return sb_format_parse(to->format, !is_system_call(to->place), &to->fields);
 }
 
 static int add_arguments(struct compiling *to, struct sb_probe *place)
@@ -82,13 +87,19 @@ static int add_expr(struct sb_probes *probes, const struct sb_expr *expr, uint32
 	return err;
 }
 
+/* Whether an address is one of the process, also if it claims to be one of the kernel. */
+static bool has_user_addresses(const struct sb_probe *place)
+{
+	return place->kind == SB_PROBE_USER || place->kind == SB_PROBE_USDT ||
+	       is_system_call(place);
+}
+
 static int compile(struct compiling *to, const char *option, const char *text, uint32_t *ret_nr)
 {
 	const struct sb_expr_scope scope = {
 		.fields = to->fields.at,
 		.nr = to->fields.nr,
-		.is_user_only =
-			to->place->kind == SB_PROBE_USER || to->place->kind == SB_PROBE_USDT,
+		.is_user_only = has_user_addresses(to->place),
 	};
 	const char *frame = to->probes->names.at[to->place->name_idx];
 	struct sb_reason why = {};
@@ -105,8 +116,7 @@ static int compile(struct compiling *to, const char *option, const char *text, u
 			      frame + 1, why.text);
 		return err;
 	}
-	err = add_expr(to->probes, &expr, ret_nr);
-	return err;
+	return add_expr(to->probes, &expr, ret_nr);
 }
 
 int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
