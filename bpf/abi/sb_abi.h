@@ -303,7 +303,7 @@ enum sb_stat {
 	SB_STAT_LABELS_FULL, /* sets of labels not shipped: ring full; retried at their next sample */
 	SB_STAT_LABELS_CUT,    /* labels left out or cut: too long or too many */
 	SB_STAT_LABELS_BAD,    /* samples whose labels could not be read, or not all */
-	SB_STAT_TICKS_SKIPPED, /* samples that were skipped by timers; a later one counts for them */
+	SB_STAT_TICKS_SKIPPED, /* ticks that timers skipped while a sampled thread ran */
 	SB_STAT_NO_DIRTIER,    /* writes of kernel threads to a file whose dirtier is not known */
 	SB_STAT_TRACE_BUSY,    /* events at user functions lost: another one was being sampled */
 	SB_STAT_CALLS_FULL,    /* calls lost: no room in the table of open calls */

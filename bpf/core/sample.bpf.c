@@ -417,25 +417,6 @@ __noinline int sb_account_slot(__u32 slot, __u64 weight)
 	return s ? sb_account(&s->capture, weight) : -ENOENT;
 }
 
-/* Global, because it is rare: it adds nothing to what the verifier looks at for each tick. */
-__noinline int sb_account_skipped(__u32 slot, __u64 weight, __u32 nr)
-{
-	struct sb_scratch *s = sb_scratch_get(slot);
-	struct sb_count *count;
-	int err = 0;
-
-	if (!s)
-		return -ENOENT;
-	count = count_of(&s->capture, &err);
-	if (!count)
-		return err;
-	__sync_fetch_and_add(&count->weight, weight * nr);
-	__sync_fetch_and_add(&count->nr_samples, nr);
-	sb_stat_add(SB_STAT_SAMPLES, nr);
-	sb_stat_add(SB_STAT_TICKS_SKIPPED, nr);
-	return 0;
-}
-
 __hidden struct sb_capture *sb_capture_of(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);

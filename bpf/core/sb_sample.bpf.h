@@ -190,13 +190,6 @@ int sb_account(const struct sb_capture *capture, __u64 weight);
  */
 void sb_account_more(const struct sb_capture *capture, __u64 weight);
 /*
- * After sb_account() of the capture in @slot with @weight: count @nr more samples of the same kind,
- * for ticks that the timer has skipped. They are counted in SB_STAT_TICKS_SKIPPED, too. Return: 0;
- * -ENOENT: no such slot; or as sb_account(), and they are lost.
- */
-int sb_account_skipped(__u32 slot, __u64 weight, __u32 nr);
-
-/*
  * sb_account() of the capture in @slot; for programs that account in several places, since the
  * verifier examines it once. Return: as sb_account(); -ENOENT: no such slot.
  */
@@ -230,8 +223,8 @@ int sb_spent_some(__u64 since_ns);
 __u32 sb_tick_weight(void);
 
 /*
- * Call it once for each tick of this CPU's timer. Return: the number of ticks that it stands for: 1;
- * or more when the timer skipped ticks while the current thread ran: the host did not run the
+ * Call it once for each tick of this CPU's timer. Return: the number of ticks since the last
+ * one: 1; or more when the timer skipped ticks while the current thread ran: the host did not run the
  * virtual CPU for longer than a period, or interrupts were disabled. In core/thin.bpf.c.
  */
 __u32 sb_ticks(void);

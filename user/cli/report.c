@@ -299,12 +299,13 @@ static void add_cpus_row(const struct sb_run *run, const struct sb_run_figures *
 	(void)run;
 	add_cpus(line, &figures->session);
 	/* A few are everyday life. */
-	if (nr_skipped && nr_skipped * 100 >= figures->nr_samples)
+	if (nr_skipped && nr_skipped * 100 >= figures->nr_samples + nr_skipped)
 		(void)sb_str_addf(
 			line,
-			"%stimers skipped %.1f %% of the ticks; the next sample counts for "
-			"them, too",
-			line->len ? ", " : "", percent(nr_skipped, figures->nr_samples));
+			"%stimers skipped at least %.1f %% of the ticks, so times are too low "
+			"by as much",
+			line->len ? ", " : "",
+			percent(nr_skipped, figures->nr_samples + nr_skipped));
 }
 
 static void add_accounted(const struct sb_run *run, const struct sb_run_figures *figures,
