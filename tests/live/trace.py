@@ -134,6 +134,17 @@ def fields():
           f'whose addresses are never those of the kernel: {list(result.stacks)}')
 
 
+def kernel_functions():
+    if not os.path.exists('/sys/bus/event_source/devices/kprobe'):
+        return
+    copy = ('dd', 'if=/dev/zero', 'of=/dev/null', 'bs=4k', 'count=100', 'status=none')
+    result = trace('vfs_write', '--weight', 'arg2', '--', *copy)
+    check(result.total == 100 * 4096, f'an argument of a function of the kernel: {result.total}')
+    result = trace('kretprobe:vfs_write', '--value', '(int)retval', '--', *copy)
+    check({stack[-1]: of(result, stack[-1]) for stack in result.stacks} == {'[(int)retval=4096]': 100},
+          f'its results: {dict(result.stacks)}')
+
+
 def bad_expressions():
     traced = f'{PROGRAM}:traced'
     for args, said in (
@@ -212,6 +223,6 @@ def listing():
     check('sched:sched_process_exec\n' in words, f'the shell completes events: {words!r}')
 
 
-run_parts([user, several, usdt, tracepoint, counter, expressions, values, places, fields, bad_expressions, bad_input, listing],
-          sys.argv[3:])
+run_parts([user, several, usdt, tracepoint, counter, expressions, values, places, fields, kernel_functions, bad_expressions,
+           bad_input, listing], sys.argv[3:])
 done()

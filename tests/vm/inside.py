@@ -66,7 +66,11 @@ BPF_TESTS = ('test_bpf_core', 'test_bpf_expr', 'test_bpf_unwind_self', 'test_bpf
 LIVE_TESTS = {mode: (('io_kernel', (), ('',)),
                      ('record', ('split', BUILD / 'systemd/stackbpf-record.service'), ('kinds_at_once',)))
               for mode in ('few', 'normal', 'some')}
-LIVE_TESTS['all'] = (*LIVE_TESTS['normal'], ('chaos_clock', ('chaos',), ('',)),
+LIVE_TESTS['all'] = (*LIVE_TESTS['normal'],
+                     ('trace', (LIVE.parent / 'programs/traced.c',),
+                      ('user', 'several', 'usdt', 'tracepoint', 'counter', 'expressions', 'values', 'places', 'fields',
+                       'kernel_functions')),
+                     ('chaos_clock', ('chaos',), ('',)),
                      ('chaos_files', ('chaos', LIVE.parent / 'programs'), ('wrap',)),
                      ('chaos_cpus', ('chaos',), ('offline_and_online', 'online_later', 'again_and_again')),
                      ('chaos_memory', ('chaos',), ('target', 'own')))
