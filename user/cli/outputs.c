@@ -52,7 +52,7 @@ static int need_durations(struct sb_record_opts *opts, const struct sb_output *f
 			       "format '%s' needs the duration of each event, which %s does not "
 			       "measure; choose another format",
 			       format->name, view);
-	opts->run.view.distr = true;
+	opts->run.view_opts.distr = true;
 	return -1;
 }
 
@@ -62,7 +62,7 @@ static int choose_output(struct sb_outputs *outputs, struct sb_record_opts *opts
 	const char *name = opts->format;
 
 	if (!name && sb_streq(path, "-"))
-		name = opts->run.view.distr ? FORMAT_OF_DURATIONS : FORMAT_DEFAULT;
+		name = opts->run.view_opts.distr ? FORMAT_OF_DURATIONS : FORMAT_DEFAULT;
 	format = sb_result_format(path, name);
 	if (!format)
 		return SB_EXIT_USAGE;

@@ -25,7 +25,8 @@ void sb_record_init(struct sb_record *record);
  * errors were logged. */
 int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *command, char **argv);
 /* In record_events.c: list the events that --list asks for; or find the places of those that are
- * to be traced, for opts->run.view. Return: -1 to go on, or the exit status; errors were logged. */
+ * to be traced, for opts->run.view_opts. Return: -1 to go on, or the exit status; errors were
+ * logged. */
 int sb_record_find_events(struct sb_record_opts *opts);
 /*
  * Sample according to record->opts, and log how it ended.

@@ -444,18 +444,21 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "tell events apart by the value of this expression, a leaf frame "
 		  "[EXPR=VALUE]: 'arg0', 'str(arg1)', 'args->prio'" },
 	{ .name = "min", .letters = "m", .metavar = "DUR", LASTING,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.min_ns), .parse = parse_micros,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.min_ns),
+	  .parse = parse_micros,
 	  .help = "only events that take at least DUR: 500 (microseconds), 10ms, 2s" },
 	{ .name = "max", .letters = "M", .metavar = "DUR", LASTING,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.max_ns), .parse = parse_micros,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.max_ns),
+	  .parse = parse_micros,
 	  .help = "only events that take at most DUR" },
 	{ .name = "state", .metavar = "LIST", SPLIT_WAITS,
-	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view.states), .words = state_words,
+	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view_opts.states),
+	  .words = state_words,
 	  .help = "only waits in these thread states: R (runnable, waiting for a CPU), S "
 		  "(interruptible sleep), D (uninterruptible sleep), T (stopped or frozen), "
 		  "I (idle kernel threads)" },
 	{ .name = "every", .metavar = "DUR", .views = SB_VIEW_EVERY,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.every_ns),
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.every_ns),
 	  .parse = parse_micros,
 	  .help = "take one sample for each DUR of time waited instead of recording every "
 		  "wait; this bounds the cost on hosts with very many context switches" },
@@ -464,48 +467,56 @@ const struct sb_opt sb_record_rows[] = {
 	  .help = "waits of worker threads that have no work: show (default: mark them), dim "
 		  "(mark them and draw them pale, apart from the rest), drop" },
 	{ .letters = "r", FILES,
-	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(run.view.io_dirs), .bits = SB_IO_READ,
+	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_dirs),
+	  .bits = SB_IO_READ,
 	  .help = "record only reads" },
 	{ .letters = "w", FILES,
-	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(run.view.io_dirs), .bits = SB_IO_WRITE,
+	  .type = SB_OPT_BITS, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_dirs),
+	  .bits = SB_IO_WRITE,
 	  .help = "record only writes" },
 	{ .name = "bytes", FILES,
-	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view.io_weight), .bits = SB_IO_BYTES,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_weight),
+	  .bits = SB_IO_BYTES,
 	  .help = "weigh stacks by the bytes they move (default)" },
 	{ .name = "latency", FILES,
-	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view.io_weight),
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_weight),
 	  .bits = SB_IO_LATENCY,
 	  .help = "weigh stacks by duration, in microseconds" },
 	{ .name = "count", FILES,
-	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view.io_weight), .bits = SB_IO_COUNT,
+	  .type = SB_OPT_SET, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_weight),
+	  .bits = SB_IO_COUNT,
 	  .help = "weigh stacks by the number of calls" },
 	{ .name = "layer", .metavar = "NAME", FILES,
-	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(run.view.io_layer), .words = layer_words,
+	  .type = SB_OPT_WORD, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_layer),
+	  .words = layer_words,
 	  .help = "where to observe I/O: syscall (default), cache (pages that had to be read "
 		  "into the page cache), block (block devices), fsync, fault (page faults of "
 		  "memory-mapped files)" },
 	{ .name = "kind", .metavar = "LIST", FILES,
-	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view.io_kinds), .words = kind_words,
+	  .type = SB_OPT_WORDS, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_kinds),
+	  .words = kind_words,
 	  .help = "only files of these types: file, dir, pipe, sock, tty, chr, blk, anon, "
 		  "other" },
 	{ .name = "path", .metavar = "GLOB", FILES,
-	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(run.view.io_path),
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_path),
 	  .complete = sb_complete_file,
 	  .help = "only files whose path matches this pattern with *, ? and [...]; * also "
 		  "matches slashes" },
 	{ .name = "fs", .metavar = "TYPE", FILES,
-	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(run.view.io_fs),
+	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_fs),
 	  .complete = sb_complete_filesystem,
 	  .help = "only files on file systems of this type: ext4, tmpfs, ..." },
 	{ .name = "dev", .metavar = "DEVICE", FILES,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.io_dev), .parse = parse_dev,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_dev),
+	  .parse = parse_dev,
 	  .complete = sb_complete_device,
 	  .help = "only files on this device: vda1, 254:1, or the path of any file on it" },
 	{ .name = "inode", .metavar = "N", FILES,
-	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view.io_ino), .parse = parse_inode,
+	  .type = SB_OPT_PARSED, .group = SB_OPT_EVENTS, FIELD(run.view_opts.io_ino),
+	  .parse = parse_inode,
 	  .help = "only the file with this inode number" },
 	{ .name = "distr", LASTING,
-	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view.distr),
+	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(run.view_opts.distr),
 	  .help = "add histograms of durations in powers of two, in total and for each stack" },
 
 	{ .name = "kind", .metavar = "NAME", OF_A_KIND,
@@ -799,7 +810,8 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 			fields->run.targets.tgids.at[i].rule |= SB_RULE_FOLLOW;
 	if (fields->run.unwind_bytes > UNWIND_MAX)
 		return sb_opts_fail(opts, "--unwind-memory: the limit is 1G");
-	if (fields->run.view.max_ns && fields->run.view.max_ns < fields->run.view.min_ns)
+	if (fields->run.view_opts.max_ns &&
+	    fields->run.view_opts.max_ns < fields->run.view_opts.min_ns)
 		return sb_opts_fail(opts, "--max is shorter than --min, so no event could "
 					  "match");
 	if (!fields->run.sides)

@@ -31,7 +31,7 @@ struct sb_record_opts {
 	sb_vec_str events; /* operands of views that take events */
 	const char *when, *weight, *value; /* expressions over their arguments; NULL: none */
 	bool list;			   /* print the events that match `events` */
-	struct sb_probes probes;	   /* what `events` mean; run.view borrows it */
+	struct sb_probes probes;	   /* what `events` mean; run.view_opts borrows it */
 	struct sb_recorder_config recorder;
 	bool group;		      /* snap: show threads with equal stacks together */
 	bool batch;		      /* top: print lines, use no screen */

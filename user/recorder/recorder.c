@@ -206,7 +206,7 @@ static void describe_kinds(const struct recorder *recorder, const struct sampler
 
 		snprintf(kind->name, sizeof(kind->name), "%s", view->kind->name);
 		snprintf(kind->unit, sizeof(kind->unit), "%s",
-			 sb_view_unit(view, &recorder->run->view, &divisor));
+			 sb_view_unit(view, &recorder->run->view_opts, &divisor));
 	}
 }
 

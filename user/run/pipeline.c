@@ -28,7 +28,7 @@ static void describe_views(const struct sb_run_config *config, struct sb_resolve
 		ret_views[i] = (struct sb_resolve_view){
 			.trim = view->trim,
 			.op_name = view->op_name,
-			.value_name = config->view.value,
+			.value_name = config->view_opts.value,
 			.state_at_root = view->state_place == SB_STATE_AT_ROOT,
 			.state_at_leaf = view->state_place == SB_STATE_AT_LEAF,
 			.is_of_wakers = view->is_of_wakers,
@@ -89,7 +89,7 @@ static int make_resolver(struct sb_run *run)
 		.sides = config->sides,
 		.idle = config->idle,
 		.file = config->file,
-		.path_glob = config->view.io_path,
+		.path_glob = config->view_opts.io_path,
 		.processes = run->processes,
 		.interp = has_interp(config) ? run->interp : NULL,
 		.interp_mode = config->interp,

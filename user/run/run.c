@@ -110,7 +110,7 @@ static enum sb_run_status check_views(struct sb_run *run)
 
 	for (i = 0; i < views->nr && !err; i++)
 		if (views->at[i]->check)
-			err = views->at[i]->check(&run->config->view, &why);
+			err = views->at[i]->check(&run->config->view_opts, &why);
 	if (!err)
 		return SB_RUN_OK;
 	sb_reason_set(&run->reason, 0, "%s", why);
@@ -122,7 +122,7 @@ static enum sb_run_status make_session(struct sb_run *run)
 	const struct sb_run_config *config = run->config;
 	struct sb_session_opts opts = {
 		.views = config->views,
-		.view_opts = config->view,
+		.view_opts = config->view_opts,
 		.targets = &config->targets,
 		.symbolizer = run->sym,
 		.processes = run->processes,
@@ -147,7 +147,7 @@ static enum sb_run_status make_session(struct sb_run *run)
 	size_t i;
 	int err;
 
-	if (config->view.distr)
+	if (config->view_opts.distr)
 		opts.by |= SB_BY_DURATION;
 	if (run->child) {
 		opts.command = config->command[0];
@@ -235,7 +235,7 @@ static void choose_units(struct sb_run *run)
 
 	for (i = 0; i < views->nr; i++)
 		run->units[i].name =
-			sb_view_unit(views->at[i], &run->config->view, &run->units[i].divisor);
+			sb_view_unit(views->at[i], &run->config->view_opts, &run->units[i].divisor);
 }
 
 /* A run may go on for months. Of what is freed and made anew all the time, holes are left in a heap. */

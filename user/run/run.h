@@ -39,7 +39,7 @@ struct sb_run;
  * lasts. */
 struct sb_run_config {
 	struct sb_views views; /* several only if the sink has series() */
-	struct sb_view_opts view;
+	struct sb_view_opts view_opts;
 	struct sb_targets targets; /* with a command, a rule for it is added */
 	bool all;		   /* every process, whatever `targets` has */
 	char **command;		   /* to run and to sample, NULL-terminated; NULL: none */
