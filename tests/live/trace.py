@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from live import check, done, need_root, run_parts, stackbpf
+from live import check, done, need_root, run_parts, running, stackbpf, wait_for
 
 need_root()
 BINARY, SOURCE = sys.argv[1], sys.argv[2]
@@ -184,6 +184,22 @@ def counter():
           f'page faults from exec on, those of fork and exec aside: {result.total}, getrusage has {faults} with them')
 
 
+def other_root():
+    """A process whose C library is another file than ours. Functions are hooked in its memory alone."""
+    root = f'{WORK.name}/root'
+    libraries = re.findall(r'(/\S+) \(0x', subprocess.run(['ldd', PROGRAM], capture_output=True, text=True, check=True).stdout)
+    for path in (*libraries, PROGRAM):
+        os.makedirs(root + os.path.dirname(path), exist_ok=True)
+        subprocess.run(['cp', '-L', path, root + path], check=True)
+    with running('chroot', root, PROGRAM, '-1') as process:
+        wait_for(lambda: os.readlink(f'/proc/{process.pid}/exe').endswith('/traced'), 'it runs')
+        result = trace('c:nanosleep', '-p', str(process.pid), '-t', '1')
+        check(result.total and {stack[-1] for stack in result.stacks} <= {'nanosleep', '__nanosleep', '__GI___nanosleep'},
+              f'the library that a process maps below its own root: {dict(result.stacks)} {result.err}')
+        result = trace(f'{PROGRAM}:traced', '-p', str(process.pid), '-t', '1')
+        check(result.total, f'a path below the root of the process: {dict(result.stacks)}')
+
+
 def bad_input():
     for args, status, said in (
             ((), 2, 'no event'),
@@ -223,6 +239,6 @@ def listing():
     check('sched:sched_process_exec\n' in words, f'the shell completes events: {words!r}')
 
 
-run_parts([user, several, usdt, tracepoint, counter, expressions, values, places, fields, kernel_functions, bad_expressions,
-           bad_input, listing], sys.argv[3:])
+run_parts([user, several, usdt, tracepoint, counter, other_root, expressions, values, places, fields,
+           kernel_functions, bad_expressions, bad_input, listing], sys.argv[3:])
 done()

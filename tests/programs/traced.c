@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Calls traced() N times, 70 of 100 from often() and 30 from seldom(), and comes as often to the USDT probe
+ * Calls traced() N times (-1: a hundred times a second, forever), 70 of 100 from often() and 30 from seldom(), and comes as often to the USDT probe
  * traced:turn. Its note and semaphore are written by hand, as <sys/sdt.h> would. As often it calls named(), which
  * returns its argument less 10, and comes to the USDT probe
  * traced:places, whose arguments are in memory, a constant, and in a register. At the end it prints the sum of the
@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define NOTE(semaphore, name, args)                                     \
 	".pushsection .note.stapsdt,\"?\",\"note\"\n"                   \
@@ -75,11 +76,14 @@ __attribute__((noipa)) void seldom(long turn)
 
 int main(int argc, char **argv)
 {
+	const struct timespec pause = { .tv_nsec = 10000000 };
 	long nr = argc > 1 ? atol(argv[1]) : 1000, even = 0, returned = 0, i, less;
 
 	/* Memory that was not touched yet cannot be read by a BPF program. */
 	sink = *(volatile const char *)"even" + *(volatile const char *)"odd";
-	for (i = 0; i < nr; i++) {
+	for (i = 0; nr < 0 || i < nr; i++) {
+		if (nr < 0)
+			nanosleep(&pause, NULL);
 		if (i % 10 < 7)
 			often(i);
 		else

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,6 +18,7 @@
 #include "base/str.h"
 #include "events/probe_priv.h"
 #include "symbolizer/process/procfs.h"
+#include "symbolizer/process/reader.h"
 
 #define CACHE_BYTES_MAX (16u << 20)
 #define CACHE_MAGIC	"glibc-ld.so.cache1.1"
@@ -62,6 +64,7 @@ static bool is_library(const char *path, size_t len, const char *name)
 struct mapped {
 	const char *name;
 	char path[PATH_MAX];
+	uint64_t ino;
 };
 
 static int look_at_mapping(void *arg, const struct sb_maps_line *line)
@@ -74,6 +77,7 @@ static int look_at_mapping(void *arg, const struct sb_maps_line *line)
 		return 0;
 	memcpy(mapped->path, line->path, line->path_len);
 	mapped->path[line->path_len] = '\0';
+	mapped->ino = line->ino;
 	return 0;
 }
 
@@ -103,6 +107,20 @@ static int path_of(const struct sb_resolving *to, const char *path, char **ret_p
 	return err;
 }
 
+/* The kernel names a mapped file from our root if it is below it (chroot(2)), and otherwise from the root
+ * of the process: the inode tells which. */
+static int path_of_mapped(const struct sb_resolving *to, const struct mapped *mapped,
+			  char **ret_path)
+{
+	const struct sb_reader_file file = { .place = SB_READER_HERE, .path = mapped->path };
+	struct stat st;
+
+	if (sb_reader_stat(&file, &st) || st.st_ino != mapped->ino)
+		return path_of(to, mapped->path, ret_path);
+	*ret_path = strdup(mapped->path);
+	return *ret_path ? 0 : -ENOMEM;
+}
+
 static int find_mapped(struct sb_resolving *to, char **ret_path)
 {
 	struct mapped mapped = { .name = to->spec->file };
@@ -111,7 +129,7 @@ static int find_mapped(struct sb_resolving *to, char **ret_path)
 	if (err == -ESRCH)
 		return sb_reason_set(to->reason, 0, "there is no process %u", to->tgid), err;
 	if (mapped.path[0])
-		return path_of(to, mapped.path, ret_path);
+		return path_of_mapped(to, &mapped, ret_path);
 	return err && err != -EBADMSG && err != -EFBIG
 		       ? sb_reason_set(to->reason, err, "cannot read the mappings of process %u",
 				       to->tgid)
