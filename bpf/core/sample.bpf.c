@@ -417,6 +417,33 @@ __noinline int sb_account_slot(__u32 slot, __u64 weight)
 	return s ? sb_account(&s->capture, weight) : -ENOENT;
 }
 
+/* Whether the record of this CPU for SB_SCRATCH_PROBE is in use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} probe_busy SEC(".maps");
+
+__hidden bool sb_probe_take(void)
+{
+	__u32 zero = 0, *busy = bpf_map_lookup_elem(&probe_busy, &zero);
+
+	if (busy && !__sync_lock_test_and_set(busy, 1))
+		return true;
+	if (sb_is_asked_for())
+		sb_stat_add(SB_STAT_TRACE_BUSY, 1);
+	return false;
+}
+
+__hidden void sb_probe_give_back(void)
+{
+	__u32 zero = 0, *busy = bpf_map_lookup_elem(&probe_busy, &zero);
+
+	if (busy)
+		*busy = 0;
+}
+
 __hidden struct sb_capture *sb_capture_of(__u32 slot)
 {
 	struct sb_scratch *s = sb_scratch_get(slot);

@@ -124,6 +124,15 @@ static __always_inline void sb_start_in_kernel(__u32 slot)
  */
 int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture);
 
+/*
+ * Take SB_SCRATCH_PROBE on this CPU for a program at a user function. Since Linux 6.0 (commit
+ * 8c7dcb84e3b7) one can be preempted by a thread that comes to another probe on the same CPU. Return:
+ * false: the record is in use, and the event is lost; it is counted in SB_STAT_TRACE_BUSY if the
+ * thread is asked for. Otherwise the program gives it back before it ends.
+ */
+bool sb_probe_take(void);
+void sb_probe_give_back(void);
+
 /* Bits of @how of sb_begin(). */
 enum {
 	SB_BEGIN_ANYBODY = 1u << 0, /* apply no filter: for wakers */

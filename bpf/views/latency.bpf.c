@@ -55,33 +55,6 @@ struct {
 	__type(value, __u64);
 } latency_newest SEC(".maps");
 
-/* Whether the record of this CPU is in use, see trace.bpf.c. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} latency_busy SEC(".maps");
-
-static bool is_taken(void)
-{
-	__u32 zero = 0, *busy = bpf_map_lookup_elem(&latency_busy, &zero);
-
-	if (busy && !__sync_lock_test_and_set(busy, 1))
-		return false;
-	if (sb_is_asked_for())
-		sb_stat_add(SB_STAT_TRACE_BUSY, 1);
-	return true;
-}
-
-static void give_back(void)
-{
-	__u32 zero = 0, *busy = bpf_map_lookup_elem(&latency_busy, &zero);
-
-	if (busy)
-		*busy = 0;
-}
-
 /* Take the call at *@newest out of the list. Return: 0; -ENOENT: it is not in the table. */
 static int remove_newest(__u32 tid, __u64 *newest)
 {
@@ -167,11 +140,11 @@ static __always_inline void begin_call(void *ctx)
 SEC("?uprobe")
 int latency_begin(struct pt_regs *ctx)
 {
-	if (is_taken())
+	if (!sb_probe_take())
 		return 0;
 	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
 	begin_call(ctx);
-	give_back();
+	sb_probe_give_back();
 	return 0;
 }
 
@@ -239,11 +212,11 @@ int latency_end(struct pt_regs *ctx)
 {
 	__u64 now_ns = bpf_ktime_get_ns();
 
-	if (is_taken())
+	if (!sb_probe_take())
 		return 0;
 	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
 	end_call(now_ns);
-	give_back();
+	sb_probe_give_back();
 	return 0;
 }
 

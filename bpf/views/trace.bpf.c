@@ -5,8 +5,7 @@
  *
  * The kernel runs one program on a CPU at a time that is attached to a tracepoint, a function of the
  * kernel or a counter (bpf_prog_active), so these share a record. Programs at user functions are
- * different: since Linux 6.0 (commit 8c7dcb84e3b7) one can be preempted by a thread that comes to another
- * probe on the same CPU. So their record is taken and given back, and the inner event is lost and counted.
+ * different, see sb_probe_take().
  */
 #include "vmlinux.h"
 
@@ -38,14 +37,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } trace_hits SEC(".maps");
-
-/* Whether the record of this CPU for user functions is in use. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} trace_busy SEC(".maps");
 
 /* --when, --weight and --value, compiled for the places that they are evaluated at. */
 struct {
@@ -307,15 +298,10 @@ int trace_counter(struct bpf_perf_event_data *ctx)
 SEC("?uprobe")
 int trace_user(struct pt_regs *ctx)
 {
-	__u32 zero = 0, *busy = bpf_map_lookup_elem(&trace_busy, &zero);
-
-	if (!busy || __sync_lock_test_and_set(busy, 1)) {
-		if (sb_is_asked_for())
-			sb_stat_add(SB_STAT_TRACE_BUSY, 1);
+	if (!sb_probe_take())
 		return 0;
-	}
 	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
 	sample(ctx, SB_SCRATCH_PROBE);
-	*busy = 0;
+	sb_probe_give_back();
 	return 0;
 }

@@ -31,7 +31,7 @@ static int setup(void **state)
 	SHIM_MAP(procs_announced);
 	SHIM_MAP(latency_calls);
 	SHIM_MAP(latency_newest);
-	SHIM_MAP(latency_busy);
+	SHIM_MAP(probe_busy);
 	SHIM_RING(events, 1 << 20);
 	SHIM_MAP_OF_MAPS(counts);
 	SHIM_MAP_OF_BYTES(generation, 100);
