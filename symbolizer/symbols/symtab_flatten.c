@@ -16,8 +16,8 @@
 #include "symbolizer/symbols/symtab_priv.h"
 
 /*
- * Aliases with a longer common prefix count as equal, so that a million of them do not take
- * minutes.
+ * Names of one address are compared by so many bytes at most, and count as equal if these are the
+ * same: comparing a million longer names would take minutes.
  */
 #define NAME_COMPARED_MAX   1024
 /*

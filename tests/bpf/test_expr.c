@@ -174,7 +174,8 @@ static void test_cut(void **state)
 	assert_int_equal(skel->bss->run.flags, SB_EXPR_CUT);
 }
 
-/* Programs that no compiler made: every instruction, in any order, with any operands. */
+/* Random programs, which sb_expr_compile() would never make: any instructions in any order, with any
+ * operands. The evaluator has to survive them. */
 static void test_forged(void **state)
 {
 	struct sb_expr_insn *insn;

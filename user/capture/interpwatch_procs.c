@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The thread that looks at processes, and what the walkers know of each. A process is looked at when
- * the BPF side or the unwinder asks for it, and again when it maps code, with pauses that grow, and
- * within a share of a CPU. Configurations lie in one map, where a number that was given back rests
- * for as long as possible, because a walk may still use it.
+ * the BPF side or the unwinder asks for it, and again when it maps code. The pauses between two looks
+ * at a process grow, and all looks together get a limited share of a CPU. The walkers read what they
+ * need to know from one BPF map. An index in it that is free again is reused as late as possible,
+ * because a walk that began before may still use it.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

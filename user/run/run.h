@@ -174,7 +174,8 @@ struct sb_run {
 	int end_signal;
 	enum sb_run_status command_status; /* SB_RUN_OK unless the command cannot run */
 	struct sb_reason reason;	   /* of a failure; the caller tells the user */
-	/* A thread that was asked for as if it were a process; 0: none. */
+	/* If -p names a thread that is not the main one: its ID, and that of its process. Otherwise
+	 * 0. */
 	uint32_t tid, tid_process;
 	uint64_t entry_ns;	   /* when sb_run_init() was called; all times CLOCK_MONOTONIC */
 	uint64_t start_ns, end_ns; /* of sampling; 0: not yet */

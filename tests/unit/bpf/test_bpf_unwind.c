@@ -175,7 +175,10 @@ static void chain(size_t nr)
 	task.utask = &utask;
 }
 
-/* Of two calls that were left by jumps one was where a newer one is, the other where none is. */
+/*
+ * The list still has two calls that the thread left by longjmp(): one at the stack pointer where a newer
+ * call is now, and one where no call is.
+ */
 static void test_returns(void **state)
 {
 	struct sb_scratch *s;
