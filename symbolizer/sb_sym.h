@@ -10,7 +10,8 @@
  *
  * A lookup does not fail because a name is missing: such an address gets one frame, which says why
  * it has no name. An error means that the caller passed something wrong, that memory ran out
- * (-ENOMEM), or that a callback returned it. All input (ELF, DWARF, /proc, perf maps) is hostile.
+ * (-ENOMEM), or that a callback returned it; some requests may have been answered then, and the
+ * symbolizer remains usable. All input (ELF, DWARF, /proc, perf maps) is hostile.
  *
  * Thread: a symbolizer is used by one thread at a time; several symbolizers are independent.
  */
@@ -181,7 +182,7 @@ void sb_symbolizer_forget(struct sb_symbolizer *sym, uint64_t time_ns);
 /*
  * Read the mappings of a living process from /proc, as of @time_ns. Where events say otherwise, the
  * events win. Return: 0; -ESRCH (no such process); -EACCES; -ETIMEDOUT (the process is left alone,
- * see process/reader.h); -ENOMEM.
+ * see process/reader.h, which adds -EIO and -EPROTO); -ENOMEM.
  */
 int sb_symbolizer_seed(struct sb_symbolizer *sym, uint64_t time_ns, uint32_t tgid);
 /*
@@ -236,7 +237,7 @@ uint64_t sb_symbolizer_next_change(struct sb_symbolizer *sym, uint32_t tgid, uin
  * Look addresses of a file up, without a process. They are ELF virtual addresses, as in the file's
  * own symbol table.
  * Return: 0; -ENOMEM; what @query->emit returned; or why the file cannot be used: -ENOENT, -EACCES,
- * -ENOEXEC (not an ELF file), -EFBIG (a bound).
+ * -EINVAL (not a regular file), -ENOEXEC (not an ELF file), -EFBIG (a bound), others of opening it.
  */
 int sb_symbolizer_file(struct sb_symbolizer *sym, const char *path,
 		       const struct sb_sym_query *query);
@@ -332,7 +333,8 @@ struct sb_sym_source {
 /*
  * Call @fn for each executable mapping of a living process, lowest address first. A negative return
  * value of @fn ends it and is returned. The strings live as long as the symbolizer.
- * Return: 0; -ESRCH; -EACCES; -ETIMEDOUT; -EFBIG (a bound); -ENOMEM.
+ * Return: 0; -EBADMSG (some lines could not be parsed); -EFBIG (a bound); others as
+ * sb_symbolizer_seed().
  */
 int sb_symbolizer_sources(struct sb_symbolizer *sym, uint32_t tgid,
 			  int (*fn)(void *arg, const struct sb_sym_source *source), void *arg);

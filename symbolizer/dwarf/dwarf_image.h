@@ -2,7 +2,8 @@
 /*
  * The DWARF sections of one ELF file, read into own memory and decompressed. Nothing is mapped, so
  * a file that is truncated meanwhile gives an error and no SIGBUS. Sections that lookups do not
- * need (.debug_loclists and the like) are not read. Internal to the DWARF reader.
+ * need (.debug_loclists and the like) are not read. Internal to the DWARF reader. Thread: any, one
+ * at a time for each image.
  */
 #ifndef SB_DWARF_IMAGE_H
 #define SB_DWARF_IMAGE_H
@@ -48,12 +49,12 @@ struct sb_dwarf_image {
  * @is_dwo: read the sections named .debug_x.dwo
  * @budget: charged before anything is read or decompressed; may be NULL
  *
- * Return: 0; -ENODATA (no .debug_info, or another byte order); -EBADMSG; -EFBIG (beyond the bound
- * above or the budget); -ENOMEM; others of fstat(2) and pread(2).
+ * Return: 0; -ENODATA (no .debug_info, or another byte order); -EBADMSG (not a regular ELF file, or
+ * damaged); -EFBIG (beyond the bound above or the budget); -ENOMEM; others of fstat(2) and pread(2).
  */
 int sb_dwarf_image_read(int fd, bool is_dwo, struct sb_budget *budget,
 			struct sb_dwarf_image *ret_image);
-/* Free the sections. The budget keeps its charge. */
+/* Free the sections and zero @image; accepts one of zeroes. The budget keeps its charge. */
 void sb_dwarf_image_release(struct sb_dwarf_image *image);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Sorted maps from addresses to numbers, built from nested ranges by one sort and one sweep with a
- * stack. Addresses are 32-bit distances from some base. Internal to the DWARF reader.
+ * stack. Addresses are 32-bit distances from some base. Internal to the DWARF reader. Thread: any,
+ * one at a time for each object.
  */
 #ifndef SB_DWARF_MAP_H
 #define SB_DWARF_MAP_H
@@ -32,11 +33,12 @@ void sb_dwarf_ranges_sort(sb_dwarf_ranges *ranges);
 
 /*
  * Build a map from each address to the value of the innermost range that has it. @ranges are sorted
- * for it, stay the caller's, and inner ranges are clipped to outer ones. The caller ends *ret_map
- * with sb_dwarf_map_release(). Return: 0; -ENOMEM, with *ret_map untouched.
+ * for it, stay the caller's, and inner ranges are clipped to outer ones; without ranges the map is
+ * empty. The caller ends *ret_map with sb_dwarf_map_release(). Return: 0; -ENOMEM, with *ret_map
+ * untouched.
  */
 int sb_dwarf_map_build(sb_dwarf_ranges *ranges, struct sb_dwarf_map *ret_map);
-/* Free the arrays. */
+/* Free the arrays and zero @map; accepts one of zeroes. */
 void sb_dwarf_map_release(struct sb_dwarf_map *map);
 
 /*

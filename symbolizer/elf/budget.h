@@ -76,7 +76,10 @@ void sb_budget_pool_init(struct sb_budget_pool *pool, size_t bytes_max);
 /* Free what @pool holds; the caller owns the struct itself. */
 void sb_budget_pool_release(struct sb_budget_pool *pool);
 
-/* Initialize an empty budget. @pool and @name are borrowed and may be NULL. */
+/*
+ * Initialize an empty budget. @pool and @name are borrowed and may be NULL. It owns nothing, but
+ * before it goes, sb_budget_settle(budget, 0) has to give its charge back to the pool.
+ */
 void sb_budget_init(struct sb_budget *budget, struct sb_budget_pool *pool, uint32_t uid,
 		    const char *name);
 
@@ -106,7 +109,7 @@ static inline int sb_budget_charge_vec(struct sb_budget *budget, size_t need, si
 	return sb_budget_charge(budget, (to - cap) * size);
 }
 
-/* Charge the budget, then sb_vec_push(). Return: 0, -EFBIG, -ENOMEM. */
+/* Charge the budget (NULL: no bound), then sb_vec_push(). Return: 0; -EFBIG, -ENOMEM: not pushed. */
 #define sb_budget_push(budget, v, ...)                                                           \
 	({                                                                                       \
 		int charged_ =                                                                   \
@@ -128,8 +131,8 @@ void sb_budget_settle(struct sb_budget *budget, size_t held);
  * @units: about the nanoseconds of CPU time that it takes on a machine of 2020. They are counted,
  *	not measured, so that loading a file gets equally far on every machine.
  *
- * Return: 0; -EFBIG when the bucket of the file, of its owner or of the pool is empty, or 300 ms
- * after sb_budget_hurry().
+ * Return: 0; -EFBIG, and nothing was charged, when the bucket of the file, of its owner or of the
+ * pool has less left, or 300 ms after sb_budget_hurry().
  */
 int sb_budget_work(struct sb_budget *budget, uint64_t units);
 

@@ -68,7 +68,10 @@ static inline uint8_t sb_cursor_u8(struct sb_cursor *cur)
 	return *cur->at++;
 }
 
-/* Read LEB128 of at most 10 bytes; with a sign, if @is_signed, which is extended. */
+/*
+ * Read LEB128 of at most 10 bytes; a longer one makes the cursor bad. @is_signed: extend its sign.
+ * sb_cursor_uleb() and sb_cursor_sleb() are the same without and with a sign.
+ */
 static inline uint64_t sb_cursor_leb(struct sb_cursor *cur, bool is_signed)
 {
 	uint64_t val = 0;
@@ -99,7 +102,10 @@ static inline int64_t sb_cursor_sleb(struct sb_cursor *cur)
 	return (int64_t)sb_cursor_leb(cur, true);
 }
 
-/* Return: the NUL-terminated string, within the data that is read; NULL: it does not end there. */
+/*
+ * Read a string and the NUL behind it. Return: the string, in the data; NULL: it does not end
+ * within them.
+ */
 static inline const char *sb_cursor_string(struct sb_cursor *cur)
 {
 	size_t left = sb_cursor_left(cur);

@@ -42,8 +42,10 @@ int sb_debugfile_find(const struct sb_elf *elf, const struct sb_debugfile_opts *
 void sb_debugfile_release(struct sb_debugfile *file);
 
 /*
- * Find the dwz file that .gnu_debugaltlink of @elf (at @path) names, with the build ID it gives.
- * Return: 0 and a descriptor that the caller owns; -ENOENT; -ENOMEM; -EMFILE.
+ * Find the dwz file that .gnu_debugaltlink of @elf names, with the build ID it gives. @path: of
+ * @elf, where the search for a relative name begins; of @opts, root and dirs are used.
+ * Return: 0 and a descriptor that the caller owns; -ENOENT: no link, or no such file; -ENOMEM;
+ * -EMFILE. On error *@ret_fd means nothing.
  */
 int sb_debugfile_find_alt(const struct sb_elf *elf, const char *path,
 			  const struct sb_debugfile_opts *opts, int *ret_fd);

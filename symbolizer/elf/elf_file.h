@@ -48,7 +48,7 @@ struct sb_elf {
  * @fd: a regular file; it is duplicated
  * @image: is copied
  *
- * Return: 0; -ENOEXEC (not such a file); -EFBIG (a bound); -ENOMEM; others of fstat(2) and
+ * Return: 0; -ENOEXEC (not such a file); -EFBIG (a bound); -ENOMEM; -EMFILE; others of fstat(2) and
  * pread(2).
  */
 int sb_elf_new_fd(int fd, struct sb_elf **ret_elf);
@@ -71,7 +71,8 @@ const Elf64_Shdr *sb_elf_section_at(const struct sb_elf *elf, size_t idx);
 bool sb_elf_has_section(const struct sb_elf *elf, const char *name);
 
 /*
- * Read a whole section, with a NUL appended. The caller frees *ret_data.
+ * Read a whole section, with a NUL appended that *@ret_len does not count. The caller frees
+ * *ret_data. Both are untouched on error.
  * Return: 0; -ENODATA (SHT_NOBITS: no contents in the file); -ENOTSUP (compressed; only the DWARF
  * reader decompresses); -EBADMSG; -EFBIG (beyond @max_bytes or the budget); -ENOMEM; others of
  * pread(2).
@@ -82,7 +83,7 @@ int sb_elf_load(const struct sb_elf *elf, const Elf64_Shdr *shdr, size_t max_byt
 /*
  * Convert a file offset to a virtual address by the segment that holds it, executable segments
  * first. The kernel maps whole pages, so bytes that share a page with a segment count as its own.
- * Return: false when no segment holds it.
+ * Return: false when no segment holds it; *@ret_addr is untouched then.
  */
 bool sb_elf_offset_to_addr(const struct sb_elf *elf, uint64_t offset, uint64_t *ret_addr);
 /*
@@ -114,14 +115,15 @@ void sb_elf_reader_init(struct sb_elf_reader *reader, const struct sb_elf *elf, 
 int sb_elf_reader_init_section(struct sb_elf_reader *reader, const struct sb_elf *elf,
 			       const Elf64_Shdr *shdr, size_t record_bytes);
 
-/* Size of a record in this file, which depends on its class. */
+/* Return: the bytes of a record in this file, which depend on its class (32 or 64 bits). */
 size_t sb_elf_sym_bytes(const struct sb_elf *elf);
 size_t sb_elf_rela_bytes(const struct sb_elf *elf);
 size_t sb_elf_dyn_bytes(const struct sb_elf *elf);
 
 /*
- * Get the next record, converted to 64 bits. record_bytes must be that of the type.
- * Return: 1; 0 at the end; -EBADMSG, -EFBIG and others as sb_elf_read().
+ * Get the next record, converted to 64 bits. record_bytes must be that of the type (4 for u32).
+ * Return: 1; 0 at the end; -EBADMSG, -EFBIG and others as sb_elf_read(). Without a record the
+ * output is untouched.
  */
 int sb_elf_next_sym(struct sb_elf_reader *reader, Elf64_Sym *ret_sym);
 int sb_elf_next_rela(struct sb_elf_reader *reader, Elf64_Rela *ret_rela);
@@ -134,7 +136,8 @@ struct sb_elf_dynamic {
 	uint64_t nr_relative; /* number of relative relocations, which come first in .rela.dyn */
 };
 
-/* Return: 0; -ENODATA: there is none; -EFBIG: too many entries; or as sb_elf_read(). */
+/* Return: 0; -ENODATA: there is none; -EFBIG: too many entries; or as sb_elf_read(). On error
+ * *@ret_dynamic is untouched. */
 int sb_elf_read_dynamic(const struct sb_elf *elf, struct sb_elf_dynamic *ret_dynamic);
 
 #endif

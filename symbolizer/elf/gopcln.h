@@ -35,11 +35,13 @@ struct sb_gopcln {
 /* Return: whether it is a Go program. */
 bool sb_gopcln_is_there(const struct sb_elf *elf);
 /*
- * The caller ends *ret_table with sb_gopcln_release(). Return: 0; -ENODATA: not a Go program;
- * -EBADMSG: the table is inconsistent; -EFBIG; -ENOMEM; others of sb_elf_load().
+ * Read the table into memory; @elf is not needed afterwards. The caller ends *ret_table with
+ * sb_gopcln_release(); it is untouched on error. Return: 0; -ENODATA: there is no table; -EBADMSG:
+ * it is inconsistent, or without functions; -EFBIG (the bound or the budget); -ENOMEM; others of
+ * sb_elf_load().
  */
 int sb_gopcln_load(const struct sb_elf *elf, struct sb_gopcln *ret_table);
-/* Free the table, which ends the names that were returned. */
+/* Free the table. Names that sb_gopcln_func() returned become invalid. */
 void sb_gopcln_release(struct sb_gopcln *table);
 
 struct sb_gopcln_func {
@@ -55,9 +57,10 @@ int sb_gopcln_func(const struct sb_gopcln *table, uint64_t i, struct sb_gopcln_f
 
 /*
  * Call @fn for each piece of a function, ascending: from @addr on, the return address is @depth
- * bytes above the stack pointer. A function written in assembly may have no pieces.
- * Return: 0; -EBADMSG: nothing is known behind the last piece; or the first value of @fn that is
- * not 0.
+ * bytes above the stack pointer, up to the next piece. @func: as sb_gopcln_func() returned it. A
+ * function written in assembly may have no pieces.
+ * Return: 0; -EBADMSG: nothing is known behind the last piece that @fn was called for; or the first
+ * value of @fn that is not 0, which ends it.
  */
 int sb_gopcln_each_depth(const struct sb_gopcln *table, const struct sb_gopcln_func *func,
 			 int (*fn)(void *arg, uint64_t addr, int32_t depth), void *arg);

@@ -23,7 +23,8 @@ struct sb_file_owner {
  * @st: as sb_reader_fstat() (process/reader.h) returned it for @fd
  *
  * A FUSE server can claim any owner for its files. Therefore a file on FUSE, and a copy that a
- * reader of this process made (sb_reader_is_copy()), has no known owner.
+ * reader of this process made (sb_reader_is_copy()), has no known owner; nor has one whose file
+ * system cannot be told. It cannot fail.
  */
 struct sb_file_owner sb_file_owner(int fd, const struct stat *st);
 
@@ -53,8 +54,8 @@ static inline bool sb_is_known_owner(const struct sb_file_owner *owner)
  *
  * Anybody may have put a file where the program's debug file is looked for: below a container's
  * root, in the directory that the program was built in. Root is believed, the owner of the program,
- * and the user who runs this process unless it is the one that root becomes when it drops
- * privileges. A file without a known owner is not.
+ * and the effective user of this process unless it is 65534 (nobody), which root becomes when it
+ * drops privileges. A file without a known owner is not.
  */
 bool sb_owner_may_speak(const struct sb_file_owner *owner, uint64_t uid);
 

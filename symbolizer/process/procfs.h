@@ -44,7 +44,7 @@ enum sb_map_kind sb_map_kind(const char *path, size_t len);
 
 /*
  * Parse one line of /proc/PID/maps, @len bytes without its newline; ret->path points into @line.
- * Return: false when it is not such a line.
+ * Return: false when it is not such a line; *@ret is untouched then.
  */
 bool sb_maps_line_parse(const char *line, size_t len, struct sb_maps_line *ret);
 
@@ -83,7 +83,7 @@ struct sb_procfs_ids {
 	uint32_t inner_tgid; /* its ID in its innermost PID namespace */
 	uid_t uid, euid;
 };
-/* Parse the text of /proc/PID/status, a string. Return: 0 or -EBADMSG. */
+/* Parse the text of /proc/PID/status, a string. Return: 0; -EBADMSG: a field is missing or wrong. */
 int sb_procfs_ids_parse(const char *status, struct sb_procfs_ids *ret_ids);
 /* Read and parse /proc/@tgid/status. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
 int sb_procfs_ids(uint32_t tgid, struct sb_procfs_ids *ret_ids);
@@ -98,7 +98,7 @@ struct sb_procfs_stat {
 	 * arguments where addresses are not randomized. */
 	uint64_t stack_addr;
 };
-/* Parse @len bytes of /proc/PID/stat. Return: 0 or -EBADMSG. */
+/* Parse @len bytes of /proc/PID/stat. Return: 0; -EBADMSG: a field is missing or wrong. */
 int sb_procfs_stat_parse(const char *text, size_t len, struct sb_procfs_stat *ret_stat);
 /* Read and parse /proc/@tgid/stat. Return: 0, -ESRCH, -EACCES, -EBADMSG, -ENOMEM. */
 int sb_procfs_stat(uint32_t tgid, struct sb_procfs_stat *ret_stat);
@@ -145,15 +145,15 @@ int sb_procfs_open_line(uint32_t tgid, const struct sb_maps_line *line);
 /*
  * stat(2) of the mapped file of @line. Its name in our own root is tried first, because that is
  * faster, and taken if it leads to the same file (inode and device). Return: 0; -ENOENT (no such
- * mapping or process); -EPERM or -EACCES without CAP_CHECKPOINT_RESTORE. *@ret_st is undefined on
- * error.
+ * mapping or process); -EPERM or -EACCES without CAP_CHECKPOINT_RESTORE; others of sb_reader_stat().
+ * *@ret_st is undefined on error.
  */
 struct stat;
 int sb_procfs_stat_line(uint32_t tgid, const struct sb_maps_line *line, struct stat *ret_st);
 
 /*
- * Copy exactly @len bytes at @addr of the memory of process @tgid to @buf. Return: 0; -ESRCH;
- * -EACCES; -EFAULT: not all of it can be read, and @buf may have been written to.
+ * Copy exactly @len bytes, at least one, at @addr of the memory of process @tgid to @buf. Return: 0;
+ * -ESRCH; -EACCES; -EFAULT: not all of it can be read, and @buf may have been written to.
  */
 int sb_procfs_read_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);
 

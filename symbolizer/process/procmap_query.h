@@ -27,8 +27,8 @@ struct sb_procmap_query {
 /*
  * Call @fn for each executable mapping from address @from on, and for each mapping that directly
  * follows anonymous executable memory (see sb_moved_text_feed()).
- * @fd: of /proc/PID/maps
- * @is_behind: the mapping before @from was anonymous and executable
+ * @fd: of /proc/PID/maps, borrowed
+ * @is_behind: the mapping before @from was anonymous and executable; false with @from 0
  *
  * Return: 0; what @fn returned, if negative, which ends it; -EFBIG (more mappings than a process
  * can have); -ESRCH: the main thread has no memory any more, or never had any, and @fn was not

@@ -100,7 +100,7 @@ struct sb_procmaps {
 /* Free everything in @pm, but not @pm itself; it is not to be used again until it is zeroed. */
 void sb_procmaps_release(struct sb_procmaps *pm);
 
-/* One executable mapping; the fields are those of struct sb_mapping. */
+/* A mapping; the fields are those of struct sb_mapping. */
 struct sb_procmaps_new {
 	uint64_t start, end, pgoff;
 	uint32_t file;
@@ -157,7 +157,7 @@ void sb_procmaps_seed_end(struct sb_procgen *gen, uint64_t over_ns, uint64_t rea
 /*
  * Find the generation of @tgid that ran at @time_ns, or the last one that had ended before.
  * Return: the generation, owned by @pm, valid until the next event, seeding or forget; NULL:
- * nothing is known; *@ret_limit (set in any case): because of a bound.
+ * nothing is known. *@ret_limit is set in any case: whether that is because of a bound.
  */
 struct sb_procgen *sb_procmaps_find(const struct sb_procmaps *pm, uint32_t tgid, uint64_t time_ns,
 				    bool *ret_limit);
@@ -175,8 +175,8 @@ struct sb_procmaps_hit {
 bool sb_procgen_lookup(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns, bool files,
 		       struct sb_procmaps_hit *ret_hit);
 /*
- * Return: whether the mapping at @addr at @time_ns is in doubt: events were skipped at that time,
- * and /proc showed something else there afterwards, or could not be read.
+ * Return: whether the mapping at @addr at @time_ns is in doubt: events were skipped at that time
+ * (sb_procmaps_skip()), and it is not known that the same mapping lay there before and afterwards.
  */
 bool sb_procgen_is_in_gap(struct sb_procgen *gen, uint64_t addr, uint64_t time_ns);
 /*

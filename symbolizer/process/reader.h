@@ -84,7 +84,7 @@ void sb_reader_hurry(void);
  * Copy up to @len bytes at @addr of the memory of @tgid, or of the process that this thread ID
  * belongs to, into @buf.
  * Return: the number of bytes, fewer than @len if the memory behind them cannot be read; -EFAULT
- * (not even the first byte), -ESRCH, -EPERM.
+ * (not even the first byte, or @len is 0), -ESRCH, -EPERM.
  */
 ssize_t sb_reader_memory(uint32_t tgid, uint64_t addr, void *buf, size_t len);
 
@@ -110,9 +110,9 @@ ssize_t sb_reader_entry(uint32_t tgid, enum sb_reader_entry entry, uint64_t offs
  * pieces, lowest address first. Each mapping is a struct sb_reader_map, followed by its path. The
  * caller checks lengths: whoever controls the reader can forge them.
  * @is_first: open the entry anew
- * @at: 0, or as the last call left it; set to where the next call goes on, UINT64_MAX at the end
- *
- * @records: overwritten; not aligned
+ * @at: 0, or as the last call left it; set to where the next call goes on, UINT64_MAX at the end;
+ *	untouched on error
+ * @records: a string that the caller releases; overwritten; records in it are not aligned
  *
  * Return: the number of bytes in @records; -EFBIG (more mappings than a process can have);
  * -ESRCH; -ENOTSUP: nothing was found this way (an old kernel, a main thread that ended before
@@ -150,7 +150,7 @@ struct sb_reader_file {
  * Open a regular file for reading. Nothing else is ever opened, because opening a device can have
  * effects. The caller owns the descriptor; it may be one of a copy.
  * Return: the descriptor; -ENOENT, -EACCES, -EINVAL (not a regular file), -EWOULDBLOCK (another
- * process holds a lease on it), -EFBIG (too large to be copied), others of openat2(2).
+ * process holds a lease on it), -EFBIG (too large to be copied), -EMFILE, others of openat2(2).
  */
 int sb_reader_open(const struct sb_reader_file *file);
 /*
@@ -161,7 +161,7 @@ int sb_reader_stat(const struct sb_reader_file *file, struct stat *ret_st);
  * stat(2) of the file that the kernel calls @dev and @ino in the mappings of a process, without a
  * reader. It cannot block, because the file is held open since sb_reader_stat() found it, and is on
  * the mount of our own root directory.
- * Return: false if it is not held; *@ret_st is untouched then.
+ * Return: false if it is not held, or was deleted; *@ret_st is untouched then.
  */
 bool sb_reader_held_stat(dev_t dev, ino_t ino, struct stat *ret_st);
 /*
@@ -170,9 +170,9 @@ bool sb_reader_held_stat(dev_t dev, ino_t ino, struct stat *ret_st);
  * Return: -1 if the file is not held, or no descriptor is free.
  */
 int sb_reader_held_open(dev_t dev, ino_t ino);
-/* Let go of held files that nobody asked for in the last 10 s. Call it every few seconds. */
+/* Close held files that nobody asked for in the last 10 s. Call it every few seconds. */
 void sb_reader_tidy(void);
-/* Return: whether @fd, as sb_reader_open() returned it, is a copy in memory. */
+/* Return: whether @fd, or what it was duplicated from, is a copy in memory by sb_reader_open(). */
 bool sb_reader_is_copy(int fd);
 /*
  * fstat(2) of @fd or, if @fd is a copy, of the original, as it was when it was copied. It makes no
@@ -215,8 +215,8 @@ uint64_t sb_reader_thread_cpu_ns(void);
 bool sb_reader_culprit(size_t i, char text[SB_READER_CULPRIT_BYTES]);
 
 /*
- * Log warnings: of the first that was left alone (sb_reader_culprit()), and of files that could not
- * be read because of leases. Call it before sb_reader_end(). @stats: of sb_reader_stats()
+ * Log warnings: the first five of what was left alone (sb_reader_culprit()), and how many files were
+ * not read because of leases. Call it before sb_reader_end(). @stats: of sb_reader_stats()
  */
 void sb_reader_warn(const struct sb_reader_stats *stats);
 

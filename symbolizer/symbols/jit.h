@@ -23,19 +23,19 @@ struct sb_perfmaps;
  * @keep_root: hold the process's root directory open if it is not ours (that takes a descriptor);
  *	otherwise a map below another root can be read only while the process lives
  *
- * Return: NULL without memory.
+ * Return: the object; NULL without memory.
  */
 struct sb_jit *sb_jit_new(struct sb_perfmaps *maps, uint32_t tgid, bool keep_root);
 /* Return: whether a root directory is held open. */
 bool sb_jit_keeps_root(const struct sb_jit *jit);
-/* Give its map back to the pool. Accepts NULL. */
+/* Free it, and give its map back to the pool. Accepts NULL. */
 void sb_jit_free(struct sb_jit *jit);
 
 /*
  * Look up @addr, an address of the process, in the map as it was at @time_ns (CLOCK_MONOTONIC) or
  * later; the file is read again if necessary.
  * Return: the name of the code, valid until the next call for any process of the pool, with the
- * address where it begins in *@ret_start; NULL: it has none.
+ * address where it begins in *@ret_start; NULL: it has none, and *@ret_start is untouched.
  */
 const char *sb_jit_lookup(struct sb_jit *jit, uint64_t addr, uint64_t time_ns, uint64_t *ret_start);
 

@@ -61,7 +61,7 @@ struct sb_kallsyms {
 		wait_min_ns; /* least time between two readings; 0: a second, doubling to a minute */
 };
 
-/* Free the table, but not @ks; zeroed, it can be used again. */
+/* Free the table, but not @ks, which can be used again once the caller has zeroed it. */
 void sb_kallsyms_release(struct sb_kallsyms *ks);
 
 /*

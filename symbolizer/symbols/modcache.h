@@ -109,7 +109,8 @@ void sb_modcache_release(struct sb_modcache *cache);
 /*
  * Get the number of a file, which is made known if it is not yet; the path of @id is copied. The
  * number stays valid until sb_modcache_forget_end() forgets the file.
- * Return: 0, with SB_MODCACHE_FILE_NONE if a bound was hit; -ENOMEM.
+ * Return: 0, with *@ret_file SB_MODCACHE_FILE_NONE if a bound was hit; -ENOMEM, *@ret_file untouched.
+ * Functions that take a number take SB_MODCACHE_FILE_NONE, too: a special mapping named "".
  */
 int sb_modcache_file(struct sb_modcache *cache, const struct sb_mapped_file *id,
 		     uint32_t *ret_file);
@@ -117,8 +118,8 @@ int sb_modcache_file(struct sb_modcache *cache, const struct sb_mapped_file *id,
 int sb_modcache_line_file(struct sb_modcache *cache, const struct sb_maps_line *line,
 			  uint32_t *ret_file);
 /*
- * Pin @fd: keep it as a sure way to open the file later. The cache takes ownership, and may close
- * it at once, or later to make room for others.
+ * Pin @fd, an open descriptor of the file: keep it as a sure way to open the file later. The cache
+ * takes ownership, and may close it at once, or later to make room for others.
  */
 void sb_modcache_pin(struct sb_modcache *cache, uint32_t file, int fd);
 /* Return: what the file is, as its name tells. */
@@ -144,8 +145,9 @@ struct sb_mapped_at {
  * The module belongs to the cache and is valid until the next call that may open another one. Call
  * sb_modcache_account() after lookups in it.
  * Return: 0; -ENOENT (cannot be opened, or is another file by now); -ENOEXEC (not an ELF file, or a
- * broken one); -EFBIG (a bound; always for SB_MODCACHE_FILE_NONE); -ENOMEM. A failure is remembered
- * for the file, and tried again for a few other processes only.
+ * broken one); -EFBIG (a bound; always for SB_MODCACHE_FILE_NONE); -ENOMEM; *@ret_module is
+ * untouched on error. A failure but -ENOMEM is remembered for the file, and tried again for a few
+ * other processes only.
  */
 int sb_modcache_get(struct sb_modcache *cache, uint32_t file, const struct sb_mapped_at *at,
 		    struct sb_cached_module **ret_module);

@@ -35,7 +35,7 @@ struct sb_module_opts {
  * @path, @name: what the file is called, copied; only debug files next to it are opened by it
  *
  * Return: 0; -ENOEXEC (not an ELF file that can be read, or a relocatable object); -EFBIG (a
- * bound); -ENOMEM; others of pread(2). *@ret_mod is untouched on error.
+ * bound); -ENOMEM; -EMFILE; others of pread(2). *@ret_mod is untouched on error.
  */
 int sb_module_new_fd(int fd, const char *path, const struct sb_module_opts *opts,
 		     struct sb_module **ret_mod);
@@ -88,13 +88,14 @@ void sb_module_drop_table(struct sb_module *mod);
 
 /*
  * Copy @len bytes of the file's contents at virtual address @addr. Return: 0; -EFAULT: no segment
- * of the file has @addr; -EBADMSG: the file ends before; -EFBIG (the budget); others of pread(2).
+ * of the file has @addr; -EBADMSG: the file ends before; -EFBIG (the budget); others of pread(2). On
+ * error @buf is undefined.
  */
 int sb_module_read(const struct sb_module *mod, uint64_t addr, void *buf, size_t len);
 
 /*
- * The bytes of memory that the light and the heavy data take now, and to free each of them; strings
- * that were returned stay valid. Call sb_module_settle() after dropping.
+ * Get the bytes of memory that the light or the heavy data take now; 0 when they are not loaded. Drop
+ * one of them: free it; strings that were returned stay valid. Call sb_module_settle() after that.
  */
 size_t sb_module_light_bytes(const struct sb_module *mod);
 size_t sb_module_heavy_bytes(const struct sb_module *mod);

@@ -25,7 +25,8 @@ struct sb_names {
 };
 
 /*
- * Read a string table into memory: that of a section, or @len bytes at @offset in the file. A file
+ * Read a string table into memory: that of a section, or @len bytes at @offset in the file. *@names
+ * is overwritten. A file
  * must outlive the names; an image need not, because its names stay in memory. The caller ends
  * *@names with sb_names_release(), which is allowed after an error, too.
  * Return: 0; -EBADMSG (not a string table, or outside of the file); -ENODATA, -ENOTSUP (without

@@ -51,9 +51,9 @@ struct sb_perfmap {
 void sb_perfmap_release(struct sb_perfmap *map);
 
 /*
- * Add the complete lines of @text; later lines win. Its bytes are copied. *@ret_used: how many
- * bytes they have, set on success only. Return: 0; -EFBIG (the budget), -ENOMEM: lines before
- * remain.
+ * Add the complete lines of @text, @len bytes; later lines win. They are copied. *@ret_used: how
+ * many bytes they have, set on success only. Return: 0; -EFBIG (the budget), -ENOMEM: the lines that
+ * were added before the failure remain.
  */
 int sb_perfmap_add(struct sb_perfmap *map, const char *text, size_t len, size_t *ret_used);
 
@@ -67,8 +67,9 @@ const char *sb_perfmap_lookup(struct sb_perfmap *map, uint64_t addr, uint64_t *r
 
 /*
  * Split a name that V8 writes: "JS:*leaf /dir/x.js:3:14" is the optimized code of leaf() in line 3;
- * before version 10 "LazyCompile:*leaf /dir/x.js:3". The parts point into @text.
- * Return: whether it is such a name; if not, *@ret_name means nothing.
+ * before version 10 "LazyCompile:*leaf /dir/x.js:3". The parts point into @text; an empty name
+ * becomes the constant "(anonymous)".
+ * Return: whether it is such a name; if not, *@ret_name is untouched.
  */
 struct sb_perfmap_name {
 	const char *name, *file; /* not terminated; file: NULL if there is none */

@@ -74,7 +74,8 @@ int sb_symtab_finish(struct sb_symtab *tab);
 
 /*
  * Return: the number of the symbol that covers @addr (an ELF address plus the bias);
- * SB_SYMBOL_NONE: there is none. The next three take such a number, below sb_symtab_nr().
+ * SB_SYMBOL_NONE: there is none. sb_symtab_addr(), sb_symtab_is_label() and sb_symtab_name() take
+ * any number below sb_symtab_nr(), but not SB_SYMBOL_NONE.
  */
 uint32_t sb_symtab_find(const struct sb_symtab *tab, uint64_t addr);
 /* Return: the address where @symbol begins. */

@@ -32,7 +32,9 @@ struct sb_parser_seat;
 /*
  * Compile @elf or, where it has no CFI, its debug file @debug (may be NULL), and make a table of
  * it, which the caller ends with sb_walk_table_release(); the files are not needed afterwards.
- * @parser: who compiles; NULL: this process.
+ * @table: zeroed by the caller; still so on error
+ * @parser: who compiles; NULL: this process
+ *
  * Return: 0; -ENODATA when neither file has CFI; -ENOMEM; or another error of sb_parser_cfi() when
  * the CFI cannot be compiled.
  */
