@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* CONTRACT between the BPF side and user space: the view "trace". Rules as in sb_abi.h. */
+/* CONTRACT between the BPF side and user space: views that take events. Rules as in sb_abi.h. */
 #ifndef SB_ABI_TRACE_H
 #define SB_ABI_TRACE_H
 
@@ -23,12 +23,12 @@ struct sb_trace_arg {
 	__u16 reserved;
 };
 
-/* What a sample of one place is. Its index in the map `trace_places` is the cookie
+/* What a sample of one place is. Its index in the map `event_places` is the cookie
  * (bpf_get_attach_cookie()) of the program that is attached there. */
 struct sb_trace_place {
 	__u64 weight; /* of one event; a counter's period */
 	__u32 op;     /* sb_sample_key.op */
-	/* 1 + the index in the map `trace_exprs` of --when, --weight, --value; 0: there is none. */
+	/* 1 + the index in the map `event_exprs` of --when, --weight, --value; 0: there is none. */
 	__u32 when, weigh, value;
 	struct sb_trace_arg arg[SB_TRACE_ARGS_MAX];
 };

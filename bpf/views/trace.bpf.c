@@ -11,230 +11,16 @@
 
 #include <bpf/bpf_tracing.h>
 
-#include "bpf/abi/sb_abi_trace.h"
+#include "bpf/core/sb_expr.bpf.h"
 #include "bpf/core/sb_sample.bpf.h"
-#include "bpf/core/sb_util.bpf.h"
 
-#define SB_EXPR_READ(mem, dst, len, addr) bpf_probe_read_kernel(dst, len, (const void *)(addr))
-#define SB_EXPR_READ_STR(mem, dst, len, addr) \
-	bpf_probe_read_kernel_str(dst, len, (const void *)(addr))
-#define SB_EXPR_READ_USER_STR(mem, dst, len, addr) \
-	bpf_probe_read_user_str(dst, len, (const void *)(addr))
-#define SB_STEP_OPAQUE(x) sb_opaque(x)
-#include "bpf/step/sb_expr_step.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct sb_trace_place);
-} trace_places SEC(".maps");
-
-/* How often each of them happened to the targets, whatever was sampled of it. */
+/* How often the event of each place happened to the targets, whatever was sampled of it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1); /* set before load */
 	__type(key, __u32);
 	__type(value, __u64);
 } trace_hits SEC(".maps");
-
-/* --when, --weight and --value, compiled for the places that they are evaluated at. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* set before load */
-	__type(key, __u32);
-	__type(value, struct sb_expr);
-} trace_exprs SEC(".maps");
-
-/* The evaluations of a CPU: one for each slot, since one can interrupt the other. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct sb_expr_run);
-} trace_runs SEC(".maps");
-
-/* Scratch memory for an object, for each slot. The room is for the verifier: sb_object_ship() gets the
- * size at run time. */
-struct trace_object {
-	struct sb_event_object event;
-	union {
-		struct sb_object_value value;
-		__u8 room[SB_OBJECT_BYTES_MAX];
-	};
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct trace_object);
-} trace_objects SEC(".maps");
-
-/* The functions from here to sb_trace_evaluate() are global, because the verifier examines such a
- * function once. @run_idx: in trace_runs; @expr_idx: in trace_exprs. */
-__noinline int sb_trace_step(__u32 run_idx, __u32 expr_idx)
-{
-	struct sb_expr_run *run = bpf_map_lookup_elem(&trace_runs, &run_idx);
-	const struct sb_expr *expr = bpf_map_lookup_elem(&trace_exprs, &expr_idx);
-
-	return run && expr ? sb_expr_step(run, expr, NULL) : 0;
-}
-
-/* Return: the register whose 8 bytes are at offset @at of the context; 0 for SB_TRACE_NO_REG. */
-static __u64 read_register(struct sb_expr_run *run, __u32 at)
-{
-	__u64 val = 0;
-
-	if (at != SB_TRACE_NO_REG &&
-	    bpf_probe_read_kernel(&val, sizeof(val), (const void *)(run->context + at)))
-		run->flags |= SB_EXPR_BAD_READ;
-	return val;
-}
-
-/* Supply argument @i of the USDT probe @place_idx. */
-__noinline int sb_trace_read_arg(__u32 run_idx, __u32 place_idx, __u32 i)
-{
-	struct sb_expr_run *run = bpf_map_lookup_elem(&trace_runs, &run_idx);
-	const struct sb_trace_place *place = bpf_map_lookup_elem(&trace_places, &place_idx);
-	const struct sb_trace_arg *arg;
-	__u64 val, size, read = 0;
-
-	if (!run || !place || i >= SB_TRACE_ARGS_MAX)
-		return 0;
-	arg = &place->arg[i];
-	val = arg->add + read_register(run, arg->base) +
-	      (read_register(run, arg->index) << (arg->shift & 63));
-	size = arg->size;
-	sb_opaque(size);
-	if (size > sizeof(read))
-		size = sizeof(read);
-	if (size && bpf_probe_read_user(&read, size, (const void *)val)) {
-		run->flags |= SB_EXPR_BAD_READ;
-		read = 0;
-	}
-	run->value[SB_EXPR_ARG0 + i] = size ? read : val;
-	return 0;
-}
-
-static void supply_values(struct sb_expr_run *run, const struct sb_expr *expr)
-{
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-
-	run->value[SB_EXPR_TGID] = pid_tgid >> 32;
-	run->value[SB_EXPR_TID] = (__u32)pid_tgid;
-	run->value[SB_EXPR_CPU] = bpf_get_smp_processor_id();
-	if (expr->needs_comm) {
-		run->comm[0] = run->comm[1] = 0;
-		bpf_get_current_comm(run->comm, sizeof(run->comm));
-	}
-}
-
-static void count_flags(__u32 flags)
-{
-	if (flags & SB_EXPR_DIV_ZERO)
-		sb_stat_add(SB_STAT_EXPR_DIV_ZERO, 1);
-	if (flags & SB_EXPR_BAD_READ)
-		sb_stat_add(SB_STAT_EXPR_BAD_READ, 1);
-	if (flags & SB_EXPR_CUT)
-		sb_stat_add(SB_STAT_EXPR_CUT, 1);
-}
-
-/* Evaluate an expression at a place; the caller has set run->context. The result is in run->ints[0]. */
-__noinline int sb_trace_evaluate(__u32 run_idx, __u32 place_idx, __u32 expr_idx)
-{
-	struct sb_expr_run *run = bpf_map_lookup_elem(&trace_runs, &run_idx);
-	const struct sb_expr *expr = bpf_map_lookup_elem(&trace_exprs, &expr_idx);
-	__u32 i;
-
-	if (!run)
-		return 0;
-	sb_expr_begin(run);
-	if (!expr)
-		return 0;
-	supply_values(run, expr);
-	for (i = 0; i < SB_TRACE_ARGS_MAX; i++)
-		if (expr->values >> i & 1)
-			sb_trace_read_arg(run_idx, place_idx, i);
-	for (i = 0; i < SB_EXPR_INSNS_MAX; i++)
-		if (!sb_trace_step(run_idx, expr_idx))
-			break;
-	count_flags(run->flags);
-	return 0;
-}
-
-/*
- * Return: the weight of the event by --when and --weight; 0: it is left out, which is counted. Not
- * inlined: up to 6.12 what it has on the stack would count for the walk, too.
- */
-static __noinline __u64 weigh(void *ctx, const struct sb_trace_place *place, __u32 place_idx,
-			      __u32 slot)
-{
-	__u32 run_idx = slot == SB_SCRATCH_PROBE;
-	struct sb_expr_run *run;
-
-	if (!place->when && !place->weigh)
-		return place->weight;
-	run = bpf_map_lookup_elem(&trace_runs, &run_idx);
-	if (!run)
-		return 0;
-	run->context = (__u64)ctx;
-	if (place->when) {
-		sb_trace_evaluate(run_idx, place_idx, place->when - 1);
-		if (!run->ints[0]) {
-			sb_stat_add(SB_STAT_WHEN_FALSE, 1);
-			return 0;
-		}
-	}
-	if (!place->weigh)
-		return place->weight;
-	sb_trace_evaluate(run_idx, place_idx, place->weigh - 1);
-	if ((__s64)run->ints[0] <= 0) {
-		sb_stat_add(SB_STAT_WEIGHT_NONE, 1);
-		return 0;
-	}
-	return place->weight * run->ints[0];
-}
-
-/* Set the value's kind, and what the evaluation resulted in. Return: the ID of this object. */
-static __u64 set_value(struct sb_object_value *value, const struct sb_expr_run *run,
-		       const struct sb_expr *expr)
-{
-	bool is_text = expr->kind == SB_EXPR_STRING;
-	__u64 id = SB_OBJECT_VALUE;
-	__u32 i;
-
-	value->kind = expr->kind;
-	value->is_signed = expr->result_is_signed;
-	value->number = is_text ? 0 : run->ints[0];
-	id = sb_hash_word(id, value->kind | (__u64)value->is_signed << 32);
-	id = sb_hash_word(id, value->number);
-	for (i = 0; i < SB_EXPR_STRING_WORDS; i++) {
-		value->text[i] = is_text ? run->strings[0][i] : 0;
-		id = sb_hash_word(id, value->text[i]);
-	}
-	return id | 1;
-}
-
-/* Evaluate --value. Return: the ID of the object that says what it is; 0: there is none. */
-static __noinline __u64 object_of_value(void *ctx, __u32 place_idx, __u32 expr_idx, __u32 slot)
-{
-	__u32 run_idx = slot == SB_SCRATCH_PROBE;
-	struct sb_expr_run *run = bpf_map_lookup_elem(&trace_runs, &run_idx);
-	const struct sb_expr *expr = bpf_map_lookup_elem(&trace_exprs, &expr_idx);
-	struct trace_object *object = bpf_map_lookup_elem(&trace_objects, &run_idx);
-
-	if (!run || !expr || !object)
-		return 0;
-	run->context = (__u64)ctx;
-	sb_trace_evaluate(run_idx, place_idx, expr_idx);
-	object->event.kind = SB_OBJECT_VALUE;
-	object->event.nr_bytes = sizeof(object->value);
-	object->event.id = set_value(&object->value, run, expr);
-	if (sb_object_known(object->event.id) == SB_OBJECT_UNSEEN)
-		sb_object_ship(&object->event);
-	return object->event.id;
-}
 
 static __always_inline void count_hit(__u32 idx)
 {
@@ -248,14 +34,15 @@ static __always_inline void count_hit(__u32 idx)
 static __always_inline void sample(void *ctx, __u32 slot)
 {
 	__u32 idx = (__u32)bpf_get_attach_cookie(ctx);
-	const struct sb_trace_place *place = bpf_map_lookup_elem(&trace_places, &idx);
+	const struct sb_trace_place *place = sb_event_place(idx);
 	struct sb_capture *capture;
-	__u64 weight;
+	__u64 weight = 0;
 
 	if (!place || sb_begin(slot, 0, &capture))
 		return;
 	count_hit(idx);
-	weight = weigh(ctx, place, idx, slot);
+	if (sb_event_is_wanted(ctx, idx, place->when, slot))
+		weight = place->weight * sb_event_weight(ctx, idx, place->weigh, slot);
 	if (weight)
 		weight = sb_thin(weight);
 	if (!weight) {
@@ -264,7 +51,7 @@ static __always_inline void sample(void *ctx, __u32 slot)
 	}
 	capture->key.op = place->op;
 	if (place->value)
-		capture->key.object = object_of_value(ctx, idx, place->value - 1, slot);
+		capture->key.object = sb_event_value(ctx, idx, place->value, slot);
 	if (!sb_take_stacks(ctx, slot, SB_SIDE_USER | SB_SIDE_KERNEL))
 		sb_account(capture, weight);
 	sb_spent(capture->now_ns);

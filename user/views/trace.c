@@ -48,13 +48,11 @@ static int check(const struct sb_view_opts *opts, const char **ret_why)
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
 	uint32_t nr = (uint32_t)opts->probes->places.nr, i;
-	int err = bpf_map__set_max_entries(skel->maps.trace_places, nr);
+	int err = sb_places_prepare(skel, opts->probes);
 
 	events = opts->probes;
 	if (!err)
 		err = bpf_map__set_max_entries(skel->maps.trace_hits, nr);
-	if (!err && events->exprs.nr)
-		err = bpf_map__set_max_entries(skel->maps.trace_exprs, (uint32_t)events->exprs.nr);
 	for (i = 0; i < nr && !err; i++)
 		err = bpf_program__set_autoload(program_of(skel, events->places.at[i].kind), true);
 	return err;
@@ -81,34 +79,6 @@ static int attach_counter(struct sampler_bpf *skel, uint32_t idx, sb_vec_link *l
 	return err;
 }
 
-/* What each place is, and its expressions, before the first event can happen. */
-static int write_places(struct sampler_bpf *skel)
-{
-	uint32_t i;
-
-	for (i = 0; i < events->exprs.nr; i++)
-		if (bpf_map_update_elem(bpf_map__fd(skel->maps.trace_exprs), &i,
-					&events->exprs.at[i], BPF_ANY))
-			return -errno;
-	for (i = 0; i < events->places.nr; i++) {
-		const struct sb_probe *probe = &events->places.at[i];
-		struct sb_trace_place place = {
-			.weight = probe->kind == SB_PROBE_PERF ? probe->period : 1,
-			/* With a single name it would only repeat the title. */
-			.op = events->names.nr > 1 ? probe->name_idx + 1 : 0,
-			.when = probe->when,
-			.weigh = probe->weigh,
-			.value = probe->value,
-		};
-
-		memcpy(place.arg, probe->arg, sizeof(place.arg));
-
-		if (bpf_map_update_elem(bpf_map__fd(skel->maps.trace_places), &i, &place, BPF_ANY))
-			return -errno;
-	}
-	return 0;
-}
-
 static int attach_place(struct sampler_bpf *skel, uint32_t idx, sb_vec_link *links)
 {
 	const struct sb_probe *probe = &events->places.at[idx];
@@ -126,7 +96,7 @@ static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_
 {
 	const struct sb_probe *probe, *unhooked = NULL;
 	size_t nr_unhooked = 0, i;
-	int err = write_places(skel);
+	int err = sb_places_write(skel, events);
 
 	if (err)
 		return sb_reason_set(reason, err, "cannot write the BPF map of events");

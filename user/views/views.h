@@ -127,6 +127,15 @@ int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *prob
 /* Write the name @idx of @probes as it was spelled, without the brackets of its frame. */
 void sb_probe_name(const struct sb_probes *probes, uint32_t idx, char *ret, size_t size);
 
+/* places.c: what the BPF side knows of the places of events. */
+
+/* For sb_view.prepare(): make room in the BPF maps for @probes. Return: 0 or a negative errno. */
+int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes);
+
+/* For sb_view.attach(), before the first event can happen: write what each place is, and its
+ * expressions. Return: 0 or a negative errno. */
+int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *probes);
+
 /* io_layers.c: the layers of "io" below the system call: page cache, block devices, page faults. */
 
 struct sb_io_below {

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The places that events happen at, and the expressions over their arguments, for views that take
+ * events. User space fills the maps `event_places` and `event_exprs` before the first event
+ * (sb_places_write() of user/views), and the cookie of a program is the index of its place.
+ *
+ * @nr: 1 + the index of an expression, as in struct sb_trace_place; 0: there is none. @slot:
+ * SB_SCRATCH_PROBE or another one of which no two programs interrupt each other on a CPU. @ctx: the
+ * context of the program, whose layout the expression was compiled for. What goes wrong inside of an
+ * evaluation is counted (SB_STAT_EXPR_*). Implemented in core/expr.bpf.c.
+ */
+#ifndef SB_EXPR_BPF_H
+#define SB_EXPR_BPF_H
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi/sb_abi_trace.h"
+
+/* Return: the place with this index; NULL: there is none. */
+const struct sb_trace_place *sb_event_place(__u32 idx);
+
+/* Return: whether --when takes the event; true without expression. If not, it is counted
+ * (SB_STAT_WHEN_FALSE). */
+bool sb_event_is_wanted(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);
+
+/* Return: the value of --weight; 1 without expression. 0: it is 0 or negative, and the event is left
+ * out, which is counted (SB_STAT_WEIGHT_NONE). */
+__u64 sb_event_weight(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);
+
+/* Evaluate --value and ship the result as an object (struct sb_object_value), unless user space has
+ * it. Return: the object's ID; 0 without expression. */
+__u64 sb_event_value(void *ctx, __u32 place_idx, __u32 nr, __u32 slot);
+
+#endif
