@@ -48,9 +48,9 @@ struct sb_event_spec {
 
 /**
  * sb_event_parse() - take the spelling of an event apart
- * @text: not kept
- * @ret_spec: overwritten, also on error
- * @reason: why not, a sentence that names @text
+ * @text: not NULL; "" is an error; not kept
+ * @ret_spec: overwritten, also on error; holds copies, so nothing is to be freed
+ * @reason: why not, a sentence that names @text; NULL: nobody wants to know
  *
  * Return: 0; -EINVAL with @reason.
  */
@@ -59,8 +59,8 @@ int sb_event_parse(const char *text, struct sb_event_spec *ret_spec, struct sb_r
 /* Return: whether @name has * or ?. */
 bool sb_event_is_glob(const char *name);
 
-/* Get the @i-th name of a counter that needs no PMU, such as "page-faults". Return: false past the
- * last one. *ret_name is a constant. */
+/* Get the @i-th name, from 0, of a counter that needs no PMU, such as "page-faults". *ret_name is a
+ * constant. Return: whether there is one; if not, *ret_name is untouched. */
 bool sb_event_counter_at(unsigned int i, const char **ret_name);
 
 #endif

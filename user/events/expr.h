@@ -81,16 +81,16 @@ extern const struct sb_expr_field sb_expr_thread_fields[SB_EXPR_THREAD_FIELDS];
 
 /**
  * sb_expr_compile() - compile an expression
- * @text: of the user; may be anything
+ * @text: of the user; may be any string; "" is an error
  * @scope: borrowed during the call
- * @ret_expr: the program; its `kind` is that of the result, `values` and `needs_comm` say what the
- *	evaluator has to be supplied with
+ * @ret_expr: the program, which holds no pointers; its `kind` is that of the result, `values` and
+ *	`needs_comm` say what the evaluator has to be supplied with; untouched on error
  * @reason: on failure a sentence that begins with the column in bytes, from 1: "column 6: there is
- *	no 'lem'; did you mean 'len'?"
+ *	no 'lem'; did you mean 'len'?"; NULL is allowed
  *
  * Thread: any.
- * Return: 0; -EINVAL: @text is no expression, uses a name that the scope does not have, has operands
- * of wrong types, or exceeds a bound.
+ * Return: 0; -EINVAL: @text is no expression, uses a name that the scope does not have, has
+ * operands of wrong types, or exceeds a bound.
  */
 int sb_expr_compile(const char *text, const struct sb_expr_scope *scope, struct sb_expr *ret_expr,
 		    struct sb_reason *reason);

@@ -15,8 +15,8 @@ enum sb_token_kind {
 
 struct sb_token {
 	enum sb_token_kind kind;
-	size_t column;	  /* from 1 */
-	const char *text; /* in the text of the expression */
+	size_t column;	  /* in bytes, from 1 */
+	const char *text; /* borrowed: points into the text of the expression */
 	size_t len;
 	uint64_t number;
 	/* SB_TOKEN_STRING: without quotes and escapes, padded with zeros. */
@@ -25,26 +25,28 @@ struct sb_token {
 
 /* Zero-initialize it, but for `text` and `reason`, and call sb_lex_next(). */
 struct sb_lexer {
-	const char *text; /* of at most SB_EXPR_TEXT_MAX bytes; borrowed */
-	size_t at;	  /* behind `token` */
-	struct sb_reason *reason;
+	const char *text;	  /* of at most SB_EXPR_TEXT_MAX bytes, ends in NUL; borrowed */
+	size_t at;		  /* offset of the byte behind `token` */
+	struct sb_reason *reason; /* borrowed; NULL: no reasons are kept */
 	struct sb_token token;
 };
 
 /*
  * Read the next token into lexer->token; at the end of the text that is SB_TOKEN_END, again and
- * again. Return: 0; -EINVAL with a reason: there is no token, or a number or a string is too large.
+ * again. Return: 0; -EINVAL with a reason: what stands there is no token, or a number or a string
+ * is too large; lexer->token is the one before then, and the lexer is not to be used further.
  */
 int sb_lex_next(struct sb_lexer *lexer);
 
-/* Return: whether the token is this sign, or this name. */
+/* Return: whether lexer->token is this sign or this name; numbers and strings are neither. */
 bool sb_lex_is(const struct sb_lexer *lexer, const char *text);
 
-/* Set the reason, which begins with the column. Return: -EINVAL. */
+/* Set the reason: "column @column: ", and @fmt as for printf(). Return: -EINVAL. */
 int sb_lex_fail(struct sb_lexer *lexer, size_t column, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Fail because the token is not what was expected: "expected %s, found ')'". Return: -EINVAL. */
+/* Set the reason for lexer->token not being what was expected: "column 3: expected @expected, found
+ * ')'". Return: -EINVAL. */
 int sb_lex_unexpected(struct sb_lexer *lexer, const char *expected);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Descriptions of the arguments of events, as fields that expressions can name (expr.h): of a
- * tracepoint's record as tracefs has it in the file "format", and of a USDT probe as its note has it.
- * Both are text from elsewhere and may be anything. Thread: any.
+ * tracepoint's record as tracefs has it in the file "format", and of a USDT probe as its note has
+ * it. Both are text from elsewhere and may be any string. All functions append to @fields, which
+ * the caller owns; after -ENOMEM it has a part of them. Thread: any.
  */
 #ifndef SB_EVENTS_FORMAT_H
 #define SB_EVENTS_FORMAT_H
@@ -15,9 +16,10 @@ typedef SB_VEC(struct sb_expr_field) sb_vec_expr_field;
 
 /**
  * sb_format_parse() - append the fields of a tracepoint's record
- * @text: the file "format"; it is cut up, and the names of the fields point into it
- * @has_strings: the record is as it is described; if not, as that of system calls, which BPF programs
- *	get without the strings at its end, those cannot be used
+ * @text: the file "format"; it is cut up, and the names of the fields point into it, so it has to
+ *	live as long as they do
+ * @has_strings: the record is as it is described; if not, as that of system calls, which BPF
+ *	programs get without the strings at its end, those cannot be used
  *
  * The fields common_* are left out, because BPF programs cannot read them. A line that is no
  * description is skipped. A field of a type that expressions do not have is SB_EXPR_OTHER.
@@ -28,18 +30,19 @@ int sb_format_parse(char *text, bool has_strings, sb_vec_expr_field *fields);
 
 /**
  * sb_usdt_parse() - append the arguments of a USDT probe, as arg0, arg1, ...
- * @text: their descriptors, "8@%rdi -4@-20(%rbp)"
- * @args: where they are, SB_TRACE_ARGS_MAX of them
+ * @text: their descriptors, "8@%rdi -4@-20(%rbp)"; "": there are none; not needed afterwards
+ * @args: an array of SB_TRACE_ARGS_MAX elements; those of the arguments are overwritten with where
+ *	the BPF side finds them
  *
- * One that cannot be read (a floating-point number, a symbol) is SB_EXPR_OTHER. What follows the
- * twelfth is left out.
+ * One that cannot be read (a floating-point number, a symbol) is SB_EXPR_OTHER. Arguments beyond
+ * SB_TRACE_ARGS_MAX are left out. Names are constants.
  *
  * Return: 0; -ENOMEM.
  */
 int sb_usdt_parse(const char *text, struct sb_trace_arg *args, sb_vec_expr_field *fields);
 
 /* Append the arguments of a function at its beginning, arg0 to arg5, or with @is_return its retval,
- * which are registers in a BPF program's context. Return: 0; -ENOMEM. */
+ * which are registers in a BPF program's context. Names are constants. Return: 0; -ENOMEM. */
 int sb_function_fields(bool is_return, sb_vec_expr_field *fields);
 
 #endif

@@ -7,26 +7,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Open the directory "events", for the caller to own. Return: the descriptor; -EACCES or -EPERM
- * without privilege; -ENODEV when the kernel has no tracefs; or another negative errno. */
+/* Open the directory "events". Return: the descriptor, which the caller closes; -EACCES or -EPERM
+ * without privilege; -ENODEV when the kernel has no tracefs; or another negative errno. The
+ * descriptor is @events_fd of the functions below, which do not close it. */
 int sb_tracefs_open(void);
 
 /*
  * Call @fn for each tracepoint whose category and name match these globs, in no order.
- * @fn: gets both names, valid during the call, and the ID that perf_event_open(2) takes; a negative
- *	return value ends the search and is returned
+ * @fn: gets @arg, both names, valid during the call, and the ID that perf_event_open(2) takes; a
+ *	return value other than 0 ends the search and is returned
  *
- * Return: 0, also if there is none; or a negative errno of reading the directory.
+ * Return: 0, also if no tracepoint matches; what @fn returned; or a negative errno of reading the
+ * directories.
  */
 int sb_tracefs_each(int events_fd, const char *category, const char *name,
 		    int (*fn)(void *arg, const char *category, const char *name, uint64_t id),
 		    void *arg);
 
-/* Read what the record of tracepoint @name, "CATEGORY:NAME", is made of. @ret_text: owned by the
- * caller. Return: 0; or a negative errno. */
+/* Read what the record of tracepoint @name, "CATEGORY:NAME", is made of, the file "format".
+ * @ret_text: NUL-terminated, freed by the caller with free(); untouched on error. Return: 0;
+ * -EINVAL if @name has no colon, or a slash; -ENOENT if there is no such tracepoint; -EFBIG beyond
+ * 64 KiB; or another negative errno. */
 int sb_tracefs_read_format(int events_fd, const char *name, char **ret_text);
 
-/* Return: whether there is a category of this name, which is no glob. */
+/* Return: whether there is a category with exactly this name; false also when it cannot be read. */
 bool sb_tracefs_has_category(int events_fd, const char *category);
 
 #endif
