@@ -105,11 +105,13 @@ int sb_assembly_push_attr(struct assembly *assembly, const struct sb_attr *attr)
 int sb_assembly_push_mark(struct assembly *assembly, enum sb_attr_kind kind, const char *text);
 /* Push @nr frames that the profile knows, by their IDs. Return: 0 or -ENOMEM. */
 int sb_assembly_push_ids(struct assembly *assembly, const uint32_t *ids, size_t nr);
-/* Move the last frame before frame @to. There is at least one frame. */
+/* Move the last frame to index @to of the frames; those from there on move up. There is at least
+ * one frame. */
 void sb_assembly_move_last(struct assembly *assembly, size_t to);
-/* Reverse the order of @nr frames. */
+/* Reverse the order of @nr IDs of frames in place; 0 is allowed. */
 void sb_reverse_ids(uint32_t *ids, size_t nr);
-/* Return: frame @i, valid until the next one is pushed. */
+/* Return: the frame at index @i of the assembly, 0 being the root; the profile's, valid until the
+ * next one is pushed. */
 const struct sb_frame *sb_assembly_frame_at(const struct assembly *assembly, size_t i);
 
 /* A user stack of a process at one point in time. */
@@ -135,8 +137,9 @@ int sb_assembly_next_change(struct assembly *assembly, struct sb_stack_cache *st
  * Put the interpreter frames of @user->istack between the native frames of the user stack, and
  * leave out the native ones that they stand for. Only sb_assembly_push_user() calls it, when it has
  * pushed the native frames: they are the frames from part.start to the end, and merge.natives says
- * what each of them is. opts->interp is not NULL. part.counts is adjusted. @status: in: how the
- * native walk ended (SB_STACK_*); out: how the interpreter's ended, if only that one was cut.
+ * what each of them is. opts->interp is not NULL. part.counts is adjusted. @status: enum
+ * sb_stack_status; in: how the native walk ended; out: how the interpreter's ended, if only that
+ * one was cut.
  * Return: as sb_assembly_push_frame(); after an error the frames of the sample are incomplete.
  */
 int sb_assembly_merge(struct assembly *assembly, struct sb_stack_cache *stacks,

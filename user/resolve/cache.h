@@ -11,17 +11,19 @@
 /* Return: a copy of @nr_bytes bytes, owned by the caller, also if there are none; NULL: no memory. */
 void *sb_cache_copy(const void *from, size_t nr_bytes);
 
-/* The frames of an entry, which are made once. Zero-initialise it; the owner frees `at`. */
+/* The frames of a cache's entry, which are made once. Zero-initialise it; the owner of the entry
+ * frees `at` with free(). */
 struct sb_frame_ids {
 	uint32_t *at; /* IDs in the profile, root first; NULL: not made yet */
 	size_t nr;
 };
-/* Copy @nr IDs. There were none before. Return: 0; -ENOMEM, and nothing changes. */
+/* Set frames to a copy of @nr IDs; 0 is allowed, and `at` is not NULL then either. There were none
+ * before: an old array is not freed. Return: 0; -ENOMEM, and nothing changes. */
 int sb_frame_ids_set(struct sb_frame_ids *frames, const uint32_t *at, size_t nr);
 
-/* Return: whether to look for entries to evict in a cache of @nr entries that may hold @nr_max.
- * @nr_kept: how many were left the last time. Looking at these costs less than making a quarter of
- * them did. */
+/* Return: whether to look for entries to evict in a cache of @nr entries: since the last time, when
+ * @nr_kept were left (0: never yet), @nr_max or a quarter of @nr_kept, the larger one, were added.
+ * So looking at all of them costs less than adding these did. */
 static inline bool sb_evict_is_due(size_t nr, size_t nr_kept, size_t nr_max)
 {
 	return nr >= nr_kept + (nr_kept / 4 > nr_max ? nr_kept / 4 : nr_max);
@@ -31,11 +33,12 @@ static inline bool sb_evict_is_due(size_t nr, size_t nr_kept, size_t nr_max)
  * sb_ended_has() fills it. Answers grow old, so whoever evicts makes one for each batch, shares it
  * among the caches, and ends it with sb_ended_release(). Zero-initialise it. */
 struct sb_ended {
-	uint8_t *known; /* by PID */
+	uint8_t *known; /* by PID; NULL: no memory, so each call looks it up */
 };
+/* Free its memory. It cannot be used again, unless it is zeroed. */
 void sb_ended_release(struct sb_ended *ended);
 /* Return: whether the process had ended at the first call for it. A PID that was reused counts as
- * alive, and so does PID 0, which stands for none. */
+ * alive, and so does PID 0, which stands for none. Cannot fail. */
 bool sb_ended_has(struct sb_ended *ended, uint32_t tgid);
 
 #endif

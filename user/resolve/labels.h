@@ -21,8 +21,8 @@ struct sb_known_labels {
 	char *text; /* owned, as in struct sb_batch_labels; NULL: no room, all are "(other)" */
 };
 
-/* Initialise the first member, and the rest with zero. After an error of a function it can only be
- * released. */
+/* Initialise the first member, and the rest with zero. After an error of a function, and after the
+ * release, it can only be released. */
 struct sb_label_cache {
 	const uint64_t *batch; /* borrowed: the number of the current batch */
 	SB_VEC(struct sb_known_labels) at;
@@ -30,6 +30,7 @@ struct sb_label_cache {
 	size_t nr_bytes;	  /* of all texts */
 	SB_VEC(uint64_t) evicted; /* IDs that the BPF side must forget after this batch */
 };
+/* Free all sets and buffers. */
 void sb_label_cache_release(struct sb_label_cache *cache);
 
 /* Add a copy of a set; its text replaces that of a set with the same ID. If the texts of all sets
@@ -38,11 +39,13 @@ int sb_label_cache_add(struct sb_label_cache *cache, const struct sb_batch_label
 /* Find a set, and note that the current batch references it. Return: the set, valid until the next
  * one is added or sets are evicted; NULL: it was never shipped, or is evicted. */
 struct sb_known_labels *sb_label_cache_find(struct sb_label_cache *cache, uint64_t id);
-/* Return: the value of the @i-th key of the run, as long-lived as the set; "(other)" if the set was
- * kept without its text; NULL: the thread does not have the key. */
+/* Return: the value of the @i-th key of the run (opts.labels of resolve.h), from 0, which points
+ * into the set and lives as long; "(other)" if the set was kept without its text; NULL: the thread
+ * does not have the key. */
 const char *sb_known_labels_value(const struct sb_known_labels *labels, size_t i);
-/* At the end of a batch: if there are many sets, evict those that this batch and the one before did
- * not reference, and list them in cache->evicted. Return: 0 or -ENOMEM. */
+/* At the end of each batch: empty cache->evicted; if there are many sets or much text, evict those
+ * that neither this batch nor the one before referenced, and list them there. Return: 0;
+ * -ENOMEM. */
 int sb_label_cache_evict(struct sb_label_cache *cache);
 
 #endif

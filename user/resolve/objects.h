@@ -38,10 +38,12 @@ struct sb_object_cache {
 	size_t nr_kept;		   /* number of objects after the last eviction */
 	SB_VEC(uint64_t) unwanted; /* IDs of unwanted objects; whoever begins a batch clears it */
 };
+/* Free all objects and buffers. The cache cannot be used again, unless it is initialised anew. */
 void sb_object_cache_release(struct sb_object_cache *cache);
 
-/* Add a copy of an object. An object with a known ID is only found. Return: 0; -EBADMSG when the
- * kind is not known or its data are too short, and nothing is added; -ENOMEM, and then
+/* Add a copy of an object; if it is an unwanted file, its ID is appended to cache->unwanted. An
+ * object with a known ID is only found, and stays as it was. Return: 0; -EBADMSG when the kind is
+ * not known or its data are too short, and nothing is added; -ENOMEM, and then
  * sb_object_cache_find() does not find this object; the cache can be used further. */
 int sb_object_cache_add(struct sb_object_cache *cache, const struct sb_batch_object *from);
 /* Find an object, and note that the current batch references it. Return: the object, valid until
@@ -53,10 +55,12 @@ struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t i
  * released. */
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
-/* Set @text to the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]". Return: 0 or -ENOMEM. */
+/* Overwrite @text with the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]"; the kind is
+ * not checked. Return: 0 or -ENOMEM. */
 int sb_object_value_text(const struct sb_object *object, const char *name, struct sb_str *text);
 
-/* Append the name of an object of kind SB_OBJECT_FILE to @text. Return: 0 or -ENOMEM. */
+/* Append the name of an object of kind SB_OBJECT_FILE, which is not checked, to @text. @how: not
+ * SB_FILE_TEXT_NONE. Return: 0 or -ENOMEM. */
 int sb_object_file_text(const struct sb_object *object, enum sb_file_text how, struct sb_str *text);
 
 #endif

@@ -107,7 +107,7 @@ struct sb_resolve_opts {
 /*
  * Make a resolver that appends to @profile, which is not sealed. @opts is copied; @sym, @profile
  * and pointers in @opts are borrowed until sb_resolver_free(), @profile until sb_resolver_move().
- * Return: 0 and *ret_resolver, owned by the caller; -ENOMEM.
+ * Return: 0 and *ret_resolver, owned by the caller; -ENOMEM, and *ret_resolver is untouched.
  */
 int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sym,
 		    struct sb_profile *profile, struct sb_resolver **ret_resolver);
@@ -115,10 +115,11 @@ int sb_resolver_new(const struct sb_resolve_opts *opts, struct sb_symbolizer *sy
 void sb_resolver_free(struct sb_resolver *resolver);
 
 /*
- * Append the samples of a batch to the profile; what is still needed of the batch is copied.
- * Before, the symbolizer must have got the mmap, fork, exec and exit events up to the batch's
- * samples. Return: 0; -ENOMEM; -E2BIG when the profile is full; -EBADMSG when an object of the
- * batch is malformed. After an error some samples were added, and the resolver is only to be freed.
+ * Append the samples of a batch, which is what one drain of the BPF side gives (capture/batch.h),
+ * to the profile; what is still needed of the batch is copied. Before, the symbolizer must have got
+ * the mmap, fork, exec and exit events up to the batch's samples. Return: 0; -ENOMEM; -E2BIG when
+ * the profile is full; -EBADMSG when an object of the batch is malformed. After an error some
+ * samples were added, and the resolver is only to be freed.
  */
 int sb_resolver_add(struct sb_resolver *resolver, const struct sb_batch *batch);
 /* Return: whether stacks are about to be evicted, so that before the next batch
@@ -132,8 +133,8 @@ void sb_resolver_note_pending(struct sb_resolver *resolver, const struct sb_stac
 /*
  * Get what the BPF side must forget after the last batch (sb_session_forget()): stacks that are
  * evicted, or will be soon, because their process has ended or they were not sampled for long;
- * evicted labels; unwanted objects. The arrays are the resolver's, valid until the next
- * sb_resolver_add().
+ * evicted labels; and unwanted objects, whose further samples it is to leave out. The arrays are
+ * the resolver's, valid until the next sb_resolver_add().
  */
 void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evicted *ret_evicted);
 /*
@@ -142,11 +143,12 @@ void sb_resolver_evicted(const struct sb_resolver *resolver, struct sb_batch_evi
  * any more. Return: 0; -ENOMEM, -E2BIG: then the resolver is only to be freed.
  */
 int sb_resolver_move(struct sb_resolver *resolver, struct sb_profile *profile);
-/* From now on count each process once more, for a new period. nr_processes goes on from where it
- * is; it is not set to 0. */
+/* From now on count each process once more in sb_resolve_stats.nr_processes, for a new period; the
+ * number goes on from where it is and is not set to 0. */
 void sb_resolver_forget_processes(struct sb_resolver *resolver);
-/* Add a row with the one frame "[residual]" to @profile, for weight that is missing from the
- * expected total (wall: threads x time). Return: 0; -ENOMEM; -E2BIG. */
+/* Add a row with the one frame "[residual]" in series 0 to @profile, which is not sealed, for
+ * weight that is missing from the expected total (wall: threads x time), in the unit of the
+ * profile's weights. Return: 0; -ENOMEM; -E2BIG; on error no row is added. */
 int sb_resolver_add_residual(struct sb_profile *profile, uint64_t weight);
 
 /* Texts that say why a stack was cut, indexed by enum sb_stack_status; NULL: it was not. */

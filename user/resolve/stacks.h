@@ -48,6 +48,7 @@ struct sb_stack_cache {
 	SB_VEC(struct sb_stack_id) evicted; /* by the last sb_stack_cache_evict() */
 	uint64_t nr_added, nr_evicted;	    /* totals */
 };
+/* Free all stacks and buffers. The cache cannot be used again, unless it is initialised anew. */
 void sb_stack_cache_release(struct sb_stack_cache *cache);
 
 /* Add a copy of a stack. A stack with a known ID is only found: the BPF side had no room to
@@ -68,6 +69,7 @@ bool sb_stack_cache_wants_pending(const struct sb_stack_cache *cache);
  * then the cache can only be released. */
 int sb_stack_cache_evict(struct sb_stack_cache *cache, struct sb_ended *ended);
 
+/* Return: whether the ID stands for a stack: 0 in a sample says that it has none. */
 static inline bool sb_stack_is_there(struct sb_stack_id id)
 {
 	return id.lo || id.hi;

@@ -42,8 +42,8 @@ struct sb_wait_reason {
 };
 
 /*
- * Return: whether some rule begins with a frame of this name. Rules about user frames are only
- * tried at frames for which this is true.
+ * Return: whether some rule begins with a frame of the name @name, which is not NULL. Rules about
+ * user frames are only tried at frames for which this is true.
  */
 bool sb_waits_is_word(const char *name);
 
@@ -59,7 +59,7 @@ bool sb_wait_words_has(struct sb_wait_words *words, uint32_t frame, const char *
 void sb_wait_words_clear(struct sb_wait_words *words);
 
 /* Return: what the first rule that fits says of the wait, SB_WAIT_PLAIN if none does; nothing of
- * @wait is kept. */
+ * @wait is kept. Each frame's is_word has to be set; no frames at all are allowed. */
 struct sb_wait_reason sb_waits_reason(const struct sb_wait *wait);
 
 #endif
