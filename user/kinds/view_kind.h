@@ -80,8 +80,8 @@ const struct sb_view_kind *sb_view_kind_find(const char *name);
 /* Return: the names of all views, "oncpu, offcpu, ..."; a constant. */
 const char *sb_view_kind_names(void);
 
-/* Return: what each format calls the values of profiles of the view @name; @name itself when it has
- * no other name for them, or there is no such view. */
+/* Return: what each format calls the values of profiles of the view @name, a constant; @name
+ * itself, which may be NULL, when the view has no other name for them, or there is no such view. */
 const char *sb_view_kind_pprof(const char *name);
 const char *sb_view_kind_otlp(const char *name);
 const char *sb_view_kind_pyroscope(const char *name);

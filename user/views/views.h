@@ -19,8 +19,8 @@ struct sb_probe;
 /* Values of the setting sched_waker in bpf/views/sb_sched.bpf.h. */
 enum { SB_SCHED_WAKER_WEIGHS = 1, SB_SCHED_WAKER_NAMED };
 
-/* Let libbpf load these programs. For sb_view.prepare(): programs are loaded only if they are
- * switched on. Return: 0 or a negative errno. */
+/* Let libbpf load these programs, none of which is NULL. For sb_view.prepare(), before the object
+ * is loaded: programs are loaded only if they are switched on. Return: 0 or a negative errno. */
 int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 
 /*
@@ -32,12 +32,12 @@ int sb_view_switch_on(struct bpf_program *const *programs, size_t nr);
 uint64_t sb_view_thin_events(struct sampler_bpf *skel, const struct sb_view_opts *opts,
 			     uint32_t step, uint64_t mean);
 
-/* pending.c: helpers for sb_view.pending(). Both append to @ids and return 0 or a negative
- * errno. */
+/* pending.c: helpers for sb_view.pending(). Both append to @ids and return 0; -ENOMEM; or the
+ * negative errno of reading, and then nothing is appended. */
 /* Run the loaded iterator @iter over tasks, which writes struct sb_stack_id and nothing else. */
 int sb_pending_of_tasks(const struct bpf_program *iter, sb_vec_stack_id *ids);
-/* Append the stack IDs of the keys in a hash map whose values begin with a struct sb_sample_key.
- * Entries may be added and removed meanwhile; those may be missing. */
+/* Append the three stack IDs, zeros among them, of each entry of a hash map whose values begin with
+ * a struct sb_sample_key. Entries may be added and removed meanwhile; those may be missing. */
 int sb_pending_of_map(const struct bpf_map *map, sb_vec_stack_id *ids);
 
 /* sched.c: what the views of waits share; the user half of bpf/views/sched.bpf.c. */
@@ -75,8 +75,8 @@ struct sb_io_row {
 
 /*
  * Find out whether the options want samples of a call, and of which directions.
- * @op: becomes sb_sample_key.op
- * @ret_how: the setting for the BPF side; meaningful only if true is returned
+ * @op: the number of the call that becomes sb_sample_key.op
+ * @ret_how: the setting for the BPF side, overwritten; meaningful only if true is returned
  */
 bool sb_io_is_wanted(const struct sb_io_row *row, const struct sb_view_opts *opts, uint8_t op,
 		     struct sb_io_call *ret_how);
@@ -89,16 +89,16 @@ int sb_io_uring_attach(struct sampler_bpf *skel, sb_vec_link *links, struct sb_r
 bool sb_io_uring_attaches(const struct sampler_bpf *skel, const struct bpf_program *prog);
 const char *sb_io_uring_op_name(uint32_t op);
 
-/* Return: NULL when requests of io_uring are seen in this run; or why not, a part of a sentence.
- * After prepare(). */
+/* Return: NULL when requests of io_uring are seen in this run; or why not, a part of a sentence, a
+ * constant. After prepare(). */
 const char *sb_io_uring_missing(const struct sampler_bpf *skel);
 
 /* io_kernel.c: reads and writes of kernel threads, in the layer "syscall". prepare() as in struct
  * sb_view; a kernel that lacks something is no error. */
 int sb_io_kernel_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
-/* Return: NULL when I/O of kernel threads is seen in this run; or why not, a part of a sentence.
- * After prepare(). */
+/* Return: NULL when I/O of kernel threads is seen in this run; or why not, a part of a sentence, a
+ * constant. After prepare(). */
 const char *sb_io_kernel_missing(const struct sampler_bpf *skel);
 
 /* probes.c: attaching programs to the places of events, for sb_view.attach(). */
@@ -155,8 +155,9 @@ const struct sb_io_below *sb_io_layer_find(uint32_t layer);
  * programs and maps. Return: 0 or a negative errno. */
 int sb_io_layer_prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts);
 
-/* Implements sb_view.check(). Return: 0; -EINVAL when the options do not fit the layer; -EOPNOTSUPP
- * when this kernel cannot do it. *ret_why is the reason, a constant. */
+/* Implements sb_view.check(). Return: 0, also for the layers of system calls; -EINVAL when the
+ * options do not fit the layer; -EOPNOTSUPP when this kernel cannot do it. On error *ret_why is the
+ * reason, a constant sentence; else it is not to be used. */
 int sb_io_layer_check(const struct sb_view_opts *opts, const char **ret_why);
 
 /* For sb_view.trim: kernel frames between a tracepoint and the program. */
