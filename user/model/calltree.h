@@ -14,7 +14,8 @@
  * sb_calltree_new() - make the call tree of one or two profiles
  * @a: sealed
  * @b: sealed; or NULL, and the tree is that of @a alone, without pairs of weights
- * @ret_tree: sealed, siblings sorted by name, kinds are enum sb_frame_kind; freed by sb_tree_free()
+ * @ret_tree: sealed, siblings sorted by name, kinds are enum sb_frame_kind; the caller frees it by
+ *	sb_tree_free(); untouched on error
  *
  * Frames with the same caller, name and kind are one node. Inlined or not makes no difference, nor
  * do module, file and line, so that another build of a program compares with it. A node has the
@@ -30,7 +31,8 @@ int sb_calltree_new(const struct sb_profile *a, const struct sb_profile *b,
  * sb_calltree_diff() - set how the two profiles of a tree are compared
  * @diff: overwritten, untouched on error; keeps no pointer
  * @tree: what sb_calltree_new() made of @a and @b, pruned or not
- * @a, @b: their metadata "unit" and, for SB_DIFF_RATE, "dur_us", "cpus" and "hz" are read
+ * @a, @b: their metadata "unit" (missing: "samples") and, for SB_DIFF_RATE, "dur_us" and, if both
+ *	have them, "cpus" and of samples "hz" are read; not NULL, and not kept
  *
  * Return: 0; -ENODATA if SB_DIFF_RATE is asked for and a profile lacks "dur_us"; -EINVAL if the
  * units differ.

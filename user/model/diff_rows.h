@@ -25,8 +25,8 @@ enum sb_diff_sort { SB_DIFF_BY_SELF, SB_DIFF_BY_TOTAL };
  * sb_diff_rows() - list the functions of a comparison, those that changed most first
  * @diff: what sb_calltree_diff() made for @tree; it says how A and B are compared
  * @tree: of two profiles
- * @sort: by change of self or of total; ties by the other one, then by name
- * @ret_rows: *@ret_nr rows, freed by the caller with free()
+ * @sort: by the absolute change of self or of total; ties by the other one, then by name
+ * @ret_rows: *@ret_nr rows, freed by the caller with free(), also if there are 0
  *
  * Return: 0; -ENOMEM. On error nothing is set.
  */
@@ -35,7 +35,8 @@ int sb_diff_rows(const struct sb_diff *diff, const struct sb_tree *tree, enum sb
 
 /**
  * sb_diff_functions() - list the functions of a tree of one profile or two
- * @ret_rows: *@ret_nr rows in the order of their first nodes; freed by the caller with free()
+ * @ret_rows: *@ret_nr rows in the order of their first nodes; freed by the caller with free(), also
+ *	if there are 0
  *
  * Return: 0; -ENOMEM. On error nothing is set.
  */

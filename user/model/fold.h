@@ -34,7 +34,8 @@ enum sb_attr_kind sb_fold_mark_kind(const char *name);
 
 /*
  * Append a name for code without a symbol: "[libc.so.6+0x1234]"; "[libc.so.6]" if @addr, the
- * address in the module, is NULL; "[unknown]" if @module is empty.
+ * address in the module, is NULL; "[unknown]" if @module, which is not NULL, is "". Brackets that
+ * @module has already are not doubled.
  */
 int sb_fold_unnamed(struct sb_str *str, const char *module, const uint64_t *addr);
 
@@ -48,16 +49,18 @@ int sb_fold_frames(struct sb_str *str, const struct sb_profile *profile, const s
 		   const struct sb_fold_opts *opts);
 
 /* Append one line of sb_fold(), without a newline: the header "#stackbpf;v=1;KEY=VALUE..." with all
- * metadata; or the stack with index @i and its weight. */
+ * metadata, blanks in values as '_'; or the stack with index @i, below sb_profile_nr_stacks(), a
+ * blank, and its weight. */
 int sb_fold_header(struct sb_str *str, const struct sb_profile *profile);
 int sb_fold_stack(struct sb_str *str, const struct sb_profile *profile, size_t i,
 		  const struct sb_fold_opts *opts);
 
 /*
- * Call @fn with each line, the header first, without its newline. @line is valid during the call.
- * Stacks come in the order of @profile, heaviest first if it is sealed. Those that look equal with
- * these options are separate lines, which readers sum up. Return: 0; -ENOMEM; or what @fn returned
- * if that is negative, which ends it.
+ * Call @fn with each line, without a newline: the header if opts->header, then the stacks, up to
+ * opts->limit. @line is valid during the call. Stacks come in the order of @profile, which is
+ * sealed if the heaviest are to come first. Those that look equal with these options are separate
+ * lines, which readers sum up. Return: 0; -ENOMEM; or what @fn returned if that is negative, which
+ * ends it.
  */
 int sb_fold(const struct sb_profile *profile, const struct sb_fold_opts *opts,
 	    int (*fn)(void *arg, const char *line, size_t len), void *arg);

@@ -4,8 +4,8 @@
  * Fill it, seal it, then read it. Names and frames are interned, and equal stacks are one stack;
  * all that is added is copied. A frame's ID is valid as long as the profile, in this profile only.
  * -E2BIG means one of 2^31 frames, frames of all stacks, or bytes of names; the profile can still
- * be sealed and read then, as after -ENOMEM. Not thread-safe; several threads may read one that
- * nobody modifies.
+ * be sealed and read then, as after -ENOMEM. On error *ret_... is untouched. Pointers are not NULL
+ * unless it says so. Not thread-safe; several threads may read one that nobody modifies.
  */
 #ifndef SB_MODEL_PROFILE_H
 #define SB_MODEL_PROFILE_H
@@ -89,6 +89,7 @@ struct sb_attr {
 
 /* Make an empty profile, owned by the caller. Return: 0 or -ENOMEM. */
 int sb_profile_new(struct sb_profile **ret_profile);
+/* Free the profile and all that it holds; NULL is allowed. */
 void sb_profile_free(struct sb_profile *profile);
 SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
 
@@ -98,8 +99,8 @@ SB_DEFINE_CLEANUP(struct sb_profile, sb_profile_free)
  */
 int sb_profile_frame(struct sb_profile *profile, const struct sb_frame *frame, uint32_t *ret_id);
 
-/* Intern an attribute with the frame that shows it. Return: as sb_profile_frame(), the ID of that
- * frame. */
+/* Intern an attribute, which is not SB_ATTR_NONE, with the frame that shows it. Return: as
+ * sb_profile_frame(), the ID of that frame. */
 int sb_profile_attr(struct sb_profile *profile, const struct sb_attr *attr, uint32_t *ret_id);
 
 /* Intern frame @id of profile @from, with its attribute. Return: as sb_profile_frame(), the ID in
@@ -201,7 +202,8 @@ int sb_profile_meta(struct sb_profile *profile, const char *key, const char *fmt
  * durations stay in the total. Return: 0; -EINVAL if the divisor is 0.
  */
 int sb_profile_scale(struct sb_profile *profile, uint64_t divisor);
-/* Return: how many stacks sb_profile_scale() removed; *ret_unscaled_weight: their weight before. */
+/* Return: how many stacks sb_profile_scale() removed; *ret_unscaled_weight is always set: the sum
+ * of their weights before, in the unit from before the division. */
 uint64_t sb_profile_nr_tiny(const struct sb_profile *profile, uint64_t *ret_unscaled_weight);
 
 /*
@@ -236,13 +238,15 @@ const struct sb_frame *sb_profile_frame_at(const struct sb_profile *profile, uin
 const struct sb_attr *sb_profile_attr_at(const struct sb_profile *profile, uint32_t id);
 /* Return: row @i, whose `frames` points into the profile. Its log2_ns is 0. */
 struct sb_row sb_profile_row_at(const struct sb_profile *profile, size_t i);
-/* Return: what sb_profile_set_squares() set for row @i; 0: nothing. */
+/* Return: what sb_profile_set_squares() set for the stack of row @i, wherever the seal has put it;
+ * 0: nothing. */
 double sb_profile_squares_at(const struct sb_profile *profile, size_t i);
 /* Return: the SB_PROFILE_NR_LOG2 counts of durations of row @i; NULL if it has none. */
 const uint64_t *sb_profile_log2_at(const struct sb_profile *profile, size_t i);
 /* Return: the SB_PROFILE_NR_LOG2 counts of all rows together; NULL if there are none. */
 const uint64_t *sb_profile_log2_total(const struct sb_profile *profile);
-/* Return: the key of the @i-th piece of metadata, and *ret_value; NULL past the end. */
+/* Return: the key of the @i-th piece of metadata, and its value in *ret_value; NULL past the end,
+ * and *ret_value is untouched. */
 const char *sb_profile_meta_at(const struct sb_profile *profile, size_t i, const char **ret_value);
 /* Return: the first value of @key; NULL if there is none. */
 const char *sb_profile_meta_get(const struct sb_profile *profile, const char *key);

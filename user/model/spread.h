@@ -52,7 +52,7 @@ int sb_spread_part(struct sb_spread *spread, const struct sb_profile *profile);
  * the parts, not sealed yet. Return: 0; -ENOMEM, and some may be set.
  */
 int sb_spread_end(struct sb_spread *spread, struct sb_profile *profile);
-/* Free what @spread holds. */
+/* Free what @spread holds. It cannot be used again, unless it is zeroed. */
 void sb_spread_release(struct sb_spread *spread);
 
 #endif

@@ -30,7 +30,7 @@ enum sb_diff_norm {
 
 /* Return: the name of a norm, "share", "rate" or "raw"; static. @norm: below SB_DIFF_NORM_MAX. */
 const char *sb_diff_norm_name(enum sb_diff_norm norm);
-/* Return: the norm with that name; -EINVAL if there is none. */
+/* Return: the norm with that name, which is not NULL; -EINVAL if there is none. */
 int sb_diff_norm_find(const char *name);
 
 /* How two profiles are compared. */
@@ -44,7 +44,8 @@ struct sb_diff {
  * sb_diff_init() - set how the two profiles of a tree are compared
  * @diff: overwritten; keeps no pointer
  * @tree: a tree of a comparison, sealed (its pair_totals are read); pruned or not
- * @per: for SB_DIFF_RATE, what the weights of each side are divided by, above 0; else not read
+ * @per: for SB_DIFF_RATE, what the weights of each side are divided by, above 0; else not read and
+ *	may be NULL
  */
 void sb_diff_init(struct sb_diff *diff, const struct sb_tree *tree, enum sb_diff_norm norm,
 		  const double per[SB_TREE_NR]);

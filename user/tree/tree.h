@@ -105,7 +105,8 @@ struct sb_tree_frame {
 
 /* Make a tree that has only the root, whose name is "". Return: 0; -ENOMEM, nothing to release. */
 int sb_tree_init(struct sb_tree *tree);
-/* Free what the tree holds, also one that is zero-initialized. */
+/* Free what the tree holds, also one that is zero-initialized. It can be used again only after
+ * sb_tree_init(). */
 void sb_tree_release(struct sb_tree *tree);
 /* Release a tree that was allocated by itself, and free it; NULL is allowed. */
 void sb_tree_free(struct sb_tree *tree);
@@ -115,7 +116,7 @@ SB_DEFINE_CLEANUP(struct sb_tree, sb_tree_free)
  * sb_tree_child() - find the child of a node, or add it
  * @parent: a node of @tree, which is not sealed
  * @frame: the name is copied
- * @ret_node: its index, valid until the seal
+ * @ret_node: its index, valid until the seal; untouched on error
  *
  * Return: 0; -E2BIG if the tree has SB_TREE_NODES_MAX nodes or 2^31 bytes of names, and this would
  * be one more; -ENOMEM. On error no node is added.
@@ -194,7 +195,8 @@ static inline double sb_tree_total(const struct sb_tree *tree, size_t node, int 
 	return side == SB_TREE_A ? tree->nodes.at[node].total : 0;
 }
 
-/* Return: the weight as of sb_tree_total(), but without what is below the node. */
+/* Return: the weight of a node of a sealed tree as by sb_tree_total(), but without what is below
+ * it: of the stacks that end in it. */
 double sb_tree_self(const struct sb_tree *tree, size_t node, int side);
 
 /* Return: the sum of the squares of the weights of all samples of profile @side, of a sealed tree;
@@ -204,8 +206,8 @@ static inline double sb_tree_squares(const struct sb_tree *tree, int side)
 	return tree->pair_totals.nr ? tree->pair_totals.at[0].squares[side] : tree->squares;
 }
 
-/* Return: the nearest whole number; 0 for a negative weight, UINT64_MAX for one beyond. For those
- * who write weights of profiles, which are whole. */
+/* Return: the nearest whole number; 0 for a negative weight or NAN, UINT64_MAX for one beyond. For
+ * those who write weights of profiles, which are whole. */
 uint64_t sb_tree_whole(double weight);
 
 /* Return: the name of @node, which ends in NUL and is valid until the tree is released. */
