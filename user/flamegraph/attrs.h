@@ -2,8 +2,9 @@
 /*
  * Two files about functions in pictures: colours to keep from one picture to the next (--cp), and
  * links and texts (--nameattr). Both may be hostile: sizes are bounded, and only values that are
- * safe in an SVG are accepted. Called by svg.c. Names and values are copied. -E2BIG means more than
- * 2^31 bytes of them. Not thread-safe.
+ * safe in an SVG are accepted. Called by svg.c. Names and values are copied; bytes that may not be
+ * shown in them are replaced (sb_fg_text_clean()). -E2BIG means more than 2^31 bytes of them. Not
+ * thread-safe.
  */
 #ifndef SB_FLAMEGRAPH_ATTRS_H
 #define SB_FLAMEGRAPH_ATTRS_H
@@ -34,6 +35,7 @@ struct sb_fg_palette_map {
 
 /* Make an empty map. Return: 0 or -ENOMEM; release it in both cases. */
 int sb_fg_palette_map_init(struct sb_fg_palette_map *map);
+/* Free what the map holds, also one that is zero-initialized. */
 void sb_fg_palette_map_release(struct sb_fg_palette_map *map);
 /* Add the lines of a file; those that are not valid are counted in nr_ignored. Return: 0; -ENOENT;
  * -EFBIG beyond SB_FG_ATTRS_FILE_MAX_BYTES; another error of reading: nothing was added then.
@@ -49,8 +51,8 @@ const char *sb_fg_palette_map_get(const struct sb_fg_palette_map *map, const cha
  * a colour; -ENOMEM; -E2BIG. On error the map is unchanged. */
 int sb_fg_palette_map_put(struct sb_fg_palette_map *map, const char *name, size_t len,
 			  const char *color);
-/* Write the map, sorted by name. The file is replaced as a whole, or on error untouched. Return: 0
- * or a negative errno of writing. */
+/* Write the map, sorted by name, to a file that sb_fg_palette_map_read() can read. The file is
+ * replaced as a whole, or on error untouched. Return: 0; -ENOMEM; or another negative errno. */
 int sb_fg_palette_map_write(const struct sb_fg_palette_map *map, const char *path);
 
 /* What a --nameattr file says about a function: indexes into sb_fg_name_attrs.strs, not escaped for
@@ -71,6 +73,7 @@ struct sb_fg_name_attrs {
 
 /* Make an empty set. Return: 0 or -ENOMEM; release it in both cases. */
 int sb_fg_name_attrs_init(struct sb_fg_name_attrs *attrs);
+/* Free what the set holds, also one that is zero-initialized. */
 void sb_fg_name_attrs_release(struct sb_fg_name_attrs *attrs);
 /* Add the lines of a file. Return: as sb_fg_palette_map_read(). */
 int sb_fg_name_attrs_read(struct sb_fg_name_attrs *attrs, const char *path);

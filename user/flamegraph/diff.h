@@ -66,19 +66,22 @@ int sb_fg_diff_step(double a, double b, double z);
  */
 const char *sb_fg_diff_class(const struct sb_fg_diff *diff, const struct sb_tree_pair *pair);
 
-/* Append "A 12.3%, B 18.4%: +6.1 points, z = 8.2". @pair: weights of a frame, in @unit ("samples",
- * "us", ...). */
+/* Append "A 12.3%, B 18.4%: +6.1 points, z = 8.2", without the z if it is not known. @pair: weights
+ * of a frame, in @unit ("samples", "us", ...), which is not NULL. */
 int sb_fg_diff_add_figures(const struct sb_fg_diff *diff, struct sb_str *out,
 			   const struct sb_tree_pair *pair, const char *unit);
 
-/* Append "A: 4,100 samples, ±2.2 points · B: ... · shares compared". */
+/* Append "A: 4,100 samples, ±2.2 points · B: ... · shares compared". @facts: the metadata "n_a",
+ * "n_b", "dur_us_a" and "dur_us_b" are shown if they are there. */
 int sb_fg_diff_add_subtitle(const struct sb_fg_diff *diff, struct sb_str *out, const char *unit,
 			    const struct sb_fg_facts *facts);
 
-/* Append the CSS rules of all classes of sb_fg_diff_class(), in light colours or in dark ones. */
+/* Append the CSS rules of all classes of sb_fg_diff_class(), in light colours, or in the dark ones,
+ * which come after the light ones in a style sheet. */
 int sb_fg_diff_add_css(struct sb_str *out, bool is_dark);
 
-/* Get row @i of the legend: its class and meaning, static strings. Return: false past the end. */
+/* Get row @i of the legend, from 0: its class and its meaning, static strings. Return: whether
+ * there is such a row; if not, nothing is set. */
 bool sb_fg_diff_legend(const struct sb_fg_diff *diff, size_t i, const char **ret_class,
 		       const char **ret_name);
 
@@ -87,8 +90,8 @@ bool sb_fg_diff_legend(const struct sb_fg_diff *diff, size_t i, const char **ret
 bool sb_fg_diff_color(const char *class, bool is_dark, struct sb_fg_rgb *ret);
 
 /*
- * Get fill @i: no change, then each step of more, then each step of less. Return: false past the
- * end.
+ * Get fill @i: 0 is no change, then each step of more, then each step of less. Return: whether
+ * there is one; if not, *ret is untouched.
  */
 bool sb_fg_diff_color_at(size_t i, bool is_dark, struct sb_fg_rgb *ret);
 

@@ -27,8 +27,8 @@ struct sb_fg_layout;
  */
 #define SB_FG_EXTRACT_MAX_BYTES (4ull << 30)
 
-/* Check that a sealed tree is small enough to be embedded. Return: 0; -EFBIG if it has more than
- * SB_FG_EMBED_MAX_BYTES of folded text; -ENOMEM. */
+/* Check that a sealed tree is small enough for sb_fg_embed(), which does not check it. Return: 0;
+ * -EFBIG if it has more than SB_FG_EMBED_MAX_BYTES of folded text; -ENOMEM. */
 int sb_fg_embed_check(const struct sb_tree *tree);
 
 /*

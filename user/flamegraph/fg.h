@@ -21,7 +21,7 @@
 struct sb_fg;
 struct sb_fg_opts;
 
-/* Make an empty picture, owned by the caller. Return: 0 or -ENOMEM. */
+/* Make an empty picture, owned by the caller. Return: 0; -ENOMEM, and *ret_fg is untouched. */
 int sb_fg_new(struct sb_fg **ret_fg);
 /* Free a picture; NULL is allowed. */
 void sb_fg_free(struct sb_fg *fg);
@@ -86,7 +86,7 @@ int sb_fg_add_fact(struct sb_fg *fg, const char *key, const char *value);
  */
 int sb_fg_read(struct sb_fg *fg, int fd);
 
-/* Return: the sum of all weights so far. */
+/* Return: the sum of all weights that were added, of a comparison those of both profiles. */
 double sb_fg_total(const struct sb_fg *fg);
 /* Return: the value of metadata @key, valid until something is added; NULL if it is not there. */
 const char *sb_fg_said(const struct sb_fg *fg, const char *key);
@@ -100,15 +100,16 @@ const char *sb_fg_complaint(struct sb_fg *fg);
 /*
  * Make options with their defaults. They are set by the names of their long options
  * (flamegraph(1)), so that no caller depends on a struct. Drawing does not change them. Return: 0
- * and *ret_opts, owned by the caller; -ENOMEM.
+ * and *ret_opts, owned by the caller; -ENOMEM, and *ret_opts is untouched.
  */
 int sb_fg_opts_new(struct sb_fg_opts **ret_opts);
+/* Free options with their strings; NULL is allowed. */
 void sb_fg_opts_free(struct sb_fg_opts *opts);
 SB_DEFINE_CLEANUP(struct sb_fg_opts, sb_fg_opts_free)
 /*
  * Set an option. @name: without "--". @value: copied; NULL for a flag, which becomes true. Return:
- * 0; -ENOENT if there is no such option; -EINVAL for a wrong value; -ENOMEM. On error the option is
- * unchanged.
+ * 0; -ENOENT if there is no such option; -EINVAL for a wrong value, for NULL if it takes one, and
+ * for any value of a flag; -ENOMEM. On error the option is unchanged.
  */
 int sb_fg_opts_set(struct sb_fg_opts *opts, const char *name, const char *value);
 

@@ -19,7 +19,8 @@
  */
 int sb_fg_label_add_xml(struct sb_str *out, const char *s, size_t len, uint64_t *nr_repaired);
 
-/* Return: the longest length up to @max at which @s can be cut without splitting a character. */
+/* Return: the longest length in bytes, up to @max, at which @s can be cut without splitting a UTF-8
+ * character; @len if that is not more than @max. */
 size_t sb_fg_label_clip(const char *s, size_t len, size_t max);
 
 /*

@@ -47,9 +47,10 @@ struct sb_fg_layout {
 };
 
 /*
- * Lay out a sealed tree. @ret_layout: overwritten, and ended by the caller with
- * sb_fg_layout_release(); untouched on error. Boxes have indexes of nodes, which are valid until
- * the tree is sealed anew or pruned. Return: 0; -ENODATA if the tree has no weight; -ENOMEM.
+ * Lay out a sealed tree. @ret_layout: overwritten, nothing in it is freed before, and ended by the
+ * caller with sb_fg_layout_release(); untouched on error. Boxes have indexes of nodes, which are
+ * valid until the tree is sealed anew or pruned. Return: 0; -ENODATA if the tree has no weight;
+ * -ENOMEM.
  */
 int sb_fg_layout_make(const struct sb_tree *tree, const struct sb_fg_layout_params *params,
 		      struct sb_fg_layout *ret_layout);

@@ -45,9 +45,9 @@ struct sb_fg_palette {
 };
 
 /*
- * Choose the palette by opts->colors, else by @kind_of_run ("oncpu", "io", ...; may be NULL).
- * @palette is overwritten and borrows nothing. Return: 0; -EINVAL if there is no such palette;
- * -ENOMEM. On error there is nothing to release.
+ * Choose the palette by opts->colors, else by @kind_of_run, the name of a view ("oncpu", "io", ...;
+ * NULL or another name: the usual colours). @palette is overwritten and borrows nothing. Return: 0;
+ * -EINVAL if there is no such palette; -ENOMEM. On error there is nothing to release.
  */
 int sb_fg_palette_init(struct sb_fg_palette *palette, const struct sb_fg_opts *opts,
 		       const char *kind_of_run);
@@ -71,8 +71,8 @@ int sb_fg_palette_add_css(const struct sb_fg_palette *palette, bool is_dark, str
  */
 int sb_fg_palette_add_json(const struct sb_fg_palette *palette, struct sb_str *out);
 
-/* Get the class of a kind in the legend: the middle shade of its family. Return: true; false if the
- * palette does not tell kinds apart, and @ret is untouched. */
+/* Get the CSS class of a kind in the legend: the middle shade of its family. Return: true; false if
+ * the palette does not tell kinds apart, and @ret is untouched. */
 bool sb_fg_palette_legend(const struct sb_fg_palette *palette, enum sb_fg_kind kind,
 			  char ret[SB_FG_CLASS_LEN_MAX]);
 

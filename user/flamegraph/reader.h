@@ -138,7 +138,7 @@ int sb_fg_pending_take(struct sb_fg *fg, const char *root, double weight);
 /* Copy the metadata of a line "#stackbpf;k=v;..." to fg->facts; other comments are ignored. Parts
  * that are not valid are reported. Return: 0 or -ENOMEM. */
 int sb_fg_facts_add(struct sb_fg *fg, const char *line, size_t len);
-/* Free all metadata. */
+/* Free all metadata; there is none then, and some can be added again. */
 void sb_fg_facts_release(struct sb_fg_facts *facts);
 
 #endif

@@ -54,7 +54,7 @@ extern const struct sb_tree_frame sb_fg_frame_empty;
  */
 enum sb_fg_kind sb_fg_kind_by_name(const char *name, size_t len, enum sb_fg_kind otherwise);
 
-/* For sb_fg_frame_place() only. */
+/* The rest of sb_fg_frame_place(), which alone calls it. */
 void sb_fg_frame_place_typed(struct sb_tree_frame *frame, bool is_root, enum sb_fg_kind *above);
 
 /**

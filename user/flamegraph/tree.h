@@ -73,7 +73,7 @@ int sb_fg_tree_add(struct sb_tree *tree, const struct sb_tree_frame *frames, siz
 int sb_fg_tree_fold(const struct sb_tree *tree, int (*put)(void *arg, const char *s, size_t len),
 		    void *arg);
 
-/* Return: the annotation of a kind, "_[k]" for SB_FG_KERNEL; "" if it has none. Static. */
+/* Return: the annotation of a kind, "_[k]" for SB_FG_KERNEL, a static string; "" if it has none. */
 const char *sb_fg_kind_suffix(enum sb_fg_kind kind);
 
 /* Metadata from "#stackbpf;k=v;..." lines. */
