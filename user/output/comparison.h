@@ -49,8 +49,8 @@ struct sb_comparison_output {
 };
 
 /*
- * Return: the output of that name; the one whose extension @path ends with; or row @i of the table.
- * NULL if there is none.
+ * Return: the output of that name; the first one whose extension @path ends with; or row @i of the
+ * table, from 0; a constant. NULL if there is none. Strings are not NULL.
  */
 const struct sb_comparison_output *sb_comparison_output_find(const char *name);
 const struct sb_comparison_output *sb_comparison_output_by_path(const char *path);

@@ -26,6 +26,7 @@ struct sb_functions {
  */
 int sb_functions_init(struct sb_functions *functions, const struct sb_profile *profile,
 		      size_t nr_stacks);
+/* Free the numbers, not the profile. It can be used again only after sb_functions_init(). */
 void sb_functions_release(struct sb_functions *functions);
 
 /* Return: a frame of the function with this number, borrowed from the profile; all of its frames
@@ -40,8 +41,9 @@ const struct sb_frame *sb_functions_at(const struct sb_functions *functions, uin
 int sb_functions_number_frames(const struct sb_functions *functions, uint32_t **ret_numbers);
 
 /*
- * Return: "user", "kernel", ..., static: part of file formats, so it must not change. Kinds of
- * inlined frames have the name of their function's kind.
+ * Return: the name of a kind below SB_FRAME_KIND_MAX, "user", "kernel", ..., a static string. It is
+ * part of file formats, so it must not change. Kinds of inlined frames have the name of their
+ * function's kind.
  */
 const char *sb_function_kind_name(enum sb_frame_kind kind);
 

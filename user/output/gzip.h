@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Compresses a stream with gzip (RFC 1952). There is no time stamp, so that equal data gives equal
- * bytes. Not thread-safe. After -EIO the stream can only be freed.
+ * Compresses what is put into it with gzip (RFC 1952). There is no time stamp, so that equal data
+ * gives equal bytes. Not thread-safe. After -EIO the stream can only be freed.
  */
 #ifndef SB_OUTPUT_GZIP_H
 #define SB_OUTPUT_GZIP_H
@@ -14,7 +14,7 @@
 struct sb_gzip;
 
 /* Make a stream that writes to @out, which is borrowed until sb_gzip_free(). Return: 0 and
- * *ret_gzip, owned by the caller; -ENOMEM. */
+ * *ret_gzip, owned by the caller; -ENOMEM, and *ret_gzip is untouched. */
 int sb_gzip_new(FILE *out, struct sb_gzip **ret_gzip);
 /* Compress bytes. @gzip: a struct sb_gzip *; void *, so that the function fits sb_json.put. Return:
  * 0; -EIO if writing to @out failed. */

@@ -14,7 +14,7 @@ struct sb_fg;
  * sb_input_profile() - convert what a reader has read to a profile
  * @fg: stacks and metadata (flamegraph/fg.h); cannot read any more afterwards; stays the caller's
  * @ret_profile: sealed, owned by the caller; borrows nothing from @fg
- * @ret_nr_rounded: how many weights had fractions and were rounded
+ * @ret_nr_rounded: how many weights had fractions and were rounded to the nearest whole number
  *
  * Return: 0; -EINVAL if the text is a comparison, with two weights in a line; -ENOMEM; -E2BIG if
  * it does not fit into a profile. On error nothing is set.

@@ -32,7 +32,7 @@ struct sb_json {
 	int err;
 };
 
-/* An sb_json.put for a FILE. Return: 0 or -EIO. */
+/* An sb_json.put whose arg is a FILE *, which it does not flush. Return: 0 or -EIO. */
 int sb_json_put_file(void *file, const void *data, size_t len);
 
 /*
@@ -46,7 +46,7 @@ void sb_json_object(struct sb_json *json, const char *key);
 void sb_json_array(struct sb_json *json, const char *key);
 /* Open an array of which each element begins a new line. */
 void sb_json_rows(struct sb_json *json, const char *key);
-/* Close the innermost object or array. */
+/* Close the innermost object or array; one has to be open. */
 void sb_json_close(struct sb_json *json);
 
 /* Write @value, which is JSON already and is not checked. */
@@ -77,8 +77,9 @@ void sb_json_meta(struct sb_json *json, const char *key, const struct sb_profile
 void sb_json_generator(struct sb_json *json, const char *key);
 
 /*
- * Close what is open, end the line if there is one, write what is buffered, and free all memory, in
- * any case. Return: 0; or the first error since the beginning: -ENOMEM, or what @put returned.
+ * Close what is open, end the line if anything was written, pass what is buffered to @put, and free
+ * all memory, also after an error. It is not to be used afterwards. Return: 0; or the first error
+ * since the beginning: -ENOMEM, or what @put returned.
  */
 int sb_json_end(struct sb_json *json);
 

@@ -32,7 +32,8 @@ struct sb_measure {
 	uint64_t dur_us;   /* 0: not known */
 };
 
-/* Return: what the weights of @profile mean; "samples" of an unknown view if it does not say. */
+/* Return: what the weights of @profile, sealed or not, mean; "samples" of an unknown view if it
+ * does not say. */
 struct sb_measure sb_measure_of(const struct sb_profile *profile);
 
 /*

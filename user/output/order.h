@@ -8,9 +8,10 @@
 #include "model/profile.h"
 
 /*
- * Sort the indexes of the first @nr stacks of a profile, which are the heaviest if it is sealed, by
- * their frames' IDs from the root on. *@ret_order has @nr indexes, and is freed by the caller with
- * free(). Return: 0 or -ENOMEM.
+ * Sort the indexes of the first @nr stacks of a profile, which has at least as many and whose first
+ * are the heaviest if it is sealed, by their frames' IDs from the root on. *@ret_order has @nr
+ * indexes, and is freed by the caller with free(), also if @nr is 0. Return: 0; -ENOMEM, and it is
+ * untouched.
  */
 int sb_order_new(const struct sb_profile *profile, size_t nr, uint32_t **ret_order);
 

@@ -27,13 +27,15 @@ struct sb_otlp;
 
 /* Make an encoder. Return: 0 and *ret_otlp, owned by the caller; -ENOMEM. */
 int sb_otlp_new(enum sb_otlp_attrs attrs, struct sb_otlp **ret_otlp);
+/* Free an encoder, with what was not taken; NULL is allowed. */
 void sb_otlp_free(struct sb_otlp *otlp);
 
 /**
  * sb_otlp_begin() - begin a profile of a request
  * @profile: has the frames and the metadata; sealed, the same for all profiles of a request, and
  *	borrowed until sb_otlp_take()
- * @start_ns: since the epoch; @dur_ns: its duration
+ * @start_ns: nanoseconds since the epoch
+ * @dur_ns: its duration in nanoseconds
  * @id: written as profile_id, by which a receiver recognizes a profile that it gets twice:
  *	SB_OTLP_ID_BYTES, not all 0, copied; NULL: no ID is written
  */

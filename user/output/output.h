@@ -45,7 +45,8 @@ extern const struct sb_output sb_output_top;
 /* Return: how many stacks to write, the heaviest first: all, or fold.limit. */
 size_t sb_output_nr_stacks(const struct sb_profile *profile, const struct sb_output_opts *opts);
 
-/* Return: the output of the table with that name; NULL if there is none, as for "top". */
+/* Return: the output of the table with that name, a constant, as the next two return; NULL if there
+ * is none, as for "top". */
 const struct sb_output *sb_output_find(const char *name);
 /* Return: the output with the longest extension that @path ends with; NULL if there is none. */
 const struct sb_output *sb_output_by_path(const char *path);

@@ -27,11 +27,12 @@ struct sb_paint {
  * Return: 0; -ENOMEM, and then there is nothing to release.
  */
 int sb_paint_init(struct sb_paint *paint, const char *kind);
+/* Free what sb_paint_init() made; a zeroed one is allowed. */
 void sb_paint_release(struct sb_paint *paint);
 
 /**
  * sb_paint_function() - the colour of a function's row in a table
- * @ret_color: a number below 256
+ * @ret_color: the index of the colour in what sb_paint_put() writes with @paint, below 256
  *
  * Return: 0 or -ENOMEM.
  */
@@ -41,9 +42,10 @@ int sb_paint_function(struct sb_paint *paint, const char *name, enum sb_frame_ki
 /**
  * sb_paint_tree() - the colours of all nodes of a tree
  * @tree: sealed, kinds are enum sb_frame_kind
- * @ret_colors: a number below 256 for each node; freed by the caller with free()
+ * @ret_colors: such an index for each node of the tree, 0 for the root; freed by the caller with
+ *	free()
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOMEM, and *ret_colors is untouched.
  */
 int sb_paint_tree(struct sb_paint *paint, const struct sb_tree *tree, uint8_t **ret_colors);
 
@@ -54,8 +56,9 @@ int sb_paint_tree(struct sb_paint *paint, const struct sb_tree *tree, uint8_t **
 uint32_t sb_paint_change(const struct sb_diff *diff, const struct sb_tree_pair *total);
 
 /*
- * Write {"light":[["#fill","#text"],...],"dark":[...]}, indexed by the numbers of colours. If
- * @paint is NULL, write the colours of sb_paint_change().
+ * Write an object {"light":[["#fill","#text"],...],"dark":[...]} with the key @key, indexed by the
+ * numbers of colours. If @paint is NULL, write the colours of sb_paint_change(). An error is kept
+ * in @json, see sb_json_end().
  */
 void sb_paint_put(struct sb_json *json, const char *key, const struct sb_paint *paint);
 
