@@ -53,9 +53,9 @@ struct sb_label {
  * thread, none; never half of each. A signal handler may call this; if it has interrupted a call
  * in the same thread, it gets -EBUSY.
  *
- * Return: 0; -EINVAL: no key; -E2BIG: beyond a limit above; -EBUSY; or the errno of mmap(2),
- * negative, when the process context could not be made. On error the labels are not changed, and
- * the key is not added to those of the process.
+ * Return: 0; -EINVAL: @key is NULL or ""; -E2BIG: beyond a limit above; -EBUSY; or the errno of
+ * mmap(2), negative, when the process context could not be made. On error the labels are not
+ * changed, and the key is not added to those of the process.
  */
 int sb_label_set(const char *key, const char *value);
 
@@ -68,8 +68,8 @@ int sb_label_set(const char *key, const char *value);
 int sb_labels_replace(const struct sb_label *labels, size_t nr);
 
 /*
- * Clear one label of the calling thread, or all. Return: 0, also if there is no such label; -EBUSY;
- * -EINVAL: no key.
+ * Clear one label of the calling thread, or all; nothing need be cleared when a thread ends. Return:
+ * 0, also if there is no such label; -EBUSY; -EINVAL as sb_label_set().
  */
 int sb_label_clear(const char *key);
 int sb_labels_clear(void);

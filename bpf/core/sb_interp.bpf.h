@@ -5,7 +5,8 @@
  *
  * @slot: enum sb_scratch_slot of the calling program; it names the struct sb_scratch ("the record")
  * of this CPU and kind of program, which holds the state of the walk. Functions return 0 unless
- * something else is said; a slot that does not exist makes them do nothing.
+ * something else is said. A slot that does not exist makes them do nothing, and steps return
+ * SB_STEP_END for it.
  *
  * Results of a step, enum sb_step: SB_STEP_GO_ON: take the next one; SB_STEP_END: the walk has
  * ended, and walk.status of the record says why; SB_STEP_FP_CHAIN, of sb_interp_native() only: no
@@ -34,7 +35,7 @@ __u64 sb_interp_thread_pointer(const struct task_struct *task);
 /*
  * Before the native walk, with the user's registers and the key in the record: find the
  * interpreters of the process. Asks user space for them if the process is not known, in which case
- * this sample has no interpreter frames.
+ * this sample has neither interpreter frames nor labels.
  */
 int sb_interp_start(__u32 slot);
 /*
@@ -69,7 +70,8 @@ int sb_interp_finish(__u32 slot);
 
 /*
  * Write an ID for the interpreter stack into the key of a thread that sleeps, derived from
- * @key->ustack, which must be set; user space walks the stack under this ID.
+ * @key->ustack, which must be set; user space walks the stack under this ID. Does nothing if the run
+ * asks for no interpreters.
  */
 int sb_interp_name_asleep(struct sb_sample_key *key);
 

@@ -29,7 +29,8 @@ extern const volatile __u32 cfg_io_weight; /* enum sb_io_weight; of io.bpf.c */
 #define SB_IO_UNWANTED 1ull
 
 /*
- * Find the object of @file, a struct file *, which may be 0 or stale. A new one is shipped.
+ * Find the object of @file, a struct file *, which may be 0 or stale. A new one is shipped; if the
+ * ring is full, that is counted, and the next sample tries again.
  * Return: the object, neither 0 nor 1; 0: @file is 0, and no filter needs a file; SB_IO_UNWANTED:
  * the filters leave the file out, or @file is 0 and there is a filter.
  */

@@ -47,8 +47,9 @@ static __always_inline void sb_returns_begin(struct sb_scratch *s, const struct 
 }
 
 /*
- * Advance @returns to the next older call. Global, so that the verifier examines it once and not for
- * each iteration of a loop. Implemented in core/unwind.bpf.c. Return: 0; -ENOENT: there is none.
+ * Advance @returns to the next older call: its stack and addr. Global, so that the verifier examines
+ * it once and not for each iteration of a loop. Implemented in core/unwind.bpf.c. Return: 0;
+ * -ENOENT: there is none, and @returns is unchanged.
  */
 int sb_returns_next(struct sb_returns *returns);
 
@@ -56,7 +57,8 @@ int sb_returns_next(struct sb_returns *returns);
  * Advance map.returns to the call whose caller has its stack pointer at @sp, or up to @more bytes
  * above. Several calls may have the same stack pointer, when several tools probe one function or a
  * function ends with a jump to another one; then each of them has the true address. Implemented in
- * core/unwind.bpf.c. Return: 0, or -ENOENT.
+ * core/unwind.bpf.c. Return: 0, and map.returns.addr is the true address; -ENOENT: there is none, and
+ * all calls have been passed.
  */
 int sb_returns_find(__u32 slot, __u64 sp, __u64 more);
 

@@ -47,7 +47,7 @@ static __always_inline bool sb_regs_are_user(const struct sb_regs *regs)
 #define sb_regs_are_compat(regs) (((regs)->pstate >> 4) & 1) /* PSR_MODE32_BIT */
 #endif
 
-/* Return: the program counter, the stack pointer, the frame pointer. */
+/* Return: the program counter, and in the next two the stack pointer and the frame pointer. */
 static __always_inline __u64 sb_regs_pc(const struct sb_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -127,8 +127,8 @@ int sb_capture(void *ctx, __u32 slot, struct sb_capture **ret_capture);
 /*
  * Take SB_SCRATCH_PROBE on this CPU for a program at a user function. Since Linux 6.0 (commit
  * 8c7dcb84e3b7) one can be preempted by a thread that comes to another probe on the same CPU. Return:
- * false: the record is in use, and the event is lost; it is counted in SB_STAT_TRACE_BUSY if the
- * thread is asked for. Otherwise the program gives it back before it ends.
+ * true: the program has to give it back before it ends; false: the record is in use, and the event
+ * is lost, which is counted (SB_STAT_TRACE_BUSY) if the thread is asked for.
  */
 bool sb_probe_take(void);
 void sb_probe_give_back(void);
@@ -146,7 +146,7 @@ bool sb_is_asked_for(void);
 
 /*
  * Apply the filters, and fill in time and identity; all other fields of the key become 0, and no
- * stacks are taken yet. @how: SB_BEGIN_*. Return: as sb_capture().
+ * stacks are taken yet. @how: SB_BEGIN_*, or 0. Return: as sb_capture().
  */
 int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture);
 /*

@@ -79,7 +79,10 @@ static __always_inline void sb_expr_begin(struct sb_expr_run *run)
 	run->nr_ints = run->nr_strings = run->pc = run->flags = 0;
 }
 
-/* The integer that is @below (0: none) elements below the top. */
+/*
+ * Return: the place of the integer that is @below elements below the top; 0: the top itself. push()
+ * and pop() do not check the height: a forged program can only overwrite its own values.
+ */
 static __always_inline __u64 *sb_expr_int(struct sb_expr_run *run, __u32 below)
 {
 	__u32 at = run->nr_ints - 1 - below;
@@ -102,7 +105,7 @@ static __always_inline __u64 sb_expr_pop(struct sb_expr_run *run)
 	return val;
 }
 
-/* The same of strings. */
+/* Return: the words of the string that is @below elements below the top of the strings. */
 static __always_inline __u64 *sb_expr_string(struct sb_expr_run *run, __u32 below)
 {
 	__u32 at = run->nr_strings - 1 - below;
@@ -133,7 +136,7 @@ static __always_inline __u64 sb_expr_extend(__u64 val, __u32 size, __u32 is_sign
 	return is_signed ? (__u64)((__s64)val >> shift) : val >> shift;
 }
 
-/* Push the integer at @addr of the kernel's memory. */
+/* SB_EXPR_OP_CONTEXT: push an integer of the context; 0 with SB_EXPR_BAD_READ if it is unreadable. */
 static __always_inline void sb_expr_load(struct sb_expr_run *run, const struct sb_expr_insn *insn,
 					 void *mem)
 {
@@ -150,7 +153,11 @@ static __always_inline void sb_expr_load(struct sb_expr_run *run, const struct s
 	sb_expr_push(run, sb_expr_extend(val, insn->size, insn->is_signed));
 }
 
-/* Push the string at @addr, of which @len bytes with the zero at its end are read at most. */
+/*
+ * Push the string at @addr, of which @len bytes with the zero at its end are read at most. @is_user:
+ * not 0: an address of the process, else of the kernel. Sets SB_EXPR_BAD_READ (it is "" then) or
+ * SB_EXPR_CUT.
+ */
 static __always_inline void sb_expr_load_string(struct sb_expr_run *run, __u64 len, __u64 addr,
 						int is_user, void *mem)
 {
@@ -190,7 +197,7 @@ static __always_inline int sb_expr_is_kernel(__u64 addr)
 #endif
 }
 
-/* Pop an address, push the string there. */
+/* Pop an address, push the string there. @is_always_user: not 0: it is never one of the kernel */
 static __always_inline void sb_expr_load_string_at(struct sb_expr_run *run, __u32 is_always_user,
 						   void *mem)
 {
@@ -200,7 +207,7 @@ static __always_inline void sb_expr_load_string_at(struct sb_expr_run *run, __u3
 			    is_always_user || !sb_expr_is_kernel(addr), mem);
 }
 
-/* Push one of the two kinds of strings that are there already. */
+/* Push a copy of the @nr_words words at @from: a literal, or the name of the thread. */
 static __always_inline void sb_expr_copy_string(struct sb_expr_run *run, const __u64 *from,
 						__u32 nr_words)
 {
@@ -246,13 +253,13 @@ static __always_inline __u64 sb_expr_divide(struct sb_expr_run *run,
 	return (is_mod ? a_neg : a_neg != b_neg) ? 0 - val : val;
 }
 
-/* Return: whether @a is less than @b. */
+/* Return: whether @a is less than @b, as signed numbers if insn->is_signed. */
 static __always_inline int sb_expr_less(const struct sb_expr_insn *insn, __u64 a, __u64 b)
 {
 	return insn->is_signed ? (__s64)a < (__s64)b : a < b;
 }
 
-/* Pop two integers, push the result of an operator. */
+/* Pop two integers, push the result of insn->op, SB_EXPR_OP_ADD to GE. Shifts take 6 bits of @b. */
 static __always_inline void sb_expr_binary(struct sb_expr_run *run, const struct sb_expr_insn *insn)
 {
 	__u64 b = sb_expr_pop(run), a = *sb_expr_int(run, 0), val = 0;
@@ -308,7 +315,7 @@ static __always_inline void sb_expr_binary(struct sb_expr_run *run, const struct
 	*sb_expr_int(run, 0) = val;
 }
 
-/* Replace the integer on top. */
+/* Replace the integer on top: insn->op is SB_EXPR_OP_EXTEND to BOOL. */
 static __always_inline void sb_expr_unary(struct sb_expr_run *run, const struct sb_expr_insn *insn)
 {
 	__u64 *top = sb_expr_int(run, 0), val = *top;

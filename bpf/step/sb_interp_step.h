@@ -223,8 +223,8 @@ static __always_inline __u64 sb_interp_tsd_get(struct sb_interp_walk *w, void *m
 /*
  * Find a thread-local variable of a library by the pair {module, offset} that the dynamic linker
  * has stored in the library's GOT: "ELF Handling For Thread-Local Storage" (Drepper), section
- * 3.4.3, variant II. @got: address of the pair in the process. @is_musl: the vector has one word
- * for each module instead of two.
+ * 3.4.3, variant II, so for x86-64 only. @got: address of the pair in the process. @is_musl: the
+ * vector has one word for each module instead of two.
  * Return: the variable's address; 0: this thread does not have it yet, or memory cannot be read.
  */
 static __always_inline __u64 sb_interp_tls_addr(struct sb_interp_walk *w, void *mem, __u64 got,

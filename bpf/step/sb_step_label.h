@@ -56,7 +56,7 @@ static __always_inline __u64 sb_label_mix(__u64 hash, __u64 word)
 	return hash ^ (hash >> 29);
 }
 
-/* Return: the hash of a key, SB_LABEL_KEY_BYTES bytes padded with zeros; never 0. */
+/* Return: the hash of @key, SB_LABEL_KEY_BYTES bytes of text and zeros; never 0. */
 static __always_inline __u64 sb_label_key_hash(const __u64 *key)
 {
 	__u64 hash = 0;
@@ -102,8 +102,9 @@ static __always_inline __u64 sb_label_variable(struct sb_label_walk *w, void *me
 }
 
 /*
- * The beginning for OTEL: copy all attributes of the record at @record of the process to w->record.
- * One that the thread is changing right now counts as empty.
+ * sb_label_begin() for OTEL: copy all attributes of the record at @record of the process to
+ * w->record. One that the thread is changing right now counts as empty; one that is too long is cut,
+ * and counted in w->nr_cut.
  */
 static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w, void *mem,
 							__u64 record)
@@ -135,7 +136,7 @@ static __always_inline enum sb_step sb_label_begin_otel(struct sb_label_walk *w,
 	return SB_STEP_GO_ON;
 }
 
-/* The beginning for CUSTOM: read the head of the set at @set of the process. */
+/* sb_label_begin() for CUSTOM: read the head of the set at @set of the process. */
 static __always_inline enum sb_step sb_label_begin_custom(struct sb_label_walk *w, void *mem,
 							  __u64 set)
 {

@@ -145,7 +145,10 @@ static __always_inline __u64 sb_perl_cop_hash(const __u64 cop[3])
 	return sb_perl_hash(cop[0] >> 32, cop[2]) & (SB_WHERE_CHECK_MASK >> SB_PERL_CHECK_SUB_BITS);
 }
 
-/* Push a frame at the current statement, w->at[SB_PERL_COP]. @check: a hash of what @obj is */
+/*
+ * Push a frame at the current statement, w->at[SB_PERL_COP]. @obj: a GV with SB_PERL_IS_GV, or a CV,
+ * or SB_PERL_*. @check: a hash of it. Return: SB_STEP_GO_ON; SB_STEP_END, DEPTH.
+ */
 static __always_inline enum sb_step sb_perl_push(struct sb_interp_walk *w, void *mem, __u64 obj,
 						 __u64 check)
 {
@@ -160,7 +163,10 @@ static __always_inline enum sb_step sb_perl_push(struct sb_interp_walk *w, void 
 	return sb_interp_push(w, obj, position, check);
 }
 
-/* Begin to walk the stack of contexts (PERL_SI) at @si: sets at[SB_PERL_SI] to SB_PERL_HOW. */
+/*
+ * Begin to walk the stack of contexts (PERL_SI) at @si: sets at[SB_PERL_SI], CXSTACK, LEFT and HOW.
+ * Return: SB_STEP_GO_ON; SB_STEP_END, FAULT or BAD_CFA.
+ */
 static __always_inline enum sb_step sb_perl_enter(struct sb_interp_walk *w, void *mem, __u64 si)
 {
 	__u64 *buf = &w->at[SB_PERL_BUF], left, type, subs = SB_PERL_CX_MAX;
@@ -184,7 +190,7 @@ static __always_inline enum sb_step sb_perl_enter(struct sb_interp_walk *w, void
 
 /*
  * Find the state of the thread, and store what step() needs in w->at. Return: SB_STEP_GO_ON;
- * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Perl.
+ * SB_STEP_END with SB_STACK_COMPLETE when the thread does not run Perl, FAULT or BAD_CFA.
  */
 static __always_inline enum sb_step sb_perl_begin(struct sb_interp_walk *w, void *mem)
 {
@@ -228,7 +234,7 @@ static __always_inline enum sb_step sb_perl_root(struct sb_interp_walk *w, void 
 	return sb_interp_end(w, SB_STACK_COMPLETE);
 }
 
-/* At the end of this stack of contexts: go on to the next one. */
+/* At the end of this stack of contexts: go on to the next one. Return: as said at the top. */
 static __always_inline enum sb_step sb_perl_leave(struct sb_interp_walk *w, void *mem)
 {
 	__u32 type = (__u32)w->at[SB_PERL_HOW];

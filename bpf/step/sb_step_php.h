@@ -194,7 +194,10 @@ static __always_inline __u64 sb_php_how(struct sb_interp_walk *w, void *mem)
 	return how | (sb_interp_u32(w, mem, opline + SB_PHP_OP_EXTENDED) & 0x1f);
 }
 
-/* Push a frame for code outside of functions. @line: 0: not known or not wanted */
+/*
+ * Push a frame for code outside of functions, of the file at[SB_PHP_FILE]. @line: 0: not known or
+ * not wanted. Return: SB_STEP_GO_ON; SB_STEP_END, DEPTH.
+ */
 static __always_inline enum sb_step sb_php_code(struct sb_interp_walk *w, void *mem, __u32 line)
 {
 	__u64 file = w->at[SB_PHP_FILE];

@@ -195,7 +195,10 @@ static __always_inline int sb_ruby_find_method(struct sb_interp_walk *w, void *m
 	return env[2] != 0;
 }
 
-/* Push the frame in at[], whose method was searched. */
+/*
+ * Push the frame in at[], after sb_ruby_next() returned SB_STEP_GO_ON and sb_ruby_find_method() 0.
+ * Return: SB_STEP_GO_ON; SB_STEP_END, DEPTH.
+ */
 static __always_inline enum sb_step sb_ruby_push(struct sb_interp_walk *w, void *mem)
 {
 	__u64 iseq = w->at[SB_RUBY_ISEQ], method = w->at[SB_RUBY_METHOD_ENTRY];
@@ -214,7 +217,7 @@ static __always_inline enum sb_step sb_ruby_push(struct sb_interp_walk *w, void 
 
 /*
  * Read the next frame to at[]. Return: SB_STEP_GO_ON; SB_STEP_FP_CHAIN: the frame is not shown;
- * SB_STEP_END.
+ * SB_STEP_END: COMPLETE behind the last one, FAULT, BAD_FP.
  */
 static __always_inline enum sb_step sb_ruby_next(struct sb_interp_walk *w, void *mem)
 {

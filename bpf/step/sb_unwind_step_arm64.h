@@ -178,7 +178,8 @@ static __always_inline enum sb_step sb_fp_step(struct sb_walk *walk, void *mem)
 }
 
 /*
- * Compute the canonical frame address. Return: SB_STEP_GO_ON and *@ret_cfa, which is untouched
+ * Compute the canonical frame address, by a rule other than FP_CHAIN, STOP and SIGNAL; notes in
+ * walk->uses what it used. Return: SB_STEP_GO_ON and *@ret_cfa, which is untouched
  * otherwise; SB_STEP_FP_CHAIN: the rule is based on sp, which is lost (SB_WALK_SP_LOST), and x29
  * does not lead to the frame either; SB_STEP_END: SB_STACK_NO_RULE when the rule needs a register
  * that is not known any more, BAD_CFA when it does not lead up the stack.
