@@ -2,7 +2,7 @@
 /*
  * The places that events happen at, and the expressions over their arguments, for views that take
  * events. User space fills the maps `event_places` and `event_exprs` before the first event
- * (sb_places_write() of user/views), and the cookie of a program is the index of its place.
+ * (sb_places_attach() of user/views), and the cookie of a program is the index of its place.
  *
  * @nr: 1 + the index of an expression, as in struct sb_trace_place; 0: there is none. @slot:
  * SB_SCRATCH_PROBE or another one of which no two programs interrupt each other on a CPU. @ctx: the

@@ -4,13 +4,8 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
-#include "base/reason.h"
-#include "base/str.h"
-#include "bpf/abi/sb_abi_trace.h"
 #include "events/probe.h"
 #include "views/skel.h"
 #include "views/views.h"
@@ -21,18 +16,15 @@
 /* Of this run, for op_name() and report(); borrowed. */
 static const struct sb_probes *events;
 
-static struct bpf_program *program_of(struct sampler_bpf *skel, enum sb_probe_kind kind)
+static struct sb_programs programs_of(const struct sampler_bpf *skel)
 {
-	switch (kind) {
-	case SB_PROBE_TRACEPOINT:
-		return skel->progs.trace_tracepoint;
-	case SB_PROBE_KERNEL:
-		return skel->progs.trace_kernel;
-	case SB_PROBE_PERF:
-		return skel->progs.trace_counter;
-	default:
-		return skel->progs.trace_user;
-	}
+	return (struct sb_programs){ .of = {
+					     [SB_PROBE_TRACEPOINT] = skel->progs.trace_tracepoint,
+					     [SB_PROBE_KERNEL] = skel->progs.trace_kernel,
+					     [SB_PROBE_PERF] = skel->progs.trace_counter,
+					     [SB_PROBE_USER] = skel->progs.trace_user,
+					     [SB_PROBE_USDT] = skel->progs.trace_user,
+				     } };
 }
 
 static int check(const struct sb_view_opts *opts, const char **ret_why)
@@ -47,86 +39,27 @@ static int check(const struct sb_view_opts *opts, const char **ret_why)
 
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
-	uint32_t nr = (uint32_t)opts->probes->places.nr, i;
-	int err = sb_places_prepare(skel, opts->probes);
+	const struct sb_programs programs = programs_of(skel);
+	int err = sb_places_prepare(skel, opts->probes, &programs);
 
 	events = opts->probes;
-	if (!err)
-		err = bpf_map__set_max_entries(skel->maps.trace_hits, nr);
-	for (i = 0; i < nr && !err; i++)
-		err = bpf_program__set_autoload(program_of(skel, events->places.at[i].kind), true);
-	return err;
-}
-
-static int attach_at(struct sampler_bpf *skel, uint32_t idx, pid_t pid, int cpu, sb_vec_link *links)
-{
-	const struct sb_probe *probe = &events->places.at[idx];
-	const struct sb_probe_hook hook = { program_of(skel, probe->kind), idx, pid, cpu };
-
-	return sb_probe_attach(probe, &hook, links);
-}
-
-/* A counter counts on each CPU. One that went offline meanwhile counts nothing. */
-static int attach_counter(struct sampler_bpf *skel, uint32_t idx, sb_vec_link *links)
-{
-	int cpu, nr = libbpf_num_possible_cpus(), err = nr < 0 ? nr : 0;
-
-	for (cpu = 0; cpu < nr && !err; cpu++) {
-		err = attach_at(skel, idx, -1, cpu, links);
-		if (err == -ENODEV)
-			err = 0;
-	}
-	return err;
-}
-
-static int attach_place(struct sampler_bpf *skel, uint32_t idx, sb_vec_link *links)
-{
-	const struct sb_probe *probe = &events->places.at[idx];
-
-	if (probe->kind == SB_PROBE_PERF)
-		return attach_counter(skel, idx, links);
-	/* Breakpoints in one address space cost the others nothing. */
-	if (probe->path && events->is_of_tgid_only)
-		return attach_at(skel, idx, (pid_t)events->tgid, -1, links);
-	return attach_at(skel, idx, -1, 0, links);
+	return err ? err
+		   : bpf_map__set_max_entries(skel->maps.trace_hits, (uint32_t)events->places.nr);
 }
 
 static int attach(struct sampler_bpf *skel, const struct sb_view_opts *opts, sb_vec_link *links,
 		  struct sb_reason *reason)
 {
-	const struct sb_probe *probe, *unhooked = NULL;
-	size_t nr_unhooked = 0, i;
-	int err = sb_places_write(skel, events);
+	const struct sb_programs programs = programs_of(skel);
 
-	if (err)
-		return sb_reason_set(reason, err, "cannot write the BPF map of events");
-	for (i = 0; i < events->places.nr; i++) {
-		probe = &events->places.at[i];
-		err = attach_place(skel, (uint32_t)i, links);
-		if (err == -SB_ENOTSUPP && probe->is_of_glob) {
-			unhooked = probe;
-			nr_unhooked++;
-		} else if (err) {
-			return sb_probe_explain(events, probe, err, reason);
-		}
-	}
-	if (nr_unhooked == events->places.nr)
-		return sb_probe_explain(events, unhooked, -SB_ENOTSUPP, reason);
-	if (nr_unhooked)
-		sb_warn("%zu of %zu functions are not traced, such as '%s': the kernel cannot hook "
-			"their first instruction",
-			nr_unhooked, events->places.nr, unhooked->function);
-	return 0;
+	return sb_places_attach(skel, events, &programs, links, reason);
 }
 
 static bool attaches(struct sampler_bpf *skel, const struct bpf_program *prog)
 {
-	unsigned int kind;
+	const struct sb_programs programs = programs_of(skel);
 
-	for (kind = 0; kind < SB_PROBE_KIND_MAX; kind++)
-		if (prog == program_of(skel, kind))
-			return true;
-	return false;
+	return sb_programs_have(&programs, prog);
 }
 
 /* With --weight, of whatever the expression is. */

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "bpf/abi/sb_abi_io.h"
+#include "events/event.h"
 #include "views/view.h"
 
 struct bpf_map;
@@ -127,14 +128,27 @@ int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *prob
 /* Write the name @idx of @probes as it was spelled, without the brackets of its frame. */
 void sb_probe_name(const struct sb_probes *probes, uint32_t idx, char *ret, size_t size);
 
-/* places.c: what the BPF side knows of the places of events. */
+/* places.c: all places of the events of a run. */
 
-/* For sb_view.prepare(): make room in the BPF maps for @probes. Return: 0 or a negative errno. */
-int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes);
+/* The programs of a view by the kind of the place that they are attached to. */
+struct sb_programs {
+	struct bpf_program *of[SB_PROBE_KIND_MAX];
+};
 
-/* For sb_view.attach(), before the first event can happen: write what each place is, and its
- * expressions. Return: 0 or a negative errno. */
-int sb_places_write(const struct sampler_bpf *skel, const struct sb_probes *probes);
+/* Implements sb_view.attaches(). Return: whether @program is one of @programs. */
+bool sb_programs_have(const struct sb_programs *programs, const struct bpf_program *program);
+
+/* For sb_view.prepare(): make room in the BPF maps for @probes, and switch on the programs that are
+ * needed. Return: 0 or a negative errno. */
+int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
+		      const struct sb_programs *programs);
+
+/* For sb_view.attach(): tell the BPF side what each place is, and attach a program to each. Places of
+ * a pattern that the kernel cannot hook are left out, which is told, unless it is all of them.
+ * Return: 0; or a negative errno with @reason. */
+int sb_places_attach(const struct sampler_bpf *skel, const struct sb_probes *probes,
+		     const struct sb_programs *programs, sb_vec_link *links,
+		     struct sb_reason *reason);
 
 /* io_layers.c: the layers of "io" below the system call: page cache, block devices, page faults. */
 
