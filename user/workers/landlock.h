@@ -7,8 +7,8 @@
  * outside of its own domain, so it cannot read its memory or /proc/PID/maps
  * (hook_ptrace_access_check() of security/landlock).
  */
-#ifndef SB_CAPTURE_LANDLOCK_H
-#define SB_CAPTURE_LANDLOCK_H
+#ifndef SB_WORKERS_LANDLOCK_H
+#define SB_WORKERS_LANDLOCK_H
 
 #include <stdbool.h>
 

@@ -18,8 +18,8 @@
  * command (capture/child.h) and the writer of files (workers/writer.h) are forked before, and keep
  * their privileges.
  */
-#ifndef SB_CAPTURE_PRIVILEGES_H
-#define SB_CAPTURE_PRIVILEGES_H
+#ifndef SB_WORKERS_PRIVILEGES_H
+#define SB_WORKERS_PRIVILEGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  *
  * Return: 0 or a negative errno.
  */
-#ifndef SB_CAPTURE_SANDBOX_H
-#define SB_CAPTURE_SANDBOX_H
+#ifndef SB_WORKERS_SANDBOX_H
+#define SB_WORKERS_SANDBOX_H
 
 struct sb_privileges_opts;
 

@@ -8,8 +8,8 @@
  * It ends when the caller's process ends, in whatever way it does, and removes what was not
  * committed. One thread at a time uses a writer. -ECHILD means: the process has ended.
  */
-#ifndef SB_BASE_WRITER_H
-#define SB_BASE_WRITER_H
+#ifndef SB_WORKERS_WRITER_H
+#define SB_WORKERS_WRITER_H
 
 #include <stddef.h>
 
