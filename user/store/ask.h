@@ -59,9 +59,10 @@ int sb_ask_time(const char *text, int64_t now_s, int64_t *ret_s);
 #define SB_ASK_TIME_HELP \
 	"try -1h, now-2d, 2026-11-21T10:00 (local time), 2026-11-21T10:00Z or @1795255200"
 
-/* Print seconds since the epoch in local time with its offset: "2026-11-21T10:00:05+01:00",
- * "2026-11-21T10:00:05Z". */
 #define SB_ASK_TIME_BYTES 32
+/* Set @text to seconds since the epoch in local time with its offset: "2026-11-21T10:00:05+01:00",
+ * "2026-11-21T10:00:05Z". A time outside of the years 1970 to 9999 is shown as the nearest
+ * inside. */
 void sb_ask_print_time(int64_t time_s, char text[SB_ASK_TIME_BYTES]);
 
 /*
@@ -99,15 +100,17 @@ int sb_ask_range(struct sb_ask *ask, const char *from, const char *to, int64_t n
 int sb_ask_rule(struct sb_ask *ask, const char *text);
 #define SB_ASK_RULE_HELP "try KEY=VALUE[,VALUE], KEY!=VALUE, KEY=~REGEX or KEY!~REGEX"
 
-/* Replace the kind by a copy of @kind. Return: 0 or -ENOMEM. */
+/* Replace the kind by a copy of @kind, any name: whether there is such a view is not checked.
+ * Return: 0; -ENOMEM, and the kind stays. */
 int sb_ask_set_kind(struct sb_ask *ask, const char *kind);
 /* Return: the name of the kind that is asked for, borrowed from the query; never NULL. */
 const char *sb_ask_kind(const struct sb_ask *ask);
 
 /**
  * sb_ask_profile() - the profile that answers a query
- * @ret_profile: a sealed profile owned by the caller; without weight if nothing was recorded
- * @ret_answer: figures of the answer; may be NULL
+ * @ret_profile: a sealed profile owned by the caller; without weight if nothing was recorded;
+ *	untouched on error
+ * @ret_answer: figures of the answer; may be NULL; untouched on error
  *
  * The profile has the metadata of a recording (kind, unit, hz, start_us, dur_us, by, n, lost,
  * trunc, nosym), so that every output format can write it, and what only a store knows: "from" and
@@ -120,7 +123,8 @@ const char *sb_ask_kind(const struct sb_ask *ask);
 int sb_ask_profile(struct sb_store *store, const struct sb_ask *ask,
 		   struct sb_profile **ret_profile, struct sb_store_answer *ret_answer);
 
-/* Return: mean sampling rate of a CPU in Hz; 0 if the kind is not sampled by a clock. */
+/* Return: mean sampling rate of a CPU in Hz; 0 if the kind is not sampled by a clock, or nothing
+ * was recorded. */
 uint64_t sb_store_answer_hz(const struct sb_store_answer *answer);
 /*
  * Return: how many samples, waits or calls make up the weight of the answer. Where weights are not
@@ -168,6 +172,7 @@ struct sb_timeline {
  */
 int sb_store_timeline(struct sb_store *store, const struct sb_ask *ask,
 		      const struct sb_timeline_opts *opts, struct sb_timeline **ret_timeline);
+/* Free a timeline with all that it points to; NULL is allowed. */
 void sb_timeline_free(struct sb_timeline *timeline);
 SB_DEFINE_CLEANUP(struct sb_timeline, sb_timeline_free)
 
@@ -197,6 +202,7 @@ struct sb_tags {
  */
 int sb_store_tags(struct sb_store *store, const struct sb_ask *ask, size_t nr_values_max,
 		  struct sb_tags **ret_tags);
+/* Free the tags with all that they point to; NULL is allowed. */
 void sb_tags_free(struct sb_tags *tags);
 SB_DEFINE_CLEANUP(struct sb_tags, sb_tags_free)
 

@@ -28,6 +28,7 @@ struct sb_branches {
 int sb_branches_fit(struct sb_branches *branches, const struct sb_dict *dict);
 /* Return: the memory it takes, in bytes. */
 size_t sb_branches_bytes(const struct sb_branches *branches);
+/* Free what it holds, and empty it: it can be used again, also for another dictionary. */
 void sb_branches_release(struct sb_branches *branches);
 
 #endif

@@ -27,7 +27,8 @@ struct sb_varint {
 	const uint8_t *end;
 	uint64_t value;
 };
-/* Decode the varint at @p, of input that ends before @end; of any length, or short ones faster. */
+/* Decode the varint at @p, of input whose last byte is before @end. Both give the same result;
+ * sb_varint(), which is to be called, is inline for numbers of one byte or two. */
 struct sb_varint sb_long_varint(const uint8_t *p, const uint8_t *end);
 static inline struct sb_varint sb_varint(const uint8_t *p, const uint8_t *end)
 {

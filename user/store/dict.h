@@ -113,6 +113,7 @@ struct sb_dict {
 /* Make an empty dictionary with a root, which is node 0. Return: 0 or -ENOMEM; release it in both
  * cases. */
 int sb_dict_init(struct sb_dict *dict);
+/* Free all entries and tables. It can be used again only after sb_dict_init(). */
 void sb_dict_release(struct sb_dict *dict);
 /* Free the hash tables, which only adding entries needs. They are made again when needed. */
 void sb_dict_drop_indexes(struct sb_dict *dict);

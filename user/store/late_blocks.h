@@ -40,8 +40,9 @@ struct sb_read_place {
 int sb_store_late_blocks(struct sb_store *store, struct sb_read_place *place, int64_t before_s,
 			 void (*fn)(void *arg, const struct sb_record *block), void *arg);
 
-/* Print a place as text, "1795219200:12345 ...", of at most @len - 1 bytes and NUL: the newest
- * files for which there is room. */
+/* Print a place as text, "1795219200:12345 ..." (begin of a file's time, and how many of its bytes
+ * are known), of at most @len - 1 bytes and NUL: the newest files for which there is room. @len: 1
+ * or more. */
 void sb_read_place_print(const struct sb_read_place *place, char *text, size_t len);
 /* Set @place to what sb_read_place_print() printed; invalid text ends the list of files. */
 void sb_read_place_parse(struct sb_read_place *place, const char *text);

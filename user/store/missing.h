@@ -19,6 +19,7 @@ struct sb_missing {
 /* Compute the marks of all rows of @dict, unless it has no new rows since the last call: @marks
  * belongs to this dictionary, which may only have grown. Return: 0 or -ENOMEM. */
 int sb_missing_fit(struct sb_missing *marks, const struct sb_dict *dict);
+/* Free the marks, and empty it: it can be used again, also for another dictionary. */
 void sb_missing_release(struct sb_missing *marks);
 
 #endif

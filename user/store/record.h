@@ -66,6 +66,7 @@ struct sb_codec {
 	struct ZSTD_CCtx_s *pack;
 	struct ZSTD_DCtx_s *unpack;
 };
+/* Free the contexts, and zero it: it can be used again. */
 void sb_codec_release(struct sb_codec *codec);
 
 /*

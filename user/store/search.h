@@ -102,6 +102,7 @@ int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
 		   const struct sb_tag_rules *rules);
 /* Return: whether the set of tags with this ID matches the rules. */
 bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id);
+/* Free what was matched. */
 void sb_wanted_release(struct sb_wanted *wanted);
 
 #endif

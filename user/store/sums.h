@@ -21,7 +21,7 @@ struct sb_sums {
 /* Extend the sums to all rows of @dict; new ones are 0. Return: 0; -ENOMEM, and they are as
  * before. */
 int sb_sums_fit(struct sb_sums *sums, const struct sb_dict *dict);
-/* Free the weights. */
+/* Free the weights. To use it again, zero it: its figures stay. */
 void sb_sums_release(struct sb_sums *sums);
 
 /* The sums of this many queries are kept for each file. */

@@ -51,7 +51,7 @@ void sb_tag_rules_release(struct sb_tag_rules *rules);
  * NULL if it was the last key. */
 const char *sb_tag_list_next(const char *list, char key[SB_TAG_KEY_BYTES]);
 
-/* Return: the value of @key, borrowed from @tags; "" if there is none. */
+/* Return: the value of @key in @nr tags, borrowed from them; "", a constant, if there is none. */
 const char *sb_tag_value(const struct sb_tag *tags, size_t nr, const char *key);
 
 #endif
