@@ -60,7 +60,7 @@ struct sb_export_period {
  *	their values; borrowed until sb_export_period_free()
  * @keys: names of tags; borrowed as long
  * @begin_s, @end_s: the query's range, seconds since the epoch, end exclusive
- * @ret_period: owned by the caller
+ * @ret_period: owned by the caller; untouched on error
  *
  * Return: 0; -EBADMSG if a stack has fewer frames than there are keys; -ENOMEM.
  */
@@ -103,8 +103,9 @@ struct sb_export_link {
 bool sb_export_is_sent(struct sb_export_link *link);
 /*
  * Send the next piece. Return: 0 if it was accepted, or refused for good, which is counted and
- * noted; -EAGAIN to try again later; -EPERM if the destination refuses everything; link->why
- * explains both; -ECANCELED; -ENOMEM; other errors of saving the state.
+ * noted in link->notes; -EAGAIN to try again later; -EPERM if the destination refuses everything;
+ * link->why explains both; -ECANCELED if http.stop_fd became readable; -ENOMEM; other errors of
+ * saving the state.
  */
 int sb_export_post(struct sb_export_link *link, const struct sb_http_request *request);
 /* Count a piece that was sent without HTTP, and save. Return: 0 or a negative errno of saving. */
@@ -125,8 +126,9 @@ struct sb_export_kind {
 	bool is_http;
 	const char *without; /* tags left out unless the user names them: "cgroup,comm"; or NULL */
 	/*
-	 * Parse the address; sends nothing yet. Return: 0; -EINVAL if it is not valid, and *ret_why
-	 * ends the sentence "the destination '...' "; -ENOMEM.
+	 * Parse the address; sends nothing yet. *ret_dest is ended by close(). Return: 0; -EINVAL if
+	 * it is not valid, and *ret_why, a constant, ends the sentence "the destination '...' ";
+	 * -ENOMEM.
 	 */
 	int (*open)(const struct sb_export_opts *opts, void **ret_dest, const char **ret_why);
 	/* Send all pieces of a period that were not sent yet. Return: as sb_export_post(). */
@@ -135,16 +137,16 @@ struct sb_export_kind {
 };
 
 /*
- * Find the kind of @to, "scheme:address". Return: it, and *ret_address, which points into @to; NULL
- * if there is none.
+ * Find the kind of @to, "scheme:address". Return: it, a constant, and *ret_address, which points
+ * into @to; NULL if there is none, and *ret_address is untouched.
  */
 const struct sb_export_kind *sb_export_find(const char *to, const char **ret_address);
 /* Return: row @i of the table; NULL past the end. */
 const struct sb_export_kind *sb_export_at(size_t i);
 
 /*
- * Return: whether it is "http://..." or "https://..." with a host, without spaces and control
- * characters.
+ * Return: whether @address is "http://..." or "https://..." with a host, and has no spaces and
+ * control characters.
  */
 bool sb_export_is_url(const char *address);
 /* Append @url up to '?' or '#', without slashes at its end, to @out. Return: 0 or -ENOMEM. */

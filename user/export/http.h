@@ -60,7 +60,7 @@ void sb_http_reply_release(struct sb_http_reply *reply);
 /* Make a client, owned by the caller. Return: 0; -ELIBACC if libcurl is not installed; -ENOMEM.
  * *ret_http is untouched on error. */
 int sb_http_new(const struct sb_http_opts *opts, struct sb_http **ret_http);
-/* Accepts NULL. */
+/* Free a client and close its connections; NULL is allowed. */
 void sb_http_free(struct sb_http *http);
 
 /*
@@ -75,7 +75,8 @@ int sb_http_send(struct sb_http *http, const struct sb_http_request *request,
 /* Return: whether it is "Key: value": a token of RFC 9110, and no control characters. */
 bool sb_http_header_is_good(const char *header);
 /* Parse Retry-After: seconds, or a date (RFC 9110, 10.2.3), of which @now_s, since the epoch, is
- * subtracted. Return: whether it is valid; then *ret_s is at most SB_HTTP_RETRY_MAX_S. */
+ * subtracted. Return: whether it is valid; then *ret_s is seconds, at most SB_HTTP_RETRY_MAX_S;
+ * else it is not to be used. */
 bool sb_http_retry_after(const char *value, int64_t now_s, uint32_t *ret_s);
 /*
  * Append @text, percent-encoded except for unreserved characters (RFC 3986, 2.3). Return: 0 or
