@@ -51,7 +51,8 @@ int sb_access_check(const struct sb_access *access, const struct sb_http_request
  * 403 for a script of another site; then *ret_why is a static sentence. */
 int sb_access_check_host(const struct sb_access *access, const struct sb_http_request *request,
 			 const char **ret_why);
-/* Return: whether @query contains "token=" with the right token, which must exist. */
+/* Return: whether @query, the part of an address behind "?", has a parameter "token" with the right
+ * token. access->token is not NULL. */
 bool sb_access_query_has_token(const struct sb_access *access, struct sb_http_text query);
 
 #endif

@@ -48,8 +48,10 @@ struct sb_numbering {
 };
 /* @numbering is zero-initialized. Return: 0 or -ENOMEM; release it in both cases. */
 int sb_numbering_init(struct sb_numbering *numbering, const struct sb_tree *tree);
+/* Free both tables. */
 void sb_numbering_release(struct sb_numbering *numbering);
-/* Return: the number of a string, which is the next one if it has none. */
+/* Return: the number of @string, an index of the tree's names: the next one, from 0 on, if it had
+ * none. */
 uint32_t sb_numbering_of(struct sb_numbering *numbering, uint32_t string);
 
 #endif

@@ -25,6 +25,7 @@ struct sb_asset {
 #define SB_SERVE_NR_ASSETS 3u
 /* Set the files of the page, compressed, too. Return: 0 or -ENOMEM; release them in both cases. */
 int sb_assets_init(struct sb_asset assets[SB_SERVE_NR_ASSETS]);
+/* Free the compressed texts, once no reply points to one. */
 void sb_assets_release(struct sb_asset assets[SB_SERVE_NR_ASSETS]);
 
 struct sb_reply {
