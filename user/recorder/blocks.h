@@ -39,7 +39,8 @@ struct sb_blocks_opts {
  * sb_blocks_free(). Return: 0 and *ret_blocks, owned by the caller; -ENOMEM; an error of making
  * descriptors. */
 int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_blocks);
-/* Free the sink, after the run was released. Blocks that were not sent are lost. */
+/* Free the sink, after the run was released; NULL is allowed. Blocks that were not sent are
+ * lost. */
 void sb_blocks_free(struct sb_blocks *blocks);
 
 /* Return: the sink for sb_run_go(), valid as long as @blocks. */

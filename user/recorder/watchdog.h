@@ -43,7 +43,8 @@ void sb_watch_beat(const struct sb_watch *watch, size_t part);
 /* Return: after how many ms at the latest a part must call sb_watch_beat(), for poll(); -1: it need
  * not. */
 int sb_watch_beat_ms(const struct sb_watch *watch);
-/* Return: whether a part has not gone round for more than half of the period, and 3 s at least. */
+/* Return: whether a part has not called sb_watch_beat() for more than half of the period, and 3 s
+ * at least; true if it never did, so the recorder process calls it when it starts a part. */
 bool sb_watch_is_stuck(const struct sb_watch *watch, size_t part);
 
 /* Return: whether it is time to call sb_watch_tell(). */
