@@ -27,8 +27,8 @@ struct sb_command {
 	int (*run)(const struct sb_command *command, char **argv);
 };
 
-/* Get the @i-th command; views come first. Return: whether there is one. What *ret_command points
- * to is static. */
+/* Get the @i-th command, from 0; views come first. Return: whether there is one; if not,
+ * *ret_command is untouched. What it points to is static. */
 bool sb_command_at(size_t i, struct sb_command *ret_command);
 /* Find a command by name or alias. Return: whether there is one, as for sb_command_at(). */
 bool sb_command_find(const char *name, struct sb_command *ret_command);

@@ -9,15 +9,19 @@
 /*
  * Find the installed packages that own @nr paths, in dpkg's lists in @info_dir (NULL:
  * /var/lib/dpkg/info).
- * @ret_packages: @nr elements, each set to a package name without architecture, which the caller
- *	frees, or to NULL; all NULL on error
+ * @ret_packages: @nr elements, which are NULL before; each set to a package name without
+ *	architecture, which the caller frees with free(), or to NULL: nobody owns it. On error all
+ *	are NULL
  *
- * Return: 0; -ENOENT when there is no dpkg; -ENOMEM.
+ * Lists that cannot be read are skipped.
+ *
+ * Return: 0; -ENOENT when there is no dpkg; another error of opening @info_dir; -ENOMEM.
  */
 int sb_debian_owners(const char *info_dir, const char *const *paths, size_t nr,
 		     char **ret_packages);
 
-/* Return: the name of the debug package of @package, which the caller frees; NULL: no memory. */
+/* Return: the name that the debug package of @package has ("NAME-dbgsym"), if there is one, which
+ * is not checked; the caller frees it with free(); NULL: no memory. */
 char *sb_debian_debug_package(const char *package);
 
 #endif

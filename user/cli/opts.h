@@ -126,7 +126,8 @@ void sb_opts_release(struct sb_opts *opts);
  * -EINVAL; or -ENOMEM. */
 int sb_opts_fail(struct sb_opts *opts, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Return: whether @command has this option. */
+/* Return: whether the command or view named @command has this option, by row->views and
+ * row->commands. */
 bool sb_opt_is_for(const struct sb_opt *row, const char *command);
 /* Return: whether the row ends its table. */
 bool sb_opt_is_end(const struct sb_opt *row);

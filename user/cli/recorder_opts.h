@@ -7,11 +7,14 @@
 
 #include "recorder/recorder.h"
 
-/* For sb_opt.parse; @opts is a struct sb_recorder_config. Tags are copied. */
+/* For sb_opt.parse; @opts is a struct sb_recorder_config. Values are "oncpu,offcpu", whose first
+ * ones may have been added when a later one is wrong; "KEY=VALUE", which is copied; and
+ * "10s=7d,10min=30d", the same as the first. */
 int sb_recorder_parse_kinds(void *opts, const char *value, const char **ret_why);
 int sb_recorder_parse_tag(void *opts, const char *value, const char **ret_why);
 int sb_recorder_parse_retain(void *opts, const char *value, const char **ret_why);
-/* For sb_opt.parse, too; @opts is a struct sb_run_config, which borrows @value. */
+/* For sb_opt.parse, too; @opts is a struct sb_run_config, which borrows @value, one key of a
+ * label. */
 int sb_recorder_parse_label(void *opts, const char *value, const char **ret_why);
 
 /* Free the tags. */

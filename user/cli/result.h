@@ -6,8 +6,8 @@
 
 #include "output/output.h"
 
-/* Find an output format by @name, or if that is NULL by the extension of @path. Return: it; NULL
- * when there is none, after that was logged with a list of all formats. */
+/* Find an output format by @name, or if that is NULL by the extension of @path. Return: it, a
+ * constant; NULL when there is none, after that was logged with a list of all formats. */
 const struct sb_output *sb_result_format(const char *path, const char *name);
 
 /* Write a profile to @out and flush it. Return: 0; -EPIPE when the reader has closed it; or another

@@ -41,7 +41,7 @@ bool sb_term_is_there(void);
  * errno.
  */
 int sb_term_new(struct sb_term **ret_term);
-/* Calls sb_term_leave(). Accepts NULL. */
+/* Call sb_term_leave(), close the descriptors and free @term; NULL is allowed. */
 void sb_term_free(struct sb_term *term);
 
 /* Return: a descriptor, owned by @term, that is readable when sb_term_read() is to be called. */

@@ -18,10 +18,9 @@ enum sb_top_screen { SB_TOP_LIST, SB_TOP_TREE, SB_TOP_HELP, SB_TOP_SCREEN_MAX };
 
 /* Facts about the run for the screen. */
 struct sb_top_facts {
-	const char *kind, *unit; /* borrowed */
-	const char *targets;
-	uint64_t divisor; /* weight / divisor = units */
-	double hz;	  /* of the timer; 0: the view has none */
+	const char *kind, *unit, *targets; /* borrowed */
+	uint64_t divisor;		   /* weight / divisor = units */
+	double hz;			   /* of the timer; 0: the view has none */
 	uint32_t nr_cpus;
 	uint64_t nr_samples, nr_lost, nr_cut, run_ns;
 };
@@ -49,7 +48,7 @@ struct sb_top {
 	SB_VEC(size_t) order;		 /* indexes in data.funcs, in the order of the list */
 };
 
-/* Free all that @top has. */
+/* Free all that @top owns. */
 void sb_top_release(struct sb_top *top);
 
 /* Make tree, functions and their order from top->data, and find the chosen node again by its path.
@@ -59,7 +58,8 @@ int sb_top_update(struct sb_top *top);
  * quits. */
 int sb_top_press(struct sb_top *top, int key);
 
-/* Draw into top->canvas, of which the caller has set nr_cols and nr_rows. Return: 0 or -ENOMEM. */
+/* Draw into top->canvas, which is resized to the nr_cols and nr_rows that the caller has set in it,
+ * and blanked before. Return: 0 or -ENOMEM. */
 int sb_top_draw(struct sb_top *top);
 /* Print the list as text, with at most @nr_max functions. The caller checks @out for errors. */
 void sb_top_print(const struct sb_top *top, size_t nr_max, FILE *out);

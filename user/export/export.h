@@ -126,8 +126,8 @@ struct sb_export_kind {
 	bool is_http;
 	const char *without; /* tags left out unless the user names them: "cgroup,comm"; or NULL */
 	/*
-	 * Parse the address; sends nothing yet. *ret_dest is ended by close(). Return: 0; -EINVAL if
-	 * it is not valid, and *ret_why, a constant, ends the sentence "the destination '...' ";
+	 * Parse the address; sends nothing yet. *ret_dest is ended by close(). Return: 0; -EINVAL
+	 * if it is not valid, and *ret_why, a constant, ends the sentence "the destination '...' ";
 	 * -ENOMEM.
 	 */
 	int (*open)(const struct sb_export_opts *opts, void **ret_dest, const char **ret_why);
