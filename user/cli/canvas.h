@@ -68,12 +68,13 @@ struct sb_place {
 int sb_canvas_text(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink, const char *text);
 int sb_canvas_textf(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink, const char *fmt,
 		    ...) __attribute__((format(printf, 4, 5)));
-/* Fill @at with blanks. */
+/* Fill @at with blanks in the look @ink. */
 void sb_canvas_fill(struct sb_canvas *canvas, struct sb_place at, enum sb_ink ink);
 
 /*
  * Append the escape sequences that draw @canvas to @out. @before: what the terminal shows, a canvas
- * of the same size, of which equal rows are not drawn again; NULL: draw all. Return: 0 or -ENOMEM.
+ * of the same size, of which equal rows are not drawn again; NULL: draw all. @has_colour: false:
+ * only bold, underlined, reverse and the like. Return: 0 or -ENOMEM.
  */
 int sb_canvas_render(const struct sb_canvas *canvas, const struct sb_canvas *before,
 		     bool has_colour, struct sb_str *out);

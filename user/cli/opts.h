@@ -135,8 +135,8 @@ bool sb_opt_is_end(const struct sb_opt *row);
 bool sb_opt_takes_value(const struct sb_opt *row);
 /* Return: whether the value may be the next word; else it must be attached. */
 bool sb_opt_takes_next(const struct sb_opt *row);
-/* Find an option of @command by name (without dashes, @len bytes) or by letter. Return: its row;
- * NULL: there is none. */
+/* Find an option of @command by name (without dashes, @len bytes) or by letter. Return: its row of
+ * @rows; NULL: there is none. */
 const struct sb_opt *sb_opt_find(const struct sb_opt *rows, const char *command, const char *name,
 				 size_t len);
 const struct sb_opt *sb_opt_find_letter(const struct sb_opt *rows, const char *command,

@@ -51,8 +51,8 @@ int sb_fg_add_folded(struct sb_fg *fg, const char *line, size_t len);
  *
  * Applies what the frames above imply for a frame, see sb_fg_frame_place().
  *
- * Return: 0; -EINVAL if @nr is 0; -E2BIG if the tree would have more than SB_TREE_NODES_MAX nodes,
- * and nothing was added; -ENOMEM.
+ * Return: 0; -EINVAL if @nr is 0; -E2BIG if the tree would have more than SB_TREE_NODES_MAX nodes
+ * or 2^31 bytes of names, and no weight was added; -ENOMEM.
  */
 int sb_fg_add_stack(struct sb_fg *fg, const struct sb_tree_frame *frames, size_t nr, double weight);
 

@@ -78,8 +78,8 @@ bool sb_fg_palette_legend(const struct sb_fg_palette *palette, enum sb_fg_kind k
 
 /* Return: the contrast ratio of WCAG 2.1, from 1 to 21. */
 double sb_fg_contrast(struct sb_fg_rgb a, struct sb_fg_rgb b);
-/* Get the colours of a class of at least two characters. Return: true; false if the palette does
- * not have it, and nothing is set. */
+/* Get the colours of a class of at least two characters: of the frame's rectangle and of the text
+ * in it. Return: true; false if the palette does not have it, and nothing is set. */
 bool sb_fg_palette_colors(const struct sb_fg_palette *palette, const char *class, bool is_dark,
 			  struct sb_fg_rgb *ret_fill, struct sb_fg_rgb *ret_text);
 

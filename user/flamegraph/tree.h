@@ -59,7 +59,8 @@ struct sb_tree_frame sb_fg_tree_deep_mark(void);
  * @pair: for a comparison, the weights in both profiles, whose sum is @weight; else NULL
  *
  * Return: 0; -E2BIG if the tree could get more than SB_TREE_NODES_MAX nodes, and nothing was
- * added; -ENOMEM, and some frames may be in the tree, but no weight.
+ * added; -E2BIG for more than 2^31 bytes of names, or -ENOMEM, and some frames may be in the tree,
+ * but no weight.
  */
 int sb_fg_tree_add(struct sb_tree *tree, const struct sb_tree_frame *frames, size_t nr,
 		   double weight, const struct sb_tree_pair *pair);

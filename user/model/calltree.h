@@ -31,6 +31,7 @@ int sb_calltree_new(const struct sb_profile *a, const struct sb_profile *b,
  * sb_calltree_diff() - set how the two profiles of a tree are compared
  * @diff: overwritten, untouched on error; keeps no pointer
  * @tree: what sb_calltree_new() made of @a and @b, pruned or not
+ * @norm: what is compared: shares, rates or weights
  * @a, @b: their metadata "unit" (missing: "samples") and, for SB_DIFF_RATE, "dur_us" and, if both
  *	have them, "cpus" and of samples "hz" are read; not NULL, and not kept
  *

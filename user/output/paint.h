@@ -32,6 +32,7 @@ void sb_paint_release(struct sb_paint *paint);
 
 /**
  * sb_paint_function() - the colour of a function's row in a table
+ * @name, @kind: of the function's frames in the profile; not NULL
  * @ret_color: the index of the colour in what sb_paint_put() writes with @paint, below 256
  *
  * Return: 0 or -ENOMEM.

@@ -67,9 +67,10 @@ int sb_series_of(void *table, const struct sb_sample_key *key, const char *const
 		 uint32_t *ret_series);
 
 /*
- * Get the tags of all series of the block, at its end. What is known of a process by now is in the
- * tags of all of its samples. They are valid until the next call for this table. Return: 0;
- * -ENOMEM, and the array is not to be used.
+ * Get the tags of all series of the block, at its end: an array that is indexed by what
+ * sb_series_of() gave. What is known of a process by now is in the tags of all of its samples. The
+ * array and its strings are the table's, valid until the next call for it. Return: 0; -ENOMEM, and
+ * the array is not to be used.
  */
 int sb_series_all(struct sb_series_table *table, const struct sb_block_tags **ret_tags,
 		  size_t *ret_nr);

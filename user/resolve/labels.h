@@ -2,7 +2,8 @@
 /*
  * The cache of label sets that samples reference by ID (sb_sample_key.labels): what a program said
  * of its thread, as one value for each key that the run asks for. The BPF side ships each set once,
- * so it is kept for as long as a sample may reference it. Internal to resolve; not thread-safe.
+ * so it is kept for as long as a sample may reference it. A batch is what one drain of the BPF side
+ * gives (capture/batch.h). Internal to resolve; not thread-safe.
  */
 #ifndef SB_RESOLVE_LABELS_H
 #define SB_RESOLVE_LABELS_H

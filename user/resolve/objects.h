@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The cache of objects: what samples are about beyond their stacks (sb_sample_key.object), such as
- * a file or a waker. The BPF side ships each object once, so it is kept for as long as a sample may
- * reference it. Internal to resolve; not thread-safe.
+ * a file or a waker, the thread that ended a wait. The BPF side ships each object once, so it is
+ * kept for as long as a sample may reference it. A batch is what one drain of the BPF side gives
+ * (capture/batch.h). Internal to resolve; not thread-safe.
  */
 #ifndef SB_RESOLVE_OBJECTS_H
 #define SB_RESOLVE_OBJECTS_H

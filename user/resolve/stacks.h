@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The cache of stacks that samples reference (sb_sample_key.ustack, kstack, istack). The BPF side
- * ships each stack once, so it is kept for as long as a sample may reference it. stacks.c tells how
- * stacks are evicted. Internal to resolve; not thread-safe.
+ * ships each stack once, so it is kept for as long as a sample may reference it. A batch is what
+ * one drain of the BPF side gives (capture/batch.h). stacks.c tells how stacks are evicted.
+ * Internal to resolve; not thread-safe.
  */
 #ifndef SB_RESOLVE_STACKS_H
 #define SB_RESOLVE_STACKS_H
@@ -31,9 +32,9 @@ struct sb_known_stack {
 	struct sb_frame_counts counts; /* of these frames */
 	bool has_one_meaning;	       /* all of its samples had the same mappings */
 	bool is_single;		       /* see struct sb_batch_stack */
-	bool is_candidate; /* for eviction at the end of the round, unless it is referenced */
-	uint32_t tgid;	   /* of the last process that was seen in it; 0: none yet */
-	uint64_t batch;	   /* the last batch that referenced it */
+	bool is_candidate; /* for eviction at the end of the round (stacks.c), unless it is referenced */
+	uint32_t tgid;	/* of the last process that was seen in it; 0: none yet */
+	uint64_t batch; /* the last batch that referenced it */
 };
 
 /* Initialise the first three members, and the rest with zero. */

@@ -39,9 +39,9 @@ struct sb_store_sums_check {
  * sb_store_check_sums() - compare all aggregates with the blocks of the level below
  * @check: callback and present time in, counts out, also on error
  *
- * Compares the figures, and the weight of each stack with its narrow tags. While the store has a
- * writer, an aggregate that seems wrong is read again. Files that cannot be read are skipped.
- * Memory: two files, and 32 bytes for each of their rows.
+ * Compares the figures, and the weight of each stack with its tags that are not wide (share.h).
+ * While the store has a writer, an aggregate that seems wrong is read again. Files that cannot be
+ * read are skipped. Memory: two files, and 32 bytes for each of their rows.
  *
  * Return: 0, also if aggregates are wrong; -ENOMEM; other errors of I/O.
  */

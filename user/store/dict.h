@@ -129,7 +129,8 @@ size_t sb_dict_bytes(const struct sb_dict *dict);
  * @tags: tags of the samples, borrowed until the next call; NULL: nobody in particular
  */
 void sb_dict_set_owner(struct sb_dict *dict, const struct sb_tag *tags, size_t nr);
-/* Return: whether a stack is "(other)", which stands for stacks that had no room. */
+/* Return: whether the stack that ends at @node is "(other)", which stands for stacks that had no
+ * room. */
 bool sb_dict_is_other(const struct sb_dict *dict, uint32_t node);
 /* Return: the number of the owner that is charged (share.h); 0 while no bound is near. */
 uint32_t sb_dict_owner(const struct sb_dict *dict);
@@ -155,8 +156,8 @@ int sb_dict_tags(struct sb_dict *dict, const struct sb_tag *tags, size_t nr, uin
 int sb_dict_row(struct sb_dict *dict, uint32_t tags, uint32_t node, uint32_t *ret_id);
 
 /*
- * Get a set of tags. The texts are borrowed from the dictionary, and live as long as it. Return:
- * how many tags there are; 0 for a damaged set.
+ * Get the set of tags @id. The texts are borrowed from the dictionary, and live as long as it.
+ * Return: how many elements of @ret_tags are set; 0 for a damaged set.
  */
 size_t sb_dict_tags_at(const struct sb_dict *dict, uint32_t id,
 		       struct sb_tag ret_tags[SB_DICT_TAGS_MAX]);

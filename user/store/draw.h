@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes a profile of the heaviest nodes of the atlas: the last step of a query with nr_nodes_max.
- * Called by query.c. Not thread-safe.
+ * Makes a profile of the heaviest nodes of the atlas, which is the call tree of all files of a
+ * query (atlas.h): the last step of a query with nr_nodes_max. Called by query.c. Not thread-safe.
  */
 #ifndef SB_STORE_DRAW_H
 #define SB_STORE_DRAW_H

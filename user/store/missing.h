@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Marks for each row of a file: is its stack truncated, and how many of its frames have no name.
+ * Marks for each row of a file, which is a stack with the tags of its series (dict.h): is its stack
+ * truncated, and how many of its frames have no name.
  * From them every answer says how complete it is, whatever its rules. Called by query.c. Not
  * thread-safe.
  */

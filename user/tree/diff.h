@@ -44,6 +44,7 @@ struct sb_diff {
  * sb_diff_init() - set how the two profiles of a tree are compared
  * @diff: overwritten; keeps no pointer
  * @tree: a tree of a comparison, sealed (its pair_totals are read); pruned or not
+ * @norm: what is compared: shares, rates or weights
  * @per: for SB_DIFF_RATE, what the weights of each side are divided by, above 0; else not read and
  *	may be NULL
  */
