@@ -21,8 +21,9 @@ struct sb_record {
 
 /* Set the defaults; overwrites all. @record may not be moved afterwards. */
 void sb_record_init(struct sb_record *record);
-/* Parse @argv, which @fields then borrows, into @fields. Return: -1 to go on, or the exit status;
- * errors were logged. */
+/* Parse @argv, which @fields then borrows, into @fields, which are released in any case by
+ * sb_record_release() or sb_record_opts_release(). Return: -1 to go on, or the exit status; errors
+ * were logged. */
 int sb_record_parse(struct sb_record_opts *fields, const struct sb_command *command, char **argv);
 /* In record_events.c: list the events that --list asks for; or find the places of those that are
  * to be traced, for opts->run.view_opts. Return: -1 to go on, or the exit status; errors were

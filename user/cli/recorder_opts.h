@@ -7,9 +7,9 @@
 
 #include "recorder/recorder.h"
 
-/* For sb_opt.parse; @opts is a struct sb_recorder_config. Values are "oncpu,offcpu", whose first
- * ones may have been added when a later one is wrong; "KEY=VALUE", which is copied; and
- * "10s=7d,10min=30d", the same as the first. */
+/* For sb_opt.parse; @opts is a struct sb_recorder_config. A value is "oncpu,offcpu" (kinds),
+ * "KEY=VALUE" (a tag, copied), or "10s=7d,10min=30d" (retention). When an element of a list is
+ * wrong, those before it have been added. */
 int sb_recorder_parse_kinds(void *opts, const char *value, const char **ret_why);
 int sb_recorder_parse_tag(void *opts, const char *value, const char **ret_why);
 int sb_recorder_parse_retain(void *opts, const char *value, const char **ret_why);

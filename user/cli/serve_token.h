@@ -10,7 +10,7 @@
 
 /*
  * sb_serve_token_new() - make a token of 32 random bytes
- * @ret_token: 64 hexadecimal digits, freed by the caller; untouched on error
+ * @ret_token: 64 hexadecimal digits, freed by the caller with free(); untouched on error
  *
  * Return: 0; -ENOMEM; or the error of getrandom(2).
  */

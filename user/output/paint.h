@@ -43,8 +43,8 @@ int sb_paint_function(struct sb_paint *paint, const char *name, enum sb_frame_ki
 /**
  * sb_paint_tree() - the colours of all nodes of a tree
  * @tree: sealed, kinds are enum sb_frame_kind
- * @ret_colors: such an index for each node of the tree, 0 for the root; freed by the caller with
- *	free()
+ * @ret_colors: for each node of the tree the index of its colour, as of sb_paint_function(), 0 for
+ *	the root; freed by the caller with free()
  *
  * Return: 0; -ENOMEM, and *ret_colors is untouched.
  */

@@ -50,7 +50,8 @@ bool sb_watch_is_stuck(const struct sb_watch *watch, size_t part);
 /* Return: whether it is time to call sb_watch_tell(). */
 bool sb_watch_is_due(const struct sb_watch *watch);
 /* Tell the manager that all is well (@stuck NULL), or once that the part with the name @stuck is
- * stuck. Return: whether that was told now. */
+ * stuck. Return: whether it was told now that @stuck is; false if it was told before, and for
+ * NULL. */
 bool sb_watch_tell(struct sb_watch *watch, const char *stuck);
 
 #endif

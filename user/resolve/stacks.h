@@ -65,9 +65,9 @@ struct sb_known_stack *sb_stack_cache_find(struct sb_stack_cache *cache, struct 
  * the next batch, for those that pending samples reference. */
 bool sb_stack_cache_wants_pending(const struct sb_stack_cache *cache);
 /* At the end of each batch: begin a round of eviction if there are many stacks, or end one. Each
- * call empties cache->evicted first, and then adds the stacks that it evicts, which the BPF side
- * must forget before the next batch. @ended: of this batch, see cache.h. Return: 0; -ENOMEM, and
- * then the cache can only be released. */
+ * call empties cache->evicted first. The one that begins a round then adds the stacks that may be
+ * evicted at its end, which the BPF side must forget before the next batch. @ended: of this batch,
+ * see cache.h. Return: 0; -ENOMEM, and then the cache can only be released. */
 int sb_stack_cache_evict(struct sb_stack_cache *cache, struct sb_ended *ended);
 
 /* Return: whether the ID stands for a stack: 0 in a sample says that it has none. */

@@ -102,8 +102,8 @@ const uint8_t *sb_record_resync(const uint8_t *p, const uint8_t *end);
 /* Return: whether the payload @stored, of record->nr_stored_bytes, has the checksum of the
  * header. */
 bool sb_record_is_whole(const uint8_t *stored, const struct sb_record *record);
-/* Check and decompress the payload @stored; overwrites @raw. Return: 0; -EBADMSG if it is damaged;
- * -ENOMEM. */
+/* Check and decompress the payload @stored, of record->nr_stored_bytes, into @raw, which is
+ * overwritten and not to be used after an error. Return: 0; -EBADMSG if it is damaged; -ENOMEM. */
 int sb_record_unpack(struct sb_codec *codec, const uint8_t *stored, const struct sb_record *record,
 		     struct sb_str *raw);
 

@@ -55,8 +55,8 @@ void sb_search_begin(struct sb_search *search);
 int sb_search_cover(struct sb_search *search, int64_t from_s, int64_t to_s);
 /*
  * Get the file of @level that contains @time_s, read up to its present end. It belongs to the
- * store, and is valid until sb_search_end(). Return: 0, also if it does not exist; a negative
- * errno.
+ * store, and is valid until sb_search_end(). Return: 0, also if it does not exist, which
+ * (*ret_kept)->is_there says; a negative errno.
  */
 int sb_search_kept_file(struct sb_search *search, size_t level, int64_t time_s,
 			struct sb_kept_file **ret_kept);
@@ -102,7 +102,7 @@ int sb_wanted_init(struct sb_wanted *wanted, const struct sb_dict *dict,
 		   const struct sb_tag_rules *rules);
 /* Return: whether the set of tags with this ID matches the rules. */
 bool sb_wanted_is(struct sb_wanted *wanted, uint32_t tags_id);
-/* Free what was matched. */
+/* Free the table of what was matched; @dict and @rules stay. */
 void sb_wanted_release(struct sb_wanted *wanted);
 
 #endif

@@ -76,7 +76,8 @@ int sb_segment_read(struct sb_segment *segment, int dir_fd, const char *name);
  */
 int sb_segment_list(struct sb_segment *segment, int dir_fd, const char *name);
 /* Read what was appended since. Blocks may get other indexes (nr_sorts). Return: 0; -ESTALE if the
- * file got shorter; -EFBIG; -ENOMEM; other errors of I/O. */
+ * file got shorter; -EFBIG; -ENOMEM; other errors of I/O. After an error the segment has what was
+ * read until then. */
 int sb_segment_refresh(struct sb_segment *segment);
 /*
  * Open a file for reading and writing, and create it if it does not exist. An incomplete record and
@@ -101,8 +102,8 @@ struct sb_block_rows {
 };
 /*
  * Read a block of segment->blocks, and add its figures to @figure. The rows are borrowed until the
- * next call for this segment. Return: 0; -EBADMSG if it is damaged, and nothing was added; -ENOMEM;
- * other errors of I/O.
+ * next call for this segment. Return: 0; -EBADMSG if it is damaged; -ENOMEM; other errors of I/O;
+ * on error nothing is added, and *ret_rows is untouched.
  */
 int sb_segment_rows(struct sb_segment *segment, const struct sb_record *block,
 		    struct sb_block_rows *ret_rows, uint64_t figure[SB_BLOCK_FIGURE_MAX]);

@@ -204,7 +204,7 @@ struct sb_store_extent {
 /*
  * List the kinds that were recorded, sorted by name, SB_STORE_KINDS_MAX at most. Reads the first
  * and the last file of each level. Return: how many elements of @ret_extents are set, which may be
- * 0; -ENOMEM; errors of I/O.
+ * 0; -ENOMEM; errors of I/O, and then the elements are not to be used.
  */
 int sb_store_extents(struct sb_store *store,
 		     struct sb_store_extent ret_extents[SB_STORE_KINDS_MAX]);
