@@ -18,7 +18,7 @@ int sb_cgroup_path(uint64_t id, struct sb_str *path);
 /*
  * Append the short id (12 hex digits) of the container that a cgroup path belongs to: the last run
  * of 64 hex digits in it, as docker, containerd, CRI-O and podman name their cgroups.
- * Return: 0; -ENOENT when the path names no container; -ENOMEM.
+ * Return: 0; -ENOENT when the path names no container; -ENOMEM; nothing is appended then.
  */
 int sb_cgroup_container(const char *path, struct sb_str *container);
 
@@ -26,7 +26,7 @@ int sb_cgroup_container(const char *path, struct sb_str *container);
  * sb_cgroup_memory_max() - the least memory limit of this process's cgroup and of those above it
  * @ret_bytes: memory.max of cgroup2, or memory.limit_in_bytes of the older hierarchy
  *
- * Thread: any. Return: 0; -ENOENT when there is no limit, or none that can be read.
+ * Return: 0; -ENOENT when there is no limit, or none that can be read: *@ret_bytes is untouched.
  */
 int sb_cgroup_memory_max(uint64_t *ret_bytes);
 

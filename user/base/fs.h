@@ -25,15 +25,16 @@ int sb_read_fd(int fd, size_t max_bytes, char **ret_data, size_t *ret_len);
  */
 bool sb_can_access(const char *path, int mode);
 
-/* Return: whether a directory has no entry other than names that begin with a dot; false if it
- * cannot be read. */
+/* Return: whether the directory @dir_fd, which stays open, has no entry other than names that begin
+ * with a dot; false if it cannot be read. */
 bool sb_dir_is_empty(int dir_fd);
 
-/* Write all of @data to @fd, however often it takes. Return: 0; or a negative errno when only a
- * part was written. */
+/* Write all of @data to @fd, however often it takes. Return: 0; or a negative errno of write(2),
+ * also -EAGAIN of a non-blocking @fd, when only a part was written. */
 int sb_write_all(int fd, const void *data, size_t len);
 
-/* Raise RLIMIT_NOFILE as far as we may: one descriptor for each CPU and each file kept open. */
+/* Raise RLIMIT_NOFILE to its hard limit, since each CPU and each file kept open takes a descriptor.
+ * A failure is ignored, as by the next one. */
 void sb_raise_nofile(void);
 /* Lower a limit of setrlimit(2) for good, or leave it where it is lower already. */
 void sb_lower_limit(int resource, uint64_t value);
@@ -83,7 +84,7 @@ int sb_output_open_special(const char *path, int flags);
  * another user; or another negative errno.
  */
 int sb_output_file_new(const char *path, struct sb_output_file **ret_file);
-/* Return: the stream to write to; owned by the file. */
+/* Return: the stream to write to; owned by the file, which closes it. */
 FILE *sb_output_file_stream(struct sb_output_file *file);
 /*
  * Flush the stream, close it, and give the file its name: it is complete then, and only to be
@@ -93,8 +94,8 @@ int sb_output_file_commit(struct sb_output_file *file);
 /* Close and free. A file that was not committed is removed; a device, FIFO or descriptor keeps what
  * was written to it. Accepts NULL. */
 void sb_output_file_free(struct sb_output_file *file);
-/* For a signal handler that ends the program: remove every file that was not committed. Files are
- * made and freed by the thread which takes the signal. */
+/* For a signal handler that ends the program (async-signal-safe): remove every file that was not
+ * committed. Files are made and freed by the thread which takes the signal. */
 void sb_output_files_discard(void);
 
 #endif

@@ -10,8 +10,8 @@
 
 enum sb_log_level { SB_LOG_ERR, SB_LOG_WARN, SB_LOG_INFO, SB_LOG_DEBUG };
 
-/* Set once at start: what precedes each message (default "stackbpf") and the most verbose level
- * that is shown (default SB_LOG_INFO; SB_LOG_ERR with -q, SB_LOG_DEBUG with -v). */
+/* Set once at start: what precedes each message (default "stackbpf"; borrowed for good) and the most
+ * verbose level that is shown (default SB_LOG_INFO; SB_LOG_ERR with -q, SB_LOG_DEBUG with -v). */
 void sb_log_init(const char *program, enum sb_log_level max);
 
 /* Where messages go from here on: a descriptor of the caller's; STDERR_FILENO at the start. */

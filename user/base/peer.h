@@ -18,10 +18,12 @@ struct sb_peer {
 /*
  * Fork a child that calls @run(@arg, its end of the socket) and exits when that returns. @run has to return when
  * sb_peer_receive() returns -ECHILD. Of the parent's threads only the calling one exists in the child.
- * Return: 0, with @ret_peer filled in for the caller to release, or a negative errno.
+ * Return: 0, with @ret_peer filled in for the caller to release; or a negative errno, and then it is
+ * untouched.
  */
 int sb_peer_new(void (*run)(void *arg, int fd), void *arg, struct sb_peer *ret_peer);
-/* Close the parent's end of the socket and wait until the child has exited. */
+/* Close the parent's end of the socket, wait until the child has exited, and zero @peer. Does
+ * nothing without a child. */
 void sb_peer_release(struct sb_peer *peer);
 /* Kill the child with SIGKILL, then do what sb_peer_release() does. */
 void sb_peer_kill(struct sb_peer *peer);
@@ -40,13 +42,14 @@ int sb_peer_leave_terminal(void);
 #define SB_PEER_FDS_MAX 2
 
 /*
- * Send one message, from either end, without blocking. The caller keeps its descriptors @fds.
+ * Send one message, from either end, without blocking. The caller keeps its descriptors @fds, at
+ * most SB_PEER_FDS_MAX (-EINVAL).
  * Return: 0; -ECHILD when the other end is closed; -EAGAIN when the socket's buffer is full; or another negative errno.
  */
 int sb_peer_send(int fd, const void *message, size_t len, const int *fds, size_t nr_fds);
 /*
  * Block until a message of exactly @len bytes arrives, with up to @fds_max descriptors. The caller owns the descriptors
- * stored in @ret_fds; unused entries are -1.
+ * stored in @ret_fds (NULL if @fds_max is 0); unused entries are -1.
  * Return: the number of descriptors; -ECHILD when the other end is closed; -EPROTO when the message has another size;
  * -EMFILE when there is no room for its descriptors; or another negative errno. No descriptor is
  * left open after an error.

@@ -15,7 +15,8 @@ struct sb_str {
 	size_t len, cap;
 };
 
-/* Make room for @more bytes after those that are there, and for the NUL. Return: 0 or -ENOMEM. */
+/* Make room for @more bytes after those that are there, and for the NUL. Return: 0; -ENOMEM: nothing
+ * has changed. */
 int sb_str_reserve(struct sb_str *str, size_t more);
 
 /* Append bytes, a string, a character, formatted text. Return: 0; -ENOMEM, in which case nothing

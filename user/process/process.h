@@ -128,8 +128,8 @@ const struct sb_space_key *sb_space_key(const struct sb_space *space);
 void sb_space_set(struct sb_processes *processes, struct sb_space *space, enum sb_space_slot slot,
 		  void *value);
 /*
- * Empty a slot without calling its destructor. Return: the value; NULL: it was empty, or the value
- * is being destroyed.
+ * Empty a slot without calling its destructor. Return: the value, now the caller's; NULL: the address
+ * space is not known, the slot was empty, or its value is being destroyed.
  */
 void *sb_processes_take(struct sb_processes *processes, const struct sb_space_key *key,
 			enum sb_space_slot slot);
@@ -151,11 +151,14 @@ void sb_processes_each(struct sb_processes *processes, enum sb_space_slot slot,
 
 /**
  * sb_processes_mark() - mark the process of an address space, to count distinct processes
- * @epoch: marks of other epochs are void
+ * @epoch: chosen by the caller: a mark with another epoch clears all earlier ones of the process
  * @bit: 0 to 31
  *
+ * Makes the address space as sb_processes_get() does, but keeps no reference. Marks are of the
+ * process, so they survive execve(); they are lost when the registry drops the process.
+ *
  * Return: 1 when the process did not have this mark; 0 when it had; -ENOMEM or -E2BIG, as
- * sb_processes_get().
+ * sb_processes_get(): nothing was marked.
  */
 int sb_processes_mark(struct sb_processes *processes, const struct sb_space_key *key,
 		      uint32_t epoch, uint32_t bit);
@@ -178,7 +181,7 @@ void sb_processes_end(struct sb_processes *processes, const struct sb_space_key 
 
 /**
  * sb_processes_forget() - drop address spaces that nobody will ask about any more
- * @before_ns: CLOCK_MONOTONIC
+ * @before_ns: CLOCK_MONOTONIC; 0: none, only what the registry itself evicted is destroyed
  *
  * The slots of each address space that ended before @before_ns, and that sb_processes_get() was not
  * asked for since, are emptied by their destructors. It is dropped if it has no reference.

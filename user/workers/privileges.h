@@ -117,7 +117,8 @@ int sb_privileges_settle(const struct sb_privileges_opts *opts);
 
 /*
  * For a process with one thread that only makes and writes files of @who: root becomes @who if
- * that is possible, and no capability is kept. Return: 0 or a negative errno.
+ * that is possible (if not, it stays root without capabilities), and no capability is kept. Return:
+ * 0 or a negative errno.
  */
 int sb_privileges_to_write(const struct sb_owner *who);
 /*
@@ -145,6 +146,7 @@ int sb_privileges_to_start(void);
  * From now on /proc/PID belongs to root: a process without CAP_SYS_PTRACE cannot trace this one or
  * open its memory, and no core is dumped. A change of the user may undo this, so it is called
  * again after each. It has no effect under a sanitizer, whose leak checker traces its own process.
+ * Thread: any.
  */
 void sb_privileges_hide(void);
 

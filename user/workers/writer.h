@@ -19,7 +19,8 @@ struct sb_writer;
  * Fork the process. The caller ends *ret_writer with sb_writer_free().
  * @paths: @nr of them, only used during the call, because the fork has a copy; none stands for an
  *	open descriptor of the caller (sb_output_is_fd())
- * @confine: called in the new process, to drop privileges that it does not need; NULL: keep all
+ * @confine: called in the new process, to drop privileges that it does not need; if it does not
+ *	return 0, that process ends, and all further calls return -ECHILD. NULL: keep all
  *
  * Thread: the main one, before there are others. Return: 0 or a negative errno.
  */
