@@ -40,9 +40,9 @@ const char *sb_image_build_id(const struct sb_image *image);
 
 /*
  * Keep a result about the file for the next process that maps it. There is one for each file: the
- * last one kept, which must be from malloc() and is owned by the file. @who: any address that is
- * unique to the caller.
- * Return: what @who kept, or NULL.
+ * last one kept, which must be from malloc() and is owned by the file; the one before is freed.
+ * @who: any address that is unique to the caller. sb_image_kept() returns what @who kept last, valid
+ * until something else is kept; NULL: nothing, or another one has kept something since.
  */
 void *sb_image_kept(const struct sb_image *image, const void *who);
 void sb_image_keep(struct sb_image *image, const void *who, void *what);
@@ -107,9 +107,9 @@ const char *sb_image_reloc_name(struct sb_image *image, uint64_t addr);
 
 /* Return: whether a mapped file is musl's libc, by its path. */
 bool sb_threads_are_musl(const struct sb_process_maps *maps);
-/* Find how the process's libc stores thread-specific data (pthread_getspecific()). Return: 0;
- * -ENOENT when no libc was found: then *ret_tsd has the numbers of glibc on x86-64, and zeros
- * elsewhere. */
+/* Find how the process's libc stores thread-specific data (pthread_getspecific()). *ret_tsd is set
+ * in any case. Return: 0; -ENOENT when no libc was found: then it has the numbers of glibc on
+ * x86-64, and zeros elsewhere. */
 struct sb_interp_tsd;
 int sb_threads_tsd(const struct sb_process_maps *maps, struct sb_interp_tsd *ret_tsd);
 

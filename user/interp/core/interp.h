@@ -70,7 +70,7 @@ struct sb_interp_confs {
  *
  * Return: 0; -EAGAIN when a runtime has not begun yet, or the dynamic linker is not done: call
  * again soon; -ESRCH when the process has ended, even if it is still a zombie; -ENOMEM; -E2BIG when
- * the registry of processes is full; or what reading /proc/PID/maps returned.
+ * the registry of processes is full; or what reading /proc/PID/maps returned (sb_procfs_maps()).
  */
 int sb_interp_look(struct sb_interp *interp, const struct sb_space_key *space,
 		   struct sb_interp_confs *ret_confs);
@@ -158,8 +158,9 @@ enum {
 };
 /*
  * Append the values of a set's labels to @text: for each key of the options, in their order, the
- * value or nothing, then a NUL. Control characters are replaced.
- * Return: 0 or bits SB_LABELS_*; -ENOMEM.
+ * value or nothing, then a NUL. Control characters are replaced. In an address space that is not
+ * known all values are nothing.
+ * Return: 0 or bits SB_LABELS_*; -ENOMEM, and a part may have been appended.
  */
 int sb_interp_labels(struct sb_interp *interp, const struct sb_space_key *space,
 		     const struct sb_interp_label_set *set, struct sb_str *text);
@@ -219,8 +220,8 @@ uint32_t sb_interp_caller_of(const struct sb_interp_anchors *anchors, uint32_t r
  */
 bool sb_interp_has_callers(const struct sb_interp_anchors *anchors, uint32_t runtime);
 
-/* Get the unwind rule of a runtime's generated code. *ret_rule is untouched when no rule is known.
- */
+/* Get the unwind rule of the generated code of a runtime in the process. *ret_rule is untouched when
+ * no rule is known. */
 struct sb_sym_rule;
 void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *space,
 			 struct sb_sym_rule *ret_rule);
@@ -228,7 +229,8 @@ void sb_interp_code_rule(struct sb_interp *interp, const struct sb_space_key *sp
 /*
  * Walk the interpreter stack of a thread that sleeps, from user space, with the kernel's walkers.
  * Only runtimes that are walked by state. @walk: the caller sets thread_pointer, pc, sp, regs; the
- * rest is overwritten with the result. Return: 0; -ENOENT when there are no frames.
+ * rest is overwritten with the result. Return: 0; -ENOENT when there are no frames, or the address
+ * space is not known.
  */
 struct sb_interp_walk;
 int sb_interp_walk_outside(struct sb_interp *interp, const struct sb_space_key *space,

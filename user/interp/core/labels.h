@@ -38,7 +38,8 @@ struct sb_label_names {
 int sb_label_keys_read(const struct sb_memory *memory, uint64_t addr,
 		       const struct sb_label_names *names, struct sb_label_keys *ret_keys);
 /* Parse the protobuf payload of a process context, @len bytes of hostile data. @names: the keys
- * that the run asks for. Return: 0; -EBADMSG when it has no table of keys. */
+ * that the run asks for. Return: 0; -EBADMSG when it has no table of keys; *ret_keys is untouched
+ * then. */
 int sb_label_keys_parse(const void *payload, size_t len, const struct sb_label_names *names,
 			struct sb_label_keys *ret_keys);
 /* Return: whether a mapping with this path in /proc/PID/maps is a process context. */
@@ -63,7 +64,7 @@ bool sb_label_place_find(struct sb_image *image, struct sb_label_place *ret_plac
 int sb_label_place_conf(const struct sb_label_place *place, const struct sb_memory *memory,
 			const struct sb_process_maps *maps, struct sb_label_conf *ret_conf);
 
-/* The labels of one process. */
+/* The labels of one address space (struct space is what spaces.c remembers of it). */
 struct space;
 struct sb_interp;
 struct sb_labels {

@@ -18,7 +18,8 @@
  * @chunk: the name that the chunk was loaded by: "@file", "=description", or the source text itself
  * @line: where the function begins; 0: it is the chunk itself
  *
- * The name is "file.lua:12", for a chunk "{main}". Both are appended. Return: 0 or -ENOMEM.
+ * The name is "file.lua:12"; for a chunk "{main}" or, if it has one, its description. Both are
+ * appended to what is there. Return: 0; -ENOMEM, and a part may have been appended.
  */
 int sb_lua_name_by_place(struct sb_str *chunk, uint32_t line, struct sb_runtime_text *text);
 /* Return: whether @name can be a function's name. "(for generator)" and "?" cannot. */

@@ -37,8 +37,8 @@ struct sb_memory {
 	uint64_t *nr_left;
 };
 
-/* Read @len bytes. Return: 0 when all were read; -EFAULT, -ESRCH, -EPERM: @dst may be partly
- * overwritten. */
+/* Read @len bytes. Return: 0 when all were read; -ESRCH, -EPERM; -EFAULT for all other failures,
+ * also when the process blocks the access. On error @dst may be partly overwritten. */
 int sb_memory_read(const struct sb_memory *memory, void *dst, size_t len, uint64_t addr);
 /* Read one number of 8, 4, 2 or 1 bytes. On error *ret is 0. Return: as sb_memory_read(). */
 int sb_memory_u64(const struct sb_memory *memory, uint64_t addr, uint64_t *ret);
@@ -49,8 +49,8 @@ int sb_memory_u8(const struct sb_memory *memory, uint64_t addr, uint8_t *ret);
  * was read before it stays appended. Return: as sb_memory_read(), or -ENOMEM. */
 int sb_memory_text(const struct sb_memory *memory, uint64_t addr, size_t len, size_t max,
 		   struct sb_str *str);
-/* Append the bytes up to a NUL, but at most @max, to @str, with control characters replaced. Errors
- * as sb_memory_text(). */
+/* Append the bytes up to a NUL, but at most @max, to @str, with control characters replaced; without
+ * a NUL in them it is cut, which is no error. Return: as sb_memory_text(). */
 int sb_memory_cstr(const struct sb_memory *memory, uint64_t addr, size_t max, struct sb_str *str);
 
 #endif

@@ -75,14 +75,14 @@ int sb_stub_follow(struct sb_image *image, uint64_t addr, sb_stub_fn fn, void *a
  * is not followed. @is_tls is called with @arg; NULL: no call is one. Never -EFAULT. */
 int sb_stub_follow_code(const uint8_t *code, size_t len, uint64_t addr, sb_stub_fn fn,
 			sb_stub_is_tls_fn is_tls, void *arg);
-/* Return: the name of the function that is called through the PLT or the GOT, valid until the next
- * call; or NULL. */
+/* Return: the name of the function that @stub calls through the PLT or the GOT, valid until the next
+ * call; NULL: it calls another way, or there is no name. */
 const char *sb_stub_callee(struct sb_image *image, const struct sb_stub *stub);
 
 /*
  * Compute a value in a process, or the address that it was last loaded from. Only values that start
  * from a constant can be computed. Return: 0; -EINVAL for another base, or an address of a value
- * that was not loaded; or what sb_memory_read() returned.
+ * that was not loaded; or what sb_memory_read() returned. *ret is untouched on error.
  */
 int sb_stub_value(const struct sb_memory *memory, const struct sb_stub_value *value, uint64_t *ret);
 int sb_stub_address(const struct sb_memory *memory, const struct sb_stub_value *value,
