@@ -38,7 +38,7 @@ struct sb_asleep_stacks {
  */
 int sb_asleep_run(struct sb_asleep_stacks *asleep, const struct bpf_program *prog,
 		  void (*found)(void *arg));
-/* Free asleep->raw. */
+/* Free asleep->raw, which is empty then. */
 void sb_asleep_release(struct sb_asleep_stacks *asleep);
 
 #endif

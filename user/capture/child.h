@@ -24,7 +24,7 @@ struct sb_child;
 
 /*
  * Create the process. @argv is NULL-terminated, looked up in $PATH by the new user, and borrowed
- * until the start.
+ * until the start. The caller ends *ret_child with sb_child_free(); it is untouched on error.
  * @owner: who it runs as; if that is the current user, its environment is left alone.
  * Return: 0; -ENOMEM; or the error of fork(2), socketpair(2) or pidfd_open(2).
  */
@@ -60,8 +60,8 @@ int sb_child_kill(const struct sb_child *child, int sig);
 /* Return: whether the process has ended, so that sb_child_wait() does not block. */
 bool sb_child_has_ended(const struct sb_child *child);
 
-/* Wait until it has ended. Return: its exit status, or 128 + the signal that killed it. May be
- * called again. */
+/* Wait until it has ended; for ever, if it was not started. Return: its exit status, or 128 + the
+ * signal that killed it; 0 if it is not known, because SIGCHLD is ignored. May be called again. */
 int sb_child_wait(struct sb_child *child);
 
 /* Free the handle. A process that was not started exits; one that was started and has not executed

@@ -21,7 +21,8 @@ struct sb_drain;
 
 /*
  * Make a drain. The second map of counts gets @counts_max entries, as many as the first. Call it
- * after load; @skel is borrowed. Return: 0 or a negative errno.
+ * after load; @skel is borrowed. The caller ends *ret_drain with sb_drain_free(). Return: 0; or a
+ * negative errno, and there is nothing to free.
  */
 int sb_drain_new(struct sampler_bpf *skel, uint32_t counts_max, struct sb_drain **ret_drain);
 /* Free it, when no other thread uses it any more. Accepts NULL. */
@@ -57,10 +58,10 @@ struct sb_drain_stats {
 /* Get the figures so far. Thread: any. */
 void sb_drain_stats(struct sb_drain *drain, struct sb_drain_stats *ret_stats);
 
-/* Of the last run, valid until the next: processes that are older than the session and were sampled
- * for the first time. */
+/* Return: of the last run, valid until the next: the tgids of processes that are older than the
+ * session and were sampled for the first time, *@ret_nr of them. */
 const uint32_t *sb_drain_processes(const struct sb_drain *drain, size_t *ret_nr);
-/* Of the last run, valid until the next: stacks that have yet to be unwound. */
+/* Return: of the last run, valid until the next: stacks that have yet to be unwound; never NULL. */
 const struct sb_rawstacks *sb_drain_raw(const struct sb_drain *drain);
 /* Add a stack to the batch of the last run; its frames are copied. @arg: the drain. Return: 0 or
  * -ENOMEM. */

@@ -16,7 +16,8 @@ int sb_hotplug_open(void);
 /*
  * Append to @gone the numbers of the CPUs that went offline since the last call, also of those that
  * are online again. A CPU can appear twice. @fd: from sb_hotplug_open(). Does not block.
- * Return: 0; -ENOBUFS when messages were lost, so that any CPU may be concerned; -ENOMEM.
+ * Return: 0; -ENOBUFS when messages were lost, so that any CPU may be concerned; -ENOMEM, when one
+ * was lost. What was appended before an error remains.
  */
 int sb_hotplug_read(int fd, sb_vec_u32 *gone);
 

@@ -22,7 +22,8 @@ struct sb_interpwatch;
  * in frames, too; @labels: read labels of threads, too. Return: 0 or a negative errno. */
 int sb_interpwatch_prepare(struct sampler_bpf *skel, bool lines, bool labels);
 /* Start the thread, after load. @skel, @processes (the same as in @interp) and @interp are borrowed
- * until sb_interpwatch_free(). Return: 0 or a negative errno. */
+ * until sb_interpwatch_free(), which the caller calls for *ret_watch. Return: 0; or a negative errno,
+ * and there is nothing to free. */
 int sb_interpwatch_new(struct sampler_bpf *skel, struct sb_processes *processes,
 		       struct sb_interp *interp, struct sb_interpwatch **ret_watch);
 /* End the thread and free. Accepts NULL. */
@@ -62,8 +63,8 @@ void sb_interpwatch_settle(struct sb_interpwatch *watch, const struct timespec *
 int sb_interpwatch_drain(struct sb_interpwatch *watch,
 			 int (*add)(void *arg, const struct sb_batch_stack *stack), void *arg);
 
-/* Get the label sets that came since the last call. Call it after sb_interpwatch_drain(). Return:
- * how many; *ret, which belongs to the watch, is valid until the next call. */
+/* Get the label sets that came since the last call. Call it after sb_interpwatch_drain(), which has
+ * read the ring. Return: how many; *ret, which belongs to the watch, is valid until the next call. */
 size_t sb_interpwatch_take_labels(struct sb_interpwatch *watch, const struct sb_batch_labels **ret);
 
 /*
@@ -83,7 +84,7 @@ int sb_interpwatch_keep(struct sb_interpwatch *watch, const struct sb_asleep *as
 /* For a thread that sleeps, too: labels() appends the values of its labels to @text, as in struct
  * sb_batch_labels; keep_labels() stores a copy of them for sb_interpwatch_take_labels(), by the ID
  * asleep->labels; without an ID (0) both do nothing. Pass an empty @text when the thread did not
- * sleep all the time. Return: 0 or a negative errno. */
+ * sleep all the time. Return: 0 or -ENOMEM. */
 int sb_interpwatch_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,
 			  struct sb_str *text);
 int sb_interpwatch_keep_labels(struct sb_interpwatch *watch, const struct sb_asleep *asleep,

@@ -40,11 +40,12 @@ struct sb_newsbox {
 
 /* Make an empty queue. Call sb_newsbox_release() even if it fails. Return: 0 or -ENOMEM. */
 int sb_newsbox_init(struct sb_newsbox *box);
-/* Free it, when no other thread uses it any more. */
+/* Free it, when no other thread uses it any more. Accepts a box whose init failed. */
 void sb_newsbox_release(struct sb_newsbox *box);
 
 /* Choose the processes whose records are kept; at first none. Takes effect before it returns; does
- * not block. Records that are in the queue already stay. */
+ * not block. Records that are in the queue already stay. sb_newsbox_follows() tells whether @tgid
+ * is chosen. */
 void sb_newsbox_follow(struct sb_newsbox *box, uint32_t tgid);
 void sb_newsbox_unfollow(struct sb_newsbox *box, uint32_t tgid);
 bool sb_newsbox_follows(const struct sb_newsbox *box, uint32_t tgid);

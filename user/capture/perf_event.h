@@ -28,9 +28,9 @@ int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_t
  * enabled yet.
  * @event: "cpu-clock", or "cycles" where there is a PMU
  *
- * Return: a descriptor; -ENODEV when the CPU is offline; -ENOENT when the machine has no such
- * event; -EINVAL when the name is not known or the kernel refuses the frequency; or another
- * negative errno.
+ * Return: a descriptor, which the caller owns; -ENODEV when the CPU is offline; -ENOENT when the
+ * machine has no such event; -EINVAL when the name is not known or the kernel refuses the
+ * frequency; or another negative errno.
  */
 int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu);
 
@@ -61,7 +61,7 @@ struct sb_perf_ring {
 /* Map the ring of @fd, with @nr_bytes of data, a power of two of pages. Takes over @fd, which is
  * closed on error. Return: 0; or a negative errno, and there is nothing to release. */
 int sb_perf_ring_init(struct sb_perf_ring *ring, int fd, size_t nr_bytes);
-/* Unmap the ring and close its descriptor. */
+/* Unmap the ring and close its descriptor; a second call does no harm. */
 void sb_perf_ring_release(struct sb_perf_ring *ring);
 
 struct perf_event_header;

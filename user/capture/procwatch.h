@@ -28,8 +28,9 @@ struct sb_procwatch_stats {
 };
 
 /* Open the rings of @cpus (used during the call only; those that are offline are left out), and
- * start the thread. What happens after the return is recorded. Return: 0; -EACCES without
- * privilege; or another negative errno. */
+ * start the thread. What happens after the return is recorded. The caller ends *ret_watch with
+ * sb_procwatch_free(). Return: 0; -EACCES without privilege, or another negative errno: there is
+ * nothing to free. */
 int sb_procwatch_new(const uint32_t *cpus, size_t nr_cpus, struct sb_procwatch **ret_watch);
 /* End the thread and free; records that were not drained are dropped. Accepts NULL. */
 void sb_procwatch_free(struct sb_procwatch *watch);

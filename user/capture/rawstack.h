@@ -40,8 +40,8 @@ struct sb_rawstacks_into {
 	uint32_t depth_max;	  /* frames; 0: SB_USTACK_DEPTH_MAX */
 	struct sb_interp *interp; /* borrowed, for what it knows of generated code; or NULL */
 	bool is_asleep; /* the threads sleep: find interpreter frames on their native stacks, too */
-	/* Called for each stack; stack->ip is valid during the call. A negative return value ends
-	 * it. */
+	/* Called for each stack; stack->ip is valid during the call. It returns 0; anything else
+	 * ends the unwinding. */
 	int (*add)(void *arg, const struct sb_batch_stack *stack);
 	void *arg;
 };

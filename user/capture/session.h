@@ -125,8 +125,9 @@ int sb_session_hotplug(struct sb_session *session);
 /*
  * Measure the cost of the run, and throttle the views if it is above overhead_max. Call it about
  * once a second.
- * @means: for each of opts->views, the mean weight of its samples so far, in the BPF side's unit;
- *	0 when there was no sample yet
+ * @means: for each of opts->views, in their order, the sum of the weights so far, as they came in
+ *	batches, divided by the number of samples; 0 when there was no sample yet. Looked at only
+ *	while the view is not throttled
  */
 void sb_session_govern(struct sb_session *session, const uint64_t *means);
 /* Before a snapshot: account for waits that are not over, up to now; the next drain has them. Does
@@ -178,8 +179,8 @@ struct sb_session_stats {
 	struct sb_drain_stats drain;
 	struct sb_thinning_stats thinning; /* of the view */
 };
-/* Call @row for each line of sb_view.report() of the view with index @view in opts->views. The
- * strings are valid during the call. */
+/* Call @row for each line of sb_view.report() of the view with index @view in opts->views; never, if
+ * the view has none. The strings are valid during the call. */
 void sb_session_report(const struct sb_session *session, uint32_t view,
 		       void (*row)(const char *name, const char *value));
 /* Get the figures; @view is the index of a view. */

@@ -22,8 +22,9 @@ int sb_targets_prepare(const struct sb_targets *targets, struct sampler_bpf *ske
 int sb_targets_apply(const struct sb_targets *targets, struct sampler_bpf *skel,
 		     struct sb_reason *reason);
 /* With follow_children, add the existing descendants of targets; otherwise do nothing. Call it
- * after the fork hook is attached, so that none is missed. *ret_nr_left_out: processes for which
- * the table of targets has no room; their own descendants are not followed and not counted.
+ * after the fork hook is attached, so that none is missed. *ret_nr_left_out, set in any case:
+ * processes for which the table of targets has no room; their own descendants are not followed and
+ * not counted.
  * Return: 0; or a negative errno when /proc cannot be listed or read. */
 int sb_targets_follow_existing(const struct sb_targets *targets, struct sampler_bpf *skel,
 			       uint64_t *ret_nr_left_out);

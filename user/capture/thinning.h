@@ -73,8 +73,8 @@ void sb_thinning_init(struct sb_thinning *thinning, const struct sb_thinning_opt
 /* Free memory; timers and rations stay their owners'. */
 void sb_thinning_release(struct sb_thinning *thinning);
 
-/* Add the timer of a CPU, opened at freq_hz; @fd stays with the caller. Return: 0 or a negative
- * errno. */
+/* Add the timer of a CPU, opened at freq_hz, and set it to the step in force; @fd stays with the
+ * caller. Return: 0; -ENOMEM: it will not be throttled. */
 int sb_thinning_add_timer(struct sb_thinning *thinning, int fd, uint32_t cpu);
 /* Forget the timer of one CPU, or all timers, before they are closed. */
 void sb_thinning_forget_timer(struct sb_thinning *thinning, uint32_t cpu);
@@ -90,7 +90,8 @@ void sb_thinning_add_ration(struct sb_thinning *thinning, struct sb_ration *rati
 
 /* End a window of the governor, and set the step of each view; call it about once a second after
  * sb_thinning_start(). @bpf_ns: time in BPF programs so far, all CPUs. @means: for each view, the
- * mean weight of its samples so far, in the BPF side's unit; 0 when there was no sample yet. */
+ * mean weight of its samples so far, in the BPF side's unit; 0 when there was no sample yet. That of
+ * a view that is throttled is not looked at. */
 void sb_thinning_tick(struct sb_thinning *thinning, uint64_t bpf_ns, const uint64_t *means);
 
 /* Get the figures of the view with index @view. What the governor did is the same for all views. */

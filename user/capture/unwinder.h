@@ -51,7 +51,7 @@ struct sb_unwinder_stats {
  * @pool_bytes_max: rounded up to parts, at least one; 0: the default
  * @parser: borrowed, compiles the tables; NULL: the unwinder's thread does
  *
- * Return: 0 or a negative errno.
+ * Return: 0; or a negative errno, and there is nothing to free.
  */
 int sb_unwinder_new(uint64_t pool_bytes_max, struct sb_parser_seat *parser,
 		    struct sb_unwinder **ret_unwinder);

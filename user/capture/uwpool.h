@@ -60,8 +60,7 @@ struct sb_uwpool_place {
  * Allocate words; parts are added when needed. The words are not zeroed. The caller frees them by
  * sb_uwpool_release(). Return: 0; -ENOSPC when there is no room now, also because opts.add_part()
  * failed; -EFBIG when a table would take more than half of the pool, or a list more than a chunk;
- * -ENOMEM. *@ret_place is untouched on
- * error.
+ * -ENOMEM. *@ret_place is untouched on error.
  */
 int sb_uwpool_alloc(struct sb_uwpool *pool, const struct sb_uwpool_want *want,
 		    struct sb_uwpool_place *ret_place);

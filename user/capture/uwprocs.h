@@ -72,8 +72,8 @@ bool sb_uwprocs_bin_at(const struct sb_uwprocs *procs, uint32_t tgid, uint64_t a
 /*
  * Read a process again whose mappings changed, or that ended, if its list is published; the list of
  * one that ended is unpublished. Return: 0, also when nothing was published or reading failed;
- * -EAGAIN when it was read just now: call it again at *ret_when_ns (clock of now_ns()), even if
- * nothing else happens.
+ * -EAGAIN when it was read just now: call it again at *ret_when_ns (clock of now_ns(); otherwise
+ * untouched), even if nothing else happens.
  */
 int sb_uwprocs_reread(struct sb_uwprocs *procs, uint32_t tgid, uint64_t *ret_when_ns);
 

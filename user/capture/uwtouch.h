@@ -18,7 +18,7 @@ struct sb_uwtouch;
  */
 int sb_uwtouch_new(struct sb_uwtouch **ret_touch);
 /* End the thread and free. It does not wait for a page that does not come: the thread is then
- * detached, and frees its memory when it ends. */
+ * detached, and frees its memory when it ends. Accepts NULL. */
 void sb_uwtouch_free(struct sb_uwtouch *touch);
 
 /* Request the page that has the address @addr of process @tgid. Any thread; does not block. Return:
