@@ -160,13 +160,14 @@ struct sb_views {
 };
 
 /* Add @view, borrowed, if it can run beside the others: they share neither a scratch slot nor the
- * setting that throttles them, and are at most SB_VIEWS_MAX. Return: whether it was added. */
+ * setting that throttles them, and are at most SB_VIEWS_MAX. Return: whether it was added; if not,
+ * nothing changes. */
 bool sb_views_add(struct sb_views *views, const struct sb_view *view);
 
 /*
  * Open the smallest BPF object that has the programs of @views, all switched off. The caller owns
  * it and frees it with sampler_bpf__destroy(). Programs and maps that the object lacks are NULL.
- * Return: NULL with errno on error.
+ * Return: the object; NULL with a positive errno on error.
  */
 struct sampler_bpf *sb_views_open(const struct sb_views *views);
 
@@ -197,11 +198,12 @@ int sb_view_keep_link(sb_vec_link *links, struct bpf_link *link);
  * kernel types. */
 bool sb_view_has_tracepoint(const char *name);
 
-/* Return: the view named @name, a constant; or NULL. */
+/* Return: the view named @name, which is not NULL, a constant; NULL if there is none. */
 const struct sb_view *sb_view_find(const char *name);
-/* Return: the first view with is_of_all_threads. */
+/* Return: the first view with is_of_all_threads, a constant. */
 const struct sb_view *sb_view_of_all_threads(void);
-/* Return: the i-th view, NULL past the end. View 0, the default, always exists. */
+/* Return: the view with number @i, a constant; NULL past the end. View 0, the default, always
+ * exists. */
 const struct sb_view *sb_view_at(size_t i);
 
 #endif
