@@ -162,7 +162,7 @@ static int read_side(struct sides *sides, int side, const char *path)
 			       "draw it with 'flamegraph %s'",
 			       name, path);
 	if (err)
-		return sb_fail(SB_EXIT_FAILED, err, "cannot load '%s'", name);
+		return sb_fail(SB_EXIT_FAILED, err, "cannot make a profile of '%s'", name);
 	if (nr_rounded)
 		sb_warn("'%s': rounded %llu fractional weights", name,
 			(unsigned long long)nr_rounded);

@@ -726,9 +726,13 @@ static void explain_targets(const struct sb_run *run)
 		nr_stopped += state == 'T' || state == 't';
 	}
 	if (!nr_alive)
-		sb_err(0, "nothing was sampled: all targets ended too early");
+		sb_err(0, "nothing was sampled: all targets ended before the first sample; append "
+			  "'-- COMMAND' to sample a command from its start");
 	else if (nr_stopped == nr_alive)
-		sb_err(0, "nothing was sampled: process %u is stopped", run->targets.at[0].id);
+		sb_err(0,
+		       "nothing was sampled: process %u is stopped by a signal or a debugger; let it "
+		       "continue, such as with 'kill -CONT %u'",
+		       run->targets.at[0].id, run->targets.at[0].id);
 	else
 		sb_err(0,
 		       "nothing was sampled: %s %u %s idle; to see where processes wait, "

@@ -102,7 +102,9 @@ static int look_at_symbol(struct search *search, const Elf64_Sym *sym, const cha
 		return 0;
 	}
 	if (sym->st_size && spec->offset >= sym->st_size) {
-		sb_reason_set(search->to->reason, 0, "'%s': the function has only %llu bytes",
+		sb_reason_set(search->to->reason, 0,
+			      "'%s': the offset is beyond the end of the function, which has %llu "
+			      "bytes",
 			      search->to->text, (unsigned long long)sym->st_size);
 		return -EINVAL;
 	}

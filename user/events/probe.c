@@ -58,7 +58,10 @@ static int no_tracepoint(struct sb_resolving *to, int events_fd)
 	const char *category = to->spec->file;
 
 	if (sb_event_is_glob(to->spec->name) || sb_event_is_glob(category))
-		return sb_reason_set(to->reason, 0, "no tracepoint matches '%s'", to->text),
+		return sb_reason_set(
+			       to->reason, 0,
+			       "no tracepoint matches '%s'; 'stackbpf trace --list' shows them",
+			       to->text),
 		       -ENOENT;
 	if (!sb_tracefs_has_category(events_fd, category))
 		category = "*";
@@ -253,15 +256,17 @@ static int found_place(struct sb_resolving *to, const char *name, const struct s
 		if (is_same(&probes->places.at[i], probe))
 			return 0;
 	if (i == SB_PROBES_MAX) {
-		sb_reason_set(to->reason, 0, "'%s' is more than the %u places that can be traced",
+		sb_reason_set(to->reason, 0,
+			      "with '%s' there are more than %u places to trace; use a narrower "
+			      "pattern or fewer events",
 			      to->text, SB_PROBES_MAX);
 		return -EINVAL;
 	}
 	err = name_of(probes, shown_name(to, name, probe), &idx);
 	if (err == -E2BIG) {
 		sb_reason_set(to->reason, 0,
-			      "'%s' is more than the %u events that can be told "
-			      "apart",
+			      "with '%s' there are more than %u events to tell apart; use a "
+			      "narrower pattern or fewer events",
 			      to->text, SB_PROBE_NAMES_MAX);
 		return -EINVAL;
 	}

@@ -349,7 +349,7 @@ static int run_extract(const struct args *args)
 		return EXIT_FAILED;
 	default:
 		if (err != -EPIPE)
-			sb_err(err, "cannot extract from '%s'", path);
+			sb_err(err, "cannot extract the stacks of '%s'", path);
 		return EXIT_FAILED;
 	}
 }
@@ -371,7 +371,7 @@ static int run_draw(const struct args *args)
 		return fail_writing(args->output, err);
 	err = sb_fg_new(&fg);
 	if (err) {
-		sb_err(err, "cannot start");
+		sb_err(err, "cannot prepare the picture");
 		return EXIT_FAILED;
 	}
 	sb_fg_shape(fg, args->opts);
@@ -410,7 +410,7 @@ int main(int argc, char **argv)
 
 	sb_log_init("flamegraph", SB_LOG_INFO);
 	if (sb_fg_opts_new(&opts)) {
-		sb_err(-ENOMEM, "cannot start");
+		sb_err(-ENOMEM, "cannot read the options");
 		return EXIT_FAILED;
 	}
 	args.opts = opts;
