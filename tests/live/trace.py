@@ -191,6 +191,8 @@ def other_root():
     for path in (*libraries, PROGRAM):
         os.makedirs(root + os.path.dirname(path), exist_ok=True)
         subprocess.run(['cp', '-L', path, root + path], check=True)
+    # From our root it leads to another file, which has no such function.
+    os.symlink(PROGRAM, f'{root}/link')
     with running('chroot', root, PROGRAM, '-1') as process:
         wait_for(lambda: os.readlink(f'/proc/{process.pid}/exe').endswith('/traced'), 'it runs')
         result = trace('c:nanosleep', '-p', str(process.pid), '-t', '1')
@@ -198,6 +200,10 @@ def other_root():
               f'the library that a process maps below its own root: {dict(result.stacks)} {result.err}')
         result = trace(f'{PROGRAM}:traced', '-p', str(process.pid), '-t', '1')
         check(result.total, f'a path below the root of the process: {dict(result.stacks)}')
+        result = trace('/link:traced', '-p', str(process.pid), '-t', '1')
+        check(result.total, f'an absolute symbolic link below the root of the process: {result.err}')
+        result = trace('/nothing:traced', '-p', str(process.pid), '-t', '1')
+        check("cannot open '/nothing' below the root" in result.err, f'no such file there: {result.err}')
 
 
 def bad_input():

@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/reason.h"
-#include "base/str.h"
 #include "events/probe_priv.h"
 #include "symbolizer/process/procfs.h"
 #include "symbolizer/process/reader.h"
@@ -90,21 +89,63 @@ static bool has_other_root(uint32_t tgid)
 	return fd >= 0;
 }
 
-/* @path as the process sees it, as a path of ours. */
+/* Whether the kernel, asked to put a probe into @path, takes the file that is open as @fd. */
+static bool leads_to(const char *path, int fd)
+{
+	const struct sb_reader_file file = { .place = SB_READER_HERE, .path = path };
+	struct stat here, there;
+
+	return !sb_reader_stat(&file, &here) && !sb_reader_fstat(fd, &there) &&
+	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/*
+ * @path as the process sees it, as a path of ours. The kernel follows an absolute symbolic link from our root,
+ * wherever it stands; then the path without links is taken, which begins at the root of the process's mount
+ * namespace, or at ours if it is in ours, as after chroot(2).
+ */
+static int path_below(uint32_t tgid, const char *path, char **ret_path)
+{
+	const struct sb_reader_file file = { .place = SB_READER_IN, .tgid = tgid, .path = path };
+	sb_cleanup(sb_closep) int fd = sb_reader_open(&file);
+	char link[64], resolved[PATH_MAX], whole[PATH_MAX + 64];
+	char root[32] = "";
+	const char *const from[] = { root, root, "" }, *const to[] = { path, resolved, resolved };
+	ssize_t len;
+	size_t i;
+
+	if (fd < 0)
+		return fd;
+	snprintf(root, sizeof(root), "/proc/%u/root", tgid);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, resolved, sizeof(resolved) - 1);
+	resolved[len > 0 ? len : 0] = '\0';
+	for (i = 0; i < SB_ARRAY_SIZE(to); i++) {
+		if ((size_t)snprintf(whole, sizeof(whole), "%s%s", from[i], to[i]) >=
+			    sizeof(whole) ||
+		    !leads_to(whole, fd))
+			continue;
+		*ret_path = strdup(whole);
+		return *ret_path ? 0 : -ENOMEM;
+	}
+	return -ELOOP;
+}
+
 static int path_of(const struct sb_resolving *to, const char *path, char **ret_path)
 {
-	struct sb_str str = {};
-	int err = 0;
+	int err;
 
-	if (to->tgid && path[0] == '/' && has_other_root(to->tgid))
-		err = sb_str_addf(&str, "/proc/%u/root", to->tgid);
-	if (!err)
-		err = sb_str_add(&str, path);
+	if (!to->tgid || path[0] != '/' || !has_other_root(to->tgid)) {
+		*ret_path = strdup(path);
+		return *ret_path ? 0 : -ENOMEM;
+	}
+	err = path_below(to->tgid, path, ret_path);
 	if (err)
-		sb_str_release(&str);
-	else
-		*ret_path = str.s;
-	return err;
+		sb_reason_set(to->reason, err,
+			      "'%s': cannot open '%s' below the root directory of process %u",
+			      to->text, path, to->tgid);
+	/* -ENOENT would mean: look elsewhere. */
+	return err == -ENOENT ? -ESTALE : err;
 }
 
 /* The kernel names a mapped file from our root if it is below it (chroot(2)), and otherwise from the root
