@@ -29,6 +29,10 @@ enum sb_expr_kind {
 	SB_EXPR_INT,
 	SB_EXPR_POINTER, /* an address: an unsigned integer of 8 bytes */
 	SB_EXPR_STRING,
+	/* Integers, of results only, that user space shows by name. */
+	SB_EXPR_SYSCALL,
+	SB_EXPR_SIGNAL,
+	SB_EXPR_SOFTIRQ,
 	SB_EXPR_KIND_MAX,
 };
 

@@ -218,8 +218,9 @@ __hidden int sb_begin(__u32 slot, __u32 how, struct sb_capture **ret_capture)
 	struct sb_scratch *s = sb_scratch_get(slot);
 	char *comm;
 
-	/* The idle task, where the event could not leave it out; as a waker it is one. */
-	if (!s || (!pid_tgid && !(how & SB_BEGIN_ANYBODY)))
+	/* The idle task, where the event could not leave it out; as a waker it is one, and what
+	 * interrupts it happens. */
+	if (!s || (!pid_tgid && !(how & (SB_BEGIN_ANYBODY | SB_BEGIN_IDLE))))
 		return -ENOENT;
 	if (!start_sample(s, slot))
 		return -ENOENT;

@@ -136,6 +136,7 @@ void sb_probe_give_back(void);
 /* Bits of @how of sb_begin(). */
 enum {
 	SB_BEGIN_ANYBODY = 1u << 0, /* apply no filter: for wakers */
+	SB_BEGIN_IDLE = 1u << 1,    /* the idle task, too: for what interrupts it */
 };
 
 /*

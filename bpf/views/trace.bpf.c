@@ -30,15 +30,15 @@ static __always_inline void count_hit(__u32 idx)
 		__sync_fetch_and_add(nr, 1);
 }
 
-/* The caller has started the sample in @slot. */
-static __always_inline void sample(void *ctx, __u32 slot)
+/* The caller has started the sample in @slot. @how: SB_BEGIN_*. */
+static __always_inline void sample(void *ctx, __u32 slot, __u32 how)
 {
 	__u32 idx = (__u32)bpf_get_attach_cookie(ctx);
 	const struct sb_trace_place *place = sb_event_place(idx);
 	struct sb_capture *capture;
 	__u64 weight = 0;
 
-	if (!place || sb_begin(slot, 0, &capture))
+	if (!place || sb_begin(slot, how, &capture))
 		return;
 	count_hit(idx);
 	if (sb_event_is_wanted(ctx, idx, place->when, slot))
@@ -61,7 +61,7 @@ SEC("?tracepoint")
 int trace_tracepoint(void *ctx)
 {
 	sb_start_in_kernel(SB_SCRATCH_TRACE);
-	sample(ctx, SB_SCRATCH_TRACE);
+	sample(ctx, SB_SCRATCH_TRACE, SB_BEGIN_IDLE);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ SEC("?kprobe")
 int trace_kernel(struct pt_regs *ctx)
 {
 	sb_start_in_kernel(SB_SCRATCH_TRACE);
-	sample(ctx, SB_SCRATCH_TRACE);
+	sample(ctx, SB_SCRATCH_TRACE, SB_BEGIN_IDLE);
 	return 0;
 }
 
@@ -77,7 +77,7 @@ SEC("?perf_event")
 int trace_counter(struct bpf_perf_event_data *ctx)
 {
 	sb_start_at(ctx, SB_SCRATCH_TRACE);
-	sample(ctx, SB_SCRATCH_TRACE);
+	sample(ctx, SB_SCRATCH_TRACE, 0);
 	return 0;
 }
 
@@ -88,7 +88,7 @@ int trace_user(struct pt_regs *ctx)
 	if (!sb_probe_take())
 		return 0;
 	sb_start_at((const struct bpf_perf_event_data *)ctx, SB_SCRATCH_PROBE);
-	sample(ctx, SB_SCRATCH_PROBE);
+	sample(ctx, SB_SCRATCH_PROBE, 0);
 	sb_probe_give_back();
 	return 0;
 }

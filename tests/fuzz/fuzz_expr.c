@@ -67,8 +67,7 @@ static void check_program(const struct sb_expr *expr)
 		     run.nr_strings <= SB_EXPR_STRINGS_MAX);
 	must(run.nr_ints == (expr->kind != SB_EXPR_STRING));
 	must(run.nr_strings == (expr->kind == SB_EXPR_STRING));
-	must(expr->kind == SB_EXPR_INT || expr->kind == SB_EXPR_POINTER ||
-	     expr->kind == SB_EXPR_STRING);
+	must(expr->kind > SB_EXPR_OTHER && expr->kind < SB_EXPR_KIND_MAX);
 	must(!((const char *)run.strings[0])[SB_EXPR_STRING_MAX]);
 }
 

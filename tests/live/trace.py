@@ -235,7 +235,7 @@ def bad_input():
 def listing():
     def listed(*patterns):
         return subprocess.run([BINARY, 'trace', '--list', *patterns], capture_output=True, text=True, check=False).stdout.splitlines()
-    check({'page-faults', 'sched:sched_process_exec'} <= set(listed()), 'everything')
+    check({'minor-faults', 'sched:sched_process_exec'} <= set(listed()), 'everything')
     check(set(listed(f'{PROGRAM}:traced*')) == {f'{PROGRAM}:traced', f'{PROGRAM}:traced_too'}, 'functions of a file')
     mutexes = listed('c:pthread_mutex*')
     check(mutexes and len(mutexes) == len(set(mutexes)), f'a symbol with versions is listed once: {mutexes}')

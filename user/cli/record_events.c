@@ -110,7 +110,7 @@ int sb_record_find_events(struct sb_record_opts *opts)
 		err = sb_probes_add(probes, opts->events.at[i], &reason);
 	if (!err)
 		err = sb_probes_compile(probes, opts->when, opts->weight, opts->value, &reason);
-	opts->run.view_opts.value = opts->value;
+	opts->run.view_opts.value = probes->value_name;
 	opts->run.view_opts.probes = probes;
 	return err ? explain(&reason, err) : -1;
 }

@@ -430,7 +430,7 @@ const struct sb_opt sb_record_rows[] = {
 	{ .name = "list", EVENTS,
 	  .type = SB_OPT_ON, .group = SB_OPT_EVENTS, FIELD(list),
 	  .help = "print the events that match the operands, and trace nothing: sched:*, c:pthread_*, "
-		  "u:/usr/bin/python3:*; without operands all tracepoints and counters" },
+		  "u:/usr/bin/python3:*; without operands all presets, tracepoints and counters" },
 	{ .name = "when", .metavar = "EXPR", EXPRS,
 	  .type = SB_OPT_STRING, .group = SB_OPT_EVENTS, FIELD(when),
 	  .help = "only events for which this expression over their arguments is not 0: "

@@ -100,11 +100,23 @@ static const struct type {
 	{ "int", 4, true },	  { "long", 8, true },	    { "size_t", 8, false },
 };
 
+/* Functions of one integer. Those with names for it leave it as it is. */
+static const struct function {
+	const char *name;
+	enum sb_expr_kind kind; /* of the result */
+	const char *takes;
+} functions[] = {
+	{ "str", SB_EXPR_STRING, "an address" },
+	{ "syscall", SB_EXPR_SYSCALL, "a number" },
+	{ "signal", SB_EXPR_SIGNAL, "a number" },
+	{ "softirq", SB_EXPR_SOFTIRQ, "a number" },
+};
+
 static int parse_expr(struct parser *p, struct operand *ret);
 
 static bool is_int(const struct operand *operand)
 {
-	return operand->kind == SB_EXPR_INT || operand->kind == SB_EXPR_POINTER;
+	return operand->kind != SB_EXPR_STRING;
 }
 
 /* Append an instruction. Return: 0; -EINVAL: there are too many, or a stack becomes too high. */
@@ -357,16 +369,29 @@ static int parse_field(struct parser *p, struct sb_token name, struct operand *r
 	return load_field(p, field, ret);
 }
 
-/* A function: str(ADDRESS). The token is the parenthesis. */
+/* Return: the function with this name; NULL if there is none. */
+static const struct function *find_function(const struct sb_token *name)
+{
+	size_t i;
+
+	for (i = 0; i < SB_ARRAY_SIZE(functions); i++)
+		if (strlen(functions[i].name) == name->len &&
+		    !memcmp(functions[i].name, name->text, name->len))
+			return &functions[i];
+	return NULL;
+}
+
+/* A function, such as str(ADDRESS). The token is the parenthesis. */
 static int parse_call(struct parser *p, const struct sb_token *name, struct operand *ret)
 {
-	struct operand address = {};
+	const struct function *function = find_function(name);
 	size_t column;
 	int err;
 
-	if (name->len != 3 || memcmp(name->text, "str", 3))
+	if (!function)
 		return sb_lex_fail(&p->lexer, name->column,
-				   "there is no function '%.*s'; there is str(ADDRESS)",
+				   "there is no function '%.*s'; there are str(ADDRESS), "
+				   "syscall(NUMBER), signal(NUMBER) and softirq(NUMBER)",
 				   name->len < SB_EXPR_STRING_MAX ? (int)name->len
 								  : (int)SB_EXPR_STRING_MAX,
 				   name->text);
@@ -374,17 +399,18 @@ static int parse_call(struct parser *p, const struct sb_token *name, struct oper
 	if (err)
 		return err;
 	column = p->lexer.token.column;
-	err = parse_expr(p, &address);
+	err = parse_expr(p, ret);
 	if (err)
 		return err;
-	if (!is_int(&address))
-		return sb_lex_fail(&p->lexer, column,
-				   "str() takes an address, and this is a string");
-	err = emit(p, (struct sb_expr_insn){ .op = SB_EXPR_OP_STR_AT,
-					     .is_signed = p->scope->is_user_only });
+	if (!is_int(ret))
+		return sb_lex_fail(&p->lexer, column, "%s() takes %s, and this is a string",
+				   function->name, function->takes);
+	if (function->kind == SB_EXPR_STRING)
+		err = emit(p, (struct sb_expr_insn){ .op = SB_EXPR_OP_STR_AT,
+						     .is_signed = p->scope->is_user_only });
 	if (err)
 		return err;
-	ret->kind = SB_EXPR_STRING;
+	ret->kind = function->kind;
 	return expect(p, ")", "an operator or ')'");
 }
 

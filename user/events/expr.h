@@ -10,6 +10,8 @@
  *	integers	42, 0x2a, 4k 2M 1G (times 1024), 250ns 10us 3ms 2s (as nanoseconds)
  *	strings		"text" with \" \\ \n \t; at most 62 bytes. Only == and != take strings
  *	names		fields of the scope; NAME or args->NAME for arguments of the event
+ *	syscall(N)	N, which as a result is shown by the name of the system call; so are signal(N)
+ *			and softirq(N)
  *	str(ADDRESS)	the string at an address, in memory of the process or of the kernel
  *	casts		(u8) (s32) (int) (unsigned long) and other names of integer types
  *	operators	all of C that assign nothing, with C's precedence: - ! ~ * / % + - << >>

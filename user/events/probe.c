@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/reason.h"
 #include "base/str.h"
+#include "events/preset.h"
 #include "events/probe_priv.h"
 #include "events/tracefs.h"
 
@@ -107,20 +108,29 @@ static int offer_kernel(struct sb_resolving *to, const char *name, struct sb_nea
 	return to->found(to, text, &probe);
 }
 
-/* Somebody who wrote a single word may have meant a counter. */
-static int no_kprobes(struct sb_resolving *to)
+/* Somebody who wrote a single word may have meant a preset or a counter. */
+static void offer_words(struct sb_nearest *nearest)
 {
-	struct sb_nearest nearest = { .typed = to->text };
+	const struct sb_preset *preset;
 	const char *name;
 	unsigned int i;
 
+	for (i = 0; (preset = sb_preset_at(i)); i++)
+		sb_nearest_offer(nearest, preset->name);
 	for (i = 0; sb_event_counter_at(i, &name); i++)
-		sb_nearest_offer(&nearest, name);
+		sb_nearest_offer(nearest, name);
+}
+
+static int no_kprobes(struct sb_resolving *to)
+{
+	struct sb_nearest nearest = { .typed = to->text };
+
+	offer_words(&nearest);
 	sb_reason_set(to->reason, 0,
 		      "this kernel has no probes at its functions (CONFIG_KPROBE_EVENTS), so '%s' "
 		      "cannot be traced; %s%s%s",
 		      to->text,
-		      nearest.name ? "did you mean the counter '"
+		      nearest.name ? "did you mean '"
 				   : "'stackbpf trace --list' shows tracepoints that may be near",
 		      nearest.name ? nearest.name : "", nearest.name ? "'?" : "");
 	return -EOPNOTSUPP;
@@ -134,6 +144,7 @@ static int resolve_kernel(struct sb_resolving *to)
 	char line[1024], name[SB_EVENT_NAME_BYTES], type;
 	int err = 0;
 
+	offer_words(&copy.nearest);
 	if (!sb_can_access("/sys/bus/event_source/devices/kprobe/type", F_OK))
 		return no_kprobes(to);
 	file = fopen("/proc/kallsyms", "re");
@@ -146,7 +157,7 @@ static int resolve_kernel(struct sb_resolving *to)
 		return err;
 	sb_reason_set(to->reason, 0, "the kernel has no function '%s'%s%s%s", to->spec->name,
 		      copy.nearest.name ? "; did you mean '" : "",
-		      copy.nearest.name ? copy.name : "", copy.nearest.name ? "'?" : "");
+		      copy.nearest.name ? copy.nearest.name : "", copy.nearest.name ? "'?" : "");
 	return -ENOENT;
 }
 
@@ -214,14 +225,15 @@ static void release_probe(struct sb_probe *probe)
 	free(probe->args);
 }
 
-static int add_place(struct sb_probes *probes, const struct sb_probe *probe, uint32_t name_idx,
-		     bool is_of_glob)
+static int add_place(struct sb_resolving *to, const struct sb_probe *probe, uint32_t name_idx)
 {
+	struct sb_probes *probes = to->arg;
 	struct sb_probe copy = *probe;
 	int err;
 
 	copy.name_idx = name_idx;
-	copy.is_of_glob = is_of_glob;
+	copy.preset = to->preset;
+	copy.is_of_glob = sb_event_is_glob(to->text);
 	copy_string(&copy.path);
 	copy_string(&copy.function);
 	copy_string(&copy.args);
@@ -271,7 +283,7 @@ static int found_place(struct sb_resolving *to, const char *name, const struct s
 		return -EINVAL;
 	}
 	if (!err)
-		err = add_place(probes, probe, idx, sb_event_is_glob(to->text));
+		err = add_place(to, probe, idx);
 	return err ? sb_reason_set(to->reason, err, "cannot trace '%s'", to->text) : 0;
 }
 
@@ -286,11 +298,13 @@ static int found_call(struct sb_resolving *to, const char *name, const struct sb
 	return -EINVAL;
 }
 
-int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *reason)
+static int add_event(struct sb_probes *probes, const char *text, const struct sb_preset *preset,
+		     struct sb_reason *reason)
 {
 	struct sb_event_spec spec;
 	struct sb_resolving to = { .text = text,
 				   .spec = &spec,
+				   .preset = preset,
 				   .tgid = probes->tgid,
 				   .is_call = probes->is_of_calls,
 				   .found = probes->is_of_calls ? found_call : found_place,
@@ -299,6 +313,28 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
 	int err = sb_event_parse(text, &spec, reason);
 
 	return err ? err : resolve(&to);
+}
+
+static int add_preset(struct sb_probes *probes, const struct sb_preset *preset,
+		      struct sb_reason *reason)
+{
+	struct sb_reason why = {};
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < SB_PRESET_EVENTS_MAX && preset->events[i] && !err; i++)
+		err = add_event(probes, preset->events[i], preset, &why);
+	if (err)
+		sb_reason_set(reason, why.err, "the preset '%s' cannot be traced: %s", preset->name,
+			      why.text);
+	return err;
+}
+
+int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *reason)
+{
+	const struct sb_preset *preset = sb_preset_find(text);
+
+	return preset ? add_preset(probes, preset, reason) : add_event(probes, text, NULL, reason);
 }
 
 void sb_probes_release(struct sb_probes *probes)
@@ -333,14 +369,24 @@ static int list_place(struct sb_resolving *to, const char *name, const struct sb
 	return listing->fn(listing->arg, name, probe->args);
 }
 
-static int list_counters(const struct listing *listing)
+static bool is_listed(const struct listing *listing, const char *name)
 {
+	return sb_glob_matches(listing->glob, strlen(listing->glob), name);
+}
+
+/* Presets and counters. */
+static int list_words(const struct listing *listing)
+{
+	const struct sb_preset *preset;
 	const char *name;
 	unsigned int i;
 	int err = 0;
 
+	for (i = 0; !err && (preset = sb_preset_at(i)); i++)
+		if (is_listed(listing, preset->name))
+			err = listing->fn(listing->arg, preset->name, preset->summary);
 	for (i = 0; !err && sb_event_counter_at(i, &name); i++)
-		if (sb_glob_matches(listing->glob, strlen(listing->glob), name))
+		if (is_listed(listing, name) && !sb_preset_find(name))
 			err = listing->fn(listing->arg, name, NULL);
 	return err;
 }
@@ -351,8 +397,7 @@ static int list_tracepoint(void *arg, const char *category, const char *name, ui
 	char text[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
 
 	snprintf(text, sizeof(text), "%s:%s", category, name);
-	if (!sb_glob_matches(listing->glob, strlen(listing->glob), text) &&
-	    !sb_glob_matches(listing->glob, strlen(listing->glob), name))
+	if (!is_listed(listing, text) && !is_listed(listing, name))
 		return 0;
 	return listing->fn(listing->arg, text, NULL);
 }
@@ -360,7 +405,7 @@ static int list_tracepoint(void *arg, const char *category, const char *name, ui
 static int list_bare(struct listing *listing, struct sb_resolving *to)
 {
 	sb_cleanup(sb_closep) int events_fd = -1;
-	int err = list_counters(listing);
+	int err = list_words(listing);
 
 	if (err)
 		return err;

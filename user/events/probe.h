@@ -19,6 +19,7 @@
 #include "bpf/abi/sb_abi_trace.h"
 #include "events/event.h"
 
+struct sb_preset;
 struct sb_reason;
 
 /* Places of one run. Each is a hook of the kernel, which takes time to attach. */
@@ -30,6 +31,7 @@ struct sb_reason;
 struct sb_probe {
 	enum sb_probe_kind kind;
 	bool is_return;
+	const struct sb_preset *preset; /* that the place was named by; NULL: none */
 	bool is_of_glob;    /* one of many: if the kernel cannot hook it, the others are traced */
 	uint32_t name_idx;  /* of sb_probes.names: samples of this place are shown by it */
 	char *path;	    /* user, USDT: the file, as we can open it; owned */
@@ -59,11 +61,15 @@ struct sb_probes {
 	SB_VEC(struct sb_probe) places;
 	SB_VEC(char *) names;	      /* as frames: "[c:malloc]"; owned */
 	SB_VEC(struct sb_expr) exprs; /* of all places, each once */
+	/* By sb_probes_compile(): the text of the values, borrowed from the caller or a preset; NULL:
+	 * there are none, or those of several presets. */
+	const char *value_name;
 };
 
 /**
  * sb_probes_add() - add the places of an event
- * @text: the event as spelled, which may be a glob; not kept
+ * @text: the event as spelled, which may be a glob; or a preset (preset.h), which is preferred to a
+ *	function of the kernel with its name; not kept
  * @reason: why not, a sentence, with the nearest name if something is misspelled
  *
  * A place that is in the list already is not added again.
@@ -77,9 +83,9 @@ int sb_probes_add(struct sb_probes *probes, const char *text, struct sb_reason *
 
 /**
  * sb_probes_compile() - compile expressions for each place, with the names of its arguments
- * @when: of whether an event is a sample; NULL: it always is
- * @weight: of the weight of a sample; NULL: the number of events
- * @value: of what samples are told apart by; may be a string; NULL: nothing
+ * @when: of whether an event is a sample; NULL: as the place's preset says, else it always is
+ * @weight: of the weight of a sample; NULL: as the preset says, else the number of events
+ * @value: of what samples are told apart by; may be a string; NULL: as the preset says, else nothing
  * @reason: why not, a sentence that names the option and the event
  *
  * All places have comm, pid, tid and cpu; a tracepoint has the fields of its record, a function arg0
@@ -99,6 +105,8 @@ void sb_probes_release(struct sb_probes *probes);
  * @pattern: an event with a glob, "c:pthread_*" or "u:/usr/bin/python3:*"; or, without a colon, a
  *	glob for names of tracepoints ("sched:*" is one, too) and counters
  * @tgid: as in struct sb_probes
+ * Without a colon, presets come first.
+ *
  * @fn: gets a spelling that sb_probes_add() takes, and more about the event or NULL, valid during
  *	the call; a negative return value ends the list and is returned
  *

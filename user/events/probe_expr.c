@@ -8,6 +8,7 @@
 #include "base/reason.h"
 #include "base/str.h"
 #include "events/format.h"
+#include "events/preset.h"
 #include "events/probe.h"
 #include "events/tracefs.h"
 
@@ -119,24 +120,63 @@ static int compile(struct compiling *to, const char *option, const char *text, u
 	return add_expr(to->probes, &expr, ret_nr);
 }
 
+/* All frames of values have one name: that of those that have no names of their own. */
+static void name_values(struct sb_probes *probes, const char *value)
+{
+	const struct sb_expr *expr;
+	const char *text;
+	size_t i;
+
+	probes->value_name = value;
+	for (i = 0; !value && i < probes->places.nr; i++) {
+		const struct sb_probe *place = &probes->places.at[i];
+
+		expr = place->value ? &probes->exprs.at[place->value - 1] : NULL;
+		if (!expr || expr->kind >= SB_EXPR_SYSCALL)
+			continue;
+		text = place->preset->value;
+		if (probes->value_name && !sb_streq(probes->value_name, text)) {
+			probes->value_name = NULL;
+			return;
+		}
+		probes->value_name = text;
+	}
+}
+
+static int compile_place(struct compiling *to, struct sb_probe *place,
+			 const struct sb_preset *asked)
+{
+	static const struct sb_preset none = {};
+	const struct sb_preset *preset = place->preset ? place->preset : &none;
+	const char *when = asked->when ? asked->when : preset->when;
+	const char *weight = asked->weight ? asked->weight : preset->weight;
+	const char *value = asked->value ? asked->value : preset->value;
+	int err;
+
+	if (!when && !weight && !value)
+		return 0;
+	err = find_scope(to, place);
+	if (!err)
+		err = compile(to, "--when", when, &place->when);
+	if (!err)
+		err = compile(to, "--weight", weight, &place->weigh);
+	if (!err)
+		err = compile(to, "--value", value, &place->value);
+	return err;
+}
+
 int sb_probes_compile(struct sb_probes *probes, const char *when, const char *weight,
 		      const char *value, struct sb_reason *reason)
 {
 	struct compiling to = { .probes = probes, .reason = reason, .events_fd = -1 };
+	const struct sb_preset asked = { .when = when, .weight = weight, .value = value };
 	size_t i;
 	int err = 0;
 
-	for (i = 0; (when || weight || value) && i < probes->places.nr && !err; i++) {
-		struct sb_probe *place = &probes->places.at[i];
-
-		err = find_scope(&to, place);
-		if (!err)
-			err = compile(&to, "--when", when, &place->when);
-		if (!err)
-			err = compile(&to, "--weight", weight, &place->weigh);
-		if (!err)
-			err = compile(&to, "--value", value, &place->value);
-	}
+	for (i = 0; i < probes->places.nr && !err; i++)
+		err = compile_place(&to, &probes->places.at[i], &asked);
+	if (!err)
+		name_values(probes, value);
 	if (err && !sb_reason_is_set(reason))
 		sb_reason_set(reason, err, "cannot compile the expressions");
 	sb_closep(&to.events_fd);

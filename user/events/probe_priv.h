@@ -17,6 +17,7 @@ void sb_nearest_offer_copy(struct sb_nearest_copy *copy, const char *name);
 struct sb_resolving {
 	const char *text; /* as spelled */
 	const struct sb_event_spec *spec;
+	const struct sb_preset *preset; /* that `text` is an event of; NULL: none */
 	uint32_t tgid;
 	bool is_list; /* places are listed, so none is missed */
 	bool is_call; /* the return is hooked, too */

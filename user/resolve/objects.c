@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "bpf/abi/sb_abi_trace.h"
+#include "resolve/value_names.h"
 
 /* The least that follows the header of each kind. */
 static const size_t data_bytes_min[SB_OBJECT_KIND_MAX] = {
@@ -129,8 +130,12 @@ int sb_object_value_text(const struct sb_object *object, const char *name, struc
 	const struct sb_object_value *value = object->data;
 	const char *string = (const char *)value->text;
 	size_t len = strnlen(string, sizeof(value->text));
+	int named;
 
 	sb_str_clear(text);
+	named = sb_value_add_name(text, value->kind, value->number);
+	if (named)
+		return named < 0 ? named : 0;
 	switch (value->kind) {
 	case SB_EXPR_STRING:
 		return sb_str_addf(text, "[%s=%.*s%s]", name, (int)len, string,

@@ -56,8 +56,8 @@ struct sb_object *sb_object_cache_find(struct sb_object_cache *cache, uint64_t i
  * released. */
 int sb_object_cache_evict(struct sb_object_cache *cache, struct sb_ended *ended);
 
-/* Overwrite @text with the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]"; the kind is
- * not checked. Return: 0 or -ENOMEM. */
+/* Overwrite @text with the frame of an object of kind SB_OBJECT_VALUE, "[NAME=4096]", or of one that has
+ * names for its numbers, "[syscall=read]"; the kind of the object is not checked. Return: 0 or -ENOMEM. */
 int sb_object_value_text(const struct sb_object *object, const char *name, struct sb_str *text);
 
 /* Append the name of an object of kind SB_OBJECT_FILE, which is not checked, to @text. @how: not

@@ -263,7 +263,9 @@ static void test_wrong_names(void **state)
 		     "path_loc, bad_loc, empty_loc, path, name, arg0, retval, elapsed, gone, "
 		     "tid, cpu");
 	expect_error("strlen(arg0)",
-		     "column 1: there is no function 'strlen'; there is str(ADDRESS)");
+		     "column 1: there is no function 'strlen'; there are str(ADDRESS), "
+		     "syscall(NUMBER), signal(NUMBER) and softirq(NUMBER)");
+	expect_error("signal(comm)", "column 8: signal() takes a number, and this is a string");
 	expect_error("arg0->len", "column 5: only 'args' has members: args->NAME");
 	expect_error("path == \"x\"",
 		     "column 1: 'path' is neither an integer nor a pointer nor a string");

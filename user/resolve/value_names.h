@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Names for numbers that an expression says to be system calls, signals or software interrupts. Thread: any. */
+#ifndef SB_RESOLVE_VALUE_NAMES_H
+#define SB_RESOLVE_VALUE_NAMES_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define SB_SYSCALL_NAMES_MAX 512u
+
+/* By number, for the processor that this is built for; NULL: not known. Generated. */
+extern const char *const sb_syscall_names[SB_SYSCALL_NAMES_MAX];
+
+/*
+ * Append the frame of a named value, such as "[syscall=read]"; a number that has no name remains a number.
+ * @kind: enum sb_expr_kind
+ *
+ * Return: 1; 0 if values of this kind have no names; -ENOMEM.
+ */
+int sb_value_add_name(struct sb_str *text, uint32_t kind, uint64_t number);
+
+#endif
