@@ -112,7 +112,7 @@ bool sb_sym_has_debuginfod(void);
 
 /*
  * Make a symbolizer; nothing is read yet. @opts is copied, with the strings that say so. The caller
- * owns *ret_sym and ends it with sb_symbolizer_free(). Return: 0 or -ENOMEM.
+ * owns *ret_sym and ends it with sb_symbolizer_free(). Return: 0; -ENOMEM: *ret_sym is untouched.
  */
 int sb_symbolizer_new(const struct sb_symbolizer_opts *opts, struct sb_symbolizer **ret_sym);
 /* Free @sym with all strings that it returned. Accepts NULL. */

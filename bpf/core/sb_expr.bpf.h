@@ -18,7 +18,7 @@
 
 #include "bpf/abi/sb_abi_trace.h"
 
-/* Return: the place with this index; NULL: there is none. */
+/* Return: the place with this index, in the map `event_places`; NULL: there is none. */
 const struct sb_trace_place *sb_event_place(__u32 idx);
 
 /* Return: whether --when takes the event; true without expression. If not, it is counted

@@ -44,7 +44,7 @@ bool sb_io_layer_wants(__u32 dir);
  *	capture.key.object, op and log2_ns each time; `object` and `inode` are the caller's cache of
  *	the last look-up, 0 in a new capture.
  *
- * Return: 0; -ENOENT when the task is not asked for, or the run is over.
+ * Return: 0; -ENOENT when the task is not asked for, or the run is over: *@ret_captured means nothing.
  */
 int sb_io_layer_capture(void *ctx, __u32 event, struct sb_io_captured **ret_captured);
 

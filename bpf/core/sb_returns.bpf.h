@@ -9,7 +9,7 @@
  * bpf_get_stack() goes by that list since Linux 6.11 (kernel/events/callchain.c), but in the order
  * of the list alone. Here a call is found by its stack pointer, because the list may still have calls
  * that longjmp() or an exception has left. A walk begins at the newest frame, so one pass over the
- * list serves all frames of a walk.
+ * list serves all frames of a walk. Runs in BPF programs.
  */
 #ifndef SB_RETURNS_BPF_H
 #define SB_RETURNS_BPF_H

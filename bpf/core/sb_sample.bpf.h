@@ -2,11 +2,12 @@
 /*
  * What views may call to take samples. Unless said otherwise, it is implemented in
  * core/sample.bpf.c and refers to the current task. @slot: enum sb_scratch_slot of the calling
- * program; its record is private to this CPU and kind of program, so calls need no lock.
+ * program; its record is private to this CPU and kind of program, so calls need no lock, and
+ * pointers into it are valid until the program ends.
  *
  * -ENOENT of sb_capture(), sb_begin() and sb_begin_task() means: no sample, for no error: the task
  * is the idle task or not asked for (counted in SB_STAT_FILTERED), or the run has ended. The
- * program just returns.
+ * program just returns; *@ret_capture means nothing.
  */
 #ifndef SB_SAMPLE_BPF_H
 #define SB_SAMPLE_BPF_H

@@ -89,7 +89,7 @@ struct sb_scratch {
 
 /*
  * Return: the record of this CPU for @slot (enum sb_scratch_slot), with what the last sample of
- * this kind of program left in it; NULL: there is no such slot.
+ * this kind of program left in it, valid until the program ends; NULL: there is no such slot.
  */
 struct sb_scratch *sb_scratch_get(__u32 slot);
 

@@ -389,8 +389,8 @@ static HS_APART enum sb_step hs_leave(struct sb_interp_walk *w, struct sb_walk *
  * Examine an interpreter frame at rbp. Its words are left in w->at[], from SB_HOTSPOT_BELOW_FP
  * below rbp on. @running_bcp: r13 of a leaf, its bytecode pointer if it is one; 0: not known.
  * Return: its Method, with the index of its bytecode in *@ret_bci and bits that identify the method
- * in *@ret_check; 0: there is no valid Method. If w->at[13] was 0 and is 1 afterwards, @running_bcp
- * belongs to another method.
+ * in *@ret_check; 0: there is no valid Method, and both mean nothing. If w->at[13] was 0 and is 1
+ * afterwards, @running_bcp belongs to another method.
  */
 static __always_inline __u64 hs_interp_frame(struct sb_interp_walk *w, const struct sb_walk *walk,
 					     void *mem, __u64 running_bcp, __u64 *ret_bci,

@@ -328,8 +328,8 @@ static __always_inline int sb_find_reg(const struct sb_walk *walk, const struct 
 }
 
 /*
- * Compute the canonical frame address, for rules other than FP_CHAIN, STOP and SIGNAL.
- * Return: SB_STEP_GO_ON and *@ret_cfa; SB_STEP_END: SB_STACK_NO_RULE when the rule cannot be used
+ * Compute the canonical frame address, for rules other than FP_CHAIN, STOP and SIGNAL. Return:
+ * SB_STEP_GO_ON and *@ret_cfa, untouched otherwise; SB_STEP_END: SB_STACK_NO_RULE when the rule cannot be used
  * here, FAULT, BAD_CFA when it does not lead up the stack, COMPLETE at Go's root.
  */
 static __always_inline enum sb_step sb_find_cfa(struct sb_walk *walk, const struct sb_uw_rule *rule,

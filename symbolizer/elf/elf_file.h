@@ -65,7 +65,7 @@ int sb_elf_read(const struct sb_elf *elf, uint64_t offset, void *buf, size_t len
 /* Return: the first section of that name or type, valid as long as @elf; NULL: there is none. */
 const Elf64_Shdr *sb_elf_section_named(const struct sb_elf *elf, const char *name);
 const Elf64_Shdr *sb_elf_section_typed(const struct sb_elf *elf, uint32_t type);
-/* Return: the section of that number; NULL: there is none. */
+/* Return: the section of that number, valid as long as @elf; NULL: there is none. */
 const Elf64_Shdr *sb_elf_section_at(const struct sb_elf *elf, size_t idx);
 /* Return: whether there is a section @name with contents in this file. */
 bool sb_elf_has_section(const struct sb_elf *elf, const char *name);

@@ -131,7 +131,8 @@ int sb_procmaps_skip(struct sb_procmaps *pm, uint32_t tgid, uint64_t first_ns, u
  * Find the generation that the text of /proc/@tgid/maps, which the caller is about to read at
  * @time_ns, belongs to: the newest one, or a new one if there is none or that has ended. *ret_gen
  * is NULL when there is nothing to seed, because a later generation is known or a bound was hit.
- * Then comes sb_procmaps_seed(), and sb_procmaps_seed_end(). Return: 0; -ENOMEM.
+ * Then comes sb_procmaps_seed(), and sb_procmaps_seed_end(). Return: 0; -ENOMEM: *ret_gen means
+ * nothing.
  */
 int sb_procmaps_seed_begin(struct sb_procmaps *pm, uint64_t time_ns, uint32_t tgid,
 			   struct sb_procgen **ret_gen);

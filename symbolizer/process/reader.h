@@ -176,7 +176,7 @@ void sb_reader_tidy(void);
 bool sb_reader_is_copy(int fd);
 /*
  * fstat(2) of @fd or, if @fd is a copy, of the original, as it was when it was copied. It makes no
- * access and cannot block. Return: 0 or a negative errno of fstat(2).
+ * access and cannot block. Return: 0; or a negative errno of fstat(2), *@ret_st is untouched then.
  */
 int sb_reader_fstat(int fd, struct stat *ret_st);
 

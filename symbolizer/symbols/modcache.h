@@ -114,7 +114,8 @@ void sb_modcache_release(struct sb_modcache *cache);
  */
 int sb_modcache_file(struct sb_modcache *cache, const struct sb_mapped_file *id,
 		     uint32_t *ret_file);
-/* As sb_modcache_file(), for the file of a mapping in /proc/PID/maps, without a build ID. */
+/* As sb_modcache_file(), also in what it returns, for the file of a mapping in /proc/PID/maps, without
+ * a build ID. */
 int sb_modcache_line_file(struct sb_modcache *cache, const struct sb_maps_line *line,
 			  uint32_t *ret_file);
 /*

@@ -39,7 +39,7 @@ struct sb_cfi_info {
 
 /*
  * Compile @elf or, where it has no CFI, its separate debug file @debug (may be NULL). The caller
- * ends *ret_cfi with sb_cfi_free().
+ * ends *ret_cfi with sb_cfi_free(); it is untouched on error, as in all functions here.
  *
  * Gaps of 16 bytes and more between functions, and what follows the last one, get the rule
  * FP_CHAIN; a smaller gap is padding. Functions of Go are compiled from .gopclntab on x86-64

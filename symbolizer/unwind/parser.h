@@ -47,7 +47,8 @@ struct sb_parser_opts {
 
 /*
  * Fork the keeper. The caller ends *ret_parser with sb_parser_free().
- * Thread: the main one, before there are others. Return: 0 or a negative errno.
+ * Thread: the main one, before there are others. Return: 0; or a negative errno, with *ret_parser
+ * untouched.
  */
 int sb_parser_new(const struct sb_parser_opts *opts, struct sb_parser **ret_parser);
 /* End the keeper and the workers, wait for them, and free all seats. Accepts NULL. */
@@ -66,7 +67,8 @@ struct sb_parser_seat *sb_parser_seat(struct sb_parser *parser, enum sb_parser_w
  * sb_parser_cfi() compiles the unwind table of @elf or, where it has no CFI, of its debug file
  * @debug (may be NULL), as sb_cfi_new_native(); the caller ends *@ret_cfi with sb_cfi_free().
  * sb_parser_functions() lists its functions, as sb_cfi_functions(); the caller frees *@ret. A
- * worker parses; @seat NULL: the calling thread does. Both wait for the answer.
+ * worker parses; @seat NULL: the calling thread does. Both wait for the answer. What they return by
+ * pointer is untouched on error.
  * Return: 0; -ENODATA: no CFI; -ENOTSUP: a machine without rules; -EBADMSG, -EFBIG, others of
  * pread(2), as those functions; -ECHILD (the worker crashed, or the keeper is gone), -ETIMEDOUT,
  * -EPROTO (the answer is invalid), which are counted. -ENOMEM and -EMFILE are not the file's fault.

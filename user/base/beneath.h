@@ -17,6 +17,7 @@
  *
  * Return: a new O_PATH descriptor, close-on-exec; or -ELOOP after 40 links, -ENAMETOOLONG when the path with the links
  * in it is longer than PATH_MAX, or deeper than 128 directories, or what openat(2), fstat(2), readlinkat(2) fail with.
+ * Thread: any.
  */
 int sb_open_beneath(int root_fd, const char *path);
 

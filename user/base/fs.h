@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files: bounded reads, complete writes, and outputs that appear whole and belong to the user. */
+/* Files: bounded reads, complete writes, and outputs that appear whole and belong to the user.
+ * Thread: any; sb_output_*(): one at a time. */
 #ifndef SB_BASE_FS_H
 #define SB_BASE_FS_H
 
@@ -60,7 +61,7 @@ struct sb_owner sb_sudo_owner(void);
  */
 struct sb_output_file;
 
-/* Whether @path stands for a descriptor of ours: /dev/stdout, /dev/fd/N, /proc/self/fd/N. */
+/* Return: whether @path stands for a descriptor of ours: /dev/stdout, /dev/fd/N, /proc/self/fd/N. */
 bool sb_output_is_fd(const char *path);
 
 /**

@@ -28,7 +28,7 @@ struct sb_reason {
 int sb_reason_set(struct sb_reason *reason, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Return: whether there is a reason. @reason is not NULL. */
+/* Return: whether there is a reason. @reason is not NULL. Thread: as above. */
 static inline bool sb_reason_is_set(const struct sb_reason *reason)
 {
 	return reason->text[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Numbers of /proc/PID/status, proc_pid_status(5). */
+/* Numbers of /proc/PID/status, proc_pid_status(5). Thread: any. */
 #ifndef SB_BASE_STATUS_H
 #define SB_BASE_STATUS_H
 

@@ -75,8 +75,8 @@ enum sb_churn_verdict {
 	SB_CHURN_LOST,	     /* skip it; there was no room to note the process */
 };
 
-/* Decide on a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC), and take it from
- * the buckets. Records need not come in the order of time. */
+/* Return: what to do with a record of a mapping that @tgid made at @time_ns (CLOCK_MONOTONIC); one to
+ * take is taken from the buckets. Records need not come in the order of time. */
 enum sb_churn_verdict sb_churn_judge(struct sb_churn *churn, uint32_t tgid, uint64_t time_ns);
 /* Begin a new round: SB_CHURN_SKIP_FIRST is returned again, once for each process. */
 void sb_churn_round(struct sb_churn *churn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Perf events: the timers of CPUs, and the ring buffers of side-band records. See
- * perf_event_open(2). */
+ * perf_event_open(2). Thread: any, one at a time for each ring. */
 #ifndef SB_CAPTURE_PERF_EVENT_H
 #define SB_CAPTURE_PERF_EVENT_H
 
@@ -18,9 +18,9 @@ struct perf_event_mmap_page;
  * negative errno of perf_event_open(2). */
 int sb_perf_open(struct perf_event_attr *attr, int cpu);
 
-/* As sb_perf_open(), for an event that counts the records for which its ring had no room. Sets
- * attr->read_format, too. *ret_tells_lost: whether the kernel can do that (Linux 6.0 and later); if
- * not, an event that does not count them is opened. */
+/* As sb_perf_open(), also in what it returns, for an event that counts the records for which its
+ * ring had no room. Sets attr->read_format, too. *ret_tells_lost, set in any case: whether the kernel
+ * can do that (Linux 6.0 and later); if not, an event that does not count them is opened. */
 int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
 
 /*
@@ -48,7 +48,7 @@ int sb_perf_slow_down(int fd, const char *event, uint32_t freq_hz, uint32_t divi
  * nothing was appended. */
 int sb_cpus_online(sb_vec_u32 *cpus);
 
-/* The mapped ring buffer of one event. One thread. */
+/* The mapped ring buffer of one event. */
 struct sb_perf_ring {
 	int fd;
 	struct perf_event_mmap_page *page;

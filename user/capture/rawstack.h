@@ -2,7 +2,7 @@
 /*
  * Stacks that were shipped as a copy of stack memory (struct sb_event_raw) because there was no
  * unwind table yet. They are kept until the symbolizer knows the mappings of their time, and are
- * then unwound in user space. Internal to capture.
+ * then unwound in user space. Internal to capture. Thread: any, one at a time for each object.
  */
 #ifndef SB_CAPTURE_RAWSTACK_H
 #define SB_CAPTURE_RAWSTACK_H

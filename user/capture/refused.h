@@ -14,7 +14,7 @@ int sb_explain(struct sb_reason *reason, int err, const char *what);
 
 /*
  * Load the BPF object. Listens to libbpf's messages, because only they say what the kernel refuses.
- * One thread at a time. Return: 0; or an error for sb_load_refused() and sb_load_explain().
+ * One thread at a time, here and in the next two. Return: 0; or an error, which those explain.
  */
 int sb_load(struct sampler_bpf *skel);
 /* Return: the name of the program that the kernel refused in the last sb_load(), which returned

@@ -136,8 +136,8 @@ int sb_session_settle(struct sb_session *session);
 /*
  * Get the IDs of stacks that pending samples still reference. The array may contain zeros and
  * duplicates; it is owned by the session and valid until the next call. An ID that is missing from
- * it and from the next two batches can be evicted safely. Return: 0 or a negative errno, with
- * opts->reason.
+ * it and from the next two batches can be evicted safely. Return: 0; or a negative errno, with
+ * opts->reason, and then the array is not complete: evict nothing by it.
  */
 int sb_session_pending(struct sb_session *session, const struct sb_stack_id **ret_ids,
 		       size_t *ret_nr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Decodes perf side-band records, and checks their sizes. Internal to capture. The kernel writes
- * them; a program controls only its names and mappings. */
+ * them; a program controls only its names and mappings. Any thread. */
 #ifndef SB_CAPTURE_SIDEBAND_H
 #define SB_CAPTURE_SIDEBAND_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writes the targets of a run into the settings and maps of the BPF side. Internal to capture. */
+/* Writes the targets of a run into the settings and maps of the BPF side. Internal to capture; the
+ * session's thread. */
 #ifndef SB_CAPTURE_TARGETS_H
 #define SB_CAPTURE_TARGETS_H
 

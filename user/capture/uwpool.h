@@ -34,7 +34,7 @@ struct sb_uwpool_opts {
 uint32_t sb_uwpool_nr_parts(uint64_t bytes_max);
 
 /* Make an empty pool; only addresses are reserved. @opts is copied. The caller ends *ret_pool with
- * sb_uwpool_free(). Return: 0 or -ENOMEM. */
+ * sb_uwpool_free(); it is untouched on error. Return: 0 or -ENOMEM. */
 int sb_uwpool_new(const struct sb_uwpool_opts *opts, struct sb_uwpool **ret_pool);
 /* Unmap all parts, and free. Accepts NULL. */
 void sb_uwpool_free(struct sb_uwpool *pool);

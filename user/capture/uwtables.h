@@ -65,7 +65,8 @@ bool sb_uwtables_find(struct sb_uwtables *tables, const struct stat *st, uint64_
  * new file gets a bin without a table. On success the caller holds the bin; on error nothing is
  * held. @fd stays the caller's.
  * Return: 0; -ENOEXEC when it is no ELF file; -ENODATA when no segment is loaded from @pgoff;
- * -ENOSPC when all bins are held; -ENOMEM; or an error of I/O.
+ * -ENOSPC when all bins are held; -EFBIG (a bound of elf_file.h); -ENOMEM; or an error of I/O.
+ * *@ret_spot is untouched on error.
  */
 int sb_uwtables_add(struct sb_uwtables *tables, int fd, uint64_t pgoff,
 		    struct sb_uwtables_spot *ret_spot);

@@ -139,7 +139,8 @@ void *sb_processes_take(struct sb_processes *processes, const struct sb_space_ke
  */
 void *sb_processes_find(struct sb_processes *processes, const struct sb_space_key *key,
 			enum sb_space_slot slot);
-/* Return: the value in @slot of the latest address space of @tgid that has one, or NULL. */
+/* Return: the value in @slot of the latest address space of @tgid that has one, or NULL; it lives as
+ * that of sb_processes_find(). */
 void *sb_processes_of(struct sb_processes *processes, uint32_t tgid, enum sb_space_slot slot);
 
 /*

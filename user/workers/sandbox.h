@@ -41,7 +41,7 @@ int sb_sandbox_starter(void);
 /* The process of `record` that writes the store, when the store is open. */
 int sb_sandbox_storer(void);
 
-/* Return: the version of libseccomp; NULL: there are no filters. */
+/* Return: the version of libseccomp, as sb_privileges_filter(); NULL: there are no filters. */
 const char *sb_sandbox_version(void);
 
 #endif

@@ -22,7 +22,8 @@ struct sb_writer;
  * @confine: called in the new process, to drop privileges that it does not need; if it does not
  *	return 0, that process ends, and all further calls return -ECHILD. NULL: keep all
  *
- * Thread: the main one, before there are others. Return: 0 or a negative errno.
+ * Thread: the main one, before there are others. Return: 0; or a negative errno, with *ret_writer
+ * untouched.
  */
 int sb_writer_new(const char *const *paths, size_t nr, int (*confine)(void),
 		  struct sb_writer **ret_writer);

@@ -51,7 +51,7 @@ struct sb_interp_opts {
 };
 
 /* Make a struct sb_interp, owned by the caller, who ends it with sb_interp_free(). @opts is copied.
- * Return: 0 or -ENOMEM. */
+ * Return: 0; -ENOMEM: *ret_interp is untouched. */
 int sb_interp_new(const struct sb_interp_opts *opts, struct sb_interp **ret_interp);
 /* Free it with all names; no other thread may use it any more. Accepts NULL. */
 void sb_interp_free(struct sb_interp *interp);
