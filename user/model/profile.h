@@ -39,12 +39,12 @@ enum sb_frame_kind {
 enum sb_frame_kind sb_function_kind(enum sb_frame_kind kind);
 
 struct sb_frame {
-	const char *name;   /* never NULL: a name, "[module+0x1234]" or "[unknown]" */
-	const char *module; /* or NULL */
-	const char *file;   /* or NULL */
-	uint64_t func_offset;
-	uint32_t line;
-	uint32_t attr; /* set if sb_profile_attr_at() has an attribute; 0: none */
+	const char *name;     /* never NULL: a name, "[module+0x1234]" or "[unknown]" */
+	const char *module;   /* or NULL */
+	const char *file;     /* or NULL */
+	uint64_t func_offset; /* bytes from the beginning of the function */
+	uint32_t line;	      /* in `file`; 0: not known */
+	uint32_t attr;	      /* set if sb_profile_attr_at() has an attribute; 0: none */
 	enum sb_frame_kind kind;
 	bool is_unnamed; /* the name was made up because there is no symbol */
 };

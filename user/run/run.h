@@ -158,7 +158,7 @@ struct sb_run {
 		uint64_t divisor; /* BPF weight / divisor = weight in the unit */
 	} units[SB_VIEWS_MAX];
 	SB_VEC(struct sb_run_target) targets; /* the tasks that config->targets allows by number */
-	size_t nr_live_targets;
+	size_t nr_live_targets;		      /* of these, those that have not ended */
 
 	struct sb_child *child;	  /* the command; NULL: none */
 	struct sb_parser *parser; /* NULL: the run needs none */
@@ -261,7 +261,7 @@ struct sb_run_figures {
 	struct sb_processes_stats processes;
 	uint64_t nr_samples, nr_lost, nr_cut;
 	uint64_t nr_frames, nr_unnamed; /* native ones and those of interpreters */
-	uint64_t wall_ns;
+	uint64_t wall_ns;		/* from the start of sampling to its end, or up to now */
 };
 /* Get the figures up to now, or to the end of the run. @view: its index in config->views. */
 void sb_run_figures(const struct sb_run *run, uint32_t view, struct sb_run_figures *ret_figures);
