@@ -50,7 +50,7 @@ int sb_recorder_parse_kinds(void *field, const char *value, const char **ret_why
 			snprintf(why, sizeof(why), "is not a list of %s", sb_view_kind_names());
 			*ret_why = why;
 		} else if (opts->nr_kinds == SB_RECORDER_KINDS_MAX) {
-			*ret_why = "has too many kinds";
+			*ret_why = "has too many kinds: the limit is 8";
 		}
 		for (i = 0; i < opts->nr_kinds && !*ret_why; i++)
 			if (sb_streq(opts->kinds[i]->kind->name, name))
