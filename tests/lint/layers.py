@@ -36,7 +36,7 @@ MAY = {
     'user/events': {'user/base', 'libbpf', 'contract', *SYMBOLIZER},
     'user/views': {'user/base', 'user/events', 'user/kinds', 'contract', 'skeleton', 'libbpf'},
     'user/interp': {'user/base', 'user/process', 'contract', *SYMBOLIZER},
-    'user/capture': {'user/base', 'user/process', 'contract', 'skeleton', 'libbpf', 'user/views',
+    'user/capture': {'user/base', 'user/process', 'contract', 'skeleton', 'libbpf', 'user/events', 'user/views',
                      'user/interp', 'user/workers', *SYMBOLIZER},
     'user/resolve': {'user/base', 'user/process', 'contract', 'user/model', 'user/interp', *SYMBOLIZER},
     'user/run': {'user/base', 'user/kinds', 'user/process', 'contract', 'user/views', 'user/interp',

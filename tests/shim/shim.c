@@ -215,6 +215,13 @@ __u32 bpf_get_prandom_u32(void)
 	return state;
 }
 
+long bpf_perf_prog_read_value(struct bpf_perf_event_data *ctx, struct bpf_perf_event_value *buf,
+			      __u32 buf_size)
+{
+	*buf = (struct bpf_perf_event_value){ .counter = shim.counter };
+	return 0;
+}
+
 __u64 bpf_get_current_pid_tgid(void)
 {
 	return shim.pid_tgid;

@@ -19,9 +19,10 @@ struct shim {
 	uint64_t pid_tgid, uid_gid, cgroup_id;
 	uint32_t cpu;
 	char comm[16];
-	uint64_t now_ns; /* each look at the clock moves it on by 1 ns */
-	void *task;	 /* struct task_struct */
-	void *task_regs; /* struct sb_regs */
+	uint64_t counter; /* what the event of a perf_event program has counted */
+	uint64_t now_ns;  /* each look at the clock moves it on by 1 ns */
+	void *task;	  /* struct task_struct */
+	void *task_regs;  /* struct sb_regs */
 	bool is_in_cgroup[SHIM_CGROUPS_MAX];
 
 	/* The memory of the process: one region. What is outside of it faults. */

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/time.h"
+#include "events/counter.h"
 
 #define RECORD_BYTES_MAX 65536u /* perf_event_header.size has 16 bits */
 /* No record of ours is longer: a path has 4 KiB (PATH_MAX). */
@@ -41,46 +42,36 @@ int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_t
 	return sb_perf_open(attr, cpu);
 }
 
-static const struct {
-	const char *name;
-	uint32_t type;
-	uint64_t config;
-} timer_events[] = {
-	{ "cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
-	{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
-};
-
-int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu)
+int sb_perf_open_timer(const struct sb_counter *counter, uint32_t freq_hz, int cpu)
 {
 	struct perf_event_attr attr = {
-		.freq = 1,
-		.sample_freq = freq_hz,
 		.disabled = 1,
-		.exclude_idle = 1,
+		/* Only clocks tick while a CPU is idle, and some PMUs refuse to be asked. */
+		.exclude_idle = sb_counter_is_clock(counter),
 	};
-	size_t i;
 
-	for (i = 0; i < SB_ARRAY_SIZE(timer_events); i++) {
-		if (strcmp(timer_events[i].name, event))
-			continue;
-		attr.type = timer_events[i].type;
-		attr.config = timer_events[i].config;
-		return sb_perf_open(&attr, cpu);
+	sb_counter_set_attr(counter, &attr);
+	if (!attr.sample_period) {
+		attr.freq = 1;
+		attr.sample_freq = freq_hz;
 	}
-	return -EINVAL;
+	return sb_perf_open(&attr, cpu);
 }
 
 /* The clock is an event of periods, from its making on (perf_swevent_init_hrtimer() of
  * kernel/events/core.c); others keep to their frequency, of whole hertz. */
-uint64_t sb_perf_timer_period_ns(const char *event, uint32_t freq_hz)
+uint64_t sb_perf_timer_period_ns(const struct sb_counter *counter, uint32_t freq_hz)
 {
-	return strcmp(event, timer_events[0].name) ? 0 : SB_NS_PER_SEC / freq_hz;
+	if (!sb_counter_is_clock(counter))
+		return 0;
+	return counter->period ? counter->period : SB_NS_PER_SEC / freq_hz;
 }
 
-int sb_perf_slow_down(int fd, const char *event, uint32_t freq_hz, uint32_t divisor)
+int sb_perf_slow_down(int fd, const struct sb_counter *counter, uint32_t freq_hz, uint32_t divisor)
 {
-	uint64_t period_ns = sb_perf_timer_period_ns(event, freq_hz);
-	uint64_t value = period_ns ? period_ns * divisor : (freq_hz + divisor / 2) / divisor;
+	uint64_t period_ns = sb_perf_timer_period_ns(counter, freq_hz);
+	uint64_t period = period_ns ? period_ns : counter->period;
+	uint64_t value = period ? period * divisor : (freq_hz + divisor / 2) / divisor;
 
 	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &value) ? -errno : 0;
 }

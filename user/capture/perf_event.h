@@ -12,6 +12,7 @@
 
 struct perf_event_attr;
 struct perf_event_mmap_page;
+struct sb_counter;
 
 /* Open an event for all processes on CPU @cpu. Sets attr->size. Return: a descriptor, which the
  * caller owns; -ENODEV when the CPU is offline; -EACCES, -EPERM without privilege; or another
@@ -24,25 +25,24 @@ int sb_perf_open(struct perf_event_attr *attr, int cpu);
 int sb_perf_open_telling_lost(struct perf_event_attr *attr, int cpu, bool *ret_tells_lost);
 
 /*
- * Open a timer that fires @freq_hz times a second on @cpu, except when it is idle. It is not
- * enabled yet.
- * @event: "cpu-clock", or "cycles" where there is a PMU
+ * Open a timer on @cpu that fires each time @counter has counted its period, or, if it has none,
+ * @freq_hz times a second; a clock does not while the CPU is idle. It is not enabled yet.
  *
- * Return: a descriptor, which the caller owns; -ENODEV when the CPU is offline; -ENOENT when the
- * machine has no such event; -EINVAL when the name is not known or the kernel refuses the
- * frequency; or another negative errno.
+ * Return: a descriptor, which the caller owns; -ENODEV when the CPU is offline; -ENOENT, -EOPNOTSUPP
+ * when the machine has no such counter; -EINVAL when the kernel refuses the frequency or the period;
+ * or another negative errno.
  */
-int sb_perf_open_timer(const char *event, uint32_t freq_hz, int cpu);
+int sb_perf_open_timer(const struct sb_counter *counter, uint32_t freq_hz, int cpu);
 
-/* Return: the period of a timer of @event at @freq_hz, not 0; 0: it has no constant period. */
-uint64_t sb_perf_timer_period_ns(const char *event, uint32_t freq_hz);
+/* Return: the period of a clock at @freq_hz, not 0; 0: @counter is no clock. */
+uint64_t sb_perf_timer_period_ns(const struct sb_counter *counter, uint32_t freq_hz);
 
 /*
  * Divide the rate that a timer was opened with, not its current one, by @divisor, not 0; 1 restores
  * it. The other arguments are those that it was opened with. Needs no privilege.
  * Return: 0; or a negative errno, and the rate has not changed.
  */
-int sb_perf_slow_down(int fd, const char *event, uint32_t freq_hz, uint32_t divisor);
+int sb_perf_slow_down(int fd, const struct sb_counter *counter, uint32_t freq_hz, uint32_t divisor);
 
 /* Append the numbers of the CPUs that are online to @cpus. Return: 0 or a negative errno, and then
  * nothing was appended. */

@@ -71,10 +71,9 @@ struct sb_session_opts {
 	const char *command; /* that is about to run, see sb_cmdfiles_find(); or NULL */
 	uint32_t command_tgid;
 	struct sb_parser *parser; /* borrowed: compiles unwind tables; NULL: this process does */
-	uint32_t freq_hz;
-	bool is_freq_asked;   /* see struct sb_thinning_opts */
-	const char *event;    /* "cpu-clock" (also for NULL), "cycles" */
-	const uint32_t *cpus; /* NULL: all CPUs, those that come online later included */
+	uint32_t freq_hz;	  /* 0: view_opts.counter has a period, and is no clock */
+	bool is_freq_asked;	  /* see struct sb_thinning_opts */
+	const uint32_t *cpus;	  /* NULL: all CPUs, those that come online later included */
 	size_t nr_cpus;
 	uint32_t sides;			 /* SB_SIDE_* */
 	uint32_t by;			 /* SB_BY_* */

@@ -10,6 +10,7 @@
 #include "capture/procwatch.h"
 #include "capture/refused.h"
 #include "capture/session_priv.h"
+#include "events/counter.h"
 
 /* Add a timer to the session, which owns @link then, and @link owns @fd. Return: 0 or -ENOMEM, with
  * the reason. */
@@ -34,25 +35,22 @@ static int keep_timer(struct sb_session *session, struct bpf_link *link, int fd,
 
 static int attach_timer(struct sb_session *session, uint32_t cpu)
 {
+	const struct sb_counter *counter = session->opts.view_opts.counter;
 	struct bpf_link *link;
 	int fd, err;
 
-	fd = sb_perf_open_timer(session->opts.event, session->opts.freq_hz, (int)cpu);
+	fd = sb_perf_open_timer(counter, session->opts.freq_hz, (int)cpu);
 	if (fd == -ENODEV)
 		return fd;
-	if (fd == -ENOENT || fd == -EOPNOTSUPP) {
-		sb_reason_set(session->opts.reason, 0,
-			      "this machine does not support the event '%s'; use -e cpu-clock",
-			      session->opts.event);
-		return -EOPNOTSUPP;
-	}
 	if (fd == -EINVAL) {
 		sb_reason_set(session->opts.reason, 0,
 			      "cannot sample '%s' at %u Hz; choose a lower -F, another -e, "
 			      "or raise sysctl kernel.perf_event_max_sample_rate",
-			      session->opts.event, session->opts.freq_hz);
+			      counter->text, session->opts.freq_hz);
 		return fd;
 	}
+	if (fd < 0 && sb_counter_explain(counter->text, fd, session->opts.reason))
+		return -EOPNOTSUPP;
 	if (fd < 0)
 		return sb_explain(session->opts.reason, fd, "open a sampling timer");
 	link = bpf_program__attach_perf_event(session->timer, fd);

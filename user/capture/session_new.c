@@ -23,6 +23,7 @@
 #include "capture/session_priv.h"
 #include "capture/targets.h"
 #include "capture/unwinder.h"
+#include "events/counter.h"
 #include "symbolizer/sb_sym.h"
 #include "symbolizer/unwind/parser.h"
 #include "views/skel.h"
@@ -33,7 +34,6 @@
 /* IDs of distinct stacks that are remembered, for each view: 5 MB. Beyond it, stacks are shipped
  * with each sample. */
 #define STACKS_MAX_DEFAULT    65536u
-#define EVENT_DEFAULT	      "cpu-clock"
 /* NR_PLACES of memo.bpf.c: 140 KB for each CPU. */
 #define MEMOS_PER_SLOT	      128u
 /* Programs that a run can go without: see sb_view_do_without(). The object is opened again for each
@@ -235,8 +235,9 @@ static int prepare(struct sb_session *session)
 	skel->rodata->cfg_user_end = sb_sym_user_end();
 	if (opts->depth_max)
 		skel->rodata->cfg_ustack_depth_max = opts->depth_max;
-	if (opts->event && opts->freq_hz)
-		skel->rodata->cfg_tick_ns = sb_perf_timer_period_ns(opts->event, opts->freq_hz);
+	if (opts->freq_hz)
+		skel->rodata->cfg_tick_ns =
+			sb_perf_timer_period_ns(opts->view_opts.counter, opts->freq_hz);
 	skel->rodata->cfg_counts_nudge = opts->counts_max / 4 * 3;
 	skel->rodata->cfg_started_boot_ns = sb_boot_ns();
 	err = bpf_map__set_max_entries(skel->maps.counts_first, opts->counts_max);
@@ -274,7 +275,6 @@ static int prepare(struct sb_session *session)
 				 .views = &opts->views,
 				 .view_opts = &opts->view_opts,
 				 .limit = opts->overhead_max,
-				 .event = opts->event,
 				 .freq_hz = opts->freq_hz,
 				 .is_freq_asked = opts->is_freq_asked,
 				 .parser = opts->parser,
@@ -488,8 +488,8 @@ int sb_session_new(const struct sb_session_opts *opts, struct sb_session **ret_s
 	session->opts = *opts;
 	session->hotplug_fd = -1;
 	session->links_root = -1;
-	if (!session->opts.event)
-		session->opts.event = EVENT_DEFAULT;
+	if (!session->opts.view_opts.counter)
+		session->opts.view_opts.counter = &sb_counter_clock;
 	if (!session->opts.counts_max)
 		session->opts.counts_max = COUNTS_MAX_DEFAULT * (uint32_t)opts->views.nr;
 	if (!session->opts.stacks_max)

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "bpf/abi/sb_abi.h"
 #include "capture/perf_event.h"
+#include "events/counter.h"
 #include "symbolizer/process/reader.h"
 #include "symbolizer/unwind/parser.h"
 #include "views/skel.h"
@@ -46,12 +47,12 @@ static bool has_timer(const struct sb_thinned *thinned)
 	return thinned->view->timer && !thinned->view->thin;
 }
 
-/* The number of steps down to 1 Hz. */
+/* The number of steps down to 1 Hz, if there is a rate. */
 static uint32_t timer_steps(uint32_t freq_hz)
 {
 	uint32_t steps = 0;
 
-	while (steps < TIMER_STEPS_MAX && freq_hz >> (steps + 1))
+	while (steps < TIMER_STEPS_MAX && (!freq_hz || freq_hz >> (steps + 1)))
 		steps++;
 	return steps;
 }
@@ -109,7 +110,8 @@ static void slow_down(const struct sb_thinning *thinning, const struct sb_thinni
 
 	if (timer->cpu >= SB_TICK_CPUS)
 		return;
-	err = sb_perf_slow_down(timer->fd, thinning->opts.event, thinning->opts.freq_hz, weight);
+	err = sb_perf_slow_down(timer->fd, thinning->opts.view_opts->counter,
+				thinning->opts.freq_hz, weight);
 	if (err)
 		sb_debug("the timer of CPU %u keeps its rate: error %d", timer->cpu, -err);
 	else
@@ -242,6 +244,8 @@ void sb_thinning_stats(const struct sb_thinning *thinning, uint32_t view,
 	/* Only other views were throttled. */
 	if (!worst)
 		ret_stats->governor.lowered_ns = 0;
-	if (has_timer(thinned))
+	if (has_timer(thinned) && thinning->opts.freq_hz)
 		ret_stats->rate_hz = (double)thinning->opts.freq_hz / (double)(1u << worst);
+	else if (has_timer(thinned) && worst)
+		ret_stats->weight = thinning->opts.view_opts->counter->period << worst;
 }

@@ -8,8 +8,9 @@
  *
  * A timer has a period and a weight, and the weight is written right after the period. A timer
  * whose period is set begins a new one, so a sample has the wrong weight only if this thread is
- * held up for a whole period between the two writes. (The period that the kernel hands to BPF
- * programs is the one that the event was opened with: hw.last_period.)
+ * held up for a whole period between the two writes. (The period of a clock that the kernel hands
+ * to BPF programs is the one that the event was opened with: hw.last_period.) Other counters
+ * (--event) need no weight: of these the kernel hands over the present period.
  *
  * One thread. No privilege is needed once the timers are open.
  */
@@ -26,9 +27,8 @@
 struct sb_thinning_opts {
 	const struct sb_views *views;
 	const struct sb_view_opts *view_opts;
-	double limit; /* see struct sb_governor_opts */
-	const char *event;
-	uint32_t freq_hz;   /* of the timers, at step 0 */
+	double limit;	    /* see struct sb_governor_opts */
+	uint32_t freq_hz;   /* of the timers, at step 0; 0: they have a period of events */
 	bool is_freq_asked; /* by the user: then it is lowered only for its cost in BPF */
 	const struct sb_parser *parser; /* borrowed: its CPU time counts, too; or NULL */
 };

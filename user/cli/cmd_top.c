@@ -66,9 +66,7 @@ static void know_run(struct view *view, const struct sb_run *run)
 		.unit = run->units[0].name,
 		.targets = view->targets.s,
 		.divisor = run->units[0].divisor,
-		.hz = run->config->views.at[0]->timer && sb_streq(run->config->event, "cpu-clock")
-			      ? run->config->freq_hz
-			      : 0,
+		.hz = run->config->views.at[0]->timer ? run->config->freq_hz : 0,
 		.nr_cpus = figures.session.nr_cpus,
 		.nr_samples = figures.nr_samples,
 		.nr_lost = figures.nr_lost,

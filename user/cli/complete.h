@@ -47,6 +47,7 @@ void sb_complete_format(struct sb_completion *to);
 void sb_complete_filesystem(struct sb_completion *to);
 void sb_complete_device(struct sb_completion *to);
 void sb_complete_events(struct sb_completion *to);
+void sb_complete_counters(struct sb_completion *to);
 void sb_complete_command(struct sb_completion *to); /* of stackbpf */
 void sb_complete_shell(struct sb_completion *to);
 /* Left to the shell: */

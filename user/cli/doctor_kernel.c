@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "capture/perf_event.h"
 #include "cli/doctor.h"
+#include "events/counter.h"
 #include "symbolizer/unwind/parser.h"
 #include "views/view.h"
 #include "workers/landlock.h"
@@ -223,9 +224,9 @@ static void check_kprobe(struct sb_doctor *doctor)
 		sb_doctor_say(doctor, SB_VERDICT_OK, "kprobes", "available");
 }
 
-static int try_timer(const char *event)
+static int try_timer(const struct sb_counter *counter)
 {
-	sb_cleanup(sb_closep) int fd = sb_perf_open_timer(event, 99, 0);
+	sb_cleanup(sb_closep) int fd = sb_perf_open_timer(counter, 99, 0);
 
 	return fd < 0 ? fd : 0;
 }
@@ -233,7 +234,7 @@ static int try_timer(const char *event)
 static void check_clock(struct sb_doctor *doctor)
 {
 	int64_t paranoid = 0;
-	int err = try_timer("cpu-clock");
+	int err = try_timer(&sb_counter_clock);
 
 	read_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
 	if (err) {
@@ -252,7 +253,11 @@ static void check_clock(struct sb_doctor *doctor)
 
 static void check_cycles(struct sb_doctor *doctor)
 {
-	int err = try_timer("cycles");
+	struct sb_counter cycles = {};
+	int err;
+
+	(void)sb_counter_by_name("cycles", &cycles);
+	err = try_timer(&cycles);
 
 	if (!err)
 		sb_doctor_say(doctor, SB_VERDICT_OK, "hardware cycles", "-e cycles works");

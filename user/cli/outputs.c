@@ -156,7 +156,7 @@ static int add_governed(const struct sb_run *run, const struct sb_thinning_stats
 			       run->config->freq_hz);
 }
 
-/* When it was, and what a sample of the timer stands for. Of cycles, that is not known as time. */
+/* When it was, and what a sample of the clock stands for. Other counters have other units. */
 static int add_times(const struct sb_run *run, const struct sb_run_figures *figures,
 		     struct sb_profile *profile)
 {
@@ -167,8 +167,7 @@ static int add_times(const struct sb_run *run, const struct sb_run_figures *figu
 	if (!err && now_us > ago_us)
 		err = sb_profile_meta(profile, "start_us", "%llu",
 				      (unsigned long long)(now_us - ago_us));
-	if (!err && sb_streq(run->units[0].name, "samples") && run->config->freq_hz &&
-	    (!run->config->event || sb_streq(run->config->event, "cpu-clock")))
+	if (!err && sb_streq(run->units[0].name, "samples") && run->config->freq_hz)
 		err = sb_profile_meta(profile, "hz", "%u", run->config->freq_hz);
 	return err;
 }

@@ -115,6 +115,15 @@ int sb_record_find_events(struct sb_record_opts *opts)
 	return err ? explain(&reason, err) : -1;
 }
 
+void sb_complete_counters(struct sb_completion *to)
+{
+	const char *name;
+	unsigned int i;
+
+	for (i = 0; sb_counter_at(i, &name); i++)
+		sb_complete_add(to, name, NULL);
+}
+
 struct completing {
 	struct sb_completion *to;
 	size_t nr;

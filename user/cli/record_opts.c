@@ -17,12 +17,13 @@
 #include "kinds/view_kind.h"
 #include "symbolizer/sb_sym.h"
 
-#define PID_MAX	    4194304u /* PID_MAX_LIMIT of the kernel, include/linux/threads.h */
-#define FREQ_HZ_MAX 100000u  /* above, the timer itself is what is sampled */
-#define CACHE_MIN   (1u << 20)
-#define UNWIND_MIN  (4u << 20)
-#define UNWIND_MAX  (1ull << 30)
-#define SEPARATORS  ", \t\n" /* blanks, so that -p "$(pgrep x)" works */
+#define PID_MAX		4194304u /* PID_MAX_LIMIT of the kernel, include/linux/threads.h */
+#define FREQ_HZ_MAX	100000u	 /* above, the timer itself is what is sampled */
+#define FREQ_HZ_DEFAULT 99u	 /* not 100, which may run in step with programs */
+#define CACHE_MIN	(1u << 20)
+#define UNWIND_MIN	(4u << 20)
+#define UNWIND_MAX	(1ull << 30)
+#define SEPARATORS	", \t\n" /* blanks, so that -p "$(pgrep x)" works */
 
 /* A leading '!' makes a rule deny. */
 static uint32_t take_rule(const char **value)
@@ -205,12 +206,6 @@ static const struct sb_opt_word demangle_words[] = {
 	{ "short", SB_SYM_DEMANGLE_SHORT },
 	{ "full", SB_SYM_DEMANGLE_FULL },
 	{ "off", SB_SYM_DEMANGLE_OFF },
-	{},
-};
-
-static const struct sb_opt_word event_words[] = {
-	{ "cpu-clock", 0 },
-	{ "cycles", 0 },
 	{},
 };
 
@@ -412,9 +407,11 @@ const struct sb_opt sb_record_rows[] = {
 	  .type = SB_OPT_U32, .group = SB_OPT_WINDOW, FIELD(run.freq_hz), .min = 1, .max = FREQ_HZ_MAX,
 	  .help = "samples per second on each CPU (default 99)" },
 	{ .name = "event", .letters = "e", .metavar = "EVENT", SAMPLED,
-	  .type = SB_OPT_STRING, .group = SB_OPT_WINDOW, FIELD(run.event), .words = event_words,
-	  .help = "event that triggers samples: cpu-clock (default), or cycles on machines "
-		  "with a PMU" },
+	  .type = SB_OPT_STRING, .group = SB_OPT_WINDOW, FIELD(event),
+	  .complete = sb_complete_counters,
+	  .help = "counter that triggers samples: cpu-clock (default), page-faults, cycles, "
+		  "cache-misses:u, r1a8, cpu/event=0xa8/, as perf and bpftrace spell them; with "
+		  "a period as in context-switches:10, or else at the rate of -F" },
 	/* Not for "wall", whose sum it would break, nor for what a thread does on several CPUs. */
 	{ .name = "cpu", .letters = "C", .metavar = "LIST", .views = SB_VIEW_PER_CPU,
 	  .type = SB_OPT_LIST, .group = SB_OPT_WINDOW, FIELD(run.cpus), .max = 65535,
@@ -777,13 +774,64 @@ static int check_kind(const struct sb_record_opts *fields, struct sb_opts *opts)
 		return 0;
 	if (fields->run.freq_hz && !sb_record_opt_is_for("freq", fields->kind))
 		name = "--freq";
-	else if (fields->run.event && !sb_record_opt_is_for("event", fields->kind))
+	else if (fields->event && !sb_record_opt_is_for("event", fields->kind))
 		name = "--event";
 	else if (fields->run.idle != SB_IDLE_SHOW && !sb_record_opt_is_for("idle", fields->kind))
 		name = "--idle";
 	return name ? sb_opts_fail(opts, "%s has no effect on --kind=%s; leave it out", name,
 				   fields->kind)
 		    : 0;
+}
+
+/* A period that was asked for is a rate if it is one of time; otherwise there is no rate. */
+static int take_period(struct sb_record_opts *fields, struct sb_opts *opts)
+{
+	uint64_t period = fields->counter.period;
+
+	if (fields->run.is_freq_asked)
+		return sb_opts_fail(opts,
+				    "'%s' has a period, and -F is a rate; use only one of them",
+				    fields->event);
+	fields->run.is_freq_asked = true;
+	fields->run.freq_hz = 0;
+	if (!sb_counter_is_clock(&fields->counter))
+		return 0;
+	if (period < SB_NS_PER_SEC / FREQ_HZ_MAX || period > SB_NS_PER_SEC)
+		return sb_opts_fail(opts,
+				    "'%s' has a period of %llu ns; choose one between 10000 and "
+				    "1000000000",
+				    fields->event, (unsigned long long)period);
+	fields->run.freq_hz = (uint32_t)((SB_NS_PER_SEC + period / 2) / period);
+	return 0;
+}
+
+/* The store adds up all that was ever recorded of a kind, so that has one unit. */
+static bool records_oncpu(const struct sb_record_opts *fields, const struct sb_opts *opts)
+{
+	const struct sb_recorder_config *recorder = &fields->recorder;
+	bool has_default = !recorder->nr_kinds;
+	size_t i;
+
+	for (i = 0; i < recorder->nr_kinds; i++)
+		has_default |= recorder->kinds[i] == sb_view_at(0);
+	return has_default && sb_streq(opts->command, "record");
+}
+
+static int take_event(struct sb_record_opts *fields, struct sb_opts *opts)
+{
+	struct sb_reason reason = {};
+
+	if (!fields->event)
+		return 0;
+	if (sb_counter_find(fields->event, &fields->counter, &reason))
+		return sb_opts_fail(opts, "--event: %s", reason.text);
+	if (!sb_counter_is_clock(&fields->counter) && records_oncpu(fields, opts))
+		return sb_opts_fail(opts,
+				    "--event: oncpu is recorded in samples of a clock, and '%s' is "
+				    "none; use 'stackbpf oncpu -e' for it",
+				    fields->event);
+	fields->run.view_opts.counter = &fields->counter;
+	return fields->counter.period ? take_period(fields, opts) : 0;
 }
 
 int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
@@ -818,9 +866,10 @@ int sb_record_opts_finish(struct sb_record_opts *fields, struct sb_opts *opts)
 		fields->run.sides = SB_SIDE_USER | SB_SIDE_KERNEL;
 	fields->run.is_freq_asked = fields->run.freq_hz != 0;
 	if (!fields->run.freq_hz)
-		fields->run.freq_hz = 99;
-	if (!fields->run.event)
-		fields->run.event = "cpu-clock";
+		fields->run.freq_hz = FREQ_HZ_DEFAULT;
+	err = take_event(fields, opts);
+	if (err)
+		return err;
 	if (!fields->run.depth_max)
 		fields->run.depth_max = SB_USTACK_DEPTH_MAX;
 	return 0;

@@ -22,7 +22,9 @@ struct sb_record_opts {
 	const char *shell_command; /* of -c */
 	char *shell_argv[4];	   /* what run.command points to with -c */
 	bool annotate, lines, modules;
-	uint32_t limit; /* of stacks in the output; 0: none */
+	const char *event;	   /* of --event; NULL: the clock */
+	struct sb_counter counter; /* what it means; run.view_opts borrows it */
+	uint32_t limit;		   /* of stacks in the output; 0: none */
 	sb_vec_str output_paths;
 	const char *format, *title;
 	bool no_header, stats;

@@ -417,7 +417,7 @@ static void report_samples(const struct sb_run *run, const struct sb_run_figures
 	if (run->sink->keeps_all)
 		row_nr("distinct stacks", sb_profile_nr_stacks(run->profile));
 	row_nr("by address, user and kernel", resolve->nr_stacks);
-	if (run->config->views.at[figures->view]->timer)
+	if (run->config->views.at[figures->view]->timer && session->freq_hz)
 		row("CPUs, rate", "%u, %u Hz", session->nr_cpus, session->freq_hz);
 	else
 		row_nr("CPUs", session->nr_cpus);
@@ -762,6 +762,10 @@ void sb_report_empty(const struct sb_run *run)
 		       (unsigned long long)figures.session.stat[SB_STAT_WEIGHT_NONE]);
 	else if (run->config->views.at[0]->kind->empty)
 		sb_err(0, "nothing was sampled: %s", run->config->views.at[0]->kind->empty);
+	else if (run->config->view_opts.counter)
+		sb_err(0, "nothing was sampled: the targets caused too few events of '%s'%s",
+		       run->config->view_opts.counter->text,
+		       run->config->freq_hz ? "" : " for its period");
 	else if (run->child && !run->config->all)
 		sb_err(0,
 		       "nothing was sampled: '%s' used too little CPU time; raise -F, or use "

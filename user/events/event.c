@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,59 +13,7 @@
 #include "base/str.h"
 
 /* "usdt:PATH:PROVIDER:NAME" has four. */
-#define FIELDS_MAX	 4u
-
-#define HARDWARE(config) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config
-#define SOFTWARE(config) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config
-/* perf_event_open(2): cache, operation, result. */
-#define CACHE(cache, op, result)                                                             \
-	PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##op << 8 | \
-				    PERF_COUNT_HW_CACHE_RESULT_##result << 16
-
-/* The names of perf list(1), and the shorter ones of bpftrace. */
-static const struct {
-	const char *name;
-	uint32_t type;
-	uint64_t config;
-} counters[] = {
-	{ "page-faults", SOFTWARE(PAGE_FAULTS) },
-	{ "faults", SOFTWARE(PAGE_FAULTS) },
-	{ "minor-faults", SOFTWARE(PAGE_FAULTS_MIN) },
-	{ "major-faults", SOFTWARE(PAGE_FAULTS_MAJ) },
-	{ "context-switches", SOFTWARE(CONTEXT_SWITCHES) },
-	{ "cs", SOFTWARE(CONTEXT_SWITCHES) },
-	{ "cpu-migrations", SOFTWARE(CPU_MIGRATIONS) },
-	{ "migrations", SOFTWARE(CPU_MIGRATIONS) },
-	{ "cpu-clock", SOFTWARE(CPU_CLOCK) },
-	{ "task-clock", SOFTWARE(TASK_CLOCK) },
-	{ "alignment-faults", SOFTWARE(ALIGNMENT_FAULTS) },
-	{ "emulation-faults", SOFTWARE(EMULATION_FAULTS) },
-	{ "cpu-cycles", HARDWARE(CPU_CYCLES) },
-	{ "cycles", HARDWARE(CPU_CYCLES) },
-	{ "instructions", HARDWARE(INSTRUCTIONS) },
-	{ "cache-references", HARDWARE(CACHE_REFERENCES) },
-	{ "cache-misses", HARDWARE(CACHE_MISSES) },
-	{ "branch-instructions", HARDWARE(BRANCH_INSTRUCTIONS) },
-	{ "branches", HARDWARE(BRANCH_INSTRUCTIONS) },
-	{ "branch-misses", HARDWARE(BRANCH_MISSES) },
-	{ "bus-cycles", HARDWARE(BUS_CYCLES) },
-	{ "ref-cycles", HARDWARE(REF_CPU_CYCLES) },
-	{ "stalled-cycles-frontend", HARDWARE(STALLED_CYCLES_FRONTEND) },
-	{ "frontend-stalls", HARDWARE(STALLED_CYCLES_FRONTEND) },
-	{ "stalled-cycles-backend", HARDWARE(STALLED_CYCLES_BACKEND) },
-	{ "backend-stalls", HARDWARE(STALLED_CYCLES_BACKEND) },
-	{ "L1-dcache-loads", CACHE(L1D, READ, ACCESS) },
-	{ "L1-dcache-load-misses", CACHE(L1D, READ, MISS) },
-	{ "L1-dcache-stores", CACHE(L1D, WRITE, ACCESS) },
-	{ "L1-icache-load-misses", CACHE(L1I, READ, MISS) },
-	{ "LLC-loads", CACHE(LL, READ, ACCESS) },
-	{ "LLC-load-misses", CACHE(LL, READ, MISS) },
-	{ "LLC-stores", CACHE(LL, WRITE, ACCESS) },
-	{ "LLC-store-misses", CACHE(LL, WRITE, MISS) },
-	{ "dTLB-loads", CACHE(DTLB, READ, ACCESS) },
-	{ "dTLB-load-misses", CACHE(DTLB, READ, MISS) },
-	{ "iTLB-load-misses", CACHE(ITLB, READ, MISS) },
-};
+#define FIELDS_MAX 4u
 
 /* What the first field says, if it is one of these, and how many fields may follow it. */
 static const struct {
@@ -107,14 +54,6 @@ struct fields {
 bool sb_event_is_glob(const char *name)
 {
 	return strpbrk(name, "*?") != NULL;
-}
-
-bool sb_event_counter_at(unsigned int i, const char **ret_name)
-{
-	if (i >= SB_ARRAY_SIZE(counters))
-		return false;
-	*ret_name = counters[i].name;
-	return true;
 }
 
 static int refuse(struct sb_reason *reason, const char *text, const char *why)
@@ -197,37 +136,12 @@ static int take_user(const char *file, const char *name, struct sb_event_spec *s
 	return err ? err : take_function(name, spec, fields, reason);
 }
 
-/* A name of perf, without its modifiers. Return: whether it is a counter. */
-static bool find_counter(const char *name, struct sb_event_spec *spec)
-{
-	const char *digit;
-	size_t i;
-
-	for (i = 0; i < SB_ARRAY_SIZE(counters); i++) {
-		if (!sb_streq(counters[i].name, name))
-			continue;
-		spec->perf_type = counters[i].type;
-		spec->perf_config = counters[i].config;
-		return true;
-	}
-	/* A raw event. perf takes "read" for one, too; here it needs a digit. */
-	if (name[0] != 'r' || strlen(name) > 17 || !name[1] ||
-	    name[1 + strspn(name + 1, "0123456789abcdefABCDEF")])
-		return false;
-	for (digit = name + 1; *digit && !isdigit((unsigned char)*digit); digit++)
-		;
-	if (!*digit || sb_parse_hex(name + 1, &spec->perf_config))
-		return false;
-	spec->perf_type = PERF_TYPE_RAW;
-	return true;
-}
-
 /* "u", "k" or a period, after a counter. */
 static int take_modifier(const char *text, struct sb_event_spec *spec, const struct fields *fields,
 			 struct sb_reason *reason)
 {
 	if (isdigit((unsigned char)*text)) {
-		if (parse_number(text, &spec->period) || !spec->period)
+		if (parse_number(text, &spec->counter.period) || !spec->counter.period)
 			return refuse(reason, fields->text,
 				      "has a period that is not a number above 0");
 		return 0;
@@ -235,8 +149,8 @@ static int take_modifier(const char *text, struct sb_event_spec *spec, const str
 	if (!*text || text[strspn(text, "uk")])
 		return refuse(reason, fields->text,
 			      "has a modifier other than u (user), k (kernel) and a period");
-	spec->no_user |= !strchr(text, 'u');
-	spec->no_kernel |= !strchr(text, 'k');
+	spec->counter.no_user |= !strchr(text, 'u');
+	spec->counter.no_kernel |= !strchr(text, 'k');
 	return 0;
 }
 
@@ -256,10 +170,11 @@ static int take_counter(unsigned int first, struct sb_event_spec *spec, const st
 static int unknown_counter(const char *name, const struct fields *fields, struct sb_reason *reason)
 {
 	struct sb_nearest nearest = { .typed = name };
-	size_t i;
+	const char *counter;
+	unsigned int i;
 
-	for (i = 0; i < SB_ARRAY_SIZE(counters); i++)
-		sb_nearest_offer(&nearest, counters[i].name);
+	for (i = 0; sb_counter_at(i, &counter); i++)
+		sb_nearest_offer(&nearest, counter);
 	sb_reason_set(reason, 0, "the event '%s': there is no counter '%s'; %s%s%s", fields->text,
 		      name, nearest.name ? "did you mean '" : "'stackbpf trace --list' shows them",
 		      nearest.name ? nearest.name : "", nearest.name ? "'?" : "");
@@ -306,7 +221,7 @@ static int take_prefixed(struct sb_event_spec *spec, const struct fields *fields
 	case SB_PROBE_USDT:
 		return take_usdt(spec, fields, reason);
 	case SB_PROBE_PERF:
-		if (!find_counter(fields->at[1], spec))
+		if (!sb_counter_by_name(fields->at[1], &spec->counter))
 			return unknown_counter(fields->at[1], fields, reason);
 		return take_counter(1, spec, fields, reason);
 	case SB_PROBE_USER:
@@ -381,7 +296,7 @@ int sb_event_parse(const char *text, struct sb_event_spec *ret_spec, struct sb_r
 		ret_spec->is_return = prefixes[i].is_return;
 		return take_prefixed(ret_spec, &fields, reason);
 	}
-	if (find_counter(fields.at[0], ret_spec))
+	if (sb_counter_by_name(fields.at[0], &ret_spec->counter))
 		return take_counter(0, ret_spec, &fields, reason);
 	if (fields.nr == 1)
 		return take_function(fields.at[0], ret_spec, &fields, reason);

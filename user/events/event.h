@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "events/counter.h"
+
 struct sb_reason;
 
 #define SB_EVENT_FILE_BYTES 512u
@@ -39,11 +41,8 @@ struct sb_event_spec {
 	/* The tracepoint, function, probe or counter; all but a counter may be a glob with * and ?.
 	 * With a PMU: its terms, such as "event=0xa8". "": @offset is an address in the file. */
 	char name[SB_EVENT_NAME_BYTES];
-	uint64_t offset;	 /* in the function, bytes */
-	uint32_t perf_type;	 /* PERF_TYPE_*, of a counter without PMU */
-	uint64_t perf_config;	 /* as in struct perf_event_attr */
-	uint64_t period;	 /* of a counter: a sample for so many; 0: not said */
-	bool no_user, no_kernel; /* of a counter: what it does not count */
+	uint64_t offset;	   /* in the function, bytes */
+	struct sb_counter counter; /* with a PMU: without type and config */
 };
 
 /**
@@ -58,9 +57,5 @@ int sb_event_parse(const char *text, struct sb_event_spec *ret_spec, struct sb_r
 
 /* Return: whether @name has * or ?. */
 bool sb_event_is_glob(const char *name);
-
-/* Get the @i-th name, from 0, of a counter that needs no PMU, such as "page-faults". *ret_name is a
- * constant. Return: whether there is one; if not, *ret_name is untouched. */
-bool sb_event_counter_at(unsigned int i, const char **ret_name);
 
 #endif

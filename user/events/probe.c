@@ -37,9 +37,7 @@ static int found_tracepoint(void *arg, const char *category, const char *name, u
 {
 	struct sb_resolving *to = arg;
 	char text[SB_EVENT_FILE_BYTES + SB_EVENT_NAME_BYTES];
-	struct sb_probe probe = { .kind = SB_PROBE_TRACEPOINT,
-				  .function = text,
-				  .perf_config = { id } };
+	struct sb_probe probe = { .kind = SB_PROBE_TRACEPOINT, .function = text, .id = id };
 
 	snprintf(text, sizeof(text), "%s:%s", category, name);
 	return to->found(to, text, &probe);
@@ -117,7 +115,7 @@ static void offer_words(struct sb_nearest *nearest)
 
 	for (i = 0; (preset = sb_preset_at(i)); i++)
 		sb_nearest_offer(nearest, preset->name);
-	for (i = 0; sb_event_counter_at(i, &name); i++)
+	for (i = 0; sb_counter_at(i, &name); i++)
 		sb_nearest_offer(nearest, name);
 }
 
@@ -180,9 +178,7 @@ static bool is_same_string(const char *a, const char *b)
 static bool is_same(const struct sb_probe *a, const struct sb_probe *b)
 {
 	return a->kind == b->kind && a->is_return == b->is_return && a->offset == b->offset &&
-	       a->perf_type == b->perf_type && a->no_user == b->no_user &&
-	       a->no_kernel == b->no_kernel && a->period == b->period &&
-	       !memcmp(a->perf_config, b->perf_config, sizeof(a->perf_config)) &&
+	       a->id == b->id && sb_counter_is_same(&a->counter, &b->counter) &&
 	       is_same_string(a->path, b->path) &&
 	       (a->kind != SB_PROBE_KERNEL || is_same_string(a->function, b->function));
 }
@@ -385,7 +381,7 @@ static int list_words(const struct listing *listing)
 	for (i = 0; !err && (preset = sb_preset_at(i)); i++)
 		if (is_listed(listing, preset->name))
 			err = listing->fn(listing->arg, preset->name, preset->summary);
-	for (i = 0; !err && sb_event_counter_at(i, &name); i++)
+	for (i = 0; !err && sb_counter_at(i, &name); i++)
 		if (is_listed(listing, name) && !sb_preset_find(name))
 			err = listing->fn(listing->arg, name, NULL);
 	return err;

@@ -17,6 +17,7 @@
 
 #include "base/vec.h"
 #include "bpf/abi/sb_abi_trace.h"
+#include "events/counter.h"
 #include "events/event.h"
 
 struct sb_preset;
@@ -39,10 +40,8 @@ struct sb_probe {
 	uint64_t offset;    /* kernel: in the function; user, USDT: in the file */
 	uint64_t semaphore; /* USDT: where in the file the counter of listeners is; 0: none */
 	char *args;	    /* USDT: descriptors of the arguments, "8@%rdi -4@$1"; owned */
-	uint32_t perf_type; /* counter: struct perf_event_attr.type */
-	uint64_t perf_config[3]; /* config, config1, config2; tracepoint: its ID in the first */
-	uint64_t period;	 /* counter: a sample for so many */
-	bool no_user, no_kernel;
+	uint64_t id;	    /* tracepoint: its number in the kernel */
+	struct sb_counter counter; /* with a period */
 	/* By sb_probes_compile(): 1 + index in sb_probes.exprs of --when, --weight and --value;
 	 * 0: none. */
 	uint32_t when, weigh, value;

@@ -133,7 +133,6 @@ static enum sb_run_status make_session(struct sb_run *run)
 		.reason = &run->reason,
 		.freq_hz = config->freq_hz,
 		.is_freq_asked = config->is_freq_asked,
-		.event = config->event,
 		.cpus = config->cpus.nr ? config->cpus.at : NULL,
 		.nr_cpus = config->cpus.nr,
 		.sides = config->sides,

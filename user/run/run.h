@@ -44,9 +44,8 @@ struct sb_run_config {
 	bool all;		   /* every process, whatever `targets` has */
 	char **command;		   /* to run and to sample, NULL-terminated; NULL: none */
 	uint64_t time_ns;	   /* duration; 0: until it is stopped */
-	uint32_t freq_hz;	   /* of the timer */
+	uint32_t freq_hz;	   /* of the timer; 0: its counter has a period */
 	bool is_freq_asked;	   /* by the user: struct sb_thinning_opts */
-	const char *event;	   /* of --event: "cpu-clock", ... */
 	sb_vec_u32 cpus;	   /* empty: all */
 	uint32_t sides;		   /* SB_SIDE_* */
 	uint32_t depth_max;

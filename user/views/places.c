@@ -39,7 +39,7 @@ int sb_places_prepare(struct sampler_bpf *skel, const struct sb_probes *probes,
 static struct sb_trace_place place_of(const struct sb_probes *probes, const struct sb_probe *probe)
 {
 	struct sb_trace_place place = {
-		.weight = probe->kind == SB_PROBE_PERF ? probe->period : 1,
+		.weight = probe->kind == SB_PROBE_PERF ? probe->counter.period : 1,
 		/* With a single name it would only repeat the title. */
 		.op = probes->names.nr > 1 ? probe->name_idx + 1 : 0,
 		.when = probe->when,

@@ -62,16 +62,10 @@ static int set_attr(const struct sb_probe *probe, struct perf_event_attr *attr)
 		return set_probe(probe, "uprobe", attr);
 	case SB_PROBE_TRACEPOINT:
 		attr->type = PERF_TYPE_TRACEPOINT;
-		attr->config = probe->perf_config[0];
+		attr->config = probe->id;
 		return 0;
 	default:
-		attr->type = probe->perf_type;
-		attr->config = probe->perf_config[0];
-		attr->config1 = probe->perf_config[1];
-		attr->config2 = probe->perf_config[2];
-		attr->sample_period = probe->period;
-		attr->exclude_user = probe->no_user;
-		attr->exclude_kernel = probe->no_kernel;
+		sb_counter_set_attr(&probe->counter, attr);
 		return 0;
 	}
 }
@@ -116,15 +110,8 @@ int sb_probe_explain(const struct sb_probes *probes, const struct sb_probe *prob
 				     "cannot trace '%s': each place needs two descriptors; raise "
 				     "'ulimit -n' or trace fewer",
 				     name);
-	if (probe->kind == SB_PROBE_PERF &&
-	    (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV || err == -EINVAL)) {
-		sb_reason_set(
-			reason, 0,
-			"this machine does not count '%s'; 'stackbpf trace --list' has the "
-			"counters of the kernel, such as page-faults, which every machine has",
-			name);
+	if (probe->kind == SB_PROBE_PERF && sb_counter_explain(name, err, reason))
 		return -EOPNOTSUPP;
-	}
 	if (err == -SB_ENOTSUPP) {
 		sb_reason_set(reason, 0,
 			      "cannot trace '%s': the kernel cannot hook the first instruction of "

@@ -28,6 +28,7 @@ _Static_assert(SB_STAT_MAX <= 64, "sets of them are bits of a word");
 struct sampler_bpf;
 struct bpf_link;
 struct bpf_program;
+struct sb_counter;
 struct sb_probes;
 struct sb_reason;
 struct sb_str;
@@ -51,7 +52,8 @@ struct sb_view_opts {
 	uint32_t io_dev;	 /* (major << 20) | minor; 0: all */
 	uint64_t io_ino;	 /* inode; 0: all */
 	const char *io_path;	 /* glob, applied when file names are resolved; NULL: all */
-	const struct sb_probes *probes; /* of "trace": what to attach to; NULL: nothing */
+	const struct sb_counter *counter; /* triggers the timer's program; NULL: the clock */
+	const struct sb_probes *probes;	  /* of "trace": what to attach to; NULL: nothing */
 	const char *value; /* the expression that is compiled as sb_probe.value; NULL: none */
 };
 

@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
 
 #include "base/cleanup.h"
+#include "events/counter.h"
 #include "views/skel.h"
 #include "views/views.h"
+
+/* Time is divided between the stacks of two ticks, so it must tick in all code that runs. */
+static int check(const struct sb_view_opts *opts, const char **ret_why)
+{
+	const struct sb_counter *counter = opts->counter;
+
+	if (!counter || sb_counter_is_clock(counter) || counter->type != PERF_TYPE_SOFTWARE)
+		return 0;
+	*ret_why =
+		"wall divides the time of threads by a clock or a counter of the hardware, such as "
+		"cpu-clock or cycles; use 'stackbpf oncpu -e' for all others";
+	return -EINVAL;
+}
 
 static int prepare(struct sampler_bpf *skel, const struct sb_view_opts *opts)
 {
@@ -35,6 +51,7 @@ const struct sb_view sb_view_wall = {
 	.state_place = SB_STATE_AT_LEAF,
 	.has_idle = true,
 	.trim = sb_sched_trim,
+	.check = check,
 	.prepare = prepare,
 	.timer = timer,
 	.begin = sb_sched_begin,

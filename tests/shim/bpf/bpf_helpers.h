@@ -38,6 +38,10 @@ long bpf_current_task_under_cgroup(void *map, __u32 index);
 __u32 bpf_get_smp_processor_id(void);
 __u64 bpf_ktime_get_ns(void);
 __u32 bpf_get_prandom_u32(void);
+struct bpf_perf_event_data;
+struct bpf_perf_event_value;
+long bpf_perf_prog_read_value(struct bpf_perf_event_data *ctx, struct bpf_perf_event_value *buf,
+			      __u32 buf_size);
 
 long bpf_get_stack(void *ctx, void *buf, __u32 size, __u64 flags);
 long bpf_get_task_stack(struct task_struct *task, void *buf, __u32 size, __u64 flags);

@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include "core.h"
+#define const
 #include "views/oncpu.bpf.c"
+#undef const
 
 #define PC 0x401000ull
 
@@ -22,6 +24,7 @@ static int setup_with(uint32_t counts_max, uint32_t ring_bytes)
 	SHIM_MAP(stats);
 	SHIM_MAP(spent_turns);
 	SHIM_MAP(tick_grids);
+	SHIM_MAP(oncpu_counted);
 	SHIM_MAP(target_tgids);
 	SHIM_MAP(scratch);
 	SHIM_MAP(stacks_seen);
@@ -456,6 +459,29 @@ static void test_skipped_are_counted(void **state)
 	cfg_tick_ns = 0;
 }
 
+/* Whatever the period is that the kernel is at, and whoever had the sample before. */
+static void test_counted_weigh(void **state)
+{
+	struct sb_sample_key key;
+	struct sb_count count;
+
+	cfg_sides = 0;
+	cfg_oncpu_counts = true;
+	in_user.sample_period = 1000;
+	shim.counter = 7;
+	assert_int_equal(oncpu_tick(&in_user), 0);
+	shim.counter = 5000000007;
+	assert_int_equal(oncpu_tick(&in_user), 0);
+	shim_map_at(&generation, 0, &key, &count);
+	assert_true(count.weight == 5000000007);
+	/* The CPU was offline. */
+	shim.counter = 3;
+	assert_int_equal(oncpu_tick(&in_user), 0);
+	shim_map_at(&generation, 0, &key, &count);
+	assert_true(count.weight == 5000000010);
+	cfg_oncpu_counts = false;
+}
+
 /* Heavy ones as they are; the others by chance, and right on average. */
 static void test_thin(void **state)
 {
@@ -516,6 +542,7 @@ int main(void)
 		cmocka_unit_test_setup(test_seen_table, setup),
 		cmocka_unit_test_setup(test_counts_full, setup),
 		cmocka_unit_test_setup(test_ticks_weigh, setup),
+		cmocka_unit_test_setup(test_counted_weigh, setup),
 		cmocka_unit_test_setup(test_skipped_ticks, setup),
 		cmocka_unit_test_setup(test_skipped_are_counted, setup),
 		cmocka_unit_test_setup(test_thin, setup),

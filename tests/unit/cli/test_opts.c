@@ -71,7 +71,7 @@ static void test_defaults(void **state)
 
 	assert_int_equal(parse_for("oncpu", nothing), 0);
 	assert_int_equal(got.run.freq_hz, 99);
-	assert_string_equal(got.run.event, "cpu-clock");
+	assert_null(got.run.view_opts.counter);
 	assert_int_equal(got.run.sides, SB_SIDE_USER | SB_SIDE_KERNEL);
 	assert_int_equal(got.run.depth_max, SB_USTACK_DEPTH_MAX);
 	assert_true(got.run.time_ns == 0);
@@ -226,7 +226,7 @@ static void test_wrong_values(void **state)
 	refused("option '--by': 'cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu' has too many root frames: the limit is 8",
 		"--by", "cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu");
 	refused("option '--demangle': 'no' is not one of short, full, off", "--demangle", "no");
-	refused("option '-e': 'branches' is not one of cpu-clock, cycles", "-e", "branches");
+	refused("--event: there is no counter 'cycle'; did you mean 'cycles'?", "-e", "cycle");
 	refused("option '--symbol-cache': '1K' is not a number of bytes such as 256M, at least 1048576",
 		"--symbol-cache", "1K");
 	refused("option '-o': '' is not a name", "-o", "");

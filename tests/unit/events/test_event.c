@@ -94,11 +94,11 @@ static void test_counters(void **state)
 		print_message("%s\n", rows[i].text);
 		assert_int_equal(sb_event_parse(rows[i].text, &spec, &reason), 0);
 		assert_int_equal(spec.kind, SB_PROBE_PERF);
-		assert_int_equal(spec.perf_type, rows[i].type);
-		assert_true(spec.perf_config == rows[i].config);
-		assert_true(spec.period == rows[i].period);
-		assert_int_equal(spec.no_user, rows[i].no_user);
-		assert_int_equal(spec.no_kernel, rows[i].no_kernel);
+		assert_int_equal(spec.counter.type, rows[i].type);
+		assert_true(spec.counter.config[0] == rows[i].config);
+		assert_true(spec.counter.period == rows[i].period);
+		assert_int_equal(spec.counter.no_user, rows[i].no_user);
+		assert_int_equal(spec.counter.no_kernel, rows[i].no_kernel);
 	}
 }
 

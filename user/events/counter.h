@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Counters of the kernel and of the hardware, as perf_event_open(2) takes them: those that "trace"
+ * traces, and those that trigger the samples of "oncpu" (--event). Thread: any.
+ */
+#ifndef SB_EVENTS_COUNTER_H
+#define SB_EVENTS_COUNTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct perf_event_attr;
+struct sb_reason;
+
+struct sb_counter {
+	const char *text;   /* as it was spelled, borrowed; NULL in a struct sb_probe */
+	uint32_t type;	    /* struct perf_event_attr.type */
+	uint64_t config[3]; /* config, config1, config2 */
+	uint64_t period;    /* a sample for so many; 0: not said */
+	bool no_user, no_kernel;
+};
+
+/* The timer of a CPU, "cpu-clock", with no period of its own. */
+extern const struct sb_counter sb_counter_clock;
+
+/**
+ * sb_counter_find() - find the counter of an event
+ * @text: the event as spelled (event.h); borrowed as long as *ret_counter is used
+ * @ret_counter: undefined on error
+ * @reason: why not, a sentence
+ *
+ * Whether this machine has it is found out when it is opened, but a PMU is looked up in sysfs.
+ *
+ * Return: 0; -EINVAL: misspelled, or no counter; -ENOENT: no such PMU, or term of a PMU.
+ */
+int sb_counter_find(const char *text, struct sb_counter *ret_counter, struct sb_reason *reason);
+
+/* Set type and config of @counter, and nothing else, to those of a name of perf or of a raw event,
+ * "r1a8", without modifiers. Return: whether it is one; if not, @counter may have changed. */
+bool sb_counter_by_name(const char *name, struct sb_counter *counter);
+
+/* Get the @i-th name, from 0, of a counter that needs no PMU, such as "page-faults". *ret_name is a
+ * constant. Return: whether there is one; if not, *ret_name is untouched. */
+bool sb_counter_at(unsigned int i, const char **ret_name);
+
+/* Return: whether they count the same, with the same period. */
+bool sb_counter_is_same(const struct sb_counter *a, const struct sb_counter *b);
+
+/* Return: whether it counts nanoseconds, and so is a timer. */
+bool sb_counter_is_clock(const struct sb_counter *counter);
+
+/* Return: what it counts, as perf calls it: "page-faults"; "events" if perf has no name for it. A
+ * constant. */
+const char *sb_counter_unit(const struct sb_counter *counter);
+
+/* Set the members of @attr that say what is counted and, if it is known, the period. */
+void sb_counter_set_attr(const struct sb_counter *counter, struct perf_event_attr *attr);
+
+/* If @err of perf_event_open(2) means that the machine lacks the counter @name, say so. Return:
+ * -EOPNOTSUPP with @reason; 0: it means something else. */
+int sb_counter_explain(const char *name, int err, struct sb_reason *reason);
+
+#endif
