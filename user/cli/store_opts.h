@@ -104,8 +104,8 @@ int sb_store_args_ask(const struct sb_store_args *args, const char *command, int
  * some may have been added; the caller releases @ask in any case. */
 int sb_store_args_rules(const sb_vec_str *rules, const char *command, struct sb_ask *ask);
 
-/* Open the store for reading. *ret_store is owned by the caller. Return: -1 to go on, or the exit
- * status; errors were logged. */
+/* Open the store for reading. *ret_store is owned by the caller, who closes it by sb_store_close();
+ * untouched on error. Return: -1 to go on, or the exit status; errors were logged. */
 int sb_store_args_open(const struct sb_store_args *args, struct sb_store **ret_store);
 /* Log that the store cannot be read because of @err, a negative errno. Return: SB_EXIT_FAILED. */
 int sb_store_args_failed(const struct sb_store_args *args, const char *command, int err);

@@ -36,8 +36,8 @@ struct sb_blocks_opts {
 };
 
 /* Make the sink, before the run. @opts is copied; what it points to is borrowed until
- * sb_blocks_free(). Return: 0 and *ret_blocks, owned by the caller; -ENOMEM; an error of making
- * descriptors. */
+ * sb_blocks_free(). Return: 0 and *ret_blocks, owned by the caller; -ENOMEM or an error of making
+ * descriptors, and it is untouched. */
 int sb_blocks_new(const struct sb_blocks_opts *opts, struct sb_blocks **ret_blocks);
 /* Free the sink, after the run was released; NULL is allowed. Blocks that were not sent are
  * lost. */

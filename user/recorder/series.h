@@ -38,7 +38,7 @@ struct sb_series_opts {
 	uint32_t nr_kinds; /* views whose samples come together: sb_sample_key.view */
 };
 /* Make an empty table. @opts is copied; the labels are borrowed until the free. Return: 0 and
- * *ret_table, owned by the caller; -ENOMEM. */
+ * *ret_table, owned by the caller; -ENOMEM, and it is untouched. */
 int sb_series_new(const struct sb_series_opts *opts, struct sb_series_table **ret_table);
 /* Free the table; NULL is allowed. */
 void sb_series_free(struct sb_series_table *table);

@@ -25,7 +25,7 @@
 int sb_api_ask(struct sb_asked *asked, const char *prefix, struct sb_ask *ret_ask);
 /*
  * Read a parameter that is a number from @min to @max; *ret is @otherwise if it is missing. Return:
- * 0 or -EINVAL.
+ * 0; -EINVAL, and *ret is untouched.
  */
 int sb_api_number(struct sb_asked *asked, const char *name, uint32_t min, uint32_t max,
 		  uint32_t otherwise, uint32_t *ret);

@@ -58,7 +58,7 @@ struct sb_serve;
  * Make a server, owned by the caller, and listen. From here on the process blocks SIGINT and
  * SIGTERM, for sb_serve_run(), and ignores SIGPIPE. @opts and everything in it is borrowed until
  * sb_serve_free(). Return: 0; -EINVAL if the address is not valid; -EADDRINUSE, -EADDRNOTAVAIL,
- * -EACCES and others of bind(2); -ENOMEM.
+ * -EACCES and others of bind(2); -ENOMEM. On error *ret_serve is untouched.
  */
 int sb_serve_new(const struct sb_serve_opts *opts, struct sb_serve **ret_serve);
 /* Return: "http://127.0.0.1:4040/", with the port that was bound, or "unix:PATH"; borrowed from the

@@ -46,7 +46,7 @@ struct sb_store_opts {
  * sb_store_open_to_write() - open a store for writing, or create one
  * @path: a store, an empty directory, or a name that does not exist in an existing directory
  * @opts: copied
- * @ret_store: owned by the caller, closed by sb_store_close()
+ * @ret_store: owned by the caller, closed by sb_store_close(); untouched on error
  *
  * Makes the aggregates that the last writer did not make.
  *
@@ -58,7 +58,8 @@ int sb_store_open_to_write(const char *path, const struct sb_store_opts *opts,
 /*
  * Open a store for reading. Return: 0 and *ret_store, owned by the caller, closed by
  * sb_store_close(); -ENOENT if the directory does not exist; -ENOTEMPTY if it is not a store;
- * -EPROTO if it is of another version; -ENOMEM; other errors of I/O.
+ * -EPROTO if it is of another version; -ENOMEM; other errors of I/O. On error *ret_store is
+ * untouched.
  */
 int sb_store_open(const char *path, struct sb_store **ret_store);
 /* Close the store and free it. NULL is allowed. */
